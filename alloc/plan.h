@@ -1,0 +1,101 @@
+/* plan.h - Schedule -> Plan: where every volume lies, when, and what moves.
+ *
+ * The Plan is an ordered list of actions over placements. A placement is a
+ * tensor, or some of its rows, in one memory at one place; one tensor can have
+ * several. A volume that is part of a concat lies inside its parent's volume.
+ */
+#ifndef ALLOC_PLAN_H
+#define ALLOC_PLAN_H
+
+#include "alloc/planner.h"
+#include "sched/sched.h"
+
+typedef struct Placement {
+    TensorId tensor;
+    uint32_t row, rows;  /* rows [row, row + rows) of the tensor are held */
+    uint32_t memory;     /* index in spec->memory */
+    uint64_t offset;     /* bytes: start of `whole` in that memory */
+    Volume whole;        /* the enclosing volume: the tensor itself, a plank of
+                          * it (h = rows), or the parent of a concat */
+    uint32_t part_c;     /* the tensor's first channel in `whole` */
+    uint64_t bytes;      /* of `whole` */
+    uint32_t buffer;     /* placements with the same number share their bytes
+                          * on purpose (concat, in place); memories apart */
+    uint32_t first, end; /* steps: half-open */
+} Placement;
+
+typedef enum ActionKind {
+    ACTION_LOAD,   /* in[0] (backing or input memory) -> out (active) */
+    ACTION_STORE,  /* in[0] (active) -> out (backing or output memory) */
+    ACTION_RUN,    /* an engine computes `node`, or a tile of it */
+    ACTION_CONCAT, /* nothing moves: out is complete now */
+    ACTION_HOST    /* the host computes `node` in input/output/backing memory */
+} ActionKind;
+
+typedef struct Action {
+    ActionKind kind;
+    uint32_t step;      /* listing's step number, from 1 */
+    NodeId node;        /* RUN, CONCAT, HOST; else NO_NODE */
+    Legal legal;        /* RUN, HOST */
+    uint32_t n_in;
+    const uint32_t *in; /* placements */
+    uint32_t out;       /* placement */
+    /* LOAD, STORE: rows moved, in the whole tensor. RUN: rows of the output
+     * that this tile computes; the whole height for a whole node. */
+    uint32_t row, rows;
+    /* RUN by planks: input rows read (of the whole tensor) and the padding on
+     * top that this tile needs. Whole nodes: all rows, the node's padding. */
+    uint32_t in_row, in_rows, pad_top;
+    uint32_t tile, n_tiles; /* 0 of 1 for a whole node */
+    /* hardware tiling */
+    int32_t style;          /* index in spec->tiling.style; -1: none */
+    uint32_t tile_w, tile_h;
+} Action;
+
+typedef struct Plan {
+    const Schedule *schedule;
+    uint32_t n_placements;
+    const Placement *placement;
+    uint32_t n_actions;
+    const Action *action;
+    const Repl *repl;      /* by tensor id: how it is replicated in AM */
+    bool two_levels;       /* something is spilled or tiled */
+    const char *planner;   /* of the active memories */
+    uint64_t am_height;    /* bytes, summed over active memories */
+    uint64_t am_bound;     /* live peak */
+    uint64_t memory_used[PLAN_MAX_POOLS * 2]; /* by memory: highest byte + 1 */
+} Plan;
+
+typedef struct PlanOptions {
+    const char *planner;  /* "auto" */
+    bool replication;     /* the rule of facts/xdnn.md 2.4, or none */
+} PlanOptions;
+
+/* NULL after errors. When nothing fits: one error with the explanation
+ * (step, volumes, bytes each, bytes short, remedy), and *does_not_fit. */
+const Plan *plan_make(Arena *arena, Diag *diag, const Schedule *schedule,
+                      const PlanOptions *options, bool *does_not_fit);
+
+/* The judge of whole plans, in release builds too: replays the actions over
+ * byte ranges; every operand was written before it is read, and nothing alive
+ * is overwritten. NULL if right, else a sentence. Shares no code with the
+ * rest. */
+const char *plan_judge(Arena *arena, const Plan *plan);
+
+/* Text of the plan: placements, then actions. */
+const char *plan_print(Arena *arena, const Plan *plan);
+
+/* What `show -t` prints: for each step the volumes alive in active memory,
+ * their bytes, the sum, the largest. */
+typedef struct PlanStepUse {
+    uint32_t step;
+    uint64_t bytes;
+    uint32_t n;
+    const uint32_t *placement; /* alive in active memory, largest first */
+} PlanStepUse;
+uint32_t plan_step_use(Arena *arena, const Plan *plan, const PlanStepUse **out);
+
+/* C x H x W of a tensor. */
+Volume plan_volume(const Graph *g, TensorId tensor);
+
+#endif

@@ -1,0 +1,75 @@
+/* const.h - shapes, and constants as recipes whose values are made when read.
+ *
+ * A network's weights are slices of a mapped file, or seeded; rewrites scale
+ * them. Keeping the recipe instead of the result makes rewriting free and a
+ * data image of a seeded network small.
+ */
+#ifndef BASE_CONST_H
+#define BASE_CONST_H
+
+#include "base/arena.h"
+
+#include <stdbool.h>
+
+enum { SHAPE_MAX_RANK = 8 };
+/* Elements of one tensor or constant: larger shapes are refused. */
+#define SHAPE_MAX_COUNT (UINT64_C(1) << 31)
+
+typedef struct Shape {
+    uint32_t rank;
+    uint32_t dim[SHAPE_MAX_RANK];
+} Shape;
+
+/* The dimension, 1 beyond the rank. */
+static inline uint32_t shape_dim(const Shape *s, uint32_t axis) {
+    return axis < s->rank ? s->dim[axis] : 1;
+}
+/* Elements (1 for rank 0); UINT64_MAX above SHAPE_MAX_COUNT. */
+uint64_t shape_count(const Shape *shape);
+bool shape_equal(const Shape *a, const Shape *b);
+const char *shape_text(Arena *arena, const Shape *shape); /* "1x3x224x224" */
+/* Parses "1x3x224x224"; false if malformed, a 0, or too large. */
+bool shape_parse(const char *text, Shape *out);
+Shape shape_nchw(uint32_t n, uint32_t c, uint32_t h, uint32_t w);
+
+/* How a tensor of any rank lies as C x H x W: w is the last dimension of rank
+ * 4 and up, h the one before it, c the product of the rest; of rank 3 h is the
+ * last; of rank 2 and 1 all is c. Row-major order is kept, so values in the
+ * order of the shape are values in the order c, h, w. */
+void shape_chw(const Shape *shape, uint32_t *c, uint32_t *h, uint32_t *w);
+
+typedef enum ConstKind {
+    CONST_F32,   /* `data`: little-endian floats, perhaps unaligned */
+    CONST_F64,   /* `data`: doubles (values that a rewrite computed) */
+    CONST_SEEDED /* mean + spread * rng_unit(seed, i) */
+} ConstKind;
+
+/* The value at index (i0, i1, rest) is
+ *     mul0[i0] * mul1[i1] * base(...)      (missing factors are 1)
+ * computed in double and rounded to float once. With groups > 1 the base has
+ * shape [d0, d1 / groups, ...] and values outside the diagonal blocks are 0 (a
+ * grouped convolution written as a dense one). */
+typedef struct Const {
+    Shape shape;
+    ConstKind kind;
+    const void *data;
+    uint64_t seed;
+    double mean, spread;
+    const double *mul0, *mul1; /* dim[0] and dim[1] of them, or NULL */
+    uint32_t groups;           /* 0 or 1: none */
+} Const;
+
+/* All values, in the order of the shape: shape_count(&c->shape) of them. */
+void const_read(const Const *c, float *out);
+/* The same, not rounded. */
+void const_read_f64(const Const *c, double *out);
+
+/* A named attribute, in a form that text, JSON and a listing can carry. */
+typedef struct AttrPair {
+    const char *name;    /* "kernel", "stride", "pad"... */
+    uint32_t n;
+    const double *value;
+    const char *word;    /* enumerations: "max"; then n is 0 */
+} AttrPair;
+
+#endif

@@ -1,0 +1,137 @@
+/* diag.c - collecting and printing messages; see diag.h. */
+#include "base/diag.h"
+
+#include "base/vec.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_PRINTED_ERRORS = 20, MAX_LINE_SHOWN = 200 };
+
+typedef struct Source {
+    const char *file, *text;
+    size_t len;
+} Source;
+
+struct Diag {
+    Arena *arena;
+    VEC(DiagMessage) message;
+    VEC(Source) source;
+    uint32_t errors, printed, printed_errors;
+};
+
+Diag *diag_new(Arena *arena) {
+    Diag *diag = ARENA_NEW(arena, Diag);
+    diag->arena = arena;
+    return diag;
+}
+
+void diag_source(Diag *diag, const char *file, const char *text, size_t len) {
+    Source source = {file, text, len};
+    vec_push(diag->arena, &diag->source, source);
+}
+
+static void add(Diag *diag, DiagKind kind, Loc loc, const char *format,
+                va_list args) {
+    DiagMessage message = {kind, loc,
+                           arena_vprintf(diag->arena, format, args)};
+    vec_push(diag->arena, &diag->message, message);
+    diag->errors += kind == DIAG_ERROR;
+}
+
+#define ADD(kind)                                                              \
+    va_list args;                                                              \
+    va_start(args, format);                                                    \
+    add(diag, kind, loc, format, args);                                        \
+    va_end(args)
+
+void diag_error(Diag *diag, Loc loc, const char *format, ...) {
+    ADD(DIAG_ERROR);
+}
+
+void diag_warning(Diag *diag, Loc loc, const char *format, ...) {
+    ADD(DIAG_WARNING);
+}
+
+void diag_note(Diag *diag, Loc loc, const char *format, ...) {
+    ADD(DIAG_NOTE);
+}
+
+uint32_t diag_errors(const Diag *diag) {
+    return diag->errors;
+}
+
+uint32_t diag_count(const Diag *diag) {
+    return diag->message.n;
+}
+
+const DiagMessage *diag_at(const Diag *diag, uint32_t i) {
+    return &diag->message.at[i];
+}
+
+static void print_place(Loc loc, FILE *to) {
+    if (!loc.file)
+        fputs("amphora: ", to);
+    else if (loc.line)
+        fprintf(to, "%s:%u:%u: ", loc.file, loc.line, loc.col);
+    else if (loc.col)
+        fprintf(to, "%s: byte %u: ", loc.file, loc.col);
+    else
+        fprintf(to, "%s: ", loc.file);
+}
+
+static const Source *find_source(const Diag *diag, const char *file) {
+    for (uint32_t i = diag->source.n; file && i > 0; i--)
+        if (!strcmp(diag->source.at[i - 1].file, file))
+            return &diag->source.at[i - 1];
+    return NULL;
+}
+
+/* The line, tabs as spaces and control characters as dots, and a caret. */
+static void print_line(const Diag *diag, Loc loc, FILE *to) {
+    const Source *source = find_source(diag, loc.file);
+    if (!source || !loc.line)
+        return;
+    const char *at = source->text, *end = source->text + source->len;
+    for (uint32_t line = 1; line < loc.line && at < end; at++)
+        line += *at == '\n';
+    if (at >= end || !loc.col || loc.col > MAX_LINE_SHOWN)
+        return;
+    fputs("    ", to);
+    for (int n = 0; at < end && *at != '\n' && n < MAX_LINE_SHOWN; at++, n++)
+        fputc(*at == '\t' ? ' ' : (unsigned char)*at < ' ' ? '.' : *at, to);
+    fprintf(to, "\n    %*s\n", (int)loc.col, "^");
+}
+
+static void print_one(const Diag *diag, const DiagMessage *message, FILE *to) {
+    static const char *const kind[] = {"error", "warning", "note"};
+    print_place(message->loc, to);
+    fprintf(to, "%s: %s\n", kind[message->kind], message->text);
+    print_line(diag, message->loc, to);
+}
+
+void diag_print(Diag *diag, FILE *to) {
+    bool hidden = false;
+    for (; diag->printed < diag->message.n; diag->printed++) {
+        const DiagMessage *message = &diag->message.at[diag->printed];
+        if (message->kind == DIAG_ERROR)
+            hidden = diag->printed_errors++ >= MAX_PRINTED_ERRORS;
+        else if (message->kind == DIAG_WARNING)
+            hidden = false;
+        if (!hidden)
+            print_one(diag, message, to);
+    }
+    if (hidden)
+        fprintf(to, "amphora: and %u more errors\n",
+                diag->printed_errors - MAX_PRINTED_ERRORS);
+}
+
+_Noreturn void bug_at(const char *file, int line, const char *format, ...) {
+    fprintf(stderr, "amphora: internal error at %s:%d: ", file, line);
+    va_list args;
+    va_start(args, format);
+    vfprintf(stderr, format, args);
+    va_end(args);
+    fputs("\nThis is a bug in amphora, not in your input.\n", stderr);
+    exit(70);
+}

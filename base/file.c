@@ -1,0 +1,145 @@
+/* file.c - whole files in and out; see file.h. */
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static bool fail(Diag *diag, const char *path, const char *what) {
+    diag_error(diag, (Loc){path, 0, 0}, "%s: %s", what, strerror(errno));
+    return false;
+}
+
+static bool read_stdin(Arena *arena, Diag *diag, Bytes *out) {
+    size_t cap = 1 << 16, len = 0;
+    uint8_t *at = arena_alloc(arena, cap, 1);
+    for (;;) {
+        size_t got = fread(at + len, 1, cap - len, stdin);
+        len += got;
+        if (!got)
+            break;
+        if (len == cap) {
+            uint8_t *bigger = arena_alloc(arena, cap * 2, 1);
+            memcpy(bigger, at, len);
+            at = bigger;
+            cap *= 2;
+        }
+    }
+    *out = (Bytes){at, len};
+    return ferror(stdin) ? fail(diag, "stdin", "cannot read") : true;
+}
+
+static bool map_file(Diag *diag, const char *path, int fd, Bytes *out) {
+    struct stat info;
+    if (fstat(fd, &info))
+        return fail(diag, path, "cannot read");
+    if (S_ISDIR(info.st_mode)) {
+        errno = EISDIR;
+        return fail(diag, path, "cannot read");
+    }
+    if (!S_ISREG(info.st_mode)) {
+        diag_error(diag, (Loc){path, 0, 0}, "cannot read: not a regular file");
+        return false;
+    }
+    *out = (Bytes){(const uint8_t *)"", (size_t)info.st_size};
+    if (!out->len)
+        return true;
+    void *at = mmap(NULL, out->len, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (at == MAP_FAILED)
+        return fail(diag, path, "cannot map");
+    out->at = at;
+    return true;
+}
+
+bool file_read(Arena *arena, Diag *diag, const char *path, Bytes *out) {
+    if (!strcmp(path, "-"))
+        return read_stdin(arena, diag, out);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return fail(diag, path, "cannot open");
+    bool ok = map_file(diag, path, fd, out);
+    close(fd);
+    return ok;
+}
+
+static bool write_all(int fd, const char *at, size_t len) {
+    while (len) {
+        ssize_t wrote = write(fd, at, len);
+        if (wrote < 0 && errno == EINTR)
+            continue;
+        if (wrote <= 0)
+            return false;
+        at += wrote;
+        len -= (size_t)wrote;
+    }
+    return true;
+}
+
+bool file_write(Arena *arena, Diag *diag, const char *path, const void *data,
+                size_t len) {
+    char *temporary = arena_printf(arena, "%s.XXXXXX", path);
+    int fd = mkstemp(temporary);
+    if (fd < 0)
+        return fail(diag, path, "cannot write");
+    mode_t mask = umask(0);
+    umask(mask);
+    bool ok = write_all(fd, data, len) && !fchmod(fd, 0666 & ~mask);
+    int error = errno;
+    if (close(fd) && ok) {
+        ok = false;
+        error = errno;
+    }
+    if (ok && rename(temporary, path)) {
+        ok = false;
+        error = errno;
+    }
+    if (ok)
+        return true;
+    unlink(temporary);
+    errno = error;
+    return fail(diag, path, "cannot write");
+}
+
+bool file_make_dir(Arena *arena, Diag *diag, const char *path) {
+    char *part = arena_strdup(arena, path);
+    for (char *at = part + 1;; at++) {
+        bool last = !*at;
+        if (!last && *at != '/')
+            continue;
+        *at = '\0';
+        if (mkdir(part, 0777) && errno != EEXIST)
+            return fail(diag, path, "cannot make the folder");
+        if (last)
+            break;
+        *at = '/';
+    }
+    struct stat info;
+    if (!stat(path, &info) && S_ISDIR(info.st_mode))
+        return true;
+    errno = ENOTDIR;
+    return fail(diag, path, "cannot make the folder");
+}
+
+bool file_exists(const char *path) {
+    return access(path, F_OK) == 0;
+}
+
+const char *file_stem(Arena *arena, const char *path) {
+    const char *slash = strrchr(path, '/');
+    const char *name = slash ? slash + 1 : path;
+    const char *dot = strrchr(name, '.');
+    size_t len = dot && dot > name ? (size_t)(dot - name) : strlen(name);
+    return arena_strndup(arena, name, len);
+}
+
+const char *file_dir(Arena *arena, const char *path) {
+    const char *slash = strrchr(path, '/');
+    if (!slash)
+        return ".";
+    return slash == path ? "/" : arena_strndup(arena, path,
+                                               (size_t)(slash - path));
+}

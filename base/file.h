@@ -1,0 +1,38 @@
+/* file.h - whole files in and out.
+ *
+ * Reading maps the file; writing goes to a temporary name in the same folder
+ * and is renamed, so that a run that is killed, or a full disk, leaves nothing
+ * half written.
+ */
+#ifndef BASE_FILE_H
+#define BASE_FILE_H
+
+#include "base/diag.h"
+
+typedef struct Bytes {
+    const uint8_t *at;
+    size_t len;
+} Bytes;
+
+/* Maps `path` read-only; it stays mapped until the program ends. "-" reads
+ * stdin. Reports an error (missing, a directory, unreadable) and returns false
+ * otherwise. An empty file gives len 0. */
+bool file_read(Arena *arena, Diag *diag, const char *path, Bytes *out);
+
+/* Writes `len` bytes to `path`, all or nothing. */
+bool file_write(Arena *arena, Diag *diag, const char *path, const void *data,
+                size_t len);
+
+/* Creates a folder and its parents where missing. */
+bool file_make_dir(Arena *arena, Diag *diag, const char *path);
+
+/* True if `path` names something that exists. */
+bool file_exists(const char *path);
+
+/* The last component without its suffix: "a/b/net.prototxt" -> "net". */
+const char *file_stem(Arena *arena, const char *path);
+
+/* The folder of `path` with no slash at its end; "." if it names none. */
+const char *file_dir(Arena *arena, const char *path);
+
+#endif

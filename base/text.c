@@ -1,0 +1,54 @@
+/* text.c - building long texts; see text.h. */
+#include "base/text.h"
+
+#include <stdio.h>
+#include <string.h>
+
+Text text_new(Arena *arena) {
+    return (Text){.arena = arena};
+}
+
+static void reserve(Text *text, size_t more) {
+    if (text->cap - text->len > more)
+        return;
+    size_t cap = text->cap ? text->cap : 256;
+    while (cap - text->len <= more)
+        cap *= 2;
+    char *at = arena_alloc(text->arena, cap, 1);
+    if (text->len)
+        memcpy(at, text->at, text->len);
+    text->at = at;
+    text->cap = cap;
+}
+
+void text_add_n(Text *text, const char *bytes, size_t len) {
+    reserve(text, len);
+    if (len)
+        memcpy(text->at + text->len, bytes, len);
+    text->len += len;
+}
+
+void text_add(Text *text, const char *string) {
+    text_add_n(text, string, strlen(string));
+}
+
+void text_addf(Text *text, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    va_list again;
+    va_copy(again, args);
+    int len = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    if (len > 0) {
+        reserve(text, (size_t)len);
+        vsnprintf(text->at + text->len, (size_t)len + 1, format, again);
+        text->len += (size_t)len;
+    }
+    va_end(again);
+}
+
+const char *text_str(Text *text) {
+    reserve(text, 0);
+    text->at[text->len] = '\0';
+    return text->at;
+}

@@ -1,0 +1,119 @@
+/* listing.h - Plan -> Listing: instructions and the data image.
+ *
+ * The listing is all that the simulator gets, so this header knows nothing of
+ * graphs and plans. Files: NET.cmd (text), NET.json (the same instructions as
+ * key/value with the network's tables, facts/xdnn.md 1.7, and the image), and
+ * NET.weights (raw floats, only where constants are not recipes).
+ */
+#ifndef CODEGEN_LISTING_H
+#define CODEGEN_LISTING_H
+
+#include "base/const.h"
+#include "base/diag.h"
+#include "hwspec/insn.h"
+
+/* A constant of a layer: role is "weight", "bias", "scale", "mean", "var" or
+ * "slope", shapes as in graph.h. */
+typedef struct Blob {
+    const char *layer;
+    const char *role;
+    Const value;
+} Blob;
+
+/* Where a tensor of the network, or an operand of the host, lies. */
+typedef struct Region {
+    const char *name; /* tensor */
+    Shape shape;
+    uint32_t memory;  /* index in spec->memory */
+    uint64_t offset;  /* bytes, of `whole` */
+    Volume whole;     /* the enclosing volume (concat parents), or itself */
+    uint32_t part_c;  /* first channel in it */
+} Region;
+
+/* A layer of the host. It runs when its instruction (HW_OP_HOST, found by
+ * layer name) is reached. */
+typedef struct HostLayer {
+    const char *name;
+    const char *kind;   /* op_info name: "softmax" */
+    const char *reason; /* why the host */
+    uint32_t n_in;
+    const Region *in;
+    Region out[8];
+    uint32_t n_out;
+    uint32_t n_attrs;
+    const AttrPair *attr;
+} HostLayer;
+
+/* What an instruction's engine must know that no field carries: the exact
+ * activation of a layer. kind as in graph.h ("relu6", "leaky"...). */
+typedef struct LayerAct {
+    const char *layer;
+    const char *kind;
+    double alpha, lo, hi;
+} LayerAct;
+
+/* For reports: one item of the JSON's `network`. */
+typedef struct ListingLayer {
+    const char *name, *type; /* Caffe-like type: "Convolution" */
+    uint32_t n_bottoms;
+    const char *const *bottom;
+    Shape shape;
+    uint32_t step;
+    uint32_t n_merged;
+    const char *const *merged;
+    const char *memory;  /* am_to_am, ddr_to_am... */
+    uint64_t ops;        /* facts/xdnn.md 1.7 */
+    uint32_t first_insn, n_insns;
+} ListingLayer;
+
+typedef struct Image {
+    uint32_t n_blobs, n_acts, n_inputs, n_outputs, n_hosts, n_layers;
+    const Blob *blob;
+    const LayerAct *act;
+    const Region *input, *output;
+    const HostLayer *host;
+    const ListingLayer *layer;
+} Image;
+
+typedef struct Listing {
+    const HwSpec *spec;
+    const char *network; /* name */
+    uint32_t n;
+    const HwInsn *insn;
+    Image image;         /* all zero when only a text was read */
+    bool has_image;
+} Listing;
+
+/* ---- text and files: no Plan needed ---- */
+
+/* Header (`# template` lines), then one instruction a line. */
+const char *listing_print(Arena *arena, const Listing *listing);
+/* Reads a text listing: all errors with line and column. */
+const Listing *listing_parse(Arena *arena, Diag *diag, const HwSpec *spec,
+                             const char *file, const char *text, size_t len);
+/* The JSON of facts/xdnn.md 1.7 plus "amphora": the image. `weights_file` is
+ * the name written into it for constants with data. */
+const char *listing_json(Arena *arena, const Listing *listing,
+                         const char *weights_file);
+/* Reads JSON: ours, with its image, or a recorded one (xdnn_instr lines). */
+const Listing *listing_json_parse(Arena *arena, Diag *diag, const HwSpec *spec,
+                                  const char *file, const char *text,
+                                  size_t len);
+/* Writes DIR/NET.cmd, .json and where needed .weights; paths go to out[3]
+ * (NULL if not written). */
+bool listing_write(Arena *arena, Diag *diag, const Listing *listing,
+                   const char *dir, const char **out);
+/* Reads a listing by path: .json; anything else is text, and NAME.json beside
+ * it, if there, gives the image. */
+const Listing *listing_read(Arena *arena, Diag *diag, const HwSpec *spec,
+                            const char *path);
+/* Binary: header, words by `bits` where rows have them and plain 64-bit words
+ * of the values where not, then a table of strings. Reads back to the same
+ * instructions. */
+bool listing_encode(Arena *arena, Diag *diag, const Listing *listing,
+                    const uint8_t **out, size_t *len);
+const Listing *listing_decode(Arena *arena, Diag *diag, const HwSpec *spec,
+                              const char *file, const uint8_t *data,
+                              size_t len);
+
+#endif

@@ -1,0 +1,44 @@
+/* frontend.h - files to graphs. One row a format in frontends.c. */
+#ifndef FRONTENDS_FRONTEND_H
+#define FRONTENDS_FRONTEND_H
+
+#include "base/file.h"
+#include "graph/graph.h"
+
+typedef struct ShapeSetting {
+    const char *name; /* tensor or input layer; "" for any input */
+    Shape shape;
+} ShapeSetting;
+
+typedef struct ImportOptions {
+    const char *weights; /* second file, or NULL */
+    const char *phase;   /* Caffe: "TEST" (default, NULL) or "TRAIN" */
+    uint32_t batch;      /* 0: as in the file, then 1 if unknown */
+    uint32_t n_shapes;
+    const ShapeSetting *shapes;
+    uint64_t seed;       /* for constants that the files do not hold */
+} ImportOptions;
+
+typedef struct ImportInfo {
+    uint32_t seeded; /* nodes that got seeded constants */
+} ImportInfo;
+
+typedef struct Format {
+    const char *name;     /* "caffe" */
+    const char *suffixes; /* ".prototxt .pbtxt" */
+    const char *doc;
+    /* true if the first bytes look like this format */
+    bool (*looks)(const char *path, Bytes bytes);
+    Graph *(*read)(Arena *arena, Diag *diag, const char *path, Bytes bytes,
+                   const ImportOptions *options);
+} Format;
+
+extern const Format formats[];
+extern const uint32_t n_formats;
+
+/* Reads a network: format by content, then by suffix. The graph is sorted,
+ * inferred, verified, and has all its constants. NULL after errors. */
+Graph *frontend_read(Arena *arena, Diag *diag, const char *path,
+                     const ImportOptions *options, ImportInfo *info);
+
+#endif

@@ -1,0 +1,292 @@
+/* graph.h - the one IR: nodes and tensors.
+ *
+ * A tensor is logical: shape, producer, origin. A node reads tensors and
+ * constants and writes tensors. Nodes stand in an order in which every tensor
+ * is produced before it is read (graph_verify checks it), unless a front end
+ * says otherwise and calls graph_sort. Analyses live in side arrays indexed by
+ * id, never here. Shapes are N x C x H x W, N outermost; everything downstream
+ * of the host's layers works with N = 1.
+ *
+ * A Graph is built by a front end, rewritten by passes, then const. Weights
+ * are slices of the mapped model file or recipes (ConstKind), read when used.
+ */
+#ifndef GRAPH_GRAPH_H
+#define GRAPH_GRAPH_H
+
+#include "base/const.h"
+#include "base/diag.h"
+#include "base/vec.h"
+
+#define NONE UINT32_MAX
+
+typedef struct NodeId {
+    uint32_t i;
+} NodeId;
+typedef struct TensorId {
+    uint32_t i;
+} TensorId;
+typedef struct ConstId {
+    uint32_t i;
+} ConstId;
+
+#define NO_NODE ((NodeId){NONE})
+#define NO_TENSOR ((TensorId){NONE})
+#define NO_CONST ((ConstId){NONE})
+
+typedef enum OpKind {
+#define OP(NAME, text, min, max, doc) OP_##NAME,
+#include "graph/ops.def"
+#undef OP
+    OP_COUNT
+} OpKind;
+
+typedef struct OpInfo {
+    const char *name;
+    uint32_t min_in, max_in;
+    const char *doc;
+} OpInfo;
+extern const OpInfo op_info[OP_COUNT];
+
+typedef enum ActKind {
+    ACT_NONE,
+    ACT_RELU,
+    ACT_RELU6,
+    ACT_LEAKY,   /* alpha: slope below zero */
+    ACT_PRELU,   /* slope by channel: constant `slope` of the node */
+    ACT_SIGMOID,
+    ACT_TANH,
+    ACT_CLIP,    /* lo, hi */
+    ACT_COUNT
+} ActKind;
+extern const char *const act_name[ACT_COUNT + 1];
+
+typedef struct Act {
+    ActKind kind;
+    double alpha, lo, hi;
+} Act;
+
+/* Index 0: height (top, bottom); 1: width (left, right). */
+typedef struct ConvAttr {
+    uint32_t out_c, groups;
+    uint32_t kernel[2], stride[2], dilation[2];
+    uint32_t pad[2], pad_end[2]; /* before, behind */
+} ConvAttr;
+
+typedef enum PoolKind { POOL_MAX, POOL_AVG } PoolKind;
+typedef struct PoolAttr {
+    PoolKind kind;
+    bool global;        /* kernel = the input's size; stride 1, no padding */
+    bool ceil;          /* output size rounds up (Caffe) */
+    bool count_pad;     /* average: padding counts in the divisor */
+    uint32_t kernel[2], stride[2];
+    uint32_t pad[2], pad_end[2];
+} PoolAttr;
+/* Output sizes, Caffe's rule included: with `ceil`, a last window that would
+ * start in the padding behind the input is dropped. An average divides by the
+ * kernel clipped to the padded input (count_pad) or to the input. */
+
+typedef enum EltKind { ELT_ADD, ELT_MUL, ELT_MAX } EltKind;
+/* Inputs have one shape, or 1 in some axes (broadcast). coeff: ELT_ADD only,
+ * one an input, NULL for all 1. */
+typedef struct EltAttr {
+    EltKind kind;
+    const double *coeff;
+} EltAttr;
+
+typedef struct LrnAttr {
+    bool within_channel;
+    uint32_t size;
+    double alpha, beta, k; /* divisor: (k + alpha / n * sum)^beta */
+} LrnAttr;
+
+typedef struct Attrs {
+    union {
+        struct {
+            ConvAttr conv; /* CONV, DECONV, CONV_POOL */
+            PoolAttr pool; /* POOL, CONV_POOL (its pool) */
+        };
+        struct {
+            uint32_t out; /* FC */
+        } fc;
+        struct {
+            double eps; /* BN */
+        } bn;
+        EltAttr elt;
+        struct {
+            uint32_t axis; /* CONCAT, SOFTMAX */
+        } axis;
+        struct {
+            uint32_t axis, begin, end; /* SLICE: [begin, end) */
+        } slice;
+        LrnAttr lrn;
+        struct {
+            uint32_t factor[2]; /* UPSAMPLE */
+        } up;
+        struct {
+            uint32_t before[2], behind[2]; /* PAD */
+            double value;
+        } pad;
+        Shape reshape; /* RESHAPE: the output's shape */
+    };
+} Attrs;
+
+/* Constants of a node by role. CONV/DECONV/FC: weight, bias. BN: mean, var
+ * (already divided by Caffe's scale factor). SCALE: scale, bias. PRELU
+ * (fused or alone): slope. Shapes: conv weight [out_c, in_c / groups, kh, kw];
+ * deconv weight [in_c, out_c / groups, kh, kw]; fc [out, in]; others [c]. */
+typedef enum ConstRole {
+    CONST_WEIGHT,
+    CONST_BIAS,
+    CONST_SCALE,
+    CONST_MEAN,
+    CONST_VAR,
+    CONST_SLOPE,
+    CONST_ROLES
+} ConstRole;
+extern const char *const const_role_name[CONST_ROLES + 1];
+
+typedef struct Tensor {
+    const char *name;  /* unique in the graph */
+    Shape shape;
+    NodeId producer;
+    TensorId origin;   /* the same values in the graph before all passes */
+    Loc loc;
+} Tensor;
+
+typedef struct Node {
+    OpKind op;
+    const char *name;  /* layer; unique in the graph */
+    Loc loc;
+    uint32_t n_in, n_out;
+    TensorId *in, *out;
+    Attrs attr;
+    Act act;           /* OP_ACT: the activation; else one fused behind; in
+                        * CONV_POOL between convolution and pool */
+    ConstId constant[CONST_ROLES]; /* NO_CONST where absent */
+    const char *conv_name;         /* CONV_POOL: layer of the convolution */
+    uint32_t n_merged; /* layers that this node stands for, itself included */
+    const char **merged;
+    bool dead;         /* removed by a rewrite; graph_compact drops it */
+} Node;
+
+typedef struct Graph {
+    Arena *arena;
+    const char *name;
+    VEC(Node) node;
+    VEC(Tensor) tensor;
+    VEC(Const) constant;
+    VEC(TensorId) output; /* network outputs, in order */
+} Graph;
+
+Graph *graph_new(Arena *arena, const char *name);
+
+/* ---- building ---- */
+
+/* A node with its outputs not yet made; inputs are copied. Default attributes
+ * are zero except groups, strides and dilations, which are 1. Names that are
+ * taken get "_2", "_3"... */
+NodeId graph_add(Graph *g, OpKind op, const char *name, Loc loc, uint32_t n_in,
+                 const TensorId *in);
+/* The next output of a node. Shape: from graph_infer. */
+TensorId graph_add_output(Graph *g, NodeId node, const char *name);
+ConstId graph_add_const(Graph *g, Const value);
+/* Marks as network output (again is harmless). */
+void graph_mark_output(Graph *g, TensorId tensor);
+
+static inline Node *graph_node(const Graph *g, NodeId id) {
+    return &g->node.at[id.i];
+}
+static inline Tensor *graph_tensor(const Graph *g, TensorId id) {
+    return &g->tensor.at[id.i];
+}
+static inline Const *graph_const(const Graph *g, ConstId id) {
+    return &g->constant.at[id.i];
+}
+static inline bool same_tensor(TensorId a, TensorId b) {
+    return a.i == b.i;
+}
+/* ---- shapes: shape.c ---- */
+
+/* Computes the shapes of the node's outputs (and checks attributes, inputs and
+ * constants against each other; missing constants are allowed). Errors name
+ * the layer at its place. */
+bool graph_infer(const Graph *g, NodeId node, Diag *diag);
+/* All nodes in order. */
+bool graph_infer_all(Graph *g, Diag *diag);
+/* Windows along one axis: 0 if none fits. */
+uint32_t conv_out_size(uint32_t in, uint32_t kernel, uint32_t stride,
+                       uint32_t dilation, uint32_t pad, uint32_t pad_end);
+uint32_t pool_out_size(const PoolAttr *pool, uint32_t axis, uint32_t in);
+
+/* ---- structure: graph.c, verify.c ---- */
+
+/* Puts nodes into topological order, keeping the present order where it can
+ * (a stable sort: always the earliest node that is ready). A cycle is an error
+ * that names its layers. Ids of nodes change. */
+bool graph_sort(Graph *g, Diag *diag);
+
+/* Readers of every tensor, by id: uses.at[t].  A node that reads a tensor
+ * twice is there twice. Network outputs are not uses. */
+typedef struct Uses {
+    uint32_t *start; /* readers of t: node[start[t]] to node[start[t + 1]] */
+    NodeId *node;
+} Uses;
+Uses graph_uses(Arena *arena, const Graph *g);
+
+bool graph_is_output(const Graph *g, TensorId tensor);
+
+/* Every invariant, each with its own message; bug() if one is broken, since a
+ * front end or a pass made the graph. `after` names who. */
+void graph_verify(const Graph *g, const char *after);
+
+/* A deep copy in another arena (constants' data shared). */
+Graph *graph_clone(Arena *arena, const Graph *g);
+
+/* ---- rewriting, for passes ---- */
+
+/* All readers of `from`, and the list of outputs, use `to` instead. */
+void graph_replace(Graph *g, TensorId from, TensorId to);
+/* `to` takes over from `from` as the tensor that the outside knows: name,
+ * origin, readers, output; for a node fused into the one before it. */
+void graph_take_over(Graph *g, TensorId to, TensorId from);
+/* Adds the layers merged into `from` to those of `into`. */
+void graph_merge_names(Graph *g, NodeId into, NodeId from);
+/* Drops dead nodes, and tensors and nodes that nothing reads (network inputs
+ * stay), and renumbers. */
+void graph_compact(Graph *g);
+
+/* ---- constants: const.c (values: const_read in base/const.h) ---- */
+
+/* Gives seeded constants to nodes that lack theirs, scaled by fan-in so that
+ * activations stay finite (biases small, variances in [0.5, 1.5)); values
+ * depend on seed and layer name only. Returns how many nodes got some. */
+uint32_t graph_seed_constants(Graph *g, uint64_t seed);
+
+/* ---- text form: text.c ---- */
+
+/* One node a line; graph_read reads it back to the same graph (constants by
+ * kind; F32 and F64 data as a checksum comment, not as values). */
+const char *graph_print(Arena *arena, const Graph *g);
+Graph *graph_read(Arena *arena, Diag *diag, const char *file, const char *text,
+                  size_t len);
+
+/* Attributes of a node as name/value pairs, for text, JSON and the listing's
+ * host layers; the table is in attrs.c, one row an attribute. A fused or lone
+ * activation is the pairs "act", "alpha", "lo", "hi". */
+uint32_t graph_attr_pairs(Arena *arena, const Graph *g, NodeId node,
+                          const AttrPair **out);
+
+/* ---- reference evaluation: eval.c ---- */
+
+/* Values of every tensor by id; NULL for those not asked for. Heavy arithmetic
+ * is OpenBLAS's. inputs[i]: values of the i-th OP_INPUT in order. */
+typedef struct Values {
+    float **at; /* by tensor id */
+} Values;
+Values graph_eval(Arena *arena, const Graph *g, uint32_t n_inputs,
+                  const float *const *inputs);
+/* Seeded values for the network's inputs, in [-1, 1). */
+const float *const *graph_seed_inputs(Arena *arena, const Graph *g,
+                                      uint64_t seed, uint32_t *n);
+
+#endif

@@ -1,0 +1,214 @@
+/* hwspec.h - the machine as data.
+ *
+ * Input: YAML (language: docs/hwspec.md, by example targets/template.yaml).
+ * Output: HwSpec, const, in the caller's arena; everything in it was checked.
+ * Nothing in C knows any machine by name.
+ */
+#ifndef HWSPEC_HWSPEC_H
+#define HWSPEC_HWSPEC_H
+
+#include "base/diag.h"
+#include "hwspec/layout.h"
+
+typedef enum HwOp {
+#define HW_OP(NAME, text, doc) HW_OP_##NAME,
+#include "hwspec/ops.def"
+#undef HW_OP
+    HW_OP_COUNT
+} HwOp;
+
+typedef enum HwLimitKind {
+#define HW_LIMIT(NAME, text, doc) HW_LIMIT_##NAME,
+#include "hwspec/limits.def"
+#undef HW_LIMIT
+    HW_LIMIT_COUNT
+} HwLimitKind;
+
+/* Activations that an engine may apply to its result, or run alone. */
+typedef enum HwAct {
+    HW_ACT_RELU,
+    HW_ACT_RELU6,
+    HW_ACT_LEAKY,
+    HW_ACT_PRELU,
+    HW_ACT_SIGMOID,
+    HW_ACT_TANH,
+    HW_ACT_CLIP,
+    HW_ACT_COUNT
+} HwAct;
+
+extern const char *const hw_op_name[HW_OP_COUNT + 1];   /* NULL at the end */
+extern const char *const hw_limit_name[HW_LIMIT_COUNT + 1];
+extern const char *const hw_act_name[HW_ACT_COUNT + 1];
+
+typedef enum HwRole {
+    HW_ACTIVE,  /* engines compute in it */
+    HW_BACKING, /* what does not fit goes there */
+    HW_INPUT,   /* network inputs, and what the host gives to engines */
+    HW_OUTPUT   /* network outputs, and what engines give to the host */
+} HwRole;
+
+typedef struct HwMemory {
+    const char *name;
+    Loc loc;
+    HwRole role;
+    uint64_t size;    /* bytes */
+    uint32_t unit;    /* bytes that one address step stands for */
+    uint64_t base;    /* address, in units, of the memory's first byte */
+    uint32_t id;      /* number in the `memory` field of an operand */
+    uint32_t align;   /* volumes start at multiples of this many bytes */
+    uint32_t buffers; /* 0: linear; else fixed buffers of size / buffers */
+    uint32_t partitions; /* for rules on parallel reads; >= 1 */
+    uint32_t ports_read, ports_write;
+    double bandwidth; /* bytes a second; 0: not bounding */
+    double latency;   /* seconds before the first byte of a transfer */
+    uint32_t burst;   /* bytes: a transfer is a number of whole bursts */
+    const Layout *layout;
+} HwMemory;
+
+/* lo..hi, or one of a list. */
+typedef struct HwRange {
+    bool set;
+    uint64_t lo, hi;
+    uint32_t n;
+    const uint64_t *list; /* n > 0: exactly these */
+    Loc loc;
+} HwRange;
+
+/* Each loop axis is unrolled this far in hardware; cycles are products of
+ * ceilings. 1 where absent. */
+typedef struct HwUnroll {
+    uint32_t out_c, in_c, kernel, out_h, out_w;
+} HwUnroll;
+
+typedef enum HwDivisor {
+    HW_DIVISOR_KERNEL, /* average over the whole kernel area */
+    HW_DIVISOR_VALID   /* over the elements inside the volume */
+} HwDivisor;
+
+typedef struct HwEngine {
+    const char *name;
+    Loc loc;
+    uint32_t ops;      /* bit (1 << HwOp) */
+    uint32_t acts[HW_OP_COUNT]; /* bit (1 << HwAct) fused behind each op */
+    HwRange limit[HW_LIMIT_COUNT];
+    HwUnroll unroll;
+    double clock;      /* Hz */
+    double efficiency; /* 0..1 */
+    uint32_t setup;    /* cycles before an instruction's first result */
+    bool in_place;     /* the result may take the place of an operand */
+    HwDivisor divisor; /* of average pooling */
+    uint32_t part_align; /* channels: where a part of a volume may start */
+    uint32_t memories; /* bit (1 << memory): where its operands may lie */
+    uint32_t beside;   /* bit (1 << engine): what can run in the same step */
+} HwEngine;
+
+/* Replication: section of N channels; ways to store the last partial one. */
+typedef struct HwCopies {
+    uint32_t units, width;
+} HwCopies;
+typedef struct HwReplication {
+    uint32_t section;          /* 0: the machine has none */
+    uint32_t n_stored, n_fly;  /* in active memory; on the way from DDR */
+    const HwCopies *stored, *fly;
+    uint32_t memories;         /* bit (1 << memory): where it is stored */
+} HwReplication;
+
+typedef enum HwTilingKind {
+    HW_TILING_NONE,
+    HW_TILING_SOFTWARE, /* load, tile, store: row planks of full width */
+    HW_TILING_HARDWARE  /* one instruction that holds the tile's size */
+} HwTilingKind;
+
+/* One operand style of hardware tiling. Fractions are of the active memory. */
+typedef struct HwTileStyle {
+    Loc loc;
+    bool in_backing, out_backing;
+    uint32_t ops;        /* bit (1 << HwOp) */
+    uint64_t buffer[2];  /* bytes: where the two input tiles start */
+    uint64_t buffer_size;
+    uint64_t reserved;   /* bytes from 0 that no other volume may touch */
+    bool has_dest;       /* tile.dest is `dest`; else the output's address,
+                          * or -1 if it goes to a backing memory */
+    uint64_t dest;       /* bytes */
+    uint32_t multiple_w; /* tile widths are multiples of this */
+} HwTileStyle;
+
+typedef struct HwTiling {
+    HwTilingKind kind;
+    uint32_t ops; /* software: bit (1 << HwOp) that can run by row planks */
+    uint32_t n;
+    const HwTileStyle *style;
+} HwTiling;
+
+/* Ping-pong and half rate of the weight cache: rows <= limit. 0: no cache. */
+typedef struct HwWeightCache {
+    uint32_t pingpong, full_rate, half_rate;
+} HwWeightCache;
+
+typedef struct HwInsnSet HwInsnSet; /* insn.h */
+
+typedef struct HwSpec {
+    const char *machine; /* name */
+    const char *doc;
+    Loc loc;
+    double clock;         /* Hz */
+    uint32_t element;     /* bytes of an element in active memory */
+    uint32_t n_memories;
+    const HwMemory *memory; /* active ones first, in order of preference */
+    uint32_t n_active;
+    /* index into memory[], or -1: only `backing` may be absent */
+    int32_t backing, input, output;
+    uint32_t n_engines;
+    const HwEngine *engine;
+    HwReplication replication;
+    HwTiling tiling;
+    HwWeightCache weight_cache;
+    uint32_t max_instructions; /* 0: no limit */
+    /* rewrites of the graph that this machine asks for */
+    bool conv_1x1_stride2;  /* -> max pool 1x1 stride 2, then conv 1x1 */
+    bool pool_around_concat;/* pool of a concat -> concat of pools */
+    bool expand_groups;     /* grouped convolutions become dense ones */
+    bool input_shares_step; /* loads of network inputs take no step number */
+    uint32_t input_step;    /* ... but this one */
+    const HwInsnSet *insns;
+} HwSpec;
+
+/* An override from the command line: `path=value`. */
+typedef struct HwSetting {
+    const char *path, *value;
+} HwSetting;
+
+/* Reads a shipped target by name, or a file by path (anything that has a '/'
+ * or ends in .yaml). All errors are reported; NULL after any. */
+const HwSpec *hwspec_load(Arena *arena, Diag *diag, const char *name_or_path,
+                          uint32_t n_settings, const HwSetting *settings);
+
+/* The same from a text. */
+const HwSpec *hwspec_read(Arena *arena, Diag *diag, const char *file,
+                          const char *text, size_t len, uint32_t n_settings,
+                          const HwSetting *settings);
+
+/* Names of the shipped targets, sorted, NULL at the end. */
+const char *const *hwspec_targets(Arena *arena);
+
+/* True if v is allowed; an unset range allows everything. */
+bool hw_range_has(const HwRange *range, uint64_t v);
+/* "1..14" or "1, 2, 4, 8". */
+const char *hw_range_text(Arena *arena, const HwRange *range);
+
+/* The engine that runs `op`: the first in the file that lists it; -1: none. */
+int32_t hwspec_engine(const HwSpec *spec, HwOp op);
+
+/* Volume without copies: sections rounded up where the layout of `memory` has
+ * replication, all zero elsewhere. */
+Repl hwspec_repl_none(const HwSpec *spec, uint32_t channels);
+/* The rule of facts/xdnn.md 2.4 for a volume read by a kernel of `area` taps:
+ * the quadruple of least cycles full*area + ceil(sections*area/units), from
+ * the stored ways, or (on_the_fly) those on the way from DDR. Ties: fewer
+ * sections, then fewer copies. */
+Repl hwspec_repl_rule(const HwSpec *spec, uint32_t channels, uint32_t area,
+                      bool on_the_fly);
+/* Rows of the weight cache: full*area + ceil(sections*area/units). */
+uint64_t hwspec_weight_rows(Repl repl, uint32_t area);
+
+#endif

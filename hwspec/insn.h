@@ -1,0 +1,145 @@
+/* insn.h - the one interpreter of instruction rows: print, parse, encode,
+ * decode. Everything that knows a mnemonic or the order of fields is a row of
+ * the hwspec.
+ *
+ * A row serves one abstract operation. It has one or more *forms*: the first
+ * is the one that is written; the others are older texts that are read, and
+ * printed back as they were. A form is a list of tokens: the id, the mnemonic,
+ * field names, literal numbers. Fields of an instruction are kept by the
+ * position of their token in its form.
+ */
+#ifndef HWSPEC_INSN_H
+#define HWSPEC_INSN_H
+
+#include "hwspec/hwspec.h"
+
+typedef enum HwField {
+#define HW_FIELD(NAME, text, kind, doc) HW_F_##NAME,
+#define HW_OPERAND(NAME, text, doc)                                            \
+    HW_F_IN_##NAME, HW_F_IN2_##NAME, HW_F_OUT_##NAME,
+#include "hwspec/fields.def"
+#undef HW_FIELD
+#undef HW_OPERAND
+    HW_F_COUNT,
+    HW_F_CONST = HW_F_COUNT, /* a constant: meaning unknown or fixed */
+    HW_F_MNEMONIC            /* the token that names the operation */
+} HwField;
+
+extern const char *const hw_field_name[HW_F_COUNT + 1];
+bool hw_field_is_string(HwField field);
+
+/* One operand's fields: HW_F_IN_ADDR + operand etc. */
+typedef enum HwOperand { HW_IN, HW_IN2, HW_OUT } HwOperand;
+#define HW_FIELD_OF(operand, NAME) ((HwField)(HW_F_IN_##NAME + (operand)))
+
+typedef struct HwToken {
+    const char *name; /* key in JSON; NULL for a literal */
+    HwField from;
+    bool hex;         /* printed 0x%x */
+    bool gap;         /* one more space behind it */
+    bool is_string;
+    int64_t constant; /* HW_F_CONST: value that is written */
+    const char *constant_text;
+    uint32_t unit;    /* listing value = value / unit ... */
+    int64_t bias;     /* ... + bias. */
+} HwToken;
+
+typedef struct HwForm {
+    uint32_t n;
+    const HwToken *token;
+} HwForm;
+
+/* Where a token goes in the binary word(s). */
+typedef struct HwBits {
+    const char *name; /* token's name; NULL: the constant `is` */
+    uint32_t token;   /* index in form 0 */
+    uint32_t word, at, width;
+    uint64_t unit;    /* bits = (listing value) / unit - bias */
+    int64_t bias;
+    uint64_t is;
+    bool is_signed;
+    Loc loc;
+} HwBits;
+
+typedef struct HwRow {
+    const char *mnemonic;
+    Loc loc;
+    HwOp op;
+    bool comment;     /* written behind "# ": moves no data, or the host's */
+    uint32_t n_forms;
+    const HwForm *form;
+    uint32_t n_bits, words;
+    const HwBits *bits;
+} HwRow;
+
+struct HwInsnSet {
+    uint32_t n;
+    const HwRow *row;
+    uint32_t word_bits; /* of `bits`; 0: no binary encoding is given */
+};
+
+typedef struct HwValue {
+    int64_t num;
+    const char *str; /* strings only; in the arena that made the instruction */
+} HwValue;
+
+typedef struct HwInsn {
+    uint16_t row, form;
+    const HwValue *value; /* one per token of the form, as in the listing */
+    const char *comment;  /* behind the instruction, without "# "; or NULL */
+    Loc loc;              /* place in the listing that was read */
+} HwInsn;
+
+/* The row that serves `op`: -1 if none. */
+int32_t insn_row(const HwSpec *spec, HwOp op);
+
+/* Values by meaning, for building: set[f] says that value[f] is given. */
+typedef struct HwFields {
+    bool set[HW_F_COUNT];
+    int64_t num[HW_F_COUNT];
+    const char *str[HW_F_COUNT];
+} HwFields;
+
+/* Builds an instruction of row `row`, form 0. A token whose meaning was not
+ * given is 0 (or "0" for strings). */
+HwInsn insn_build(Arena *arena, const HwSpec *spec, uint32_t row,
+                  const HwFields *fields, const char *comment);
+
+/* Reads an instruction back by meaning (constants are skipped). */
+void insn_fields(const HwSpec *spec, const HwInsn *insn, HwFields *out);
+
+/* One line without its newline. */
+const char *insn_print(Arena *arena, const HwSpec *spec, const HwInsn *insn);
+
+/* The `# template ...` line of a row's first form. */
+const char *insn_template(Arena *arena, const HwSpec *spec, uint32_t row);
+
+typedef enum InsnParse { INSN_OK, INSN_NOTHING, INSN_ERROR } InsnParse;
+
+/* Parses one line. INSN_NOTHING: blank, or a comment that is no commented
+ * instruction. Errors (unknown mnemonic, wrong number of tokens, not a number)
+ * are reported at `loc` with the column of the token. */
+InsnParse insn_parse(Arena *arena, Diag *diag, const HwSpec *spec,
+                     const char *line, size_t len, Loc loc, HwInsn *out);
+
+/* Encodes into `words` (row->words of them); false, with an error at `loc`, if
+ * a value does not fit its bits. Rows without `bits` have none to encode. */
+bool insn_encode(Diag *diag, const HwSpec *spec, const HwInsn *insn,
+                 uint64_t *words, Loc loc);
+/* Decodes; tokens that no bits carry are 0 (strings: ""). The row is found by
+ * its constant bits. Returns the words used, 0 with an error if none fits. */
+uint32_t insn_decode(Arena *arena, Diag *diag, const HwSpec *spec,
+                     const uint64_t *words, uint32_t n, Loc loc, HwInsn *out);
+
+/* Where an operand lies: memory index (spec->memory) and byte offset in it.
+ * `op` tells the roles of a load's or store's operands. Works for every way a
+ * row has to say it: memory id, buffer and offset, address and base, backing
+ * and io flags. False if the fields name no memory. */
+bool insn_operand(const HwSpec *spec, HwOp op, const HwFields *fields,
+                  HwOperand operand, uint32_t *memory, uint64_t *offset);
+
+/* The mirror, for building: sets ADDR, MEMORY, BUFFER, OFFSET, BACKING, IO. */
+void insn_set_operand(const HwSpec *spec, HwFields *fields, HwOperand operand,
+                      uint32_t memory, uint64_t offset);
+
+#endif

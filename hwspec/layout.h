@@ -1,0 +1,84 @@
+/* layout.h - how a volume of C x H x W elements lies in a memory.
+ *
+ * A layout is a list of axes from the outside in. An axis is a dimension (c, h
+ * or w) or part of one split by N: `c/96` (which section) and `c%96` (where in
+ * it). The extent of an axis may be rounded up; an inner part may be clipped to
+ * the dimension first (so that narrow volumes take less). An address is thus
+ * fc(c) + fh(h) + fw(w): separable.
+ *
+ * Replication (xDNN V3): of C channels the first `full` * N fill sections of N;
+ * the rest is stored `width` channels a section, each section holding `units`
+ * copies side by side. full = sections = units = width = 0: not replicated.
+ *
+ * Units: bytes unless said otherwise. Source: facts/xdnn.md 2.3 and 2.4.
+ */
+#ifndef HWSPEC_LAYOUT_H
+#define HWSPEC_LAYOUT_H
+
+#include "base/diag.h"
+
+enum { LAYOUT_MAX_AXES = 8 };
+
+typedef enum LayoutDim { LAYOUT_C, LAYOUT_H, LAYOUT_W } LayoutDim;
+
+typedef struct LayoutAxis {
+    LayoutDim dim;
+    uint32_t split; /* 0: the whole dimension */
+    bool inner;     /* the part within a section: dim % split */
+    bool clip;      /* inner: extent is min(split, dimension) */
+    uint32_t round; /* extent is rounded up to a multiple; >= 1 */
+} LayoutAxis;
+
+typedef struct Layout {
+    const char *name;
+    Loc loc;
+    uint32_t n;
+    LayoutAxis axis[LAYOUT_MAX_AXES]; /* [0] is the outermost */
+    uint32_t element;                 /* bytes of an element */
+} Layout;
+
+typedef struct Repl {
+    uint32_t full, sections, units, width;
+} Repl;
+
+typedef struct Volume {
+    uint32_t c, h, w;
+    Repl repl;
+} Volume;
+
+/* Bytes that the volume takes, padding included. UINT64_MAX on overflow. */
+uint64_t layout_bytes(const Layout *layout, const Volume *volume);
+
+/* Byte offset of element (c, h, w), copy `copy`, from the volume's start. */
+uint64_t layout_offset(const Layout *layout, const Volume *volume, uint32_t c,
+                       uint32_t h, uint32_t w, uint32_t copy);
+
+/* Copies of channel c in the volume: >= 1. */
+uint32_t layout_copies(const Layout *layout, const Volume *volume, uint32_t c);
+
+/* The separable form: offset(c, h, w, 0) = c_at[c] + h_at[h] + w_at[w]; copy k
+ * of channel c lies k * copy_step bytes further, for k < copies[c]. */
+typedef struct LayoutTables {
+    uint64_t *c_at, *h_at, *w_at;
+    uint32_t *copies;
+    uint64_t copy_step;
+} LayoutTables;
+LayoutTables layout_tables(Arena *arena, const Layout *layout,
+                           const Volume *volume);
+
+/* Channels in one step of the outermost channel axis: a part of a volume that
+ * starts at a multiple of this starts at an address of its own. 1 for a layout
+ * with whole channels outermost; 0 if no channel axis is outermost (parts of
+ * the channels can then not be addressed as volumes). */
+uint32_t layout_granule(const Layout *layout);
+
+/* Bytes from the start of `whole` to the granule that holds channel c. */
+uint64_t layout_part_offset(const Layout *layout, const Volume *whole,
+                            uint32_t c);
+
+/* Of one channel, the bytes that one row takes if rows of one channel lie
+ * together, else the bytes of a row over all channels of a granule: what one
+ * burst of a transfer can carry. */
+uint64_t layout_row_bytes(const Layout *layout, const Volume *volume);
+
+#endif

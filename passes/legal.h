@@ -1,0 +1,24 @@
+/* legal.h - can this machine run this node, and if not, why. */
+#ifndef PASSES_LEGAL_H
+#define PASSES_LEGAL_H
+
+#include "graph/graph.h"
+#include "hwspec/hwspec.h"
+
+typedef struct Legal {
+    int32_t engine;     /* index in spec->engine; -1: the host */
+    HwOp op;            /* the abstract operation; HW_OP_HOST for the host */
+    const char *reason; /* why the host, one line; NULL for an engine */
+} Legal;
+
+/* The abstract operation that a node is: depthwise and grouped convolutions,
+ * kinds of pooling told apart; HW_OP_HOST if none. */
+HwOp legal_op(const Graph *g, NodeId node);
+
+/* One check for each row of the constraint table; reasons such as
+ * "kernel width 15 is outside 1..14 (engine conv)". CONCAT is legal where each
+ * of its members can be written in place (see alloc). INPUT is legal. */
+Legal legal_check(Arena *arena, const HwSpec *spec, const Graph *g,
+                  NodeId node);
+
+#endif

@@ -1,0 +1,72 @@
+/* sim.h - runs a listing and judges it.
+ *
+ * Sees the listing, the hwspec and the image; never a Graph or a Plan. Every
+ * memory is cells of one element; a cell knows which instruction wrote it and
+ * for which volume. Values are float. The arithmetic here shares no code with
+ * the reference evaluation.
+ */
+#ifndef SIM_SIM_H
+#define SIM_SIM_H
+
+#include "codegen/listing.h"
+
+typedef struct Violation {
+    uint32_t insn;    /* index in the listing */
+    const char *text; /* what rule, which addresses */
+} Violation;
+
+/* What an instruction wrote, in plain c, h, w order. */
+typedef struct SimOutput {
+    const char *name;    /* layer, with #k for a tile */
+    uint32_t c, h, w;
+    const float *value;
+} SimOutput;
+
+typedef void SimObserver(void *context, uint32_t insn, const SimOutput *output);
+
+typedef struct SimOptions {
+    uint64_t seed;         /* for constants and inputs that are missing */
+    bool memory_only;      /* no arithmetic: addresses, tags and cycles */
+    SimObserver *observer; /* or NULL: called after each instruction that
+                            * computes, and each host layer's output */
+    void *context;
+    uint32_t max_violations; /* kept; all are counted. 0: 20 */
+} SimOptions;
+
+typedef struct SimEngineUse {
+    const char *name;
+    uint64_t cycles, instructions;
+} SimEngineUse;
+
+typedef struct SimResult {
+    uint64_t n_violations;
+    uint32_t n_kept;
+    const Violation *violation;
+    uint32_t n_notes; /* what had to be assumed: "input at 0x0 ..." */
+    const char *const *note;
+    uint32_t n_outputs; /* network outputs, as in image.output */
+    const Region *output;
+    const float *const *value;
+    uint32_t n_memories;
+    const uint64_t *read, *written; /* elements moved by loads and stores,
+                                     * tiles and hosts aside, in bytes of
+                                     * spec->element, by memory */
+    uint64_t backing_read, backing_written; /* bytes: by engines and loads from
+                                             * and to all that is not AM */
+    uint64_t compulsory; /* bytes: device inputs read once, outputs written
+                          * once */
+    uint64_t am_peak;    /* bytes of active memory, up to the last touched,
+                          * summed over active memories */
+    uint64_t cycles;     /* of the machine's clock */
+    uint32_t n_engines;
+    const SimEngineUse *engine; /* by spec->engine, then "dma", then "host" */
+    uint64_t instructions;      /* that an engine or the DMA runs */
+} SimResult;
+
+/* inputs: one array per image.input, or per assumed input; NULL: seeded.
+ * NULL after errors in the listing or image themselves. */
+const SimResult *sim_run(Arena *arena, Diag *diag, const Listing *listing,
+                         uint32_t n_inputs, const float *const *inputs,
+                         const SimOptions *options);
+
+#endif
