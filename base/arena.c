@@ -98,17 +98,17 @@ static Block *add_block(Arena *arena, size_t size) {
 void *arena_alloc(Arena *arena, size_t size, size_t align) {
     Block *block = arena->block;
     size_t at = block ? (block->used + align - 1) & ~(align - 1) : 0;
-    if (!block || at > block->size || size > block->size - at ||
-        block->size - at - size < RED_ZONE) {
-        if (size > SIZE_MAX - RED_ZONE)
-            out_of_memory(arena->name, size);
-        block = add_block(arena, size + RED_ZONE);
+    if (size > SIZE_MAX - RED_ZONE)
+        out_of_memory(arena->name, size);
+    size_t need = size + RED_ZONE;
+    if (!block || at > block->size || need > block->size - at) {
+        block = add_block(arena, need);
         at = 0;
     }
     void *memory = block->data + at;
     ASAN_UNPOISON_MEMORY_REGION(memory, size);
     memset(memory, 0, size);
-    block->used = at + size + RED_ZONE;
+    block->used = at + need;
     arena->used += size;
     return memory;
 }
