@@ -1,9 +1,9 @@
 /* yaml.h - YAML text as a tree in which every node knows its line and column.
  *
- * libyaml parses; this file keeps marks, refuses duplicate keys, anchors and
- * aliases, and types scalars only when asked, so that `no`, `1:30` and `4MiB`
- * mean what the schema says. Getters report errors and go on: call them all,
- * then look at diag_errors.
+ * libyaml parses; this file keeps marks, refuses duplicate keys, anchors,
+ * aliases and tags, and types scalars only when asked, so that `no`, `1:30` and
+ * `4MiB` mean what the schema says. Getters report errors and go on: call them
+ * all, then look at diag_errors.
  */
 #ifndef BASE_YAML_H
 #define BASE_YAML_H
@@ -12,16 +12,23 @@
 
 typedef enum YamlKind { YAML_SCALAR, YAML_LIST, YAML_MAP } YamlKind;
 
+/* Deeper nesting than this is an error. */
+enum { YAML_MAX_DEPTH = 64 };
+
+typedef struct YamlAsked YamlAsked;
 typedef struct YamlNode YamlNode;
 struct YamlNode {
     YamlKind kind;
     bool used;        /* some getter asked for it: see yaml_check_used */
     Loc loc;          /* where the value starts */
     const char *text; /* scalar */
+    bool quoted;      /* scalar in quotes, or a block of text */
     uint32_t n;       /* items of a list or a map */
     YamlNode **item;
     const char **key; /* map: key of item i, and where it stands */
     Loc *key_loc;
+    YamlAsked *asked; /* map: keys that a getter missed; for suggestions */
+    Arena *arena;     /* that the tree lives in */
 };
 
 /* Parses one document. NULL after errors. An empty document is an error.
@@ -29,9 +36,15 @@ struct YamlNode {
 YamlNode *yaml_parse(Arena *arena, Diag *diag, const char *file,
                      const char *text, size_t len);
 
+/* Deep merge: a map with the keys of both, in the order of `base`, then of
+ * `over`. Under the same key maps are merged, anything else is taken whole from
+ * `over`. Subtrees are shared with the two given, maps on the way are new. */
+YamlNode *yaml_merge(Arena *arena, YamlNode *base, YamlNode *over);
+
 /* Overrides the scalar at a dotted path ("memories.am.size", "a.list.0") with
  * `value`. A path that does not name an existing scalar is an error that lists
- * the keys which do exist at the point of failure. */
+ * the keys which do exist at the point of failure. Later errors about
+ * the value are reported at "--set PATH=VALUE". */
 bool yaml_set(Arena *arena, Diag *diag, YamlNode *root, const char *path,
               const char *value);
 
@@ -56,16 +69,16 @@ bool yaml_f64(Diag *diag, const YamlNode *node, double *out);
 /* Bytes: a number with nothing, B, KiB, MiB, GiB, KB, MB, GB (powers of 1000)
  * behind it; fractions such as 4.5MiB must come out whole. */
 bool yaml_size(Diag *diag, const YamlNode *node, uint64_t *out);
-/* A number with Hz, kHz, MHz, GHz behind it, in Hz. */
+/* A positive number with Hz, kHz, MHz, GHz behind it, in Hz. */
 bool yaml_hertz(Diag *diag, const YamlNode *node, double *out);
 /* The position of the scalar in `names` (NULL-terminated); the error lists
  * them all. */
 bool yaml_enum(Diag *diag, const YamlNode *node, const char *const *names,
                uint32_t *out);
 
-/* An error for each key of each map under `root` that no getter asked for,
- * with the nearest known key as a suggestion when `known` siblings were asked
- * for and look alike. */
+/* An error for each key of each map under `root` that no getter asked for; one
+ * is enough for a whole subtree. When a key that was asked for looks alike, the
+ * error suggests it. */
 void yaml_check_used(Diag *diag, const YamlNode *root);
 
 #endif

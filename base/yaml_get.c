@@ -1,0 +1,330 @@
+/* yaml_get.c - typed getters over YAML trees, and keys that nobody asked for.
+ *
+ * Input: nodes of yaml.c. Output: C values, or an error at the node's place.
+ * Invariant: an output is written only when the getter returns true.
+ */
+#include "base/yaml.h"
+
+#include "base/text.h"
+#include "base/yaml_asked.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_OFFERED = 40, MAX_COMPARED = 48 };
+
+const char *yaml_offer(Arena *arena, const YamlNode *node) {
+    if (node->kind == YAML_SCALAR)
+        return "it is a single value";
+    if (!node->n)
+        return "it is empty";
+    if (node->kind == YAML_LIST)
+        return arena_printf(arena, "it is a list: 0 to %u", node->n - 1);
+    Text text = text_new(arena);
+    for (uint32_t i = 0; i < node->n && i < MAX_OFFERED; i++)
+        text_addf(&text, "%s%s", i ? ", " : "there are: ", node->key[i]);
+    if (node->n > MAX_OFFERED)
+        text_addf(&text, " and %u more", node->n - MAX_OFFERED);
+    return text_str(&text);
+}
+
+static void remember_missed(const YamlNode *map, const char *key) {
+    YamlAsked *asked = map->asked;
+    for (uint32_t i = 0; i < asked->key.n; i++)
+        if (!strcmp(asked->key.at[i], key))
+            return;
+    vec_push(map->arena, &asked->key, arena_strdup(map->arena, key));
+}
+
+YamlNode *yaml_get(const YamlNode *map, const char *key) {
+    if (!map || map->kind != YAML_MAP)
+        return NULL;
+    for (uint32_t i = 0; i < map->n; i++)
+        if (!strcmp(map->key[i], key)) {
+            map->item[i]->used = true;
+            return map->item[i];
+        }
+    remember_missed(map, key);
+    return NULL;
+}
+
+YamlNode *yaml_need(Diag *diag, const YamlNode *map, const char *key) {
+    YamlNode *node = yaml_get(map, key);
+    if (!node && map && map->kind == YAML_MAP)
+        diag_error(diag, map->loc, "the key `%s` is missing", key);
+    return node;
+}
+
+bool yaml_is(Diag *diag, const YamlNode *node, YamlKind kind) {
+    static const char *const name[] = {"a single value", "a list", "a map"};
+    if (!node || node->kind == kind)
+        return node;
+    bool nothing = node->kind == YAML_SCALAR && !*node->text && !node->quoted;
+    diag_error(diag, node->loc, "%s is expected here, not %s", name[kind],
+               nothing ? "nothing" : name[node->kind]);
+    return false;
+}
+
+/* The text of a scalar that is there; NULL after an error, or for NULL. */
+static const char *scalar(Diag *diag, const YamlNode *node) {
+    if (!node || !yaml_is(diag, node, YAML_SCALAR))
+        return NULL;
+    if (*node->text || node->quoted)
+        return node->text;
+    diag_error(diag, node->loc, "a value is missing here");
+    return NULL;
+}
+
+static bool wrong(Diag *diag, const YamlNode *node, const char *wanted) {
+    diag_error(diag, node->loc, "`%s` is not %s", node->text, wanted);
+    return false;
+}
+
+bool yaml_str(Diag *diag, const YamlNode *node, const char **out) {
+    const char *text = scalar(diag, node);
+    if (text)
+        *out = text;
+    return text;
+}
+
+bool yaml_bool(Diag *diag, const YamlNode *node, bool *out) {
+    const char *text = scalar(diag, node);
+    if (!text)
+        return false;
+    bool yes = !strcmp(text, "true");
+    if (!yes && strcmp(text, "false"))
+        return wrong(diag, node, "true or false");
+    *out = yes;
+    return true;
+}
+
+/* Decimal, or hexadecimal behind 0x; the whole text, 64 bits. */
+static bool parse_u64(const char *text, uint64_t *out) {
+    bool hex = text[0] == '0' && text[1] == 'x';
+    const char *digits = hex ? text + 2 : text;
+    const char *allowed = hex ? "0123456789abcdefABCDEF" : "0123456789";
+    if (!*digits || digits[strspn(digits, allowed)])
+        return false;
+    errno = 0;
+    unsigned long long value = strtoull(digits, NULL, hex ? 16 : 10);
+    if (errno || value > UINT64_MAX)
+        return false;
+    *out = value;
+    return true;
+}
+
+bool yaml_u64(Diag *diag, const YamlNode *node, uint64_t *out) {
+    const char *text = scalar(diag, node);
+    if (!text)
+        return false;
+    return parse_u64(text, out)
+               ? true
+               : wrong(diag, node, "a whole number from 0 to 2^64-1");
+}
+
+bool yaml_u32(Diag *diag, const YamlNode *node, uint32_t *out) {
+    const char *text = scalar(diag, node);
+    uint64_t value;
+    if (!text)
+        return false;
+    if (!parse_u64(text, &value) || value > UINT32_MAX)
+        return wrong(diag, node, "a whole number from 0 to 2^32-1");
+    *out = (uint32_t)value;
+    return true;
+}
+
+bool yaml_i64(Diag *diag, const YamlNode *node, int64_t *out) {
+    const char *text = scalar(diag, node);
+    uint64_t value;
+    if (!text)
+        return false;
+    bool negative = *text == '-';
+    uint64_t most = negative ? (uint64_t)INT64_MAX + 1 : INT64_MAX;
+    if (!parse_u64(text + negative, &value) || value > most)
+        return wrong(diag, node, "a whole number from -2^63 to 2^63-1");
+    *out = negative ? (int64_t)(0 - value) : (int64_t)value;
+    return true;
+}
+
+/* A finite decimal number at the start of `text`; `*end` is behind it. */
+static bool parse_number(const char *text, const char **end, double *out) {
+    const char *at = text + (*text == '-' || *text == '+');
+    if (*at != '.' && (*at < '0' || *at > '9'))
+        return false; /* strtod would take inf, nan and spaces */
+    if (at[0] == '0' && (at[1] == 'x' || at[1] == 'X'))
+        return false;
+    char *stop;
+    double value = strtod(text, &stop);
+    *end = stop;
+    *out = value;
+    return stop != text && isfinite(value);
+}
+
+bool yaml_f64(Diag *diag, const YamlNode *node, double *out) {
+    const char *text = scalar(diag, node), *end;
+    double value;
+    if (!text)
+        return false;
+    if (!parse_number(text, &end, &value) || *end)
+        return wrong(diag, node, "a number");
+    *out = value;
+    return true;
+}
+
+static const char *skip_spaces(const char *text) {
+    return text + strspn(text, " ");
+}
+
+/* Digits, and perhaps a point with at most nine more: value = whole + part /
+ * scale. */
+static const char *parse_decimal(const char *text, uint64_t *whole,
+                                 uint64_t *part, uint64_t *scale) {
+    *whole = *part = 0;
+    *scale = 1;
+    const char *at = text;
+    for (; *at >= '0' && *at <= '9'; at++) {
+        uint64_t digit = (uint64_t)(*at - '0');
+        if (*whole > (UINT64_MAX - digit) / 10)
+            return NULL;
+        *whole = *whole * 10 + digit;
+    }
+    if (at == text)
+        return NULL;
+    if (*at != '.')
+        return at;
+    for (at++; *at >= '0' && *at <= '9' && *scale < 1000000000; at++) {
+        *part = *part * 10 + (uint64_t)(*at - '0');
+        *scale *= 10;
+    }
+    return at[-1] == '.' ? NULL : at;
+}
+
+static bool parse_size(const char *text, uint64_t *out) {
+    static const struct {
+        const char *name;
+        uint64_t bytes;
+    } unit[] = {{"", 1},          {"B", 1},          {"KiB", 1 << 10},
+                {"MiB", 1 << 20}, {"GiB", 1 << 30},  {"KB", 1000},
+                {"MB", 1000000},  {"GB", 1000000000}};
+    uint64_t whole, part, scale;
+    const char *name = parse_decimal(text, &whole, &part, &scale);
+    if (!name)
+        return parse_u64(text, out);
+    name = skip_spaces(name);
+    for (size_t i = 0; i < sizeof unit / sizeof *unit; i++) {
+        if (strcmp(name, unit[i].name))
+            continue;
+        uint64_t more = part * unit[i].bytes;
+        if (more % scale || whole > (UINT64_MAX - more) / unit[i].bytes)
+            return false;
+        *out = whole * unit[i].bytes + more / scale;
+        return true;
+    }
+    return parse_u64(text, out);
+}
+
+bool yaml_size(Diag *diag, const YamlNode *node, uint64_t *out) {
+    const char *text = scalar(diag, node);
+    if (!text)
+        return false;
+    return parse_size(text, out)
+               ? true
+               : wrong(diag, node,
+                       "a whole number of bytes (4096, 512KiB, 4.5MiB, 1GB)");
+}
+
+bool yaml_hertz(Diag *diag, const YamlNode *node, double *out) {
+    static const struct {
+        const char *name;
+        double hertz;
+    } unit[] = {{"Hz", 1}, {"kHz", 1e3}, {"MHz", 1e6}, {"GHz", 1e9}};
+    const char *text = scalar(diag, node), *end;
+    double value;
+    if (!text)
+        return false;
+    if (parse_number(text, &end, &value) && value > 0)
+        for (size_t i = 0; i < sizeof unit / sizeof *unit; i++)
+            if (!strcmp(skip_spaces(end), unit[i].name)) {
+                *out = value * unit[i].hertz;
+                return true;
+            }
+    return wrong(diag, node, "a frequency (800MHz, 1.2GHz)");
+}
+
+bool yaml_enum(Diag *diag, const YamlNode *node, const char *const *names,
+               uint32_t *out) {
+    const char *text = scalar(diag, node);
+    if (!text)
+        return false;
+    Text list = text_new(node->arena);
+    for (uint32_t i = 0; names[i]; i++) {
+        if (!strcmp(text, names[i])) {
+            *out = i;
+            return true;
+        }
+        text_addf(&list, "%s%s", i ? ", " : "one of: ", names[i]);
+    }
+    return wrong(diag, node, text_str(&list));
+}
+
+/* Levenshtein's distance; a word that begins with the other (`align`,
+ * `alignment`) counts as 1. UINT32_MAX where one is too long to bother. */
+static uint32_t distance(const char *a, const char *b) {
+    size_t n = strlen(a), m = strlen(b), shorter = n < m ? n : m;
+    uint32_t row[MAX_COMPARED + 1];
+    if (n > MAX_COMPARED || m > MAX_COMPARED)
+        return UINT32_MAX;
+    if (shorter >= 3 && !memcmp(a, b, shorter))
+        return 1;
+    for (uint32_t j = 0; j <= m; j++)
+        row[j] = j;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t diagonal = row[0];
+        row[0] = i + 1;
+        for (uint32_t j = 0; j < m; j++) {
+            uint32_t change = diagonal + (a[i] != b[j]);
+            uint32_t either = row[j] < row[j + 1] ? row[j] : row[j + 1];
+            diagonal = row[j + 1];
+            row[j + 1] = change < either + 1 ? change : either + 1;
+        }
+    }
+    return row[m];
+}
+
+static void consider(const char *key, const char *wrong_key, const char **best,
+                     uint32_t *least) {
+    uint32_t d = distance(key, wrong_key);
+    if (d < *least) {
+        *least = d;
+        *best = key;
+    }
+}
+
+/* The key that was asked for and looks most like `key`, or NULL: one that is
+ * absent rather than one that is there. */
+static const char *suggest(const YamlNode *map, const char *key) {
+    const char *best = NULL;
+    uint32_t least = (uint32_t)(strlen(key) + 5) / 3; /* a third is wrong */
+    for (uint32_t i = 0; i < map->asked->key.n; i++)
+        consider(map->asked->key.at[i], key, &best, &least);
+    for (uint32_t i = 0; i < map->n; i++)
+        if (map->item[i]->used)
+            consider(map->key[i], key, &best, &least);
+    return best;
+}
+
+void yaml_check_used(Diag *diag, const YamlNode *root) {
+    for (uint32_t i = 0; i < root->n; i++) {
+        if (root->kind == YAML_LIST || root->item[i]->used) {
+            yaml_check_used(diag, root->item[i]);
+            continue;
+        }
+        const char *likely = suggest(root, root->key[i]);
+        diag_error(diag, root->key_loc[i],
+                   likely ? "unknown key `%s`; did you mean `%s`?"
+                          : "unknown key `%s`",
+                   root->key[i], likely);
+    }
+}
