@@ -15,6 +15,7 @@
 
 #include "base/const.h"
 #include "base/diag.h"
+#include "base/map.h"
 #include "base/vec.h"
 
 #define NONE UINT32_MAX
@@ -72,7 +73,8 @@ typedef struct ConvAttr {
     uint32_t pad[2], pad_end[2]; /* before, behind */
 } ConvAttr;
 
-typedef enum PoolKind { POOL_MAX, POOL_AVG } PoolKind;
+typedef enum PoolKind { POOL_MAX, POOL_AVG, POOL_COUNT } PoolKind;
+extern const char *const pool_name[POOL_COUNT + 1];
 typedef struct PoolAttr {
     PoolKind kind;
     bool global;        /* kernel = the input's size; stride 1, no padding */
@@ -85,7 +87,8 @@ typedef struct PoolAttr {
  * start in the padding behind the input is dropped. An average divides by the
  * kernel clipped to the padded input (count_pad) or to the input. */
 
-typedef enum EltKind { ELT_ADD, ELT_MUL, ELT_MAX } EltKind;
+typedef enum EltKind { ELT_ADD, ELT_MUL, ELT_MAX, ELT_COUNT } EltKind;
+extern const char *const elt_name[ELT_COUNT + 1];
 /* Inputs have one shape, or 1 in some axes (broadcast). coeff: ELT_ADD only,
  * one an input, NULL for all 1. */
 typedef struct EltAttr {
@@ -149,7 +152,8 @@ typedef struct Tensor {
     const char *name;  /* unique in the graph */
     Shape shape;
     NodeId producer;
-    TensorId origin;   /* the same values in the graph before all passes */
+    TensorId origin;   /* the same values in the graph before all passes;
+                        * NO_TENSOR until graph_mark_original */
     Loc loc;
 } Tensor;
 
@@ -157,12 +161,13 @@ typedef struct Node {
     OpKind op;
     const char *name;  /* layer; unique in the graph */
     Loc loc;
-    uint32_t n_in, n_out;
+    uint32_t n_in, n_out; /* one output; IDENTITY may have more (split) */
     TensorId *in, *out;
     Attrs attr;
     Act act;           /* OP_ACT: the activation; else one fused behind; in
                         * CONV_POOL between convolution and pool */
     ConstId constant[CONST_ROLES]; /* NO_CONST where absent */
+    bool no_bias;      /* bias_term: false; graph_seed_constants adds none */
     const char *conv_name;         /* CONV_POOL: layer of the convolution */
     uint32_t n_merged; /* layers that this node stands for, itself included */
     const char **merged;
@@ -176,6 +181,7 @@ typedef struct Graph {
     VEC(Tensor) tensor;
     VEC(Const) constant;
     VEC(TensorId) output; /* network outputs, in order */
+    Map *node_names, *tensor_names; /* taken names; see graph_add */
 } Graph;
 
 Graph *graph_new(Arena *arena, const char *name);
@@ -184,7 +190,7 @@ Graph *graph_new(Arena *arena, const char *name);
 
 /* A node with its outputs not yet made; inputs are copied. Default attributes
  * are zero except groups, strides and dilations, which are 1. Names that are
- * taken get "_2", "_3"... */
+ * taken get "_2", "_3"...; an empty name is the operator's. */
 NodeId graph_add(Graph *g, OpKind op, const char *name, Loc loc, uint32_t n_in,
                  const TensorId *in);
 /* The next output of a node. Shape: from graph_infer. */
@@ -192,6 +198,10 @@ TensorId graph_add_output(Graph *g, NodeId node, const char *name);
 ConstId graph_add_const(Graph *g, Const value);
 /* Marks as network output (again is harmless). */
 void graph_mark_output(Graph *g, TensorId tensor);
+/* Declares this graph to be the one before all passes: from here on each
+ * tensor's origin is its present id, whatever passes do to the graph. A front
+ * end calls it last; tensors that passes add have no origin. */
+void graph_mark_original(Graph *g);
 
 static inline Node *graph_node(const Graph *g, NodeId id) {
     return &g->node.at[id.i];
@@ -213,6 +223,9 @@ static inline bool same_tensor(TensorId a, TensorId b) {
 bool graph_infer(const Graph *g, NodeId node, Diag *diag);
 /* All nodes in order. */
 bool graph_infer_all(Graph *g, Diag *diag);
+/* The shape that the constant of a role has, given the node's attributes and
+ * its input's shape; false if the operator has no such constant. */
+bool graph_const_shape(const Graph *g, NodeId node, ConstRole role, Shape *out);
 /* Windows along one axis: 0 if none fits. */
 uint32_t conv_out_size(uint32_t in, uint32_t kernel, uint32_t stride,
                        uint32_t dilation, uint32_t pad, uint32_t pad_end);
@@ -238,6 +251,8 @@ bool graph_is_output(const Graph *g, TensorId tensor);
 /* Every invariant, each with its own message; bug() if one is broken, since a
  * front end or a pass made the graph. `after` names who. */
 void graph_verify(const Graph *g, const char *after);
+/* The same as a sentence in `arena`, or NULL when all is well. */
+const char *graph_broken(Arena *arena, const Graph *g);
 
 /* A deep copy in another arena (constants' data shared). */
 Graph *graph_clone(Arena *arena, const Graph *g);
@@ -251,15 +266,16 @@ void graph_replace(Graph *g, TensorId from, TensorId to);
 void graph_take_over(Graph *g, TensorId to, TensorId from);
 /* Adds the layers merged into `from` to those of `into`. */
 void graph_merge_names(Graph *g, NodeId into, NodeId from);
-/* Drops dead nodes, and tensors and nodes that nothing reads (network inputs
- * stay), and renumbers. */
+/* Drops dead nodes, nodes on which no network output depends (network inputs
+ * stay), their tensors, and constants that no node has; renumbers. */
 void graph_compact(Graph *g);
 
 /* ---- constants: const.c (values: const_read in base/const.h) ---- */
 
 /* Gives seeded constants to nodes that lack theirs, scaled by fan-in so that
  * activations stay finite (biases small, variances in [0.5, 1.5)); values
- * depend on seed and layer name only. Returns how many nodes got some. */
+ * depend on seed and layer name only. A layer that has its weights but no bias
+ * gets none. Returns how many nodes got some. */
 uint32_t graph_seed_constants(Graph *g, uint64_t seed);
 
 /* ---- text form: text.c ---- */
