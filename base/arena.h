@@ -4,10 +4,9 @@
  * Arenas are the only callers of malloc and free in the tree (libraries that
  * allocate for themselves aside). Memory comes zeroed.
  *
- * When the machine has no memory left, or an arena would grow past its cap,
- * the program ends with exit code 1 and one line on stderr: no caller checks
- * for NULL. A reader of untrusted input must therefore bound what it asks for
- * by the size of its input *before* it asks.
+ * When the machine has no memory left the program ends with exit code 1 and one
+ * line on stderr: no caller checks for NULL. A reader of untrusted input must
+ * therefore bound what it asks for by the size of its input *before* it asks.
  */
 #ifndef BASE_ARENA_H
 #define BASE_ARENA_H

@@ -54,7 +54,8 @@ static bool syntax_error(Reader *r) {
         return false;
     }
     diag_error(r->diag, mark_loc(r, &p->problem_mark), "%s", problem);
-    if (p->context)
+    bool elsewhere = p->context_mark.index != p->problem_mark.index;
+    if (p->context && elsewhere)
         diag_note(r->diag, mark_loc(r, &p->context_mark), "%s", p->context);
     return false;
 }

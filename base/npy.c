@@ -1,0 +1,160 @@
+/* npy.c - NumPy's .npy files; see npy.h.
+ *
+ * Format:
+ * https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html magic,
+ * version, length of the header, the header (a Python dict as text, in practice
+ * with keys in alphabetical order; here in any), then the values.
+ */
+#include "base/npy.h"
+
+#include "base/text.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static const char magic[] = "\x93NUMPY";
+enum { MAGIC = 6, MAX_HEADER = 1 << 16, ALIGN = 64 };
+
+/* An element kind: its name in the header, bytes, and how it becomes a float.
+ */
+typedef float LoadFn(const uint8_t *at);
+
+#define LOAD(name, T)                                                          \
+    static float name(const uint8_t *at) {                                     \
+        T value;                                                               \
+        memcpy(&value, at, sizeof value);                                      \
+        return (float)value;                                                   \
+    }
+LOAD(load_f4, float)
+LOAD(load_f8, double)
+LOAD(load_u1, uint8_t)
+LOAD(load_i1, int8_t)
+LOAD(load_i4, int32_t)
+LOAD(load_i8, int64_t)
+
+typedef struct Kind {
+    const char *name;
+    uint32_t bytes;
+    LoadFn *load;
+} Kind;
+
+static const Kind kinds[] = {
+    {"<f4", 4, load_f4}, {"<f8", 8, load_f8}, {"|u1", 1, load_u1},
+    {"|i1", 1, load_i1}, {"<i4", 4, load_i4}, {"<i8", 8, load_i8},
+};
+
+static bool bad(Diag *diag, const char *path, const char *why) {
+    diag_error(diag, (Loc){path, 0, 0}, "not a .npy file that can be read: %s",
+               why);
+    return false;
+}
+
+/* The header's text, NUL-terminated; *data is where the values start. */
+static const char *header_text(Arena *arena, Diag *diag, const char *path,
+                               Bytes file, size_t *data) {
+    const uint8_t *at = file.at;
+    if (file.len < MAGIC + 4 || memcmp(at, magic, MAGIC)) {
+        bad(diag, path, "it does not begin with the magic number");
+        return NULL;
+    }
+    bool wide = at[MAGIC] > 1; /* the length has 2 bytes in version 1, else 4 */
+    size_t start = MAGIC + (wide ? 6 : 4);
+    if (at[MAGIC] < 1 || at[MAGIC] > 3 || file.len < start) {
+        bad(diag, path, "unknown version");
+        return NULL;
+    }
+    size_t len = at[8] | (size_t)at[9] << 8;
+    if (wide)
+        len |= (size_t)at[10] << 16 | (size_t)at[11] << 24;
+    if (len > MAX_HEADER || len > file.len - start) {
+        bad(diag, path, "the header is cut off");
+        return NULL;
+    }
+    *data = start + len;
+    return arena_strndup(arena, (const char *)at + start, len);
+}
+
+/* What follows 'key': in the header, spaces skipped; NULL if not there. */
+static const char *header_value(Arena *arena, const char *header,
+                                const char *key) {
+    const char *at = strstr(header, arena_printf(arena, "'%s':", key));
+    if (!at)
+        return NULL;
+    at += strlen(key) + 3;
+    return at + strspn(at, " ");
+}
+
+static const Kind *find_kind(const char *value) {
+    for (size_t i = 0; value && i < sizeof kinds / sizeof *kinds; i++)
+        if (value[0] == '\'' && !strncmp(value + 1, kinds[i].name, 3) &&
+            value[4] == '\'')
+            return &kinds[i];
+    return NULL;
+}
+
+/* "(2, 3)", "(2,)", "()": false if malformed or of too high a rank. */
+static bool parse_shape(const char *at, Npy *out) {
+    if (!at || *at++ != '(')
+        return false;
+    out->count = 1;
+    while (*at != ')') {
+        uint64_t dim = 0;
+        size_t digits = strspn(at, "0123456789");
+        if (!digits || digits > 9 || out->rank == NPY_MAX_RANK)
+            return false;
+        for (; digits; digits--)
+            dim = dim * 10 + (uint64_t)(*at++ - '0');
+        if (dim && out->count > UINT64_MAX / dim)
+            return false;
+        out->dim[out->rank++] = dim;
+        out->count *= dim;
+        at += strspn(at, "L, ");
+    }
+    return true;
+}
+
+bool npy_read(Arena *arena, Diag *diag, const char *path, Npy *out) {
+    Bytes file;
+    size_t data;
+    Npy npy = {0};
+    if (!file_read(arena, diag, path, &file))
+        return false;
+    const char *header = header_text(arena, diag, path, file, &data);
+    if (!header)
+        return false;
+    const Kind *kind = find_kind(header_value(arena, header, "descr"));
+    if (!kind)
+        return bad(diag, path,
+                   "its elements are none of <f4, <f8, |u1, |i1, "
+                   "<i4, <i8");
+    const char *fortran = header_value(arena, header, "fortran_order");
+    if (!fortran || strncmp(fortran, "False", 5))
+        return bad(diag, path, "it is not in C order");
+    uint64_t most = (file.len - data) / kind->bytes;
+    const char *shape = header_value(arena, header, "shape");
+    if (!parse_shape(shape, &npy) || npy.count > most)
+        return bad(diag, path, "its shape does not go with its length");
+    npy.data = ARENA_ARRAY(arena, float, npy.count);
+    for (uint64_t i = 0; i < npy.count; i++)
+        npy.data[i] = kind->load(file.at + data + i * kind->bytes);
+    *out = npy;
+    return true;
+}
+
+bool npy_write(Arena *arena, Diag *diag, const char *path, const Npy *npy) {
+    Text dict = text_new(arena);
+    text_add(&dict, "{'descr': '<f4', 'fortran_order': False, 'shape': (");
+    for (uint32_t i = 0; i < npy->rank; i++)
+        text_addf(&dict, "%s%" PRIu64, i ? ", " : "", npy->dim[i]);
+    text_add(&dict, npy->rank == 1 ? ",), }" : "), }");
+    while ((MAGIC + 4 + dict.len + 1) % ALIGN)
+        text_add(&dict, " ");
+    text_add(&dict, "\n");
+    const char size[] = {1, 0, (char)(dict.len & 255), (char)(dict.len >> 8)};
+    Text file = text_new(arena);
+    text_add_n(&file, magic, MAGIC);
+    text_add_n(&file, size, sizeof size);
+    text_add_n(&file, text_str(&dict), dict.len);
+    text_add_n(&file, (const char *)npy->data, npy->count * sizeof(float));
+    return file_write(arena, diag, path, file.at, file.len);
+}
