@@ -59,6 +59,7 @@ typedef struct Plan {
     uint32_t n_actions;
     const Action *action;
     const Repl *repl;      /* by tensor id: how it is replicated in AM */
+    bool replicated;       /* options->replication */
     bool two_levels;       /* something is spilled or tiled */
     const char *planner;   /* of the active memories */
     uint64_t am_height;    /* bytes, summed over active memories */

@@ -1,0 +1,393 @@
+/* codegen.c - Plan -> Listing: instruction selection by the hwspec's rows.
+ *
+ * Input: a Plan that the judge has passed. Output: instructions, each with the
+ * action it came from, and the data image (image.c).
+ * Every action kind has one function here that fills the *meanings* of an
+ * instruction (fields.def); which of them are written, under what names and in
+ * what order, is the row's business.
+ */
+#include "codegen/codegen.h"
+
+#include "codegen/image.h"
+
+typedef struct Emitter {
+    Arena *arena;
+    Diag *diag;
+    const Plan *plan;
+    const HwSpec *spec;
+    const Graph *graph;
+    VEC(HwInsn) insn;
+    VEC(uint32_t) action_of;
+} Emitter;
+
+static void set(HwFields *fields, HwField field, int64_t value) {
+    fields->set[field] = true;
+    fields->num[field] = value;
+}
+
+static void set_text(HwFields *fields, HwField field, const char *value) {
+    fields->set[field] = true;
+    fields->str[field] = value;
+}
+
+static void set_repl(HwFields *fields, HwOperand operand, Repl repl) {
+    set(fields, HW_FIELD_OF(operand, FULL), repl.full);
+    set(fields, HW_FIELD_OF(operand, REPL), repl.sections);
+    set(fields, HW_FIELD_OF(operand, UNITS), repl.units);
+    set(fields, HW_FIELD_OF(operand, WIDTH), repl.width);
+}
+
+static void set_part(HwFields *fields, HwOperand operand,
+                     const Placement *placement) {
+    Repl repl = placement->whole.repl;
+    set(fields, HW_FIELD_OF(operand, PART), 1);
+    set(fields, HW_FIELD_OF(operand, PART_START), placement->part_c);
+    set(fields, HW_FIELD_OF(operand, PART_C), placement->whole.c);
+    set(fields, HW_FIELD_OF(operand, PART_FULL), repl.full);
+    set(fields, HW_FIELD_OF(operand, PART_REPL), repl.sections);
+    set(fields, HW_FIELD_OF(operand, PART_UNITS), repl.units);
+    set(fields, HW_FIELD_OF(operand, PART_WIDTH), repl.width);
+}
+
+static const Placement *placement_of(const Emitter *e, uint32_t i) {
+    return &e->plan->placement[i];
+}
+
+/* Bytes from the start of the memory to the granule of the first channel. */
+static uint64_t operand_offset(const Emitter *e, const Placement *p) {
+    const Layout *layout = e->spec->memory[p->memory].layout;
+    return p->offset + layout_part_offset(layout, &p->whole, p->part_c);
+}
+
+/* Place, size and replication of an operand of `rows` rows. */
+static void set_operand(const Emitter *e, HwFields *fields, HwOperand operand,
+                        uint32_t index, uint32_t rows) {
+    const Placement *p = placement_of(e, index);
+    Volume volume = plan_volume(e->graph, p->tensor);
+    insn_set_operand(e->spec, fields, operand, p->memory, operand_offset(e, p));
+    set(fields, HW_FIELD_OF(operand, W), volume.w);
+    set(fields, HW_FIELD_OF(operand, H), rows);
+    set(fields, HW_FIELD_OF(operand, C), volume.c);
+    bool is_part = p->whole.c != volume.c;
+    bool backing = e->spec->memory[p->memory].role != HW_ACTIVE;
+    if (backing)
+        set_repl(fields, operand, e->plan->repl[p->tensor.i]);
+    else if (is_part)
+        set_repl(fields, operand, hwspec_repl_none(e->spec, volume.c));
+    else
+        set_repl(fields, operand, p->whole.repl);
+    if (is_part)
+        set_part(fields, operand, p);
+}
+
+static void set_window(HwFields *f, HwField first, const uint32_t kernel[2],
+                       const uint32_t stride[2], uint32_t pad_h,
+                       uint32_t pad_w) {
+    set(f, first, kernel[1]);
+    set(f, first + 1, kernel[0]);
+    set(f, first + 2, stride[1]);
+    set(f, first + 3, stride[0]);
+    set(f, first + 4, pad_w);
+    set(f, first + 5, pad_h);
+}
+
+static uint64_t address_in_units(const Emitter *e, uint64_t bytes) {
+    const HwMemory *memory = &e->spec->memory[0];
+    return memory->base + bytes / memory->unit;
+}
+
+static void set_tile(const Emitter *e, HwFields *f, const Action *action) {
+    if (action->style < 0)
+        return;
+    const HwTileStyle *style = &e->spec->tiling.style[action->style];
+    const Placement *out = placement_of(e, action->out);
+    set(f, HW_F_TILE_ON, 1);
+    set(f, HW_F_TILE_W, action->tile_w);
+    set(f, HW_F_TILE_H, action->tile_h);
+    set(f, HW_F_TILE_BUFFER0, (int64_t)address_in_units(e, style->buffer[0]));
+    set(f, HW_F_TILE_BUFFER1, (int64_t)address_in_units(e, style->buffer[1]));
+    if (style->has_dest)
+        set(f, HW_F_TILE_DEST, (int64_t)address_in_units(e, style->dest));
+    else if (style->out_backing)
+        set(f, HW_F_TILE_DEST, -1);
+    else
+        set(f, HW_F_TILE_DEST,
+            (int64_t)address_in_units(e, operand_offset(e, out)));
+}
+
+static void set_act(HwFields *f, const Act *act) {
+    bool sloped = act->kind == ACT_LEAKY || act->kind == ACT_PRELU;
+    set(f, HW_F_RELU, act->kind != ACT_NONE);
+    set(f, HW_F_PRELU, sloped);
+}
+
+/* Weights of a convolution go through a cache of limited rows. */
+static void set_weight_mode(const Emitter *e, HwFields *f, uint32_t area) {
+    const HwWeightCache *cache = &e->spec->weight_cache;
+    Repl repl = {(uint32_t)f->num[HW_F_IN_FULL], (uint32_t)f->num[HW_F_IN_REPL],
+                 (uint32_t)f->num[HW_F_IN_UNITS],
+                 (uint32_t)f->num[HW_F_IN_WIDTH]};
+    uint64_t rows = hwspec_weight_rows(repl, area);
+    set(f, HW_F_PINGPONG, rows <= cache->pingpong);
+    set(f, HW_F_HALFRATE, cache->full_rate && rows > cache->full_rate);
+}
+
+/* A source that is read by tiles is replicated on its way from DDR. */
+static void set_source_repl(const Emitter *e, HwFields *f, const Action *action,
+                            uint32_t area) {
+    const Placement *in = placement_of(e, action->in[0]);
+    if (e->spec->memory[in->memory].role == HW_ACTIVE)
+        return;
+    uint32_t channels = plan_volume(e->graph, in->tensor).c;
+    set_repl(f, HW_IN,
+             e->plan->replicated
+                 ? hwspec_repl_rule(e->spec, channels, area, true)
+                 : hwspec_repl_none(e->spec, channels));
+}
+
+static void fill_conv(const Emitter *e, HwFields *f, const Action *action,
+                      const Node *node) {
+    const ConvAttr *conv = &node->attr.conv;
+    uint32_t area = conv->kernel[0] * conv->kernel[1];
+    set_window(f, HW_F_KERNEL_W, conv->kernel, conv->stride, action->pad_top,
+               conv->pad[1]);
+    set(f, HW_F_DILATION_W, conv->dilation[1]);
+    set(f, HW_F_DILATION_H, conv->dilation[0]);
+    set(f, HW_F_GROUPS, conv->groups);
+    set(f, HW_F_BIAS, node->constant[CONST_BIAS].i != NONE);
+    set_act(f, &node->act);
+    set_source_repl(e, f, action, area);
+    set_weight_mode(e, f, area);
+}
+
+/* A global pool has the size of its input as its kernel. */
+static void pool_window(const Emitter *e, const Node *node, uint32_t in_h,
+                        uint32_t in_w, HwFields *f, HwField first,
+                        uint32_t pad_h) {
+    const PoolAttr *pool = &node->attr.pool;
+    const uint32_t whole[2] = {in_h, in_w}, one[2] = {1, 1};
+    bool global = pool->global;
+    set_window(f, first, global ? whole : pool->kernel,
+               global ? one : pool->stride, global ? 0 : pad_h,
+               global ? 0 : pool->pad[1]);
+    Volume out = plan_volume(e->graph, node->out[0]);
+    set(f, HW_F_POOL_GLOBAL, out.h == 1 && out.w == 1);
+}
+
+static void fill_pool(const Emitter *e, HwFields *f, const Action *action,
+                      const Node *node) {
+    Volume in = plan_volume(e->graph, node->in[0]);
+    pool_window(e, node, in.h, in.w, f, HW_F_KERNEL_W, action->pad_top);
+    set(f, HW_F_PINGPONG, 1);
+}
+
+static void fill_conv_pool(const Emitter *e, HwFields *f, const Action *action,
+                           const Node *node) {
+    fill_conv(e, f, action, node);
+    const ConvAttr *conv = &node->attr.conv;
+    Volume in = plan_volume(e->graph, node->in[0]);
+    uint32_t mid[2], size[2] = {in.h, in.w};
+    for (int axis = 0; axis < 2; axis++)
+        mid[axis] = conv_out_size(size[axis], conv->kernel[axis],
+                                  conv->stride[axis], conv->dilation[axis],
+                                  conv->pad[axis], conv->pad_end[axis]);
+    set(f, HW_F_MID_H, mid[0]);
+    set(f, HW_F_MID_W, mid[1]);
+    set(f, HW_F_MID_C, conv->out_c);
+    pool_window(e, node, mid[0], mid[1], f, HW_F_POOL_KERNEL_W,
+                node->attr.pool.pad[0]);
+    set_text(f, HW_F_CONV_NAME, node->conv_name);
+}
+
+static void fill_eltwise(const Emitter *e, HwFields *f, const Action *action,
+                         const Node *node) {
+    set(f, HW_F_ADD, node->attr.elt.kind == ELT_ADD ? 1 : 0);
+    set(f, HW_F_SCALE, 0);
+    set_act(f, &node->act);
+    set_operand(e, f, HW_IN2, action->in[1], action->in_rows);
+    set(f, HW_F_PINGPONG, 1);
+}
+
+static void fill_scale(const Emitter *e, HwFields *f, const Action *action,
+                       const Node *node) {
+    (void)e;
+    (void)action;
+    set(f, HW_F_ADD, -1);
+    set(f, HW_F_SCALE, 1);
+    set(f, HW_F_BIAS, 1);
+    set_act(f, &node->act);
+    set(f, HW_F_PINGPONG, 1);
+}
+
+static void fill_act(const Emitter *e, HwFields *f, const Action *action,
+                     const Node *node) {
+    (void)e;
+    (void)action;
+    set_act(f, &node->act);
+    set(f, HW_F_PINGPONG, 1);
+}
+
+static void fill_upsample(const Emitter *e, HwFields *f, const Action *action,
+                          const Node *node) {
+    (void)e;
+    (void)action;
+    set(f, HW_F_FACTOR_H, node->attr.up.factor[0]);
+    set(f, HW_F_FACTOR_W, node->attr.up.factor[1]);
+    set_text(f, HW_F_METHOD, "NearestNeighbor");
+    set(f, HW_F_PINGPONG, 1);
+}
+
+/* An inner product is a convolution whose kernel is the whole input. */
+static void fill_fc(const Emitter *e, HwFields *f, const Action *action,
+                    const Node *node) {
+    Volume in = plan_volume(e->graph, node->in[0]);
+    const uint32_t kernel[2] = {in.h, in.w}, one[2] = {1, 1};
+    set_window(f, HW_F_KERNEL_W, kernel, one, 0, 0);
+    set(f, HW_F_DILATION_W, 1);
+    set(f, HW_F_DILATION_H, 1);
+    set(f, HW_F_BIAS, node->constant[CONST_BIAS].i != NONE);
+    set_act(f, &node->act);
+    set_source_repl(e, f, action, in.h * in.w);
+    set_weight_mode(e, f, in.h * in.w);
+}
+
+typedef void Fill(const Emitter *e, HwFields *f, const Action *action,
+                  const Node *node);
+
+static Fill *const fill[OP_COUNT] = {
+    [OP_CONV] = fill_conv,       [OP_DECONV] = fill_conv,
+    [OP_POOL] = fill_pool,       [OP_CONV_POOL] = fill_conv_pool,
+    [OP_ELTWISE] = fill_eltwise, [OP_SCALE] = fill_scale,
+    [OP_ACT] = fill_act,         [OP_UPSAMPLE] = fill_upsample,
+    [OP_FC] = fill_fc,
+};
+
+static void add_insn(Emitter *e, HwOp op, const HwFields *fields,
+                     const char *comment, uint32_t action) {
+    int32_t row = insn_row(e->spec, op);
+    if (row < 0)
+        bug("no instruction for %s", hw_op_name[op]);
+    HwInsn insn = insn_build(e->arena, e->spec, (uint32_t)row, fields, comment);
+    vec_push(e->arena, &e->insn, insn);
+    vec_push(e->arena, &e->action_of, action);
+}
+
+static const char *side(const Emitter *e, uint32_t placement) {
+    uint32_t memory = placement_of(e, placement)->memory;
+    return e->spec->memory[memory].role == HW_ACTIVE ? "am" : "ddr";
+}
+
+static void emit_run(Emitter *e, const Action *action, uint32_t index) {
+    const Node *node = graph_node(e->graph, action->node);
+    if (!fill[node->op])
+        bug("no engine instruction for %s", op_info[node->op].name);
+    HwFields f = {0};
+    set(&f, HW_F_STEP, action->step);
+    set_text(&f, HW_F_NAME,
+             action->n_tiles > 1
+                 ? arena_printf(e->arena, "%s#%u", node->name, action->tile)
+                 : node->name);
+    set_operand(e, &f, HW_IN, action->in[0], action->in_rows);
+    set_operand(e, &f, HW_OUT, action->out, action->rows);
+    fill[node->op](e, &f, action, node);
+    set_tile(e, &f, action);
+    const char *comment = arena_printf(
+        e->arena, "%s_to_%s", side(e, action->in[0]), side(e, action->out));
+    add_insn(e, action->legal.op, &f, comment, index);
+}
+
+/* Sizes are the whole tensor's; the active side holds just the rows moved. */
+static void emit_move(Emitter *e, const Action *action, uint32_t index) {
+    const Placement *in = placement_of(e, action->in[0]);
+    Volume whole = plan_volume(e->graph, in->tensor);
+    HwFields f = {0};
+    set(&f, HW_F_STEP, action->step);
+    set_text(&f, HW_F_NAME, graph_tensor(e->graph, in->tensor)->name);
+    set_operand(e, &f, HW_IN, action->in[0], whole.h);
+    set_operand(e, &f, HW_OUT, action->out, whole.h);
+    set(&f, HW_F_ROW_FIRST, action->row);
+    set(&f, HW_F_ROW_LAST, (int64_t)action->row + action->rows - 1);
+    bool is_load = action->kind == ACTION_LOAD;
+    const char *name = graph_tensor(e->graph, in->tensor)->name;
+    bool leaves = graph_is_output(e->graph, in->tensor) && !is_load;
+    add_insn(e, is_load ? HW_OP_LOAD : HW_OP_STORE, &f,
+             arena_printf(e->arena, leaves ? "Output %s" : "%s_blob", name),
+             index);
+}
+
+static void emit_concat(Emitter *e, const Action *action, uint32_t index) {
+    if (insn_row(e->spec, HW_OP_CONCAT) < 0)
+        return;
+    const Placement *out = placement_of(e, action->out);
+    if (e->spec->memory[out->memory].role != HW_ACTIVE)
+        return;
+    const Layout *layout = e->spec->memory[out->memory].layout;
+    Volume own = plan_volume(e->graph, out->tensor);
+    own.repl = out->whole.repl;
+    uint64_t bytes = layout_bytes(layout, &own);
+    HwFields end = {0}, f = {0};
+    insn_set_operand(e->spec, &end, HW_OUT, out->memory,
+                     operand_offset(e, out) + bytes);
+    set(&f, HW_F_STEP, action->step);
+    set_text(&f, HW_F_NAME, graph_node(e->graph, action->node)->name);
+    set_operand(e, &f, HW_OUT, action->out, own.h);
+    set(&f, HW_F_BYTES, (int64_t)bytes);
+    set(&f, HW_F_END, end.num[HW_F_OUT_ADDR]);
+    add_insn(e, HW_OP_CONCAT, &f, NULL, index);
+}
+
+static void emit_host(Emitter *e, const Action *action, uint32_t index) {
+    const Node *node = graph_node(e->graph, action->node);
+    HwFields f = {0};
+    set(&f, HW_F_STEP, action->step);
+    set_text(&f, HW_F_NAME, node->name);
+    set_text(&f, HW_F_HOST_KIND, op_info[node->op].name);
+    add_insn(e, HW_OP_HOST, &f, action->legal.reason, index);
+}
+
+static void emit(Emitter *e, uint32_t index) {
+    const Action *action = &e->plan->action[index];
+    switch (action->kind) {
+    case ACTION_LOAD:
+    case ACTION_STORE:
+        emit_move(e, action, index);
+        break;
+    case ACTION_RUN:
+        emit_run(e, action, index);
+        break;
+    case ACTION_CONCAT:
+        emit_concat(e, action, index);
+        break;
+    case ACTION_HOST:
+        emit_host(e, action, index);
+        break;
+    }
+}
+
+const Listing *codegen_run(Arena *arena, Diag *diag, const Plan *plan,
+                           const uint32_t **action_of) {
+    Emitter e = {.arena = arena,
+                 .diag = diag,
+                 .plan = plan,
+                 .spec = plan->schedule->spec,
+                 .graph = plan->schedule->graph};
+    for (uint32_t i = 0; i < plan->n_actions; i++)
+        emit(&e, i);
+    uint32_t limit = e.spec->max_instructions;
+    if (limit && e.insn.n > limit) {
+        diag_error(diag, e.spec->loc,
+                   "the listing has %u instructions; %s holds %u", e.insn.n,
+                   e.spec->machine, limit);
+        return NULL;
+    }
+    Listing *listing = ARENA_NEW(arena, Listing);
+    listing->spec = e.spec;
+    listing->network = e.graph->name;
+    listing->n = e.insn.n;
+    listing->insn = e.insn.at;
+    listing->image = image_make(arena, plan, e.action_of.at, e.insn.n);
+    listing->has_image = true;
+    if (action_of)
+        *action_of = e.action_of.at;
+    return listing;
+}

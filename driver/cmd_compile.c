@@ -1,0 +1,78 @@
+/* cmd_compile.c - a network and a machine in, listing files out. */
+#include "driver/commands.h"
+
+#include "passes/pass.h"
+
+#include <string.h>
+
+static void print_json_report(Arena *arena, const Pipeline *p,
+                              const char *const paths[3]) {
+    static const char *const key[3] = {"listing", "json", "weights"};
+    cJSON *json = cJSON_CreateObject();
+    cJSON_AddStringToObject(json, "network", p->listing->network);
+    cJSON_AddStringToObject(json, "machine", p->spec->machine);
+    cJSON_AddNumberToObject(json, "instructions", p->listing->n);
+    cJSON_AddNumberToObject(json, "am_bytes", (double)p->plan->am_height);
+    cJSON_AddNumberToObject(json, "am_bound_bytes", (double)p->plan->am_bound);
+    cJSON_AddNumberToObject(json, "am_capacity_bytes",
+                            (double)active_bytes(p->spec));
+    if (p->spec->backing >= 0)
+        cJSON_AddNumberToObject(json, "ddr_bytes",
+                                (double)p->plan->memory_used[p->spec->backing]);
+    cJSON_AddBoolToObject(json, "two_levels", p->plan->two_levels);
+    cJSON_AddStringToObject(json, "planner", p->plan->planner);
+    cJSON_AddNumberToObject(json, "seeded_layers", p->import.seeded);
+    cJSON_AddItemToObject(json, "host_layers", host_layers_json(p->listing));
+    for (int i = 0; i < 3; i++)
+        if (paths[i])
+            cJSON_AddStringToObject(json, key[i], paths[i]);
+    cJSON_AddItemToObject(json, "ms", stage_times_json(p));
+    print_json(arena, json);
+}
+
+static void print_report(Arena *arena, const Pipeline *p,
+                         const char *const paths[3]) {
+    uint32_t hosts = p->listing->image.n_hosts;
+    printf("%s on %s: %u instructions, %u of them layers of the host\n",
+           p->listing->network, p->spec->machine, p->listing->n, hosts);
+    for (uint32_t i = 0; i < hosts; i++) {
+        const HostLayer *host = &p->listing->image.host[i];
+        printf("host    %s (%s): %s\n", host->name, host->kind, host->reason);
+    }
+    print_plan(arena, p);
+    if (p->import.seeded)
+        printf("weights %u layers had none: seeded ones\n", p->import.seeded);
+    for (int i = 0; i < 3; i++)
+        if (paths[i])
+            printf("wrote   %s\n", paths[i]);
+    double total = 0;
+    printf("ms     ");
+    for (int i = 0; i < STAGE_COUNT; i++) {
+        total += p->ms[i];
+        if (p->ms[i] > 0)
+            printf(" %s %.1f", stage_name[i], p->ms[i]);
+    }
+    printf(", all %.1f\n", total);
+}
+
+ExitCode cmd_compile(Arena *arena, Diag *diag, const Options *options) {
+    if (options->print_passes) {
+        passes_print(stdout);
+        return EXIT_FINE;
+    }
+    Pipeline p;
+    ExitCode code = pipeline_run(arena, diag, options, STAGE_CODEGEN, &p);
+    if (code != EXIT_FINE)
+        return code;
+    const char *paths[3] = {NULL, NULL, NULL};
+    double start = now_ms();
+    if (!listing_write(arena, diag, p.listing,
+                       options->out ? options->out : ".", paths))
+        return EXIT_BAD_INPUT;
+    p.ms[STAGE_WRITE] = now_ms() - start;
+    if (options->json)
+        print_json_report(arena, &p, paths);
+    else
+        print_report(arena, &p, paths);
+    return EXIT_FINE;
+}

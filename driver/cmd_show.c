@@ -1,0 +1,192 @@
+/* cmd_show.c - what a network is, and with -t what its plan holds when. */
+#include "driver/commands.h"
+
+#include "passes/pass.h"
+
+#include <string.h>
+
+typedef struct Totals {
+    uint64_t macs, parameters, activations;
+    uint32_t by_op[OP_COUNT];
+} Totals;
+
+static uint64_t node_macs(const Graph *g, const Node *node) {
+    if (node->constant[CONST_WEIGHT].i == NONE)
+        return 0;
+    const Shape *weight = &graph_const(g, node->constant[CONST_WEIGHT])->shape;
+    const Shape *in = &graph_tensor(g, node->in[0])->shape;
+    const Shape *out = &graph_tensor(g, node->out[0])->shape;
+    uint64_t n = shape_count(weight);
+    if (node->op == OP_FC)
+        return n;
+    const Shape *pixels = node->op == OP_DECONV ? in : out;
+    return n * shape_dim(pixels, 2) * shape_dim(pixels, 3);
+}
+
+static uint64_t node_parameters(const Graph *g, const Node *node) {
+    uint64_t n = 0;
+    for (int role = 0; role < CONST_ROLES; role++)
+        if (node->constant[role].i != NONE)
+            n += shape_count(&graph_const(g, node->constant[role])->shape);
+    return n;
+}
+
+static Totals count(const Graph *g) {
+    Totals totals = {0};
+    for (uint32_t i = 0; i < g->node.n; i++) {
+        const Node *node = &g->node.at[i];
+        totals.by_op[node->op]++;
+        totals.macs += node_macs(g, node);
+        totals.parameters += node_parameters(g, node);
+    }
+    for (uint32_t i = 0; i < g->tensor.n; i++)
+        totals.activations += shape_count(&g->tensor.at[i].shape);
+    return totals;
+}
+
+static void print_ends(Arena *arena, const Graph *g) {
+    for (uint32_t i = 0; i < g->node.n; i++) {
+        const Node *node = &g->node.at[i];
+        if (node->op != OP_INPUT)
+            continue;
+        const Tensor *tensor = graph_tensor(g, node->out[0]);
+        printf("input   %s %s\n", tensor->name,
+               shape_text(arena, &tensor->shape));
+    }
+    for (uint32_t i = 0; i < g->output.n; i++) {
+        const Tensor *tensor = graph_tensor(g, g->output.at[i]);
+        printf("output  %s %s\n", tensor->name,
+               shape_text(arena, &tensor->shape));
+    }
+}
+
+static void print_network(Arena *arena, const Pipeline *p) {
+    const Graph *g = p->original;
+    Totals totals = count(g);
+    printf("%s: %u layers, %u after the passes\n", g->name, g->node.n,
+           p->graph->node.n);
+    print_ends(arena, g);
+    printf("work    %s multiply-adds, %s parameters, %s activations\n",
+           with_commas(arena, totals.macs),
+           with_commas(arena, totals.parameters),
+           with_commas(arena, totals.activations));
+    printf("layers ");
+    for (int op = 0; op < OP_COUNT; op++)
+        if (totals.by_op[op])
+            printf(" %s %u", op_info[op].name, totals.by_op[op]);
+    puts("");
+    if (p->import.seeded)
+        printf("weights %u layers have none: seeded ones\n", p->import.seeded);
+}
+
+static cJSON *ends_json(Arena *arena, const Graph *g, bool inputs) {
+    cJSON *list = cJSON_CreateArray();
+    uint32_t n = inputs ? g->node.n : g->output.n;
+    for (uint32_t i = 0; i < n; i++) {
+        if (inputs && g->node.at[i].op != OP_INPUT)
+            continue;
+        const Tensor *tensor =
+            graph_tensor(g, inputs ? g->node.at[i].out[0] : g->output.at[i]);
+        cJSON *item = cJSON_CreateObject();
+        cJSON_AddStringToObject(item, "name", tensor->name);
+        cJSON_AddStringToObject(item, "shape",
+                                shape_text(arena, &tensor->shape));
+        cJSON_AddItemToArray(list, item);
+    }
+    return list;
+}
+
+static cJSON *network_json(Arena *arena, const Pipeline *p) {
+    const Graph *g = p->original;
+    Totals totals = count(g);
+    cJSON *json = cJSON_CreateObject();
+    cJSON_AddStringToObject(json, "network", g->name);
+    cJSON_AddNumberToObject(json, "layers", g->node.n);
+    cJSON_AddNumberToObject(json, "layers_after_passes", p->graph->node.n);
+    cJSON_AddNumberToObject(json, "multiply_adds", (double)totals.macs);
+    cJSON_AddNumberToObject(json, "parameters", (double)totals.parameters);
+    cJSON_AddNumberToObject(json, "seeded_layers", p->import.seeded);
+    cJSON_AddItemToObject(json, "inputs", ends_json(arena, g, true));
+    cJSON_AddItemToObject(json, "outputs", ends_json(arena, g, false));
+    return json;
+}
+
+/* ---- with a machine: what lies in active memory at each step ---- */
+
+static const char *step_layer(const Pipeline *p, uint32_t step) {
+    const Step *s = &p->schedule->step[step];
+    return s->n ? graph_node(p->graph, s->slot[0].node)->name : "";
+}
+
+static const char *volume_name(const Pipeline *p, uint32_t placement) {
+    TensorId tensor = p->plan->placement[placement].tensor;
+    return graph_tensor(p->graph, tensor)->name;
+}
+
+static void print_use(Arena *arena, const Pipeline *p, const PlanStepUse *use) {
+    printf("%4u  %-32s %12s  ", use->step, step_layer(p, use->step),
+           with_commas(arena, use->bytes));
+    for (uint32_t k = 0; k < use->n; k++) {
+        uint32_t i = use->placement[k];
+        printf("%s%s %s", k ? ", " : "", volume_name(p, i),
+               with_commas(arena, p->plan->placement[i].bytes));
+    }
+    puts("");
+}
+
+static cJSON *use_json(const Pipeline *p, const PlanStepUse *use) {
+    cJSON *item = cJSON_CreateObject();
+    cJSON_AddNumberToObject(item, "step", use->step);
+    cJSON_AddStringToObject(item, "layer", step_layer(p, use->step));
+    cJSON_AddNumberToObject(item, "am_bytes", (double)use->bytes);
+    cJSON *live = cJSON_AddArrayToObject(item, "live");
+    for (uint32_t k = 0; k < use->n; k++) {
+        const Placement *place = &p->plan->placement[use->placement[k]];
+        cJSON *volume = cJSON_CreateObject();
+        cJSON_AddStringToObject(volume, "tensor",
+                                volume_name(p, use->placement[k]));
+        cJSON_AddNumberToObject(volume, "offset", (double)place->offset);
+        cJSON_AddNumberToObject(volume, "bytes", (double)place->bytes);
+        cJSON_AddItemToArray(live, volume);
+    }
+    return item;
+}
+
+static void show_plan(Arena *arena, const Pipeline *p, cJSON *json) {
+    const PlanStepUse *use;
+    uint32_t n = plan_step_use(arena, p->plan, &use), worst = 0;
+    cJSON *steps = json ? cJSON_AddArrayToObject(json, "steps") : NULL;
+    if (!json) {
+        print_plan(arena, p);
+        printf("step  %-32s %12s  live volumes, largest first\n", "layer",
+               "AM bytes");
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        if (json)
+            cJSON_AddItemToArray(steps, use_json(p, &use[i]));
+        else
+            print_use(arena, p, &use[i]);
+        if (use[i].bytes > use[worst].bytes)
+            worst = i;
+    }
+    if (!json && n)
+        printf("worst   step %u (%s): %s bytes\n", use[worst].step,
+               step_layer(p, use[worst].step),
+               with_commas(arena, use[worst].bytes));
+}
+
+ExitCode cmd_show(Arena *arena, Diag *diag, const Options *options) {
+    Pipeline p;
+    Stage last = options->target ? STAGE_ALLOC : STAGE_PASSES;
+    ExitCode code = pipeline_run(arena, diag, options, last, &p);
+    if (code != EXIT_FINE)
+        return code;
+    cJSON *json = options->json ? network_json(arena, &p) : NULL;
+    if (!json)
+        print_network(arena, &p);
+    if (options->target)
+        show_plan(arena, &p, json);
+    if (json)
+        print_json(arena, json);
+    return EXIT_FINE;
+}

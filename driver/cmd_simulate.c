@@ -1,0 +1,81 @@
+/* cmd_simulate.c - runs a listing from its files; no network is needed. */
+#include "driver/commands.h"
+
+#include "base/npy.h"
+
+#include <string.h>
+
+/* DIR/NAME.npy for each output of the network; '/' in names becomes '_'. */
+static bool write_outputs(Arena *arena, Diag *diag, const char *dir,
+                          const SimResult *sim) {
+    if (!file_make_dir(arena, diag, dir))
+        return false;
+    for (uint32_t i = 0; i < sim->n_outputs; i++) {
+        const Region *region = &sim->output[i];
+        char *name = arena_strdup(arena, region->name);
+        for (char *at = name; *at; at++)
+            *at = *at == '/' ? '_' : *at;
+        float *copy = ARENA_COPY(arena, float, sim->value[i],
+                                 shape_count(&region->shape));
+        Npy npy = {.rank = region->shape.rank,
+                   .data = copy,
+                   .count = shape_count(&region->shape)};
+        for (uint32_t k = 0; k < npy.rank; k++)
+            npy.dim[k] = region->shape.dim[k];
+        if (!npy_write(arena, diag, arena_printf(arena, "%s/%s.npy", dir, name),
+                       &npy))
+            return false;
+    }
+    return true;
+}
+
+/* Values of the listing's inputs from --input files, NULL to seed them all. */
+static bool listing_inputs(Arena *arena, Diag *diag, const Options *options,
+                           const Listing *listing, const float *const **out) {
+    const float **values = ARENA_ARRAY(arena, const float *, options->n_inputs);
+    for (uint32_t i = 0; i < options->n_inputs; i++) {
+        Npy npy;
+        if (!npy_read(arena, diag, options->inputs[i], &npy))
+            return false;
+        bool known = i < listing->image.n_inputs;
+        if (known && npy.count != shape_count(&listing->image.input[i].shape)) {
+            diag_error(diag, (Loc){options->inputs[i], 0, 0},
+                       "%llu values, but input %s is %s",
+                       (unsigned long long)npy.count,
+                       listing->image.input[i].name,
+                       shape_text(arena, &listing->image.input[i].shape));
+            return false;
+        }
+        values[i] = npy.data;
+    }
+    *out = options->n_inputs ? values : NULL;
+    return true;
+}
+
+ExitCode cmd_simulate(Arena *arena, Diag *diag, const Options *options) {
+    const HwSpec *spec = pipeline_spec(arena, diag, options);
+    if (!spec)
+        return options->target ? EXIT_BAD_INPUT : EXIT_BAD_USAGE;
+    const Listing *listing = listing_read(arena, diag, spec, options->file);
+    const float *const *inputs;
+    if (!listing || !listing_inputs(arena, diag, options, listing, &inputs))
+        return EXIT_BAD_INPUT;
+    SimOptions sim_options = {.seed = options->seed,
+                              .memory_only = options->memory_only};
+    const SimResult *sim =
+        sim_run(arena, diag, listing, options->n_inputs, inputs, &sim_options);
+    if (!sim)
+        return EXIT_BAD_INPUT;
+    if (options->out && !options->memory_only &&
+        !write_outputs(arena, diag, options->out, sim))
+        return EXIT_BAD_INPUT;
+    if (options->json) {
+        cJSON *json = cJSON_CreateObject();
+        cJSON_AddBoolToObject(json, "ok", sim->n_violations == 0);
+        add_sim_json(json, listing, sim);
+        print_json(arena, json);
+    } else {
+        print_sim(arena, listing, sim);
+    }
+    return sim->n_violations ? EXIT_BAD_INPUT : EXIT_FINE;
+}

@@ -1,0 +1,150 @@
+/* cmd_verify.c - compile, simulate the listing's text, compare every kept layer
+ * with the reference evaluation of the original graph. */
+#include "driver/commands.h"
+#include "driver/compare.h"
+
+#include <math.h>
+#include <string.h>
+
+/* What the simulator gets went through the text form, as for any user. */
+static const Listing *through_text(Arena *arena, Diag *diag,
+                                   const Listing *listing) {
+    const char *text = listing_print(arena, listing);
+    Listing *read = ARENA_NEW(arena, Listing);
+    const Listing *parsed = listing_parse(arena, diag, listing->spec,
+                                          "(listing)", text, strlen(text));
+    if (!parsed)
+        return NULL;
+    *read = *parsed;
+    if (read->n != listing->n)
+        bug("%u instructions were printed, %u read back", listing->n, read->n);
+    read->network = listing->network;
+    read->image = listing->image;
+    read->has_image = true;
+    return read;
+}
+
+/* The listing's inputs, in its order, from those of the graph. */
+static const float *const *in_listing_order(Arena *arena, const Graph *graph,
+                                            const Listing *listing,
+                                            const float *const *values) {
+    uint32_t n = listing->image.n_inputs;
+    const float **out = ARENA_ARRAY(arena, const float *, n);
+    uint32_t k = 0;
+    for (uint32_t i = 0; i < graph->node.n; i++) {
+        const Node *node = &graph->node.at[i];
+        if (node->op != OP_INPUT)
+            continue;
+        const char *name = graph_tensor(graph, node->out[0])->name;
+        for (uint32_t j = 0; j < n; j++)
+            if (!strcmp(listing->image.input[j].name, name))
+                out[j] = values[k];
+        k++;
+    }
+    return out;
+}
+
+typedef struct Verdict {
+    const Listing *listing;
+    const SimResult *sim;
+    Comparison comparison;
+    bool ok;
+} Verdict;
+
+static bool run(Arena *arena, Diag *diag, const Options *options, Pipeline *p,
+                Verdict *out) {
+    out->listing = through_text(arena, diag, p->listing);
+    const float *const *values = read_inputs(arena, diag, options, p->original);
+    if (!out->listing || !values)
+        return false;
+    double start = now_ms();
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < p->original->node.n; i++)
+        n += p->original->node.at[i].op == OP_INPUT;
+    Values reference = graph_eval(arena, p->original, n, values);
+    p->ms[STAGE_REFERENCE] = now_ms() - start;
+    out->comparison = compare_start(arena, p, reference, options->tolerance);
+    SimOptions sim_options = {.seed = options->seed,
+                              .observer = compare_observe,
+                              .context = &out->comparison};
+    start = now_ms();
+    out->sim =
+        sim_run(arena, diag, out->listing, out->listing->image.n_inputs,
+                in_listing_order(arena, p->original, out->listing, values),
+                &sim_options);
+    p->ms[STAGE_SIMULATE] = now_ms() - start;
+    if (!out->sim)
+        return false;
+    out->ok = !out->comparison.first.layer && !out->sim->n_violations &&
+              out->comparison.layers > 0;
+    return true;
+}
+
+static cJSON *mismatch_json(const Mismatch *first) {
+    if (!first->layer)
+        return cJSON_CreateNull();
+    cJSON *json = cJSON_CreateObject();
+    cJSON_AddStringToObject(json, "layer", first->layer);
+    const int at[3] = {(int)first->c, (int)first->h, (int)first->w};
+    cJSON_AddItemToObject(json, "chw", cJSON_CreateIntArray(at, 3));
+    cJSON_AddNumberToObject(json, "expected", (double)first->expected);
+    cJSON_AddNumberToObject(json, "got", (double)first->got);
+    return json;
+}
+
+static void report_json(Arena *arena, const Pipeline *p, const Verdict *v) {
+    cJSON *json = cJSON_CreateObject();
+    cJSON_AddBoolToObject(json, "ok", v->ok);
+    cJSON_AddStringToObject(json, "network", v->listing->network);
+    cJSON_AddStringToObject(json, "machine", p->spec->machine);
+    double error = v->comparison.max_error;
+    cJSON_AddNumberToObject(json, "max_rel_error",
+                            isfinite(error) ? error : 1e300);
+    cJSON_AddItemToObject(json, "first_mismatch",
+                          mismatch_json(&v->comparison.first));
+    cJSON_AddNumberToObject(json, "layers_compared", v->comparison.layers);
+    add_sim_json(json, v->listing, v->sim);
+    cJSON_AddBoolToObject(json, "two_levels", p->plan->two_levels);
+    cJSON_AddStringToObject(json, "planner", p->plan->planner);
+    cJSON_AddNumberToObject(json, "seeded_layers", p->import.seeded);
+    cJSON_AddItemToObject(json, "ms", stage_times_json(p));
+    print_json(arena, json);
+}
+
+static void report(Arena *arena, const Pipeline *p, const Verdict *v) {
+    const Comparison *c = &v->comparison;
+    printf("%s on %s: %s\n", v->listing->network, p->spec->machine,
+           v->ok ? "the listing computes what the network computes" : "WRONG");
+    printf("values  %u layers and tiles compared, largest relative error "
+           "%.3g\n",
+           c->layers, c->max_error);
+    if (c->first.layer)
+        printf("        first to differ: %s at c %u, h %u, w %u: expected "
+               "%.9g, got %.9g\n",
+               c->first.layer, c->first.c, c->first.h, c->first.w,
+               (double)c->first.expected, (double)c->first.got);
+    print_sim(arena, v->listing, v->sim);
+    printf("host    %u layers\n", v->listing->image.n_hosts);
+    if (p->import.seeded)
+        printf("weights %u layers had none: seeded ones\n", p->import.seeded);
+    printf("ms     ");
+    for (int i = 0; i < STAGE_COUNT; i++)
+        if (p->ms[i] > 0)
+            printf(" %s %.1f", stage_name[i], p->ms[i]);
+    puts("");
+}
+
+ExitCode cmd_verify(Arena *arena, Diag *diag, const Options *options) {
+    Pipeline p;
+    ExitCode code = pipeline_run(arena, diag, options, STAGE_CODEGEN, &p);
+    if (code != EXIT_FINE)
+        return code;
+    Verdict verdict = {0};
+    if (!run(arena, diag, options, &p, &verdict))
+        return EXIT_BAD_INPUT;
+    if (options->json)
+        report_json(arena, &p, &verdict);
+    else
+        report(arena, &p, &verdict);
+    return verdict.ok ? EXIT_FINE : EXIT_BAD_INPUT;
+}

@@ -1,0 +1,45 @@
+/* commands.h - one function a command, and what they share. */
+#ifndef DRIVER_COMMANDS_H
+#define DRIVER_COMMANDS_H
+
+#include "base/json.h"
+#include "driver/options.h"
+#include "driver/pipeline.h"
+#include "sim/sim.h"
+
+ExitCode cmd_compile(Arena *arena, Diag *diag, const Options *options);
+ExitCode cmd_simulate(Arena *arena, Diag *diag, const Options *options);
+ExitCode cmd_verify(Arena *arena, Diag *diag, const Options *options);
+ExitCode cmd_show(Arena *arena, Diag *diag, const Options *options);
+ExitCode cmd_check(Arena *arena, Diag *diag, const Options *options);
+ExitCode cmd_asm(Arena *arena, Diag *diag, const Options *options);
+ExitCode cmd_disasm(Arena *arena, Diag *diag, const Options *options);
+
+/* Prints the object as one line on stdout and frees it. */
+void print_json(Arena *arena, cJSON *json);
+
+/* 1234567 -> "1,234,567". */
+const char *with_commas(Arena *arena, uint64_t value);
+
+/* {"read": 1.2, ...}: the stages that ran. */
+cJSON *stage_times_json(const Pipeline *pipeline);
+
+/* Bytes of all active memories together. */
+uint64_t active_bytes(const HwSpec *spec);
+
+/* Layers of the host: [{"layer", "kind", "reason"}]. */
+cJSON *host_layers_json(const Listing *listing);
+
+/* Fields that every report of a simulation has. */
+void add_sim_json(cJSON *json, const Listing *listing, const SimResult *sim);
+
+/* The same for people. */
+void print_sim(Arena *arena, const Listing *listing, const SimResult *sim);
+void print_plan(Arena *arena, const Pipeline *pipeline);
+
+/* The i-th --input file as values of the i-th input; those not given are
+ * seeded. Checks counts against `shapes`. NULL after errors. */
+const float *const *read_inputs(Arena *arena, Diag *diag,
+                                const Options *options, const Graph *graph);
+
+#endif

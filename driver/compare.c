@@ -1,0 +1,79 @@
+/* compare.c - values of the simulator against the reference; see compare.h. */
+#include "driver/compare.h"
+
+#include <math.h>
+
+Comparison compare_start(Arena *arena, const Pipeline *pipeline,
+                         Values reference, double tolerance) {
+    uint32_t n = pipeline->original->tensor.n;
+    Comparison comparison = {.pipeline = pipeline,
+                             .reference = reference,
+                             .largest = ARENA_ARRAY(arena, double, n),
+                             .tolerance = tolerance};
+    for (uint32_t i = 0; i < n; i++)
+        comparison.largest[i] = -1;
+    return comparison;
+}
+
+static double largest_of(Comparison *c, TensorId tensor) {
+    double *largest = &c->largest[tensor.i];
+    if (*largest >= 0)
+        return *largest;
+    const float *value = c->reference.at[tensor.i];
+    const Shape *shape = &graph_tensor(c->pipeline->original, tensor)->shape;
+    *largest = 0;
+    for (uint64_t i = 0, n = shape_count(shape); i < n; i++)
+        *largest = fmax(*largest, fabs((double)value[i]));
+    if (*largest == 0)
+        *largest = 1;
+    return *largest;
+}
+
+static void record(Comparison *c, const char *layer, uint32_t channel,
+                   uint32_t row, uint32_t column, float expected, float got,
+                   double scale) {
+    double error = fabs((double)got - (double)expected) / scale;
+    if (isnan(error))
+        error = INFINITY;
+    if (error > c->max_error)
+        c->max_error = error;
+    if (error > c->tolerance && !c->first.layer)
+        c->first =
+            (Mismatch){layer, channel, row, column, expected, got, error};
+}
+
+/* The tensor before all passes whose rows this instruction made, or none (a
+ * layer that a pass invented). */
+static TensorId original_of(const Comparison *c, const Action *action) {
+    if (action->kind != ACTION_RUN && action->kind != ACTION_HOST)
+        return NO_TENSOR;
+    const Placement *out = &c->pipeline->plan->placement[action->out];
+    return graph_tensor(c->pipeline->graph, out->tensor)->origin;
+}
+
+void compare_observe(void *context, uint32_t insn, const SimOutput *output) {
+    Comparison *c = context;
+    const Action *action =
+        &c->pipeline->plan->action[c->pipeline->action_of[insn]];
+    TensorId tensor = original_of(c, action);
+    if (tensor.i == NONE || !c->reference.at[tensor.i])
+        return;
+    uint32_t channels, height, width;
+    shape_chw(&graph_tensor(c->pipeline->original, tensor)->shape, &channels,
+              &height, &width);
+    uint32_t first = action->kind == ACTION_RUN ? action->row : 0;
+    if (output->c != channels || output->w != width ||
+        first + output->h > height)
+        bug("layer %s: simulated %ux%ux%u, expected %ux%ux%u", output->name,
+            output->c, output->h, output->w, channels, height, width);
+    const float *value = c->reference.at[tensor.i];
+    double scale = largest_of(c, tensor);
+    c->layers++;
+    for (uint32_t ch = 0, i = 0; ch < channels; ch++)
+        for (uint32_t h = 0; h < output->h; h++)
+            for (uint32_t w = 0; w < width; w++, i++) {
+                uint64_t at = ((uint64_t)ch * height + first + h) * width + w;
+                record(c, output->name, ch, first + h, w, value[at],
+                       output->value[i], scale);
+            }
+}

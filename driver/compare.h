@@ -1,0 +1,33 @@
+/* compare.h - the simulated values of each kept layer against the reference
+ * evaluation of the graph as it was before all passes. */
+#ifndef DRIVER_COMPARE_H
+#define DRIVER_COMPARE_H
+
+#include "driver/pipeline.h"
+#include "sim/sim.h"
+
+typedef struct Mismatch {
+    const char *layer; /* NULL: none */
+    uint32_t c, h, w;
+    float expected, got;
+    double error;
+} Mismatch;
+
+typedef struct Comparison {
+    const Pipeline *pipeline;
+    Values reference; /* by tensor of pipeline->original */
+    double *largest;  /* by tensor: greatest absolute value; < 0: not yet */
+    double tolerance;
+    uint32_t layers;  /* instructions compared */
+    double max_error; /* |got - expected| / greatest |expected| of the tensor,
+                       * or / 1 where a tensor is all zero */
+    Mismatch first;   /* the first beyond the tolerance */
+} Comparison;
+
+Comparison compare_start(Arena *arena, const Pipeline *pipeline,
+                         Values reference, double tolerance);
+
+/* A SimObserver; context is the Comparison. */
+void compare_observe(void *context, uint32_t insn, const SimOutput *output);
+
+#endif

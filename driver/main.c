@@ -1,0 +1,112 @@
+/* main.c - the door: finds the command, runs it, prints what it found. */
+#include "driver/commands.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define MACHINE "tS"
+#define NETWORK "wPbHsR"
+#define PLANNING "Opr"
+
+static const Command commands[] = {
+    {"compile", "NET", MACHINE NETWORK PLANNING "odaj", cmd_compile,
+     "Compiles a network for a machine: writes NET.cmd (the listing), "
+     "NET.json\n"
+     "(the same with the data image) and, for trained weights, NET.weights.",
+     NULL},
+    {"simulate", "LISTING", MACHINE "siomj", cmd_simulate,
+     "Runs a listing (.cmd text or .json) and judges it: memory safety, bytes\n"
+     "moved, cycles; with -o DIR the network's outputs are written as .npy.",
+     "NAME.json beside NAME.cmd gives the weights and the layers of the host;\n"
+     "without it weights are seeded and host layers are skipped."},
+    {"verify", "NET", MACHINE NETWORK PLANNING "iTdj", cmd_verify,
+     "Compiles, simulates the listing, and compares every kept layer with the\n"
+     "reference evaluation of the network as it was read.",
+     NULL},
+    {"show", "NET", MACHINE NETWORK PLANNING "dj", cmd_show,
+     "Says what a network is; with -t also, step by step, which volumes are\n"
+     "alive in active memory and how many bytes they take.",
+     NULL},
+    {"check", "HWSPEC", "Sj", cmd_check,
+     "Checks a hwspec (a file, or a shipped target by name) and says what\n"
+     "machine it describes.",
+     NULL},
+    {"asm", "LISTING", MACHINE "oj", cmd_asm,
+     "Encodes a listing by the `bits` of the hwspec's rows.", NULL},
+    {"disasm", "FILE", MACHINE "oj", cmd_disasm,
+     "Prints an encoded listing as text.", NULL},
+};
+enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
+
+static void usage(FILE *to) {
+    fputs("amphora compiles convolutional networks for accelerators with two\n"
+          "levels of memory, described in one YAML file.\n\n"
+          "usage: amphora COMMAND [arguments]\n\ncommands:\n",
+          to);
+    for (int i = 0; i < N_COMMANDS; i++) {
+        const char *end = strchr(commands[i].doc, '.');
+        const char *stop = strchr(commands[i].doc, '\n');
+        if (!stop || (end && end < stop))
+            stop = end;
+        fprintf(to, "  %-9s %-8s %.*s\n", commands[i].name,
+                commands[i].argument, (int)(stop - commands[i].doc),
+                commands[i].doc);
+    }
+    fputs("\nshipped machines:", to);
+    Arena *arena = arena_new("usage");
+    const char *const *name = hwspec_targets(arena);
+    for (; name && *name; name++)
+        fprintf(to, " %s", *name);
+    arena_free(arena);
+    fputs(
+        "\n\nEach command has --help. Exit codes: 0 ok, 1 bad input or wrong\n"
+        "result, 2 usage, 3 does not fit, 70 a bug of ours.\n",
+        to);
+}
+
+static const Command *find_command(const char *name) {
+    for (int i = 0; i < N_COMMANDS; i++)
+        if (!strcmp(commands[i].name, name))
+            return &commands[i];
+    return NULL;
+}
+
+static ExitCode run_command(const Command *command, int argc, char **argv) {
+    Arena *arena = arena_new("amphora");
+    Diag *diag = diag_new(arena);
+    Options options;
+    ExitCode code = EXIT_BAD_USAGE;
+    if (options_parse(arena, command, argc, argv, &options)) {
+        code = EXIT_FINE;
+        if (options.help)
+            options_help(command, stdout);
+        else
+            code = command->run(arena, diag, &options);
+    }
+    if (fflush(stdout) || ferror(stdout)) {
+        diag_error(diag, (Loc){0}, "cannot write to stdout: %s",
+                   strerror(errno));
+        code = code ? code : EXIT_BAD_INPUT;
+    }
+    diag_print(diag, stderr);
+    arena_free(arena);
+    return code;
+}
+
+int main(int argc, char **argv) {
+    if (argc < 2) {
+        usage(stderr);
+        return EXIT_BAD_USAGE;
+    }
+    if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) {
+        usage(stdout);
+        return EXIT_FINE;
+    }
+    const Command *command = find_command(argv[1]);
+    if (!command) {
+        fprintf(stderr, "amphora: no command %s\nTry `amphora --help`.\n",
+                argv[1]);
+        return EXIT_BAD_USAGE;
+    }
+    return (int)run_command(command, argc - 1, argv + 1);
+}

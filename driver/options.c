@@ -1,0 +1,251 @@
+/* options.c - parsing and help from one table; see options.h. */
+#include "driver/options.h"
+
+#include "base/vec.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef enum OptionKind {
+    OPTION_TEXT,
+    OPTION_FLAG,
+    OPTION_NUMBER,
+    OPTION_REAL,
+    OPTION_SETTING,
+    OPTION_SHAPE,
+    OPTION_LIST
+} OptionKind;
+
+typedef struct Option {
+    char letter; /* in Command.accepts; also the short form if `shown` */
+    bool shown;
+    const char *name, *argument;
+    OptionKind kind;
+    size_t at;
+    const char *doc;
+} Option;
+
+#define AT(member) offsetof(Options, member)
+
+static const Option options[] = {
+    {'t', true, "target", "TARGET", OPTION_TEXT, AT(target),
+     "a shipped machine by name, or a hwspec by path"},
+    {'o', true, "output", "PATH", OPTION_TEXT, AT(out),
+     "folder (asm, disasm: file) to write to"},
+    {'S', false, "set", "PATH=VALUE", OPTION_SETTING, 0,
+     "override a scalar of the hwspec: memories.am.size=2MiB"},
+    {'w', false, "weights", "FILE", OPTION_TEXT, AT(weights),
+     "trained weights (.caffemodel)"},
+    {'P', false, "phase", "PHASE", OPTION_TEXT, AT(phase),
+     "TEST (default) or TRAIN"},
+    {'b', false, "batch", "N", OPTION_NUMBER, AT(batch),
+     "images at once (default 1)"},
+    {'H', false, "shape", "NAME=1x3x224x224", OPTION_SHAPE, 0,
+     "shape of an input that the file leaves open"},
+    {'s', false, "seed", "N", OPTION_NUMBER, AT(seed),
+     "for weights and inputs that are not given (default 1)"},
+    {'O', false, "order", "NAME", OPTION_TEXT, AT(order),
+     "strategy of the schedule (default file)"},
+    {'p', false, "planner", "NAME", OPTION_TEXT, AT(planner),
+     "planner of active memory (default auto)"},
+    {'r', false, "replication", "off|safe", OPTION_TEXT, AT(replication),
+     "copies of partial channel sections (default safe)"},
+    {'d', false, "dump", "STAGE", OPTION_TEXT, AT(dump),
+     "print graph, a pass's name, passes, schedule, plan or all to stderr"},
+    {'R', false, "log-rules", NULL, OPTION_FLAG, AT(rules),
+     "print each firing of a rewrite rule to stderr"},
+    {'i', false, "input", "FILE.npy", OPTION_LIST, 0,
+     "values of the next network input (default: seeded)"},
+    {'T', false, "tolerance", "X", OPTION_REAL, AT(tolerance),
+     "largest relative error that agrees (default 1e-4)"},
+    {'m', false, "memory-only", NULL, OPTION_FLAG, AT(memory_only),
+     "check addresses and count bytes; compute nothing"},
+    {'a', false, "print-passes", NULL, OPTION_FLAG, AT(print_passes),
+     "print the pipeline and its rules, and stop"},
+    {'j', false, "json", NULL, OPTION_FLAG, AT(json),
+     "print one JSON object on stdout"},
+    {'h', true, "help", NULL, OPTION_FLAG, AT(help), "this text"},
+};
+enum { N_OPTIONS = sizeof options / sizeof options[0] };
+
+static bool accepts(const Command *command, const Option *option) {
+    return option->letter == 'h' || strchr(command->accepts, option->letter);
+}
+
+void options_help(const Command *command, FILE *to) {
+    fprintf(to, "usage: amphora %s%s%s [options]\n\n%s\n", command->name,
+            command->argument ? " " : "",
+            command->argument ? command->argument : "", command->doc);
+    if (command->details)
+        fprintf(to, "\n%s\n", command->details);
+    fputs("\noptions:\n", to);
+    for (int i = 0; i < N_OPTIONS; i++) {
+        const Option *option = &options[i];
+        if (!accepts(command, option))
+            continue;
+        char head[64];
+        snprintf(head, sizeof head, "%c%c%s--%s%s%s", option->shown ? '-' : ' ',
+                 option->shown ? option->letter : ' ',
+                 option->shown ? ", " : "  ", option->name,
+                 option->argument ? " " : "",
+                 option->argument ? option->argument : "");
+        fprintf(to, "  %-30s %s\n", head, option->doc);
+    }
+}
+
+static bool complain(const Command *command, const char *what,
+                     const char *text) {
+    fprintf(stderr, "amphora %s: %s%s\nTry `amphora %s --help`.\n",
+            command->name, what, text, command->name);
+    return false;
+}
+
+static bool parse_number(const char *text, uint64_t *out) {
+    char *end;
+    errno = 0;
+    unsigned long long value = strtoull(text, &end, 0);
+    if (*text < '0' || *text > '9' || *end || errno)
+        return false;
+    *out = value;
+    return true;
+}
+
+static bool parse_real(const char *text, double *out) {
+    char *end;
+    *out = strtod(text, &end);
+    return end != text && !*end && *out >= 0;
+}
+
+/* NAME=VALUE, split at the first '='. */
+static bool split(Arena *arena, const char *text, const char **name,
+                  const char **value) {
+    const char *equals = strchr(text, '=');
+    if (!equals)
+        return false;
+    *name = arena_strndup(arena, text, (size_t)(equals - text));
+    *value = equals + 1;
+    return true;
+}
+
+typedef struct Lists {
+    VEC(HwSetting) setting;
+    VEC(ShapeSetting) shape;
+    VEC(const char *) input;
+} Lists;
+
+static bool store(Arena *arena, const Option *option, const char *text,
+                  Lists *lists, Options *out) {
+    char *at = (char *)out + option->at;
+    HwSetting setting;
+    ShapeSetting shape = {0};
+    const char *value;
+    switch (option->kind) {
+    case OPTION_TEXT:
+        memcpy(at, &text, sizeof text);
+        return true;
+    case OPTION_FLAG:
+        *(bool *)at = true;
+        return true;
+    case OPTION_NUMBER:
+        return parse_number(text, (uint64_t *)(void *)at);
+    case OPTION_REAL:
+        return parse_real(text, (double *)(void *)at);
+    case OPTION_SETTING:
+        if (!split(arena, text, &setting.path, &setting.value))
+            return false;
+        vec_push(arena, &lists->setting, setting);
+        return true;
+    case OPTION_SHAPE:
+        if (!split(arena, text, &shape.name, &value))
+            shape.name = "", value = text;
+        if (!shape_parse(value, &shape.shape))
+            return false;
+        vec_push(arena, &lists->shape, shape);
+        return true;
+    case OPTION_LIST:
+        vec_push(arena, &lists->input, text);
+        return true;
+    }
+    return false;
+}
+
+/* getopt's tables for the options that a command accepts. */
+static void getopt_tables(const Command *command, char *shorts,
+                          struct option *longs) {
+    *shorts++ = ':';
+    for (int i = 0; i < N_OPTIONS; i++) {
+        const Option *option = &options[i];
+        if (!accepts(command, option))
+            continue;
+        *longs++ = (struct option){
+            option->name, option->argument ? required_argument : no_argument,
+            NULL, option->letter};
+        if (!option->shown)
+            continue;
+        *shorts++ = option->letter;
+        if (option->argument)
+            *shorts++ = ':';
+    }
+    *shorts = '\0';
+}
+
+static const Option *find_option(int letter) {
+    for (int i = 0; i < N_OPTIONS; i++)
+        if (options[i].letter == letter)
+            return &options[i];
+    return NULL;
+}
+
+static bool parse_all(Arena *arena, const Command *command, int argc,
+                      char **argv, Lists *lists, Options *out) {
+    char shorts[2 * N_OPTIONS + 2];
+    struct option longs[N_OPTIONS + 1] = {{0}};
+    getopt_tables(command, shorts, longs);
+    for (int c; (c = getopt_long(argc, argv, shorts, longs, NULL)) != -1;) {
+        const Option *option = find_option(c);
+        if (c == ':')
+            return complain(command, "an argument is missing after ",
+                            argv[optind - 1]);
+        if (!option)
+            return complain(command, "unknown option ", argv[optind - 1]);
+        if (!store(arena, option, optarg, lists, out))
+            return complain(command,
+                            arena_printf(arena, "--%s takes %s, not ",
+                                         option->name, option->argument),
+                            optarg);
+    }
+    return true;
+}
+
+bool options_parse(Arena *arena, const Command *command, int argc, char **argv,
+                   Options *out) {
+    *out = (Options){.order = "file",
+                     .planner = "auto",
+                     .replication = "safe",
+                     .seed = 1,
+                     .tolerance = 1e-4};
+    Lists lists = {0};
+    if (!parse_all(arena, command, argc, argv, &lists, out))
+        return false;
+    out->settings = lists.setting.at;
+    out->n_settings = lists.setting.n;
+    out->shapes = lists.shape.at;
+    out->n_shapes = lists.shape.n;
+    out->inputs = lists.input.at;
+    out->n_inputs = lists.input.n;
+    if (out->help || out->print_passes)
+        return true;
+    if (!command->argument)
+        return optind == argc
+                   ? true
+                   : complain(command, "unexpected argument ", argv[optind]);
+    if (optind == argc)
+        return complain(command, "missing ", command->argument);
+    out->file = argv[optind++];
+    return optind == argc
+               ? true
+               : complain(command, "unexpected argument ", argv[optind]);
+}

@@ -1,0 +1,56 @@
+/* options.h - the command line as data: one table of options, used by every
+ * command's parser and --help. */
+#ifndef DRIVER_OPTIONS_H
+#define DRIVER_OPTIONS_H
+
+#include "frontends/frontend.h"
+#include "hwspec/hwspec.h"
+
+#include <stdio.h>
+
+typedef enum ExitCode {
+    EXIT_FINE = 0,
+    EXIT_BAD_INPUT = 1,
+    EXIT_BAD_USAGE = 2,
+    EXIT_NO_FIT = 3,
+    EXIT_OUR_BUG = 70
+} ExitCode;
+
+typedef struct Options {
+    const char *file;        /* the command's argument */
+    const char *target;      /* -t */
+    const char *out;         /* -o */
+    const char *weights;     /* --weights */
+    const char *phase;       /* --phase */
+    const char *order;       /* --order */
+    const char *planner;     /* --planner */
+    const char *replication; /* --replication */
+    const char *dump;        /* --dump */
+    uint64_t seed;           /* --seed */
+    uint64_t batch;          /* --batch */
+    double tolerance;        /* --tolerance */
+    bool rules;              /* --log-rules */
+    bool json, print_passes, memory_only, help;
+    uint32_t n_settings, n_shapes, n_inputs;
+    HwSetting *settings;  /* --set */
+    ShapeSetting *shapes; /* --shape */
+    const char **inputs;  /* --input */
+} Options;
+
+typedef struct Command {
+    const char *name;
+    const char *argument; /* "NET"; NULL: none */
+    const char *accepts;  /* letters of the option table */
+    ExitCode (*run)(Arena *arena, Diag *diag, const Options *options);
+    const char *doc;
+    const char *details; /* more for --help */
+} Command;
+
+/* Parses argv[1..] of a command. On a usage error: a message on stderr and
+ * false. --help is reported in options->help. */
+bool options_parse(Arena *arena, const Command *command, int argc, char **argv,
+                   Options *out);
+
+void options_help(const Command *command, FILE *to);
+
+#endif

@@ -1,0 +1,141 @@
+/* pipeline.c - the stages in order; see pipeline.h. */
+#include "driver/pipeline.h"
+
+#include "passes/pass.h"
+
+#include <string.h>
+#include <time.h>
+
+const char *const stage_name[STAGE_COUNT] = {
+    "hwspec",  "read",  "passes",   "schedule", "alloc",
+    "codegen", "write", "simulate", "reference"};
+
+double now_ms(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
+}
+
+static bool dumps(const Options *options, const char *stage) {
+    return options->dump &&
+           (!strcmp(options->dump, stage) || !strcmp(options->dump, "all"));
+}
+
+const HwSpec *pipeline_spec(Arena *arena, Diag *diag, const Options *options) {
+    if (!options->target) {
+        diag_error(diag, (Loc){0}, "which machine? Give one with -t TARGET");
+        const char *const *name = hwspec_targets(arena);
+        for (; name && *name; name++)
+            diag_note(diag, (Loc){0}, "-t %s", *name);
+        return NULL;
+    }
+    return hwspec_load(arena, diag, options->target, options->n_settings,
+                       options->settings);
+}
+
+static bool stage_read(Arena *arena, Diag *diag, const Options *options,
+                       Pipeline *p) {
+    ImportOptions import = {.weights = options->weights,
+                            .phase = options->phase,
+                            .batch = (uint32_t)options->batch,
+                            .n_shapes = options->n_shapes,
+                            .shapes = options->shapes,
+                            .seed = options->seed};
+    p->original =
+        frontend_read(arena, diag, options->file, &import, &p->import);
+    return p->original != NULL;
+}
+
+static bool stage_passes(Arena *arena, Diag *diag, const Options *options,
+                         Pipeline *p) {
+    if (dumps(options, "graph"))
+        fputs(graph_print(arena, p->original), stderr);
+    Graph *graph = graph_clone(arena, p->original);
+    for (uint32_t i = 0; i < graph->tensor.n; i++)
+        graph->tensor.at[i].origin = (TensorId){i};
+    PassContext context = {.spec = p->spec,
+                           .diag = diag,
+                           .scratch = arena_new("passes"),
+                           .log = options->rules ? stderr : NULL};
+    const char *dump = dumps(options, "passes") ? "all" : options->dump;
+    bool ok = passes_run(graph, &context, dump, stderr, NULL);
+    arena_free(context.scratch);
+    p->graph = graph;
+    return ok;
+}
+
+static bool stage_schedule(Arena *arena, Diag *diag, const Options *options,
+                           Pipeline *p) {
+    p->schedule = sched_run(arena, diag, p->spec, p->graph, options->order);
+    if (p->schedule && dumps(options, "schedule"))
+        fputs(sched_print(arena, p->schedule), stderr);
+    return p->schedule != NULL;
+}
+
+static bool stage_codegen(Arena *arena, Diag *diag, Pipeline *p) {
+    p->listing = codegen_run(arena, diag, p->plan, &p->action_of);
+    return p->listing != NULL;
+}
+
+static ExitCode stage_alloc(Arena *arena, Diag *diag, const Options *options,
+                            Pipeline *p) {
+    PlanOptions plan = {.planner = options->planner,
+                        .replication = strcmp(options->replication, "off")};
+    bool does_not_fit = false;
+    p->plan = plan_make(arena, diag, p->schedule, &plan, &does_not_fit);
+    if (p->plan && dumps(options, "plan"))
+        fputs(plan_print(arena, p->plan), stderr);
+    return p->plan ? EXIT_FINE : does_not_fit ? EXIT_NO_FIT : EXIT_BAD_INPUT;
+}
+
+static ExitCode run_stage(Arena *arena, Diag *diag, const Options *options,
+                          Stage stage, Pipeline *p) {
+    bool ok = true;
+    switch (stage) {
+    case STAGE_HWSPEC:
+        if (options->target)
+            ok = (p->spec = pipeline_spec(arena, diag, options)) != NULL;
+        break;
+    case STAGE_READ:
+        ok = stage_read(arena, diag, options, p);
+        break;
+    case STAGE_PASSES:
+        ok = stage_passes(arena, diag, options, p);
+        break;
+    case STAGE_SCHEDULE:
+        ok = stage_schedule(arena, diag, options, p);
+        break;
+    case STAGE_ALLOC:
+        return stage_alloc(arena, diag, options, p);
+    case STAGE_CODEGEN:
+        ok = stage_codegen(arena, diag, p);
+        break;
+    default:
+        bug("stage %d is not part of the pipeline", (int)stage);
+    }
+    return ok ? EXIT_FINE : EXIT_BAD_INPUT;
+}
+
+ExitCode pipeline_run(Arena *arena, Diag *diag, const Options *options,
+                      Stage last, Pipeline *out) {
+    *out = (Pipeline){0};
+    if (last > STAGE_PASSES && !options->target) {
+        pipeline_spec(arena, diag, options);
+        return EXIT_BAD_USAGE;
+    }
+    for (Stage stage = STAGE_HWSPEC; stage <= last; stage++) {
+        double start = now_ms();
+        ExitCode code = run_stage(arena, diag, options, stage, out);
+        out->ms[stage] = now_ms() - start;
+        if (code != EXIT_FINE)
+            return code;
+    }
+    return EXIT_FINE;
+}
+
+uint32_t pipeline_host_layers(const Pipeline *p) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < p->plan->n_actions; i++)
+        n += p->plan->action[i].kind == ACTION_HOST;
+    return n;
+}

@@ -1,0 +1,49 @@
+/* pipeline.h - the way of a network from file to listing, stage by stage. */
+#ifndef DRIVER_PIPELINE_H
+#define DRIVER_PIPELINE_H
+
+#include "codegen/codegen.h"
+#include "driver/options.h"
+
+typedef enum Stage {
+    STAGE_HWSPEC,
+    STAGE_READ,
+    STAGE_PASSES,
+    STAGE_SCHEDULE,
+    STAGE_ALLOC,
+    STAGE_CODEGEN,
+    STAGE_WRITE,
+    STAGE_SIMULATE,
+    STAGE_REFERENCE,
+    STAGE_COUNT
+} Stage;
+extern const char *const stage_name[STAGE_COUNT];
+
+/* Everything between the file and the listing; what was not reached is NULL. */
+typedef struct Pipeline {
+    const HwSpec *spec;
+    const Graph *original; /* as read; the reference */
+    const Graph *graph;    /* after the passes */
+    const Schedule *schedule;
+    const Plan *plan;
+    const Listing *listing;
+    const uint32_t *action_of; /* by instruction */
+    ImportInfo import;
+    double ms[STAGE_COUNT];
+} Pipeline;
+
+/* Milliseconds since some fixed moment. */
+double now_ms(void);
+
+/* Reads the hwspec of options->target; NULL after errors. */
+const HwSpec *pipeline_spec(Arena *arena, Diag *diag, const Options *options);
+
+/* Runs the stages up to and including `last` (at most STAGE_CODEGEN). With no
+ * options->target the stages after STAGE_PASSES are out of reach. */
+ExitCode pipeline_run(Arena *arena, Diag *diag, const Options *options,
+                      Stage last, Pipeline *out);
+
+/* Nodes that the host runs. */
+uint32_t pipeline_host_layers(const Pipeline *pipeline);
+
+#endif

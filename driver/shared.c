@@ -1,0 +1,184 @@
+/* shared.c - what several commands print; see commands.h. */
+#include "driver/commands.h"
+
+#include "base/npy.h"
+
+#include <string.h>
+
+void print_json(Arena *arena, cJSON *json) {
+    puts(json_print(arena, json, false));
+    json_free(json);
+}
+
+const char *with_commas(Arena *arena, uint64_t value) {
+    const char *digits = arena_printf(arena, "%llu", (unsigned long long)value);
+    size_t len = strlen(digits);
+    char *text = arena_alloc(arena, len + len / 3 + 1, 1), *to = text;
+    for (size_t i = 0; i < len; i++) {
+        if (i && (len - i) % 3 == 0)
+            *to++ = ',';
+        *to++ = digits[i];
+    }
+    return text;
+}
+
+cJSON *stage_times_json(const Pipeline *pipeline) {
+    cJSON *ms = cJSON_CreateObject();
+    for (int i = 0; i < STAGE_COUNT; i++)
+        if (pipeline->ms[i] > 0)
+            cJSON_AddNumberToObject(ms, stage_name[i], pipeline->ms[i]);
+    return ms;
+}
+
+uint64_t active_bytes(const HwSpec *spec) {
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < spec->n_active; i++)
+        bytes += spec->memory[i].size;
+    return bytes;
+}
+
+cJSON *host_layers_json(const Listing *listing) {
+    cJSON *list = cJSON_CreateArray();
+    for (uint32_t i = 0; i < listing->image.n_hosts; i++) {
+        const HostLayer *host = &listing->image.host[i];
+        cJSON *item = cJSON_CreateObject();
+        cJSON_AddStringToObject(item, "layer", host->name);
+        cJSON_AddStringToObject(item, "kind", host->kind);
+        cJSON_AddStringToObject(item, "reason",
+                                host->reason ? host->reason : "");
+        cJSON_AddItemToArray(list, item);
+    }
+    return list;
+}
+
+static cJSON *violations_json(const Listing *listing, const SimResult *sim) {
+    cJSON *list = cJSON_CreateArray();
+    for (uint32_t i = 0; i < sim->n_kept; i++) {
+        cJSON *item = cJSON_CreateObject();
+        Loc loc = listing->insn[sim->violation[i].insn].loc;
+        cJSON_AddNumberToObject(item, "instruction", sim->violation[i].insn);
+        cJSON_AddNumberToObject(item, "line", loc.line);
+        cJSON_AddStringToObject(item, "text", sim->violation[i].text);
+        cJSON_AddItemToArray(list, item);
+    }
+    return list;
+}
+
+static cJSON *engines_json(const SimResult *sim) {
+    cJSON *engines = cJSON_CreateObject();
+    for (uint32_t i = 0; i < sim->n_engines; i++) {
+        const SimEngineUse *use = &sim->engine[i];
+        cJSON *item = cJSON_AddObjectToObject(engines, use->name);
+        cJSON_AddNumberToObject(item, "cycles", (double)use->cycles);
+        cJSON_AddNumberToObject(item, "instructions",
+                                (double)use->instructions);
+    }
+    return engines;
+}
+
+void add_sim_json(cJSON *json, const Listing *listing, const SimResult *sim) {
+    cJSON_AddNumberToObject(json, "am_peak_bytes", (double)sim->am_peak);
+    cJSON_AddNumberToObject(json, "am_capacity_bytes",
+                            (double)active_bytes(listing->spec));
+    cJSON_AddNumberToObject(json, "ddr_read_bytes", (double)sim->backing_read);
+    cJSON_AddNumberToObject(json, "ddr_written_bytes",
+                            (double)sim->backing_written);
+    cJSON_AddNumberToObject(json, "ddr_compulsory_bytes",
+                            (double)sim->compulsory);
+    cJSON_AddNumberToObject(json, "cycles", (double)sim->cycles);
+    cJSON_AddNumberToObject(json, "instructions", (double)sim->instructions);
+    cJSON_AddItemToObject(json, "engines", engines_json(sim));
+    cJSON_AddItemToObject(json, "host_layers", host_layers_json(listing));
+    cJSON_AddNumberToObject(json, "violations", (double)sim->n_violations);
+    cJSON_AddItemToObject(json, "violation_list",
+                          violations_json(listing, sim));
+}
+
+static void print_violations(const Listing *listing, const SimResult *sim) {
+    for (uint32_t i = 0; i < sim->n_kept; i++) {
+        const Violation *v = &sim->violation[i];
+        Loc loc = listing->insn[v->insn].loc;
+        if (loc.line)
+            printf("  %s:%u: %s\n", loc.file, loc.line, v->text);
+        else
+            printf("  instruction %u: %s\n", v->insn, v->text);
+    }
+    if (sim->n_violations > sim->n_kept)
+        printf("  and %llu more\n",
+               (unsigned long long)(sim->n_violations - sim->n_kept));
+}
+
+void print_sim(Arena *arena, const Listing *listing, const SimResult *sim) {
+    printf("AM      %s of %s bytes touched\n", with_commas(arena, sim->am_peak),
+           with_commas(arena, active_bytes(listing->spec)));
+    printf("DDR     %s bytes read, %s written; compulsory %s\n",
+           with_commas(arena, sim->backing_read),
+           with_commas(arena, sim->backing_written),
+           with_commas(arena, sim->compulsory));
+    printf("time    %s cycles (%.3f ms at %.0f MHz), %s instructions\n",
+           with_commas(arena, sim->cycles),
+           (double)sim->cycles / listing->spec->clock * 1e3,
+           listing->spec->clock / 1e6, with_commas(arena, sim->instructions));
+    for (uint32_t i = 0; i < sim->n_notes; i++)
+        printf("note    %s\n", sim->note[i]);
+    printf("memory  %s violations\n", with_commas(arena, sim->n_violations));
+    print_violations(listing, sim);
+}
+
+void print_plan(Arena *arena, const Pipeline *p) {
+    const Plan *plan = p->plan;
+    bool least = plan->am_height == plan->am_bound && !plan->two_levels;
+    printf("AM      %s of %s bytes, %s (planner %s)\n",
+           with_commas(arena, plan->am_height),
+           with_commas(arena, active_bytes(p->spec)),
+           least ? "the least possible in this order"
+                 : arena_printf(arena, "live peak %s",
+                                with_commas(arena, plan->am_bound)),
+           plan->planner);
+    uint64_t ddr =
+        p->spec->backing < 0 ? 0 : plan->memory_used[p->spec->backing];
+    printf("DDR     %s bytes for %s\n", with_commas(arena, ddr),
+           plan->two_levels ? "spilled and tiled volumes"
+                            : "volumes: everything stays in AM");
+}
+
+static bool read_input(Arena *arena, Diag *diag, const char *path,
+                       const Tensor *tensor, const float **out) {
+    Npy npy;
+    if (!npy_read(arena, diag, path, &npy))
+        return false;
+    if (npy.count != shape_count(&tensor->shape)) {
+        diag_error(diag, (Loc){path, 0, 0}, "%llu values, but input %s is %s",
+                   (unsigned long long)npy.count, tensor->name,
+                   shape_text(arena, &tensor->shape));
+        return false;
+    }
+    *out = npy.data;
+    return true;
+}
+
+const float *const *read_inputs(Arena *arena, Diag *diag,
+                                const Options *options, const Graph *graph) {
+    uint32_t n;
+    const float *const *seeded =
+        graph_seed_inputs(arena, graph, options->seed, &n);
+    const float **values = ARENA_ARRAY(arena, const float *, n);
+    bool ok = true;
+    for (uint32_t i = 0, k = 0; i < graph->node.n; i++) {
+        const Node *node = &graph->node.at[i];
+        if (node->op != OP_INPUT)
+            continue;
+        values[k] = seeded[k];
+        if (k < options->n_inputs)
+            ok &= read_input(arena, diag, options->inputs[k],
+                             graph_tensor(graph, node->out[0]), &values[k]);
+        k++;
+    }
+    if (options->n_inputs > n) {
+        diag_error(diag, (Loc){options->file, 0, 0},
+                   "the network has %u inputs, but --input was given %u times",
+                   n, options->n_inputs);
+        ok = false;
+    }
+    return ok ? values : NULL;
+}
