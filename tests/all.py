@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+"""all.py - runs every test of the tree and counts.
+
+Needs the folders build (gcc) and build-asan (clang, sanitizers), which ./test
+makes. Kinds of tests:
+  unit   cmocka programs tests/ROOM/test_*.c, in both builds
+  lint   tests/lint.py
+  cli    tests/cli.py: commands with their exact output
+  e2e    tests/e2e.py: networks x machines, verified
+Closes with `N passed, N failed`; exits 1 if any failed.
+"""
+import concurrent.futures
+import os
+import subprocess
+import sys
+import time
+
+JOBS = os.cpu_count() or 1
+
+
+def unit_tests(build):
+    """(name, command) of the cmocka programs in a build folder."""
+    names = [n for n in sorted(os.listdir(build))
+             if "_test_" in n and os.access(os.path.join(build, n), os.X_OK)
+             and os.path.isfile(os.path.join(build, n))]
+    return [(f"{build}: {n}", [os.path.join(build, n)]) for n in names]
+
+
+def scripts(long):
+    """(name, command) of the test scripts."""
+    flag = ["--long"] if long else []
+    found = []
+    for name in ("lint", "cli", "e2e", "fuzz"):
+        path = os.path.join("tests", name + ".py")
+        if os.path.exists(path):
+            found.append((name, [sys.executable, path] + flag))
+    return found
+
+
+def run(test):
+    name, command = test
+    start = time.monotonic()
+    done = subprocess.run(command, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
+                          check=False)
+    return name, done.returncode, done.stdout.decode(errors="replace"), \
+        time.monotonic() - start
+
+
+def main():
+    long = "--long" in sys.argv[1:]
+    # Slow ones first, so that the last to finish does not wait for nothing.
+    tests = scripts(long) + unit_tests("build-asan") + unit_tests("build")
+    passed = failed = 0
+    with concurrent.futures.ThreadPoolExecutor(JOBS) as pool:
+        for name, code, output, seconds in pool.map(run, tests):
+            good = code == 0
+            passed += good
+            failed += not good
+            print(f"{'ok  ' if good else 'FAIL'} {name} ({seconds:.1f} s)",
+                  flush=True)
+            if not good or name in ("e2e", "cli"):
+                lines = output.rstrip().split("\n")
+                print("\n".join("    " + line for line in lines), flush=True)
+    print(f"{passed} passed, {failed} failed")
+    return failed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

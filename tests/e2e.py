@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+"""e2e.py - networks x machines: compiled, simulated, compared.
+
+Each row is one `amphora verify --json`. Networks: examples/ and, where
+../shared/data/caffe is present, the real files in it. --long adds the big
+ones. Exits 1 if a row is not `ok`.
+"""
+import glob
+import json
+import os
+import subprocess
+import sys
+
+AMPHORA = os.environ.get("AMPHORA", "build/amphora")
+DATA = "../shared/data/caffe"
+MACHINES = ["xdnn-v2-28", "xdnn-v2-56", "xdnn-v3-96", "math-engine",
+            "darius-32", "darius-64"]
+BIG = ("vgg16", "yolov2", "inception-v3", "densenet121", "SE-ResNet")
+REFUSED = ("bad_", "train_test")
+
+
+def networks(long):
+    files = sorted(glob.glob("examples/*.prototxt"))
+    files += sorted(glob.glob(DATA + "/*.prototxt"))
+    for path in files:
+        name = os.path.basename(path)
+        if any(r in name for r in REFUSED):
+            continue
+        if long or not any(b in name for b in BIG):
+            yield path
+
+
+def rows(long):
+    for path in networks(long):
+        machines = MACHINES if long or "tiny" in path else MACHINES[:3]
+        for machine in machines:
+            yield path, machine, []
+    yield "examples/yolov2-608.prototxt", "xdnn-v2-56", []
+    for size in ("1MiB", "256KiB"):
+        for machine in MACHINES:
+            yield ("examples/tiny.prototxt", machine,
+                   ["--set", f"memories.am.size={size}"])
+
+
+def verify(path, machine, extra):
+    done = subprocess.run(
+        [AMPHORA, "verify", path, "-t", machine, "--json"] + extra,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+    try:
+        return done.returncode, json.loads(done.stdout), ""
+    except ValueError:
+        return done.returncode, None, done.stderr.decode(errors="replace")
+
+
+def main():
+    bad = n = 0
+    print(f"{'network':28} {'machine':12} {'error':>8} {'host':>4} "
+          f"{'AM peak':>10} {'DDR read':>11} {'DDR written':>11} {'ms':>6}")
+    for path, machine, extra in rows("--long" in sys.argv[1:]):
+        code, report, errors = verify(path, machine, extra)
+        n += 1
+        name = os.path.basename(path)[:28]
+        if not report:
+            bad += 1
+            print(f"{name:28} {machine:12} exit {code}: {errors.strip()}")
+            continue
+        bad += not report["ok"]
+        print(f"{name:28} {machine:12} {report['max_rel_error']:8.1e} "
+              f"{len(report['host_layers']):4} {report['am_peak_bytes']:10} "
+              f"{report['ddr_read_bytes']:11} {report['ddr_written_bytes']:11} "
+              f"{sum(report['ms'].values()):6.0f}"
+              f"{'' if report['ok'] else '  NOT OK ' + json.dumps(report['first_mismatch']) + ' ' + json.dumps(report['violation_list'][:2])}")
+        sys.stdout.flush()
+    print(f"{n - bad} of {n} verified")
+    return bad > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

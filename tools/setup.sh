@@ -1,0 +1,44 @@
+# setup.sh - sourced by ./run and ./test: the packages amphora is built from,
+# installed by name where missing, and the build itself.
+
+build_packages="gcc libc6-dev cmake ninja-build pkg-config libyaml-dev
+libcjson-dev libopenblas-dev"
+test_packages="libcmocka-dev clang python3-minimal"
+# AddressSanitizer's runtime comes with the version of clang that is installed.
+
+say() { printf '%s\n' "$*" >&2; }
+
+missing() {
+    for package in "$@"; do
+        dpkg-query -W -f '${Status}' "$package" 2>/dev/null |
+            grep -q 'ok installed' || printf '%s ' "$package"
+    done
+}
+
+as_root() {
+    if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi
+}
+
+install_packages() {
+    wanted=$(missing "$@")
+    [ -z "$wanted" ] && return 0
+    say "installing: $wanted"
+    as_root apt-get update -qq
+    # shellcheck disable=SC2086
+    DEBIAN_FRONTEND=noninteractive as_root apt-get install -y -qq \
+        --no-install-recommends $wanted >/dev/null
+}
+
+# build FOLDER [cmake options]: quiet unless something is wrong.
+build() {
+    folder=$1
+    shift
+    log=$(mktemp)
+    if ! { cmake -S . -B "$folder" -G Ninja "$@" &&
+        cmake --build "$folder"; } >"$log" 2>&1; then
+        cat "$log" >&2
+        rm -f "$log"
+        return 1
+    fi
+    rm -f "$log"
+}
