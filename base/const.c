@@ -30,8 +30,8 @@ const char *shape_text(Arena *arena, const Shape *shape) {
     char text[SHAPE_MAX_RANK * 11 + 1] = "scalar";
     int len = 0;
     for (uint32_t i = 0; i < shape->rank; i++)
-        len += snprintf(text + len, sizeof text - (size_t)len,
-                        i ? "x%u" : "%u", shape->dim[i]);
+        len += snprintf(text + len, sizeof text - (size_t)len, i ? "x%u" : "%u",
+                        shape->dim[i]);
     return arena_strdup(arena, text);
 }
 
@@ -95,8 +95,8 @@ static void read_values(const Const *c, float *f32, double *f64) {
         for (uint64_t i1 = 0; i1 < d1; i1++) {
             bool zero = i1 / in_group != i0 / out_group;
             uint64_t from = (i0 * in_group + i1 % in_group) * rest;
-            double mul = (c->mul0 ? c->mul0[i0] : 1.0) *
-                         (c->mul1 ? c->mul1[i1] : 1.0);
+            double mul =
+                (c->mul0 ? c->mul0[i0] : 1.0) * (c->mul1 ? c->mul1[i1] : 1.0);
             for (uint64_t k = 0; k < rest; k++, at++) {
                 double value = zero ? 0.0 : mul * base_value(c, from + k);
                 if (f32)

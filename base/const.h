@@ -66,10 +66,10 @@ void const_read_f64(const Const *c, double *out);
 
 /* A named attribute, in a form that text, JSON and a listing can carry. */
 typedef struct AttrPair {
-    const char *name;    /* "kernel", "stride", "pad"... */
+    const char *name; /* "kernel", "stride", "pad"... */
     uint32_t n;
     const double *value;
-    const char *word;    /* enumerations: "max"; then n is 0 */
+    const char *word; /* enumerations: "max"; then n is 0 */
 } AttrPair;
 
 #endif

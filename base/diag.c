@@ -33,8 +33,7 @@ void diag_source(Diag *diag, const char *file, const char *text, size_t len) {
 
 static void add(Diag *diag, DiagKind kind, Loc loc, const char *format,
                 va_list args) {
-    DiagMessage message = {kind, loc,
-                           arena_vprintf(diag->arena, format, args)};
+    DiagMessage message = {kind, loc, arena_vprintf(diag->arena, format, args)};
     vec_push(diag->arena, &diag->message, message);
     diag->errors += kind == DIAG_ERROR;
 }

@@ -66,7 +66,8 @@ bool file_read(Arena *arena, Diag *diag, const char *path, Bytes *out) {
     return ok;
 }
 
-static bool write_all(int fd, const char *at, size_t len) {
+static bool write_all(int fd, const void *data, size_t len) {
+    const char *at = data;
     while (len) {
         ssize_t wrote = write(fd, at, len);
         if (wrote < 0 && errno == EINTR)
@@ -79,29 +80,59 @@ static bool write_all(int fd, const char *at, size_t len) {
     return true;
 }
 
-bool file_write(Arena *arena, Diag *diag, const char *path, const void *data,
-                size_t len) {
-    char *temporary = arena_printf(arena, "%s.XXXXXX", path);
-    int fd = mkstemp(temporary);
-    if (fd < 0)
-        return fail(diag, path, "cannot write");
+/* Writes and closes `fd`; 0 or the first errno. */
+static int write_and_close(int fd, const void *data, size_t len) {
+    int error = write_all(fd, data, len) ? 0 : errno;
+    if (close(fd) && !error)
+        error = errno;
+    return error;
+}
+
+/* mkstemp gives 0600; a result has the mode of any new file. */
+static int open_temporary(char *path) {
+    int fd = mkstemp(path);
     mode_t mask = umask(0);
     umask(mask);
-    bool ok = write_all(fd, data, len) && !fchmod(fd, 0666 & ~mask);
-    int error = errno;
-    if (close(fd) && ok) {
-        ok = false;
-        error = errno;
+    if (fd >= 0 && fchmod(fd, 0666 & ~mask)) {
+        close(fd);
+        unlink(path);
+        return -1;
     }
-    if (ok && rename(temporary, path)) {
-        ok = false;
+    return fd;
+}
+
+static int write_renamed(Arena *arena, const char *path, const void *data,
+                         size_t len) {
+    char *temporary = arena_printf(arena, "%s.XXXXXX", path);
+    int fd = open_temporary(temporary);
+    if (fd < 0)
+        return errno;
+    int error = write_and_close(fd, data, len);
+    if (!error && rename(temporary, path))
         error = errno;
-    }
-    if (ok)
-        return true;
-    unlink(temporary);
+    if (error)
+        unlink(temporary);
+    return error;
+}
+
+/* Renaming would replace a device or a pipe such as /dev/null by a file. */
+static bool is_special(const char *path) {
+    struct stat info;
+    return !stat(path, &info) && !S_ISREG(info.st_mode) &&
+           !S_ISDIR(info.st_mode);
+}
+
+static int write_special(const char *path, const void *data, size_t len) {
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    return fd < 0 ? errno : write_and_close(fd, data, len);
+}
+
+bool file_write(Arena *arena, Diag *diag, const char *path, const void *data,
+                size_t len) {
+    int error = is_special(path) ? write_special(path, data, len)
+                                 : write_renamed(arena, path, data, len);
     errno = error;
-    return fail(diag, path, "cannot write");
+    return error ? fail(diag, path, "cannot write") : true;
 }
 
 bool file_make_dir(Arena *arena, Diag *diag, const char *path) {
@@ -140,6 +171,6 @@ const char *file_dir(Arena *arena, const char *path) {
     const char *slash = strrchr(path, '/');
     if (!slash)
         return ".";
-    return slash == path ? "/" : arena_strndup(arena, path,
-                                               (size_t)(slash - path));
+    return slash == path ? "/"
+                         : arena_strndup(arena, path, (size_t)(slash - path));
 }

@@ -19,7 +19,9 @@ typedef struct Bytes {
  * otherwise. An empty file gives len 0. */
 bool file_read(Arena *arena, Diag *diag, const char *path, Bytes *out);
 
-/* Writes `len` bytes to `path`, all or nothing. */
+/* Writes `len` bytes to `path`, all or nothing. Devices and pipes are written
+ * as they are. A size limit (ulimit -f) is reported like a full disk where
+ * SIGXFSZ is ignored, which main must see to. */
 bool file_write(Arena *arena, Diag *diag, const char *path, const void *data,
                 size_t len);
 

@@ -1,0 +1,135 @@
+/* Shapes, and constants whose values are made when read. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/const.h"
+#include "base/rng.h"
+
+#include <string.h>
+
+static void test_shape_text(void **state) {
+    (void)state;
+    Arena *arena = arena_new("test");
+    Shape shape;
+    assert_true(shape_parse("1x3x224x224", &shape));
+    assert_int_equal(shape_count(&shape), 3 * 224 * 224);
+    assert_string_equal(shape_text(arena, &shape), "1x3x224x224");
+    assert_true(shape_parse("2,3", &shape));
+    assert_string_equal(shape_text(arena, &shape), "2x3");
+    assert_string_equal(shape_text(arena, &(Shape){0}), "scalar");
+    const char *const wrong[] = {
+        "",      "x",  "3x",          "0x3", "-1x3", "3x3x3x3x3x3x3x3x3",
+        "3 x 3", " 3", "65536x65536", "3.5", "1e3",  "99999999999999999999"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        assert_false(shape_parse(wrong[i], &shape));
+    arena_free(arena);
+}
+
+static void test_shape_chw(void **state) {
+    (void)state;
+    static const struct {
+        Shape shape;
+        uint32_t c, h, w;
+    } row[] = {
+        {{4, {1, 3, 5, 7}}, 3, 5, 7}, {{4, {2, 3, 5, 7}}, 6, 5, 7},
+        {{3, {2, 3, 5}}, 6, 5, 1},    {{2, {2, 3}}, 6, 1, 1},
+        {{1, {9}}, 9, 1, 1},          {{0, {0}}, 1, 1, 1},
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        uint32_t c, h, w;
+        shape_chw(&row[i].shape, &c, &h, &w);
+        assert_int_equal(c, row[i].c);
+        assert_int_equal(h, row[i].h);
+        assert_int_equal(w, row[i].w);
+    }
+}
+
+static void test_too_large_a_count(void **state) {
+    (void)state;
+    Shape shape = {3, {1 << 16, 1 << 15, 1}};
+    assert_int_equal(shape_count(&shape), SHAPE_MAX_COUNT);
+    shape.dim[2] = 2;
+    assert_true(shape_count(&shape) == UINT64_MAX);
+}
+
+static void test_unaligned_floats(void **state) {
+    (void)state;
+    const float values[3] = {1.5f, -2.0f, 3.25f};
+    unsigned char raw[sizeof values + 1];
+    memcpy(raw + 1, values, sizeof values);
+    Const c = {.shape = {1, {3}}, .kind = CONST_F32, .data = raw + 1};
+    float out[3];
+    double out64[3];
+    const_read(&c, out);
+    assert_memory_equal(out, values, sizeof values);
+    const_read_f64(&c, out64);
+    for (int i = 0; i < 3; i++)
+        assert_true(out64[i] == (double)values[i]);
+}
+
+static void test_factors_are_applied_in_double(void **state) {
+    (void)state;
+    const double data[4] = {0.1, 0.2, 0.3, 0.4};
+    const double mul0[2] = {3, 5}, mul1[2] = {7, 11};
+    Const c = {.shape = {2, {2, 2}}, .kind = CONST_F64, .data = data};
+    c.mul0 = mul0;
+    c.mul1 = mul1;
+    float out[4];
+    const_read(&c, out);
+    for (int i = 0; i < 4; i++) {
+        double exact = mul0[i / 2] * mul1[i % 2] * data[i];
+        assert_true(out[i] == (float)exact);
+    }
+}
+
+/* [4, 4, 1] in 2 groups from a base of [4, 2, 1]:
+ *     0 1 . .
+ *     2 3 . .
+ *     . . 4 5
+ *     . . 6 7   */
+static void test_groups_are_diagonal_blocks(void **state) {
+    (void)state;
+    float data[8], out[16];
+    for (int i = 0; i < 8; i++)
+        data[i] = (float)(i + 1);
+    Const c = {.shape = {3, {4, 4, 1}}, .kind = CONST_F32, .data = data};
+    c.groups = 2;
+    const_read(&c, out);
+    const float want[16] = {1, 2, 0, 0, 3, 4, 0, 0, 0, 0, 5, 6, 0, 0, 7, 8};
+    assert_memory_equal(out, want, sizeof want);
+}
+
+static void test_seeded(void **state) {
+    (void)state;
+    Const c = {.shape = {1, {1000}}, .kind = CONST_SEEDED, .seed = 42};
+    c.mean = 10;
+    c.spread = 2;
+    float out[1000], again[1000];
+    const_read(&c, out);
+    const_read(&c, again);
+    assert_memory_equal(out, again, sizeof out);
+    double sum = 0;
+    for (uint64_t i = 0; i < 1000; i++) {
+        assert_true(out[i] == (float)(10 + 2 * rng_unit(42, i)));
+        assert_true(out[i] >= 8 && out[i] <= 12);
+        sum += (double)out[i];
+    }
+    assert_true(sum > 9800 && sum < 10200);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_shape_text),
+        cmocka_unit_test(test_shape_chw),
+        cmocka_unit_test(test_too_large_a_count),
+        cmocka_unit_test(test_unaligned_floats),
+        cmocka_unit_test(test_factors_are_applied_in_double),
+        cmocka_unit_test(test_groups_are_diagonal_blocks),
+        cmocka_unit_test(test_seeded),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
