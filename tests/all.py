@@ -7,6 +7,8 @@ makes. Kinds of tests:
   lint   tests/lint.py
   cli    tests/cli.py: commands with their exact output
   e2e    tests/e2e.py: networks x machines, verified
+  recorded  tests/recorded.py: our listings against recorded ones
+  fuzz   tests/fuzz.py: damaged input
 Closes with `N passed, N failed`; exits 1 if any failed.
 """
 import concurrent.futures
@@ -30,7 +32,7 @@ def scripts(long):
     """(name, command) of the test scripts."""
     flag = ["--long"] if long else []
     found = []
-    for name in ("lint", "cli", "e2e", "fuzz"):
+    for name in ("e2e", "fuzz", "recorded", "cli", "lint"):
         path = os.path.join("tests", name + ".py")
         if os.path.exists(path):
             found.append((name, [sys.executable, path] + flag))
@@ -59,7 +61,7 @@ def main():
             failed += not good
             print(f"{'ok  ' if good else 'FAIL'} {name} ({seconds:.1f} s)",
                   flush=True)
-            if not good or name in ("e2e", "cli"):
+            if not good or name in ("e2e", "recorded"):
                 lines = output.rstrip().split("\n")
                 print("\n".join("    " + line for line in lines), flush=True)
     print(f"{passed} passed, {failed} failed")
