@@ -306,7 +306,7 @@ static void consider(const char *key, const char *wrong_key, const char **best,
  * absent rather than one that is there. */
 static const char *suggest(const YamlNode *map, const char *key) {
     const char *best = NULL;
-    uint32_t least = (uint32_t)(strlen(key) + 5) / 3; /* a third is wrong */
+    uint32_t least = (uint32_t)strlen(key) / 3 + 1; /* up to a third is wrong */
     for (uint32_t i = 0; i < map->asked->key.n; i++)
         consider(map->asked->key.at[i], key, &best, &least);
     for (uint32_t i = 0; i < map->n; i++)
