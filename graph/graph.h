@@ -52,11 +52,11 @@ typedef enum ActKind {
     ACT_NONE,
     ACT_RELU,
     ACT_RELU6,
-    ACT_LEAKY,   /* alpha: slope below zero */
-    ACT_PRELU,   /* slope by channel: constant `slope` of the node */
+    ACT_LEAKY, /* alpha: slope below zero */
+    ACT_PRELU, /* slope by channel: constant `slope` of the node */
     ACT_SIGMOID,
     ACT_TANH,
-    ACT_CLIP,    /* lo, hi */
+    ACT_CLIP, /* lo, hi */
     ACT_COUNT
 } ActKind;
 extern const char *const act_name[ACT_COUNT + 1];
@@ -77,9 +77,9 @@ typedef enum PoolKind { POOL_MAX, POOL_AVG, POOL_COUNT } PoolKind;
 extern const char *const pool_name[POOL_COUNT + 1];
 typedef struct PoolAttr {
     PoolKind kind;
-    bool global;        /* kernel = the input's size; stride 1, no padding */
-    bool ceil;          /* output size rounds up (Caffe) */
-    bool count_pad;     /* average: padding counts in the divisor */
+    bool global;    /* kernel = the input's size; stride 1, no padding */
+    bool ceil;      /* output size rounds up (Caffe) */
+    bool count_pad; /* average: padding counts in the divisor */
     uint32_t kernel[2], stride[2];
     uint32_t pad[2], pad_end[2];
 } PoolAttr;
@@ -149,29 +149,29 @@ typedef enum ConstRole {
 extern const char *const const_role_name[CONST_ROLES + 1];
 
 typedef struct Tensor {
-    const char *name;  /* unique in the graph */
+    const char *name; /* unique in the graph */
     Shape shape;
     NodeId producer;
-    TensorId origin;   /* the same values in the graph before all passes;
-                        * NO_TENSOR until graph_mark_original */
+    TensorId origin; /* the same values in the graph before all passes;
+                      * NO_TENSOR until graph_mark_original */
     Loc loc;
 } Tensor;
 
 typedef struct Node {
     OpKind op;
-    const char *name;  /* layer; unique in the graph */
+    const char *name; /* layer; unique in the graph */
     Loc loc;
     uint32_t n_in, n_out; /* one output; IDENTITY may have more (split) */
     TensorId *in, *out;
     Attrs attr;
-    Act act;           /* OP_ACT: the activation; else one fused behind; in
-                        * CONV_POOL between convolution and pool */
+    Act act; /* OP_ACT: the activation; else one fused behind; in
+              * CONV_POOL between convolution and pool */
     ConstId constant[CONST_ROLES]; /* NO_CONST where absent */
-    bool no_bias;      /* bias_term: false; graph_seed_constants adds none */
-    const char *conv_name;         /* CONV_POOL: layer of the convolution */
+    bool no_bias; /* bias_term: false; graph_seed_constants adds none */
+    const char *conv_name; /* CONV_POOL: layer of the convolution */
     uint32_t n_merged; /* layers that this node stands for, itself included */
     const char **merged;
-    bool dead;         /* removed by a rewrite; graph_compact drops it */
+    bool dead; /* removed by a rewrite; graph_compact drops it */
 } Node;
 
 typedef struct Graph {
@@ -180,7 +180,7 @@ typedef struct Graph {
     VEC(Node) node;
     VEC(Tensor) tensor;
     VEC(Const) constant;
-    VEC(TensorId) output; /* network outputs, in order */
+    VEC(TensorId) output;           /* network outputs, in order */
     Map *node_names, *tensor_names; /* taken names; see graph_add */
 } Graph;
 

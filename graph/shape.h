@@ -12,7 +12,4 @@ bool shape_infer(const Graph *g, const Node *node, Diag *diag, Shape *out);
 bool shape_of_const(const Graph *g, const Node *node, ConstRole role,
                     Shape *out);
 
-/* Shape of the convolution inside a CONV or CONV_POOL; NULL diag is silent. */
-bool shape_of_conv(const Graph *g, const Node *node, Diag *diag, Shape *out);
-
 #endif

@@ -1,0 +1,124 @@
+/* eval.c - what a network computes: the reference for everything else.
+ *
+ * In: a verified graph with all its constants, values of its inputs. Out: the
+ * values of every tensor. One function an operator, in a table; they write the
+ * first output, the fused activation follows here. All sums run in a fixed
+ * order on one thread, so that one machine gives the same bits every time.
+ */
+#include "graph/eval.h"
+
+#include "base/rng.h"
+
+#include <assert.h>
+#include <cblas.h>
+#include <string.h>
+
+static void (*const eval_op[OP_COUNT])(const Eval *) = {
+    [OP_CONV] = eval_conv,       [OP_DECONV] = eval_deconv,
+    [OP_POOL] = eval_pool,       [OP_CONV_POOL] = eval_conv_pool,
+    [OP_FC] = eval_fc,           [OP_BN] = eval_bn,
+    [OP_SCALE] = eval_scale,     [OP_ACT] = eval_copy,
+    [OP_ELTWISE] = eval_eltwise, [OP_CONCAT] = eval_concat,
+    [OP_SLICE] = eval_slice,     [OP_LRN] = eval_lrn,
+    [OP_SOFTMAX] = eval_softmax, [OP_UPSAMPLE] = eval_upsample,
+    [OP_PAD] = eval_pad,         [OP_RESHAPE] = eval_copy,
+    [OP_IDENTITY] = eval_copy,
+};
+
+Split eval_split(const Shape *shape, uint32_t axis) {
+    Split split = {1, shape_dim(shape, axis), 1};
+    for (uint32_t i = 0; i < shape->rank; i++)
+        if (i < axis)
+            split.outer *= shape->dim[i];
+        else if (i > axis)
+            split.inner *= shape->dim[i];
+    return split;
+}
+
+const float *eval_const(const Eval *e, ConstRole role) {
+    ConstId id = e->node->constant[role];
+    if (id.i == NONE)
+        return NULL;
+    const Const *c = graph_const(e->g, id);
+    float *value = ARENA_ARRAY(e->scratch, float, shape_count(&c->shape));
+    const_read(c, value);
+    return value;
+}
+
+const float *eval_need_const(const Eval *e, ConstRole role) {
+    const float *value = eval_const(e, role);
+    if (!value)
+        bug("evaluation: layer \"%s\" has no %s", e->node->name,
+            const_role_name[role]);
+    return value;
+}
+
+static void eval_node(Eval *e, float **at) {
+    const Node *node = e->node;
+    const float **in = ARENA_ARRAY(e->scratch, const float *, node->n_in);
+    for (uint32_t k = 0; k < node->n_in; k++)
+        in[k] = at[node->in[k].i];
+    e->in = in;
+    e->in_shape = &graph_tensor(e->g, node->in[0])->shape;
+    e->out_shape = &graph_tensor(e->g, node->out[0])->shape;
+    e->out = at[node->out[0].i];
+    eval_op[node->op](e);
+    if (node->op != OP_CONV_POOL) /* whose activation is before its pool */
+        eval_act(e, e->out_shape, e->out);
+    for (uint32_t o = 1; o < node->n_out; o++)
+        memcpy(at[node->out[o].i], e->out,
+               shape_count(e->out_shape) * sizeof *e->out);
+}
+
+static void allocate_outputs(Arena *arena, const Graph *g, const Node *node,
+                             float **at) {
+    for (uint32_t o = 0; o < node->n_out; o++) {
+        const Shape *shape = &graph_tensor(g, node->out[o])->shape;
+        at[node->out[o].i] = ARENA_ARRAY(arena, float, shape_count(shape));
+    }
+}
+
+Values graph_eval(Arena *arena, const Graph *g, uint32_t n_inputs,
+                  const float *const *inputs) {
+    Values values = {ARENA_ARRAY(arena, float *, g->tensor.n)};
+    Eval e = {.scratch = arena_new("graph_eval"), .g = g};
+    uint32_t next_input = 0;
+    openblas_set_num_threads(1);
+    for (uint32_t i = 0; i < g->node.n; i++) {
+        e.node = &g->node.at[i];
+        if (e.node->dead)
+            continue;
+        allocate_outputs(arena, g, e.node, values.at);
+        if (e.node->op == OP_INPUT) {
+            assert(next_input < n_inputs);
+            TensorId out = e.node->out[0];
+            memcpy(values.at[out.i], inputs[next_input++],
+                   shape_count(&graph_tensor(g, out)->shape) * sizeof(float));
+        } else {
+            eval_node(&e, values.at);
+        }
+        arena_reset(e.scratch);
+    }
+    assert(next_input == n_inputs);
+    (void)n_inputs;
+    arena_free(e.scratch);
+    return values;
+}
+
+const float *const *graph_seed_inputs(Arena *arena, const Graph *g,
+                                      uint64_t seed, uint32_t *n) {
+    VEC(const float *) inputs = {0};
+    for (uint32_t i = 0; i < g->node.n; i++) {
+        const Node *node = &g->node.at[i];
+        if (node->op != OP_INPUT || node->dead)
+            continue;
+        uint64_t count = shape_count(&graph_tensor(g, node->out[0])->shape);
+        uint64_t stream = rng_seed(node->name, seed);
+        float *value = ARENA_ARRAY(arena, float, count);
+        for (uint64_t k = 0; k < count; k++)
+            value[k] = (float)rng_unit(stream, k);
+        vec_push(arena, &inputs, value);
+    }
+    *n = inputs.n;
+    return inputs.at;
+}

@@ -1,0 +1,53 @@
+/* eval.h - what an operator's evaluation sees; inside graph/ only. */
+#ifndef GRAPH_EVAL_H
+#define GRAPH_EVAL_H
+
+#include "graph/graph.h"
+
+typedef struct Eval {
+    Arena *scratch; /* emptied after each node */
+    const Graph *g;
+    const Node *node;
+    const float *const *in;
+    const Shape *in_shape; /* of the first input */
+    const Shape *out_shape;
+    float *out;
+} Eval;
+
+/* Elements, `outer` x `axis` x `inner`, around one axis of a shape. */
+typedef struct Split {
+    size_t outer, axis, inner;
+} Split;
+Split eval_split(const Shape *shape, uint32_t axis);
+
+/* Values of a constant of the node; NULL if it has none. */
+const float *eval_const(const Eval *e, ConstRole role);
+/* The same for a constant without which the node has no meaning. */
+const float *eval_need_const(const Eval *e, ConstRole role);
+
+/* The node's activation over `shape`, in place. */
+void eval_act(const Eval *e, const Shape *shape, float *value);
+
+/* eval_conv.c */
+void eval_conv(const Eval *e);
+void eval_conv_pool(const Eval *e);
+void eval_deconv(const Eval *e);
+void eval_fc(const Eval *e);
+/* eval_pool.c */
+void eval_pool(const Eval *e);
+/* Pools [n, c, h, w] into out. */
+void eval_pool_into(const PoolAttr *pool, const Shape *in_shape,
+                    const float *in, const Shape *out_shape, float *out);
+void eval_lrn(const Eval *e);
+void eval_upsample(const Eval *e);
+void eval_pad(const Eval *e);
+/* eval_point.c */
+void eval_bn(const Eval *e);
+void eval_scale(const Eval *e);
+void eval_copy(const Eval *e);
+void eval_eltwise(const Eval *e);
+void eval_concat(const Eval *e);
+void eval_slice(const Eval *e);
+void eval_softmax(const Eval *e);
+
+#endif

@@ -1,0 +1,205 @@
+/* eval_point.c - operators that work value by value or move whole values:
+ * activations, normalisation and scaling by channel, element-wise arithmetic,
+ * concatenation, slices, softmax.
+ *
+ * In and out: values in the order of the shape; channels are axis 1.
+ */
+#include "graph/eval.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- activations ---- */
+
+static float clip(float x, float lo, float hi) {
+    return x < lo ? lo : x > hi ? hi : x;
+}
+
+static void act_slopes(const Eval *e, const Shape *shape, float *value) {
+    const float *slope = eval_need_const(e, CONST_SLOPE);
+    Split s = eval_split(shape, 1);
+    for (size_t n = 0; n < s.outer; n++)
+        for (size_t c = 0; c < s.axis; c++)
+            for (size_t i = 0; i < s.inner; i++, value++)
+                if (*value < 0)
+                    *value *= slope[c];
+}
+
+static float act_value(const Act *act, float x) {
+    switch (act->kind) {
+    case ACT_RELU:
+        return x > 0 ? x : 0;
+    case ACT_RELU6:
+        return clip(x, 0, 6);
+    case ACT_LEAKY:
+        return x > 0 ? x : (float)act->alpha * x;
+    case ACT_SIGMOID:
+        return (float)(1.0 / (1.0 + exp(-(double)x)));
+    case ACT_TANH:
+        return (float)tanh((double)x);
+    case ACT_CLIP:
+        return clip(x, (float)act->lo, (float)act->hi);
+    default:
+        return x;
+    }
+}
+
+void eval_act(const Eval *e, const Shape *shape, float *value) {
+    const Act *act = &e->node->act;
+    size_t n = shape_count(shape);
+    if (act->kind == ACT_PRELU)
+        act_slopes(e, shape, value);
+    else if (act->kind == ACT_RELU) /* by far the commonest */
+        for (size_t i = 0; i < n; i++)
+            value[i] = value[i] > 0 ? value[i] : 0;
+    else if (act->kind != ACT_NONE)
+        for (size_t i = 0; i < n; i++)
+            value[i] = act_value(act, value[i]);
+}
+
+/* ---- by channel ---- */
+
+/* out = (in - less) * times + plus, by channel, rounded once. */
+static void affine(const Eval *e, const double *less, const double *times,
+                   const double *plus) {
+    Split s = eval_split(e->in_shape, 1);
+    const float *in = e->in[0];
+    float *out = e->out;
+    for (size_t n = 0; n < s.outer; n++)
+        for (size_t c = 0; c < s.axis; c++)
+            for (size_t i = 0; i < s.inner; i++)
+                *out++ =
+                    (float)(((double)*in++ - less[c]) * times[c] + plus[c]);
+}
+
+/* A constant by channel as doubles; zeros if the node has none. */
+static double *by_channel(const Eval *e, const float *value) {
+    uint32_t channels = shape_dim(e->in_shape, 1);
+    double *wide = ARENA_ARRAY(e->scratch, double, channels);
+    for (uint32_t c = 0; value && c < channels; c++)
+        wide[c] = (double)value[c];
+    return wide;
+}
+
+void eval_bn(const Eval *e) {
+    double *times = by_channel(e, eval_need_const(e, CONST_VAR));
+    for (uint32_t c = 0; c < shape_dim(e->in_shape, 1); c++)
+        times[c] = 1.0 / sqrt(times[c] + e->node->attr.bn.eps);
+    affine(e, by_channel(e, eval_need_const(e, CONST_MEAN)), times,
+           by_channel(e, NULL));
+}
+
+void eval_scale(const Eval *e) {
+    affine(e, by_channel(e, NULL),
+           by_channel(e, eval_need_const(e, CONST_SCALE)),
+           by_channel(e, eval_const(e, CONST_BIAS)));
+}
+
+void eval_copy(const Eval *e) {
+    memcpy(e->out, e->in[0], shape_count(e->out_shape) * sizeof *e->out);
+}
+
+/* ---- several inputs ---- */
+
+/* Steps through an input by output axis; 0 where it is broadcast. */
+static void broadcast_steps(const Shape *in, const Shape *out,
+                            size_t step[SHAPE_MAX_RANK]) {
+    size_t size = 1;
+    for (uint32_t i = out->rank; i-- > 0;) {
+        step[i] = in->dim[i] == 1 ? 0 : size;
+        size *= in->dim[i];
+    }
+}
+
+/* The input as it looks in the output's shape: itself, or a spread copy. */
+static const float *broadcast(const Eval *e, uint32_t k) {
+    const Shape *in = &graph_tensor(e->g, e->node->in[k])->shape;
+    const Shape *out = e->out_shape;
+    if (shape_equal(in, out))
+        return e->in[k];
+    size_t step[SHAPE_MAX_RANK], n = shape_count(out), from = 0;
+    uint32_t at[SHAPE_MAX_RANK] = {0};
+    broadcast_steps(in, out, step);
+    float *spread = ARENA_ARRAY(e->scratch, float, n);
+    for (size_t i = 0; i < n; i++) {
+        spread[i] = e->in[k][from];
+        for (uint32_t axis = out->rank; axis-- > 0;) {
+            from += step[axis];
+            if (++at[axis] < out->dim[axis])
+                break;
+            from -= step[axis] * at[axis];
+            at[axis] = 0;
+        }
+    }
+    return spread;
+}
+
+static float combine(EltKind kind, float a, float b) {
+    switch (kind) {
+    case ELT_MUL:
+        return a * b;
+    case ELT_MAX:
+        return a > b ? a : b;
+    default:
+        return a + b;
+    }
+}
+
+void eval_eltwise(const Eval *e) {
+    const EltAttr *elt = &e->node->attr.elt;
+    size_t n = shape_count(e->out_shape);
+    for (uint32_t k = 0; k < e->node->n_in; k++) {
+        const float *in = broadcast(e, k);
+        float coeff = elt->coeff ? (float)elt->coeff[k] : 1.0F;
+        for (size_t i = 0; i < n; i++) {
+            float x = elt->coeff ? coeff * in[i] : in[i];
+            e->out[i] = k ? combine(elt->kind, e->out[i], x) : x;
+        }
+    }
+}
+
+void eval_concat(const Eval *e) {
+    uint32_t axis = e->node->attr.axis.axis;
+    Split out = eval_split(e->out_shape, axis);
+    float *to = e->out;
+    for (uint32_t k = 0; k < e->node->n_in; k++) {
+        const Shape *shape = &graph_tensor(e->g, e->node->in[k])->shape;
+        size_t n = shape->dim[axis] * out.inner;
+        for (size_t o = 0; o < out.outer; o++)
+            memcpy(to + o * out.axis * out.inner, e->in[k] + o * n,
+                   n * sizeof *to);
+        to += n;
+    }
+}
+
+void eval_slice(const Eval *e) {
+    uint32_t axis = e->node->attr.slice.axis;
+    Split in = eval_split(e->in_shape, axis);
+    size_t n = eval_split(e->out_shape, axis).axis * in.inner;
+    const float *from = e->in[0] + e->node->attr.slice.begin * in.inner;
+    for (size_t o = 0; o < in.outer; o++)
+        memcpy(e->out + o * n, from + o * in.axis * in.inner,
+               n * sizeof *e->out);
+}
+
+/* Over `n` values that are `step` apart. */
+static void softmax_line(const float *in, size_t n, size_t step, float *out) {
+    float most = in[0];
+    for (size_t i = 1; i < n; i++)
+        if (in[i * step] > most)
+            most = in[i * step];
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += exp((double)in[i * step] - (double)most);
+    for (size_t i = 0; i < n; i++)
+        out[i * step] = (float)(exp((double)in[i * step] - (double)most) / sum);
+}
+
+void eval_softmax(const Eval *e) {
+    Split s = eval_split(e->in_shape, e->node->attr.axis.axis);
+    for (size_t o = 0; o < s.outer; o++)
+        for (size_t i = 0; i < s.inner; i++) {
+            size_t at = o * s.axis * s.inner + i;
+            softmax_line(e->in[0] + at, s.axis, s.inner, e->out + at);
+        }
+}
