@@ -2,11 +2,15 @@
  * decode. Everything that knows a mnemonic or the order of fields is a row of
  * the hwspec.
  *
- * A row serves one abstract operation. It has one or more *forms*: the first
- * is the one that is written; the others are older texts that are read, and
- * printed back as they were. A form is a list of tokens: the id, the mnemonic,
- * field names, literal numbers. Fields of an instruction are kept by the
- * position of their token in its form.
+ * A row serves one abstract operation, or several that its fields tell apart.
+ * It has one or more *forms*: the first is the one that is written; the others
+ * are older texts that are read, and printed back as they were. A form is a
+ * list of tokens: the id, the mnemonic, field names, literal numbers. Fields of
+ * an instruction are kept by the position of their token in its form. What an
+ * older form leaves unsaid (padding of half the kernel) it *implies*.
+ *
+ * In text a name is one word: white space, a `#` in front, a `%` that could be
+ * mistaken are written as %20, %23, %25, and an empty name as %.
  */
 #ifndef HWSPEC_INSN_H
 #define HWSPEC_INSN_H
@@ -34,27 +38,51 @@ typedef enum HwOperand { HW_IN, HW_IN2, HW_OUT } HwOperand;
 
 typedef struct HwToken {
     const char *name; /* key in JSON; NULL for a literal */
-    HwField from;
+    HwField from;     /* what is written... */
+    HwField also;     /* ... or, where that is not given, this; what is read
+                       * means both. HW_F_CONST: no second meaning */
     bool hex;         /* printed 0x%x */
     bool gap;         /* one more space behind it */
     bool is_string;
     int64_t constant; /* HW_F_CONST: value that is written */
     const char *constant_text;
-    uint32_t unit;    /* listing value = value / unit ... */
-    int64_t bias;     /* ... + bias. */
+    uint32_t unit; /* listing value = value / unit ... */
+    int64_t bias;  /* ... + bias. */
 } HwToken;
+
+/* field = num, or num[of] / over where `of` is not HW_F_CONST. */
+typedef struct HwImplied {
+    HwField field, of;
+    int64_t over, num;
+} HwImplied;
 
 typedef struct HwForm {
     uint32_t n;
     const HwToken *token;
+    uint32_t mnemonic; /* which token */
+    uint32_t n_implied;
+    const HwImplied *implied;
 } HwForm;
+
+/* The token that has this value when a row is told to be this operation. */
+typedef struct HwWhen {
+    const char *token;
+    int64_t num;
+    const char *str; /* strings only */
+} HwWhen;
+
+typedef struct HwServe {
+    HwOp op;
+    uint32_t n;
+    const HwWhen *when; /* all of them hold */
+} HwServe;
 
 /* Where a token goes in the binary word(s). */
 typedef struct HwBits {
     const char *name; /* token's name; NULL: the constant `is` */
     uint32_t token;   /* index in form 0 */
     uint32_t word, at, width;
-    uint64_t unit;    /* bits = (listing value) / unit - bias */
+    uint64_t unit; /* bits = (listing value) / unit - bias */
     int64_t bias;
     uint64_t is;
     bool is_signed;
@@ -64,8 +92,10 @@ typedef struct HwBits {
 typedef struct HwRow {
     const char *mnemonic;
     Loc loc;
-    HwOp op;
-    bool comment;     /* written behind "# ": moves no data, or the host's */
+    HwOp op; /* the first it serves */
+    uint32_t n_serves;
+    const HwServe *serve;
+    bool comment; /* written behind "# ": moves no data, or the host's */
     uint32_t n_forms;
     const HwForm *form;
     uint32_t n_bits, words;
@@ -90,26 +120,50 @@ typedef struct HwInsn {
     Loc loc;              /* place in the listing that was read */
 } HwInsn;
 
-/* The row that serves `op`: -1 if none. */
+/* The token with this name (or: with this meaning), -1: none. */
+int32_t insn_token(const HwForm *form, const char *name);
+int32_t insn_token_of(const HwForm *form, HwField field);
+
+/* The row that is written for `op`, the first in the file: -1 if none. */
 int32_t insn_row(const HwSpec *spec, HwOp op);
 
-/* Values by meaning, for building: set[f] says that value[f] is given. */
+/* The operation that an instruction is: of those its row serves, the first
+ * whose conditions all hold (tokens that its form lacks hold); the row's first
+ * if none does, which insn_parse has refused. */
+HwOp insn_op(const HwSpec *spec, const HwInsn *insn);
+/* The same; false if no operation's conditions hold. */
+bool insn_find_op(const HwSpec *spec, const HwInsn *insn, HwOp *out);
+
+/* Values by meaning, for building: set[f] says that value[f] is given. Where a
+ * row serves several operations, `op` says which (insn_fields sets it). */
 typedef struct HwFields {
+    bool has_op;
+    HwOp op;
     bool set[HW_F_COUNT];
     int64_t num[HW_F_COUNT];
     const char *str[HW_F_COUNT];
 } HwFields;
 
 /* Builds an instruction of row `row`, form 0. A token whose meaning was not
- * given is 0 (or "0" for strings). */
+ * given is 0 (or "0" for strings). A value that is no multiple of its token's
+ * unit is cut: insn_fields of the result then differs from what was given. */
 HwInsn insn_build(Arena *arena, const HwSpec *spec, uint32_t row,
                   const HwFields *fields, const char *comment);
 
-/* Reads an instruction back by meaning (constants are skipped). */
+/* Reads an instruction back by meaning (constants are skipped), with what its
+ * form implies. */
 void insn_fields(const HwSpec *spec, const HwInsn *insn, HwFields *out);
 
 /* One line without its newline. */
 const char *insn_print(Arena *arena, const HwSpec *spec, const HwInsn *insn);
+
+/* A number as in a listing or a row: decimal, or 0x and hexadecimal, perhaps
+ * with a minus in front; the whole text, 64 bits. */
+bool insn_number(const char *text, int64_t *out);
+
+/* One token as it is printed: "0x1880", "56", "conv1/7x7_s2". */
+const char *insn_token_text(Arena *arena, const HwRow *row,
+                            const HwToken *token, const HwValue *value);
 
 /* The `# template ...` line of a row's first form. */
 const char *insn_template(Arena *arena, const HwSpec *spec, uint32_t row);
@@ -117,16 +171,19 @@ const char *insn_template(Arena *arena, const HwSpec *spec, uint32_t row);
 typedef enum InsnParse { INSN_OK, INSN_NOTHING, INSN_ERROR } InsnParse;
 
 /* Parses one line. INSN_NOTHING: blank, or a comment that is no commented
- * instruction. Errors (unknown mnemonic, wrong number of tokens, not a number)
- * are reported at `loc` with the column of the token. */
+ * instruction (`# NUMBER MNEMONIC ...` of a `comment: true` row is one). Errors
+ * (unknown mnemonic, wrong number of tokens, not a number, no operation of the
+ * row) are reported at `loc` with the column of the token. */
 InsnParse insn_parse(Arena *arena, Diag *diag, const HwSpec *spec,
                      const char *line, size_t len, Loc loc, HwInsn *out);
 
 /* Encodes into `words` (row->words of them); false, with an error at `loc`, if
- * a value does not fit its bits. Rows without `bits` have none to encode. */
+ * a value does not fit its bits. Rows without `bits` have none to encode; only
+ * form 0 can be encoded. */
 bool insn_encode(Diag *diag, const HwSpec *spec, const HwInsn *insn,
                  uint64_t *words, Loc loc);
-/* Decodes; tokens that no bits carry are 0 (strings: ""). The row is found by
+/* Decodes; tokens that no bits carry are 0 (strings: "", constants: their
+ * value). The row is found by
  * its constant bits. Returns the words used, 0 with an error if none fits. */
 uint32_t insn_decode(Arena *arena, Diag *diag, const HwSpec *spec,
                      const uint64_t *words, uint32_t n, Loc loc, HwInsn *out);
@@ -134,11 +191,14 @@ uint32_t insn_decode(Arena *arena, Diag *diag, const HwSpec *spec,
 /* Where an operand lies: memory index (spec->memory) and byte offset in it.
  * `op` tells the roles of a load's or store's operands. Works for every way a
  * row has to say it: memory id, buffer and offset, address and base, backing
- * and io flags. False if the fields name no memory. */
+ * and io flags. False if the fields name no memory. The offset may lie outside
+ * the memory: that is for the caller to judge. Of several active memories the
+ * address tells which, so there it lies inside. */
 bool insn_operand(const HwSpec *spec, HwOp op, const HwFields *fields,
                   HwOperand operand, uint32_t *memory, uint64_t *offset);
 
-/* The mirror, for building: sets ADDR, MEMORY, BUFFER, OFFSET, BACKING, IO. */
+/* The mirror, for building: sets ADDR, MEMORY, BUFFER, OFFSET, BACKING, IO. A
+ * memory without fixed buffers is buffer 0 with its address as the offset. */
 void insn_set_operand(const HwSpec *spec, HwFields *fields, HwOperand operand,
                       uint32_t memory, uint64_t offset);
 

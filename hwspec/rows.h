@@ -1,0 +1,34 @@
+/* rows.h - from the `fields:`, `instructions:` and `encoding:` sections of a
+ * hwspec to HwInsnSet, and what must hold of it.
+ *
+ * The language is shown by targets/template.yaml. All errors are reported, at
+ * the place of the word that causes them.
+ */
+#ifndef HWSPEC_ROWS_H
+#define HWSPEC_ROWS_H
+
+#include "base/yaml.h"
+#include "hwspec/insn.h"
+
+/* `partial`: the rest of the machine, read before. Never NULL; of use only if
+ * there were no errors. */
+const HwInsnSet *rows_read(Arena *arena, Diag *diag, const HwSpec *partial,
+                           YamlNode *root);
+
+/* ---- between rows*.c ---- */
+
+/* rows_bits.c: reads a row's `bits` list; NULL is none. `word_bits`: width of
+ * a word. */
+void rows_read_bits(Arena *arena, Diag *diag, const HwSpec *spec, HwRow *row,
+                    uint32_t word_bits, const YamlNode *list);
+
+/* rows_check.c: rows against the machine and each other: every operation of an
+ * engine has a row, operands can be located, constant bits tell rows apart. */
+void rows_check(Diag *diag, const HwSpec *spec, const HwInsnSet *set);
+
+/* rows_range.c: the values that the machine lets a token of the row have, as
+ * printed in the listing; false where nothing bounds them. */
+bool rows_range(const HwSpec *spec, const HwRow *row, const HwToken *token,
+                int64_t *least, int64_t *most);
+
+#endif

@@ -1,0 +1,170 @@
+/* rows_check.c - rows against the machine, and against each other.
+ *
+ * Input: a machine whose rows were read without errors. Output: an error for
+ * each operation that nothing can express, each operand that cannot be
+ * located, each pair of encodings that a decoder could not tell apart.
+ */
+#include "hwspec/rows.h"
+
+static const HwRow *row_for(const HwInsnSet *set, HwOp op) {
+    for (uint32_t i = 0; i < set->n; i++)
+        for (uint32_t s = 0; s < set->row[i].n_serves; s++)
+            if (set->row[i].serve[s].op == op)
+                return &set->row[i];
+    return NULL;
+}
+
+static bool has(const HwRow *row, HwField field) {
+    return insn_token_of(&row->form[0], field) >= 0;
+}
+
+/* ---- every operation has a row ---- */
+
+static void check_engines(Diag *diag, const HwSpec *spec,
+                          const HwInsnSet *set) {
+    for (uint32_t e = 0; e < spec->n_engines; e++)
+        for (uint32_t op = 0; op < HW_OP_COUNT; op++)
+            if (spec->engine[e].ops >> op & 1 && !row_for(set, (HwOp)op))
+                diag_error(diag, spec->engine[e].loc,
+                           "engine `%s` runs `%s`, which no instruction is for",
+                           spec->engine[e].name, hw_op_name[op]);
+}
+
+static void check_moves(Diag *diag, const HwSpec *spec, const HwInsnSet *set) {
+    static const HwOp move[] = {HW_OP_LOAD, HW_OP_STORE};
+    if (spec->backing < 0)
+        return;
+    for (size_t i = 0; i < sizeof move / sizeof *move; i++)
+        if (!row_for(set, move[i]))
+            diag_error(diag, spec->memory[spec->backing].loc,
+                       "there is a backing memory, but no instruction is for "
+                       "`%s`",
+                       hw_op_name[move[i]]);
+}
+
+/* ---- every operand can be located ---- */
+
+typedef struct Units {
+    uint64_t first, end;
+} Units;
+
+static Units addresses(const HwMemory *memory) {
+    return (Units){memory->base, memory->base + memory->size / memory->unit};
+}
+
+static void check_apart(Diag *diag, const HwSpec *spec, const HwRow *row,
+                        HwOperand operand, const char *name) {
+    if (has(row, HW_FIELD_OF(operand, MEMORY)))
+        return;
+    for (uint32_t a = 0; a < spec->n_active; a++)
+        for (uint32_t b = 0; b < a; b++) {
+            Units x = addresses(&spec->memory[a]);
+            Units y = addresses(&spec->memory[b]);
+            if (x.first < y.end && y.first < x.end) {
+                diag_error(diag, row->loc,
+                           "the `%s` operand of %s may lie in `%s` or `%s`: it "
+                           "needs `%s.memory`, or the memories different "
+                           "`base` addresses",
+                           name, row->mnemonic, spec->memory[b].name,
+                           spec->memory[a].name, name);
+                return;
+            }
+        }
+}
+
+static void check_operand(Diag *diag, const HwSpec *spec, const HwRow *row,
+                          HwOp op, HwOperand operand) {
+    static const char *const names[] = {"in", "in2", "out"};
+    const char *name = names[operand];
+    bool outside = (op == HW_OP_LOAD && operand == HW_IN) ||
+                   (op == HW_OP_STORE && operand == HW_OUT);
+    bool by_address = has(row, HW_FIELD_OF(operand, ADDR));
+    bool by_offset = has(row, HW_FIELD_OF(operand, OFFSET));
+    if (!by_address && !by_offset)
+        diag_error(diag, row->loc,
+                   "%s does not say where its `%s` operand lies: it needs "
+                   "`%s.addr`, or `%s.buffer` and `%s.offset`",
+                   row->mnemonic, name, name, name, name);
+    else if (!by_address && !has(row, HW_FIELD_OF(operand, BUFFER)))
+        diag_error(diag, row->loc, "%s has `%s.offset` without `%s.buffer`",
+                   row->mnemonic, name, name);
+    else if (!outside)
+        check_apart(diag, spec, row, operand, name);
+}
+
+static void check_operands(Diag *diag, const HwSpec *spec,
+                           const HwInsnSet *set) {
+    for (uint32_t i = 0; i < HW_OP_COUNT; i++) {
+        HwOp op = (HwOp)i;
+        const HwRow *row = row_for(set, op);
+        if (!row || op == HW_OP_CONCAT || op == HW_OP_HOST)
+            continue;
+        check_operand(diag, spec, row, op, HW_IN);
+        if (op == HW_OP_ADD || op == HW_OP_MUL || op == HW_OP_MAX)
+            check_operand(diag, spec, row, op, HW_IN2);
+        check_operand(diag, spec, row, op, HW_OUT);
+    }
+}
+
+/* A memory's id must name one memory where rows use it. */
+static void check_ids(Diag *diag, const HwSpec *spec, const HwInsnSet *set) {
+    bool used = false;
+    for (uint32_t i = 0; i < set->n; i++)
+        for (int operand = HW_IN; operand <= HW_OUT; operand++)
+            used |= has(&set->row[i], HW_FIELD_OF((HwOperand)operand, MEMORY));
+    for (uint32_t a = 0; used && a < spec->n_memories; a++)
+        for (uint32_t b = 0; b < a; b++)
+            if (spec->memory[a].id == spec->memory[b].id)
+                diag_error(diag, spec->memory[a].loc,
+                           "`%s` and `%s` have the same id %u, by which "
+                           "instructions name them",
+                           spec->memory[b].name, spec->memory[a].name,
+                           spec->memory[a].id);
+}
+
+/* ---- encodings ---- */
+
+static uint64_t constant_mask(const HwRow *row, uint32_t word,
+                              uint64_t *value) {
+    uint64_t mask = 0;
+    *value = 0;
+    for (uint32_t i = 0; i < row->n_bits; i++) {
+        const HwBits *bits = &row->bits[i];
+        if (bits->name || bits->word != word)
+            continue;
+        uint64_t ones =
+            bits->width == 64 ? UINT64_MAX : (UINT64_C(1) << bits->width) - 1;
+        mask |= ones << bits->at;
+        *value |= bits->is << bits->at;
+    }
+    return mask;
+}
+
+static bool told_apart(const HwRow *a, const HwRow *b) {
+    for (uint32_t word = 0; word < a->words && word < b->words; word++) {
+        uint64_t value_a, value_b;
+        uint64_t both =
+            constant_mask(a, word, &value_a) & constant_mask(b, word, &value_b);
+        if ((value_a ^ value_b) & both)
+            return true;
+    }
+    return false;
+}
+
+static void check_encodings(Diag *diag, const HwInsnSet *set) {
+    for (uint32_t i = 0; i < set->n; i++)
+        for (uint32_t j = 0; j < i; j++)
+            if (set->row[i].n_bits && set->row[j].n_bits &&
+                !told_apart(&set->row[i], &set->row[j]))
+                diag_error(diag, set->row[i].loc,
+                           "no constant bits tell %s from %s",
+                           set->row[i].mnemonic, set->row[j].mnemonic);
+}
+
+void rows_check(Diag *diag, const HwSpec *spec, const HwInsnSet *set) {
+    check_engines(diag, spec, set);
+    check_moves(diag, spec, set);
+    check_operands(diag, spec, set);
+    check_ids(diag, spec, set);
+    check_encodings(diag, set);
+}

@@ -1,0 +1,197 @@
+/* rows_range.c - what values the machine lets a token have.
+ *
+ * Input: a machine and one of its rows. Output: least and most of the number
+ * that is printed. Sources: flags by their meaning, limits of the engines that
+ * run the row's operations, sizes of the memories its operands can lie in.
+ */
+#include "hwspec/rows.h"
+
+typedef struct Span {
+    int64_t least, most;
+} Span;
+
+static const struct {
+    HwField field;
+    Span span;
+} flag[] = {
+    {HW_F_RELU, {0, 1}},        {HW_F_PRELU, {0, 1}},
+    {HW_F_BIAS, {0, 1}},        {HW_F_ADD, {-1, 1}},
+    {HW_F_SCALE, {0, 1}},       {HW_F_POOL_GLOBAL, {0, 1}},
+    {HW_F_TILE_ON, {0, 1}},     {HW_F_PINGPONG, {0, 1}},
+    {HW_F_HALFRATE, {0, 1}},    {HW_F_IN_BACKING, {0, 1}},
+    {HW_F_IN2_BACKING, {0, 1}}, {HW_F_OUT_BACKING, {0, 1}},
+    {HW_F_IN_IO, {0, 1}},       {HW_F_IN2_IO, {0, 1}},
+    {HW_F_OUT_IO, {0, 1}},      {HW_F_IN_PART, {0, 1}},
+    {HW_F_IN2_PART, {0, 1}},    {HW_F_OUT_PART, {0, 1}},
+};
+
+static const struct {
+    HwField field;
+    HwLimitKind limit;
+} limited[] = {
+    {HW_F_KERNEL_W, HW_LIMIT_KERNEL_W},
+    {HW_F_KERNEL_H, HW_LIMIT_KERNEL_H},
+    {HW_F_STRIDE_W, HW_LIMIT_STRIDE_W},
+    {HW_F_STRIDE_H, HW_LIMIT_STRIDE_H},
+    {HW_F_PAD_W, HW_LIMIT_PAD_W},
+    {HW_F_PAD_H, HW_LIMIT_PAD_H},
+    {HW_F_DILATION_W, HW_LIMIT_DILATION_W},
+    {HW_F_DILATION_H, HW_LIMIT_DILATION_H},
+    {HW_F_FACTOR_W, HW_LIMIT_FACTOR_W},
+    {HW_F_FACTOR_H, HW_LIMIT_FACTOR_H},
+    {HW_F_IN_C, HW_LIMIT_IN_C},
+    {HW_F_IN_W, HW_LIMIT_IN_W},
+    {HW_F_IN_H, HW_LIMIT_IN_H},
+    {HW_F_OUT_C, HW_LIMIT_OUT_C},
+    {HW_F_OUT_W, HW_LIMIT_OUT_W},
+    {HW_F_OUT_H, HW_LIMIT_OUT_H},
+};
+
+static void widen(Span *span, bool *known, uint64_t least, uint64_t most) {
+    if (!*known || (int64_t)least < span->least)
+        span->least = (int64_t)least;
+    if (!*known || (int64_t)most > span->most)
+        span->most = (int64_t)most;
+    *known = true;
+}
+
+static bool add_range(const HwRange *range, Span *span, bool *known) {
+    if (!range->set)
+        return false;
+    for (uint32_t i = 0; i < range->n; i++) {
+        if (range->list[i] > INT64_MAX)
+            return false;
+        widen(span, known, range->list[i], range->list[i]);
+    }
+    if (!range->n) {
+        if (range->lo > INT64_MAX || range->hi > INT64_MAX)
+            return false;
+        widen(span, known, range->lo, range->hi);
+    }
+    return true;
+}
+
+/* Over every engine that runs one of the row's operations. */
+static bool limit_span(const HwSpec *spec, const HwRow *row, HwLimitKind kind,
+                       Span *span) {
+    bool known = false;
+    for (uint32_t s = 0; s < row->n_serves; s++)
+        for (uint32_t e = 0; e < spec->n_engines; e++) {
+            const HwEngine *engine = &spec->engine[e];
+            if (engine->ops >> row->serve[s].op & 1 &&
+                !add_range(&engine->limit[kind], span, &known))
+                return false;
+        }
+    return known;
+}
+
+static bool has(const HwRow *row, HwField field) {
+    return insn_token_of(&row->form[0], field) >= 0;
+}
+
+/* Can the operand of the row, being `op`, lie in a memory of this role? */
+static bool can_lie_in(const HwRow *row, HwOp op, HwOperand operand,
+                       HwRole role) {
+    bool io = has(row, HW_FIELD_OF(operand, IO));
+    HwRole outside = operand == HW_OUT ? HW_OUTPUT : HW_INPUT;
+    if ((op == HW_OP_LOAD && operand == HW_IN) ||
+        (op == HW_OP_STORE && operand == HW_OUT))
+        return role == HW_BACKING || (io && role == outside);
+    if (has(row, HW_FIELD_OF(operand, MEMORY)))
+        return true;
+    return role == HW_ACTIVE || (io && role == outside) ||
+           (role == HW_BACKING && has(row, HW_FIELD_OF(operand, BACKING)));
+}
+
+typedef enum Place { PLACE_ADDR, PLACE_OFFSET, PLACE_BUFFER, PLACE_ID } Place;
+
+static bool place_in(const HwMemory *memory, Place place, uint64_t *least,
+                     uint64_t *most) {
+    bool in_buffers = memory->buffers && place != PLACE_ADDR;
+    uint64_t bytes = in_buffers ? memory->size / memory->buffers : memory->size;
+    uint64_t base = in_buffers ? 0 : memory->base;
+    if (place == PLACE_ID)
+        *least = *most = memory->id;
+    else if (place == PLACE_BUFFER) {
+        *least = 0;
+        *most = memory->buffers ? memory->buffers - 1 : 0;
+    } else {
+        *least = base;
+        *most = base + (bytes ? bytes - 1 : 0) / memory->unit;
+    }
+    return *most <= INT64_MAX;
+}
+
+static bool place_span(const HwSpec *spec, const HwRow *row, HwOperand operand,
+                       Place place, Span *span) {
+    bool known = false;
+    for (uint32_t s = 0; s < row->n_serves; s++)
+        for (uint32_t m = 0; m < spec->n_memories; m++) {
+            const HwMemory *memory = &spec->memory[m];
+            uint64_t least, most;
+            if (!can_lie_in(row, row->serve[s].op, operand, memory->role))
+                continue;
+            if (!place_in(memory, place, &least, &most))
+                return false;
+            widen(span, &known, least, most);
+        }
+    return known;
+}
+
+static bool operand_span(const HwSpec *spec, const HwRow *row, HwField field,
+                         Span *span) {
+    static const HwField first[] = {
+        [PLACE_ADDR] = HW_F_IN_ADDR,
+        [PLACE_OFFSET] = HW_F_IN_OFFSET,
+        [PLACE_BUFFER] = HW_F_IN_BUFFER,
+        [PLACE_ID] = HW_F_IN_MEMORY,
+    };
+    for (int place = PLACE_ADDR; place <= PLACE_ID; place++)
+        for (int operand = HW_IN; operand <= HW_OUT; operand++)
+            if (field == first[place] + (HwField)operand)
+                return place_span(spec, row, (HwOperand)operand, (Place)place,
+                                  span);
+    return false;
+}
+
+static bool constant_span(const HwRow *row, const HwToken *token, Span *span) {
+    *span = (Span){token->constant, token->constant};
+    for (uint32_t s = 0; s < row->n_serves; s++)
+        for (uint32_t w = 0; w < row->serve[s].n; w++) {
+            const HwWhen *when = &row->serve[s].when[w];
+            int32_t at = insn_token(&row->form[0], when->token);
+            bool known = true;
+            if (at >= 0 && &row->form[0].token[at] == token && when->num >= 0 &&
+                span->least >= 0)
+                widen(span, &known, (uint64_t)when->num, (uint64_t)when->num);
+        }
+    return true;
+}
+
+static bool field_span(const HwSpec *spec, const HwRow *row,
+                       const HwToken *token, Span *span) {
+    if (token->from == HW_F_CONST)
+        return constant_span(row, token, span);
+    for (size_t i = 0; i < sizeof flag / sizeof *flag; i++)
+        if (flag[i].field == token->from) {
+            *span = flag[i].span;
+            return true;
+        }
+    for (size_t i = 0; i < sizeof limited / sizeof *limited; i++)
+        if (limited[i].field == token->from)
+            return limit_span(spec, row, limited[i].limit, span);
+    return operand_span(spec, row, token->from, span);
+}
+
+bool rows_range(const HwSpec *spec, const HwRow *row, const HwToken *token,
+                int64_t *least, int64_t *most) {
+    Span span = {0};
+    if (token->is_string || token->from == HW_F_MNEMONIC ||
+        !field_span(spec, row, token, &span))
+        return false;
+    bool is_constant = token->from == HW_F_CONST;
+    int64_t bias = is_constant ? 0 : token->bias;
+    int64_t unit = is_constant ? 1 : token->unit;
+    return !__builtin_add_overflow(span.least / unit, bias, least) &&
+           !__builtin_add_overflow(span.most / unit, bias, most);
+}
