@@ -36,9 +36,13 @@ typedef enum HwAct {
     HW_ACT_COUNT
 } HwAct;
 
-extern const char *const hw_op_name[HW_OP_COUNT + 1];   /* NULL at the end */
+extern const char *const hw_op_name[HW_OP_COUNT + 1]; /* NULL at the end */
 extern const char *const hw_limit_name[HW_LIMIT_COUNT + 1];
 extern const char *const hw_act_name[HW_ACT_COUNT + 1];
+
+/* A hwspec with more of them is refused. A pool is a linear active memory, or
+ * one buffer of an active memory of fixed buffers. */
+enum { HW_MAX_MEMORIES = 16, HW_MAX_ENGINES = 32, HW_MAX_POOLS = 8 };
 
 typedef enum HwRole {
     HW_ACTIVE,  /* engines compute in it */
@@ -51,12 +55,12 @@ typedef struct HwMemory {
     const char *name;
     Loc loc;
     HwRole role;
-    uint64_t size;    /* bytes */
-    uint32_t unit;    /* bytes that one address step stands for */
-    uint64_t base;    /* address, in units, of the memory's first byte */
-    uint32_t id;      /* number in the `memory` field of an operand */
-    uint32_t align;   /* volumes start at multiples of this many bytes */
-    uint32_t buffers; /* 0: linear; else fixed buffers of size / buffers */
+    uint64_t size;       /* bytes */
+    uint32_t unit;       /* bytes that one address step stands for */
+    uint64_t base;       /* address, in units, of the memory's first byte */
+    uint32_t id;         /* number in the `memory` field of an operand */
+    uint32_t align;      /* volumes start at multiples of this many bytes */
+    uint32_t buffers;    /* 0: linear; else fixed buffers of size / buffers */
     uint32_t partitions; /* for rules on parallel reads; >= 1 */
     uint32_t ports_read, ports_write;
     double bandwidth; /* bytes a second; 0: not bounding */
@@ -88,18 +92,18 @@ typedef enum HwDivisor {
 typedef struct HwEngine {
     const char *name;
     Loc loc;
-    uint32_t ops;      /* bit (1 << HwOp) */
+    uint32_t ops;               /* bit (1 << HwOp) */
     uint32_t acts[HW_OP_COUNT]; /* bit (1 << HwAct) fused behind each op */
     HwRange limit[HW_LIMIT_COUNT];
     HwUnroll unroll;
-    double clock;      /* Hz */
-    double efficiency; /* 0..1 */
-    uint32_t setup;    /* cycles before an instruction's first result */
-    bool in_place;     /* the result may take the place of an operand */
-    HwDivisor divisor; /* of average pooling */
+    double clock;        /* Hz */
+    double efficiency;   /* 0..1 */
+    uint32_t setup;      /* cycles before an instruction's first result */
+    bool in_place;       /* the result may take the place of an operand */
+    HwDivisor divisor;   /* of average pooling */
     uint32_t part_align; /* channels: where a part of a volume may start */
-    uint32_t memories; /* bit (1 << memory): where its operands may lie */
-    uint32_t beside;   /* bit (1 << engine): what can run in the same step */
+    uint32_t memories;   /* bit (1 << memory): where its operands may lie */
+    uint32_t beside;     /* bit (1 << engine): what can run in the same step */
 } HwEngine;
 
 /* Replication: section of N channels; ways to store the last partial one. */
@@ -107,10 +111,10 @@ typedef struct HwCopies {
     uint32_t units, width;
 } HwCopies;
 typedef struct HwReplication {
-    uint32_t section;          /* 0: the machine has none */
-    uint32_t n_stored, n_fly;  /* in active memory; on the way from DDR */
+    uint32_t section;         /* 0: the machine has none */
+    uint32_t n_stored, n_fly; /* in active memory; on the way from DDR */
     const HwCopies *stored, *fly;
-    uint32_t memories;         /* bit (1 << memory): where it is stored */
+    uint32_t memories; /* bit (1 << memory): where it is stored */
 } HwReplication;
 
 typedef enum HwTilingKind {
@@ -123,8 +127,8 @@ typedef enum HwTilingKind {
 typedef struct HwTileStyle {
     Loc loc;
     bool in_backing, out_backing;
-    uint32_t ops;        /* bit (1 << HwOp) */
-    uint64_t buffer[2];  /* bytes: where the two input tiles start */
+    uint32_t ops;       /* bit (1 << HwOp) */
+    uint64_t buffer[2]; /* bytes: where the two input tiles start */
     uint64_t buffer_size;
     uint64_t reserved;   /* bytes from 0 that no other volume may touch */
     bool has_dest;       /* tile.dest is `dest`; else the output's address,
@@ -151,8 +155,8 @@ typedef struct HwSpec {
     const char *machine; /* name */
     const char *doc;
     Loc loc;
-    double clock;         /* Hz */
-    uint32_t element;     /* bytes of an element in active memory */
+    double clock;     /* Hz */
+    uint32_t element; /* bytes of an element in active memory */
     uint32_t n_memories;
     const HwMemory *memory; /* active ones first, in order of preference */
     uint32_t n_active;
@@ -165,11 +169,11 @@ typedef struct HwSpec {
     HwWeightCache weight_cache;
     uint32_t max_instructions; /* 0: no limit */
     /* rewrites of the graph that this machine asks for */
-    bool conv_1x1_stride2;  /* -> max pool 1x1 stride 2, then conv 1x1 */
-    bool pool_around_concat;/* pool of a concat -> concat of pools */
-    bool expand_groups;     /* grouped convolutions become dense ones */
-    bool input_shares_step; /* loads of network inputs take no step number */
-    uint32_t input_step;    /* ... but this one */
+    bool conv_1x1_stride2;   /* -> max pool 1x1 stride 2, then conv 1x1 */
+    bool pool_around_concat; /* pool of a concat -> concat of pools */
+    bool expand_groups;      /* grouped convolutions become dense ones */
+    bool input_shares_step;  /* loads of network inputs take no step number */
+    uint32_t input_step;     /* ... but this one */
     const HwInsnSet *insns;
 } HwSpec;
 

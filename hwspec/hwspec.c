@@ -1,0 +1,104 @@
+/* hwspec.c - names, ranges, engines and the replication rule; see hwspec.h. */
+#include "hwspec/hwspec.h"
+
+#include "base/text.h"
+
+const char *const hw_op_name[HW_OP_COUNT + 1] = {
+#define HW_OP(NAME, text, doc) [HW_OP_##NAME] = (text),
+#include "hwspec/ops.def"
+#undef HW_OP
+};
+
+const char *const hw_limit_name[HW_LIMIT_COUNT + 1] = {
+#define HW_LIMIT(NAME, text, doc) [HW_LIMIT_##NAME] = (text),
+#include "hwspec/limits.def"
+#undef HW_LIMIT
+};
+
+const char *const hw_act_name[HW_ACT_COUNT + 1] = {
+    [HW_ACT_RELU] = "relu",       [HW_ACT_RELU6] = "relu6",
+    [HW_ACT_LEAKY] = "leaky",     [HW_ACT_PRELU] = "prelu",
+    [HW_ACT_SIGMOID] = "sigmoid", [HW_ACT_TANH] = "tanh",
+    [HW_ACT_CLIP] = "clip",
+};
+
+bool hw_range_has(const HwRange *range, uint64_t v) {
+    if (!range->set)
+        return true;
+    for (uint32_t i = 0; i < range->n; i++)
+        if (range->list[i] == v)
+            return true;
+    return range->n == 0 && range->lo <= v && v <= range->hi;
+}
+
+const char *hw_range_text(Arena *arena, const HwRange *range) {
+    if (!range->set)
+        return "anything";
+    Text text = text_new(arena);
+    for (uint32_t i = 0; i < range->n; i++)
+        text_addf(&text, "%s%llu", i ? ", " : "",
+                  (unsigned long long)range->list[i]);
+    if (range->n)
+        return text_str(&text);
+    text_addf(&text, "%llu", (unsigned long long)range->lo);
+    if (range->hi == UINT64_MAX)
+        text_add(&text, "..");
+    else if (range->hi != range->lo)
+        text_addf(&text, "..%llu", (unsigned long long)range->hi);
+    return text_str(&text);
+}
+
+int32_t hwspec_engine(const HwSpec *spec, HwOp op) {
+    for (uint32_t i = 0; i < spec->n_engines; i++)
+        if (spec->engine[i].ops >> op & 1)
+            return (int32_t)i;
+    return -1;
+}
+
+static uint64_t ceil_div(uint64_t a, uint64_t b) {
+    return a / b + (a % b != 0);
+}
+
+Repl hwspec_repl_none(const HwSpec *spec, uint32_t channels) {
+    uint32_t section = spec->replication.section;
+    if (section == 0)
+        return (Repl){0};
+    return (Repl){.full = (uint32_t)ceil_div(channels, section)};
+}
+
+uint64_t hwspec_weight_rows(Repl repl, uint32_t area) {
+    uint64_t rows = (uint64_t)repl.full * area;
+    if (repl.sections == 0 || repl.units == 0)
+        return rows;
+    return rows + ceil_div((uint64_t)repl.sections * area, repl.units);
+}
+
+/* Fewer cycles, then fewer sections, then fewer copies. */
+static bool better(Repl a, Repl b, uint32_t area) {
+    uint64_t rows_a = hwspec_weight_rows(a, area);
+    uint64_t rows_b = hwspec_weight_rows(b, area);
+    if (rows_a != rows_b)
+        return rows_a < rows_b;
+    if (a.sections != b.sections)
+        return a.sections < b.sections;
+    return a.units < b.units;
+}
+
+Repl hwspec_repl_rule(const HwSpec *spec, uint32_t channels, uint32_t area,
+                      bool on_the_fly) {
+    const HwReplication *rule = &spec->replication;
+    Repl best = hwspec_repl_none(spec, channels);
+    if (rule->section == 0 || channels % rule->section == 0)
+        return best;
+    uint32_t n = on_the_fly ? rule->n_fly : rule->n_stored;
+    const HwCopies *way = on_the_fly ? rule->fly : rule->stored;
+    uint32_t rest = channels % rule->section;
+    for (uint32_t i = 0; i < n; i++) {
+        Repl repl = {channels / rule->section,
+                     (uint32_t)ceil_div(rest, way[i].width), way[i].units,
+                     way[i].width};
+        if (better(repl, best, area))
+            best = repl;
+    }
+    return best;
+}

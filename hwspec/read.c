@@ -1,0 +1,280 @@
+/* read.c - the hwspec reader: files and what they extend, settings, and the
+ * table of sections.
+ *
+ * Input: a name, a path or a text; settings. Output: HwSpec, or NULL after any
+ * error; all errors of all sections are reported at once.
+ * Invariant: sections are read in the table's order, each after those that it
+ * leans on.
+ */
+#include "hwspec/read.h"
+
+#include "base/file.h"
+#include "base/vec.h"
+#include "hwspec/rows.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+enum { MAX_EXTENDS = 16 };
+
+/* ---- keys ---- */
+
+void read_ignore(YamlNode *node) {
+    node->used = true;
+    for (uint32_t i = 0; i < node->n; i++)
+        read_ignore(node->item[i]);
+}
+
+bool read_is(Reader *r, YamlNode *node, YamlKind kind) {
+    if (yaml_is(r->diag, node, kind))
+        return true;
+    if (node)
+        read_ignore(node);
+    return false;
+}
+
+Loc read_loc(const YamlNode *map, const char *key) {
+    const YamlNode *node = yaml_get(map, key);
+    return node ? node->loc : map->loc;
+}
+
+bool read_keys(Reader *r, YamlNode *map, const Section *section, void *out) {
+    if (!read_is(r, map, YAML_MAP))
+        return false;
+    bool ok = true;
+    for (uint32_t i = 0; i < section->n; i++) {
+        const Key *key = &section->key[i];
+        YamlNode *node = key->needed ? yaml_need(r->diag, map, key->name)
+                                     : yaml_get(map, key->name);
+        if (node)
+            ok &= key->read(r, node, (char *)out + key->at);
+        else
+            ok &= !key->needed;
+    }
+    return ok;
+}
+
+/* ---- small sections ---- */
+
+static const Key machine_keys[] = {
+    NEED("name", read_str, HwSpec, machine, "of the machine"),
+    KEY("doc", read_str, HwSpec, doc, "one line about it"),
+    NEED("clock", read_hertz, HwSpec, clock,
+         "of engines that give none: 500MHz"),
+    NEED("element", read_element, HwSpec, element,
+         "bytes of an element in active memory"),
+};
+const Section read_machine_section = SECTION("machine", machine_keys);
+
+static const Key weight_cache_keys[] = {
+    NEED("pingpong", read_u32, HwWeightCache, pingpong,
+         "up to so many rows, weights load while others run"),
+    NEED("full_rate", read_u32, HwWeightCache, full_rate,
+         "up to so many rows they are read at full rate"),
+    NEED("half_rate", read_u32, HwWeightCache, half_rate,
+         "up to so many rows at half rate; the cache holds no more"),
+};
+const Section read_weight_cache_section =
+    SECTION("weight_cache", weight_cache_keys);
+
+static const Key limits_keys[] = {
+    KEY("instructions", read_u32, HwSpec, max_instructions,
+        "that a listing may have; else any number"),
+};
+const Section read_limits_section = SECTION("limits", limits_keys);
+
+static const Key rewrites_keys[] = {
+    KEY("conv_1x1_stride2", read_bool, HwSpec, conv_1x1_stride2,
+        "true: such a convolution becomes a max pool 1x1 of stride 2 and a "
+        "convolution 1x1"),
+    KEY("pool_around_concat", read_bool, HwSpec, pool_around_concat,
+        "true: the pool of a concat becomes the concat of pools"),
+    KEY("expand_groups", read_bool, HwSpec, expand_groups,
+        "true: grouped convolutions become dense ones with zero weights"),
+};
+const Section read_rewrites_section = SECTION("rewrites", rewrites_keys);
+
+static const Key listing_keys[] = {
+    KEY("input_shares_step", read_bool, HwSpec, input_shares_step,
+        "true: loads of network inputs take no step number of their own"),
+    KEY("input_step", read_u32, HwSpec, input_step, "... but this one"),
+};
+const Section read_listing_section = SECTION("listing", listing_keys);
+
+static bool read_machine(Reader *r, YamlNode *node, void *out) {
+    return read_keys(r, node, &read_machine_section, out);
+}
+
+static bool read_limits(Reader *r, YamlNode *node, void *out) {
+    return read_keys(r, node, &read_limits_section, out);
+}
+
+static bool read_rewrites(Reader *r, YamlNode *node, void *out) {
+    return read_keys(r, node, &read_rewrites_section, out);
+}
+
+static bool read_listing(Reader *r, YamlNode *node, void *out) {
+    return read_keys(r, node, &read_listing_section, out);
+}
+
+static bool read_weight_cache(Reader *r, YamlNode *node, void *out) {
+    HwWeightCache *cache = out;
+    if (!read_keys(r, node, &read_weight_cache_section, cache))
+        return false;
+    bool ok = cache->pingpong <= cache->full_rate &&
+              cache->full_rate <= cache->half_rate;
+    if (!ok)
+        diag_error(r->diag, node->loc,
+                   "pingpong, full_rate, half_rate must not fall: %u, %u, %u",
+                   cache->pingpong, cache->full_rate, cache->half_rate);
+    return ok;
+}
+
+/* ---- the whole ---- */
+
+static bool read_extends(Reader *r, YamlNode *node, void *out) {
+    (void)r, (void)node, (void)out; /* merge_base did it */
+    return true;
+}
+
+static const Key top_keys[] = {
+    {"extends", read_extends, 0, false,
+     "the target that this one changes: a shipped name, or a path from this "
+     "file's folder"},
+    {"machine", read_machine, 0, true, "name, clock, element"},
+    {"layouts", read_layouts, 0, true, "map: how volumes lie in a memory"},
+    {"memories", read_memories, 0, true,
+     "map, in order of preference: where volumes lie"},
+    {"engines", read_engines, 0, true, "map: what computes"},
+    {"replication", read_replication, 0, false,
+     "copies of the last, partial section of channels"},
+    {"tiling", read_tiling, 0, false, "how too large volumes are computed"},
+    KEY("weight_cache", read_weight_cache, HwSpec, weight_cache,
+        "how many rows of weights fit where; else no limits"),
+    {"limits", read_limits, 0, false, "of the whole machine"},
+    {"rewrites", read_rewrites, 0, false,
+     "what shall be done to the network first"},
+    {"listing", read_listing, 0, false, "how steps are numbered"},
+};
+const Section read_top_section = SECTION("", top_keys);
+
+const Section *const hwspec_sections[] = {
+    &read_top_section,         &read_machine_section,
+    &read_memory_section,      &read_ports_section,
+    &read_layout_section,      &read_axis_section,
+    &read_engine_section,      &read_unroll_section,
+    &read_replication_section, &read_copies_section,
+    &read_software_section,    &read_hardware_section,
+    &read_style_section,       &read_weight_cache_section,
+    &read_limits_section,      &read_rewrites_section,
+    &read_listing_section,     NULL,
+};
+
+static const HwSpec *build(Arena *arena, Diag *diag, YamlNode *root) {
+    uint32_t errors = diag_errors(diag);
+    HwSpec *spec = ARENA_NEW(arena, HwSpec);
+    *spec = (HwSpec){.loc = root->loc,
+                     .machine = "",
+                     .doc = "",
+                     .element = 1,
+                     .clock = 1,
+                     .backing = -1,
+                     .input = -1,
+                     .output = -1};
+    Reader r = {.arena = arena, .diag = diag, .spec = spec};
+    read_keys(&r, root, &read_top_section, spec);
+    if (root->kind == YAML_MAP)
+        spec->insns = rows_read(arena, diag, spec, root);
+    yaml_check_used(diag, root);
+    return diag_errors(diag) > errors ? NULL : spec;
+}
+
+/* ---- files ---- */
+
+/* The files that lead to the one being read, by identity: names can differ. */
+typedef struct Chain {
+    const struct Chain *up;
+    const char *path;
+    struct stat id;
+    uint32_t depth;
+} Chain;
+
+static bool stands_in(const Chain *chain, const Chain *file) {
+    for (; chain; chain = chain->up)
+        if (chain->id.st_dev == file->id.st_dev &&
+            chain->id.st_ino == file->id.st_ino)
+            return true;
+    return false;
+}
+
+static YamlNode *merge_base(Arena *arena, Diag *diag, YamlNode *root,
+                            const char *file, const Chain *chain);
+
+/* `loc`: where the path is named. */
+static YamlNode *parse_file(Arena *arena, Diag *diag, Loc loc, const char *path,
+                            const Chain *up) {
+    Chain chain = {up, path, {0}, up ? up->depth + 1 : 0};
+    if (stat(path, &chain.id) == 0 && stands_in(up, &chain)) {
+        diag_error(diag, loc, "`%s` extends itself in the end", path);
+        return NULL;
+    }
+    if (chain.depth > MAX_EXTENDS) {
+        diag_error(diag, loc, "more than %d files extend each other",
+                   MAX_EXTENDS);
+        return NULL;
+    }
+    Bytes text;
+    if (!file_read(arena, diag, path, &text))
+        return NULL;
+    YamlNode *root =
+        yaml_parse(arena, diag, path, (const char *)text.at, text.len);
+    return root ? merge_base(arena, diag, root, path, &chain) : NULL;
+}
+
+/* What `root` of `file` extends, with `root` laid over it. */
+static YamlNode *merge_base(Arena *arena, Diag *diag, YamlNode *root,
+                            const char *file, const Chain *chain) {
+    YamlNode *extends = yaml_get(root, "extends");
+    const char *name;
+    if (!extends)
+        return root;
+    if (!yaml_str(diag, extends, &name))
+        return NULL;
+    const char *path =
+        target_path(arena, diag, extends->loc, file_dir(arena, file), name);
+    YamlNode *base =
+        path ? parse_file(arena, diag, extends->loc, path, chain) : NULL;
+    if (!base || !read_is(&(Reader){.diag = diag}, base, YAML_MAP))
+        return NULL;
+    YamlNode *merged = yaml_merge(arena, base, root);
+    merged->loc = root->loc;
+    return merged;
+}
+
+static const HwSpec *finish(Arena *arena, Diag *diag, YamlNode *root,
+                            uint32_t n_settings, const HwSetting *settings) {
+    if (!root)
+        return NULL;
+    uint32_t errors = diag_errors(diag);
+    for (uint32_t i = 0; i < n_settings; i++)
+        yaml_set(arena, diag, root, settings[i].path, settings[i].value);
+    const HwSpec *spec = build(arena, diag, root);
+    return diag_errors(diag) > errors ? NULL : spec;
+}
+
+const HwSpec *hwspec_load(Arena *arena, Diag *diag, const char *name_or_path,
+                          uint32_t n_settings, const HwSetting *settings) {
+    Loc nowhere = {0};
+    const char *path = target_path(arena, diag, nowhere, NULL, name_or_path);
+    YamlNode *root = path ? parse_file(arena, diag, nowhere, path, NULL) : NULL;
+    return finish(arena, diag, root, n_settings, settings);
+}
+
+const HwSpec *hwspec_read(Arena *arena, Diag *diag, const char *file,
+                          const char *text, size_t len, uint32_t n_settings,
+                          const HwSetting *settings) {
+    YamlNode *root = yaml_parse(arena, diag, file, text, len);
+    if (root)
+        root = merge_base(arena, diag, root, file, NULL);
+    return finish(arena, diag, root, n_settings, settings);
+}

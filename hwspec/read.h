@@ -1,0 +1,127 @@
+/* read.h - the inside of the hwspec reader: YAML -> HwSpec by tables of keys.
+ *
+ * A section of the file is a table of keys; a key has a name, a function that
+ * reads its value, and the place in a C struct that the value goes to. The same
+ * tables are what docs/hwspec.md and hwspec.schema.json are checked against.
+ *
+ * Invariants: readers report at the node and go on; an output is written only
+ * where the value was right, so that defaults set before stay.
+ */
+#ifndef HWSPEC_READ_H
+#define HWSPEC_READ_H
+
+#include "base/yaml.h"
+#include "hwspec/hwspec.h"
+
+typedef struct Reader {
+    Arena *arena;
+    Diag *diag;
+    HwSpec *spec;
+    HwMemory *memory; /* spec->memory and spec->engine, to be written */
+    HwEngine *engine;
+    uint32_t n_layouts;
+    Layout *layout;
+} Reader;
+
+typedef bool ReadValue(Reader *r, YamlNode *node, void *out);
+
+typedef struct Key {
+    const char *name;
+    ReadValue *read;
+    size_t at; /* of the value in the section's struct */
+    bool needed;
+    const char *doc;
+} Key;
+
+#define KEY(name, read, type, member, doc)                                     \
+    { (name), (read), offsetof(type, member), false, (doc) }
+#define NEED(name, read, type, member, doc)                                    \
+    { (name), (read), offsetof(type, member), true, (doc) }
+
+typedef struct Section {
+    const char *path; /* "memories.*.ports": * stands for names and indices */
+    uint32_t n;
+    const Key *key;
+} Section;
+
+#define SECTION(path, keys)                                                    \
+    { (path), sizeof(keys) / sizeof *(keys), (keys) }
+
+/* Reads every key of the table that `map` has into the struct at `out`. A node
+ * that is no map is an error and false. */
+bool read_keys(Reader *r, YamlNode *map, const Section *section, void *out);
+
+/* Marks all under `node` as used: what is wrong there was reported. */
+void read_ignore(YamlNode *node);
+/* yaml_is that does so. */
+bool read_is(Reader *r, YamlNode *node, YamlKind kind);
+/* Where `key` of `map` stands; the map's place if it is absent. */
+Loc read_loc(const YamlNode *map, const char *key);
+
+/* ---- values (read_value.c); the type behind `out` follows the name ---- */
+
+ReadValue read_str;        /* const char * */
+ReadValue read_bool;       /* bool */
+ReadValue read_u32;        /* uint32_t */
+ReadValue read_u64;        /* uint64_t */
+ReadValue read_count;      /* uint32_t >= 1 */
+ReadValue read_element;    /* uint32_t, 1..64 */
+ReadValue read_bytes;      /* uint64_t: 4MiB, or "96 elements" */
+ReadValue read_bytes32;    /* uint32_t >= 1: the same */
+ReadValue read_hertz;      /* double: 500MHz */
+ReadValue read_rate;       /* double: 17.28GB/s */
+ReadValue read_seconds;    /* double: 200ns */
+ReadValue read_share;      /* double: above 0, up to 1 */
+ReadValue read_range;      /* HwRange: 1..14, 3.., ..9, [1, 2, 4] */
+ReadValue read_place;      /* uint64_t: bytes, or a fraction (1/6) of the first
+                            * active memory, down to its alignment */
+ReadValue read_ops;        /* uint32_t: bit (1 << HwOp) */
+ReadValue read_memory_set; /* uint32_t: bit (1 << memory) */
+ReadValue read_engine_set; /* uint32_t: bit (1 << engine) */
+
+/* Index of the named memory; -1 with an error that lists them all (no error
+ * where there are none: that was one already). */
+int32_t read_memory_name(Reader *r, const YamlNode *node);
+/* Bits of a list of names (NULL-terminated); each may stand there once. False
+ * without an error where there are no names: that was one already. */
+bool read_names(Reader *r, YamlNode *list, const char *const *names,
+                uint32_t *out);
+
+/* ---- sections; `out` is the HwSpec ---- */
+
+ReadValue read_layouts;     /* read_layout.c */
+ReadValue read_memories;    /* read_memory.c */
+ReadValue read_engines;     /* read_engine.c */
+ReadValue read_replication; /* read_tiling.c */
+ReadValue read_tiling;
+
+/* All tables, for documentation: path NULL at the end. */
+extern const Section *const hwspec_sections[];
+
+extern const Section read_top_section;
+extern const Section read_machine_section;
+extern const Section read_limits_section;
+extern const Section read_rewrites_section;
+extern const Section read_listing_section;
+extern const Section read_weight_cache_section;
+extern const Section read_layout_section;
+extern const Section read_axis_section;
+extern const Section read_memory_section;
+extern const Section read_ports_section;
+extern const Section read_engine_section;
+extern const Section read_unroll_section;
+extern const Section read_replication_section;
+extern const Section read_copies_section;
+extern const Section read_software_section;
+extern const Section read_hardware_section;
+extern const Section read_style_section;
+
+/* ---- shipped targets (targets.c) ---- */
+
+/* The file that `name` stands for: a path as it is (relative to the folder
+ * `from`, where given), or DIR/name.yaml of a shipped target. NULL with an
+ * error at `loc` that lists the shipped ones. */
+const char *target_path(Arena *arena, Diag *diag, Loc loc, const char *from,
+                        const char *name);
+
+#endif

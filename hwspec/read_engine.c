@@ -1,0 +1,163 @@
+/* read_engine.c - `engines`: what each runs, fuses, and within which limits.
+ *
+ * Input: a map of engines. Output: spec->engine in the file's order, which is
+ * the order in which operators look for one.
+ * Invariant: `beside` is symmetric.
+ */
+#include "hwspec/read.h"
+
+/* What no engine runs: it moves data, or none, or is the host's. */
+#define BIT(op) (UINT32_C(1) << (op))
+static const uint32_t not_for_engines =
+    BIT(HW_OP_CONCAT) | BIT(HW_OP_LOAD) | BIT(HW_OP_STORE) | BIT(HW_OP_HOST);
+
+static const char *const divisor_name[] = {
+    [HW_DIVISOR_KERNEL] = "kernel",
+    [HW_DIVISOR_VALID] = "valid",
+    NULL,
+};
+
+static bool read_divisor(Reader *r, YamlNode *node, void *out) {
+    uint32_t divisor;
+    if (!yaml_enum(r->diag, node, divisor_name, &divisor))
+        return false;
+    *(HwDivisor *)out = (HwDivisor)divisor;
+    return true;
+}
+
+static bool read_runs(Reader *r, YamlNode *node, void *out) {
+    uint32_t ops;
+    if (!read_ops(r, node, &ops))
+        return false;
+    bool ok = ops && !(ops & not_for_engines);
+    if (!ops)
+        diag_error(r->diag, node->loc, "an engine runs one operator at least");
+    for (uint32_t op = 0; op < HW_OP_COUNT; op++)
+        if (ops & not_for_engines & BIT(op))
+            diag_error(r->diag, node->loc, "`%s` is not the work of an engine",
+                       hw_op_name[op]);
+    if (ok)
+        *(uint32_t *)out = ops;
+    return ok;
+}
+
+/* A list is meant for all operators of the engine. */
+static bool read_acts(Reader *r, YamlNode *node, void *out) {
+    HwEngine *engine = out;
+    uint32_t all = 0;
+    if (node->kind == YAML_LIST) {
+        bool ok = read_names(r, node, hw_act_name, &all);
+        for (uint32_t op = 0; op < HW_OP_COUNT; op++)
+            engine->acts[op] = engine->ops >> op & 1 ? all : 0;
+        return ok;
+    }
+    if (!read_is(r, node, YAML_MAP))
+        return false;
+    for (uint32_t op = 0; op < HW_OP_COUNT; op++) {
+        YamlNode *acts = yaml_get(node, hw_op_name[op]);
+        if (acts)
+            read_names(r, acts, hw_act_name, &engine->acts[op]);
+        if (acts && !(engine->ops >> op & 1))
+            diag_error(r->diag, acts->loc, "the engine does not run `%s`",
+                       hw_op_name[op]);
+    }
+    return true;
+}
+
+static bool read_limits(Reader *r, YamlNode *node, void *out) {
+    HwEngine *engine = out;
+    if (!read_is(r, node, YAML_MAP))
+        return false;
+    for (uint32_t k = 0; k < HW_LIMIT_COUNT; k++) {
+        YamlNode *range = yaml_get(node, hw_limit_name[k]);
+        if (range)
+            read_range(r, range, &engine->limit[k]);
+    }
+    return true;
+}
+
+static const Key unroll_keys[] = {
+    KEY("out_c", read_count, HwUnroll, out_c, "output channels; else 1"),
+    KEY("in_c", read_count, HwUnroll, in_c, "input channels; else 1"),
+    KEY("kernel", read_count, HwUnroll, kernel, "taps of the kernel; else 1"),
+    KEY("out_h", read_count, HwUnroll, out_h, "output rows; else 1"),
+    KEY("out_w", read_count, HwUnroll, out_w, "output columns; else 1"),
+};
+const Section read_unroll_section = SECTION("engines.*.unroll", unroll_keys);
+
+static bool read_unroll(Reader *r, YamlNode *node, void *out) {
+    return read_keys(r, node, &read_unroll_section, out);
+}
+
+static const Key engine_keys[] = {
+    NEED("runs", read_runs, HwEngine, ops,
+         "list of operators; each goes to the first engine that lists it"),
+    {"activations", read_acts, 0, false,
+     "what is fused behind an operator: a map from operator to a list, or one "
+     "list for all; else nothing"},
+    {"limits", read_limits, 0, false,
+     "map from quantity to range; what is not named is not limited"},
+    KEY("memories", read_memory_set, HwEngine, memories,
+        "where operands may lie; else in any active memory"),
+    KEY("beside", read_engine_set, HwEngine, beside,
+        "engines that can run in the same step; else none"),
+    KEY("unroll", read_unroll, HwEngine, unroll,
+        "how far each loop axis is unrolled: cycles are products of ceilings"),
+    KEY("clock", read_hertz, HwEngine, clock, "else that of the machine"),
+    KEY("efficiency", read_share, HwEngine, efficiency,
+        "useful share of the cycles, above 0 and up to 1; else 1"),
+    KEY("setup", read_u32, HwEngine, setup,
+        "cycles before an instruction's first result; else 0"),
+    KEY("in_place", read_bool, HwEngine, in_place,
+        "true: a result may take the place of an operand; else false"),
+    KEY("divisor", read_divisor, HwEngine, divisor,
+        "of averages: kernel (its whole area) or valid (what lies inside the "
+        "volume); else kernel"),
+    KEY("part_align", read_count, HwEngine, part_align,
+        "channels: a result that is a member of a concat starts at a multiple "
+        "of this; else 1"),
+};
+const Section read_engine_section = SECTION("engines.*", engine_keys);
+
+static void read_engine(Reader *r, YamlNode *node, HwEngine *engine) {
+    engine->unroll = (HwUnroll){1, 1, 1, 1, 1};
+    engine->clock = r->spec->clock;
+    engine->efficiency = 1;
+    engine->part_align = 1;
+    engine->memories = (UINT32_C(1) << r->spec->n_active) - 1;
+    read_keys(r, node, &read_engine_section, engine);
+}
+
+static void check_beside(Reader *r) {
+    uint32_t n = r->spec->n_engines;
+    for (uint32_t i = 0; i < n; i++) {
+        HwEngine *engine = &r->engine[i];
+        if (engine->beside >> i & 1)
+            diag_error(r->diag, engine->loc,
+                       "engine `%s` cannot run beside itself", engine->name);
+        for (uint32_t k = 0; k < n; k++)
+            if (engine->beside >> k & 1)
+                r->engine[k].beside |= UINT32_C(1) << i;
+    }
+}
+
+bool read_engines(Reader *r, YamlNode *node, void *out) {
+    (void)out;
+    HwSpec *spec = r->spec;
+    if (!read_is(r, node, YAML_MAP))
+        return false;
+    if (node->n > HW_MAX_ENGINES) {
+        diag_error(r->diag, node->loc, "more than %d engines", HW_MAX_ENGINES);
+        read_ignore(node);
+        return false;
+    }
+    spec->engine = r->engine = ARENA_ARRAY(r->arena, HwEngine, node->n);
+    spec->n_engines = node->n;
+    for (uint32_t i = 0; i < node->n; i++)
+        r->engine[i] =
+            (HwEngine){.name = node->key[i], .loc = node->key_loc[i]};
+    for (uint32_t i = 0; i < node->n; i++)
+        read_engine(r, yaml_get(node, node->key[i]), &r->engine[i]);
+    check_beside(r);
+    return true;
+}

@@ -1,0 +1,229 @@
+/* read_memory.c - `memories`: roles, sizes, units, and how they go together.
+ *
+ * Input: a map of memories. Output: spec->memory, active ones first, else in
+ * the file's order; spec->backing, input, output.
+ */
+#include "hwspec/read.h"
+
+#include <string.h>
+
+static const char *const role_name[] = {
+    [HW_ACTIVE] = "active",
+    [HW_BACKING] = "backing",
+    [HW_INPUT] = "input",
+    [HW_OUTPUT] = "output",
+    NULL,
+};
+
+/* More bytes than that are a slip of the pen, and their sums could overflow. */
+static const uint64_t max_size = UINT64_C(1) << 48;
+
+static bool read_role(Reader *r, YamlNode *node, void *out) {
+    uint32_t role;
+    if (!yaml_enum(r->diag, node, role_name, &role))
+        return false;
+    *(HwRole *)out = (HwRole)role;
+    return true;
+}
+
+static bool read_layout_name(Reader *r, YamlNode *node, void *out) {
+    const char **name = ARENA_ARRAY(r->arena, const char *, r->n_layouts + 1);
+    for (uint32_t i = 0; i < r->n_layouts; i++)
+        name[i] = r->layout[i].name;
+    uint32_t k;
+    if (!r->n_layouts || !yaml_enum(r->diag, node, name, &k))
+        return false; /* of no layouts at all an error was made already */
+    *(const Layout **)out = &r->layout[k];
+    return true;
+}
+
+static bool read_memory_size(Reader *r, YamlNode *node, void *out) {
+    uint64_t size;
+    if (!read_bytes(r, node, &size))
+        return false;
+    if (size > 0 && size <= max_size) {
+        *(uint64_t *)out = size;
+        return true;
+    }
+    diag_error(r->diag, node->loc,
+               size ? "a memory of `%s` is beyond 256 TiB"
+                    : "a memory of `%s` bytes holds nothing",
+               node->text);
+    return false;
+}
+
+static const Key ports_keys[] = {
+    KEY("read", read_count, HwMemory, ports_read,
+        "reads of a partition in one cycle; else 1"),
+    KEY("write", read_count, HwMemory, ports_write,
+        "writes of a partition in one cycle; else 1"),
+};
+const Section read_ports_section = SECTION("memories.*.ports", ports_keys);
+
+static bool read_ports(Reader *r, YamlNode *node, void *out) {
+    return read_keys(r, node, &read_ports_section, out);
+}
+
+static const Key memory_keys[] = {
+    NEED("role", read_role, HwMemory, role,
+         "active: engines compute in it; backing: what does not fit goes "
+         "there; input, output: those of the network"),
+    NEED("size", read_memory_size, HwMemory, size, "bytes"),
+    KEY("unit", read_bytes32, HwMemory, unit,
+        "bytes that one step of an address stands for; else 1"),
+    KEY("base", read_u64, HwMemory, base,
+        "address, in units, of the first byte; else 0"),
+    KEY("id", read_u32, HwMemory, id,
+        "its number in instructions; else its position in the file, from 0"),
+    KEY("align", read_bytes32, HwMemory, align,
+        "volumes start at multiples of this many bytes; else the least that "
+        "unit and element allow"),
+    KEY("buffers", read_count, HwMemory, buffers,
+        "fixed buffers of size / buffers bytes, one volume or one concat in "
+        "each; else volumes lie anywhere"),
+    KEY("partitions", read_count, HwMemory, partitions,
+        "equal parts with ports of their own; else 1"),
+    {"ports", read_ports, 0, false, "reads and writes in one cycle"},
+    KEY("bandwidth", read_rate, HwMemory, bandwidth,
+        "of transfers, bytes a second: 17.28GB/s; else unbounded"),
+    KEY("latency", read_seconds, HwMemory, latency,
+        "before a transfer's first byte: 200ns; else 0"),
+    KEY("burst", read_bytes32, HwMemory, burst,
+        "bytes: a transfer is a number of whole bursts; else 1"),
+    NEED("layout", read_layout_name, HwMemory, layout, "one of `layouts`"),
+};
+const Section read_memory_section = SECTION("memories.*", memory_keys);
+
+static void check_align(Reader *r, const YamlNode *node, HwMemory *m) {
+    Loc loc = read_loc(node, "align");
+    uint32_t element = m->layout->element;
+    if (m->align == 0)
+        for (m->align = m->unit; m->align % element;)
+            m->align += m->unit;
+    if (m->align % m->unit)
+        diag_error(r->diag, loc,
+                   "align is %u bytes: no multiple of the address unit, %u",
+                   m->align, m->unit);
+    if (m->align % element)
+        diag_error(r->diag, loc,
+                   "align is %u bytes: no multiple of the element, %u",
+                   m->align, element);
+}
+
+static void check_buffers(Reader *r, const YamlNode *node, const HwMemory *m) {
+    Loc loc = read_loc(node, "buffers");
+    if (m->buffers && m->role != HW_ACTIVE)
+        diag_error(r->diag, loc, "only an active memory can have buffers");
+    if (m->buffers > m->size)
+        diag_error(r->diag, loc, "%u buffers in %llu bytes", m->buffers,
+                   (unsigned long long)m->size);
+}
+
+static void read_memory(Reader *r, YamlNode *node, HwMemory *m) {
+    m->unit = m->partitions = m->ports_read = m->ports_write = m->burst = 1;
+    bool ok = read_keys(r, node, &read_memory_section, m);
+    if (m->layout && m->layout->n)
+        check_align(r, node, m);
+    if (ok)
+        check_buffers(r, node, m);
+    if (m->align == 0)
+        m->align = m->unit;
+}
+
+/* Active ones first; both groups keep their order. */
+static void sort_by_role(Reader *r) {
+    HwSpec *spec = r->spec;
+    HwMemory *sorted = ARENA_ARRAY(r->arena, HwMemory, spec->n_memories);
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < spec->n_memories; i++)
+        if (r->memory[i].role == HW_ACTIVE)
+            sorted[n++] = r->memory[i];
+    spec->n_active = n;
+    for (uint32_t i = 0; i < spec->n_memories; i++)
+        if (r->memory[i].role != HW_ACTIVE)
+            sorted[n++] = r->memory[i];
+    spec->memory = r->memory = sorted;
+}
+
+/* The one memory of a role that is not active; -1: none. */
+static int32_t only(Reader *r, HwRole role) {
+    int32_t found = -1;
+    for (uint32_t i = r->spec->n_active; i < r->spec->n_memories; i++) {
+        const HwMemory *m = &r->memory[i];
+        if (m->role != role)
+            continue;
+        if (found < 0)
+            found = (int32_t)i;
+        else
+            diag_error(r->diag, m->loc,
+                       "`%s` is a second memory of role `%s`: `%s` is one",
+                       m->name, role_name[role], r->memory[found].name);
+    }
+    return found;
+}
+
+static int32_t need_role(Reader *r, const YamlNode *node, HwRole role) {
+    int32_t found = only(r, role);
+    if (found < 0)
+        diag_error(r->diag, node->loc, "no memory has the role `%s`",
+                   role_name[role]);
+    return found;
+}
+
+static void find_roles(Reader *r, const YamlNode *node) {
+    HwSpec *spec = r->spec;
+    spec->backing = only(r, HW_BACKING);
+    spec->input = need_role(r, node, HW_INPUT);
+    spec->output = need_role(r, node, HW_OUTPUT);
+    if (spec->n_active == 0)
+        diag_error(r->diag, node->loc, "no memory has the role `active`");
+}
+
+static void check_ids(Reader *r) {
+    for (uint32_t i = 0; i < r->spec->n_memories; i++)
+        for (uint32_t k = 0; k < i; k++)
+            if (r->memory[i].id == r->memory[k].id)
+                diag_error(r->diag, r->memory[i].loc,
+                           "`%s` and `%s` have the same id, %u",
+                           r->memory[k].name, r->memory[i].name,
+                           r->memory[i].id);
+}
+
+static void check_pools(Reader *r, const YamlNode *node) {
+    uint64_t pools = 0;
+    for (uint32_t i = 0; i < r->spec->n_active; i++)
+        pools += r->memory[i].buffers ? r->memory[i].buffers : 1;
+    if (pools > HW_MAX_POOLS)
+        diag_error(r->diag, node->loc,
+                   "%llu active memories, each fixed buffer counted; at most "
+                   "%d are possible",
+                   (unsigned long long)pools, HW_MAX_POOLS);
+}
+
+bool read_memories(Reader *r, YamlNode *node, void *out) {
+    (void)out;
+    HwSpec *spec = r->spec;
+    if (!read_is(r, node, YAML_MAP))
+        return false;
+    if (node->n > HW_MAX_MEMORIES) {
+        diag_error(r->diag, node->loc, "more than %d memories",
+                   HW_MAX_MEMORIES);
+        read_ignore(node);
+        return false;
+    }
+    spec->memory = r->memory = ARENA_ARRAY(r->arena, HwMemory, node->n);
+    spec->n_memories = node->n;
+    uint32_t errors = diag_errors(r->diag);
+    for (uint32_t i = 0; i < node->n; i++) {
+        r->memory[i] =
+            (HwMemory){.name = node->key[i], .loc = node->key_loc[i], .id = i};
+        read_memory(r, yaml_get(node, node->key[i]), &r->memory[i]);
+    }
+    sort_by_role(r);
+    if (diag_errors(r->diag) > errors)
+        return false;
+    find_roles(r, node);
+    check_ids(r);
+    check_pools(r, node);
+    return true;
+}

@@ -1,0 +1,265 @@
+/* read_tiling.c - `replication` and `tiling`: both lean on memories, layouts
+ * and engines, which were read before.
+ */
+#include "hwspec/read.h"
+
+#include <stddef.h>
+
+/* ---- replication ---- */
+
+typedef struct CopyList {
+    uint32_t n;
+    const HwCopies *at;
+} CopyList;
+
+typedef struct ReplicationKeys {
+    uint32_t section, memories;
+    CopyList stored, fly;
+} ReplicationKeys;
+
+static ReadValue read_copies;
+
+static const Key copies_keys[] = {
+    NEED("units", read_count, HwCopies, units, "copies in a section"),
+    NEED("width", read_count, HwCopies, width, "channels in a copy"),
+};
+const Section read_copies_section = SECTION("replication.*.*", copies_keys);
+
+static const Key replication_keys[] = {
+    NEED("section", read_count, ReplicationKeys, section,
+         "channels of a section"),
+    NEED("memories", read_memory_set, ReplicationKeys, memories,
+         "where copies are stored; their layouts have sections of that length"),
+    NEED("stored", read_copies, ReplicationKeys, stored,
+         "ways to store the last, partial section"),
+    KEY("on_the_fly", read_copies, ReplicationKeys, fly,
+        "ways to make copies while a backing memory is read; else none"),
+};
+const Section read_replication_section =
+    SECTION("replication", replication_keys);
+
+static bool read_copies(Reader *r, YamlNode *node, void *out) {
+    CopyList *list = out;
+    if (!read_is(r, node, YAML_LIST))
+        return false;
+    HwCopies *at = ARENA_ARRAY(r->arena, HwCopies, node->n);
+    bool ok = true;
+    for (uint32_t i = 0; i < node->n; i++)
+        ok &= read_keys(r, node->item[i], &read_copies_section, &at[i]);
+    *list = (CopyList){ok ? node->n : 0, at};
+    return ok;
+}
+
+static void check_copies(Reader *r, const YamlNode *list, uint32_t section,
+                         const CopyList *copies) {
+    for (uint32_t i = 0; i < copies->n; i++) {
+        const HwCopies *way = &copies->at[i];
+        if ((uint64_t)way->units * way->width > section)
+            diag_error(r->diag, list->item[i]->loc,
+                       "%u copies of %u channels do not fit into a section of "
+                       "%u",
+                       way->units, way->width, section);
+    }
+}
+
+static uint32_t channel_split(const Layout *layout) {
+    for (uint32_t i = 0; i < layout->n; i++)
+        if (layout->axis[i].dim == LAYOUT_C)
+            return layout->axis[i].split;
+    return 0;
+}
+
+static void check_sections(Reader *r, const YamlNode *node,
+                           const HwReplication *rule) {
+    for (uint32_t i = 0; i < r->spec->n_memories; i++) {
+        const HwMemory *m = &r->memory[i];
+        if (rule->memories >> i & 1 && m->layout && m->layout->n &&
+            channel_split(m->layout) != rule->section)
+            diag_error(r->diag, read_loc(node, "memories"),
+                       "the layout of `%s` has no sections of %u channels",
+                       m->name, rule->section);
+    }
+}
+
+bool read_replication(Reader *r, YamlNode *node, void *out) {
+    (void)out;
+    ReplicationKeys keys = {0};
+    if (!read_keys(r, node, &read_replication_section, &keys))
+        return false;
+    HwReplication *rule = &r->spec->replication;
+    *rule = (HwReplication){.section = keys.section,
+                            .n_stored = keys.stored.n,
+                            .n_fly = keys.fly.n,
+                            .stored = keys.stored.at,
+                            .fly = keys.fly.at,
+                            .memories = keys.memories};
+    check_copies(r, yaml_get(node, "stored"), rule->section, &keys.stored);
+    check_copies(r, yaml_get(node, "on_the_fly"), rule->section, &keys.fly);
+    check_sections(r, node, rule);
+    return true;
+}
+
+/* ---- tiling ---- */
+
+typedef struct StyleKeys {
+    HwTileStyle style;
+    int32_t from, to;  /* memories */
+    uint64_t reserved; /* UINT64_MAX: to the end of the buffers */
+    uint64_t dest;     /* UINT64_MAX: none */
+} StyleKeys;
+
+static const char *const kind_name[] = {
+    [HW_TILING_NONE] = "none",
+    [HW_TILING_SOFTWARE] = "software",
+    [HW_TILING_HARDWARE] = "hardware",
+    NULL,
+};
+
+static bool read_kind(Reader *r, YamlNode *node, void *out) {
+    uint32_t kind;
+    if (!yaml_enum(r->diag, node, kind_name, &kind))
+        return false;
+    *(HwTilingKind *)out = (HwTilingKind)kind;
+    return true;
+}
+
+static bool read_memory_index(Reader *r, YamlNode *node, void *out) {
+    int32_t k = read_memory_name(r, node);
+    *(int32_t *)out = k;
+    return k >= 0;
+}
+
+/* Operators that some engine runs. */
+static bool read_run_ops(Reader *r, YamlNode *node, void *out) {
+    uint32_t ops;
+    if (!read_ops(r, node, &ops))
+        return false;
+    if (r->spec->n_engines == 0)
+        return true; /* that was reported */
+    for (uint32_t i = 0; i < node->n; i++) {
+        uint32_t op;
+        if (yaml_enum(r->diag, node->item[i], hw_op_name, &op) &&
+            hwspec_engine(r->spec, (HwOp)op) < 0)
+            diag_error(r->diag, node->item[i]->loc, "no engine runs `%s`",
+                       hw_op_name[op]);
+    }
+    *(uint32_t *)out = ops;
+    return true;
+}
+
+static bool read_two_places(Reader *r, YamlNode *node, void *out) {
+    uint64_t *place = out;
+    if (!read_is(r, node, YAML_LIST))
+        return false;
+    if (node->n != 2) {
+        diag_error(r->diag, node->loc, "two places are expected here, not %u",
+                   node->n);
+        return false;
+    }
+    return read_place(r, node->item[0], &place[0]) &
+           read_place(r, node->item[1], &place[1]);
+}
+
+static const Key style_keys[] = {
+    NEED("from", read_memory_index, StyleKeys, from, "memory of the input"),
+    NEED("to", read_memory_index, StyleKeys, to, "memory of the output"),
+    NEED("ops", read_run_ops, StyleKeys, style.ops,
+         "operators that can be tiled so"),
+    NEED("buffers", read_two_places, StyleKeys, style.buffer,
+         "where the two input tiles start: bytes, or fractions of the first "
+         "active memory"),
+    NEED("buffer_size", read_place, StyleKeys, style.buffer_size,
+         "of one input tile"),
+    KEY("reserved", read_place, StyleKeys, reserved,
+        "from 0 up to here no other volume may lie; else up to the end of the "
+        "buffers"),
+    KEY("dest", read_place, StyleKeys, dest,
+        "what tile.dest says; else the output's address, or -1 where that is "
+        "not in active memory"),
+    KEY("multiple_w", read_count, StyleKeys, style.multiple_w,
+        "tile widths are multiples of this; else 1"),
+};
+const Section read_style_section = SECTION("tiling.styles.*", style_keys);
+
+static void check_style(Reader *r, const YamlNode *node,
+                        const HwTileStyle *style) {
+    const uint64_t *at = style->buffer;
+    uint64_t apart = at[0] < at[1] ? at[1] - at[0] : at[0] - at[1];
+    uint64_t last = at[0] > at[1] ? at[0] : at[1];
+    uint64_t size = r->memory[0].size;
+    if (apart < style->buffer_size)
+        diag_error(r->diag, read_loc(node, "buffers"),
+                   "the two input tiles overlap");
+    if (style->buffer_size > size || last > size - style->buffer_size)
+        diag_error(r->diag, read_loc(node, "buffers"),
+                   "an input tile leaves the active memory");
+    if (style->has_dest && style->dest >= size)
+        diag_error(r->diag, read_loc(node, "dest"),
+                   "dest is outside the active memory");
+}
+
+static bool outside(const Reader *r, int32_t memory) {
+    return (uint32_t)memory >= r->spec->n_active;
+}
+
+static bool read_style(Reader *r, YamlNode *node, HwTileStyle *style) {
+    StyleKeys keys = {.style = {.loc = node->loc, .multiple_w = 1},
+                      .reserved = UINT64_MAX,
+                      .dest = UINT64_MAX};
+    if (!read_keys(r, node, &read_style_section, &keys))
+        return false;
+    *style = keys.style;
+    style->in_backing = outside(r, keys.from);
+    style->out_backing = outside(r, keys.to);
+    style->has_dest = keys.dest != UINT64_MAX;
+    style->dest = style->has_dest ? keys.dest : 0;
+    uint64_t second = style->buffer[0] > style->buffer[1] ? style->buffer[0]
+                                                          : style->buffer[1];
+    style->reserved = keys.reserved != UINT64_MAX ? keys.reserved
+                                                  : second + style->buffer_size;
+    check_style(r, node, style);
+    return true;
+}
+
+static bool read_styles(Reader *r, YamlNode *node, void *out) {
+    HwTiling *tiling = out;
+    if (!read_is(r, node, YAML_LIST))
+        return false;
+    HwTileStyle *style = ARENA_ARRAY(r->arena, HwTileStyle, node->n);
+    for (uint32_t i = 0; i < node->n; i++)
+        read_style(r, node->item[i], &style[i]);
+    tiling->n = node->n;
+    tiling->style = style;
+    return true;
+}
+
+static const Key software_keys[] = {
+    NEED("kind", read_kind, HwTiling, kind,
+         "none; software: load, run, store by rows of full width; hardware: "
+         "one instruction holds the tile's size"),
+    KEY("ops", read_run_ops, HwTiling, ops,
+        "software: operators that can run by rows"),
+};
+const Section read_software_section = SECTION("tiling", software_keys);
+
+static const Key hardware_keys[] = {
+    NEED("kind", read_kind, HwTiling, kind, "hardware"),
+    {"styles", read_styles, 0, true,
+     "hardware: where tiles and results may lie"},
+};
+const Section read_hardware_section = SECTION("tiling", hardware_keys);
+
+bool read_tiling(Reader *r, YamlNode *node, void *out) {
+    (void)out;
+    HwTiling *tiling = &r->spec->tiling;
+    YamlNode *kind = yaml_get(node, "kind");
+    HwTilingKind value = HW_TILING_NONE;
+    if (kind && !read_kind(r, kind, &value)) {
+        read_ignore(node);
+        return false;
+    }
+    return read_keys(r, node,
+                     value == HW_TILING_HARDWARE ? &read_hardware_section
+                                                 : &read_software_section,
+                     tiling);
+}
