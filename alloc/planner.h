@@ -3,7 +3,9 @@
  * PlanMemory(pools, problem) -> [(buffer, pool, offset)].
  * A buffer is alive in the half-open interval of steps [first, end). Two
  * buffers conflict if their lives overlap (bufs_conflict, the one place); in a
- * pool, conflicting buffers may not share bytes.
+ * pool, conflicting buffers may not share bytes. A buffer with first >= end is
+ * never alive and conflicts with nothing, but has a place. One of 0 bytes in
+ * every pool needs none: it is reported in pool 0 at offset 0, its pin ignored.
  */
 #ifndef ALLOC_PLANNER_H
 #define ALLOC_PLANNER_H
@@ -14,6 +16,7 @@
 
 enum { PLAN_MAX_POOLS = 8 };
 #define PLAN_NO_HINT UINT64_MAX
+#define PLAN_NO_BUF UINT32_MAX
 
 typedef struct Pool {
     uint64_t size;  /* bytes */
@@ -25,7 +28,7 @@ typedef struct Buf {
     uint64_t bytes[PLAN_MAX_POOLS]; /* in each pool; 0: not allowed there */
     int32_t pin_pool;               /* -1: free; else exactly here: */
     uint64_t pin_offset;
-    uint64_t hint;                  /* preferred offset, or PLAN_NO_HINT */
+    uint64_t hint; /* preferred offset, or PLAN_NO_HINT */
 } Buf;
 
 typedef struct PlanProblem {
@@ -38,18 +41,21 @@ typedef struct PlanProblem {
 
 typedef enum PlanStatus {
     PLAN_FITS,
-    PLAN_FAILS,      /* this planner found none */
-    PLAN_INFEASIBLE  /* none exists: proved */
+    PLAN_FAILS,     /* this planner found none */
+    PLAN_INFEASIBLE /* none exists: proved */
 } PlanStatus;
 
 typedef struct PlanResult {
     PlanStatus status;
-    int32_t *pool;    /* by buffer; -1: could not be placed */
-    uint64_t *offset; /* bytes */
+    int32_t *pool;                   /* by buffer; -1: could not be placed */
+    uint64_t *offset;                /* bytes */
     uint64_t height[PLAN_MAX_POOLS]; /* highest byte used + 1 */
-    uint64_t bound;   /* one pool: the least height any planner can reach */
-    bool proved;      /* height[0] is the least possible */
-    uint32_t failed;  /* first buffer that found no place (status FAILS) */
+    uint64_t bound;  /* live peak; one pool: the least height any planner can
+                      * reach (a pin that ends higher counts) */
+    bool proved;     /* height[0] is the least possible */
+    uint32_t failed; /* first buffer that found no place; INFEASIBLE: one that
+                      * fits in no pool or has an impossible pin, or
+                      * PLAN_NO_BUF where all together are too large */
 } PlanResult;
 
 typedef void PlanFn(Arena *arena, const PlanProblem *problem,

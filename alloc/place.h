@@ -1,0 +1,51 @@
+/* place.h - which bytes a buffer could have, given the buffers placed before.
+ *
+ * A Placer fills a PlanResult one buffer at a time, in any order. Pinned
+ * buffers hold their bytes from the start. In each pool the placed buffers are
+ * kept sorted by offset, so a walk over those that conflict with a new one
+ * meets the gaps from low to high.
+ */
+#ifndef ALLOC_PLACE_H
+#define ALLOC_PLACE_H
+
+#include "alloc/planner.h"
+
+/* Free bytes [at, end): `at` is aligned and the buffer fits. */
+typedef struct Gap {
+    uint64_t at, end;
+} Gap;
+
+/* What a chooser sees of one pool: n > 0 gaps from low to high. */
+typedef struct Gaps {
+    uint32_t buf, n;
+    const Gap *gap;
+    uint64_t bytes, align;
+} Gaps;
+
+/* An offset within one of the gaps. */
+typedef uint64_t ChooseFn(const void *context, const Gaps *gaps);
+
+typedef struct Placer Placer;
+
+/* Every buffer unplaced, except pinned ones (in their places, which are taken
+ * as right) and those of 0 bytes everywhere (pool 0, offset 0). */
+Placer *placer_new(Arena *arena, const PlanProblem *problem,
+                   PlanResult *result);
+
+/* Places `buf`, unless it has its place already, in the first pool with a gap:
+ * at its hint if that is free, else where `choose` says. Without a gap it stays
+ * unplaced and the result's status becomes PLAN_FAILS. */
+void placer_put(Placer *placer, uint32_t buf, ChooseFn *choose,
+                const void *context);
+
+/* The same in the lowest gap, without listing the others. */
+void placer_put_lowest(Placer *placer, uint32_t buf);
+
+/* Forgets buffers that are dead at `step` and after; births come no earlier. */
+void placer_retire(Placer *placer, uint32_t step);
+
+/* The least bytes of a buffer over the pools that allow it; 0 if it needs no
+ * place. */
+uint64_t buf_bytes(const PlanProblem *problem, uint32_t buf);
+
+#endif

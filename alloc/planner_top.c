@@ -1,0 +1,12 @@
+/* planner_top.c - always the highest free block, at its low end. */
+#include "alloc/online.h"
+#include "alloc/planners.h"
+
+static uint64_t choose(const void *context, const Gaps *gaps) {
+    (void)context;
+    return gaps->gap[gaps->n - 1].at;
+}
+
+void plan_top(Arena *arena, const PlanProblem *problem, PlanResult *result) {
+    online_plan(arena, problem, result, choose);
+}
