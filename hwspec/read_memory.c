@@ -179,16 +179,6 @@ static void find_roles(Reader *r, const YamlNode *node) {
         diag_error(r->diag, node->loc, "no memory has the role `active`");
 }
 
-static void check_ids(Reader *r) {
-    for (uint32_t i = 0; i < r->spec->n_memories; i++)
-        for (uint32_t k = 0; k < i; k++)
-            if (r->memory[i].id == r->memory[k].id)
-                diag_error(r->diag, r->memory[i].loc,
-                           "`%s` and `%s` have the same id, %u",
-                           r->memory[k].name, r->memory[i].name,
-                           r->memory[i].id);
-}
-
 static void check_pools(Reader *r, const YamlNode *node) {
     uint64_t pools = 0;
     for (uint32_t i = 0; i < r->spec->n_active; i++)
@@ -223,7 +213,6 @@ bool read_memories(Reader *r, YamlNode *node, void *out) {
     if (diag_errors(r->diag) > errors)
         return false;
     find_roles(r, node);
-    check_ids(r);
     check_pools(r, node);
     return true;
 }
