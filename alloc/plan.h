@@ -21,7 +21,7 @@ typedef struct Placement {
     uint64_t bytes;      /* of `whole` */
     uint32_t buffer;     /* placements with the same number share their bytes
                           * on purpose (concat, in place); memories apart */
-    uint32_t first, end; /* steps: half-open */
+    uint32_t first, end; /* indices in schedule->step: half-open */
 } Placement;
 
 typedef enum ActionKind {
@@ -34,9 +34,9 @@ typedef enum ActionKind {
 
 typedef struct Action {
     ActionKind kind;
-    uint32_t step;      /* listing's step number, from 1 */
-    NodeId node;        /* RUN, CONCAT, HOST; else NO_NODE */
-    Legal legal;        /* RUN, HOST */
+    uint32_t step; /* listing's step number, from 1 */
+    NodeId node;   /* RUN, CONCAT, HOST; else NO_NODE */
+    Legal legal;   /* RUN, HOST */
     uint32_t n_in;
     const uint32_t *in; /* placements */
     uint32_t out;       /* placement */
@@ -46,10 +46,13 @@ typedef struct Action {
     /* RUN by planks: input rows read (of the whole tensor) and the padding on
      * top that this tile needs. Whole nodes: all rows, the node's padding. */
     uint32_t in_row, in_rows, pad_top;
+    uint32_t pool_pad_top;  /* CONV_POOL: the pool's; pad_top is the conv's */
     uint32_t tile, n_tiles; /* 0 of 1 for a whole node */
+    uint32_t at;            /* index in schedule->step */
     /* hardware tiling */
-    int32_t style;          /* index in spec->tiling.style; -1: none */
+    int32_t style; /* index in spec->tiling.style; -1: none */
     uint32_t tile_w, tile_h;
+    Repl tile_repl; /* of the input tiles, on the way from `in` */
 } Action;
 
 typedef struct Plan {
@@ -58,18 +61,18 @@ typedef struct Plan {
     const Placement *placement;
     uint32_t n_actions;
     const Action *action;
-    const Repl *repl;      /* by tensor id: how it is replicated in AM */
-    bool replicated;       /* options->replication */
-    bool two_levels;       /* something is spilled or tiled */
-    const char *planner;   /* of the active memories */
-    uint64_t am_height;    /* bytes, summed over active memories */
-    uint64_t am_bound;     /* live peak */
+    const Repl *repl;    /* by tensor id: how it is replicated in AM */
+    bool replicated;     /* options->replication */
+    bool two_levels;     /* something is spilled or tiled */
+    const char *planner; /* of the active memories */
+    uint64_t am_height;  /* bytes, summed over active memories */
+    uint64_t am_bound;   /* live peak */
     uint64_t memory_used[PLAN_MAX_POOLS * 2]; /* by memory: highest byte + 1 */
 } Plan;
 
 typedef struct PlanOptions {
-    const char *planner;  /* "auto" */
-    bool replication;     /* the rule of facts/xdnn.md 2.4, or none */
+    const char *planner; /* "auto" */
+    bool replication;    /* the rule of facts/xdnn.md 2.4, or none */
 } PlanOptions;
 
 /* NULL after errors. When nothing fits: one error with the explanation
@@ -89,7 +92,7 @@ const char *plan_print(Arena *arena, const Plan *plan);
 /* What `show -t` prints: for each step the volumes alive in active memory,
  * their bytes, the sum, the largest. */
 typedef struct PlanStepUse {
-    uint32_t step;
+    uint32_t step; /* index in schedule->step */
     uint64_t bytes;
     uint32_t n;
     const uint32_t *placement; /* alive in active memory, largest first */

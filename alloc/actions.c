@@ -1,0 +1,587 @@
+/* actions.c - the ordered actions of a plan, and its placements.
+ *
+ * Input: units with their segments, modes of nodes, a placement of all
+ * buffers. Output: the plan's arrays.
+ * Method: walk the steps and keep account of where each tensor's values are: a
+ * resident volume that is read and not there is loaded; one that leaves and is
+ * needed later is stored, unless it lies outside already.
+ * Within a step: loads, runs (or tiles), concats and stores.
+ */
+#include "alloc/regions.h"
+
+#include <assert.h>
+
+typedef struct Emit {
+    Work *w;
+    Arena *arena;
+    const Problem *problem;
+    const PlanResult *result;
+    Regions regions;
+    VEC(Placement) placement;
+    VEC(uint32_t) region_of; /* by placement; NONE in active memory */
+    VEC(Action) action;
+    uint32_t *present; /* by tensor: its placement in active memory, or NONE */
+    uint32_t *copy;    /* by tensor: a placement that can be loaded, or NONE */
+    uint32_t *output;  /* by tensor: its placement in the output memory */
+    uint32_t *home;    /* by tensor: its region in backing memory, or NONE */
+    uint32_t step, number;
+} Emit;
+
+/* ---- placements ---- */
+
+static uint32_t placement_add(Emit *e, Placement p, uint32_t region) {
+    vec_push(e->arena, &e->placement, p);
+    vec_push(e->arena, &e->region_of, region);
+    return e->placement.n - 1;
+}
+
+static uint32_t place_outside(Emit *e, TensorId t, uint32_t region,
+                              uint32_t part_c) {
+    const Region *r = &e->regions.at.at[region];
+    return placement_add(e,
+                         (Placement){.tensor = t,
+                                     .rows = plan_volume(e->w->g, t).h,
+                                     .memory = r->memory,
+                                     .whole = r->whole,
+                                     .part_c = part_c,
+                                     .bytes = r->bytes,
+                                     .buffer = e->problem->buf.n + region},
+                         region);
+}
+
+static uint32_t place_buffer(Emit *e, uint32_t buf, Placement p) {
+    p.memory = (uint32_t)e->result->pool[buf];
+    p.offset = e->result->offset[buf];
+    p.buffer = buf;
+    p.bytes = layout_bytes(e->w->spec->memory[p.memory].layout, &p.whole);
+    return placement_add(e, p, NONE);
+}
+
+/* Rows of a tensor in a buffer of their own, for this step. */
+static uint32_t place_plank(Emit *e, uint32_t buf, TensorId t, uint32_t row,
+                            uint32_t rows) {
+    uint32_t memory = (uint32_t)e->result->pool[buf];
+    return place_buffer(e, buf,
+                        (Placement){.tensor = t,
+                                    .row = row,
+                                    .rows = rows,
+                                    .whole = plank_in(e->w, t, rows, memory),
+                                    .first = e->step,
+                                    .end = e->step + 1});
+}
+
+static const Segment *segment_now(const Emit *e, const Unit *unit) {
+    for (uint32_t i = 0; i < unit->n_segments; i++) {
+        const Segment *s = &unit->segment[i];
+        if (unit->touch[s->first].step <= e->step &&
+            e->step <= unit->touch[s->last].step)
+            return s;
+    }
+    return NULL;
+}
+
+static Unit *unit_of(const Emit *e, TensorId t) {
+    return &e->w->unit.at[e->w->unit_of[t.i]];
+}
+
+/* The tensor's first channel in its unit's volume. */
+static uint32_t channel_in_unit(const Work *w, const Unit *unit, TensorId t) {
+    uint32_t c = 0;
+    while (unit->concat && !same_tensor(t, unit->root)) {
+        c += w->role[t.i].part_c;
+        t = w->role[t.i].parent;
+    }
+    return c;
+}
+
+/* The tensor's place in the segment of its unit. */
+static uint32_t place_resident(Emit *e, TensorId t) {
+    const Unit *unit = unit_of(e, t);
+    const Segment *s = segment_now(e, unit);
+    assert(s);
+    uint32_t memory = (uint32_t)e->result->pool[s->buf];
+    return place_buffer(
+        e, s->buf,
+        (Placement){.tensor = t,
+                    .rows = plan_volume(e->w->g, t).h,
+                    .whole = volume_in(e->w, unit->root, memory),
+                    .part_c = channel_in_unit(e->w, unit, t),
+                    .first = unit->touch[s->first].step,
+                    .end = unit->touch[s->last].step + 1});
+}
+
+/* ---- actions ---- */
+
+static Action action_new(const Emit *e, ActionKind kind, uint32_t n_in,
+                         const uint32_t *in, uint32_t out) {
+    uint32_t rows = e->placement.at[out].rows;
+    return (Action){.kind = kind,
+                    .node = NO_NODE,
+                    .n_in = n_in,
+                    .in = ARENA_COPY(e->arena, uint32_t, in, n_in),
+                    .out = out,
+                    .row = e->placement.at[out].row,
+                    .rows = rows,
+                    .n_tiles = 1,
+                    .at = e->step,
+                    .style = -1};
+}
+
+static void use_regions(Emit *e, const Action *a) {
+    for (uint32_t i = 0; i <= a->n_in; i++) {
+        uint32_t region = e->region_of.at[i < a->n_in ? a->in[i] : a->out];
+        if (region != NONE)
+            region_use(&e->regions, region, e->step);
+    }
+}
+
+static void action_add(Emit *e, Action a) {
+    bool input =
+        a.kind == ACTION_LOAD &&
+        e->w->role[e->placement.at[a.in[0]].tensor.i].origin == FROM_INPUT;
+    a.step = input && e->w->spec->input_shares_step ? e->w->spec->input_step
+                                                    : e->number++;
+    use_regions(e, &a);
+    vec_push(e->arena, &e->action, a);
+}
+
+static void move_rows(Emit *e, ActionKind kind, uint32_t from, uint32_t to,
+                      uint32_t row, uint32_t rows) {
+    Action a = action_new(e, kind, 1, &from, to);
+    a.row = row;
+    a.rows = rows;
+    action_add(e, a);
+}
+
+static void move_all(Emit *e, ActionKind kind, uint32_t from, uint32_t to) {
+    move_rows(e, kind, from, to, e->placement.at[to].row,
+              e->placement.at[to].rows);
+}
+
+/* ---- where values are ---- */
+
+/* A placement from which the tensor can be loaded: its own, or its part of a
+ * concat's; NONE if there is none. */
+static uint32_t readable(Emit *e, TensorId t) {
+    uint32_t c = 0;
+    for (TensorId a = t; a.i != NONE; a = e->w->role[a.i].parent) {
+        if (e->copy[a.i] != NONE) {
+            if (same_tensor(a, t))
+                return e->copy[t.i];
+            const Placement *p = &e->placement.at[e->copy[a.i]];
+            return place_outside(e, t, e->region_of.at[e->copy[a.i]],
+                                 p->part_c + c);
+        }
+        c += e->w->role[a.i].part_c;
+    }
+    return NONE;
+}
+
+/* The tensor's place in backing memory. */
+static uint32_t place_home(Emit *e, TensorId t) {
+    uint32_t c;
+    TensorId root = home_of(e->w, t, &c);
+    uint32_t *region = &e->home[root.i];
+    if (*region == NONE)
+        *region =
+            region_add(&e->regions, root, (uint32_t)e->w->spec->backing, true);
+    return place_outside(e, t, *region, c);
+}
+
+static uint32_t place_output(Emit *e, TensorId t) {
+    uint32_t *output = &e->output[t.i];
+    if (*output == NONE) {
+        uint32_t memory = (uint32_t)e->w->spec->output;
+        *output =
+            place_outside(e, t, region_add(&e->regions, t, memory, false), 0);
+    }
+    return *output;
+}
+
+static void store_home(Emit *e, TensorId t) {
+    uint32_t home = place_home(e, t);
+    move_all(e, ACTION_STORE, e->present[t.i], home);
+    e->copy[t.i] = home;
+}
+
+static void store_now(Emit *e, TensorId t) {
+    Dests d = dests_of(e->w, t, false);
+    if (d.home)
+        store_home(e, t);
+    if (d.output)
+        move_all(e, ACTION_STORE, e->present[t.i], place_output(e, t));
+}
+
+/* For a node that reads it from outside. */
+static uint32_t readable_now(Emit *e, TensorId t) {
+    uint32_t from = readable(e, t);
+    if (from == NONE) {
+        assert(e->present[t.i] != NONE);
+        store_home(e, t);
+        from = e->copy[t.i];
+    }
+    return from;
+}
+
+static bool needed(const Emit *e, TensorId t, uint32_t from_step) {
+    uint32_t last = e->w->role[t.i].last;
+    return last != NONE && last >= from_step;
+}
+
+/* All of the unit's tensors that lie within `t` are there with it. */
+static void present_with(Emit *e, TensorId t) {
+    e->present[t.i] = place_resident(e, t);
+    const Node *node = graph_node(e->w->g, graph_tensor(e->w->g, t)->producer);
+    const Role *role = &e->w->role[t.i];
+    if (role->origin == FROM_PARTS && !role->dissolved)
+        for (uint32_t i = 0; i < node->n_in; i++)
+            present_with(e, node->in[i]);
+}
+
+/* The tensor, or the concat around it if that is wanted too. */
+static void load(Emit *e, TensorId t) {
+    TensorId root = unit_of(e, t)->root;
+    bool whole = unit_of(e, t)->concat && needed(e, root, e->step) &&
+                 readable(e, root) != NONE;
+    TensorId what = whole ? root : t;
+    uint32_t from = readable(e, what);
+    assert(from != NONE);
+    present_with(e, what);
+    move_all(e, ACTION_LOAD, from, e->present[what.i]);
+}
+
+static void make_present(Emit *e, TensorId t) {
+    if (e->present[t.i] == NONE)
+        load(e, t);
+}
+
+/* ---- nodes ---- */
+
+static void set_whole(const Work *w, const Node *node, Action *a) {
+    bool conv = node->op == OP_CONV || node->op == OP_CONV_POOL ||
+                node->op == OP_DECONV;
+    a->in_rows = plan_volume(w->g, node->in[0]).h;
+    a->pad_top = conv                  ? node->attr.conv.pad[0]
+                 : node->op == OP_POOL ? node->attr.pool.pad[0]
+                                       : 0;
+    if (node->op == OP_CONV_POOL)
+        a->pool_pad_top = node->attr.pool.pad[0];
+}
+
+static Action run_new(Emit *e, NodeId id, const uint32_t *in, uint32_t out) {
+    const Node *node = graph_node(e->w->g, id);
+    Action a = action_new(e, ACTION_RUN, node->n_in, in, out);
+    a.node = id;
+    a.legal = e->w->legal[id.i];
+    set_whole(e->w, node, &a);
+    return a;
+}
+
+static uint32_t result_place(Emit *e, NodeId id) {
+    TensorId out = graph_node(e->w->g, id)->out[0];
+    TensorId over = e->w->role[out.i].over;
+    if (over.i != NONE)
+        e->present[over.i] = NONE;
+    e->present[out.i] = place_resident(e, out);
+    return e->present[out.i];
+}
+
+static void run_whole(Emit *e, NodeId id) {
+    const Node *node = graph_node(e->w->g, id);
+    uint32_t in[MAX_OPERANDS];
+    for (uint32_t i = 0; i < node->n_in; i++)
+        in[i] = e->present[node->in[i].i];
+    action_add(e, run_new(e, id, in, result_place(e, id)));
+}
+
+static void run_plank(Emit *e, NodeId id, uint32_t tile, uint32_t n_tiles,
+                      const uint32_t *to, uint32_t n_to) {
+    const Node *node = graph_node(e->w->g, id);
+    const Mode *mode = &e->w->mode[id.i];
+    uint32_t h = plan_volume(e->w->g, node->out[0]).h;
+    uint32_t row = tile * mode->rows;
+    uint32_t rows = mode->rows < h - row ? mode->rows : h - row;
+    Rows need = rows_needed(e->w->g, id, row, rows);
+    uint32_t in[MAX_OPERANDS];
+    for (uint32_t i = 0; i < node->n_in; i++) {
+        in[i] = place_plank(e, mode->first_buf + i, node->in[i], need.in_row,
+                            need.in_rows);
+        move_all(e, ACTION_LOAD, readable_now(e, node->in[i]), in[i]);
+    }
+    Action a = run_new(
+        e, id, in,
+        place_plank(e, mode->first_buf + node->n_in, node->out[0], row, rows));
+    a.in_row = need.in_row;
+    a.in_rows = need.in_rows;
+    a.pad_top = need.pad_top;
+    a.pool_pad_top = need.pool_pad_top;
+    a.tile = tile;
+    a.n_tiles = n_tiles;
+    action_add(e, a);
+    for (uint32_t i = 0; i < n_to; i++)
+        move_rows(e, ACTION_STORE, a.out, to[i], row, rows);
+}
+
+static void run_planks(Emit *e, NodeId id) {
+    TensorId out = graph_node(e->w->g, id)->out[0];
+    uint32_t rows = e->w->mode[id.i].rows;
+    uint32_t n_tiles = (plan_volume(e->w->g, out).h + rows - 1) / rows;
+    Dests d = dests_of(e->w, out, true);
+    uint32_t to[2], n_to = 0, home = d.home ? place_home(e, out) : NONE;
+    if (d.home)
+        to[n_to++] = home;
+    if (d.output)
+        to[n_to++] = place_output(e, out);
+    for (uint32_t k = 0; k < n_tiles; k++)
+        run_plank(e, id, k, n_tiles, to, n_to);
+    e->copy[out.i] = home;
+}
+
+static void run_hardware(Emit *e, NodeId id) {
+    const Node *node = graph_node(e->w->g, id);
+    const Mode *mode = &e->w->mode[id.i];
+    TensorId out = node->out[0];
+    uint32_t in[MAX_OPERANDS], to;
+    for (uint32_t i = 0; i < node->n_in; i++)
+        in[i] = mode->streams_in ? readable_now(e, node->in[i])
+                                 : e->present[node->in[i].i];
+    if (!mode->streams_out)
+        to = result_place(e, id);
+    else if (dests_of(e->w, out, true).home)
+        to = e->copy[out.i] = place_home(e, out);
+    else
+        to = place_output(e, out);
+    Action a = run_new(e, id, in, to);
+    a.style = mode->style;
+    a.tile_w = mode->tile_w;
+    a.tile_h = mode->tile_h;
+    a.tile_repl = mode->repl;
+    action_add(e, a);
+}
+
+static void run_host(Emit *e, NodeId id) {
+    const Node *node = graph_node(e->w->g, id);
+    TensorId out = node->out[0];
+    const Role *role = &e->w->role[out.i];
+    uint32_t *in = ARENA_ARRAY(e->arena, uint32_t, node->n_in);
+    for (uint32_t i = 0; i < node->n_in; i++) {
+        Origin origin = e->w->role[node->in[i].i].origin;
+        bool engines = origin == FROM_ENGINE || origin == FROM_PARTS;
+        in[i] = engines ? e->output[node->in[i].i] : e->copy[node->in[i].i];
+    }
+    bool result = graph_is_output(e->w->g, out) && !role->engine_reads &&
+                  role->parent.i == NONE;
+    int32_t memory = result ? e->w->spec->output : e->w->spec->input;
+    e->copy[out.i] = place_outside(
+        e, out, region_add(&e->regions, out, (uint32_t)memory, false), 0);
+    Action a = action_new(e, ACTION_HOST, node->n_in, in, e->copy[out.i]);
+    a.node = id;
+    a.legal = e->w->legal[id.i];
+    a.in_rows = plan_volume(e->w->g, node->in[0]).h;
+    action_add(e, a);
+}
+
+/* ---- concats ---- */
+
+static void relay(Emit *e, const Relay *r, uint32_t to) {
+    uint32_t from = readable(e, r->tensor);
+    uint32_t h = plan_volume(e->w->g, r->tensor).h;
+    for (uint32_t row = 0; row < h; row += r->rows) {
+        uint32_t rows = r->rows < h - row ? r->rows : h - row;
+        uint32_t plank = place_plank(e, r->buf, r->tensor, row, rows);
+        move_rows(e, ACTION_LOAD, from, plank, row, rows);
+        move_rows(e, ACTION_STORE, plank, to, row, rows);
+    }
+}
+
+/* Relays of this step: members into the concat's place, or (`outward`) what
+ * the outside needs to the output memory. */
+static void relays_now(Emit *e, NodeId id, bool outward) {
+    const Node *node = graph_node(e->w->g, id);
+    for (uint32_t i = 0; i < e->w->relay.n; i++) {
+        const Relay *r = &e->w->relay.at[i];
+        bool is_out = same_tensor(r->tensor, node->out[0]);
+        if (r->step == e->step && is_out && outward)
+            relay(e, r, place_output(e, r->tensor));
+        for (uint32_t k = 0; k < node->n_in && !outward; k++)
+            if (r->step == e->step && same_tensor(r->tensor, node->in[k]))
+                relay(e, r, place_home(e, r->tensor));
+    }
+}
+
+static void concat_add(Emit *e, NodeId id, const uint32_t *in, uint32_t out) {
+    Action a =
+        action_new(e, ACTION_CONCAT, graph_node(e->w->g, id)->n_in, in, out);
+    a.node = id;
+    a.in_rows = a.rows;
+    action_add(e, a);
+}
+
+static void concat_dissolved(Emit *e, NodeId id) {
+    const Node *node = graph_node(e->w->g, id);
+    uint32_t *in = ARENA_ARRAY(e->arena, uint32_t, node->n_in);
+    relays_now(e, id, false);
+    for (uint32_t i = 0; i < node->n_in; i++)
+        in[i] = place_home(e, node->in[i]);
+    uint32_t out = place_home(e, node->out[0]);
+    concat_add(e, id, in, out);
+    e->copy[node->out[0].i] = out;
+    relays_now(e, id, true);
+}
+
+static void concat_whole(Emit *e, NodeId id) {
+    const Node *node = graph_node(e->w->g, id);
+    uint32_t *in = ARENA_ARRAY(e->arena, uint32_t, node->n_in);
+    for (uint32_t i = 0; i < node->n_in; i++) {
+        make_present(e, node->in[i]);
+        in[i] = e->present[node->in[i].i];
+    }
+    e->present[node->out[0].i] = place_resident(e, node->out[0]);
+    concat_add(e, id, in, e->present[node->out[0].i]);
+}
+
+/* ---- steps ---- */
+
+static void loads(Emit *e, NodeId id) {
+    const Node *node = graph_node(e->w->g, id);
+    if (!on_engine(e->w, id) || e->w->mode[id.i].streams_in)
+        return;
+    for (uint32_t i = 0; i < node->n_in; i++)
+        make_present(e, node->in[i]);
+}
+
+static void run(Emit *e, NodeId id) {
+    static void (*const by_mode[])(Emit *, NodeId) = {
+        [MODE_WHOLE] = run_whole,
+        [MODE_PLANKS] = run_planks,
+        [MODE_HARDWARE] = run_hardware,
+    };
+    if (on_engine(e->w, id))
+        by_mode[e->w->mode[id.i].kind](e, id);
+    else if (!is_placed(e->w, id))
+        run_host(e, id);
+}
+
+static void finish(Emit *e, NodeId id) {
+    TensorId out = graph_node(e->w->g, id)->out[0];
+    if (is_placed(e->w, id) && e->w->role[out.i].dissolved) {
+        concat_dissolved(e, id);
+        return;
+    }
+    if (is_placed(e->w, id))
+        concat_whole(e, id);
+    else if (!on_engine(e->w, id))
+        return;
+    if (e->w->mode[id.i].streams_out)
+        relays_now(e, id, true);
+    else
+        store_now(e, out);
+}
+
+/* Stores what leaves and is needed again. */
+static void leave(Emit *e, TensorId t) {
+    if (e->w->unit_of[t.i] == NONE)
+        return;
+    const Unit *unit = unit_of(e, t);
+    const Segment *s = segment_now(e, unit);
+    if (!s || unit->touch[s->last].step != e->step)
+        return;
+    for (uint32_t i = 0; i < unit->n_tensors; i++) {
+        TensorId u = unit->tensor[i];
+        if (e->present[u.i] != NONE && needed(e, u, e->step + 1) &&
+            readable(e, u) == NONE)
+            store_home(e, u);
+    }
+    for (uint32_t i = 0; i < unit->n_tensors; i++)
+        e->present[unit->tensor[i].i] = NONE;
+}
+
+static void step_actions(Emit *e, const Step *step) {
+    for (uint32_t i = 0; i < step->n; i++)
+        loads(e, step->slot[i].node);
+    for (uint32_t i = 0; i < step->n; i++)
+        run(e, step->slot[i].node);
+    for (uint32_t i = 0; i < step->n; i++)
+        finish(e, step->slot[i].node);
+    for (uint32_t i = 0; i < step->n; i++) {
+        const Node *node = graph_node(e->w->g, step->slot[i].node);
+        for (uint32_t k = 0; k < node->n_in; k++)
+            leave(e, node->in[k]);
+        leave(e, node->out[0]);
+    }
+}
+
+/* ---- the plan ---- */
+
+static uint32_t *nones(Arena *arena, uint32_t n) {
+    uint32_t *at = ARENA_ARRAY(arena, uint32_t, n + 1);
+    for (uint32_t i = 0; i < n; i++)
+        at[i] = NONE;
+    return at;
+}
+
+static void place_inputs(Emit *e) {
+    for (NodeId n = {0}; n.i < e->w->g->node.n; n.i++) {
+        const Node *node = graph_node(e->w->g, n);
+        if (node->op != OP_INPUT)
+            continue;
+        TensorId t = node->out[0];
+        uint32_t region =
+            region_add(&e->regions, t, (uint32_t)e->w->spec->input, false);
+        e->copy[t.i] = place_outside(e, t, region, 0);
+    }
+}
+
+static void offsets_fill(Emit *e) {
+    for (uint32_t i = 0; i < e->placement.n; i++) {
+        if (e->region_of.at[i] == NONE)
+            continue;
+        const Region *r = &e->regions.at.at[e->region_of.at[i]];
+        Placement *p = &e->placement.at[i];
+        p->offset = r->offset;
+        p->first = r->first;
+        p->end = r->end;
+    }
+}
+
+static void plan_fill(const Emit *e, Plan *plan) {
+    const Work *w = e->w;
+    plan->schedule = w->schedule;
+    plan->n_placements = e->placement.n;
+    plan->placement = e->placement.at;
+    plan->n_actions = e->action.n;
+    plan->action = e->action.at;
+    Repl *repl = ARENA_ARRAY(e->arena, Repl, w->g->tensor.n + 1);
+    for (uint32_t t = 0; t < w->g->tensor.n; t++)
+        repl[t] = w->role[t].repl;
+    plan->repl = repl;
+    for (uint32_t m = 0; m < w->spec->n_active; m++) {
+        plan->memory_used[m] = e->result->height[m];
+        plan->am_height += e->result->height[m];
+    }
+    for (uint32_t t = 0; t < e->problem->n_times; t++)
+        if (e->problem->live[t] > plan->am_bound)
+            plan->am_bound = e->problem->live[t];
+}
+
+bool actions_make(Work *w, Diag *diag, const Problem *problem,
+                  const PlanResult *result, Plan *plan) {
+    Emit e = {.w = w,
+              .arena = w->arena,
+              .problem = problem,
+              .result = result,
+              .regions = {.arena = w->arena, .work = w},
+              .number = 1};
+    e.present = nones(w->arena, w->g->tensor.n);
+    e.copy = nones(w->arena, w->g->tensor.n);
+    e.output = nones(w->arena, w->g->tensor.n);
+    e.home = nones(w->arena, w->g->tensor.n);
+    place_inputs(&e);
+    for (; e.step < w->schedule->n_steps; e.step++)
+        step_actions(&e, &w->schedule->step[e.step]);
+    if (!regions_place(&e.regions, diag, plan->memory_used))
+        return false;
+    offsets_fill(&e);
+    plan_fill(&e, plan);
+    return true;
+}

@@ -1,0 +1,291 @@
+/* live.c - when volumes are alive: touches of units, segments between them,
+ * and from these the problem that a planner solves.
+ *
+ * Input: units, modes of nodes. Output: buffers with lifetimes and bytes by
+ * pool, each with its owner, and the live bytes by time.
+ * Invariant: the problem is a function of units and modes; nothing of an
+ * earlier problem is left in it.
+ */
+#include "alloc/work.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- touches ---- */
+
+static bool dissolved(const Work *w, TensorId t) {
+    return w->role[t.i].origin == FROM_PARTS && w->role[t.i].dissolved;
+}
+
+static void touch_by(Work *w, Touch *touch, NodeId node, bool streams) {
+    if (streams) {
+        touch->stream = true;
+        return;
+    }
+    touch->whole = true;
+    touch->memories &= reach(w, node);
+}
+
+/* Fills the touch from the nodes of its step. */
+static void touch_fill(Work *w, uint32_t unit, Touch *touch) {
+    const Step *step = &w->schedule->step[touch->step];
+    touch->whole = touch->stream = false;
+    touch->memories = UINT32_MAX;
+    for (uint32_t i = 0; i < step->n; i++) {
+        NodeId id = step->slot[i].node;
+        const Node *node = graph_node(w->g, id);
+        TensorId out = node->out[0];
+        if (is_placed(w, id) && !dissolved(w, out) && w->unit_of[out.i] == unit)
+            touch->whole = true;
+        if (!on_engine(w, id))
+            continue;
+        for (uint32_t k = 0; k < node->n_in; k++)
+            if (w->unit_of[node->in[k].i] == unit)
+                touch_by(w, touch, id, w->mode[id.i].streams_in);
+        if (w->unit_of[out.i] == unit)
+            touch_by(w, touch, id, w->mode[id.i].streams_out);
+    }
+}
+
+static int by_step(const void *a, const void *b) {
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Steps at which engines touch the tensor; returns how many. */
+static uint32_t tensor_steps(const Work *w, TensorId t, uint32_t *step) {
+    const Role *role = &w->role[t.i];
+    uint32_t n = 0;
+    if (role->origin == FROM_ENGINE ||
+        (role->origin == FROM_PARTS && !role->dissolved))
+        step[n++] = role->made;
+    for (uint32_t i = w->uses.start[t.i]; i < w->uses.start[t.i + 1]; i++)
+        if (on_engine(w, w->uses.node[i]))
+            step[n++] = w->schedule->step_of[w->uses.node[i].i];
+    return n;
+}
+
+void touches_make(Work *w, Unit *unit) {
+    uint32_t n = 0, most = 0;
+    for (uint32_t i = 0; i < unit->n_tensors; i++) {
+        uint32_t t = unit->tensor[i].i;
+        most += 1 + w->uses.start[t + 1] - w->uses.start[t];
+    }
+    uint32_t *step = ARENA_ARRAY(w->arena, uint32_t, most);
+    for (uint32_t i = 0; i < unit->n_tensors; i++)
+        n += tensor_steps(w, unit->tensor[i], step + n);
+    qsort(step, n, sizeof *step, by_step);
+    unit->touch = ARENA_ARRAY(w->arena, Touch, n);
+    unit->segment = ARENA_ARRAY(w->arena, Segment, n);
+    for (uint32_t i = 0; i < n; i++)
+        if (i == 0 || step[i] != step[i - 1])
+            unit->touch[unit->n_touches++].step = step[i];
+    for (uint32_t i = 0; i < unit->n_touches; i++)
+        touch_fill(w, w->unit_of[unit->root.i], &unit->touch[i]);
+}
+
+static void unit_refresh(Work *w, TensorId t, uint32_t step) {
+    if (w->unit_of[t.i] == NONE)
+        return;
+    Unit *unit = &w->unit.at[w->unit_of[t.i]];
+    for (uint32_t i = 0; i < unit->n_touches; i++)
+        if (unit->touch[i].step == step)
+            touch_fill(w, w->unit_of[t.i], &unit->touch[i]);
+}
+
+void touches_refresh(Work *w, uint32_t step) {
+    const Step *s = &w->schedule->step[step];
+    for (uint32_t i = 0; i < s->n; i++) {
+        const Node *node = graph_node(w->g, s->slot[i].node);
+        for (uint32_t k = 0; k < node->n_in; k++)
+            unit_refresh(w, node->in[k], step);
+        unit_refresh(w, node->out[0], step);
+    }
+}
+
+/* ---- where values go ---- */
+
+Dests dests_of(const Work *w, TensorId t, bool streamed) {
+    const Role *role = &w->role[t.i];
+    bool in_dissolved =
+        role->parent.i != NONE && w->role[role->parent.i].dissolved;
+    Dests d = {.home = in_dissolved || (streamed && role->engine_reads),
+               .output = role->outside};
+    if (streamed && !d.output)
+        d.home = true;
+    return d;
+}
+
+/* ---- segments ---- */
+
+/* Whether the unit leaves between touch i and the next. */
+static bool breaks(const Unit *unit, uint32_t i, uint32_t memories) {
+    const Touch *a = &unit->touch[i], *b = &unit->touch[i + 1];
+    return a->leaves || !a->whole || !b->whole || b->stream ||
+           !(memories & b->memories);
+}
+
+static void segments_make(Work *w, Unit *unit) {
+    unit->n_segments = 0;
+    for (uint32_t i = 0; i < unit->n_touches; i++) {
+        if (!unit->touch[i].whole)
+            continue;
+        Segment s = {.first = i, .memories = unit->touch[i].memories};
+        while (i + 1 < unit->n_touches && !breaks(unit, i, s.memories))
+            s.memories &= unit->touch[++i].memories;
+        s.last = i;
+        if (i + 1 < unit->n_touches && !unit->touch[i].leaves &&
+            unit->touch[i].whole && unit->touch[i + 1].whole &&
+            !unit->touch[i + 1].stream)
+            w->split = true;
+        unit->segment[unit->n_segments++] = s;
+    }
+}
+
+/* ---- problem ---- */
+
+static uint32_t buf_add(Work *w, Problem *p, Buf buf, Owner owner) {
+    buf.hint = PLAN_NO_HINT;
+    vec_push(w->arena, &p->buf, buf);
+    vec_push(w->arena, &p->owner, owner);
+    return p->buf.n - 1;
+}
+
+/* A buffer that the planner may put anywhere in `memories`. */
+static uint32_t free_buf(Work *w, Problem *p, uint32_t first, uint32_t end,
+                         const uint64_t bytes[PLAN_MAX_POOLS],
+                         uint32_t memories, Owner owner) {
+    Buf buf = {.first = first, .end = end, .pin_pool = -1};
+    for (uint32_t m = 0; m < w->spec->n_active; m++)
+        if (memories >> m & 1)
+            buf.bytes[m] = bytes[m];
+    owner.least = least_bytes(w, bytes, memories);
+    return buf_add(w, p, buf, owner);
+}
+
+static void unit_bufs(Work *w, Problem *p, uint32_t index) {
+    Unit *unit = &w->unit.at[index];
+    segments_make(w, unit);
+    for (uint32_t i = 0; i < unit->n_segments; i++) {
+        Segment *s = &unit->segment[i];
+        s->buf = free_buf(w, p, 2 * unit->touch[s->first].step,
+                          2 * unit->touch[s->last].step + 2, unit->bytes,
+                          s->memories,
+                          (Owner){.kind = OWNER_SEGMENT,
+                                  .unit = index,
+                                  .node = NO_NODE,
+                                  .tensor = unit->root});
+    }
+}
+
+static void plank_bufs(Work *w, Problem *p, NodeId id) {
+    const Node *node = graph_node(w->g, id);
+    Mode *mode = &w->mode[id.i];
+    uint32_t time = 2 * w->schedule->step_of[id.i];
+    uint32_t in_rows = plank_in_rows(w->g, id, mode->rows);
+    uint64_t bytes[PLAN_MAX_POOLS];
+    mode->first_buf = p->buf.n;
+    for (uint32_t i = 0; i <= node->n_in; i++) {
+        bool is_in = i < node->n_in;
+        Owner owner = {.kind = OWNER_PLANK,
+                       .unit = NONE,
+                       .node = id,
+                       .tensor = is_in ? node->in[i] : node->out[0]};
+        pool_bytes(w, owner.tensor, is_in ? in_rows : mode->rows, false, bytes);
+        free_buf(w, p, time, time + 1, bytes, reach(w, id), owner);
+    }
+}
+
+static void tile_bufs(Work *w, Problem *p, NodeId id) {
+    Range pin[3];
+    uint32_t memory, n = mode_pins(w, id, pin, &memory);
+    uint32_t time = 2 * w->schedule->step_of[id.i];
+    w->mode[id.i].first_buf = p->buf.n;
+    for (uint32_t i = 0; i < n; i++) {
+        Buf buf = {.first = time,
+                   .end = time + 1,
+                   .pin_pool = (int32_t)memory,
+                   .pin_offset = pin[i].at};
+        buf.bytes[memory] = pin[i].end - pin[i].at;
+        buf_add(w, p, buf,
+                (Owner){.kind = OWNER_TILE,
+                        .unit = NONE,
+                        .node = id,
+                        .tensor = graph_node(w->g, id)->in[0],
+                        .least = buf.bytes[memory]});
+    }
+}
+
+/* ---- relays ---- */
+
+static void relay_add(Work *w, Problem *p, uint32_t step, TensorId t) {
+    Relay relay = {.step = step, .tensor = t, .rows = w->relay_rows[t.i]};
+    uint64_t bytes[PLAN_MAX_POOLS];
+    pool_bytes(w, t, relay.rows, false, bytes);
+    relay.buf = free_buf(
+        w, p, 2 * step + 1, 2 * step + 2, bytes, UINT32_MAX,
+        (Owner){
+            .kind = OWNER_RELAY, .unit = NONE, .node = NO_NODE, .tensor = t});
+    vec_push(w->arena, &w->relay, relay);
+}
+
+/* Members of a dissolved concat that no engine writes must be brought to the
+ * parent's place; the parent itself to the output. */
+static void concat_relays(Work *w, Problem *p, NodeId id) {
+    const Node *node = graph_node(w->g, id);
+    uint32_t step = w->schedule->step_of[id.i];
+    for (uint32_t i = 0; i < node->n_in; i++) {
+        Origin origin = w->role[node->in[i].i].origin;
+        if (origin == FROM_INPUT || origin == FROM_HOST)
+            relay_add(w, p, step, node->in[i]);
+    }
+    if (w->role[node->out[0].i].outside)
+        relay_add(w, p, step, node->out[0]);
+}
+
+static void node_bufs(Work *w, Problem *p, NodeId id) {
+    TensorId out = graph_node(w->g, id)->out[0];
+    uint32_t step = w->schedule->step_of[id.i];
+    if (is_placed(w, id) && dissolved(w, out))
+        concat_relays(w, p, id);
+    if (w->mode[id.i].kind == MODE_PLANKS)
+        plank_bufs(w, p, id);
+    if (w->mode[id.i].kind != MODE_HARDWARE)
+        return;
+    tile_bufs(w, p, id);
+    Dests d = dests_of(w, out, true);
+    if (w->mode[id.i].streams_out && d.home && d.output)
+        relay_add(w, p, step, out);
+}
+
+/* ---- live bytes ---- */
+
+static uint64_t add_capped(uint64_t a, uint64_t b) {
+    return b > UINT64_MAX - a ? UINT64_MAX : a + b;
+}
+
+static void live_make(Problem *p) {
+    memset(p->live, 0, p->n_times * sizeof *p->live);
+    for (uint32_t i = 0; i < p->buf.n; i++)
+        for (uint32_t t = p->buf.at[i].first; t < p->buf.at[i].end; t++)
+            p->live[t] = add_capped(p->live[t], p->owner.at[i].least);
+}
+
+void problem_make(Work *w, Problem *p) {
+    p->buf.n = p->owner.n = w->relay.n = 0;
+    w->split = false;
+    p->n_times = 2 * w->schedule->n_steps;
+    if (!p->live)
+        p->live = ARENA_ARRAY(w->arena, uint64_t, p->n_times);
+    for (uint32_t i = 0; i < w->unit.n; i++)
+        if (!w->unit.at[i].dead)
+            unit_bufs(w, p, i);
+    for (uint32_t s = 0; s < w->schedule->n_steps; s++)
+        for (uint32_t i = 0; i < w->schedule->step[s].n; i++)
+            node_bufs(w, p, w->schedule->step[s].slot[i].node);
+    live_make(p);
+    p->p = (PlanProblem){.n_pools = w->spec->n_active, .n_bufs = p->buf.n};
+    for (uint32_t m = 0; m < w->spec->n_active; m++)
+        p->p.pool[m] = pool_of(&w->spec->memory[m]);
+    p->p.buf = p->buf.at;
+}

@@ -1,0 +1,437 @@
+/* residency.c - two levels: what is evicted when, which concats are dissolved,
+ * which nodes run by tiles.
+ *
+ * Input: units and the size of active memory. Output: leaves of touches, modes
+ * of nodes, and a placement of all buffers that remain.
+ * Method: start with everything kept. While some step holds more than there
+ * is, evict at the fullest step the gap that frees most for what it moves, the
+ * furthest next use first (Belady, 1966); when no gap is left there, dissolve a
+ * concat, then run the step's node by tiles. If that gets stuck, the same with
+ * every gap evicted from the start: each step then stands alone, so what fits
+ * into a memory fits into a larger one.
+ * Invariant: each round evicts, dissolves, tiles or shrinks; none undoes.
+ */
+#include "alloc/work.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- gaps ---- */
+
+static bool gap_may_leave(const Unit *unit, uint32_t i) {
+    return !unit->touch[i].leaves &&
+           (!unit->concat || unit->touch[i].step >= unit->complete);
+}
+
+/* The gap of the unit that covers `time`; NONE if it is not resident then, or
+ * touched. */
+static uint32_t gap_at(const Unit *unit, uint32_t time) {
+    for (uint32_t k = 0; k < unit->n_segments; k++)
+        for (uint32_t i = unit->segment[k].first; i < unit->segment[k].last;
+             i++)
+            if (2 * unit->touch[i].step + 2 <= time &&
+                time < 2 * unit->touch[i + 1].step)
+                return gap_may_leave(unit, i) ? i : NONE;
+    return NONE;
+}
+
+/* Whether the volume is known to lie outside unchanged before touch i ends. */
+static bool has_copy(const Work *w, const Unit *unit, uint32_t i) {
+    Origin origin = w->role[unit->root.i].origin;
+    if (unit->n_tensors > 1 && !unit->concat)
+        return false;
+    if (origin == FROM_INPUT || origin == FROM_HOST)
+        return true;
+    for (uint32_t k = 0; k < i; k++)
+        if (unit->touch[k].leaves && unit->touch[k].step >= unit->complete)
+            return true;
+    return false;
+}
+
+typedef struct Gap {
+    uint32_t unit, touch, next;
+    double worth; /* bytes freed for each byte moved */
+} Gap;
+
+static Gap gap_make(const Work *w, uint32_t unit, uint32_t i) {
+    const Unit *u = &w->unit.at[unit];
+    const HwMemory *backing = &w->spec->memory[w->spec->backing];
+    Volume v = volume_in(w, u->root, (uint32_t)w->spec->backing);
+    double moved = (double)layout_bytes(backing->layout, &v);
+    uint64_t freed = least_bytes(w, u->bytes, UINT32_MAX);
+    if (!has_copy(w, u, i))
+        moved *= 2;
+    return (Gap){unit, i, u->touch[i + 1].step, (double)freed / moved};
+}
+
+static bool gap_better(const Gap *a, const Gap *b) {
+    if (a->worth != b->worth)
+        return a->worth > b->worth;
+    return a->next != b->next ? a->next > b->next : a->unit < b->unit;
+}
+
+static bool evict_at(Work *w, uint32_t time) {
+    Gap best = {.unit = NONE};
+    for (uint32_t u = 0; u < w->unit.n; u++) {
+        const Unit *unit = &w->unit.at[u];
+        uint32_t i = unit->dead ? NONE : gap_at(unit, time);
+        if (i == NONE)
+            continue;
+        Gap gap = gap_make(w, u, i);
+        if (best.unit == NONE || gap_better(&gap, &best))
+            best = gap;
+    }
+    if (best.unit == NONE)
+        return false;
+    w->unit.at[best.unit].touch[best.touch].leaves = true;
+    return true;
+}
+
+/* ---- concats ---- */
+
+static bool resident_at(const Unit *unit, uint32_t time) {
+    for (uint32_t k = 0; k < unit->n_segments; k++)
+        if (2 * unit->touch[unit->segment[k].first].step <= time &&
+            time < 2 * unit->touch[unit->segment[k].last].step + 2)
+            return true;
+    return false;
+}
+
+/* The largest concat that is being filled at the time. */
+static bool dissolve_at(Work *w, uint32_t time) {
+    uint32_t best = NONE;
+    for (uint32_t u = 0; u < w->unit.n; u++) {
+        const Unit *unit = &w->unit.at[u];
+        if (unit->dead || !unit->concat || time > 2 * unit->complete + 1 ||
+            !resident_at(unit, time))
+            continue;
+        if (best == NONE ||
+            least_bytes(w, unit->bytes, UINT32_MAX) >
+                least_bytes(w, w->unit.at[best].bytes, UINT32_MAX))
+            best = u;
+    }
+    return best != NONE && unit_dissolve(w, best);
+}
+
+/* A volume that passes in tiles must not be part of a concat that is still
+ * being filled. */
+static bool operand_freed(Work *w, TensorId t, uint32_t step) {
+    while (w->unit_of[t.i] != NONE) {
+        const Unit *unit = &w->unit.at[w->unit_of[t.i]];
+        Origin origin = w->role[t.i].origin;
+        if (!unit->concat || step > unit->complete || origin == FROM_INPUT ||
+            origin == FROM_HOST)
+            return true;
+        if (!unit_dissolve(w, w->unit_of[t.i]))
+            return false;
+    }
+    return true;
+}
+
+/* ---- tiles ---- */
+
+static bool is_operand(const Work *w, const Node *node, uint32_t unit) {
+    for (uint32_t i = 0; i < node->n_in; i++)
+        if (w->unit_of[node->in[i].i] == unit)
+            return true;
+    return w->unit_of[node->out[0].i] == unit;
+}
+
+/* Bytes at the node's step that are not the node's. */
+static uint64_t bytes_of_others(const Work *w, const Problem *p, NodeId id) {
+    const Node *node = graph_node(w->g, id);
+    uint32_t time = 2 * w->schedule->step_of[id.i];
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < p->buf.n; i++) {
+        const Owner *o = &p->owner.at[i];
+        if (p->buf.at[i].first > time || p->buf.at[i].end <= time ||
+            o->node.i == id.i || o->least == UINT64_MAX)
+            continue;
+        if (o->kind != OWNER_SEGMENT || !is_operand(w, node, o->unit))
+            sum += o->least;
+    }
+    return sum;
+}
+
+/* Bytes of operands that stay whole in the node's mode. */
+static uint64_t bytes_whole(const Work *w, NodeId id) {
+    const Node *node = graph_node(w->g, id);
+    const Mode *mode = &w->mode[id.i];
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i <= node->n_in; i++) {
+        bool is_in = i < node->n_in;
+        TensorId t = is_in ? node->in[i] : node->out[0];
+        if (is_in ? mode->streams_in : mode->streams_out)
+            continue;
+        uint64_t least =
+            least_bytes(w, w->unit.at[w->unit_of[t.i]].bytes, reach(w, id));
+        if (least == UINT64_MAX)
+            return UINT64_MAX;
+        sum += least;
+    }
+    return sum;
+}
+
+static bool mode_holds(Work *w, NodeId id, uint64_t free) {
+    const Node *node = graph_node(w->g, id);
+    uint32_t step = w->schedule->step_of[id.i];
+    if (w->mode[id.i].kind == MODE_HARDWARE) {
+        uint64_t whole = bytes_whole(w, id);
+        if (whole > free || mode_pinned(w, id) > free - whole)
+            return false;
+    }
+    if (w->mode[id.i].streams_out && !operand_freed(w, node->out[0], step))
+        return false;
+    for (uint32_t i = 0; i < node->n_in && w->mode[id.i].streams_in; i++)
+        if (!operand_freed(w, node->in[i], step))
+            return false;
+    return true;
+}
+
+/* The node's next way to run that is possible. */
+static bool tile_more(Work *w, const Problem *p, NodeId id) {
+    Mode old = w->mode[id.i];
+    uint64_t others = bytes_of_others(w, p, id);
+    uint64_t free = others < w->total ? w->total - others : 0;
+    while (mode_next(w, id, free)) {
+        if (mode_holds(w, id, free)) {
+            touches_refresh(w, w->schedule->step_of[id.i]);
+            return true;
+        }
+        if (w->mode[id.i].kind == MODE_PLANKS)
+            break;
+    }
+    w->mode[id.i] = old;
+    return false;
+}
+
+static bool tile_at(Work *w, const Problem *p, uint32_t step) {
+    const Step *s = &w->schedule->step[step];
+    for (uint32_t i = 0; i < s->n; i++)
+        if (on_engine(w, s->slot[i].node) && tile_more(w, p, s->slot[i].node))
+            return true;
+    return false;
+}
+
+static bool relay_shrink(Work *w, TensorId t) {
+    uint32_t *rows = &w->relay_rows[t.i];
+    if (*rows <= 1)
+        return false;
+    *rows = (*rows + 1) / 2;
+    return true;
+}
+
+static bool relays_shrink_at(Work *w, uint32_t step) {
+    bool any = false;
+    for (uint32_t i = 0; i < w->relay.n; i++)
+        if (w->relay.at[i].step == step)
+            any |= relay_shrink(w, w->relay.at[i].tensor);
+    return any;
+}
+
+/* ---- one round ---- */
+
+static bool relieve(Work *w, const Problem *p, uint32_t time) {
+    if (evict_at(w, time) || dissolve_at(w, time))
+        return true;
+    return time % 2 ? relays_shrink_at(w, time / 2) || tile_at(w, p, time / 2)
+                    : tile_at(w, p, time / 2);
+}
+
+/* A volume that no memory can hold: its nodes must run by tiles. */
+static bool relieve_oversized(Work *w, const Problem *p, uint32_t buf) {
+    const Owner *o = &p->owner.at[buf];
+    w->stuck = p->buf.at[buf].first / 2;
+    if (o->kind == OWNER_RELAY)
+        return relay_shrink(w, o->tensor);
+    if (o->kind != OWNER_SEGMENT)
+        return false;
+    const Unit *unit = &w->unit.at[o->unit];
+    if (unit->concat && unit_dissolve(w, o->unit))
+        return true;
+    for (uint32_t i = 0; i < unit->n_touches; i++) {
+        uint32_t step = unit->touch[i].step;
+        if (!unit->touch[i].whole || 2 * step < p->buf.at[buf].first)
+            continue;
+        w->stuck = step;
+        const Step *s = &w->schedule->step[step];
+        for (uint32_t k = 0; k < s->n; k++)
+            if (on_engine(w, s->slot[k].node) &&
+                is_operand(w, graph_node(w->g, s->slot[k].node), o->unit) &&
+                tile_more(w, p, s->slot[k].node))
+                return true;
+        return false;
+    }
+    return false;
+}
+
+static uint32_t oversized(const Problem *p) {
+    for (uint32_t i = 0; i < p->owner.n; i++)
+        if (p->owner.at[i].least == UINT64_MAX)
+            return i;
+    return NONE;
+}
+
+/* The fullest time of those that hold too much; NONE if all fit. */
+static uint32_t overloaded(const Work *w, const Problem *p) {
+    uint32_t worst = NONE;
+    for (uint32_t t = 0; t < p->n_times; t++)
+        if (p->live[t] > w->total &&
+            (worst == NONE || p->live[t] > p->live[worst]))
+            worst = t;
+    return worst;
+}
+
+/* The planner found no place for the buffer: make room while it lives, at its
+ * fullest time first. */
+static bool relieve_buffer(Work *w, const Problem *p, uint32_t buf) {
+    uint32_t first = p->buf.at[buf].first, end = p->buf.at[buf].end;
+    uint8_t *tried = ARENA_ARRAY(w->arena, uint8_t, end - first);
+    for (uint32_t n = first; n < end; n++) {
+        uint32_t at = NONE;
+        for (uint32_t t = first; t < end; t++)
+            if (!tried[t - first] && (at == NONE || p->live[t] > p->live[at]))
+                at = t;
+        tried[at - first] = 1;
+        if (n == first)
+            w->stuck = at / 2;
+        if (relieve(w, p, at))
+            return true;
+    }
+    return false;
+}
+
+static bool place(Work *w, const Problem *p, PlanResult *result,
+                  const char **planner) {
+    memset(result, 0, sizeof *result);
+    plan_memory(w->arena, &p->p, w->options->planner, false, result, planner);
+    return result->status == PLAN_FITS;
+}
+
+static bool solve(Work *w, Problem *p, PlanResult *result,
+                  const char **planner) {
+    for (;;) {
+        problem_make(w, p);
+        uint32_t buf = oversized(p), time = overloaded(w, p);
+        result->pool = NULL;
+        if (buf != NONE) {
+            if (!relieve_oversized(w, p, buf))
+                return false;
+        } else if (time != NONE) {
+            w->stuck = time / 2;
+            if (!relieve(w, p, time))
+                return false;
+        } else if (place(w, p, result, planner)) {
+            return true;
+        } else if (result->failed >= p->buf.n ||
+                   !relieve_buffer(w, p, result->failed)) {
+            return false;
+        }
+    }
+}
+
+/* ---- keeping again ---- */
+
+typedef struct Evicted {
+    uint32_t unit, touch;
+    uint64_t bytes;
+} Evicted;
+
+static int by_bytes(const void *a, const void *b) {
+    const Evicted *x = a, *y = b;
+    if (x->bytes != y->bytes)
+        return x->bytes < y->bytes ? 1 : -1;
+    if (x->unit != y->unit)
+        return x->unit < y->unit ? -1 : 1;
+    return (x->touch > y->touch) - (x->touch < y->touch);
+}
+
+static uint32_t evicted_list(const Work *w, Evicted **out) {
+    VEC(Evicted) list = {0};
+    for (uint32_t u = 0; u < w->unit.n; u++) {
+        const Unit *unit = &w->unit.at[u];
+        for (uint32_t i = 0; i < unit->n_touches && !unit->dead; i++)
+            if (unit->touch[i].leaves && unit->touch[i].whole)
+                vec_push(
+                    w->arena, &list,
+                    ((Evicted){u, i, least_bytes(w, unit->bytes, UINT32_MAX)}));
+    }
+    if (list.n)
+        qsort(list.at, list.n, sizeof *list.at, by_bytes);
+    *out = list.at;
+    return list.n;
+}
+
+/* Later evictions may have made earlier ones needless. */
+static void keep_again(Work *w, Problem *p, PlanResult *result,
+                       const char **planner) {
+    enum { MAX_TRIES = 24 };
+    Evicted *list;
+    uint32_t n = evicted_list(w, &list), tries = 0;
+    for (uint32_t i = 0; i < n && tries < MAX_TRIES; i++) {
+        Touch *touch = &w->unit.at[list[i].unit].touch[list[i].touch];
+        touch->leaves = false;
+        problem_make(w, p);
+        PlanResult again;
+        const char *used;
+        bool fits = overloaded(w, p) == NONE && oversized(p) == NONE &&
+                    (tries++, place(w, p, &again, &used));
+        if (fits) {
+            *result = again;
+            *planner = used;
+        }
+        touch->leaves = !fits;
+    }
+    problem_make(w, p);
+}
+
+/* ---- the two ways ---- */
+
+bool fit_one_level(Work *w, Problem *p, PlanResult *result,
+                   const char **planner) {
+    problem_make(w, p);
+    uint32_t buf = oversized(p), time = overloaded(w, p);
+    w->stuck = time != NONE ? time / 2 : 0;
+    if (buf != NONE)
+        w->stuck = p->buf.at[buf].first / 2;
+    if (w->split || buf != NONE || time != NONE)
+        return false;
+    if (place(w, p, result, planner))
+        return true;
+    if (result->failed < p->buf.n)
+        w->stuck = p->buf.at[result->failed].first / 2;
+    return false;
+}
+
+static void start_again(Work *w) {
+    for (TensorId t = {0}; t.i < w->g->tensor.n; t.i++)
+        w->role[t.i].dissolved = false;
+    memset(w->mode, 0, w->g->node.n * sizeof *w->mode);
+    w->unit.n = 0;
+    units_make(w);
+}
+
+static void everything_leaves(Work *w) {
+    for (uint32_t u = 0; u < w->unit.n; u++)
+        if (!w->unit.at[u].dead && w->unit.at[u].concat)
+            unit_dissolve(w, u);
+    for (uint32_t u = 0; u < w->unit.n; u++) {
+        Unit *unit = &w->unit.at[u];
+        for (uint32_t i = 0; i + 1 < unit->n_touches; i++)
+            unit->touch[i].leaves |= gap_may_leave(unit, i);
+    }
+}
+
+bool fit_two_levels(Work *w, Problem *p, PlanResult *result,
+                    const char **planner) {
+    if (w->spec->backing < 0)
+        return false;
+    if (solve(w, p, result, planner)) {
+        keep_again(w, p, result, planner);
+        return true;
+    }
+    start_again(w);
+    everything_leaves(w);
+    return solve(w, p, result, planner);
+}

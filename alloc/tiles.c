@@ -1,0 +1,409 @@
+/* tiles.c - running a node by parts: which rows a plank needs, and how large
+ * planks and tiles are.
+ *
+ * Input: a node, the bytes that are free at its step. Output: its Mode.
+ * Software tiling: planks of full width, as high as the free bytes allow and
+ * balanced. Hardware tiling: the largest tile that fits the input buffer,
+ * preferring the least re-read halo, then the widest (facts/xdnn.md 2.5).
+ */
+#include "alloc/work.h"
+
+/* ---- rows ---- */
+
+/* Windows over an axis: output rows [at, at + n) of a kernel read the input
+ * rows [at, at + n) that it leaves here, before clipping. */
+typedef struct Span {
+    int64_t at, n;
+} Span;
+
+static Span window(Span out, uint32_t kernel, uint32_t stride,
+                   uint32_t dilation, uint32_t pad) {
+    return (Span){out.at * stride - pad,
+                  (out.n - 1) * stride + (int64_t)dilation * (kernel - 1) + 1};
+}
+
+static Span pool_window(const PoolAttr *pool, uint32_t axis, Span out,
+                        uint32_t in) {
+    if (pool->global)
+        return (Span){0, in};
+    return window(out, pool->kernel[axis], pool->stride[axis], 1,
+                  pool->pad[axis]);
+}
+
+static Span conv_window(const ConvAttr *conv, uint32_t axis, Span out) {
+    return window(out, conv->kernel[axis], conv->stride[axis],
+                  conv->dilation[axis], conv->pad[axis]);
+}
+
+/* Cuts to [0, size); at least one row is left. */
+static Span clip(Span s, int64_t size, uint32_t *pad_top) {
+    int64_t end = s.at + s.n < size ? s.at + s.n : size;
+    int64_t at = s.at < 0 ? 0 : s.at;
+    if (at > size - 1)
+        at = size - 1;
+    if (end <= at)
+        end = at + 1;
+    *pad_top = s.at < 0 ? (uint32_t)-s.at : 0;
+    return (Span){at, end - at};
+}
+
+static uint32_t in_size(const Graph *g, const Node *node, uint32_t axis) {
+    Volume v = plan_volume(g, node->in[0]);
+    return axis ? v.w : v.h;
+}
+
+static uint32_t mid_size(const Graph *g, const Node *node, uint32_t axis) {
+    const ConvAttr *c = &node->attr.conv;
+    return conv_out_size(in_size(g, node, axis), c->kernel[axis],
+                         c->stride[axis], c->dilation[axis], c->pad[axis],
+                         c->pad_end[axis]);
+}
+
+/* Inputs of a transposed convolution that reach the output rows. */
+static Rows deconv_rows(const Graph *g, const Node *node, Span out) {
+    const ConvAttr *c = &node->attr.conv;
+    int64_t size = in_size(g, node, 0), stride = c->stride[0];
+    int64_t first =
+        out.at + c->pad[0] - (int64_t)(c->kernel[0] - 1) * c->dilation[0];
+    int64_t at = first > 0 ? (first + stride - 1) / stride : 0;
+    int64_t last = (out.at + out.n - 1 + c->pad[0]) / stride;
+    last = last < size ? last : size - 1;
+    int64_t pad = out.at + c->pad[0] - at * stride;
+    if (at > last || pad < 0)
+        return (Rows){0};
+    return (Rows){(uint32_t)at, (uint32_t)(last - at + 1), (uint32_t)pad, 0};
+}
+
+/* in_rows is 0 where the rows cannot be computed from a plank: such as rows
+ * that read nothing but padding behind the input. */
+Rows rows_needed(const Graph *g, NodeId id, uint32_t row, uint32_t rows) {
+    const Node *node = graph_node(g, id);
+    int64_t size = in_size(g, node, 0);
+    Span span = {row, rows};
+    Rows r = {0};
+    switch (node->op) {
+    case OP_DECONV:
+        return deconv_rows(g, node, span);
+    case OP_CONV:
+        span = conv_window(&node->attr.conv, 0, span);
+        break;
+    case OP_POOL:
+        span = pool_window(&node->attr.pool, 0, span, (uint32_t)size);
+        break;
+    case OP_CONV_POOL:
+        span = pool_window(&node->attr.pool, 0, span, mid_size(g, node, 0));
+        span = clip(span, mid_size(g, node, 0), &r.pool_pad_top);
+        span = conv_window(&node->attr.conv, 0, span);
+        break;
+    case OP_UPSAMPLE: {
+        uint32_t f = node->attr.up.factor[0];
+        span = (Span){row / f, (row + rows + f - 1) / f - row / f};
+        break;
+    }
+    case OP_ELTWISE:
+    case OP_SCALE:
+    case OP_ACT:
+        break;
+    default:
+        span = (Span){0, size};
+    }
+    if (span.at >= size)
+        return (Rows){0};
+    span = clip(span, size, &r.pad_top);
+    r.in_row = (uint32_t)span.at;
+    r.in_rows = (uint32_t)span.n;
+    return r;
+}
+
+/* ---- planks ---- */
+
+static uint32_t out_rows(const Work *w, NodeId node) {
+    return plan_volume(w->g, graph_node(w->g, node)->out[0]).h;
+}
+
+uint32_t plank_in_rows(const Graph *g, NodeId node, uint32_t rows) {
+    uint32_t h = plan_volume(g, graph_node(g, node)->out[0]).h, most = 0;
+    for (uint32_t row = 0; row < h; row += rows) {
+        uint32_t n = rows < h - row ? rows : h - row;
+        uint32_t in = rows_needed(g, node, row, n).in_rows;
+        if (!in)
+            return 0;
+        most = in > most ? in : most;
+    }
+    return most;
+}
+
+/* Bytes of all planks of the node; UINT64_MAX if some cannot be. */
+static uint64_t planks_bytes(const Work *w, NodeId id, uint32_t rows) {
+    const Node *node = graph_node(w->g, id);
+    uint32_t in = plank_in_rows(w->g, id, rows);
+    uint64_t sum = 0, bytes[PLAN_MAX_POOLS];
+    for (uint32_t i = 0; i <= node->n_in; i++) {
+        TensorId t = i < node->n_in ? node->in[i] : node->out[0];
+        pool_bytes(w, t, i < node->n_in ? in : rows, false, bytes);
+        uint64_t least = least_bytes(w, bytes, reach(w, id));
+        if (!in || least == UINT64_MAX)
+            return UINT64_MAX;
+        sum += least;
+    }
+    return sum;
+}
+
+static uint32_t quantum(const Work *w, NodeId id) {
+    const Node *node = graph_node(w->g, id);
+    return node->op == OP_UPSAMPLE ? node->attr.up.factor[0] : 1;
+}
+
+/* Planks of one height, near `most` rows, so that the last is not tiny. */
+static uint32_t balance(const Work *w, NodeId id, uint32_t most) {
+    uint32_t h = out_rows(w, id), q = quantum(w, id);
+    uint32_t n = (h + most - 1) / most;
+    uint32_t rows = ((h + n - 1) / n + q - 1) / q * q;
+    return rows < most ? rows : most;
+}
+
+/* The largest height up to `most` whose planks take at most `free` bytes; 0 if
+ * there is none. */
+static uint32_t plank_height(const Work *w, NodeId id, uint32_t most,
+                             uint64_t free) {
+    uint32_t q = quantum(w, id), lo = 0, hi = most / q;
+    while (lo < hi) {
+        uint32_t mid = (lo + hi + 1) / 2;
+        uint64_t bytes = planks_bytes(w, id, mid * q);
+        bool padding_only = bytes == UINT64_MAX;
+        if (!padding_only && bytes <= free)
+            lo = mid;
+        else
+            hi = mid - 1;
+    }
+    uint32_t rows = lo ? balance(w, id, lo * q) : 0;
+    while (rows && planks_bytes(w, id, rows) == UINT64_MAX)
+        rows -= q;
+    return rows;
+}
+
+/* The smallest height that can be. */
+static uint32_t plank_least(const Work *w, NodeId id) {
+    uint32_t h = out_rows(w, id), q = quantum(w, id);
+    for (uint32_t rows = q; rows <= h; rows += q)
+        if (planks_bytes(w, id, rows) != UINT64_MAX)
+            return rows;
+    return 0;
+}
+
+static bool planks_next(Work *w, NodeId id, uint64_t free) {
+    Mode *mode = &w->mode[id.i];
+    bool first = mode->kind == MODE_WHOLE;
+    uint32_t most = first ? out_rows(w, id) - 1 : mode->rows * 3 / 4;
+    if (!first && most == mode->rows)
+        most--;
+    uint32_t rows = plank_height(w, id, most, free);
+    if (!rows)
+        rows = plank_least(w, id);
+    if (!rows || (!first && rows >= mode->rows))
+        return false;
+    *mode = (Mode){.kind = MODE_PLANKS,
+                   .streams_in = true,
+                   .streams_out = true,
+                   .rows = rows,
+                   .style = -1};
+    return true;
+}
+
+/* ---- hardware tiles ---- */
+
+/* Pixels of the input, along an axis, behind `n` pixels of the output. */
+static uint32_t tile_extent(const Graph *g, const Node *node, uint32_t axis,
+                            uint32_t n) {
+    uint32_t size = in_size(g, node, axis);
+    Span span = {0, n};
+    if (node->op == OP_CONV_POOL)
+        span = conv_window(
+            &node->attr.conv, axis,
+            pool_window(&node->attr.pool, axis, span, mid_size(g, node, axis)));
+    else if (node->op == OP_CONV)
+        span = conv_window(&node->attr.conv, axis, span);
+    else if (node->op == OP_POOL)
+        span = pool_window(&node->attr.pool, axis, span, size);
+    else if (node->op == OP_UPSAMPLE)
+        span.n =
+            (n + node->attr.up.factor[axis] - 1) / node->attr.up.factor[axis];
+    else if (!(node->op == OP_ELTWISE || node->op == OP_SCALE ||
+               node->op == OP_ACT))
+        span.n = size;
+    return span.n < size ? (uint32_t)span.n : size;
+}
+
+/* Input pixels along an axis, summed over its tiles. */
+static uint64_t axis_reads(const Graph *g, const Node *node, uint32_t axis,
+                           uint32_t size, uint32_t tile) {
+    uint64_t whole = tile_extent(g, node, axis, tile);
+    uint32_t rest = size % tile;
+    return size / tile * whole + (rest ? tile_extent(g, node, axis, rest) : 0);
+}
+
+typedef struct TileFit {
+    const Work *w;
+    const Node *node;
+    const HwTileStyle *style;
+    const Layout *layout;
+    Volume in, out;
+    Repl repl;
+} TileFit;
+
+static bool tile_fits(const TileFit *f, uint32_t tw, uint32_t th) {
+    Volume v = {f->in.c, tile_extent(f->w->g, f->node, 0, th),
+                tile_extent(f->w->g, f->node, 1, tw), f->repl};
+    return layout_bytes(f->layout, &v) <= f->style->buffer_size;
+}
+
+/* The greatest height with this width; 0 if none fits. */
+static uint32_t tile_height(const TileFit *f, uint32_t tw) {
+    uint32_t lo = 0, hi = f->out.h;
+    while (lo < hi) {
+        uint32_t mid = (lo + hi + 1) / 2;
+        if (tile_fits(f, tw, mid))
+            lo = mid;
+        else
+            hi = mid - 1;
+    }
+    return lo;
+}
+
+static bool tile_choose(const TileFit *f, Mode *mode) {
+    uint32_t step = f->style->multiple_w ? f->style->multiple_w : 1;
+    uint64_t best = UINT64_MAX;
+    uint32_t tw = f->out.w;
+    while (tw) {
+        uint32_t th = tile_height(f, tw);
+        if (th) {
+            uint64_t reads = axis_reads(f->w->g, f->node, 0, f->out.h, th) *
+                             axis_reads(f->w->g, f->node, 1, f->out.w, tw);
+            if (reads < best) {
+                best = reads;
+                mode->tile_w = tw;
+                mode->tile_h = th;
+            }
+        }
+        tw = tw > step ? (tw - 1) / step * step : 0;
+    }
+    return best != UINT64_MAX;
+}
+
+static uint32_t first_bit(uint32_t bits) {
+    uint32_t i = 0;
+    while (!(bits >> i & 1))
+        i++;
+    return i;
+}
+
+static Repl tile_repl(const Work *w, NodeId id) {
+    const Node *node = graph_node(w->g, id);
+    uint32_t c = plan_volume(w->g, node->in[0]).c;
+    HwOp op = w->legal[id.i].op;
+    bool dense = op == HW_OP_CONV || op == HW_OP_CONV_POOL_MAX ||
+                 op == HW_OP_CONV_POOL_AVG;
+    if (!w->options->replication || !dense)
+        return hwspec_repl_none(w->spec, c);
+    return hwspec_repl_rule(
+        w->spec, c, node->attr.conv.kernel[0] * node->attr.conv.kernel[1],
+        true);
+}
+
+/* Styles in order of preference: the output stays in active memory, the input
+ * does, neither. */
+static uint32_t style_class(const HwTileStyle *s) {
+    return s->in_backing ? (s->out_backing ? 2 : 0) : 1;
+}
+
+/* The style of rank `rank` for the operation; -1 behind the last. */
+static int32_t style_of_rank(const Work *w, HwOp op, uint32_t rank) {
+    for (uint32_t class = 0; class < 3; class ++)
+        for (uint32_t i = 0; i < w->spec->tiling.n; i++) {
+            const HwTileStyle *s = &w->spec->tiling.style[i];
+            if (style_class(s) == class && (s->in_backing || s->out_backing) &&
+                s->ops >> op & 1 && rank-- == 0)
+                return (int32_t)i;
+        }
+    return -1;
+}
+
+static bool hardware_next(Work *w, NodeId id) {
+    const Node *node = graph_node(w->g, id);
+    Mode *mode = &w->mode[id.i];
+    uint32_t rank = mode->kind == MODE_WHOLE ? 0 : mode->rank + 1;
+    uint32_t memory = first_bit(reach(w, id));
+    for (;; rank++) {
+        int32_t i = style_of_rank(w, w->legal[id.i].op, rank);
+        if (i < 0)
+            return false;
+        const HwTileStyle *style = &w->spec->tiling.style[i];
+        Mode next = {.kind = MODE_HARDWARE,
+                     .streams_in = style->in_backing,
+                     .streams_out = style->out_backing,
+                     .rank = rank,
+                     .style = i,
+                     .repl = tile_repl(w, id)};
+        TileFit fit = {w,
+                       node,
+                       style,
+                       w->spec->memory[memory].layout,
+                       plan_volume(w->g, node->in[0]),
+                       plan_volume(w->g, node->out[0]),
+                       next.repl};
+        if (tile_choose(&fit, &next)) {
+            *mode = next;
+            return true;
+        }
+    }
+}
+
+bool mode_next(Work *w, NodeId id, uint64_t free) {
+    HwOp op = w->legal[id.i].op;
+    switch (w->spec->tiling.kind) {
+    case HW_TILING_SOFTWARE:
+        return w->spec->tiling.ops >> op & 1 && planks_next(w, id, free);
+    case HW_TILING_HARDWARE:
+        return hardware_next(w, id);
+    case HW_TILING_NONE:
+        break;
+    }
+    return false;
+}
+
+static void range_add(Range *pin, uint32_t *n, Range r) {
+    if (r.end <= r.at)
+        return;
+    for (uint32_t i = 0; i < *n; i++) {
+        if (r.at <= pin[i].end && pin[i].at <= r.end) {
+            r.at = r.at < pin[i].at ? r.at : pin[i].at;
+            r.end = r.end > pin[i].end ? r.end : pin[i].end;
+            pin[i] = pin[--*n];
+            range_add(pin, n, r);
+            return;
+        }
+    }
+    pin[(*n)++] = r;
+}
+
+uint32_t mode_pins(const Work *w, NodeId id, Range pin[3], uint32_t *memory) {
+    const Mode *mode = &w->mode[id.i];
+    const HwTileStyle *style = &w->spec->tiling.style[mode->style];
+    uint32_t n = 0;
+    *memory = first_bit(reach(w, id));
+    range_add(pin, &n, (Range){0, style->reserved});
+    for (uint32_t i = 0; i < 2; i++)
+        range_add(
+            pin, &n,
+            (Range){style->buffer[i], style->buffer[i] + style->buffer_size});
+    return n;
+}
+
+uint64_t mode_pinned(const Work *w, NodeId id) {
+    Range pin[3];
+    uint32_t memory, n = mode_pins(w, id, pin, &memory);
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < n; i++)
+        sum += pin[i].end - pin[i].at;
+    return sum;
+}

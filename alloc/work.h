@@ -1,0 +1,224 @@
+/* work.h - what the files of alloc share while one plan is made; private.
+ *
+ * A *unit* is a set of tensors that share one buffer: one tensor, a chain of
+ * results in place, or a concat with its members. Its *touches* are the steps
+ * at which some node needs it; between two touches it stays in active memory,
+ * or is evicted. A *segment* is a run of touches over which it stays.
+ *
+ * Time has two phases a step: 2 s while nodes run, 2 s + 1 behind them.
+ */
+#ifndef ALLOC_WORK_H
+#define ALLOC_WORK_H
+
+#include "alloc/plan.h"
+
+typedef enum Origin {
+    FROM_INPUT,  /* the network's input: in the input memory */
+    FROM_HOST,   /* made by the host: in the input or output memory */
+    FROM_ENGINE, /* made in active memory */
+    FROM_PARTS   /* a concat by placement: complete when its members are */
+} Origin;
+
+/* Where a tensor comes from, and who needs it. */
+typedef struct Role {
+    Origin origin;
+    bool engine_reads;
+    bool outside;    /* from engines, and the host or the user needs it */
+    bool dissolved;  /* FROM_PARTS: its members are units of their own */
+    TensorId parent; /* the concat by placement that it is a member of */
+    uint32_t part_c; /* its first channel in `parent` */
+    TensorId over;   /* the operand whose place it takes */
+    uint32_t made;   /* step, NONE for network inputs */
+    uint32_t last;   /* last step at which an engine reads it; NONE */
+    Repl repl;       /* in memories that hold replicated volumes */
+} Role;
+
+typedef struct Touch {
+    uint32_t step;
+    uint32_t memories; /* bit (1 << memory): what its engines can reach */
+    bool whole;        /* some node needs it resident */
+    bool stream;       /* some node reads or writes it by tiles */
+    bool leaves;       /* evicted between this touch and the next */
+} Touch;
+
+typedef struct Segment {
+    uint32_t first, last; /* touches */
+    uint32_t memories;
+    uint32_t buf; /* in the problem */
+} Segment;
+
+typedef struct Unit {
+    TensorId root; /* the tensor whose volume encloses the others */
+    bool dead;     /* dissolved into other units */
+    bool concat;
+    uint32_t complete; /* concat: step at which all members are written */
+    uint32_t n_tensors, n_touches, n_segments;
+    TensorId *tensor; /* root first */
+    Touch *touch;
+    Segment *segment;
+    uint64_t bytes[PLAN_MAX_POOLS]; /* 0: does not fit there */
+} Unit;
+
+typedef enum ModeKind { MODE_WHOLE, MODE_PLANKS, MODE_HARDWARE } ModeKind;
+
+enum { MAX_OPERANDS = 17 };
+
+/* How a node runs. */
+typedef struct Mode {
+    ModeKind kind;
+    bool streams_in, streams_out;
+    uint32_t rows; /* planks: rows of the output */
+    uint32_t rank; /* hardware: which of mode_style's rows */
+    int32_t style;
+    uint32_t tile_w, tile_h;
+    Repl repl;          /* of input tiles */
+    uint32_t first_buf; /* in the problem: planks of operands, output last */
+} Mode;
+
+/* A tensor that passes through active memory on its way from one external
+ * place to another. */
+typedef struct Relay {
+    uint32_t step;
+    TensorId tensor;
+    uint32_t rows;
+    uint32_t buf;
+} Relay;
+
+typedef enum OwnerKind {
+    OWNER_SEGMENT,
+    OWNER_PLANK,
+    OWNER_TILE,
+    OWNER_RELAY
+} OwnerKind;
+
+/* What a buffer of the problem holds. */
+typedef struct Owner {
+    OwnerKind kind;
+    uint32_t unit; /* SEGMENT */
+    NodeId node;   /* PLANK, TILE */
+    TensorId tensor;
+    uint64_t least; /* bytes in its cheapest pool */
+} Owner;
+
+typedef struct Problem {
+    PlanProblem p;
+    VEC(Buf) buf;
+    VEC(Owner) owner;
+    uint64_t *live; /* by time: bytes */
+    uint32_t n_times;
+} Problem;
+
+typedef struct Work {
+    Arena *arena;
+    const Schedule *schedule;
+    const HwSpec *spec;
+    const Graph *g;
+    const PlanOptions *options;
+    Uses uses;
+    Legal *legal;      /* by node */
+    Role *role;        /* by tensor */
+    Mode *mode;        /* by node */
+    uint32_t *unit_of; /* by tensor; NONE */
+    VEC(Unit) unit;
+    VEC(Relay) relay;
+    uint32_t *relay_rows; /* by tensor: rows that a relay takes at a time */
+    uint64_t total;       /* bytes of all active memories */
+    uint32_t stuck;       /* step at which nothing more can be done; NONE */
+    bool split;           /* a unit must leave, whatever the capacity */
+} Work;
+
+/* ---- volumes.c: geometry ---- */
+
+/* The tensor's volume as it lies in a memory. */
+Volume volume_in(const Work *w, TensorId tensor, uint32_t memory);
+/* Rows of it. */
+Volume plank_in(const Work *w, TensorId tensor, uint32_t rows, uint32_t memory);
+/* Bytes for a volume in each pool, rounded up to whole buffers where the
+ * memory has such; 0 where it cannot lie. `spans`: may take several. */
+void pool_bytes(const Work *w, TensorId tensor, uint32_t rows, bool spans,
+                uint64_t bytes[PLAN_MAX_POOLS]);
+/* The least of them that is allowed, aligned; UINT64_MAX if none is. */
+uint64_t least_bytes(const Work *w, const uint64_t bytes[PLAN_MAX_POOLS],
+                     uint32_t memories);
+Pool pool_of(const HwMemory *memory);
+/* Active memories that the node's engine reaches: bits. */
+uint32_t reach(const Work *w, NodeId node);
+bool on_engine(const Work *w, NodeId node); /* runs there: no concat */
+bool is_placed(const Work *w, NodeId node); /* a concat by placement */
+/* Fills repl of every role. */
+void replication_choose(Work *w);
+
+/* ---- groups.c: who shares a buffer ---- */
+
+void roles_make(Work *w);
+void units_make(Work *w);
+/* Members become units of their own. False if the memories cannot hold parts
+ * of the volume. */
+bool unit_dissolve(Work *w, uint32_t unit);
+/* The outermost dissolved concat that the tensor is part of, or itself; *c is
+ * its first channel there. */
+TensorId home_of(const Work *w, TensorId tensor, uint32_t *c);
+
+/* ---- live.c: touches and lifetimes -> problem ---- */
+
+void touches_make(Work *w, Unit *unit);
+/* After modes of nodes at the step have changed. */
+void touches_refresh(Work *w, uint32_t step);
+void problem_make(Work *w, Problem *out);
+/* Where a tensor's values must go as soon as they are there; `streamed`: they
+ * are written by tiles, not kept in active memory. */
+typedef struct Dests {
+    bool home;   /* its place in backing memory */
+    bool output; /* its region in the output memory */
+} Dests;
+Dests dests_of(const Work *w, TensorId tensor, bool streamed);
+
+/* ---- tiles.c: planks and tiles ---- */
+
+typedef struct Rows {
+    uint32_t in_row, in_rows, pad_top, pool_pad_top;
+} Rows;
+Rows rows_needed(const Graph *g, NodeId node, uint32_t row, uint32_t rows);
+/* Most rows that all inputs need for any plank of `rows` rows. */
+uint32_t plank_in_rows(const Graph *g, NodeId node, uint32_t rows);
+/* The next way to run a node with less in active memory, given the bytes that
+ * are free at its step; false if there is none. */
+bool mode_next(Work *w, NodeId node, uint64_t free);
+/* Bytes that the mode pins. */
+uint64_t mode_pinned(const Work *w, NodeId node);
+/* Bytes that the mode keeps pinned in the memory of its engine: ranges. */
+typedef struct Range {
+    uint64_t at, end;
+} Range;
+uint32_t mode_pins(const Work *w, NodeId node, Range pin[3], uint32_t *memory);
+
+/* ---- residency.c: what is evicted, dissolved, tiled ---- */
+
+/* Places everything. False if it does not fit; w->stuck then tells where. */
+bool fit_one_level(Work *w, Problem *problem, PlanResult *result,
+                   const char **planner);
+bool fit_two_levels(Work *w, Problem *problem, PlanResult *result,
+                    const char **planner);
+
+/* ---- actions.c ---- */
+
+/* False, with an error, when an external memory is too small. */
+bool actions_make(Work *w, Diag *diag, const Problem *problem,
+                  const PlanResult *result, Plan *plan);
+
+/* ---- explain.c ---- */
+
+/* Says why nothing fits. */
+void explain(Diag *diag, const Work *w, const Problem *problem,
+             const PlanResult *result);
+
+/* ---- plan.c ---- */
+
+/* The work of planning, ready for fit_*. */
+Work *work_new(Arena *arena, const Schedule *schedule, const HwSpec *spec,
+               const PlanOptions *options);
+/* One level, else two. */
+bool work_fit(Work *w, Problem *problem, PlanResult *result,
+              const char **planner, bool *two_levels);
+
+#endif
