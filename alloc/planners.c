@@ -34,6 +34,10 @@ bool bufs_conflict(const Buf *a, const Buf *b) {
     return first < end;
 }
 
+static uint64_t add_capped(uint64_t a, uint64_t b) {
+    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
 /* A step at which `bytes` come to life (or die, if `dies`). */
 typedef struct Event {
     uint32_t step;
@@ -56,12 +60,11 @@ static bool only_in(const PlanProblem *problem, uint32_t buf, uint32_t pool) {
     return true;
 }
 
-/* Live peak of all buffers, or of those that only `pool` (>= 0) allows. Bytes
- * are capped so that no sum can overflow: a capped buffer fits nowhere. */
+/* Live peak of all buffers, or of those that only `pool` (>= 0) allows;
+ * UINT64_MAX if it does not fit 64 bits. */
 static uint64_t live_peak(Arena *arena, const PlanProblem *problem,
                           int32_t pool, uint32_t *at) {
     uint32_t n = 0;
-    uint64_t cap = UINT64_MAX / (problem->n_bufs + UINT64_C(1));
     Event *event = ARENA_ARRAY(arena, Event, 2 * (size_t)problem->n_bufs);
     for (uint32_t b = 0; b < problem->n_bufs; b++) {
         const Buf *buf = &problem->buf[b];
@@ -69,7 +72,6 @@ static uint64_t live_peak(Arena *arena, const PlanProblem *problem,
         bool counts = pool < 0 || only_in(problem, b, (uint32_t)pool);
         if (!counts || buf->first >= buf->end)
             continue;
-        bytes = bytes < cap ? bytes : cap;
         event[n++] = (Event){buf->first, false, bytes};
         event[n++] = (Event){buf->end, true, bytes};
     }
@@ -77,12 +79,18 @@ static uint64_t live_peak(Arena *arena, const PlanProblem *problem,
         qsort(event, n, sizeof *event, by_step);
     uint64_t live = 0, peak = 0;
     for (uint32_t i = 0; i < n; i++) {
-        live += event[i].dies ? 0 - event[i].bytes : event[i].bytes;
-        if (live > peak) {
-            peak = live;
-            if (at)
-                *at = event[i].step;
+        if (event[i].dies) {
+            live -= event[i].bytes;
+            continue;
         }
+        live = add_capped(live, event[i].bytes);
+        if (live <= peak)
+            continue;
+        peak = live;
+        if (at)
+            *at = event[i].step;
+        if (peak == UINT64_MAX)
+            break;
     }
     return peak;
 }
@@ -92,10 +100,6 @@ uint64_t plan_live_peak(Arena *arena, const PlanProblem *problem,
     if (at)
         *at = 0;
     return live_peak(arena, problem, -1, at);
-}
-
-static uint64_t add_capped(uint64_t a, uint64_t b) {
-    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
 /* True if the buffer, alone, has a place: at its pin, or in some pool. */
@@ -151,7 +155,7 @@ static bool too_much_alive(Arena *arena, const PlanProblem *problem,
         if (several && live_peak(arena, problem, (int32_t)p, NULL) > size)
             return true;
     }
-    return peak > total;
+    return peak > total || peak == UINT64_MAX;
 }
 
 static uint64_t highest_pin(const PlanProblem *problem) {
