@@ -1,0 +1,532 @@
+/* legal.c - which engine runs a node, and if none, why; see legal.h.
+ *
+ * In: a machine and a node with known shapes. Out: the first engine of the
+ * hwspec that lists the node's operation and breaks no constraint, or the
+ * reason against the first that lists it.
+ *
+ * Three tables: constraints on a node, constraints between a node and an
+ * engine (their texts are the errors and the manual's lines), and one function
+ * for each quantity that a hwspec can bound (limits.def).
+ */
+#include "passes/legal_int.h"
+
+#include <assert.h>
+
+const char *legal_say(Arena *arena, const char *format, ...) {
+    if (!arena)
+        return "";
+    va_list args;
+    va_start(args, format);
+    const char *text = arena_vprintf(arena, format, args);
+    va_end(args);
+    return text;
+}
+
+/* ---- abstract operations ---- */
+
+static HwOp conv_op(const Graph *g, const Node *node) {
+    const ConvAttr *conv = &node->attr.conv;
+    uint32_t in_c = shape_dim(&graph_tensor(g, node->in[0])->shape, 1);
+    if (conv->groups < 2)
+        return HW_OP_CONV;
+    bool depthwise = conv->groups == in_c && conv->groups == conv->out_c;
+    return depthwise ? HW_OP_CONV_DEPTHWISE : HW_OP_CONV_GROUPED;
+}
+
+static HwOp conv_pool_op(const Node *node) {
+    if (node->attr.conv.groups > 1)
+        return HW_OP_HOST;
+    return node->attr.pool.kind == POOL_MAX ? HW_OP_CONV_POOL_MAX
+                                            : HW_OP_CONV_POOL_AVG;
+}
+
+static HwOp node_op(const Graph *g, const Node *node) {
+    static const HwOp elt_op[ELT_COUNT] = {
+        [ELT_ADD] = HW_OP_ADD, [ELT_MUL] = HW_OP_MUL, [ELT_MAX] = HW_OP_MAX};
+    static const HwOp simple[OP_COUNT] = {
+        [OP_INPUT] = HW_OP_HOST,
+        [OP_DECONV] = HW_OP_DECONV,
+        [OP_FC] = HW_OP_FC,
+        [OP_BN] = HW_OP_HOST,
+        [OP_SCALE] = HW_OP_SCALE,
+        [OP_ACT] = HW_OP_ACT,
+        [OP_CONCAT] = HW_OP_CONCAT,
+        [OP_SLICE] = HW_OP_HOST,
+        [OP_LRN] = HW_OP_HOST,
+        [OP_SOFTMAX] = HW_OP_HOST,
+        [OP_UPSAMPLE] = HW_OP_UPSAMPLE,
+        [OP_PAD] = HW_OP_HOST,
+        [OP_RESHAPE] = HW_OP_HOST,
+        [OP_IDENTITY] = HW_OP_HOST,
+    };
+    switch (node->op) {
+    case OP_CONV:
+        return conv_op(g, node);
+    case OP_CONV_POOL:
+        return conv_pool_op(node);
+    case OP_POOL:
+        return node->attr.pool.kind == POOL_MAX ? HW_OP_POOL_MAX
+                                                : HW_OP_POOL_AVG;
+    case OP_ELTWISE:
+        return elt_op[node->attr.elt.kind];
+    default:
+        return simple[node->op];
+    }
+}
+
+HwOp legal_op(const Graph *g, NodeId node) {
+    return node_op(g, graph_node(g, node));
+}
+
+/* ---- quantities ---- */
+
+/* What a quantity speaks of; a node has the parts that apply to it. */
+enum {
+    PART_WINDOW = 1u << 0,
+    PART_VOLUME = 1u << 1,
+    PART_WEIGHT = 1u << 2,
+    PART_FACTOR = 1u << 3
+};
+
+typedef struct Size {
+    uint32_t c, h, w;
+} Size;
+
+/* One window operation; a convolution with pooling is two. An inner product
+ * has weights as if its kernel were the whole input. */
+typedef struct Part {
+    uint32_t has;
+    const HwSpec *spec;
+    Size in, out;
+    uint32_t groups;
+    uint32_t kernel[2], stride[2], dilation[2], pad[2], pad_end[2], factor[2];
+} Part;
+
+static uint32_t difference(uint32_t a, uint32_t b) {
+    return a > b ? a - b : b - a;
+}
+
+static uint32_t larger(uint32_t a, uint32_t b) {
+    return a > b ? a : b;
+}
+
+static uint32_t uneven(const Part *p, int axis) {
+    return difference(p->pad[axis], p->pad_end[axis]);
+}
+
+static uint32_t not_same(const Part *p, int axis) {
+    uint32_t same = (p->kernel[axis] - 1) / 2;
+    return larger(difference(p->pad[axis], same),
+                  difference(p->pad_end[axis], same));
+}
+
+/* Without replication, the larger of the two ways that may be chosen. */
+static uint64_t weight_rows(const Part *p) {
+    uint32_t area = p->kernel[0] * p->kernel[1];
+    return hwspec_weight_rows(hwspec_repl_none(p->spec, p->in.c / p->groups),
+                              area);
+}
+
+#define QUANTITY(NAME, expression)                                             \
+    static uint64_t quantity_##NAME(const Part *p) {                           \
+        return expression;                                                     \
+    }
+QUANTITY(KERNEL_W, p->kernel[1])
+QUANTITY(KERNEL_H, p->kernel[0])
+QUANTITY(STRIDE_W, p->stride[1])
+QUANTITY(STRIDE_H, p->stride[0])
+QUANTITY(PAD_W, p->pad[1])
+QUANTITY(PAD_H, p->pad[0])
+QUANTITY(PAD_UNEVEN, larger(uneven(p, 0), uneven(p, 1)))
+QUANTITY(PAD_NOT_SAME, larger(not_same(p, 0), not_same(p, 1)))
+QUANTITY(DILATION_W, p->dilation[1])
+QUANTITY(DILATION_H, p->dilation[0])
+QUANTITY(IN_C, p->in.c)
+QUANTITY(IN_W, p->in.w)
+QUANTITY(IN_H, p->in.h)
+QUANTITY(OUT_C, p->out.c)
+QUANTITY(OUT_W, p->out.w)
+QUANTITY(OUT_H, p->out.h)
+QUANTITY(TAPS, (uint64_t)p->kernel[0] * p->kernel[1] * (p->in.c / p->groups))
+QUANTITY(WEIGHT_ROWS, weight_rows(p))
+QUANTITY(FACTOR_W, p->factor[1])
+QUANTITY(FACTOR_H, p->factor[0])
+#undef QUANTITY
+
+typedef struct Quantity {
+    uint32_t of; /* PART_... */
+    uint64_t (*value)(const Part *p);
+} Quantity;
+
+static const Quantity quantities[HW_LIMIT_COUNT] = {
+#define ROW(NAME, part) [HW_LIMIT_##NAME] = {part, quantity_##NAME}
+    ROW(KERNEL_W, PART_WINDOW),   ROW(KERNEL_H, PART_WINDOW),
+    ROW(STRIDE_W, PART_WINDOW),   ROW(STRIDE_H, PART_WINDOW),
+    ROW(PAD_W, PART_WINDOW),      ROW(PAD_H, PART_WINDOW),
+    ROW(PAD_UNEVEN, PART_WINDOW), ROW(PAD_NOT_SAME, PART_WINDOW),
+    ROW(DILATION_W, PART_WINDOW), ROW(DILATION_H, PART_WINDOW),
+    ROW(IN_C, PART_VOLUME),       ROW(IN_W, PART_VOLUME),
+    ROW(IN_H, PART_VOLUME),       ROW(OUT_C, PART_VOLUME),
+    ROW(OUT_W, PART_VOLUME),      ROW(OUT_H, PART_VOLUME),
+    ROW(TAPS, PART_WEIGHT),       ROW(WEIGHT_ROWS, PART_WEIGHT),
+    ROW(FACTOR_W, PART_FACTOR),   ROW(FACTOR_H, PART_FACTOR),
+#undef ROW
+};
+
+/* ---- the parts of a node ---- */
+
+static Size size_of(const Shape *shape) {
+    Size size;
+    shape_chw(shape, &size.c, &size.h, &size.w);
+    return size;
+}
+
+static Part plain_part(const HwSpec *spec, Size in, Size out) {
+    return (Part){
+        .has = PART_VOLUME,
+        .spec = spec,
+        .in = in,
+        .out = out,
+        .groups = 1,
+        .kernel = {1, 1},
+        .stride = {1, 1},
+        .dilation = {1, 1},
+        .factor = {1, 1},
+    };
+}
+
+static Part conv_part(const HwSpec *spec, const ConvAttr *conv, Size in,
+                      Size out) {
+    Part part = plain_part(spec, in, out);
+    part.has |= PART_WINDOW | PART_WEIGHT;
+    part.groups = conv->groups;
+    for (int axis = 0; axis < 2; axis++) {
+        part.kernel[axis] = conv->kernel[axis];
+        part.stride[axis] = conv->stride[axis];
+        part.dilation[axis] = conv->dilation[axis];
+        part.pad[axis] = conv->pad[axis];
+        part.pad_end[axis] = conv->pad_end[axis];
+    }
+    return part;
+}
+
+static Part pool_part(const HwSpec *spec, const PoolAttr *pool, Size in,
+                      Size out) {
+    Part part = plain_part(spec, in, out);
+    part.has |= PART_WINDOW;
+    if (pool->global) {
+        part.kernel[0] = in.h;
+        part.kernel[1] = in.w;
+        return part;
+    }
+    for (int axis = 0; axis < 2; axis++) {
+        part.kernel[axis] = pool->kernel[axis];
+        part.stride[axis] = pool->stride[axis];
+        part.pad[axis] = pool->pad[axis];
+        part.pad_end[axis] = pool->pad_end[axis];
+    }
+    return part;
+}
+
+static Size conv_out(const ConvAttr *conv, Size in) {
+    uint32_t hw[2], from[2] = {in.h, in.w};
+    for (int axis = 0; axis < 2; axis++)
+        hw[axis] = conv_out_size(from[axis], conv->kernel[axis],
+                                 conv->stride[axis], conv->dilation[axis],
+                                 conv->pad[axis], conv->pad_end[axis]);
+    return (Size){conv->out_c, hw[0], hw[1]};
+}
+
+static uint32_t conv_pool_parts(const Candidate *c, Part part[2]) {
+    Size in = size_of(c->in), mid = conv_out(&c->node->attr.conv, in);
+    part[0] = conv_part(c->spec, &c->node->attr.conv, in, mid);
+    part[1] = pool_part(c->spec, &c->node->attr.pool, mid, size_of(c->out));
+    return 2;
+}
+
+/* One part, or two. */
+static uint32_t node_parts(const Candidate *c, Part part[2]) {
+    Size in = size_of(c->in), out = size_of(c->out);
+    switch (c->node->op) {
+    case OP_CONV:
+    case OP_DECONV:
+        part[0] = conv_part(c->spec, &c->node->attr.conv, in, out);
+        return 1;
+    case OP_CONV_POOL:
+        return conv_pool_parts(c, part);
+    case OP_POOL:
+        part[0] = pool_part(c->spec, &c->node->attr.pool, in, out);
+        return 1;
+    default:
+        break;
+    }
+    part[0] = plain_part(c->spec, in, out);
+    if (c->node->op == OP_FC) {
+        part[0].has |= PART_WEIGHT;
+        part[0].kernel[0] = in.h;
+        part[0].kernel[1] = in.w;
+    }
+    if (c->node->op == OP_UPSAMPLE) {
+        part[0].has |= PART_FACTOR;
+        part[0].factor[0] = c->node->attr.up.factor[0];
+        part[0].factor[1] = c->node->attr.up.factor[1];
+    }
+    return 1;
+}
+
+/* ---- constraints on a node ---- */
+
+/* NULL if it holds, else the detail behind the row's text. */
+typedef const char *NodeCheck(Arena *arena, const Candidate *c);
+
+static const char *has_operation(Arena *arena, const Candidate *c) {
+    return c->op == HW_OP_HOST
+               ? legal_say(arena, "none is %s", op_info[c->node->op].name)
+               : NULL;
+}
+
+static const char *is_one_image(Arena *arena, const Candidate *c) {
+    uint32_t n = larger(shape_dim(c->in, 0), shape_dim(c->out, 0));
+    return n > 1 ? legal_say(arena, "N is %u", n) : NULL;
+}
+
+static const char *has_four_axes(Arena *arena, const Candidate *c) {
+    const Shape *wrong = c->in->rank != 4 ? c->in : c->out;
+    if (wrong->rank == 4 || c->op == HW_OP_FC)
+        return NULL;
+    return arena ? legal_say(arena, "shape is %s", shape_text(arena, wrong))
+                 : "";
+}
+
+static const char *has_two_operands(Arena *arena, const Candidate *c) {
+    if (c->node->op != OP_ELTWISE)
+        return NULL;
+    if (c->node->n_in != 2)
+        return legal_say(arena, "%u operands", c->node->n_in);
+    const Shape *other = &graph_tensor(c->g, c->node->in[1])->shape;
+    if (shape_equal(c->in, other))
+        return NULL;
+    return arena ? legal_say(arena, "%s and %s", shape_text(arena, c->in),
+                             shape_text(arena, other))
+                 : "";
+}
+
+static const char *has_no_coefficients(Arena *arena, const Candidate *c) {
+    if (c->node->op != OP_ELTWISE || !c->node->attr.elt.coeff)
+        return NULL;
+    for (uint32_t i = 0; i < c->node->n_in; i++)
+        if (c->node->attr.elt.coeff[i] != 1.0)
+            return legal_say(arena, "a coefficient is %g",
+                             c->node->attr.elt.coeff[i]);
+    return NULL;
+}
+
+static const char *has_slopes(Arena *arena, const Candidate *c) {
+    bool lacks = c->node->act.kind == ACT_PRELU &&
+                 c->node->constant[CONST_SLOPE].i == NONE;
+    return lacks ? legal_say(arena, "%s has none", c->node->name) : NULL;
+}
+
+static const char *is_ungrouped(Arena *arena, const Candidate *c) {
+    bool grouped = c->node->op == OP_DECONV && c->node->attr.conv.groups > 1;
+    return grouped ? legal_say(arena, "%u groups", c->node->attr.conv.groups)
+                   : NULL;
+}
+
+static const struct NodeRow {
+    const char *text;
+    NodeCheck *check;
+} node_rows[] = {
+    {"an operation that engines know", has_operation},
+    {"an engine computes one image at a time", is_one_image},
+    {"a volume has axes N, C, H, W", has_four_axes},
+    {"an engine combines two operands of one shape", has_two_operands},
+    {"an engine adds without coefficients", has_no_coefficients},
+    {"prelu needs a slope for each channel", has_slopes},
+    {"a transposed convolution has no groups", is_ungrouped},
+};
+enum { N_NODE_ROWS = sizeof node_rows / sizeof node_rows[0] };
+
+/* ---- constraints between a node and an engine ---- */
+
+typedef const char *EngineCheck(Arena *arena, const Candidate *c,
+                                const HwEngine *engine);
+
+static const char *check_part(Arena *arena, const Part *part,
+                              const HwEngine *engine) {
+    for (int i = 0; i < HW_LIMIT_COUNT; i++) {
+        const HwRange *range = &engine->limit[i];
+        if (!range->set || !(part->has & quantities[i].of))
+            continue;
+        uint64_t value = quantities[i].value(part);
+        if (!hw_range_has(range, value))
+            return arena
+                       ? legal_say(arena, "%s %llu is outside %s of engine %s",
+                                   hw_limit_name[i], (unsigned long long)value,
+                                   hw_range_text(arena, range), engine->name)
+                       : "";
+    }
+    return NULL;
+}
+
+static const char *is_within_limits(Arena *arena, const Candidate *c,
+                                    const HwEngine *engine) {
+    Part part[2];
+    uint32_t n = node_parts(c, part);
+    const char *broken = NULL;
+    for (uint32_t i = 0; i < n && !broken; i++)
+        broken = check_part(arena, &part[i], engine);
+    return broken;
+}
+
+static const char *has_activation(Arena *arena, const Candidate *c,
+                                  const HwEngine *engine) {
+    static const HwAct hw_act[ACT_COUNT] = {
+        [ACT_RELU] = HW_ACT_RELU,       [ACT_RELU6] = HW_ACT_RELU6,
+        [ACT_LEAKY] = HW_ACT_LEAKY,     [ACT_PRELU] = HW_ACT_PRELU,
+        [ACT_SIGMOID] = HW_ACT_SIGMOID, [ACT_TANH] = HW_ACT_TANH,
+        [ACT_CLIP] = HW_ACT_CLIP,
+    };
+    ActKind kind = c->node->act.kind;
+    if (kind == ACT_NONE || engine->acts[c->op] >> hw_act[kind] & 1)
+        return NULL;
+    return legal_say(arena, "engine %s has no %s for %s", engine->name,
+                     act_name[kind], hw_op_name[c->op]);
+}
+
+/* Elements of window `i` along an axis that count in an average. */
+static uint32_t window_length(const Part *p, int axis, uint32_t i,
+                              bool padded) {
+    int64_t in = axis ? p->in.w : p->in.h;
+    int64_t first = (int64_t)i * p->stride[axis] - p->pad[axis];
+    int64_t end = first + p->kernel[axis];
+    int64_t from = padded ? -(int64_t)p->pad[axis] : 0;
+    int64_t to = padded ? in + p->pad_end[axis] : in;
+    int64_t length = (end < to ? end : to) - (first > from ? first : from);
+    return length > 0 ? (uint32_t)length : 0;
+}
+
+/* Both divisors are products of lengths along the axes, and the engine's is
+ * never on the other side of the reference's: they are equal for all windows
+ * exactly if the lengths are. */
+static const char *divides_alike(Arena *arena, const Candidate *c,
+                                 const HwEngine *engine) {
+    bool averages = c->op == HW_OP_POOL_AVG || c->op == HW_OP_CONV_POOL_AVG;
+    if (!averages)
+        return NULL;
+    Part part[2];
+    const Part *p = &part[node_parts(c, part) - 1];
+    bool count_pad = c->node->attr.pool.count_pad;
+    for (int axis = 0; axis < 2; axis++)
+        for (uint32_t i = 0; i < (axis ? p->out.w : p->out.h); i++) {
+            uint32_t want = window_length(p, axis, i, count_pad);
+            uint32_t got = engine->divisor == HW_DIVISOR_KERNEL
+                               ? p->kernel[axis]
+                               : window_length(p, axis, i, false);
+            if (want != got)
+                return legal_say(arena, "%s %u counts %u, engine %s counts %u",
+                                 axis ? "column" : "row", i, want, engine->name,
+                                 got);
+        }
+    return NULL;
+}
+
+static const struct EngineRow {
+    const char *text;
+    bool bare; /* the detail alone is the error */
+    EngineCheck *check;
+} engine_rows[] = {
+    {"every quantity is within the engine's limits", true, is_within_limits},
+    {"the engine has the activation", true, has_activation},
+    {"an average divides by the same number", false, divides_alike},
+};
+enum { N_ENGINE_ROWS = sizeof engine_rows / sizeof engine_rows[0] };
+
+/* ---- verdicts ---- */
+
+static const char *node_refusal(Arena *arena, const Candidate *c) {
+    for (int i = 0; i < N_NODE_ROWS; i++) {
+        const char *detail = node_rows[i].check(arena, c);
+        if (detail)
+            return legal_say(arena, "%s: %s", node_rows[i].text, detail);
+    }
+    return NULL;
+}
+
+static const char *engine_refusal(Arena *arena, const Candidate *c,
+                                  const HwEngine *engine) {
+    for (int i = 0; i < N_ENGINE_ROWS; i++) {
+        const struct EngineRow *row = &engine_rows[i];
+        const char *detail = row->check(arena, c, engine);
+        if (detail)
+            return row->bare ? detail
+                             : legal_say(arena, "%s: %s", row->text, detail);
+    }
+    return NULL;
+}
+
+Legal legal_judge(Arena *arena, const Candidate *c) {
+    const char *reason = node_refusal(arena, c);
+    if (reason)
+        return (Legal){-1, HW_OP_HOST, reason};
+    for (uint32_t e = 0; e < c->spec->n_engines; e++) {
+        const HwEngine *engine = &c->spec->engine[e];
+        if (!(engine->ops >> c->op & 1))
+            continue;
+        const char *refusal = engine_refusal(arena, c, engine);
+        if (!refusal)
+            return (Legal){(int32_t)e, c->op, NULL};
+        if (!reason)
+            reason = refusal;
+    }
+    if (!reason)
+        reason = legal_say(arena, "no engine of %s runs %s", c->spec->machine,
+                           hw_op_name[c->op]);
+    return (Legal){-1, HW_OP_HOST, reason};
+}
+
+Candidate legal_candidate(const HwSpec *spec, const Graph *g,
+                          const Node *node) {
+    return (Candidate){
+        .spec = spec,
+        .g = g,
+        .node = node,
+        .in = &graph_tensor(g, node->in[0])->shape,
+        .out = &graph_tensor(g, node->out[0])->shape,
+        .op = node_op(g, node),
+    };
+}
+
+int32_t legal_engine(const HwSpec *spec, const Graph *g, const Node *node) {
+    if (node->op == OP_INPUT || node->op == OP_CONCAT)
+        return -1;
+    Candidate candidate = legal_candidate(spec, g, node);
+    return legal_judge(NULL, &candidate).engine;
+}
+
+static Legal check_concat(Arena *arena, const HwSpec *spec, const Graph *g,
+                          NodeId node) {
+    Arena *scratch = arena_new("legal");
+    ConcatView view = concat_view(scratch, spec, g);
+    const char *reason = concat_refuses_any(arena, &view, node);
+    arena_free(scratch);
+    return (Legal){-1, reason ? HW_OP_HOST : HW_OP_CONCAT, reason};
+}
+
+Legal legal_check(Arena *arena, const HwSpec *spec, const Graph *g,
+                  NodeId node) {
+    if (graph_node(g, node)->op == OP_INPUT)
+        return (Legal){-1, HW_OP_HOST, NULL};
+    if (graph_node(g, node)->op == OP_CONCAT)
+        return check_concat(arena, spec, g, node);
+    Candidate candidate = legal_candidate(spec, g, graph_node(g, node));
+    return legal_judge(arena, &candidate);
+}
+
+void legal_print(FILE *to) {
+    fputs("constraints (a layer that breaks one goes to the host):\n", to);
+    for (int i = 0; i < N_NODE_ROWS; i++)
+        fprintf(to, "  %s\n", node_rows[i].text);
+    for (int i = 0; i < N_ENGINE_ROWS; i++)
+        fprintf(to, "  %s\n", engine_rows[i].text);
+}

@@ -1,0 +1,43 @@
+/* pipeline.c - the passes in their order: this table is the pipeline. */
+#include "passes/passes_int.h"
+
+#define RULES(set)                                                             \
+    static bool run_##set(Graph *g, PassContext *context) {                    \
+        return rules_apply(g, context, &set##_rules);                          \
+    }
+RULES(clean)
+RULES(fold)
+RULES(fuse)
+RULES(split)
+RULES(groups)
+RULES(stride)
+RULES(around)
+RULES(pipeline)
+#undef RULES
+
+const Pass passes[] = {
+    {"clean", run_clean, 0, FACT_NO_IDENTITY, 0,
+     "layers that compute nothing go; padding goes into windows"},
+    {"fold", run_fold, FACT_NO_IDENTITY, FACT_NO_BN, 0,
+     "normalisations and scales go into weights, exactly"},
+    {"split", run_split, 0, 0, 0, "sums of many become sums of two"},
+    {"groups", run_groups, FACT_NO_BN, 0, 0,
+     "grouped convolutions become dense ones where the machine has none"},
+    {"fuse", run_fuse, FACT_NO_BN, FACT_FUSED, 0,
+     "activations go into the instruction before them"},
+    {"stride", run_stride, FACT_FUSED, 0, 0,
+     "strided 1x1 convolutions become a pool and a convolution"},
+    {"around", run_around, FACT_FUSED, 0, 0,
+     "pools move before concats where convolutions can take them in"},
+    {"pipeline", run_pipeline, FACT_FUSED, 0, 0,
+     "a convolution and the pool behind it become one instruction"},
+    {"place-concats", place_concats, FACT_NO_IDENTITY | FACT_FUSED,
+     FACT_CONCAT_PLACED, 0,
+     "members that cannot be written in place get a copy that can"},
+};
+const uint32_t n_passes = sizeof passes / sizeof *passes;
+
+const RuleSet *const rule_sets[] = {
+    &clean_rules,  &fold_rules,   &split_rules,    &groups_rules, &fuse_rules,
+    &stride_rules, &around_rules, &pipeline_rules, NULL,
+};

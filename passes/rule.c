@@ -1,0 +1,243 @@
+/* rule.c - matching chains, firing rules, and the measure; see rule.h.
+ *
+ * In: a graph in topological order and a set of rules. Out: the same function
+ * of the inputs, to which no rule of the set applies; topological, compact.
+ *
+ * A sweep goes over the nodes in their order and tries the rules, in theirs,
+ * on each node as the end of a chain. Counts of readers are kept up to date
+ * while rules fire, so one sweep does nearly all the work; sweeps are repeated
+ * until one fires nothing. The pattern of rules as rows is LuaJIT's folding
+ * engine and Vela's graph rewriting.
+ */
+#include "passes/rule.h"
+
+#include "passes/insert.h"
+
+#include <assert.h>
+
+struct Rewriter {
+    const RuleSet *set;
+    VEC(uint32_t) readers; /* by tensor */
+    Insertions insertions;
+};
+
+/* ---- the measure ---- */
+
+/* What one node of an operator weighs beside what `weight` adds. */
+static const uint8_t op_weight[OP_COUNT] = {
+    [OP_INPUT] = 1,     [OP_CONV] = 2,     [OP_DECONV] = 2,   [OP_POOL] = 0,
+    [OP_CONV_POOL] = 2, [OP_FC] = 2,       [OP_BN] = 3,       [OP_SCALE] = 2,
+    [OP_ACT] = 3,       [OP_ELTWISE] = 0,  [OP_CONCAT] = 1,   [OP_SLICE] = 1,
+    [OP_LRN] = 1,       [OP_SOFTMAX] = 1,  [OP_UPSAMPLE] = 1, [OP_PAD] = 1,
+    [OP_RESHAPE] = 1,   [OP_IDENTITY] = 1,
+};
+
+static uint64_t square(uint64_t v) {
+    return v * v;
+}
+
+static bool is_strided_1x1(const ConvAttr *conv) {
+    return conv->kernel[0] * conv->kernel[1] == 1 &&
+           (conv->stride[0] > 1 || conv->stride[1] > 1);
+}
+
+/* Squares, so that a whole weighs more than its parts: a pool than pools of
+ * some channels each, a sum of many than sums of fewer. A convolution that
+ * hides a pool weighs more than one beside a pool. */
+static uint64_t weight(const Graph *g, const Node *node) {
+    if (node->dead)
+        return 0;
+    uint64_t base = op_weight[node->op];
+    uint32_t channels =
+        node->n_in ? shape_dim(&graph_tensor(g, node->in[0])->shape, 1) : 0;
+    switch (node->op) {
+    case OP_POOL:
+        return base + square(channels);
+    case OP_CONV:
+        base += node->attr.conv.groups > 1;
+        if (is_strided_1x1(&node->attr.conv))
+            base += 1 + square(channels);
+        return base;
+    case OP_ELTWISE:
+        return base + square(node->n_in);
+    default:
+        return base;
+    }
+}
+
+/* ---- counts of readers ---- */
+
+static void count_reads(const Match *m, NodeId id, uint32_t by) {
+    const Node *node = graph_node(m->g, id);
+    for (uint32_t k = 0; !node->dead && k < node->n_in; k++)
+        m->rewriter->readers.at[node->in[k].i] += by;
+}
+
+static void count_new_tensors(Match *m) {
+    while (m->rewriter->readers.n < m->g->tensor.n)
+        vec_push(m->context->scratch, &m->rewriter->readers, 0);
+}
+
+static void move_readers(Match *m, TensorId from, TensorId to) {
+    uint32_t *readers = m->rewriter->readers.at;
+    readers[to.i] += readers[from.i];
+    readers[from.i] = 0;
+}
+
+uint32_t match_readers(const Match *m, TensorId tensor) {
+    return m->rewriter->readers.at[tensor.i];
+}
+
+bool match_is_private(const Match *m, TensorId tensor) {
+    return match_readers(m, tensor) == 1 && !graph_is_output(m->g, tensor);
+}
+
+/* ---- what rewrites call ---- */
+
+Node *match_node(const Match *m, uint32_t i) {
+    assert(i < m->n);
+    return graph_node(m->g, m->node[i]);
+}
+
+Tensor *match_in(const Match *m, uint32_t i) {
+    return graph_tensor(m->g, match_node(m, i)->in[0]);
+}
+
+Tensor *match_out(const Match *m, uint32_t i) {
+    return graph_tensor(m->g, match_node(m, i)->out[0]);
+}
+
+void match_kill(Match *m, uint32_t i) {
+    match_node(m, i)->dead = true;
+}
+
+void match_fuse_behind(Match *m, uint32_t i) {
+    TensorId stays = match_node(m, i)->out[0];
+    TensorId goes = match_node(m, i + 1)->out[0];
+    graph_take_over(m->g, stays, goes);
+    move_readers(m, goes, stays);
+    graph_merge_names(m->g, m->node[i], m->node[i + 1]);
+    match_kill(m, i + 1);
+}
+
+void match_fuse_before(Match *m, uint32_t i) {
+    match_node(m, i + 1)->in[0] = match_node(m, i)->in[0];
+    graph_merge_names(m->g, m->node[i + 1], m->node[i]);
+    match_kill(m, i);
+}
+
+void match_bypass(Match *m, uint32_t i) {
+    TensorId in = match_node(m, i)->in[0];
+    for (uint32_t k = 0; k < match_node(m, i)->n_out; k++) {
+        TensorId out = match_node(m, i)->out[k];
+        if (graph_is_output(m->g, out))
+            graph_take_over(m->g, in, out);
+        else
+            graph_replace(m->g, out, in);
+        move_readers(m, out, in);
+    }
+    NodeId producer = graph_tensor(m->g, in)->producer;
+    graph_merge_names(m->g, producer, m->node[i]);
+    match_kill(m, i);
+}
+
+NodeId match_add(Match *m, uint32_t i, OpKind op, const char *name,
+                 uint32_t n_in, const TensorId *in, const Attrs *attr) {
+    Graph *g = m->g;
+    NodeId id = graph_add(g, op, name, match_node(m, i)->loc, n_in, in);
+    graph_node(g, id)->attr = *attr;
+    graph_add_output(g, id, name);
+    if (!graph_infer(g, id, m->context->diag))
+        bug("pass %s: no shape for %s", m->rewriter->set->pass, name);
+    insert_before(m->context->scratch, &m->rewriter->insertions, id,
+                  m->node[i]);
+    count_new_tensors(m);
+    return id;
+}
+
+/* ---- matching and firing ---- */
+
+static bool is_in(const Node *node, uint32_t ops) {
+    return !node->dead && (ops >> node->op & 1);
+}
+
+static bool match_chain(Match *m, const Rule *rule, NodeId last) {
+    m->n = rule->n;
+    m->node[rule->n - 1] = last;
+    if (!is_in(graph_node(m->g, last), rule->chain[rule->n - 1]))
+        return false;
+    for (uint32_t i = rule->n - 1; i-- > 0;) {
+        TensorId between = match_node(m, i + 1)->in[0];
+        m->node[i] = graph_tensor(m->g, between)->producer;
+        if (!is_in(match_node(m, i), rule->chain[i]) ||
+            !match_is_private(m, between))
+            return false;
+    }
+    return true;
+}
+
+static uint64_t weigh(const Match *m, uint32_t first_new) {
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < m->n; i++)
+        sum += weight(m->g, match_node(m, i));
+    for (uint32_t i = first_new; i < m->g->node.n; i++)
+        sum += weight(m->g, &m->g->node.at[i]);
+    return sum;
+}
+
+static void log_firing(const Match *m, const Rule *rule) {
+    if (!m->context->log)
+        return;
+    fprintf(m->context->log, "%s:", rule->name);
+    for (uint32_t i = 0; i < m->n; i++)
+        fprintf(m->context->log, " %s", match_node(m, i)->name);
+    fputc('\n', m->context->log);
+}
+
+static void fire(Match *m, const Rule *rule) {
+    uint32_t first_new = m->g->node.n;
+    uint64_t before = weigh(m, first_new);
+    log_firing(m, rule);
+    for (uint32_t i = 0; i < m->n; i++)
+        count_reads(m, m->node[i], UINT32_MAX); /* minus one */
+    rule->rewrite(m);
+    for (uint32_t i = 0; i < m->n; i++)
+        count_reads(m, m->node[i], 1);
+    for (uint32_t i = first_new; i < m->g->node.n; i++)
+        count_reads(m, (NodeId){i}, 1);
+    if (weigh(m, first_new) >= before)
+        bug("rule %s did not make the graph smaller", rule->name);
+}
+
+static bool try_rules(Match *m, NodeId last) {
+    const RuleSet *set = m->rewriter->set;
+    for (uint32_t r = 0; r < set->n; r++) {
+        const Rule *rule = &set->rule[r];
+        if (!match_chain(m, rule, last) || (rule->guard && !rule->guard(m)))
+            continue;
+        fire(m, rule);
+        return true;
+    }
+    return false;
+}
+
+static bool sweep(Match *m) {
+    bool fired = false;
+    for (uint32_t i = 0; i < m->g->node.n; i++)
+        while (try_rules(m, (NodeId){i}))
+            fired = true;
+    return fired;
+}
+
+bool rules_apply(Graph *g, PassContext *context, const RuleSet *set) {
+    Rewriter rewriter = {.set = set};
+    Match m = {.g = g, .context = context, .rewriter = &rewriter};
+    count_new_tensors(&m);
+    for (uint32_t i = 0; i < g->node.n; i++)
+        count_reads(&m, (NodeId){i}, 1);
+    while (sweep(&m))
+        continue;
+    insert_finish(context->scratch, g, &rewriter.insertions);
+    graph_compact(g);
+    return true;
+}

@@ -1,0 +1,200 @@
+/* rules_fuse.c - activations and poolings go into the instruction before them.
+ *
+ * What the machine's engines cannot apply stays a layer of its own. A tensor
+ * whose values no longer appear in the original graph loses its origin.
+ */
+#include "passes/passes_int.h"
+
+#define TAKES_ACT                                                              \
+    (OPS(CONV) | OPS(DECONV) | OPS(FC) | OPS(ELTWISE) | OPS(SCALE))
+
+/* ---- activations ---- */
+
+/* Node 0 with the activation of node `from`. */
+static bool takes_act(const Match *m, uint32_t from) {
+    const Node *giver = match_node(m, from);
+    Node changed = *match_node(m, 0);
+    if (changed.act.kind != ACT_NONE)
+        return false;
+    changed.act = giver->act;
+    changed.constant[CONST_SLOPE] = giver->constant[CONST_SLOPE];
+    return keeps_engine(m, 0, &changed, &match_in(m, 0)->shape,
+                        &match_out(m, 0)->shape);
+}
+
+static void give_act(Match *m, uint32_t from) {
+    const Node *giver = match_node(m, from);
+    match_node(m, 0)->act = giver->act;
+    match_node(m, 0)->constant[CONST_SLOPE] = giver->constant[CONST_SLOPE];
+}
+
+static bool act_fits(const Match *m) {
+    return takes_act(m, 1);
+}
+
+static void fuse_act(Match *m) {
+    give_act(m, 1);
+    match_fuse_behind(m, 0);
+}
+
+/* ---- activations behind a maximum ---- */
+
+static bool never_falls(const Act *act) {
+    switch (act->kind) {
+    case ACT_RELU:
+    case ACT_RELU6:
+    case ACT_SIGMOID:
+    case ACT_TANH:
+    case ACT_CLIP:
+        return true;
+    case ACT_LEAKY:
+        return act->alpha >= 0;
+    default:
+        return false;
+    }
+}
+
+static bool act_commutes(const Match *m) {
+    return match_node(m, 1)->attr.pool.kind == POOL_MAX &&
+           never_falls(&match_node(m, 2)->act) && takes_act(m, 2);
+}
+
+static void fuse_act_before_pool(Match *m) {
+    give_act(m, 2);
+    match_out(m, 0)->origin = NO_TENSOR;
+    match_fuse_behind(m, 1);
+}
+
+/* ---- activations by themselves ---- */
+
+static bool only_scale_has_act(const Match *m) {
+    Node scale = *match_node(m, 0);
+    scale.op = OP_SCALE;
+    return match_engine(m, 0) < 0 &&
+           candidate_engine(m, &scale, &match_in(m, 0)->shape,
+                            &match_out(m, 0)->shape) >= 0;
+}
+
+static void make_scale(Match *m) {
+    uint32_t n = shape_dim(&match_in(m, 0)->shape, 1);
+    ConstId one = constant_of(m->g, shape_of(n), 1.0, 0);
+    ConstId zero = constant_of(m->g, shape_of(n), 0.0, 0);
+    Node *node = match_node(m, 0);
+    node->op = OP_SCALE;
+    node->constant[CONST_SCALE] = one;
+    node->constant[CONST_BIAS] = zero;
+}
+
+static const Rule fuse[] = {
+    {"act",
+     2,
+     {TAKES_ACT, OPS(ACT)},
+     act_fits,
+     fuse_act,
+     "an engine applies it on the way out"},
+    {"act-before-max",
+     3,
+     {TAKES_ACT, OPS(POOL), OPS(ACT)},
+     act_commutes,
+     fuse_act_before_pool,
+     "a maximum commutes with what never falls, and the layer before the pool "
+     "can apply it"},
+    {"act-is-scale",
+     1,
+     {OPS(ACT)},
+     only_scale_has_act,
+     make_scale,
+     "1 * x + 0 and the activation, where an engine scales but has no lone "
+     "activation"},
+};
+const RuleSet fuse_rules = {"fuse", sizeof fuse / sizeof *fuse, fuse};
+
+/* ---- convolution and pool in one instruction ---- */
+
+static Node conv_pool(const Node *conv, const Node *pool) {
+    Node node = *pool;
+    node.op = OP_CONV_POOL;
+    node.attr.conv = conv->attr.conv;
+    node.attr.pool = pool->attr.pool;
+    node.act = conv->act;
+    node.conv_name = conv->name;
+    node.no_bias = conv->no_bias;
+    for (int role = 0; role < CONST_ROLES; role++)
+        node.constant[role] = conv->constant[role];
+    node.in = conv->in;
+    return node;
+}
+
+static bool pipelines(const Match *m) {
+    Node node = conv_pool(match_node(m, 0), match_node(m, 1));
+    return candidate_engine(m, &node, &match_in(m, 0)->shape,
+                            &match_out(m, 1)->shape) >= 0;
+}
+
+static void make_conv_pool(Match *m) {
+    Node *pool = match_node(m, 1);
+    *pool = conv_pool(match_node(m, 0), pool);
+    match_fuse_before(m, 0);
+}
+
+static const Rule pipeline[] = {
+    {"conv-pool",
+     2,
+     {OPS(CONV), OPS(POOL)},
+     pipelines,
+     make_conv_pool,
+     "rows of the convolution go to the pool without a stay in memory"},
+};
+const RuleSet pipeline_rules = {"pipeline", sizeof pipeline / sizeof *pipeline,
+                                pipeline};
+
+/* ---- pools around a concat ---- */
+
+static bool member_pipelines(const Match *m, TensorId member) {
+    const Node *conv = graph_node(m->g, graph_tensor(m->g, member)->producer);
+    if (conv->op != OP_CONV || !match_is_private(m, member))
+        return false;
+    Node node = conv_pool(conv, match_node(m, 1));
+    Shape out = match_out(m, 1)->shape;
+    out.dim[1] = conv->attr.conv.out_c;
+    return candidate_engine(m, &node, &graph_tensor(m->g, conv->in[0])->shape,
+                            &out) >= 0;
+}
+
+static bool members_pipeline(const Match *m) {
+    const Node *concat = match_node(m, 0);
+    if (!m->context->spec || !m->context->spec->pool_around_concat ||
+        concat->n_in < 2 || concat->attr.axis.axis != 1 ||
+        concat->act.kind != ACT_NONE)
+        return false;
+    for (uint32_t k = 0; k < concat->n_in; k++)
+        if (!member_pipelines(m, concat->in[k]))
+            return false;
+    return true;
+}
+
+static void pool_members(Match *m) {
+    for (uint32_t k = 0; k < match_node(m, 0)->n_in; k++) {
+        TensorId member = match_node(m, 0)->in[k];
+        NodeId conv = graph_tensor(m->g, member)->producer;
+        const char *name =
+            arena_printf(m->g->arena, "%s_%s", graph_node(m->g, conv)->name,
+                         match_node(m, 1)->name);
+        Attrs attr = match_node(m, 1)->attr;
+        NodeId pool = match_add(m, 0, OP_POOL, name, 1, &member, &attr);
+        match_node(m, 0)->in[k] = graph_node(m->g, pool)->out[0];
+    }
+    match_out(m, 0)->shape = match_out(m, 1)->shape;
+    match_fuse_behind(m, 0);
+}
+
+static const Rule around[] = {
+    {"pool-around-concat",
+     2,
+     {OPS(CONCAT), OPS(POOL)},
+     members_pipeline,
+     pool_members,
+     "a pool works channel by channel; before the concat each convolution can "
+     "pipeline into its own"},
+};
+const RuleSet around_rules = {"around", sizeof around / sizeof *around, around};
