@@ -89,18 +89,31 @@ static bool has(const HwRow *row, HwField field) {
     return insn_token_of(&row->form[0], field) >= 0;
 }
 
-/* Can the operand of the row, being `op`, lie in a memory of this role? */
-static bool can_lie_in(const HwRow *row, HwOp op, HwOperand operand,
-                       HwRole role) {
-    bool io = has(row, HW_FIELD_OF(operand, IO));
+/* Memories that the engines of `op` reach; for moves, all. */
+static uint32_t reached(const HwSpec *spec, HwOp op) {
+    uint32_t memories = 0;
+    bool moves = op == HW_OP_LOAD || op == HW_OP_STORE;
+    for (uint32_t e = 0; e < spec->n_engines; e++)
+        if (spec->engine[e].ops >> op & 1)
+            memories |= spec->engine[e].memories;
+    return moves ? UINT32_MAX : memories;
+}
+
+/* Can the operand of the row, being `op`, lie in this memory? */
+static bool can_lie_in(const HwSpec *spec, const HwRow *row, HwOp op,
+                       HwOperand operand, uint32_t memory) {
+    HwRole role = spec->memory[memory].role;
     HwRole outside = operand == HW_OUT ? HW_OUTPUT : HW_INPUT;
-    if ((op == HW_OP_LOAD && operand == HW_IN) ||
-        (op == HW_OP_STORE && operand == HW_OUT))
+    bool named = has(row, HW_FIELD_OF(operand, MEMORY));
+    bool io = named || has(row, HW_FIELD_OF(operand, IO));
+    bool moves = op == HW_OP_LOAD || op == HW_OP_STORE;
+    if (moves && (operand == HW_IN) == (op == HW_OP_LOAD))
         return role == HW_BACKING || (io && role == outside);
-    if (has(row, HW_FIELD_OF(operand, MEMORY)))
-        return true;
+    if (moves || !(reached(spec, op) >> memory & 1))
+        return moves && role == HW_ACTIVE;
     return role == HW_ACTIVE || (io && role == outside) ||
-           (role == HW_BACKING && has(row, HW_FIELD_OF(operand, BACKING)));
+           (role == HW_BACKING &&
+            (named || has(row, HW_FIELD_OF(operand, BACKING))));
 }
 
 typedef enum Place { PLACE_ADDR, PLACE_OFFSET, PLACE_BUFFER, PLACE_ID } Place;
@@ -129,7 +142,7 @@ static bool place_span(const HwSpec *spec, const HwRow *row, HwOperand operand,
         for (uint32_t m = 0; m < spec->n_memories; m++) {
             const HwMemory *memory = &spec->memory[m];
             uint64_t least, most;
-            if (!can_lie_in(row, row->serve[s].op, operand, memory->role))
+            if (!can_lie_in(spec, row, row->serve[s].op, operand, m))
                 continue;
             if (!place_in(memory, place, &least, &most))
                 return false;
