@@ -16,7 +16,7 @@ typedef struct ImportOptions {
     uint32_t batch;      /* 0: as in the file, then 1 if unknown */
     uint32_t n_shapes;
     const ShapeSetting *shapes;
-    uint64_t seed;       /* for constants that the files do not hold */
+    uint64_t seed; /* for constants that the files do not hold */
 } ImportOptions;
 
 typedef struct ImportInfo {

@@ -1,0 +1,13 @@
+/* formats.h - the functions behind the rows of frontends.c, one pair a format;
+ * no other room includes it. */
+#ifndef FRONTENDS_FORMATS_H
+#define FRONTENDS_FORMATS_H
+
+#include "frontends/frontend.h"
+
+/* caffe.c */
+bool caffe_looks(const char *path, Bytes bytes);
+Graph *caffe_read(Arena *arena, Diag *diag, const char *path, Bytes bytes,
+                  const ImportOptions *options);
+
+#endif

@@ -1,0 +1,114 @@
+/* frontends.c - the table of formats, and what all of them have in common.
+ *
+ * In: a file. Out: a graph that is sorted, has shapes and all its constants,
+ * and passes graph_verify; or errors. A format is known by its content; the
+ * suffix decides where the content says nothing.
+ */
+#include "frontends/formats.h"
+
+#include "base/text.h"
+
+#include <string.h>
+
+const Format formats[] = {
+    {"caffe", ".prototxt .pbtxt .caffemodel",
+     "Caffe NetParameter, text or binary; weights from a .caffemodel",
+     caffe_looks, caffe_read},
+};
+const uint32_t n_formats = sizeof formats / sizeof *formats;
+
+/* Whether the path ends in one of the words of `suffixes`. */
+static bool has_suffix(const char *path, const char *suffixes) {
+    size_t path_len = strlen(path);
+    for (const char *at = suffixes; *at;) {
+        size_t len = strcspn(at, " ");
+        if (len && len < path_len && !memcmp(path + path_len - len, at, len))
+            return true;
+        at += len + (at[len] == ' ');
+    }
+    return false;
+}
+
+static const Format *find_format(const char *path, Bytes bytes) {
+    for (uint32_t i = 0; i < n_formats; i++)
+        if (formats[i].looks(path, bytes))
+            return &formats[i];
+    for (uint32_t i = 0; i < n_formats; i++)
+        if (has_suffix(path, formats[i].suffixes))
+            return &formats[i];
+    return NULL;
+}
+
+static void report_unknown(Arena *arena, Diag *diag, const char *path) {
+    Text known = text_new(arena);
+    for (uint32_t i = 0; i < n_formats; i++)
+        text_addf(&known, "%s%s (%s)", i ? ", " : "", formats[i].name,
+                  formats[i].suffixes);
+    diag_error(diag, (Loc){path, 0, 0},
+               "not a network in a known format; known: %s", text_str(&known));
+}
+
+/* Settings of --shape that name no input, which would otherwise be typing
+ * mistakes without a word. */
+static void check_shape_names(Arena *arena, Diag *diag, const Graph *g,
+                              const ImportOptions *options) {
+    Text inputs = text_new(arena);
+    for (uint32_t i = 0; i < options->n_shapes; i++) {
+        const char *name = options->shapes[i].name;
+        bool found = !*name;
+        inputs.len = 0;
+        for (uint32_t n = 0; n < g->node.n; n++) {
+            const Node *node = &g->node.at[n];
+            if (node->op != OP_INPUT)
+                continue;
+            const char *tensor = graph_tensor(g, node->out[0])->name;
+            found |= !strcmp(name, node->name) || !strcmp(name, tensor);
+            text_addf(&inputs, "%s\"%s\"", inputs.len ? ", " : "", tensor);
+        }
+        if (!found)
+            diag_error(diag, (Loc){0}, "no input is called \"%s\"; inputs: %s",
+                       name, text_str(&inputs));
+    }
+}
+
+static bool is_sorted(const Graph *g) {
+    for (uint32_t i = 0; i < g->node.n; i++)
+        for (uint32_t k = 0; k < g->node.at[i].n_in; k++)
+            if (graph_tensor(g, g->node.at[i].in[k])->producer.i >= i)
+                return false;
+    return true;
+}
+
+/* From what a format's reader made to what the rest of the house relies on. */
+static Graph *finish(Arena *arena, Diag *diag, Graph *g,
+                     const ImportOptions *options, ImportInfo *info) {
+    uint32_t errors = diag_errors(diag);
+    check_shape_names(arena, diag, g, options);
+    graph_compact(g);
+    if ((!is_sorted(g) && !graph_sort(g, diag)) || !graph_infer_all(g, diag) ||
+        diag_errors(diag) > errors)
+        return NULL;
+    info->seeded = graph_seed_constants(g, options->seed);
+    graph_verify(g, "import");
+    graph_mark_original(g);
+    return g;
+}
+
+Graph *frontend_read(Arena *arena, Diag *diag, const char *path,
+                     const ImportOptions *options, ImportInfo *info) {
+    Bytes bytes;
+    *info = (ImportInfo){0};
+    if (!file_read(arena, diag, path, &bytes))
+        return NULL;
+    if (!bytes.len) {
+        diag_error(diag, (Loc){path, 0, 0}, "the file is empty");
+        return NULL;
+    }
+    const Format *format = find_format(path, bytes);
+    if (!format) {
+        report_unknown(arena, diag, path);
+        return NULL;
+    }
+    Graph *g = format->read(arena, diag, path, bytes, options);
+    return g ? finish(arena, diag, g, options, info) : NULL;
+}
