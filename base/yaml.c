@@ -300,13 +300,28 @@ static YamlNode *child(const YamlNode *node, const char *name, size_t len) {
     return index < node->n ? node->item[index] : NULL;
 }
 
+/* The item that the first word of `path` names, or as many words as it takes:
+ * keys can hold dots. `*len` is what was taken of it. */
+static YamlNode *descend(const YamlNode *node, const char *path, size_t *len) {
+    size_t first = strcspn(path, ".");
+    for (*len = first;; *len += 1 + strcspn(path + *len + 1, ".")) {
+        YamlNode *next = child(node, path, *len);
+        if (next)
+            return next;
+        if (!path[*len])
+            break;
+    }
+    *len = first;
+    return NULL;
+}
+
 bool yaml_set(Arena *arena, Diag *diag, YamlNode *root, const char *path,
               const char *value) {
     Loc loc = {arena_printf(arena, "--set %s=%s", path, value), 0, 0};
     YamlNode *node = root;
     for (const char *at = path;;) {
-        size_t len = strcspn(at, ".");
-        YamlNode *next = child(node, at, len);
+        size_t len;
+        YamlNode *next = descend(node, at, &len);
         if (!next) {
             diag_error(diag, loc, "nothing is called `%.*s`; %s",
                        (int)(at + len - path), path, yaml_offer(arena, node));
