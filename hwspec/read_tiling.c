@@ -156,8 +156,8 @@ static bool read_two_places(Reader *r, YamlNode *node, void *out) {
                    node->n);
         return false;
     }
-    return read_place(r, node->item[0], &place[0]) &
-           read_place(r, node->item[1], &place[1]);
+    bool first = read_place(r, node->item[0], &place[0]);
+    return read_place(r, node->item[1], &place[1]) && first;
 }
 
 static const Key style_keys[] = {

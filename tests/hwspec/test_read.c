@@ -6,7 +6,10 @@
 
 #include <cmocka.h>
 
+#include "base/file.h"
+#include "base/rng.h"
 #include "base/text.h"
+#include "base/yaml.h"
 #include "hwspec/hwspec.h"
 
 #include <string.h>
@@ -88,8 +91,7 @@ static void bad_keys(void **state) {
     check_bad("kernel.w: 1..14", "kernel.v: 1..14",
               "9:32: unknown key `kernel.v`; did you mean `kernel.w`?\n");
     check_bad("  in:", "  am:",
-              "4:3: duplicate key `am`; it is first on line "
-              "3\n");
+              "4:3: the key `am` is there twice\n3:3: the first is here\n");
     check_bad("clock: 1MHz, ", "", "1:10: the key `clock` is missing\n");
     check_bad("machine: {name: tiny, clock: 1MHz, element: 1}\n", "",
               "1:1: the key `machine` is missing\n");
@@ -291,6 +293,9 @@ static void settings_reach_base(void **state) {
     assert_int_equal(spec->engine[0].unroll.out_c, 32);
     assert_int_equal(spec->engine[0].limit[HW_LIMIT_TAPS].hi, 9792);
     assert_int_equal(spec->engine[0].limit[HW_LIMIT_KERNEL_W].hi, 14);
+    spec =
+        load(arena, "xdnn-v2-56", "engines.conv.limits.kernel.w", "1..20", "");
+    assert_int_equal(spec->engine[0].limit[HW_LIMIT_KERNEL_W].hi, 20);
     arena_free(arena);
 }
 
@@ -412,6 +417,77 @@ static void ranges_as_text(void **state) {
     arena_free(arena);
 }
 
+/* Every damaged text is refused with a message, or is a machine. */
+static void damaged_texts(void **state) {
+    (void)state;
+    static const char odd[] = "{}[]:,%/.-0 9\n\"#";
+    Arena *arena = arena_new("test");
+    Bytes whole = {0};
+    assert_true(file_read(arena, diag_new(arena),
+                          "hwspec/targets/xdnn-v3-96.yaml", &whole));
+    for (uint64_t i = 0; i < 1500; i++) {
+        Arena *run = arena_new("damaged");
+        Diag *diag = diag_new(run);
+        char *text = arena_strndup(run, (const char *)whole.at, whole.len);
+        for (uint64_t k = 0; k < 3; k++)
+            text[rng_bits(i, 2 * k) % whole.len] =
+                odd[rng_bits(i, 2 * k + 1) % (sizeof odd - 1)];
+        size_t len = i % 4 ? whole.len : rng_bits(i, 9) % whole.len;
+        const HwSpec *spec =
+            hwspec_read(run, diag, "damaged.yaml", text, len, 0, NULL);
+        assert_true((spec == NULL) == (diag_errors(diag) > 0));
+        arena_free(run);
+    }
+    arena_free(arena);
+}
+
+typedef struct Paths {
+    Arena *arena;
+    const char **at;
+    uint32_t n;
+} Paths;
+
+static void add_paths(Paths *paths, const YamlNode *node, const char *path) {
+    if (node->kind == YAML_SCALAR && paths->n < 4096)
+        paths->at[paths->n++] = path;
+    for (uint32_t i = 0; i < node->n; i++)
+        add_paths(paths, node->item[i],
+                  node->kind == YAML_MAP
+                      ? arena_printf(paths->arena, "%s%s%s", path,
+                                     *path ? "." : "", node->key[i])
+                      : arena_printf(paths->arena, "%s.%u", path, i));
+}
+
+/* Each scalar of a machine in turn set to something odd. */
+static void odd_settings(void **state) {
+    (void)state;
+    static const char *const odd[] = {
+        "",    "0",    "-1",    "1",     "99999999999999999999",
+        "1/0", "7/3",  "1/3",   "nan",   "4294967295",
+        "..",  "3..2", "c%0",   "c/fit", "281474976710656",
+        "[",   "am",   "1e400", "s",     "4294967295 elements"};
+    const uint64_t n_odd = sizeof odd / sizeof *odd;
+    const char *file = "hwspec/targets/xdnn-v3-96.yaml";
+    Arena *arena = arena_new("test");
+    Diag *diag = diag_new(arena);
+    Bytes whole = {0};
+    assert_true(file_read(arena, diag, file, &whole));
+    const char *text = (const char *)whole.at;
+    Paths paths = {arena, ARENA_ARRAY(arena, const char *, 4096), 0};
+    add_paths(&paths, yaml_parse(arena, diag, file, text, whole.len), "");
+    assert_true(paths.n > 200);
+    for (uint32_t i = 0; i < paths.n; i++) {
+        Arena *run = arena_new("odd");
+        Diag *heard = diag_new(run);
+        HwSetting s = {paths.at[i], odd[rng_bits(1, i) % n_odd]};
+        const HwSpec *spec =
+            hwspec_read(run, heard, file, text, whole.len, 1, &s);
+        assert_true((spec == NULL) == (diag_errors(heard) > 0));
+        arena_free(run);
+    }
+    arena_free(arena);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(smallest_machine),
@@ -429,6 +505,8 @@ int main(void) {
         cmocka_unit_test(hardware_tiles),
         cmocka_unit_test(several_pools),
         cmocka_unit_test(ranges_as_text),
+        cmocka_unit_test(damaged_texts),
+        cmocka_unit_test(odd_settings),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
