@@ -115,9 +115,13 @@ bool caffe_pooling(Caffe *c, CaffeLayer *layer) {
     pool.count_pad = kind == 1;
     if (!pool.global && (!pool.kernel[0] || !pool.kernel[1]))
         return caffe_error(c, layer, "has no kernel_size");
-    for (int i = 0; i < 2; i++) {
-        if (pool.global)
-            pool.kernel[i] = pool.pad[i] = 0, pool.stride[i] = 1;
+    const Shape *in = caffe_in_shape(c, layer, 0);
+    for (uint32_t i = 0; i < 2; i++) {
+        if (pool.global) {
+            pool.kernel[i] = shape_dim(in, 2 + i);
+            pool.stride[i] = 1;
+            pool.pad[i] = 0;
+        }
         pool.pad_end[i] = pool.pad[i];
     }
     NodeId node = caffe_node(c, layer, OP_POOL);

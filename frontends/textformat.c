@@ -410,7 +410,7 @@ static bool read_field(Parser *p) {
     skip_space(p);
     bool colon = accept(p, ':');
     int c = peek(p);
-    if (!colon && c != '{' && c != '<')
+    if (!colon && c != '{' && c != '<' && c != '[')
         return fail(p, here(p),
                     arena_printf(p->arena, "expected ':' or '{' behind '%.60s'",
                                  field.name),
