@@ -17,7 +17,7 @@ typedef struct Violation {
 
 /* What an instruction wrote, in plain c, h, w order. */
 typedef struct SimOutput {
-    const char *name;    /* layer, with #k for a tile */
+    const char *name; /* layer, with #k for a tile */
     uint32_t c, h, w;
     const float *value;
 } SimOutput;

@@ -1,0 +1,101 @@
+/* blobs.c - constants of layers; see blobs.h. The constants of the layer asked
+ * for last are kept, since tiles of one layer follow each other. */
+#include "sim/blobs.h"
+
+#include "base/rng.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct BlobValues {
+    const char *role;
+    uint64_t n;
+    float *value;
+} BlobValues;
+
+/* 1 GiB of floats: more weights than any layer has. */
+static const uint64_t MAX_VALUES = UINT64_C(1) << 28;
+
+const Blob *blob_find(const Run *run, const char *layer, const char *role) {
+    const Image *image = &run->listing->image;
+    for (uint32_t i = 0; run->listing->has_image && i < image->n_blobs; i++)
+        if (strcmp(image->blob[i].layer, layer) == 0 &&
+            strcmp(image->blob[i].role, role) == 0)
+            return &image->blob[i];
+    return NULL;
+}
+
+const LayerAct *blob_act(const Run *run, const char *layer) {
+    const Image *image = &run->listing->image;
+    for (uint32_t i = 0; run->listing->has_image && i < image->n_acts; i++)
+        if (strcmp(image->act[i].layer, layer) == 0)
+            return &image->act[i];
+    return NULL;
+}
+
+double blob_spread(uint64_t fan_in) {
+    return sqrt(6.0 / (double)(fan_in ? fan_in : 1));
+}
+
+static void keep_layer(BlobCache *cache, const char *layer) {
+    if (cache->layer && strcmp(cache->layer, layer) == 0)
+        return;
+    arena_reset(cache->arena);
+    cache->held.at = NULL;
+    cache->held.n = cache->held.cap = 0;
+    cache->layer = arena_strdup(cache->arena, layer);
+}
+
+static const float *held_values(const BlobCache *cache, const char *role,
+                                uint64_t n) {
+    for (uint32_t i = 0; i < cache->held.n; i++) {
+        const BlobValues *held = cache->held.at[i];
+        if (held->n == n && strcmp(held->role, role) == 0)
+            return held->value;
+    }
+    return NULL;
+}
+
+/* The constant to read, and false if there is none. */
+static bool find_source(Run *run, const char *layer, const BlobWish *wish,
+                        Const *out) {
+    const Blob *blob = blob_find(run, layer, wish->role);
+    if (blob) {
+        *out = blob->value;
+        if (shape_count(&out->shape) == shape_count(&wish->shape))
+            return true;
+        fault(run, "its %s is %s in the image, but must be %s", wish->role,
+              shape_text(run->work, &out->shape),
+              shape_text(run->work, &wish->shape));
+        return false;
+    }
+    uint64_t salt = rng_seed(wish->role, run->options.seed);
+    *out = (Const){.shape = wish->shape,
+                   .kind = CONST_SEEDED,
+                   .seed = rng_seed(layer, salt),
+                   .mean = wish->mean,
+                   .spread = wish->spread};
+    return !run->listing->has_image;
+}
+
+const float *blob_values(Run *run, const char *layer, const BlobWish *wish) {
+    uint64_t n = shape_count(&wish->shape);
+    if (n > MAX_VALUES) {
+        fault(run, "its %s of %s is too large", wish->role,
+              shape_text(run->work, &wish->shape));
+        return NULL;
+    }
+    BlobCache *cache = &run->blobs;
+    keep_layer(cache, layer);
+    const float *known = held_values(cache, wish->role, n);
+    Const source;
+    if (known || !find_source(run, layer, wish, &source))
+        return known;
+    BlobValues *made = ARENA_NEW(cache->arena, BlobValues);
+    made->role = arena_strdup(cache->arena, wish->role);
+    made->n = n;
+    made->value = ARENA_ARRAY(cache->arena, float, n);
+    const_read(&source, made->value);
+    vec_push(cache->arena, &cache->held, made);
+    return made->value;
+}

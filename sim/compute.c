@@ -1,0 +1,220 @@
+/* compute.c - an instruction's arithmetic; see compute.h.
+ *
+ * Input: a Work and patches of its operands. Output: the patch of its result.
+ * What an operation needs of its input, and how it is computed, is one row of a
+ * table.
+ */
+#include "sim/compute.h"
+#include "sim/blobs.h"
+
+#include <string.h>
+
+/* ---- constants ---- */
+
+static uint32_t groups_of(Run *run, const Work *w) {
+    const Blob *blob = blob_find(run, w->layer, "weight");
+    if (w->groups)
+        return w->groups;
+    if (!blob || w->op == HW_OP_FC || w->op == HW_OP_DECONV)
+        return 1;
+    uint32_t of_group = shape_dim(&blob->value.shape, 1);
+    return of_group && w->in.c % of_group == 0 ? w->in.c / of_group : 1;
+}
+
+static const float *by_channel(Run *run, const Work *w, const char *role,
+                               uint32_t channels, double mean, double spread) {
+    BlobWish wish = {role, {1, {channels}}, mean, spread};
+    return blob_values(run, w->layer, &wish);
+}
+
+static bool prepare_conv(Run *run, Job *job) {
+    const Work *w = job->work;
+    bool fused = op_is_fused(w->op), deconv = w->op == HW_OP_DECONV;
+    uint32_t out_c = fused ? w->mid.c : w->out.c;
+    uint32_t groups = groups_of(run, w);
+    if (w->in.c % groups || out_c % groups) {
+        fault(run, "%u channels to %u do not divide into %u groups", w->in.c,
+              out_c, groups);
+        return false;
+    }
+    uint32_t kh = w->conv[ROWS].kernel, kw = w->conv[COLS].kernel;
+    Shape shape = deconv ? shape_nchw(w->in.c, out_c / groups, kh, kw)
+                         : shape_nchw(out_c, w->in.c / groups, kh, kw);
+    uint64_t fan_in = (uint64_t)kh * kw * (w->in.c / groups);
+    BlobWish wish = {"weight", shape, 0, blob_spread(fan_in)};
+    job->conv = (ConvTask){.window = w->conv, .groups = groups};
+    job->conv.weight = blob_values(run, w->layer, &wish);
+    if (!job->conv.weight) {
+        if (!blob_find(run, w->layer, "weight"))
+            fault(run, "it has no weights");
+        return false;
+    }
+    if (w->adds_bias)
+        job->conv.bias = by_channel(run, w, "bias", out_c, 0, 0.1);
+    return true;
+}
+
+static bool prepare_pool(Run *run, Job *job) {
+    const Work *w = job->work;
+    const HwEngine *engine = &run->spec->engine[w->engine];
+    job->pool = (PoolTask){.window = w->pool,
+                           .average = op_is_average(w->op),
+                           .divisor = engine->divisor == HW_DIVISOR_VALID
+                                          ? DIVIDE_BY_VALID
+                                          : DIVIDE_BY_KERNEL};
+    return true;
+}
+
+static bool prepare_scale(Run *run, Job *job) {
+    const Work *w = job->work;
+    job->scale = by_channel(run, w, "scale", w->in.c, 1, 0.25);
+    job->bias = by_channel(run, w, "bias", w->in.c, 0, 0.1);
+    return true;
+}
+
+static bool bends_at_zero(const char *kind) {
+    return strcmp(kind, "sigmoid") != 0 && strcmp(kind, "tanh") != 0 &&
+           strcmp(kind, "none") != 0;
+}
+
+/* The image says exactly what the flags only hint at. */
+static bool prepare_act(Run *run, Job *job) {
+    const Work *w = job->work;
+    const LayerAct *act = blob_act(run, w->layer);
+    const char *kind = act        ? act->kind
+                       : w->prelu ? "prelu"
+                       : w->relu  ? "relu"
+                                  : "none";
+    double alpha = act ? act->alpha : 0, lo = act ? act->lo : 0;
+    if (!act_named(kind, alpha, lo, act ? act->hi : 0, &job->act)) {
+        fault(run, "there is no activation \"%s\"", kind);
+        return false;
+    }
+    if (act && w->has_flags && !w->relu && !w->prelu && bends_at_zero(kind))
+        fault(run, "its activation is %s, but the instruction has none", kind);
+    uint32_t channels = op_is_fused(w->op) ? w->mid.c : w->out.c;
+    if (strcmp(kind, "prelu") == 0)
+        job->act.slope = by_channel(run, w, "slope", channels, 0.125, 0.0625);
+    return true;
+}
+
+/* ---- operations ---- */
+
+typedef struct Operands {
+    Arena *arena;
+    const Patch *in, *in2;
+    Patch *out;
+} Operands;
+
+static void run_conv(const Job *job, const Operands *o) {
+    conv_run(o->arena, &job->conv, o->in, o->out);
+    act_run(&job->act, o->out);
+}
+
+static void run_deconv(const Job *job, const Operands *o) {
+    deconv_run(&job->conv, o->in, o->out);
+    act_run(&job->act, o->out);
+}
+
+static void run_pool(const Job *job, const Operands *o) {
+    pool_run(&job->pool, o->in, o->out);
+    act_run(&job->act, o->out);
+}
+
+static void run_conv_pool(const Job *job, const Operands *o) {
+    const Work *w = job->work;
+    Box box = window_needs(w->pool, o->out->box, w->mid.h, w->mid.w);
+    Patch mid = patch_new(o->arena, w->mid, box);
+    if (box.rows && box.cols)
+        conv_run(o->arena, &job->conv, o->in, &mid);
+    act_run(&job->act, &mid);
+    pool_run(&job->pool, &mid, o->out);
+}
+
+static void run_blend(const Job *job, const Operands *o) {
+    HwOp op = job->work->op;
+    Blend blend = op == HW_OP_MUL   ? BLEND_MUL
+                  : op == HW_OP_MAX ? BLEND_MAX
+                                    : BLEND_ADD;
+    blend_run(blend, o->in, o->in2, o->out);
+    act_run(&job->act, o->out);
+}
+
+static void run_scale(const Job *job, const Operands *o) {
+    scale_run(job->scale, job->bias, o->in, o->out);
+    act_run(&job->act, o->out);
+}
+
+static void run_upsample(const Job *job, const Operands *o) {
+    const Work *w = job->work;
+    upsample_run(w->factor, w->zero_fill, o->in, o->out);
+}
+
+static Box needs_conv(const Work *w, Box out) {
+    return window_needs(w->conv, out, w->in.h, w->in.w);
+}
+
+static Box needs_pool(const Work *w, Box out) {
+    return window_needs(w->pool, out, w->mid.h, w->mid.w);
+}
+
+static Box needs_conv_pool(const Work *w, Box out) {
+    Box mid = needs_pool(w, out);
+    if (mid.rows == 0 || mid.cols == 0)
+        return (Box){0};
+    return needs_conv(w, mid);
+}
+
+static Box needs_same(const Work *w, Box out) {
+    (void)w;
+    return out;
+}
+
+static Box needs_all(const Work *w, Box out) {
+    (void)out;
+    return whole_box(&w->in);
+}
+
+typedef struct OpRow {
+    Box (*needs)(const Work *w, Box out);
+    bool (*prepare)(Run *run, Job *job);
+    void (*run)(const Job *job, const Operands *operands);
+} OpRow;
+
+static const OpRow op_rows[HW_OP_COUNT] = {
+    [HW_OP_CONV] = {needs_conv, prepare_conv, run_conv},
+    [HW_OP_CONV_GROUPED] = {needs_conv, prepare_conv, run_conv},
+    [HW_OP_CONV_DEPTHWISE] = {needs_conv, prepare_conv, run_conv},
+    [HW_OP_FC] = {needs_all, prepare_conv, run_conv},
+    [HW_OP_DECONV] = {needs_all, prepare_conv, run_deconv},
+    [HW_OP_CONV_POOL_MAX] = {needs_conv_pool, prepare_conv, run_conv_pool},
+    [HW_OP_CONV_POOL_AVG] = {needs_conv_pool, prepare_conv, run_conv_pool},
+    [HW_OP_POOL_MAX] = {needs_pool, prepare_pool, run_pool},
+    [HW_OP_POOL_AVG] = {needs_pool, prepare_pool, run_pool},
+    [HW_OP_ADD] = {needs_same, NULL, run_blend},
+    [HW_OP_MUL] = {needs_same, NULL, run_blend},
+    [HW_OP_MAX] = {needs_same, NULL, run_blend},
+    [HW_OP_SCALE] = {needs_same, prepare_scale, run_scale},
+    [HW_OP_ACT] = {needs_same, NULL, run_scale},
+    [HW_OP_UPSAMPLE] = {needs_all, NULL, run_upsample},
+};
+
+bool job_prepare(Run *run, const Work *work, Job *out) {
+    const OpRow *row = &op_rows[work->op];
+    *out = (Job){.work = work};
+    if (run->options.memory_only)
+        return true;
+    if (op_is_fused(work->op))
+        prepare_pool(run, out);
+    return (!row->prepare || row->prepare(run, out)) && prepare_act(run, out);
+}
+
+Box job_needs(const Job *job, Box out) {
+    return op_rows[job->work->op].needs(job->work, out);
+}
+
+void job_run(Arena *arena, const Job *job, const Patch *in, const Patch *in2,
+             Patch *out) {
+    Operands operands = {arena, in, in2, out};
+    op_rows[job->work->op].run(job, &operands);
+}

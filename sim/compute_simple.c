@@ -1,0 +1,186 @@
+/* compute_simple.c - pooling, activations, sums, scales, upsampling on patches;
+ * see compute.h. */
+#include "sim/compute.h"
+#include "sim/kernel.h"
+
+#include <math.h>
+#include <string.h>
+
+Patch patch_new(Arena *arena, Extent full, Box box) {
+    size_t n = (size_t)full.c * box.rows * box.cols;
+    return (Patch){full, box, ARENA_ARRAY(arena, float, n + KERNEL_COLS)};
+}
+
+Box whole_box(const Extent *extent) {
+    return (Box){0, extent->h, 0, extent->w};
+}
+
+/* ---- pooling ---- */
+
+/* Of the window at `at` the part inside 0..size, and how far it would reach
+ * with `pad_end` more behind. */
+typedef struct Span {
+    uint32_t from, to, padded;
+} Span;
+
+static Span span_of(const Window *w, uint32_t at, uint32_t size,
+                    uint32_t pad_end) {
+    int64_t from = (int64_t)at * w->stride - w->pad;
+    int64_t to = from + w->kernel;
+    int64_t limit = (int64_t)size + pad_end;
+    int64_t padded = (to < limit ? to : limit) - from;
+    from = from < 0 ? 0 : from;
+    to = to > size ? size : to;
+    if (from >= to)
+        from = to = 0;
+    return (Span){(uint32_t)from, (uint32_t)to,
+                  padded > 0 ? (uint32_t)padded : 0};
+}
+
+static float divisor_of(const PoolTask *task, const Span *y, const Span *x) {
+    const Window *w = task->window;
+    uint64_t n = 0;
+    switch (task->divisor) {
+    case DIVIDE_BY_KERNEL:
+        n = (uint64_t)w[ROWS].kernel * w[COLS].kernel;
+        break;
+    case DIVIDE_BY_PADDED:
+        n = (uint64_t)y->padded * x->padded;
+        break;
+    case DIVIDE_BY_VALID:
+        n = (uint64_t)(y->to - y->from) * (x->to - x->from);
+        break;
+    }
+    return n ? (float)n : 1.0f;
+}
+
+static float pool_one(const PoolTask *task, const Patch *in, const float *from,
+                      const Span *y, const Span *x) {
+    bool average = task->average;
+    bool empty = y->from == y->to || x->from == x->to;
+    float value = average || empty ? 0.0f : -INFINITY;
+    for (uint32_t h = y->from; h < y->to; h++) {
+        const float *row =
+            from + (size_t)(h - in->box.row) * in->box.cols - in->box.col;
+        for (uint32_t w = x->from; w < x->to; w++)
+            if (average)
+                value += row[w];
+            else if (row[w] > value)
+                value = row[w];
+    }
+    return average ? value / divisor_of(task, y, x) : value;
+}
+
+void pool_run(const PoolTask *task, const Patch *in, Patch *out) {
+    const Box *box = &out->box;
+    float *to = out->at;
+    for (uint32_t c = 0; c < out->full.c; c++)
+        for (uint32_t h = 0; h < box->rows; h++) {
+            Span y = span_of(&task->window[ROWS], box->row + h, in->full.h,
+                             task->pad_end[ROWS]);
+            for (uint32_t w = 0; w < box->cols; w++) {
+                Span x = span_of(&task->window[COLS], box->col + w, in->full.w,
+                                 task->pad_end[COLS]);
+                *to++ =
+                    pool_one(task, in, in->at + c * patch_plane(in), &y, &x);
+            }
+        }
+}
+
+/* ---- activations ---- */
+
+typedef struct ActRow {
+    const char *name;
+    ActStyle style;
+    float lo, hi; /* CLIP: bounds of the name itself */
+} ActRow;
+
+static const ActRow act_rows[] = {
+    {"none", ACT_STYLE_NONE, 0, 0},       {"relu", ACT_STYLE_CLIP, 0, INFINITY},
+    {"relu6", ACT_STYLE_CLIP, 0, 6},      {"clip", ACT_STYLE_CLIP, 0, 0},
+    {"leaky", ACT_STYLE_SLOPE, 0, 0},     {"prelu", ACT_STYLE_SLOPE, 0, 0},
+    {"sigmoid", ACT_STYLE_SIGMOID, 0, 0}, {"tanh", ACT_STYLE_TANH, 0, 0},
+};
+
+bool act_named(const char *kind, double alpha, double lo, double hi,
+               ActTask *out) {
+    for (size_t i = 0; i < sizeof act_rows / sizeof *act_rows; i++) {
+        const ActRow *row = &act_rows[i];
+        if (strcmp(row->name, kind) != 0)
+            continue;
+        *out = (ActTask){row->style, (float)alpha, row->lo, row->hi, NULL};
+        if (strcmp(kind, "clip") == 0) {
+            out->lo = (float)lo;
+            out->hi = (float)hi;
+        }
+        return true;
+    }
+    return false;
+}
+
+static float act_one(const ActTask *task, float slope, float x) {
+    switch (task->style) {
+    case ACT_STYLE_CLIP:
+        x = x < task->lo ? task->lo : x; /* NaN stays */
+        return x > task->hi ? task->hi : x;
+    case ACT_STYLE_SLOPE:
+        return x > 0 ? x : slope * x;
+    case ACT_STYLE_SIGMOID:
+        return 1.0f / (1.0f + expf(-x));
+    case ACT_STYLE_TANH:
+        return tanhf(x);
+    case ACT_STYLE_NONE:
+        break;
+    }
+    return x;
+}
+
+void act_run(const ActTask *task, Patch *patch) {
+    if (task->style == ACT_STYLE_NONE)
+        return;
+    size_t plane = patch_plane(patch);
+    for (uint32_t c = 0; c < patch->full.c; c++) {
+        float slope = task->slope ? task->slope[c] : task->alpha;
+        float *at = patch->at + c * plane;
+        for (size_t i = 0; i < plane; i++)
+            at[i] = act_one(task, slope, at[i]);
+    }
+}
+
+/* ---- the rest ---- */
+
+void blend_run(Blend blend, const Patch *a, const Patch *b, Patch *out) {
+    size_t n = out->full.c * patch_plane(out);
+    for (size_t i = 0; i < n; i++) {
+        float x = a->at[i], y = b->at[i];
+        out->at[i] = blend == BLEND_ADD   ? x + y
+                     : blend == BLEND_MUL ? x * y
+                     : x > y              ? x
+                                          : y;
+    }
+}
+
+void scale_run(const float *scale, const float *bias, const Patch *in,
+               Patch *out) {
+    size_t plane = patch_plane(out);
+    for (uint32_t c = 0; c < out->full.c; c++) {
+        float a = scale ? scale[c] : 1.0f, b = bias ? bias[c] : 0.0f;
+        for (size_t i = c * plane; i < (c + 1) * plane; i++)
+            out->at[i] = a * in->at[i] + b;
+    }
+}
+
+void upsample_run(const uint32_t factor[2], bool zero_fill, const Patch *in,
+                  Patch *out) {
+    uint32_t fh = factor[ROWS], fw = factor[COLS];
+    float *to = out->at;
+    for (uint32_t c = 0; c < out->full.c; c++)
+        for (uint32_t h = 0; h < out->full.h; h++) {
+            const float *row =
+                in->at + ((size_t)c * in->full.h + h / fh) * in->full.w;
+            for (uint32_t w = 0; w < out->full.w; w++) {
+                bool kept = !zero_fill || (h % fh == 0 && w % fw == 0);
+                *to++ = kept ? row[w / fw] : 0.0f;
+            }
+        }
+}

@@ -1,0 +1,85 @@
+/* engine.c - an engine's instruction on a whole volume; see engine.h. */
+#include "sim/engine.h"
+
+static uint64_t payload(const Run *run, const Place *place, Box box) {
+    return box_count(place, box) * run->spec->element;
+}
+
+static bool is_active(const Run *run, const Place *place) {
+    return run->spec->memory[place->memory].role == HW_ACTIVE;
+}
+
+bool operand_read(Run *run, const Place *place, Box box, const char *what,
+                  float *out) {
+    inputs_assume(run, place);
+    if (!is_active(run, place))
+        run->result->backing_read += payload(run, place, box);
+    return memory_read(run, place, box, what, out);
+}
+
+void operand_write(Run *run, const Place *place, Box box, uint32_t writer,
+                   const float *values) {
+    if (!is_active(run, place))
+        run->result->backing_written += payload(run, place, box);
+    memory_write(run, place, box, writer, values);
+}
+
+void show_result(Run *run, const char *name, const Extent *size,
+                 const float *value) {
+    if (!run->options.observer || !value)
+        return;
+    SimOutput output = {name, size->c, size->h, size->w, value};
+    run->options.observer(run->options.context, run->insn, &output);
+}
+
+static void check_in_place(Run *run, const Work *w, const Place *in,
+                           const char *what) {
+    bool in_place = run->spec->engine[w->engine].in_place;
+    if ((in_place && place_same(in, &w->out_at)) ||
+        !place_overlap(run, in, &w->out_at))
+        return;
+    fault(run, "output %s overlaps its %s %s", place_text(run, &w->out_at),
+          what, place_text(run, in));
+}
+
+static bool read_operand(Run *run, const Extent *size, const Place *place,
+                         const char *what, Patch *out) {
+    if (run->options.memory_only)
+        return operand_read(run, place, place_box(place), what, NULL);
+    *out = patch_new(run->work, *size, whole_box(size));
+    return operand_read(run, place, place_box(place), what, out->at);
+}
+
+static void run_whole(Run *run, const Work *w, const Job *job, bool ready) {
+    Patch in = {0}, in2 = {0}, out = {0};
+    bool present = read_operand(run, &w->in, &w->in_at, "input", &in);
+    if (w->has_in2)
+        present &= read_operand(run, &w->in, &w->in2_at, "second input", &in2);
+    if (!present)
+        return;
+    if (!run->options.memory_only) {
+        out = patch_new(run->work, w->out, whole_box(&w->out));
+        if (ready)
+            job_run(run->work, job, &in, w->has_in2 ? &in2 : NULL, &out);
+    }
+    uint32_t writer = memory_writer(run, &w->out_at, w->name, WRITER_ENGINE);
+    operand_write(run, &w->out_at, place_box(&w->out_at), writer, out.at);
+    show_result(run, w->name, &w->out, out.at);
+}
+
+void engine_run(Run *run, const Work *w) {
+    check_in_place(run, w, &w->in_at, "input");
+    if (w->has_in2)
+        check_in_place(run, w, &w->in2_at, "second input");
+    uint64_t read = run->result->backing_read;
+    uint64_t written = run->result->backing_written;
+    Job job;
+    bool ready = job_prepare(run, w, &job);
+    if (!w->tile.on)
+        run_whole(run, w, &job, ready);
+    else if (ready)
+        tiles_run(run, &job);
+    cycles_add(run, (uint32_t)w->engine,
+               cycles_of_work(run, w, run->result->backing_read - read,
+                              run->result->backing_written - written));
+}

@@ -1,0 +1,175 @@
+/* host.c - layers of the host: from regions to regions; see host.h. */
+#include "sim/host.h"
+#include "sim/blobs.h"
+#include "sim/engine.h"
+
+#include <string.h>
+
+bool region_place(Run *run, const Region *region, const char *what,
+                  Place *out) {
+    uint32_t c, h, w;
+    shape_chw(&region->shape, &c, &h, &w);
+    Volume whole = region->whole;
+    bool part = whole.c != c || region->part_c != 0;
+    if (!(run->spec->replication.memories >> region->memory & 1))
+        whole.repl = (Repl){0};
+    Spot spot = {what, region->memory, region->offset, whole, region->part_c, c,
+                 part};
+    return place_make(run, &spot, out);
+}
+
+/* ---- attributes ---- */
+
+const AttrPair *host_attr(const HostLayer *layer, const char *name) {
+    for (uint32_t i = 0; i < layer->n_attrs; i++)
+        if (strcmp(layer->attr[i].name, name) == 0)
+            return &layer->attr[i];
+    return NULL;
+}
+
+double host_number(const HostLayer *layer, const char *name, uint32_t at,
+                   double absent) {
+    const AttrPair *attr = host_attr(layer, name);
+    return attr && at < attr->n ? attr->value[at] : absent;
+}
+
+uint32_t host_count(const HostLayer *layer, const char *name, uint32_t at,
+                    uint32_t absent) {
+    double value = host_number(layer, name, at, absent);
+    bool sane = value >= 0 && value <= 1 << 24;
+    return sane ? (uint32_t)value : absent;
+}
+
+bool host_is(const HostLayer *layer, const char *name, const char *word) {
+    const AttrPair *attr = host_attr(layer, name);
+    return attr && attr->word && strcmp(attr->word, word) == 0;
+}
+
+const float *host_blob(const HostCall *call, const char *role, uint64_t n) {
+    bool sane = n <= UINT32_MAX;
+    BlobWish wish = {role, {1, {sane ? (uint32_t)n : 0}}, 0, 0};
+    return sane ? blob_values(call->run, call->layer->name, &wish) : NULL;
+}
+
+Extent host_extent(const Region *region) {
+    Extent e;
+    shape_chw(&region->shape, &e.c, &e.h, &e.w);
+    return e;
+}
+
+bool host_act(const HostCall *call, const Extent *size, float *value) {
+    const HostLayer *layer = call->layer;
+    const AttrPair *act = host_attr(layer, "act");
+    ActTask task;
+    if (!act || !act->word)
+        return true;
+    if (!act_named(act->word, host_number(layer, "alpha", 0, 0),
+                   host_number(layer, "lo", 0, 0),
+                   host_number(layer, "hi", 0, 0), &task)) {
+        fault(call->run, "there is no activation \"%s\"", act->word);
+        return false;
+    }
+    if (strcmp(act->word, "prelu") == 0) {
+        task.slope = host_blob(call, "slope", size->c);
+        if (!task.slope) {
+            fault(call->run, "it has no slopes");
+            return false;
+        }
+    }
+    Patch patch = {*size, whole_box(size), value};
+    act_run(&task, &patch);
+    return true;
+}
+
+/* ---- running ---- */
+
+static const HostLayer *find_layer(const Run *run, const char *name) {
+    const Image *image = &run->listing->image;
+    for (uint32_t i = 0; run->listing->has_image && i < image->n_hosts; i++)
+        if (strcmp(image->host[i].name, name) == 0)
+            return &image->host[i];
+    return NULL;
+}
+
+static const HostRow *find_kind(const char *name) {
+    const HostRow *const tables[] = {host_windows, host_shapes, host_numbers};
+    for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
+        for (const HostRow *row = tables[t]; row->name; row++)
+            if (strcmp(row->name, name) == 0)
+                return row;
+    return NULL;
+}
+
+static float *region_buffer(Run *run, const Region *region) {
+    Extent e = host_extent(region);
+    return patch_new(run->work, e, whole_box(&e)).at;
+}
+
+static const float *read_region(Run *run, const Region *region) {
+    Place place;
+    if (!region_place(run, region, "operand", &place))
+        return NULL;
+    float *value = region_buffer(run, region);
+    bool values = !run->options.memory_only;
+    bool read = memory_read(run, &place, place_box(&place), "operand",
+                            values ? value : NULL);
+    return read ? value : NULL;
+}
+
+static void write_region(Run *run, const Region *region, const char *name,
+                         const float *value) {
+    Place place;
+    if (!region_place(run, region, "result", &place))
+        return;
+    bool values = !run->options.memory_only;
+    uint32_t writer = memory_writer(run, &place, name, WRITER_HOST);
+    memory_write(run, &place, place_box(&place), writer, values ? value : NULL);
+    if (!values)
+        return;
+    Extent size = {place.c, place.h, place.w};
+    show_result(run, name, &size, value);
+}
+
+static bool compute(const HostRow *kind, const HostCall *call) {
+    Extent size = host_extent(&call->layer->out[0]);
+    return kind->run(call) &&
+           (kind->acts_inside || host_act(call, &size, call->out[0]));
+}
+
+static void run_layer(Run *run, const HostLayer *layer) {
+    const float **in = ARENA_ARRAY(run->work, const float *, layer->n_in);
+    float **out = ARENA_ARRAY(run->work, float *, layer->n_out);
+    const HostRow *kind = find_kind(layer->kind);
+    if (!kind || layer->n_in < kind->n_in || layer->n_out == 0) {
+        fault(run, "the host knows no layer of kind \"%s\" with %u operands",
+              layer->kind, layer->n_in);
+        return;
+    }
+    for (uint32_t i = 0; i < layer->n_in; i++)
+        if (!(in[i] = read_region(run, &layer->in[i])))
+            return;
+    for (uint32_t i = 0; i < layer->n_out; i++)
+        out[i] = region_buffer(run, &layer->out[i]);
+    HostCall call = {run, layer, in, out};
+    if (!run->options.memory_only && !compute(kind, &call))
+        return;
+    for (uint32_t i = 0; i < layer->n_out; i++)
+        write_region(run, &layer->out[i],
+                     layer->n_out == 1 ? layer->name : layer->out[i].name,
+                     out[i]);
+}
+
+void host_run(Run *run, const Work *work) {
+    const HostLayer *layer = find_layer(run, work->name);
+    if (!layer && run->listing->has_image) {
+        fault(run, "the image has no host layer of this name");
+    } else if (!layer) {
+        note(run, "host layer %s skipped: its operands are not known",
+             work->name);
+    } else {
+        run->on_host = true;
+        run_layer(run, layer);
+        run->on_host = false;
+    }
+    run->use[run->spec->n_engines + 1].instructions++;
+}

@@ -1,0 +1,55 @@
+/* host.h - layers that the host computes.
+ *
+ * Input: regions of memories and attributes, as the image has them. Output:
+ * regions. The host reads and writes tensors in the order of their shapes.
+ */
+#ifndef SIM_HOST_H
+#define SIM_HOST_H
+
+#include "sim/compute.h"
+
+/* One call of a layer's arithmetic. Tensors are dense, in shape order. */
+typedef struct HostCall {
+    Run *run;
+    const HostLayer *layer;
+    const float *const *in;
+    float *const *out;
+} HostCall;
+
+/* False, with a violation, if shapes and attributes do not fit. */
+typedef bool HostKind(const HostCall *call);
+
+typedef struct HostRow {
+    const char *name; /* as in HostLayer.kind */
+    uint32_t n_in;    /* operands that it needs at least */
+    HostKind *run;
+    bool acts_inside; /* its activation does not come last */
+} HostRow;
+/* host_windows.c: convolutions and pools; host_shapes.c: what moves elements;
+ * host_numbers.c: the rest. NULL name at the end. */
+extern const HostRow host_windows[], host_shapes[], host_numbers[];
+
+/* Runs the layer of that name; without an image it is skipped with a note. */
+void host_run(Run *run, const Work *work);
+
+/* The cells of a region. */
+bool region_place(Run *run, const Region *region, const char *what, Place *out);
+
+/* ---- attributes ---- */
+
+const AttrPair *host_attr(const HostLayer *layer, const char *name);
+double host_number(const HostLayer *layer, const char *name, uint32_t at,
+                   double absent);
+/* The same as a whole number in 0..2^24. */
+uint32_t host_count(const HostLayer *layer, const char *name, uint32_t at,
+                    uint32_t absent);
+/* Is the attribute this word? */
+bool host_is(const HostLayer *layer, const char *name, const char *word);
+/* Constants of the layer by role, `n` of them; NULL if the image has none. */
+const float *host_blob(const HostCall *call, const char *role, uint64_t n);
+/* A tensor as channels, rows, columns. */
+Extent host_extent(const Region *region);
+/* Applies the layer's activation, fused or its own. */
+bool host_act(const HostCall *call, const Extent *size, float *value);
+
+#endif

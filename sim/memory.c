@@ -1,0 +1,279 @@
+/* memory.c - pages of cells, and who wrote them; see memory.h.
+ *
+ * Input: places and values. Output: values, and a violation where a cell does
+ * not hold what its reader wants. Invariants: a cell's writer number is that of
+ * the last write; pages exist only where something was written.
+ */
+#include "sim/memory.h"
+
+#include "sim/run.h"
+
+#include <inttypes.h>
+
+enum {
+    PAGE_CELLS = 1 << PAGE_BITS,
+    DIRECTORY_PAGES = 1 << DIRECTORY_BITS,
+    KNOWN = 8 /* writers that a read remembers its verdict on */
+};
+
+/* More than any machine addresses; bounds the directories. */
+static const uint64_t MAX_CELLS = UINT64_C(1) << 46;
+
+void memory_open(Run *run) {
+    const HwSpec *spec = run->spec;
+    run->cells = ARENA_ARRAY(run->hold, Cells, spec->n_memories);
+    for (uint32_t i = 0; i < spec->n_memories; i++) {
+        const HwMemory *m = &spec->memory[i];
+        uint64_t n = m->size / m->layout->element;
+        n = n < MAX_CELLS ? n : MAX_CELLS;
+        run->cells[i].n = n;
+        run->cells[i].directory = ARENA_ARRAY(
+            run->hold, Page **, (n >> (PAGE_BITS + DIRECTORY_BITS)) + 1);
+    }
+}
+
+static Page *page_of(const Cells *cells, uint64_t cell) {
+    Page **pages = cells->directory[cell >> (PAGE_BITS + DIRECTORY_BITS)];
+    return pages ? pages[cell >> PAGE_BITS & (DIRECTORY_PAGES - 1)] : NULL;
+}
+
+static Page *page_made(Run *run, Cells *cells, uint64_t cell) {
+    Page *page = page_of(cells, cell);
+    if (page)
+        return page;
+    Page ***pages = &cells->directory[cell >> (PAGE_BITS + DIRECTORY_BITS)];
+    if (!*pages)
+        *pages = ARENA_ARRAY(run->hold, Page *, DIRECTORY_PAGES);
+    page = ARENA_NEW(run->hold, Page);
+    page->writer = ARENA_ARRAY(run->hold, uint32_t, PAGE_CELLS);
+    if (!run->options.memory_only)
+        page->value = ARENA_ARRAY(run->hold, float, PAGE_CELLS);
+    (*pages)[cell >> PAGE_BITS & (DIRECTORY_PAGES - 1)] = page;
+    return page;
+}
+
+uint32_t memory_writer(Run *run, const Place *place, const char *name,
+                       WriterKind kind) {
+    Writer writer = {.insn = run->insn,
+                     .name = name,
+                     .kind = kind,
+                     .place = place_keep(run->hold, place)};
+    vec_push(run->hold, &run->writer, writer);
+    return run->writer.n;
+}
+
+static void write_row(Run *run, Cells *cells, const Place *p, Box box,
+                      uint64_t row, uint32_t writer, const float *values) {
+    uint64_t held = UINT64_MAX;
+    Page *page = NULL;
+    for (uint32_t i = 0; i < box.cols; i++) {
+        uint64_t cell = row + p->w_at[box.col + i];
+        if (cell >> PAGE_BITS != held) {
+            held = cell >> PAGE_BITS;
+            page = page_made(run, cells, cell);
+        }
+        uint32_t at = (uint32_t)(cell & (PAGE_CELLS - 1));
+        cells->live += page->writer[at] == 0;
+        page->writer[at] = writer;
+        if (values)
+            page->value[at] = values[i];
+    }
+}
+
+void memory_write(Run *run, const Place *p, Box box, uint32_t writer,
+                  const float *values) {
+    Cells *cells = &run->cells[p->memory];
+    run->writer.at[writer - 1].elements += box_count(p, box);
+    for (uint32_t c = 0; c < p->c; c++)
+        for (uint32_t h = 0; h < box.rows; h++) {
+            uint64_t row = p->start + p->c_at[c] + p->h_at[box.row + h];
+            const float *from =
+                values ? values + ((size_t)c * box.rows + h) * box.cols : NULL;
+            for (uint32_t copy = 0; copy < p->copies[c]; copy++)
+                write_row(run, cells, p, box, row + copy * p->copy_step, writer,
+                          from);
+        }
+}
+
+bool memory_is_blank(const Run *run, const Place *p) {
+    uint64_t cell = p->start + p->c_at[0] + p->h_at[0] + p->w_at[0];
+    const Page *page = page_of(&run->cells[p->memory], cell);
+    return !page || page->writer[cell & (PAGE_CELLS - 1)] == 0;
+}
+
+/* ---- reading ---- */
+
+/* True where channel r + i of the reader and w + i of the writer are the same
+ * cells for all i. */
+static bool channels_agree(const Place *reader, const Place *writer, uint32_t r,
+                           uint32_t w) {
+    for (; r < reader->c && w < writer->c; r++, w++)
+        if (reader->start + reader->c_at[r] !=
+                writer->start + writer->c_at[w] ||
+            reader->copies[r] != writer->copies[w] ||
+            (reader->copies[r] > 1 && reader->copy_step != writer->copy_step))
+            return false;
+    return true;
+}
+
+/* The channel of `in` whose cells start where channel 0 of `of` does. */
+static uint32_t channel_at(const Place *in, const Place *of) {
+    uint64_t cell = of->start + of->c_at[0];
+    uint32_t c = 0;
+    while (c < in->c && in->start + in->c_at[c] != cell)
+        c++;
+    return c;
+}
+
+/* Rows and columns must be the same; the reader may stop short. */
+static bool rows_agree(const Place *reader, const Place *writer) {
+    if (reader->h > writer->h || reader->w > writer->w)
+        return false;
+    for (uint32_t h = 0; h < reader->h; h++)
+        if (reader->h_at[h] != writer->h_at[h])
+            return false;
+    for (uint32_t w = 0; w < reader->w; w++)
+        if (reader->w_at[w] != writer->w_at[w])
+            return false;
+    return true;
+}
+
+/* Do cells of this writer hold what the reader takes them for? */
+static bool agrees(const Place *reader, const Place *writer) {
+    if (!rows_agree(reader, writer))
+        return false;
+    uint32_t r = channel_at(reader, writer);
+    if (r < reader->c)
+        return channels_agree(reader, writer, r, 0);
+    uint32_t w = channel_at(writer, reader);
+    return w < writer->c && channels_agree(reader, writer, 0, w);
+}
+
+typedef struct Found {
+    uint64_t n;
+    uint32_t c, h, w, writer; /* the first one */
+    uint64_t cell;
+} Found;
+
+typedef struct Reading {
+    Run *run;
+    const Cells *cells;
+    const Place *place;
+    Box box;
+    uint32_t last; /* writer of the cell before, if it agrees */
+    struct {
+        uint32_t writer;
+        bool agrees;
+    } known[KNOWN];
+    Found unwritten, foreign;
+} Reading;
+
+static void found(Found *f, uint32_t c, uint32_t h, uint32_t w, uint64_t cell,
+                  uint32_t writer) {
+    if (f->n++ == 0)
+        *f = (Found){1, c, h, w, writer, cell};
+}
+
+static bool known_to_agree(Reading *r, uint32_t writer) {
+    uint32_t slot = writer % KNOWN;
+    if (r->known[slot].writer != writer) {
+        Writer *w = &r->run->writer.at[writer - 1];
+        r->known[slot].writer = writer;
+        r->known[slot].agrees = agrees(r->place, &w->place);
+        if (r->run->on_host)
+            w->read_by_host = true;
+        else
+            w->read_by_device = true;
+    }
+    return r->known[slot].agrees;
+}
+
+static void judge_cell(Reading *r, uint32_t c, uint32_t h, uint32_t w,
+                       uint64_t cell, uint32_t writer) {
+    if (writer == 0)
+        found(&r->unwritten, c, h, w, cell, 0);
+    else if (known_to_agree(r, writer))
+        r->last = writer;
+    else
+        found(&r->foreign, c, h, w, cell, writer);
+}
+
+static void read_row(Reading *r, uint32_t c, uint32_t h, uint64_t row,
+                     float *out) {
+    uint64_t held = UINT64_MAX;
+    const Page *page = NULL;
+    for (uint32_t i = 0; i < r->box.cols; i++) {
+        uint32_t w = r->box.col + i;
+        uint64_t cell = row + r->place->w_at[w];
+        if (cell >> PAGE_BITS != held) {
+            held = cell >> PAGE_BITS;
+            page = page_of(r->cells, cell);
+        }
+        uint32_t at = (uint32_t)(cell & (PAGE_CELLS - 1));
+        uint32_t writer = page ? page->writer[at] : 0;
+        if (writer == 0 || writer != r->last)
+            judge_cell(r, c, h, w, cell, writer);
+        if (out)
+            out[i] = page ? page->value[at] : 0.0f;
+    }
+}
+
+static void report_unwritten(Reading *r, const char *what) {
+    const Found *f = &r->unwritten;
+    if (f->n == 0 || !fault_once(r->run, ONCE_UNWRITTEN))
+        return;
+    uint32_t element = r->run->spec->memory[r->place->memory].layout->element;
+    fault(r->run,
+          "%s %s: %" PRIu64 " of its cells were never written, first channel "
+          "%u, row %u, column %u at %s",
+          what, place_text(r->run, r->place), f->n, f->c, f->h, f->w,
+          address_text(r->run, r->place->memory, f->cell * element));
+}
+
+static void report_foreign(Reading *r, const char *what) {
+    const Found *f = &r->foreign;
+    if (f->n == 0 || !fault_once(r->run, ONCE_FOREIGN))
+        return;
+    uint32_t element = r->run->spec->memory[r->place->memory].layout->element;
+    const Writer *w = &r->run->writer.at[f->writer - 1];
+    fault(r->run,
+          "%s %s: %" PRIu64 " of its cells hold something else, first channel "
+          "%u, row %u, column %u at %s, last written by %s as %s%s",
+          what, place_text(r->run, r->place), f->n, f->c, f->h, f->w,
+          address_text(r->run, r->place->memory, f->cell * element), w->name,
+          w->kind == WRITER_BUFFER ? "an input tile, " : "",
+          place_text(r->run, &w->place));
+}
+
+/* More elements than the memory holds cannot all be there: no need to look. */
+static bool holds_enough(Reading *r, const char *what) {
+    uint64_t want = box_count(r->place, r->box);
+    if (want <= r->cells->live)
+        return true;
+    if (fault_once(r->run, ONCE_UNWRITTEN))
+        fault(r->run,
+              "%s %s: at least %" PRIu64 " of its cells were never written",
+              what, place_text(r->run, r->place), want - r->cells->live);
+    return false;
+}
+
+bool memory_read(Run *run, const Place *p, Box box, const char *what,
+                 float *out) {
+    Reading r = {
+        .run = run, .cells = &run->cells[p->memory], .place = p, .box = box};
+    run->reads = true;
+    if (!holds_enough(&r, what))
+        return false;
+    for (uint32_t c = 0; c < p->c; c++)
+        for (uint32_t copy = 0; copy < p->copies[c]; copy++)
+            for (uint32_t h = 0; h < box.rows; h++) {
+                uint64_t row = p->start + p->c_at[c] + copy * p->copy_step +
+                               p->h_at[box.row + h];
+                size_t at = ((size_t)c * box.rows + h) * box.cols;
+                read_row(&r, c, box.row + h, row,
+                         out && copy == 0 ? out + at : NULL);
+            }
+    report_unwritten(&r, what);
+    report_foreign(&r, what);
+    return true;
+}

@@ -1,0 +1,109 @@
+/* memory.h - memories as cells of one element, and volumes in them.
+ *
+ * A Place says which cells the elements of an operand are. A cell holds a value
+ * and the number of the Writer that wrote it last; a Writer remembers its
+ * Place. So a reader can tell of every cell whether it still holds the element
+ * that the reader wants: the writer's place must give the same cell the same
+ * row and column, and a channel that is off by one amount for all its cells
+ * (parts of concatenations).
+ *
+ * Input: addresses and volumes as instructions give them, checked here.
+ * Invariants: every cell of a Place lies in its memory; pages are made when
+ * first written, so memory use is bounded by what is written.
+ */
+#ifndef SIM_MEMORY_H
+#define SIM_MEMORY_H
+
+#include "hwspec/hwspec.h"
+
+typedef struct Run Run;
+
+/* Rows and columns of a volume, all channels. */
+typedef struct Box {
+    uint32_t row, rows, col, cols;
+} Box;
+
+typedef struct Place {
+    uint32_t memory;
+    uint32_t c, h, w;     /* of the operand */
+    uint64_t first, end;  /* cells that it may touch, half open */
+    uint64_t start;       /* cell of channel 0 of the enclosing volume */
+    const uint64_t *c_at; /* cells from start, by the operand's channels */
+    const uint64_t *h_at, *w_at;
+    const uint32_t *copies; /* by channel */
+    uint64_t copy_step;
+} Place;
+
+/* Where an operand is said to be. */
+typedef struct Spot {
+    const char *what; /* "input": for messages */
+    uint32_t memory;
+    uint64_t offset; /* bytes: start of `whole` */
+    Volume whole;
+    uint32_t part_c; /* the operand's first channel in whole */
+    uint32_t c;      /* its channels */
+    bool part;       /* a part of a volume need not be aligned */
+} Spot;
+
+typedef enum WriterKind {
+    WRITER_ENGINE, /* an engine, a load or a store */
+    WRITER_BUFFER, /* a tile on its way into an engine */
+    WRITER_HOST    /* the host, network inputs included */
+} WriterKind;
+
+typedef struct Writer {
+    uint32_t insn; /* index; of hosts' inputs: UINT32_MAX */
+    const char *name;
+    WriterKind kind;
+    Place place;
+    uint64_t elements; /* written so far: parts of the place */
+    bool read_by_device, read_by_host;
+} Writer;
+
+enum { PAGE_BITS = 14, DIRECTORY_BITS = 12 };
+
+typedef struct Page {
+    float *value;     /* NULL where no arithmetic is done */
+    uint32_t *writer; /* index + 1; 0: never written */
+} Page;
+
+typedef struct Cells {
+    uint64_t n;
+    Page ***directory; /* [index >> 26][index >> 14 & 4095] */
+    uint64_t live;     /* cells that were ever written */
+    uint64_t touched;  /* bytes up to the last one touched */
+} Cells;
+
+void memory_open(Run *run);
+
+/* The cells of an operand; tables in run->work. False, with a violation, if it
+ * has no sane size, leaves its memory or is not aligned. */
+bool place_make(Run *run, const Spot *spot, Place *out);
+/* A copy with tables of its own. */
+Place place_keep(Arena *arena, const Place *place);
+Box place_box(const Place *place);               /* all of it */
+uint64_t box_count(const Place *place, Box box); /* elements */
+
+/* Exactly the same cells for the same elements. */
+bool place_same(const Place *a, const Place *b);
+/* True if a and b have a cell in common. */
+bool place_overlap(Run *run, const Place *a, const Place *b);
+/* "64x56x56 at 0x70000 in am" */
+const char *place_text(Run *run, const Place *place);
+
+/* Announces a writer for memory_write. */
+uint32_t memory_writer(Run *run, const Place *place, const char *name,
+                       WriterKind kind);
+/* Writes the box's elements with all copies. values: c x rows x cols, or NULL
+ * where no arithmetic is done. */
+void memory_write(Run *run, const Place *place, Box box, uint32_t writer,
+                  const float *values);
+/* Reads the box into `out` (c x rows x cols; NULL: only checks). Elements that
+ * are not there are violations and read as what the cell holds. False if so
+ * much is missing that nothing was read. */
+bool memory_read(Run *run, const Place *place, Box box, const char *what,
+                 float *out);
+/* True if the operand's first cell was never written. */
+bool memory_is_blank(const Run *run, const Place *place);
+
+#endif

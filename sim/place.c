@@ -1,0 +1,206 @@
+/* place.c - operands as sets of cells; see memory.h.
+ *
+ * Input: a spot (memory, byte offset, enclosing volume, part). Output: tables
+ * of cells by channel, row and column, all inside the memory. Overlap of two
+ * places is decided on cells, not on ranges, since parts of concatenations
+ * interleave.
+ */
+#include "sim/run.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* No dimension of a real volume comes near; tables stay small. */
+static const uint32_t MAX_EXTENT = UINT32_C(1) << 24;
+
+static bool is_sane(const Volume *v) {
+    uint32_t size[] = {v->c, v->h, v->w};
+    uint64_t count = 1;
+    for (int i = 0; i < 3; i++) {
+        if (size[i] == 0 || size[i] > MAX_EXTENT)
+            return false;
+        count *= size[i];
+        if (count > SHAPE_MAX_COUNT)
+            return false;
+    }
+    return true;
+}
+
+static bool is_aligned(Run *run, const Spot *spot) {
+    const HwMemory *m = &run->spec->memory[spot->memory];
+    uint64_t unit = m->layout->element;
+    if (!spot->part && m->align > unit)
+        unit = m->align;
+    if (spot->offset % unit == 0)
+        return true;
+    fault(run, "%s at %s is not aligned to %" PRIu64 " bytes", spot->what,
+          address_text(run, spot->memory, spot->offset), unit);
+    return spot->offset % m->layout->element == 0;
+}
+
+/* Bytes from the start of the enclosing volume. */
+static bool is_inside(Run *run, const Spot *spot) {
+    const HwMemory *m = &run->spec->memory[spot->memory];
+    const Volume *v = &spot->whole;
+    if (!is_sane(v) || spot->part_c > v->c || spot->c > v->c - spot->part_c ||
+        spot->c == 0) {
+        fault(run, "%s has impossible sizes: channels %u to %u of %ux%ux%u",
+              spot->what, spot->part_c, spot->part_c + spot->c, v->c, v->h,
+              v->w);
+        return false;
+    }
+    uint64_t bytes = layout_bytes(m->layout, v);
+    if (spot->offset <= m->size && bytes <= m->size - spot->offset)
+        return true;
+    if (spot->offset > m->size)
+        fault(run, "%s at %s starts behind the memory's %" PRIu64 " bytes",
+              spot->what, address_text(run, spot->memory, spot->offset),
+              m->size);
+    else
+        fault(run,
+              "%s %ux%ux%u at %s takes %" PRIu64 " bytes, %" PRIu64
+              " more than the memory has from there",
+              spot->what, v->c, v->h, v->w,
+              address_text(run, spot->memory, spot->offset), bytes,
+              bytes - (m->size - spot->offset));
+    return false;
+}
+
+static uint64_t *in_cells(uint64_t *bytes, uint32_t n, uint64_t element) {
+    for (uint32_t i = 0; i < n; i++)
+        bytes[i] /= element;
+    return bytes;
+}
+
+static uint64_t highest(const uint64_t *at, uint32_t n) {
+    uint64_t most = 0;
+    for (uint32_t i = 0; i < n; i++)
+        most = at[i] > most ? at[i] : most;
+    return most;
+}
+
+/* A volume reaches to its last byte, padding included; of a part only the
+ * cells count. */
+static void measure_touched(Run *run, const Spot *spot, const Place *p) {
+    const HwMemory *m = &run->spec->memory[spot->memory];
+    uint64_t end = p->end * m->layout->element;
+    if (!spot->part)
+        end = spot->offset + layout_bytes(m->layout, &spot->whole);
+    Cells *cells = &run->cells[spot->memory];
+    if (end > cells->touched)
+        cells->touched = end;
+}
+
+static uint64_t highest_channel(const Place *p) {
+    uint64_t most = 0;
+    for (uint32_t c = 0; c < p->c; c++) {
+        uint64_t at = p->c_at[c] + (p->copies[c] - 1) * p->copy_step;
+        most = at > most ? at : most;
+    }
+    return most;
+}
+
+bool place_make(Run *run, const Spot *spot, Place *out) {
+    if (!is_inside(run, spot) || !is_aligned(run, spot))
+        return false;
+    const Layout *layout = run->spec->memory[spot->memory].layout;
+    const Volume *v = &spot->whole;
+    LayoutTables t = layout_tables(run->work, layout, v);
+    uint64_t element = layout->element;
+    *out = (Place){.memory = spot->memory,
+                   .c = spot->c,
+                   .h = v->h,
+                   .w = v->w,
+                   .start = spot->offset / element,
+                   .c_at = in_cells(t.c_at, v->c, element) + spot->part_c,
+                   .h_at = in_cells(t.h_at, v->h, element),
+                   .w_at = in_cells(t.w_at, v->w, element),
+                   .copies = t.copies + spot->part_c,
+                   .copy_step = t.copy_step / element};
+    uint64_t lowest = out->c_at[0];
+    for (uint32_t c = 1; c < out->c; c++)
+        lowest = out->c_at[c] < lowest ? out->c_at[c] : lowest;
+    out->first = out->start + lowest;
+    out->end = out->start + highest_channel(out) + highest(out->h_at, v->h) +
+               highest(out->w_at, v->w) + 1;
+    measure_touched(run, spot, out);
+    return true;
+}
+
+Place place_keep(Arena *arena, const Place *p) {
+    Place kept = *p;
+    kept.c_at = ARENA_COPY(arena, uint64_t, p->c_at, p->c);
+    kept.h_at = ARENA_COPY(arena, uint64_t, p->h_at, p->h);
+    kept.w_at = ARENA_COPY(arena, uint64_t, p->w_at, p->w);
+    kept.copies = ARENA_COPY(arena, uint32_t, p->copies, p->c);
+    return kept;
+}
+
+Box place_box(const Place *place) {
+    return (Box){0, place->h, 0, place->w};
+}
+
+uint64_t box_count(const Place *place, Box box) {
+    return (uint64_t)place->c * box.rows * box.cols;
+}
+
+bool place_same(const Place *a, const Place *b) {
+    if (a->memory != b->memory ||
+        a->start + a->c_at[0] != b->start + b->c_at[0])
+        return false;
+    if (a->c != b->c || a->h != b->h || a->w != b->w ||
+        a->copy_step != b->copy_step)
+        return false;
+    for (uint32_t c = 0; c < a->c; c++)
+        if (a->start + a->c_at[c] != b->start + b->c_at[c] ||
+            a->copies[c] != b->copies[c])
+            return false;
+    return memcmp(a->h_at, b->h_at, a->h * sizeof *a->h_at) == 0 &&
+           memcmp(a->w_at, b->w_at, a->w * sizeof *a->w_at) == 0;
+}
+
+/* Calls `visit` for every cell of a place that lies in [from, to). */
+typedef bool CellVisitor(uint64_t *bits, uint64_t bit);
+
+static bool visit_cells(const Place *p, uint64_t from, uint64_t to,
+                        uint64_t *bits, CellVisitor *visit) {
+    for (uint32_t c = 0; c < p->c; c++)
+        for (uint32_t copy = 0; copy < p->copies[c]; copy++)
+            for (uint32_t h = 0; h < p->h; h++) {
+                uint64_t row =
+                    p->start + p->c_at[c] + copy * p->copy_step + p->h_at[h];
+                for (uint32_t w = 0; w < p->w; w++) {
+                    uint64_t cell = row + p->w_at[w];
+                    if (cell >= from && cell < to && visit(bits, cell - from))
+                        return true;
+                }
+            }
+    return false;
+}
+
+static bool set_bit(uint64_t *bits, uint64_t bit) {
+    bits[bit / 64] |= UINT64_C(1) << bit % 64;
+    return false;
+}
+
+static bool has_bit(uint64_t *bits, uint64_t bit) {
+    return bits[bit / 64] >> bit % 64 & 1;
+}
+
+bool place_overlap(Run *run, const Place *a, const Place *b) {
+    uint64_t from = a->first > b->first ? a->first : b->first;
+    uint64_t to = a->end < b->end ? a->end : b->end;
+    if (a->memory != b->memory || from >= to)
+        return false;
+    uint64_t *bits = ARENA_ARRAY(run->work, uint64_t, (to - from) / 64 + 1);
+    visit_cells(a, from, to, bits, set_bit);
+    return visit_cells(b, from, to, bits, has_bit);
+}
+
+const char *place_text(Run *run, const Place *place) {
+    uint32_t element = run->spec->memory[place->memory].layout->element;
+    return arena_printf(
+        run->work, "%ux%ux%u at %s", place->c, place->h, place->w,
+        address_text(run, place->memory,
+                     (place->start + place->c_at[0]) * element));
+}

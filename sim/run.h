@@ -1,0 +1,84 @@
+/* run.h - the state of one simulation, shared by the files of this room.
+ *
+ * Input: nothing. Output: types and the functions of faults.c. Invariants: a
+ * Run lives for one sim_run; `hold` as long as that, `work` for one
+ * instruction, `arena` is the caller's and gets only what the result shows.
+ */
+#ifndef SIM_RUN_H
+#define SIM_RUN_H
+
+#include "base/vec.h"
+#include "sim/memory.h"
+#include "sim/sim.h"
+
+/* Things that go wrong at most once an instruction, however many cells or
+ * tiles show it. */
+typedef enum FaultOnce {
+    ONCE_UNWRITTEN = 1,
+    ONCE_FOREIGN = 2,
+    ONCE_TILE = 4,
+    ONCE_CONFLICT = 8
+} FaultOnce;
+
+/* The constants of the layer that was asked for last. */
+typedef struct BlobCache {
+    Arena *arena;
+    const char *layer;
+    VEC(struct BlobValues *) held; /* blobs.c */
+} BlobCache;
+
+/* The step of an instruction that does not say; it runs by itself. */
+enum { NO_STEP = -1 };
+
+/* What an instruction of the present step touches. */
+typedef struct Touch {
+    const char *name;
+    bool writes;
+    Place place;
+} Touch;
+
+typedef struct Run {
+    Arena *arena, *hold, *work, *group; /* group: for one step */
+    const Listing *listing;
+    const HwSpec *spec;
+    SimOptions options;
+    uint32_t n_inputs;
+    const float *const *inputs;
+
+    Cells *cells; /* by memory */
+    VEC(Writer) writer;
+    BlobCache blobs;
+
+    uint32_t insn;      /* index of the instruction at work */
+    const char *who;    /* its layer */
+    uint32_t once;      /* FaultOnce bits that were reported for it */
+    bool on_host;       /* the host reads, not an engine */
+    bool has_read;      /* an instruction before this one has read something */
+    bool reads;         /* this one has */
+    uint32_t n_assumed; /* network inputs that nobody announced */
+
+    int64_t step;         /* of the instructions that run side by side */
+    uint64_t step_cycles; /* of the longest of them */
+    VEC(Touch) touched;
+
+    uint64_t n_violations;
+    VEC(Violation) violation;
+    VEC(const char *) note;
+    SimResult *result;
+    uint64_t *read, *written; /* bytes by memory */
+    SimEngineUse *use;        /* engines, "dma", "host" */
+} Run;
+
+/* Records a broken rule of the instruction at work. */
+void fault(Run *run, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* True the first time for this instruction. */
+bool fault_once(Run *run, FaultOnce kind);
+/* Records what had to be assumed. */
+void note(Run *run, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* "0x70000 in am": a byte of a memory as listings write it. */
+const char *address_text(Run *run, uint32_t memory, uint64_t byte);
+
+#endif

@@ -1,0 +1,251 @@
+/* sim.c - a listing from its first instruction to its last; see sim.h.
+ *
+ * Input: a listing with or without image. Output: a SimResult. Invariants:
+ * instructions run in the order of the listing; those of one step that follow
+ * each other are taken to run at the same time, so they must not touch each
+ * other's cells.
+ */
+#include "sim/sim.h"
+#include "sim/engine.h"
+#include "sim/host.h"
+
+#include <string.h>
+
+enum { MAX_VIOLATIONS = 20, MAX_SIDE_BY_SIDE = 64 };
+
+/* ---- the image, before anything runs ---- */
+
+/* NULL, or what is wrong with a region. */
+static const char *region_flaw(const HwSpec *spec, const Region *region) {
+    const Volume *v = &region->whole;
+    uint64_t count = shape_count(&region->shape);
+    if (region->memory >= spec->n_memories)
+        return "lies in a memory that the machine does not have";
+    if (count == 0 || count > SHAPE_MAX_COUNT)
+        return "has no elements, or too many";
+    uint32_t c, h, w;
+    shape_chw(&region->shape, &c, &h, &w);
+    if (v->h != h || v->w != w || region->part_c > v->c ||
+        c > v->c - region->part_c)
+        return "does not fit into its volume";
+    const HwMemory *m = &spec->memory[region->memory];
+    uint64_t bytes = layout_bytes(m->layout, v);
+    if (region->offset > m->size || bytes > m->size - region->offset)
+        return "reaches beyond its memory";
+    return NULL;
+}
+
+static bool regions_are_sane(const Listing *listing, Diag *diag, uint32_t n,
+                             const Region *region) {
+    bool sane = true;
+    for (uint32_t i = 0; i < n; i++) {
+        const char *flaw = region_flaw(listing->spec, &region[i]);
+        if (flaw)
+            diag_error(diag, (Loc){0}, "image: %s %s", region[i].name, flaw);
+        sane &= !flaw;
+    }
+    return sane;
+}
+
+static bool image_is_sane(const Listing *listing, Diag *diag) {
+    const Image *image = &listing->image;
+    bool sane =
+        regions_are_sane(listing, diag, image->n_inputs, image->input) &
+        regions_are_sane(listing, diag, image->n_outputs, image->output);
+    for (uint32_t i = 0; i < image->n_hosts; i++) {
+        const HostLayer *host = &image->host[i];
+        sane &= regions_are_sane(listing, diag, host->n_in, host->in) &
+                regions_are_sane(listing, diag, host->n_out, host->out);
+    }
+    return sane;
+}
+
+/* ---- instructions of one step ---- */
+
+static void end_step(Run *run) {
+    cycles_end_step(run);
+    run->step = NO_STEP;
+    run->touched.at = NULL;
+    run->touched.n = run->touched.cap = 0;
+    arena_reset(run->group);
+}
+
+static void touch(Run *run, const Place *place, bool writes) {
+    Touch touch = {run->who, writes, place_keep(run->group, place)};
+    vec_push(run->group, &run->touched, touch);
+}
+
+static void check_beside(Run *run, const Place *place, bool writes,
+                         uint32_t before) {
+    for (uint32_t i = 0; i < before; i++) {
+        const Touch *other = &run->touched.at[i];
+        if (!(writes || other->writes) ||
+            !place_overlap(run, place, &other->place))
+            continue;
+        if (fault_once(run, ONCE_CONFLICT))
+            fault(run, "%s %s while %s, in the same step, %s %s",
+                  writes ? "writes" : "reads", place_text(run, place),
+                  other->name, other->writes ? "writes" : "reads",
+                  place_text(run, &other->place));
+    }
+}
+
+/* Joins the instruction to those of its step, or starts another step. */
+static void join_step(Run *run, const Work *w) {
+    if (w->step != run->step || w->step == NO_STEP ||
+        run->touched.n > MAX_SIDE_BY_SIDE)
+        end_step(run);
+    run->step = w->step;
+    uint32_t before = run->touched.n;
+    check_beside(run, &w->in_at, false, before);
+    if (w->has_in2)
+        check_beside(run, &w->in2_at, false, before);
+    check_beside(run, &w->out_at, true, before);
+    touch(run, &w->in_at, false);
+    if (w->has_in2)
+        touch(run, &w->in2_at, false);
+    touch(run, &w->out_at, true);
+}
+
+/* ---- one instruction ---- */
+
+static void run_insn(Run *run, uint32_t index) {
+    Work work;
+    run->insn = index;
+    run->once = 0;
+    run->reads = false;
+    run->who = "instruction";
+    if (!work_read(run, &run->listing->insn[index], &work) ||
+        work.op == HW_OP_CONCAT)
+        return;
+    if (work.op == HW_OP_HOST) {
+        end_step(run);
+        host_run(run, &work);
+    } else {
+        join_step(run, &work);
+        if (work.op == HW_OP_LOAD || work.op == HW_OP_STORE)
+            move_run(run, &work);
+        else
+            engine_run(run, &work);
+        run->result->instructions++;
+    }
+    run->has_read |= run->reads;
+}
+
+/* ---- results ---- */
+
+static void read_outputs(Run *run) {
+    const Image *image = &run->listing->image;
+    SimResult *result = run->result;
+    const float **value =
+        ARENA_ARRAY(run->arena, const float *, image->n_outputs);
+    run->on_host = true;
+    for (uint32_t i = 0; i < image->n_outputs; i++) {
+        const Region *region = &image->output[i];
+        Place place;
+        run->once = 0;
+        run->who = region->name;
+        Extent e = host_extent(region);
+        float *to = NULL;
+        if (!run->options.memory_only)
+            to = ARENA_ARRAY(run->arena, float, extent_count(&e));
+        if (region_place(run, region, "network output", &place))
+            memory_read(run, &place, place_box(&place), "network output", to);
+        value[i] = to;
+        arena_reset(run->work);
+    }
+    result->n_outputs = image->n_outputs;
+    result->output = image->output;
+    result->value = value;
+}
+
+/* What must cross the border of the chip in any case: what the host made and
+ * the device reads, and what the device made and the host, or nobody but a
+ * reader of output memories, can want. */
+static uint64_t compulsory_bytes(const Run *run) {
+    uint64_t elements = 0;
+    for (uint32_t i = 0; i < run->writer.n; i++) {
+        const Writer *w = &run->writer.at[i];
+        HwRole role = run->spec->memory[w->place.memory].role;
+        bool enters = w->kind == WRITER_HOST && w->read_by_device;
+        bool leaves =
+            w->kind == WRITER_ENGINE && (w->read_by_host || role == HW_OUTPUT);
+        if (role != HW_ACTIVE && (enters || leaves))
+            elements += w->elements;
+    }
+    return elements * run->spec->element;
+}
+
+static void fill_result(Run *run) {
+    SimResult *result = run->result;
+    const HwSpec *spec = run->spec;
+    result->n_violations = run->n_violations;
+    result->n_kept = run->violation.n;
+    result->violation = run->violation.at;
+    result->n_notes = run->note.n;
+    result->note = run->note.at;
+    result->n_memories = spec->n_memories;
+    result->read = run->read;
+    result->written = run->written;
+    result->compulsory = compulsory_bytes(run);
+    for (uint32_t i = 0; i < spec->n_memories; i++)
+        if (spec->memory[i].role == HW_ACTIVE)
+            result->am_peak += run->cells[i].touched;
+    result->n_engines = spec->n_engines + 2;
+    result->engine = run->use;
+}
+
+static void name_uses(Run *run) {
+    const HwSpec *spec = run->spec;
+    run->use = ARENA_ARRAY(run->arena, SimEngineUse, spec->n_engines + 2);
+    for (uint32_t i = 0; i < spec->n_engines; i++)
+        run->use[i].name = spec->engine[i].name;
+    run->use[spec->n_engines].name = "dma";
+    run->use[spec->n_engines + 1].name = "host";
+}
+
+static void run_all(Run *run) {
+    memory_open(run);
+    name_uses(run);
+    run->read = ARENA_ARRAY(run->arena, uint64_t, run->spec->n_memories);
+    run->written = ARENA_ARRAY(run->arena, uint64_t, run->spec->n_memories);
+    inputs_write(run);
+    for (uint32_t i = 0; i < run->listing->n; i++) {
+        run_insn(run, i);
+        arena_reset(run->work);
+    }
+    end_step(run);
+    read_outputs(run);
+    fill_result(run);
+}
+
+const SimResult *sim_run(Arena *arena, Diag *diag, const Listing *listing,
+                         uint32_t n_inputs, const float *const *inputs,
+                         const SimOptions *options) {
+    if (listing->n == 0) {
+        diag_error(diag, (Loc){0}, "the listing has no instructions");
+        return NULL;
+    }
+    if (listing->has_image && !image_is_sane(listing, diag))
+        return NULL;
+    Run run = {.arena = arena,
+               .hold = arena_new("simulated memories"),
+               .work = arena_new("simulated instruction"),
+               .group = arena_new("simulated step"),
+               .blobs = {.arena = arena_new("constants of a layer")},
+               .listing = listing,
+               .spec = listing->spec,
+               .options = *options,
+               .n_inputs = n_inputs,
+               .inputs = inputs,
+               .step = NO_STEP,
+               .result = ARENA_NEW(arena, SimResult)};
+    if (run.options.max_violations == 0)
+        run.options.max_violations = MAX_VIOLATIONS;
+    run_all(&run);
+    arena_free(run.hold);
+    arena_free(run.work);
+    arena_free(run.group);
+    arena_free(run.blobs.arena);
+    return run.result;
+}

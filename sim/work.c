@@ -1,0 +1,509 @@
+/* work.c - fields of an instruction as work to do; see work.h.
+ *
+ * Input: one instruction. Output: a Work whose sizes agree with each other.
+ * Which fields make up which size is a table; a field that the row lacks takes
+ * the value of another one, or is derived. Nothing that comes out of here can
+ * make a later step divide by zero, overflow, or run for more than
+ * MAX_PRODUCTS.
+ */
+#include "sim/work.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum { MAX_FIELD = 1 << 16, MAX_SIZE = 1 << 24 };
+/* Ten times the largest layer in use; minutes, not days. */
+static const uint64_t MAX_PRODUCTS = UINT64_C(1) << 37;
+static const uint64_t MAX_PADDED = SHAPE_MAX_COUNT / 4;
+
+bool op_is_fused(HwOp op) {
+    return op == HW_OP_CONV_POOL_MAX || op == HW_OP_CONV_POOL_AVG;
+}
+
+bool op_is_conv(HwOp op) {
+    return op == HW_OP_CONV || op == HW_OP_CONV_GROUPED ||
+           op == HW_OP_CONV_DEPTHWISE || op == HW_OP_FC || op_is_fused(op);
+}
+
+bool op_has_pool(HwOp op) {
+    return op == HW_OP_POOL_MAX || op == HW_OP_POOL_AVG || op_is_fused(op);
+}
+
+bool op_is_average(HwOp op) {
+    return op == HW_OP_POOL_AVG || op == HW_OP_CONV_POOL_AVG;
+}
+
+static bool is_binary(HwOp op) {
+    return op == HW_OP_ADD || op == HW_OP_MUL || op == HW_OP_MAX;
+}
+
+static bool is_move(HwOp op) {
+    return op == HW_OP_LOAD || op == HW_OP_STORE;
+}
+
+/* ---- numbers ---- */
+
+typedef struct Reader {
+    Run *run;
+    const HwFields *f;
+    bool ok;
+} Reader;
+
+/* A field's value in lo..hi; `absent` where the row does not have it. */
+static uint32_t number(Reader *r, HwField field, uint32_t absent, uint32_t lo,
+                       uint32_t hi) {
+    if (!r->f->set[field])
+        return absent;
+    int64_t value = r->f->num[field];
+    if (value >= lo && value <= hi)
+        return (uint32_t)value;
+    fault(r->run, "%s is %" PRId64 ", not in %u..%u", hw_field_name[field],
+          value, lo, hi);
+    r->ok = false;
+    return lo;
+}
+
+static bool flag(const HwFields *f, HwField field) {
+    return f->set[field] && f->num[field] != 0;
+}
+
+/* Fields of a window by axis: rows, columns. */
+typedef struct WindowFields {
+    HwField kernel[2], stride[2], pad[2], dilation[2];
+} WindowFields;
+
+static const WindowFields plain_window = {
+    {HW_F_KERNEL_H, HW_F_KERNEL_W},
+    {HW_F_STRIDE_H, HW_F_STRIDE_W},
+    {HW_F_PAD_H, HW_F_PAD_W},
+    {HW_F_DILATION_H, HW_F_DILATION_W},
+};
+
+static const WindowFields fused_pool_window = {
+    {HW_F_POOL_KERNEL_H, HW_F_POOL_KERNEL_W},
+    {HW_F_POOL_STRIDE_H, HW_F_POOL_STRIDE_W},
+    {HW_F_POOL_PAD_H, HW_F_POOL_PAD_W},
+    {HW_F_COUNT, HW_F_COUNT},
+};
+
+/* Columns first: rows take their value where the row of the hwspec has one
+ * field for both. */
+static void read_window(Reader *r, const WindowFields *fields, Window out[2]) {
+    Window absent = {1, 1, 0, 1};
+    for (int axis = COLS; axis >= ROWS; axis--) {
+        Window *w = &out[axis];
+        w->kernel =
+            number(r, fields->kernel[axis], absent.kernel, 1, MAX_FIELD);
+        w->stride =
+            number(r, fields->stride[axis], absent.stride, 1, MAX_FIELD);
+        w->pad = number(r, fields->pad[axis], absent.pad, 0, MAX_FIELD);
+        w->dilation = 1;
+        if (fields->dilation[axis] != HW_F_COUNT)
+            w->dilation = number(r, fields->dilation[axis], absent.dilation, 1,
+                                 MAX_FIELD);
+        absent = *w;
+    }
+}
+
+static Extent read_extent(Reader *r, HwOperand operand, Extent absent) {
+    Extent e;
+    e.c = number(r, HW_FIELD_OF(operand, C), absent.c, 1, MAX_SIZE);
+    e.w = number(r, HW_FIELD_OF(operand, W), absent.w, 1, MAX_SIZE);
+    bool square = r->f->set[HW_FIELD_OF(operand, W)];
+    e.h = number(r, HW_FIELD_OF(operand, H), square ? e.w : absent.h, 1,
+                 MAX_SIZE);
+    return e;
+}
+
+/* ---- sizes ---- */
+
+static uint64_t reach(const Window *w) {
+    return (uint64_t)(w->kernel - 1) * w->dilation + 1;
+}
+
+/* Windows that fit into size + 2 pad; at least 1. */
+static uint32_t windows(uint32_t size, const Window *w) {
+    uint64_t padded = (uint64_t)size + 2 * w->pad;
+    if (padded < reach(w))
+        return 1;
+    return (uint32_t)((padded - reach(w)) / w->stride + 1);
+}
+
+/* The last window must start before the padding behind the input ends. */
+static bool sizes_agree(Reader *r, const char *what, const Window w[2],
+                        const Extent *in, const Extent *out) {
+    for (int axis = 0; axis < 2; axis++) {
+        uint32_t from = extent_axis(in, axis), to = extent_axis(out, axis);
+        uint64_t last = (uint64_t)(to - 1) * w[axis].stride;
+        if (last < (uint64_t)from + 2 * (uint64_t)w[axis].pad)
+            continue;
+        fault(r->run,
+              "%s %s %u does not come from %u by kernel %u, stride %u, "
+              "padding %u",
+              what, axis == ROWS ? "height" : "width", to, from, w[axis].kernel,
+              w[axis].stride, w[axis].pad);
+        return false;
+    }
+    return true;
+}
+
+static Extent after_window(const Extent *in, const Window w[2], uint32_t c) {
+    return (Extent){c, windows(in->h, &w[ROWS]), windows(in->w, &w[COLS])};
+}
+
+static Extent after_deconv(const Extent *in, const Window w[2], uint32_t c) {
+    uint64_t size[2];
+    for (int axis = 0; axis < 2; axis++) {
+        uint64_t whole =
+            (uint64_t)(extent_axis(in, axis) - 1) * w[axis].stride +
+            reach(&w[axis]);
+        uint64_t cut = 2 * (uint64_t)w[axis].pad;
+        size[axis] = whole > cut ? whole - cut : 1;
+        size[axis] = size[axis] < MAX_SIZE ? size[axis] : MAX_SIZE;
+    }
+    return (Extent){c, (uint32_t)size[ROWS], (uint32_t)size[COLS]};
+}
+
+/* "Global" with a kernel of 1 stands for the whole input. */
+static void widen_global(Work *w, const Extent *in) {
+    Window *p = w->pool;
+    bool single = p[ROWS].kernel == 1 && p[COLS].kernel == 1 &&
+                  p[ROWS].stride == 1 && p[COLS].stride == 1;
+    if (!w->pool_global || !single)
+        return;
+    p[ROWS] = (Window){in->h, 1, 0, 1};
+    p[COLS] = (Window){in->w, 1, 0, 1};
+}
+
+static void read_sizes_of_windows(Reader *r, Work *w) {
+    bool fused = op_is_fused(w->op);
+    if (op_is_conv(w->op) || w->op == HW_OP_DECONV)
+        read_window(r, &plain_window, w->conv);
+    if (op_has_pool(w->op))
+        read_window(r, fused ? &fused_pool_window : &plain_window, w->pool);
+    w->pool_global = flag(r->f, HW_F_POOL_GLOBAL);
+    w->mid = w->in;
+    if (fused) {
+        Extent mid = after_window(&w->in, w->conv, w->out.c);
+        w->mid.c = number(r, HW_F_MID_C, mid.c, 1, MAX_SIZE);
+        w->mid.w = number(r, HW_F_MID_W, mid.w, 1, MAX_SIZE);
+        w->mid.h = number(r, HW_F_MID_H, mid.h, 1, MAX_SIZE);
+    }
+    if (op_has_pool(w->op))
+        widen_global(w, &w->mid);
+}
+
+/* What an output's size is where the instruction does not say. */
+static Extent expected_out(const Work *w) {
+    if (op_has_pool(w->op))
+        return after_window(&w->mid, w->pool, w->mid.c);
+    if (op_is_conv(w->op))
+        return after_window(&w->in, w->conv, w->out.c);
+    if (w->op == HW_OP_DECONV)
+        return after_deconv(&w->in, w->conv, w->out.c);
+    if (w->op != HW_OP_UPSAMPLE)
+        return w->in;
+    return (Extent){w->in.c, w->in.h * w->factor[ROWS],
+                    w->in.w * w->factor[COLS]};
+}
+
+static bool same_extent(Reader *r, const Extent *out, const Extent *want) {
+    if (out->c == want->c && out->h == want->h && out->w == want->w)
+        return true;
+    fault(r->run, "its output is %ux%ux%u, but must be %ux%ux%u", out->c,
+          out->h, out->w, want->c, want->h, want->w);
+    return false;
+}
+
+static bool check_sizes(Reader *r, const Work *w) {
+    bool fused = op_is_fused(w->op);
+    if (op_is_conv(w->op) &&
+        !sizes_agree(r, fused ? "convolution's output" : "output", w->conv,
+                     &w->in, fused ? &w->mid : &w->out))
+        return false;
+    if (op_has_pool(w->op) &&
+        !sizes_agree(r, "output", w->pool, &w->mid, &w->out))
+        return false;
+    if (op_has_pool(w->op) && w->out.c != w->mid.c) {
+        fault(r->run, "its pool has %u channels in and %u out", w->mid.c,
+              w->out.c);
+        return false;
+    }
+    if (op_is_conv(w->op) || op_has_pool(w->op))
+        return true;
+    Extent want = expected_out(w);
+    return same_extent(r, &w->out, &want);
+}
+
+static uint64_t saturating(uint64_t a, uint64_t b) {
+    uint64_t product;
+    return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
+}
+
+uint64_t window_products(const Window w[2], uint32_t channels,
+                         const Extent *made) {
+    uint64_t taps = (uint64_t)w[ROWS].kernel * w[COLS].kernel;
+    return saturating(saturating(extent_count(made), taps), channels);
+}
+
+bool window_feasible(const Window w[2], uint32_t channels, const Extent *made) {
+    uint64_t padded = channels;
+    for (int axis = 0; axis < 2; axis++)
+        padded = saturating(padded, (uint64_t)(extent_axis(made, axis) - 1) *
+                                            w[axis].stride +
+                                        reach(&w[axis]));
+    return padded <= MAX_PADDED &&
+           window_products(w, channels, made) <= MAX_PRODUCTS;
+}
+
+static bool feasible(const Work *w) {
+    bool depthwise = w->op == HW_OP_CONV_DEPTHWISE;
+    const Extent *made = op_is_fused(w->op) ? &w->mid : &w->out;
+    if (op_is_conv(w->op) &&
+        !window_feasible(w->conv, depthwise ? 1 : w->in.c, made))
+        return false;
+    if (w->op == HW_OP_DECONV)
+        return window_products(w->conv, w->out.c, &w->in) <= MAX_PRODUCTS;
+    return !op_has_pool(w->op) ||
+           window_products(w->pool, 1, &w->out) <= MAX_PRODUCTS;
+}
+
+static bool check_effort(Reader *r, const Work *w) {
+    const Extent *size[] = {&w->in, &w->mid, &w->out};
+    for (int i = 0; i < 3; i++)
+        if (extent_count(size[i]) > SHAPE_MAX_COUNT) {
+            fault(r->run, "a volume of %ux%ux%u is too large", size[i]->c,
+                  size[i]->h, size[i]->w);
+            return false;
+        }
+    if (feasible(w))
+        return true;
+    fault(r->run, "its %ux%ux%u to %ux%ux%u is more than can be simulated",
+          w->in.c, w->in.h, w->in.w, w->out.c, w->out.h, w->out.w);
+    return false;
+}
+
+static void read_sizes(Reader *r, Work *w) {
+    const HwFields *f = r->f;
+    w->in = read_extent(r, HW_IN, (Extent){1, 1, 1});
+    /* the output's channels, until what they default to is known */
+    HwField channels = f->set[HW_F_OUT_C] ? HW_F_OUT_C : HW_F_MID_C;
+    w->out.c = number(r, channels, w->in.c, 1, MAX_SIZE);
+    w->groups = number(r, HW_F_GROUPS, 0, 0, MAX_SIZE);
+    if (w->op == HW_OP_CONV_DEPTHWISE)
+        w->groups = w->in.c;
+    read_sizes_of_windows(r, w);
+    for (int axis = 0; axis < 2; axis++) {
+        HwField field = axis == ROWS ? HW_F_FACTOR_H : HW_F_FACTOR_W;
+        w->factor[axis] = number(r, field, 1, 1, 256);
+    }
+    w->out = read_extent(r, HW_OUT, expected_out(w));
+    if (w->op == HW_OP_FC) {
+        w->conv[ROWS] = (Window){w->in.h, 1, 0, 1};
+        w->conv[COLS] = (Window){w->in.w, 1, 0, 1};
+    }
+}
+
+/* ---- places ---- */
+
+static Repl read_repl(Reader *r, HwOperand operand, bool part) {
+    const HwField own[] = {HW_F_IN_FULL, HW_F_IN_REPL, HW_F_IN_UNITS,
+                           HW_F_IN_WIDTH};
+    const HwField parent[] = {HW_F_IN_PART_FULL, HW_F_IN_PART_REPL,
+                              HW_F_IN_PART_UNITS, HW_F_IN_PART_WIDTH};
+    uint32_t v[4];
+    for (int i = 0; i < 4; i++) {
+        HwField in = part ? parent[i] : own[i];
+        v[i] = number(r, (HwField)((int)in + (int)operand), 0, 0, MAX_FIELD);
+    }
+    Repl repl = {v[0], v[1], v[2], v[3]};
+    bool copied = repl.sections && repl.units && repl.width;
+    return copied ? repl : (Repl){0};
+}
+
+static bool is_replicated(const HwSpec *spec, uint32_t memory) {
+    return spec->replication.memories >> memory & 1;
+}
+
+/* Bytes from the start of a part's parent to where its address points. */
+static bool step_back(Reader *r, Spot *spot) {
+    const HwMemory *m = &r->run->spec->memory[spot->memory];
+    uint64_t behind = layout_part_offset(m->layout, &spot->whole, spot->part_c);
+    if (behind <= spot->offset) {
+        spot->offset -= behind;
+        return true;
+    }
+    fault(r->run, "%s at %s, from channel %u of %u on, would start before it",
+          spot->what, address_text(r->run, spot->memory, spot->offset),
+          spot->part_c, spot->whole.c);
+    return false;
+}
+
+/* The operand's volume: itself, or the larger one that it is part of. */
+static bool read_spot(Reader *r, HwOp op, HwOperand operand, const char *what,
+                      const Extent *size, Spot *out) {
+    const HwFields *f = r->f;
+    Spot spot = {
+        .what = what, .c = size->c, .whole = {size->c, size->h, size->w, {0}}};
+    if (!insn_operand(r->run->spec, op, f, operand, &spot.memory,
+                      &spot.offset)) {
+        fault(r->run, "%s lies in no memory", what);
+        return false;
+    }
+    spot.part = flag(f, HW_FIELD_OF(operand, PART));
+    if (is_replicated(r->run->spec, spot.memory))
+        spot.whole.repl = read_repl(r, operand, spot.part);
+    if (!spot.part) {
+        *out = spot;
+        return r->ok;
+    }
+    spot.part_c = number(r, HW_FIELD_OF(operand, PART_START), 0, 0, MAX_SIZE);
+    uint32_t whole = number(r, HW_FIELD_OF(operand, PART_C), 0, 0, MAX_SIZE);
+    uint32_t least = spot.part_c + spot.c;
+    spot.whole.c = whole ? whole : least; /* older texts do not say */
+    *out = spot;
+    bool ok = r->ok && step_back(r, &spot);
+    out->offset = spot.offset;
+    return ok;
+}
+
+/* An engine reaches some memories, and others by tiles. */
+static bool reaches(Reader *r, const Work *w, const Spot *spot) {
+    const HwSpec *spec = r->run->spec;
+    if (w->engine < 0)
+        return true;
+    const HwEngine *engine = &spec->engine[w->engine];
+    const HwMemory *m = &spec->memory[spot->memory];
+    bool tiled = w->tile.on || m->role == HW_ACTIVE;
+    if (tiled && engine->memories >> spot->memory & 1)
+        return true;
+    fault(r->run, "%s at %s: engine %s cannot reach it%s", spot->what,
+          address_text(r->run, spot->memory, spot->offset), engine->name,
+          tiled ? "" : " but by tiles");
+    return false;
+}
+
+static bool place_operand(Reader *r, const Work *w, HwOperand operand,
+                          const char *what, const Extent *size, Place *out) {
+    Spot spot;
+    return read_spot(r, w->op, operand, what, size, &spot) &&
+           reaches(r, w, &spot) && place_make(r->run, &spot, out);
+}
+
+static bool place_operands(Reader *r, Work *w) {
+    w->has_in2 = is_binary(w->op);
+    bool ok = place_operand(r, w, HW_IN, "input", &w->in, &w->in_at);
+    if (w->has_in2)
+        ok &= place_operand(r, w, HW_IN2, "second input", &w->in, &w->in2_at);
+    return place_operand(r, w, HW_OUT, "output", &w->out, &w->out_at) && ok;
+}
+
+/* Of a move the side in active memory holds just the rows, densely. */
+static bool read_move(Reader *r, Work *w) {
+    const HwFields *f = r->f;
+    bool by_in = f->set[HW_F_IN_C];
+    w->in = read_extent(r, by_in ? HW_IN : HW_OUT, (Extent){1, 1, 1});
+    w->row = number(r, HW_F_ROW_FIRST, 0, 0, w->in.h - 1);
+    uint32_t last = number(r, HW_F_ROW_LAST, w->in.h - 1, w->row, w->in.h - 1);
+    w->rows = last - w->row + 1;
+    Extent held = {w->in.c, w->rows, w->in.w};
+    bool load = w->op == HW_OP_LOAD;
+    w->engine = -1;
+    return r->ok &&
+           place_operand(r, w, HW_IN, "source", load ? &w->in : &held,
+                         &w->in_at) &&
+           place_operand(r, w, HW_OUT, "destination", load ? &held : &w->in,
+                         &w->out_at);
+}
+
+/* ---- the rest ---- */
+
+static uint64_t buffer_byte(Reader *r, HwField field) {
+    const HwMemory *m = &r->run->spec->memory[0];
+    if (!r->f->set[field] || r->f->num[field] < (int64_t)m->base)
+        return 0;
+    uint64_t units = (uint64_t)r->f->num[field] - m->base;
+    return units > m->size / m->unit ? m->size : units * m->unit;
+}
+
+static void read_tiling(Reader *r, Work *w) {
+    if (!flag(r->f, HW_F_TILE_ON))
+        return;
+    w->tile.on = true;
+    w->tile.w = number(r, HW_F_TILE_W, w->out.w, 1, MAX_SIZE);
+    w->tile.h = number(r, HW_F_TILE_H, w->out.h, 1, MAX_SIZE);
+    w->tile.buffer[0] = buffer_byte(r, HW_F_TILE_BUFFER0);
+    w->tile.buffer[1] = buffer_byte(r, HW_F_TILE_BUFFER1);
+}
+
+static const char *without_tile(Run *run, const char *name) {
+    const char *mark = strrchr(name, '#');
+    size_t digits = mark ? strspn(mark + 1, "0123456789") : 0;
+    if (!digits || mark[1 + digits])
+        return name;
+    return arena_strndup(run->work, name, (size_t)(mark - name));
+}
+
+static void read_names(Run *run, const HwFields *f, Work *w) {
+    w->name = f->set[HW_F_NAME] && f->str[HW_F_NAME] ? f->str[HW_F_NAME] : "";
+    if (!*w->name)
+        w->name = hw_op_name[w->op];
+    bool own = f->set[HW_F_CONV_NAME] && f->str[HW_F_CONV_NAME];
+    w->layer = without_tile(run, own ? f->str[HW_F_CONV_NAME] : w->name);
+    run->who = w->name;
+}
+
+static void read_flags(const HwFields *f, Work *w) {
+    w->has_flags = f->set[HW_F_RELU] || f->set[HW_F_PRELU];
+    w->relu = flag(f, HW_F_RELU);
+    w->prelu = flag(f, HW_F_PRELU);
+    w->adds_bias = !f->set[HW_F_BIAS] || f->num[HW_F_BIAS] != 0;
+    const char *method = f->set[HW_F_METHOD] ? f->str[HW_F_METHOD] : NULL;
+    w->zero_fill = method && strcmp(method, "Zero") == 0;
+    w->has_repl = f->set[HW_F_IN_FULL];
+}
+
+bool work_read(Run *run, const HwInsn *insn, Work *out) {
+    HwFields fields;
+    insn_fields(run->spec, insn, &fields);
+    Reader r = {run, &fields, true};
+    *out =
+        (Work){.op = insn_op(run->spec, insn),
+               .step = fields.set[HW_F_STEP] ? fields.num[HW_F_STEP] : NO_STEP};
+    read_names(run, &fields, out);
+    if (out->op == HW_OP_HOST || out->op == HW_OP_CONCAT)
+        return true;
+    if (is_move(out->op))
+        return read_move(&r, out);
+    out->engine = hwspec_engine(run->spec, out->op);
+    if (out->engine < 0) {
+        fault(run, "no engine runs %s", hw_op_name[out->op]);
+        return false;
+    }
+    read_flags(&fields, out);
+    read_sizes(&r, out);
+    read_tiling(&r, out);
+    out->in_repl = read_repl(&r, HW_IN, false);
+    return r.ok && check_effort(&r, out) && check_sizes(&r, out) &&
+           place_operands(&r, out);
+}
+
+/* ---- windows ---- */
+
+static void needed(const Window *w, uint32_t at, uint32_t n, uint32_t size,
+                   uint32_t *first, uint32_t *count) {
+    int64_t from = (int64_t)at * w->stride - w->pad;
+    int64_t to = from + (int64_t)(n - 1) * w->stride + (int64_t)reach(w);
+    from = from < 0 ? 0 : from;
+    to = to > size ? size : to;
+    bool some = from < to;
+    *first = some ? (uint32_t)from : 0;
+    *count = some ? (uint32_t)(to - from) : 0;
+}
+
+Box window_needs(const Window window[2], Box box, uint32_t h, uint32_t w) {
+    Box in;
+    needed(&window[ROWS], box.row, box.rows, h, &in.row, &in.rows);
+    needed(&window[COLS], box.col, box.cols, w, &in.col, &in.cols);
+    return in;
+}

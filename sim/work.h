@@ -1,0 +1,78 @@
+/* work.h - what one instruction asks for, by meaning.
+ *
+ * Input: the values of an instruction's fields. Output: sizes, windows, places
+ * and tiles, all checked, with what the text leaves out filled in (a square
+ * format has one size for both axes; pools do not name their channels...).
+ */
+#ifndef SIM_WORK_H
+#define SIM_WORK_H
+
+#include "sim/run.h"
+
+enum { ROWS, COLS }; /* index of an axis */
+
+/* One axis of a window that slides over a volume. */
+typedef struct Window {
+    uint32_t kernel, stride, pad, dilation;
+} Window;
+
+typedef struct Extent {
+    uint32_t c, h, w;
+} Extent;
+
+static inline uint32_t extent_axis(const Extent *e, int axis) {
+    return axis == ROWS ? e->h : e->w;
+}
+static inline uint64_t extent_count(const Extent *e) {
+    return (uint64_t)e->c * e->h * e->w;
+}
+
+typedef struct Tiling {
+    bool on;
+    uint32_t w, h;
+    uint64_t buffer[2]; /* bytes in active memory */
+    uint32_t memory;    /* the active memory */
+} Tiling;
+
+typedef struct Work {
+    HwOp op;
+    int32_t engine;
+    int64_t step;
+    const char *name;  /* with #k for a tile */
+    const char *layer; /* of its constants */
+    Window conv[2], pool[2];
+    uint32_t groups; /* 0: by the weights */
+    uint32_t factor[2];
+    bool zero_fill; /* upsampling: the first of each block, else zeros */
+    bool adds_bias, has_flags, relu, prelu;
+    bool pool_global;
+    Extent in, mid, out;
+    bool has_in2;
+    Place in_at, in2_at, out_at;
+    Repl in_repl; /* as the engine reads it */
+    bool has_repl;
+    uint32_t row, rows; /* LOAD, STORE */
+    Tiling tile;
+} Work;
+
+bool op_is_conv(HwOp op);  /* with or without a pool; DECONV is not */
+bool op_has_pool(HwOp op); /* alone or behind a convolution */
+bool op_is_fused(HwOp op); /* convolution and pool in one */
+bool op_is_average(HwOp op);
+
+/* False, with a violation, if the instruction makes no sense; it is then
+ * skipped. HOST and CONCAT only get op, step, name. */
+bool work_read(Run *run, const HwInsn *insn, Work *out);
+
+/* Products that making `made` from `channels` channels takes. */
+uint64_t window_products(const Window window[2], uint32_t channels,
+                         const Extent *made);
+/* False where memory or time would run out. */
+bool window_feasible(const Window window[2], uint32_t channels,
+                     const Extent *made);
+
+/* Rows and columns of the volume in front of a window that this box of the
+ * volume behind it needs; clipped to the volume. */
+Box window_needs(const Window window[2], Box box, uint32_t h, uint32_t w);
+
+#endif
