@@ -90,7 +90,9 @@ static const Key rewrites_keys[] = {
     KEY("pool_around_concat", read_bool, HwSpec, pool_around_concat,
         "true: the pool of a concat becomes the concat of pools"),
     KEY("expand_groups", read_bool, HwSpec, expand_groups,
-        "true: grouped convolutions become dense ones with zero weights"),
+        "true: grouped convolutions that no engine runs become dense ones, "
+        "with "
+        "zero weights"),
 };
 const Section read_rewrites_section = SECTION("rewrites", rewrites_keys);
 
@@ -148,7 +150,8 @@ static const Key top_keys[] = {
     {"engines", read_engines, 0, true, "map: what computes"},
     {"replication", read_replication, 0, false,
      "copies of the last, partial section of channels"},
-    {"tiling", read_tiling, 0, false, "how too large volumes are computed"},
+    {"tiling", read_tiling, 0, false,
+     "how layers that are too large for active memory are run"},
     KEY("weight_cache", read_weight_cache, HwSpec, weight_cache,
         "how many rows of weights fit where; else no limits"),
     {"limits", read_limits, 0, false, "of the whole machine"},
@@ -159,15 +162,23 @@ static const Key top_keys[] = {
 const Section read_top_section = SECTION("", top_keys);
 
 const Section *const hwspec_sections[] = {
-    &read_top_section,         &read_machine_section,
-    &read_memory_section,      &read_ports_section,
-    &read_layout_section,      &read_axis_section,
-    &read_engine_section,      &read_unroll_section,
-    &read_replication_section, &read_copies_section,
-    &read_software_section,    &read_hardware_section,
-    &read_style_section,       &read_weight_cache_section,
-    &read_limits_section,      &read_rewrites_section,
-    &read_listing_section,     NULL,
+    &read_top_section,
+    &read_machine_section,
+    &read_memory_section,
+    &read_ports_section,
+    &read_layout_section,
+    &read_axis_section,
+    &read_engine_section,
+    &read_unroll_section,
+    &read_replication_section,
+    &read_copies_section,
+    &read_tiling_section,
+    &read_style_section,
+    &read_weight_cache_section,
+    &read_limits_section,
+    &read_rewrites_section,
+    &read_listing_section,
+    NULL,
 };
 
 static const HwSpec *build(Arena *arena, Diag *diag, YamlNode *root) {

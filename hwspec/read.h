@@ -112,8 +112,7 @@ extern const Section read_engine_section;
 extern const Section read_unroll_section;
 extern const Section read_replication_section;
 extern const Section read_copies_section;
-extern const Section read_software_section;
-extern const Section read_hardware_section;
+extern const Section read_tiling_section;
 extern const Section read_style_section;
 
 /* ---- shipped targets (targets.c) ---- */

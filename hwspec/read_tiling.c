@@ -233,33 +233,34 @@ static bool read_styles(Reader *r, YamlNode *node, void *out) {
     return true;
 }
 
-static const Key software_keys[] = {
+static const Key tiling_keys[] = {
     NEED("kind", read_kind, HwTiling, kind,
          "none; software: load, run, store by rows of full width; hardware: "
          "one instruction holds the tile's size"),
     KEY("ops", read_run_ops, HwTiling, ops,
         "software: operators that can run by rows"),
+    {"styles", read_styles, 0, false,
+     "hardware: list of where tiles and results may lie"},
 };
-const Section read_software_section = SECTION("tiling", software_keys);
+const Section read_tiling_section = SECTION("tiling", tiling_keys);
 
-static const Key hardware_keys[] = {
-    NEED("kind", read_kind, HwTiling, kind, "hardware"),
-    {"styles", read_styles, 0, true,
-     "hardware: where tiles and results may lie"},
-};
-const Section read_hardware_section = SECTION("tiling", hardware_keys);
+/* A key that belongs to one kind, and must be there then. */
+static bool check_kind(Reader *r, const YamlNode *node, const char *key,
+                       HwTilingKind kind) {
+    const HwTiling *tiling = &r->spec->tiling;
+    if (tiling->kind == kind)
+        return yaml_need(r->diag, node, key);
+    const YamlNode *value = yaml_get(node, key);
+    if (value)
+        diag_error(r->diag, value->loc, "`%s` belongs to kind `%s`, not `%s`",
+                   key, kind_name[kind], kind_name[tiling->kind]);
+    return !value;
+}
 
 bool read_tiling(Reader *r, YamlNode *node, void *out) {
     (void)out;
-    HwTiling *tiling = &r->spec->tiling;
-    YamlNode *kind = yaml_get(node, "kind");
-    HwTilingKind value = HW_TILING_NONE;
-    if (kind && !read_kind(r, kind, &value)) {
-        read_ignore(node);
+    if (!read_keys(r, node, &read_tiling_section, &r->spec->tiling))
         return false;
-    }
-    return read_keys(r, node,
-                     value == HW_TILING_HARDWARE ? &read_hardware_section
-                                                 : &read_software_section,
-                     tiling);
+    bool ok = check_kind(r, node, "ops", HW_TILING_SOFTWARE);
+    return check_kind(r, node, "styles", HW_TILING_HARDWARE) && ok;
 }

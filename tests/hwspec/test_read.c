@@ -212,8 +212,10 @@ static void bad_sections(void **state) {
               "[conv], buffers: [0, 1/4], buffer_size: 1/2}]}\nengines:\n",
               "8:76: the two input tiles overlap\n");
     check_bad(at, "tiling: {kind: hardware, ops: [conv]}\nengines:\n",
-              "8:9: the key `styles` is missing\n"
-              "8:26: unknown key `ops`\n");
+              "8:31: `ops` belongs to kind `software`, not `hardware`\n"
+              "8:9: the key `styles` is missing\n");
+    check_bad(at, "tiling: {kind: magic}\nengines:\n",
+              "8:16: `magic` is not one of: none, software, hardware\n");
     check_bad(at,
               "weight_cache: {pingpong: 3, full_rate: 2, half_rate: 1}\n"
               "engines:\n",
