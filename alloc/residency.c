@@ -283,10 +283,12 @@ static uint32_t overloaded(const Work *w, const Problem *p) {
     return worst;
 }
 
-/* The planner found no place for the buffer: make room while it lives, at its
- * fullest time first. */
+/* The planner found no place for the buffer (or proved that none exists, and
+ * names none): make room while it lives, at its fullest time first. */
 static bool relieve_buffer(Work *w, const Problem *p, uint32_t buf) {
-    uint32_t first = p->buf.at[buf].first, end = p->buf.at[buf].end;
+    bool one = buf < p->buf.n;
+    uint32_t first = one ? p->buf.at[buf].first : 0;
+    uint32_t end = one ? p->buf.at[buf].end : p->n_times;
     uint8_t *tried = ARENA_ARRAY(w->arena, uint8_t, end - first);
     for (uint32_t n = first; n < end; n++) {
         uint32_t at = NONE;
@@ -324,8 +326,7 @@ static bool solve(Work *w, Problem *p, PlanResult *result,
                 return false;
         } else if (place(w, p, result, planner)) {
             return true;
-        } else if (result->failed >= p->buf.n ||
-                   !relieve_buffer(w, p, result->failed)) {
+        } else if (!relieve_buffer(w, p, result->failed)) {
             return false;
         }
     }

@@ -391,11 +391,12 @@ uint32_t mode_pins(const Work *w, NodeId id, Range pin[3], uint32_t *memory) {
     const HwTileStyle *style = &w->spec->tiling.style[mode->style];
     uint32_t n = 0;
     *memory = first_bit(reach(w, id));
+    Pool pool = pool_of(&w->spec->memory[*memory]);
     range_add(pin, &n, (Range){0, style->reserved});
     for (uint32_t i = 0; i < 2; i++)
-        range_add(
-            pin, &n,
-            (Range){style->buffer[i], style->buffer[i] + style->buffer_size});
+        range_add(pin, &n,
+                  (Range){style->buffer[i] / pool.align * pool.align,
+                          style->buffer[i] + style->buffer_size});
     return n;
 }
 

@@ -1,0 +1,258 @@
+/* explain.c - why nothing fits: which step, which volumes, how many bytes
+ * short, and a remedy.
+ *
+ * Input: the work as it got stuck. Output: one error with notes.
+ * The size that would do is found by planning again with it, so it is never
+ * promised in vain.
+ */
+#include "alloc/work.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- texts ---- */
+
+/* 1234567 -> "1,234,567". */
+static const char *commas(Arena *arena, uint64_t v) {
+    char *plain = arena_printf(arena, "%llu", (unsigned long long)v);
+    size_t len = strlen(plain), at = 0;
+    char *text = ARENA_ARRAY(arena, char, len + len / 3 + 1);
+    for (size_t i = 0; i < len; i++) {
+        if (i && (len - i) % 3 == 0)
+            text[at++] = ',';
+        text[at++] = plain[i];
+    }
+    return text;
+}
+
+static const char *size_text(Arena *arena, uint64_t bytes) {
+    static const struct {
+        uint64_t unit;
+        const char *name;
+    } units[] = {{1 << 20, "MiB"}, {1 << 10, "KiB"}};
+    for (uint32_t i = 0; i < sizeof units / sizeof *units; i++)
+        if (bytes && bytes % units[i].unit == 0)
+            return arena_printf(arena, "%llu%s",
+                                (unsigned long long)(bytes / units[i].unit),
+                                units[i].name);
+    return arena_printf(arena, "%llu", (unsigned long long)bytes);
+}
+
+/* "am", or "fast + bulk". */
+static const char *active_names(const Work *w) {
+    const char *text = w->spec->memory[0].name;
+    for (uint32_t m = 1; m < w->spec->n_active; m++)
+        text = arena_printf(w->arena, "%s + %s", text, w->spec->memory[m].name);
+    return text;
+}
+
+static const char *step_node(const Work *w) {
+    if (w->stuck >= w->schedule->n_steps || !w->schedule->step[w->stuck].n)
+        return "";
+    return graph_node(w->g, w->schedule->step[w->stuck].slot[0].node)->name;
+}
+
+static Loc step_loc(const Work *w) {
+    if (w->stuck >= w->schedule->n_steps || !w->schedule->step[w->stuck].n)
+        return w->spec->loc;
+    return graph_node(w->g, w->schedule->step[w->stuck].slot[0].node)->loc;
+}
+
+/* ---- what is alive ---- */
+
+/* Bytes of a buffer where it is smallest, even if no memory can hold it. */
+static uint64_t bytes_wanted(const Work *w, const Problem *p, uint32_t buf) {
+    const Owner *o = &p->owner.at[buf];
+    if (o->least != UINT64_MAX)
+        return o->least;
+    uint64_t least = UINT64_MAX;
+    for (uint32_t m = 0; m < w->spec->n_active; m++) {
+        Volume v = volume_in(w, o->tensor, m);
+        uint64_t b = layout_bytes(w->spec->memory[m].layout, &v);
+        least = b < least ? b : least;
+    }
+    return least;
+}
+
+typedef struct Line {
+    uint32_t buf;
+    uint64_t bytes;
+} Line;
+
+static int by_bytes(const void *a, const void *b) {
+    const Line *x = a, *y = b;
+    if (x->bytes != y->bytes)
+        return x->bytes < y->bytes ? 1 : -1;
+    return (x->buf > y->buf) - (x->buf < y->buf);
+}
+
+/* Buffers alive at the time, largest first. */
+static uint32_t alive_at(const Work *w, const Problem *p, uint32_t time,
+                         Line **out, uint64_t *sum) {
+    Line *line = ARENA_ARRAY(w->arena, Line, p->buf.n + 1);
+    uint32_t n = 0;
+    *sum = 0;
+    for (uint32_t i = 0; i < p->buf.n; i++) {
+        if (p->buf.at[i].first > time || p->buf.at[i].end <= time)
+            continue;
+        uint64_t bytes = bytes_wanted(w, p, i);
+        *sum = bytes > UINT64_MAX - *sum ? UINT64_MAX : *sum + bytes;
+        line[n++] = (Line){i, bytes};
+    }
+    if (n)
+        qsort(line, n, sizeof *line, by_bytes);
+    *out = line;
+    return n;
+}
+
+static const char *const owner_text[] = {
+    [OWNER_SEGMENT] = "",
+    [OWNER_PLANK] = ", a plank of it",
+    [OWNER_TILE] = ", tiles of it",
+    [OWNER_RELAY] = ", on its way out",
+};
+
+static void note_volumes(Diag *diag, const Work *w, const Problem *p,
+                         const Line *line, uint32_t n) {
+    enum { MOST = 12 };
+    for (uint32_t i = 0; i < n && i < MOST; i++) {
+        const Owner *o = &p->owner.at[line[i].buf];
+        Volume v = plan_volume(w->g, o->tensor);
+        const Tensor *t = graph_tensor(w->g, o->tensor);
+        diag_note(diag, t->loc, "%s (%ux%ux%u%s): %s bytes", t->name, v.c, v.h,
+                  v.w, owner_text[o->kind], commas(w->arena, line[i].bytes));
+    }
+    if (n > MOST)
+        diag_note(diag, (Loc){0}, "and %u smaller ones", n - MOST);
+}
+
+/* ---- remedies ---- */
+
+static uint64_t lcm(uint64_t a, uint64_t b) {
+    uint64_t x = a, y = b;
+    while (y) {
+        uint64_t rest = x % y;
+        x = y;
+        y = rest;
+    }
+    return a / x * b;
+}
+
+/* Sizes that the first active memory could have are multiples of this. */
+static uint64_t size_step(const HwMemory *m) {
+    uint64_t step = lcm(1024, m->unit ? m->unit : 1);
+    step = lcm(step, m->align ? m->align : 1);
+    step = lcm(step, m->partitions ? m->partitions : 1);
+    return lcm(step, m->buffers ? m->buffers : 1);
+}
+
+static uint64_t scaled(uint64_t v, uint64_t from, uint64_t to) {
+    return from ? (uint64_t)((double)v * (double)to / (double)from) : v;
+}
+
+/* The machine with another size of its first memory; tile buffers are
+ * fractions of it. */
+static const HwSpec *spec_resized(Arena *arena, const HwSpec *spec,
+                                  uint64_t size) {
+    HwSpec *copy = ARENA_COPY(arena, HwSpec, spec, 1);
+    HwMemory *memory =
+        ARENA_COPY(arena, HwMemory, spec->memory, spec->n_memories);
+    HwTileStyle *style =
+        ARENA_COPY(arena, HwTileStyle, spec->tiling.style, spec->tiling.n);
+    uint64_t old = memory[0].size;
+    for (uint32_t i = 0; i < spec->tiling.n; i++) {
+        style[i].buffer[0] = scaled(style[i].buffer[0], old, size);
+        style[i].buffer[1] = scaled(style[i].buffer[1], old, size);
+        style[i].buffer_size = scaled(style[i].buffer_size, old, size);
+        style[i].reserved = scaled(style[i].reserved, old, size);
+    }
+    memory[0].size = size;
+    copy->memory = memory;
+    copy->tiling.style = style;
+    return copy;
+}
+
+static bool would_fit(const Work *w, uint64_t size) {
+    Arena *arena = arena_new("remedy");
+    const HwSpec *spec = spec_resized(arena, w->spec, size);
+    Work *again = work_new(arena, w->schedule, spec, w->options);
+    Problem problem = {0};
+    PlanResult result = {0};
+    const char *planner;
+    bool two_levels;
+    bool fits = work_fit(again, &problem, &result, &planner, &two_levels);
+    arena_free(arena);
+    return fits;
+}
+
+/* A size of the first memory that would do, as small as a search of a few
+ * plans finds from `least` on; 0 if none is found. */
+static uint64_t size_that_fits(const Work *w, uint64_t least) {
+    enum { DOUBLINGS = 6, HALVINGS = 7 };
+    uint64_t step = size_step(&w->spec->memory[0]);
+    uint64_t lo = (least + step - 1) / step, hi = lo;
+    if (!lo || lo > UINT32_MAX)
+        return 0;
+    uint32_t tries = 0;
+    while (!would_fit(w, hi * step)) {
+        if (++tries > DOUBLINGS)
+            return 0;
+        lo = hi + 1;
+        hi *= 2;
+    }
+    for (uint32_t i = 0; i < HALVINGS && lo < hi; i++) {
+        uint64_t mid = (lo + hi) / 2;
+        if (would_fit(w, mid * step))
+            hi = mid;
+        else
+            lo = mid + 1;
+    }
+    return hi * step;
+}
+
+static void note_remedy(Diag *diag, const Work *w, uint64_t short_of) {
+    const HwMemory *m = &w->spec->memory[0];
+    uint64_t size = size_that_fits(w, m->size + short_of);
+    if (size)
+        diag_note(diag, (Loc){0}, "--set memories.%s.size=%s would do", m->name,
+                  size_text(w->arena, size));
+    if (w->spec->backing < 0)
+        diag_note(diag, (Loc){0},
+                  "the machine has no backing memory: with one, volumes that "
+                  "wait could leave %s",
+                  active_names(w));
+    else if (w->spec->tiling.kind == HW_TILING_NONE)
+        diag_note(diag, (Loc){0},
+                  "the machine has no tiling: with it, a layer could run by "
+                  "parts");
+}
+
+/* ---- the error ---- */
+
+void explain(Diag *diag, const Work *w, const Problem *p,
+             const PlanResult *result) {
+    Line *line;
+    uint64_t sum;
+    uint32_t time = 2 * w->stuck;
+    if (time + 1 < p->n_times && p->live[time + 1] > p->live[time])
+        time++;
+    uint32_t n = alive_at(w, p, time, &line, &sum);
+    uint64_t short_of = sum > w->total ? sum - w->total : 0;
+    const char *names = active_names(w);
+    if (short_of)
+        diag_error(diag, step_loc(w),
+                   "does not fit: step %u (%s) needs %s bytes of %s, which "
+                   "has %s: %s short",
+                   w->stuck + 1, step_node(w), commas(w->arena, sum), names,
+                   commas(w->arena, w->total), commas(w->arena, short_of));
+    else
+        diag_error(diag, step_loc(w),
+                   "does not fit: at step %u (%s) no place is found in %s%s%s "
+                   "for volumes of %s bytes, of %s that it has",
+                   w->stuck + 1, step_node(w), names,
+                   result->pool ? " by planner " : "",
+                   result->pool ? w->options->planner : "",
+                   commas(w->arena, sum), commas(w->arena, w->total));
+    note_volumes(diag, w, p, line, n);
+    note_remedy(diag, w, short_of);
+}

@@ -1,0 +1,576 @@
+/* judge.c - the judge of whole plans, by replay.
+ *
+ * Input: a plan. Output: NULL, or a sentence on the first thing that is wrong.
+ * Method: every memory is a set of areas that do not overlap; an area is one
+ * volume at one place and says which rows of which tensors it holds. An action
+ * reads rows that must be there, then writes: areas whose bytes the written
+ * volume touches, and that are not that volume, are lost. So a value that was
+ * overwritten while it was still needed is missing when it is read.
+ * A concat along channels counts as its members, so that it is complete exactly
+ * when they are. Shares no code with the rest of alloc but plan_volume.
+ */
+#include "alloc/plan.h"
+
+/* Rows [row, end) of a tensor that is no concat, from channel c of the area on;
+ * row r lies in row r - base of the area. */
+typedef struct Held {
+    TensorId tensor;
+    uint32_t c, n_c, base, row, end;
+} Held;
+
+typedef struct Area {
+    uint64_t at, end;
+    Volume whole;
+    VEC(Held) held;
+} Area;
+
+typedef struct Areas {
+    VEC(Area) at;
+} Areas;
+
+typedef struct Judge {
+    Arena *arena;
+    const Plan *plan;
+    const Graph *g;
+    const HwSpec *spec;
+    Areas *memory;  /* by memory */
+    uint32_t *done; /* by node: rows computed so far */
+    const Action *action;
+} Judge;
+
+static const char *tensor_name(const Judge *j, TensorId t) {
+    return graph_tensor(j->g, t)->name;
+}
+
+static const char *complain(Judge *j, const Placement *p, const char *what) {
+    const char *memory = j->spec->memory[p->memory].name;
+    const char *tensor = tensor_name(j, p->tensor);
+    if (!j->action)
+        return arena_printf(j->arena, "placement %u: %s %s in %s",
+                            (uint32_t)(p - j->plan->placement), tensor, what,
+                            memory);
+    return arena_printf(j->arena, "action %u (listing step %u): %s %s in %s",
+                        (uint32_t)(j->action - j->plan->action),
+                        j->action->step, tensor, what, memory);
+}
+
+/* ---- what a tensor is made of ---- */
+
+static bool is_channel_concat(const Judge *j, TensorId t) {
+    const Node *node = graph_node(j->g, graph_tensor(j->g, t)->producer);
+    if (node->op != OP_CONCAT)
+        return false;
+    Volume whole = plan_volume(j->g, t);
+    uint64_t c = 0;
+    for (uint32_t i = 0; i < node->n_in; i++) {
+        Volume v = plan_volume(j->g, node->in[i]);
+        if (v.h != whole.h || v.w != whole.w)
+            return false;
+        c += v.c;
+    }
+    return c == whole.c && node->attr.axis.axis == 1;
+}
+
+typedef struct Leaf {
+    TensorId tensor;
+    uint32_t c, n_c;
+} Leaf;
+
+typedef struct Leaves {
+    VEC(Leaf) at;
+} Leaves;
+
+static void leaves_of(Judge *j, TensorId t, uint32_t c, Leaves *out) {
+    if (!is_channel_concat(j, t)) {
+        Leaf leaf = {t, c, plan_volume(j->g, t).c};
+        vec_push(j->arena, &out->at, leaf);
+        return;
+    }
+    const Node *node = graph_node(j->g, graph_tensor(j->g, t)->producer);
+    for (uint32_t i = 0; i < node->n_in; i++) {
+        leaves_of(j, node->in[i], c, out);
+        c += plan_volume(j->g, node->in[i]).c;
+    }
+}
+
+/* ---- areas ---- */
+
+static bool same_volume(const Volume *a, const Volume *b) {
+    return a->c == b->c && a->h == b->h && a->w == b->w &&
+           a->repl.full == b->repl.full &&
+           a->repl.sections == b->repl.sections &&
+           a->repl.units == b->repl.units && a->repl.width == b->repl.width;
+}
+
+static Area *area_find(Judge *j, const Placement *p) {
+    Areas *areas = &j->memory[p->memory];
+    for (uint32_t i = 0; i < areas->at.n; i++) {
+        Area *a = &areas->at.at[i];
+        if (a->at == p->offset && same_volume(&a->whole, &p->whole))
+            return a;
+    }
+    return NULL;
+}
+
+/* Everything in the bytes is lost, but for the volume of `keep`. */
+static void areas_drop(Judge *j, uint32_t memory, uint64_t at, uint64_t end,
+                       const Placement *keep) {
+    Areas *areas = &j->memory[memory];
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < areas->at.n; i++) {
+        Area *a = &areas->at.at[i];
+        bool kept = keep && a->at == keep->offset &&
+                    same_volume(&a->whole, &keep->whole);
+        if (kept || a->end <= at || end <= a->at)
+            areas->at.at[n++] = *a;
+    }
+    areas->at.n = n;
+}
+
+static uint32_t later(uint32_t a, uint32_t b) {
+    return a > b ? a : b;
+}
+
+static uint32_t earlier(uint32_t a, uint32_t b) {
+    return a < b ? a : b;
+}
+
+/* What is left of `old` when `now` is written: none, one or two pieces. */
+static uint32_t held_left(const Held *old, const Held *now, Held left[2]) {
+    bool apart = old->c + old->n_c <= now->c || now->c + now->n_c <= old->c;
+    int64_t shift = (int64_t)old->base - now->base;
+    int64_t row = now->row + shift, end = now->end + shift;
+    uint32_t n = 0;
+    if (apart || end <= old->row || row >= old->end) {
+        left[n++] = *old;
+        return n;
+    }
+    if (row > old->row) {
+        left[n] = *old;
+        left[n++].end = (uint32_t)row;
+    }
+    if (end < old->end) {
+        left[n] = *old;
+        left[n++].row = (uint32_t)end;
+    }
+    return n;
+}
+
+static void area_put(Judge *j, Area *area, Held now) {
+    Held left[2];
+    uint32_t n = area->held.n;
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        Held old = area->held.at[i];
+        bool joins = same_tensor(old.tensor, now.tensor) && old.c == now.c &&
+                     old.base == now.base && old.row <= now.end &&
+                     now.row <= old.end;
+        if (joins) {
+            now.row = earlier(now.row, old.row);
+            now.end = later(now.end, old.end);
+            continue;
+        }
+        uint32_t pieces = held_left(&old, &now, left);
+        if (pieces > 0)
+            area->held.at[kept++] = left[0];
+        if (pieces > 1)
+            vec_push(j->arena, &area->held, left[1]);
+    }
+    for (uint32_t i = n; i < area->held.n; i++)
+        area->held.at[kept++] = area->held.at[i];
+    area->held.n = kept;
+    vec_push(j->arena, &area->held, now);
+}
+
+static bool area_holds(const Area *area, const Leaf *leaf, uint32_t base,
+                       uint32_t row, uint32_t end) {
+    for (uint32_t i = 0; i < area->held.n; i++) {
+        const Held *h = &area->held.at[i];
+        if (same_tensor(h->tensor, leaf->tensor) && h->c == leaf->c &&
+            h->base == base && h->row <= row && end <= h->end)
+            return true;
+    }
+    return false;
+}
+
+/* ---- reading and writing ---- */
+
+static const char *check_read(Judge *j, uint32_t placement, uint32_t row,
+                              uint32_t rows) {
+    const Placement *p = &j->plan->placement[placement];
+    if (row < p->row || row + rows > p->row + p->rows)
+        return complain(j, p, "is read beyond the rows held");
+    const Area *area = area_find(j, p);
+    if (!area)
+        return complain(j, p, "is not there (never written, or overwritten)");
+    Leaves leaves = {0};
+    leaves_of(j, p->tensor, p->part_c, &leaves);
+    for (uint32_t i = 0; i < leaves.at.n; i++)
+        if (!area_holds(area, &leaves.at.at[i], p->row, row, row + rows))
+            return complain(j, p, "is not all there");
+    return NULL;
+}
+
+static const char *do_write(Judge *j, uint32_t placement, uint32_t row,
+                            uint32_t rows) {
+    const Placement *p = &j->plan->placement[placement];
+    if (row < p->row || row + rows > p->row + p->rows)
+        return complain(j, p, "is written beyond its rows");
+    areas_drop(j, p->memory, p->offset, p->offset + p->bytes, p);
+    Area *area = area_find(j, p);
+    if (!area) {
+        Area fresh = {
+            .at = p->offset, .end = p->offset + p->bytes, .whole = p->whole};
+        vec_push(j->arena, &j->memory[p->memory].at, fresh);
+        area = area_find(j, p);
+    }
+    Leaves leaves = {0};
+    leaves_of(j, p->tensor, p->part_c, &leaves);
+    for (uint32_t i = 0; i < leaves.at.n; i++) {
+        const Leaf *leaf = &leaves.at.at[i];
+        area_put(
+            j, area,
+            (Held){leaf->tensor, leaf->c, leaf->n_c, p->row, row, row + rows});
+    }
+    return NULL;
+}
+
+/* ---- placements by themselves ---- */
+
+static bool in_one_buffer(const HwMemory *m, const Placement *p) {
+    uint64_t one = m->size / m->buffers;
+    return one && p->offset / one == (p->offset + p->bytes - 1) / one;
+}
+
+static const char *check_placement(Judge *j, const Placement *p) {
+    const HwMemory *m = &j->spec->memory[p->memory];
+    Volume v = plan_volume(j->g, p->tensor);
+    if (p->bytes != layout_bytes(m->layout, &p->whole))
+        return complain(j, p, "has a wrong size");
+    if (m->align && p->offset % m->align)
+        return complain(j, p, "is not aligned");
+    if (p->offset > m->size || p->bytes > m->size - p->offset)
+        return complain(j, p, "leaves its memory");
+    if (p->row + p->rows > v.h || p->rows != p->whole.h || v.w != p->whole.w)
+        return complain(j, p, "has wrong rows");
+    if (p->part_c + v.c > p->whole.c)
+        return complain(j, p, "leaves its volume");
+    bool concat = v.c != p->whole.c || is_channel_concat(j, p->tensor);
+    if (m->buffers && !concat && !in_one_buffer(m, p))
+        return complain(j, p, "crosses a buffer's end");
+    return NULL;
+}
+
+static const char *check_placements(Judge *j) {
+    const char *wrong = NULL;
+    for (uint32_t i = 0; i < j->plan->n_placements && !wrong; i++)
+        wrong = check_placement(j, &j->plan->placement[i]);
+    return wrong;
+}
+
+/* ---- rows that a node needs ---- */
+
+typedef struct Need {
+    int64_t first, last; /* input rows, not clipped */
+} Need;
+
+static Need conv_need(const ConvAttr *c, int64_t first, int64_t last) {
+    return (Need){first * c->stride[0] - c->pad[0],
+                  last * c->stride[0] - c->pad[0] +
+                      (int64_t)c->dilation[0] * (c->kernel[0] - 1)};
+}
+
+static Need pool_need(const PoolAttr *p, uint32_t in, int64_t first,
+                      int64_t last) {
+    if (p->global)
+        return (Need){0, (int64_t)in - 1};
+    return (Need){first * p->stride[0] - p->pad[0],
+                  last * p->stride[0] - p->pad[0] + p->kernel[0] - 1};
+}
+
+static Need conv_pool_need(const Node *node, uint32_t in, int64_t first,
+                           int64_t last) {
+    const ConvAttr *c = &node->attr.conv;
+    uint32_t mid = conv_out_size(in, c->kernel[0], c->stride[0], c->dilation[0],
+                                 c->pad[0], c->pad_end[0]);
+    Need pool = pool_need(&node->attr.pool, mid, first, last);
+    if (pool.first < 0)
+        pool.first = 0;
+    if (pool.last > (int64_t)mid - 1)
+        pool.last = (int64_t)mid - 1;
+    return conv_need(c, pool.first, pool.last);
+}
+
+/* Whether the tile's input rows and padding give its output rows. */
+static const char *check_rows(Judge *j, const Action *a) {
+    const Node *node = graph_node(j->g, a->node);
+    const Placement *out = &j->plan->placement[a->out];
+    uint32_t h = plan_volume(j->g, node->in[0]).h;
+    int64_t first = a->row, last = (int64_t)a->row + a->rows - 1;
+    Need need = {0, (int64_t)h - 1};
+    if (node->op == OP_CONV)
+        need = conv_need(&node->attr.conv, first, last);
+    else if (node->op == OP_POOL)
+        need = pool_need(&node->attr.pool, h, first, last);
+    else if (node->op == OP_CONV_POOL)
+        need = conv_pool_need(node, h, first, last);
+    else if (node->op == OP_ELTWISE || node->op == OP_SCALE ||
+             node->op == OP_ACT)
+        need = (Need){first, last};
+    else if (node->op == OP_UPSAMPLE)
+        need = (Need){first / node->attr.up.factor[0],
+                      last / node->attr.up.factor[0]};
+    else if (node->op == OP_DECONV)
+        return NULL;
+    int64_t stop = need.last < h ? need.last : (int64_t)h - 1;
+    if ((int64_t)a->in_row - a->pad_top != need.first ||
+        (int64_t)a->in_row + a->in_rows <= stop)
+        return complain(j, out, "is computed from the wrong rows");
+    return NULL;
+}
+
+/* ---- actions ---- */
+
+static HwRole role_of(const Judge *j, uint32_t placement) {
+    return j->spec->memory[j->plan->placement[placement].memory].role;
+}
+
+static const char *check_move(Judge *j, const Action *a) {
+    const Placement *from = &j->plan->placement[a->in[0]];
+    HwRole in = role_of(j, a->in[0]), out = role_of(j, a->out);
+    bool load = a->kind == ACTION_LOAD;
+    bool right =
+        load ? (in == HW_BACKING || in == HW_INPUT) && out == HW_ACTIVE
+             : in == HW_ACTIVE && (out == HW_BACKING || out == HW_OUTPUT);
+    if (!right || a->n_in != 1)
+        return complain(j, from, "is moved the wrong way");
+    if (!same_tensor(from->tensor, j->plan->placement[a->out].tensor))
+        return complain(j, from, "changes its name on the way");
+    const char *wrong = check_read(j, a->in[0], a->row, a->rows);
+    return wrong ? wrong : do_write(j, a->out, a->row, a->rows);
+}
+
+/* The operands' tensors, in the node's order. */
+static const char *check_operands(Judge *j, const Action *a) {
+    const Node *node = graph_node(j->g, a->node);
+    const Placement *out = &j->plan->placement[a->out];
+    bool right =
+        a->n_in == node->n_in && same_tensor(out->tensor, node->out[0]);
+    for (uint32_t i = 0; i < a->n_in && right; i++)
+        right = same_tensor(j->plan->placement[a->in[i]].tensor, node->in[i]);
+    return right ? NULL : complain(j, out, "is computed from other tensors");
+}
+
+/* Operands in memories that the engine, or the style of tiling, reaches. */
+static const char *check_reach(Judge *j, const Action *a) {
+    uint32_t reached = j->spec->engine[a->legal.engine].memories;
+    for (uint32_t i = 0; i <= a->n_in; i++) {
+        bool is_in = i < a->n_in;
+        const Placement *p = &j->plan->placement[is_in ? a->in[i] : a->out];
+        bool outside = false;
+        if (a->style >= 0) {
+            const HwTileStyle *s = &j->spec->tiling.style[a->style];
+            outside = is_in ? s->in_backing : s->out_backing;
+        }
+        if (outside != (j->spec->memory[p->memory].role != HW_ACTIVE))
+            return complain(j, p, "is an operand on the wrong side");
+        if (!outside && reached && !(reached >> p->memory & 1))
+            return complain(j, p, "is out of the engine's reach");
+    }
+    return NULL;
+}
+
+static bool overlap(uint64_t a, uint64_t a_end, uint64_t b, uint64_t b_end) {
+    return a < b_end && b < a_end;
+}
+
+/* The machine uses the tile buffers while the instruction runs. */
+static const char *use_tile_buffers(Judge *j, const Action *a) {
+    const HwTileStyle *s = &j->spec->tiling.style[a->style];
+    uint32_t reached = j->spec->engine[a->legal.engine].memories;
+    uint32_t memory = 0;
+    while (memory + 1 < j->spec->n_active && !(reached >> memory & 1))
+        memory++;
+    uint64_t range[3][2] = {{0, s->reserved},
+                            {s->buffer[0], s->buffer[0] + s->buffer_size},
+                            {s->buffer[1], s->buffer[1] + s->buffer_size}};
+    const Placement *out = &j->plan->placement[a->out];
+    for (uint32_t i = 0; i < 3; i++) {
+        if (out->memory == memory &&
+            overlap(range[i][0], range[i][1], out->offset,
+                    out->offset + out->bytes))
+            return complain(j, out, "lies in the tile buffers");
+        areas_drop(j, memory, range[i][0], range[i][1], NULL);
+    }
+    return NULL;
+}
+
+static const char *do_run(Judge *j, const Action *a) {
+    const Placement *out = &j->plan->placement[a->out];
+    const char *wrong = check_operands(j, a);
+    if (!wrong)
+        wrong = check_reach(j, a);
+    if (!wrong)
+        wrong = check_rows(j, a);
+    if (!wrong && a->style >= 0)
+        wrong = use_tile_buffers(j, a);
+    for (uint32_t i = 0; i < a->n_in && !wrong; i++)
+        wrong = check_read(j, a->in[i], a->in_row, a->in_rows);
+    if (wrong)
+        return wrong;
+    if (j->done[a->node.i] != a->row)
+        return complain(j, out, "is computed out of order, or twice");
+    j->done[a->node.i] += a->rows;
+    return do_write(j, a->out, a->row, a->rows);
+}
+
+static const char *do_host(Judge *j, const Action *a) {
+    const char *wrong = check_operands(j, a);
+    for (uint32_t i = 0; i < a->n_in && !wrong; i++) {
+        const Placement *p = &j->plan->placement[a->in[i]];
+        wrong = role_of(j, a->in[i]) == HW_ACTIVE
+                    ? complain(j, p, "is read by the host")
+                    : check_read(j, a->in[i], p->row, p->rows);
+    }
+    if (wrong)
+        return wrong;
+    j->done[a->node.i] += a->rows;
+    if (role_of(j, a->out) == HW_ACTIVE)
+        return complain(j, &j->plan->placement[a->out],
+                        "is written by the host");
+    return do_write(j, a->out, a->row, a->rows);
+}
+
+static const char *do_concat(Judge *j, const Action *a) {
+    const char *wrong = check_operands(j, a);
+    const Placement *out = &j->plan->placement[a->out];
+    if (!wrong)
+        wrong = check_read(j, a->out, out->row, out->rows);
+    j->done[a->node.i] += a->rows;
+    return wrong;
+}
+
+/* ---- side by side ---- */
+
+/* What one action writes, another of the same step must not touch. */
+static const char *check_apart(Judge *j, const Action *a, const Action *b) {
+    const Placement *out = &j->plan->placement[a->out];
+    for (uint32_t i = 0; i <= b->n_in; i++) {
+        const Placement *p =
+            &j->plan->placement[i < b->n_in ? b->in[i] : b->out];
+        if (p->memory != out->memory ||
+            !overlap(p->offset, p->offset + p->bytes, out->offset,
+                     out->offset + out->bytes))
+            continue;
+        uint32_t c = plan_volume(j->g, out->tensor).c;
+        uint32_t pc = plan_volume(j->g, p->tensor).c;
+        bool parts =
+            p->offset == out->offset && same_volume(&p->whole, &out->whole) &&
+            !overlap(p->part_c, p->part_c + pc, out->part_c, out->part_c + c);
+        if (!parts)
+            return complain(j, out, "is written where another engine works");
+    }
+    return NULL;
+}
+
+static const char *check_step(Judge *j, const Action *a, const Action *end) {
+    if (a->kind != ACTION_RUN || j->plan->schedule->step[a->at].n < 2)
+        return NULL;
+    const char *wrong = NULL;
+    for (const Action *b = a + 1; b < end && b->at == a->at && !wrong; b++)
+        if (b->kind == ACTION_RUN && b->node.i != a->node.i &&
+            !(wrong = check_apart(j, a, b)))
+            wrong = check_apart(j, b, a);
+    return wrong;
+}
+
+/* ---- the whole ---- */
+
+static const char *do_action(Judge *j) {
+    const Action *a = j->action;
+    const char *wrong = check_step(j, a, j->plan->action + j->plan->n_actions);
+    if (wrong)
+        return wrong;
+    switch (a->kind) {
+    case ACTION_LOAD:
+    case ACTION_STORE:
+        return check_move(j, a);
+    case ACTION_RUN:
+        return do_run(j, a);
+    case ACTION_CONCAT:
+        return do_concat(j, a);
+    case ACTION_HOST:
+        return do_host(j, a);
+    }
+    return "an action of unknown kind";
+}
+
+static bool lies_outside(Judge *j, TensorId t) {
+    Leaves leaves = {0};
+    leaves_of(j, t, 0, &leaves);
+    for (uint32_t i = 0; i < j->plan->n_placements; i++) {
+        const Placement *p = &j->plan->placement[i];
+        if (!same_tensor(p->tensor, t) || role_of(j, i) == HW_ACTIVE)
+            continue;
+        const Area *area = area_find(j, p);
+        bool all = area != NULL;
+        for (uint32_t k = 0; k < leaves.at.n && all; k++) {
+            Leaf leaf = leaves.at.at[k];
+            leaf.c += p->part_c;
+            all = area_holds(area, &leaf, 0, 0, p->rows);
+        }
+        if (all)
+            return true;
+    }
+    return false;
+}
+
+static const char *check_end(Judge *j) {
+    for (uint32_t s = 0; s < j->plan->schedule->n_steps; s++) {
+        const Step *step = &j->plan->schedule->step[s];
+        for (uint32_t i = 0; i < step->n; i++) {
+            const Node *node = graph_node(j->g, step->slot[i].node);
+            if (j->done[step->slot[i].node.i] !=
+                plan_volume(j->g, node->out[0]).h)
+                return arena_printf(j->arena, "%s is not computed, or twice",
+                                    node->name);
+        }
+    }
+    for (uint32_t i = 0; i < j->g->output.n; i++)
+        if (!lies_outside(j, j->g->output.at[i]))
+            return arena_printf(j->arena, "output %s is nowhere outside",
+                                tensor_name(j, j->g->output.at[i]));
+    return NULL;
+}
+
+static void write_inputs(Judge *j) {
+    for (uint32_t i = 0; i < j->plan->n_placements; i++) {
+        const Placement *p = &j->plan->placement[i];
+        NodeId producer = graph_tensor(j->g, p->tensor)->producer;
+        if (graph_node(j->g, producer)->op == OP_INPUT &&
+            role_of(j, i) == HW_INPUT && p->part_c == 0 && !area_find(j, p))
+            do_write(j, i, 0, p->rows);
+    }
+}
+
+const char *plan_judge(Arena *arena, const Plan *plan) {
+    Judge j = {.arena = arena_new("judge"),
+               .plan = plan,
+               .g = plan->schedule->graph,
+               .spec = plan->schedule->spec};
+    j.memory = ARENA_ARRAY(j.arena, Areas, j.spec->n_memories);
+    j.done = ARENA_ARRAY(j.arena, uint32_t, j.g->node.n + 1);
+    const char *wrong = check_placements(&j);
+    if (!wrong)
+        write_inputs(&j);
+    for (uint32_t i = 0; i < plan->n_actions && !wrong; i++) {
+        j.action = &plan->action[i];
+        wrong = do_action(&j);
+    }
+    if (!wrong)
+        wrong = check_end(&j);
+    if (wrong)
+        wrong = arena_strdup(arena, wrong);
+    arena_free(j.arena);
+    return wrong;
+}

@@ -1,0 +1,85 @@
+/* plan.c - Schedule -> Plan: the story on one page.
+ *
+ * Roles of tensors, then units that share a buffer, then one level: everything
+ * stays in active memory from its first write to its last read. Where that does
+ * not fit, two levels: some volumes leave and come back, some nodes run by
+ * tiles. Then the actions, and the judge.
+ */
+#include "alloc/work.h"
+
+#include <string.h>
+
+static void slots_read(Work *w) {
+    for (uint32_t s = 0; s < w->schedule->n_steps; s++)
+        for (uint32_t i = 0; i < w->schedule->step[s].n; i++) {
+            const Slot *slot = &w->schedule->step[s].slot[i];
+            w->legal[slot->node.i] = slot->legal;
+        }
+}
+
+Work *work_new(Arena *arena, const Schedule *schedule, const HwSpec *spec,
+               const PlanOptions *options) {
+    Work *w = ARENA_NEW(arena, Work);
+    w->arena = arena;
+    w->schedule = schedule;
+    w->spec = spec;
+    w->g = schedule->graph;
+    w->options = options;
+    w->uses = graph_uses(arena, w->g);
+    w->legal = ARENA_ARRAY(arena, Legal, w->g->node.n + 1);
+    w->mode = ARENA_ARRAY(arena, Mode, w->g->node.n + 1);
+    w->role = ARENA_ARRAY(arena, Role, w->g->tensor.n + 1);
+    w->unit_of = ARENA_ARRAY(arena, uint32_t, w->g->tensor.n + 1);
+    w->relay_rows = ARENA_ARRAY(arena, uint32_t, w->g->tensor.n + 1);
+    for (TensorId t = {0}; t.i < w->g->tensor.n; t.i++)
+        w->relay_rows[t.i] = plan_volume(w->g, t).h;
+    for (NodeId n = {0}; n.i < w->g->node.n; n.i++)
+        w->legal[n.i] = (Legal){.engine = -1, .op = HW_OP_HOST};
+    for (uint32_t m = 0; m < spec->n_active; m++)
+        w->total += pool_of(&spec->memory[m]).size;
+    slots_read(w);
+    roles_make(w);
+    units_make(w);
+    return w;
+}
+
+bool work_fit(Work *w, Problem *problem, PlanResult *result,
+              const char **planner, bool *two_levels) {
+    *two_levels = false;
+    if (fit_one_level(w, problem, result, planner))
+        return true;
+    *two_levels = true;
+    return fit_two_levels(w, problem, result, planner);
+}
+
+static bool planner_known(Diag *diag, const char *name) {
+    if (!strcmp(name, "auto") || planner_find(name))
+        return true;
+    diag_error(diag, (Loc){0}, "no planner is called '%s'", name);
+    for (uint32_t i = 0; i < n_planners; i++)
+        diag_note(diag, (Loc){0}, "%s: %s", planners[i].name, planners[i].doc);
+    return false;
+}
+
+const Plan *plan_make(Arena *arena, Diag *diag, const Schedule *schedule,
+                      const PlanOptions *options, bool *does_not_fit) {
+    *does_not_fit = false;
+    if (!planner_known(diag, options->planner))
+        return NULL;
+    Work *w = work_new(arena, schedule, schedule->spec, options);
+    Plan *plan = ARENA_NEW(arena, Plan);
+    Problem problem = {0};
+    PlanResult result = {0};
+    bool fits =
+        work_fit(w, &problem, &result, &plan->planner, &plan->two_levels);
+    if (!fits)
+        explain(diag, w, &problem, &result);
+    if (!fits || !actions_make(w, diag, &problem, &result, plan)) {
+        *does_not_fit = true;
+        return NULL;
+    }
+    const char *wrong = plan_judge(arena, plan);
+    if (wrong)
+        bug("plan of %s: %s", schedule->graph->name, wrong);
+    return plan;
+}
