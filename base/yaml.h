@@ -42,9 +42,9 @@ YamlNode *yaml_parse(Arena *arena, Diag *diag, const char *file,
 YamlNode *yaml_merge(Arena *arena, YamlNode *base, YamlNode *over);
 
 /* Overrides the scalar at a dotted path ("memories.am.size", "a.list.0") with
- * `value`; keys may hold dots themselves. A path that does not name an existing scalar is an error that lists
- * the keys which do exist at the point of failure. Later errors about
- * the value are reported at "--set PATH=VALUE". */
+ * `value`; keys may hold dots themselves. A path that does not name an existing
+ * scalar is an error that lists the keys which do exist at the point of
+ * failure. Later errors about the value are at "--set PATH=VALUE". */
 bool yaml_set(Arena *arena, Diag *diag, YamlNode *root, const char *path,
               const char *value);
 

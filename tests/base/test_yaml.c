@@ -336,6 +336,17 @@ static void cannot_set(Fixture *f, YamlNode *root, const char *path,
     assert_string_equal(printed(f->arena, f->diag), message);
 }
 
+static void test_set_through_keys_with_dots(void **state) {
+    Fixture *f = *state;
+    YamlNode *root = parse_good(f, "{a: {b.c: {d: 1}}, e.f: 3}");
+    assert_true(yaml_set(f->arena, f->diag, root, "a.b.c.d", "4"));
+    assert_true(yaml_set(f->arena, f->diag, root, "e.f", "6"));
+    assert_string_equal(shown(f, root), "{a:{b.c:{d:4}} e.f:6}");
+    cannot_set(f, root, "a.b.d",
+               "--set a.b.d=3: error: nothing is called `a.b`; "
+               "there are: b.c\n");
+}
+
 static void test_set(void **state) {
     Fixture *f = *state;
     YamlNode *root = parse_good(f, "{memories: {am: {size: 1, align: 2}}, "
@@ -413,6 +424,7 @@ int main(void) {
         TEST(test_unknown_keys),
         TEST(test_merge),
         TEST(test_set),
+        TEST(test_set_through_keys_with_dots),
         TEST(test_damaged_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
