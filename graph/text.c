@@ -3,8 +3,8 @@
  *     graph "net"
  *     const 0 seeded 4x3x3x3 seed=0x00c0ffee mean=0 spread=0.47
  *     const 1 f32 4 # 0123456789abcdef
- *     input "data" out="data":1x3x8x8 at="net.prototxt":1:1
- *     conv "conv1" in="data" out="conv1":1x4x8x8 out_c=4 kernel=3,3 ...
+ *     input "data" writes="data":1x3x8x8 at="net.prototxt":1:1
+ *     conv "conv1" reads="data" writes="conv1":1x4x8x8 out_c=4 kernel=3,3 ...
  * weight=0 output "conv1"
  *
  * A line is a word, then values and key=value fields; a field has one value or
@@ -98,11 +98,11 @@ static void add_const(Text *text, uint32_t id, const Const *c) {
 
 static void add_tensors(Text *text, const Graph *g, const Node *node) {
     for (uint32_t k = 0; k < node->n_in; k++) {
-        text_add(text, k ? "," : " in=");
+        text_add(text, k ? "," : " reads=");
         add_string(text, graph_tensor(g, node->in[k])->name);
     }
     for (uint32_t k = 0; k < node->n_out; k++) {
-        text_add(text, k ? "," : " out=");
+        text_add(text, k ? "," : " writes=");
         add_string(text, graph_tensor(g, node->out[k])->name);
         text_add(text, ":");
         add_shape(text, &graph_tensor(g, node->out[k])->shape);

@@ -388,7 +388,7 @@ typedef struct NodeKey {
 } NodeKey;
 
 static const NodeKey node_keys[] = {
-    {"out", read_outputs},     {"at", read_place},
+    {"writes", read_outputs},  {"at", read_place},
     {"merged", read_merged},   {"conv_name", read_conv_name},
     {"no_bias", read_no_bias}, {"origin", read_origin},
 };
@@ -400,11 +400,11 @@ static bool read_node_field(Reader *r, NodeId id, const Field *field) {
     for (ConstRole role = 0; role < CONST_ROLES; role++)
         if (!strcmp(const_role_name[role], field->key))
             return read_role(r, id, field, role);
-    return !strcmp(field->key, "in") || read_attribute(r, id, field);
+    return !strcmp(field->key, "reads") || read_attribute(r, id, field);
 }
 
 static bool read_inputs(const Reader *r, uint32_t *n, TensorId **in) {
-    const Field *field = find_field(r, "in");
+    const Field *field = find_field(r, "reads");
     *n = field ? field->item.n : 0;
     *in = ARENA_ARRAY(r->scratch, TensorId, *n);
     for (uint32_t i = 0; i < *n; i++)
