@@ -65,15 +65,18 @@ static void manual_has_all_names(void **state) {
     arena_free(arena);
 }
 
-/* What `*` stands for: the items of a map or a list, or the last of several
- * ways to write them. */
+/* What `*` stands for: the first map of known keys within the items of a map
+ * or a list; of several ways to write an item, within the last. */
 static const cJSON *items_of(const cJSON *schema) {
     const cJSON *items = cJSON_GetObjectItem(schema, "items");
     if (!items)
         items = cJSON_GetObjectItem(schema, "additionalProperties");
     const cJSON *ways = cJSON_GetObjectItem(items, "oneOf");
-    return ways ? cJSON_GetArrayItem(ways, cJSON_GetArraySize(ways) - 1)
-                : items;
+    if (ways)
+        items = cJSON_GetArrayItem(ways, cJSON_GetArraySize(ways) - 1);
+    if (!items || cJSON_GetObjectItem(items, "properties"))
+        return items;
+    return items_of(items);
 }
 
 /* The schema of the map that a section's path names. */
