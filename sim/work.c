@@ -306,6 +306,7 @@ static void read_sizes(Reader *r, Work *w) {
 
 /* ---- places ---- */
 
+/* A second input that says nothing is replicated as the first one is. */
 static Repl read_repl(Reader *r, HwOperand operand, bool part) {
     const HwField own[] = {HW_F_IN_FULL, HW_F_IN_REPL, HW_F_IN_UNITS,
                            HW_F_IN_WIDTH};
@@ -314,7 +315,9 @@ static Repl read_repl(Reader *r, HwOperand operand, bool part) {
     uint32_t v[4];
     for (int i = 0; i < 4; i++) {
         HwField in = part ? parent[i] : own[i];
-        v[i] = number(r, (HwField)((int)in + (int)operand), 0, 0, MAX_FIELD);
+        HwField field = (HwField)((int)in + (int)operand);
+        bool as_first = operand == HW_IN2 && !r->f->set[field];
+        v[i] = number(r, as_first ? in : field, 0, 0, MAX_FIELD);
     }
     Repl repl = {v[0], v[1], v[2], v[3]};
     bool copied = repl.sections && repl.units && repl.width;

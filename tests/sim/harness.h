@@ -1,0 +1,123 @@
+/* harness.h - what the simulator's tests share: listings from lines of
+ * text, and a run with everything at hand. */
+#ifndef TESTS_SIM_HARNESS_H
+#define TESTS_SIM_HARNESS_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/vec.h"
+#include "sim/sim.h"
+
+#include <string.h>
+
+/* What the observer saw last, by name. */
+typedef struct Seen {
+    const char *name;
+    uint32_t c, h, w;
+    float *value;
+} Seen;
+
+typedef struct Bench {
+    Arena *arena;
+    Diag *diag;
+    const HwSpec *spec;
+    Listing listing;
+    VEC(HwInsn) insn;
+    VEC(Seen) seen;
+    SimOptions options;
+    const SimResult *result;
+} Bench;
+
+static inline void bench_fail(Bench *b) {
+    diag_print(b->diag, stderr);
+    fail();
+}
+
+static inline Bench *bench_open(const char *target) {
+    Arena *arena = arena_new("test");
+    Bench *b = ARENA_NEW(arena, Bench);
+    b->arena = arena;
+    b->diag = diag_new(arena);
+    b->options.seed = 1;
+    b->spec = hwspec_load(arena, b->diag, target, 0, NULL);
+    if (!b->spec)
+        bench_fail(b);
+    b->listing.spec = b->spec;
+    b->listing.network = "test";
+    return b;
+}
+
+static inline void bench_close(Bench *b) {
+    arena_free(b->arena);
+}
+
+/* Adds every instruction of `text`. */
+static inline void bench_lines(Bench *b, const char *file, const char *text,
+                               size_t len) {
+    diag_source(b->diag, file, text, len);
+    uint32_t number = 0;
+    for (size_t at = 0; at < len; at++) {
+        size_t end = at;
+        while (end < len && text[end] != '\n')
+            end++;
+        HwInsn insn;
+        Loc loc = {file, ++number, 0};
+        InsnParse parsed = insn_parse(b->arena, b->diag, b->spec, text + at,
+                                      end - at, loc, &insn);
+        if (parsed == INSN_ERROR)
+            bench_fail(b);
+        if (parsed == INSN_OK)
+            vec_push(b->arena, &b->insn, insn);
+        at = end;
+    }
+}
+
+static inline void bench_text(Bench *b, const char *text) {
+    bench_lines(b, "test.cmd", text, strlen(text));
+}
+
+static inline void bench_observe(void *context, uint32_t insn,
+                                 const SimOutput *output) {
+    Bench *b = context;
+    assert_true(insn < b->listing.n);
+    size_t n = (size_t)output->c * output->h * output->w;
+    Seen seen = {arena_strdup(b->arena, output->name), output->c, output->h,
+                 output->w, ARENA_COPY(b->arena, float, output->value, n)};
+    vec_push(b->arena, &b->seen, seen);
+}
+
+static inline const SimResult *bench_run(Bench *b, uint32_t n_inputs,
+                                         const float *const *inputs) {
+    b->listing.n = b->insn.n;
+    b->listing.insn = b->insn.at;
+    b->options.observer = bench_observe;
+    b->options.context = b;
+    b->seen.n = 0;
+    b->result =
+        sim_run(b->arena, b->diag, &b->listing, n_inputs, inputs, &b->options);
+    if (!b->result)
+        bench_fail(b);
+    return b->result;
+}
+
+static inline const Seen *bench_seen(const Bench *b, const char *name) {
+    for (uint32_t i = b->seen.n; i-- > 0;)
+        if (strcmp(b->seen.at[i].name, name) == 0)
+            return &b->seen.at[i];
+    fail_msg("nobody made %s", name);
+    return NULL;
+}
+
+static inline void bench_clean(const Bench *b) {
+    for (uint32_t i = 0; i < b->result->n_kept; i++)
+        print_error("%u: %s\n", b->result->violation[i].insn,
+                    b->result->violation[i].text);
+    assert_int_equal(b->result->n_violations, 0);
+}
+
+#endif
