@@ -20,16 +20,29 @@ static Loc place(const char *file, const char *text, size_t offset) {
     return loc;
 }
 
-/* Why cJSON stopped at this byte, as far as one can tell from there. */
+/* Lists and objects that are open behind byte `at`. */
+static uint32_t depth_behind(const char *text, size_t at) {
+    uint32_t depth = 0;
+    bool in_string = false;
+    for (size_t i = 0; i <= at; i++) {
+        if (text[i] == '"')
+            in_string = !in_string;
+        else if (in_string)
+            i += text[i] == '\\';
+        else if (text[i] == '[' || text[i] == '{')
+            depth++;
+        else if (depth && (text[i] == ']' || text[i] == '}'))
+            depth--;
+    }
+    return depth;
+}
+
+/* Why cJSON stopped at byte `at`: it tells no more than where. */
 static const char *reason(const char *text, size_t at, size_t len) {
-    int32_t depth = 0;
-    for (size_t i = 0; i <= at && i < len; i++)
-        depth += text[i] == '[' || text[i] == '{';
+    if (depth_behind(text, at) > CJSON_NESTING_LIMIT)
+        return "nested too deep";
     if (at + 1 >= len)
-        return "the text ends too early for JSON";
-    bool opens = text[at] == '[' || text[at] == '{';
-    if (opens && depth > CJSON_NESTING_LIMIT)
-        return "nested too deep, or not JSON";
+        return "this is not JSON, or not all of it";
     return "this is not JSON";
 }
 

@@ -147,7 +147,7 @@ static void refuse_duplicate(Reader *r, Pairs *pairs, const char *key,
         map_put(pairs->seen, key, pairs->key.n);
         return;
     }
-    diag_error(r->diag, loc, "the key `%s` is there twice", key);
+    diag_error(r->diag, loc, "the key `%.80s` is there twice", key);
     diag_note(r->diag, pairs->loc.at[first], "the first is here");
 }
 

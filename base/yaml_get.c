@@ -24,7 +24,7 @@ const char *yaml_offer(Arena *arena, const YamlNode *node) {
         return arena_printf(arena, "it is a list: 0 to %u", node->n - 1);
     Text text = text_new(arena);
     for (uint32_t i = 0; i < node->n && i < MAX_OFFERED; i++)
-        text_addf(&text, "%s%s", i ? ", " : "there are: ", node->key[i]);
+        text_addf(&text, "%s%.80s", i ? ", " : "there are: ", node->key[i]);
     if (node->n > MAX_OFFERED)
         text_addf(&text, " and %u more", node->n - MAX_OFFERED);
     return text_str(&text);
@@ -78,7 +78,7 @@ static const char *scalar(Diag *diag, const YamlNode *node) {
 }
 
 static bool wrong(Diag *diag, const YamlNode *node, const char *wanted) {
-    diag_error(diag, node->loc, "`%s` is not %s", node->text, wanted);
+    diag_error(diag, node->loc, "`%.80s` is not %s", node->text, wanted);
     return false;
 }
 
@@ -323,8 +323,8 @@ void yaml_check_used(Diag *diag, const YamlNode *root) {
         }
         const char *likely = suggest(root, root->key[i]);
         diag_error(diag, root->key_loc[i],
-                   likely ? "unknown key `%s`; did you mean `%s`?"
-                          : "unknown key `%s`",
+                   likely ? "unknown key `%.80s`; did you mean `%s`?"
+                          : "unknown key `%.80s`",
                    root->key[i], likely);
     }
 }

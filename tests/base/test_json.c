@@ -63,7 +63,7 @@ static void test_places_of_errors(void **state) {
             "     \"b\": ?}\n"
             "          ^\n");
     refuses("[1, 2", 5,
-            "f:1:5: error: the text ends too early for JSON\n"
+            "f:1:5: error: this is not JSON, or not all of it\n"
             "    [1, 2\n"
             "        ^\n");
     refuses("[1]\n\n x", 7,
@@ -84,7 +84,7 @@ static void test_too_deep(void **state) {
     Diag *diag = diag_new(arena);
     assert_null(json_parse(diag, "f", text, sizeof text));
     assert_string_equal(printed(arena, diag),
-                        "f:1:1001: error: nested too deep, or not JSON\n");
+                        "f:1:1001: error: nested too deep\n");
     arena_free(arena);
 }
 
