@@ -1,5 +1,5 @@
-/* planner_random.c - an order drawn from the problem's seed, each buffer in its
- * lowest gap.
+/* planner_random.c - orders drawn from the problem's seed, each buffer in its
+ * lowest gap, until one fits; as many as the budget says.
  *
  * In one pool some order reaches the least height: that of the offsets in a
  * best placement. So drawing again and again finds it in the end, which tests
@@ -9,15 +9,31 @@
 #include "alloc/planners.h"
 #include "base/rng.h"
 
-void plan_random(Arena *arena, const PlanProblem *problem, PlanResult *result) {
-    Placer *placer = placer_new(arena, problem, result);
+enum { DEFAULT_ORDERS = 8 };
+
+static void place_in_order(Arena *scratch, const PlanProblem *problem,
+                           uint64_t seed, PlanResult *result) {
+    Placer *placer = placer_new(scratch, problem, result);
     uint32_t n = problem->n_bufs;
-    uint32_t *order = ARENA_ARRAY(arena, uint32_t, n);
+    uint32_t *order = ARENA_ARRAY(scratch, uint32_t, n);
     for (uint32_t i = 0; i < n; i++) {
-        uint32_t k = (uint32_t)(rng_bits(problem->seed, i) % (i + 1));
+        uint32_t k = (uint32_t)(rng_bits(seed, i) % (i + 1));
         order[i] = order[k];
         order[k] = i;
     }
     for (uint32_t i = 0; i < n; i++)
         placer_put_lowest(placer, order[i]);
+}
+
+void plan_random(Arena *arena, const PlanProblem *problem, PlanResult *result) {
+    uint64_t orders = problem->budget ? problem->budget : DEFAULT_ORDERS;
+    Arena *scratch = arena_new("random orders");
+    (void)arena;
+    for (uint64_t i = 0; i < orders; i++) {
+        arena_reset(scratch);
+        place_in_order(scratch, problem, rng_bits(problem->seed, i), result);
+        if (result->status == PLAN_FITS)
+            break;
+    }
+    arena_free(scratch);
 }

@@ -371,6 +371,10 @@ static void compare_one_pool(Fixture *f, uint64_t seed) {
         assert_true(result.height[0] >= least);
         assert_true(!result.proved || result.height[0] == least);
     }
+    problem.budget = 1000;
+    PlanResult drawn = run(f, &problem, "random");
+    assert_int_equal(drawn.status == PLAN_FITS, possible);
+    problem.budget = 1;
     for (problem.seed = 0; problem.seed < 500; problem.seed++) {
         PlanResult result = run(f, &problem, "random");
         if (result.status == PLAN_FITS && result.height[0] < reached)
