@@ -57,6 +57,7 @@ static bool run_pass(Graph *g, PassContext *context, const Pass *pass,
 bool passes_run(Graph *g, PassContext *context, const char *dump, FILE *dump_to,
                 PassTime *times) {
     uint32_t known = 0;
+    graph_compact(g); /* what nothing needs must not count as a reader */
     for (uint32_t i = 0; i < n_passes; i++) {
         double start = now_ms();
         bool ok = run_pass(g, context, &passes[i], &known);

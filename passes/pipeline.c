@@ -17,12 +17,13 @@ RULES(pipeline)
 
 const Pass passes[] = {
     {"clean", run_clean, 0, FACT_NO_IDENTITY, 0,
-     "layers that compute nothing go; padding goes into windows"},
-    {"fold", run_fold, FACT_NO_IDENTITY, FACT_NO_BN, 0,
-     "normalisations and scales go into weights, exactly"},
-    {"split", run_split, 0, 0, 0, "sums of many become sums of two"},
-    {"groups", run_groups, FACT_NO_BN, 0, 0,
+     "layers that compute nothing go"},
+    {"groups", run_groups, 0, 0, 0,
      "grouped convolutions become dense ones where the machine has none"},
+    {"fold", run_fold, FACT_NO_IDENTITY, FACT_NO_BN, 0,
+     "normalisations and scales go into weights, exactly; padding into "
+     "windows"},
+    {"split", run_split, 0, 0, 0, "sums of many become sums of two"},
     {"fuse", run_fuse, FACT_NO_BN, FACT_FUSED, 0,
      "activations go into the instruction before them"},
     {"stride", run_stride, FACT_FUSED, 0, 0,
@@ -38,6 +39,6 @@ const Pass passes[] = {
 const uint32_t n_passes = sizeof passes / sizeof *passes;
 
 const RuleSet *const rule_sets[] = {
-    &clean_rules,  &fold_rules,   &split_rules,    &groups_rules, &fuse_rules,
+    &clean_rules,  &groups_rules, &fold_rules,     &split_rules, &fuse_rules,
     &stride_rules, &around_rules, &pipeline_rules, NULL,
 };

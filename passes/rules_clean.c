@@ -22,18 +22,14 @@ static bool can_go(const Match *m) {
     const Node *node = match_node(m, 0);
     const Node *producer = graph_node(m->g, match_in(m, 0)->producer);
     bool in_visible = graph_is_output(m->g, node->in[0]);
-    bool plain = node->op == OP_ACT || node->act.kind == ACT_NONE;
-    return plain && (visible == 0 ||
-                     (visible == 1 && !in_visible && producer->op != OP_INPUT));
+    return node->act.kind == ACT_NONE &&
+           (visible == 0 ||
+            (visible == 1 && !in_visible && producer->op != OP_INPUT));
 }
 
 static bool same_shape(const Match *m) {
     return can_go(m) &&
            shape_equal(&match_in(m, 0)->shape, &match_out(m, 0)->shape);
-}
-
-static bool is_no_act(const Match *m) {
-    return match_node(m, 0)->act.kind == ACT_NONE && can_go(m);
 }
 
 static bool has_one_member(const Match *m) {
@@ -55,65 +51,6 @@ static void drop_first(Match *m) {
     match_fuse_before(m, 0);
 }
 
-/* ---- padding into windows ---- */
-
-enum { PAD_MOST = 1 << 15 }; /* far below what shape inference accepts */
-
-static bool widen(const Node *pad, uint32_t *before, uint32_t *behind) {
-    bool small = true;
-    for (int axis = 0; axis < 2; axis++) {
-        before[axis] += pad->attr.pad.before[axis];
-        behind[axis] += pad->attr.pad.behind[axis];
-        small &= before[axis] <= PAD_MOST && behind[axis] <= PAD_MOST;
-    }
-    return small;
-}
-
-static bool padded_conv(const Match *m, Node *changed) {
-    *changed = *match_node(m, 1);
-    ConvAttr *conv = &changed->attr.conv;
-    return match_node(m, 0)->attr.pad.value == 0.0 &&
-           widen(match_node(m, 0), conv->pad, conv->pad_end);
-}
-
-/* Of whole windows an average counts all zeros, whoever padded; a window that
- * hangs over (ceil) would count otherwise. */
-static bool padded_pool(const Match *m, Node *changed) {
-    *changed = *match_node(m, 1);
-    PoolAttr *pool = &changed->attr.pool;
-    bool own =
-        pool->pad[0] || pool->pad[1] || pool->pad_end[0] || pool->pad_end[1];
-    if (pool->kind != POOL_AVG || pool->global || pool->ceil ||
-        (own && !pool->count_pad) || match_node(m, 0)->attr.pad.value != 0.0)
-        return false;
-    pool->count_pad = true;
-    bool fits = widen(match_node(m, 0), pool->pad, pool->pad_end);
-    for (int axis = 0; axis < 2; axis++)
-        fits &= pool->pad[axis] < pool->kernel[axis] &&
-                pool->pad_end[axis] < pool->kernel[axis];
-    return fits;
-}
-
-static bool padded(const Match *m, Node *changed) {
-    return match_node(m, 1)->op == OP_CONV ? padded_conv(m, changed)
-                                           : padded_pool(m, changed);
-}
-
-static bool takes_padding(const Match *m) {
-    Node changed;
-    return padded(m, &changed) &&
-           keeps_engine(m, 1, &changed, &match_in(m, 0)->shape,
-                        &match_out(m, 1)->shape);
-}
-
-static void take_padding(Match *m) {
-    Node changed;
-    if (!padded(m, &changed))
-        bug("padding was to be taken");
-    match_node(m, 1)->attr = changed.attr;
-    match_fuse_before(m, 0);
-}
-
 static const Rule rules[] = {
     {"identity",
      1,
@@ -121,12 +58,6 @@ static const Rule rules[] = {
      can_go,
      bypass,
      "dropout, split and copies hand on their input"},
-    {"no-activation",
-     1,
-     {OPS(ACT)},
-     is_no_act,
-     bypass,
-     "the activation `none` hands on its input"},
     {"same-shape",
      1,
      {OPS(RESHAPE) | OPS(SLICE) | OPS(UPSAMPLE) | OPS(PAD)},
@@ -151,13 +82,6 @@ static const Rule rules[] = {
      keeps_images_apart,
      drop_first,
      "an inner product flattens by itself"},
-    {"pad",
-     2,
-     {OPS(PAD), OPS(CONV) | OPS(POOL)},
-     takes_padding,
-     take_padding,
-     "convolutions pad with zeros, and so do averages that count padding; a "
-     "maximum does not"},
 };
 
 const RuleSet clean_rules = {"clean", sizeof rules / sizeof *rules, rules};

@@ -1,4 +1,5 @@
-/* rules_fold.c - affine layers fold into each other and into weights.
+/* rules_fold.c - affine layers fold into each other and into weights, padding
+ * into windows.
  *
  * a * x + b by channel. Factors go into the recipe of the weights (mul0 by the
  * first index, mul1 by the second), biases are computed once, all in double:
@@ -242,6 +243,65 @@ static void fold_before(Match *m) {
     match_fuse_before(m, 0);
 }
 
+/* ---- padding into windows ---- */
+
+enum { PAD_MOST = 1 << 15 }; /* far below what shape inference accepts */
+
+static bool widen(const Node *pad, uint32_t *before, uint32_t *behind) {
+    bool small = true;
+    for (int axis = 0; axis < 2; axis++) {
+        before[axis] += pad->attr.pad.before[axis];
+        behind[axis] += pad->attr.pad.behind[axis];
+        small &= before[axis] <= PAD_MOST && behind[axis] <= PAD_MOST;
+    }
+    return small;
+}
+
+static bool padded_conv(const Match *m, Node *changed) {
+    *changed = *match_node(m, 1);
+    ConvAttr *conv = &changed->attr.conv;
+    return match_node(m, 0)->attr.pad.value == 0.0 &&
+           widen(match_node(m, 0), conv->pad, conv->pad_end);
+}
+
+/* Of whole windows an average counts all zeros, whoever padded; a window that
+ * hangs over (ceil) would count otherwise. */
+static bool padded_pool(const Match *m, Node *changed) {
+    *changed = *match_node(m, 1);
+    PoolAttr *pool = &changed->attr.pool;
+    bool own =
+        pool->pad[0] || pool->pad[1] || pool->pad_end[0] || pool->pad_end[1];
+    if (pool->kind != POOL_AVG || pool->global || pool->ceil ||
+        (own && !pool->count_pad) || match_node(m, 0)->attr.pad.value != 0.0)
+        return false;
+    pool->count_pad = true;
+    bool fits = widen(match_node(m, 0), pool->pad, pool->pad_end);
+    for (int axis = 0; axis < 2; axis++)
+        fits &= pool->pad[axis] < pool->kernel[axis] &&
+                pool->pad_end[axis] < pool->kernel[axis];
+    return fits;
+}
+
+static bool padded(const Match *m, Node *changed) {
+    return match_node(m, 1)->op == OP_CONV ? padded_conv(m, changed)
+                                           : padded_pool(m, changed);
+}
+
+static bool takes_padding(const Match *m) {
+    Node changed;
+    return padded(m, &changed) &&
+           keeps_engine(m, 1, &changed, &match_in(m, 0)->shape,
+                        &match_out(m, 1)->shape);
+}
+
+static void take_padding(Match *m) {
+    Node changed;
+    if (!padded(m, &changed))
+        bug("padding was to be taken");
+    match_node(m, 1)->attr = changed.attr;
+    match_fuse_before(m, 0);
+}
+
 static const Rule rules[] = {
     {"bn-is-scale",
      1,
@@ -268,6 +328,13 @@ static const Rule rules[] = {
      fold_before,
      "a factor by input channel goes into the weights; a shift into the bias "
      "where no padding is left unshifted"},
+    {"pad",
+     2,
+     {OPS(PAD), OPS(CONV) | OPS(POOL)},
+     takes_padding,
+     take_padding,
+     "convolutions pad with zeros, and so do averages that count padding; a "
+     "maximum does not"},
 };
 
 const RuleSet fold_rules = {"fold", sizeof rules / sizeof *rules, rules};

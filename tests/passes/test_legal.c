@@ -1,0 +1,504 @@
+/* test_legal.c - the engine of a layer, or the one line that says why not; and
+ * which members of a concat can be written in place. */
+#include "net.h"
+
+#include "passes/legal.h"
+
+#define BIT(NAME) (1u << HW_OP_##NAME)
+
+static const Layout layout96 = {
+    .name = "am",
+    .n = 4,
+    .axis = {{LAYOUT_C, 96, false, false, 1},
+             {LAYOUT_H, 0, false, false, 1},
+             {LAYOUT_W, 0, false, false, 1},
+             {LAYOUT_C, 96, true, false, 1}},
+    .element = 1,
+};
+
+/* A small machine: convolutions at multiples of 8, the rest at 96. */
+typedef struct Machine {
+    HwMemory memory;
+    HwEngine engine[2];
+    HwSpec spec;
+} Machine;
+
+static HwRange range(uint64_t lo, uint64_t hi) {
+    return (HwRange){.set = true, .lo = lo, .hi = hi};
+}
+
+static void machine_make(Machine *m) {
+    *m = (Machine){0};
+    m->memory = (HwMemory){.name = "am", .layout = &layout96};
+    m->engine[0] = (HwEngine){
+        .name = "conv",
+        .ops = BIT(CONV) | BIT(CONV_POOL_MAX) | BIT(FC) | BIT(DECONV),
+        .part_align = 8,
+    };
+    m->engine[0].acts[HW_OP_CONV] = 1u << HW_ACT_RELU | 1u << HW_ACT_PRELU;
+    m->engine[0].limit[HW_LIMIT_KERNEL_W] = range(1, 14);
+    m->engine[0].limit[HW_LIMIT_TAPS] = range(0, 4608);
+    m->engine[1] = (HwEngine){
+        .name = "pool",
+        .ops = BIT(POOL_MAX) | BIT(POOL_AVG) | BIT(ADD) | BIT(ACT),
+        .part_align = 96,
+        .divisor = HW_DIVISOR_KERNEL,
+    };
+    m->engine[1].acts[HW_OP_ACT] = 1u << HW_ACT_RELU;
+    m->spec = (HwSpec){
+        .machine = "toy",
+        .n_memories = 1,
+        .memory = &m->memory,
+        .n_active = 1,
+        .n_engines = 2,
+        .engine = m->engine,
+    };
+}
+
+static Legal check(Net *net, const Machine *m, const char *name) {
+    return legal_check(net->arena, &m->spec, net->g, net_find(net, name));
+}
+
+static void expect(Net *net, const Machine *m, const char *name,
+                   const char *reason) {
+    Legal legal = check(net, m, name);
+    if (!reason) {
+        if (legal.reason)
+            fail_msg("%s: %s", name, legal.reason);
+        return;
+    }
+    assert_int_equal(legal.engine, -1);
+    assert_int_equal(legal.op, HW_OP_HOST);
+    assert_non_null(legal.reason);
+    assert_string_equal(legal.reason, reason);
+}
+
+/* ---- limits ---- */
+
+static void limits_name_quantity_range_and_engine(void **state) {
+    (void)state;
+    Machine m;
+    machine_make(&m);
+    Net net = net_new();
+    TensorId in = net_input(&net, 64, 20, 20);
+    net_conv(&net, "fits", in, 8, 3, 1, 1, 1);
+    net_conv(&net, "wide", in, 8, 15, 1, 7, 1);
+    net_conv(&net, "deep", in, 8, 9, 1, 4, 1);
+    Attrs fc = {.fc = {10}};
+    net_add(&net, OP_FC, "fc", 1, &in, &fc);
+    Legal legal = check(&net, &m, "fits");
+    assert_int_equal(legal.engine, 0);
+    assert_int_equal(legal.op, HW_OP_CONV);
+    expect(&net, &m, "wide", "kernel.w 15 is outside 1..14 of engine conv");
+    expect(&net, &m, "deep", "taps 5184 is outside 0..4608 of engine conv");
+    expect(&net, &m, "fc", "taps 25600 is outside 0..4608 of engine conv");
+    net_free(&net);
+}
+
+static uint64_t largest_legal(Machine *m, Net *net, const char *name,
+                              HwLimitKind kind) {
+    uint64_t least = 0;
+    for (uint64_t hi = 0; hi < 200; hi++) {
+        m->engine[0].limit[kind] = range(0, hi);
+        if (check(net, m, name).engine >= 0)
+            return hi;
+        least = hi;
+    }
+    return least;
+}
+
+/* The bound at which a layer becomes legal is its quantity. */
+static void every_quantity_is_the_layers(void **state) {
+    (void)state;
+    Machine m;
+    machine_make(&m);
+    Net net = net_new();
+    TensorId in = net_input(&net, 6, 21, 23);
+    Attrs attr = {0};
+    attr.conv = (ConvAttr){
+        .out_c = 10,
+        .groups = 1,
+        .kernel = {5, 3},
+        .stride = {2, 4},
+        .dilation = {2, 1},
+        .pad = {4, 1},
+        .pad_end = {3, 0},
+    };
+    net_add(&net, OP_CONV, "conv", 1, &in, &attr);
+    static const struct {
+        HwLimitKind kind;
+        uint64_t value;
+    } rows[] = {
+        {HW_LIMIT_KERNEL_W, 3},   {HW_LIMIT_KERNEL_H, 5},
+        {HW_LIMIT_STRIDE_W, 4},   {HW_LIMIT_STRIDE_H, 2},
+        {HW_LIMIT_PAD_W, 1},      {HW_LIMIT_PAD_H, 4},
+        {HW_LIMIT_PAD_UNEVEN, 1}, {HW_LIMIT_PAD_NOT_SAME, 2},
+        {HW_LIMIT_DILATION_W, 1}, {HW_LIMIT_DILATION_H, 2},
+        {HW_LIMIT_IN_C, 6},       {HW_LIMIT_IN_W, 23},
+        {HW_LIMIT_IN_H, 21},      {HW_LIMIT_OUT_C, 10},
+        {HW_LIMIT_OUT_W, 6},      {HW_LIMIT_OUT_H, 10},
+        {HW_LIMIT_TAPS, 90},      {HW_LIMIT_WEIGHT_ROWS, 15},
+    };
+    m.spec.replication.section = 96;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        uint64_t found = largest_legal(&m, &net, "conv", rows[i].kind);
+        if (found != rows[i].value)
+            fail_msg("%s is %llu, not %llu", hw_limit_name[rows[i].kind],
+                     (unsigned long long)found,
+                     (unsigned long long)rows[i].value);
+        m.engine[0].limit[rows[i].kind].set = false;
+    }
+    net_free(&net);
+}
+
+/* Of a convolution with its pool both kernels count. */
+static void both_halves_of_conv_pool_are_checked(void **state) {
+    (void)state;
+    for (int wide = 0; wide < 2; wide++) {
+        Machine m;
+        machine_make(&m);
+        m.engine[0].limit[HW_LIMIT_KERNEL_W] = range(1, wide ? 3 : 2);
+        Net net = net_new();
+        TensorId t =
+            net_conv(&net, "conv", net_input(&net, 4, 9, 9), 8, 2, 1, 0, 1);
+        net_output(&net, net_pool(&net, "pool", t, POOL_MAX, 3, 2, 0, true));
+        net_run(&net, &m.spec);
+        assert_string_equal(net_names(&net),
+                            wide ? "input data; conv_pool pool"
+                                 : "input data; conv conv; pool pool");
+        net_free(&net);
+    }
+}
+
+/* ---- other constraints ---- */
+
+static void reasons_tell_the_value(void **state) {
+    (void)state;
+    Machine m;
+    machine_make(&m);
+    Net net = net_new();
+    TensorId in = net_input(&net, 8, 6, 6);
+    net_conv(&net, "group", in, 8, 3, 1, 1, 2);
+    net_conv(&net, "depth", in, 8, 3, 1, 1, 8);
+    Attrs attr = conv_attr(8, 3, 1, 1, 2), lrn = {.lrn = {false, 3, 1, 1, 1}};
+    net_add(&net, OP_DECONV, "deconv", 1, &in, &attr);
+    net_add(&net, OP_LRN, "lrn", 1, &in, &lrn);
+    net_act(&net, "tanh", in, ACT_TANH);
+    net_act(&net, "relu", in, ACT_RELU);
+    net_act(&net, "prelu", in, ACT_PRELU);
+    TensorId fc = net_fc(&net, "fc", in, 4);
+    net_act(&net, "flat", fc, ACT_RELU);
+    expect(&net, &m, "data", NULL);
+    expect(&net, &m, "relu", NULL);
+    expect(&net, &m, "fc", NULL);
+    expect(&net, &m, "group", "no engine of toy runs conv_grouped");
+    expect(&net, &m, "depth", "no engine of toy runs conv_depthwise");
+    expect(&net, &m, "deconv",
+           "a transposed convolution has no groups: 2 groups");
+    expect(&net, &m, "lrn", "an operation that engines know: none is lrn");
+    expect(&net, &m, "tanh", "engine pool has no tanh for act");
+    expect(&net, &m, "prelu",
+           "prelu needs a slope for each channel: prelu has none");
+    expect(&net, &m, "flat", "a volume has axes N, C, H, W: shape is 1x4");
+    net_free(&net);
+}
+
+static void sums_need_two_operands_of_one_shape(void **state) {
+    (void)state;
+    Machine m;
+    machine_make(&m);
+    static const double half[] = {1, 0.5}, ones[] = {1, 1};
+    Net net = net_new();
+    TensorId in = net_input(&net, 8, 6, 6);
+    TensorId three[] = {in, in, in}, two[] = {in, in};
+    TensorId cast[] = {in,
+                       net_pool(&net, "pool", in, POOL_MAX, 6, 1, 0, false)};
+    net_eltwise(&net, "two", ELT_ADD, 2, two);
+    net_eltwise(&net, "three", ELT_ADD, 3, three);
+    net_eltwise(&net, "cast", ELT_ADD, 2, cast);
+    net_eltwise(&net, "product", ELT_MUL, 2, two);
+    Attrs attr = {.elt = {ELT_ADD, half}};
+    net_add(&net, OP_ELTWISE, "half", 2, two, &attr);
+    attr.elt.coeff = ones;
+    net_add(&net, OP_ELTWISE, "ones", 2, two, &attr);
+    const char *text = "an engine combines two operands of one shape";
+    expect(&net, &m, "two", NULL);
+    expect(&net, &m, "ones", NULL);
+    expect(&net, &m, "three", arena_printf(net.arena, "%s: 3 operands", text));
+    expect(&net, &m, "cast",
+           arena_printf(net.arena, "%s: 1x8x6x6 and 1x8x1x1", text));
+    expect(&net, &m, "product", "no engine of toy runs mul");
+    expect(&net, &m, "half",
+           "an engine adds without coefficients: a coefficient is 0.5");
+    net_free(&net);
+}
+
+/* The first engine that can; the reason is the first one's. */
+static void engines_are_tried_in_order(void **state) {
+    (void)state;
+    Machine m;
+    machine_make(&m);
+    m.engine[1].ops |= BIT(CONV);
+    m.engine[1].limit[HW_LIMIT_KERNEL_W] = range(1, 16);
+    Net net = net_new();
+    TensorId in = net_input(&net, 2, 20, 20);
+    net_conv(&net, "small", in, 8, 3, 1, 1, 1);
+    net_conv(&net, "wide", in, 8, 15, 1, 7, 1);
+    net_conv(&net, "wider", in, 8, 17, 1, 8, 1);
+    assert_int_equal(check(&net, &m, "small").engine, 0);
+    assert_int_equal(check(&net, &m, "wide").engine, 1);
+    expect(&net, &m, "wider", "kernel.w 17 is outside 1..14 of engine conv");
+    net_free(&net);
+}
+
+/* Against brute force over windows. */
+static bool divides_alike(const PoolAttr *p, uint32_t in, uint32_t out,
+                          HwDivisor divisor) {
+    for (uint32_t y = 0; y < out; y++) {
+        uint32_t padded = 0, valid = 0;
+        for (uint32_t k = 0; k < p->kernel[0]; k++) {
+            int64_t at = (int64_t)y * p->stride[0] + k - p->pad[0];
+            valid += at >= 0 && at < (int64_t)in;
+            padded += at < (int64_t)in + p->pad_end[0];
+        }
+        uint32_t want = p->count_pad ? padded : valid;
+        uint32_t got = divisor == HW_DIVISOR_KERNEL ? p->kernel[0] : valid;
+        if (want != got)
+            return false;
+    }
+    return true;
+}
+
+static void averages_are_legal_where_divisors_agree(void **state) {
+    (void)state;
+    Machine m;
+    machine_make(&m);
+    uint32_t legal = 0, total = 0;
+    for (uint32_t code = 0; code < 1024; code++) {
+        Net net = net_new();
+        uint32_t in = 5 + code % 4;
+        PoolAttr p = {.kind = POOL_AVG,
+                      .ceil = code >> 2 & 1,
+                      .count_pad = code >> 3 & 1};
+        for (int axis = 0; axis < 2; axis++) {
+            p.kernel[axis] = 2 + (code >> 4 & 1);
+            p.stride[axis] = 1 + (code >> 5 & 3) % 3;
+            p.pad[axis] = code >> 7 & 1;
+            p.pad_end[axis] = code >> 8 & 1;
+        }
+        m.engine[1].divisor =
+            code >> 9 & 1 ? HW_DIVISOR_VALID : HW_DIVISOR_KERNEL;
+        TensorId data = net_input(&net, 4, in, in);
+        Attrs attr = {.pool = p};
+        TensorId t = net_add(&net, OP_POOL, "pool", 1, &data, &attr);
+        bool want = divides_alike(&p, in, graph_tensor(net.g, t)->shape.dim[2],
+                                  m.engine[1].divisor);
+        assert_int_equal(check(&net, &m, "pool").engine, want ? 1 : -1);
+        legal += want;
+        total++;
+        net_free(&net);
+    }
+    assert_in_range(legal, total / 8, total * 7 / 8);
+}
+
+static void an_average_of_fewer_says_so(void **state) {
+    (void)state;
+    Machine m;
+    machine_make(&m);
+    Net net = net_new();
+    net_pool(&net, "pool", net_input(&net, 4, 6, 6), POOL_AVG, 3, 2, 0, true);
+    expect(&net, &m, "pool",
+           "an average divides by the same number: row 2 counts 2, engine "
+           "pool counts 3");
+    net_free(&net);
+}
+
+/* ---- concats ---- */
+
+/* A concat of a convolution of `first` channels and one of 16. */
+static Net two_members(uint32_t first, TensorId part[2]) {
+    Net net = net_new();
+    TensorId in = net_input(&net, 16, 6, 6);
+    part[0] = net_conv(&net, "a", in, first, 1, 1, 0, 1);
+    part[1] = net_conv(&net, "b", in, 16, 1, 1, 0, 1);
+    return net;
+}
+
+static void members_start_where_their_engines_can(void **state) {
+    (void)state;
+    Machine m;
+    machine_make(&m);
+    TensorId part[3];
+    Net net = two_members(8, part);
+    net_output(&net, net_concat(&net, "cat", 2, part));
+    net_run(&net, &m.spec);
+    assert_int_equal(check(&net, &m, "cat").op, HW_OP_CONCAT);
+    net_free(&net);
+
+    net = two_members(12, part);
+    net_output(&net, net_concat(&net, "cat", 2, part));
+    net_run(&net, &m.spec); /* a copy would start at 12 as well */
+    expect(&net, &m, "cat",
+           "member b starts at channel 12 or in a part that does, engine conv "
+           "writes at multiples of 8");
+    assert_string_equal(net_names(&net), "input data; conv a; conv b; concat "
+                                         "cat");
+    net_free(&net);
+}
+
+static void copies_make_members_writable(void **state) {
+    (void)state;
+    Machine m;
+    machine_make(&m);
+    TensorId part[4];
+    Net net = two_members(8, part);
+    part[2] = net_pool(&net, "pool", part[1], POOL_MAX, 3, 1, 1, false);
+    part[3] = graph_node(net.g, (NodeId){0})->out[0];
+    net_output(&net, net_concat(&net, "cat", 4, part));
+    net_run(&net, &m.spec);
+    /* b is read by pool too and is not at the start of a section of 96; a pool
+     * cannot write at 24; an input must be copied. */
+    assert_string_equal(net_names(&net),
+                        "input data; conv a; conv b; pool pool; conv b__bridge;"
+                        " conv pool__bridge; conv data__bridge; concat cat");
+    assert_int_equal(check(&net, &m, "cat").op, HW_OP_CONCAT);
+    assert_int_equal(net_compare(&net), 8);
+    net_free(&net);
+}
+
+static void a_tensor_lies_in_one_concat(void **state) {
+    (void)state;
+    Machine m;
+    machine_make(&m);
+    TensorId part[2];
+    Net net = two_members(96, part);
+    TensorId twice[] = {part[0], part[0]};
+    net_output(&net, net_concat(&net, "cat", 2, part));
+    net_output(&net, net_concat(&net, "dog", 2, twice));
+    net_seal(&net);
+    expect(&net, &m, "dog", "member a lies in concat cat already");
+    net_passes(&net, &m.spec);
+    assert_string_equal(net_names(&net),
+                        "input data; conv a; conv b; concat cat; conv "
+                        "a__bridge; conv a__bridge_2; concat dog");
+    expect(&net, &m, "dog", NULL);
+    net_compare(&net);
+    net_free(&net);
+}
+
+static void outputs_and_host_layers_are_copied(void **state) {
+    (void)state;
+    Machine m;
+    machine_make(&m);
+    TensorId part[2];
+    Net net = two_members(96, part);
+    Attrs lrn = {.lrn = {false, 3, 1, 1, 1}};
+    part[1] = net_add(&net, OP_LRN, "lrn", 1, &part[1], &lrn);
+    net_output(&net, part[0]);
+    net_output(&net, net_concat(&net, "cat", 2, part));
+    net_seal(&net);
+    expect(&net, &m, "cat", "member lrn comes from the host");
+    net_passes(&net, &m.spec);
+    assert_string_equal(net_names(&net),
+                        "input data; conv a; conv b; lrn lrn; conv a__bridge; "
+                        "conv lrn__bridge; concat cat");
+    expect(&net, &m, "cat", NULL);
+    net_compare(&net);
+    net_free(&net);
+}
+
+static void the_host_keeps_what_is_all_its_own(void **state) {
+    (void)state;
+    Machine m;
+    machine_make(&m);
+    Net net = net_new();
+    TensorId in = net_input(&net, 16, 6, 6), part[2];
+    Attrs lrn = {.lrn = {false, 3, 1, 1, 1}}, rows = {.axis = {2}};
+    part[0] = net_add(&net, OP_LRN, "a", 1, &in, &lrn);
+    part[1] = net_add(&net, OP_LRN, "b", 1, &in, &lrn);
+    net_output(&net, net_concat(&net, "cat", 2, part));
+    TensorId pair[] = {in, in};
+    net_output(&net, net_add(&net, OP_CONCAT, "rows", 2, pair, &rows));
+    net_run(&net, &m.spec);
+    expect(&net, &m, "cat", "member b comes from the host");
+    expect(&net, &m, "rows", "only channels lie side by side: axis is 2");
+    net_free(&net);
+}
+
+/* Offsets add up: c lies at 8 of a concat that lies at 96 of another. */
+static void concats_nest(void **state) {
+    (void)state;
+    Machine m;
+    machine_make(&m);
+    for (uint32_t first = 96; first <= 112; first += 8) {
+        TensorId part[2];
+        Net net = two_members(8, part);
+        TensorId in = graph_node(net.g, (NodeId){0})->out[0];
+        TensorId outer[] = {net_conv(&net, "c", in, first, 1, 1, 0, 1),
+                            net_concat(&net, "inner", 2, part)};
+        net_output(&net, net_concat(&net, "outer", 2, outer));
+        net_run(&net, &m.spec);
+        assert_null(strstr(net_names(&net), "__bridge"));
+        expect(&net, &m, "inner", NULL);
+        expect(&net, &m, "outer", NULL);
+        net_free(&net);
+    }
+}
+
+/* A chain as deep as the graph must not cost a stack or minutes. */
+static void concats_nest_deeply(void **state) {
+    (void)state;
+    Machine m;
+    machine_make(&m);
+    Net net = net_new();
+    TensorId in = net_input(&net, 8, 1, 1);
+    TensorId whole = net_conv(&net, "first", in, 8, 1, 1, 0, 1);
+    for (int i = 0; i < 400; i++) {
+        TensorId part[] = {whole, net_conv(&net, "c", in, 8, 1, 1, 0, 1)};
+        whole = net_concat(&net, "cat", 2, part);
+    }
+    net_output(&net, whole);
+    net_run(&net, &m.spec);
+    expect(&net, &m, "cat_400", NULL);
+    net_free(&net);
+}
+
+static void parts_need_a_layout_that_has_them(void **state) {
+    (void)state;
+    Machine m;
+    machine_make(&m);
+    Layout mixed = layout96;
+    mixed.n = 3;
+    mixed.axis[0] = layout96.axis[1];
+    mixed.axis[1] = layout96.axis[2];
+    mixed.axis[2] = (LayoutAxis){LAYOUT_C, 0, false, false, 1};
+    m.memory.layout = &mixed;
+    TensorId part[2];
+    Net net = two_members(96, part);
+    net_output(&net, net_concat(&net, "cat", 2, part));
+    net_run(&net, &m.spec);
+    expect(&net, &m, "cat", "no part of the channels is a volume in memory am");
+    net_free(&net);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(limits_name_quantity_range_and_engine),
+        cmocka_unit_test(every_quantity_is_the_layers),
+        cmocka_unit_test(both_halves_of_conv_pool_are_checked),
+        cmocka_unit_test(reasons_tell_the_value),
+        cmocka_unit_test(sums_need_two_operands_of_one_shape),
+        cmocka_unit_test(engines_are_tried_in_order),
+        cmocka_unit_test(averages_are_legal_where_divisors_agree),
+        cmocka_unit_test(an_average_of_fewer_says_so),
+        cmocka_unit_test(members_start_where_their_engines_can),
+        cmocka_unit_test(copies_make_members_writable),
+        cmocka_unit_test(a_tensor_lies_in_one_concat),
+        cmocka_unit_test(outputs_and_host_layers_are_copied),
+        cmocka_unit_test(the_host_keeps_what_is_all_its_own),
+        cmocka_unit_test(concats_nest),
+        cmocka_unit_test(concats_nest_deeply),
+        cmocka_unit_test(parts_need_a_layout_that_has_them),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

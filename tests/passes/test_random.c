@@ -1,0 +1,349 @@
+/* test_random.c - random small networks of all operators: whatever fires, for
+ * whatever machine, every tensor that has an origin keeps its values. */
+#include "net.h"
+
+#include "base/rng.h"
+#include "passes/passes_int.h"
+
+enum { GRAPHS = 300, MOST_NODES = 24, MOST_CHANNELS = 40, MOST_SIDE = 12 };
+
+typedef struct Maker {
+    Net *net;
+    uint64_t seed, at;
+    VEC(TensorId) volume; /* tensors of four axes */
+} Maker;
+
+static uint32_t below(Maker *m, uint32_t n) {
+    return (uint32_t)(rng_bits(m->seed, m->at++) % n);
+}
+
+static Shape shape(const Maker *m, TensorId t) {
+    return graph_tensor(m->net->g, t)->shape;
+}
+
+/* Later tensors more often, so that chains grow. */
+static TensorId any(Maker *m) {
+    uint32_t n = m->volume.n;
+    uint32_t back = below(m, below(m, 3) ? (n < 3 ? n : 3) : n);
+    return m->volume.at[n - 1 - back];
+}
+
+/* Another tensor that agrees with t in the axes of `mask`; t if none does. */
+static TensorId like(Maker *m, TensorId t, uint32_t mask) {
+    uint32_t first = below(m, m->volume.n);
+    for (uint32_t i = 0; i < m->volume.n; i++) {
+        TensorId other = m->volume.at[(first + i) % m->volume.n];
+        bool same = true;
+        for (uint32_t axis = 0; axis < 4; axis++)
+            if (mask >> axis & 1)
+                same &= shape(m, t).dim[axis] == shape(m, other).dim[axis];
+        if (same)
+            return other;
+    }
+    return t;
+}
+
+static void keep(Maker *m, TensorId t) {
+    vec_push(m->net->arena, &m->volume, t);
+}
+
+static uint32_t some_groups(Maker *m, uint32_t c) {
+    uint32_t choice = below(m, 4);
+    return choice == 0 ? c : choice == 1 && c % 2 == 0 ? 2 : 1;
+}
+
+static void add_conv(Maker *m) {
+    TensorId in = any(m);
+    Shape s = shape(m, in);
+    bool back = below(m, 5) == 0;
+    uint32_t groups = some_groups(m, s.dim[1]), kernel = 1 + below(m, 3);
+    uint32_t out_c =
+        groups == s.dim[1] ? groups : groups * (1 + below(m, 4)) * 2;
+    uint32_t pad = below(m, 2);
+    uint32_t least = back ? 2 : 1, most = back ? 5 : MOST_SIDE * 2;
+    for (int axis = 2; axis < 4; axis++)
+        if (s.dim[axis] < kernel || s.dim[axis] < least || s.dim[axis] > most)
+            return;
+    if (out_c > MOST_CHANNELS)
+        return;
+    Attrs attr = conv_attr(out_c, kernel, 1 + below(m, 2),
+                           back && kernel < 3 ? 0 : pad, groups);
+    if (kernel == 2 && s.dim[2] > 3 && s.dim[3] > 3)
+        attr.conv.dilation[1] = 1 + below(m, 2);
+    keep(m, net_add(m->net, back ? OP_DECONV : OP_CONV, "conv", 1, &in, &attr));
+}
+
+static void add_pool(Maker *m) {
+    TensorId in = any(m);
+    Shape s = shape(m, in);
+    Attrs attr = {0};
+    uint32_t kernel = 2 + below(m, 2), pad = below(m, 2);
+    if (kernel > s.dim[2] || kernel > s.dim[3])
+        return;
+    attr.pool = (PoolAttr){
+        .kind = below(m, 2) ? POOL_MAX : POOL_AVG,
+        .global = below(m, 8) == 0,
+        .ceil = below(m, 2),
+        .count_pad = below(m, 2),
+        .kernel = {kernel, kernel},
+        .stride = {1 + below(m, 2), 1 + below(m, 2)},
+        .pad = {pad, pad},
+        .pad_end = {pad, pad},
+    };
+    keep(m, net_add(m->net, OP_POOL, "pool", 1, &in, &attr));
+}
+
+static void add_affine(Maker *m) {
+    TensorId in = any(m);
+    bool bn = below(m, 2);
+    TensorId out =
+        bn ? net_bn(m->net, "bn", in) : net_one(m->net, OP_SCALE, "scale", in);
+    if (!bn && below(m, 3) == 0) { /* without a shift */
+        Const zero = {.shape = {1, {shape(m, in).dim[1]}},
+                      .kind = CONST_SEEDED};
+        ConstId id = graph_add_const(m->net->g, zero);
+        NodeId node = graph_tensor(m->net->g, out)->producer;
+        graph_node(m->net->g, node)->constant[CONST_BIAS] = id;
+    }
+    keep(m, out);
+}
+
+static void add_act(Maker *m) {
+    ActKind kind = below(m, 2) ? ACT_RELU : 1 + below(m, ACT_COUNT - 1);
+    keep(m, net_act(m->net, "act", any(m), kind));
+}
+
+static void add_eltwise(Maker *m) {
+    TensorId in[4] = {any(m)};
+    uint32_t n = 2 + below(m, 3), mask = below(m, 4) ? 15 : 3;
+    EltKind kind = below(m, 2) ? ELT_ADD : below(m, ELT_COUNT);
+    static const double coeff[] = {1, -1, 0.5, 2};
+    for (uint32_t i = 1; i < n; i++) {
+        in[i] = like(m, in[0], mask);
+        Shape s = shape(m, in[i]), first = shape(m, in[0]);
+        bool unit = s.dim[2] == 1 && s.dim[3] == 1;
+        if (!shape_equal(&s, &first) && !unit)
+            in[i] = in[0];
+    }
+    Attrs attr = {.elt = {kind, NULL}};
+    if (kind == ELT_ADD && below(m, 4) == 0)
+        attr.elt.coeff = coeff;
+    keep(m, net_add(m->net, OP_ELTWISE, "elt", n, in, &attr));
+}
+
+static void add_concat(Maker *m) {
+    TensorId in[4] = {any(m)};
+    uint32_t n = 1 + below(m, 4), channels = shape(m, in[0]).dim[1];
+    for (uint32_t i = 1; i < n; i++) {
+        in[i] = like(m, in[0], 1 | 4 | 8);
+        channels += shape(m, in[i]).dim[1];
+    }
+    if (channels <= 2 * MOST_CHANNELS)
+        keep(m, net_concat(m->net, "concat", n, in));
+}
+
+/* Convolutions side by side, a concat, a pool. */
+static void add_inception(Maker *m) {
+    TensorId in = any(m), part[3];
+    Shape s = shape(m, in);
+    if (s.dim[1] > 8 || s.dim[2] < 3 || s.dim[3] < 3)
+        return;
+    for (int i = 0; i < 3; i++) {
+        part[i] =
+            net_conv(m->net, "branch", in, 4 + 4 * below(m, 2), 1, 1, 0, 1);
+        if (below(m, 2))
+            part[i] = net_act(m->net, "act", part[i], ACT_RELU);
+    }
+    TensorId out = net_concat(m->net, "inception", 3, part);
+    keep(m,
+         net_pool(m->net, "pool", out, POOL_MAX, 2, 1 + below(m, 2), 0, true));
+}
+
+static void add_slice(Maker *m) {
+    TensorId in = any(m);
+    uint32_t axis = 1 + below(m, 3), size = shape(m, in).dim[axis];
+    uint32_t begin = below(m, size);
+    Attrs attr = {.slice = {axis, begin, begin + 1 + below(m, size - begin)}};
+    keep(m, net_add(m->net, OP_SLICE, "slice", 1, &in, &attr));
+}
+
+static void add_rare(Maker *m) {
+    TensorId in = any(m);
+    Shape s = shape(m, in);
+    Attrs attr = {.lrn = {below(m, 2), 3, 1e-2, 0.75, 1}};
+    switch (below(m, 5)) {
+    case 0:
+        keep(m, net_add(m->net, OP_LRN, "lrn", 1, &in, &attr));
+        return;
+    case 1:
+        attr = (Attrs){.axis = {1}};
+        keep(m, net_add(m->net, OP_SOFTMAX, "softmax", 1, &in, &attr));
+        return;
+    case 2:
+        attr = (Attrs){.up = {{1 + below(m, 2), 1 + below(m, 2)}}};
+        if (s.dim[2] * 2 <= MOST_SIDE && s.dim[3] * 2 <= MOST_SIDE)
+            keep(m, net_add(m->net, OP_UPSAMPLE, "up", 1, &in, &attr));
+        return;
+    default:
+        attr = (Attrs){.pad = {{below(m, 2), below(m, 2)},
+                               {below(m, 2), below(m, 2)},
+                               below(m, 4) == 0}};
+        if (s.dim[2] + 2 <= MOST_SIDE && s.dim[3] + 2 <= MOST_SIDE)
+            keep(m, net_add(m->net, OP_PAD, "pad", 1, &in, &attr));
+    }
+}
+
+/* Other shapes and back, dropout, splits. */
+static void add_nothing(Maker *m) {
+    TensorId in = any(m), out = in;
+    Shape s = shape(m, in), flat = {2, {1, (uint32_t)shape_count(&s)}};
+    Attrs to_flat = {.reshape = flat}, back = {.reshape = s};
+    if (below(m, 2)) {
+        out = net_add(m->net, OP_RESHAPE, "flat", 1, &out, &to_flat);
+        out = net_add(m->net, OP_RESHAPE, "back", 1, &out, &back);
+    } else {
+        out = net_one(m->net, OP_IDENTITY, "drop", out);
+        NodeId split = graph_tensor(m->net->g, out)->producer;
+        if (below(m, 2)) {
+            TensorId twin = graph_add_output(m->net->g, split, "twin");
+            graph_tensor(m->net->g, twin)->shape = s;
+            keep(m, twin);
+        }
+    }
+    keep(m, out);
+}
+
+static void add_head(Maker *m) {
+    TensorId t = any(m);
+    Shape s = shape(m, t);
+    Attrs flat = {.reshape = {2, {1, (uint32_t)shape_count(&s)}}};
+    if (below(m, 2))
+        t = net_add(m->net, OP_RESHAPE, "flat", 1, &t, &flat);
+    t = net_fc(m->net, "fc", t, 2 + below(m, 9));
+    if (below(m, 2))
+        t = net_bn(m->net, "bn", t);
+    if (below(m, 2))
+        t = net_act(m->net, "act", t, ACT_RELU);
+    net_output(m->net, t);
+}
+
+static void make(Maker *m) {
+    static void (*const add[])(Maker *) = {
+        add_conv,    add_conv,    add_conv,      add_affine, add_affine,
+        add_affine,  add_act,     add_act,       add_pool,   add_pool,
+        add_concat,  add_concat,  add_slice,     add_rare,   add_nothing,
+        add_eltwise, add_eltwise, add_inception,
+    };
+    uint32_t inputs = 1 + below(m, 2), c = 3 + below(m, 6);
+    for (uint32_t i = 0; i < inputs; i++)
+        keep(m, net_input(m->net, c, 7, 8));
+    uint32_t n = 4 + below(m, MOST_NODES);
+    for (uint32_t i = 0; i < n; i++)
+        add[below(m, sizeof add / sizeof *add)](m);
+    if (below(m, 2))
+        add_head(m);
+    for (uint32_t i = 0; i < m->volume.n; i++) {
+        TensorId t = m->volume.at[i];
+        NodeId producer = graph_tensor(m->net->g, t)->producer;
+        bool input = graph_node(m->net->g, producer)->op == OP_INPUT;
+        if (!input && (i + 1 == m->volume.n || below(m, 6) == 0))
+            net_output(m->net, t);
+    }
+}
+
+/* What each machine must keep to, once passes have run. */
+static void check_legality(Net *net, const HwSpec *spec) {
+    for (uint32_t i = 0; spec && i < net->g->node.n; i++) {
+        Legal legal = legal_check(net->arena, spec, net->g, (NodeId){i});
+        OpKind op = net->g->node.at[i].op;
+        assert_true(legal.engine < (int32_t)spec->n_engines);
+        if (op == OP_INPUT || legal.op == HW_OP_CONCAT)
+            assert_null(legal.reason);
+        else if (legal.engine < 0)
+            assert_true(legal.reason && *legal.reason);
+        else
+            assert_int_equal(legal.op, legal_op(net->g, (NodeId){i}));
+        if (op == OP_CONV_POOL)
+            assert_true(legal.engine >= 0);
+    }
+}
+
+/* Nothing is left to do: a second run changes nothing. */
+static void check_fixed_point(Net *net, const HwSpec *spec) {
+    const char *names = net_names(net);
+    if (strstr(names, "__bridge"))
+        return;
+    net_passes(net, spec);
+    assert_string_equal(net_names(net), names);
+}
+
+static FILE *firings; /* of all machines */
+
+static void machine_keeps_values(const char *target, const char *path,
+                                 const char *value) {
+    Net shelf = net_new();
+    const HwSpec *spec = target ? net_spec(&shelf, target, path, value) : NULL;
+    uint32_t compared = 0;
+    for (uint32_t seed = 0; seed < GRAPHS; seed++) {
+        Net net = net_new();
+        Maker maker = {.net = &net, .seed = seed};
+        make(&maker);
+        net_seal(&net);
+        PassContext context = {spec, net.diag, net.scratch, firings};
+        assert_true(passes_run(net.g, &context, NULL, NULL, NULL));
+        compared += net_compare(&net);
+        check_legality(&net, spec);
+        check_fixed_point(&net, spec);
+        net_free(&net);
+    }
+    assert_true(compared > GRAPHS * 4);
+    net_free(&shelf);
+}
+
+#define MACHINE(name, target, path, value)                                     \
+    static void name(void **state) {                                           \
+        (void)state;                                                           \
+        machine_keeps_values(target, path, value);                             \
+    }
+MACHINE(no_machine, NULL, NULL, NULL)
+MACHINE(v2_28, "xdnn-v2-28", NULL, NULL)
+MACHINE(v2_56_strided, "xdnn-v2-56", "rewrites.conv_1x1_stride2", "true")
+MACHINE(v3_96, "xdnn-v3-96", NULL, NULL)
+MACHINE(v3_96_valid, "xdnn-v3-96", "engines.pool.divisor", "valid")
+MACHINE(math_engine, "math-engine", NULL, NULL)
+MACHINE(darius_64, "darius-64", NULL, NULL)
+MACHINE(template, "template", NULL, NULL)
+
+/* The networks are random enough to need every row. */
+static void every_rule_fired(void **state) {
+    (void)state;
+    Arena *arena = arena_new("firings");
+    Map *seen = map_new(arena);
+    char line[512];
+    rewind(firings);
+    while (fgets(line, sizeof line, firings)) {
+        line[strcspn(line, ":")] = '\0';
+        map_put(seen, line, map_get(seen, line, 0) + 1);
+    }
+    for (const RuleSet *const *set = rule_sets; *set; set++)
+        for (uint32_t r = 0; r < (*set)->n; r++) {
+            uint32_t n = map_get(seen, (*set)->rule[r].name, 0);
+            print_message("%6u %s\n", n, (*set)->rule[r].name);
+            if (!n)
+                fail_msg("rule %s never fired", (*set)->rule[r].name);
+        }
+    assert_true(map_get(seen, "place-concats", 0) > 0);
+    arena_free(arena);
+}
+
+int main(void) {
+    firings = tmpfile();
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_machine),       cmocka_unit_test(v2_28),
+        cmocka_unit_test(v2_56_strided),    cmocka_unit_test(v3_96),
+        cmocka_unit_test(v3_96_valid),      cmocka_unit_test(math_engine),
+        cmocka_unit_test(darius_64),        cmocka_unit_test(template),
+        cmocka_unit_test(every_rule_fired),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
