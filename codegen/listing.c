@@ -1,0 +1,133 @@
+/* listing.c - listings as text, and as files.
+ *
+ * Input: a Listing, or a text of one instruction a line. Output: the other.
+ * Invariant: parsing what was printed gives the same instructions.
+ */
+#include "codegen/listing.h"
+
+#include "base/text.h"
+#include "base/vec.h"
+#include "codegen/listing_parts.h"
+
+#include <string.h>
+
+/* ---- text ---- */
+
+const char *listing_print(Arena *arena, const Listing *listing) {
+    const HwInsnSet *set = listing->spec->insns;
+    Text text = text_new(arena);
+    for (uint32_t i = 0; i < set->n; i++)
+        if (!set->row[i].comment)
+            text_addf(&text, "%s\n", insn_template(arena, listing->spec, i));
+    for (uint32_t i = 0; i < listing->n; i++) {
+        text_add(&text, insn_print(arena, listing->spec, &listing->insn[i]));
+        text_add(&text, "\n");
+    }
+    return text_str(&text);
+}
+
+const Listing *listing_parse(Arena *arena, Diag *diag, const HwSpec *spec,
+                             const char *file, const char *text, size_t len) {
+    VEC(HwInsn) insns = {0};
+    bool ok = true;
+    diag_source(diag, file, text, len);
+    Loc loc = {file, 1, 1};
+    for (size_t at = 0; at < len; loc.line++) {
+        const char *end = memchr(text + at, '\n', len - at);
+        size_t n = end ? (size_t)(end - text) - at : len - at;
+        HwInsn insn;
+        InsnParse result =
+            insn_parse(arena, diag, spec, text + at, n, loc, &insn);
+        if (result == INSN_OK)
+            vec_push(arena, &insns, insn);
+        ok &= result != INSN_ERROR;
+        at += n + 1;
+    }
+    if (!ok)
+        return NULL;
+    Listing *listing = ARENA_NEW(arena, Listing);
+    *listing = (Listing){.spec = spec,
+                         .network = file_stem(arena, file),
+                         .n = insns.n,
+                         .insn = insns.at};
+    return listing;
+}
+
+/* ---- files ---- */
+
+/* A network may have any name, a file may not. */
+static const char *file_name(Arena *arena, const char *network) {
+    char *name = arena_strdup(arena, *network ? network : "network");
+    for (char *at = name; *at; at++)
+        if (*at == '/' || (unsigned char)*at < ' ' ||
+            (*at == '.' && at == name))
+            *at = '_';
+    return name;
+}
+
+static Text weights_of(Arena *arena, const Image *image) {
+    Text bytes = text_new(arena);
+    for (uint32_t i = 0; i < image->n_blobs; i++) {
+        const Const *value = &image->blob[i].value;
+        text_add_n(&bytes, value->data, image_data_bytes(value));
+    }
+    return bytes;
+}
+
+bool listing_write(Arena *arena, Diag *diag, const Listing *listing,
+                   const char *dir, const char **out) {
+    const char *name = file_name(arena, listing->network);
+    const char *weights_name = arena_printf(arena, "%s.weights", name);
+    Text weights = weights_of(arena, &listing->image);
+    const char *text[] = {listing_print(arena, listing),
+                          listing_json(arena, listing, weights_name),
+                          text_str(&weights)};
+    const char *const suffix[] = {"cmd", "json", "weights"};
+    const size_t len[] = {strlen(text[0]), strlen(text[1]), weights.len};
+    out[0] = out[1] = out[2] = NULL;
+    if (!file_make_dir(arena, diag, dir))
+        return false;
+    for (int i = 2; i >= 0; i--) {
+        if (!len[i] && i == 2)
+            continue;
+        const char *path =
+            arena_printf(arena, "%s/%s.%s", dir, name, suffix[i]);
+        if (!file_write(arena, diag, path, text[i], len[i]))
+            return false;
+        out[i] = path;
+    }
+    return true;
+}
+
+static bool has_suffix(const char *path, const char *suffix) {
+    size_t n = strlen(path), m = strlen(suffix);
+    return n >= m && !strcmp(path + n - m, suffix);
+}
+
+/* NAME.json beside the text NAME.cmd, if it is there, holds the image. */
+static const Listing *with_image(Arena *arena, Diag *diag, const HwSpec *spec,
+                                 const char *path, const Listing *text) {
+    const char *json = arena_printf(arena, "%s/%s.json", file_dir(arena, path),
+                                    file_stem(arena, path));
+    Bytes bytes;
+    if (!strcmp(path, "-") || !file_exists(json))
+        return text;
+    Listing *listing = ARENA_COPY(arena, Listing, text, 1);
+    bool ok = file_read(arena, diag, json, &bytes) &&
+              json_image(arena, diag, spec, json, bytes, text->n,
+                         &listing->image, &listing->has_image);
+    return ok ? listing : NULL;
+}
+
+const Listing *listing_read(Arena *arena, Diag *diag, const HwSpec *spec,
+                            const char *path) {
+    Bytes bytes;
+    if (!file_read(arena, diag, path, &bytes))
+        return NULL;
+    const char *text = (const char *)bytes.at;
+    if (has_suffix(path, ".json"))
+        return listing_json_parse(arena, diag, spec, path, text, bytes.len);
+    const Listing *listing =
+        listing_parse(arena, diag, spec, path, text, bytes.len);
+    return listing ? with_image(arena, diag, spec, path, listing) : NULL;
+}

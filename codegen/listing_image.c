@@ -1,0 +1,175 @@
+/* listing_image.c - the data image of a listing as JSON.
+ *
+ * Input: an Image. Output: the value of "image" in a listing's JSON. Constants
+ * are recipes, or places in the weights file; memories are named, so that an
+ * image is not read with a machine that lacks them. What the network's table
+ * (facts/xdnn.md 1.7) says of layers is not repeated here.
+ */
+#include "codegen/listing_parts.h"
+
+uint64_t image_data_bytes(const Const *value) {
+    uint64_t groups = value->groups > 1 ? value->groups : 1;
+    uint64_t count = shape_count(&value->shape);
+    if (value->kind == CONST_SEEDED)
+        return 0;
+    if (count == UINT64_MAX)
+        return UINT64_MAX;
+    return count / groups *
+           (value->kind == CONST_F64 ? sizeof(double) : sizeof(float));
+}
+
+static void add_string(cJSON *object, const char *key, const char *text) {
+    if (text)
+        cJSON_AddStringToObject(object, key, text);
+    else
+        cJSON_AddNullToObject(object, key);
+}
+
+static void add_u64(cJSON *object, const char *key, uint64_t value) {
+    cJSON_AddItemToObject(object, key, number_from_u64(value));
+}
+
+static void add_double(cJSON *object, const char *key, double value) {
+    cJSON_AddItemToObject(object, key, number_from_double(value));
+}
+
+static void add_numbers(cJSON *object, const char *key, const uint32_t *value,
+                        uint32_t n) {
+    cJSON *list = cJSON_AddArrayToObject(object, key);
+    for (uint32_t i = 0; i < n; i++)
+        cJSON_AddItemToArray(list, number_from_u64(value[i]));
+}
+
+static void add_doubles(cJSON *object, const char *key, const double *value,
+                        uint32_t n) {
+    if (!value)
+        return;
+    cJSON *list = cJSON_AddArrayToObject(object, key);
+    for (uint32_t i = 0; i < n; i++)
+        cJSON_AddItemToArray(list, number_from_double(value[i]));
+}
+
+static cJSON *blob_json(const Blob *blob, uint64_t offset) {
+    static const char *const kind[] = {
+        [CONST_F32] = "f32", [CONST_F64] = "f64", [CONST_SEEDED] = "seeded"};
+    const Const *value = &blob->value;
+    cJSON *json = cJSON_CreateObject();
+    add_string(json, "layer", blob->layer);
+    add_string(json, "role", blob->role);
+    add_numbers(json, "shape", value->shape.dim, value->shape.rank);
+    add_string(json, "kind", kind[value->kind]);
+    if (value->kind == CONST_SEEDED) {
+        add_u64(json, "seed", value->seed);
+        add_double(json, "mean", value->mean);
+        add_double(json, "spread", value->spread);
+    } else {
+        add_u64(json, "offset", offset);
+    }
+    if (value->groups)
+        add_u64(json, "groups", value->groups);
+    add_doubles(json, "mul0", value->mul0, shape_dim(&value->shape, 0));
+    add_doubles(json, "mul1", value->mul1, shape_dim(&value->shape, 1));
+    return json;
+}
+
+static void add_blobs(cJSON *json, const Image *image,
+                      const char *weights_file) {
+    cJSON *list = cJSON_AddArrayToObject(json, "blobs");
+    uint64_t offset = 0;
+    for (uint32_t i = 0; i < image->n_blobs; i++) {
+        cJSON_AddItemToArray(list, blob_json(&image->blob[i], offset));
+        offset += image_data_bytes(&image->blob[i].value);
+    }
+    if (offset)
+        add_string(json, "weights", weights_file);
+}
+
+static void add_acts(cJSON *json, const Image *image) {
+    cJSON *list = cJSON_AddArrayToObject(json, "acts");
+    for (uint32_t i = 0; i < image->n_acts; i++) {
+        const LayerAct *act = &image->act[i];
+        cJSON *item = cJSON_CreateObject();
+        add_string(item, "layer", act->layer);
+        add_string(item, "kind", act->kind);
+        add_double(item, "alpha", act->alpha);
+        add_double(item, "lo", act->lo);
+        add_double(item, "hi", act->hi);
+        cJSON_AddItemToArray(list, item);
+    }
+}
+
+static cJSON *region_json(const Region *region, const HwSpec *spec) {
+    const Volume *whole = &region->whole;
+    const uint32_t size[] = {whole->c, whole->h, whole->w};
+    const uint32_t repl[] = {whole->repl.full, whole->repl.sections,
+                             whole->repl.units, whole->repl.width};
+    cJSON *json = cJSON_CreateObject();
+    add_string(json, "name", region->name);
+    add_numbers(json, "shape", region->shape.dim, region->shape.rank);
+    add_string(json, "memory", spec->memory[region->memory].name);
+    add_u64(json, "offset", region->offset);
+    add_numbers(json, "whole", size, 3);
+    add_numbers(json, "repl", repl, 4);
+    add_u64(json, "part_c", region->part_c);
+    return json;
+}
+
+static void add_regions(cJSON *json, const char *key, const Region *region,
+                        uint32_t n, const HwSpec *spec) {
+    cJSON *list = cJSON_AddArrayToObject(json, key);
+    for (uint32_t i = 0; i < n; i++)
+        cJSON_AddItemToArray(list, region_json(&region[i], spec));
+}
+
+static void add_attrs(cJSON *json, const HostLayer *host) {
+    cJSON *list = cJSON_AddArrayToObject(json, "attrs");
+    for (uint32_t i = 0; i < host->n_attrs; i++) {
+        const AttrPair *attr = &host->attr[i];
+        cJSON *item = cJSON_CreateObject();
+        add_string(item, "name", attr->name);
+        if (attr->word)
+            add_string(item, "word", attr->word);
+        else if (attr->value)
+            add_doubles(item, "value", attr->value, attr->n);
+        cJSON_AddItemToArray(list, item);
+    }
+}
+
+static void add_hosts(cJSON *json, const Image *image, const HwSpec *spec) {
+    cJSON *list = cJSON_AddArrayToObject(json, "hosts");
+    for (uint32_t i = 0; i < image->n_hosts; i++) {
+        const HostLayer *host = &image->host[i];
+        cJSON *item = cJSON_CreateObject();
+        add_string(item, "name", host->name);
+        add_string(item, "kind", host->kind);
+        add_string(item, "reason", host->reason);
+        add_regions(item, "in", host->in, host->n_in, spec);
+        add_regions(item, "out", host->out, host->n_out, spec);
+        add_attrs(item, host);
+        cJSON_AddItemToArray(list, item);
+    }
+}
+
+/* Of each item of `network`, its instructions: [first, how many]. */
+static void add_layers(cJSON *json, const Image *image) {
+    cJSON *list = cJSON_AddArrayToObject(json, "layers");
+    for (uint32_t i = 0; i < image->n_layers; i++) {
+        const ListingLayer *layer = &image->layer[i];
+        cJSON *item = cJSON_CreateArray();
+        cJSON_AddItemToArray(item, number_from_u64(layer->first_insn));
+        cJSON_AddItemToArray(item, number_from_u64(layer->n_insns));
+        cJSON_AddItemToArray(list, item);
+    }
+}
+
+cJSON *image_write(const Image *image, const HwSpec *spec,
+                   const char *weights_file) {
+    cJSON *json = cJSON_CreateObject();
+    add_blobs(json, image, weights_file);
+    add_acts(json, image);
+    add_regions(json, "inputs", image->input, image->n_inputs, spec);
+    add_regions(json, "outputs", image->output, image->n_outputs, spec);
+    add_hosts(json, image, spec);
+    add_layers(json, image);
+    return json;
+}

@@ -1,0 +1,43 @@
+/* listing_parts.h - what listing*.c share. */
+#ifndef CODEGEN_LISTING_PARTS_H
+#define CODEGEN_LISTING_PARTS_H
+
+#include "base/file.h"
+#include "base/json.h"
+#include "codegen/listing.h"
+
+/* ---- exact numbers in JSON (listing_number.c) ---- */
+
+/* Numbers that a double cannot hold, and those that are not finite, are
+ * strings; all others are printed so that they read back exactly. */
+cJSON *number_from_u64(uint64_t value);
+cJSON *number_from_double(double value);
+/* False if the item is absent or something else. */
+bool number_to_u64(const cJSON *item, uint64_t *out);
+bool number_to_u32(const cJSON *item, uint32_t *out);
+bool number_to_double(const cJSON *item, double *out);
+
+/* ---- the image (listing_image.c, listing_image_read.c) ---- */
+
+/* Bytes of a constant's data; 0 for a recipe. UINT64_MAX: no such shape. */
+uint64_t image_data_bytes(const Const *value);
+
+/* `weights_file`: where data goes, one blob behind the other, in order. */
+cJSON *image_write(const Image *image, const HwSpec *spec,
+                   const char *weights_file);
+
+/* `root`: the whole JSON, whose `network` holds the rest of image.layer.
+ * `n_insns` bounds the instructions that layers can refer to. False after
+ * errors. */
+bool image_read(Arena *arena, Diag *diag, const HwSpec *spec, const char *file,
+                const cJSON *json, const cJSON *root, uint32_t n_insns,
+                Image *out);
+
+/* ---- JSON and text (listing_json_read.c) ---- */
+
+/* The image of a JSON listing that stands beside a text; `*has` tells whether
+ * there is one. False after errors. */
+bool json_image(Arena *arena, Diag *diag, const HwSpec *spec, const char *file,
+                Bytes bytes, uint32_t n_insns, Image *out, bool *has);
+
+#endif
