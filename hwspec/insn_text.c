@@ -193,7 +193,8 @@ static void split(Line *l, const char *line, size_t len) {
 
 static Loc loc_of(const Line *l, uint32_t word) {
     Loc loc = l->loc;
-    loc.col = (loc.col ? loc.col : 1) + l->word.at[word].at;
+    if (loc.line)
+        loc.col = (loc.col ? loc.col : 1) + l->word.at[word].at;
     return loc;
 }
 
