@@ -124,8 +124,13 @@ static void read_engine(Reader *r, YamlNode *node, HwEngine *engine) {
     engine->clock = r->spec->clock;
     engine->efficiency = 1;
     engine->part_align = 1;
-    engine->memories = (UINT32_C(1) << r->spec->n_active) - 1;
+    uint32_t active = (UINT32_C(1) << r->spec->n_active) - 1;
+    engine->memories = active;
     read_keys(r, node, &read_engine_section, engine);
+    if (active && !(engine->memories & active))
+        diag_error(r->diag, read_loc(node, "memories"),
+                   "engine `%s` needs an active memory to work in",
+                   engine->name);
 }
 
 static void check_beside(Reader *r) {

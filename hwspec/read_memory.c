@@ -110,6 +110,13 @@ static void check_align(Reader *r, const YamlNode *node, HwMemory *m) {
                    m->align, element);
 }
 
+static void check_base(Reader *r, const YamlNode *node, const HwMemory *m) {
+    if (m->base > max_size)
+        diag_error(r->diag, read_loc(node, "base"),
+                   "a base of %llu is beyond 2^48",
+                   (unsigned long long)m->base);
+}
+
 static void check_buffers(Reader *r, const YamlNode *node, const HwMemory *m) {
     Loc loc = read_loc(node, "buffers");
     if (m->buffers && m->role != HW_ACTIVE)
@@ -124,6 +131,7 @@ static void read_memory(Reader *r, YamlNode *node, HwMemory *m) {
     bool ok = read_keys(r, node, &read_memory_section, m);
     if (m->layout && m->layout->n)
         check_align(r, node, m);
+    check_base(r, node, m);
     if (ok)
         check_buffers(r, node, m);
     if (m->align == 0)

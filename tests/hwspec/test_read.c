@@ -152,6 +152,8 @@ static void bad_memories(void **state) {
               "3:51: align is 6 bytes: no multiple of the address unit, 4\n");
     check_bad("size: 1KiB", "size: 1KiB, buffers: 2000",
               "3:44: 2000 buffers in 1024 bytes\n");
+    check_bad("size: 1KiB", "size: 1KiB, base: 0xffffffffffffffff",
+              "3:41: a base of 18446744073709551615 is beyond 2^48\n");
     check_bad("size: 1KiB", "size: 1KiB, buffers: 9",
               "3:3: 9 active memories, each fixed buffer counted; at most 8 "
               "are possible\n");
@@ -189,6 +191,8 @@ static void bad_engines(void **state) {
               "9:3: engine `all` cannot run beside itself\n");
     check_bad("[conv],", "[conv], memories: [ram],",
               "9:34: `ram` is not one of: am, in, out\n");
+    check_bad("[conv],", "[conv], memories: [in, out],",
+              "9:33: engine `all` needs an active memory to work in\n");
     check_bad("[conv],", "[conv], activations: {add: [relu]},",
               "9:42: the engine does not run `add`\n");
     check_bad("[conv],", "[conv], efficiency: 1.5,",
@@ -396,6 +400,40 @@ static void several_pools(void **state) {
     arena_free(arena);
 }
 
+/* Three pools of their own sizes, layouts and addresses; the order of the file
+ * is the order of preference, whatever stands between them. */
+static void three_pools(void **state) {
+    (void)state;
+    Arena *arena = arena_new("test");
+    Diag *diag = diag_new(arena);
+    const char *text = replaced(
+        arena, tiny, "  out:",
+        "  l1: {role: active, size: 3KiB, unit: 8, base: 4096, layout: deep}\n"
+        "  ddr: {role: backing, size: 1MiB, layout: flat}\n"
+        "  l2: {role: active, size: 1MiB, unit: 4, base: 8192, layout: wide}\n"
+        "  out:");
+    text = replaced(arena, text, "  flat:",
+                    "  deep: {axes: [c/8, h, w, c%8]}\n"
+                    "  wide: {axes: [h, c, {w: {round: 4}}]}\n"
+                    "  flat:");
+    text = replaced(arena, text, "for: conv", "for: [conv, load, store]");
+    const HwSpec *spec = read_text(arena, diag, text);
+    assert_string_equal(messages(arena, diag), "");
+    assert_int_equal(spec->n_active, 3);
+    assert_string_equal(spec->memory[0].name, "am");
+    assert_string_equal(spec->memory[1].name, "l1");
+    assert_string_equal(spec->memory[2].name, "l2");
+    assert_int_equal(spec->memory[2].id, 4);
+    assert_int_equal(spec->memory[1].align, 8);
+    assert_string_equal(spec->memory[spec->backing].name, "ddr");
+    assert_int_equal(spec->engine[0].memories, 7);
+    Volume v = {9, 2, 5, {0}};
+    assert_int_equal(layout_bytes(spec->memory[0].layout, &v), 90);
+    assert_int_equal(layout_bytes(spec->memory[1].layout, &v), 160);
+    assert_int_equal(layout_bytes(spec->memory[2].layout, &v), 144);
+    arena_free(arena);
+}
+
 static void ranges_as_text(void **state) {
     (void)state;
     Arena *arena = arena_new("test");
@@ -506,6 +544,7 @@ int main(void) {
         cmocka_unit_test(recorded_sizes),
         cmocka_unit_test(hardware_tiles),
         cmocka_unit_test(several_pools),
+        cmocka_unit_test(three_pools),
         cmocka_unit_test(ranges_as_text),
         cmocka_unit_test(damaged_texts),
         cmocka_unit_test(odd_settings),
