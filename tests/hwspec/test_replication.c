@@ -6,7 +6,12 @@
 
 #include <cmocka.h>
 
+#include "base/file.h"
+#include "base/json.h"
 #include "hwspec/hwspec.h"
+
+#include <stdlib.h>
+#include <string.h>
 
 static const HwCopies stored[] = {{2, 48}, {3, 32}};
 static const HwCopies fly[] = {{2, 48}, {3, 32}, {4, 24}, {6, 16}, {12, 8}};
@@ -95,12 +100,83 @@ static void weight_rows(void **state) {
     assert_int_equal(hwspec_weight_rows((Repl){0, 1, 12, 8}, 9), 1);
 }
 
+/* ---- recorded listings ---- */
+
+static uint32_t number(const cJSON *fields, const char *key) {
+    return (uint32_t)strtoul(json_str(fields, key, "0"), NULL, 10);
+}
+
+/* A quadruple without replicated sections says nothing by its last two. */
+static Repl recorded(const cJSON *fields) {
+    Repl r = {number(fields, "src_full_sect_num"),
+              number(fields, "src_repl_sect_num"),
+              number(fields, "src_repl_unit_num"),
+              number(fields, "src_repl_unit_width")};
+    return r.sections ? r : (Repl){.full = r.full};
+}
+
+static bool same(Repl a, Repl b) {
+    return a.full == b.full && a.sections == b.sections && a.units == b.units &&
+           a.width == b.width;
+}
+
+/* Of the convolutions in a recorded file, how many have the rule's quadruple;
+ * the others are not replicated at all (they share their input). */
+static uint32_t follows_rule(const char *path, uint32_t *convolutions) {
+    Arena *arena = arena_new("test");
+    Diag *diag = diag_new(arena);
+    Bytes bytes = {0};
+    assert_true(file_read(arena, diag, path, &bytes));
+    cJSON *root = json_parse(diag, path, (const char *)bytes.at, bytes.len);
+    assert_non_null(root);
+    uint32_t n = 0;
+    const cJSON *layer;
+    cJSON_ArrayForEach(layer, cJSON_GetObjectItem(root, "network")) {
+        const cJSON *fields = cJSON_GetObjectItem(layer, "xdnn_kv");
+        const char *op = json_str(fields, "XNOp", "");
+        bool piped = strstr(op, "Pipelined") != NULL;
+        if (strcmp(op, "XNConv") && !piped)
+            continue;
+        uint32_t area =
+            piped ? number(fields, "conv_kernel_w") *
+                        number(fields, "conv_kernel_h")
+                  : number(fields, "kernel_w") * number(fields, "kernel_h");
+        const char *way = json_str(layer, "memory_description", "");
+        uint32_t c = number(fields, "inchan");
+        Repl rule = hwspec_repl_rule(&v3, c, area, !strncmp(way, "ddr", 3));
+        bool follows = same(recorded(fields), rule);
+        assert_true(follows ||
+                    same(recorded(fields), hwspec_repl_none(&v3, c)));
+        n += follows;
+        *convolutions += 1;
+    }
+    json_free(root);
+    arena_free(arena);
+    return n;
+}
+
+static void recorded_quadruples(void **state) {
+    (void)state;
+    static const char *const file[] = {
+        "../shared/data/listings/googlenet_v1_8b_autoAllOpt.json",
+        "../shared/data/listings/vai11_stdyolov2.json",
+        "../shared/data/listings/vai11_segmentation.json",
+    };
+    uint32_t n = 0, follow = 0;
+    for (size_t i = 0; i < sizeof file / sizeof *file; i++) {
+        if (!file_exists(file[i]))
+            skip();
+        follow += follows_rule(file[i], &n);
+    }
+    assert_int_equal(n, 145);
+    assert_int_equal(follow, 144);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(published_quadruples),
-        cmocka_unit_test(never_beaten),
-        cmocka_unit_test(machine_without),
-        cmocka_unit_test(weight_rows),
+        cmocka_unit_test(published_quadruples), cmocka_unit_test(never_beaten),
+        cmocka_unit_test(machine_without),      cmocka_unit_test(weight_rows),
+        cmocka_unit_test(recorded_quadruples),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
