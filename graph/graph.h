@@ -280,14 +280,15 @@ uint32_t graph_seed_constants(Graph *g, uint64_t seed);
 
 /* ---- text form: text.c ---- */
 
-/* One node a line; graph_read reads it back to the same graph (constants by
- * kind; F32 and F64 data as a checksum comment, not as values). */
+/* One node a line; graph_read reads it back to the same graph. Seeded constants
+ * are told whole, F32 and F64 data as a checksum comment only: those constants
+ * are absent from the graph that is read. The form is described in text.c. */
 const char *graph_print(Arena *arena, const Graph *g);
 Graph *graph_read(Arena *arena, Diag *diag, const char *file, const char *text,
                   size_t len);
 
 /* Attributes of a node as name/value pairs, for text, JSON and the listing's
- * host layers; the table is in attrs.c, one row an attribute. A fused or lone
+ * host layers; the table is attrs.def, one row an attribute. A fused or lone
  * activation is the pairs "act", "alpha", "lo", "hi". */
 uint32_t graph_attr_pairs(Arena *arena, const Graph *g, NodeId node,
                           const AttrPair **out);

@@ -22,10 +22,16 @@ typedef struct Infer {
     Shape *out;
 } Infer;
 
-#define fail(x, format, ...)                                                   \
-    (diag_error((x)->diag, (x)->node->loc, "layer \"%s\": " format,            \
-                (x)->node->name, __VA_ARGS__),                                 \
-     false)
+/* An error at the layer's place; false, to be returned. */
+__attribute__((format(printf, 2, 3))) static bool
+fail(const Infer *x, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    const char *why = arena_vprintf(x->g->arena, format, args);
+    va_end(args);
+    diag_error(x->diag, x->node->loc, "layer \"%s\": %s", x->node->name, why);
+    return false;
+}
 
 static const char *text(const Infer *x, const Shape *shape) {
     return shape_text(x->g->arena, shape);
@@ -95,7 +101,7 @@ static bool conv_attributes(const Infer *x, uint32_t in_c) {
         !in_range(x, "pad", a->pad, 0) || !in_range(x, "pad", a->pad_end, 0))
         return false;
     if (!a->out_c)
-        return fail(x, "%s has no output channels", "convolution");
+        return fail(x, "convolution has no output channels");
     if (!a->groups || in_c % a->groups || a->out_c % a->groups)
         return fail(x,
                     "%u groups do not divide %u input and %u output channels",
@@ -151,7 +157,7 @@ static bool infer_deconv(const Infer *x) {
                         " rows or columns",
                         cut, whole);
         if (whole - cut > INT32_MAX)
-            return fail(x, "%s is too large", "output");
+            return fail(x, "output is too large");
         x->out->dim[2 + i] = (uint32_t)(whole - cut);
     }
     return check_size(x, "output", x->out);
@@ -292,7 +298,7 @@ static bool infer_concat(const Infer *x) {
         if (!shape_equal(&in, x->out))
             return misfit(x, 0, k, "differ beside the axis of concatenation");
         if (whole > INT32_MAX)
-            return fail(x, "%s is too large", "output");
+            return fail(x, "output is too large");
         x->out->dim[axis] = (uint32_t)whole;
     }
     return check_size(x, "output", x->out);
@@ -303,7 +309,7 @@ static bool infer_concat(const Infer *x) {
 static bool infer_fc(const Infer *x) {
     uint32_t n = x->in.dim[0], out = x->node->attr.fc.out;
     if (!out)
-        return fail(x, "%s has no outputs", "inner product");
+        return fail(x, "inner product has no outputs");
     *x->out = (Shape){2, {n, out}};
     return check_size(x, "output", x->out);
 }
@@ -329,7 +335,7 @@ static bool infer_upsample(const Infer *x) {
     for (int i = 0; i < 2; i++) {
         uint64_t size = (uint64_t)x->in.dim[2 + i] * factor[i];
         if (size > INT32_MAX)
-            return fail(x, "%s is too large", "output");
+            return fail(x, "output is too large");
         x->out->dim[2 + i] = (uint32_t)size;
     }
     return check_size(x, "output", x->out);

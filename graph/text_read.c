@@ -10,6 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* As many as a CONCAT may have inputs. */
+enum { MAX_OUTPUTS = 4096 };
+
 /* One of the values of a field: "string", word, or "string"word. */
 typedef struct Item {
     const char *string; /* NULL: none */
@@ -211,7 +214,8 @@ static bool read_factors(const Reader *r, const Field *field, uint32_t n,
 static bool read_seed(const Reader *r, const Field *field, uint64_t *out) {
     char *end;
     *out = strtoull(field->item.at[0].word, &end, 0);
-    return !*end || wrong(r, field->col, "expected a whole number");
+    return (!*end && !field->item.at[0].string) ||
+           wrong(r, field->col, "expected a whole number");
 }
 
 static bool read_const_field(const Reader *r, const Field *field, Const *c) {
@@ -275,6 +279,8 @@ static bool find_tensor(const Reader *r, const Item *item, TensorId *out) {
 }
 
 static bool read_outputs(Reader *r, NodeId id, const Field *field) {
+    if (field->item.n > MAX_OUTPUTS || graph_node(r->g, id)->n_out)
+        return wrong(r, field->col, "expected 1 to %d outputs", MAX_OUTPUTS);
     for (uint32_t i = 0; i < field->item.n; i++) {
         const Item *item = &field->item.at[i];
         Shape shape;

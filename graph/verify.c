@@ -19,16 +19,22 @@ typedef struct Verify {
 } Verify;
 
 /* The sentence of a broken rule, about the node. */
-#define broken(v, format, ...)                                                 \
-    arena_printf((v)->arena, "node %u \"%s\" " format, (v)->id.i,              \
-                 (v)->node->name, __VA_ARGS__)
+__attribute__((format(printf, 2, 3))) static const char *
+broken(const Verify *v, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    const char *what = arena_vprintf(v->arena, format, args);
+    va_end(args);
+    return arena_printf(v->arena, "node %u \"%s\" %s", v->id.i, v->node->name,
+                        what);
+}
 
 static const char *check_name(Verify *v) {
     const Node *node = v->node;
     if (!node->name || !*node->name)
         return arena_printf(v->arena, "node %u has no name", v->id.i);
     if (!map_put(v->names, node->name, 1))
-        return broken(v, "shares its %s with another", "name");
+        return broken(v, "shares its name with another");
     if ((node->op == OP_CONV_POOL) != (node->conv_name != NULL))
         return broken(v, "%s the name of a convolution",
                       node->conv_name ? "must not have" : "lacks");
