@@ -1,0 +1,103 @@
+/* Random networks on shipped machines with shrinking active memories: every
+ * plan passes the judge (plan_make ends the program otherwise), and what fits
+ * into a memory fits into every larger one. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tests/alloc/nets.h"
+
+/* How often each situation came up. */
+typedef struct Seen {
+    uint32_t runs, fit, two_levels, planks, hardware, spills, dissolved, hosts;
+} Seen;
+
+static void look(Seen *seen, const Plan *plan) {
+    const HwSpec *spec = plan->schedule->spec;
+    bool planks = false, hardware = false, spills = false, dissolved = false;
+    bool hosts = false;
+    for (uint32_t i = 0; i < plan->n_actions; i++) {
+        const Action *a = &plan->action[i];
+        HwRole out = spec->memory[plan->placement[a->out].memory].role;
+        planks |= a->kind == ACTION_RUN && a->n_tiles > 1;
+        hardware |= a->style >= 0;
+        spills |= a->kind == ACTION_STORE && out == HW_BACKING;
+        dissolved |= a->kind == ACTION_CONCAT && out == HW_BACKING;
+        hosts |= a->kind == ACTION_HOST;
+    }
+    seen->two_levels += plan->two_levels;
+    seen->planks += planks;
+    seen->hardware += hardware;
+    seen->spills += spills;
+    seen->dissolved += dissolved;
+    seen->hosts += hosts;
+}
+
+static bool fits(Seen *seen, const char *machine, uint64_t size, uint64_t seed,
+                 uint32_t nodes, uint32_t pixels) {
+    Arena *arena = arena_new("sweep");
+    Diag *diag = diag_new(arena);
+    const HwSpec *spec =
+        net_machine(arena, diag, machine, net_size(arena, size));
+    if (!spec)
+        diag_print(diag, stderr);
+    assert_non_null(spec);
+    Graph *g = net_random(arena, diag, seed, nodes, pixels);
+    bool does_not_fit;
+    const Plan *plan = net_plan(arena, diag, spec, g, &does_not_fit);
+    assert_true((plan != NULL) != does_not_fit);
+    if (!plan)
+        assert_int_equal(diag_errors(diag), 1);
+    else
+        look(seen, plan);
+    arena_free(arena);
+    return plan != NULL;
+}
+
+static Seen sweep(const char *machine, uint64_t unit, uint32_t seeds) {
+    Seen seen = {0};
+    for (uint64_t seed = 1; seed <= seeds; seed++) {
+        bool fit_before = false;
+        for (uint64_t size = unit; size <= 512 * unit; size *= 2) {
+            bool fit = fits(&seen, machine, size, seed, 24, 33);
+            if (fit_before && !fit)
+                fail_msg("%s seed %u: %u bytes fail, half of it fits", machine,
+                         (unsigned)seed, (unsigned)size);
+            fit_before = fit;
+            seen.fit += fit;
+            seen.runs++;
+        }
+    }
+    print_message("%s: of %u, %u fit: %u two levels, %u planks, %u hardware, "
+                  "%u spills, %u dissolved, %u hosts\n",
+                  machine, seen.runs, seen.fit, seen.two_levels, seen.planks,
+                  seen.hardware, seen.spills, seen.dissolved, seen.hosts);
+    assert_true(seen.fit && seen.fit < seen.runs && seen.two_levels);
+    assert_true(seen.spills && seen.dissolved && seen.hosts);
+    return seen;
+}
+
+static void v2(void **state) {
+    (void)state;
+    assert_true(sweep("xdnn-v2-28", 3 * 4096, 40).planks);
+}
+static void v3(void **state) {
+    (void)state;
+    assert_true(sweep("xdnn-v3-96", 96 * 6 * 16, 40).hardware);
+}
+static void math(void **state) {
+    (void)state;
+    sweep("math-engine", 8192, 40);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(v2),
+        cmocka_unit_test(v3),
+        cmocka_unit_test(math),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
