@@ -185,27 +185,31 @@ static bool input_shape(Caffe *c, const CaffeLayer *layer, uint32_t top,
                        blob, blob);
 }
 
+/* The input node of one top. With several, the layer's name would not tell
+ * them apart. */
+static bool build_input(Caffe *c, CaffeLayer *layer, uint32_t top, bool only) {
+    Shape shape;
+    if (!input_shape(c, layer, top, &shape))
+        return false;
+    NodeId node = graph_add(c->graph, OP_INPUT,
+                            only ? layer->name : layer->top[top].blob,
+                            layer->loc, 0, NULL);
+    TensorId tensor =
+        graph_add_output(c->graph, node, caffe_tensor_name(c, layer, top));
+    graph_tensor(c->graph, tensor)->shape = shape;
+    if (!graph_infer(c->graph, node, c->diag))
+        return false;
+    layer->top[top].tensor = tensor;
+    return true;
+}
+
 bool caffe_inputs(Caffe *c, CaffeLayer *layer) {
+    uint32_t n = 0;
     bool ok = true;
-    for (uint32_t t = 0; t < layer->n_top; t++) {
-        Shape shape;
-        if (!layer->top[t].readers)
-            continue;
-        if (!input_shape(c, layer, t, &shape)) {
-            ok = false;
-            continue;
-        }
-        NodeId node =
-            graph_add(c->graph, OP_INPUT,
-                      layer->n_top > 1 ? layer->top[t].blob : layer->name,
-                      layer->loc, 0, NULL);
-        TensorId tensor =
-            graph_add_output(c->graph, node, caffe_tensor_name(c, layer, t));
-        graph_tensor(c->graph, tensor)->shape = shape;
-        if (graph_infer(c->graph, node, c->diag))
-            layer->top[t].tensor = tensor;
-        else
-            ok = false;
-    }
+    for (uint32_t t = 0; t < layer->n_top; t++)
+        n += layer->top[t].readers > 0;
+    for (uint32_t t = 0; t < layer->n_top; t++)
+        if (layer->top[t].readers)
+            ok &= build_input(c, layer, t, n == 1);
     return ok;
 }
