@@ -88,7 +88,7 @@ const char *concat_refuses(Arena *arena, const ConcatView *view,
     uint32_t axis = node->attr.axis.axis;
     if (out->rank != 4)
         return arena ? legal_say(arena,
-                                 "a volume has axes N, C, H, W: shape "
+                                 "volumes have axes N, C, H, W: shape "
                                  "is %s",
                                  shape_text(arena, out))
                      : "";
@@ -97,7 +97,7 @@ const char *concat_refuses(Arena *arena, const ConcatView *view,
                          axis);
     if (out->dim[0] != 1)
         return legal_say(arena,
-                         "an engine computes one image at a time: N is "
+                         "engines compute one image at a time: N is "
                          "%u",
                          out->dim[0]);
     if (node->act.kind != ACT_NONE)

@@ -120,7 +120,7 @@ static uint32_t not_same(const Part *p, int axis) {
                   difference(p->pad_end[axis], same));
 }
 
-/* Without replication, the larger of the two ways that may be chosen. */
+/* Without replication, which may be off, and never takes fewer. */
 static uint64_t weight_rows(const Part *p) {
     uint32_t area = p->kernel[0] * p->kernel[1];
     return hwspec_weight_rows(hwspec_repl_none(p->spec, p->in.c / p->groups),
@@ -281,7 +281,7 @@ typedef const char *NodeCheck(Arena *arena, const Candidate *c);
 
 static const char *has_operation(Arena *arena, const Candidate *c) {
     return c->op == HW_OP_HOST
-               ? legal_say(arena, "none is %s", op_info[c->node->op].name)
+               ? legal_say(arena, "%s", op_info[c->node->op].name)
                : NULL;
 }
 
@@ -337,13 +337,13 @@ static const struct NodeRow {
     const char *text;
     NodeCheck *check;
 } node_rows[] = {
-    {"an operation that engines know", has_operation},
-    {"an engine computes one image at a time", is_one_image},
-    {"a volume has axes N, C, H, W", has_four_axes},
-    {"an engine combines two operands of one shape", has_two_operands},
-    {"an engine adds without coefficients", has_no_coefficients},
-    {"prelu needs a slope for each channel", has_slopes},
-    {"a transposed convolution has no groups", is_ungrouped},
+    {"engines know no such operation", has_operation},
+    {"engines compute one image at a time", is_one_image},
+    {"volumes have axes N, C, H, W", has_four_axes},
+    {"engines combine two operands of one shape", has_two_operands},
+    {"engines add without coefficients", has_no_coefficients},
+    {"a prelu needs a slope for each channel", has_slopes},
+    {"transposed convolutions run without groups", is_ungrouped},
 };
 enum { N_NODE_ROWS = sizeof node_rows / sizeof node_rows[0] };
 
@@ -424,9 +424,9 @@ static const char *divides_alike(Arena *arena, const Candidate *c,
                                ? p->kernel[axis]
                                : window_length(p, axis, i, false);
             if (want != got)
-                return legal_say(arena, "%s %u counts %u, engine %s counts %u",
-                                 axis ? "column" : "row", i, want, engine->name,
-                                 got);
+                return legal_say(
+                    arena, "%s %u of windows counts %u, engine %s %u",
+                    axis ? "column" : "row", i, want, engine->name, got);
         }
     return NULL;
 }
@@ -436,9 +436,9 @@ static const struct EngineRow {
     bool bare; /* the detail alone is the error */
     EngineCheck *check;
 } engine_rows[] = {
-    {"every quantity is within the engine's limits", true, is_within_limits},
-    {"the engine has the activation", true, has_activation},
-    {"an average divides by the same number", false, divides_alike},
+    {"quantities are within the engine's limits", true, is_within_limits},
+    {"activations are among those of the engine", true, has_activation},
+    {"averages divide by different numbers", false, divides_alike},
 };
 enum { N_ENGINE_ROWS = sizeof engine_rows / sizeof engine_rows[0] };
 
@@ -524,9 +524,17 @@ Legal legal_check(Arena *arena, const HwSpec *spec, const Graph *g,
 }
 
 void legal_print(FILE *to) {
+    static const char *const limit_doc[HW_LIMIT_COUNT] = {
+#define HW_LIMIT(NAME, text, doc) doc,
+#include "hwspec/limits.def"
+#undef HW_LIMIT
+    };
     fputs("constraints (a layer that breaks one goes to the host):\n", to);
     for (int i = 0; i < N_NODE_ROWS; i++)
         fprintf(to, "  %s\n", node_rows[i].text);
     for (int i = 0; i < N_ENGINE_ROWS; i++)
         fprintf(to, "  %s\n", engine_rows[i].text);
+    fputs("quantities that a hwspec can bound:\n", to);
+    for (int i = 0; i < HW_LIMIT_COUNT; i++)
+        fprintf(to, "  %-12s %s\n", hw_limit_name[i], limit_doc[i]);
 }

@@ -194,12 +194,12 @@ static void reasons_tell_the_value(void **state) {
     expect(&net, &m, "group", "no engine of toy runs conv_grouped");
     expect(&net, &m, "depth", "no engine of toy runs conv_depthwise");
     expect(&net, &m, "deconv",
-           "a transposed convolution has no groups: 2 groups");
-    expect(&net, &m, "lrn", "an operation that engines know: none is lrn");
+           "transposed convolutions run without groups: 2 groups");
+    expect(&net, &m, "lrn", "engines know no such operation: lrn");
     expect(&net, &m, "tanh", "engine pool has no tanh for act");
     expect(&net, &m, "prelu",
-           "prelu needs a slope for each channel: prelu has none");
-    expect(&net, &m, "flat", "a volume has axes N, C, H, W: shape is 1x4");
+           "a prelu needs a slope for each channel: prelu has none");
+    expect(&net, &m, "flat", "volumes have axes N, C, H, W: shape is 1x4");
     net_free(&net);
 }
 
@@ -221,7 +221,7 @@ static void sums_need_two_operands_of_one_shape(void **state) {
     net_add(&net, OP_ELTWISE, "half", 2, two, &attr);
     attr.elt.coeff = ones;
     net_add(&net, OP_ELTWISE, "ones", 2, two, &attr);
-    const char *text = "an engine combines two operands of one shape";
+    const char *text = "engines combine two operands of one shape";
     expect(&net, &m, "two", NULL);
     expect(&net, &m, "ones", NULL);
     expect(&net, &m, "three", arena_printf(net.arena, "%s: 3 operands", text));
@@ -229,7 +229,7 @@ static void sums_need_two_operands_of_one_shape(void **state) {
            arena_printf(net.arena, "%s: 1x8x6x6 and 1x8x1x1", text));
     expect(&net, &m, "product", "no engine of toy runs mul");
     expect(&net, &m, "half",
-           "an engine adds without coefficients: a coefficient is 0.5");
+           "engines add without coefficients: a coefficient is 0.5");
     net_free(&net);
 }
 
@@ -308,8 +308,8 @@ static void an_average_of_fewer_says_so(void **state) {
     Net net = net_new();
     net_pool(&net, "pool", net_input(&net, 4, 6, 6), POOL_AVG, 3, 2, 0, true);
     expect(&net, &m, "pool",
-           "an average divides by the same number: row 2 counts 2, engine "
-           "pool counts 3");
+           "averages divide by different numbers: row 2 of windows counts 2, "
+           "engine pool 3");
     net_free(&net);
 }
 

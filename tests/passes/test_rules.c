@@ -339,7 +339,7 @@ static void the_table_prints(void **state) {
         assert_non_null(strstr(text, passes[i].doc));
     assert_non_null(strstr(
         text, "  fold       scale-before       scale -> conv|deconv|fc\n"));
-    assert_non_null(strstr(text, "  an engine computes one image at a time\n"));
+    assert_non_null(strstr(text, "  engines compute one image at a time\n"));
 }
 
 int main(void) {
