@@ -67,7 +67,7 @@ static uint64_t bytes_wanted(const Work *w, const Problem *p, uint32_t buf) {
         return o->least;
     uint64_t least = UINT64_MAX;
     for (uint32_t m = 0; m < w->spec->n_active; m++) {
-        Volume v = volume_in(w, o->tensor, m);
+        Volume v = plank_in(w, o->tensor, o->rows, m);
         uint64_t b = layout_bytes(w->spec->memory[m].layout, &v);
         least = b < least ? b : least;
     }
@@ -186,12 +186,14 @@ static bool would_fit(const Work *w, uint64_t size) {
 }
 
 /* A size of the first memory that would do, as small as a search of a few
- * plans finds from `least` on; 0 if none is found. */
-static uint64_t size_that_fits(const Work *w, uint64_t least) {
-    enum { DOUBLINGS = 6, HALVINGS = 7 };
+ * plans finds below `enough`, or above it if need be; 0 if none is found. */
+static uint64_t size_that_fits(const Work *w, uint64_t enough) {
+    enum { DOUBLINGS = 6, HALVINGS = 12 };
     uint64_t step = size_step(&w->spec->memory[0]);
-    uint64_t lo = (least + step - 1) / step, hi = lo;
-    if (!lo || lo > UINT32_MAX)
+    uint64_t lo = w->spec->memory[0].size / step + 1;
+    uint64_t hi = (enough + step - 1) / step;
+    hi = hi < lo ? lo : hi;
+    if (hi > UINT32_MAX)
         return 0;
     uint32_t tries = 0;
     while (!would_fit(w, hi * step)) {
@@ -229,6 +231,45 @@ static void note_remedy(Diag *diag, const Work *w, uint64_t short_of) {
 
 /* ---- the error ---- */
 
+static void say_short(Diag *diag, const Work *w, uint64_t sum) {
+    diag_error(diag, step_loc(w),
+               "does not fit: step %u (%s) needs %s bytes of %s, which has %s: "
+               "%s short",
+               w->stuck + 1, step_node(w), commas(w->arena, sum),
+               active_names(w), commas(w->arena, w->total),
+               commas(w->arena, sum - w->total));
+}
+
+/* There would be bytes enough, but not in one piece. */
+static void say_pieces(Diag *diag, const Work *w, const Problem *p,
+                       const PlanResult *result, const Line *line, uint32_t n,
+                       uint64_t sum) {
+    for (uint32_t i = 0; i < n; i++) {
+        const Owner *o = &p->owner.at[line[i].buf];
+        if (o->least != UINT64_MAX)
+            continue;
+        diag_error(diag, step_loc(w),
+                   "does not fit: step %u (%s) has %s of %s bytes, which %s "
+                   "cannot hold in one piece",
+                   w->stuck + 1, step_node(w),
+                   graph_tensor(w->g, o->tensor)->name,
+                   commas(w->arena, line[i].bytes), active_names(w));
+        return;
+    }
+    if (!result->pool)
+        diag_error(diag, step_loc(w),
+                   "does not fit: at step %u (%s) a volume must change between "
+                   "the memories of two engines",
+                   w->stuck + 1, step_node(w));
+    else
+        diag_error(diag, step_loc(w),
+                   "does not fit: at step %u (%s) volumes of %s bytes wait in "
+                   "%s, which has %s, but planner %s finds no place for all",
+                   w->stuck + 1, step_node(w), commas(w->arena, sum),
+                   active_names(w), commas(w->arena, w->total),
+                   w->options->planner);
+}
+
 void explain(Diag *diag, const Work *w, const Problem *p,
              const PlanResult *result) {
     Line *line;
@@ -237,22 +278,10 @@ void explain(Diag *diag, const Work *w, const Problem *p,
     if (time + 1 < p->n_times && p->live[time + 1] > p->live[time])
         time++;
     uint32_t n = alive_at(w, p, time, &line, &sum);
-    uint64_t short_of = sum > w->total ? sum - w->total : 0;
-    const char *names = active_names(w);
-    if (short_of)
-        diag_error(diag, step_loc(w),
-                   "does not fit: step %u (%s) needs %s bytes of %s, which "
-                   "has %s: %s short",
-                   w->stuck + 1, step_node(w), commas(w->arena, sum), names,
-                   commas(w->arena, w->total), commas(w->arena, short_of));
+    if (sum > w->total)
+        say_short(diag, w, sum);
     else
-        diag_error(diag, step_loc(w),
-                   "does not fit: at step %u (%s) no place is found in %s%s%s "
-                   "for volumes of %s bytes, of %s that it has",
-                   w->stuck + 1, step_node(w), names,
-                   result->pool ? " by planner " : "",
-                   result->pool ? w->options->planner : "",
-                   commas(w->arena, sum), commas(w->arena, w->total));
+        say_pieces(diag, w, p, result, line, n, sum);
     note_volumes(diag, w, p, line, n);
-    note_remedy(diag, w, short_of);
+    note_remedy(diag, w, sum > w->total ? sum - w->total : 0);
 }

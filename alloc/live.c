@@ -137,7 +137,7 @@ static void segments_make(Work *w, Unit *unit) {
         if (i + 1 < unit->n_touches && !unit->touch[i].leaves &&
             unit->touch[i].whole && unit->touch[i + 1].whole &&
             !unit->touch[i + 1].stream)
-            w->split = true;
+            w->split = unit->touch[i + 1].step;
         unit->segment[unit->n_segments++] = s;
     }
 }
@@ -174,7 +174,8 @@ static void unit_bufs(Work *w, Problem *p, uint32_t index) {
                           (Owner){.kind = OWNER_SEGMENT,
                                   .unit = index,
                                   .node = NO_NODE,
-                                  .tensor = unit->root});
+                                  .tensor = unit->root,
+                                  .rows = plan_volume(w->g, unit->root).h});
     }
 }
 
@@ -190,8 +191,9 @@ static void plank_bufs(Work *w, Problem *p, NodeId id) {
         Owner owner = {.kind = OWNER_PLANK,
                        .unit = NONE,
                        .node = id,
-                       .tensor = is_in ? node->in[i] : node->out[0]};
-        pool_bytes(w, owner.tensor, is_in ? in_rows : mode->rows, false, bytes);
+                       .tensor = is_in ? node->in[i] : node->out[0],
+                       .rows = is_in ? in_rows : mode->rows};
+        pool_bytes(w, owner.tensor, owner.rows, false, bytes);
         free_buf(w, p, time, time + 1, bytes, reach(w, id), owner);
     }
 }
@@ -273,7 +275,7 @@ static void live_make(Problem *p) {
 
 void problem_make(Work *w, Problem *p) {
     p->buf.n = p->owner.n = w->relay.n = 0;
-    w->split = false;
+    w->split = NONE;
     p->n_times = 2 * w->schedule->n_steps;
     if (!p->live)
         p->live = ARENA_ARRAY(w->arena, uint64_t, p->n_times);

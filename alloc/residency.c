@@ -393,11 +393,12 @@ bool fit_one_level(Work *w, Problem *p, PlanResult *result,
                    const char **planner) {
     problem_make(w, p);
     uint32_t buf = oversized(p), time = overloaded(w, p);
-    w->stuck = time != NONE ? time / 2 : 0;
-    if (buf != NONE)
-        w->stuck = p->buf.at[buf].first / 2;
-    if (w->split || buf != NONE || time != NONE)
+    if (buf != NONE || time != NONE || w->split != NONE) {
+        w->stuck = time != NONE  ? time / 2
+                   : buf != NONE ? p->buf.at[buf].first / 2
+                                 : w->split;
         return false;
+    }
     if (place(w, p, result, planner))
         return true;
     if (result->failed < p->buf.n)

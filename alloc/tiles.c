@@ -126,14 +126,23 @@ uint32_t plank_in_rows(const Graph *g, NodeId node, uint32_t rows) {
     for (uint32_t row = 0; row < h; row += rows) {
         uint32_t n = rows < h - row ? rows : h - row;
         uint32_t in = rows_needed(g, node, row, n).in_rows;
-        if (!in)
-            return 0;
         most = in > most ? in : most;
     }
     return most;
 }
 
-/* Bytes of all planks of the node; UINT64_MAX if some cannot be. */
+/* Whether all planks of this height can be computed. */
+static bool planks_valid(const Graph *g, NodeId node, uint32_t rows) {
+    uint32_t h = plan_volume(g, graph_node(g, node)->out[0]).h;
+    for (uint32_t row = 0; row < h; row += rows) {
+        uint32_t n = rows < h - row ? rows : h - row;
+        if (!rows_needed(g, node, row, n).in_rows)
+            return false;
+    }
+    return true;
+}
+
+/* Bytes of the node's planks; UINT64_MAX if no memory holds one of them. */
 static uint64_t planks_bytes(const Work *w, NodeId id, uint32_t rows) {
     const Node *node = graph_node(w->g, id);
     uint32_t in = plank_in_rows(w->g, id, rows);
@@ -142,7 +151,7 @@ static uint64_t planks_bytes(const Work *w, NodeId id, uint32_t rows) {
         TensorId t = i < node->n_in ? node->in[i] : node->out[0];
         pool_bytes(w, t, i < node->n_in ? in : rows, false, bytes);
         uint64_t least = least_bytes(w, bytes, reach(w, id));
-        if (!in || least == UINT64_MAX)
+        if (least == UINT64_MAX)
             return UINT64_MAX;
         sum += least;
     }
@@ -162,31 +171,30 @@ static uint32_t balance(const Work *w, NodeId id, uint32_t most) {
     return rows < most ? rows : most;
 }
 
-/* The largest height up to `most` whose planks take at most `free` bytes; 0 if
- * there is none. */
+/* A height up to `most` whose planks take at most `free` bytes, as large as
+ * can be; 0 if there is none. */
 static uint32_t plank_height(const Work *w, NodeId id, uint32_t most,
                              uint64_t free) {
     uint32_t q = quantum(w, id), lo = 0, hi = most / q;
     while (lo < hi) {
         uint32_t mid = (lo + hi + 1) / 2;
         uint64_t bytes = planks_bytes(w, id, mid * q);
-        bool padding_only = bytes == UINT64_MAX;
-        if (!padding_only && bytes <= free)
+        if (bytes != UINT64_MAX && bytes <= free)
             lo = mid;
         else
             hi = mid - 1;
     }
     uint32_t rows = lo ? balance(w, id, lo * q) : 0;
-    while (rows && planks_bytes(w, id, rows) == UINT64_MAX)
+    while (rows && !planks_valid(w->g, id, rows))
         rows -= q;
     return rows;
 }
 
-/* The smallest height that can be. */
+/* The smallest height that can be, whether it fits or not. */
 static uint32_t plank_least(const Work *w, NodeId id) {
     uint32_t h = out_rows(w, id), q = quantum(w, id);
     for (uint32_t rows = q; rows <= h; rows += q)
-        if (planks_bytes(w, id, rows) != UINT64_MAX)
+        if (planks_valid(w->g, id, rows))
             return rows;
     return 0;
 }

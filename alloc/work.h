@@ -97,7 +97,8 @@ typedef struct Owner {
     uint32_t unit; /* SEGMENT */
     NodeId node;   /* PLANK, TILE */
     TensorId tensor;
-    uint64_t least; /* bytes in its cheapest pool */
+    uint32_t rows;
+    uint64_t least; /* bytes in its cheapest pool; UINT64_MAX: none holds it */
 } Owner;
 
 typedef struct Problem {
@@ -124,7 +125,7 @@ typedef struct Work {
     uint32_t *relay_rows; /* by tensor: rows that a relay takes at a time */
     uint64_t total;       /* bytes of all active memories */
     uint32_t stuck;       /* step at which nothing more can be done; NONE */
-    bool split;           /* a unit must leave, whatever the capacity */
+    uint32_t split;       /* step at which a unit must change memory; NONE */
 } Work;
 
 /* ---- volumes.c: geometry ---- */
@@ -179,7 +180,7 @@ typedef struct Rows {
     uint32_t in_row, in_rows, pad_top, pool_pad_top;
 } Rows;
 Rows rows_needed(const Graph *g, NodeId node, uint32_t row, uint32_t rows);
-/* Most rows that all inputs need for any plank of `rows` rows. */
+/* Most input rows that any plank of `rows` rows needs. */
 uint32_t plank_in_rows(const Graph *g, NodeId node, uint32_t rows);
 /* The next way to run a node with less in active memory, given the bytes that
  * are free at its step; false if there is none. */

@@ -1,0 +1,209 @@
+/* The judge refuses plans that were right and have been broken on purpose. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tests/alloc/nets.h"
+
+/* A right plan, with arrays that a test may change. */
+typedef struct Case {
+    Arena *arena;
+    Plan plan;
+    Placement *placement;
+    Action *action;
+} Case;
+
+static Case case_new(uint64_t am, bool hardware) {
+    Case c = {.arena = arena_new("test")};
+    Diag *diag = diag_new(c.arena);
+    Graph *g = graph_new(c.arena, "net");
+    Toy *toy = toy_new(c.arena, am, 1);
+    if (hardware) {
+        toy->spec.tiling.kind = HW_TILING_HARDWARE;
+        toy->spec.tiling.n = 1;
+        toy->style[0] = (HwTileStyle){.in_backing = true,
+                                      .ops = 1u << HW_OP_CONV,
+                                      .buffer = {0, am / 6},
+                                      .buffer_size = am / 6,
+                                      .reserved = am / 3};
+    }
+    TensorId x = net_input(g, hardware ? 30 : 3, 8, 8);
+    TensorId a = net_conv(g, diag, "a", x, 4, 3, 1, 1, 1);
+    TensorId b = net_conv(g, diag, "b", a, 4, 1, 1, 1, 0);
+    TensorId ab = net_concat(g, diag, "ab", 2, (TensorId[]){a, b});
+    TensorId e = net_conv(g, diag, "e", ab, 3, 1, 1, 1, 0);
+    graph_mark_output(g, e);
+    bool does_not_fit;
+    const Plan *plan = net_plan(c.arena, diag, &toy->spec, g, &does_not_fit);
+    assert_non_null(plan);
+    c.plan = *plan;
+    c.placement =
+        ARENA_COPY(c.arena, Placement, plan->placement, plan->n_placements);
+    c.action = ARENA_COPY(c.arena, Action, plan->action, plan->n_actions);
+    c.plan.placement = c.placement;
+    c.plan.action = c.action;
+    assert_null(plan_judge(c.arena, &c.plan));
+    return c;
+}
+
+static Action *first(Case *c, ActionKind kind) {
+    for (uint32_t i = 0; i < c->plan.n_actions; i++)
+        if (c->action[i].kind == kind)
+            return &c->action[i];
+    fail();
+    return NULL;
+}
+
+static void drop(Case *c, Action *a) {
+    uint32_t i = (uint32_t)(a - c->action);
+    memmove(a, a + 1, (c->plan.n_actions - i - 1) * sizeof *a);
+    c->plan.n_actions--;
+}
+
+static void refuse(Case *c, const char *part) {
+    const char *wrong = plan_judge(c->arena, &c->plan);
+    assert_non_null(wrong);
+    if (!strstr(wrong, part))
+        print_message("%s\n", wrong);
+    assert_non_null(strstr(wrong, part));
+    arena_free(c->arena);
+}
+
+enum { ALL = 4096, SOME = 420 };
+
+static void load_missing(void **state) {
+    (void)state;
+    Case c = case_new(ALL, false);
+    drop(&c, first(&c, ACTION_LOAD));
+    refuse(&c, "data is not there (never written, or overwritten) in am");
+}
+
+static void store_missing(void **state) {
+    (void)state;
+    Case c = case_new(ALL, false);
+    drop(&c, first(&c, ACTION_STORE));
+    refuse(&c, "output e is nowhere outside");
+}
+
+static void run_missing(void **state) {
+    (void)state;
+    Case c = case_new(ALL, false);
+    drop(&c, first(&c, ACTION_RUN) + 1);
+    refuse(&c, "ab is not all there in am");
+}
+
+static void run_twice(void **state) {
+    (void)state;
+    Case c = case_new(ALL, false);
+    Action *run = first(&c, ACTION_RUN);
+    run[1] = run[0];
+    refuse(&c, "a is computed out of order, or twice");
+}
+
+static void overwritten(void **state) {
+    (void)state;
+    Case c = case_new(ALL, false);
+    Action *run = first(&c, ACTION_RUN);
+    /* the concat's volume moves over the input that the first member reads:
+     * allowed, since it is read before; b's result over a is not */
+    Placement *b = &c.placement[run[1].out];
+    Placement alone = *b;
+    alone.whole = plan_volume(c.plan.schedule->graph, b->tensor);
+    alone.bytes = 4 * 8 * 8;
+    alone.part_c = 0;
+    *b = alone;
+    refuse(&c, "ab is not there");
+}
+
+static void misplaced(void **state) {
+    (void)state;
+    Case c = case_new(ALL, false);
+    c.placement[first(&c, ACTION_LOAD)->out].offset = ALL;
+    refuse(&c, "data leaves its memory in am");
+    c = case_new(ALL, false);
+    c.placement[first(&c, ACTION_LOAD)->out].bytes -= 1;
+    refuse(&c, "data has a wrong size in am");
+    c = case_new(ALL, false);
+    c.placement[first(&c, ACTION_RUN)->out].part_c = 5;
+    refuse(&c, "a leaves its volume in am");
+    c = case_new(ALL, false);
+    HwMemory *am = (HwMemory *)c.plan.schedule->spec->memory;
+    am->align = 64;
+    c.placement[first(&c, ACTION_LOAD)->out].offset += 32;
+    refuse(&c, "data is not aligned in am");
+}
+
+static void wrong_way(void **state) {
+    (void)state;
+    Case c = case_new(ALL, false);
+    first(&c, ACTION_LOAD)->kind = ACTION_STORE;
+    refuse(&c, "data is moved the wrong way");
+    c = case_new(ALL, false);
+    Action *load = first(&c, ACTION_LOAD);
+    ((uint32_t *)first(&c, ACTION_RUN)->in)[0] = load->in[0];
+    refuse(&c, "data is an operand on the wrong side in inputs");
+}
+
+static void other_tensor(void **state) {
+    (void)state;
+    Case c = case_new(ALL, false);
+    Action *run = first(&c, ACTION_RUN);
+    ((uint32_t *)run[1].in)[0] = run[0].in[0];
+    refuse(&c, "b is computed from other tensors in am");
+}
+
+static void wrong_rows(void **state) {
+    (void)state;
+    Case c = case_new(SOME, false);
+    Action *run = first(&c, ACTION_RUN);
+    assert_true(run->n_tiles > 1);
+    run->pad_top = 0;
+    refuse(&c, "a is computed from the wrong rows");
+    c = case_new(SOME, false);
+    run = first(&c, ACTION_RUN);
+    run->in_rows--;
+    refuse(&c, "a is computed from the wrong rows");
+    c = case_new(SOME, false);
+    drop(&c, first(&c, ACTION_RUN));
+    refuse(&c, "a is not there");
+    c = case_new(SOME, false);
+    first(&c, ACTION_LOAD)->rows--;
+    refuse(&c, "data is not all there in am");
+}
+
+static void tile_buffers(void **state) {
+    (void)state;
+    Case c = case_new(1800, true);
+    Action *run = first(&c, ACTION_RUN);
+    assert_true(run->style >= 0);
+    c.placement[run->out].offset = 200;
+    refuse(&c, "a lies in the tile buffers");
+}
+
+static void side_by_side(void **state) {
+    (void)state;
+    Case c = case_new(ALL, false);
+    Action *run = first(&c, ACTION_RUN);
+    /* as if the first two ran in one step */
+    Step *step = (Step *)c.plan.schedule->step;
+    step[run->at].n = 2;
+    step[run->at].slot = ARENA_COPY(
+        c.arena, Slot, ((Slot[]){step[0].slot[0], step[1].slot[0]}), 2);
+    run[1].at = run->at;
+    refuse(&c, "a is written where another engine works in am");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(load_missing), cmocka_unit_test(store_missing),
+        cmocka_unit_test(run_missing),  cmocka_unit_test(run_twice),
+        cmocka_unit_test(overwritten),  cmocka_unit_test(misplaced),
+        cmocka_unit_test(wrong_way),    cmocka_unit_test(other_tensor),
+        cmocka_unit_test(wrong_rows),   cmocka_unit_test(tile_buffers),
+        cmocka_unit_test(side_by_side),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
