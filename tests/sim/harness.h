@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "base/rng.h"
 #include "base/vec.h"
 #include "sim/sim.h"
 
@@ -103,6 +104,93 @@ static inline const SimResult *bench_run(Bench *b, uint32_t n_inputs,
     if (!b->result)
         bench_fail(b);
     return b->result;
+}
+
+/* ---- images ---- */
+
+static inline uint32_t bench_memory(const Bench *b, const char *name) {
+    for (uint32_t i = 0; i < b->spec->n_memories; i++)
+        if (strcmp(b->spec->memory[i].name, name) == 0)
+            return i;
+    fail_msg("no memory %s", name);
+    return 0;
+}
+
+static inline Region bench_region(const Bench *b, const char *name, Shape shape,
+                                  const char *memory, uint64_t offset) {
+    Region r = {.name = name, .shape = shape, .offset = offset};
+    r.memory = bench_memory(b, memory);
+    shape_chw(&shape, &r.whole.c, &r.whole.h, &r.whole.w);
+    return r;
+}
+
+/* The next region of a list of the image. */
+static inline void bench_add_region(Bench *b, uint32_t *n, const Region **list,
+                                    Region region) {
+    Region *more = ARENA_ARRAY(b->arena, Region, *n + 1);
+    if (*n)
+        memcpy(more, *list, *n * sizeof *more);
+    more[(*n)++] = region;
+    *list = more;
+    b->listing.has_image = true;
+}
+
+static inline void bench_input(Bench *b, Region region) {
+    Image *image = &b->listing.image;
+    bench_add_region(b, &image->n_inputs, &image->input, region);
+}
+
+static inline void bench_output(Bench *b, Region region) {
+    Image *image = &b->listing.image;
+    bench_add_region(b, &image->n_outputs, &image->output, region);
+}
+
+/* A constant with values in [-1, 1), which are returned. */
+static inline float *bench_blob(Bench *b, const char *layer, const char *role,
+                                Shape shape) {
+    Image *image = &b->listing.image;
+    Blob *more = ARENA_ARRAY(b->arena, Blob, image->n_blobs + 1);
+    if (image->n_blobs)
+        memcpy(more, image->blob, image->n_blobs * sizeof *more);
+    uint64_t n = shape_count(&shape);
+    float *data = ARENA_ARRAY(b->arena, float, n);
+    for (uint64_t i = 0; i < n; i++)
+        data[i] = (float)rng_unit(rng_seed(role, rng_seed(layer, 3)), i);
+    more[image->n_blobs++] =
+        (Blob){layer, role, {.shape = shape, .kind = CONST_F32, .data = data}};
+    image->blob = more;
+    b->listing.has_image = true;
+    return data;
+}
+
+static inline void bench_act(Bench *b, LayerAct act) {
+    LayerAct *one = ARENA_NEW(b->arena, LayerAct);
+    *one = act;
+    b->listing.image.act = one;
+    b->listing.image.n_acts = 1;
+    b->listing.has_image = true;
+}
+
+static inline void bench_host(Bench *b, HostLayer host) {
+    HostLayer *one = ARENA_NEW(b->arena, HostLayer);
+    *one = host;
+    b->listing.image.host = one;
+    b->listing.image.n_hosts = 1;
+    b->listing.has_image = true;
+}
+
+static inline float *bench_values(Bench *b, uint64_t seed, uint64_t n) {
+    float *value = ARENA_ARRAY(b->arena, float, n);
+    for (uint64_t i = 0; i < n; i++)
+        value[i] = (float)rng_unit(seed, i);
+    return value;
+}
+
+static inline void bench_near(const float *got, const float *want, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (!(got[i] - want[i] < 1e-4f && want[i] - got[i] < 1e-4f))
+            fail_msg("value %zu of %zu is %g, not %g", i, n, (double)got[i],
+                     (double)want[i]);
 }
 
 static inline const Seen *bench_seen(const Bench *b, const char *name) {
