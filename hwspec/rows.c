@@ -12,7 +12,12 @@
 
 #include <string.h>
 
-enum { MAX_ROWS = 1024, MAX_TOKENS = 256, MAX_GROUP_DEPTH = 8, DEFAULT_WORD_BITS = 64 };
+enum {
+    MAX_ROWS = 1024,
+    MAX_TOKENS = 256,
+    MAX_GROUP_DEPTH = 8,
+    DEFAULT_WORD_BITS = 64
+};
 
 typedef struct Entry {
     const char *name;
@@ -32,6 +37,12 @@ typedef struct Reader {
     Dictionary own; /* of the row that is being read */
     const char *mnemonic;
 } Reader;
+
+void rows_skip(YamlNode *node) {
+    node->used = true;
+    for (uint32_t i = 0; i < node->n; i++)
+        rows_skip(node->item[i]);
+}
 
 /* A word of a text and its place. */
 typedef struct Word {
@@ -378,11 +389,14 @@ static void read_when(Reader *r, const YamlNode *map, const HwRow *row,
 
 typedef VEC(HwServe) Serves;
 
-static void read_serve(Reader *r, const char *name, Loc loc,
-                       const YamlNode *when, const HwRow *row, Serves *out) {
+static void read_serve(Reader *r, const char *name, Loc loc, YamlNode *when,
+                       const HwRow *row, Serves *out) {
     HwServe serve = {0};
-    if (!op_by_name(r, name, loc, &serve.op))
+    if (!op_by_name(r, name, loc, &serve.op)) {
+        if (when)
+            rows_skip(when);
         return;
+    }
     for (uint32_t i = 0; i < out->n; i++)
         if (out->at[i].op == serve.op)
             diag_error(r->diag, loc, "`%s` stands twice here", name);
@@ -457,7 +471,8 @@ const HwInsnSet *rows_read(Arena *arena, Diag *diag, const HwSpec *partial,
     if (!map || !yaml_is(diag, map, YAML_MAP))
         return set;
     if (map->n > MAX_ROWS) {
-        diag_error(diag, map->loc, "at most %d instructions are allowed", MAX_ROWS);
+        diag_error(diag, map->loc, "at most %d instructions are allowed",
+                   MAX_ROWS);
         return set;
     }
     uint32_t before = diag_errors(diag);

@@ -17,10 +17,13 @@ const HwInsnSet *rows_read(Arena *arena, Diag *diag, const HwSpec *partial,
 
 /* ---- between rows*.c ---- */
 
+/* Marks all under `node` as used: what is wrong there was reported. */
+void rows_skip(YamlNode *node);
+
 /* rows_bits.c: reads a row's `bits` list; NULL is none. `word_bits`: width of
  * a word. */
 void rows_read_bits(Arena *arena, Diag *diag, const HwSpec *spec, HwRow *row,
-                    uint32_t word_bits, const YamlNode *list);
+                    uint32_t word_bits, YamlNode *list);
 
 /* rows_check.c: rows against the machine and each other: every operation of an
  * engine has a row, operands can be located, constant bits tell rows apart. */

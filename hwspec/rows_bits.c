@@ -165,7 +165,7 @@ static void add_bits(BitsReader *r, const HwBits *bits) {
         r->row->words = bits->word + 1;
 }
 
-static void read_item(BitsReader *r, const YamlNode *map) {
+static void read_item(BitsReader *r, YamlNode *map) {
     HwBits bits = {.unit = 1, .loc = map->loc};
     if (!yaml_is(r->diag, map, YAML_MAP))
         return;
@@ -179,12 +179,15 @@ static void read_item(BitsReader *r, const YamlNode *map) {
     ok = ok && (is_auto || in_word(r, &bits));
     ok = ok && (is ? read_constant_bits(r, map, is, &bits)
                    : read_token_bits(r, map, width, is_auto, &bits));
-    if (ok && (!is_auto || in_word(r, &bits)))
+    ok = ok && (!is_auto || in_word(r, &bits));
+    if (ok)
         add_bits(r, &bits);
+    else
+        rows_skip(map);
 }
 
 void rows_read_bits(Arena *arena, Diag *diag, const HwSpec *spec, HwRow *row,
-                    uint32_t word_bits, const YamlNode *list) {
+                    uint32_t word_bits, YamlNode *list) {
     if (!list || !yaml_is(diag, list, YAML_LIST))
         return;
     BitsReader r = {arena, diag, spec, row, word_bits, {0}};
