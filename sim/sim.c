@@ -49,13 +49,12 @@ static bool regions_are_sane(const Listing *listing, Diag *diag, uint32_t n,
 
 static bool image_is_sane(const Listing *listing, Diag *diag) {
     const Image *image = &listing->image;
-    bool sane =
-        regions_are_sane(listing, diag, image->n_inputs, image->input) &
-        regions_are_sane(listing, diag, image->n_outputs, image->output);
+    bool sane = regions_are_sane(listing, diag, image->n_inputs, image->input);
+    sane &= regions_are_sane(listing, diag, image->n_outputs, image->output);
     for (uint32_t i = 0; i < image->n_hosts; i++) {
         const HostLayer *host = &image->host[i];
-        sane &= regions_are_sane(listing, diag, host->n_in, host->in) &
-                regions_are_sane(listing, diag, host->n_out, host->out);
+        sane &= regions_are_sane(listing, diag, host->n_in, host->in);
+        sane &= regions_are_sane(listing, diag, host->n_out, host->out);
     }
     return sane;
 }

@@ -87,6 +87,7 @@ int main(void) {
         {"random v3", random_listings, NULL, NULL, "xdnn-v3-96"},
         {"random math", random_listings, NULL, NULL, "math-engine"},
         {"random template", random_listings, NULL, NULL, "template"},
+        {"random null", random_listings, NULL, NULL, "null"},
         cmocka_unit_test(changed_numbers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
