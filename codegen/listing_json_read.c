@@ -16,8 +16,9 @@ typedef struct Reader {
     Diag *diag;
     const HwSpec *spec;
     const char *file, *text;
-    size_t len, at; /* instructions before `at` were found */
-    Loc loc;        /* of `at` */
+    size_t len;
+    size_t at, from; /* start of the last that was found, and its end */
+    Loc loc;         /* of `at` */
     bool ok;
     VEC(HwInsn) insn;
 } Reader;
@@ -29,7 +30,7 @@ static const cJSON *get(const cJSON *object, const char *key) {
 /* ---- places ---- */
 
 static size_t find(const Reader *r, const char *line, size_t n) {
-    for (size_t at = r->at; at + n <= r->len; at++) {
+    for (size_t at = r->from; at + n <= r->len; at++) {
         const char *first = memchr(r->text + at, *line, r->len - n - at + 1);
         if (!first)
             break;
@@ -45,9 +46,10 @@ static size_t find(const Reader *r, const char *line, size_t n) {
 static Loc place(Reader *r, const char *line) {
     size_t n = strlen(line), found = n ? find(r, line, n) : r->len;
     if (found == r->len) {
-        r->at = r->len;
+        r->from = r->len;
         return (Loc){r->file, 0, 0};
     }
+    r->from = found + n;
     for (; r->at < found; r->at++) {
         r->loc.line += r->text[r->at] == '\n';
         r->loc.col = r->text[r->at] == '\n' ? 1 : r->loc.col + 1;
