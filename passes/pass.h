@@ -9,18 +9,18 @@
 
 /* Facts about a graph that passes need, give and break. */
 enum {
-    FACT_NO_BN = 1u << 0,        /* no BN nodes: folded or turned into SCALE */
-    FACT_NO_IDENTITY = 1u << 1,  /* no identity, no reshape that is one */
-    FACT_FUSED = 1u << 2,        /* activations sit in their producers */
-    FACT_CONCAT_PLACED = 1u << 3,/* concat members can be written in place */
-    FACT_NO_BROADCAST = 1u << 4  /* (for later passes) */
+    FACT_NO_BN = 1u << 0,         /* no BN nodes: folded or turned into SCALE */
+    FACT_NO_IDENTITY = 1u << 1,   /* no identity, no reshape that is one */
+    FACT_FUSED = 1u << 2,         /* activations sit in their producers */
+    FACT_CONCAT_PLACED = 1u << 3, /* concat members can be written in place */
+    FACT_NO_BROADCAST = 1u << 4   /* (for later passes) */
 };
 
 typedef struct PassContext {
-    const HwSpec *spec;  /* NULL: only the rules that suit every machine */
+    const HwSpec *spec; /* NULL: only the rules that suit every machine */
     Diag *diag;
-    Arena *scratch;      /* reset by the runner after each pass */
-    FILE *log;           /* --dump rules: each firing; NULL: quiet */
+    Arena *scratch; /* reset by the runner after each pass */
+    FILE *log;      /* --dump rules: each firing; NULL: quiet */
 } PassContext;
 
 typedef struct Pass {
@@ -42,8 +42,8 @@ typedef struct PassTime {
 /* Runs the whole table on g in place. After each pass: shapes, verifier, and
  * if `dump` names the pass (or "all"), the graph's text to dump_to. `times`
  * (n_passes of them, or NULL) is filled. */
-bool passes_run(Graph *g, PassContext *context, const char *dump,
-                FILE *dump_to, PassTime *times);
+bool passes_run(Graph *g, PassContext *context, const char *dump, FILE *dump_to,
+                PassTime *times);
 
 /* The table as text, for --print-passes: passes, then rules with their why. */
 void passes_print(FILE *to);

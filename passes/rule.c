@@ -60,6 +60,10 @@ static uint64_t weight(const Graph *g, const Node *node) {
         return base;
     case OP_ELTWISE:
         return base + square(node->n_in);
+    case OP_ACT: /* these two may be made of several layers */
+        if (node->act.kind == ACT_LEAKY || node->act.kind == ACT_RELU6)
+            base += 3 * op_weight[OP_SCALE];
+        return base;
     default:
         return base;
     }
