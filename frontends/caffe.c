@@ -81,9 +81,16 @@ static NetState read_state(Caffe *c) {
     state.message = proto_message(c->arena, c->diag, c->net, "state");
     proto_enum(c->diag, state.message, "phase", phase_words, &state.phase);
     proto_i64(c->diag, state.message, "level", &state.level);
-    for (uint32_t i = 0; c->options->phase && phase_words[i]; i++)
-        if (!strcmp(c->options->phase, phase_words[i]))
+    const char *phase = c->options->phase;
+    bool known = !phase;
+    for (uint32_t i = 0; phase && phase_words[i]; i++)
+        if (!strcmp(phase, phase_words[i])) {
             state.phase = i;
+            known = true;
+        }
+    if (!known)
+        diag_error(c->diag, (Loc){0}, "phase \"%s\" is not TRAIN or TEST",
+                   phase);
     return state;
 }
 
@@ -203,8 +210,17 @@ static bool read_tops(Caffe *c, CaffeLayer *layer) {
     return true;
 }
 
+/* "1 bottom", "2 to 16 bottoms". */
+static const char *count_text(Caffe *c, uint32_t min, uint32_t max,
+                              const char *what) {
+    if (min == max)
+        return arena_printf(c->arena, "%u %s%s", max, what, &"s"[max == 1]);
+    return arena_printf(c->arena, "%u to %u %ss", min, max, what);
+}
+
 static bool check_counts(Caffe *c, CaffeLayer *layer) {
     const CaffeType *type = layer->type;
+    uint32_t min_top = type->max_top > 0;
     if (type->role == CAFFE_LOSS && layer->n_bottom > type->max_bottom)
         layer->n_bottom = type->max_bottom;
     /* Caffe makes up a top for a loss that names none. */
@@ -213,12 +229,13 @@ static bool check_counts(Caffe *c, CaffeLayer *layer) {
             (CaffeTop){layer->name, layer->loc, 0, false, 0, NO_TENSOR};
     if (layer->n_bottom < type->min_bottom ||
         layer->n_bottom > type->max_bottom)
-        return caffe_error(c, layer, "a %s has %u to %u bottoms, not %u",
-                           type->name, type->min_bottom, type->max_bottom,
-                           layer->n_bottom);
-    if (layer->n_top > type->max_top || (type->max_top && !layer->n_top))
-        return caffe_error(c, layer, "a %s has %u to %u tops, not %u",
-                           type->name, type->max_top ? 1u : 0u, type->max_top,
+        return caffe_error(
+            c, layer, "a %s has %s, not %u", type->name,
+            count_text(c, type->min_bottom, type->max_bottom, "bottom"),
+            layer->n_bottom);
+    if (layer->n_top < min_top || layer->n_top > type->max_top)
+        return caffe_error(c, layer, "a %s has %s, not %u", type->name,
+                           count_text(c, min_top, type->max_top, "top"),
                            layer->n_top);
     return true;
 }
@@ -249,16 +266,29 @@ static void read_layer(Caffe *c, const NetState *state,
         vec_push(c->arena, &c->layer, layer);
 }
 
+/* All fields of the network called `name`. */
+static const ProtoField **net_fields(Caffe *c, const char *name, uint32_t *n) {
+    const ProtoField **all =
+        ARENA_ARRAY(c->arena, const ProtoField *, proto_count(c->net, name));
+    *n = 0;
+    for (const ProtoField *f = NULL; (f = proto_next(c->net, name, f));)
+        all[(*n)++] = f;
+    return all;
+}
+
 /* Each `input:` is a layer ahead of the others. */
 static void read_inputs(Caffe *c) {
     const ProtoField *f = NULL;
+    const ProtoField input = {.kind = PROTO_STRING, .text = "Input"};
+    c->inputs.dim = net_fields(c, "input_dim", &c->inputs.n_dims);
+    c->inputs.shape = net_fields(c, "input_shape", &c->inputs.n_shapes);
     while ((f = proto_next(c->net, "input", f))) {
-        CaffeLayer layer = {.loc = f->loc, .input = c->n_inputs++};
+        CaffeLayer layer = {.loc = f->loc,
+                            .type = find_type(&input),
+                            .input = c->inputs.n++,
+                            .n_top = 1};
         if (!proto_get_str(c->diag, f, &layer.name))
             continue;
-        ProtoField type = {.kind = PROTO_STRING, .text = "Input"};
-        layer.type = find_type(&type);
-        layer.n_top = 1;
         layer.top = ARENA_NEW(c->arena, CaffeTop);
         *layer.top = (CaffeTop){layer.name, f->loc, 0, false, 0, NO_TENSOR};
         vec_push(c->arena, &c->layer, layer);

@@ -74,6 +74,12 @@ struct CaffeLayer {
     const Bytes *blob;
 };
 
+/* The network's `input:` fields, and what says their shapes. */
+typedef struct NetInputs {
+    uint32_t n, n_dims, n_shapes;
+    const ProtoField **dim, **shape;
+} NetInputs;
+
 struct Caffe {
     Arena *arena;
     Diag *diag;
@@ -82,7 +88,7 @@ struct Caffe {
     const ProtoMessage *net;
     Graph *graph;
     VEC(CaffeLayer) layer;
-    uint32_t n_inputs;        /* `input:` fields of the network */
+    NetInputs inputs;
     Map *blobs;               /* names of blobs */
     const char *weights_file; /* where layers' blobs come from, or NULL */
     const uint8_t *weights_start;

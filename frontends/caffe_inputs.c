@@ -50,20 +50,19 @@ static bool nth_number(Caffe *c, const ProtoMessage *from, const char *name,
 
 /* `input_dim`, four for each input, or `input_shape`. */
 static bool net_shape(Caffe *c, const CaffeLayer *layer, Shape *out) {
-    const ProtoMessage *shape =
-        nth_message(c->net, "input_shape", layer->input);
-    if (shape)
-        return caffe_shape(c, layer, shape, out);
-    uint32_t n = proto_count(c->net, "input_dim");
-    if (!n)
+    const NetInputs *net = &c->inputs;
+    uint32_t i = layer->input;
+    if (net->n_shapes == 1 || i < net->n_shapes)
+        return caffe_shape(
+            c, layer, net->shape[net->n_shapes == 1 ? 0 : i]->message, out);
+    if (!net->n_dims)
         return false;
-    if (n != 4 * c->n_inputs)
+    if (net->n_dims != 4 * net->n)
         return caffe_error(c, layer, "%u inputs need %u input_dim, not %u",
-                           c->n_inputs, 4 * c->n_inputs, n);
+                           net->n, 4 * net->n, net->n_dims);
     out->rank = 4;
-    for (uint32_t i = 0; i < 4; i++)
-        if (!nth_number(c, c->net, "input_dim", 4 * layer->input + i,
-                        &out->dim[i]))
+    for (uint32_t k = 0; k < 4; k++)
+        if (!proto_get_u32(c->diag, net->dim[4 * i + k], &out->dim[k]))
             return false;
     return true;
 }
@@ -191,9 +190,9 @@ static bool build_input(Caffe *c, CaffeLayer *layer, uint32_t top, bool only) {
     Shape shape;
     if (!input_shape(c, layer, top, &shape))
         return false;
-    NodeId node = graph_add(c->graph, OP_INPUT,
-                            only ? layer->name : layer->top[top].blob,
-                            layer->loc, 0, NULL);
+    NodeId node =
+        graph_add(c->graph, OP_INPUT, only ? layer->name : layer->top[top].blob,
+                  layer->loc, 0, NULL);
     TensorId tensor =
         graph_add_output(c->graph, node, caffe_tensor_name(c, layer, top));
     graph_tensor(c->graph, tensor)->shape = shape;

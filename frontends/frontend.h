@@ -13,7 +13,7 @@ typedef struct ShapeSetting {
 typedef struct ImportOptions {
     const char *weights; /* second file, or NULL */
     const char *phase;   /* Caffe: "TEST" (default, NULL) or "TRAIN" */
-    uint32_t batch;      /* 0: as in the file, then 1 if unknown */
+    uint32_t batch; /* 0: 1, or what a ShapeSetting says; never the file's */
     uint32_t n_shapes;
     const ShapeSetting *shapes;
     uint64_t seed; /* for constants that the files do not hold */

@@ -98,6 +98,7 @@ Graph *frontend_read(Arena *arena, Diag *diag, const char *path,
                      const ImportOptions *options, ImportInfo *info) {
     Bytes bytes;
     *info = (ImportInfo){0};
+    path = arena_strdup(arena, path); /* places in the graph point to it */
     if (!file_read(arena, diag, path, &bytes))
         return NULL;
     if (!bytes.len) {

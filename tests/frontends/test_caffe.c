@@ -232,8 +232,7 @@ static void test_phases(void **state) {
         "include { min_level: 0 }",
         "include { stage: 'deploy' }",
         "include { not_stage: 'other' }",
-        "include { phase: TRAIN } include "
-        "{ max_level: 5 }",
+        "include { phase: TRAIN } include { max_level: 5 }",
         "include { phase: TRAIN }",
         "exclude { phase: TEST }",
         "include { min_level: 1 }",
@@ -564,7 +563,7 @@ static void test_wiring(void **state) {
            "makes\n");
     refuse(with_x("layer { name: 'a' type: 'ReLU' bottom: 'x' bottom: 'x' top: "
                   "'a' }\n"),
-           "2:1: error: layer \"a\": a ReLU has 1 to 1 bottoms, not 2\n");
+           "2:1: error: layer \"a\": a ReLU has 1 bottom, not 2\n");
 }
 
 static void test_bad_shapes(void **state) {
