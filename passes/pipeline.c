@@ -10,6 +10,7 @@ RULES(fold)
 RULES(fuse)
 RULES(split)
 RULES(groups)
+RULES(delay)
 RULES(emulate)
 RULES(stride)
 RULES(around)
@@ -21,6 +22,8 @@ const Pass passes[] = {
      "layers that compute nothing go"},
     {"groups", run_groups, 0, 0, 0,
      "grouped convolutions become dense ones where the machine has none"},
+    {"delay", run_delay, FACT_NO_IDENTITY, 0, 0,
+     "activations that will be emulated wait for a smaller volume"},
     {"emulate", run_emulate, FACT_NO_IDENTITY, 0, 0,
      "activations that the machine lacks, from those it has"},
     {"fold", run_fold, FACT_NO_IDENTITY, FACT_NO_BN, 0,
@@ -42,6 +45,7 @@ const Pass passes[] = {
 const uint32_t n_passes = sizeof passes / sizeof *passes;
 
 const RuleSet *const rule_sets[] = {
-    &clean_rules, &groups_rules, &emulate_rules, &fold_rules,     &split_rules,
-    &fuse_rules,  &stride_rules, &around_rules,  &pipeline_rules, NULL,
+    &clean_rules,  &groups_rules,   &delay_rules, &emulate_rules,
+    &fold_rules,   &split_rules,    &fuse_rules,  &stride_rules,
+    &around_rules, &pipeline_rules, NULL,
 };

@@ -43,7 +43,8 @@ static bool is_strided_1x1(const ConvAttr *conv) {
 
 /* Squares, so that a whole weighs more than its parts: a pool than pools of
  * some channels each, a sum of many than sums of fewer. A convolution that
- * hides a pool weighs more than one beside a pool. */
+ * hides a pool weighs more than one beside a pool; an activation weighs by its
+ * volume. */
 static uint64_t weight(const Graph *g, const Node *node) {
     if (node->dead)
         return 0;
@@ -63,7 +64,7 @@ static uint64_t weight(const Graph *g, const Node *node) {
     case OP_ACT: /* these two may be made of several layers */
         if (node->act.kind == ACT_LEAKY || node->act.kind == ACT_RELU6)
             base += 3 * op_weight[OP_SCALE];
-        return base;
+        return base + shape_count(&graph_tensor(g, node->in[0])->shape);
     default:
         return base;
     }

@@ -102,6 +102,39 @@ static void make_two_scales(Match *m) {
     node->constant[CONST_BIAS] = bias;
 }
 
+/* ---- behind a maximum ---- */
+
+static bool can_wait(const Match *m) {
+    return match_node(m, 1)->attr.pool.kind == POOL_MAX &&
+           shape_count(&match_out(m, 1)->shape) <
+               shape_count(&match_in(m, 0)->shape) &&
+           (is_sum(m) || is_two_scales(m));
+}
+
+/* The two nodes trade places; tensors stay between the places. */
+static void wait(Match *m) {
+    Node *first = match_node(m, 0), *second = match_node(m, 1);
+    Node act = *first, pool = *second;
+    *first = pool;
+    first->in = act.in;
+    first->out = act.out;
+    *second = act;
+    second->in = pool.in;
+    second->out = pool.out;
+    match_out(m, 0)->shape = match_out(m, 1)->shape;
+    match_out(m, 0)->origin = NO_TENSOR;
+}
+
+static const Rule delay[] = {
+    {"act-behind-max",
+     2,
+     {OPS(ACT), OPS(POOL)},
+     can_wait,
+     wait,
+     "a maximum commutes with what never falls, and leaves less to emulate"},
+};
+const RuleSet delay_rules = {"delay", sizeof delay / sizeof *delay, delay};
+
 static const Rule rules[] = {
     {"leaky-is-sum",
      1,

@@ -156,20 +156,24 @@ static bool has_weights(const Match *m, uint32_t i) {
 
 /* ---- SCALE behind ---- */
 
+static bool takes_factors(const Match *m) {
+    return has_no_act(m, 0) && has_weights(m, 0) &&
+           outputs_along(m, 0).possible;
+}
+
 static bool folds_behind(const Match *m) {
-    if (!has_no_act(m, 0) || !has_weights(m, 0) ||
-        !outputs_along(m, 0).possible)
-        return false;
     Node changed = *match_node(m, 0);
     changed.act = match_node(m, 1)->act;
     changed.constant[CONST_SLOPE] = match_node(m, 1)->constant[CONST_SLOPE];
-    return has_no_act(m, 1) ||
-           keeps_engine(m, 0, &changed, &match_in(m, 0)->shape,
-                        &match_out(m, 0)->shape);
+    return takes_factors(m) &&
+           (has_no_act(m, 1) ||
+            keeps_engine(m, 0, &changed, &match_in(m, 0)->shape,
+                         &match_out(m, 0)->shape));
 }
 
-static void fold_behind(Match *m) {
-    Affine affine = read_affine(m, 1);
+/* Node 0 does what the SCALE `from` does to its channels. */
+static void take_factors(Match *m, uint32_t from) {
+    Affine affine = read_affine(m, from);
     double *bias =
         read_constant(m, match_node(m, 0)->constant[CONST_BIAS], affine.n, 0.0);
     scale_weights(m, 0, affine.a, outputs_along(m, 0));
@@ -177,8 +181,30 @@ static void fold_behind(Match *m) {
         bias[i] = bias[i] * affine.a[i] + affine.b[i];
     ConstId id = write_constant(m, affine.n, bias);
     match_node(m, 0)->constant[CONST_BIAS] = id;
+}
+
+static void fold_behind(Match *m) {
+    take_factors(m, 1);
     hand_down_act(m, 0, 1);
     match_fuse_behind(m, 0);
+}
+
+/* Of a maximum, factors that keep the order. */
+static bool folds_behind_max(const Match *m) {
+    if (match_node(m, 1)->attr.pool.kind != POOL_MAX || !has_no_act(m, 2) ||
+        !takes_factors(m))
+        return false;
+    Affine affine = read_affine(m, 2);
+    for (uint32_t i = 0; i < affine.n; i++)
+        if (!(affine.a[i] >= 0))
+            return false;
+    return true;
+}
+
+static void fold_behind_max(Match *m) {
+    take_factors(m, 2);
+    match_out(m, 0)->origin = NO_TENSOR;
+    match_fuse_behind(m, 1);
 }
 
 /* ---- SCALE before ---- */
@@ -321,6 +347,12 @@ static const Rule rules[] = {
      folds_behind,
      fold_behind,
      "a factor by output channel goes into the weights, a shift into the bias"},
+    {"scale-behind-max",
+     3,
+     {LINEAR, OPS(POOL), OPS(SCALE)},
+     folds_behind_max,
+     fold_behind_max,
+     "a maximum commutes with factors from 0 up and with shifts"},
     {"scale-before",
      2,
      {OPS(SCALE), LINEAR},

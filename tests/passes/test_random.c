@@ -159,6 +159,24 @@ static void add_inception(Maker *m) {
          net_pool(m->net, "pool", out, POOL_MAX, 2, 1 + below(m, 2), 0, true));
 }
 
+/* The start of many a network. */
+static void add_stem(Maker *m) {
+    TensorId t = any(m);
+    Shape s = shape(m, t);
+    if (s.dim[2] < 4 || s.dim[3] < 4)
+        return;
+    t = net_conv(m->net, "stem", t, 8, 3, 1, 1, 1);
+    bool late = below(m, 2);
+    if (!late)
+        t = net_act(m->net, "act", t, 1 + below(m, ACT_COUNT - 1));
+    t = net_pool(m->net, "pool", t, POOL_MAX, 2, 2, below(m, 2), below(m, 2));
+    if (below(m, 2))
+        t = net_bn(m->net, "bn", t);
+    if (late)
+        t = net_act(m->net, "act", t, 1 + below(m, ACT_COUNT - 1));
+    keep(m, t);
+}
+
 static void add_slice(Maker *m) {
     TensorId in = any(m);
     uint32_t axis = 1 + below(m, 3), size = shape(m, in).dim[axis];
@@ -232,7 +250,7 @@ static void make(Maker *m) {
         add_conv,    add_conv,    add_conv,      add_affine, add_affine,
         add_affine,  add_act,     add_act,       add_pool,   add_pool,
         add_concat,  add_concat,  add_slice,     add_rare,   add_nothing,
-        add_eltwise, add_eltwise, add_inception,
+        add_eltwise, add_eltwise, add_inception, add_stem,
     };
     uint32_t inputs = 1 + below(m, 2), c = 3 + below(m, 6);
     for (uint32_t i = 0; i < inputs; i++)

@@ -215,6 +215,30 @@ static void engines_without_the_activation_leave_it(void **state) {
     expect(&net, spec, "input data; conv conv; act sigmoid");
 }
 
+static void missing_activations_are_made_of_others(void **state) {
+    (void)state;
+    Net net = net_new();
+    const HwSpec *spec = net_spec(&net, "xdnn-v2-28", NULL, NULL);
+    TensorId t =
+        net_conv(&net, "conv", net_input(&net, 8, 6, 6), 8, 3, 1, 1, 1);
+    t = net_act(&net, "leaky", net_bn(&net, "bn", t), ACT_LEAKY);
+    net_output(&net, net_pool(&net, "pool", t, POOL_MAX, 2, 2, 0, true));
+    expect(&net, spec,
+           "input data; conv conv; pool pool; scale leaky__rest; eltwise "
+           "leaky");
+    net = net_new();
+    spec = net_spec(&net, "xdnn-v2-28", NULL, NULL);
+    t = net_conv(&net, "conv", net_input(&net, 8, 6, 6), 8, 3, 1, 1, 1);
+    net_output(&net, net_act(&net, "relu6", t, ACT_RELU6));
+    expect(&net, spec, "input data; conv conv; scale relu6__room; scale relu6");
+    net = net_new();
+    spec = net_spec(&net, "xdnn-v2-28", NULL, NULL);
+    t = net_conv(&net, "conv", net_input(&net, 8, 6, 6), 8, 3, 1, 1, 1);
+    net_output(&net, net_act(&net, "leaky", t, ACT_LEAKY));
+    expect(&net, spec,
+           "input data; conv conv; scale leaky__rest; eltwise leaky");
+}
+
 static void sums_of_many_are_sums_of_two(void **state) {
     (void)state;
     Net net = net_new();
@@ -356,6 +380,7 @@ int main(void) {
         cmocka_unit_test(an_activation_passes_a_maximum),
         cmocka_unit_test(a_lone_activation_is_a_scale_where_that_runs),
         cmocka_unit_test(engines_without_the_activation_leave_it),
+        cmocka_unit_test(missing_activations_are_made_of_others),
         cmocka_unit_test(sums_of_many_are_sums_of_two),
         cmocka_unit_test(groups_become_dense_where_asked),
         cmocka_unit_test(strided_1x1_becomes_pool_and_conv),
