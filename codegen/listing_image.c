@@ -42,11 +42,8 @@ static void add_numbers(cJSON *object, const char *key, const uint32_t *value,
 
 static void add_doubles(cJSON *object, const char *key, const double *value,
                         uint32_t n) {
-    if (!value)
-        return;
-    cJSON *list = cJSON_AddArrayToObject(object, key);
-    for (uint32_t i = 0; i < n; i++)
-        cJSON_AddItemToArray(list, number_from_double(value[i]));
+    if (value)
+        cJSON_AddItemToObject(object, key, numbers_from_doubles(value, n));
 }
 
 static cJSON *blob_json(const Blob *blob, uint64_t offset) {

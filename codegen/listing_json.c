@@ -189,6 +189,16 @@ static void add_inputs(const Writer *w, cJSON *json) {
     }
 }
 
+/* The item of `network` that stores the tensor; NULL if the host makes it. */
+static const ListingLayer *store_of(const Writer *w, const char *tensor) {
+    const Image *image = &w->listing->image;
+    const char *name = arena_printf(w->arena, "%s_output", tensor);
+    for (uint32_t i = 0; i < image->n_layers; i++)
+        if (image->layer[i].name && !strcmp(image->layer[i].name, name))
+            return &image->layer[i];
+    return NULL;
+}
+
 static void add_outputs(const Writer *w, cJSON *json) {
     const Image *image = &w->listing->image;
     add_u64(json, "outputddr",
@@ -197,11 +207,13 @@ static void add_outputs(const Writer *w, cJSON *json) {
     for (uint32_t i = 0; i < image->n_outputs; i++) {
         const char *name = image->output[i].name;
         const char *const tensor[] = {name};
+        const ListingLayer *store = store_of(w, name);
         cJSON *item = cJSON_CreateObject();
         add_string(item, "output_name", name);
         add_string(item, "output_name_2", name);
         add_u64(item, "output_address", address_of(w, &image->output[i]));
-        add_strings(item, "previous_layers", tensor, 1);
+        add_strings(item, "previous_layers", store ? store->bottom : tensor,
+                    store ? store->n_bottoms : 1);
         add_strings(item, "previous_tensors", tensor, 1);
         cJSON_AddItemToArray(list, item);
     }

@@ -5,6 +5,8 @@
  */
 #include "codegen/listing_parts.h"
 
+#include "base/text.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -20,13 +22,14 @@ cJSON *number_from_u64(uint64_t value) {
                                : cJSON_CreateString(text);
 }
 
+static const char *not_finite(double value) {
+    return isnan(value) ? "nan" : value < 0 ? "-inf" : "inf";
+}
+
 cJSON *number_from_double(double value) {
     char text[32];
-    if (!isfinite(value)) {
-        const char *sign = signbit(value) ? "-" : "";
-        snprintf(text, sizeof text, "%s%s", sign, isnan(value) ? "nan" : "inf");
-        return cJSON_CreateString(text);
-    }
+    if (!isfinite(value))
+        return cJSON_CreateString(not_finite(value));
     for (int digits = 6; digits <= 17; digits++) {
         snprintf(text, sizeof text, "%.*g", digits, value);
         double back = strtod(text, NULL);
@@ -34,6 +37,27 @@ cJSON *number_from_double(double value) {
             break;
     }
     return cJSON_CreateRaw(text);
+}
+
+/* 17 digits always read back exactly; looking for fewer takes ten times as
+ * long. */
+cJSON *numbers_from_doubles(const double *value, uint32_t n) {
+    Arena *scratch = arena_new("numbers of a JSON list");
+    Text text = text_new(scratch);
+    text_add(&text, "[");
+    for (uint32_t i = 0; i < n; i++) {
+        char digits[32];
+        if (isfinite(value[i]))
+            snprintf(digits, sizeof digits, "%.17g", value[i]);
+        else
+            snprintf(digits, sizeof digits, "\"%s\"", not_finite(value[i]));
+        text_add(&text, i ? ", " : "");
+        text_add(&text, digits);
+    }
+    text_add(&text, "]");
+    cJSON *list = cJSON_CreateRaw(text_str(&text));
+    arena_free(scratch);
+    return list;
 }
 
 bool number_to_u64(const cJSON *item, uint64_t *out) {
@@ -72,8 +96,7 @@ bool number_to_double(const cJSON *item, double *out) {
         double value;
     } special[] = {{"inf", (double)INFINITY},
                    {"-inf", -(double)INFINITY},
-                   {"nan", (double)NAN},
-                   {"-nan", -(double)NAN}};
+                   {"nan", (double)NAN}};
     if (cJSON_IsNumber(item)) {
         *out = item->valuedouble;
         return true;

@@ -12,6 +12,8 @@
  * strings; all others are printed so that they read back exactly. */
 cJSON *number_from_u64(uint64_t value);
 cJSON *number_from_double(double value);
+/* A list, made for speed: long tables are a large part of a listing's JSON. */
+cJSON *numbers_from_doubles(const double *value, uint32_t n);
 /* False if the item is absent or something else. */
 bool number_to_u64(const cJSON *item, uint64_t *out);
 bool number_to_u32(const cJSON *item, uint32_t *out);

@@ -78,13 +78,21 @@ static const char *name_of(Arena *arena, const char *word) {
 
 /* ---- printing ---- */
 
+/* By hand: listings are mostly numbers, and printf takes most of their time. */
 static void add_number(Text *text, const HwToken *token, int64_t value) {
-    uint64_t size = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
-    const char *sign = value < 0 ? "-" : "";
-    if (token->hex)
-        text_addf(text, "%s0x%" PRIx64, sign, size);
-    else
-        text_addf(text, "%s%" PRIu64, sign, size);
+    char digits[24], *at = digits + sizeof digits;
+    uint64_t rest = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+    uint64_t base = token->hex ? 16 : 10;
+    do
+        *--at = "0123456789abcdef"[rest % base];
+    while (rest /= base);
+    if (token->hex) {
+        *--at = 'x';
+        *--at = '0';
+    }
+    if (value < 0)
+        *--at = '-';
+    text_add_n(text, at, (size_t)(digits + sizeof digits - at));
 }
 
 static void add_value(Text *text, const HwRow *row, const HwToken *token,
