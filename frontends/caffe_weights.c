@@ -109,8 +109,6 @@ bool caffe_find_weights(Caffe *c, Bytes file) {
         return true;
     else if (!file_read(c->arena, c->diag, path, &file))
         return false;
-    c->weights_file = path;
-    c->weights_start = file.at;
     if (is_hdf5(file)) {
         diag_error(c->diag, (Loc){path, 0, 0},
                    "weights in HDF5 are not read: save a .caffemodel");
@@ -118,7 +116,12 @@ bool caffe_find_weights(Caffe *c, Bytes file) {
     }
     if (!read_net(&finder, file, path))
         return false;
-    hand_out(c, &finder);
+    /* A network without any blobs is a description in binary form. */
+    if (finder.stored.n || c->options->weights) {
+        c->weights_file = path;
+        c->weights_start = file.at;
+        hand_out(c, &finder);
+    }
     return true;
 }
 

@@ -4,6 +4,8 @@
 #include "base/vec.h"
 #include "frontends/wire.h"
 
+#include <float.h>
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct Decoder {
@@ -38,13 +40,27 @@ static WireType wire_type(ProtoType type) {
     return of[type];
 }
 
+/* The shortest decimal that is this float. It is taken for the number that the
+ * author wrote, so that text and binary files of a network agree. */
+static const char *float_text(Arena *arena, float value) {
+    const char *text = "";
+    for (int digits = FLT_DIG; digits <= FLT_DECIMAL_DIG; digits++) {
+        text = arena_printf(arena, "%.*g", digits, (double)value);
+        if (strtof(text, NULL) == value)
+            break;
+    }
+    return text;
+}
+
 static void set_number(Decoder *d, ProtoField *field, ProtoType type,
                        uint64_t bits) {
     field->kind = PROTO_NUMBER;
-    if (type == PROTO_FLOAT || type == PROTO_DOUBLE) {
-        field->number =
-            type == PROTO_FLOAT ? (double)wire_float(bits) : wire_double(bits);
-        field->text = arena_printf(d->arena, "%.9g", field->number);
+    if (type == PROTO_FLOAT) {
+        field->text = float_text(d->arena, wire_float(bits));
+        field->number = strtod(field->text, NULL);
+    } else if (type == PROTO_DOUBLE) {
+        field->number = wire_double(bits);
+        field->text = arena_printf(d->arena, "%.17g", field->number);
     } else {
         field->whole = true;
         field->integer = (int64_t)bits;
