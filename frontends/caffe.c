@@ -49,7 +49,7 @@ static const char *const ignored_fields[] = {
     "stable_prod_grad",
     "state",
     "transform_param",
-    "use_global_stats",
+
     "weight_decay",
     "weight_filler",
     "window_data_param",
@@ -64,85 +64,6 @@ bool caffe_error_at(Caffe *c, const CaffeLayer *layer, Loc loc,
     va_end(args);
     diag_error(c->diag, loc, "layer \"%s\": %s", layer->name, text);
     return false;
-}
-
-/* ---- which layers: phase, level, stages ---- */
-
-static const char *const phase_words[] = {"TRAIN", "TEST", NULL};
-
-typedef struct NetState {
-    uint32_t phase;
-    int64_t level;
-    const ProtoMessage *message; /* its stages */
-} NetState;
-
-static NetState read_state(Caffe *c) {
-    NetState state = {.phase = 1};
-    state.message = proto_message(c->arena, c->diag, c->net, "state");
-    proto_enum(c->diag, state.message, "phase", phase_words, &state.phase);
-    proto_i64(c->diag, state.message, "level", &state.level);
-    const char *phase = c->options->phase;
-    bool known = !phase;
-    for (uint32_t i = 0; phase && phase_words[i]; i++)
-        if (!strcmp(phase, phase_words[i])) {
-            state.phase = i;
-            known = true;
-        }
-    if (!known)
-        diag_error(c->diag, (Loc){0}, "phase \"%s\" is not TRAIN or TEST",
-                   phase);
-    return state;
-}
-
-static bool has_stage(Caffe *c, const NetState *state, const char *stage) {
-    const ProtoField *f = NULL;
-    while ((f = proto_next(state->message, "stage", f))) {
-        const char *has = "";
-        if (proto_get_str(c->diag, f, &has) && !strcmp(has, stage))
-            return true;
-    }
-    return false;
-}
-
-/* Whether all stages that the rule lists under `name` are there, or none. */
-static bool stages_are(Caffe *c, const NetState *state,
-                       const ProtoMessage *rule, const char *name, bool there) {
-    const ProtoField *f = NULL;
-    while ((f = proto_next(rule, name, f))) {
-        const char *stage;
-        if (proto_get_str(c->diag, f, &stage) &&
-            has_stage(c, state, stage) != there)
-            return false;
-    }
-    return true;
-}
-
-static bool meets(Caffe *c, const NetState *state, const ProtoMessage *rule) {
-    uint32_t phase = state->phase;
-    int64_t min = state->level, max = state->level;
-    proto_enum(c->diag, rule, "phase", phase_words, &phase);
-    proto_i64(c->diag, rule, "min_level", &min);
-    proto_i64(c->diag, rule, "max_level", &max);
-    return phase == state->phase && min <= state->level &&
-           max >= state->level && stages_are(c, state, rule, "stage", true) &&
-           stages_are(c, state, rule, "not_stage", false);
-}
-
-/* Whether the state meets any rule of the layer's under `name`. */
-static bool meets_any(Caffe *c, const NetState *state,
-                      const ProtoMessage *layer, const char *name) {
-    const ProtoField *f = NULL;
-    while ((f = proto_next(layer, name, f)))
-        if (f->message && meets(c, state, f->message))
-            return true;
-    return false;
-}
-
-static bool is_included(Caffe *c, const NetState *state,
-                        const ProtoMessage *layer) {
-    if (proto_next(layer, "include", NULL))
-        return meets_any(c, state, layer, "include");
-    return !meets_any(c, state, layer, "exclude");
 }
 
 /* ---- layers ---- */
@@ -177,7 +98,7 @@ static void read_type(Caffe *c, CaffeLayer *layer) {
         caffe_error(c, layer, "has no type");
     else if (!layer->type || layer->type->build == caffe_refuse)
         caffe_error_at(c, layer, field->at, "type \"%.80s\" is not supported",
-                       field->text);
+                       layer->type ? layer->type->name : field->text);
     if (!layer->type || layer->type->build == caffe_refuse) {
         layer->type = &unsupported;
         proto_use_all(layer->message);
@@ -241,7 +162,7 @@ static bool check_counts(Caffe *c, CaffeLayer *layer) {
 }
 
 /* One `layer` or `layers` of the file. */
-static void read_layer(Caffe *c, const NetState *state,
+static void read_layer(Caffe *c, const CaffeState *state,
                        const ProtoField *field) {
     CaffeLayer layer = {
         .loc = field->loc, .name = "", .message = field->message};
@@ -249,7 +170,7 @@ static void read_layer(Caffe *c, const NetState *state,
         diag_error(c->diag, field->at, "'%s' must be a message", field->name);
         return;
     }
-    if (!is_included(c, state, layer.message)) {
+    if (!caffe_is_included(c, state, layer.message)) {
         proto_use_all(layer.message);
         return;
     }
@@ -296,7 +217,7 @@ static void read_inputs(Caffe *c) {
 }
 
 static void read_layers(Caffe *c) {
-    NetState state = read_state(c);
+    CaffeState state = caffe_state(c);
     read_inputs(c);
     for (uint32_t i = 0; i < c->net->n; i++) {
         ProtoField *field = &c->net->field[i];

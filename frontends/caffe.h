@@ -1,10 +1,10 @@
 /* caffe.h - what the files of the Caffe front end share; no other room
  * includes it.
  *
- * A network goes through them in this order: caffe.c reads the file and picks
- * the layers of the phase; caffe_link.c binds every bottom to the top that
- * makes it; caffe_inputs.c and the builders make nodes; caffe_weights.c finds
- * their constants.
+ * A network goes through them in this order: caffe.c reads the file,
+ * caffe_phase.c picks the layers of the phase; caffe_link.c binds every bottom
+ * to the top that makes it; caffe_inputs.c and the builders make nodes;
+ * caffe_weights.c finds their constants.
  *
  * Names. A node is called after its layer. The tensor of a blob that layers
  * change in place has several versions: the last is called after the blob, so
@@ -100,6 +100,16 @@ struct Caffe {
 bool caffe_error_at(Caffe *c, const CaffeLayer *layer, Loc loc,
                     const char *format, ...)
     __attribute__((format(printf, 4, 5)));
+
+/* ---- caffe_phase.c ---- */
+typedef struct CaffeState {
+    uint32_t phase; /* 0: TRAIN, 1: TEST */
+    int64_t level;
+    const ProtoMessage *message; /* its stages */
+} CaffeState;
+CaffeState caffe_state(Caffe *c);
+bool caffe_is_included(Caffe *c, const CaffeState *state,
+                       const ProtoMessage *layer);
 
 /* ---- caffe_schema.c ---- */
 extern const ProtoSchema caffe_schema;

@@ -5,6 +5,8 @@
  * read; what only losses read (labels) is left out. The shape is the user's,
  * else the file's. The batch in the file is the author's habit, not a property
  * of the network: it becomes ImportOptions.batch, or 1.
+ * What a data layer does to images (scale, mean) is left to whoever feeds the
+ * network.
  */
 #include "frontends/caffe.h"
 

@@ -119,7 +119,14 @@ static bool divide_statistics(Caffe *c, CaffeLayer *layer, NodeId node) {
 bool caffe_batch_norm(Caffe *c, CaffeLayer *layer) {
     const ProtoMessage *param = caffe_param(c, layer, "batch_norm_param");
     double eps = 1e-5;
+    bool stored = true;
     proto_f64(c->diag, param, "eps", &eps);
+    proto_bool(c->diag, param, "use_global_stats", &stored);
+    if (!stored)
+        diag_warning(c->diag, layer->loc,
+                     "layer \"%s\": use_global_stats is false; the stored "
+                     "statistics are used all the same",
+                     layer->name);
     NodeId node = caffe_node(c, layer, OP_BN);
     graph_node(c->graph, node)->attr.bn.eps = eps;
     return caffe_finish(c, layer, node, 0) &&

@@ -14,6 +14,8 @@ const Format formats[] = {
     {"caffe", ".prototxt .pbtxt .caffemodel",
      "Caffe NetParameter, text or binary; weights from a .caffemodel",
      caffe_looks, caffe_read},
+    {"graph", ".graph", "the text form of a graph, as --dump prints it",
+     graphtext_looks, graphtext_read},
 };
 const uint32_t n_formats = sizeof formats / sizeof *formats;
 

@@ -588,6 +588,15 @@ static void test_bad_shapes(void **state) {
            "1:1: error: layer \"x\": input of 1x0x1x1 is empty\n");
 }
 
+static void test_batch_statistics(void **state) {
+    (void)state;
+    assert_non_null(read_text(with_x(
+        L("b", "BatchNorm", "batch_norm_param { use_global_stats: false }"))));
+    assert_string_equal(messages(),
+                        "2:1: warning: layer \"b\": use_global_stats is false; "
+                        "the stored statistics are used all the same\n");
+}
+
 static void test_warnings(void **state) {
     (void)state;
     Graph *g =
@@ -610,6 +619,39 @@ static void test_bad_files(void **state) {
     diag = diag_new(arena);
     assert_null(frontend_read(arena, diag, "absent.prototxt", &options, &info));
     assert_int_equal(diag_errors(diag), 1);
+}
+
+/* Networks are known by their content; the suffix is the second thought. */
+static void test_detection(void **state) {
+    (void)state;
+    const char *known = "caffe (.prototxt .pbtxt .caffemodel), graph (.graph)";
+    const char *net = with_x(L("a", "ReLU", ""));
+    snprintf(path, sizeof path, "/tmp/amphora-test-%ld.txt", (long)getpid());
+    assert_non_null(read_text(arena_printf(arena, "# a comment\n%s", net)));
+    refuse("hello\n", arena_printf(arena,
+                                   "0:0: error: not a network in a known "
+                                   "format; known: %s\n",
+                                   known));
+    remove(path);
+    snprintf(path, sizeof path, "/tmp/amphora-test-%ld.prototxt",
+             (long)getpid());
+    refuse("hello\n", "2:1: error: expected ':' or '{' behind 'hello', found "
+                      "the end of the file\n");
+}
+
+/* What --dump prints is a network too. */
+static void test_graph_text(void **state) {
+    (void)state;
+    const char *net = with_x(L("c", "Convolution",
+                               "convolution_param { num_output: 2 kernel_size: "
+                               "3 }") L("a", "ReLU", ""));
+    const char *text = graph_print(arena, read_text(net));
+    Graph *again = read_text(text);
+    assert_string_equal(messages(), "");
+    assert_string_equal(graph_print(arena, again), text);
+    options.batch = 2;
+    refuse(text, "0:0: error: a graph in text form has its own shapes and "
+                 "takes no weights\n");
 }
 
 /* Every prefix, and changed bytes, of a network: errors, never a crash. */
@@ -650,8 +692,9 @@ int main(void) {
         TEST(test_power),          TEST(test_shapes),
         TEST(test_parts),          TEST(test_unknown_layers),
         TEST(test_wiring),         TEST(test_bad_shapes),
-        TEST(test_warnings),       TEST(test_bad_files),
-        TEST(test_damage),
+        TEST(test_warnings),       TEST(test_batch_statistics),
+        TEST(test_bad_files),      TEST(test_detection),
+        TEST(test_graph_text),     TEST(test_damage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
