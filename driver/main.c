@@ -2,6 +2,7 @@
 #include "driver/commands.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <string.h>
 
 #define MACHINE "tS"
@@ -94,6 +95,9 @@ static ExitCode run_command(const Command *command, int argc, char **argv) {
 }
 
 int main(int argc, char **argv) {
+    /* A file size limit is then an error of write(), which file_write reports
+     * and cleans up after. */
+    signal(SIGXFSZ, SIG_IGN);
     if (argc < 2) {
         usage(stderr);
         return EXIT_BAD_USAGE;
