@@ -92,6 +92,16 @@ static bool moves_only(const Writer *w, const ListingLayer *layer) {
     return layer->n_insns > 0;
 }
 
+/* Has the layer an instruction that is more than a note? */
+static bool is_active(const Writer *w, const ListingLayer *layer) {
+    for (uint32_t i = 0; i < layer->n_insns; i++) {
+        const HwInsn *insn = &w->listing->insn[layer->first_insn + i];
+        if (!w->spec->insns->row[insn->row].comment)
+            return true;
+    }
+    return false;
+}
+
 static cJSON *layer_json(const Writer *w, const ListingLayer *layer) {
     cJSON *item = cJSON_CreateObject();
     add_string(item, "name", layer->name);
@@ -100,7 +110,7 @@ static cJSON *layer_json(const Writer *w, const ListingLayer *layer) {
                arena_printf(w->arena, "%s: type=%s, sched %u",
                             layer->name ? layer->name : "",
                             layer->type ? layer->type : "", layer->step));
-    add_u64(item, "active", 1);
+    add_u64(item, "active", is_active(w, layer));
     add_strings(item, "bottoms", layer->bottom, layer->n_bottoms);
     add_strings(item, "merged", layer->merged, layer->n_merged);
     cJSON *shape = cJSON_AddArrayToObject(item, "outputshapes");

@@ -1,9 +1,9 @@
 /* listing_json_read.c - a listing from JSON: ours, or a recorded one.
  *
  * Input: text. Output: instructions from amphora.instructions, or else from
- * the xdnn_instr and xdnn_list of each item of `network`; the image from
- * amphora.image. An error in an instruction is reported where its line stands
- * in the file.
+ * the xdnn_instr and xdnn_list of each active item of `network`; the image
+ * from amphora.image. An error in an instruction is reported where its line
+ * stands in the file.
  */
 #include "codegen/listing_parts.h"
 
@@ -109,11 +109,20 @@ static void read_lines(Reader *r, const cJSON *list) {
     }
 }
 
+/* An item that is not active, such as the load of an input that the first layer
+ * reads by tiles, stays in the table but is not run. Notes are read. */
+static bool is_muted(const cJSON *layer, const cJSON *line) {
+    bool note = cJSON_IsString(line) && *line->valuestring == '#';
+    return !note && json_num(layer, "active", 1) == 0;
+}
+
 static void read_network(Reader *r, const cJSON *network) {
     const cJSON *layer;
     cJSON_ArrayForEach(layer, network) {
         const cJSON *list = get(layer, "xdnn_list");
         const cJSON *line = get(layer, "xdnn_instr");
+        if (is_muted(layer, line))
+            continue;
         if (cJSON_IsArray(list) && list->child)
             read_lines(r, list);
         else if (line && !cJSON_IsNull(line))
