@@ -50,12 +50,12 @@ typedef enum ActStyle {
     ACT_STYLE_NONE,
     ACT_STYLE_CLIP,  /* to lo..hi: relu, relu6, clip */
     ACT_STYLE_SLOPE, /* below zero times alpha, or slope by channel */
-    ACT_STYLE_SIGMOID,
-    ACT_STYLE_TANH
+    ACT_STYLE_FUNCTION
 } ActStyle;
 typedef struct ActTask {
     ActStyle style;
     float alpha, lo, hi;
+    double (*function)(const struct ActTask *task, double x);
     const float *slope; /* by channel, or NULL: alpha */
 } ActTask;
 /* By name, as LayerAct and the host's attributes have it; false if unknown. A

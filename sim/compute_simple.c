@@ -1,4 +1,4 @@
-/* compute_simple.c - pooling, activations, sums, scales, upsampling on patches;
+/* compute_simple.c - pooling, sums, scales, upsampling on patches;
  * see compute.h. */
 #include "sim/compute.h"
 #include "sim/kernel.h"
@@ -85,66 +85,6 @@ void pool_run(const PoolTask *task, const Patch *in, Patch *out) {
                     pool_one(task, in, in->at + c * patch_plane(in), &y, &x);
             }
         }
-}
-
-/* ---- activations ---- */
-
-typedef struct ActRow {
-    const char *name;
-    ActStyle style;
-    float lo, hi; /* CLIP: bounds of the name itself */
-} ActRow;
-
-static const ActRow act_rows[] = {
-    {"none", ACT_STYLE_NONE, 0, 0},       {"relu", ACT_STYLE_CLIP, 0, INFINITY},
-    {"relu6", ACT_STYLE_CLIP, 0, 6},      {"clip", ACT_STYLE_CLIP, 0, 0},
-    {"leaky", ACT_STYLE_SLOPE, 0, 0},     {"prelu", ACT_STYLE_SLOPE, 0, 0},
-    {"sigmoid", ACT_STYLE_SIGMOID, 0, 0}, {"tanh", ACT_STYLE_TANH, 0, 0},
-};
-
-bool act_named(const char *kind, double alpha, double lo, double hi,
-               ActTask *out) {
-    for (size_t i = 0; i < sizeof act_rows / sizeof *act_rows; i++) {
-        const ActRow *row = &act_rows[i];
-        if (strcmp(row->name, kind) != 0)
-            continue;
-        *out = (ActTask){row->style, (float)alpha, row->lo, row->hi, NULL};
-        if (strcmp(kind, "clip") == 0) {
-            out->lo = (float)lo;
-            out->hi = (float)hi;
-        }
-        return true;
-    }
-    return false;
-}
-
-static float act_one(const ActTask *task, float slope, float x) {
-    switch (task->style) {
-    case ACT_STYLE_CLIP:
-        x = x < task->lo ? task->lo : x; /* NaN stays */
-        return x > task->hi ? task->hi : x;
-    case ACT_STYLE_SLOPE:
-        return x > 0 ? x : slope * x;
-    case ACT_STYLE_SIGMOID:
-        return 1.0f / (1.0f + expf(-x));
-    case ACT_STYLE_TANH:
-        return tanhf(x);
-    case ACT_STYLE_NONE:
-        break;
-    }
-    return x;
-}
-
-void act_run(const ActTask *task, Patch *patch) {
-    if (task->style == ACT_STYLE_NONE)
-        return;
-    size_t plane = patch_plane(patch);
-    for (uint32_t c = 0; c < patch->full.c; c++) {
-        float slope = task->slope ? task->slope[c] : task->alpha;
-        float *at = patch->at + c * plane;
-        for (size_t i = 0; i < plane; i++)
-            at[i] = act_one(task, slope, at[i]);
-    }
 }
 
 /* ---- the rest ---- */

@@ -9,12 +9,16 @@ static bool is_active(const Run *run, const Place *place) {
     return run->spec->memory[place->memory].role == HW_ACTIVE;
 }
 
-bool operand_read(Run *run, const Place *place, Box box, const char *what,
-                  float *out) {
+bool operand_ready(Run *run, const Place *place, Box box, const char *what) {
     inputs_assume(run, place);
+    return memory_holds(run, place, box, what);
+}
+
+void operand_read(Run *run, const Place *place, Box box, const char *what,
+                  float *out) {
     if (!is_active(run, place))
         run->result->backing_read += payload(run, place, box);
-    return memory_read(run, place, box, what, out);
+    memory_read(run, place, box, what, out);
 }
 
 void operand_write(Run *run, const Place *place, Box box, uint32_t writer,
@@ -42,44 +46,52 @@ static void check_in_place(Run *run, const Work *w, const Place *in,
           what, place_text(run, in));
 }
 
-static bool read_operand(Run *run, const Extent *size, const Place *place,
-                         const char *what, Patch *out) {
-    if (run->options.memory_only)
-        return operand_read(run, place, place_box(place), what, NULL);
-    *out = patch_new(run->work, *size, whole_box(size));
-    return operand_read(run, place, place_box(place), what, out->at);
+static Patch read_operand(Run *run, const Extent *size, const Place *place,
+                          const char *what) {
+    Patch patch = {*size, whole_box(size), NULL};
+    if (!run->options.memory_only)
+        patch = patch_new(run->work, *size, patch.box);
+    operand_read(run, place, patch.box, what, patch.at);
+    return patch;
 }
 
-static void run_whole(Run *run, const Work *w, const Job *job, bool ready) {
-    Patch in = {0}, in2 = {0}, out = {0};
-    bool present = read_operand(run, &w->in, &w->in_at, "input", &in);
+static void run_whole(Run *run, const Work *w, const Job *job, bool prepared) {
+    Patch in = read_operand(run, &w->in, &w->in_at, "input"), in2 = {0};
+    Patch out = {w->out, whole_box(&w->out), NULL};
     if (w->has_in2)
-        present &= read_operand(run, &w->in, &w->in2_at, "second input", &in2);
-    if (!present)
-        return;
+        in2 = read_operand(run, &w->in, &w->in2_at, "second input");
     if (!run->options.memory_only) {
-        out = patch_new(run->work, w->out, whole_box(&w->out));
-        if (ready)
+        out = patch_new(run->work, w->out, out.box);
+        if (prepared)
             job_run(run->work, job, &in, w->has_in2 ? &in2 : NULL, &out);
     }
     uint32_t writer = memory_writer(run, &w->out_at, w->name, WRITER_ENGINE);
-    operand_write(run, &w->out_at, place_box(&w->out_at), writer, out.at);
+    operand_write(run, &w->out_at, out.box, writer, out.at);
     show_result(run, w->name, &w->out, out.at);
 }
 
-void engine_run(Run *run, const Work *w) {
+static bool operands_ready(Run *run, const Work *w) {
+    Box in = place_box(&w->in_at);
+    return operand_ready(run, &w->in_at, in, "input") &&
+           (!w->has_in2 || operand_ready(run, &w->in2_at, in, "second input"));
+}
+
+bool engine_run(Run *run, const Work *w) {
+    uint64_t read = run->result->backing_read;
+    uint64_t written = run->result->backing_written;
+    if (!operands_ready(run, w))
+        return false;
     check_in_place(run, w, &w->in_at, "input");
     if (w->has_in2)
         check_in_place(run, w, &w->in2_at, "second input");
-    uint64_t read = run->result->backing_read;
-    uint64_t written = run->result->backing_written;
     Job job;
-    bool ready = job_prepare(run, w, &job);
+    bool prepared = job_prepare(run, w, &job);
     if (!w->tile.on)
-        run_whole(run, w, &job, ready);
-    else if (ready)
-        tiles_run(run, &job);
+        run_whole(run, w, &job, prepared);
+    else if (!prepared || !tiles_run(run, &job))
+        return false;
     cycles_add(run, (uint32_t)w->engine,
                cycles_of_work(run, w, run->result->backing_read - read,
                               run->result->backing_written - written));
+    return true;
 }

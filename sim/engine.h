@@ -7,15 +7,18 @@
 
 #include "sim/compute.h"
 
-/* A convolution, pool, sum...: the whole volume at once, or by tiles. */
-void engine_run(Run *run, const Work *work);
+/* A convolution, pool, sum...: the whole volume at once, or by tiles. These
+ * return false if nothing ran, as operands were missing. */
+bool engine_run(Run *run, const Work *work);
 /* tiles.c: the machine runs the instruction by tiles. */
-void tiles_run(Run *run, const Job *job);
+bool tiles_run(Run *run, const Job *job);
 /* move.c: a load or a store. */
-void move_run(Run *run, const Work *work);
+bool move_run(Run *run, const Work *work);
 
+/* False, with a violation, if an operand cannot be there. */
+bool operand_ready(Run *run, const Place *place, Box box, const char *what);
 /* Reads a box of an operand and counts what comes from a backing memory. */
-bool operand_read(Run *run, const Place *place, Box box, const char *what,
+void operand_read(Run *run, const Place *place, Box box, const char *what,
                   float *out);
 /* The mirror. */
 void operand_write(Run *run, const Place *place, Box box, uint32_t writer,

@@ -57,7 +57,17 @@ Extent host_extent(const Region *region) {
     return e;
 }
 
-bool host_act(const HostCall *call, const Extent *size, float *value) {
+Channels host_channels(const Region *region) {
+    uint64_t images = shape_dim(&region->shape, 0);
+    uint64_t n = shape_dim(&region->shape, 1);
+    if (region->shape.rank < 2) { /* as shapes without axis 1 are read */
+        n = 1;
+        images = 1;
+    }
+    return (Channels){images, n, shape_count(&region->shape) / images / n};
+}
+
+bool host_act(const HostCall *call, const Channels *size, float *value) {
     const HostLayer *layer = call->layer;
     const AttrPair *act = host_attr(layer, "act");
     ActTask task;
@@ -70,14 +80,18 @@ bool host_act(const HostCall *call, const Extent *size, float *value) {
         return false;
     }
     if (strcmp(act->word, "prelu") == 0) {
-        task.slope = host_blob(call, "slope", size->c);
+        task.slope = host_blob(call, "slope", size->n);
         if (!task.slope) {
             fault(call->run, "it has no slopes");
             return false;
         }
     }
-    Patch patch = {*size, whole_box(size), value};
-    act_run(&task, &patch);
+    Extent image = {(uint32_t)size->n, 1, (uint32_t)size->plane};
+    for (uint64_t i = 0; i < size->images; i++) {
+        Patch patch = {image, whole_box(&image), value};
+        act_run(&task, &patch);
+        value += size->n * size->plane;
+    }
     return true;
 }
 
@@ -92,7 +106,8 @@ static const HostLayer *find_layer(const Run *run, const char *name) {
 }
 
 static const HostRow *find_kind(const char *name) {
-    const HostRow *const tables[] = {host_windows, host_shapes, host_numbers};
+    const HostRow *const tables[] = {host_windows, host_shapes, host_tensors,
+                                     host_numbers};
     for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
         for (const HostRow *row = tables[t]; row->name; row++)
             if (strcmp(row->name, name) == 0)
@@ -107,13 +122,14 @@ static float *region_buffer(Run *run, const Region *region) {
 
 static const float *read_region(Run *run, const Region *region) {
     Place place;
-    if (!region_place(run, region, "operand", &place))
+    if (!region_place(run, region, "operand", &place) ||
+        !memory_holds(run, &place, place_box(&place), "operand"))
         return NULL;
     float *value = region_buffer(run, region);
     bool values = !run->options.memory_only;
-    bool read = memory_read(run, &place, place_box(&place), "operand",
-                            values ? value : NULL);
-    return read ? value : NULL;
+    memory_read(run, &place, place_box(&place), "operand",
+                values ? value : NULL);
+    return value;
 }
 
 static void write_region(Run *run, const Region *region, const char *name,
@@ -130,10 +146,35 @@ static void write_region(Run *run, const Region *region, const char *name,
     show_result(run, name, &size, value);
 }
 
+/* The same layer for each image by itself. */
+static bool compute_images(const HostRow *kind, const HostCall *call,
+                           uint32_t images) {
+    HostLayer one = *call->layer;
+    Region in = one.in[0];
+    uint64_t in_step = shape_count(&in.shape) / images;
+    uint64_t out_step = shape_count(&one.out[0].shape) / images;
+    in.shape.dim[0] = one.out[0].shape.dim[0] = 1;
+    one.in = &in;
+    bool good = true;
+    for (uint32_t i = 0; good && i < images; i++) {
+        const float *from = call->in[0] + i * in_step;
+        float *to = call->out[0] + i * out_step;
+        HostCall image = {call->run, &one, &from, &to};
+        good = kind->run(&image);
+    }
+    return good;
+}
+
 static bool compute(const HostRow *kind, const HostCall *call) {
-    Extent size = host_extent(&call->layer->out[0]);
-    return kind->run(call) &&
-           (kind->acts_inside || host_act(call, &size, call->out[0]));
+    const HostLayer *layer = call->layer;
+    Channels size = host_channels(&layer->out[0]);
+    uint32_t images = layer->n_in ? shape_dim(&layer->in[0].shape, 0) : 1;
+    bool split = (kind->style & HOST_BY_IMAGE) && images > 1 &&
+                 layer->in[0].shape.rank == 4 &&
+                 shape_dim(&layer->out[0].shape, 0) == images;
+    bool good = split ? compute_images(kind, call, images) : kind->run(call);
+    return good &&
+           ((kind->style & HOST_ACTS) || host_act(call, &size, call->out[0]));
 }
 
 static void run_layer(Run *run, const HostLayer *layer) {

@@ -19,15 +19,22 @@ typedef struct HostCall {
 /* False, with a violation, if shapes and attributes do not fit. */
 typedef bool HostKind(const HostCall *call);
 
+typedef enum HostStyle {
+    HOST_PLAIN = 0,
+    HOST_BY_IMAGE = 1, /* is called once for each image of N x C x H x W */
+    HOST_ACTS = 2      /* its activation does not come last */
+} HostStyle;
 typedef struct HostRow {
     const char *name; /* as in HostLayer.kind */
     uint32_t n_in;    /* operands that it needs at least */
     HostKind *run;
-    bool acts_inside; /* its activation does not come last */
+    uint32_t style; /* HostStyle, together */
 } HostRow;
 /* host_windows.c: convolutions and pools; host_shapes.c: what moves elements;
- * host_numbers.c: the rest. NULL name at the end. */
-extern const HostRow host_windows[], host_shapes[], host_numbers[];
+ * host_tensors.c: on any rank; host_numbers.c: the rest. NULL name at the
+ * end. */
+extern const HostRow host_windows[], host_shapes[], host_tensors[],
+    host_numbers[];
 
 /* Runs the layer of that name; without an image it is skipped with a note. */
 void host_run(Run *run, const Work *work);
@@ -47,9 +54,14 @@ uint32_t host_count(const HostLayer *layer, const char *name, uint32_t at,
 bool host_is(const HostLayer *layer, const char *name, const char *word);
 /* Constants of the layer by role, `n` of them; NULL if the image has none. */
 const float *host_blob(const HostCall *call, const char *role, uint64_t n);
+/* A tensor as images x n channels x plane: axis 0, axis 1, all others. */
+typedef struct Channels {
+    uint64_t images, n, plane;
+} Channels;
+Channels host_channels(const Region *region);
 /* A tensor as channels, rows, columns. */
 Extent host_extent(const Region *region);
 /* Applies the layer's activation, fused or its own. */
-bool host_act(const HostCall *call, const Extent *size, float *value);
+bool host_act(const HostCall *call, const Channels *size, float *value);
 
 #endif

@@ -15,43 +15,56 @@ static bool same_size(const HostCall *call) {
            misfit(call);
 }
 
+/* out = in * times + plus, by channel. */
+static void affine(const HostCall *call, const Channels *size,
+                   const double *times, const double *plus) {
+    const float *in = call->in[0];
+    float *out = call->out[0];
+    uint64_t count = size->images * size->n * size->plane;
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t c = i / size->plane % size->n;
+        out[i] = (float)((double)in[i] * times[c] + plus[c]);
+    }
+}
+
 static bool run_bn(const HostCall *call) {
-    Extent e = host_extent(&call->layer->in[0]);
+    Channels size = host_channels(&call->layer->in[0]);
     double eps = host_number(call->layer, "eps", 0, 0);
-    const float *mean = host_blob(call, "mean", e.c);
-    const float *var = host_blob(call, "var", e.c);
+    const float *mean = host_blob(call, "mean", size.n);
+    const float *var = host_blob(call, "var", size.n);
     if (!same_size(call))
         return false;
     if (!mean || !var) {
         fault(call->run, "it has no mean and variance");
         return false;
     }
-    uint64_t plane = (uint64_t)e.h * e.w;
-    for (uint64_t c = 0; c < e.c; c++) {
-        double by = 1 / sqrt((double)var[c] + eps);
-        for (uint64_t i = c * plane; i < (c + 1) * plane; i++)
-            call->out[0][i] =
-                (float)(((double)call->in[0][i] - (double)mean[c]) * by);
+    double *times = ARENA_ARRAY(call->run->work, double, size.n);
+    double *plus = ARENA_ARRAY(call->run->work, double, size.n);
+    for (uint64_t c = 0; c < size.n; c++) {
+        times[c] = 1 / sqrt((double)var[c] + eps);
+        plus[c] = -(double)mean[c] * times[c];
     }
+    affine(call, &size, times, plus);
     return true;
 }
 
 static bool run_scale(const HostCall *call) {
-    Extent e = host_extent(&call->layer->in[0]);
-    const float *scale = host_blob(call, "scale", e.c);
-    const float *bias = host_blob(call, "bias", e.c);
+    Channels size = host_channels(&call->layer->in[0]);
+    const float *scale = host_blob(call, "scale", size.n);
+    const float *bias = host_blob(call, "bias", size.n);
     if (!same_size(call))
         return false;
-    uint64_t plane = (uint64_t)e.h * e.w;
-    for (uint64_t c = 0; c < e.c; c++) {
-        float a = scale ? scale[c] : 1.0f, b = bias ? bias[c] : 0.0f;
-        for (uint64_t i = c * plane; i < (c + 1) * plane; i++)
-            call->out[0][i] = a * call->in[0][i] + b;
+    double *times = ARENA_ARRAY(call->run->work, double, size.n);
+    double *plus = ARENA_ARRAY(call->run->work, double, size.n);
+    for (uint64_t c = 0; c < size.n; c++) {
+        times[c] = scale ? (double)scale[c] : 1.0;
+        plus[c] = bias ? (double)bias[c] : 0.0;
     }
+    affine(call, &size, times, plus);
     return true;
 }
 
-/* ---- sums, products, maxima, with broadcast ---- */
+/* ---- functions of two numbers, with broadcast ---- */
 
 /* Index in an operand of element i of the result; axes of size 1 repeat.
  * Shapes of lower rank stand at the right. */
@@ -78,34 +91,98 @@ static bool broadcasts(const Shape *in, const Shape *out) {
     return true;
 }
 
-static void blend_into(const HostCall *call, uint32_t operand, float *out) {
-    const HostLayer *layer = call->layer;
-    const Shape *in = &layer->in[operand].shape, *to = &layer->out[0].shape;
+static float op_add(float a, float b) {
+    return a + b;
+}
+static float op_mul(float a, float b) {
+    return a * b;
+}
+static float op_max(float a, float b) {
+    return b > a ? b : a;
+}
+static float op_min(float a, float b) {
+    return b < a ? b : a;
+}
+static float op_sub(float a, float b) {
+    return a - b;
+}
+static float op_div(float a, float b) {
+    return a / b;
+}
+static float op_prelu(float a, float b) {
+    return a >= 0 ? a : a * b;
+}
+static float op_equal(float a, float b) {
+    return a == b;
+}
+static float op_less(float a, float b) {
+    return a < b;
+}
+static float op_less_equal(float a, float b) {
+    return a <= b;
+}
+static float op_greater(float a, float b) {
+    return b < a;
+}
+static float op_greater_equal(float a, float b) {
+    return b <= a;
+}
+static float op_and(float a, float b) {
+    return (a != 0) & (b != 0);
+}
+static float op_or(float a, float b) {
+    return (a != 0) | (b != 0);
+}
+static float op_xor(float a, float b) {
+    return (a != 0) ^ (b != 0);
+}
+
+static const struct EltRow {
+    const char *name;
+    float (*run)(float a, float b);
+} elt_rows[] = {
+    {"add", op_add},         {"mul", op_mul},
+    {"max", op_max},         {"min", op_min},
+    {"sub", op_sub},         {"div", op_div},
+    {"pow", powf},           {"prelu", op_prelu},
+    {"equal", op_equal},     {"less", op_less},
+    {"greater", op_greater}, {"less_equal", op_less_equal},
+    {"and", op_and},         {"greater_equal", op_greater_equal},
+    {"or", op_or},           {"xor", op_xor},
+};
+
+static const struct EltRow *find_elt(const HostLayer *layer) {
+    for (size_t i = 0; i < sizeof elt_rows / sizeof *elt_rows; i++)
+        if (host_is(layer, "kind", elt_rows[i].name))
+            return &elt_rows[i];
+    return NULL;
+}
+
+static void blend_into(const HostCall *call, const struct EltRow *row,
+                       uint32_t operand, float *out) {
+    const Shape *in = &call->layer->in[operand].shape;
+    const Shape *to = &call->layer->out[0].shape;
     const float *from = call->in[operand];
-    bool mul = host_is(layer, "kind", "mul"),
-         max = host_is(layer, "kind", "max");
-    float coeff = (float)host_number(layer, "coeff", operand, 1);
+    const AttrPair *coeffs = host_attr(call->layer, "coeff");
+    float coeff =
+        coeffs ? (float)host_number(call->layer, "coeff", operand, 1) : 1.0f;
     bool plain = shape_equal(in, to);
     for (uint64_t i = 0, n = shape_count(to); i < n; i++) {
-        float x = from[plain ? i : broadcast_index(in, to, i)];
-        if (operand == 0)
-            out[i] = mul || max ? x : coeff * x;
-        else if (mul)
-            out[i] *= x;
-        else if (max)
-            out[i] = x > out[i] ? x : out[i];
-        else
-            out[i] += coeff * x;
+        float x = coeff * from[plain ? i : broadcast_index(in, to, i)];
+        out[i] = operand ? row->run(out[i], x) : x;
     }
 }
 
 static bool run_eltwise(const HostCall *call) {
     const HostLayer *layer = call->layer;
+    const struct EltRow *row = find_elt(layer);
+    if (!row)
+        return misfit(call);
     for (uint32_t i = 0; i < layer->n_in; i++)
         if (!broadcasts(&layer->in[i].shape, &layer->out[0].shape))
             return misfit(call);
     for (uint32_t i = 0; i < layer->n_in; i++)
-        blend_into(call, i, call->out[0]);
+        blend_into(call, row, i, call->out[0]);
     return true;
 }
 
@@ -189,7 +266,10 @@ static bool run_lrn(const HostCall *call) {
 }
 
 const HostRow host_numbers[] = {
-    {"bn", 1, run_bn, false},           {"scale", 1, run_scale, false},
-    {"eltwise", 1, run_eltwise, false}, {"softmax", 1, run_softmax, false},
-    {"lrn", 1, run_lrn, false},         {NULL, 0, NULL, false},
+    {"bn", 1, run_bn, HOST_PLAIN},
+    {"scale", 1, run_scale, HOST_PLAIN},
+    {"eltwise", 1, run_eltwise, HOST_PLAIN},
+    {"softmax", 1, run_softmax, HOST_PLAIN},
+    {"lrn", 1, run_lrn, HOST_BY_IMAGE},
+    {NULL, 0, NULL, HOST_PLAIN},
 };

@@ -106,9 +106,12 @@ static bool run_upsample(const HostCall *call) {
 }
 
 const HostRow host_shapes[] = {
-    {"concat", 1, run_concat, false}, {"slice", 1, run_slice, false},
-    {"act", 1, run_copy, false}, /* the activation comes behind it */
-    {"reshape", 1, run_copy, false},  {"identity", 1, run_copy, false},
-    {"pad", 1, run_pad, false},       {"upsample", 1, run_upsample, false},
-    {NULL, 0, NULL, false},
+    {"concat", 1, run_concat, HOST_PLAIN},
+    {"slice", 1, run_slice, HOST_PLAIN},
+    {"act", 1, run_copy, HOST_PLAIN}, /* the activation comes behind it */
+    {"reshape", 1, run_copy, HOST_PLAIN},
+    {"identity", 1, run_copy, HOST_PLAIN},
+    {"pad", 1, run_pad, HOST_BY_IMAGE},
+    {"upsample", 1, run_upsample, HOST_BY_IMAGE},
+    {NULL, 0, NULL, HOST_PLAIN},
 };

@@ -144,7 +144,8 @@ static bool run_conv_pool(const HostCall *call) {
         return false;
     Patch mid = patch_new(call->run->work, size, whole_box(&size));
     conv_run(call->run->work, &task, &in, &mid);
-    if (!host_act(call, &size, mid.at))
+    Channels channels = {1, size.c, (uint64_t)size.h * size.w};
+    if (!host_act(call, &channels, mid.at))
         return false;
     pool_run(&pool, &mid, &out);
     return true;
@@ -174,7 +175,10 @@ static bool run_fc(const HostCall *call) {
 }
 
 const HostRow host_windows[] = {
-    {"conv", 1, run_conv, false}, {"deconv", 1, run_deconv, false},
-    {"pool", 1, run_pool, false}, {"conv_pool", 1, run_conv_pool, true},
-    {"fc", 1, run_fc, false},     {NULL, 0, NULL, false},
+    {"conv", 1, run_conv, HOST_BY_IMAGE},
+    {"deconv", 1, run_deconv, HOST_BY_IMAGE},
+    {"pool", 1, run_pool, HOST_BY_IMAGE},
+    {"conv_pool", 1, run_conv_pool, HOST_BY_IMAGE | HOST_ACTS},
+    {"fc", 1, run_fc, HOST_PLAIN},
+    {NULL, 0, NULL, HOST_PLAIN},
 };

@@ -245,25 +245,20 @@ static void report_foreign(Reading *r, const char *what) {
           place_text(r->run, &w->place));
 }
 
-/* More elements than the memory holds cannot all be there: no need to look. */
-static bool holds_enough(Reading *r, const char *what) {
-    uint64_t want = box_count(r->place, r->box);
-    if (want <= r->cells->live)
-        return true;
-    if (fault_once(r->run, ONCE_UNWRITTEN))
-        fault(r->run,
+bool memory_holds(Run *run, const Place *p, Box box, const char *what) {
+    uint64_t want = box_count(p, box), live = run->cells[p->memory].live;
+    if (want > live && fault_once(run, ONCE_UNWRITTEN))
+        fault(run,
               "%s %s: at least %" PRIu64 " of its cells were never written",
-              what, place_text(r->run, r->place), want - r->cells->live);
-    return false;
+              what, place_text(run, p), want - live);
+    return want <= live;
 }
 
-bool memory_read(Run *run, const Place *p, Box box, const char *what,
+void memory_read(Run *run, const Place *p, Box box, const char *what,
                  float *out) {
     Reading r = {
         .run = run, .cells = &run->cells[p->memory], .place = p, .box = box};
     run->reads = true;
-    if (!holds_enough(&r, what))
-        return false;
     for (uint32_t c = 0; c < p->c; c++)
         for (uint32_t copy = 0; copy < p->copies[c]; copy++)
             for (uint32_t h = 0; h < box.rows; h++) {
@@ -275,5 +270,4 @@ bool memory_read(Run *run, const Place *p, Box box, const char *what,
             }
     report_unwritten(&r, what);
     report_foreign(&r, what);
-    return true;
 }

@@ -98,10 +98,12 @@ uint32_t memory_writer(Run *run, const Place *place, const char *name,
  * where no arithmetic is done. */
 void memory_write(Run *run, const Place *place, Box box, uint32_t writer,
                   const float *values);
+/* False, with a violation, if the memory holds too few cells for the box: so
+ * much is missing that reading it would be pointless. */
+bool memory_holds(Run *run, const Place *place, Box box, const char *what);
 /* Reads the box into `out` (c x rows x cols; NULL: only checks). Elements that
- * are not there are violations and read as what the cell holds. False if so
- * much is missing that nothing was read. */
-bool memory_read(Run *run, const Place *place, Box box, const char *what,
+ * are not there are violations and read as what the cell holds. */
+void memory_read(Run *run, const Place *place, Box box, const char *what,
                  float *out);
 /* True if the operand's first cell was never written. */
 bool memory_is_blank(const Run *run, const Place *place);

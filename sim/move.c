@@ -6,24 +6,26 @@
  */
 #include "sim/engine.h"
 
-void move_run(Run *run, const Work *w) {
+bool move_run(Run *run, const Work *w) {
     bool load = w->op == HW_OP_LOAD;
     Box rows = {w->row, w->rows, 0, w->in.w}, all = {0, w->rows, 0, w->in.w};
     Box from = load ? rows : all, to = load ? all : rows;
     uint64_t n = box_count(&w->in_at, from);
     uint64_t bytes = n * run->spec->element;
     float *values = NULL;
-    if (!run->options.memory_only)
-        values = ARENA_ARRAY(run->work, float, n);
+    if (!operand_ready(run, &w->in_at, from, "source"))
+        return false;
     if (place_overlap(run, &w->in_at, &w->out_at))
         fault(run, "destination %s overlaps its source %s",
               place_text(run, &w->out_at), place_text(run, &w->in_at));
-    if (!operand_read(run, &w->in_at, from, "source", values))
-        return;
+    if (!run->options.memory_only)
+        values = ARENA_ARRAY(run->work, float, n);
+    operand_read(run, &w->in_at, from, "source", values);
     uint32_t writer = memory_writer(run, &w->out_at, w->name, WRITER_ENGINE);
     operand_write(run, &w->out_at, to, writer, values);
     run->read[w->in_at.memory] += bytes;
     run->written[w->out_at.memory] += bytes;
     uint32_t backing = load ? w->in_at.memory : w->out_at.memory;
     cycles_add(run, run->spec->n_engines, cycles_of_bytes(run, backing, bytes));
+    return true;
 }

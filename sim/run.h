@@ -59,6 +59,7 @@ typedef struct Run {
 
     int64_t step;         /* of the instructions that run side by side */
     uint64_t step_cycles; /* of the longest of them */
+    uint32_t engines;     /* of that step: bit (1 << engine) */
     VEC(Touch) touched;
 
     uint64_t n_violations;

@@ -64,6 +64,7 @@ static bool image_is_sane(const Listing *listing, Diag *diag) {
 static void end_step(Run *run) {
     cycles_end_step(run);
     run->step = NO_STEP;
+    run->engines = 0;
     run->touched.at = NULL;
     run->touched.n = run->touched.cap = 0;
     arena_reset(run->group);
@@ -89,13 +90,32 @@ static void check_beside(Run *run, const Place *place, bool writes,
     }
 }
 
-/* Joins the instruction to those of its step, or starts another step. */
-static void join_step(Run *run, const Work *w) {
+/* An engine runs one instruction at a time, and beside certain others. */
+static void check_engines(Run *run, const Work *w) {
+    const HwSpec *spec = run->spec;
+    for (uint32_t i = 0; w->engine >= 0 && i < spec->n_engines; i++) {
+        const HwEngine *mine = &spec->engine[w->engine],
+                       *other = &spec->engine[i];
+        bool beside = mine->beside >> i & 1 || other->beside >> w->engine & 1;
+        if ((run->engines >> i & 1) && !beside)
+            fault(run, "engine %s cannot run in one step with engine %s",
+                  mine->name, other->name);
+    }
+    if (w->engine >= 0)
+        run->engines |= UINT32_C(1) << w->engine;
+}
+
+/* The instruction runs beside those of its step, or starts another step. */
+static void begin_insn(Run *run, const Work *w) {
     if (w->step != run->step || w->step == NO_STEP ||
         run->touched.n > MAX_SIDE_BY_SIDE)
         end_step(run);
     run->step = w->step;
+}
+
+static void end_insn(Run *run, const Work *w) {
     uint32_t before = run->touched.n;
+    check_engines(run, w);
     check_beside(run, &w->in_at, false, before);
     if (w->has_in2)
         check_beside(run, &w->in2_at, false, before);
@@ -121,11 +141,10 @@ static void run_insn(Run *run, uint32_t index) {
         end_step(run);
         host_run(run, &work);
     } else {
-        join_step(run, &work);
-        if (work.op == HW_OP_LOAD || work.op == HW_OP_STORE)
-            move_run(run, &work);
-        else
-            engine_run(run, &work);
+        begin_insn(run, &work);
+        bool moves = work.op == HW_OP_LOAD || work.op == HW_OP_STORE;
+        if (moves ? move_run(run, &work) : engine_run(run, &work))
+            end_insn(run, &work);
         run->result->instructions++;
     }
     run->has_read |= run->reads;
@@ -148,7 +167,8 @@ static void read_outputs(Run *run) {
         float *to = NULL;
         if (!run->options.memory_only)
             to = ARENA_ARRAY(run->arena, float, extent_count(&e));
-        if (region_place(run, region, "network output", &place))
+        if (region_place(run, region, "network output", &place) &&
+            memory_holds(run, &place, place_box(&place), "network output"))
             memory_read(run, &place, place_box(&place), "network output", to);
         value[i] = to;
         arena_reset(run->work);

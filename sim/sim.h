@@ -11,13 +11,15 @@
 #include "codegen/listing.h"
 
 typedef struct Violation {
-    uint32_t insn;    /* index in the listing */
+    uint32_t insn;    /* index in the listing; of a network output that is
+                       * not there, the last */
     const char *text; /* what rule, which addresses */
 } Violation;
 
 /* What an instruction wrote, in plain c, h, w order. */
 typedef struct SimOutput {
-    const char *name; /* layer, with #k for a tile */
+    const char *name; /* layer, with #k for a tile; tensor where a layer of
+                       * the host makes several */
     uint32_t c, h, w;
     const float *value;
 } SimOutput;
@@ -63,7 +65,8 @@ typedef struct SimResult {
     uint64_t instructions;      /* that an engine or the DMA runs */
 } SimResult;
 
-/* inputs: one array per image.input, or per assumed input; NULL: seeded.
+/* inputs: one array per image.input, or per assumed input; NULL, or fewer of
+ * them: seeded.
  * NULL after errors in the listing or image themselves. */
 const SimResult *sim_run(Arena *arena, Diag *diag, const Listing *listing,
                          uint32_t n_inputs, const float *const *inputs,

@@ -77,8 +77,8 @@ static bool fetch(Tiler *t, const Place *place, Box box, const char *what,
         *out = patch_new(run->work, full, box);
     if (box.rows == 0 || box.cols == 0)
         return true;
-    return operand_read(run, place, box, what, out->at) &&
-           (!in_backing(run, place) || fill_buffer(t, out, buffer, doubled));
+    operand_read(run, place, box, what, out->at);
+    return !in_backing(run, place) || fill_buffer(t, out, buffer, doubled);
 }
 
 /* A tile's values in the whole output. */
@@ -131,14 +131,13 @@ static uint64_t tile_count(const Work *w) {
     return rows * ((w->out.w + (uint64_t)w->tile.w - 1) / w->tile.w);
 }
 
-void tiles_run(Run *run, const Job *job) {
+bool tiles_run(Run *run, const Job *job) {
     const Work *w = job->work;
     if (tile_count(w) > MAX_TILES) {
         fault(run, "%" PRIu64 " tiles of %ux%u are more than can be simulated",
               tile_count(w), w->tile.w, w->tile.h);
-        return;
+        return false;
     }
-    inputs_assume(run, &w->in_at);
     Tiler t = {.run = run, .job = job, .outer = run->work};
     if (!run->options.memory_only)
         t.whole = patch_new(run->work, w->out, whole_box(&w->out));
@@ -153,4 +152,5 @@ void tiles_run(Run *run, const Job *job) {
         arena_free(t.kept[i]);
     if (done)
         show_result(run, w->name, &w->out, t.whole.at);
+    return done;
 }

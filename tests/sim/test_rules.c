@@ -132,6 +132,12 @@ static void one_step_touches_the_same_cells(void **state) {
            "4x4x4 at 0x1000 in am");
 }
 
+static void engines_beside_each_other(void **state) {
+    (void)state;
+    expect(V2, CONV("2", "a", "0x0", "0x1000") CONV("2", "b", "0x0", "0x2000"),
+           "b: engine conv cannot run in one step with engine conv");
+}
+
 static void sizes_that_make_no_sense(void **state) {
     (void)state;
     expect(V2, "1 XNMaxPool p 0 2 2 2 0 0 0x0 4 4 4 0x1000 2 2 0\n",
@@ -225,6 +231,7 @@ int main(void) {
         cmocka_unit_test(not_aligned),
         cmocka_unit_test(in_place_or_not),
         cmocka_unit_test(one_step_touches_the_same_cells),
+        cmocka_unit_test(engines_beside_each_other),
         cmocka_unit_test(sizes_that_make_no_sense),
         cmocka_unit_test(only_the_first_are_kept),
         cmocka_unit_test(copies_must_be_written_to_be_read),
