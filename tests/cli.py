@@ -21,13 +21,13 @@ may follow as arguments.
 """
 import os
 import re
-import shlex
 import subprocess
 import sys
 import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-AMPHORA = os.environ.get("AMPHORA", os.path.join(ROOT, "build/amphora"))
+AMPHORA = os.path.abspath(
+    os.environ.get("AMPHORA", os.path.join(ROOT, "build/amphora")))
 
 
 def parse(path):
@@ -46,27 +46,27 @@ def parse(path):
 def pattern(text):
     """Expected text as a regular expression."""
     lines = []
-    for line in text.split("\n"):
+    for line in text.splitlines():
         if line == "...":
             lines.append(r"(?:.*\n)*?")
         else:
             escaped = re.escape(line)
-            escaped = escaped.replace("<ms>", r"[0-9.,e+-]+")
-            lines.append(escaped + "\n")
-    if text.endswith("\n"):
-        lines.pop()
+            lines.append(escaped.replace("<ms>", r"[0-9.,e+-]+") + "\n")
     return "".join(lines)
+
+
+def clean(output):
+    text = output.decode(errors="replace").replace(ROOT, "SHARE")
+    return text if text.endswith("\n") or not text else text + "\n"
 
 
 def execute(command, folder):
     command = command.replace("SHARE", ROOT)
-    words = shlex.split(command)
-    if words[0] == "amphora":
-        command = shlex.quote(AMPHORA) + command[len("amphora"):]
+    path = os.path.dirname(AMPHORA) + os.pathsep + os.environ["PATH"]
     done = subprocess.run(["sh", "-c", command], cwd=folder,
+                          env={**os.environ, "PATH": path},
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, check=False)
-    clean = lambda b: b.decode(errors="replace").replace(ROOT, "SHARE")
     return done.returncode, clean(done.stdout), clean(done.stderr)
 
 
