@@ -139,6 +139,12 @@ static const char *const layer_type[OP_COUNT] = {
     [OP_PAD] = "Pad",
     [OP_RESHAPE] = "Reshape",
     [OP_IDENTITY] = "Identity",
+    [OP_CONSTANT] = "Constant",
+    [OP_MATMUL] = "MatMul",
+    [OP_TRANSPOSE] = "Permute",
+    [OP_REDUCE] = "Reduction",
+    [OP_GATHER] = "Gather",
+    [OP_NORM] = "Norm",
 };
 
 static uint64_t conv_ops(const Builder *b, const Node *node) {

@@ -51,7 +51,8 @@ static bool has_row(const Node *node, const AttrRow *row) {
 static uint32_t value_count(const Node *node, const AttrRow *row) {
     switch (row->type) {
     case TYPE_SHAPE:
-        return node->attr.reshape.rank;
+        return ((const Shape *)(const void *)((const char *)node + row->offset))
+            ->rank;
     case TYPE_COEFF:
         return node->attr.elt.coeff ? node->n_in : 0;
     case TYPE_WORD:
@@ -85,7 +86,8 @@ static uint32_t word_index(const Node *node, const AttrRow *row) {
     unsigned index;
     _Static_assert(sizeof index == sizeof(ActKind) &&
                        sizeof index == sizeof(PoolKind) &&
-                       sizeof index == sizeof(EltKind),
+                       sizeof index == sizeof(EltKind) &&
+                       sizeof index == sizeof(ReduceKind),
                    "enumerations are read as unsigned");
     memcpy(&index, (const char *)node + row->offset, sizeof index);
     return index;
@@ -157,7 +159,7 @@ static const char *set_count(Node *node, const AttrRow *row, uint32_t n) {
     if (open ? n > SHAPE_MAX_RANK : n != row->n)
         return "has a wrong number of values";
     if (open)
-        node->attr.reshape.rank = n;
+        ((Shape *)(void *)((char *)node + row->offset))->rank = n;
     return NULL;
 }
 

@@ -25,6 +25,7 @@ static const Recipe recipes[CONST_ROLES] = {
     [CONST_WEIGHT] = {0.0, 1.0}, [CONST_BIAS] = {0.0, 0.05},
     [CONST_SCALE] = {0.95, 0.2}, [CONST_MEAN] = {0.0, 0.1},
     [CONST_VAR] = {1.0, 0.5},    [CONST_SLOPE] = {0.25, 0.05},
+    [CONST_VALUE] = {0.0, 1.0},  [CONST_INDEX] = {0.0, 0.0},
 };
 
 /* Terms in the sum that makes one output. */

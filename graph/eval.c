@@ -14,14 +14,28 @@
 #include <string.h>
 
 static void (*const eval_op[OP_COUNT])(const Eval *) = {
-    [OP_CONV] = eval_conv,       [OP_DECONV] = eval_deconv,
-    [OP_POOL] = eval_pool,       [OP_CONV_POOL] = eval_conv_pool,
-    [OP_FC] = eval_fc,           [OP_BN] = eval_bn,
-    [OP_SCALE] = eval_scale,     [OP_ACT] = eval_copy,
-    [OP_ELTWISE] = eval_eltwise, [OP_CONCAT] = eval_concat,
-    [OP_SLICE] = eval_slice,     [OP_LRN] = eval_lrn,
-    [OP_SOFTMAX] = eval_softmax, [OP_UPSAMPLE] = eval_upsample,
-    [OP_PAD] = eval_pad,         [OP_RESHAPE] = eval_copy,
+    [OP_CONV] = eval_conv,
+    [OP_DECONV] = eval_deconv,
+    [OP_POOL] = eval_pool,
+    [OP_CONV_POOL] = eval_conv_pool,
+    [OP_FC] = eval_fc,
+    [OP_BN] = eval_bn,
+    [OP_SCALE] = eval_scale,
+    [OP_ACT] = eval_copy,
+    [OP_ELTWISE] = eval_eltwise,
+    [OP_CONCAT] = eval_concat,
+    [OP_SLICE] = eval_slice,
+    [OP_LRN] = eval_lrn,
+    [OP_SOFTMAX] = eval_softmax,
+    [OP_UPSAMPLE] = eval_upsample,
+    [OP_PAD] = eval_pad,
+    [OP_RESHAPE] = eval_copy,
+    [OP_CONSTANT] = eval_constant,
+    [OP_MATMUL] = eval_matmul,
+    [OP_TRANSPOSE] = eval_transpose,
+    [OP_REDUCE] = eval_reduce,
+    [OP_GATHER] = eval_gather,
+    [OP_NORM] = eval_norm,
     [OP_IDENTITY] = eval_copy,
 };
 
@@ -59,7 +73,8 @@ static void eval_node(Eval *e, float **at) {
     for (uint32_t k = 0; k < node->n_in; k++)
         in[k] = at[node->in[k].i];
     e->in = in;
-    e->in_shape = &graph_tensor(e->g, node->in[0])->shape;
+    if (node->n_in)
+        e->in_shape = &graph_tensor(e->g, node->in[0])->shape;
     e->out_shape = &graph_tensor(e->g, node->out[0])->shape;
     e->out = at[node->out[0].i];
     eval_op[node->op](e);

@@ -25,7 +25,7 @@ const float *eval_const(const Eval *e, ConstRole role);
 /* The same for a constant without which the node has no meaning. */
 const float *eval_need_const(const Eval *e, ConstRole role);
 
-/* The node's activation over `shape`, in place. */
+/* The node's activation over `shape`, in place: eval_act.c. */
 void eval_act(const Eval *e, const Shape *shape, float *value);
 
 /* eval_conv.c */
@@ -49,5 +49,12 @@ void eval_eltwise(const Eval *e);
 void eval_concat(const Eval *e);
 void eval_slice(const Eval *e);
 void eval_softmax(const Eval *e);
+/* eval_tensor.c */
+void eval_constant(const Eval *e);
+void eval_matmul(const Eval *e);
+void eval_transpose(const Eval *e);
+void eval_reduce(const Eval *e);
+void eval_gather(const Eval *e);
+void eval_norm(const Eval *e);
 
 #endif

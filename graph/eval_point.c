@@ -1,5 +1,5 @@
 /* eval_point.c - operators that work value by value or move whole values:
- * activations, normalisation and scaling by channel, element-wise arithmetic,
+ * normalisation and scaling by channel, element-wise arithmetic,
  * concatenation, slices, softmax.
  *
  * In and out: values in the order of the shape; channels are axis 1.
@@ -8,54 +8,6 @@
 
 #include <math.h>
 #include <string.h>
-
-/* ---- activations ---- */
-
-static float clip(float x, float lo, float hi) {
-    return x < lo ? lo : x > hi ? hi : x;
-}
-
-static void act_slopes(const Eval *e, const Shape *shape, float *value) {
-    const float *slope = eval_need_const(e, CONST_SLOPE);
-    Split s = eval_split(shape, 1);
-    for (size_t n = 0; n < s.outer; n++)
-        for (size_t c = 0; c < s.axis; c++)
-            for (size_t i = 0; i < s.inner; i++, value++)
-                if (*value < 0)
-                    *value *= slope[c];
-}
-
-static float act_value(const Act *act, float x) {
-    switch (act->kind) {
-    case ACT_RELU:
-        return x > 0 ? x : 0;
-    case ACT_RELU6:
-        return clip(x, 0, 6);
-    case ACT_LEAKY:
-        return x > 0 ? x : (float)act->alpha * x;
-    case ACT_SIGMOID:
-        return (float)(1.0 / (1.0 + exp(-(double)x)));
-    case ACT_TANH:
-        return (float)tanh((double)x);
-    case ACT_CLIP:
-        return clip(x, (float)act->lo, (float)act->hi);
-    default:
-        return x;
-    }
-}
-
-void eval_act(const Eval *e, const Shape *shape, float *value) {
-    const Act *act = &e->node->act;
-    size_t n = shape_count(shape);
-    if (act->kind == ACT_PRELU)
-        act_slopes(e, shape, value);
-    else if (act->kind == ACT_RELU) /* by far the commonest */
-        for (size_t i = 0; i < n; i++)
-            value[i] = value[i] > 0 ? value[i] : 0;
-    else if (act->kind != ACT_NONE)
-        for (size_t i = 0; i < n; i++)
-            value[i] = act_value(act, value[i]);
-}
 
 /* ---- by channel ---- */
 
@@ -134,26 +86,29 @@ static const float *broadcast(const Eval *e, uint32_t k) {
     return spread;
 }
 
-static float combine(EltKind kind, float a, float b) {
-    switch (kind) {
-    case ELT_MUL:
-        return a * b;
-    case ELT_MAX:
-        return a > b ? a : b;
-    default:
-        return a + b;
+#define ELT(NAME, text, value)                                                 \
+    static float elt_##NAME(float a, float b) {                                \
+        return value;                                                          \
     }
-}
+#include "graph/elts.def"
+#undef ELT
+
+static float (*const elt_value[ELT_COUNT])(float, float) = {
+#define ELT(NAME, text, value) elt_##NAME,
+#include "graph/elts.def"
+#undef ELT
+};
 
 void eval_eltwise(const Eval *e) {
     const EltAttr *elt = &e->node->attr.elt;
+    float (*combine)(float, float) = elt_value[elt->kind];
     size_t n = shape_count(e->out_shape);
     for (uint32_t k = 0; k < e->node->n_in; k++) {
         const float *in = broadcast(e, k);
         float coeff = elt->coeff ? (float)elt->coeff[k] : 1.0F;
         for (size_t i = 0; i < n; i++) {
             float x = elt->coeff ? coeff * in[i] : in[i];
-            e->out[i] = k ? combine(elt->kind, e->out[i], x) : x;
+            e->out[i] = k ? combine(e->out[i], x) : x;
         }
     }
 }

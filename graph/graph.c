@@ -17,15 +17,28 @@ const OpInfo op_info[OP_COUNT] = {
 };
 
 const char *const act_name[ACT_COUNT + 1] = {
-    "none", "relu", "relu6", "leaky", "prelu", "sigmoid", "tanh", "clip", NULL,
+#define ACT(NAME, text, value) text,
+#include "graph/acts.def"
+#undef ACT
+    NULL,
 };
 
 const char *const pool_name[POOL_COUNT + 1] = {"max", "avg", NULL};
 
-const char *const elt_name[ELT_COUNT + 1] = {"add", "mul", "max", NULL};
+const char *const elt_name[ELT_COUNT + 1] = {
+#define ELT(NAME, text, value) text,
+#include "graph/elts.def"
+#undef ELT
+    NULL,
+};
+
+const char *const reduce_name[REDUCE_COUNT + 1] = {
+    "mean", "sum",     "max",     "min",         "prod", "l1",
+    "l2",   "squares", "log_sum", "log_sum_exp", NULL,
+};
 
 const char *const const_role_name[CONST_ROLES + 1] = {
-    "weight", "bias", "scale", "mean", "var", "slope", NULL,
+    "weight", "bias", "scale", "mean", "var", "slope", "value", "index", NULL,
 };
 
 Graph *graph_new(Arena *arena, const char *name) {
@@ -105,6 +118,18 @@ TensorId graph_add_output(Graph *g, NodeId node, const char *name) {
     out[producer->n_out++] = id;
     producer->out = out;
     return id;
+}
+
+void graph_rename(Graph *g, TensorId tensor, const char *node,
+                  const char *name) {
+    Tensor *t = graph_tensor(g, tensor);
+    Node *producer = graph_node(g, t->producer);
+    if (strcmp(t->name, name) != 0)
+        t->name = unique_name(g, g->tensor_names, name);
+    if (strcmp(producer->name, node) == 0)
+        return;
+    producer->name = unique_name(g, g->node_names, node);
+    producer->merged[0] = producer->name;
 }
 
 ConstId graph_add_const(Graph *g, Const value) {

@@ -48,15 +48,11 @@ typedef struct OpInfo {
 } OpInfo;
 extern const OpInfo op_info[OP_COUNT];
 
+/* PRELU: slope by channel, constant `slope` of the node. */
 typedef enum ActKind {
-    ACT_NONE,
-    ACT_RELU,
-    ACT_RELU6,
-    ACT_LEAKY, /* alpha: slope below zero */
-    ACT_PRELU, /* slope by channel: constant `slope` of the node */
-    ACT_SIGMOID,
-    ACT_TANH,
-    ACT_CLIP, /* lo, hi */
+#define ACT(NAME, text, value) ACT_##NAME,
+#include "graph/acts.def"
+#undef ACT
     ACT_COUNT
 } ActKind;
 extern const char *const act_name[ACT_COUNT + 1];
@@ -87,7 +83,12 @@ typedef struct PoolAttr {
  * start in the padding behind the input is dropped. An average divides by the
  * kernel clipped to the padded input (count_pad) or to the input. */
 
-typedef enum EltKind { ELT_ADD, ELT_MUL, ELT_MAX, ELT_COUNT } EltKind;
+typedef enum EltKind {
+#define ELT(NAME, text, value) ELT_##NAME,
+#include "graph/elts.def"
+#undef ELT
+    ELT_COUNT
+} EltKind;
 extern const char *const elt_name[ELT_COUNT + 1];
 /* Inputs have one shape, or 1 in some axes (broadcast). coeff: ELT_ADD only,
  * one an input, NULL for all 1. */
@@ -95,6 +96,21 @@ typedef struct EltAttr {
     EltKind kind;
     const double *coeff;
 } EltAttr;
+
+typedef enum ReduceKind {
+    REDUCE_MEAN,
+    REDUCE_SUM,
+    REDUCE_MAX,
+    REDUCE_MIN,
+    REDUCE_PROD,
+    REDUCE_L1,
+    REDUCE_L2,
+    REDUCE_SQUARES,
+    REDUCE_LOG_SUM,
+    REDUCE_LOG_SUM_EXP,
+    REDUCE_COUNT
+} ReduceKind;
+extern const char *const reduce_name[REDUCE_COUNT + 1];
 
 typedef struct LrnAttr {
     bool within_channel;
@@ -119,6 +135,17 @@ typedef struct Attrs {
             uint32_t axis; /* CONCAT, SOFTMAX */
         } axis;
         struct {
+            ReduceKind kind;
+            uint32_t axes; /* bits: those that become 1 */
+        } reduce;
+        struct {
+            uint32_t axis, n, taps; /* GATHER */
+        } gather;
+        struct {
+            uint32_t axis; /* NORM: the first that it is over */
+            double eps;
+        } norm;
+        struct {
             uint32_t axis, begin, end; /* SLICE: [begin, end) */
         } slice;
         LrnAttr lrn;
@@ -129,14 +156,17 @@ typedef struct Attrs {
             uint32_t before[2], behind[2]; /* PAD */
             double value;
         } pad;
-        Shape reshape; /* RESHAPE: the output's shape */
+        Shape reshape; /* RESHAPE, CONSTANT: the output's shape */
+        Shape perm;    /* TRANSPOSE: output's axis i is input's dim[i] */
     };
 } Attrs;
 
 /* Constants of a node by role. CONV/DECONV/FC: weight, bias. BN: mean, var
  * (already divided by Caffe's scale factor). SCALE: scale, bias. PRELU
- * (fused or alone): slope. Shapes: conv weight [out_c, in_c / groups, kh, kw];
- * deconv weight [in_c, out_c / groups, kh, kw]; fc [out, in]; others [c]. */
+ * (fused or alone): slope. CONSTANT: value. GATHER: index, value (a factor
+ * for each index), both [n, taps]. Shapes: conv weight [out_c, in_c / groups,
+ * kh, kw]; deconv weight [in_c, out_c / groups, kh, kw]; fc [out, in]; others
+ * [c]. */
 typedef enum ConstRole {
     CONST_WEIGHT,
     CONST_BIAS,
@@ -144,6 +174,8 @@ typedef enum ConstRole {
     CONST_MEAN,
     CONST_VAR,
     CONST_SLOPE,
+    CONST_VALUE,
+    CONST_INDEX,
     CONST_ROLES
 } ConstRole;
 extern const char *const const_role_name[CONST_ROLES + 1];
@@ -193,6 +225,9 @@ Graph *graph_new(Arena *arena, const char *name);
  * taken get "_2", "_3"...; an empty name is the operator's. */
 NodeId graph_add(Graph *g, OpKind op, const char *name, Loc loc, uint32_t n_in,
                  const TensorId *in);
+/* Other names for a node and its output, made unique in the same way. */
+void graph_rename(Graph *g, TensorId tensor, const char *node,
+                  const char *name);
 /* The next output of a node. Shape: from graph_infer. */
 TensorId graph_add_output(Graph *g, NodeId node, const char *name);
 ConstId graph_add_const(Graph *g, Const value);

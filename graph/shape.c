@@ -14,17 +14,7 @@
  * extent of a dilated kernel then fits in 32 bits. */
 enum { ATTR_MAX = 1 << 16 };
 
-typedef struct Infer {
-    const Graph *g;
-    const Node *node;
-    Diag *diag;
-    Shape in; /* of the first input */
-    Shape *out;
-} Infer;
-
-/* An error at the layer's place; false, to be returned. */
-__attribute__((format(printf, 2, 3))) static bool
-fail(const Infer *x, const char *format, ...) {
+bool shape_fail(const Infer *x, const char *format, ...) {
     va_list args;
     va_start(args, format);
     const char *why = arena_vprintf(x->g->arena, format, args);
@@ -67,28 +57,29 @@ static bool in_range(const Infer *x, const char *what, const uint32_t value[2],
                      uint32_t min) {
     for (int axis = 0; axis < 2; axis++)
         if (value[axis] < min || value[axis] > ATTR_MAX)
-            return fail(x, "%s %u is outside %u..%d", what, value[axis], min,
-                        ATTR_MAX);
+            return shape_fail(x, "%s %u is outside %u..%d", what, value[axis],
+                              min, ATTR_MAX);
     return true;
 }
 
-/* The shape of every tensor and constant must pass here. */
-static bool check_size(const Infer *x, const char *what, const Shape *shape) {
+bool shape_check_size(const Infer *x, const char *what, const Shape *shape) {
     if (shape_count(shape) < SHAPE_MAX_COUNT)
         return true;
-    return fail(x, "%s of %s is too large", what, text(x, shape));
+    return shape_fail(x, "%s of %s is too large", what, text(x, shape));
 }
 
 static bool need_volume(const Infer *x) {
     if (x->in.rank == 4)
         return true;
-    return fail(x, "needs an input N x C x H x W, not %s", text(x, &x->in));
+    return shape_fail(x, "needs an input N x C x H x W, not %s",
+                      text(x, &x->in));
 }
 
 static bool need_axis(const Infer *x, uint32_t axis) {
     if (axis < x->in.rank)
         return true;
-    return fail(x, "axis %u is outside its input %s", axis, text(x, &x->in));
+    return shape_fail(x, "axis %u is outside its input %s", axis,
+                      text(x, &x->in));
 }
 
 /* ---- convolutions ---- */
@@ -101,20 +92,20 @@ static bool conv_attributes(const Infer *x, uint32_t in_c) {
         !in_range(x, "pad", a->pad, 0) || !in_range(x, "pad", a->pad_end, 0))
         return false;
     if (!a->out_c)
-        return fail(x, "convolution has no output channels");
+        return shape_fail(x, "convolution has no output channels");
     if (!a->groups || in_c % a->groups || a->out_c % a->groups)
-        return fail(x,
-                    "%u groups do not divide %u input and %u output channels",
-                    a->groups, in_c, a->out_c);
+        return shape_fail(
+            x, "%u groups do not divide %u input and %u output channels",
+            a->groups, in_c, a->out_c);
     return true;
 }
 
 static bool kernel_too_large(const Infer *x, const char *what,
                              const uint32_t extent[2], const uint32_t pad[2],
                              const uint32_t pad_end[2], const Shape *in) {
-    return fail(x, "%s %ux%u is larger than its padded input %ux%u", what,
-                extent[0], extent[1], in->dim[2] + pad[0] + pad_end[0],
-                in->dim[3] + pad[1] + pad_end[1]);
+    return shape_fail(x, "%s %ux%u is larger than its padded input %ux%u", what,
+                      extent[0], extent[1], in->dim[2] + pad[0] + pad_end[0],
+                      in->dim[3] + pad[1] + pad_end[1]);
 }
 
 static bool conv_shape(const Infer *x, Shape *out) {
@@ -135,7 +126,7 @@ static bool conv_shape(const Infer *x, Shape *out) {
     if (!fits)
         return kernel_too_large(x, dilated ? "dilated kernel" : "kernel",
                                 extent, a->pad, a->pad_end, &x->in);
-    return check_size(x, "output", out);
+    return shape_check_size(x, "output", out);
 }
 
 static bool infer_conv(const Infer *x) {
@@ -152,15 +143,15 @@ static bool infer_deconv(const Infer *x) {
                          (uint64_t)a->dilation[i] * (a->kernel[i] - 1) + 1;
         uint64_t cut = (uint64_t)a->pad[i] + a->pad_end[i];
         if (whole <= cut)
-            return fail(x,
-                        "pads of %" PRIu64 " leave nothing of %" PRIu64
-                        " rows or columns",
-                        cut, whole);
+            return shape_fail(x,
+                              "pads of %" PRIu64 " leave nothing of %" PRIu64
+                              " rows or columns",
+                              cut, whole);
         if (whole - cut > INT32_MAX)
-            return fail(x, "output is too large");
+            return shape_fail(x, "output is too large");
         x->out->dim[2 + i] = (uint32_t)(whole - cut);
     }
-    return check_size(x, "output", x->out);
+    return shape_check_size(x, "output", x->out);
 }
 
 /* ---- pooling ---- */
@@ -168,7 +159,7 @@ static bool infer_deconv(const Infer *x) {
 static bool pool_attributes(const Infer *x) {
     const PoolAttr *a = &x->node->attr.pool;
     if (a->kind >= POOL_COUNT)
-        return fail(x, "pooling of kind %d is not known", (int)a->kind);
+        return shape_fail(x, "pooling of kind %d is not known", (int)a->kind);
     if (a->global)
         return true;
     if (!in_range(x, "kernel", a->kernel, 1) ||
@@ -177,9 +168,10 @@ static bool pool_attributes(const Infer *x) {
         return false;
     for (int i = 0; i < 2; i++)
         if (a->pad[i] >= a->kernel[i] || a->pad_end[i] >= a->kernel[i])
-            return fail(x, "pad %u is not smaller than the pooling kernel %u",
-                        a->pad[i] > a->pad_end[i] ? a->pad[i] : a->pad_end[i],
-                        a->kernel[i]);
+            return shape_fail(
+                x, "pad %u is not smaller than the pooling kernel %u",
+                a->pad[i] > a->pad_end[i] ? a->pad[i] : a->pad_end[i],
+                a->kernel[i]);
     return true;
 }
 
@@ -196,7 +188,7 @@ static bool pool_shape(const Infer *x, const Shape *in, Shape *out) {
     if (!fits)
         return kernel_too_large(x, "pooling kernel", a->kernel, a->pad,
                                 a->pad_end, in);
-    return check_size(x, "output", out);
+    return shape_check_size(x, "output", out);
 }
 
 static bool infer_pool(const Infer *x) {
@@ -213,11 +205,12 @@ static bool infer_conv_pool(const Infer *x) {
 static bool infer_input(const Infer *x) {
     *x->out = graph_tensor(x->g, x->node->out[0])->shape;
     if (x->out->rank == 0 || x->out->rank > SHAPE_MAX_RANK)
-        return fail(x, "an input needs 1 to %d dimensions", SHAPE_MAX_RANK);
+        return shape_fail(x, "an input needs 1 to %d dimensions",
+                          SHAPE_MAX_RANK);
     for (uint32_t i = 0; i < x->out->rank; i++)
         if (!x->out->dim[i])
-            return fail(x, "input of %s is empty", text(x, x->out));
-    return check_size(x, "input", x->out);
+            return shape_fail(x, "input of %s is empty", text(x, x->out));
+    return shape_check_size(x, "input", x->out);
 }
 
 static bool infer_same(const Infer *x) {
@@ -227,17 +220,17 @@ static bool infer_same(const Infer *x) {
 
 static bool infer_bn(const Infer *x) {
     if (!(x->node->attr.bn.eps >= 0 && x->node->attr.bn.eps < 1e30))
-        return fail(x, "epsilon %g is not a number from 0 up",
-                    x->node->attr.bn.eps);
+        return shape_fail(x, "epsilon %g is not a number from 0 up",
+                          x->node->attr.bn.eps);
     return infer_same(x);
 }
 
 static bool infer_lrn(const Infer *x) {
     const LrnAttr *a = &x->node->attr.lrn;
     if (a->size < 1 || a->size > ATTR_MAX)
-        return fail(x, "size %u is outside 1..%d", a->size, ATTR_MAX);
+        return shape_fail(x, "size %u is outside 1..%d", a->size, ATTR_MAX);
     if (a->within_channel && a->size % 2 == 0)
-        return fail(x, "size %u within a channel must be odd", a->size);
+        return shape_fail(x, "size %u within a channel must be odd", a->size);
     return need_volume(x) && infer_same(x);
 }
 
@@ -257,18 +250,19 @@ static const char *input_layer(const Infer *x, uint32_t k) {
 }
 
 static bool misfit(const Infer *x, uint32_t a, uint32_t b, const char *why) {
-    return fail(x, "inputs from layer \"%s\" (%s) and layer \"%s\" (%s) %s",
-                input_layer(x, a), text(x, input_shape(x, a)),
-                input_layer(x, b), text(x, input_shape(x, b)), why);
+    return shape_fail(x,
+                      "inputs from layer \"%s\" (%s) and layer \"%s\" (%s) %s",
+                      input_layer(x, a), text(x, input_shape(x, a)),
+                      input_layer(x, b), text(x, input_shape(x, b)), why);
 }
 
 static bool infer_eltwise(const Infer *x) {
     const EltAttr *a = &x->node->attr.elt;
     if (a->kind >= ELT_COUNT)
-        return fail(x, "element-wise kind %d is not known", (int)a->kind);
+        return shape_fail(x, "element-wise kind %d is not known", (int)a->kind);
     if (a->coeff && a->kind != ELT_ADD)
-        return fail(x, "coefficients go with a sum, not with \"%s\"",
-                    elt_name[a->kind]);
+        return shape_fail(x, "coefficients go with a sum, not with \"%s\"",
+                          elt_name[a->kind]);
     *x->out = x->in;
     for (uint32_t k = 1; k < x->node->n_in; k++) {
         const Shape *in = input_shape(x, k);
@@ -282,7 +276,7 @@ static bool infer_eltwise(const Infer *x) {
                 *dim = in->dim[i];
         }
     }
-    return check_size(x, "output", x->out);
+    return shape_check_size(x, "output", x->out);
 }
 
 static bool infer_concat(const Infer *x) {
@@ -298,10 +292,10 @@ static bool infer_concat(const Infer *x) {
         if (!shape_equal(&in, x->out))
             return misfit(x, 0, k, "differ beside the axis of concatenation");
         if (whole > INT32_MAX)
-            return fail(x, "output is too large");
+            return shape_fail(x, "output is too large");
         x->out->dim[axis] = (uint32_t)whole;
     }
-    return check_size(x, "output", x->out);
+    return shape_check_size(x, "output", x->out);
 }
 
 /* ---- operators that change the shape ---- */
@@ -309,9 +303,9 @@ static bool infer_concat(const Infer *x) {
 static bool infer_fc(const Infer *x) {
     uint32_t n = x->in.dim[0], out = x->node->attr.fc.out;
     if (!out)
-        return fail(x, "inner product has no outputs");
+        return shape_fail(x, "inner product has no outputs");
     *x->out = (Shape){2, {n, out}};
-    return check_size(x, "output", x->out);
+    return shape_check_size(x, "output", x->out);
 }
 
 static bool infer_slice(const Infer *x) {
@@ -320,8 +314,9 @@ static bool infer_slice(const Infer *x) {
     if (!need_axis(x, axis))
         return false;
     if (begin >= end || end > x->in.dim[axis])
-        return fail(x, "slice [%u, %u) is outside axis %u of its input %s",
-                    begin, end, axis, text(x, &x->in));
+        return shape_fail(x,
+                          "slice [%u, %u) is outside axis %u of its input %s",
+                          begin, end, axis, text(x, &x->in));
     *x->out = x->in;
     x->out->dim[axis] = end - begin;
     return true;
@@ -335,10 +330,10 @@ static bool infer_upsample(const Infer *x) {
     for (int i = 0; i < 2; i++) {
         uint64_t size = (uint64_t)x->in.dim[2 + i] * factor[i];
         if (size > INT32_MAX)
-            return fail(x, "output is too large");
+            return shape_fail(x, "output is too large");
         x->out->dim[2 + i] = (uint32_t)size;
     }
-    return check_size(x, "output", x->out);
+    return shape_check_size(x, "output", x->out);
 }
 
 static bool infer_pad(const Infer *x) {
@@ -350,16 +345,17 @@ static bool infer_pad(const Infer *x) {
     for (int i = 0; i < 2; i++)
         x->out->dim[2 + i] +=
             node->attr.pad.before[i] + node->attr.pad.behind[i];
-    return check_size(x, "output", x->out);
+    return shape_check_size(x, "output", x->out);
 }
 
 static bool infer_reshape(const Infer *x) {
     const Shape *to = &x->node->attr.reshape;
     if (to->rank == 0 || to->rank > SHAPE_MAX_RANK)
-        return fail(x, "a shape needs 1 to %d dimensions", SHAPE_MAX_RANK);
+        return shape_fail(x, "a shape needs 1 to %d dimensions",
+                          SHAPE_MAX_RANK);
     if (shape_count(to) != shape_count(&x->in))
-        return fail(x, "%s does not have the elements of its input %s",
-                    text(x, to), text(x, &x->in));
+        return shape_fail(x, "%s does not have the elements of its input %s",
+                          text(x, to), text(x, &x->in));
     *x->out = *to;
     return true;
 }
@@ -383,6 +379,12 @@ static bool (*const infer_op[OP_COUNT])(const Infer *) = {
     [OP_PAD] = infer_pad,
     [OP_RESHAPE] = infer_reshape,
     [OP_IDENTITY] = infer_same,
+    [OP_CONSTANT] = infer_constant,
+    [OP_MATMUL] = infer_matmul,
+    [OP_TRANSPOSE] = infer_transpose,
+    [OP_REDUCE] = infer_reduce,
+    [OP_GATHER] = infer_gather,
+    [OP_NORM] = infer_norm,
 };
 
 /* ---- constants and activations ---- */
@@ -430,6 +432,8 @@ static bool has_constant(const Node *node, ConstRole role) {
         [OP_FC] = 1u << CONST_WEIGHT | 1u << CONST_BIAS,
         [OP_BN] = 1u << CONST_MEAN | 1u << CONST_VAR,
         [OP_SCALE] = 1u << CONST_SCALE | 1u << CONST_BIAS,
+        [OP_CONSTANT] = 1u << CONST_VALUE,
+        [OP_GATHER] = 1u << CONST_VALUE | 1u << CONST_INDEX,
     };
     if (role == CONST_SLOPE)
         return node->act.kind == ACT_PRELU;
@@ -440,7 +444,15 @@ bool shape_of_const(const Graph *g, const Node *node, ConstRole role,
                     Shape *out) {
     if (!has_constant(node, role))
         return false;
+    if (node->op == OP_CONSTANT) {
+        *out = node->attr.reshape;
+        return true;
+    }
     const Shape *in = &graph_tensor(g, node->in[0])->shape;
+    if (node->op == OP_GATHER && role != CONST_SLOPE) {
+        *out = (Shape){2, {node->attr.gather.n, node->attr.gather.taps}};
+        return true;
+    }
     if (role == CONST_WEIGHT)
         return weight_shape(node, in, out);
     *out = (Shape){1, {out_channels(node, in)}};
@@ -457,17 +469,18 @@ static bool check_constants(const Infer *x) {
         ConstId id = x->node->constant[role];
         Shape want;
         bool has = shape_of_const(x->g, x->node, role, &want);
-        if (has && !check_size(x, const_role_name[role], &want))
+        if (has && !shape_check_size(x, const_role_name[role], &want))
             return false;
         if (id.i == NONE)
             continue;
         const Shape *is = &graph_const(x->g, id)->shape;
         if (!has)
-            return fail(x, "an operator \"%s\" has no constant \"%s\"",
-                        op_info[x->node->op].name, const_role_name[role]);
+            return shape_fail(x, "an operator \"%s\" has no constant \"%s\"",
+                              op_info[x->node->op].name, const_role_name[role]);
         if (!shape_equal(is, &want))
-            return fail(x, "its %s has shape %s, not %s", const_role_name[role],
-                        text(x, is), text(x, &want));
+            return shape_fail(x, "its %s has shape %s, not %s",
+                              const_role_name[role], text(x, is),
+                              text(x, &want));
     }
     return true;
 }
@@ -476,12 +489,16 @@ static bool check_activation(const Infer *x) {
     const Act *act = &x->node->act;
     OpKind op = x->node->op;
     if (act->kind >= ACT_COUNT || (op == OP_ACT && act->kind == ACT_NONE))
-        return fail(x, "activation of kind %d is not known", (int)act->kind);
-    if (act->kind != ACT_NONE && (op == OP_INPUT || op == OP_LRN))
-        return fail(x, "no activation can be fused into an operator \"%s\"",
-                    op_info[op].name);
+        return shape_fail(x, "activation of kind %d is not known",
+                          (int)act->kind);
+    if (act->kind != ACT_NONE &&
+        (op == OP_INPUT || op == OP_CONSTANT || op == OP_LRN))
+        return shape_fail(x,
+                          "no activation can be fused into an operator \"%s\"",
+                          op_info[op].name);
     if (act->kind == ACT_CLIP && !(act->lo <= act->hi))
-        return fail(x, "clips to [%g, %g], which is empty", act->lo, act->hi);
+        return shape_fail(x, "clips to [%g, %g], which is empty", act->lo,
+                          act->hi);
     return true;
 }
 
@@ -490,9 +507,10 @@ static bool check_arity(const Infer *x) {
     if (x->node->n_in >= info->min_in && x->node->n_in <= info->max_in)
         return true;
     if (info->min_in == info->max_in)
-        return fail(x, "has %u inputs, not %u", x->node->n_in, info->min_in);
-    return fail(x, "has %u inputs, not %u to %u", x->node->n_in, info->min_in,
-                info->max_in);
+        return shape_fail(x, "has %u inputs, not %u", x->node->n_in,
+                          info->min_in);
+    return shape_fail(x, "has %u inputs, not %u to %u", x->node->n_in,
+                      info->min_in, info->max_in);
 }
 
 bool shape_infer(const Graph *g, const Node *node, Diag *diag, Shape *out) {
@@ -501,10 +519,10 @@ bool shape_infer(const Graph *g, const Node *node, Diag *diag, Shape *out) {
         return false;
     for (uint32_t k = 0; k < node->n_in; k++)
         if (!input_shape(&x, k)->rank)
-            return fail(&x,
-                        "the shape of its input from layer \"%s\" is not "
-                        "known",
-                        input_layer(&x, k));
+            return shape_fail(&x,
+                              "the shape of its input from layer \"%s\" is not "
+                              "known",
+                              input_layer(&x, k));
     if (node->n_in)
         x.in = *input_shape(&x, 0);
     return infer_op[node->op](&x) && check_activation(&x) &&

@@ -4,6 +4,28 @@
 
 #include "graph/graph.h"
 
+/* What the functions that infer one operator see. */
+typedef struct Infer {
+    const Graph *g;
+    const Node *node;
+    Diag *diag;
+    Shape in; /* of the first input */
+    Shape *out;
+} Infer;
+/* An error at the layer's place; false, to be returned. */
+bool shape_fail(const Infer *x, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* The shape of every tensor and constant must pass here. */
+bool shape_check_size(const Infer *x, const char *what, const Shape *shape);
+
+/* shape_tensor.c: operators on tensors of any rank. */
+bool infer_constant(const Infer *x);
+bool infer_matmul(const Infer *x);
+bool infer_transpose(const Infer *x);
+bool infer_reduce(const Infer *x);
+bool infer_gather(const Infer *x);
+bool infer_norm(const Infer *x);
+
 /* The shape of the node's outputs, all its attributes, inputs and constants
  * checked. False after an error in `diag`. */
 bool shape_infer(const Graph *g, const Node *node, Diag *diag, Shape *out);

@@ -40,37 +40,44 @@ static HwOp conv_pool_op(const Node *node) {
                                             : HW_OP_CONV_POOL_AVG;
 }
 
+static HwOp elt_op(EltKind kind) {
+    switch (kind) {
+    case ELT_ADD:
+        return HW_OP_ADD;
+    case ELT_MUL:
+        return HW_OP_MUL;
+    case ELT_MAX:
+        return HW_OP_MAX;
+    default:
+        return HW_OP_HOST;
+    }
+}
+
 static HwOp node_op(const Graph *g, const Node *node) {
-    static const HwOp elt_op[ELT_COUNT] = {
-        [ELT_ADD] = HW_OP_ADD, [ELT_MUL] = HW_OP_MUL, [ELT_MAX] = HW_OP_MAX};
-    static const HwOp simple[OP_COUNT] = {
-        [OP_INPUT] = HW_OP_HOST,
-        [OP_DECONV] = HW_OP_DECONV,
-        [OP_FC] = HW_OP_FC,
-        [OP_BN] = HW_OP_HOST,
-        [OP_SCALE] = HW_OP_SCALE,
-        [OP_ACT] = HW_OP_ACT,
-        [OP_CONCAT] = HW_OP_CONCAT,
-        [OP_SLICE] = HW_OP_HOST,
-        [OP_LRN] = HW_OP_HOST,
-        [OP_SOFTMAX] = HW_OP_HOST,
-        [OP_UPSAMPLE] = HW_OP_UPSAMPLE,
-        [OP_PAD] = HW_OP_HOST,
-        [OP_RESHAPE] = HW_OP_HOST,
-        [OP_IDENTITY] = HW_OP_HOST,
-    };
     switch (node->op) {
     case OP_CONV:
         return conv_op(g, node);
+    case OP_DECONV:
+        return HW_OP_DECONV;
     case OP_CONV_POOL:
         return conv_pool_op(node);
     case OP_POOL:
         return node->attr.pool.kind == POOL_MAX ? HW_OP_POOL_MAX
                                                 : HW_OP_POOL_AVG;
+    case OP_FC:
+        return HW_OP_FC;
+    case OP_SCALE:
+        return HW_OP_SCALE;
+    case OP_ACT:
+        return HW_OP_ACT;
     case OP_ELTWISE:
-        return elt_op[node->attr.elt.kind];
+        return elt_op(node->attr.elt.kind);
+    case OP_CONCAT:
+        return HW_OP_CONCAT;
+    case OP_UPSAMPLE:
+        return HW_OP_UPSAMPLE;
     default:
-        return simple[node->op];
+        return HW_OP_HOST;
     }
 }
 
@@ -381,14 +388,14 @@ static const char *is_within_limits(Arena *arena, const Candidate *c,
 
 static const char *has_activation(Arena *arena, const Candidate *c,
                                   const HwEngine *engine) {
-    static const HwAct hw_act[ACT_COUNT] = {
-        [ACT_RELU] = HW_ACT_RELU,       [ACT_RELU6] = HW_ACT_RELU6,
-        [ACT_LEAKY] = HW_ACT_LEAKY,     [ACT_PRELU] = HW_ACT_PRELU,
-        [ACT_SIGMOID] = HW_ACT_SIGMOID, [ACT_TANH] = HW_ACT_TANH,
-        [ACT_CLIP] = HW_ACT_CLIP,
+    static const uint32_t act_bit[ACT_COUNT] = {
+        [ACT_RELU] = 1u << HW_ACT_RELU,       [ACT_RELU6] = 1u << HW_ACT_RELU6,
+        [ACT_LEAKY] = 1u << HW_ACT_LEAKY,     [ACT_PRELU] = 1u << HW_ACT_PRELU,
+        [ACT_SIGMOID] = 1u << HW_ACT_SIGMOID, [ACT_TANH] = 1u << HW_ACT_TANH,
+        [ACT_CLIP] = 1u << HW_ACT_CLIP,
     };
     ActKind kind = c->node->act.kind;
-    if (kind == ACT_NONE || engine->acts[c->op] >> hw_act[kind] & 1)
+    if (kind == ACT_NONE || engine->acts[c->op] & act_bit[kind])
         return NULL;
     return legal_say(arena, "engine %s has no %s for %s", engine->name,
                      act_name[kind], hw_op_name[c->op]);
@@ -487,18 +494,19 @@ Legal legal_judge(Arena *arena, const Candidate *c) {
 
 Candidate legal_candidate(const HwSpec *spec, const Graph *g,
                           const Node *node) {
+    TensorId out = node->out[0], in = node->n_in ? node->in[0] : out;
     return (Candidate){
         .spec = spec,
         .g = g,
         .node = node,
-        .in = &graph_tensor(g, node->in[0])->shape,
-        .out = &graph_tensor(g, node->out[0])->shape,
+        .in = &graph_tensor(g, in)->shape,
+        .out = &graph_tensor(g, out)->shape,
         .op = node_op(g, node),
     };
 }
 
 int32_t legal_engine(const HwSpec *spec, const Graph *g, const Node *node) {
-    if (node->op == OP_INPUT || node->op == OP_CONCAT)
+    if (node->n_in == 0 || node->op == OP_CONCAT)
         return -1;
     Candidate candidate = legal_candidate(spec, g, node);
     return legal_judge(NULL, &candidate).engine;
@@ -517,6 +525,8 @@ Legal legal_check(Arena *arena, const HwSpec *spec, const Graph *g,
                   NodeId node) {
     if (graph_node(g, node)->op == OP_INPUT)
         return (Legal){-1, HW_OP_HOST, NULL};
+    if (graph_node(g, node)->n_in == 0)
+        return (Legal){-1, HW_OP_HOST, "the host brings constants along"};
     if (graph_node(g, node)->op == OP_CONCAT)
         return check_concat(arena, spec, g, node);
     Candidate candidate = legal_candidate(spec, g, graph_node(g, node));
