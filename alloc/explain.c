@@ -86,19 +86,43 @@ static int by_bytes(const void *a, const void *b) {
     return (x->buf > y->buf) - (x->buf < y->buf);
 }
 
+static bool alive(const Problem *p, uint32_t buf, uint32_t time) {
+    return p->buf.at[buf].first <= time && time < p->buf.at[buf].end;
+}
+
+static uint64_t sum_at(const Work *w, const Problem *p, uint32_t time) {
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < p->buf.n; i++) {
+        uint64_t bytes = alive(p, i, time) ? bytes_wanted(w, p, i) : 0;
+        sum = bytes > UINT64_MAX - sum ? UINT64_MAX : sum + bytes;
+    }
+    return sum;
+}
+
+/* The time of the step that needs most, among those that cannot run; among
+ * all, if it is not known which these are. */
+static uint32_t worst_time(const Work *w, const Problem *p) {
+    bool known = memchr(w->given_up, 1, w->schedule->n_steps) != NULL;
+    uint32_t worst = 2 * w->stuck;
+    uint64_t most = sum_at(w, p, worst);
+    for (uint32_t t = 0; t < p->n_times; t++) {
+        uint64_t sum = known && !w->given_up[t / 2] ? 0 : sum_at(w, p, t);
+        if (sum > most) {
+            most = sum;
+            worst = t;
+        }
+    }
+    return most > active_bytes(w) ? worst : 2 * w->stuck;
+}
+
 /* Buffers alive at the time, largest first. */
 static uint32_t alive_at(const Work *w, const Problem *p, uint32_t time,
-                         Line **out, uint64_t *sum) {
+                         Line **out) {
     Line *line = ARENA_ARRAY(w->arena, Line, p->buf.n + 1);
     uint32_t n = 0;
-    *sum = 0;
-    for (uint32_t i = 0; i < p->buf.n; i++) {
-        if (p->buf.at[i].first > time || p->buf.at[i].end <= time)
-            continue;
-        uint64_t bytes = bytes_wanted(w, p, i);
-        *sum = bytes > UINT64_MAX - *sum ? UINT64_MAX : *sum + bytes;
-        line[n++] = (Line){i, bytes};
-    }
+    for (uint32_t i = 0; i < p->buf.n; i++)
+        if (alive(p, i, time))
+            line[n++] = (Line){i, bytes_wanted(w, p, i)};
     if (n)
         qsort(line, n, sizeof *line, by_bytes);
     *out = line;
@@ -142,7 +166,6 @@ static uint64_t lcm(uint64_t a, uint64_t b) {
 static uint64_t size_step(const HwMemory *m) {
     uint64_t step = lcm(1024, m->unit ? m->unit : 1);
     step = lcm(step, m->align ? m->align : 1);
-    step = lcm(step, m->partitions ? m->partitions : 1);
     return lcm(step, m->buffers ? m->buffers : 1);
 }
 
@@ -236,8 +259,8 @@ static void say_short(Diag *diag, const Work *w, uint64_t sum) {
                "does not fit: step %u (%s) needs %s bytes of %s, which has %s: "
                "%s short",
                w->stuck + 1, step_node(w), commas(w->arena, sum),
-               active_names(w), commas(w->arena, w->total),
-               commas(w->arena, sum - w->total));
+               active_names(w), commas(w->arena, active_bytes(w)),
+               commas(w->arena, sum - active_bytes(w)));
 }
 
 /* There would be bytes enough, but not in one piece. */
@@ -266,22 +289,20 @@ static void say_pieces(Diag *diag, const Work *w, const Problem *p,
                    "does not fit: at step %u (%s) volumes of %s bytes wait in "
                    "%s, which has %s, but planner %s finds no place for all",
                    w->stuck + 1, step_node(w), commas(w->arena, sum),
-                   active_names(w), commas(w->arena, w->total),
+                   active_names(w), commas(w->arena, active_bytes(w)),
                    w->options->planner);
 }
 
-void explain(Diag *diag, const Work *w, const Problem *p,
-             const PlanResult *result) {
+void explain(Diag *diag, Work *w, const Problem *p, const PlanResult *result) {
     Line *line;
-    uint64_t sum;
-    uint32_t time = 2 * w->stuck;
-    if (time + 1 < p->n_times && p->live[time + 1] > p->live[time])
-        time++;
-    uint32_t n = alive_at(w, p, time, &line, &sum);
-    if (sum > w->total)
+    uint32_t time = worst_time(w, p);
+    uint32_t n = alive_at(w, p, time, &line);
+    uint64_t sum = sum_at(w, p, time);
+    w->stuck = time / 2;
+    if (sum > active_bytes(w))
         say_short(diag, w, sum);
     else
         say_pieces(diag, w, p, result, line, n, sum);
     note_volumes(diag, w, p, line, n);
-    note_remedy(diag, w, sum > w->total ? sum - w->total : 0);
+    note_remedy(diag, w, sum > active_bytes(w) ? sum - active_bytes(w) : 0);
 }

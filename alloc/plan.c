@@ -31,12 +31,15 @@ Work *work_new(Arena *arena, const Schedule *schedule, const HwSpec *spec,
     w->role = ARENA_ARRAY(arena, Role, w->g->tensor.n + 1);
     w->unit_of = ARENA_ARRAY(arena, uint32_t, w->g->tensor.n + 1);
     w->relay_rows = ARENA_ARRAY(arena, uint32_t, w->g->tensor.n + 1);
+    w->given_up = ARENA_ARRAY(arena, uint8_t, schedule->n_steps + 1);
     for (TensorId t = {0}; t.i < w->g->tensor.n; t.i++)
         w->relay_rows[t.i] = plan_volume(w->g, t).h;
     for (NodeId n = {0}; n.i < w->g->node.n; n.i++)
         w->legal[n.i] = (Legal){.engine = -1, .op = HW_OP_HOST};
-    for (uint32_t m = 0; m < spec->n_active; m++)
-        w->total += pool_of(&spec->memory[m]).size;
+    for (uint32_t m = 0; m < spec->n_active; m++) {
+        Pool pool = pool_of(&spec->memory[m]);
+        w->total += round_up(pool.size, pool.align);
+    }
     slots_read(w);
     roles_make(w);
     units_make(w);

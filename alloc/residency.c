@@ -266,9 +266,10 @@ static bool relieve_oversized(Work *w, const Problem *p, uint32_t buf) {
     return false;
 }
 
-static uint32_t oversized(const Problem *p) {
+static uint32_t oversized(const Work *w, const Problem *p) {
     for (uint32_t i = 0; i < p->owner.n; i++)
-        if (p->owner.at[i].least == UINT64_MAX)
+        if (p->owner.at[i].least == UINT64_MAX &&
+            !w->given_up[p->buf.at[i].first / 2])
             return i;
     return NONE;
 }
@@ -277,7 +278,7 @@ static uint32_t oversized(const Problem *p) {
 static uint32_t overloaded(const Work *w, const Problem *p) {
     uint32_t worst = NONE;
     for (uint32_t t = 0; t < p->n_times; t++)
-        if (p->live[t] > w->total &&
+        if (p->live[t] > w->total && !w->given_up[t / 2] &&
             (worst == NONE || p->live[t] > p->live[worst]))
             worst = t;
     return worst;
@@ -311,25 +312,43 @@ static bool place(Work *w, const Problem *p, PlanResult *result,
     return result->status == PLAN_FITS;
 }
 
+/* One round: true if something changed, or all has its place (*placed). */
+static bool improve(Work *w, Problem *p, PlanResult *result,
+                    const char **planner, bool *placed) {
+    problem_make(w, p);
+    result->pool = NULL;
+    uint32_t buf = oversized(w, p), time = overloaded(w, p);
+    if (buf != NONE)
+        return relieve_oversized(w, p, buf);
+    if (time != NONE) {
+        w->stuck = time / 2;
+        return relieve(w, p, time);
+    }
+    *placed = place(w, p, result, planner);
+    return *placed || relieve_buffer(w, p, result->failed);
+}
+
 static bool solve(Work *w, Problem *p, PlanResult *result,
                   const char **planner) {
-    for (;;) {
-        problem_make(w, p);
-        uint32_t buf = oversized(p), time = overloaded(w, p);
-        result->pool = NULL;
-        if (buf != NONE) {
-            if (!relieve_oversized(w, p, buf))
-                return false;
-        } else if (time != NONE) {
-            w->stuck = time / 2;
-            if (!relieve(w, p, time))
-                return false;
-        } else if (place(w, p, result, planner)) {
-            return true;
-        } else if (!relieve_buffer(w, p, result->failed)) {
+    bool placed = false;
+    while (!placed)
+        if (!improve(w, p, result, planner, &placed))
             return false;
-        }
+    return true;
+}
+
+/* The same when all stand alone: goes on behind a step that cannot run, so
+ * that all such steps are known. */
+static bool solve_each(Work *w, Problem *p, PlanResult *result,
+                       const char **planner) {
+    bool all = true;
+    while (!solve(w, p, result, planner)) {
+        all = false;
+        if (result->pool || w->given_up[w->stuck])
+            break;
+        w->given_up[w->stuck] = 1;
     }
+    return all;
 }
 
 /* ---- keeping again ---- */
@@ -376,7 +395,7 @@ static void keep_again(Work *w, Problem *p, PlanResult *result,
         problem_make(w, p);
         PlanResult again;
         const char *used;
-        bool fits = overloaded(w, p) == NONE && oversized(p) == NONE &&
+        bool fits = overloaded(w, p) == NONE && oversized(w, p) == NONE &&
                     (tries++, place(w, p, &again, &used));
         if (fits) {
             *result = again;
@@ -392,17 +411,14 @@ static void keep_again(Work *w, Problem *p, PlanResult *result,
 bool fit_one_level(Work *w, Problem *p, PlanResult *result,
                    const char **planner) {
     problem_make(w, p);
-    uint32_t buf = oversized(p), time = overloaded(w, p);
-    if (buf != NONE || time != NONE || w->split != NONE) {
-        w->stuck = time != NONE  ? time / 2
-                   : buf != NONE ? p->buf.at[buf].first / 2
-                                 : w->split;
-        return false;
-    }
-    if (place(w, p, result, planner))
+    uint32_t buf = oversized(w, p), time = overloaded(w, p);
+    if (w->split == NONE && buf == NONE && place(w, p, result, planner))
         return true;
-    if (result->failed < p->buf.n)
-        w->stuck = p->buf.at[result->failed].first / 2;
+    w->stuck = w->split != NONE            ? w->split
+               : time != NONE              ? time / 2
+               : buf != NONE               ? p->buf.at[buf].first / 2
+               : result->failed < p->buf.n ? p->buf.at[result->failed].first / 2
+                                           : 0;
     return false;
 }
 
@@ -435,5 +451,5 @@ bool fit_two_levels(Work *w, Problem *p, PlanResult *result,
     }
     start_again(w);
     everything_leaves(w);
-    return solve(w, p, result, planner);
+    return solve_each(w, p, result, planner);
 }

@@ -30,19 +30,33 @@ Volume volume_in(const Work *w, TensorId tensor, uint32_t memory) {
     return plank_in(w, tensor, plan_volume(w->g, tensor).h, memory);
 }
 
-static uint64_t round_up(uint64_t v, uint64_t to) {
+uint64_t active_bytes(const Work *w) {
+    uint64_t sum = 0;
+    for (uint32_t m = 0; m < w->spec->n_active; m++)
+        sum += pool_of(&w->spec->memory[m]).size;
+    return sum;
+}
+
+uint64_t round_up(uint64_t v, uint64_t to) {
     return (v + to - 1) / to * to;
 }
 
+/* Bytes of a fixed buffer; 0 in a linear memory. */
+static uint64_t buffer_bytes(const HwMemory *memory) {
+    return memory->buffers ? memory->size / memory->buffers : 0;
+}
+
+/* Volumes start with a buffer, and aligned, where the memory has buffers. */
 Pool pool_of(const HwMemory *memory) {
-    Pool pool = {.size = memory->size, .align = memory->align};
-    if (memory->buffers) {
-        pool.align = memory->size / memory->buffers;
-        pool.size = pool.align * memory->buffers;
-    }
-    if (!pool.align)
-        pool.align = 1;
-    return pool;
+    uint64_t align = memory->align ? memory->align : 1;
+    uint64_t buffer = buffer_bytes(memory);
+    if (!buffer)
+        return (Pool){.size = memory->buffers ? 0 : memory->size,
+                      .align = align};
+    uint64_t both = buffer;
+    while (both % align)
+        both += buffer;
+    return (Pool){.size = buffer * memory->buffers, .align = both};
 }
 
 void pool_bytes(const Work *w, TensorId tensor, uint32_t rows, bool spans,
@@ -53,8 +67,8 @@ void pool_bytes(const Work *w, TensorId tensor, uint32_t rows, bool spans,
         uint64_t b = layout_bytes(memory->layout, &v);
         if (b > HUGE_BYTES)
             b = HUGE_BYTES;
-        uint64_t one = pool_of(memory).align;
-        if (memory->buffers)
+        uint64_t one = buffer_bytes(memory);
+        if (one)
             b = b > one && !spans ? 0 : round_up(b, one);
         bytes[m] = b;
     }

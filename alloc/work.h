@@ -123,8 +123,9 @@ typedef struct Work {
     VEC(Unit) unit;
     VEC(Relay) relay;
     uint32_t *relay_rows; /* by tensor: rows that a relay takes at a time */
-    uint64_t total;       /* bytes of all active memories */
-    uint32_t stuck;       /* step at which nothing more can be done; NONE */
+    uint64_t total;       /* active bytes, with the last volume's alignment */
+    uint32_t stuck;       /* step at which nothing more can be done */
+    uint8_t *given_up;    /* by step: it cannot run in what there is */
     uint32_t split;       /* step at which a unit must change memory; NONE */
 } Work;
 
@@ -142,6 +143,8 @@ void pool_bytes(const Work *w, TensorId tensor, uint32_t rows, bool spans,
 uint64_t least_bytes(const Work *w, const uint64_t bytes[PLAN_MAX_POOLS],
                      uint32_t memories);
 Pool pool_of(const HwMemory *memory);
+uint64_t active_bytes(const Work *w); /* of all active memories */
+uint64_t round_up(uint64_t v, uint64_t to);
 /* Active memories that the node's engine reaches: bits. */
 uint32_t reach(const Work *w, NodeId node);
 bool on_engine(const Work *w, NodeId node); /* runs there: no concat */
@@ -210,7 +213,7 @@ bool actions_make(Work *w, Diag *diag, const Problem *problem,
 /* ---- explain.c ---- */
 
 /* Says why nothing fits. */
-void explain(Diag *diag, const Work *w, const Problem *problem,
+void explain(Diag *diag, Work *w, const Problem *problem,
              const PlanResult *result);
 
 /* ---- plan.c ---- */

@@ -442,13 +442,13 @@ static void one_level_short(void **state) {
     graph_mark_output(c.g,
                       net_conv(c.g, c.diag, "conv2/3x3", x, 20, 1, 1, 1, 0));
     static const char *const text[] = {
-        "does not fit: step 1 (conv2/3x3) needs 3,600 bytes of am, which has "
-        "3,000: 600 short",
+        ("does not fit: step 1 (conv2/3x3) needs 3,600 bytes of am, which has "
+         "3,000: 600 short"),
         "conv2/3x3 (20x10x10): 2,000 bytes",
         "data (16x10x10): 1,600 bytes",
         "--set memories.am.size=4KiB would do",
-        "the machine has no backing memory: with one, volumes that wait could "
-        "leave am",
+        ("the machine has no backing memory: with one, volumes that wait could "
+         "leave am"),
     };
     expect_error(&c, 5, text);
 }
@@ -459,8 +459,8 @@ static void planks_short(void **state) {
     TensorId x = net_input(c.g, 64, 8, 20);
     graph_mark_output(c.g, net_conv(c.g, c.diag, "a", x, 1, 3, 1, 1, 1));
     static const char *const text[] = {
-        "does not fit: step 1 (a) needs 3,860 bytes of am, which has 1,024: "
-        "2,836 short",
+        ("does not fit: step 1 (a) needs 3,860 bytes of am, which has 1,024: "
+         "2,836 short"),
         "data (64x8x20, a plank of it): 3,840 bytes",
         "a (1x8x20, a plank of it): 20 bytes",
         "--set memories.am.size=4KiB would do",
