@@ -23,13 +23,10 @@ struct Rewriter {
 
 /* ---- the measure ---- */
 
-/* What one node of an operator weighs beside what `weight` adds. */
-static const uint8_t op_weight[OP_COUNT] = {
-    [OP_INPUT] = 1,     [OP_CONV] = 2,     [OP_DECONV] = 2,   [OP_POOL] = 0,
-    [OP_CONV_POOL] = 2, [OP_FC] = 2,       [OP_BN] = 3,       [OP_SCALE] = 2,
-    [OP_ACT] = 3,       [OP_ELTWISE] = 0,  [OP_CONCAT] = 1,   [OP_SLICE] = 1,
-    [OP_LRN] = 1,       [OP_SOFTMAX] = 1,  [OP_UPSAMPLE] = 1, [OP_PAD] = 1,
-    [OP_RESHAPE] = 1,   [OP_IDENTITY] = 1,
+/* Every node weighs 1, and so much more by its operator. */
+static const uint8_t op_extra[OP_COUNT] = {
+    [OP_CONV] = 1, [OP_DECONV] = 1, [OP_CONV_POOL] = 1, [OP_FC] = 1,
+    [OP_BN] = 2,   [OP_SCALE] = 1,  [OP_ACT] = 2,
 };
 
 static uint64_t square(uint64_t v) {
@@ -41,6 +38,13 @@ static bool is_strided_1x1(const ConvAttr *conv) {
            (conv->stride[0] > 1 || conv->stride[1] > 1);
 }
 
+/* Leaky and relu6 may be made of several layers, a relu among them. */
+static uint64_t volume(const Graph *g, const Node *node) {
+    uint64_t count = shape_count(&graph_tensor(g, node->in[0])->shape);
+    bool parts = node->act.kind == ACT_LEAKY || node->act.kind == ACT_RELU6;
+    return parts ? 2 * count + 16 : count;
+}
+
 /* Squares, so that a whole weighs more than its parts: a pool than pools of
  * some channels each, a sum of many than sums of fewer. A convolution that
  * hides a pool weighs more than one beside a pool; an activation weighs by its
@@ -48,7 +52,7 @@ static bool is_strided_1x1(const ConvAttr *conv) {
 static uint64_t weight(const Graph *g, const Node *node) {
     if (node->dead)
         return 0;
-    uint64_t base = op_weight[node->op];
+    uint64_t base = 1 + op_extra[node->op];
     uint32_t channels =
         node->n_in ? shape_dim(&graph_tensor(g, node->in[0])->shape, 1) : 0;
     switch (node->op) {
@@ -57,14 +61,12 @@ static uint64_t weight(const Graph *g, const Node *node) {
     case OP_CONV:
         base += node->attr.conv.groups > 1;
         if (is_strided_1x1(&node->attr.conv))
-            base += 1 + square(channels);
+            base += 2 + square(channels);
         return base;
     case OP_ELTWISE:
-        return base + square(node->n_in);
-    case OP_ACT: /* these two may be made of several layers */
-        if (node->act.kind == ACT_LEAKY || node->act.kind == ACT_RELU6)
-            base += 3 * op_weight[OP_SCALE];
-        return base + shape_count(&graph_tensor(g, node->in[0])->shape);
+        return base + 2 * square(node->n_in);
+    case OP_ACT:
+        return base + volume(g, node);
     default:
         return base;
     }
@@ -146,18 +148,19 @@ void match_bypass(Match *m, uint32_t i) {
     match_kill(m, i);
 }
 
-NodeId match_add(Match *m, uint32_t i, OpKind op, const char *name,
-                 uint32_t n_in, const TensorId *in, const Attrs *attr) {
+TensorId match_add(Match *m, uint32_t i, const NewNode *node) {
     Graph *g = m->g;
-    NodeId id = graph_add(g, op, name, match_node(m, i)->loc, n_in, in);
-    graph_node(g, id)->attr = *attr;
-    graph_add_output(g, id, name);
+    NodeId id = graph_add(g, node->op, node->name, match_node(m, i)->loc,
+                          node->n_in, node->in);
+    graph_node(g, id)->attr = node->attr;
+    graph_node(g, id)->act = node->act;
+    TensorId out = graph_add_output(g, id, node->name);
     if (!graph_infer(g, id, m->context->diag))
-        bug("pass %s: no shape for %s", m->rewriter->set->pass, name);
+        bug("pass %s: no shape for %s", m->rewriter->set->pass, node->name);
     insert_before(m->context->scratch, &m->rewriter->insertions, id,
                   m->node[i]);
     count_new_tensors(m);
-    return id;
+    return out;
 }
 
 /* ---- matching and firing ---- */

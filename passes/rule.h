@@ -16,6 +16,7 @@
 enum { RULE_MAX_CHAIN = 3 };
 
 /* A set of operators, as bits. */
+_Static_assert(OP_COUNT <= 32, "a set of operators is 32 bits");
 #define OPS(NAME) (UINT32_C(1) << OP_##NAME)
 
 typedef struct Rewriter Rewriter; /* of rule.c */
@@ -67,9 +68,17 @@ void match_bypass(Match *m, uint32_t i);
 /* Node i goes, and nothing takes its place. */
 void match_kill(Match *m, uint32_t i);
 
-/* A node that stands right before node i, with one output that bears its
- * name; the shape is inferred from `attr`. */
-NodeId match_add(Match *m, uint32_t i, OpKind op, const char *name,
-                 uint32_t n_in, const TensorId *in, const Attrs *attr);
+typedef struct NewNode {
+    OpKind op;
+    const char *name;
+    uint32_t n_in;
+    const TensorId *in;
+    Attrs attr;
+    Act act;
+} NewNode;
+
+/* The output of a node that will stand right before node i; it bears the
+ * node's name and has the shape that follows. */
+TensorId match_add(Match *m, uint32_t i, const NewNode *node);
 
 #endif

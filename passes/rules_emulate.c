@@ -4,7 +4,7 @@
  * run all of its parts, so that volumes need not visit the host:
  *
  *     leaky(x) = s + relu((1 / alpha - 1) s)      with s = alpha x
- *     relu6(x) = 6 - relu(6 - relu(x))
+ *     relu6(x) = y - relu(y - 6)                   with y = relu(x)
  *
  * The first factor then folds into the layer before, like any SCALE, and the
  * innermost relu fuses into it.
@@ -41,65 +41,76 @@ static bool needs_parts(const Match *m, ActKind kind, HwAct act) {
            !machine_knows(spec, act) && runs(m, OP_SCALE, ACT_RELU);
 }
 
-/* A SCALE of one factor and one shift, before the activation. */
+static TensorId add(Match *m, OpKind op, const char *suffix, TensorId in,
+                    ActKind act) {
+    NewNode node = {
+        .op = op,
+        .name =
+            arena_printf(m->g->arena, "%s__%s", match_node(m, 0)->name, suffix),
+        .n_in = 1,
+        .in = &in,
+        .act = {.kind = act},
+    };
+    return match_add(m, 0, &node);
+}
+
+/* One factor and one shift for all channels, before the activation. */
 static TensorId add_scale(Match *m, const char *suffix, TensorId in, double a,
                           double b, ActKind act) {
-    static const Attrs none;
-    const char *name =
-        arena_printf(m->g->arena, "%s__%s", match_node(m, 0)->name, suffix);
-    NodeId id = match_add(m, 0, OP_SCALE, name, 1, &in, &none);
+    TensorId out = add(m, OP_SCALE, suffix, in, act);
     uint32_t n = shape_dim(&match_in(m, 0)->shape, 1);
     ConstId scale = constant_of(m->g, shape_of(n), a, 0);
     ConstId bias = constant_of(m->g, shape_of(n), b, 0);
-    Node *node = graph_node(m->g, id);
+    Node *node = graph_node(m->g, graph_tensor(m->g, out)->producer);
     node->constant[CONST_SCALE] = scale;
     node->constant[CONST_BIAS] = bias;
-    node->act.kind = act;
-    return node->out[0];
+    return out;
 }
 
 /* ---- leaky ---- */
 
-static bool is_sum(const Match *m) {
-    double alpha = match_node(m, 0)->act.alpha;
-    return alpha > 1e-3 && alpha < 1.0 &&
-           needs_parts(m, ACT_LEAKY, HW_ACT_LEAKY) &&
-           runs(m, OP_SCALE, ACT_NONE) && runs(m, OP_ELTWISE, ACT_NONE);
+static bool adds_up(const Match *m) {
+    return runs(m, OP_SCALE, ACT_NONE) && runs(m, OP_ELTWISE, ACT_NONE);
 }
 
-static void make_sum(Match *m) {
+static bool is_leaky(const Match *m) {
     double alpha = match_node(m, 0)->act.alpha;
-    TensorId sum[2];
-    sum[0] = add_scale(m, "slope", match_node(m, 0)->in[0], alpha, 0, ACT_NONE);
-    sum[1] = add_scale(m, "rest", sum[0], (1.0 - alpha) / alpha, 0.0, ACT_RELU);
+    return alpha > 1e-3 && alpha < 1.0 &&
+           needs_parts(m, ACT_LEAKY, HW_ACT_LEAKY) && adds_up(m);
+}
+
+/* The activation's own node becomes the sum. */
+static void sum_up(Match *m, TensorId a, TensorId b) {
     Node *node = match_node(m, 0);
+    TensorId both[] = {a, b};
     node->op = OP_ELTWISE;
     node->attr = (Attrs){.elt = {ELT_ADD, NULL}};
     node->act = (Act){0};
     node->n_in = 2;
-    node->in = ARENA_COPY(m->g->arena, TensorId, sum, 2);
+    node->in = ARENA_COPY(m->g->arena, TensorId, both, 2);
+}
+
+static void make_leaky(Match *m) {
+    double alpha = match_node(m, 0)->act.alpha;
+    TensorId in = match_node(m, 0)->in[0];
+    TensorId slope = add_scale(m, "slope", in, alpha, 0, ACT_NONE);
+    TensorId rest =
+        add_scale(m, "rest", slope, (1.0 - alpha) / alpha, 0, ACT_RELU);
+    sum_up(m, slope, rest);
 }
 
 /* ---- relu6 ---- */
 
-static bool is_two_scales(const Match *m) {
-    return needs_parts(m, ACT_RELU6, HW_ACT_RELU6) &&
-           runs(m, OP_SCALE, ACT_NONE);
+static bool is_relu6(const Match *m) {
+    return needs_parts(m, ACT_RELU6, HW_ACT_RELU6) && adds_up(m);
 }
 
-static void make_two_scales(Match *m) {
+/* Exact below 6, which 6 - relu(6 - y) would not be. */
+static void make_relu6(Match *m) {
     TensorId in = match_node(m, 0)->in[0];
-    TensorId relu = add_scale(m, "relu", in, 1, 0, ACT_RELU);
-    TensorId room = add_scale(m, "room", relu, -1, 6, ACT_RELU);
-    uint32_t n = shape_dim(&match_in(m, 0)->shape, 1);
-    ConstId scale = constant_of(m->g, shape_of(n), -1, 0);
-    ConstId bias = constant_of(m->g, shape_of(n), 6, 0);
-    Node *node = match_node(m, 0);
-    node->op = OP_SCALE;
-    node->act = (Act){0};
-    node->in[0] = room;
-    node->constant[CONST_SCALE] = scale;
-    node->constant[CONST_BIAS] = bias;
+    TensorId relu = add(m, OP_ACT, "relu", in, ACT_RELU);
+    TensorId above = add_scale(m, "above", relu, 1, -6, ACT_RELU);
+    sum_up(m, relu, add_scale(m, "minus", above, -1, 0, ACT_NONE));
 }
 
 /* ---- behind a maximum ---- */
@@ -108,11 +119,11 @@ static bool can_wait(const Match *m) {
     return match_node(m, 1)->attr.pool.kind == POOL_MAX &&
            shape_count(&match_out(m, 1)->shape) <
                shape_count(&match_in(m, 0)->shape) &&
-           (is_sum(m) || is_two_scales(m));
+           (is_leaky(m) || is_relu6(m));
 }
 
-/* The two nodes trade places; tensors stay between the places. */
-static void wait(Match *m) {
+/* Tensors stay between the places. */
+static void trade_places(Match *m) {
     Node *first = match_node(m, 0), *second = match_node(m, 1);
     Node act = *first, pool = *second;
     *first = pool;
@@ -130,7 +141,7 @@ static const Rule delay[] = {
      2,
      {OPS(ACT), OPS(POOL)},
      can_wait,
-     wait,
+     trade_places,
      "a maximum commutes with what never falls, and leaves less to emulate"},
 };
 const RuleSet delay_rules = {"delay", sizeof delay / sizeof *delay, delay};
@@ -139,14 +150,14 @@ static const Rule rules[] = {
     {"leaky-is-sum",
      1,
      {OPS(ACT)},
-     is_sum,
-     make_sum,
+     is_leaky,
+     make_leaky,
      "alpha x + relu((1 - alpha) x): the machine has relu, but no leaky relu"},
-    {"relu6-is-scales",
+    {"relu6-is-sum",
      1,
      {OPS(ACT)},
-     is_two_scales,
-     make_two_scales,
-     "6 - relu(6 - relu(x)): the machine has relu, but no relu6"},
+     is_relu6,
+     make_relu6,
+     "y - relu(y - 6), y = relu(x): the machine has relu, but no relu6"},
 };
 const RuleSet emulate_rules = {"emulate", sizeof rules / sizeof *rules, rules};

@@ -180,9 +180,13 @@ static void pool_members(Match *m) {
         const char *name =
             arena_printf(m->g->arena, "%s_%s", graph_node(m->g, conv)->name,
                          match_node(m, 1)->name);
-        Attrs attr = match_node(m, 1)->attr;
-        NodeId pool = match_add(m, 0, OP_POOL, name, 1, &member, &attr);
-        match_node(m, 0)->in[k] = graph_node(m->g, pool)->out[0];
+        NewNode pool = {.op = OP_POOL,
+                        .name = name,
+                        .n_in = 1,
+                        .in = &member,
+                        .attr = match_node(m, 1)->attr};
+        TensorId pooled = match_add(m, 0, &pool);
+        match_node(m, 0)->in[k] = pooled;
     }
     match_out(m, 0)->shape = match_out(m, 1)->shape;
     match_fuse_behind(m, 0);

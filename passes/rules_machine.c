@@ -37,13 +37,16 @@ static bool splits(const Match *m) {
 
 static void split(Match *m) {
     match_node(m, 0)->attr.elt.coeff = NULL;
-    Attrs attr = match_node(m, 0)->attr;
-    const char *name =
-        arena_printf(m->g->arena, "%s__part", match_node(m, 0)->name);
-    NodeId part =
-        match_add(m, 0, OP_ELTWISE, name, 2, match_node(m, 0)->in, &attr);
+    NewNode pair = {
+        .op = OP_ELTWISE,
+        .name = arena_printf(m->g->arena, "%s__part", match_node(m, 0)->name),
+        .n_in = 2,
+        .in = match_node(m, 0)->in,
+        .attr = match_node(m, 0)->attr,
+    };
+    TensorId part = match_add(m, 0, &pair);
     Node *node = match_node(m, 0);
-    node->in[1] = graph_node(m->g, part)->out[0];
+    node->in[1] = part;
     node->in++;
     node->n_in--;
 }
@@ -141,13 +144,17 @@ static bool subsamples(const Match *m) {
 }
 
 static void subsample(Match *m) {
-    const char *name =
-        arena_printf(m->g->arena, "maxpool_%s", match_node(m, 0)->name);
     TensorId in = match_node(m, 0)->in[0];
-    Attrs attr = subsampling();
-    NodeId pool = match_add(m, 0, OP_POOL, name, 1, &in, &attr);
+    NewNode pool = {
+        .op = OP_POOL,
+        .name = arena_printf(m->g->arena, "maxpool_%s", match_node(m, 0)->name),
+        .n_in = 1,
+        .in = &in,
+        .attr = subsampling(),
+    };
+    TensorId between = match_add(m, 0, &pool);
     Node *conv = match_node(m, 0);
-    conv->in[0] = graph_node(m->g, pool)->out[0];
+    conv->in[0] = between;
     conv->attr.conv.stride[0] = conv->attr.conv.stride[1] = 1;
 }
 

@@ -109,14 +109,14 @@ static void add_affine(Maker *m) {
 }
 
 static void add_act(Maker *m) {
-    ActKind kind = below(m, 2) ? ACT_RELU : 1 + below(m, ACT_COUNT - 1);
+    ActKind kind = below(m, 2) ? ACT_RELU : 1 + below(m, ACT_CLIP);
     keep(m, net_act(m->net, "act", any(m), kind));
 }
 
 static void add_eltwise(Maker *m) {
     TensorId in[4] = {any(m)};
     uint32_t n = 2 + below(m, 3), mask = below(m, 4) ? 15 : 3;
-    EltKind kind = below(m, 2) ? ELT_ADD : below(m, ELT_COUNT);
+    EltKind kind = below(m, 2) ? ELT_ADD : below(m, ELT_MAX + 1);
     static const double coeff[] = {1, -1, 0.5, 2};
     for (uint32_t i = 1; i < n; i++) {
         in[i] = like(m, in[0], mask);
@@ -168,12 +168,12 @@ static void add_stem(Maker *m) {
     t = net_conv(m->net, "stem", t, 8, 3, 1, 1, 1);
     bool late = below(m, 2);
     if (!late)
-        t = net_act(m->net, "act", t, 1 + below(m, ACT_COUNT - 1));
+        t = net_act(m->net, "act", t, 1 + below(m, ACT_CLIP));
     t = net_pool(m->net, "pool", t, POOL_MAX, 2, 2, below(m, 2), below(m, 2));
     if (below(m, 2))
         t = net_bn(m->net, "bn", t);
     if (late)
-        t = net_act(m->net, "act", t, 1 + below(m, ACT_COUNT - 1));
+        t = net_act(m->net, "act", t, 1 + below(m, ACT_CLIP));
     keep(m, t);
 }
 

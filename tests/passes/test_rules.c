@@ -230,7 +230,9 @@ static void missing_activations_are_made_of_others(void **state) {
     spec = net_spec(&net, "xdnn-v2-28", NULL, NULL);
     t = net_conv(&net, "conv", net_input(&net, 8, 6, 6), 8, 3, 1, 1, 1);
     net_output(&net, net_act(&net, "relu6", t, ACT_RELU6));
-    expect(&net, spec, "input data; conv conv; scale relu6__room; scale relu6");
+    expect(&net, spec,
+           "input data; conv conv; scale relu6__above; scale relu6__minus; "
+           "eltwise relu6");
     net = net_new();
     spec = net_spec(&net, "xdnn-v2-28", NULL, NULL);
     t = net_conv(&net, "conv", net_input(&net, 8, 6, 6), 8, 3, 1, 1, 1);
