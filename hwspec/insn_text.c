@@ -270,16 +270,15 @@ static void report_count(const Line *l, const HwRow *row) {
 
 static void report_unknown(const Line *l) {
     const HwInsnSet *set = l->spec->insns;
-    for (uint32_t i = 0; i < set->n; i++)
-        for (uint32_t w = 0; w < l->word.n; w++)
-            if (set->row[i].comment &&
-                has_mnemonic(l, &set->row[i], &set->row[i].form[0])) {
-                diag_error(l->diag, loc_of(l, 0),
-                           "%s is written behind `#`: it moves no data",
-                           set->row[i].mnemonic);
-                return;
-            }
     uint32_t at = l->word.n > 1;
+    for (uint32_t i = 0; i < set->n; i++)
+        if (set->row[i].comment &&
+            has_mnemonic(l, &set->row[i], &set->row[i].form[0])) {
+            diag_error(l->diag, loc_of(l, 0),
+                       "%s is written behind `#`: it moves no data",
+                       set->row[i].mnemonic);
+            return;
+        }
     diag_error(l->diag, loc_of(l, at), "`%s` is no instruction of %s",
                l->word.at[at].text, l->spec->machine);
 }

@@ -47,11 +47,11 @@ static const struct {
     {HW_F_OUT_H, HW_LIMIT_OUT_H},
 };
 
-static void widen(Span *span, bool *known, uint64_t least, uint64_t most) {
-    if (!*known || (int64_t)least < span->least)
-        span->least = (int64_t)least;
-    if (!*known || (int64_t)most > span->most)
-        span->most = (int64_t)most;
+static void widen(Span *span, bool *known, int64_t least, int64_t most) {
+    if (!*known || least < span->least)
+        span->least = least;
+    if (!*known || most > span->most)
+        span->most = most;
     *known = true;
 }
 
@@ -61,12 +61,12 @@ static bool add_range(const HwRange *range, Span *span, bool *known) {
     for (uint32_t i = 0; i < range->n; i++) {
         if (range->list[i] > INT64_MAX)
             return false;
-        widen(span, known, range->list[i], range->list[i]);
+        widen(span, known, (int64_t)range->list[i], (int64_t)range->list[i]);
     }
     if (!range->n) {
         if (range->lo > INT64_MAX || range->hi > INT64_MAX)
             return false;
-        widen(span, known, range->lo, range->hi);
+        widen(span, known, (int64_t)range->lo, (int64_t)range->hi);
     }
     return true;
 }
@@ -146,7 +146,7 @@ static bool place_span(const HwSpec *spec, const HwRow *row, HwOperand operand,
                 continue;
             if (!place_in(memory, place, &least, &most))
                 return false;
-            widen(span, &known, least, most);
+            widen(span, &known, (int64_t)least, (int64_t)most);
         }
     return known;
 }
@@ -174,9 +174,8 @@ static bool constant_span(const HwRow *row, const HwToken *token, Span *span) {
             const HwWhen *when = &row->serve[s].when[w];
             int32_t at = insn_token(&row->form[0], when->token);
             bool known = true;
-            if (at >= 0 && &row->form[0].token[at] == token && when->num >= 0 &&
-                span->least >= 0)
-                widen(span, &known, (uint64_t)when->num, (uint64_t)when->num);
+            if (at >= 0 && &row->form[0].token[at] == token)
+                widen(span, &known, when->num, when->num);
         }
     return true;
 }

@@ -515,6 +515,42 @@ static void check_rows(const char *head, const char *from, const char *to,
     arena_free(arena);
 }
 
+/* One instruction, two operations, told apart by a constant and a name. */
+static void conditions_are_written_and_read(void **state) {
+    (void)state;
+    Arena *arena = arena_new("test");
+    Diag *diag = diag_new(arena);
+    const char *text = arena_printf(
+        arena, "%s%s", machine,
+        swap(
+            arena, rows, "  RUN:",
+            "  ALU:\n"
+            "    for: {max: {fn: 3, way: up}, add: {fn: 3, way: down}}\n"
+            "    fields: {fn: {is: 0, as: hex}, way: {is: none}, b: in2.addr}\n"
+            "    text: ALU fn way src b dst\n"
+            "  RUN:"));
+    const HwSpec *spec =
+        hwspec_read(arena, diag, "tiny.yaml", text, strlen(text), 0, NULL);
+    diag_print(diag, stderr);
+    assert_non_null(spec);
+    HwFields fields = {.has_op = true, .op = HW_OP_ADD};
+    uint32_t row = (uint32_t)insn_row(spec, HW_OP_MAX);
+    HwInsn insn = insn_build(arena, spec, row, &fields, NULL);
+    const char *line = insn_print(arena, spec, &insn);
+    assert_string_equal(line, "ALU 0x3 down 0 0 0x0");
+    insn = parsed(arena, spec, line);
+    assert_int_equal(insn_op(spec, &insn), HW_OP_ADD);
+    insn = parsed(arena, spec, "ALU 3 up 0 0 0");
+    assert_int_equal(insn_op(spec, &insn), HW_OP_MAX);
+    line = "ALU 3 left 0 0 0";
+    assert_int_equal(insn_parse(arena, diag, spec, line, strlen(line),
+                                (Loc){"f", 1, 1}, &insn),
+                     INSN_ERROR);
+    assert_string_equal(diag_at(diag, 0)->text,
+                        "these fields make ALU none of: max, add");
+    arena_free(arena);
+}
+
 static void bad_dictionary(void **state) {
     (void)state;
     check_rows(machine, "k: kernel.w", "k: kernel.w", "");
@@ -631,6 +667,7 @@ int main(void) {
         cmocka_unit_test(decode_undoes_encode),
         cmocka_unit_test(bits_refuse_what_does_not_fit),
         cmocka_unit_test(bad_lines),
+        cmocka_unit_test(conditions_are_written_and_read),
         cmocka_unit_test(bad_dictionary),
         cmocka_unit_test(bad_texts),
         cmocka_unit_test(bad_machines),
