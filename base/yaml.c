@@ -140,15 +140,16 @@ typedef struct Pairs {
     Map *seen;
 } Pairs;
 
-static void refuse_duplicate(Reader *r, Pairs *pairs, const char *key,
-                             Loc loc) {
+/* Of two equal keys the first counts. */
+static bool is_duplicate(Reader *r, Pairs *pairs, const char *key, Loc loc) {
     uint32_t first = map_get(pairs->seen, key, UINT32_MAX);
     if (first == UINT32_MAX) {
         map_put(pairs->seen, key, pairs->key.n);
-        return;
+        return false;
     }
     diag_error(r->diag, loc, "the key `%.80s` is there twice", key);
     diag_note(r->diag, pairs->loc.at[first], "the first is here");
+    return true;
 }
 
 static bool read_pair(Reader *r, Pairs *pairs, uint32_t depth) {
@@ -156,12 +157,14 @@ static bool read_pair(Reader *r, Pairs *pairs, uint32_t depth) {
     const char *key = read_key(r);
     if (!key)
         return false;
-    refuse_duplicate(r, pairs, key, loc);
+    bool duplicate = is_duplicate(r, pairs, key, loc);
     if (!advance(r))
         return false;
     YamlNode *item = read_node(r, depth + 1);
     if (!item)
         return false;
+    if (duplicate)
+        return true;
     vec_push(r->arena, &pairs->key, key);
     vec_push(r->arena, &pairs->loc, loc);
     vec_push(r->arena, &pairs->item, item);
@@ -237,12 +240,11 @@ YamlNode *yaml_parse(Arena *arena, Diag *diag, const char *file,
     r.scratch = arena_new("YAML keys");
     yaml_parser_set_encoding(&r.parser, YAML_UTF8_ENCODING);
     yaml_parser_set_input_string(&r.parser, (const unsigned char *)text, len);
-    uint32_t errors = diag_errors(diag);
     YamlNode *root = read_document(&r);
     yaml_event_delete(&r.event);
     yaml_parser_delete(&r.parser);
     arena_free(r.scratch);
-    return diag_errors(diag) == errors ? root : NULL;
+    return root;
 }
 
 static YamlNode *copy_map(Arena *arena, const YamlNode *map, uint32_t room) {

@@ -262,11 +262,12 @@ static YamlNode *merge_base(Arena *arena, Diag *diag, YamlNode *root,
     return merged;
 }
 
-static const HwSpec *finish(Arena *arena, Diag *diag, YamlNode *root,
-                            uint32_t n_settings, const HwSetting *settings) {
+/* `errors`: how many there were before the text was read. */
+static const HwSpec *finish(Arena *arena, Diag *diag, uint32_t errors,
+                            YamlNode *root, uint32_t n_settings,
+                            const HwSetting *settings) {
     if (!root)
         return NULL;
-    uint32_t errors = diag_errors(diag);
     for (uint32_t i = 0; i < n_settings; i++)
         yaml_set(arena, diag, root, settings[i].path, settings[i].value);
     const HwSpec *spec = build(arena, diag, root);
@@ -276,16 +277,18 @@ static const HwSpec *finish(Arena *arena, Diag *diag, YamlNode *root,
 const HwSpec *hwspec_load(Arena *arena, Diag *diag, const char *name_or_path,
                           uint32_t n_settings, const HwSetting *settings) {
     Loc nowhere = {0};
+    uint32_t errors = diag_errors(diag);
     const char *path = target_path(arena, diag, nowhere, NULL, name_or_path);
     YamlNode *root = path ? parse_file(arena, diag, nowhere, path, NULL) : NULL;
-    return finish(arena, diag, root, n_settings, settings);
+    return finish(arena, diag, errors, root, n_settings, settings);
 }
 
 const HwSpec *hwspec_read(Arena *arena, Diag *diag, const char *file,
                           const char *text, size_t len, uint32_t n_settings,
                           const HwSetting *settings) {
+    uint32_t errors = diag_errors(diag);
     YamlNode *root = yaml_parse(arena, diag, file, text, len);
     if (root)
         root = merge_base(arena, diag, root, file, NULL);
-    return finish(arena, diag, root, n_settings, settings);
+    return finish(arena, diag, errors, root, n_settings, settings);
 }

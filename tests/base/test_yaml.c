@@ -44,7 +44,8 @@ static YamlNode *parse_good(Fixture *f, const char *text) {
 }
 
 static void refuses(Fixture *f, const char *text, const char *message) {
-    assert_null(parse(f, text));
+    parse(f, text);
+    assert_true(diag_errors(f->diag) > 0);
     assert_string_equal(printed(f->arena, f->diag), message);
 }
 
@@ -401,7 +402,7 @@ static void test_damaged_text(void **state) {
         Arena *arena = arena_new("damaged");
         Diag *diag = diag_new(arena);
         YamlNode *root = yaml_parse(arena, diag, "f", text, len);
-        assert_int_equal(root == NULL, diag_errors(diag) > 0);
+        assert_true(root || diag_errors(diag) > 0);
         if (root)
             yaml_check_used(diag, root);
         printed(arena, diag);

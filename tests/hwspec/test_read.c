@@ -91,7 +91,8 @@ static void bad_keys(void **state) {
     check_bad("kernel.w: 1..14", "kernel.v: 1..14",
               "9:32: unknown key `kernel.v`; did you mean `kernel.w`?\n");
     check_bad("  in:", "  am:",
-              "4:3: the key `am` is there twice\n3:3: the first is here\n");
+              "4:3: the key `am` is there twice\n3:3: the first is here\n"
+              "3:3: no memory has the role `input`\n");
     check_bad("clock: 1MHz, ", "", "1:10: the key `clock` is missing\n");
     check_bad("machine: {name: tiny, clock: 1MHz, element: 1}\n", "",
               "1:1: the key `machine` is missing\n");
