@@ -24,10 +24,10 @@ typedef struct Blob {
 typedef struct Region {
     const char *name; /* tensor */
     Shape shape;
-    uint32_t memory;  /* index in spec->memory */
-    uint64_t offset;  /* bytes, of `whole` */
-    Volume whole;     /* the enclosing volume (concat parents), or itself */
-    uint32_t part_c;  /* first channel in it */
+    uint32_t memory; /* index in spec->memory */
+    uint64_t offset; /* bytes, of `whole` */
+    Volume whole;    /* the enclosing volume (concat parents), or itself */
+    uint32_t part_c; /* first channel in it */
 } Region;
 
 /* A layer of the host. It runs when its instruction (HW_OP_HOST, found by
@@ -61,8 +61,8 @@ typedef struct ListingLayer {
     uint32_t step;
     uint32_t n_merged;
     const char *const *merged;
-    const char *memory;  /* am_to_am, ddr_to_am... */
-    uint64_t ops;        /* facts/xdnn.md 1.7 */
+    const char *memory; /* am_to_am, ddr_to_am... */
+    uint64_t ops;       /* facts/xdnn.md 1.7 */
     uint32_t first_insn, n_insns;
 } ListingLayer;
 
@@ -80,7 +80,7 @@ typedef struct Listing {
     const char *network; /* name */
     uint32_t n;
     const HwInsn *insn;
-    Image image;         /* all zero when only a text was read */
+    Image image; /* all zero when only a text was read */
     bool has_image;
 } Listing;
 

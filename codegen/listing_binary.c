@@ -286,9 +286,7 @@ const Listing *listing_decode(Arena *arena, Diag *diag, const HwSpec *spec,
         return NULL;
     }
     Listing *listing = ARENA_NEW(arena, Listing);
-    *listing = (Listing){.spec = spec,
-                         .network = r.strings,
-                         .n = n,
-                         .insn = insn};
+    *listing =
+        (Listing){.spec = spec, .network = r.strings, .n = n, .insn = insn};
     return listing;
 }

@@ -18,17 +18,6 @@ uint64_t image_data_bytes(const Const *value) {
            (value->kind == CONST_F64 ? sizeof(double) : sizeof(float));
 }
 
-static void add_string(cJSON *object, const char *key, const char *text) {
-    if (text)
-        cJSON_AddStringToObject(object, key, text);
-    else
-        cJSON_AddNullToObject(object, key);
-}
-
-static void add_u64(cJSON *object, const char *key, uint64_t value) {
-    cJSON_AddItemToObject(object, key, number_from_u64(value));
-}
-
 static void add_double(cJSON *object, const char *key, double value) {
     cJSON_AddItemToObject(object, key, number_from_double(value));
 }
@@ -51,19 +40,19 @@ static cJSON *blob_json(const Blob *blob, uint64_t offset) {
         [CONST_F32] = "f32", [CONST_F64] = "f64", [CONST_SEEDED] = "seeded"};
     const Const *value = &blob->value;
     cJSON *json = cJSON_CreateObject();
-    add_string(json, "layer", blob->layer);
-    add_string(json, "role", blob->role);
+    put_text(json, "layer", blob->layer);
+    put_text(json, "role", blob->role);
     add_numbers(json, "shape", value->shape.dim, value->shape.rank);
-    add_string(json, "kind", kind[value->kind]);
+    put_text(json, "kind", kind[value->kind]);
     if (value->kind == CONST_SEEDED) {
-        add_u64(json, "seed", value->seed);
+        put_u64(json, "seed", value->seed);
         add_double(json, "mean", value->mean);
         add_double(json, "spread", value->spread);
     } else {
-        add_u64(json, "offset", offset);
+        put_u64(json, "offset", offset);
     }
     if (value->groups)
-        add_u64(json, "groups", value->groups);
+        put_u64(json, "groups", value->groups);
     add_doubles(json, "mul0", value->mul0, shape_dim(&value->shape, 0));
     add_doubles(json, "mul1", value->mul1, shape_dim(&value->shape, 1));
     return json;
@@ -78,7 +67,7 @@ static void add_blobs(cJSON *json, const Image *image,
         offset += image_data_bytes(&image->blob[i].value);
     }
     if (offset)
-        add_string(json, "weights", weights_file);
+        put_text(json, "weights", weights_file);
 }
 
 static void add_acts(cJSON *json, const Image *image) {
@@ -86,8 +75,8 @@ static void add_acts(cJSON *json, const Image *image) {
     for (uint32_t i = 0; i < image->n_acts; i++) {
         const LayerAct *act = &image->act[i];
         cJSON *item = cJSON_CreateObject();
-        add_string(item, "layer", act->layer);
-        add_string(item, "kind", act->kind);
+        put_text(item, "layer", act->layer);
+        put_text(item, "kind", act->kind);
         add_double(item, "alpha", act->alpha);
         add_double(item, "lo", act->lo);
         add_double(item, "hi", act->hi);
@@ -101,13 +90,13 @@ static cJSON *region_json(const Region *region, const HwSpec *spec) {
     const uint32_t repl[] = {whole->repl.full, whole->repl.sections,
                              whole->repl.units, whole->repl.width};
     cJSON *json = cJSON_CreateObject();
-    add_string(json, "name", region->name);
+    put_text(json, "name", region->name);
     add_numbers(json, "shape", region->shape.dim, region->shape.rank);
-    add_string(json, "memory", spec->memory[region->memory].name);
-    add_u64(json, "offset", region->offset);
+    put_text(json, "memory", spec->memory[region->memory].name);
+    put_u64(json, "offset", region->offset);
     add_numbers(json, "whole", size, 3);
     add_numbers(json, "repl", repl, 4);
-    add_u64(json, "part_c", region->part_c);
+    put_u64(json, "part_c", region->part_c);
     return json;
 }
 
@@ -123,9 +112,9 @@ static void add_attrs(cJSON *json, const HostLayer *host) {
     for (uint32_t i = 0; i < host->n_attrs; i++) {
         const AttrPair *attr = &host->attr[i];
         cJSON *item = cJSON_CreateObject();
-        add_string(item, "name", attr->name);
+        put_text(item, "name", attr->name);
         if (attr->word)
-            add_string(item, "word", attr->word);
+            put_text(item, "word", attr->word);
         else if (attr->value)
             add_doubles(item, "value", attr->value, attr->n);
         cJSON_AddItemToArray(list, item);
@@ -137,9 +126,9 @@ static void add_hosts(cJSON *json, const Image *image, const HwSpec *spec) {
     for (uint32_t i = 0; i < image->n_hosts; i++) {
         const HostLayer *host = &image->host[i];
         cJSON *item = cJSON_CreateObject();
-        add_string(item, "name", host->name);
-        add_string(item, "kind", host->kind);
-        add_string(item, "reason", host->reason);
+        put_text(item, "name", host->name);
+        put_text(item, "kind", host->kind);
+        put_text(item, "reason", host->reason);
         add_regions(item, "in", host->in, host->n_in, spec);
         add_regions(item, "out", host->out, host->n_out, spec);
         add_attrs(item, host);

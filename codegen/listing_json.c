@@ -17,17 +17,6 @@ typedef struct Writer {
     const HwSpec *spec;
 } Writer;
 
-static void add_u64(cJSON *object, const char *key, uint64_t value) {
-    cJSON_AddItemToObject(object, key, number_from_u64(value));
-}
-
-static void add_string(cJSON *object, const char *key, const char *text) {
-    if (text)
-        cJSON_AddStringToObject(object, key, text);
-    else
-        cJSON_AddNullToObject(object, key);
-}
-
 static cJSON *add_strings(cJSON *object, const char *key,
                           const char *const *text, uint32_t n) {
     cJSON *list = cJSON_AddArrayToObject(object, key);
@@ -63,7 +52,7 @@ static cJSON *key_values(const Writer *w, uint32_t index) {
 static void add_instructions(const Writer *w, cJSON *item,
                              const ListingLayer *layer) {
     if (layer->n_insns == 1) {
-        add_string(item, "xdnn_instr", line_of(w, layer->first_insn));
+        put_text(item, "xdnn_instr", line_of(w, layer->first_insn));
         cJSON_AddItemToObject(item, "xdnn_kv",
                               key_values(w, layer->first_insn));
         cJSON_AddNullToObject(item, "xdnn_list");
@@ -74,7 +63,7 @@ static void add_instructions(const Writer *w, cJSON *item,
     cJSON *list = cJSON_AddArrayToObject(item, "xdnn_list");
     for (uint32_t i = 0; i < layer->n_insns; i++) {
         cJSON *one = cJSON_CreateObject();
-        add_string(one, "xdnn_instr", line_of(w, layer->first_insn + i));
+        put_text(one, "xdnn_instr", line_of(w, layer->first_insn + i));
         cJSON_AddItemToObject(one, "xdnn_kv",
                               key_values(w, layer->first_insn + i));
         cJSON_AddItemToArray(list, one);
@@ -104,21 +93,21 @@ static bool is_active(const Writer *w, const ListingLayer *layer) {
 
 static cJSON *layer_json(const Writer *w, const ListingLayer *layer) {
     cJSON *item = cJSON_CreateObject();
-    add_string(item, "name", layer->name);
-    add_string(item, "type", layer->type);
-    add_string(item, "layer",
-               arena_printf(w->arena, "%s: type=%s, sched %u",
-                            layer->name ? layer->name : "",
-                            layer->type ? layer->type : "", layer->step));
-    add_u64(item, "active", is_active(w, layer));
+    put_text(item, "name", layer->name);
+    put_text(item, "type", layer->type);
+    put_text(item, "layer",
+             arena_printf(w->arena, "%s: type=%s, sched %u",
+                          layer->name ? layer->name : "",
+                          layer->type ? layer->type : "", layer->step));
+    put_u64(item, "active", is_active(w, layer));
     add_strings(item, "bottoms", layer->bottom, layer->n_bottoms);
     add_strings(item, "merged", layer->merged, layer->n_merged);
     cJSON *shape = cJSON_AddArrayToObject(item, "outputshapes");
     for (uint32_t i = 0; i < layer->shape.rank; i++)
         cJSON_AddItemToArray(shape, number_from_u64(layer->shape.dim[i]));
-    add_u64(item, "schedule", layer->step);
-    add_string(item, "memory_description", layer->memory);
-    add_u64(item, "ops", layer->ops);
+    put_u64(item, "schedule", layer->step);
+    put_text(item, "memory_description", layer->memory);
+    put_u64(item, "ops", layer->ops);
     add_instructions(w, item, layer);
     return item;
 }
@@ -133,10 +122,10 @@ static void add_totals(const Writer *w, cJSON *json) {
         *(moves_only(w, layer) ? &moved : &ops) += layer->ops;
         last = layer->step > last ? layer->step : last;
     }
-    add_u64(json, "ops", ops);
-    add_u64(json, "moveops", moved);
-    add_u64(json, "first_layer", 0);
-    add_u64(json, "last_layer", last);
+    put_u64(json, "ops", ops);
+    put_u64(json, "moveops", moved);
+    put_u64(json, "first_layer", 0);
+    put_u64(json, "last_layer", last);
 }
 
 static void add_network(const Writer *w, cJSON *json) {
@@ -187,13 +176,13 @@ static uint64_t bytes_used(const Writer *w, int32_t memory,
 
 static void add_inputs(const Writer *w, cJSON *json) {
     const Image *image = &w->listing->image;
-    add_u64(json, "inputddr",
+    put_u64(json, "inputddr",
             bytes_used(w, w->spec->input, image->input, image->n_inputs));
     cJSON *list = cJSON_AddArrayToObject(json, "inputs");
     for (uint32_t i = 0; i < image->n_inputs; i++) {
         cJSON *item = cJSON_CreateObject();
-        add_string(item, "input_name", image->input[i].name);
-        add_u64(item, "input_address", address_of(w, &image->input[i]));
+        put_text(item, "input_name", image->input[i].name);
+        put_u64(item, "input_address", address_of(w, &image->input[i]));
         add_readers(w, item, "next_layers", image->input[i].name);
         cJSON_AddItemToArray(list, item);
     }
@@ -211,7 +200,7 @@ static const ListingLayer *store_of(const Writer *w, const char *tensor) {
 
 static void add_outputs(const Writer *w, cJSON *json) {
     const Image *image = &w->listing->image;
-    add_u64(json, "outputddr",
+    put_u64(json, "outputddr",
             bytes_used(w, w->spec->output, image->output, image->n_outputs));
     cJSON *list = cJSON_AddArrayToObject(json, "outputs");
     for (uint32_t i = 0; i < image->n_outputs; i++) {
@@ -219,9 +208,9 @@ static void add_outputs(const Writer *w, cJSON *json) {
         const char *const tensor[] = {name};
         const ListingLayer *store = store_of(w, name);
         cJSON *item = cJSON_CreateObject();
-        add_string(item, "output_name", name);
-        add_string(item, "output_name_2", name);
-        add_u64(item, "output_address", address_of(w, &image->output[i]));
+        put_text(item, "output_name", name);
+        put_text(item, "output_name_2", name);
+        put_u64(item, "output_address", address_of(w, &image->output[i]));
         add_strings(item, "previous_layers", store ? store->bottom : tensor,
                     store ? store->n_bottoms : 1);
         add_strings(item, "previous_tensors", tensor, 1);
@@ -232,7 +221,7 @@ static void add_outputs(const Writer *w, cJSON *json) {
 static void add_unsupported(const Writer *w, cJSON *json) {
     const Image *image = &w->listing->image;
     cJSON *object = cJSON_AddObjectToObject(json, "unsupported");
-    add_u64(object, "count", image->n_hosts);
+    put_u64(object, "count", image->n_hosts);
     cJSON *list = cJSON_AddObjectToObject(object, "list");
     for (uint32_t i = 0; i < image->n_hosts; i++) {
         const HostLayer *host = &image->host[i];
@@ -250,17 +239,17 @@ static void add_arguments(const Writer *w, cJSON *json) {
     uint64_t active = 0;
     for (uint32_t i = 0; i < w->spec->n_active; i++)
         active += w->spec->memory[i].size;
-    add_string(object, "generatefile", w->listing->network);
-    add_string(object, "machine", w->spec->machine);
-    add_u64(object, "bytesperpixels", w->spec->element);
+    put_text(object, "generatefile", w->listing->network);
+    put_text(object, "machine", w->spec->machine);
+    put_u64(object, "bytesperpixels", w->spec->element);
     cJSON_AddItemToObject(object, "memory",
                           number_from_double((double)active / (1 << 20)));
 }
 
 static void add_own(const Writer *w, cJSON *json, const char *weights_file) {
     cJSON *own = cJSON_AddObjectToObject(json, "amphora");
-    add_string(own, "machine", w->spec->machine);
-    add_string(own, "network", w->listing->network);
+    put_text(own, "machine", w->spec->machine);
+    put_text(own, "network", w->listing->network);
     cJSON *lines = cJSON_AddArrayToObject(own, "instructions");
     for (uint32_t i = 0; i < w->listing->n; i++)
         cJSON_AddItemToArray(lines, cJSON_CreateString(line_of(w, i)));

@@ -1,4 +1,4 @@
-/* listing_number.c - numbers in JSON that read back as they were.
+/* listing_number.c - values in JSON that read back as they were.
  *
  * cJSON holds doubles, and prints them to 15 digits where it thinks that is
  * enough; we print the fewest digits that read back to the same bits.
@@ -20,6 +20,17 @@ cJSON *number_from_u64(uint64_t value) {
     snprintf(text, sizeof text, "%" PRIu64, value);
     return value <= MOST_EXACT ? cJSON_CreateRaw(text)
                                : cJSON_CreateString(text);
+}
+
+void put_u64(cJSON *object, const char *key, uint64_t value) {
+    cJSON_AddItemToObject(object, key, number_from_u64(value));
+}
+
+void put_text(cJSON *object, const char *key, const char *text) {
+    if (text)
+        cJSON_AddStringToObject(object, key, text);
+    else
+        cJSON_AddNullToObject(object, key);
 }
 
 static const char *not_finite(double value) {

@@ -6,7 +6,7 @@
 #include "base/json.h"
 #include "codegen/listing.h"
 
-/* ---- exact numbers in JSON (listing_number.c) ---- */
+/* ---- exact values in JSON (listing_number.c) ---- */
 
 /* Numbers that a double cannot hold, and those that are not finite, are
  * strings; all others are printed so that they read back exactly. */
@@ -14,6 +14,9 @@ cJSON *number_from_u64(uint64_t value);
 cJSON *number_from_double(double value);
 /* A list, made for speed: long tables are a large part of a listing's JSON. */
 cJSON *numbers_from_doubles(const double *value, uint32_t n);
+void put_u64(cJSON *object, const char *key, uint64_t value);
+/* NULL is null. */
+void put_text(cJSON *object, const char *key, const char *text);
 /* False if the item is absent or something else. */
 bool number_to_u64(const cJSON *item, uint64_t *out);
 bool number_to_u32(const cJSON *item, uint32_t *out);
