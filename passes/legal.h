@@ -16,8 +16,9 @@ typedef struct Legal {
 HwOp legal_op(const Graph *g, NodeId node);
 
 /* One check for each row of the constraint table; reasons such as
- * "kernel width 15 is outside 1..14 (engine conv)". CONCAT is legal where each
- * of its members can be written in place (see alloc). INPUT is legal. */
+ * "kernel.w 15 is outside 1..14 of engine conv". CONCAT is legal where each of
+ * its members can be written in place (see alloc): engine -1, HW_OP_CONCAT, no
+ * reason. INPUT: engine -1, HW_OP_HOST, no reason. */
 Legal legal_check(Arena *arena, const HwSpec *spec, const Graph *g,
                   NodeId node);
 
