@@ -81,6 +81,81 @@ static void changed_numbers(void **state) {
     }
 }
 
+/* ---- layers of the host with attributes and shapes of any kind ---- */
+
+static const char *const kinds[] = {
+    "conv",  "deconv",  "pool",     "conv_pool", "fc",  "bn",    "scale",
+    "act",   "eltwise", "concat",   "slice",     "lrn", "pad",   "softmax",
+    "input", "reshape", "upsample", "identity",  "",    "input", "none"};
+static const char *const attrs[] = {
+    "kernel",      "stride",   "pad",       "pad_end",        "dilation",
+    "groups",      "axis",     "begin",     "size",           "factor",
+    "before",      "behind",   "global",    "count_pad",      "pool_kernel",
+    "pool_stride", "pool_pad", "kind",      "within_channel", "act",
+    "eps",         "alpha",    "pool_kind", "coeff"};
+static const char *const words[] = {"avg", "max",  "mul",   "relu",
+                                    "add", "none", "prelu", "swish"};
+
+static Shape random_shape(uint64_t *state) {
+    Shape shape = {1 + (uint32_t)dice(state, 4), {0}};
+    for (uint32_t i = 0; i < shape.rank; i++)
+        shape.dim[i] = 1 + (uint32_t)dice(state, 6);
+    return shape;
+}
+
+static AttrPair random_attr(Bench *b, uint64_t *state) {
+    AttrPair pair = {.name = attrs[dice(state, sizeof attrs / sizeof *attrs)]};
+    if (dice(state, 4) == 0) {
+        pair.word = words[dice(state, sizeof words / sizeof *words)];
+        return pair;
+    }
+    double value[2] = {(double)roll(state), (double)roll(state)};
+    pair.n = (uint32_t)dice(state, 3);
+    pair.value = ARENA_COPY(b->arena, double, value, 2);
+    return pair;
+}
+
+static HostLayer random_host(Bench *b, uint64_t *state) {
+    Region *in = ARENA_ARRAY(b->arena, Region, 3);
+    uint32_t n_in = (uint32_t)dice(state, 4);
+    for (uint32_t i = 0; i < n_in; i++) {
+        in[i] = bench_region(b, arena_printf(b->arena, "in%u", i),
+                             random_shape(state), "inputs", 65536 * i);
+        bench_input(b, in[i]);
+    }
+    AttrPair *attr = ARENA_ARRAY(b->arena, AttrPair, 8);
+    for (int i = 0; i < 8; i++)
+        attr[i] = random_attr(b, state);
+    HostLayer host = {.name = "x",
+                      .kind = kinds[dice(state, sizeof kinds / sizeof *kinds)],
+                      .n_in = n_in,
+                      .in = in,
+                      .n_out = (uint32_t)dice(state, 3),
+                      .n_attrs = 8,
+                      .attr = attr};
+    for (uint32_t i = 0; i < host.n_out; i++)
+        host.out[i] = bench_region(b, arena_printf(b->arena, "out%u", i),
+                                   random_shape(state), "outputs", 65536 * i);
+    return host;
+}
+
+static void random_hosts(void **state) {
+    static const char *const roles[] = {"weight", "bias", "scale",
+                                        "mean",   "var",  "slope"};
+    (void)state;
+    uint64_t at = 1000;
+    for (int i = 0; i < 3000; i++) {
+        Bench *b = bench_open("null");
+        HostLayer host = random_host(b, &at);
+        bench_host(b, host);
+        for (int k = 0; k < 6; k++)
+            bench_blob(b, "x", roles[k], random_shape(&at));
+        bench_text(b, "# 1 HOST x kind");
+        bench_run(b, 0, NULL);
+        bench_close(b);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         {"random v2", random_listings, NULL, NULL, "xdnn-v2-28"},
@@ -89,6 +164,7 @@ int main(void) {
         {"random template", random_listings, NULL, NULL, "template"},
         {"random null", random_listings, NULL, NULL, "null"},
         cmocka_unit_test(changed_numbers),
+        cmocka_unit_test(random_hosts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
