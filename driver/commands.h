@@ -25,7 +25,7 @@ const char *with_commas(Arena *arena, uint64_t value);
 cJSON *stage_times_json(const Pipeline *pipeline);
 
 /* Bytes of all active memories together. */
-uint64_t active_bytes(const HwSpec *spec);
+uint64_t spec_active_bytes(const HwSpec *spec);
 
 /* Layers of the host: [{"layer", "kind", "reason"}]. */
 cJSON *host_layers_json(const Listing *listing);
