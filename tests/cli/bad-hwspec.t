@@ -13,17 +13,36 @@ machine: {name: a, clock: 10MHz}
 memories:
   am: {size: 1MiB, size: 2MiB, align: 3xyz}
 --- run amphora check odd.yaml
---- exit 127
+--- exit 1
 --- stdout
 --- stderr
-sh: 1: amphora: not found
+odd.yaml:3:14: error: `4QiB` is not a whole number of bytes (4096, 512KiB, 4.5MiB, 1GB)
+      am: {size: 4QiB, alignment: 64}
+                 ^
+odd.yaml:6:24: error: the range `14..1` is empty: 14 is above 1
+        limits: {kernel.w: 14..1}
+                           ^
+odd.yaml:3:20: error: unknown key `alignment`; did you mean `align`?
+      am: {size: 4QiB, alignment: 64}
+                       ^
+odd.yaml:7:5: error: unknown key `colour`
+        colour: red
+        ^
 --- run amphora check twice.yaml
---- exit 127
+--- exit 1
 --- stdout
 --- stderr
-sh: 1: amphora: not found
+twice.yaml:4:20: error: the key `size` is there twice
+      am: {size: 1MiB, size: 2MiB, align: 3xyz}
+                       ^
+twice.yaml:4:8: note: the first is here
+      am: {size: 1MiB, size: 2MiB, align: 3xyz}
+           ^
+twice.yaml:4:39: error: `3xyz` is not a whole number of bytes (4096, 512KiB, 4.5MiB, 1GB)
+      am: {size: 1MiB, size: 2MiB, align: 3xyz}
+                                          ^
 --- run amphora check math-engine --set memories.am.sise=1MiB
---- exit 127
+--- exit 1
 --- stdout
 --- stderr
-sh: 1: amphora: not found
+--set memories.am.sise=1MiB: error: nothing is called `memories.am.sise`; there are: role, size, buffers, unit, align, partitions, ports, layout
