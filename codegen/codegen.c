@@ -262,11 +262,13 @@ static Fill *const fill[OP_COUNT] = {
     [OP_FC] = fill_fc,
 };
 
-static void add_insn(Emitter *e, HwOp op, const HwFields *fields,
+static void add_insn(Emitter *e, HwOp op, HwFields *fields,
                      const char *comment, uint32_t action) {
     int32_t row = insn_row(e->spec, op);
     if (row < 0)
         bug("no instruction for %s", hw_op_name[op]);
+    fields->has_op = true;
+    fields->op = op;
     HwInsn insn = insn_build(e->arena, e->spec, (uint32_t)row, fields, comment);
     vec_push(e->arena, &e->insn, insn);
     vec_push(e->arena, &e->action_of, action);
@@ -333,6 +335,8 @@ static void emit_concat(Emitter *e, const Action *action, uint32_t index) {
     set_operand(e, &f, HW_OUT, action->out, own.h);
     set(&f, HW_F_BYTES, (int64_t)bytes);
     set(&f, HW_F_END, end.num[HW_F_OUT_ADDR]);
+    set(&f, HW_F_END_BUFFER, end.num[HW_F_OUT_BUFFER]);
+    set(&f, HW_F_END_OFFSET, end.num[HW_F_OUT_OFFSET]);
     add_insn(e, HW_OP_CONCAT, &f, NULL, index);
 }
 

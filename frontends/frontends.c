@@ -113,5 +113,10 @@ Graph *frontend_read(Arena *arena, Diag *diag, const char *path,
         return NULL;
     }
     Graph *g = format->read(arena, diag, path, bytes, options);
-    return g ? finish(arena, diag, g, options, info) : NULL;
+    if (!g)
+        return NULL;
+    /* What files call themselves is rarely unique ("torch_jit"). */
+    if (strcmp(path, "-"))
+        g->name = file_stem(arena, path);
+    return finish(arena, diag, g, options, info);
 }
