@@ -3,16 +3,16 @@
 --- exit 3
 --- stdout
 --- stderr
-SHARE/examples/googlenet.prototxt:13:1: error: does not fit: step 1 (stem/7x7) needs 30,720 bytes of am, which has 1,024: 29,696 short
+SHARE/examples/googlenet.prototxt:666:1: error: does not fit: step 82 (pool_5b) needs 524,288 bytes of am, which has 1,024: 523,264 short
     layer {
     ^
-SHARE/examples/googlenet.prototxt:13:1: note: stem/7x7 (64x112x112, a plank of it): 16,384 bytes
+SHARE/examples/googlenet.prototxt:659:1: note: i5b/out (1024x7x7, a plank of it): 458,752 bytes
     layer {
     ^
-SHARE/examples/googlenet.prototxt:6:1: note: image (3x224x224, a plank of it): 14,336 bytes
+SHARE/examples/googlenet.prototxt:666:1: note: pool_5b@1 (1024x1x1, a plank of it): 65,536 bytes
     layer {
     ^
-amphora: note: --set memories.am.size=513KiB would do
+amphora: note: --set memories.am.size=512KiB would do
 --- run ls
 --- exit 0
 --- stdout

@@ -341,7 +341,7 @@ static void test_binary_net(void **state) {
     Text net = binary_net();
     Graph *g = read_binary(net.at, net.len);
     assert_string_equal(messages(), "");
-    assert_string_equal(g->name, "both");
+    assert_string_equal(g->name, file_stem(arena, weights_path));
     assert_int_equal(g->node.n, 3);
     check_values(g, CONST_WEIGHT, 12, 1);
     check_values(g, CONST_BIAS, 3, -1);
