@@ -26,9 +26,13 @@ static void touch_by(Work *w, Touch *touch, NodeId node, bool streams) {
     touch->memories &= reach(w, node);
 }
 
-/* Fills the touch from the nodes of its step. */
-static void touch_fill(Work *w, uint32_t unit, Touch *touch) {
+/* Fills the touch from the nodes of its step. What streams from a concat that
+ * is still being filled is a member that lies outside anyway: that does not
+ * touch the unit (unit_of has dissolved the others, see residency.c). */
+static void touch_fill(Work *w, const Unit *u, Touch *touch) {
     const Step *step = &w->schedule->step[touch->step];
+    uint32_t unit = w->unit_of[u->root.i];
+    bool filling = u->concat && touch->step <= u->complete;
     touch->whole = touch->stream = false;
     touch->memories = UINT32_MAX;
     for (uint32_t i = 0; i < step->n; i++) {
@@ -40,7 +44,8 @@ static void touch_fill(Work *w, uint32_t unit, Touch *touch) {
         if (!on_engine(w, id))
             continue;
         for (uint32_t k = 0; k < node->n_in; k++)
-            if (w->unit_of[node->in[k].i] == unit)
+            if (w->unit_of[node->in[k].i] == unit &&
+                !(filling && w->mode[id.i].streams_in))
                 touch_by(w, touch, id, w->mode[id.i].streams_in);
         if (w->unit_of[out.i] == unit)
             touch_by(w, touch, id, w->mode[id.i].streams_out);
@@ -81,7 +86,7 @@ void touches_make(Work *w, Unit *unit) {
         if (i == 0 || step[i] != step[i - 1])
             unit->touch[unit->n_touches++].step = step[i];
     for (uint32_t i = 0; i < unit->n_touches; i++)
-        touch_fill(w, w->unit_of[unit->root.i], &unit->touch[i]);
+        touch_fill(w, unit, &unit->touch[i]);
 }
 
 static void unit_refresh(Work *w, TensorId t, uint32_t step) {
@@ -90,7 +95,7 @@ static void unit_refresh(Work *w, TensorId t, uint32_t step) {
     Unit *unit = &w->unit.at[w->unit_of[t.i]];
     for (uint32_t i = 0; i < unit->n_touches; i++)
         if (unit->touch[i].step == step)
-            touch_fill(w, w->unit_of[t.i], &unit->touch[i]);
+            touch_fill(w, unit, &unit->touch[i]);
 }
 
 void touches_refresh(Work *w, uint32_t step) {
@@ -118,26 +123,42 @@ Dests dests_of(const Work *w, TensorId t, bool streamed) {
 
 /* ---- segments ---- */
 
-/* Whether the unit leaves between touch i and the next. */
-static bool breaks(const Unit *unit, uint32_t i, uint32_t memories) {
-    const Touch *a = &unit->touch[i], *b = &unit->touch[i + 1];
-    return a->leaves || !a->whole || !b->whole || b->stream ||
-           !(memories & b->memories);
+/* The next touch that is one; n_touches if there is none. */
+static uint32_t touch_next(const Unit *unit, uint32_t i) {
+    do
+        i++;
+    while (i < unit->n_touches && !unit->touch[i].whole &&
+           !unit->touch[i].stream);
+    return i;
+}
+
+/* Whether the plan wants the unit out between touches i and j. */
+static bool leaves(const Unit *unit, uint32_t i, uint32_t j) {
+    if (!unit->touch[j].whole || unit->touch[j].stream)
+        return true;
+    for (; i < j; i++)
+        if (unit->touch[i].leaves)
+            return true;
+    return false;
 }
 
 static void segments_make(Work *w, Unit *unit) {
     unit->n_segments = 0;
-    for (uint32_t i = 0; i < unit->n_touches; i++) {
+    uint32_t n = unit->n_touches;
+    for (uint32_t i = 0, j; i < n; i = j) {
+        j = touch_next(unit, i);
         if (!unit->touch[i].whole)
             continue;
         Segment s = {.first = i, .memories = unit->touch[i].memories};
-        while (i + 1 < unit->n_touches && !breaks(unit, i, s.memories))
-            s.memories &= unit->touch[++i].memories;
+        while (j < n && !leaves(unit, i, j) &&
+               (s.memories & unit->touch[j].memories)) {
+            s.memories &= unit->touch[j].memories;
+            i = j;
+            j = touch_next(unit, i);
+        }
         s.last = i;
-        if (i + 1 < unit->n_touches && !unit->touch[i].leaves &&
-            unit->touch[i].whole && unit->touch[i + 1].whole &&
-            !unit->touch[i + 1].stream)
-            w->split = unit->touch[i + 1].step;
+        if (j < n && !leaves(unit, i, j))
+            w->split = unit->touch[j].step;
         unit->segment[unit->n_segments++] = s;
     }
 }

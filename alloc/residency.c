@@ -266,6 +266,18 @@ static bool relieve_oversized(Work *w, const Problem *p, uint32_t buf) {
     return false;
 }
 
+/* A concat whose members are written in memories that no engine shares cannot
+ * be filled in one of them. */
+static uint32_t torn(const Work *w) {
+    for (uint32_t u = 0; u < w->unit.n; u++) {
+        const Unit *unit = &w->unit.at[u];
+        if (!unit->dead && unit->concat && unit->n_segments > 1 &&
+            unit->touch[unit->segment[0].last].step < unit->complete)
+            return u;
+    }
+    return NONE;
+}
+
 static uint32_t oversized(const Work *w, const Problem *p) {
     for (uint32_t i = 0; i < p->owner.n; i++)
         if (p->owner.at[i].least == UINT64_MAX &&
@@ -317,6 +329,11 @@ static bool improve(Work *w, Problem *p, PlanResult *result,
                     const char **planner, bool *placed) {
     problem_make(w, p);
     result->pool = NULL;
+    uint32_t unit = torn(w);
+    if (unit != NONE) {
+        w->stuck = w->unit.at[unit].complete;
+        return unit_dissolve(w, unit);
+    }
     uint32_t buf = oversized(w, p), time = overloaded(w, p);
     if (buf != NONE)
         return relieve_oversized(w, p, buf);

@@ -37,12 +37,15 @@ static void look(Seen *seen, const Plan *plan) {
 }
 
 /* Every concat is placed, also those that legal_check leaves to the host: of
- * network inputs, of what the host makes, of network outputs. */
+ * network inputs, of what the host makes, of network outputs. Engines reach
+ * one memory, one each, or two of three. */
 static const Plan *toy_plan(Arena *arena, Diag *diag, const Graph *g,
-                            uint64_t size, bool *does_not_fit) {
-    Toy *toy = toy_new(arena, size, 1);
-    for (uint32_t m = 1; m < 4; m++)
+                            uint64_t size, uint32_t pools, bool *does_not_fit) {
+    Toy *toy = toy_new(arena, size, pools);
+    for (uint32_t m = pools; m < pools + 3; m++)
         toy->memory[m].size = 1 << 26;
+    toy->engine[0].memories = pools < 3 ? 1 : 3;
+    toy->engine[1].memories = pools < 3 ? pools : 6;
     const Schedule *schedule = sched_run(arena, diag, &toy->spec, g, "file");
     for (uint32_t s = 0; s < schedule->n_steps; s++) {
         Slot *slot = (Slot *)schedule->step[s].slot;
@@ -66,7 +69,7 @@ static bool fits(Seen *seen, const char *machine, uint64_t size, uint64_t seed,
         assert_non_null(spec);
         plan = net_plan(arena, diag, spec, g, &does_not_fit);
     } else {
-        plan = toy_plan(arena, diag, g, size, &does_not_fit);
+        plan = toy_plan(arena, diag, g, size, 1 + seed % 3, &does_not_fit);
     }
     assert_true((plan != NULL) != does_not_fit);
     if (!plan)
