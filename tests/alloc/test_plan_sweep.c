@@ -69,7 +69,8 @@ static bool fits(Seen *seen, const char *machine, uint64_t size, uint64_t seed,
         assert_non_null(spec);
         plan = net_plan(arena, diag, spec, g, &does_not_fit);
     } else {
-        plan = toy_plan(arena, diag, g, size, 1 + seed % 3, &does_not_fit);
+        plan = toy_plan(arena, diag, g, size, 1 + (uint32_t)(seed % 3),
+                        &does_not_fit);
     }
     assert_true((plan != NULL) != does_not_fit);
     if (!plan)
