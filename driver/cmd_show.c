@@ -124,7 +124,7 @@ static const char *volume_name(const Pipeline *p, uint32_t placement) {
 }
 
 static void print_use(Arena *arena, const Pipeline *p, const PlanStepUse *use) {
-    printf("%4u  %-32s %12s  ", use->step, step_layer(p, use->step),
+    printf("%4u  %-32s %12s  ", use->step + 1, step_layer(p, use->step),
            with_commas(arena, use->bytes));
     for (uint32_t k = 0; k < use->n; k++) {
         uint32_t i = use->placement[k];
@@ -136,7 +136,7 @@ static void print_use(Arena *arena, const Pipeline *p, const PlanStepUse *use) {
 
 static cJSON *use_json(const Pipeline *p, const PlanStepUse *use) {
     cJSON *item = cJSON_CreateObject();
-    cJSON_AddNumberToObject(item, "step", use->step);
+    cJSON_AddNumberToObject(item, "step", use->step + 1);
     cJSON_AddStringToObject(item, "layer", step_layer(p, use->step));
     cJSON_AddNumberToObject(item, "am_bytes", (double)use->bytes);
     cJSON *live = cJSON_AddArrayToObject(item, "live");
@@ -170,7 +170,7 @@ static void show_plan(Arena *arena, const Pipeline *p, cJSON *json) {
             worst = i;
     }
     if (!json && n)
-        printf("worst   step %u (%s): %s bytes\n", use[worst].step,
+        printf("worst   step %u (%s): %s bytes\n", use[worst].step + 1,
                step_layer(p, use[worst].step),
                with_commas(arena, use[worst].bytes));
 }

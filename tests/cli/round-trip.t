@@ -8,14 +8,14 @@ tiny.weights
 --- run amphora asm out/tiny.cmd -t xdnn-v3-96 -o tiny.bin && amphora disasm tiny.bin -t xdnn-v3-96 | cmp - out/tiny.cmd
 --- exit 0
 --- stdout
-wrote   tiny.bin: 11 instructions, 3240 bytes
+wrote   tiny.bin: 11 instructions, 3595 bytes
 --- stderr
 --- run amphora simulate out/tiny.cmd -t xdnn-v3-96
 --- exit 0
 --- stdout
-AM      122,880 of 9,437,184 bytes touched
-DDR     3,072 bytes read, 8,192 written; compulsory 11,264
-time    9,968 cycles (0.014 ms at 700 MHz), 7 instructions
+AM      30,720 of 9,437,184 bytes touched
+DDR     768 bytes read, 32 written; compulsory 800
+time    2,506 cycles (0.004 ms at 700 MHz), 8 instructions
 note    input image: values are seeded
 memory  0 violations
 --- stderr
@@ -26,14 +26,14 @@ memory  0 violations
 --- run grep -v '^# template' out/tiny.cmd
 --- exit 0
 --- stdout
-1 XNGather 0x0 0x0 32 32 3 0 1 1 0 31 1 0 1 3 32 1 # image_blob
-2 XNMaxPoolPipelined pool1 2 2 2 2 0 0 0x0 32 32 3 0x400 16 16 1 1 0 1 3 32 0 1 3 32 0 0 0 0 0 0 0 1 1 1 1 1 1 0 0 1 0 1 0 0 0 0 0 0 0 0 0 0 conv1 3 3 1 1 1 1 1 1 1 0 1 32 32 16 16 # am_to_am
-3 XNConv left 1 1 1 1 0 0 1 1 16 26 2 1 0 1 0x400 16 16 16 0x0 16 16 24 1 1 0 1 3 32 1 0 0 0 1 1 0 0 0 0 32 1 1 1 1 1 1 0 0 1 0 0 0 0 0 0 0 0 0 0 0 0 # am_to_am
-4 XNConv right 3 3 1 1 1 1 1 1 16 26 2 1 0 1 0x400 16 16 16 0x0 16 16 8 1 1 0 1 3 32 1 0 0 0 1 1 0 0 0 24 32 1 1 1 1 1 1 0 0 1 0 0 0 0 0 0 0 0 0 0 0 0 # am_to_am
-# 5 XNConcat both  0x0 0x100 24576 1 0 0 0 MUTE CODE
-6 XNConv mix 3 3 1 1 1 1 1 1 16 26 2 0 0 1 0x0 16 16 32 0x100 16 16 32 1 1 1 0 0 0 1 0 0 0 0 0 0 0 0 0 0 1 1 1 1 1 1 0 0 1 0 0 0 0 0 0 0 0 0 0 0 0 # am_to_am
-7 XNEltwise sum 1 0 1 0 0x0 0x100 16 16 32 0x100 1 1 1 0 0 0 1 0 0 0 0 0 0 0 0 0 0 1 1 1 1 1 1 0 0 1 0 0 0 0 0 0 0 0 0 0 0 0 0 # am_to_am
-8 XNScatter 0x100 0x0 16 16 32 0 1 1 0 15 1 1 0 0 0 1 # sum_blob
-# 9 XNHost average pool # kernel.w 16 is outside 1..15 of engine pool
+1 XNGather 0x0 0x0 16 16 3 0 1 1 0 15 1 0 1 3 32 1 # image_blob
+2 XNMaxPoolPipelined pool1 2 2 2 2 0 0 0x0 16 16 3 0x100 8 8 1 1 0 1 3 32 0 1 3 32 0 0 0 0 0 0 0 1 1 1 1 1 1 0 0 1 0 1 0 0 0 0 0 0 0 0 0 0 conv1 3 3 1 1 1 1 1 1 1 0 1 16 16 16 8 # am_to_am
+3 XNConv left 1 1 1 1 0 0 1 1 16 26 2 1 0 1 0x100 8 8 16 0x0 8 8 16 1 1 0 1 3 32 1 0 0 0 1 1 0 0 0 0 32 1 1 1 1 1 1 0 0 1 0 0 0 0 0 0 0 0 0 0 0 0 # am_to_am
+4 XNConv right 3 3 1 1 1 1 1 1 16 26 2 1 0 1 0x100 8 8 16 0x0 8 8 16 1 1 0 1 3 32 1 0 0 0 1 1 0 0 0 16 32 1 1 1 1 1 1 0 0 1 0 0 0 0 0 0 0 0 0 0 0 0 # am_to_am
+# 5 XNConcat both  0x0 0x40 6144 1 0 0 0 MUTE CODE
+6 XNConv mix 3 3 1 1 1 1 1 1 16 26 2 0 0 1 0x0 8 8 32 0x40 8 8 32 1 1 1 0 0 0 1 0 0 0 0 0 0 0 0 0 0 1 1 1 1 1 1 0 0 1 0 0 0 0 0 0 0 0 0 0 0 0 # am_to_am
+7 XNEltwise sum 1 0 1 0 0x0 0x40 8 8 32 0x40 1 1 1 0 0 0 1 0 0 0 0 0 0 0 0 0 0 1 1 1 1 1 1 0 0 1 0 0 0 0 0 0 0 0 0 0 0 0 0 # am_to_am
+8 XNAvgPool average 8 8 1 1 0 0 0x40 8 8 32 0x0 1 1 1 1 1 0 0 0 1 0 0 0 0 0 0 0 0 0 0 1 1 1 1 1 1 0 0 1 0 0 0 0 0 0 0 0 0 0 0 0 # am_to_am
+9 XNScatter 0x0 0x0 1 1 32 0 1 1 0 0 1 1 0 0 0 1 # average_blob
 # 10 XNHost classes fc # no engine of xdnn-v3-96 runs fc
 # 11 XNHost probability softmax # engines know no such operation: softmax

@@ -24,7 +24,7 @@ typedef struct Known {
 /* Parameters: those of the papers, where they tell; of ResNet-50, VGG-16,
  * MobileNetV2 and SqueezeNet exactly what other implementations count. */
 static const Known examples[] = {
-    {"tiny", 17, 11610, 3195200, "probability", "1x10"},
+    {"tiny", 17, 12634, 864576, "probability", "1x10"},
     {"googlenet", 143, 6998552, 1582671872, "probability", "1x1000"},
     {"resnet50", 229, 25557032, 3857973248, "probability", "1x1000"},
     {"mobilenet-v2", 205, 3504872, 300774272, "probability", "1x1000"},
