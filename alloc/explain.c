@@ -235,6 +235,11 @@ static uint64_t size_that_fits(const Work *w, uint64_t enough) {
     return hi * step;
 }
 
+static bool step_tiled(const Work *w) {
+    const Step *step = &w->schedule->step[w->stuck];
+    return step->n && w->mode[step->slot[0].node.i].kind != MODE_WHOLE;
+}
+
 static void note_remedy(Diag *diag, const Work *w, uint64_t short_of) {
     const HwMemory *m = &w->spec->memory[0];
     uint64_t size = size_that_fits(w, m->size + short_of);
@@ -246,10 +251,11 @@ static void note_remedy(Diag *diag, const Work *w, uint64_t short_of) {
                   "the machine has no backing memory: with one, volumes that "
                   "wait could leave %s",
                   active_names(w));
-    else if (w->spec->tiling.kind == HW_TILING_NONE)
+    else if (!step_tiled(w))
         diag_note(diag, (Loc){0},
-                  "the machine has no tiling: with it, a layer could run by "
-                  "parts");
+                  "the machine cannot run %s by tiles: with tiling for it, a "
+                  "part of each volume would do",
+                  step_node(w));
 }
 
 /* ---- the error ---- */
