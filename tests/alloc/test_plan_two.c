@@ -468,6 +468,24 @@ static void planks_short(void **state) {
     expect_error(&c, 4, text);
 }
 
+static void no_tiling(void **state) {
+    (void)state;
+    Case c = case_new(3000);
+    c.toy->spec.tiling.ops = 0;
+    TensorId x = net_input(c.g, 16, 10, 10);
+    graph_mark_output(c.g, net_conv(c.g, c.diag, "a", x, 20, 1, 1, 1, 0));
+    static const char *const text[] = {
+        ("does not fit: step 1 (a) needs 3,600 bytes of am, which has 3,000: "
+         "600 short"),
+        "a (20x10x10): 2,000 bytes",
+        "data (16x10x10): 1,600 bytes",
+        "--set memories.am.size=4KiB would do",
+        ("the machine cannot run a by tiles: with tiling for it, a part of "
+         "each volume would do"),
+    };
+    expect_error(&c, 5, text);
+}
+
 static void backing_short(void **state) {
     (void)state;
     Case c = case_new(600);
@@ -498,6 +516,7 @@ int main(void) {
         cmocka_unit_test(relayed),
         cmocka_unit_test(one_level_short),
         cmocka_unit_test(planks_short),
+        cmocka_unit_test(no_tiling),
         cmocka_unit_test(backing_short),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
