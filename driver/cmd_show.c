@@ -175,8 +175,48 @@ static void show_plan(Arena *arena, const Pipeline *p, cJSON *json) {
                with_commas(arena, use[worst].bytes));
 }
 
+/* ---- the network itself ---- */
+
+static bool write_emitted(Arena *arena, Diag *diag, const Graph *g,
+                          const char *path) {
+    Text bytes = text_new(arena);
+    const char *stem = file_stem(arena, path ? path : "net");
+    const char *weights = arena_printf(arena, "%s.weights", stem);
+    const char *json = graph_to_json(arena, g, weights, &bytes);
+    if (!path && bytes.len) {
+        diag_error(diag, (Loc){0},
+                   "the network has trained weights, which need a file: give "
+                   "-o NET.json");
+        return false;
+    }
+    if (!path)
+        return fputs(json, stdout) >= 0;
+    const char *beside =
+        arena_printf(arena, "%s/%s", file_dir(arena, path), weights);
+    return (!bytes.len ||
+            file_write(arena, diag, beside, bytes.at, bytes.len)) &&
+           file_write(arena, diag, path, json, strlen(json));
+}
+
+static ExitCode emit(Arena *arena, Diag *diag, const Options *options) {
+    Pipeline p;
+    if (strcmp(options->emit, "json")) {
+        diag_error(diag, (Loc){0}, "--emit %s is not known, only json",
+                   options->emit);
+        return EXIT_BAD_USAGE;
+    }
+    ExitCode code = pipeline_run(arena, diag, options, STAGE_READ, &p);
+    if (code != EXIT_FINE)
+        return code;
+    return write_emitted(arena, diag, p.original, options->out)
+               ? EXIT_FINE
+               : EXIT_BAD_INPUT;
+}
+
 ExitCode cmd_show(Arena *arena, Diag *diag, const Options *options) {
     Pipeline p;
+    if (options->emit)
+        return emit(arena, diag, options);
     Stage last = options->target ? STAGE_ALLOC : STAGE_PASSES;
     ExitCode code = pipeline_run(arena, diag, options, last, &p);
     if (code != EXIT_FINE)

@@ -24,7 +24,7 @@ static const Command commands[] = {
      "Compiles, simulates the listing, and compares every kept layer with the\n"
      "reference evaluation of the network as it was read.",
      NULL},
-    {"show", "NET", MACHINE NETWORK PLANNING "dj", cmd_show,
+    {"show", "NET", MACHINE NETWORK PLANNING "odjE", cmd_show,
      "Says what a network is; with -t also, step by step, which volumes are\n"
      "alive in active memory and how many bytes they take.",
      NULL},

@@ -26,6 +26,7 @@ typedef struct Options {
     const char *planner;     /* --planner */
     const char *replication; /* --replication */
     const char *dump;        /* --dump */
+    const char *emit;        /* --emit */
     uint64_t seed;           /* --seed */
     uint64_t batch;          /* --batch */
     double tolerance;        /* --tolerance */

@@ -3,6 +3,7 @@
 #define FRONTENDS_FRONTEND_H
 
 #include "base/file.h"
+#include "base/text.h"
 #include "graph/graph.h"
 
 typedef struct ShapeSetting {
@@ -10,12 +11,20 @@ typedef struct ShapeSetting {
     Shape shape;
 } ShapeSetting;
 
+/* An input that always has these values: a constant of the network. */
+typedef struct FixSetting {
+    const char *name; /* of the input */
+    const char *file; /* .npy or .pb */
+} FixSetting;
+
 typedef struct ImportOptions {
     const char *weights; /* second file, or NULL */
     const char *phase;   /* Caffe: "TEST" (default, NULL) or "TRAIN" */
     uint32_t batch; /* 0: 1, or what a ShapeSetting says; never the file's */
     uint32_t n_shapes;
     const ShapeSetting *shapes;
+    uint32_t n_fixed;
+    const FixSetting *fixed; /* ONNX */
     uint64_t seed; /* for constants that the files do not hold */
 } ImportOptions;
 
@@ -40,5 +49,11 @@ extern const uint32_t n_formats;
  * inferred, verified, and has all its constants. NULL after errors. */
 Graph *frontend_read(Arena *arena, Diag *diag, const char *path,
                      const ImportOptions *options, ImportInfo *info);
+
+/* The graph in the JSON of docs/graph-json.md. Values of trained constants are
+ * appended to `bytes`, to be written as the file `weights` beside the JSON;
+ * `bytes` stays empty where there are none. */
+const char *graph_to_json(Arena *arena, const Graph *g, const char *weights,
+                          Text *bytes);
 
 #endif

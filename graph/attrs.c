@@ -186,3 +186,7 @@ const char *attr_set(Arena *arena, Node *node, const AttrPair *pair) {
     }
     return "is not an attribute of this operator";
 }
+
+const char *graph_set_attr(Graph *g, NodeId node, const AttrPair *pair) {
+    return attr_set(g->arena, graph_node(g, node), pair);
+}

@@ -328,6 +328,10 @@ Graph *graph_read(Arena *arena, Diag *diag, const char *file, const char *text,
 uint32_t graph_attr_pairs(Arena *arena, const Graph *g, NodeId node,
                           const AttrPair **out);
 
+/* Sets the attribute that `pair` names. NULL, or what is wrong with it, to be
+ * put behind its name. "act" must come before the attributes of activations. */
+const char *graph_set_attr(Graph *g, NodeId node, const AttrPair *pair);
+
 /* ---- reference evaluation: eval.c ---- */
 
 /* Values of every tensor by id; NULL for those not asked for. Heavy arithmetic
