@@ -14,8 +14,6 @@ const Format formats[] = {
     {"caffe", ".prototxt .pbtxt .caffemodel",
      "Caffe NetParameter, text or binary; weights from a .caffemodel",
      caffe_looks, caffe_read},
-    {"onnx", ".onnx .onnxtxt", "ONNX ModelProto, binary or text", onnx_looks,
-     onnx_read},
     {"graph", ".graph", "the text form of a graph, as --dump prints it",
      graphtext_looks, graphtext_read},
     {"amphora", ".json", "a graph in JSON, as show --emit json writes it",
