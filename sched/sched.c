@@ -8,105 +8,134 @@
 #include "sched/sched.h"
 
 #include "base/text.h"
+#include "sched/best.h"
+#include "sched/orders.h"
 
 #include <string.h>
 
-/* ---- steps from an order ---- */
-
-static Step one_slot(Arena *arena, const HwSpec *spec, const Graph *g,
-                     NodeId node) {
-    Slot *slot = ARENA_NEW(arena, Slot);
-    *slot = (Slot){node, legal_check(arena, spec, g, node)};
-    return (Step){1, slot};
-}
-
-/* One step a node, in the order given. */
-static const Schedule *serial(Arena *arena, const HwSpec *spec, const Graph *g,
-                              const char *strategy, uint32_t n,
-                              const NodeId *order) {
-    Step *step = ARENA_ARRAY(arena, Step, n);
-    uint32_t *step_of = ARENA_ARRAY(arena, uint32_t, g->node.n);
-    for (uint32_t i = 0; i < g->node.n; i++)
-        step_of[i] = NONE;
-    for (uint32_t i = 0; i < n; i++) {
-        step[i] = one_slot(arena, spec, g, order[i]);
-        step_of[order[i].i] = i;
-    }
-    Schedule *schedule = ARENA_NEW(arena, Schedule);
-    *schedule = (Schedule){spec, g, strategy, n, step, step_of};
-    return schedule;
-}
-
-/* ---- the file's order ---- */
-
-typedef struct FileOrder {
-    const Graph *g;
-    Uses uses;
-    uint32_t *waits; /* by node: inputs of a CONCAT that have no step yet */
-    NodeId *order;
-    uint32_t n;
-    uint32_t *stack; /* nodes that are done, whose concats are to be told */
-} FileOrder;
-
-/* Concats follow their last member at once, and so on outwards. */
-static void put_concats(FileOrder *f, uint32_t done) {
-    uint32_t depth = 0;
-    f->stack[depth++] = done;
-    while (depth) {
-        const Node *node = &f->g->node.at[f->stack[--depth]];
-        for (uint32_t o = 0; o < node->n_out; o++) {
-            uint32_t t = node->out[o].i;
-            for (uint32_t u = f->uses.start[t]; u < f->uses.start[t + 1]; u++) {
-                NodeId reader = f->uses.node[u];
-                if (graph_node(f->g, reader)->op != OP_CONCAT ||
-                    --f->waits[reader.i])
-                    continue;
-                f->order[f->n++] = reader;
-                f->stack[depth++] = reader.i;
-            }
-        }
-    }
-}
-
-static const Schedule *file_order(Arena *arena, const HwSpec *spec,
-                                  const Graph *g) {
-    FileOrder f = {
-        .g = g,
-        .uses = graph_uses(arena, g),
-        .waits = ARENA_ARRAY(arena, uint32_t, g->node.n),
-        .order = ARENA_ARRAY(arena, NodeId, g->node.n),
-        .stack = ARENA_ARRAY(arena, uint32_t, g->node.n + 1),
-    };
-    for (uint32_t i = 0; i < g->node.n; i++)
-        f.waits[i] = g->node.at[i].n_in;
-    for (uint32_t i = 0; i < g->node.n; i++) {
-        if (g->node.at[i].op == OP_CONCAT)
-            continue;
-        if (g->node.at[i].op != OP_INPUT)
-            f.order[f.n++] = (NodeId){i};
-        put_concats(&f, i);
-    }
-    return serial(arena, spec, g, "file", f.n, f.order);
-}
+const char *const objective_name[OBJECTIVE_COUNT + 1] = {"order", "peak",
+                                                         "steps", "time", NULL};
 
 /* ---- the table ---- */
 
+static void run_file(Arena *arena, const OrderTask *task, Ordering *out) {
+    const OrderProblem *p = task->model->p;
+    *out = ordering_serial(arena, p, order_as_given(arena, p));
+}
+
+static void run_depth_first(Arena *arena, const OrderTask *task,
+                            Ordering *out) {
+    const OrderProblem *p = task->model->p;
+    *out = ordering_serial(arena, p, order_depth_first(arena, p));
+}
+
+static void run_random(Arena *arena, const OrderTask *task, Ordering *out) {
+    const OrderProblem *p = task->model->p;
+    *out =
+        ordering_serial(arena, p, order_random(arena, p, task->options->seed));
+}
+
+/* The best of the quick orders is the one to beat; of equals the file's. */
+static void run_best(Arena *arena, const OrderTask *task, Ordering *out) {
+    const OrderProblem *p = task->model->p;
+    const uint32_t *known[] = {order_as_given(arena, p),
+                               order_depth_first(arena, p),
+                               order_frugal(arena, p)};
+    uint32_t least = 0;
+    for (uint32_t i = 1; i < 3; i++)
+        if (order_peak(arena, p, known[i], NULL) <
+            order_peak(arena, p, known[least], NULL))
+            least = i;
+    Best best = order_best(arena, p, known[least], task->options->budget);
+    *out = ordering_serial(arena, p, best.order);
+    out->facts.bound = best.bound;
+    out->facts.proved = best.proved;
+    out->facts.states = best.states;
+}
+
 const Strategy strategies[] = {
-    {"file", file_order, "the network's own order, one layer a step"},
+    {"file", run_file, "the network's own order"},
+    {"best", run_best, "the least peak of all orders, proved by search"},
+    {"dfs", run_depth_first, "depth first: after a layer, its readers"},
+    {"random", run_random, "drawn from the seed"},
+    {"enumerate", enumerate_run,
+     "all orders between joins, scored by steps and volumes alive"},
 };
 const uint32_t n_strategies = sizeof strategies / sizeof *strategies;
 
-const Schedule *sched_run(Arena *arena, Diag *diag, const HwSpec *spec,
-                          const Graph *g, const char *strategy) {
+static const Strategy *strategy_find(Arena *arena, Diag *diag,
+                                     const char *name) {
     for (uint32_t i = 0; i < n_strategies; i++)
-        if (!strcmp(strategies[i].name, strategy))
-            return strategies[i].run(arena, spec, g);
+        if (!strcmp(strategies[i].name, name))
+            return &strategies[i];
     Text known = text_new(arena);
     for (uint32_t i = 0; i < n_strategies; i++)
         text_addf(&known, "%s%s", i ? ", " : "", strategies[i].name);
     diag_error(diag, (Loc){0}, "no schedule strategy \"%s\"; there are: %s",
-               strategy, text_str(&known));
+               name, text_str(&known));
     return NULL;
+}
+
+/* ---- steps ---- */
+
+static Step step_make(Arena *arena, const Model *m, const uint32_t *number,
+                      uint32_t n, uint64_t *cycles) {
+    Slot *slot = ARENA_ARRAY(arena, Slot, n);
+    uint64_t longest = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        NodeId node = m->node[number[i]];
+        uint64_t one = model_cycles(m, number[i]);
+        slot[i] = (Slot){node, m->legal[node.i]};
+        longest = one > longest ? one : longest;
+    }
+    *cycles += longest;
+    return (Step){n, slot};
+}
+
+static Schedule *schedule_make(Arena *arena, const Model *m,
+                               const char *strategy, const Ordering *o) {
+    const Graph *g = m->g;
+    Step *step = ARENA_ARRAY(arena, Step, o->n_steps + 1);
+    uint32_t *step_of = ARENA_ARRAY(arena, uint32_t, g->node.n + 1);
+    uint64_t *live = ARENA_ARRAY(arena, uint64_t, o->n_steps + 1);
+    Schedule *s = ARENA_NEW(arena, Schedule);
+    *s = (Schedule){m->spec, g,       strategy, o->n_steps,
+                    step,    step_of, o->facts, live};
+    for (uint32_t i = 0; i < g->node.n; i++)
+        step_of[i] = NONE;
+    s->facts.peak =
+        order_steps_peak(arena, m->p, o->n_steps, o->start, o->node, live);
+    s->facts.cycles = 0;
+    for (uint32_t i = 0; i < o->n_steps; i++) {
+        uint32_t first = o->start[i], n = o->start[i + 1] - first;
+        step[i] = step_make(arena, m, o->node + first, n, &s->facts.cycles);
+        for (uint32_t k = 0; k < n; k++)
+            step_of[m->node[o->node[first + k]].i] = i;
+    }
+    return s;
+}
+
+const Schedule *sched_search(Arena *arena, Diag *diag, const HwSpec *spec,
+                             const Graph *g, const SchedOptions *options) {
+    const Strategy *strategy = strategy_find(arena, diag, options->strategy);
+    if (!strategy)
+        return NULL;
+    Model model = model_make(arena, spec ? MODEL_MACHINE : MODEL_PLAIN, spec, g,
+                             options->replication);
+    OrderTask task = {&model, options};
+    Ordering o;
+    strategy->run(arena, &task, &o);
+    o.node = order_concats(arena, &model, o.node);
+    if (options->objective != OBJECTIVE_ORDER && spec)
+        o = strategy->run == run_best ? pack_search(arena, &task, &o)
+                                      : pack_along(arena, &model, &o);
+    return schedule_make(arena, &model, strategy->name, &o);
+}
+
+const Schedule *sched_run(Arena *arena, Diag *diag, const HwSpec *spec,
+                          const Graph *g, const char *strategy) {
+    SchedOptions options = {.strategy = strategy, .replication = true};
+    return sched_search(arena, diag, spec, g, &options);
 }
 
 /* ---- text ---- */

@@ -17,27 +17,73 @@ typedef struct Step {
     const Slot *slot;
 } Step;
 
+/* What is known of an order. Bytes are those of volumes alive in active memory
+ * while a step runs, in the machine's layouts; a concat's members lie in its
+ * volume, and their bytes serve others until they are written. */
+typedef struct OrderFacts {
+    uint64_t peak;   /* at the worst step */
+    uint64_t bound;  /* no order of one node a step has less; 0: not sought */
+    bool proved;     /* no other has less: peak == bound */
+    uint64_t states; /* sets of done nodes that the search met */
+    uint64_t cycles; /* estimate: of each step the longest slot */
+    uint32_t steps_bound; /* no packing has fewer steps; 0: not sought */
+    bool steps_proved;
+    /* --order enumerate: parts between joins, the orders of all of them (at
+     * most UINT64_MAX), and what the seed compiler's count of bytes says */
+    uint32_t parts;
+    uint64_t orders, seed_peak;
+    uint32_t seed_steps; /* the joins at both ends included */
+} OrderFacts;
+
 typedef struct Schedule {
-    const HwSpec *spec;
+    const HwSpec *spec; /* NULL: no machine; bytes of 4 an element */
     const Graph *graph;
     const char *strategy;
     uint32_t n_steps;
     const Step *step;
     const uint32_t *step_of; /* by node id; NONE for INPUT */
+    OrderFacts facts;
+    const uint64_t *live; /* by step: bytes */
 } Schedule;
 
 /* A strategy is a row; "file" is the graph's own order. */
+typedef struct OrderTask OrderTask;
+typedef struct Ordering Ordering;
 typedef struct Strategy {
     const char *name;
-    const Schedule *(*run)(Arena *arena, const HwSpec *spec, const Graph *g);
+    void (*run)(Arena *arena, const OrderTask *task, Ordering *out);
     const char *doc;
 } Strategy;
 extern const Strategy strategies[];
 extern const uint32_t n_strategies;
 
+/* What steps of several nodes are to be good for. ORDER: one node a step. */
+typedef enum Objective {
+    OBJECTIVE_ORDER,
+    OBJECTIVE_PEAK,  /* least peak, then fewest steps */
+    OBJECTIVE_STEPS, /* fewest steps, then least peak */
+    OBJECTIVE_TIME,  /* least estimated time that fits into active memory */
+    OBJECTIVE_COUNT
+} Objective;
+extern const char *const objective_name[OBJECTIVE_COUNT + 1];
+
+typedef struct SchedOptions {
+    const char *strategy;
+    Objective objective;
+    uint64_t seed;    /* of "random" */
+    uint64_t budget;  /* looks at nodes before a search gives up; 0: default */
+    bool replication; /* volumes are stored with copies, as plan_make's */
+} SchedOptions;
+
 /* NULL with an error if no strategy has that name. */
 const Schedule *sched_run(Arena *arena, Diag *diag, const HwSpec *spec,
                           const Graph *g, const char *strategy);
+
+/* The same with options. `spec` may be NULL: then every node counts, results of
+ * element-wise nodes take the place of their first operand of that size, and
+ * concats copy (the convention of facts/two-level.md 1.2). */
+const Schedule *sched_search(Arena *arena, Diag *diag, const HwSpec *spec,
+                             const Graph *g, const SchedOptions *options);
 
 /* One step a line: "12 conv conv2/3x3" ... */
 const char *sched_print(Arena *arena, const Schedule *schedule);
