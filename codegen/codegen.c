@@ -133,16 +133,9 @@ static void set_weight_mode(const Emitter *e, HwFields *f, uint32_t area) {
 }
 
 /* A source that is read by tiles is replicated on its way from DDR. */
-static void set_source_repl(const Emitter *e, HwFields *f, const Action *action,
-                            uint32_t area) {
-    const Placement *in = placement_of(e, action->in[0]);
-    if (e->spec->memory[in->memory].role == HW_ACTIVE)
-        return;
-    uint32_t channels = plan_volume(e->graph, in->tensor).c;
-    set_repl(f, HW_IN,
-             e->plan->replicated
-                 ? hwspec_repl_rule(e->spec, channels, area, true)
-                 : hwspec_repl_none(e->spec, channels));
+static void set_source_repl(HwFields *f, const Action *action) {
+    if (action->style >= 0)
+        set_repl(f, HW_IN, action->tile_repl);
 }
 
 static void fill_conv(const Emitter *e, HwFields *f, const Action *action,
@@ -156,7 +149,7 @@ static void fill_conv(const Emitter *e, HwFields *f, const Action *action,
     set(f, HW_F_GROUPS, conv->groups);
     set(f, HW_F_BIAS, node->constant[CONST_BIAS].i != NONE);
     set_act(f, &node->act);
-    set_source_repl(e, f, action, area);
+    set_source_repl(f, action);
     set_weight_mode(e, f, area);
 }
 
@@ -195,7 +188,7 @@ static void fill_conv_pool(const Emitter *e, HwFields *f, const Action *action,
     set(f, HW_F_MID_W, mid[1]);
     set(f, HW_F_MID_C, conv->out_c);
     pool_window(e, node, mid[0], mid[1], f, HW_F_POOL_KERNEL_W,
-                node->attr.pool.pad[0]);
+                action->pool_pad_top);
     set_text(f, HW_F_CONV_NAME, node->conv_name);
 }
 
@@ -247,7 +240,7 @@ static void fill_fc(const Emitter *e, HwFields *f, const Action *action,
     set(f, HW_F_DILATION_H, 1);
     set(f, HW_F_BIAS, node->constant[CONST_BIAS].i != NONE);
     set_act(f, &node->act);
-    set_source_repl(e, f, action, in.h * in.w);
+    set_source_repl(f, action);
     set_weight_mode(e, f, in.h * in.w);
 }
 
@@ -262,8 +255,8 @@ static Fill *const fill[OP_COUNT] = {
     [OP_FC] = fill_fc,
 };
 
-static void add_insn(Emitter *e, HwOp op, HwFields *fields,
-                     const char *comment, uint32_t action) {
+static void add_insn(Emitter *e, HwOp op, HwFields *fields, const char *comment,
+                     uint32_t action) {
     int32_t row = insn_row(e->spec, op);
     if (row < 0)
         bug("no instruction for %s", hw_op_name[op]);
