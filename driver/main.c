@@ -7,7 +7,7 @@
 
 #define MACHINE "tS"
 #define NETWORK "wPbHsR"
-#define PLANNING "Opr"
+#define PLANNING "OJBpr"
 
 static const Command commands[] = {
     {"compile", "NET", MACHINE NETWORK PLANNING "odaj", cmd_compile,
@@ -24,7 +24,7 @@ static const Command commands[] = {
      "Compiles, simulates the listing, and compares every kept layer with the\n"
      "reference evaluation of the network as it was read.",
      NULL},
-    {"show", "NET", MACHINE NETWORK PLANNING "odjE", cmd_show,
+    {"show", "NET", MACHINE NETWORK PLANNING "AVodjE", cmd_show,
      "Says what a network is; with -t also, step by step, which volumes are\n"
      "alive in active memory and how many bytes they take.",
      NULL},
@@ -72,6 +72,31 @@ static const Command *find_command(const char *name) {
     return NULL;
 }
 
+/* --json gives one object even when there is no result to report. A command
+ * that printed its own object has left no error behind. */
+static void print_failure(Arena *arena, const Diag *diag, ExitCode code) {
+    static const char *const kind[] = {"error", "warning", "note"};
+    cJSON *json = cJSON_CreateObject();
+    cJSON_AddBoolToObject(json, "ok", false);
+    cJSON_AddNumberToObject(json, "exit", code);
+    cJSON *list = cJSON_AddArrayToObject(json, "messages");
+    for (uint32_t i = 0; i < diag_count(diag); i++) {
+        const DiagMessage *message = diag_at(diag, i);
+        cJSON *item = cJSON_CreateObject();
+        cJSON_AddStringToObject(item, "kind", kind[message->kind]);
+        if (message->loc.file)
+            cJSON_AddStringToObject(item, "file", message->loc.file);
+        if (message->loc.line)
+            cJSON_AddNumberToObject(item, "line", message->loc.line);
+        if (message->loc.col)
+            cJSON_AddNumberToObject(item, message->loc.line ? "column" : "byte",
+                                    message->loc.col);
+        cJSON_AddStringToObject(item, "text", message->text);
+        cJSON_AddItemToArray(list, item);
+    }
+    print_json(arena, json);
+}
+
 static ExitCode run_command(const Command *command, int argc, char **argv) {
     Arena *arena = arena_new("amphora");
     Diag *diag = diag_new(arena);
@@ -83,6 +108,8 @@ static ExitCode run_command(const Command *command, int argc, char **argv) {
             options_help(command, stdout);
         else
             code = command->run(arena, diag, &options);
+        if (options.json && code && diag_errors(diag))
+            print_failure(arena, diag, code);
     }
     if (fflush(stdout) || ferror(stdout)) {
         diag_error(diag, (Loc){0}, "cannot write to stdout: %s",
