@@ -47,11 +47,12 @@ class Net:
             f"kernel_w: {kw} pad_h: {kh // 2} pad_w: {kw // 2} "
             f"stride: {stride} group: {group} bias_term: false }}")
 
-    def pool(self, x, kind, kernel, stride=1):
+    def pool(self, x, kind, kernel, stride=1, pad=None):
+        pad = kernel // 2 if pad is None else pad
         return self._layer(
-            "Pooling", [x], x[1], -(-x[2] // stride),
+            "Pooling", [x], x[1], (x[2] + 2 * pad - kernel) // stride + 1,
             f"pooling_param {{ pool: {kind} kernel_size: {kernel} "
-            f"pad: {kernel // 2} stride: {stride} round_mode: FLOOR }}")
+            f"pad: {pad} stride: {stride} round_mode: FLOOR }}")
 
     def scale(self, x):
         return self._layer("Scale", [x], x[1], x[2],
@@ -141,8 +142,9 @@ def fit(net, x, size, filters):
         return squeeze(net, x, filters)
     x = net.relu(x)
     even = net.conv(net.pool(x, "AVE", 1, 2), filters // 2, 1)
-    moved = net.pool(x, "AVE", 1)  # stands for a shift by one pixel
-    odd = net.conv(net.pool(moved, "AVE", 1, 2), filters // 2, 1)
+    # The same, a pixel further: by a volume with one more row and column.
+    moved = net.pool(net.pool(x, "AVE", 2, 1, pad=1), "AVE", 2, 2, pad=0)
+    odd = net.conv(moved, filters // 2, 1)
     return net.scale(net.concat([even, odd]))
 
 

@@ -217,6 +217,8 @@ ExitCode cmd_show(Arena *arena, Diag *diag, const Options *options) {
     Pipeline p;
     if (options->emit)
         return emit(arena, diag, options);
+    if (options->orders)
+        return show_orders(arena, diag, options);
     Stage last = options->target ? STAGE_ALLOC : STAGE_PASSES;
     ExitCode code = pipeline_run(arena, diag, options, last, &p);
     if (code != EXIT_FINE)

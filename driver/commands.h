@@ -15,6 +15,9 @@ ExitCode cmd_check(Arena *arena, Diag *diag, const Options *options);
 ExitCode cmd_asm(Arena *arena, Diag *diag, const Options *options);
 ExitCode cmd_disasm(Arena *arena, Diag *diag, const Options *options);
 
+/* show --orders */
+ExitCode show_orders(Arena *arena, Diag *diag, const Options *options);
+
 /* Prints the object as one line on stdout and frees it. */
 void print_json(Arena *arena, cJSON *json);
 

@@ -48,7 +48,15 @@ static const Option options[] = {
     {'s', false, "seed", "N", OPTION_NUMBER, AT(seed),
      "for weights and inputs that are not given (default 1)"},
     {'O', false, "order", "NAME", OPTION_TEXT, AT(order),
-     "strategy of the schedule (default file)"},
+     "file (default), best, dfs, random or enumerate"},
+    {'J', false, "objective", "peak|steps|time", OPTION_TEXT, AT(objective),
+     "let engines run side by side, for the least of it (order: best)"},
+    {'B', false, "budget", "N", OPTION_NUMBER, AT(budget),
+     "looks at layers before a search of orders gives up"},
+    {'A', false, "orders", NULL, OPTION_FLAG, AT(orders),
+     "compare the strategies: peak, steps, lower bound, proof, time"},
+    {'V', false, "svg", "FILE", OPTION_TEXT, AT(svg),
+     "--orders: draw the bytes alive by step, the file's order and the best"},
     {'p', false, "planner", "NAME", OPTION_TEXT, AT(planner),
      "planner of active memory (default auto)"},
     {'r', false, "replication", "off|safe", OPTION_TEXT, AT(replication),
@@ -224,11 +232,8 @@ static bool parse_all(Arena *arena, const Command *command, int argc,
 
 bool options_parse(Arena *arena, const Command *command, int argc, char **argv,
                    Options *out) {
-    *out = (Options){.order = "file",
-                     .planner = "auto",
-                     .replication = "safe",
-                     .seed = 1,
-                     .tolerance = 1e-4};
+    *out = (Options){
+        .planner = "auto", .replication = "safe", .seed = 1, .tolerance = 1e-4};
     Lists lists = {0};
     if (!parse_all(arena, command, argc, argv, &lists, out))
         return false;

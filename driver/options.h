@@ -22,15 +22,19 @@ typedef struct Options {
     const char *out;         /* -o */
     const char *weights;     /* --weights */
     const char *phase;       /* --phase */
-    const char *order;       /* --order */
+    const char *order;       /* --order; NULL: the default */
+    const char *objective;   /* --objective; NULL: one layer a step */
+    const char *svg;         /* --svg */
     const char *planner;     /* --planner */
     const char *replication; /* --replication */
     const char *dump;        /* --dump */
     const char *emit;        /* --emit */
     uint64_t seed;           /* --seed */
     uint64_t batch;          /* --batch */
+    uint64_t budget;         /* --budget */
     double tolerance;        /* --tolerance */
     bool rules;              /* --log-rules */
+    bool orders;             /* --orders */
     bool json, print_passes, memory_only, help;
     uint32_t n_settings, n_shapes, n_inputs;
     HwSetting *settings;  /* --set */

@@ -64,9 +64,35 @@ static bool stage_passes(Arena *arena, Diag *diag, const Options *options,
     return ok;
 }
 
+static bool replicates(const Options *options) {
+    return strcmp(options->replication, "off") != 0;
+}
+
+bool pipeline_sched_options(Diag *diag, const Options *options,
+                            SchedOptions *out) {
+    const char *order = options->objective ? "best" : "file";
+    *out = (SchedOptions){.strategy = options->order ? options->order : order,
+                          .seed = options->seed,
+                          .budget = options->budget,
+                          .replication = replicates(options)};
+    if (!options->objective)
+        return true;
+    for (int i = OBJECTIVE_PEAK; i < OBJECTIVE_COUNT; i++)
+        if (!strcmp(options->objective, objective_name[i]))
+            out->objective = (Objective)i;
+    if (out->objective == OBJECTIVE_ORDER)
+        diag_error(diag, (Loc){0},
+                   "no objective \"%s\"; there are: peak, steps, time",
+                   options->objective);
+    return out->objective != OBJECTIVE_ORDER;
+}
+
 static bool stage_schedule(Arena *arena, Diag *diag, const Options *options,
                            Pipeline *p) {
-    p->schedule = sched_run(arena, diag, p->spec, p->graph, options->order);
+    SchedOptions sched;
+    if (!pipeline_sched_options(diag, options, &sched))
+        return false;
+    p->schedule = sched_search(arena, diag, p->spec, p->graph, &sched);
     if (p->schedule && dumps(options, "schedule"))
         fputs(sched_print(arena, p->schedule), stderr);
     return p->schedule != NULL;
@@ -80,7 +106,7 @@ static bool stage_codegen(Arena *arena, Diag *diag, Pipeline *p) {
 static ExitCode stage_alloc(Arena *arena, Diag *diag, const Options *options,
                             Pipeline *p) {
     PlanOptions plan = {.planner = options->planner,
-                        .replication = strcmp(options->replication, "off")};
+                        .replication = replicates(options)};
     bool does_not_fit = false;
     p->plan = plan_make(arena, diag, p->schedule, &plan, &does_not_fit);
     if (p->plan && dumps(options, "plan"))

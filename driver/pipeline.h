@@ -43,6 +43,10 @@ const HwSpec *pipeline_spec(Arena *arena, Diag *diag, const Options *options);
 ExitCode pipeline_run(Arena *arena, Diag *diag, const Options *options,
                       Stage last, Pipeline *out);
 
+/* What the command line says about the order. False after an error. */
+bool pipeline_sched_options(Diag *diag, const Options *options,
+                            SchedOptions *out);
+
 /* Nodes that the host runs. */
 uint32_t pipeline_host_layers(const Pipeline *pipeline);
 
