@@ -48,9 +48,15 @@ Work *work_new(Arena *arena, const Schedule *schedule, const HwSpec *spec,
 
 bool work_fit(Work *w, Problem *problem, PlanResult *result,
               const char **planner, bool *two_levels) {
-    *two_levels = false;
+    *two_levels = fly_choose(w);
     if (fit_one_level(w, problem, result, planner))
         return true;
+    if (*two_levels) {
+        *two_levels = false;
+        start_again(w);
+        if (fit_one_level(w, problem, result, planner))
+            return true;
+    }
     *two_levels = true;
     return fit_two_levels(w, problem, result, planner);
 }

@@ -439,7 +439,7 @@ bool fit_one_level(Work *w, Problem *p, PlanResult *result,
     return false;
 }
 
-static void start_again(Work *w) {
+void start_again(Work *w) {
     for (TensorId t = {0}; t.i < w->g->tensor.n; t.i++)
         w->role[t.i].dissolved = false;
     memset(w->mode, 0, w->g->node.n * sizeof *w->mode);

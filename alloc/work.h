@@ -201,6 +201,11 @@ uint32_t mode_pins(const Work *w, NodeId node, Range pin[3], uint32_t *memory);
 /* Places everything. False if it does not fit; w->stuck then tells where. */
 bool fit_one_level(Work *w, Problem *problem, PlanResult *result,
                    const char **planner);
+/* All volumes kept, all nodes whole. */
+void start_again(Work *w);
+/* fly.c: nodes that read network inputs by tiles for more copies; false if
+ * there are none. */
+bool fly_choose(Work *w);
 bool fit_two_levels(Work *w, Problem *problem, PlanResult *result,
                     const char **planner);
 

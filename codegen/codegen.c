@@ -9,6 +9,7 @@
 #include "codegen/codegen.h"
 
 #include "codegen/image.h"
+#include "codegen/waits.h"
 
 typedef struct Emitter {
     Arena *arena;
@@ -18,6 +19,7 @@ typedef struct Emitter {
     const Graph *graph;
     VEC(HwInsn) insn;
     VEC(uint32_t) action_of;
+    Waits waits;
 } Emitter;
 
 static void set(HwFields *fields, HwField field, int64_t value) {
@@ -198,6 +200,7 @@ static void fill_eltwise(const Emitter *e, HwFields *f, const Action *action,
     set(f, HW_F_SCALE, 0);
     set_act(f, &node->act);
     set_operand(e, f, HW_IN2, action->in[1], action->in_rows);
+    set(f, HW_F_PARALLEL_READ, waits_parallel(e->plan, action));
     set(f, HW_F_PINGPONG, 1);
 }
 
@@ -272,7 +275,8 @@ static const char *side(const Emitter *e, uint32_t placement) {
     return e->spec->memory[memory].role == HW_ACTIVE ? "am" : "ddr";
 }
 
-static void emit_run(Emitter *e, const Action *action, uint32_t index) {
+static void emit_run(Emitter *e, const Action *action, uint32_t index,
+                     uint64_t waits) {
     const Node *node = graph_node(e->graph, action->node);
     if (!fill[node->op])
         bug("no engine instruction for %s", op_info[node->op].name);
@@ -285,6 +289,7 @@ static void emit_run(Emitter *e, const Action *action, uint32_t index) {
     set_operand(e, &f, HW_IN, action->in[0], action->in_rows);
     set_operand(e, &f, HW_OUT, action->out, action->rows);
     fill[node->op](e, &f, action, node);
+    insn_set_waits(e->spec, &f, waits);
     set_tile(e, &f, action);
     const char *comment = arena_printf(
         e->arena, "%s_to_%s", side(e, action->in[0]), side(e, action->out));
@@ -342,7 +347,7 @@ static void emit_host(Emitter *e, const Action *action, uint32_t index) {
     add_insn(e, HW_OP_HOST, &f, action->legal.reason, index);
 }
 
-static void emit(Emitter *e, uint32_t index) {
+static void emit(Emitter *e, uint32_t index, uint64_t waits) {
     const Action *action = &e->plan->action[index];
     switch (action->kind) {
     case ACTION_LOAD:
@@ -350,7 +355,7 @@ static void emit(Emitter *e, uint32_t index) {
         emit_move(e, action, index);
         break;
     case ACTION_RUN:
-        emit_run(e, action, index);
+        emit_run(e, action, index, waits);
         break;
     case ACTION_CONCAT:
         emit_concat(e, action, index);
@@ -368,8 +373,9 @@ const Listing *codegen_run(Arena *arena, Diag *diag, const Plan *plan,
                  .plan = plan,
                  .spec = plan->schedule->spec,
                  .graph = plan->schedule->graph};
+    e.waits = (Waits){.arena = arena, .plan = plan};
     for (uint32_t i = 0; i < plan->n_actions; i++)
-        emit(&e, i);
+        emit(&e, i, waits_before(&e.waits, i));
     uint32_t limit = e.spec->max_instructions;
     if (limit && e.insn.n > limit) {
         diag_error(diag, e.spec->loc,

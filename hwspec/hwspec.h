@@ -63,8 +63,11 @@ typedef struct HwMemory {
     uint32_t buffers;    /* 0: linear; else fixed buffers of size / buffers */
     uint32_t partitions; /* for rules on parallel reads; >= 1 */
     uint32_t ports_read, ports_write;
-    double bandwidth; /* bytes a second; 0: not bounding */
+    /* bytes a second, 0: not bounding: of transfers, and of one port where
+     * engines compute in the memory */
+    double bandwidth;
     double latency;   /* seconds before the first byte of a transfer */
+    double row_setup; /* seconds before each row of a transfer */
     uint32_t burst;   /* bytes: a transfer is a number of whole bursts */
     const Layout *layout;
 } HwMemory;
@@ -96,14 +99,15 @@ typedef struct HwEngine {
     uint32_t acts[HW_OP_COUNT]; /* bit (1 << HwAct) fused behind each op */
     HwRange limit[HW_LIMIT_COUNT];
     HwUnroll unroll;
-    double clock;        /* Hz */
-    double efficiency;   /* 0..1 */
-    uint32_t setup;      /* cycles before an instruction's first result */
-    bool in_place;       /* the result may take the place of an operand */
-    HwDivisor divisor;   /* of average pooling */
-    uint32_t part_align; /* channels: where a part of a volume may start */
-    uint32_t memories;   /* bit (1 << memory): where its operands may lie */
-    uint32_t beside;     /* bit (1 << engine): what can run in the same step */
+    double clock;          /* Hz */
+    double efficiency;     /* 0..1 */
+    uint32_t setup;        /* cycles before an instruction's first result */
+    uint32_t slope_cycles; /* more for each result with an own slope */
+    bool in_place;         /* the result may take the place of an operand */
+    HwDivisor divisor;     /* of average pooling */
+    uint32_t part_align;   /* channels: where a part of a volume may start */
+    uint32_t memories;     /* bit (1 << memory): where its operands may lie */
+    uint32_t beside; /* bit (1 << engine): what can run in the same step */
 } HwEngine;
 
 /* Replication: section of N channels; ways to store the last partial one. */
@@ -147,6 +151,7 @@ typedef struct HwTiling {
 /* Ping-pong and half rate of the weight cache: rows <= limit. 0: no cache. */
 typedef struct HwWeightCache {
     uint32_t pingpong, full_rate, half_rate;
+    double bandwidth; /* bytes a second into the cache; 0: not bounding */
 } HwWeightCache;
 
 typedef struct HwInsnSet HwInsnSet; /* insn.h */

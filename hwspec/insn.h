@@ -202,4 +202,10 @@ bool insn_operand(const HwSpec *spec, HwOp op, const HwFields *fields,
 void insn_set_operand(const HwSpec *spec, HwFields *fields, HwOperand operand,
                       uint32_t memory, uint64_t offset);
 
+/* Units that must be idle before the instruction starts, as bits: engines by
+ * index, behind them the DMA. What no field names is waited for. False if the
+ * fields hold none of wait.*: steps then tell. */
+bool insn_waits(const HwSpec *spec, const HwFields *fields, uint64_t *units);
+void insn_set_waits(const HwSpec *spec, HwFields *fields, uint64_t units);
+
 #endif

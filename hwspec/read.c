@@ -73,6 +73,9 @@ static const Key weight_cache_keys[] = {
          "up to so many rows they are read at full rate"),
     NEED("half_rate", read_u32, HwWeightCache, half_rate,
          "up to so many rows at half rate; the cache holds no more"),
+    KEY("bandwidth", read_rate, HwWeightCache, bandwidth,
+        "of weights on their way into the cache, bytes a second; else "
+        "unbounded"),
 };
 const Section read_weight_cache_section =
     SECTION("weight_cache", weight_cache_keys);

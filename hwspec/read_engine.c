@@ -108,6 +108,9 @@ static const Key engine_keys[] = {
         "useful share of the cycles, above 0 and up to 1; else 1"),
     KEY("setup", read_u32, HwEngine, setup,
         "cycles before an instruction's first result; else 0"),
+    KEY("slope_cycles", read_u32, HwEngine, slope_cycles,
+        "cycles more for each group of results whose negative values are "
+        "scaled by a slope; else 0"),
     KEY("in_place", read_bool, HwEngine, in_place,
         "true: a result may take the place of an operand; else false"),
     KEY("divisor", read_divisor, HwEngine, divisor,

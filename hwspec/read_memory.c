@@ -85,9 +85,12 @@ static const Key memory_keys[] = {
         "equal parts with ports of their own; else 1"),
     {"ports", read_ports, 0, false, "reads and writes in one cycle"},
     KEY("bandwidth", read_rate, HwMemory, bandwidth,
-        "of transfers, bytes a second: 17.28GB/s; else unbounded"),
+        "bytes a second, of transfers, or of a port of an active memory: "
+        "17.28GB/s; else unbounded"),
     KEY("latency", read_seconds, HwMemory, latency,
         "before a transfer's first byte: 200ns; else 0"),
+    KEY("row_setup", read_seconds, HwMemory, row_setup,
+        "before each row of a transfer: 5ns; else 0"),
     KEY("burst", read_bytes32, HwMemory, burst,
         "bytes: a transfer is a number of whole bursts; else 1"),
     NEED("layout", read_layout_name, HwMemory, layout, "one of `layouts`"),

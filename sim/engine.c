@@ -77,8 +77,6 @@ static bool operands_ready(Run *run, const Work *w) {
 }
 
 bool engine_run(Run *run, const Work *w) {
-    uint64_t read = run->result->backing_read;
-    uint64_t written = run->result->backing_written;
     if (!operands_ready(run, w))
         return false;
     check_in_place(run, w, &w->in_at, "input");
@@ -86,12 +84,18 @@ bool engine_run(Run *run, const Work *w) {
         check_in_place(run, w, &w->in2_at, "second input");
     Job job;
     bool prepared = job_prepare(run, w, &job);
-    if (!w->tile.on)
+    SimEvent event = {0};
+    uint64_t read = run->result->backing_read;
+    uint64_t written = run->result->backing_written;
+    if (!w->tile.on) {
         run_whole(run, w, &job, prepared);
-    else if (!prepared || !tiles_run(run, &job))
+        event = cost_of_box(run, w, whole_box(&w->out));
+        event.cycles = cost_busy(w, &event);
+    } else if (!prepared || !tiles_run(run, &job, &event)) {
         return false;
-    cycles_add(run, (uint32_t)w->engine,
-               cycles_of_work(run, w, run->result->backing_read - read,
-                              run->result->backing_written - written));
+    }
+    event.read = run->result->backing_read - read;
+    event.written = run->result->backing_written - written;
+    timeline_add(run, (uint32_t)w->engine, &event);
     return true;
 }

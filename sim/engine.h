@@ -11,7 +11,7 @@
  * return false if nothing ran, as operands were missing. */
 bool engine_run(Run *run, const Work *work);
 /* tiles.c: the machine runs the instruction by tiles. */
-bool tiles_run(Run *run, const Job *job);
+bool tiles_run(Run *run, const Job *job, SimEvent *event);
 /* move.c: a load or a store. */
 bool move_run(Run *run, const Work *work);
 
@@ -32,14 +32,18 @@ void inputs_write(Run *run);
 void inputs_assume(Run *run, const Place *place);
 
 /* cycles.c */
-/* read, written: bytes that it moved from and to backing memories. */
-uint64_t cycles_of_work(const Run *run, const Work *work, uint64_t read,
-                        uint64_t written);
-uint64_t cycles_of_bytes(const Run *run, uint32_t memory, uint64_t bytes);
-/* Adds an instruction's cycles to its engine and to the total; instructions of
- * one step run side by side. */
-void cycles_add(Run *run, uint32_t use, uint64_t cycles);
-void cycles_end_step(Run *run);
+/* What it takes to make a box of the output, transfers aside. */
+SimEvent cost_of_box(const Run *run, const Work *work, Box out);
+/* Cycles that the engine is busy with it. */
+uint64_t cost_busy(const Work *work, const SimEvent *cost);
+/* A box of an operand between its memory and an engine or active memory. */
+uint64_t cycles_of_transfer(const Run *run, const Place *place, Box box);
+
+/* timeline.c */
+/* Waits until these units are idle: what they touch is touched no more. */
+void timeline_wait(Run *run, uint64_t units);
+/* Adds an instruction that takes event->cycles on a unit. */
+void timeline_add(Run *run, uint32_t unit, const SimEvent *event);
 
 /* Calls the observer. */
 void show_result(Run *run, const char *name, const Extent *size,

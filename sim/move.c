@@ -25,7 +25,9 @@ bool move_run(Run *run, const Work *w) {
     operand_write(run, &w->out_at, to, writer, values);
     run->read[w->in_at.memory] += bytes;
     run->written[w->out_at.memory] += bytes;
-    uint32_t backing = load ? w->in_at.memory : w->out_at.memory;
-    cycles_add(run, run->spec->n_engines, cycles_of_bytes(run, backing, bytes));
+    SimEvent event = {.read = load ? bytes : 0, .written = load ? 0 : bytes};
+    event.cycles = cycles_of_transfer(run, load ? &w->in_at : &w->out_at, rows);
+    event.cost[SIM_TRANSFER] = event.cycles;
+    timeline_add(run, run->spec->n_engines, &event);
     return true;
 }

@@ -30,12 +30,16 @@ typedef struct BlobCache {
 /* The step of an instruction that does not say; it runs by itself. */
 enum { NO_STEP = -1 };
 
-/* What an instruction of the present step touches. */
+/* What an instruction that may still be at work touches. */
 typedef struct Touch {
     const char *name;
     bool writes;
+    uint32_t unit; /* engine, or behind the engines: the DMA */
     Place place;
 } Touch;
+
+/* Units are engines by index, then the DMA, then the host. */
+enum { MAX_UNITS = HW_MAX_ENGINES + 2 };
 
 typedef struct Run {
     Arena *arena, *hold, *work, *group; /* group: for one step */
@@ -57,10 +61,12 @@ typedef struct Run {
     bool reads;         /* this one has */
     uint32_t n_assumed; /* network inputs that nobody announced */
 
-    int64_t step;         /* of the instructions that run side by side */
-    uint64_t step_cycles; /* of the longest of them */
-    uint32_t engines;     /* of that step: bit (1 << engine) */
-    VEC(Touch) touched;
+    int64_t step;    /* of the instruction before this one */
+    uint64_t busy;   /* units that may still be at work: bit (1 << unit) */
+    uint64_t issued; /* cycle: nothing later in the listing starts before */
+    uint64_t done[MAX_UNITS]; /* by unit: cycle when its work ends */
+    VEC(Touch) touched;       /* by busy units */
+    VEC(SimEvent) event;
 
     uint64_t n_violations;
     VEC(Violation) violation;

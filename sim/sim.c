@@ -59,19 +59,17 @@ static bool image_is_sane(const Listing *listing, Diag *diag) {
     return sane;
 }
 
-/* ---- instructions of one step ---- */
+/* ---- instructions that run side by side ---- */
 
-static void end_step(Run *run) {
-    cycles_end_step(run);
-    run->step = NO_STEP;
-    run->engines = 0;
-    run->touched.at = NULL;
-    run->touched.n = run->touched.cap = 0;
-    arena_reset(run->group);
+static const uint64_t all_units = UINT64_MAX;
+
+static uint32_t unit_of(const Run *run, const Work *w) {
+    return w->engine < 0 ? run->spec->n_engines : (uint32_t)w->engine;
 }
 
-static void touch(Run *run, const Place *place, bool writes) {
-    Touch touch = {run->who, writes, place_keep(run->group, place)};
+static void touch(Run *run, const Work *w, const Place *place, bool writes) {
+    Touch touch = {run->who, writes, unit_of(run, w),
+                   place_keep(run->group, place)};
     vec_push(run->group, &run->touched, touch);
 }
 
@@ -97,33 +95,33 @@ static void check_engines(Run *run, const Work *w) {
         const HwEngine *mine = &spec->engine[w->engine],
                        *other = &spec->engine[i];
         bool beside = mine->beside >> i & 1 || other->beside >> w->engine & 1;
-        if ((run->engines >> i & 1) && !beside)
+        if ((run->busy >> i & 1) && !beside)
             fault(run, "engine %s cannot run in one step with engine %s",
                   mine->name, other->name);
     }
-    if (w->engine >= 0)
-        run->engines |= UINT32_C(1) << w->engine;
 }
 
-/* The instruction runs beside those of its step, or starts another step. */
+/* It starts when those are done that its fields name; else when those of
+ * earlier steps are. */
 static void begin_insn(Run *run, const Work *w) {
-    if (w->step != run->step || w->step == NO_STEP ||
-        run->touched.n > MAX_SIDE_BY_SIDE)
-        end_step(run);
+    if (w->has_waits)
+        timeline_wait(run, w->waits | UINT64_C(1) << unit_of(run, w));
+    else if (w->step != run->step || w->step == NO_STEP ||
+             run->touched.n > MAX_SIDE_BY_SIDE)
+        timeline_wait(run, all_units);
     run->step = w->step;
 }
 
 static void end_insn(Run *run, const Work *w) {
     uint32_t before = run->touched.n;
-    check_engines(run, w);
     check_beside(run, &w->in_at, false, before);
     if (w->has_in2)
         check_beside(run, &w->in2_at, false, before);
     check_beside(run, &w->out_at, true, before);
-    touch(run, &w->in_at, false);
+    touch(run, w, &w->in_at, false);
     if (w->has_in2)
-        touch(run, &w->in2_at, false);
-    touch(run, &w->out_at, true);
+        touch(run, w, &w->in2_at, false);
+    touch(run, w, &w->out_at, true);
 }
 
 /* ---- one instruction ---- */
@@ -138,10 +136,11 @@ static void run_insn(Run *run, uint32_t index) {
         work.op == HW_OP_CONCAT)
         return;
     if (work.op == HW_OP_HOST) {
-        end_step(run);
+        timeline_wait(run, all_units);
         host_run(run, &work);
     } else {
         begin_insn(run, &work);
+        check_engines(run, &work);
         bool moves = work.op == HW_OP_LOAD || work.op == HW_OP_STORE;
         if (moves ? move_run(run, &work) : engine_run(run, &work))
             end_insn(run, &work);
@@ -212,6 +211,8 @@ static void fill_result(Run *run) {
             result->am_peak += run->cells[i].touched;
     result->n_engines = spec->n_engines + 2;
     result->engine = run->use;
+    result->n_events = run->event.n;
+    result->event = run->event.at;
 }
 
 static void name_uses(Run *run) {
@@ -233,7 +234,7 @@ static void run_all(Run *run) {
         run_insn(run, i);
         arena_reset(run->work);
     }
-    end_step(run);
+    timeline_wait(run, all_units);
     read_outputs(run);
     fill_result(run);
 }

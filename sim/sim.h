@@ -40,6 +40,27 @@ typedef struct SimEngineUse {
     uint64_t cycles, instructions;
 } SimEngineUse;
 
+/* Cycles of one instruction by what they are spent on; they overlap. */
+typedef enum SimCost {
+    SIM_COMPUTE,  /* the engine itself */
+    SIM_PORTS,    /* operands through the ports of active memory */
+    SIM_WEIGHTS,  /* weights into their cache */
+    SIM_TRANSFER, /* to and from other memories */
+    SIM_COST_COUNT
+} SimCost;
+extern const char *const sim_cost_name[SIM_COST_COUNT];
+
+/* An instruction that an engine or the DMA ran. */
+typedef struct SimEvent {
+    uint32_t insn;          /* index in the listing */
+    uint32_t use;           /* index in SimResult.engine */
+    uint64_t start, cycles; /* of the machine's clock */
+    uint64_t cost[SIM_COST_COUNT];
+    uint64_t read, written; /* bytes from and to all that is not AM */
+    uint64_t weights;       /* bytes into the weight cache */
+    uint64_t macs;          /* products that the result takes */
+} SimEvent;
+
 typedef struct SimResult {
     uint64_t n_violations;
     uint32_t n_kept;
@@ -63,6 +84,9 @@ typedef struct SimResult {
     uint32_t n_engines;
     const SimEngineUse *engine; /* by spec->engine, then "dma", then "host" */
     uint64_t instructions;      /* that an engine or the DMA runs */
+    uint64_t weights_read;      /* bytes into the weight cache */
+    uint32_t n_events;
+    const SimEvent *event; /* in the listing's order */
 } SimResult;
 
 /* inputs: one array per image.input, or per assumed input; NULL, or fewer of

@@ -21,6 +21,10 @@ typedef struct Tiler {
     uint32_t tile;   /* number */
     Place last;      /* the tile in the other buffer */
     Arena *kept[2];  /* last's tables, and those of the one before it */
+    SimEvent *event;
+    /* cycles: of the engine with the tile before this one; that its result
+     * takes to leave, and the result before that */
+    uint64_t busy, made, leaving;
 } Tiler;
 
 static bool in_backing(const Run *run, const Place *place) {
@@ -92,6 +96,34 @@ static void collect(Tiler *t, const Patch *tile) {
                    from, box->cols * sizeof *from);
 }
 
+/* While the engine is at work with a tile, the next one comes in and the one
+ * before leaves, over the same wires. */
+static void overlap(Tiler *t, uint64_t moved) {
+    t->event->cycles += t->busy > moved ? t->busy : moved;
+}
+
+static void count_tile(Tiler *t, Box needs, Box box) {
+    Run *run = t->run;
+    const Work *w = t->job->work;
+    SimEvent *e = t->event, tile = cost_of_box(run, w, box);
+    uint64_t load = cycles_of_transfer(run, &w->in_at, needs);
+    uint64_t store = cycles_of_transfer(run, &w->out_at, box);
+    if (w->has_in2)
+        load += cycles_of_transfer(run, &w->in2_at, needs);
+    bool cached = w->out.c <= run->spec->engine[w->engine].unroll.out_c;
+    if (cached && t->tile > 0) /* all weights are there */
+        tile.weights = tile.cost[SIM_WEIGHTS] = 0;
+    overlap(t, load + t->leaving);
+    t->leaving = t->made;
+    t->made = store;
+    t->busy = cost_busy(w, &tile);
+    for (int i = 0; i < SIM_COST_COUNT; i++)
+        e->cost[i] += tile.cost[i];
+    e->cost[SIM_TRANSFER] += load + store;
+    e->weights += tile.weights;
+    e->macs += tile.macs;
+}
+
 static bool run_tile(Tiler *t, Box box) {
     const Work *w = t->job->work;
     Run *run = t->run;
@@ -109,6 +141,7 @@ static bool run_tile(Tiler *t, Box box) {
         collect(t, &out);
     }
     operand_write(run, &w->out_at, box, t->writer, out.at);
+    count_tile(t, needs, box);
     return true;
 }
 
@@ -123,6 +156,8 @@ static bool run_all(Tiler *t) {
             if (!run_tile(t, box))
                 return false;
         }
+    overlap(t, t->leaving);
+    t->event->cycles += t->made;
     return true;
 }
 
@@ -131,14 +166,14 @@ static uint64_t tile_count(const Work *w) {
     return rows * ((w->out.w + (uint64_t)w->tile.w - 1) / w->tile.w);
 }
 
-bool tiles_run(Run *run, const Job *job) {
+bool tiles_run(Run *run, const Job *job, SimEvent *event) {
     const Work *w = job->work;
     if (tile_count(w) > MAX_TILES) {
         fault(run, "%" PRIu64 " tiles of %ux%u are more than can be simulated",
               tile_count(w), w->tile.w, w->tile.h);
         return false;
     }
-    Tiler t = {.run = run, .job = job, .outer = run->work};
+    Tiler t = {.run = run, .job = job, .outer = run->work, .event = event};
     if (!run->options.memory_only)
         t.whole = patch_new(run->work, w->out, whole_box(&w->out));
     t.writer = memory_writer(run, &w->out_at, w->name, WRITER_ENGINE);

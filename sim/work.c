@@ -464,6 +464,9 @@ static void read_flags(const HwFields *f, Work *w) {
     const char *method = f->set[HW_F_METHOD] ? f->str[HW_F_METHOD] : NULL;
     w->zero_fill = method && strcmp(method, "Zero") == 0;
     w->has_repl = f->set[HW_F_IN_FULL];
+    w->pingpong = !f->set[HW_F_PINGPONG] || f->num[HW_F_PINGPONG] != 0;
+    w->halfrate = flag(f, HW_F_HALFRATE);
+    w->parallel_read = flag(f, HW_F_PARALLEL_READ);
 }
 
 bool work_read(Run *run, const HwInsn *insn, Work *out) {
@@ -473,6 +476,7 @@ bool work_read(Run *run, const HwInsn *insn, Work *out) {
     *out =
         (Work){.op = insn_op(run->spec, insn),
                .step = fields.set[HW_F_STEP] ? fields.num[HW_F_STEP] : NO_STEP};
+    out->has_waits = insn_waits(run->spec, &fields, &out->waits);
     read_names(run, &fields, out);
     if (out->op == HW_OP_HOST || out->op == HW_OP_CONCAT)
         return true;

@@ -51,6 +51,10 @@ typedef struct Work {
     Place in_at, in2_at, out_at;
     Repl in_repl; /* as the engine reads it */
     bool has_repl;
+    bool pingpong, halfrate; /* of weights */
+    bool parallel_read;
+    bool has_waits;
+    uint64_t waits;     /* units; see insn_waits */
     uint32_t row, rows; /* LOAD, STORE */
     Tiling tile;
 } Work;

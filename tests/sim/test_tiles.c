@@ -47,7 +47,7 @@ static void add_insn(Bench *b, HwOp op, const HwFields *f) {
     vec_push(b->arena, &b->insn, insn);
 }
 
-static HwFields layer_fields(const Layer *l) {
+static HwFields layer_fields(const Bench *b, const Layer *l) {
     HwFields f = {0};
     set(&f, HW_F_STEP, 5);
     f.set[HW_F_NAME] = f.set[HW_F_CONV_NAME] = true;
@@ -62,6 +62,7 @@ static HwFields layer_fields(const Layer *l) {
     set(&f, HW_F_MID_W, l->mid_w);
     set(&f, HW_F_RELU, 1);
     set(&f, HW_F_BIAS, 1);
+    insn_set_waits(b->spec, &f, UINT64_MAX);
     set_size(&f, HW_IN, 5, l->in_h, l->in_w);
     set_size(&f, HW_OUT, l->out_c, l->out_h, l->out_w);
     return f;
@@ -99,7 +100,7 @@ static const float *data_of(Bench *b, const Layer *l) {
 /* Loads all, computes at once, leaves the result in active memory. */
 static Seen run_at_once(Bench *b, const Layer *l) {
     add_move(b, HW_OP_LOAD, 1, 0, 0, l, false);
-    HwFields f = layer_fields(l);
+    HwFields f = layer_fields(b, l);
     set(&f, HW_F_IN_ADDR, 0);
     set(&f, HW_F_OUT_ADDR, 0x4000);
     add_insn(b, l->op, &f);
@@ -112,7 +113,7 @@ static Seen run_at_once(Bench *b, const Layer *l) {
 /* Reads the network's input by tiles; the result goes to DDR or stays. */
 static const SimResult *run_tiled(Bench *b, const Layer *l, const Tile *tile,
                                   bool to_ddr) {
-    HwFields f = layer_fields(l);
+    HwFields f = layer_fields(b, l);
     set(&f, HW_F_IN_ADDR, 0);
     set(&f, HW_F_IN_IO, 1);
     set(&f, HW_F_IN_BACKING, 1);

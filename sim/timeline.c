@@ -1,0 +1,46 @@
+/* timeline.c - when instructions start and end; see engine.h.
+ *
+ * Input: instructions in the listing's order, each with its unit and the
+ * cycles it takes there. Output: events. Invariants: instructions are issued
+ * in order, a unit runs one at a time, and none starts before the units that
+ * it waits for are idle. What an idle unit touched cannot conflict any more,
+ * whatever the cycles say: conflicts never depend on the cycle model.
+ */
+#include "sim/engine.h"
+
+static void forget(Run *run, uint64_t units) {
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < run->touched.n; i++)
+        if (!(units >> run->touched.at[i].unit & 1))
+            run->touched.at[kept++] = run->touched.at[i];
+    run->touched.n = kept;
+    if (kept)
+        return;
+    run->touched.at = NULL;
+    run->touched.cap = 0;
+    arena_reset(run->group);
+}
+
+void timeline_wait(Run *run, uint64_t units) {
+    for (uint32_t unit = 0; unit < run->spec->n_engines + 2; unit++)
+        if ((units >> unit & 1) && run->done[unit] > run->issued)
+            run->issued = run->done[unit];
+    run->busy &= ~units;
+    forget(run, units);
+}
+
+void timeline_add(Run *run, uint32_t unit, const SimEvent *event) {
+    SimEvent e = *event;
+    e.insn = run->insn;
+    e.use = unit;
+    e.start = run->issued > run->done[unit] ? run->issued : run->done[unit];
+    run->issued = e.start;
+    run->done[unit] = e.start + e.cycles;
+    if (run->done[unit] > run->result->cycles)
+        run->result->cycles = run->done[unit];
+    run->busy |= UINT64_C(1) << unit;
+    run->use[unit].cycles += e.cycles;
+    run->use[unit].instructions++;
+    run->result->weights_read += e.weights;
+    vec_push(run->arena, &run->event, e);
+}
