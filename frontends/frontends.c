@@ -11,6 +11,8 @@
 #include <string.h>
 
 const Format formats[] = {
+    {"onnx", ".onnx .onnxtxt", "ONNX ModelProto, binary or text", onnx_looks,
+     onnx_read},
     {"caffe", ".prototxt .pbtxt .caffemodel",
      "Caffe NetParameter, text or binary; weights from a .caffemodel",
      caffe_looks, caffe_read},
