@@ -25,7 +25,7 @@ const uint32_t n_onnx_ops = sizeof onnx_ops / sizeof *onnx_ops;
 /* ---- values ---- */
 
 /* The value called `name`, new where there is none. */
-static uint32_t value_of(Onnx *x, const char *name) {
+static uint32_t index_of(Onnx *x, const char *name) {
     uint32_t i = map_get(x->values, name, NONE);
     if (i != NONE)
         return i;
@@ -33,6 +33,11 @@ static uint32_t value_of(Onnx *x, const char *name) {
     vec_push(x->arena, &x->value, value);
     map_put(x->values, name, x->value.n - 1);
     return x->value.n - 1;
+}
+
+static OnnxValue *value_of(Onnx *x, const char *name) {
+    uint32_t i = index_of(x, name);
+    return &x->value.at[i];
 }
 
 static bool read_initializers(Onnx *x) {
@@ -45,7 +50,7 @@ static bool read_initializers(Onnx *x) {
             good = false;
             continue;
         }
-        OnnxValue *value = &x->value.at[value_of(x, tensor.name)];
+        OnnxValue *value = value_of(x, tensor.name);
         value->state = ONNX_CONST;
         value->type = tensor.type;
         value->shape = tensor.value.shape;
@@ -165,8 +170,8 @@ static bool read_input(Onnx *x, const ProtoField *input) {
     const char *name = "";
     int64_t elem = 0;
     proto_str(x->diag, input->message, "name", &name);
-    uint32_t index = value_of(x, name);
-    if (x->value.at[index].state == ONNX_CONST) /* an initializer's default */
+    OnnxValue *value = value_of(x, name);
+    if (value->state == ONNX_CONST) /* an initializer's default */
         return true;
     const ProtoMessage *type =
         proto_message(x->arena, x->diag,
@@ -181,7 +186,6 @@ static bool read_input(Onnx *x, const ProtoField *input) {
     Shape shape;
     if (!read_shape(x, input, name, type, &shape))
         return false;
-    OnnxValue *value = &x->value.at[index];
     value->type = (OnnxType)elem;
     value->shape = shape;
     const char *file = fixed_file(x, name);
@@ -194,7 +198,7 @@ static bool read_inputs(Onnx *x) {
         if (!read_input(x, f)) {
             const char *name = "";
             proto_str(x->diag, f->message, "name", &name);
-            x->value.at[value_of(x, name)].state = ONNX_BROKEN;
+            value_of(x, name)->state = ONNX_BROKEN;
             good = false;
         }
     return good;
@@ -209,7 +213,7 @@ static uint32_t *read_names(Onnx *x, const ProtoMessage *message,
     for (const ProtoField *f = NULL; (f = proto_next(message, field, f)); i++) {
         const char *name = "";
         proto_get_str(x->diag, f, &name);
-        out[i] = *name ? value_of(x, name) : NONE;
+        out[i] = *name ? index_of(x, name) : NONE;
     }
     return out;
 }
@@ -324,7 +328,7 @@ static void mark_outputs(Onnx *x) {
     for (const ProtoField *f = NULL; (f = proto_next(x->net, "output", f));) {
         const char *name = "";
         proto_str(x->diag, f->message, "name", &name);
-        OnnxValue *value = &x->value.at[value_of(x, name)];
+        OnnxValue *value = value_of(x, name);
         bool empty = value->state == ONNX_CONST && !shape_count(&value->shape);
         if (value->state == ONNX_UNSET || empty)
             diag_error(x->diag, f->loc, "nothing makes the output \"%s\"%s",
