@@ -25,4 +25,9 @@ bool graphjson_looks(const char *path, Bytes bytes);
 Graph *graphjson_read(Arena *arena, Diag *diag, const char *path, Bytes bytes,
                       const ImportOptions *options);
 
+/* mxnet.c */
+bool mxnet_looks(const char *path, Bytes bytes);
+Graph *mxnet_read(Arena *arena, Diag *diag, const char *path, Bytes bytes,
+                  const ImportOptions *options);
+
 #endif
