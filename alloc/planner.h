@@ -37,6 +37,7 @@ typedef struct PlanProblem {
     const Buf *buf;
     uint64_t seed;   /* for planners that draw */
     uint64_t budget; /* steps of search; 0: the planner's default */
+    bool any_fit;    /* what fits is enough: no search for less height */
 } PlanProblem;
 
 typedef enum PlanStatus {
@@ -50,12 +51,13 @@ typedef struct PlanResult {
     int32_t *pool;                   /* by buffer; -1: could not be placed */
     uint64_t *offset;                /* bytes */
     uint64_t height[PLAN_MAX_POOLS]; /* highest byte used + 1 */
-    uint64_t bound;  /* live peak; one pool: the least height any planner can
-                      * reach (a pin that ends higher counts) */
+    uint64_t bound;  /* live peak; one pool: no placement is lower (a pin that
+                      * ends higher counts, and what a search proved) */
     bool proved;     /* height[0] is the least possible */
     uint32_t failed; /* first buffer that found no place; INFEASIBLE: one that
                       * fits in no pool or has an impossible pin, or
                       * PLAN_NO_BUF where all together are too large */
+    uint64_t nodes;  /* of a search; 0: there was none */
 } PlanResult;
 
 typedef void PlanFn(Arena *arena, const PlanProblem *problem,
@@ -65,6 +67,7 @@ typedef void PlanFn(Arena *arena, const PlanProblem *problem,
 typedef struct Planner {
     const char *name;
     PlanFn *run;
+    bool in_auto; /* "auto" tries it */
     const char *doc;
 } Planner;
 extern const Planner planners[];

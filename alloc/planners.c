@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PLANNER(name, doc) {#name, plan_##name, doc},
+#define PLANNER(name, in_auto, doc) {#name, plan_##name, in_auto, doc},
 const Planner planners[] = {
 #include "alloc/planners.def"
 };
@@ -33,6 +33,9 @@ bool bufs_conflict(const Buf *a, const Buf *b) {
     uint32_t end = a->end < b->end ? a->end : b->end;
     return first < end;
 }
+
+/* Of a search on behalf of "auto", which a compiler waits for: about 10 ms. */
+enum { AUTO_STEPS = 10000 };
 
 static uint64_t add_capped(uint64_t a, uint64_t b) {
     return a > UINT64_MAX - b ? UINT64_MAX : a + b;
@@ -198,7 +201,7 @@ static uint64_t total_height(const PlanResult *result) {
 
 static bool better(const PlanResult *a, const PlanResult *b) {
     if (a->status != b->status)
-        return a->status == PLAN_FITS;
+        return b->status == PLAN_FAILS || a->status == PLAN_FITS;
     return a->status == PLAN_FITS && total_height(a) < total_height(b);
 }
 
@@ -219,8 +222,6 @@ static void try_planner(const PlanProblem *problem, const Planner *planner,
     candidate.bound = result->bound;
     planner->run(scratch, problem, &candidate);
     measure(problem, &candidate);
-    candidate.proved = candidate.status == PLAN_FITS && problem->n_pools == 1 &&
-                       candidate.height[0] == candidate.bound;
     if (candidate.status == PLAN_FITS) {
         const char *wrong = plan_check(scratch, problem, &candidate);
         if (wrong)
@@ -230,6 +231,10 @@ static void try_planner(const PlanProblem *problem, const Planner *planner,
         keep(result, &candidate, problem->n_bufs);
         *used = planner->name;
     }
+    if (candidate.bound > result->bound)
+        result->bound = candidate.bound;
+    result->proved = result->status == PLAN_FITS && problem->n_pools == 1 &&
+                     result->height[0] == result->bound;
     arena_free(scratch);
 }
 
@@ -247,6 +252,12 @@ static bool proves_infeasible(const PlanProblem *problem, PlanResult *result) {
     return infeasible;
 }
 
+static void give_up(const PlanProblem *problem, PlanResult *result) {
+    for (uint32_t b = 0; b < problem->n_bufs; b++)
+        result->pool[b] = -1;
+    result->status = PLAN_INFEASIBLE;
+}
+
 void plan_memory(Arena *arena, const PlanProblem *problem, const char *planner,
                  bool best, PlanResult *result, const char **used) {
     assert(problem->n_pools <= PLAN_MAX_POOLS);
@@ -257,16 +268,22 @@ void plan_memory(Arena *arena, const PlanProblem *problem, const char *planner,
     if (!row)
         bug("no planner is called %s", planner);
     if (proves_infeasible(problem, result)) {
-        for (uint32_t b = 0; b < problem->n_bufs; b++)
-            result->pool[b] = -1;
-        result->status = PLAN_INFEASIBLE;
+        give_up(problem, result);
         *used = row->name;
         return;
     }
+    PlanProblem asked = *problem;
+    asked.any_fit |= all && !best;
     const Planner *end = all ? planners + n_planners : row + 1;
     for (; row < end; row++) {
-        try_planner(problem, row, result, used);
+        if (all && !row->in_auto)
+            continue;
+        if (all && row->run == plan_exact && !problem->budget)
+            asked.budget = AUTO_STEPS;
+        try_planner(&asked, row, result, used);
         if (result->proved || (result->status == PLAN_FITS && !best))
             break;
     }
+    if (result->status == PLAN_INFEASIBLE)
+        give_up(problem, result);
 }

@@ -4,7 +4,7 @@
 
 #include "alloc/planner.h"
 
-#define PLANNER(name, doc) PlanFn plan_##name;
+#define PLANNER(name, in_auto, doc) PlanFn plan_##name;
 #include "alloc/planners.def"
 #undef PLANNER
 

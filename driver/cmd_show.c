@@ -181,7 +181,7 @@ static bool write_emitted(Arena *arena, Diag *diag, const Graph *g,
                           const char *path) {
     Text bytes = text_new(arena);
     const char *stem = file_stem(arena, path ? path : "net");
-    const char *weights = arena_printf(arena, "%s.weights", stem);
+    const char *weights = arena_printf(arena, "%s.bin", stem);
     const char *json = graph_to_json(arena, g, weights, &bytes);
     if (!path && bytes.len) {
         diag_error(diag, (Loc){0},

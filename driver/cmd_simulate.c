@@ -1,32 +1,17 @@
 /* cmd_simulate.c - runs a listing from its files; no network is needed. */
 #include "driver/commands.h"
 
-#include "base/npy.h"
+#include "frontends/onnx_tensor.h"
 
 #include <string.h>
 
-/* DIR/NAME.npy for each output of the network; '/' in names becomes '_'. */
 static bool write_outputs(Arena *arena, Diag *diag, const char *dir,
                           const SimResult *sim) {
-    if (!file_make_dir(arena, diag, dir))
-        return false;
-    for (uint32_t i = 0; i < sim->n_outputs; i++) {
-        const Region *region = &sim->output[i];
-        char *name = arena_strdup(arena, region->name);
-        for (char *at = name; *at; at++)
-            *at = *at == '/' ? '_' : *at;
-        float *copy = ARENA_COPY(arena, float, sim->value[i],
-                                 shape_count(&region->shape));
-        Npy npy = {.rank = region->shape.rank,
-                   .data = copy,
-                   .count = shape_count(&region->shape)};
-        for (uint32_t k = 0; k < npy.rank; k++)
-            npy.dim[k] = region->shape.dim[k];
-        if (!npy_write(arena, diag, arena_printf(arena, "%s/%s.npy", dir, name),
-                       &npy))
-            return false;
-    }
-    return true;
+    bool ok = file_make_dir(arena, diag, dir);
+    for (uint32_t i = 0; ok && i < sim->n_outputs; i++)
+        ok = write_values(arena, diag, dir, sim->output[i].name,
+                          &sim->output[i].shape, sim->value[i]);
+    return ok;
 }
 
 /* Values of the listing's inputs from --input files, NULL to seed them all. */
@@ -35,7 +20,7 @@ static bool listing_inputs(Arena *arena, Diag *diag, const Options *options,
     const float **values = ARENA_ARRAY(arena, const float *, options->n_inputs);
     for (uint32_t i = 0; i < options->n_inputs; i++) {
         Npy npy;
-        if (!npy_read(arena, diag, options->inputs[i], &npy))
+        if (!tensor_file_read(arena, diag, options->inputs[i], &npy))
             return false;
         bool known = i < listing->image.n_inputs;
         if (known && npy.count != shape_count(&listing->image.input[i].shape)) {

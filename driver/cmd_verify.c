@@ -2,6 +2,7 @@
  * with the reference evaluation of the original graph. */
 #include "driver/commands.h"
 #include "driver/compare.h"
+#include "driver/expect.h"
 
 #include <math.h>
 #include <string.h>
@@ -48,20 +49,36 @@ typedef struct Verdict {
     const Listing *listing;
     const SimResult *sim;
     Comparison comparison;
+    Expectation reference, simulated; /* against --expect */
     bool ok;
 } Verdict;
+
+/* Outputs of the simulator in the order of the network's. */
+static const float *const *simulated_outputs(Arena *arena, const Graph *g,
+                                             const SimResult *sim) {
+    const float **out = ARENA_ARRAY(arena, const float *, g->output.n);
+    for (uint32_t i = 0; i < g->output.n; i++)
+        for (uint32_t k = 0; k < sim->n_outputs; k++)
+            if (!strcmp(sim->output[k].name,
+                        graph_tensor(g, g->output.at[i])->name))
+                out[i] = sim->value[k];
+    return out;
+}
 
 static bool run(Arena *arena, Diag *diag, const Options *options, Pipeline *p,
                 Verdict *out) {
     out->listing = through_text(arena, diag, p->listing);
     const float *const *values = read_inputs(arena, diag, options, p->original);
-    if (!out->listing || !values)
+    const float *const *expected;
+    if (!out->listing || !values ||
+        !expect_read(arena, diag, options, p->original, &expected))
         return false;
     double start = now_ms();
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < p->original->node.n; i++)
-        n += p->original->node.at[i].op == OP_INPUT;
-    Values reference = graph_eval(arena, p->original, n, values);
+    Values reference;
+    const float *const *outputs =
+        evaluate(arena, p->original, values, &reference);
+    out->reference =
+        expect_compare(p->original, expected, outputs, options->tolerance);
     p->ms[STAGE_REFERENCE] = now_ms() - start;
     out->comparison = compare_start(arena, p, reference, options->tolerance);
     SimOptions sim_options = {.seed = options->seed,
@@ -75,8 +92,13 @@ static bool run(Arena *arena, Diag *diag, const Options *options, Pipeline *p,
     p->ms[STAGE_SIMULATE] = now_ms() - start;
     if (!out->sim)
         return false;
+    out->simulated = expect_compare(
+        p->original, expected, simulated_outputs(arena, p->original, out->sim),
+        options->tolerance);
+    bool met = !out->reference.output && !out->simulated.output &&
+               out->simulated.outputs == out->reference.outputs;
     out->ok = !out->comparison.first.layer && !out->sim->n_violations &&
-              out->comparison.layers > 0;
+              out->comparison.layers > 0 && met;
     return true;
 }
 
@@ -103,6 +125,14 @@ static void report_json(Arena *arena, const Pipeline *p, const Verdict *v) {
     cJSON_AddItemToObject(json, "first_mismatch",
                           mismatch_json(&v->comparison.first));
     cJSON_AddNumberToObject(json, "layers_compared", v->comparison.layers);
+    if (v->reference.outputs) {
+        double reference = v->reference.max_error;
+        double listing = v->simulated.max_error;
+        cJSON_AddNumberToObject(json, "expect_error_reference",
+                                isfinite(reference) ? reference : 1e300);
+        cJSON_AddNumberToObject(json, "expect_error_listing",
+                                isfinite(listing) ? listing : 1e300);
+    }
     add_sim_json(json, v->listing, v->sim);
     cJSON_AddBoolToObject(json, "two_levels", p->plan->two_levels);
     cJSON_AddStringToObject(json, "planner", p->plan->planner);
@@ -123,6 +153,10 @@ static void report(Arena *arena, const Pipeline *p, const Verdict *v) {
                "%.9g, got %.9g\n",
                c->first.layer, c->first.c, c->first.h, c->first.w,
                (double)c->first.expected, (double)c->first.got);
+    if (v->reference.outputs) {
+        expect_print("reference", &v->reference);
+        expect_print("listing", &v->simulated);
+    }
     print_sim(arena, v->listing, v->sim);
     printf("host    %u layers\n", v->listing->image.n_hosts);
     if (p->import.seeded)

@@ -10,6 +10,7 @@
 ExitCode cmd_compile(Arena *arena, Diag *diag, const Options *options);
 ExitCode cmd_simulate(Arena *arena, Diag *diag, const Options *options);
 ExitCode cmd_verify(Arena *arena, Diag *diag, const Options *options);
+ExitCode cmd_eval(Arena *arena, Diag *diag, const Options *options);
 ExitCode cmd_show(Arena *arena, Diag *diag, const Options *options);
 ExitCode cmd_check(Arena *arena, Diag *diag, const Options *options);
 ExitCode cmd_asm(Arena *arena, Diag *diag, const Options *options);
@@ -39,6 +40,15 @@ void add_sim_json(cJSON *json, const Listing *listing, const SimResult *sim);
 /* The same for people. */
 void print_sim(Arena *arena, const Listing *listing, const SimResult *sim);
 void print_plan(Arena *arena, const Pipeline *pipeline);
+
+/* DIR/NAME.npy; '/' in the name becomes '_'. */
+bool write_values(Arena *arena, Diag *diag, const char *dir, const char *name,
+                  const Shape *shape, const float *value);
+
+/* The values of the network's outputs by the reference evaluation, and of all
+ * tensors. */
+const float *const *evaluate(Arena *arena, const Graph *graph,
+                             const float *const *inputs, Values *values);
 
 /* The i-th --input file as values of the i-th input; those not given are
  * seeded. Checks counts against `shapes`. NULL after errors. */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define MACHINE "tS"
-#define NETWORK "wPbHsR"
+#define NETWORK "wPbHFsR"
 #define PLANNING "OJBpr"
 
 static const Command commands[] = {
@@ -20,9 +20,15 @@ static const Command commands[] = {
      "moved, cycles; with -o DIR the network's outputs are written as .npy.",
      "NAME.json beside NAME.cmd gives the weights and the layers of the host;\n"
      "without it weights are seeded and host layers are skipped."},
-    {"verify", "NET", MACHINE NETWORK PLANNING "iTdj", cmd_verify,
+    {"verify", "NET", MACHINE NETWORK PLANNING "ixTdj", cmd_verify,
      "Compiles, simulates the listing, and compares every kept layer with the\n"
-     "reference evaluation of the network as it was read.",
+     "reference evaluation of the network as it was read; with --expect also\n"
+     "the outputs of both with values that others computed.",
+     NULL},
+    {"eval", "NET", "wPbHFsixToj", cmd_eval,
+     "Computes what a network computes, by the reference evaluation alone, "
+     "and\n"
+     "compares it with --expect; with -o DIR the outputs are written as .npy.",
      NULL},
     {"show", "NET", MACHINE NETWORK PLANNING "AVodjE", cmd_show,
      "Says what a network is; with -t also, step by step, which volumes are\n"

@@ -16,7 +16,9 @@ typedef enum OptionKind {
     OPTION_REAL,
     OPTION_SETTING,
     OPTION_SHAPE,
-    OPTION_LIST
+    OPTION_FIX,
+    OPTION_INPUT,
+    OPTION_EXPECT
 } OptionKind;
 
 typedef struct Option {
@@ -67,8 +69,12 @@ static const Option options[] = {
      "write the network itself, as docs/graph-json.md says"},
     {'R', false, "log-rules", NULL, OPTION_FLAG, AT(rules),
      "print each firing of a rewrite rule to stderr"},
-    {'i', false, "input", "FILE.npy", OPTION_LIST, 0,
-     "values of the next network input (default: seeded)"},
+    {'i', false, "input", "FILE", OPTION_INPUT, 0,
+     "values of the next network input: .npy, or .pb (default: seeded)"},
+    {'x', false, "expect", "FILE", OPTION_EXPECT, 0,
+     "values that the next network output should have: .npy or .pb"},
+    {'F', false, "fix", "NAME=FILE", OPTION_FIX, 0,
+     "an input that always has these values: a constant (ONNX)"},
     {'T', false, "tolerance", "X", OPTION_REAL, AT(tolerance),
      "largest relative error that agrees (default 1e-4)"},
     {'m', false, "memory-only", NULL, OPTION_FLAG, AT(memory_only),
@@ -144,6 +150,8 @@ typedef struct Lists {
     VEC(HwSetting) setting;
     VEC(ShapeSetting) shape;
     VEC(const char *) input;
+    VEC(const char *) expect;
+    VEC(FixSetting) fixed;
 } Lists;
 
 static bool store(Arena *arena, const Option *option, const char *text,
@@ -151,6 +159,7 @@ static bool store(Arena *arena, const Option *option, const char *text,
     char *at = (char *)out + option->at;
     HwSetting setting;
     ShapeSetting shape = {0};
+    FixSetting fix;
     const char *value;
     switch (option->kind) {
     case OPTION_TEXT:
@@ -175,8 +184,16 @@ static bool store(Arena *arena, const Option *option, const char *text,
             return false;
         vec_push(arena, &lists->shape, shape);
         return true;
-    case OPTION_LIST:
+    case OPTION_FIX:
+        if (!split(arena, text, &fix.name, &fix.file))
+            return false;
+        vec_push(arena, &lists->fixed, fix);
+        return true;
+    case OPTION_INPUT:
         vec_push(arena, &lists->input, text);
+        return true;
+    case OPTION_EXPECT:
+        vec_push(arena, &lists->expect, text);
         return true;
     }
     return false;
@@ -243,6 +260,10 @@ bool options_parse(Arena *arena, const Command *command, int argc, char **argv,
     out->n_shapes = lists.shape.n;
     out->inputs = lists.input.at;
     out->n_inputs = lists.input.n;
+    out->expects = lists.expect.at;
+    out->n_expects = lists.expect.n;
+    out->fixed = lists.fixed.at;
+    out->n_fixed = lists.fixed.n;
     if (out->help || out->print_passes)
         return true;
     if (!command->argument)

@@ -36,10 +36,12 @@ typedef struct Options {
     bool rules;              /* --log-rules */
     bool orders;             /* --orders */
     bool json, print_passes, memory_only, help;
-    uint32_t n_settings, n_shapes, n_inputs;
+    uint32_t n_settings, n_shapes, n_inputs, n_expects, n_fixed;
     HwSetting *settings;  /* --set */
     ShapeSetting *shapes; /* --shape */
     const char **inputs;  /* --input */
+    const char **expects; /* --expect */
+    FixSetting *fixed;    /* --fix */
 } Options;
 
 typedef struct Command {

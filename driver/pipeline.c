@@ -40,6 +40,8 @@ static bool stage_read(Arena *arena, Diag *diag, const Options *options,
                             .batch = (uint32_t)options->batch,
                             .n_shapes = options->n_shapes,
                             .shapes = options->shapes,
+                            .n_fixed = options->n_fixed,
+                            .fixed = options->fixed,
                             .seed = options->seed};
     p->original =
         frontend_read(arena, diag, options->file, &import, &p->import);

@@ -1,7 +1,7 @@
 /* shared.c - what several commands print; see commands.h. */
 #include "driver/commands.h"
 
-#include "base/npy.h"
+#include "frontends/onnx_tensor.h"
 
 #include <string.h>
 
@@ -142,10 +142,25 @@ void print_plan(Arena *arena, const Pipeline *p) {
                             : "volumes: everything stays in AM");
 }
 
+bool write_values(Arena *arena, Diag *diag, const char *dir, const char *name,
+                  const Shape *shape, const float *value) {
+    char *file = arena_printf(arena, "%s.npy", name);
+    for (char *at = file; *at; at++)
+        *at = *at == '/' ? '_' : *at;
+    uint64_t count = shape_count(shape);
+    Npy npy = {.rank = shape->rank,
+               .data = ARENA_COPY(arena, float, value, count),
+               .count = count};
+    for (uint32_t k = 0; k < npy.rank; k++)
+        npy.dim[k] = shape->dim[k];
+    return npy_write(arena, diag, arena_printf(arena, "%s/%s", dir, file),
+                     &npy);
+}
+
 static bool read_input(Arena *arena, Diag *diag, const char *path,
                        const Tensor *tensor, const float **out) {
     Npy npy;
-    if (!npy_read(arena, diag, path, &npy))
+    if (!tensor_file_read(arena, diag, path, &npy))
         return false;
     if (npy.count != shape_count(&tensor->shape)) {
         diag_error(diag, (Loc){path, 0, 0}, "%llu values, but input %s is %s",

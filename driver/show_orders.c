@@ -74,9 +74,9 @@ static cJSON *row_json(const Row *row) {
         cJSON_AddBoolToObject(json, "proved", f->proved);
         cJSON_AddNumberToObject(json, "states", (double)f->states);
     }
-    if (f->steps_bound) {
-        cJSON_AddNumberToObject(json, "bound_steps", f->steps_bound);
-        cJSON_AddBoolToObject(json, "steps_proved", f->steps_proved);
+    if (f->least_cost) {
+        cJSON_AddNumberToObject(json, "least_cost", (double)f->least_cost);
+        cJSON_AddBoolToObject(json, "cost_proved", f->cost_proved);
     }
     if (f->parts) {
         cJSON_AddNumberToObject(json, "parts", f->parts);

@@ -10,6 +10,11 @@ bool caffe_looks(const char *path, Bytes bytes);
 Graph *caffe_read(Arena *arena, Diag *diag, const char *path, Bytes bytes,
                   const ImportOptions *options);
 
+/* onnx.c */
+bool onnx_looks(const char *path, Bytes bytes);
+Graph *onnx_read(Arena *arena, Diag *diag, const char *path, Bytes bytes,
+                 const ImportOptions *options);
+
 /* graphtext.c */
 bool graphtext_looks(const char *path, Bytes bytes);
 Graph *graphtext_read(Arena *arena, Diag *diag, const char *path, Bytes bytes,
@@ -19,5 +24,10 @@ Graph *graphtext_read(Arena *arena, Diag *diag, const char *path, Bytes bytes,
 bool graphjson_looks(const char *path, Bytes bytes);
 Graph *graphjson_read(Arena *arena, Diag *diag, const char *path, Bytes bytes,
                       const ImportOptions *options);
+
+/* mxnet.c */
+bool mxnet_looks(const char *path, Bytes bytes);
+Graph *mxnet_read(Arena *arena, Diag *diag, const char *path, Bytes bytes,
+                  const ImportOptions *options);
 
 #endif

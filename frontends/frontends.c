@@ -11,6 +11,8 @@
 #include <string.h>
 
 const Format formats[] = {
+    {"onnx", ".onnx .onnxtxt", "ONNX ModelProto, binary or text", onnx_looks,
+     onnx_read},
     {"caffe", ".prototxt .pbtxt .caffemodel",
      "Caffe NetParameter, text or binary; weights from a .caffemodel",
      caffe_looks, caffe_read},
@@ -18,6 +20,8 @@ const Format formats[] = {
      graphtext_looks, graphtext_read},
     {"amphora", ".json", "a graph in JSON, as show --emit json writes it",
      graphjson_looks, graphjson_read},
+    {"mxnet", ".json", "MXNet symbol; weights from a .params", mxnet_looks,
+     mxnet_read},
 };
 const uint32_t n_formats = sizeof formats / sizeof *formats;
 

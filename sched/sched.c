@@ -105,6 +105,7 @@ static Schedule *schedule_make(Arena *arena, const Model *m,
         step_of[i] = NONE;
     s->facts.peak =
         order_steps_peak(arena, m->p, o->n_steps, o->start, o->node, live);
+    s->facts.proved = s->facts.bound && s->facts.bound >= s->facts.peak;
     s->facts.cycles = 0;
     for (uint32_t i = 0; i < o->n_steps; i++) {
         uint32_t first = o->start[i], n = o->start[i + 1] - first;

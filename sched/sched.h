@@ -26,8 +26,10 @@ typedef struct OrderFacts {
     bool proved;     /* no other has less: peak == bound */
     uint64_t states; /* sets of done nodes that the search met */
     uint64_t cycles; /* estimate: of each step the longest slot */
-    uint32_t steps_bound; /* no packing has fewer steps; 0: not sought */
-    bool steps_proved;
+    /* Steps of several nodes: none cost less, in steps (or, for TIME, in
+     * cycles), where the objective bounds bytes in its way; 0: not sought. */
+    uint64_t least_cost;
+    bool cost_proved; /* these have least_cost */
     /* --order enumerate: parts between joins, the orders of all of them (at
      * most UINT64_MAX), and what the seed compiler's count of bytes says */
     uint32_t parts;

@@ -1,0 +1,177 @@
+/* exact.h - the parts of planner `exact`: one pool, the least height, a proof.
+ *
+ *   strip.c    PlanProblem -> Strip: buffers as items over sections of time
+ *   skyline.c  floors that rise: what follows from the items placed so far
+ *   niche.c    the search: branch on a section in a lowest place of the skyline
+ *   restart.c  variants of the search side by side, restarted, within a budget
+ *   planner_exact.c  heights: from the best known one down to the bound
+ */
+#ifndef ALLOC_EXACT_H
+#define ALLOC_EXACT_H
+
+#include "alloc/planner.h"
+#include "base/vec.h"
+
+/* ---- strip.c ---- */
+
+/* A buffer that is alive and needs a place. Lengths are in `unit`s. */
+typedef struct Item {
+    uint32_t lo, hi; /* sections [lo, hi) */
+    int64_t size;
+    int64_t pin;  /* offset; -1: free */
+    int64_t last; /* highest offset within the capacity; see strip_limit */
+    uint32_t buf;
+    uint64_t bytes;
+} Item;
+
+/* Sections are the maximal sets of buffers alive together, in the order of
+ * time: two items conflict if and only if they share a section. */
+typedef struct Strip {
+    uint32_t n, n_sections;
+    Item *item;
+    uint32_t *start;   /* by section: of its members; n_sections + 1 */
+    uint32_t *members; /* items */
+    uint32_t n_pins;
+    uint32_t *pins;   /* items, by offset */
+    uint64_t unit;    /* bytes: offsets need be no finer */
+    uint64_t padding; /* bytes: most that a size was rounded up by */
+    uint64_t total;   /* bytes: any placement pushed down is no higher */
+    uint64_t limit;   /* bytes; see strip_limit */
+    int64_t capacity; /* units: the limit, rounded up for who lies on top */
+} Strip;
+
+/* NULL where the search does not apply: several pools, or too large for it. */
+Strip *strip_new(Arena *arena, const PlanProblem *problem);
+
+/* Bytes: no placement is lower than this. At least the live peak; more where
+ * alignment leaves bytes unused, or a pin lies high. */
+uint64_t strip_bound(const Strip *strip);
+
+/* Prepares the strip for a pool of so many bytes; false if an item is larger,
+ * or pinned higher. */
+bool strip_limit(Strip *strip, uint64_t bytes);
+
+/* The end of the independent sections that begin at `lo`: no item crosses. */
+uint32_t strip_component(const Strip *strip, uint32_t lo);
+
+/* ---- skyline.c ---- */
+
+typedef struct Change {
+    int64_t *at, was;
+} Change;
+
+/* State of a search. In each section items pile up from the bottom:
+ *   top    end of the highest item placed
+ *   floor  >= top: no item that is still open starts lower
+ *   open   units of the items that are not placed
+ *   low    of an item: its lowest offset now
+ * floor + open <= capacity, or the search has failed here. */
+typedef struct Skyline {
+    Arena *arena;
+    const Strip *strip;
+    int64_t *floor, *top, *open, *choices; /* by section */
+    uint32_t *n_open;
+    int64_t *low; /* by item; of a placed one its offset */
+    bool *placed;
+    uint32_t *member; /* strip->members, each section by falling `low` */
+    double *weight;   /* by section: failures, recent ones count more */
+    double weight_step;
+    VEC(Change) trail;
+    VEC(uint32_t) order;     /* placed items */
+    uint32_t *queue, *moved; /* sections to look at */
+    uint32_t n_queue, n_moved;
+    bool *queued, *is_moved;
+    bool failed;
+    uint64_t work;   /* members looked at, for budgets */
+    uint64_t needed; /* bytes: the least capacity at which a cut branch would
+                      * have gone on */
+} Skyline;
+
+/* A place to go back to. */
+typedef struct Mark {
+    uint32_t trail, order;
+} Mark;
+
+Skyline *skyline_new(Arena *arena, const Strip *strip);
+
+/* For a new capacity; false if it is too small at first sight. */
+bool skyline_start(Skyline *sky);
+
+/* Each applies one decision and all that follows from it; false if the state
+ * has no solution that is worth keeping. */
+bool skyline_place(Skyline *sky, uint32_t item);
+bool skyline_raise(Skyline *sky, uint32_t section, int64_t floor);
+
+Mark skyline_mark(const Skyline *sky);
+void skyline_undo(Skyline *sky, Mark mark);
+
+/* Counts a failure against the section. */
+void skyline_blame(Skyline *sky, uint32_t section);
+
+/* Remembers that more capacity would have helped. */
+void skyline_needs(Skyline *sky, int64_t units);
+
+/* ---- niche.c ---- */
+
+typedef enum Verdict { FOUND, NONE, GAVE_UP } Verdict;
+
+/* How a search chooses; completeness does not depend on it. */
+typedef struct Variant {
+    enum { BY_SIZE, BY_AREA, BY_LIFE } order;
+    enum { FEWEST_LOWEST, FEWEST_PER_WEIGHT, FEWEST_HEAVIEST } section;
+    double noise; /* an item's worth is drawn from [1, 1 + noise] times it */
+    double fit;   /* worth of closing a gap flush, times */
+} Variant;
+
+typedef struct Choice {
+    uint32_t item;
+    double worth;
+} Choice;
+
+/* What cutting branches at a capacity has taught so far. */
+typedef struct Lesson {
+    uint64_t bytes, needed;
+} Lesson;
+
+/* Keys of failed states, the newest on top of the oldest. */
+typedef struct Memory {
+    uint64_t *key, mask;
+} Memory;
+
+typedef struct Search {
+    Skyline *sky;
+    Memory memory;
+    VEC(Choice) choice; /* a stack */
+    Variant variant;
+    uint64_t seed, drawn;
+    uint64_t nodes, max_steps;
+    uint64_t fails, max_fails;
+    bool stopped;
+    VEC(Lesson) lesson;
+} Search;
+
+/* Steps that the search has spent: nodes, and the work done for them. */
+uint64_t search_steps(const Search *search);
+
+/* Places all items of sections [lo, hi), which no item crosses; undoes its
+ * work unless FOUND. */
+Verdict niche_search(Search *search, uint32_t lo, uint32_t hi);
+
+/* ---- restart.c ---- */
+
+Search *search_new(Arena *arena, Strip *strip, uint64_t seed);
+
+/* Is there a placement within `bytes`? Spends `steps`, and little more than
+ * that. FOUND: offsets are in sky->low. NONE: proved, and no capacity below
+ * sky->needed (> bytes) is possible. */
+Verdict search_within(Search *search, Strip *strip, uint64_t bytes,
+                      uint64_t steps);
+
+/* ---- planner_exact.c ---- */
+
+/* Lowers (or finds: status PLAN_FAILS) the placement in `result` and raises its
+ * bound, until they meet or the problem's budget is spent. */
+void exact_improve(Arena *arena, const PlanProblem *problem,
+                   PlanResult *result);
+
+#endif

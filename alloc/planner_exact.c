@@ -1,0 +1,133 @@
+/* planner_exact.c - the least height, and a proof of it.
+ *
+ * Input: a placement of a cheap planner, or none. Output: the best found; the
+ * bound, raised where smaller capacities were proved impossible; they meet
+ * where the budget allows.
+ *
+ * The search decides whether a capacity is enough (restart.c). Heights are
+ * probed in rounds, each with twice the steps of the one before: first the
+ * bound itself, which ends everything when it is reached, and which a proof of
+ * the contrary raises to the least capacity at which some cut branch would have
+ * gone on; then, halving the distance from above, what may be easier.
+ *
+ * Several pools, or problems too large for the search: the cheap placement.
+ */
+#include "alloc/exact.h"
+#include "alloc/place.h"
+#include "alloc/planners.h"
+
+enum { DEFAULT_STEPS = 30000000, FIRST_ROUND = 20000, HALVINGS = 4 };
+
+typedef struct Descent {
+    const PlanProblem *problem;
+    PlanResult *result;
+    Strip *strip;
+    Search *search;
+    uint64_t bound, height; /* bytes; height: UINT64_MAX if nothing fits yet */
+    uint64_t spare;         /* steps left of the budget */
+} Descent;
+
+static uint64_t height_of(const PlanProblem *problem, const PlanResult *r) {
+    uint64_t height = 0;
+    for (uint32_t b = 0; b < problem->n_bufs; b++) {
+        uint64_t end = r->offset[b] + problem->buf[b].bytes[0];
+        height = end > height ? end : height;
+    }
+    return height;
+}
+
+static void take_placement(Descent *d) {
+    const Strip *strip = d->strip;
+    for (uint32_t b = 0; b < d->problem->n_bufs; b++) {
+        const Buf *buf = &d->problem->buf[b];
+        bool pinned = buf->bytes[0] && buf->pin_pool >= 0;
+        d->result->pool[b] = 0;
+        d->result->offset[b] = pinned ? buf->pin_offset : 0;
+    }
+    for (uint32_t i = 0; i < strip->n; i++)
+        d->result->offset[strip->item[i].buf] =
+            (uint64_t)d->search->sky->low[i] * strip->unit;
+    d->result->status = PLAN_FITS;
+    d->result->failed = PLAN_NO_BUF;
+    d->height = height_of(d->problem, d->result);
+}
+
+static Verdict probe(Descent *d, uint64_t bytes, uint64_t steps) {
+    uint64_t before = search_steps(d->search);
+    steps = steps < d->spare ? steps : d->spare;
+    Verdict verdict = search_within(d->search, d->strip, bytes, steps);
+    uint64_t spent = search_steps(d->search) - before;
+    d->spare -= spent < d->spare ? spent : d->spare;
+    if (verdict == FOUND)
+        take_placement(d);
+    if (verdict == NONE)
+        d->bound = d->search->sky->needed;
+    return verdict;
+}
+
+static bool done(const Descent *d) {
+    uint64_t most = d->problem->pool[0].size;
+    if (d->height != UINT64_MAX && d->problem->any_fit)
+        return true;
+    return d->bound >= d->height || d->bound > most || !d->spare;
+}
+
+/* From the bound upwards while proofs are quick, then from above. */
+static void one_round(Descent *d, uint64_t steps) {
+    uint64_t most = d->problem->pool[0].size;
+    if (d->height == UINT64_MAX) {
+        most = most < d->strip->total ? most : d->strip->total;
+        most = most > d->bound ? most : d->bound;
+        probe(d, most, steps);
+    }
+    while (!done(d) && probe(d, d->bound, steps) == NONE)
+        continue;
+    uint64_t low = d->bound;
+    for (int k = 0; k < HALVINGS && !done(d) && d->height != UINT64_MAX; k++) {
+        uint64_t middle = low + (d->height - low) / 2;
+        if (middle <= low || middle >= d->height)
+            break;
+        if (probe(d, middle, steps) != FOUND)
+            low = d->bound > middle ? d->bound : middle;
+    }
+}
+
+/* What is never alive has a place all the same. */
+static uint64_t largest_dead(const PlanProblem *problem) {
+    uint64_t largest = 0;
+    for (uint32_t b = 0; b < problem->n_bufs; b++) {
+        const Buf *buf = &problem->buf[b];
+        uint64_t end = buf->bytes[0];
+        if (buf->first < buf->end || !end)
+            continue;
+        end += buf->pin_pool < 0 ? 0 : buf->pin_offset;
+        largest = end > largest ? end : largest;
+    }
+    return largest;
+}
+
+void exact_improve(Arena *arena, const PlanProblem *problem,
+                   PlanResult *result) {
+    Strip *strip = strip_new(arena, problem);
+    if (!strip)
+        return;
+    Descent d = {problem, result, strip, NULL, strip_bound(strip), 0, 0};
+    uint64_t dead = largest_dead(problem);
+    d.bound = dead > d.bound ? dead : d.bound;
+    d.spare = problem->budget ? problem->budget : DEFAULT_STEPS;
+    d.height =
+        result->status == PLAN_FITS ? height_of(problem, result) : UINT64_MAX;
+    if (!done(&d))
+        d.search = search_new(arena, strip, problem->seed);
+    for (uint64_t steps = FIRST_ROUND; !done(&d); steps *= 2)
+        one_round(&d, steps);
+    result->bound = d.bound < d.height ? d.bound : d.height;
+    result->nodes += d.search ? d.search->nodes : 0;
+    if (d.bound > problem->pool[0].size)
+        result->status = PLAN_INFEASIBLE;
+}
+
+void plan_exact(Arena *arena, const PlanProblem *problem, PlanResult *result) {
+    plan_greedy_by_size(arena, problem, result);
+    exact_improve(arena, problem, result);
+}

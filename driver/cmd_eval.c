@@ -1,0 +1,79 @@
+/* cmd_eval.c - what a network computes: the reference evaluation by itself. */
+#include "driver/commands.h"
+#include "driver/expect.h"
+
+#include <math.h>
+
+const float *const *evaluate(Arena *arena, const Graph *graph,
+                             const float *const *inputs, Values *values) {
+    const float **outputs = ARENA_ARRAY(arena, const float *, graph->output.n);
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < graph->node.n; i++)
+        n += graph->node.at[i].op == OP_INPUT;
+    *values = graph_eval(arena, graph, n, inputs);
+    for (uint32_t i = 0; i < graph->output.n; i++)
+        outputs[i] = values->at[graph->output.at[i].i];
+    return outputs;
+}
+
+static bool write_outputs(Arena *arena, Diag *diag, const Options *options,
+                          const Graph *graph, const float *const *outputs) {
+    if (!options->out)
+        return true;
+    bool ok = file_make_dir(arena, diag, options->out);
+    for (uint32_t i = 0; ok && i < graph->output.n; i++) {
+        const Tensor *tensor = graph_tensor(graph, graph->output.at[i]);
+        ok = write_values(arena, diag, options->out, tensor->name,
+                          &tensor->shape, outputs[i]);
+    }
+    return ok;
+}
+
+static void report_json(Arena *arena, const Pipeline *p, const Expectation *e) {
+    cJSON *json = cJSON_CreateObject();
+    cJSON_AddBoolToObject(json, "ok", e->output == NULL);
+    cJSON_AddStringToObject(json, "network", p->original->name);
+    cJSON_AddNumberToObject(json, "outputs_compared", e->outputs);
+    cJSON_AddNumberToObject(json, "max_rel_error",
+                            isfinite(e->max_error) ? e->max_error : 1e300);
+    cJSON_AddNumberToObject(json, "seeded_layers", p->import.seeded);
+    cJSON_AddItemToObject(json, "ms", stage_times_json(p));
+    print_json(arena, json);
+}
+
+static void report(Arena *arena, const Pipeline *p, const Expectation *e) {
+    const Graph *g = p->original;
+    for (uint32_t i = 0; i < g->output.n; i++) {
+        const Tensor *tensor = graph_tensor(g, g->output.at[i]);
+        printf("output  %s %s\n", tensor->name,
+               shape_text(arena, &tensor->shape));
+    }
+    if (e->outputs)
+        expect_print("reference", e);
+    if (p->import.seeded)
+        printf("weights %u layers had none: seeded ones\n", p->import.seeded);
+}
+
+ExitCode cmd_eval(Arena *arena, Diag *diag, const Options *options) {
+    Pipeline p;
+    ExitCode code = pipeline_run(arena, diag, options, STAGE_READ, &p);
+    if (code != EXIT_FINE)
+        return code;
+    const float *const *inputs = read_inputs(arena, diag, options, p.original);
+    const float *const *expected;
+    if (!inputs || !expect_read(arena, diag, options, p.original, &expected))
+        return EXIT_BAD_INPUT;
+    Values values;
+    double start = now_ms();
+    const float *const *outputs = evaluate(arena, p.original, inputs, &values);
+    p.ms[STAGE_REFERENCE] = now_ms() - start;
+    if (!write_outputs(arena, diag, options, p.original, outputs))
+        return EXIT_BAD_INPUT;
+    Expectation e =
+        expect_compare(p.original, expected, outputs, options->tolerance);
+    if (options->json)
+        report_json(arena, &p, &e);
+    else
+        report(arena, &p, &e);
+    return e.output ? EXIT_BAD_INPUT : EXIT_FINE;
+}

@@ -1,0 +1,89 @@
+/* expect.c - outputs against values of others; see expect.h. */
+#include "driver/expect.h"
+
+#include "frontends/onnx_tensor.h"
+
+#include <math.h>
+
+static bool read_one(Arena *arena, Diag *diag, const char *path,
+                     const Tensor *tensor, const float **out) {
+    Npy npy;
+    if (!tensor_file_read(arena, diag, path, &npy))
+        return false;
+    *out = npy.data;
+    if (npy.count == shape_count(&tensor->shape))
+        return true;
+    diag_error(diag, (Loc){path, 0, 0}, "%llu values, but output %s is %s",
+               (unsigned long long)npy.count, tensor->name,
+               shape_text(arena, &tensor->shape));
+    return false;
+}
+
+bool expect_read(Arena *arena, Diag *diag, const Options *options,
+                 const Graph *graph, const float *const **out) {
+    const float **values = ARENA_ARRAY(arena, const float *, graph->output.n);
+    bool ok = options->n_expects <= graph->output.n;
+    if (!ok)
+        diag_error(diag, (Loc){options->file, 0, 0},
+                   "the network has %u outputs, but --expect was given %u "
+                   "times",
+                   graph->output.n, options->n_expects);
+    for (uint32_t i = 0; ok && i < options->n_expects; i++)
+        ok = read_one(arena, diag, options->expects[i],
+                      graph_tensor(graph, graph->output.at[i]), &values[i]);
+    *out = values;
+    return ok;
+}
+
+/* Infinities and NaNs must be the same; all else by the greatest value. */
+static double error_of(float expected, float got, double scale) {
+    if (expected == got || (isnan(expected) && isnan(got)))
+        return 0;
+    double error = fabs((double)got - (double)expected) / scale;
+    return isnan(error) ? (double)INFINITY : error;
+}
+
+static double scale_of(const float *value, uint64_t n) {
+    double most = 0;
+    for (uint64_t i = 0; i < n; i++)
+        if (isfinite(value[i]))
+            most = fmax(most, fabs((double)value[i]));
+    return most > 0 ? most : 1;
+}
+
+static void compare_one(Expectation *e, const Tensor *tensor,
+                        const float *expected, const float *got,
+                        double tolerance) {
+    uint64_t n = shape_count(&tensor->shape);
+    double scale = scale_of(expected, n);
+    e->outputs++;
+    for (uint64_t i = 0; i < n; i++) {
+        double error = error_of(expected[i], got[i], scale);
+        e->max_error = fmax(e->max_error, error);
+        if (error <= tolerance || e->output)
+            continue;
+        e->output = tensor->name;
+        e->at = i;
+        e->expected = expected[i];
+        e->got = got[i];
+    }
+}
+
+Expectation expect_compare(const Graph *graph, const float *const *expected,
+                           const float *const *got, double tolerance) {
+    Expectation e = {0};
+    for (uint32_t i = 0; i < graph->output.n; i++)
+        if (expected[i] && got[i])
+            compare_one(&e, graph_tensor(graph, graph->output.at[i]),
+                        expected[i], got[i], tolerance);
+    return e;
+}
+
+void expect_print(const char *who, const Expectation *e) {
+    printf("expect  %s: %u outputs, largest relative error %.3g\n", who,
+           e->outputs, e->max_error);
+    if (e->output)
+        printf("        first to differ: %s at %llu: expected %.9g, got %.9g\n",
+               e->output, (unsigned long long)e->at, (double)e->expected,
+               (double)e->got);
+}

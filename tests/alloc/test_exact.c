@@ -1,0 +1,268 @@
+/* The search for the least height: against brute force on small problems,
+ * perfect packings by construction, the hard problems of others. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "alloc/planner.h"
+#include "base/file.h"
+#include "base/rng.h"
+#include "base/vec.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const uint64_t NO_LIMIT = UINT64_C(1) << 50;
+
+static PlanProblem problem_of(const Buf *buf, uint32_t n, uint64_t size) {
+    PlanProblem problem = {.n_pools = 1, .n_bufs = n, .buf = buf};
+    problem.pool[0] = (Pool){size, 1};
+    return problem;
+}
+
+static PlanResult run(Arena *arena, const PlanProblem *problem) {
+    PlanResult result;
+    const char *used;
+    plan_memory(arena, problem, "exact", false, &result, &used);
+    return result;
+}
+
+/* ---- small problems, every order ---- */
+
+/* Numbers from a stream, one after the other. */
+typedef struct Draw {
+    uint64_t seed, n;
+} Draw;
+
+static uint32_t draw(Draw *d, uint32_t below) {
+    return (uint32_t)(rng_bits(d->seed, d->n++) % below);
+}
+
+/* Some with alignment, some with a pin or two. */
+static PlanProblem small_problem(Arena *arena, uint64_t seed) {
+    Draw d = {seed, 0};
+    uint32_t n = 4 + draw(&d, 3);
+    Buf *buf = ARENA_ARRAY(arena, Buf, n);
+    PlanProblem problem = problem_of(buf, n, NO_LIMIT);
+    problem.seed = seed;
+    problem.pool[0].align = draw(&d, 3) ? 1 : 1 + draw(&d, 4);
+    bool pins = !draw(&d, 3);
+    for (uint32_t b = 0; b < n; b++) {
+        uint32_t first = draw(&d, 7);
+        buf[b] = (Buf){.first = first,
+                       .end = first + 1 + draw(&d, 5),
+                       .bytes = {1 + draw(&d, 12)},
+                       .pin_pool = -1,
+                       .hint = PLAN_NO_HINT};
+        if (pins && !draw(&d, 3)) {
+            buf[b].pin_pool = 0;
+            buf[b].pin_offset = problem.pool[0].align * draw(&d, 8);
+        }
+    }
+    return problem;
+}
+
+static bool clear_of_others(const PlanProblem *p, const int64_t *at, uint32_t b,
+                            int64_t offset) {
+    for (uint32_t i = 0; i < p->n_bufs; i++)
+        if (i != b && at[i] >= 0 && p->buf[i].first < p->buf[b].end &&
+            p->buf[b].first < p->buf[i].end &&
+            at[i] < offset + (int64_t)p->buf[b].bytes[0] &&
+            offset < at[i] + (int64_t)p->buf[i].bytes[0])
+            return false;
+    return true;
+}
+
+/* Each order, each buffer as low as it goes: one of them is a best one. */
+static int64_t brute_force(const PlanProblem *p, int64_t *at, int64_t height) {
+    int64_t best = INT64_MAX;
+    bool complete = true;
+    for (uint32_t b = 0; b < p->n_bufs; b++) {
+        if (at[b] >= 0)
+            continue;
+        complete = false;
+        int64_t offset = 0;
+        while (!clear_of_others(p, at, b, offset))
+            offset += (int64_t)p->pool[0].align;
+        int64_t end = offset + (int64_t)p->buf[b].bytes[0];
+        at[b] = offset;
+        int64_t found = brute_force(p, at, end > height ? end : height);
+        at[b] = -1;
+        best = found < best ? found : best;
+    }
+    return complete ? height : best;
+}
+
+/* -1: the pins collide. */
+static int64_t least_height(const PlanProblem *p) {
+    int64_t at[8], height = 0;
+    for (uint32_t b = 0; b < p->n_bufs; b++) {
+        const Buf *buf = &p->buf[b];
+        at[b] = buf->pin_pool < 0 ? -1 : (int64_t)buf->pin_offset;
+        int64_t end = at[b] + (int64_t)buf->bytes[0];
+        height = at[b] >= 0 && end > height ? end : height;
+    }
+    for (uint32_t b = 0; b < p->n_bufs; b++)
+        if (at[b] >= 0 && !clear_of_others(p, at, b, at[b]))
+            return -1;
+    return brute_force(p, at, height);
+}
+
+static void test_against_brute_force(void **state) {
+    (void)state;
+    uint32_t above_peak = 0, raised = 0;
+    for (uint64_t seed = 0; seed < 3000; seed++) {
+        Arena *arena = arena_new("seed");
+        PlanProblem problem = small_problem(arena, seed);
+        int64_t least = least_height(&problem);
+        PlanResult result = run(arena, &problem);
+        if (least < 0) {
+            assert_int_equal(result.status, PLAN_INFEASIBLE);
+            arena_free(arena);
+            continue;
+        }
+        assert_int_equal(result.status, PLAN_FITS);
+        assert_int_equal(result.height[0], least);
+        assert_int_equal(result.bound, least);
+        assert_true(result.proved);
+        raised += result.nodes > 0;
+        above_peak += plan_live_peak(arena, &problem, NULL) < (uint64_t)least;
+        problem.any_fit = true;
+        problem.pool[0].size = (uint64_t)least;
+        assert_int_equal(run(arena, &problem).status, PLAN_FITS);
+        problem.pool[0].size = (uint64_t)least - 1;
+        assert_int_equal(run(arena, &problem).status, PLAN_INFEASIBLE);
+        arena_free(arena);
+    }
+    assert_true(above_peak > 300 && raised > 100); /* not all are easy */
+}
+
+/* ---- perfect packings ---- */
+
+typedef struct Rect {
+    uint32_t first, end;
+    uint64_t low, high;
+} Rect;
+
+/* Cuts a rectangle of `steps` x `bytes` into n by seeded cuts, the largest of
+ * three drawn ones each time; their order is drawn, too. */
+static PlanProblem cut_rectangle(Arena *arena, uint64_t seed, uint32_t n,
+                                 uint32_t steps, uint64_t bytes) {
+    Draw d = {seed, 0};
+    Rect *rect = ARENA_ARRAY(arena, Rect, n);
+    rect[0] = (Rect){0, steps, 0, bytes};
+    for (uint32_t k = 1; k < n;) {
+        Rect *r = &rect[draw(&d, k)];
+        for (int i = 0; i < 2; i++) {
+            Rect *other = &rect[draw(&d, k)];
+            if ((other->high - other->low) * (other->end - other->first) >
+                (r->high - r->low) * (r->end - r->first))
+                r = other;
+        }
+        Rect *piece = &rect[k];
+        *piece = *r;
+        if (draw(&d, 2) && r->end - r->first > 1)
+            r->end = piece->first =
+                r->first + 1 + draw(&d, r->end - r->first - 1);
+        else if (r->high - r->low > 1)
+            r->high = piece->low =
+                r->low + 1 + draw(&d, (uint32_t)(r->high - r->low - 1));
+        else
+            continue;
+        k++;
+    }
+    Buf *buf = ARENA_ARRAY(arena, Buf, n);
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t to = draw(&d, i + 1);
+        buf[i] = buf[to];
+        buf[to] = (Buf){.first = rect[i].first,
+                        .end = rect[i].end,
+                        .bytes = {rect[i].high - rect[i].low},
+                        .pin_pool = -1,
+                        .hint = PLAN_NO_HINT};
+    }
+    return problem_of(buf, n, NO_LIMIT);
+}
+
+static void test_perfect_packings(void **state) {
+    (void)state;
+    for (uint64_t seed = 0; seed < 12; seed++) {
+        Arena *arena = arena_new("seed");
+        uint32_t n = 20 + 10 * (uint32_t)seed;
+        PlanProblem problem = cut_rectangle(arena, seed, n, 300, 5000);
+        PlanResult result = run(arena, &problem);
+        assert_int_equal(result.status, PLAN_FITS);
+        assert_int_equal(result.height[0], 5000);
+        assert_true(result.proved);
+        arena_free(arena);
+    }
+}
+
+/* The same steps, the same answer. */
+static void test_deterministic(void **state) {
+    (void)state;
+    Arena *arena = arena_new("test");
+    PlanProblem problem = cut_rectangle(arena, 77, 150, 200, 1 << 20);
+    problem.budget = 3000;
+    PlanResult one = run(arena, &problem), two = run(arena, &problem);
+    assert_int_equal(one.nodes, two.nodes);
+    assert_int_equal(one.height[0], two.height[0]);
+    assert_memory_equal(one.offset, two.offset,
+                        problem.n_bufs * sizeof *one.offset);
+    arena_free(arena);
+}
+
+/* ---- problems of others ---- */
+
+/* Lines "id,lower,upper,size" under a heading. */
+static PlanProblem read_csv(Arena *arena, const char *path, uint64_t size) {
+    Bytes file;
+    VEC(Buf) bufs = {0};
+    assert_true(file_read(arena, diag_new(arena), path, &file));
+    const char *text = arena_strndup(arena, (const char *)file.at, file.len);
+    while ((text = strchr(text, '\n')) && text[1]) {
+        Buf buf = {.pin_pool = -1, .hint = PLAN_NO_HINT};
+        unsigned long long bytes;
+        text++;
+        assert_int_equal(
+            sscanf(text, "%*[^,],%u,%u,%llu", &buf.first, &buf.end, &bytes), 3);
+        buf.bytes[0] = bytes;
+        vec_push(arena, &bufs, buf);
+    }
+    return problem_of(bufs.at, bufs.n, size);
+}
+
+static void test_hard_problems(void **state) {
+    (void)state;
+    static const struct {
+        const char *name;
+        uint64_t least;
+    } row[] = {{"A.1048576", 1048576}, {"C.1048576", 1039360},
+               {"E.1048576", 1048576}, {"H.1048576", 1048576},
+               {"input.12", 12},       {"idealloc_resnet50", 1515472556}};
+    if (!file_exists("../shared/data/placement"))
+        skip();
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        Arena *arena = arena_new("row");
+        const char *path =
+            arena_printf(arena, "../shared/data/placement/%s.csv", row[i].name);
+        PlanProblem problem = read_csv(arena, path, NO_LIMIT);
+        PlanResult result = run(arena, &problem);
+        assert_int_equal(result.height[0], row[i].least);
+        assert_true(result.proved);
+        arena_free(arena);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_against_brute_force),
+        cmocka_unit_test(test_perfect_packings),
+        cmocka_unit_test(test_deterministic),
+        cmocka_unit_test(test_hard_problems),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
