@@ -34,6 +34,12 @@ static const Command commands[] = {
      "Says what a network is; with -t also, step by step, which volumes are\n"
      "alive in active memory and how many bytes they take.",
      NULL},
+    {"explore", "NET...", MACHINE NETWORK PLANNING "yuDMkoj", cmd_explore,
+     "Compiles and simulates networks on machines with all combinations of\n"
+     "values, and says which are the best.",
+     "With -o DIR writes points.csv, points.jsonl and index.html. A run that "
+     "was\nkilled goes on with --resume DIR/points.jsonl; runs of several "
+     "machines, each\nwith its --shard, are put together by --merge FILES."},
     {"check", "HWSPEC", "Sj", cmd_check,
      "Checks a hwspec (a file, or a shipped target by name) and says what\n"
      "machine it describes.",

@@ -14,7 +14,9 @@ typedef enum OptionKind {
     OPTION_FLAG,
     OPTION_NUMBER,
     OPTION_REAL,
+    OPTION_TARGET,
     OPTION_SETTING,
+    OPTION_VARY,
     OPTION_SHAPE,
     OPTION_FIX,
     OPTION_INPUT,
@@ -33,12 +35,23 @@ typedef struct Option {
 #define AT(member) offsetof(Options, member)
 
 static const Option options[] = {
-    {'t', true, "target", "TARGET", OPTION_TEXT, AT(target),
+    {'t', true, "target", "TARGET", OPTION_TARGET, AT(target),
      "a shipped machine by name, or a hwspec by path"},
     {'o', true, "output", "PATH", OPTION_TEXT, AT(out),
      "folder (asm, disasm, show --emit: file) to write to"},
     {'S', false, "set", "PATH=VALUE", OPTION_SETTING, 0,
      "override a scalar of the hwspec: memories.am.size=2MiB"},
+    {'y', false, "vary", "PATH=a,b,c or PATH=lo:hi:step", OPTION_VARY, 0,
+     "values of a scalar of the hwspec, or of replication, order, planner, "
+     "objective"},
+    {'u', false, "resume", "FILE", OPTION_TEXT, AT(resume),
+     "points.jsonl of a run that was stopped"},
+    {'D', false, "shard", "i/n", OPTION_TEXT, AT(shard),
+     "only every n-th point, from the i-th"},
+    {'M', false, "merge", NULL, OPTION_FLAG, AT(merge),
+     "the arguments are points.jsonl files: put them together"},
+    {'k', false, "jobs", "N", OPTION_NUMBER, AT(jobs),
+     "processes (default: one for each core)"},
     {'w', false, "weights", "FILE", OPTION_TEXT, AT(weights),
      "trained weights, where they are in a file of their own"},
     {'P', false, "phase", "PHASE", OPTION_TEXT, AT(phase),
@@ -152,6 +165,8 @@ typedef struct Lists {
     VEC(const char *) input;
     VEC(const char *) expect;
     VEC(FixSetting) fixed;
+    VEC(const char *) target;
+    VEC(HwSetting) vary;
 } Lists;
 
 static bool store(Arena *arena, const Option *option, const char *text,
@@ -165,6 +180,10 @@ static bool store(Arena *arena, const Option *option, const char *text,
     case OPTION_TEXT:
         memcpy(at, &text, sizeof text);
         return true;
+    case OPTION_TARGET:
+        vec_push(arena, &lists->target, text);
+        out->target = text;
+        return true;
     case OPTION_FLAG:
         *(bool *)at = true;
         return true;
@@ -176,6 +195,11 @@ static bool store(Arena *arena, const Option *option, const char *text,
         if (!split(arena, text, &setting.path, &setting.value))
             return false;
         vec_push(arena, &lists->setting, setting);
+        return true;
+    case OPTION_VARY:
+        if (!split(arena, text, &setting.path, &setting.value))
+            return false;
+        vec_push(arena, &lists->vary, setting);
         return true;
     case OPTION_SHAPE:
         if (!split(arena, text, &shape.name, &value))
@@ -264,6 +288,10 @@ bool options_parse(Arena *arena, const Command *command, int argc, char **argv,
     out->n_expects = lists.expect.n;
     out->fixed = lists.fixed.at;
     out->n_fixed = lists.fixed.n;
+    out->targets = lists.target.at;
+    out->n_targets = lists.target.n;
+    out->varies = lists.vary.at;
+    out->n_varies = lists.vary.n;
     if (out->help || out->print_passes)
         return true;
     if (!command->argument)
@@ -272,7 +300,11 @@ bool options_parse(Arena *arena, const Command *command, int argc, char **argv,
                    : complain(command, "unexpected argument ", argv[optind]);
     if (optind == argc)
         return complain(command, "missing ", command->argument);
+    out->files = (const char *const *)argv + optind;
+    out->n_files = (uint32_t)(argc - optind);
     out->file = argv[optind++];
+    if (strstr(command->argument, "..."))
+        return true;
     return optind == argc
                ? true
                : complain(command, "unexpected argument ", argv[optind]);

@@ -29,6 +29,17 @@ typedef struct Options {
     const char *replication; /* --replication */
     const char *dump;        /* --dump */
     const char *emit;        /* --emit */
+    const char *resume;      /* --resume */
+    const char *shard;       /* --shard */
+    const char *report;      /* --report */
+    const char *trace;       /* --trace */
+    uint64_t jobs;           /* --jobs; 0: one a core */
+    bool merge;              /* --merge */
+    /* explore: all arguments, all -t, --vary */
+    uint32_t n_files, n_targets, n_varies;
+    const char *const *files;
+    const char **targets;
+    HwSetting *varies;
     uint64_t seed;           /* --seed */
     uint64_t batch;          /* --batch */
     uint64_t budget;         /* --budget */
@@ -46,7 +57,7 @@ typedef struct Options {
 
 typedef struct Command {
     const char *name;
-    const char *argument; /* "NET"; NULL: none */
+    const char *argument; /* "NET"; NULL: none; "NET..." may be several */
     const char *accepts;  /* letters of the option table */
     ExitCode (*run)(Arena *arena, Diag *diag, const Options *options);
     const char *doc;

@@ -32,7 +32,7 @@ def scripts(long):
     """(name, command) of the test scripts."""
     flag = ["--long"] if long else []
     found = []
-    for name in ("e2e", "fuzz", "recorded", "cli", "lint"):
+    for name in ("e2e", "fuzz", "recorded", "explore", "cli", "lint"):
         path = os.path.join("tests", name + ".py")
         if os.path.exists(path):
             found.append((name, [sys.executable, path] + flag))

@@ -30,6 +30,7 @@ PUBLIC = {
     "passes/legal.h", "passes/pass.h", "sched/sched.h",
     "alloc/planner.h", "alloc/plan.h",
     "codegen/listing.h", "codegen/codegen.h", "sim/sim.h",
+    "report/points.h", "report/page.h",
 }
 DOOR = "driver"
 DOOR_ONLY = {"frontends/frontend.h", "passes/pass.h", "codegen/codegen.h"}

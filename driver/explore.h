@@ -1,0 +1,61 @@
+/* explore.h - a sweep: every network on every machine with every combination
+ * of the varied settings. */
+#ifndef DRIVER_EXPLORE_H
+#define DRIVER_EXPLORE_H
+
+#include "base/text.h"
+#include "base/vec.h"
+#include "driver/commands.h"
+#include "report/points.h"
+
+enum { MAX_POINTS = 1000000 };
+
+/* --vary PATH=...: the values in order. */
+typedef struct Vary {
+    const char *path;
+    uint32_t n;
+    const char *const *value;
+} Vary;
+
+typedef struct Sweep {
+    const Options *options;
+    uint32_t n_files, n_targets, n_varies, n_points;
+    const char *const *file, *const *target;
+    const Vary *vary;
+    const char *const *print; /* by file: of what is in it */
+    uint32_t shard, n_shards; /* points with index % n_shards == shard */
+} Sweep;
+
+/* explore_grid.c: the points, numbered; the last --vary varies fastest.
+ * All values are checked against the machines. False after errors. */
+bool sweep_make(Arena *arena, Diag *diag, const Options *options, Sweep *out);
+/* The point without its results. */
+Point sweep_point(Arena *arena, const Sweep *sweep, uint32_t index);
+
+/* explore_run.c: compiles and simulates the points todo[0..n) on all cores;
+ * `done` is called with a line of each, as soon as it is there. False if a
+ * worker died. */
+typedef void SweepDone(void *context, const char *line, size_t len);
+bool sweep_run(Arena *arena, Diag *diag, const Sweep *sweep, uint32_t n,
+               const uint32_t *todo, SweepDone *done, void *context);
+
+/* explore_file.c: a line of points.jsonl, without the line's end. `print` is
+ * of the network's file, so that results of another one are not taken over. */
+const char *point_line(Arena *arena, const Point *point, const char *print);
+
+/* Points as read from files, by index; a later line of the same point must
+ * say the same. */
+typedef struct PointSet {
+    VEC(Point) point;
+    VEC(const char *) line; /* beside point */
+    VEC(const char *) print;
+} PointSet;
+/* Adds the lines of a file; a torn last one is passed over. */
+bool points_read(Arena *arena, Diag *diag, const char *path, PointSet *set);
+bool points_add(Arena *arena, Diag *diag, Loc loc, const char *line, size_t len,
+                PointSet *set);
+/* Sorts by index and drops what is there twice; an error where two lines of
+ * one point differ. */
+bool points_unite(Arena *arena, Diag *diag, PointSet *set);
+
+#endif

@@ -1,0 +1,299 @@
+/* points_page.c - the page of a sweep; see points.h.
+ *
+ * Input: points, sorted by number. Output: HTML with two pictures in SVG, the
+ * points as a table, and a script that shows a point's name and its row under
+ * the pointer. Without the script the names are still there as titles.
+ */
+#include "report/html.h"
+#include "report/points.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum {
+    WIDTH = 500,
+    HEIGHT = 340,
+    LEFT = 70,
+    RIGHT = 15,
+    TOP = 12,
+    BOTTOM = 45,
+    MAX_ROWS = 5000
+};
+
+static const char *const colour[] = {"#4e79a7", "#f28e2b", "#59a14f",
+                                     "#b07aa1", "#e15759", "#76b7b2",
+                                     "#9c755f", "#edc948"};
+enum { N_COLOURS = sizeof colour / sizeof *colour };
+
+typedef struct Page {
+    Arena *arena;
+    Text *to;
+    uint32_t n;
+    const Point *point;
+    uint32_t *series; /* by point: number of its network and machine */
+    uint32_t n_series;
+    bool *front[AXIS_COUNT];
+    bool *enough;
+} Page;
+
+/* ---- series ---- */
+
+static bool same_series(const Point *a, const Point *b) {
+    return !strcmp(a->network, b->network) && !strcmp(a->target, b->target);
+}
+
+static void find_series(Page *p) {
+    p->series = ARENA_ARRAY(p->arena, uint32_t, p->n);
+    for (uint32_t i = 0; i < p->n; i++) {
+        uint32_t k = i;
+        while (k-- > 0 && !same_series(&p->point[i], &p->point[k]))
+            ;
+        bool known = k != UINT32_MAX;
+        p->series[i] = known ? p->series[k] : p->n_series++;
+    }
+}
+
+static void legend(Page *p) {
+    text_add(p->to, "<p>");
+    for (uint32_t s = 0, i = 0; i < p->n && s < p->n_series; i++) {
+        if (p->series[i] != s)
+            continue;
+        text_addf(p->to, "<span class=\"key\" style=\"background:%s\"></span>",
+                  colour[s % N_COLOURS]);
+        html_text(p->to, p->point[i].network);
+        text_add(p->to, " on ");
+        html_text(p->to, p->point[i].target);
+        s++;
+    }
+    text_add(p->to, "; filled: on the front; ringed: from here on more active "
+                    "memory stops paying</p>\n");
+}
+
+/* ---- one picture ---- */
+
+typedef struct Scale {
+    uint64_t low, high;
+    double at, pixels; /* of low; may go down */
+} Scale;
+
+static double place(const Scale *s, uint64_t value) {
+    double span = s->high > s->low ? (double)(s->high - s->low) : 1;
+    return s->at + (double)(value - s->low) / span * s->pixels;
+}
+
+static void widen(Scale *s, uint64_t value) {
+    s->low = value < s->low ? value : s->low;
+    s->high = value > s->high ? value : s->high;
+}
+
+/* A little room on both sides. */
+static void loosen(Scale *s) {
+    uint64_t room = (s->high - s->low) / 20 + 1;
+    s->low -= room < s->low ? room : s->low;
+    s->high += room;
+}
+
+static void ticks(Text *to, const Scale *s, bool across) {
+    uint64_t step = html_step(s->high - s->low, 6);
+    uint64_t v = (s->low + step - 1) / step * step;
+    for (; v <= s->high; v += step) {
+        double at = place(s, v);
+        if (across)
+            text_addf(to,
+                      "<path class=\"grid\" d=\"M%.1f %dV%d\"/><text x=\"%.1f\""
+                      " y=\"%d\" text-anchor=\"middle\">",
+                      at, TOP, HEIGHT - BOTTOM, at, HEIGHT - BOTTOM + 16);
+        else
+            text_addf(to,
+                      "<path class=\"grid\" d=\"M%d %.1fH%d\"/><text x=\"%d\" "
+                      "y=\"%.1f\" text-anchor=\"end\">",
+                      LEFT, at, WIDTH - RIGHT, LEFT - 6, at + 4);
+        html_short(to, v);
+        text_add(to, "</text>");
+    }
+}
+
+static void dot(Page *p, uint32_t i, PointAxis axis, const Scale *x,
+                const Scale *y) {
+    const Point *point = &p->point[i];
+    bool front = p->front[axis][i];
+    const char *own = colour[p->series[i] % N_COLOURS];
+    double cx = place(x, point_axis(point, axis)), cy = place(y, point->cycles);
+    if (p->enough[i])
+        text_addf(p->to,
+                  "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"8\" fill=\"none\" "
+                  "stroke=\"#b35900\" stroke-width=\"1.5\"/>",
+                  cx, cy);
+    text_addf(p->to,
+              "<circle class=\"p\" data-p=\"%u\" cx=\"%.1f\" cy=\"%.1f\" "
+              "r=\"%s\" fill=\"%s\" stroke=\"%s\"><title>",
+              point->index, cx, cy, front ? "4.5" : "3", front ? own : "#fff",
+              own);
+    html_text(p->to, point->name);
+    text_add(p->to, "\n");
+    html_count(p->to, point->cycles);
+    text_add(p->to, " cycles, ");
+    html_count(p->to, point_axis(point, axis));
+    text_addf(p->to, " %s</title></circle>\n", point_axis_name[axis]);
+}
+
+static bool scales_make(const Page *p, PointAxis axis, Scale *x, Scale *y) {
+    *x = (Scale){UINT64_MAX, 0, LEFT, WIDTH - LEFT - RIGHT};
+    *y = (Scale){UINT64_MAX, 0, HEIGHT - BOTTOM, TOP + BOTTOM - HEIGHT};
+    for (uint32_t i = 0; i < p->n; i++)
+        if (p->point[i].status == POINT_FITS) {
+            widen(x, point_axis(&p->point[i], axis));
+            widen(y, p->point[i].cycles);
+        }
+    if (x->low > x->high)
+        return false;
+    loosen(x);
+    loosen(y);
+    return true;
+}
+
+static void picture(Page *p, PointAxis axis) {
+    Scale x, y;
+    if (!scales_make(p, axis, &x, &y))
+        return;
+    text_addf(p->to,
+              "<div><svg viewBox=\"0 0 %d %d\" width=\"%d\" role=\"img\" "
+              "aria-label=\"cycles against %s\">\n",
+              WIDTH, HEIGHT, WIDTH, point_axis_name[axis]);
+    ticks(p->to, &x, true);
+    ticks(p->to, &y, false);
+    text_addf(
+        p->to,
+        "<path class=\"axis\" d=\"M%d %dV%dH%d\"/><text x=\"%d\" y=\"%d\" "
+        "text-anchor=\"end\">%s</text><text x=\"%d\" y=\"%d\" "
+        "transform=\"rotate(-90 12 %d)\" "
+        "text-anchor=\"end\">cycles</text>\n",
+        LEFT, TOP, HEIGHT - BOTTOM, WIDTH - RIGHT, WIDTH - RIGHT, HEIGHT - 8,
+        point_axis_name[axis], 12, TOP, TOP);
+    for (int front = 0; front < 2; front++)
+        for (uint32_t i = 0; i < p->n; i++)
+            if (p->point[i].status == POINT_FITS && p->front[axis][i] == front)
+                dot(p, i, axis, &x, &y);
+    text_add(p->to, "</svg></div>\n");
+}
+
+/* ---- the table ---- */
+
+static void table_head(Page *p) {
+    text_add(p->to, "<div class=\"scroll\"><table><tr><th>point</th>"
+                    "<th class=\"l\">network</th><th class=\"l\">machine</th>");
+    for (uint32_t i = 0; p->n && i < p->point[0].n_settings; i++) {
+        text_add(p->to, "<th>");
+        html_text(p->to, p->point[0].path[i]);
+        text_add(p->to, "</th>");
+    }
+    text_add(p->to, "<th>cycles</th><th>ms</th><th>AM bytes</th><th>of</th>"
+                    "<th>DDR bytes</th><th>weight bytes</th>"
+                    "<th class=\"l\"></th></tr>\n");
+}
+
+static void cell(Page *p, const char *kind, const char *text) {
+    text_addf(p->to, "<td%s>", kind);
+    html_text(p->to, text);
+    text_add(p->to, "</td>");
+}
+
+static void count_cell(Page *p, uint64_t value) {
+    text_add(p->to, "<td>");
+    html_count(p->to, value);
+    text_add(p->to, "</td>");
+}
+
+static void marks(Page *p, uint32_t i) {
+    text_add(p->to, "<td class=\"l mark\">");
+    for (int axis = 0; axis < AXIS_COUNT; axis++)
+        if (p->front[axis][i])
+            text_addf(p->to, "front of %s. ", point_axis_name[axis]);
+    text_add(p->to, p->enough[i] ? "Enough AM." : "");
+    text_add(p->to, "</td>");
+}
+
+static void row(Page *p, uint32_t i) {
+    const Point *point = &p->point[i];
+    bool fits = point->status == POINT_FITS;
+    text_addf(p->to, "<tr id=\"p%u\"%s><td>%u</td>", point->index,
+              fits ? "" : " class=\"off\"", point->index);
+    cell(p, " class=\"l\"", point->network);
+    cell(p, " class=\"l\"", point->target);
+    for (uint32_t k = 0; k < point->n_settings; k++)
+        cell(p, "", point->value[k]);
+    if (!fits) {
+        text_addf(p->to, "<td colspan=\"7\" class=\"w\">%s: ",
+                  point_status_name[point->status]);
+        html_text(p->to, point->reason);
+        text_add(p->to, "</td></tr>\n");
+        return;
+    }
+    count_cell(p, point->cycles);
+    text_addf(p->to, "<td>%.3f</td>", point->ms);
+    count_cell(p, point->am_peak);
+    count_cell(p, point->am_capacity);
+    count_cell(p, point->ddr);
+    count_cell(p, point->weights);
+    marks(p, i);
+    text_add(p->to, "</tr>\n");
+}
+
+/* Of very many points the fronts are shown, and what lies before MAX_ROWS. */
+static void table(Page *p) {
+    uint32_t left_out = 0;
+    table_head(p);
+    for (uint32_t i = 0; i < p->n; i++)
+        if (i < MAX_ROWS || p->front[AXIS_AM][i] || p->front[AXIS_DDR][i])
+            row(p, i);
+        else
+            left_out++;
+    text_add(p->to, "</table></div>\n");
+    if (left_out)
+        text_addf(p->to, "<p>%u more are in points.csv.</p>\n", left_out);
+}
+
+static const char script[] =
+    "<div id=\"tip\" style=\"position:fixed;display:none;background:#1b1f24;"
+    "color:#fff;padding:.4em .7em;border-radius:4px;white-space:pre;"
+    "pointer-events:none\"></div>\n"
+    "<script>\n"
+    "const tip=document.getElementById('tip');let hot=null;\n"
+    "for(const c of document.querySelectorAll('circle.p')){\n"
+    "const t=c.querySelector('title'),s=t.textContent;t.remove();\n"
+    "const r=document.getElementById('p'+c.dataset.p);\n"
+    "c.onmousemove=e=>{tip.textContent=s;tip.style.display='block';\n"
+    "tip.style.left=Math.min(e.clientX+14,innerWidth-tip.offsetWidth-8)+'px';\n"
+    "tip.style.top=e.clientY+14+'px';if(hot)hot.classList.remove('hot');\n"
+    "hot=r;if(r)r.classList.add('hot')};\n"
+    "c.onmouseleave=()=>tip.style.display='none';\n"
+    "c.onclick=()=>r&&r.scrollIntoView({block:'center'})}\n"
+    "</script>\n";
+
+static uint32_t count_fits(const Page *p) {
+    uint32_t fits = 0;
+    for (uint32_t i = 0; i < p->n; i++)
+        fits += p->point[i].status == POINT_FITS;
+    return fits;
+}
+
+const char *points_page(Arena *arena, uint32_t n, const Point *point) {
+    Text text = text_new(arena);
+    Page p = {.arena = arena, .to = &text, .n = n, .point = point};
+    for (PointAxis axis = AXIS_AM; axis < AXIS_COUNT; axis++)
+        p.front[axis] = points_front(arena, n, point, axis);
+    p.enough = points_enough(arena, n, point);
+    find_series(&p);
+    html_open(
+        &text, "amphora explore",
+        arena_printf(arena, "%u points, %u of them fit", n, count_fits(&p)));
+    legend(&p);
+    text_add(&text, "<div style=\"display:flex;flex-wrap:wrap;gap:1em\">\n");
+    picture(&p, AXIS_AM);
+    picture(&p, AXIS_DDR);
+    text_add(&text, "</div>\n<h2>Points</h2>\n");
+    table(&p);
+    text_add(&text, script);
+    html_close(&text);
+    return text_str(&text);
+}

@@ -1,0 +1,30 @@
+# Sweeps: what is refused, points that do not fit, marks.
+--- run amphora explore SHARE/examples/tiny.prototxt -t xdnn-v3-96 --vary memories.amx.size=1M,2M
+--- exit 1
+--- stdout
+--- stderr
+--set memories.amx.size=2MiB: error: nothing is called `memories.amx`; there are: am, ddr, inputs, outputs
+--- run amphora explore SHARE/examples/tiny.prototxt -t xdnn-v3-96 --vary memories.am.size=5:1:1
+--- exit 1
+--- stdout
+--- stderr
+amphora: error: --vary memories.am.size=5:1:1: values are a,b,c or lo:hi:step
+--- run amphora explore SHARE/examples/tiny.prototxt --vary replication=off
+--- exit 2
+--- run amphora explore SHARE/examples/tiny.prototxt -t null --shard 3/2
+--- exit 1
+--- stdout
+--- stderr
+amphora: error: --shard takes i/n with 1 <= i <= n, not 3/2
+--- run amphora explore SHARE/examples/tiny.prototxt -t xdnn-v3-96 --vary memories.am.size=96,4K,32K,64K
+--- exit 0
+--- stdout
+ point         cycles     AM bytes    DDR bytes
+     0              -            -            -  tiny xdnn-v3-96 memories.am.size=96
+       does not fit: step 1 (pool1) needs 30,720 bytes of am, which has 96: 30,624 short
+     1              -            -            -  tiny xdnn-v3-96 memories.am.size=4KiB
+       does not fit: step 1 (pool1) needs 30,720 bytes of am, which has 4,096: 26,624 short
+     2          3,444       30,720          800  tiny xdnn-v3-96 memories.am.size=32KiB  [front DDR]
+     3          2,656       27,936        1,088  tiny xdnn-v3-96 memories.am.size=64KiB  [front AM]  [front DDR]  [enough AM]
+4 points, 2 fit
+--- stderr

@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+"""explore.py - sweeps that are spread, killed, resumed and merged.
+
+The same files come out whatever the number of processes; a sweep that was
+killed half-way and resumed, and shards that were merged, give them too.
+"""
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+AMPHORA = os.environ.get("AMPHORA", "build/amphora")
+NET = "examples/squeezenet.prototxt"
+SWEEP = [NET, "-t", "xdnn-v3-96", "--vary", "memories.am.size=512K:6M:256K",
+         "--vary", "replication=off,safe"]
+FILES = ("points.jsonl", "points.csv", "index.html")
+problems = []
+
+
+def explore(*arguments, code=0):
+    done = subprocess.run([AMPHORA, "explore", *arguments],
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          stdin=subprocess.DEVNULL, check=False)
+    if done.returncode != code:
+        problems.append("explore %s: exit %d\n%s" % (
+            " ".join(arguments), done.returncode, done.stderr.decode()))
+    return done
+
+
+def read(folder, name):
+    with open(os.path.join(folder, name), "rb") as file:
+        return file.read()
+
+
+def same(what, a, b):
+    for name in FILES:
+        if read(a, name) != read(b, name):
+            problems.append(f"{what}: {name} differs")
+
+
+def killed(folder):
+    """A run killed behind its first points; the lines that it has left."""
+    run = subprocess.Popen([AMPHORA, "explore", *SWEEP, "--jobs", "2",
+                            "-o", folder], stdout=subprocess.DEVNULL,
+                           start_new_session=True)
+    path = os.path.join(folder, "points.jsonl")
+    for _ in range(3000):
+        if os.path.exists(path) and os.path.getsize(path) > 2000:
+            break
+        time.sleep(0.01)
+    os.killpg(run.pid, signal.SIGKILL)
+    run.wait()
+    with open(path, "ab") as file:
+        file.write(b'{"point":3,"na')  # what a full disk or a crash leaves
+    return path
+
+
+def main():
+    with tempfile.TemporaryDirectory() as top:
+        def at(name):
+            return os.path.join(top, name)
+        explore(*SWEEP, "--jobs", "1", "-o", at("one"))
+        explore(*SWEEP, "--jobs", "3", "-o", at("three"))
+        same("3 processes", at("one"), at("three"))
+        path = killed(at("killed"))
+        left = read(at("killed"), "points.jsonl").count(b"\n")
+        whole = read(at("one"), "points.jsonl").count(b"\n")
+        if not 0 < left < whole:
+            problems.append(f"killed with {left} of {whole} points")
+        explore(*SWEEP, "--resume", path, "-o", at("killed"))
+        same("killed and resumed", at("one"), at("killed"))
+        shards = []
+        for i in (1, 2, 3):
+            explore(*SWEEP, "--shard", f"{i}/3", "-o", at(f"s{i}"))
+            shards.append(at(f"s{i}/points.jsonl"))
+        explore("--merge", *shards, "-o", at("merged"))
+        same("merged", at("one"), at("merged"))
+        done = explore(NET, "-t", "xdnn-v2-28", "--resume", path, code=1)
+        if b"of another sweep or network" not in done.stderr:
+            problems.append("resumed with another sweep")
+    print("\n".join(problems) if problems else
+          f"{whole} points: alike by 1 and 3 processes, killed behind {left} "
+          "and resumed, in 3 shards")
+    return bool(problems)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
