@@ -19,6 +19,9 @@ ExitCode cmd_disasm(Arena *arena, Diag *diag, const Options *options);
 /* show --orders */
 ExitCode show_orders(Arena *arena, Diag *diag, const Options *options);
 
+/* What is known of the order: peak_bytes, steps, bound_bytes, proved... */
+cJSON *order_json(const Schedule *schedule);
+
 /* Prints the object as one line on stdout and frees it. */
 void print_json(Arena *arena, cJSON *json);
 

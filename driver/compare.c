@@ -33,7 +33,9 @@ static void record(Comparison *c, const char *layer, uint32_t channel,
                    uint32_t row, uint32_t column, float expected, float got,
                    double scale) {
     double error = fabs((double)got - (double)expected) / scale;
-    if (isnan(error))
+    if (got == expected || (isnan(got) && isnan(expected)))
+        error = 0;
+    else if (isnan(error))
         error = INFINITY;
     if (error > c->max_error)
         c->max_error = error;
