@@ -23,7 +23,8 @@ static double largest_of(Comparison *c, TensorId tensor) {
     const Shape *shape = &graph_tensor(c->pipeline->original, tensor)->shape;
     *largest = 0;
     for (uint64_t i = 0, n = shape_count(shape); i < n; i++)
-        *largest = fmax(*largest, fabs((double)value[i]));
+        if (isfinite(value[i]))
+            *largest = fmax(*largest, fabs((double)value[i]));
     if (*largest == 0)
         *largest = 1;
     return *largest;

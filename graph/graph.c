@@ -33,8 +33,9 @@ const char *const elt_name[ELT_COUNT + 1] = {
 };
 
 const char *const reduce_name[REDUCE_COUNT + 1] = {
-    "mean", "sum",     "max",     "min",         "prod", "l1",
-    "l2",   "squares", "log_sum", "log_sum_exp", NULL,
+    "mean",   "sum",         "max",     "min",         "prod",
+    "l1",     "l2",          "squares", "log_sum",     "log_sum_exp",
+    "argmax", "argmax_last", "argmin",  "argmin_last", NULL,
 };
 
 const char *const const_role_name[CONST_ROLES + 1] = {
