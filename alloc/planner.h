@@ -87,6 +87,21 @@ uint64_t plan_live_peak(Arena *arena, const PlanProblem *problem, uint32_t *at);
 void plan_memory(Arena *arena, const PlanProblem *problem, const char *planner,
                  bool best, PlanResult *result, const char **used);
 
+/* Why nothing fits: of a problem with one pool, buffers that cannot be placed
+ * in it whatever is done, none of which can be left out. */
+typedef struct PlanConflict {
+    bool infeasible;  /* false: a placement exists, or none was ruled out */
+    bool irreducible; /* proved: without any one of them the rest fits */
+    uint32_t n;
+    const uint32_t *buf; /* by id */
+    uint64_t bound;      /* bytes that they need at least */
+} PlanConflict;
+
+/* `problem->budget` counts for each of the at most n + 1 questions that are
+ * asked of the search. */
+void plan_irreducible(Arena *arena, const PlanProblem *problem,
+                      PlanConflict *conflict);
+
 /* The judge: shares no code with the planners. NULL if the result is right,
  * else a sentence: which buffers collide, leave a pool, break alignment, a pin,
  * or miss a place. */

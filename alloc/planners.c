@@ -181,6 +181,7 @@ static PlanResult new_result(Arena *arena, const PlanProblem *problem) {
 }
 
 static void measure(const PlanProblem *problem, PlanResult *result) {
+    memset(result->height, 0, sizeof result->height);
     for (uint32_t b = 0; b < problem->n_bufs; b++) {
         if (result->pool[b] < 0)
             continue;
@@ -199,13 +200,13 @@ static uint64_t total_height(const PlanResult *result) {
     return total;
 }
 
-static bool better(const PlanResult *a, const PlanResult *b) {
+bool plan_better(const PlanResult *a, const PlanResult *b) {
     if (a->status != b->status)
         return b->status == PLAN_FAILS || a->status == PLAN_FITS;
     return a->status == PLAN_FITS && total_height(a) < total_height(b);
 }
 
-static void keep(PlanResult *to, const PlanResult *from, uint32_t n_bufs) {
+void plan_keep(PlanResult *to, const PlanResult *from, uint32_t n_bufs) {
     PlanResult kept = *from;
     kept.pool = to->pool;
     kept.offset = to->offset;
@@ -227,8 +228,8 @@ static void try_planner(const PlanProblem *problem, const Planner *planner,
         if (wrong)
             bug("planner %s: %s", planner->name, wrong);
     }
-    if (!*used || better(&candidate, result)) {
-        keep(result, &candidate, problem->n_bufs);
+    if (!*used || plan_better(&candidate, result)) {
+        plan_keep(result, &candidate, problem->n_bufs);
         *used = planner->name;
     }
     if (candidate.bound > result->bound)

@@ -140,6 +140,48 @@ static void test_against_brute_force(void **state) {
     assert_true(above_peak > 300 && raised > 100); /* not all are easy */
 }
 
+/* ---- why nothing fits ---- */
+
+/* The set does not fit, by brute force, and without any one of it the rest
+ * does. */
+static void check_conflict(const PlanProblem *p, const PlanConflict *conflict) {
+    Buf buf[8];
+    PlanProblem part = *p;
+    part.buf = buf;
+    for (uint32_t left_out = 0; left_out <= conflict->n; left_out++) {
+        part.n_bufs = 0;
+        for (uint32_t k = 0; k < conflict->n; k++)
+            if (k != left_out)
+                buf[part.n_bufs++] = p->buf[conflict->buf[k]];
+        int64_t least = least_height(&part);
+        bool fits = least >= 0 && (uint64_t)least <= p->pool[0].size;
+        assert_int_equal(fits, left_out < conflict->n);
+    }
+}
+
+static void test_irreducible(void **state) {
+    (void)state;
+    uint32_t small = 0;
+    for (uint64_t seed = 0; seed < 400; seed++) {
+        Arena *arena = arena_new("seed");
+        PlanProblem problem = small_problem(arena, seed);
+        PlanConflict conflict;
+        int64_t least = least_height(&problem);
+        if (least >= 0) {
+            problem.pool[0].size = (uint64_t)least;
+            plan_irreducible(arena, &problem, &conflict);
+            assert_false(conflict.infeasible);
+            problem.pool[0].size = (uint64_t)least - 1;
+        }
+        plan_irreducible(arena, &problem, &conflict);
+        assert_true(conflict.infeasible && conflict.irreducible);
+        check_conflict(&problem, &conflict);
+        small += conflict.n < problem.n_bufs;
+        arena_free(arena);
+    }
+    assert_true(small > 100);
+}
+
 /* ---- perfect packings ---- */
 
 typedef struct Rect {
@@ -260,6 +302,7 @@ static void test_hard_problems(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_against_brute_force),
+        cmocka_unit_test(test_irreducible),
         cmocka_unit_test(test_perfect_packings),
         cmocka_unit_test(test_deterministic),
         cmocka_unit_test(test_hard_problems),
