@@ -48,6 +48,8 @@ typedef struct Action {
     uint32_t in_row, in_rows, pad_top;
     uint32_t pool_pad_top;  /* CONV_POOL: the pool's; pad_top is the conv's */
     uint32_t tile, n_tiles; /* 0 of 1 for a whole node */
+    uint32_t again; /* RUN: of `rows`, the first that the tile before has
+                     * computed too */
     uint32_t at;            /* index in schedule->step */
     /* hardware tiling */
     int32_t style; /* index in spec->tiling.style; -1: none */
