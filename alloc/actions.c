@@ -287,7 +287,7 @@ static void run_plank(Emit *e, NodeId id, uint32_t tile, uint32_t n_tiles,
     uint32_t in[MAX_OPERANDS];
     for (uint32_t i = 0; i < node->n_in; i++) {
         in[i] = emit_plank(e, mode->first_buf + i, node->in[i], need.in_row,
-                            need.in_rows);
+                           need.in_rows);
         emit_move_all(e, ACTION_LOAD, emit_readable(e, node->in[i]), in[i]);
     }
     Action a = emit_run_new(

@@ -28,7 +28,7 @@ static Price sum(Price a, Price b) {
 }
 
 typedef struct Cut {
-    Price price;    /* of all steps before this one */
+    Price price; /* of all steps before this one */
     bool reached;
     uint32_t first; /* of the stretch that ends here */
     uint32_t rows;  /* of its stripes; 0: kept */

@@ -262,7 +262,8 @@ static void stripe_bufs(Work *w, Problem *p, NodeId id) {
             continue;
         uint32_t last = is_in ? step : group_last_use(w, g, owner.tensor);
         pool_bytes(w, owner.tensor, owner.rows, false, bytes);
-        free_buf(w, p, 2 * step, 2 * last + 1, bytes, reach(w, id), owner);
+        free_buf(w, p, 2 * step, 2 * last + 1, bytes,
+                 is_in ? reach(w, id) : group_reach(w, g, owner.tensor), owner);
     }
 }
 

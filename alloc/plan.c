@@ -114,8 +114,8 @@ static const Way *way_choose(const Schedule *schedule,
     Traffic least = {0};
     for (uint32_t i = 0; i < sizeof ways / sizeof *ways; i++) {
         Arena *arena = arena_new("way");
-        const Plan *plan = way_plan(arena, diag_new(arena), schedule, options,
-                                    &ways[i]);
+        const Plan *plan =
+            way_plan(arena, diag_new(arena), schedule, options, &ways[i]);
         Traffic traffic = plan ? plan_traffic(plan) : least;
         bool one_level = plan && !plan->two_levels;
         if (plan && (!best || better(traffic, least))) {
@@ -123,7 +123,7 @@ static const Way *way_choose(const Schedule *schedule,
             least = traffic;
         }
         arena_free(arena);
-        if (one_level)
+        if (one_level || options->layer_by_layer)
             break;
     }
     return best;

@@ -458,8 +458,7 @@ static void everything_leaves(Work *w) {
     }
 }
 
-bool fit_around(Work *w, Problem *p, PlanResult *result,
-                const char **planner) {
+bool fit_around(Work *w, Problem *p, PlanResult *result, const char **planner) {
     if (!solve(w, p, result, planner))
         return false;
     keep_again(w, p, result, planner);

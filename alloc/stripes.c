@@ -62,6 +62,18 @@ uint32_t group_last_use(const Work *w, const Group *g, TensorId t) {
     return last;
 }
 
+uint32_t group_reach(const Work *w, const Group *g, TensorId t) {
+    uint32_t memories = UINT32_MAX;
+    if (group_maker(w, g, t) != NONE)
+        memories = reach(w, graph_tensor(w->g, t)->producer);
+    for (uint32_t i = w->uses.start[t.i]; i < w->uses.start[t.i + 1]; i++) {
+        uint32_t step = w->schedule->step_of[w->uses.node[i].i];
+        if (g->first <= step && step < g->end)
+            memories &= reach(w, w->uses.node[i]);
+    }
+    return memories;
+}
+
 /* ---- rows ---- */
 
 /* Rows of the input behind output rows [row, row + rows). Within a group all
@@ -95,8 +107,8 @@ static bool rows_wanted(const Work *w, const Group *g, uint32_t i,
         if (step < g->first || step >= g->end)
             continue;
         const Rows *need = &stripe[step - g->first].need;
-        if (any && (stripe[i].row != need->in_row ||
-                    stripe[i].rows != need->in_rows))
+        if (any &&
+            (stripe[i].row != need->in_row || stripe[i].rows != need->in_rows))
             return false;
         stripe[i].row = need->in_row;
         stripe[i].rows = need->in_rows;
@@ -132,8 +144,8 @@ bool stripe_make(const Work *w, const Group *g, uint32_t index,
         } else if (!rows_wanted(w, g, i, stripe)) {
             return false;
         }
-        stripe[i].need = needed(w, id, stripe[i].row, stripe[i].rows,
-                                reads_inner(w, g, id));
+        stripe[i].need =
+            needed(w, id, stripe[i].row, stripe[i].rows, reads_inner(w, g, id));
         if (!stripe[i].need.in_rows)
             return false;
     }
@@ -164,11 +176,11 @@ static void stripe_charge(const Work *w, const Group *g, const Stripe *stripe,
     }
 }
 
-static uint64_t plank_least(const Work *w, NodeId id, TensorId t,
-                            uint32_t rows) {
+static uint64_t plank_least(const Work *w, TensorId t, uint32_t rows,
+                            uint32_t memories) {
     uint64_t bytes[PLAN_MAX_POOLS];
     pool_bytes(w, t, rows, false, bytes);
-    return least_bytes(w, bytes, reach(w, id));
+    return least_bytes(w, bytes, memories);
 }
 
 static uint64_t add_capped(uint64_t a, uint64_t b) {
@@ -184,14 +196,15 @@ static uint64_t group_peak(const Work *w, const Group *g, const Stripe *most) {
         NodeId id = group_node(w, g, i);
         const Node *node = graph_node(w->g, id);
         uint32_t last = group_last_use(w, g, node->out[0]) - g->first;
-        uint64_t own = plank_least(w, id, node->out[0], most[i].rows);
+        uint64_t own = plank_least(w, node->out[0], most[i].rows,
+                                   group_reach(w, g, node->out[0]));
         for (uint32_t s = i; s <= last; s++)
             live[s] = add_capped(live[s], own);
         for (uint32_t k = 0; k < node->n_in; k++)
             if (group_maker(w, g, node->in[k]) == NONE)
-                live[i] = add_capped(
-                    live[i],
-                    plank_least(w, id, node->in[k], most[i].need.in_rows));
+                live[i] = add_capped(live[i], plank_least(w, node->in[k],
+                                                          most[i].need.in_rows,
+                                                          reach(w, id)));
     }
     for (uint32_t i = 0; i < n; i++)
         peak = live[i] > peak ? live[i] : peak;
@@ -205,7 +218,8 @@ static uint32_t larger(uint32_t a, uint32_t b) {
 /* Every stripe goes on where the one before it has ended, or above. */
 static bool follows(uint32_t n, const Stripe *stripe, uint32_t *done) {
     for (uint32_t i = 0; i < n; i++) {
-        if (stripe[i].row > done[i] || stripe[i].row + stripe[i].rows <= done[i])
+        if (stripe[i].row > done[i] ||
+            stripe[i].row + stripe[i].rows <= done[i])
             return false;
         done[i] = stripe[i].row + stripe[i].rows;
     }

@@ -232,6 +232,8 @@ NodeId group_node(const Work *w, const Group *g, uint32_t i);
 uint32_t group_maker(const Work *w, const Group *g, TensorId t);
 /* Whether somebody outside the group needs what it makes. */
 bool group_stores(const Work *w, const Group *g, TensorId t);
+/* Active memories that all of the group's nodes that touch it reach: bits. */
+uint32_t group_reach(const Work *w, const Group *g, TensorId t);
 /* The last step of the group that reads it, or makes it. */
 uint32_t group_last_use(const Work *w, const Group *g, TensorId t);
 uint32_t group_stripes(const Work *w, const Group *g);
