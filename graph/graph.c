@@ -39,7 +39,7 @@ const char *const reduce_name[REDUCE_COUNT + 1] = {
 };
 
 const char *const const_role_name[CONST_ROLES + 1] = {
-    "weight", "bias", "scale", "mean", "var", "slope", "value", "index", NULL,
+    "weight", "bias", "scale", "mean", "var", "slope", "values", "index", NULL,
 };
 
 Graph *graph_new(Arena *arena, const char *name) {

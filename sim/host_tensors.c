@@ -21,7 +21,7 @@ static const Shape *out_shape(const HostCall *call) {
 
 static bool run_constant(const HostCall *call) {
     uint64_t n = shape_count(out_shape(call));
-    const float *value = host_blob(call, "value", n);
+    const float *value = host_blob(call, "values", n);
     if (!value) {
         fault(call->run, "the image has no values for it");
         return false;
@@ -275,7 +275,7 @@ static bool run_gather(const HostCall *call) {
     uint64_t taps = host_count(call->layer, "taps", 0, 1);
     uint64_t n = shape_dim(out, axis), size = shape_dim(in, axis);
     const float *index = host_blob(call, "index", n * taps);
-    const float *factor = host_blob(call, "value", n * taps);
+    const float *factor = host_blob(call, "values", n * taps);
     if (!index || !factor || in->rank != out->rank ||
         shape_count(in) / size != shape_count(out) / n)
         return misfit(call);
