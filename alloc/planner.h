@@ -28,7 +28,8 @@ typedef struct Buf {
     uint64_t bytes[PLAN_MAX_POOLS]; /* in each pool; 0: not allowed there */
     int32_t pin_pool;               /* -1: free; else exactly here: */
     uint64_t pin_offset;
-    uint64_t hint; /* preferred offset, or PLAN_NO_HINT */
+    uint64_t hint;  /* preferred offset, or PLAN_NO_HINT */
+    uint64_t align; /* of its own, besides the pool's; 0 or 1: none */
 } Buf;
 
 typedef struct PlanProblem {
@@ -75,6 +76,10 @@ extern const uint32_t n_planners;
 const Planner *planner_find(const char *name); /* NULL if unknown */
 
 bool bufs_conflict(const Buf *a, const Buf *b);
+
+/* What every offset of the buffer in the pool is a multiple of: the least
+ * common multiple of both alignments; UINT64_MAX if that is too large. */
+uint64_t buf_align(const Pool *pool, const Buf *buf);
 
 /* Largest sum of live bytes over all steps, each buffer at its cheapest pool;
  * `*at` (if not NULL) gets the step. */

@@ -41,6 +41,14 @@ static uint32_t draw(Draw *d, uint32_t below) {
     return (uint32_t)(rng_bits(d->seed, d->n++) % below);
 }
 
+/* From one aligned offset to the next. */
+static uint32_t step_of(const PlanProblem *p, uint32_t b) {
+    uint64_t step = p->pool[0].align, own = p->buf[b].align;
+    while (own && step % own)
+        step += p->pool[0].align;
+    return (uint32_t)step;
+}
+
 /* Some with alignment, some with a pin or two. */
 static PlanProblem small_problem(Arena *arena, uint64_t seed) {
     Draw d = {seed, 0};
@@ -49,7 +57,7 @@ static PlanProblem small_problem(Arena *arena, uint64_t seed) {
     PlanProblem problem = problem_of(buf, n, NO_LIMIT);
     problem.seed = seed;
     problem.pool[0].align = draw(&d, 3) ? 1 : 1 + draw(&d, 4);
-    bool pins = !draw(&d, 3);
+    bool pins = !draw(&d, 3), own = !draw(&d, 4);
     for (uint32_t b = 0; b < n; b++) {
         uint32_t first = draw(&d, 7);
         buf[b] = (Buf){.first = first,
@@ -57,9 +65,11 @@ static PlanProblem small_problem(Arena *arena, uint64_t seed) {
                        .bytes = {1 + draw(&d, 12)},
                        .pin_pool = -1,
                        .hint = PLAN_NO_HINT};
+        if (own && !draw(&d, 2))
+            buf[b].align = 1 + draw(&d, 5);
         if (pins && !draw(&d, 3)) {
             buf[b].pin_pool = 0;
-            buf[b].pin_offset = problem.pool[0].align * draw(&d, 8);
+            buf[b].pin_offset = step_of(&problem, b) * draw(&d, 8);
         }
     }
     return problem;
@@ -86,7 +96,7 @@ static int64_t brute_force(const PlanProblem *p, int64_t *at, int64_t height) {
         complete = false;
         int64_t offset = 0;
         while (!clear_of_others(p, at, b, offset))
-            offset += (int64_t)p->pool[0].align;
+            offset += step_of(p, b);
         int64_t end = offset + (int64_t)p->buf[b].bytes[0];
         at[b] = offset;
         int64_t found = brute_force(p, at, end > height ? end : height);
