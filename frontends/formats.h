@@ -35,4 +35,9 @@ bool darknet_looks(const char *path, Bytes bytes);
 Graph *darknet_read(Arena *arena, Diag *diag, const char *path, Bytes bytes,
                     const ImportOptions *options);
 
+/* tflite.c */
+bool tflite_looks(const char *path, Bytes bytes);
+Graph *tflite_read(Arena *arena, Diag *diag, const char *path, Bytes bytes,
+                   const ImportOptions *options);
+
 #endif

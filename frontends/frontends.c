@@ -24,6 +24,8 @@ const Format formats[] = {
      mxnet_read},
     {"darknet", ".cfg", "Darknet; weights from a .weights", darknet_looks,
      darknet_read},
+    {"tflite", ".tflite .lite", "TensorFlow Lite; 8 bit values as floats",
+     tflite_looks, tflite_read},
 };
 const uint32_t n_formats = sizeof formats / sizeof *formats;
 
