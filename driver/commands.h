@@ -12,6 +12,7 @@ ExitCode cmd_simulate(Arena *arena, Diag *diag, const Options *options);
 ExitCode cmd_verify(Arena *arena, Diag *diag, const Options *options);
 ExitCode cmd_eval(Arena *arena, Diag *diag, const Options *options);
 ExitCode cmd_show(Arena *arena, Diag *diag, const Options *options);
+ExitCode cmd_pack(Arena *arena, Diag *diag, const Options *options);
 ExitCode cmd_check(Arena *arena, Diag *diag, const Options *options);
 ExitCode cmd_asm(Arena *arena, Diag *diag, const Options *options);
 ExitCode cmd_disasm(Arena *arena, Diag *diag, const Options *options);

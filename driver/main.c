@@ -34,6 +34,14 @@ static const Command commands[] = {
      "Says what a network is; with -t also, step by step, which volumes are\n"
      "alive in active memory and how many bytes they take.",
      NULL},
+    {"pack", "PROBLEM", "cpoVBsj", cmd_pack,
+     "Places buffers with lives and sizes in one memory, as low as possible,\n"
+     "or anyhow within --capacity; says the lower bound, and what is proved.",
+     "PROBLEM is a CSV as MiniMalloc has it: id,lower,upper,size and where\n"
+     "wanted alignment, hint, gaps, offset (pinned there). -o writes the same\n"
+     "with offsets. The planner `all` compares all of them; the default is\n"
+     "portfolio. What cannot fit is explained by an irreducible set of "
+     "buffers."},
     {"check", "HWSPEC", "Sj", cmd_check,
      "Checks a hwspec (a file, or a shipped target by name) and says what\n"
      "machine it describes.",
