@@ -7,25 +7,9 @@
  * needed later is stored, unless it lies outside already.
  * Within a step: loads, runs (or tiles), concats and stores.
  */
-#include "alloc/regions.h"
+#include "alloc/emit.h"
 
 #include <assert.h>
-
-typedef struct Emit {
-    Work *w;
-    Arena *arena;
-    const Problem *problem;
-    const PlanResult *result;
-    Regions regions;
-    VEC(Placement) placement;
-    VEC(uint32_t) region_of; /* by placement; NONE in active memory */
-    VEC(Action) action;
-    uint32_t *present; /* by tensor: its placement in active memory, or NONE */
-    uint32_t *copy;    /* by tensor: a placement that can be loaded, or NONE */
-    uint32_t *output;  /* by tensor: its placement in the output memory */
-    uint32_t *home;    /* by tensor: its region in backing memory, or NONE */
-    uint32_t step, number;
-} Emit;
 
 /* ---- placements ---- */
 
@@ -57,9 +41,8 @@ static uint32_t place_buffer(Emit *e, uint32_t buf, Placement p) {
     return placement_add(e, p, NONE);
 }
 
-/* Rows of a tensor in a buffer of their own, for this step. */
-static uint32_t place_plank(Emit *e, uint32_t buf, TensorId t, uint32_t row,
-                            uint32_t rows) {
+uint32_t emit_plank(Emit *e, uint32_t buf, TensorId t, uint32_t row,
+                    uint32_t rows) {
     uint32_t memory = (uint32_t)e->result->pool[buf];
     return place_buffer(e, buf,
                         (Placement){.tensor = t,
@@ -135,7 +118,7 @@ static void use_regions(Emit *e, const Action *a) {
     }
 }
 
-static void action_add(Emit *e, Action a) {
+void emit_action(Emit *e, Action a) {
     bool input =
         a.kind == ACTION_LOAD &&
         e->w->role[e->placement.at[a.in[0]].tensor.i].origin == FROM_INPUT;
@@ -145,16 +128,16 @@ static void action_add(Emit *e, Action a) {
     vec_push(e->arena, &e->action, a);
 }
 
-static void move_rows(Emit *e, ActionKind kind, uint32_t from, uint32_t to,
-                      uint32_t row, uint32_t rows) {
+void emit_move(Emit *e, ActionKind kind, uint32_t from, uint32_t to,
+               uint32_t row, uint32_t rows) {
     Action a = action_new(e, kind, 1, &from, to);
     a.row = row;
     a.rows = rows;
-    action_add(e, a);
+    emit_action(e, a);
 }
 
-static void move_all(Emit *e, ActionKind kind, uint32_t from, uint32_t to) {
-    move_rows(e, kind, from, to, e->placement.at[to].row,
+void emit_move_all(Emit *e, ActionKind kind, uint32_t from, uint32_t to) {
+    emit_move(e, kind, from, to, e->placement.at[to].row,
               e->placement.at[to].rows);
 }
 
@@ -200,7 +183,7 @@ static uint32_t place_output(Emit *e, TensorId t) {
 
 static void store_home(Emit *e, TensorId t) {
     uint32_t home = place_home(e, t);
-    move_all(e, ACTION_STORE, e->present[t.i], home);
+    emit_move_all(e, ACTION_STORE, e->present[t.i], home);
     e->copy[t.i] = home;
 }
 
@@ -209,11 +192,10 @@ static void store_now(Emit *e, TensorId t) {
     if (d.home)
         store_home(e, t);
     if (d.output)
-        move_all(e, ACTION_STORE, e->present[t.i], place_output(e, t));
+        emit_move_all(e, ACTION_STORE, e->present[t.i], place_output(e, t));
 }
 
-/* For a node that reads it from outside. */
-static uint32_t readable_now(Emit *e, TensorId t) {
+uint32_t emit_readable(Emit *e, TensorId t) {
     uint32_t from = readable(e, t);
     if (from == NONE) {
         assert(e->present[t.i] != NONE);
@@ -247,7 +229,7 @@ static void load(Emit *e, TensorId t) {
     uint32_t from = readable(e, what);
     assert(from != NONE);
     present_with(e, what);
-    move_all(e, ACTION_LOAD, from, e->present[what.i]);
+    emit_move_all(e, ACTION_LOAD, from, e->present[what.i]);
 }
 
 static void make_present(Emit *e, TensorId t) {
@@ -268,7 +250,7 @@ static void set_whole(const Work *w, const Node *node, Action *a) {
         a->pool_pad_top = node->attr.pool.pad[0];
 }
 
-static Action run_new(Emit *e, NodeId id, const uint32_t *in, uint32_t out) {
+Action emit_run_new(Emit *e, NodeId id, const uint32_t *in, uint32_t out) {
     const Node *node = graph_node(e->w->g, id);
     Action a = action_new(e, ACTION_RUN, node->n_in, in, out);
     a.node = id;
@@ -291,7 +273,7 @@ static void run_whole(Emit *e, NodeId id) {
     uint32_t in[MAX_OPERANDS];
     for (uint32_t i = 0; i < node->n_in; i++)
         in[i] = e->present[node->in[i].i];
-    action_add(e, run_new(e, id, in, result_place(e, id)));
+    emit_action(e, emit_run_new(e, id, in, result_place(e, id)));
 }
 
 static void run_plank(Emit *e, NodeId id, uint32_t tile, uint32_t n_tiles,
@@ -304,34 +286,40 @@ static void run_plank(Emit *e, NodeId id, uint32_t tile, uint32_t n_tiles,
     Rows need = rows_needed(e->w->g, id, row, rows);
     uint32_t in[MAX_OPERANDS];
     for (uint32_t i = 0; i < node->n_in; i++) {
-        in[i] = place_plank(e, mode->first_buf + i, node->in[i], need.in_row,
-                            need.in_rows);
-        move_all(e, ACTION_LOAD, readable_now(e, node->in[i]), in[i]);
+        in[i] = emit_plank(e, mode->first_buf + i, node->in[i], need.in_row,
+                           need.in_rows);
+        emit_move_all(e, ACTION_LOAD, emit_readable(e, node->in[i]), in[i]);
     }
-    Action a = run_new(
+    Action a = emit_run_new(
         e, id, in,
-        place_plank(e, mode->first_buf + node->n_in, node->out[0], row, rows));
+        emit_plank(e, mode->first_buf + node->n_in, node->out[0], row, rows));
     a.in_row = need.in_row;
     a.in_rows = need.in_rows;
     a.pad_top = need.pad_top;
     a.pool_pad_top = need.pool_pad_top;
     a.tile = tile;
     a.n_tiles = n_tiles;
-    action_add(e, a);
+    emit_action(e, a);
     for (uint32_t i = 0; i < n_to; i++)
-        move_rows(e, ACTION_STORE, a.out, to[i], row, rows);
+        emit_move(e, ACTION_STORE, a.out, to[i], row, rows);
+}
+
+uint32_t emit_targets(Emit *e, TensorId t, uint32_t to[2], uint32_t *home) {
+    Dests d = dests_of(e->w, t, true);
+    uint32_t n = 0;
+    *home = d.home ? place_home(e, t) : NONE;
+    if (d.home)
+        to[n++] = *home;
+    if (d.output)
+        to[n++] = place_output(e, t);
+    return n;
 }
 
 static void run_planks(Emit *e, NodeId id) {
     TensorId out = graph_node(e->w->g, id)->out[0];
     uint32_t rows = e->w->mode[id.i].rows;
     uint32_t n_tiles = (plan_volume(e->w->g, out).h + rows - 1) / rows;
-    Dests d = dests_of(e->w, out, true);
-    uint32_t to[2], n_to = 0, home = d.home ? place_home(e, out) : NONE;
-    if (d.home)
-        to[n_to++] = home;
-    if (d.output)
-        to[n_to++] = place_output(e, out);
+    uint32_t to[2], home, n_to = emit_targets(e, out, to, &home);
     for (uint32_t k = 0; k < n_tiles; k++)
         run_plank(e, id, k, n_tiles, to, n_to);
     e->copy[out.i] = home;
@@ -343,7 +331,7 @@ static void run_hardware(Emit *e, NodeId id) {
     TensorId out = node->out[0];
     uint32_t in[MAX_OPERANDS], to;
     for (uint32_t i = 0; i < node->n_in; i++)
-        in[i] = mode->streams_in ? readable_now(e, node->in[i])
+        in[i] = mode->streams_in ? emit_readable(e, node->in[i])
                                  : e->present[node->in[i].i];
     if (!mode->streams_out)
         to = result_place(e, id);
@@ -351,12 +339,19 @@ static void run_hardware(Emit *e, NodeId id) {
         to = e->copy[out.i] = place_home(e, out);
     else
         to = place_output(e, out);
-    Action a = run_new(e, id, in, to);
+    Action a = emit_run_new(e, id, in, to);
     a.style = mode->style;
     a.tile_w = mode->tile_w;
     a.tile_h = mode->tile_h;
     a.tile_repl = mode->repl;
-    action_add(e, a);
+    emit_action(e, a);
+}
+
+/* The first of its steps runs the whole group. */
+static void run_group(Emit *e, NodeId id) {
+    const Group *g = &e->w->group.at[e->w->mode[id.i].group];
+    if (e->step == g->first)
+        emit_group(e, g);
 }
 
 static void run_host(Emit *e, NodeId id) {
@@ -378,7 +373,7 @@ static void run_host(Emit *e, NodeId id) {
     a.node = id;
     a.legal = e->w->legal[id.i];
     a.in_rows = plan_volume(e->w->g, node->in[0]).h;
-    action_add(e, a);
+    emit_action(e, a);
 }
 
 /* ---- concats ---- */
@@ -388,9 +383,9 @@ static void relay(Emit *e, const Relay *r, uint32_t to) {
     uint32_t h = plan_volume(e->w->g, r->tensor).h;
     for (uint32_t row = 0; row < h; row += r->rows) {
         uint32_t rows = r->rows < h - row ? r->rows : h - row;
-        uint32_t plank = place_plank(e, r->buf, r->tensor, row, rows);
-        move_rows(e, ACTION_LOAD, from, plank, row, rows);
-        move_rows(e, ACTION_STORE, plank, to, row, rows);
+        uint32_t plank = emit_plank(e, r->buf, r->tensor, row, rows);
+        emit_move(e, ACTION_LOAD, from, plank, row, rows);
+        emit_move(e, ACTION_STORE, plank, to, row, rows);
     }
 }
 
@@ -414,7 +409,7 @@ static void concat_add(Emit *e, NodeId id, const uint32_t *in, uint32_t out) {
         action_new(e, ACTION_CONCAT, graph_node(e->w->g, id)->n_in, in, out);
     a.node = id;
     a.in_rows = a.rows;
-    action_add(e, a);
+    emit_action(e, a);
 }
 
 static void concat_dissolved(Emit *e, NodeId id) {
@@ -455,6 +450,7 @@ static void run(Emit *e, NodeId id) {
         [MODE_WHOLE] = run_whole,
         [MODE_PLANKS] = run_planks,
         [MODE_HARDWARE] = run_hardware,
+        [MODE_GROUP] = run_group,
     };
     if (on_engine(e->w, id))
         by_mode[e->w->mode[id.i].kind](e, id);

@@ -62,11 +62,13 @@ static const char *judge_alone(const Judge *j, uint32_t buf) {
                             "buffer %u (%" PRIu64 " bytes at byte %" PRIu64
                             ") leaves pool %d of %" PRIu64 " bytes",
                             buf, bytes, offset, pool, in->size);
-    if (offset % in->align)
+    uint64_t own = j->problem->buf[buf].align;
+    if (offset % in->align || (own && offset % own))
         return arena_printf(j->arena,
                             "buffer %u at byte %" PRIu64 " of pool %d is not "
                             "a multiple of %" PRIu64,
-                            buf, offset, pool, in->align);
+                            buf, offset, pool,
+                            offset % in->align ? in->align : own);
     return judge_pin(j, buf);
 }
 

@@ -18,8 +18,9 @@
 typedef struct Item {
     uint32_t lo, hi; /* sections [lo, hi) */
     int64_t size;
-    int64_t pin;  /* offset; -1: free */
-    int64_t last; /* highest offset within the capacity; see strip_limit */
+    int64_t align; /* of its offset; mostly 1 */
+    int64_t pin;   /* offset; -1: free */
+    int64_t last;  /* highest offset within the capacity; see strip_limit */
     uint32_t buf;
     uint64_t bytes;
 } Item;

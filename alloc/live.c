@@ -17,6 +17,17 @@ static bool dissolved(const Work *w, TensorId t) {
     return w->role[t.i].origin == FROM_PARTS && w->role[t.i].dissolved;
 }
 
+/* Made and read within one group, and there only: it never exists whole. */
+static bool inner(const Work *w, NodeId node, TensorId t) {
+    const Mode *mode = &w->mode[node.i];
+    if (mode->kind != MODE_GROUP)
+        return false;
+    const Group *g = &w->group.at[mode->group];
+    NodeId maker = graph_tensor(w->g, t)->producer;
+    return group_maker(w, g, t) != NONE &&
+           (maker.i != node.i || !group_stores(w, g, t));
+}
+
 static void touch_by(Work *w, Touch *touch, NodeId node, bool streams) {
     if (streams) {
         touch->stream = true;
@@ -45,9 +56,10 @@ static void touch_fill(Work *w, const Unit *u, Touch *touch) {
             continue;
         for (uint32_t k = 0; k < node->n_in; k++)
             if (w->unit_of[node->in[k].i] == unit &&
+                !inner(w, id, node->in[k]) &&
                 !(filling && w->mode[id.i].streams_in))
                 touch_by(w, touch, id, w->mode[id.i].streams_in);
-        if (w->unit_of[out.i] == unit)
+        if (w->unit_of[out.i] == unit && !inner(w, id, out))
             touch_by(w, touch, id, w->mode[id.i].streams_out);
     }
 }
@@ -110,11 +122,20 @@ void touches_refresh(Work *w, uint32_t step) {
 
 /* ---- where values go ---- */
 
+/* Whether engines read it from its place in backing memory if it streams. */
+static bool reread(const Work *w, TensorId t) {
+    const Mode *mode = &w->mode[graph_tensor(w->g, t)->producer.i];
+    if (mode->kind != MODE_GROUP)
+        return w->role[t.i].engine_reads;
+    const Group *g = &w->group.at[mode->group];
+    return w->role[t.i].last != NONE && w->role[t.i].last >= g->end;
+}
+
 Dests dests_of(const Work *w, TensorId t, bool streamed) {
     const Role *role = &w->role[t.i];
     bool in_dissolved =
         role->parent.i != NONE && w->role[role->parent.i].dissolved;
-    Dests d = {.home = in_dissolved || (streamed && role->engine_reads),
+    Dests d = {.home = in_dissolved || (streamed && reread(w, t)),
                .output = role->outside};
     if (streamed && !d.output)
         d.home = true;
@@ -219,6 +240,33 @@ static void plank_bufs(Work *w, Problem *p, NodeId id) {
     }
 }
 
+/* One buffer for each operand from outside the group, then the result's. */
+static void stripe_bufs(Work *w, Problem *p, NodeId id) {
+    const Node *node = graph_node(w->g, id);
+    Mode *mode = &w->mode[id.i];
+    const Group *g = &w->group.at[mode->group];
+    uint32_t step = w->schedule->step_of[id.i];
+    Stripe *most = ARENA_ARRAY(w->arena, Stripe, g->end - g->first);
+    group_highest(w, g, most);
+    uint64_t bytes[PLAN_MAX_POOLS];
+    mode->first_buf = p->buf.n;
+    for (uint32_t i = 0; i <= node->n_in; i++) {
+        bool is_in = i < node->n_in;
+        const Stripe *own = &most[step - g->first];
+        Owner owner = {.kind = OWNER_PLANK,
+                       .unit = NONE,
+                       .node = id,
+                       .tensor = is_in ? node->in[i] : node->out[0],
+                       .rows = is_in ? own->need.in_rows : own->rows};
+        if (is_in && group_maker(w, g, owner.tensor) != NONE)
+            continue;
+        uint32_t last = is_in ? step : group_last_use(w, g, owner.tensor);
+        pool_bytes(w, owner.tensor, owner.rows, false, bytes);
+        free_buf(w, p, 2 * step, 2 * last + 1, bytes,
+                 is_in ? reach(w, id) : group_reach(w, g, owner.tensor), owner);
+    }
+}
+
 static void tile_bufs(Work *w, Problem *p, NodeId id) {
     Range pin[3];
     uint32_t memory, n = mode_pins(w, id, pin, &memory);
@@ -273,6 +321,8 @@ static void node_bufs(Work *w, Problem *p, NodeId id) {
         concat_relays(w, p, id);
     if (w->mode[id.i].kind == MODE_PLANKS)
         plank_bufs(w, p, id);
+    if (w->mode[id.i].kind == MODE_GROUP)
+        stripe_bufs(w, p, id);
     if (w->mode[id.i].kind != MODE_HARDWARE)
         return;
     tile_bufs(w, p, id);

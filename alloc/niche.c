@@ -157,14 +157,15 @@ static double worth(Search *s, const Niche *niche, uint32_t i) {
 static bool lies_on_something(const Skyline *sky, uint32_t i) {
     const Item *item = &sky->strip->item[i];
     for (uint32_t t = item->lo; t < item->hi; t++)
-        if (sky->top[t] == sky->low[i])
+        if (sky->low[i] - sky->top[t] < item->align)
             return true;
     return item->pin >= 0;
 }
 
 static bool same_item(const Item *a, const Item *b) {
     return a->lo == b->lo && a->hi == b->hi && a->size == b->size &&
-           a->last == b->last && a->pin < 0 && b->pin < 0;
+           a->last == b->last && a->align == b->align && a->pin < 0 &&
+           b->pin < 0;
 }
 
 static bool first_of_equals(const Skyline *sky, uint32_t section, uint32_t i) {

@@ -87,7 +87,7 @@ static Walk walk_gaps(const Placer *placer, uint32_t buf, uint32_t pool) {
                   .list = &placer->taken[pool],
                   .buf = b,
                   .bytes = b->bytes[pool],
-                  .align = problem->pool[pool].align,
+                  .align = buf_align(&problem->pool[pool], b),
                   .size = problem->pool[pool].size};
 }
 

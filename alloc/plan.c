@@ -70,23 +70,89 @@ static bool planner_known(Diag *diag, const char *name) {
     return false;
 }
 
+/* ---- candidates ---- */
+
+/* A way to plan: of active memory, groups may take `share` sixteenths; 0: no
+ * groups. */
+typedef struct Way {
+    uint32_t share;
+} Way;
+
+static const Way ways[] = {{0}, {16}, {14}, {12}, {8}};
+
+static bool way_fit(Work *w, const Way *way, Problem *problem,
+                    PlanResult *result, const char **planner,
+                    bool *two_levels) {
+    if (!way->share)
+        return work_fit(w, problem, result, planner, two_levels);
+    *two_levels = true;
+    return groups_choose(w, w->total / 16 * way->share) && groups_apply(w) &&
+           fit_around(w, problem, result, planner);
+}
+
+/* NULL if it does not fit that way. */
+static Plan *way_plan(Arena *arena, Diag *diag, const Schedule *schedule,
+                      const PlanOptions *options, const Way *way) {
+    Work *w = work_new(arena, schedule, schedule->spec, options);
+    Plan *plan = ARENA_NEW(arena, Plan);
+    Problem problem = {0};
+    PlanResult result = {0};
+    if (way_fit(w, way, &problem, &result, &plan->planner, &plan->two_levels) &&
+        actions_make(w, diag, &problem, &result, plan))
+        return plan;
+    return NULL;
+}
+
+static bool better(Traffic a, Traffic b) {
+    return a.moved != b.moved ? a.moved < b.moved : a.work < b.work;
+}
+
+/* The way that moves the fewest bytes; NULL if none fits. */
+static const Way *way_choose(const Schedule *schedule,
+                             const PlanOptions *options) {
+    const Way *best = NULL;
+    Traffic least = {0};
+    for (uint32_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        Arena *arena = arena_new("way");
+        const Plan *plan =
+            way_plan(arena, diag_new(arena), schedule, options, &ways[i]);
+        Traffic traffic = plan ? plan_traffic(plan) : least;
+        bool one_level = plan && !plan->two_levels;
+        if (plan && (!best || better(traffic, least))) {
+            best = &ways[i];
+            least = traffic;
+        }
+        arena_free(arena);
+        if (one_level || options->layer_by_layer)
+            break;
+    }
+    return best;
+}
+
+static void say_why(Arena *arena, Diag *diag, const Schedule *schedule,
+                    const PlanOptions *options) {
+    Work *w = work_new(arena, schedule, schedule->spec, options);
+    Plan *plan = ARENA_NEW(arena, Plan);
+    Problem problem = {0};
+    PlanResult result = {0};
+    if (work_fit(w, &problem, &result, &plan->planner, &plan->two_levels))
+        actions_make(w, diag, &problem, &result, plan);
+    else
+        explain(diag, w, &problem, &result);
+}
+
 const Plan *plan_make(Arena *arena, Diag *diag, const Schedule *schedule,
                       const PlanOptions *options, bool *does_not_fit) {
     *does_not_fit = false;
     if (!planner_known(diag, options->planner))
         return NULL;
-    Work *w = work_new(arena, schedule, schedule->spec, options);
-    Plan *plan = ARENA_NEW(arena, Plan);
-    Problem problem = {0};
-    PlanResult result = {0};
-    bool fits =
-        work_fit(w, &problem, &result, &plan->planner, &plan->two_levels);
-    if (!fits)
-        explain(diag, w, &problem, &result);
-    if (!fits || !actions_make(w, diag, &problem, &result, plan)) {
+    const Way *way = way_choose(schedule, options);
+    if (!way) {
         *does_not_fit = true;
+        say_why(arena, diag, schedule, options);
         return NULL;
     }
+    const Plan *plan = way_plan(arena, diag, schedule, options, way);
     const char *wrong = plan_judge(arena, plan);
     if (wrong)
         bug("plan of %s: %s", schedule->graph->name, wrong);

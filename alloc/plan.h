@@ -48,7 +48,9 @@ typedef struct Action {
     uint32_t in_row, in_rows, pad_top;
     uint32_t pool_pad_top;  /* CONV_POOL: the pool's; pad_top is the conv's */
     uint32_t tile, n_tiles; /* 0 of 1 for a whole node */
-    uint32_t at;            /* index in schedule->step */
+    uint32_t again; /* RUN: of `rows`, the first that the tile before has
+                     * computed too */
+    uint32_t at;    /* index in schedule->step */
     /* hardware tiling */
     int32_t style; /* index in spec->tiling.style; -1: none */
     uint32_t tile_w, tile_h;
@@ -73,6 +75,7 @@ typedef struct Plan {
 typedef struct PlanOptions {
     const char *planner; /* "auto" */
     bool replication;    /* the rule of facts/xdnn.md 2.4, or none */
+    bool layer_by_layer; /* none run together by stripes */
 } PlanOptions;
 
 /* NULL after errors. When nothing fits: one error with the explanation

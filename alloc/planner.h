@@ -28,7 +28,8 @@ typedef struct Buf {
     uint64_t bytes[PLAN_MAX_POOLS]; /* in each pool; 0: not allowed there */
     int32_t pin_pool;               /* -1: free; else exactly here: */
     uint64_t pin_offset;
-    uint64_t hint; /* preferred offset, or PLAN_NO_HINT */
+    uint64_t hint;  /* preferred offset, or PLAN_NO_HINT */
+    uint64_t align; /* of its own, besides the pool's; 0 or 1: none */
 } Buf;
 
 typedef struct PlanProblem {
@@ -76,6 +77,10 @@ const Planner *planner_find(const char *name); /* NULL if unknown */
 
 bool bufs_conflict(const Buf *a, const Buf *b);
 
+/* What every offset of the buffer in the pool is a multiple of: the least
+ * common multiple of both alignments; UINT64_MAX if that is too large. */
+uint64_t buf_align(const Pool *pool, const Buf *buf);
+
 /* Largest sum of live bytes over all steps, each buffer at its cheapest pool;
  * `*at` (if not NULL) gets the step. */
 uint64_t plan_live_peak(Arena *arena, const PlanProblem *problem, uint32_t *at);
@@ -86,6 +91,21 @@ uint64_t plan_live_peak(Arena *arena, const PlanProblem *problem, uint32_t *at);
  * judge (plan_check) has passed it. `*used` gets the planner's name. */
 void plan_memory(Arena *arena, const PlanProblem *problem, const char *planner,
                  bool best, PlanResult *result, const char **used);
+
+/* Why nothing fits: of a problem with one pool, buffers that cannot be placed
+ * in it whatever is done, none of which can be left out. */
+typedef struct PlanConflict {
+    bool infeasible;  /* false: a placement exists, or none was ruled out */
+    bool irreducible; /* proved: without any one of them the rest fits */
+    uint32_t n;
+    const uint32_t *buf; /* by id */
+    uint64_t bound;      /* bytes that they need at least */
+} PlanConflict;
+
+/* `problem->budget` counts for each of the at most n + 1 questions that are
+ * asked of the search. */
+void plan_irreducible(Arena *arena, const PlanProblem *problem,
+                      PlanConflict *conflict);
 
 /* The judge: shares no code with the planners. NULL if the result is right,
  * else a sentence: which buffers collide, leave a pool, break alignment, a pin,

@@ -37,6 +37,17 @@ bool bufs_conflict(const Buf *a, const Buf *b) {
 /* Of a search on behalf of "auto", which a compiler waits for: about 10 ms. */
 enum { AUTO_STEPS = 10000 };
 
+uint64_t buf_align(const Pool *pool, const Buf *buf) {
+    uint64_t a = pool->align, b = buf->align ? buf->align : 1;
+    while (b) {
+        uint64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    uint64_t times = buf->align ? buf->align / a : 1;
+    return times > UINT64_MAX / pool->align ? UINT64_MAX : pool->align * times;
+}
+
 static uint64_t add_capped(uint64_t a, uint64_t b) {
     return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
@@ -111,8 +122,8 @@ static bool fits_alone(const PlanProblem *problem, const Buf *buf) {
         uint64_t size = problem->pool[p].size, bytes = buf->bytes[p];
         bool here = buf->pin_pool < 0 || (uint32_t)buf->pin_pool == p;
         uint64_t at = buf->pin_pool < 0 ? 0 : buf->pin_offset;
-        if (here && bytes && at % problem->pool[p].align == 0 && at <= size &&
-            bytes <= size - at)
+        if (here && bytes && at % buf_align(&problem->pool[p], buf) == 0 &&
+            at <= size && bytes <= size - at)
             return true;
     }
     return false;
@@ -181,6 +192,7 @@ static PlanResult new_result(Arena *arena, const PlanProblem *problem) {
 }
 
 static void measure(const PlanProblem *problem, PlanResult *result) {
+    memset(result->height, 0, sizeof result->height);
     for (uint32_t b = 0; b < problem->n_bufs; b++) {
         if (result->pool[b] < 0)
             continue;
@@ -199,13 +211,13 @@ static uint64_t total_height(const PlanResult *result) {
     return total;
 }
 
-static bool better(const PlanResult *a, const PlanResult *b) {
+bool plan_better(const PlanResult *a, const PlanResult *b) {
     if (a->status != b->status)
         return b->status == PLAN_FAILS || a->status == PLAN_FITS;
     return a->status == PLAN_FITS && total_height(a) < total_height(b);
 }
 
-static void keep(PlanResult *to, const PlanResult *from, uint32_t n_bufs) {
+void plan_keep(PlanResult *to, const PlanResult *from, uint32_t n_bufs) {
     PlanResult kept = *from;
     kept.pool = to->pool;
     kept.offset = to->offset;
@@ -227,8 +239,8 @@ static void try_planner(const PlanProblem *problem, const Planner *planner,
         if (wrong)
             bug("planner %s: %s", planner->name, wrong);
     }
-    if (!*used || better(&candidate, result)) {
-        keep(result, &candidate, problem->n_bufs);
+    if (!*used || plan_better(&candidate, result)) {
+        plan_keep(result, &candidate, problem->n_bufs);
         *used = planner->name;
     }
     if (candidate.bound > result->bound)

@@ -114,9 +114,7 @@ static bool dissolve_at(Work *w, uint32_t time) {
     return best != NONE && unit_dissolve(w, best);
 }
 
-/* A volume that passes in tiles must not be part of a concat that is still
- * being filled. */
-static bool operand_freed(Work *w, TensorId t, uint32_t step) {
+bool operand_freed(Work *w, TensorId t, uint32_t step) {
     while (w->unit_of[t.i] != NONE) {
         const Unit *unit = &w->unit.at[w->unit_of[t.i]];
         Origin origin = w->role[t.i].origin;
@@ -192,6 +190,8 @@ static bool mode_holds(Work *w, NodeId id, uint64_t free) {
 /* The node's next way to run that is possible. */
 static bool tile_more(Work *w, const Problem *p, NodeId id) {
     Mode old = w->mode[id.i];
+    if (old.kind == MODE_GROUP)
+        return false;
     uint64_t others = bytes_of_others(w, p, id);
     uint64_t free = others < w->total ? w->total - others : 0;
     while (mode_next(w, id, free)) {
@@ -458,14 +458,19 @@ static void everything_leaves(Work *w) {
     }
 }
 
+bool fit_around(Work *w, Problem *p, PlanResult *result, const char **planner) {
+    if (!solve(w, p, result, planner))
+        return false;
+    keep_again(w, p, result, planner);
+    return true;
+}
+
 bool fit_two_levels(Work *w, Problem *p, PlanResult *result,
                     const char **planner) {
     if (w->spec->backing < 0)
         return false;
-    if (solve(w, p, result, planner)) {
-        keep_again(w, p, result, planner);
+    if (fit_around(w, p, result, planner))
         return true;
-    }
     start_again(w);
     everything_leaves(w);
     return solve_each(w, p, result, planner);

@@ -68,17 +68,22 @@ static void fail(Skyline *sky, uint32_t section, int64_t needed) {
     sky->failed = true;
 }
 
-/* The lowest offset >= `low` that is clear of pins. */
+static int64_t aligned(int64_t low, int64_t align) {
+    return low % align ? low + align - low % align : low;
+}
+
+/* The lowest aligned offset >= `low` that is clear of pins. */
 static int64_t above_pins(const Skyline *sky, uint32_t i, int64_t low) {
     const Strip *strip = sky->strip;
     const Item *item = &strip->item[i];
     if (item->pin >= 0)
         return low;
+    low = aligned(low, item->align);
     for (uint32_t k = 0; k < strip->n_pins; k++) {
         const Item *pin = &strip->item[strip->pins[k]];
         bool meet = pin->lo < item->hi && item->lo < pin->hi;
         if (meet && pin->pin < low + item->size && low < pin->pin + pin->size)
-            low = pin->pin + pin->size;
+            low = aligned(pin->pin + pin->size, item->align);
     }
     return low;
 }
@@ -176,10 +181,8 @@ static bool fits_a_hole(const Skyline *sky, uint32_t i) {
     for (uint32_t t = item->lo; t < item->hi; t++) {
         top = sky->top[t] > top ? sky->top[t] : top;
         floor = sky->floor[t] < floor ? sky->floor[t] : floor;
-        if (floor - top < item->size)
-            return false;
     }
-    return item->pin < 0;
+    return item->pin < 0 && floor - aligned(top, item->align) >= item->size;
 }
 
 static bool leaves_a_hole(const Skyline *sky, uint32_t t) {

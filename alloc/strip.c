@@ -15,7 +15,8 @@
  * Bytes. Every offset is a multiple of the pool's alignment, so a size may as
  * well be rounded up to one. In some best placement each buffer lies on the
  * bottom, on another, or on a pin: offsets are sums of rounded sizes and pins,
- * hence multiples of their greatest common divisor, the `unit`. Only the
+ * hence multiples of their greatest common divisor, the `unit` (buffers with an
+ * alignment of their own are rounded up to it, so it counts, too). Only the
  * highest buffer shows its true size; Item.last keeps that exact.
  */
 #include "alloc/exact.h"
@@ -108,11 +109,14 @@ static bool find_unit(Strip *strip, const PlanProblem *problem) {
         uint64_t end = buf->pin_pool < 0 ? 0 : buf->pin_offset;
         if (!size || size > INT64_MAX / 4 || end > INT64_MAX / 4)
             return false;
-        sum += size + end;
+        uint64_t own = buf_align(&problem->pool[0], buf);
+        if (own > align && own > INT64_MAX / 4)
+            return false;
+        sum += size + end + (own > align ? own : 0);
         if (sum > INT64_MAX / 4)
             return false;
         strip->total = sum;
-        strip->unit = gcd(gcd(strip->unit, size), end);
+        strip->unit = gcd(gcd(strip->unit, size), gcd(end, own));
         if (size - item->bytes > strip->padding)
             strip->padding = size - item->bytes;
     }
@@ -145,6 +149,8 @@ static void measure_items(Strip *strip, const PlanProblem *problem) {
         Item *item = &strip->item[i];
         const Buf *buf = &problem->buf[item->buf];
         item->size = (int64_t)(rounded(item->bytes, align) / strip->unit);
+        item->align =
+            (int64_t)(buf_align(&problem->pool[0], buf) / strip->unit);
         item->pin =
             buf->pin_pool < 0 ? -1 : (int64_t)(buf->pin_offset / strip->unit);
     }

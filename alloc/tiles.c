@@ -254,6 +254,13 @@ static uint64_t axis_reads(const Graph *g, const Node *node, uint32_t axis,
     return size / tile * whole + (rest ? tile_extent(g, node, axis, rest) : 0);
 }
 
+uint64_t tiles_read(const Graph *g, const Node *node, uint32_t tile_w,
+                    uint32_t tile_h) {
+    Volume out = plan_volume(g, node->out[0]);
+    return axis_reads(g, node, 0, out.h, tile_h) *
+           axis_reads(g, node, 1, out.w, tile_w);
+}
+
 typedef struct TileFit {
     const Work *w;
     const Node *node;

@@ -59,7 +59,13 @@ typedef struct Unit {
     uint64_t bytes[PLAN_MAX_POOLS]; /* 0: does not fit there */
 } Unit;
 
-typedef enum ModeKind { MODE_WHOLE, MODE_PLANKS, MODE_HARDWARE } ModeKind;
+typedef enum ModeKind {
+    MODE_WHOLE,
+    MODE_PLANKS,
+    MODE_HARDWARE,
+    MODE_GROUP, /* by stripes, with the nodes of its group */
+    MODE_KINDS
+} ModeKind;
 
 enum { MAX_OPERANDS = 17 };
 
@@ -73,7 +79,14 @@ typedef struct Mode {
     uint32_t tile_w, tile_h;
     Repl repl;          /* of input tiles */
     uint32_t first_buf; /* in the problem: planks of operands, output last */
+    uint32_t group;     /* in Work */
 } Mode;
+
+/* Steps [first, end) that run depth first: all of them for each stripe of
+ * `rows` rows of the last result. */
+typedef struct Group {
+    uint32_t first, end, rows;
+} Group;
 
 /* A tensor that passes through active memory on its way from one external
  * place to another. */
@@ -122,6 +135,7 @@ typedef struct Work {
     uint32_t *unit_of; /* by tensor; NONE */
     VEC(Unit) unit;
     VEC(Relay) relay;
+    VEC(Group) group;
     uint32_t *relay_rows; /* by tensor: rows that a relay takes at a time */
     uint64_t total;       /* active bytes, with the last volume's alignment */
     uint32_t stuck;       /* step at which nothing more can be done */
@@ -188,6 +202,9 @@ uint32_t plank_in_rows(const Graph *g, NodeId node, uint32_t rows);
 /* The next way to run a node with less in active memory, given the bytes that
  * are free at its step; false if there is none. */
 bool mode_next(Work *w, NodeId node, uint64_t free);
+/* Pixels of the input that hardware tiles of the output read. */
+uint64_t tiles_read(const Graph *g, const Node *node, uint32_t tile_w,
+                    uint32_t tile_h);
 /* Bytes that the mode pins. */
 uint64_t mode_pinned(const Work *w, NodeId node);
 /* Bytes that the mode keeps pinned in the memory of its engine: ranges. */
@@ -196,8 +213,66 @@ typedef struct Range {
 } Range;
 uint32_t mode_pins(const Work *w, NodeId node, Range pin[3], uint32_t *memory);
 
+/* ---- stripes.c: groups that run depth first ---- */
+
+/* What one node does for one stripe. */
+typedef struct Stripe {
+    uint32_t row, rows; /* of its result */
+    Rows need;          /* of its operands */
+} Stripe;
+typedef struct GroupCost {
+    uint64_t peak;  /* bytes of active memory */
+    uint64_t moved; /* bytes over DDR */
+    uint64_t work;  /* products, those computed again included */
+} GroupCost;
+/* Whether a group may contain the step. */
+bool group_may_hold(const Work *w, uint32_t step);
+NodeId group_node(const Work *w, const Group *g, uint32_t i);
+/* Index of the node of the group that makes the tensor; NONE. */
+uint32_t group_maker(const Work *w, const Group *g, TensorId t);
+/* Whether somebody outside the group needs what it makes. */
+bool group_stores(const Work *w, const Group *g, TensorId t);
+/* Active memories that all of the group's nodes that touch it reach: bits. */
+uint32_t group_reach(const Work *w, const Group *g, TensorId t);
+/* The last step of the group that reads it, or makes it. */
+uint32_t group_last_use(const Work *w, const Group *g, TensorId t);
+uint32_t group_stripes(const Work *w, const Group *g);
+/* Rows of one stripe, by node of the group; false if it cannot be computed. */
+bool stripe_make(const Work *w, const Group *g, uint32_t index, Stripe *stripe);
+/* Most rows of any stripe, by node. */
+bool group_highest(const Work *w, const Group *g, Stripe *most);
+/* Peak of the cost, from a few stripes; UINT64_MAX if one of them cannot be
+ * computed. */
+uint64_t group_about(const Work *w, const Group *g);
+/* False if some stripe cannot be computed. */
+bool group_measure(const Work *w, const Group *g, GroupCost *cost);
+
+/* ---- depth.c: which groups ---- */
+
+/* Groups and their heights for few bytes over DDR, were `budget` bytes of
+ * active memory theirs. Returns how many it has put into w->group. */
+uint32_t groups_choose(Work *w, uint64_t budget);
+/* Sets the modes of their nodes; false if a concat stands in the way. */
+bool groups_apply(Work *w);
+
+/* ---- traffic.c: what a plan costs ---- */
+
+typedef struct Traffic {
+    uint64_t moved; /* bytes */
+    uint64_t work;  /* products, and elements of what has none */
+} Traffic;
+Traffic plan_traffic(const Plan *plan);
+uint64_t row_work(const Graph *g, const Node *node);
+uint64_t node_work(const Work *w, NodeId id);
+
 /* ---- residency.c: what is evicted, dissolved, tiled ---- */
 
+/* A volume that passes in tiles must not be part of a concat that is still
+ * being filled: dissolves such. */
+bool operand_freed(Work *w, TensorId t, uint32_t step);
+/* The modes that are set stay; false if they leave no way. */
+bool fit_around(Work *w, Problem *problem, PlanResult *result,
+                const char **planner);
 /* Places everything. False if it does not fit; w->stuck then tells where. */
 bool fit_one_level(Work *w, Problem *problem, PlanResult *result,
                    const char **planner);

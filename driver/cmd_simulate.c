@@ -1,8 +1,6 @@
 /* cmd_simulate.c - runs a listing from its files; no network is needed. */
 #include "driver/commands.h"
 
-#include "frontends/onnx_tensor.h"
-
 #include <string.h>
 
 static bool write_outputs(Arena *arena, Diag *diag, const char *dir,

@@ -13,12 +13,16 @@ ExitCode cmd_verify(Arena *arena, Diag *diag, const Options *options);
 ExitCode cmd_eval(Arena *arena, Diag *diag, const Options *options);
 ExitCode cmd_show(Arena *arena, Diag *diag, const Options *options);
 ExitCode cmd_explore(Arena *arena, Diag *diag, const Options *options);
+ExitCode cmd_pack(Arena *arena, Diag *diag, const Options *options);
 ExitCode cmd_check(Arena *arena, Diag *diag, const Options *options);
 ExitCode cmd_asm(Arena *arena, Diag *diag, const Options *options);
 ExitCode cmd_disasm(Arena *arena, Diag *diag, const Options *options);
 
 /* show --orders */
 ExitCode show_orders(Arena *arena, Diag *diag, const Options *options);
+
+/* What is known of the order: peak_bytes, steps, bound_bytes, proved... */
+cJSON *order_json(const Schedule *schedule);
 
 /* Prints the object as one line on stdout and frees it. */
 void print_json(Arena *arena, cJSON *json);

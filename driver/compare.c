@@ -23,7 +23,8 @@ static double largest_of(Comparison *c, TensorId tensor) {
     const Shape *shape = &graph_tensor(c->pipeline->original, tensor)->shape;
     *largest = 0;
     for (uint64_t i = 0, n = shape_count(shape); i < n; i++)
-        *largest = fmax(*largest, fabs((double)value[i]));
+        if (isfinite(value[i]))
+            *largest = fmax(*largest, fabs((double)value[i]));
     if (*largest == 0)
         *largest = 1;
     return *largest;
@@ -33,7 +34,9 @@ static void record(Comparison *c, const char *layer, uint32_t channel,
                    uint32_t row, uint32_t column, float expected, float got,
                    double scale) {
     double error = fabs((double)got - (double)expected) / scale;
-    if (isnan(error))
+    if (got == expected || (isnan(got) && isnan(expected)))
+        error = 0;
+    else if (isnan(error))
         error = INFINITY;
     if (error > c->max_error)
         c->max_error = error;

@@ -1,8 +1,6 @@
 /* expect.c - outputs against values of others; see expect.h. */
 #include "driver/expect.h"
 
-#include "frontends/onnx_tensor.h"
-
 #include <math.h>
 
 static bool read_one(Arena *arena, Diag *diag, const char *path,

@@ -40,6 +40,14 @@ static const Command commands[] = {
      "With -o DIR writes points.csv, points.jsonl and index.html. A run that "
      "was\nkilled goes on with --resume DIR/points.jsonl; runs of several "
      "machines, each\nwith its --shard, are put together by --merge FILES."},
+    {"pack", "PROBLEM", "cpoVBsj", cmd_pack,
+     "Places buffers with lives and sizes in one memory, as low as possible,\n"
+     "or anyhow within --capacity; says the lower bound, and what is proved.",
+     "PROBLEM is a CSV as MiniMalloc has it: id,lower,upper,size and where\n"
+     "wanted alignment, hint, gaps, offset (pinned there). -o writes the same\n"
+     "with offsets. The planner `all` compares all of them; the default is\n"
+     "portfolio. What cannot fit is explained by an irreducible set of "
+     "buffers."},
     {"check", "HWSPEC", "Sj", cmd_check,
      "Checks a hwspec (a file, or a shipped target by name) and says what\n"
      "machine it describes.",

@@ -43,6 +43,7 @@ typedef struct Options {
     uint64_t seed;           /* --seed */
     uint64_t batch;          /* --batch */
     uint64_t budget;         /* --budget */
+    uint64_t capacity;       /* --capacity; 0: none */
     double tolerance;        /* --tolerance */
     bool rules;              /* --log-rules */
     bool orders;             /* --orders */

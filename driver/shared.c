@@ -1,8 +1,6 @@
 /* shared.c - what several commands print; see commands.h. */
 #include "driver/commands.h"
 
-#include "frontends/onnx_tensor.h"
-
 #include <string.h>
 
 void print_json(Arena *arena, cJSON *json) {

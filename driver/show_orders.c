@@ -30,19 +30,27 @@ static bool run_all(Arena *arena, Diag *diag, const Options *options,
 
 /* ---- the table ---- */
 
+static const char *enumerated(Arena *arena, const OrderFacts *f) {
+    const char *orders =
+        f->orders == UINT64_MAX ? "over 10^19" : with_commas(arena, f->orders);
+    return arena_printf(arena,
+                        "%s orders of %u parts; the seed's count: %s in %u "
+                        "steps",
+                        orders, f->parts, with_commas(arena, f->seed_peak),
+                        f->seed_steps);
+}
+
 static const char *proof(Arena *arena, const OrderFacts *f) {
     if (f->parts)
-        return arena_printf(arena, "%s orders of %u parts",
-                            with_commas(arena, f->orders), f->parts);
+        return enumerated(arena, f);
     if (!f->bound)
         return "";
+    double over = 100.0 * (double)(f->peak - f->bound) / (double)f->bound;
     if (!f->proved)
-        return arena_printf(arena, "within %.1f %% of the bound, gave up",
-                            100.0 * (double)(f->peak - f->bound) /
-                                (double)(f->bound ? f->bound : 1));
+        return arena_printf(arena, "within %.1f %% of the bound", over);
     if (!f->states)
-        return "optimal: one layer alone needs as much";
-    return arena_printf(arena, "optimal: less refuted, %s sets of layers",
+        return "optimal: some layer alone needs as much";
+    return arena_printf(arena, "optimal: less is refuted, %s sets of layers",
                         with_commas(arena, f->states));
 }
 
@@ -62,12 +70,12 @@ static void print_rows(Arena *arena, const Pipeline *p, const Row *row) {
     }
 }
 
-static cJSON *row_json(const Row *row) {
-    const OrderFacts *f = &row->schedule->facts;
+cJSON *order_json(const Schedule *schedule) {
+    const OrderFacts *f = &schedule->facts;
     cJSON *json = cJSON_CreateObject();
-    cJSON_AddStringToObject(json, "order", row->schedule->strategy);
+    cJSON_AddStringToObject(json, "order", schedule->strategy);
     cJSON_AddNumberToObject(json, "peak_bytes", (double)f->peak);
-    cJSON_AddNumberToObject(json, "steps", row->schedule->n_steps);
+    cJSON_AddNumberToObject(json, "steps", schedule->n_steps);
     cJSON_AddNumberToObject(json, "cycles", (double)f->cycles);
     if (f->bound) {
         cJSON_AddNumberToObject(json, "bound_bytes", (double)f->bound);
@@ -84,6 +92,11 @@ static cJSON *row_json(const Row *row) {
         cJSON_AddNumberToObject(json, "seed_peak_bytes", (double)f->seed_peak);
         cJSON_AddNumberToObject(json, "seed_steps", f->seed_steps);
     }
+    return json;
+}
+
+static cJSON *row_json(const Row *row) {
+    cJSON *json = order_json(row->schedule);
     cJSON_AddNumberToObject(json, "ms", row->ms);
     return json;
 }
@@ -99,6 +112,136 @@ static void print_rows_json(Arena *arena, const Pipeline *p, const Row *row) {
     print_json(arena, json);
 }
 
+/* ---- the picture ---- */
+
+enum {
+    WIDTH = 960,
+    HEIGHT = 360,
+    LEFT = 90,
+    RIGHT = 20,
+    TOP = 50,
+    BOTTOM = 50
+};
+
+typedef struct Chart {
+    Text *text;
+    double x_step, y_byte; /* pixels */
+} Chart;
+
+static uint64_t highest(const Schedule *s) {
+    uint64_t peak = 0;
+    for (uint32_t i = 0; i < s->n_steps; i++)
+        peak = s->live[i] > peak ? s->live[i] : peak;
+    return peak;
+}
+
+static double y_of(const Chart *c, uint64_t bytes) {
+    return HEIGHT - BOTTOM - (double)bytes * c->y_byte;
+}
+
+/* One horizontal stroke a step. */
+static void draw_steps(const Chart *c, const Schedule *s, const char *style) {
+    text_addf(c->text, "<path %s d=\"M%d %d", style, LEFT, HEIGHT - BOTTOM);
+    for (uint32_t i = 0; i < s->n_steps; i++)
+        text_addf(c->text, "V%.1fH%.1f", y_of(c, s->live[i]),
+                  LEFT + (i + 1) * c->x_step);
+    text_addf(c->text, "V%d\"/>\n", HEIGHT - BOTTOM);
+}
+
+static void draw_level(Arena *arena, const Chart *c, uint64_t bytes,
+                       const char *color, double y_text) {
+    double y = y_of(c, bytes);
+    text_addf(c->text,
+              "<path stroke=\"%s\" stroke-dasharray=\"4 3\" "
+              "d=\"M%d %.1fH%d\"/>\n"
+              "<text x=\"%d\" y=\"%.1f\" fill=\"%s\" "
+              "text-anchor=\"end\">%s</text>\n",
+              color, LEFT, y, WIDTH - RIGHT, LEFT - 6, y_text, color,
+              with_commas(arena, bytes));
+}
+
+static const char *escaped(Arena *arena, const char *name) {
+    Text text = text_new(arena);
+    for (; *name; name++)
+        if (*name == '<' || *name == '&')
+            text_add(&text, *name == '<' ? "&lt;" : "&amp;");
+        else
+            text_add_n(&text, name, 1);
+    return text_str(&text);
+}
+
+static void draw_legend(Arena *arena, const Chart *c, const Schedule *file,
+                        const Schedule *best) {
+    text_addf(c->text,
+              "<text x=\"%d\" y=\"20\" font-weight=\"bold\">%s: bytes alive "
+              "by step</text>\n",
+              LEFT, escaped(arena, file->graph->name));
+    text_addf(c->text,
+              "<text x=\"%d\" y=\"38\" fill=\"#888\">the file's order: %s"
+              "</text>\n"
+              "<text x=\"%d\" y=\"38\" fill=\"#06c\">the best: %s%s</text>\n",
+              LEFT, with_commas(arena, file->facts.peak), LEFT + 260,
+              with_commas(arena, best->facts.peak),
+              best->facts.proved ? ", proved" : "");
+    text_addf(c->text,
+              "<text x=\"%d\" y=\"%d\">step 1</text>\n"
+              "<text x=\"%d\" y=\"%d\" text-anchor=\"end\">%u</text>\n",
+              LEFT, HEIGHT - BOTTOM + 18, WIDTH - RIGHT, HEIGHT - BOTTOM + 18,
+              file->n_steps);
+}
+
+/* The peaks' labels must not lie on each other. */
+static void draw_levels(Arena *arena, const Chart *c, const Schedule *file,
+                        const Schedule *best) {
+    uint64_t high = highest(file), low = highest(best);
+    double y = y_of(c, low) + 4;
+    draw_level(arena, c, high, "#888", y_of(c, high) + 4);
+    if (low == high)
+        return;
+    if (y < y_of(c, high) + 18)
+        y = y_of(c, high) + 18;
+    draw_level(arena, c, low, "#06c", y);
+}
+
+static const char *svg_of(Arena *arena, const Schedule *file,
+                          const Schedule *best) {
+    Text text = text_new(arena);
+    uint64_t most =
+        highest(file) > highest(best) ? highest(file) : highest(best);
+    uint32_t steps =
+        file->n_steps > best->n_steps ? file->n_steps : best->n_steps;
+    Chart c = {&text, (double)(WIDTH - LEFT - RIGHT) / (steps ? steps : 1),
+               (double)(HEIGHT - TOP - BOTTOM) / (double)(most ? most : 1)};
+    text_addf(&text,
+              "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" "
+              "height=\"%d\" viewBox=\"0 0 %d %d\" font-family=\"sans-serif\" "
+              "font-size=\"12\" fill=\"none\">\n"
+              "<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n"
+              "<g fill=\"black\" stroke=\"none\">\n",
+              WIDTH, HEIGHT, WIDTH, HEIGHT);
+    draw_legend(arena, &c, file, best);
+    text_add(&text, "</g>\n");
+    draw_steps(&c, file, "fill=\"#ddd\" stroke=\"#888\"");
+    draw_steps(&c, best, "stroke=\"#06c\" stroke-width=\"1.5\"");
+    draw_levels(arena, &c, file, best);
+    text_add(&text, "</svg>\n");
+    return text_str(&text);
+}
+
+static const Schedule *row_named(const Row *row, const char *name) {
+    for (uint32_t i = 0; i < n_strategies; i++)
+        if (!strcmp(row[i].schedule->strategy, name))
+            return row[i].schedule;
+    bug("no strategy is called %s", name);
+}
+
+static bool write_svg(Arena *arena, Diag *diag, const char *path,
+                      const Row *row) {
+    const char *svg =
+        svg_of(arena, row_named(row, "file"), row_named(row, "best"));
+    return file_write(arena, diag, path, svg, strlen(svg));
+}
+
 ExitCode show_orders(Arena *arena, Diag *diag, const Options *options) {
     Pipeline p;
     ExitCode code = pipeline_run(arena, diag, options, STAGE_PASSES, &p);
@@ -107,6 +250,8 @@ ExitCode show_orders(Arena *arena, Diag *diag, const Options *options) {
     Row *row = ARENA_ARRAY(arena, Row, n_strategies);
     if (!run_all(arena, diag, options, &p, row))
         return EXIT_BAD_USAGE;
+    if (options->svg && !write_svg(arena, diag, options->svg, row))
+        return EXIT_BAD_INPUT;
     if (options->json)
         print_rows_json(arena, &p, row);
     else

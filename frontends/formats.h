@@ -30,4 +30,14 @@ bool mxnet_looks(const char *path, Bytes bytes);
 Graph *mxnet_read(Arena *arena, Diag *diag, const char *path, Bytes bytes,
                   const ImportOptions *options);
 
+/* darknet.c */
+bool darknet_looks(const char *path, Bytes bytes);
+Graph *darknet_read(Arena *arena, Diag *diag, const char *path, Bytes bytes,
+                    const ImportOptions *options);
+
+/* tflite.c */
+bool tflite_looks(const char *path, Bytes bytes);
+Graph *tflite_read(Arena *arena, Diag *diag, const char *path, Bytes bytes,
+                   const ImportOptions *options);
+
 #endif

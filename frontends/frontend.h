@@ -3,6 +3,7 @@
 #define FRONTENDS_FRONTEND_H
 
 #include "base/file.h"
+#include "base/npy.h"
 #include "base/text.h"
 #include "graph/graph.h"
 
@@ -25,7 +26,7 @@ typedef struct ImportOptions {
     const ShapeSetting *shapes;
     uint32_t n_fixed;
     const FixSetting *fixed; /* ONNX */
-    uint64_t seed; /* for constants that the files do not hold */
+    uint64_t seed;           /* for constants that the files do not hold */
 } ImportOptions;
 
 typedef struct ImportInfo {
@@ -49,6 +50,9 @@ extern const uint32_t n_formats;
  * inferred, verified, and has all its constants. NULL after errors. */
 Graph *frontend_read(Arena *arena, Diag *diag, const char *path,
                      const ImportOptions *options, ImportInfo *info);
+
+/* Values of a tensor: a .npy file, or ONNX's TensorProto by itself (.pb). */
+bool tensor_file_read(Arena *arena, Diag *diag, const char *path, Npy *out);
 
 /* The graph in the JSON of docs/graph-json.md. Values of trained constants are
  * appended to `bytes`, to be written as the file `weights` beside the JSON;

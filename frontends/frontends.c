@@ -22,6 +22,10 @@ const Format formats[] = {
      graphjson_looks, graphjson_read},
     {"mxnet", ".json", "MXNet symbol; weights from a .params", mxnet_looks,
      mxnet_read},
+    {"darknet", ".cfg", "Darknet; weights from a .weights", darknet_looks,
+     darknet_read},
+    {"tflite", ".tflite .lite", "TensorFlow Lite; 8 bit values as floats",
+     tflite_looks, tflite_read},
 };
 const uint32_t n_formats = sizeof formats / sizeof *formats;
 

@@ -115,4 +115,31 @@ TensorId net_transpose(Net *net, const char *part, TensorId in, Shape perm);
 /* Values of the file as a tensor. */
 TensorId net_constant(Net *net, const char *part, const Const *value);
 
+/* ---- netaxes.c ---- */
+
+/* A function of a tensor and values of the file; `first`: these come first. */
+TensorId net_elt_const(Net *net, EltKind kind, TensorId in, const Const *value,
+                       bool first);
+/* Part of every axis of the file: [begin, end). */
+TensorId net_window(Net *net, TensorId in, const int64_t *begin,
+                    const int64_t *end);
+/* Without those axes of the file (bits); 0: all of one element. */
+TensorId net_squeeze(Net *net, TensorId in, uint32_t axes);
+/* Reduces axes of the file; without `keep` they are gone. */
+TensorId net_reduce_axes(Net *net, TensorId in, ReduceKind kind, uint32_t n,
+                         const int64_t *axis, bool keep);
+/* An image in another size; which source pixels, as TensorFlow's three ways
+ * say: align_corners, half_pixel_centers, or neither. */
+typedef struct Resize {
+    uint32_t out[2];
+    bool bilinear, align_corners, half_pixel;
+} Resize;
+TensorId net_resize(Net *net, TensorId in, const Resize *resize);
+/* Blocks of pixels into channels (block's row, column, channel), or back. */
+TensorId net_space_to_depth(Net *net, TensorId in, uint32_t block);
+TensorId net_depth_to_space(Net *net, TensorId in, uint32_t block);
+/* Axes of the file in another order. */
+TensorId net_permute_axes(Net *net, TensorId in, uint32_t n,
+                          const int64_t *perm);
+
 #endif

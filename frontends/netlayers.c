@@ -2,6 +2,8 @@
  */
 #include "frontends/netbuild.h"
 
+#include "base/rng.h"
+
 static const Shape *shape_of(const Net *net, TensorId tensor) {
     return &graph_tensor(net->g, tensor)->shape;
 }
@@ -62,6 +64,17 @@ TensorId net_fc(Net *net, TensorId in, uint32_t out, const Const *weight,
     return net_out(net, id);
 }
 
+/* A bias beside a scale that is known: graph_seed_constants would take the
+ * layer for one without. */
+static void seed_bias(Net *net, NodeId id) {
+    const double spread = 0.05;
+    net_fill(net, id, CONST_BIAS, 0);
+    Const *bias =
+        graph_const(net->g, graph_node(net->g, id)->constant[CONST_BIAS]);
+    bias->seed = rng_seed(graph_node(net->g, id)->name, net->options->seed);
+    bias->spread = spread;
+}
+
 TensorId net_norm(Net *net, TensorId in, const Norm *norm) {
     NodeId id = net_node(net, OP_BN, NULL, 1, &in);
     if (id.i == NONE)
@@ -79,6 +92,8 @@ TensorId net_norm(Net *net, TensorId in, const Norm *norm) {
     else
         net_fill(net, id, CONST_SCALE, 1);
     net_const(net, id, CONST_BIAS, norm->beta);
+    if (norm->has_beta && !norm->beta && !norm->has_gamma)
+        seed_bias(net, id);
     return net_out(net, id);
 }
 

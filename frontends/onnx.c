@@ -129,18 +129,14 @@ static bool read_shape(Onnx *x, const ProtoField *input, const char *name,
     return true;
 }
 
-/* Values that --fix gives instead. */
+/* Values that --fix gives instead, and the shape. */
 static bool fix_input(Onnx *x, OnnxValue *value, const char *file) {
     Npy npy;
     if (!tensor_file_read(x->arena, x->diag, file, &npy))
         return false;
-    if (npy.count != shape_count(&value->shape)) {
-        diag_error(x->diag, (Loc){file, 0, 0},
-                   "%llu values, but input \"%s\" is %s",
-                   (unsigned long long)npy.count, value->name,
-                   shape_text(x->arena, &value->shape));
-        return false;
-    }
+    value->shape.rank = npy.rank;
+    for (uint32_t i = 0; i < npy.rank; i++)
+        value->shape.dim[i] = (uint32_t)npy.dim[i];
     value->state = ONNX_CONST;
     value->constant =
         (Const){.shape = value->shape, .kind = CONST_F32, .data = npy.data};
@@ -183,13 +179,15 @@ static bool read_input(Onnx *x, const ProtoField *input) {
                    name);
         return false;
     }
+    const char *file = fixed_file(x, name);
+    value->type = (OnnxType)elem;
+    if (file)
+        return fix_input(x, value, file);
     Shape shape;
     if (!read_shape(x, input, name, type, &shape))
         return false;
-    value->type = (OnnxType)elem;
     value->shape = shape;
-    const char *file = fixed_file(x, name);
-    return file ? fix_input(x, value, file) : add_input(x, input, value);
+    return add_input(x, input, value);
 }
 
 static bool read_inputs(Onnx *x) {

@@ -65,13 +65,33 @@ bool onnx_group_norm(Onnx *x, OnnxNode *n) {
         x, n, groups > 0 && groups <= INT32_MAX ? (uint32_t)groups : 0);
 }
 
+/* LayerNormalization's other outputs: the mean, and 1 / sqrt(var + eps). */
+static bool set_statistics(Onnx *x, OnnxNode *n, uint32_t axis) {
+    if (!onnx_wants(n, 1) && !onnx_wants(n, 2))
+        return true;
+    TensorId in = onnx_tensor_in(x, n, 0);
+    uint32_t rank = onnx_shape(x, in)->rank;
+    uint32_t axes = ((1u << rank) - 1) & ~((1u << axis) - 1);
+    TensorId mean = onnx_reduce(x, n, in, REDUCE_MEAN, axes);
+    TensorId rest = onnx_binary(x, n, ELT_SUB, in, mean);
+    TensorId var = onnx_binary(x, n, ELT_MUL, rest, rest);
+    var = onnx_reduce(x, n, var, REDUCE_MEAN, axes);
+    Shape one = onnx_rank(&(Shape){0}, rank);
+    double eps = onnx_float(x, n, "epsilon", 1e-5);
+    var = onnx_binary(x, n, ELT_ADD, var,
+                      onnx_constant(x, n, onnx_fill(one, eps)));
+    var = onnx_act(x, n, var, (Act){.kind = ACT_SQRT});
+    var = onnx_act(x, n, var, (Act){.kind = ACT_RECIPROCAL});
+    return onnx_set(x, n, 1, mean, NULL) && onnx_set(x, n, 2, var, NULL);
+}
+
 bool onnx_layer_norm(Onnx *x, OnnxNode *n) {
     uint32_t axis;
     const Shape *in = &onnx_in(x, n, 0)->shape;
     if (!onnx_axis(x, n, onnx_int(x, n, "axis", -1), in->rank, &axis))
         return false;
-    if (onnx_wants(n, 1) || onnx_wants(n, 2))
-        return onnx_error(x, n, "its mean and deviation are not supported");
+    if (!set_statistics(x, n, axis))
+        return false;
     TensorId out = onnx_norm(x, n, onnx_tensor_in(x, n, 0), axis,
                              onnx_float(x, n, "epsilon", 1e-5));
     out = onnx_binary(x, n, ELT_MUL, out, onnx_tensor_in(x, n, 1));
@@ -132,6 +152,22 @@ static TensorId mean_plane(Onnx *x, OnnxNode *n, TensorId in) {
     pool->kind = POOL_AVG;
     pool->global = true;
     return onnx_end(x, id);
+}
+
+bool onnx_arg(Onnx *x, OnnxNode *n) {
+    Shape in = onnx_in(x, n, 0)->shape, shape = {0};
+    bool last = onnx_int(x, n, "select_last_index", 0) != 0;
+    uint32_t axis;
+    if (!onnx_axis(x, n, onnx_int(x, n, "axis", 0), in.rank, &axis))
+        return false;
+    bool keeps = onnx_int(x, n, "keepdims", 1) != 0;
+    for (uint32_t i = 0; i < in.rank; i++)
+        if (i != axis || keeps)
+            shape.dim[shape.rank++] = i == axis ? 1 : in.dim[i];
+    ReduceKind kind = (ReduceKind)(n->op->kind + last);
+    onnx_out(x, n, 0)->type = ONNX_INT64;
+    TensorId out = onnx_reduce(x, n, onnx_tensor_in(x, n, 0), kind, 1u << axis);
+    return onnx_set(x, n, 0, onnx_reshape(x, n, out, shape), &shape);
 }
 
 bool onnx_reduction(Onnx *x, OnnxNode *n) {

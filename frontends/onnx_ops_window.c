@@ -195,8 +195,10 @@ static bool transpose_pads(Onnx *x, OnnxNode *n, ConvParts *p,
                        : w->same ? (int64_t)in[i] * w->stride[i]
                                  : whole - w->pad[i] - w->pad_end[i];
         if (shape[i] || w->same) {
-            int64_t total = whole > want ? whole - want : 0;
-            w->pad[i] = w->same && !w->lower ? total / 2 : total - total / 2;
+            int64_t total = whole - want, half = total > 0 ? total / 2 : 0;
+            w->pad[i] = total < 0              ? 0
+                        : w->same && !w->lower ? half
+                                               : total - half;
             w->pad_end[i] = total - w->pad[i];
         }
         w->pad_end[i] -= extra[i];

@@ -31,7 +31,7 @@ static double coordinate(const Resize *r, const Axis *a, uint32_t i) {
     if (!strcmp(how, "asymmetric"))
         return i / a->scale;
     if (!strcmp(how, "align_corners"))
-        return out > 1 ? i * (in - 1) / (out - 1) : 0;
+        return out > 1 ? i * (in - 1) / (in * a->scale - 1) : 0;
     if (!strcmp(how, "pytorch_half_pixel") && a->out == 1)
         return 0;
     if (!strcmp(how, "tf_half_pixel_for_nn"))

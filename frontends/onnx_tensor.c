@@ -1,6 +1,7 @@
 /* onnx_tensor.c - TensorProtos to constants; see onnx_tensor.h. */
 #include "frontends/onnx_tensor.h"
 
+#include "frontends/frontend.h"
 #include "frontends/wire.h"
 
 #include <math.h>
@@ -275,12 +276,6 @@ static const double *binary_scalars(const Parts *p) {
 
 /* ---- text ---- */
 
-static const char *const type_words[] = {
-    "UNDEFINED", "FLOAT",  "UINT8",     "INT8",       "UINT16",   "INT16",
-    "INT32",     "INT64",  "STRING",    "BOOL",       "FLOAT16",  "DOUBLE",
-    "UINT32",    "UINT64", "COMPLEX64", "COMPLEX128", "BFLOAT16", NULL,
-};
-
 static void read_text_entries(Parts *p, const ProtoMessage *message) {
     const ProtoField *f = NULL;
     while ((f = proto_next(message, "external_data", f))) {
@@ -314,7 +309,7 @@ static void read_text_scalars(Parts *p, const ProtoMessage *message) {
 }
 
 static void read_text(Parts *p, const ProtoMessage *message) {
-    uint32_t type = 0, location = 0;
+    uint32_t location = 0;
     static const char *const locations[] = {"DEFAULT", "EXTERNAL", NULL};
     const ProtoField *f = NULL;
     while ((f = proto_next(message, "dims", f))) {
@@ -323,8 +318,7 @@ static void read_text(Parts *p, const ProtoMessage *message) {
         add_dim(p, dim);
     }
     proto_str(p->diag, message, "name", &p->name);
-    proto_enum(p->diag, message, "data_type", type_words, &type);
-    p->type = type;
+    proto_i64(p->diag, message, "data_type", &p->type);
     proto_enum(p->diag, message, "data_location", locations, &location);
     p->external = location == 1;
     const ProtoField *raw = proto_last(message, "raw_data");

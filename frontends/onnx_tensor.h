@@ -7,7 +7,6 @@
 #ifndef FRONTENDS_ONNX_TENSOR_H
 #define FRONTENDS_ONNX_TENSOR_H
 
-#include "base/npy.h"
 #include "frontends/proto.h"
 #include "graph/graph.h"
 
@@ -50,8 +49,5 @@ typedef struct OnnxTensor {
  * at the field's place. */
 bool onnx_tensor_read(Arena *arena, Diag *diag, const ProtoField *field,
                       const char *dir, OnnxTensor *out);
-
-/* A .npy file, or a TensorProto by itself (.pb), as floats. */
-bool tensor_file_read(Arena *arena, Diag *diag, const char *path, Npy *out);
 
 #endif

@@ -148,6 +148,22 @@ static Walk reduce_walk(const Eval *e, Shape *shape, bool reduced) {
     return w;
 }
 
+/* Where the greatest or smallest is among the elements that a walk meets. */
+static double arg_of(ReduceKind kind, const float *from, Walk w, size_t n) {
+    bool least = kind == REDUCE_ARGMIN || kind == REDUCE_ARGMIN_LAST;
+    bool last = kind == REDUCE_ARGMAX_LAST || kind == REDUCE_ARGMIN_LAST;
+    size_t best = 0;
+    float value = from[w.at];
+    for (size_t k = 0; k < n; k++, walk_on(&w)) {
+        float x = from[w.at];
+        if ((least ? x < value : x > value) || (last && x == value)) {
+            best = k;
+            value = x;
+        }
+    }
+    return (double)best;
+}
+
 void eval_reduce(const Eval *e) {
     ReduceKind kind = e->node->attr.reduce.kind;
     Shape outer, inner;
@@ -157,6 +173,11 @@ void eval_reduce(const Eval *e) {
         const float *from = e->in[0] + to.at;
         double most = -INFINITY;
         Walk w = reduce_walk(e, &inner, true);
+        if (kind >= REDUCE_ARGMAX) {
+            e->out[i] = (float)arg_of(kind, from, w, n);
+            walk_on(&to);
+            continue;
+        }
         for (size_t k = 0; kind == REDUCE_LOG_SUM_EXP && k < n;
              k++, walk_on(&w))
             most = fmax(most, (double)from[w.at]);

@@ -33,12 +33,13 @@ const char *const elt_name[ELT_COUNT + 1] = {
 };
 
 const char *const reduce_name[REDUCE_COUNT + 1] = {
-    "mean", "sum",     "max",     "min",         "prod", "l1",
-    "l2",   "squares", "log_sum", "log_sum_exp", NULL,
+    "mean",   "sum",         "max",     "min",         "prod",
+    "l1",     "l2",          "squares", "log_sum",     "log_sum_exp",
+    "argmax", "argmax_last", "argmin",  "argmin_last", NULL,
 };
 
 const char *const const_role_name[CONST_ROLES + 1] = {
-    "weight", "bias", "scale", "mean", "var", "slope", "value", "index", NULL,
+    "weight", "bias", "scale", "mean", "var", "slope", "values", "index", NULL,
 };
 
 Graph *graph_new(Arena *arena, const char *name) {

@@ -108,6 +108,10 @@ typedef enum ReduceKind {
     REDUCE_SQUARES,
     REDUCE_LOG_SUM,
     REDUCE_LOG_SUM_EXP,
+    REDUCE_ARGMAX, /* the index along the only axis: the first... */
+    REDUCE_ARGMAX_LAST,
+    REDUCE_ARGMIN,
+    REDUCE_ARGMIN_LAST,
     REDUCE_COUNT
 } ReduceKind;
 extern const char *const reduce_name[REDUCE_COUNT + 1];

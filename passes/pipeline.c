@@ -6,6 +6,7 @@
         return rules_apply(g, context, &set##_rules);                          \
     }
 RULES(clean)
+RULES(gate)
 RULES(fold)
 RULES(fuse)
 RULES(split)
@@ -20,6 +21,8 @@ RULES(pipeline)
 const Pass passes[] = {
     {"clean", run_clean, 0, FACT_NO_IDENTITY, 0,
      "layers that compute nothing go"},
+    {"gate", run_gate, FACT_NO_IDENTITY, 0, 0,
+     "a tensor times its own gate becomes one activation"},
     {"groups", run_groups, 0, 0, 0,
      "grouped convolutions become dense ones where the machine has none"},
     {"delay", run_delay, FACT_NO_IDENTITY, 0, 0,
@@ -45,7 +48,7 @@ const Pass passes[] = {
 const uint32_t n_passes = sizeof passes / sizeof *passes;
 
 const RuleSet *const rule_sets[] = {
-    &clean_rules,  &groups_rules,   &delay_rules, &emulate_rules,
-    &fold_rules,   &split_rules,    &fuse_rules,  &stride_rules,
-    &around_rules, &pipeline_rules, NULL,
+    &clean_rules,   &gate_rules,   &groups_rules,   &delay_rules,
+    &emulate_rules, &fold_rules,   &split_rules,    &fuse_rules,
+    &stride_rules,  &around_rules, &pipeline_rules, NULL,
 };

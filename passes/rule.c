@@ -175,7 +175,10 @@ static bool match_chain(Match *m, const Rule *rule, NodeId last) {
     if (!is_in(graph_node(m->g, last), rule->chain[rule->n - 1]))
         return false;
     for (uint32_t i = rule->n - 1; i-- > 0;) {
-        TensorId between = match_node(m, i + 1)->in[0];
+        uint32_t via = rule->chain[i + 1] & BY_SECOND ? 1u : 0u;
+        if (via >= match_node(m, i + 1)->n_in)
+            return false;
+        TensorId between = match_node(m, i + 1)->in[via];
         m->node[i] = graph_tensor(m->g, between)->producer;
         if (!is_in(match_node(m, i), rule->chain[i]) ||
             !match_is_private(m, between))

@@ -18,6 +18,9 @@ enum { RULE_MAX_CHAIN = 3 };
 /* A set of operators, as bits. */
 _Static_assert(OP_COUNT <= 32, "a set of operators is 32 bits");
 #define OPS(NAME) (UINT32_C(1) << OP_##NAME)
+/* In a chain, with a set: it reads the one before it as its second input. */
+#define BY_SECOND (UINT32_C(1) << 31)
+_Static_assert(OP_COUNT <= 31, "a set of operators and BY_SECOND is 32 bits");
 
 typedef struct Rewriter Rewriter; /* of rule.c */
 

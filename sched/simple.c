@@ -118,7 +118,7 @@ const uint32_t *order_concats(Arena *arena, const Model *model,
     for (uint32_t v = 0; v < p->n_nodes; v++)
         x.waits[v] = p->pred.start[v + 1] - p->pred.start[v];
     for (uint32_t v = 0; v < p->n_nodes; v++)
-        if (!x.waits[v] && is_concat(model, v))
+        if (p->pred.start[v] == p->pred.start[v + 1] && is_concat(model, v))
             settle(&x, v); /* of network inputs alone */
     for (uint32_t i = 0; i < p->n_nodes; i++)
         if (!is_concat(model, node[i]))

@@ -21,7 +21,7 @@ static const Shape *out_shape(const HostCall *call) {
 
 static bool run_constant(const HostCall *call) {
     uint64_t n = shape_count(out_shape(call));
-    const float *value = host_blob(call, "value", n);
+    const float *value = host_blob(call, "values", n);
     if (!value) {
         fault(call->run, "the image has no values for it");
         return false;
@@ -184,6 +184,35 @@ static const Reduction reductions[] = {
     {"log_sum_exp", 0, next_power, last_log_most},
 };
 
+/* The index of the first or last that none beats, as a float. */
+static bool reduce_index(const HostLayer *layer, const float *first,
+                         const Shape *inner, const uint64_t *stride,
+                         double *out) {
+    static const struct {
+        const char *name;
+        float sign;
+        bool last;
+    } rows[] = {{"argmax", 1, false},
+                {"argmax_last", 1, true},
+                {"argmin", -1, false},
+                {"argmin_last", -1, true}};
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+        if (!host_is(layer, "kind", rows[r].name))
+            continue;
+        float best = -INFINITY;
+        *out = 0;
+        for (uint64_t i = 0, n = shape_count(inner); i < n; i++) {
+            float x = rows[r].sign * first[offset_of(inner, stride, i)];
+            if (x > best || (rows[r].last && x >= best)) {
+                best = x;
+                *out = (double)i;
+            }
+        }
+        return true;
+    }
+    return false;
+}
+
 static const Reduction *find_reduction(const HostLayer *layer) {
     for (size_t i = 0; i < sizeof reductions / sizeof *reductions; i++)
         if (host_is(layer, "kind", reductions[i].name))
@@ -210,7 +239,7 @@ static bool run_reduce(const HostCall *call) {
     const Reduction *how = find_reduction(call->layer);
     uint64_t stride[SHAPE_MAX_RANK];
     Shape inner = *in;
-    if (!how || in->rank != out->rank)
+    if (in->rank != out->rank)
         return misfit(call);
     for (uint32_t i = 0; i < in->rank; i++) {
         bool goes = axes >> i & 1;
@@ -221,7 +250,12 @@ static bool run_reduce(const HostCall *call) {
     dense_strides(in, stride);
     for (uint64_t i = 0, n = shape_count(out); i < n; i++) {
         const float *first = call->in[0] + offset_of(out, stride, i);
-        call->out[0][i] = (float)reduce_one(how, first, &inner, stride);
+        double value = 0;
+        if (how)
+            value = reduce_one(how, first, &inner, stride);
+        else if (!reduce_index(call->layer, first, &inner, stride, &value))
+            return misfit(call);
+        call->out[0][i] = (float)value;
     }
     return true;
 }
@@ -241,7 +275,7 @@ static bool run_gather(const HostCall *call) {
     uint64_t taps = host_count(call->layer, "taps", 0, 1);
     uint64_t n = shape_dim(out, axis), size = shape_dim(in, axis);
     const float *index = host_blob(call, "index", n * taps);
-    const float *factor = host_blob(call, "value", n * taps);
+    const float *factor = host_blob(call, "values", n * taps);
     if (!index || !factor || in->rank != out->rank ||
         shape_count(in) / size != shape_count(out) / n)
         return misfit(call);

@@ -9,6 +9,7 @@ makes. Kinds of tests:
   e2e    tests/e2e.py: networks x machines, verified
   recorded  tests/recorded.py: our listings against recorded ones
   fuzz   tests/fuzz.py: damaged input
+  orders tests/orders.py: orders and steps, with their proofs
 Closes with `N passed, N failed`; exits 1 if any failed.
 """
 import concurrent.futures
@@ -32,7 +33,8 @@ def scripts(long):
     """(name, command) of the test scripts."""
     flag = ["--long"] if long else []
     found = []
-    for name in ("e2e", "fuzz", "recorded", "explore", "cli", "lint"):
+    for name in ("e2e", "fuzz", "orders", "recorded",
+                 "explore", "cli", "lint"):
         path = os.path.join("tests", name + ".py")
         if os.path.exists(path):
             found.append((name, [sys.executable, path] + flag))

@@ -41,6 +41,14 @@ static uint32_t draw(Draw *d, uint32_t below) {
     return (uint32_t)(rng_bits(d->seed, d->n++) % below);
 }
 
+/* From one aligned offset to the next. */
+static uint32_t step_of(const PlanProblem *p, uint32_t b) {
+    uint64_t step = p->pool[0].align, own = p->buf[b].align;
+    while (own && step % own)
+        step += p->pool[0].align;
+    return (uint32_t)step;
+}
+
 /* Some with alignment, some with a pin or two. */
 static PlanProblem small_problem(Arena *arena, uint64_t seed) {
     Draw d = {seed, 0};
@@ -49,7 +57,7 @@ static PlanProblem small_problem(Arena *arena, uint64_t seed) {
     PlanProblem problem = problem_of(buf, n, NO_LIMIT);
     problem.seed = seed;
     problem.pool[0].align = draw(&d, 3) ? 1 : 1 + draw(&d, 4);
-    bool pins = !draw(&d, 3);
+    bool pins = !draw(&d, 3), own = !draw(&d, 4);
     for (uint32_t b = 0; b < n; b++) {
         uint32_t first = draw(&d, 7);
         buf[b] = (Buf){.first = first,
@@ -57,9 +65,11 @@ static PlanProblem small_problem(Arena *arena, uint64_t seed) {
                        .bytes = {1 + draw(&d, 12)},
                        .pin_pool = -1,
                        .hint = PLAN_NO_HINT};
+        if (own && !draw(&d, 2))
+            buf[b].align = 1 + draw(&d, 5);
         if (pins && !draw(&d, 3)) {
             buf[b].pin_pool = 0;
-            buf[b].pin_offset = problem.pool[0].align * draw(&d, 8);
+            buf[b].pin_offset = step_of(&problem, b) * draw(&d, 8);
         }
     }
     return problem;
@@ -86,7 +96,7 @@ static int64_t brute_force(const PlanProblem *p, int64_t *at, int64_t height) {
         complete = false;
         int64_t offset = 0;
         while (!clear_of_others(p, at, b, offset))
-            offset += (int64_t)p->pool[0].align;
+            offset += step_of(p, b);
         int64_t end = offset + (int64_t)p->buf[b].bytes[0];
         at[b] = offset;
         int64_t found = brute_force(p, at, end > height ? end : height);
@@ -138,6 +148,48 @@ static void test_against_brute_force(void **state) {
         arena_free(arena);
     }
     assert_true(above_peak > 300 && raised > 100); /* not all are easy */
+}
+
+/* ---- why nothing fits ---- */
+
+/* The set does not fit, by brute force, and without any one of it the rest
+ * does. */
+static void check_conflict(const PlanProblem *p, const PlanConflict *conflict) {
+    Buf buf[8];
+    PlanProblem part = *p;
+    part.buf = buf;
+    for (uint32_t left_out = 0; left_out <= conflict->n; left_out++) {
+        part.n_bufs = 0;
+        for (uint32_t k = 0; k < conflict->n; k++)
+            if (k != left_out)
+                buf[part.n_bufs++] = p->buf[conflict->buf[k]];
+        int64_t least = least_height(&part);
+        bool fits = least >= 0 && (uint64_t)least <= p->pool[0].size;
+        assert_int_equal(fits, left_out < conflict->n);
+    }
+}
+
+static void test_irreducible(void **state) {
+    (void)state;
+    uint32_t small = 0;
+    for (uint64_t seed = 0; seed < 400; seed++) {
+        Arena *arena = arena_new("seed");
+        PlanProblem problem = small_problem(arena, seed);
+        PlanConflict conflict;
+        int64_t least = least_height(&problem);
+        if (least >= 0) {
+            problem.pool[0].size = (uint64_t)least;
+            plan_irreducible(arena, &problem, &conflict);
+            assert_false(conflict.infeasible);
+            problem.pool[0].size = (uint64_t)least - 1;
+        }
+        plan_irreducible(arena, &problem, &conflict);
+        assert_true(conflict.infeasible && conflict.irreducible);
+        check_conflict(&problem, &conflict);
+        small += conflict.n < problem.n_bufs;
+        arena_free(arena);
+    }
+    assert_true(small > 100);
 }
 
 /* ---- perfect packings ---- */
@@ -260,6 +312,7 @@ static void test_hard_problems(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_against_brute_force),
+        cmocka_unit_test(test_irreducible),
         cmocka_unit_test(test_perfect_packings),
         cmocka_unit_test(test_deterministic),
         cmocka_unit_test(test_hard_problems),

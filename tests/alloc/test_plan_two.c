@@ -29,7 +29,7 @@ static Case case_new(uint64_t am) {
 static const Plan *case_plan(Case *c) {
     bool does_not_fit;
     const Plan *plan =
-        net_plan(c->arena, c->diag, &c->toy->spec, c->g, &does_not_fit);
+        net_plan_layers(c->arena, c->diag, &c->toy->spec, c->g, &does_not_fit);
     if (!plan)
         diag_print(c->diag, stderr);
     assert_non_null(plan);
@@ -423,7 +423,7 @@ static void relayed(void **state) {
 static void expect_error(Case *c, uint32_t n, const char *const *text) {
     bool does_not_fit;
     assert_null(
-        net_plan(c->arena, c->diag, &c->toy->spec, c->g, &does_not_fit));
+        net_plan_layers(c->arena, c->diag, &c->toy->spec, c->g, &does_not_fit));
     assert_true(does_not_fit);
     for (uint32_t i = 0; i < diag_count(c->diag); i++)
         if (i >= n || strcmp(diag_at(c->diag, i)->text, text[i]))

@@ -624,7 +624,10 @@ static void test_bad_files(void **state) {
 /* Networks are known by their content; the suffix is the second thought. */
 static void test_detection(void **state) {
     (void)state;
-    const char *known = "caffe (.prototxt .pbtxt .caffemodel), graph (.graph)";
+    const char *known = "";
+    for (uint32_t i = 0; i < n_formats; i++)
+        known = arena_printf(arena, "%s%s%s (%s)", known, i ? ", " : "",
+                             formats[i].name, formats[i].suffixes);
     const char *net = with_x(L("a", "ReLU", ""));
     snprintf(path, sizeof path, "/tmp/amphora-test-%ld.txt", (long)getpid());
     assert_non_null(read_text(arena_printf(arena, "# a comment\n%s", net)));

@@ -229,7 +229,7 @@ static void test_real(void **state) {
     } rows[] = {
         {"cifar_resnet20_v1", {4, {1, 3, 32, 32}}, 93, 272474},
         {"resnet-152", {4, {1, 3, 224, 224}}, 668, 0},
-        {"save_000800", {2, {1, 784}}, 9, 109386},
+        {"save_000800", {2, {1, 784}}, 9, 109406},
     };
     if (!file_exists("../shared/data/mxnet"))
         skip();

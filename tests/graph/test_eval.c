@@ -59,7 +59,7 @@ static void random_conv(Dice *dice, ConvAttr *a, uint32_t in_c) {
 }
 
 static void random_act(Dice *dice, Act *act) {
-    *act = (Act){roll(dice, 0, ACT_COUNT - 1), 0.1, -0.4, 0.3};
+    *act = (Act){roll(dice, 0, ACT_CLIP), 0.1, -0.4, 0.3};
 }
 
 static void random_pool(Dice *dice, PoolAttr *a) {

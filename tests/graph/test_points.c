@@ -137,7 +137,7 @@ static void test_activations(void **state) {
     (void)state;
     static const float in[] = {-2, -0.5F, 0.5F, 7};
     static const float slope[] = {0.5F};
-    static const float want[ACT_COUNT][4] = {
+    static const float want[ACT_CLIP + 1][4] = {
         [ACT_RELU] = {0, 0, 0.5F, 7},
         [ACT_RELU6] = {0, 0, 0.5F, 6},
         [ACT_LEAKY] = {-0.2F, -0.05F, 0.5F, 7},
@@ -147,7 +147,7 @@ static void test_activations(void **state) {
         [ACT_TANH] = {-0.96402758F, -0.46211716F, 0.46211716F, 0.99999834F},
         [ACT_CLIP] = {-1, -0.5F, 0.5F, 2},
     };
-    for (ActKind kind = ACT_RELU; kind < ACT_COUNT; kind++) {
+    for (ActKind kind = ACT_RELU; kind <= ACT_CLIP; kind++) {
         Net net = net_new();
         NodeId id = net_node1(&net, OP_ACT, "act",
                               net_input(&net, "x", shape_nchw(1, 1, 2, 2)));

@@ -54,6 +54,22 @@ static TensorId volume_layer(Net *net, OpKind op, const char *name,
     case OP_ACT:
         graph_node(net->g, id)->act = (Act){ACT_LEAKY, 0.1, 0, 0};
         break;
+    case OP_TRANSPOSE:
+        attr->perm = (Shape){4, {0, 2, 3, 1}};
+        break;
+    case OP_REDUCE:
+        attr->reduce.kind = REDUCE_L2;
+        attr->reduce.axes = 5;
+        break;
+    case OP_GATHER:
+        attr->gather.axis = 2;
+        attr->gather.n = 5;
+        attr->gather.taps = 3;
+        break;
+    case OP_NORM:
+        attr->norm.axis = 1;
+        attr->norm.eps = 0.25;
+        break;
     default:
         break;
     }
@@ -67,12 +83,16 @@ static Net everything(void) {
     TensorId x = net_input(&net, "x", shape_nchw(1, 4, 9, 9));
     for (OpKind op = OP_INPUT + 1; op < OP_COUNT; op++) {
         TensorId out = {0};
-        if (op == OP_ELTWISE || op == OP_CONCAT) {
+        if (op == OP_CONSTANT) {
+            NodeId id = net_node(&net, op, "constant", 0, NULL);
+            graph_node(net.g, id)->attr.reshape = (Shape){3, {2, 1, 5}};
+            out = net_out(&net, id);
+        } else if (op == OP_ELTWISE || op == OP_CONCAT || op == OP_MATMUL) {
             NodeId id =
                 net_node(&net, op, op_info[op].name, 2, (TensorId[]){x, x});
             if (op == OP_ELTWISE)
                 graph_node(net.g, id)->attr.elt.coeff = coeff;
-            else
+            else if (op == OP_CONCAT)
                 graph_node(net.g, id)->attr.axis.axis = 2;
             out = net_out(&net, id);
         } else {

@@ -131,6 +131,15 @@ static void add_eltwise(Maker *m) {
     keep(m, net_add(m->net, OP_ELTWISE, "elt", n, in, &attr));
 }
 
+/* A tensor times its sigmoid, from either side. */
+static void add_gate(Maker *m) {
+    TensorId x = any(m), gate = net_act(m->net, "gate", x, ACT_SIGMOID);
+    bool first = below(m, 2);
+    TensorId in[2] = {first ? gate : x, first ? x : gate};
+    Attrs attr = {.elt = {ELT_MUL, NULL}};
+    keep(m, net_add(m->net, OP_ELTWISE, "gated", 2, in, &attr));
+}
+
 static void add_concat(Maker *m) {
     TensorId in[4] = {any(m)};
     uint32_t n = 1 + below(m, 4), channels = shape(m, in[0]).dim[1];
@@ -250,7 +259,7 @@ static void make(Maker *m) {
         add_conv,    add_conv,    add_conv,      add_affine, add_affine,
         add_affine,  add_act,     add_act,       add_pool,   add_pool,
         add_concat,  add_concat,  add_slice,     add_rare,   add_nothing,
-        add_eltwise, add_eltwise, add_inception, add_stem,
+        add_eltwise, add_eltwise, add_inception, add_stem,   add_gate,
     };
     uint32_t inputs = 1 + below(m, 2), c = 3 + below(m, 6);
     for (uint32_t i = 0; i < inputs; i++)

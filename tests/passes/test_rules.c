@@ -241,6 +241,29 @@ static void missing_activations_are_made_of_others(void **state) {
            "input data; conv conv; scale leaky__rest; eltwise leaky");
 }
 
+/* A tensor times its gate, and once times another tensor's. */
+static void a_gated_tensor_is_an_activation(void **state) {
+    (void)state;
+    Net net = net_new();
+    Attrs mul = {.elt = {ELT_MUL, NULL}};
+    TensorId x = net_input(&net, 4, 5, 5);
+    TensorId s = net_act(&net, "s", x, ACT_SIGMOID);
+    TensorId y = net_add(&net, OP_ELTWISE, "y", 2, (TensorId[]){x, s}, &mul);
+    TensorId h = net_add_act(&net, OP_ACT, "h", 1, &y, NULL,
+                             (Act){ACT_HARD_SIGMOID, 1.0 / 6, 0.5, 0});
+    TensorId z = net_add(&net, OP_ELTWISE, "z", 2, (TensorId[]){h, y}, &mul);
+    TensorId r = net_act(&net, "r", z, ACT_SIGMOID);
+    net_output(&net,
+               net_add(&net, OP_ELTWISE, "no", 2, (TensorId[]){r, x}, &mul));
+    net_run(&net, NULL);
+    assert_string_equal(net_names(&net),
+                        "input data; act y; act z; act r; eltwise no");
+    assert_int_equal(net_node(&net, "y")->act.kind, ACT_SILU);
+    assert_int_equal(net_node(&net, "z")->act.kind, ACT_HARD_SWISH);
+    assert_true(net_compare(&net) > 0);
+    net_free(&net);
+}
+
 static void sums_of_many_are_sums_of_two(void **state) {
     (void)state;
     Net net = net_new();
@@ -383,6 +406,7 @@ int main(void) {
         cmocka_unit_test(a_lone_activation_is_a_scale_where_that_runs),
         cmocka_unit_test(engines_without_the_activation_leave_it),
         cmocka_unit_test(missing_activations_are_made_of_others),
+        cmocka_unit_test(a_gated_tensor_is_an_activation),
         cmocka_unit_test(sums_of_many_are_sums_of_two),
         cmocka_unit_test(groups_become_dense_where_asked),
         cmocka_unit_test(strided_1x1_becomes_pool_and_conv),

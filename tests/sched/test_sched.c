@@ -87,10 +87,11 @@ static void an_unknown_strategy_is_an_error(void **state) {
     (void)state;
     Arena *arena = arena_new("test");
     Diag *diag = diag_new(arena);
-    assert_null(sched_run(arena, diag, &spec, graph_new(arena, "g"), "best"));
+    assert_null(sched_run(arena, diag, &spec, graph_new(arena, "g"), "bset"));
     assert_int_equal(diag_errors(diag), 1);
     assert_string_equal(diag_at(diag, 0)->text,
-                        "no schedule strategy \"best\"; there are: file");
+                        "no schedule strategy \"bset\"; there are: file, "
+                        "best, dfs, random, enumerate");
     arena_free(arena);
 }
 
@@ -145,7 +146,8 @@ static void check_schedule(const Schedule *s) {
                 assert_int_equal(graph_node(g, s->step[k].slot[0].node)->op,
                                  OP_CONCAT);
         } else {
-            assert_true(step >= before);
+            if (!strcmp(s->strategy, "file"))
+                assert_true(step >= before);
             before = step;
         }
     }

@@ -1,0 +1,258 @@
+/* depth.c - which steps run depth first, and how high their stripes are.
+ *
+ * Input: units, and the bytes of active memory that a group may take. Output:
+ * groups.
+ * Method: dynamic programming over the schedule. It is cut into stretches; each
+ * is either kept (all its volumes stay in active memory from their first touch
+ * to their last) or a group. What is needed behind a stretch is stored once,
+ * what is needed from before it is loaded once, or, by a group, stripe by
+ * stripe with its halo. Fewest bytes win, then the least work. The price of
+ * kept stretches is an estimate from above: residency.c finds what stays.
+ * Stripes are as high as fits: higher ones move and compute less twice.
+ */
+#include "alloc/work.h"
+
+/* Longer groups than this are not looked at. */
+enum { LONGEST = 24, GIVE_UP = 3 };
+
+typedef struct Price {
+    uint64_t moved, work;
+} Price;
+
+static bool cheaper(Price a, Price b) {
+    return a.moved != b.moved ? a.moved < b.moved : a.work < b.work;
+}
+
+static Price sum(Price a, Price b) {
+    return (Price){a.moved + b.moved, a.work + b.work};
+}
+
+typedef struct Cut {
+    Price price; /* of all steps before this one */
+    bool reached;
+    uint32_t first; /* of the stretch that ends here */
+    uint32_t rows;  /* of its stripes; 0: kept */
+} Cut;
+
+typedef struct At {
+    uint32_t unit, touch;
+} At;
+
+typedef struct Search {
+    Work *w;
+    uint64_t budget;
+    Cut *cut;         /* by step, and behind the last */
+    At *at;           /* touches ordered by step */
+    uint32_t *at_end; /* by step: behind its touches */
+    uint64_t *live;   /* by step: of the stretch that is looked at */
+    uint64_t *work;   /* by step */
+} Search;
+
+/* ---- kept stretches ---- */
+
+static void touches_by_step(Search *s) {
+    Work *w = s->w;
+    uint32_t n = w->schedule->n_steps, total = 0;
+    uint32_t *fill = ARENA_ARRAY(w->arena, uint32_t, n + 2);
+    s->at_end = ARENA_ARRAY(w->arena, uint32_t, n + 1);
+    for (uint32_t u = 0; u < w->unit.n; u++)
+        for (uint32_t i = 0; i < w->unit.at[u].n_touches; i++, total++)
+            fill[w->unit.at[u].touch[i].step + 1]++;
+    for (uint32_t i = 0; i < n; i++)
+        s->at_end[i] = fill[i + 1] += fill[i];
+    s->at = ARENA_ARRAY(w->arena, At, total + 1);
+    for (uint32_t u = 0; u < w->unit.n; u++)
+        for (uint32_t i = 0; i < w->unit.at[u].n_touches; i++)
+            s->at[fill[w->unit.at[u].touch[i].step]++] = (At){u, i};
+}
+
+static uint64_t unit_moved(const Work *w, const Unit *unit) {
+    Volume v = plan_volume(w->g, unit->root);
+    return (uint64_t)v.c * v.h * v.w * w->spec->element;
+}
+
+static bool from_outside(const Work *w, const Unit *unit) {
+    Origin origin = w->role[unit->root.i].origin;
+    return origin == FROM_INPUT || origin == FROM_HOST;
+}
+
+/* Adds a touch to the stretch that starts at `first`; false if it does not fit
+ * then. */
+static bool keep_touch(Search *s, uint32_t first, uint32_t step, At at,
+                       Price *price) {
+    const Unit *unit = &s->w->unit.at[at.unit];
+    const Touch *touch = &unit->touch[at.touch];
+    uint64_t bytes = least_bytes(s->w, unit->bytes, touch->memories);
+    if (unit->dead)
+        return true;
+    bool before = at.touch > 0;
+    bool inside = before && unit->touch[at.touch - 1].step >= first;
+    uint32_t from = inside ? unit->touch[at.touch - 1].step + 1 : step;
+    if (bytes > s->budget)
+        return false;
+    if (!inside && (before || from_outside(s->w, unit)))
+        price->moved += unit_moved(s->w, unit);
+    for (; from <= step; from++) {
+        s->live[from] += bytes;
+        if (s->live[from] > s->budget)
+            return false;
+    }
+    return true;
+}
+
+/* What was made in [first, end) and is needed behind it. */
+static uint64_t stored_at(const Search *s, uint32_t first, uint32_t end) {
+    uint64_t moved = 0;
+    uint32_t from = first ? s->at_end[first - 1] : 0;
+    for (uint32_t i = from; i < s->at_end[end - 1]; i++) {
+        const Unit *unit = &s->w->unit.at[s->at[i].unit];
+        uint32_t last = unit->touch[unit->n_touches - 1].step;
+        if (s->at[i].touch || unit->dead || from_outside(s->w, unit))
+            continue;
+        if (last >= end || s->w->role[unit->root.i].outside)
+            moved += unit_moved(s->w, unit);
+    }
+    return moved;
+}
+
+static void offer(Search *s, uint32_t first, uint32_t end, uint32_t rows,
+                  Price own) {
+    Price price = sum(s->cut[first].price, own);
+    Cut *cut = &s->cut[end];
+    if (!cut->reached || cheaper(price, cut->price))
+        *cut = (Cut){price, true, first, rows};
+}
+
+static void keep_from(Search *s, uint32_t first) {
+    uint32_t n = s->w->schedule->n_steps;
+    Price price = {0};
+    for (uint32_t step = first; step < n; step++)
+        s->live[step] = 0;
+    for (uint32_t step = first; step < n; step++) {
+        uint32_t from = step ? s->at_end[step - 1] : 0;
+        for (uint32_t i = from; i < s->at_end[step]; i++)
+            if (!keep_touch(s, first, step, s->at[i], &price))
+                return;
+        price.work += s->work[step];
+        Price all = price;
+        all.moved += stored_at(s, first, step + 1);
+        offer(s, first, step + 1, 0, all);
+    }
+}
+
+/* ---- groups ---- */
+
+/* The highest stripes that fit; 0 if none do. */
+static uint32_t highest(const Search *s, Group g) {
+    const Work *w = s->w;
+    NodeId last = group_node(w, &g, g.end - g.first - 1);
+    uint32_t h = plan_volume(w->g, graph_node(w->g, last)->out[0]).h;
+    uint32_t lo = 0, hi = h;
+    while (lo < hi) {
+        g.rows = (lo + hi + 1) / 2;
+        if (group_about(w, &g) <= s->budget)
+            lo = g.rows;
+        else
+            hi = g.rows - 1;
+    }
+    if (!lo)
+        return 0;
+    uint32_t n = (h + lo - 1) / lo;
+    return (h + n - 1) / n;
+}
+
+static bool group_from(Search *s, uint32_t first, uint32_t end) {
+    Group g = {first, end, 0};
+    GroupCost cost;
+    g.rows = highest(s, g);
+    for (uint32_t tries = 0; g.rows && tries < 3; tries++, g.rows--)
+        if (group_measure(s->w, &g, &cost) && cost.peak <= s->budget) {
+            offer(s, first, end, g.rows, (Price){cost.moved, cost.work});
+            return true;
+        }
+    return false;
+}
+
+static void groups_from(Search *s, uint32_t first) {
+    uint32_t n = s->w->schedule->n_steps, failed = 0;
+    for (uint32_t end = first + 1; end <= n && end <= first + LONGEST; end++) {
+        if (!group_may_hold(s->w, end - 1))
+            return;
+        failed = group_from(s, first, end) ? 0 : failed + 1;
+        if (failed == GIVE_UP)
+            return;
+    }
+}
+
+/* ---- the best way through ---- */
+
+static void work_by_step(Search *s) {
+    Work *w = s->w;
+    for (uint32_t i = 0; i < w->schedule->n_steps; i++)
+        for (uint32_t k = 0; k < w->schedule->step[i].n; k++)
+            s->work[i] += node_work(w, w->schedule->step[i].slot[k].node);
+}
+
+/* A step that neither way can take is left to residency.c. */
+static void pass(Search *s, uint32_t step) {
+    if (!s->cut[step + 1].reached)
+        offer(s, step, step + 1, 0, (Price){0, 0});
+}
+
+uint32_t groups_choose(Work *w, uint64_t budget) {
+    uint32_t n = w->schedule->n_steps;
+    Search s = {.w = w,
+                .budget = budget,
+                .cut = ARENA_ARRAY(w->arena, Cut, n + 1),
+                .live = ARENA_ARRAY(w->arena, uint64_t, n + 1),
+                .work = ARENA_ARRAY(w->arena, uint64_t, n + 1)};
+    touches_by_step(&s);
+    work_by_step(&s);
+    s.cut[0].reached = true;
+    for (uint32_t step = 0; step < n; step++) {
+        keep_from(&s, step);
+        groups_from(&s, step);
+        pass(&s, step);
+    }
+    w->group.n = 0;
+    for (uint32_t end = n; end > 0; end = s.cut[end].first) {
+        const Cut *cut = &s.cut[end];
+        if (cut->rows)
+            vec_push(w->arena, &w->group,
+                     ((Group){cut->first, end, cut->rows}));
+    }
+    return w->group.n;
+}
+
+/* ---- into modes ---- */
+
+static bool group_apply(Work *w, uint32_t index) {
+    const Group *g = &w->group.at[index];
+    for (uint32_t i = 0; i < g->end - g->first; i++) {
+        NodeId id = group_node(w, g, i);
+        const Node *node = graph_node(w->g, id);
+        w->mode[id.i] = (Mode){.kind = MODE_GROUP,
+                               .streams_in = true,
+                               .streams_out = true,
+                               .style = -1,
+                               .group = index};
+        for (uint32_t k = 0; k < node->n_in; k++)
+            if (group_maker(w, g, node->in[k]) == NONE &&
+                !operand_freed(w, node->in[k], g->first + i))
+                return false;
+        if (group_stores(w, g, node->out[0]) &&
+            !operand_freed(w, node->out[0], g->first + i))
+            return false;
+    }
+    return true;
+}
+
+bool groups_apply(Work *w) {
+    for (uint32_t i = 0; i < w->group.n; i++)
+        if (!group_apply(w, i))
+            return false;
+    for (uint32_t i = 0; i < w->group.n; i++)
+        for (uint32_t s = w->group.at[i].first; s < w->group.at[i].end; s++)
+            touches_refresh(w, s);
+    return true;
+}

@@ -1,0 +1,43 @@
+/* emit.h - what the files that write actions share; private to alloc. */
+#ifndef ALLOC_EMIT_H
+#define ALLOC_EMIT_H
+
+#include "alloc/regions.h"
+
+typedef struct Emit {
+    Work *w;
+    Arena *arena;
+    const Problem *problem;
+    const PlanResult *result;
+    Regions regions;
+    VEC(Placement) placement;
+    VEC(uint32_t) region_of; /* by placement; NONE in active memory */
+    VEC(Action) action;
+    uint32_t *present; /* by tensor: its placement in active memory, or NONE */
+    uint32_t *copy;    /* by tensor: a placement that can be loaded, or NONE */
+    uint32_t *output;  /* by tensor: its placement in the output memory */
+    uint32_t *home;    /* by tensor: its region in backing memory, or NONE */
+    uint32_t step, number;
+} Emit;
+
+/* Rows of a tensor in a buffer of their own, for this step. */
+uint32_t emit_plank(Emit *e, uint32_t buf, TensorId t, uint32_t row,
+                    uint32_t rows);
+void emit_move(Emit *e, ActionKind kind, uint32_t from, uint32_t to,
+               uint32_t row, uint32_t rows);
+/* All rows of the placement `to`. */
+void emit_move_all(Emit *e, ActionKind kind, uint32_t from, uint32_t to);
+/* A run of the node over whole operands, not added yet. */
+Action emit_run_new(Emit *e, NodeId id, const uint32_t *in, uint32_t out);
+void emit_action(Emit *e, Action a);
+/* A placement outside from which the tensor can be read; it is stored if there
+ * is none. */
+uint32_t emit_readable(Emit *e, TensorId t);
+/* Where a result that streams must go: at most two placements. *home: that in
+ * backing memory, or NONE. */
+uint32_t emit_targets(Emit *e, TensorId t, uint32_t to[2], uint32_t *home);
+
+/* emit_group.c: all stripes of the group. */
+void emit_group(Emit *e, const Group *group);
+
+#endif

@@ -1,0 +1,287 @@
+/* stripes.c - groups of nodes that run depth first, stripe by stripe.
+ *
+ * Input: a group: consecutive steps of one engine node each, and the rows of
+ * its last result that a stripe has. Output: the rows of every operand of every
+ * stripe, and what the group costs: bytes of active memory, bytes moved, work.
+ * What is made and read within the group never exists whole. An instruction
+ * writes a dense volume, and in layouts with channels outside of rows the rows
+ * of a stripe are together only within a channel: rows that the stripe before
+ * has computed cannot stand in one volume with new ones, so each stripe
+ * computes the halo of its readers again (facts/two-level.md 1.5, 2.2). All
+ * readers of such a stripe must need the very same rows of it.
+ */
+#include "alloc/work.h"
+
+#include <string.h>
+
+NodeId group_node(const Work *w, const Group *g, uint32_t i) {
+    return w->schedule->step[g->first + i].slot[0].node;
+}
+
+/* Index in the group of the node that makes the tensor; NONE if none does. */
+uint32_t group_maker(const Work *w, const Group *g, TensorId t) {
+    NodeId id = graph_tensor(w->g, t)->producer;
+    uint32_t step = w->schedule->step_of[id.i];
+    return step != NONE && g->first <= step && step < g->end ? step - g->first
+                                                             : NONE;
+}
+
+bool group_may_hold(const Work *w, uint32_t step) {
+    const Step *s = &w->schedule->step[step];
+    if (s->n != 1 || !on_engine(w, s->slot[0].node))
+        return false;
+    NodeId id = s->slot[0].node;
+    OpKind op = graph_node(w->g, id)->op;
+    return w->spec->tiling.kind == HW_TILING_SOFTWARE &&
+           w->spec->tiling.ops >> w->legal[id.i].op & 1 && op != OP_UPSAMPLE &&
+           op != OP_DECONV;
+}
+
+bool group_stores(const Work *w, const Group *g, TensorId t) {
+    if (w->role[t.i].outside || w->role[t.i].parent.i != NONE)
+        return true;
+    uint32_t n = 0;
+    for (uint32_t i = w->uses.start[t.i]; i < w->uses.start[t.i + 1]; i++) {
+        uint32_t step = w->schedule->step_of[w->uses.node[i].i];
+        if (!on_engine(w, w->uses.node[i]))
+            continue;
+        n++;
+        if (step < g->first || step >= g->end)
+            return true;
+    }
+    return n == 0;
+}
+
+uint32_t group_last_use(const Work *w, const Group *g, TensorId t) {
+    uint32_t last = w->role[t.i].made;
+    for (uint32_t i = w->uses.start[t.i]; i < w->uses.start[t.i + 1]; i++) {
+        uint32_t step = w->schedule->step_of[w->uses.node[i].i];
+        if (step < g->end && step > last)
+            last = step;
+    }
+    return last;
+}
+
+uint32_t group_reach(const Work *w, const Group *g, TensorId t) {
+    uint32_t memories = UINT32_MAX;
+    if (group_maker(w, g, t) != NONE)
+        memories = reach(w, graph_tensor(w->g, t)->producer);
+    for (uint32_t i = w->uses.start[t.i]; i < w->uses.start[t.i + 1]; i++) {
+        uint32_t step = w->schedule->step_of[w->uses.node[i].i];
+        if (g->first <= step && step < g->end)
+            memories &= reach(w, w->uses.node[i]);
+    }
+    return memories;
+}
+
+/* ---- rows ---- */
+
+/* Rows of the input behind output rows [row, row + rows). Within a group all
+ * rows between two stripes are computed, also where nothing reads them. */
+static Rows needed(const Work *w, NodeId id, uint32_t row, uint32_t rows,
+                   bool inner) {
+    Rows need = rows_needed(w->g, id, row, rows);
+    const Node *node = graph_node(w->g, id);
+    uint32_t h = plan_volume(w->g, node->out[0]).h;
+    uint32_t size = plan_volume(w->g, node->in[0]).h;
+    uint32_t next = size;
+    if (!inner || !need.in_rows)
+        return need;
+    if (row + rows < h) {
+        Rows after = rows_needed(w->g, id, row + rows, 1);
+        next = after.in_rows ? after.in_row : 0;
+    }
+    if (need.in_row + need.in_rows < next)
+        need.in_rows = next - need.in_row;
+    return need;
+}
+
+/* The rows of node i's result that its readers in the group need; false if
+ * these differ. */
+static bool rows_wanted(const Work *w, const Group *g, uint32_t i,
+                        Stripe *stripe) {
+    TensorId t = graph_node(w->g, group_node(w, g, i))->out[0];
+    bool any = false;
+    for (uint32_t u = w->uses.start[t.i]; u < w->uses.start[t.i + 1]; u++) {
+        uint32_t step = w->schedule->step_of[w->uses.node[u].i];
+        if (step < g->first || step >= g->end)
+            continue;
+        const Rows *need = &stripe[step - g->first].need;
+        if (any &&
+            (stripe[i].row != need->in_row || stripe[i].rows != need->in_rows))
+            return false;
+        stripe[i].row = need->in_row;
+        stripe[i].rows = need->in_rows;
+        any = true;
+    }
+    return any;
+}
+
+static bool reads_inner(const Work *w, const Group *g, NodeId id) {
+    const Node *node = graph_node(w->g, id);
+    for (uint32_t k = 0; k < node->n_in; k++)
+        if (group_maker(w, g, node->in[k]) != NONE)
+            return true;
+    return false;
+}
+
+uint32_t group_stripes(const Work *w, const Group *g) {
+    NodeId last = group_node(w, g, g->end - g->first - 1);
+    uint32_t h = plan_volume(w->g, graph_node(w->g, last)->out[0]).h;
+    return (h + g->rows - 1) / g->rows;
+}
+
+bool stripe_make(const Work *w, const Group *g, uint32_t index,
+                 Stripe *stripe) {
+    uint32_t n = g->end - g->first;
+    for (uint32_t i = n; i-- > 0;) {
+        NodeId id = group_node(w, g, i);
+        uint32_t h = plan_volume(w->g, graph_node(w->g, id)->out[0]).h;
+        if (i + 1 == n) {
+            uint32_t row = index * g->rows;
+            stripe[i].row = row;
+            stripe[i].rows = g->rows < h - row ? g->rows : h - row;
+        } else if (!rows_wanted(w, g, i, stripe)) {
+            return false;
+        }
+        stripe[i].need =
+            needed(w, id, stripe[i].row, stripe[i].rows, reads_inner(w, g, id));
+        if (!stripe[i].need.in_rows)
+            return false;
+    }
+    return true;
+}
+
+/* ---- what a group costs ---- */
+
+static uint64_t row_bytes(const Work *w, TensorId t) {
+    Volume v = plan_volume(w->g, t);
+    return (uint64_t)v.c * v.w * w->spec->element;
+}
+
+static void stripe_charge(const Work *w, const Group *g, const Stripe *stripe,
+                          GroupCost *cost) {
+    for (uint32_t i = 0; i < g->end - g->first; i++) {
+        NodeId id = group_node(w, g, i);
+        const Node *node = graph_node(w->g, id);
+        TensorId out = node->out[0];
+        for (uint32_t k = 0; k < node->n_in; k++)
+            if (group_maker(w, g, node->in[k]) == NONE)
+                cost->moved +=
+                    row_bytes(w, node->in[k]) * stripe[i].need.in_rows;
+        uint64_t made = row_bytes(w, out) * stripe[i].rows;
+        if (group_stores(w, g, out))
+            cost->moved += made;
+        cost->work += row_work(w->g, node) * stripe[i].rows;
+    }
+}
+
+static uint64_t plank_least(const Work *w, TensorId t, uint32_t rows,
+                            uint32_t memories) {
+    uint64_t bytes[PLAN_MAX_POOLS];
+    pool_bytes(w, t, rows, false, bytes);
+    return least_bytes(w, bytes, memories);
+}
+
+static uint64_t add_capped(uint64_t a, uint64_t b) {
+    return b > UINT64_MAX - a ? UINT64_MAX : a + b;
+}
+
+/* Bytes of active memory at the fullest of the group's steps. */
+static uint64_t group_peak(const Work *w, const Group *g, const Stripe *most) {
+    uint32_t n = g->end - g->first;
+    uint64_t peak = 0;
+    uint64_t *live = ARENA_ARRAY(w->arena, uint64_t, n + 1);
+    for (uint32_t i = 0; i < n; i++) {
+        NodeId id = group_node(w, g, i);
+        const Node *node = graph_node(w->g, id);
+        uint32_t last = group_last_use(w, g, node->out[0]) - g->first;
+        uint64_t own = plank_least(w, node->out[0], most[i].rows,
+                                   group_reach(w, g, node->out[0]));
+        for (uint32_t s = i; s <= last; s++)
+            live[s] = add_capped(live[s], own);
+        for (uint32_t k = 0; k < node->n_in; k++)
+            if (group_maker(w, g, node->in[k]) == NONE)
+                live[i] = add_capped(live[i], plank_least(w, node->in[k],
+                                                          most[i].need.in_rows,
+                                                          reach(w, id)));
+    }
+    for (uint32_t i = 0; i < n; i++)
+        peak = live[i] > peak ? live[i] : peak;
+    return peak;
+}
+
+static uint32_t larger(uint32_t a, uint32_t b) {
+    return a > b ? a : b;
+}
+
+/* Every stripe goes on where the one before it has ended, or above. */
+static bool follows(uint32_t n, const Stripe *stripe, uint32_t *done) {
+    for (uint32_t i = 0; i < n; i++) {
+        if (stripe[i].row > done[i] ||
+            stripe[i].row + stripe[i].rows <= done[i])
+            return false;
+        done[i] = stripe[i].row + stripe[i].rows;
+    }
+    return true;
+}
+
+static bool all_done(const Work *w, const Group *g, const uint32_t *done) {
+    for (uint32_t i = 0; i < g->end - g->first; i++) {
+        const Node *node = graph_node(w->g, group_node(w, g, i));
+        if (done[i] != plan_volume(w->g, node->out[0]).h)
+            return false;
+    }
+    return true;
+}
+
+/* Raises `most` to the stripe; false if that cannot be computed. */
+static bool raise_to(const Work *w, const Group *g, uint32_t index,
+                     Stripe *stripe, Stripe *most) {
+    if (!stripe_make(w, g, index, stripe))
+        return false;
+    for (uint32_t i = 0; i < g->end - g->first; i++) {
+        most[i].rows = larger(most[i].rows, stripe[i].rows);
+        most[i].need.in_rows =
+            larger(most[i].need.in_rows, stripe[i].need.in_rows);
+    }
+    return true;
+}
+
+bool group_highest(const Work *w, const Group *g, Stripe *most) {
+    uint32_t n = g->end - g->first;
+    Stripe *stripe = ARENA_ARRAY(w->arena, Stripe, n);
+    memset(most, 0, n * sizeof *most);
+    for (uint32_t k = 0, end = group_stripes(w, g); k < end; k++)
+        if (!raise_to(w, g, k, stripe, most))
+            return false;
+    return true;
+}
+
+uint64_t group_about(const Work *w, const Group *g) {
+    uint32_t n = g->end - g->first, last = group_stripes(w, g) - 1;
+    uint32_t sample[] = {0, last / 2, last};
+    Stripe *stripe = ARENA_ARRAY(w->arena, Stripe, n);
+    Stripe *most = ARENA_ARRAY(w->arena, Stripe, n);
+    for (uint32_t k = 0; k < 3; k++)
+        if (!raise_to(w, g, sample[k], stripe, most))
+            return UINT64_MAX;
+    return group_peak(w, g, most);
+}
+
+bool group_measure(const Work *w, const Group *g, GroupCost *cost) {
+    uint32_t n = g->end - g->first;
+    Stripe *stripe = ARENA_ARRAY(w->arena, Stripe, n);
+    Stripe *most = ARENA_ARRAY(w->arena, Stripe, n);
+    uint32_t *done = ARENA_ARRAY(w->arena, uint32_t, n);
+    *cost = (GroupCost){0};
+    for (uint32_t k = 0, end = group_stripes(w, g); k < end; k++) {
+        if (!stripe_make(w, g, k, stripe) || !follows(n, stripe, done))
+            return false;
+        stripe_charge(w, g, stripe, cost);
+    }
+    if (!all_done(w, g, done) || !group_highest(w, g, most))
+        return false;
+    cost->peak = group_peak(w, g, most);
+    return true;
+}

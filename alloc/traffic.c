@@ -1,0 +1,60 @@
+/* traffic.c - bytes that a plan moves over backing, input and output memory,
+ * and the products that it computes.
+ *
+ * Input: a plan. Output: its Traffic, counted by the actions as the simulator
+ * counts instructions; elements, without padding of layouts.
+ */
+#include "alloc/work.h"
+
+static uint64_t row_elements(const Graph *g, TensorId t) {
+    Volume v = plan_volume(g, t);
+    return (uint64_t)v.c * v.w;
+}
+
+uint64_t node_work(const Work *w, NodeId id) {
+    const Node *node = graph_node(w->g, id);
+    return row_work(w->g, node) * plan_volume(w->g, node->out[0]).h;
+}
+
+uint64_t row_work(const Graph *g, const Node *node) {
+    uint64_t work = row_elements(g, node->out[0]);
+    if (node->op == OP_CONV || node->op == OP_CONV_POOL) {
+        const ConvAttr *c = &node->attr.conv;
+        uint32_t groups = c->groups ? c->groups : 1;
+        work *= (uint64_t)c->kernel[0] * c->kernel[1] *
+                (plan_volume(g, node->in[0]).c / groups);
+    }
+    return work;
+}
+
+/* Elements that an instruction with tiles of its own reads and writes. */
+static uint64_t tiled_elements(const Plan *plan, const Action *a) {
+    const Graph *g = plan->schedule->graph;
+    const HwTileStyle *style = &plan->schedule->spec->tiling.style[a->style];
+    const Node *node = graph_node(g, a->node);
+    uint64_t elements = 0;
+    for (uint32_t i = 0; i < node->n_in && style->in_backing; i++)
+        elements += tiles_read(g, node, a->tile_w, a->tile_h) *
+                    plan_volume(g, node->in[i]).c;
+    if (style->out_backing)
+        elements += row_elements(g, node->out[0]) * a->rows;
+    return elements;
+}
+
+Traffic plan_traffic(const Plan *plan) {
+    const Graph *g = plan->schedule->graph;
+    Traffic sum = {0};
+    for (uint32_t i = 0; i < plan->n_actions; i++) {
+        const Action *a = &plan->action[i];
+        uint64_t elements = 0;
+        if (a->kind == ACTION_LOAD || a->kind == ACTION_STORE)
+            elements =
+                row_elements(g, plan->placement[a->out].tensor) * a->rows;
+        if (a->kind == ACTION_RUN && a->style >= 0)
+            elements = tiled_elements(plan, a);
+        if (a->kind == ACTION_RUN)
+            sum.work += row_work(g, graph_node(g, a->node)) * a->rows;
+        sum.moved += elements * plan->schedule->spec->element;
+    }
+    return sum;
+}

@@ -1,0 +1,10 @@
+/* pack_svg.h - a picture of a placement: time to the right, addresses up. */
+#ifndef DRIVER_PACK_SVG_H
+#define DRIVER_PACK_SVG_H
+
+#include "alloc/problem_csv.h"
+
+const char *pack_svg(Arena *arena, const CsvProblem *csv,
+                     const PlanResult *result);
+
+#endif

@@ -1,0 +1,54 @@
+/* tflite.h - TensorFlow Lite models; inside frontends/tflite*.c only. */
+#ifndef FRONTENDS_TFLITE_H
+#define FRONTENDS_TFLITE_H
+
+#include "frontends/flatbuf.h"
+#include "frontends/netbuild.h"
+
+typedef struct TflTensor {
+    uint32_t table;
+    const char *name;
+    Shape shape;
+    uint32_t type;
+    Bytes data; /* of constants; at is NULL for others */
+    TensorId made;
+    bool has_value;
+    Const value; /* dequantised, once asked for */
+} TflTensor;
+
+typedef struct Tfl {
+    Net net;
+    Flat flat;
+    uint32_t n;
+    TflTensor *tensor;
+    FlatVector codes;
+    /* the operator that is being built */
+    FlatVector in, out;
+    uint32_t options;
+} Tfl;
+
+/* ---- tflite.c: inputs of the operator being built ---- */
+
+/* NULL where the operator has no input i (or it is -1). */
+TflTensor *tfl_tensor(Tfl *t, uint32_t i);
+/* Input i; constants become tensors. */
+TensorId tfl_in(Tfl *t, uint32_t i);
+/* Values of a constant, dequantised; NULL and an error if it is none. */
+const Const *tfl_const(Tfl *t, uint32_t i);
+/* The same as whole numbers, of int32 or int64: how many, -1 on errors. */
+int tfl_ints(Tfl *t, uint32_t i, uint32_t max, int64_t *out);
+
+/* ---- tflite_values.c ---- */
+bool tfl_values(Tfl *t, TflTensor *tensor);
+
+typedef TensorId TflBuild(Tfl *t, int kind);
+typedef struct TflOp {
+    uint32_t code;
+    const char *name;
+    TflBuild *build; /* sets `made` of outputs behind the first by itself */
+    int kind;
+} TflOp;
+/* NULL if it is not known: tflite_ops.c. */
+const TflOp *tfl_find_op(uint32_t code);
+
+#endif

@@ -1,0 +1,127 @@
+# The allocator alone: heights with proofs, offsets, why something cannot fit.
+--- file five.csv
+id,lower,upper,size
+b1,0,3,4
+b2,3,9,4
+b3,0,9,4
+b4,9,21,4
+b5,0,21,4
+--- file more.csv
+size,start,end,buffer_id,alignment,hint,offset,gaps
+6,0,9,a,4,,,
+5,3,4,b,4,,,
+2,1000000000000,1000000000009,c,2,,6,1000000000002-1000000000004
+--- file bad.csv
+id,lower,upper,size,colour,size
+--- file worse.csv
+id,lower,upper,size,alignment
+a,0,3,4
+b,zero,3,4,1
+c,3,2,-4,0
+d,3,4,99999999999999999999,1
+--- file none.csv
+--- run amphora pack five.csv --planner exact
+--- exit 0
+--- stdout
+planner                       height           bound                       ms        nodes
+exact                             12              12  the least           0.0            0
+--- stderr
+--- run amphora pack five.csv --capacity 11
+--- exit 3
+--- stdout
+planner                       height           bound                       ms        nodes
+portfolio                          -              12  none exists         0.0            0
+--- stderr
+five.csv: error: no placement within 11 bytes exists: these 3 buffers need at least 12, and none of them can be left out
+five.csv: note: b1: 4 bytes, alive 0 to 3
+five.csv: note: b3: 4 bytes, alive 0 to 9
+five.csv: note: b5: 4 bytes, alive 0 to 21
+--- run amphora pack five.csv --json
+--- exit 0
+--- stdout
+{"buffers":5,"planner":"portfolio","height":12,"bound":12,"proved":true,"fits":true,"ms":<ms>,"nodes":0}
+--- stderr
+--- run amphora pack more.csv -o out.csv
+--- exit 0
+--- stdout
+planner                       height           bound                       ms        nodes
+portfolio                         13              13  the least           0.1            1
+--- stderr
+more.csv: warning: buffers keep their bytes through the gaps in their lives; so does the bound
+--- run cat out.csv
+--- exit 0
+--- stdout
+id,lower,upper,size,alignment,hint,gaps,offset
+a,0,10,6,4,,,0
+b,3,5,5,4,,,8
+c,1000000000000,1000000000010,2,2,,1000000000002-1000000000004,6
+--- stderr
+--- run amphora pack bad.csv
+--- exit 1
+--- stdout
+--- stderr
+bad.csv:1:21: error: unknown column 'colour'
+    id,lower,upper,size,colour,size
+                        ^
+bad.csv:1:28: error: a second column 'size'
+    id,lower,upper,size,colour,size
+                               ^
+--- run amphora pack worse.csv
+--- exit 1
+--- stdout
+--- stderr
+worse.csv:2:1: error: 4 fields under 5 columns
+    a,0,3,4
+    ^
+worse.csv:3:3: error: lower 'zero' is not a time
+    b,zero,3,4,1
+      ^
+worse.csv:4:7: error: size '-4' is not a whole number of at least 0
+    c,3,2,-4,0
+          ^
+worse.csv:4:10: error: alignment '0' is not a whole number of at least 1
+    c,3,2,-4,0
+             ^
+worse.csv:4:5: error: the life of c ends before it begins
+    c,3,2,-4,0
+        ^
+worse.csv:5:7: error: size '99999999999999999999' is not a whole number of at least 0
+    d,3,4,99999999999999999999,1
+          ^
+--- run amphora pack none.csv
+--- exit 1
+--- stdout
+--- stderr
+none.csv: error: there is no heading
+--- run amphora pack missing.csv
+--- exit 1
+--- stdout
+--- stderr
+missing.csv: error: cannot open: No such file or directory
+--- run amphora pack five.csv --planner best
+--- exit 2
+--- stdout
+--- stderr
+amphora: error: no planner is called 'best'
+amphora: note: all: every one of these
+amphora: note: greedy_by_size: offline: largest first, each in its lowest gap
+amphora: note: bysize: online: the smallest free block that fits
+amphora: note: bottom: online: the lowest free block, at its low end
+amphora: note: top: online: the highest free block, at its low end
+amphora: note: tops: online: the highest free block, at its high end
+amphora: note: bottle: online: bottom and tops in turn, away from the peak step
+amphora: note: bottles: online: the same, away from the nearest local peak
+amphora: note: flip: online: bottom and tops in turn, volume by volume
+amphora: note: shuffle: online: bottom for volumes as large as the first one alive at the peak, tops for others
+amphora: note: random: offline: orders drawn from the seed, each in its lowest gap
+amphora: note: first_fit: offline: in the order of birth, each in its lowest gap
+amphora: note: greedy_by_conflicts: offline: most conflicts first, each in its lowest gap
+amphora: note: exact: offline: a search for the least height, with a proof
+amphora: note: hill_climb: offline: greedy by size, improved by swaps of turns
+amphora: note: portfolio: all of the above that are quick, then exact from the best
+--- run amphora pack
+--- exit 2
+--- stdout
+--- stderr
+amphora pack: missing PROBLEM
+Try `amphora pack --help`.

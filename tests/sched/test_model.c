@@ -1,0 +1,266 @@
+/* test_model.c - orders and steps of networks: the seed compiler's example,
+ * random networks with concats and results in place against all their orders
+ * and all their steps. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <string.h>
+
+#include "base/rng.h"
+#include "sched/orders.h"
+
+static const HwSpec *packed(Arena *arena) {
+    Diag *diag = diag_new(arena);
+    const HwSpec *spec =
+        hwspec_load(arena, diag, "tests/sched/data/packed-16.yaml", 0, NULL);
+    diag_print(diag, stderr);
+    assert_non_null(spec);
+    return spec;
+}
+
+static TensorId add(Graph *g, OpKind op, uint32_t n_in, const TensorId *in,
+                    uint32_t channels, uint32_t kernel) {
+    Arena *arena = arena_new("add");
+    Diag *diag = diag_new(arena);
+    NodeId id = graph_add(g, op, "", (Loc){0}, n_in, in);
+    Node *node = graph_node(g, id);
+    for (uint32_t axis = 0; axis < 2; axis++) {
+        if (op == OP_CONV) {
+            node->attr.conv.out_c = channels;
+            node->attr.conv.kernel[axis] = kernel;
+            node->attr.conv.pad[axis] = kernel / 2;
+            node->attr.conv.pad_end[axis] = kernel / 2;
+        } else if (op == OP_POOL) {
+            node->attr.pool.kernel[axis] = kernel;
+            node->attr.pool.stride[axis] = 1;
+            node->attr.pool.pad[axis] = kernel / 2;
+            node->attr.pool.pad_end[axis] = kernel / 2;
+        }
+    }
+    if (op == OP_CONCAT)
+        node->attr.axis.axis = 1;
+    TensorId out = graph_add_output(g, id, "");
+    if (op == OP_INPUT)
+        graph_tensor(g, out)->shape = shape_nchw(1, channels, kernel, kernel);
+    if (!graph_infer(g, id, diag)) {
+        diag_print(diag, stderr);
+        fail();
+    }
+    arena_free(arena);
+    return out;
+}
+
+/* The slides' module: the two 1x1 reductions merged, counted with 32. */
+static const Graph *inception_3b(Arena *arena) {
+    Graph *g = graph_new(arena, "inception_3b");
+    TensorId x = add(g, OP_INPUT, 0, NULL, 256, 28);
+    TensorId reduce = add(g, OP_CONV, 1, &x, 32, 1);
+    TensorId pool = add(g, OP_POOL, 1, &x, 0, 3);
+    TensorId part[4] = {
+        add(g, OP_CONV, 1, &x, 128, 1), add(g, OP_CONV, 1, &reduce, 192, 3),
+        add(g, OP_CONV, 1, &reduce, 96, 5), add(g, OP_CONV, 1, &pool, 64, 1)};
+    graph_mark_output(g, add(g, OP_CONCAT, 4, part, 0, 0));
+    graph_verify(g, "test");
+    return g;
+}
+
+static const Schedule *schedule(Arena *arena, const Graph *g,
+                                const char *strategy, Objective objective) {
+    SchedOptions options = {.strategy = strategy, .objective = objective};
+    return sched_search(arena, diag_new(arena), packed(arena), g, &options);
+}
+
+static void the_slides_example(void **state) {
+    (void)state;
+    Arena *arena = arena_new("test");
+    const Graph *g = inception_3b(arena);
+    const Schedule *s = schedule(arena, g, "enumerate", OBJECTIVE_ORDER);
+    assert_int_equal(s->facts.orders, 120);
+    assert_int_equal(s->facts.seed_peak, 1505280);
+    assert_int_equal(s->facts.seed_steps, 7);
+    s = schedule(arena, g, "best", OBJECTIVE_ORDER);
+    assert_int_equal(s->facts.peak, 903168);
+    assert_true(s->facts.proved);
+    assert_int_equal(s->n_steps, 7);
+    s = schedule(arena, g, "best", OBJECTIVE_STEPS);
+    assert_int_equal(s->facts.peak, 953344);
+    assert_int_equal(s->n_steps, 6);
+    assert_true(s->facts.cost_proved);
+    assert_int_equal(s->facts.least_cost, 6);
+    s = schedule(arena, g, "best", OBJECTIVE_PEAK);
+    assert_int_equal(s->facts.peak, 903168);
+    assert_int_equal(s->n_steps, 7);
+    arena_free(arena);
+}
+
+/* ---- random networks ---- */
+
+static const Graph *random_graph(Arena *arena, uint64_t seed, uint32_t n) {
+    Graph *g = graph_new(arena, "net");
+    uint64_t at = 0;
+    TensorId in[3], out = add(g, OP_INPUT, 0, NULL, 8, 4);
+    bool used[64] = {false};
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t n_tensors = g->tensor.n;
+        for (uint32_t k = 0; k < 3; k++)
+            in[k].i = (uint32_t)(rng_bits(seed, at++) % n_tensors);
+        uint32_t kind = (uint32_t)(rng_bits(seed, at++) % 8);
+        uint32_t c = 3 + (uint32_t)(rng_bits(seed, at++) % 30);
+        bool alike = graph_tensor(g, in[0])->shape.dim[1] ==
+                     graph_tensor(g, in[1])->shape.dim[1];
+        bool parts = in[0].i && in[1].i && in[0].i != in[1].i &&
+                     !used[in[0].i] && !used[in[1].i];
+        if (kind == 0 && parts) {
+            used[in[0].i] = used[in[1].i] = true;
+            out = add(g, OP_CONCAT, 2, in, 0, 0);
+        } else if (kind <= 3 && alike && in[0].i != in[1].i) {
+            out = add(g, OP_ELTWISE, 2, in, 0, 0);
+        } else if (kind == 4) {
+            out = add(g, OP_POOL, 1, in, 0, 3);
+        } else {
+            out = add(g, OP_CONV, 1, in, rng_bits(seed, at++) % 2 ? 8 : c, 1);
+        }
+    }
+    graph_mark_output(g, out);
+    graph_verify(g, "test");
+    return g;
+}
+
+static void try_orders(OrderState *s, uint64_t peak, uint64_t *least) {
+    if (peak >= *least)
+        return;
+    if (s->n == s->p->n_nodes)
+        *least = peak;
+    for (uint32_t v = order_next(s->ready, s->words, 0); v != ORDER_NONE;
+         v = order_next(s->ready, s->words, v + 1)) {
+        uint64_t need = order_cost(s, v).peak;
+        order_run(s, v);
+        try_orders(s, need > peak ? need : peak, least);
+        order_undo(s);
+    }
+}
+
+static void best_orders_of_networks(void **state) {
+    (void)state;
+    uint32_t concats = 0;
+    for (uint64_t seed = 0; seed < 2000; seed++) {
+        Arena *arena = arena_new("test");
+        const Graph *g = random_graph(arena, seed, 4 + (uint32_t)(seed % 5));
+        Model m = model_make(arena, MODEL_MACHINE, packed(arena), g, true);
+        const Schedule *s = schedule(arena, g, "best", OBJECTIVE_ORDER);
+        OrderState walk = order_state(arena, m.p);
+        uint64_t least = UINT64_MAX;
+        try_orders(&walk, walk.live, &least);
+        if (s->facts.peak != least)
+            fail_msg("seed %u: %u, but an order has %u", (unsigned)seed,
+                     (unsigned)s->facts.peak, (unsigned)least);
+        assert_true(s->facts.proved);
+        for (uint32_t i = 0; i < g->node.n; i++)
+            concats += g->node.at[i].op == OP_CONCAT;
+        arena_free(arena);
+    }
+    assert_true(concats > 200);
+}
+
+/* ---- steps ---- */
+
+typedef struct Steps {
+    const Model *m;
+    OrderState s;
+    uint64_t most; /* bytes that a step may take */
+    uint32_t steps;
+    uint64_t peak;
+} Steps;
+
+/* Every way to go on from here, by steps of one or two nodes. */
+static void try_steps(Steps *x, uint32_t steps, uint64_t peak) {
+    OrderState *s = &x->s;
+    if (steps > x->steps || (steps == x->steps && peak >= x->peak))
+        return;
+    if (s->n == s->p->n_nodes) {
+        x->steps = steps;
+        x->peak = peak;
+        return;
+    }
+    for (uint32_t a = 0; a < s->p->n_nodes; a++)
+        for (uint32_t b = a; b < s->p->n_nodes; b++) {
+            uint32_t step[2] = {a, b}, trail = s->n;
+            if (!(s->ready[0] >> a & 1) || !(s->ready[0] >> b & 1) ||
+                (b != a && !can_join(x->m, step, 1, b)))
+                continue;
+            uint64_t now = order_run_step(s, b == a ? 1 : 2, step);
+            if (now <= x->most)
+                try_steps(x, steps + 1, now > peak ? now : peak);
+            while (s->n > trail)
+                order_undo(s);
+        }
+}
+
+static void best_steps_of_networks(void **state) {
+    (void)state;
+    uint32_t packed_some = 0;
+    for (uint64_t seed = 0; seed < 600; seed++) {
+        Arena *arena = arena_new("test");
+        const Graph *g = random_graph(arena, seed, 3 + (uint32_t)(seed % 5));
+        Model m = model_make(arena, MODEL_MACHINE, packed(arena), g, true);
+        const Schedule *serial = schedule(arena, g, "best", OBJECTIVE_ORDER);
+        const Schedule *fewest = schedule(arena, g, "best", OBJECTIVE_STEPS);
+        const Schedule *least = schedule(arena, g, "best", OBJECTIVE_PEAK);
+        Steps x = {&m, order_state(arena, m.p), UINT64_MAX, 100, 0};
+        try_steps(&x, 0, x.s.live);
+        assert_int_equal(fewest->n_steps, x.steps);
+        assert_int_equal(fewest->facts.peak, x.peak);
+        x.most = serial->facts.peak;
+        x.steps = 100;
+        try_steps(&x, 0, x.s.live);
+        assert_int_equal(least->n_steps, x.steps);
+        assert_int_equal(least->facts.peak, serial->facts.peak);
+        packed_some += fewest->n_steps < serial->n_steps;
+        arena_free(arena);
+    }
+    assert_true(packed_some > 50);
+}
+
+/* In all strategies and objectives each node has one step, behind its operands,
+ * and a concat comes right behind its last member. */
+static void every_schedule_is_one(void **state) {
+    (void)state;
+    for (uint64_t seed = 0; seed < 40; seed++) {
+        Arena *arena = arena_new("test");
+        const Graph *g = random_graph(arena, seed, 30);
+        for (uint32_t k = 0; k < n_strategies * OBJECTIVE_COUNT; k++) {
+            const Schedule *s =
+                schedule(arena, g, strategies[k % n_strategies].name,
+                         (Objective)(k / n_strategies));
+            for (uint32_t i = 0; i < g->node.n; i++) {
+                const Node *node = &g->node.at[i];
+                int64_t last = -1, at = s->step_of[i];
+                for (uint32_t t = 0; t < node->n_in; t++) {
+                    NodeId from = graph_tensor(g, node->in[t])->producer;
+                    if (graph_node(g, from)->op != OP_INPUT &&
+                        s->step_of[from.i] > last)
+                        last = s->step_of[from.i];
+                }
+                if (node->op != OP_INPUT)
+                    assert_true(at > last);
+                if (node->op == OP_CONCAT)
+                    assert_int_equal(s->step[at].n, 1);
+            }
+            assert_true(s->facts.peak >= s->facts.bound);
+        }
+        arena_free(arena);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_slides_example),
+        cmocka_unit_test(best_orders_of_networks),
+        cmocka_unit_test(best_steps_of_networks),
+        cmocka_unit_test(every_schedule_is_one),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
