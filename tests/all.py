@@ -6,6 +6,7 @@ makes. Kinds of tests:
   unit   cmocka programs tests/ROOM/test_*.c, in both builds
   lint   tests/lint.py
   cli    tests/cli.py: commands with their exact output
+  library  tests/library.py: the planners, installed and used
   e2e    tests/e2e.py: networks x machines, verified
   recorded  tests/recorded.py: our listings against recorded ones
   fuzz   tests/fuzz.py: damaged input
@@ -33,8 +34,8 @@ def scripts(long):
     """(name, command) of the test scripts."""
     flag = ["--long"] if long else []
     found = []
-    for name in ("e2e", "fuzz", "orders", "recorded",
-                 "explore", "cli", "lint"):
+    for name in ("e2e", "fuzz", "orders", "recorded", "explore",
+                 "cli", "library", "lint"):
         path = os.path.join("tests", name + ".py")
         if os.path.exists(path):
             found.append((name, [sys.executable, path] + flag))
