@@ -99,10 +99,12 @@ static bool read_dim(Onnx *x, const ProtoField *input, const char *name,
     if (!size) {
         const char *param = "";
         proto_str(x->diag, dim->message, "dim_param", &param);
+        const char *called =
+            *param ? arena_printf(x->arena, "\"%s\" ", param) : "";
         return bad_dim(x, input, name, i,
                        arena_printf(x->arena,
-                                    "(%s) is not known: give --shape %s=1x...",
-                                    *param ? param : "empty", name));
+                                    "%sis not known: give --shape %s=1x...",
+                                    called, name));
     }
     out->dim[out->rank++] = (uint32_t)size;
     return true;

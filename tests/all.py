@@ -7,6 +7,7 @@ makes. Kinds of tests:
   lint   tests/lint.py
   cli    tests/cli.py: commands with their exact output
   library  tests/library.py: the planners, installed and used
+  onnx_testdata  tests/onnx_testdata.py: ONNX's own models and outputs
   e2e    tests/e2e.py: networks x machines, verified
   recorded  tests/recorded.py: our listings against recorded ones
   fuzz   tests/fuzz.py: damaged input
@@ -34,8 +35,8 @@ def scripts(long):
     """(name, command) of the test scripts."""
     flag = ["--long"] if long else []
     found = []
-    for name in ("e2e", "fuzz", "orders", "recorded", "explore",
-                 "cli", "library", "lint"):
+    for name in ("e2e", "onnx_testdata", "fuzz", "orders", "recorded",
+                 "cli", "library", "lint", "explore"):
         path = os.path.join("tests", name + ".py")
         if os.path.exists(path):
             found.append((name, [sys.executable, path] + flag))
@@ -64,7 +65,7 @@ def main():
             failed += not good
             print(f"{'ok  ' if good else 'FAIL'} {name} ({seconds:.1f} s)",
                   flush=True)
-            if not good or name in ("e2e", "recorded"):
+            if not good or name in ("e2e", "onnx_testdata", "recorded"):
                 lines = output.rstrip().split("\n")
                 print("\n".join("    " + line for line in lines), flush=True)
     print(f"{passed} passed, {failed} failed")

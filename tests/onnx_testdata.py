@@ -6,7 +6,8 @@ Each model goes through the reader and the reference evaluation, and where it
 can be compiled for xdnn-v3-96, by engine or host, through its simulated
 listing too. Prints `supported N, agree N, refused M` with the reasons, and
 what could not be simulated. Fails if a supported model disagrees, if fewer
-than LEAST are supported, or if the tool crashes.
+than LEAST are supported, or if the tool crashes. Other ONNX files, where they
+are here, are verified on the machine.
 
 usage: onnx_testdata.py [AMPHORA] [-v] [NAME...]
 
@@ -26,6 +27,7 @@ import sys
 import tempfile
 
 DATA = "/usr/share/libonnx-testdata/data"
+OTHERS = "../shared/data/onnx"
 MACHINE = "xdnn-v3-96"
 LEAST = 330
 HALF, BRAIN = 1e-3, 8e-3  # float16 and bfloat16: 10 and 7 bits of fraction
@@ -201,6 +203,22 @@ def report(verdicts, verbose):
     return supported, len(kinds["WRONG"])
 
 
+def other_files(amphora):
+    """How many of the other ONNX files that are here fail on the machine."""
+    failed = 0
+    files = sorted(glob.glob(OTHERS + "/*.onnx*"))
+    for path in files:
+        done = subprocess.run([amphora, "verify", path, "-t", MACHINE],
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              stdin=subprocess.DEVNULL, check=False)
+        if done.returncode:
+            failed += 1
+            print(f"WRONG {path}: {done.stdout.decode(errors='replace')}")
+    if files:
+        print(f"{len(files)} other files, {failed} failed")
+    return failed
+
+
 def main():
     arguments = sys.argv[1:]
     verbose = "-v" in arguments
@@ -217,7 +235,9 @@ def main():
         found = pool.map(lambda m: judge(amphora, m), models)
         verdicts = dict(zip((m.name for m in models), found))
     supported, wrong = report(verdicts, verbose)
-    return wrong > 0 or (not arguments and supported < LEAST)
+    if arguments:
+        return wrong > 0
+    return wrong > 0 or other_files(amphora) > 0 or supported < LEAST
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 
 build_packages="gcc libc6-dev cmake ninja-build pkg-config libyaml-dev
 libcjson-dev libopenblas-dev"
-test_packages="libcmocka-dev clang python3-minimal"
+test_packages="libcmocka-dev clang python3-minimal libonnx-testdata"
 # AddressSanitizer's runtime comes with the version of clang that is installed.
 
 say() { printf '%s\n' "$*" >&2; }
