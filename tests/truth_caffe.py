@@ -25,7 +25,7 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from truthlib import (Refused, Table, count, draw, field,  # noqa: E402
-                      graph_of, npy_write, scratch, verify)
+                      graph_of, npy_write, scratch, verify, with_record)
 
 ODD = "tests/truth"
 NETWORKS = ["examples", "../shared/data/caffe"]
@@ -250,23 +250,6 @@ def check(table, name, path, recorded=None, record=False, long=False):
                 values = with_record(recorded, sizes, values, record)
             table.add(title, case.nodes, case.n_values(),
                       case.compare(folder, values))
-
-
-def with_record(path, sizes, values, record):
-    """Recorded values, which those just computed must equal to a rounding."""
-    if record:
-        with open(path, "wb") as file:
-            file.write(b"".join(values))
-    with open(path, "rb") as file:
-        data = file.read()
-    if len(data) != 4 * sum(sizes):
-        raise Refused(f"{path}: {len(data) // 4} values, not {sum(sizes)}")
-    then = array.array("f", data)
-    now = array.array("f", b"".join(values) if values else data)
-    if any(abs(a - b) > 1e-5 * max(1, abs(b)) for a, b in zip(now, then)):
-        raise Refused(f"OpenCV no longer says what is in {path}")
-    ends = [sum(sizes[:i + 1]) for i in range(len(sizes))]
-    return [then[end - n:end].tobytes() for n, end in zip(sizes, ends)]
 
 
 def guarded(table, name, *arguments, **options):

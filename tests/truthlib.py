@@ -93,6 +93,17 @@ def graph_of(path, *options):
     return graph
 
 
+def outline(path):
+    """Layers, and (name, shape) of each input and output."""
+    code, report = amphora("show", path, "--json")
+    if code or "inputs" not in report:
+        raise Refused("; ".join(m["text"] for m in report.get("messages", [])))
+    ends = [[(end["name"], [int(d) for d in end["shape"].split("x") if
+                            d.isdigit()]) for end in report[kind]]
+            for kind in ("inputs", "outputs")]
+    return report["layers"], *ends
+
+
 def verify(path, inputs, expected, *options):
     """The report of `verify`: reference evaluation and simulated listing
     against values in .npy files."""
@@ -106,6 +117,23 @@ def verify(path, inputs, expected, *options):
         raise Refused("; ".join(m["text"] for m in report.get("messages", []))
                       or json.dumps(report))
     return report
+
+
+def with_record(path, sizes, values, record):
+    """Recorded values, which those just computed must equal to a rounding."""
+    if record:
+        with open(path, "wb") as file:
+            file.write(b"".join(values))
+    with open(path, "rb") as file:
+        data = file.read()
+    if len(data) != 4 * sum(sizes):
+        raise Refused(f"{path}: {len(data) // 4} values, not {sum(sizes)}")
+    then = array.array("f", data)
+    now = array.array("f", b"".join(values) if values else data)
+    if any(abs(a - b) > 1e-5 * max(1, abs(b)) for a, b in zip(now, then)):
+        raise Refused(f"no longer what is recorded in {path}")
+    ends = [sum(sizes[:i + 1]) for i in range(len(sizes))]
+    return [then[end - n:end].tobytes() for n, end in zip(sizes, ends)]
 
 
 # ---- the table ----
