@@ -40,4 +40,9 @@ bool tflite_looks(const char *path, Bytes bytes);
 Graph *tflite_read(Arena *arena, Diag *diag, const char *path, Bytes bytes,
                    const ImportOptions *options);
 
+/* tf.c */
+bool tensorflow_looks(const char *path, Bytes bytes);
+Graph *tensorflow_read(Arena *arena, Diag *diag, const char *path, Bytes bytes,
+                       const ImportOptions *options);
+
 #endif

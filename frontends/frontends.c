@@ -13,6 +13,9 @@
 const Format formats[] = {
     {"onnx", ".onnx .onnxtxt", "ONNX ModelProto, binary or text", onnx_looks,
      onnx_read},
+    {"tensorflow", ".pb .pbtxt .json",
+     "TensorFlow frozen GraphDef, binary or text, or tfjs graph model",
+     tensorflow_looks, tensorflow_read},
     {"caffe", ".prototxt .pbtxt .caffemodel",
      "Caffe NetParameter, text or binary; weights from a .caffemodel",
      caffe_looks, caffe_read},

@@ -10,9 +10,9 @@ static const Shape *shape_of(const Net *net, TensorId tensor) {
 
 /* ---- a tensor and constants ---- */
 
-/* The one number that a constant is; false if it is more, or a recipe. */
+/* The one number that a constant is; false if it is more. */
 static bool is_number(const Const *value, double *out) {
-    if (shape_count(&value->shape) != 1 || value->kind == CONST_SEEDED)
+    if (shape_count(&value->shape) != 1)
         return false;
     const_read_f64(value, out);
     return true;
