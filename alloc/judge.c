@@ -112,19 +112,56 @@ static Area *area_find(Judge *j, const Placement *p) {
     return NULL;
 }
 
-/* Everything in the bytes is lost, but for the volume of `keep`. */
+/* The bytes of channels [c, c + n_c) of the volume at `at`: whole granules. */
+static void part_bytes(const Layout *layout, const Volume *whole, uint64_t at,
+                       uint32_t c, uint32_t n_c, uint64_t *first,
+                       uint64_t *end) {
+    uint32_t granule = layout_granule(layout);
+    uint64_t stop = granule
+                        ? ((uint64_t)c + n_c + granule - 1) / granule * granule
+                        : whole->c;
+    *first = at + (granule ? layout_part_offset(layout, whole, c) : 0);
+    *end = at + (stop < whole->c
+                     ? layout_part_offset(layout, whole, (uint32_t)stop)
+                     : layout_bytes(layout, whole));
+}
+
+static void placement_bytes(const Judge *j, const Placement *p, uint64_t *first,
+                            uint64_t *end) {
+    part_bytes(j->spec->memory[p->memory].layout, &p->whole, p->offset,
+               p->part_c, plan_volume(j->g, p->tensor).c, first, end);
+}
+
+/* Whether channels [c, c + n_c) of the volume at `at` lie in the bytes. */
+static bool meets(const Layout *layout, const Volume *whole, uint64_t at,
+                  uint32_t c, uint32_t n_c, uint64_t low, uint64_t high) {
+    uint64_t first, end;
+    part_bytes(layout, whole, at, c, n_c, &first, &end);
+    return first < high && low < end;
+}
+
+/* Everything in the bytes is lost, but for the volume of `keep`. Of a concat
+ * only the members that lie there are. */
 static void areas_drop(Judge *j, uint32_t memory, uint64_t at, uint64_t end,
                        const Placement *keep) {
+    const Layout *layout = j->spec->memory[memory].layout;
     Areas *areas = &j->memory[memory];
-    uint32_t n = 0;
+    uint32_t left = 0;
     for (uint32_t i = 0; i < areas->at.n; i++) {
         Area *a = &areas->at.at[i];
         bool kept = keep && a->at == keep->offset &&
                     same_volume(&a->whole, &keep->whole);
-        if (kept || a->end <= at || end <= a->at)
-            areas->at.at[n++] = *a;
+        uint32_t n = 0;
+        for (uint32_t k = 0; k < a->held.n; k++) {
+            Held *h = &a->held.at[k];
+            if (kept || !meets(layout, &a->whole, a->at, h->c, h->n_c, at, end))
+                a->held.at[n++] = *h;
+        }
+        a->held.n = n;
+        if (kept || n)
+            areas->at.at[left++] = *a;
     }
-    areas->at.n = n;
+    areas->at.n = left;
 }
 
 static uint32_t later(uint32_t a, uint32_t b) {
@@ -216,7 +253,9 @@ static const char *do_write(Judge *j, uint32_t placement, uint32_t row,
     const Placement *p = &j->plan->placement[placement];
     if (row < p->row || row + rows > p->row + p->rows)
         return complain(j, p, "is written beyond its rows");
-    areas_drop(j, p->memory, p->offset, p->offset + p->bytes, p);
+    uint64_t first, end;
+    placement_bytes(j, p, &first, &end);
+    areas_drop(j, p->memory, first, end, p);
     Area *area = area_find(j, p);
     if (!area) {
         Area fresh = {
@@ -455,12 +494,13 @@ static const char *do_concat(Judge *j, const Action *a) {
 /* What one action writes, another of the same step must not touch. */
 static const char *check_apart(Judge *j, const Action *a, const Action *b) {
     const Placement *out = &j->plan->placement[a->out];
+    uint64_t first, end, p_first, p_end;
+    placement_bytes(j, out, &first, &end);
     for (uint32_t i = 0; i <= b->n_in; i++) {
         const Placement *p =
             &j->plan->placement[i < b->n_in ? b->in[i] : b->out];
-        if (p->memory != out->memory ||
-            !overlap(p->offset, p->offset + p->bytes, out->offset,
-                     out->offset + out->bytes))
+        placement_bytes(j, p, &p_first, &p_end);
+        if (p->memory != out->memory || !overlap(p_first, p_end, first, end))
             continue;
         uint32_t c = plan_volume(j->g, out->tensor).c;
         uint32_t pc = plan_volume(j->g, p->tensor).c;

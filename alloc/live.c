@@ -337,7 +337,7 @@ static uint64_t add_capped(uint64_t a, uint64_t b) {
     return b > UINT64_MAX - a ? UINT64_MAX : a + b;
 }
 
-static void live_make(Problem *p) {
+void live_make(Problem *p) {
     memset(p->live, 0, p->n_times * sizeof *p->live);
     for (uint32_t i = 0; i < p->buf.n; i++)
         for (uint32_t t = p->buf.at[i].first; t < p->buf.at[i].end; t++)

@@ -57,6 +57,8 @@ bool work_fit(Work *w, Problem *problem, PlanResult *result,
         if (fit_one_level(w, problem, result, planner))
             return true;
     }
+    if (fit_slots(w, problem, result, planner))
+        return true;
     *two_levels = true;
     return fit_two_levels(w, problem, result, planner);
 }

@@ -183,6 +183,8 @@ void touches_make(Work *w, Unit *unit);
 /* After modes of nodes at the step have changed. */
 void touches_refresh(Work *w, uint32_t step);
 void problem_make(Work *w, Problem *out);
+/* Sums `live` again, after buffers have changed. */
+void live_make(Problem *problem);
 /* Where a tensor's values must go as soon as they are there; `streamed`: they
  * are written by tiles, not kept in active memory. */
 typedef struct Dests {
@@ -283,6 +285,12 @@ void start_again(Work *w);
 bool fly_choose(Work *w);
 bool fit_two_levels(Work *w, Problem *problem, PlanResult *result,
                     const char **planner);
+
+/* ---- slots.c: concats whose bytes serve others until they are written ---- */
+
+/* One level in one linear memory, where whole concats did not fit. */
+bool fit_slots(Work *w, Problem *problem, PlanResult *result,
+               const char **planner);
 
 /* ---- actions.c ---- */
 
