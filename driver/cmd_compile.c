@@ -80,6 +80,17 @@ static void print_report(Arena *arena, const Pipeline *p,
     printf(", all %.1f\n", total);
 }
 
+/* Pages and traces need a simulation. */
+static bool report(Arena *arena, Diag *diag, const Options *options,
+                   const Pipeline *p) {
+    if (!options->report && !options->trace)
+        return true;
+    SimOptions memory_only = {.seed = options->seed, .memory_only = true};
+    const SimResult *sim =
+        sim_run(arena, diag, p->listing, 0, NULL, &memory_only);
+    return sim && write_report(arena, diag, options, p->listing, sim, true);
+}
+
 ExitCode cmd_compile(Arena *arena, Diag *diag, const Options *options) {
     if (options->print_passes) {
         passes_print(stdout);
@@ -95,6 +106,8 @@ ExitCode cmd_compile(Arena *arena, Diag *diag, const Options *options) {
                        options->out ? options->out : ".", paths))
         return EXIT_BAD_INPUT;
     p.ms[STAGE_WRITE] = now_ms() - start;
+    if (!report(arena, diag, options, &p))
+        return EXIT_BAD_INPUT;
     const Schedule *better = better_order(arena, diag, options, &p);
     if (options->json)
         print_json_report(arena, &p, better, paths);

@@ -47,7 +47,7 @@ ExitCode cmd_simulate(Arena *arena, Diag *diag, const Options *options) {
                               .memory_only = options->memory_only};
     const SimResult *sim =
         sim_run(arena, diag, listing, options->n_inputs, inputs, &sim_options);
-    if (!sim)
+    if (!sim || !write_report(arena, diag, options, listing, sim, false))
         return EXIT_BAD_INPUT;
     if (options->out && !options->memory_only &&
         !write_outputs(arena, diag, options->out, sim))

@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "driver/options.h"
 #include "driver/pipeline.h"
+#include "report/page.h"
 #include "sim/sim.h"
 
 ExitCode cmd_compile(Arena *arena, Diag *diag, const Options *options);
@@ -23,6 +24,11 @@ ExitCode show_orders(Arena *arena, Diag *diag, const Options *options);
 
 /* What is known of the order: peak_bytes, steps, bound_bytes, proved... */
 cJSON *order_json(const Schedule *schedule);
+
+/* whatif.c: --report and --trace, where given; `again`: options tell how the
+ * listing was compiled, so what-ifs can be tried. */
+bool write_report(Arena *arena, Diag *diag, const Options *options,
+                  const Listing *listing, const SimResult *sim, bool again);
 
 /* Prints the object as one line on stdout and frees it. */
 void print_json(Arena *arena, cJSON *json);

@@ -10,12 +10,12 @@
 #define PLANNING "OJBpr"
 
 static const Command commands[] = {
-    {"compile", "NET", MACHINE NETWORK PLANNING "odaj", cmd_compile,
+    {"compile", "NET", MACHINE NETWORK PLANNING "odagqj", cmd_compile,
      "Compiles a network for a machine: writes NET.cmd (the listing), "
      "NET.json\n"
      "(the same with the data image) and, for trained weights, NET.weights.",
      NULL},
-    {"simulate", "LISTING", MACHINE "siomj", cmd_simulate,
+    {"simulate", "LISTING", MACHINE "siomgqj", cmd_simulate,
      "Runs a listing (.cmd text or .json) and judges it: memory safety, bytes\n"
      "moved, cycles; with -o DIR the network's outputs are written as .npy.",
      "NAME.json beside NAME.cmd gives the weights and the layers of the host;\n"

@@ -4,11 +4,12 @@
 #include <inttypes.h>
 
 static const char style[] =
-    "body{font:14px/1.45 system-ui,sans-serif;margin:2em auto;max-width:75em;"
+    "body{font:14px/1.45 system-ui,sans-serif;margin:2em auto;max-width:80em;"
     "padding:0 1em;color:#1b1f24;background:#fff}"
     "h1{font-size:1.5em;margin:0}h2{font-size:1.15em;margin:2em 0 .5em}"
     "p.sub{color:#57606a;margin:.2em 0 1em}"
-    "table{border-collapse:collapse;font-variant-numeric:tabular-nums}"
+    "table{border-collapse:collapse;font-size:13px;font-variant-numeric:"
+    "tabular-nums}"
     "th{text-align:right;font-weight:600;border-bottom:1px solid #8c959f;"
     "padding:.25em .6em;vertical-align:bottom;background:#fff}"
     "td{text-align:right;padding:.15em .6em;border-bottom:1px solid #eaeef2;"

@@ -36,6 +36,12 @@ void show_result(Run *run, const char *name, const Extent *size,
     run->options.observer(run->options.context, run->insn, &output);
 }
 
+SimSpan span_of(const Run *run, const Place *place) {
+    uint32_t element = run->spec->memory[place->memory].layout->element;
+    return (SimSpan){place->memory, place->first * element,
+                     place->end * element};
+}
+
 static void check_in_place(Run *run, const Work *w, const Place *in,
                            const char *what) {
     bool in_place = run->spec->engine[w->engine].in_place;
@@ -96,6 +102,11 @@ bool engine_run(Run *run, const Work *w) {
     }
     event.read = run->result->backing_read - read;
     event.written = run->result->backing_written - written;
+    event.op = w->op;
+    event.in = span_of(run, &w->in_at);
+    event.out = span_of(run, &w->out_at);
+    if (w->has_in2)
+        event.in2 = span_of(run, &w->in2_at);
     timeline_add(run, (uint32_t)w->engine, &event);
     return true;
 }

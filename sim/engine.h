@@ -45,6 +45,8 @@ void timeline_wait(Run *run, uint64_t units);
 /* Adds an instruction that takes event->cycles on a unit. */
 void timeline_add(Run *run, uint32_t unit, const SimEvent *event);
 
+SimSpan span_of(const Run *run, const Place *place);
+
 /* Calls the observer. */
 void show_result(Run *run, const char *name, const Extent *size,
                  const float *value);

@@ -184,6 +184,8 @@ static bool known_to_agree(Reading *r, uint32_t writer) {
             w->read_by_host = true;
         else
             w->read_by_device = true;
+        if (!r->run->on_host)
+            w->last_reader = r->run->insn;
     }
     return r->known[slot].agrees;
 }

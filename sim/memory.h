@@ -58,6 +58,7 @@ typedef struct Writer {
     Place place;
     uint64_t elements; /* written so far: parts of the place */
     bool read_by_device, read_by_host;
+    uint32_t last_reader; /* instruction of the device; 0: none */
 } Writer;
 
 enum { PAGE_BITS = 14, DIRECTORY_BITS = 12 };

@@ -26,6 +26,9 @@ bool move_run(Run *run, const Work *w) {
     run->read[w->in_at.memory] += bytes;
     run->written[w->out_at.memory] += bytes;
     SimEvent event = {.read = load ? bytes : 0, .written = load ? 0 : bytes};
+    event.op = w->op;
+    event.in = span_of(run, &w->in_at);
+    event.out = span_of(run, &w->out_at);
     event.cycles = cycles_of_transfer(run, load ? &w->in_at : &w->out_at, rows);
     event.cost[SIM_TRANSFER] = event.cycles;
     timeline_add(run, run->spec->n_engines, &event);

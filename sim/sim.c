@@ -194,9 +194,36 @@ static uint64_t compulsory_bytes(const Run *run) {
     return elements * run->spec->element;
 }
 
+/* Events by instruction: their number + 1. */
+static uint32_t *events_by_insn(Run *run) {
+    uint32_t *at = ARENA_ARRAY(run->hold, uint32_t, run->listing->n);
+    for (uint32_t i = 0; i < run->event.n; i++)
+        at[run->event.at[i].insn] = i + 1;
+    return at;
+}
+
+/* How long each result is needed, by the readers of its cells. */
+static void fill_lives(Run *run) {
+    uint32_t *at = events_by_insn(run);
+    for (uint32_t i = 0; i < run->event.n; i++) {
+        SimEvent *e = &run->event.at[i];
+        e->out_until = e->start + e->cycles;
+    }
+    for (uint32_t i = 0; i < run->writer.n; i++) {
+        const Writer *w = &run->writer.at[i];
+        if (w->kind != WRITER_ENGINE || !at[w->insn] || !at[w->last_reader])
+            continue;
+        SimEvent *e = &run->event.at[at[w->insn] - 1];
+        const SimEvent *reader = &run->event.at[at[w->last_reader] - 1];
+        if (reader->start + reader->cycles > e->out_until)
+            e->out_until = reader->start + reader->cycles;
+    }
+}
+
 static void fill_result(Run *run) {
     SimResult *result = run->result;
     const HwSpec *spec = run->spec;
+    fill_lives(run);
     result->n_violations = run->n_violations;
     result->n_kept = run->violation.n;
     result->violation = run->violation.at;

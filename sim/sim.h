@@ -50,8 +50,19 @@ typedef enum SimCost {
 } SimCost;
 extern const char *const sim_cost_name[SIM_COST_COUNT];
 
+/* Bytes of a memory; at == end: none. */
+typedef struct SimSpan {
+    uint32_t memory;
+    uint64_t at, end;
+} SimSpan;
+
 /* An instruction that an engine or the DMA ran. */
 typedef struct SimEvent {
+    const char *name; /* layer, with #k for a tile */
+    HwOp op;
+    SimSpan in, in2, out;   /* its operands */
+    SimSpan tiles;          /* where input tiles lay in active memory */
+    uint64_t out_until;     /* cycle: end of the last that reads its output */
     uint32_t insn;          /* index in the listing */
     uint32_t use;           /* index in SimResult.engine */
     uint64_t start, cycles; /* of the machine's clock */

@@ -63,6 +63,12 @@ static bool fill_buffer(Tiler *t, const Patch *patch, uint32_t buffer,
     if (!place_make(run, &spot, &tile))
         return false;
     check_buffer(t, &tile, doubled);
+    SimSpan span = span_of(run, &tile), *all = &t->event->tiles;
+    bool first = all->at == all->end;
+    if (first || span.at < all->at)
+        all->at = span.at;
+    if (span.end > all->end)
+        all->end = span.end;
     uint32_t writer = memory_writer(run, &tile, w->name, WRITER_BUFFER);
     memory_write(run, &tile, place_box(&tile), writer, patch->at);
     if (doubled) {

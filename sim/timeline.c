@@ -31,6 +31,7 @@ void timeline_wait(Run *run, uint64_t units) {
 
 void timeline_add(Run *run, uint32_t unit, const SimEvent *event) {
     SimEvent e = *event;
+    e.name = run->who;
     e.insn = run->insn;
     e.use = unit;
     e.start = run->issued > run->done[unit] ? run->issued : run->done[unit];

@@ -1,0 +1,35 @@
+/* page.h - one compiled network on one page, and as a trace.
+ *
+ * Everything comes from the listing and its simulation: the pages of a network
+ * that was compiled and of a listing that was read are the same.
+ */
+#ifndef REPORT_PAGE_H
+#define REPORT_PAGE_H
+
+#include "sim/sim.h"
+
+/* What a change of the machine or the network would buy. */
+typedef struct WhatIf {
+    const char *change;
+    bool fits;
+    const char *reason; /* why it does not */
+    uint64_t cycles, am_peak, ddr;
+} WhatIf;
+
+typedef struct ReportInput {
+    const Listing *listing;
+    const SimResult *sim;
+    uint32_t n_what_ifs;
+    const WhatIf *what_if;
+} ReportInput;
+
+/* HTML: active memory over time, engines over time, layers, memory, what-if,
+ * layers of the host. Needs nothing from elsewhere. */
+const char *report_page(Arena *arena, const ReportInput *input);
+
+/* Trace events for chrome://tracing or Perfetto: a lane an engine,
+ * microseconds of the machine. */
+const char *report_trace(Arena *arena, const Listing *listing,
+                         const SimResult *sim);
+
+#endif
