@@ -243,9 +243,12 @@ uint32_t group_stripes(const Work *w, const Group *g);
 bool stripe_make(const Work *w, const Group *g, uint32_t index, Stripe *stripe);
 /* Most rows of any stripe, by node. */
 bool group_highest(const Work *w, const Group *g, Stripe *most);
-/* Peak of the cost, from a few stripes; UINT64_MAX if one of them cannot be
- * computed. */
-uint64_t group_about(const Work *w, const Group *g);
+/* Bytes of active memory for the stripe in the middle; UINT64_MAX if it cannot
+ * be computed. */
+uint64_t group_middle(const Work *w, const Group *g);
+/* The cost from three stripes; exact where those between are alike. False if
+ * one of them cannot be computed. */
+bool group_about(const Work *w, const Group *g, GroupCost *cost);
 /* False if some stripe cannot be computed. */
 bool group_measure(const Work *w, const Group *g, GroupCost *cost);
 
