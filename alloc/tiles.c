@@ -281,11 +281,39 @@ static uint64_t axis_reads(const Graph *g, const Node *node, uint32_t axis,
     return size / tile * whole + (rest ? tile_extent(g, node, axis, rest) : 0);
 }
 
+/* The part of an axis of the input behind a span of the output. */
+static Span span_needed(const Graph *g, const Node *node, uint32_t axis,
+                        Span span) {
+    uint32_t size = in_size(g, node, axis), unused;
+    if (node->op == OP_CONV_POOL) {
+        uint32_t mid = mid_size(g, node, axis);
+        span = pool_window(&node->attr.pool, axis, span, mid);
+        span = conv_window(&node->attr.conv, axis, clip(span, mid, &unused));
+    } else if (node->op == OP_CONV) {
+        span = conv_window(&node->attr.conv, axis, span);
+    } else if (node->op == OP_POOL) {
+        span = pool_window(&node->attr.pool, axis, span, size);
+    } else {
+        return (Span){0, tile_extent(g, node, axis, (uint32_t)span.n)};
+    }
+    return clip(span, size, &unused);
+}
+
+static uint64_t axis_pixels(const Graph *g, const Node *node, uint32_t axis,
+                            uint32_t size, uint32_t tile) {
+    uint64_t sum = 0;
+    for (uint32_t at = 0; at < size; at += tile) {
+        uint32_t n = tile < size - at ? tile : size - at;
+        sum += (uint64_t)span_needed(g, node, axis, (Span){at, n}).n;
+    }
+    return sum;
+}
+
 uint64_t tiles_read(const Graph *g, const Node *node, uint32_t tile_w,
                     uint32_t tile_h) {
     Volume out = plan_volume(g, node->out[0]);
-    return axis_reads(g, node, 0, out.h, tile_h) *
-           axis_reads(g, node, 1, out.w, tile_w);
+    return axis_pixels(g, node, 0, out.h, tile_h) *
+           axis_pixels(g, node, 1, out.w, tile_w);
 }
 
 typedef struct TileFit {

@@ -307,6 +307,11 @@ bool actions_make(Work *w, Diag *diag, const Problem *problem,
 void explain(Diag *diag, Work *w, const Problem *problem,
              const PlanResult *result);
 
+/* ---- bound.c ---- */
+
+/* Fills ddr_compulsory and ddr_bound; of units as units_make left them. */
+void bound_make(const Work *w, Plan *plan);
+
 /* ---- plan.c ---- */
 
 /* The work of planning, ready for fit_*. */

@@ -137,6 +137,9 @@ def ours(network, machine, size, folder):
         sys.exit(f"{network} {machine} {size}: {sim['violation_list']}")
     sim["seconds"] = seconds
     sim["total"] = sim["ddr_read_bytes"] + sim["ddr_written_bytes"]
+    if sim["total"] != report["ddr_moved_bytes"]:
+        sys.exit(f"{network} {machine} {size}: the plan says "
+                 f"{report['ddr_moved_bytes']} bytes, simulated {sim['total']}")
     sim["extra"] = sim["total"] - sim["ddr_compulsory_bytes"]
     return sim
 
