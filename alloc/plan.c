@@ -63,6 +63,12 @@ bool work_fit(Work *w, Problem *problem, PlanResult *result,
     return fit_two_levels(w, problem, result, planner);
 }
 
+bool work_fit_groups(Work *w, uint32_t share, Problem *problem,
+                     PlanResult *result, const char **planner) {
+    return groups_choose(w, w->total / 16 * share) && groups_apply(w) &&
+           fit_around(w, problem, result, planner);
+}
+
 static bool planner_known(Diag *diag, const char *name) {
     if (!strcmp(name, "auto") || planner_find(name))
         return true;
@@ -95,8 +101,7 @@ static bool way_fit(Work *w, const Way *way, Problem *problem,
     if (!way->share)
         return work_fit(w, problem, result, planner, two_levels);
     *two_levels = true;
-    return groups_choose(w, w->total / 16 * way->share) && groups_apply(w) &&
-           fit_around(w, problem, result, planner);
+    return work_fit_groups(w, way->share, problem, result, planner);
 }
 
 /* The machine as if its first active memory ended at `size`: what is planned

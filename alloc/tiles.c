@@ -273,14 +273,6 @@ static uint32_t tile_extent(const Graph *g, const Node *node, uint32_t axis,
     return span.n < size ? (uint32_t)span.n : size;
 }
 
-/* Input pixels along an axis, summed over its tiles. */
-static uint64_t axis_reads(const Graph *g, const Node *node, uint32_t axis,
-                           uint32_t size, uint32_t tile) {
-    uint64_t whole = tile_extent(g, node, axis, tile);
-    uint32_t rest = size % tile;
-    return size / tile * whole + (rest ? tile_extent(g, node, axis, rest) : 0);
-}
-
 /* The part of an axis of the input behind a span of the output. */
 static Span span_needed(const Graph *g, const Node *node, uint32_t axis,
                         Span span) {
@@ -299,6 +291,7 @@ static Span span_needed(const Graph *g, const Node *node, uint32_t axis,
     return clip(span, size, &unused);
 }
 
+/* Input pixels along an axis, summed over its tiles. */
 static uint64_t axis_pixels(const Graph *g, const Node *node, uint32_t axis,
                             uint32_t size, uint32_t tile) {
     uint64_t sum = 0;
@@ -351,8 +344,7 @@ static bool tile_choose(const TileFit *f, Mode *mode) {
     while (tw) {
         uint32_t th = tile_height(f, tw);
         if (th) {
-            uint64_t reads = axis_reads(f->w->g, f->node, 0, f->out.h, th) *
-                             axis_reads(f->w->g, f->node, 1, f->out.w, tw);
+            uint64_t reads = tiles_read(f->w->g, f->node, tw, th);
             if (reads < best) {
                 best = reads;
                 mode->tile_w = tw;

@@ -321,4 +321,8 @@ Work *work_new(Arena *arena, const Schedule *schedule, const HwSpec *spec,
 bool work_fit(Work *w, Problem *problem, PlanResult *result,
               const char **planner, bool *two_levels);
 
+/* With layers in groups that may take `share` sixteenths of active memory. */
+bool work_fit_groups(Work *w, uint32_t share, Problem *problem,
+                     PlanResult *result, const char **planner);
+
 #endif
