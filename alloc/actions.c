@@ -374,7 +374,7 @@ static void run_host(Emit *e, NodeId id) {
     Action a = action_new(e, ACTION_HOST, node->n_in, in, e->copy[out.i]);
     a.node = id;
     a.legal = e->w->legal[id.i];
-    a.in_rows = plan_volume(e->w->g, node->in[0]).h;
+    a.in_rows = node->n_in ? plan_volume(e->w->g, node->in[0]).h : 0;
     emit_action(e, a);
 }
 
