@@ -118,12 +118,14 @@ static void use_regions(Emit *e, const Action *a) {
     }
 }
 
+/* Loads of network inputs may go without a number of their own, but only where
+ * nothing has one yet: behind that, theirs would be another's. */
 void emit_action(Emit *e, Action a) {
     bool input =
         a.kind == ACTION_LOAD &&
         e->w->role[e->placement.at[a.in[0]].tensor.i].origin == FROM_INPUT;
-    a.step = input && e->w->spec->input_shares_step ? e->w->spec->input_step
-                                                    : e->number++;
+    bool shares = e->w->spec->input_shares_step && e->number == FIRST_STEP;
+    a.step = input && shares ? e->w->spec->input_step : e->number++;
     use_regions(e, &a);
     vec_push(e->arena, &e->action, a);
 }
@@ -372,7 +374,7 @@ static void run_host(Emit *e, NodeId id) {
     Action a = action_new(e, ACTION_HOST, node->n_in, in, e->copy[out.i]);
     a.node = id;
     a.legal = e->w->legal[id.i];
-    a.in_rows = plan_volume(e->w->g, node->in[0]).h;
+    a.in_rows = node->n_in ? plan_volume(e->w->g, node->in[0]).h : 0;
     emit_action(e, a);
 }
 
@@ -567,7 +569,7 @@ bool actions_make(Work *w, Diag *diag, const Problem *problem,
               .problem = problem,
               .result = result,
               .regions = {.arena = w->arena, .work = w},
-              .number = 1};
+              .number = FIRST_STEP};
     e.present = nones(w->arena, w->g->tensor.n);
     e.copy = nones(w->arena, w->g->tensor.n);
     e.output = nones(w->arena, w->g->tensor.n);

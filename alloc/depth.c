@@ -41,6 +41,7 @@ typedef struct At {
 typedef struct Search {
     Work *w;
     uint64_t budget;
+    bool exact;       /* look at all stripes */
     Cut *cut;         /* by step, and behind the last */
     At *at;           /* touches ordered by step */
     uint32_t *at_end; /* by step: behind its touches */
@@ -142,21 +143,45 @@ static void keep_from(Search *s, uint32_t first) {
 
 /* ---- groups ---- */
 
-/* The highest stripes that fit; 0 if none do. */
+/* Between lo, which takes lo_bytes, and hi, which takes hi_bytes: where a line
+ * meets the budget. */
+static uint32_t guess(uint64_t budget, uint32_t lo, uint64_t lo_bytes,
+                      uint32_t hi, uint64_t hi_bytes) {
+    double part =
+        hi_bytes == UINT64_MAX || hi_bytes <= lo_bytes
+            ? 0.5
+            : (double)(budget - lo_bytes) / (double)(hi_bytes - lo_bytes);
+    uint32_t at = lo + (uint32_t)(part * (hi - lo));
+    return at <= lo ? lo + 1 : at >= hi ? hi - 1 : at;
+}
+
+/* The highest stripes of which one in the middle fits; 0 if none do. */
 static uint32_t highest(const Search *s, Group g) {
     const Work *w = s->w;
     NodeId last = group_node(w, &g, g.end - g.first - 1);
     uint32_t h = plan_volume(w->g, graph_node(w->g, last)->out[0]).h;
-    uint32_t lo = 0, hi = h;
-    while (lo < hi) {
-        g.rows = (lo + hi + 1) / 2;
-        if (group_about(w, &g) <= s->budget)
+    uint32_t lo = 0, hi = h + 1;
+    uint64_t lo_bytes = 0, hi_bytes = UINT64_MAX;
+    for (g.rows = 1; lo + 1 < hi;
+         g.rows = guess(s->budget, lo, lo_bytes, hi, hi_bytes)) {
+        uint64_t bytes = group_middle(w, &g);
+        if (bytes <= s->budget) {
             lo = g.rows;
-        else
-            hi = g.rows - 1;
+            lo_bytes = bytes;
+        } else {
+            hi = g.rows;
+            hi_bytes = bytes;
+        }
+        if (!lo)
+            return 0;
+        if (lo == 1 && hi == h + 1) {
+            g.rows = h;
+            hi_bytes = group_middle(w, &g);
+            if (hi_bytes <= s->budget)
+                return h;
+            hi = h;
+        }
     }
-    if (!lo)
-        return 0;
     uint32_t n = (h + lo - 1) / lo;
     return (h + n - 1) / n;
 }
@@ -166,7 +191,8 @@ static bool group_from(Search *s, uint32_t first, uint32_t end) {
     GroupCost cost;
     g.rows = highest(s, g);
     for (uint32_t tries = 0; g.rows && tries < 3; tries++, g.rows--)
-        if (group_measure(s->w, &g, &cost) && cost.peak <= s->budget) {
+        if ((s->exact ? group_measure : group_about)(s->w, &g, &cost) &&
+            cost.peak <= s->budget) {
             offer(s, first, end, g.rows, (Price){cost.moved, cost.work});
             return true;
         }
@@ -199,10 +225,27 @@ static void pass(Search *s, uint32_t step) {
         offer(s, step, step + 1, 0, (Price){0, 0});
 }
 
-uint32_t groups_choose(Work *w, uint64_t budget) {
+static void cuts_follow(Work *w, const Cut *cut) {
+    w->group.n = 0;
+    for (uint32_t end = w->schedule->n_steps; end > 0; end = cut[end].first)
+        if (cut[end].rows)
+            vec_push(w->arena, &w->group,
+                     ((Group){cut[end].first, end, cut[end].rows}));
+}
+
+static bool groups_hold(const Work *w, uint64_t budget) {
+    GroupCost cost;
+    for (uint32_t i = 0; i < w->group.n; i++)
+        if (!group_measure(w, &w->group.at[i], &cost) || cost.peak > budget)
+            return false;
+    return true;
+}
+
+static void search(Work *w, uint64_t budget, bool exact) {
     uint32_t n = w->schedule->n_steps;
     Search s = {.w = w,
                 .budget = budget,
+                .exact = exact,
                 .cut = ARENA_ARRAY(w->arena, Cut, n + 1),
                 .live = ARENA_ARRAY(w->arena, uint64_t, n + 1),
                 .work = ARENA_ARRAY(w->arena, uint64_t, n + 1)};
@@ -214,13 +257,13 @@ uint32_t groups_choose(Work *w, uint64_t budget) {
         groups_from(&s, step);
         pass(&s, step);
     }
-    w->group.n = 0;
-    for (uint32_t end = n; end > 0; end = s.cut[end].first) {
-        const Cut *cut = &s.cut[end];
-        if (cut->rows)
-            vec_push(w->arena, &w->group,
-                     ((Group){cut->first, end, cut->rows}));
-    }
+    cuts_follow(w, s.cut);
+}
+
+uint32_t groups_choose(Work *w, uint64_t budget) {
+    search(w, budget, false);
+    if (!groups_hold(w, budget))
+        search(w, budget, true);
     return w->group.n;
 }
 

@@ -4,6 +4,8 @@
 
 #include "alloc/regions.h"
 
+enum { FIRST_STEP = 1 }; /* of the listing */
+
 typedef struct Emit {
     Work *w;
     Arena *arena;

@@ -195,7 +195,7 @@ static const HwSpec *spec_resized(Arena *arena, const HwSpec *spec,
     return copy;
 }
 
-static bool would_fit(const Work *w, uint64_t size) {
+static bool would_fit_so(const Work *w, uint64_t size, bool groups) {
     Arena *arena = arena_new("remedy");
     const HwSpec *spec = spec_resized(arena, w->spec, size);
     Work *again = work_new(arena, w->schedule, spec, w->options);
@@ -203,9 +203,16 @@ static bool would_fit(const Work *w, uint64_t size) {
     PlanResult result = {0};
     const char *planner;
     bool two_levels;
-    bool fits = work_fit(again, &problem, &result, &planner, &two_levels);
+    bool fits = groups
+                    ? work_fit_groups(again, 16, &problem, &result, &planner)
+                    : work_fit(again, &problem, &result, &planner, &two_levels);
     arena_free(arena);
     return fits;
+}
+
+static bool would_fit(const Work *w, uint64_t size) {
+    return would_fit_so(w, size, false) ||
+           (!w->options->layer_by_layer && would_fit_so(w, size, true));
 }
 
 /* A size of the first memory that would do, as small as a search of a few

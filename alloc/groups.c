@@ -26,24 +26,35 @@ static bool granule_divides(const HwMemory *memory, uint32_t c) {
     return granule ? c % granule == 0 : c == 0;
 }
 
-static bool parts_addressable(const Work *w, NodeId concat, uint32_t base);
+/* A part starts at a granule of its own, and at an address that the listing
+ * can write. */
+static bool has_address(const HwMemory *memory, const Volume *whole,
+                        uint32_t c) {
+    return granule_divides(memory, c) &&
+           layout_part_offset(memory->layout, whole, c) % memory->unit == 0;
+}
+
+static bool parts_addressable(const Work *w, NodeId concat, const Volume *whole,
+                              uint32_t base);
 
 /* A part that is loaded, or read by itself, needs an address of its own; so do
  * the parts of a part. */
-static bool part_addressable(const Work *w, TensorId t, uint32_t c) {
+static bool part_addressable(const Work *w, TensorId t, const Volume *whole,
+                             uint32_t c) {
     NodeId producer = graph_tensor(w->g, t)->producer;
     bool placed = is_placed(w, producer);
     if ((!placed && !on_engine(w, producer)) || engine_reads(w, t))
         for (uint32_t m = 0; m < w->spec->n_active; m++)
-            if (!granule_divides(&w->spec->memory[m], c))
+            if (!has_address(&w->spec->memory[m], whole, c))
                 return false;
-    return !placed || parts_addressable(w, producer, c);
+    return !placed || parts_addressable(w, producer, whole, c);
 }
 
-static bool parts_addressable(const Work *w, NodeId concat, uint32_t base) {
+static bool parts_addressable(const Work *w, NodeId concat, const Volume *whole,
+                              uint32_t base) {
     const Node *node = graph_node(w->g, concat);
     for (uint32_t i = 0; i < node->n_in; i++)
-        if (!part_addressable(w, node->in[i],
+        if (!part_addressable(w, node->in[i], whole,
                               base + w->role[node->in[i].i].part_c))
             return false;
     return true;
@@ -52,6 +63,7 @@ static bool parts_addressable(const Work *w, NodeId concat, uint32_t base) {
 /* Why the concat cannot be made by placing its members; NULL if it can. */
 static const char *placing_fails(const Work *w, const Node *node) {
     uint32_t c = 0;
+    Volume whole = plan_volume(w->g, node->out[0]);
     for (uint32_t i = 0; i < node->n_in; i++) {
         TensorId t = node->in[i];
         const char *name = graph_tensor(w->g, t)->name;
@@ -60,7 +72,7 @@ static const char *placing_fails(const Work *w, const Node *node) {
         for (uint32_t j = 0; j < i; j++)
             if (same_tensor(node->in[j], t))
                 return arena_printf(w->arena, "%s is in it twice", name);
-        if (!part_addressable(w, t, c))
+        if (!part_addressable(w, t, &whole, c))
             return arena_printf(w->arena,
                                 "%s starts at channel %u, which has no "
                                 "address of its own",
@@ -276,10 +288,10 @@ static bool parts_storable(const Work *w, TensorId parent) {
     const Node *node = graph_node(w->g, graph_tensor(w->g, parent)->producer);
     const HwMemory *backing = &w->spec->memory[w->spec->backing];
     uint32_t base;
-    home_of(w, parent, &base);
+    Volume whole = plan_volume(w->g, home_of(w, parent, &base));
     for (uint32_t i = 0; i < node->n_in; i++) {
         uint32_t c = base + w->role[node->in[i].i].part_c;
-        if (!granule_divides(backing, c))
+        if (!has_address(backing, &whole, c))
             return false;
     }
     return true;

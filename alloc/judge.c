@@ -457,7 +457,7 @@ static const char *do_run(Judge *j, const Action *a) {
         wrong = check_read(j, a->in[i], a->in_row, a->in_rows);
     if (wrong)
         return wrong;
-    if (j->done[a->node.i] != a->row + a->again || a->again >= a->rows)
+    if (j->done[a->node.i] != a->row + a->again || a->again > a->rows)
         return complain(j, out, "is computed out of order, or twice");
     j->done[a->node.i] += a->rows - a->again;
     return do_write(j, a->out, a->row, a->rows);

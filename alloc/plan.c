@@ -63,6 +63,12 @@ bool work_fit(Work *w, Problem *problem, PlanResult *result,
     return fit_two_levels(w, problem, result, planner);
 }
 
+bool work_fit_groups(Work *w, uint32_t share, Problem *problem,
+                     PlanResult *result, const char **planner) {
+    return groups_choose(w, w->total / 16 * share) && groups_apply(w) &&
+           fit_around(w, problem, result, planner);
+}
+
 static bool planner_known(Diag *diag, const char *name) {
     if (!strcmp(name, "auto") || planner_find(name))
         return true;
@@ -74,13 +80,20 @@ static bool planner_known(Diag *diag, const char *name) {
 
 /* ---- candidates ---- */
 
-/* A way to plan: of active memory, groups may take `share` sixteenths; 0: no
- * groups. */
+/* A way to plan: within `size` bytes of the first active memory, of which
+ * groups may take `share` sixteenths; 0: no groups. */
 typedef struct Way {
+    uint64_t size;
     uint32_t share;
 } Way;
 
-static const Way ways[] = {{0}, {16}, {14}, {12}, {8}};
+typedef struct Contest {
+    const Schedule *schedule;
+    const PlanOptions *options;
+    bool any, one_level;
+    Way best;
+    Traffic least;
+} Contest;
 
 static bool way_fit(Work *w, const Way *way, Problem *problem,
                     PlanResult *result, const char **planner,
@@ -88,14 +101,26 @@ static bool way_fit(Work *w, const Way *way, Problem *problem,
     if (!way->share)
         return work_fit(w, problem, result, planner, two_levels);
     *two_levels = true;
-    return groups_choose(w, w->total / 16 * way->share) && groups_apply(w) &&
-           fit_around(w, problem, result, planner);
+    return work_fit_groups(w, way->share, problem, result, planner);
+}
+
+/* The machine as if its first active memory ended at `size`: what is planned
+ * for that holds for the real one. */
+static const HwSpec *spec_within(Arena *arena, const HwSpec *spec,
+                                 uint64_t size) {
+    HwSpec *copy = ARENA_COPY(arena, HwSpec, spec, 1);
+    HwMemory *memory =
+        ARENA_COPY(arena, HwMemory, spec->memory, spec->n_memories);
+    memory[0].size = size;
+    copy->memory = memory;
+    return copy;
 }
 
 /* NULL if it does not fit that way. */
 static Plan *way_plan(Arena *arena, Diag *diag, const Schedule *schedule,
                       const PlanOptions *options, const Way *way) {
-    Work *w = work_new(arena, schedule, schedule->spec, options);
+    const HwSpec *spec = spec_within(arena, schedule->spec, way->size);
+    Work *w = work_new(arena, schedule, spec, options);
     Plan *plan = ARENA_NEW(arena, Plan);
     Problem problem = {0};
     PlanResult result = {0};
@@ -109,26 +134,54 @@ static bool better(Traffic a, Traffic b) {
     return a.moved != b.moved ? a.moved < b.moved : a.work < b.work;
 }
 
-/* The way that moves the fewest bytes; NULL if none fits. */
-static const Way *way_choose(const Schedule *schedule,
-                             const PlanOptions *options) {
-    const Way *best = NULL;
-    Traffic least = {0};
-    for (uint32_t i = 0; i < sizeof ways / sizeof *ways; i++) {
-        Arena *arena = arena_new("way");
-        const Plan *plan =
-            way_plan(arena, diag_new(arena), schedule, options, &ways[i]);
-        Traffic traffic = plan ? plan_traffic(plan) : least;
-        bool one_level = plan && !plan->two_levels;
-        if (plan && (!best || better(traffic, least))) {
-            best = &ways[i];
-            least = traffic;
+static void way_try(Contest *c, Way way) {
+    Arena *arena = arena_new("way");
+    const Plan *plan =
+        way_plan(arena, diag_new(arena), c->schedule, c->options, &way);
+    if (plan) {
+        Traffic traffic = plan_traffic(plan);
+        if (!c->any || better(traffic, c->least)) {
+            c->any = true;
+            c->least = traffic;
+            c->best = way;
         }
-        arena_free(arena);
-        if (one_level || options->layer_by_layer)
-            break;
+        c->one_level |= !plan->two_levels;
     }
-    return best;
+    arena_free(arena);
+}
+
+/* Sizes of memory at which all plans are tried: sixteenths of powers of two,
+ * whatever the size of this one. */
+static uint64_t rung_below(uint64_t size) {
+    uint64_t unit = 1;
+    while (unit * 32 < size)
+        unit *= 2;
+    return (size - 1) / unit * unit;
+}
+
+/* A larger memory takes the plan of a smaller one where that moves less. */
+static void climb_down(Contest *c, uint64_t compulsory) {
+    enum { RUNGS = 16 };
+    uint64_t size = c->schedule->spec->memory[0].size;
+    for (uint32_t i = 0; i < RUNGS && size > 64; i++) {
+        if (c->any && c->least.moved == compulsory)
+            return;
+        size = rung_below(size);
+        way_try(c, (Way){size, 0});
+        way_try(c, (Way){size, 16});
+    }
+}
+
+/* The way that moves the fewest bytes. */
+static void way_choose(Contest *c, uint64_t compulsory) {
+    static const uint32_t shares[] = {0, 16, 12};
+    const HwSpec *spec = c->schedule->spec;
+    uint32_t n = c->options->layer_by_layer ? 1 : 3;
+    for (uint32_t i = 0; i < n && !c->one_level; i++)
+        way_try(c, (Way){spec->memory[0].size, shares[i]});
+    if (n > 1 && c->any && !c->one_level && spec->n_active == 1 &&
+        !spec->memory[0].buffers)
+        climb_down(c, compulsory);
 }
 
 static void say_why(Arena *arena, Diag *diag, const Schedule *schedule,
@@ -148,13 +201,19 @@ const Plan *plan_make(Arena *arena, Diag *diag, const Schedule *schedule,
     *does_not_fit = false;
     if (!planner_known(diag, options->planner))
         return NULL;
-    const Way *way = way_choose(schedule, options);
-    if (!way) {
+    Plan bound = {0};
+    Contest c = {.schedule = schedule, .options = options};
+    bound_make(work_new(arena, schedule, schedule->spec, options), &bound);
+    way_choose(&c, bound.ddr_compulsory);
+    if (!c.any) {
         *does_not_fit = true;
         say_why(arena, diag, schedule, options);
         return NULL;
     }
-    const Plan *plan = way_plan(arena, diag, schedule, options, way);
+    Plan *plan = way_plan(arena, diag, schedule, options, &c.best);
+    plan->ddr_moved = c.least.moved;
+    plan->ddr_compulsory = bound.ddr_compulsory;
+    plan->ddr_bound = bound.ddr_bound;
     const char *wrong = plan_judge(arena, plan);
     if (wrong)
         bug("plan of %s: %s", schedule->graph->name, wrong);

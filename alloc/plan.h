@@ -69,6 +69,9 @@ typedef struct Plan {
     const char *planner; /* of the active memories */
     uint64_t am_height;  /* bytes, summed over active memories */
     uint64_t am_bound;   /* live peak */
+    uint64_t ddr_moved;      /* bytes loaded and stored, tiles included */
+    uint64_t ddr_compulsory; /* of these, what no plan can do without */
+    uint64_t ddr_bound;      /* no plan in this order moves less: proved */
     uint64_t memory_used[PLAN_MAX_POOLS * 2]; /* by memory: highest byte + 1 */
 } Plan;
 

@@ -15,7 +15,7 @@
 
 #include <stdlib.h>
 
-enum { MAX_BODIES = 1000, MAX_ORDERS = 60 };
+enum { MAX_BODIES = 1000, MAX_ORDERS = 200 };
 
 /* Bytes [low, high) of a body, alive in [first, end). */
 typedef struct Box {
@@ -188,11 +188,12 @@ static int heaviest_first(const void *a, const void *b) {
     return (x->body > y->body) - (x->body < y->body);
 }
 
-/* By bytes, by bytes times life, then by bytes times something drawn. */
+/* By bytes, by bytes times life, then drawn: with regard to bytes or not. */
 static uint64_t key_of(const Body *body, uint32_t try) {
+    uint64_t drawn = rng_bits(try, body->buf) % 64;
     if (try < 2)
         return try ? body->weight : body->bytes;
-    return body->bytes / 16 * (rng_bits(try, body->buf) % 64);
+    return try % 2 ? drawn : body->bytes / 16 * drawn;
 }
 
 static bool place_all(Slots *x) {

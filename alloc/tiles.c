@@ -74,12 +74,37 @@ static Rows deconv_rows(const Graph *g, const Node *node, Span out) {
     return (Rows){(uint32_t)at, (uint32_t)(last - at + 1), (uint32_t)pad, 0};
 }
 
+/* An instruction says the padding on top; what lies behind is implied by the
+ * output's height, and can be no more than that or the window reaches. */
+static bool starts_inside(Span out, uint32_t stride, Span in, uint32_t pad) {
+    return (out.n - 1) * stride < in.n + 2 * (int64_t)pad;
+}
+
+static bool windows_inside(const Node *node, Span out, Span mid, Span in,
+                           const Rows *r) {
+    const ConvAttr *conv = &node->attr.conv;
+    const PoolAttr *pool = &node->attr.pool;
+    bool global = pool->global;
+    switch (node->op) {
+    case OP_CONV:
+        return starts_inside(out, conv->stride[0], in, r->pad_top);
+    case OP_POOL:
+        return global || starts_inside(out, pool->stride[0], in, r->pad_top);
+    case OP_CONV_POOL:
+        return starts_inside(mid, conv->stride[0], in, r->pad_top) &&
+               (global ||
+                starts_inside(out, pool->stride[0], mid, r->pool_pad_top));
+    default:
+        return true;
+    }
+}
+
 /* in_rows is 0 where the rows cannot be computed from a plank: such as rows
  * that read nothing but padding behind the input. */
 Rows rows_needed(const Graph *g, NodeId id, uint32_t row, uint32_t rows) {
     const Node *node = graph_node(g, id);
     int64_t size = in_size(g, node, 0);
-    Span span = {row, rows};
+    Span span = {row, rows}, out = span, mid = span;
     Rows r = {0};
     switch (node->op) {
     case OP_DECONV:
@@ -92,8 +117,8 @@ Rows rows_needed(const Graph *g, NodeId id, uint32_t row, uint32_t rows) {
         break;
     case OP_CONV_POOL:
         span = pool_window(&node->attr.pool, 0, span, mid_size(g, node, 0));
-        span = clip(span, mid_size(g, node, 0), &r.pool_pad_top);
-        span = conv_window(&node->attr.conv, 0, span);
+        mid = clip(span, mid_size(g, node, 0), &r.pool_pad_top);
+        span = conv_window(&node->attr.conv, 0, mid);
         break;
     case OP_UPSAMPLE: {
         uint32_t f = node->attr.up.factor[0];
@@ -110,6 +135,8 @@ Rows rows_needed(const Graph *g, NodeId id, uint32_t row, uint32_t rows) {
     if (span.at >= size)
         return (Rows){0};
     span = clip(span, size, &r.pad_top);
+    if (!windows_inside(node, out, mid, span, &r))
+        return (Rows){0};
     r.in_row = (uint32_t)span.at;
     r.in_rows = (uint32_t)span.n;
     return r;
@@ -246,19 +273,40 @@ static uint32_t tile_extent(const Graph *g, const Node *node, uint32_t axis,
     return span.n < size ? (uint32_t)span.n : size;
 }
 
+/* The part of an axis of the input behind a span of the output. */
+static Span span_needed(const Graph *g, const Node *node, uint32_t axis,
+                        Span span) {
+    uint32_t size = in_size(g, node, axis), unused;
+    if (node->op == OP_CONV_POOL) {
+        uint32_t mid = mid_size(g, node, axis);
+        span = pool_window(&node->attr.pool, axis, span, mid);
+        span = conv_window(&node->attr.conv, axis, clip(span, mid, &unused));
+    } else if (node->op == OP_CONV) {
+        span = conv_window(&node->attr.conv, axis, span);
+    } else if (node->op == OP_POOL) {
+        span = pool_window(&node->attr.pool, axis, span, size);
+    } else {
+        return (Span){0, tile_extent(g, node, axis, (uint32_t)span.n)};
+    }
+    return clip(span, size, &unused);
+}
+
 /* Input pixels along an axis, summed over its tiles. */
-static uint64_t axis_reads(const Graph *g, const Node *node, uint32_t axis,
-                           uint32_t size, uint32_t tile) {
-    uint64_t whole = tile_extent(g, node, axis, tile);
-    uint32_t rest = size % tile;
-    return size / tile * whole + (rest ? tile_extent(g, node, axis, rest) : 0);
+static uint64_t axis_pixels(const Graph *g, const Node *node, uint32_t axis,
+                            uint32_t size, uint32_t tile) {
+    uint64_t sum = 0;
+    for (uint32_t at = 0; at < size; at += tile) {
+        uint32_t n = tile < size - at ? tile : size - at;
+        sum += (uint64_t)span_needed(g, node, axis, (Span){at, n}).n;
+    }
+    return sum;
 }
 
 uint64_t tiles_read(const Graph *g, const Node *node, uint32_t tile_w,
                     uint32_t tile_h) {
     Volume out = plan_volume(g, node->out[0]);
-    return axis_reads(g, node, 0, out.h, tile_h) *
-           axis_reads(g, node, 1, out.w, tile_w);
+    return axis_pixels(g, node, 0, out.h, tile_h) *
+           axis_pixels(g, node, 1, out.w, tile_w);
 }
 
 typedef struct TileFit {
@@ -296,8 +344,7 @@ static bool tile_choose(const TileFit *f, Mode *mode) {
     while (tw) {
         uint32_t th = tile_height(f, tw);
         if (th) {
-            uint64_t reads = axis_reads(f->w->g, f->node, 0, f->out.h, th) *
-                             axis_reads(f->w->g, f->node, 1, f->out.w, tw);
+            uint64_t reads = tiles_read(f->w->g, f->node, tw, th);
             if (reads < best) {
                 best = reads;
                 mode->tile_w = tw;

@@ -243,9 +243,12 @@ uint32_t group_stripes(const Work *w, const Group *g);
 bool stripe_make(const Work *w, const Group *g, uint32_t index, Stripe *stripe);
 /* Most rows of any stripe, by node. */
 bool group_highest(const Work *w, const Group *g, Stripe *most);
-/* Peak of the cost, from a few stripes; UINT64_MAX if one of them cannot be
- * computed. */
-uint64_t group_about(const Work *w, const Group *g);
+/* Bytes of active memory for the stripe in the middle; UINT64_MAX if it cannot
+ * be computed. */
+uint64_t group_middle(const Work *w, const Group *g);
+/* The cost from three stripes; exact where those between are alike. False if
+ * one of them cannot be computed. */
+bool group_about(const Work *w, const Group *g, GroupCost *cost);
 /* False if some stripe cannot be computed. */
 bool group_measure(const Work *w, const Group *g, GroupCost *cost);
 
@@ -304,6 +307,11 @@ bool actions_make(Work *w, Diag *diag, const Problem *problem,
 void explain(Diag *diag, Work *w, const Problem *problem,
              const PlanResult *result);
 
+/* ---- bound.c ---- */
+
+/* Fills ddr_compulsory and ddr_bound; of units as units_make left them. */
+void bound_make(const Work *w, Plan *plan);
+
 /* ---- plan.c ---- */
 
 /* The work of planning, ready for fit_*. */
@@ -312,5 +320,9 @@ Work *work_new(Arena *arena, const Schedule *schedule, const HwSpec *spec,
 /* One level, else two. */
 bool work_fit(Work *w, Problem *problem, PlanResult *result,
               const char **planner, bool *two_levels);
+
+/* With layers in groups that may take `share` sixteenths of active memory. */
+bool work_fit_groups(Work *w, uint32_t share, Problem *problem,
+                     PlanResult *result, const char **planner);
 
 #endif

@@ -35,6 +35,7 @@ static void print_json_report(Arena *arena, const Pipeline *p,
     if (p->spec->backing >= 0)
         cJSON_AddNumberToObject(json, "ddr_bytes",
                                 (double)p->plan->memory_used[p->spec->backing]);
+    add_traffic_json(json, p->plan);
     cJSON_AddBoolToObject(json, "two_levels", p->plan->two_levels);
     cJSON_AddStringToObject(json, "planner", p->plan->planner);
     cJSON_AddItemToObject(json, "order", order_json(p->schedule));

@@ -134,6 +134,7 @@ static void report_json(Arena *arena, const Pipeline *p, const Verdict *v) {
                                 isfinite(listing) ? listing : 1e300);
     }
     add_sim_json(json, v->listing, v->sim);
+    add_traffic_json(json, p->plan);
     cJSON_AddBoolToObject(json, "two_levels", p->plan->two_levels);
     cJSON_AddStringToObject(json, "planner", p->plan->planner);
     cJSON_AddNumberToObject(json, "seeded_layers", p->import.seeded);
@@ -158,6 +159,8 @@ static void report(Arena *arena, const Pipeline *p, const Verdict *v) {
         expect_print("listing", &v->simulated);
     }
     print_sim(arena, v->listing, v->sim);
+    printf("bound   %s bytes over DDR: no plan in this order moves less\n",
+           with_commas(arena, p->plan->ddr_bound));
     printf("host    %u layers\n", v->listing->image.n_hosts);
     if (p->import.seeded)
         printf("weights %u layers had none: seeded ones\n", p->import.seeded);

@@ -19,8 +19,9 @@ typedef struct Comparison {
     double *largest;  /* by tensor: greatest absolute value; < 0: not yet */
     double tolerance;
     uint32_t layers;  /* instructions compared */
-    double max_error; /* |got - expected| / greatest |expected| of the tensor,
-                       * or / 1 where a tensor is all zero */
+    double max_error; /* |got - expected| / greatest |expected| of the tensor
+                       * (of a sum: at least a thousandth of that of its
+                       * terms), or / 1 where all is zero */
     Mismatch first;   /* the first beyond the tolerance */
 } Comparison;
 

@@ -79,10 +79,20 @@ static void usage(FILE *to) {
     for (; name && *name; name++)
         fprintf(to, " %s", *name);
     arena_free(arena);
-    fputs(
-        "\n\nEach command has --help. Exit codes: 0 ok, 1 bad input or wrong\n"
-        "result, 2 usage, 3 does not fit, 70 a bug of ours.\n",
-        to);
+    fputs("\n\nEach command has --help; amphora --formats lists what networks\n"
+          "can be read from. Exit codes: 0 ok, 1 bad input or wrong\n"
+          "result, 2 usage, 3 does not fit, 70 a bug of ours.\n",
+          to);
+}
+
+/* What can be read, in the order in which contents are looked at. */
+static void print_formats(void) {
+    printf("%-10s  %-30s  %s\n", "format", "suffixes", "what is read");
+    for (uint32_t i = 0; i < n_formats; i++)
+        printf("%-10s  %-30s  %s\n", formats[i].name, formats[i].suffixes,
+               formats[i].doc);
+    puts("\nA file is known by its content; its suffix counts only where the\n"
+         "content says nothing, and one that does not fit is warned of.");
 }
 
 static const Command *find_command(const char *name) {
@@ -151,6 +161,10 @@ int main(int argc, char **argv) {
     }
     if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) {
         usage(stdout);
+        return EXIT_FINE;
+    }
+    if (!strcmp(argv[1], "--formats")) {
+        print_formats();
         return EXIT_FINE;
     }
     const Command *command = find_command(argv[1]);

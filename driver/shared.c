@@ -92,6 +92,13 @@ void add_sim_json(cJSON *json, const Listing *listing, const SimResult *sim) {
                           violations_json(listing, sim));
 }
 
+void add_traffic_json(cJSON *json, const Plan *plan) {
+    cJSON_AddNumberToObject(json, "ddr_moved_bytes", (double)plan->ddr_moved);
+    cJSON_AddNumberToObject(json, "ddr_plan_compulsory_bytes",
+                            (double)plan->ddr_compulsory);
+    cJSON_AddNumberToObject(json, "ddr_bound_bytes", (double)plan->ddr_bound);
+}
+
 static void print_violations(const Listing *listing, const SimResult *sim) {
     for (uint32_t i = 0; i < sim->n_kept; i++) {
         const Violation *v = &sim->violation[i];
@@ -138,6 +145,10 @@ void print_plan(Arena *arena, const Pipeline *p) {
     printf("DDR     %s bytes for %s\n", with_commas(arena, ddr),
            plan->two_levels ? "spilled and tiled volumes"
                             : "volumes: everything stays in AM");
+    printf("        %s bytes moved; compulsory %s, bound %s\n",
+           with_commas(arena, plan->ddr_moved),
+           with_commas(arena, plan->ddr_compulsory),
+           with_commas(arena, plan->ddr_bound));
 }
 
 bool write_values(Arena *arena, Diag *diag, const char *dir, const char *name,

@@ -45,4 +45,9 @@ bool tensorflow_looks(const char *path, Bytes bytes);
 Graph *tensorflow_read(Arena *arena, Diag *diag, const char *path, Bytes bytes,
                        const ImportOptions *options);
 
+/* keras.c */
+bool keras_looks(const char *path, Bytes bytes);
+Graph *keras_read(Arena *arena, Diag *diag, const char *path, Bytes bytes,
+                  const ImportOptions *options);
+
 #endif

@@ -29,6 +29,9 @@ const Format formats[] = {
      darknet_read},
     {"tflite", ".tflite .lite", "TensorFlow Lite; 8 bit values as floats",
      tflite_looks, tflite_read},
+    {"keras", ".keras .h5 .hdf5 .json",
+     "Keras model, or its JSON with weights from an .h5; tfjs layers model",
+     keras_looks, keras_read},
 };
 const uint32_t n_formats = sizeof formats / sizeof *formats;
 
@@ -44,14 +47,32 @@ static bool has_suffix(const char *path, const char *suffixes) {
     return false;
 }
 
+/* By content; else by a suffix that one format alone has. */
 static const Format *find_format(const char *path, Bytes bytes) {
+    const Format *found = NULL;
+    uint32_t n = 0;
     for (uint32_t i = 0; i < n_formats; i++)
         if (formats[i].looks(path, bytes))
             return &formats[i];
     for (uint32_t i = 0; i < n_formats; i++)
-        if (has_suffix(path, formats[i].suffixes))
-            return &formats[i];
-    return NULL;
+        if (has_suffix(path, formats[i].suffixes)) {
+            found = &formats[i];
+            n++;
+        }
+    return n == 1 ? found : NULL;
+}
+
+/* A name that belongs to others and not to what the content is. */
+static void check_suffix(Diag *diag, const char *path, const Format *format) {
+    if (has_suffix(path, format->suffixes))
+        return;
+    for (uint32_t i = 0; i < n_formats; i++)
+        if (has_suffix(path, formats[i].suffixes)) {
+            diag_warning(diag, (Loc){path, 0, 0},
+                         "called as if it were %s, but its content is %s (%s)",
+                         formats[i].name, format->name, format->suffixes);
+            return;
+        }
 }
 
 static void report_unknown(Arena *arena, Diag *diag, const char *path) {
@@ -125,6 +146,7 @@ Graph *frontend_read(Arena *arena, Diag *diag, const char *path,
         report_unknown(arena, diag, path);
         return NULL;
     }
+    check_suffix(diag, path, format);
     Graph *g = format->read(arena, diag, path, bytes, options);
     if (!g)
         return NULL;

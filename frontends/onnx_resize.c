@@ -160,10 +160,11 @@ static double *attr_floats(Onnx *x, OnnxNode *n, const char *name,
     return *count ? out : NULL;
 }
 
-/* Sets the axis that entry `i` of a list speaks of. */
+/* Sets the axis that entry `i` of a list speaks of. The product is rounded to
+ * float32 as scales are: 5 times 1.4 is 7, not 6.9999999 and cut to 6. */
 static bool set_axis(Onnx *x, OnnxNode *n, Axis *a, double scale, double size) {
     bool by_size = size > 0;
-    double out = by_size ? size : floor(a->in * scale + 1e-7);
+    double out = by_size ? size : (double)floorf((float)a->in * (float)scale);
     if (!(out >= 1 && out <= 1 << 24))
         return onnx_error(x, n, "scales or sizes make an axis of %g", out);
     a->out = (uint32_t)out;

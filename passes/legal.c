@@ -340,6 +340,25 @@ static const char *is_ungrouped(Arena *arena, const Candidate *c) {
                    : NULL;
 }
 
+/* Instructions tell the padding before the input; of that behind it they know
+ * that every window starts before as much again has passed. */
+static const char *starts_in_time(Arena *arena, const Candidate *c) {
+    Part part[2];
+    uint32_t n = c->node->op == OP_DECONV ? 0 : node_parts(c, part);
+    for (uint32_t i = 0; i < n; i++)
+        for (int axis = 0; axis < 2; axis++) {
+            const Part *p = &part[i];
+            uint32_t in = axis ? p->in.w : p->in.h;
+            uint32_t windows = axis ? p->out.w : p->out.h;
+            if ((p->has & PART_WINDOW) &&
+                (uint64_t)(windows - 1) * p->stride[axis] >=
+                    (uint64_t)in + 2 * (uint64_t)p->pad[axis])
+                return legal_say(arena, "padding is %u before, %u behind",
+                                 p->pad[axis], p->pad_end[axis]);
+        }
+    return NULL;
+}
+
 static const struct NodeRow {
     const char *text;
     NodeCheck *check;
@@ -351,6 +370,7 @@ static const struct NodeRow {
     {"engines add without coefficients", has_no_coefficients},
     {"a prelu needs a slope for each channel", has_slopes},
     {"transposed convolutions run without groups", is_ungrouped},
+    {"windows start before or in the input", starts_in_time},
 };
 enum { N_NODE_ROWS = sizeof node_rows / sizeof node_rows[0] };
 

@@ -15,7 +15,7 @@
 
 #include <string.h>
 
-enum { MAX_NODES = 12, MAX_SCORED = 100000 };
+enum { MAX_NODES = 12, MAX_SCORED = 5999 };
 
 typedef struct Score {
     uint64_t steps, peak, volumes;

@@ -25,7 +25,7 @@ typedef struct Label {
 } Label;
 
 typedef struct Entry {
-    uint64_t total, peak;
+    uint64_t total, peak, live;
     uint32_t label;
 } Entry;
 
@@ -152,8 +152,11 @@ static uint32_t label_of(Packer *x, bool *fresh) {
 static bool entry_before(const Entry *a, const Entry *b) {
     if (a->total != b->total)
         return a->total < b->total;
-    /* Of equals the newest: it is likely to be nearest to the end. */
-    return a->peak != b->peak ? a->peak < b->peak : a->label > b->label;
+    if (a->peak != b->peak)
+        return a->peak < b->peak;
+    /* Of equals the one that keeps least alive, which is easier to place; then
+     * the newest, which is likely to be nearest to the end. */
+    return a->live != b->live ? a->live < b->live : a->label > b->label;
 }
 
 static void heap_push(Packer *x, Entry entry) {
@@ -231,7 +234,7 @@ static void offer(Packer *x, Label next) {
         return;
     next.rest = fresh ? rest_of(x) : old->rest;
     *old = next;
-    heap_push(x, (Entry){next.cost + next.rest, next.peak, i});
+    heap_push(x, (Entry){next.cost + next.rest, next.peak, x->s.live, i});
 }
 
 /* One step from the label, then what follows of itself. */

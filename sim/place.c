@@ -26,10 +26,13 @@ static bool is_sane(const Volume *v) {
     return true;
 }
 
+/* Volumes start at multiples of the memory's alignment; parts of them where
+ * their channels lie. Loads and stores have no field for being a part, so
+ * outside active memory any element may be a start. */
 static bool is_aligned(Run *run, const Spot *spot) {
     const HwMemory *m = &run->spec->memory[spot->memory];
     uint64_t unit = m->layout->element;
-    if (!spot->part && m->align > unit)
+    if (!spot->part && m->role == HW_ACTIVE && m->align > unit)
         unit = m->align;
     if (spot->offset % unit == 0)
         return true;

@@ -2,10 +2,12 @@
 """orders.py - orders of real networks, through the command line.
 
   published  the peaks of facts/two-level.md 1.2 and 1.5, reached and proved
+  slides     the seed compiler's example: its figures, and ours
   randwire   random graphs, all proved (100 of them with --long)
   sizes      2,000 layers; a wide network that cannot be proved, told politely
-  plans      every order and objective on examples/ compiles and verifies; the
-             peak that was searched for is that of the plan
+  tight      memories of exactly the peak that was found hold everything
+  model      the peak that was searched for is that of the plan
+  plans      every order and objective on examples/ compiles and verifies
 
 Exits 1 if something is not so.
 """
@@ -133,6 +135,43 @@ def plans(folder, names, machines):
                        f"{path} on {machine} with {' '.join(way)}")
 
 
+def tight(folder):
+    """Memories of exactly the peak that was found hold everything."""
+    fp32 = ["--set", "machine.element=4", "--set", "memories.am.align=4"]
+    rows = [(make(folder, "inception-3b"), PACKED, ["--order", "best"], 903168),
+            (make(folder, "inception-3b"), PACKED, ["--objective", "steps"],
+             953344),
+            (make(folder, "resnet-18"), PACKED, ["--order", "best"] + fp32,
+             2408448),
+            ("examples/inception-v3.prototxt", "xdnn-v2-56",
+             ["--order", "best"], 5419008),
+            ("examples/densenet-cell.prototxt", "xdnn-v2-28",
+             ["--order", "best"], 802816)]
+    for path, machine, way, size in rows:
+        way = way + ["--set", f"memories.am.size={size}"]
+        report = run("verify", path, "-t", machine, *way)
+        expect(report and report["ok"] and report["am_peak_bytes"] <= size,
+               f"{path} in {size:,} bytes")
+        plan = run("compile", path, "-t", machine, "-o", folder, *way)
+        expect(plan and not plan["two_levels"] and plan["am_bound_bytes"] ==
+               plan["order"]["peak_bytes"] == size,
+               f"{path} in {size:,} bytes: {plan}")
+
+
+def model(folder):
+    """Where no concat lends its bytes, the model's peak is the plan's."""
+    for name in ("resnet50", "mobilenet-v2", "vgg16"):
+        for machine in MACHINES:
+            for order in ("file", "best", "random"):
+                plan = run("compile", f"examples/{name}.prototxt", "-t",
+                           machine, "-o", folder, "--order", order,
+                           "--replication", "off", "--set",
+                           "memories.am.size=256MiB")
+                expect(plan and plan["am_bound_bytes"] ==
+                       plan["order"]["peak_bytes"],
+                       f"{name} on {machine}, {order}: {plan}")
+
+
 def main():
     more = "--long" in sys.argv[1:]
     with tempfile.TemporaryDirectory() as folder:
@@ -141,6 +180,8 @@ def main():
         randwire(folder, 100 if more else 10)
         sizes(folder)
         hand_designed()
+        tight(folder)
+        model(folder)
         plans(folder, ["tiny", "squeezenet"] + (["googlenet"] if more else []),
               MACHINES if more else ["xdnn-v3-96", PACKED])
     print(f"{len(failures)} failed")

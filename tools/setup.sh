@@ -2,7 +2,7 @@
 # installed by name where missing, and the build itself.
 
 build_packages="gcc libc6-dev cmake ninja-build pkg-config libyaml-dev
-libcjson-dev libopenblas-dev"
+libcjson-dev libopenblas-dev libhdf5-dev libzip-dev"
 test_packages="libcmocka-dev clang python3-minimal libonnx-testdata"
 # AddressSanitizer's runtime comes with the version of clang that is installed.
 

@@ -109,19 +109,19 @@ static Seen sweep(const char *machine, uint64_t unit, uint32_t seeds) {
 
 static void v2(void **state) {
     (void)state;
-    assert_true(sweep("xdnn-v2-28", 3 * 4096, 40).planks);
+    assert_true(sweep("xdnn-v2-28", 3 * 4096, 16).planks);
 }
 static void v3(void **state) {
     (void)state;
-    assert_true(sweep("xdnn-v3-96", 96 * 6 * 16, 40).hardware);
+    assert_true(sweep("xdnn-v3-96", 96 * 6 * 16, 16).hardware);
 }
 static void toy(void **state) {
     (void)state;
-    assert_true(sweep(NULL, 700, 60).planks);
+    assert_true(sweep(NULL, 700, 30).planks);
 }
 static void math(void **state) {
     (void)state;
-    sweep("math-engine", 8192, 40);
+    sweep("math-engine", 8192, 16);
 }
 
 int main(void) {

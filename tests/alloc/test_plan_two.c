@@ -191,7 +191,12 @@ static void check_plank(const Graph *g, NodeId id, uint32_t row,
     uint32_t h = plan_volume(g, graph_node(g, id)->in[0]).h;
     Rows r = rows_needed(g, id, row, rows);
     int64_t start = (int64_t)row * a->stride[0] - a->pad[0];
-    if (start >= h) {
+    /* An instruction that makes these rows has `from` input rows and `pad` on
+     * top; a window may not start behind both paddings. */
+    int64_t pad = start < 0 ? -start : 0, last = (rows - 1) * a->stride[0];
+    int64_t end = start + last + (int64_t)(a->kernel[0] - 1) * a->dilation[0];
+    int64_t from = (end < h ? end + 1 : h) - (start > 0 ? start : 0);
+    if (start >= h || last >= (from > 1 ? from : 1) + 2 * pad) {
         assert_int_equal(r.in_rows, 0);
         return;
     }

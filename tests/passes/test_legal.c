@@ -170,6 +170,25 @@ static void both_halves_of_conv_pool_are_checked(void **state) {
     }
 }
 
+/* A window wholly in the padding behind is not in the instruction's terms. */
+static void windows_start_in_time(void **state) {
+    (void)state;
+    Machine m;
+    machine_make(&m);
+    Net net = net_new();
+    TensorId in = net_input(&net, 4, 14, 14);
+    Attrs attr = conv_attr(8, 3, 2, 0, 1);
+    attr.conv.pad_end[1] = 2;
+    net_add(&net, OP_CONV, "seven", 1, &in, &attr);
+    attr.conv.pad_end[1] = 3;
+    net_add(&net, OP_CONV, "eight", 1, &in, &attr);
+    expect(&net, &m, "seven", NULL);
+    expect(&net, &m, "eight",
+           "windows start before or in the input: padding is 0 before, 3 "
+           "behind");
+    net_free(&net);
+}
+
 /* ---- other constraints ---- */
 
 static void reasons_tell_the_value(void **state) {
@@ -486,6 +505,7 @@ int main(void) {
         cmocka_unit_test(limits_name_quantity_range_and_engine),
         cmocka_unit_test(every_quantity_is_the_layers),
         cmocka_unit_test(both_halves_of_conv_pool_are_checked),
+        cmocka_unit_test(windows_start_in_time),
         cmocka_unit_test(reasons_tell_the_value),
         cmocka_unit_test(sums_need_two_operands_of_one_shape),
         cmocka_unit_test(engines_are_tried_in_order),

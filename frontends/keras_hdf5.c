@@ -1,0 +1,199 @@
+/* keras_hdf5.c - weights and models in HDF5, through libhdf5.
+ *
+ * In: the bytes of a file. Out: every set of floats by name: of the old layout
+ * model_weights/.../LAYER/VARIABLE:0 as "LAYER/VARIABLE", of the new one
+ * layers/CLASS_N/vars/I as it is. A set that claims more than its bytes could
+ * hold when decompressed is refused before anything is allocated.
+ */
+#include "frontends/keras.h"
+
+#include <string.h>
+
+bool keras_is_hdf5(Bytes bytes) {
+    return bytes.len >= 8 && !memcmp(bytes.at, "\x89HDF\r\n\x1a\n", 8);
+}
+
+#ifdef HAVE_HDF5
+
+/* Later releases then still have the functions of this one. */
+#define H5_USE_110_API
+#include <hdf5.h>
+
+/* deflate's best ratio is 1032. */
+enum { MOST_RATIO = 1100, MAX_CONFIG = 1 << 28 };
+
+typedef struct Visit {
+    Keras *k;
+    hid_t file;
+    const char *wrong, *where;
+} Visit;
+
+static hid_t open_file(const char *path, Bytes bytes) {
+    H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+    if (path && strcmp(path, "-"))
+        return H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
+    hid_t access = H5Pcreate(H5P_FILE_ACCESS);
+    H5Pset_fapl_core(access, 1 << 20, false);
+    /* The library does not change what it copies from. */
+    H5Pset_file_image(access, (void *)(uintptr_t)bytes.at, bytes.len);
+    hid_t file = H5Fopen("memory", H5F_ACC_RDONLY, access);
+    H5Pclose(access);
+    return file;
+}
+
+/* "a/b/conv/kernel:0" -> "conv/kernel". */
+static const char *short_name(Arena *arena, const char *path) {
+    const char *slash = strrchr(path, '/');
+    if (!slash || strstr(path, "/vars/"))
+        return path;
+    while (slash > path && slash[-1] != '/')
+        slash--;
+    const char *colon = strchr(slash, ':');
+    return arena_strndup(arena, slash,
+                         colon ? (size_t)(colon - slash) : strlen(slash));
+}
+
+static bool read_shape(hid_t set, Shape *out) {
+    hsize_t dim[SHAPE_MAX_RANK];
+    hid_t space = H5Dget_space(set);
+    int rank = H5Sget_simple_extent_ndims(space);
+    bool good = rank >= 0 && rank <= SHAPE_MAX_RANK &&
+                H5Sget_simple_extent_dims(space, dim, NULL) >= 0;
+    H5Sclose(space);
+    *out = (Shape){.rank = good ? (uint32_t)rank : 0};
+    for (int i = 0; good && i < rank; i++) {
+        good = dim[i] <= INT32_MAX;
+        out->dim[i] = (uint32_t)dim[i];
+    }
+    return good && shape_count(out) < SHAPE_MAX_COUNT;
+}
+
+static const char *read_set(Keras *k, hid_t set, Const *out) {
+    hid_t type = H5Dget_type(set);
+    bool floats = H5Tget_class(type) == H5T_FLOAT;
+    H5Tclose(type);
+    *out = (Const){.kind = CONST_F32};
+    if (!floats)
+        return NULL; /* counters, names: no weights */
+    if (!read_shape(set, &out->shape))
+        return "has a shape that is too large";
+    uint64_t n = shape_count(&out->shape);
+    if (n / MOST_RATIO > H5Dget_storage_size(set))
+        return "claims more values than its bytes can hold";
+    float *value = ARENA_ARRAY(k->net.arena, float, n);
+    if (n && H5Dread(set, H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT,
+                     value) < 0)
+        return "cannot be read";
+    out->data = value;
+    return NULL;
+}
+
+/* One object of the file; not 0 stops the walk. */
+static herr_t visit(hid_t group, const char *name, const H5O_info_t *object,
+                    void *data) {
+    Visit *v = data;
+    Keras *k = v->k;
+    Const value;
+    (void)group;
+    if (object->type != H5O_TYPE_DATASET || strstr(name, "optimizer"))
+        return 0;
+    hid_t set = H5Dopen2(v->file, name, H5P_DEFAULT);
+    if (set < 0)
+        return 0;
+    v->wrong = read_set(k, set, &value);
+    H5Dclose(set);
+    if (v->wrong) {
+        v->where = arena_strdup(k->net.arena, name);
+        return 1;
+    }
+    if (!value.data)
+        return 0;
+    map_put(k->weights.names, short_name(k->net.arena, name),
+            k->weights.value.n);
+    vec_push(k->net.arena, &k->weights.value, value);
+    return 0;
+}
+
+static bool damaged(Keras *k, const char *path) {
+    diag_error(k->net.diag, (Loc){path ? path : k->net.path, 0, 0},
+               "the HDF5 in it is damaged");
+    return false;
+}
+
+bool keras_hdf5_weights(Keras *k, const char *path, Bytes bytes) {
+    Visit v = {.k = k, .file = open_file(path, bytes)};
+    if (v.file < 0)
+        return damaged(k, path);
+    herr_t done = H5Ovisit2(v.file, H5_INDEX_NAME, H5_ITER_INC, visit, &v,
+                            H5O_INFO_BASIC);
+    H5Fclose(v.file);
+    k->weights.file = path ? path : k->net.path;
+    if (v.wrong)
+        diag_error(k->net.diag, (Loc){k->weights.file, 0, 0}, "\"%s\" %s",
+                   v.where, v.wrong);
+    else if (done < 0)
+        return damaged(k, path);
+    return !v.wrong;
+}
+
+/* A string of a fixed or a variable length. */
+static const char *read_string(Arena *arena, hid_t attribute) {
+    hid_t type = H5Aget_type(attribute);
+    const char *text = NULL;
+    if (H5Tis_variable_str(type) > 0) {
+        char *value = NULL;
+        if (H5Aread(attribute, type, &value) >= 0 && value)
+            text = arena_strdup(arena, value);
+        H5free_memory(value);
+    } else if (H5Tget_class(type) == H5T_STRING &&
+               H5Tget_size(type) <= MAX_CONFIG) {
+        char *value = arena_alloc(arena, H5Tget_size(type) + 1, 1);
+        text = H5Aread(attribute, type, value) >= 0 ? value : NULL;
+    }
+    H5Tclose(type);
+    return text;
+}
+
+const char *keras_hdf5_config(Keras *k, const char *path, Bytes bytes) {
+    hid_t file = open_file(path, bytes);
+    const char *text = NULL;
+    if (file < 0) {
+        damaged(k, path);
+        return NULL;
+    }
+    hid_t attribute = H5Aopen(file, "model_config", H5P_DEFAULT);
+    if (attribute >= 0) {
+        text = read_string(k->net.arena, attribute);
+        H5Aclose(attribute);
+    }
+    H5Fclose(file);
+    if (!text)
+        diag_error(k->net.diag, (Loc){path, 0, 0},
+                   "it holds weights but no model: read the model's JSON with "
+                   "--weights");
+    return text;
+}
+
+#else
+
+static bool missing(Keras *k) {
+    diag_error(k->net.diag, (Loc){k->net.path, 0, 0},
+               "this amphora was built without libhdf5, which .h5 and .keras "
+               "need");
+    return false;
+}
+
+bool keras_hdf5_weights(Keras *k, const char *path, Bytes bytes) {
+    (void)path;
+    (void)bytes;
+    return missing(k);
+}
+
+const char *keras_hdf5_config(Keras *k, const char *path, Bytes bytes) {
+    (void)path;
+    (void)bytes;
+    missing(k);
+    return NULL;
+}
+
+#endif

@@ -1,0 +1,478 @@
+/* Keras: both dialects of JSON, nested and shared layers, the three layouts of
+ * HDF5, golden values of keras-js, bad and hostile files. */
+#include "net.h"
+
+#include "base/json.h"
+
+#ifdef HAVE_HDF5
+#define H5_USE_110_API
+#include <hdf5.h>
+#endif
+#ifdef HAVE_ZIP
+#include <zip.h>
+#endif
+
+static Graph *read_text(const char *text) {
+    return read_bytes(".json", text, strlen(text));
+}
+
+#define LAYER(kind, name, config, in)                                          \
+    "{\"class_name\": \"" kind "\", \"name\": \"" name "\", \"config\": "      \
+    "{\"name\": \"" name "\"" config "}, \"inbound_nodes\": [" in "]}"
+#define FROM(name) "[[\"" name "\", 0, 0, {}]]"
+#define FROM3(name)                                                            \
+    "{\"args\": [{\"class_name\": \"__keras_tensor__\", \"config\": "          \
+    "{\"keras_history\": [\"" name "\", 0, 0]}}], \"kwargs\": {}}"
+#define INPUT                                                                  \
+    LAYER("InputLayer", "x", ", \"batch_input_shape\": [null, 2, 2, 2]", "")
+#define MODEL(layers, out)                                                     \
+    "{\"class_name\": \"Functional\", \"config\": {\"name\": \"m\", "          \
+    "\"layers\": [" layers "], \"input_layers\": [[\"x\", 0, 0]], "            \
+    "\"output_layers\": [[\"" out "\", 0, 0]]}}"
+#define CONV                                                                   \
+    ", \"filters\": 1, \"kernel_size\": [1, 1], \"activation\": \"relu\""
+
+static void test_dialects(void **state) {
+    static const char *const texts[] = {
+        MODEL(INPUT "," LAYER("Conv2D", "c", CONV, FROM("x")), "c"),
+        MODEL(INPUT "," LAYER("Conv2D", "c", CONV, FROM3("x")), "c"),
+        MODEL(LAYER("Conv2D", "c", CONV, "[\"x\", 0, 0, {}]") "," INPUT, "c"),
+        "{\"class_name\": \"Sequential\", \"config\": [{\"class_name\": "
+        "\"Conv2D\", \"config\": {\"name\": \"c\", \"batch_input_shape\": "
+        "[null, 2, 2, 2]" CONV "}}]}",
+    };
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        Graph *g = read_text(texts[i]);
+        assert_string_equal(messages(), "");
+        const char *x = i < 3 ? "x" : "c_input";
+        assert_string_equal(
+            nodes(g, " act "),
+            arena_printf(arena,
+                         "input() %s 1x2x2x2\nconv(%s) c 1x1x2x2\n"
+                         "act(c) c/activation 1x1x2x2 act=relu\n",
+                         x, x));
+    }
+}
+
+static void test_nested(void **state) {
+    (void)state;
+    Graph *g = read_text(MODEL(
+        INPUT "," LAYER(
+            "Sequential", "inner",
+            ", \"layers\": [{\"class_name\": \"ReLU\", \"config\": "
+            "{\"name\": \"r\", \"max_value\": 6}}]",
+            FROM("x") ", " FROM(
+                "inner")) "," LAYER("Add", "a", "",
+                                    "[[\"inner\", 0, 0, {}], [\"inner\", 1, 0, "
+                                    "{}]]") "," LAYER("GlobalAveragePooling2D",
+                                                      "g", "",
+                                                      FROM(
+                                                          "a")) "," LAYER("Dens"
+                                                                          "e",
+                                                                          "d",
+                                                                          ", "
+                                                                          "\"un"
+                                                                          "its"
+                                                                          "\": "
+                                                                          "3, "
+                                                                          "\"ac"
+                                                                          "tiva"
+                                                                          "tion"
+                                                                          "\": "
+                                                                          "\"so"
+                                                                          "ftma"
+                                                                          "x\"",
+                                                                          FROM(
+                                                                              "g")),
+        "d"));
+    assert_string_equal(messages(), "");
+    assert_string_equal(nodes(g, " act "), "input() x 1x2x2x2\n"
+                                           "act(x) r 1x2x2x2 act=relu6\n"
+                                           "act(r) r_2 1x2x2x2 act=relu6\n"
+                                           "eltwise(r r_2) a 1x2x2x2\n"
+                                           "pool(a) g/reduce 1x2x1x1\n"
+                                           "fc(g/reduce) d 1x3\n"
+                                           "softmax(d) d/activation 1x3\n");
+}
+
+static void refuse(const char *text, const char *want) {
+    assert_null(read_text(text));
+    assert_string_equal(messages(), want);
+}
+
+static void test_bad(void **state) {
+    (void)state;
+    refuse(MODEL(INPUT "," LAYER("Warp", "w", "", FROM("x")) "," LAYER(
+                     "Bend", "b", "", FROM("x")),
+                 "b"),
+           "error: layer \"w\" (Warp): this kind of layer is not supported\n"
+           "error: layer \"b\" (Bend): this kind of layer is not supported\n");
+    refuse(MODEL(INPUT "," LAYER("ReLU", "r", "", FROM("z")), "r"),
+           "error: layer \"r\" reads a layer that does not exist, or waits for "
+           "itself\n");
+    refuse("{\"class_name\": \"Functional\", \"config\": {}}",
+           "error: a model has no layers
+");
+    const char *good =
+        MODEL(INPUT "," LAYER("Conv2D", "c", CONV, FROM("x")), "c");
+    mutate(".json", good, strlen(good), 5);
+}
+
+/* ---- HDF5 ---- */
+
+#ifdef HAVE_HDF5
+
+static void write_set(hid_t file, const char *name, int rank,
+                      const hsize_t *dim, const float *value) {
+    hid_t link = H5Pcreate(H5P_LINK_CREATE);
+    H5Pset_create_intermediate_group(link, 1);
+    hid_t space = H5Screate_simple(rank, dim, NULL);
+    hid_t set = H5Dcreate2(file, name, H5T_IEEE_F32LE, space, link, H5P_DEFAULT,
+                           H5P_DEFAULT);
+    assert_true(set >= 0);
+    if (value)
+        H5Dwrite(set, H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, value);
+    H5Dclose(set);
+    H5Sclose(space);
+    H5Pclose(link);
+}
+
+static void write_text(hid_t file, const char *name, const char *text,
+                       bool fixed) {
+    hid_t type = H5Tcopy(H5T_C_S1), space = H5Screate(H5S_SCALAR);
+    H5Tset_size(type, fixed ? strlen(text) + 1 : H5T_VARIABLE);
+    hid_t at = H5Acreate2(file, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
+    H5Awrite(at, type, fixed ? (const void *)text : (const void *)&text);
+    H5Aclose(at);
+    H5Sclose(space);
+    H5Tclose(type);
+}
+
+static const char *const conv_json =
+    MODEL(INPUT "," LAYER("Conv2D", "c", CONV, FROM("x")), "c");
+
+/* out = 2 a - b + 0.5, of at least 0. */
+static const char *make_file(const char *kernel, const char *bias,
+                             const char *config, bool fixed) {
+    static const hsize_t dims[] = {1, 1, 2, 1}, one[] = {1};
+    static const float w[] = {2, -1}, b[] = {0.5f};
+    const char *path =
+        arena_printf(arena, "/tmp/amphora-test-%ld.h5", (long)getpid());
+    remove(path);
+    hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    write_set(file, kernel, 4, dims, w);
+    write_set(file, bias, 1, one, b);
+    if (config)
+        write_text(file, "model_config", config, fixed);
+    H5Fclose(file);
+    return path;
+}
+
+static void check_values(const Graph *g) {
+    static const float in[] = {1, 0, 2, 3, 1, 1, 5, 0};
+    static const float want[] = {1.5f, 0, 0, 6.5f};
+    assert_string_equal(messages(), "");
+    const float *out = run(g, (const float *const[]){in}, 1);
+    for (int i = 0; i < 4; i++)
+        assert_true(fabsf(out[i] - want[i]) < 1e-6f);
+}
+
+static void test_hdf5(void **state) {
+    static const char *const sets[][2] = {
+        {"model_weights/c/c/kernel:0", "model_weights/c/c/bias:0"},
+        {"model_weights/c/m/c/kernel", "model_weights/c/m/c/bias"},
+        {"layers/conv2d/vars/0", "layers/conv2d/vars/1"},
+    };
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        const char *path =
+            make_file(sets[i][0], sets[i][1], i < 2 ? conv_json : NULL, i == 0);
+        diag = diag_new(arena);
+        if (i < 2) {
+            check_values(frontend_read(arena, diag, path, &options, &info));
+        } else {
+            assert_null(frontend_read(arena, diag, path, &options, &info));
+            assert_string_equal(messages(),
+                                "error: it holds weights but no model: read "
+                                "the model's JSON with --weights\n");
+        }
+        options.weights = path;
+        check_values(read_text(conv_json));
+        options.weights = NULL;
+        remove(path);
+    }
+}
+
+static void test_hdf5_bombs(void **state) {
+    static const hsize_t huge[] = {1 << 20, 1000};
+    Bytes bytes;
+    (void)state;
+    const char *path = make_file("model_weights/c/c/kernel:0",
+                                 "model_weights/c/c/bias:0", conv_json, true);
+    hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
+    write_set(file, "model_weights/z/z/kernel:0", 2, huge, NULL);
+    H5Fclose(file);
+    diag = diag_new(arena);
+    assert_null(frontend_read(arena, diag, path, &options, &info));
+    assert_string_equal(messages(),
+                        "error: \"model_weights/z/z/kernel:0\" claims more "
+                        "values than its bytes can hold\n");
+    assert_true(file_read(arena, diag, path, &bytes));
+    assert_null(read_bytes(".h5", bytes.at, bytes.len / 2));
+    assert_string_equal(messages(), "error: the HDF5 in it is damaged\n");
+    remove(path);
+}
+
+#ifdef HAVE_ZIP
+
+static const char *make_archive(const char *weights, const char *config) {
+    const char *path =
+        arena_printf(arena, "/tmp/amphora-test-%ld.keras", (long)getpid());
+    Bytes bytes;
+    int error;
+    assert_true(file_read(arena, diag, weights, &bytes));
+    remove(path);
+    zip_t *zip = zip_open(path, ZIP_CREATE, &error);
+    zip_file_add(zip, "config.json",
+                 zip_source_buffer(zip, config, strlen(config), 0), 0);
+    zip_file_add(zip, "model.weights.h5",
+                 zip_source_buffer(zip, bytes.at, bytes.len, 0), 0);
+    assert_int_equal(zip_close(zip), 0);
+    return path;
+}
+
+static void test_archive(void **state) {
+    (void)state;
+    const char *weights =
+        make_file("layers/conv2d/vars/0", "layers/conv2d/vars/1", NULL, false);
+    const char *path = make_archive(weights, conv_json);
+    Bytes bytes;
+    diag = diag_new(arena);
+    check_values(frontend_read(arena, diag, path, &options, &info));
+    assert_true(file_read(arena, diag, path, &bytes));
+    assert_null(read_bytes(".keras", bytes.at, bytes.len - 30));
+    mutate(".keras", bytes.at, bytes.len, bytes.len / 60);
+    remove(path);
+    remove(weights);
+}
+#endif
+#endif
+
+/* ---- values that Keras itself computed ---- */
+
+#define DATA "../shared/data/keras/"
+
+/* Numbers of {"data": [...], "shape": [...]}. */
+static float *golden(const cJSON *json, Shape *shape, uint32_t *n) {
+    const cJSON *data = cJSON_GetObjectItem(json, "data"), *item;
+    float *out =
+        ARENA_ARRAY(arena, float, (size_t)cJSON_GetArraySize(data) + 1);
+    *n = 0;
+    cJSON_ArrayForEach(item, data) {
+        out[(*n)++] = (float)item->valuedouble;
+    }
+    *shape = (Shape){0};
+    cJSON_ArrayForEach(item, cJSON_GetObjectItem(json, "shape")) {
+        shape->dim[shape->rank++] = (uint32_t)item->valuedouble;
+    }
+    return out;
+}
+
+static const char *dims(const Shape *s) {
+    Text text = text_new(arena);
+    for (uint32_t i = 0; i < s->rank; i++)
+        text_addf(&text, "%s%u", i ? ", " : "", s->dim[i]);
+    return text_str(&text);
+}
+
+/* A tfjs model of one layer, its weights beside it. */
+static Graph *one_layer(const cJSON *test, const char *kind, const char *config,
+                        const char *const *names) {
+    Shape shape;
+    uint32_t n, i = 0;
+    Text manifest = text_new(arena), bytes = text_new(arena);
+    const cJSON *item;
+    golden(cJSON_GetObjectItem(test, "input"), &shape, &n);
+    const char *input = dims(&shape);
+    cJSON_ArrayForEach(item, cJSON_GetObjectItem(test, "weights")) {
+        Shape of;
+        float *value = golden(item, &of, &n);
+        text_add_n(&bytes, (const char *)value, n * sizeof *value);
+        text_addf(&manifest,
+                  "%s{\"name\": \"l/%s\", \"shape\": [%s], \"dtype\": "
+                  "\"float32\"}",
+                  i ? ", " : "", names[i], dims(&of));
+        i++;
+    }
+    const char *weights = put(".bin", bytes.at ? bytes.at : "", bytes.len);
+    Graph *g = read_text(arena_printf(
+        arena,
+        "{\"modelTopology\": {\"class_name\": \"Sequential\", \"config\": "
+        "{\"layers\": [{\"class_name\": \"%s\", \"config\": {\"name\": "
+        "\"l\", \"batch_input_shape\": [null, %s]%s}}]}}, "
+        "\"weightsManifest\": [{\"paths\": [\"%s\"], \"weights\": [%s]}]}",
+        kind, input, config, strrchr(weights, '/') + 1, text_str(&manifest)));
+    remove(weights);
+    return g;
+}
+
+/* Images have channels last in the golden files, and first here. */
+static float *turned(const float *from, const Shape *s, bool to_graph) {
+    uint32_t h = s->dim[0], w = s->dim[1], c = s->dim[2];
+    float *out = ARENA_ARRAY(arena, float, (size_t)h *w *c);
+    for (uint32_t p = 0; p < h * w; p++)
+        for (uint32_t k = 0; k < c; k++) {
+            size_t file = (size_t)p * c + k, graph = (size_t)k * h * w + p;
+            out[to_graph ? graph : file] = from[to_graph ? file : graph];
+        }
+    return out;
+}
+
+static bool agrees(const cJSON *test, const Graph *g) {
+    Shape in_shape, shape;
+    uint32_t n, n_in;
+    const float *in =
+        golden(cJSON_GetObjectItem(test, "input"), &in_shape, &n_in);
+    const float *want =
+        golden(cJSON_GetObjectItem(test, "expected"), &shape, &n);
+    const Shape *made = &graph_tensor(g, g->output.at[0])->shape;
+    if (shape_count(made) != n || in_shape.rank != 3 || made->rank != 4 ||
+        made->dim[2] != shape.dim[0] || made->dim[3] != shape.dim[1])
+        return false;
+    const float *image = turned(in, &in_shape, true);
+    const float *out = turned(run(g, &image, 1), &shape, false);
+    for (uint32_t i = 0; i < n; i++)
+        if (!(fabsf(out[i] - want[i]) < 2e-5f))
+            return false;
+    return true;
+}
+
+/* The files do not say the layer's settings; one of the usual ones must give
+ * the values that Keras gave. Channels first is another layout of the file. */
+static const char *const settings[] = {
+    "\"strides\": [1, 1], \"padding\": \"valid\"",
+    "\"strides\": [1, 1], \"padding\": \"same\"",
+    "\"strides\": [2, 2], \"padding\": \"valid\"",
+    "\"strides\": [2, 2], \"padding\": \"same\"",
+    "\"strides\": [3, 3], \"padding\": \"valid\"",
+    "\"strides\": [3, 3], \"padding\": \"same\"",
+    "\"strides\": [2, 1], \"padding\": \"valid\"",
+    "\"strides\": [1, 2], \"padding\": \"same\"",
+    "\"strides\": [1, 1], \"padding\": \"valid\", \"dilation_rate\": [2, 2]",
+    "\"strides\": [1, 1], \"padding\": \"same\", \"dilation_rate\": [2, 2]",
+    "\"strides\": [1, 1], \"padding\": \"same\", \"dilation_rate\": [3, 3]",
+};
+enum { SETTINGS = sizeof settings / sizeof *settings };
+
+static bool any_agrees(const cJSON *test, const char *kind, const char *more,
+                       const char *const *names) {
+    static const char *const acts[] = {"linear", "relu", "sigmoid"};
+    for (int i = 0; i < SETTINGS; i++)
+        for (int k = 0; k < 3; k++) {
+            Graph *g =
+                one_layer(test, kind,
+                          arena_printf(arena, ", %s, \"activation\": \"%s\"%s",
+                                       settings[i], acts[k], more),
+                          names);
+            if (g && agrees(test, g))
+                return true;
+        }
+    return false;
+}
+
+static cJSON *open_golden(const char *name) {
+    Bytes bytes;
+    assert_true(
+        file_read(arena, diag, arena_printf(arena, DATA "%s", name), &bytes));
+    return json_parse(diag, name, (const char *)bytes.at, bytes.len);
+}
+
+static uint32_t weight_dim(const cJSON *test, int i) {
+    const cJSON *w =
+        cJSON_GetArrayItem(cJSON_GetObjectItem(test, "weights"), 0);
+    return (uint32_t)cJSON_GetArrayItem(cJSON_GetObjectItem(w, "shape"), i)
+        ->valuedouble;
+}
+
+static void test_golden_conv(void **state) {
+    static const char *const names[] = {"kernel", "bias"};
+    (void)state;
+    if (!file_exists(DATA))
+        skip();
+    cJSON *json = open_golden("kerasjs_Conv2D.json");
+    const cJSON *test;
+    uint32_t good = 0;
+    cJSON_ArrayForEach(test, json) {
+        int n = cJSON_GetArraySize(cJSON_GetObjectItem(test, "weights"));
+        good += any_agrees(
+            test, "Conv2D",
+            arena_printf(arena,
+                         ", \"filters\": %u, \"kernel_size\": [%u, %u], "
+                         "\"use_bias\": %s",
+                         weight_dim(test, 3), weight_dim(test, 0),
+                         weight_dim(test, 1), n > 1 ? "true" : "false"),
+            names);
+    }
+    printf("golden conv: %u of %d\n", good, cJSON_GetArraySize(json));
+    assert_true(good >= 8);
+    json_free(json);
+}
+
+static void test_golden_pool(void **state) {
+    (void)state;
+    if (!file_exists(DATA))
+        skip();
+    cJSON *json = open_golden("kerasjs_MaxPooling2D.json");
+    const cJSON *test;
+    uint32_t good = 0;
+    cJSON_ArrayForEach(test, json) {
+        bool any =
+            any_agrees(test, "MaxPooling2D", ", \"pool_size\": [2, 2]", NULL) ||
+            any_agrees(test, "MaxPooling2D", ", \"pool_size\": [3, 3]", NULL);
+        good += any;
+    }
+    printf("golden pool: %u of %d\n", good, cJSON_GetArraySize(json));
+    assert_true(good >= 8);
+    json_free(json);
+}
+
+static void test_real(void **state) {
+    static const struct {
+        const char *file;
+        uint32_t nodes;
+        uint64_t parameters;
+    } rows[] = {
+        {"mlcommons_pretrainedResnet_keras2.4.json", 37, 78186},
+        {"keras310_mobilenet_v2_96.json", 209, 0},
+        {"keras310_vgg16_64.json", 38, 39929674},
+    };
+    (void)state;
+    if (!file_exists(DATA))
+        skip();
+    for (int i = 0; i < 3; i++) {
+        diag = diag_new(arena);
+        Graph *g = frontend_read(arena, diag,
+                                 arena_printf(arena, DATA "%s", rows[i].file),
+                                 &options, &info);
+        assert_string_equal(messages(), "");
+        assert_int_equal(g->node.n, rows[i].nodes);
+        if (rows[i].parameters)
+            assert_int_equal(parameters(g), rows[i].parameters);
+    }
+}
+
+int main(void) {
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        T(test_dialects),    T(test_nested),      T(test_bad),
+        T(test_golden_conv), T(test_golden_pool), T(test_real),
+#ifdef HAVE_HDF5
+        T(test_hdf5),        T(test_hdf5_bombs),
+#ifdef HAVE_ZIP
+        T(test_archive),
+#endif
+#endif
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
