@@ -112,8 +112,7 @@ static void test_bad(void **state) {
            "error: layer \"r\" reads a layer that does not exist, or waits for "
            "itself\n");
     refuse("{\"class_name\": \"Functional\", \"config\": {}}",
-           "error: a model has no layers
-");
+           "error: a model has no layers\n");
     const char *good =
         MODEL(INPUT "," LAYER("Conv2D", "c", CONV, FROM("x")), "c");
     mutate(".json", good, strlen(good), 5);
