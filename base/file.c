@@ -101,20 +101,6 @@ static int open_temporary(char *path) {
     return fd;
 }
 
-static int write_renamed(Arena *arena, const char *path, const void *data,
-                         size_t len) {
-    char *temporary = arena_printf(arena, "%s.XXXXXX", path);
-    int fd = open_temporary(temporary);
-    if (fd < 0)
-        return errno;
-    int error = write_and_close(fd, data, len);
-    if (!error && rename(temporary, path))
-        error = errno;
-    if (error)
-        unlink(temporary);
-    return error;
-}
-
 /* Renaming would replace a device or a pipe such as /dev/null by a file. */
 static bool is_special(const char *path) {
     struct stat info;
@@ -127,12 +113,48 @@ static int write_special(const char *path, const void *data, size_t len) {
     return fd < 0 ? errno : write_and_close(fd, data, len);
 }
 
+/* Everything that can fail but the renaming: no rename takes a folder's place,
+ * so that is found here. */
+static int prepare(Arena *arena, const FilePart *part, char **temporary) {
+    struct stat info;
+    if (!stat(part->path, &info) && S_ISDIR(info.st_mode))
+        return EISDIR;
+    char *path = arena_printf(arena, "%s.XXXXXX", part->path);
+    int fd = open_temporary(path);
+    if (fd < 0)
+        return errno;
+    *temporary = path;
+    return write_and_close(fd, part->data, part->len);
+}
+
+static int finish(const FilePart *part, const char *temporary) {
+    if (!temporary)
+        return write_special(part->path, part->data, part->len);
+    return rename(temporary, part->path) ? errno : 0;
+}
+
+bool file_write_all(Arena *arena, Diag *diag, uint32_t n,
+                    const FilePart *part) {
+    char **temporary = ARENA_ARRAY(arena, char *, n);
+    uint32_t failed = 0;
+    int error = 0;
+    for (uint32_t i = 0; i < n && !error; failed = i++)
+        if (!is_special(part[i].path))
+            error = prepare(arena, &part[i], &temporary[i]);
+    for (uint32_t i = 0; i < n && !error; failed = i++)
+        error = finish(&part[i], temporary[i]);
+    if (!error)
+        return true;
+    for (uint32_t i = 0; i < n; i++)
+        if (temporary[i])
+            unlink(temporary[i]);
+    errno = error;
+    return fail(diag, part[failed].path, "cannot write");
+}
+
 bool file_write(Arena *arena, Diag *diag, const char *path, const void *data,
                 size_t len) {
-    int error = is_special(path) ? write_special(path, data, len)
-                                 : write_renamed(arena, path, data, len);
-    errno = error;
-    return error ? fail(diag, path, "cannot write") : true;
+    return file_write_all(arena, diag, 1, &(FilePart){path, data, len});
 }
 
 bool file_make_dir(Arena *arena, Diag *diag, const char *path) {

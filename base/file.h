@@ -25,6 +25,15 @@ bool file_read(Arena *arena, Diag *diag, const char *path, Bytes *out);
 bool file_write(Arena *arena, Diag *diag, const char *path, const void *data,
                 size_t len);
 
+/* Several files, none of which is of use without the others: if one cannot be
+ * written, none is. */
+typedef struct FilePart {
+    const char *path;
+    const void *data;
+    size_t len;
+} FilePart;
+bool file_write_all(Arena *arena, Diag *diag, uint32_t n, const FilePart *part);
+
 /* Creates a folder and its parents where missing. */
 bool file_make_dir(Arena *arena, Diag *diag, const char *path);
 

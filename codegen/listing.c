@@ -84,19 +84,16 @@ bool listing_write(Arena *arena, Diag *diag, const Listing *listing,
                           text_str(&weights)};
     const char *const suffix[] = {"cmd", "json", "weights"};
     const size_t len[] = {strlen(text[0]), strlen(text[1]), weights.len};
+    uint32_t n = weights.len ? 3 : 2;
+    FilePart part[3];
     out[0] = out[1] = out[2] = NULL;
     if (!file_make_dir(arena, diag, dir))
         return false;
-    for (int i = 2; i >= 0; i--) {
-        if (!len[i] && i == 2)
-            continue;
-        const char *path =
-            arena_printf(arena, "%s/%s.%s", dir, name, suffix[i]);
-        if (!file_write(arena, diag, path, text[i], len[i]))
-            return false;
-        out[i] = path;
+    for (uint32_t i = 0; i < n; i++) {
+        out[i] = arena_printf(arena, "%s/%s.%s", dir, name, suffix[i]);
+        part[i] = (FilePart){out[i], text[i], len[i]};
     }
-    return true;
+    return file_write_all(arena, diag, n, part);
 }
 
 static bool has_suffix(const char *path, const char *suffix) {

@@ -82,6 +82,21 @@ static void test_empty_file(void **state) {
     unlink(path);
 }
 
+static void test_all_or_none(void **state) {
+    Fixture *f = *state;
+    const char *first = in_folder(f, "first"), *folder = in_folder(f, "taken");
+    assert_int_equal(mkdir(folder, 0777), 0);
+    const FilePart part[] = {{first, "1", 1}, {folder, "2", 1}};
+    assert_false(file_write_all(f->arena, f->diag, 2, part));
+    assert_false(file_exists(first));
+    assert_int_equal(entries(f->folder), 1);
+    rmdir(folder);
+    assert_true(file_write_all(f->arena, f->diag, 2, part));
+    assert_int_equal(entries(f->folder), 2);
+    unlink(first);
+    unlink(folder);
+}
+
 static void refuses(Fixture *f, const char *path, const char *why) {
     Bytes bytes;
     assert_false(file_read(f->arena, f->diag, path, &bytes));
@@ -175,6 +190,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_write_then_read),
         TEST(test_empty_file),
+        TEST(test_all_or_none),
         TEST(test_what_cannot_be_read),
         TEST(test_where_nothing_can_be_written),
         TEST(test_full_disk_leaves_nothing),
