@@ -9,6 +9,8 @@ makes. Kinds of tests:
   library  tests/library.py: the planners, installed and used
   onnx_testdata  tests/onnx_testdata.py: ONNX's own models and outputs
   e2e    tests/e2e.py: networks x machines, verified
+  truth  tests/truth_*.py: against OpenCV and onnxruntime; without --long
+         against what these said of small networks
   recorded  tests/recorded.py: our listings against recorded ones
   fuzz   tests/fuzz.py: damaged input
   orders tests/orders.py: orders and steps, with their proofs
@@ -35,8 +37,8 @@ def scripts(long):
     """(name, command) of the test scripts."""
     flag = ["--long"] if long else []
     found = []
-    for name in ("e2e", "onnx_testdata", "fuzz", "orders", "recorded",
-                 "cli", "library", "lint", "explore"):
+    for name in ("e2e", "onnx_testdata", "truth_onnx", "truth_caffe", "fuzz",
+                 "orders", "recorded", "cli", "library", "lint", "explore"):
         path = os.path.join("tests", name + ".py")
         if os.path.exists(path):
             found.append((name, [sys.executable, path] + flag))
@@ -65,7 +67,8 @@ def main():
             failed += not good
             print(f"{'ok  ' if good else 'FAIL'} {name} ({seconds:.1f} s)",
                   flush=True)
-            if not good or name in ("e2e", "onnx_testdata", "recorded"):
+            if not good or name in ("e2e", "onnx_testdata", "truth_onnx",
+                                    "truth_caffe", "recorded"):
                 lines = output.rstrip().split("\n")
                 print("\n".join("    " + line for line in lines), flush=True)
     print(f"{passed} passed, {failed} failed")

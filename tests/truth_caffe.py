@@ -25,7 +25,8 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from truthlib import (Refused, Table, count, draw, field,  # noqa: E402
-                      graph_of, npy_write, scratch, verify, with_record)
+                      graph_of, npy_write, prepare_long, scratch, verify,
+                      with_record)
 
 ODD = "tests/truth"
 NETWORKS = ["examples", "../shared/data/caffe"]
@@ -267,6 +268,8 @@ def main():
     long = "--long" in sys.argv[1:] or "--record" in sys.argv[1:]
     record = "--record" in sys.argv[1:]
     wanted = [a for a in sys.argv[1:] if not a.startswith("-")]
+    if long:
+        prepare_long()
     table = Table("OpenCV" if long else "OpenCV 4.6.0's recorded values")
     for path in sorted(glob.glob(ODD + "/*.prototxt")):
         name = os.path.splitext(os.path.basename(path))[0]

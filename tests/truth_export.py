@@ -8,18 +8,26 @@ the seed; the statistics of batch normalisation are those of one batch of noise
 random by a few ten percent. NAME.raw keeps BatchNormalization as nodes of its
 own; NAME.open leaves the batch open, which gives chains of Shape and Gather.
 
+The light models of ../shared/data/onnx have weights that are all the same, and
+so have their logits: NAME.seeded is one with drawn weights and no softmax.
+
 usage: truth_export.py DIR [NAME...]      (python3-torchvision, python3-onnx)
 """
+import glob
 import os
 import sys
 import time
 import warnings
 
+import numpy
+import onnx
 import torch
 import torchvision
+from onnx import numpy_helper
 from torch import nn
 from torch.onnx import TrainingMode
 
+LIGHT = "../shared/data/onnx/light_*.onnx"
 SEED = 1234
 OPSET = 13
 
@@ -124,9 +132,17 @@ def settle(model, size):
             norm.bias.copy_(0.1 * torch.randn_like(noise))
 
 
+def wake(model):
+    """ConvNeXt's blocks start with a factor of 1e-6: they would not count."""
+    for name, parameter in model.named_parameters():
+        if "layer_scale" in name:
+            nn.init.uniform_(parameter, 0.3, 0.7)
+
+
 def export(path, make, size, variant):
     torch.manual_seed(SEED)
     model = make()
+    wake(model)
     settle(model, size)
     model.eval()
     options = {}
@@ -142,10 +158,50 @@ def export(path, make, size, variant):
     os.replace(path + ".part", path)
 
 
+def drawn(random, shape, reader):
+    """A constant as the operator that reads it expects it."""
+    if len(shape) > 1:
+        bound = (6 / max(1, numpy.prod(shape[1:]))) ** 0.5
+        return random.uniform(-bound, bound, shape)
+    positive = reader == "BatchNormalization"
+    return random.uniform(0.7, 1.4, shape) if positive else \
+        random.uniform(-0.2, 0.2, shape)
+
+
+def seed_light(path, target):
+    """Drawn initializers instead of each ConstantOfShape."""
+    graph = onnx.load(path)
+    nodes = graph.graph.node
+    shapes = {i.name: numpy_helper.to_array(i)
+              for i in graph.graph.initializer}
+    readers = {name: node.op_type for node in nodes for name in node.input}
+    random = numpy.random.RandomState(SEED)
+    for node in [n for n in nodes if n.op_type == "ConstantOfShape"]:
+        name = node.output[0]
+        values = drawn(random, shapes[node.input[0]], readers[name])
+        graph.graph.initializer.append(
+            numpy_helper.from_array(values.astype("float32"), name))
+        nodes.remove(node)
+    last = nodes[-1]
+    if last.op_type == "Softmax":
+        graph.graph.output[0].name = last.input[0]
+        nodes.remove(last)
+    onnx.save(graph, target)
+
+
+def seed_lights(folder, wanted):
+    for path in sorted(glob.glob(LIGHT)):
+        title = os.path.basename(path)[:-5] + ".seeded"
+        target = os.path.join(folder, title + ".onnx")
+        if (not wanted or title in wanted) and not os.path.exists(target):
+            seed_light(path, target)
+
+
 def main():
     folder, wanted = sys.argv[1], sys.argv[2:]
     os.makedirs(folder, exist_ok=True)
     torch.set_num_threads(1)
+    seed_lights(folder, wanted)
     jobs = [(name, name, "") for name in sorted(NETWORKS)]
     jobs += [(f"{name}.raw", name, "raw") for name in RAW]
     jobs += [(f"{name}.open", name, "open") for name in OPEN]

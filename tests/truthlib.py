@@ -5,18 +5,36 @@ the table. Needs nothing but Python, so that recorded values can be checked
 where no other runtime is installed.
 """
 import array
+import fcntl
 import json
 import os
 import random
 import subprocess
 import struct
+import sys
 import tempfile
 import zlib
 
 AMPHORA = os.environ.get("AMPHORA", "build/amphora")
 MACHINE = "xdnn-v3-96"
 TOLERANCE = 1e-4
+EXPORTED = "out/truth"  # whatever is fetched or made for --long
+PYTHON = "/usr/bin/python3"  # Debian's, which has Debian's modules
 FEW = 1 << 20  # numbers; for more of them numpy is worth its start
+
+
+def prepare_long():
+    """Other runtimes for --long: Debian's packages and Debian's Python. One
+    script at a time, since two are started together."""
+    os.makedirs(EXPORTED, exist_ok=True)
+    with open(EXPORTED + "/.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        subprocess.run(["sh", "-c", ". tools/setup.sh; "
+                        "install_packages $long_packages; "
+                        "command -v npm >/dev/null || "
+                        "install_packages $node_packages"], check=True)
+    if os.path.realpath(sys.executable) != os.path.realpath(PYTHON):
+        os.execv(PYTHON, [PYTHON, *sys.argv])
 
 
 def draw(name, n, low, high):
