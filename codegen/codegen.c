@@ -119,6 +119,7 @@ static void set_tile(const Emitter *e, HwFields *f, const Action *action) {
 
 static void set_act(HwFields *f, const Act *act) {
     bool sloped = act->kind == ACT_LEAKY || act->kind == ACT_PRELU;
+    set(f, HW_F_ACT, hw_act_number(act_name[act->kind]));
     set(f, HW_F_RELU, act->kind != ACT_NONE);
     set(f, HW_F_PRELU, sloped);
 }

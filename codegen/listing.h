@@ -44,8 +44,9 @@ typedef struct HostLayer {
     const AttrPair *attr;
 } HostLayer;
 
-/* What an instruction's engine must know that no field carries: the exact
- * activation of a layer. kind as in graph.h ("relu6", "leaky"...). */
+/* A layer's activation: alpha, lo, hi are what no field of an instruction
+ * carries. kind as in graph.h ("relu6", "leaky"...): the instruction's own
+ * must agree with it. */
 typedef struct LayerAct {
     const char *layer;
     const char *kind;

@@ -3,6 +3,9 @@
 
 #include "base/text.h"
 
+#include <assert.h>
+#include <string.h>
+
 const char *const hw_op_name[HW_OP_COUNT + 1] = {
 #define HW_OP(NAME, text, doc) [HW_OP_##NAME] = (text),
 #include "hwspec/ops.def"
@@ -21,6 +24,18 @@ const char *const hw_act_name[HW_ACT_COUNT + 1] = {
     [HW_ACT_SIGMOID] = "sigmoid", [HW_ACT_TANH] = "tanh",
     [HW_ACT_CLIP] = "clip",
 };
+
+uint32_t hw_act_number(const char *name) {
+    for (uint32_t i = 0; i < HW_ACT_COUNT; i++)
+        if (!strcmp(name, hw_act_name[i]))
+            return i + 1;
+    return 0;
+}
+
+const char *hw_act_text(uint32_t number) {
+    assert(number <= HW_ACT_COUNT);
+    return number ? hw_act_name[number - 1] : "none";
+}
 
 bool hw_range_has(const HwRange *range, uint64_t v) {
     if (!range->set)

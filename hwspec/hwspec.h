@@ -40,6 +40,12 @@ extern const char *const hw_op_name[HW_OP_COUNT + 1]; /* NULL at the end */
 extern const char *const hw_limit_name[HW_LIMIT_COUNT + 1];
 extern const char *const hw_act_name[HW_ACT_COUNT + 1];
 
+/* What the meaning `act` of an instruction says: 1.. in the order of
+ * hw_act_name, 0 for any other name. */
+uint32_t hw_act_number(const char *name);
+/* The mirror: "none" for 0. */
+const char *hw_act_text(uint32_t number);
+
 /* A hwspec with more of them is refused. A pool is a linear active memory, or
  * one buffer of an active memory of fixed buffers. */
 enum { HW_MAX_MEMORIES = 16, HW_MAX_ENGINES = 32, HW_MAX_POOLS = 8 };
@@ -97,6 +103,7 @@ typedef struct HwEngine {
     Loc loc;
     uint32_t ops;               /* bit (1 << HwOp) */
     uint32_t acts[HW_OP_COUNT]; /* bit (1 << HwAct) fused behind each op */
+    Loc acts_loc;               /* of `activations` */
     HwRange limit[HW_LIMIT_COUNT];
     HwUnroll unroll;
     double clock;          /* Hz */

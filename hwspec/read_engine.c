@@ -45,6 +45,7 @@ static bool read_runs(Reader *r, YamlNode *node, void *out) {
 static bool read_acts(Reader *r, YamlNode *node, void *out) {
     HwEngine *engine = out;
     uint32_t all = 0;
+    engine->acts_loc = node->loc;
     if (node->kind == YAML_LIST) {
         bool ok = read_names(r, node, hw_act_name, &all);
         for (uint32_t op = 0; op < HW_OP_COUNT; op++)

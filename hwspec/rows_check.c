@@ -1,8 +1,9 @@
 /* rows_check.c - rows against the machine, and against each other.
  *
  * Input: a machine whose rows were read without errors. Output: an error for
- * each operation that nothing can express, each operand that cannot be
- * located, each pair of encodings that a decoder could not tell apart.
+ * each operation or activation that nothing can express, each operand that
+ * cannot be located, each pair of encodings that a decoder could not tell
+ * apart.
  */
 #include "hwspec/rows.h"
 
@@ -40,6 +41,58 @@ static void check_moves(Diag *diag, const HwSpec *spec, const HwInsnSet *set) {
                        "there is a backing memory, but no instruction is for "
                        "`%s`",
                        hw_op_name[move[i]]);
+}
+
+/* ---- every activation can be told ---- */
+
+/* Nothing is fused behind the other operations. */
+#define BIT(op) (UINT32_C(1) << (op))
+static const uint32_t takes_act =
+    BIT(HW_OP_CONV) | BIT(HW_OP_CONV_GROUPED) | BIT(HW_OP_CONV_DEPTHWISE) |
+    BIT(HW_OP_CONV_POOL_MAX) | BIT(HW_OP_CONV_POOL_AVG) | BIT(HW_OP_DECONV) |
+    BIT(HW_OP_FC) | BIT(HW_OP_ADD) | BIT(HW_OP_MUL) | BIT(HW_OP_MAX) |
+    BIT(HW_OP_SCALE) | BIT(HW_OP_ACT);
+
+/* Flags that tell an activation as well as `act` does. The slopes, one or one
+ * a channel, are data. */
+static const HwField act_flag[HW_ACT_COUNT] = {
+    [HW_ACT_RELU] = HW_F_RELU,   [HW_ACT_RELU6] = HW_F_ACT,
+    [HW_ACT_LEAKY] = HW_F_PRELU, [HW_ACT_PRELU] = HW_F_PRELU,
+    [HW_ACT_SIGMOID] = HW_F_ACT, [HW_ACT_TANH] = HW_F_ACT,
+    [HW_ACT_CLIP] = HW_F_ACT,
+};
+
+static bool says(const HwRow *row, HwField field) {
+    for (uint32_t i = 0; i < row->form[0].n_implied; i++)
+        if (row->form[0].implied[i].field == field)
+            return true;
+    return has(row, field);
+}
+
+static void check_act(Diag *diag, const HwEngine *engine, HwOp op, HwAct act,
+                      const HwRow *row) {
+    HwField flag = act_flag[act];
+    if (says(row, HW_F_ACT) || says(row, flag))
+        return;
+    diag_error(diag, engine->acts_loc,
+               "engine `%s` applies `%s` to `%s`, but no token of %s tells it: "
+               "one must mean `act`%s%s%s",
+               engine->name, hw_act_name[act], hw_op_name[op], row->mnemonic,
+               flag == HW_F_ACT ? "" : " or `",
+               flag == HW_F_ACT ? "" : hw_field_name[flag],
+               flag == HW_F_ACT ? "" : "`");
+}
+
+static void check_acts(Diag *diag, const HwSpec *spec, const HwInsnSet *set) {
+    for (uint32_t e = 0; e < spec->n_engines; e++)
+        for (uint32_t op = 0; op < HW_OP_COUNT; op++) {
+            const HwEngine *engine = &spec->engine[e];
+            const HwRow *row = row_for(set, (HwOp)op);
+            uint32_t acts = takes_act & BIT(op) ? engine->acts[op] : 0;
+            for (uint32_t act = 0; row && act < HW_ACT_COUNT; act++)
+                if (acts & BIT(act))
+                    check_act(diag, engine, (HwOp)op, (HwAct)act, row);
+        }
 }
 
 /* ---- every operand can be located ---- */
@@ -164,6 +217,7 @@ static void check_encodings(Diag *diag, const HwInsnSet *set) {
 void rows_check(Diag *diag, const HwSpec *spec, const HwInsnSet *set) {
     check_engines(diag, spec, set);
     check_moves(diag, spec, set);
+    check_acts(diag, spec, set);
     check_operands(diag, spec, set);
     check_ids(diag, spec, set);
     check_encodings(diag, set);

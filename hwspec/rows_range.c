@@ -180,10 +180,26 @@ static bool constant_span(const HwRow *row, const HwToken *token, Span *span) {
     return true;
 }
 
+/* Up to the last activation that an engine applies in this row. */
+static Span act_span(const HwSpec *spec, const HwRow *row) {
+    uint32_t acts = 0;
+    for (uint32_t s = 0; s < row->n_serves; s++)
+        for (uint32_t e = 0; e < spec->n_engines; e++)
+            acts |= spec->engine[e].acts[row->serve[s].op];
+    Span span = {0, 0};
+    for (; acts; acts >>= 1)
+        span.most++;
+    return span;
+}
+
 static bool field_span(const HwSpec *spec, const HwRow *row,
                        const HwToken *token, Span *span) {
     if (token->from == HW_F_CONST)
         return constant_span(row, token, span);
+    if (token->from == HW_F_ACT) {
+        *span = act_span(spec, row);
+        return true;
+    }
     for (size_t i = 0; i < sizeof flag / sizeof *flag; i++)
         if (flag[i].field == token->from) {
             *span = flag[i].span;

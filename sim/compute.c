@@ -72,26 +72,39 @@ static bool prepare_scale(Run *run, Job *job) {
     return true;
 }
 
-static bool bends_at_zero(const char *kind) {
-    return strcmp(kind, "sigmoid") != 0 && strcmp(kind, "tanh") != 0 &&
-           strcmp(kind, "none") != 0;
+static bool is_sloped(const char *kind) {
+    return strcmp(kind, "leaky") == 0 || strcmp(kind, "prelu") == 0;
 }
 
-/* The image says exactly what the flags only hint at. */
+/* Which one, as the instruction says; where it says nothing, the image's. */
+static const char *act_kind(Run *run, const Work *w, const LayerAct *act) {
+    if (!w->says_act)
+        return act ? act->kind : "none";
+    const char *said = hw_act_text(w->act);
+    if (!act || strcmp(act->kind, said) == 0)
+        return said;
+    if (!w->act_exact && is_sloped(said) && is_sloped(act->kind))
+        return act->kind;
+    fault(run, "its activation is %s in the image, but the instruction says %s",
+          act->kind, said);
+    return said;
+}
+
+/* Slopes and bounds where there is no image. */
+static const LayerAct unknown_act = {.alpha = 0.125, .lo = -1, .hi = 1};
+
 static bool prepare_act(Run *run, Job *job) {
     const Work *w = job->work;
     const LayerAct *act = blob_act(run, w->layer);
-    const char *kind = act        ? act->kind
-                       : w->prelu ? "prelu"
-                       : w->relu  ? "relu"
-                                  : "none";
-    double alpha = act ? act->alpha : 0, lo = act ? act->lo : 0;
-    if (!act_named(kind, alpha, lo, act ? act->hi : 0, &job->act)) {
+    const char *kind = act_kind(run, w, act);
+    const LayerAct *data = act ? act : &unknown_act;
+    if (!act_named(kind, data->alpha, data->lo, data->hi, &job->act)) {
         fault(run, "there is no activation \"%s\"", kind);
         return false;
     }
-    if (act && w->has_flags && !w->relu && !w->prelu && bends_at_zero(kind))
-        fault(run, "its activation is %s, but the instruction has none", kind);
+    bool needs = strcmp(kind, "leaky") == 0 || strcmp(kind, "clip") == 0;
+    if (needs && !act && run->listing->has_image)
+        fault(run, "the image has no numbers for its %s", kind);
     uint32_t channels = op_is_fused(w->op) ? w->mid.c : w->out.c;
     if (strcmp(kind, "prelu") == 0)
         job->act.slope = by_channel(run, w, "slope", channels, 0.125, 0.0625);

@@ -456,10 +456,19 @@ static void read_names(Run *run, const HwFields *f, Work *w) {
     run->who = w->name;
 }
 
+static void read_act(Reader *r, Work *w) {
+    const HwFields *f = r->f;
+    w->act_exact = f->set[HW_F_ACT];
+    w->says_act = w->act_exact || f->set[HW_F_RELU] || f->set[HW_F_PRELU];
+    w->act = number(r, HW_F_ACT, 0, 0, HW_ACT_COUNT);
+    if (!w->act_exact && flag(f, HW_F_PRELU))
+        w->act = HW_ACT_PRELU + 1;
+    else if (!w->act_exact && flag(f, HW_F_RELU))
+        w->act = HW_ACT_RELU + 1;
+    w->prelu = w->act == HW_ACT_PRELU + 1 || w->act == HW_ACT_LEAKY + 1;
+}
+
 static void read_flags(const HwFields *f, Work *w) {
-    w->has_flags = f->set[HW_F_RELU] || f->set[HW_F_PRELU];
-    w->relu = flag(f, HW_F_RELU);
-    w->prelu = flag(f, HW_F_PRELU);
     w->adds_bias = !f->set[HW_F_BIAS] || f->num[HW_F_BIAS] != 0;
     const char *method = f->set[HW_F_METHOD] ? f->str[HW_F_METHOD] : NULL;
     w->zero_fill = method && strcmp(method, "Zero") == 0;
@@ -487,6 +496,7 @@ bool work_read(Run *run, const HwInsn *insn, Work *out) {
         fault(run, "no engine runs %s", hw_op_name[out->op]);
         return false;
     }
+    read_act(&r, out);
     read_flags(&fields, out);
     read_sizes(&r, out);
     read_tiling(&r, out);

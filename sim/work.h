@@ -44,7 +44,11 @@ typedef struct Work {
     uint32_t groups; /* 0: by the weights */
     uint32_t factor[2];
     bool zero_fill; /* upsampling: the first of each block, else zeros */
-    bool adds_bias, has_flags, relu, prelu;
+    bool adds_bias;
+    bool says_act;  /* the instruction says whether, and which one */
+    bool act_exact; /* by its number; by flags, leaky is a prelu */
+    uint32_t act;   /* as hw_act_text takes it */
+    bool prelu;     /* results may have slopes */
     bool pool_global;
     Extent in, mid, out;
     bool has_in2;

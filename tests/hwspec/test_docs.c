@@ -61,7 +61,9 @@ static void manual_has_all_names(void **state) {
 #undef HW_OPERAND
 #undef ROW
     for (uint32_t i = 0; hw_act_name[i]; i++)
-        must_say(manual, arena_printf(arena, "`%s`", hw_act_name[i]));
+        must_say(manual,
+                 arena_printf(arena, "\n| `%s` | %u |\n", hw_act_name[i],
+                              hw_act_number(hw_act_name[i])));
     arena_free(arena);
 }
 

@@ -309,8 +309,9 @@ static void activations(void **state) {
         const float *in = open_case(&b, &square);
         const float *slope = bench_blob(b, "x", "slope", (Shape){1, {3}});
         bench_act(b, (LayerAct){"x", kinds[k], 0.1, -0.25, 0.5});
-        bench_text(b, arena_printf(b->arena, "2 ACT x %s 1",
-                                   operands(b, &square, 3, 4, 5)));
+        bench_text(b, arena_printf(b->arena, "2 ACT x %s %u",
+                                   operands(b, &square, 3, 4, 5),
+                                   hw_act_number(kinds[k])));
         bench_run(b, 1, &in);
         bench_clean(b);
         float want[SQUARE];
@@ -318,6 +319,92 @@ static void activations(void **state) {
         for (int i = 0; i < SQUARE; i++)
             want[i] = act_want(kinds[k], prelu ? slope[i / 20] : 0.1f, in[i]);
         bench_near(bench_seen(b, "x")->value, want, SQUARE);
+        bench_close(b);
+    }
+}
+
+/* The image's kind must be the instruction's, which is what runs. */
+static void activations_disagree(void **state) {
+    (void)state;
+    Bench *b;
+    const float *in = open_case(&b, &square);
+    bench_act(b, (LayerAct){"x", "sigmoid", 0, 0, 0});
+    bench_text(b, arena_printf(b->arena, "2 ACT x %s 1",
+                               operands(b, &square, 3, 4, 5)));
+    const SimResult *r = bench_run(b, 1, &in);
+    assert_int_equal(r->n_violations, 1);
+    assert_string_equal(r->violation[0].text,
+                        "x: its activation is sigmoid in the image, but the "
+                        "instruction says relu");
+    float want[SQUARE];
+    for (int i = 0; i < SQUARE; i++)
+        want[i] = act_want("relu", 0, in[i]);
+    bench_near(bench_seen(b, "x")->value, want, SQUARE);
+    bench_close(b);
+}
+
+static void activations_without_numbers(void **state) {
+    (void)state;
+    Bench *b;
+    const float *in = open_case(&b, &square);
+    bench_text(b, arena_printf(b->arena, "2 ACT x %s 7",
+                               operands(b, &square, 3, 4, 5)));
+    const SimResult *r = bench_run(b, 1, &in);
+    assert_int_equal(r->n_violations, 1);
+    assert_string_equal(r->violation[0].text,
+                        "x: the image has no numbers for its clip");
+    bench_close(b);
+}
+
+static void add_insn(Bench *b, HwOp op, uint32_t from, uint32_t to) {
+    static const HwField ones[] = {HW_F_IN_W,  HW_F_IN_H, HW_F_OUT_W,
+                                   HW_F_OUT_H, HW_F_RELU, HW_F_PRELU};
+    HwFields f = {.has_op = true, .op = op};
+    for (size_t i = 0; i < sizeof ones / sizeof *ones; i++) {
+        f.set[ones[i]] = true;
+        f.num[ones[i]] = 1;
+    }
+    f.set[HW_F_NAME] = f.set[HW_F_IN_C] = f.set[HW_F_OUT_C] = true;
+    f.str[HW_F_NAME] = "a";
+    f.num[HW_F_IN_C] = f.num[HW_F_OUT_C] = 96;
+    insn_set_operand(b->spec, &f, HW_IN, from, 0);
+    insn_set_operand(b->spec, &f, HW_OUT, to, 0);
+    uint32_t row = (uint32_t)insn_row(b->spec, op);
+    HwInsn insn = insn_build(b->arena, b->spec, row, &f, NULL);
+    vec_push(b->arena, &b->insn, insn);
+}
+
+/* One pixel, loaded and scaled; the flags say that there are slopes. */
+static const SimResult *run_sloped(Bench *b) {
+    Shape pixel = shape_nchw(1, 96, 1, 1);
+    bench_input(b, bench_region(b, "x", pixel, "inputs", 0));
+    add_insn(b, HW_OP_LOAD, bench_memory(b, "inputs"), 0);
+    add_insn(b, HW_OP_SCALE, 0, 0);
+    const float *in = bench_values(b, 1, 96);
+    return bench_run(b, 1, &in);
+}
+
+/* By flags, relu is no prelu, but leaky is one. */
+static void activations_by_flags(void **state) {
+    (void)state;
+    static const struct {
+        const char *kind, *want;
+    } cases[] = {
+        {"leaky", NULL},
+        {"prelu", NULL},
+        {"relu", "a: its activation is relu in the image, but the instruction "
+                 "says prelu"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        Bench *b = bench_open("xdnn-v3-96");
+        bench_act(b, (LayerAct){"a", cases[i].kind, 0.1, 0, 0});
+        static const char *const roles[] = {"scale", "bias", "slope"};
+        for (int k = 0; k < 3; k++)
+            bench_blob(b, "a", roles[k], (Shape){1, {96}});
+        const SimResult *r = run_sloped(b);
+        assert_int_equal(r->n_violations, cases[i].want != NULL);
+        if (cases[i].want)
+            assert_string_equal(r->violation[0].text, cases[i].want);
         bench_close(b);
     }
 }
@@ -367,6 +454,9 @@ int main(void) {
         cmocka_unit_test(scales_by_channel),
         cmocka_unit_test(upsamples),
         cmocka_unit_test(activations),
+        cmocka_unit_test(activations_disagree),
+        cmocka_unit_test(activations_without_numbers),
+        cmocka_unit_test(activations_by_flags),
         cmocka_unit_test(rows_go_out_and_come_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
