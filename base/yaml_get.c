@@ -269,28 +269,34 @@ bool yaml_enum(Diag *diag, const YamlNode *node, const char *const *names,
     return wrong(diag, node, text_str(&list));
 }
 
-/* Levenshtein's distance; a word that begins with the other (`align`,
+static uint32_t least_of(uint32_t a, uint32_t b) {
+    return a < b ? a : b;
+}
+
+/* Edits that make one word the other: a letter more, less or changed, or two
+ * neighbours in each other's place. A word that begins with the other (`align`,
  * `alignment`) counts as 1. UINT32_MAX where one is too long to bother. */
 static uint32_t distance(const char *a, const char *b) {
     size_t n = strlen(a), m = strlen(b), shorter = n < m ? n : m;
-    uint32_t row[MAX_COMPARED + 1];
+    uint32_t row[3][MAX_COMPARED + 1]; /* of this letter and two before */
     if (n > MAX_COMPARED || m > MAX_COMPARED)
         return UINT32_MAX;
     if (shorter >= 3 && !memcmp(a, b, shorter))
         return 1;
     for (uint32_t j = 0; j <= m; j++)
-        row[j] = j;
-    for (uint32_t i = 0; i < n; i++) {
-        uint32_t diagonal = row[0];
-        row[0] = i + 1;
-        for (uint32_t j = 0; j < m; j++) {
-            uint32_t change = diagonal + (a[i] != b[j]);
-            uint32_t either = row[j] < row[j + 1] ? row[j] : row[j + 1];
-            diagonal = row[j + 1];
-            row[j + 1] = change < either + 1 ? change : either + 1;
+        row[0][j] = j;
+    for (uint32_t i = 1; i <= n; i++) {
+        uint32_t *here = row[i % 3];
+        const uint32_t *up = row[(i + 2) % 3], *up2 = row[(i + 1) % 3];
+        here[0] = i;
+        for (uint32_t j = 1; j <= m; j++) {
+            here[j] = least_of(up[j - 1] + (a[i - 1] != b[j - 1]),
+                               least_of(up[j], here[j - 1]) + 1);
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                here[j] = least_of(here[j], up2[j - 2] + 1);
         }
     }
-    return row[m];
+    return row[n % 3][m];
 }
 
 static void consider(const char *key, const char *wrong_key, const char **best,

@@ -79,8 +79,9 @@ typedef struct HwServe {
 
 /* Where a token goes in the binary word(s). */
 typedef struct HwBits {
-    const char *name; /* token's name; NULL: the constant `is` */
-    uint32_t token;   /* index in form 0 */
+    const char *name;  /* token's name; NULL: the constant `is` */
+    const char *label; /* what `field` says, for messages; or NULL */
+    uint32_t token;    /* index in form 0 */
     uint32_t word, at, width;
     uint64_t unit; /* bits = (listing value) / unit - bias */
     int64_t bias;

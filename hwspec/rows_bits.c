@@ -52,8 +52,7 @@ static bool read_constant_bits(BitsReader *r, const YamlNode *map,
                                const YamlNode *is, HwBits *bits) {
     if (!yaml_u64(r->diag, is, &bits->is))
         return false;
-    const char *name;
-    yaml_str(r->diag, yaml_get(map, "field"), &name); /* for the reader only */
+    yaml_str(r->diag, yaml_get(map, "field"), &bits->label);
     if (bits->width < 64 && bits->is >> bits->width) {
         diag_error(r->diag, is->loc, "%llu does not fit into %u bits",
                    (unsigned long long)bits->is, bits->width);
@@ -67,6 +66,7 @@ static bool find_token(BitsReader *r, const YamlNode *map, HwBits *bits) {
     const HwForm *form = &r->row->form[0];
     if (!yaml_str(r->diag, field, &bits->name))
         return false;
+    bits->label = bits->name;
     int32_t token = insn_token(form, bits->name);
     const char *wrong = token < 0 ? "is no token of this row's text"
                         : form->token[token].is_string ? "is a string"
@@ -149,16 +149,15 @@ static const HwBits *overlapping(const BitsReader *r, const HwBits *bits) {
     return NULL;
 }
 
-static const char *label(const HwBits *bits) {
-    return bits->name ? bits->name : "a constant";
-}
-
 static void add_bits(BitsReader *r, const HwBits *bits) {
     const HwBits *other = overlapping(r, bits);
     if (other)
         diag_error(r->diag, bits->loc,
-                   "bits %u to %u of word %u overlap those of `%s`", bits->at,
-                   bits->at + bits->width - 1, bits->word, label(other));
+                   other->label
+                       ? "bits %u to %u of word %u overlap those of `%s`"
+                       : "bits %u to %u of word %u overlap those of a constant",
+                   bits->at, bits->at + bits->width - 1, bits->word,
+                   other->label);
     else
         vec_push(r->arena, &r->list, *bits);
     if (r->row->words <= bits->word)

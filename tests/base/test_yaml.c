@@ -262,7 +262,7 @@ static void test_unknown_keys(void **state) {
     Fixture *f = *state;
     YamlNode *root = parse_good(f, "memories:\n"
                                    "  am: {size: 1, alignment: 2}\n"
-                                   "  ddr: {sise: 1, size: 3}\n"
+                                   "  ddr: {sise: 1, size: 3, aling: 4}\n"
                                    "engins:\n"
                                    "  deep: {inside: {more: 1}}\n"
                                    "list: [{a: 1, zzzzzz: 2}]\n");
@@ -281,6 +281,7 @@ static void test_unknown_keys(void **state) {
         printed(f->arena, f->diag),
         "f:2:17: error: unknown key `alignment`; did you mean `align`?\n"
         "f:3:9: error: unknown key `sise`; did you mean `size`?\n"
+        "f:3:27: error: unknown key `aling`; did you mean `align`?\n"
         "f:4:1: error: unknown key `engins`; did you mean `engines`?\n"
         "f:6:15: error: unknown key `zzzzzz`\n");
 }

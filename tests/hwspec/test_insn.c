@@ -625,13 +625,43 @@ static void bad_machines(void **state) {
     arena_free(arena);
 }
 
+/* An activation needs a token that tells it; leaky and prelu share a flag. */
+static void untold_activations(void **state) {
+    (void)state;
+    Arena *arena = arena_new("test");
+    const char *acts[] = {"relu", "leaky, prelu", "relu, tanh"};
+    const char *head[3];
+    for (int i = 0; i < 3; i++)
+        head[i] =
+            swap(arena, machine, "limits",
+                 arena_printf(arena, "activations: [%s], limits", acts[i]));
+#define K "k: kernel.w"
+#define UNTOLD(act)                                                            \
+    "0:44: engine `all` applies `" act "` to `conv`, but no token of RUN "     \
+    "tells it: one must mean `act`"
+    check_rows(head[0], K, K, UNTOLD("relu") " or `relu`\n");
+    check_rows(head[0], K, "k: relu", "");
+    check_rows(head[0], K, "k: prelu", UNTOLD("relu") " or `relu`\n");
+    check_rows(head[1], K, "k: relu",
+               UNTOLD("leaky") " or `prelu`\n" UNTOLD("prelu") " or `prelu`\n");
+    check_rows(head[1], K, "k: prelu", "");
+    check_rows(head[2], K, "k: relu", UNTOLD("tanh") "\n");
+    check_rows(head[2], K, "k: act", "");
+#undef UNTOLD
+#undef K
+    arena_free(arena);
+}
+
 #define CODE "{field: code, word: 0, at: 0, width: 4, is: 1}"
 
 static void bad_bits(void **state) {
     (void)state;
     check_rows(machine, CODE, CODE ", {field: k, word: 0, at: 3, width: 4}",
-               "14:60: bits 3 to 6 of word 0 overlap those of `a "
-               "constant`\n");
+               "14:60: bits 3 to 6 of word 0 overlap those of `code`\n");
+    check_rows(machine, CODE,
+               "{word: 0, at: 0, width: 4, is: 1}, "
+               "{field: k, word: 0, at: 3, width: 4}",
+               "14:47: bits 3 to 6 of word 0 overlap those of a constant\n");
     check_rows(machine, CODE, CODE ", {field: k, word: 0, at: 4, width: 3}",
                "14:94: `k` needs 4 bits, for 1 to 14; it has 3\n");
     check_rows(machine, CODE, CODE ", {field: k, word: 0, at: 62, width: 4}",
@@ -671,6 +701,7 @@ int main(void) {
         cmocka_unit_test(bad_dictionary),
         cmocka_unit_test(bad_texts),
         cmocka_unit_test(bad_machines),
+        cmocka_unit_test(untold_activations),
         cmocka_unit_test(bad_bits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
