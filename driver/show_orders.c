@@ -34,10 +34,10 @@ static const char *enumerated(Arena *arena, const OrderFacts *f) {
     const char *orders =
         f->orders == UINT64_MAX ? "over 10^19" : with_commas(arena, f->orders);
     return arena_printf(arena,
-                        "%s orders of %u parts; the seed's count: %s in %u "
+                        "%s orders of %u part%s; the seed's count: %s in %u "
                         "steps",
-                        orders, f->parts, with_commas(arena, f->seed_peak),
-                        f->seed_steps);
+                        orders, f->parts, f->parts == 1 ? "" : "s",
+                        with_commas(arena, f->seed_peak), f->seed_steps);
 }
 
 static const char *proof(Arena *arena, const OrderFacts *f) {

@@ -67,30 +67,32 @@ static const Graph *inception_3b(Arena *arena) {
     return g;
 }
 
-static const Schedule *schedule(Arena *arena, const Graph *g,
-                                const char *strategy, Objective objective) {
+static const Schedule *schedule(Arena *arena, const HwSpec *spec,
+                                const Graph *g, const char *strategy,
+                                Objective objective) {
     SchedOptions options = {.strategy = strategy, .objective = objective};
-    return sched_search(arena, diag_new(arena), packed(arena), g, &options);
+    return sched_search(arena, diag_new(arena), spec, g, &options);
 }
 
 static void the_slides_example(void **state) {
     (void)state;
     Arena *arena = arena_new("test");
+    const HwSpec *spec = packed(arena);
     const Graph *g = inception_3b(arena);
-    const Schedule *s = schedule(arena, g, "enumerate", OBJECTIVE_ORDER);
+    const Schedule *s = schedule(arena, spec, g, "enumerate", OBJECTIVE_ORDER);
     assert_int_equal(s->facts.orders, 120);
     assert_int_equal(s->facts.seed_peak, 1505280);
     assert_int_equal(s->facts.seed_steps, 7);
-    s = schedule(arena, g, "best", OBJECTIVE_ORDER);
+    s = schedule(arena, spec, g, "best", OBJECTIVE_ORDER);
     assert_int_equal(s->facts.peak, 903168);
     assert_true(s->facts.proved);
     assert_int_equal(s->n_steps, 7);
-    s = schedule(arena, g, "best", OBJECTIVE_STEPS);
+    s = schedule(arena, spec, g, "best", OBJECTIVE_STEPS);
     assert_int_equal(s->facts.peak, 953344);
     assert_int_equal(s->n_steps, 6);
     assert_true(s->facts.cost_proved);
     assert_int_equal(s->facts.least_cost, 6);
-    s = schedule(arena, g, "best", OBJECTIVE_PEAK);
+    s = schedule(arena, spec, g, "best", OBJECTIVE_PEAK);
     assert_int_equal(s->facts.peak, 903168);
     assert_int_equal(s->n_steps, 7);
     arena_free(arena);
@@ -145,12 +147,14 @@ static void try_orders(OrderState *s, uint64_t peak, uint64_t *least) {
 
 static void best_orders_of_networks(void **state) {
     (void)state;
+    Arena *machine = arena_new("machine");
+    const HwSpec *spec = packed(machine);
     uint32_t concats = 0;
     for (uint64_t seed = 0; seed < 2000; seed++) {
         Arena *arena = arena_new("test");
         const Graph *g = random_graph(arena, seed, 4 + (uint32_t)(seed % 5));
-        Model m = model_make(arena, MODEL_MACHINE, packed(arena), g, true);
-        const Schedule *s = schedule(arena, g, "best", OBJECTIVE_ORDER);
+        Model m = model_make(arena, MODEL_MACHINE, spec, g, true);
+        const Schedule *s = schedule(arena, spec, g, "best", OBJECTIVE_ORDER);
         OrderState walk = order_state(arena, m.p);
         uint64_t least = UINT64_MAX;
         try_orders(&walk, walk.live, &least);
@@ -163,6 +167,7 @@ static void best_orders_of_networks(void **state) {
         arena_free(arena);
     }
     assert_true(concats > 200);
+    arena_free(machine);
 }
 
 /* ---- steps ---- */
@@ -201,14 +206,19 @@ static void try_steps(Steps *x, uint32_t steps, uint64_t peak) {
 
 static void best_steps_of_networks(void **state) {
     (void)state;
+    Arena *machine = arena_new("machine");
+    const HwSpec *spec = packed(machine);
     uint32_t packed_some = 0;
     for (uint64_t seed = 0; seed < 600; seed++) {
         Arena *arena = arena_new("test");
         const Graph *g = random_graph(arena, seed, 3 + (uint32_t)(seed % 5));
-        Model m = model_make(arena, MODEL_MACHINE, packed(arena), g, true);
-        const Schedule *serial = schedule(arena, g, "best", OBJECTIVE_ORDER);
-        const Schedule *fewest = schedule(arena, g, "best", OBJECTIVE_STEPS);
-        const Schedule *least = schedule(arena, g, "best", OBJECTIVE_PEAK);
+        Model m = model_make(arena, MODEL_MACHINE, spec, g, true);
+        const Schedule *serial =
+            schedule(arena, spec, g, "best", OBJECTIVE_ORDER);
+        const Schedule *fewest =
+            schedule(arena, spec, g, "best", OBJECTIVE_STEPS);
+        const Schedule *least =
+            schedule(arena, spec, g, "best", OBJECTIVE_PEAK);
         Steps x = {&m, order_state(arena, m.p), UINT64_MAX, 100, 0};
         try_steps(&x, 0, x.s.live);
         assert_int_equal(fewest->n_steps, x.steps);
@@ -222,18 +232,21 @@ static void best_steps_of_networks(void **state) {
         arena_free(arena);
     }
     assert_true(packed_some > 50);
+    arena_free(machine);
 }
 
 /* In all strategies and objectives each node has one step, behind its operands,
  * and a concat comes right behind its last member. */
 static void every_schedule_is_one(void **state) {
     (void)state;
+    Arena *machine = arena_new("machine");
+    const HwSpec *spec = packed(machine);
     for (uint64_t seed = 0; seed < 40; seed++) {
         Arena *arena = arena_new("test");
         const Graph *g = random_graph(arena, seed, 30);
         for (uint32_t k = 0; k < n_strategies * OBJECTIVE_COUNT; k++) {
             const Schedule *s =
-                schedule(arena, g, strategies[k % n_strategies].name,
+                schedule(arena, spec, g, strategies[k % n_strategies].name,
                          (Objective)(k / n_strategies));
             for (uint32_t i = 0; i < g->node.n; i++) {
                 const Node *node = &g->node.at[i];
@@ -253,6 +266,7 @@ static void every_schedule_is_one(void **state) {
         }
         arena_free(arena);
     }
+    arena_free(machine);
 }
 
 int main(void) {
