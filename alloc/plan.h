@@ -79,6 +79,8 @@ typedef struct PlanOptions {
     const char *planner; /* "auto" */
     bool replication;    /* the rule of facts/xdnn.md 2.4, or none */
     bool layer_by_layer; /* none run together by stripes */
+    /* or NULL; by tensor id: how it is stored, all zero: by the rule */
+    const Repl *chosen;
 } PlanOptions;
 
 /* NULL after errors. When nothing fits: one error with the explanation

@@ -143,7 +143,12 @@ void replication_choose(Work *w) {
         uint32_t area = 0;
         if (w->options->replication && role->origin != FROM_PARTS)
             area = copies_area(w, t);
-        role->repl = area ? hwspec_repl_rule(w->spec, c, area, false)
-                          : hwspec_repl_none(w->spec, c);
+        const Repl *chosen = w->options->chosen;
+        if (chosen && role->origin != FROM_PARTS &&
+            (chosen[t.i].full || chosen[t.i].sections))
+            role->repl = chosen[t.i];
+        else
+            role->repl = area ? hwspec_repl_rule(w->spec, c, area, false)
+                              : hwspec_repl_none(w->spec, c);
     }
 }

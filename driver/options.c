@@ -77,8 +77,10 @@ static const Option options[] = {
      "order and the best"},
     {'p', false, "planner", "NAME", OPTION_TEXT, AT(planner),
      "planner of active memory (default auto)"},
-    {'r', false, "replication", "off|safe", OPTION_TEXT, AT(replication),
-     "copies of partial channel sections (default safe)"},
+    {'r', false, "replication", "off|safe|best|FILE", OPTION_TEXT,
+     AT(replication),
+     "copies of partial channel sections (default safe); FILE: lines of layer, "
+     "full sections, replicated ones, copies, width"},
     {'d', false, "dump", "STAGE", OPTION_TEXT, AT(dump),
      "print graph, a pass's name, passes, schedule, plan or all to stderr"},
     {'E', false, "emit", "json", OPTION_TEXT, AT(emit),

@@ -1,6 +1,8 @@
 /* pipeline.c - the stages in order; see pipeline.h. */
 #include "driver/pipeline.h"
 
+#include "driver/replication.h"
+
 #include "passes/pass.h"
 
 #include <string.h>
@@ -66,17 +68,13 @@ static bool stage_passes(Arena *arena, Diag *diag, const Options *options,
     return ok;
 }
 
-static bool replicates(const Options *options) {
-    return strcmp(options->replication, "off") != 0;
-}
-
 bool pipeline_sched_options(Diag *diag, const Options *options,
                             SchedOptions *out) {
     const char *order = options->objective ? "best" : "file";
     *out = (SchedOptions){.strategy = options->order ? options->order : order,
                           .seed = options->seed,
                           .budget = options->budget,
-                          .replication = replicates(options)};
+                          .replication = replication_on(options)};
     if (!options->objective)
         return true;
     for (int i = OBJECTIVE_PEAK; i < OBJECTIVE_COUNT; i++)
@@ -107,13 +105,10 @@ static bool stage_codegen(Arena *arena, Diag *diag, Pipeline *p) {
 
 static ExitCode stage_alloc(Arena *arena, Diag *diag, const Options *options,
                             Pipeline *p) {
-    PlanOptions plan = {.planner = options->planner,
-                        .replication = replicates(options)};
-    bool does_not_fit = false;
-    p->plan = plan_make(arena, diag, p->schedule, &plan, &does_not_fit);
+    ExitCode code = replication_plan(arena, diag, options, p);
     if (p->plan && dumps(options, "plan"))
         fputs(plan_print(arena, p->plan), stderr);
-    return p->plan ? EXIT_FINE : does_not_fit ? EXIT_NO_FIT : EXIT_BAD_INPUT;
+    return code;
 }
 
 static ExitCode run_stage(Arena *arena, Diag *diag, const Options *options,
