@@ -177,8 +177,9 @@ static uint32_t place_output(Emit *e, TensorId t) {
     uint32_t *output = &e->output[t.i];
     if (*output == NONE) {
         uint32_t memory = (uint32_t)e->w->spec->output;
+        bool timed = !graph_is_output(e->w->g, t);
         *output =
-            place_outside(e, t, region_add(&e->regions, t, memory, false), 0);
+            place_outside(e, t, region_add(&e->regions, t, memory, timed), 0);
     }
     return *output;
 }
@@ -369,8 +370,9 @@ static void run_host(Emit *e, NodeId id) {
     bool result = graph_is_output(e->w->g, out) && !role->engine_reads &&
                   role->parent.i == NONE;
     int32_t memory = result ? e->w->spec->output : e->w->spec->input;
+    bool timed = !graph_is_output(e->w->g, out);
     e->copy[out.i] = place_outside(
-        e, out, region_add(&e->regions, out, (uint32_t)memory, false), 0);
+        e, out, region_add(&e->regions, out, (uint32_t)memory, timed), 0);
     Action a = action_new(e, ACTION_HOST, node->n_in, in, e->copy[out.i]);
     a.node = id;
     a.legal = e->w->legal[id.i];

@@ -5,8 +5,10 @@
 
 #include <string.h>
 
+/* Lives stand here, too: a walk reads every entry, and little of most. */
 typedef struct Taken {
-    uint64_t at, end; /* bytes */
+    uint64_t at, end;     /* bytes */
+    uint32_t first, last; /* steps: half-open */
     uint32_t buf;
 } Taken;
 
@@ -36,8 +38,12 @@ static bool sorts_before(const Taken *a, const Taken *b) {
 
 static void take(Placer *placer, uint32_t buf, uint32_t pool, uint64_t offset) {
     TakenList *list = &placer->taken[pool];
-    uint64_t bytes = placer->problem->buf[buf].bytes[pool];
-    Taken taken = {offset, offset + bytes, buf};
+    const Buf *b = &placer->problem->buf[buf];
+    Taken taken = {offset, offset + b->bytes[pool], b->first, b->end, buf};
+    placer->result->pool[buf] = (int32_t)pool;
+    placer->result->offset[buf] = offset;
+    if (b->first >= b->end)
+        return; /* never alive, in nobody's way */
     uint32_t low = 0, high = list->n;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
@@ -50,8 +56,6 @@ static void take(Placer *placer, uint32_t buf, uint32_t pool, uint64_t offset) {
     memmove(list->at + low + 1, list->at + low,
             (list->n - 1 - low) * sizeof *list->at);
     list->at[low] = taken;
-    placer->result->pool[buf] = (int32_t)pool;
-    placer->result->offset[buf] = offset;
 }
 
 Placer *placer_new(Arena *arena, const PlanProblem *problem,
@@ -72,7 +76,6 @@ Placer *placer_new(Arena *arena, const PlanProblem *problem,
 
 /* A walk over the gaps of one pool, from low to high. */
 typedef struct Walk {
-    const PlanProblem *problem;
     const TakenList *list;
     const Buf *buf;
     uint64_t bytes, align, size;
@@ -83,9 +86,9 @@ typedef struct Walk {
 static Walk walk_gaps(const Placer *placer, uint32_t buf, uint32_t pool) {
     const PlanProblem *problem = placer->problem;
     const Buf *b = &problem->buf[buf];
-    return (Walk){.problem = problem,
-                  .list = &placer->taken[pool],
+    return (Walk){.list = &placer->taken[pool],
                   .buf = b,
+                  .next = b->first < b->end ? 0 : placer->taken[pool].n,
                   .bytes = b->bytes[pool],
                   .align = buf_align(&problem->pool[pool], b),
                   .size = problem->pool[pool].size};
@@ -105,7 +108,7 @@ static bool fits(const Walk *walk, uint64_t ceiling, Gap *gap) {
 static bool next_gap(Walk *walk, Gap *gap) {
     while (walk->next < walk->list->n) {
         const Taken *taken = &walk->list->at[walk->next++];
-        if (!bufs_conflict(walk->buf, &walk->problem->buf[taken->buf]))
+        if (taken->first >= walk->buf->end || walk->buf->first >= taken->last)
             continue;
         bool found = fits(walk, taken->at, gap);
         if (taken->end > walk->floor)
@@ -189,7 +192,7 @@ void placer_retire(Placer *placer, uint32_t step) {
         TakenList *list = &placer->taken[p];
         uint32_t kept = 0;
         for (uint32_t i = 0; i < list->n; i++)
-            if (placer->problem->buf[list->at[i].buf].end > step)
+            if (list->at[i].last > step)
                 list->at[kept++] = list->at[i];
         list->n = kept;
     }

@@ -1,6 +1,12 @@
 /* regions.c - where volumes lie in the input, output and backing memories. */
 #include "alloc/regions.h"
 
+static void region_stays(const Regions *r, Region *region) {
+    region->timed = false;
+    region->first = 0;
+    region->end = r->work->schedule->n_steps;
+}
+
 uint32_t region_add(Regions *r, TensorId tensor, uint32_t memory, bool timed) {
     Region region = {.memory = memory,
                      .whole = volume_in(r->work, tensor, memory),
@@ -9,10 +15,8 @@ uint32_t region_add(Regions *r, TensorId tensor, uint32_t memory, bool timed) {
                      .name = graph_tensor(r->work->g, tensor)->name};
     region.bytes =
         layout_bytes(r->work->spec->memory[memory].layout, &region.whole);
-    if (!timed) {
-        region.first = 0;
-        region.end = r->work->schedule->n_steps;
-    }
+    if (!timed)
+        region_stays(r, &region);
     vec_push(r->arena, &r->at, region);
     return r->at.n - 1;
 }
@@ -36,6 +40,33 @@ static bool too_small(const Regions *r, Diag *diag, const Region *region,
     return false;
 }
 
+/* Whether all of a memory's regions have a place of their own. */
+static bool has_room(const Regions *r, uint32_t m) {
+    const HwMemory *memory = &r->work->spec->memory[m];
+    uint64_t align = memory->align ? memory->align : 1;
+    uint64_t at = 0;
+    for (uint32_t i = 0; i < r->at.n; i++) {
+        if (r->at.at[i].memory != m)
+            continue;
+        at = (at + align - 1) / align * align;
+        if (at > memory->size || r->at.at[i].bytes > memory->size - at)
+            return false;
+        at += r->at.at[i].bytes;
+    }
+    return true;
+}
+
+/* Volumes that wait between the host's layers share only where they must. */
+static void spread_out(Regions *r) {
+    for (uint32_t m = 0; m < r->work->spec->n_memories; m++) {
+        if (m == (uint32_t)r->work->spec->backing || !has_room(r, m))
+            continue;
+        for (uint32_t i = 0; i < r->at.n; i++)
+            if (r->at.at[i].memory == m)
+                region_stays(r, &r->at.at[i]);
+    }
+}
+
 /* Regions that stay. */
 static bool place_fixed(Regions *r, Diag *diag, uint64_t *used) {
     for (uint32_t i = 0; i < r->at.n; i++) {
@@ -54,11 +85,12 @@ static bool place_fixed(Regions *r, Diag *diag, uint64_t *used) {
     return true;
 }
 
-static uint32_t timed_bufs(const Regions *r, Buf *buf, uint32_t *region) {
+static uint32_t timed_bufs(const Regions *r, uint32_t memory, Buf *buf,
+                           uint32_t *region) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < r->at.n; i++) {
         const Region *at = &r->at.at[i];
-        if (!at->timed)
+        if (!at->timed || at->memory != memory)
             continue;
         buf[n] = (Buf){.first = at->first,
                        .end = at->end,
@@ -70,18 +102,15 @@ static uint32_t timed_bufs(const Regions *r, Buf *buf, uint32_t *region) {
     return n;
 }
 
-bool regions_place(Regions *r, Diag *diag, uint64_t *used) {
-    if (!place_fixed(r, diag, used))
-        return false;
+static bool place_timed(Regions *r, Diag *diag, uint32_t m, uint64_t *used) {
     Buf *buf = ARENA_ARRAY(r->arena, Buf, r->at.n + 1);
     uint32_t *region = ARENA_ARRAY(r->arena, uint32_t, r->at.n + 1);
-    PlanProblem p = {.n_pools = 1, .n_bufs = timed_bufs(r, buf, region)};
+    PlanProblem p = {.n_pools = 1, .n_bufs = timed_bufs(r, m, buf, region)};
     if (!p.n_bufs)
         return true;
-    uint32_t backing = (uint32_t)r->work->spec->backing;
-    const HwMemory *memory = &r->work->spec->memory[backing];
+    const HwMemory *memory = &r->work->spec->memory[m];
     uint64_t align = memory->align ? memory->align : 1;
-    uint64_t base = (used[backing] + align - 1) / align * align;
+    uint64_t base = (used[m] + align - 1) / align * align;
     p.pool[0] = (Pool){memory->size > base ? memory->size - base : 0, align};
     p.buf = buf;
     PlanResult result = {0};
@@ -94,6 +123,14 @@ bool regions_place(Regions *r, Diag *diag, uint64_t *used) {
             p.pool[0].size);
     for (uint32_t i = 0; i < p.n_bufs; i++)
         r->at.at[region[i]].offset = base + result.offset[i];
-    used[backing] = base + result.height[0];
+    used[m] = base + result.height[0];
     return true;
+}
+
+bool regions_place(Regions *r, Diag *diag, uint64_t *used) {
+    spread_out(r);
+    bool ok = place_fixed(r, diag, used);
+    for (uint32_t m = 0; ok && m < r->work->spec->n_memories; m++)
+        ok = place_timed(r, diag, m, used);
+    return ok;
 }

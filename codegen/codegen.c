@@ -240,8 +240,6 @@ static void fill_fc(const Emitter *e, HwFields *f, const Action *action,
     Volume in = plan_volume(e->graph, node->in[0]);
     const uint32_t kernel[2] = {in.h, in.w}, one[2] = {1, 1};
     set_window(f, HW_F_KERNEL_W, kernel, one, 0, 0);
-    set(f, HW_F_DILATION_W, 1);
-    set(f, HW_F_DILATION_H, 1);
     set(f, HW_F_BIAS, node->constant[CONST_BIAS].i != NONE);
     set_act(f, &node->act);
     set_source_repl(f, action);
@@ -259,11 +257,46 @@ static Fill *const fill[OP_COUNT] = {
     [OP_FC] = fill_fc,
 };
 
+/* What says "nothing of it" where an operation has no such thing: a pool is
+ * not dilated, an activation has no stride. */
+static const struct {
+    HwField field;
+    int64_t value;
+} neutral[] = {
+    {HW_F_KERNEL_W, 1},      {HW_F_KERNEL_H, 1},      {HW_F_STRIDE_W, 1},
+    {HW_F_STRIDE_H, 1},      {HW_F_PAD_W, 0},         {HW_F_PAD_H, 0},
+    {HW_F_DILATION_W, 1},    {HW_F_DILATION_H, 1},    {HW_F_GROUPS, 1},
+    {HW_F_POOL_KERNEL_W, 1}, {HW_F_POOL_KERNEL_H, 1}, {HW_F_POOL_STRIDE_W, 1},
+    {HW_F_POOL_STRIDE_H, 1}, {HW_F_POOL_PAD_W, 0},    {HW_F_POOL_PAD_H, 0},
+    {HW_F_POOL_GLOBAL, 0},   {HW_F_FACTOR_W, 1},      {HW_F_FACTOR_H, 1},
+    {HW_F_BIAS, 0},          {HW_F_ACT, 0},           {HW_F_RELU, 0},
+    {HW_F_PRELU, 0},
+};
+
+/* A token of two meanings says the one that the operation has. */
+static bool is_told(const HwForm *form, const HwFields *fields, HwField field) {
+    for (uint32_t i = 0; i < form->n; i++) {
+        const HwToken *token = &form->token[i];
+        if (token->from == field && token->also != HW_F_CONST &&
+            fields->set[token->also])
+            return true;
+    }
+    return fields->set[field];
+}
+
+static void set_neutral(const HwForm *form, HwFields *fields) {
+    HwFields given = *fields;
+    for (size_t i = 0; i < sizeof neutral / sizeof *neutral; i++)
+        if (!is_told(form, &given, neutral[i].field))
+            set(fields, neutral[i].field, neutral[i].value);
+}
+
 static void add_insn(Emitter *e, HwOp op, HwFields *fields, const char *comment,
                      uint32_t action) {
     int32_t row = insn_row(e->spec, op);
     if (row < 0)
         bug("no instruction for %s", hw_op_name[op]);
+    set_neutral(&e->spec->insns->row[row].form[0], fields);
     fields->has_op = true;
     fields->op = op;
     HwInsn insn = insn_build(e->arena, e->spec, (uint32_t)row, fields, comment);

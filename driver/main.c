@@ -11,51 +11,60 @@
 
 static const Command commands[] = {
     {"compile", "NET", MACHINE NETWORK PLANNING "odagqj", cmd_compile,
-     "Compiles a network for a machine: writes NET.cmd (the listing), "
-     "NET.json\n"
-     "(the same with the data image) and, for trained weights, NET.weights.",
+     "Compiles a network for a machine.\n"
+     "Writes NET.cmd (the listing), NET.json (the same with the data image)\n"
+     "and, for weights that are not recipes, NET.weights; to the present\n"
+     "folder, if -o names none.",
      NULL},
     {"simulate", "LISTING", MACHINE "siomgqj", cmd_simulate,
-     "Runs a listing (.cmd text or .json) and judges it: memory safety, bytes\n"
-     "moved, cycles; with -o DIR the network's outputs are written as .npy.",
+     "Runs a listing and judges it.\n"
+     "Takes .cmd text or .json: memory safety, bytes moved, cycles; with -o\n"
+     "DIR the network's outputs are written as .npy.",
      "NAME.json beside NAME.cmd gives the weights and the layers of the host;\n"
      "without it weights are seeded and host layers are skipped."},
     {"verify", "NET", MACHINE NETWORK PLANNING "ixTdj", cmd_verify,
-     "Compiles, simulates the listing, and compares every kept layer with the\n"
-     "reference evaluation of the network as it was read; with --expect also\n"
-     "the outputs of both with values that others computed.",
+     "Compiles, simulates the listing, compares the values.\n"
+     "Every kept layer is compared with the reference evaluation of the\n"
+     "network as it was read; with --expect also the outputs of both with\n"
+     "values that others computed.",
      NULL},
     {"eval", "NET", "wPbHFsixToj", cmd_eval,
-     "Computes what a network computes, by the reference evaluation alone, "
-     "and\n"
-     "compares it with --expect; with -o DIR the outputs are written as .npy.",
+     "Computes what a network computes.\n"
+     "By the reference evaluation alone; compares it with --expect; with -o\n"
+     "DIR the outputs are written as .npy.",
      NULL},
     {"show", "NET", MACHINE NETWORK PLANNING "AVodjE", cmd_show,
-     "Says what a network is; with -t also, step by step, which volumes are\n"
-     "alive in active memory and how many bytes they take.",
+     "Says what a network is, and what its plan holds when.\n"
+     "With -t: step by step, which volumes are alive in active memory and how\n"
+     "many bytes they take.",
      NULL},
     {"explore", "NET...", MACHINE NETWORK PLANNING "yuDMkoj", cmd_explore,
-     "Compiles and simulates networks on machines with all combinations of\n"
-     "values, and says which are the best.",
-     "With -o DIR writes points.csv, points.jsonl and index.html. A run that "
-     "was\nkilled goes on with --resume DIR/points.jsonl; runs of several "
-     "machines, each\nwith its --shard, are put together by --merge FILES."},
+     "Tries networks on machines with all combinations of values.\n"
+     "Compiles and simulates each point, and says which are the best.",
+     "With -o DIR writes points.csv, points.jsonl and index.html. A run that\n"
+     "was killed goes on with --resume DIR/points.jsonl; runs of several\n"
+     "machines, each with its --shard, are put together by --merge FILES."},
     {"pack", "PROBLEM", "cpoVBsj", cmd_pack,
-     "Places buffers with lives and sizes in one memory, as low as possible,\n"
-     "or anyhow within --capacity; says the lower bound, and what is proved.",
+     "Places buffers with lives and sizes in one memory.\n"
+     "As low as possible, or anyhow within --capacity; says the lower bound,\n"
+     "and what is proved.",
      "PROBLEM is a CSV as MiniMalloc has it: id,lower,upper,size and where\n"
      "wanted alignment, hint, gaps, offset (pinned there). -o writes the same\n"
      "with offsets. The planner `all` compares all of them; the default is\n"
-     "portfolio. What cannot fit is explained by an irreducible set of "
+     "portfolio. What cannot fit is explained by an irreducible set of\n"
      "buffers."},
     {"check", "HWSPEC", "Sj", cmd_check,
-     "Checks a hwspec (a file, or a shipped target by name) and says what\n"
-     "machine it describes.",
+     "Checks a hwspec and says what machine it describes.\n"
+     "A file, or a shipped target by name.",
      NULL},
     {"asm", "LISTING", MACHINE "oj", cmd_asm,
-     "Encodes a listing by the `bits` of the hwspec's rows.", NULL},
+     "Encodes a listing by the `bits` of the hwspec's rows.\n"
+     "To LISTING.bin in the present folder, if -o names no file.",
+     NULL},
     {"disasm", "FILE", MACHINE "oj", cmd_disasm,
-     "Prints an encoded listing as text.", NULL},
+     "Prints an encoded listing as text.\n"
+     "On stdout, if -o names no file.",
+     NULL},
 };
 enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
 
@@ -65,13 +74,9 @@ static void usage(FILE *to) {
           "usage: amphora COMMAND [arguments]\n\ncommands:\n",
           to);
     for (int i = 0; i < N_COMMANDS; i++) {
-        const char *end = strchr(commands[i].doc, '.');
-        const char *stop = strchr(commands[i].doc, '\n');
-        if (!stop || (end && end < stop))
-            stop = end;
+        int line = (int)strcspn(commands[i].doc, "\n");
         fprintf(to, "  %-9s %-8s %.*s\n", commands[i].name,
-                commands[i].argument, (int)(stop - commands[i].doc),
-                commands[i].doc);
+                commands[i].argument, line, commands[i].doc);
     }
     fputs("\nshipped machines:", to);
     Arena *arena = arena_new("usage");
@@ -127,20 +132,28 @@ static void print_failure(Arena *arena, const Diag *diag, ExitCode code) {
     print_json(arena, json);
 }
 
+/* Looked for by itself: a usage error may stand in front of it. */
+static bool wants_json(int argc, char **argv) {
+    for (int i = 1; i < argc; i++)
+        if (!strcmp(argv[i], "--json"))
+            return true;
+    return false;
+}
+
 static ExitCode run_command(const Command *command, int argc, char **argv) {
     Arena *arena = arena_new("amphora");
     Diag *diag = diag_new(arena);
     Options options;
     ExitCode code = EXIT_BAD_USAGE;
-    if (options_parse(arena, command, argc, argv, &options)) {
+    if (options_parse(arena, diag, command, argc, argv, &options)) {
         code = EXIT_FINE;
         if (options.help)
             options_help(command, stdout);
         else
             code = command->run(arena, diag, &options);
-        if (options.json && code && diag_errors(diag))
-            print_failure(arena, diag, code);
     }
+    if (code && diag_errors(diag) && wants_json(argc, argv))
+        print_failure(arena, diag, code);
     if (fflush(stdout) || ferror(stdout)) {
         diag_error(diag, (Loc){0}, "cannot write to stdout: %s",
                    strerror(errno));

@@ -13,6 +13,8 @@ typedef enum OptionKind {
     OPTION_TEXT,
     OPTION_FLAG,
     OPTION_NUMBER,
+    OPTION_COUNT, /* a number of at least 1 */
+    OPTION_WORD,  /* one of those that `argument` lists with | between */
     OPTION_REAL,
     OPTION_TARGET,
     OPTION_SETTING,
@@ -56,7 +58,7 @@ static const Option options[] = {
      "trained weights, where they are in a file of their own"},
     {'P', false, "phase", "PHASE", OPTION_TEXT, AT(phase),
      "TEST (default) or TRAIN"},
-    {'b', false, "batch", "N", OPTION_NUMBER, AT(batch),
+    {'b', false, "batch", "N", OPTION_COUNT, AT(batch),
      "images at once (default 1)"},
     {'H', false, "shape", "NAME=1x3x224x224", OPTION_SHAPE, 0,
      "shape of an input that the file leaves open"},
@@ -134,10 +136,11 @@ void options_help(const Command *command, FILE *to) {
     }
 }
 
-static bool complain(const Command *command, const char *what,
+static bool complain(Diag *diag, const Command *command, const char *what,
                      const char *text) {
-    fprintf(stderr, "amphora %s: %s%s\nTry `amphora %s --help`.\n",
-            command->name, what, text, command->name);
+    diag_error(diag, (Loc){0}, "%s: %s%s", command->name, what, text);
+    diag_note(diag, (Loc){0}, "amphora %s --help lists the options",
+              command->name);
     return false;
 }
 
@@ -149,6 +152,14 @@ static bool parse_number(const char *text, uint64_t *out) {
         return false;
     *out = value;
     return true;
+}
+
+static bool is_word_of(const char *words, const char *text) {
+    size_t len = strlen(text);
+    for (const char *at = words; len && (at = strstr(at, text)); at += len)
+        if ((at == words || at[-1] == '|') && (!at[len] || at[len] == '|'))
+            return true;
+    return false;
 }
 
 static bool parse_real(const char *text, double *out) {
@@ -198,6 +209,12 @@ static bool store(Arena *arena, const Option *option, const char *text,
         return true;
     case OPTION_NUMBER:
         return parse_number(text, (uint64_t *)(void *)at);
+    case OPTION_COUNT:
+        return parse_number(text, (uint64_t *)(void *)at) &&
+               *(uint64_t *)(void *)at > 0;
+    case OPTION_WORD:
+        memcpy(at, &text, sizeof text);
+        return is_word_of(option->argument, text);
     case OPTION_REAL:
         return parse_real(text, (double *)(void *)at);
     case OPTION_SETTING:
@@ -259,20 +276,20 @@ static const Option *find_option(int letter) {
     return NULL;
 }
 
-static bool parse_all(Arena *arena, const Command *command, int argc,
-                      char **argv, Lists *lists, Options *out) {
+static bool parse_all(Arena *arena, Diag *diag, const Command *command,
+                      int argc, char **argv, Lists *lists, Options *out) {
     char shorts[2 * N_OPTIONS + 2];
     struct option longs[N_OPTIONS + 1] = {{0}};
     getopt_tables(command, shorts, longs);
     for (int c; (c = getopt_long(argc, argv, shorts, longs, NULL)) != -1;) {
         const Option *option = find_option(c);
         if (c == ':')
-            return complain(command, "an argument is missing after ",
+            return complain(diag, command, "an argument is missing after ",
                             argv[optind - 1]);
         if (!option)
-            return complain(command, "unknown option ", argv[optind - 1]);
+            return complain(diag, command, "unknown option ", argv[optind - 1]);
         if (!store(arena, option, optarg, lists, out))
-            return complain(command,
+            return complain(diag, command,
                             arena_printf(arena, "--%s takes %s, not ",
                                          option->name, option->argument),
                             optarg);
@@ -280,12 +297,12 @@ static bool parse_all(Arena *arena, const Command *command, int argc,
     return true;
 }
 
-bool options_parse(Arena *arena, const Command *command, int argc, char **argv,
-                   Options *out) {
+bool options_parse(Arena *arena, Diag *diag, const Command *command, int argc,
+                   char **argv, Options *out) {
     *out = (Options){
         .planner = "auto", .replication = "safe", .seed = 1, .tolerance = 1e-4};
     Lists lists = {0};
-    if (!parse_all(arena, command, argc, argv, &lists, out))
+    if (!parse_all(arena, diag, command, argc, argv, &lists, out))
         return false;
     out->settings = lists.setting.at;
     out->n_settings = lists.setting.n;
@@ -304,11 +321,11 @@ bool options_parse(Arena *arena, const Command *command, int argc, char **argv,
     if (out->help || out->print_passes)
         return true;
     if (!command->argument)
-        return optind == argc
-                   ? true
-                   : complain(command, "unexpected argument ", argv[optind]);
+        return optind == argc ? true
+                              : complain(diag, command, "unexpected argument ",
+                                         argv[optind]);
     if (optind == argc)
-        return complain(command, "missing ", command->argument);
+        return complain(diag, command, "missing ", command->argument);
     out->files = (const char *const *)argv + optind;
     out->n_files = (uint32_t)(argc - optind);
     out->file = argv[optind++];
@@ -316,5 +333,5 @@ bool options_parse(Arena *arena, const Command *command, int argc, char **argv,
         return true;
     return optind == argc
                ? true
-               : complain(command, "unexpected argument ", argv[optind]);
+               : complain(diag, command, "unexpected argument ", argv[optind]);
 }

@@ -40,13 +40,13 @@ typedef struct Options {
     const char *const *files;
     const char **targets;
     HwSetting *varies;
-    uint64_t seed;           /* --seed */
-    uint64_t batch;          /* --batch */
-    uint64_t budget;         /* --budget */
-    uint64_t capacity;       /* --capacity; 0: none */
-    double tolerance;        /* --tolerance */
-    bool rules;              /* --log-rules */
-    bool orders;             /* --orders */
+    uint64_t seed;     /* --seed */
+    uint64_t batch;    /* --batch */
+    uint64_t budget;   /* --budget */
+    uint64_t capacity; /* --capacity; 0: none */
+    double tolerance;  /* --tolerance */
+    bool rules;        /* --log-rules */
+    bool orders;       /* --orders */
     bool json, print_passes, memory_only, help;
     uint32_t n_settings, n_shapes, n_inputs, n_expects, n_fixed;
     HwSetting *settings;  /* --set */
@@ -61,14 +61,14 @@ typedef struct Command {
     const char *argument; /* "NET"; NULL: none; "NET..." may be several */
     const char *accepts;  /* letters of the option table */
     ExitCode (*run)(Arena *arena, Diag *diag, const Options *options);
-    const char *doc;
+    const char *doc;     /* its first line is a sentence of its own */
     const char *details; /* more for --help */
 } Command;
 
-/* Parses argv[1..] of a command. On a usage error: a message on stderr and
- * false. --help is reported in options->help. */
-bool options_parse(Arena *arena, const Command *command, int argc, char **argv,
-                   Options *out);
+/* Parses argv[1..] of a command. A usage error is reported and gives false.
+ * --help is reported in options->help. */
+bool options_parse(Arena *arena, Diag *diag, const Command *command, int argc,
+                   char **argv, Options *out);
 
 void options_help(const Command *command, FILE *to);
 

@@ -130,9 +130,8 @@ static ExitCode run_stage(Arena *arena, Diag *diag, const Options *options,
         break;
     case STAGE_ALLOC:
         return stage_alloc(arena, diag, options, p);
-    case STAGE_CODEGEN:
-        ok = stage_codegen(arena, diag, p);
-        break;
+    case STAGE_CODEGEN: /* more instructions than the machine holds */
+        return stage_codegen(arena, diag, p) ? EXIT_FINE : EXIT_NO_FIT;
     default:
         bug("stage %d is not part of the pipeline", (int)stage);
     }

@@ -270,8 +270,16 @@ static bool build(Mx *mx, const cJSON *json) {
     return !diag_errors(mx->net.diag);
 }
 
+/* A .params file in the place of the network. */
+static bool is_params(Bytes bytes) {
+    static const uint8_t magic[8] = {0x12, 0x01};
+    return bytes.len >= 16 && !memcmp(bytes.at, magic, sizeof magic);
+}
+
 bool mxnet_looks(const char *path, Bytes bytes) {
     (void)path;
+    if (is_params(bytes))
+        return true;
     return json_has_key(bytes, "nodes") && json_has_key(bytes, "heads");
 }
 
@@ -279,6 +287,11 @@ Graph *mxnet_read(Arena *arena, Diag *diag, const char *path, Bytes bytes,
                   const ImportOptions *options) {
     Mx mx = {.net = net_open(arena, diag, path, options, false),
              .param_names = map_new(arena)};
+    if (is_params(bytes)) {
+        diag_error(diag, (Loc){path, 0, 0},
+                   "these are weights: read the symbol's JSON with --weights");
+        return NULL;
+    }
     cJSON *json = json_parse(diag, path, (const char *)bytes.at, bytes.len);
     if (!json)
         return NULL;

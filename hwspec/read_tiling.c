@@ -202,6 +202,36 @@ static bool outside(const Reader *r, int32_t memory) {
     return (uint32_t)memory >= r->spec->n_active;
 }
 
+/* The engine of `op` must reach what the style reads and writes; what comes
+ * from outside comes from any memory of that side. */
+static void check_reach(Reader *r, const YamlNode *node, HwOp op,
+                        const StyleKeys *keys) {
+    int32_t e = hwspec_engine(r->spec, op);
+    if (e < 0)
+        return; /* that was reported */
+    const HwSpec *spec = r->spec;
+    bool from = outside(r, keys->from), to = outside(r, keys->to);
+    const int32_t needed[] = {0,
+                              keys->from,
+                              keys->to,
+                              from ? spec->backing : -1,
+                              from ? spec->input : -1,
+                              to ? spec->backing : -1,
+                              to ? spec->output : -1};
+    uint32_t lacking = 0;
+    for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
+        if (needed[i] >= 0)
+            lacking |= UINT32_C(1) << needed[i];
+    lacking &= ~r->engine[e].memories;
+    for (uint32_t m = 0; m < spec->n_memories; m++)
+        if (lacking >> m & 1)
+            diag_error(r->diag, read_loc(node, "ops"),
+                       "the style from `%s` to `%s` tiles `%s`, but engine "
+                       "`%s` has no `%s` in its `memories`",
+                       r->memory[keys->from].name, r->memory[keys->to].name,
+                       hw_op_name[op], r->engine[e].name, r->memory[m].name);
+}
+
 static bool read_style(Reader *r, YamlNode *node, HwTileStyle *style) {
     StyleKeys keys = {.style = {.loc = node->loc, .multiple_w = 1},
                       .reserved = UINT64_MAX,
@@ -218,6 +248,9 @@ static bool read_style(Reader *r, YamlNode *node, HwTileStyle *style) {
     style->reserved = keys.reserved != UINT64_MAX ? keys.reserved
                                                   : second + style->buffer_size;
     check_style(r, node, style);
+    for (uint32_t op = 0; op < HW_OP_COUNT; op++)
+        if (style->ops >> op & 1)
+            check_reach(r, node, (HwOp)op, &keys);
     return true;
 }
 

@@ -11,6 +11,7 @@ makes. Kinds of tests:
   e2e    tests/e2e.py: networks x machines, verified
   truth  tests/truth_*.py: against OpenCV and onnxruntime; without --long
          against what these said of small networks
+  formats  tests/formats.py: real networks of other formats
   recorded  tests/recorded.py: our listings against recorded ones
   fuzz   tests/fuzz.py: damaged input
   orders tests/orders.py: orders and steps, with their proofs
@@ -38,7 +39,8 @@ def scripts(long):
     flag = ["--long"] if long else []
     found = []
     for name in ("e2e", "onnx_testdata", "truth_onnx", "truth_caffe", "fuzz",
-                 "orders", "recorded", "cli", "library", "lint", "explore"):
+                 "formats", "orders", "recorded", "cli", "library", "lint",
+                 "explore"):
         path = os.path.join("tests", name + ".py")
         if os.path.exists(path):
             found.append((name, [sys.executable, path] + flag))

@@ -15,6 +15,7 @@ AMPHORA = os.environ.get("AMPHORA", "build/amphora")
 DATA = "../shared/data/caffe"
 MACHINES = ["xdnn-v2-28", "xdnn-v2-56", "xdnn-v3-96", "math-engine",
             "darius-32", "darius-64"]
+TEMPLATE = ("tiny", "squeezenet", "mobilenet-v2")
 BIG = ("vgg16", "yolov2", "inception-v3", "densenet121", "SE-ResNet")
 REFUSED = ("bad_", "train_test")
 
@@ -36,6 +37,9 @@ def rows(long):
         for machine in machines:
             yield path, machine, []
     yield "examples/yolov2-608.prototxt", "xdnn-v2-56", []
+    for name in TEMPLATE:
+        yield f"examples/{name}.prototxt", "template", []
+    yield "examples/tiny.prototxt", "null", []
     for size in ("1MiB", "256KiB"):
         for machine in MACHINES:
             yield ("examples/tiny.prototxt", machine,

@@ -25,17 +25,17 @@ amphora: error: cannot write to stdout: No space left on device
 --- exit 2
 --- stdout
 --- stderr
-amphora compile: missing NET
-Try `amphora compile --help`.
+amphora: error: compile: missing NET
+amphora: note: amphora compile --help lists the options
 --- run amphora compile a b
 --- exit 2
 --- stdout
 --- stderr
-amphora compile: unexpected argument b
-Try `amphora compile --help`.
+amphora: error: compile: unexpected argument b
+amphora: note: amphora compile --help lists the options
 --- run amphora verify x --tolerance zero
 --- exit 2
 --- stdout
 --- stderr
-amphora verify: --tolerance takes X, not zero
-Try `amphora verify --help`.
+amphora: error: verify: --tolerance takes X, not zero
+amphora: note: amphora verify --help lists the options

@@ -3,6 +3,8 @@
  * with a place. */
 #include "net.h"
 
+#include "base/json.h"
+
 #include <dirent.h>
 
 static Graph *read_path(const char *path) {
@@ -93,6 +95,41 @@ static void test_constants(void **state) {
     assert_true(value[0] == 0.1f);
 }
 
+/* Whether a list of the schema is exactly these words. */
+static void check_words(const cJSON *list, const char *const *want,
+                        uint32_t n) {
+    assert_int_equal(cJSON_GetArraySize(list), n);
+    for (uint32_t i = 0; i < n; i++)
+        assert_string_equal(cJSON_GetArrayItem(list, (int)i)->valuestring,
+                            want[i]);
+}
+
+static const cJSON *at_path(const cJSON *json, const char *const *path) {
+    for (; *path; path++)
+        json = cJSON_GetObjectItemCaseSensitive(json, *path);
+    return json;
+}
+
+/* docs/graph.schema.json knows the operators and roles that we do. */
+static void test_schema(void **state) {
+    static const char *const ops[] = {"definitions", "node", "properties",
+                                      "op",          "enum", NULL};
+    static const char *const roles[] = {
+        "definitions",   "node", "properties", "constants",
+        "propertyNames", "enum", NULL};
+    const char *names[OP_COUNT];
+    Bytes bytes;
+    (void)state;
+    assert_true(file_read(arena, diag, "docs/graph.schema.json", &bytes));
+    cJSON *json = json_parse(diag, "schema", (const char *)bytes.at, bytes.len);
+    assert_non_null(json);
+    for (int i = 0; i < OP_COUNT; i++)
+        names[i] = op_info[i].name;
+    check_words(at_path(json, ops), names, OP_COUNT);
+    check_words(at_path(json, roles), const_role_name, CONST_ROLES);
+    json_free(json);
+}
+
 static void refuse(const char *text, const char *want) {
     assert_null(read_bytes(".json", text, strlen(text)));
     assert_string_equal(messages(), want);
@@ -154,8 +191,8 @@ static void test_hostile(void **state) {
 
 int main(void) {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-    const struct CMUnitTest tests[] = {T(test_examples), T(test_real),
-                                       T(test_constants), T(test_bad),
-                                       T(test_hostile)};
+    const struct CMUnitTest tests[] = {T(test_examples),  T(test_real),
+                                       T(test_constants), T(test_schema),
+                                       T(test_bad),       T(test_hostile)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

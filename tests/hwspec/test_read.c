@@ -215,7 +215,9 @@ static void bad_sections(void **state) {
     check_bad(at,
               "tiling: {kind: hardware, styles: [{from: in, to: am, ops: "
               "[conv], buffers: [0, 1/4], buffer_size: 1/2}]}\nengines:\n",
-              "8:76: the two input tiles overlap\n");
+              "8:76: the two input tiles overlap\n"
+              "8:59: the style from `in` to `am` tiles `conv`, but engine "
+              "`all` has no `in` in its `memories`\n");
     check_bad(at, "tiling: {kind: hardware, ops: [conv]}\nengines:\n",
               "8:31: `ops` belongs to kind `software`, not `hardware`\n"
               "8:9: the key `styles` is missing\n");
