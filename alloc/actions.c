@@ -118,6 +118,14 @@ static void use_regions(Emit *e, const Action *a) {
     }
 }
 
+/* Whole nodes of one step have one number. */
+static bool runs_beside(const Emit *e, const Action *a) {
+    const Action *last = e->action.n ? &e->action.at[e->action.n - 1] : NULL;
+    return last && a->kind == ACTION_RUN && last->kind == ACTION_RUN &&
+           a->n_tiles == 1 && last->n_tiles == 1 && a->style < 0 &&
+           last->style < 0 && last->at == a->at;
+}
+
 /* Loads of network inputs may go without a number of their own, but only where
  * nothing has one yet: behind that, theirs would be another's. */
 void emit_action(Emit *e, Action a) {
@@ -125,7 +133,10 @@ void emit_action(Emit *e, Action a) {
         a.kind == ACTION_LOAD &&
         e->w->role[e->placement.at[a.in[0]].tensor.i].origin == FROM_INPUT;
     bool shares = e->w->spec->input_shares_step && e->number == FIRST_STEP;
-    a.step = input && shares ? e->w->spec->input_step : e->number++;
+    if (runs_beside(e, &a))
+        a.step = e->number - 1;
+    else
+        a.step = input && shares ? e->w->spec->input_step : e->number++;
     use_regions(e, &a);
     vec_push(e->arena, &e->action, a);
 }

@@ -150,38 +150,53 @@ static void way_try(Contest *c, Way way) {
     arena_free(arena);
 }
 
-/* Sizes of memory at which all plans are tried: sixteenths of powers of two,
- * whatever the size of this one. */
+/* The next of the sizes at which all plans are tried, whatever the size of this
+ * memory: 32 for each power of two. */
 static uint64_t rung_below(uint64_t size) {
     uint64_t unit = 1;
-    while (unit * 32 < size)
+    while (unit * 64 <= size)
         unit *= 2;
-    return (size - 1) / unit * unit;
+    return size / unit * unit;
 }
 
-/* A larger memory takes the plan of a smaller one where that moves less. */
+/* A larger memory takes the plan of a smaller one where that moves less. To
+ * that end two memories are compared by the plans for the same sizes; the last
+ * bytes of a size between two of them go unused. */
 static void climb_down(Contest *c, uint64_t compulsory) {
     enum { RUNGS = 16 };
     uint64_t size = c->schedule->spec->memory[0].size;
-    for (uint32_t i = 0; i < RUNGS && size > 64; i++) {
+    for (uint32_t i = 0; i < RUNGS && size; i++) {
         if (c->any && c->least.moved == compulsory)
             return;
         size = rung_below(size);
         way_try(c, (Way){size, 0});
-        way_try(c, (Way){size, 16});
+        way_try(c, (Way){size--, 16});
     }
+}
+
+/* Fixed buffers and a second memory do not shrink with the first one. */
+static bool shrinks(const HwSpec *spec) {
+    return spec->n_active == 1 && !spec->memory[0].buffers;
 }
 
 /* The way that moves the fewest bytes. */
 static void way_choose(Contest *c, uint64_t compulsory) {
-    static const uint32_t shares[] = {0, 16, 12};
     const HwSpec *spec = c->schedule->spec;
-    uint32_t n = c->options->layer_by_layer ? 1 : 3;
-    for (uint32_t i = 0; i < n && !c->one_level; i++)
-        way_try(c, (Way){spec->memory[0].size, shares[i]});
-    if (n > 1 && c->any && !c->one_level && spec->n_active == 1 &&
-        !spec->memory[0].buffers)
+    uint64_t size = spec->memory[0].size;
+    bool groups = !c->options->layer_by_layer;
+    way_try(c, (Way){size, 0});
+    if (c->one_level || !groups)
+        return;
+    if (shrinks(spec)) {
+        Contest own = *c;
+        /* tiles that the machine places grow with its memory: never the same */
+        c->any &= spec->tiling.kind == HW_TILING_HARDWARE;
         climb_down(c, compulsory);
+        if (c->any)
+            return;
+        *c = own;
+    }
+    way_try(c, (Way){size, 16});
 }
 
 static void say_why(Arena *arena, Diag *diag, const Schedule *schedule,

@@ -97,6 +97,9 @@ const char *plan_judge(Arena *arena, const Plan *plan);
 /* Text of the plan: placements, then actions. */
 const char *plan_print(Arena *arena, const Plan *plan);
 
+/* One line a volume: where it is, and why there. */
+const char *plan_explain(Arena *arena, const Plan *plan);
+
 /* What `show -t` prints: for each step the volumes alive in active memory,
  * their bytes, the sum, the largest. */
 typedef struct PlanStepUse {

@@ -16,7 +16,7 @@
 #include "alloc/place.h"
 #include "alloc/planners.h"
 
-enum { DEFAULT_STEPS = 30000000, FIRST_ROUND = 20000, HALVINGS = 4 };
+enum { DEFAULT_STEPS = 6000000, FIRST_ROUND = 20000, HALVINGS = 4 };
 
 typedef struct Descent {
     const PlanProblem *problem;

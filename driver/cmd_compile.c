@@ -22,7 +22,7 @@ static const Schedule *better_order(Arena *arena, Diag *diag,
 
 static void print_json_report(Arena *arena, const Pipeline *p,
                               const Schedule *better,
-                              const char *const paths[3]) {
+                              const char *const paths[3], bool explain) {
     static const char *const key[3] = {"listing", "json", "weights"};
     cJSON *json = cJSON_CreateObject();
     cJSON_AddStringToObject(json, "network", p->listing->network);
@@ -38,6 +38,8 @@ static void print_json_report(Arena *arena, const Pipeline *p,
     add_traffic_json(json, p->plan);
     cJSON_AddBoolToObject(json, "two_levels", p->plan->two_levels);
     cJSON_AddStringToObject(json, "planner", p->plan->planner);
+    if (explain)
+        cJSON_AddStringToObject(json, "volumes", plan_explain(arena, p->plan));
     cJSON_AddItemToObject(json, "order", order_json(p->schedule));
     if (better)
         cJSON_AddItemToObject(json, "better_order", order_json(better));
@@ -51,7 +53,8 @@ static void print_json_report(Arena *arena, const Pipeline *p,
 }
 
 static void print_report(Arena *arena, const Pipeline *p,
-                         const Schedule *better, const char *const paths[3]) {
+                         const Schedule *better, const char *const paths[3],
+                         bool explain) {
     uint32_t hosts = p->listing->image.n_hosts;
     printf("%s on %s: %u instructions, %u of them layers of the host\n",
            p->listing->network, p->spec->machine, p->listing->n, hosts);
@@ -60,6 +63,8 @@ static void print_report(Arena *arena, const Pipeline *p,
         printf("host    %s (%s): %s\n", host->name, host->kind, host->reason);
     }
     print_plan(arena, p);
+    if (explain)
+        fputs(plan_explain(arena, p->plan), stdout);
     if (better)
         printf("order   --order best has %s bytes alive at the worst step, not "
                "%s%s\n",
@@ -111,8 +116,8 @@ ExitCode cmd_compile(Arena *arena, Diag *diag, const Options *options) {
         return EXIT_BAD_INPUT;
     const Schedule *better = better_order(arena, diag, options, &p);
     if (options->json)
-        print_json_report(arena, &p, better, paths);
+        print_json_report(arena, &p, better, paths, options->explain);
     else
-        print_report(arena, &p, better, paths);
+        print_report(arena, &p, better, paths, options->explain);
     return EXIT_FINE;
 }

@@ -10,7 +10,7 @@
 #define PLANNING "OJBpr"
 
 static const Command commands[] = {
-    {"compile", "NET", MACHINE NETWORK PLANNING "odagqj", cmd_compile,
+    {"compile", "NET", MACHINE NETWORK PLANNING "odagqjX", cmd_compile,
      "Compiles a network for a machine.\n"
      "Writes NET.cmd (the listing), NET.json (the same with the data image)\n"
      "and, for weights that are not recipes, NET.weights; to the present\n"

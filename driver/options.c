@@ -85,6 +85,8 @@ static const Option options[] = {
      "full sections, replicated ones, copies, width"},
     {'d', false, "dump", "STAGE", OPTION_TEXT, AT(dump),
      "print graph, a pass's name, passes, schedule, plan or all to stderr"},
+    {'X', false, "explain", NULL, OPTION_FLAG, AT(explain),
+     "say of every volume where it is and why, in one line"},
     {'E', false, "emit", "json", OPTION_TEXT, AT(emit),
      "write the network itself, as docs/graph-json.md says"},
     {'R', false, "log-rules", NULL, OPTION_FLAG, AT(rules),

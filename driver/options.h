@@ -47,6 +47,7 @@ typedef struct Options {
     double tolerance;  /* --tolerance */
     bool rules;        /* --log-rules */
     bool orders;       /* --orders */
+    bool explain;      /* --explain */
     bool json, print_passes, memory_only, help;
     uint32_t n_settings, n_shapes, n_inputs, n_expects, n_fixed;
     HwSetting *settings;  /* --set */

@@ -95,6 +95,24 @@ static bool rounds_up(Caffe *c, const ProtoMessage *param) {
     return ceil && mode == 0;
 }
 
+/* Without padding Caffe keeps a last window even where it starts behind the
+ * input; it holds nothing, so here there is none. */
+static void warn_of_empty(Caffe *c, const CaffeLayer *layer,
+                          const PoolAttr *pool) {
+    const Shape *in = caffe_in_shape(c, layer, 0);
+    bool padded = pool->pad[0] || pool->pad[1];
+    for (uint32_t i = 0; !padded && pool->ceil && i < 2; i++) {
+        uint32_t size = shape_dim(in, 2 + i), stride = pool->stride[i];
+        uint32_t windows = pool_out_size(pool, i, size);
+        uint64_t next = (uint64_t)windows * stride;
+        if (next >= size && next - stride + pool->kernel[i] < size)
+            diag_warning(c->diag, layer->loc,
+                         "layer \"%s\": %s %u would be of a window outside "
+                         "the input, as Caffe counts; there is none",
+                         layer->name, i ? "column" : "row", windows + 1);
+    }
+}
+
 bool caffe_pooling(Caffe *c, CaffeLayer *layer) {
     static const char *const kinds[] = {"MAX", "AVE", "STOCHASTIC", NULL};
     const ProtoMessage *param = caffe_param(c, layer, "pooling_param");
@@ -126,7 +144,10 @@ bool caffe_pooling(Caffe *c, CaffeLayer *layer) {
     }
     NodeId node = caffe_node(c, layer, OP_POOL);
     graph_node(c->graph, node)->attr.pool = pool;
-    return caffe_finish(c, layer, node, 0);
+    if (!caffe_finish(c, layer, node, 0))
+        return false;
+    warn_of_empty(c, layer, &pool);
+    return true;
 }
 
 bool caffe_lrn(Caffe *c, CaffeLayer *layer) {

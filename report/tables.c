@@ -105,7 +105,7 @@ void table_summary(Text *to, const ReportInput *input) {
 static void change_cell(Text *to, uint64_t value, uint64_t base) {
     count_cell(to, value);
     double change = base ? (double)value / (double)base - 1 : 0;
-    text_addf(to, change ? "<td>%+.1f %%</td>" : "<td>0</td>", change * 100);
+    text_addf(to, change != 0 ? "<td>%+.1f %%</td>" : "<td>0</td>", change * 100);
 }
 
 void table_what_if(Text *to, const ReportInput *input) {

@@ -23,14 +23,14 @@ d,3,4,99999999999999999999,1
 --- run amphora pack five.csv --planner exact
 --- exit 0
 --- stdout
-planner                       height           bound                       ms        nodes
-exact                             12              12  the least           0.0            0
+planner                       height           bound                      nodes  ms
+exact                             12              12  the least               0  <ms>
 --- stderr
 --- run amphora pack five.csv --capacity 11
 --- exit 3
 --- stdout
-planner                       height           bound                       ms        nodes
-portfolio                          -              12  none exists         0.0            0
+planner                       height           bound                      nodes  ms
+portfolio                          -              12  none exists             0  <ms>
 --- stderr
 five.csv: error: no placement within 11 bytes exists: these 3 buffers need at least 12, and none of them can be left out
 five.csv: note: b1: 4 bytes, alive 0 to 3
@@ -44,17 +44,17 @@ five.csv: note: b5: 4 bytes, alive 0 to 21
 --- run amphora pack more.csv -o out.csv
 --- exit 0
 --- stdout
-planner                       height           bound                       ms        nodes
-portfolio                         13              13  the least           0.1            1
+planner                       height           bound                      nodes  ms
+portfolio                         13              13  the least               1  <ms>
 --- stderr
 more.csv: warning: buffers keep their bytes through the gaps in their lives; so does the bound
 --- run cat out.csv
 --- exit 0
 --- stdout
-id,lower,upper,size,alignment,hint,gaps,offset
-a,0,10,6,4,,,0
-b,3,5,5,4,,,8
-c,1000000000000,1000000000010,2,2,,1000000000002-1000000000004,6
+id,lower,end,size,alignment,hint,gaps,offset
+a,0,9,6,4,,,0
+b,3,4,5,4,,,8
+c,1000000000000,1000000000009,2,2,,1000000000002-1000000000004,6
 --- stderr
 --- run amphora pack bad.csv
 --- exit 1
@@ -117,11 +117,12 @@ amphora: note: random: offline: orders drawn from the seed, each in its lowest g
 amphora: note: first_fit: offline: in the order of birth, each in its lowest gap
 amphora: note: greedy_by_conflicts: offline: most conflicts first, each in its lowest gap
 amphora: note: exact: offline: a search for the least height, with a proof
+amphora: note: large: online: best fit in both directions of time, for many buffers
 amphora: note: hill_climb: offline: greedy by size, improved by swaps of turns
 amphora: note: portfolio: all of the above that are quick, then exact from the best
 --- run amphora pack
 --- exit 2
 --- stdout
 --- stderr
-amphora pack: missing PROBLEM
-Try `amphora pack --help`.
+amphora: error: pack: missing PROBLEM
+amphora: note: amphora pack --help lists the options

@@ -588,6 +588,24 @@ static void test_bad_shapes(void **state) {
            "1:1: error: layer \"x\": input of 1x0x1x1 is empty\n");
 }
 
+static void test_empty_windows(void **state) {
+    (void)state;
+    assert_non_null(read_text(
+        with_x(L("p", "Pooling", "pooling_param { kernel_size: 1 stride: 2 }")
+                   L("q", "Pooling",
+                     "pooling_param { kernel_h: 2 kernel_w: 1 stride: 3 }"))));
+    assert_string_equal(
+        messages(),
+        "2:1: warning: layer \"p\": row 4 would be of a window outside the "
+        "input, as Caffe counts; there is none\n"
+        "2:1: warning: layer \"p\": column 4 would be of a window outside the "
+        "input, as Caffe counts; there is none\n"
+        "3:1: warning: layer \"q\": row 3 would be of a window outside the "
+        "input, as Caffe counts; there is none\n"
+        "3:1: warning: layer \"q\": column 3 would be of a window outside the "
+        "input, as Caffe counts; there is none\n");
+}
+
 static void test_batch_statistics(void **state) {
     (void)state;
     assert_non_null(read_text(with_x(
@@ -700,6 +718,7 @@ int main(void) {
         TEST(test_warnings),       TEST(test_batch_statistics),
         TEST(test_bad_files),      TEST(test_detection),
         TEST(test_graph_text),     TEST(test_damage),
+        TEST(test_empty_windows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
