@@ -131,6 +131,8 @@ static Plan *way_plan(Arena *arena, Diag *diag, const Schedule *schedule,
 }
 
 static bool better(Traffic a, Traffic b) {
+    if (a.too_long != b.too_long)
+        return b.too_long;
     return a.moved != b.moved ? a.moved < b.moved : a.work < b.work;
 }
 

@@ -43,7 +43,8 @@ static uint64_t tiled_elements(const Plan *plan, const Action *a) {
 
 Traffic plan_traffic(const Plan *plan) {
     const Graph *g = plan->schedule->graph;
-    Traffic sum = {0};
+    uint32_t most = plan->schedule->spec->max_instructions;
+    Traffic sum = {.too_long = most && plan->n_actions > most};
     for (uint32_t i = 0; i < plan->n_actions; i++) {
         const Action *a = &plan->action[i];
         uint64_t elements = 0;

@@ -265,6 +265,7 @@ bool groups_apply(Work *w);
 typedef struct Traffic {
     uint64_t moved; /* bytes */
     uint64_t work;  /* products, and elements of what has none */
+    bool too_long;  /* more instructions than the machine holds */
 } Traffic;
 Traffic plan_traffic(const Plan *plan);
 uint64_t row_work(const Graph *g, const Node *node);
