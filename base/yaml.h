@@ -34,7 +34,8 @@ struct YamlNode {
 /* Parses one document. NULL where the syntax is broken; what is merely refused
  * (duplicate keys, of which the first counts; anchors; tags; a second document)
  * is reported and the tree comes back, so that a caller can report more: look
- * at diag_errors. An empty document is an error. Registers the text with `diag`. `text` must outlive `diag`. */
+ * at diag_errors. An empty document is an error. Registers the text with
+ * `diag`; `text` must outlive it. */
 YamlNode *yaml_parse(Arena *arena, Diag *diag, const char *file,
                      const char *text, size_t len);
 

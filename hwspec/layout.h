@@ -6,8 +6,8 @@
  * the dimension first (so that narrow volumes take less). An address is thus
  * fc(c) + fh(h) + fw(w): separable.
  *
- * Replication (xDNN V3): of C channels the first `full` * N fill sections of N;
- * the rest is stored `width` channels a section, each section holding `units`
+ * Replication: of C channels the first `full` * N fill sections of N; the
+ * rest is stored `width` channels a section, each section holding `units`
  * copies side by side. full = sections = units = width = 0: not replicated.
  *
  * Units: bytes unless said otherwise. Source: facts/xdnn.md 2.3 and 2.4.

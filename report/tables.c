@@ -105,7 +105,10 @@ void table_summary(Text *to, const ReportInput *input) {
 static void change_cell(Text *to, uint64_t value, uint64_t base) {
     count_cell(to, value);
     double change = base ? (double)value / (double)base - 1 : 0;
-    text_addf(to, change != 0 ? "<td>%+.1f %%</td>" : "<td>0</td>", change * 100);
+    if (change != 0)
+        text_addf(to, "<td>%+.1f %%</td>", change * 100);
+    else
+        text_add(to, "<td>0</td>");
 }
 
 void table_what_if(Text *to, const ReportInput *input) {
