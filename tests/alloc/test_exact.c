@@ -253,6 +253,54 @@ static void test_perfect_packings(void **state) {
     }
 }
 
+static PlanResult run_named(Arena *arena, const PlanProblem *problem,
+                            const char *name) {
+    PlanResult result;
+    const char *used;
+    plan_memory(arena, problem, name, true, &result, &used);
+    assert_int_equal(result.status, PLAN_FITS);
+    return result;
+}
+
+static void test_climb_and_portfolio(void **state) {
+    (void)state;
+    uint32_t lower = 0;
+    for (uint64_t seed = 100; seed < 110; seed++) {
+        Arena *arena = arena_new("seed");
+        PlanProblem problem = cut_rectangle(arena, seed, 60, 300, 5000);
+        uint64_t greedy =
+            run_named(arena, &problem, "greedy_by_size").height[0];
+        uint64_t climbed = run_named(arena, &problem, "hill_climb").height[0];
+        assert_true(climbed <= greedy);
+        lower += climbed < greedy;
+        assert_true(run_named(arena, &problem, "portfolio").proved);
+        arena_free(arena);
+    }
+    assert_true(lower > 5);
+}
+
+/* A hundred thousand buffers, a thousand alive at a time. */
+static void test_many(void **state) {
+    (void)state;
+    enum { N = 100000 };
+    Arena *arena = arena_new("test");
+    Buf *buf = ARENA_ARRAY(arena, Buf, N);
+    Draw d = {3, 0};
+    for (uint32_t b = 0; b < N; b++) {
+        uint32_t first = draw(&d, N);
+        buf[b] = (Buf){.first = first,
+                       .end = first + 1 + draw(&d, 2000),
+                       .bytes = {64 * (1 + draw(&d, 1000))},
+                       .pin_pool = -1,
+                       .hint = PLAN_NO_HINT};
+    }
+    PlanProblem problem = problem_of(buf, N, NO_LIMIT);
+    problem.pool[0].align = 128;
+    PlanResult result = run_named(arena, &problem, "large");
+    assert_true(result.height[0] < result.bound * 108 / 100);
+    arena_free(arena);
+}
+
 /* The same steps, the same answer. */
 static void test_deterministic(void **state) {
     (void)state;
@@ -314,6 +362,8 @@ int main(void) {
         cmocka_unit_test(test_against_brute_force),
         cmocka_unit_test(test_irreducible),
         cmocka_unit_test(test_perfect_packings),
+        cmocka_unit_test(test_climb_and_portfolio),
+        cmocka_unit_test(test_many),
         cmocka_unit_test(test_deterministic),
         cmocka_unit_test(test_hard_problems),
     };
