@@ -85,8 +85,9 @@ uint64_t buf_align(const Pool *pool, const Buf *buf);
  * `*at` (if not NULL) gets the step. */
 uint64_t plan_live_peak(Arena *arena, const PlanProblem *problem, uint32_t *at);
 
-/* Runs the named planner, or for "auto" all rows in the table's order until
- * one fits (the one with the least height among those that fit, if `best`).
+/* Runs the named planner, or for "auto" the rows marked in_auto in the table's
+ * order until one fits (the one with the least height among those that fit, if
+ * `best`); the search comes last and, without a budget, gets a modest one.
  * result arrays are made here; height, bound, proved are filled here. The
  * judge (plan_check) has passed it. `*used` gets the planner's name. */
 void plan_memory(Arena *arena, const PlanProblem *problem, const char *planner,
