@@ -63,12 +63,12 @@ typedef struct Plan {
     const Placement *placement;
     uint32_t n_actions;
     const Action *action;
-    const Repl *repl;    /* by tensor id: how it is replicated in AM */
-    bool replicated;     /* options->replication */
-    bool two_levels;     /* something is spilled or tiled */
-    const char *planner; /* of the active memories */
-    uint64_t am_height;  /* bytes, summed over active memories */
-    uint64_t am_bound;   /* live peak */
+    const Repl *repl;        /* by tensor id: how it is replicated in AM */
+    bool replicated;         /* options->replication */
+    bool two_levels;         /* something is spilled or tiled */
+    const char *planner;     /* of the active memories */
+    uint64_t am_height;      /* bytes, summed over active memories */
+    uint64_t am_bound;       /* live peak */
     uint64_t ddr_moved;      /* bytes loaded and stored, tiles included */
     uint64_t ddr_compulsory; /* of these, what no plan can do without */
     uint64_t ddr_bound;      /* no plan in this order moves less: proved */
@@ -111,6 +111,10 @@ typedef struct PlanStepUse {
 uint32_t plan_step_use(Arena *arena, const Plan *plan, const PlanStepUse **out);
 
 /* C x H x W of a tensor. */
-Volume plan_volume(const Graph *g, TensorId tensor);
+static inline Volume plan_volume(const Graph *g, TensorId tensor) {
+    Volume v = {0};
+    shape_chw(&graph_tensor(g, tensor)->shape, &v.c, &v.h, &v.w);
+    return v;
+}
 
 #endif

@@ -11,12 +11,6 @@
 /* Larger volumes are counted as this many bytes, so that sums stay exact. */
 #define HUGE_BYTES (UINT64_C(1) << 50)
 
-Volume plan_volume(const Graph *g, TensorId tensor) {
-    Volume v = {0};
-    shape_chw(&graph_tensor(g, tensor)->shape, &v.c, &v.h, &v.w);
-    return v;
-}
-
 Volume plank_in(const Work *w, TensorId tensor, uint32_t rows,
                 uint32_t memory) {
     Volume v = plan_volume(w->g, tensor);

@@ -59,16 +59,6 @@ Shape shape_nchw(uint32_t n, uint32_t c, uint32_t h, uint32_t w) {
     return (Shape){4, {n, c, h, w}};
 }
 
-void shape_chw(const Shape *shape, uint32_t *c, uint32_t *h, uint32_t *w) {
-    uint32_t rank = shape->rank;
-    uint32_t outer = rank >= 4 ? rank - 2 : rank == 3 ? 2 : rank;
-    *c = 1;
-    for (uint32_t i = 0; i < outer; i++)
-        *c *= shape->dim[i];
-    *h = rank >= 3 ? shape->dim[outer] : 1;
-    *w = rank >= 4 ? shape->dim[outer + 1] : 1;
-}
-
 static double base_value(const Const *c, uint64_t i) {
     float f32;
     double f64;

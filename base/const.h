@@ -36,7 +36,16 @@ Shape shape_nchw(uint32_t n, uint32_t c, uint32_t h, uint32_t w);
  * 4 and up, h the one before it, c the product of the rest; of rank 3 h is the
  * last; of rank 2 and 1 all is c. Row-major order is kept, so values in the
  * order of the shape are values in the order c, h, w. */
-void shape_chw(const Shape *shape, uint32_t *c, uint32_t *h, uint32_t *w);
+static inline void shape_chw(const Shape *shape, uint32_t *c, uint32_t *h,
+                             uint32_t *w) {
+    uint32_t rank = shape->rank;
+    uint32_t outer = rank >= 4 ? rank - 2 : rank == 3 ? 2 : rank;
+    *c = 1;
+    for (uint32_t i = 0; i < outer; i++)
+        *c *= shape->dim[i];
+    *h = rank >= 3 ? shape->dim[outer] : 1;
+    *w = rank >= 4 ? shape->dim[outer + 1] : 1;
+}
 
 typedef enum ConstKind {
     CONST_F32,   /* `data`: little-endian floats, perhaps unaligned */
