@@ -28,7 +28,8 @@ def run(*command, **options):
 
 def install(build, prefix):
     """Only what the library needs: the rest of the tree is not built."""
-    run("cmake", "-G", "Ninja", "-S", ROOT, "-B", build, f"-DCMAKE_INSTALL_PREFIX={prefix}")
+    run("cmake", "-G", "Ninja", "-S", ROOT, "-B", build,
+        f"-DCMAKE_INSTALL_PREFIX={prefix}")
     run("cmake", "--build", build, "--target", "amphora-planner", "-j", "2")
     run("cmake", "-DCMAKE_INSTALL_COMPONENT=planner", "-P",
         os.path.join(build, "cmake_install.cmake"))
