@@ -340,6 +340,17 @@ static const char *is_ungrouped(Arena *arena, const Candidate *c) {
                    : NULL;
 }
 
+/* Instructions of transposed convolutions have one padding an axis, which is
+ * cut from both sides of the output. */
+static const char *cuts_evenly(Arena *arena, const Candidate *c) {
+    const ConvAttr *conv = &c->node->attr.conv;
+    for (int axis = 0; c->node->op == OP_DECONV && axis < 2; axis++)
+        if (conv->pad[axis] != conv->pad_end[axis])
+            return legal_say(arena, "padding is %u before, %u behind",
+                             conv->pad[axis], conv->pad_end[axis]);
+    return NULL;
+}
+
 /* Instructions tell the padding before the input; of that behind it they know
  * that every window starts before as much again has passed. */
 static const char *starts_in_time(Arena *arena, const Candidate *c) {
@@ -370,6 +381,7 @@ static const struct NodeRow {
     {"engines add without coefficients", has_no_coefficients},
     {"a prelu needs a slope for each channel", has_slopes},
     {"transposed convolutions run without groups", is_ungrouped},
+    {"transposed convolutions are cut alike on both sides", cuts_evenly},
     {"windows start before or in the input", starts_in_time},
 };
 enum { N_NODE_ROWS = sizeof node_rows / sizeof node_rows[0] };

@@ -189,6 +189,22 @@ static void windows_start_in_time(void **state) {
     net_free(&net);
 }
 
+/* One padding an axis is all that an instruction says. */
+static void transposed_ones_are_cut_alike(void **state) {
+    (void)state;
+    Machine m;
+    machine_make(&m);
+    Net net = net_new();
+    TensorId in = net_input(&net, 4, 9, 9);
+    Attrs attr = conv_attr(8, 3, 2, 1, 1);
+    attr.conv.pad_end[1] = 0;
+    net_add(&net, OP_DECONV, "uneven", 1, &in, &attr);
+    expect(&net, &m, "uneven",
+           "transposed convolutions are cut alike on both sides: padding is 1 "
+           "before, 0 behind");
+    net_free(&net);
+}
+
 /* ---- other constraints ---- */
 
 static void reasons_tell_the_value(void **state) {
@@ -506,6 +522,7 @@ int main(void) {
         cmocka_unit_test(every_quantity_is_the_layers),
         cmocka_unit_test(both_halves_of_conv_pool_are_checked),
         cmocka_unit_test(windows_start_in_time),
+        cmocka_unit_test(transposed_ones_are_cut_alike),
         cmocka_unit_test(reasons_tell_the_value),
         cmocka_unit_test(sums_need_two_operands_of_one_shape),
         cmocka_unit_test(engines_are_tried_in_order),
