@@ -7,32 +7,7 @@
 
 #include <cmocka.h>
 
-#include "tests/alloc/nets.h"
-
-typedef struct Case {
-    Arena *arena;
-    Diag *diag;
-    Graph *g;
-    Toy *toy;
-} Case;
-
-static Case case_new(uint64_t am) {
-    Case c = {.arena = arena_new("test")};
-    c.diag = diag_new(c.arena);
-    c.g = graph_new(c.arena, "net");
-    c.toy = toy_new(c.arena, am, 1);
-    return c;
-}
-
-static const Plan *case_plan(Case *c) {
-    bool does_not_fit;
-    const Plan *plan =
-        net_plan(c->arena, c->diag, &c->toy->spec, c->g, &does_not_fit);
-    if (!plan)
-        diag_print(c->diag, stderr);
-    assert_non_null(plan);
-    return plan;
-}
+#include "tests/alloc/case.h"
 
 static const char *story(Case *c, const Plan *plan) {
     static const char *const kind[] = {"load", "store", "run", "concat",

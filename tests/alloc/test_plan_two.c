@@ -9,32 +9,7 @@
 #include <cmocka.h>
 
 #include "alloc/work.h"
-#include "tests/alloc/nets.h"
-
-typedef struct Case {
-    Arena *arena;
-    Diag *diag;
-    Graph *g;
-    Toy *toy;
-} Case;
-
-static Case case_new(uint64_t am) {
-    Case c = {.arena = arena_new("test")};
-    c.diag = diag_new(c.arena);
-    c.g = graph_new(c.arena, "net");
-    c.toy = toy_new(c.arena, am, 1);
-    return c;
-}
-
-static const Plan *case_plan(Case *c) {
-    bool does_not_fit;
-    const Plan *plan =
-        net_plan_layers(c->arena, c->diag, &c->toy->spec, c->g, &does_not_fit);
-    if (!plan)
-        diag_print(c->diag, stderr);
-    assert_non_null(plan);
-    return plan;
-}
+#include "tests/alloc/case.h"
 
 /* The actions alone, without their numbers of placements. */
 static const char *story(Case *c, const Plan *plan) {
@@ -58,7 +33,7 @@ static const char *story(Case *c, const Plan *plan) {
 }
 
 static void expect(Case *c, const char *text) {
-    const char *got = story(c, case_plan(c));
+    const char *got = story(c, case_plan_layers(c));
     if (strcmp(got, text))
         print_message("%s", got);
     assert_string_equal(got, text);
@@ -258,7 +233,7 @@ static void hardware(void **state) {
     TensorId a = net_conv(c.g, c.diag, "a", x, 4, 3, 1, 1, 1);
     TensorId b = net_conv(c.g, c.diag, "b", a, 4, 3, 2, 1, 1);
     graph_mark_output(c.g, b);
-    const Plan *plan = case_plan(&c);
+    const Plan *plan = case_plan_layers(&c);
     assert_int_equal(plan->n_actions, 3);
     const Action *first = &plan->action[0], *second = &plan->action[1];
     /* 2304 bytes of input, as many of output: both stay outside. A tile of the
@@ -286,7 +261,7 @@ static void tile_shape(void **state) {
     TensorId x = net_input(c.g, 1, 10, 10);
     TensorId a = net_conv(c.g, c.diag, "a", x, 2, 3, 1, 1, 0);
     graph_mark_output(c.g, a);
-    const Plan *plan = case_plan(&c);
+    const Plan *plan = case_plan_layers(&c);
     assert_int_equal(plan->action[0].style, 0);
     assert_int_equal(plan->action[0].tile_w, 8);
     assert_int_equal(plan->action[0].tile_h, 4);
@@ -304,7 +279,7 @@ static void three_pools(void **state) {
     TensorId b = net_conv(c.g, c.diag, "b", a, 1, 1, 1, 1, 0);
     TensorId s = net_add(c.g, c.diag, "s", x, a);
     graph_mark_output(c.g, net_add(c.g, c.diag, "t", b, s));
-    const Plan *plan = case_plan(&c);
+    const Plan *plan = case_plan_layers(&c);
     assert_false(plan->two_levels);
     assert_int_equal(plan->am_height, 3 * 64);
     for (uint32_t m = 0; m < 3; m++)
@@ -340,7 +315,7 @@ static void fixed_buffers(void **state) {
     TensorId b = net_conv(c.g, c.diag, "b", x, 1, 1, 1, 1, 0);
     TensorId ab = net_concat(c.g, c.diag, "ab", 2, (TensorId[]){a, b});
     graph_mark_output(c.g, ab);
-    const Plan *plan = case_plan(&c);
+    const Plan *plan = case_plan_layers(&c);
     for (uint32_t i = 0; i < plan->n_placements; i++)
         if (plan->placement[i].memory == 0)
             assert_int_equal(plan->placement[i].offset % 100, 0);
