@@ -157,7 +157,7 @@ void pool_bytes(const Work *w, TensorId tensor, uint32_t rows, bool spans,
 uint64_t least_bytes(const Work *w, const uint64_t bytes[PLAN_MAX_POOLS],
                      uint32_t memories);
 Pool pool_of(const HwMemory *memory);
-uint64_t active_bytes(const Work *w); /* of all active memories */
+uint64_t active_bytes(const Work *w); /* what whole buffers leave of them */
 uint64_t round_up(uint64_t v, uint64_t to);
 /* Active memories that the node's engine reaches: bits. */
 uint32_t reach(const Work *w, NodeId node);

@@ -31,7 +31,7 @@ static void print_json_report(Arena *arena, const Pipeline *p,
     cJSON_AddNumberToObject(json, "am_bytes", (double)p->plan->am_height);
     cJSON_AddNumberToObject(json, "am_bound_bytes", (double)p->plan->am_bound);
     cJSON_AddNumberToObject(json, "am_capacity_bytes",
-                            (double)spec_active_bytes(p->spec));
+                            (double)hwspec_active_bytes(p->spec));
     if (p->spec->backing >= 0)
         cJSON_AddNumberToObject(json, "ddr_bytes",
                                 (double)p->plan->memory_used[p->spec->backing]);

@@ -39,9 +39,6 @@ const char *with_commas(Arena *arena, uint64_t value);
 /* {"read": 1.2, ...}: the stages that ran. */
 cJSON *stage_times_json(const Pipeline *pipeline);
 
-/* Bytes of all active memories together. */
-uint64_t spec_active_bytes(const HwSpec *spec);
-
 /* Layers of the host: [{"layer", "kind", "reason"}]. */
 cJSON *host_layers_json(const Listing *listing);
 

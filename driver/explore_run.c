@@ -51,7 +51,7 @@ static const char *without_status(const char *reason) {
 static void take_result(Point *p, const HwSpec *spec, const SimResult *sim) {
     p->cycles = sim->cycles;
     p->ms = (double)sim->cycles / spec->clock * 1e3;
-    p->am_capacity = spec_active_bytes(spec);
+    p->am_capacity = hwspec_active_bytes(spec);
     p->am_peak = sim->am_peak;
     p->ddr = sim->backing_read + sim->backing_written;
     p->compulsory = sim->compulsory;

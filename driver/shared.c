@@ -28,13 +28,6 @@ cJSON *stage_times_json(const Pipeline *pipeline) {
     return ms;
 }
 
-uint64_t spec_active_bytes(const HwSpec *spec) {
-    uint64_t bytes = 0;
-    for (uint32_t i = 0; i < spec->n_active; i++)
-        bytes += spec->memory[i].size;
-    return bytes;
-}
-
 cJSON *host_layers_json(const Listing *listing) {
     cJSON *list = cJSON_CreateArray();
     for (uint32_t i = 0; i < listing->image.n_hosts; i++) {
@@ -77,7 +70,7 @@ static cJSON *engines_json(const SimResult *sim) {
 void add_sim_json(cJSON *json, const Listing *listing, const SimResult *sim) {
     cJSON_AddNumberToObject(json, "am_peak_bytes", (double)sim->am_peak);
     cJSON_AddNumberToObject(json, "am_capacity_bytes",
-                            (double)spec_active_bytes(listing->spec));
+                            (double)hwspec_active_bytes(listing->spec));
     cJSON_AddNumberToObject(json, "ddr_read_bytes", (double)sim->backing_read);
     cJSON_AddNumberToObject(json, "ddr_written_bytes",
                             (double)sim->backing_written);
@@ -115,7 +108,7 @@ static void print_violations(const Listing *listing, const SimResult *sim) {
 
 void print_sim(Arena *arena, const Listing *listing, const SimResult *sim) {
     printf("AM      %s of %s bytes touched\n", with_commas(arena, sim->am_peak),
-           with_commas(arena, spec_active_bytes(listing->spec)));
+           with_commas(arena, hwspec_active_bytes(listing->spec)));
     printf("DDR     %s bytes read, %s written; compulsory %s\n",
            with_commas(arena, sim->backing_read),
            with_commas(arena, sim->backing_written),
@@ -135,7 +128,7 @@ void print_plan(Arena *arena, const Pipeline *p) {
     bool least = plan->am_height == plan->am_bound && !plan->two_levels;
     printf("AM      %s of %s bytes, %s (planner %s)\n",
            with_commas(arena, plan->am_height),
-           with_commas(arena, spec_active_bytes(p->spec)),
+           with_commas(arena, hwspec_active_bytes(p->spec)),
            least ? "the least possible in this order"
                  : arena_printf(arena, "live peak %s",
                                 with_commas(arena, plan->am_bound)),

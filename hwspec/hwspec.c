@@ -74,6 +74,13 @@ static uint64_t ceil_div(uint64_t a, uint64_t b) {
     return a / b + (a % b != 0);
 }
 
+uint64_t hwspec_active_bytes(const HwSpec *spec) {
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < spec->n_active; i++)
+        bytes += spec->memory[i].size;
+    return bytes;
+}
+
 Repl hwspec_repl_none(const HwSpec *spec, uint32_t channels) {
     uint32_t section = spec->replication.section;
     if (section == 0)

@@ -215,6 +215,9 @@ const char *hw_range_text(Arena *arena, const HwRange *range);
 /* The engine that runs `op`: the first in the file that lists it; -1: none. */
 int32_t hwspec_engine(const HwSpec *spec, HwOp op);
 
+/* Bytes of all active memories together. */
+uint64_t hwspec_active_bytes(const HwSpec *spec);
+
 /* Volume without copies: sections rounded up where the layout of `memory` has
  * replication, all zero elsewhere. */
 Repl hwspec_repl_none(const HwSpec *spec, uint32_t channels);

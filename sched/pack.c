@@ -137,20 +137,14 @@ Ordering pack_along(Arena *arena, const Model *m, const Ordering *serial) {
 
 enum { DEFAULT_MOVES = 200000 };
 
-static uint64_t active_bytes(const HwSpec *spec) {
-    uint64_t sum = 0;
-    for (uint32_t m = 0; m < spec->n_active; m++)
-        sum += spec->memory[m].size;
-    return sum;
-}
-
 /* The bytes that a step may take: with PEAK those of the best serial order,
  * with TIME what does not spill. */
 static uint64_t bound_for(Objective objective, uint64_t serial_peak,
                           const HwSpec *spec) {
     if (objective == OBJECTIVE_STEPS)
         return UINT64_MAX;
-    uint64_t active = objective == OBJECTIVE_TIME ? active_bytes(spec) : 0;
+    uint64_t active =
+        objective == OBJECTIVE_TIME ? hwspec_active_bytes(spec) : 0;
     return serial_peak > active ? serial_peak : active;
 }
 
