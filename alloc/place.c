@@ -197,3 +197,12 @@ void placer_retire(Placer *placer, uint32_t step) {
         list->n = kept;
     }
 }
+
+uint64_t placed_height(const PlanProblem *problem, const PlanResult *r) {
+    uint64_t height = 0;
+    for (uint32_t b = 0; b < problem->n_bufs; b++) {
+        uint64_t end = r->offset[b] + problem->buf[b].bytes[0];
+        height = end > height ? end : height;
+    }
+    return height;
+}

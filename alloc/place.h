@@ -48,4 +48,8 @@ void placer_retire(Placer *placer, uint32_t step);
  * place. */
 uint64_t buf_bytes(const PlanProblem *problem, uint32_t buf);
 
+/* Of a problem with one pool in which all buffers are placed: the highest byte
+ * used + 1. */
+uint64_t placed_height(const PlanProblem *problem, const PlanResult *r);
+
 #endif

@@ -27,15 +27,6 @@ typedef struct Descent {
     uint64_t spare;         /* steps left of the budget */
 } Descent;
 
-static uint64_t height_of(const PlanProblem *problem, const PlanResult *r) {
-    uint64_t height = 0;
-    for (uint32_t b = 0; b < problem->n_bufs; b++) {
-        uint64_t end = r->offset[b] + problem->buf[b].bytes[0];
-        height = end > height ? end : height;
-    }
-    return height;
-}
-
 static void take_placement(Descent *d) {
     const Strip *strip = d->strip;
     for (uint32_t b = 0; b < d->problem->n_bufs; b++) {
@@ -49,7 +40,7 @@ static void take_placement(Descent *d) {
             (uint64_t)d->search->sky->low[i] * strip->unit;
     d->result->status = PLAN_FITS;
     d->result->failed = PLAN_NO_BUF;
-    d->height = height_of(d->problem, d->result);
+    d->height = placed_height(d->problem, d->result);
 }
 
 static Verdict probe(Descent *d, uint64_t bytes, uint64_t steps) {
@@ -115,8 +106,8 @@ void exact_improve(Arena *arena, const PlanProblem *problem,
     uint64_t dead = largest_dead(problem);
     d.bound = dead > d.bound ? dead : d.bound;
     d.spare = problem->budget ? problem->budget : DEFAULT_STEPS;
-    d.height =
-        result->status == PLAN_FITS ? height_of(problem, result) : UINT64_MAX;
+    d.height = result->status == PLAN_FITS ? placed_height(problem, result)
+                                           : UINT64_MAX;
     if (!done(&d))
         d.search = search_new(arena, strip, problem->seed);
     for (uint64_t steps = FIRST_ROUND; !done(&d); steps *= 2)

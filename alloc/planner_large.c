@@ -239,15 +239,6 @@ static bool walk(Arena *arena, const PlanProblem *problem, bool backwards,
     return true;
 }
 
-static uint64_t height_of(const PlanProblem *problem, const PlanResult *r) {
-    uint64_t height = 0;
-    for (uint32_t b = 0; b < problem->n_bufs; b++) {
-        uint64_t end = r->offset[b] + problem->buf[b].bytes[0];
-        height = end > height ? end : height;
-    }
-    return height;
-}
-
 static bool is_plain(const PlanProblem *problem) {
     bool plain = problem->n_pools == 1;
     for (uint32_t b = 0; b < problem->n_bufs && plain; b++) {
@@ -270,8 +261,8 @@ void plan_large(Arena *arena, const PlanProblem *problem, PlanResult *result) {
     bool backwards = walk(arena, problem, true, &other);
     result->failed = PLAN_NO_BUF;
     result->status = forwards || backwards ? PLAN_FITS : PLAN_FAILS;
-    if (backwards &&
-        (!forwards || height_of(problem, &other) < height_of(problem, result)))
+    if (backwards && (!forwards || placed_height(problem, &other) <
+                                       placed_height(problem, result)))
         plan_keep(result,
                   &(PlanResult){.status = PLAN_FITS,
                                 .pool = other.pool,

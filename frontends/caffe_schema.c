@@ -5,23 +5,7 @@
  * unknown. Blobs stay slices: caffe_weights.c reads them where it needs them.
  */
 #include "frontends/caffe.h"
-
-#define SCHEMA(name, ...)                                                      \
-    static const ProtoRow name##_rows[] = {__VA_ARGS__};                       \
-    static const ProtoSchema name = {sizeof name##_rows / sizeof *name##_rows, \
-                                     name##_rows}
-#define INT(number, name)                                                      \
-    { number, name, PROTO_INT, NULL }
-#define BOOL(number, name)                                                     \
-    { number, name, PROTO_BOOL, NULL }
-#define FLOAT(number, name)                                                    \
-    { number, name, PROTO_FLOAT, NULL }
-#define TEXT(number, name)                                                     \
-    { number, name, PROTO_TEXT, NULL }
-#define RAW(number, name)                                                      \
-    { number, name, PROTO_RAW, NULL }
-#define SUB(number, name, schema)                                              \
-    { number, name, PROTO_SUB, &schema }
+#include "frontends/schema_rows.h"
 
 SCHEMA(shape, INT(1, "dim"));
 SCHEMA(state, INT(1, "phase"), INT(2, "level"), TEXT(3, "stage"));

@@ -171,6 +171,16 @@ static void seed_bias(Caffe *c, NodeId node) {
     bias->spread = spread;
 }
 
+/* A SCALE by 1 that adds the layer's first blob. */
+static bool finish_bias(Caffe *c, CaffeLayer *layer, NodeId node) {
+    if (!caffe_finish(c, layer, node, 0))
+        return false;
+    caffe_fill(c, node, CONST_SCALE, 1);
+    if (!layer->n_blobs)
+        seed_bias(c, node);
+    return caffe_use_blob(c, layer, node, CONST_BIAS, 0);
+}
+
 /* Constants along axis 1 alone are supported. */
 static bool constants_by_channel(Caffe *c, CaffeLayer *layer,
                                  const ProtoMessage *param) {
@@ -237,12 +247,7 @@ static bool multiply_and_add(Caffe *c, CaffeLayer *layer,
         return false;
     NodeId node =
         graph_add(c->graph, OP_SCALE, layer->name, layer->loc, 1, &product);
-    if (!caffe_finish(c, layer, node, 0))
-        return false;
-    caffe_fill(c, node, CONST_SCALE, 1);
-    if (!layer->n_blobs)
-        seed_bias(c, node);
-    return caffe_use_blob(c, layer, node, CONST_BIAS, 0);
+    return finish_bias(c, layer, node);
 }
 
 bool caffe_scale(Caffe *c, CaffeLayer *layer) {
@@ -268,12 +273,7 @@ bool caffe_bias(Caffe *c, CaffeLayer *layer) {
     if (!constants_by_channel(c, layer, param))
         return false;
     NodeId node = caffe_node(c, layer, OP_SCALE);
-    if (!caffe_finish(c, layer, node, 0))
-        return false;
-    caffe_fill(c, node, CONST_SCALE, 1);
-    if (!layer->n_blobs)
-        seed_bias(c, node);
-    return caffe_use_blob(c, layer, node, CONST_BIAS, 0);
+    return finish_bias(c, layer, node);
 }
 
 /* (shift + scale * x) ^ power, where power is 1. */

@@ -5,21 +5,7 @@
  * are asked for.
  */
 #include "frontends/onnx_schema.h"
-
-#define SCHEMA(name, ...)                                                      \
-    static const ProtoRow name##_rows[] = {__VA_ARGS__};                       \
-    static const ProtoSchema name = {sizeof name##_rows / sizeof *name##_rows, \
-                                     name##_rows}
-#define INT(number, name)                                                      \
-    { number, name, PROTO_INT, NULL }
-#define FLOAT(number, name)                                                    \
-    { number, name, PROTO_FLOAT, NULL }
-#define TEXT(number, name)                                                     \
-    { number, name, PROTO_TEXT, NULL }
-#define RAW(number, name)                                                      \
-    { number, name, PROTO_RAW, NULL }
-#define SUB(number, name, schema)                                              \
-    { number, name, PROTO_SUB, &schema }
+#include "frontends/schema_rows.h"
 
 SCHEMA(dimension, INT(1, "dim_value"), TEXT(2, "dim_param"));
 SCHEMA(shape, SUB(1, "dim", dimension));
