@@ -124,10 +124,10 @@ static Plan *way_plan(Arena *arena, Diag *diag, const Schedule *schedule,
     Plan *plan = ARENA_NEW(arena, Plan);
     Problem problem = {0};
     PlanResult result = {0};
-    if (way_fit(w, way, &problem, &result, &plan->planner, &plan->two_levels) &&
-        actions_make(w, diag, &problem, &result, plan))
-        return plan;
-    return NULL;
+    if (!way_fit(w, way, &problem, &result, &plan->planner, &plan->two_levels))
+        return NULL;
+    spread(w, &problem, &result);
+    return actions_make(w, diag, &problem, &result, plan) ? plan : NULL;
 }
 
 static bool better(Traffic a, Traffic b) {

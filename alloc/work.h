@@ -296,6 +296,11 @@ bool fit_two_levels(Work *w, Problem *problem, PlanResult *result,
 bool fit_slots(Work *w, Problem *problem, PlanResult *result,
                const char **planner);
 
+/* ---- spread.c: free memory for less waiting ---- */
+
+/* Moves buffers of a placement apart. */
+void spread(Work *w, Problem *problem, PlanResult *result);
+
 /* ---- actions.c ---- */
 
 /* False, with an error, when an external memory is too small. */

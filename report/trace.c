@@ -32,6 +32,9 @@ static void add_event(cJSON *list, const Listing *listing, const SimEvent *e) {
     cJSON_AddNumberToObject(args, "instruction", e->insn);
     cJSON_AddNumberToObject(args, "cycles", (double)e->cycles);
     cJSON_AddStringToObject(args, "bound_by", sim_cost_name[event_bound(e)]);
+    for (int i = 0; i < SIM_COST_COUNT; i++)
+        if (e->cost[i])
+            cJSON_AddNumberToObject(args, sim_cost_name[i], (double)e->cost[i]);
     cJSON_AddNumberToObject(args, "macs", (double)e->macs);
     cJSON_AddNumberToObject(args, "ddr_read_bytes", (double)e->read);
     cJSON_AddNumberToObject(args, "ddr_written_bytes", (double)e->written);
