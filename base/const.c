@@ -3,6 +3,7 @@
 
 #include "base/rng.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,6 +60,81 @@ Shape shape_nchw(uint32_t n, uint32_t c, uint32_t h, uint32_t w) {
     return (Shape){4, {n, c, h, w}};
 }
 
+/* ---- constants ---- */
+
+bool const_has_order(const Const *c) {
+    /* Only of rank 0 and 1 is 0, 0, ... an order, and there it changes none. */
+    for (uint32_t i = 0; i < SHAPE_MAX_RANK; i++)
+        if (c->order[i])
+            return true;
+    return false;
+}
+
+bool const_order_valid(uint32_t rank, const uint32_t *order) {
+    uint32_t seen = 0;
+    for (uint32_t i = 0; i < rank; i++) {
+        if (order[i] >= rank)
+            return false;
+        seen |= UINT32_C(1) << order[i];
+    }
+    return seen == (UINT32_C(1) << rank) - 1;
+}
+
+void const_set_order(Const *c, const uint32_t *order) {
+    assert(const_order_valid(c->shape.rank, order));
+    for (uint32_t i = 0; i < c->shape.rank; i++)
+        c->order[i] = (uint8_t)order[i];
+}
+
+/* Whether values stay where they are: only axes of one element pass others. */
+static bool stays(const Shape *shape, const uint32_t *order) {
+    uint32_t last = 0;
+    for (uint32_t i = 0; i < shape->rank; i++) {
+        if (shape->dim[i] == 1)
+            continue;
+        if (order[i] < last)
+            return false;
+        last = order[i];
+    }
+    return true;
+}
+
+Const const_permuted(const Const *c, const uint32_t *perm) {
+    assert(!c->mul0 && !c->mul1 && c->groups < 2);
+    Const out = *c;
+    uint32_t order[SHAPE_MAX_RANK];
+    bool ordered = const_has_order(c);
+    for (uint32_t i = 0; i < c->shape.rank; i++) {
+        out.shape.dim[i] = c->shape.dim[perm[i]];
+        order[i] = ordered ? c->order[perm[i]] : perm[i];
+    }
+    memset(out.order, 0, sizeof out.order);
+    bool alike = c->kind == CONST_SEEDED && c->spread == 0;
+    if (!alike && !stays(&out.shape, order))
+        const_set_order(&out, order);
+    return out;
+}
+
+Const const_reshaped(Arena *arena, const Const *c, const Shape *shape) {
+    Const out = *c;
+    out.shape = *shape;
+    if (!const_has_order(c) || shape_equal(&c->shape, shape))
+        return out;
+    uint64_t count = shape_count(shape);
+    out = (Const){.shape = *shape, .kind = c->kind};
+    if (c->kind == CONST_F32) {
+        float *value = ARENA_ARRAY(arena, float, count);
+        const_read(c, value);
+        out.data = value;
+    } else {
+        double *value = ARENA_ARRAY(arena, double, count);
+        const_read_f64(c, value);
+        out.kind = CONST_F64;
+        out.data = value;
+    }
+    return out;
+}
+
 static double base_value(const Const *c, uint64_t i) {
     float f32;
     double f64;
@@ -75,30 +151,112 @@ static double base_value(const Const *c, uint64_t i) {
     return 0;
 }
 
-/* Walks [d0, d1, rest]; `groups` > 1 leaves the off-diagonal blocks zero. */
-static void read_values(const Const *c, float *f32, double *f64) {
-    uint64_t d0 = shape_dim(&c->shape, 0), d1 = shape_dim(&c->shape, 1);
-    uint64_t rest = d0 && d1 ? shape_count(&c->shape) / d0 / d1 : 0;
-    uint64_t groups = c->groups > 1 ? c->groups : 1;
-    uint64_t in_group = d1 / groups, out_group = d0 / groups;
-    for (uint64_t i0 = 0, at = 0; i0 < d0; i0++)
-        for (uint64_t i1 = 0; i1 < d1; i1++) {
-            bool zero = i1 / in_group != i0 / out_group;
-            uint64_t from = (i0 * in_group + i1 % in_group) * rest;
-            double mul =
-                (c->mul0 ? c->mul0[i0] : 1.0) * (c->mul1 ? c->mul1[i1] : 1.0);
-            for (uint64_t k = 0; k < rest; k++, at++) {
-                double value = zero ? 0.0 : mul * base_value(c, from + k);
-                if (f32)
-                    f32[at] = (float)value;
-                else
-                    f64[at] = value;
+/* Steps in the base from one value to the next along each axis. */
+static void base_steps(const Const *c, uint64_t step[SHAPE_MAX_RANK]) {
+    uint32_t rank = c->shape.rank, axis_at[SHAPE_MAX_RANK];
+    bool ordered = const_has_order(c);
+    for (uint32_t i = 0; i < rank; i++)
+        axis_at[ordered ? c->order[i] : i] = i;
+    uint64_t size = 1;
+    for (uint32_t at = rank; at-- > 0;) {
+        uint32_t axis = axis_at[at];
+        step[axis] = size;
+        size *= axis == 1 && c->groups > 1 ? c->shape.dim[1] / c->groups
+                                           : c->shape.dim[axis];
+    }
+}
+
+/* Where value k of those behind the first two axes lies. */
+static uint64_t rest_place(const Shape *shape, const uint64_t *step,
+                           uint64_t k) {
+    uint64_t place = 0;
+    for (uint32_t axis = shape->rank; axis-- > 2; k /= shape->dim[axis])
+        place += k % shape->dim[axis] * step[axis];
+    return place;
+}
+
+/* The first and the second axis (1 beyond the rank), the rest as one. */
+typedef struct Walk {
+    const Const *c;
+    uint64_t d0, d1, rest;
+    uint64_t in_group, out_group;
+    uint64_t step[SHAPE_MAX_RANK];
+    float *f32;
+    double *f64;
+} Walk;
+
+static void put(const Walk *w, uint64_t at, double value) {
+    if (w->f32)
+        w->f32[at] = (float)value;
+    else
+        w->f64[at] = value;
+}
+
+static bool off_diagonal(const Walk *w, uint64_t i0, uint64_t i1) {
+    return i1 / w->in_group != i0 / w->out_group;
+}
+
+static double factor(const Walk *w, uint64_t i0, uint64_t i1) {
+    const Const *c = w->c;
+    return (c->mul0 ? c->mul0[i0] : 1.0) * (c->mul1 ? c->mul1[i1] : 1.0);
+}
+
+/* A base in the order of the shape. */
+static void walk_row(const Walk *w, uint64_t i0) {
+    uint64_t at = i0 * w->d1 * w->rest;
+    for (uint64_t i1 = 0; i1 < w->d1; i1++) {
+        bool zero = off_diagonal(w, i0, i1);
+        uint64_t from = (i0 * w->in_group + i1 % w->in_group) * w->rest;
+        double mul = factor(w, i0, i1);
+        for (uint64_t k = 0; k < w->rest; k++)
+            put(w, at++, zero ? 0.0 : mul * base_value(w->c, from + k));
+    }
+}
+
+/* A base in an order of its own. Rows side by side: neighbours along the first
+ * axis are neighbours in a transposed base, where one line of the cache serves
+ * them all. */
+static void walk_rows(const Walk *w, uint64_t from, uint64_t to) {
+    for (uint64_t i1 = 0; i1 < w->d1; i1++)
+        for (uint64_t k = 0; k < w->rest; k++) {
+            uint64_t place = i1 % w->in_group * w->step[1] +
+                             rest_place(&w->c->shape, w->step, k);
+            for (uint64_t i0 = from; i0 < to; i0++) {
+                double mul = factor(w, i0, i1);
+                uint64_t at = (i0 * w->d1 + i1) * w->rest + k;
+                bool zero = off_diagonal(w, i0, i1);
+                put(w, at,
+                    zero ? 0.0
+                         : mul * base_value(w->c, place + i0 * w->step[0]));
             }
         }
 }
 
+enum { ROWS = 16 }; /* floats of a line of the cache */
+
+static void read_values(const Const *c, float *f32, double *f64) {
+    uint64_t groups = c->groups > 1 ? c->groups : 1;
+    Walk w = {.c = c,
+              .d0 = shape_dim(&c->shape, 0),
+              .d1 = shape_dim(&c->shape, 1),
+              .f32 = f32,
+              .f64 = f64};
+    w.rest = w.d0 && w.d1 ? shape_count(&c->shape) / w.d0 / w.d1 : 0;
+    w.in_group = w.d1 / groups;
+    w.out_group = w.d0 / groups;
+    if (!const_has_order(c)) {
+        for (uint64_t i0 = 0; i0 < w.d0; i0++)
+            walk_row(&w, i0);
+        return;
+    }
+    base_steps(c, w.step);
+    for (uint64_t i0 = 0; i0 < w.d0; i0 += ROWS)
+        walk_rows(&w, i0, w.d0 - i0 < ROWS ? w.d0 : i0 + ROWS);
+}
+
 void const_read(const Const *c, float *out) {
-    bool plain = c->kind == CONST_F32 && !c->mul0 && !c->mul1 && c->groups < 2;
+    bool plain = c->kind == CONST_F32 && !c->mul0 && !c->mul1 &&
+                 c->groups < 2 && !const_has_order(c);
     if (plain)
         memcpy(out, c->data, shape_count(&c->shape) * sizeof *out);
     else

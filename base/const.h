@@ -57,21 +57,37 @@ typedef enum ConstKind {
  *     mul0[i0] * mul1[i1] * base(...)      (missing factors are 1)
  * computed in double and rounded to float once. With groups > 1 the base has
  * shape [d0, d1 / groups, ...] and values outside the diagonal blocks are 0 (a
- * grouped convolution written as a dense one). */
+ * grouped convolution written as a dense one). Where an order is given, the
+ * base lies with its axes permuted: axis `order[i]` of the base is axis i of
+ * that shape. So a transposed matrix of a mapped file needs no copy. */
 typedef struct Const {
     Shape shape;
     ConstKind kind;
     const void *data;
     uint64_t seed;
     double mean, spread;
-    const double *mul0, *mul1; /* dim[0] and dim[1] of them, or NULL */
-    uint32_t groups;           /* 0 or 1: none */
+    const double *mul0, *mul1;     /* dim[0] and dim[1] of them, or NULL */
+    uint32_t groups;               /* 0 or 1: none */
+    uint8_t order[SHAPE_MAX_RANK]; /* all 0: none */
 } Const;
 
 /* All values, in the order of the shape: shape_count(&c->shape) of them. */
 void const_read(const Const *c, float *out);
 /* The same, not rounded. */
 void const_read_f64(const Const *c, double *out);
+
+/* Whether the base lies in another order than the shape's. */
+bool const_has_order(const Const *c);
+/* Whether these are the axes of a shape of `rank`, each once, out of order. */
+bool const_order_valid(uint32_t rank, const uint32_t *order);
+/* Sets it; valid. */
+void const_set_order(Const *c, const uint32_t *order);
+/* The same values with axes permuted: axis i is what perm[i] was. No value is
+ * read. Only of constants without factors and groups. */
+Const const_permuted(const Const *c, const uint32_t *perm);
+/* The same values, one behind the other, in another shape of as many elements.
+ * They are copied, into `arena`, only where the base has an order. */
+Const const_reshaped(Arena *arena, const Const *c, const Shape *shape);
 
 /* A named attribute, in a form that text, JSON and a listing can carry. */
 typedef struct AttrPair {

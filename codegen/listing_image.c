@@ -35,6 +35,13 @@ static void add_doubles(cJSON *object, const char *key, const double *value,
         cJSON_AddItemToObject(object, key, numbers_from_doubles(value, n));
 }
 
+static void add_order(cJSON *json, const Const *value) {
+    uint32_t order[SHAPE_MAX_RANK];
+    for (uint32_t i = 0; i < value->shape.rank; i++)
+        order[i] = value->order[i];
+    add_numbers(json, "order", order, value->shape.rank);
+}
+
 static cJSON *blob_json(const Blob *blob, uint64_t offset) {
     static const char *const kind[] = {
         [CONST_F32] = "f32", [CONST_F64] = "f64", [CONST_SEEDED] = "seeded"};
@@ -53,6 +60,8 @@ static cJSON *blob_json(const Blob *blob, uint64_t offset) {
     }
     if (value->groups)
         put_u64(json, "groups", value->groups);
+    if (const_has_order(value))
+        add_order(json, value);
     add_doubles(json, "mul0", value->mul0, shape_dim(&value->shape, 0));
     add_doubles(json, "mul1", value->mul1, shape_dim(&value->shape, 1));
     return json;

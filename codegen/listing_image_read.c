@@ -164,6 +164,17 @@ static void read_groups(ImageReader *r, const cJSON *item, Const *value) {
         bad(r, "groups", "does not divide the channels");
 }
 
+static void read_order(ImageReader *r, const cJSON *item, Const *value) {
+    uint32_t order[SHAPE_MAX_RANK], rank = value->shape.rank;
+    const cJSON *list = get(item, "order");
+    if (!list)
+        return;
+    if (numbers(list, order, rank, NULL) && const_order_valid(rank, order))
+        const_set_order(value, order);
+    else
+        bad(r, "order", "is not a list of each axis once");
+}
+
 static void read_blob(ImageReader *r, const cJSON *item, void *out) {
     Blob *blob = out;
     Const *value = &blob->value;
@@ -172,6 +183,7 @@ static void read_blob(ImageReader *r, const cJSON *item, void *out) {
     blob->role = name(r, item, "role");
     value->shape = shape(r, item);
     read_groups(r, item, value);
+    read_order(r, item, value);
     if (!strcmp(kind, "seeded")) {
         value->kind = CONST_SEEDED;
         value->seed = whole(r, item, "seed");

@@ -228,7 +228,9 @@ ExitCode cmd_show(Arena *arena, Diag *diag, const Options *options) {
         print_network(arena, &p);
     if (options->target)
         show_plan(arena, &p, json);
-    if (json)
+    if (json) {
+        cJSON_AddItemToObject(json, "ms", stage_times_json(&p));
         print_json(arena, json);
+    }
     return EXIT_FINE;
 }

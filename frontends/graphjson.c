@@ -63,6 +63,12 @@ static void add_data(cJSON *json, const Const *c, Text *weights) {
     text_add_n(weights, c->data, count * size);
 }
 
+static void add_order(cJSON *json, const Const *c) {
+    cJSON *list = cJSON_AddArrayToObject(json, "order");
+    for (uint32_t i = 0; i < c->shape.rank; i++)
+        cJSON_AddItemToArray(list, number(c->order[i]));
+}
+
 static cJSON *constant(const Const *c, Text *weights) {
     static const char *const kinds[] = {
         [CONST_F32] = "f32", [CONST_F64] = "f64", [CONST_SEEDED] = "seeded"};
@@ -75,6 +81,8 @@ static cJSON *constant(const Const *c, Text *weights) {
         add_data(json, c, weights);
     if (c->groups > 1)
         cJSON_AddNumberToObject(json, "groups", c->groups);
+    if (const_has_order(c))
+        add_order(json, c);
     if (c->mul0)
         cJSON_AddItemToObject(json, "mul0",
                               numbers(c->mul0, shape_dim(&c->shape, 0)));

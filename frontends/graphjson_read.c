@@ -127,6 +127,25 @@ static bool read_groups(const Reader *r, const cJSON *json, Const *c) {
     return true;
 }
 
+static bool read_order(const Reader *r, const cJSON *json, Const *c) {
+    const cJSON *list = get(json, "order"), *item;
+    uint32_t order[SHAPE_MAX_RANK], n = 0;
+    if (!list)
+        return true;
+    cJSON_ArrayForEach(
+        item,
+        list) if (n == c->shape.rank ||
+                  !to_u32(item,
+                          &order[n++])) return wrong(r,
+                                                     "\"order\" must be whole "
+                                                     "numbers, one an axis");
+    if (!cJSON_IsArray(list) || n != c->shape.rank ||
+        !const_order_valid(n, order))
+        return wrong(r, "\"order\" must have each axis once");
+    const_set_order(c, order);
+    return true;
+}
+
 static bool read_recipe(const Reader *r, const cJSON *json, Const *c) {
     const char *seed = json_str(json, "seed", "0");
     char *end;
@@ -163,6 +182,7 @@ static bool read_constant(Reader *r, const cJSON *json) {
         return wrong(r, "\"kind\" must be seeded, f32 or f64");
     bool good =
         read_shape(r, json, &c.shape) && read_groups(r, json, &c) &&
+        read_order(r, json, &c) &&
         read_factors(r, json, "mul0", shape_dim(&c.shape, 0), &c.mul0) &&
         read_factors(r, json, "mul1", shape_dim(&c.shape, 1), &c.mul1) &&
         (seeded ? read_recipe(r, json, &c) : read_data(r, json, &c));

@@ -177,9 +177,6 @@ Shape onnx_rank(const Shape *shape, uint32_t rank);
 
 /* ---- folding: onnx_fold.c ---- */
 
-/* `constant` with its axes in another order: axis i is what perm[i] was. */
-Const onnx_permute(Onnx *x, const Const *constant, const uint32_t *perm);
-
 /* The shape that Reshape makes of `from`. */
 bool onnx_reshaped(Onnx *x, const OnnxNode *n, const Shape *from,
                    uint32_t count, const int64_t *dims, Shape *out);

@@ -27,9 +27,8 @@ static bool set(Onnx *x, const OnnxNode *n, OnnxType type, Shape shape,
 /* The same constant in another shape. */
 static bool set_shape(Onnx *x, const OnnxNode *n, Shape shape) {
     const OnnxValue *in = onnx_in(x, n, 0);
-    Const constant = in->constant;
-    constant.shape = shape;
-    return onnx_set_const(x, n, 0, in->type, constant);
+    return onnx_set_const(x, n, 0, in->type,
+                          const_reshaped(x->arena, &in->constant, &shape));
 }
 
 static double *array(Onnx *x, const Shape *shape) {
@@ -197,7 +196,7 @@ bool onnx_fold_transpose(Onnx *x, OnnxNode *n) {
     if (seen != (1u << rank) - 1)
         return onnx_error(x, n, "its order of axes is none");
     return onnx_set_const(x, n, 0, in->type,
-                          onnx_permute(x, &in->constant, perm));
+                          const_permuted(&in->constant, perm));
 }
 
 bool onnx_fold_cast(Onnx *x, OnnxNode *n) {

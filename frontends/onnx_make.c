@@ -150,15 +150,12 @@ TensorId onnx_scale(Onnx *x, const OnnxNode *n, TensorId in, const Const *a,
     if (id.i == NONE)
         return NO_TENSOR;
     Shape channels = {1, {shape_dim(onnx_shape(x, in), 1)}};
-    Const scale = a ? *a : onnx_fill(channels, 1);
-    scale.shape = channels;
-    onnx_give(x, id, CONST_SCALE, scale);
+    Const one = onnx_fill(channels, 1);
+    onnx_give(x, id, CONST_SCALE,
+              const_reshaped(x->arena, a ? a : &one, &channels));
     graph_node(x->graph, id)->no_bias = !b;
-    if (b) {
-        Const bias = *b;
-        bias.shape = channels;
-        onnx_give(x, id, CONST_BIAS, bias);
-    }
+    if (b)
+        onnx_give(x, id, CONST_BIAS, const_reshaped(x->arena, b, &channels));
     return onnx_end(x, id);
 }
 

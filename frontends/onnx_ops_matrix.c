@@ -20,8 +20,8 @@ static TensorId inner_product(Onnx *x, OnnxNode *n, TensorId in, Const weight,
     return onnx_end(x, id);
 }
 
-static Const transposed(Onnx *x, const Const *matrix) {
-    return onnx_permute(x, matrix, (const uint32_t[]){1, 0});
+static Const transposed(const Const *matrix) {
+    return const_permuted(matrix, (const uint32_t[]){1, 0});
 }
 
 static TensorId flip(Onnx *x, OnnxNode *n, TensorId in) {
@@ -78,7 +78,7 @@ bool onnx_gemm(Onnx *x, OnnxNode *n) {
     bool has_bias = false;
     TensorId out;
     if (b->state == ONNX_CONST) {
-        Const weight = flip_b ? b->constant : transposed(x, &b->constant);
+        Const weight = flip_b ? b->constant : transposed(&b->constant);
         TensorId in = onnx_tensor_in(x, n, 0);
         has_bias = alpha == 1 && as_bias(x, n, weight.shape.dim[0], &bias);
         out = inner_product(x, n, flip_a ? flip(x, n, in) : in, weight,
@@ -104,7 +104,7 @@ static TensorId by_weight(Onnx *x, OnnxNode *n, const Const *weight) {
     Shape rows = {2, {(uint32_t)(shape_count(&in) / k), k}};
     out.dim[in.rank - 1] = weight->shape.dim[1];
     TensorId flat = onnx_reshape(x, n, onnx_tensor_in(x, n, 0), rows);
-    flat = inner_product(x, n, flat, transposed(x, weight), NULL);
+    flat = inner_product(x, n, flat, transposed(weight), NULL);
     return onnx_reshape(x, n, flat, out);
 }
 

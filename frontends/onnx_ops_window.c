@@ -128,8 +128,8 @@ static bool conv_parts(Onnx *x, OnnxNode *n, ConvParts *out) {
     if (!onnx_window(x, n, in->shape.rank - 2, weight->shape.dim + 2, &out->w))
         return false;
     out->in = plane_shape(&in->shape);
-    out->weight = weight->constant;
-    out->weight.shape = plane_shape(&weight->shape);
+    Shape plane = plane_shape(&weight->shape);
+    out->weight = const_reshaped(x->arena, &weight->constant, &plane);
     out->from = onnx_reshape(x, n, onnx_tensor_in(x, n, 0), out->in);
     return out->from.i != NONE;
 }
@@ -144,9 +144,8 @@ static bool give_bias(Onnx *x, OnnxNode *n, NodeId id, uint32_t out_c) {
     if (shape_count(&bias->shape) != out_c)
         return onnx_error(x, n, "its bias has shape %s, not %u",
                           shape_text(x->arena, &bias->shape), out_c);
-    Const constant = bias->constant;
-    constant.shape = (Shape){1, {out_c}};
-    onnx_give(x, id, CONST_BIAS, constant);
+    onnx_give(x, id, CONST_BIAS,
+              const_reshaped(x->arena, &bias->constant, &(Shape){1, {out_c}}));
     return true;
 }
 

@@ -69,8 +69,17 @@ static uint64_t checksum(const Const *c) {
     uint64_t count = shape_count(&c->shape) / (c->groups > 1 ? c->groups : 1);
     uint64_t sum =
         mix_bytes(UINT64_C(0xCBF29CE484222325), c->data, count * size);
+    if (const_has_order(c))
+        sum = mix_bytes(sum, c->order, c->shape.rank);
     sum = mix_bytes(sum, c->mul0, shape_dim(&c->shape, 0) * sizeof *c->mul0);
     return mix_bytes(sum, c->mul1, shape_dim(&c->shape, 1) * sizeof *c->mul1);
+}
+
+static void add_order(Text *text, const Const *c) {
+    double order[SHAPE_MAX_RANK];
+    for (uint32_t i = 0; i < c->shape.rank; i++)
+        order[i] = c->order[i];
+    add_numbers(text, "order", order, c->shape.rank);
 }
 
 static void add_const(Text *text, uint32_t id, const Const *c) {
@@ -87,6 +96,8 @@ static void add_const(Text *text, uint32_t id, const Const *c) {
     add_numbers(text, "spread", &c->spread, 1);
     if (c->groups > 1)
         text_addf(text, " groups=%u", c->groups);
+    if (const_has_order(c))
+        add_order(text, c);
     if (c->mul0)
         add_numbers(text, "mul0", c->mul0, shape_dim(&c->shape, 0));
     if (c->mul1)

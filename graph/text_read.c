@@ -218,6 +218,20 @@ static bool read_seed(const Reader *r, const Field *field, uint64_t *out) {
            wrong(r, field->col, "expected a whole number");
 }
 
+static bool read_order(const Reader *r, const Field *field, Const *c) {
+    uint32_t order[SHAPE_MAX_RANK];
+    if (field->item.n != c->shape.rank)
+        return wrong(r, field->col, "order needs %u numbers, not %u",
+                     c->shape.rank, field->item.n);
+    for (uint32_t i = 0; i < c->shape.rank; i++)
+        if (!to_u32(r, &field->item.at[i], &order[i]))
+            return false;
+    if (!const_order_valid(c->shape.rank, order))
+        return wrong(r, field->col, "order must have each axis once");
+    const_set_order(c, order);
+    return true;
+}
+
 static bool read_const_field(const Reader *r, const Field *field, Const *c) {
     const Item *item = &field->item.at[0];
     if (!strcmp(field->key, "seed"))
@@ -230,6 +244,8 @@ static bool read_const_field(const Reader *r, const Field *field, Const *c) {
         return read_factors(r, field, shape_dim(&c->shape, 0), &c->mul0);
     if (!strcmp(field->key, "mul1"))
         return read_factors(r, field, shape_dim(&c->shape, 1), &c->mul1);
+    if (!strcmp(field->key, "order"))
+        return read_order(r, field, c);
     if (strcmp(field->key, "groups"))
         return wrong(r, field->col, "\"%s\" is not known of a constant",
                      field->key);

@@ -103,6 +103,80 @@ static void test_groups_are_diagonal_blocks(void **state) {
     assert_memory_equal(out, want, sizeof want);
 }
 
+/* Every order of [4, 6, 2, 5] by its definition, with factors and in groups:
+ * the base is [4, 6 / groups, 2, 5] with its axes permuted. */
+static void check_order(const uint32_t *order, uint32_t groups) {
+    enum { D0 = 4, D1 = 6, D2 = 2, D3 = 5, ALL = D0 * D1 * D2 * D3 };
+    const double mul0[D0] = {2, 3, 5, 7}, mul1[D1] = {1, 10, 100, 4, 40, 400};
+    float data[ALL], out[ALL];
+    for (int i = 0; i < ALL; i++)
+        data[i] = (float)(i + 1);
+    Const c = {.shape = {4, {D0, D1, D2, D3}}, .kind = CONST_F32};
+    c.data = data;
+    c.groups = groups;
+    c.mul0 = mul0;
+    c.mul1 = mul1;
+    const_set_order(&c, order);
+    const_read(&c, out);
+    uint32_t dim[4] = {D0, D1 / groups, D2, D3}, base[4], index[4];
+    for (uint32_t i = 0; i < 4; i++)
+        base[order[i]] = dim[i];
+    for (uint32_t i = 0; i < ALL; i++) {
+        uint32_t at[4] = {i / (D1 * D2 * D3), i / (D2 * D3) % D1, i / D3 % D2,
+                          i % D3};
+        bool zero = at[0] / (D0 / groups) != at[1] / dim[1];
+        double want = mul0[at[0]] * mul1[at[1]];
+        at[1] %= dim[1];
+        for (uint32_t k = 0; k < 4; k++)
+            index[order[k]] = at[k];
+        want *=
+            1 +
+            ((index[0] * base[1] + index[1]) * base[2] + index[2]) * base[3] +
+            index[3];
+        assert_true(out[i] == (zero ? 0.0f : (float)want));
+    }
+}
+
+static void test_every_order(void **state) {
+    (void)state;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < 256; i++) {
+        const uint32_t order[4] = {i / 64, i / 16 % 4, i / 4 % 4, i % 4};
+        if (!const_order_valid(4, order))
+            continue;
+        n++;
+        check_order(order, 1);
+        check_order(order, 2);
+    }
+    assert_int_equal(n, 24);
+}
+
+/* More rows than are read side by side, and a number that they do not divide;
+ * twice transposed is as it was; a row that becomes a column has no order. */
+static void test_transposed_matrix(void **state) {
+    (void)state;
+    enum { ROWS = 37, COLUMNS = 5 };
+    float data[ROWS * COLUMNS], out[ROWS * COLUMNS];
+    for (int i = 0; i < ROWS * COLUMNS; i++)
+        data[i] = (float)i;
+    Const c = {.shape = {2, {COLUMNS, ROWS}}, .kind = CONST_F32, .data = data};
+    Const t = const_permuted(&c, (const uint32_t[]){1, 0});
+    assert_true(const_has_order(&t) && t.data == data);
+    const_read(&t, out);
+    for (int i = 0; i < ROWS * COLUMNS; i++)
+        assert_true(out[i] == data[i % COLUMNS * ROWS + i / COLUMNS]);
+    Arena *arena = arena_new("test");
+    Const flat = const_reshaped(arena, &t, &(Shape){1, {ROWS * COLUMNS}});
+    assert_false(const_has_order(&flat));
+    assert_memory_equal(flat.data, out, sizeof out);
+    arena_free(arena);
+    Const again = const_permuted(&t, (const uint32_t[]){1, 0});
+    assert_false(const_has_order(&again));
+    Const row = {.shape = {2, {1, 9}}, .kind = CONST_F32, .data = data};
+    row = const_permuted(&row, (const uint32_t[]){1, 0});
+    assert_false(const_has_order(&row));
+}
+
 static void test_seeded(void **state) {
     (void)state;
     Const c = {.shape = {1, {1000}}, .kind = CONST_SEEDED, .seed = 42};
@@ -128,6 +202,8 @@ int main(void) {
         cmocka_unit_test(test_too_large_a_count),
         cmocka_unit_test(test_unaligned_floats),
         cmocka_unit_test(test_factors_are_applied_in_double),
+        cmocka_unit_test(test_every_order),
+        cmocka_unit_test(test_transposed_matrix),
         cmocka_unit_test(test_groups_are_diagonal_blocks),
         cmocka_unit_test(test_seeded),
     };

@@ -119,6 +119,7 @@ static void test_round_trip(void **state) {
     c->mul0 = mul0;
     c->mul1 = mul1;
     c->groups = 2;
+    const_set_order(c, (const uint32_t[]){3, 2, 0, 1});
     graph_verify(net.g, "test");
     const char *text = graph_print(net.arena, net.g);
     Graph *again = graph_read(net.arena, net.diag, "text", text, strlen(text));
