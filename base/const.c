@@ -1,6 +1,7 @@
 /* const.c - shapes, and the values of constants; see const.h. */
 #include "base/const.h"
 
+#include "base/half.h"
 #include "base/rng.h"
 
 #include <assert.h>
@@ -62,6 +63,37 @@ Shape shape_nchw(uint32_t n, uint32_t c, uint32_t h, uint32_t w) {
 
 /* ---- constants ---- */
 
+static const struct {
+    const char *word;
+    uint32_t bytes;
+} kinds[CONST_KINDS] = {
+#define KIND(NAME, word, bytes) [CONST_##NAME] = {word, bytes},
+    CONST_KIND_ROWS(KIND)
+#undef KIND
+};
+
+const char *const_kind_word(ConstKind kind) {
+    return kinds[kind].word;
+}
+
+bool const_kind_find(const char *word, ConstKind *out) {
+    for (uint32_t kind = 0; kind < CONST_KINDS; kind++)
+        if (!strcmp(word, kinds[kind].word)) {
+            *out = (ConstKind)kind;
+            return true;
+        }
+    return false;
+}
+
+uint64_t const_data_bytes(const Const *c) {
+    uint64_t count = shape_count(&c->shape);
+    if (c->kind == CONST_SEEDED)
+        return 0;
+    return count == UINT64_MAX
+               ? count
+               : count / (c->groups > 1 ? c->groups : 1) * kinds[c->kind].bytes;
+}
+
 bool const_has_order(const Const *c) {
     /* Only of rank 0 and 1 is 0, 0, ... an order, and there it changes none. */
     for (uint32_t i = 0; i < SHAPE_MAX_RANK; i++)
@@ -121,32 +153,38 @@ Const const_reshaped(Arena *arena, const Const *c, const Shape *shape) {
     if (!const_has_order(c) || shape_equal(&c->shape, shape))
         return out;
     uint64_t count = shape_count(shape);
-    out = (Const){.shape = *shape, .kind = c->kind};
-    if (c->kind == CONST_F32) {
-        float *value = ARENA_ARRAY(arena, float, count);
-        const_read(c, value);
-        out.data = value;
-    } else {
-        double *value = ARENA_ARRAY(arena, double, count);
-        const_read_f64(c, value);
-        out.kind = CONST_F64;
-        out.data = value;
-    }
-    return out;
+    double *value = ARENA_ARRAY(arena, double, count);
+    const_read_f64(c, value);
+    return (Const){.shape = *shape, .kind = CONST_F64, .data = value};
 }
 
 static double base_value(const Const *c, uint64_t i) {
     float f32;
     double f64;
+    uint16_t bits;
+    if (c->kind == CONST_SEEDED)
+        return c->mean + c->spread * rng_unit(c->seed, i);
+    const uint8_t *at = (const uint8_t *)c->data + i * kinds[c->kind].bytes;
     switch (c->kind) {
     case CONST_F32:
-        memcpy(&f32, (const char *)c->data + i * sizeof f32, sizeof f32);
+        memcpy(&f32, at, sizeof f32);
         return (double)f32;
     case CONST_F64:
-        memcpy(&f64, (const char *)c->data + i * sizeof f64, sizeof f64);
+        memcpy(&f64, at, sizeof f64);
         return f64;
+    case CONST_F16:
+        memcpy(&bits, at, sizeof bits);
+        return (double)float_from_half(bits);
+    case CONST_BF16:
+        memcpy(&bits, at, sizeof bits);
+        return (double)float_from_brain(bits);
+    case CONST_I8:
+        return (int8_t)*at;
+    case CONST_U8:
+        return *at;
     case CONST_SEEDED:
-        return c->mean + c->spread * rng_unit(c->seed, i);
+    case CONST_KINDS:
+        break;
     }
     return 0;
 }

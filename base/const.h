@@ -47,11 +47,27 @@ static inline void shape_chw(const Shape *shape, uint32_t *c, uint32_t *h,
     *w = rank >= 4 ? shape->dim[outer + 1] : 1;
 }
 
+/* KIND(NAME, "word", bytes of a stored element). `data` of all but SEEDED:
+ * little-endian elements, perhaps unaligned. SEEDED: mean + spread *
+ * rng_unit(seed, i). */
+#define CONST_KIND_ROWS(KIND)                                                  \
+    KIND(F32, "f32", 4)                                                        \
+    KIND(F64, "f64", 8)                                                        \
+    KIND(SEEDED, "seeded", 0)                                                  \
+    KIND(F16, "f16", 2)                                                        \
+    KIND(BF16, "bf16", 2)                                                      \
+    KIND(I8, "i8", 1)                                                          \
+    KIND(U8, "u8", 1)
+/* For messages. */
+#define CONST_KIND_WORDS "seeded, f32, f64, f16, bf16, i8 or u8"
 typedef enum ConstKind {
-    CONST_F32,   /* `data`: little-endian floats, perhaps unaligned */
-    CONST_F64,   /* `data`: doubles (values that a rewrite computed) */
-    CONST_SEEDED /* mean + spread * rng_unit(seed, i) */
+#define KIND(NAME, word, bytes) CONST_##NAME,
+    CONST_KIND_ROWS(KIND)
+#undef KIND
+        CONST_KINDS
 } ConstKind;
+const char *const_kind_word(ConstKind kind);
+bool const_kind_find(const char *word, ConstKind *out);
 
 /* The value at index (i0, i1, rest) is
  *     mul0[i0] * mul1[i1] * base(...)      (missing factors are 1)
@@ -71,6 +87,9 @@ typedef struct Const {
     uint8_t order[SHAPE_MAX_RANK]; /* all 0: none */
 } Const;
 
+/* What it has stored in `data`; 0 of a seeded one, UINT64_MAX of a shape with
+ * too many elements. */
+uint64_t const_data_bytes(const Const *c);
 /* All values, in the order of the shape: shape_count(&c->shape) of them. */
 void const_read(const Const *c, float *out);
 /* The same, not rounded. */

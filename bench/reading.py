@@ -77,38 +77,39 @@ class Model:
                      "offset": str(self.at), "length": str(size)}
             head += b"".join(part(13, part(1, k), part(2, v))
                              for k, v in pairs.items()) + whole(14, 1)
-            self.weights.append((head, b"", size))
+            self.weights.append((head, size))
         else:
             head += varint(9 << 3 | 2) + varint(size)
             self.weights.append((varint(5 << 3 | 2)
-                                 + varint(len(head) + size) + head, b"", size))
+                                 + varint(len(head) + size) + head, size))
         self.at += size
 
     def write(self, in_dims, out_dims):
         nodes = b"".join(self.nodes) + part(2, "g")
         ends = part(11, value_info("x", in_dims)) \
             + part(12, value_info("y", out_dims))
-        inside = [part(5, h) if self.apart else h for h, _, _ in self.weights]
+        inside = [part(5, h) if self.apart else h for h, _ in self.weights]
         data = 0 if self.apart else self.at
         total = len(nodes) + len(ends) + data + sum(map(len, inside))
         with open(self.path, "wb") as file:
             file.write(whole(1, 8) + part(8, part(1, ""), whole(2, 13))
                        + varint(7 << 3 | 2) + varint(total) + nodes)
-            for head, (_, _, size) in zip(inside, self.weights):
+            for head, (_, size) in zip(inside, self.weights):
                 file.write(head)
                 if not self.apart:
-                    file.write(values(size))
+                    write_values(file, size)
             file.write(ends)
         if self.apart:
             with open(self.path + ".data", "wb") as file:
-                for _, _, size in self.weights:
-                    file.write(values(size))
+                for _, size in self.weights:
+                    write_values(file, size)
 
 
-def values(size):
+def write_values(file, size):
     """Bytes that are small numbers as float32 and as float16."""
-    block = bytes.fromhex("0a2e0a3c") * 262144
-    return block * (size // len(block)) + block[:size % len(block)]
+    block = bytes.fromhex("0a2e0a3c") * 16384
+    for at in range(0, size, len(block)):
+        file.write(block[:size - at])
 
 
 def dense(path, size, *, op="Gemm", turned=True, shuffle=False, apart=False,
@@ -187,13 +188,14 @@ def main():
             make(path, size, **options)
             seen = [run(path) for _ in range(runs)]
             most = max(kb for _, kb in seen)
-            print(f"{name:32} "
-                  f"{sum(os.path.getsize(os.path.join(folder, f)) for f in os.listdir(folder)) / 1e6:8.1f} "
+            files = [os.path.join(folder, f) for f in os.listdir(folder)]
+            mb = sum(map(os.path.getsize, files)) / 1e6
+            print(f"{name:32} {mb:8.1f} "
                   f"{statistics.median(ms for ms, _ in seen):8.2f} "
                   f"{most / 1024:7.1f} {(most - small) / 1024:7.1f}",
                   flush=True)
-            for file in os.listdir(folder):
-                os.unlink(os.path.join(folder, file))
+            for file in files:
+                os.unlink(file)
 
 
 if __name__ == "__main__":

@@ -69,7 +69,7 @@ static Text weights_of(Arena *arena, const Image *image) {
     Text bytes = text_new(arena);
     for (uint32_t i = 0; i < image->n_blobs; i++) {
         const Const *value = &image->blob[i].value;
-        text_add_n(&bytes, value->data, image_data_bytes(value));
+        text_add_n(&bytes, value->data, const_data_bytes(value));
     }
     return bytes;
 }

@@ -7,17 +7,6 @@
  */
 #include "codegen/listing_parts.h"
 
-uint64_t image_data_bytes(const Const *value) {
-    uint64_t groups = value->groups > 1 ? value->groups : 1;
-    uint64_t count = shape_count(&value->shape);
-    if (value->kind == CONST_SEEDED)
-        return 0;
-    if (count == UINT64_MAX)
-        return UINT64_MAX;
-    return count / groups *
-           (value->kind == CONST_F64 ? sizeof(double) : sizeof(float));
-}
-
 static void add_double(cJSON *object, const char *key, double value) {
     cJSON_AddItemToObject(object, key, number_from_double(value));
 }
@@ -43,14 +32,12 @@ static void add_order(cJSON *json, const Const *value) {
 }
 
 static cJSON *blob_json(const Blob *blob, uint64_t offset) {
-    static const char *const kind[] = {
-        [CONST_F32] = "f32", [CONST_F64] = "f64", [CONST_SEEDED] = "seeded"};
     const Const *value = &blob->value;
     cJSON *json = cJSON_CreateObject();
     put_text(json, "layer", blob->layer);
     put_text(json, "role", blob->role);
     add_numbers(json, "shape", value->shape.dim, value->shape.rank);
-    put_text(json, "kind", kind[value->kind]);
+    put_text(json, "kind", const_kind_word(value->kind));
     if (value->kind == CONST_SEEDED) {
         put_u64(json, "seed", value->seed);
         add_double(json, "mean", value->mean);
@@ -73,7 +60,7 @@ static void add_blobs(cJSON *json, const Image *image,
     uint64_t offset = 0;
     for (uint32_t i = 0; i < image->n_blobs; i++) {
         cJSON_AddItemToArray(list, blob_json(&image->blob[i], offset));
-        offset += image_data_bytes(&image->blob[i].value);
+        offset += const_data_bytes(&image->blob[i].value);
     }
     if (offset)
         put_text(json, "weights", weights_file);

@@ -148,7 +148,7 @@ static void *items(ImageReader *r, const cJSON *object, const char *key,
 
 static void read_data(ImageReader *r, const cJSON *item, Const *value) {
     uint64_t offset = whole(r, item, "offset");
-    uint64_t bytes = image_data_bytes(value);
+    uint64_t bytes = const_data_bytes(value);
     if (offset > r->weights.len || bytes > r->weights.len - offset)
         bad(r, "offset", "leaves the weights file");
     else if (r->weights.at)
@@ -184,17 +184,14 @@ static void read_blob(ImageReader *r, const cJSON *item, void *out) {
     value->shape = shape(r, item);
     read_groups(r, item, value);
     read_order(r, item, value);
-    if (!strcmp(kind, "seeded")) {
-        value->kind = CONST_SEEDED;
+    if (!const_kind_find(kind, &value->kind)) {
+        bad(r, "kind", "is none of: " CONST_KIND_WORDS);
+    } else if (value->kind == CONST_SEEDED) {
         value->seed = whole(r, item, "seed");
         value->mean = real(r, item, "mean");
         value->spread = real(r, item, "spread");
-    } else if (!strcmp(kind, "f32") || !strcmp(kind, "f64")) {
-        value->kind = strcmp(kind, "f32") ? CONST_F64 : CONST_F32;
-        if (r->ok)
-            read_data(r, item, value);
-    } else {
-        bad(r, "kind", "is none of: seeded, f32, f64");
+    } else if (r->ok) {
+        read_data(r, item, value);
     }
     value->mul0 = factors(r, item, "mul0", shape_dim(&value->shape, 0));
     value->mul1 = factors(r, item, "mul1", shape_dim(&value->shape, 1));

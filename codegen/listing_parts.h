@@ -24,9 +24,6 @@ bool number_to_double(const cJSON *item, double *out);
 
 /* ---- the image (listing_image.c, listing_image_read.c) ---- */
 
-/* Bytes of a constant's data; 0 for a recipe. UINT64_MAX: no such shape. */
-uint64_t image_data_bytes(const Const *value);
-
 /* `weights_file`: where data goes, one blob behind the other, in order. */
 cJSON *image_write(const Image *image, const HwSpec *spec,
                    const char *weights_file);

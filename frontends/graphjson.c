@@ -55,12 +55,10 @@ static void add_recipe(cJSON *json, const Const *c) {
 
 static void add_data(cJSON *json, const Const *c, Text *weights) {
     static const char zeros[GRAPHJSON_ALIGN] = {0};
-    size_t size = c->kind == CONST_F32 ? sizeof(float) : sizeof(double);
     size_t over = weights->len % GRAPHJSON_ALIGN;
-    uint64_t count = shape_count(&c->shape) / (c->groups > 1 ? c->groups : 1);
     text_add_n(weights, zeros, over ? GRAPHJSON_ALIGN - over : 0);
     cJSON_AddItemToObject(json, "offset", number((double)weights->len));
-    text_add_n(weights, c->data, count * size);
+    text_add_n(weights, c->data, const_data_bytes(c));
 }
 
 static void add_order(cJSON *json, const Const *c) {
@@ -70,10 +68,8 @@ static void add_order(cJSON *json, const Const *c) {
 }
 
 static cJSON *constant(const Const *c, Text *weights) {
-    static const char *const kinds[] = {
-        [CONST_F32] = "f32", [CONST_F64] = "f64", [CONST_SEEDED] = "seeded"};
     cJSON *json = cJSON_CreateObject();
-    cJSON_AddStringToObject(json, "kind", kinds[c->kind]);
+    cJSON_AddStringToObject(json, "kind", const_kind_word(c->kind));
     add_shape(json, &c->shape);
     if (c->kind == CONST_SEEDED)
         add_recipe(json, c);

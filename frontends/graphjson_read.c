@@ -149,7 +149,6 @@ static bool read_order(const Reader *r, const cJSON *json, Const *c) {
 static bool read_recipe(const Reader *r, const cJSON *json, Const *c) {
     const char *seed = json_str(json, "seed", "0");
     char *end;
-    c->kind = CONST_SEEDED;
     c->seed = strtoull(seed, &end, 0);
     c->mean = json_num(json, "mean", 0);
     c->spread = json_num(json, "spread", 0);
@@ -158,8 +157,6 @@ static bool read_recipe(const Reader *r, const cJSON *json, Const *c) {
 }
 
 static bool read_data(const Reader *r, const cJSON *json, Const *c) {
-    uint64_t size = c->kind == CONST_F32 ? sizeof(float) : sizeof(double);
-    uint64_t count = shape_count(&c->shape) / (c->groups > 1 ? c->groups : 1);
     double offset = -1;
     to_number(get(json, "offset"), &offset);
     if (!(offset >= 0 && offset <= 0x1p53) || floor(offset) < offset)
@@ -167,7 +164,7 @@ static bool read_data(const Reader *r, const cJSON *json, Const *c) {
     if (!r->weights.at)
         return wrong(r, "has an offset, but no file of \"weights\" is named");
     if ((uint64_t)offset > r->weights.len ||
-        count * size > r->weights.len - (uint64_t)offset)
+        const_data_bytes(c) > r->weights.len - (uint64_t)offset)
         return wrong(r, "its values end behind the %zu bytes of weights",
                      r->weights.len);
     c->data = r->weights.at + (uint64_t)offset;
@@ -176,16 +173,16 @@ static bool read_data(const Reader *r, const cJSON *json, Const *c) {
 
 static bool read_constant(Reader *r, const cJSON *json) {
     const char *kind = json_str(json, "kind", "");
-    Const c = {.kind = strcmp(kind, "f64") ? CONST_F32 : CONST_F64};
-    bool seeded = !strcmp(kind, "seeded");
-    if (!seeded && strcmp(kind, "f32") && strcmp(kind, "f64"))
-        return wrong(r, "\"kind\" must be seeded, f32 or f64");
+    Const c = {0};
+    if (!const_kind_find(kind, &c.kind))
+        return wrong(r, "\"kind\" must be " CONST_KIND_WORDS);
     bool good =
         read_shape(r, json, &c.shape) && read_groups(r, json, &c) &&
         read_order(r, json, &c) &&
         read_factors(r, json, "mul0", shape_dim(&c.shape, 0), &c.mul0) &&
         read_factors(r, json, "mul1", shape_dim(&c.shape, 1), &c.mul1) &&
-        (seeded ? read_recipe(r, json, &c) : read_data(r, json, &c));
+        (c.kind == CONST_SEEDED ? read_recipe(r, json, &c)
+                                : read_data(r, json, &c));
     if (good)
         graph_add_const(r->g, c);
     return good;

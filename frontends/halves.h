@@ -3,17 +3,7 @@
 #define FRONTENDS_HALVES_H
 
 #include "base/arena.h"
-
-#include <math.h>
-
-static inline float float_from_half(uint16_t half) {
-    int exponent = half >> 10 & 31;
-    float fraction = (float)(half & 1023) / 1024;
-    float value = exponent == 0    ? ldexpf(fraction, -14)
-                  : exponent == 31 ? (half & 1023 ? NAN : INFINITY)
-                                   : ldexpf(1 + fraction, exponent - 15);
-    return half >> 15 ? -value : value;
-}
+#include "base/half.h"
 
 /* `count` little-endian halves, perhaps unaligned. */
 static inline float *floats_from_halves(Arena *arena, const uint8_t *bytes,

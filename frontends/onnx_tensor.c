@@ -1,6 +1,7 @@
 /* onnx_tensor.c - TensorProtos to constants; see onnx_tensor.h. */
 #include "frontends/onnx_tensor.h"
 
+#include "base/half.h"
 #include "frontends/frontend.h"
 #include "frontends/wire.h"
 
@@ -28,16 +29,6 @@ enum {
 
 /* ---- element types ---- */
 
-static double half_value(uint16_t bits) {
-    int exponent = bits >> 10 & 31;
-    double fraction = bits & 1023;
-    double value = exponent == 0 ? ldexp(fraction, -24)
-                   : exponent == 31
-                       ? (fraction > 0 ? (double)NAN : (double)INFINITY)
-                       : ldexp(fraction + 1024, exponent - 25);
-    return bits >> 15 ? -value : value;
-}
-
 #define LOAD(name, T, value_of)                                                \
     static double load_##name(const uint8_t *at) {                             \
         T v;                                                                   \
@@ -55,36 +46,38 @@ LOAD(u32, uint32_t, v)
 LOAD(i64, int64_t, v)
 LOAD(u64, uint64_t, v)
 LOAD(bool, uint8_t, v != 0)
-LOAD(f16, uint16_t, half_value(v))
-LOAD(bf16, uint16_t, wire_float((uint64_t)v << 16))
+LOAD(f16, uint16_t, float_from_half(v))
+LOAD(bf16, uint16_t, float_from_brain(v))
 #undef LOAD
 
+enum { CONVERTED = CONST_KINDS };
 /* Where elements are that do not stand in raw_data. */
 typedef struct Element {
     const char *name;
     uint32_t bytes;
     double (*load)(const uint8_t *at); /* NULL: no number */
     uint32_t field;
+    ConstKind kind; /* as which it stays in the file, or CONVERTED */
 } Element;
 
 static const Element elements[ONNX_TYPES] = {
-    [0] = {"undefined", 0, NULL, 0},
-    [ONNX_FLOAT] = {"float", 4, load_f32, TENSOR_FLOATS},
-    [ONNX_UINT8] = {"uint8", 1, load_u8, TENSOR_INT32S},
-    [ONNX_INT8] = {"int8", 1, load_i8, TENSOR_INT32S},
-    [ONNX_UINT16] = {"uint16", 2, load_u16, TENSOR_INT32S},
-    [ONNX_INT16] = {"int16", 2, load_i16, TENSOR_INT32S},
-    [ONNX_INT32] = {"int32", 4, load_i32, TENSOR_INT32S},
-    [ONNX_INT64] = {"int64", 8, load_i64, TENSOR_INT64S},
-    [ONNX_STRING] = {"string", 0, NULL, 0},
-    [ONNX_BOOL] = {"bool", 1, load_bool, TENSOR_INT32S},
-    [ONNX_FLOAT16] = {"float16", 2, load_f16, TENSOR_INT32S},
-    [ONNX_DOUBLE] = {"double", 8, load_f64, TENSOR_DOUBLES},
-    [ONNX_UINT32] = {"uint32", 4, load_u32, TENSOR_UINT64S},
-    [ONNX_UINT64] = {"uint64", 8, load_u64, TENSOR_UINT64S},
-    [ONNX_COMPLEX64] = {"complex64", 0, NULL, 0},
-    [ONNX_COMPLEX128] = {"complex128", 0, NULL, 0},
-    [ONNX_BFLOAT16] = {"bfloat16", 2, load_bf16, TENSOR_INT32S},
+    [0] = {"undefined", 0, NULL, 0, CONVERTED},
+    [ONNX_FLOAT] = {"float", 4, load_f32, TENSOR_FLOATS, CONST_F32},
+    [ONNX_UINT8] = {"uint8", 1, load_u8, TENSOR_INT32S, CONST_U8},
+    [ONNX_INT8] = {"int8", 1, load_i8, TENSOR_INT32S, CONST_I8},
+    [ONNX_UINT16] = {"uint16", 2, load_u16, TENSOR_INT32S, CONVERTED},
+    [ONNX_INT16] = {"int16", 2, load_i16, TENSOR_INT32S, CONVERTED},
+    [ONNX_INT32] = {"int32", 4, load_i32, TENSOR_INT32S, CONVERTED},
+    [ONNX_INT64] = {"int64", 8, load_i64, TENSOR_INT64S, CONVERTED},
+    [ONNX_STRING] = {"string", 0, NULL, 0, CONVERTED},
+    [ONNX_BOOL] = {"bool", 1, load_bool, TENSOR_INT32S, CONVERTED},
+    [ONNX_FLOAT16] = {"float16", 2, load_f16, TENSOR_INT32S, CONST_F16},
+    [ONNX_DOUBLE] = {"double", 8, load_f64, TENSOR_DOUBLES, CONST_F64},
+    [ONNX_UINT32] = {"uint32", 4, load_u32, TENSOR_UINT64S, CONVERTED},
+    [ONNX_UINT64] = {"uint64", 8, load_u64, TENSOR_UINT64S, CONVERTED},
+    [ONNX_COMPLEX64] = {"complex64", 0, NULL, 0, CONVERTED},
+    [ONNX_COMPLEX128] = {"complex128", 0, NULL, 0, CONVERTED},
+    [ONNX_BFLOAT16] = {"bfloat16", 2, load_bf16, TENSOR_INT32S, CONST_BF16},
 };
 
 const char *onnx_type_name(Arena *arena, int64_t type) {
@@ -374,17 +367,9 @@ static bool from_raw(const Parts *p, uint64_t count, Const *out) {
         (!p->external && p->raw.len / e->bytes != count))
         return fail(p, "%zu bytes for %llu elements of %s", p->raw.len,
                     (unsigned long long)count, e->name);
-    if (p->type == ONNX_FLOAT || p->type == ONNX_DOUBLE) {
-        out->kind = p->type == ONNX_FLOAT ? CONST_F32 : CONST_F64;
+    if (e->kind != CONVERTED) {
+        out->kind = e->kind;
         out->data = p->raw.at;
-        return true;
-    }
-    if (e->bytes < 4) {
-        float *value = ARENA_ARRAY(p->arena, float, count);
-        for (uint64_t i = 0; i < count; i++)
-            value[i] = (float)e->load(p->raw.at + i * e->bytes);
-        out->kind = CONST_F32;
-        out->data = value;
         return true;
     }
     double *value = ARENA_ARRAY(p->arena, double, count);

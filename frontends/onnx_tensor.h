@@ -1,8 +1,8 @@
 /* onnx_tensor.h - ONNX's TensorProto: in models, and in files of its own.
  *
  * In: a TensorProto, binary (a slice of a mapped file) or a tree of text. Out:
- * a constant that stays in the file where its elements are little-endian
- * floats or doubles; other elements are converted.
+ * a constant that stays in the file where its elements are floats or bytes;
+ * whole numbers of other widths are converted.
  */
 #ifndef FRONTENDS_ONNX_TENSOR_H
 #define FRONTENDS_ONNX_TENSOR_H

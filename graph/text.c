@@ -65,10 +65,8 @@ static uint64_t mix_bytes(uint64_t sum, const void *bytes, uint64_t n) {
 }
 
 static uint64_t checksum(const Const *c) {
-    uint64_t size = c->kind == CONST_F32 ? sizeof(float) : sizeof(double);
-    uint64_t count = shape_count(&c->shape) / (c->groups > 1 ? c->groups : 1);
     uint64_t sum =
-        mix_bytes(UINT64_C(0xCBF29CE484222325), c->data, count * size);
+        mix_bytes(UINT64_C(0xCBF29CE484222325), c->data, const_data_bytes(c));
     if (const_has_order(c))
         sum = mix_bytes(sum, c->order, c->shape.rank);
     sum = mix_bytes(sum, c->mul0, shape_dim(&c->shape, 0) * sizeof *c->mul0);
@@ -83,9 +81,7 @@ static void add_order(Text *text, const Const *c) {
 }
 
 static void add_const(Text *text, uint32_t id, const Const *c) {
-    static const char *const kinds[] = {
-        [CONST_F32] = "f32", [CONST_F64] = "f64", [CONST_SEEDED] = "seeded"};
-    text_addf(text, "const %u %s ", id, kinds[c->kind]);
+    text_addf(text, "const %u %s ", id, const_kind_word(c->kind));
     add_shape(text, &c->shape);
     if (c->kind != CONST_SEEDED) {
         text_addf(text, " # %016" PRIx64 "\n", checksum(c));

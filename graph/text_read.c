@@ -272,13 +272,13 @@ static bool read_const(Reader *r) {
     ConstId id = NO_CONST;
     if (!to_shape(r, shape, shape->word, &c.shape))
         return false;
-    if (!strcmp(kind->word, "seeded")) {
+    if (!const_kind_find(kind->word, &c.kind))
+        return wrong(r, kind->col, "expected " CONST_KIND_WORDS);
+    if (c.kind == CONST_SEEDED) {
         for (uint32_t i = 3; i < r->field.n; i++)
             if (!read_const_field(r, &r->field.at[i], &c))
                 return false;
         id = graph_add_const(r->g, c);
-    } else if (strcmp(kind->word, "f32") && strcmp(kind->word, "f64")) {
-        return wrong(r, kind->col, "expected seeded, f32 or f64");
     }
     vec_push(r->scratch, &r->constants, id);
     return true;

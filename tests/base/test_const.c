@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "base/const.h"
+#include "base/half.h"
 #include "base/rng.h"
 
 #include <string.h>
@@ -103,6 +104,52 @@ static void test_groups_are_diagonal_blocks(void **state) {
     assert_memory_equal(out, want, sizeof want);
 }
 
+/* Elements of each kind, unaligned; halves that round. */
+static void test_narrow_elements(void **state) {
+    (void)state;
+    const uint16_t half[] = {0x3C00, 0xC000, 0x0001, 0x7BFF, 0xFC00, 0x3555};
+    const double want[] = {1, -2, 0x1p-24, 65504, -INFINITY, 0x1.554p-2};
+    const uint16_t brain[] = {0x3F80, 0xC040, 0x0001, 0x7F7F};
+    const double brains[] = {1, -3, 0x1p-133, 0x1.FEp127};
+    const uint8_t byte[] = {0, 127, 128, 255};
+    unsigned char raw[sizeof half + 1];
+    double out[6];
+    memcpy(raw + 1, half, sizeof half);
+    Const c = {.shape = {1, {6}}, .kind = CONST_F16, .data = raw + 1};
+    const_read_f64(&c, out);
+    for (int i = 0; i < 6; i++) {
+        assert_true(out[i] == want[i]);
+        assert_true(round_to_half(want[i]) == want[i]);
+    }
+    c = (Const){.shape = {1, {4}}, .kind = CONST_BF16, .data = brain};
+    assert_int_equal(const_data_bytes(&c), 8);
+    const_read_f64(&c, out);
+    for (int i = 0; i < 4; i++) {
+        assert_true(out[i] == brains[i]);
+        assert_true(round_to_brain(brains[i]) == brains[i]);
+    }
+    c = (Const){.shape = {1, {4}}, .kind = CONST_I8, .data = byte};
+    const_read_f64(&c, out);
+    assert_true(out[1] == 127 && out[2] == -128 && out[3] == -1);
+    c.kind = CONST_U8;
+    const_read_f64(&c, out);
+    assert_true(out[2] == 128 && out[3] == 255);
+}
+
+static void test_rounding_to_halves(void **state) {
+    (void)state;
+    assert_true(round_to_half(1 + 0x1p-11) == 1); /* ties go to even */
+    assert_true(round_to_half(1 + 3 * 0x1p-11) == 1 + 0x1p-9);
+    assert_true(round_to_half(65519) == 65504);
+    assert_true(isinf(round_to_half(65520)) && round_to_half(-1e30) < -1e30);
+    assert_true(round_to_half(0x1p-25) == 0);
+    assert_true(round_to_half(0x1.8p-25) == 0x1p-24);
+    assert_true(isnan(round_to_half((double)NAN)));
+    assert_true(signbit(round_to_half(-0.0)));
+    assert_true(round_to_brain(1 + 0x1p-8) == 1);
+    assert_true(round_to_brain(-0x1.FFp127) < -0x1.FFp127);
+}
+
 /* Every order of [4, 6, 2, 5] by its definition, with factors and in groups:
  * the base is [4, 6 / groups, 2, 5] with its axes permuted. */
 static void check_order(const uint32_t *order, uint32_t groups) {
@@ -168,7 +215,9 @@ static void test_transposed_matrix(void **state) {
     Arena *arena = arena_new("test");
     Const flat = const_reshaped(arena, &t, &(Shape){1, {ROWS * COLUMNS}});
     assert_false(const_has_order(&flat));
-    assert_memory_equal(flat.data, out, sizeof out);
+    float again_flat[ROWS * COLUMNS];
+    const_read(&flat, again_flat);
+    assert_memory_equal(again_flat, out, sizeof out);
     arena_free(arena);
     Const again = const_permuted(&t, (const uint32_t[]){1, 0});
     assert_false(const_has_order(&again));
@@ -202,6 +251,8 @@ int main(void) {
         cmocka_unit_test(test_too_large_a_count),
         cmocka_unit_test(test_unaligned_floats),
         cmocka_unit_test(test_factors_are_applied_in_double),
+        cmocka_unit_test(test_narrow_elements),
+        cmocka_unit_test(test_rounding_to_halves),
         cmocka_unit_test(test_every_order),
         cmocka_unit_test(test_transposed_matrix),
         cmocka_unit_test(test_groups_are_diagonal_blocks),

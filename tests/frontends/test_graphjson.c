@@ -146,8 +146,12 @@ static void test_bad(void **state) {
     (void)state;
     refuse("{\"amphora\": 2}", "error: its version is 2; only 1 is read\n");
     refuse("{\"amphora\": 1}", "error: needs \"constants\", a list\n");
-    refuse(HEAD "{\"kind\": \"f16\"}]}",
-           "error: constants[0]: \"kind\" must be seeded, f32 or f64\n");
+    refuse(HEAD "{\"kind\": \"f8\"}]}",
+           "error: constants[0]: \"kind\" must be seeded, f32, f64, f16, bf16, "
+           "i8 or u8\n");
+    refuse(HEAD "{\"kind\": \"seeded\", \"shape\": [2, 3], "
+                "\"order\": [1, 1]}]}",
+           "error: constants[0]: \"order\" must have each axis once\n");
     refuse(HEAD "{\"kind\": \"f32\", \"shape\": [2], \"offset\": 0}]}",
            "error: constants[0]: has an offset, but no file of \"weights\" is "
            "named\n");
