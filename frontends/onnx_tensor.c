@@ -50,14 +50,14 @@ LOAD(f16, uint16_t, float_from_half(v))
 LOAD(bf16, uint16_t, float_from_brain(v))
 #undef LOAD
 
-enum { CONVERTED = CONST_KINDS };
+#define CONVERTED CONST_KINDS
 /* Where elements are that do not stand in raw_data. */
 typedef struct Element {
     const char *name;
     uint32_t bytes;
     double (*load)(const uint8_t *at); /* NULL: no number */
     uint32_t field;
-    ConstKind kind; /* as which it stays in the file, or CONVERTED */
+    ConstKind kind; /* as which it stays in the file; CONVERTED: none */
 } Element;
 
 static const Element elements[ONNX_TYPES] = {
