@@ -158,6 +158,105 @@ TensorId net_permute_axes(Net *net, TensorId in, uint32_t n,
     return net_transpose(net, NULL, in, order);
 }
 
+/* ---- elements along an axis ---- */
+
+TensorId net_gather(Net *net, const char *part, TensorId in, uint32_t axis,
+                    Shape shape, const float *index, const float *factor) {
+    NodeId id = net_node(net, OP_GATHER, part, 1, &in);
+    if (id.i == NONE)
+        return NO_TENSOR;
+    Node *node = graph_node(net->g, id);
+    node->attr.gather.axis = axis;
+    node->attr.gather.n = shape.dim[0];
+    node->attr.gather.taps = shape.dim[1];
+    net_const(net, id, CONST_INDEX,
+              &(Const){.shape = shape, .kind = CONST_F32, .data = index});
+    if (factor)
+        net_const(net, id, CONST_VALUE,
+                  &(Const){.shape = shape, .kind = CONST_F32, .data = factor});
+    else
+        net_fill(net, id, CONST_VALUE, 1);
+    return net_out(net, id);
+}
+
+/* Which element of `size` the padded axis shows at `i`. */
+static int64_t padded_index(PadWay way, int64_t i, int64_t size) {
+    int64_t period = way == PAD_SYMMETRIC ? 2 * size : 2 * (size - 1);
+    if (way == PAD_EDGE || way == PAD_ZERO || !period)
+        return i < 0 ? 0 : i >= size ? size - 1 : i;
+    i = (i % period + period) % period;
+    return i < size ? i : period - i - (way == PAD_SYMMETRIC);
+}
+
+TensorId net_pad_axis(Net *net, const char *part, TensorId in, uint32_t axis,
+                      PadWay way, uint32_t before, uint32_t behind) {
+    if (in.i == NONE || !(before || behind))
+        return in;
+    int64_t size = shape_of(net, in)->dim[axis];
+    if (before > 1 << 15 || behind > 1 << 15)
+        return net_none(net, "pads of %u and %u are too many", before, behind);
+    uint32_t n = (uint32_t)size + before + behind;
+    float *index = ARENA_ARRAY(net->arena, float, n);
+    float *factor = ARENA_ARRAY(net->arena, float, n);
+    for (uint32_t i = 0; i < n; i++) {
+        int64_t at = (int64_t)i - before;
+        index[i] = (float)padded_index(way, at, size);
+        factor[i] = way != PAD_ZERO || (at >= 0 && at < size);
+    }
+    return net_gather(net, part, in, axis, (Shape){2, {n, 1}}, index, factor);
+}
+
+TensorId net_steps(Net *net, const char *part, TensorId in, uint32_t axis,
+                   int64_t first, int64_t step, uint32_t n) {
+    float *index = ARENA_ARRAY(net->arena, float, n);
+    for (uint32_t i = 0; i < n; i++)
+        index[i] = (float)(first + i * step);
+    return net_gather(net, part, in, axis, (Shape){2, {n, 1}}, index, NULL);
+}
+
+/* ---- products ---- */
+
+/* Matrices as the product reads them: images of the file have their last two
+ * axes apart in the graph, so they become one axis less. */
+static TensorId factor_of(Net *net, TensorId in, bool turned,
+                          const char *part) {
+    if (in.i == NONE)
+        return in;
+    Shape s = net_shape(net, in);
+    if (s.rank < 2)
+        return net_none(net, "needs factors of two dimensions");
+    if (net->nhwc && s.rank == 4)
+        in = net_reshape(net, arena_printf(net->arena, "%s/matrices", part), in,
+                         (Shape){3, {s.dim[0] * s.dim[1], s.dim[2], s.dim[3]}});
+    if (!turned || in.i == NONE)
+        return in;
+    Shape perm = {.rank = shape_of(net, in)->rank};
+    for (uint32_t i = 0; i < perm.rank; i++)
+        perm.dim[i] = i;
+    perm.dim[perm.rank - 1] = perm.rank - 2;
+    perm.dim[perm.rank - 2] = perm.rank - 1;
+    return net_transpose(net, part, in, perm);
+}
+
+TensorId net_matmul(Net *net, const TensorId in[2], const bool turned[2]) {
+    TensorId factor[2] = {factor_of(net, in[0], turned[0], "first"),
+                          factor_of(net, in[1], turned[1], "second")};
+    if (factor[0].i == NONE || factor[1].i == NONE)
+        return NO_TENSOR;
+    Shape first = net_shape(net, in[0]);
+    bool image = net->nhwc && first.rank == 4;
+    if (image && net_shape(net, in[1]).rank != 4)
+        return net_none(net, "factors of other dimensions are not supported");
+    TensorId out = net_out(
+        net, net_node(net, OP_MATMUL, image ? "products" : NULL, 2, factor));
+    if (!image || out.i == NONE)
+        return out;
+    const Shape *made = shape_of(net, out);
+    return net_reshape(
+        net, NULL, out,
+        shape_nchw(first.dim[0], first.dim[1], made->dim[1], made->dim[2]));
+}
+
 /* ---- sizes of images ---- */
 
 /* Where output `i` of `out` looks in an axis of `in`. */
@@ -192,6 +291,8 @@ static void set_taps(const Resize *r, uint32_t i, uint32_t in, uint32_t out,
 static TensorId resize_axis(Net *net, TensorId in, const Resize *r, uint32_t i,
                             const char *part) {
     uint32_t n = r->out[i], taps = r->bilinear ? 2 : 1;
+    if (in.i == NONE)
+        return in;
     uint32_t size = shape_of(net, in)->dim[2 + i];
     if (!n || n > 1 << 20)
         return net_none(net, "cannot resize to %u", n);
@@ -199,17 +300,8 @@ static TensorId resize_axis(Net *net, TensorId in, const Resize *r, uint32_t i,
     float *factor = ARENA_ARRAY(net->arena, float, (size_t)n *taps);
     for (uint32_t k = 0; k < n; k++)
         set_taps(r, k, size, n, index, factor);
-    NodeId id = net_node(net, OP_GATHER, part, 1, &in);
-    Node *node = graph_node(net->g, id);
-    node->attr.gather.axis = 2 + i;
-    node->attr.gather.n = n;
-    node->attr.gather.taps = taps;
-    Shape shape = {2, {n, taps}};
-    net_const(net, id, CONST_INDEX,
-              &(Const){.shape = shape, .kind = CONST_F32, .data = index});
-    net_const(net, id, CONST_VALUE,
-              &(Const){.shape = shape, .kind = CONST_F32, .data = factor});
-    return net_out(net, id);
+    return net_gather(net, part, in, 2 + i, (Shape){2, {n, taps}}, index,
+                      factor);
 }
 
 TensorId net_resize(Net *net, TensorId in, const Resize *r) {
@@ -221,7 +313,7 @@ TensorId net_resize(Net *net, TensorId in, const Resize *r) {
     bool whole = !(r->out[0] % s.dim[2]) && !(r->out[1] % s.dim[3]);
     if (r->bilinear || r->align_corners || !whole || !r->out[0] || !r->out[1]) {
         in = resize_axis(net, in, r, 0, "rows");
-        return in.i == NONE ? in : resize_axis(net, in, r, 1, NULL);
+        return resize_axis(net, in, r, 1, NULL);
     }
     NodeId id = net_node(net, OP_UPSAMPLE, NULL, 1, &in);
     for (int i = 0; i < 2; i++)

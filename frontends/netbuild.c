@@ -87,6 +87,12 @@ Const net_floats(Net *net, Shape shape, const float *values) {
     return (Const){.shape = shape, .kind = CONST_F32, .data = values};
 }
 
+Const net_number(Net *net, double value) {
+    return (Const){.shape = {1, {1}},
+                   .kind = CONST_F64,
+                   .data = ARENA_COPY(net->arena, double, &value, 1)};
+}
+
 static bool keeps_order(const Shape *view, const uint32_t *perm) {
     uint32_t last = 0;
     for (uint32_t i = 0; i < view->rank; i++) {

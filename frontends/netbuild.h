@@ -55,6 +55,8 @@ void net_fill(Net *net, NodeId node, ConstRole role, double value);
 Const net_permute(Net *net, const Const *value, Shape view,
                   const uint32_t *perm);
 Const net_floats(Net *net, Shape shape, const float *values);
+/* One number. */
+Const net_number(Net *net, double value);
 
 /* ---- shapes ---- */
 
@@ -97,6 +99,9 @@ TensorId net_elt(Net *net, const char *part, EltKind kind, uint32_t n,
 TensorId net_affine(Net *net, const char *part, TensorId in, double a,
                     double b);
 TensorId net_concat(Net *net, uint32_t n, const TensorId *in, int64_t axis);
+/* Products of matrices, the last two axes of the file, either of which may have
+ * to be transposed first. */
+TensorId net_matmul(Net *net, const TensorId in[2], const bool turned[2]);
 TensorId net_softmax(Net *net, TensorId in, int64_t axis);
 TensorId net_slice(Net *net, const char *part, TensorId in, uint32_t axis,
                    uint32_t begin, uint32_t end);
@@ -128,6 +133,18 @@ TensorId net_squeeze(Net *net, TensorId in, uint32_t axes);
 /* Reduces axes of the file; without `keep` they are gone. */
 TensorId net_reduce_axes(Net *net, TensorId in, ReduceKind kind, uint32_t n,
                          const int64_t *axis, bool keep);
+/* Along an axis of the graph: element i of the result is the sum of elements
+ * index[i][k] times factor[i][k]; shape: [elements, taps]; NULL: 1. */
+TensorId net_gather(Net *net, const char *part, TensorId in, uint32_t axis,
+                    Shape shape, const float *index, const float *factor);
+/* Elements around an axis of the graph: the nearest, those of a mirror behind
+ * the last or between it and the next, or zeros. */
+typedef enum PadWay { PAD_ZERO, PAD_EDGE, PAD_REFLECT, PAD_SYMMETRIC } PadWay;
+TensorId net_pad_axis(Net *net, const char *part, TensorId in, uint32_t axis,
+                      PadWay way, uint32_t before, uint32_t behind);
+/* n elements of an axis of the graph, from `first` in steps. */
+TensorId net_steps(Net *net, const char *part, TensorId in, uint32_t axis,
+                   int64_t first, int64_t step, uint32_t n);
 /* An image in another size; which source pixels, as TensorFlow's three ways
  * say: align_corners, half_pixel_centers, or neither. */
 typedef struct Resize {

@@ -64,7 +64,9 @@ TensorId tf_be_const(Tf *tf, Const value, bool known);
 const ProtoMessage *tf_parse(Tf *tf, Bytes bytes);
 /* tf_values.c */
 TensorId tf_constant(Tf *tf, int kind);
+/* An EltKind of two constants, one of which may be a single number. */
 TensorId tf_fold(Tf *tf, int kind);
+TensorId tf_fold_two(Tf *tf, int kind, const Const *a, const Const *b);
 bool tf_all_known(Tf *tf);
 /* tfjs' manifest and its files, beside the JSON. */
 void tf_read_manifest(Tf *tf, const cJSON *json);
@@ -81,7 +83,7 @@ const TfOp *tf_find_op(const char *name);
 TfBuild tf_conv, tf_deconv, tf_pool, tf_matmul, tf_bias_add, tf_batch_norm;
 /* tf_axes.c */
 TfBuild tf_concat, tf_reshape, tf_squeeze, tf_transpose, tf_reduce, tf_pad,
-    tf_resize, tf_blocks, tf_slice, tf_strided_slice, tf_split, tf_expand,
-    tf_shape_of, tf_pack;
+    tf_mirror_pad, tf_resize, tf_blocks, tf_slice, tf_strided_slice, tf_split,
+    tf_expand, tf_shape_of, tf_pack;
 
 #endif

@@ -151,27 +151,80 @@ TensorId tf_reduce(Tf *tf, int kind) {
                                    (uint32_t)n, axis, keep);
 }
 
-TensorId tf_pad(Tf *tf, int has_value) {
-    int64_t amount[2 * SHAPE_MAX_RANK];
-    uint32_t before[2], behind[2];
-    double value = 0;
-    TensorId in = tf_in(tf, 0);
+/* Pairs, before and behind, by axis of the file. */
+static bool pad_amounts(Tf *tf, const Shape *shape, int64_t *amount) {
     int n = tf_ints(tf, 1, 2 * SHAPE_MAX_RANK, amount);
-    uint32_t first = tf->net.nhwc ? 2 : 4, other = tf->net.nhwc ? 6 : 2;
-    if (n < 0 || in.i == NONE)
-        return NO_TENSOR;
-    if (n != 8 || amount[0] || amount[1] || amount[other] || amount[other + 1])
-        return net_none(&tf->net, "pads other axes than height and width");
-    const Const *c = has_value ? tf_const(tf, 2) : NULL;
-    if (has_value && (!c || shape_count(&c->shape) != 1))
-        return NO_TENSOR;
-    if (c)
-        const_read_f64(c, &value);
+    if (n < 0)
+        return false;
+    bool good = (uint32_t)n == 2 * shape->rank;
+    for (int i = 0; i < n; i++)
+        good &= amount[i] >= 0 && amount[i] <= 1 << 15;
+    return good || net_fail(&tf->net, "its paddings do not go with %s",
+                            shape_text(tf->net.arena, shape));
+}
+
+/* Around height and width, with any value. */
+static TensorId pad_image(Tf *tf, TensorId in, const int64_t *amount,
+                          double value) {
+    uint32_t first = tf->net.nhwc ? 2 : 4, before[2], behind[2];
     for (uint32_t i = 0; i < 2; i++) {
-        before[i] = (uint32_t)(amount[first + 2 * i] & UINT32_MAX);
-        behind[i] = (uint32_t)(amount[first + 2 * i + 1] & UINT32_MAX);
+        before[i] = (uint32_t)amount[first + 2 * i];
+        behind[i] = (uint32_t)amount[first + 2 * i + 1];
     }
     return net_pad(&tf->net, in, before, behind, value);
+}
+
+/* Axis by axis; a node whose amounts are all 0 copies. */
+static TensorId pad_axes(Tf *tf, TensorId in, const int64_t *amount,
+                         PadWay way) {
+    uint32_t rank = net_shape(&tf->net, in).rank, at;
+    TensorId out = in;
+    for (uint32_t i = 0; i < rank && out.i != NONE; i++) {
+        const char *part = arena_printf(tf->net.arena, "axis%u", i);
+        if (!net_axis(&tf->net, out, i, &at))
+            return NO_TENSOR;
+        out =
+            net_pad_axis(&tf->net, part, out, at, way, (uint32_t)amount[2 * i],
+                         (uint32_t)amount[2 * i + 1]);
+    }
+    return out.i == in.i ? net_identity(&tf->net, in) : out;
+}
+
+TensorId tf_pad(Tf *tf, int has_value) {
+    int64_t amount[2 * SHAPE_MAX_RANK];
+    double value = 0;
+    TensorId in = tf_in(tf, 0);
+    if (in.i == NONE)
+        return in;
+    Shape shape = net_shape(&tf->net, in);
+    const Const *c = has_value ? tf_const(tf, 2) : NULL;
+    if (!pad_amounts(tf, &shape, amount) || (has_value && !c))
+        return NO_TENSOR;
+    if (c && shape_count(&c->shape) != 1)
+        return net_none(&tf->net, "its value must be one number");
+    if (c)
+        const_read_f64(c, &value);
+    uint32_t channel = tf->net.nhwc ? 6 : 2;
+    if (shape.rank == 4 && !amount[0] && !amount[1] && !amount[channel] &&
+        !amount[channel + 1])
+        return pad_image(tf, in, amount, value);
+    if (value < 0 || value > 0)
+        return net_none(&tf->net, "pads other axes than height and width, "
+                                  "and not with 0");
+    return pad_axes(tf, in, amount, PAD_ZERO);
+}
+
+TensorId tf_mirror_pad(Tf *tf, int kind) {
+    int64_t amount[2 * SHAPE_MAX_RANK];
+    TensorId in = tf_in(tf, 0);
+    bool reflect = !strcmp(tf_str(tf, "mode", "REFLECT"), "REFLECT");
+    (void)kind;
+    if (in.i == NONE)
+        return in;
+    Shape shape = net_shape(&tf->net, in);
+    return pad_amounts(tf, &shape, amount)
+               ? pad_axes(tf, in, amount, reflect ? PAD_REFLECT : PAD_SYMMETRIC)
+               : NO_TENSOR;
 }
 
 TensorId tf_resize(Tf *tf, int bilinear) {

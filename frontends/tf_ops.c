@@ -74,24 +74,10 @@ static TensorId with_alpha(Tf *tf, int kind) {
 
 /* x^-1/2, x^2: of constants, and of tensors as powers. */
 static TensorId power(Tf *tf, int tenths) {
-    Const exponent = {.shape = {1, {1}}, .kind = CONST_F64};
-    double *value = ARENA_NEW(tf->net.arena, double);
-    *value = tenths / 10.0;
-    exponent.data = value;
+    Const exponent = net_number(&tf->net, tenths / 10.0);
     if (!tf_all_known(tf))
         return net_elt_const(&tf->net, ELT_POW, tf_in(tf, 0), &exponent, false);
-    TfNode with = {.state = TF_CONST, .value = exponent, .known = true};
-    TfNode *all = ARENA_ARRAY(tf->net.arena, TfNode, 2);
-    Tf small = *tf; /* the same node with a second input */
-    TfNode at = *tf->at;
-    all[0] = tf->node[tf->at->in[0].node];
-    all[1] = with;
-    at.in = (TfRef[]){{0, 0}, {1, 0}};
-    at.n_in = 2;
-    small.node = all;
-    small.at = &at;
-    tf_fold(&small, ELT_POW);
-    return tf_be_const(tf, at.value, true);
+    return tf_fold_two(tf, ELT_POW, tf_const(tf, 0), &exponent);
 }
 
 static TensorId elements(Tf *tf, int kind) {
@@ -104,6 +90,15 @@ static TensorId elements(Tf *tf, int kind) {
         return net_elt_const(&tf->net, (EltKind)kind, tf_in(tf, 0), b, false);
     TensorId in[2] = {tf_in(tf, 0), tf_in(tf, 1)};
     return net_elt(&tf->net, NULL, (EltKind)kind, 2, in);
+}
+
+static TensorId squared_difference(Tf *tf, int kind) {
+    Const two = net_number(&tf->net, 2);
+    TensorId in[2] = {tf_in(tf, 0), tf_in(tf, 1)};
+    (void)kind;
+    return net_elt_const(&tf->net, ELT_POW,
+                         net_elt(&tf->net, "difference", ELT_SUB, 2, in), &two,
+                         false);
 }
 
 static TensorId add_n(Tf *tf, int kind) {
@@ -208,6 +203,7 @@ static const TfOp ops[] = {
     {"Minimum", elements, ELT_MIN},
     {"Pow", elements, ELT_POW},
     {"AddN", add_n, ELT_ADD},
+    {"SquaredDifference", squared_difference, 0},
     {"Softmax", softmax, 0},
     {"LRN", lrn, 0},
     {"Concat", tf_concat, 0},
@@ -223,6 +219,7 @@ static const TfOp ops[] = {
     {"Prod", tf_reduce, REDUCE_PROD},
     {"Pad", tf_pad, 0},
     {"PadV2", tf_pad, 1},
+    {"MirrorPad", tf_mirror_pad, 0},
     {"ResizeNearestNeighbor", tf_resize, 0},
     {"ResizeBilinear", tf_resize, 1},
     {"SpaceToDepth", tf_blocks, 1},

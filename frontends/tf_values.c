@@ -317,11 +317,7 @@ static double calculate(EltKind kind, double a, double b) {
     }
 }
 
-/* Of two constants, one of which may be a single number. */
-TensorId tf_fold(Tf *tf, int kind) {
-    const Const *a = tf_const(tf, 0), *b = tf_const(tf, 1);
-    if (!a || !b)
-        return NO_TENSOR;
+TensorId tf_fold_two(Tf *tf, int kind, const Const *a, const Const *b) {
     uint64_t na = shape_count(&a->shape), nb = shape_count(&b->shape);
     uint64_t n = na > nb ? na : nb;
     if (!na || !nb || (na != nb && na != 1 && nb != 1))
@@ -339,4 +335,9 @@ TensorId tf_fold(Tf *tf, int kind) {
                                .kind = CONST_F64,
                                .data = x},
                        true);
+}
+
+TensorId tf_fold(Tf *tf, int kind) {
+    const Const *a = tf_const(tf, 0), *b = tf_const(tf, 1);
+    return a && b ? tf_fold_two(tf, kind, a, b) : NO_TENSOR;
 }

@@ -197,31 +197,29 @@ TensorId tf_pool(Tf *tf, int kind) {
 
 /* ---- products, biases, normalisation ---- */
 
-static TensorId product(Tf *tf) {
-    TensorId in[2] = {tf_in(tf, 0), tf_in(tf, 1)};
-    if (tf_bool(tf, "transpose_a", false) ||
-        tf_bool(tf, "transpose_b", false) || tf_bool(tf, "adj_x", false) ||
-        tf_bool(tf, "adj_y", false))
-        return net_none(&tf->net, "transposed factors are not supported here");
-    return net_out(&tf->net, net_node(&tf->net, OP_MATMUL, NULL, 2, in));
+static bool is_turned(const Tf *tf, const char *key, const char *adjoint) {
+    return tf_bool(tf, key, false) || tf_bool(tf, adjoint, false);
 }
 
+/* A matrix of weights behind rows is a layer; all else are products. */
 TensorId tf_matmul(Tf *tf, int kind) {
     const Const *w = tf_maybe(tf, 1), *bias = NULL;
-    (void)kind;
-    if (!w || w->shape.rank != 2)
-        return product(tf);
     TensorId in = tf_in(tf, 0);
-    bool flat = in.i != NONE && net_shape(&tf->net, in).rank == 2;
-    bool turned = tf_bool(tf, "transpose_b", false);
+    bool turned[2] = {is_turned(tf, "transpose_a", "adj_x"),
+                      is_turned(tf, "transpose_b", "adj_y")};
     bool has_bias = has_fused(tf, "BiasAdd");
-    if (!flat || tf_bool(tf, "transpose_a", false))
-        return net_none(&tf->net, "needs a first factor of two dimensions, "
-                                  "not transposed");
-    if (has_bias && !(bias = tf_const(tf, 2)))
+    (void)kind;
+    if (in.i == NONE || (has_bias && !(bias = tf_const(tf, 2))))
         return NO_TENSOR;
+    bool rows = net_shape(&tf->net, in).rank == 2 && !turned[0];
+    if (!rows || !w || w->shape.rank != 2) {
+        TensorId both[2] = {in, tf_in(tf, 1)};
+        return has_bias ? net_none(&tf->net, "fused products need a matrix of "
+                                             "constants")
+                        : net_matmul(&tf->net, both, turned);
+    }
     Const weight =
-        turned ? *w : net_permute(&tf->net, w, w->shape, (uint32_t[]){1, 0});
+        turned[1] ? *w : net_permute(&tf->net, w, w->shape, (uint32_t[]){1, 0});
     return fused(tf, net_fc(&tf->net, in, weight.shape.dim[0], known(&weight),
                             has_bias, known(bias)));
 }

@@ -38,8 +38,8 @@ def scripts(long):
     """(name, command) of the test scripts."""
     flag = ["--long"] if long else []
     found = []
-    for name in ("e2e", "onnx_testdata", "truth_onnx", "truth_caffe", "fuzz",
-                 "formats", "orders", "recorded", "cli", "library", "lint",
+    for name in ("e2e", "onnx_testdata", "truth_onnx", "truth_caffe", "truth_tf",
+                 "fuzz", "formats", "orders", "recorded", "cli", "library", "lint",
                  "explore"):
         path = os.path.join("tests", name + ".py")
         if os.path.exists(path):
@@ -69,8 +69,8 @@ def main():
             failed += not good
             print(f"{'ok  ' if good else 'FAIL'} {name} ({seconds:.1f} s)",
                   flush=True)
-            if not good or name in ("e2e", "onnx_testdata", "truth_onnx",
-                                    "truth_caffe", "recorded"):
+            if not good or name.startswith("truth") or name in (
+                    "e2e", "onnx_testdata", "recorded"):
                 lines = output.rstrip().split("\n")
                 print("\n".join("    " + line for line in lines), flush=True)
     print(f"{passed} passed, {failed} failed")

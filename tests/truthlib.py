@@ -111,9 +111,9 @@ def graph_of(path, *options):
     return graph
 
 
-def outline(path):
+def outline(path, *options):
     """Layers, and (name, shape) of each input and output."""
-    code, report = amphora("show", path, "--json")
+    code, report = amphora("show", path, "--json", *options)
     if code or "inputs" not in report:
         raise Refused("; ".join(m["text"] for m in report.get("messages", [])))
     ends = [[(end["name"], [int(d) for d in end["shape"].split("x") if
