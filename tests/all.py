@@ -38,7 +38,7 @@ def scripts(long):
     """(name, command) of the test scripts."""
     flag = ["--long"] if long else []
     found = []
-    for name in ("e2e", "onnx_testdata", "truth_onnx", "truth_caffe", "truth_tf",
+    for name in ("e2e", "onnx_testdata", "truth_onnx", "truth_caffe", "truth_tf", "truth_keras",
                  "fuzz", "formats", "orders", "recorded", "cli", "library", "lint",
                  "explore"):
         path = os.path.join("tests", name + ".py")

@@ -1,10 +1,12 @@
 // truth_tfjs.mjs - one model through tfjs, on its plain CPU backend.
 // usage: node truth_tfjs.mjs FOLDER MODEL.json OUT NAMES [NAME DIMS FILE]...
+//        node truth_tfjs.mjs FOLDER MODEL.json
 // FOLDER: where @tensorflow/tfjs is installed; MODEL.json: a graph model or a
 // layers model with its weights beside it; NAMES: outputs, with commas between
 // (of a layers model: "", its own). For each input its name, dims (1x224x224x3)
 // and raw little-endian float32 values. Writes OUT.0, OUT.1... in the same raw
-// form and prints one line of JSON.
+// form and prints one line of JSON. Without OUT: the names and shapes of the
+// weights that a layers model asks for, in order.
 import { createRequire } from "node:module";
 import { readFileSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
@@ -17,6 +19,13 @@ await tf.setBackend("cpu");
 
 const bytes = (file) => new Uint8Array(readFileSync(file)).buffer;
 const model = JSON.parse(readFileSync(path, "utf8"));
+if (out === undefined) {
+  const made = await tf.models.modelFromJSON(
+    { modelTopology: model.modelTopology });
+  process.stdout.write(JSON.stringify(made.weights.map((weight) => ({
+    name: weight.originalName, shape: weight.shape, dtype: "float32" }))));
+  process.exit(0);
+}
 const groups = model.weightsManifest ?? [];
 const parts = groups.flatMap((group) =>
   group.paths.map((name) => readFileSync(join(dirname(path), name))));

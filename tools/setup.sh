@@ -7,7 +7,9 @@ test_packages="libcmocka-dev clang python3 libonnx-testdata"
 # ./test --long: runtimes that others wrote (1.2 GB), and where there is no npm,
 # one to fetch onnxruntime-node with. tests/truthlib.py installs them.
 # shellcheck disable=SC2034
-long_packages="python3-opencv python3-torch python3-torchvision python3-onnx"
+long_packages="python3-opencv python3-torch python3-torchvision python3-onnx
+python3-h5py libarmnn-dev libarmnntfliteparser-dev libarmnn-cpuref-backend22
+python3-pyarmnn"
 # shellcheck disable=SC2034
 node_packages="nodejs npm"
 # AddressSanitizer's runtime comes with the version of clang that is installed.
