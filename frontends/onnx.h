@@ -193,7 +193,7 @@ bool onnx_squeezed(Onnx *x, const OnnxNode *n, const Shape *from, Shape *out);
 /* The lengths of Split's outputs. */
 bool onnx_parts(Onnx *x, const OnnxNode *n, uint32_t size, uint32_t *length);
 
-/* ---- onnx_pads.c: windows ---- */
+/* ---- windows: onnx_ops_window.c ---- */
 
 /* Reads kernel, strides, dilations and pads of a layer of `n_axes` windows
  * over sizes `in`, auto_pad included. */
@@ -209,6 +209,12 @@ bool onnx_window(Onnx *x, const OnnxNode *n, uint32_t n_axes,
                  const uint32_t *kernel, OnnxWindow *out);
 /* Pads so that outputs are inputs divided by strides, rounded up. */
 void onnx_pad_same(OnnxWindow *w, const uint32_t *in);
+/* Windows over columns only become windows over rows of one. */
+void onnx_window_plane(OnnxWindow *w);
+/* N x C x L as N x C x 1 x L; others as they are. */
+Shape onnx_plane(const Shape *in);
+/* Back from it, where it was a line. */
+TensorId onnx_line(Onnx *x, const OnnxNode *n, TensorId in, bool line);
 
 #define OP(name, min, max, outs, build, fold, kind) OnnxBuild build;
 #include "frontends/onnx_ops.def"

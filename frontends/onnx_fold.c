@@ -4,6 +4,7 @@
  * Reshaping keeps the recipe of a constant, so weights are not touched. What
  * has no folder here becomes nodes of the graph like any other.
  */
+#include "base/half.h"
 #include "frontends/onnx.h"
 
 #include <math.h>
@@ -199,6 +200,13 @@ bool onnx_fold_transpose(Onnx *x, OnnxNode *n) {
                           const_permuted(&in->constant, perm));
 }
 
+static double cast(OnnxType to, double value) {
+    return to == ONNX_BOOL       ? value != 0
+           : to == ONNX_FLOAT16  ? round_to_half(value)
+           : to == ONNX_BFLOAT16 ? round_to_brain(value)
+                                 : trunc(value);
+}
+
 bool onnx_fold_cast(Onnx *x, OnnxNode *n) {
     const OnnxValue *in = onnx_in(x, n, 0);
     const OnnxValue *like = onnx_in(x, n, 1);
@@ -208,12 +216,14 @@ bool onnx_fold_cast(Onnx *x, OnnxNode *n) {
                           onnx_type_name(x->arena, type));
     OnnxType to = (OnnxType)type;
     double *value = NULL;
-    if (onnx_is_whole(to) && to != in->type)
+    bool narrows =
+        onnx_is_whole(to) || to == ONNX_FLOAT16 || to == ONNX_BFLOAT16;
+    if (narrows && to != in->type)
         value = onnx_numbers(x, in);
     if (!value)
         return onnx_set_const(x, n, 0, to, in->constant);
     for (uint64_t i = 0, count = shape_count(&in->shape); i < count; i++)
-        value[i] = to == ONNX_BOOL ? value[i] != 0 : trunc(value[i]);
+        value[i] = cast(to, value[i]);
     return set(x, n, to, in->shape, value);
 }
 

@@ -35,6 +35,23 @@ bool onnx_batch_norm(Onnx *x, OnnxNode *n) {
                     NULL);
 }
 
+/* Operator set 18 had one a group. */
+static bool group_const(Onnx *x, OnnxNode *n, uint32_t i, uint32_t groups,
+                        Const *out) {
+    const OnnxValue *value = onnx_const_in(x, n, i);
+    uint32_t channels = onnx_in(x, n, 0)->shape.dim[1];
+    if (!value)
+        return false;
+    if (shape_count(&value->shape) != groups || groups == channels)
+        return channel_const(x, n, i, out);
+    const double *each = onnx_numbers(x, value);
+    double *all = ARENA_ARRAY(x->arena, double, channels);
+    for (uint32_t c = 0; each && c < channels; c++)
+        all[c] = each[c / (channels / groups)];
+    *out = onnx_values((Shape){1, {channels}}, all);
+    return each != NULL;
+}
+
 /* Each group of channels of each image by itself, then a factor and a shift
  * a channel. */
 static bool norm_groups(Onnx *x, OnnxNode *n, uint32_t groups) {
@@ -43,7 +60,8 @@ static bool norm_groups(Onnx *x, OnnxNode *n, uint32_t groups) {
     if (in.rank < 2 || !groups || in.dim[1] % groups)
         return onnx_error(x, n, "%u groups do not divide %s", groups,
                           shape_text(x->arena, &in));
-    if (!channel_const(x, n, 1, &scale) || !channel_const(x, n, 2, &bias))
+    if (!group_const(x, n, 1, groups, &scale) ||
+        !group_const(x, n, 2, groups, &bias))
         return false;
     uint32_t size = (uint32_t)(shape_count(&in) / in.dim[0] / groups);
     Shape flat = {3, {in.dim[0], groups, size}};
@@ -57,7 +75,6 @@ bool onnx_instance_norm(Onnx *x, OnnxNode *n) {
     return norm_groups(x, n, shape_dim(&onnx_in(x, n, 0)->shape, 1));
 }
 
-/* Operator set 18 had a factor a group; 21 has one a channel. */
 bool onnx_group_norm(Onnx *x, OnnxNode *n) {
     int64_t groups = onnx_int(x, n, "num_groups", 0);
     return norm_groups(

@@ -121,6 +121,10 @@ bool onnx_cast(Onnx *x, OnnxNode *n) {
     }
     if (onnx_is_whole((OnnxType)to) && !onnx_is_whole(from))
         return act(x, n, (Act){.kind = ACT_TRUNC});
+    if (to == ONNX_FLOAT16 && from != ONNX_FLOAT16)
+        return act(x, n, (Act){.kind = ACT_TO_F16});
+    if (to == ONNX_BFLOAT16 && from != ONNX_BFLOAT16)
+        return act(x, n, (Act){.kind = ACT_TO_BF16});
     return onnx_identity(x, n);
 }
 
@@ -238,6 +242,24 @@ bool onnx_arithmetic(Onnx *x, OnnxNode *n) {
     return set_binary(x, n, kind, out);
 }
 
+/* The sign of the divisor, or with `fmod` that of the dividend. */
+static EltKind mod_kind(Onnx *x, const OnnxNode *n) {
+    return onnx_int(x, n, "fmod", 0) ? ELT_FMOD : ELT_MOD;
+}
+
+bool onnx_mod(Onnx *x, OnnxNode *n) {
+    TensorId a = onnx_tensor_in(x, n, 0), b = onnx_tensor_in(x, n, 1);
+    return onnx_set(x, n, 0, onnx_binary(x, n, mod_kind(x, n), a, b), NULL);
+}
+
+bool onnx_fold_mod(Onnx *x, OnnxNode *n) {
+    OnnxOp op = *n->op;
+    OnnxNode of_kind = *n;
+    op.kind = (int)mod_kind(x, n);
+    of_kind.op = &op;
+    return onnx_fold_binary(x, &of_kind);
+}
+
 bool onnx_pow(Onnx *x, OnnxNode *n) {
     const OnnxValue *by = onnx_in(x, n, 1);
     TensorId in = onnx_tensor_in(x, n, 0);
@@ -309,11 +331,33 @@ bool onnx_prelu(Onnx *x, OnnxNode *n) {
 
 /* ---- quantised elements, as floats that are whole ---- */
 
+/* One for each block of `size` elements of an axis, as one for each element. */
+static TensorId by_block(Onnx *x, OnnxNode *n, TensorId in, uint32_t axis,
+                         int64_t size, uint32_t count) {
+    uint32_t blocks = in.i == NONE ? 0 : onnx_shape(x, in)->dim[axis];
+    if (size > count || (uint64_t)blocks * (uint64_t)size < count ||
+        count > 1 << 24) {
+        onnx_error(x, n, "%u blocks of %lld are not %u elements", blocks,
+                   (long long)size, count);
+        return NO_TENSOR;
+    }
+    double *index = ARENA_ARRAY(x->arena, double, count);
+    for (uint32_t i = 0; i < count; i++)
+        index[i] = (double)(i / size);
+    return onnx_gather(x, n, in, axis, count, 1, index, NULL);
+}
+
 /* Input `i` as a tensor beside the first: along `axis` where it is a list. */
 static TensorId along_axis(Onnx *x, OnnxNode *n, uint32_t i) {
     const Shape *in = &onnx_in(x, n, 0)->shape;
     Shape own = onnx_in(x, n, i)->shape;
     uint32_t axis = 0;
+    int64_t block = onnx_int(x, n, "block_size", 0);
+    if (block > 0 && own.rank == in->rank)
+        return onnx_axis(x, n, onnx_int(x, n, "axis", 1), in->rank, &axis)
+                   ? by_block(x, n, onnx_tensor_in(x, n, i), axis, block,
+                              in->dim[axis])
+                   : NO_TENSOR;
     if (own.rank != 1 || own.dim[0] == 1)
         return onnx_tensor_in(x, n, i);
     if (!onnx_axis(x, n, onnx_int(x, n, "axis", 1), in->rank, &axis))
@@ -333,9 +377,16 @@ bool onnx_dequantize(Onnx *x, OnnxNode *n) {
 }
 
 bool onnx_quantize(Onnx *x, OnnxNode *n) {
-    OnnxType type = onnx_in(x, n, 2) ? onnx_in(x, n, 2)->type : ONNX_UINT8;
-    bool is_signed = type == ONNX_INT8;
-    if (type != ONNX_UINT8 && type != ONNX_INT8)
+    static const Act range[ONNX_TYPES] = {
+        [ONNX_UINT8] = {ACT_CLIP, 0, 0, 255},
+        [ONNX_INT8] = {ACT_CLIP, 0, -128, 127},
+        [ONNX_UINT16] = {ACT_CLIP, 0, 0, 65535},
+        [ONNX_INT16] = {ACT_CLIP, 0, -32768, 32767}};
+    const OnnxValue *zero = onnx_in(x, n, 2);
+    int64_t type = onnx_int(x, n, "output_dtype", 0);
+    if (zero || !type)
+        type = zero ? (int64_t)zero->type : ONNX_UINT8;
+    if (!onnx_is_number(type) || range[type].kind == ACT_NONE)
         return onnx_error(x, n, "quantising to %s is not supported",
                           onnx_type_name(x->arena, type));
     TensorId out = onnx_binary(x, n, ELT_DIV, onnx_tensor_in(x, n, 0),
@@ -343,8 +394,7 @@ bool onnx_quantize(Onnx *x, OnnxNode *n) {
     out = onnx_act(x, n, out, (Act){.kind = ACT_ROUND});
     if (onnx_in(x, n, 2))
         out = onnx_binary(x, n, ELT_ADD, out, along_axis(x, n, 2));
-    Act limits = {ACT_CLIP, 0, is_signed ? -128 : 0, is_signed ? 127 : 255};
-    onnx_out(x, n, 0)->type = type;
-    return onnx_set(x, n, 0, onnx_act(x, n, out, limits),
+    onnx_out(x, n, 0)->type = (OnnxType)type;
+    return onnx_set(x, n, 0, onnx_act(x, n, out, range[type]),
                     &onnx_in(x, n, 0)->shape);
 }

@@ -1,7 +1,6 @@
-/* onnx_ops_window.c - ONNX's convolutions, pools and paddings; see onnx.h.
+/* onnx_ops_window.c - ONNX's windows, convolutions and paddings; see onnx.h.
  *
- * Layers over one axis are layers over rows of one; pools over three are two
- * pools, one behind the other, since maxima and means are separable.
+ * Layers over one axis are layers over rows of one.
  */
 #include "frontends/onnx.h"
 
@@ -70,8 +69,7 @@ void onnx_pad_same(OnnxWindow *w, const uint32_t *in) {
     }
 }
 
-/* Windows over columns only are windows over rows of one. */
-static void as_plane(OnnxWindow *w) {
+void onnx_window_plane(OnnxWindow *w) {
     if (w->n != 1)
         return;
     w->n = 2;
@@ -84,13 +82,12 @@ static void as_plane(OnnxWindow *w) {
     w->pad[0] = w->pad_end[0] = 0;
 }
 
-/* N x C x L as N x C x 1 x L. */
-static Shape plane_shape(const Shape *in) {
+Shape onnx_plane(const Shape *in) {
     return in->rank == 3 ? shape_nchw(in->dim[0], in->dim[1], 1, in->dim[2])
                          : *in;
 }
 
-static TensorId line_again(Onnx *x, OnnxNode *n, TensorId in, bool line) {
+TensorId onnx_line(Onnx *x, const OnnxNode *n, TensorId in, bool line) {
     if (!line || in.i == NONE)
         return in;
     Shape s = *onnx_shape(x, in);
@@ -127,8 +124,8 @@ static bool conv_parts(Onnx *x, OnnxNode *n, ConvParts *out) {
     out->groups = (uint32_t)groups;
     if (!onnx_window(x, n, in->shape.rank - 2, weight->shape.dim + 2, &out->w))
         return false;
-    out->in = plane_shape(&in->shape);
-    Shape plane = plane_shape(&weight->shape);
+    out->in = onnx_plane(&in->shape);
+    Shape plane = onnx_plane(&weight->shape);
     out->weight = const_reshaped(x->arena, &weight->constant, &plane);
     out->from = onnx_reshape(x, n, onnx_tensor_in(x, n, 0), out->in);
     return out->from.i != NONE;
@@ -166,14 +163,14 @@ bool onnx_conv(Onnx *x, OnnxNode *n) {
     if (!conv_parts(x, n, &p))
         return false;
     onnx_pad_same(&p.w, p.in.dim + (p.line ? 3 : 2));
-    as_plane(&p.w);
+    onnx_window_plane(&p.w);
     uint32_t out_c = p.weight.shape.dim[0];
     NodeId id = onnx_add(x, n, OP_CONV, "conv", 1, &p.from);
     set_conv(&graph_node(x->graph, id)->attr.conv, &p, out_c);
     onnx_give(x, id, CONST_WEIGHT, p.weight);
     if (!give_bias(x, n, id, out_c))
         return false;
-    return onnx_set(x, n, 0, line_again(x, n, onnx_end(x, id), p.line), NULL);
+    return onnx_set(x, n, 0, onnx_line(x, n, onnx_end(x, id), p.line), NULL);
 }
 
 /* Pads of a transposed convolution: output_shape decides where it is given;
@@ -216,7 +213,7 @@ bool onnx_conv_transpose(Onnx *x, OnnxNode *n) {
     uint32_t more[2] = {0, 0};
     if (!conv_parts(x, n, &p) || !transpose_pads(x, n, &p, more))
         return false;
-    as_plane(&p.w);
+    onnx_window_plane(&p.w);
     uint32_t out_c = p.weight.shape.dim[1] * p.groups;
     NodeId id = onnx_add(x, n, OP_DECONV, "deconv", 1, &p.from);
     set_conv(&graph_node(x->graph, id)->attr.conv, &p, out_c);
@@ -233,135 +230,7 @@ bool onnx_conv_transpose(Onnx *x, OnnxNode *n) {
         if (bias && onnx_const_in(x, n, 2))
             out = onnx_scale(x, n, out, NULL, &bias->constant);
     }
-    return onnx_set(x, n, 0, line_again(x, n, out, p.line), NULL);
-}
-
-/* ---- pools ---- */
-
-static TensorId pool_plane(Onnx *x, OnnxNode *n, TensorId in,
-                           const OnnxWindow *w) {
-    NodeId id = onnx_add(x, n, OP_POOL, "pool", 1, &in);
-    if (id.i == NONE)
-        return NO_TENSOR;
-    PoolAttr *pool = &graph_node(x->graph, id)->attr.pool;
-    pool->kind = (PoolKind)n->op->kind;
-    pool->ceil = onnx_int(x, n, "ceil_mode", 0) != 0;
-    pool->count_pad = onnx_int(x, n, "count_include_pad", 0) != 0;
-    for (int i = 0; i < 2; i++) {
-        pool->kernel[i] = w->kernel[i];
-        pool->stride[i] = w->stride[i];
-        pool->pad[i] = (uint32_t)w->pad[i];
-        pool->pad_end[i] = (uint32_t)w->pad_end[i];
-    }
-    return onnx_end(x, id);
-}
-
-/* Over the last two axes, then over the one before them. */
-static TensorId pool_volume(Onnx *x, OnnxNode *n, TensorId in,
-                            const OnnxWindow *w) {
-    Shape s = onnx_in(x, n, 0)->shape;
-    OnnxWindow plane = {.n = 2}, depth = {.n = 1};
-    for (int i = 0; i < 2; i++) {
-        plane.kernel[i] = w->kernel[i + 1];
-        plane.stride[i] = w->stride[i + 1];
-        plane.pad[i] = w->pad[i + 1];
-        plane.pad_end[i] = w->pad_end[i + 1];
-    }
-    depth.kernel[0] = w->kernel[0];
-    depth.stride[0] = w->stride[0];
-    depth.pad[0] = w->pad[0];
-    depth.pad_end[0] = w->pad_end[0];
-    depth.kernel[1] = depth.stride[1] = 1;
-    in = onnx_reshape(
-        x, n, in,
-        shape_nchw(s.dim[0], s.dim[1] * s.dim[2], s.dim[3], s.dim[4]));
-    in = pool_plane(x, n, in, &plane);
-    if (in.i == NONE)
-        return in;
-    uint32_t h = onnx_shape(x, in)->dim[2], wide = onnx_shape(x, in)->dim[3];
-    in = onnx_reshape(x, n, in,
-                      shape_nchw(s.dim[0], s.dim[1], s.dim[2], h * wide));
-    in = pool_plane(x, n, in, &depth);
-    if (in.i == NONE)
-        return in;
-    uint32_t d = onnx_shape(x, in)->dim[2];
-    return onnx_reshape(x, n, in, (Shape){5, {s.dim[0], s.dim[1], d, h, wide}});
-}
-
-/* A maximum over taps that lie apart: the maximum of the input's shifted
- * selves, each gathered by rows and columns. */
-static TensorId pool_dilated(Onnx *x, OnnxNode *n, TensorId in,
-                             const OnnxWindow *w) {
-    uint32_t before[4] = {0}, behind[4] = {0};
-    for (uint32_t i = 0; i < 2; i++) {
-        before[2 + i] = (uint32_t)w->pad[i];
-        behind[2 + i] = (uint32_t)w->pad_end[i];
-    }
-    in = onnx_pad(x, n, in, before, behind, -3.4028234663852886e38);
-    for (uint32_t i = 0; in.i != NONE && i < 2; i++) {
-        uint32_t size = onnx_shape(x, in)->dim[2 + i];
-        uint32_t count = conv_out_size(size, w->kernel[i], w->stride[i],
-                                       w->dilation[i], 0, 0);
-        TensorId most = NO_TENSOR;
-        for (uint32_t k = 0; count && k < w->kernel[i]; k++) {
-            double *index = ARENA_ARRAY(x->arena, double, count);
-            for (uint32_t c = 0; c < count; c++)
-                index[c] = c * w->stride[i] + k * w->dilation[i];
-            TensorId tap = onnx_gather(x, n, in, 2 + i, count, 1, index, NULL);
-            most = k ? onnx_binary(x, n, ELT_MAX, most, tap) : tap;
-        }
-        in = most;
-    }
-    return in;
-}
-
-static bool is_dilated(const OnnxWindow *w) {
-    for (uint32_t i = 0; i < w->n; i++)
-        if (w->dilation[i] > 1 && w->kernel[i] > 1)
-            return true;
-    return false;
-}
-
-bool onnx_pool(Onnx *x, OnnxNode *n) {
-    Shape in = onnx_in(x, n, 0)->shape;
-    OnnxWindow w;
-    if (onnx_wants(n, 1))
-        return onnx_error(x, n, "indices of maxima are not supported");
-    if (in.rank < 3 || !onnx_window(x, n, in.rank - 2, NULL, &w))
-        return in.rank >= 3 || onnx_error(x, n, "needs axes behind channels");
-    bool dilated = is_dilated(&w);
-    if (dilated && (n->op->kind == POOL_AVG || in.rank == 5 ||
-                    onnx_int(x, n, "ceil_mode", 0)))
-        return onnx_error(x, n, "this pool with dilations is not supported");
-    onnx_pad_same(&w, in.dim + 2);
-    as_plane(&w);
-    TensorId from = onnx_tensor_in(x, n, 0);
-    if (in.rank == 5)
-        return onnx_set(x, n, 0, pool_volume(x, n, from, &w), NULL);
-    from = onnx_reshape(x, n, from, plane_shape(&in));
-    TensorId out =
-        dilated ? pool_dilated(x, n, from, &w) : pool_plane(x, n, from, &w);
-    if (dilated && out.i == NONE && from.i != NONE)
-        return onnx_error(x, n, "its windows are larger than its input");
-    return onnx_set(x, n, 0, line_again(x, n, out, in.rank == 3), NULL);
-}
-
-bool onnx_global_pool(Onnx *x, OnnxNode *n) {
-    Shape in = onnx_in(x, n, 0)->shape, out = in;
-    if (in.rank < 3)
-        return onnx_error(x, n, "needs axes behind channels");
-    uint64_t rest = shape_count(&in) / in.dim[0] / in.dim[1];
-    Shape plane =
-        in.rank == 4 ? in : shape_nchw(in.dim[0], in.dim[1], 1, (uint32_t)rest);
-    TensorId from = onnx_reshape(x, n, onnx_tensor_in(x, n, 0), plane);
-    NodeId id = onnx_add(x, n, OP_POOL, "pool", 1, &from);
-    if (id.i == NONE)
-        return false;
-    graph_node(x->graph, id)->attr.pool.kind = (PoolKind)n->op->kind;
-    graph_node(x->graph, id)->attr.pool.global = true;
-    for (uint32_t i = 2; i < out.rank; i++)
-        out.dim[i] = 1;
-    return onnx_set(x, n, 0, onnx_reshape(x, n, onnx_end(x, id), out), NULL);
+    return onnx_set(x, n, 0, onnx_line(x, n, out, p.line), NULL);
 }
 
 /* ---- paddings ---- */

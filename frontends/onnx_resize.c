@@ -15,7 +15,7 @@
 typedef struct Resize {
     const char *mode, *coordinates, *nearest;
     double cubic, outside;
-    bool exclude;
+    bool exclude, antialias;
     const double *roi; /* start and end of each axis; NULL: none */
 } Resize;
 
@@ -67,8 +67,27 @@ static double cubic_factor(double a, double d) {
     return d < 2 ? ((a * d - 5 * a) * d + 8 * a) * d - 4 * a : 0;
 }
 
-static uint32_t tap_count(const Resize *r) {
-    return !strcmp(r->mode, "nearest") ? 1 : !strcmp(r->mode, "cubic") ? 4 : 2;
+/* How far taps reach to each side: 0 (nearest), 1 or 2 elements of the smaller
+ * of both sides, as antialiasing has it. */
+static double reach(const Resize *r, const Axis *a) {
+    bool wide = r->antialias && a->scale < 1;
+    return (!strcmp(r->mode, "nearest") ? 0
+            : !strcmp(r->mode, "cubic") ? 2
+                                        : 1) /
+           (wide ? a->scale : 1);
+}
+
+static uint32_t tap_count(const Resize *r, const Axis *a) {
+    double each = ceil(reach(r, a));
+    return each < 1 ? 1 : each > 1 << 20 ? 1 << 21 : 2 * (uint32_t)each;
+}
+
+/* Of a tap that lies `distance` elements away. */
+static double tap_factor(const Resize *r, const Axis *a, double distance) {
+    double near = r->antialias && a->scale < 1 ? a->scale : 1;
+    if (!strcmp(r->mode, "cubic"))
+        return cubic_factor(r->cubic, distance * near);
+    return fmax(0, 1 - fabs(distance) * near);
 }
 
 /* The taps of one output. */
@@ -76,20 +95,18 @@ static void fill_taps(const Resize *r, const Axis *a, double at, uint32_t taps,
                       double *index, double *factor) {
     bool crop = !strcmp(r->coordinates, "tf_crop_and_resize");
     double first =
-        taps == 1 ? round_nearest(r, at) : floor(at) - (taps == 4 ? 1 : 0);
+        taps == 1 ? round_nearest(r, at) : floor(at) - (double)(taps / 2 - 1);
     double sum = 0;
     for (uint32_t k = 0; k < taps; k++) {
-        double from = first + k, distance = at - from;
-        factor[k] = taps == 1   ? 1
-                    : taps == 2 ? 1 - fabs(distance)
-                                : cubic_factor(r->cubic, distance);
+        double from = first + k;
+        factor[k] = taps == 1 ? 1 : tap_factor(r, a, at - from);
         if (r->exclude && (from < 0 || from > a->in - 1))
             factor[k] = 0;
         index[k] = inside(from, a->in);
         sum += factor[k];
     }
     for (uint32_t k = 0; k < taps; k++) {
-        if (r->exclude && sum != 0)
+        if ((r->exclude || r->antialias) && sum != 0)
             factor[k] /= sum;
         if (crop && (at < 0 || at > a->in - 1))
             factor[k] = 0;
@@ -98,7 +115,7 @@ static void fill_taps(const Resize *r, const Axis *a, double at, uint32_t taps,
 
 static TensorId resize_axis(Onnx *x, OnnxNode *n, TensorId in, uint32_t axis,
                             const Resize *r, const Axis *a) {
-    uint32_t taps = tap_count(r);
+    uint32_t taps = tap_count(r, a);
     if ((uint64_t)a->out * taps > 1 << 24) {
         onnx_error(x, n, "an axis of %u is too large", a->out);
         return NO_TENSOR;
@@ -163,23 +180,23 @@ static double *attr_floats(Onnx *x, OnnxNode *n, const char *name,
 /* Sets the axis that entry `i` of a list speaks of. The product is rounded to
  * float32 as scales are: 5 times 1.4 is 7, not 6.9999999 and cut to 6. */
 static bool set_axis(Onnx *x, OnnxNode *n, Axis *a, double scale, double size) {
-    bool by_size = size > 0;
-    double out = by_size ? size : (double)floorf((float)a->in * (float)scale);
+    double out = size > 0 ? size : (double)floorf((float)a->in * (float)scale);
     if (!(out >= 1 && out <= 1 << 24))
         return onnx_error(x, n, "scales or sizes make an axis of %g", out);
     a->out = (uint32_t)out;
-    a->scale = by_size ? out / a->in : scale;
+    a->scale = scale > 0 ? scale : out / a->in;
     return true;
 }
 
-/* "not_larger" and "not_smaller" keep the picture's proportions. */
-static void keep_proportions(Onnx *x, OnnxNode *n, uint32_t count,
-                             const uint32_t *axis, double *size,
-                             const Axis *a) {
+/* "not_larger" and "not_smaller" keep the picture's proportions: all axes have
+ * one scale, which coordinates go by and sizes are rounded from. 0: none. */
+static double keep_proportions(Onnx *x, OnnxNode *n, uint32_t count,
+                               const uint32_t *axis, double *size,
+                               const Axis *a) {
     const char *policy = onnx_word(x, n, "keep_aspect_ratio_policy", "stretch");
     bool larger = !strcmp(policy, "not_smaller");
     if (!larger && strcmp(policy, "not_larger") != 0)
-        return;
+        return 0;
     double scale = 0;
     for (uint32_t i = 0; i < count; i++) {
         double own = size[i] / a[axis[i]].in;
@@ -188,6 +205,7 @@ static void keep_proportions(Onnx *x, OnnxNode *n, uint32_t count,
     }
     for (uint32_t i = 0; i < count; i++)
         size[i] = floor(a[axis[i]].in * scale + 0.5);
+    return scale;
 }
 
 static bool read_axes(Onnx *x, OnnxNode *n, uint32_t rank, uint32_t *axis,
@@ -220,8 +238,9 @@ static bool read_sizes(Onnx *x, OnnxNode *n, Resize *r, Axis *a) {
         return onnx_error(x, n,
                           "scales or sizes must be constants, one an "
                           "axis");
+    double kept = 0;
     if (size)
-        keep_proportions(x, n, n_axes, axis, size, a);
+        kept = keep_proportions(x, n, n_axes, axis, size, a);
     bool crops = !strcmp(r->coordinates, "tf_crop_and_resize");
     const double *roi = crops ? floats_in(x, n, 1, &n_roi) : NULL;
     if (crops && n_roi != 2 * n_axes)
@@ -231,7 +250,7 @@ static bool read_sizes(Onnx *x, OnnxNode *n, Resize *r, Axis *a) {
             a[axis[i]].start = roi[i];
             a[axis[i]].end = roi[n_axes + i];
         }
-        if (!set_axis(x, n, &a[axis[i]], scale ? scale[i] : 0,
+        if (!set_axis(x, n, &a[axis[i]], scale ? scale[i] : kept,
                       size ? size[i] : 0))
             return false;
     }
@@ -254,8 +273,7 @@ static bool read_modes(Onnx *x, OnnxNode *n, Resize *r) {
     if (strcmp(r->mode, "nearest") && strcmp(r->mode, "linear") &&
         strcmp(r->mode, "cubic"))
         return onnx_error(x, n, "mode \"%.40s\" is not known", r->mode);
-    if (onnx_int(x, n, "antialias", 0))
-        return onnx_error(x, n, "antialiasing is not supported");
+    r->antialias = onnx_int(x, n, "antialias", 0) != 0;
     return r->outside == 0 ||
            onnx_error(x, n,
                       "an extrapolation value other than 0 is not "

@@ -3,6 +3,7 @@
  * In and out: values in the order of the shape; channels are axis 1. Computed
  * in double, rounded once.
  */
+#include "base/half.h"
 #include "graph/eval.h"
 
 #include <math.h>

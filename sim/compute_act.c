@@ -32,6 +32,16 @@ static double nearest(double x) {
     return x - remainder(x, 1.0);
 }
 
+/* To the nearest float with so many bits of fraction, none below 2^least. */
+static double narrowed(double x, int fraction, int least, double most) {
+    if (!(fabs(x) > 0) || isinf(x))
+        return x;
+    double unit = exp2(fmax(logb(x) - fraction, least));
+    double near = x - remainder(x, unit);
+    return fabs(near) > most ? copysign((double)INFINITY, x)
+                             : copysign(near, x);
+}
+
 FUNCTION(sigmoid, logistic(x))
 FUNCTION(tanh, tanh(x))
 FUNCTION(elu, x < 0 ? ALPHA * (exp(x) - 1) : x)
@@ -73,6 +83,8 @@ FUNCTION(round, nearest(x))
 FUNCTION(trunc, x < 0 ? ceil(x) : floor(x))
 FUNCTION(sign, (x > 0) - (x < 0))
 FUNCTION(not, !(x < 0 || x > 0))
+FUNCTION(to_f16, narrowed(x, 10, -24, 65504))
+FUNCTION(to_bf16, narrowed(x, 7, -133, 0x1.FEp127))
 
 /* ---- by name ---- */
 
@@ -131,6 +143,8 @@ static const ActRow act_rows[] = {
     ROW(trunc),
     ROW(sign),
     ROW(not ),
+    ROW(to_f16),
+    ROW(to_bf16),
 };
 
 bool act_named(const char *kind, double alpha, double lo, double hi,

@@ -112,6 +112,11 @@ static float op_div(float a, float b) {
 static float op_prelu(float a, float b) {
     return a >= 0 ? a : a * b;
 }
+/* b times the whole part is taken off exactly: fmod has no rounding. */
+static float op_mod(float a, float b) {
+    float rest = fmodf(a, b);
+    return (rest < 0) != (b < 0) && (rest < 0 || rest > 0) ? rest + b : rest;
+}
 static float op_equal(float a, float b) {
     return a == b;
 }
@@ -149,6 +154,7 @@ static const struct EltRow {
     {"greater", op_greater}, {"less_equal", op_less_equal},
     {"and", op_and},         {"greater_equal", op_greater_equal},
     {"or", op_or},           {"xor", op_xor},
+    {"mod", op_mod},         {"fmod", fmodf},
 };
 
 static const struct EltRow *find_elt(const HostLayer *layer) {

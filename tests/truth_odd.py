@@ -52,7 +52,7 @@ class Model:
         graph = helper.make_graph(self.nodes, name, inputs, infos,
                                   self.constants)
         model = helper.make_model(
-            graph, ir_version=7,
+            graph, ir_version=7 if opset < 18 else 10,
             opset_imports=[helper.make_opsetid("", opset)])
         onnx.save(model, path)
 
@@ -183,10 +183,101 @@ def products():
     return m
 
 
+def resizes19():
+    """Operator set 18's policies, axes and antialiasing, 19's symmetry."""
+    m = Model(1, 3, 9, 14)
+    for policy in ("stretch", "not_larger", "not_smaller"):
+        for where in ("half_pixel", "asymmetric"):  # align_corners: see above
+            for size in ([6, 7], [13, 31]):
+                m.end("Resize", "x", "", "", m.constant(size, "int64"),
+                      mode="linear", axes=[2, 3],
+                      keep_aspect_ratio_policy=policy,
+                      coordinate_transformation_mode=where)
+        m.end("Resize", "x", "", "", m.constant([20, 12], "int64"),
+              mode="nearest", nearest_mode="floor", axes=[3, 2],
+              keep_aspect_ratio_policy=policy,
+              coordinate_transformation_mode="asymmetric")
+    for mode in ("linear", "cubic"):
+        for scale in ([0.6, 0.3], [1.7, 0.5]):
+            for outside in (0, 1):
+                m.end("Resize", "x", "", m.constant(scale), mode=mode,
+                      antialias=1, axes=[2, 3], exclude_outside=outside)
+    m.end("Resize", "x", "", "", m.constant([4, 5], "int64"), mode="linear",
+          antialias=1, axes=[2, 3])
+    m.end("Resize", "x", "", m.constant([1.3, 0.8]), mode="linear",
+          axes=[2, 3], coordinate_transformation_mode="half_pixel_symmetric")
+    return m
+
+
+def pools19():
+    """Taps that lie apart (averages: 19), ceil_mode, powers."""
+    m = Model(1, 3, 14, 15)
+    for op, options in (("MaxPool", {}), ("AveragePool", {}),
+                        ("AveragePool", {"count_include_pad": 1})):
+        for up in (0, 1):
+            m.end(op, "x", kernel_shape=[3, 2], strides=[2, 3],
+                  pads=[1, 1, 1, 1], dilations=[2, 3], ceil_mode=up, **options)
+            m.end(op, "x", kernel_shape=[2, 2], strides=[3, 2],
+                  dilations=[1, 4], ceil_mode=up, **options)
+    for p in (1, 2, 3):
+        m.end("LpPool", "x", p=p, kernel_shape=[3, 2], strides=[2, 2],
+              pads=[1, 0, 1, 1])
+        m.end("GlobalLpPool", "x", p=p)
+    m.end("LpPool", "x", kernel_shape=[3, 3], strides=[2, 2], ceil_mode=1)
+    for p in (1, 2):
+        m.end("LpNormalization", "x", axis=1, p=p)
+    return m
+
+
+def newer18():
+    """Lists that became inputs in 18, parts that are uneven."""
+    m = Model(1, 8, 5, 6)
+    plane = m.constant([2, 3], "int64")
+    for op in ("Mean", "Max", "Min", "Sum", "SumSquare", "L1", "L2", "Prod",
+               "LogSumExp"):
+        m.end("Reduce" + op, "x", plane, keepdims=0)
+    m.end("ReduceMean", "x", "", noop_with_empty_axes=1)
+    m.end("Split", "x", outputs=3, axis=1, num_outputs=3)
+    m.end("Pad", "x", m.constant([1, 2, 3, 1], "int64"), m.constant(0.5),
+          m.constant([3, -2], "int64"))
+    m.end("Pad", "x", m.constant([1, 2], "int64"), "",
+          m.constant([2], "int64"), mode="reflect")
+    m.end("Mish", "x")
+    two = [m.constant(RANDOM.uniform(0.5, 1.5, 2)) for _ in range(2)]
+    m.end("GroupNormalization", "x", *two, num_groups=2)
+    six = [m.constant(RANDOM.uniform(0.5, 1.5, 6)) for _ in range(2)]
+    m.end("LayerNormalization", "x", *six)
+    m.end("Mod", "x", m.constant(0.3), fmod=1)
+    m.end("Reshape", "x", m.constant([1, 0, -1], "int64"))
+    half = m.node("Cast", "x", to=TensorProto.FLOAT16)
+    m.end("Cast", half, to=TensorProto.FLOAT)
+    return m
+
+
+def newer21():
+    m = Model(2, 8, 4, 6)
+    m.end("Gelu", "x")
+    m.end("Gelu", "x", approximate="tanh")
+    eight = [m.constant(RANDOM.uniform(0.5, 1.5, 8)) for _ in range(2)]
+    m.end("GroupNormalization", "x", *eight, num_groups=4)
+    m.end("HardSwish", "x")
+    scale = m.constant(RANDOM.uniform(0.01, 0.03, (2, 4, 4, 6)))
+    whole = m.node("QuantizeLinear", "x", scale, axis=1, block_size=2,
+                   output_dtype=TensorProto.INT8)
+    m.end("DequantizeLinear", whole, scale, axis=1, block_size=2)
+    eight = m.constant(RANDOM.uniform(1e-4, 1e-3, 8))
+    wide = m.node("QuantizeLinear", "x", eight, m.constant([7] * 8, "int16"))
+    m.end("DequantizeLinear", wide, eight, m.constant([7] * 8, "int16"))
+    m.end("ConstantOfShape", m.node("Shape", "x", start=1, end=3))
+    return m
+
+
 MODELS = {"conv-padding": (conv_padding, 13), "deconv": (deconv, 13),
           "pools": (pools, 13), "norms": (norms, 13),
           "activations14": (activations, 14), "resizes": (resizes, 13),
-          "shapes": (shapes, 13), "products": (products, 13)}
+          "shapes": (shapes, 13), "products": (products, 13),
+          "resizes19": (resizes19, 19), "pools19": (pools19, 19),
+          "newer18": (newer18, 18), "newer21": (newer21, 21)}
 
 
 def main():
