@@ -47,6 +47,16 @@ class Net:
             f"kernel_w: {kw} pad_h: {kh // 2} pad_w: {kw // 2} "
             f"stride: {stride} group: {group} bias_term: false }}")
 
+    def deconv(self, x, filters):
+        return self._layer(
+            "Deconvolution", [x], filters, 2 * x[2],
+            f"convolution_param {{ num_output: {filters} kernel_size: 2 "
+            "stride: 2 bias_term: false }")
+
+    def upsample(self, x):
+        return self._layer("Upsample", [x], x[1], 2 * x[2],
+                           "upsample_param { scale: 2 }")
+
     def pool(self, x, kind, kernel, stride=1, pad=None):
         pad = kernel // 2 if pad is None else pad
         return self._layer(
@@ -249,6 +259,44 @@ def resnet_18():
     return net
 
 
+def conv_relu(net, x, filters, times=1):
+    for _ in range(times):
+        x = net.relu(net.conv(x, filters, 3))
+    return x
+
+
+def u_net(width=64):
+    """Ronneberger et al. 2015, with padding, of an image of 256 x 256."""
+    net = Net("u-net", 3, 256)
+    x, skips = net.input, []
+    for depth in range(4):
+        x = conv_relu(net, x, width << depth, 2)
+        skips.append(x)
+        x = net.pool(x, "MAX", 2, 2, pad=0)
+    x = conv_relu(net, x, width << 4, 2)
+    for depth in reversed(range(4)):
+        x = net.concat([skips[depth], net.deconv(x, width << depth)])
+        x = conv_relu(net, x, width << depth, 2)
+    net.conv(x, 2, 1)
+    return net
+
+
+def segnet():
+    """Badrinarayanan et al. 2015, of about as many pixels as there, with
+    nearest neighbours for its unpooling."""
+    net = Net("segnet", 3, 416)
+    plan = ((64, 2), (128, 2), (256, 3), (512, 3), (512, 3))
+    x = net.input
+    for width, times in plan:
+        x = conv_relu(net, x, width, times)
+        x = net.pool(x, "MAX", 2, 2, pad=0)
+    for depth in reversed(range(5)):
+        width, times = plan[depth]
+        x = conv_relu(net, net.upsample(x), width, times - 1)
+        x = conv_relu(net, x, plan[depth - 1][0] if depth else 12)
+    return net
+
+
 def wide(branches=60):
     """So many orders that no proof is in reach."""
     dice = random.Random(1)
@@ -290,6 +338,8 @@ NETWORKS = {
     "pnasnet": lambda: cells("pnasnet", PNAS, PNAS, True, 3, 54),
     "inception-3b": inception_3b,
     "resnet-18": resnet_18,
+    "u-net": u_net,
+    "segnet": segnet,
     "long": long,
     "wide": wide,
 }

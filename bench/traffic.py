@@ -11,9 +11,9 @@ volumes:
   lru     evicts what was used longest ago
   belady  evicts what is used again furthest in the future (Belady, 1966)
 A volume that is evicted, needed again and not outside yet is written; what is
-read and not there is loaded. A layer whose own volumes do not fit together
-passes them over DDR once each, as tiles without halo would: no buffers are
-charged to it, nothing is evicted for it. Ours pays for halos and buffers.
+read and not there is loaded. Of a layer whose own volumes do not fit together
+some pass by as a stream, once, without halo: no buffers are charged for that.
+Ours pays for halos and buffers.
 The last line is the anchor: YOLOv2-608 with ReLU on xdnn-v2-56.
 """
 import json
@@ -71,55 +71,89 @@ class Trace:
                 self.layers.append((set(used[:-1]), used[-1]))
 
 
+class Policy:
+    """Whole volumes, kept or evicted. `furthest`: evicts what is used again
+    last (Belady), else what was used longest ago."""
+
+    def __init__(self, trace, capacity, furthest):
+        self.trace, self.capacity, self.furthest = trace, capacity, furthest
+        self.extra, self.inside, self.last = 0, set(), {}
+        self.outside, self.read = set(trace.inputs), set()
+        self.uses = {}
+        for i, (reads, made) in enumerate(trace.layers):
+            for b in reads | {made}:
+                self.uses.setdefault(b, []).append(i)
+
+    def following(self, b, i):
+        return next((u for u in self.uses[b] if u > i), NEVER)
+
+    def leave(self, b, i):
+        """Before layer i."""
+        self.inside.discard(b)
+        if b not in self.outside and self.following(b, i - 1) != NEVER:
+            self.extra += self.trace.moved[b]
+            self.outside.add(b)
+
+    def load(self, b):
+        """Into active memory, or through it; an input's first time is
+        compulsory."""
+        if b not in self.trace.inputs or b in self.read:
+            self.extra += self.trace.moved[b]
+        self.read.add(b)
+
+    def room_for(self, b, keep, i):
+        size = self.trace.size
+        while sum(size[v] for v in self.inside) + size[b] > self.capacity:
+            spare = sorted(self.inside - keep)
+            if not spare:
+                return False
+            self.leave(max(spare, key=lambda v: self.following(v, i))
+                       if self.furthest
+                       else min(spare, key=lambda v: self.last.get(v, i)), i)
+        self.inside.add(b)
+        return True
+
+    def over_another(self, i, reads, made):
+        """A result in place may as well take the place of an operand that is
+        there and not needed again."""
+        for b in sorted(self.inside & reads):
+            if (self.following(b, i) == NEVER
+                    and self.trace.size[b] == self.trace.size[made]):
+                self.inside.discard(b)
+                self.inside.add(made)
+                return
+
+    def layer(self, i, reads, made):
+        missing = [b for b in sorted(reads) if b not in self.inside]
+        for b in missing:
+            self.load(b)
+            self.room_for(b, reads | {made}, i)
+        if made in reads and made not in self.inside:
+            self.over_another(i, reads, made)
+        if made not in self.inside and not self.room_for(
+                made, reads | {made}, i):
+            # operands make way for the result: they pass by as a stream
+            was = self.inside & reads
+            fits = self.room_for(made, {made}, i)
+            for b in was - self.inside:
+                self.load(b)
+            if not fits and self.following(made, i) != NEVER:
+                self.extra += self.trace.moved[made]
+                self.outside.add(made)
+        if made in self.inside:
+            self.outside.discard(made)
+        for b in reads | {made}:
+            self.last[b] = i
+        self.inside = {b for b in self.inside
+                       if self.following(b, i) != NEVER}
+
+
 def policy(trace, capacity, furthest):
     """Bytes beyond the compulsory ones."""
-    uses = {}
+    p = Policy(trace, capacity, furthest)
     for i, (reads, made) in enumerate(trace.layers):
-        for b in reads | {made}:
-            uses.setdefault(b, []).append(i)
-    last, inside, outside, extra, seen = {}, set(), set(trace.inputs), 0, set()
-
-    def following(b, i):
-        return next((u for u in uses[b] if u > i), NEVER)
-
-    def leave(b, i):
-        nonlocal extra
-        inside.discard(b)
-        if b not in outside and following(b, i - 1) != NEVER:
-            extra += trace.moved[b]
-            outside.add(b)
-
-    for i, (reads, made) in enumerate(trace.layers):
-        all_of = reads | {made}
-        if sum(trace.size[b] for b in all_of) > capacity:
-            for b in reads:
-                if b in inside:
-                    leave(b, i)
-                if b not in trace.inputs or b in seen:
-                    extra += trace.moved[b]
-                seen.add(b)
-            inside.discard(made)
-            if following(made, i) != NEVER:
-                extra += trace.moved[made]
-            outside.add(made)
-            continue
-        for b in sorted(all_of - inside):
-            while (sum(trace.size[v] for v in inside) + trace.size[b]
-                   > capacity):
-                spare = sorted(inside - all_of)
-                leave(max(spare, key=lambda v: following(v, i)) if furthest
-                      else min(spare, key=lambda v: last[v]), i)
-            inside.add(b)
-            if b in reads or (b in outside and b not in trace.inputs):
-                if b not in trace.inputs or b in seen:
-                    extra += trace.moved[b]
-            seen.add(b)
-        outside.discard(made)
-        for b in all_of:
-            last[b] = i
-        for b in [b for b in inside if following(b, i) == NEVER]:
-            inside.discard(b)
-    return extra
+        p.layer(i, reads, made)
+    return p.extra
 
 
 def ours(network, machine, size, folder):
@@ -150,12 +184,12 @@ def mean(ratios):
     return math.exp(sum(math.log(max(r, FLOOR)) for r in ratios) / len(ratios))
 
 
-def table(networks, machine, folder):
+def table(networks, machine, folder, element=2):
     against = {"lru": [], "belady": []}
     print(f"{'network':22} {'AM':>10} {'part':>4} {'lru':>10} {'belady':>10} "
           f"{'ours':>10} {'/lru':>6} {'/bel.':>6} {'s':>5}")
     for network in networks:
-        trace = Trace(network, machine, folder)
+        trace = Trace(network, machine, folder, element)
         name = os.path.basename(network).rsplit(".", 1)[0]
         for part in PARTS:
             size = int(trace.peak * part) // 1024 * 1024
