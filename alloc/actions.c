@@ -25,6 +25,7 @@ static uint32_t place_outside(Emit *e, TensorId t, uint32_t region,
     return placement_add(e,
                          (Placement){.tensor = t,
                                      .rows = plan_volume(e->w->g, t).h,
+                                     .n_c = plan_volume(e->w->g, t).c,
                                      .memory = r->memory,
                                      .whole = r->whole,
                                      .part_c = part_c,
@@ -38,6 +39,7 @@ static uint32_t place_buffer(Emit *e, uint32_t buf, Placement p) {
     p.offset = e->result->offset[buf];
     p.buffer = buf;
     p.bytes = layout_bytes(e->w->spec->memory[p.memory].layout, &p.whole);
+    p.n_c = plan_volume(e->w->g, p.tensor).c;
     return placement_add(e, p, NONE);
 }
 

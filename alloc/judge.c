@@ -11,11 +11,11 @@
  */
 #include "alloc/plan.h"
 
-/* Rows [row, end) of a tensor that is no concat, from channel c of the area on;
- * row r lies in row r - base of the area. */
+/* Channels [from, from + n_c) of a tensor that is no concat, from channel c of
+ * the area on, rows [row, end); row r lies in row r - base of the area. */
 typedef struct Held {
     TensorId tensor;
-    uint32_t c, n_c, base, row, end;
+    uint32_t c, from, n_c, base, row, end;
 } Held;
 
 typedef struct Area {
@@ -54,6 +54,14 @@ static const char *complain(Judge *j, const Placement *p, const char *what) {
                         j->action->step, tensor, what, memory);
 }
 
+static uint32_t later(uint32_t a, uint32_t b) {
+    return a > b ? a : b;
+}
+
+static uint32_t earlier(uint32_t a, uint32_t b) {
+    return a < b ? a : b;
+}
+
 /* ---- what a tensor is made of ---- */
 
 static bool is_channel_concat(const Judge *j, TensorId t) {
@@ -73,7 +81,7 @@ static bool is_channel_concat(const Judge *j, TensorId t) {
 
 typedef struct Leaf {
     TensorId tensor;
-    uint32_t c, n_c;
+    uint32_t c, from, n_c; /* as in Held */
 } Leaf;
 
 typedef struct Leaves {
@@ -82,7 +90,7 @@ typedef struct Leaves {
 
 static void leaves_of(Judge *j, TensorId t, uint32_t c, Leaves *out) {
     if (!is_channel_concat(j, t)) {
-        Leaf leaf = {t, c, plan_volume(j->g, t).c};
+        Leaf leaf = {t, c, 0, plan_volume(j->g, t).c};
         vec_push(j->arena, &out->at, leaf);
         return;
     }
@@ -126,10 +134,28 @@ static void part_bytes(const Layout *layout, const Volume *whole, uint64_t at,
                      : layout_bytes(layout, whole));
 }
 
+/* What the placement holds of its tensor. */
+static void leaves_held(Judge *j, const Placement *p, Leaves *out) {
+    uint32_t first = p->part_c, end = p->part_c + p->n_c, n = 0;
+    leaves_of(j, p->tensor, p->part_c - p->c, out);
+    for (uint32_t i = 0; i < out->at.n; i++) {
+        Leaf leaf = out->at.at[i];
+        uint32_t stop = earlier(leaf.c + leaf.n_c, end);
+        uint32_t skip = later(leaf.c, first) - leaf.c;
+        if (leaf.c + skip >= stop)
+            continue;
+        leaf.c += skip;
+        leaf.from += skip;
+        leaf.n_c = stop - leaf.c;
+        out->at.at[n++] = leaf;
+    }
+    out->at.n = n;
+}
+
 static void placement_bytes(const Judge *j, const Placement *p, uint64_t *first,
                             uint64_t *end) {
     part_bytes(j->spec->memory[p->memory].layout, &p->whole, p->offset,
-               p->part_c, plan_volume(j->g, p->tensor).c, first, end);
+               p->part_c, p->n_c, first, end);
 }
 
 /* Whether channels [c, c + n_c) of the volume at `at` lie in the bytes. */
@@ -140,8 +166,79 @@ static bool meets(const Layout *layout, const Volume *whole, uint64_t at,
     return first < high && low < end;
 }
 
-/* Everything in the bytes is lost, but for the volume of `keep`. Of a concat
- * only the members that lie there are. */
+/* How many of the held channels lie before byte `low`. */
+static uint32_t channels_before(const Layout *layout, const Area *a,
+                                const Held *h, uint64_t low) {
+    uint32_t lo = 0, hi = h->n_c;
+    while (lo < hi) {
+        uint32_t mid = (lo + hi + 1) / 2;
+        uint64_t first, end;
+        part_bytes(layout, &a->whole, a->at, h->c, mid, &first, &end);
+        if (end <= low)
+            lo = mid;
+        else
+            hi = mid - 1;
+    }
+    return lo;
+}
+
+/* How many of them lie at byte `high` and behind. */
+static uint32_t channels_behind(const Layout *layout, const Area *a,
+                                const Held *h, uint64_t high) {
+    uint32_t lo = 0, hi = h->n_c;
+    while (lo < hi) {
+        uint32_t mid = (lo + hi + 1) / 2;
+        uint64_t first, end;
+        part_bytes(layout, &a->whole, a->at, h->c + h->n_c - mid, mid, &first,
+                   &end);
+        if (first >= high)
+            lo = mid;
+        else
+            hi = mid - 1;
+    }
+    return lo;
+}
+
+/* Channels [at, at + n) of what is held, if there are any. */
+static uint32_t held_cut(const Held *h, uint32_t at, uint32_t n, Held *out) {
+    *out = *h;
+    out->c += at;
+    out->from += at;
+    out->n_c = n;
+    return n > 0;
+}
+
+/* What is left when bytes [low, high) are overwritten. */
+static uint32_t held_outside(const Layout *layout, const Area *a, const Held *h,
+                             uint64_t low, uint64_t high, Held left[2]) {
+    if (!meets(layout, &a->whole, a->at, h->c, h->n_c, low, high)) {
+        left[0] = *h;
+        return 1;
+    }
+    uint32_t before = channels_before(layout, a, h, low);
+    uint32_t behind = channels_behind(layout, a, h, high);
+    uint32_t n = held_cut(h, 0, before, left);
+    return n + held_cut(h, h->n_c - behind, behind, left + n);
+}
+
+static void area_clear(Judge *j, const Layout *layout, Area *a, uint64_t low,
+                       uint64_t high) {
+    Held left[2];
+    uint32_t n = a->held.n, kept = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        Held old = a->held.at[i];
+        uint32_t pieces = held_outside(layout, a, &old, low, high, left);
+        if (pieces > 0)
+            a->held.at[kept++] = left[0];
+        if (pieces > 1)
+            vec_push(j->arena, &a->held, left[1]);
+    }
+    for (uint32_t i = n; i < a->held.n; i++)
+        a->held.at[kept++] = a->held.at[i];
+    a->held.n = kept;
+}
+
+/* Everything in the bytes is lost, but for the volume of `keep`. */
 static void areas_drop(Judge *j, uint32_t memory, uint64_t at, uint64_t end,
                        const Placement *keep) {
     const Layout *layout = j->spec->memory[memory].layout;
@@ -151,55 +248,46 @@ static void areas_drop(Judge *j, uint32_t memory, uint64_t at, uint64_t end,
         Area *a = &areas->at.at[i];
         bool kept = keep && a->at == keep->offset &&
                     same_volume(&a->whole, &keep->whole);
-        uint32_t n = 0;
-        for (uint32_t k = 0; k < a->held.n; k++) {
-            Held *h = &a->held.at[k];
-            if (kept || !meets(layout, &a->whole, a->at, h->c, h->n_c, at, end))
-                a->held.at[n++] = *h;
-        }
-        a->held.n = n;
-        if (kept || n)
+        if (!kept)
+            area_clear(j, layout, a, at, end);
+        if (kept || a->held.n)
             areas->at.at[left++] = *a;
     }
     areas->at.n = left;
 }
 
-static uint32_t later(uint32_t a, uint32_t b) {
-    return a > b ? a : b;
-}
-
-static uint32_t earlier(uint32_t a, uint32_t b) {
-    return a < b ? a : b;
-}
-
-/* What is left of `old` when `now` is written: none, one or two pieces. */
-static uint32_t held_left(const Held *old, const Held *now, Held left[2]) {
-    bool apart = old->c + old->n_c <= now->c || now->c + now->n_c <= old->c;
+/* What is left of `old` when `now` is written: up to four pieces. */
+static uint32_t held_left(const Held *old, const Held *now, Held left[4]) {
     int64_t shift = (int64_t)old->base - now->base;
     int64_t row = now->row + shift, end = now->end + shift;
-    uint32_t n = 0;
-    if (apart || end <= old->row || row >= old->end) {
+    uint32_t c = later(old->c, now->c), n = 0;
+    uint32_t c_end = earlier(old->c + old->n_c, now->c + now->n_c);
+    if (c >= c_end || end <= old->row || row >= old->end) {
         left[n++] = *old;
         return n;
     }
+    Held middle = *old;
     if (row > old->row) {
         left[n] = *old;
-        left[n++].end = (uint32_t)row;
+        left[n++].end = middle.row = (uint32_t)row;
     }
     if (end < old->end) {
         left[n] = *old;
-        left[n++].row = (uint32_t)end;
+        left[n++].row = middle.end = (uint32_t)end;
     }
-    return n;
+    n += held_cut(&middle, 0, c - old->c, left + n);
+    return n + held_cut(&middle, c_end - old->c, old->c + old->n_c - c_end,
+                        left + n);
 }
 
 static void area_put(Judge *j, Area *area, Held now) {
-    Held left[2];
+    Held left[4];
     uint32_t n = area->held.n;
     uint32_t kept = 0;
     for (uint32_t i = 0; i < n; i++) {
         Held old = area->held.at[i];
         bool joins = same_tensor(old.tensor, now.tensor) && old.c == now.c &&
+                     old.from == now.from && old.n_c == now.n_c &&
                      old.base == now.base && old.row <= now.end &&
                      now.row <= old.end;
         if (joins) {
@@ -210,8 +298,8 @@ static void area_put(Judge *j, Area *area, Held now) {
         uint32_t pieces = held_left(&old, &now, left);
         if (pieces > 0)
             area->held.at[kept++] = left[0];
-        if (pieces > 1)
-            vec_push(j->arena, &area->held, left[1]);
+        for (uint32_t k = 1; k < pieces; k++)
+            vec_push(j->arena, &area->held, left[k]);
     }
     for (uint32_t i = n; i < area->held.n; i++)
         area->held.at[kept++] = area->held.at[i];
@@ -219,15 +307,26 @@ static void area_put(Judge *j, Area *area, Held now) {
     vec_push(j->arena, &area->held, now);
 }
 
+/* Whether a piece covers channel `c` of the area for the leaf. */
+static bool covers(const Held *h, const Leaf *leaf, uint32_t c, uint32_t base,
+                   uint32_t row, uint32_t end) {
+    return same_tensor(h->tensor, leaf->tensor) &&
+           h->c - h->from == leaf->c - leaf->from && h->c <= c &&
+           c < h->c + h->n_c && h->base == base && h->row <= row &&
+           end <= h->end;
+}
+
 static bool area_holds(const Area *area, const Leaf *leaf, uint32_t base,
                        uint32_t row, uint32_t end) {
-    for (uint32_t i = 0; i < area->held.n; i++) {
-        const Held *h = &area->held.at[i];
-        if (same_tensor(h->tensor, leaf->tensor) && h->c == leaf->c &&
-            h->base == base && h->row <= row && end <= h->end)
-            return true;
+    uint32_t c = leaf->c, i = 0;
+    while (c < leaf->c + leaf->n_c && i < area->held.n) {
+        const Held *h = &area->held.at[i++];
+        if (covers(h, leaf, c, base, row, end)) {
+            c = h->c + h->n_c;
+            i = 0;
+        }
     }
-    return false;
+    return c >= leaf->c + leaf->n_c;
 }
 
 /* ---- reading and writing ---- */
@@ -241,7 +340,7 @@ static const char *check_read(Judge *j, uint32_t placement, uint32_t row,
     if (!area)
         return complain(j, p, "is not there (never written, or overwritten)");
     Leaves leaves = {0};
-    leaves_of(j, p->tensor, p->part_c, &leaves);
+    leaves_held(j, p, &leaves);
     for (uint32_t i = 0; i < leaves.at.n; i++)
         if (!area_holds(area, &leaves.at.at[i], p->row, row, row + rows))
             return complain(j, p, "is not all there");
@@ -264,12 +363,12 @@ static const char *do_write(Judge *j, uint32_t placement, uint32_t row,
         area = area_find(j, p);
     }
     Leaves leaves = {0};
-    leaves_of(j, p->tensor, p->part_c, &leaves);
+    leaves_held(j, p, &leaves);
     for (uint32_t i = 0; i < leaves.at.n; i++) {
         const Leaf *leaf = &leaves.at.at[i];
-        area_put(
-            j, area,
-            (Held){leaf->tensor, leaf->c, leaf->n_c, p->row, row, row + rows});
+        area_put(j, area,
+                 (Held){leaf->tensor, leaf->c, leaf->from, leaf->n_c, p->row,
+                        row, row + rows});
     }
     return NULL;
 }
@@ -292,9 +391,10 @@ static const char *check_placement(Judge *j, const Placement *p) {
         return complain(j, p, "leaves its memory");
     if (p->row + p->rows > v.h || p->rows != p->whole.h || v.w != p->whole.w)
         return complain(j, p, "has wrong rows");
-    if (p->part_c + v.c > p->whole.c)
+    if (p->c + p->n_c > v.c || p->part_c < p->c ||
+        p->part_c + p->n_c > p->whole.c)
         return complain(j, p, "leaves its volume");
-    bool concat = v.c != p->whole.c || is_channel_concat(j, p->tensor);
+    bool concat = p->n_c != p->whole.c || is_channel_concat(j, p->tensor);
     if (m->buffers && !concat && !in_one_buffer(m, p))
         return complain(j, p, "crosses a buffer's end");
     return NULL;
@@ -383,10 +483,16 @@ static const char *check_move(Judge *j, const Action *a) {
              : in == HW_ACTIVE && (out == HW_BACKING || out == HW_OUTPUT);
     if (!right || a->n_in != 1)
         return complain(j, from, "is moved the wrong way");
-    if (!same_tensor(from->tensor, j->plan->placement[a->out].tensor))
+    const Placement *to = &j->plan->placement[a->out];
+    if (!same_tensor(from->tensor, to->tensor) || from->c != to->c ||
+        from->n_c != to->n_c)
         return complain(j, from, "changes its name on the way");
     const char *wrong = check_read(j, a->in[0], a->row, a->rows);
     return wrong ? wrong : do_write(j, a->out, a->row, a->rows);
+}
+
+static bool all_channels(const Judge *j, const Placement *p) {
+    return p->n_c == plan_volume(j->g, p->tensor).c;
 }
 
 /* The operands' tensors, in the node's order. */
@@ -395,8 +501,11 @@ static const char *check_operands(Judge *j, const Action *a) {
     const Placement *out = &j->plan->placement[a->out];
     bool right =
         a->n_in == node->n_in && same_tensor(out->tensor, node->out[0]);
-    for (uint32_t i = 0; i < a->n_in && right; i++)
-        right = same_tensor(j->plan->placement[a->in[i]].tensor, node->in[i]);
+    right &= all_channels(j, out);
+    for (uint32_t i = 0; i < a->n_in && right; i++) {
+        const Placement *in = &j->plan->placement[a->in[i]];
+        right = same_tensor(in->tensor, node->in[i]) && all_channels(j, in);
+    }
     return right ? NULL : complain(j, out, "is computed from other tensors");
 }
 
@@ -502,11 +611,10 @@ static const char *check_apart(Judge *j, const Action *a, const Action *b) {
         placement_bytes(j, p, &p_first, &p_end);
         if (p->memory != out->memory || !overlap(p_first, p_end, first, end))
             continue;
-        uint32_t c = plan_volume(j->g, out->tensor).c;
-        uint32_t pc = plan_volume(j->g, p->tensor).c;
-        bool parts =
-            p->offset == out->offset && same_volume(&p->whole, &out->whole) &&
-            !overlap(p->part_c, p->part_c + pc, out->part_c, out->part_c + c);
+        bool parts = p->offset == out->offset &&
+                     same_volume(&p->whole, &out->whole) &&
+                     !overlap(p->part_c, p->part_c + p->n_c, out->part_c,
+                              out->part_c + out->n_c);
         if (!parts)
             return complain(j, out, "is written where another engine works");
     }
@@ -550,7 +658,8 @@ static bool lies_outside(Judge *j, TensorId t) {
     leaves_of(j, t, 0, &leaves);
     for (uint32_t i = 0; i < j->plan->n_placements; i++) {
         const Placement *p = &j->plan->placement[i];
-        if (!same_tensor(p->tensor, t) || role_of(j, i) == HW_ACTIVE)
+        if (!same_tensor(p->tensor, t) || role_of(j, i) == HW_ACTIVE ||
+            p->n_c < plan_volume(j->g, t).c)
             continue;
         const Area *area = area_find(j, p);
         bool all = area != NULL;

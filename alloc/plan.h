@@ -1,8 +1,9 @@
 /* plan.h - Schedule -> Plan: where every volume lies, when, and what moves.
  *
  * The Plan is an ordered list of actions over placements. A placement is a
- * tensor, or some of its rows, in one memory at one place; one tensor can have
- * several. A volume that is part of a concat lies inside its parent's volume.
+ * tensor, or some of its rows, or some of its channels, in one memory at one
+ * place; one tensor can have several. A volume that is part of a concat lies
+ * inside its parent's volume.
  */
 #ifndef ALLOC_PLAN_H
 #define ALLOC_PLAN_H
@@ -13,11 +14,12 @@
 typedef struct Placement {
     TensorId tensor;
     uint32_t row, rows;  /* rows [row, row + rows) of the tensor are held */
+    uint32_t c, n_c;     /* channels [c, c + n_c) of it: what a move moves */
     uint32_t memory;     /* index in spec->memory */
     uint64_t offset;     /* bytes: start of `whole` in that memory */
     Volume whole;        /* the enclosing volume: the tensor itself, a plank of
                           * it (h = rows), or the parent of a concat */
-    uint32_t part_c;     /* the tensor's first channel in `whole` */
+    uint32_t part_c;     /* where channel c of the tensor lies in `whole` */
     uint64_t bytes;      /* of `whole` */
     uint32_t buffer;     /* placements with the same number share their bytes
                           * on purpose (concat, in place); memories apart */

@@ -27,6 +27,11 @@ uint64_t row_work(const Graph *g, const Node *node) {
     return work;
 }
 
+static uint64_t moved_elements(const Graph *g, const Placement *p,
+                               uint32_t rows) {
+    return (uint64_t)p->n_c * plan_volume(g, p->tensor).w * rows;
+}
+
 /* Elements that an instruction with tiles of its own reads and writes. */
 static uint64_t tiled_elements(const Plan *plan, const Action *a) {
     const Graph *g = plan->schedule->graph;
@@ -49,8 +54,7 @@ Traffic plan_traffic(const Plan *plan) {
         const Action *a = &plan->action[i];
         uint64_t elements = 0;
         if (a->kind == ACTION_LOAD || a->kind == ACTION_STORE)
-            elements =
-                row_elements(g, plan->placement[a->out].tensor) * a->rows;
+            elements = moved_elements(g, &plan->placement[a->out], a->rows);
         if (a->kind == ACTION_RUN && a->style >= 0)
             elements = tiled_elements(plan, a);
         if (a->kind == ACTION_RUN)

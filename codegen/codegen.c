@@ -69,13 +69,13 @@ static void set_operand(const Emitter *e, HwFields *fields, HwOperand operand,
     insn_set_operand(e->spec, fields, operand, p->memory, operand_offset(e, p));
     set(fields, HW_FIELD_OF(operand, W), volume.w);
     set(fields, HW_FIELD_OF(operand, H), rows);
-    set(fields, HW_FIELD_OF(operand, C), volume.c);
-    bool is_part = p->whole.c != volume.c;
+    set(fields, HW_FIELD_OF(operand, C), p->n_c);
+    bool is_part = p->whole.c != p->n_c;
     bool backing = e->spec->memory[p->memory].role != HW_ACTIVE;
-    if (backing)
+    if (backing && p->n_c == volume.c)
         set_repl(fields, operand, e->plan->repl[p->tensor.i]);
     else if (is_part)
-        set_repl(fields, operand, hwspec_repl_none(e->spec, volume.c));
+        set_repl(fields, operand, hwspec_repl_none(e->spec, p->n_c));
     else
         set_repl(fields, operand, p->whole.repl);
     if (is_part)

@@ -62,7 +62,8 @@ static const Placement *find_outside(const Builder *b, TensorId tensor,
     for (uint32_t i = 0; i < b->plan->n_placements; i++) {
         const Placement *p = &b->plan->placement[i];
         HwRole role = b->spec->memory[p->memory].role;
-        if (!same_tensor(p->tensor, tensor) || role == HW_ACTIVE)
+        if (!same_tensor(p->tensor, tensor) || role == HW_ACTIVE ||
+            p->n_c < plan_volume(b->graph, tensor).c)
             continue;
         if (role == wanted)
             return p;

@@ -12,20 +12,15 @@ static const Placement *operand(const Plan *plan, const Action *a, uint32_t i) {
     return &plan->placement[i < a->n_in ? a->in[i] : a->out];
 }
 
-static bool apart_in_volume(const Plan *plan, const Placement *a,
-                            const Placement *b) {
-    const Graph *g = plan->schedule->graph;
-    uint32_t a_c = plan_volume(g, a->tensor).c;
-    uint32_t b_c = plan_volume(g, b->tensor).c;
+static bool apart_in_volume(const Placement *a, const Placement *b) {
     return a->offset == b->offset && a->whole.c == b->whole.c &&
            a->bytes == b->bytes && a->buffer == b->buffer &&
-           (a->part_c + a_c <= b->part_c || b->part_c + b_c <= a->part_c);
+           (a->part_c + a->n_c <= b->part_c || b->part_c + b->n_c <= a->part_c);
 }
 
-static bool share_bytes(const Plan *plan, const Placement *a,
-                        const Placement *b) {
+static bool share_bytes(const Placement *a, const Placement *b) {
     return a->memory == b->memory && a->offset < b->offset + b->bytes &&
-           b->offset < a->offset + a->bytes && !apart_in_volume(plan, a, b);
+           b->offset < a->offset + a->bytes && !apart_in_volume(a, b);
 }
 
 /* Tiles pass through active memory on ways of their own. */
@@ -39,8 +34,7 @@ static bool conflict(const Plan *plan, const Action *a, const Action *b) {
     for (uint32_t i = 0; i <= a->n_in; i++)
         for (uint32_t k = 0; k <= b->n_in; k++) {
             bool writes = i == a->n_in || k == b->n_in;
-            if (writes &&
-                share_bytes(plan, operand(plan, a, i), operand(plan, b, k)))
+            if (writes && share_bytes(operand(plan, a, i), operand(plan, b, k)))
                 return true;
         }
     return false;
