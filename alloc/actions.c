@@ -175,6 +175,18 @@ static uint32_t readable(Emit *e, TensorId t) {
     return NONE;
 }
 
+/* Channels [c, end) of what a placement holds. */
+static uint32_t place_channels(Emit *e, uint32_t placement, uint32_t c,
+                               uint32_t end) {
+    Placement p = e->placement.at[placement];
+    if (p.n_c == end - c)
+        return placement;
+    p.part_c += c;
+    p.c = c;
+    p.n_c = end - c;
+    return placement_add(e, p, e->region_of.at[placement]);
+}
+
 /* The tensor's place in backing memory. */
 static uint32_t place_home(Emit *e, TensorId t) {
     uint32_t c;
@@ -197,10 +209,21 @@ static uint32_t place_output(Emit *e, TensorId t) {
     return *output;
 }
 
-static void store_home(Emit *e, TensorId t) {
+/* Channels from `c` on that do not lie there yet. */
+static void store_from(Emit *e, TensorId t, uint32_t c) {
     uint32_t home = place_home(e, t);
-    emit_move_all(e, ACTION_STORE, e->present[t.i], home);
-    e->copy[t.i] = home;
+    uint32_t end = plan_volume(e->w->g, t).c - e->stored[t.i];
+    if (c < end) {
+        uint32_t from = place_channels(e, e->present[t.i], c, end);
+        emit_move_all(e, ACTION_STORE, from, place_channels(e, home, c, end));
+        e->stored[t.i] += end - c;
+    }
+    if (c == 0)
+        e->copy[t.i] = home;
+}
+
+static void store_home(Emit *e, TensorId t) {
+    store_from(e, t, 0);
 }
 
 static void store_now(Emit *e, TensorId t) {
@@ -236,8 +259,28 @@ static void present_with(Emit *e, TensorId t) {
             present_with(e, node->in[i]);
 }
 
+/* How many channels of the unit have stayed since its segment before. */
+static uint32_t kept_before(const Emit *e, const Unit *unit) {
+    const Segment *s = segment_now(e, unit);
+    return s > unit->segment ? unit->touch[s[-1].last].keeps : 0;
+}
+
+/* What has not stayed. */
+static void load_rest(Emit *e, TensorId t, uint32_t kept) {
+    uint32_t end = plan_volume(e->w->g, t).c;
+    present_with(e, t);
+    emit_move_all(e, ACTION_LOAD,
+                  place_channels(e, place_home(e, t), kept, end),
+                  place_channels(e, e->present[t.i], kept, end));
+}
+
 /* The tensor, or the concat around it if that is wanted too. */
 static void load(Emit *e, TensorId t) {
+    uint32_t kept = kept_before(e, unit_of(e, t));
+    if (kept) {
+        load_rest(e, t, kept);
+        return;
+    }
     TensorId root = unit_of(e, t)->root;
     bool whole = unit_of(e, t)->concat && needed(e, root, e->step) &&
                  readable(e, root) != NONE;
@@ -499,7 +542,10 @@ static void leave(Emit *e, TensorId t) {
     const Segment *s = segment_now(e, unit);
     if (!s || unit->touch[s->last].step != e->step)
         return;
-    for (uint32_t i = 0; i < unit->n_tensors; i++) {
+    uint32_t kept = unit->touch[s->last].keeps;
+    if (kept)
+        store_from(e, kept_tensor(e->w, unit, s->last), kept);
+    for (uint32_t i = 0; i < unit->n_tensors && !kept; i++) {
         TensorId u = unit->tensor[i];
         if (e->present[u.i] != NONE && needed(e, u, e->step + 1) &&
             readable(e, u) == NONE)
@@ -586,6 +632,7 @@ bool actions_make(Work *w, Diag *diag, const Problem *problem,
               .regions = {.arena = w->arena, .work = w},
               .number = FIRST_STEP};
     e.present = nones(w->arena, w->g->tensor.n);
+    e.stored = ARENA_ARRAY(w->arena, uint32_t, w->g->tensor.n + 1);
     e.copy = nones(w->arena, w->g->tensor.n);
     e.output = nones(w->arena, w->g->tensor.n);
     e.home = nones(w->arena, w->g->tensor.n);

@@ -131,6 +131,7 @@ static uint32_t alive_at(const Work *w, const Problem *p, uint32_t time,
 
 static const char *const owner_text[] = {
     [OWNER_SEGMENT] = "",
+    [OWNER_KEPT] = ", channels of it",
     [OWNER_PLANK] = ", a plank of it",
     [OWNER_TILE] = ", tiles of it",
     [OWNER_RELAY] = ", on its way out",

@@ -26,10 +26,7 @@ static bool granule_divides(const HwMemory *memory, uint32_t c) {
     return granule ? c % granule == 0 : c == 0;
 }
 
-/* A part starts at a granule of its own, and at an address that the listing
- * can write. */
-static bool has_address(const HwMemory *memory, const Volume *whole,
-                        uint32_t c) {
+bool part_has_address(const HwMemory *memory, const Volume *whole, uint32_t c) {
     return granule_divides(memory, c) &&
            layout_part_offset(memory->layout, whole, c) % memory->unit == 0;
 }
@@ -45,7 +42,7 @@ static bool part_addressable(const Work *w, TensorId t, const Volume *whole,
     bool placed = is_placed(w, producer);
     if ((!placed && !on_engine(w, producer)) || engine_reads(w, t))
         for (uint32_t m = 0; m < w->spec->n_active; m++)
-            if (!has_address(&w->spec->memory[m], whole, c))
+            if (!part_has_address(&w->spec->memory[m], whole, c))
                 return false;
     return !placed || parts_addressable(w, producer, whole, c);
 }
@@ -291,7 +288,7 @@ static bool parts_storable(const Work *w, TensorId parent) {
     Volume whole = plan_volume(w->g, home_of(w, parent, &base));
     for (uint32_t i = 0; i < node->n_in; i++) {
         uint32_t c = base + w->role[node->in[i].i].part_c;
-        if (!has_address(backing, &whole, c))
+        if (!part_has_address(backing, &whole, c))
             return false;
     }
     return true;

@@ -190,6 +190,7 @@ static uint32_t buf_add(Work *w, Problem *p, Buf buf, Owner owner) {
     buf.hint = PLAN_NO_HINT;
     vec_push(w->arena, &p->buf, buf);
     vec_push(w->arena, &p->owner, owner);
+    vec_push(w->arena, &p->tied, p->buf.n - 1);
     return p->buf.n - 1;
 }
 
@@ -203,6 +204,23 @@ static uint32_t free_buf(Work *w, Problem *p, uint32_t first, uint32_t end,
             buf.bytes[m] = bytes[m];
     owner.least = least_bytes(w, bytes, memories);
     return buf_add(w, p, buf, owner);
+}
+
+/* What stays between a segment and the next: at the same place as both. */
+static void kept_buf(Work *w, Problem *p, uint32_t index, const Segment *s) {
+    const Unit *unit = &w->unit.at[index];
+    const Touch *last = &unit->touch[s->last], *next = &unit->touch[s[1].first];
+    if (!last->keeps)
+        return;
+    uint64_t bytes[PLAN_MAX_POOLS] = {kept_bytes(w, unit, last->keeps)};
+    uint32_t kept =
+        free_buf(w, p, 2 * last->step + 2, 2 * next->step, bytes, s->memories,
+                 (Owner){.kind = OWNER_KEPT,
+                         .unit = index,
+                         .node = NO_NODE,
+                         .tensor = unit->root,
+                         .rows = plan_volume(w->g, unit->root).h});
+    p->tied.at[s[1].buf] = p->tied.at[kept] = p->tied.at[s->buf];
 }
 
 static void unit_bufs(Work *w, Problem *p, uint32_t index) {
@@ -219,6 +237,8 @@ static void unit_bufs(Work *w, Problem *p, uint32_t index) {
                                   .tensor = unit->root,
                                   .rows = plan_volume(w->g, unit->root).h});
     }
+    for (uint32_t i = 0; i + 1 < unit->n_segments; i++)
+        kept_buf(w, p, index, &unit->segment[i]);
 }
 
 static void plank_bufs(Work *w, Problem *p, NodeId id) {
@@ -345,7 +365,7 @@ void live_make(Problem *p) {
 }
 
 void problem_make(Work *w, Problem *p) {
-    p->buf.n = p->owner.n = w->relay.n = 0;
+    p->buf.n = p->owner.n = p->tied.n = w->relay.n = 0;
     w->split = NONE;
     p->n_times = 2 * w->schedule->n_steps;
     if (!p->live)

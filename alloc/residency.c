@@ -461,7 +461,8 @@ static void everything_leaves(Work *w) {
 bool fit_around(Work *w, Problem *p, PlanResult *result, const char **planner) {
     if (!solve(w, p, result, planner))
         return false;
-    keep_again(w, p, result, planner);
+    if (!fit_gaps(w, p, result, planner))
+        keep_again(w, p, result, planner);
     return true;
 }
 

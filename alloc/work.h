@@ -38,7 +38,8 @@ typedef struct Touch {
     uint32_t memories; /* bit (1 << memory): what its engines can reach */
     bool whole;        /* some node needs it resident */
     bool stream;       /* some node reads or writes it by tiles */
-    bool leaves;       /* evicted between this touch and the next */
+    bool leaves;       /* evicted between this touch and the next, */
+    uint32_t keeps;    /* but for channels [0, keeps) of its volume */
 } Touch;
 
 typedef struct Segment {
@@ -99,6 +100,7 @@ typedef struct Relay {
 
 typedef enum OwnerKind {
     OWNER_SEGMENT,
+    OWNER_KEPT, /* what stays of a unit between two segments */
     OWNER_PLANK,
     OWNER_TILE,
     OWNER_RELAY
@@ -107,7 +109,7 @@ typedef enum OwnerKind {
 /* What a buffer of the problem holds. */
 typedef struct Owner {
     OwnerKind kind;
-    uint32_t unit; /* SEGMENT */
+    uint32_t unit; /* SEGMENT, KEPT */
     NodeId node;   /* PLANK, TILE */
     TensorId tensor;
     uint32_t rows;
@@ -118,7 +120,8 @@ typedef struct Problem {
     PlanProblem p;
     VEC(Buf) buf;
     VEC(Owner) owner;
-    uint64_t *live; /* by time: bytes */
+    VEC(uint32_t) tied; /* by buffer: the first of those at its offset */
+    uint64_t *live;     /* by time: bytes */
     uint32_t n_times;
 } Problem;
 
@@ -176,6 +179,10 @@ bool unit_dissolve(Work *w, uint32_t unit);
 /* The outermost dissolved concat that the tensor is part of, or itself; *c is
  * its first channel there. */
 TensorId home_of(const Work *w, TensorId tensor, uint32_t *c);
+
+/* A part from channel `c` on starts at a granule of its own, and at an address
+ * that the listing can write. */
+bool part_has_address(const HwMemory *memory, const Volume *whole, uint32_t c);
 
 /* ---- live.c: touches and lifetimes -> problem ---- */
 
@@ -289,6 +296,20 @@ void start_again(Work *w);
 bool fly_choose(Work *w);
 bool fit_two_levels(Work *w, Problem *problem, PlanResult *result,
                     const char **planner);
+
+/* ---- gaps.c: how much of a volume stays between two uses ---- */
+
+/* Bytes of active memory that the first channels of the unit's volume take. */
+uint64_t kept_bytes(const Work *w, const Unit *unit, uint32_t channels);
+/* The one tensor of the unit that is needed behind the touch; NO_TENSOR if
+ * there are several, or none. */
+TensorId kept_tensor(const Work *w, const Unit *unit, uint32_t touch);
+/* Bytes that leave and come back, by gaps' leaves and keeps. */
+double gaps_cost(const Work *w);
+/* What fits whole, again with parts that stay: false, and all as it was, if
+ * that moves no less or is not found. */
+bool fit_gaps(Work *w, Problem *problem, PlanResult *result,
+              const char **planner);
 
 /* ---- slots.c: concats whose bytes serve others until they are written ---- */
 

@@ -1,0 +1,47 @@
+/* bodies.h - placing volumes whose bytes differ over time; private to alloc.
+ *
+ * A body is a set of boxes, bytes by time, that move together: a concat whose
+ * slots are others' until they are written, a volume of which a part leaves and
+ * comes back.
+ */
+#ifndef ALLOC_BODIES_H
+#define ALLOC_BODIES_H
+
+#include "base/vec.h"
+
+#include <stdbool.h>
+
+/* Bytes [low, high) of a body, alive in [first, end). */
+typedef struct Box {
+    uint32_t first, end;
+    uint64_t low, high;
+} Box;
+
+typedef struct Body {
+    uint32_t first_box, n_boxes;
+    uint64_t bytes, weight; /* weight: bytes by time, summed */
+    uint64_t offset;
+    bool pinned; /* `offset` is given */
+    bool placed;
+} Body;
+
+typedef struct Bodies {
+    Arena *arena;
+    uint64_t size, align; /* of the memory */
+    VEC(Box) box;         /* of all bodies, one behind the other */
+    VEC(Body) body;
+    uint32_t *near; /* bodies that share time with the one at hand */
+    uint32_t n_near;
+} Bodies;
+
+/* A body without boxes yet; returns its number. Its boxes must be added before
+ * the next body is. */
+uint32_t body_add(Bodies *b, uint64_t bytes);
+void body_box(Bodies *b, Box box);
+
+/* Offsets of all bodies, in the first of `orders` orders that fits: by bytes,
+ * by weight, then drawn from a fixed seed. False if none does; *least is then
+ * the lowest height of the first two (or UINT64_MAX). */
+bool bodies_place(Bodies *b, uint32_t orders, uint64_t *least);
+
+#endif
