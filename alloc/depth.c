@@ -101,19 +101,19 @@ static bool keep_touch(Search *s, uint32_t first, uint32_t step, At at,
     return true;
 }
 
-/* What was made in [first, end) and is needed behind it. */
-static uint64_t stored_at(const Search *s, uint32_t first, uint32_t end) {
-    uint64_t moved = 0;
-    uint32_t from = first ? s->at_end[first - 1] : 0;
-    for (uint32_t i = from; i < s->at_end[end - 1]; i++) {
-        const Unit *unit = &s->w->unit.at[s->at[i].unit];
-        uint32_t last = unit->touch[unit->n_touches - 1].step;
-        if (s->at[i].touch || unit->dead || from_outside(s->w, unit))
-            continue;
-        if (last >= end || s->w->role[unit->root.i].outside)
-            moved += unit_moved(s->w, unit);
-    }
-    return moved;
+/* Adds to what was made since step `first` and is needed behind `step`, takes
+ * away what is not any more. */
+static void stored_after(const Search *s, uint32_t first, At at,
+                         uint64_t *stored) {
+    const Unit *unit = &s->w->unit.at[at.unit];
+    bool outside = s->w->role[unit->root.i].outside;
+    bool opens = at.touch == 0, ends = at.touch + 1 == unit->n_touches;
+    if (unit->dead || from_outside(s->w, unit))
+        return;
+    if (opens && (outside || !ends))
+        *stored += unit_moved(s->w, unit);
+    if (!opens && ends && !outside && unit->touch[0].step >= first)
+        *stored -= unit_moved(s->w, unit);
 }
 
 static void offer(Search *s, uint32_t first, uint32_t end, uint32_t rows,
@@ -127,16 +127,19 @@ static void offer(Search *s, uint32_t first, uint32_t end, uint32_t rows,
 static void keep_from(Search *s, uint32_t first) {
     uint32_t n = s->w->schedule->n_steps;
     Price price = {0};
+    uint64_t stored = 0;
     for (uint32_t step = first; step < n; step++)
         s->live[step] = 0;
     for (uint32_t step = first; step < n; step++) {
         uint32_t from = step ? s->at_end[step - 1] : 0;
-        for (uint32_t i = from; i < s->at_end[step]; i++)
+        for (uint32_t i = from; i < s->at_end[step]; i++) {
             if (!keep_touch(s, first, step, s->at[i], &price))
                 return;
+            stored_after(s, first, s->at[i], &stored);
+        }
         price.work += s->work[step];
         Price all = price;
-        all.moved += stored_at(s, first, step + 1);
+        all.moved += stored;
         offer(s, first, step + 1, 0, all);
     }
 }
