@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 uint32_t body_add(Bodies *b, uint64_t bytes) {
-    Body body = {.first_box = b->box.n, .bytes = bytes};
+    Body body = {.first_box = b->box.n, .first = UINT32_MAX, .bytes = bytes};
     vec_push(b->arena, &b->body, body);
     return b->body.n - 1;
 }
@@ -20,6 +20,8 @@ void body_box(Bodies *b, Box box) {
     Body *body = &b->body.at[b->body.n - 1];
     vec_push(b->arena, &b->box, box);
     body->n_boxes++;
+    body->first = box.first < body->first ? box.first : body->first;
+    body->end = box.end > body->end ? box.end : body->end;
     body->weight += (box.high - box.low) * (box.end - box.first);
 }
 
@@ -28,6 +30,8 @@ static bool share_time(const Box *a, const Box *b) {
 }
 
 static bool bodies_share_time(const Bodies *b, const Body *x, const Body *y) {
+    if (x->first >= y->end || y->first >= x->end)
+        return false;
     for (uint32_t i = 0; i < x->n_boxes; i++)
         for (uint32_t k = 0; k < y->n_boxes; k++)
             if (share_time(&b->box.at[x->first_box + i],

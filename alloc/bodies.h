@@ -19,6 +19,7 @@ typedef struct Box {
 
 typedef struct Body {
     uint32_t first_box, n_boxes;
+    uint32_t first, end;    /* while any of its boxes is alive */
     uint64_t bytes, weight; /* weight: bytes by time, summed */
     uint64_t offset;
     bool pinned; /* `offset` is given */

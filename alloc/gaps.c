@@ -25,7 +25,7 @@
 #include <string.h>
 
 /* A program with more numbers than this is not tried. */
-enum { MAX_TABLEAU = 2000000, MAX_ORDERS = 24, MAX_TARGETS = 8 };
+enum { MAX_TABLEAU = 2000000, MAX_ORDERS = 12, MAX_TARGETS = 6 };
 #define NONE_LEAVES 1e-7
 
 /* Between touch i of a unit and the next one. */

@@ -136,7 +136,8 @@ static bool better(Traffic a, Traffic b) {
     return a.moved != b.moved ? a.moved < b.moved : a.work < b.work;
 }
 
-static void way_try(Contest *c, Way way) {
+/* False if nothing fits that way. */
+static bool way_try(Contest *c, Way way) {
     Arena *arena = arena_new("way");
     const Plan *plan =
         way_plan(arena, diag_new(arena), c->schedule, c->options, &way);
@@ -150,6 +151,7 @@ static void way_try(Contest *c, Way way) {
         c->one_level |= !plan->two_levels;
     }
     arena_free(arena);
+    return plan != NULL;
 }
 
 /* The next of the sizes at which all plans are tried, whatever the size of this
@@ -163,16 +165,20 @@ static uint64_t rung_below(uint64_t size) {
 
 /* A larger memory takes the plan of a smaller one where that moves less. To
  * that end two memories are compared by the plans for the same sizes; the last
- * bytes of a size between two of them go unused. */
+ * bytes of a size between two of them go unused. The more steps, the fewer
+ * sizes: then two memories that are far apart can disagree. */
 static void climb_down(Contest *c, uint64_t compulsory) {
-    enum { RUNGS = 16 };
+    enum { LEAST = 10, STEPS = 3000 };
     uint64_t size = c->schedule->spec->memory[0].size;
-    for (uint32_t i = 0; i < RUNGS && size; i++) {
+    uint32_t rungs = STEPS / (c->schedule->n_steps + 1);
+    rungs = rungs < LEAST ? LEAST : rungs;
+    bool fits = true;
+    for (uint32_t i = 0; i < rungs && size && fits; i++) {
         if (c->any && c->least.moved == compulsory)
             return;
         size = rung_below(size);
-        way_try(c, (Way){size, 0});
-        way_try(c, (Way){size--, 16});
+        fits = way_try(c, (Way){size, 0});
+        fits |= way_try(c, (Way){size--, 16});
     }
 }
 

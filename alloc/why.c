@@ -11,15 +11,17 @@
 typedef struct Story {
     bool active;          /* it is in active memory, whole */
     uint32_t first, last; /* steps of its places there */
-    uint32_t out, back;   /* it is away from step `out` to before `back` */
+    uint32_t out, back;   /* it is away from step `out` to before `back`, */
+    uint32_t kept;        /* but for so many channels */
     bool listed;
     uint64_t bytes;          /* of the largest */
     uint32_t parts;          /* most rows of a part of it in active memory */
     uint64_t loaded, stored; /* rows */
-    uint32_t tiles;          /* instructions that make it, if several */
-    uint64_t again;          /* rows that are computed twice */
-    bool tiled;              /* read or written by tiles of the machine */
-    TensorId inside;         /* lies in the volume of this concat */
+    uint64_t c_loaded, c_stored; /* channels, where not all of them move */
+    uint32_t tiles;              /* instructions that make it, if several */
+    uint64_t again;              /* rows that are computed twice */
+    bool tiled;                  /* read or written by tiles of the machine */
+    TensorId inside;             /* lies in the volume of this concat */
     uint32_t channel;
 } Story;
 
@@ -39,7 +41,7 @@ static bool is_active(const Why *y, const Placement *p) {
 
 static void read_placement(Why *y, const Placement *p) {
     Story *s = &y->story[p->tensor.i];
-    if (!is_active(y, p))
+    if (!is_active(y, p) || p->n_c < plan_volume(y->g, p->tensor).c)
         return;
     if (p->rows < plan_volume(y->g, p->tensor).h) {
         s->parts = p->rows > s->parts ? p->rows : s->parts;
@@ -56,11 +58,23 @@ static void read_placement(Why *y, const Placement *p) {
     s->active = true;
 }
 
+static void read_move(Why *y, const Action *a) {
+    const Placement *out = &y->plan->placement[a->out];
+    Story *s = &y->story[out->tensor.i];
+    bool load = a->kind == ACTION_LOAD;
+    if (out->n_c == plan_volume(y->g, out->tensor).c) {
+        *(load ? &s->loaded : &s->stored) += a->rows;
+        return;
+    }
+    *(load ? &s->c_loaded : &s->c_stored) += out->n_c;
+    s->kept = s->kept && s->kept < out->c ? s->kept : out->c;
+}
+
 static void read_action(Why *y, const Action *a) {
     const Placement *out = &y->plan->placement[a->out];
     Story *s = &y->story[out->tensor.i];
-    s->loaded += a->kind == ACTION_LOAD ? a->rows : 0;
-    s->stored += a->kind == ACTION_STORE ? a->rows : 0;
+    if (a->kind == ACTION_LOAD || a->kind == ACTION_STORE)
+        read_move(y, a);
     if (a->kind != ACTION_RUN)
         return;
     s->tiles += a->n_tiles > 1;
@@ -125,9 +139,13 @@ static void say_active(const Why *y, Text *text, const Story *s) {
     if (s->out == s->back)
         return;
     uint32_t at = fullest(y, s->out, s->back);
+    if (s->kept)
+        text_addf(text, ", but only its first %u channels", s->kept);
+    else
+        text_addf(text, ", but not");
     text_addf(text,
-              ", but not from %u to %u: step %u has %llu of %llu bytes for "
-              "others, and this one takes %llu",
+              " from %u to %u: step %u has %llu of %llu bytes for others, and "
+              "this one takes %llu",
               s->out + 1, s->back, at + 1, ull(y->live[at]), ull(y->total),
               ull(s->bytes));
 }
@@ -149,7 +167,11 @@ static void say_moves(Text *text, const Why *y, TensorId t, const Story *s) {
         text_addf(text, "; %llu rows loaded", ull(s->loaded));
     if (s->loaded > h || s->stored > h)
         text_addf(text, " (it has %u)", h);
-    if (!s->stored && !s->loaded && !s->tiled)
+    if (s->c_stored)
+        text_addf(text, "; %llu channels stored", ull(s->c_stored));
+    if (s->c_loaded)
+        text_addf(text, "; %llu channels loaded", ull(s->c_loaded));
+    if (!s->stored && !s->loaded && !s->c_loaded && !s->tiled)
         text_addf(text, "; nothing of it moves");
 }
 
