@@ -48,11 +48,12 @@ static uint64_t tiled_elements(const Plan *plan, const Action *a) {
 
 Traffic plan_traffic(const Plan *plan) {
     const Graph *g = plan->schedule->graph;
-    uint32_t most = plan->schedule->spec->max_instructions;
-    Traffic sum = {.too_long = most && plan->n_actions > most};
+    uint32_t most = plan->schedule->spec->max_instructions, held = 0;
+    Traffic sum = {0};
     for (uint32_t i = 0; i < plan->n_actions; i++) {
         const Action *a = &plan->action[i];
         uint64_t elements = 0;
+        held += a->kind != ACTION_HOST;
         if (a->kind == ACTION_LOAD || a->kind == ACTION_STORE)
             elements = moved_elements(g, &plan->placement[a->out], a->rows);
         if (a->kind == ACTION_RUN && a->style >= 0)
@@ -61,5 +62,6 @@ Traffic plan_traffic(const Plan *plan) {
             sum.work += row_work(g, graph_node(g, a->node)) * a->rows;
         sum.moved += elements * plan->schedule->spec->element;
     }
+    sum.too_long = most && held > most;
     return sum;
 }

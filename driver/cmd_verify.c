@@ -125,6 +125,9 @@ static void report_json(Arena *arena, const Pipeline *p, const Verdict *v) {
     cJSON_AddItemToObject(json, "first_mismatch",
                           mismatch_json(&v->comparison.first));
     cJSON_AddNumberToObject(json, "layers_compared", v->comparison.layers);
+    const char *names[COMPARE_NAMES];
+    cJSON_AddNumberToObject(json, "layers_without_values",
+                            compare_missing(&v->comparison, names));
     if (v->reference.outputs) {
         double reference = v->reference.max_error;
         double listing = v->simulated.max_error;
@@ -142,10 +145,9 @@ static void report_json(Arena *arena, const Pipeline *p, const Verdict *v) {
     print_json(arena, json);
 }
 
-static void report(Arena *arena, const Pipeline *p, const Verdict *v) {
-    const Comparison *c = &v->comparison;
-    printf("%s on %s: %s\n", v->listing->network, p->spec->machine,
-           v->ok ? "the listing computes what the network computes" : "WRONG");
+static void report_values(const Comparison *c) {
+    const char *name[COMPARE_NAMES];
+    uint32_t missing = compare_missing(c, name);
     printf("values  %u layers and tiles compared, largest relative error "
            "%.3g\n",
            c->layers, c->max_error);
@@ -154,6 +156,18 @@ static void report(Arena *arena, const Pipeline *p, const Verdict *v) {
                "%.9g, got %.9g\n",
                c->first.layer, c->first.c, c->first.h, c->first.w,
                (double)c->first.expected, (double)c->first.got);
+    if (!missing)
+        return;
+    printf("        %u made no values to compare:", missing);
+    for (uint32_t i = 0; i < missing && i < COMPARE_NAMES; i++)
+        printf("%s %s", i ? "," : "", name[i]);
+    puts(missing > COMPARE_NAMES ? ", ..." : "");
+}
+
+static void report(Arena *arena, const Pipeline *p, const Verdict *v) {
+    printf("%s on %s: %s\n", v->listing->network, p->spec->machine,
+           v->ok ? "the listing computes what the network computes" : "WRONG");
+    report_values(&v->comparison);
     if (v->reference.outputs) {
         expect_print("reference", &v->reference);
         expect_print("listing", &v->simulated);

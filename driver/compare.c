@@ -13,6 +13,8 @@ Comparison compare_start(Arena *arena, const Pipeline *pipeline,
     Comparison comparison = {.pipeline = pipeline,
                              .reference = reference,
                              .largest = ARENA_ARRAY(arena, double, n),
+                             .seen =
+                                 ARENA_ARRAY(arena, bool, pipeline->listing->n),
                              .tolerance = tolerance};
     for (uint32_t i = 0; i < n; i++)
         comparison.largest[i] = -1;
@@ -68,6 +70,22 @@ static TensorId original_of(const Comparison *c, const Action *action) {
     return graph_tensor(c->pipeline->graph, out->tensor)->origin;
 }
 
+uint32_t compare_missing(const Comparison *c,
+                         const char *names[COMPARE_NAMES]) {
+    uint32_t missing = 0;
+    for (uint32_t i = 0; i < c->pipeline->listing->n; i++) {
+        const Action *action =
+            &c->pipeline->plan->action[c->pipeline->action_of[i]];
+        TensorId tensor = original_of(c, action);
+        if (c->seen[i] || tensor.i == NONE || !c->reference.at[tensor.i])
+            continue;
+        if (missing < COMPARE_NAMES)
+            names[missing] = graph_node(c->pipeline->graph, action->node)->name;
+        missing++;
+    }
+    return missing;
+}
+
 void compare_observe(void *context, uint32_t insn, const SimOutput *output) {
     Comparison *c = context;
     const Action *action =
@@ -86,6 +104,7 @@ void compare_observe(void *context, uint32_t insn, const SimOutput *output) {
     const float *value = c->reference.at[tensor.i];
     double scale = scale_of(c, tensor);
     c->layers++;
+    c->seen[insn] = true;
     for (uint32_t ch = 0, i = 0; ch < channels; ch++)
         for (uint32_t h = 0; h < output->h; h++)
             for (uint32_t w = 0; w < width; w++, i++) {

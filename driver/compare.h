@@ -19,6 +19,7 @@ typedef struct Comparison {
     double *largest;  /* by tensor: greatest absolute value; < 0: not yet */
     double tolerance;
     uint32_t layers;  /* instructions compared */
+    bool *seen;       /* by instruction: it was one of them */
     double max_error; /* |got - expected| / greatest |expected| of the tensor
                        * (of a sum: at least a thousandth of that of its
                        * terms), or / 1 where all is zero */
@@ -27,6 +28,11 @@ typedef struct Comparison {
 
 Comparison compare_start(Arena *arena, const Pipeline *pipeline,
                          Values reference, double tolerance);
+
+/* The instructions whose results should have been compared, but which made
+ * none: how many; `names`, of the first few. */
+enum { COMPARE_NAMES = 5 };
+uint32_t compare_missing(const Comparison *c, const char *names[COMPARE_NAMES]);
 
 /* A SimObserver; context is the Comparison. */
 void compare_observe(void *context, uint32_t insn, const SimOutput *output);

@@ -324,6 +324,70 @@ bool onnx_fold_split(Onnx *x, OnnxNode *n) {
     return true;
 }
 
+/* Where the slice that a row of `k` indices names begins; UINT64_MAX: outside.
+ */
+static uint64_t scatter_place(const Shape *shape, const double *index,
+                              uint32_t k) {
+    uint64_t place = 0;
+    for (uint32_t i = 0; i < shape->rank; i++) {
+        double size = shape->dim[i], at = i < k ? index[i] : 0;
+        at += at < 0 ? size : 0;
+        if (!(at >= 0 && at < size))
+            return UINT64_MAX;
+        place = place * shape->dim[i] + (uint64_t)at;
+    }
+    return place;
+}
+
+bool onnx_fold_scatter(Onnx *x, OnnxNode *n) {
+    const OnnxValue *in = onnx_in(x, n, 0), *by = onnx_in(x, n, 1);
+    const OnnxValue *with = onnx_in(x, n, 2);
+    double *value = onnx_numbers(x, in);
+    const double *index = onnx_numbers(x, by), *update = onnx_numbers(x, with);
+    uint32_t rank = by->shape.rank, k = rank ? by->shape.dim[rank - 1] : 0;
+    if (!value || !index || !update)
+        return false;
+    if (!k || k > in->shape.rank ||
+        strcmp(onnx_word(x, n, "reduction", "none"), "none") != 0)
+        return onnx_error(x, n, "its indices or its reduction are not known");
+    uint64_t rows = shape_count(&by->shape) / k, each = 1;
+    for (uint32_t i = k; i < in->shape.rank; i++)
+        each *= in->shape.dim[i];
+    if (shape_count(&with->shape) != rows * each)
+        return onnx_error(x, n, "updates of %s do not fit",
+                          shape_text(x->arena, &with->shape));
+    for (uint64_t row = 0; row < rows; row++) {
+        uint64_t at = scatter_place(&in->shape, index + row * k, k);
+        if (at == UINT64_MAX)
+            return onnx_error(x, n, "an index is outside its input");
+        memcpy(value + at, update + row * each, each * sizeof *value);
+    }
+    return set(x, n, in->type, in->shape, value);
+}
+
+bool onnx_fold_expand(Onnx *x, OnnxNode *n) {
+    const OnnxValue *in = onnx_in(x, n, 0);
+    Shape to, both;
+    if (!shape_in(x, n, 1, &to))
+        return false;
+    if (!onnx_broadcast(&in->shape, &to, &both))
+        return onnx_error(x, n, "%s does not expand as it asks",
+                          shape_text(x->arena, &in->shape));
+    double *value = onnx_numbers(x, in);
+    if (!value || shape_count(&both) > 1 << 24)
+        return false;
+    Shape wide = onnx_rank(&in->shape, both.rank);
+    for (uint32_t i = 0; i < both.rank; i++) {
+        if (wide.dim[i] == both.dim[i])
+            continue;
+        Around a = around(&wide, i);
+        int64_t *same = ARENA_ARRAY(x->arena, int64_t, both.dim[i] + 1);
+        value = pick(x, value, &a, both.dim[i], same);
+        wide.dim[i] = both.dim[i];
+    }
+    return set(x, n, in->type, both, value);
+}
+
 bool onnx_fold_concat(Onnx *x, OnnxNode *n) {
     const OnnxValue *first = onnx_in(x, n, 0);
     Shape shape = first->shape;
@@ -355,4 +419,60 @@ bool onnx_fold_concat(Onnx *x, OnnxNode *n) {
         at += a.size;
     }
     return set(x, n, first->type, shape, value);
+}
+
+/* ---- triangles ---- */
+
+/* Whether Trilu keeps the element at this row and column. */
+static bool triangle_keeps(bool upper, int64_t k, uint64_t row,
+                           uint64_t column) {
+    int64_t beyond = (int64_t)column - (int64_t)row;
+    return upper ? beyond >= k : beyond <= k;
+}
+
+static bool triangle(Onnx *x, OnnxNode *n, bool *upper, int64_t *k) {
+    uint32_t count;
+    int64_t *list;
+    *upper = onnx_int(x, n, "upper", 1) != 0;
+    *k = 0;
+    if (onnx_in(x, n, 0)->shape.rank < 2)
+        return onnx_error(x, n, "its input is no matrix");
+    if (!onnx_list_in(x, n, 1, &count, &list))
+        return false;
+    *k = count ? list[0] : 0;
+    return true;
+}
+
+bool onnx_fold_trilu(Onnx *x, OnnxNode *n) {
+    const OnnxValue *in = onnx_in(x, n, 0);
+    bool upper;
+    int64_t k;
+    double *value = onnx_numbers(x, in);
+    if (!value || !triangle(x, n, &upper, &k))
+        return false;
+    uint32_t rank = in->shape.rank;
+    uint64_t h = in->shape.dim[rank - 2], w = in->shape.dim[rank - 1];
+    for (uint64_t i = 0, count = shape_count(&in->shape); i < count; i++)
+        if (!triangle_keeps(upper, k, i / w % h, i % w))
+            value[i] = 0;
+    return set(x, n, in->type, in->shape, value);
+}
+
+/* Times a triangle of ones. */
+bool onnx_trilu(Onnx *x, OnnxNode *n) {
+    const OnnxValue *in = onnx_in(x, n, 0);
+    bool upper;
+    int64_t k;
+    if (!triangle(x, n, &upper, &k))
+        return false;
+    uint32_t rank = in->shape.rank;
+    Shape plane = {2, {in->shape.dim[rank - 2], in->shape.dim[rank - 1]}};
+    if (shape_count(&plane) > 1 << 24)
+        return onnx_error(x, n, "its triangle is too large");
+    double *one = array(x, &plane);
+    for (uint32_t i = 0; i < shape_count(&plane); i++)
+        one[i] = triangle_keeps(upper, k, i / plane.dim[1], i % plane.dim[1]);
+    TensorId mask = onnx_constant(x, n, onnx_values(plane, one));
+    TensorId from = onnx_tensor_in(x, n, 0);
+    return onnx_set(x, n, 0, onnx_binary(x, n, ELT_MUL, from, mask), NULL);
 }

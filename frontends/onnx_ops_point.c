@@ -90,6 +90,14 @@ bool onnx_identity(Onnx *x, OnnxNode *n) {
     return onnx_set(x, n, 0, onnx_tensor_in(x, n, 0), &onnx_in(x, n, 0)->shape);
 }
 
+static bool drops_nothing(Onnx *x, OnnxNode *n) {
+    const OnnxValue *ratio = onnx_in(x, n, 1);
+    double value = 0.5;
+    if (ratio && ratio->state == ONNX_CONST && shape_count(&ratio->shape) == 1)
+        const_read_f64(&ratio->constant, &value);
+    return value == 0;
+}
+
 bool onnx_dropout(Onnx *x, OnnxNode *n) {
     const OnnxValue *training = onnx_in(x, n, 2);
     double on = 0;
@@ -97,7 +105,7 @@ bool onnx_dropout(Onnx *x, OnnxNode *n) {
         return false;
     if (training)
         const_read_f64(&training->constant, &on);
-    if (on != 0)
+    if (on != 0 && !drops_nothing(x, n))
         return onnx_error(x, n, "it is in training mode");
     if (onnx_wants(n, 1))
         onnx_set_const(x, n, 1, ONNX_BOOL,

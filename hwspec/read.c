@@ -82,7 +82,7 @@ const Section read_weight_cache_section =
 
 static const Key limits_keys[] = {
     KEY("instructions", read_u32, HwSpec, max_instructions,
-        "that a listing may have; else any number"),
+        "that a listing may have, layers of the host aside; else any number"),
 };
 const Section read_limits_section = SECTION("limits", limits_keys);
 

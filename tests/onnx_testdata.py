@@ -29,7 +29,7 @@ import tempfile
 DATA = "/usr/share/libonnx-testdata/data"
 OTHERS = "../shared/data/onnx"
 MACHINE = "xdnn-v3-96"
-LEAST = 719
+LEAST = 742
 HALF, BRAIN = 1e-3, 8e-3  # float16 and bfloat16: 10 and 7 bits of fraction
 SECONDS = 60
 TEMPORARY = tempfile.mkdtemp()

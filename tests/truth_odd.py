@@ -254,6 +254,27 @@ def newer18():
     return m
 
 
+def attention():
+    """What exported transformers have besides layers of CNNs."""
+    m = Model(2, 3, 4, 5)
+    w = m.weights(6, 5)
+    m.end("Einsum", "x", w, equation="bhid,od->bhio")
+    m.end("Einsum", "x", "x", equation="bhid,bhjd->bhij")
+    m.end("Einsum", "x", "x", equation="b h i d, b h i e -> b h d e")
+    m.end("Einsum", "x", m.weights(3, 7), equation="bhid,hk->dk")
+    m.end("Einsum", "x", equation="bhid->dbi")
+    m.end("Einsum", "x", m.weights(4), equation="abij,i")
+    m.end("Trilu", "x", m.constant(1, "int64"))
+    m.end("Trilu", "x", m.constant(-1, "int64"), upper=0)
+    mask = m.node("ScatterND", m.node("Expand", m.constant([[-1]]),
+                                      m.constant([4, 4], "int64")),
+                  m.constant([[0, 1], [-1, 2]], "int64"), m.constant([2, 3]))
+    m.end("MatMul", m.node("Trilu", mask), "x")
+    kept = m.constant(True, "bool")
+    m.end("Dropout", "x", m.constant(0), kept)
+    return m
+
+
 def newer21():
     m = Model(2, 8, 4, 6)
     m.end("Gelu", "x")
@@ -277,7 +298,8 @@ MODELS = {"conv-padding": (conv_padding, 13), "deconv": (deconv, 13),
           "activations14": (activations, 14), "resizes": (resizes, 13),
           "shapes": (shapes, 13), "products": (products, 13),
           "resizes19": (resizes19, 19), "pools19": (pools19, 19),
-          "newer18": (newer18, 18), "newer21": (newer21, 21)}
+          "newer18": (newer18, 18),
+          "attention": (attention, 14), "newer21": (newer21, 21)}
 
 
 def main():
