@@ -1,6 +1,7 @@
 /* exact.h - the parts of planner `exact`: one pool, the least height, a proof.
  *
  *   strip.c    PlanProblem -> Strip: buffers as items over sections of time
+ *   weld.c     Strip -> Strip of fewer items, glued from those of the first
  *   skyline.c  floors that rise: what follows from the items placed so far
  *   niche.c    the search: branch on a section in a lowest place of the skyline
  *   restart.c  variants of the search side by side, restarted, within a budget
@@ -44,6 +45,10 @@ typedef struct Strip {
 /* NULL where the search does not apply: several pools, or too large for it. */
 Strip *strip_new(Arena *arena, const PlanProblem *problem);
 
+/* Makes `members` and `pins` of items and their sections; false if there are
+ * too many. */
+bool strip_index(Arena *arena, Strip *strip);
+
 /* Bytes: no placement is lower than this. At least the live peak; more where
  * alignment leaves bytes unused, or a pin lies high. */
 uint64_t strip_bound(const Strip *strip);
@@ -54,6 +59,19 @@ bool strip_limit(Strip *strip, uint64_t bytes);
 
 /* The end of the independent sections that begin at `lo`: no item crosses. */
 uint32_t strip_component(const Strip *strip, uint32_t lo);
+
+/* ---- weld.c ---- */
+
+/* A strip of items that are welded from those of another. */
+typedef struct Welded {
+    Strip strip;
+    uint32_t *into; /* by item of the other: the one that it is part of */
+    int64_t *shift; /* by item of the other: its offset therein */
+} Welded;
+
+/* False if nothing could be welded. Attempts differ. */
+bool weld_strip(Arena *arena, const Strip *strip, uint64_t seed,
+                uint32_t attempt, Welded *out);
 
 /* ---- skyline.c ---- */
 

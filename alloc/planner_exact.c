@@ -16,7 +16,13 @@
 #include "alloc/place.h"
 #include "alloc/planners.h"
 
-enum { DEFAULT_STEPS = 6000000, FIRST_ROUND = 20000, HALVINGS = 4 };
+enum {
+    DEFAULT_STEPS = 6000000,
+    FIRST_ROUND = 20000,
+    HALVINGS = 4,
+    WELDS = 2,
+    WELD_SHARE = 8
+};
 
 typedef struct Descent {
     const PlanProblem *problem;
@@ -25,9 +31,11 @@ typedef struct Descent {
     Search *search;
     uint64_t bound, height; /* bytes; height: UINT64_MAX if nothing fits yet */
     uint64_t spare;         /* steps left of the budget */
+    uint32_t attempt;       /* of welding */
 } Descent;
 
-static void take_placement(Descent *d) {
+/* `low`: offsets by item. */
+static void take_placement(Descent *d, const int64_t *low) {
     const Strip *strip = d->strip;
     for (uint32_t b = 0; b < d->problem->n_bufs; b++) {
         const Buf *buf = &d->problem->buf[b];
@@ -36,21 +44,50 @@ static void take_placement(Descent *d) {
         d->result->offset[b] = pinned ? buf->pin_offset : 0;
     }
     for (uint32_t i = 0; i < strip->n; i++)
-        d->result->offset[strip->item[i].buf] =
-            (uint64_t)d->search->sky->low[i] * strip->unit;
+        d->result->offset[strip->item[i].buf] = (uint64_t)low[i] * strip->unit;
     d->result->status = PLAN_FITS;
     d->result->failed = PLAN_NO_BUF;
     d->height = placed_height(d->problem, d->result);
 }
 
-static Verdict probe(Descent *d, uint64_t bytes, uint64_t steps) {
-    uint64_t before = search_steps(d->search);
+/* One search, paid for. */
+static Verdict search_paid(Descent *d, Search *search, Strip *strip,
+                           uint64_t bytes, uint64_t steps) {
+    uint64_t before = search_steps(search);
     steps = steps < d->spare ? steps : d->spare;
-    Verdict verdict = search_within(d->search, d->strip, bytes, steps);
-    uint64_t spent = search_steps(d->search) - before;
+    Verdict verdict = search_within(search, strip, bytes, steps);
+    uint64_t spent = search_steps(search) - before;
     d->spare -= spent < d->spare ? spent : d->spare;
+    return verdict;
+}
+
+/* Looks for a placement of welded items. */
+static bool probe_welded(Descent *d, uint64_t bytes, uint64_t steps) {
+    Arena *scratch = arena_new("welded");
+    Welded welded;
+    bool found = false;
+    if (weld_strip(scratch, d->strip, d->problem->seed, d->attempt++,
+                   &welded)) {
+        Search *search = search_new(scratch, &welded.strip, d->problem->seed);
+        found = search_paid(d, search, &welded.strip, bytes, steps) == FOUND;
+        d->result->nodes += search->nodes;
+        int64_t *low = ARENA_ARRAY(scratch, int64_t, d->strip->n);
+        for (uint32_t i = 0; i < d->strip->n && found; i++)
+            low[i] = search->sky->low[welded.into[i]] + welded.shift[i];
+        if (found)
+            take_placement(d, low);
+    }
+    arena_free(scratch);
+    return found;
+}
+
+static Verdict probe(Descent *d, uint64_t bytes, uint64_t steps) {
+    for (int k = 0; k < WELDS; k++)
+        if (probe_welded(d, bytes, steps / WELD_SHARE))
+            return FOUND;
+    Verdict verdict = search_paid(d, d->search, d->strip, bytes, steps);
     if (verdict == FOUND)
-        take_placement(d);
+        take_placement(d, d->search->sky->low);
     if (verdict == NONE)
         d->bound = d->search->sky->needed;
     return verdict;
@@ -102,7 +139,7 @@ void exact_improve(Arena *arena, const PlanProblem *problem,
     Strip *strip = strip_new(arena, problem);
     if (!strip)
         return;
-    Descent d = {problem, result, strip, NULL, strip_bound(strip), 0, 0};
+    Descent d = {problem, result, strip, NULL, strip_bound(strip), 0, 0, 0};
     uint64_t dead = largest_dead(problem);
     d.bound = dead > d.bound ? dead : d.bound;
     d.spare = problem->budget ? problem->budget : DEFAULT_STEPS;

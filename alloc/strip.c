@@ -130,6 +130,7 @@ static int by_pin(const void *a, const void *b) {
 }
 
 static void sort_pins(Arena *arena, Strip *strip) {
+    strip->n_pins = 0;
     int64_t(*key)[2] = arena_calloc(arena, strip->n, sizeof *key, 8);
     for (uint32_t i = 0; i < strip->n; i++)
         if (strip->item[i].pin >= 0) {
@@ -169,9 +170,13 @@ Strip *strip_new(Arena *arena, const PlanProblem *problem) {
     if (strip->n > MAX_ITEMS || !find_unit(strip, problem))
         return NULL;
     measure_items(strip, problem);
-    sort_pins(arena, strip);
     find_sections(arena, strip, problem->buf);
-    return find_members(arena, strip) ? strip : NULL;
+    return strip_index(arena, strip) ? strip : NULL;
+}
+
+bool strip_index(Arena *arena, Strip *strip) {
+    sort_pins(arena, strip);
+    return find_members(arena, strip);
 }
 
 uint64_t strip_bound(const Strip *strip) {
