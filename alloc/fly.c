@@ -32,8 +32,10 @@ static bool fly_one(Work *w, NodeId id) {
         if (mode->streams_in && !mode->streams_out && mode->repl.sections &&
             mode_pinned(w, id) <= kept &&
             array_rows(mode->repl, node) <
-                array_rows(w->role[node->in[0].i].repl, node))
+                array_rows(w->role[node->in[0].i].repl, node)) {
+            tiles_hasten(w, id, mode);
             return true;
+        }
     }
     memset(mode, 0, sizeof *mode);
     return false;

@@ -291,6 +291,19 @@ static Span span_needed(const Graph *g, const Node *node, uint32_t axis,
     return clip(span, size, &unused);
 }
 
+void tile_needs(const Graph *g, NodeId id, uint32_t axis, uint32_t at,
+                uint32_t n, uint32_t *in, uint32_t *made) {
+    const Node *node = graph_node(g, id);
+    uint32_t unused;
+    *made = n;
+    if (node->op == OP_CONV_POOL) {
+        uint32_t mid = mid_size(g, node, axis);
+        Span span = pool_window(&node->attr.pool, axis, (Span){at, n}, mid);
+        *made = (uint32_t)clip(span, mid, &unused).n;
+    }
+    *in = (uint32_t)span_needed(g, node, axis, (Span){at, n}).n;
+}
+
 /* Input pixels along an axis, summed over its tiles. */
 static uint64_t axis_pixels(const Graph *g, const Node *node, uint32_t axis,
                             uint32_t size, uint32_t tile) {

@@ -214,6 +214,10 @@ bool mode_next(Work *w, NodeId node, uint64_t free);
 /* Pixels of the input that hardware tiles of the output read. */
 uint64_t tiles_read(const Graph *g, const Node *node, uint32_t tile_w,
                     uint32_t tile_h);
+/* Pixels along an axis that a span of the output needs of the input, and of
+ * what lies in front of a fused pool. */
+void tile_needs(const Graph *g, NodeId node, uint32_t axis, uint32_t at,
+                uint32_t n, uint32_t *in, uint32_t *made);
 /* Bytes that the mode pins. */
 uint64_t mode_pinned(const Work *w, NodeId node);
 /* Bytes that the mode keeps pinned in the memory of its engine: ranges. */
@@ -221,6 +225,14 @@ typedef struct Range {
     uint64_t at, end;
 } Range;
 uint32_t mode_pins(const Work *w, NodeId node, Range pin[3], uint32_t *memory);
+
+/* ---- tile_time.c: convolutions by hardware tiles ---- */
+
+/* Cycles with the mode's tiles, as the machine overlaps them; ports aside. */
+uint64_t tiles_cycles(const Work *w, NodeId node, const Mode *mode);
+/* Gives the mode the tile that takes the fewest cycles, no larger than the one
+ * it has; of those that take as many the largest. */
+void tiles_hasten(const Work *w, NodeId node, Mode *mode);
 
 /* ---- stripes.c: groups that run depth first ---- */
 

@@ -1,0 +1,155 @@
+/* tile_time.c - which tile makes a convolution fast.
+ *
+ * Input: a node that runs by hardware tiles, and a tile that fits its buffer.
+ * Output: the smaller tile that takes the fewest cycles. Large tiles read less
+ * twice; small ones let the engine start sooner, since the first tile must be
+ * there before it does. Tiles overlap as facts/xdnn.md 2.5 has it: while one
+ * is computed, the next comes in and the one before leaves.
+ */
+#include "alloc/work.h"
+
+#include "hwspec/cost.h"
+
+enum { MAX_CUTS = 16, MAX_TILES = 64 };
+
+/* Tiles along one axis: of input, of what is computed, of output. */
+typedef struct Axis {
+    uint32_t n;
+    uint32_t *in, *made, *out;
+} Axis;
+
+typedef struct Timer {
+    const Work *w;
+    NodeId id;
+    const Mode *mode;
+    const HwEngine *engine;
+    const HwMemory *from, *to; /* to: NULL if results stay in active memory */
+    uint32_t in_c, out_c;
+    uint64_t inner;
+} Timer;
+
+static const HwMemory *memory_or_null(const HwSpec *spec, int32_t index) {
+    return index < 0 ? NULL : &spec->memory[index];
+}
+
+static Timer timer_make(const Work *w, NodeId id, const Mode *mode) {
+    const Node *node = graph_node(w->g, id);
+    const ConvAttr *conv = &node->attr.conv;
+    bool input = w->role[node->in[0].i].origin == FROM_INPUT;
+    Timer t = {.w = w,
+               .id = id,
+               .mode = mode,
+               .engine = &w->spec->engine[w->legal[id.i].engine],
+               .in_c = plan_volume(w->g, node->in[0]).c,
+               .out_c = plan_volume(w->g, node->out[0]).c};
+    if (mode->streams_in)
+        t.from =
+            memory_or_null(w->spec, input ? w->spec->input : w->spec->backing);
+    if (mode->streams_out)
+        t.to = memory_or_null(w->spec, w->spec->backing);
+    t.inner = hwspec_inner_steps(w->spec, t.engine, &mode->repl, t.in_c,
+                                 (uint64_t)conv->kernel[0] * conv->kernel[1]);
+    return t;
+}
+
+static Axis axis_cut(const Timer *t, Arena *arena, uint32_t axis, uint32_t size,
+                     uint32_t tile) {
+    Axis a = {.n = (size + tile - 1) / tile};
+    a.in = ARENA_ARRAY(arena, uint32_t, a.n);
+    a.made = ARENA_ARRAY(arena, uint32_t, a.n);
+    a.out = ARENA_ARRAY(arena, uint32_t, a.n);
+    for (uint32_t i = 0, at = 0; i < a.n; i++, at += tile) {
+        a.out[i] = tile < size - at ? tile : size - at;
+        tile_needs(t->w->g, t->id, axis, at, a.out[i], &a.in[i], &a.made[i]);
+    }
+    return a;
+}
+
+static uint64_t larger(uint64_t a, uint64_t b) {
+    return a > b ? a : b;
+}
+
+static uint64_t moved(const Timer *t, const HwMemory *memory, uint32_t c,
+                      uint32_t rows, uint32_t cols) {
+    return memory ? hwspec_transfer_cycles(t->w->spec, memory, c, rows, cols)
+                  : 0;
+}
+
+static uint64_t tile_weights(const Timer *t, bool first) {
+    if (!first && t->out_c <= t->engine->unroll.out_c)
+        return 0; /* all of them are there */
+    return hwspec_weight_cycles(
+        t->w->spec,
+        hwspec_weight_bytes(t->w->spec, t->engine, t->inner, t->out_c));
+}
+
+static uint64_t time_of(const Timer *t, const Axis *rows, const Axis *cols) {
+    const HwSpec *spec = t->w->spec;
+    uint64_t total = 0, busy = 0, made = 0, leaving = 0;
+    bool pingpong = t->inner <= spec->weight_cache.pingpong;
+    for (uint32_t i = 0; i < rows->n; i++)
+        for (uint32_t k = 0; k < cols->n; k++) {
+            uint64_t load =
+                moved(t, t->from, t->in_c, rows->in[i], cols->in[k]);
+            uint64_t weights = tile_weights(t, i + k == 0);
+            total += larger(busy, load + leaving);
+            leaving = made;
+            made = moved(t, t->to, t->out_c, rows->out[i], cols->out[k]);
+            busy = hwspec_engine_cycles(spec, t->engine, t->out_c,
+                                        rows->made[i], cols->made[k], t->inner);
+            busy = pingpong ? larger(busy, weights) : busy + weights;
+        }
+    return total + larger(busy, leaving) + made;
+}
+
+uint64_t tiles_cycles(const Work *w, NodeId id, const Mode *mode) {
+    Timer t = timer_make(w, id, mode);
+    Volume out = plan_volume(w->g, graph_node(w->g, id)->out[0]);
+    Arena *arena = arena_new("tile time");
+    Axis rows = axis_cut(&t, arena, 0, out.h, mode->tile_h);
+    Axis cols = axis_cut(&t, arena, 1, out.w, mode->tile_w);
+    uint64_t cycles = time_of(&t, &rows, &cols);
+    arena_free(arena);
+    return cycles;
+}
+
+static uint32_t cut(uint32_t size, uint32_t pieces, uint32_t step) {
+    uint32_t tile = (size + pieces - 1) / pieces;
+    return step > 1 ? (tile + step - 1) / step * step : tile;
+}
+
+/* Tiles of one width and all heights that cut the output differently. */
+static void hasten_rows(const Work *w, NodeId id, Mode *best, uint64_t *least,
+                        uint32_t most_h, uint32_t tile_w, uint32_t columns) {
+    Volume out = plan_volume(w->g, graph_node(w->g, id)->out[0]);
+    Mode mode = *best;
+    mode.tile_w = tile_w;
+    for (uint32_t n = 1; n <= MAX_CUTS && n * columns <= MAX_TILES; n++) {
+        mode.tile_h = cut(out.h, n, 1);
+        if (mode.tile_h > most_h)
+            continue;
+        uint64_t cycles = tiles_cycles(w, id, &mode);
+        if (cycles < *least) {
+            *least = cycles;
+            *best = mode;
+        }
+        if (mode.tile_h == 1)
+            return;
+    }
+}
+
+void tiles_hasten(const Work *w, NodeId id, Mode *mode) {
+    Volume out = plan_volume(w->g, graph_node(w->g, id)->out[0]);
+    uint32_t step = w->spec->tiling.style[mode->style].multiple_w;
+    uint32_t most_w = mode->tile_w, most_h = mode->tile_h;
+    uint64_t least = tiles_cycles(w, id, mode);
+    for (uint32_t n = 1; n <= MAX_CUTS; n++) {
+        uint32_t tile_w = cut(out.w, n, n > 1 ? step : 1);
+        if (tile_w > most_w)
+            continue;
+        uint32_t columns = (out.w + tile_w - 1) / tile_w;
+        hasten_rows(w, id, mode, &least, most_h, tile_w, columns);
+        if (tile_w <= step || tile_w == 1)
+            return;
+    }
+}

@@ -1,0 +1,73 @@
+/* cost.c - cycles of engines, weights and transfers; see cost.h.
+ *
+ * Input: sizes, and constants of the hwspec. Output: cycles of the machine's
+ * clock:
+ *   the array: products of the ceilings of each loop over its unrolling;
+ *   weights: whole rows of the cache, once for each group of output channels;
+ *   transfers: bytes of whole bursts over bandwidth, behind a latency, with a
+ *     set-up for each run of bytes that lie together.
+ */
+#include "hwspec/cost.h"
+
+#include <math.h>
+
+static uint64_t ceilings(uint64_t n, uint64_t unroll) {
+    uint64_t by = unroll ? unroll : 1;
+    return (n + by - 1) / by;
+}
+
+static uint64_t round_up(uint64_t bytes, uint32_t to) {
+    return to > 1 ? ceilings(bytes, to) * to : bytes;
+}
+
+uint64_t hwspec_cycles(const HwSpec *spec, double seconds) {
+    return (uint64_t)ceil(seconds * spec->clock);
+}
+
+uint64_t hwspec_inner_steps(const HwSpec *spec, const HwEngine *engine,
+                            const Repl *repl, uint32_t channels,
+                            uint64_t taps) {
+    if (repl && spec->replication.section && repl->sections)
+        return hwspec_weight_rows(*repl, (uint32_t)taps);
+    return ceilings(channels, engine->unroll.in_c) *
+           ceilings(taps, engine->unroll.kernel);
+}
+
+uint64_t hwspec_engine_cycles(const HwSpec *spec, const HwEngine *engine,
+                              uint32_t c, uint32_t h, uint32_t w,
+                              uint64_t inner) {
+    const HwUnroll *u = &engine->unroll;
+    double efficiency = engine->efficiency > 0 ? engine->efficiency : 1;
+    double clock = engine->clock > 0 ? engine->clock : spec->clock;
+    double steps = (double)ceilings(c, u->out_c) *
+                   (double)ceilings(h, u->out_h) *
+                   (double)ceilings(w, u->out_w) * (double)inner;
+    double own = steps / efficiency + engine->setup;
+    return (uint64_t)ceil(own * spec->clock / clock);
+}
+
+uint64_t hwspec_weight_bytes(const HwSpec *spec, const HwEngine *engine,
+                             uint64_t inner, uint32_t c) {
+    const HwUnroll *u = &engine->unroll;
+    return inner * ceilings(c, u->out_c) * u->out_c * u->in_c * spec->element;
+}
+
+uint64_t hwspec_weight_cycles(const HwSpec *spec, uint64_t bytes) {
+    double bandwidth = spec->weight_cache.bandwidth;
+    return bandwidth > 0 ? hwspec_cycles(spec, (double)bytes / bandwidth) : 0;
+}
+
+uint64_t hwspec_transfer_cycles(const HwSpec *spec, const HwMemory *memory,
+                                uint32_t c, uint32_t rows, uint32_t cols) {
+    if (memory->role == HW_ACTIVE || rows == 0 || cols == 0)
+        return 0;
+    Volume v = {c, rows, cols, {0}};
+    uint64_t bytes = layout_bytes(memory->layout, &v);
+    uint64_t run = layout_row_bytes(memory->layout, &v);
+    uint64_t runs = run ? ceilings(bytes, run) : 1;
+    double seconds = memory->latency + (double)runs * memory->row_setup;
+    if (memory->bandwidth > 0)
+        seconds +=
+            (double)(runs * round_up(run, memory->burst)) / memory->bandwidth;
+    return hwspec_cycles(spec, seconds);
+}

@@ -1,0 +1,34 @@
+/* cost.h - cycles of the machine's clock, to first order (facts/two-level.md
+ * 4): what the simulator counts with and planning weighs with.
+ *
+ * All constants come from the hwspec; sizes are plain numbers.
+ */
+#ifndef HWSPEC_COST_H
+#define HWSPEC_COST_H
+
+#include "hwspec/hwspec.h"
+
+/* Seconds as cycles, rounded up. */
+uint64_t hwspec_cycles(const HwSpec *spec, double seconds);
+
+/* Steps of the array for one result: over the input channels (of one group)
+ * and `taps` of a kernel. repl: how the input lies, if it can be replicated. */
+uint64_t hwspec_inner_steps(const HwSpec *spec, const HwEngine *engine,
+                            const Repl *repl, uint32_t channels, uint64_t taps);
+
+/* An engine that makes c x h x w results of `inner` steps each. */
+uint64_t hwspec_engine_cycles(const HwSpec *spec, const HwEngine *engine,
+                              uint32_t c, uint32_t h, uint32_t w,
+                              uint64_t inner);
+
+/* Weights of `inner` steps a result for c output channels: whole rows of the
+ * cache; and their way into it. */
+uint64_t hwspec_weight_bytes(const HwSpec *spec, const HwEngine *engine,
+                             uint64_t inner, uint32_t c);
+uint64_t hwspec_weight_cycles(const HwSpec *spec, uint64_t bytes);
+
+/* c x rows x cols between a memory and the chip; 0 of active memories. */
+uint64_t hwspec_transfer_cycles(const HwSpec *spec, const HwMemory *memory,
+                                uint32_t c, uint32_t rows, uint32_t cols);
+
+#endif
