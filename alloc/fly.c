@@ -1,9 +1,10 @@
-/* fly.c - network inputs that are replicated on their way to the array.
+/* fly.c - volumes that are replicated on their way to the array.
  *
  * Input: roles and modes, all whole. Output: modes of the nodes that read a
- * network input by tiles from where it lies, though it would fit: between
- * memory and array more copies are possible than a volume can be stored with,
- * and nothing needs the volume again.
+ * volume by tiles from where it lies outside, though it would fit: between
+ * memory and array more copies are possible than a volume can be stored with.
+ * These are the readers of network inputs that nothing else needs, and the
+ * nodes that the options name.
  */
 #include "alloc/work.h"
 
@@ -14,26 +15,27 @@ static bool reads_alone(const Work *w, TensorId t) {
            w->uses.start[t.i + 1] - w->uses.start[t.i] == 1;
 }
 
+static bool is_asked(const Work *w, NodeId id) {
+    return w->options->fly && w->options->fly[id.i];
+}
+
 static uint64_t array_rows(Repl repl, const Node *node) {
     const ConvAttr *conv = &node->attr.conv;
     return hwspec_weight_rows(repl, conv->kernel[0] * conv->kernel[1]);
 }
 
-/* A way that leaves the output in active memory, takes fewer rows of the array
- * and no more of active memory than the volume itself. */
+/* A way that leaves the output in active memory and takes fewer rows of the
+ * array. */
 static bool fly_one(Work *w, NodeId id) {
     const Node *node = graph_node(w->g, id);
     Mode *mode = &w->mode[id.i];
-    const Unit *unit = &w->unit.at[w->unit_of[node->in[0].i]];
-    uint64_t kept = least_bytes(w, unit->bytes, UINT32_MAX);
     while (mode_next(w, id, w->total)) {
         if (mode->kind != MODE_HARDWARE)
             break;
         if (mode->streams_in && !mode->streams_out && mode->repl.sections &&
-            mode_pinned(w, id) <= kept &&
             array_rows(mode->repl, node) <
                 array_rows(w->role[node->in[0].i].repl, node)) {
-            tiles_hasten(w, id, mode);
+            tiles_hasten(w, id, UINT64_MAX, mode);
             return true;
         }
     }
@@ -50,7 +52,8 @@ bool fly_choose(Work *w) {
     for (NodeId id = {0}; id.i < w->g->node.n; id.i++) {
         const Node *node = graph_node(w->g, id);
         bool conv = node->op == OP_CONV || node->op == OP_CONV_POOL;
-        if (!conv || !on_engine(w, id) || !reads_alone(w, node->in[0]) ||
+        if (!conv || !on_engine(w, id) ||
+            !(reads_alone(w, node->in[0]) || is_asked(w, id)) ||
             !fly_one(w, id))
             continue;
         touches_refresh(w, w->schedule->step_of[id.i]);

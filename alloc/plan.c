@@ -46,8 +46,9 @@ Work *work_new(Arena *arena, const Schedule *schedule, const HwSpec *spec,
     return w;
 }
 
-bool work_fit(Work *w, Problem *problem, PlanResult *result,
-              const char **planner, bool *two_levels) {
+/* All volumes stay that are not replicated on the fly. */
+static bool fit_kept(Work *w, Problem *problem, PlanResult *result,
+                     const char **planner, bool *two_levels) {
     *two_levels = fly_choose(w);
     if (fit_one_level(w, problem, result, planner))
         return true;
@@ -57,7 +58,13 @@ bool work_fit(Work *w, Problem *problem, PlanResult *result,
         if (fit_one_level(w, problem, result, planner))
             return true;
     }
-    if (fit_slots(w, problem, result, planner))
+    return fit_slots(w, problem, result, planner);
+}
+
+bool work_fit(Work *w, Problem *problem, PlanResult *result,
+              const char **planner, bool *two_levels) {
+    w->keeps_all = fit_kept(w, problem, result, planner, two_levels);
+    if (w->keeps_all)
         return true;
     *two_levels = true;
     return fit_two_levels(w, problem, result, planner);
@@ -90,7 +97,7 @@ typedef struct Way {
 typedef struct Contest {
     const Schedule *schedule;
     const PlanOptions *options;
-    bool any, one_level;
+    bool any, keeps_all;
     Way best;
     Traffic least;
 } Contest;
@@ -127,6 +134,7 @@ static Plan *way_plan(Arena *arena, Diag *diag, const Schedule *schedule,
     if (!way_fit(w, way, &problem, &result, &plan->planner, &plan->two_levels))
         return NULL;
     spread(w, &problem, &result);
+    plan->keeps_all = w->keeps_all;
     return actions_make(w, diag, &problem, &result, plan) ? plan : NULL;
 }
 
@@ -148,7 +156,7 @@ static bool way_try(Contest *c, Way way) {
             c->least = traffic;
             c->best = way;
         }
-        c->one_level |= !plan->two_levels;
+        c->keeps_all |= plan->keeps_all;
     }
     arena_free(arena);
     return plan != NULL;
@@ -193,7 +201,7 @@ static void way_choose(Contest *c, uint64_t compulsory) {
     uint64_t size = spec->memory[0].size;
     bool groups = !c->options->layer_by_layer;
     way_try(c, (Way){size, 0});
-    if (c->one_level || !groups)
+    if (c->keeps_all || !groups)
         return;
     if (shrinks(spec)) {
         Contest own = *c;

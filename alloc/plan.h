@@ -68,6 +68,8 @@ typedef struct Plan {
     const Repl *repl;        /* by tensor id: how it is replicated in AM */
     bool replicated;         /* options->replication */
     bool two_levels;         /* something is spilled or tiled */
+    bool keeps_all;          /* nothing is, but for what is replicated on the
+                              * fly */
     const char *planner;     /* of the active memories */
     uint64_t am_height;      /* bytes, summed over active memories */
     uint64_t am_bound;       /* live peak */
@@ -83,6 +85,9 @@ typedef struct PlanOptions {
     bool layer_by_layer; /* none run together by stripes */
     /* or NULL; by tensor id: how it is stored, all zero: by the rule */
     const Repl *chosen;
+    /* or NULL; by node id: it is to read its input by tiles from backing
+     * memory, with the copies that can be made on the way */
+    const bool *fly;
 } PlanOptions;
 
 /* NULL after errors. When nothing fits: one error with the explanation

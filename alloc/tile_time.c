@@ -118,38 +118,44 @@ static uint32_t cut(uint32_t size, uint32_t pieces, uint32_t step) {
     return step > 1 ? (tile + step - 1) / step * step : tile;
 }
 
-/* Tiles of one width and all heights that cut the output differently. */
-static void hasten_rows(const Work *w, NodeId id, Mode *best, uint64_t *least,
-                        uint32_t most_h, uint32_t tile_w, uint32_t columns) {
-    Volume out = plan_volume(w->g, graph_node(w->g, id)->out[0]);
-    Mode mode = *best;
+typedef struct Hasten {
+    const Work *w;
+    NodeId id;
+    uint64_t most; /* pixels */
+    Mode widest;
+    Mode *best;
+    uint64_t least; /* cycles */
+} Hasten;
+
+static void try_tile(Hasten *h, uint32_t tile_w, uint32_t tile_h) {
+    const Graph *g = h->w->g;
+    Mode mode = h->widest;
+    if (tile_w > mode.tile_w || tile_h > mode.tile_h ||
+        tiles_read(g, graph_node(g, h->id), tile_w, tile_h) > h->most)
+        return;
     mode.tile_w = tile_w;
-    for (uint32_t n = 1; n <= MAX_CUTS && n * columns <= MAX_TILES; n++) {
-        mode.tile_h = cut(out.h, n, 1);
-        if (mode.tile_h > most_h)
-            continue;
-        uint64_t cycles = tiles_cycles(w, id, &mode);
-        if (cycles < *least) {
-            *least = cycles;
-            *best = mode;
-        }
-        if (mode.tile_h == 1)
-            return;
+    mode.tile_h = tile_h;
+    uint64_t cycles = tiles_cycles(h->w, h->id, &mode);
+    if (cycles < h->least) {
+        h->least = cycles;
+        *h->best = mode;
     }
 }
 
-void tiles_hasten(const Work *w, NodeId id, Mode *mode) {
+/* Tiles that cut the output differently: not how large a tile fits decides
+ * which there are, so that more memory adds some and takes none away. */
+void tiles_hasten(const Work *w, NodeId id, uint64_t most, Mode *mode) {
+    Hasten h = {w, id, most, *mode, mode, UINT64_MAX};
     Volume out = plan_volume(w->g, graph_node(w->g, id)->out[0]);
     uint32_t step = w->spec->tiling.style[mode->style].multiple_w;
-    uint32_t most_w = mode->tile_w, most_h = mode->tile_h;
-    uint64_t least = tiles_cycles(w, id, mode);
-    for (uint32_t n = 1; n <= MAX_CUTS; n++) {
-        uint32_t tile_w = cut(out.w, n, n > 1 ? step : 1);
-        if (tile_w > most_w)
-            continue;
+    for (uint32_t across = 1, w_before = 0; across <= MAX_CUTS; across++) {
+        uint32_t tile_w = cut(out.w, across, across > 1 ? step : 1);
         uint32_t columns = (out.w + tile_w - 1) / tile_w;
-        hasten_rows(w, id, mode, &least, most_h, tile_w, columns);
-        if (tile_w <= step || tile_w == 1)
-            return;
+        if (tile_w == w_before)
+            continue;
+        w_before = tile_w;
+        for (uint32_t down = 1; down <= MAX_CUTS; down++)
+            if (down * columns <= MAX_TILES)
+                try_tile(&h, tile_w, cut(out.h, down, 1));
     }
 }

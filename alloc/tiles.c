@@ -431,6 +431,9 @@ static bool hardware_next(Work *w, NodeId id) {
                        plan_volume(w->g, node->out[0]),
                        next.repl};
         if (tile_choose(&fit, &next)) {
+            uint64_t reads = tiles_read(w->g, node, next.tile_w, next.tile_h);
+            if (node->op == OP_CONV || node->op == OP_CONV_POOL)
+                tiles_hasten(w, id, reads + reads / 50, &next);
             *mode = next;
             return true;
         }

@@ -138,8 +138,7 @@ void replication_choose(Work *w) {
         if (w->options->replication && role->origin != FROM_PARTS)
             area = copies_area(w, t);
         const Repl *chosen = w->options->chosen;
-        if (chosen && role->origin != FROM_PARTS &&
-            (chosen[t.i].full || chosen[t.i].sections))
+        if (chosen && (chosen[t.i].full || chosen[t.i].sections))
             role->repl = chosen[t.i];
         else
             role->repl = area ? hwspec_repl_rule(w->spec, c, area, false)

@@ -144,6 +144,7 @@ typedef struct Work {
     uint32_t stuck;       /* step at which nothing more can be done */
     uint8_t *given_up;    /* by step: it cannot run in what there is */
     uint32_t split;       /* step at which a unit must change memory; NONE */
+    bool keeps_all;       /* of a plan: see there */
 } Work;
 
 /* ---- volumes.c: geometry ---- */
@@ -231,8 +232,9 @@ uint32_t mode_pins(const Work *w, NodeId node, Range pin[3], uint32_t *memory);
 /* Cycles with the mode's tiles, as the machine overlaps them; ports aside. */
 uint64_t tiles_cycles(const Work *w, NodeId node, const Mode *mode);
 /* Gives the mode the tile that takes the fewest cycles, no larger than the one
- * it has; of those that take as many the largest. */
-void tiles_hasten(const Work *w, NodeId node, Mode *mode);
+ * it has and reading no more than `most` pixels; of those that take as many the
+ * largest. */
+void tiles_hasten(const Work *w, NodeId node, uint64_t most, Mode *mode);
 
 /* ---- stripes.c: groups that run depth first ---- */
 

@@ -3,77 +3,33 @@
  * Input: a schedule, and off, safe, best or a file. Output: a plan.
  *   safe  copies where nothing but convolutions reads a volume, by the rule of
  *         facts/xdnn.md 2.4;
- *   best  from there, volume by volume, whatever way costs the fewest cycles
- *         of the whole network as simulated, then the least active memory;
- *         bounded by MAX_TRIALS simulations; the first volumes come first;
+ *   best  from there what a model of the network likes best (alloc/copies.h),
+ *         then, where memory is short, volume by volume another way, then
+ *         volumes that come from backing memory with more copies; each kept
+ *         where the whole network, simulated, takes fewer cycles, or as many
+ *         in less active memory. Bounded by MAX_TRIALS simulations; never
+ *         worse than safe;
  *   file  lines of `name full sections units width` between tabs, for the
  *         outputs of layers; others as with safe (facts/xdnn.md 3, -G).
  */
 #include "driver/replication.h"
 
+#include "alloc/copies.h"
 #include "base/file.h"
 #include "base/vec.h"
 #include "sim/sim.h"
 
 #include <string.h>
 
-enum { MAX_TRIALS = 64, MAX_WAYS = 16 };
+enum { MAX_TRIALS = 32 };
 
 bool replication_on(const Options *options) {
     return strcmp(options->replication, "off") != 0;
 }
 
-/* ---- ways ---- */
-
 static bool same_repl(const Repl *a, const Repl *b) {
     return a->full == b->full && a->sections == b->sections &&
            a->units == b->units && a->width == b->width;
-}
-
-/* Without copies, then with each stored way; without repetition. */
-static uint32_t ways_of(const HwSpec *spec, uint32_t channels,
-                        Repl way[MAX_WAYS]) {
-    const HwReplication *r = &spec->replication;
-    uint32_t n = 0;
-    if (!r->section)
-        return 0;
-    way[n++] = hwspec_repl_none(spec, channels);
-    uint32_t rest = channels % r->section;
-    for (uint32_t i = 0; rest && i < r->n_stored && n < MAX_WAYS; i++) {
-        HwCopies copies = r->stored[i];
-        way[n++] = (Repl){channels / r->section,
-                          (rest + copies.width - 1) / copies.width,
-                          copies.units, copies.width};
-    }
-    return n;
-}
-
-static bool in_concat(const Graph *g, const Uses *uses, TensorId t) {
-    for (uint32_t i = uses->start[t.i]; i < uses->start[t.i + 1]; i++)
-        if (graph_node(g, uses->node[i])->op == OP_CONCAT)
-            return true;
-    return false;
-}
-
-/* Nothing but convolutions and pools can read copies. */
-static bool readers_allow(const Graph *g, const Uses *uses, TensorId t) {
-    for (uint32_t i = uses->start[t.i]; i < uses->start[t.i + 1]; i++) {
-        OpKind op = graph_node(g, uses->node[i])->op;
-        if (op != OP_CONV && op != OP_CONV_POOL && op != OP_POOL)
-            return false;
-    }
-    return uses->start[t.i] < uses->start[t.i + 1];
-}
-
-/* Copies save nothing where all kernels are 1x1. */
-static bool has_taps(const Graph *g, const Uses *uses, TensorId t) {
-    for (uint32_t i = uses->start[t.i]; i < uses->start[t.i + 1]; i++) {
-        const Node *node = graph_node(g, uses->node[i]);
-        const uint32_t *kernel = node->attr.conv.kernel;
-        if (node->op != OP_POOL && kernel[0] * kernel[1] > 1)
-            return true;
-    }
-    return false;
 }
 
 /* ---- a file ---- */
@@ -103,22 +59,21 @@ static TensorId output_of(const Graph *g, const char *layer) {
 }
 
 static bool take_line(Arena *arena, Diag *diag, Loc loc, const Pipeline *p,
-                      const Uses *uses, const Line *line, Repl *chosen) {
+                      const CopyModel *model, const Line *line, Repl *chosen) {
     TensorId t = output_of(p->graph, line->name);
     if (t.i == NONE) {
         diag_error(diag, loc, "no layer is called %s", line->name);
         return false;
     }
-    if (in_concat(p->graph, uses, t) || !readers_allow(p->graph, uses, t)) {
-        diag_error(diag, loc,
-                   "the output of %s cannot be replicated: something else "
-                   "than convolutions and pools reads it",
-                   line->name);
+    const char *why = copies_refusal(model, t);
+    if (why) {
+        diag_error(diag, loc, "the output of %s cannot be replicated: %s",
+                   line->name, why);
         return false;
     }
-    Repl way[MAX_WAYS];
+    Repl way[COPIES_MAX_WAYS];
     uint32_t channels = plan_volume(p->graph, t).c;
-    uint32_t n = ways_of(p->spec, channels, way);
+    uint32_t n = copies_ways(p->spec, channels, way);
     for (uint32_t i = 0; i < n; i++)
         if (same_repl(&way[i], &line->repl)) {
             chosen[t.i] = line->repl;
@@ -140,7 +95,7 @@ static bool read_choices(Arena *arena, Diag *diag, const char *path,
     Bytes bytes;
     if (!file_read(arena, diag, path, &bytes))
         return false;
-    Uses uses = graph_uses(arena, p->graph);
+    const CopyModel *model = copies_model(arena, p->schedule);
     const char *at = (const char *)bytes.at, *end = at + bytes.len;
     bool ok = true;
     for (uint32_t number = 1; at < end; number++) {
@@ -154,7 +109,7 @@ static bool read_choices(Arena *arena, Diag *diag, const char *path,
                        "replicated ones, copies, width");
             ok = false;
         } else if (len && *at != '#') {
-            ok &= take_line(arena, diag, loc, p, &uses, &line, chosen);
+            ok &= take_line(arena, diag, loc, p, model, &line, chosen);
         }
         at += len + 1;
     }
@@ -164,9 +119,20 @@ static bool read_choices(Arena *arena, Diag *diag, const char *path,
 /* ---- search ---- */
 
 typedef struct Trial {
-    bool fits;
+    bool fits, spills;
     uint64_t cycles, am;
 } Trial;
+
+typedef struct Search {
+    Arena *arena, *scratch;
+    const Pipeline *p;
+    PlanOptions *options;
+    CopyModel *model;
+    Repl *chosen; /* by tensor */
+    bool *fly;    /* by node */
+    Trial best;
+    uint32_t trials;
+} Search;
 
 static bool better(const Trial *a, const Trial *b) {
     if (a->fits != b->fits)
@@ -175,55 +141,113 @@ static bool better(const Trial *a, const Trial *b) {
 }
 
 /* now: how each tensor lies by that plan; or NULL. */
-static Trial try_plan(Arena *scratch, const Pipeline *p,
-                      const PlanOptions *options, Repl *now) {
+static Trial try_plan(Search *s, Repl *now) {
+    Arena *scratch = s->scratch;
     Diag *diag = diag_new(scratch);
     bool does_not_fit;
     const Plan *plan =
-        plan_make(scratch, diag, p->schedule, options, &does_not_fit);
+        plan_make(scratch, diag, s->p->schedule, s->options, &does_not_fit);
     const Listing *listing =
         plan ? codegen_run(scratch, diag, plan, NULL) : NULL;
     SimOptions memory_only = {.seed = 1, .memory_only = true};
     const SimResult *sim =
         listing ? sim_run(scratch, diag, listing, 0, NULL, &memory_only) : NULL;
     Trial trial = {0};
-    for (uint32_t t = 0; plan && now && t < p->graph->tensor.n; t++)
+    for (uint32_t t = 0; plan && now && t < s->p->graph->tensor.n; t++)
         now[t] = plan->repl[t];
     if (sim && !sim->n_violations)
-        trial = (Trial){true, sim->cycles, sim->am_peak};
+        trial = (Trial){true, !plan->keeps_all, sim->cycles, sim->am_peak};
     arena_reset(scratch);
+    s->trials++;
     return trial;
 }
 
-/* Volume by volume, in the order of the graph, while trials are left. */
+/* Whether the choice at hand beats the best; it then is the best. */
+static bool is_better(Search *s) {
+    Trial trial = try_plan(s, NULL);
+    if (!better(&trial, &s->best))
+        return false;
+    s->best = trial;
+    return true;
+}
+
+static bool trials_left(const Search *s) {
+    return s->trials < MAX_TRIALS;
+}
+
+/* What the model likes best of all. */
+static void try_model(Search *s, const Repl *now) {
+    uint32_t n = s->p->graph->tensor.n;
+    Repl *wanted = ARENA_COPY(s->arena, Repl, now, n);
+    copies_choose(s->model, wanted);
+    bool differs = false;
+    for (uint32_t t = 0; t < n; t++)
+        if (!same_repl(&wanted[t], &now[t])) {
+            s->chosen[t] = wanted[t];
+            differs = true;
+        }
+    if (differs && !is_better(s))
+        memset(s->chosen, 0, n * sizeof *s->chosen);
+}
+
+static uint64_t bytes_of(const Search *s, TensorId t, const Repl *repl) {
+    Volume v = plan_volume(s->p->graph, t);
+    v.repl = *repl;
+    return layout_bytes(s->p->spec->memory[0].layout, &v);
+}
+
+/* Volume by volume in fewer bytes: where memory is short, copies cost more than
+ * the model knows. */
+static void try_volumes(Search *s, const Repl *now) {
+    const CopyVolume *volume;
+    uint32_t n = copies_volumes(s->model, &volume);
+    for (uint32_t v = 0; v < n; v++)
+        for (uint32_t i = 0; i < volume[v].n && trials_left(s); i++) {
+            uint32_t t = volume[v].tensor.i;
+            Repl old = s->chosen[t];
+            const Repl *is = old.full || old.sections ? &old : &now[t];
+            if (bytes_of(s, volume[v].tensor, &volume[v].way[i]) >=
+                bytes_of(s, volume[v].tensor, is))
+                continue;
+            s->chosen[t] = volume[v].way[i];
+            if (!is_better(s))
+                s->chosen[t] = old;
+        }
+}
+
+static void try_flies(Search *s, const Repl *now) {
+    uint32_t n_tensors = s->p->graph->tensor.n;
+    Repl *stored = ARENA_COPY(s->arena, Repl, now, n_tensors);
+    for (uint32_t t = 0; t < n_tensors; t++)
+        if (s->chosen[t].full || s->chosen[t].sections)
+            stored[t] = s->chosen[t];
+    const CopyFly *fly;
+    uint32_t n = copies_flies(s->model, stored, &fly);
+    for (uint32_t i = 0; i < n && trials_left(s); i++) {
+        s->fly[fly[i].node.i] = true;
+        s->fly[fly[i].node.i] = is_better(s);
+    }
+}
+
 static void search(Arena *arena, const Pipeline *p, PlanOptions *options,
                    Repl *chosen) {
-    const Graph *g = p->graph;
-    Uses uses = graph_uses(arena, g);
-    Arena *scratch = arena_new("trial");
-    Repl *now = ARENA_ARRAY(arena, Repl, g->tensor.n);
-    Trial best = try_plan(scratch, p, options, now);
-    uint32_t trials = 1;
-    for (TensorId t = {0}; t.i < g->tensor.n; t.i++) {
-        Repl way[MAX_WAYS];
-        uint32_t n = 0;
-        if (!in_concat(g, &uses, t) && readers_allow(g, &uses, t) &&
-            has_taps(g, &uses, t))
-            n = ways_of(p->spec, plan_volume(g, t).c, way);
-        for (uint32_t i = 0; n > 1 && i < n && trials < MAX_TRIALS; i++) {
-            if (same_repl(&way[i], &now[t.i]))
-                continue;
-            Repl old = chosen[t.i];
-            chosen[t.i] = way[i];
-            Trial trial = try_plan(scratch, p, options, NULL);
-            trials++;
-            if (better(&trial, &best))
-                best = trial;
-            else
-                chosen[t.i] = old;
-        }
+    Search s = {.arena = arena,
+                .scratch = arena_new("trial"),
+                .p = p,
+                .options = options,
+                .model = copies_model(arena, p->schedule),
+                .chosen = chosen,
+                .fly = ARENA_ARRAY(arena, bool, p->graph->node.n + 1)};
+    options->fly = s.fly;
+    Repl *now = ARENA_ARRAY(arena, Repl, p->graph->tensor.n + 1);
+    s.best = try_plan(&s, now);
+    if (s.best.fits) {
+        try_model(&s, now);
+        if (s.best.spills)
+            try_volumes(&s, now);
+        try_flies(&s, now);
     }
-    arena_free(scratch);
+    arena_free(s.scratch);
 }
 
 /* ---- the plan ---- */

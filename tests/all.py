@@ -15,6 +15,7 @@ makes. Kinds of tests:
   recorded  tests/recorded.py: our listings against recorded ones
   fuzz   tests/fuzz.py: damaged input
   orders tests/orders.py: orders and steps, with their proofs
+  cycles tests/cycles.py: what never costs cycles; recorded ones no fewer
 Closes with `N passed, N failed`; exits 1 if any failed.
 """
 import concurrent.futures
@@ -38,9 +39,9 @@ def scripts(long):
     """(name, command) of the test scripts."""
     flag = ["--long"] if long else []
     found = []
-    for name in ("e2e", "onnx_testdata", "truth_onnx", "truth_caffe", "truth_tf", "truth_keras",
-                 "fuzz", "formats", "orders", "recorded", "cli", "library", "lint",
-                 "explore"):
+    for name in ("e2e", "onnx_testdata", "truth_onnx", "truth_caffe",
+                 "truth_tf", "truth_keras", "fuzz", "formats", "orders",
+                 "recorded", "cli", "library", "lint", "explore", "cycles"):
         path = os.path.join("tests", name + ".py")
         if os.path.exists(path):
             found.append((name, [sys.executable, path] + flag))
