@@ -266,35 +266,7 @@ static TensorId transposed(Keras *k, int kind) {
     return activate(k, "activation", out);
 }
 
-/* Over the last axis: of an image a convolution of one pixel, of rows in
- * several groups the same rows in one. */
-static TensorId inner_product(Keras *k, uint32_t units, const Const *w,
-                              bool has_bias, const Const *bias) {
-    Net *net = &k->net;
-    TensorId in = k->in[0];
-    Shape shape = net_shape(net, in), rows = {2, {1, 0}};
-    if (shape.rank == 4 && net->nhwc) {
-        ConvAttr a = {.out_c = units,
-                      .groups = 1,
-                      .kernel = {1, 1},
-                      .stride = {1, 1},
-                      .dilation = {1, 1}};
-        return net_conv(net, OP_CONV, in, &a, w, has_bias, bias);
-    }
-    if (shape.rank == 2)
-        return net_fc(net, in, units, w, has_bias, bias);
-    if (shape.rank != 3)
-        return net_none(net, "needs an input of two or three dimensions");
-    rows = (Shape){2, {shape.dim[0] * shape.dim[1], shape.dim[2]}};
-    net->layer = arena_printf(net->arena, "%s/rows", k->name);
-    TensorId out =
-        net_fc(net, net_reshape(net, "in", in, rows), units, w, has_bias, bias);
-    net->layer = k->name;
-    shape.dim[2] = units;
-    return net_reshape(net, NULL, out, shape);
-}
-
-static TensorId dense(Keras *k, int kind) {
+static TensorId inner_product(Keras *k, int kind) {
     bool bias = is_set(k, "use_bias", true);
     const Const *w = variable(k, "kernel");
     Const turned;
@@ -303,25 +275,12 @@ static TensorId dense(Keras *k, int kind) {
         turned = net_permute(&k->net, w, w->shape, (uint32_t[]){1, 0});
         w = &turned;
     }
-    TensorId out = inner_product(k, whole(get(k, "units"), 0), w, bias,
-                                 bias ? variable(k, "bias") : NULL);
+    Dense dense = {.out = whole(get(k, "units"), 0),
+                   .weight = w,
+                   .has_bias = bias,
+                   .bias = bias ? variable(k, "bias") : NULL};
+    TensorId out = net_dense(&k->net, k->in[0], &dense);
     return activate(k, "activation", out);
-}
-
-/* A normalisation has its statistics along axis 1 of the graph: another axis
- * changes places with it, before and behind. */
-static TensorId norm_along(Keras *k, uint32_t axis, const Norm *norm) {
-    Net *net = &k->net;
-    Shape perm = {.rank = graph_tensor(net->g, k->in[0])->shape.rank};
-    if (axis == 1)
-        return net_norm(net, k->in[0], norm);
-    for (uint32_t i = 0; i < perm.rank; i++)
-        perm.dim[i] = i == 1 ? axis : i == axis ? 1 : i;
-    TensorId turned = net_transpose(net, "turned", k->in[0], perm);
-    net->layer = arena_printf(net->arena, "%s/norm", k->name);
-    turned = net_norm(net, turned, norm);
-    net->layer = k->name;
-    return net_transpose(net, NULL, turned, perm);
 }
 
 static TensorId batch_norm(Keras *k, int kind) {
@@ -329,20 +288,15 @@ static TensorId batch_norm(Keras *k, int kind) {
                  .has_gamma = is_set(k, "scale", true),
                  .has_beta = is_set(k, "center", true)};
     const cJSON *axis = get(k, "axis");
-    uint32_t at;
     (void)kind;
     if (cJSON_IsArray(axis))
         axis = axis->child;
-    if (!net_axis(&k->net, k->in[0], cJSON_IsNumber(axis) ? axis->valueint : -1,
-                  &at))
-        return NO_TENSOR;
-    if (!at)
-        return net_none(&k->net, "normalises over the batch");
     norm.gamma = norm.has_gamma ? variable(k, "gamma") : NULL;
     norm.beta = norm.has_beta ? variable(k, "beta") : NULL;
     norm.mean = variable(k, "moving_mean");
     norm.var = variable(k, "moving_variance");
-    return norm_along(k, at, &norm);
+    return net_norm_along(&k->net, k->in[0],
+                          cJSON_IsNumber(axis) ? axis->valueint : -1, &norm);
 }
 
 /* ---- windows ---- */
@@ -493,7 +447,7 @@ static const KerasLayer layers[] = {
     {"DepthwiseConv2D", conv, 1},
     {"SeparableConv2D", separable, 0},
     {"Conv2DTranspose", transposed, 0},
-    {"Dense", dense, 0},
+    {"Dense", inner_product, 0},
     {"BatchNormalization", batch_norm, 0},
     {"BatchNormalizationV1", batch_norm, 0},
     {"Activation", activation, 0},

@@ -49,6 +49,14 @@ double mx_num(const Mx *mx, const char *key, double fallback) {
     return value;
 }
 
+uint32_t mx_whole(const Mx *mx, const char *key, uint32_t fallback) {
+    double value = mx_num(mx, key, fallback);
+    if (value >= 0 && value <= INT32_MAX)
+        return (uint32_t)value;
+    net_fail(&mx->net, "%s is out of range", key);
+    return fallback;
+}
+
 int mx_tuple(const Mx *mx, const char *key, uint32_t max, int64_t *out) {
     const char *text = mx_str(mx, key, "()"), *at = text;
     uint32_t n = 0;

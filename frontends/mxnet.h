@@ -43,6 +43,7 @@ const Const *mx_value(Mx *mx, uint32_t i, const char *suffix);
 const char *mx_str(const Mx *mx, const char *key, const char *fallback);
 bool mx_bool(const Mx *mx, const char *key, bool fallback);
 double mx_num(const Mx *mx, const char *key, double fallback);
+uint32_t mx_whole(const Mx *mx, const char *key, uint32_t fallback);
 /* "(3, 3)" or "3": how many there are, at most `max`; -1 after an error. */
 int mx_tuple(const Mx *mx, const char *key, uint32_t max, int64_t *out);
 
@@ -53,6 +54,9 @@ typedef struct MxOp {
     MxBuild *build;
     int kind;
 } MxOp;
+/* mxnet_axes.c */
+MxBuild mx_concat, mx_flatten, mx_softmax_output, mx_softmax, mx_reshape,
+    mx_expand_dims, mx_transpose, mx_slice_axis, mx_split, mx_reduce;
 /* NULL if it is not known: mxnet_ops.c. */
 const MxOp *mx_find_op(const char *name);
 

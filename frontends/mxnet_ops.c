@@ -26,14 +26,6 @@ static bool pair(const Mx *mx, const char *key, uint32_t out[2]) {
     return true;
 }
 
-static uint32_t whole(const Mx *mx, const char *key, uint32_t fallback) {
-    double value = mx_num(mx, key, fallback);
-    if (value >= 0 && value <= INT32_MAX)
-        return (uint32_t)value;
-    net_fail(&mx->net, "%s is out of range", key);
-    return fallback;
-}
-
 static bool right_layout(const Mx *mx) {
     const char *layout = mx_str(mx, "layout", "None");
     return !strcmp(layout, "None") || !strcmp(layout, "NCHW") ||
@@ -56,8 +48,8 @@ static bool enlarge(const Mx *mx, OpKind op, ConvAttr *a) {
 
 static TensorId convolution(Mx *mx, int op) {
     ConvAttr a = {.stride = {1, 1}, .dilation = {1, 1}};
-    a.out_c = whole(mx, "num_filter", 0);
-    a.groups = whole(mx, "num_group", 1);
+    a.out_c = mx_whole(mx, "num_filter", 0);
+    a.groups = mx_whole(mx, "num_group", 1);
     bool bias = !mx_bool(mx, "no_bias", op == OP_DECONV);
     if (!right_layout(mx) || !pair(mx, "kernel", a.kernel) ||
         !pair(mx, "stride", a.stride) || !pair(mx, "dilate", a.dilation) ||
@@ -71,17 +63,18 @@ static TensorId convolution(Mx *mx, int op) {
                     bias ? mx_value(mx, 2, "bias") : NULL);
 }
 
+/* Without "flatten" the last axis alone. */
 static TensorId fully_connected(Mx *mx, int kind) {
-    (void)kind;
     bool bias = !mx_bool(mx, "no_bias", false);
-    TensorId in = mx_in(mx, 0);
-    if (in.i != NONE && !mx_bool(mx, "flatten", true) &&
-        net_shape(&mx->net, in).rank != 2)
-        return net_none(&mx->net, "flatten=False needs an input of two "
-                                  "dimensions");
-    return net_fc(&mx->net, in, whole(mx, "num_hidden", 0),
-                  mx_value(mx, 1, "weight"), bias,
-                  bias ? mx_value(mx, 2, "bias") : NULL);
+    (void)kind;
+    Dense dense = {.out = mx_whole(mx, "num_hidden", 0),
+                   .weight = mx_value(mx, 1, "weight"),
+                   .has_bias = bias,
+                   .bias = bias ? mx_value(mx, 2, "bias") : NULL};
+    return mx_bool(mx, "flatten", true)
+               ? net_fc(&mx->net, mx_in(mx, 0), dense.out, dense.weight, bias,
+                        dense.bias)
+               : net_dense(&mx->net, mx_in(mx, 0), &dense);
 }
 
 static TensorId batch_norm(Mx *mx, int kind) {
@@ -94,9 +87,8 @@ static TensorId batch_norm(Mx *mx, int kind) {
                  .mean = mx_value(mx, 3, "moving_mean"),
                  .var = mx_value(mx, 4, "moving_var")};
     (void)kind;
-    if (whole(mx, "axis", 1) != 1)
-        return net_none(&mx->net, "axis must be 1");
-    return net_norm(&mx->net, mx_in(mx, 0), &norm);
+    return net_norm_along(&mx->net, mx_in(mx, 0),
+                          (int64_t)mx_num(mx, "axis", 1), &norm);
 }
 
 /* ---- functions of elements ---- */
@@ -190,6 +182,12 @@ static TensorId scalar(Mx *mx, int kind) {
     return net_affine(&mx->net, NULL, mx_in(mx, 0), a, b);
 }
 
+/* Powers and bounds: an element and a number. */
+static TensorId with_number(Mx *mx, int kind) {
+    Const number = net_number(&mx->net, mx_num(mx, "scalar", 2));
+    return net_elt_const(&mx->net, (EltKind)kind, mx_in(mx, 0), &number, false);
+}
+
 static TensorId elements(Mx *mx, int kind) {
     uint32_t n = mx->at->n_in;
     TensorId *in = ARENA_ARRAY(mx->net.arena, TensorId, n);
@@ -243,7 +241,7 @@ static TensorId lrn(Mx *mx, int kind) {
     (void)kind;
     if (node.i != NONE)
         graph_node(mx->net.g, node)->attr.lrn =
-            (LrnAttr){.size = whole(mx, "nsize", 5),
+            (LrnAttr){.size = mx_whole(mx, "nsize", 5),
                       .alpha = mx_num(mx, "alpha", 1e-4),
                       .beta = mx_num(mx, "beta", 0.75),
                       .k = mx_num(mx, "knorm", 2)};
@@ -252,7 +250,7 @@ static TensorId lrn(Mx *mx, int kind) {
 
 static TensorId upsampling(Mx *mx, int kind) {
     TensorId in = mx_in(mx, 0);
-    uint32_t scale = whole(mx, "scale", 1);
+    uint32_t scale = mx_whole(mx, "scale", 1);
     (void)kind;
     if (strcmp(mx_str(mx, "sample_type", "nearest"), "nearest") ||
         mx->at->n_in != 1)
@@ -283,146 +281,6 @@ static TensorId pad(Mx *mx, int kind) {
     }
     return net_pad(&mx->net, mx_in(mx, 0), before, behind,
                    mx_num(mx, "constant_value", 0));
-}
-
-/* ---- axes and shapes ---- */
-
-static TensorId concat(Mx *mx, int kind) {
-    uint32_t n = mx->at->n_in;
-    TensorId *in = ARENA_ARRAY(mx->net.arena, TensorId, n);
-    (void)kind;
-    for (uint32_t i = 0; i < n; i++)
-        in[i] = mx_in(mx, i);
-    if (!n)
-        return net_none(&mx->net, "has no inputs");
-    return net_concat(&mx->net, n, in, (int64_t)mx_num(mx, "dim", 1));
-}
-
-static TensorId flatten(Mx *mx, int kind) {
-    (void)kind;
-    return net_flatten(&mx->net, mx_in(mx, 0));
-}
-
-/* What a loss computes when no one trains. */
-static TensorId softmax_output(Mx *mx, int kind) {
-    TensorId in = mx_in(mx, 0);
-    (void)kind;
-    if (mx_bool(mx, "multi_output", false) ||
-        !strcmp(mx_str(mx, "mode", "instance"), "channel"))
-        return net_softmax(&mx->net, in, 1);
-    if (in.i != NONE && net_shape(&mx->net, in).rank > 2 &&
-        !mx_bool(mx, "preserve_shape", false)) {
-        Net *net = &mx->net;
-        Shape shape = net_shape(net, in);
-        uint64_t rest = shape_count(&shape) / shape.dim[0];
-        in = net_reshape(net, "flatten", in,
-                         (Shape){2, {shape.dim[0], (uint32_t)rest}});
-    }
-    return net_softmax(&mx->net, in, -1);
-}
-
-static TensorId softmax(Mx *mx, int kind) {
-    (void)kind;
-    return net_softmax(&mx->net, mx_in(mx, 0), (int64_t)mx_num(mx, "axis", -1));
-}
-
-/* 0 keeps a dimension, -1 takes what is left. */
-static TensorId reshape(Mx *mx, int kind) {
-    int64_t want[SHAPE_MAX_RANK];
-    int n = mx_tuple(mx, "shape", SHAPE_MAX_RANK, want), open = -1;
-    TensorId in = mx_in(mx, 0);
-    (void)kind;
-    if (n <= 0 || in.i == NONE)
-        return NO_TENSOR;
-    Shape from = net_shape(&mx->net, in), to = {.rank = (uint32_t)n};
-    uint64_t known = 1;
-    for (int i = 0; i < n; i++) {
-        if (want[i] < -1 || want[i] > INT32_MAX || (want[i] < 0 && open >= 0))
-            return net_none(&mx->net, "shape %s is not supported",
-                            mx_str(mx, "shape", ""));
-        if (want[i] < 0)
-            open = i;
-        to.dim[i] = want[i] > 0   ? (uint32_t)want[i]
-                    : want[i] < 0 ? 1
-                                  : shape_dim(&from, (uint32_t)i);
-        known = shape_count(&to) == UINT64_MAX ? 0 : shape_count(&to);
-    }
-    to.rank = (uint32_t)n;
-    if (open >= 0 && known)
-        to.dim[open] = (uint32_t)(shape_count(&from) / known);
-    return net_reshape(&mx->net, NULL, in, to);
-}
-
-static TensorId transpose(Mx *mx, int kind) {
-    int64_t axes[SHAPE_MAX_RANK];
-    int n = mx_tuple(mx, "axes", SHAPE_MAX_RANK, axes);
-    Shape perm = {0};
-    (void)kind;
-    for (int i = 0; i < n; i++)
-        perm.dim[perm.rank++] = (uint32_t)(axes[i] & INT32_MAX);
-    return net_transpose(&mx->net, NULL, mx_in(mx, 0), perm);
-}
-
-static TensorId slice_axis(Mx *mx, int kind) {
-    TensorId in = mx_in(mx, 0);
-    uint32_t axis;
-    (void)kind;
-    if (in.i == NONE ||
-        !net_axis(&mx->net, in, (int64_t)mx_num(mx, "axis", 0), &axis))
-        return NO_TENSOR;
-    double size = net_shape(&mx->net, in).dim[axis];
-    double begin = mx_num(mx, "begin", 0), end = mx_num(mx, "end", size);
-    begin += begin < 0 ? size : 0;
-    end += end < 0 ? size : 0;
-    if (!(begin >= 0 && end > begin && end <= size))
-        return net_none(&mx->net, "[%g, %g) is outside the axis", begin, end);
-    return net_slice(&mx->net, NULL, in, axis, (uint32_t)begin, (uint32_t)end);
-}
-
-/* Several outputs, one a slice. */
-static TensorId split(Mx *mx, int kind) {
-    TensorId in = mx_in(mx, 0), *out;
-    uint32_t n = whole(mx, "num_outputs", 1), axis, size;
-    MxNode *node = &mx->node[mx->at - mx->node];
-    (void)kind;
-    if (in.i == NONE ||
-        !net_axis(&mx->net, in, (int64_t)mx_num(mx, "axis", 1), &axis))
-        return NO_TENSOR;
-    size = net_shape(&mx->net, in).dim[axis];
-    if (!n || size % n || mx_bool(mx, "squeeze_axis", false))
-        return net_none(&mx->net, "cannot split %u into %u", size, n);
-    out = ARENA_ARRAY(mx->net.arena, TensorId, n);
-    for (uint32_t i = 0; i < n; i++)
-        out[i] = net_slice(&mx->net, arena_printf(mx->net.arena, "%u", i), in,
-                           axis, i * (size / n), (i + 1) * (size / n));
-    node->out = out;
-    node->n_out = n;
-    return out[0];
-}
-
-static TensorId reduce(Mx *mx, int kind) {
-    int64_t axes[SHAPE_MAX_RANK];
-    int n = mx_tuple(mx, "axis", SHAPE_MAX_RANK, axes);
-    TensorId in = mx_in(mx, 0);
-    uint32_t bits = 0, axis;
-    if (in.i == NONE || n < 0)
-        return NO_TENSOR;
-    Shape shape = net_shape(&mx->net, in), left = {0};
-    for (int i = 0; i < n; i++) {
-        if (!net_axis(&mx->net, in, axes[i], &axis))
-            return NO_TENSOR;
-        bits |= 1u << axis;
-    }
-    bits = n ? bits : (1u << shape.rank) - 1;
-    bool keep = mx_bool(mx, "keepdims", false);
-    TensorId out = net_reduce(&mx->net, keep ? NULL : "reduce", in,
-                              (ReduceKind)kind, bits);
-    for (uint32_t i = 0; i < shape.rank; i++)
-        if (!(bits >> i & 1))
-            left.dim[left.rank++] = shape.dim[i];
-    if (!left.rank)
-        left = (Shape){1, {1}};
-    return keep ? out : net_reshape(&mx->net, NULL, out, left);
 }
 
 /* ---- the table ---- */
@@ -456,6 +314,13 @@ static const MxOp ops[] = {
     {"_rminus_scalar", scalar, FROM},
     {"_div_scalar", scalar, OVER},
     {"_DivScalar", scalar, OVER},
+    {"_power_scalar", with_number, ELT_POW},
+    {"_PowerScalar", with_number, ELT_POW},
+    {"square", with_number, ELT_POW},
+    {"_maximum_scalar", with_number, ELT_MAX},
+    {"_MaximumScalar", with_number, ELT_MAX},
+    {"_minimum_scalar", with_number, ELT_MIN},
+    {"_MinimumScalar", with_number, ELT_MIN},
     {"elemwise_add", elements, ELT_ADD},
     {"_Plus", elements, ELT_ADD},
     {"_plus", elements, ELT_ADD},
@@ -494,23 +359,25 @@ static const MxOp ops[] = {
     {"UpSampling", upsampling, 0},
     {"Pad", pad, 0},
     {"pad", pad, 0},
-    {"Concat", concat, 0},
-    {"concat", concat, 0},
-    {"Flatten", flatten, 0},
-    {"flatten", flatten, 0},
-    {"SoftmaxOutput", softmax_output, 0},
-    {"Softmax", softmax_output, 0},
-    {"SoftmaxActivation", softmax_output, 0},
-    {"softmax", softmax, 0},
-    {"Reshape", reshape, 0},
-    {"reshape", reshape, 0},
-    {"transpose", transpose, 0},
-    {"slice_axis", slice_axis, 0},
-    {"SliceChannel", split, 0},
-    {"split", split, 0},
-    {"mean", reduce, REDUCE_MEAN},
-    {"sum", reduce, REDUCE_SUM},
-    {"max", reduce, REDUCE_MAX},
+    {"Concat", mx_concat, 0},
+    {"concat", mx_concat, 0},
+    {"Flatten", mx_flatten, 0},
+    {"flatten", mx_flatten, 0},
+    {"SoftmaxOutput", mx_softmax_output, 0},
+    {"Softmax", mx_softmax_output, 0},
+    {"SoftmaxActivation", mx_softmax_output, 0},
+    {"softmax", mx_softmax, 0},
+    {"Reshape", mx_reshape, 0},
+    {"reshape", mx_reshape, 0},
+    {"expand_dims", mx_expand_dims, 0},
+    {"transpose", mx_transpose, 0},
+    {"slice_axis", mx_slice_axis, 0},
+    {"SliceChannel", mx_split, 0},
+    {"split", mx_split, 0},
+    {"mean", mx_reduce, REDUCE_MEAN},
+    {"sum", mx_reduce, REDUCE_SUM},
+    {"max", mx_reduce, REDUCE_MAX},
+    {"min", mx_reduce, REDUCE_MIN},
 };
 
 const MxOp *mx_find_op(const char *name) {

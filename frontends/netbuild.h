@@ -84,12 +84,22 @@ TensorId net_conv(Net *net, OpKind op, TensorId in, const ConvAttr *attr,
 /* weight: [out, in], columns in the order of the file. */
 TensorId net_fc(Net *net, TensorId in, uint32_t out, const Const *weight,
                 bool has_bias, const Const *bias);
+/* The same over the last axis alone: of an image of a file with `nhwc` a
+ * convolution of one pixel. */
+typedef struct Dense {
+    uint32_t out;
+    const Const *weight, *bias;
+    bool has_bias;
+} Dense;
+TensorId net_dense(Net *net, TensorId in, const Dense *dense);
 typedef struct Norm {
     double eps;
     bool has_gamma, has_beta;
     const Const *gamma, *beta, *mean, *var;
 } Norm;
 TensorId net_norm(Net *net, TensorId in, const Norm *norm);
+/* With statistics along an axis of the file other than the channels. */
+TensorId net_norm_along(Net *net, TensorId in, int64_t axis, const Norm *norm);
 TensorId net_act(Net *net, const char *part, TensorId in, Act act);
 TensorId net_pool(Net *net, TensorId in, const PoolAttr *attr);
 /* Tensors of lower rank get leading ones, as numpy does. */

@@ -64,6 +64,32 @@ TensorId net_fc(Net *net, TensorId in, uint32_t out, const Const *weight,
     return net_out(net, id);
 }
 
+TensorId net_dense(Net *net, TensorId in, const Dense *d) {
+    const char *layer = net->layer;
+    const ConvAttr pixel = {.out_c = d->out,
+                            .groups = 1,
+                            .kernel = {1, 1},
+                            .stride = {1, 1},
+                            .dilation = {1, 1}};
+    if (in.i == NONE)
+        return in;
+    Shape shape = net_shape(net, in), rows = {2, {1, 0}};
+    if (shape.rank == 2)
+        return net_fc(net, in, d->out, d->weight, d->has_bias, d->bias);
+    if (shape.rank == 4 && net->nhwc)
+        return net_conv(net, OP_CONV, in, &pixel, d->weight, d->has_bias,
+                        d->bias);
+    rows.dim[1] = shape.dim[shape.rank - 1];
+    for (uint32_t i = 0; i + 1 < shape.rank; i++)
+        rows.dim[0] *= shape.dim[i];
+    in = net_reshape(net, "rows", in, rows);
+    net->layer = arena_printf(net->arena, "%s/product", layer);
+    in = net_fc(net, in, d->out, d->weight, d->has_bias, d->bias);
+    net->layer = layer;
+    shape.dim[shape.rank - 1] = d->out;
+    return net_reshape(net, NULL, in, shape);
+}
+
 /* A bias beside a scale that is known: graph_seed_constants would take the
  * layer for one without. */
 static void seed_bias(Net *net, NodeId id) {
@@ -95,6 +121,27 @@ TensorId net_norm(Net *net, TensorId in, const Norm *norm) {
     if (norm->has_beta && !norm->beta && !norm->has_gamma)
         seed_bias(net, id);
     return net_out(net, id);
+}
+
+/* A normalisation has its statistics along axis 1 of the graph: another axis
+ * changes places with it, before and behind. */
+TensorId net_norm_along(Net *net, TensorId in, int64_t axis, const Norm *norm) {
+    const char *layer = net->layer;
+    uint32_t at;
+    if (in.i == NONE || !net_axis(net, in, axis, &at))
+        return NO_TENSOR;
+    if (!at)
+        return net_none(net, "normalises over the batch");
+    if (at == 1)
+        return net_norm(net, in, norm);
+    Shape perm = {.rank = shape_of(net, in)->rank};
+    for (uint32_t i = 0; i < perm.rank; i++)
+        perm.dim[i] = i == 1 ? at : i == at ? 1 : i;
+    TensorId turned = net_transpose(net, "turned", in, perm);
+    net->layer = arena_printf(net->arena, "%s/norm", layer);
+    turned = net_norm(net, turned, norm);
+    net->layer = layer;
+    return net_transpose(net, NULL, turned, perm);
 }
 
 TensorId net_affine(Net *net, const char *part, TensorId in, double a,

@@ -40,8 +40,10 @@ def scripts(long):
     flag = ["--long"] if long else []
     found = []
     for name in ("e2e", "onnx_testdata", "truth_onnx", "truth_caffe",
-                 "truth_tf", "truth_keras", "fuzz", "formats", "orders",
-                 "recorded", "cli", "library", "lint", "explore", "cycles"):
+                 "truth_tf", "truth_keras", "truth_mxnet", "truth_tflite",
+                 "truth_darknet", "fuzz", "formats", "same", "hostile",
+                 "orders", "recorded", "cli", "library", "lint", "explore",
+                 "cycles"):
         path = os.path.join("tests", name + ".py")
         if os.path.exists(path):
             found.append((name, [sys.executable, path] + flag))

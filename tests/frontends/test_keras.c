@@ -258,7 +258,7 @@ static void test_archive(void **state) {
 #endif
 #endif
 
-/* ---- values that Keras itself computed ---- */
+/* ---- real models ---- */
 
 #define DATA "../shared/data/keras/"
 
