@@ -309,6 +309,7 @@ Image image_make(Arena *arena, const Plan *plan, const uint32_t *action_of,
                  .n_insns = n};
     add_inputs_and_outputs(&b);
     add_layers_data(&b);
+    listing_name_functions(arena, b.graph->name, b.host.n, b.host.at);
     add_layers(&b);
     return (Image){.n_blobs = b.blob.n,
                    .n_acts = b.act.n,

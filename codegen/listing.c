@@ -111,7 +111,7 @@ static const Listing *with_image(Arena *arena, Diag *diag, const HwSpec *spec,
         return text;
     Listing *listing = ARENA_COPY(arena, Listing, text, 1);
     bool ok = file_read(arena, diag, json, &bytes) &&
-              json_image(arena, diag, spec, json, bytes, text->n,
+              json_image(arena, diag, spec, json, text->network, bytes, text->n,
                          &listing->image, &listing->has_image);
     return ok ? listing : NULL;
 }

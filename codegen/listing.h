@@ -36,6 +36,7 @@ typedef struct HostLayer {
     const char *name;
     const char *kind;   /* op_info name: "softmax" */
     const char *reason; /* why the host */
+    const char *function; /* the name of its native code: a C identifier */
     uint32_t n_in;
     const Region *in;
     Region out[8];
@@ -84,6 +85,13 @@ typedef struct Listing {
     Image image; /* all zero when only a text was read */
     bool has_image;
 } Listing;
+
+/* The name with all that C does not allow in one made '_'. */
+const char *listing_identifier(Arena *arena, const char *name);
+/* Gives each host layer the name of its function: network and layer, made
+ * unique by a number. */
+void listing_name_functions(Arena *arena, const char *network, uint32_t n,
+                            HostLayer *host);
 
 /* ---- text and files: no Plan needed ---- */
 

@@ -124,6 +124,7 @@ static void add_hosts(cJSON *json, const Image *image, const HwSpec *spec) {
         cJSON *item = cJSON_CreateObject();
         put_text(item, "name", host->name);
         put_text(item, "kind", host->kind);
+        put_text(item, "function", host->function);
         put_text(item, "reason", host->reason);
         add_regions(item, "in", host->in, host->n_in, spec);
         add_regions(item, "out", host->out, host->n_out, spec);

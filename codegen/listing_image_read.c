@@ -329,8 +329,8 @@ static bool read_weights(ImageReader *r, const cJSON *json) {
 }
 
 bool image_read(Arena *arena, Diag *diag, const HwSpec *spec, const char *file,
-                const cJSON *json, const cJSON *root, uint32_t n_insns,
-                Image *out) {
+                const char *network, const cJSON *json, const cJSON *root,
+                uint32_t n_insns, Image *out) {
     ImageReader r = {.arena = arena,
                      .diag = diag,
                      .spec = spec,
@@ -347,8 +347,10 @@ bool image_read(Arena *arena, Diag *diag, const HwSpec *spec, const char *file,
         items(&r, json, "inputs", read_region, sizeof(Region), &out->n_inputs);
     out->output = items(&r, json, "outputs", read_region, sizeof(Region),
                         &out->n_outputs);
-    out->host =
+    HostLayer *host =
         items(&r, json, "hosts", read_host, sizeof(HostLayer), &out->n_hosts);
+    listing_name_functions(arena, network, out->n_hosts, host);
+    out->host = host;
     read_layers(&r, json, root, n_insns, out);
     return r.ok;
 }

@@ -1,5 +1,6 @@
 /* cmd_compile.c - a network and a machine in, listing files out. */
 #include "driver/commands.h"
+#include "driver/hostcode.h"
 
 #include "passes/pass.h"
 
@@ -22,8 +23,9 @@ static const Schedule *better_order(Arena *arena, Diag *diag,
 
 static void print_json_report(Arena *arena, const Pipeline *p,
                               const Schedule *better,
-                              const char *const paths[3], bool explain) {
-    static const char *const key[3] = {"listing", "json", "weights"};
+                              const char *const paths[5], bool explain) {
+    static const char *const key[5] = {"listing", "json", "weights",
+                                       "host_object", "host_header"};
     cJSON *json = cJSON_CreateObject();
     cJSON_AddStringToObject(json, "network", p->listing->network);
     cJSON_AddStringToObject(json, "machine", p->spec->machine);
@@ -45,7 +47,7 @@ static void print_json_report(Arena *arena, const Pipeline *p,
         cJSON_AddItemToObject(json, "better_order", order_json(better));
     cJSON_AddNumberToObject(json, "seeded_layers", p->import.seeded);
     cJSON_AddItemToObject(json, "host_layers", host_layers_json(p->listing));
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 5; i++)
         if (paths[i])
             cJSON_AddStringToObject(json, key[i], paths[i]);
     cJSON_AddItemToObject(json, "ms", stage_times_json(p));
@@ -53,7 +55,7 @@ static void print_json_report(Arena *arena, const Pipeline *p,
 }
 
 static void print_report(Arena *arena, const Pipeline *p,
-                         const Schedule *better, const char *const paths[3],
+                         const Schedule *better, const char *const paths[5],
                          bool explain) {
     uint32_t hosts = p->listing->image.n_hosts;
     printf("%s on %s: %u instructions, %u of them layers of the host\n",
@@ -73,7 +75,7 @@ static void print_report(Arena *arena, const Pipeline *p,
                better->facts.proved ? ": the least of all orders" : "");
     if (p->import.seeded)
         printf("weights %u layers had none: seeded ones\n", p->import.seeded);
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 5; i++)
         if (paths[i])
             printf("wrote   %s\n", paths[i]);
     double total = 0;
@@ -102,16 +104,26 @@ ExitCode cmd_compile(Arena *arena, Diag *diag, const Options *options) {
         passes_print(stdout);
         return EXIT_FINE;
     }
+    if (options->emit && strcmp(options->emit, "host")) {
+        diag_error(diag, (Loc){0}, "--emit %s is not known, only host",
+                   options->emit);
+        return EXIT_BAD_USAGE;
+    }
     Pipeline p;
     ExitCode code = pipeline_run(arena, diag, options, STAGE_CODEGEN, &p);
     if (code != EXIT_FINE)
         return code;
-    const char *paths[3] = {NULL, NULL, NULL};
+    const char *paths[5] = {NULL};
     double start = now_ms();
     if (!listing_write(arena, diag, p.listing,
                        options->out ? options->out : ".", paths))
         return EXIT_BAD_INPUT;
     p.ms[STAGE_WRITE] = now_ms() - start;
+    start = now_ms();
+    if (options->emit &&
+        !hostcode_write(arena, diag, p.listing, paths[0], paths + 3))
+        return EXIT_BAD_INPUT;
+    p.ms[STAGE_NATIVE] = options->emit ? now_ms() - start : 0;
     if (!report(arena, diag, options, &p))
         return EXIT_BAD_INPUT;
     const Schedule *better = better_order(arena, diag, options, &p);

@@ -1,5 +1,6 @@
 /* cmd_simulate.c - runs a listing from its files; no network is needed. */
 #include "driver/commands.h"
+#include "driver/hostcode.h"
 
 #include <string.h>
 
@@ -45,8 +46,12 @@ ExitCode cmd_simulate(Arena *arena, Diag *diag, const Options *options) {
         return EXIT_BAD_INPUT;
     SimOptions sim_options = {.seed = options->seed,
                               .memory_only = options->memory_only};
+    HostCode *code;
+    if (!hostcode_open(arena, diag, options, listing, &sim_options, &code))
+        return EXIT_BAD_INPUT;
     const SimResult *sim =
         sim_run(arena, diag, listing, options->n_inputs, inputs, &sim_options);
+    hostcode_close(code);
     if (!sim || !write_report(arena, diag, options, listing, sim, false))
         return EXIT_BAD_INPUT;
     if (options->out && !options->memory_only &&

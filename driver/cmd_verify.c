@@ -3,6 +3,7 @@
 #include "driver/commands.h"
 #include "driver/compare.h"
 #include "driver/expect.h"
+#include "driver/hostcode.h"
 
 #include <math.h>
 #include <string.h>
@@ -50,6 +51,7 @@ typedef struct Verdict {
     const SimResult *sim;
     Comparison comparison;
     Expectation reference, simulated; /* against --expect */
+    uint32_t native_layers;           /* of the host */
     bool ok;
 } Verdict;
 
@@ -85,10 +87,17 @@ static bool run(Arena *arena, Diag *diag, const Options *options, Pipeline *p,
                               .observer = compare_observe,
                               .context = &out->comparison};
     start = now_ms();
+    HostCode *code;
+    if (!hostcode_open(arena, diag, options, out->listing, &sim_options, &code))
+        return false;
+    out->native_layers = hostcode_layers(code);
+    p->ms[STAGE_NATIVE] = code ? now_ms() - start : 0;
+    start = now_ms();
     out->sim =
         sim_run(arena, diag, out->listing, out->listing->image.n_inputs,
                 in_listing_order(arena, p->original, out->listing, values),
                 &sim_options);
+    hostcode_close(code);
     p->ms[STAGE_SIMULATE] = now_ms() - start;
     if (!out->sim)
         return false;
@@ -140,6 +149,7 @@ static void report_json(Arena *arena, const Pipeline *p, const Verdict *v) {
     add_traffic_json(json, p->plan);
     cJSON_AddBoolToObject(json, "two_levels", p->plan->two_levels);
     cJSON_AddStringToObject(json, "planner", p->plan->planner);
+    cJSON_AddNumberToObject(json, "native_layers", v->native_layers);
     cJSON_AddNumberToObject(json, "seeded_layers", p->import.seeded);
     cJSON_AddItemToObject(json, "ms", stage_times_json(p));
     print_json(arena, json);
@@ -175,7 +185,10 @@ static void report(Arena *arena, const Pipeline *p, const Verdict *v) {
     print_sim(arena, v->listing, v->sim);
     printf("bound   %s bytes over DDR: no plan in this order moves less\n",
            with_commas(arena, p->plan->ddr_bound));
-    printf("host    %u layers\n", v->listing->image.n_hosts);
+    printf("host    %u layers", v->listing->image.n_hosts);
+    if (v->native_layers)
+        printf(", %u of them as native code", v->native_layers);
+    puts("");
     if (p->import.seeded)
         printf("weights %u layers had none: seeded ones\n", p->import.seeded);
     printf("ms     ");

@@ -39,7 +39,7 @@ const char *with_commas(Arena *arena, uint64_t value);
 /* {"read": 1.2, ...}: the stages that ran. */
 cJSON *stage_times_json(const Pipeline *pipeline);
 
-/* Layers of the host: [{"layer", "kind", "reason"}]. */
+/* Layers of the host: [{"layer", "kind", "function", "reason"}]. */
 cJSON *host_layers_json(const Listing *listing);
 
 /* Fields that every report of a simulation has. */

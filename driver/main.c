@@ -10,19 +10,19 @@
 #define PLANNING "OJBpr"
 
 static const Command commands[] = {
-    {"compile", "NET", MACHINE NETWORK PLANNING "odagqjX", cmd_compile,
+    {"compile", "NET", MACHINE NETWORK PLANNING "odagqjXE", cmd_compile,
      "Compiles a network for a machine.\n"
      "Writes NET.cmd (the listing), NET.json (the same with the data image)\n"
      "and, for weights that are not recipes, NET.weights; to the present\n"
      "folder, if -o names none.",
      NULL},
-    {"simulate", "LISTING", MACHINE "siomgqj", cmd_simulate,
+    {"simulate", "LISTING", MACHINE "siomgqjN", cmd_simulate,
      "Runs a listing and judges it.\n"
      "Takes .cmd text or .json: memory safety, bytes moved, cycles; with -o\n"
      "DIR the network's outputs are written as .npy.",
      "NAME.json beside NAME.cmd gives the weights and the layers of the host;\n"
      "without it weights are seeded and host layers are skipped."},
-    {"verify", "NET", MACHINE NETWORK PLANNING "ixTdj", cmd_verify,
+    {"verify", "NET", MACHINE NETWORK PLANNING "ixTdjN", cmd_verify,
      "Compiles, simulates the listing, compares the values.\n"
      "Every kept layer is compared with the reference evaluation of the\n"
      "network as it was read; with --expect also the outputs of both with\n"

@@ -87,8 +87,12 @@ static const Option options[] = {
      "print graph, a pass's name, passes, schedule, plan or all to stderr"},
     {'X', false, "explain", NULL, OPTION_FLAG, AT(explain),
      "say of every volume where it is and why, in one line"},
-    {'E', false, "emit", "json", OPTION_TEXT, AT(emit),
-     "write the network itself, as docs/graph-json.md says"},
+    {'E', false, "emit", "WHAT", OPTION_TEXT, AT(emit),
+     "show: json, the network itself, as docs/graph-json.md says; compile: "
+     "host, also the layers of the host as an object file with its header"},
+    {'N', false, "host", "native|interpret", OPTION_WORD, AT(host),
+     "how layers of the host are computed (default: native, if built with "
+     "LLVM)"},
     {'R', false, "log-rules", NULL, OPTION_FLAG, AT(rules),
      "print each firing of a rewrite rule to stderr"},
     {'i', false, "input", "FILE", OPTION_INPUT, 0,

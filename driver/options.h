@@ -29,6 +29,7 @@ typedef struct Options {
     const char *replication; /* --replication */
     const char *dump;        /* --dump */
     const char *emit;        /* --emit */
+    const char *host;        /* --host; NULL: native where there is LLVM */
     const char *resume;      /* --resume */
     const char *shard;       /* --shard */
     const char *report;      /* --report */

@@ -10,7 +10,7 @@
 
 const char *const stage_name[STAGE_COUNT] = {
     "hwspec",  "read",  "passes",   "schedule", "alloc",
-    "codegen", "write", "simulate", "reference"};
+    "codegen", "write", "native", "simulate", "reference"};
 
 double now_ms(void) {
     struct timespec now;

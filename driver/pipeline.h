@@ -13,6 +13,7 @@ typedef enum Stage {
     STAGE_ALLOC,
     STAGE_CODEGEN,
     STAGE_WRITE,
+    STAGE_NATIVE,
     STAGE_SIMULATE,
     STAGE_REFERENCE,
     STAGE_COUNT

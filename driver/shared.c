@@ -35,6 +35,7 @@ cJSON *host_layers_json(const Listing *listing) {
         cJSON *item = cJSON_CreateObject();
         cJSON_AddStringToObject(item, "layer", host->name);
         cJSON_AddStringToObject(item, "kind", host->kind);
+        cJSON_AddStringToObject(item, "function", host->function);
         cJSON_AddStringToObject(item, "reason",
                                 host->reason ? host->reason : "");
         cJSON_AddItemToArray(list, item);

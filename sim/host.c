@@ -177,6 +177,14 @@ static bool compute(const HostRow *kind, const HostCall *call) {
            ((kind->style & HOST_ACTS) || host_act(call, &size, call->out[0]));
 }
 
+static bool compute_outside(const HostCall *call) {
+    const SimOptions *options = &call->run->options;
+    uint32_t index =
+        (uint32_t)(call->layer - call->run->listing->image.host);
+    return options->host && options->host(options->host_context, index,
+                                          call->in, call->out);
+}
+
 static void run_layer(Run *run, const HostLayer *layer) {
     const float **in = ARENA_ARRAY(run->work, const float *, layer->n_in);
     float **out = ARENA_ARRAY(run->work, float *, layer->n_out);
@@ -192,7 +200,8 @@ static void run_layer(Run *run, const HostLayer *layer) {
     for (uint32_t i = 0; i < layer->n_out; i++)
         out[i] = region_buffer(run, &layer->out[i]);
     HostCall call = {run, layer, in, out};
-    if (!run->options.memory_only && !compute(kind, &call))
+    if (!run->options.memory_only && !compute_outside(&call) &&
+        !compute(kind, &call))
         return;
     for (uint32_t i = 0; i < layer->n_out; i++)
         write_region(run, &layer->out[i],

@@ -26,12 +26,19 @@ typedef struct SimOutput {
 
 typedef void SimObserver(void *context, uint32_t insn, const SimOutput *output);
 
+/* Computes layer `index` of image.host on dense tensors by other means than
+ * the simulator's own arithmetic; false: it cannot. */
+typedef bool SimHost(void *context, uint32_t index, const float *const *in,
+                     float *const *out);
+
 typedef struct SimOptions {
     uint64_t seed;         /* for constants and inputs that are missing */
     bool memory_only;      /* no arithmetic: addresses, tags and cycles */
     SimObserver *observer; /* or NULL: called after each instruction that
                             * computes, and each host layer's output */
     void *context;
+    SimHost *host; /* or NULL */
+    void *host_context;
     uint32_t max_violations; /* kept; all are counted. 0: 20 */
 } SimOptions;
 

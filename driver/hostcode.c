@@ -1,0 +1,89 @@
+/* hostcode.c - layers of the host as native code; see hostcode.h. */
+#include "driver/hostcode.h"
+
+#include "base/file.h"
+
+#include <string.h>
+
+struct HostCode {
+    const NativeBackend *backend;
+    const NativeProgram *program;
+    NativeCode *code;
+    NativeEntry *const *entry;
+    int32_t *function; /* by layer; -1: none */
+};
+
+static bool run_layer(void *context, uint32_t index, const float *const *in,
+                      float *const *out) {
+    const HostCode *code = context;
+    int32_t function = code->function[index];
+    if (function < 0)
+        return false;
+    code->entry[function](in, out, NULL, code->program->weights);
+    return true;
+}
+
+static bool wants_native(const Options *options, const Listing *listing) {
+    if (options->host)
+        return strcmp(options->host, "native") == 0;
+    return native_built() && listing->image.n_hosts > 0;
+}
+
+bool hostcode_open(Arena *arena, Diag *diag, const Options *options,
+                   const Listing *listing, SimOptions *sim, HostCode **out) {
+    *out = NULL;
+    if (!wants_native(options, listing) || sim->memory_only)
+        return true;
+    HostCode *code = ARENA_NEW(arena, HostCode);
+    code->backend = native_load(diag);
+    if (!code->backend)
+        return false;
+    const uint32_t *layer;
+    NativeTarget own = {0};
+    code->program =
+        native_host_program(arena, code->backend, listing, &own, &layer);
+    code->function = ARENA_ARRAY(arena, int32_t, listing->image.n_hosts);
+    for (uint32_t i = 0; i < listing->image.n_hosts; i++)
+        code->function[i] = -1;
+    for (uint32_t i = 0; i < code->program->n_functions; i++)
+        code->function[layer[i]] = (int32_t)i;
+    code->code = code->backend->load(arena, diag, code->program, &code->entry);
+    if (!code->code)
+        return false;
+    sim->host = run_layer;
+    sim->host_context = code;
+    *out = code;
+    return true;
+}
+
+void hostcode_close(HostCode *code) {
+    if (code)
+        code->backend->unload(code->code);
+}
+
+uint32_t hostcode_layers(const HostCode *code) {
+    return code ? code->program->n_functions : 0;
+}
+
+bool hostcode_write(Arena *arena, Diag *diag, const Listing *listing,
+                    const char *path, const char *out[2]) {
+    const NativeBackend *backend = native_load(diag);
+    if (!backend)
+        return false;
+    const uint32_t *layer;
+    NativeTarget own = {0};
+    const NativeProgram *program =
+        native_host_program(arena, backend, listing, &own, &layer);
+    const uint8_t *object;
+    size_t len;
+    if (!backend->object(arena, diag, program, &object, &len))
+        return false;
+    const char *stem = arena_printf(arena, "%s/%s", file_dir(arena, path),
+                                    file_stem(arena, path));
+    out[0] = arena_printf(arena, "%s.host.o", stem);
+    out[1] = arena_printf(arena, "%s.host.h", stem);
+    const char *header = native_host_header(arena, listing, program, layer);
+    FilePart part[2] = {{out[0], object, len},
+                        {out[1], header, strlen(header)}};
+    return file_write_all(arena, diag, 2, part);
+}

@@ -1,0 +1,26 @@
+/* hostcode.h - layers of the host as native code: in memory for the simulator,
+ * in files for users. */
+#ifndef DRIVER_HOSTCODE_H
+#define DRIVER_HOSTCODE_H
+
+#include "driver/options.h"
+#include "native/native.h"
+#include "sim/sim.h"
+
+typedef struct HostCode HostCode;
+
+/* Gives the simulation of the listing native code, as --host says: by default
+ * where this amphora has it and a layer is left to the host. *out: NULL where
+ * the simulator interprets. False after errors. */
+bool hostcode_open(Arena *arena, Diag *diag, const Options *options,
+                   const Listing *listing, SimOptions *sim, HostCode **out);
+void hostcode_close(HostCode *code);
+/* Layers that run natively; 0 for NULL. */
+uint32_t hostcode_layers(const HostCode *code);
+
+/* Writes NET.host.o and NET.host.h beside the listing `path`; their paths go to
+ * out[2]. */
+bool hostcode_write(Arena *arena, Diag *diag, const Listing *listing,
+                    const char *path, const char *out[2]);
+
+#endif

@@ -1,0 +1,79 @@
+/* kernel.c - what a kernel says of itself; see program.h. */
+#include "native/program.h"
+
+#include <string.h>
+
+Operand operand_dense(const Shape *shape) {
+    uint32_t c, h, w;
+    shape_chw(shape, &c, &h, &w);
+    return (Operand){.shape = *shape,
+                     .block = 1,
+                     .c_step = (uint64_t)h * w,
+                     .h_step = w,
+                     .w_step = 1};
+}
+
+const AttrPair *kernel_attr(const Kernel *kernel, const char *name) {
+    for (uint32_t i = 0; i < kernel->n_attrs; i++)
+        if (strcmp(kernel->attr[i].name, name) == 0)
+            return &kernel->attr[i];
+    return NULL;
+}
+
+double kernel_number(const Kernel *kernel, const char *name, uint32_t at,
+                     double absent) {
+    const AttrPair *attr = kernel_attr(kernel, name);
+    return attr && at < attr->n ? attr->value[at] : absent;
+}
+
+uint32_t kernel_count(const Kernel *kernel, const char *name, uint32_t at,
+                      uint32_t absent) {
+    double value = kernel_number(kernel, name, at, absent);
+    bool sane = value >= 0 && value <= 1 << 24;
+    return sane ? (uint32_t)value : absent;
+}
+
+bool kernel_is(const Kernel *kernel, const char *name, const char *word) {
+    const AttrPair *attr = kernel_attr(kernel, name);
+    return attr && attr->word && strcmp(attr->word, word) == 0;
+}
+
+int32_t kernel_constant(const Kernel *kernel, const char *role) {
+    for (uint32_t i = 0; i < kernel->n_constants; i++)
+        if (strcmp(kernel->constant[i].role, role) == 0)
+            return (int32_t)i;
+    return -1;
+}
+
+static const char *operand_text(Arena *arena, const Operand *o) {
+    return arena_printf(arena, "%s/%u:%llu:%llu:%llu",
+                        shape_text(arena, &o->shape), o->block,
+                        (unsigned long long)o->c_step,
+                        (unsigned long long)o->h_step,
+                        (unsigned long long)o->w_step);
+}
+
+static const char *attr_text(Arena *arena, const AttrPair *attr) {
+    const char *text = arena_printf(arena, "%s=%s", attr->name,
+                                    attr->word ? attr->word : "");
+    for (uint32_t i = 0; i < attr->n; i++)
+        text = arena_printf(arena, "%s,%a", text, attr->value[i]);
+    return text;
+}
+
+const char *kernel_text(Arena *arena, const Kernel *k) {
+    const char *text = k->kind;
+    for (uint32_t i = 0; i < k->n_in; i++)
+        text = arena_printf(arena, "%s %s", text,
+                            operand_text(arena, &k->in[i]));
+    for (uint32_t i = 0; i < k->n_out; i++)
+        text = arena_printf(arena, "%s >%s", text,
+                            operand_text(arena, &k->out[i]));
+    for (uint32_t i = 0; i < k->n_constants; i++)
+        text = arena_printf(arena, "%s %s:%s", text, k->constant[i].role,
+                            shape_text(arena, &k->constant[i].shape));
+    for (uint32_t i = 0; i < k->n_attrs; i++)
+        text = arena_printf(arena, "%s %s", text,
+                            attr_text(arena, &k->attr[i]));
+    return text;
+}

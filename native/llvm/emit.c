@@ -1,0 +1,257 @@
+/* emit.c - kernels become functions of a module, and the program's functions
+ * call them; see emit.h.
+ *
+ * A kernel's function has one argument for each pointer, none of which
+ * overlap; it is never inlined, so that calls of the same kernel share it. No
+ * function calls a library: "no-builtins" keeps LLVM from putting memcpy into
+ * the place of a loop. */
+#include "native/llvm/emit.h"
+
+#include <llvm-c/Analysis.h>
+#include <string.h>
+
+/* ---- what can be made ---- */
+
+static bool shapes_are_sane(uint32_t n, const Operand *operand) {
+    for (uint32_t i = 0; i < n; i++)
+        if (shape_count(&operand[i].shape) > SHAPE_MAX_COUNT ||
+            shape_count(&operand[i].shape) == 0)
+            return false;
+    return true;
+}
+
+const char *emit_refuse(const Kernel *kernel) {
+    const OpRow *row = op_named(kernel->kind);
+    Epilogue act;
+    if (!row)
+        return "there is no native code for its kind";
+    if (kernel->n_in < row->n_in || kernel->n_out == 0)
+        return "it has too few operands";
+    if (!epilogue_read(kernel, &act))
+        return "there is no native code for its activation";
+    uint64_t channels = operand_channels(&kernel->out[0]).n;
+    if (!shapes_are_sane(kernel->n_in, kernel->in) ||
+        !shapes_are_sane(kernel->n_out, kernel->out) ||
+        (act.by_channel && !fits_constant(kernel, "slope", channels)) ||
+        !row->check(kernel))
+        return "its operands, constants and attributes do not fit together";
+    return NULL;
+}
+
+/* ---- functions ---- */
+
+static void add_attribute(Code *c, Val function, unsigned at,
+                          const char *name) {
+    unsigned kind = LLVMGetEnumAttributeKindForName(name, strlen(name));
+    LLVMAddAttributeAtIndex(function, at,
+                            LLVMCreateEnumAttribute(c->context, kind, 0));
+}
+
+static Val new_function(Code *c, const char *name, uint32_t n_args,
+                        Type type_of_args) {
+    Type *args = ARENA_ARRAY(c->arena, Type, n_args);
+    for (uint32_t i = 0; i < n_args; i++)
+        args[i] = type_of_args;
+    Type type = LLVMFunctionType(LLVMVoidTypeInContext(c->context), args,
+                                 n_args, false);
+    Val function = LLVMAddFunction(c->module, name, type);
+    unsigned whole = (unsigned)LLVMAttributeFunctionIndex;
+    static const char key[] = "no-builtins";
+    LLVMAddAttributeAtIndex(
+        function, whole,
+        LLVMCreateStringAttribute(c->context, key, sizeof key - 1, "", 0));
+    add_attribute(c, function, whole, "nounwind");
+    return function;
+}
+
+/* Code goes into a block behind that of the variables. */
+static void open_function(Code *c, Val function) {
+    c->function = function;
+    c->entry = LLVMAppendBasicBlockInContext(c->context, function, "entry");
+    LLVMBasicBlockRef start =
+        LLVMAppendBasicBlockInContext(c->context, function, "start");
+    LLVMPositionBuilderAtEnd(c->builder, start);
+}
+
+static void close_function(Code *c) {
+    LLVMBuildRetVoid(c->builder);
+    LLVMPositionBuilderAtEnd(c->builder, c->entry);
+    LLVMBuildBr(c->builder, LLVMGetNextBasicBlock(c->entry));
+}
+
+static Val emit_kernel(Code *c, const Kernel *k, uint32_t number) {
+    uint32_t n = k->n_in + k->n_out + k->n_constants;
+    Val *arg = ARENA_ARRAY(c->arena, Val, n);
+    Val function = new_function(
+        c, arena_printf(c->arena, "kernel_%u_%s", number, k->kind), n,
+        c->pointer);
+    LLVMSetLinkage(function, LLVMInternalLinkage);
+    add_attribute(c, function, (unsigned)LLVMAttributeFunctionIndex,
+                  "noinline");
+    for (uint32_t i = 0; i < n; i++) {
+        bool written = i >= k->n_in && i < k->n_in + k->n_out;
+        add_attribute(c, function, i + 1, "noalias");
+        if (!written)
+            add_attribute(c, function, i + 1, "readonly");
+        arg[i] = LLVMGetParam(function, i);
+    }
+    open_function(c, function);
+    Emit e = {.c = c,
+              .k = k,
+              .in = arg,
+              .out = arg + k->n_in,
+              .constant = arg + k->n_in + k->n_out};
+    epilogue_read(k, &e.act);
+    op_named(k->kind)->emit(&e);
+    close_function(c);
+    return function;
+}
+
+/* ---- the program's functions ---- */
+
+typedef struct Program {
+    Code *c;
+    const NativeProgram *program;
+    EntryStyle style;
+    const Val *kernel;
+    Val weights; /* ENTRY_ARGS: the global constant; NULL if there are none */
+} Program;
+
+/* The pointers that a function of the program starts from. */
+typedef struct Bases {
+    Val *in, *out, workspace, weights;
+} Bases;
+
+static Val pointer_in(Code *c, Val array, uint32_t index) {
+    Val at = code_index(c, index);
+    Val place = LLVMBuildGEP2(c->builder, c->pointer, array, &at, 1, "");
+    return LLVMBuildLoad2(c->builder, c->pointer, place, "");
+}
+
+static void array_bases(const Program *p, Val function, const NativeFunction *f,
+                        Bases *out) {
+    for (uint32_t i = 0; i < f->n_in; i++)
+        out->in[i] = pointer_in(p->c, LLVMGetParam(function, 0), i);
+    for (uint32_t i = 0; i < f->n_out; i++)
+        out->out[i] = pointer_in(p->c, LLVMGetParam(function, 1), i);
+    out->workspace = LLVMBuildBitCast(
+        p->c->builder, LLVMGetParam(function, 2), p->c->pointer, "");
+    out->weights = LLVMBuildBitCast(
+        p->c->builder, LLVMGetParam(function, 3), p->c->pointer, "");
+}
+
+static void argument_bases(const Program *p, Val function,
+                           const NativeFunction *f, Bases *out) {
+    for (uint32_t i = 0; i < f->n_in; i++)
+        out->in[i] = LLVMGetParam(function, i);
+    for (uint32_t i = 0; i < f->n_out; i++)
+        out->out[i] = LLVMGetParam(function, f->n_in + i);
+    if (p->weights)
+        out->weights = LLVMConstBitCast(p->weights, p->c->pointer);
+}
+
+static Val pointer_of(const Program *p, const Bases *bases,
+                      const NativePointer *pointer) {
+    Val base = NULL;
+    switch (pointer->base) {
+    case NATIVE_IN:
+        base = bases->in[pointer->index];
+        break;
+    case NATIVE_OUT:
+        base = bases->out[pointer->index];
+        break;
+    case NATIVE_WORKSPACE:
+        base = bases->workspace;
+        break;
+    case NATIVE_WEIGHTS:
+        base = bases->weights;
+        break;
+    }
+    return code_at(p->c, base,
+                   code_index(p->c, (int64_t)(pointer->offset / sizeof(float))));
+}
+
+static void emit_call(const Program *p, const Bases *bases,
+                      const NativeCall *call) {
+    Code *c = p->c;
+    Val *arg = ARENA_ARRAY(c->arena, Val, call->n);
+    Type *type = ARENA_ARRAY(c->arena, Type, call->n);
+    for (uint32_t i = 0; i < call->n; i++) {
+        arg[i] = pointer_of(p, bases, &call->pointer[i]);
+        type[i] = c->pointer;
+    }
+    Type function = LLVMFunctionType(LLVMVoidTypeInContext(c->context), type,
+                                     call->n, false);
+    LLVMBuildCall2(c->builder, function, p->kernel[call->kernel], arg, call->n,
+                   "");
+}
+
+static void emit_function(const Program *p, uint32_t number) {
+    Code *c = p->c;
+    const NativeFunction *f = &p->program->function[number];
+    bool arrays = p->style == ENTRY_ARRAYS;
+    const char *name =
+        arrays ? arena_printf(c->arena, "entry_%u", number) : f->name;
+    Val function = new_function(
+        c, name, arrays ? 4 : f->n_in + f->n_out,
+        arrays ? LLVMPointerType(c->pointer, 0) : c->pointer);
+    Bases bases = {.in = ARENA_ARRAY(c->arena, Val, f->n_in),
+                   .out = ARENA_ARRAY(c->arena, Val, f->n_out)};
+    open_function(c, function);
+    if (arrays)
+        array_bases(p, function, f, &bases);
+    else
+        argument_bases(p, function, f, &bases);
+    for (uint32_t i = 0; i < f->n_calls; i++)
+        emit_call(p, &bases, &f->call[i]);
+    close_function(c);
+}
+
+/* The weights as bytes of the module. */
+static Val emit_weights(Code *c, const NativeProgram *program) {
+    enum { CACHE_LINE = 64 };
+    if (program->weights_bytes == 0)
+        return NULL;
+    Val bytes = LLVMConstStringInContext(
+        c->context, (const char *)program->weights,
+        (unsigned)program->weights_bytes, true);
+    Val global = LLVMAddGlobal(
+        c->module, LLVMTypeOf(bytes),
+        arena_printf(c->arena, "%s_weights", program->name));
+    LLVMSetInitializer(global, bytes);
+    LLVMSetGlobalConstant(global, true);
+    LLVMSetLinkage(global, LLVMInternalLinkage);
+    LLVMSetAlignment(global, CACHE_LINE);
+    return global;
+}
+
+LLVMModuleRef emit_program(Arena *arena, LLVMContextRef context,
+                           const Machine *machine, const NativeProgram *program,
+                           EntryStyle style) {
+    Code c = {.arena = arena,
+              .context = context,
+              .module =
+                  LLVMModuleCreateWithNameInContext(program->name, context),
+              .builder = LLVMCreateBuilderInContext(context),
+              .f32 = LLVMFloatTypeInContext(context),
+              .i32 = LLVMInt32TypeInContext(context),
+              .index = LLVMIntPtrTypeInContext(context, machine->layout),
+              .lanes = machine->lanes};
+    c.pointer = LLVMPointerType(c.f32, 0);
+    LLVMSetTarget(c.module, machine->triple);
+    LLVMSetModuleDataLayout(c.module, machine->layout);
+    Val *kernel = ARENA_ARRAY(arena, Val, program->n_kernels);
+    for (uint32_t i = 0; i < program->n_kernels; i++)
+        kernel[i] = emit_kernel(&c, &program->kernel[i], i);
+    Program p = {&c, program, style, kernel, NULL};
+    if (style == ENTRY_ARGS)
+        p.weights = emit_weights(&c, program);
+    for (uint32_t i = 0; i < program->n_functions; i++)
+        emit_function(&p, i);
+    LLVMDisposeBuilder(c.builder);
+    char *message = NULL;
+    if (LLVMVerifyModule(c.module, LLVMReturnStatusAction, &message))
+        bug("LLVM refuses the code of %s: %s", program->name, message);
+    LLVMDisposeMessage(message);
+    return c.module;
+}

@@ -1,0 +1,191 @@
+/* ops_point.c - element by element: activations, scales, functions of two
+ * numbers; see ops.h. */
+#include "native/llvm/ops.h"
+
+static uint64_t in_count(const Kernel *k) {
+    return shape_count(&k->in[0].shape);
+}
+
+static bool same_size(const Kernel *k) {
+    return in_count(k) == shape_count(&k->out[0].shape);
+}
+
+/* ---- activations, scales, normalisations by constants ---- */
+
+/* x in a channel of the input's constants -> value */
+typedef Val PointValue(const Emit *e, Val x, Val channel);
+
+static void emit_points(const Emit *e, PointValue *value) {
+    Code *c = e->c;
+    Channels size = operand_channels(&e->k->in[0]);
+    Channels out = operand_channels(&e->k->out[0]);
+    bool same = size.n == out.n && size.plane == out.plane;
+    Walk walk;
+    walk_open(c, &walk, &size);
+    Val x = code_load(c, e->in[0], operand_linear(c, &e->k->in[0], walk.i));
+    Val channel = walk.channel;
+    if (!same)
+        channel = index_rem(c, index_div(c, walk.i, out.plane), out.n);
+    Val y = emit_act(e, value(e, x, walk.channel), channel);
+    code_store(c, e->out[0], operand_linear(c, &e->k->out[0], walk.i), y);
+    walk_close(c, &walk);
+}
+
+static Val value_same(const Emit *e, Val x, Val channel) {
+    (void)e, (void)channel;
+    return x;
+}
+
+static void emit_plain(const Emit *e) {
+    emit_points(e, value_same);
+}
+
+static bool check_scale(const Kernel *k) {
+    uint64_t n = operand_channels(&k->in[0]).n;
+    return same_size(k) && fits_constant(k, "scale", n) &&
+           fits_constant(k, "bias", n);
+}
+
+static Val value_scaled(const Emit *e, Val x, Val channel) {
+    Code *c = e->c;
+    Val scale = emit_constant(e, "scale"), bias = emit_constant(e, "bias");
+    Val by = scale ? code_load(c, scale, channel) : code_scalar(c, 1);
+    Val more = bias ? code_load(c, bias, channel) : code_scalar(c, 0);
+    return float_fma(c, by, x, more);
+}
+
+static void emit_scale(const Emit *e) {
+    emit_points(e, value_scaled);
+}
+
+static bool check_bn(const Kernel *k) {
+    uint64_t n = operand_channels(&k->in[0]).n;
+    return same_size(k) && has_constant(k, "mean", n) &&
+           has_constant(k, "var", n);
+}
+
+static Val value_normal(const Emit *e, Val x, Val channel) {
+    Code *c = e->c;
+    Val mean = code_load(c, emit_constant(e, "mean"), channel);
+    Val var = code_load(c, emit_constant(e, "var"), channel);
+    Val eps = code_scalar(c, kernel_number(e->k, "eps", 0, 0));
+    Val deviation = float_sqrt(c, float_add(c, var, eps));
+    return float_div(c, float_sub(c, x, mean), deviation);
+}
+
+static void emit_bn(const Emit *e) {
+    emit_points(e, value_normal);
+}
+
+/* The same elements in the same order, for each result; the activation is the
+ * first one's. */
+static bool check_copy(const Kernel *k) {
+    for (uint32_t i = 0; i < k->n_out; i++)
+        if (shape_count(&k->out[i].shape) != in_count(k))
+            return false;
+    return true;
+}
+
+static void emit_copy(const Emit *e) {
+    Code *c = e->c;
+    emit_points(e, value_same);
+    for (uint32_t i = 1; i < e->k->n_out; i++) {
+        Loop loop;
+        Val at = loop_count(c, &loop, in_count(e->k));
+        Val x = code_load(c, e->in[0], operand_linear(c, &e->k->in[0], at));
+        code_store(c, e->out[i], operand_linear(c, &e->k->out[i], at), x);
+        loop_close(c, &loop);
+    }
+}
+
+/* ---- functions of two numbers, with broadcast ---- */
+
+/* Axes of size 1 repeat; shapes of lower rank stand at the right. */
+static bool broadcasts(const Shape *in, const Shape *out) {
+    if (in->rank > out->rank)
+        return false;
+    for (uint32_t i = 0; i < in->rank; i++) {
+        uint32_t to = out->dim[out->rank - in->rank + i];
+        if (in->dim[i] != to && in->dim[i] != 1)
+            return false;
+    }
+    return true;
+}
+
+static bool check_eltwise(const Kernel *k) {
+    const AttrPair *kind = kernel_attr(k, "kind");
+    for (uint32_t i = 0; i < k->n_in; i++)
+        if (!broadcasts(&k->in[i].shape, &k->out[0].shape))
+            return false;
+    return kind && kind->word && binary_named(kind->word);
+}
+
+/* The value of operand i, times its coefficient, at these places. */
+static Val blend_operand(const Emit *e, uint32_t i, Val at) {
+    Code *c = e->c;
+    Val x = code_load(c, e->in[i], at);
+    double coefficient = kernel_number(e->k, "coeff", i, 1);
+    if (coefficient == 1)
+        return x;
+    return float_mul(c, code_scalar(c, coefficient), x);
+}
+
+static Val broadcast_place(const Emit *e, uint32_t operand, const Axes *axes) {
+    const Operand *in = &e->k->in[operand];
+    Val at[SHAPE_MAX_RANK];
+    for (uint32_t i = 0; i < in->shape.rank; i++)
+        at[i] = in->shape.dim[i] == 1 ? code_index(e->c, 0)
+                                      : axes->i[axes->n - in->shape.rank + i];
+    return operand_index(e->c, in, at);
+}
+
+static void emit_broadcast(const Emit *e, Binary *run) {
+    Code *c = e->c;
+    const Operand *out = &e->k->out[0];
+    Axes axes;
+    axes_open(c, &axes, &out->shape);
+    Val value = blend_operand(e, 0, broadcast_place(e, 0, &axes));
+    for (uint32_t i = 1; i < e->k->n_in; i++)
+        value = run(c, value, blend_operand(e, i, broadcast_place(e, i, &axes)));
+    Val channel = axes.n > 1 ? axes.i[1] : code_index(c, 0);
+    code_store(c, e->out[0], operand_index(c, out, axes.i),
+               emit_act(e, value, channel));
+    axes_close(c, &axes);
+}
+
+static void emit_alike(const Emit *e, Binary *run) {
+    Code *c = e->c;
+    Channels size = operand_channels(&e->k->out[0]);
+    Walk walk;
+    walk_open(c, &walk, &size);
+    Val value =
+        blend_operand(e, 0, operand_linear(c, &e->k->in[0], walk.i));
+    for (uint32_t i = 1; i < e->k->n_in; i++)
+        value = run(c, value,
+                    blend_operand(e, i,
+                                  operand_linear(c, &e->k->in[i], walk.i)));
+    code_store(c, e->out[0], operand_linear(c, &e->k->out[0], walk.i),
+               emit_act(e, value, walk.channel));
+    walk_close(c, &walk);
+}
+
+static void emit_eltwise(const Emit *e) {
+    Binary *run = binary_named(kernel_attr(e->k, "kind")->word);
+    bool alike = true;
+    for (uint32_t i = 0; i < e->k->n_in; i++)
+        alike &= shape_equal(&e->k->in[i].shape, &e->k->out[0].shape);
+    if (alike)
+        emit_alike(e, run);
+    else
+        emit_broadcast(e, run);
+}
+
+const OpRow ops_point[] = {
+    {"act", 1, same_size, emit_plain},
+    {"scale", 1, check_scale, emit_scale},
+    {"bn", 1, check_bn, emit_bn},
+    {"eltwise", 1, check_eltwise, emit_eltwise},
+    {"reshape", 1, check_copy, emit_copy},
+    {"identity", 1, check_copy, emit_copy},
+    {NULL, 0, NULL, NULL},
+};

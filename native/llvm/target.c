@@ -1,0 +1,115 @@
+/* target.c - target machines over LLVM-C; see target.h. */
+#include "native/llvm/target.h"
+
+#include <llvm-c/Error.h>
+#include <llvm-c/Target.h>
+#include <llvm-c/Transforms/PassBuilder.h>
+#include <string.h>
+
+/* What LLVM says of the processor that this runs on. */
+typedef struct Own {
+    char *triple, *cpu, *features;
+} Own;
+
+static Own own_open(void) {
+    return (Own){LLVMGetDefaultTargetTriple(), LLVMGetHostCPUName(),
+                 LLVMGetHostCPUFeatures()};
+}
+
+static void own_close(const Own *own) {
+    LLVMDisposeMessage(own->triple);
+    LLVMDisposeMessage(own->cpu);
+    LLVMDisposeMessage(own->features);
+}
+
+static uint32_t lanes_of(const char *triple, const char *features) {
+    static const struct {
+        const char *word;
+        uint32_t lanes;
+    } by_feature[] = {{"+avx512f", 16}, {"+avx", 8}, {"+neon", 4}},
+      by_triple[] = {{"x86_64", 4}, {"aarch64", 4}};
+    for (size_t i = 0; i < sizeof by_feature / sizeof *by_feature; i++)
+        if (strstr(features, by_feature[i].word))
+            return by_feature[i].lanes;
+    for (size_t i = 0; i < sizeof by_triple / sizeof *by_triple; i++)
+        if (strncmp(triple, by_triple[i].word, strlen(by_triple[i].word)) == 0)
+            return by_triple[i].lanes;
+    return 1;
+}
+
+static void initialise(bool all) {
+    if (!all) {
+        LLVMInitializeNativeTarget();
+        LLVMInitializeNativeAsmPrinter();
+        return;
+    }
+    LLVMInitializeAllTargetInfos();
+    LLVMInitializeAllTargets();
+    LLVMInitializeAllTargetMCs();
+    LLVMInitializeAllAsmPrinters();
+}
+
+static const char *or_empty(const char *text) {
+    return text ? text : "";
+}
+
+static LLVMTargetMachineRef create(Diag *diag, const char *triple,
+                                   const char *cpu, const char *features) {
+    LLVMTargetRef target;
+    char *message = NULL;
+    if (LLVMGetTargetFromTriple(triple, &target, &message)) {
+        diag_error(diag, (Loc){0}, "native code for %s: %s", triple, message);
+        LLVMDisposeMessage(message);
+        return NULL;
+    }
+    return LLVMCreateTargetMachine(target, triple, cpu, features,
+                                   LLVMCodeGenLevelDefault, LLVMRelocPIC,
+                                   LLVMCodeModelDefault);
+}
+
+bool machine_open(Diag *diag, const NativeTarget *target, Machine *out) {
+    initialise(target->triple != NULL);
+    Own own = own_open();
+    bool foreign = target->triple != NULL;
+    const char *triple = foreign ? target->triple : own.triple;
+    const char *cpu = foreign ? or_empty(target->cpu) : own.cpu;
+    const char *features = foreign ? or_empty(target->features) : own.features;
+    *out = (Machine){.machine = create(diag, triple, cpu, features)};
+    if (out->machine) {
+        out->layout = LLVMCreateTargetDataLayout(out->machine);
+        out->triple = LLVMGetTargetMachineTriple(out->machine);
+        out->lanes =
+            target->lanes ? target->lanes : lanes_of(triple, features);
+    }
+    own_close(&own);
+    return out->machine != NULL;
+}
+
+void machine_close(Machine *machine) {
+    LLVMDisposeMessage(machine->triple);
+    LLVMDisposeTargetData(machine->layout);
+    LLVMDisposeTargetMachine(machine->machine);
+}
+
+void machine_optimise(const Machine *machine, LLVMModuleRef module) {
+    LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
+    LLVMPassBuilderOptionsSetLoopVectorization(options, machine->lanes > 1);
+    LLVMErrorRef error =
+        LLVMRunPasses(module, "default<O2>", machine->machine, options);
+    if (error)
+        bug("LLVM's passes: %s", LLVMGetErrorMessage(error));
+    LLVMDisposePassBuilderOptions(options);
+}
+
+LLVMMemoryBufferRef machine_object(Diag *diag, const Machine *machine,
+                                   LLVMModuleRef module) {
+    LLVMMemoryBufferRef buffer = NULL;
+    char *message = NULL;
+    if (!LLVMTargetMachineEmitToMemoryBuffer(machine->machine, module,
+                                             LLVMObjectFile, &message, &buffer))
+        return buffer;
+    diag_error(diag, (Loc){0}, "native code for %s: %s", machine->triple,
+               message);
+    LLVMDisposeMessage(message);
+    return NULL;
+}

@@ -1,0 +1,28 @@
+/* target.h - machines that LLVM knows, and what it makes of a module. */
+#ifndef NATIVE_LLVM_TARGET_H
+#define NATIVE_LLVM_TARGET_H
+
+#include "native/program.h"
+
+#include <llvm-c/Core.h>
+#include <llvm-c/TargetMachine.h>
+
+typedef struct Machine {
+    LLVMTargetMachineRef machine;
+    LLVMTargetDataRef layout;
+    char *triple; /* LLVM's */
+    uint32_t lanes;
+} Machine;
+
+/* False with an error if LLVM has no such target. */
+bool machine_open(Diag *diag, const NativeTarget *target, Machine *out);
+void machine_close(Machine *machine);
+
+/* Optimises the module in place. */
+void machine_optimise(const Machine *machine, LLVMModuleRef module);
+/* The object file; to be given back with LLVMDisposeMemoryBuffer. NULL with an
+ * error. */
+LLVMMemoryBufferRef machine_object(Diag *diag, const Machine *machine,
+                                   LLVMModuleRef module);
+
+#endif
