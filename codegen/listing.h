@@ -34,8 +34,8 @@ typedef struct Region {
  * layer name) is reached. */
 typedef struct HostLayer {
     const char *name;
-    const char *kind;   /* op_info name: "softmax" */
-    const char *reason; /* why the host */
+    const char *kind;     /* op_info name: "softmax" */
+    const char *reason;   /* why the host */
     const char *function; /* the name of its native code: a C identifier */
     uint32_t n_in;
     const Region *in;

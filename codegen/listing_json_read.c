@@ -171,24 +171,23 @@ const Listing *listing_json_parse(Arena *arena, Diag *diag, const HwSpec *spec,
     listing->insn = r.insn.at;
     listing->has_image = image != NULL;
     if (image && !image_read(arena, diag, spec, file, listing->network, image,
-                             root, listing->n,
-                             &listing->image))
+                             root, listing->n, &listing->image))
         r.ok = false;
     json_free(root);
     return r.ok ? listing : NULL;
 }
 
 bool json_image(Arena *arena, Diag *diag, const HwSpec *spec, const char *file,
-                const char *network, Bytes bytes, uint32_t n_insns, Image *out, bool *has) {
+                const char *network, Bytes bytes, uint32_t n_insns, Image *out,
+                bool *has) {
     cJSON *root = json_parse(diag, file, (const char *)bytes.at, bytes.len);
     if (!root)
         return false;
     const cJSON *own = get(root, "amphora"), *image = get(own, "image");
     const cJSON *lines = get(own, "instructions");
     uint32_t n = (uint32_t)cJSON_GetArraySize(lines);
-    bool ok =
-        !image || image_read(arena, diag, spec, file, network, image, root, n,
-                             out);
+    bool ok = !image ||
+              image_read(arena, diag, spec, file, network, image, root, n, out);
     *has = image != NULL;
     if (n != n_insns)
         out->n_layers = 0; /* the text was edited: they no longer agree */

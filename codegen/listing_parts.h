@@ -28,18 +28,17 @@ bool number_to_double(const cJSON *item, double *out);
 cJSON *image_write(const Image *image, const HwSpec *spec,
                    const char *weights_file);
 
-/* `network`: its name. `root`: the whole JSON, whose `network` holds the rest of image.layer.
- * `n_insns` bounds the instructions that layers can refer to. False after
- * errors. */
+/* `network`: its name. `root`: the whole JSON, whose `network` holds the rest
+ * of image.layer. `n_insns` bounds the instructions that layers can refer to.
+ * False after errors. */
 bool image_read(Arena *arena, Diag *diag, const HwSpec *spec, const char *file,
                 const char *network, const cJSON *json, const cJSON *root,
                 uint32_t n_insns, Image *out);
 
 /* ---- JSON and text (listing_json_read.c) ---- */
 
-/* The image of a JSON listing that stands beside a text; `network`: its
- * name; `*has` tells whether
- * there is one. False after errors. */
+/* The image of a JSON listing that stands beside a text of that network;
+ * `*has` tells whether there is one. False after errors. */
 bool json_image(Arena *arena, Diag *diag, const HwSpec *spec, const char *file,
                 const char *network, Bytes bytes, uint32_t n_insns, Image *out,
                 bool *has);

@@ -7,38 +7,39 @@
  */
 #include "native/native.h"
 
-#include "base/map.h"
 #include "base/text.h"
 #include "base/vec.h"
+#include "native/maker.h"
 
 #include <string.h>
 
 /* 1 GiB of floats: more weights than any network has. */
 static const uint64_t most_weights = UINT64_C(1) << 28;
-enum { CACHE_LINE = 64 };
 
-typedef struct Maker {
-    Arena *arena;
-    const NativeBackend *backend;
-    const Listing *listing;
-    Map *kernels; /* text -> index */
-    VEC(Kernel) kernel;
-    VEC(NativeFunction) function;
-    VEC(uint32_t) layer;
-    VEC(Const) constant;
-    VEC(uint64_t) offset; /* bytes: of each constant */
-    uint64_t end;         /* bytes of constants so far */
-} Maker;
+/* A layer and its constants in the image. */
+typedef struct Layer {
+    const HostLayer *host;
+    VEC(const Blob *) blob;
+} Layer;
+
+static Layer layer_of(Arena *arena, const Image *image, uint32_t index) {
+    Layer layer = {.host = &image->host[index]};
+    for (uint32_t i = 0; i < image->n_blobs; i++)
+        if (strcmp(image->blob[i].layer, layer.host->name) == 0)
+            vec_push(arena, &layer.blob, &image->blob[i]);
+    return layer;
+}
 
 /* ---- constants ---- */
 
 /* A gather reads where its constant says: inside its axis, or not at all. */
-static bool indices_fit(Maker *m, const HostLayer *layer, const Const *index) {
-    Kernel k = {.n_attrs = layer->n_attrs, .attr = layer->attr};
+static bool indices_fit(Arena *arena, const HostLayer *host,
+                        const Const *index) {
+    Kernel k = {.n_attrs = host->n_attrs, .attr = host->attr};
     uint32_t axis = kernel_count(&k, "axis", 0, 0);
     uint64_t n = shape_count(&index->shape);
-    float size = (float)shape_dim(&layer->in[0].shape, axis);
-    float *value = ARENA_ARRAY(m->arena, float, n);
+    float size = (float)shape_dim(&host->in[0].shape, axis);
+    float *value = ARENA_ARRAY(arena, float, n);
     const_read(index, value);
     for (uint64_t i = 0; i < n; i++)
         if (!(value[i] >= 0 && value[i] < size))
@@ -46,152 +47,89 @@ static bool indices_fit(Maker *m, const HostLayer *layer, const Const *index) {
     return true;
 }
 
-static uint64_t add_constant(Maker *m, const Const *value) {
-    uint64_t at = m->end;
-    vec_push(m->arena, &m->constant, *value);
-    vec_push(m->arena, &m->offset, at);
-    m->end += shape_count(&value->shape) * sizeof(float);
-    m->end += -m->end % CACHE_LINE;
-    return at;
-}
-
-static const uint8_t *read_constants(Maker *m) {
-    uint8_t *bytes = arena_alloc(m->arena, m->end, CACHE_LINE);
-    for (uint32_t i = 0; i < m->constant.n; i++)
-        const_read(&m->constant.at[i],
-                   (float *)(void *)(bytes + m->offset.at[i]));
-    return bytes;
-}
-
-/* ---- kernels ---- */
-
-static const Operand *operands_of(Maker *m, const Region *region, uint32_t n) {
-    Operand *out = ARENA_ARRAY(m->arena, Operand, n);
-    for (uint32_t i = 0; i < n; i++)
-        out[i] = operand_dense(&region[i].shape);
-    return out;
-}
-
-static bool is_of(const Blob *blob, const HostLayer *layer) {
-    return strcmp(blob->layer, layer->name) == 0;
-}
-
-static uint32_t count_constants(const Maker *m, const HostLayer *layer) {
-    const Image *image = &m->listing->image;
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < image->n_blobs; i++)
-        n += is_of(&image->blob[i], layer);
-    return n;
-}
-
-static Kernel kernel_of(Maker *m, const HostLayer *layer) {
-    const Image *image = &m->listing->image;
-    KernelConst *constant =
-        ARENA_ARRAY(m->arena, KernelConst, count_constants(m, layer));
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < image->n_blobs; i++)
-        if (is_of(&image->blob[i], layer))
-            constant[n++] = (KernelConst){image->blob[i].role,
-                                          image->blob[i].value.shape};
-    return (Kernel){.kind = layer->kind,
-                    .n_in = layer->n_in,
-                    .n_out = layer->n_out,
-                    .n_constants = n,
-                    .n_attrs = layer->n_attrs,
-                    .in = operands_of(m, layer->in, layer->n_in),
-                    .out = operands_of(m, layer->out, layer->n_out),
-                    .constant = constant,
-                    .attr = layer->attr};
-}
-
-/* The kernel's index; equal ones are one. */
-static uint32_t add_kernel(Maker *m, const Kernel *kernel) {
-    const char *text = kernel_text(m->arena, kernel);
-    uint32_t known = map_get(m->kernels, text, UINT32_MAX);
-    if (known != UINT32_MAX)
-        return known;
-    map_put(m->kernels, text, m->kernel.n);
-    vec_push(m->arena, &m->kernel, *kernel);
-    return m->kernel.n - 1;
-}
-
-/* ---- functions ---- */
-
-static bool constants_fit(Maker *m, const HostLayer *layer) {
-    const Image *image = &m->listing->image;
-    uint64_t values = m->end / sizeof(float);
-    for (uint32_t i = 0; i < image->n_blobs; i++) {
-        const Blob *blob = &image->blob[i];
-        if (!is_of(blob, layer))
-            continue;
+static bool constants_fit(Arena *arena, const Layer *layer, uint64_t values) {
+    for (uint32_t i = 0; i < layer->blob.n; i++) {
+        const Blob *blob = layer->blob.at[i];
         uint64_t n = shape_count(&blob->value.shape);
         if (n > most_weights - values)
             return false;
         values += n;
-        if (strcmp(layer->kind, "gather") == 0 &&
+        if (strcmp(layer->host->kind, "gather") == 0 &&
             strcmp(blob->role, "index") == 0 &&
-            !indices_fit(m, layer, &blob->value))
+            !indices_fit(arena, layer->host, &blob->value))
             return false;
     }
     return true;
 }
 
-static NativeCall call_of(Maker *m, const HostLayer *layer,
-                          const Kernel *kernel) {
-    const Image *image = &m->listing->image;
+/* ---- kernels and calls ---- */
+
+static const Operand *operands_of(Arena *arena, const Region *region,
+                                  uint32_t n) {
+    Operand *out = ARENA_ARRAY(arena, Operand, n);
+    for (uint32_t i = 0; i < n; i++)
+        out[i] = operand_dense(&region[i].shape);
+    return out;
+}
+
+static Kernel kernel_of(Arena *arena, const Layer *layer) {
+    const HostLayer *host = layer->host;
+    KernelConst *constant = ARENA_ARRAY(arena, KernelConst, layer->blob.n);
+    for (uint32_t i = 0; i < layer->blob.n; i++)
+        constant[i] = (KernelConst){layer->blob.at[i]->role,
+                                    layer->blob.at[i]->value.shape};
+    return (Kernel){.kind = host->kind,
+                    .n_in = host->n_in,
+                    .n_out = host->n_out,
+                    .n_constants = layer->blob.n,
+                    .n_attrs = host->n_attrs,
+                    .in = operands_of(arena, host->in, host->n_in),
+                    .out = operands_of(arena, host->out, host->n_out),
+                    .constant = constant,
+                    .attr = host->attr};
+}
+
+static NativeCall *call_of(Arena *arena, Maker *maker, const Layer *layer,
+                           const Kernel *kernel) {
     uint32_t n = kernel->n_in + kernel->n_out + kernel->n_constants, at = 0;
-    NativePointer *pointer = ARENA_ARRAY(m->arena, NativePointer, n);
+    NativePointer *pointer = ARENA_ARRAY(arena, NativePointer, n);
     for (uint32_t i = 0; i < kernel->n_in; i++)
         pointer[at++] = (NativePointer){NATIVE_IN, i, 0};
     for (uint32_t i = 0; i < kernel->n_out; i++)
         pointer[at++] = (NativePointer){NATIVE_OUT, i, 0};
-    for (uint32_t i = 0; i < image->n_blobs; i++)
-        if (is_of(&image->blob[i], layer))
-            pointer[at++] = (NativePointer){
-                NATIVE_WEIGHTS, 0, add_constant(m, &image->blob[i].value)};
-    return (NativeCall){add_kernel(m, kernel), n, pointer};
-}
-
-static void add_layer(Maker *m, uint32_t index) {
-    const HostLayer *layer = &m->listing->image.host[index];
-    Kernel kernel = kernel_of(m, layer);
-    if (m->backend->refuse(&kernel) || !constants_fit(m, layer))
-        return;
-    NativeCall *call = ARENA_NEW(m->arena, NativeCall);
-    *call = call_of(m, layer, &kernel);
-    NativeFunction function = {.name = layer->function,
-                               .n_in = layer->n_in,
-                               .n_out = layer->n_out,
-                               .n_calls = 1,
-                               .call = call};
-    vec_push(m->arena, &m->function, function);
-    vec_push(m->arena, &m->layer, index);
+    for (uint32_t i = 0; i < layer->blob.n; i++)
+        pointer[at++] = maker_constant(maker, &layer->blob.at[i]->value);
+    NativeCall *call = ARENA_NEW(arena, NativeCall);
+    *call = (NativeCall){maker_kernel(maker, kernel), n, pointer};
+    return call;
 }
 
 const NativeProgram *native_host_program(Arena *arena,
                                          const NativeBackend *backend,
                                          const Listing *listing,
                                          const NativeTarget *target,
-                                         const uint32_t **layer) {
-    Maker m = {.arena = arena,
-               .backend = backend,
-               .listing = listing,
-               .kernels = map_new(arena)};
-    for (uint32_t i = 0; i < listing->image.n_hosts; i++)
-        add_layer(&m, i);
-    NativeProgram *program = ARENA_NEW(arena, NativeProgram);
-    *program = (NativeProgram){
-        .name = listing_identifier(arena, listing->network),
-        .target = *target,
-        .n_kernels = m.kernel.n,
-        .n_functions = m.function.n,
-        .kernel = m.kernel.at,
-        .function = m.function.at,
-        .weights = read_constants(&m),
-        .weights_bytes = m.end,
-    };
-    *layer = m.layer.at;
-    return program;
+                                         const uint32_t **layers) {
+    const Image *image = &listing->image;
+    const char *name = listing_identifier(arena, listing->network);
+    Maker *maker = maker_new(arena, name, target);
+    uint32_t *taken = ARENA_ARRAY(arena, uint32_t, image->n_hosts), n = 0;
+    for (uint32_t i = 0; i < image->n_hosts; i++) {
+        Layer layer = layer_of(arena, image, i);
+        Kernel kernel = kernel_of(arena, &layer);
+        if (backend->refuse(&kernel) ||
+            !constants_fit(arena, &layer, maker_values(maker)))
+            continue;
+        NativeFunction function = {.name = layer.host->function,
+                                   .n_in = kernel.n_in,
+                                   .n_out = kernel.n_out,
+                                   .n_calls = 1,
+                                   .call =
+                                       call_of(arena, maker, &layer, &kernel)};
+        maker_function(maker, &function);
+        taken[n++] = i;
+    }
+    *layers = taken;
+    return maker_program(maker);
 }
 
 /* ---- the header ---- */
@@ -203,7 +141,8 @@ static const char header_top[] =
     "\n"
     " * were stored, before its results are loaded. Tensors are floats in the"
     "\n"
-    " * order of their shapes, without gaps, and must not overlap. The functions"
+    " * order of their shapes, without gaps, and must not overlap. The "
+    "functions"
     "\n"
     " * keep nothing, allocate nothing and call nothing; the constants are in\n"
     " * the object file. */\n"

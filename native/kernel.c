@@ -46,16 +46,15 @@ int32_t kernel_constant(const Kernel *kernel, const char *role) {
 }
 
 static const char *operand_text(Arena *arena, const Operand *o) {
-    return arena_printf(arena, "%s/%u:%llu:%llu:%llu",
-                        shape_text(arena, &o->shape), o->block,
-                        (unsigned long long)o->c_step,
-                        (unsigned long long)o->h_step,
-                        (unsigned long long)o->w_step);
+    return arena_printf(
+        arena, "%s/%u:%llu:%llu:%llu", shape_text(arena, &o->shape), o->block,
+        (unsigned long long)o->c_step, (unsigned long long)o->h_step,
+        (unsigned long long)o->w_step);
 }
 
 static const char *attr_text(Arena *arena, const AttrPair *attr) {
-    const char *text = arena_printf(arena, "%s=%s", attr->name,
-                                    attr->word ? attr->word : "");
+    const char *text =
+        arena_printf(arena, "%s=%s", attr->name, attr->word ? attr->word : "");
     for (uint32_t i = 0; i < attr->n; i++)
         text = arena_printf(arena, "%s,%a", text, attr->value[i]);
     return text;
@@ -64,8 +63,8 @@ static const char *attr_text(Arena *arena, const AttrPair *attr) {
 const char *kernel_text(Arena *arena, const Kernel *k) {
     const char *text = k->kind;
     for (uint32_t i = 0; i < k->n_in; i++)
-        text = arena_printf(arena, "%s %s", text,
-                            operand_text(arena, &k->in[i]));
+        text =
+            arena_printf(arena, "%s %s", text, operand_text(arena, &k->in[i]));
     for (uint32_t i = 0; i < k->n_out; i++)
         text = arena_printf(arena, "%s >%s", text,
                             operand_text(arena, &k->out[i]));
@@ -73,7 +72,7 @@ const char *kernel_text(Arena *arena, const Kernel *k) {
         text = arena_printf(arena, "%s %s:%s", text, k->constant[i].role,
                             shape_text(arena, &k->constant[i].shape));
     for (uint32_t i = 0; i < k->n_attrs; i++)
-        text = arena_printf(arena, "%s %s", text,
-                            attr_text(arena, &k->attr[i]));
+        text =
+            arena_printf(arena, "%s %s", text, attr_text(arena, &k->attr[i]));
     return text;
 }

@@ -8,6 +8,7 @@
 #define NATIVE_NATIVE_H
 
 #include "codegen/listing.h"
+#include "graph/graph.h"
 #include "native/program.h"
 
 /* Code in memory. */
@@ -38,6 +39,11 @@ extern const NativeBackend native_backend; /* the module's */
 const NativeBackend *native_load(Diag *diag);
 /* Is there a module to load? */
 bool native_built(void);
+
+/* A node on operands that lie as told; its constants are those that the node
+ * has, in the order of their roles. */
+Kernel native_kernel(Arena *arena, const Graph *g, NodeId node,
+                     const Operand *in, const Operand *out);
 
 /* ---- layers of the host ---- */
 

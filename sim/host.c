@@ -179,10 +179,9 @@ static bool compute(const HostRow *kind, const HostCall *call) {
 
 static bool compute_outside(const HostCall *call) {
     const SimOptions *options = &call->run->options;
-    uint32_t index =
-        (uint32_t)(call->layer - call->run->listing->image.host);
-    return options->host && options->host(options->host_context, index,
-                                          call->in, call->out);
+    uint32_t index = (uint32_t)(call->layer - call->run->listing->image.host);
+    return options->host &&
+           options->host(options->host_context, index, call->in, call->out);
 }
 
 static void run_layer(Run *run, const HostLayer *layer) {

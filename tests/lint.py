@@ -30,6 +30,7 @@ PUBLIC = {
     "passes/legal.h", "passes/pass.h", "sched/sched.h",
     "alloc/planner.h", "alloc/copies.h", "alloc/plan.h", "alloc/problem_csv.h",
     "codegen/listing.h", "codegen/codegen.h", "sim/sim.h",
+    "native/native.h", "native/program.h", "native/maker.h",
     "report/points.h", "report/page.h",
 }
 DOOR = "driver"
@@ -146,13 +147,20 @@ def check_blind(sources):
                     yield Finding(source.path, 1, f'it can see "{path}"')
 
 
-def library_flags():
-    command = ["pkg-config", "--cflags", "yaml-0.1", "libcjson", "openblas"]
+def output_of(command):
+    """What a command prints; nothing where it fails or is not there."""
     try:
         return subprocess.run(command, stdout=subprocess.PIPE, check=True,
                               stderr=subprocess.DEVNULL).stdout.decode().split()
     except (OSError, subprocess.CalledProcessError):
         return []
+
+
+def library_flags():
+    flags = output_of(["pkg-config", "--cflags", "yaml-0.1", "libcjson",
+                       "openblas"])
+    return flags + ["-isystem" + folder for folder in
+                    output_of(["llvm-config", "--includedir"])]
 
 
 def compile_alone(source, flags):

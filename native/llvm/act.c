@@ -64,8 +64,7 @@ FUNCTION(selu, float_mul(c, NUMBER(e->hi),
                          above_zero(c, x, x, scaled_expm1(c, x, e->alpha, 1))))
 FUNCTION(celu, above_zero(c, x, x, scaled_expm1(c, x, e->alpha, e->alpha)))
 FUNCTION(softplus, math_softplus(c, x))
-FUNCTION(softsign,
-         float_div(c, x, float_add(c, float_abs(c, x), NUMBER(1))))
+FUNCTION(softsign, float_div(c, x, float_add(c, float_abs(c, x), NUMBER(1))))
 FUNCTION(hard_sigmoid,
          clip(c, float_fma(c, NUMBER(e->alpha), x, NUMBER(e->lo)), 0, 1))
 FUNCTION(hard_swish,
@@ -195,14 +194,14 @@ static const struct BinaryRow {
     const char *name;
     Binary *run;
 } binary_rows[] = {
-    {"add", float_add},     {"mul", float_mul},
-    {"max", float_max},     {"min", float_min},
-    {"sub", float_sub},     {"div", float_div},
-    {"pow", math_pow},      {"prelu", bin_prelu},
-    {"equal", bin_equal},   {"less", bin_less},
+    {"add", float_add},       {"mul", float_mul},
+    {"max", float_max},       {"min", float_min},
+    {"sub", float_sub},       {"div", float_div},
+    {"pow", math_pow},        {"prelu", bin_prelu},
+    {"equal", bin_equal},     {"less", bin_less},
     {"greater", bin_greater}, {"less_equal", bin_less_equal},
-    {"and", bin_and},       {"greater_equal", bin_greater_equal},
-    {"or", bin_or},         {"xor", bin_xor},
+    {"and", bin_and},         {"greater_equal", bin_greater_equal},
+    {"or", bin_or},           {"xor", bin_xor},
 };
 
 Binary *binary_named(const char *name) {

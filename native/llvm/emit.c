@@ -82,9 +82,9 @@ static void close_function(Code *c) {
 static Val emit_kernel(Code *c, const Kernel *k, uint32_t number) {
     uint32_t n = k->n_in + k->n_out + k->n_constants;
     Val *arg = ARENA_ARRAY(c->arena, Val, n);
-    Val function = new_function(
-        c, arena_printf(c->arena, "kernel_%u_%s", number, k->kind), n,
-        c->pointer);
+    Val function =
+        new_function(c, arena_printf(c->arena, "kernel_%u_%s", number, k->kind),
+                     n, c->pointer);
     LLVMSetLinkage(function, LLVMInternalLinkage);
     add_attribute(c, function, (unsigned)LLVMAttributeFunctionIndex,
                   "noinline");
@@ -134,10 +134,10 @@ static void array_bases(const Program *p, Val function, const NativeFunction *f,
         out->in[i] = pointer_in(p->c, LLVMGetParam(function, 0), i);
     for (uint32_t i = 0; i < f->n_out; i++)
         out->out[i] = pointer_in(p->c, LLVMGetParam(function, 1), i);
-    out->workspace = LLVMBuildBitCast(
-        p->c->builder, LLVMGetParam(function, 2), p->c->pointer, "");
-    out->weights = LLVMBuildBitCast(
-        p->c->builder, LLVMGetParam(function, 3), p->c->pointer, "");
+    out->workspace = LLVMBuildBitCast(p->c->builder, LLVMGetParam(function, 2),
+                                      p->c->pointer, "");
+    out->weights = LLVMBuildBitCast(p->c->builder, LLVMGetParam(function, 3),
+                                    p->c->pointer, "");
 }
 
 static void argument_bases(const Program *p, Val function,
@@ -167,8 +167,9 @@ static Val pointer_of(const Program *p, const Bases *bases,
         base = bases->weights;
         break;
     }
-    return code_at(p->c, base,
-                   code_index(p->c, (int64_t)(pointer->offset / sizeof(float))));
+    return code_at(
+        p->c, base,
+        code_index(p->c, (int64_t)(pointer->offset / sizeof(float))));
 }
 
 static void emit_call(const Program *p, const Bases *bases,
@@ -192,9 +193,9 @@ static void emit_function(const Program *p, uint32_t number) {
     bool arrays = p->style == ENTRY_ARRAYS;
     const char *name =
         arrays ? arena_printf(c->arena, "entry_%u", number) : f->name;
-    Val function = new_function(
-        c, name, arrays ? 4 : f->n_in + f->n_out,
-        arrays ? LLVMPointerType(c->pointer, 0) : c->pointer);
+    Val function =
+        new_function(c, name, arrays ? 4 : f->n_in + f->n_out,
+                     arrays ? LLVMPointerType(c->pointer, 0) : c->pointer);
     Bases bases = {.in = ARENA_ARRAY(c->arena, Val, f->n_in),
                    .out = ARENA_ARRAY(c->arena, Val, f->n_out)};
     open_function(c, function);
@@ -212,12 +213,12 @@ static Val emit_weights(Code *c, const NativeProgram *program) {
     enum { CACHE_LINE = 64 };
     if (program->weights_bytes == 0)
         return NULL;
-    Val bytes = LLVMConstStringInContext(
-        c->context, (const char *)program->weights,
-        (unsigned)program->weights_bytes, true);
-    Val global = LLVMAddGlobal(
-        c->module, LLVMTypeOf(bytes),
-        arena_printf(c->arena, "%s_weights", program->name));
+    Val bytes =
+        LLVMConstStringInContext(c->context, (const char *)program->weights,
+                                 (unsigned)program->weights_bytes, true);
+    Val global =
+        LLVMAddGlobal(c->module, LLVMTypeOf(bytes),
+                      arena_printf(c->arena, "%s_weights", program->name));
     LLVMSetInitializer(global, bytes);
     LLVMSetGlobalConstant(global, true);
     LLVMSetLinkage(global, LLVMInternalLinkage);

@@ -189,8 +189,7 @@ Val math_pow(Code *c, Val x, Val y) {
     Val zero = code_float(x, 0), one = code_float(x, 1);
     Val size = math_exp(c, float_mul(c, y, math_log(c, float_abs(c, x))));
     Val whole = float_equal(c, math_floor(c, y), y);
-    Val negative =
-        code_select(c, is_odd(c, y), float_neg(c, size), size);
+    Val negative = code_select(c, is_odd(c, y), float_neg(c, size), size);
     negative = code_select(c, whole, negative, code_float(x, (double)NAN));
     Val value = code_select(c, float_less(c, x, zero), negative, size);
     Val always = LLVMBuildOr(c->builder, float_equal(c, y, zero),
@@ -287,13 +286,13 @@ static Val without_quarters(Code *c, Val x, Val *n) {
 static Val sine_of_quarter(Code *c, Val r, Val n) {
     Val z = square(c, r);
     Val s = odd(c, r, z,
-                POLYNOMIAL(c, z, -0.1666666666, 0.008333331831, -0.0001984006304,
-                           2.724686872e-6));
+                POLYNOMIAL(c, z, -0.1666666666, 0.008333331831,
+                           -0.0001984006304, 2.724686872e-6));
     Val p = POLYNOMIAL(c, z, 0.04166666666, -0.001388888764, 2.48005806e-5,
                        -2.729840765e-7);
-    Val cosine = float_fma(c, square(c, z), p,
-                           float_fma(c, z, code_float(r, -0.5),
-                                     code_float(r, 1)));
+    Val cosine =
+        float_fma(c, square(c, z), p,
+                  float_fma(c, z, code_float(r, -0.5), code_float(r, 1)));
     Val one = code_int(n, 1), two = code_int(n, 2);
     Val uneven = LLVMBuildAnd(c->builder, n, one, "");
     Val below = LLVMBuildAnd(c->builder, n, two, "");
@@ -383,8 +382,7 @@ Val math_sinh(Code *c, Val x) {
     Val size = float_abs(c, x), z = square(c, x), half = half_exp(c, size);
     Val p = POLYNOMIAL(c, z, 0.1666666665, 0.008333339676, 0.0001983810197,
                        2.806280258e-6);
-    Val large =
-        float_sub(c, half, float_div(c, code_float(x, 0.25), half));
+    Val large = float_sub(c, half, float_div(c, code_float(x, 0.25), half));
     Val is_small = float_less(c, size, code_float(x, 1));
     return code_select(c, is_small, odd(c, x, z, p),
                        float_copysign(c, large, x));
@@ -420,7 +418,7 @@ Val math_acosh(Code *c, Val x) {
 
 Val math_atanh(Code *c, Val x) {
     Val size = float_abs(c, x);
-    Val t = float_div(c, times(c, size, 2),
-                      float_sub(c, code_float(x, 1), size));
+    Val t =
+        float_div(c, times(c, size, 2), float_sub(c, code_float(x, 1), size));
     return float_copysign(c, times(c, math_log1p(c, t), 0.5), x);
 }

@@ -123,8 +123,8 @@ static void emit_pad(const Emit *e) {
         at.w);
     spots_close(c, &at);
     spots_open(c, &at, &in);
-    Val x = code_load(c, e->in[0],
-                      operand_at(c, &e->k->in[0], at.c, at.h, at.w));
+    Val x =
+        code_load(c, e->in[0], operand_at(c, &e->k->in[0], at.c, at.h, at.w));
     put(e, x, at.c, index_add(c, at.h, top), index_add(c, at.w, left));
     spots_close(c, &at);
 }
@@ -144,8 +144,8 @@ static void emit_upsample(const Emit *e) {
     Spot at;
     Loop rows, columns;
     spots_open(c, &at, &in);
-    Val x = code_load(c, e->in[0],
-                      operand_at(c, &e->k->in[0], at.c, at.h, at.w));
+    Val x =
+        code_load(c, e->in[0], operand_at(c, &e->k->in[0], at.c, at.h, at.w));
     Val row = index_step(c, at.h, tall, loop_count(c, &rows, tall));
     Val column = index_step(c, at.w, wide, loop_count(c, &columns, wide));
     put(e, x, at.c, row, column);
@@ -184,8 +184,7 @@ static void emit_transpose(const Emit *e) {
 static bool check_gather(const Kernel *k) {
     const Shape *in = &k->in[0].shape, *out = &k->out[0].shape;
     uint32_t axis = kernel_count(k, "axis", 0, 0);
-    uint64_t n = (uint64_t)shape_dim(out, axis) *
-                 kernel_count(k, "taps", 0, 1);
+    uint64_t n = (uint64_t)shape_dim(out, axis) * kernel_count(k, "taps", 0, 1);
     return same_but(in, out, axis) && n > 0 && has_constant(k, "index", n) &&
            has_constant(k, "values", n);
 }

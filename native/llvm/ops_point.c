@@ -146,7 +146,8 @@ static void emit_broadcast(const Emit *e, Binary *run) {
     axes_open(c, &axes, &out->shape);
     Val value = blend_operand(e, 0, broadcast_place(e, 0, &axes));
     for (uint32_t i = 1; i < e->k->n_in; i++)
-        value = run(c, value, blend_operand(e, i, broadcast_place(e, i, &axes)));
+        value =
+            run(c, value, blend_operand(e, i, broadcast_place(e, i, &axes)));
     Val channel = axes.n > 1 ? axes.i[1] : code_index(c, 0);
     code_store(c, e->out[0], operand_index(c, out, axes.i),
                emit_act(e, value, channel));
@@ -158,12 +159,11 @@ static void emit_alike(const Emit *e, Binary *run) {
     Channels size = operand_channels(&e->k->out[0]);
     Walk walk;
     walk_open(c, &walk, &size);
-    Val value =
-        blend_operand(e, 0, operand_linear(c, &e->k->in[0], walk.i));
+    Val value = blend_operand(e, 0, operand_linear(c, &e->k->in[0], walk.i));
     for (uint32_t i = 1; i < e->k->n_in; i++)
-        value = run(c, value,
-                    blend_operand(e, i,
-                                  operand_linear(c, &e->k->in[i], walk.i)));
+        value =
+            run(c, value,
+                blend_operand(e, i, operand_linear(c, &e->k->in[i], walk.i)));
     code_store(c, e->out[0], operand_linear(c, &e->k->out[0], walk.i),
                emit_act(e, value, walk.channel));
     walk_close(c, &walk);

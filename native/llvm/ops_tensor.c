@@ -42,16 +42,16 @@ static void multiply_row(const Emit *e, const Axes *matrix, Val row) {
     uint32_t rank = out->rank;
     Loop fill, terms, columns, act;
     Val zero = code_scalar(c, 0), at = loop_count(c, &fill, out->dim[rank - 1]);
-    code_store(c, e->out[0],
-               matrix_place(c, &e->k->out[0], matrix, row, at), zero);
+    code_store(c, e->out[0], matrix_place(c, &e->k->out[0], matrix, row, at),
+               zero);
     loop_close(c, &fill);
     Val i = loop_count(c, &terms, a->dim[rank - 1]);
-    Val by = code_load(c, e->in[0],
-                       matrix_place(c, &e->k->in[0], matrix, row, i));
+    Val by =
+        code_load(c, e->in[0], matrix_place(c, &e->k->in[0], matrix, row, i));
     at = loop_count(c, &columns, out->dim[rank - 1]);
     Val to = matrix_place(c, &e->k->out[0], matrix, row, at);
-    Val x = code_load(c, e->in[1],
-                      matrix_place(c, &e->k->in[1], matrix, i, at));
+    Val x =
+        code_load(c, e->in[1], matrix_place(c, &e->k->in[1], matrix, i, at));
     code_store(c, e->out[0], to,
                float_fma(c, by, x, code_load(c, e->out[0], to)));
     loop_close(c, &columns);
@@ -93,8 +93,7 @@ static Val group_open(const Group *g, Axes *axes) {
     Val at[SHAPE_MAX_RANK];
     for (uint32_t i = 0; i < axes->n; i++)
         at[i] = g->inner.dim[i] > 1 ? axes->i[i] : g->out->i[i];
-    return code_load(c, g->e->in[0],
-                     operand_index(c, &g->e->k->in[0], at));
+    return code_load(c, g->e->in[0], operand_index(c, &g->e->k->in[0], at));
 }
 
 typedef Val Term(Code *c, Val x);
@@ -181,8 +180,7 @@ static Val reduce_place(const Group *g, bool least, bool last) {
     Val so_far = code_get(c, c->f32, best);
     Val wins = last ? float_less_equal(c, so_far, x) : float_less(c, so_far, x);
     code_set(c, best, code_select(c, wins, x, so_far));
-    code_set(c, place,
-             code_select(c, wins, i, code_get(c, c->index, place)));
+    code_set(c, place, code_select(c, wins, i, code_get(c, c->index, place)));
     axes_close(c, &axes);
     return float_of_index(c, code_get(c, c->index, place));
 }
@@ -206,11 +204,10 @@ static const struct ReduceRow {
     const char *name;
     Val (*run)(const Group *g);
 } reduce_rows[] = {
-    ROW(mean),   ROW(sum),         ROW(max),
-    ROW(min),    ROW(prod),        ROW(l1),
-    ROW(l2),     ROW(squares),     ROW(log_sum),
-    ROW(argmax), ROW(argmax_last), ROW(log_sum_exp),
-    ROW(argmin), ROW(argmin_last),
+    ROW(mean),    ROW(sum),         ROW(max),         ROW(min),
+    ROW(prod),    ROW(l1),          ROW(l2),          ROW(squares),
+    ROW(log_sum), ROW(argmax),      ROW(argmax_last), ROW(log_sum_exp),
+    ROW(argmin),  ROW(argmin_last),
 };
 #undef ROW
 
@@ -295,8 +292,7 @@ static Val line_max(const Line *l) {
     Loop loop;
     Val most = code_variable(c, code_scalar(c, -INFINITY));
     Val i = loop_count(c, &loop, l->n);
-    code_set(c, most,
-             float_max(c, code_get(c, c->f32, most), line_in(l, i)));
+    code_set(c, most, float_max(c, code_get(c, c->f32, most), line_in(l, i)));
     loop_close(c, &loop);
     return code_get(c, c->f32, most);
 }
@@ -404,8 +400,8 @@ static bool check_lrn(const Kernel *k) {
 
 /* x / (k + alpha * sum)^beta */
 static Val lrn_value(Code *c, const Lrn *l, Val x, Val sum) {
-    Val under = float_fma(c, code_scalar(c, l->alpha), sum,
-                          code_scalar(c, l->k));
+    Val under =
+        float_fma(c, code_scalar(c, l->alpha), sum, code_scalar(c, l->k));
     if (l->beta == 0.75) {
         Val root = float_sqrt(c, under);
         under = float_mul(c, root, float_sqrt(c, root));
@@ -445,10 +441,10 @@ static void lrn_within(const Emit *e, const Lrn *l) {
     sum_add(c, &sum, term_square(c, input_at(e, channel, near_row, near)));
     loop_close(c, &loop[4]);
     loop_close(c, &loop[3]);
-    Val value = lrn_value(c, l, input_at(e, channel, row, column),
-                          sum_value(c, &sum));
-    code_store(c, e->out[0],
-               operand_at(c, &e->k->out[0], channel, row, column), value);
+    Val value =
+        lrn_value(c, l, input_at(e, channel, row, column), sum_value(c, &sum));
+    code_store(c, e->out[0], operand_at(c, &e->k->out[0], channel, row, column),
+               value);
     loop_close(c, &loop[2]);
     loop_close(c, &loop[1]);
     loop_close(c, &loop[0]);

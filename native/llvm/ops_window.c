@@ -40,8 +40,8 @@ static uint32_t window_count(const Window *w, uint32_t in) {
 Range window_range(Code *c, const Window *w, Val tap, uint32_t in,
                    uint32_t out) {
     Val zero = code_index(c, 0);
-    Val moved = index_sub(c, code_index(c, w->pad),
-                          index_mul(c, tap, w->dilation));
+    Val moved =
+        index_sub(c, code_index(c, w->pad), index_mul(c, tap, w->dilation));
     Val from = index_add(c, moved, code_index(c, (int64_t)w->stride - 1));
     Val to = index_add(c, moved, code_index(c, (int64_t)in - 1 + w->stride));
     from = index_div(c, index_max(c, from, zero), w->stride);
@@ -50,8 +50,8 @@ Range window_range(Code *c, const Window *w, Val tap, uint32_t in,
 }
 
 Val window_place(Code *c, const Window *w, Val at, Val tap) {
-    Val before = index_sub(c, index_mul(c, tap, w->dilation),
-                           code_index(c, w->pad));
+    Val before =
+        index_sub(c, index_mul(c, tap, w->dilation), code_index(c, w->pad));
     return index_step(c, at, w->stride, before);
 }
 
@@ -86,8 +86,7 @@ static bool conv_read(const Kernel *k, Conv *v, bool transposed) {
         return false;
     const Extent *made = transposed ? &v->in : &v->out;
     uint64_t taps = (uint64_t)v->w[ROWS].kernel * v->w[COLS].kernel;
-    uint64_t weights =
-        taps * v->in.c * v->out.c / v->groups;
+    uint64_t weights = taps * v->in.c * v->out.c / v->groups;
     uint64_t work = (uint64_t)made->h * made->w * v->images;
     return weights < most_products / work &&
            has_constant(k, "weight", weights) &&
@@ -178,8 +177,7 @@ static void add_at(const Emit *e, Val out, Val weight, Val in) {
 static void add_row(const Emit *e, const Conv *v, const Channel *at, Val row,
                     Val channel, Val in_row, Val tap, Val weight) {
     Code *c = e->c;
-    Range range =
-        window_range(c, &v->w[COLS], tap, v->in.w, v->out.w);
+    Range range = window_range(c, &v->w[COLS], tap, v->in.w, v->out.w);
     Loop loop;
     Val x = loop_open(c, &loop, range.from, range.to, 1);
     Val in_x = window_place(c, &v->w[COLS], x, tap);
@@ -200,8 +198,8 @@ static void add_taps(const Emit *e, const Conv *v, const Channel *at, Val row,
     branch_open(c, &inside, is_inside(c, in_row, v->in.h));
     Val kx = loop_count(c, &tap_column, v->w[COLS].kernel);
     Val tap = index_step(c, ky, v->w[COLS].kernel, kx);
-    Val weight = code_load(c, emit_constant(e, "weight"),
-                           index_add(c, first, tap));
+    Val weight =
+        code_load(c, emit_constant(e, "weight"), index_add(c, first, tap));
     add_row(e, v, at, row, channel, in_row, kx, weight);
     loop_close(c, &tap_column);
     branch_close(c, &inside);
@@ -240,8 +238,8 @@ static void spread_row(const Emit *e, const Conv *v, const Channel *at,
     branch_open(c, &inside, is_inside(c, row, v->out.h));
     Val kx = loop_count(c, &tap_column, v->w[COLS].kernel);
     Val tap = index_step(c, ky, v->w[COLS].kernel, kx);
-    Val weight = code_load(c, emit_constant(e, "weight"),
-                           index_add(c, first, tap));
+    Val weight =
+        code_load(c, emit_constant(e, "weight"), index_add(c, first, tap));
     Range range = window_range(c, &v->w[COLS], kx, v->out.w, v->in.w);
     Val x = loop_open(c, &columns, range.from, range.to, 1);
     Val out_x = window_place(c, &v->w[COLS], x, kx);
@@ -318,11 +316,10 @@ typedef struct Cover {
 } Cover;
 
 static Cover cover(Code *c, const Window *w, Val at, uint32_t in) {
-    Val start = index_sub(c, index_mul(c, at, w->stride),
-                          code_index(c, w->pad));
+    Val start =
+        index_sub(c, index_mul(c, at, w->stride), code_index(c, w->pad));
     Val end = index_add(c, start, code_index(c, w->kernel));
-    Val padded_end =
-        index_min(c, end, code_index(c, (int64_t)in + w->pad_end));
+    Val padded_end = index_min(c, end, code_index(c, (int64_t)in + w->pad_end));
     return (Cover){index_max(c, start, code_index(c, 0)),
                    index_min(c, end, code_index(c, in)),
                    index_sub(c, padded_end, start)};
@@ -336,8 +333,7 @@ static Val pool_divisor(Code *c, const Pool *p, const Cover at[2]) {
         size[axis] = p->count_pad ? at[axis].padded : inside;
         size[axis] = index_max(c, size[axis], code_index(c, 1));
     }
-    return float_mul(c, float_of_index(c, size[0]),
-                     float_of_index(c, size[1]));
+    return float_mul(c, float_of_index(c, size[0]), float_of_index(c, size[1]));
 }
 
 /* Element (row, column) of the pool's input; `context` is the maker's. */
@@ -350,13 +346,13 @@ static Val pool_value(const Emit *e, const Pool *p, Val row, Val column,
     Cover at[2] = {cover(c, &p->w[ROWS], row, p->in.h),
                    cover(c, &p->w[COLS], column, p->in.w)};
     Loop rows, columns;
-    Val value =
-        code_variable(c, code_scalar(c, p->average ? 0 : -INFINITY));
+    Val value = code_variable(c, code_scalar(c, p->average ? 0 : -INFINITY));
     Val y = loop_open(c, &rows, at[0].from, at[0].to, 1);
     Val x = loop_open(c, &columns, at[1].from, at[1].to, 1);
     Val so_far = code_get(c, c->f32, value), next = element(e, context, y, x);
-    code_set(c, value, p->average ? float_add(c, so_far, next)
-                                  : float_max(c, so_far, next));
+    code_set(c, value,
+             p->average ? float_add(c, so_far, next)
+                        : float_max(c, so_far, next));
     loop_close(c, &columns);
     loop_close(c, &rows);
     Val result = code_get(c, c->f32, value);
@@ -381,8 +377,8 @@ static void emit_pool(const Emit *e) {
     Val column = loop_count(c, &columns, p.out.w);
     Val value = pool_value(e, &p, row, column, element_of_input, &channel);
     value = emit_act(e, value, index_rem(c, channel, per_image));
-    code_store(c, e->out[0],
-               operand_at(c, &e->k->out[0], channel, row, column), value);
+    code_store(c, e->out[0], operand_at(c, &e->k->out[0], channel, row, column),
+               value);
     loop_close(c, &columns);
     loop_close(c, &rows);
     loop_close(c, &channels);
@@ -436,8 +432,9 @@ static Val conv_element(const Emit *e, const void *context, Val row,
                            index_add(c, first, index_step(c, ky, width, kx)));
     Val at = operand_at(c, &e->k->in[0], index_add(c, both->at.in_first, i),
                         in_row, in_column);
-    code_set(c, sum, float_fma(c, weight, code_load(c, e->in[0], at),
-                               code_get(c, c->f32, sum)));
+    code_set(c, sum,
+             float_fma(c, weight, code_load(c, e->in[0], at),
+                       code_get(c, c->f32, sum)));
     branch_close(c, &inside);
     loop_close(c, &columns);
     branch_close(c, &inside_rows);
@@ -535,8 +532,8 @@ static Val dot_scattered(const Emit *e, Val in_at, Val weight_at, uint64_t n) {
     Val at = loop_count(c, &loop, n);
     Val place = operand_linear(c, &e->k->in[0], index_add(c, in_at, at));
     Val x = code_load(c, e->in[0], place);
-    Val y = code_load(c, emit_constant(e, "weight"),
-                      index_add(c, weight_at, at));
+    Val y =
+        code_load(c, emit_constant(e, "weight"), index_add(c, weight_at, at));
     code_set(c, sum, float_fma(c, x, y, code_get(c, c->f32, sum)));
     loop_close(c, &loop);
     return code_get(c, c->f32, sum);

@@ -78,8 +78,7 @@ bool machine_open(Diag *diag, const NativeTarget *target, Machine *out) {
     if (out->machine) {
         out->layout = LLVMCreateTargetDataLayout(out->machine);
         out->triple = LLVMGetTargetMachineTriple(out->machine);
-        out->lanes =
-            target->lanes ? target->lanes : lanes_of(triple, features);
+        out->lanes = target->lanes ? target->lanes : lanes_of(triple, features);
     }
     own_close(&own);
     return out->machine != NULL;

@@ -1,0 +1,20 @@
+/* maker.h - putting a NativeProgram together. */
+#ifndef NATIVE_MAKER_H
+#define NATIVE_MAKER_H
+
+#include "native/program.h"
+
+typedef struct Maker Maker;
+
+Maker *maker_new(Arena *arena, const char *name, const NativeTarget *target);
+/* Where the constant will be among the weights, in bytes. Its values are read
+ * once, by maker_program. */
+NativePointer maker_constant(Maker *maker, const Const *value);
+/* Values among the weights so far. */
+uint64_t maker_values(const Maker *maker);
+/* The kernel's index; equal ones are one. */
+uint32_t maker_kernel(Maker *maker, const Kernel *kernel);
+void maker_function(Maker *maker, const NativeFunction *function);
+const NativeProgram *maker_program(Maker *maker);
+
+#endif
