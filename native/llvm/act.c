@@ -101,6 +101,8 @@ FUNCTION(ceil, math_ceil(c, x))
 FUNCTION(round, math_round(c, x))
 FUNCTION(trunc, math_trunc(c, x))
 FUNCTION(sign, sign(c, x))
+FUNCTION(to_f16, math_to_half(c, x))
+FUNCTION(to_bf16, math_to_brain(c, x))
 FUNCTION(not, float_of_bool(c, float_equal(c, x, NUMBER(0)), x))
 
 #define ROW(name)                                                              \
@@ -120,7 +122,7 @@ static const struct ActRow {
     ROW(acos),      ROW(atan),       ROW(sinh),         ROW(cosh),
     ROW(asinh),     ROW(acosh),      ROW(atanh),        ROW(floor),
     ROW(ceil),      ROW(round),      ROW(trunc),        ROW(sign),
-    ROW(not ),
+    ROW(to_f16),    ROW(to_bf16),    ROW(not ),
 };
 #undef ROW
 
@@ -197,6 +199,7 @@ static const struct BinaryRow {
     {"add", float_add},       {"mul", float_mul},
     {"max", float_max},       {"min", float_min},
     {"sub", float_sub},       {"div", float_div},
+    {"mod", math_mod},        {"fmod", math_fmod},
     {"pow", math_pow},        {"prelu", bin_prelu},
     {"equal", bin_equal},     {"less", bin_less},
     {"greater", bin_greater}, {"less_equal", bin_less_equal},

@@ -75,6 +75,58 @@ Val math_trunc(Code *c, Val x) {
     return float_copysign(c, math_floor(c, float_abs(c, x)), x);
 }
 
+/* ---- remainders ---- */
+
+Val math_fmod(Code *c, Val x, Val y) {
+    Val whole = math_trunc(c, float_div(c, x, y));
+    Val rest = float_fma(c, float_neg(c, whole), y, x);
+    Val size = float_copysign(c, rest, float_mul(c, rest, x));
+    Val step = float_abs(c, y), zero = code_float(x, 0);
+    /* the quotient may have been rounded to the next whole number */
+    size = code_select(c, float_less(c, size, zero), float_add(c, size, step),
+                       size);
+    size = code_select(c, float_less_equal(c, step, size),
+                       float_sub(c, size, step), size);
+    return float_copysign(c, size, x);
+}
+
+Val math_mod(Code *c, Val x, Val y) {
+    Val rest = math_fmod(c, x, y), zero = code_float(x, 0);
+    Val opposite = float_less(c, float_mul(c, rest, y), zero);
+    return code_select(c, opposite, float_add(c, rest, y), rest);
+}
+
+/* ---- to fewer bits ---- */
+
+/* Without the last `n` bits of the mantissa, rounded to the nearest, halves to
+ * the even one. A no-number may become infinite. */
+static Val shorter(Code *c, Val x, unsigned n) {
+    Val bits = float_bits(c, x), one = code_int(bits, 1);
+    Val last = LLVMBuildLShr(c->builder, bits, code_int(bits, n), "");
+    last = LLVMBuildAnd(c->builder, last, one, "");
+    Val up = int_add(c, last, code_int(bits, (INT64_C(1) << (n - 1)) - 1));
+    Val mask = code_int(bits, -(INT64_C(1) << n));
+    Val kept = LLVMBuildAnd(c->builder, int_add(c, bits, up), mask, "");
+    return float_of_bits(c, kept, x);
+}
+
+Val math_to_brain(Code *c, Val x) {
+    return code_select(c, float_equal(c, x, x), shorter(c, x, 16), x);
+}
+
+/* From 65520 on all is infinite; below 2^-14 the steps are 2^-24. */
+Val math_to_half(Code *c, Val x) {
+    Val size = float_abs(c, x), shift = code_float(x, 0.5);
+    Val tiny = float_sub(c, float_add(c, size, shift), shift);
+    Val value = shorter(c, size, 13);
+    value = code_select(c, float_less(c, size, code_float(x, 6.103515625e-5)),
+                        tiny, value);
+    Val huge = float_less_equal(c, code_float(x, 65520), size);
+    value = code_select(c, huge, code_float(x, INFINITY), value);
+    value = float_copysign(c, value, x);
+    return code_select(c, float_equal(c, x, x), value, x);
+}
+
 /* ---- exponentials ---- */
 
 /* x to the nearest whole number, as a float and as an integer; |x| < 2^21. A

@@ -15,6 +15,10 @@ Val math_expm1(Code *c, Val x);
 Val math_log(Code *c, Val x);
 Val math_log1p(Code *c, Val x); /* x >= 0 */
 Val math_pow(Code *c, Val x, Val y);
+/* What is left of x after whole multiples of y, with the sign of x, or of y. As
+ * exact as there are bits for the multiple: x / y below 2^24. */
+Val math_fmod(Code *c, Val x, Val y);
+Val math_mod(Code *c, Val x, Val y);
 Val math_tanh(Code *c, Val x);
 Val math_sigmoid(Code *c, Val x);
 Val math_softplus(Code *c, Val x);
@@ -35,5 +39,8 @@ Val math_trunc(Code *c, Val x);
 Val math_floor(Code *c, Val x);
 Val math_ceil(Code *c, Val x);
 Val math_round(Code *c, Val x); /* halves to the even neighbour */
+/* The nearest number of fewer bits: IEEE's of 16, and bfloat16. */
+Val math_to_half(Code *c, Val x);
+Val math_to_brain(Code *c, Val x);
 
 #endif

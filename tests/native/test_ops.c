@@ -83,6 +83,8 @@ static const Case cases[] = {
     {{"2x1x3x7", "1x5x3x1"}, "2x5x3x7", "eltwise kind=div"},
     {{"5x7", "5x7"}, "5x7", "eltwise kind=less"},
     {{"5x7", "5x7"}, "5x7", "eltwise kind=prelu"},
+    {{"5x7", "5x7"}, "5x7", "eltwise kind=mod"},
+    {{"5x7", "5x7"}, "5x7", "eltwise kind=fmod"},
     {{"2x3x4x5", "2x1x4x5"}, "2x4x4x5", "concat axis=1"},
     {{"2x3x4x5", "2x3x4x2", "2x3x4x1"}, "2x3x4x8", "concat axis=3"},
     {{"2x6x4x5"}, "2x3x4x5", "slice axis=1 begin=2 end=5"},
