@@ -318,6 +318,19 @@ Action emit_run_new(Emit *e, NodeId id, const uint32_t *in, uint32_t out) {
     return a;
 }
 
+uint32_t emit_view(Emit *e, TensorId t, uint32_t row, uint32_t rows) {
+    assert(e->present[t.i] != NONE);
+    Placement p = e->placement.at[e->present[t.i]];
+    p.row = row;
+    p.rows = rows;
+    p.ring = true;
+    return placement_add(e, p, NONE);
+}
+
+void emit_made(Emit *e, TensorId t) {
+    e->present[t.i] = place_resident(e, t);
+}
+
 static uint32_t result_place(Emit *e, NodeId id) {
     TensorId out = graph_node(e->w->g, id)->out[0];
     TensorId over = e->w->role[out.i].over;

@@ -190,7 +190,7 @@ static uint32_t highest(const Search *s, Group g) {
 }
 
 static bool group_from(Search *s, uint32_t first, uint32_t end) {
-    Group g = {first, end, 0};
+    Group g = {.first = first, .end = end};
     GroupCost cost;
     g.rows = highest(s, g);
     for (uint32_t tries = 0; g.rows && tries < 3; tries++, g.rows--)
@@ -233,7 +233,9 @@ static void cuts_follow(Work *w, const Cut *cut) {
     for (uint32_t end = w->schedule->n_steps; end > 0; end = cut[end].first)
         if (cut[end].rows)
             vec_push(w->arena, &w->group,
-                     ((Group){cut[end].first, end, cut[end].rows}));
+                     ((Group){.first = cut[end].first,
+                              .end = end,
+                              .rows = cut[end].rows}));
 }
 
 static bool groups_hold(const Work *w, uint64_t budget) {

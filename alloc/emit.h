@@ -40,6 +40,13 @@ uint32_t emit_readable(Emit *e, TensorId t);
  * backing memory, or NONE. */
 uint32_t emit_targets(Emit *e, TensorId t, uint32_t to[2], uint32_t *home);
 
+/* Rows of a tensor that is there: of its volume, as if that were a ring. */
+uint32_t emit_view(Emit *e, TensorId t, uint32_t row, uint32_t rows);
+/* Makes the tensor present; a group fills it. */
+void emit_made(Emit *e, TensorId t);
+
+/* emit_rings.c: all stripes of a group with rings. */
+void emit_rings(Emit *e, const Group *group);
 /* emit_group.c: all stripes of the group. */
 void emit_group(Emit *e, const Group *group);
 

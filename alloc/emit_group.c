@@ -73,7 +73,7 @@ static void find_targets(Emit *e, const Group *g, Member *member) {
     }
 }
 
-void emit_group(Emit *e, const Group *g) {
+static void emit_stripes(Emit *e, const Group *g) {
     uint32_t n = g->end - g->first;
     Stripe *stripe = ARENA_ARRAY(e->arena, Stripe, n);
     Member *member = ARENA_ARRAY(e->arena, Member, n);
@@ -91,4 +91,8 @@ void emit_group(Emit *e, const Group *g) {
         if (member[i].home != NONE)
             e->copy[out.i] = member[i].home;
     }
+}
+
+void emit_group(Emit *e, const Group *g) {
+    (g->rolls ? emit_rings : emit_stripes)(e, g);
 }

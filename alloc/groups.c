@@ -163,22 +163,26 @@ static bool same_repl(const Repl *a, const Repl *b) {
            a->units == b->units && a->width == b->width;
 }
 
-static bool can_take_over(const Work *w, TensorId result, TensorId operand,
-                          NodeId node) {
+bool takes_in_place(const Work *w, NodeId id, TensorId operand) {
+    const Node *node = graph_node(w->g, id);
+    TensorId result = node->out[0];
+    if (!on_engine(w, id) || !pointwise(node->op) ||
+        !w->spec->engine[w->legal[id.i].engine].in_place ||
+        in_concat(w, result) || in_concat(w, operand))
+        return false;
     Volume a = plan_volume(w->g, result), b = plan_volume(w->g, operand);
-    return a.c == b.c && a.h == b.h && a.w == b.w &&
-           same_repl(&w->role[result.i].repl, &w->role[operand.i].repl) &&
-           !in_concat(w, operand) && !read_besides(w, operand, node);
+    bool reads = false;
+    for (uint32_t i = 0; i < node->n_in; i++)
+        reads |= same_tensor(node->in[i], operand);
+    return reads && a.c == b.c && a.h == b.h && a.w == b.w &&
+           same_repl(&w->role[result.i].repl, &w->role[operand.i].repl);
 }
 
 static void in_place_decide(Work *w, NodeId id) {
     const Node *node = graph_node(w->g, id);
-    if (!on_engine(w, id) || !pointwise(node->op) ||
-        !w->spec->engine[w->legal[id.i].engine].in_place ||
-        in_concat(w, node->out[0]))
-        return;
     for (uint32_t i = 0; i < node->n_in; i++) {
-        if (can_take_over(w, node->out[0], node->in[i], id)) {
+        if (takes_in_place(w, id, node->in[i]) &&
+            !read_besides(w, node->in[i], id)) {
             w->role[node->out[0].i].over = node->in[i];
             return;
         }

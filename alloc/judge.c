@@ -6,6 +6,7 @@
  * reads rows that must be there, then writes: areas whose bytes the written
  * volume touches, and that are not that volume, are lost. So a value that was
  * overwritten while it was still needed is missing when it is read.
+ * Rows of a ring overwrite those of the turns before.
  * A concat along channels counts as its members, so that it is complete exactly
  * when they are. Shares no code with the rest of alloc but plan_volume.
  */
@@ -331,6 +332,20 @@ static bool area_holds(const Area *area, const Leaf *leaf, uint32_t base,
 
 /* ---- reading and writing ---- */
 
+/* Rows that lie one behind the other: row r in row r - base of the area. */
+typedef struct Lap {
+    uint32_t base, row, end;
+} Lap;
+
+/* The first of them, of rows [row, end); a ring starts again after each turn.
+ */
+static Lap lap_of(const Placement *p, uint32_t row, uint32_t end) {
+    if (!p->ring)
+        return (Lap){p->row, row, end};
+    uint32_t base = row / p->whole.h * p->whole.h;
+    return (Lap){base, row, earlier(end, base + p->whole.h)};
+}
+
 static const char *check_read(Judge *j, uint32_t placement, uint32_t row,
                               uint32_t rows) {
     const Placement *p = &j->plan->placement[placement];
@@ -341,10 +356,23 @@ static const char *check_read(Judge *j, uint32_t placement, uint32_t row,
         return complain(j, p, "is not there (never written, or overwritten)");
     Leaves leaves = {0};
     leaves_held(j, p, &leaves);
-    for (uint32_t i = 0; i < leaves.at.n; i++)
-        if (!area_holds(area, &leaves.at.at[i], p->row, row, row + rows))
-            return complain(j, p, "is not all there");
+    for (Lap lap = {.end = row}; lap.end < row + rows;) {
+        lap = lap_of(p, lap.end, row + rows);
+        for (uint32_t i = 0; i < leaves.at.n; i++)
+            if (!area_holds(area, &leaves.at.at[i], lap.base, lap.row, lap.end))
+                return complain(j, p, "is not all there");
+    }
     return NULL;
+}
+
+static void leaf_put(Judge *j, Area *area, const Placement *p, const Leaf *leaf,
+                     uint32_t row, uint32_t end) {
+    for (Lap lap = {.end = row}; lap.end < end;) {
+        lap = lap_of(p, lap.end, end);
+        area_put(j, area,
+                 (Held){leaf->tensor, leaf->c, leaf->from, leaf->n_c, lap.base,
+                        lap.row, lap.end});
+    }
 }
 
 static const char *do_write(Judge *j, uint32_t placement, uint32_t row,
@@ -364,12 +392,8 @@ static const char *do_write(Judge *j, uint32_t placement, uint32_t row,
     }
     Leaves leaves = {0};
     leaves_held(j, p, &leaves);
-    for (uint32_t i = 0; i < leaves.at.n; i++) {
-        const Leaf *leaf = &leaves.at.at[i];
-        area_put(j, area,
-                 (Held){leaf->tensor, leaf->c, leaf->from, leaf->n_c, p->row,
-                        row, row + rows});
-    }
+    for (uint32_t i = 0; i < leaves.at.n; i++)
+        leaf_put(j, area, p, &leaves.at.at[i], row, row + rows);
     return NULL;
 }
 
@@ -389,7 +413,8 @@ static const char *check_placement(Judge *j, const Placement *p) {
         return complain(j, p, "is not aligned");
     if (p->offset > m->size || p->bytes > m->size - p->offset)
         return complain(j, p, "leaves its memory");
-    if (p->row + p->rows > v.h || p->rows != p->whole.h || v.w != p->whole.w)
+    bool fits = p->ring ? p->rows <= p->whole.h : p->rows == p->whole.h;
+    if (p->row + p->rows > v.h || !fits || v.w != p->whole.w)
         return complain(j, p, "has wrong rows");
     if (p->c + p->n_c > v.c || p->part_c < p->c ||
         p->part_c + p->n_c > p->whole.c)

@@ -24,8 +24,18 @@ static bool inner(const Work *w, NodeId node, TensorId t) {
         return false;
     const Group *g = &w->group.at[mode->group];
     NodeId maker = graph_tensor(w->g, t)->producer;
+    if (g->rolls)
+        return group_maker(w, g, t) != NONE && !group_keeps(w, g, t);
     return group_maker(w, g, t) != NONE &&
            (maker.i != node.i || !group_stores(w, g, t));
+}
+
+/* Whether the node takes the operand, or gives the result, by parts. */
+static bool streams(const Work *w, NodeId node, TensorId t, bool in) {
+    const Mode *mode = &w->mode[node.i];
+    if (mode->kind == MODE_GROUP && w->group.at[mode->group].rolls)
+        return !group_keeps(w, &w->group.at[mode->group], t);
+    return in ? mode->streams_in : mode->streams_out;
 }
 
 static void touch_by(Work *w, Touch *touch, NodeId node, bool streams) {
@@ -54,13 +64,15 @@ static void touch_fill(Work *w, const Unit *u, Touch *touch) {
             touch->whole = true;
         if (!on_engine(w, id))
             continue;
-        for (uint32_t k = 0; k < node->n_in; k++)
-            if (w->unit_of[node->in[k].i] == unit &&
-                !inner(w, id, node->in[k]) &&
-                !(filling && w->mode[id.i].streams_in))
-                touch_by(w, touch, id, w->mode[id.i].streams_in);
+        for (uint32_t k = 0; k < node->n_in; k++) {
+            TensorId in = node->in[k];
+            bool by_parts = streams(w, id, in, true);
+            if (w->unit_of[in.i] == unit && !inner(w, id, in) &&
+                !(filling && by_parts))
+                touch_by(w, touch, id, by_parts);
+        }
         if (w->unit_of[out.i] == unit && !inner(w, id, out))
-            touch_by(w, touch, id, w->mode[id.i].streams_out);
+            touch_by(w, touch, id, streams(w, id, out, false));
     }
 }
 
@@ -128,7 +140,8 @@ static bool reread(const Work *w, TensorId t) {
     if (mode->kind != MODE_GROUP)
         return w->role[t.i].engine_reads;
     const Group *g = &w->group.at[mode->group];
-    return w->role[t.i].last != NONE && w->role[t.i].last >= g->end;
+    return !g->rolls && w->role[t.i].last != NONE &&
+           w->role[t.i].last >= g->end;
 }
 
 Dests dests_of(const Work *w, TensorId t, bool streamed) {
@@ -223,13 +236,32 @@ static void kept_buf(Work *w, Problem *p, uint32_t index, const Segment *s) {
     p->tied.at[s[1].buf] = p->tied.at[kept] = p->tied.at[s->buf];
 }
 
+/* The group with rings that the step is part of, or NULL. All that it touches
+ * is alive as long as it runs. */
+static const Group *rolling_at(const Work *w, uint32_t step) {
+    const Mode *mode = &w->mode[w->schedule->step[step].slot[0].node.i];
+    if (mode->kind != MODE_GROUP || !w->group.at[mode->group].rolls)
+        return NULL;
+    return &w->group.at[mode->group];
+}
+
+static uint32_t time_first(const Work *w, uint32_t step) {
+    const Group *g = rolling_at(w, step);
+    return 2 * (g ? g->first : step);
+}
+
+static uint32_t time_end(const Work *w, uint32_t step) {
+    const Group *g = rolling_at(w, step);
+    return 2 * (g ? g->end : step + 1);
+}
+
 static void unit_bufs(Work *w, Problem *p, uint32_t index) {
     Unit *unit = &w->unit.at[index];
     segments_make(w, unit);
     for (uint32_t i = 0; i < unit->n_segments; i++) {
         Segment *s = &unit->segment[i];
-        s->buf = free_buf(w, p, 2 * unit->touch[s->first].step,
-                          2 * unit->touch[s->last].step + 2, unit->bytes,
+        s->buf = free_buf(w, p, time_first(w, unit->touch[s->first].step),
+                          time_end(w, unit->touch[s->last].step), unit->bytes,
                           s->memories,
                           (Owner){.kind = OWNER_SEGMENT,
                                   .unit = index,
@@ -287,6 +319,36 @@ static void stripe_bufs(Work *w, Problem *p, NodeId id) {
     }
 }
 
+/* All rings of a group, at its first step. */
+static void ring_bufs(Work *w, Problem *p, Group *g) {
+    Rings rings = {0};
+    uint64_t bytes[PLAN_MAX_POOLS];
+    rings_make(w, g, &rings);
+    g->first_buf = p->buf.n;
+    for (uint32_t i = 0; i < rings.at.n; i++) {
+        const Ring *ring = &rings.at.at[i];
+        if (ring->over != NONE)
+            continue;
+        uint32_t maker = ring->maker == NONE ? 0 : ring->maker;
+        pool_bytes(w, ring->tensor, ring->rows, false, bytes);
+        free_buf(w, p, 2 * g->first, 2 * g->end, bytes,
+                 group_reach(w, g, ring->tensor),
+                 (Owner){.kind = OWNER_PLANK,
+                         .unit = NONE,
+                         .node = group_node(w, g, maker),
+                         .tensor = ring->tensor,
+                         .rows = ring->rows});
+    }
+}
+
+static void group_bufs(Work *w, Problem *p, NodeId id) {
+    Group *g = &w->group.at[w->mode[id.i].group];
+    if (!g->rolls)
+        stripe_bufs(w, p, id);
+    else if (w->schedule->step_of[id.i] == g->first)
+        ring_bufs(w, p, g);
+}
+
 static void tile_bufs(Work *w, Problem *p, NodeId id) {
     Range pin[3];
     uint32_t memory, n = mode_pins(w, id, pin, &memory);
@@ -342,7 +404,7 @@ static void node_bufs(Work *w, Problem *p, NodeId id) {
     if (w->mode[id.i].kind == MODE_PLANKS)
         plank_bufs(w, p, id);
     if (w->mode[id.i].kind == MODE_GROUP)
-        stripe_bufs(w, p, id);
+        group_bufs(w, p, id);
     if (w->mode[id.i].kind != MODE_HARDWARE)
         return;
     tile_bufs(w, p, id);

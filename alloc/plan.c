@@ -92,6 +92,7 @@ static bool planner_known(Diag *diag, const char *name) {
 typedef struct Way {
     uint64_t size;
     uint32_t share;
+    bool rolls; /* groups with rings, nothing evicted */
 } Way;
 
 typedef struct Contest {
@@ -105,6 +106,10 @@ typedef struct Contest {
 static bool way_fit(Work *w, const Way *way, Problem *problem,
                     PlanResult *result, const char **planner,
                     bool *two_levels) {
+    if (way->rolls) {
+        *two_levels = true;
+        return fit_rolling(w, problem, result, planner);
+    }
     if (!way->share)
         return work_fit(w, problem, result, planner, two_levels);
     *two_levels = true;
@@ -185,8 +190,10 @@ static void climb_down(Contest *c, uint64_t compulsory) {
         if (c->any && c->least.moved == compulsory)
             return;
         size = rung_below(size);
-        fits = way_try(c, (Way){size, 0});
-        fits |= way_try(c, (Way){size--, 16});
+        fits = way_try(c, (Way){.size = size});
+        if (c->schedule->spec->tiling.rings)
+            fits |= way_try(c, (Way){.size = size, .rolls = true});
+        fits |= way_try(c, (Way){.size = size--, .share = 16});
     }
 }
 
@@ -200,9 +207,14 @@ static void way_choose(Contest *c, uint64_t compulsory) {
     const HwSpec *spec = c->schedule->spec;
     uint64_t size = spec->memory[0].size;
     bool groups = !c->options->layer_by_layer;
-    way_try(c, (Way){size, 0});
+    way_try(c, (Way){.size = size});
     if (c->keeps_all || !groups)
         return;
+    if (spec->tiling.rings) {
+        way_try(c, (Way){.size = size, .rolls = true});
+        if (c->any && c->least.moved == compulsory)
+            return;
+    }
     if (shrinks(spec)) {
         Contest own = *c;
         /* tiles that the machine places grow with its memory: never the same */
@@ -212,7 +224,7 @@ static void way_choose(Contest *c, uint64_t compulsory) {
             return;
         *c = own;
     }
-    way_try(c, (Way){size, 16});
+    way_try(c, (Way){.size = size, .share = 16});
 }
 
 static void say_why(Arena *arena, Diag *diag, const Schedule *schedule,

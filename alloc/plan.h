@@ -15,6 +15,7 @@ typedef struct Placement {
     TensorId tensor;
     uint32_t row, rows;  /* rows [row, row + rows) of the tensor are held */
     uint32_t c, n_c;     /* channels [c, c + n_c) of it: what a move moves */
+    bool ring;           /* row r is row r % whole.h of `whole`, not r - row */
     uint32_t memory;     /* index in spec->memory */
     uint64_t offset;     /* bytes: start of `whole` in that memory */
     Volume whole;        /* the enclosing volume: the tensor itself, a plank of

@@ -21,6 +21,8 @@ static void print_placement(Text *text, const Plan *plan, uint32_t i) {
               tensor_name(plan, p->tensor),
               plan->schedule->spec->memory[p->memory].name, p->row,
               p->row + p->rows - 1, v->c, v->h, v->w);
+    if (p->ring)
+        text_add(text, " ring");
     if (p->n_c < plan_volume(plan->schedule->graph, p->tensor).c)
         text_addf(text, " channels %u..%u", p->c, p->c + p->n_c - 1);
     if (p->part_c > p->c)

@@ -16,6 +16,7 @@ typedef struct Story {
     bool listed;
     uint64_t bytes;          /* of the largest */
     uint32_t parts;          /* most rows of a part of it in active memory */
+    uint32_t ring;           /* rows of the ring that it passes through */
     uint64_t loaded, stored; /* rows */
     uint64_t c_loaded, c_stored; /* channels, where not all of them move */
     uint32_t tiles;              /* instructions that make it, if several */
@@ -43,6 +44,8 @@ static void read_placement(Why *y, const Placement *p) {
     Story *s = &y->story[p->tensor.i];
     if (!is_active(y, p) || p->n_c < plan_volume(y->g, p->tensor).c)
         return;
+    if (p->ring && p->whole.h < plan_volume(y->g, p->tensor).h)
+        s->ring = p->whole.h;
     if (p->rows < plan_volume(y->g, p->tensor).h) {
         s->parts = p->rows > s->parts ? p->rows : s->parts;
         return;
@@ -151,8 +154,11 @@ static void say_active(const Why *y, Text *text, const Story *s) {
 }
 
 static void say_parts(const Why *y, Text *text, TensorId t, const Story *s) {
-    text_addf(text, "never whole: at most %u of %u rows at a time", s->parts,
+    text_addf(text, "never whole: %s %u of %u rows",
+              s->ring ? "a ring of" : "at most", s->ring ? s->ring : s->parts,
               plan_volume(y->g, t).h);
+    if (!s->ring)
+        text_add(text, " at a time");
     if (s->again)
         text_addf(text, ", %llu rows computed again", ull(s->again));
     text_addf(text, "; whole it takes %llu of %llu bytes",

@@ -87,6 +87,9 @@ typedef struct Mode {
  * `rows` rows of the last result. */
 typedef struct Group {
     uint32_t first, end, rows;
+    bool rolls;         /* by rings.c: nothing twice, nothing over DDR; `rows`
+                         * are then those of the highest result at a time */
+    uint32_t first_buf; /* then, in the problem: its rings */
 } Group;
 
 /* A tensor that passes through active memory on its way from one external
@@ -174,6 +177,9 @@ void replication_choose(Work *w);
 
 void roles_make(Work *w);
 void units_make(Work *w);
+/* Whether the node's result, of the operand's shape, may take its place, were
+ * nobody else to read it. */
+bool takes_in_place(const Work *w, NodeId id, TensorId operand);
 /* Members become units of their own. False if the memories cannot hold parts
  * of the volume. */
 bool unit_dissolve(Work *w, uint32_t unit);
@@ -272,6 +278,53 @@ uint64_t group_middle(const Work *w, const Group *g);
 bool group_about(const Work *w, const Group *g, GroupCost *cost);
 /* False if some stripe cannot be computed. */
 bool group_measure(const Work *w, const Group *g, GroupCost *cost);
+
+/* ---- rings.c: groups that compute nothing twice ---- */
+
+/* Rows of a tensor that only a group needs. */
+typedef struct Ring {
+    TensorId tensor;
+    uint32_t maker; /* index in the group; NONE: it is loaded row by row */
+    uint32_t rows;
+    uint32_t loaded; /* rows that are behind or in it */
+    uint32_t over;   /* the ring whose rows its own replace; NONE */
+    uint32_t under;  /* the mirror */
+    uint32_t buf;    /* counted from the group's first */
+} Ring;
+typedef struct Rings {
+    VEC(Ring) at;
+    uint64_t weights; /* elements read, again with each run of a node */
+} Rings;
+/* Node i of a group adds rows to its result. */
+typedef struct Roll {
+    uint32_t i, row, rows;
+    Rows need; /* of its operands */
+} Roll;
+/* done: rows by node before that. */
+typedef void RollVisitor(void *context, const Roll *roll, const uint32_t *done);
+/* Whether the tensor, made or read by the group, is whole in active memory. */
+bool group_keeps(const Work *w, const Group *g, TensorId t);
+/* Of its highest result: what `rows` can be. */
+uint32_t group_height(const Work *w, const Group *g);
+/* All that the group's nodes do, in order; false if rows cannot be computed. */
+bool group_roll(const Work *w, const Group *g, RollVisitor *visit,
+                void *context);
+/* Whether a node that reads the ring's tensor, from outside, lacks rows: from
+ * *row on to ring->loaded, which is raised. */
+bool ring_load(const Work *w, const Group *g, Ring *ring, const Roll *roll,
+               const uint32_t *done, uint32_t *row);
+/* The group's rings, in a fixed order; false if rows cannot be computed. */
+bool rings_make(Work *w, const Group *g, Rings *rings);
+uint64_t rings_bytes(const Work *w, const Group *g, const Rings *rings);
+/* Elements of the node's weights. */
+uint64_t node_weights(const Work *w, NodeId id);
+
+/* ---- rolling.c: what fits if only rows are kept ---- */
+
+/* Without moves but those of inputs and outputs; only for machines with rings.
+ */
+bool fit_rolling(Work *w, Problem *problem, PlanResult *result,
+                 const char **planner);
 
 /* ---- depth.c: which groups ---- */
 

@@ -62,10 +62,13 @@ static uint64_t operand_offset(const Emitter *e, const Placement *p) {
     return p->offset + layout_part_offset(layout, &p->whole, p->part_c);
 }
 
-/* Place, size and replication of an operand of `rows` rows. */
+/* Place, size and replication of an operand of `rows` rows; of one in a ring
+ * they begin with row `row` of its tensor. */
 static void set_operand(const Emitter *e, HwFields *fields, HwOperand operand,
-                        uint32_t index, uint32_t rows) {
+                        uint32_t index, uint32_t row, uint32_t rows) {
     const Placement *p = placement_of(e, index);
+    set(fields, HW_FIELD_OF(operand, RING), p->ring ? p->whole.h : 0);
+    set(fields, HW_FIELD_OF(operand, ROW), p->ring ? row : 0);
     Volume volume = plan_volume(e->graph, p->tensor);
     insn_set_operand(e->spec, fields, operand, p->memory, operand_offset(e, p));
     set(fields, HW_FIELD_OF(operand, W), volume.w);
@@ -201,7 +204,7 @@ static void fill_eltwise(const Emitter *e, HwFields *f, const Action *action,
     set(f, HW_F_ADD, node->attr.elt.kind == ELT_ADD ? 1 : 0);
     set(f, HW_F_SCALE, 0);
     set_act(f, &node->act);
-    set_operand(e, f, HW_IN2, action->in[1], action->in_rows);
+    set_operand(e, f, HW_IN2, action->in[1], action->in_row, action->in_rows);
     set(f, HW_F_PARALLEL_READ, waits_parallel(e->plan, action));
     set(f, HW_F_PINGPONG, 1);
 }
@@ -321,8 +324,8 @@ static void emit_run(Emitter *e, const Action *action, uint32_t index,
              action->n_tiles > 1
                  ? arena_printf(e->arena, "%s#%u", node->name, action->tile)
                  : node->name);
-    set_operand(e, &f, HW_IN, action->in[0], action->in_rows);
-    set_operand(e, &f, HW_OUT, action->out, action->rows);
+    set_operand(e, &f, HW_IN, action->in[0], action->in_row, action->in_rows);
+    set_operand(e, &f, HW_OUT, action->out, action->row, action->rows);
     fill[node->op](e, &f, action, node);
     insn_set_waits(e->spec, &f, waits);
     set_tile(e, &f, action);
@@ -338,8 +341,8 @@ static void emit_move(Emitter *e, const Action *action, uint32_t index) {
     HwFields f = {0};
     set(&f, HW_F_STEP, action->step);
     set_text(&f, HW_F_NAME, graph_tensor(e->graph, in->tensor)->name);
-    set_operand(e, &f, HW_IN, action->in[0], whole.h);
-    set_operand(e, &f, HW_OUT, action->out, whole.h);
+    set_operand(e, &f, HW_IN, action->in[0], action->row, whole.h);
+    set_operand(e, &f, HW_OUT, action->out, action->row, whole.h);
     set(&f, HW_F_ROW_FIRST, action->row);
     set(&f, HW_F_ROW_LAST, (int64_t)action->row + action->rows - 1);
     bool is_load = action->kind == ACTION_LOAD;
@@ -365,7 +368,7 @@ static void emit_concat(Emitter *e, const Action *action, uint32_t index) {
                      operand_offset(e, out) + bytes);
     set(&f, HW_F_STEP, action->step);
     set_text(&f, HW_F_NAME, graph_node(e->graph, action->node)->name);
-    set_operand(e, &f, HW_OUT, action->out, own.h);
+    set_operand(e, &f, HW_OUT, action->out, 0, own.h);
     set(&f, HW_F_BYTES, (int64_t)bytes);
     set(&f, HW_F_END, end.num[HW_F_OUT_ADDR]);
     set(&f, HW_F_END_BUFFER, end.num[HW_F_OUT_BUFFER]);

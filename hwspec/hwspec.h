@@ -151,6 +151,7 @@ typedef struct HwTileStyle {
 typedef struct HwTiling {
     HwTilingKind kind;
     uint32_t ops; /* software: bit (1 << HwOp) that can run by row planks */
+    bool rings;   /* software: operands may lie in rings of rows */
     uint32_t n;
     const HwTileStyle *style;
 } HwTiling;

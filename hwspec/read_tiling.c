@@ -272,22 +272,31 @@ static const Key tiling_keys[] = {
          "one instruction holds the tile's size"),
     KEY("ops", read_run_ops, HwTiling, ops,
         "software: operators that can run by rows"),
+    KEY("rings", read_bool, HwTiling, rings,
+        "software: operands may be rows of a ring, row r of the tensor in its "
+        "row r modulo its height"),
     {"styles", read_styles, 0, false,
      "hardware: list of where tiles and results may lie"},
 };
 const Section read_tiling_section = SECTION("tiling", tiling_keys);
 
-/* A key that belongs to one kind, and must be there then. */
-static bool check_kind(Reader *r, const YamlNode *node, const char *key,
-                       HwTilingKind kind) {
+/* A key that belongs to one kind. */
+static bool check_absent(Reader *r, const YamlNode *node, const char *key,
+                         HwTilingKind kind) {
     const HwTiling *tiling = &r->spec->tiling;
-    if (tiling->kind == kind)
-        return yaml_need(r->diag, node, key);
-    const YamlNode *value = yaml_get(node, key);
+    const YamlNode *value = tiling->kind == kind ? NULL : yaml_get(node, key);
     if (value)
         diag_error(r->diag, value->loc, "`%s` belongs to kind `%s`, not `%s`",
                    key, kind_name[kind], kind_name[tiling->kind]);
     return !value;
+}
+
+/* ... and must be there then. */
+static bool check_kind(Reader *r, const YamlNode *node, const char *key,
+                       HwTilingKind kind) {
+    if (r->spec->tiling.kind == kind)
+        return yaml_need(r->diag, node, key);
+    return check_absent(r, node, key, kind);
 }
 
 bool read_tiling(Reader *r, YamlNode *node, void *out) {
@@ -295,5 +304,6 @@ bool read_tiling(Reader *r, YamlNode *node, void *out) {
     if (!read_keys(r, node, &read_tiling_section, &r->spec->tiling))
         return false;
     bool ok = check_kind(r, node, "ops", HW_TILING_SOFTWARE);
+    ok &= check_absent(r, node, "rings", HW_TILING_SOFTWARE);
     return check_kind(r, node, "styles", HW_TILING_HARDWARE) && ok;
 }

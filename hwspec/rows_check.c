@@ -159,6 +159,39 @@ static void check_operands(Diag *diag, const HwSpec *spec,
     }
 }
 
+static bool tells_ring(const HwRow *row, HwOperand operand) {
+    return has(row, HW_FIELD_OF(operand, RING)) &&
+           has(row, HW_FIELD_OF(operand, ROW));
+}
+
+/* Loads and stores move rows that they name: these need the height only. */
+static void check_rings(Diag *diag, const HwSpec *spec, const HwInsnSet *set) {
+    if (!spec->tiling.rings)
+        return;
+    for (uint32_t i = 0; i < HW_OP_COUNT; i++) {
+        HwOp op = (HwOp)i;
+        const HwRow *row = row_for(set, op);
+        bool load = op == HW_OP_LOAD, store = op == HW_OP_STORE;
+        bool two = op == HW_OP_ADD || op == HW_OP_MUL || op == HW_OP_MAX;
+        if (!row || !(load || store || spec->tiling.ops >> op & 1))
+            continue;
+        bool in =
+            load || (store && has(row, HW_F_IN_RING)) || tells_ring(row, HW_IN);
+        bool out = store || (load && has(row, HW_F_OUT_RING)) ||
+                   tells_ring(row, HW_OUT);
+        if (!in || !out || (two && !tells_ring(row, HW_IN2)))
+            diag_error(diag, row->loc,
+                       "`tiling.rings` is set, but %s does not tell the rings "
+                       "of its operands in active memory: it needs `%s`",
+                       row->mnemonic,
+                       load    ? "out.ring"
+                       : store ? "in.ring"
+                       : !in   ? "in.ring` and `in.row"
+                       : !out  ? "out.ring` and `out.row"
+                               : "in2.ring` and `in2.row");
+    }
+}
+
 /* A memory's id must name one memory where rows use it. */
 static void check_ids(Diag *diag, const HwSpec *spec, const HwInsnSet *set) {
     bool used = false;
@@ -219,6 +252,7 @@ void rows_check(Diag *diag, const HwSpec *spec, const HwInsnSet *set) {
     check_moves(diag, spec, set);
     check_acts(diag, spec, set);
     check_operands(diag, spec, set);
+    check_rings(diag, spec, set);
     check_ids(diag, spec, set);
     check_encodings(diag, set);
 }

@@ -13,8 +13,13 @@ bool region_place(Run *run, const Region *region, const char *what,
     bool part = whole.c != c || region->part_c != 0;
     if (!(run->spec->replication.memories >> region->memory & 1))
         whole.repl = (Repl){0};
-    Spot spot = {what, region->memory, region->offset, whole, region->part_c, c,
-                 part};
+    Spot spot = {.what = what,
+                 .memory = region->memory,
+                 .offset = region->offset,
+                 .whole = whole,
+                 .part_c = region->part_c,
+                 .c = c,
+                 .part = part};
     return place_make(run, &spot, out);
 }
 

@@ -125,11 +125,25 @@ static uint32_t channel_at(const Place *in, const Place *of) {
     return c;
 }
 
+/* Rows are then numbered in the whole tensor, and each is looked at alone: its
+ * ring is written piece by piece. */
+static bool by_ring(const Place *reader, const Place *writer) {
+    return reader->ring || writer->ring;
+}
+
+static bool row_agrees(const Place *reader, const Place *writer, uint32_t h) {
+    uint64_t row = (uint64_t)reader->row + h;
+    return !by_ring(reader, writer) ||
+           (row >= writer->row && row - writer->row < writer->h &&
+            reader->h_at[h] == writer->h_at[row - writer->row]);
+}
+
 /* Rows and columns must be the same; the reader may stop short. */
 static bool rows_agree(const Place *reader, const Place *writer) {
-    if (reader->h > writer->h || reader->w > writer->w)
+    bool each = by_ring(reader, writer);
+    if ((!each && reader->h > writer->h) || reader->w > writer->w)
         return false;
-    for (uint32_t h = 0; h < reader->h; h++)
+    for (uint32_t h = 0; h < reader->h && !each; h++)
         if (reader->h_at[h] != writer->h_at[h])
             return false;
     for (uint32_t w = 0; w < reader->w; w++)
@@ -190,11 +204,15 @@ static bool known_to_agree(Reading *r, uint32_t writer) {
     return r->known[slot].agrees;
 }
 
+static bool holds_row(const Reading *r, uint32_t writer, uint32_t h) {
+    return row_agrees(r->place, &r->run->writer.at[writer - 1].place, h);
+}
+
 static void judge_cell(Reading *r, uint32_t c, uint32_t h, uint32_t w,
                        uint64_t cell, uint32_t writer) {
     if (writer == 0)
         found(&r->unwritten, c, h, w, cell, 0);
-    else if (known_to_agree(r, writer))
+    else if (known_to_agree(r, writer) && holds_row(r, writer, h))
         r->last = writer;
     else
         found(&r->foreign, c, h, w, cell, writer);
@@ -204,6 +222,8 @@ static void read_row(Reading *r, uint32_t c, uint32_t h, uint64_t row,
                      float *out) {
     uint64_t held = UINT64_MAX;
     const Page *page = NULL;
+    if (r->last && !holds_row(r, r->last, h))
+        r->last = 0;
     for (uint32_t i = 0; i < r->box.cols; i++) {
         uint32_t w = r->box.col + i;
         uint64_t cell = row + r->place->w_at[w];

@@ -5,7 +5,7 @@
  * Place. So a reader can tell of every cell whether it still holds the element
  * that the reader wants: the writer's place must give the same cell the same
  * row and column, and a channel that is off by one amount for all its cells
- * (parts of concatenations).
+ * (parts of concatenations). In a ring it is the row of the whole tensor.
  *
  * Input: addresses and volumes as instructions give them, checked here.
  * Invariants: every cell of a Place lies in its memory; pages are made when
@@ -26,6 +26,8 @@ typedef struct Box {
 typedef struct Place {
     uint32_t memory;
     uint32_t c, h, w;     /* of the operand */
+    bool ring;            /* it lies in a ring: its rows are not h = 0... but */
+    uint32_t row;         /* ... this one of the whole tensor, and the next */
     uint64_t first, end;  /* cells that it may touch, half open */
     uint64_t start;       /* cell of channel 0 of the enclosing volume */
     const uint64_t *c_at; /* cells from start, by the operand's channels */
@@ -43,6 +45,8 @@ typedef struct Spot {
     uint32_t part_c; /* the operand's first channel in whole */
     uint32_t c;      /* its channels */
     bool part;       /* a part of a volume need not be aligned */
+    bool ring;       /* row r of the tensor is row r % whole.h of whole */
+    uint32_t row, h; /* ring: the operand's first row, and its rows */
 } Spot;
 
 typedef enum WriterKind {

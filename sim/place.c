@@ -103,8 +103,25 @@ static uint64_t highest_channel(const Place *p) {
     return most;
 }
 
+/* The operand's rows among those of the ring. */
+static uint64_t *turn_rows(Run *run, const Spot *spot, const uint64_t *h_at) {
+    uint64_t *at = ARENA_ARRAY(run->work, uint64_t, spot->h);
+    for (uint32_t h = 0; h < spot->h; h++)
+        at[h] = h_at[(spot->row + h) % spot->whole.h];
+    return at;
+}
+
+static bool fits_ring(Run *run, const Spot *spot) {
+    if (!spot->ring || spot->h <= spot->whole.h)
+        return true;
+    fault(run, "%s has %u rows, its ring %u", spot->what, spot->h,
+          spot->whole.h);
+    return false;
+}
+
 bool place_make(Run *run, const Spot *spot, Place *out) {
-    if (!is_inside(run, spot) || !is_aligned(run, spot))
+    if (!is_inside(run, spot) || !is_aligned(run, spot) ||
+        !fits_ring(run, spot))
         return false;
     const Layout *layout = run->spec->memory[spot->memory].layout;
     const Volume *v = &spot->whole;
@@ -112,19 +129,23 @@ bool place_make(Run *run, const Spot *spot, Place *out) {
     uint64_t element = layout->element;
     *out = (Place){.memory = spot->memory,
                    .c = spot->c,
-                   .h = v->h,
+                   .h = spot->ring ? spot->h : v->h,
                    .w = v->w,
+                   .ring = spot->ring,
+                   .row = spot->row,
                    .start = spot->offset / element,
                    .c_at = in_cells(t.c_at, v->c, element) + spot->part_c,
                    .h_at = in_cells(t.h_at, v->h, element),
                    .w_at = in_cells(t.w_at, v->w, element),
                    .copies = t.copies + spot->part_c,
                    .copy_step = t.copy_step / element};
+    if (spot->ring)
+        out->h_at = turn_rows(run, spot, out->h_at);
     uint64_t lowest = out->c_at[0];
     for (uint32_t c = 1; c < out->c; c++)
         lowest = out->c_at[c] < lowest ? out->c_at[c] : lowest;
     out->first = out->start + lowest;
-    out->end = out->start + highest_channel(out) + highest(out->h_at, v->h) +
+    out->end = out->start + highest_channel(out) + highest(out->h_at, out->h) +
                highest(out->w_at, v->w) + 1;
     measure_touched(run, spot, out);
     return true;

@@ -342,18 +342,31 @@ static bool step_back(Reader *r, Spot *spot) {
     return false;
 }
 
+/* Rows of a ring; those that a load or store moves begin with `first`. */
+static void read_ring(Reader *r, HwOperand operand, const Extent *size,
+                      uint32_t first, Spot *spot) {
+    uint32_t rows = number(r, HW_FIELD_OF(operand, RING), 0, 0, MAX_SIZE);
+    if (!rows)
+        return;
+    spot->ring = true;
+    spot->h = size->h;
+    spot->row = number(r, HW_FIELD_OF(operand, ROW), first, 0, MAX_SIZE);
+    spot->whole.h = rows;
+}
+
 /* The operand's volume: itself, or the larger one that it is part of. */
-static bool read_spot(Reader *r, HwOp op, HwOperand operand, const char *what,
-                      const Extent *size, Spot *out) {
+static bool read_spot(Reader *r, const Work *w, HwOperand operand,
+                      const char *what, const Extent *size, Spot *out) {
     const HwFields *f = r->f;
     Spot spot = {
         .what = what, .c = size->c, .whole = {size->c, size->h, size->w, {0}}};
-    if (!insn_operand(r->run->spec, op, f, operand, &spot.memory,
+    if (!insn_operand(r->run->spec, w->op, f, operand, &spot.memory,
                       &spot.offset)) {
         fault(r->run, "%s lies in no memory", what);
         return false;
     }
     spot.part = flag(f, HW_FIELD_OF(operand, PART));
+    read_ring(r, operand, size, w->row, &spot);
     if (is_replicated(r->run->spec, spot.memory))
         spot.whole.repl = read_repl(r, operand, spot.part);
     if (!spot.part) {
@@ -389,7 +402,7 @@ static bool reaches(Reader *r, const Work *w, const Spot *spot) {
 static bool place_operand(Reader *r, const Work *w, HwOperand operand,
                           const char *what, const Extent *size, Place *out) {
     Spot spot;
-    return read_spot(r, w->op, operand, what, size, &spot) &&
+    return read_spot(r, w, operand, what, size, &spot) &&
            reaches(r, w, &spot) && place_make(r->run, &spot, out);
 }
 

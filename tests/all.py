@@ -16,6 +16,7 @@ makes. Kinds of tests:
   fuzz   tests/fuzz.py: damaged input
   orders tests/orders.py: orders and steps, with their proofs
   cycles tests/cycles.py: what never costs cycles; recorded ones no fewer
+  rings  tests/rings.py: least memory without spills where rows roll
 Closes with `N passed, N failed`; exits 1 if any failed.
 """
 import concurrent.futures
@@ -39,11 +40,29 @@ def scripts(long):
     """(name, command) of the test scripts."""
     flag = ["--long"] if long else []
     found = []
-    for name in ("e2e", "onnx_testdata", "truth_onnx", "truth_caffe",
-                 "truth_tf", "truth_keras", "truth_mxnet", "truth_tflite",
-                 "truth_darknet", "fuzz", "formats", "same", "hostile",
-                 "orders", "recorded", "cli", "library", "lint", "explore",
-                 "cycles"):
+    for name in (
+            "e2e",
+            "onnx_testdata",
+            "truth_onnx",
+            "truth_caffe",
+            "truth_tf",
+            "truth_keras",
+            "truth_mxnet",
+            "truth_tflite",
+            "truth_darknet",
+            "fuzz",
+            "formats",
+            "same",
+            "hostile",
+            "orders",
+            "recorded",
+            "cli",
+            "library",
+            "lint",
+            "explore",
+            "cycles",
+            "rings",
+    ):
         path = os.path.join("tests", name + ".py")
         if os.path.exists(path):
             found.append((name, [sys.executable, path] + flag))

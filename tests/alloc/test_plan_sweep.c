@@ -115,6 +115,10 @@ static void v3(void **state) {
     (void)state;
     assert_true(sweep("xdnn-v3-96", 96 * 6 * 16, 16).hardware);
 }
+static void rings(void **state) {
+    (void)state;
+    assert_true(sweep("ring-npu", 1024, 16).planks);
+}
 static void toy(void **state) {
     (void)state;
     assert_true(sweep(NULL, 700, 30).planks);
@@ -129,6 +133,7 @@ int main(void) {
         cmocka_unit_test(v2),
         cmocka_unit_test(v3),
         cmocka_unit_test(math),
+        cmocka_unit_test(rings),
         cmocka_unit_test(toy),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -270,7 +270,7 @@ static void bad_files(void **state) {
          "end\n");
     load(arena, "nosuch", NULL, NULL,
          "0:0: no target is called `nosuch`; there are: darius-32, darius-64, "
-         "math-engine, null, template, xdnn-v2-28, xdnn-v2-56, xdnn-v3-96; or "
+         "math-engine, null, ring-npu, template, xdnn-v2-28, xdnn-v2-56, xdnn-v3-96; or "
          "give a path, with a `/` or ending in .yaml\n");
     load(arena, "xdnn-v2-28", "memories.am.sise", "1",
          "0:0: nothing is called `memories.am.sise`; there are: role, size, "

@@ -340,6 +340,7 @@ MACHINE(v3_96_valid, "xdnn-v3-96", "engines.pool.divisor", "valid")
 MACHINE(math_engine, "math-engine", NULL, NULL)
 MACHINE(darius_64, "darius-64", NULL, NULL)
 MACHINE(template, "template", NULL, NULL)
+MACHINE(ring_npu, "ring-npu", NULL, NULL)
 
 /* The networks are random enough to need every row. */
 static void every_rule_fired(void **state) {
@@ -370,6 +371,7 @@ int main(void) {
         cmocka_unit_test(v2_56_strided),    cmocka_unit_test(v3_96),
         cmocka_unit_test(v3_96_valid),      cmocka_unit_test(math_engine),
         cmocka_unit_test(darius_64),        cmocka_unit_test(template),
+        cmocka_unit_test(ring_npu),
         cmocka_unit_test(every_rule_fired),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

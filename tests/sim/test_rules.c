@@ -77,6 +77,39 @@ static void channels_out_of_place(void **state) {
         "as 4x4x4 at 0x1440 in am");
 }
 
+/* rows first..last of an input 1x4x4, in a ring of 3 at 0x0 */
+#define ROWS(step, first, last)                                                \
+    "LD " step " 2 0x0 3 0x0 1 4 4 " first " " last "\n"
+/* a window of 3 rows from `row` on */
+#define TALL(step, name, row)                                                  \
+    "MAXP " step " " name " 0x100 1 1 4 0 0 0x0 1 3 4 " row " 3 1 3 1 1 0 0 "  \
+                                                            "0\n"
+
+static void rings(void **state) {
+    (void)state;
+    Bench *b = bench_open("ring-npu");
+    bench_text(b, ROWS("1", "0", "2") TALL("2", "p", "0") ROWS("3", "3", "3")
+                      TALL("4", "q", "1"));
+    b->options.memory_only = true;
+    bench_run(b, 0, NULL);
+    bench_clean(b);
+    bench_close(b);
+    /* row 0 is gone when row 3 has come */
+    expect(
+        "ring-npu", ROWS("1", "0", "2") ROWS("2", "3", "3") TALL("3", "p", "0"),
+        "p: input 1x3x4 at 0x0 in am: 4 of its cells hold something else, "
+        "first channel 0, row 0, column 0 at 0x0 in am, last written by load "
+        "as 1x1x4 at 0x0 in am");
+    /* and row 3 is not there before, though its cells are */
+    expect(
+        "ring-npu", ROWS("1", "0", "2") TALL("2", "p", "1"),
+        "p: input 1x3x4 at 0x0 in am: 4 of its cells hold something else, "
+        "first channel 0, row 2, column 0 at 0x0 in am, last written by load "
+        "as 1x3x4 at 0x0 in am");
+    expect_both("ring-npu", ROWS("1", "0", "3"),
+                "load: destination has 4 rows, its ring 3", NULL);
+}
+
 static void beyond_the_memory(void **state) {
     (void)state;
     expect(V2, CONV("1", "a", "0x0", "0x3fff00"),
@@ -227,6 +260,7 @@ int main(void) {
         cmocka_unit_test(never_written),
         cmocka_unit_test(stale_volume),
         cmocka_unit_test(channels_out_of_place),
+        cmocka_unit_test(rings),
         cmocka_unit_test(beyond_the_memory),
         cmocka_unit_test(not_aligned),
         cmocka_unit_test(in_place_or_not),

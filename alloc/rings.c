@@ -1,0 +1,308 @@
+/* rings.c - groups that run depth first and compute nothing twice.
+ *
+ * Input: a group of a machine whose operands may lie in rings of rows. Output:
+ * the order in which its nodes add rows, and how many rows of each tensor its
+ * ring must hold.
+ * A node that is asked for rows first asks those that make its operands for
+ * what it lacks, so rows come as late as can be. A ring keeps the rows that
+ * some reader still wants: of a window of k rows at stride s, k - s and the new
+ * ones (the rolling buffers of facts/two-level.md 1.5); of the short way around
+ * a residual, as many as the long way is behind. What the rest of the network
+ * needs of a group, and what it reads from before, lies whole in active memory:
+ * only network inputs and what the host makes are loaded, each row once.
+ * Recursion is as deep as a group is long.
+ */
+#include "alloc/work.h"
+
+#include <string.h>
+
+static uint32_t height(const Work *w, TensorId t) {
+    return plan_volume(w->g, t).h;
+}
+
+static TensorId result(const Work *w, const Group *g, uint32_t i) {
+    return graph_node(w->g, group_node(w, g, i))->out[0];
+}
+
+bool group_keeps(const Work *w, const Group *g, TensorId t) {
+    const Role *role = &w->role[t.i];
+    if (group_maker(w, g, t) == NONE)
+        return role->origin == FROM_ENGINE || role->origin == FROM_PARTS;
+    return role->parent.i != NONE ||
+           (role->last != NONE && role->last >= g->end);
+}
+
+/* ---- who rolls how far at a time ---- */
+
+uint32_t group_height(const Work *w, const Group *g) {
+    uint32_t most = 1;
+    for (uint32_t i = 0; i < g->end - g->first; i++) {
+        uint32_t h = height(w, result(w, g, i));
+        most = h > most ? h : most;
+    }
+    return most;
+}
+
+/* `rows` is for the highest result; the others take their share. */
+static uint32_t chunk_of(const Work *w, const Group *g, uint32_t i) {
+    uint64_t most = group_height(w, g);
+    uint64_t share = (uint64_t)height(w, result(w, g, i)) * g->rows;
+    return (uint32_t)((share + most - 1) / most);
+}
+
+/* ---- readers ---- */
+
+typedef struct Readers {
+    const Work *w;
+    const Group *g;
+    TensorId t;
+    uint32_t at, i; /* i: index in the group */
+} Readers;
+
+static Readers readers_of(const Work *w, const Group *g, TensorId t) {
+    return (Readers){w, g, t, w->uses.start[t.i], 0};
+}
+
+static bool readers_next(Readers *r) {
+    while (r->at < r->w->uses.start[r->t.i + 1]) {
+        uint32_t step = r->w->schedule->step_of[r->w->uses.node[r->at++].i];
+        if (step != NONE && r->g->first <= step && step < r->g->end) {
+            r->i = step - r->g->first;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- the order ---- */
+
+typedef struct Walk {
+    const Work *w;
+    const Group *g;
+    RollVisitor *visit;
+    void *context;
+    uint32_t *done, *chunk; /* by node: rows */
+} Walk;
+
+static bool advance(Walk *walk, uint32_t i, uint32_t end);
+
+/* Asks for rows of all operands up to the last that is needed. */
+static bool operands_there(Walk *walk, const Node *node, const Rows *need) {
+    for (uint32_t k = 0; k < node->n_in; k++) {
+        uint32_t maker = group_maker(walk->w, walk->g, node->in[k]);
+        if (maker != NONE &&
+            !advance(walk, maker, need->in_row + need->in_rows))
+            return false;
+    }
+    return true;
+}
+
+static bool advance(Walk *walk, uint32_t i, uint32_t end) {
+    NodeId id = group_node(walk->w, walk->g, i);
+    while (walk->done[i] < end) {
+        uint32_t row = walk->done[i], rows = walk->chunk[i];
+        rows = rows < end - row ? rows : end - row;
+        Roll roll = {i, row, rows, rows_needed(walk->w->g, id, row, rows)};
+        if (!roll.need.in_rows ||
+            !operands_there(walk, graph_node(walk->w->g, id), &roll.need))
+            return false;
+        walk->visit(walk->context, &roll, walk->done);
+        walk->done[i] = row + rows;
+    }
+    return true;
+}
+
+/* What only others read keeps pace with the last result. */
+static bool others_follow(Walk *walk, uint32_t n) {
+    uint64_t last = height(walk->w, result(walk->w, walk->g, n - 1));
+    for (uint32_t i = 0; i + 1 < n; i++) {
+        uint64_t h = height(walk->w, result(walk->w, walk->g, i));
+        uint64_t end = h * walk->done[n - 1] / last;
+        Readers r = readers_of(walk->w, walk->g, result(walk->w, walk->g, i));
+        bool inner = readers_next(&r) && walk->done[n - 1] < last;
+        if (!inner && !advance(walk, i, (uint32_t)end))
+            return false;
+    }
+    return true;
+}
+
+bool group_roll(const Work *w, const Group *g, RollVisitor *visit,
+                void *context) {
+    uint32_t n = g->end - g->first;
+    Walk walk = {.w = w, .g = g, .visit = visit, .context = context};
+    walk.done = ARENA_ARRAY(w->arena, uint32_t, n);
+    walk.chunk = ARENA_ARRAY(w->arena, uint32_t, n);
+    for (uint32_t i = 0; i < n; i++)
+        walk.chunk[i] = chunk_of(w, g, i);
+    uint32_t h = height(w, result(w, g, n - 1));
+    for (uint32_t end = 0; end < h;) {
+        end = end + walk.chunk[n - 1] < h ? end + walk.chunk[n - 1] : h;
+        if (!advance(&walk, n - 1, end) || !others_follow(&walk, n))
+            return false;
+    }
+    return true;
+}
+
+/* ---- rings ---- */
+
+/* The first of those that share a place. */
+static uint32_t ring_root(const Rings *rings, uint32_t i) {
+    while (rings->at.at[i].over != NONE)
+        i = rings->at.at[i].over;
+    return i;
+}
+
+static void ring_add(Work *w, Rings *rings, TensorId t, uint32_t maker) {
+    for (uint32_t i = 0; i < rings->at.n; i++)
+        if (same_tensor(rings->at.at[i].tensor, t))
+            return;
+    vec_push(
+        w->arena, &rings->at,
+        ((Ring){.tensor = t, .maker = maker, .over = NONE, .under = NONE}));
+}
+
+static bool only_reader(const Work *w, const Group *g, TensorId t, uint32_t i) {
+    Readers r = readers_of(w, g, t);
+    while (readers_next(&r))
+        if (r.i != i)
+            return false;
+    return true;
+}
+
+/* A pointwise result may replace, row by row, an operand that nobody else
+ * reads. */
+static void ring_take_over(const Work *w, const Group *g, Rings *rings,
+                           uint32_t index) {
+    Ring *out = &rings->at.at[index];
+    NodeId id = graph_tensor(w->g, out->tensor)->producer;
+    for (uint32_t i = 0; i < rings->at.n && out->maker != NONE; i++) {
+        Ring *in = &rings->at.at[i];
+        if (i == index || in->maker == NONE || in->under != NONE ||
+            !takes_in_place(w, id, in->tensor) ||
+            !only_reader(w, g, in->tensor, out->maker))
+            continue;
+        out->over = i;
+        in->under = index;
+        return;
+    }
+}
+
+static void rings_list(Work *w, const Group *g, Rings *rings) {
+    for (uint32_t i = 0; i < g->end - g->first; i++) {
+        const Node *node = graph_node(w->g, group_node(w, g, i));
+        for (uint32_t k = 0; k < node->n_in; k++)
+            if (!group_keeps(w, g, node->in[k]))
+                ring_add(w, rings, node->in[k], group_maker(w, g, node->in[k]));
+        if (!group_keeps(w, g, node->out[0]))
+            ring_add(w, rings, node->out[0], i);
+    }
+    for (uint32_t i = 0; i < rings->at.n; i++)
+        ring_take_over(w, g, rings, i);
+    for (uint32_t i = 0, buf = 0; i < rings->at.n; i++)
+        if (rings->at.at[i].over == NONE)
+            rings->at.at[i].buf = buf++;
+    for (uint32_t i = 0; i < rings->at.n; i++)
+        rings->at.at[i].buf = rings->at.at[ring_root(rings, i)].buf;
+}
+
+/* The first row of the tensor that some reader of the group still wants when
+ * done[] rows of each node are there; `row` if that is earlier. */
+static uint32_t oldest(const Work *w, const Group *g, TensorId t,
+                       const uint32_t *done, uint32_t row) {
+    Readers r = readers_of(w, g, t);
+    while (readers_next(&r)) {
+        if (done[r.i] == height(w, result(w, g, r.i)))
+            continue;
+        Rows need = rows_needed(w->g, group_node(w, g, r.i), done[r.i], 1);
+        row = need.in_row < row ? need.in_row : row;
+    }
+    return row;
+}
+
+bool ring_load(const Work *w, const Group *g, Ring *ring, const Roll *roll,
+               const uint32_t *done, uint32_t *row) {
+    uint32_t end = roll->need.in_row + roll->need.in_rows;
+    if (ring->maker != NONE || ring->loaded >= end)
+        return false;
+    uint32_t first = oldest(w, g, ring->tensor, done, end);
+    *row = first > ring->loaded ? first : ring->loaded;
+    ring->loaded = end;
+    return true;
+}
+
+typedef struct Growth {
+    Work *w;
+    const Group *g;
+    Rings *rings;
+} Growth;
+
+/* Those that share a place hold rows of one and the same stretch: the newest of
+ * the first, the oldest of the last. */
+static void grow(Growth *growth, Ring *ring, const uint32_t *done, uint32_t row,
+                 uint32_t end) {
+    Ring *at = growth->rings->at.at;
+    uint32_t i = ring_root(growth->rings, (uint32_t)(ring - at));
+    Ring *root = &at[i];
+    if (root != ring)
+        end = done[root->maker];
+    for (; i != NONE; i = at[i].under)
+        row = oldest(growth->w, growth->g, at[i].tensor, done, row);
+    root->rows = end - row > root->rows ? end - row : root->rows;
+}
+
+static bool reads(const Work *w, const Group *g, const Roll *roll, TensorId t) {
+    const Node *node = graph_node(w->g, group_node(w, g, roll->i));
+    for (uint32_t k = 0; k < node->n_in; k++)
+        if (same_tensor(node->in[k], t))
+            return true;
+    return false;
+}
+
+static void grow_by(void *context, const Roll *roll, const uint32_t *done) {
+    Growth *growth = context;
+    for (uint32_t i = 0; i < growth->rings->at.n; i++) {
+        Ring *ring = &growth->rings->at.at[i];
+        uint32_t row;
+        if (ring->maker == roll->i)
+            grow(growth, ring, done, roll->row, roll->row + roll->rows);
+        else if (reads(growth->w, growth->g, roll, ring->tensor) &&
+                 ring_load(growth->w, growth->g, ring, roll, done, &row))
+            grow(growth, ring, done, row, ring->loaded);
+    }
+    growth->rings->weights +=
+        node_weights(growth->w, group_node(growth->w, growth->g, roll->i));
+}
+
+bool rings_make(Work *w, const Group *g, Rings *rings) {
+    Growth growth = {w, g, rings};
+    memset(rings, 0, sizeof *rings);
+    rings_list(w, g, rings);
+    bool made = group_roll(w, g, grow_by, &growth);
+    for (uint32_t i = 0; i < rings->at.n; i++) {
+        rings->at.at[i].loaded = 0;
+        rings->at.at[i].rows = rings->at.at[ring_root(rings, i)].rows;
+    }
+    return made;
+}
+
+uint64_t rings_bytes(const Work *w, const Group *g, const Rings *rings) {
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < rings->at.n; i++) {
+        const Ring *ring = &rings->at.at[i];
+        uint64_t bytes[PLAN_MAX_POOLS];
+        if (ring->over != NONE)
+            continue;
+        pool_bytes(w, ring->tensor, ring->rows, false, bytes);
+        uint64_t own = least_bytes(w, bytes, group_reach(w, g, ring->tensor));
+        if (own == UINT64_MAX || sum > UINT64_MAX - own)
+            return UINT64_MAX;
+        sum += own;
+    }
+    return sum;
+}
+
+uint64_t node_weights(const Work *w, NodeId id) {
+    ConstId weight = graph_node(w->g, id)->constant[CONST_WEIGHT];
+    return weight.i == NONE ? 0
+                            : shape_count(&graph_const(w->g, weight)->shape);
+}

@@ -1,0 +1,170 @@
+/* rolling.c - everything stays on chip, though not whole: which steps run
+ * depth first with rings (rings.c), and how many rows they add at a time.
+ *
+ * Input: units, and the bytes of active memory. Output: groups, modes, a
+ * placement of all buffers; nothing is evicted.
+ * Method: dynamic programming over the schedule. It is cut into stretches, each
+ * one step that runs whole or a group. A stretch takes what is alive across it
+ * and the rings of the group, all at the same time; it must fit. Of the ways
+ * that fit the one that reads the fewest weights wins: each run of a node reads
+ * its weights again. So nodes add as many rows at a time as fit, and what fits
+ * whole stays whole.
+ */
+#include "alloc/work.h"
+
+/* Longer groups than this are not looked at. */
+enum { LONGEST = 32 };
+
+typedef struct Cut {
+    bool reached;
+    uint64_t weights; /* read by all steps before this one */
+    uint32_t first;   /* of the stretch that ends here */
+    uint32_t rows;    /* at a time; 0: whole */
+} Cut;
+
+typedef struct Search {
+    Work *w;
+    Cut *cut; /* by step, and behind the last */
+    Rings rings;
+} Search;
+
+static bool from_outside(const Work *w, const Unit *unit) {
+    Origin origin = w->role[unit->root.i].origin;
+    return origin == FROM_INPUT || origin == FROM_HOST;
+}
+
+/* Bytes of the volumes that are there whole during steps [first, end), which
+ * run as a group or are one step that runs whole. */
+static uint64_t whole_bytes(const Work *w, uint32_t first, uint32_t end,
+                            bool group) {
+    uint64_t sum = 0;
+    for (uint32_t u = 0; u < w->unit.n; u++) {
+        const Unit *unit = &w->unit.at[u];
+        if (unit->dead || !unit->n_touches)
+            continue;
+        uint32_t from = unit->touch[0].step;
+        uint32_t last = unit->touch[unit->n_touches - 1].step;
+        bool inner = from >= first && last < end && !unit->concat;
+        if (last < first || from >= end ||
+            (group && (inner || from_outside(w, unit))))
+            continue;
+        uint64_t own = least_bytes(w, unit->bytes, UINT32_MAX);
+        if (own == UINT64_MAX)
+            return UINT64_MAX;
+        sum += own;
+    }
+    return sum;
+}
+
+static uint64_t step_weights(const Work *w, uint32_t step) {
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < w->schedule->step[step].n; i++)
+        sum += node_weights(w, w->schedule->step[step].slot[i].node);
+    return sum;
+}
+
+static void offer(Search *s, uint32_t first, uint32_t end, uint32_t rows,
+                  uint64_t weights) {
+    Cut *cut = &s->cut[end];
+    weights += s->cut[first].weights;
+    if (!cut->reached || weights < cut->weights)
+        *cut = (Cut){true, weights, first, rows};
+}
+
+static bool group_fits(Search *s, const Group *g, uint64_t budget) {
+    return rings_make(s->w, g, &s->rings) &&
+           rings_bytes(s->w, g, &s->rings) <= budget;
+}
+
+/* The most rows at a time that fit; 0 if one does not. */
+static uint32_t most_rows(Search *s, Group g, uint64_t budget) {
+    uint32_t lo = 0, hi = group_height(s->w, &g) + 1;
+    for (g.rows = 1; lo + 1 < hi; g.rows = lo + (hi - lo) / 2) {
+        if (group_fits(s, &g, budget))
+            lo = g.rows;
+        else
+            hi = g.rows;
+        if (!lo)
+            return 0;
+    }
+    return lo;
+}
+
+/* False if the rings alone are too large, as those of longer groups then are.
+ */
+static bool group_try(Search *s, uint32_t first, uint32_t end) {
+    uint64_t whole = whole_bytes(s->w, first, end, true);
+    Group g = {.first = first, .end = end, .rows = 1, .rolls = true};
+    if (!group_fits(s, &g, s->w->total))
+        return false;
+    if (whole > s->w->total)
+        return true;
+    g.rows = most_rows(s, g, s->w->total - whole);
+    if (g.rows && group_fits(s, &g, s->w->total - whole))
+        offer(s, first, end, g.rows, s->rings.weights);
+    return true;
+}
+
+static void stretches_from(Search *s, uint32_t first) {
+    uint32_t n = s->w->schedule->n_steps;
+    if (whole_bytes(s->w, first, first + 1, false) <= s->w->total)
+        offer(s, first, first + 1, 0, step_weights(s->w, first));
+    for (uint32_t end = first + 1; end <= n && end <= first + LONGEST; end++) {
+        if (!group_may_hold(s->w, end - 1) || !group_try(s, first, end))
+            return;
+    }
+}
+
+/* False if there is no way through. */
+static bool rolling_choose(Work *w) {
+    uint32_t n = w->schedule->n_steps;
+    Search s = {.w = w, .cut = ARENA_ARRAY(w->arena, Cut, n + 1)};
+    s.cut[0].reached = true;
+    for (uint32_t step = 0; step < n; step++)
+        if (s.cut[step].reached)
+            stretches_from(&s, step);
+    w->group.n = 0;
+    if (!s.cut[n].reached)
+        return false;
+    for (uint32_t end = n; end > 0; end = s.cut[end].first)
+        if (s.cut[end].rows)
+            vec_push(w->arena, &w->group,
+                     ((Group){.first = s.cut[end].first,
+                              .end = end,
+                              .rows = s.cut[end].rows,
+                              .rolls = true}));
+    return w->group.n > 0;
+}
+
+static void modes_set(Work *w) {
+    for (uint32_t i = 0; i < w->group.n; i++) {
+        const Group *g = &w->group.at[i];
+        for (uint32_t k = 0; k < g->end - g->first; k++)
+            w->mode[group_node(w, g, k).i] = (Mode){.kind = MODE_GROUP,
+                                                    .streams_in = true,
+                                                    .streams_out = true,
+                                                    .style = -1,
+                                                    .group = i};
+    }
+    for (uint32_t i = 0; i < w->group.n; i++)
+        for (uint32_t s = w->group.at[i].first; s < w->group.at[i].end; s++)
+            touches_refresh(w, s);
+}
+
+/* Rows of a result come while those of the operand are still read. */
+static void apart(Work *w) {
+    for (TensorId t = {0}; t.i < w->g->tensor.n; t.i++)
+        w->role[t.i].over = NO_TENSOR;
+    start_again(w);
+}
+
+bool fit_rolling(Work *w, Problem *problem, PlanResult *result,
+                 const char **planner) {
+    if (!w->spec->tiling.rings)
+        return false;
+    apart(w);
+    if (!rolling_choose(w))
+        return false;
+    modes_set(w);
+    return fit_one_level(w, problem, result, planner);
+}
