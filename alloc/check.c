@@ -3,7 +3,8 @@
  * Input: a problem and a result that claims to solve it. Output: NULL, or a
  * sentence about the first thing that is wrong. One sweep over time keeps the
  * living buffers sorted by place; as they never overlapped so far, a newcomer
- * needs to be compared with its two neighbours only.
+ * needs to be compared with its two neighbours only. Buffers whose relations
+ * let them overlap others are few: those are kept apart, and compared with all.
  */
 #include "alloc/planner.h"
 
@@ -11,17 +12,102 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A placed buffer: a box in (pool, bytes, steps). */
+/* A placed buffer between two gaps of its life: a box in (pool, bytes, steps).
+ */
 typedef struct Box {
     uint32_t buf, pool, first, end;
     uint64_t low, high; /* bytes [low, high) */
+    bool lenient;       /* may overlap somebody */
 } Box;
 
 typedef struct Judge {
     Arena *arena;
     const PlanProblem *problem;
     const PlanResult *result;
+    uint32_t *start; /* by buffer: of its relations; n_bufs + 1 */
+    uint32_t *about; /* indices of relations */
 } Judge;
+
+/* ---- relations ---- */
+
+static void list_relations(Judge *j) {
+    const PlanProblem *p = j->problem;
+    j->start = ARENA_ARRAY(j->arena, uint32_t, p->n_bufs + 2u);
+    j->about = ARENA_ARRAY(j->arena, uint32_t, 2 * (size_t)p->n_relations);
+    for (uint32_t i = 0; i < p->n_relations; i++) {
+        j->start[p->relation[i].a + 2]++;
+        j->start[p->relation[i].b + 2]++;
+    }
+    for (uint32_t b = 0; b < p->n_bufs; b++)
+        j->start[b + 2] += j->start[b + 1];
+    for (uint32_t i = 0; i < p->n_relations; i++) {
+        j->about[j->start[p->relation[i].a + 1]++] = i;
+        j->about[j->start[p->relation[i].b + 1]++] = i;
+    }
+}
+
+/* The relation that puts the buffer inside another; NULL if none does. */
+static const Relation *where_inside(const Judge *j, uint32_t buf) {
+    for (uint32_t i = j->start[buf]; i < j->start[buf + 1]; i++) {
+        const Relation *r = &j->problem->relation[j->about[i]];
+        if (r->kind == REL_INSIDE && r->a == buf)
+            return r;
+    }
+    return NULL;
+}
+
+static bool is_part_of(const Judge *j, uint32_t part, uint32_t whole) {
+    const Relation *r = where_inside(j, part);
+    for (uint32_t n = 0; r && n < j->problem->n_bufs; n++) {
+        if (r->b == whole)
+            return true;
+        r = where_inside(j, r->b);
+    }
+    return false;
+}
+
+/* Two living buffers share bytes: does a relation let them? */
+static bool overlap_allowed(const Judge *j, uint32_t a, uint32_t b) {
+    const uint64_t *at = j->result->offset;
+    for (uint32_t i = j->start[a]; i < j->start[a + 1]; i++) {
+        const Relation *r = &j->problem->relation[j->about[i]];
+        if ((r->a != a || r->b != b) && (r->a != b || r->b != a))
+            continue;
+        bool right = r->kind == REL_SHARE;
+        right |= r->kind == REL_SAME && at[a] == at[b];
+        right |= r->kind == REL_BELOW &&
+                 (int64_t)at[r->a] + r->bytes <= (int64_t)at[r->b];
+        if (right)
+            return true;
+    }
+    return is_part_of(j, a, b) || is_part_of(j, b, a);
+}
+
+static const char *judge_inside(const Judge *j, const Relation *r) {
+    const PlanResult *x = j->result;
+    uint32_t pool = (uint32_t)x->pool[r->a];
+    const uint64_t *part = j->problem->buf[r->a].bytes;
+    const uint64_t *whole = j->problem->buf[r->b].bytes;
+    if (x->pool[r->a] == x->pool[r->b] && r->bytes >= 0 &&
+        x->offset[r->a] == x->offset[r->b] + (uint64_t)r->bytes &&
+        (uint64_t)r->bytes + part[pool] <= whole[pool])
+        return NULL;
+    return arena_printf(j->arena,
+                        "buffer %u does not lie inside buffer %u, at its byte "
+                        "%" PRId64,
+                        r->a, r->b, r->bytes);
+}
+
+/* Both lie in the pool: a byte of one in the other's partitions? */
+static bool share_partition(const Judge *j, const Relation *r) {
+    const PlanResult *x = j->result;
+    uint32_t pool = (uint32_t)x->pool[r->a];
+    uint64_t part = j->problem->pool[pool].partition;
+    uint64_t a = x->offset[r->a], b = x->offset[r->b];
+    uint64_t a_last = a + j->problem->buf[r->a].bytes[pool] - 1;
+    uint64_t b_last = b + j->problem->buf[r->b].bytes[pool] - 1;
+    return !part || (a / part <= b_last / part && b / part <= a_last / part);
+}
 
 static bool needs_place(const Judge *j, uint32_t buf) {
     for (uint32_t p = 0; p < j->problem->n_pools; p++)
@@ -29,6 +115,29 @@ static bool needs_place(const Judge *j, uint32_t buf) {
             return true;
     return false;
 }
+
+static const char *judge_relations(const Judge *j) {
+    for (uint32_t i = 0; i < j->problem->n_relations; i++) {
+        const Relation *r = &j->problem->relation[i];
+        const char *wrong = NULL;
+        if (!needs_place(j, r->a))
+            continue;
+        if (r->kind == REL_INSIDE)
+            wrong = judge_inside(j, r);
+        else if (r->kind == REL_APART && needs_place(j, r->b) &&
+                 j->result->pool[r->a] == j->result->pool[r->b] &&
+                 share_partition(j, r))
+            wrong = arena_printf(j->arena,
+                                 "buffers %u and %u share a partition of pool "
+                                 "%d",
+                                 r->a, r->b, j->result->pool[r->a]);
+        if (wrong)
+            return wrong;
+    }
+    return NULL;
+}
+
+/* ---- each by itself ---- */
 
 static const char *judge_pin(const Judge *j, uint32_t buf) {
     const Buf *b = &j->problem->buf[buf];
@@ -63,14 +172,16 @@ static const char *judge_alone(const Judge *j, uint32_t buf) {
                             ") leaves pool %d of %" PRIu64 " bytes",
                             buf, bytes, offset, pool, in->size);
     uint64_t own = j->problem->buf[buf].align;
-    if (offset % in->align || (own && offset % own))
+    uint64_t pools = where_inside(j, buf) ? 1 : in->align;
+    if (offset % pools || (own && offset % own))
         return arena_printf(j->arena,
                             "buffer %u at byte %" PRIu64 " of pool %d is not "
                             "a multiple of %" PRIu64,
-                            buf, offset, pool,
-                            offset % in->align ? in->align : own);
+                            buf, offset, pool, offset % pools ? pools : own);
     return judge_pin(j, buf);
 }
+
+/* ---- together ---- */
 
 static int compare_births(const void *a, const void *b) {
     const Box *x = a, *y = b;
@@ -92,29 +203,40 @@ static const char *collision(const Judge *j, const Box *a, const Box *b) {
                         low, high - 1, a->pool, first, end - 1);
 }
 
-/* Buffers alive now, by pool and place. */
+/* Boxes alive now. */
 typedef struct Alive {
-    Box *box;
+    Box *box; /* by pool and place: those that overlap nobody */
     uint32_t n;
+    Box *lenient;
+    uint32_t n_lenient;
 } Alive;
 
-static void bury(Alive *alive, uint32_t step) {
+static uint32_t bury(Box *box, uint32_t n, uint32_t step) {
     uint32_t kept = 0;
-    for (uint32_t i = 0; i < alive->n; i++)
-        if (alive->box[i].end > step)
-            alive->box[kept++] = alive->box[i];
-    alive->n = kept;
+    for (uint32_t i = 0; i < n; i++)
+        if (box[i].end > step)
+            box[kept++] = box[i];
+    return kept;
 }
 
 static bool is_below(const Box *a, const Box *b) {
     return a->pool != b->pool ? a->pool < b->pool : a->low < b->low;
 }
 
-static bool overlap(const Box *low, const Box *high) {
-    return low->pool == high->pool && high->low < low->high;
+static bool overlap(const Box *a, const Box *b) {
+    return a->pool == b->pool && a->low < b->high && b->low < a->high;
 }
 
-static const char *admit(const Judge *j, Alive *alive, const Box *box) {
+static const char *compare(const Judge *j, const Box *a, const Box *b) {
+    if (!overlap(a, b) || a->buf == b->buf)
+        return NULL;
+    if (a->lenient && b->lenient && overlap_allowed(j, a->buf, b->buf))
+        return NULL;
+    return collision(j, a, b);
+}
+
+/* The first of the sorted boxes that is not below. */
+static uint32_t find_place(const Alive *alive, const Box *box) {
     uint32_t at = 0, above = alive->n;
     while (at < above) {
         uint32_t middle = at + (above - at) / 2;
@@ -123,10 +245,24 @@ static const char *admit(const Judge *j, Alive *alive, const Box *box) {
         else
             above = middle;
     }
-    if (at > 0 && overlap(&alive->box[at - 1], box))
-        return collision(j, &alive->box[at - 1], box);
-    if (at < alive->n && overlap(box, &alive->box[at]))
-        return collision(j, box, &alive->box[at]);
+    return at;
+}
+
+static const char *admit(const Judge *j, Alive *alive, const Box *box) {
+    uint32_t at = find_place(alive, box);
+    const char *wrong = NULL;
+    if (at > 0)
+        wrong = compare(j, &alive->box[at - 1], box);
+    if (at < alive->n && !wrong)
+        wrong = compare(j, box, &alive->box[at]);
+    for (uint32_t i = 0; i < alive->n_lenient && !wrong; i++)
+        wrong = compare(j, &alive->lenient[i], box);
+    if (wrong)
+        return wrong;
+    if (box->lenient) {
+        alive->lenient[alive->n_lenient++] = *box;
+        return NULL;
+    }
     memmove(alive->box + at + 1, alive->box + at,
             (alive->n - at) * sizeof *alive->box);
     alive->box[at] = *box;
@@ -135,12 +271,16 @@ static const char *admit(const Judge *j, Alive *alive, const Box *box) {
 }
 
 static const char *judge_together(const Judge *j, Box *box, uint32_t n) {
-    Alive alive = {ARENA_ARRAY(j->arena, Box, n), 0};
+    Alive alive = {.box = ARENA_ARRAY(j->arena, Box, n),
+                   .lenient = ARENA_ARRAY(j->arena, Box, n)};
     if (n)
         qsort(box, n, sizeof *box, compare_births);
     for (uint32_t i = 0; i < n; i++) {
-        if (i == 0 || box[i].first != box[i - 1].first)
-            bury(&alive, box[i].first);
+        if (i == 0 || box[i].first != box[i - 1].first) {
+            alive.n = bury(alive.box, alive.n, box[i].first);
+            alive.n_lenient =
+                bury(alive.lenient, alive.n_lenient, box[i].first);
+        }
         const char *wrong = admit(j, &alive, &box[i]);
         if (wrong)
             return wrong;
@@ -148,24 +288,43 @@ static const char *judge_together(const Judge *j, Box *box, uint32_t n) {
     return NULL;
 }
 
+/* Returns how many boxes the buffer's life has between its gaps. */
+static uint32_t cut_life(const Judge *j, uint32_t b, Box *out) {
+    const Buf *buf = &j->problem->buf[b];
+    uint64_t low = j->result->offset[b];
+    uint32_t pool = (uint32_t)j->result->pool[b], n = 0, from = buf->first;
+    Box box = {.buf = b, .pool = pool, .low = low};
+    box.high = low + buf->bytes[pool];
+    box.lenient = j->start[b] < j->start[b + 1];
+    for (uint32_t i = 0; i <= buf->n_gaps; i++) {
+        uint32_t to = i < buf->n_gaps ? buf->gap[i].first : buf->end;
+        box.first = from;
+        box.end = to < buf->end ? to : buf->end;
+        if (box.first < box.end)
+            out[n++] = box;
+        if (i < buf->n_gaps && buf->gap[i].end > from)
+            from = buf->gap[i].end;
+    }
+    return n;
+}
+
 const char *plan_check(Arena *arena, const PlanProblem *problem,
                        const PlanResult *result) {
-    Judge judge = {arena, problem, result};
-    Box *box = ARENA_ARRAY(arena, Box, problem->n_bufs);
+    Judge judge = {.arena = arena, .problem = problem, .result = result};
+    list_relations(&judge);
+    size_t most = problem->n_bufs;
+    for (uint32_t b = 0; b < problem->n_bufs; b++)
+        most += problem->buf[b].n_gaps;
+    Box *box = ARENA_ARRAY(arena, Box, most);
     uint32_t n = 0;
     for (uint32_t b = 0; b < problem->n_bufs; b++) {
-        const Buf *buf = &problem->buf[b];
         if (!needs_place(&judge, b))
             continue;
         const char *wrong = judge_alone(&judge, b);
         if (wrong)
             return wrong;
-        if (buf->first >= buf->end)
-            continue;
-        uint64_t low = result->offset[b];
-        uint32_t pool = (uint32_t)result->pool[b];
-        box[n++] =
-            (Box){b, pool, buf->first, buf->end, low, low + buf->bytes[pool]};
+        n += cut_life(&judge, b, box + n);
     }
-    return judge_together(&judge, box, n);
+    const char *wrong = judge_relations(&judge);
+    return wrong ? wrong : judge_together(&judge, box, n);
 }

@@ -3,6 +3,7 @@
 
 #include "base/vec.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* Lives stand here, too: a walk reads every entry, and little of most. */
@@ -14,12 +15,19 @@ typedef struct Taken {
 
 typedef VEC(Taken) TakenList;
 
+/* Offsets that a bundle cannot have: from `first` to `last`. */
+typedef struct Bar {
+    int64_t first, last;
+} Bar;
+
 struct Placer {
     Arena *arena;
     const PlanProblem *problem;
     PlanResult *result;
+    const Bundles *bundles;          /* NULL: every buffer for itself */
     TakenList taken[PLAN_MAX_POOLS]; /* sorted by `at`, then `buf` */
     VEC(Gap) gap;                    /* of the latest walk */
+    VEC(Bar) bar;
 };
 
 uint64_t buf_bytes(const PlanProblem *problem, uint32_t buf) {
@@ -32,18 +40,35 @@ uint64_t buf_bytes(const PlanProblem *problem, uint32_t buf) {
     return least;
 }
 
+uint64_t place_cost(const PlanProblem *problem, uint32_t buf, uint32_t pool) {
+    uint64_t bytes = problem->buf[buf].bytes[pool];
+    uint64_t cost = problem->pool[pool].cost;
+    return cost && bytes > UINT64_MAX / cost ? UINT64_MAX : bytes * cost;
+}
+
+/* Pools that allow the buffer, the cheapest first; returns how many. */
+static uint32_t pools_by_cost(const PlanProblem *problem, uint32_t buf,
+                              uint32_t pool[PLAN_MAX_POOLS]) {
+    uint32_t n = 0;
+    for (uint32_t p = 0; p < problem->n_pools; p++) {
+        if (!problem->buf[buf].bytes[p])
+            continue;
+        uint32_t at = n++;
+        for (; at && place_cost(problem, buf, p) <
+                         place_cost(problem, buf, pool[at - 1]);
+             at--)
+            pool[at] = pool[at - 1];
+        pool[at] = p;
+    }
+    return n;
+}
+
 static bool sorts_before(const Taken *a, const Taken *b) {
     return a->at != b->at ? a->at < b->at : a->buf < b->buf;
 }
 
-static void take(Placer *placer, uint32_t buf, uint32_t pool, uint64_t offset) {
+static void take_bytes(Placer *placer, uint32_t pool, Taken taken) {
     TakenList *list = &placer->taken[pool];
-    const Buf *b = &placer->problem->buf[buf];
-    Taken taken = {offset, offset + b->bytes[pool], b->first, b->end, buf};
-    placer->result->pool[buf] = (int32_t)pool;
-    placer->result->offset[buf] = offset;
-    if (b->first >= b->end)
-        return; /* never alive, in nobody's way */
     uint32_t low = 0, high = list->n;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
@@ -58,19 +83,66 @@ static void take(Placer *placer, uint32_t buf, uint32_t pool, uint64_t offset) {
     list->at[low] = taken;
 }
 
+static void take_bundle(Placer *placer, const Bundle *bundle, uint32_t pool,
+                        uint64_t offset) {
+    const Bundles *bundles = placer->bundles;
+    for (uint32_t k = 0; k < bundle->n_members; k++) {
+        uint32_t b = bundles->member[bundle->first_member + k];
+        placer->result->pool[b] = (int32_t)pool;
+        placer->result->offset[b] = offset + (uint64_t)bundles->low[b];
+    }
+    for (uint32_t k = 0; k < bundle->n_pieces; k++) {
+        const Piece *piece = &bundles->piece[bundle->first_piece + k];
+        uint64_t at = offset + (uint64_t)piece->low;
+        uint64_t bytes = placer->problem->buf[piece->buf].bytes[pool];
+        take_bytes(
+            placer, pool,
+            (Taken){at, at + bytes, piece->first, piece->end, piece->buf});
+    }
+}
+
+static void take(Placer *placer, uint32_t buf, uint32_t pool, uint64_t offset) {
+    const Buf *b = &placer->problem->buf[buf];
+    if (placer->bundles) {
+        take_bundle(placer, &placer->bundles->bundle[placer->bundles->of[buf]],
+                    pool, offset);
+        return;
+    }
+    placer->result->pool[buf] = (int32_t)pool;
+    placer->result->offset[buf] = offset;
+    if (b->first < b->end) /* else never alive, in nobody's way */
+        take_bytes(
+            placer, pool,
+            (Taken){offset, offset + b->bytes[pool], b->first, b->end, buf});
+}
+
+/* Those whose bundles are pinned, in their places. */
+static void take_pinned_bundles(Placer *placer) {
+    for (uint32_t i = 0; i < placer->bundles->n; i++) {
+        const Bundle *bundle = &placer->bundles->bundle[i];
+        if (bundle->pin_pool >= 0)
+            take_bundle(placer, bundle, (uint32_t)bundle->pin_pool,
+                        (uint64_t)bundle->pin);
+    }
+}
+
 Placer *placer_new(Arena *arena, const PlanProblem *problem,
                    PlanResult *result) {
     Placer *placer = ARENA_NEW(arena, Placer);
     *placer = (Placer){.arena = arena, .problem = problem, .result = result};
+    if (!problem_is_plain(problem))
+        placer->bundles = bundles_new(arena, problem);
     result->status = PLAN_FITS;
     for (uint32_t b = 0; b < problem->n_bufs; b++) {
         const Buf *buf = &problem->buf[b];
         bool somewhere = buf_bytes(problem, b);
         result->pool[b] = somewhere ? -1 : 0;
         result->offset[b] = 0;
-        if (somewhere && buf->pin_pool >= 0)
+        if (somewhere && buf->pin_pool >= 0 && !placer->bundles)
             take(placer, b, (uint32_t)buf->pin_pool, buf->pin_offset);
     }
+    if (placer->bundles)
+        take_pinned_bundles(placer);
     return placer;
 }
 
@@ -141,6 +213,138 @@ static Gaps list_gaps(Placer *placer, uint32_t buf, uint32_t pool) {
     return (Gaps){buf, placer->gap.n, placer->gap.at, walk.bytes, walk.align};
 }
 
+/* ---- bundles ---- */
+
+static void add_bar(Placer *placer, int64_t first, int64_t last) {
+    if (first <= last)
+        vec_push(placer->arena, &placer->bar, ((Bar){first, last}));
+}
+
+/* What the taken bytes bar to the bundle of the piece. */
+static void bar_taken(Placer *placer, const Piece *piece, uint32_t pool,
+                      const Taken *taken) {
+    const Bundles *bundles = placer->bundles;
+    int64_t at = (int64_t)taken->at - piece->low;
+    Clearance c = {.below =
+                       (int64_t)placer->problem->buf[piece->buf].bytes[pool],
+                   .above = (int64_t)(taken->end - taken->at)};
+    if (bundles->bundle[piece->bundle].linked)
+        c = bundles_clearance(bundles, piece->buf, taken->buf, pool);
+    if (c.free)
+        return;
+    int64_t first = at - c.below + 1, last = at + c.above - 1;
+    if (c.same && first <= at && at <= last) {
+        add_bar(placer, first, at - 1);
+        add_bar(placer, at + 1, last);
+    } else {
+        add_bar(placer, first, last);
+    }
+}
+
+/* What partners in other partitions bar to the bundle of the buffer. */
+static void bar_partitions(Placer *placer, uint32_t buf, uint32_t pool) {
+    const Bundles *bundles = placer->bundles;
+    const PlanProblem *p = placer->problem;
+    for (uint32_t i = bundles->link_start[buf];
+         i < bundles->link_start[buf + 1]; i++) {
+        const Relation *r = &bundles->link[i];
+        uint32_t other = r->a == buf ? r->b : r->a;
+        if (r->kind != REL_APART || bundles->of[other] == PLAN_NO_BUF ||
+            placer->result->pool[other] != (int32_t)pool)
+            continue;
+        uint64_t at = placer->result->offset[other];
+        Extent held =
+            partitions_of(&p->pool[pool], at, p->buf[other].bytes[pool]);
+        add_bar(placer,
+                held.first - (int64_t)p->buf[buf].bytes[pool] -
+                    bundles->low[buf] + 1,
+                held.end - bundles->low[buf] - 1);
+    }
+}
+
+static int by_first(const void *a, const void *b) {
+    const Bar *x = a, *y = b;
+    if (x->first != y->first)
+        return x->first < y->first ? -1 : 1;
+    return x->last < y->last ? -1 : x->last > y->last;
+}
+
+static void list_bars(Placer *placer, const Bundle *bundle, uint32_t pool) {
+    const TakenList *list = &placer->taken[pool];
+    placer->bar.n = 0;
+    for (uint32_t k = 0; k < bundle->n_pieces; k++) {
+        const Piece *piece = &placer->bundles->piece[bundle->first_piece + k];
+        for (uint32_t i = 0; i < list->n; i++)
+            if (piece->first < list->at[i].last &&
+                list->at[i].first < piece->end)
+                bar_taken(placer, piece, pool, &list->at[i]);
+    }
+    for (uint32_t k = 0; k < bundle->n_members && bundle->linked; k++)
+        bar_partitions(placer,
+                       placer->bundles->member[bundle->first_member + k], pool);
+    if (placer->bar.n)
+        qsort(placer->bar.at, placer->bar.n, sizeof(Bar), by_first);
+}
+
+/* What a bundle looks for in a pool. */
+typedef struct Wish {
+    const Bundle *bundle;
+    uint32_t pool;
+    int64_t bytes;
+} Wish;
+
+/* Offsets from `first` to `last` are free. */
+static void offer(Placer *placer, const Wish *wish, int64_t first,
+                  int64_t last) {
+    if (first > last)
+        return;
+    int64_t at = bundle_up(placer->bundles, wish->bundle, wish->pool, first);
+    if (at < 0 || at > last)
+        return;
+    last = bundle_down(placer->bundles, wish->bundle, wish->pool, last);
+    vec_push(placer->arena, &placer->gap,
+             ((Gap){(uint64_t)at, (uint64_t)(last + wish->bytes)}));
+}
+
+/* The hint alone, where it is free. */
+static void heed_hint(Placer *placer, const Wish *wish) {
+    uint64_t hint, bytes = (uint64_t)wish->bytes;
+    if (!bundle_hint(placer->bundles, wish->bundle, &hint))
+        return;
+    for (uint32_t i = 0; i < placer->gap.n; i++) {
+        Gap gap = placer->gap.at[i];
+        if (gap.at <= hint && hint <= gap.end - bytes &&
+            bundle_up(placer->bundles, wish->bundle, wish->pool,
+                      (int64_t)hint) == (int64_t)hint) {
+            placer->gap.at[0] = (Gap){hint, hint + bytes};
+            placer->gap.n = 1;
+        }
+    }
+}
+
+static Gaps list_bundle_gaps(Placer *placer, uint32_t buf, uint32_t pool) {
+    const Bundle *bundle = &placer->bundles->bundle[placer->bundles->of[buf]];
+    Wish wish = {bundle, pool, bundle_bytes(placer->bundles, bundle, pool)};
+    placer->gap.n = 0;
+    if (!(bundle->pools >> pool & 1))
+        return (Gaps){.buf = buf};
+    uint64_t size = placer->problem->pool[pool].size;
+    int64_t last = (int64_t)(size < INT64_MAX / 4 ? size : INT64_MAX / 4);
+    int64_t at = 0;
+    last -= wish.bytes;
+    list_bars(placer, bundle, pool);
+    for (uint32_t i = 0; i < placer->bar.n; i++) {
+        Bar bar = placer->bar.at[i];
+        offer(placer, &wish, at, bar.first <= last ? bar.first - 1 : last);
+        at = bar.last + 1 > at ? bar.last + 1 : at;
+    }
+    offer(placer, &wish, at, last);
+    heed_hint(placer, &wish);
+    return (Gaps){buf, placer->gap.n, placer->gap.at, (uint64_t)wish.bytes, 1};
+}
+
+/* ---- placing ---- */
+
 static void no_place(Placer *placer, uint32_t buf) {
     if (placer->result->status == PLAN_FITS)
         placer->result->failed = buf;
@@ -151,10 +355,12 @@ void placer_put(Placer *placer, uint32_t buf, ChooseFn *choose,
                 const void *context) {
     if (placer->result->pool[buf] >= 0)
         return;
-    for (uint32_t p = 0; p < placer->problem->n_pools; p++) {
-        if (!placer->problem->buf[buf].bytes[p])
-            continue;
-        Gaps gaps = list_gaps(placer, buf, p);
+    uint32_t pool[PLAN_MAX_POOLS],
+        n = pools_by_cost(placer->problem, buf, pool);
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t p = pool[i];
+        Gaps gaps = placer->bundles ? list_bundle_gaps(placer, buf, p)
+                                    : list_gaps(placer, buf, p);
         if (gaps.n) {
             take(placer, buf, p, choose(context, &gaps));
             return;
@@ -172,15 +378,17 @@ void placer_put_lowest(Placer *placer, uint32_t buf) {
     const Buf *b = &placer->problem->buf[buf];
     if (placer->result->pool[buf] >= 0)
         return;
-    if (b->hint != PLAN_NO_HINT) {
+    if (b->hint != PLAN_NO_HINT || placer->bundles) {
         placer_put(placer, buf, lowest, NULL);
         return;
     }
-    for (uint32_t p = 0; p < placer->problem->n_pools; p++) {
-        Walk walk = walk_gaps(placer, buf, p);
+    uint32_t pool[PLAN_MAX_POOLS],
+        n = pools_by_cost(placer->problem, buf, pool);
+    for (uint32_t i = 0; i < n; i++) {
+        Walk walk = walk_gaps(placer, buf, pool[i]);
         Gap gap;
-        if (b->bytes[p] && next_gap(&walk, &gap)) {
-            take(placer, buf, p, gap.at);
+        if (next_gap(&walk, &gap)) {
+            take(placer, buf, pool[i], gap.at);
             return;
         }
     }

@@ -4,11 +4,14 @@
  * buffers hold their bytes from the start. In each pool the placed buffers are
  * kept sorted by offset, so a walk over those that conflict with a new one
  * meets the gaps from low to high.
+ *
+ * Where there are relations or gaps in lives, a buffer brings all of its bundle
+ * with it, and what bars places to that is gathered and sorted.
  */
 #ifndef ALLOC_PLACE_H
 #define ALLOC_PLACE_H
 
-#include "alloc/planner.h"
+#include "alloc/bundles.h"
 
 /* Free bytes [at, end): `at` is aligned and the buffer fits. */
 typedef struct Gap {
@@ -19,7 +22,8 @@ typedef struct Gap {
 typedef struct Gaps {
     uint32_t buf, n;
     const Gap *gap;
-    uint64_t bytes, align;
+    uint64_t bytes, align; /* every offset that is a multiple will do; of a
+                            * bundle: the first and the last in the gap will */
 } Gaps;
 
 /* An offset within one of the gaps. */
@@ -32,8 +36,9 @@ typedef struct Placer Placer;
 Placer *placer_new(Arena *arena, const PlanProblem *problem,
                    PlanResult *result);
 
-/* Places `buf`, unless it has its place already, in the first pool with a gap:
- * at its hint if that is free, else where `choose` says. Without a gap it stays
+/* Places `buf`, unless it has its place already, in the cheapest pool with a
+ * gap, the first of equals: at its hint if that is free, else where `choose`
+ * says. Without a gap it stays
  * unplaced and the result's status becomes PLAN_FAILS. */
 void placer_put(Placer *placer, uint32_t buf, ChooseFn *choose,
                 const void *context);
@@ -47,6 +52,9 @@ void placer_retire(Placer *placer, uint32_t step);
 /* The least bytes of a buffer over the pools that allow it; 0 if it needs no
  * place. */
 uint64_t buf_bytes(const PlanProblem *problem, uint32_t buf);
+
+/* What the buffer costs in the pool. */
+uint64_t place_cost(const PlanProblem *problem, uint32_t buf, uint32_t pool);
 
 /* Of a problem with one pool in which all buffers are placed: the highest byte
  * used + 1. */

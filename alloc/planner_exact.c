@@ -10,9 +10,11 @@
  * the contrary raises to the least capacity at which some cut branch would have
  * gone on; then, halving the distance from above, what may be easier.
  *
- * Several pools, or problems too large for the search: the cheap placement.
+ * Several pools, relations, gaps in lives: another search (pile.h). Problems
+ * too large for either: the cheap placement.
  */
 #include "alloc/exact.h"
+#include "alloc/pile.h"
 #include "alloc/place.h"
 #include "alloc/planners.h"
 
@@ -134,8 +136,8 @@ static uint64_t largest_dead(const PlanProblem *problem) {
     return largest;
 }
 
-void exact_improve(Arena *arena, const PlanProblem *problem,
-                   PlanResult *result) {
+static void descend(Arena *arena, const PlanProblem *problem,
+                    PlanResult *result) {
     Strip *strip = strip_new(arena, problem);
     if (!strip)
         return;
@@ -153,6 +155,16 @@ void exact_improve(Arena *arena, const PlanProblem *problem,
     result->nodes += d.search ? d.search->nodes : 0;
     if (d.bound > problem->pool[0].size)
         result->status = PLAN_INFEASIBLE;
+}
+
+void exact_improve(Arena *arena, const PlanProblem *problem,
+                   PlanResult *result) {
+    if (problem_is_plain(problem) && problem->n_pools == 1) {
+        descend(arena, problem, result);
+        pile_keep_hints(arena, problem, result);
+    } else {
+        pile_improve(arena, problem, result);
+    }
 }
 
 void plan_exact(Arena *arena, const PlanProblem *problem, PlanResult *result) {

@@ -8,8 +8,8 @@
  * blocks are in a treap (Seidel and Aragon, 1996) by size and address; blocks
  * know their neighbours in address order, as in a heap with boundary tags.
  *
- * Pins, several pools and alignments of single buffers are left to
- * greedy_by_size.
+ * Pins, several pools, relations, gaps in lives and alignments of single
+ * buffers are left to greedy_by_size.
  */
 #include "alloc/place.h"
 #include "alloc/planners.h"
@@ -240,7 +240,7 @@ static bool walk(Arena *arena, const PlanProblem *problem, bool backwards,
 }
 
 static bool is_plain(const PlanProblem *problem) {
-    bool plain = problem->n_pools == 1;
+    bool plain = problem->n_pools == 1 && problem_is_plain(problem);
     for (uint32_t b = 0; b < problem->n_bufs && plain; b++) {
         const Buf *buf = &problem->buf[b];
         plain = buf->pin_pool < 0 && buf->align <= 1 &&

@@ -8,7 +8,20 @@
 #include "alloc/planners.def"
 #undef PLANNER
 
-/* Fits where the other does not, or is lower. */
+/* Fills bound, cost_bound and failed; true where nothing fits. */
+bool plan_refuted(const PlanProblem *problem, PlanResult *result);
+
+/* By buffer: does it lie inside another? NULL if none does. */
+bool *plan_insides(Arena *arena, const PlanProblem *problem);
+
+/* Fills heights, cost and hints of a placement. */
+void plan_measure(const PlanProblem *problem, PlanResult *result);
+
+/* Heights of all pools, added. */
+uint64_t plan_height(const PlanResult *result);
+
+/* Fits where the other does not, or costs less, or is lower, or keeps more
+ * hints: in this order. */
 bool plan_better(const PlanResult *a, const PlanResult *b);
 
 /* A copy into the arrays of `to`. */

@@ -256,7 +256,7 @@ static void make_problem(Arena *arena, Reader *r, CsvProblem *out) {
                         .has_hint = r->where[COL_HINT] >= 0,
                         .has_gaps = r->where[COL_GAPS] >= 0,
                         .inclusive = r->inclusive};
-    out->problem.pool[0] = (Pool){INT64_MAX, 1};
+    out->problem.pool[0] = (Pool){.size = INT64_MAX, .align = 1};
 }
 
 bool problem_csv_read(Arena *arena, Diag *diag, const char *path,

@@ -111,7 +111,8 @@ static bool place_timed(Regions *r, Diag *diag, uint32_t m, uint64_t *used) {
     const HwMemory *memory = &r->work->spec->memory[m];
     uint64_t align = memory->align ? memory->align : 1;
     uint64_t base = (used[m] + align - 1) / align * align;
-    p.pool[0] = (Pool){memory->size > base ? memory->size - base : 0, align};
+    p.pool[0] = (Pool){.size = memory->size > base ? memory->size - base : 0,
+                       .align = align};
     p.buf = buf;
     PlanResult result = {0};
     const char *planner;

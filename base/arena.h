@@ -16,6 +16,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 typedef struct Arena Arena;
 
 /* A new, empty arena. `name` (a literal) is used in the out-of-memory line. */
@@ -55,5 +59,9 @@ char *arena_vprintf(Arena *arena, const char *format, va_list args)
     ((T *)arena_calloc((arena), (n), sizeof(T), alignof(T)))
 #define ARENA_COPY(arena, T, from, n)                                          \
     ((T *)arena_copy((arena), (from), (n), sizeof(T), alignof(T)))
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -10,7 +10,7 @@ int main(void) {
         {.first = 0, .end = 2, .bytes = {8}, .pin_pool = -1, .hint = 0},
         {.first = 1, .end = 4, .bytes = {4}, .pin_pool = -1, .hint = 0},
         {.first = 3, .end = 5, .bytes = {12}, .pin_pool = -1, .hint = 0}};
-    PlanProblem problem = {.n_pools = 1, .pool = {{16, 4}}, .n_bufs = 3};
+    PlanProblem problem = {.n_pools = 1, .pool = {{.size = 16, .align = 4}}, .n_bufs = 3};
     problem.buf = buf;
     PlanResult result;
     const char *used;

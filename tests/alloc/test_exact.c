@@ -19,7 +19,7 @@ static const uint64_t NO_LIMIT = UINT64_C(1) << 50;
 
 static PlanProblem problem_of(const Buf *buf, uint32_t n, uint64_t size) {
     PlanProblem problem = {.n_pools = 1, .n_bufs = n, .buf = buf};
-    problem.pool[0] = (Pool){size, 1};
+    problem.pool[0] = (Pool){.size = size, .align = 1};
     return problem;
 }
 
