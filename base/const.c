@@ -66,8 +66,9 @@ Shape shape_nchw(uint32_t n, uint32_t c, uint32_t h, uint32_t w) {
 static const struct {
     const char *word;
     uint32_t bytes;
+    bool code;
 } kinds[CONST_KINDS] = {
-#define KIND(NAME, word, bytes) [CONST_##NAME] = {word, bytes},
+#define KIND(NAME, word, bytes, code) [CONST_##NAME] = {word, bytes, code},
     CONST_KIND_ROWS(KIND)
 #undef KIND
 };
@@ -92,6 +93,19 @@ uint64_t const_data_bytes(const Const *c) {
     return count == UINT64_MAX
                ? count
                : count / (c->groups > 1 ? c->groups : 1) * kinds[c->kind].bytes;
+}
+
+Const const_codes(const Const *c) {
+    Const codes = *c;
+    codes.mul0 = codes.mul1 = NULL;
+    return codes;
+}
+
+bool const_has_codes(const Const *c, uint32_t size) {
+    uint32_t bytes = kinds[c->kind].bytes;
+    bool zero_fits = c->zero == 0 || (bytes <= 2 && c->zero >= INT16_MIN &&
+                                      c->zero <= INT16_MAX);
+    return kinds[c->kind].code && bytes <= size && zero_fits;
 }
 
 bool const_has_order(const Const *c) {
@@ -162,6 +176,7 @@ static double base_value(const Const *c, uint64_t i) {
     float f32;
     double f64;
     uint16_t bits;
+    int32_t wide;
     if (c->kind == CONST_SEEDED)
         return c->mean + c->spread * rng_unit(c->seed, i);
     const uint8_t *at = (const uint8_t *)c->data + i * kinds[c->kind].bytes;
@@ -179,9 +194,15 @@ static double base_value(const Const *c, uint64_t i) {
         memcpy(&bits, at, sizeof bits);
         return (double)float_from_brain(bits);
     case CONST_I8:
-        return (int8_t)*at;
+        return (double)(int8_t)*at - c->zero;
     case CONST_U8:
-        return *at;
+        return (double)*at - c->zero;
+    case CONST_I16:
+        memcpy(&bits, at, sizeof bits);
+        return (double)(int16_t)bits - c->zero;
+    case CONST_I32:
+        memcpy(&wide, at, sizeof wide);
+        return (double)wide - c->zero;
     case CONST_SEEDED:
     case CONST_KINDS:
         break;

@@ -47,21 +47,23 @@ static inline void shape_chw(const Shape *shape, uint32_t *c, uint32_t *h,
     *w = rank >= 4 ? shape->dim[outer + 1] : 1;
 }
 
-/* KIND(NAME, "word", bytes of a stored element). `data` of all but SEEDED:
- * little-endian elements, perhaps unaligned. SEEDED: mean + spread *
- * rng_unit(seed, i). */
+/* KIND(NAME, "word", bytes of a stored element, is it a code, from which `zero`
+ * is taken). `data` of all but SEEDED: little-endian elements, perhaps
+ * unaligned. SEEDED: mean + spread * rng_unit(seed, i). */
 #define CONST_KIND_ROWS(KIND)                                                  \
-    KIND(F32, "f32", 4)                                                        \
-    KIND(F64, "f64", 8)                                                        \
-    KIND(SEEDED, "seeded", 0)                                                  \
-    KIND(F16, "f16", 2)                                                        \
-    KIND(BF16, "bf16", 2)                                                      \
-    KIND(I8, "i8", 1)                                                          \
-    KIND(U8, "u8", 1)
+    KIND(F32, "f32", 4, false)                                                 \
+    KIND(F64, "f64", 8, false)                                                 \
+    KIND(SEEDED, "seeded", 0, false)                                           \
+    KIND(F16, "f16", 2, false)                                                 \
+    KIND(BF16, "bf16", 2, false)                                               \
+    KIND(I8, "i8", 1, true)                                                    \
+    KIND(U8, "u8", 1, true)                                                    \
+    KIND(I16, "i16", 2, true)                                                  \
+    KIND(I32, "i32", 4, true)
 /* For messages. */
-#define CONST_KIND_WORDS "seeded, f32, f64, f16, bf16, i8 or u8"
+#define CONST_KIND_WORDS "seeded, f32, f64, f16, bf16, i8, u8, i16 or i32"
 typedef enum ConstKind {
-#define KIND(NAME, word, bytes) CONST_##NAME,
+#define KIND(NAME, word, bytes, code) CONST_##NAME,
     CONST_KIND_ROWS(KIND)
 #undef KIND
         CONST_KINDS
@@ -71,15 +73,18 @@ bool const_kind_find(const char *word, ConstKind *out);
 
 /* The value at index (i0, i1, rest) is
  *     mul0[i0] * mul1[i1] * base(...)      (missing factors are 1)
- * computed in double and rounded to float once. With groups > 1 the base has
- * shape [d0, d1 / groups, ...] and values outside the diagonal blocks are 0 (a
- * grouped convolution written as a dense one). Where an order is given, the
- * base lies with its axes permuted: axis `order[i]` of the base is axis i of
- * that shape. So a transposed matrix of a mapped file needs no copy. */
+ * where the base of a quantised constant is its code minus `zero`, and the
+ * factors are its scales; computed in double and rounded to float once. With
+ * groups > 1 the base has shape [d0, d1 / groups, ...] and values outside the
+ * diagonal blocks are 0 (a grouped convolution written as a dense one). Where
+ * an order is given, the base lies with its axes permuted: axis `order[i]` of
+ * the base is axis i of that shape. So a transposed matrix of a mapped file
+ * needs no copy. */
 typedef struct Const {
     Shape shape;
     ConstKind kind;
     const void *data;
+    int32_t zero; /* of codes */
     uint64_t seed;
     double mean, spread;
     const double *mul0, *mul1;     /* dim[0] and dim[1] of them, or NULL */
@@ -90,6 +95,11 @@ typedef struct Const {
 /* What it has stored in `data`; 0 of a seeded one, UINT64_MAX of a shape with
  * too many elements. */
 uint64_t const_data_bytes(const Const *c);
+/* A quantised constant without its factors: its values are whole numbers. */
+Const const_codes(const Const *c);
+/* Is it one, of at most `size` bytes a code, whose codes less their zero are
+ * whole numbers of 8 * size + 1 bits (of 32, if its zero is 0)? */
+bool const_has_codes(const Const *c, uint32_t size);
 /* All values, in the order of the shape: shape_count(&c->shape) of them. */
 void const_read(const Const *c, float *out);
 /* The same, not rounded. */

@@ -15,32 +15,41 @@
 static const char magic[] = "\x93NUMPY";
 enum { MAGIC = 6, MAX_HEADER = 1 << 16, ALIGN = 64 };
 
-/* An element kind: its name in the header, bytes, and how it becomes a float.
- */
-typedef float LoadFn(const uint8_t *at);
-
-#define LOAD(name, T)                                                          \
-    static float name(const uint8_t *at) {                                     \
-        T value;                                                               \
-        memcpy(&value, at, sizeof value);                                      \
-        return (float)value;                                                   \
-    }
-LOAD(load_f4, float)
-LOAD(load_f8, double)
-LOAD(load_u1, uint8_t)
-LOAD(load_i1, int8_t)
-LOAD(load_i4, int32_t)
-LOAD(load_i8, int64_t)
-
+/* An element kind: its name in the header, bytes, how it becomes a float and
+ * how a float becomes it. */
 typedef struct Kind {
     const char *name;
     uint32_t bytes;
-    LoadFn *load;
+    float (*load)(const uint8_t *at);
+    void (*store)(float value, uint8_t *at);
 } Kind;
 
+#define KINDS                                                                  \
+    KIND(f4, "<f4", float)                                                     \
+    KIND(f8, "<f8", double)                                                    \
+    KIND(u1, "|u1", uint8_t)                                                   \
+    KIND(i1, "|i1", int8_t)                                                    \
+    KIND(i2, "<i2", int16_t)                                                   \
+    KIND(i4, "<i4", int32_t)                                                   \
+    KIND(i8, "<i8", int64_t)
+
+#define KIND(name, text, T)                                                    \
+    static float load_##name(const uint8_t *at) {                              \
+        T value;                                                               \
+        memcpy(&value, at, sizeof value);                                      \
+        return (float)value;                                                   \
+    }                                                                          \
+    static void store_##name(float value, uint8_t *at) {                       \
+        T element = (T)value;                                                  \
+        memcpy(at, &element, sizeof element);                                  \
+    }
+KINDS
+#undef KIND
+
 static const Kind kinds[] = {
-    {"<f4", 4, load_f4}, {"<f8", 8, load_f8}, {"|u1", 1, load_u1},
-    {"|i1", 1, load_i1}, {"<i4", 4, load_i4}, {"<i8", 8, load_i8},
+#define KIND(name, text, T) {text, sizeof(T), load_##name, store_##name},
+    KINDS
+#undef KIND
 };
 
 static bool bad(Diag *diag, const char *path, const char *why) {
@@ -84,10 +93,10 @@ static const char *header_value(Arena *arena, const char *header,
     return at + strspn(at, " ");
 }
 
-static const Kind *find_kind(const char *value) {
-    for (size_t i = 0; value && i < sizeof kinds / sizeof *kinds; i++)
-        if (value[0] == '\'' && !strncmp(value + 1, kinds[i].name, 3) &&
-            value[4] == '\'')
+/* `name` may go on behind a quote. */
+static const Kind *find_kind(const char *name) {
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (!strncmp(name, kinds[i].name, 3) && (name[3] == '\'' || !name[3]))
             return &kinds[i];
     return NULL;
 }
@@ -122,11 +131,12 @@ bool npy_read(Arena *arena, Diag *diag, const char *path, Npy *out) {
     const char *header = header_text(arena, diag, path, file, &data);
     if (!header)
         return false;
-    const Kind *kind = find_kind(header_value(arena, header, "descr"));
+    const char *descr = header_value(arena, header, "descr");
+    const Kind *kind = descr && *descr == '\'' ? find_kind(descr + 1) : NULL;
     if (!kind)
         return bad(diag, path,
                    "its elements are none of <f4, <f8, |u1, |i1, "
-                   "<i4, <i8");
+                   "<i2, <i4, <i8");
     const char *fortran = header_value(arena, header, "fortran_order");
     if (!fortran || strncmp(fortran, "False", 5))
         return bad(diag, path, "it is not in C order");
@@ -134,6 +144,7 @@ bool npy_read(Arena *arena, Diag *diag, const char *path, Npy *out) {
     const char *shape = header_value(arena, header, "shape");
     if (!parse_shape(shape, &npy) || npy.count > most)
         return bad(diag, path, "its shape does not go with its length");
+    npy.kind = kind->name;
     npy.data = ARENA_ARRAY(arena, float, npy.count);
     for (uint64_t i = 0; i < npy.count; i++)
         npy.data[i] = kind->load(file.at + data + i * kind->bytes);
@@ -141,9 +152,15 @@ bool npy_read(Arena *arena, Diag *diag, const char *path, Npy *out) {
     return true;
 }
 
+bool npy_is_whole(const Npy *npy) {
+    return npy->kind && npy->kind[1] != 'f';
+}
+
 bool npy_write(Arena *arena, Diag *diag, const char *path, const Npy *npy) {
+    const Kind *kind = find_kind(npy->kind ? npy->kind : "<f4");
     Text dict = text_new(arena);
-    text_add(&dict, "{'descr': '<f4', 'fortran_order': False, 'shape': (");
+    text_addf(&dict, "{'descr': '%s', 'fortran_order': False, 'shape': (",
+              kind->name);
     for (uint32_t i = 0; i < npy->rank; i++)
         text_addf(&dict, "%s%" PRIu64, i ? ", " : "", npy->dim[i]);
     text_add(&dict, npy->rank == 1 ? ",), }" : "), }");
@@ -155,6 +172,10 @@ bool npy_write(Arena *arena, Diag *diag, const char *path, const Npy *npy) {
     text_add_n(&file, magic, MAGIC);
     text_add_n(&file, size, sizeof size);
     text_add_n(&file, text_str(&dict), dict.len);
-    text_add_n(&file, (const char *)npy->data, npy->count * sizeof(float));
+    for (uint64_t i = 0; i < npy->count; i++) {
+        uint8_t element[8];
+        kind->store(npy->data[i], element);
+        text_add_n(&file, (const char *)element, kind->bytes);
+    }
     return file_write(arena, diag, path, file.at, file.len);
 }

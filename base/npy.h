@@ -1,4 +1,4 @@
-/* npy.h - NumPy's .npy files of little-endian float32, C order. */
+/* npy.h - NumPy's .npy files, little-endian, C order, as floats. */
 #ifndef BASE_NPY_H
 #define BASE_NPY_H
 
@@ -11,10 +11,14 @@ typedef struct Npy {
     uint64_t dim[NPY_MAX_RANK];
     float *data; /* in the arena */
     uint64_t count;
+    const char *kind; /* of the elements in the file: "|i1"...; NULL: "<f4" */
 } Npy;
 
-/* Reads <f4, <f8, |u1, |i1, <i4, <i8 (converted to float); versions 1 to 3. */
+/* Reads <f4, <f8, |u1, |i1, <i2, <i4, <i8; versions 1 to 3. */
 bool npy_read(Arena *arena, Diag *diag, const char *path, Npy *out);
+/* Are its elements whole numbers? */
+bool npy_is_whole(const Npy *npy);
+/* Values must be elements of the kind. */
 bool npy_write(Arena *arena, Diag *diag, const char *path, const Npy *npy);
 
 #endif

@@ -6,6 +6,8 @@
  */
 #include "codegen/image.h"
 
+#include "graph/quant.h"
+
 #include <string.h>
 
 typedef struct Builder {
@@ -17,6 +19,7 @@ typedef struct Builder {
     uint32_t n_insns;
     VEC(Blob) blob;
     VEC(LayerAct) act;
+    VEC(LayerQuant) quant;
     VEC(Region) input;
     VEC(Region) output;
     VEC(HostLayer) host;
@@ -37,6 +40,10 @@ static void add_constants(Builder *b, const Node *node) {
                      *graph_const(b->graph, node->constant[role])};
         vec_push(b->arena, &b->blob, blob);
     }
+    if (quant_is_at(b->graph, node)) {
+        LayerQuant quant = {layer, quant_layer(b->arena, b->graph, node)};
+        vec_push(b->arena, &b->quant, quant);
+    }
     if (node->act.kind == ACT_NONE)
         return;
     LayerAct act = {layer, act_name[node->act.kind], node->act.alpha,
@@ -48,6 +55,7 @@ static Region region_of(const Builder *b, const Placement *p) {
     const Tensor *tensor = graph_tensor(b->graph, p->tensor);
     return (Region){.name = tensor->name,
                     .shape = tensor->shape,
+                    .quant = tensor->quant,
                     .memory = p->memory,
                     .offset = p->offset,
                     .whole = p->whole,
@@ -313,12 +321,14 @@ Image image_make(Arena *arena, const Plan *plan, const uint32_t *action_of,
     add_layers(&b);
     return (Image){.n_blobs = b.blob.n,
                    .n_acts = b.act.n,
+                   .n_quants = b.quant.n,
                    .n_inputs = b.input.n,
                    .n_outputs = b.output.n,
                    .n_hosts = b.host.n,
                    .n_layers = b.layer.n,
                    .blob = b.blob.at,
                    .act = b.act.at,
+                   .quant = b.quant.at,
                    .input = b.input.at,
                    .output = b.output.at,
                    .host = b.host.at,

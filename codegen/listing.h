@@ -10,6 +10,7 @@
 
 #include "base/const.h"
 #include "base/diag.h"
+#include "base/quant.h"
 #include "hwspec/insn.h"
 
 /* A constant of a layer: role is "weight", "bias", "scale", "mean", "var" or
@@ -24,6 +25,7 @@ typedef struct Blob {
 typedef struct Region {
     const char *name; /* tensor */
     Shape shape;
+    Quant quant;     /* cells hold codes, unless QUANT_NONE */
     uint32_t memory; /* index in spec->memory */
     uint64_t offset; /* bytes, of `whole` */
     Volume whole;    /* the enclosing volume (concat parents), or itself */
@@ -54,6 +56,13 @@ typedef struct LayerAct {
     double alpha, lo, hi;
 } LayerAct;
 
+/* How a layer computes codes; for layers that the image does not name, cells
+ * are real numbers. */
+typedef struct LayerQuant {
+    const char *layer;
+    QuantLayer numbers;
+} LayerQuant;
+
 /* For reports: one item of the JSON's `network`. */
 typedef struct ListingLayer {
     const char *name, *type; /* Caffe-like type: "Convolution" */
@@ -69,9 +78,10 @@ typedef struct ListingLayer {
 } ListingLayer;
 
 typedef struct Image {
-    uint32_t n_blobs, n_acts, n_inputs, n_outputs, n_hosts, n_layers;
+    uint32_t n_blobs, n_acts, n_quants, n_inputs, n_outputs, n_hosts, n_layers;
     const Blob *blob;
     const LayerAct *act;
+    const LayerQuant *quant;
     const Region *input, *output;
     const HostLayer *host;
     const ListingLayer *layer;

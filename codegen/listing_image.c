@@ -38,6 +38,8 @@ static cJSON *blob_json(const Blob *blob, uint64_t offset) {
     put_text(json, "role", blob->role);
     add_numbers(json, "shape", value->shape.dim, value->shape.rank);
     put_text(json, "kind", const_kind_word(value->kind));
+    if (value->zero)
+        cJSON_AddNumberToObject(json, "zero", value->zero);
     if (value->kind == CONST_SEEDED) {
         put_u64(json, "seed", value->seed);
         add_double(json, "mean", value->mean);
@@ -80,6 +82,44 @@ static void add_acts(cJSON *json, const Image *image) {
     }
 }
 
+static void add_scales(cJSON *json, const QuantLayer *q) {
+    cJSON *factor = cJSON_AddArrayToObject(json, "factor");
+    cJSON *shift = cJSON_AddArrayToObject(json, "shift");
+    for (uint32_t i = 0; i < q->n; i++) {
+        cJSON_AddItemToArray(factor,
+                             number_from_u64((uint64_t)q->scale[i].factor));
+        cJSON_AddItemToArray(shift, number_from_u64(q->scale[i].shift));
+    }
+}
+
+static void add_quants(cJSON *json, const Image *image) {
+    cJSON *list = cJSON_AddArrayToObject(json, "quants");
+    for (uint32_t i = 0; i < image->n_quants; i++) {
+        const QuantLayer *q = &image->quant[i].numbers;
+        cJSON *item = cJSON_CreateObject();
+        put_text(item, "layer", image->quant[i].layer);
+        put_text(item, "rule", quant_rule_name[q->rule]);
+        cJSON_AddItemToObject(item, "zero_in",
+                              cJSON_CreateIntArray(q->zero_in, 2));
+        cJSON_AddNumberToObject(item, "zero_out", q->zero_out);
+        cJSON_AddNumberToObject(item, "lo", q->lo);
+        cJSON_AddNumberToObject(item, "hi", q->hi);
+        put_u64(item, "left", q->left);
+        cJSON_AddBoolToObject(item, "minus", q->minus);
+        add_scales(item, q);
+        cJSON_AddItemToArray(list, item);
+    }
+}
+
+static void add_quant(cJSON *json, const Quant *q) {
+    if (q->type == QUANT_NONE)
+        return;
+    cJSON *quant = cJSON_AddObjectToObject(json, "quant");
+    put_text(quant, "type", quant_type[q->type].name);
+    add_double(quant, "scale", q->scale);
+    cJSON_AddNumberToObject(quant, "zero", q->zero);
+}
+
 static cJSON *region_json(const Region *region, const HwSpec *spec) {
     const Volume *whole = &region->whole;
     const uint32_t size[] = {whole->c, whole->h, whole->w};
@@ -93,6 +133,7 @@ static cJSON *region_json(const Region *region, const HwSpec *spec) {
     add_numbers(json, "whole", size, 3);
     add_numbers(json, "repl", repl, 4);
     put_u64(json, "part_c", region->part_c);
+    add_quant(json, &region->quant);
     return json;
 }
 
@@ -150,6 +191,7 @@ cJSON *image_write(const Image *image, const HwSpec *spec,
     cJSON *json = cJSON_CreateObject();
     add_blobs(json, image, weights_file);
     add_acts(json, image);
+    add_quants(json, image);
     add_regions(json, "inputs", image->input, image->n_inputs, spec);
     add_regions(json, "outputs", image->output, image->n_outputs, spec);
     add_hosts(json, image, spec);

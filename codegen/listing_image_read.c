@@ -63,6 +63,17 @@ static uint32_t small(ImageReader *r, const cJSON *object, const char *key) {
     return value;
 }
 
+static int32_t signed_small(ImageReader *r, const cJSON *object,
+                            const char *key) {
+    double value = 0;
+    if (!number_to_double(get(object, key), &value) ||
+        !(value >= INT32_MIN && value <= INT32_MAX))
+        bad(r, key, "is not a number of 32 bits");
+    else
+        return (int32_t)value;
+    return 0;
+}
+
 static double real(ImageReader *r, const cJSON *object, const char *key) {
     double value = 0;
     if (!number_to_double(get(object, key), &value))
@@ -184,6 +195,8 @@ static void read_blob(ImageReader *r, const cJSON *item, void *out) {
     value->shape = shape(r, item);
     read_groups(r, item, value);
     read_order(r, item, value);
+    if (get(item, "zero"))
+        value->zero = signed_small(r, item, "zero");
     if (!const_kind_find(kind, &value->kind)) {
         bad(r, "kind", "is none of: " CONST_KIND_WORDS);
     } else if (value->kind == CONST_SEEDED) {
@@ -205,7 +218,74 @@ static void read_act(ImageReader *r, const cJSON *item, void *out) {
                                   .hi = real(r, item, "hi")};
 }
 
+/* ---- quantised layers ---- */
+
+static void read_scales(ImageReader *r, const cJSON *item, QuantLayer *q) {
+    const cJSON *factor = get(item, "factor"), *shift = get(item, "shift");
+    uint32_t n = (uint32_t)cJSON_GetArraySize(factor);
+    uint32_t *number = ARENA_ARRAY(r->arena, uint32_t, n);
+    uint32_t *by = ARENA_ARRAY(r->arena, uint32_t, n);
+    QuantScale *scale = ARENA_ARRAY(r->arena, QuantScale, n);
+    if (!numbers(factor, number, n, NULL) || !numbers(shift, by, n, NULL))
+        bad(r, "factor", "and its shift are not lists of whole numbers");
+    for (uint32_t i = 0; i < n; i++) {
+        if (number[i] > INT32_MAX || by[i] < 1 || by[i] > 62)
+            bad(r, "factor", "is above 2^31, or its shift is none of 1..62");
+        scale[i] = (QuantScale){(int32_t)(number[i] & INT32_MAX), by[i]};
+    }
+    q->n = n;
+    q->scale = scale;
+}
+
+static void read_zeros(ImageReader *r, const cJSON *item, int32_t out[2]) {
+    const cJSON *list = get(item, "zero_in"), *zero;
+    uint32_t i = 0;
+    if (cJSON_GetArraySize(list) != 2) {
+        bad(r, "zero_in", "is not a list of two numbers");
+        return;
+    }
+    cJSON_ArrayForEach(zero, list) {
+        double value = 0;
+        if (!number_to_double(zero, &value) || !(value >= INT16_MIN) ||
+            !(value <= INT16_MAX))
+            bad(r, "zero_in", "holds something that is no code");
+        else
+            out[i] = (int32_t)value;
+        i++;
+    }
+}
+
+static void read_layer_quant(ImageReader *r, const cJSON *item, void *out) {
+    LayerQuant *layer = out;
+    QuantLayer *q = &layer->numbers;
+    const char *rule = name(r, item, "rule");
+    layer->layer = name(r, item, "layer");
+    while (q->rule < QUANT_RULE_COUNT && strcmp(quant_rule_name[q->rule], rule))
+        q->rule++;
+    if (q->rule == QUANT_RULE_COUNT)
+        bad(r, "rule", "is no rule of quantised layers");
+    read_zeros(r, item, q->zero_in);
+    q->zero_out = signed_small(r, item, "zero_out");
+    q->lo = signed_small(r, item, "lo");
+    q->hi = signed_small(r, item, "hi");
+    q->left = small(r, item, "left");
+    if (q->left > 20)
+        bad(r, "left", "is above 20");
+    q->minus = cJSON_IsTrue(get(item, "minus"));
+    read_scales(r, item, q);
+}
+
 /* ---- regions and host layers ---- */
+
+static Quant quant(ImageReader *r, const cJSON *json) {
+    Quant q = {.type = quant_type_named(name(r, json, "type")),
+               .zero = signed_small(r, json, "zero"),
+               .scale = real(r, json, "scale")};
+    if (q.type != QUANT_TYPE_COUNT && quant_sound(&q))
+        return q;
+    bad(r, "quant", "is no quantisation");
+    return (Quant){0};
+}
 
 static uint32_t memory(ImageReader *r, const cJSON *item) {
     const char *wanted = name(r, item, "memory");
@@ -224,6 +304,8 @@ static void read_region(ImageReader *r, const cJSON *item, void *out) {
                        .memory = memory(r, item),
                        .offset = whole(r, item, "offset"),
                        .part_c = small(r, item, "part_c")};
+    if (get(item, "quant"))
+        region->quant = quant(r, get(item, "quant"));
     if (!numbers(get(item, "whole"), size, 3, NULL))
         bad(r, "whole", "is not a list of channels, height and width");
     if (!numbers(get(item, "repl"), repl, 4, NULL))
@@ -343,6 +425,9 @@ bool image_read(Arena *arena, Diag *diag, const HwSpec *spec, const char *file,
         items(&r, json, "blobs", read_blob, sizeof(Blob), &out->n_blobs);
     out->act =
         items(&r, json, "acts", read_act, sizeof(LayerAct), &out->n_acts);
+    if (get(json, "quants"))
+        out->quant = items(&r, json, "quants", read_layer_quant,
+                           sizeof(LayerQuant), &out->n_quants);
     out->input =
         items(&r, json, "inputs", read_region, sizeof(Region), &out->n_inputs);
     out->output = items(&r, json, "outputs", read_region, sizeof(Region),

@@ -22,9 +22,9 @@ static bool write_outputs(Arena *arena, Diag *diag, const Options *options,
         return true;
     bool ok = file_make_dir(arena, diag, options->out);
     for (uint32_t i = 0; ok && i < graph->output.n; i++) {
-        const Tensor *tensor = graph_tensor(graph, graph->output.at[i]);
-        ok = write_values(arena, diag, options->out, tensor->name,
-                          &tensor->shape, outputs[i]);
+        Valued of =
+            values_of("output", graph_tensor(graph, graph->output.at[i]));
+        ok = values_write(arena, diag, options->out, &of, outputs[i]);
     }
     return ok;
 }

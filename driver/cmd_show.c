@@ -44,19 +44,32 @@ static Totals count(const Graph *g) {
     return totals;
 }
 
+/* " int8, real = 0.5 * (code + 128)", or nothing. */
+static const char *quant_text(Arena *arena, const Tensor *tensor) {
+    const Quant *q = &tensor->quant;
+    if (q->type == QUANT_NONE)
+        return "";
+    const char *zero = q->zero < 0 ? "+ " : "- ";
+    return q->zero ? arena_printf(arena, " %s, real = %.9g * (code %s%d)",
+                                  quant_type[q->type].name, q->scale, zero,
+                                  q->zero < 0 ? -q->zero : q->zero)
+                   : arena_printf(arena, " %s, real = %.9g * code",
+                                  quant_type[q->type].name, q->scale);
+}
+
 static void print_ends(Arena *arena, const Graph *g) {
     for (uint32_t i = 0; i < g->node.n; i++) {
         const Node *node = &g->node.at[i];
         if (node->op != OP_INPUT)
             continue;
         const Tensor *tensor = graph_tensor(g, node->out[0]);
-        printf("input   %s %s\n", tensor->name,
-               shape_text(arena, &tensor->shape));
+        printf("input   %s %s%s\n", tensor->name,
+               shape_text(arena, &tensor->shape), quant_text(arena, tensor));
     }
     for (uint32_t i = 0; i < g->output.n; i++) {
         const Tensor *tensor = graph_tensor(g, g->output.at[i]);
-        printf("output  %s %s\n", tensor->name,
-               shape_text(arena, &tensor->shape));
+        printf("output  %s %s%s\n", tensor->name,
+               shape_text(arena, &tensor->shape), quant_text(arena, tensor));
     }
 }
 

@@ -8,8 +8,11 @@ static bool write_outputs(Arena *arena, Diag *diag, const char *dir,
                           const SimResult *sim) {
     bool ok = file_make_dir(arena, diag, dir);
     for (uint32_t i = 0; ok && i < sim->n_outputs; i++)
-        ok = write_values(arena, diag, dir, sim->output[i].name,
-                          &sim->output[i].shape, sim->value[i]);
+        ok = values_write(arena, diag, dir,
+                          &(Valued){"output", sim->output[i].name,
+                                    &sim->output[i].shape,
+                                    &sim->output[i].quant},
+                          sim->value[i]);
     return ok;
 }
 
@@ -18,19 +21,14 @@ static bool listing_inputs(Arena *arena, Diag *diag, const Options *options,
                            const Listing *listing, const float *const **out) {
     const float **values = ARENA_ARRAY(arena, const float *, options->n_inputs);
     for (uint32_t i = 0; i < options->n_inputs; i++) {
-        Npy npy;
-        if (!tensor_file_read(arena, diag, options->inputs[i], &npy))
-            return false;
         bool known = i < listing->image.n_inputs;
-        if (known && npy.count != shape_count(&listing->image.input[i].shape)) {
-            diag_error(diag, (Loc){options->inputs[i], 0, 0},
-                       "%llu values, but input %s is %s",
-                       (unsigned long long)npy.count,
-                       listing->image.input[i].name,
-                       shape_text(arena, &listing->image.input[i].shape));
+        const Region *region = known ? &listing->image.input[i] : NULL;
+        Valued of = known ? (Valued){"input", region->name, &region->shape,
+                                     &region->quant}
+                          : (Valued){.what = "input"};
+        values[i] = values_read(arena, diag, options->inputs[i], &of);
+        if (!values[i])
             return false;
-        }
-        values[i] = npy.data;
     }
     *out = options->n_inputs ? values : NULL;
     return true;

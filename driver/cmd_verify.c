@@ -131,12 +131,15 @@ static void report_json(Arena *arena, const Pipeline *p, const Verdict *v) {
     double error = v->comparison.max_error;
     cJSON_AddNumberToObject(json, "max_rel_error",
                             isfinite(error) ? error : 1e300);
+    cJSON_AddNumberToObject(json, "max_code_error", v->comparison.max_codes);
     cJSON_AddItemToObject(json, "first_mismatch",
                           mismatch_json(&v->comparison.first));
     cJSON_AddNumberToObject(json, "layers_compared", v->comparison.layers);
     const char *names[COMPARE_NAMES];
     cJSON_AddNumberToObject(json, "layers_without_values",
                             compare_missing(&v->comparison, names));
+    cJSON_AddNumberToObject(json, "quantised_layers_compared",
+                            v->comparison.quantised);
     if (v->reference.outputs) {
         double reference = v->reference.max_error;
         double listing = v->simulated.max_error;
@@ -155,12 +158,24 @@ static void report_json(Arena *arena, const Pipeline *p, const Verdict *v) {
     print_json(arena, json);
 }
 
+static void print_compared(const Comparison *c) {
+    uint32_t real = c->layers - c->quantised;
+    if (real || !c->layers)
+        printf("values  %u layers and tiles compared, largest relative error "
+               "%.3g\n",
+               real, c->max_error);
+    if (c->quantised && c->max_codes > 0)
+        printf("codes   %u layers and tiles compared, off by up to %g\n",
+               c->quantised, c->max_codes);
+    else if (c->quantised)
+        printf("codes   %u layers and tiles compared, all equal bit for bit\n",
+               c->quantised);
+}
+
 static void report_values(const Comparison *c) {
     const char *name[COMPARE_NAMES];
     uint32_t missing = compare_missing(c, name);
-    printf("values  %u layers and tiles compared, largest relative error "
-           "%.3g\n",
-           c->layers, c->max_error);
+    print_compared(c);
     if (c->first.layer)
         printf("        first to differ: %s at c %u, h %u, w %u: expected "
                "%.9g, got %.9g\n",

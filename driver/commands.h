@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "driver/options.h"
 #include "driver/pipeline.h"
+#include "driver/values.h"
 #include "report/page.h"
 #include "sim/sim.h"
 
@@ -50,10 +51,6 @@ void add_sim_json(cJSON *json, const Listing *listing, const SimResult *sim);
 /* The same for people. */
 void print_sim(Arena *arena, const Listing *listing, const SimResult *sim);
 void print_plan(Arena *arena, const Pipeline *pipeline);
-
-/* DIR/NAME.npy; '/' in the name becomes '_'. */
-bool write_values(Arena *arena, Diag *diag, const char *dir, const char *name,
-                  const Shape *shape, const float *value);
 
 /* The values of the network's outputs by the reference evaluation, and of all
  * tensors. */

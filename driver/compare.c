@@ -46,17 +46,30 @@ static double scale_of(Comparison *c, TensorId tensor) {
     return scale > 0 ? scale : 1;
 }
 
+/* How values of a tensor are compared. */
+typedef struct Measure {
+    double scale, tolerance;
+    double *most; /* of all such tensors */
+} Measure;
+
+static Measure measure_of(Comparison *c, TensorId tensor) {
+    const Tensor *t = graph_tensor(c->pipeline->original, tensor);
+    if (t->quant.type != QUANT_NONE)
+        return (Measure){1, 0, &c->max_codes};
+    return (Measure){scale_of(c, tensor), c->tolerance, &c->max_error};
+}
+
 static void record(Comparison *c, const char *layer, uint32_t channel,
                    uint32_t row, uint32_t column, float expected, float got,
-                   double scale) {
-    double error = fabs((double)got - (double)expected) / scale;
+                   const Measure *by) {
+    double error = fabs((double)got - (double)expected) / by->scale;
     if (got == expected || (isnan(got) && isnan(expected)))
         error = 0;
     else if (isnan(error))
         error = INFINITY;
-    if (error > c->max_error)
-        c->max_error = error;
-    if (error > c->tolerance && !c->first.layer)
+    if (error > *by->most)
+        *by->most = error;
+    if (error > by->tolerance && !c->first.layer)
         c->first =
             (Mismatch){layer, channel, row, column, expected, got, error};
 }
@@ -102,14 +115,15 @@ void compare_observe(void *context, uint32_t insn, const SimOutput *output) {
         bug("layer %s: simulated %ux%ux%u, expected %ux%ux%u", output->name,
             output->c, output->h, output->w, channels, height, width);
     const float *value = c->reference.at[tensor.i];
-    double scale = scale_of(c, tensor);
+    Measure by = measure_of(c, tensor);
     c->layers++;
     c->seen[insn] = true;
+    c->quantised += by.most == &c->max_codes;
     for (uint32_t ch = 0, i = 0; ch < channels; ch++)
         for (uint32_t h = 0; h < output->h; h++)
             for (uint32_t w = 0; w < width; w++, i++) {
                 uint64_t at = ((uint64_t)ch * height + first + h) * width + w;
                 record(c, output->name, ch, first + h, w, value[at],
-                       output->value[i], scale);
+                       output->value[i], &by);
             }
 }

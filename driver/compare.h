@@ -18,12 +18,15 @@ typedef struct Comparison {
     Values reference; /* by tensor of pipeline->original */
     double *largest;  /* by tensor: greatest absolute value; < 0: not yet */
     double tolerance;
-    uint32_t layers;  /* instructions compared */
-    bool *seen;       /* by instruction: it was one of them */
-    double max_error; /* |got - expected| / greatest |expected| of the tensor
-                       * (of a sum: at least a thousandth of that of its
-                       * terms), or / 1 where all is zero */
-    Mismatch first;   /* the first beyond the tolerance */
+    uint32_t layers;    /* instructions compared... */
+    uint32_t quantised; /* ...and how many of them wrote codes */
+    bool *seen;         /* by instruction: it was one of them */
+    double max_error; /* of real numbers: |got - expected| / greatest |expected|
+                       * of the tensor (of a sum: at least a thousandth of that
+                       * of its terms), or / 1 where all is zero */
+    double max_codes; /* of codes: |got - expected| */
+    Mismatch first;   /* the first beyond the tolerance; any that is not the
+                       * same code */
 } Comparison;
 
 Comparison compare_start(Arena *arena, const Pipeline *pipeline,

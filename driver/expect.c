@@ -1,21 +1,8 @@
 /* expect.c - outputs against values of others; see expect.h. */
 #include "driver/expect.h"
+#include "driver/values.h"
 
 #include <math.h>
-
-static bool read_one(Arena *arena, Diag *diag, const char *path,
-                     const Tensor *tensor, const float **out) {
-    Npy npy;
-    if (!tensor_file_read(arena, diag, path, &npy))
-        return false;
-    *out = npy.data;
-    if (npy.count == shape_count(&tensor->shape))
-        return true;
-    diag_error(diag, (Loc){path, 0, 0}, "%llu values, but output %s is %s",
-               (unsigned long long)npy.count, tensor->name,
-               shape_text(arena, &tensor->shape));
-    return false;
-}
 
 bool expect_read(Arena *arena, Diag *diag, const Options *options,
                  const Graph *graph, const float *const **out) {
@@ -26,9 +13,12 @@ bool expect_read(Arena *arena, Diag *diag, const Options *options,
                    "the network has %u outputs, but --expect was given %u "
                    "times",
                    graph->output.n, options->n_expects);
-    for (uint32_t i = 0; ok && i < options->n_expects; i++)
-        ok = read_one(arena, diag, options->expects[i],
-                      graph_tensor(graph, graph->output.at[i]), &values[i]);
+    for (uint32_t i = 0; ok && i < options->n_expects; i++) {
+        Valued of =
+            values_of("output", graph_tensor(graph, graph->output.at[i]));
+        values[i] = values_read(arena, diag, options->expects[i], &of);
+        ok = values[i] != NULL;
+    }
     *out = values;
     return ok;
 }
@@ -53,7 +43,8 @@ static void compare_one(Expectation *e, const Tensor *tensor,
                         const float *expected, const float *got,
                         double tolerance) {
     uint64_t n = shape_count(&tensor->shape);
-    double scale = scale_of(expected, n);
+    bool codes = tensor->quant.type != QUANT_NONE;
+    double scale = codes ? 1 : scale_of(expected, n);
     e->outputs++;
     for (uint64_t i = 0; i < n; i++) {
         double error = error_of(expected[i], got[i], scale);

@@ -8,7 +8,7 @@
 /* How one set of outputs meets the --expect files. */
 typedef struct Expectation {
     uint32_t outputs;   /* compared */
-    double max_error;   /* as in compare.h */
+    double max_error;   /* as in compare.h: relative, or codes */
     const char *output; /* first beyond the tolerance; NULL: none */
     uint64_t at;        /* element of it */
     float expected, got;

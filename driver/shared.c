@@ -145,36 +145,6 @@ void print_plan(Arena *arena, const Pipeline *p) {
            with_commas(arena, plan->ddr_bound));
 }
 
-bool write_values(Arena *arena, Diag *diag, const char *dir, const char *name,
-                  const Shape *shape, const float *value) {
-    char *file = arena_printf(arena, "%s.npy", name);
-    for (char *at = file; *at; at++)
-        *at = *at == '/' ? '_' : *at;
-    uint64_t count = shape_count(shape);
-    Npy npy = {.rank = shape->rank,
-               .data = ARENA_COPY(arena, float, value, count),
-               .count = count};
-    for (uint32_t k = 0; k < npy.rank; k++)
-        npy.dim[k] = shape->dim[k];
-    return npy_write(arena, diag, arena_printf(arena, "%s/%s", dir, file),
-                     &npy);
-}
-
-static bool read_input(Arena *arena, Diag *diag, const char *path,
-                       const Tensor *tensor, const float **out) {
-    Npy npy;
-    if (!tensor_file_read(arena, diag, path, &npy))
-        return false;
-    if (npy.count != shape_count(&tensor->shape)) {
-        diag_error(diag, (Loc){path, 0, 0}, "%llu values, but input %s is %s",
-                   (unsigned long long)npy.count, tensor->name,
-                   shape_text(arena, &tensor->shape));
-        return false;
-    }
-    *out = npy.data;
-    return true;
-}
-
 const float *const *read_inputs(Arena *arena, Diag *diag,
                                 const Options *options, const Graph *graph) {
     uint32_t n;
@@ -187,10 +157,10 @@ const float *const *read_inputs(Arena *arena, Diag *diag,
         if (node->op != OP_INPUT)
             continue;
         values[k] = seeded[k];
+        Valued of = values_of("input", graph_tensor(graph, node->out[0]));
         if (k < options->n_inputs)
-            ok &= read_input(arena, diag, options->inputs[k],
-                             graph_tensor(graph, node->out[0]), &values[k]);
-        k++;
+            values[k] = values_read(arena, diag, options->inputs[k], &of);
+        ok &= values[k++] != NULL;
     }
     if (options->n_inputs > n) {
         diag_error(diag, (Loc){options->file, 0, 0},

@@ -71,6 +71,8 @@ static cJSON *constant(const Const *c, Text *weights) {
     cJSON *json = cJSON_CreateObject();
     cJSON_AddStringToObject(json, "kind", const_kind_word(c->kind));
     add_shape(json, &c->shape);
+    if (c->zero)
+        cJSON_AddItemToObject(json, "zero", number(c->zero));
     if (c->kind == CONST_SEEDED)
         add_recipe(json, c);
     else
@@ -90,6 +92,15 @@ static cJSON *constant(const Const *c, Text *weights) {
 
 /* ---- nodes ---- */
 
+static void add_quant(cJSON *json, const Quant *q) {
+    if (q->type == QUANT_NONE)
+        return;
+    cJSON *quant = cJSON_AddObjectToObject(json, "quant");
+    cJSON_AddStringToObject(quant, "type", quant_type[q->type].name);
+    cJSON_AddItemToObject(quant, "scale", number(q->scale));
+    cJSON_AddNumberToObject(quant, "zero", q->zero);
+}
+
 static void add_tensors(cJSON *json, const Graph *g, const Node *node) {
     cJSON *reads = cJSON_AddArrayToObject(json, "reads");
     for (uint32_t k = 0; k < node->n_in; k++)
@@ -101,6 +112,7 @@ static void add_tensors(cJSON *json, const Graph *g, const Node *node) {
         cJSON *out = cJSON_CreateObject();
         cJSON_AddStringToObject(out, "name", tensor->name);
         add_shape(out, &tensor->shape);
+        add_quant(out, &tensor->quant);
         cJSON_AddItemToArray(writes, out);
     }
 }

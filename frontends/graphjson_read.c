@@ -127,6 +127,18 @@ static bool read_groups(const Reader *r, const cJSON *json, Const *c) {
     return true;
 }
 
+/* The code that stands for 0. */
+static bool read_zero(const Reader *r, const cJSON *json, int32_t *out) {
+    const cJSON *zero = get(json, "zero");
+    double value = 0;
+    if (zero &&
+        (!to_number(zero, &value) ||
+         !(value >= INT32_MIN && value <= INT32_MAX) || floor(value) < value))
+        return wrong(r, "\"zero\" must be a whole number of 32 bits");
+    *out = (int32_t)value;
+    return true;
+}
+
 static bool read_order(const Reader *r, const cJSON *json, Const *c) {
     const cJSON *list = get(json, "order"), *item;
     uint32_t order[SHAPE_MAX_RANK], n = 0;
@@ -178,7 +190,7 @@ static bool read_constant(Reader *r, const cJSON *json) {
         return wrong(r, "\"kind\" must be " CONST_KIND_WORDS);
     bool good =
         read_shape(r, json, &c.shape) && read_groups(r, json, &c) &&
-        read_order(r, json, &c) &&
+        read_order(r, json, &c) && read_zero(r, json, &c.zero) &&
         read_factors(r, json, "mul0", shape_dim(&c.shape, 0), &c.mul0) &&
         read_factors(r, json, "mul1", shape_dim(&c.shape, 1), &c.mul1) &&
         (c.kind == CONST_SEEDED ? read_recipe(r, json, &c)
@@ -212,17 +224,33 @@ static bool read_inputs(const Reader *r, const cJSON *json, uint32_t *n,
     return true;
 }
 
+static bool read_quant(const Reader *r, const cJSON *json, Quant *out) {
+    if (!json)
+        return true;
+    out->type = quant_type_named(json_str(json, "type", ""));
+    out->scale = json_num(json, "scale", 0);
+    if (!read_zero(r, json, &out->zero))
+        return false;
+    return (out->type != QUANT_TYPE_COUNT && quant_sound(out)) ||
+           wrong(r, "\"quant\" must have \"type\": \"int8\", \"uint8\" or "
+                    "\"int16\", a \"scale\" above 0 and a \"zero\" of the "
+                    "type");
+}
+
 static bool read_output(Reader *r, NodeId id, const cJSON *json) {
     const char *name = json_str(json, "name", "");
     Shape shape;
+    Quant quant = {0};
     if (!*name)
         return wrong(r, "what it writes needs a \"name\"");
     if (map_get(r->tensors, name, NONE) != NONE)
         return wrong(r, "tensor \"%s\" is written twice", name);
-    if (!read_shape(r, json, &shape))
+    if (!read_shape(r, json, &shape) ||
+        !read_quant(r, get(json, "quant"), &quant))
         return false;
     TensorId out = graph_add_output(r->g, id, name);
     graph_tensor(r->g, out)->shape = shape;
+    graph_tensor(r->g, out)->quant = quant;
     map_put(r->tensors, name, out.i);
     vec_push(r->arena, &r->shapes, shape);
     return true;

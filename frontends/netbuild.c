@@ -116,6 +116,17 @@ static void copy_axes(const Shape *to, const uint64_t *stride, uint32_t axis,
         copy_axes(to, stride, axis + 1, from + i * stride[axis], out);
 }
 
+/* They stay in the file, and so do factors of the first axis, if it stays. */
+static Const permute_codes(const Const *value, Shape view,
+                           const uint32_t *perm) {
+    Const codes = const_codes(value);
+    codes.shape = view;
+    codes = const_permuted(&codes, perm);
+    if (perm[0] == 0)
+        codes.mul0 = value->mul0;
+    return codes;
+}
+
 Const net_permute(Net *net, const Const *value, Shape view,
                   const uint32_t *perm) {
     Const c = *value;
@@ -131,6 +142,8 @@ Const net_permute(Net *net, const Const *value, Shape view,
     if (count != shape_count(&value->shape) || keeps_order(&view, perm) ||
         c.kind == CONST_SEEDED)
         return c;
+    if (const_has_codes(value, 4))
+        return permute_codes(value, view, perm);
     Arena *scratch = arena_new("net_permute");
     float *from = ARENA_ARRAY(scratch, float, count);
     float *to = ARENA_ARRAY(net->arena, float, count), *at = to;

@@ -1,11 +1,13 @@
 /* tflite.c - networks from TensorFlow Lite's FlatBuffers.
  *
  * In: the file, whose first subgraph is the network. Out: the graph, channels
- * before height and width. Weights of 8 and 32 bits with a scale become floats,
- * as do activations: what is evaluated is the network before rounding.
+ * before height and width. Quantised tensors keep their quantisation, weights
+ * and biases of 8 and 32 bits stay codes in the file.
  */
 #include "frontends/tflite.h"
 #include "frontends/formats.h"
+
+#include "graph/quant.h"
 
 #include <string.h>
 
@@ -48,6 +50,8 @@ TensorId tfl_in(Tfl *t, uint32_t i) {
     const Const *value = tfl_const(t, i);
     if (value)
         tensor->made = net_constant(&t->net, "constant", value);
+    if (tensor->made.i != NONE)
+        graph_tensor(t->net.g, tensor->made)->quant = tensor->quant;
     return tensor->made;
 }
 
@@ -103,6 +107,7 @@ static void read_tensor(Tfl *t, uint32_t table, FlatVector buffers,
     read_shape(t, table, &out->shape);
     if (data.n)
         out->data = (Bytes){flat->at + data.at, data.n};
+    out->quant = tfl_quant(t, out);
     if (!*out->name)
         out->name = arena_printf(t->net.arena, "tensor_%u", table);
 }
@@ -152,6 +157,27 @@ static void unknown_op(Tfl *t, uint32_t code, uint32_t index) {
         net_fail(&t->net, "operator number %u is not supported", code);
 }
 
+/* Tensors that were made on the way: what only moves values keeps codes. */
+static void quantise_parts(Tfl *t, uint32_t known) {
+    Graph *g = t->net.g;
+    for (uint32_t i = known; i < g->tensor.n; i++) {
+        const Node *node = graph_node(g, g->tensor.at[i].producer);
+        if (node->n_in && quant_moves(g, node))
+            g->tensor.at[i].quant = graph_tensor(g, node->in[0])->quant;
+    }
+}
+
+/* Output i of the operator is as the file says. */
+static void quantise(Tfl *t, uint32_t known, TflTensor *out) {
+    Graph *g = t->net.g;
+    if (!out || out->made.i == NONE)
+        return;
+    if (out->made.i < known &&
+        !quant_equal(&graph_tensor(g, out->made)->quant, &out->quant))
+        out->made = net_identity(&t->net, out->made);
+    graph_tensor(g, out->made)->quant = out->quant;
+}
+
 static void build_op(Tfl *t, uint32_t table) {
     uint32_t index = (uint32_t)flat_i32(&t->flat, table, OPERATOR_CODE, 0);
     uint32_t code = code_of(t, index);
@@ -167,7 +193,11 @@ static void build_op(Tfl *t, uint32_t table) {
         unknown_op(t, code, index);
     if (!op || inputs_failed(t) || out->made.i != NONE)
         return;
+    uint32_t known = t->net.g->tensor.n;
     out->made = op->build(t, op->kind);
+    quantise_parts(t, known);
+    for (uint32_t i = 0; i < t->out.n; i++)
+        quantise(t, known, output(t, i));
 }
 
 static void build_inputs(Tfl *t, uint32_t graph) {
@@ -179,6 +209,8 @@ static void build_inputs(Tfl *t, uint32_t graph) {
         TflTensor *tensor = &t->tensor[id];
         net_at(&t->net, tensor->name, "input", place(t, tensor->table));
         tensor->made = net_input(&t->net, &tensor->shape);
+        if (tensor->made.i != NONE)
+            graph_tensor(t->net.g, tensor->made)->quant = tensor->quant;
     }
 }
 

@@ -10,7 +10,8 @@ typedef struct TflTensor {
     const char *name;
     Shape shape;
     uint32_t type;
-    Bytes data; /* of constants; at is NULL for others */
+    Quant quant; /* of all its elements; QUANT_NONE: real, or by channel */
+    Bytes data;  /* of constants; at is NULL for others */
     TensorId made;
     bool has_value;
     Const value; /* dequantised, once asked for */
@@ -35,11 +36,17 @@ TflTensor *tfl_tensor(Tfl *t, uint32_t i);
 TensorId tfl_in(Tfl *t, uint32_t i);
 /* Values of a constant, dequantised; NULL and an error if it is none. */
 const Const *tfl_const(Tfl *t, uint32_t i);
+/* The same for weights and biases: where they are quantised, as codes without
+ * factors; tfl_put_scales gives them theirs, by the first (axis 0) or second
+ * index of `value`, once it has its shape. */
+bool tfl_codes(Tfl *t, uint32_t i, Const *out);
+void tfl_put_scales(Tfl *t, uint32_t i, uint32_t axis, Const *value);
 /* The same as whole numbers, of int32 or int64: how many, -1 on errors. */
 int tfl_ints(Tfl *t, uint32_t i, uint32_t max, int64_t *out);
 
 /* ---- tflite_values.c ---- */
 bool tfl_values(Tfl *t, TflTensor *tensor);
+Quant tfl_quant(Tfl *t, const TflTensor *tensor);
 
 typedef TensorId TflBuild(Tfl *t, int kind);
 typedef struct TflOp {

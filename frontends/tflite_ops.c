@@ -15,11 +15,25 @@ static const Act fused_acts[] = {
 };
 enum { FUSED_ACTS = sizeof fused_acts / sizeof *fused_acts };
 
-/* The activation that an option fuses, as a node behind. */
+static Node *node_of(const Tfl *t, TensorId made) {
+    return graph_node(t->net.g, graph_tensor(t->net.g, made)->producer);
+}
+
+static bool is_quantised(const Tfl *t) {
+    int32_t id = flat_at_i32(&t->flat, t->out, 0);
+    return t->tensor[id].quant.type != QUANT_NONE;
+}
+
+/* The activation that an option fuses, as a node behind; part of the layer
+ * where results are codes, which are rounded only once. */
 static TensorId fused(Tfl *t, uint32_t field, TensorId in) {
     uint8_t kind = flat_u8(&t->flat, t->options, field, 0);
     if (kind >= FUSED_ACTS)
         return net_none(&t->net, "fused activation %u is not supported", kind);
+    if (kind && in.i != NONE && is_quantised(t)) {
+        node_of(t, in)->act = fused_acts[kind];
+        return in;
+    }
     return kind ? net_act(&t->net, "act", in, fused_acts[kind]) : in;
 }
 
@@ -33,20 +47,35 @@ static bool is_valid(Tfl *t) {
 
 /* ---- windows ---- */
 
-/* The kernel's constant, of rank 4. */
-static const Const *kernel(Tfl *t) {
-    const Const *w = tfl_const(t, 1);
-    if (w && w->shape.rank != 4) {
-        net_fail(&t->net, "its kernel has shape %s",
-                 shape_text(t->net.arena, &w->shape));
-        return NULL;
-    }
-    return w;
+/* The kernel's constant, of rank 4, without its scales. */
+static bool kernel(Tfl *t, Const *w) {
+    if (!tfl_codes(t, 1, w))
+        return false;
+    return w->shape.rank == 4 || net_fail(&t->net, "its kernel has shape %s",
+                                          shape_text(t->net.arena, &w->shape));
 }
 
-static bool take_bias(Tfl *t, uint32_t i, const Const **bias) {
-    *bias = tfl_tensor(t, i) ? tfl_const(t, i) : NULL;
-    return *bias || !tfl_tensor(t, i);
+/* With axes in another order, and its scales by output channel. */
+static Const turn_kernel(Tfl *t, const Const *w, const uint32_t *perm,
+                         uint32_t axis) {
+    Const turned = net_permute(&t->net, w, w->shape, perm);
+    tfl_put_scales(t, 1, axis, &turned);
+    return turned;
+}
+
+typedef struct Bias {
+    bool given;
+    Const value;
+} Bias;
+
+static bool take_bias(Tfl *t, uint32_t i, Bias *bias) {
+    bias->given = tfl_tensor(t, i) != NULL;
+    if (!bias->given)
+        return true;
+    if (!tfl_codes(t, i, &bias->value))
+        return false;
+    tfl_put_scales(t, i, 0, &bias->value);
+    return true;
 }
 
 static void strides(Tfl *t, ConvAttr *a, uint32_t dilation_field) {
@@ -59,26 +88,27 @@ static void strides(Tfl *t, ConvAttr *a, uint32_t dilation_field) {
 
 static TensorId conv(Tfl *t, int depthwise) {
     TensorId in = tfl_in(t, 0);
-    const Const *w = kernel(t), *bias;
-    if (!w || in.i == NONE || !take_bias(t, 2, &bias))
+    Const w;
+    Bias bias;
+    if (in.i == NONE || !kernel(t, &w) || !take_bias(t, 2, &bias))
         return NO_TENSOR;
     Shape in_shape = net_shape(&t->net, in);
-    uint32_t in_c = shape_dim(&in_shape, 3), out_c = w->shape.dim[0];
-    uint32_t k_in = w->shape.dim[3];
+    uint32_t in_c = shape_dim(&in_shape, 3), out_c = w.shape.dim[0];
+    uint32_t k_in = w.shape.dim[3];
     const uint32_t *perm = depthwise ? (const uint32_t[]){3, 0, 1, 2}
                                      : (const uint32_t[]){0, 3, 1, 2};
     if (!k_in || (!depthwise && in_c % k_in))
         return net_none(&t->net, "kernel of %s does not fit %u channels",
-                        shape_text(t->net.arena, &w->shape), in_c);
+                        shape_text(t->net.arena, &w.shape), in_c);
     ConvAttr a = {.out_c = depthwise ? k_in : out_c,
                   .groups = depthwise ? in_c : in_c / k_in,
-                  .kernel = {w->shape.dim[1], w->shape.dim[2]}};
+                  .kernel = {w.shape.dim[1], w.shape.dim[2]}};
     strides(t, &a, depthwise ? 5 : 4);
     if (!is_valid(t))
         net_same_conv(&t->net, in, &a);
-    Const turned = net_permute(&t->net, w, w->shape, perm);
-    TensorId out =
-        net_conv(&t->net, OP_CONV, in, &a, &turned, bias != NULL, bias);
+    Const turned = turn_kernel(t, &w, perm, 0);
+    TensorId out = net_conv(&t->net, OP_CONV, in, &a, &turned, bias.given,
+                            bias.given ? &bias.value : NULL);
     return fused(t, depthwise ? 4 : 3, out);
 }
 
@@ -86,21 +116,22 @@ static TensorId conv(Tfl *t, int depthwise) {
 static TensorId transpose_conv(Tfl *t, int kind) {
     int64_t size[4];
     TensorId in = tfl_in(t, 2);
-    const Const *w = kernel(t), *bias;
+    Const w;
+    Bias bias;
     (void)kind;
-    if (!w || in.i == NONE || !take_bias(t, 3, &bias) ||
+    if (in.i == NONE || !kernel(t, &w) || !take_bias(t, 3, &bias) ||
         tfl_ints(t, 0, 4, size) != 4)
         return NO_TENSOR;
-    ConvAttr a = {.out_c = w->shape.dim[0],
+    ConvAttr a = {.out_c = w.shape.dim[0],
                   .groups = 1,
-                  .kernel = {w->shape.dim[1], w->shape.dim[2]}};
+                  .kernel = {w.shape.dim[1], w.shape.dim[2]}};
     strides(t, &a, 0);
     for (uint32_t i = 0; i < 2 && !is_valid(t); i++)
         same_padding((uint32_t)(size[1 + i] & INT32_MAX), a.kernel[i],
                      a.stride[i], 1, &a.pad[i], &a.pad_end[i]);
-    Const turned = net_permute(&t->net, w, w->shape, (uint32_t[]){3, 0, 1, 2});
-    TensorId out =
-        net_conv(&t->net, OP_DECONV, in, &a, &turned, bias != NULL, bias);
+    Const turned = turn_kernel(t, &w, (uint32_t[]){3, 0, 1, 2}, 1);
+    TensorId out = net_conv(&t->net, OP_DECONV, in, &a, &turned, bias.given,
+                            bias.given ? &bias.value : NULL);
     return fused(t, 3, out);
 }
 
@@ -118,18 +149,22 @@ static TensorId pool(Tfl *t, int kind) {
 
 static TensorId fully_connected(Tfl *t, int kind) {
     TensorId in = tfl_in(t, 0);
-    const Const *w = tfl_const(t, 1), *bias;
+    Const w;
+    Bias bias;
     (void)kind;
-    if (!w || in.i == NONE || w->shape.rank != 2 || !take_bias(t, 2, &bias))
+    if (in.i == NONE || !tfl_codes(t, 1, &w) || w.shape.rank != 2 ||
+        !take_bias(t, 2, &bias))
         return NO_TENSOR;
+    tfl_put_scales(t, 1, 0, &w);
     Shape shape = net_shape(&t->net, in);
-    if (shape.rank != 2 && w->shape.dim[1]) {
-        uint64_t rows = shape_count(&shape) / w->shape.dim[1];
+    if (shape.rank != 2 && w.shape.dim[1]) {
+        uint64_t rows = shape_count(&shape) / w.shape.dim[1];
         in = net_reshape(&t->net, "flatten", in,
-                         (Shape){2, {(uint32_t)rows, w->shape.dim[1]}});
+                         (Shape){2, {(uint32_t)rows, w.shape.dim[1]}});
     }
     return fused(t, 0,
-                 net_fc(&t->net, in, w->shape.dim[0], w, bias != NULL, bias));
+                 net_fc(&t->net, in, w.shape.dim[0], &w, bias.given,
+                        bias.given ? &bias.value : NULL));
 }
 
 /* ---- functions of elements ---- */
@@ -141,7 +176,7 @@ static bool is_constant(Tfl *t, uint32_t i) {
 
 static TensorId elements(Tfl *t, int kind) {
     TensorId out;
-    if (is_constant(t, 0) || is_constant(t, 1)) {
+    if ((is_constant(t, 0) || is_constant(t, 1)) && !is_quantised(t)) {
         bool first = is_constant(t, 0);
         const Const *value = tfl_const(t, first ? 0 : 1);
         if (!value)

@@ -6,14 +6,16 @@
  * order on one thread, so that one machine gives the same bits every time.
  */
 #include "graph/eval.h"
+#include "graph/quant.h"
 
 #include "base/rng.h"
 
 #include <assert.h>
 #include <cblas.h>
+#include <math.h>
 #include <string.h>
 
-static void (*const eval_op[OP_COUNT])(const Eval *) = {
+static EvalOp *const eval_op[OP_COUNT] = {
     [OP_CONV] = eval_conv,
     [OP_DECONV] = eval_deconv,
     [OP_POOL] = eval_pool,
@@ -67,6 +69,12 @@ const float *eval_need_const(const Eval *e, ConstRole role) {
     return value;
 }
 
+void eval_real(const Eval *e, EvalOp *op) {
+    op(e);
+    if (e->node->op != OP_CONV_POOL) /* whose activation is before its pool */
+        eval_act(e, e->out_shape, e->out);
+}
+
 static void eval_node(Eval *e, float **at) {
     const Node *node = e->node;
     const float **in = ARENA_ARRAY(e->scratch, const float *, node->n_in);
@@ -77,9 +85,10 @@ static void eval_node(Eval *e, float **at) {
         e->in_shape = &graph_tensor(e->g, node->in[0])->shape;
     e->out_shape = &graph_tensor(e->g, node->out[0])->shape;
     e->out = at[node->out[0].i];
-    eval_op[node->op](e);
-    if (node->op != OP_CONV_POOL) /* whose activation is before its pool */
-        eval_act(e, e->out_shape, e->out);
+    if (quant_is_at(e->g, node))
+        eval_quantised(e, eval_op[node->op]);
+    else
+        eval_real(e, eval_op[node->op]);
     for (uint32_t o = 1; o < node->n_out; o++)
         memcpy(at[node->out[o].i], e->out,
                shape_count(e->out_shape) * sizeof *e->out);
@@ -120,6 +129,15 @@ Values graph_eval(Arena *arena, const Graph *g, uint32_t n_inputs,
     return values;
 }
 
+/* u in [-1, 1) */
+static float seeded_input(const Quant *q, double u) {
+    const QuantTypeInfo *type = &quant_type[q->type];
+    double codes = (double)type->hi - type->lo + 1;
+    return q->type == QUANT_NONE
+               ? (float)u
+               : (float)(type->lo + floor((u + 1) / 2 * codes));
+}
+
 const float *const *graph_seed_inputs(Arena *arena, const Graph *g,
                                       uint64_t seed, uint32_t *n) {
     VEC(const float *) inputs = {0};
@@ -127,11 +145,12 @@ const float *const *graph_seed_inputs(Arena *arena, const Graph *g,
         const Node *node = &g->node.at[i];
         if (node->op != OP_INPUT || node->dead)
             continue;
-        uint64_t count = shape_count(&graph_tensor(g, node->out[0])->shape);
+        const Tensor *tensor = graph_tensor(g, node->out[0]);
+        uint64_t count = shape_count(&tensor->shape);
         uint64_t stream = rng_seed(node->name, seed);
         float *value = ARENA_ARRAY(arena, float, count);
         for (uint64_t k = 0; k < count; k++)
-            value[k] = (float)rng_unit(stream, k);
+            value[k] = seeded_input(&tensor->quant, rng_unit(stream, k));
         vec_push(arena, &inputs, value);
     }
     *n = inputs.n;

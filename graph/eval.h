@@ -20,6 +20,8 @@ typedef struct Split {
 } Split;
 Split eval_split(const Shape *shape, uint32_t axis);
 
+typedef void EvalOp(const Eval *e);
+
 /* Values of a constant of the node; NULL if it has none. */
 const float *eval_const(const Eval *e, ConstRole role);
 /* The same for a constant without which the node has no meaning. */
@@ -34,6 +36,12 @@ void eval_conv_pool(const Eval *e);
 void eval_deconv(const Eval *e);
 void eval_fc(const Eval *e);
 /* eval_pool.c */
+/* Indices [begin, end) of the input that one window covers along an axis, and
+ * how many positions count in an average. */
+typedef struct Window {
+    uint32_t begin, end, count;
+} Window;
+Window eval_window(const PoolAttr *pool, int axis, uint32_t in, uint32_t out);
 void eval_pool(const Eval *e);
 /* Pools [n, c, h, w] into out. */
 void eval_pool_into(const PoolAttr *pool, const Shape *in_shape,
@@ -49,6 +57,13 @@ void eval_eltwise(const Eval *e);
 void eval_concat(const Eval *e);
 void eval_slice(const Eval *e);
 void eval_softmax(const Eval *e);
+/* Input k as it looks in the output's shape: itself, or a spread copy. */
+const float *eval_broadcast(const Eval *e, uint32_t k);
+/* eval.c: a node and its activation on real numbers. */
+void eval_real(const Eval *e, EvalOp *op);
+/* eval_quant.c: a node that reads or writes codes; `op`: the same node on real
+ * numbers, without its activation. */
+void eval_quantised(const Eval *e, EvalOp *op);
 /* eval_tensor.c */
 void eval_constant(const Eval *e);
 void eval_matmul(const Eval *e);

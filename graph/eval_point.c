@@ -63,8 +63,7 @@ static void broadcast_steps(const Shape *in, const Shape *out,
     }
 }
 
-/* The input as it looks in the output's shape: itself, or a spread copy. */
-static const float *broadcast(const Eval *e, uint32_t k) {
+const float *eval_broadcast(const Eval *e, uint32_t k) {
     const Shape *in = &graph_tensor(e->g, e->node->in[k])->shape;
     const Shape *out = e->out_shape;
     if (shape_equal(in, out))
@@ -104,7 +103,7 @@ void eval_eltwise(const Eval *e) {
     float (*combine)(float, float) = elt_value[elt->kind];
     size_t n = shape_count(e->out_shape);
     for (uint32_t k = 0; k < e->node->n_in; k++) {
-        const float *in = broadcast(e, k);
+        const float *in = eval_broadcast(e, k);
         float coeff = elt->coeff ? (float)elt->coeff[k] : 1.0F;
         for (size_t i = 0; i < n; i++) {
             float x = elt->coeff ? coeff * in[i] : in[i];

@@ -7,14 +7,7 @@
 
 #include <math.h>
 
-/* Indices [begin, end) of the input that one window covers along an axis, and
- * how many positions count in an average. */
-typedef struct Window {
-    uint32_t begin, end, count;
-} Window;
-
-static Window window_at(const PoolAttr *pool, int axis, uint32_t in,
-                        uint32_t out) {
+Window eval_window(const PoolAttr *pool, int axis, uint32_t in, uint32_t out) {
     if (pool->global)
         return (Window){0, in, in};
     int64_t begin = (int64_t)out * pool->stride[axis] - pool->pad[axis];
@@ -50,9 +43,9 @@ void eval_pool_into(const PoolAttr *pool, const Shape *in_shape,
     size_t planes = (size_t)in_shape->dim[0] * in_shape->dim[1];
     for (size_t p = 0; p < planes; p++, in += (size_t)h * w)
         for (uint32_t i = 0; i < out_shape->dim[2]; i++) {
-            Window y = window_at(pool, 0, h, i);
+            Window y = eval_window(pool, 0, h, i);
             for (uint32_t j = 0; j < out_shape->dim[3]; j++) {
-                Window x = window_at(pool, 1, w, j);
+                Window x = eval_window(pool, 1, w, j);
                 *out++ = pool->kind == POOL_MAX ? largest(in, w, y, x)
                                                 : average(in, w, y, x);
             }
@@ -100,8 +93,8 @@ static void lrn_plane(const LrnAttr *lrn, uint32_t h, uint32_t w,
     double n = (double)lrn->size * lrn->size;
     for (uint32_t i = 0; i < h; i++)
         for (uint32_t j = 0; j < w; j++) {
-            Window y = window_at(&square, 0, h, i);
-            Window x = window_at(&square, 1, w, j);
+            Window y = eval_window(&square, 0, h, i);
+            Window x = eval_window(&square, 1, w, j);
             double sum = 0;
             for (size_t k = y.begin; k < y.end; k++)
                 for (size_t l = x.begin; l < x.end; l++)

@@ -16,6 +16,7 @@
 #include "base/const.h"
 #include "base/diag.h"
 #include "base/map.h"
+#include "base/quant.h"
 #include "base/vec.h"
 
 #define NONE UINT32_MAX
@@ -187,6 +188,7 @@ extern const char *const const_role_name[CONST_ROLES + 1];
 typedef struct Tensor {
     const char *name; /* unique in the graph */
     Shape shape;
+    Quant quant; /* QUANT_NONE: values are real numbers, else codes */
     NodeId producer;
     TensorId origin; /* the same values in the graph before all passes;
                       * NO_TENSOR until graph_mark_original */
@@ -338,14 +340,15 @@ const char *graph_set_attr(Graph *g, NodeId node, const AttrPair *pair);
 
 /* ---- reference evaluation: eval.c ---- */
 
-/* Values of every tensor by id; NULL for those not asked for. Heavy arithmetic
- * is OpenBLAS's. inputs[i]: values of the i-th OP_INPUT in order. */
+/* Values of every tensor by id; NULL for those not asked for. Of quantised
+ * tensors these are codes. Heavy arithmetic is OpenBLAS's. inputs[i]: values of
+ * the i-th OP_INPUT in order. */
 typedef struct Values {
     float **at; /* by tensor id */
 } Values;
 Values graph_eval(Arena *arena, const Graph *g, uint32_t n_inputs,
                   const float *const *inputs);
-/* Seeded values for the network's inputs, in [-1, 1). */
+/* Seeded values for the network's inputs: in [-1, 1), or any codes. */
 const float *const *graph_seed_inputs(Arena *arena, const Graph *g,
                                       uint64_t seed, uint32_t *n);
 

@@ -7,9 +7,11 @@
  *     conv "conv1" reads="data" writes="conv1":1x4x8x8 out_c=4 kernel=3,3 ...
  * weight=0 output "conv1"
  *
- * A line is a word, then values and key=value fields; a field has one value or
- * several with commas between; # starts a comment. Values of a constant with
- * data are not told, only their checksum. Dead nodes are left out.
+ * A quantised tensor has its type, scale and zero behind the shape, as in
+ * "conv1":1x4x8x8:int8:0.25:-128. A line is a word, then values and key=value
+ * fields; a field has one value or several with commas between; # starts a
+ * comment. Values of a constant with data are not told, only their checksum.
+ * Dead nodes are left out.
  */
 #include "graph/graph.h"
 
@@ -103,6 +105,14 @@ static void add_const(Text *text, uint32_t id, const Const *c) {
 
 /* ---- nodes ---- */
 
+static void add_quant(Text *text, const Quant *q) {
+    if (q->type == QUANT_NONE)
+        return;
+    text_addf(text, ":%s:", quant_type[q->type].name);
+    add_number(text, q->scale);
+    text_addf(text, ":%d", q->zero);
+}
+
 static void add_tensors(Text *text, const Graph *g, const Node *node) {
     for (uint32_t k = 0; k < node->n_in; k++) {
         text_add(text, k ? "," : " reads=");
@@ -113,6 +123,7 @@ static void add_tensors(Text *text, const Graph *g, const Node *node) {
         add_string(text, graph_tensor(g, node->out[k])->name);
         text_add(text, ":");
         add_shape(text, &graph_tensor(g, node->out[k])->shape);
+        add_quant(text, &graph_tensor(g, node->out[k])->quant);
     }
 }
 

@@ -176,6 +176,36 @@ static bool to_shape(const Reader *r, const Item *item, const char *word,
     return true;
 }
 
+/* "int8:0.25:-128" */
+static bool to_quant(const Reader *r, const Item *item, const char *word,
+                     Quant *out) {
+    const char *colon = strchr(word, ':');
+    char *end = NULL;
+    if (colon) {
+        out->type = quant_type_named(
+            arena_strndup(r->scratch, word, (size_t)(colon - word)));
+        out->scale = strtod(colon + 1, &end);
+    }
+    if (end && *end == ':')
+        out->zero = (int32_t)strtol(end + 1, &end, 10);
+    if (!end || *end || out->type == QUANT_TYPE_COUNT || !quant_sound(out))
+        return wrong(r, item->col,
+                     "expected type, scale and zero such as int8:0.25:-128");
+    return true;
+}
+
+static bool to_shape_and_quant(const Reader *r, const Item *item,
+                               const char *word, Shape *shape, Quant *quant) {
+    const char *colon = strchr(word, ':');
+    *quant = (Quant){0};
+    if (colon && !to_quant(r, item, colon + 1, quant))
+        return false;
+    return to_shape(
+        r, item,
+        colon ? arena_strndup(r->scratch, word, (size_t)(colon - word)) : word,
+        shape);
+}
+
 /* All items of a field as numbers. */
 static const double *to_numbers(const Reader *r, const Field *field) {
     double *value = ARENA_ARRAY(r->arena, double, field->item.n);
@@ -300,15 +330,17 @@ static bool read_outputs(Reader *r, NodeId id, const Field *field) {
     for (uint32_t i = 0; i < field->item.n; i++) {
         const Item *item = &field->item.at[i];
         Shape shape;
+        Quant quant;
         if (!item->string || !*item->string || *item->word != ':')
             return wrong(r, item->col, "expected \"tensor\":shape");
         if (map_get(r->tensors, item->string, NONE) != NONE)
             return wrong(r, item->col, "tensor \"%s\" is written twice",
                          item->string);
-        if (!to_shape(r, item, item->word + 1, &shape))
+        if (!to_shape_and_quant(r, item, item->word + 1, &shape, &quant))
             return false;
         TensorId out = graph_add_output(r->g, id, item->string);
         graph_tensor(r->g, out)->shape = shape;
+        graph_tensor(r->g, out)->quant = quant;
         map_put(r->tensors, item->string, out.i);
         vec_push(r->scratch, &r->shapes, shape);
     }

@@ -85,6 +85,19 @@ static const char *check_outputs(Verify *v) {
     return NULL;
 }
 
+static const char *check_quant(Verify *v) {
+    const Node *node = v->node;
+    for (uint32_t o = 0; o < node->n_out; o++) {
+        const Tensor *out = graph_tensor(v->g, node->out[o]);
+        if (!quant_sound(&out->quant))
+            return broken(v, "writes \"%s\", whose quantisation is not sound",
+                          out->name);
+        if (!quant_equal(&out->quant, &graph_tensor(v->g, node->out[0])->quant))
+            return broken(v, "writes tensors that are quantised differently");
+    }
+    return NULL;
+}
+
 static const char *check_const_ids(Verify *v) {
     for (int role = 0; role < CONST_ROLES; role++) {
         uint32_t id = v->node->constant[role].i;
@@ -112,8 +125,8 @@ static const char *check_shape(Verify *v) {
 }
 
 static const char *(*const rules[])(Verify *) = {
-    check_name,    check_merged,    check_inputs,
-    check_outputs, check_const_ids, check_shape,
+    check_name,  check_merged,    check_inputs, check_outputs,
+    check_quant, check_const_ids, check_shape,
 };
 
 static const char *check_node(Verify *v) {

@@ -15,6 +15,8 @@
  */
 #include "passes/legal_int.h"
 
+#include "graph/quant.h"
+
 typedef struct Member {
     NodeId concat;
     uint32_t k;
@@ -103,6 +105,8 @@ const char *concat_refuses(Arena *arena, const ConcatView *view,
     if (node->act.kind != ACT_NONE)
         return legal_say(arena, "a concat computes nothing: it has %s",
                          act_name[node->act.kind]);
+    if (!quant_is_one(view->g, node))
+        return legal_say(arena, "members are quantised differently");
     if (granule(view->spec) == 0)
         return legal_say(arena,
                          "no part of the channels is a volume in "

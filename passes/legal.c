@@ -10,6 +10,8 @@
  */
 #include "passes/legal_int.h"
 
+#include "graph/quant.h"
+
 #include <assert.h>
 
 const char *legal_say(Arena *arena, const char *format, ...) {
@@ -370,6 +372,13 @@ static const char *starts_in_time(Arena *arena, const Candidate *c) {
     return NULL;
 }
 
+static const char *is_of_integers(Arena *arena, const Candidate *c) {
+    bool reals =
+        quant_is_at(c->g, c->node) && quant_rule(c->g, c->node) == QUANT_REALS;
+    return reals ? legal_say(arena, "%s has none", op_info[c->node->op].name)
+                 : NULL;
+}
+
 static const struct NodeRow {
     const char *text;
     NodeCheck *check;
@@ -383,6 +392,7 @@ static const struct NodeRow {
     {"transposed convolutions run without groups", is_ungrouped},
     {"transposed convolutions are cut alike on both sides", cuts_evenly},
     {"windows start before or in the input", starts_in_time},
+    {"on codes engines follow rules of integers", is_of_integers},
 };
 enum { N_NODE_ROWS = sizeof node_rows / sizeof node_rows[0] };
 

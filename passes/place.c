@@ -48,7 +48,8 @@ static bool copies_to(const Placer *placer, OpKind op, TensorId member,
                       uint32_t start) {
     const HwSpec *spec = placer->context->spec;
     uint32_t c = channels(placer, member);
-    if (op == OP_CONV && c > COPY_CHANNELS_MOST)
+    bool codes = graph_tensor(placer->g, member)->quant.type != QUANT_NONE;
+    if (codes || (op == OP_CONV && c > COPY_CHANNELS_MOST))
         return false;
     Node node = {.op = op,
                  .name = "copy",

@@ -11,6 +11,7 @@
  */
 #include "passes/rule.h"
 
+#include "graph/quant.h"
 #include "passes/insert.h"
 
 #include <assert.h>
@@ -155,6 +156,7 @@ TensorId match_add(Match *m, uint32_t i, const NewNode *node) {
     graph_node(g, id)->attr = node->attr;
     graph_node(g, id)->act = node->act;
     TensorId out = graph_add_output(g, id, node->name);
+    graph_tensor(g, out)->quant = graph_tensor(g, node->in[0])->quant;
     if (!graph_infer(g, id, m->context->diag))
         bug("pass %s: no shape for %s", m->rewriter->set->pass, node->name);
     insert_before(m->context->scratch, &m->rewriter->insertions, id,
@@ -220,11 +222,25 @@ static void fire(Match *m, const Rule *rule) {
         bug("rule %s did not make the graph smaller", rule->name);
 }
 
+static bool suits_codes(const Match *m, const Rule *rule) {
+    const uint32_t sums = OPS(CONV) | OPS(DECONV) | OPS(FC);
+    for (uint32_t i = 0; i < m->n; i++) {
+        const Node *node = match_node(m, i);
+        if (!quant_is_at(m->g, node))
+            continue;
+        if (!(rule->chain[0] & ON_CODES) ||
+            (!is_in(node, sums) && !quant_is_one(m->g, node)))
+            return false;
+    }
+    return true;
+}
+
 static bool try_rules(Match *m, NodeId last) {
     const RuleSet *set = m->rewriter->set;
     for (uint32_t r = 0; r < set->n; r++) {
         const Rule *rule = &set->rule[r];
-        if (!match_chain(m, rule, last) || (rule->guard && !rule->guard(m)))
+        if (!match_chain(m, rule, last) || !suits_codes(m, rule) ||
+            (rule->guard && !rule->guard(m)))
             continue;
         fire(m, rule);
         return true;

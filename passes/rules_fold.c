@@ -362,7 +362,7 @@ static const Rule rules[] = {
      "where no padding is left unshifted"},
     {"pad",
      2,
-     {OPS(PAD), OPS(CONV) | OPS(POOL)},
+     {ON_CODES | OPS(PAD), OPS(CONV) | OPS(POOL)},
      takes_padding,
      take_padding,
      "convolutions pad with zeros, and so do averages that count padding; a "

@@ -140,7 +140,7 @@ static void make_conv_pool(Match *m) {
 static const Rule pipeline[] = {
     {"conv-pool",
      2,
-     {OPS(CONV), OPS(POOL)},
+     {ON_CODES | OPS(CONV), OPS(POOL)},
      pipelines,
      make_conv_pool,
      "rows of the convolution go to the pool without a stay in memory"},
@@ -195,7 +195,7 @@ static void pool_members(Match *m) {
 static const Rule around[] = {
     {"pool-around-concat",
      2,
-     {OPS(CONCAT), OPS(POOL)},
+     {ON_CODES | OPS(CONCAT), OPS(POOL)},
      members_pipeline,
      pool_members,
      "a pool works channel by channel; before the concat each convolution can "

@@ -104,7 +104,7 @@ static void expand(Match *m) {
 static const Rule groups_rows[] = {
     {"expand-groups",
      1,
-     {OPS(CONV)},
+     {ON_CODES | OPS(CONV)},
      expands,
      expand,
      "a machine without groups multiplies by the zeros between them"},
@@ -161,7 +161,7 @@ static void subsample(Match *m) {
 static const Rule stride_rows[] = {
     {"conv-1x1-stride2",
      1,
-     {OPS(CONV)},
+     {ON_CODES | OPS(CONV)},
      subsamples,
      subsample,
      "a pool of 1x1 windows drops what the stride skips, then the array runs "

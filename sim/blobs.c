@@ -4,6 +4,7 @@
 
 #include "base/rng.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -30,6 +31,14 @@ const LayerAct *blob_act(const Run *run, const char *layer) {
     for (uint32_t i = 0; run->listing->has_image && i < image->n_acts; i++)
         if (strcmp(image->act[i].layer, layer) == 0)
             return &image->act[i];
+    return NULL;
+}
+
+const QuantLayer *blob_quant(const Run *run, const char *layer) {
+    const Image *image = &run->listing->image;
+    for (uint32_t i = 0; run->listing->has_image && i < image->n_quants; i++)
+        if (strcmp(image->quant[i].layer, layer) == 0)
+            return &image->quant[i].numbers;
     return NULL;
 }
 
@@ -76,6 +85,26 @@ static bool find_source(Run *run, const char *layer, const BlobWish *wish,
                    .mean = wish->mean,
                    .spread = wish->spread};
     return !run->listing->has_image;
+}
+
+const int32_t *blob_codes(Run *run, const char *layer, const char *role,
+                          uint64_t n, uint32_t size) {
+    const Blob *blob = blob_find(run, layer, role);
+    if (!blob)
+        return NULL;
+    Const codes = const_codes(&blob->value);
+    if (shape_count(&codes.shape) != n || n > MAX_VALUES ||
+        !const_has_codes(&codes, size)) {
+        fault(run, "its %s is not %" PRIu64 " codes of at most %u bytes", role,
+              n, size);
+        return NULL;
+    }
+    double *value = ARENA_ARRAY(run->work, double, n);
+    int32_t *code = ARENA_ARRAY(run->work, int32_t, n);
+    const_read_f64(&codes, value);
+    for (uint64_t i = 0; i < n; i++)
+        code[i] = (int32_t)value[i];
+    return code;
 }
 
 const float *blob_values(Run *run, const char *layer, const BlobWish *wish) {

@@ -21,6 +21,14 @@ typedef struct BlobWish {
  * size is a violation, and NULL. Valid until another layer is asked for. */
 const float *blob_values(Run *run, const char *layer, const BlobWish *wish);
 
+/* The same of a quantised layer: codes of at most `size` bytes less their zero,
+ * valid until the instruction ends. */
+const int32_t *blob_codes(Run *run, const char *layer, const char *role,
+                          uint64_t n, uint32_t size);
+
+/* How the layer computes codes; NULL: its cells are real numbers. */
+const QuantLayer *blob_quant(const Run *run, const char *layer);
+
 /* The image's constant, or NULL. */
 const Blob *blob_find(const Run *run, const char *layer, const char *role);
 

@@ -6,6 +6,7 @@
  */
 #include "sim/compute.h"
 #include "sim/blobs.h"
+#include "sim/quant.h"
 
 #include <string.h>
 
@@ -43,6 +44,8 @@ static bool prepare_conv(Run *run, Job *job) {
     uint64_t fan_in = (uint64_t)kh * kw * (w->in.c / groups);
     BlobWish wish = {"weight", shape, 0, blob_spread(fan_in)};
     job->conv = (ConvTask){.window = w->conv, .groups = groups};
+    if (job->quant)
+        return quant_weights(run, w->layer, &shape, out_c, &job->conv);
     job->conv.weight = blob_values(run, w->layer, &wish);
     if (!job->conv.weight) {
         if (!blob_find(run, w->layer, "weight"))
@@ -76,6 +79,11 @@ static bool is_sloped(const char *kind) {
     return strcmp(kind, "leaky") == 0 || strcmp(kind, "prelu") == 0;
 }
 
+/* Channels of what an activation is applied to. */
+static uint32_t middle_channels(const Work *w) {
+    return op_is_fused(w->op) ? w->mid.c : w->out.c;
+}
+
 /* Which one, as the instruction says; where it says nothing, the image's. */
 static const char *act_kind(Run *run, const Work *w, const LayerAct *act) {
     if (!w->says_act)
@@ -105,9 +113,9 @@ static bool prepare_act(Run *run, Job *job) {
     bool needs = strcmp(kind, "leaky") == 0 || strcmp(kind, "clip") == 0;
     if (needs && !act && run->listing->has_image)
         fault(run, "the image has no numbers for its %s", kind);
-    uint32_t channels = op_is_fused(w->op) ? w->mid.c : w->out.c;
     if (strcmp(kind, "prelu") == 0)
-        job->act.slope = by_channel(run, w, "slope", channels, 0.125, 0.0625);
+        job->act.slope =
+            by_channel(run, w, "slope", middle_channels(w), 0.125, 0.0625);
     return true;
 }
 
@@ -163,6 +171,56 @@ static void run_upsample(const Job *job, const Operands *o) {
     upsample_run(w->factor, w->zero_fill, o->in, o->out);
 }
 
+/* ---- on codes ---- */
+
+static void run_conv_codes(const Job *job, const Operands *o) {
+    quant_conv(o->arena, &job->conv, job->quant, o->in, o->out);
+}
+
+static void run_deconv_codes(const Job *job, const Operands *o) {
+    quant_deconv(o->arena, &job->conv, job->quant, o->in, o->out);
+}
+
+static void run_conv_pool_codes(const Job *job, const Operands *o) {
+    const Work *w = job->work;
+    Box box = window_needs(w->pool, o->out->box, w->mid.h, w->mid.w);
+    Patch mid = patch_new(o->arena, w->mid, box);
+    if (box.rows && box.cols)
+        quant_conv(o->arena, &job->conv, job->quant, o->in, &mid);
+    pool_run(&job->pool, &mid, o->out);
+}
+
+static void run_pool_codes(const Job *job, const Operands *o) {
+    if (job->quant->rule == QUANT_MEANS) {
+        quant_pool(&job->pool, job->quant, o->in, o->out);
+        return;
+    }
+    pool_run(&job->pool, o->in, o->out);
+    quant_move(job->quant, o->out->at, patch_count(o->out));
+}
+
+static void run_blend_codes(const Job *job, const Operands *o) {
+    size_t n = patch_count(o->out);
+    for (size_t i = 0; i < n && job->quant->rule != QUANT_MOVES; i++)
+        o->out->at[i] = quant_two(job->quant, o->in->at[i], o->in2->at[i]);
+    if (job->quant->rule != QUANT_MOVES)
+        return;
+    blend_run(BLEND_MAX, o->in, o->in2, o->out);
+    quant_move(job->quant, o->out->at, n);
+}
+
+static void run_scale_codes(const Job *job, const Operands *o) {
+    memcpy(o->out->at, o->in->at, patch_count(o->out) * sizeof(float));
+    quant_move(job->quant, o->out->at, patch_count(o->out));
+}
+
+static void run_upsample_codes(const Job *job, const Operands *o) {
+    run_upsample(job, o);
+    quant_move(job->quant, o->out->at, patch_count(o->out));
+}
+
+/* ---- what is needed ---- */
+
 static Box needs_conv(const Work *w, Box out) {
     return window_needs(w->conv, out, w->in.h, w->in.w);
 }
@@ -192,34 +250,65 @@ typedef struct OpRow {
     Box (*needs)(const Work *w, Box out);
     bool (*prepare)(Run *run, Job *job);
     void (*run)(const Job *job, const Operands *operands);
+    void (*run_codes)(const Job *job, const Operands *operands);
 } OpRow;
 
 static const OpRow op_rows[HW_OP_COUNT] = {
-    [HW_OP_CONV] = {needs_conv, prepare_conv, run_conv},
-    [HW_OP_CONV_GROUPED] = {needs_conv, prepare_conv, run_conv},
-    [HW_OP_CONV_DEPTHWISE] = {needs_conv, prepare_conv, run_conv},
-    [HW_OP_FC] = {needs_all, prepare_conv, run_conv},
-    [HW_OP_DECONV] = {needs_all, prepare_conv, run_deconv},
-    [HW_OP_CONV_POOL_MAX] = {needs_conv_pool, prepare_conv, run_conv_pool},
-    [HW_OP_CONV_POOL_AVG] = {needs_conv_pool, prepare_conv, run_conv_pool},
-    [HW_OP_POOL_MAX] = {needs_pool, prepare_pool, run_pool},
-    [HW_OP_POOL_AVG] = {needs_pool, prepare_pool, run_pool},
-    [HW_OP_ADD] = {needs_same, NULL, run_blend},
-    [HW_OP_MUL] = {needs_same, NULL, run_blend},
-    [HW_OP_MAX] = {needs_same, NULL, run_blend},
-    [HW_OP_SCALE] = {needs_same, prepare_scale, run_scale},
-    [HW_OP_ACT] = {needs_same, NULL, run_scale},
-    [HW_OP_UPSAMPLE] = {needs_all, NULL, run_upsample},
+    [HW_OP_CONV] = {needs_conv, prepare_conv, run_conv, run_conv_codes},
+    [HW_OP_CONV_GROUPED] = {needs_conv, prepare_conv, run_conv, run_conv_codes},
+    [HW_OP_CONV_DEPTHWISE] = {needs_conv, prepare_conv, run_conv,
+                              run_conv_codes},
+    [HW_OP_FC] = {needs_all, prepare_conv, run_conv, run_conv_codes},
+    [HW_OP_DECONV] = {needs_all, prepare_conv, run_deconv, run_deconv_codes},
+    [HW_OP_CONV_POOL_MAX] = {needs_conv_pool, prepare_conv, run_conv_pool,
+                             run_conv_pool_codes},
+    [HW_OP_CONV_POOL_AVG] = {needs_conv_pool, prepare_conv, run_conv_pool,
+                             NULL},
+    [HW_OP_POOL_MAX] = {needs_pool, prepare_pool, run_pool, run_pool_codes},
+    [HW_OP_POOL_AVG] = {needs_pool, prepare_pool, run_pool, run_pool_codes},
+    [HW_OP_ADD] = {needs_same, NULL, run_blend, run_blend_codes},
+    [HW_OP_MUL] = {needs_same, NULL, run_blend, run_blend_codes},
+    [HW_OP_MAX] = {needs_same, NULL, run_blend, run_blend_codes},
+    [HW_OP_SCALE] = {needs_same, prepare_scale, run_scale, NULL},
+    [HW_OP_ACT] = {needs_same, NULL, run_scale, run_scale_codes},
+    [HW_OP_UPSAMPLE] = {needs_all, NULL, run_upsample, run_upsample_codes},
 };
+
+static bool fits_rule(const Work *w, QuantRule rule) {
+    switch (w->op) {
+    case HW_OP_POOL_AVG:
+        return rule == QUANT_MEANS;
+    case HW_OP_ADD:
+        return rule == QUANT_ADDS;
+    case HW_OP_MUL:
+        return rule == QUANT_PRODUCT;
+    case HW_OP_POOL_MAX:
+    case HW_OP_MAX:
+    case HW_OP_ACT:
+    case HW_OP_UPSAMPLE:
+        return rule == QUANT_MOVES;
+    default:
+        return rule == QUANT_SUMS;
+    }
+}
 
 bool job_prepare(Run *run, const Work *work, Job *out) {
     const OpRow *row = &op_rows[work->op];
     *out = (Job){.work = work};
     if (run->options.memory_only)
         return true;
+    out->quant = blob_quant(run, work->layer);
+    if (out->quant && (!row->run_codes || !fits_rule(work, out->quant->rule))) {
+        fault(run, "engines do not compute this on codes by \"%s\"",
+              quant_rule_name[out->quant->rule]);
+        return false;
+    }
     if (op_is_fused(work->op))
         prepare_pool(run, out);
-    return (!row->prepare || row->prepare(run, out)) && prepare_act(run, out);
+    if (row->prepare && !row->prepare(run, out))
+        return false;
+    return out->quant ? quant_suits(run, out->quant, middle_channels(work))
+                      : prepare_act(run, out);
 }
 
 Box job_needs(const Job *job, Box out) {
@@ -229,5 +318,9 @@ Box job_needs(const Job *job, Box out) {
 void job_run(Arena *arena, const Job *job, const Patch *in, const Patch *in2,
              Patch *out) {
     Operands operands = {arena, in, in2, out};
-    op_rows[job->work->op].run(job, &operands);
+    const OpRow *row = &op_rows[job->work->op];
+    if (job->quant)
+        row->run_codes(job, &operands);
+    else
+        row->run(job, &operands);
 }

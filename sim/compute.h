@@ -20,6 +20,9 @@ Box whole_box(const Extent *extent);
 static inline size_t patch_plane(const Patch *p) {
     return (size_t)p->box.rows * p->box.cols;
 }
+static inline size_t patch_count(const Patch *p) {
+    return p->full.c * patch_plane(p);
+}
 
 /* bias may be NULL. */
 typedef struct ConvTask {
@@ -27,6 +30,7 @@ typedef struct ConvTask {
     uint32_t groups;
     const float *weight; /* [out_c, in_c / groups, kh, kw] */
     const float *bias;
+    const int32_t *weight_code, *bias_code; /* of a quantised layer, instead */
 } ConvTask;
 void conv_run(Arena *arena, const ConvTask *task, const Patch *in, Patch *out);
 /* weight: [in_c, out_c / groups, kh, kw]; whole volumes only. */
@@ -44,6 +48,15 @@ typedef struct PoolTask {
     PoolDivisor divisor;
     uint32_t pad_end[2]; /* for DIVIDE_BY_PADDED */
 } PoolTask;
+/* Of the window at `at` the part inside 0..size, and how far it would reach
+ * with the padding behind. */
+typedef struct PoolSpan {
+    uint32_t from, to, padded;
+} PoolSpan;
+PoolSpan pool_span(const PoolTask *task, int axis, uint32_t at, uint32_t size);
+/* At least 1. */
+uint64_t pool_divisor(const PoolTask *task, const PoolSpan *y,
+                      const PoolSpan *x);
 void pool_run(const PoolTask *task, const Patch *in, Patch *out);
 
 typedef enum ActStyle {
@@ -78,6 +91,7 @@ void upsample_run(const uint32_t factor[2], bool zero_fill, const Patch *in,
 
 typedef struct Job {
     const Work *work;
+    const QuantLayer *quant; /* NULL: cells are real numbers */
     ConvTask conv;
     PoolTask pool;
     ActTask act;

@@ -17,27 +17,22 @@ Box whole_box(const Extent *extent) {
 
 /* ---- pooling ---- */
 
-/* Of the window at `at` the part inside 0..size, and how far it would reach
- * with `pad_end` more behind. */
-typedef struct Span {
-    uint32_t from, to, padded;
-} Span;
-
-static Span span_of(const Window *w, uint32_t at, uint32_t size,
-                    uint32_t pad_end) {
+PoolSpan pool_span(const PoolTask *task, int axis, uint32_t at, uint32_t size) {
+    const Window *w = &task->window[axis];
     int64_t from = (int64_t)at * w->stride - w->pad;
     int64_t to = from + w->kernel;
-    int64_t limit = (int64_t)size + pad_end;
+    int64_t limit = (int64_t)size + task->pad_end[axis];
     int64_t padded = (to < limit ? to : limit) - from;
     from = from < 0 ? 0 : from;
     to = to > size ? size : to;
     if (from >= to)
         from = to = 0;
-    return (Span){(uint32_t)from, (uint32_t)to,
-                  padded > 0 ? (uint32_t)padded : 0};
+    return (PoolSpan){(uint32_t)from, (uint32_t)to,
+                      padded > 0 ? (uint32_t)padded : 0};
 }
 
-static float divisor_of(const PoolTask *task, const Span *y, const Span *x) {
+uint64_t pool_divisor(const PoolTask *task, const PoolSpan *y,
+                      const PoolSpan *x) {
     const Window *w = task->window;
     uint64_t n = 0;
     switch (task->divisor) {
@@ -51,11 +46,11 @@ static float divisor_of(const PoolTask *task, const Span *y, const Span *x) {
         n = (uint64_t)(y->to - y->from) * (x->to - x->from);
         break;
     }
-    return n ? (float)n : 1.0f;
+    return n ? n : 1;
 }
 
 static float pool_one(const PoolTask *task, const Patch *in, const float *from,
-                      const Span *y, const Span *x) {
+                      const PoolSpan *y, const PoolSpan *x) {
     bool average = task->average;
     bool empty = y->from == y->to || x->from == x->to;
     float value = average || empty ? 0.0f : -INFINITY;
@@ -68,7 +63,7 @@ static float pool_one(const PoolTask *task, const Patch *in, const float *from,
             else if (row[w] > value)
                 value = row[w];
     }
-    return average ? value / divisor_of(task, y, x) : value;
+    return average ? value / (float)pool_divisor(task, y, x) : value;
 }
 
 void pool_run(const PoolTask *task, const Patch *in, Patch *out) {
@@ -76,11 +71,9 @@ void pool_run(const PoolTask *task, const Patch *in, Patch *out) {
     float *to = out->at;
     for (uint32_t c = 0; c < out->full.c; c++)
         for (uint32_t h = 0; h < box->rows; h++) {
-            Span y = span_of(&task->window[ROWS], box->row + h, in->full.h,
-                             task->pad_end[ROWS]);
+            PoolSpan y = pool_span(task, ROWS, box->row + h, in->full.h);
             for (uint32_t w = 0; w < box->cols; w++) {
-                Span x = span_of(&task->window[COLS], box->col + w, in->full.w,
-                                 task->pad_end[COLS]);
+                PoolSpan x = pool_span(task, COLS, box->col + w, in->full.w);
                 *to++ =
                     pool_one(task, in, in->at + c * patch_plane(in), &y, &x);
             }

@@ -152,8 +152,8 @@ static void write_region(Run *run, const Region *region, const char *name,
 }
 
 /* The same layer for each image by itself. */
-static bool compute_images(const HostRow *kind, const HostCall *call,
-                           uint32_t images) {
+static bool plain_images(const HostRow *kind, const HostCall *call,
+                         uint32_t images) {
     HostLayer one = *call->layer;
     Region in = one.in[0];
     uint64_t in_step = shape_count(&in.shape) / images;
@@ -164,21 +164,24 @@ static bool compute_images(const HostRow *kind, const HostCall *call,
     for (uint32_t i = 0; good && i < images; i++) {
         const float *from = call->in[0] + i * in_step;
         float *to = call->out[0] + i * out_step;
-        HostCall image = {call->run, &one, &from, &to};
+        HostCall image = {call->run, &one, call->quant, &from, &to};
         good = kind->run(&image);
     }
     return good;
 }
 
-static bool compute(const HostRow *kind, const HostCall *call) {
+bool host_plain(const HostRow *kind, const HostCall *call) {
     const HostLayer *layer = call->layer;
-    Channels size = host_channels(&layer->out[0]);
     uint32_t images = layer->n_in ? shape_dim(&layer->in[0].shape, 0) : 1;
     bool split = (kind->style & HOST_BY_IMAGE) && images > 1 &&
                  layer->in[0].shape.rank == 4 &&
                  shape_dim(&layer->out[0].shape, 0) == images;
-    bool good = split ? compute_images(kind, call, images) : kind->run(call);
-    return good &&
+    return split ? plain_images(kind, call, images) : kind->run(call);
+}
+
+bool host_reals(const HostRow *kind, const HostCall *call) {
+    Channels size = host_channels(&call->layer->out[0]);
+    return host_plain(kind, call) &&
            ((kind->style & HOST_ACTS) || host_act(call, &size, call->out[0]));
 }
 
@@ -187,6 +190,20 @@ static bool compute_outside(const HostCall *call) {
     uint32_t index = (uint32_t)(call->layer - call->run->listing->image.host);
     return options->host &&
            options->host(options->host_context, index, call->in, call->out);
+}
+
+static bool has_codes(const HostLayer *layer) {
+    bool any = false;
+    for (uint32_t i = 0; i < layer->n_in; i++)
+        any |= layer->in[i].quant.type != QUANT_NONE;
+    for (uint32_t i = 0; i < layer->n_out; i++)
+        any |= layer->out[i].quant.type != QUANT_NONE;
+    return any;
+}
+
+static bool compute(const HostRow *kind, const HostCall *call) {
+    return has_codes(call->layer) ? host_codes(kind, call)
+                                  : host_reals(kind, call);
 }
 
 static void run_layer(Run *run, const HostLayer *layer) {
@@ -203,7 +220,7 @@ static void run_layer(Run *run, const HostLayer *layer) {
             return;
     for (uint32_t i = 0; i < layer->n_out; i++)
         out[i] = region_buffer(run, &layer->out[i]);
-    HostCall call = {run, layer, in, out};
+    HostCall call = {run, layer, NULL, in, out};
     if (!run->options.memory_only && !compute_outside(&call) &&
         !compute(kind, &call))
         return;

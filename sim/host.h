@@ -12,6 +12,7 @@
 typedef struct HostCall {
     Run *run;
     const HostLayer *layer;
+    const QuantLayer *quant; /* of a layer on codes by a rule of integers */
     const float *const *in;
     float *const *out;
 } HostCall;
@@ -22,7 +23,10 @@ typedef bool HostKind(const HostCall *call);
 typedef enum HostStyle {
     HOST_PLAIN = 0,
     HOST_BY_IMAGE = 1, /* is called once for each image of N x C x H x W */
-    HOST_ACTS = 2      /* its activation does not come last */
+    HOST_ACTS = 2,     /* its activation does not come last */
+    HOST_SUMS = 4,     /* computes codes by these rules of QUANT_RULES, too: */
+    HOST_MEANS = 8,
+    HOST_TWO = 16 /* ADDS and PRODUCT */
 } HostStyle;
 typedef struct HostRow {
     const char *name; /* as in HostLayer.kind */
@@ -61,6 +65,21 @@ typedef struct Channels {
 Channels host_channels(const Region *region);
 /* A tensor as channels, rows, columns. */
 Extent host_extent(const Region *region);
+/* The kind's arithmetic, image by image if it is HOST_BY_IMAGE, without the
+ * activation. */
+bool host_plain(const HostRow *kind, const HostCall *call);
+/* The layer on real numbers: the kind, then its activation. */
+bool host_reals(const HostRow *kind, const HostCall *call);
+/* host_quant.c: a layer that reads or writes codes, and two kinds of them. */
+bool host_codes(const HostRow *kind, const HostCall *call);
+bool host_eltwise_codes(const HostCall *call);
+bool host_reduce_codes(const HostCall *call);
+
+/* host_numbers.c: index in an operand of element i of the result; axes of size
+ * 1 repeat. Shapes of lower rank stand at the right. */
+uint64_t host_broadcast(const Shape *in, const Shape *out, uint64_t i);
+bool host_broadcasts(const Shape *in, const Shape *out);
+
 /* Applies the layer's activation, fused or its own. */
 bool host_act(const HostCall *call, const Channels *size, float *value);
 

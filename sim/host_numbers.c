@@ -66,9 +66,7 @@ static bool run_scale(const HostCall *call) {
 
 /* ---- functions of two numbers, with broadcast ---- */
 
-/* Index in an operand of element i of the result; axes of size 1 repeat.
- * Shapes of lower rank stand at the right. */
-static uint64_t broadcast_index(const Shape *in, const Shape *out, uint64_t i) {
+uint64_t host_broadcast(const Shape *in, const Shape *out, uint64_t i) {
     uint64_t index = 0, stride = 1;
     uint32_t shift = out->rank - in->rank;
     for (uint32_t axis = out->rank; axis-- > 0; i /= out->dim[axis])
@@ -80,7 +78,7 @@ static uint64_t broadcast_index(const Shape *in, const Shape *out, uint64_t i) {
     return index;
 }
 
-static bool broadcasts(const Shape *in, const Shape *out) {
+bool host_broadcasts(const Shape *in, const Shape *out) {
     if (in->rank > out->rank)
         return false;
     for (uint32_t i = 0; i < in->rank; i++) {
@@ -174,7 +172,7 @@ static void blend_into(const HostCall *call, const struct EltRow *row,
         coeffs ? (float)host_number(call->layer, "coeff", operand, 1) : 1.0f;
     bool plain = shape_equal(in, to);
     for (uint64_t i = 0, n = shape_count(to); i < n; i++) {
-        float x = coeff * from[plain ? i : broadcast_index(in, to, i)];
+        float x = coeff * from[plain ? i : host_broadcast(in, to, i)];
         out[i] = operand ? row->run(out[i], x) : x;
     }
 }
@@ -185,8 +183,10 @@ static bool run_eltwise(const HostCall *call) {
     if (!row)
         return misfit(call);
     for (uint32_t i = 0; i < layer->n_in; i++)
-        if (!broadcasts(&layer->in[i].shape, &layer->out[0].shape))
+        if (!host_broadcasts(&layer->in[i].shape, &layer->out[0].shape))
             return misfit(call);
+    if (call->quant && call->quant->rule != QUANT_MOVES)
+        return host_eltwise_codes(call);
     for (uint32_t i = 0; i < layer->n_in; i++)
         blend_into(call, row, i, call->out[0]);
     return true;
@@ -274,7 +274,7 @@ static bool run_lrn(const HostCall *call) {
 const HostRow host_numbers[] = {
     {"bn", 1, run_bn, HOST_PLAIN},
     {"scale", 1, run_scale, HOST_PLAIN},
-    {"eltwise", 1, run_eltwise, HOST_PLAIN},
+    {"eltwise", 1, run_eltwise, HOST_TWO},
     {"softmax", 1, run_softmax, HOST_PLAIN},
     {"lrn", 1, run_lrn, HOST_BY_IMAGE},
     {NULL, 0, NULL, HOST_PLAIN},

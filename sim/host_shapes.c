@@ -2,6 +2,7 @@
  *
  * A tensor along one axis is outer x n x inner elements. */
 #include "sim/host.h"
+#include "sim/quant.h"
 
 #include <string.h>
 
@@ -77,7 +78,9 @@ static bool run_pad(const HostCall *call) {
     Extent in = host_extent(&layer->in[0]), out = host_extent(&layer->out[0]);
     uint32_t top = host_count(layer, "before", ROWS, 0);
     uint32_t left = host_count(layer, "before", COLS, 0);
-    float value = (float)host_number(layer, "value", 0, 0);
+    double real = host_number(layer, "value", 0, 0);
+    float value =
+        call->quant ? quant_from_real(&layer->in[0].quant, real) : (float)real;
     if (in.c != out.c || (uint64_t)in.h + top > out.h ||
         (uint64_t)in.w + left > out.w)
         return misfit(call);

@@ -234,6 +234,8 @@ static double reduce_one(const Reduction *how, const float *first,
 }
 
 static bool run_reduce(const HostCall *call) {
+    if (call->quant)
+        return host_reduce_codes(call);
     const Shape *in = in_shape(call, 0), *out = out_shape(call);
     uint32_t axes = host_count(call->layer, "axes", 0, 0);
     const Reduction *how = find_reduction(call->layer);
@@ -321,7 +323,7 @@ const HostRow host_tensors[] = {
     {"constant", 0, run_constant, HOST_PLAIN},
     {"matmul", 2, run_matmul, HOST_PLAIN},
     {"transpose", 1, run_transpose, HOST_PLAIN},
-    {"reduce", 1, run_reduce, HOST_PLAIN},
+    {"reduce", 1, run_reduce, HOST_MEANS},
     {"gather", 1, run_gather, HOST_PLAIN},
     {"norm", 1, run_norm, HOST_PLAIN},
     {NULL, 0, NULL, HOST_PLAIN},

@@ -2,6 +2,7 @@
  * host.h. The arithmetic is that of the engines' instructions. */
 #include "sim/host.h"
 #include "sim/kernel.h"
+#include "sim/quant.h"
 
 /* Names of the attributes of a window. */
 typedef struct WindowNames {
@@ -39,6 +40,14 @@ static bool too_large(const HostCall *call) {
     return false;
 }
 
+static bool host_weight_codes(const HostCall *call, uint64_t n,
+                              uint32_t channels, ConvTask *out) {
+    bool sane = n <= UINT32_MAX;
+    Shape shape = {1, {sane ? (uint32_t)n : 0}};
+    return quant_suits(call->run, call->quant, channels) &&
+           quant_weights(call->run, call->layer->name, &shape, channels, out);
+}
+
 static bool conv_task(const HostCall *call, const Window w[2], uint32_t in_c,
                       uint32_t out_c, bool deconv, ConvTask *out) {
     uint32_t groups = host_count(call->layer, "groups", 0, 1);
@@ -51,7 +60,10 @@ static bool conv_task(const HostCall *call, const Window w[2], uint32_t in_c,
     uint64_t taps = (uint64_t)w[ROWS].kernel * w[COLS].kernel;
     uint64_t n = taps * (deconv ? out_c : in_c) / groups;
     *out = (ConvTask){.window = w, .groups = groups};
-    out->weight = host_blob(call, "weight", n * (deconv ? in_c : out_c));
+    n *= deconv ? in_c : out_c;
+    if (call->quant)
+        return host_weight_codes(call, n, out_c, out);
+    out->weight = host_blob(call, "weight", n);
     out->bias = host_blob(call, "bias", out_c);
     if (!out->weight)
         fault(call->run, "it has no weights");
@@ -68,7 +80,10 @@ static bool run_conv(const HostCall *call) {
         return too_large(call);
     if (!conv_task(call, w, in.full.c, out.full.c, false, &task))
         return false;
-    conv_run(call->run->work, &task, &in, &out);
+    if (call->quant)
+        quant_conv(call->run->work, &task, call->quant, &in, &out);
+    else
+        conv_run(call->run->work, &task, &in, &out);
     return true;
 }
 
@@ -82,7 +97,10 @@ static bool run_deconv(const HostCall *call) {
         return too_large(call);
     if (!conv_task(call, w, in.full.c, out.full.c, true, &task))
         return false;
-    deconv_run(&task, &in, &out);
+    if (call->quant)
+        quant_deconv(call->run->work, &task, call->quant, &in, &out);
+    else
+        deconv_run(&task, &in, &out);
     return true;
 }
 
@@ -113,7 +131,10 @@ static bool run_pool(const HostCall *call) {
     PoolTask task = pool_task(call, false, &in.full, w);
     if (in.full.c != out.full.c || !window_feasible(w, 1, &out.full))
         return too_large(call);
-    pool_run(&task, &in, &out);
+    if (call->quant && call->quant->rule == QUANT_MEANS)
+        quant_pool(&task, call->quant, &in, &out);
+    else
+        pool_run(&task, &in, &out);
     return true;
 }
 
@@ -143,11 +164,31 @@ static bool run_conv_pool(const HostCall *call) {
     if (!conv_task(call, w, in.full.c, size.c, false, &task))
         return false;
     Patch mid = patch_new(call->run->work, size, whole_box(&size));
-    conv_run(call->run->work, &task, &in, &mid);
     Channels channels = {1, size.c, (uint64_t)size.h * size.w};
-    if (!host_act(call, &channels, mid.at))
+    if (call->quant)
+        quant_conv(call->run->work, &task, call->quant, &in, &mid);
+    else
+        conv_run(call->run->work, &task, &in, &mid);
+    if (!call->quant && !host_act(call, &channels, mid.at))
         return false;
     pool_run(&pool, &mid, &out);
+    return true;
+}
+
+/* A convolution whose kernel is as wide as its input. */
+static bool fc_codes(const HostCall *call, uint64_t batch, uint64_t n,
+                     uint64_t m) {
+    const Window window[2] = {{1, 1, 0, 1}, {(uint32_t)n, 1, 0, 1}};
+    Extent from = {1, 1, (uint32_t)n}, to = {(uint32_t)m, 1, 1};
+    ConvTask task;
+    if (!conv_task(call, window, 1, (uint32_t)m, false, &task))
+        return false;
+    for (uint64_t b = 0; b < batch; b++) {
+        Patch in = {from, whole_box(&from),
+                    (float *)(uintptr_t)(call->in[0] + b * n)};
+        Patch out = {to, whole_box(&to), call->out[0] + b * m};
+        quant_conv(call->run->work, &task, call->quant, &in, &out);
+    }
     return true;
 }
 
@@ -160,6 +201,8 @@ static bool run_fc(const HostCall *call) {
     if (n * batch != shape_count(in) || m * batch != shape_count(out) ||
         n * m > SHAPE_MAX_COUNT)
         return too_large(call);
+    if (call->quant)
+        return fc_codes(call, batch, n, m);
     const float *weight = host_blob(call, "weight", n * m);
     const float *bias = host_blob(call, "bias", m);
     if (!weight) {
@@ -175,10 +218,10 @@ static bool run_fc(const HostCall *call) {
 }
 
 const HostRow host_windows[] = {
-    {"conv", 1, run_conv, HOST_BY_IMAGE},
-    {"deconv", 1, run_deconv, HOST_BY_IMAGE},
-    {"pool", 1, run_pool, HOST_BY_IMAGE},
-    {"conv_pool", 1, run_conv_pool, HOST_BY_IMAGE | HOST_ACTS},
-    {"fc", 1, run_fc, HOST_PLAIN},
+    {"conv", 1, run_conv, HOST_BY_IMAGE | HOST_SUMS},
+    {"deconv", 1, run_deconv, HOST_BY_IMAGE | HOST_SUMS},
+    {"pool", 1, run_pool, HOST_BY_IMAGE | HOST_MEANS},
+    {"conv_pool", 1, run_conv_pool, HOST_BY_IMAGE | HOST_ACTS | HOST_SUMS},
+    {"fc", 1, run_fc, HOST_SUMS},
     {NULL, 0, NULL, HOST_PLAIN},
 };

@@ -5,24 +5,32 @@
 #include "base/rng.h"
 
 #include <inttypes.h>
+#include <math.h>
 
 /* 256 MiB of floats: no picture is larger. */
 static const uint64_t MAX_ASSUMED = UINT64_C(1) << 26;
 
-static const float *seeded(Run *run, const char *name, uint64_t n) {
+static const float *seeded(Run *run, const char *name, const Quant *q,
+                           uint64_t n) {
+    const QuantTypeInfo *type = q ? &quant_type[q->type] : NULL;
+    bool codes = q && q->type != QUANT_NONE;
     float *value = ARENA_ARRAY(run->work, float, n);
     uint64_t seed = rng_seed(name, run->options.seed);
     for (uint64_t i = 0; i < n; i++)
         value[i] = (float)rng_unit(seed, i);
+    for (uint64_t i = 0; codes && i < n; i++)
+        value[i] = floorf((value[i] + 1) / 2 * (float)(type->hi - type->lo)) +
+                   (float)type->lo;
     return value;
 }
 
+/* q: NULL where nobody says whether these are codes. */
 static const float *input_values(Run *run, uint32_t index, const char *name,
-                                 uint64_t n) {
+                                 const Quant *q, uint64_t n) {
     if (run->options.memory_only)
         return NULL;
     bool given = run->inputs && index < run->n_inputs && run->inputs[index];
-    return given ? run->inputs[index] : seeded(run, name, n);
+    return given ? run->inputs[index] : seeded(run, name, q, n);
 }
 
 void inputs_write(Run *run) {
@@ -38,7 +46,7 @@ void inputs_write(Run *run) {
             note(run, "input %s: values are seeded", region->name);
         uint32_t writer = memory_writer(run, &place, region->name, WRITER_HOST);
         memory_write(run, &place, place_box(&place), writer,
-                     input_values(run, i, region->name, n));
+                     input_values(run, i, region->name, &region->quant, n));
         arena_reset(run->work);
     }
 }
@@ -55,7 +63,7 @@ void inputs_assume(Run *run, const Place *place) {
         arena_printf(run->hold, "input %" PRIu32, run->n_assumed);
     uint32_t writer = memory_writer(run, place, name, WRITER_HOST);
     memory_write(run, place, place_box(place), writer,
-                 input_values(run, run->n_assumed, name, n));
+                 input_values(run, run->n_assumed, name, NULL, n));
     note(run, "%s assumed: %s", name, place_text(run, place));
     run->n_assumed++;
 }

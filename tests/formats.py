@@ -79,7 +79,7 @@ def fused(path, shape):
         words = line.split()
         made = re.search(r'writes="[^"]*":(\S+)', line)
         if made and words[0] != "const":
-            nodes.append((words[0], made.group(1),
+            nodes.append((words[0], made.group(1).split(":")[0],
                           *[w for w in words if KEPT.match(w)]))
     return nodes
 

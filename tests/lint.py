@@ -26,7 +26,8 @@ FILE_LINES, FUNCTION_LINES, LINE_COLUMNS = 900, 100, 80
 PUBLIC = {
     "hwspec/cost.h", "hwspec/hwspec.h", "hwspec/insn.h", "hwspec/layout.h",
     "hwspec/fields.def", "hwspec/limits.def", "hwspec/ops.def",
-    "graph/graph.h", "graph/ops.def", "graph/elts.def", "frontends/frontend.h",
+    "graph/graph.h", "graph/quant.h", "graph/ops.def", "graph/elts.def",
+    "frontends/frontend.h",
     "passes/legal.h", "passes/pass.h", "sched/sched.h",
     "alloc/planner.h", "alloc/copies.h", "alloc/plan.h", "alloc/problem_csv.h",
     "codegen/listing.h", "codegen/codegen.h", "sim/sim.h",

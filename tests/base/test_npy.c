@@ -52,11 +52,13 @@ static void test_round_trip(void **state) {
     float data[24];
     for (int i = 0; i < 24; i++)
         data[i] = (float)i / 7 - 1;
-    round_trip(*state, &(Npy){3, {2, 3, 4}, data, 24});
-    round_trip(*state, &(Npy){1, {5}, data, 5});
-    round_trip(*state, &(Npy){0, {0}, data, 1});
-    round_trip(*state, &(Npy){2, {3, 0}, data, 0});
-    round_trip(*state, &(Npy){8, {1, 1, 1, 2, 1, 1, 1, 3}, data, 6});
+    round_trip(*state, &(Npy){3, {2, 3, 4}, data, 24, NULL});
+    round_trip(*state, &(Npy){1, {5}, data, 5, NULL});
+    round_trip(*state, &(Npy){0, {0}, data, 1, NULL});
+    round_trip(*state, &(Npy){2, {3, 0}, data, 0, NULL});
+    round_trip(*state, &(Npy){1, {3}, (float[]){-128, 0, 127}, 3, "|i1"});
+    round_trip(*state, &(Npy){1, {2}, (float[]){-30000, 7}, 2, "<i2"});
+    round_trip(*state, &(Npy){8, {1, 1, 1, 2, 1, 1, 1, 3}, data, 6, NULL});
 }
 
 /* A file as NumPy writes it; version 1 unless `version` says otherwise. */
@@ -141,7 +143,7 @@ static void test_cut_off_anywhere(void **state) {
     const float data[3] = {1, 2, 3};
     Npy npy;
     Bytes whole;
-    npy = (Npy){1, {3}, (float *)(uintptr_t)data, 3};
+    npy = (Npy){1, {3}, (float *)(uintptr_t)data, 3, NULL};
     assert_true(npy_write(f->arena, f->diag, f->path, &npy));
     assert_true(file_read(f->arena, f->diag, f->path, &whole));
     for (size_t len = 0; len < whole.len; len++) {

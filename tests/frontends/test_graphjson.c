@@ -148,7 +148,7 @@ static void test_bad(void **state) {
     refuse("{\"amphora\": 1}", "error: needs \"constants\", a list\n");
     refuse(HEAD "{\"kind\": \"f8\"}]}",
            "error: constants[0]: \"kind\" must be seeded, f32, f64, f16, bf16, "
-           "i8 or u8\n");
+           "i8, u8, i16 or i32\n");
     refuse(HEAD "{\"kind\": \"seeded\", \"shape\": [2, 3], "
                 "\"order\": [1, 1]}]}",
            "error: constants[0]: \"order\" must have each axis once\n");

@@ -220,7 +220,7 @@ static const struct {
      "\"coeff\" needs one value an input"},
     {X "bn \"a\" reads=\"x\" mean=0", 2, 18, "constant 0 is not defined above"},
     {"const 1 f32 4", 1, 7, "expected constant 0 here"},
-    {"const 0 f8 4", 1, 9, "expected seeded, f32, f64, f16, bf16, i8 or u8"},
+    {"const 0 f8 4", 1, 9, "expected seeded, f32, f64, f16, bf16, i8, u8, i16 or i32"},
     {"const 0 seeded 4x4 mul0=1,2", 1, 20, "mul0 needs 4 numbers, not 2"},
     {"const 0 seeded 4x4 order=0", 1, 20, "order needs 2 numbers, not 1"},
     {"const 0 seeded 4x4 order=0,2", 1, 20, "order must have each axis once"},

@@ -1,0 +1,88 @@
+/* quant.h - tensors of whole numbers that stand for real ones.
+ *
+ * A quantised tensor holds codes: real = scale * (code - zero). What layers do
+ * with codes, and how results are rounded, is docs/quantisation.md; here are
+ * the numbers that every part of amphora needs for it. The arithmetic itself is
+ * in graph/quant.h, and by itself in sim/.
+ */
+#ifndef BASE_QUANT_H
+#define BASE_QUANT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* TYPE(NAME, "name in text forms", C type, least code, greatest code). */
+#define QUANT_TYPES                                                            \
+    TYPE(I8, "int8", int8_t, INT8_MIN, INT8_MAX)                               \
+    TYPE(U8, "uint8", uint8_t, 0, UINT8_MAX)                                   \
+    TYPE(I16, "int16", int16_t, INT16_MIN, INT16_MAX)
+
+typedef enum QuantType {
+    QUANT_NONE, /* real numbers */
+#define TYPE(NAME, text, type, lo, hi) QUANT_##NAME,
+    QUANT_TYPES
+#undef TYPE
+        QUANT_TYPE_COUNT
+} QuantType;
+
+typedef struct QuantTypeInfo {
+    const char *name;
+    uint32_t size; /* bytes */
+    int32_t lo, hi;
+} QuantTypeInfo;
+extern const QuantTypeInfo quant_type[QUANT_TYPE_COUNT];
+/* By name; QUANT_TYPE_COUNT if there is none. */
+QuantType quant_type_named(const char *name);
+
+typedef struct Quant {
+    QuantType type;
+    int32_t zero; /* code of 0 */
+    double scale;
+} Quant;
+
+bool quant_equal(const Quant *a, const Quant *b);
+/* A type, a finite scale above 0, and a zero that is a code; or all zero. */
+bool quant_sound(const Quant *q);
+
+/* ---- layers ---- */
+
+/* RULE(NAME, "name in text forms", "what it computes"). `q` are codes of an
+ * input, `w` of the weights, each less its zero; [x] is x times a QuantScale,
+ * rounded to the nearest, halves up. Zero is added last, then codes are
+ * clamped to lo..hi. */
+#define QUANT_RULES                                                            \
+    RULE(REALS, "reals", "the layer on real numbers; scale and round at last") \
+    RULE(MOVES, "moves", "codes go elsewhere or are compared; then [q]")       \
+    RULE(SUMS, "sums", "[bias + sum of q * w], a scale by output channel")     \
+    RULE(ADDS, "adds", "[[q0 << left] +- [q1 << left]]")                       \
+    RULE(PRODUCT, "product", "[q0 * q1]")                                      \
+    RULE(MEANS, "means", "[sum of q] / n, halves away from 0")
+
+typedef enum QuantRule {
+#define RULE(NAME, text, doc) QUANT_##NAME,
+    QUANT_RULES
+#undef RULE
+        QUANT_RULE_COUNT
+} QuantRule;
+extern const char *const quant_rule_name[QUANT_RULE_COUNT];
+
+/* A factor of 31 bits: x times factor / 2^shift; shift is 1 to 62. */
+typedef struct QuantScale {
+    int32_t factor;
+    uint32_t shift;
+} QuantScale;
+
+/* A layer's numbers. */
+typedef struct QuantLayer {
+    QuantRule rule;
+    int32_t zero_in[2], zero_out;
+    int32_t lo, hi; /* codes of results, the activation's bounds included */
+    uint32_t left;  /* ADDS */
+    bool minus;     /* ADDS: a difference */
+    uint32_t n;     /* scales. SUMS: 1 or one a channel; ADDS: of the first
+                     * input, of the second, of the result; others: 0 (none is
+                     * needed) or 1 */
+    const QuantScale *scale;
+} QuantLayer;
+
+#endif

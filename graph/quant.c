@@ -1,0 +1,301 @@
+/* quant.c - which rule a layer on codes follows, and its numbers; quant.h.
+ *
+ * In: a node some of whose tensors are quantised. Out: its QuantLayer. A rule
+ * of integers needs all that it reads and writes to be quantised; what has no
+ * such rule is computed on real numbers (QUANT_REALS).
+ */
+#include "graph/quant.h"
+
+#include <math.h>
+
+/* ---- numbers ---- */
+
+QuantScale quant_scale(double real) {
+    int exponent;
+    double factor = floor(frexp(real, &exponent) * 0x1p31 + 0.5);
+    if (factor >= 0x1p31) {
+        factor /= 2;
+        exponent++;
+    }
+    if (exponent < -31 || !(real > 0))
+        return (QuantScale){0, 1};
+    if (exponent > 30)
+        return (QuantScale){INT32_MAX, 1};
+    return (QuantScale){(int32_t)factor, (uint32_t)(31 - exponent)};
+}
+
+int32_t quant_code(const Quant *q, double real) {
+    const QuantTypeInfo *type = &quant_type[q->type];
+    double code = floor(real / q->scale + 0.5) + q->zero;
+    if (isnan(code))
+        return q->zero;
+    return code < type->lo   ? type->lo
+           : code > type->hi ? type->hi
+                             : (int32_t)code;
+}
+
+/* ---- tensors of a node ---- */
+
+static const Quant *in_quant(const Graph *g, const Node *node, uint32_t k) {
+    return &graph_tensor(g, node->in[k])->quant;
+}
+
+static const Quant *out_quant(const Graph *g, const Node *node) {
+    return &graph_tensor(g, node->out[0])->quant;
+}
+
+bool quant_is_at(const Graph *g, const Node *node) {
+    for (uint32_t k = 0; k < node->n_in; k++)
+        if (in_quant(g, node, k)->type != QUANT_NONE)
+            return true;
+    return out_quant(g, node)->type != QUANT_NONE;
+}
+
+static bool inputs_alike(const Graph *g, const Node *node) {
+    for (uint32_t k = 1; k < node->n_in; k++)
+        if (!quant_equal(in_quant(g, node, 0), in_quant(g, node, k)))
+            return false;
+    return true;
+}
+
+bool quant_is_one(const Graph *g, const Node *node) {
+    return inputs_alike(g, node) &&
+           (!node->n_in ||
+            quant_equal(in_quant(g, node, 0), out_quant(g, node)));
+}
+
+static bool all_codes(const Graph *g, const Node *node) {
+    for (uint32_t k = 0; k < node->n_in; k++)
+        if (in_quant(g, node, k)->type == QUANT_NONE)
+            return false;
+    return node->n_in && out_quant(g, node)->type != QUANT_NONE;
+}
+
+/* ---- activations ---- */
+
+static bool clamps(const Act *act) {
+    return act->kind == ACT_NONE || act->kind == ACT_RELU ||
+           act->kind == ACT_RELU6 || act->kind == ACT_CLIP;
+}
+
+/* Bounds of an activation as codes. */
+static void clamp(const Act *act, const Quant *q, QuantLayer *layer) {
+    static const Act relu6 = {.lo = 0, .hi = 6};
+    const Act *bounds = act->kind == ACT_RELU6 ? &relu6 : act;
+    layer->lo = quant_type[q->type].lo;
+    layer->hi = quant_type[q->type].hi;
+    if (act->kind == ACT_RELU)
+        layer->lo = q->zero;
+    if (act->kind == ACT_RELU6 || act->kind == ACT_CLIP) {
+        layer->lo = quant_code(q, bounds->lo);
+        layer->hi = quant_code(q, bounds->hi);
+    }
+}
+
+/* ---- rules ---- */
+
+/* Is each element of a gather one of its input? */
+static bool picks(const Graph *g, const Node *node) {
+    ConstId id = node->constant[CONST_VALUE];
+    if (node->attr.gather.taps != 1 || id.i == NONE)
+        return false;
+    Arena *scratch = arena_new("quant");
+    const Const *factor = graph_const(g, id);
+    uint64_t n = shape_count(&factor->shape);
+    double *value = ARENA_ARRAY(scratch, double, n);
+    const_read_f64(factor, value);
+    bool all = true;
+    for (uint64_t i = 0; i < n; i++)
+        all = all && value[i] >= 1 && value[i] <= 1;
+    arena_free(scratch);
+    return all;
+}
+
+bool quant_moves(const Graph *g, const Node *node) {
+    switch (node->op) {
+    case OP_RESHAPE:
+    case OP_TRANSPOSE:
+    case OP_SLICE:
+    case OP_IDENTITY:
+    case OP_CONCAT:
+    case OP_UPSAMPLE:
+    case OP_PAD:
+    case OP_ACT:
+        return clamps(&node->act);
+    case OP_POOL:
+        return node->attr.pool.kind == POOL_MAX;
+    case OP_ELTWISE:
+        return (node->attr.elt.kind == ELT_MAX ||
+                node->attr.elt.kind == ELT_MIN) &&
+               !node->attr.elt.coeff;
+    case OP_GATHER:
+        return picks(g, node);
+    default:
+        return false;
+    }
+}
+
+/* Factors of a constant of codes of up to `size` bytes, by output channel;
+ * `axis` is where these lie.
+ * False if it has others. */
+static bool factors(const Const *c, uint32_t size, uint32_t axis,
+                    const double **out) {
+    *out = axis ? c->mul1 : c->mul0;
+    return const_has_codes(c, size) && !(axis ? c->mul0 : c->mul1);
+}
+
+static double factor(const double *list, uint32_t channel) {
+    return list ? list[channel] : 1.0;
+}
+
+typedef struct Sums {
+    uint32_t channels;
+    const double *weight, *bias; /* scales by channel, NULL: 1 */
+    bool has_bias;
+} Sums;
+
+static bool weights_of(const Graph *g, const Node *node, Sums *out) {
+    ConstId w = node->constant[CONST_WEIGHT], b = node->constant[CONST_BIAS];
+    bool deconv = node->op == OP_DECONV;
+    if (w.i == NONE || (deconv && node->attr.conv.groups > 1))
+        return false;
+    out->channels = shape_dim(&graph_const(g, w)->shape, deconv);
+    out->has_bias = b.i != NONE;
+    return factors(graph_const(g, w), 2, deconv, &out->weight) &&
+           (!out->has_bias || factors(graph_const(g, b), 4, 0, &out->bias));
+}
+
+/* Codes of a bias must count in the unit of the products. */
+static bool units_agree(const Graph *g, const Node *node, const Sums *sums) {
+    double in = in_quant(g, node, 0)->scale;
+    for (uint32_t c = 0; sums->has_bias && c < sums->channels; c++) {
+        double unit = in * factor(sums->weight, c);
+        if (fabs(factor(sums->bias, c) - unit) > 1e-3 * unit)
+            return false;
+    }
+    return true;
+}
+
+static bool is_sums(const Graph *g, const Node *node) {
+    Sums sums = {0};
+    bool pools = node->op == OP_CONV_POOL && node->attr.pool.kind != POOL_MAX;
+    return clamps(&node->act) && !pools && weights_of(g, node, &sums) &&
+           units_agree(g, node, &sums);
+}
+
+static QuantRule elt_rule(const Node *node) {
+    if (node->n_in != 2 || node->attr.elt.coeff || !clamps(&node->act))
+        return QUANT_REALS;
+    switch (node->attr.elt.kind) {
+    case ELT_ADD:
+    case ELT_SUB:
+        return QUANT_ADDS;
+    case ELT_MUL:
+        return QUANT_PRODUCT;
+    default:
+        return QUANT_REALS;
+    }
+}
+
+QuantRule quant_rule(const Graph *g, const Node *node) {
+    if (!all_codes(g, node))
+        return QUANT_REALS;
+    if (quant_moves(g, node))
+        return inputs_alike(g, node) ? QUANT_MOVES : QUANT_REALS;
+    switch (node->op) {
+    case OP_CONV:
+    case OP_DECONV:
+    case OP_FC:
+    case OP_CONV_POOL:
+        return is_sums(g, node) ? QUANT_SUMS : QUANT_REALS;
+    case OP_ELTWISE:
+        return elt_rule(node);
+    case OP_POOL:
+        return clamps(&node->act) ? QUANT_MEANS : QUANT_REALS;
+    case OP_REDUCE:
+        return node->attr.reduce.kind == REDUCE_MEAN ? QUANT_MEANS
+                                                     : QUANT_REALS;
+    default:
+        return QUANT_REALS;
+    }
+}
+
+/* ---- numbers of a rule ---- */
+
+static QuantScale *scales(Arena *arena, QuantLayer *layer, uint32_t n) {
+    QuantScale *scale = ARENA_ARRAY(arena, QuantScale, n);
+    layer->n = n;
+    layer->scale = scale;
+    return scale;
+}
+
+static void sums_scales(Arena *arena, const Graph *g, const Node *node,
+                        QuantLayer *layer) {
+    Sums sums = {0};
+    weights_of(g, node, &sums);
+    double unit = in_quant(g, node, 0)->scale;
+    QuantScale *to = scales(arena, layer, sums.weight ? sums.channels : 1);
+    for (uint32_t c = 0; c < layer->n; c++)
+        to[c] = quant_scale(unit * factor(sums.weight, c) /
+                            out_quant(g, node)->scale);
+}
+
+/* Both terms are brought to twice the larger scale, with `left` more bits. */
+static void adds_scales(Arena *arena, const Graph *g, const Node *node,
+                        QuantLayer *layer) {
+    double a = in_quant(g, node, 0)->scale, b = in_quant(g, node, 1)->scale;
+    double unit = 2 * fmax(a, b);
+    bool wide = in_quant(g, node, 0)->type == QUANT_I16 ||
+                in_quant(g, node, 1)->type == QUANT_I16;
+    QuantScale *to = scales(arena, layer, 3);
+    layer->left = wide ? 15 : 20;
+    layer->minus = node->attr.elt.kind == ELT_SUB;
+    to[0] = quant_scale(a / unit);
+    to[1] = quant_scale(b / unit);
+    to[2] = quant_scale(
+        unit / ((double)(1u << layer->left) * out_quant(g, node)->scale));
+}
+
+static void product_scale(Arena *arena, const Graph *g, const Node *node,
+                          QuantLayer *layer) {
+    *scales(arena, layer, 1) =
+        quant_scale(in_quant(g, node, 0)->scale * in_quant(g, node, 1)->scale /
+                    out_quant(g, node)->scale);
+}
+
+/* Pools average codes as they are, as TensorFlow Lite's do. */
+static void rescale(Arena *arena, const Graph *g, const Node *node,
+                    QuantLayer *layer) {
+    bool alike = quant_is_one(g, node);
+    if (!alike)
+        *scales(arena, layer, 1) = quant_scale(in_quant(g, node, 0)->scale /
+                                               out_quant(g, node)->scale);
+    bool pads = node->op == OP_POOL && node->attr.pool.count_pad;
+    if (alike && !pads && node->op != OP_REDUCE)
+        layer->zero_in[0] = layer->zero_in[1] = layer->zero_out = 0;
+}
+
+QuantLayer quant_layer(Arena *arena, const Graph *g, const Node *node) {
+    QuantLayer layer = {.rule = quant_rule(g, node)};
+    if (layer.rule == QUANT_REALS)
+        return layer;
+    for (uint32_t k = 0; k < node->n_in && k < 2; k++)
+        layer.zero_in[k] = in_quant(g, node, k)->zero;
+    layer.zero_out = out_quant(g, node)->zero;
+    clamp(&node->act, out_quant(g, node), &layer);
+    switch (layer.rule) {
+    case QUANT_SUMS:
+        sums_scales(arena, g, node, &layer);
+        break;
+    case QUANT_ADDS:
+        adds_scales(arena, g, node, &layer);
+        break;
+    case QUANT_PRODUCT:
+        product_scale(arena, g, node, &layer);
+        break;
+    default:
+        rescale(arena, g, node, &layer);
+        break;
+    }
+    return layer;
+}

@@ -1,0 +1,60 @@
+/* quant.h - the arithmetic on codes: the one place that says how amphora
+ * rounds.
+ *
+ * A result is rounded once, to the nearest code, halves up, from a product with
+ * a factor of 31 bits:
+ *
+ *     [x] = (x * factor + 2^(shift - 1)) >> shift
+ *
+ * with x an accumulator of 32 bits and factor / 2^shift the real factor, for
+ * instance scale(input) * scale(weights) / scale(output). It is TOSA's
+ * apply_scale_32 without double rounding, and TensorFlow Lite's
+ * TFLITE_SINGLE_ROUNDING. docs/quantisation.md has the rest: what each layer
+ * computes, and how this compares with runtimes.
+ *
+ * Nothing here needs more than integers of 64 bits; code that is generated for
+ * a layer computes the same from a QuantLayer.
+ */
+#ifndef GRAPH_QUANT_H
+#define GRAPH_QUANT_H
+
+#include "graph/graph.h"
+
+/* The nearest factor of 31 bits. 0 below 2^-32, the greatest above 2^30. */
+QuantScale quant_scale(double real);
+
+static inline int64_t quant_apply(QuantScale s, int64_t x) {
+    x = x < INT32_MIN ? INT32_MIN : x > INT32_MAX ? INT32_MAX : x;
+    return (x * s.factor + (INT64_C(1) << (s.shift - 1))) >> s.shift;
+}
+
+/* Nearest whole number, halves away from 0. */
+static inline int64_t quant_divide(int64_t x, int64_t n) {
+    return (x > 0 ? x + n / 2 : x - n / 2) / n;
+}
+
+/* A layer's result before its zero is added, as a code. */
+static inline int32_t quant_finish(const QuantLayer *layer, int64_t x) {
+    x += layer->zero_out;
+    return x < layer->lo ? layer->lo : x > layer->hi ? layer->hi : (int32_t)x;
+}
+
+/* The nearest code to a real number, halves up. */
+int32_t quant_code(const Quant *q, double real);
+static inline double quant_real(const Quant *q, double code) {
+    return q->scale * (code - q->zero);
+}
+
+/* Does the node read or write codes? */
+bool quant_is_at(const Graph *g, const Node *node);
+/* Are all tensors of the node quantised alike? */
+bool quant_is_one(const Graph *g, const Node *node);
+/* The numbers of a node that reads or writes codes. The node need not be in
+ * the graph, but its tensors must. */
+QuantLayer quant_layer(Arena *arena, const Graph *g, const Node *node);
+/* Only its rule. */
+QuantRule quant_rule(const Graph *g, const Node *node);
+/* Does the operator, as it is, hand on values of its input as they are? */
+bool quant_moves(const Graph *g, const Node *node);
+
+#endif
