@@ -47,6 +47,16 @@ typedef struct HostLayer {
     const AttrPair *attr;
 } HostLayer;
 
+/* Does the layer read or write codes? */
+static inline bool host_has_codes(const HostLayer *host) {
+    bool any = false;
+    for (uint32_t i = 0; i < host->n_in; i++)
+        any = any || host->in[i].quant.type != QUANT_NONE;
+    for (uint32_t i = 0; i < host->n_out; i++)
+        any = any || host->out[i].quant.type != QUANT_NONE;
+    return any;
+}
+
 /* A layer's activation: alpha, lo, hi are what no field of an instruction
  * carries. kind as in graph.h ("relu6", "leaky"...): the instruction's own
  * must agree with it. */

@@ -116,7 +116,7 @@ const NativeProgram *native_host_program(Arena *arena,
     for (uint32_t i = 0; i < image->n_hosts; i++) {
         Layer layer = layer_of(arena, image, i);
         Kernel kernel = kernel_of(arena, &layer);
-        if (backend->refuse(&kernel) ||
+        if (host_has_codes(layer.host) || backend->refuse(&kernel) ||
             !constants_fit(arena, &layer, maker_values(maker)))
             continue;
         NativeFunction function = {.name = layer.host->function,

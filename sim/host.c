@@ -192,18 +192,9 @@ static bool compute_outside(const HostCall *call) {
            options->host(options->host_context, index, call->in, call->out);
 }
 
-static bool has_codes(const HostLayer *layer) {
-    bool any = false;
-    for (uint32_t i = 0; i < layer->n_in; i++)
-        any |= layer->in[i].quant.type != QUANT_NONE;
-    for (uint32_t i = 0; i < layer->n_out; i++)
-        any |= layer->out[i].quant.type != QUANT_NONE;
-    return any;
-}
-
 static bool compute(const HostRow *kind, const HostCall *call) {
-    return has_codes(call->layer) ? host_codes(kind, call)
-                                  : host_reals(kind, call);
+    return host_has_codes(call->layer) ? host_codes(kind, call)
+                                       : host_reals(kind, call);
 }
 
 static void run_layer(Run *run, const HostLayer *layer) {
