@@ -188,6 +188,8 @@ typedef struct OnnxRange {
 /* The ranges of a Slice; at most one an axis. */
 bool onnx_ranges(Onnx *x, const OnnxNode *n, const Shape *shape,
                  uint32_t *n_out, OnnxRange *out);
+/* Transpose's order of axes. */
+bool onnx_perm(Onnx *x, const OnnxNode *n, uint32_t rank, uint32_t *perm);
 /* The shape of Squeeze's and Unsqueeze's output. */
 bool onnx_squeezed(Onnx *x, const OnnxNode *n, const Shape *from, Shape *out);
 /* The lengths of Split's outputs. */

@@ -185,17 +185,9 @@ bool onnx_fold_squeeze(Onnx *x, OnnxNode *n) {
 
 bool onnx_fold_transpose(Onnx *x, OnnxNode *n) {
     const OnnxValue *in = onnx_in(x, n, 0);
-    uint32_t perm[SHAPE_MAX_RANK], rank = in->shape.rank, seen = 0;
-    int64_t *given;
-    uint32_t count = onnx_ints(x, n, "perm", &given);
-    for (uint32_t i = 0; i < rank; i++) {
-        int64_t axis = count == rank ? given[i] : (int64_t)(rank - 1 - i);
-        if (!onnx_axis(x, n, axis, rank, &perm[i]))
-            return false;
-        seen |= 1u << perm[i];
-    }
-    if (seen != (1u << rank) - 1)
-        return onnx_error(x, n, "its order of axes is none");
+    uint32_t perm[SHAPE_MAX_RANK];
+    if (!onnx_perm(x, n, in->shape.rank, perm))
+        return false;
     return onnx_set_const(x, n, 0, in->type,
                           const_permuted(&in->constant, perm));
 }

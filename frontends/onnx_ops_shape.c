@@ -39,12 +39,8 @@ bool onnx_squeeze(Onnx *x, OnnxNode *n) {
 
 bool onnx_permutation(Onnx *x, OnnxNode *n) {
     uint32_t perm[SHAPE_MAX_RANK], rank = onnx_in(x, n, 0)->shape.rank;
-    int64_t *given;
-    uint32_t count = onnx_ints(x, n, "perm", &given);
-    for (uint32_t i = 0; i < rank; i++)
-        if (!onnx_axis(x, n, count == rank ? given[i] : (int64_t)(rank - 1 - i),
-                       rank, &perm[i]))
-            return false;
+    if (!onnx_perm(x, n, rank, perm))
+        return false;
     if (!rank)
         return set_shape(x, n, (Shape){0});
     return onnx_set(x, n, 0,

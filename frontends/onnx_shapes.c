@@ -147,6 +147,21 @@ bool onnx_squeezed(Onnx *x, const OnnxNode *n, const Shape *from, Shape *out) {
                        : squeeze(x, n, from, count, axes, out);
 }
 
+/* ---- order ---- */
+
+bool onnx_perm(Onnx *x, const OnnxNode *n, uint32_t rank, uint32_t *perm) {
+    int64_t *given;
+    uint32_t count = onnx_ints(x, n, "perm", &given);
+    if (count && count != rank)
+        return onnx_error(x, n, "%u axes of %u in its order", count, rank);
+    for (uint32_t i = 0; i < rank; i++)
+        if (!onnx_axis(x, n, count ? given[i] : (int64_t)(rank - 1 - i), rank,
+                       &perm[i]))
+            return false;
+    return const_order_valid(rank, perm) ||
+           onnx_error(x, n, "its order of axes is none");
+}
+
 /* ---- parts ---- */
 
 bool onnx_parts(Onnx *x, const OnnxNode *n, uint32_t size, uint32_t *length) {

@@ -55,7 +55,13 @@ def seeds(folder):
                     "-o", folder + "/tiny.bin"], check=True,
                    stdout=subprocess.DEVNULL)
     net = read("examples/tiny.prototxt")
-    return [
+    onnx = [(".onnx", read(f"tests/truth/onnx-{name}.onnx"),
+             ["verify", "FILE", "-t", "xdnn-v3-96", "--set",
+              "limits.instructions=99"])
+            for name in ("conv-padding", "pools", "pools19", "resizes19",
+                         "attention", "newer18", "newer21", "shapes",
+                         "products")]
+    return onnx + [
         (".prototxt", net, ["verify", "FILE", "-t", "xdnn-v3-96"]),
         (".prototxt", net, ["compile", "FILE", "-t", "math-engine", "-o",
                             folder]),

@@ -245,6 +245,72 @@ static void nested_graphs_cost_nothing(void **state) {
                    "layer \"y\" (If): operator If is not supported", NULL});
 }
 
+/* A length of a field that the file does not have, at each depth. */
+static void lengths_past_the_end(void **state) {
+    (void)state;
+    static const uint64_t length[] = {7, 1 << 20, UINT64_MAX >> 1, UINT64_MAX};
+    for (size_t i = 0; i < sizeof length / sizeof *length; i++)
+        for (uint32_t depth = 0; depth < 3; depth++) {
+            Text g = text_new(arena), whole = g;
+            put_varint(&g, (depth == 2 ? 5u : 7u) << 3 | 2);
+            put_varint(&g, length[i]);
+            put_text(&g, 2, "g");
+            if (depth)
+                put_message(&whole, 7, &g);
+            assert_null(depth ? read_bytes(text_str(&whole), whole.len)
+                              : read_bytes(text_str(&g), g.len));
+            assert_true(diag_count(diag) > 0);
+        }
+}
+
+static Text list_attribute(const char *name, uint32_t n, uint64_t value) {
+    Text attr = text_new(arena);
+    put_text(&attr, 1, name);
+    for (uint32_t i = 0; i < n; i++)
+        put_int(&attr, 8, value);
+    return attr;
+}
+
+/* Attributes of a million values; sizes that overflow when multiplied. */
+static void huge_attributes_and_sizes(void **state) {
+    (void)state;
+    static const char *const type[] = {"MaxPool", "MaxPool", "Transpose",
+                                       "Unsqueeze"};
+    static const uint64_t big = UINT64_C(1) << 62;
+    const Text attr[] = {list_attribute("strides", 1 << 20, 1),
+                         list_attribute("kernel_shape", 2, big),
+                         list_attribute("perm", 1 << 20, 1),
+                         list_attribute("axes", 1 << 20, 0)};
+    static const int64_t wide[] = {1, 3, 8, 8};
+    Text g = text_new(arena), t = tensor("t", 1, (const int64_t[]){3}, 7);
+    for (int i = 0; i < 3; i++)
+        put_int(&t, 7, big);
+    put_message(&g, 5, &t);
+    put_input(&g, "x", 4, wide);
+    put_output(&g, "a");
+    for (uint32_t i = 0; i < 4; i++) {
+        Text n = node(arena, type[i], "x", NULL, NULL,
+                      (const char[]){'a' + (char)i, 0});
+        Text one = attr[i];
+        put_message(&n, 5, &one);
+        put_message(&g, 1, &n);
+    }
+    put_node(&g, "Reshape", "x", "t", "r");
+    put_node(&g, "Expand", "x", "t", "e");
+    put_node(&g, "ConstantOfShape", "t", NULL, "o");
+    refuse(&g,
+           (const char *[]){
+               "layer \"a\" (MaxPool): strides has 1048576 values, not 2",
+               "layer \"b\" (MaxPool): kernel_shape 4611686018427387904 is "
+               "outside 1..65536",
+               "layer \"c\" (Transpose): 1048576 axes of 4 in its order",
+               "layer \"d\" (Unsqueeze): makes more than 8 dimensions",
+               "layer \"r\" (Reshape): 1x3x8x8 cannot be reshaped as it asks",
+               "layer \"e\" (Expand): 1x3x8x8 does not expand as it asks",
+               "layer \"o\" (ConstantOfShape): no such shape is possible",
+               NULL});
+}
+
 /* Every prefix, and every byte changed: an error or a graph, no crash. */
 static void damaged_models_end_in_errors(void **state) {
     (void)state;
@@ -282,9 +348,9 @@ static long resident_kb(void) {
     return usage.ru_maxrss;
 }
 
-/* 240 MB of weights, as a hole in the file: reading must not touch them. */
-static void weights_stay_in_the_file(void **state) {
-    (void)state;
+/* 240 MB of weights, as a hole in the file: reading must not touch them, also
+ * where they lie as [inputs, outputs]. */
+static void read_large(bool turned) {
     enum { SIDE = 7746 };
     const int64_t dim[] = {SIDE, SIDE}, in[] = {1, SIDE};
     size_t weights = (size_t)SIDE * SIDE * sizeof(float);
@@ -293,7 +359,7 @@ static void weights_stay_in_the_file(void **state) {
     put_output(&tail, "y");
     Text gemm = node(arena, "Gemm", "x", "w", NULL, "y"), attr = g;
     put_text(&attr, 1, "transB");
-    put_int(&attr, 3, 1);
+    put_int(&attr, 3, turned);
     put_message(&gemm, 5, &attr);
     put_message(&tail, 1, &gemm);
     put_varint(&w, 9 << 3 | 2);
@@ -329,6 +395,12 @@ static void weights_stay_in_the_file(void **state) {
     assert_true(ms < 100); /* on a busy machine; alone it is far below 10 */
 }
 
+static void weights_stay_in_the_file(void **state) {
+    (void)state;
+    read_large(true);
+    read_large(false);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void) {
@@ -340,6 +412,8 @@ int main(void) {
         TEST(dimensions_have_limits),
         TEST(tensors_must_fit_their_data),
         TEST(nested_graphs_cost_nothing),
+        TEST(lengths_past_the_end),
+        TEST(huge_attributes_and_sizes),
         TEST(damaged_models_end_in_errors),
         TEST(weights_stay_in_the_file),
     };
