@@ -93,7 +93,8 @@ PLAIN = ["resnet18", "resnet50", "resnet152", "mobilenet_v2",
          "squeezenet1_1", "densenet121", "vgg16", "vgg11_bn", "alexnet",
          "efficientnet_b0", "shufflenet_v2_x1_0", "mnasnet1_0",
          "regnet_y_400mf", "regnet_x_400mf", "resnext50_32x4d",
-         "convnext_tiny", "wide_resnet50_2"]
+         "convnext_tiny", "wide_resnet50_2", "resnet34", "densenet161",
+         "mnasnet0_5", "shufflenet_v2_x0_5"]
 # Name: maker, size of the image.
 NETWORKS = {name: (classifier(name), 224) for name in PLAIN}
 NETWORKS.update({
@@ -107,7 +108,11 @@ NETWORKS.update({
     "lraspp_mobilenet_v3_large":
         (segmenter("lraspp_mobilenet_v3_large"), 224),
     "unet16": (UNet, 128),
+    "vit_b_32": (classifier("vit_b_32"), 224),
+    "swin_t": (classifier("swin_t"), 224),
 })
+# In evaluation torch takes a path through attention that it cannot export.
+TRAINING = ["vit_b_32"]
 RAW = ["resnet18", "googlenet", "mobilenet_v2"]
 OPEN = ["resnet18", "shufflenet_v2_x1_0", "deeplabv3_mobilenet_v3_large"]
 
@@ -133,10 +138,13 @@ def settle(model, size):
 
 
 def wake(model):
-    """ConvNeXt's blocks start with a factor of 1e-6: they would not count."""
+    """ConvNeXt's blocks start with a factor of 1e-6, ViT's head with zeros:
+    they would not count."""
     for name, parameter in model.named_parameters():
         if "layer_scale" in name:
             nn.init.uniform_(parameter, 0.3, 0.7)
+        if name == "heads.head.weight":
+            nn.init.normal_(parameter, std=0.05)
 
 
 def export(path, make, size, variant):
@@ -146,6 +154,9 @@ def export(path, make, size, variant):
     settle(model, size)
     model.eval()
     options = {}
+    if variant == "training":
+        model.train()
+        options = {"training": TrainingMode.TRAINING}
     if variant == "raw":
         options = {"training": TrainingMode.PRESERVE}
     if variant == "open":
@@ -202,7 +213,8 @@ def main():
     os.makedirs(folder, exist_ok=True)
     torch.set_num_threads(1)
     seed_lights(folder, wanted)
-    jobs = [(name, name, "") for name in sorted(NETWORKS)]
+    jobs = [(name, name, "training" if name in TRAINING else "")
+            for name in sorted(NETWORKS)]
     jobs += [(f"{name}.raw", name, "raw") for name in RAW]
     jobs += [(f"{name}.open", name, "open") for name in OPEN]
     for title, name, variant in jobs:
