@@ -23,11 +23,25 @@ static void use_throughout(Emit *e, const Group *g, uint32_t placement) {
     region_use(&e->regions, region, g->end - 1);
 }
 
+static uint32_t copy_of(Emit *e, uint32_t from, uint32_t buf, TensorId t,
+                        const Rows *need) {
+    uint32_t plank = emit_plank(e, buf, t, need->in_row, need->in_rows);
+    emit_move_all(e, ACTION_COPY, from, plank);
+    e->action.at[e->action.n - 1].legal = copy_legal(e->w, t);
+    return plank;
+}
+
+/* `copied`: in some stripe, so that it has a buffer. */
 static uint32_t operand(Emit *e, const Group *g, const Member *member,
-                        TensorId t, uint32_t *buf, const Rows *need) {
+                        TensorId t, uint32_t *buf, const Rows *need,
+                        bool copied) {
     uint32_t maker = group_maker(e->w, g, t);
-    if (maker != NONE)
-        return member[maker].placed;
+    if (maker != NONE) {
+        uint32_t from = member[maker].placed, own = copied ? (*buf)++ : NONE;
+        const Placement *p = &e->placement.at[from];
+        bool same = p->row == need->in_row && p->rows == need->in_rows;
+        return same ? from : copy_of(e, from, own, t, need);
+    }
     uint32_t from = emit_readable(e, t);
     use_throughout(e, g, from);
     uint32_t plank = emit_plank(e, (*buf)++, t, need->in_row, need->in_rows);
@@ -36,13 +50,14 @@ static uint32_t operand(Emit *e, const Group *g, const Member *member,
 }
 
 static void run_member(Emit *e, const Group *g, Member *member, uint32_t i,
-                       const Stripe *stripe, uint32_t tile) {
+                       const Stripe *stripe, uint32_t copies, uint32_t tile) {
     NodeId id = group_node(e->w, g, i);
     const Node *node = graph_node(e->w->g, id);
     uint32_t in[MAX_OPERANDS], buf = e->w->mode[id.i].first_buf;
     e->step = g->first + i;
     for (uint32_t k = 0; k < node->n_in; k++)
-        in[k] = operand(e, g, member, node->in[k], &buf, &stripe->need);
+        in[k] = operand(e, g, member, node->in[k], &buf, &stripe->need,
+                        copies >> k & 1);
     uint32_t out = emit_plank(e, buf, node->out[0], stripe->row, stripe->rows);
     e->placement.at[out].end = group_last_use(e->w, g, node->out[0]) + 1;
     Action a = emit_run_new(e, id, in, out);
@@ -76,14 +91,16 @@ static void find_targets(Emit *e, const Group *g, Member *member) {
 static void emit_stripes(Emit *e, const Group *g) {
     uint32_t n = g->end - g->first;
     Stripe *stripe = ARENA_ARRAY(e->arena, Stripe, n);
+    Stripe *most = ARENA_ARRAY(e->arena, Stripe, n);
     Member *member = ARENA_ARRAY(e->arena, Member, n);
+    group_highest(e->w, g, most);
     find_targets(e, g, member);
     for (uint32_t k = 0, end = group_stripes(e->w, g); k < end; k++) {
         bool made = stripe_make(e->w, g, k, stripe);
         if (!made)
             bug("a stripe of a group cannot be computed");
         for (uint32_t i = 0; i < n; i++)
-            run_member(e, g, member, i, &stripe[i], k);
+            run_member(e, g, member, i, &stripe[i], most[i].copies, k);
     }
     e->step = g->first;
     for (uint32_t i = 0; i < n; i++) {

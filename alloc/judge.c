@@ -520,6 +520,29 @@ static bool all_channels(const Judge *j, const Placement *p) {
     return p->n_c == plan_volume(j->g, p->tensor).c;
 }
 
+/* An instruction says how high the plank is, not where its rows end: from a
+ * later row on it reaches over its end, though nothing is read there. */
+static bool reaches_over(Judge *j, const Placement *p, uint32_t row) {
+    const HwMemory *m = &j->spec->memory[p->memory];
+    uint64_t behind =
+        layout_offset(m->layout, &p->whole, 0, row - p->row, 0, 0);
+    return p->bytes > m->size - p->offset - behind ||
+           (m->align && behind % m->align);
+}
+
+static const char *do_copy(Judge *j, const Action *a) {
+    const Placement *from = &j->plan->placement[a->in[0]];
+    const Placement *to = &j->plan->placement[a->out];
+    if (a->n_in != 1 || !same_tensor(from->tensor, to->tensor) ||
+        role_of(j, a->in[0]) != HW_ACTIVE || role_of(j, a->out) != HW_ACTIVE ||
+        to->row != a->row || to->rows != a->rows)
+        return complain(j, from, "is copied the wrong way");
+    const char *wrong = check_read(j, a->in[0], a->row, a->rows);
+    if (!wrong && reaches_over(j, from, a->row))
+        wrong = complain(j, from, "is copied from a place of no address");
+    return wrong ? wrong : do_write(j, a->out, a->row, a->rows);
+}
+
 /* The operands' tensors, in the node's order. */
 static const char *check_operands(Judge *j, const Action *a) {
     const Node *node = graph_node(j->g, a->node);
@@ -670,6 +693,8 @@ static const char *do_action(Judge *j) {
         return check_move(j, a);
     case ACTION_RUN:
         return do_run(j, a);
+    case ACTION_COPY:
+        return do_copy(j, a);
     case ACTION_CONCAT:
         return do_concat(j, a);
     case ACTION_HOST:

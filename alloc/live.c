@@ -292,7 +292,8 @@ static void plank_bufs(Work *w, Problem *p, NodeId id) {
     }
 }
 
-/* One buffer for each operand from outside the group, then the result's. */
+/* One buffer for each operand from outside the group or copied, then the
+ * result's. */
 static void stripe_bufs(Work *w, Problem *p, NodeId id) {
     const Node *node = graph_node(w->g, id);
     Mode *mode = &w->mode[id.i];
@@ -310,10 +311,14 @@ static void stripe_bufs(Work *w, Problem *p, NodeId id) {
                        .node = id,
                        .tensor = is_in ? node->in[i] : node->out[0],
                        .rows = is_in ? own->need.in_rows : own->rows};
-        if (is_in && group_maker(w, g, owner.tensor) != NONE)
+        if (is_in && group_maker(w, g, owner.tensor) != NONE &&
+            !(own->copies >> i & 1))
             continue;
         uint32_t last = is_in ? step : group_last_use(w, g, owner.tensor);
-        pool_bytes(w, owner.tensor, owner.rows, false, bytes);
+        if (is_in)
+            pool_bytes(w, owner.tensor, owner.rows, false, bytes);
+        else
+            stripe_bytes(w, owner.tensor, own, bytes);
         free_buf(w, p, 2 * step, 2 * last + 1, bytes,
                  is_in ? reach(w, id) : group_reach(w, g, owner.tensor), owner);
     }

@@ -27,6 +27,7 @@ Work *work_new(Arena *arena, const Schedule *schedule, const HwSpec *spec,
     w->options = options;
     w->uses = graph_uses(arena, w->g);
     w->legal = ARENA_ARRAY(arena, Legal, w->g->node.n + 1);
+    w->copy = ARENA_ARRAY(arena, Legal, w->g->tensor.n + 1);
     w->mode = ARENA_ARRAY(arena, Mode, w->g->node.n + 1);
     w->role = ARENA_ARRAY(arena, Role, w->g->tensor.n + 1);
     w->unit_of = ARENA_ARRAY(arena, uint32_t, w->g->tensor.n + 1);

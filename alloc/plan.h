@@ -31,6 +31,8 @@ typedef enum ActionKind {
     ACTION_LOAD,   /* in[0] (backing or input memory) -> out (active) */
     ACTION_STORE,  /* in[0] (active) -> out (backing or output memory) */
     ACTION_RUN,    /* an engine computes `node`, or a tile of it */
+    ACTION_COPY,   /* an engine copies rows of in[0] to out, a volume of just
+                    * these, both active: max pooling of single pixels */
     ACTION_CONCAT, /* nothing moves: out is complete now */
     ACTION_HOST    /* the host computes `node` in input/output/backing memory */
 } ActionKind;
@@ -39,12 +41,12 @@ typedef struct Action {
     ActionKind kind;
     uint32_t step; /* listing's step number, from 1 */
     NodeId node;   /* RUN, CONCAT, HOST; else NO_NODE */
-    Legal legal;   /* RUN, HOST */
+    Legal legal;   /* RUN, COPY, HOST */
     uint32_t n_in;
     const uint32_t *in; /* placements */
     uint32_t out;       /* placement */
-    /* LOAD, STORE: rows moved, in the whole tensor. RUN: rows of the output
-     * that this tile computes; the whole height for a whole node. */
+    /* LOAD, STORE, COPY: rows moved, in the whole tensor. RUN: rows of the
+     * output that this tile computes; the whole height for a whole node. */
     uint32_t row, rows;
     /* RUN by planks: input rows read (of the whole tensor) and the padding on
      * top that this tile needs. Whole nodes: all rows, the node's padding. */

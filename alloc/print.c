@@ -4,11 +4,9 @@
 
 #include <stdlib.h>
 
-static const char *const kind_name[] = {[ACTION_LOAD] = "load",
-                                        [ACTION_STORE] = "store",
-                                        [ACTION_RUN] = "run",
-                                        [ACTION_CONCAT] = "concat",
-                                        [ACTION_HOST] = "host"};
+static const char *const kind_name[] = {
+    [ACTION_LOAD] = "load", [ACTION_STORE] = "store",   [ACTION_RUN] = "run",
+    [ACTION_COPY] = "copy", [ACTION_CONCAT] = "concat", [ACTION_HOST] = "host"};
 
 static const char *tensor_name(const Plan *plan, TensorId t) {
     return graph_tensor(plan->schedule->graph, t)->name;

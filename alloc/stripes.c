@@ -7,8 +7,8 @@
  * writes a dense volume, and in layouts with channels outside of rows the rows
  * of a stripe are together only within a channel: rows that the stripe before
  * has computed cannot stand in one volume with new ones, so each stripe
- * computes the halo of its readers again (facts/two-level.md 1.5, 2.2). All
- * readers of such a stripe must need the very same rows of it.
+ * computes the halo of its readers again (facts/two-level.md 1.5, 2.2). A
+ * reader that needs fewer rows of a stripe than another gets a copy of them.
  */
 #include "alloc/work.h"
 
@@ -74,6 +74,10 @@ uint32_t group_reach(const Work *w, const Group *g, TensorId t) {
     return memories;
 }
 
+static uint32_t larger(uint32_t a, uint32_t b) {
+    return a > b ? a : b;
+}
+
 /* ---- rows ---- */
 
 /* Rows of the input behind output rows [row, row + rows). Within a group all
@@ -96,25 +100,43 @@ static Rows needed(const Work *w, NodeId id, uint32_t row, uint32_t rows,
     return need;
 }
 
-/* The rows of node i's result that its readers in the group need; false if
- * these differ. */
+/* All rows of node i's result that its readers in the group need; false if
+ * there are none. */
 static bool rows_wanted(const Work *w, const Group *g, uint32_t i,
                         Stripe *stripe) {
     TensorId t = graph_node(w->g, group_node(w, g, i))->out[0];
-    bool any = false;
+    uint32_t first = UINT32_MAX, end = 0;
     for (uint32_t u = w->uses.start[t.i]; u < w->uses.start[t.i + 1]; u++) {
         uint32_t step = w->schedule->step_of[w->uses.node[u].i];
         if (step < g->first || step >= g->end)
             continue;
         const Rows *need = &stripe[step - g->first].need;
-        if (any &&
-            (stripe[i].row != need->in_row || stripe[i].rows != need->in_rows))
-            return false;
-        stripe[i].row = need->in_row;
-        stripe[i].rows = need->in_rows;
-        any = true;
+        uint32_t need_end = need->in_row + need->in_rows;
+        first = need->in_row < first ? need->in_row : first;
+        end = need_end > end ? need_end : end;
     }
-    return any;
+    stripe[i].row = first;
+    stripe[i].rows = end - first;
+    return end > 0;
+}
+
+/* Operands that are made in the group with more rows than node i needs; false
+ * if one of them cannot be copied. */
+static bool copies_find(const Work *w, const Group *g, uint32_t i,
+                        Stripe *stripe) {
+    const Node *node = graph_node(w->g, group_node(w, g, i));
+    const Rows *need = &stripe[i].need;
+    for (uint32_t k = 0; k < node->n_in; k++) {
+        uint32_t m = group_maker(w, g, node->in[k]);
+        if (m == NONE ||
+            (stripe[m].row == need->in_row && stripe[m].rows == need->in_rows))
+            continue;
+        if (copy_legal(w, node->in[k]).engine < 0)
+            return false;
+        stripe[i].copies |= 1u << k;
+        stripe[m].shift = larger(stripe[m].shift, need->in_row - stripe[m].row);
+    }
+    return true;
 }
 
 static bool reads_inner(const Work *w, const Group *g, NodeId id) {
@@ -148,7 +170,11 @@ bool stripe_make(const Work *w, const Group *g, uint32_t index,
             needed(w, id, stripe[i].row, stripe[i].rows, reads_inner(w, g, id));
         if (!stripe[i].need.in_rows)
             return false;
+        stripe[i].copies = stripe[i].shift = 0;
     }
+    for (uint32_t i = 0; i < n; i++)
+        if (!copies_find(w, g, i, stripe))
+            return false;
     return true;
 }
 
@@ -172,7 +198,20 @@ static void stripe_charge(const Work *w, const Group *g, const Stripe *stripe,
         if (group_stores(w, g, out))
             cost->moved += times * row_bytes(w, out) * stripe[i].rows;
         cost->work += times * row_work(w->g, node) * stripe[i].rows;
+        for (uint32_t k = 0; k < node->n_in; k++)
+            if (stripe[i].copies >> k & 1)
+                cost->work += times * stripe[i].need.in_rows *
+                              row_bytes(w, node->in[k]) / w->spec->element;
     }
+}
+
+void stripe_bytes(const Work *w, TensorId result, const Stripe *most,
+                  uint64_t bytes[PLAN_MAX_POOLS]) {
+    pool_bytes(w, result, most->rows, false, bytes);
+    Volume plank = plank_in(w, result, most->rows, 0);
+    for (uint32_t m = 0; m < w->spec->n_active && most->shift; m++)
+        if (bytes[m])
+            bytes[m] += copy_offset(w->spec, &plank, most->shift);
 }
 
 static uint64_t plank_least(const Work *w, TensorId t, uint32_t rows,
@@ -195,12 +234,14 @@ static uint64_t group_peak(const Work *w, const Group *g, const Stripe *most) {
         NodeId id = group_node(w, g, i);
         const Node *node = graph_node(w->g, id);
         uint32_t last = group_last_use(w, g, node->out[0]) - g->first;
-        uint64_t own = plank_least(w, node->out[0], most[i].rows,
-                                   group_reach(w, g, node->out[0]));
+        uint64_t bytes[PLAN_MAX_POOLS];
+        stripe_bytes(w, node->out[0], &most[i], bytes);
+        uint64_t own = least_bytes(w, bytes, group_reach(w, g, node->out[0]));
         for (uint32_t s = i; s <= last; s++)
             live[s] = add_capped(live[s], own);
         for (uint32_t k = 0; k < node->n_in; k++)
-            if (group_maker(w, g, node->in[k]) == NONE)
+            if (group_maker(w, g, node->in[k]) == NONE ||
+                most[i].copies >> k & 1)
                 live[i] = add_capped(live[i], plank_least(w, node->in[k],
                                                           most[i].need.in_rows,
                                                           reach(w, id)));
@@ -208,10 +249,6 @@ static uint64_t group_peak(const Work *w, const Group *g, const Stripe *most) {
     for (uint32_t i = 0; i < n; i++)
         peak = live[i] > peak ? live[i] : peak;
     return peak;
-}
-
-static uint32_t larger(uint32_t a, uint32_t b) {
-    return a > b ? a : b;
 }
 
 /* Every stripe goes on where the one before it has ended, or above. */
@@ -242,6 +279,8 @@ static bool raise_to(const Work *w, const Group *g, uint32_t index,
         most[i].rows = larger(most[i].rows, stripe[i].rows);
         most[i].need.in_rows =
             larger(most[i].need.in_rows, stripe[i].need.in_rows);
+        most[i].copies |= stripe[i].copies;
+        most[i].shift = larger(most[i].shift, stripe[i].shift);
     }
     return true;
 }

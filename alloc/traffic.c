@@ -58,6 +58,9 @@ Traffic plan_traffic(const Plan *plan) {
             elements = moved_elements(g, &plan->placement[a->out], a->rows);
         if (a->kind == ACTION_RUN && a->style >= 0)
             elements = tiled_elements(plan, a);
+        if (a->kind == ACTION_COPY)
+            sum.work +=
+                row_elements(g, plan->placement[a->out].tensor) * a->rows;
         if (a->kind == ACTION_RUN)
             sum.work += row_work(g, graph_node(g, a->node)) * a->rows;
         sum.moved += elements * plan->schedule->spec->element;

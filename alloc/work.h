@@ -136,6 +136,7 @@ typedef struct Work {
     const PlanOptions *options;
     Uses uses;
     Legal *legal;      /* by node */
+    Legal *copy;       /* by tensor: copy_legal; HW_OP_CONV: not asked yet */
     Role *role;        /* by tensor */
     Mode *mode;        /* by node */
     uint32_t *unit_of; /* by tensor; NONE */
@@ -248,6 +249,9 @@ void tiles_hasten(const Work *w, NodeId node, uint64_t most, Mode *mode);
 typedef struct Stripe {
     uint32_t row, rows; /* of its result */
     Rows need;          /* of its operands */
+    uint32_t copies;    /* bits: operands that are made in the group, with
+                         * more rows than these; they are copied */
+    uint32_t shift;     /* rows above the lowest copy of the result */
 } Stripe;
 typedef struct GroupCost {
     uint64_t peak;  /* bytes of active memory */
@@ -278,6 +282,17 @@ uint64_t group_middle(const Work *w, const Group *g);
 bool group_about(const Work *w, const Group *g, GroupCost *cost);
 /* False if some stripe cannot be computed. */
 bool group_measure(const Work *w, const Group *g, GroupCost *cost);
+/* Bytes by pool of the result of a node of the group: its most rows, and what
+ * a copy of its last rows reaches over. */
+void stripe_bytes(const Work *w, TensorId result, const Stripe *most,
+                  uint64_t bytes[PLAN_MAX_POOLS]);
+
+/* ---- copy.c: rows of a plank as a volume of their own ---- */
+
+/* How an engine copies rows of planks of the tensor; engine -1 if none can. */
+Legal copy_legal(const Work *w, TensorId t);
+/* Bytes from the start of a plank to its row `row`. */
+uint64_t copy_offset(const HwSpec *spec, const Volume *plank, uint32_t row);
 
 /* ---- rings.c: groups that compute nothing twice ---- */
 

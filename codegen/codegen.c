@@ -334,6 +334,31 @@ static void emit_run(Emitter *e, const Action *action, uint32_t index,
     add_insn(e, action->legal.op, &f, comment, index);
 }
 
+/* Max pooling of single pixels, from the first row to copy on. */
+static void emit_copy(Emitter *e, const Action *action, uint32_t index,
+                      uint64_t waits) {
+    static const uint32_t one[2] = {1, 1};
+    const Placement *in = placement_of(e, action->in[0]);
+    const Layout *layout = e->spec->memory[in->memory].layout;
+    HwFields f = {0};
+    set(&f, HW_F_STEP, action->step);
+    set_text(&f, HW_F_NAME,
+             arena_printf(e->arena, "%s#%u..%u",
+                          graph_tensor(e->graph, in->tensor)->name, action->row,
+                          action->row + action->rows - 1));
+    set_operand(e, &f, HW_IN, action->in[0], in->rows);
+    insn_set_operand(
+        e->spec, &f, HW_IN, in->memory,
+        operand_offset(e, in) +
+            layout_offset(layout, &in->whole, 0, action->row - in->row, 0, 0));
+    set_operand(e, &f, HW_OUT, action->out, action->rows);
+    set_window(&f, HW_F_KERNEL_W, one, one, 0, 0);
+    set(&f, HW_F_POOL_GLOBAL, 0);
+    set(&f, HW_F_PINGPONG, 1);
+    insn_set_waits(e->spec, &f, waits);
+    add_insn(e, action->legal.op, &f, "copy", index);
+}
+
 /* Sizes are the whole tensor's; the active side holds just the rows moved. */
 static void emit_move(Emitter *e, const Action *action, uint32_t index) {
     const Placement *in = placement_of(e, action->in[0]);
@@ -395,6 +420,9 @@ static void emit(Emitter *e, uint32_t index, uint64_t waits) {
         break;
     case ACTION_RUN:
         emit_run(e, action, index, waits);
+        break;
+    case ACTION_COPY:
+        emit_copy(e, action, index, waits);
         break;
     case ACTION_CONCAT:
         emit_concat(e, action, index);

@@ -231,13 +231,15 @@ static ListingLayer layer_of_move(const Builder *b, const Action *action) {
     const Placement *out = &b->plan->placement[action->out];
     const Tensor *tensor = graph_tensor(b->graph, in->tensor);
     bool load = action->kind == ACTION_LOAD;
+    bool copy = action->kind == ACTION_COPY;
     HwRole role = b->spec->memory[(load ? in : out)->memory].role;
     const char **bottom = ARENA_ARRAY(b->arena, const char *, 1);
     bottom[0] = graph_node(b->graph, tensor->producer)->name;
     return (ListingLayer){
         .name = load ? tensor->name
                      : arena_printf(b->arena, "%s_output", tensor->name),
-        .type = role == HW_INPUT    ? "Input"
+        .type = copy                ? "Copy"
+                : role == HW_INPUT  ? "Input"
                 : role == HW_OUTPUT ? "Output"
                 : load              ? "Gather"
                                     : "Scatter",
@@ -265,7 +267,8 @@ static uint32_t first_of_tiled(const Builder *b, uint32_t insn) {
 static void add_layer(Builder *b, uint32_t insn) {
     const Action *action = &b->plan->action[b->action_of[insn]];
     ListingLayer layer;
-    bool move = action->kind == ACTION_LOAD || action->kind == ACTION_STORE;
+    bool move = action->kind == ACTION_LOAD || action->kind == ACTION_STORE ||
+                action->kind == ACTION_COPY;
     layer = move ? layer_of_move(b, action) : layer_of_node(b, action);
     layer.memory = memory_text(b, action);
     layer.step = action->step;

@@ -83,6 +83,7 @@ uint64_t waits_before(Waits *w, uint32_t i) {
         take_off(w, i, n_engines, all);
         return all;
     case ACTION_RUN:
+    case ACTION_COPY:
         break;
     }
     uint32_t engine = (uint32_t)action->legal.engine;

@@ -52,20 +52,31 @@ static void check_in_place(Run *run, const Work *w, const Place *in,
           what, place_text(run, in));
 }
 
-static Patch read_operand(Run *run, const Extent *size, const Place *place,
+/* A pool stops reading at its last window: its operand may be the rows of a
+ * higher volume from a later one on, which reach over that one's end. */
+static Box operand_box(const Work *w) {
+    Box box = whole_box(&w->in);
+    if (w->op == HW_OP_POOL_MAX || w->op == HW_OP_POOL_AVG) {
+        Box needs = window_needs(w->pool, whole_box(&w->out), w->in.h, w->in.w);
+        box.rows = needs.row + needs.rows;
+    }
+    return box;
+}
+
+static Patch read_operand(Run *run, const Work *w, const Place *place,
                           const char *what) {
-    Patch patch = {*size, whole_box(size), NULL};
+    Patch patch = {w->in, operand_box(w), NULL};
     if (!run->options.memory_only)
-        patch = patch_new(run->work, *size, patch.box);
+        patch = patch_new(run->work, w->in, patch.box);
     operand_read(run, place, patch.box, what, patch.at);
     return patch;
 }
 
 static void run_whole(Run *run, const Work *w, const Job *job, bool prepared) {
-    Patch in = read_operand(run, &w->in, &w->in_at, "input"), in2 = {0};
+    Patch in = read_operand(run, w, &w->in_at, "input"), in2 = {0};
     Patch out = {w->out, whole_box(&w->out), NULL};
     if (w->has_in2)
-        in2 = read_operand(run, &w->in, &w->in2_at, "second input");
+        in2 = read_operand(run, w, &w->in2_at, "second input");
     if (!run->options.memory_only) {
         out = patch_new(run->work, w->out, out.box);
         if (prepared)
@@ -77,7 +88,7 @@ static void run_whole(Run *run, const Work *w, const Job *job, bool prepared) {
 }
 
 static bool operands_ready(Run *run, const Work *w) {
-    Box in = place_box(&w->in_at);
+    Box in = operand_box(w);
     return operand_ready(run, &w->in_at, in, "input") &&
            (!w->has_in2 || operand_ready(run, &w->in2_at, in, "second input"));
 }

@@ -138,22 +138,61 @@ static bool row_agrees(const Place *reader, const Place *writer, uint32_t h) {
             reader->h_at[h] == writer->h_at[row - writer->row]);
 }
 
-/* Rows and columns must be the same; the reader may stop short. */
-static bool rows_agree(const Place *reader, const Place *writer) {
-    bool each = by_ring(reader, writer);
-    if ((!each && reader->h > writer->h) || reader->w > writer->w)
+static bool columns_agree(const Place *reader, const Place *writer) {
+    if (reader->w > writer->w)
         return false;
-    for (uint32_t h = 0; h < reader->h && !each; h++)
-        if (reader->h_at[h] != writer->h_at[h])
-            return false;
     for (uint32_t w = 0; w < reader->w; w++)
         if (reader->w_at[w] != writer->w_at[w])
             return false;
     return true;
 }
 
-/* Do cells of this writer hold what the reader takes them for? */
-static bool agrees(const Place *reader, const Place *writer) {
+/* Rows and columns must be the same; the reader may stop short. */
+static bool rows_agree(const Place *reader, const Place *writer) {
+    bool each = by_ring(reader, writer);
+    if ((!each && reader->h > writer->h) || !columns_agree(reader, writer))
+        return false;
+    for (uint32_t h = 0; h < reader->h && !each; h++)
+        if (reader->h_at[h] != writer->h_at[h])
+            return false;
+    return true;
+}
+
+/* The row of `in` whose cells start where row 0 of `of` does. */
+static uint32_t row_at(const Place *in, const Place *of) {
+    uint64_t cell = of->start + of->c_at[0] + of->h_at[0];
+    uint32_t h = 0;
+    while (h < in->h && in->start + in->c_at[0] + in->h_at[h] != cell)
+        h++;
+    return h;
+}
+
+/* Whether the first rows of the reader are rows of the writer, from a later one
+ * on, of all of its channels. */
+static bool agrees_below(const Place *reader, const Place *writer,
+                         uint32_t rows) {
+    uint32_t skip = row_at(writer, reader);
+    if (skip >= writer->h || rows > writer->h - skip || reader->c > writer->c ||
+        !columns_agree(reader, writer))
+        return false;
+    uint64_t shift = writer->start + writer->h_at[skip];
+    for (uint32_t h = 0; h < rows; h++)
+        if (reader->start + reader->h_at[h] + writer->h_at[skip] !=
+            shift + writer->h_at[skip + h])
+            return false;
+    for (uint32_t c = 0; c < reader->c; c++)
+        if (reader->start + reader->c_at[c] != shift + writer->c_at[c] ||
+            reader->copies[c] > 1 || writer->copies[c] > 1)
+            return false;
+    return true;
+}
+
+/* Do cells of this writer hold what the reader takes them for, as far as it
+ * reads them? */
+static bool agrees(const Place *reader, const Place *writer, Box box) {
+    if (!by_ring(reader, writer) &&
+        agrees_below(reader, writer, box.row + box.rows))
+        return true;
     if (!rows_agree(reader, writer))
         return false;
     uint32_t r = channel_at(reader, writer);
@@ -193,7 +232,7 @@ static bool known_to_agree(Reading *r, uint32_t writer) {
     if (r->known[slot].writer != writer) {
         Writer *w = &r->run->writer.at[writer - 1];
         r->known[slot].writer = writer;
-        r->known[slot].agrees = agrees(r->place, &w->place);
+        r->known[slot].agrees = agrees(r->place, &w->place, r->box);
         if (r->run->on_host)
             w->read_by_host = true;
         else

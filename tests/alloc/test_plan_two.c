@@ -13,8 +13,8 @@
 
 /* The actions alone, without their numbers of placements. */
 static const char *story(Case *c, const Plan *plan) {
-    static const char *const kind[] = {"load", "store", "run", "concat",
-                                       "host"};
+    static const char *const kind[] = {"load", "store",  "run",
+                                       "copy", "concat", "host"};
     const char *text = "";
     for (uint32_t i = 0; i < plan->n_actions; i++) {
         const Action *a = &plan->action[i];
