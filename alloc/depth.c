@@ -202,11 +202,25 @@ static bool group_from(Search *s, uint32_t first, uint32_t end) {
     return false;
 }
 
+/* Whether steps [first, end) make something that nobody reads there, but for
+ * the last. */
+static bool has_loose_end(const Work *w, uint32_t first, uint32_t end) {
+    Group g = {first, end, 0};
+    for (uint32_t i = 0; i + 1 < end - first; i++) {
+        TensorId t = graph_node(w->g, group_node(w, &g, i))->out[0];
+        if (group_last_use(w, &g, t) == first + i)
+            return true;
+    }
+    return false;
+}
+
 static void groups_from(Search *s, uint32_t first) {
     uint32_t n = s->w->schedule->n_steps, failed = 0;
     for (uint32_t end = first + 1; end <= n && end <= first + LONGEST; end++) {
         if (!group_may_hold(s->w, end - 1))
             return;
+        if (has_loose_end(s->w, first, end))
+            continue;
         failed = group_from(s, first, end) ? 0 : failed + 1;
         if (failed == GIVE_UP)
             return;
