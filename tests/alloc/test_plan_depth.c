@@ -107,6 +107,40 @@ static void residual(void **state) {
     arena_free(c.arena);
 }
 
+/* The same when it is made in the group: the sum reads a copy of the rows that
+ * it needs, nothing but the image and the sum crosses DDR. */
+static void residual_inside(void **state) {
+    (void)state;
+    Case c = case_new(640);
+    TensorId x = net_input(c.g, 1, 16, 8);
+    TensorId s = net_conv(c.g, c.diag, "s", x, 4, 1, 1, 1, 0);
+    TensorId a = net_conv(c.g, c.diag, "a", s, 4, 3, 1, 1, 1);
+    TensorId b = net_conv(c.g, c.diag, "b", a, 2, 3, 1, 1, 1);
+    TensorId d = net_conv(c.g, c.diag, "d", b, 4, 1, 1, 1, 0);
+    TensorId e = net_add(c.g, c.diag, "e", d, s);
+    graph_mark_output(c.g, net_conv(c.g, c.diag, "f", e, 1, 1, 1, 1, 0));
+    const Plan *plan = case_plan(&c);
+    uint32_t copies = 0;
+    for (uint32_t i = 0; i < plan->n_actions; i++) {
+        Action *action = (Action *)&plan->action[i];
+        if (action->kind != ACTION_COPY)
+            continue;
+        const Placement *from = &plan->placement[action->in[0]];
+        assert_true(same_tensor(from->tensor, s));
+        assert_true(action->rows < from->rows);
+        assert_true(action->legal.op == HW_OP_POOL_MAX);
+        copies++;
+    }
+    assert_true(copies >= 2);
+    /* rows of the image again for the halos, but nothing of s (512) */
+    assert_in_range(plan->ddr_moved, 256, 256 + 511);
+    for (uint32_t i = 0; i < plan->n_actions; i++)
+        if (plan->action[i].kind == ACTION_COPY)
+            ((Action *)plan->action)[i].row++;
+    assert_non_null(strstr(plan_judge(c.arena, plan), "the wrong way"));
+    arena_free(c.arena);
+}
+
 /* While a step runs that nothing can tile, what waits must be elsewhere. */
 static void barrier(void **state) {
     (void)state;
@@ -173,10 +207,10 @@ static void sweep_toy(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(two_stripes), cmocka_unit_test(whole_when_it_fits),
-        cmocka_unit_test(judged),      cmocka_unit_test(residual),
-        cmocka_unit_test(barrier),     cmocka_unit_test(sweep_v2),
-        cmocka_unit_test(sweep_toy),
+        cmocka_unit_test(two_stripes),     cmocka_unit_test(whole_when_it_fits),
+        cmocka_unit_test(judged),          cmocka_unit_test(residual),
+        cmocka_unit_test(residual_inside), cmocka_unit_test(barrier),
+        cmocka_unit_test(sweep_v2),        cmocka_unit_test(sweep_toy),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
