@@ -205,7 +205,7 @@ static bool group_from(Search *s, uint32_t first, uint32_t end) {
 /* Whether steps [first, end) make something that nobody reads there, but for
  * the last. */
 static bool has_loose_end(const Work *w, uint32_t first, uint32_t end) {
-    Group g = {first, end, 0};
+    Group g = {.first = first, .end = end};
     for (uint32_t i = 0; i + 1 < end - first; i++) {
         TensorId t = graph_node(w->g, group_node(w, &g, i))->out[0];
         if (group_last_use(w, &g, t) == first + i)
