@@ -346,12 +346,12 @@ static void emit_copy(Emitter *e, const Action *action, uint32_t index,
              arena_printf(e->arena, "%s#%u..%u",
                           graph_tensor(e->graph, in->tensor)->name, action->row,
                           action->row + action->rows - 1));
-    set_operand(e, &f, HW_IN, action->in[0], in->rows);
+    set_operand(e, &f, HW_IN, action->in[0], in->row, in->rows);
     insn_set_operand(
         e->spec, &f, HW_IN, in->memory,
         operand_offset(e, in) +
             layout_offset(layout, &in->whole, 0, action->row - in->row, 0, 0));
-    set_operand(e, &f, HW_OUT, action->out, action->rows);
+    set_operand(e, &f, HW_OUT, action->out, action->row, action->rows);
     set_window(&f, HW_F_KERNEL_W, one, one, 0, 0);
     set(&f, HW_F_POOL_GLOBAL, 0);
     set(&f, HW_F_PINGPONG, 1);
