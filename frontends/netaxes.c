@@ -1,4 +1,4 @@
-/* netaxes.c - layers that take axes apart, and functions of a tensor and
+/* netaxes.c - layers that work along axes, and functions of a tensor and
  * constants; see netbuild.h. */
 #include "frontends/netbuild.h"
 
@@ -88,31 +88,6 @@ TensorId net_elt_const(Net *net, EltKind kind, TensorId in, const Const *value,
 
 /* ---- parts and shapes ---- */
 
-TensorId net_window(Net *net, TensorId in, const int64_t *begin,
-                    const int64_t *end) {
-    uint32_t axis;
-    if (in.i == NONE)
-        return in;
-    Shape shape = net_shape(net, in);
-    bool any = false;
-    for (uint32_t i = 0; i < shape.rank; i++) {
-        if (begin[i] < 0 || begin[i] >= end[i] || end[i] > shape.dim[i])
-            return net_none(net, "[%lld, %lld) is outside axis %u of %u",
-                            (long long)begin[i], (long long)end[i], i,
-                            shape.dim[i]);
-        if (begin[i] == 0 && end[i] == shape.dim[i])
-            continue;
-        if (!net_axis(net, in, i, &axis))
-            return NO_TENSOR;
-        in = net_slice(net, any ? "part" : NULL, in, axis, (uint32_t)begin[i],
-                       (uint32_t)end[i]);
-        any = true;
-        if (in.i == NONE)
-            return in;
-    }
-    return any ? in : net_identity(net, in);
-}
-
 TensorId net_squeeze(Net *net, TensorId in, uint32_t axes) {
     if (in.i == NONE)
         return in;
@@ -156,62 +131,6 @@ TensorId net_permute_axes(Net *net, TensorId in, uint32_t n,
         order.dim[i] = image ? of_graph[from] : (uint32_t)from;
     }
     return net_transpose(net, NULL, in, order);
-}
-
-/* ---- elements along an axis ---- */
-
-TensorId net_gather(Net *net, const char *part, TensorId in, uint32_t axis,
-                    Shape shape, const float *index, const float *factor) {
-    NodeId id = net_node(net, OP_GATHER, part, 1, &in);
-    if (id.i == NONE)
-        return NO_TENSOR;
-    Node *node = graph_node(net->g, id);
-    node->attr.gather.axis = axis;
-    node->attr.gather.n = shape.dim[0];
-    node->attr.gather.taps = shape.dim[1];
-    net_const(net, id, CONST_INDEX,
-              &(Const){.shape = shape, .kind = CONST_F32, .data = index});
-    if (factor)
-        net_const(net, id, CONST_VALUE,
-                  &(Const){.shape = shape, .kind = CONST_F32, .data = factor});
-    else
-        net_fill(net, id, CONST_VALUE, 1);
-    return net_out(net, id);
-}
-
-/* Which element of `size` the padded axis shows at `i`. */
-static int64_t padded_index(PadWay way, int64_t i, int64_t size) {
-    int64_t period = way == PAD_SYMMETRIC ? 2 * size : 2 * (size - 1);
-    if (way == PAD_EDGE || way == PAD_ZERO || !period)
-        return i < 0 ? 0 : i >= size ? size - 1 : i;
-    i = (i % period + period) % period;
-    return i < size ? i : period - i - (way == PAD_SYMMETRIC);
-}
-
-TensorId net_pad_axis(Net *net, const char *part, TensorId in, uint32_t axis,
-                      PadWay way, uint32_t before, uint32_t behind) {
-    if (in.i == NONE || !(before || behind))
-        return in;
-    int64_t size = shape_of(net, in)->dim[axis];
-    if (before > 1 << 15 || behind > 1 << 15)
-        return net_none(net, "pads of %u and %u are too many", before, behind);
-    uint32_t n = (uint32_t)size + before + behind;
-    float *index = ARENA_ARRAY(net->arena, float, n);
-    float *factor = ARENA_ARRAY(net->arena, float, n);
-    for (uint32_t i = 0; i < n; i++) {
-        int64_t at = (int64_t)i - before;
-        index[i] = (float)padded_index(way, at, size);
-        factor[i] = way != PAD_ZERO || (at >= 0 && at < size);
-    }
-    return net_gather(net, part, in, axis, (Shape){2, {n, 1}}, index, factor);
-}
-
-TensorId net_steps(Net *net, const char *part, TensorId in, uint32_t axis,
-                   int64_t first, int64_t step, uint32_t n) {
-    float *index = ARENA_ARRAY(net->arena, float, n);
-    for (uint32_t i = 0; i < n; i++)
-        index[i] = (float)(first + i * step);
-    return net_gather(net, part, in, axis, (Shape){2, {n, 1}}, index, NULL);
 }
 
 /* ---- products ---- */

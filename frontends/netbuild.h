@@ -136,26 +136,11 @@ TensorId net_constant(Net *net, const char *part, const Const *value);
 /* A function of a tensor and values of the file; `first`: these come first. */
 TensorId net_elt_const(Net *net, EltKind kind, TensorId in, const Const *value,
                        bool first);
-/* Part of every axis of the file: [begin, end). */
-TensorId net_window(Net *net, TensorId in, const int64_t *begin,
-                    const int64_t *end);
 /* Without those axes of the file (bits); 0: all of one element. */
 TensorId net_squeeze(Net *net, TensorId in, uint32_t axes);
 /* Reduces axes of the file; without `keep` they are gone. */
 TensorId net_reduce_axes(Net *net, TensorId in, ReduceKind kind, uint32_t n,
                          const int64_t *axis, bool keep);
-/* Along an axis of the graph: element i of the result is the sum of elements
- * index[i][k] times factor[i][k]; shape: [elements, taps]; NULL: 1. */
-TensorId net_gather(Net *net, const char *part, TensorId in, uint32_t axis,
-                    Shape shape, const float *index, const float *factor);
-/* Elements around an axis of the graph: the nearest, those of a mirror behind
- * the last or between it and the next, or zeros. */
-typedef enum PadWay { PAD_ZERO, PAD_EDGE, PAD_REFLECT, PAD_SYMMETRIC } PadWay;
-TensorId net_pad_axis(Net *net, const char *part, TensorId in, uint32_t axis,
-                      PadWay way, uint32_t before, uint32_t behind);
-/* n elements of an axis of the graph, from `first` in steps. */
-TensorId net_steps(Net *net, const char *part, TensorId in, uint32_t axis,
-                   int64_t first, int64_t step, uint32_t n);
 /* An image in another size; which source pixels, as TensorFlow's three ways
  * say: align_corners, half_pixel_centers, or neither. */
 typedef struct Resize {
@@ -169,5 +154,46 @@ TensorId net_depth_to_space(Net *net, TensorId in, uint32_t block);
 /* Axes of the file in another order. */
 TensorId net_permute_axes(Net *net, TensorId in, uint32_t n,
                           const int64_t *perm);
+
+/* ---- netparts.c ---- */
+
+/* Part of every axis of the file: [begin, end). */
+TensorId net_window(Net *net, TensorId in, const int64_t *begin,
+                    const int64_t *end);
+/* A slice of an axis of the file by Python's rules. */
+typedef struct Cut {
+    int64_t begin, end, step;
+    bool from_edge, to_edge; /* no begin, no end */
+    bool one;                /* the element at `begin`; the axis is gone */
+} Cut;
+/* The first element of `size`, and how many. */
+bool net_cut_range(const Net *net, const Cut *cut, uint32_t size,
+                   int64_t *first, uint32_t *n);
+/* cut: one for each axis. */
+TensorId net_cut(Net *net, TensorId in, const Cut *cut);
+/* Parts of an axis of the file, side by side; size: NULL for equal ones, -1
+ * for what is left. */
+void net_split(Net *net, TensorId in, int64_t axis, uint32_t n, int64_t *size,
+               TensorId *out);
+/* Tensors along a new axis, or parts without the axis. */
+TensorId net_stack(Net *net, uint32_t n, const TensorId *in, int64_t axis);
+void net_unstack(Net *net, TensorId in, int64_t axis, uint32_t n,
+                 TensorId *out);
+/* Along an axis of the graph: element i of the result is the sum of elements
+ * index[i][k] times factor[i][k]; shape: [elements, taps]; NULL: 1. */
+TensorId net_gather(Net *net, const char *part, TensorId in, uint32_t axis,
+                    Shape shape, const float *index, const float *factor);
+/* Elements around the axes of the file: a value (of height and width, others
+ * get 0 only), or the nearest, or those of a mirror on the last element or
+ * behind it. amount: before and behind by axis, n numbers. */
+typedef enum PadWay { PAD_ZERO, PAD_EDGE, PAD_REFLECT, PAD_SYMMETRIC } PadWay;
+TensorId net_pads(Net *net, TensorId in, uint32_t n, const int64_t *amount,
+                  PadWay way, double value);
+/* Blocks of pixels (rows, columns) into images of a batch, or back; pad and
+ * crop: top, bottom, left, right. */
+TensorId net_space_to_batch(Net *net, TensorId in, const int64_t block[2],
+                            const int64_t pad[4]);
+TensorId net_batch_to_space(Net *net, TensorId in, const int64_t block[2],
+                            const int64_t crop[4]);
 
 #endif

@@ -84,6 +84,6 @@ TfBuild tf_conv, tf_deconv, tf_pool, tf_matmul, tf_bias_add, tf_batch_norm;
 /* tf_axes.c */
 TfBuild tf_concat, tf_reshape, tf_squeeze, tf_transpose, tf_reduce, tf_pad,
     tf_mirror_pad, tf_resize, tf_blocks, tf_slice, tf_strided_slice, tf_split,
-    tf_expand, tf_shape_of, tf_pack;
+    tf_expand, tf_shape_of, tf_pack, tf_unpack, tf_split_v, tf_batches;
 
 #endif

@@ -31,16 +31,38 @@ TensorId tf_shape_of(Tf *tf, int kind) {
     return be_ints(tf, shape.rank, dim, false);
 }
 
-TensorId tf_pack(Tf *tf, int kind) {
+static TensorId pack_ints(Tf *tf) {
     int64_t value[SHAPE_MAX_RANK];
-    uint32_t n = tf->at->n_in;
-    (void)kind;
-    if (n > SHAPE_MAX_RANK || !tf_all_known(tf))
-        return net_none(&tf->net, "only a few constants can be packed");
-    for (uint32_t i = 0; i < n; i++)
+    for (uint32_t i = 0; i < tf->at->n_in; i++)
         if (tf_ints(tf, i, 1, &value[i]) != 1)
             return NO_TENSOR;
-    return be_ints(tf, n, value, false);
+    return be_ints(tf, tf->at->n_in, value, false);
+}
+
+/* Numbers as a shape, or tensors side by side along a new axis. */
+TensorId tf_pack(Tf *tf, int kind) {
+    uint32_t n = tf->at->n_in;
+    (void)kind;
+    if (n <= SHAPE_MAX_RANK && tf_all_known(tf))
+        return pack_ints(tf);
+    TensorId *in = ARENA_ARRAY(tf->net.arena, TensorId, n);
+    for (uint32_t i = 0; i < n; i++)
+        in[i] = tf_in(tf, i);
+    return net_stack(&tf->net, n, in, (int64_t)tf_num(tf, "axis", 0));
+}
+
+/* Parts of an axis that is gone, one an output. */
+TensorId tf_unpack(Tf *tf, int kind) {
+    TensorId in = tf_in(tf, 0);
+    double n = tf_num(tf, "num", 0);
+    (void)kind;
+    if (in.i == NONE || !(n >= 1 && n <= 4096))
+        return net_none(&tf->net, "num is out of range");
+    tf->at->n_out = (uint32_t)n;
+    tf->at->out = ARENA_ARRAY(tf->net.arena, TensorId, tf->at->n_out);
+    net_unstack(&tf->net, in, (int64_t)tf_num(tf, "axis", 0), tf->at->n_out,
+                tf->at->out);
+    return tf->at->out[0];
 }
 
 TensorId tf_concat(Tf *tf, int axis_last) {
@@ -151,80 +173,38 @@ TensorId tf_reduce(Tf *tf, int kind) {
                                    (uint32_t)n, axis, keep);
 }
 
-/* Pairs, before and behind, by axis of the file. */
-static bool pad_amounts(Tf *tf, const Shape *shape, int64_t *amount) {
-    int n = tf_ints(tf, 1, 2 * SHAPE_MAX_RANK, amount);
-    if (n < 0)
-        return false;
-    bool good = (uint32_t)n == 2 * shape->rank;
-    for (int i = 0; i < n; i++)
-        good &= amount[i] >= 0 && amount[i] <= 1 << 15;
-    return good || net_fail(&tf->net, "its paddings do not go with %s",
-                            shape_text(tf->net.arena, shape));
-}
-
-/* Around height and width, with any value. */
-static TensorId pad_image(Tf *tf, TensorId in, const int64_t *amount,
-                          double value) {
-    uint32_t first = tf->net.nhwc ? 2 : 4, before[2], behind[2];
-    for (uint32_t i = 0; i < 2; i++) {
-        before[i] = (uint32_t)amount[first + 2 * i];
-        behind[i] = (uint32_t)amount[first + 2 * i + 1];
-    }
-    return net_pad(&tf->net, in, before, behind, value);
-}
-
-/* Axis by axis; a node whose amounts are all 0 copies. */
-static TensorId pad_axes(Tf *tf, TensorId in, const int64_t *amount,
-                         PadWay way) {
-    uint32_t rank = net_shape(&tf->net, in).rank, at;
-    TensorId out = in;
-    for (uint32_t i = 0; i < rank && out.i != NONE; i++) {
-        const char *part = arena_printf(tf->net.arena, "axis%u", i);
-        if (!net_axis(&tf->net, out, i, &at))
-            return NO_TENSOR;
-        out =
-            net_pad_axis(&tf->net, part, out, at, way, (uint32_t)amount[2 * i],
-                         (uint32_t)amount[2 * i + 1]);
-    }
-    return out.i == in.i ? net_identity(&tf->net, in) : out;
-}
-
 TensorId tf_pad(Tf *tf, int has_value) {
     int64_t amount[2 * SHAPE_MAX_RANK];
-    double value = 0;
-    TensorId in = tf_in(tf, 0);
-    if (in.i == NONE)
-        return in;
-    Shape shape = net_shape(&tf->net, in);
+    int n = tf_ints(tf, 1, 2 * SHAPE_MAX_RANK, amount);
     const Const *c = has_value ? tf_const(tf, 2) : NULL;
-    if (!pad_amounts(tf, &shape, amount) || (has_value && !c))
+    double value = 0;
+    if (n < 0 || (has_value && !c))
         return NO_TENSOR;
     if (c && shape_count(&c->shape) != 1)
         return net_none(&tf->net, "its value must be one number");
     if (c)
         const_read_f64(c, &value);
-    uint32_t channel = tf->net.nhwc ? 6 : 2;
-    if (shape.rank == 4 && !amount[0] && !amount[1] && !amount[channel] &&
-        !amount[channel + 1])
-        return pad_image(tf, in, amount, value);
-    if (value < 0 || value > 0)
-        return net_none(&tf->net, "pads other axes than height and width, "
-                                  "and not with 0");
-    return pad_axes(tf, in, amount, PAD_ZERO);
+    return net_pads(&tf->net, tf_in(tf, 0), (uint32_t)n, amount, PAD_ZERO,
+                    value);
 }
 
 TensorId tf_mirror_pad(Tf *tf, int kind) {
     int64_t amount[2 * SHAPE_MAX_RANK];
-    TensorId in = tf_in(tf, 0);
+    int n = tf_ints(tf, 1, 2 * SHAPE_MAX_RANK, amount);
     bool reflect = !strcmp(tf_str(tf, "mode", "REFLECT"), "REFLECT");
     (void)kind;
-    if (in.i == NONE)
-        return in;
-    Shape shape = net_shape(&tf->net, in);
-    return pad_amounts(tf, &shape, amount)
-               ? pad_axes(tf, in, amount, reflect ? PAD_REFLECT : PAD_SYMMETRIC)
-               : NO_TENSOR;
+    return n < 0 ? NO_TENSOR
+                 : net_pads(&tf->net, tf_in(tf, 0), (uint32_t)n, amount,
+                            reflect ? PAD_REFLECT : PAD_SYMMETRIC, 0);
+}
+
+/* Of height and width; the block comes second, pads or crops third. */
+TensorId tf_batches(Tf *tf, int to_batch) {
+    int64_t block[2], edge[4];
+    if (tf_ints(tf, 1, 2, block) != 2 || tf_ints(tf, 2, 4, edge) != 4)
+        return net_none(&tf->net, "needs blocks of height and width");
+    return to_batch ? net_space_to_batch(&tf->net, tf_in(tf, 0), block, edge)
+                    : net_batch_to_space(&tf->net, tf_in(tf, 0), block, edge);
 }
 
 TensorId tf_resize(Tf *tf, int bilinear) {
@@ -267,79 +247,86 @@ static uint32_t mask(const Tf *tf, const char *key) {
     return bits >= 0 && bits < 65536 ? (uint32_t)bits : 0;
 }
 
-/* Bounds of the axes that are told, by Python's rules for steps of 1. */
-static int bounds(Tf *tf, const Shape *shape, int64_t *begin, int64_t *end) {
-    int64_t step[SHAPE_MAX_RANK];
+/* Slices of `rank` axes; those that are not told, or stand for an ellipsis,
+ * are whole. */
+static bool read_cuts(Tf *tf, uint32_t rank, Cut *cut) {
+    int64_t begin[SHAPE_MAX_RANK], end[SHAPE_MAX_RANK], step[SHAPE_MAX_RANK];
+    uint32_t rest = mask(tf, "ellipsis_mask"), at = 0;
     int n = tf_ints(tf, 1, SHAPE_MAX_RANK, begin);
     if (n < 0 || tf_ints(tf, 2, SHAPE_MAX_RANK, end) != n ||
         tf_ints(tf, 3, SHAPE_MAX_RANK, step) != n)
-        return -1;
-    if ((uint32_t)n > shape->rank || mask(tf, "ellipsis_mask") ||
-        mask(tf, "new_axis_mask")) {
-        net_fail(&tf->net, "masks of axes are not supported");
-        return -1;
-    }
-    for (uint32_t i = 0; i < shape->rank; i++) {
-        int64_t size = shape->dim[i];
-        if (i < (uint32_t)n && step[i] != 1) {
-            net_fail(&tf->net, "steps other than 1 are not supported");
-            return -1;
+        return false;
+    uint32_t told = (uint32_t)n - (rest != 0);
+    if (told > rank || mask(tf, "new_axis_mask") || rest & (rest - 1))
+        return net_fail(&tf->net, "its masks do not go with %u axes", rank);
+    for (uint32_t i = 0; i < rank; i++)
+        cut[i] = (Cut){.step = 1, .from_edge = true, .to_edge = true};
+    for (int i = 0; i < n; i++) {
+        if (rest >> i & 1) {
+            at += rank - told;
+            continue;
         }
-        bool open = i >= (uint32_t)n;
-        if (open || mask(tf, "begin_mask") >> i & 1)
-            begin[i] = 0;
-        if (open || mask(tf, "end_mask") >> i & 1 || end[i] > size)
-            end[i] = size;
-        begin[i] += begin[i] < 0 ? size : 0;
-        end[i] += end[i] < 0 ? size : 0;
-        if (!open && mask(tf, "shrink_axis_mask") >> i & 1)
-            end[i] = begin[i] + 1;
+        cut[at++] = (Cut){.begin = begin[i],
+                          .end = end[i],
+                          .step = step[i],
+                          .from_edge = mask(tf, "begin_mask") >> i & 1,
+                          .to_edge = mask(tf, "end_mask") >> i & 1,
+                          .one = mask(tf, "shrink_axis_mask") >> i & 1};
     }
-    return n;
+    return true;
+}
+
+/* Of a shape that the graph has computed. */
+static TensorId slice_const(Tf *tf) {
+    int64_t value[SHAPE_MAX_RANK], out[SHAPE_MAX_RANK], first;
+    int size = tf_ints(tf, 0, SHAPE_MAX_RANK, value);
+    uint32_t n;
+    Cut cut;
+    if (size < 0 || !read_cuts(tf, 1, &cut) ||
+        !net_cut_range(&tf->net, &cut, (uint32_t)size, &first, &n))
+        return NO_TENSOR;
+    for (uint32_t i = 0; i < n; i++)
+        out[i] = value[first + i * (cut.one ? 1 : cut.step)];
+    return be_ints(tf, n, out, cut.one);
 }
 
 TensorId tf_strided_slice(Tf *tf, int kind) {
-    int64_t begin[SHAPE_MAX_RANK], end[SHAPE_MAX_RANK], value[SHAPE_MAX_RANK];
-    bool constant = is_const(tf, 0);
-    uint32_t shrink = mask(tf, "shrink_axis_mask");
-    TensorId in = constant ? NO_TENSOR : tf_in(tf, 0);
-    int n = constant ? tf_ints(tf, 0, SHAPE_MAX_RANK, value) : 0;
+    Cut cut[SHAPE_MAX_RANK];
     (void)kind;
-    if (n < 0 || (!constant && in.i == NONE))
+    if (is_const(tf, 0))
+        return slice_const(tf);
+    TensorId in = tf_in(tf, 0);
+    if (in.i == NONE || !read_cuts(tf, net_shape(&tf->net, in).rank, cut))
         return NO_TENSOR;
-    Shape shape =
-        constant ? (Shape){1, {(uint32_t)n}} : net_shape(&tf->net, in);
-    if (bounds(tf, &shape, begin, end) < 0)
-        return NO_TENSOR;
-    if (!constant) {
-        TensorId out = net_window(&tf->net, in, begin, end);
-        return shrink ? net_squeeze(&tf->net, out, shrink) : out;
-    }
-    if (begin[0] < 0 || begin[0] >= end[0] || end[0] > n)
-        return net_none(&tf->net, "its bounds are outside its input");
-    return be_ints(tf, (uint32_t)(end[0] - begin[0]), value + begin[0],
-                   shrink & 1);
+    return net_cut(&tf->net, in, cut);
 }
 
-/* The axis comes first. */
+static TensorId split_at(Tf *tf, TensorId in, int64_t axis, uint32_t n,
+                         int64_t *size) {
+    tf->at->n_out = n;
+    tf->at->out = ARENA_ARRAY(tf->net.arena, TensorId, n);
+    net_split(&tf->net, in, axis, n, size, tf->at->out);
+    return tf->at->out[0];
+}
+
+/* Into equal parts: the axis comes first. */
 TensorId tf_split(Tf *tf, int kind) {
     int64_t axis;
-    uint32_t at;
-    TensorId in = tf_in(tf, 1);
-    double parts = tf_num(tf, "num_split", 1);
+    double n = tf_num(tf, "num_split", 1);
     (void)kind;
-    if (in.i == NONE || tf_ints(tf, 0, 1, &axis) != 1 ||
-        !net_axis(&tf->net, in, axis, &at))
+    if (tf_ints(tf, 0, 1, &axis) != 1)
         return NO_TENSOR;
-    uint32_t size = graph_tensor(tf->net.g, in)->shape.dim[at];
-    uint32_t n = parts >= 1 && parts <= size ? (uint32_t)parts : 0;
-    if (!n || size % n)
-        return net_none(&tf->net, "cannot split %u into %g", size, parts);
-    tf->at->out = ARENA_ARRAY(tf->net.arena, TensorId, n);
-    for (uint32_t i = 0; i < n; i++)
-        tf->at->out[i] =
-            net_slice(&tf->net, arena_printf(tf->net.arena, "%u", i), in, at,
-                      i * (size / n), (i + 1) * (size / n));
-    tf->at->n_out = n;
-    return tf->at->out[0];
+    if (!(n >= 1 && n <= 4096))
+        return net_none(&tf->net, "num_split is out of range");
+    return split_at(tf, tf_in(tf, 1), axis, (uint32_t)n, NULL);
+}
+
+/* Into parts of those sizes: they and the axis come behind. */
+TensorId tf_split_v(Tf *tf, int kind) {
+    int64_t size[2 * SHAPE_MAX_RANK], axis;
+    int n = tf_ints(tf, 1, 2 * SHAPE_MAX_RANK, size);
+    (void)kind;
+    if (n < 1 || tf_ints(tf, 2, 1, &axis) != 1)
+        return NO_TENSOR;
+    return split_at(tf, tf_in(tf, 0), axis, (uint32_t)n, size);
 }

@@ -229,6 +229,10 @@ static const TfOp ops[] = {
     {"Split", tf_split, 0},
     {"Shape", tf_shape_of, 0},
     {"Pack", tf_pack, 0},
+    {"Unpack", tf_unpack, 0},
+    {"SplitV", tf_split_v, 0},
+    {"SpaceToBatchND", tf_batches, 1},
+    {"BatchToSpaceND", tf_batches, 0},
 };
 
 const TfOp *tf_find_op(const char *name) {

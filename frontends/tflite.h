@@ -55,6 +55,14 @@ typedef struct TflOp {
     TflBuild *build; /* sets `made` of outputs behind the first by itself */
     int kind;
 } TflOp;
+/* tflite_ops.c: a number of the options; the activation that one fuses. */
+int32_t tfl_option(Tfl *t, uint32_t field, int32_t missing);
+TensorId tfl_fused(Tfl *t, uint32_t field, TensorId in);
+/* tflite_axes.c */
+TflBuild tfl_concat, tfl_reshape, tfl_transpose, tfl_reduce, tfl_pad,
+    tfl_mirror_pad, tfl_batches, tfl_resize, tfl_blocks, tfl_slice,
+    tfl_strided_slice, tfl_split, tfl_split_v, tfl_pack, tfl_unpack,
+    tfl_l2_norm;
 /* NULL if it is not known: tflite_ops.c. */
 const TflOp *tfl_find_op(uint32_t code);
 

@@ -26,7 +26,7 @@ static bool is_quantised(const Tfl *t) {
 
 /* The activation that an option fuses, as a node behind; part of the layer
  * where results are codes, which are rounded only once. */
-static TensorId fused(Tfl *t, uint32_t field, TensorId in) {
+TensorId tfl_fused(Tfl *t, uint32_t field, TensorId in) {
     uint8_t kind = flat_u8(&t->flat, t->options, field, 0);
     if (kind >= FUSED_ACTS)
         return net_none(&t->net, "fused activation %u is not supported", kind);
@@ -37,7 +37,7 @@ static TensorId fused(Tfl *t, uint32_t field, TensorId in) {
     return kind ? net_act(&t->net, "act", in, fused_acts[kind]) : in;
 }
 
-static int32_t option(Tfl *t, uint32_t field, int32_t missing) {
+int32_t tfl_option(Tfl *t, uint32_t field, int32_t missing) {
     return flat_i32(&t->flat, t->options, field, missing);
 }
 
@@ -80,9 +80,10 @@ static bool take_bias(Tfl *t, uint32_t i, Bias *bias) {
 
 static void strides(Tfl *t, ConvAttr *a, uint32_t dilation_field) {
     for (uint32_t i = 0; i < 2; i++) {
-        a->stride[i] = (uint32_t)option(t, 2 - i, 1);
+        a->stride[i] = (uint32_t)tfl_option(t, 2 - i, 1);
         a->dilation[i] =
-            dilation_field ? (uint32_t)option(t, dilation_field + 1 - i, 1) : 1;
+            dilation_field ? (uint32_t)tfl_option(t, dilation_field + 1 - i, 1)
+                           : 1;
     }
 }
 
@@ -109,7 +110,7 @@ static TensorId conv(Tfl *t, int depthwise) {
     Const turned = turn_kernel(t, &w, perm, 0);
     TensorId out = net_conv(&t->net, OP_CONV, in, &a, &turned, bias.given,
                             bias.given ? &bias.value : NULL);
-    return fused(t, depthwise ? 4 : 3, out);
+    return tfl_fused(t, depthwise ? 4 : 3, out);
 }
 
 /* Inputs: output's shape, kernel, image, perhaps a bias. */
@@ -132,19 +133,19 @@ static TensorId transpose_conv(Tfl *t, int kind) {
     Const turned = turn_kernel(t, &w, (uint32_t[]){3, 0, 1, 2}, 1);
     TensorId out = net_conv(&t->net, OP_DECONV, in, &a, &turned, bias.given,
                             bias.given ? &bias.value : NULL);
-    return fused(t, 3, out);
+    return tfl_fused(t, 3, out);
 }
 
 static TensorId pool(Tfl *t, int kind) {
     TensorId in = tfl_in(t, 0);
     PoolAttr a = {.kind = (PoolKind)kind};
     for (uint32_t i = 0; i < 2; i++) {
-        a.stride[i] = (uint32_t)option(t, 2 - i, 1);
-        a.kernel[i] = (uint32_t)option(t, 4 - i, 1);
+        a.stride[i] = (uint32_t)tfl_option(t, 2 - i, 1);
+        a.kernel[i] = (uint32_t)tfl_option(t, 4 - i, 1);
     }
     if (!is_valid(t))
         net_same_pool(&t->net, in, &a);
-    return fused(t, 5, net_pool(&t->net, in, &a));
+    return tfl_fused(t, 5, net_pool(&t->net, in, &a));
 }
 
 static TensorId fully_connected(Tfl *t, int kind) {
@@ -162,9 +163,9 @@ static TensorId fully_connected(Tfl *t, int kind) {
         in = net_reshape(&t->net, "flatten", in,
                          (Shape){2, {(uint32_t)rows, w.shape.dim[1]}});
     }
-    return fused(t, 0,
-                 net_fc(&t->net, in, w.shape.dim[0], &w, bias.given,
-                        bias.given ? &bias.value : NULL));
+    return tfl_fused(t, 0,
+                     net_fc(&t->net, in, w.shape.dim[0], &w, bias.given,
+                            bias.given ? &bias.value : NULL));
 }
 
 /* ---- functions of elements ---- */
@@ -189,7 +190,7 @@ static TensorId elements(Tfl *t, int kind) {
     }
     bool has_option = kind == ELT_ADD || kind == ELT_SUB || kind == ELT_MUL ||
                       kind == ELT_DIV;
-    return has_option ? fused(t, 0, out) : out;
+    return has_option ? tfl_fused(t, 0, out) : out;
 }
 
 static TensorId unary(Tfl *t, int act) {
@@ -204,6 +205,21 @@ static TensorId leaky(Tfl *t, int kind) {
     if (kind == ACT_CLIP)
         act = fused_acts[2];
     return net_act(&t->net, NULL, tfl_in(t, 0), act);
+}
+
+/* x^-1/2, x^2. */
+static TensorId power(Tfl *t, int tenths) {
+    Const exponent = net_number(&t->net, tenths / 10.0);
+    return net_elt_const(&t->net, ELT_POW, tfl_in(t, 0), &exponent, false);
+}
+
+static TensorId squared_difference(Tfl *t, int kind) {
+    Const two = net_number(&t->net, 2);
+    TensorId in[2] = {tfl_in(t, 0), tfl_in(t, 1)};
+    (void)kind;
+    return net_elt_const(&t->net, ELT_POW,
+                         net_elt(&t->net, "difference", ELT_SUB, 2, in), &two,
+                         false);
 }
 
 static TensorId prelu(Tfl *t, int kind) {
@@ -238,7 +254,7 @@ static TensorId lrn(Tfl *t, int kind) {
     (void)kind;
     if (node.i == NONE)
         return NO_TENSOR;
-    uint32_t size = 2 * (uint32_t)option(t, 0, 0) + 1;
+    uint32_t size = 2 * (uint32_t)tfl_option(t, 0, 0) + 1;
     graph_node(t->net.g, node)->attr.lrn =
         (LrnAttr){.size = size,
                   .k = (double)flat_f32(&t->flat, t->options, 1, 0),
@@ -247,177 +263,19 @@ static TensorId lrn(Tfl *t, int kind) {
     return net_out(&t->net, node);
 }
 
-/* ---- axes and shapes ---- */
-
-static TensorId concat(Tfl *t, int kind) {
-    TensorId *in = ARENA_ARRAY(t->net.arena, TensorId, t->in.n);
-    (void)kind;
-    for (uint32_t i = 0; i < t->in.n; i++)
-        in[i] = tfl_in(t, i);
-    if (!t->in.n)
-        return net_none(&t->net, "has no inputs");
-    return fused(t, 1, net_concat(&t->net, t->in.n, in, option(t, 0, 0)));
-}
-
-/* What the output tensor says, whose batch follows the input's. */
-static TensorId reshape(Tfl *t, int kind) {
-    TensorId in = tfl_in(t, 0);
-    int32_t id = flat_at_i32(&t->flat, t->out, 0);
-    (void)kind;
-    if (in.i == NONE)
-        return in;
-    Shape from = net_shape(&t->net, in), to = t->tensor[id].shape;
-    uint64_t have = shape_count(&from), rest = 1;
-    for (uint32_t i = 1; i < to.rank; i++)
-        rest *= to.dim[i] ? to.dim[i] : 1;
-    if (to.rank > 1 && rest && have % rest == 0)
-        to.dim[0] = (uint32_t)(have / rest);
-    return net_reshape(&t->net, NULL, in, to);
-}
-
-static TensorId transpose(Tfl *t, int kind) {
-    int64_t perm[SHAPE_MAX_RANK];
-    int n = tfl_ints(t, 1, SHAPE_MAX_RANK, perm);
-    (void)kind;
-    return n < 0 ? NO_TENSOR
-                 : net_permute_axes(&t->net, tfl_in(t, 0), (uint32_t)n, perm);
-}
-
-static TensorId reduce(Tfl *t, int kind) {
-    int64_t axis[SHAPE_MAX_RANK];
-    int n = tfl_ints(t, 1, SHAPE_MAX_RANK, axis);
-    bool keep = flat_u8(&t->flat, t->options, 0, 0);
-    return n < 0 ? NO_TENSOR
-                 : net_reduce_axes(&t->net, tfl_in(t, 0), (ReduceKind)kind,
-                                   (uint32_t)n, axis, keep);
-}
-
-static TensorId pad(Tfl *t, int kind) {
-    int64_t amount[2 * SHAPE_MAX_RANK];
-    uint32_t before[2], behind[2];
-    double value = 0;
-    TensorId in = tfl_in(t, 0);
-    int n = tfl_ints(t, 1, 2 * SHAPE_MAX_RANK, amount);
-    if (n < 0 || in.i == NONE)
-        return NO_TENSOR;
-    if (n != 8 || amount[0] || amount[1] || amount[6] || amount[7])
-        return net_none(&t->net, "pads other axes than height and width");
-    if (kind) {
-        const Const *c = tfl_const(t, 2);
-        if (!c || shape_count(&c->shape) != 1)
-            return NO_TENSOR;
-        const_read_f64(c, &value);
-    }
-    for (int i = 0; i < 2; i++) {
-        before[i] = (uint32_t)(amount[2 + 2 * i] & UINT32_MAX);
-        behind[i] = (uint32_t)(amount[3 + 2 * i] & UINT32_MAX);
-    }
-    return net_pad(&t->net, in, before, behind, value);
-}
-
-static TensorId resize(Tfl *t, int bilinear) {
-    int64_t size[2];
-    if (tfl_ints(t, 1, 2, size) != 2)
-        return NO_TENSOR;
-    uint32_t first = bilinear ? 2 : 0;
-    Resize r = {.out = {(uint32_t)(size[0] & INT32_MAX),
-                        (uint32_t)(size[1] & INT32_MAX)},
-                .bilinear = bilinear,
-                .align_corners = flat_u8(&t->flat, t->options, first, 0),
-                .half_pixel = flat_u8(&t->flat, t->options, first + 1, 0)};
-    return net_resize(&t->net, tfl_in(t, 0), &r);
-}
-
-static TensorId blocks(Tfl *t, int to_depth) {
-    uint32_t block = (uint32_t)option(t, 0, 0);
-    TensorId in = tfl_in(t, 0);
-    return to_depth ? net_space_to_depth(&t->net, in, block)
-                    : net_depth_to_space(&t->net, in, block);
-}
-
-/* A size of -1 is all that is left. */
-static TensorId slice(Tfl *t, int kind) {
-    int64_t begin[SHAPE_MAX_RANK], end[SHAPE_MAX_RANK];
-    TensorId in = tfl_in(t, 0);
-    int n = tfl_ints(t, 1, SHAPE_MAX_RANK, begin);
-    (void)kind;
-    if (in.i == NONE || n < 0 || tfl_ints(t, 2, SHAPE_MAX_RANK, end) != n)
-        return NO_TENSOR;
-    Shape shape = net_shape(&t->net, in);
-    if ((uint32_t)n != shape.rank)
-        return net_none(&t->net, "has %d bounds for %u axes", n, shape.rank);
-    for (int i = 0; i < n; i++)
-        end[i] = end[i] < 0 ? shape.dim[i] : begin[i] + (end[i] & UINT32_MAX);
-    return net_window(&t->net, in, begin, end);
-}
-
-/* Fields: begin_mask, end_mask, ellipsis, new_axis, shrink. */
-static TensorId strided_slice(Tfl *t, int kind) {
-    int64_t begin[SHAPE_MAX_RANK], end[SHAPE_MAX_RANK], step[SHAPE_MAX_RANK];
-    TensorId in = tfl_in(t, 0);
-    int n = tfl_ints(t, 1, SHAPE_MAX_RANK, begin);
-    uint32_t shrink = (uint32_t)option(t, 4, 0);
-    (void)kind;
-    if (in.i == NONE || n < 0 || tfl_ints(t, 2, SHAPE_MAX_RANK, end) != n ||
-        tfl_ints(t, 3, SHAPE_MAX_RANK, step) != n)
-        return NO_TENSOR;
-    Shape shape = net_shape(&t->net, in);
-    if ((uint32_t)n != shape.rank || option(t, 2, 0) || option(t, 3, 0))
-        return net_none(&t->net, "masks of axes are not supported");
-    for (int i = 0; i < n; i++) {
-        int64_t size = shape.dim[i];
-        if (step[i] != 1)
-            return net_none(&t->net, "steps other than 1 are not supported");
-        begin[i] += begin[i] < 0 ? size : 0;
-        end[i] += end[i] < 0 ? size : 0;
-        if (option(t, 0, 0) >> i & 1)
-            begin[i] = 0;
-        if (option(t, 1, 0) >> i & 1 || end[i] > size)
-            end[i] = size;
-        if (shrink >> i & 1)
-            end[i] = begin[i] + 1;
-    }
-    TensorId out = net_window(&t->net, in, begin, end);
-    return shrink ? net_squeeze(&t->net, out, shrink) : out;
-}
-
-/* One output a part; the input that is split comes second. */
-static TensorId split(Tfl *t, int kind) {
-    int64_t axis;
-    uint32_t at, n = t->out.n;
-    TensorId in = tfl_in(t, 1), first = NO_TENSOR;
-    (void)kind;
-    if (in.i == NONE || tfl_ints(t, 0, 1, &axis) != 1 ||
-        !net_axis(&t->net, in, axis, &at))
-        return NO_TENSOR;
-    uint32_t size = graph_tensor(t->net.g, in)->shape.dim[at];
-    if (!n || size % n)
-        return net_none(&t->net, "cannot split %u into %u", size, n);
-    for (uint32_t i = 0; i < n; i++) {
-        int32_t id = flat_at_i32(&t->flat, t->out, i);
-        TensorId part =
-            net_slice(&t->net, i ? arena_printf(t->net.arena, "%u", i) : NULL,
-                      in, at, i * (size / n), (i + 1) * (size / n));
-        if (i == 0)
-            first = part;
-        else if (id >= 0 && (uint32_t)id < t->n)
-            t->tensor[id].made = part;
-    }
-    return first;
-}
-
 /* ---- the table ---- */
 
 static const TflOp ops[] = {
     {0, "ADD", elements, ELT_ADD},
     {1, "AVERAGE_POOL_2D", pool, POOL_AVG},
-    {2, "CONCATENATION", concat, 0},
+    {2, "CONCATENATION", tfl_concat, 0},
     {3, "CONV_2D", conv, 0},
     {4, "DEPTHWISE_CONV_2D", conv, 1},
-    {5, "DEPTH_TO_SPACE", blocks, 0},
+    {5, "DEPTH_TO_SPACE", tfl_blocks, 0},
     {6, "DEQUANTIZE", identity, 0},
     {8, "FLOOR", unary, ACT_FLOOR},
     {9, "FULLY_CONNECTED", fully_connected, 0},
+    {11, "L2_NORMALIZATION", tfl_l2_norm, 0},
     {13, "LOCAL_RESPONSE_NORMALIZATION", lrn, 0},
     {14, "LOGISTIC", unary, ACT_SIGMOID},
     {17, "MAX_POOL_2D", pool, POOL_MAX},
@@ -425,38 +283,47 @@ static const TflOp ops[] = {
     {19, "RELU", unary, ACT_RELU},
     {20, "RELU_N1_TO_1", leaky, ACT_CLIP},
     {21, "RELU6", unary, ACT_RELU6},
-    {22, "RESHAPE", reshape, 0},
-    {23, "RESIZE_BILINEAR", resize, 1},
+    {22, "RESHAPE", tfl_reshape, 0},
+    {23, "RESIZE_BILINEAR", tfl_resize, 1},
     {25, "SOFTMAX", softmax, 0},
-    {26, "SPACE_TO_DEPTH", blocks, 1},
+    {26, "SPACE_TO_DEPTH", tfl_blocks, 1},
     {28, "TANH", unary, ACT_TANH},
-    {34, "PAD", pad, 0},
-    {39, "TRANSPOSE", transpose, 0},
-    {40, "MEAN", reduce, REDUCE_MEAN},
+    {34, "PAD", tfl_pad, 0},
+    {37, "BATCH_TO_SPACE_ND", tfl_batches, 0},
+    {38, "SPACE_TO_BATCH_ND", tfl_batches, 1},
+    {39, "TRANSPOSE", tfl_transpose, 0},
+    {40, "MEAN", tfl_reduce, REDUCE_MEAN},
     {41, "SUB", elements, ELT_SUB},
     {42, "DIV", elements, ELT_DIV},
-    {43, "SQUEEZE", reshape, 0},
-    {45, "STRIDED_SLICE", strided_slice, 0},
+    {43, "SQUEEZE", tfl_reshape, 0},
+    {45, "STRIDED_SLICE", tfl_strided_slice, 0},
     {47, "EXP", unary, ACT_EXP},
-    {49, "SPLIT", split, 0},
+    {49, "SPLIT", tfl_split, 0},
     {54, "PRELU", prelu, 0},
     {55, "MAXIMUM", elements, ELT_MAX},
     {57, "MINIMUM", elements, ELT_MIN},
     {59, "NEG", unary, ACT_NEG},
-    {60, "PADV2", pad, 1},
-    {65, "SLICE", slice, 0},
+    {60, "PADV2", tfl_pad, 1},
+    {65, "SLICE", tfl_slice, 0},
     {66, "SIN", unary, ACT_SIN},
     {67, "TRANSPOSE_CONV", transpose_conv, 0},
-    {70, "EXPAND_DIMS", reshape, 0},
+    {70, "EXPAND_DIMS", tfl_reshape, 0},
     {73, "LOG", unary, ACT_LOG},
-    {74, "SUM", reduce, REDUCE_SUM},
+    {74, "SUM", tfl_reduce, REDUCE_SUM},
     {75, "SQRT", unary, ACT_SQRT},
+    {76, "RSQRT", power, -5},
     {78, "POW", elements, ELT_POW},
-    {82, "REDUCE_MAX", reduce, REDUCE_MAX},
-    {89, "REDUCE_MIN", reduce, REDUCE_MIN},
-    {97, "RESIZE_NEAREST_NEIGHBOR", resize, 0},
+    {82, "REDUCE_MAX", tfl_reduce, REDUCE_MAX},
+    {83, "PACK", tfl_pack, 0},
+    {88, "UNPACK", tfl_unpack, 0},
+    {89, "REDUCE_MIN", tfl_reduce, REDUCE_MIN},
+    {92, "SQUARE", power, 20},
+    {97, "RESIZE_NEAREST_NEIGHBOR", tfl_resize, 0},
     {98, "LEAKY_RELU", leaky, ACT_LEAKY},
+    {99, "SQUARED_DIFFERENCE", squared_difference, 0},
+    {100, "MIRROR_PAD", tfl_mirror_pad, 0},
     {101, "ABS", unary, ACT_ABS},
+    {102, "SPLIT_V", tfl_split_v, 0},
     {104, "CEIL", unary, ACT_CEIL},
     {108, "COS", unary, ACT_COS},
     {111, "ELU", leaky, ACT_ELU},

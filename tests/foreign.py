@@ -62,24 +62,32 @@ def first_error(text):
     return (lines or ["it crashed"])[0].strip()[:150]
 
 
-def script(command, folder, arguments, inputs, layout):
-    """One of the scripts beside this file: values of its outputs."""
-    command = [*command, *arguments]
+def ask_script(command, folder, inputs):
+    """A script beside this file on (name, dims, bytes) of each input; what
+    comes out as (dims, type, bytes), all in the order of the file."""
     for i, (name, shape, data) in enumerate(inputs):
-        shape, data = to_file(layout, shape, data)
         path = f"{folder}/raw{i}"
         with open(path, "wb") as file:
             file.write(data)
-        command += [name, "x".join(map(str, shape)), path]
+        command = [*command, name, "x".join(map(str, shape)), path]
     done = subprocess.run(command, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, check=False)
+                          stderr=subprocess.PIPE, check=False, timeout=600)
     if done.returncode:
         raise Unknown(first_error(done.stderr.decode()))
-    values = []
-    for i, dims in enumerate(json.loads(done.stdout)["dims"]):
+    report, values = json.loads(done.stdout.splitlines()[-1]), []
+    for i, dims in enumerate(report["dims"]):
         with open(f"{folder}/foreign.{i}", "rb") as file:
-            values.append(to_graph(layout, dims, file.read())[1])
+            kind = report.get("types", ["float32"] * (i + 1))[i]
+            values.append((dims, kind, file.read()))
     return values
+
+
+def script(command, folder, arguments, inputs, layout):
+    """The same on float32 in the order of the graph."""
+    turned = [(name, *to_file(layout, shape, data))
+              for name, shape, data in inputs]
+    return [to_graph(layout, dims, data)[1] for dims, _, data in
+            ask_script([*command, *arguments], folder, turned)]
 
 
 def tfjs(names=(), layout="NHWC"):
@@ -98,9 +106,23 @@ def opencv(reader, suffixes, names=()):
     return run
 
 
+# Two runtimes for TensorFlow Lite, as commands that take inputs behind them;
+# ask_script(TFLITE_WASM + [path, folder + "/foreign"], folder, inputs) gives
+# raw outputs of any type.
+TFLITE_WASM = ["node", HERE + "/truth_tflite.mjs", NPM]
+ARM_NN = [PYTHON, HERE + "/truth_armnn.py"]
+
+
+def tflite(command):
+    def run(folder, files, inputs):
+        return script(command, folder, [files["tflite"], folder + "/foreign"],
+                      inputs, "NHWC")
+    return run
+
+
 def one_by_one(run, parts, wrong=()):
     """A runtime asked for each output by itself: parts are (suffix, function
-    that writes a file with what that output needs, its name). None stands for
+    that writes a file with what that output needs, its name or number). None stands for
     an output that it does not take, or that it is known to get wrong."""
     def run_parts(folder, files, inputs):
         values = []

@@ -22,7 +22,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from foreign import (TFJS, compare_foreign, install_npm,  # noqa: E402
                      one_by_one, opencv, tfjs)
 from truthlib import Refused, Table, prepare_long  # noqa: E402
-from write_tf import FLOAT, Graph, Ints, Type, read_tfjs  # noqa: E402
+from write_tf import FLOAT, INT32, Graph, Ints, Type, read_tfjs  # noqa: E402
 
 DATA = "../shared/data/tensorflow/"
 NHWC, NCHW = "NHWC", "NCHW"
@@ -113,20 +113,20 @@ def fused_norm(g):
 
 def pads(g):
     x = g.input(1, 9, 10, 3)
-    y = g.node("Pad", x, g.const(3, [4, 2], pairs(0, 0, 1, 2, 0, 3, 0, 0)))
+    y = g.node("Pad", x, g.const(INT32, [4, 2], pairs(0, 0, 1, 2, 0, 3, 0, 0)))
     g.ends.append(conv(g, y, (3, 3, 3, 4), (2, 2), "VALID"))
-    z = g.node("Pad", x, g.const(3, [4, 2], pairs(0, 0, 1, 1, 1, 1, 0, 0)))
+    z = g.node("Pad", x, g.const(INT32, [4, 2], pairs(0, 0, 1, 1, 1, 1, 0, 0)))
     g.end("MaxPool", z, ksize=windows((3, 3)), strides=windows((2, 2)),
           padding="VALID", data_format=NHWC)
 
 
 def pads_other(g):
     x = g.input(1, 5, 6, 3)
-    one = g.const(3, [4, 2], pairs(0, 0, 2, 1, 0, 3, 0, 0))
+    one = g.const(INT32, [4, 2], pairs(0, 0, 2, 1, 0, 3, 0, 0))
     g.end("PadV2", x, one, g.float(1.5))
     for mode in ("REFLECT", "SYMMETRIC"):
         g.end("MirrorPad", x, one, mode=mode)
-    g.end("Pad", x, g.const(3, [4, 2], pairs(0, 0, 0, 0, 0, 0, 1, 2)))
+    g.end("Pad", x, g.const(INT32, [4, 2], pairs(0, 0, 0, 0, 0, 0, 1, 2)))
 
 
 def pairs(*values):
@@ -249,6 +249,32 @@ def shapes(g):
     g.end("DepthToSpace", x, block_size=2, data_format=NHWC)
 
 
+def parts(g):
+    x = g.input(1, 4, 6, 8)
+    masks = {"begin_mask": 0, "end_mask": 0, "shrink_axis_mask": 0,
+             "ellipsis_mask": 0, "new_axis_mask": 0}
+    g.end("StridedSlice", x, g.ints(0, 0, 5, 0), g.ints(1, 4, 0, 8),
+          g.ints(1, 2, -2, 3), **masks)
+    g.end("StridedSlice", x, g.ints(0, 2), g.ints(0, 5), g.ints(1, 1),
+          **{**masks, "ellipsis_mask": 1})
+    y, z = g.node("Relu", x), g.node("Reshape", x, g.ints(4, 48))
+    g.end("Pack", y, x, axis=0, N=2)
+    rows = g.node("Unpack", z, num=4, axis=0)
+    g.end("Sub", rows + ":1", rows + ":3")
+    split = g.node("SplitV", x, g.ints(3, -1), g.int(3), num_split=2)
+    g.end("ConcatV2", split + ":1", split, g.int(3), N=2)
+
+
+def batches(g):
+    """A dilated convolution as older graphs write it."""
+    x = g.input(1, 8, 10, 4)
+    two = g.const(INT32, [2, 2], pairs(2, 2, 2, 2))
+    none = g.const(INT32, [2, 2], pairs(0, 0, 0, 0))
+    y = g.node("SpaceToBatchND", x, g.ints(2, 2), two)
+    y = conv(g, y, (3, 3, 4, 5), padding="VALID")
+    g.end("BatchToSpaceND", g.node("Relu", y), g.ints(2, 2), none)
+
+
 def shapes_asked(g):
     """A shape that the graph computes: [batch, -1]."""
     x = g.input(1, 4, 6, 8)
@@ -326,7 +352,8 @@ def reversed_order(g):
 MODELS = {f.__name__.replace("_", "-"): f for f in (
     convolutions, explicit, depthwise, norms, fused, fused_norm, pads,
     pads_other, pools, concats, reductions, dropout, resizes, activations,
-    softsign, elements, shapes, shapes_asked, products, flattened, lrn,
+    softsign, elements, shapes, parts, batches,
+    shapes_asked, products, flattened, lrn,
     transposed, nchw, reversed_order)}
 
 
@@ -338,7 +365,8 @@ OPENCV_WRONG = {"convolutions": ["Conv2D_14"],
                 "pads-other": ["MirrorPad_5"]}
 # It takes images apart as if the file's were N x C x H x W, and has few
 # functions of constants and products.
-NOT_OPENCV = ("shapes", "shapes-asked", "flattened", "elements", "products")
+NOT_OPENCV = ("shapes", "shapes-asked", "flattened", "elements", "products",
+              "parts")
 
 
 def runtimes(name, g):

@@ -64,17 +64,17 @@ class Symbol:
 
 def write_params(path, arrays, version=2):
     """arrays: (name, shape, bytes of float32); names as "arg:x"."""
-    out = struct.pack("<3Q", 0x112, 0, len(arrays))
+    parts = [struct.pack("<3Q", 0x112, 0, len(arrays))]
     for _, shape, data in arrays:
         if version:
-            out += struct.pack("<I", MAGIC[version])
+            parts.append(struct.pack("<I", MAGIC[version]))
         if version > 1:
-            out += struct.pack("<i", 0)
-        out += struct.pack("<I", len(shape))
-        out += struct.pack(f"<{len(shape)}{'q' if version else 'I'}", *shape)
-        out += struct.pack("<3i", 1, 0, 0) + data
-    out += struct.pack("<Q", len(arrays))
+            parts.append(struct.pack("<i", 0))
+        wide = "q" if version else "I"
+        parts.append(struct.pack(f"<I{len(shape)}{wide}", len(shape), *shape))
+        parts += [struct.pack("<3i", 1, 0, 0), data]
+    parts.append(struct.pack("<Q", len(arrays)))
     for name, _, _ in arrays:
-        out += struct.pack("<Q", len(name)) + name.encode()
+        parts.append(struct.pack("<Q", len(name)) + name.encode())
     with open(path, "wb") as file:
-        file.write(out)
+        file.writelines(parts)
