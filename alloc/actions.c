@@ -632,8 +632,8 @@ static void plan_fill(const Emit *e, Plan *plan) {
         plan->am_height += e->result->height[m];
     }
     for (uint32_t t = 0; t < e->problem->n_times; t++)
-        if (e->problem->live[t] > plan->am_bound)
-            plan->am_bound = e->problem->live[t];
+        if (e->problem->live[t] > plan->am_live)
+            plan->am_live = e->problem->live[t];
 }
 
 bool actions_make(Work *w, Diag *diag, const Problem *problem,

@@ -119,13 +119,53 @@ static void ways_make(Pile *pile) {
     }
 }
 
-Pile *pile_new(Arena *arena, Arena *scratch, const Bundles *bundles) {
+static bool costs_nothing(const PlanProblem *p) {
+    for (uint32_t k = 0; k < p->n_pools; k++)
+        if (p->pool[k].cost)
+            return false;
+    return true;
+}
+
+/* Where no member asks for more than its root does. */
+static int64_t simple_grid(const Bundles *bundles, const Bundle *bundle,
+                           uint32_t pool) {
+    const PlanProblem *p = bundles->problem;
+    uint64_t grid = buf_align(&p->pool[pool], &p->buf[bundle->root]);
+    bool simple = grid < INT64_MAX / 4;
+    for (uint32_t k = 0; k < bundle->n_members && simple; k++) {
+        uint32_t b = bundles->member[bundle->first_member + k];
+        simple = b == bundle->root || p->buf[b].align <= 1;
+        for (uint32_t i = bundles->link_start[b];
+             i < bundles->link_start[b + 1] && simple; i++)
+            simple = bundles->link[i].kind != REL_APART;
+    }
+    return simple ? (int64_t)grid : 0;
+}
+
+static void list_bytes(Pile *pile) {
+    const PlanProblem *p = pile->problem;
+    size_t n = (size_t)pile->n * p->n_pools;
+    bool costs = !costs_nothing(p);
+    pile->bytes = ARENA_ARRAY(pile->arena, int64_t, n);
+    pile->grid = ARENA_ARRAY(pile->arena, int64_t, n);
+    pile->costs = costs ? ARENA_ARRAY(pile->arena, uint64_t, n) : NULL;
+    for (uint32_t i = 0; i < pile->n; i++)
+        for (uint32_t k = 0; k < p->n_pools; k++) {
+            const Bundle *bundle = &pile->bundles->bundle[i];
+            size_t at = (size_t)i * p->n_pools + k;
+            pile->bytes[at] = bundle_bytes(pile->bundles, bundle, k);
+            pile->grid[at] = simple_grid(pile->bundles, bundle, k);
+            if (costs)
+                pile->costs[at] = place_cost(p, bundle->root, k);
+        }
+}
+
+Pile *pile_new(Arena *arena, const Bundles *bundles) {
     if (bundles->n > MAX_BUNDLES)
         return NULL;
     Pile *pile = ARENA_NEW(arena, Pile);
     uint32_t n = bundles->n;
     *pile = (Pile){.arena = arena,
-                   .scratch = scratch,
                    .problem = bundles->problem,
                    .bundles = bundles,
                    .n = n,
@@ -142,6 +182,7 @@ Pile *pile_new(Arena *arena, Arena *scratch, const Bundles *bundles) {
     for (uint32_t i = 0; i < n; i++)
         pile->weight[i] = 1;
     pile->ways = ARENA_ARRAY(arena, int64_t, pile->edge.n);
+    list_bytes(pile);
     list_incident(pile);
     list_wanted(pile);
     ways_make(pile);
@@ -198,11 +239,23 @@ static void enqueue(Pile *pile, uint32_t bundle) {
     }
 }
 
+/* The nearest offset that the bundle can have. */
+static int64_t nearest(const Pile *pile, uint32_t i, uint32_t pool, bool up,
+                       int64_t at) {
+    int64_t grid = pile->grid[(size_t)i * pile->problem->n_pools + pool];
+    if (grid) {
+        int64_t over = at % grid;
+        return at - over + (up && over ? grid : 0);
+    }
+    const Bundle *bundle = &pile->bundles->bundle[i];
+    return up ? bundle_up(pile->bundles, bundle, pool, at)
+              : bundle_down(pile->bundles, bundle, pool, at);
+}
+
 void pile_raise(Pile *pile, uint32_t bundle, int64_t low) {
     if (low <= pile->low[bundle] || pile->failed)
         return;
-    low = bundle_up(pile->bundles, &pile->bundles->bundle[bundle],
-                    (uint32_t)pile_pool(pile, bundle), low);
+    low = nearest(pile, bundle, (uint32_t)pile_pool(pile, bundle), true, low);
     if (low < 0 || low > pile->high[bundle]) {
         pile_blame(pile, bundle);
         return;
@@ -215,8 +268,8 @@ void pile_lower(Pile *pile, uint32_t bundle, int64_t high) {
     if (high >= pile->high[bundle] || pile->failed)
         return;
     if (high >= 0)
-        high = bundle_down(pile->bundles, &pile->bundles->bundle[bundle],
-                           (uint32_t)pile_pool(pile, bundle), high);
+        high = nearest(pile, bundle, (uint32_t)pile_pool(pile, bundle), false,
+                       high);
     if (high < pile->low[bundle]) {
         pile_blame(pile, bundle);
         return;
@@ -321,13 +374,12 @@ static int64_t end_of(const Pile *pile, uint32_t pool) {
 static void enter_pool(Pile *pile, uint32_t i) {
     const Bundle *bundle = &pile->bundles->bundle[i];
     uint32_t pool = (uint32_t)pile_pool(pile, i);
-    int64_t bytes = bundle_bytes(pile->bundles, bundle, pool);
-    int64_t low = bundle_up(pile->bundles, bundle, pool, 0);
-    int64_t high = end_of(pile, pool) - bytes;
+    int64_t low = nearest(pile, i, pool, true, 0);
+    int64_t high = end_of(pile, pool) - pile_bytes(pile, i, pool);
     if (bundle->pin_pool >= 0)
         low = bundle->pin, high = high < low ? -1 : low;
     else if (high >= 0)
-        high = bundle_down(pile->bundles, bundle, pool, high);
+        high = nearest(pile, i, pool, false, high);
     pile_set(pile, &pile->low[i], low);
     pile_set(pile, &pile->high[i], high);
     if (low < 0 || high < low)
@@ -366,7 +418,7 @@ void pile_keep_hint(Pile *pile, uint32_t index) {
 /* ---- what concerns all ---- */
 
 static uint64_t cost_in(const Pile *pile, uint32_t bundle, uint32_t pool) {
-    return place_cost(pile->problem, pile->bundles->bundle[bundle].root, pool);
+    return pile->costs[(size_t)bundle * pile->problem->n_pools + pool];
 }
 
 static uint64_t least_cost(const Pile *pile, uint32_t bundle) {
@@ -404,9 +456,7 @@ static void heights_follow(Pile *pile) {
         int32_t p = pile_pool(pile, i);
         if (p < 0)
             continue;
-        int64_t end =
-            pile->low[i] +
-            bundle_bytes(pile->bundles, &pile->bundles->bundle[i], (uint32_t)p);
+        int64_t end = pile->low[i] + pile_bytes(pile, i, (uint32_t)p);
         top[p] = end > top[p] ? end : top[p];
     }
     for (uint32_t p = 0; p < pile->problem->n_pools; p++)
@@ -416,10 +466,7 @@ static void heights_follow(Pile *pile) {
         int32_t p = pile_pool(pile, i);
         if (p >= 0)
             pile_lower(pile, i,
-                       most - sum + top[p] -
-                           bundle_bytes(pile->bundles,
-                                        &pile->bundles->bundle[i],
-                                        (uint32_t)p));
+                       most - sum + top[p] - pile_bytes(pile, i, (uint32_t)p));
     }
 }
 
@@ -442,7 +489,8 @@ static void hints_follow(Pile *pile) {
 }
 
 static void follow_all(Pile *pile) {
-    if (pile->problem->n_pools > 1)
+    pile->work += pile->n;
+    if (pile->costs)
         costs_follow(pile);
     if (pile->problem->n_pools > 1 && !pile->failed)
         heights_follow(pile);

@@ -54,13 +54,18 @@ typedef struct Limit {
 } Limit;
 
 typedef struct Pile {
-    Arena *arena, *scratch;
+    Arena *arena;
     const PlanProblem *problem;
     const Bundles *bundles;
-    uint32_t n; /* bundles */
+    uint32_t n;      /* bundles */
+    int64_t *bytes;  /* of bundle i in pool p: bytes[i * n_pools + p] */
+    int64_t *grid;   /* the same: offsets are its multiples; 0: ask bundle_up */
+    uint64_t *costs; /* the same; NULL where nothing costs anything */
     VEC(Edge) edge;
     uint32_t *start, *incident; /* by bundle: its edges */
     VEC(Section) section;
+    struct Job *job; /* of the section at hand */
+    int64_t *earliest, *raised;
     uint32_t *section_start, *in_section; /* by bundle: its sections */
     Wanted *wanted;
     uint32_t n_wanted;
@@ -80,8 +85,8 @@ typedef struct Pile {
 
 /* ---- pile.c ---- */
 
-/* NULL where there are too many buffers for it. `scratch` is reset at will. */
-Pile *pile_new(Arena *arena, Arena *scratch, const Bundles *bundles);
+/* NULL where there are too many buffers for it. */
+Pile *pile_new(Arena *arena, const Bundles *bundles);
 
 /* For a new question; false if the answer is no at first sight. */
 bool pile_start(Pile *pile, Limit limit);
@@ -97,6 +102,11 @@ void pile_undo(Pile *pile, uint32_t trail);
 
 /* The pool of a bundle for which one is left; -1. */
 int32_t pile_pool(const Pile *pile, uint32_t bundle);
+/* Bytes of the bundle in the pool. */
+static inline int64_t pile_bytes(const Pile *pile, uint32_t bundle,
+                                 uint32_t pool) {
+    return pile->bytes[(size_t)bundle * pile->problem->n_pools + pool];
+}
 /* How much further up the least offsets would have to go for the way to hold;
  * <= 0: it holds. */
 int64_t pile_push(const Pile *pile, const Edge *edge, int64_t way);

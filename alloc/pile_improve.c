@@ -143,8 +143,7 @@ static Quest quest_new(Pile *pile, PlanResult *result) {
 
 void pile_improve(Arena *arena, const PlanProblem *problem,
                   PlanResult *result) {
-    Arena *scratch = arena_new("sections");
-    Pile *pile = pile_new(arena, scratch, bundles_new(arena, problem));
+    Pile *pile = pile_new(arena, bundles_new(arena, problem));
     if (pile) {
         Quest q = quest_new(pile, result);
         search(&q);
@@ -153,7 +152,6 @@ void pile_improve(Arena *arena, const PlanProblem *problem,
             result->bound = q.proved.height;
         }
     }
-    arena_free(scratch);
 }
 
 void pile_keep_hints(Arena *arena, const PlanProblem *problem,
@@ -163,11 +161,9 @@ void pile_keep_hints(Arena *arena, const PlanProblem *problem,
         hints |= problem->buf[b].hint != PLAN_NO_HINT;
     if (!hints || problem->any_fit || result->status != PLAN_FITS)
         return;
-    Arena *scratch = arena_new("sections");
-    Pile *pile = pile_new(arena, scratch, bundles_new(arena, problem));
+    Pile *pile = pile_new(arena, bundles_new(arena, problem));
     if (pile) {
         Quest q = quest_new(pile, result);
         most_hints(&q);
     }
-    arena_free(scratch);
 }

@@ -31,7 +31,7 @@ typedef struct Dive {
     uint64_t end; /* of work */
 } Dive;
 
-enum { WORK_PER_STEP = 256, FIRST_FAILS = 60 };
+enum { WORK_PER_STEP = 96, FIRST_FAILS = 60 };
 
 uint64_t pile_steps(const Pile *pile) {
     return pile->work / WORK_PER_STEP;
@@ -46,11 +46,10 @@ static bool choose_pool(const Pile *pile, Choice *choice) {
     for (uint32_t i = 0; i < pile->n; i++) {
         if (pile_pool(pile, i) >= 0)
             continue;
-        const Bundle *bundle = &pile->bundles->bundle[i];
         uint32_t first = 0;
         while (!(pile->pools[i] >> first & 1))
             first++;
-        int64_t bytes = bundle_bytes(pile->bundles, bundle, first);
+        int64_t bytes = pile_bytes(pile, i, first);
         uint64_t cost = UINT64_MAX;
         for (uint32_t p = first; p < pile->problem->n_pools && bytes > most;
              p++)

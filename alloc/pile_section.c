@@ -62,8 +62,7 @@ static bool find_edges(const Job *job, uint32_t n, int64_t due,
 }
 
 static bool raise_jobs(Pile *pile, Job *job, uint32_t n, bool mirrored) {
-    int64_t *earliest = ARENA_ARRAY(pile->scratch, int64_t, n);
-    int64_t *raised = ARENA_ARRAY(pile->scratch, int64_t, n);
+    int64_t *earliest = pile->earliest, *raised = pile->raised;
     qsort(job, n, sizeof *job, by_release);
     for (uint32_t i = 0; i < n; i++)
         raised[i] = INT64_MIN;
@@ -107,8 +106,7 @@ static uint32_t list_jobs(const Pile *pile, const Section *s, Job *job) {
 
 void section_follow(Pile *pile, uint32_t section) {
     const Section *s = &pile->section.at[section];
-    arena_reset(pile->scratch);
-    Job *job = ARENA_ARRAY(pile->scratch, Job, s->n);
+    Job *job = pile->job;
     uint32_t n = list_jobs(pile, s, job);
     pile->work += 2 * (uint64_t)n * n;
     bool fine = n < 2 || raise_jobs(pile, job, n, false);
@@ -238,8 +236,15 @@ static void list_sections_of_bundles(Pile *pile) {
 }
 
 void sections_make(Pile *pile) {
+    uint32_t most = 0;
     for (uint32_t p = 0; p < pile->problem->n_pools; p++)
         sections_of_pool(pile, p);
+    for (uint32_t s = 0; s < pile->section.n; s++)
+        if (pile->section.at[s].n > most)
+            most = pile->section.at[s].n;
+    pile->job = ARENA_ARRAY(pile->arena, Job, most);
+    pile->earliest = ARENA_ARRAY(pile->arena, int64_t, most);
+    pile->raised = ARENA_ARRAY(pile->arena, int64_t, most);
     list_sections_of_bundles(pile);
     pile->dirty = ARENA_ARRAY(pile->arena, uint32_t, pile->section.n);
     pile->is_dirty = ARENA_ARRAY(pile->arena, bool, pile->section.n);

@@ -5,6 +5,7 @@
  * not fit, two levels: some volumes leave and come back, some nodes run by
  * tiles. Then the actions, and the judge.
  */
+#include "alloc/planners.h"
 #include "alloc/work.h"
 
 #include <string.h>
@@ -129,9 +130,32 @@ static const HwSpec *spec_within(Arena *arena, const HwSpec *spec,
     return copy;
 }
 
-/* NULL if it does not fit that way. */
+/* Lowers the placement to the least height, or as far as some steps of search
+ * go. Where buffers are pinned together that is not asked. */
+static void settle(const Work *w, const Problem *problem, PlanResult *result,
+                   const char **planner) {
+    enum { STEPS = 30000 };
+    bool tied = false;
+    for (uint32_t i = 0; i < problem->buf.n && !tied; i++)
+        tied = problem->owner.at[i].kind != OWNER_TILE &&
+               (problem->tied.at[i] != i || problem->buf.at[i].pin_pool >= 0);
+    if (result->proved || tied || strcmp(w->options->planner, "auto") != 0)
+        return;
+    PlanProblem asked = problem->p;
+    asked.budget = STEPS;
+    PlanResult lower;
+    const char *used;
+    plan_memory(w->arena, &asked, "portfolio", true, &lower, &used);
+    if (lower.status != PLAN_FITS || plan_height(&lower) > plan_height(result))
+        return;
+    if (plan_height(&lower) < plan_height(result))
+        *planner = used;
+    *result = lower;
+}
+
+/* NULL if it does not fit that way. `last`: it is the one that was chosen. */
 static Plan *way_plan(Arena *arena, Diag *diag, const Schedule *schedule,
-                      const PlanOptions *options, const Way *way) {
+                      const PlanOptions *options, const Way *way, bool last) {
     const HwSpec *spec = spec_within(arena, schedule->spec, way->size);
     Work *w = work_new(arena, schedule, spec, options);
     Plan *plan = ARENA_NEW(arena, Plan);
@@ -139,6 +163,11 @@ static Plan *way_plan(Arena *arena, Diag *diag, const Schedule *schedule,
     PlanResult result = {0};
     if (!way_fit(w, way, &problem, &result, &plan->planner, &plan->two_levels))
         return NULL;
+    if (last)
+        settle(w, &problem, &result, &plan->planner);
+    plan->am_packed = plan_height(&result);
+    plan->am_bound = result.bound;
+    plan->am_proved = result.proved;
     spread(w, &problem, &result);
     plan->keeps_all = w->keeps_all;
     return actions_make(w, diag, &problem, &result, plan) ? plan : NULL;
@@ -154,7 +183,7 @@ static bool better(Traffic a, Traffic b) {
 static bool way_try(Contest *c, Way way) {
     Arena *arena = arena_new("way");
     const Plan *plan =
-        way_plan(arena, diag_new(arena), c->schedule, c->options, &way);
+        way_plan(arena, diag_new(arena), c->schedule, c->options, &way, false);
     if (plan) {
         Traffic traffic = plan_traffic(plan);
         if (!c->any || better(traffic, c->least)) {
@@ -254,7 +283,7 @@ const Plan *plan_make(Arena *arena, Diag *diag, const Schedule *schedule,
         say_why(arena, diag, schedule, options);
         return NULL;
     }
-    Plan *plan = way_plan(arena, diag, schedule, options, &c.best);
+    Plan *plan = way_plan(arena, diag, schedule, options, &c.best, true);
     plan->ddr_moved = c.least.moved;
     plan->ddr_compulsory = bound.ddr_compulsory;
     plan->ddr_bound = bound.ddr_bound;

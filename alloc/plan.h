@@ -75,7 +75,10 @@ typedef struct Plan {
                               * fly */
     const char *planner;     /* of the active memories */
     uint64_t am_height;      /* bytes, summed over active memories */
-    uint64_t am_bound;       /* live peak */
+    uint64_t am_packed;      /* the same before volumes were moved apart */
+    uint64_t am_live;        /* live peak, sizes rounded to their alignment */
+    uint64_t am_bound;       /* no placement is lower */
+    bool am_proved;          /* am_packed is the least possible */
     uint64_t ddr_moved;      /* bytes loaded and stored, tiles included */
     uint64_t ddr_compulsory; /* of these, what no plan can do without */
     uint64_t ddr_bound;      /* no plan in this order moves less: proved */

@@ -30,8 +30,7 @@ static void print_json_report(Arena *arena, const Pipeline *p,
     cJSON_AddStringToObject(json, "network", p->listing->network);
     cJSON_AddStringToObject(json, "machine", p->spec->machine);
     cJSON_AddNumberToObject(json, "instructions", p->listing->n);
-    cJSON_AddNumberToObject(json, "am_bytes", (double)p->plan->am_height);
-    cJSON_AddNumberToObject(json, "am_bound_bytes", (double)p->plan->am_bound);
+    add_placement_json(json, p->plan);
     cJSON_AddNumberToObject(json, "am_capacity_bytes",
                             (double)hwspec_active_bytes(p->spec));
     if (p->spec->backing >= 0)
@@ -39,7 +38,6 @@ static void print_json_report(Arena *arena, const Pipeline *p,
                                 (double)p->plan->memory_used[p->spec->backing]);
     add_traffic_json(json, p->plan);
     cJSON_AddBoolToObject(json, "two_levels", p->plan->two_levels);
-    cJSON_AddStringToObject(json, "planner", p->plan->planner);
     if (explain)
         cJSON_AddStringToObject(json, "volumes", plan_explain(arena, p->plan));
     cJSON_AddItemToObject(json, "order", order_json(p->schedule));

@@ -169,7 +169,9 @@ static void show_plan(Arena *arena, const Pipeline *p, cJSON *json) {
     const PlanStepUse *use;
     uint32_t n = plan_step_use(arena, p->plan, &use), worst = 0;
     cJSON *steps = json ? cJSON_AddArrayToObject(json, "steps") : NULL;
-    if (!json) {
+    if (json) {
+        add_placement_json(json, p->plan);
+    } else {
         print_plan(arena, p);
         printf("step  %-32s %12s  live volumes, largest first\n", "layer",
                "AM bytes");

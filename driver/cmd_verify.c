@@ -151,7 +151,7 @@ static void report_json(Arena *arena, const Pipeline *p, const Verdict *v) {
     add_sim_json(json, v->listing, v->sim);
     add_traffic_json(json, p->plan);
     cJSON_AddBoolToObject(json, "two_levels", p->plan->two_levels);
-    cJSON_AddStringToObject(json, "planner", p->plan->planner);
+    add_placement_json(json, p->plan);
     cJSON_AddNumberToObject(json, "native_layers", v->native_layers);
     cJSON_AddNumberToObject(json, "seeded_layers", p->import.seeded);
     cJSON_AddItemToObject(json, "ms", stage_times_json(p));
@@ -197,6 +197,7 @@ static void report(Arena *arena, const Pipeline *p, const Verdict *v) {
         expect_print("reference", &v->reference);
         expect_print("listing", &v->simulated);
     }
+    print_placement(arena, p->plan);
     print_sim(arena, v->listing, v->sim);
     printf("bound   %s bytes over DDR: no plan in this order moves less\n",
            with_commas(arena, p->plan->ddr_bound));

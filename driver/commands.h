@@ -52,6 +52,11 @@ void add_sim_json(cJSON *json, const Listing *listing, const SimResult *sim);
 void print_sim(Arena *arena, const Listing *listing, const SimResult *sim);
 void print_plan(Arena *arena, const Pipeline *pipeline);
 
+/* Of the placement in active memory: height, live peak, bound, whether it is
+ * proved to be the least, planner. */
+void add_placement_json(cJSON *json, const Plan *plan);
+void print_placement(Arena *arena, const Plan *plan);
+
 /* The values of the network's outputs by the reference evaluation, and of all
  * tensors. */
 const float *const *evaluate(Arena *arena, const Graph *graph,

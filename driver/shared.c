@@ -124,16 +124,39 @@ void print_sim(Arena *arena, const Listing *listing, const SimResult *sim) {
     print_violations(listing, sim);
 }
 
+/* What the placement in active memory is worth. */
+static const char *placement_words(Arena *arena, const Plan *plan) {
+    const char *bound = "", *packed = "";
+    if (plan->am_bound != plan->am_live)
+        bound = arena_printf(arena, ", bound %s",
+                             with_commas(arena, plan->am_bound));
+    if (plan->am_packed != plan->am_height)
+        packed = arena_printf(arena, "packed %s, ",
+                              with_commas(arena, plan->am_packed));
+    return arena_printf(arena, "%slive peak %s%s (planner %s, %s)", packed,
+                        with_commas(arena, plan->am_live), bound, plan->planner,
+                        plan->am_proved ? "proved" : "not proved");
+}
+
+void print_placement(Arena *arena, const Plan *plan) {
+    printf("plan    %s bytes of AM, %s\n", with_commas(arena, plan->am_height),
+           placement_words(arena, plan));
+}
+
+void add_placement_json(cJSON *json, const Plan *plan) {
+    cJSON_AddNumberToObject(json, "am_bytes", (double)plan->am_height);
+    cJSON_AddNumberToObject(json, "am_packed_bytes", (double)plan->am_packed);
+    cJSON_AddNumberToObject(json, "am_live_bytes", (double)plan->am_live);
+    cJSON_AddNumberToObject(json, "am_bound_bytes", (double)plan->am_bound);
+    cJSON_AddBoolToObject(json, "am_proved", plan->am_proved);
+    cJSON_AddStringToObject(json, "planner", plan->planner);
+}
+
 void print_plan(Arena *arena, const Pipeline *p) {
     const Plan *plan = p->plan;
-    bool least = plan->am_height == plan->am_bound && !plan->two_levels;
-    printf("AM      %s of %s bytes, %s (planner %s)\n",
-           with_commas(arena, plan->am_height),
+    printf("AM      %s of %s bytes, %s\n", with_commas(arena, plan->am_height),
            with_commas(arena, hwspec_active_bytes(p->spec)),
-           least ? "the least possible in this order"
-                 : arena_printf(arena, "live peak %s",
-                                with_commas(arena, plan->am_bound)),
-           plan->planner);
+           placement_words(arena, plan));
     uint64_t ddr =
         p->spec->backing < 0 ? 0 : plan->memory_used[p->spec->backing];
     printf("DDR     %s bytes for %s\n", with_commas(arena, ddr),

@@ -14,6 +14,7 @@ makes. Kinds of tests:
   formats  tests/formats.py: real networks of other formats
   recorded  tests/recorded.py: our listings against recorded ones
   fuzz   tests/fuzz.py: damaged input
+  placements  tests/placements.py: no plan wastes active memory
   orders tests/orders.py: orders and steps, with their proofs
   cycles tests/cycles.py: what never costs cycles; recorded ones no fewer
   rings  tests/rings.py: least memory without spills where rows roll
@@ -62,6 +63,7 @@ def scripts(long):
             "explore",
             "cycles",
             "rings",
+            "placements",
     ):
         path = os.path.join("tests", name + ".py")
         if os.path.exists(path):

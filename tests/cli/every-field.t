@@ -58,6 +58,7 @@ instructions:
 --- stdout
 net on every: the listing computes what the network computes
 values  11 layers and tiles compared, largest relative error 3.92e-07
+plan    25,600 bytes of AM, live peak 25,600 (planner greedy_by_size, proved)
 AM      25,600 of 1,099,511,627,776 bytes touched
 DDR     9,600 bytes read, 40 written; compulsory 9,640
 time    305,176 cycles (0.305 ms at 1000 MHz), 13 instructions
@@ -71,7 +72,7 @@ ms      hwspec <ms> read <ms> passes <ms> schedule <ms> alloc <ms> codegen <ms> 
 --- exit 0
 --- stdout
 net on every: 13 instructions, 0 of them layers of the host
-AM      25,600 of 1,099,511,627,776 bytes, the least possible in this order (planner greedy_by_size)
+AM      25,600 of 1,099,511,627,776 bytes, live peak 25,600 (planner greedy_by_size, proved)
 DDR     0 bytes for volumes: everything stays in AM
         9,640 bytes moved; compulsory 9,640, bound 9,640
 weights 5 layers had none: seeded ones
