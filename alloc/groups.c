@@ -83,7 +83,7 @@ static void concat_decide(Work *w, NodeId id) {
     const Node *node = graph_node(w->g, id);
     const char *why = placing_fails(w, node);
     if (why) {
-        w->legal[id.i] = (Legal){-1, HW_OP_HOST, why};
+        w->legal[id.i] = legal_elsewhere(w->spec, node, why);
         return;
     }
     uint32_t c = 0;

@@ -86,8 +86,7 @@ uint64_t least_bytes(const Work *w, const uint64_t bytes[PLAN_MAX_POOLS],
 
 bool is_placed(const Work *w, NodeId node) {
     return graph_node(w->g, node)->op == OP_CONCAT &&
-           (w->legal[node.i].engine >= 0 ||
-            w->legal[node.i].op == HW_OP_CONCAT);
+           w->legal[node.i].op == HW_OP_CONCAT;
 }
 
 bool on_engine(const Work *w, NodeId node) {

@@ -401,13 +401,14 @@ static void emit_concat(Emitter *e, const Action *action, uint32_t index) {
     add_insn(e, HW_OP_CONCAT, &f, NULL, index);
 }
 
-static void emit_host(Emitter *e, const Action *action, uint32_t index) {
+/* A layer of the host, or of a processor: what it does is in the image. */
+static void emit_layer(Emitter *e, const Action *action, uint32_t index) {
     const Node *node = graph_node(e->graph, action->node);
     HwFields f = {0};
     set(&f, HW_F_STEP, action->step);
     set_text(&f, HW_F_NAME, node->name);
     set_text(&f, HW_F_HOST_KIND, op_info[node->op].name);
-    add_insn(e, HW_OP_HOST, &f, action->legal.reason, index);
+    add_insn(e, action->legal.op, &f, action->legal.reason, index);
     e->hosts++;
 }
 
@@ -419,7 +420,10 @@ static void emit(Emitter *e, uint32_t index, uint64_t waits) {
         emit_move(e, action, index);
         break;
     case ACTION_RUN:
-        emit_run(e, action, index, waits);
+        if (action->legal.op == HW_OP_LAYER)
+            emit_layer(e, action, index);
+        else
+            emit_run(e, action, index, waits);
         break;
     case ACTION_COPY:
         emit_copy(e, action, index, waits);
@@ -428,7 +432,7 @@ static void emit(Emitter *e, uint32_t index, uint64_t waits) {
         emit_concat(e, action, index);
         break;
     case ACTION_HOST:
-        emit_host(e, action, index);
+        emit_layer(e, action, index);
         break;
     }
 }

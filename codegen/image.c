@@ -122,7 +122,7 @@ static void add_layers_data(Builder *b) {
         if (!runs || action->tile > 0)
             continue;
         add_constants(b, graph_node(b->graph, action->node));
-        if (action->kind == ACTION_HOST)
+        if (action->kind == ACTION_HOST || action->legal.op == HW_OP_LAYER)
             add_host(b, action);
     }
 }

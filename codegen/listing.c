@@ -11,6 +11,13 @@
 
 #include <string.h>
 
+uint32_t listing_host_layers(const Listing *listing) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < listing->image.n_hosts; i++)
+        n += listing->image.host[i].reason != NULL;
+    return n;
+}
+
 /* ---- text ---- */
 
 const char *listing_print(Arena *arena, const Listing *listing) {

@@ -32,12 +32,12 @@ typedef struct Region {
     uint32_t part_c; /* first channel in it */
 } Region;
 
-/* A layer of the host. It runs when its instruction (HW_OP_HOST, found by
- * layer name) is reached. */
+/* A layer of the host, or of a processor. It runs when its instruction
+ * (HW_OP_HOST or HW_OP_LAYER, found by layer name) is reached. */
 typedef struct HostLayer {
     const char *name;
     const char *kind;     /* op_info name: "softmax" */
-    const char *reason;   /* why the host */
+    const char *reason;   /* why the host; NULL: it is a processor's */
     const char *function; /* the name of its native code: a C identifier */
     uint32_t n_in;
     const Region *in;
@@ -112,6 +112,9 @@ const char *listing_identifier(Arena *arena, const char *name);
  * unique by a number. */
 void listing_name_functions(Arena *arena, const char *network, uint32_t n,
                             HostLayer *host);
+
+/* Layers of the host; those of processors aside. */
+uint32_t listing_host_layers(const Listing *listing);
 
 /* ---- text and files: no Plan needed ---- */
 

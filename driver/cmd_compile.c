@@ -24,8 +24,8 @@ static const Schedule *better_order(Arena *arena, Diag *diag,
 static void print_json_report(Arena *arena, const Pipeline *p,
                               const Schedule *better,
                               const char *const paths[5], bool explain) {
-    static const char *const key[5] = {"listing", "json", "weights",
-                                       "host_object", "host_header"};
+    static const char *const key[5] = {"listing", "json", "weights", "object",
+                                       "header"};
     cJSON *json = cJSON_CreateObject();
     cJSON_AddStringToObject(json, "network", p->listing->network);
     cJSON_AddStringToObject(json, "machine", p->spec->machine);
@@ -55,12 +55,14 @@ static void print_json_report(Arena *arena, const Pipeline *p,
 static void print_report(Arena *arena, const Pipeline *p,
                          const Schedule *better, const char *const paths[5],
                          bool explain) {
-    uint32_t hosts = p->listing->image.n_hosts;
     printf("%s on %s: %u instructions, %u of them layers of the host\n",
-           p->listing->network, p->spec->machine, p->listing->n, hosts);
-    for (uint32_t i = 0; i < hosts; i++) {
+           p->listing->network, p->spec->machine, p->listing->n,
+           listing_host_layers(p->listing));
+    for (uint32_t i = 0; i < p->listing->image.n_hosts; i++) {
         const HostLayer *host = &p->listing->image.host[i];
-        printf("host    %s (%s): %s\n", host->name, host->kind, host->reason);
+        if (host->reason)
+            printf("host    %s (%s): %s\n", host->name, host->kind,
+                   host->reason);
     }
     print_plan(arena, p);
     if (explain)
@@ -97,13 +99,24 @@ static bool report(Arena *arena, Diag *diag, const Options *options,
     return sim && write_report(arena, diag, options, p->listing, sim, true);
 }
 
+/* Machine code beside the listing, where --emit asks for it. */
+static bool write_code(Arena *arena, Diag *diag, const Options *options,
+                       const Pipeline *p, const char *paths[5]) {
+    if (!options->emit)
+        return true;
+    if (strcmp(options->emit, "host") == 0)
+        return hostcode_write(arena, diag, p->listing, paths[0], paths + 3);
+    return bundle_write(arena, diag, p->plan, paths[0], paths + 3);
+}
+
 ExitCode cmd_compile(Arena *arena, Diag *diag, const Options *options) {
     if (options->print_passes) {
         passes_print(stdout);
         return EXIT_FINE;
     }
-    if (options->emit && strcmp(options->emit, "host")) {
-        diag_error(diag, (Loc){0}, "--emit %s is not known, only host",
+    if (options->emit && strcmp(options->emit, "host") &&
+        strcmp(options->emit, "bundle")) {
+        diag_error(diag, (Loc){0}, "--emit %s is not known, only host, bundle",
                    options->emit);
         return EXIT_BAD_USAGE;
     }
@@ -118,8 +131,7 @@ ExitCode cmd_compile(Arena *arena, Diag *diag, const Options *options) {
         return EXIT_BAD_INPUT;
     p.ms[STAGE_WRITE] = now_ms() - start;
     start = now_ms();
-    if (options->emit &&
-        !hostcode_write(arena, diag, p.listing, paths[0], paths + 3))
+    if (!write_code(arena, diag, options, &p, paths))
         return EXIT_BAD_INPUT;
     p.ms[STAGE_NATIVE] = options->emit ? now_ms() - start : 0;
     if (!report(arena, diag, options, &p))

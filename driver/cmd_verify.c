@@ -201,9 +201,9 @@ static void report(Arena *arena, const Pipeline *p, const Verdict *v) {
     print_sim(arena, v->listing, v->sim);
     printf("bound   %s bytes over DDR: no plan in this order moves less\n",
            with_commas(arena, p->plan->ddr_bound));
-    printf("host    %u layers", v->listing->image.n_hosts);
+    printf("host    %u layers", listing_host_layers(v->listing));
     if (v->native_layers)
-        printf(", %u of them as native code", v->native_layers);
+        printf("; native code for %u", v->native_layers);
     puts("");
     if (p->import.seeded)
         printf("weights %u layers had none: seeded ones\n", p->import.seeded);

@@ -65,25 +65,48 @@ uint32_t hostcode_layers(const HostCode *code) {
     return code ? code->program->n_functions : 0;
 }
 
+static bool write_pair(Arena *arena, Diag *diag, const char *stem, Bytes object,
+                       const char *header, const char *out[2]) {
+    out[0] = arena_printf(arena, "%s.o", stem);
+    out[1] = arena_printf(arena, "%s.h", stem);
+    FilePart part[2] = {{out[0], object.at, object.len},
+                        {out[1], header, strlen(header)}};
+    return file_write_all(arena, diag, 2, part);
+}
+
+static const char *stem_of(Arena *arena, const char *path, const char *more) {
+    return arena_printf(arena, "%s/%s%s", file_dir(arena, path),
+                        file_stem(arena, path), more);
+}
+
 bool hostcode_write(Arena *arena, Diag *diag, const Listing *listing,
                     const char *path, const char *out[2]) {
     const NativeBackend *backend = native_load(diag);
     if (!backend)
         return false;
     const uint32_t *layer;
-    NativeTarget own = {0};
+    NativeTarget target = native_target(listing->spec);
     const NativeProgram *program =
-        native_host_program(arena, backend, listing, &own, &layer);
-    const uint8_t *object;
-    size_t len;
-    if (!backend->object(arena, diag, program, &object, &len))
-        return false;
-    const char *stem = arena_printf(arena, "%s/%s", file_dir(arena, path),
-                                    file_stem(arena, path));
-    out[0] = arena_printf(arena, "%s.host.o", stem);
-    out[1] = arena_printf(arena, "%s.host.h", stem);
+        native_host_program(arena, backend, listing, &target, &layer);
     const char *header = native_host_header(arena, listing, program, layer);
-    FilePart part[2] = {{out[0], object, len},
-                        {out[1], header, strlen(header)}};
-    return file_write_all(arena, diag, 2, part);
+    Bytes object;
+    return backend->object(arena, diag, program, false, &object.at,
+                           &object.len) &&
+           write_pair(arena, diag, stem_of(arena, path, ".host"), object,
+                      header, out);
+}
+
+bool bundle_write(Arena *arena, Diag *diag, const Plan *plan, const char *path,
+                  const char *out[2]) {
+    const NativeBackend *backend = native_load(diag);
+    const NativeBundle *bundle =
+        backend ? native_bundle(arena, diag, backend, plan) : NULL;
+    if (!bundle)
+        return false;
+    const char *header = native_bundle_header(arena, plan, bundle);
+    Bytes object;
+    return backend->object(arena, diag, bundle->program, true, &object.at,
+                           &object.len) &&
+           write_pair(arena, diag, stem_of(arena, path, ""), object, header,
+                      out);
 }

@@ -23,4 +23,8 @@ uint32_t hostcode_layers(const HostCode *code);
 bool hostcode_write(Arena *arena, Diag *diag, const Listing *listing,
                     const char *path, const char *out[2]);
 
+/* Writes NET.o and NET.h, the whole plan as a function. */
+bool bundle_write(Arena *arena, Diag *diag, const Plan *plan, const char *path,
+                  const char *out[2]);
+
 #endif

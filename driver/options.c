@@ -89,7 +89,8 @@ static const Option options[] = {
      "say of every volume where it is and why, in one line"},
     {'E', false, "emit", "WHAT", OPTION_TEXT, AT(emit),
      "show: json, the network itself, as docs/graph-json.md says; compile: "
-     "host, also the layers of the host as an object file with its header"},
+     "host or bundle, also an object file and its header, of the layers of the "
+     "host or of the whole network"},
     {'N', false, "host", "native|interpret", OPTION_WORD, AT(host),
      "how layers of the host are computed (default: native, if built with "
      "LLVM)"},

@@ -32,12 +32,13 @@ cJSON *host_layers_json(const Listing *listing) {
     cJSON *list = cJSON_CreateArray();
     for (uint32_t i = 0; i < listing->image.n_hosts; i++) {
         const HostLayer *host = &listing->image.host[i];
+        if (!host->reason)
+            continue;
         cJSON *item = cJSON_CreateObject();
         cJSON_AddStringToObject(item, "layer", host->name);
         cJSON_AddStringToObject(item, "kind", host->kind);
         cJSON_AddStringToObject(item, "function", host->function);
-        cJSON_AddStringToObject(item, "reason",
-                                host->reason ? host->reason : "");
+        cJSON_AddStringToObject(item, "reason", host->reason);
         cJSON_AddItemToArray(list, item);
     }
     return list;

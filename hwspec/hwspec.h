@@ -162,6 +162,13 @@ typedef struct HwWeightCache {
     double bandwidth; /* bytes a second into the cache; 0: not bounding */
 } HwWeightCache;
 
+/* What machine code is for; NULL: the computer that amphora runs on, without
+ * what only some of its kind have. */
+typedef struct HwNative {
+    const char *triple, *cpu, *features; /* as LLVM names them */
+    uint32_t lanes; /* floats of a vector register; 0: by the others */
+} HwNative;
+
 typedef struct HwInsnSet HwInsnSet; /* insn.h */
 
 typedef struct HwSpec {
@@ -180,6 +187,7 @@ typedef struct HwSpec {
     HwReplication replication;
     HwTiling tiling;
     HwWeightCache weight_cache;
+    HwNative native;
     uint32_t max_instructions; /* 0: no limit */
     /* rewrites of the graph that this machine asks for */
     bool conv_1x1_stride2;   /* -> max pool 1x1 stride 2, then conv 1x1 */

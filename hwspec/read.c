@@ -80,6 +80,22 @@ static const Key weight_cache_keys[] = {
 const Section read_weight_cache_section =
     SECTION("weight_cache", weight_cache_keys);
 
+static const Key native_keys[] = {
+    KEY("triple", read_str, HwNative, triple,
+        "as LLVM names the target: aarch64-linux-gnu; else that of the "
+        "computer that amphora runs on"),
+    KEY("cpu", read_str, HwNative, cpu, "as LLVM names it; else any"),
+    KEY("features", read_str, HwNative, features,
+        "as LLVM names them: +avx2,+fma; else those of the cpu"),
+    KEY("lanes", read_count, HwNative, lanes,
+        "floats of a vector register; else what the others imply"),
+};
+const Section read_native_section = SECTION("native", native_keys);
+
+static bool read_native(Reader *r, YamlNode *node, void *out) {
+    return read_keys(r, node, &read_native_section, out);
+}
+
 static const Key limits_keys[] = {
     KEY("instructions", read_u32, HwSpec, max_instructions,
         "that a listing may have, layers of the host aside; else any number"),
@@ -157,6 +173,9 @@ static const Key top_keys[] = {
      "how layers that are too large for active memory are run"},
     KEY("weight_cache", read_weight_cache, HwSpec, weight_cache,
         "how many rows of weights fit where; else no limits"),
+    KEY("native", read_native, HwSpec, native,
+        "what machine code is for: that of an engine that runs `layer`, and "
+        "that of the host"),
     {"limits", read_limits, 0, false, "of the whole machine"},
     {"rewrites", read_rewrites, 0, false,
      "what shall be done to the network first"},
@@ -165,23 +184,12 @@ static const Key top_keys[] = {
 const Section read_top_section = SECTION("", top_keys);
 
 const Section *const hwspec_sections[] = {
-    &read_top_section,
-    &read_machine_section,
-    &read_memory_section,
-    &read_ports_section,
-    &read_layout_section,
-    &read_axis_section,
-    &read_engine_section,
-    &read_unroll_section,
-    &read_replication_section,
-    &read_copies_section,
-    &read_tiling_section,
-    &read_style_section,
-    &read_weight_cache_section,
-    &read_limits_section,
-    &read_rewrites_section,
-    &read_listing_section,
-    NULL,
+    &read_top_section,         &read_machine_section,      &read_native_section,
+    &read_memory_section,      &read_ports_section,        &read_layout_section,
+    &read_axis_section,        &read_engine_section,       &read_unroll_section,
+    &read_replication_section, &read_copies_section,       &read_tiling_section,
+    &read_style_section,       &read_weight_cache_section, &read_limits_section,
+    &read_rewrites_section,    &read_listing_section,      NULL,
 };
 
 static const HwSpec *build(Arena *arena, Diag *diag, YamlNode *root) {

@@ -100,6 +100,7 @@ extern const Section *const hwspec_sections[];
 
 extern const Section read_top_section;
 extern const Section read_machine_section;
+extern const Section read_native_section;
 extern const Section read_limits_section;
 extern const Section read_rewrites_section;
 extern const Section read_listing_section;

@@ -150,7 +150,8 @@ static void check_operands(Diag *diag, const HwSpec *spec,
     for (uint32_t i = 0; i < HW_OP_COUNT; i++) {
         HwOp op = (HwOp)i;
         const HwRow *row = row_for(set, op);
-        if (!row || op == HW_OP_CONCAT || op == HW_OP_HOST)
+        if (!row || op == HW_OP_CONCAT || op == HW_OP_HOST ||
+            op == HW_OP_LAYER)
             continue;
         check_operand(diag, spec, row, op, HW_IN);
         if (op == HW_OP_ADD || op == HW_OP_MUL || op == HW_OP_MAX)

@@ -86,7 +86,8 @@ static Kernel kernel_of(Arena *arena, const Layer *layer) {
                     .in = operands_of(arena, host->in, host->n_in),
                     .out = operands_of(arena, host->out, host->n_out),
                     .constant = constant,
-                    .attr = host->attr};
+                    .attr = host->attr,
+                    .over = -1};
 }
 
 static NativeCall *call_of(Arena *arena, Maker *maker, const Layer *layer,

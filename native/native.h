@@ -7,6 +7,7 @@
 #ifndef NATIVE_NATIVE_H
 #define NATIVE_NATIVE_H
 
+#include "alloc/plan.h"
 #include "codegen/listing.h"
 #include "graph/graph.h"
 #include "native/program.h"
@@ -24,9 +25,10 @@ typedef struct NativeBackend {
      * here needs kernels that were asked about. */
     const char *(*refuse)(const Kernel *kernel);
     /* An object file. Its functions: `void NAME(const float *in0, ...,
-     * float *out0, ...)`. */
+     * float *out0, ...)`; of a bundle, `int NAME(const IO *io, void
+     * *workspace)`, IO being a structure of those pointers. */
     bool (*object)(Arena *arena, Diag *diag, const NativeProgram *program,
-                   const uint8_t **out, size_t *len);
+                   bool bundle, const uint8_t **out, size_t *len);
     /* The functions in memory, by index in the program; NULL after errors. */
     NativeCode *(*load)(Arena *arena, Diag *diag, const NativeProgram *program,
                         NativeEntry *const **entry);
@@ -55,9 +57,28 @@ const NativeProgram *native_host_program(Arena *arena,
                                          const NativeTarget *target,
                                          const uint32_t **layer);
 
+/* What the hwspec says that code is for. */
+NativeTarget native_target(const HwSpec *spec);
+
 /* NET.host.h. */
 const char *native_host_header(Arena *arena, const Listing *listing,
                                const NativeProgram *program,
                                const uint32_t *layer);
+
+/* ---- a whole network ---- */
+
+typedef struct NativeBundle {
+    const NativeProgram *program; /* its one function runs the plan */
+    uint64_t workspace_bytes, workspace_align;
+} NativeBundle;
+
+/* The plan's actions as one function. NULL with an error where the plan needs
+ * more than a processor with one memory beside inputs and outputs. */
+const NativeBundle *native_bundle(Arena *arena, Diag *diag,
+                                  const NativeBackend *backend,
+                                  const Plan *plan);
+/* NET.h. */
+const char *native_bundle_header(Arena *arena, const Plan *plan,
+                                 const NativeBundle *bundle);
 
 #endif

@@ -10,7 +10,8 @@ Kernel native_kernel(Arena *arena, const Graph *g, NodeId id, const Operand *in,
                      .n_out = node->n_out,
                      .in = in,
                      .out = out,
-                     .constant = constant};
+                     .constant = constant,
+                     .over = -1};
     for (uint32_t role = 0; role < CONST_ROLES; role++)
         if (node->constant[role].i != NONE)
             constant[kernel.n_constants++] =

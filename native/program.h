@@ -37,6 +37,8 @@ typedef struct Kernel {
     const Operand *in, *out;
     const KernelConst *constant;
     const AttrPair *attr;
+    int32_t over; /* operand in whose place the first result is written, which
+                   * only element by element is safe; -1: none */
 } Kernel;
 
 const AttrPair *kernel_attr(const Kernel *kernel, const char *name);
@@ -78,10 +80,12 @@ typedef struct NativeFunction {
     const NativeCall *call;
 } NativeFunction;
 
-/* NULL and 0: this computer's, with all that it can do. */
+/* No triple: this computer's, with all that it can do. An empty one: its, and
+ * nothing that only some of its kind can do. No cpu or features: any. */
 typedef struct NativeTarget {
     const char *triple, *cpu, *features;
-    uint32_t lanes; /* floats of a vector register; 1: no vectors */
+    uint32_t lanes; /* floats of a vector register; 1: no vectors; 0: what the
+                     * others imply */
 } NativeTarget;
 
 typedef struct NativeProgram {

@@ -514,7 +514,17 @@ static const char *engine_refusal(Arena *arena, const Candidate *c,
     return NULL;
 }
 
-Legal legal_judge(Arena *arena, const Candidate *c) {
+/* Code for a convolution with its pool would compute a result for each window
+ * that it is in, or need room in between. */
+Legal legal_elsewhere(const HwSpec *spec, const Node *node,
+                      const char *reason) {
+    int32_t processor = hwspec_engine(spec, HW_OP_LAYER);
+    if (processor < 0 || node->op == OP_CONV_POOL || node->n_in == 0)
+        return (Legal){-1, HW_OP_HOST, reason};
+    return (Legal){processor, HW_OP_LAYER, NULL};
+}
+
+static Legal judge_engines(Arena *arena, const Candidate *c) {
     const char *reason = node_refusal(arena, c);
     if (reason)
         return (Legal){-1, HW_OP_HOST, reason};
@@ -532,6 +542,12 @@ Legal legal_judge(Arena *arena, const Candidate *c) {
         reason = legal_say(arena, "no engine of %s runs %s", c->spec->machine,
                            hw_op_name[c->op]);
     return (Legal){-1, HW_OP_HOST, reason};
+}
+
+Legal legal_judge(Arena *arena, const Candidate *c) {
+    Legal legal = judge_engines(arena, c);
+    return legal.engine >= 0 ? legal
+                             : legal_elsewhere(c->spec, c->node, legal.reason);
 }
 
 Candidate legal_candidate(const HwSpec *spec, const Graph *g,
@@ -560,7 +576,9 @@ static Legal check_concat(Arena *arena, const HwSpec *spec, const Graph *g,
     ConcatView view = concat_view(scratch, spec, g);
     const char *reason = concat_refuses_any(arena, &view, node);
     arena_free(scratch);
-    return (Legal){-1, reason ? HW_OP_HOST : HW_OP_CONCAT, reason};
+    if (reason)
+        return legal_elsewhere(spec, graph_node(g, node), reason);
+    return (Legal){-1, HW_OP_CONCAT, NULL};
 }
 
 Legal legal_check(Arena *arena, const HwSpec *spec, const Graph *g,

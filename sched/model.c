@@ -33,7 +33,7 @@ static Volume volume_of(const Graph *g, TensorId t) {
 
 static bool is_placed(const Builder *b, NodeId n) {
     return b->kind == MODEL_MACHINE && graph_node(b->g, n)->op == OP_CONCAT &&
-           (b->legal[n.i].engine >= 0 || b->legal[n.i].op == HW_OP_CONCAT);
+           b->legal[n.i].op == HW_OP_CONCAT;
 }
 
 static bool on_engine(const Builder *b, NodeId n) {
@@ -180,7 +180,7 @@ static void concat_place(Builder *b, NodeId id) {
     if (!is_placed(b, id))
         return;
     if (!can_place(b, node)) {
-        b->legal[id.i] = (Legal){-1, HW_OP_HOST, NULL};
+        b->legal[id.i] = legal_elsewhere(b->spec, node, NULL);
         return;
     }
     uint32_t c = 0;

@@ -135,7 +135,7 @@ static void run_insn(Run *run, uint32_t index) {
     if (!work_read(run, &run->listing->insn[index], &work) ||
         work.op == HW_OP_CONCAT)
         return;
-    if (work.op == HW_OP_HOST) {
+    if (work.op == HW_OP_HOST || work.op == HW_OP_LAYER) {
         timeline_wait(run, all_units);
         host_run(run, &work);
     } else {

@@ -500,7 +500,8 @@ bool work_read(Run *run, const HwInsn *insn, Work *out) {
                .step = fields.set[HW_F_STEP] ? fields.num[HW_F_STEP] : NO_STEP};
     out->has_waits = insn_waits(run->spec, &fields, &out->waits);
     read_names(run, &fields, out);
-    if (out->op == HW_OP_HOST || out->op == HW_OP_CONCAT)
+    if (out->op == HW_OP_HOST || out->op == HW_OP_LAYER ||
+        out->op == HW_OP_CONCAT)
         return true;
     if (is_move(out->op))
         return read_move(&r, out);

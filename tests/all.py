@@ -16,6 +16,7 @@ makes. Kinds of tests:
   fuzz   tests/fuzz.py: damaged input
   placements  tests/placements.py: no plan wastes active memory
   orders tests/orders.py: orders and steps, with their proofs
+  bundle tests/bundle.py: networks as machine code, linked and run
   cycles tests/cycles.py: what never costs cycles; recorded ones no fewer
   rings  tests/rings.py: least memory without spills where rows roll
 Closes with `N passed, N failed`; exits 1 if any failed.

@@ -28,8 +28,9 @@ static LLVMMemoryBufferRef build(Arena *arena, Diag *diag,
 }
 
 static bool make_object(Arena *arena, Diag *diag, const NativeProgram *program,
-                        const uint8_t **out, size_t *len) {
-    LLVMMemoryBufferRef object = build(arena, diag, program, ENTRY_ARGS);
+                        bool bundle, const uint8_t **out, size_t *len) {
+    LLVMMemoryBufferRef object =
+        build(arena, diag, program, bundle ? ENTRY_BUNDLE : ENTRY_ARGS);
     if (!object)
         return false;
     *len = LLVMGetBufferSize(object);

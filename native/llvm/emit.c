@@ -48,12 +48,11 @@ static void add_attribute(Code *c, Val function, unsigned at,
 }
 
 static Val new_function(Code *c, const char *name, uint32_t n_args,
-                        Type type_of_args) {
+                        Type type_of_args, Type result) {
     Type *args = ARENA_ARRAY(c->arena, Type, n_args);
     for (uint32_t i = 0; i < n_args; i++)
         args[i] = type_of_args;
-    Type type = LLVMFunctionType(LLVMVoidTypeInContext(c->context), args,
-                                 n_args, false);
+    Type type = LLVMFunctionType(result, args, n_args, false);
     Val function = LLVMAddFunction(c->module, name, type);
     unsigned whole = (unsigned)LLVMAttributeFunctionIndex;
     static const char key[] = "no-builtins";
@@ -73,8 +72,12 @@ static void open_function(Code *c, Val function) {
     LLVMPositionBuilderAtEnd(c->builder, start);
 }
 
-static void close_function(Code *c) {
-    LLVMBuildRetVoid(c->builder);
+/* value: what it returns, or NULL. */
+static void close_function(Code *c, Val value) {
+    if (value)
+        LLVMBuildRet(c->builder, value);
+    else
+        LLVMBuildRetVoid(c->builder);
     LLVMPositionBuilderAtEnd(c->builder, c->entry);
     LLVMBuildBr(c->builder, LLVMGetNextBasicBlock(c->entry));
 }
@@ -84,7 +87,7 @@ static Val emit_kernel(Code *c, const Kernel *k, uint32_t number) {
     Val *arg = ARENA_ARRAY(c->arena, Val, n);
     Val function =
         new_function(c, arena_printf(c->arena, "kernel_%u_%s", number, k->kind),
-                     n, c->pointer);
+                     n, c->pointer, LLVMVoidTypeInContext(c->context));
     LLVMSetLinkage(function, LLVMInternalLinkage);
     add_attribute(c, function, (unsigned)LLVMAttributeFunctionIndex,
                   "noinline");
@@ -95,6 +98,8 @@ static Val emit_kernel(Code *c, const Kernel *k, uint32_t number) {
             add_attribute(c, function, i + 1, "readonly");
         arg[i] = LLVMGetParam(function, i);
     }
+    if (k->over >= 0)
+        arg[k->over] = arg[k->n_in];
     open_function(c, function);
     Emit e = {.c = c,
               .k = k,
@@ -103,7 +108,7 @@ static Val emit_kernel(Code *c, const Kernel *k, uint32_t number) {
               .constant = arg + k->n_in + k->n_out};
     epilogue_read(k, &e.act);
     op_named(k->kind)->emit(&e);
-    close_function(c);
+    close_function(c, NULL);
     return function;
 }
 
@@ -187,25 +192,54 @@ static void emit_call(const Program *p, const Bases *bases,
                    "");
 }
 
+/* A bundle's function takes a structure of pointers, inputs first. */
+static void bundle_bases(const Program *p, Val function,
+                         const NativeFunction *f, Bases *out) {
+    Val io = LLVMGetParam(function, 0);
+    for (uint32_t i = 0; i < f->n_in; i++)
+        out->in[i] = pointer_in(p->c, io, i);
+    for (uint32_t i = 0; i < f->n_out; i++)
+        out->out[i] = pointer_in(p->c, io, f->n_in + i);
+    out->workspace = LLVMBuildBitCast(p->c->builder, LLVMGetParam(function, 1),
+                                      p->c->pointer, "");
+    if (p->weights)
+        out->weights = LLVMConstBitCast(p->weights, p->c->pointer);
+}
+
+typedef struct Entry {
+    bool pointers; /* arguments are pointers to pointers */
+    bool returns;  /* 0 */
+    void (*bases)(const Program *p, Val function, const NativeFunction *f,
+                  Bases *out);
+} Entry;
+
+static const Entry entries[] = {
+    [ENTRY_ARRAYS] = {true, false, array_bases},
+    [ENTRY_ARGS] = {false, false, argument_bases},
+    [ENTRY_BUNDLE] = {true, true, bundle_bases},
+};
+
 static void emit_function(const Program *p, uint32_t number) {
     Code *c = p->c;
     const NativeFunction *f = &p->program->function[number];
-    bool arrays = p->style == ENTRY_ARRAYS;
-    const char *name =
-        arrays ? arena_printf(c->arena, "entry_%u", number) : f->name;
-    Val function =
-        new_function(c, name, arrays ? 4 : f->n_in + f->n_out,
-                     arrays ? LLVMPointerType(c->pointer, 0) : c->pointer);
+    const Entry *entry = &entries[p->style];
+    uint32_t n_args = p->style == ENTRY_ARRAYS   ? 4
+                      : p->style == ENTRY_BUNDLE ? 2
+                                                 : f->n_in + f->n_out;
+    const char *name = p->style == ENTRY_ARRAYS
+                           ? arena_printf(c->arena, "entry_%u", number)
+                           : f->name;
+    Val function = new_function(
+        c, name, n_args,
+        entry->pointers ? LLVMPointerType(c->pointer, 0) : c->pointer,
+        entry->returns ? c->i32 : LLVMVoidTypeInContext(c->context));
     Bases bases = {.in = ARENA_ARRAY(c->arena, Val, f->n_in),
                    .out = ARENA_ARRAY(c->arena, Val, f->n_out)};
     open_function(c, function);
-    if (arrays)
-        array_bases(p, function, f, &bases);
-    else
-        argument_bases(p, function, f, &bases);
+    entry->bases(p, function, f, &bases);
     for (uint32_t i = 0; i < f->n_calls; i++)
         emit_call(p, &bases, &f->call[i]);
-    close_function(c);
+    close_function(c, entry->returns ? LLVMConstInt(c->i32, 0, false) : NULL);
 }
 
 /* The weights as bytes of the module. */
@@ -245,7 +279,7 @@ LLVMModuleRef emit_program(Arena *arena, LLVMContextRef context,
     for (uint32_t i = 0; i < program->n_kernels; i++)
         kernel[i] = emit_kernel(&c, &program->kernel[i], i);
     Program p = {&c, program, style, kernel, NULL};
-    if (style == ENTRY_ARGS)
+    if (style != ENTRY_ARRAYS)
         p.weights = emit_weights(&c, program);
     for (uint32_t i = 0; i < program->n_functions; i++)
         emit_function(&p, i);

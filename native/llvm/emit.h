@@ -8,7 +8,8 @@
 /* How a function of the program is called. */
 typedef enum EntryStyle {
     ENTRY_ARRAYS, /* entry_I(in, out, workspace, weights): NativeEntry */
-    ENTRY_ARGS    /* NAME(in0, ..., out0, ...); the weights are its own */
+    ENTRY_ARGS,   /* NAME(in0, ..., out0, ...); the weights are its own */
+    ENTRY_BUNDLE  /* int NAME(io, workspace); the same */
 } EntryStyle;
 
 /* Why no code can be made for the kernel; NULL: it can. */

@@ -68,12 +68,13 @@ static LLVMTargetMachineRef create(Diag *diag, const char *triple,
 }
 
 bool machine_open(Diag *diag, const NativeTarget *target, Machine *out) {
-    initialise(target->triple != NULL);
+    bool named = target->triple && *target->triple;
+    initialise(named);
     Own own = own_open();
-    bool foreign = target->triple != NULL;
-    const char *triple = foreign ? target->triple : own.triple;
-    const char *cpu = foreign ? or_empty(target->cpu) : own.cpu;
-    const char *features = foreign ? or_empty(target->features) : own.features;
+    bool any = target->triple != NULL;
+    const char *triple = named ? target->triple : own.triple;
+    const char *cpu = any ? or_empty(target->cpu) : own.cpu;
+    const char *features = any ? or_empty(target->features) : own.features;
     *out = (Machine){.machine = create(diag, triple, cpu, features)};
     if (out->machine) {
         out->layout = LLVMCreateTargetDataLayout(out->machine);

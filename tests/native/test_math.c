@@ -82,7 +82,8 @@ static void run_act(Bench *b, const char *act, uint32_t n, const float *in,
                      .n_attrs = 1,
                      .in = &operand,
                      .out = &operand,
-                     .attr = &attr};
+                     .attr = &attr,
+                     .over = -1};
     bench_run(b, &kernel, NULL, &in, &out);
 }
 

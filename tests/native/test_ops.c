@@ -259,7 +259,8 @@ static const char *refuse_word(Bench *b, const char *kind, const char *name,
                      .in = in,
                      .out = in,
                      .constant = &slope,
-                     .attr = &attr};
+                     .attr = &attr,
+                     .over = -1};
     return b->backend->refuse(&kernel);
 }
 

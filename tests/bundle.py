@@ -1,0 +1,188 @@
+#!/usr/bin/env python3
+"""bundle.py - networks as bundles, linked into C programs written from the
+header alone, against the reference evaluation.
+
+Each row is a network and a target. The program reads the input as raw floats,
+runs the bundle twice on a workspace full of no-numbers, with guards around it,
+and writes the outputs; they must equal those of `amphora eval`. An object file
+must need no symbol of any library.
+
+usage: bundle.py [--long] [AMPHORA]
+"""
+import array
+import os
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+
+PROGRAM = r"""
+#include "{net}.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+{arrays}
+int main(int argc, char **argv) {{
+    enum {{ GUARD = 64 }};
+    size_t n = (size_t){net}_WORKSPACE_BYTES;
+    size_t whole = (n + 2 * GUARD + {net}_WORKSPACE_ALIGN + 63) / 64 * 64;
+    char *room = aligned_alloc({net}_WORKSPACE_ALIGN > 64
+                               ? {net}_WORKSPACE_ALIGN : 64, whole);
+    memset(room, 0xff, whole);
+    FILE *file = fopen(argv[1], "rb");
+    {read}
+    fclose(file);
+    {net}_io io = {{{fields}}};
+    for (int i = 0; i < 2; i++)
+        if ({net}_run(&io, room + GUARD))
+            return 2;
+    for (size_t i = 0; i < GUARD; i++)
+        if (room[i] != -1 || room[GUARD + n + i] != -1)
+            return 3;
+    file = fopen(argv[2], "wb");
+    {write}
+    return fclose(file) || argc != 3;
+}}
+"""
+
+# network, target, compiler and runner (NULL: this computer's), extra arguments
+ROWS = [
+    ("examples/tiny.prototxt", "cpu-x86-64", ["cc"], []),
+]
+LONG = [
+    ("examples/googlenet.prototxt", "cpu-x86-64", ["cc"], []),
+]
+
+
+def floats(path):
+    """Values and shape of a .npy of floats."""
+    with open(path, "rb") as file:
+        data = file.read()
+    size, = struct.unpack("<H", data[8:10])
+    values = array.array("f")
+    values.frombytes(data[10 + size:])
+    return values
+
+
+def fields(header):
+    """(declaration, name, elements) of the members of the io structure."""
+    with open(header, encoding="utf-8") as file:
+        text = file.read()
+    found = re.findall(r"^    (const )?float \*(\w+); /\* ([0-9x]+) \*/$",
+                       text, re.M)
+    result = []
+    for const, name, shape in found:
+        count = 1
+        for dim in shape.split("x"):
+            count *= int(dim)
+        result.append((bool(const), name, count))
+    return result
+
+
+def program(net, members):
+    def each(wanted, text):
+        return "\n    ".join(text.format(name=name, n=n)
+                             for const, name, n in members if const == wanted)
+    return PROGRAM.format(
+        net=net, fields=", ".join(name for _, name, _ in members),
+        arrays="\n".join(f"static float {name}[{n}];"
+                         for _, name, n in members),
+        read=each(True, "if (fread({name}, 4, {n}, file) != {n}) return 4;"),
+        write=each(False, "fwrite({name}, 4, {n}, file);"))
+
+
+def run(command, **more):
+    return subprocess.run(command, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, check=True, **more)
+
+
+def undefined(folder, net):
+    """Symbols that the object needs; the linker's own aside."""
+    text = run(["nm", "-u", f"{folder}/{net}.o"]).stdout.decode()
+    return [line.split()[-1] for line in text.splitlines()
+            if "_GLOBAL_OFFSET_TABLE_" not in line]
+
+
+def seeded(count, first):
+    """Values in [-1, 1) of a small generator."""
+    state, values = first, array.array("f")
+    for _ in range(count):
+        state = (state * 1103515245 + 12345) & 0x7fffffff
+        values.append(state / 0x40000000 - 1)
+    return values
+
+
+def write_npy(path, values):
+    text = f"{{'descr': '<f4', 'fortran_order': False, " \
+           f"'shape': ({len(values)},), }}"
+    text = text.ljust(117) + "\n"
+    with open(path, "wb") as file:
+        file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) +
+                   text.encode() + values.tobytes())
+
+
+def check(amphora, folder, row):
+    network, target, compiler, extra = row
+    run([amphora, "compile", network, "-t", target, "--emit", "bundle", "-o",
+         folder] + extra)
+    net = next(n[:-2] for n in os.listdir(folder) if n.endswith(".h"))
+    needs = undefined(folder, net)
+    if needs:
+        return f"the object needs {needs}"
+    members = fields(f"{folder}/{net}.h")
+    with open(f"{folder}/main.c", "w", encoding="utf-8") as file:
+        file.write(program(net, members))
+    run(compiler + ["-O1", "-Wall", "-o", f"{folder}/main", f"{folder}/main.c",
+                    f"{folder}/{net}.o"])
+    inputs = [seeded(n, i + 1) for i, (const, _, n) in enumerate(members)
+              if const]
+    arguments = []
+    with open(f"{folder}/in.raw", "wb") as file:
+        for i, values in enumerate(inputs):
+            file.write(values.tobytes())
+            write_npy(f"{folder}/in{i}.npy", values)
+            arguments += ["--input", f"{folder}/in{i}.npy"]
+    run([f"{folder}/main", f"{folder}/in.raw", f"{folder}/out.raw"])
+    run([amphora, "eval", network, "-o", f"{folder}/want"] + arguments + extra)
+    return compare(folder, members)
+
+
+def compare(folder, members):
+    got = array.array("f")
+    with open(f"{folder}/out.raw", "rb") as file:
+        got.frombytes(file.read())
+    at, worst = 0, 0.0
+    for const, name, n in members:
+        if const:
+            continue
+        want = floats(f"{folder}/want/{name}.npy")
+        scale = max(abs(x) for x in want) or 1
+        for a, b in zip(got[at:at + n], want):
+            error = abs(a - b) / scale
+            worst = max(worst, error if error == error else 1e300)
+        at += n
+    return None if worst < 1e-5 else f"largest relative error {worst:.3g}"
+
+
+def main():
+    arguments = [a for a in sys.argv[1:] if a != "--long"]
+    amphora = arguments[0] if arguments else "build/amphora"
+    rows = ROWS + (LONG if "--long" in sys.argv else [])
+    failed = 0
+    for row in rows:
+        folder = tempfile.mkdtemp()
+        try:
+            wrong = check(amphora, folder, row)
+        except subprocess.CalledProcessError as error:
+            wrong = f"{error} {error.stderr.decode(errors='replace')}"
+        shutil.rmtree(folder)
+        print(f"{'FAIL' if wrong else 'ok  '} {row[0]} {row[1]} {wrong or ''}")
+        failed += wrong is not None
+    print(f"{len(rows)} bundles, {failed} failed")
+    return failed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
