@@ -63,6 +63,7 @@ def scripts(long):
             "lint",
             "explore",
             "cycles",
+            "bundle",
             "rings",
             "placements",
     ):

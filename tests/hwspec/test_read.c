@@ -127,7 +127,7 @@ static void bad_values(void **state) {
     check_bad("[conv]", "[conv, cnv]",
               "9:22: `cnv` is not one of: conv, conv_grouped, conv_depthwise, "
               "deconv, conv_pool_max, conv_pool_avg, pool_max, pool_avg, add, "
-              "mul, max, scale, act, upsample, fc, concat, load, store, "
+              "mul, max, scale, act, upsample, fc, layer, concat, load, store, "
               "host\n");
     check_bad("[conv]", "[conv, conv]",
               "9:22: `conv` stands here a second time\n");
