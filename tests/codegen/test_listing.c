@@ -90,6 +90,7 @@ static const HostLayer *hosts(Arena *arena, const HwSpec *spec) {
     static const AttrPair attr[] = {{"size", 2, size, NULL},
                                     {"kind", 0, NULL, "within"}};
     HostLayer host = {.name = "prob",
+                      .function = "net_prob",
                       .kind = "softmax",
                       .reason = "no engine runs softmax",
                       .n_in = 1,

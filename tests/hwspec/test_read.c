@@ -269,8 +269,10 @@ static void bad_files(void **state) {
          "1:10: `tests/hwspec/data/./loop_a.yaml` extends itself in the "
          "end\n");
     load(arena, "nosuch", NULL, NULL,
-         "0:0: no target is called `nosuch`; there are: darius-32, darius-64, "
-         "math-engine, null, ring-npu, template, xdnn-v2-28, xdnn-v2-56, xdnn-v3-96; or "
+         "0:0: no target is called `nosuch`; there are: cpu-x86-64, "
+         "darius-32, darius-64, "
+         "math-engine, null, ring-npu, template, xdnn-v2-28, xdnn-v2-56, "
+         "xdnn-v3-96; or "
          "give a path, with a `/` or ending in .yaml\n");
     load(arena, "xdnn-v2-28", "memories.am.sise", "1",
          "0:0: nothing is called `memories.am.sise`; there are: role, size, "
