@@ -140,7 +140,7 @@ static bool add_placed(Bundler *b, Site *site, uint32_t placement) {
     Operand operand;
     NativePointer pointer;
     uint32_t rows = plan_volume(b->g, p->tensor).h;
-    if (p->row != 0 || p->rows != rows)
+    if (p->row != 0 || p->rows != rows || p->ring)
         return refuse(b, p->tensor, "is there in part only");
     if (!operand_of(b, p, &operand))
         return refuse(b, p->tensor, "lies in no blocks of channels");
@@ -220,6 +220,7 @@ static bool add_action(Bundler *b, const Action *action) {
     switch (action->kind) {
     case ACTION_LOAD:
     case ACTION_STORE:
+    case ACTION_COPY:
         return add_copy(b, action);
     case ACTION_RUN:
         node = graph_node(b->g, action->node);
