@@ -2,8 +2,12 @@
 #include "driver/values.h"
 
 #include "base/npy.h"
+#include "base/rng.h"
 #include "frontends/frontend.h"
 #include "graph/quant.h"
+
+#include <inttypes.h>
+#include <string.h>
 
 Valued values_of(const char *what, const Tensor *tensor) {
     return (Valued){what, tensor->name, &tensor->shape, &tensor->quant};
@@ -46,20 +50,30 @@ const float *values_read(Arena *arena, Diag *diag, const char *path,
     return npy.data;
 }
 
-static bool write_one(Arena *arena, Diag *diag, const char *dir,
-                      const char *name, const Shape *shape, const char *kind,
-                      float *value) {
-    char *file = arena_printf(arena, "%s.npy", name);
+/* File systems take 255 bytes, and TensorFlow Lite joins the names of all that
+ * it fused. */
+enum { LONGEST_NAME = 200 };
+
+static const char *file_of(Arena *arena, const char *name, const char *suffix) {
+    char *file =
+        strlen(name) <= LONGEST_NAME
+            ? arena_printf(arena, "%s%s", name, suffix)
+            : arena_printf(arena, "%.*s-%016" PRIx64 "%s", LONGEST_NAME, name,
+                           rng_seed(name, 0), suffix);
     for (char *at = file; *at; at++)
         *at = *at == '/' ? '_' : *at;
+    return file;
+}
+
+static bool write_one(Arena *arena, Diag *diag, const char *path,
+                      const Shape *shape, const char *kind, float *value) {
     Npy npy = {.rank = shape->rank,
                .kind = kind,
                .data = value,
                .count = shape_count(shape)};
     for (uint32_t k = 0; k < npy.rank; k++)
         npy.dim[k] = shape->dim[k];
-    return npy_write(arena, diag, arena_printf(arena, "%s/%s", dir, file),
-                     &npy);
+    return npy_write(arena, diag, path, &npy);
 }
 
 bool values_write(Arena *arena, Diag *diag, const char *dir, const Valued *of,
@@ -69,12 +83,15 @@ bool values_write(Arena *arena, Diag *diag, const char *dir, const Valued *of,
     const Quant *q = of->quant;
     uint64_t n = shape_count(of->shape);
     float *copy = ARENA_COPY(arena, float, value, n);
-    if (!write_one(arena, diag, dir, of->name, of->shape, kind[q->type], copy))
+    const char *path =
+        arena_printf(arena, "%s/%s", dir, file_of(arena, of->name, ".npy"));
+    if (!write_one(arena, diag, path, of->shape, kind[q->type], copy))
         return false;
     if (q->type == QUANT_NONE)
         return true;
     for (uint64_t i = 0; i < n; i++)
         copy[i] = (float)quant_real(q, (double)value[i]);
-    return write_one(arena, diag, dir, arena_printf(arena, "%s.real", of->name),
-                     of->shape, NULL, copy);
+    path = arena_printf(arena, "%s/%s", dir,
+                        file_of(arena, of->name, ".real.npy"));
+    return write_one(arena, diag, path, of->shape, NULL, copy);
 }

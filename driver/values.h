@@ -22,7 +22,8 @@ Valued values_of(const char *what, const Tensor *tensor);
 /* NULL after errors. */
 const float *values_read(Arena *arena, Diag *diag, const char *path,
                          const Valued *of);
-/* DIR/NAME.npy; '/' in the name becomes '_'. Of a quantised tensor these are
+/* DIR/NAME.npy; '/' in the name becomes '_', one of more than 200 bytes is cut
+ * and a checksum put behind it. Of a quantised tensor these are
  * codes, and DIR/NAME.real.npy has the real numbers. */
 bool values_write(Arena *arena, Diag *diag, const char *dir, const Valued *of,
                   const float *value);

@@ -41,17 +41,34 @@ const Const *tfl_const(Tfl *t, uint32_t i) {
     return tfl_values(t, tensor) ? &tensor->value : NULL;
 }
 
+/* The tensor is as the file says, and so are those that were made since `known`
+ * and only moved into it. */
+static void set_quant(Tfl *t, uint32_t known, TensorId made,
+                      const Quant *quant) {
+    Graph *g = t->net.g;
+    graph_tensor(g, made)->quant = *quant;
+    for (;;) {
+        const Node *node = graph_node(g, graph_tensor(g, made)->producer);
+        if (node->n_in != 1 || node->in[0].i < known || !quant_moves(g, node))
+            return;
+        made = node->in[0];
+        if (graph_tensor(g, made)->quant.type == QUANT_NONE)
+            graph_tensor(g, made)->quant = *quant;
+    }
+}
+
 TensorId tfl_in(Tfl *t, uint32_t i) {
     TflTensor *tensor = tfl_tensor(t, i);
     if (!tensor)
         return net_none(&t->net, "its input %u is missing", i);
     if (tensor->made.i != NONE || !tensor->data.at)
         return tensor->made;
+    uint32_t known = t->net.g->tensor.n;
     const Const *value = tfl_const(t, i);
     if (value)
         tensor->made = net_constant(&t->net, "constant", value);
     if (tensor->made.i != NONE)
-        graph_tensor(t->net.g, tensor->made)->quant = tensor->quant;
+        set_quant(t, known, tensor->made, &tensor->quant);
     return tensor->made;
 }
 
@@ -175,7 +192,7 @@ static void quantise(Tfl *t, uint32_t known, TflTensor *out) {
     if (out->made.i < known &&
         !quant_equal(&graph_tensor(g, out->made)->quant, &out->quant))
         out->made = net_identity(&t->net, out->made);
-    graph_tensor(g, out->made)->quant = out->quant;
+    set_quant(t, known, out->made, &out->quant);
 }
 
 static void build_op(Tfl *t, uint32_t table) {
