@@ -66,6 +66,8 @@ def scripts(long):
             "bundle",
             "rings",
             "placements",
+            "int8",
+            "truth_int8",
     ):
         path = os.path.join("tests", name + ".py")
         if os.path.exists(path):

@@ -17,7 +17,7 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import int8_model as model  # noqa: E402
 from truthlib import AMPHORA, scratch  # noqa: E402
-from write_int8 import NETWORKS, write, write_ends  # noqa: E402
+from write_int8 import NETWORKS, make, write_ends  # noqa: E402
 
 DATA = "../shared/data/tflite/"
 TRAINED = ("hello_world_int8", "kws_ref_model", "person_detect",
@@ -146,7 +146,7 @@ def checks(folder):
         for name, path in write_ends(build, folder):
             yield name, check_tensors, name, path, folder
         path = f"{folder}/{build.__name__}.tflite"
-        write(build, path)
+        make(build).write(path)
         yield build.__name__, check_machines, path
     for name in TRAINED:
         path = DATA + name + ".tflite"

@@ -63,6 +63,10 @@ class Tensor:
         quant = flat.refer(table, 4)
         self.scales = flat.numbers(quant, 2, "f") if quant else []
         self.zeros = flat.numbers(quant, 3, "q") if quant else []
+        # The place of an axis that the tensor does not have, else 0.
+        axis = flat.scalar(quant, 6, "i")
+        self.wrong_axis = flat.field(quant, 6) \
+            if axis >= len(self.shape) > 0 else 0
         self.real = self.letter not in LIMITS or not self.scales
         data = bytes(flat.numbers(buffers[flat.scalar(table, 2, "I")], 0, "B"))
         size = struct.calcsize(self.letter) if self.letter else 1
@@ -108,8 +112,11 @@ class File:
         self.data = flat.data
 
     def write_with_output(self, path, tensor):
-        """The same network with one tensor as its only output."""
+        """The same network with one tensor as its only output. Biases of
+        person_detect have scales along an axis 3, which runtimes refuse."""
         data = bytearray(self.data)
+        for place in (t.wrong_axis for t in self.tensors if t.wrong_axis):
+            struct.pack_into("<i", data, place, 0)
         struct.pack_into("<Ii", data, self.outputs_at, 1, tensor)
         with open(path, "wb") as file:
             file.write(data)

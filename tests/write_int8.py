@@ -254,27 +254,23 @@ NETWORKS = (convolutions, depthwise, products, bytes_without_sign, sums,
             inverted)
 
 
-def write(build, path):
+def make(build):
     model = Quantised(build.__name__)
     build(model)
-    model.write(path)
     return model
 
 
 def write_ends(build, folder):
     """A file for each output of the network, with the operators and inputs
     that it needs: (name, path)."""
-    model = Quantised(build.__name__)
-    build(model)
-    whole = model.operators, model.inputs, model.ends
-    for i, end in enumerate(whole[2]):
-        model.operators, model.inputs, model.ends = [], [], [end]
+    model = make(build)
+    inputs = model.inputs
+    for i, end in enumerate(model.ends):
         needed = {end}
-        for operator in reversed(whole[0]):
+        for operator in reversed(model.operators):
             if needed & set(operator.fields[2].items):
-                model.operators.insert(0, operator)
                 needed |= set(operator.fields[1].items)
-        model.inputs = [x for x in whole[1] if x in needed]
+        model.inputs = [tensor for tensor in inputs if tensor in needed]
         path = f"{folder}/{build.__name__}.{i}.tflite"
-        model.write(path)
+        model.part(end)(path)
         yield f"{build.__name__}.{i}", path
