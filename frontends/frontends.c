@@ -115,6 +115,34 @@ static bool is_sorted(const Graph *g) {
     return true;
 }
 
+/* Settings that make no difference, which formats set in one way or another:
+ * rounding up where nothing is left over, what an average that has no padding
+ * does about it, the window of one that is as large as its input. */
+static void plain_pool(Node *node, const Shape *in, const Shape *out) {
+    PoolAttr *a = &node->attr.pool;
+    bool pads = false, left_over = false;
+    if (a->global) {
+        *a = (PoolAttr){.kind = a->kind, .global = true, .stride = {1, 1}};
+        return;
+    }
+    for (uint32_t i = 0; i < 2; i++) {
+        uint64_t room = (uint64_t)in->dim[2 + i] + a->pad[i] + a->pad_end[i];
+        pads |= a->pad[i] || a->pad_end[i];
+        left_over |=
+            (room - a->kernel[i]) / a->stride[i] + 1 != out->dim[2 + i];
+    }
+    a->ceil = a->ceil && left_over;
+    a->count_pad = a->count_pad && a->kind == POOL_AVG && (pads || a->ceil);
+}
+
+static void plain_pools(const Graph *g) {
+    for (uint32_t i = 0; i < g->node.n; i++)
+        if (g->node.at[i].op == OP_POOL)
+            plain_pool(&g->node.at[i],
+                       &graph_tensor(g, g->node.at[i].in[0])->shape,
+                       &graph_tensor(g, g->node.at[i].out[0])->shape);
+}
+
 /* From what a format's reader made to what the rest of the house relies on. */
 static Graph *finish(Arena *arena, Diag *diag, Graph *g,
                      const ImportOptions *options, ImportInfo *info) {
@@ -124,6 +152,7 @@ static Graph *finish(Arena *arena, Diag *diag, Graph *g,
     if ((!is_sorted(g) && !graph_sort(g, diag)) || !graph_infer_all(g, diag) ||
         diag_errors(diag) > errors)
         return NULL;
+    plain_pools(g);
     info->seeded = graph_seed_constants(g, options->seed);
     graph_verify(g, "import");
     graph_mark_original(g);

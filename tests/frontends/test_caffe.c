@@ -342,10 +342,10 @@ static void test_pooling(void **state) {
           which,
           X "pool p(x) p 1x4x3x3 kind=max global=0 ceil=1 count_pad=0 "
             "kernel=3,3 stride=2,2 pad=0,0\n"
-            "pool f(x) f 1x4x2x2 kind=avg global=0 ceil=0 count_pad=1 "
+            "pool f(x) f 1x4x2x2 kind=avg global=0 ceil=0 count_pad=0 "
             "kernel=3,3 stride=2,2 pad=0,0\n"
-            "pool g(x) g 1x4x1x1 kind=avg global=1 ceil=1 count_pad=1 "
-            "kernel=6,6 stride=1,1 pad=0,0\n"
+            "pool g(x) g 1x4x1x1 kind=avg global=1 ceil=0 count_pad=0 "
+            "kernel=0,0 stride=1,1 pad=0,0\n"
             "pool r(x) r 1x4x4x4 kind=max global=0 ceil=0 count_pad=0 "
             "kernel=2,2 stride=2,2 pad=1,1\n");
     refuse(with_x(L("p", "Pooling",

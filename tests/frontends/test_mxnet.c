@@ -66,10 +66,10 @@ static void test_pooling(void **state) {
         const char *attrs, *want;
     } rows[] = {
         {"\"kernel\": \"(3,3)\", \"stride\": \"(2,2)\"",
-         "1x1x2x2 kind=max global=0 ceil=0 count_pad=1"},
+         "1x1x2x2 kind=max global=0 ceil=0 count_pad=0"},
         {"\"kernel\": \"(3,3)\", \"stride\": \"(2,2)\", "
          "\"pooling_convention\": \"full\"",
-         "1x1x3x3 kind=max global=0 ceil=1 count_pad=1"},
+         "1x1x3x3 kind=max global=0 ceil=1 count_pad=0"},
         {"\"kernel\": \"(3,3)\", \"pool_type\": \"avg\", "
          "\"count_include_pad\": \"False\", \"pad\": \"(1,1)\"",
          "1x1x6x6 kind=avg global=0 ceil=0 count_pad=0"},
