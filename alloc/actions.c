@@ -523,6 +523,7 @@ static void run(Emit *e, NodeId id) {
         [MODE_WHOLE] = run_whole,
         [MODE_PLANKS] = run_planks,
         [MODE_HARDWARE] = run_hardware,
+        [MODE_AHEAD] = run_hardware,
         [MODE_GROUP] = run_group,
     };
     if (on_engine(e->w, id))

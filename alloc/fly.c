@@ -4,7 +4,8 @@
  * volume by tiles from where it lies outside, though it would fit: between
  * memory and array more copies are possible than a volume can be stored with.
  * These are the readers of network inputs that nothing else needs, and the
- * nodes that the options name.
+ * nodes that the options name. Engines that work ahead read their inputs from
+ * where they lie in any case.
  */
 #include "alloc/work.h"
 
@@ -43,6 +44,21 @@ static bool fly_one(Work *w, NodeId id) {
     return false;
 }
 
+static bool runs_ahead(const Work *w, NodeId id) {
+    return on_engine(w, id) && w->spec->engine[w->legal[id.i].engine].ahead;
+}
+
+void ahead_choose(Work *w) {
+    for (NodeId id = {0}; id.i < w->g->node.n; id.i++)
+        if (runs_ahead(w, id))
+            w->mode[id.i] =
+                (Mode){.kind = MODE_AHEAD, .streams_in = true, .style = -1};
+}
+
+bool made_ahead(const Work *w, TensorId t) {
+    return runs_ahead(w, graph_tensor(w->g, t)->producer);
+}
+
 bool fly_choose(Work *w) {
     bool any = false;
     if (!w->options->replication ||
@@ -52,7 +68,7 @@ bool fly_choose(Work *w) {
     for (NodeId id = {0}; id.i < w->g->node.n; id.i++) {
         const Node *node = graph_node(w->g, id);
         bool conv = node->op == OP_CONV || node->op == OP_CONV_POOL;
-        if (!conv || !on_engine(w, id) ||
+        if (!conv || !on_engine(w, id) || runs_ahead(w, id) ||
             !(reads_alone(w, node->in[0]) || is_asked(w, id)) ||
             !fly_one(w, id))
             continue;

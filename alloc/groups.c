@@ -168,7 +168,7 @@ bool takes_in_place(const Work *w, NodeId id, TensorId operand) {
     TensorId result = node->out[0];
     if (!on_engine(w, id) || !pointwise(node->op) ||
         !w->spec->engine[w->legal[id.i].engine].in_place ||
-        in_concat(w, result) || in_concat(w, operand))
+        in_concat(w, result) || in_concat(w, operand) || made_ahead(w, operand))
         return false;
     Volume a = plan_volume(w->g, result), b = plan_volume(w->g, operand);
     bool reads = false;

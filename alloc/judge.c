@@ -567,6 +567,8 @@ static const char *check_reach(Judge *j, const Action *a) {
         if (a->style >= 0) {
             const HwTileStyle *s = &j->spec->tiling.style[a->style];
             outside = is_in ? s->in_backing : s->out_backing;
+        } else if (is_in) {
+            outside = j->spec->engine[a->legal.engine].ahead;
         }
         if (outside != (j->spec->memory[p->memory].role != HW_ACTIVE))
             return complain(j, p, "is an operand on the wrong side");

@@ -255,14 +255,24 @@ static uint32_t time_end(const Work *w, uint32_t step) {
     return 2 * (g ? g->end : step + 1);
 }
 
+/* The next image's may come while anything of this one is at work. */
+static bool always_alive(const Work *w, const Unit *unit) {
+    bool always = false;
+    for (uint32_t i = 0; i < unit->n_tensors; i++)
+        always |= made_ahead(w, unit->tensor[i]);
+    return always;
+}
+
 static void unit_bufs(Work *w, Problem *p, uint32_t index) {
     Unit *unit = &w->unit.at[index];
+    bool always = always_alive(w, unit);
     segments_make(w, unit);
     for (uint32_t i = 0; i < unit->n_segments; i++) {
         Segment *s = &unit->segment[i];
-        s->buf = free_buf(w, p, time_first(w, unit->touch[s->first].step),
-                          time_end(w, unit->touch[s->last].step), unit->bytes,
-                          s->memories,
+        uint32_t first = time_first(w, unit->touch[s->first].step);
+        uint32_t end = time_end(w, unit->touch[s->last].step);
+        s->buf = free_buf(w, p, always ? 0 : first, always ? p->n_times : end,
+                          unit->bytes, s->memories,
                           (Owner){.kind = OWNER_SEGMENT,
                                   .unit = index,
                                   .node = NO_NODE,

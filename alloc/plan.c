@@ -44,6 +44,7 @@ Work *work_new(Arena *arena, const Schedule *schedule, const HwSpec *spec,
     }
     slots_read(w);
     roles_make(w);
+    ahead_choose(w);
     units_make(w);
     return w;
 }
@@ -168,7 +169,8 @@ static Plan *way_plan(Arena *arena, Diag *diag, const Schedule *schedule,
     plan->am_packed = plan_height(&result);
     plan->am_bound = result.bound;
     plan->am_proved = result.proved;
-    spread(w, &problem, &result);
+    if (strcmp(plan->planner, "slots") != 0) /* its parts lie as they must */
+        spread(w, &problem, &result);
     plan->keeps_all = w->keeps_all;
     return actions_make(w, diag, &problem, &result, plan) ? plan : NULL;
 }

@@ -443,6 +443,7 @@ void start_again(Work *w) {
     for (TensorId t = {0}; t.i < w->g->tensor.n; t.i++)
         w->role[t.i].dissolved = false;
     memset(w->mode, 0, w->g->node.n * sizeof *w->mode);
+    ahead_choose(w);
     w->unit.n = 0;
     units_make(w);
 }

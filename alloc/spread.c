@@ -30,6 +30,7 @@ typedef struct Spread {
     const HwMemory *memory; /* the only pool, whole */
     Pool pool;
     VEC(Wish) wish;
+    bool *fixed;          /* by buffer: pinned, or tied to others */
     uint32_t *start, *of; /* wishes of buffer b: of[start[b]..start[b + 1]) */
     uint64_t *spot;       /* candidates for one buffer */
     uint32_t n_spots;
@@ -248,12 +249,21 @@ static bool wants_more(const Spread *s, uint32_t buf) {
     return false;
 }
 
+static void find_fixed(Spread *s) {
+    const Problem *p = s->problem;
+    s->fixed = ARENA_ARRAY(s->w->arena, bool, p->buf.n + 1);
+    for (uint32_t b = 0; b < p->buf.n; b++) {
+        s->fixed[b] |= p->buf.at[b].pin_pool >= 0 || p->tied.at[b] != b;
+        s->fixed[p->tied.at[b]] |= p->tied.at[b] != b;
+    }
+}
+
 static void climb(Spread *s) {
     bool moved = true;
     for (uint32_t round = 0; moved && round < MAX_ROUNDS; round++) {
         moved = false;
         for (uint32_t b = 0; b < s->problem->buf.n; b++)
-            if (s->problem->buf.at[b].pin_pool < 0 && wants_more(s, b))
+            if (!s->fixed[b] && wants_more(s, b))
                 moved |= move(s, b);
     }
     for (uint32_t b = 0; b < s->problem->buf.n; b++)
@@ -278,6 +288,7 @@ void spread(Work *w, Problem *problem, PlanResult *result) {
     if (!s.wish.n)
         return;
     index_wishes(&s);
+    find_fixed(&s);
     s.spot =
         ARENA_ARRAY(w->arena, uint64_t,
                     2 * (problem->buf.n + s.wish.n + (uint64_t)FIXED_SPOTS));

@@ -33,7 +33,8 @@ bool group_may_hold(const Work *w, uint32_t step) {
     NodeId id = s->slot[0].node;
     OpKind op = graph_node(w->g, id)->op;
     return w->spec->tiling.kind == HW_TILING_SOFTWARE &&
-           w->spec->tiling.ops >> w->legal[id.i].op & 1 && op != OP_UPSAMPLE &&
+           w->spec->tiling.ops >> w->legal[id.i].op & 1 &&
+           w->mode[id.i].kind != MODE_AHEAD && op != OP_UPSAMPLE &&
            op != OP_DECONV;
 }
 

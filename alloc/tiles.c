@@ -442,6 +442,8 @@ static bool hardware_next(Work *w, NodeId id) {
 
 bool mode_next(Work *w, NodeId id, uint64_t free) {
     HwOp op = w->legal[id.i].op;
+    if (w->mode[id.i].kind == MODE_AHEAD)
+        return false;
     switch (w->spec->tiling.kind) {
     case HW_TILING_SOFTWARE:
         return w->spec->tiling.ops >> op & 1 && planks_next(w, id, free);

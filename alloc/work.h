@@ -65,6 +65,7 @@ typedef enum ModeKind {
     MODE_PLANKS,
     MODE_HARDWARE,
     MODE_GROUP, /* by stripes, with the nodes of its group */
+    MODE_AHEAD, /* whole, its input through buffers of the engine */
     MODE_KINDS
 } ModeKind;
 
@@ -376,6 +377,10 @@ void start_again(Work *w);
 /* fly.c: nodes that read network inputs by tiles for more copies; false if
  * there are none. */
 bool fly_choose(Work *w);
+/* Sets the modes of nodes on engines that work ahead. */
+void ahead_choose(Work *w);
+/* Whether it may be written while other images are at work. */
+bool made_ahead(const Work *w, TensorId t);
 bool fit_two_levels(Work *w, Problem *problem, PlanResult *result,
                     const char **planner);
 

@@ -139,10 +139,18 @@ static void set_weight_mode(const Emitter *e, HwFields *f, uint32_t area) {
     set(f, HW_F_HALFRATE, cache->full_rate && rows > cache->full_rate);
 }
 
-/* A source that is read by tiles is replicated on its way from DDR. */
-static void set_source_repl(HwFields *f, const Action *action) {
+static bool works_ahead(const Emitter *e, const Action *action) {
+    return e->spec->engine[action->legal.engine].ahead;
+}
+
+/* A source that is read by tiles is replicated on its way from DDR; engines
+ * that work ahead have their own ways. */
+static void set_source_repl(const Emitter *e, HwFields *f, const Action *action,
+                            uint32_t channels) {
     if (action->style >= 0)
         set_repl(f, HW_IN, action->tile_repl);
+    else if (works_ahead(e, action))
+        set_repl(f, HW_IN, hwspec_repl_none(e->spec, channels));
 }
 
 static void fill_conv(const Emitter *e, HwFields *f, const Action *action,
@@ -156,7 +164,7 @@ static void fill_conv(const Emitter *e, HwFields *f, const Action *action,
     set(f, HW_F_GROUPS, conv->groups);
     set(f, HW_F_BIAS, node->constant[CONST_BIAS].i != NONE);
     set_act(f, &node->act);
-    set_source_repl(f, action);
+    set_source_repl(e, f, action, (uint32_t)f->num[HW_F_IN_C]);
     set_weight_mode(e, f, area);
 }
 
@@ -246,7 +254,7 @@ static void fill_fc(const Emitter *e, HwFields *f, const Action *action,
     set_window(f, HW_F_KERNEL_W, kernel, one, 0, 0);
     set(f, HW_F_BIAS, node->constant[CONST_BIAS].i != NONE);
     set_act(f, &node->act);
-    set_source_repl(f, action);
+    set_source_repl(e, f, action, in.c);
     set_weight_mode(e, f, in.h * in.w);
 }
 
@@ -327,6 +335,7 @@ static void emit_run(Emitter *e, const Action *action, uint32_t index,
     set_operand(e, &f, HW_IN, action->in[0], action->in_row, action->in_rows);
     set_operand(e, &f, HW_OUT, action->out, action->row, action->rows);
     fill[node->op](e, &f, action, node);
+    set(&f, HW_F_BLOCK, !works_ahead(e, action));
     insn_set_waits(e->spec, &f, waits);
     set_tile(e, &f, action);
     const char *comment = arena_printf(
@@ -368,6 +377,7 @@ static void emit_move(Emitter *e, const Action *action, uint32_t index) {
     set_text(&f, HW_F_NAME, graph_tensor(e->graph, in->tensor)->name);
     set_operand(e, &f, HW_IN, action->in[0], action->row, whole.h);
     set_operand(e, &f, HW_OUT, action->out, action->row, whole.h);
+    set(&f, HW_F_BLOCK, 1);
     set(&f, HW_F_ROW_FIRST, action->row);
     set(&f, HW_F_ROW_LAST, (int64_t)action->row + action->rows - 1);
     bool is_load = action->kind == ACTION_LOAD;

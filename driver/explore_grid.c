@@ -130,8 +130,9 @@ static bool read_vary(Arena *arena, Diag *diag, const HwSetting *given,
 /* ---- checks before anything runs ---- */
 
 static bool is_compiler_option(const char *path) {
-    return !strcmp(path, "replication") || !strcmp(path, "order") ||
-           !strcmp(path, "planner") || !strcmp(path, "objective");
+    return !strcmp(path, "replication") || !strcmp(path, "mode") ||
+           !strcmp(path, "order") || !strcmp(path, "planner") ||
+           !strcmp(path, "objective");
 }
 
 /* A value that no machine takes is a mistake in the command; one that some

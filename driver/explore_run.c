@@ -23,6 +23,8 @@ static void apply(const Point *p, Options *o, HwSetting *settings) {
         const char *path = p->path[i], *value = p->value[i];
         if (!strcmp(path, "replication"))
             o->replication = value;
+        else if (!strcmp(path, "mode"))
+            o->mode = value;
         else if (!strcmp(path, "order"))
             o->order = value;
         else if (!strcmp(path, "planner"))
@@ -49,8 +51,8 @@ static const char *without_status(const char *reason) {
 }
 
 static void take_result(Point *p, const HwSpec *spec, const SimResult *sim) {
-    p->cycles = sim->cycles;
-    p->ms = (double)sim->cycles / spec->clock * 1e3;
+    p->cycles = sim->interval;
+    p->ms = (double)sim->interval / spec->clock * 1e3;
     p->am_capacity = hwspec_active_bytes(spec);
     p->am_peak = sim->am_peak;
     p->ddr = sim->backing_read + sim->backing_written;

@@ -7,7 +7,7 @@
 
 #define MACHINE "tS"
 #define NETWORK "wPbHFsR"
-#define PLANNING "OJBpr"
+#define PLANNING "OJBprQ"
 
 static const Command commands[] = {
     {"compile", "NET", MACHINE NETWORK PLANNING "odagqjXE", cmd_compile,

@@ -44,7 +44,8 @@ static const Option options[] = {
     {'S', false, "set", "PATH=VALUE", OPTION_SETTING, 0,
      "override a scalar of the hwspec: memories.am.size=2MiB"},
     {'y', false, "vary", "PATH=a,b,c or PATH=lo:hi:step", OPTION_VARY, 0,
-     "values of a scalar of the hwspec, or of replication, order, planner, "
+     "values of a scalar of the hwspec, or of replication, mode, order, "
+     "planner, "
      "objective"},
     {'u', false, "resume", "FILE", OPTION_TEXT, AT(resume),
      "points.jsonl of a run that was stopped"},
@@ -83,6 +84,9 @@ static const Option options[] = {
      AT(replication),
      "copies of partial channel sections (default safe); FILE: lines of layer, "
      "full sections, replicated ones, copies, width"},
+    {'Q', false, "mode", "latency|throughput", OPTION_TEXT, AT(mode),
+     "what to compile for: one image (default), or images one behind the "
+     "other, the next one's first layers on engines that work ahead"},
     {'d', false, "dump", "STAGE", OPTION_TEXT, AT(dump),
      "print graph, a pass's name, passes, schedule, plan or all to stderr"},
     {'X', false, "explain", NULL, OPTION_FLAG, AT(explain),
@@ -306,8 +310,11 @@ static bool parse_all(Arena *arena, Diag *diag, const Command *command,
 
 bool options_parse(Arena *arena, Diag *diag, const Command *command, int argc,
                    char **argv, Options *out) {
-    *out = (Options){
-        .planner = "auto", .replication = "safe", .seed = 1, .tolerance = 1e-4};
+    *out = (Options){.planner = "auto",
+                     .replication = "safe",
+                     .mode = "latency",
+                     .seed = 1,
+                     .tolerance = 1e-4};
     Lists lists = {0};
     if (!parse_all(arena, diag, command, argc, argv, &lists, out))
         return false;

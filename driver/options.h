@@ -27,6 +27,7 @@ typedef struct Options {
     const char *svg;         /* --svg */
     const char *planner;     /* --planner */
     const char *replication; /* --replication */
+    const char *mode;        /* --mode */
     const char *dump;        /* --dump */
     const char *emit;        /* --emit */
     const char *host;        /* --host; NULL: native where there is LLVM */

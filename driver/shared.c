@@ -69,6 +69,15 @@ static cJSON *engines_json(const SimResult *sim) {
     return engines;
 }
 
+/* Of what makes products, were it bound by nothing else. */
+static uint64_t array_cycles(const SimResult *sim) {
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < sim->n_events; i++)
+        if (sim->event[i].macs)
+            sum += sim->event[i].cost[SIM_COMPUTE];
+    return sum;
+}
+
 void add_sim_json(cJSON *json, const Listing *listing, const SimResult *sim) {
     cJSON_AddNumberToObject(json, "am_peak_bytes", (double)sim->am_peak);
     cJSON_AddNumberToObject(json, "am_capacity_bytes",
@@ -79,6 +88,8 @@ void add_sim_json(cJSON *json, const Listing *listing, const SimResult *sim) {
     cJSON_AddNumberToObject(json, "ddr_compulsory_bytes",
                             (double)sim->compulsory);
     cJSON_AddNumberToObject(json, "cycles", (double)sim->cycles);
+    cJSON_AddNumberToObject(json, "cycles_an_image", (double)sim->interval);
+    cJSON_AddNumberToObject(json, "array_cycles", (double)array_cycles(sim));
     cJSON_AddNumberToObject(json, "instructions", (double)sim->instructions);
     cJSON_AddItemToObject(json, "engines", engines_json(sim));
     cJSON_AddItemToObject(json, "host_layers", host_layers_json(listing));
@@ -119,6 +130,11 @@ void print_sim(Arena *arena, const Listing *listing, const SimResult *sim) {
            with_commas(arena, sim->cycles),
            (double)sim->cycles / listing->spec->clock * 1e3,
            listing->spec->clock / 1e6, with_commas(arena, sim->instructions));
+    if (sim->interval != sim->cycles)
+        printf("steady  %s cycles an image (%.1f images/s), one behind the "
+               "other\n",
+               with_commas(arena, sim->interval),
+               listing->spec->clock / (double)sim->interval);
     for (uint32_t i = 0; i < sim->n_notes; i++)
         printf("note    %s\n", sim->note[i]);
     printf("memory  %s violations\n", with_commas(arena, sim->n_violations));

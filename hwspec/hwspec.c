@@ -63,11 +63,19 @@ const char *hw_range_text(Arena *arena, const HwRange *range) {
     return text_str(&text);
 }
 
-int32_t hwspec_engine(const HwSpec *spec, HwOp op) {
+static int32_t first_engine(const HwSpec *spec, HwOp op, bool ahead) {
     for (uint32_t i = 0; i < spec->n_engines; i++)
-        if (spec->engine[i].ops >> op & 1)
+        if (spec->engine[i].ops >> op & 1 && spec->engine[i].ahead == ahead)
             return (int32_t)i;
     return -1;
+}
+
+int32_t hwspec_engine(const HwSpec *spec, HwOp op) {
+    return first_engine(spec, op, false);
+}
+
+int32_t hwspec_engine_ahead(const HwSpec *spec, HwOp op) {
+    return first_engine(spec, op, true);
 }
 
 static uint64_t ceil_div(uint64_t a, uint64_t b) {

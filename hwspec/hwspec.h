@@ -111,6 +111,9 @@ typedef struct HwEngine {
     uint32_t setup;        /* cycles before an instruction's first result */
     uint32_t slope_cycles; /* more for each result with an own slope */
     bool in_place;         /* the result may take the place of an operand */
+    bool ahead;            /* works on the next image while others are at this
+                            * one; what it reads from other memories passes
+                            * through buffers of its own */
     HwDivisor divisor;     /* of average pooling */
     uint32_t part_align;   /* channels: where a part of a volume may start */
     uint32_t memories;     /* bit (1 << memory): where its operands may lie */
@@ -221,8 +224,11 @@ bool hw_range_has(const HwRange *range, uint64_t v);
 /* "1..14" or "1, 2, 4, 8". */
 const char *hw_range_text(Arena *arena, const HwRange *range);
 
-/* The engine that runs `op`: the first in the file that lists it; -1: none. */
+/* The engine that runs `op`: the first in the file that lists it and does not
+ * work ahead; -1: none. */
 int32_t hwspec_engine(const HwSpec *spec, HwOp op);
+/* The first that does; -1: none. */
+int32_t hwspec_engine_ahead(const HwSpec *spec, HwOp op);
 
 /* Bytes of all active memories together. */
 uint64_t hwspec_active_bytes(const HwSpec *spec);

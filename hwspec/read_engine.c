@@ -114,6 +114,10 @@ static const Key engine_keys[] = {
         "scaled by a slope; else 0"),
     KEY("in_place", read_bool, HwEngine, in_place,
         "true: a result may take the place of an operand; else false"),
+    KEY("ahead", read_bool, HwEngine, ahead,
+        "true: it works on the next image while the others are at this one, "
+        "and what it reads from other memories passes through buffers of its "
+        "own; used with --mode throughput only; else false"),
     KEY("divisor", read_divisor, HwEngine, divisor,
         "of averages: kernel (its whole area) or valid (what lies inside the "
         "volume); else kernel"),

@@ -530,7 +530,7 @@ static Legal judge_engines(Arena *arena, const Candidate *c) {
         return (Legal){-1, HW_OP_HOST, reason};
     for (uint32_t e = 0; e < c->spec->n_engines; e++) {
         const HwEngine *engine = &c->spec->engine[e];
-        if (!(engine->ops >> c->op & 1))
+        if (!(engine->ops >> c->op & 1) || engine->ahead)
             continue;
         const char *refusal = engine_refusal(arena, c, engine);
         if (!refusal)
@@ -591,6 +591,35 @@ Legal legal_check(Arena *arena, const HwSpec *spec, const Graph *g,
         return check_concat(arena, spec, g, node);
     Candidate candidate = legal_candidate(spec, g, graph_node(g, node));
     return legal_judge(arena, &candidate);
+}
+
+static bool may_run_ahead(const Graph *g, const Uses *uses, const Node *node) {
+    if (node->n_in != 1 || node->n_out != 1)
+        return false;
+    TensorId in = node->in[0], out = node->out[0];
+    if (graph_node(g, graph_tensor(g, in)->producer)->op != OP_INPUT ||
+        uses->start[in.i + 1] - uses->start[in.i] != 1)
+        return false;
+    for (uint32_t i = uses->start[out.i]; i < uses->start[out.i + 1]; i++)
+        if (graph_node(g, uses->node[i])->op == OP_CONCAT)
+            return false;
+    return true;
+}
+
+Legal legal_check_ahead(const HwSpec *spec, const Graph *g, const Uses *uses,
+                        NodeId id) {
+    Legal none = {-1, HW_OP_HOST, NULL};
+    const Node *node = graph_node(g, id);
+    if (!may_run_ahead(g, uses, node))
+        return none;
+    Candidate c = legal_candidate(spec, g, node);
+    if (node_refusal(NULL, &c))
+        return none;
+    for (uint32_t e = 0; e < spec->n_engines; e++)
+        if (spec->engine[e].ahead && spec->engine[e].ops >> c.op & 1 &&
+            !engine_refusal(NULL, &c, &spec->engine[e]))
+            return (Legal){(int32_t)e, c.op, NULL};
+    return none;
 }
 
 void legal_print(FILE *to) {

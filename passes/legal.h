@@ -27,4 +27,10 @@ Legal legal_check(Arena *arena, const HwSpec *spec, const Graph *g,
 Legal legal_elsewhere(const HwSpec *spec, const Node *node,
                       const char *reason);
 
+/* The engine that could run the node ahead of the others, on the next image:
+ * the node is the only reader of a network input, and its result is nobody's
+ * part. engine -1: none. */
+Legal legal_check_ahead(const HwSpec *spec, const Graph *g, const Uses *uses,
+                        NodeId node);
+
 #endif

@@ -389,9 +389,9 @@ static const NodeId *number_nodes(Builder *b) {
     return node;
 }
 
-Model model_make(Arena *arena, ModelKind kind, const HwSpec *spec,
-                 const Graph *g, bool replication) {
-    Builder b = builder_new(arena, kind, spec, g, replication);
+static Model model_build(Builder b) {
+    Arena *arena = b.arena;
+    const Graph *g = b.g;
     Legal *legal = ARENA_COPY(arena, Legal, b.legal, g->node.n + 1);
     const NodeId *node = number_nodes(&b);
     for (NodeId n = {0}; n.i < g->node.n; n.i++)
@@ -406,8 +406,24 @@ Model model_make(Arena *arena, ModelKind kind, const HwSpec *spec,
     }
     for (NodeId n = {0}; n.i < g->node.n; n.i++)
         in_place(&b, n);
-    return (Model){kind, spec,     g,    order_problem(b.maker),
-                   node, b.number, legal};
+    return (Model){b.kind, b.spec,   g,    order_problem(b.maker),
+                   node,   b.number, legal};
+}
+
+Model model_make(Arena *arena, ModelKind kind, const HwSpec *spec,
+                 const Graph *g, bool replication) {
+    return model_build(builder_new(arena, kind, spec, g, replication));
+}
+
+Model model_make_ahead(Arena *arena, const HwSpec *spec, const Graph *g,
+                       bool replication) {
+    Builder b = builder_new(arena, MODEL_MACHINE, spec, g, replication);
+    for (NodeId n = {0}; n.i < g->node.n; n.i++) {
+        Legal legal = legal_check_ahead(spec, g, &b.uses, n);
+        if (legal.engine >= 0)
+            b.legal[n.i] = legal;
+    }
+    return model_build(b);
 }
 
 /* ---- time ---- */

@@ -36,6 +36,10 @@ typedef struct Model {
 Model model_make(Arena *arena, ModelKind kind, const HwSpec *spec,
                  const Graph *g, bool replication);
 
+/* The same with nodes on the engines that work ahead. */
+Model model_make_ahead(Arena *arena, const HwSpec *spec, const Graph *g,
+                       bool replication);
+
 /* Clock cycles that the node takes by itself on its engine: a product of
  * ceilings; 0 for the host's and for concats. */
 uint64_t model_cycles(const Model *model, uint32_t number);

@@ -121,8 +121,10 @@ const Schedule *sched_search(Arena *arena, Diag *diag, const HwSpec *spec,
     const Strategy *strategy = strategy_find(arena, diag, options->strategy);
     if (!strategy)
         return NULL;
-    Model model = model_make(arena, spec ? MODEL_MACHINE : MODEL_PLAIN, spec, g,
-                             options->replication);
+    Model model = spec && options->ahead
+                      ? model_make_ahead(arena, spec, g, options->replication)
+                      : model_make(arena, spec ? MODEL_MACHINE : MODEL_PLAIN,
+                                   spec, g, options->replication);
     OrderTask task = {&model, options};
     Ordering o;
     strategy->run(arena, &task, &o);

@@ -75,6 +75,7 @@ typedef struct SchedOptions {
     uint64_t seed;    /* of "random" */
     uint64_t budget;  /* looks at nodes before a search gives up; 0: default */
     bool replication; /* volumes are stored with copies, as plan_make's */
+    bool ahead;       /* engines that work ahead run what they can */
 } SchedOptions;
 
 /* NULL with an error if no strategy has that name. */

@@ -45,6 +45,10 @@ void timeline_wait(Run *run, uint64_t units);
 /* Adds an instruction that takes event->cycles on a unit. */
 void timeline_add(Run *run, uint32_t unit, const SimEvent *event);
 
+/* steady.c */
+/* Cycles between the ends of two images, the events being known. */
+uint64_t steady_cycles(Run *run);
+
 SimSpan span_of(const Run *run, const Place *place);
 
 /* Calls the observer. */

@@ -224,6 +224,7 @@ static void fill_result(Run *run) {
     SimResult *result = run->result;
     const HwSpec *spec = run->spec;
     fill_lives(run);
+    result->interval = steady_cycles(run);
     result->n_violations = run->n_violations;
     result->n_kept = run->violation.n;
     result->violation = run->violation.at;

@@ -99,6 +99,8 @@ typedef struct SimResult {
     uint64_t am_peak;    /* bytes of active memory, up to the last touched,
                           * summed over active memories */
     uint64_t cycles;     /* of the machine's clock */
+    uint64_t interval;   /* cycles from image to image where some engines work
+                          * ahead; else `cycles` */
     uint32_t n_engines;
     const SimEngineUse *engine; /* by spec->engine, then "dma", then "host" */
     uint64_t instructions;      /* that an engine or the DMA runs */

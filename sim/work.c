@@ -390,7 +390,7 @@ static bool reaches(Reader *r, const Work *w, const Spot *spot) {
         return true;
     const HwEngine *engine = &spec->engine[w->engine];
     const HwMemory *m = &spec->memory[spot->memory];
-    bool tiled = w->tile.on || m->role == HW_ACTIVE;
+    bool tiled = w->tile.on || m->role == HW_ACTIVE || engine->ahead;
     if (tiled && engine->memories >> spot->memory & 1)
         return true;
     fault(r->run, "%s at %s: engine %s cannot reach it%s", spot->what,
@@ -491,6 +491,23 @@ static void read_flags(const HwFields *f, Work *w) {
     w->parallel_read = flag(f, HW_F_PARALLEL_READ);
 }
 
+/* Older listings say block 0 of the only block there is: what works ahead
+ * reads, without tiles, from outside active memory. */
+static bool works_ahead(const HwSpec *spec, const HwFields *f, HwOp op) {
+    uint32_t memory;
+    uint64_t offset;
+    return f->set[HW_F_BLOCK] && f->num[HW_F_BLOCK] == 0 &&
+           !flag(f, HW_F_TILE_ON) &&
+           insn_operand(spec, op, f, HW_IN, &memory, &offset) &&
+           spec->memory[memory].role != HW_ACTIVE;
+}
+
+static int32_t engine_of(const HwSpec *spec, const HwFields *f, HwOp op) {
+    bool ahead = works_ahead(spec, f, op);
+    int32_t engine = ahead ? hwspec_engine_ahead(spec, op) : -1;
+    return engine >= 0 ? engine : hwspec_engine(spec, op);
+}
+
 bool work_read(Run *run, const HwInsn *insn, Work *out) {
     HwFields fields;
     insn_fields(run->spec, insn, &fields);
@@ -505,7 +522,7 @@ bool work_read(Run *run, const HwInsn *insn, Work *out) {
         return true;
     if (is_move(out->op))
         return read_move(&r, out);
-    out->engine = hwspec_engine(run->spec, out->op);
+    out->engine = engine_of(run->spec, &fields, out->op);
     if (out->engine < 0) {
         fault(run, "no engine runs %s", hw_op_name[out->op]);
         return false;

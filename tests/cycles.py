@@ -10,6 +10,8 @@
              the cycles
   best       --replication best takes no more cycles than safe, safe no more
              than off
+  ahead      --mode throughput takes no more cycles an image than latency, and
+             its listing computes what the network computes
 
     tests/cycles.py [--long]
 """
@@ -110,6 +112,12 @@ def check_falling(network, path, values):
     return wrong
 
 
+def check_ahead(network):
+    code, out, err = run("verify", network, "-t", "xdnn-v3-96", "--mode",
+                         "throughput", "--json")
+    return [] if code == 0 and json.loads(out)["ok"] else [network + err]
+
+
 def main():
     networks = ["googlenet", "resnet50", "squeezenet"]
     if "--long" in sys.argv[1:]:
@@ -121,7 +129,9 @@ def main():
         for path, values in SWEEPS:
             wrong += check_falling(network, path, values)
         wrong += check_falling(network, "replication", ["off", "safe", "best"])
-    print(f"{len(networks)} networks, {len(SWEEPS) + 1} sweeps of each, "
+        wrong += check_falling(network, "mode", ["latency", "throughput"])
+    wrong += check_ahead("examples/squeezenet.prototxt")
+    print(f"{len(networks)} networks, {len(SWEEPS) + 2} sweeps of each, "
           f"{len(wrong)} failures")
     print("\n".join(wrong))
     return len(wrong) > 0

@@ -39,18 +39,23 @@ static inline void bench_fail(Bench *b) {
     fail();
 }
 
-static inline Bench *bench_open(const char *target) {
+static inline Bench *bench_open_with(const char *target, uint32_t n,
+                                     const HwSetting *settings) {
     Arena *arena = arena_new("test");
     Bench *b = ARENA_NEW(arena, Bench);
     b->arena = arena;
     b->diag = diag_new(arena);
     b->options.seed = 1;
-    b->spec = hwspec_load(arena, b->diag, target, 0, NULL);
+    b->spec = hwspec_load(arena, b->diag, target, n, settings);
     if (!b->spec)
         bench_fail(b);
     b->listing.spec = b->spec;
     b->listing.network = "test";
     return b;
+}
+
+static inline Bench *bench_open(const char *target) {
+    return bench_open_with(target, 0, NULL);
 }
 
 static inline void bench_close(Bench *b) {

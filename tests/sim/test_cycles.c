@@ -172,6 +172,124 @@ static void sums_by_engine(void **state) {
     bench_close(b);
 }
 
+/* ---- transfers ---- */
+
+/* Cycles of the last instruction on a machine with these settings. */
+static uint64_t last_cycles(uint32_t n, const HwSetting *settings,
+                            const char *text) {
+    Bench *b = bench_open_with("xdnn-v3-96", n, settings);
+    b->options.memory_only = true;
+    bench_text(b, text);
+    const SimResult *r = bench_run(b, 0, NULL);
+    bench_clean(b);
+    uint64_t cycles = r->event[r->n_events - 1].cycles;
+    bench_close(b);
+    return cycles;
+}
+
+/* 4 rows of 14 x 14 x 96 lie in DDR as 12 groups of 8 channels x 4 rows, each
+ * 2 words of 64 bytes. */
+static void each_constant_of_a_transfer(void **state) {
+    (void)state;
+    static const char text[] =
+        "1 XNGather 0x0 0x0 14 14 96 0 1 1 0 13 1 1 0 0 0 1\n"
+        "2 XNScatter 0x0 0x0 14 14 96 0 1 1 0 13 1 1 0 0 0 0\n"
+        "3 XNGather 0x200 0x0 14 14 96 0 1 1 2 5 1 1 0 0 0 0\n";
+    static const struct {
+        HwSetting setting;
+        double runs, run; /* rows that lie together, bytes of one */
+        double seconds;   /* before the bytes */
+    } row[] = {
+        {{"memories.ddr.burst", "64"}, 48, 128, 0},
+        {{"memories.ddr.burst", "256"}, 48, 256, 0},
+        {{"memories.ddr.burst", "96"}, 48, 192, 0},
+        {{"memories.ddr.latency", "1us"}, 48, 128, 1e-6},
+        {{"memories.ddr.row_setup", "10ns"}, 48, 128, 48 * 10e-9},
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+        assert_int_equal(
+            last_cycles(1, &row[i].setting, text),
+            up((row[i].seconds + row[i].runs * row[i].run / 17.28e9) * 700e6));
+    HwSetting half = {"memories.ddr.bandwidth", "8.64GB/s"};
+    assert_int_equal(last_cycles(1, &half, text),
+                     up(48 * 128 / 8.64e9 * 700e6));
+}
+
+#define TILED                                                                  \
+    "1 XNConv c %u %u 1 1 0 0 1 1 16 26 2 1 0 1 0x0 16 %u 96 0x10000 16 16 "   \
+    "64 1 1 1 0 0 0 1 0 0 0 0 0 0 0 0 0 0 1 1 1 1 1 1 0 0 1 0 0 1 0 1 0 16 8 " \
+    "1 0 16384 65536\n"
+
+/* Two tiles of 8 rows: the first comes in, then the second while the first is
+ * computed, then the second is computed. */
+static void double_buffers_hide_the_shorter(void **state) {
+    (void)state;
+    static const HwSetting settings[] = {
+        {"weight_cache.bandwidth", "1000000GB/s"},
+        {"engines.conv.efficiency", "1"},
+        {"memories.inputs.bandwidth", "17.28GB/s"}};
+    char text[512];
+    snprintf(text, sizeof text, TILED, 1u, 1u, 16u);
+    /* a row of 16 pixels: 4 x 12 words of 128 bytes */
+    uint64_t load = up(8 * 4 * 12 * 128 / 17.28e9 * 700e6);
+    uint64_t busy = up(8 * 16 * 96 / 28.8e9 * 700e6); /* the write port */
+    assert_true(busy > 2 * 8 * 16 && busy < load);
+    assert_int_equal(last_cycles(3, settings, text), load + load + busy);
+    HwSetting fast[] = {
+        settings[0], settings[1], {"memories.inputs.bandwidth", "172.8GB/s"}};
+    load = up(8 * 4 * 12 * 128 / 172.8e9 * 700e6);
+    assert_true(load < busy);
+    assert_int_equal(last_cycles(3, fast, text), load + busy + busy);
+}
+
+/* ---- images one behind the other ---- */
+
+#define AHEAD                                                                  \
+    "1 XNConv a 7 7 2 2 3 3 1 1 16 26 2 1 0 1 0x0 32 32 3 0x0 16 16 64 1 0 1 " \
+    "0 0 0 1 0 0 0 0 0 0 0 0 0 0 1 1 1 1 1 1 0 0 1 0 0 1 0 1 0 0 0 0 0 0 0\n"
+#define REST                                                                   \
+    "2 XNConv b 3 3 1 1 1 1 1 1 16 26 2 1 0 1 0x0 16 16 64 0x100 16 16 64 1 "  \
+    "1 1 0 0 0 1 0 0 0" TAIL                                                   \
+    "3 XNConv c 1 1 1 1 0 0 1 1 16 26 2 1 0 1 0x100 16 16 64 %s 16 16 "        \
+    "64 1 1 1 0 0 0 1 0 0 0" TAIL
+
+static const SimResult *two_blocks(Bench *b, const char *last) {
+    char text[1024];
+    snprintf(text, sizeof text, AHEAD REST, last);
+    b->options.memory_only = true;
+    bench_text(b, text);
+    return bench_run(b, 0, NULL);
+}
+
+/* The next image's a may start when b has read this one's. */
+static void next_image_comes_ahead(void **state) {
+    (void)state;
+    Bench *b = bench_open("xdnn-v3-96");
+    const SimResult *r = two_blocks(b, "0x200");
+    bench_clean(b);
+    assert_int_equal(r->n_events, 3);
+    const SimEvent *e = r->event;
+    assert_string_equal(r->engine[e[0].use].name, "first");
+    assert_string_equal(r->engine[e[1].use].name, "conv");
+    /* 7 taps x 3 channels at once; 2 groups of outputs */
+    assert_int_equal(e[0].cost[SIM_COMPUTE], up(2 * 256 * 7 / 0.77));
+    assert_int_equal(r->cycles, e[0].cycles + e[1].cycles + e[2].cycles);
+    uint64_t rest = e[1].cycles + e[2].cycles;
+    uint64_t next = e[1].cycles + e[0].cycles;
+    assert_int_equal(r->interval, rest > next ? rest : next);
+    bench_close(b);
+}
+
+static void next_image_needs_its_place(void **state) {
+    (void)state;
+    Bench *b = bench_open("xdnn-v3-96");
+    const SimResult *r = two_blocks(b, "0x0");
+    assert_int_equal(r->n_violations, 1);
+    assert_string_equal(r->violation[0].text,
+                        "c: writes where a puts its result of the next image");
+    bench_close(b);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(width_and_output_channels),
@@ -182,6 +300,10 @@ int main(void) {
         cmocka_unit_test(a_missing_wait_is_a_violation),
         cmocka_unit_test(ports_bound_a_sum),
         cmocka_unit_test(sums_by_engine),
+        cmocka_unit_test(each_constant_of_a_transfer),
+        cmocka_unit_test(double_buffers_hide_the_shorter),
+        cmocka_unit_test(next_image_comes_ahead),
+        cmocka_unit_test(next_image_needs_its_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
