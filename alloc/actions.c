@@ -69,16 +69,6 @@ static Unit *unit_of(const Emit *e, TensorId t) {
     return &e->w->unit.at[e->w->unit_of[t.i]];
 }
 
-/* The tensor's first channel in its unit's volume. */
-static uint32_t channel_in_unit(const Work *w, const Unit *unit, TensorId t) {
-    uint32_t c = 0;
-    while (unit->concat && !same_tensor(t, unit->root)) {
-        c += w->role[t.i].part_c;
-        t = w->role[t.i].parent;
-    }
-    return c;
-}
-
 /* The tensor's place in the segment of its unit. */
 static uint32_t place_resident(Emit *e, TensorId t) {
     const Unit *unit = unit_of(e, t);
@@ -259,28 +249,37 @@ static void present_with(Emit *e, TensorId t) {
             present_with(e, node->in[i]);
 }
 
-/* How many channels of the unit have stayed since its segment before. */
-static uint32_t kept_before(const Emit *e, const Unit *unit) {
-    const Segment *s = segment_now(e, unit);
-    return s > unit->segment ? unit->touch[s[-1].last].keeps : 0;
-}
-
-/* What has not stayed. */
+/* Loads what has not stayed. */
 static void load_rest(Emit *e, TensorId t, uint32_t kept) {
     uint32_t end = plan_volume(e->w->g, t).c;
     present_with(e, t);
+    if (kept == end)
+        return;
     emit_move_all(e, ACTION_LOAD,
                   place_channels(e, place_home(e, t), kept, end),
                   place_channels(e, e->present[t.i], kept, end));
 }
 
+/* A unit of which channels have stayed is whole again as soon as it is
+ * touched. */
+static void unit_return(Emit *e, TensorId t) {
+    if (e->w->unit_of[t.i] == NONE)
+        return;
+    const Unit *unit = unit_of(e, t);
+    const Segment *s = segment_now(e, unit);
+    if (!s || s == unit->segment || unit->touch[s->first].step != e->step ||
+        !unit->touch[s[-1].last].keeps)
+        return;
+    uint32_t keeps = unit->touch[s[-1].last].keeps;
+    TensorId *kept = ARENA_ARRAY(e->arena, TensorId, unit->n_tensors);
+    uint32_t n = kept_tensors(e->w, unit, s[-1].last, kept);
+    for (uint32_t i = 0; i < n; i++)
+        if (e->present[kept[i].i] == NONE)
+            load_rest(e, kept[i], kept_of(e->w, unit, kept[i], keeps));
+}
+
 /* The tensor, or the concat around it if that is wanted too. */
 static void load(Emit *e, TensorId t) {
-    uint32_t kept = kept_before(e, unit_of(e, t));
-    if (kept) {
-        load_rest(e, t, kept);
-        return;
-    }
     TensorId root = unit_of(e, t)->root;
     bool whole = unit_of(e, t)->concat && needed(e, root, e->step) &&
                  readable(e, root) != NONE;
@@ -512,6 +511,9 @@ static void concat_whole(Emit *e, NodeId id) {
 
 static void loads(Emit *e, NodeId id) {
     const Node *node = graph_node(e->w->g, id);
+    for (uint32_t i = 0; i < node->n_in; i++)
+        unit_return(e, node->in[i]);
+    unit_return(e, node->out[0]);
     if (!on_engine(e->w, id) || e->w->mode[id.i].streams_in)
         return;
     for (uint32_t i = 0; i < node->n_in; i++)
@@ -548,6 +550,15 @@ static void finish(Emit *e, NodeId id) {
         store_now(e, out);
 }
 
+static void leave_partly(Emit *e, const Unit *unit, uint32_t touch) {
+    TensorId *kept = ARENA_ARRAY(e->arena, TensorId, unit->n_tensors);
+    uint32_t n = kept_tensors(e->w, unit, touch, kept);
+    for (uint32_t i = 0; i < n; i++)
+        if (e->present[kept[i].i] != NONE)
+            store_from(e, kept[i],
+                       kept_of(e->w, unit, kept[i], unit->touch[touch].keeps));
+}
+
 /* Stores what leaves and is needed again. */
 static void leave(Emit *e, TensorId t) {
     if (e->w->unit_of[t.i] == NONE)
@@ -556,10 +567,10 @@ static void leave(Emit *e, TensorId t) {
     const Segment *s = segment_now(e, unit);
     if (!s || unit->touch[s->last].step != e->step)
         return;
-    uint32_t kept = unit->touch[s->last].keeps;
-    if (kept)
-        store_from(e, kept_tensor(e->w, unit, s->last), kept);
-    for (uint32_t i = 0; i < unit->n_tensors && !kept; i++) {
+    uint32_t keeps = unit->touch[s->last].keeps;
+    if (keeps)
+        leave_partly(e, unit, s->last);
+    for (uint32_t i = 0; i < unit->n_tensors && !keeps; i++) {
         TensorId u = unit->tensor[i];
         if (e->present[u.i] != NONE && needed(e, u, e->step + 1) &&
             readable(e, u) == NONE)

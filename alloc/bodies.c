@@ -2,7 +2,9 @@
  *
  * Input: bodies. Output: an offset for each.
  * Method: as greedy by size (Pisarchyk, Lee 2020), each at the lowest place
- * where none of its boxes meets one of those placed before; then other orders.
+ * where none of its boxes meets one of those placed before, or at the highest:
+ * what waits with fewer bytes leaves room above itself, which is of use if its
+ * neighbours stay away from there. Then other orders.
  */
 #include "alloc/bodies.h"
 
@@ -55,6 +57,40 @@ static uint64_t clear_of(const Bodies *b, const Body *x, uint64_t at,
     return at;
 }
 
+/* The greatest offset up to `at` with the same; UINT64_MAX if there is none. */
+static uint64_t clear_below(const Bodies *b, const Body *x, uint64_t at,
+                            const Body *y) {
+    for (uint32_t i = 0; i < x->n_boxes; i++)
+        for (uint32_t k = 0; k < y->n_boxes; k++) {
+            const Box *p = &b->box.at[x->first_box + i];
+            const Box *q = &b->box.at[y->first_box + k];
+            uint64_t low = y->offset + q->low, high = y->offset + q->high;
+            if (!share_time(p, q) || at + p->low >= high || low >= at + p->high)
+                continue;
+            if (low < p->high)
+                return UINT64_MAX;
+            at = low - p->high;
+        }
+    return at;
+}
+
+/* The highest place within the memory. */
+static bool body_hang(Bodies *b, Body *body) {
+    if (body->bytes > b->size)
+        return false;
+    uint64_t at = (b->size - body->bytes) / b->align * b->align, was;
+    do {
+        was = at;
+        for (uint32_t i = 0; i < b->n_near && at != UINT64_MAX; i++)
+            at = clear_below(b, body, at, &b->body.at[b->near[i]]);
+        if (at == UINT64_MAX)
+            return false;
+        at = at / b->align * b->align;
+    } while (at != was);
+    body->offset = at;
+    return true;
+}
+
 /* The lowest place; boxes only push it up, so it is found in the end. */
 static void body_place(Bodies *b, Body *body) {
     uint64_t at = 0, was;
@@ -65,11 +101,19 @@ static void body_place(Bodies *b, Body *body) {
         at = (at + b->align - 1) / b->align * b->align;
     } while (at != was);
     body->offset = at;
-    body->placed = true;
+}
+
+/* Whether the body hangs from the top: in the first orders none, then those
+ * whose bytes do not change, then by draw. */
+static bool hangs(const Body *body, uint32_t index, uint32_t try) {
+    if (try < 4)
+        return try >= 2 && body->n_boxes == 1;
+    return rng_bits(try + 1000, index) % 2;
 }
 
 /* The height, or UINT64_MAX where it exceeds the limit. */
-static uint64_t place_order(Bodies *b, const uint32_t *order, uint64_t limit) {
+static uint64_t place_order(Bodies *b, const uint32_t *order, uint32_t try,
+                            uint64_t limit) {
     uint64_t height = 0;
     for (uint32_t i = 0; i < b->body.n; i++)
         b->body.at[i].placed = b->body.at[i].pinned;
@@ -80,8 +124,10 @@ static uint64_t place_order(Bodies *b, const uint32_t *order, uint64_t limit) {
             if (b->body.at[k].placed &&
                 bodies_share_time(b, body, &b->body.at[k]))
                 b->near[b->n_near++] = k;
-        if (!body->placed)
+        if (!body->placed &&
+            !(hangs(body, order[i], try) && body_hang(b, body)))
             body_place(b, body);
+        body->placed = true;
         if (body->bytes > limit || body->offset > limit - body->bytes)
             return UINT64_MAX;
         uint64_t end = body->offset + body->bytes;
@@ -102,12 +148,13 @@ static int heaviest_first(const void *a, const void *b) {
     return (x->body > y->body) - (x->body < y->body);
 }
 
-/* By bytes, by bytes times life, then drawn: with regard to bytes or not. */
+/* By bytes, by bytes times life, then drawn: with more regard to bytes, or
+ * less. */
 static uint64_t key_of(const Body *body, uint32_t index, uint32_t try) {
     uint64_t drawn = rng_bits(try, index) % 64;
-    if (try < 2)
-        return try ? body->weight : body->bytes;
-    return try % 2 ? drawn : body->bytes / 16 * drawn;
+    if (try < 4)
+        return try % 2 ? body->weight : body->bytes;
+    return body->bytes / 64 * (try % 2 ? drawn : 64 + drawn);
 }
 
 bool bodies_place(Bodies *b, uint32_t orders, uint64_t *least) {
@@ -124,7 +171,7 @@ bool bodies_place(Bodies *b, uint32_t orders, uint64_t *least) {
         for (uint32_t i = 0; i < n; i++)
             order[i] = key[i].body;
         uint64_t limit = try < 2 ? UINT64_MAX - 1 : b->size;
-        uint64_t height = place_order(b, order, limit);
+        uint64_t height = place_order(b, order, try, limit);
         *least = height < *least ? height : *least;
         if (height <= b->size)
             return true;

@@ -25,15 +25,17 @@
 #include <string.h>
 
 /* A program with more numbers than this is not tried. */
-enum { MAX_TABLEAU = 2000000, MAX_ORDERS = 12, MAX_TARGETS = 6 };
+enum { MAX_TABLEAU = 2000000, MAX_ORDERS = 12, MAX_TARGETS = 5 };
 #define NONE_LEAVES 1e-7
 
 /* Between touch i of a unit and the next one. */
 typedef struct Stay {
     uint32_t unit, touch;
     uint32_t first, end; /* times */
-    double bytes;        /* of active memory */
+    double bytes;        /* of active memory, behind which nothing is yet */
+    double free;         /* what its volume has besides */
     bool parts;          /* a part of it can stay */
+    bool filling;        /* a concat whose members are not all there */
     bool forced;         /* it leaves whole */
     double away;         /* x */
 } Stay;
@@ -42,6 +44,7 @@ typedef struct Gaps {
     Work *w;
     Problem *p;
     VEC(Stay) stay;     /* those of one unit stand together */
+    double *live;       /* by time: bytes, without what is free */
     VEC(uint32_t) full; /* times that hold too much, and differ in their gaps */
 } Gaps;
 
@@ -54,9 +57,10 @@ uint64_t kept_bytes(const Work *w, const Unit *unit, uint32_t channels) {
                : layout_bytes(w->spec->memory[0].layout, &whole);
 }
 
-TensorId kept_tensor(const Work *w, const Unit *unit, uint32_t touch) {
+/* The one tensor of the unit that is needed behind the step; NO_TENSOR if there
+ * are several, or none. */
+static TensorId needed_behind(const Work *w, const Unit *unit, uint32_t step) {
     TensorId found = NO_TENSOR;
-    uint32_t step = unit->touch[touch].step;
     for (uint32_t i = 0; i < unit->n_tensors; i++) {
         const Role *role = &w->role[unit->tensor[i].i];
         bool there = role->made != NONE && role->made <= step;
@@ -69,19 +73,60 @@ TensorId kept_tensor(const Work *w, const Unit *unit, uint32_t touch) {
     return found;
 }
 
-/* Not replicated, all of its unit's volume, and its place outside is its own:
- * each of its channels then has an address in both memories, or none has. */
-static bool parts_may_stay(const Work *w, const Unit *unit, uint32_t touch) {
-    TensorId t = kept_tensor(w, unit, touch);
-    if (t.i == NONE || w->spec->n_active > 1 || w->spec->memory[0].buffers)
-        return false;
-    uint32_t c = plan_volume(w->g, t).c;
-    Repl none = hwspec_repl_none(w->spec, c);
+/* Members that are written, and not part of one that is. */
+static uint32_t written(const Work *w, const Unit *unit, uint32_t step,
+                        TensorId *out) {
+    uint32_t n = 0;
+    for (uint32_t i = 1; i < unit->n_tensors; i++) {
+        const Role *role = &w->role[unit->tensor[i].i];
+        bool there = role->made != NONE && role->made <= step;
+        if (there && w->role[role->parent.i].made > step)
+            out[n++] = unit->tensor[i];
+    }
+    return n;
+}
+
+static bool is_filling(const Unit *unit, uint32_t touch) {
+    return unit->concat && unit->touch[touch].step < unit->complete;
+}
+
+uint32_t kept_tensors(const Work *w, const Unit *unit, uint32_t touch,
+                      TensorId *out) {
+    uint32_t step = unit->touch[touch].step;
+    if (is_filling(unit, touch))
+        return written(w, unit, step, out);
+    out[0] = needed_behind(w, unit, step);
+    return out[0].i != NONE &&
+           plan_volume(w->g, out[0]).c == plan_volume(w->g, unit->root).c;
+}
+
+uint32_t kept_of(const Work *w, const Unit *unit, TensorId t, uint32_t keeps) {
+    uint32_t c = channel_in_unit(w, unit, t), n = plan_volume(w->g, t).c;
+    return keeps <= c ? 0 : keeps - c < n ? keeps - c : n;
+}
+
+/* Made in active memory and not replicated: each of its channels then has an
+ * address in both memories, or none has. */
+static bool can_be_cut(const Work *w, TensorId t) {
+    Repl none = hwspec_repl_none(w->spec, plan_volume(w->g, t).c);
     const Repl *own = &w->role[t.i].repl;
     Origin origin = w->role[t.i].origin;
-    return c == plan_volume(w->g, unit->root).c &&
-           own->sections == none.sections && own->full == none.full &&
+    return own->sections == none.sections && own->full == none.full &&
            (origin == FROM_ENGINE || origin == FROM_PARTS);
+}
+
+/* Channels up to the end of what is there; 0 if no part of it can stay. */
+static uint32_t filled(const Work *w, const Unit *unit, uint32_t touch) {
+    TensorId *kept = ARENA_ARRAY(w->arena, TensorId, unit->n_tensors);
+    uint32_t n = kept_tensors(w, unit, touch, kept), end = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t stop =
+            channel_in_unit(w, unit, kept[i]) + plan_volume(w->g, kept[i]).c;
+        if (!can_be_cut(w, kept[i]))
+            return 0;
+        end = stop > end ? stop : end;
+    }
+    return end;
 }
 
 /* The most channels of at most `bytes` that have an address behind them. */
@@ -89,7 +134,7 @@ static uint32_t channels_within(const Work *w, const Unit *unit, double bytes) {
     Volume active = volume_in(w, unit->root, 0);
     uint32_t backing = (uint32_t)w->spec->backing;
     Volume outside = volume_in(w, unit->root, backing);
-    for (uint32_t c = active.c - 1; c > 0; c--)
+    for (uint32_t c = active.c; c > 0; c--)
         if ((double)kept_bytes(w, unit, c) <= bytes &&
             part_has_address(&w->spec->memory[0], &active, c) &&
             part_has_address(&w->spec->memory[backing], &outside, c))
@@ -112,19 +157,31 @@ static bool is_outside(const Work *w, const Unit *unit) {
     return unit->n_tensors == 1 && dests_of(w, unit->root, false).home;
 }
 
+/* Channels that leave over the gap and come back. */
+static uint32_t channels_away(const Work *w, const Unit *unit, uint32_t touch) {
+    const Touch *t = &unit->touch[touch];
+    if (!t->leaves || !t->keeps)
+        return t->leaves ? plan_volume(w->g, unit->root).c : 0;
+    TensorId *kept = ARENA_ARRAY(w->arena, TensorId, unit->n_tensors);
+    uint32_t n = kept_tensors(w, unit, touch, kept), away = 0;
+    for (uint32_t i = 0; i < n; i++)
+        away +=
+            plan_volume(w->g, kept[i]).c - kept_of(w, unit, kept[i], t->keeps);
+    return away;
+}
+
 double gaps_cost(const Work *w) {
     double sum = 0;
     for (uint32_t u = 0; u < w->unit.n; u++) {
         const Unit *unit = &w->unit.at[u];
-        double c = plan_volume(w->g, unit->root).c, stored = 0, loaded = 0;
+        double c = plan_volume(w->g, unit->root).c, most = 0, away = 0;
         for (uint32_t i = 0; i + 1 < unit->n_touches && !unit->dead; i++) {
-            const Touch *touch = &unit->touch[i];
-            double away = touch->leaves ? (c - touch->keeps) / c : 0;
-            stored = away > stored ? away : stored;
-            loaded += away;
+            double now = channels_away(w, unit, i);
+            away += is_filling(unit, i) ? 2 * now : now;
+            most = !is_filling(unit, i) && now > most ? now : most;
         }
         sum +=
-            unit_moved(w, unit) * (loaded + (is_outside(w, unit) ? 0 : stored));
+            unit_moved(w, unit) / c * (away + (is_outside(w, unit) ? 0 : most));
     }
     return sum;
 }
@@ -136,17 +193,23 @@ static void stay_add(Gaps *x, uint32_t u, uint32_t i) {
     Touch *touch = &unit->touch[i], *next = &unit->touch[i + 1];
     touch->keeps = 0;
     touch->leaves = false;
-    if (!touch->whole || !next->whole || next->stream ||
-        (unit->concat && touch->step < unit->complete))
+    bool filling = is_filling(unit, i);
+    uint32_t parts = filled(x->w, unit, i);
+    if (!touch->whole || !next->whole || next->stream || (filling && !parts))
         return;
-    uint64_t bytes = least_bytes(x->w, unit->bytes, UINT32_MAX);
-    vec_push(x->w->arena, &x->stay,
-             ((Stay){.unit = u,
-                     .touch = i,
-                     .first = 2 * touch->step + 2,
-                     .end = 2 * next->step,
-                     .bytes = (double)bytes,
-                     .parts = parts_may_stay(x->w, unit, i)}));
+    Stay stay = {.unit = u,
+                 .touch = i,
+                 .first = 2 * touch->step + 2,
+                 .end = 2 * next->step,
+                 .bytes = (double)least_bytes(x->w, unit->bytes, UINT32_MAX),
+                 .parts = parts > 0,
+                 .filling = filling};
+    if (filling) {
+        double there = (double)kept_bytes(x->w, unit, parts);
+        stay.free = stay.bytes - there;
+        stay.bytes = there;
+    }
+    vec_push(x->w->arena, &x->stay, stay);
 }
 
 static void stays_make(Gaps *x) {
@@ -167,16 +230,28 @@ static bool same_gaps(const Gaps *x, uint32_t a, uint32_t b) {
     return true;
 }
 
+/* A concat that waits to be filled waits without what is not there. */
+static void live_less(Gaps *x) {
+    for (uint32_t t = 0; t < x->p->n_times; t++)
+        x->live[t] = (double)x->p->live[t];
+    for (uint32_t k = 0; k < x->stay.n; k++) {
+        const Stay *stay = &x->stay.at[k];
+        for (uint32_t t = stay->first; t < stay->end; t++)
+            x->live[t] -= stay->free;
+    }
+}
+
 /* Of neighbours in time with the same gaps, the fullest. */
 static void full_make(Gaps *x, double target) {
+    live_less(x);
     x->full.n = 0;
     for (uint32_t t = 0; t < x->p->n_times; t++) {
-        if ((double)x->p->live[t] <= target)
+        if (x->live[t] <= target)
             continue;
         uint32_t *last = x->full.n ? &x->full.at[x->full.n - 1] : NULL;
         if (!last || !same_gaps(x, *last, t))
             vec_push(x->w->arena, &x->full, t);
-        else if (x->p->live[t] > x->p->live[*last])
+        else if (x->live[t] > x->live[*last])
             *last = t;
     }
 }
@@ -197,6 +272,11 @@ static bool matters(const Gaps *x, const Stay *stay) {
     return false;
 }
 
+/* Whether it is a variable, and what it stores need not be stored again. */
+static bool shares_store(const Gaps *x, const Columns *c, uint32_t gap) {
+    return c->of[gap] != NONE && !x->stay.at[gap].filling;
+}
+
 static Columns columns_make(const Gaps *x, Arena *arena) {
     Columns c = {.of = ARENA_ARRAY(arena, uint32_t, x->stay.n + 1),
                  .stored = ARENA_ARRAY(arena, uint32_t, x->stay.n + 1)};
@@ -210,13 +290,14 @@ static Columns columns_make(const Gaps *x, Arena *arena) {
              end < x->stay.n && x->stay.at[end].unit == x->stay.at[k].unit;
              end++) {
             forced |= x->stay.at[end].forced;
-            n += c.of[end] != NONE;
+            c.bounds += c.of[end] != NONE;
+            n += shares_store(x, &c, end);
         }
         bool shared = n > 0 && !forced && !is_outside(x->w, unit);
         for (uint32_t i = k; i < end; i++)
-            c.stored[i] = shared && c.of[i] != NONE ? c.n : NONE;
+            c.stored[i] = shared && shares_store(x, &c, i) ? c.n : NONE;
         c.n += shared;
-        c.bounds += n * (1 + shared);
+        c.bounds += n * shared;
     }
     return c;
 }
@@ -226,9 +307,11 @@ static void bounds_fill(const Gaps *x, const Columns *c, Lp *lp, uint32_t row) {
         uint32_t col = c->of[k], stored = c->stored[k];
         if (col == NONE)
             continue;
-        double moved = unit_moved(x->w, &x->w->unit.at[x->stay.at[k].unit]) /
+        const Stay *stay = &x->stay.at[k];
+        double moved = unit_moved(x->w, &x->w->unit.at[stay->unit]) /
+                       (stay->bytes + stay->free) * stay->bytes /
                        (double)x->w->total;
-        lp->cost[col] = moved;
+        lp->cost[col] = stay->filling ? 2 * moved : moved;
         lp->at[(size_t)row * c->n + col] = -1;
         lp->need[row++] = -1;
         if (stored == NONE)
@@ -244,7 +327,7 @@ static Lp *program_make(const Gaps *x, const Columns *c, Arena *arena,
     Lp *lp = lp_new(arena, x->full.n + c->bounds, c->n);
     double total = (double)x->w->total;
     for (uint32_t i = 0; i < x->full.n; i++) {
-        double need = (double)x->p->live[x->full.at[i]] - target;
+        double need = x->live[x->full.at[i]] - target;
         for (uint32_t k = 0; k < x->stay.n; k++) {
             const Stay *stay = &x->stay.at[k];
             if (!covers(stay, x->full.at[i]))
@@ -291,16 +374,26 @@ static bool force_wholes(Gaps *x) {
     return any;
 }
 
-static void shares_apply(Gaps *x) {
+static bool overflows(const Gaps *x, const Stay *stay, double target) {
+    for (uint32_t t = stay->first; t < stay->end; t++)
+        if ((double)x->p->live[t] > target)
+            return true;
+    return false;
+}
+
+static void shares_apply(Gaps *x, double target) {
     for (uint32_t k = 0; k < x->stay.n; k++) {
         const Stay *stay = &x->stay.at[k];
         Unit *unit = &x->w->unit.at[stay->unit];
         Touch *touch = &unit->touch[stay->touch];
-        touch->leaves = stay->away > NONE_LEAVES;
+        touch->leaves = stay->away > NONE_LEAVES ||
+                        (stay->free > 0 && overflows(x, stay, target));
         touch->keeps = 0;
         if (touch->leaves && stay->parts && stay->first < stay->end)
             touch->keeps = channels_within(
                 x->w, unit, (1 - stay->away) * stay->bytes + 0.5);
+        if (stay->filling && !touch->keeps)
+            touch->leaves = false;
     }
 }
 
@@ -318,7 +411,7 @@ static bool shares_choose(Gaps *x, double target) {
         if (!shares_solve(x, target))
             return false;
     while (force_wholes(x));
-    shares_apply(x);
+    shares_apply(x, target);
     return true;
 }
 
@@ -375,8 +468,7 @@ static bool fit_targets(Gaps *x, PlanResult *result) {
         problem_make(x->w, x->p);
         if (place_tied(x->w, x->p, result, &least))
             return true;
-        double over = (double)least - size;
-        target -= over > size / 64 ? over / 2 : size / 128;
+        target -= size / 24;
     }
     return false;
 }
@@ -408,16 +500,18 @@ static void choices_restore(Work *w, const Choice *at) {
         }
 }
 
-bool fit_gaps(Work *w, Problem *p, PlanResult *result, const char **planner) {
+bool fit_gaps(Work *w, double most, Problem *p, PlanResult *result,
+              const char **planner) {
     if (w->spec->n_active > 1 || w->spec->memory[0].buffers ||
         w->spec->backing < 0)
         return false;
-    Gaps x = {.w = w, .p = p};
-    double before = gaps_cost(w);
+    problem_make(w, p);
+    Gaps x = {
+        .w = w, .p = p, .live = ARENA_ARRAY(w->arena, double, p->n_times + 1)};
     const Choice *saved = choices_save(w);
     PlanResult found;
     stays_make(&x);
-    if (fit_targets(&x, &found) && gaps_cost(w) < before) {
+    if (fit_targets(&x, &found) && gaps_cost(w) < most) {
         *result = found;
         *planner = "gaps";
         return true;

@@ -271,6 +271,15 @@ void units_make(Work *w) {
     units_from(w, all, w->g->tensor.n);
 }
 
+uint32_t channel_in_unit(const Work *w, const Unit *unit, TensorId t) {
+    uint32_t c = 0;
+    while (unit->concat && !same_tensor(t, unit->root)) {
+        c += w->role[t.i].part_c;
+        t = w->role[t.i].parent;
+    }
+    return c;
+}
+
 /* ---- dissolving ---- */
 
 TensorId home_of(const Work *w, TensorId tensor, uint32_t *c) {

@@ -14,6 +14,7 @@
 #include "alloc/work.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -460,9 +461,11 @@ static void everything_leaves(Work *w) {
 }
 
 bool fit_around(Work *w, Problem *p, PlanResult *result, const char **planner) {
+    if (fit_gaps(w, HUGE_VAL, p, result, planner))
+        return true;
     if (!solve(w, p, result, planner))
         return false;
-    if (!fit_gaps(w, p, result, planner))
+    if (!fit_gaps(w, gaps_cost(w), p, result, planner))
         keep_again(w, p, result, planner);
     return true;
 }

@@ -182,6 +182,8 @@ void units_make(Work *w);
 /* Whether the node's result, of the operand's shape, may take its place, were
  * nobody else to read it. */
 bool takes_in_place(const Work *w, NodeId id, TensorId operand);
+/* The tensor's first channel in its unit's volume. */
+uint32_t channel_in_unit(const Work *w, const Unit *unit, TensorId t);
 /* Members become units of their own. False if the memories cannot hold parts
  * of the volume. */
 bool unit_dissolve(Work *w, uint32_t unit);
@@ -388,14 +390,17 @@ bool fit_two_levels(Work *w, Problem *problem, PlanResult *result,
 
 /* Bytes of active memory that the first channels of the unit's volume take. */
 uint64_t kept_bytes(const Work *w, const Unit *unit, uint32_t channels);
-/* The one tensor of the unit that is needed behind the touch; NO_TENSOR if
- * there are several, or none. */
-TensorId kept_tensor(const Work *w, const Unit *unit, uint32_t touch);
+/* The tensors of which a part may stay over the gap behind the touch, of none
+ * that is part of another; at most as many as the unit has. */
+uint32_t kept_tensors(const Work *w, const Unit *unit, uint32_t touch,
+                      TensorId *out);
+/* How many of the tensor's channels are among the unit's first `keeps`. */
+uint32_t kept_of(const Work *w, const Unit *unit, TensorId t, uint32_t keeps);
 /* Bytes that leave and come back, by gaps' leaves and keeps. */
 double gaps_cost(const Work *w);
-/* What fits whole, again with parts that stay: false, and all as it was, if
- * that moves no less or is not found. */
-bool fit_gaps(Work *w, Problem *problem, PlanResult *result,
+/* Chooses the gaps anew and places everything, if that moves fewer bytes than
+ * `most`; else false, and all is as it was. */
+bool fit_gaps(Work *w, double most, Problem *problem, PlanResult *result,
               const char **planner);
 
 /* ---- slots.c: concats whose bytes serve others until they are written ---- */

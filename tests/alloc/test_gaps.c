@@ -150,7 +150,7 @@ static void equals_the_best_choice(void **state) {
         PlanResult result;
         const char *planner;
         if (best > 0 && gaps_cost(w) > best &&
-            fit_gaps(w, &p, &result, &planner)) {
+            fit_gaps(w, gaps_cost(w), &p, &result, &planner)) {
             tried++;
             assert_true(gaps_cost(w) >= best);
             assert_true(gaps_cost(w) <= best + 2 * n * CHANNEL_BYTES);
