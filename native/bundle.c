@@ -195,23 +195,25 @@ static bool add_layer(Bundler *b, const Action *action) {
     if (!add_places(b, &site, action))
         return false;
     uint32_t n_in = action->n_in;
-    Kernel kernel = native_kernel(b->arena, b->g, action->node, site.operand.at,
-                                  &site.operand.at[n_in]);
-    kernel.n_out = 1;
-    kernel.over = operand_under(&site, n_in);
-    const char *why = b->backend->refuse(&kernel);
+    Kernel *kernel = ARENA_NEW(b->arena, Kernel);
+    *kernel = native_kernel(b->arena, b->g, action->node, site.operand.at,
+                            &site.operand.at[n_in]);
+    kernel->n_out = 1;
+    kernel->over = operand_under(&site, n_in);
+    const char *why = b->backend->refuse(kernel);
     if (why) {
         diag_error(b->diag, node->loc, "no native code for layer %s: %s",
                    node->name, why);
         return false;
     }
+    uint32_t n = 0;
     for (uint32_t role = 0; role < CONST_ROLES; role++)
         if (node->constant[role].i != NONE) {
-            NativePointer pointer = maker_constant(
-                b->maker, graph_const(b->g, node->constant[role]));
+            const Const *value = graph_const(b->g, node->constant[role]);
+            NativePointer pointer = maker_packed(b->maker, kernel, n++, value);
             vec_push(b->arena, &site.pointer, pointer);
         }
-    add_call(b, &site, &kernel);
+    add_call(b, &site, kernel);
     return true;
 }
 

@@ -6,15 +6,22 @@
 
 enum { CACHE_LINE = 64 };
 
+/* A constant among the weights; kernel: who wants it packed, or NULL. */
+typedef struct Weights {
+    Const value;
+    uint64_t offset; /* bytes */
+    const Kernel *kernel;
+    uint32_t index;
+} Weights;
+
 struct Maker {
     Arena *arena;
     NativeProgram program;
     Map *kernels; /* text -> index */
     VEC(Kernel) kernel;
     VEC(NativeFunction) function;
-    VEC(Const) constant;
-    VEC(uint64_t) offset; /* bytes: of each constant */
-    uint64_t end;         /* bytes of constants so far */
+    VEC(Weights) weights;
+    uint64_t end; /* bytes of constants so far */
 };
 
 Maker *maker_new(Arena *arena, const char *name, const NativeTarget *target) {
@@ -26,13 +33,23 @@ Maker *maker_new(Arena *arena, const char *name, const NativeTarget *target) {
     return m;
 }
 
-NativePointer maker_constant(Maker *m, const Const *value) {
-    uint64_t at = m->end;
-    vec_push(m->arena, &m->constant, *value);
-    vec_push(m->arena, &m->offset, at);
-    m->end += shape_count(&value->shape) * sizeof(float);
+static NativePointer add_weights(Maker *m, const Weights *weights,
+                                 uint64_t values) {
+    vec_push(m->arena, &m->weights, *weights);
+    m->end += values * sizeof(float);
     m->end += -m->end % CACHE_LINE;
-    return (NativePointer){NATIVE_WEIGHTS, 0, at};
+    return (NativePointer){NATIVE_WEIGHTS, 0, weights->offset};
+}
+
+NativePointer maker_constant(Maker *m, const Const *value) {
+    Weights weights = {.value = *value, .offset = m->end};
+    return add_weights(m, &weights, shape_count(&value->shape));
+}
+
+NativePointer maker_packed(Maker *m, const Kernel *kernel, uint32_t index,
+                           const Const *value) {
+    Weights weights = {*value, m->end, kernel, index};
+    return add_weights(m, &weights, kernel_packed_count(kernel, index));
 }
 
 uint64_t maker_values(const Maker *m) {
@@ -53,11 +70,24 @@ void maker_function(Maker *m, const NativeFunction *function) {
     vec_push(m->arena, &m->function, *function);
 }
 
+static void read_weights(const Weights *w, float *to) {
+    if (!w->kernel) {
+        const_read(&w->value, to);
+        return;
+    }
+    Arena *scratch = arena_new("weights");
+    float *plain = ARENA_ARRAY(scratch, float, shape_count(&w->value.shape));
+    const_read(&w->value, plain);
+    kernel_pack(w->kernel, w->index, plain, to);
+    arena_free(scratch);
+}
+
 static const uint8_t *read_constants(Maker *m) {
     uint8_t *bytes = arena_alloc(m->arena, m->end, CACHE_LINE);
-    for (uint32_t i = 0; i < m->constant.n; i++)
-        const_read(&m->constant.at[i],
-                   (float *)(void *)(bytes + m->offset.at[i]));
+    for (uint32_t i = 0; i < m->weights.n; i++) {
+        const Weights *weights = &m->weights.at[i];
+        read_weights(weights, (float *)(void *)(bytes + weights->offset));
+    }
     return bytes;
 }
 

@@ -10,6 +10,10 @@ Maker *maker_new(Arena *arena, const char *name, const NativeTarget *target);
 /* Where the constant will be among the weights, in bytes. Its values are read
  * once, by maker_program. */
 NativePointer maker_constant(Maker *maker, const Const *value);
+/* The same for constant `index` of a kernel, packed as that wants it. The
+ * kernel stays alive until maker_program. */
+NativePointer maker_packed(Maker *maker, const Kernel *kernel, uint32_t index,
+                           const Const *value);
 /* Values among the weights so far. */
 uint64_t maker_values(const Maker *maker);
 /* The kernel's index; equal ones are one. */

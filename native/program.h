@@ -51,6 +51,24 @@ uint32_t kernel_count(const Kernel *kernel, const char *name, uint32_t at,
 bool kernel_is(const Kernel *kernel, const char *name, const char *word);
 /* Its place among the constants; -1: it has none of that role. */
 int32_t kernel_constant(const Kernel *kernel, const char *role);
+/* How the kernel wants the constants of a convolution, by where its operands
+ * lie: in channel blocks of B = in[0].block = out[0].block.
+ *   BLOCKS: weight [output block][input block][kh][kw][input in its block][B],
+ *   the last input block as short as it is;
+ *   DEPTHWISE: weight [block][kh][kw][B].
+ * The last output block, of weights, biases and slopes, is filled with zeros.
+ */
+typedef enum KernelPacking {
+    PACKED_NOT,
+    PACKED_BLOCKS,
+    PACKED_DEPTHWISE
+} KernelPacking;
+KernelPacking kernel_packing(const Kernel *kernel);
+/* Values of constant `index` as the kernel wants them. */
+uint64_t kernel_packed_count(const Kernel *kernel, uint32_t index);
+void kernel_pack(const Kernel *kernel, uint32_t index, const float *from,
+                 float *to);
+
 /* Two kernels with the same text are the same code. */
 const char *kernel_text(Arena *arena, const Kernel *kernel);
 

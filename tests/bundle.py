@@ -19,7 +19,7 @@ import sys
 import tempfile
 
 PROGRAM = r"""
-#include "{net}.h"
+#include "{file}.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,9 +50,13 @@ int main(int argc, char **argv) {{
 # network, target, compiler and runner (NULL: this computer's), extra arguments
 ROWS = [
     ("examples/tiny.prototxt", "cpu-x86-64", ["cc"], []),
+    ("examples/densenet-cell.prototxt", "cpu-x86-64", ["cc"], []),
 ]
 LONG = [
     ("examples/googlenet.prototxt", "cpu-x86-64", ["cc"], []),
+    ("examples/resnet50.prototxt", "cpu-x86-64", ["cc"], []),
+    ("examples/mobilenet-v2.prototxt", "cpu-x86-64", ["cc"], []),
+    ("examples/inception-v3.prototxt", "cpu-x86-64", ["cc"], []),
 ]
 
 
@@ -81,12 +85,12 @@ def fields(header):
     return result
 
 
-def program(net, members):
+def program(file, net, members):
     def each(wanted, text):
         return "\n    ".join(text.format(name=name, n=n)
                              for const, name, n in members if const == wanted)
     return PROGRAM.format(
-        net=net, fields=", ".join(name for _, name, _ in members),
+        file=file, net=net, fields=", ".join(name for _, name, _ in members),
         arrays="\n".join(f"static float {name}[{n}];"
                          for _, name, n in members),
         read=each(True, "if (fread({name}, 4, {n}, file) != {n}) return 4;"),
@@ -133,7 +137,7 @@ def check(amphora, folder, row):
         return f"the object needs {needs}"
     members = fields(f"{folder}/{net}.h")
     with open(f"{folder}/main.c", "w", encoding="utf-8") as file:
-        file.write(program(net, members))
+        file.write(program(net, re.sub(r"\W", "_", net), members))
     run(compiler + ["-O1", "-Wall", "-o", f"{folder}/main", f"{folder}/main.c",
                     f"{folder}/{net}.o"])
     inputs = [seeded(n, i + 1) for i, (const, _, n) in enumerate(members)

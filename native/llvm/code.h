@@ -23,7 +23,8 @@ typedef struct Code {
     LLVMModuleRef module;
     LLVMBuilderRef builder;
     Type f32, i32, index, pointer;
-    uint32_t lanes; /* floats of a vector register */
+    uint32_t lanes;     /* floats of a vector register */
+    uint32_t registers; /* vector registers */
     Val function;
     LLVMBasicBlockRef entry; /* of variables */
 } Code;

@@ -271,7 +271,8 @@ LLVMModuleRef emit_program(Arena *arena, LLVMContextRef context,
               .f32 = LLVMFloatTypeInContext(context),
               .i32 = LLVMInt32TypeInContext(context),
               .index = LLVMIntPtrTypeInContext(context, machine->layout),
-              .lanes = machine->lanes};
+              .lanes = machine->lanes,
+              .registers = machine->registers};
     c.pointer = LLVMPointerType(c.f32, 0);
     LLVMSetTarget(c.module, machine->triple);
     LLVMSetModuleDataLayout(c.module, machine->layout);

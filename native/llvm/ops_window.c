@@ -61,15 +61,9 @@ Val is_inside(Code *c, Val at, uint32_t size) {
 
 /* ---- convolutions ---- */
 
-typedef struct Conv {
-    Window w[2];
-    uint32_t images, groups;
-    Extent in, out; /* of an image */
-} Conv;
-
 static const uint64_t most_products = UINT64_C(1) << 40;
 
-static bool conv_read(const Kernel *k, Conv *v, bool transposed) {
+bool conv_read(const Kernel *k, Conv *v, bool transposed) {
     read_window(k, &window_plain, v->w);
     v->in = operand_extent(&k->in[0]);
     v->out = operand_extent(&k->out[0]);
@@ -210,6 +204,15 @@ static void emit_conv(const Emit *e) {
     Code *c = e->c;
     Conv v;
     conv_read(e->k, &v, false);
+    KernelPacking packing = kernel_packing(e->k);
+    if (packing == PACKED_BLOCKS) {
+        emit_conv_blocks(e, &v);
+        return;
+    }
+    if (packing == PACKED_DEPTHWISE) {
+        emit_depthwise_blocks(e, &v);
+        return;
+    }
     uint32_t fan = v.in.c / v.groups;
     uint64_t taps = (uint64_t)v.w[ROWS].kernel * v.w[COLS].kernel;
     ConvLoops l;

@@ -33,4 +33,16 @@ Val window_place(Code *c, const Window *w, Val at, Val tap);
 /* 0 <= at < size */
 Val is_inside(Code *c, Val at, uint32_t size);
 
+typedef struct Conv {
+    Window w[2];
+    uint32_t images, groups;
+    Extent in, out; /* of an image */
+} Conv;
+/* False if shapes, constants and attributes do not fit. */
+bool conv_read(const Kernel *k, Conv *v, bool transposed);
+
+/* Convolutions on channel blocks, with packed weights: ops_blocks.c. */
+void emit_conv_blocks(const Emit *e, const Conv *v);
+void emit_depthwise_blocks(const Emit *e, const Conv *v);
+
 #endif

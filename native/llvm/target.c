@@ -37,6 +37,15 @@ static uint32_t lanes_of(const char *triple, const char *features) {
     return 1;
 }
 
+/* Of the widest vectors. */
+static uint32_t registers_of(const char *triple, uint32_t lanes) {
+    static const char *const many[] = {"aarch64", "riscv", "powerpc"};
+    for (size_t i = 0; i < sizeof many / sizeof *many; i++)
+        if (strncmp(triple, many[i], strlen(many[i])) == 0)
+            return 32;
+    return lanes >= 16 ? 32 : 16;
+}
+
 static void initialise(bool all) {
     if (!all) {
         LLVMInitializeNativeTarget();
@@ -80,6 +89,7 @@ bool machine_open(Diag *diag, const NativeTarget *target, Machine *out) {
         out->layout = LLVMCreateTargetDataLayout(out->machine);
         out->triple = LLVMGetTargetMachineTriple(out->machine);
         out->lanes = target->lanes ? target->lanes : lanes_of(triple, features);
+        out->registers = registers_of(triple, out->lanes);
     }
     own_close(&own);
     return out->machine != NULL;

@@ -10,8 +10,8 @@
 typedef struct Machine {
     LLVMTargetMachineRef machine;
     LLVMTargetDataRef layout;
-    char *triple; /* LLVM's */
-    uint32_t lanes;
+    char *triple;              /* LLVM's */
+    uint32_t lanes, registers; /* of vectors */
 } Machine;
 
 /* False with an error if LLVM has no such target. */

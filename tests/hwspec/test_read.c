@@ -270,6 +270,7 @@ static void bad_files(void **state) {
          "end\n");
     load(arena, "nosuch", NULL, NULL,
          "0:0: no target is called `nosuch`; there are: cpu-x86-64, "
+         "cpu-x86-64-v4, "
          "darius-32, darius-64, "
          "math-engine, null, ring-npu, template, xdnn-v2-28, xdnn-v2-56, "
          "xdnn-v3-96; or "

@@ -49,7 +49,7 @@ static inline void bench_run(Bench *b, const Kernel *kernel,
     for (uint32_t i = 0; i < kernel->n_out; i++)
         pointer[at++] = (NativePointer){NATIVE_OUT, i, 0};
     for (uint32_t i = 0; i < kernel->n_constants; i++)
-        pointer[at++] = maker_constant(maker, &constant[i]);
+        pointer[at++] = maker_packed(maker, kernel, i, &constant[i]);
     NativeCall call = {maker_kernel(maker, kernel), n, pointer};
     NativeFunction function = {"run", kernel->n_in, kernel->n_out, 1, &call};
     maker_function(maker, &function);

@@ -242,6 +242,7 @@ static void test_dense(void **state) {
 static void test_blocked(void **state) {
     (void)state;
     check_all(4);
+    check_all(16);
 }
 
 /* A kernel on two tensors of 2x3 with one word. */
