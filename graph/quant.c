@@ -92,6 +92,16 @@ static void clamp(const Act *act, const Quant *q, QuantLayer *layer) {
     }
 }
 
+bool quant_act_cuts(const Graph *g, const Node *node) {
+    const Quant *q = out_quant(g, node);
+    QuantLayer layer = {0};
+    if (q->type == QUANT_NONE || !clamps(&node->act))
+        return node->act.kind != ACT_NONE;
+    clamp(&node->act, q, &layer);
+    return layer.lo > quant_type[q->type].lo ||
+           layer.hi < quant_type[q->type].hi;
+}
+
 /* ---- rules ---- */
 
 /* Is each element of a gather one of its input? */

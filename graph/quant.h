@@ -54,6 +54,8 @@ bool quant_is_one(const Graph *g, const Node *node);
 QuantLayer quant_layer(Arena *arena, const Graph *g, const Node *node);
 /* Only its rule. */
 QuantRule quant_rule(const Graph *g, const Node *node);
+/* Does its activation cut any code that its result could be? */
+bool quant_act_cuts(const Graph *g, const Node *node);
 /* Does the operator, as it is, hand on values of its input as they are? */
 bool quant_moves(const Graph *g, const Node *node);
 

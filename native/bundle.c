@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "base/vec.h"
+#include "graph/quant.h"
 #include "native/maker.h"
 
 typedef struct Bundler {
@@ -200,7 +201,8 @@ static bool add_layer(Bundler *b, const Action *action) {
                             &site.operand.at[n_in]);
     kernel->n_out = 1;
     kernel->over = operand_under(&site, n_in);
-    const char *why = b->backend->refuse(kernel);
+    const char *why = quant_is_at(b->g, node) ? "it computes codes"
+                                              : b->backend->refuse(kernel);
     if (why) {
         diag_error(b->diag, node->loc, "no native code for layer %s: %s",
                    node->name, why);

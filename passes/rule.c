@@ -49,11 +49,12 @@ static uint64_t volume(const Graph *g, const Node *node) {
 /* Squares, so that a whole weighs more than its parts: a pool than pools of
  * some channels each, a sum of many than sums of fewer. A convolution that
  * hides a pool weighs more than one beside a pool; an activation weighs by its
- * volume. */
+ * volume, and something where it only cuts codes. */
 static uint64_t weight(const Graph *g, const Node *node) {
     if (node->dead)
         return 0;
     uint64_t base = 1 + op_extra[node->op];
+    base += quant_is_at(g, node) && node->act.kind != ACT_NONE;
     uint32_t channels =
         node->n_in ? shape_dim(&graph_tensor(g, node->in[0])->shape, 1) : 0;
     switch (node->op) {
@@ -223,7 +224,7 @@ static void fire(Match *m, const Rule *rule) {
 }
 
 static bool suits_codes(const Match *m, const Rule *rule) {
-    const uint32_t sums = OPS(CONV) | OPS(DECONV) | OPS(FC);
+    const uint32_t sums = OPS(CONV) | OPS(DECONV) | OPS(FC) | OPS(ELTWISE);
     for (uint32_t i = 0; i < m->n; i++) {
         const Node *node = match_node(m, i);
         if (!quant_is_at(m->g, node))

@@ -21,7 +21,7 @@ _Static_assert(OP_COUNT <= 32, "a set of operators is 32 bits");
 /* In a chain, with a set: it reads the one before it as its second input. */
 #define BY_SECOND (UINT32_C(1) << 31)
 /* In a chain, with the first set: the rule holds for quantised layers too,
- * where all but convolutions and inner products keep one quantisation. */
+ * whose tensors all have one quantisation unless the layer computes sums. */
 #define ON_CODES (UINT32_C(1) << 31)
 _Static_assert(OP_COUNT <= 31, "a set of operators and BY_SECOND is 32 bits");
 

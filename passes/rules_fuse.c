@@ -5,6 +5,8 @@
  */
 #include "passes/passes_int.h"
 
+#include "graph/quant.h"
+
 #define TAKES_ACT                                                              \
     (OPS(CONV) | OPS(DECONV) | OPS(FC) | OPS(ELTWISE) | OPS(SCALE))
 
@@ -85,7 +87,29 @@ static void make_scale(Match *m) {
     node->constant[CONST_BIAS] = zero;
 }
 
+/* ---- activations on codes ---- */
+
+static bool saturates(const Match *m) {
+    Node bare = *match_node(m, 0);
+    bare.act = (Act){0};
+    return match_node(m, 0)->act.kind != ACT_NONE &&
+           quant_is_at(m->g, match_node(m, 0)) &&
+           !quant_act_cuts(m->g, match_node(m, 0)) && match_engine(m, 0) < 0 &&
+           candidate_engine(m, &bare, &match_in(m, 0)->shape,
+                            &match_out(m, 0)->shape) >= 0;
+}
+
+static void drop_act(Match *m) {
+    match_node(m, 0)->act = (Act){0};
+}
+
 static const Rule fuse[] = {
+    {"act-saturates",
+     1,
+     {ON_CODES | TAKES_ACT | OPS(POOL)},
+     saturates,
+     drop_act,
+     "codes end where the activation would cut, and the engine has none"},
     {"act",
      2,
      {TAKES_ACT, OPS(ACT)},
