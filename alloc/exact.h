@@ -2,6 +2,7 @@
  *
  *   strip.c    PlanProblem -> Strip: buffers as items over sections of time
  *   weld.c     Strip -> Strip of fewer items, glued from those of the first
+ *   sweep.c    perfect packings: a search along time, over pqtree.h
  *   skyline.c  floors that rise: what follows from the items placed so far
  *   niche.c    the search: branch on a section in a lowest place of the skyline
  *   restart.c  variants of the search side by side, restarted, within a budget
@@ -72,6 +73,16 @@ typedef struct Welded {
 /* False if nothing could be welded. Attempts differ. */
 bool weld_strip(Arena *arena, const Strip *strip, uint64_t seed,
                 uint32_t attempt, Welded *out);
+
+/* ---- sweep.c ---- */
+
+/* All sections are equally full, and nothing is pinned or aligned. */
+bool sweep_applies(const Strip *strip);
+
+/* Looks for offsets (by item) without any waste; runs differ. *steps: those it
+ * may take, then those it took. */
+bool sweep_search(const Strip *strip, uint64_t seed, uint32_t run,
+                  uint64_t *steps, int64_t *offset);
 
 /* ---- skyline.c ---- */
 

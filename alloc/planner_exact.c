@@ -8,7 +8,9 @@
  * probed in rounds, each with twice the steps of the one before: first the
  * bound itself, which ends everything when it is reached, and which a proof of
  * the contrary raises to the least capacity at which some cut branch would have
- * gone on; then, halving the distance from above, what may be easier.
+ * gone on; then, halving the distance from above, what may be easier. Each
+ * probe begins with what is quick where it works at all: items welded together
+ * (weld.c) and, where no byte may be wasted, the search along time (sweep.c).
  *
  * Several pools, relations, gaps in lives: another search (pile.h). Problems
  * too large for either: the cheap placement.
@@ -19,11 +21,13 @@
 #include "alloc/planners.h"
 
 enum {
-    DEFAULT_STEPS = 6000000,
-    FIRST_ROUND = 20000,
+    DEFAULT_STEPS = 6000000, /* minutes, where nothing is proved */
+    FIRST_ROUND = 20000,     /* some tens of milliseconds */
     HALVINGS = 4,
-    WELDS = 2,
-    WELD_SHARE = 8
+    WELDS = 2, /* attempts a probe, each with a share of its steps */
+    WELD_SHARE = 8,
+    SWEEPS = 16, /* runs a round; steps of other searches take longer */
+    SWEEP_SHARE = 8
 };
 
 typedef struct Descent {
@@ -31,9 +35,9 @@ typedef struct Descent {
     PlanResult *result;
     Strip *strip;
     Search *search;
-    uint64_t bound, height; /* bytes; height: UINT64_MAX if nothing fits yet */
-    uint64_t spare;         /* steps left of the budget */
-    uint32_t attempt;       /* of welding */
+    uint64_t bound, height;  /* bytes; height: UINT64_MAX if nothing fits yet */
+    uint64_t spare;          /* steps left of the budget */
+    uint32_t attempt, sweep; /* of welding; of the sweep */
 } Descent;
 
 /* `low`: offsets by item. */
@@ -95,6 +99,24 @@ static Verdict probe(Descent *d, uint64_t bytes, uint64_t steps) {
     return verdict;
 }
 
+/* Where a perfect packing may exist, runs of the sweep look for one: many, for
+ * they are short. */
+static void sweep_round(Descent *d, uint64_t steps) {
+    Arena *scratch = arena_new("sweep");
+    int64_t *low = ARENA_ARRAY(scratch, int64_t, d->strip->n);
+    bool found = false;
+    for (int k = 0; k < SWEEPS && d->spare && !found; k++) {
+        uint64_t spent = d->strip->n + steps / SWEEP_SHARE;
+        found =
+            sweep_search(d->strip, d->problem->seed, d->sweep++, &spent, low);
+        d->spare -= spent < d->spare ? spent : d->spare;
+        d->result->nodes += spent;
+    }
+    if (found)
+        take_placement(d, low);
+    arena_free(scratch);
+}
+
 static bool done(const Descent *d) {
     uint64_t most = d->problem->pool[0].size;
     if (d->height != UINT64_MAX && d->problem->any_fit)
@@ -110,6 +132,8 @@ static void one_round(Descent *d, uint64_t steps) {
         most = most > d->bound ? most : d->bound;
         probe(d, most, steps);
     }
+    if (!done(d) && sweep_applies(d->strip))
+        sweep_round(d, steps);
     while (!done(d) && probe(d, d->bound, steps) == NONE)
         continue;
     uint64_t low = d->bound;
@@ -141,7 +165,7 @@ static void descend(Arena *arena, const PlanProblem *problem,
     Strip *strip = strip_new(arena, problem);
     if (!strip)
         return;
-    Descent d = {problem, result, strip, NULL, strip_bound(strip), 0, 0, 0};
+    Descent d = {problem, result, strip, NULL, strip_bound(strip), 0, 0, 0, 0};
     uint64_t dead = largest_dead(problem);
     d.bound = dead > d.bound ? dead : d.bound;
     d.spare = problem->budget ? problem->budget : DEFAULT_STEPS;

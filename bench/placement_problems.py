@@ -68,6 +68,11 @@ def fine(n, seed):
     return lives(cut(n, seed, steps=1 << 20, height=1 << 20), 1)
 
 
+def coarse_times(n, seed):
+    """Several cuts at one time, but no two sizes alike."""
+    return lives(cut(n, seed, height=1 << 20), 1)
+
+
 def pinwheels(n, seed):
     return lives(cut(n, seed, pinwheels=0.3, steps=1 << 16, height=1 << 16),
                  16)
@@ -183,9 +188,9 @@ def even(n, seed):
 
 
 FAMILIES = {f.__name__: f for f in
-            (guillotine, fine, pinwheels, few_times, holes, thinned, pile,
+            (guillotine, fine, coarse_times, pinwheels, few_times, holes, thinned, pile,
              training, heavy, even)}
-PERFECT = ("guillotine", "fine", "pinwheels", "few_times")
+PERFECT = ("guillotine", "fine", "coarse_times", "pinwheels", "few_times")
 
 
 def write(path, buffers):

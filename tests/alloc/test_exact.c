@@ -253,6 +253,34 @@ static void test_perfect_packings(void **state) {
     }
 }
 
+/* Hundreds of pieces: found along time. */
+static void test_large_packings(void **state) {
+    (void)state;
+    for (uint64_t seed = 0; seed < 3; seed++) {
+        Arena *arena = arena_new("seed");
+        PlanProblem problem = cut_rectangle(arena, seed, 900, 1 << 16, 1 << 24);
+        PlanResult result = run(arena, &problem);
+        assert_int_equal(result.height[0], 1 << 24);
+        assert_true(result.proved);
+        assert_true(result.nodes < 20000);
+        arena_free(arena);
+    }
+}
+
+/* A packing with pieces taken out: welded items find the bound. */
+static void test_thinned_packings(void **state) {
+    (void)state;
+    for (uint64_t seed = 0; seed < 4; seed++) {
+        Arena *arena = arena_new("seed");
+        PlanProblem problem = cut_rectangle(arena, seed, 300, 1000, 1 << 20);
+        problem.n_bufs -= problem.n_bufs / 10;
+        PlanResult result = run(arena, &problem);
+        assert_true(result.height[0] <= 1 << 20);
+        assert_true(result.proved);
+        arena_free(arena);
+    }
+}
+
 static PlanResult run_named(Arena *arena, const PlanProblem *problem,
                             const char *name) {
     PlanResult result;
@@ -362,6 +390,8 @@ int main(void) {
         cmocka_unit_test(test_against_brute_force),
         cmocka_unit_test(test_irreducible),
         cmocka_unit_test(test_perfect_packings),
+        cmocka_unit_test(test_large_packings),
+        cmocka_unit_test(test_thinned_packings),
         cmocka_unit_test(test_climb_and_portfolio),
         cmocka_unit_test(test_many),
         cmocka_unit_test(test_deterministic),
