@@ -1,6 +1,6 @@
 /* irreducible.c - buffers that cannot fit together, none of them needless.
  *
- * Input: a problem of one pool. Output: an irreducible infeasible subset, the
+ * Input: a problem. Output: an irreducible infeasible subset, the
  * term of linear programming, found by its deletion filter (Chinneck and
  * Dravnieks, 1991): leave each buffer out in turn, and for good if the rest
  * still does not fit. The search is the oracle; a buffer about which it cannot
@@ -21,8 +21,10 @@ enum { QUESTION_STEPS = 200000 };
 
 typedef struct Filter {
     const PlanProblem *problem;
-    Buf *kept; /* the buffers of the question */
-    bool *in;  /* by buffer: may be needed */
+    Buf *kept;       /* the buffers of the question */
+    uint32_t *index; /* by buffer: its number in the question */
+    Relation *relation;
+    bool *in; /* by buffer: may be needed */
     uint64_t bound;
 } Filter;
 
@@ -35,9 +37,21 @@ static PlanStatus ask(Filter *f) {
     question.any_fit = true;
     if (!question.budget)
         question.budget = QUESTION_STEPS;
-    for (uint32_t b = 0; b < f->problem->n_bufs; b++)
+    for (uint32_t b = 0; b < f->problem->n_bufs; b++) {
+        f->index[b] = question.n_bufs;
         if (f->in[b])
             f->kept[question.n_bufs++] = f->problem->buf[b];
+    }
+    question.relation = f->relation;
+    question.n_relations = 0;
+    for (uint32_t i = 0; i < f->problem->n_relations; i++) {
+        Relation r = f->problem->relation[i];
+        if (!f->in[r.a] || !f->in[r.b])
+            continue;
+        r.a = f->index[r.a];
+        r.b = f->index[r.b];
+        f->relation[question.n_relations++] = r;
+    }
     PlanResult result;
     const char *used;
     plan_memory(scratch, &question, "exact", false, &result, &used);
@@ -96,12 +110,14 @@ void plan_irreducible(Arena *arena, const PlanProblem *problem,
     uint32_t *list = ARENA_ARRAY(arena, uint32_t, n);
     Filter f = {.problem = problem,
                 .kept = ARENA_ARRAY(arena, Buf, n),
+                .index = ARENA_ARRAY(arena, uint32_t, n),
+                .relation = ARENA_ARRAY(arena, Relation, problem->n_relations),
                 .in = ARENA_ARRAY(arena, bool, n)};
     *conflict = (PlanConflict){.buf = list};
     memset(f.in, true, n);
     if (problem->n_pools == 1)
         keep_overfull_step(arena, &f);
-    if (problem->n_pools != 1 || ask(&f) != PLAN_INFEASIBLE)
+    if (ask(&f) != PLAN_INFEASIBLE)
         return;
     conflict->infeasible = true;
     conflict->irreducible = leave_out(arena, &f);

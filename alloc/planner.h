@@ -154,8 +154,8 @@ uint64_t plan_live_peak(Arena *arena, const PlanProblem *problem, uint32_t *at);
 void plan_memory(Arena *arena, const PlanProblem *problem, const char *planner,
                  bool best, PlanResult *result, const char **used);
 
-/* Why nothing fits: of a problem with one pool, buffers that cannot be placed
- * in it whatever is done, none of which can be left out. */
+/* Why nothing fits: buffers that cannot be placed whatever is done, none of
+ * which can be left out (with its relations). */
 typedef struct PlanConflict {
     bool infeasible;  /* false: a placement exists, or none was ruled out */
     bool irreducible; /* proved: without any one of them the rest fits */

@@ -1,9 +1,19 @@
-/* problem_csv.h - placement problems as text: the CSV of MiniMalloc.
+/* problem_csv.h - placement problems as text: the CSV of MiniMalloc, and more.
  *
  * A heading names the columns, in any order: id, lower, upper, size, and where
- * wanted alignment, hint, gaps, offset. Lives are half-open, [lower, upper); a
- * column `end` instead of `upper` is inclusive. An offset pins its buffer; an
- * empty field means none. Other spellings: buffer, buffer_id; begin, start.
+ * wanted
+ *     alignment  of the offset
+ *     hint       an offset that is preferred
+ *     gaps       "3-5 7-9@0:64": in steps [3, 5) its bytes are free for others;
+ *                in [7, 9) all but its bytes [0, 64) are
+ *     offset     pins its buffer
+ * Lives and gaps are half-open; with a column `end` instead of `upper` both are
+ * inclusive. Other spellings: buffer, buffer_id; begin, start. Of our own:
+ *     relations  "inside:b@64 share:c same:d below:e@16 apart:f": see
+ *                planner.h; @ gives the bytes, 0 if absent
+ *     pool       the only pool that it may lie in
+ *     size:NAME  its size in that pool; 0: not allowed there
+ * An empty field means none.
  */
 #ifndef ALLOC_PROBLEM_CSV_H
 #define ALLOC_PROBLEM_CSV_H
@@ -11,24 +21,48 @@
 #include "alloc/planner.h"
 #include "base/diag.h"
 
+enum { CSV_COLUMNS = 10 + PLAN_MAX_POOLS };
+
+/* Times [lower, upper). */
+typedef struct CsvSpan {
+    int64_t lower, upper;
+} CsvSpan;
+
 /* A buffer as its line gives it. */
 typedef struct CsvBuffer {
     const char *id;
-    int64_t lower, upper;                   /* half-open */
+    uint32_t line;
+    int64_t lower, upper;
     uint64_t size, alignment, hint, offset; /* PLAN_NO_HINT: not given */
-    const char *gaps;                       /* as written */
+    uint64_t sizes[PLAN_MAX_POOLS];
+    int32_t pool; /* -1: any */
+    uint32_t n_gaps;
+    const CsvSpan *gap;
+    const char *text[2]; /* gaps, relations: as written */
 } CsvBuffer;
 
+typedef struct CsvPool {
+    const char *name;
+    Pool pool;
+} CsvPool;
+
 typedef struct CsvProblem {
-    PlanProblem problem; /* one pool without a size; steps are ranks of times */
+    PlanProblem problem; /* steps are ranks of times */
+    uint32_t n_rows;     /* the first buffers of the problem are those of the
+                          * rows; behind them, what is left of some in a gap */
     const CsvBuffer *buffer;
-    bool has_alignment, has_hint, has_gaps;
-    bool inclusive; /* it has `end`: so has what is printed */
+    const CsvPool *pool;
+    bool has[CSV_COLUMNS]; /* in the order above */
+    bool inclusive;        /* it has `end`: so has what is printed */
 } CsvProblem;
 
-/* False after errors, which name the line and the column, all of them. */
+/* In pools that are given: at least one. False after errors, which name the
+ * line and the column, all of them. */
 bool problem_csv_read(Arena *arena, Diag *diag, const char *path,
-                      CsvProblem *out);
+                      const CsvPool *pool, uint32_t n_pools, CsvProblem *out);
+
+/* The row that a buffer of the problem belongs to. */
+uint32_t problem_csv_row(const CsvProblem *csv, uint32_t buf);
 
 /* The same columns in the order of the heading above, and `offset`; empty where
  * a buffer has no place. */

@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "driver/pack_svg.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct Row {
@@ -40,11 +41,18 @@ static Row run_planner(Arena *arena, const PlanProblem *problem,
     const char *used;
     double start = now_ms();
     plan_memory(arena, problem, name, true, &row.result, &used);
-    if (row.result.status == PLAN_FITS &&
+    if (row.result.status == PLAN_FITS && problem->n_pools == 1 &&
         row.result.height[0] == problem->pool[0].size)
         find_an_end(arena, problem, &row);
     row.ms = now_ms() - start;
     return row;
+}
+
+static uint64_t height_of(const PlanResult *r) {
+    uint64_t sum = 0;
+    for (uint32_t p = 0; p < PLAN_MAX_POOLS; p++)
+        sum += r->height[p];
+    return sum;
 }
 
 static bool is_better(const PlanResult *a, const PlanResult *b) {
@@ -52,22 +60,48 @@ static bool is_better(const PlanResult *a, const PlanResult *b) {
         return a->status == PLAN_FITS;
     if (a->status != PLAN_FITS)
         return a->status > b->status; /* a proof is better than nothing */
-    return a->height[0] < b->height[0] ||
-           (a->height[0] == b->height[0] && a->proved > b->proved);
+    if (a->cost != b->cost)
+        return a->cost < b->cost;
+    if (height_of(a) != height_of(b))
+        return height_of(a) < height_of(b);
+    return a->hints != b->hints ? a->hints > b->hints : a->proved > b->proved;
 }
 
 /* ---- reports ---- */
+
+static uint32_t count_hints(const CsvProblem *csv) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < csv->n_rows; i++)
+        n += csv->buffer[i].hint != PLAN_NO_HINT;
+    return n;
+}
 
 static bool is_proved(const PlanResult *result) {
     return result->proved || result->status == PLAN_INFEASIBLE;
 }
 
-static void add_row(cJSON *json, const Row *row) {
+/* What only some problems have. */
+static void add_extras(cJSON *json, const CsvProblem *csv,
+                       const PlanResult *r) {
+    cJSON *pools = NULL;
+    if (csv->problem.n_pools > 1)
+        pools = cJSON_AddObjectToObject(json, "heights");
+    for (uint32_t p = 0; p < csv->problem.n_pools && pools; p++)
+        cJSON_AddNumberToObject(pools, csv->pool[p].name, (double)r->height[p]);
+    if (pools) {
+        cJSON_AddNumberToObject(json, "cost", (double)r->cost);
+        cJSON_AddNumberToObject(json, "cost_bound", (double)r->cost_bound);
+    }
+    if (count_hints(csv))
+        cJSON_AddNumberToObject(json, "hints_kept", r->hints);
+}
+
+static void add_row(cJSON *json, const CsvProblem *csv, const Row *row) {
     const PlanResult *r = &row->result;
     bool fits = r->status == PLAN_FITS;
     cJSON_AddStringToObject(json, "planner", row->planner);
     if (fits)
-        cJSON_AddNumberToObject(json, "height", (double)r->height[0]);
+        cJSON_AddNumberToObject(json, "height", (double)height_of(r));
     else
         cJSON_AddNullToObject(json, "height");
     cJSON_AddNumberToObject(json, "bound", (double)r->bound);
@@ -75,15 +109,18 @@ static void add_row(cJSON *json, const Row *row) {
     cJSON_AddBoolToObject(json, "fits", fits);
     cJSON_AddNumberToObject(json, "ms", row->ms);
     cJSON_AddNumberToObject(json, "nodes", (double)r->nodes);
+    if (fits)
+        add_extras(json, csv, r);
 }
 
 static cJSON *conflict_json(const CsvProblem *csv,
                             const PlanConflict *conflict) {
     cJSON *json = cJSON_CreateObject();
     cJSON *ids = cJSON_AddArrayToObject(json, "buffers");
-    for (uint32_t i = 0; i < conflict->n; i++)
-        cJSON_AddItemToArray(
-            ids, cJSON_CreateString(csv->buffer[conflict->buf[i]].id));
+    for (uint32_t i = 0; i < conflict->n; i++) {
+        uint32_t row = problem_csv_row(csv, conflict->buf[i]);
+        cJSON_AddItemToArray(ids, cJSON_CreateString(csv->buffer[row].id));
+    }
     cJSON_AddNumberToObject(json, "bound", (double)conflict->bound);
     cJSON_AddBoolToObject(json, "irreducible", conflict->irreducible);
     return json;
@@ -93,12 +130,12 @@ static void report_json(Arena *arena, const CsvProblem *csv, const Row *row,
                         uint32_t n, const Row *best,
                         const PlanConflict *conflict) {
     cJSON *json = cJSON_CreateObject();
-    cJSON_AddNumberToObject(json, "buffers", csv->problem.n_bufs);
-    add_row(json, best);
+    cJSON_AddNumberToObject(json, "buffers", csv->n_rows);
+    add_row(json, csv, best);
     cJSON *rows = n > 1 ? cJSON_AddArrayToObject(json, "planners") : NULL;
     for (uint32_t i = 0; i < n && rows; i++) {
         cJSON *item = cJSON_CreateObject();
-        add_row(item, &row[i]);
+        add_row(item, csv, &row[i]);
         cJSON_AddItemToArray(rows, item);
     }
     if (conflict->infeasible)
@@ -110,39 +147,68 @@ static void print_row(Arena *arena, const Row *row) {
     const PlanResult *r = &row->result;
     bool fits = r->status == PLAN_FITS;
     double over =
-        r->bound ? 100.0 * ((double)r->height[0] / (double)r->bound - 1) : 0;
+        r->bound ? 100.0 * ((double)height_of(r) / (double)r->bound - 1) : 0;
     const char *word = r->status == PLAN_INFEASIBLE ? "none exists"
                        : !fits                      ? "none found"
                        : r->proved                  ? "the least"
                                    : arena_printf(arena, "+%.2f %%", over);
     printf("%-20s %15s %15s  %-12s %12s  %.1f\n", row->planner,
-           fits ? with_commas(arena, r->height[0]) : "-",
+           fits ? with_commas(arena, height_of(r)) : "-",
            with_commas(arena, r->bound), word, with_commas(arena, r->nodes),
            row->ms);
 }
 
-static void report_text(Arena *arena, const Row *row, uint32_t n) {
+/* What only some problems have, of the best. */
+static void print_extras(Arena *arena, const CsvProblem *csv,
+                         const PlanResult *r) {
+    uint32_t hints = count_hints(csv);
+    for (uint32_t p = 0; p < csv->problem.n_pools && csv->problem.n_pools > 1;
+         p++)
+        printf("pool    %s: %s of %s bytes\n", csv->pool[p].name,
+               with_commas(arena, r->height[p]),
+               with_commas(arena, csv->problem.pool[p].size));
+    if (r->cost)
+        printf("cost    %s, at least %s\n", with_commas(arena, r->cost),
+               with_commas(arena, r->cost_bound));
+    if (hints)
+        printf("hints   %u of %u kept\n", r->hints, hints);
+}
+
+static void report_text(Arena *arena, const CsvProblem *csv, const Row *row,
+                        uint32_t n, const Row *best) {
     printf("%-20s %15s %15s  %-12s %12s  %s\n", "planner", "height", "bound",
            "", "nodes", "ms");
     for (uint32_t i = 0; i < n; i++)
         print_row(arena, &row[i]);
+    if (best->result.status == PLAN_FITS)
+        print_extras(arena, csv, &best->result);
 }
 
 static void explain_conflict(Arena *arena, Diag *diag, const char *file,
                              const CsvProblem *csv,
-                             const PlanConflict *conflict, uint64_t capacity) {
+                             const PlanConflict *conflict) {
+    uint64_t room = 0;
+    for (uint32_t p = 0; p < csv->problem.n_pools; p++)
+        room += csv->problem.pool[p].size;
+    const char *least = "";
+    if (conflict->bound > room)
+        least = arena_printf(arena, " need at least %s",
+                             with_commas(arena, conflict->bound));
     diag_error(diag, (Loc){file, 0, 0},
-               "no placement within %s bytes exists: these %u buffers need at "
-               "least %s%s",
-               with_commas(arena, capacity), conflict->n,
-               with_commas(arena, conflict->bound),
+               "no placement within %s bytes exists: these %u buffers%s%s",
+               with_commas(arena, room), conflict->n,
+               *least ? least : " cannot be placed",
                conflict->irreducible ? ", and none of them can be left out"
                                      : "");
     for (uint32_t i = 0; i < conflict->n; i++) {
-        const CsvBuffer *b = &csv->buffer[conflict->buf[i]];
-        diag_note(diag, (Loc){file, 0, 0}, "%s: %s bytes, alive %lld to %lld",
+        uint32_t row = problem_csv_row(csv, conflict->buf[i]);
+        const CsvBuffer *b = &csv->buffer[row];
+        const char *relations = "";
+        if (*b->text[1])
+            relations = arena_printf(arena, ", %s", b->text[1]);
+        diag_note(diag, (Loc){file, 0, 0}, "%s: %s bytes, alive %lld to %lld%s",
                   b->id, with_commas(arena, b->size), (long long)b->lower,
-                  (long long)b->upper);
+                  (long long)b->upper, relations);
     }
 }
 
@@ -181,20 +247,57 @@ static bool write_outputs(Arena *arena, Diag *diag, const Options *options,
     return fine;
 }
 
-static void prepare(Diag *diag, const Options *options, CsvProblem *csv) {
-    PlanProblem *problem = &csv->problem;
-    problem->seed = options->seed;
-    problem->budget = options->budget;
-    problem->any_fit = options->capacity > 0;
-    if (options->capacity)
-        problem->pool[0].size = options->capacity;
-    bool gaps = false;
-    for (uint32_t i = 0; i < problem->n_bufs; i++)
-        gaps |= *csv->buffer[i].gaps != '\0';
-    if (gaps)
-        diag_warning(diag, (Loc){options->file, 0, 0},
-                     "buffers keep their bytes through the gaps in their "
-                     "lives; so does the bound");
+/* 4096:align=64:partition=1024:cost=3 */
+static bool parse_pool(const char *text, Pool *pool) {
+    static const char *const key[] = {"align", "partition", "cost"};
+    uint64_t *const value[] = {&pool->align, &pool->partition, &pool->cost};
+    char *end;
+    *pool = (Pool){.size = strtoull(text, &end, 10), .align = 1};
+    bool fine = *text >= '0' && *text <= '9' && pool->size <= INT64_MAX;
+    while (fine && *end == ':') {
+        const char *name = end + 1;
+        size_t len = strcspn(name, "=:"), k = 0;
+        while (k < 3 && (strlen(key[k]) != len || strncmp(name, key[k], len)))
+            k++;
+        fine = k < 3 && name[len] == '=' && name[len + 1] >= '0' &&
+               name[len + 1] <= '9';
+        if (fine)
+            *value[k] = strtoull(name + len + 1, &end, 10);
+    }
+    return fine && !*end && pool->align && pool->align <= INT64_MAX;
+}
+
+/* As --pool says; without it one, as large as --capacity says. NULL after
+ * errors. */
+static const CsvPool *make_pools(Arena *arena, Diag *diag,
+                                 const Options *options, uint32_t *n) {
+    CsvPool *pool = ARENA_ARRAY(arena, CsvPool, options->n_pools + 1u);
+    uint64_t size = options->capacity ? options->capacity : INT64_MAX;
+    pool[0] = (CsvPool){"memory", {.size = size, .align = 1}};
+    *n = options->n_pools ? options->n_pools : 1;
+    bool fine = options->n_pools <= PLAN_MAX_POOLS;
+    if (!fine)
+        diag_error(diag, (Loc){0}, "more than %d pools", PLAN_MAX_POOLS);
+    if (options->n_pools && options->capacity)
+        diag_error(diag, (Loc){0}, "--capacity and --pool exclude each other");
+    fine &= !options->n_pools || !options->capacity;
+    for (uint32_t p = 0; p < options->n_pools && fine; p++) {
+        pool[p].name = options->pools[p].path;
+        fine = parse_pool(options->pools[p].value, &pool[p].pool);
+        if (!fine)
+            diag_error(diag, (Loc){0},
+                       "--pool takes NAME=BYTES[:align=N][:partition=N]"
+                       "[:cost=N], not %s=%s",
+                       pool[p].name, options->pools[p].value);
+    }
+    return fine ? pool : NULL;
+}
+
+/* Within a capacity whatever fits is good enough, but for what it costs. */
+static void prepare(const Options *options, CsvProblem *csv) {
+    csv->problem.seed = options->seed;
+    csv->problem.budget = options->budget;
+    csv->problem.any_fit = options->capacity > 0;
 }
 
 ExitCode cmd_pack(Arena *arena, Diag *diag, const Options *options) {
@@ -203,9 +306,13 @@ ExitCode cmd_pack(Arena *arena, Diag *diag, const Options *options) {
         strcmp(options->planner, "auto") ? options->planner : "portfolio";
     if (!planner_known(diag, name))
         return EXIT_BAD_USAGE;
-    if (!problem_csv_read(arena, diag, options->file, &csv))
+    uint32_t n_pools;
+    const CsvPool *pool = make_pools(arena, diag, options, &n_pools);
+    if (!pool)
+        return EXIT_BAD_USAGE;
+    if (!problem_csv_read(arena, diag, options->file, pool, n_pools, &csv))
         return EXIT_BAD_INPUT;
-    prepare(diag, options, &csv);
+    prepare(options, &csv);
     Row *row = ARENA_ARRAY(arena, Row, n_planners);
     uint32_t n = run_rows(arena, &csv.problem, name, row);
     const Row *best = row;
@@ -220,9 +327,8 @@ ExitCode cmd_pack(Arena *arena, Diag *diag, const Options *options) {
     if (options->json)
         report_json(arena, &csv, row, n, best, &conflict);
     else
-        report_text(arena, row, n);
+        report_text(arena, &csv, row, n, best);
     if (conflict.infeasible && !options->json)
-        explain_conflict(arena, diag, options->file, &csv, &conflict,
-                         options->capacity);
+        explain_conflict(arena, diag, options->file, &csv, &conflict);
     return best->result.status == PLAN_FITS ? EXIT_FINE : EXIT_NO_FIT;
 }

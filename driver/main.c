@@ -44,15 +44,15 @@ static const Command commands[] = {
      "With -o DIR writes points.csv, points.jsonl and index.html. A run that\n"
      "was killed goes on with --resume DIR/points.jsonl; runs of several\n"
      "machines, each with its --shard, are put together by --merge FILES."},
-    {"pack", "PROBLEM", "cpoVBsj", cmd_pack,
+    {"pack", "PROBLEM", "cKpoVBsj", cmd_pack,
      "Places buffers with lives and sizes in one memory.\n"
      "As low as possible, or anyhow within --capacity; says the lower bound,\n"
      "and what is proved.",
      "PROBLEM is a CSV as MiniMalloc has it: id,lower,upper,size and where\n"
-     "wanted alignment, hint, gaps, offset (pinned there). -o writes the same\n"
-     "with offsets. The planner `all` compares all of them; the default is\n"
-     "portfolio. What cannot fit is explained by an irreducible set of\n"
-     "buffers."},
+     "wanted alignment, hint, gaps, offset (pinned there); and relations, pool,\n"
+     "size:NAME, as docs/pack.md says. -o writes the same with offsets. The\n"
+     "planner `all` compares all of them; the default is portfolio. What cannot\n"
+     "fit is explained by an irreducible set of buffers."},
     {"check", "HWSPEC", "Sj", cmd_check,
      "Checks a hwspec and says what machine it describes.\n"
      "A file, or a shipped target by name.",

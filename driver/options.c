@@ -18,6 +18,7 @@ typedef enum OptionKind {
     OPTION_REAL,
     OPTION_TARGET,
     OPTION_SETTING,
+    OPTION_POOL,
     OPTION_VARY,
     OPTION_SHAPE,
     OPTION_FIX,
@@ -73,6 +74,10 @@ static const Option options[] = {
      "looks at layers before a search of orders gives up; pack: steps"},
     {'c', false, "capacity", "BYTES", OPTION_NUMBER, AT(capacity),
      "of the memory: what fits into it is good enough"},
+    {'K', false, "pool", "NAME=BYTES", OPTION_POOL, 0,
+     "a memory, in the order of preference; :align=N, :partition=N (bytes of "
+     "each part with a port of its own), :cost=N (of each byte there) may "
+     "follow"},
     {'A', false, "orders", NULL, OPTION_FLAG, AT(orders),
      "compare the strategies: peak, steps, lower bound, proof, time"},
     {'V', false, "svg", "FILE", OPTION_TEXT, AT(svg),
@@ -198,6 +203,7 @@ typedef struct Lists {
     VEC(FixSetting) fixed;
     VEC(const char *) target;
     VEC(HwSetting) vary;
+    VEC(HwSetting) pool;
 } Lists;
 
 static bool store(Arena *arena, const Option *option, const char *text,
@@ -232,6 +238,11 @@ static bool store(Arena *arena, const Option *option, const char *text,
         if (!split(arena, text, &setting.path, &setting.value))
             return false;
         vec_push(arena, &lists->setting, setting);
+        return true;
+    case OPTION_POOL:
+        if (!split(arena, text, &setting.path, &setting.value))
+            return false;
+        vec_push(arena, &lists->pool, setting);
         return true;
     case OPTION_VARY:
         if (!split(arena, text, &setting.path, &setting.value))
@@ -319,6 +330,8 @@ bool options_parse(Arena *arena, Diag *diag, const Command *command, int argc,
     if (!parse_all(arena, diag, command, argc, argv, &lists, out))
         return false;
     out->settings = lists.setting.at;
+    out->pools = lists.pool.at;
+    out->n_pools = lists.pool.n;
     out->n_settings = lists.setting.n;
     out->shapes = lists.shape.at;
     out->n_shapes = lists.shape.n;

@@ -42,14 +42,16 @@ typedef struct Options {
     const char *const *files;
     const char **targets;
     HwSetting *varies;
-    uint64_t seed;     /* --seed */
-    uint64_t batch;    /* --batch */
-    uint64_t budget;   /* --budget */
-    uint64_t capacity; /* --capacity; 0: none */
-    double tolerance;  /* --tolerance */
-    bool rules;        /* --log-rules */
-    bool orders;       /* --orders */
-    bool explain;      /* --explain */
+    uint32_t n_pools;
+    const HwSetting *pools; /* --pool */
+    uint64_t seed;          /* --seed */
+    uint64_t batch;         /* --batch */
+    uint64_t budget;        /* --budget */
+    uint64_t capacity;      /* --capacity; 0: none */
+    double tolerance;       /* --tolerance */
+    bool rules;             /* --log-rules */
+    bool orders;            /* --orders */
+    bool explain;           /* --explain */
     bool json, print_passes, memory_only, help;
     uint32_t n_settings, n_shapes, n_inputs, n_expects, n_fixed;
     HwSetting *settings;  /* --set */

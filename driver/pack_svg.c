@@ -4,6 +4,11 @@
  * hue of its own; names stand where there is room. A line marks the bound, and
  * the staircase behind the rectangles is the live sum: what white lies under it
  * is waste, what lies above it nobody needs.
+ *
+ * A gap in a life is a dashed outline. What lies inside another is drawn on top
+ * of it and inset; bytes that are shared show through. A hint is a mark at the
+ * left end of a life, full where it was kept. Pools stand one upon another,
+ * partitions are dotted lines.
  */
 #include "driver/pack_svg.h"
 
@@ -19,8 +24,9 @@ typedef struct Canvas {
     const CsvProblem *csv;
     const PlanResult *result;
     Text text;
-    int64_t first, last; /* times */
-    double bytes;        /* at the upper edge */
+    int64_t first, last;           /* times */
+    double bytes;                  /* at the upper edge */
+    uint64_t base[PLAN_MAX_POOLS]; /* of each pool: heights below it */
 } Canvas;
 
 static double x_of(const Canvas *c, int64_t time) {
@@ -33,14 +39,35 @@ static double y_of(const Canvas *c, double bytes) {
 }
 
 static void measure(Canvas *c) {
-    for (uint32_t i = 0; i < c->csv->problem.n_bufs; i++) {
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < c->csv->n_rows; i++) {
         const CsvBuffer *b = &c->csv->buffer[i];
         c->first = !i || b->lower < c->first ? b->lower : c->first;
         c->last = !i || b->upper > c->last ? b->upper : c->last;
     }
-    c->bytes = (double)c->result->height[0];
-    if (c->bytes < (double)c->result->bound)
-        c->bytes = (double)c->result->bound;
+    for (uint32_t p = 0; p < c->csv->problem.n_pools; p++) {
+        c->base[p] = sum;
+        sum += c->result->height[p];
+    }
+    c->bytes = (double)(sum > c->result->bound ? sum : c->result->bound);
+}
+
+/* ---- buffers ---- */
+
+/* By row: how many others it lies inside. */
+static uint32_t *list_depths(Arena *arena, const CsvProblem *csv) {
+    const PlanProblem *p = &csv->problem;
+    uint32_t *parent = ARENA_ARRAY(arena, uint32_t, p->n_bufs);
+    uint32_t *depth = ARENA_ARRAY(arena, uint32_t, p->n_bufs);
+    for (uint32_t b = 0; b < p->n_bufs; b++)
+        parent[b] = PLAN_NO_BUF;
+    for (uint32_t i = 0; i < p->n_relations; i++)
+        if (p->relation[i].kind == REL_INSIDE)
+            parent[p->relation[i].a] = p->relation[i].b;
+    for (uint32_t b = 0; b < p->n_bufs; b++)
+        for (uint32_t at = parent[b]; at != PLAN_NO_BUF; at = parent[at])
+            depth[b]++;
+    return depth;
 }
 
 /* Text in a box, escaped. */
@@ -59,21 +86,109 @@ static void add_label(Canvas *c, const char *id, double x, double y) {
     text_add(&c->text, "</text>\n");
 }
 
-static void draw_buffer(Canvas *c, uint32_t i) {
+typedef struct Frame {
+    double x, y, width, height;
+} Frame;
+
+/* Bytes [low, low + size) of the pool in times [from, to). */
+static Frame frame_of(const Canvas *c, uint32_t pool, uint64_t low,
+                      uint64_t size, int64_t from, int64_t to) {
+    double at = (double)(c->base[pool] + low);
+    double y = y_of(c, at + (double)size);
+    return (Frame){x_of(c, from), y, x_of(c, to) - x_of(c, from),
+                   y_of(c, at) - y};
+}
+
+static void draw_box(Canvas *c, const Frame *f, uint32_t row, double inset) {
     enum { GOLDEN_ANGLE = 137 }; /* neighbours in the file differ most */
-    const CsvBuffer *b = &c->csv->buffer[i];
-    if (b->lower >= b->upper || !b->size || c->result->pool[i] < 0)
-        return;
-    double low = (double)c->result->offset[i];
-    double x = x_of(c, b->lower), width = x_of(c, b->upper) - x;
-    double y = y_of(c, low + (double)b->size), height = y_of(c, low) - y;
+    double x = inset < f->width / 4 ? inset : f->width / 4;
+    double y = inset < f->height / 4 ? inset : f->height / 4;
     text_addf(&c->text,
               "<rect x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" "
               "fill=\"hsl(%u,55%%,%u%%)\"/>\n",
-              x, y, width, height, i * GOLDEN_ANGLE % 360, 66 + i % 3 * 6);
-    if (height >= 11 && width >= 6.5 * (double)strlen(b->id) + 4)
-        add_label(c, b->id, x + width / 2, y + height / 2 + 3.5);
+              f->x + x, f->y + y, f->width - 2 * x, f->height - 2 * y,
+              row * GOLDEN_ANGLE % 360, 66 + row % 3 * 6);
 }
+
+static void draw_gap(Canvas *c, const Frame *f) {
+    if (f->width > 0)
+        text_addf(&c->text,
+                  "<rect class=\"gap\" x=\"%.2f\" y=\"%.2f\" "
+                  "width=\"%.2f\" height=\"%.2f\"/>\n",
+                  f->x, f->y, f->width, f->height);
+}
+
+static void draw_hint(Canvas *c, uint32_t row, uint32_t pool) {
+    const CsvBuffer *b = &c->csv->buffer[row];
+    if (b->hint == PLAN_NO_HINT)
+        return;
+    bool kept = b->hint == c->result->offset[row];
+    double x = x_of(c, b->lower),
+           y = y_of(c, (double)(c->base[pool] + b->hint));
+    text_addf(&c->text, "<path class=\"%s\" d=\"M%.2f %.2fl7 -4v8z\"/>\n",
+              kept ? "kept" : "lost", x, y);
+}
+
+/* Its stretches of life, the gaps between them, its name in the longest. */
+static void draw_buffer(Canvas *c, uint32_t row, uint32_t depth) {
+    const CsvBuffer *b = &c->csv->buffer[row];
+    if (b->lower >= b->upper || c->result->pool[row] < 0)
+        return;
+    uint32_t pool = (uint32_t)c->result->pool[row];
+    uint64_t size = b->sizes[pool], low = c->result->offset[row];
+    int64_t from = b->lower;
+    Frame widest = {0};
+    for (uint32_t i = 0; i <= b->n_gaps && size; i++) {
+        int64_t to = i < b->n_gaps ? b->gap[i].lower : b->upper;
+        Frame f = frame_of(c, pool, low, size, from, to);
+        if (f.width > 0)
+            draw_box(c, &f, row, 3.0 * depth);
+        widest = f.width > widest.width ? f : widest;
+        if (i == b->n_gaps)
+            break;
+        from = b->gap[i].upper;
+        f = frame_of(c, pool, low, size, to, from);
+        draw_gap(c, &f);
+    }
+    draw_hint(c, row, pool);
+    if (widest.height >= 11 && widest.width >= 6.5 * (double)strlen(b->id) + 4)
+        add_label(c, b->id, widest.x + widest.width / 2,
+                  widest.y + (depth ? widest.height - 6 - 3.0 * depth
+                                    : widest.height / 2 + 3.5));
+}
+
+/* What is left of buffers in their gaps. */
+static void draw_windows(Canvas *c) {
+    for (uint32_t i = c->csv->n_rows; i < c->csv->problem.n_bufs; i++) {
+        uint32_t row = problem_csv_row(c->csv, i), k = 0;
+        const CsvBuffer *b = &c->csv->buffer[row];
+        const Buf *buf = &c->csv->problem.buf[i];
+        const Buf *whole = &c->csv->problem.buf[row];
+        while (k < whole->n_gaps && whole->gap[k].first != buf->first)
+            k++;
+        if (k == whole->n_gaps || c->result->pool[i] < 0)
+            continue;
+        uint32_t pool = (uint32_t)c->result->pool[i];
+        Frame f = frame_of(c, pool, c->result->offset[i], buf->bytes[pool],
+                           b->gap[k].lower, b->gap[k].upper);
+        draw_box(c, &f, row, 0);
+    }
+}
+
+/* Those inside others on top of these. */
+static void draw_buffers(Arena *arena, Canvas *c) {
+    const uint32_t *depth = list_depths(arena, c->csv);
+    uint32_t n = c->csv->n_rows, deepest = 0;
+    for (uint32_t i = 0; i < n; i++)
+        deepest = depth[i] > deepest ? depth[i] : deepest;
+    for (uint32_t d = 0; d <= deepest; d++)
+        for (uint32_t i = 0; i < n; i++)
+            if (depth[i] == d)
+                draw_buffer(c, i, d);
+    draw_windows(c);
+}
+
+/* ---- behind and around them ---- */
 
 /* A life's beginning or end. */
 typedef struct Event {
@@ -88,25 +203,65 @@ static int by_time(const void *a, const void *b) {
     return x->bytes < y->bytes ? -1 : x->bytes > y->bytes;
 }
 
-static void draw_live_sum(Arena *arena, Canvas *c) {
-    uint32_t n = c->csv->problem.n_bufs;
-    Event *event = ARENA_ARRAY(arena, Event, 2 * (size_t)n);
-    for (uint32_t i = 0; i < n; i++) {
+static uint32_t list_events(const Canvas *c, Event *event) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < c->csv->n_rows; i++) {
         const CsvBuffer *b = &c->csv->buffer[i];
-        event[2 * i] = (Event){b->lower, (int64_t)b->size};
-        event[2 * i + 1] = (Event){b->upper, -(int64_t)b->size};
+        int64_t size = (int64_t)b->size;
+        event[n++] = (Event){b->lower, size};
+        event[n++] = (Event){b->upper, -size};
+        for (uint32_t k = 0; k < b->n_gaps; k++) {
+            event[n++] = (Event){b->gap[k].lower, -size};
+            event[n++] = (Event){b->gap[k].upper, size};
+        }
     }
     if (n)
-        qsort(event, 2 * (size_t)n, sizeof *event, by_time);
+        qsort(event, n, sizeof *event, by_time);
+    return n;
+}
+
+/* Where nothing is shared, and sizes are the same everywhere. */
+static void draw_live_sum(Arena *arena, Canvas *c) {
+    size_t most = 2 * (size_t)c->csv->n_rows;
+    if (c->csv->problem.n_relations || c->csv->problem.n_pools > 1)
+        return;
+    for (uint32_t i = 0; i < c->csv->n_rows; i++)
+        most += 2 * (size_t)c->csv->buffer[i].n_gaps;
+    Event *event = ARENA_ARRAY(arena, Event, most);
+    uint32_t n = list_events(c, event);
     double live = 0;
     text_addf(&c->text, "<path class=\"live\" d=\"M%d %.1f", LEFT, y_of(c, 0));
-    for (uint32_t i = 0; i < 2 * n; i++) {
+    for (uint32_t i = 0; i < n; i++) {
         text_addf(&c->text, "H%.2f", x_of(c, event[i].time));
         live += (double)event[i].bytes;
-        if (i + 1 == 2 * n || event[i + 1].time != event[i].time)
+        if (i + 1 == n || event[i + 1].time != event[i].time)
             text_addf(&c->text, "V%.2f", y_of(c, live));
     }
     text_add(&c->text, "Z\"/>\n");
+}
+
+static void draw_line(Canvas *c, const char *class, uint64_t at) {
+    text_addf(&c->text, "<path class=\"%s\" d=\"M%d %.1fH%d\"/>\n", class, LEFT,
+              y_of(c, (double)at), LEFT + WIDTH);
+}
+
+/* Where pools and their partitions begin. */
+static void draw_pools(Canvas *c) {
+    enum { MOST = 256 };
+    const PlanProblem *p = &c->csv->problem;
+    for (uint32_t k = 0; k < p->n_pools; k++) {
+        uint64_t part = p->pool[k].partition, height = c->result->height[k];
+        for (uint64_t at = part, n = 0; part && at < height && n < MOST;
+             at += part, n++)
+            draw_line(c, "part", c->base[k] + at);
+        if (p->n_pools == 1 || !height)
+            continue;
+        draw_line(c, "pool", c->base[k]);
+        text_addf(&c->text, "<text x=\"%d\" y=\"%.1f\">%s</text>\n",
+                  LEFT + WIDTH + 4,
+                  y_of(c, (double)c->base[k] + (double)height / 2),
+                  c->csv->pool[k].name);
+    }
 }
 
 static void draw_axes(Canvas *c) {
@@ -127,28 +282,26 @@ static void draw_axes(Canvas *c) {
               LEFT + WIDTH / 2, TOP + HEIGHT + 38);
 }
 
-static void draw_bound(Canvas *c) {
-    double y = y_of(c, (double)c->result->bound);
-    text_addf(&c->text, "<path class=\"bound\" d=\"M%d %.1fH%d\"/>\n", LEFT, y,
-              LEFT + WIDTH);
-}
-
 static void draw_head(Canvas *c) {
     static const char style[] =
         "text{font:12px sans-serif;fill:#222}.id{font-size:9px;text-anchor:"
         "middle}.left{text-anchor:end}.below{text-anchor:middle}"
-        "rect{stroke:#333;stroke-width:.4}.grid{stroke:#ddd}"
+        "rect{stroke:#333;stroke-width:.4;fill-opacity:.8}"
+        ".grid{stroke:#ddd}.gap{fill:none;stroke:#777;stroke-dasharray:3 3}"
+        ".part{stroke:#06c;stroke-dasharray:1 4}.pool{stroke:#000}"
+        ".kept{fill:#083}.lost{fill:none;stroke:#c60}"
         ".live{fill:#f1f1f1;stroke:#999;stroke-width:.6}"
         ".bound{stroke:#c00;stroke-dasharray:6 4}";
     text_addf(&c->text,
               "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d "
               "%d\">\n<style>%s</style>\n<rect width=\"100%%\" "
               "height=\"100%%\" fill=\"#fff\" stroke=\"none\"/>\n",
-              LEFT + WIDTH + 45, TOP + HEIGHT + BOTTOM, style);
+              LEFT + WIDTH + 70, TOP + HEIGHT + BOTTOM, style);
+    uint32_t last = c->csv->problem.n_pools ? c->csv->problem.n_pools - 1 : 0;
     text_addf(&c->text,
               "<text x=\"%d\" y=\"24\">%u buffers, height %" PRIu64
               " bytes, bound %" PRIu64 " (red)%s</text>\n",
-              LEFT, c->csv->problem.n_bufs, c->result->height[0],
+              LEFT, c->csv->n_rows, c->base[last] + c->result->height[last],
               c->result->bound, c->result->proved ? ": the least" : "");
 }
 
@@ -159,9 +312,9 @@ const char *pack_svg(Arena *arena, const CsvProblem *csv,
     draw_head(&c);
     draw_axes(&c);
     draw_live_sum(arena, &c);
-    for (uint32_t i = 0; i < csv->problem.n_bufs; i++)
-        draw_buffer(&c, i);
-    draw_bound(&c);
+    draw_buffers(arena, &c);
+    draw_pools(&c);
+    draw_line(&c, "bound", result->bound);
     text_add(&c.text, "</svg>\n");
     return text_str(&c.text);
 }

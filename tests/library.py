@@ -2,9 +2,11 @@
 """library.py - the planners as others get them: installed, found by pkg-config.
 
 Builds the library in a folder of its own, installs it into another, compiles
-examples/planner.c against that and nothing of this tree, and runs it.
+examples/planner.c against that and nothing of this tree, and runs it; the same
+with a program in C++, if there is a compiler for that.
 """
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -15,6 +17,39 @@ buffer 1 at byte 12
 buffer 2 at byte 0
 height 16, the least possible
 """
+
+# Two members of a concat: one offset places all three.
+CPP = r"""
+#include <alloc/planner.h>
+#include <cstdio>
+
+int main() {
+    Arena *arena = arena_new("c++");
+    Buf *buf = ARENA_ARRAY(arena, Buf, 3);
+    for (int i = 0; i < 3; i++) {
+        buf[i].first = i == 0 ? 2 : i - 1;
+        buf[i].end = i == 0 ? 4 : 2;
+        buf[i].bytes[0] = i == 0 ? 8 : 4;
+        buf[i].pin_pool = -1;
+        buf[i].hint = PLAN_NO_HINT;
+    }
+    Relation relation[2] = {{REL_INSIDE, 1, 0, 0}, {REL_INSIDE, 2, 0, 4}};
+    PlanProblem problem = {};
+    problem.n_pools = 1;
+    problem.pool[0].size = 8;
+    problem.pool[0].align = 1;
+    problem.n_bufs = 3;
+    problem.buf = buf;
+    problem.n_relations = 2;
+    problem.relation = relation;
+    PlanResult result;
+    const char *used;
+    plan_memory(arena, &problem, "auto", true, &result, &used);
+    std::printf("%d %d\n", (int)result.offset[2], (int)result.proved);
+    arena_free(arena);
+}
+"""
+CPP_EXPECTED = "4 1\n"
 
 
 def run(*command, **options):
@@ -35,6 +70,15 @@ def install(build, prefix):
         os.path.join(build, "cmake_install.cmake"))
 
 
+def run_cpp(folder, flags):
+    source, program = (os.path.join(folder, n) for n in ("x.cpp", "x"))
+    with open(source, "w", encoding="utf-8") as file:
+        file.write(CPP)
+    run("c++", "-std=c++17", "-Wall", "-Wextra", "-Werror", "-o", program,
+        source, *flags)
+    return run(program)
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         prefix, program = (os.path.join(folder, n) for n in ("to", "example"))
@@ -46,6 +90,10 @@ def main():
         run("cc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-o", program,
             os.path.join(ROOT, "examples/planner.c"), *flags)
         output = run(program)
+        plus = run_cpp(folder, flags) if shutil.which("c++") else CPP_EXPECTED
+    if plus != CPP_EXPECTED:
+        print(f"in C++ it printed\n{plus}expected\n{CPP_EXPECTED}")
+        return True
     if output != EXPECTED:
         print(f"it printed\n{output}expected\n{EXPECTED}")
     return output != EXPECTED
