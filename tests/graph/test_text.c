@@ -81,6 +81,7 @@ static Net everything(void) {
     static const double coeff[] = {1, -0.25};
     Net net = net_new();
     TensorId x = net_input(&net, "x", shape_nchw(1, 4, 9, 9));
+    graph_tensor(net.g, x)->quant = (Quant){QUANT_U8, 3, 0.1};
     for (OpKind op = OP_INPUT + 1; op < OP_COUNT; op++) {
         TensorId out = {0};
         if (op == OP_CONSTANT) {
@@ -196,6 +197,10 @@ static const struct {
     {"input \"x\" writes=\"x\":1x0", 1, 18,
      "expected a shape such as 1x3x224x224"},
     {"input \"x\" writes=\"x\"", 1, 18, "expected \"tensor\":shape"},
+    {"input \"x\" writes=\"x\":1x2:int8:0.5:200", 1, 18,
+     "expected type, scale and zero such as int8:0.25:-128"},
+    {"input \"x\" writes=\"x\":1x2:int9:0.5:0", 1, 18,
+     "expected type, scale and zero such as int8:0.25:-128"},
     {"input \"x\"", 1, 1, "\"input\" needs one output, not 0"},
     {X "input \"x\" writes=\"y\":1", 2, 7,
      "layer \"x\" is there twice, or has no name"},
@@ -220,7 +225,8 @@ static const struct {
      "\"coeff\" needs one value an input"},
     {X "bn \"a\" reads=\"x\" mean=0", 2, 18, "constant 0 is not defined above"},
     {"const 1 f32 4", 1, 7, "expected constant 0 here"},
-    {"const 0 f8 4", 1, 9, "expected seeded, f32, f64, f16, bf16, i8, u8, i16 or i32"},
+    {"const 0 f8 4", 1, 9,
+     "expected seeded, f32, f64, f16, bf16, i8, u8, i16 or i32"},
     {"const 0 seeded 4x4 mul0=1,2", 1, 20, "mul0 needs 4 numbers, not 2"},
     {"const 0 seeded 4x4 order=0", 1, 20, "order needs 2 numbers, not 1"},
     {"const 0 seeded 4x4 order=0,2", 1, 20, "order must have each axis once"},

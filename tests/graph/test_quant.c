@@ -1,0 +1,176 @@
+/* The arithmetic on codes: the one rule of rounding on its edges, which rule a
+ * layer follows, its numbers, and what a layer then computes. */
+#include "net.h"
+
+#include "graph/quant.h"
+
+#include <math.h>
+
+/* ---- numbers ---- */
+
+static int64_t times(double real, int64_t x) {
+    return quant_apply(quant_scale(real), x);
+}
+
+static void test_halves_up(void **state) {
+    (void)state;
+    static const struct {
+        double real;
+        int64_t x, want;
+    } rows[] = {
+        {0.5, 3, 2},
+        {0.5, -3, -1},
+        {0.5, 1, 1},
+        {0.5, -1, 0},
+        {0.25, 2, 1},
+        {0.25, -2, 0},
+        {0.25, 1, 0},
+        {1, -7, -7},
+        {1, INT32_MAX, INT32_MAX},
+        {0.75, 2, 2},
+        {0.75, -2, -1},
+        {3, 5, 15},
+        {0, 1000, 0},
+        {0x1p-33, 5, 0},
+        {0x1p-31, INT32_MAX, 1},
+        {1, 1LL << 40, INT32_MAX}, /* accumulators have 32 bits */
+        {1, -(1LL << 40), INT32_MIN},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        assert_int_equal(times(rows[i].real, rows[i].x), rows[i].want);
+}
+
+/* The factor has 31 bits; real factors beyond shifts have the nearest. */
+static void test_scales(void **state) {
+    (void)state;
+    QuantScale s = quant_scale(0.3);
+    assert_int_equal(s.factor, 1288490189); /* 0.3 * 2^32, rounded */
+    assert_int_equal(s.shift, 32);
+    s = quant_scale(1 - 0x1p-40); /* rounds up to 1 */
+    assert_int_equal(s.factor, 1 << 30);
+    assert_int_equal(s.shift, 30);
+    s = quant_scale(1e300);
+    assert_int_equal(s.factor, INT32_MAX);
+    assert_int_equal(s.shift, 1);
+    assert_int_equal(quant_scale(1e-300).factor, 0);
+}
+
+static void test_codes(void **state) {
+    (void)state;
+    const Quant q = {QUANT_I8, -10, 0.5};
+    assert_int_equal(quant_code(&q, 1.25), -7); /* 2.5 goes up */
+    assert_int_equal(quant_code(&q, -1.25), -12);
+    assert_int_equal(quant_code(&q, 1e9), 127);
+    assert_int_equal(quant_code(&q, -INFINITY), -128);
+    assert_int_equal(quant_code(&q, (double)NAN), -10);
+    assert_true(quant_real(&q, 127) >= 68.5 && quant_real(&q, 127) <= 68.5);
+}
+
+/* ---- layers ---- */
+
+static const Quant x_quant = {QUANT_I8, 2, 0.5}, y_quant = {QUANT_I8, -3, 0.25};
+
+/* x [1, 2, 1, 2] of codes, convolved 1 x 1 to two channels. */
+static NodeId add_conv(Net *net, TensorId x, bool factors_of_inputs) {
+    static const int8_t weight[] = {1, -2, 3, 4};
+    static const int32_t bias[] = {10, -20};
+    static const double scale[] = {0.5, 0.125}, unit[] = {0.25, 0.0625};
+    Const w = {.shape = {4, {2, 2, 1, 1}}, .kind = CONST_I8, .data = weight};
+    Const b = {
+        .shape = {1, {2}}, .kind = CONST_I32, .data = bias, .mul0 = unit};
+    *(factors_of_inputs ? &w.mul1 : &w.mul0) = scale;
+    NodeId id = net_node1(net, OP_CONV, "conv", x);
+    Node *node = graph_node(net->g, id);
+    node->attr.conv.out_c = 2;
+    node->attr.conv.kernel[0] = node->attr.conv.kernel[1] = 1;
+    node->act.kind = ACT_RELU;
+    node->constant[CONST_WEIGHT] = graph_add_const(net->g, w);
+    graph_node(net->g, id)->constant[CONST_BIAS] = graph_add_const(net->g, b);
+    graph_tensor(net->g, net_out(net, id))->quant = y_quant;
+    return id;
+}
+
+static TensorId add_input(Net *net) {
+    TensorId x = net_input(net, "x", shape_nchw(1, 2, 1, 2));
+    graph_tensor(net->g, x)->quant = x_quant;
+    return x;
+}
+
+static void test_sums(void **state) {
+    (void)state;
+    Net net = net_new();
+    NodeId conv = add_conv(&net, add_input(&net), false);
+    const Node *node = graph_node(net.g, conv);
+    graph_mark_output(net.g, node->out[0]);
+    QuantLayer layer = quant_layer(net.arena, net.g, node);
+    assert_int_equal(layer.rule, QUANT_SUMS);
+    assert_int_equal(layer.n, 2);
+    assert_int_equal(layer.zero_in[0], 2);
+    assert_int_equal(layer.zero_out, -3);
+    assert_int_equal(layer.lo, -3); /* relu: codes from 0 up */
+    assert_int_equal(layer.hi, 127);
+    /* less its zero: channels (5, -7) and (3, 1); sums (9, 1) and (7, -37),
+     * times 1 and 0.25 */
+    static const float in[] = {7, -5, 5, 3};
+    static const float want[] = {6, -2, -1, -3};
+    Values v = graph_eval(net.arena, net.g, 1, (const float *const[]){in});
+    const float *out = v.at[node->out[0].i];
+    for (int i = 0; i < 4; i++)
+        if (out[i] < want[i] || out[i] > want[i])
+            fail_msg("%d: %g instead of %g", i, (double)out[i],
+                     (double)want[i]);
+    net_free(&net);
+}
+
+/* What integers cannot say is left to real numbers. */
+static void test_rules(void **state) {
+    (void)state;
+    Net net = net_new();
+    TensorId x = add_input(&net);
+    NodeId odd = add_conv(&net, x, true);
+    assert_int_equal(quant_rule(net.g, graph_node(net.g, odd)), QUANT_REALS);
+    NodeId act = net_node1(&net, OP_ACT, "tanh", x);
+    graph_node(net.g, act)->act.kind = ACT_TANH;
+    graph_tensor(net.g, net_out(&net, act))->quant = y_quant;
+    assert_int_equal(quant_rule(net.g, graph_node(net.g, act)), QUANT_REALS);
+    graph_node(net.g, act)->act.kind = ACT_RELU6;
+    const Node *node = graph_node(net.g, act);
+    assert_int_equal(quant_rule(net.g, node), QUANT_MOVES);
+    assert_true(quant_act_cuts(net.g, node));
+    QuantLayer layer = quant_layer(net.arena, net.g, node);
+    assert_int_equal(layer.n, 1); /* from one scale to another */
+    assert_int_equal(layer.lo, -3);
+    assert_int_equal(layer.hi, 21);
+    graph_tensor(net.g, node->out[0])->quant = (Quant){QUANT_I8, -128, 6e-3};
+    assert_false(quant_act_cuts(net.g, node));
+    graph_tensor(net.g, node->out[0])->quant = (Quant){0};
+    assert_int_equal(quant_rule(net.g, node), QUANT_REALS);
+    net_free(&net);
+}
+
+static void test_unsound(void **state) {
+    (void)state;
+    Net net = net_new();
+    TensorId x = add_input(&net);
+    graph_mark_output(net.g, x);
+    static const Quant wrong[] = {
+        {QUANT_I8, 128, 0.5}, {QUANT_U8, -1, 0.5}, {QUANT_I8, 0, 0},
+        {QUANT_I16, 0, -1},   {QUANT_NONE, 1, 0},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        graph_tensor(net.g, x)->quant = wrong[i];
+        assert_string_equal(graph_broken(net.arena, net.g),
+                            "node 0 \"x\" writes \"x\", whose quantisation is "
+                            "not sound");
+    }
+    net_free(&net);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_halves_up), cmocka_unit_test(test_scales),
+        cmocka_unit_test(test_codes),     cmocka_unit_test(test_sums),
+        cmocka_unit_test(test_rules),     cmocka_unit_test(test_unsound),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
