@@ -33,7 +33,10 @@ bool keras_hdf5_weights(Keras *k, const char *path, Bytes bytes);
 /* The JSON of the model; NULL after errors. */
 const char *keras_hdf5_config(Keras *k, const char *path, Bytes bytes);
 
-/* keras_zip.c: one file of a .keras, whole; false after errors. */
+/* keras_zip.c: whether so many packed bytes may become `bytes`. Trained weights
+ * hardly shrink; a bomb does nothing else. */
+bool keras_can_hold(uint64_t packed, uint64_t bytes);
+/* One file of a .keras, whole; false after errors. */
 bool keras_is_zip(Bytes bytes);
 bool keras_unzip(Keras *k, Bytes archive, const char *name, Bytes *out);
 

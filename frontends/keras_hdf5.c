@@ -2,8 +2,9 @@
  *
  * In: the bytes of a file. Out: every set of floats by name: of the old layout
  * model_weights/.../LAYER/VARIABLE:0 as "LAYER/VARIABLE", of the new one
- * layers/CLASS_N/vars/I as it is. A set that claims more than its bytes could
- * hold when decompressed is refused before anything is allocated.
+ * layers/CLASS_N/vars/I as it is. Sets that claim more than the file could hold
+ * when decompressed are refused before anything is allocated, and so are those
+ * that lie in other files.
  */
 #include "frontends/keras.h"
 
@@ -19,12 +20,12 @@ bool keras_is_hdf5(Bytes bytes) {
 #define H5_USE_110_API
 #include <hdf5.h>
 
-/* deflate's best ratio is 1032. */
-enum { MOST_RATIO = 1100, MAX_CONFIG = 1 << 28 };
+enum { MAX_CONFIG = 1 << 28, MAX_DEPTH = 64 };
 
 typedef struct Visit {
     Keras *k;
     hid_t file;
+    uint64_t packed, bytes; /* of the file; of all values so far */
     const char *wrong, *where;
 } Visit;
 
@@ -68,7 +69,16 @@ static bool read_shape(hid_t set, Shape *out) {
     return good && shape_count(out) < SHAPE_MAX_COUNT;
 }
 
-static const char *read_set(Keras *k, hid_t set, Const *out) {
+/* Values that stand in other files would let a model read any file. */
+static bool is_elsewhere(hid_t set) {
+    hid_t made = H5Dget_create_plist(set);
+    bool elsewhere =
+        H5Pget_external_count(made) != 0 || H5Pget_layout(made) == H5D_VIRTUAL;
+    H5Pclose(made);
+    return elsewhere;
+}
+
+static const char *read_set(Visit *v, hid_t set, Const *out) {
     hid_t type = H5Dget_type(set);
     bool floats = H5Tget_class(type) == H5T_FLOAT;
     H5Tclose(type);
@@ -78,14 +88,25 @@ static const char *read_set(Keras *k, hid_t set, Const *out) {
     if (!read_shape(set, &out->shape))
         return "has a shape that is too large";
     uint64_t n = shape_count(&out->shape);
-    if (n / MOST_RATIO > H5Dget_storage_size(set))
+    v->bytes += n * sizeof(float);
+    if (!keras_can_hold(v->packed, v->bytes) ||
+        (n && !H5Dget_storage_size(set)))
         return "claims more values than its bytes can hold";
-    float *value = ARENA_ARRAY(k->net.arena, float, n);
+    if (is_elsewhere(set))
+        return "has its values in another file";
+    float *value = ARENA_ARRAY(v->k->net.arena, float, n);
     if (n && H5Dread(set, H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT,
                      value) < 0)
         return "cannot be read";
     out->data = value;
     return NULL;
+}
+
+static uint32_t depth(const char *path) {
+    uint32_t n = 0;
+    for (; *path; path++)
+        n += *path == '/';
+    return n;
 }
 
 /* One object of the file; not 0 stops the walk. */
@@ -95,12 +116,17 @@ static herr_t visit(hid_t group, const char *name, const H5O_info_t *object,
     Keras *k = v->k;
     Const value;
     (void)group;
+    if (depth(name) > MAX_DEPTH) { /* opening by name is cubic in it */
+        v->wrong = "is nested too deep";
+        v->where = arena_strndup(k->net.arena, name, 40);
+        return 1;
+    }
     if (object->type != H5O_TYPE_DATASET || strstr(name, "optimizer"))
         return 0;
     hid_t set = H5Dopen2(v->file, name, H5P_DEFAULT);
     if (set < 0)
         return 0;
-    v->wrong = read_set(k, set, &value);
+    v->wrong = read_set(v, set, &value);
     H5Dclose(set);
     if (v->wrong) {
         v->where = arena_strdup(k->net.arena, name);
@@ -121,7 +147,7 @@ static bool damaged(Keras *k, const char *path) {
 }
 
 bool keras_hdf5_weights(Keras *k, const char *path, Bytes bytes) {
-    Visit v = {.k = k, .file = open_file(path, bytes)};
+    Visit v = {.k = k, .packed = bytes.len, .file = open_file(path, bytes)};
     if (v.file < 0)
         return damaged(k, path);
     herr_t done = H5Ovisit2(v.file, H5_INDEX_NAME, H5_ITER_INC, visit, &v,

@@ -1,6 +1,6 @@
 /* keras_zip.c - files within a .keras, which is a zip archive, through libzip.
- * A file that claims to be larger than deflate could make it from its bytes is
- * refused before anything is allocated. */
+ * A file that claims to be far larger than its packed bytes is refused before
+ * anything is allocated. */
 #include "frontends/keras.h"
 
 #include <string.h>
@@ -14,11 +14,14 @@ static bool fail(Keras *k, const char *name, const char *what) {
     return false;
 }
 
+bool keras_can_hold(uint64_t packed, uint64_t bytes) {
+    const uint64_t free_of_charge = 64 << 20, most_ratio = 64;
+    return bytes <= free_of_charge || bytes / most_ratio <= packed;
+}
+
 #ifdef HAVE_ZIP
 
 #include <zip.h>
-
-enum { MOST_RATIO = 1100 };
 
 static bool read_all(Keras *k, zip_t *archive, const zip_stat_t *info,
                      const char *name, Bytes *out) {
@@ -49,7 +52,7 @@ bool keras_unzip(Keras *k, Bytes bytes, const char *name, Bytes *out) {
     if (!good)
         fail(k, name, "is not in the archive");
     else if (info.comp_size > bytes.len ||
-             info.size / MOST_RATIO > info.comp_size)
+             !keras_can_hold(info.comp_size, info.size))
         good = fail(k, name, "claims more bytes than its packed ones can hold");
     else
         good = read_all(k, archive, &info, name, out);

@@ -223,6 +223,56 @@ static void test_hdf5_bombs(void **state) {
     remove(path);
 }
 
+/* A file of version 2 with something strange in it. */
+static hid_t open_strange(const char **path) {
+    *path = make_file("model_weights/c/c/kernel:0", "model_weights/c/c/bias:0",
+                      conv_json, true);
+    diag = diag_new(arena);
+    return H5Fopen(*path, H5F_ACC_RDWR, H5P_DEFAULT);
+}
+
+static void test_hdf5_groups(void **state) {
+    const char *path;
+    hid_t file = open_strange(&path), at = file;
+    (void)state;
+    H5Lcreate_hard(file, "/", file, "model_weights/cycle", 0, 0);
+    H5Lcreate_soft("/model_weights/loop", file, "model_weights/loop", 0, 0);
+    H5Lcreate_external("/etc/passwd", "/", file, "model_weights/other", 0, 0);
+    H5Fflush(file, H5F_SCOPE_GLOBAL);
+    check_values(frontend_read(arena, diag, path, &options, &info));
+    for (int i = 0; i < 200; i++) {
+        hid_t inner = H5Gcreate2(at, "deep", 0, 0, 0);
+        if (at != file)
+            H5Gclose(at);
+        at = inner;
+    }
+    H5Gclose(at);
+    H5Fclose(file);
+    assert_null(frontend_read(arena, diag, path, &options, &info));
+    assert_string_equal(messages(),
+                        "error: \"deep/deep/deep/deep/deep/deep/deep/deep/\" "
+                        "is nested too deep\n");
+    remove(path);
+}
+
+static void test_hdf5_elsewhere(void **state) {
+    const char *path;
+    const hsize_t six = 6;
+    hid_t file = open_strange(&path), space = H5Screate_simple(1, &six, NULL);
+    hid_t made = H5Pcreate(H5P_DATASET_CREATE);
+    (void)state;
+    H5Pset_external(made, "/etc/passwd", 0, 24);
+    H5Dclose(H5Dcreate2(file, "model_weights/x:0", H5T_IEEE_F32LE, space, 0,
+                        made, 0));
+    H5Pclose(made);
+    H5Sclose(space);
+    H5Fclose(file);
+    assert_null(frontend_read(arena, diag, path, &options, &info));
+    assert_string_equal(messages(), "error: \"model_weights/x:0\" has its "
+                                    "values in another file\n");
+    remove(path);
+}
+
 #ifdef HAVE_ZIP
 
 static const char *make_archive(const char *weights, const char *config) {
@@ -252,6 +302,14 @@ static void test_archive(void **state) {
     assert_true(file_read(arena, diag, path, &bytes));
     assert_null(read_bytes(".keras", bytes.at, bytes.len - 30));
     mutate(".keras", bytes.at, bytes.len, bytes.len / 60);
+    char *zeros = arena_alloc(arena, 80 << 20, 1);
+    memset(zeros, ' ', 80 << 20);
+    zeros[(80 << 20) - 1] = '\0';
+    const char *bomb = make_archive(weights, zeros);
+    diag = diag_new(arena);
+    assert_null(frontend_read(arena, diag, bomb, &options, &info));
+    assert_string_equal(messages(), "error: \"config.json\" claims more bytes "
+                                    "than its packed ones can hold\n");
     remove(path);
     remove(weights);
 }
@@ -290,9 +348,11 @@ static void test_real(void **state) {
 int main(void) {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        T(test_dialects), T(test_nested),     T(test_bad), T(test_real),
+        T(test_dialects),    T(test_nested),
+        T(test_bad),         T(test_real),
 #ifdef HAVE_HDF5
-        T(test_hdf5),     T(test_hdf5_bombs),
+        T(test_hdf5),        T(test_hdf5_bombs),
+        T(test_hdf5_groups), T(test_hdf5_elsewhere),
 #ifdef HAVE_ZIP
         T(test_archive),
 #endif
