@@ -25,7 +25,7 @@ typedef struct Timer {
     const HwEngine *engine;
     const HwMemory *from, *to; /* to: NULL if results stay in active memory */
     uint32_t in_c, out_c;
-    uint64_t inner;
+    uint64_t inner, taps;
 } Timer;
 
 static const HwMemory *memory_or_null(const HwSpec *spec, int32_t index) {
@@ -47,8 +47,9 @@ static Timer timer_make(const Work *w, NodeId id, const Mode *mode) {
             memory_or_null(w->spec, input ? w->spec->input : w->spec->backing);
     if (mode->streams_out)
         t.to = memory_or_null(w->spec, w->spec->backing);
-    t.inner = hwspec_inner_steps(w->spec, t.engine, &mode->repl, t.in_c,
-                                 (uint64_t)conv->kernel[0] * conv->kernel[1]);
+    t.taps = (uint64_t)conv->kernel[0] * conv->kernel[1];
+    t.inner =
+        hwspec_inner_steps(w->spec, t.engine, &mode->repl, t.in_c, t.taps);
     return t;
 }
 
@@ -80,7 +81,7 @@ static uint64_t tile_weights(const Timer *t, bool first) {
         return 0; /* all of them are there */
     return hwspec_weight_cycles(
         t->w->spec,
-        hwspec_weight_bytes(t->w->spec, t->engine, t->inner, t->out_c));
+        hwspec_weight_bytes(t->w->spec, t->engine, t->in_c, t->taps, t->out_c));
 }
 
 static uint64_t time_of(const Timer *t, const Axis *rows, const Axis *cols) {

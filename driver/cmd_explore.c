@@ -129,14 +129,16 @@ static bool write_named(Arena *arena, Diag *diag, const char *dir,
                       text, strlen(text));
 }
 
-static bool write_files(Arena *arena, Diag *diag, const char *dir,
-                        const PointSet *set) {
+static bool write_files(Arena *arena, Diag *diag, const Options *o,
+                        PointSet *set) {
+    const char *dir = o->out;
     Text lines = text_new(arena);
     for (uint32_t i = 0; i < set->line.n; i++)
         text_addf(&lines, "%s\n", set->line.at[i]);
     uint32_t n = set->point.n;
-    const Point *point = set->point.at;
+    Point *point = set->point.at;
     return file_make_dir(arena, diag, dir) &&
+           sweep_report(arena, diag, o, dir, n, point) &&
            write_named(arena, diag, dir, "points.jsonl", text_str(&lines)) &&
            write_named(arena, diag, dir, "points.csv",
                        points_csv(arena, n, point)) &&
@@ -198,7 +200,7 @@ ExitCode cmd_explore(Arena *arena, Diag *diag, const Options *o) {
                        : run_sweep(arena, diag, o, &set);
     if (!ok || !points_unite(arena, diag, &set))
         return EXIT_BAD_INPUT;
-    if (o->out && !write_files(arena, diag, o->out, &set))
+    if (o->out && !write_files(arena, diag, o, &set))
         return EXIT_BAD_INPUT;
     if (o->json)
         print_points_json(arena, &set);

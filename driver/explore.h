@@ -29,6 +29,8 @@ typedef struct Sweep {
 /* explore_grid.c: the points, numbered; the last --vary varies fastest.
  * All values are checked against the machines. False after errors. */
 bool sweep_make(Arena *arena, Diag *diag, const Options *options, Sweep *out);
+/* Whether a varied path is an option of the compiler, not of the hwspec. */
+bool is_compiler_option(const char *path);
 /* The point without its results. */
 Point sweep_point(Arena *arena, const Sweep *sweep, uint32_t index);
 
@@ -38,6 +40,17 @@ Point sweep_point(Arena *arena, const Sweep *sweep, uint32_t index);
 typedef void SweepDone(void *context, const char *line, size_t len);
 bool sweep_run(Arena *arena, Diag *diag, const Sweep *sweep, uint32_t n,
                const uint32_t *todo, SweepDone *done, void *context);
+
+/* Compiles and simulates one point, and fills its results. NULL where it does
+ * not fit or is wrong. */
+const SimResult *point_run(Arena *arena, const Options *options, Point *point,
+                           const Listing **listing);
+
+/* explore_report.c: the page of each point that options->reports names, as
+ * DIR/reports/NUMBER.html, and the points' links to them. A point that does
+ * not come out as its line says gets none, and a note. */
+bool sweep_report(Arena *arena, Diag *diag, const Options *options,
+                  const char *dir, uint32_t n, Point *point);
 
 /* explore_file.c: a line of points.jsonl, without the line's end. `print` is
  * of the network's file, so that results of another one are not taken over. */

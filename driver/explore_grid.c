@@ -129,7 +129,7 @@ static bool read_vary(Arena *arena, Diag *diag, const HwSetting *given,
 
 /* ---- checks before anything runs ---- */
 
-static bool is_compiler_option(const char *path) {
+bool is_compiler_option(const char *path) {
     return !strcmp(path, "replication") || !strcmp(path, "mode") ||
            !strcmp(path, "order") || !strcmp(path, "planner") ||
            !strcmp(path, "objective");

@@ -64,17 +64,17 @@ static void take_result(Point *p, const HwSpec *spec, const SimResult *sim) {
         p->reason = sim->violation[0].text;
 }
 
-static Point run_point(Arena *arena, const Sweep *s, uint32_t index) {
-    Point point = sweep_point(arena, s, index);
-    Options o = *s->options;
+const SimResult *point_run(Arena *arena, const Options *options, Point *point,
+                           const Listing **listing) {
+    Options o = *options;
     HwSetting *settings =
-        ARENA_ARRAY(arena, HwSetting, o.n_settings + point.n_settings);
+        ARENA_ARRAY(arena, HwSetting, o.n_settings + point->n_settings);
     for (uint32_t i = 0; i < o.n_settings; i++)
         settings[i] = o.settings[i];
     o.settings = settings;
-    o.file = point.network;
-    o.target = point.target;
-    apply(&point, &o, settings);
+    o.file = point->network;
+    o.target = point->target;
+    apply(point, &o, settings);
     Diag *diag = diag_new(arena);
     Pipeline pipeline;
     ExitCode code = pipeline_run(arena, diag, &o, STAGE_CODEGEN, &pipeline);
@@ -82,13 +82,14 @@ static Point run_point(Arena *arena, const Sweep *s, uint32_t index) {
     SimOptions memory_only = {.seed = o.seed, .memory_only = true};
     if (code == EXIT_FINE)
         sim = sim_run(arena, diag, pipeline.listing, 0, NULL, &memory_only);
+    *listing = pipeline.listing;
     if (sim) {
-        take_result(&point, pipeline.spec, sim);
+        take_result(point, pipeline.spec, sim);
     } else {
-        point.status = code == EXIT_NO_FIT ? POINT_NO_FIT : POINT_WRONG;
-        point.reason = without_status(first_error(diag));
+        point->status = code == EXIT_NO_FIT ? POINT_NO_FIT : POINT_WRONG;
+        point->reason = without_status(first_error(diag));
     }
-    return point;
+    return sim;
 }
 
 /* ---- workers ---- */
@@ -118,7 +119,9 @@ static _Noreturn void work(const Sweep *s, uint32_t n, const uint32_t *todo,
                            uint32_t first, uint32_t step, int to) {
     Arena *arena = arena_new("point");
     for (uint32_t i = first; i < n; i += step) {
-        Point point = run_point(arena, s, todo[i]);
+        Point point = sweep_point(arena, s, todo[i]);
+        const Listing *listing;
+        point_run(arena, s->options, &point, &listing);
         const char *print = s->print[file_of(s, todo[i])];
         const char *line =
             arena_printf(arena, "%s\n", point_line(arena, &point, print));

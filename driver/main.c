@@ -38,7 +38,7 @@ static const Command commands[] = {
      "With -t: step by step, which volumes are alive in active memory and how\n"
      "many bytes they take.",
      NULL},
-    {"explore", "NET...", MACHINE NETWORK PLANNING "yuDMkoj", cmd_explore,
+    {"explore", "NET...", MACHINE NETWORK PLANNING "yuDMkZoj", cmd_explore,
      "Tries networks on machines with all combinations of values.\n"
      "Compiles and simulates each point, and says which are the best.",
      "With -o DIR writes points.csv, points.jsonl and index.html. A run that\n"

@@ -89,6 +89,9 @@ static const Option options[] = {
      AT(replication),
      "copies of partial channel sections (default safe); FILE: lines of layer, "
      "full sections, replicated ones, copies, width"},
+    {'Z', false, "reports", "front|all|none", OPTION_TEXT, AT(reports),
+     "with -o: the points whose reports are written and linked (default "
+     "front)"},
     {'Q', false, "mode", "latency|throughput", OPTION_TEXT, AT(mode),
      "what to compile for: one image (default), or images one behind the "
      "other, the next one's first layers on engines that work ahead"},
@@ -324,6 +327,7 @@ bool options_parse(Arena *arena, Diag *diag, const Command *command, int argc,
     *out = (Options){.planner = "auto",
                      .replication = "safe",
                      .mode = "latency",
+                     .reports = "front",
                      .seed = 1,
                      .tolerance = 1e-4};
     Lists lists = {0};

@@ -35,6 +35,7 @@ typedef struct Options {
     const char *shard;       /* --shard */
     const char *report;      /* --report */
     const char *trace;       /* --trace */
+    const char *reports;     /* --reports */
     uint64_t jobs;           /* --jobs; 0: one a core */
     bool merge;              /* --merge */
     /* explore: all arguments, all -t, --vary */

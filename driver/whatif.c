@@ -13,7 +13,7 @@ static void set_what_if(const Pipeline *p, const SimResult *sim, WhatIf *out) {
     (void)p;
     out->fits = sim->n_violations == 0;
     out->reason = sim->n_violations ? sim->violation[0].text : "";
-    out->cycles = sim->cycles;
+    out->cycles = sim->interval;
     out->am_peak = sim->am_peak;
     out->ddr = sim->backing_read + sim->backing_written;
 }
@@ -35,6 +35,8 @@ static WhatIf try_change(Arena *arena, const Options *options,
     o.rules = false;
     if (!strcmp(path, "replication"))
         o.replication = value;
+    else if (!strcmp(path, "mode"))
+        o.mode = value;
     else
         settings[o.n_settings++] = (HwSetting){path, value};
     Diag *diag = diag_new(arena);
@@ -111,6 +113,19 @@ static void change_replication(Arena *arena, const Options *o,
                             "replication", off ? "safe" : "off"));
 }
 
+static void change_mode(Arena *arena, const Options *o, const HwSpec *spec,
+                        WhatIfs *out) {
+    bool ahead = false;
+    for (uint32_t i = 0; i < spec->n_engines; i++)
+        ahead |= spec->engine[i].ahead;
+    if (ahead && !strcmp(o->mode, "latency"))
+        vec_push(arena, out,
+                 try_change(arena, o,
+                            "images one behind the other: cycles "
+                            "an image",
+                            "mode", "throughput"));
+}
+
 static void change_bandwidth(Arena *arena, const Options *o, const HwSpec *spec,
                              WhatIfs *out) {
     if (spec->weight_cache.bandwidth > 0)
@@ -126,6 +141,7 @@ static uint32_t what_ifs(Arena *arena, const Options *o, const HwSpec *spec,
     WhatIfs list = {0};
     change_memories(arena, o, spec, &list);
     change_replication(arena, o, spec, &list);
+    change_mode(arena, o, spec, &list);
     widen_engines(arena, o, spec, sim, &list);
     change_bandwidth(arena, o, spec, &list);
     *out = list.at;

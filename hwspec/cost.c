@@ -3,7 +3,7 @@
  * Input: sizes, and constants of the hwspec. Output: cycles of the machine's
  * clock:
  *   the array: products of the ceilings of each loop over its unrolling;
- *   weights: whole rows of the cache, once for each group of output channels;
+ *   weights: once for each group of output channels, which is filled up;
  *   transfers: bytes of whole bursts over bandwidth, behind a latency, with a
  *     set-up for each run of bytes that lie together.
  */
@@ -47,9 +47,9 @@ uint64_t hwspec_engine_cycles(const HwSpec *spec, const HwEngine *engine,
 }
 
 uint64_t hwspec_weight_bytes(const HwSpec *spec, const HwEngine *engine,
-                             uint64_t inner, uint32_t c) {
-    const HwUnroll *u = &engine->unroll;
-    return inner * ceilings(c, u->out_c) * u->out_c * u->in_c * spec->element;
+                             uint32_t channels, uint64_t taps, uint32_t c) {
+    uint32_t out_c = engine->unroll.out_c ? engine->unroll.out_c : 1;
+    return channels * taps * ceilings(c, out_c) * out_c * spec->element;
 }
 
 uint64_t hwspec_weight_cycles(const HwSpec *spec, uint64_t bytes) {

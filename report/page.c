@@ -19,7 +19,7 @@ enum {
     MAP_HEIGHT = 320,
     LANE = 26,
     AXIS = 32,
-    LETTER = 6 /* pixels of a letter, about */
+    LETTER = 7 /* pixels of a letter, about */
 };
 
 /* What an instruction is bound by; beside sim_cost_name. */
@@ -104,6 +104,19 @@ static void draw_volume(const Frame *f, const AmVolume *v, uint64_t size,
     text_add(f->to, "\n");
 }
 
+/* What lies on different sides of one can be read at the same time. */
+static void draw_partitions(const Frame *f, const HwMemory *m, uint64_t top) {
+    for (uint32_t i = 1; i < m->partitions && !m->buffers; i++) {
+        uint64_t at = m->size / m->partitions * i;
+        if (at < top)
+            text_addf(f->to,
+                      "<path class=\"axis\" stroke-dasharray=\"4 4\" "
+                      "d=\"M%d %.1fH%d\"/>",
+                      LEFT, MAP_HEIGHT - (double)at / (double)top * MAP_HEIGHT,
+                      WIDTH - RIGHT);
+    }
+}
+
 static void address_axis(const Frame *f, uint64_t size) {
     uint64_t step = html_step(size, 6);
     for (uint64_t v = 0; v <= size; v += step) {
@@ -144,13 +157,15 @@ static void draw_memory(const Frame *f, const HwMemory *m, uint32_t index,
     uint64_t top = picture_top(m, index, n, volume);
     address_axis(f, top);
     time_axis(f, MAP_HEIGHT);
+    draw_partitions(f, m, top);
     for (uint32_t i = 0; i < n; i++)
         if (volume[i].span.memory == index)
             draw_volume(f, &volume[i], top, i);
     text_addf(f->to,
               "<path class=\"axis\" d=\"M%d 0V%dH%d\"/></svg>\n<p>yellow: "
-              "loaded; hatched: tiles on their way into an engine; a name is "
-              "under the pointer</p>\n",
+              "loaded; hatched: tiles on their way into an engine; dashed: "
+              "partitions, between which two operands are read at once; a "
+              "name is under the pointer</p>\n",
               LEFT, MAP_HEIGHT, WIDTH - RIGHT);
 }
 

@@ -27,7 +27,9 @@ typedef struct Point {
     const char *reason; /* "" where it fits */
     uint64_t cycles, am_capacity, am_peak, ddr, compulsory, weights,
         instructions;
-    double ms; /* of one image */
+    double ms;           /* of one image */
+    const char *report;  /* link to its page; or NULL */
+    const char *command; /* that makes it; or NULL */
 } Point;
 
 /* What cycles are weighed against. */

@@ -181,7 +181,8 @@ static void picture(Page *p, PointAxis axis) {
 
 static void table_head(Page *p) {
     text_add(p->to, "<div class=\"scroll\"><table><tr><th>point</th>"
-                    "<th class=\"l\">network</th><th class=\"l\">machine</th>");
+                    "<th class=\"l\"></th><th class=\"l\">network</th><th "
+                    "class=\"l\">machine</th>");
     for (uint32_t i = 0; p->n && i < p->point[0].n_settings; i++) {
         text_add(p->to, "<th>");
         html_text(p->to, p->point[0].path[i]);
@@ -213,11 +214,28 @@ static void marks(Page *p, uint32_t i) {
     text_add(p->to, "</td>");
 }
 
+/* The point's page; of others the command that makes it, under the pointer. */
+static void report_cell(Page *p, const Point *point) {
+    text_add(p->to, "<td class=\"l\"");
+    if (point->command) {
+        text_add(p->to, " title=\"");
+        html_text(p->to, point->command);
+        text_add(p->to, "\"");
+    }
+    text_add(p->to, ">");
+    if (point->report)
+        text_addf(p->to, "<a href=\"%s\">report</a>", point->report);
+    else if (point->command)
+        text_add(p->to, "command");
+    text_add(p->to, "</td>");
+}
+
 static void row(Page *p, uint32_t i) {
     const Point *point = &p->point[i];
     bool fits = point->status == POINT_FITS;
     text_addf(p->to, "<tr id=\"p%u\"%s><td>%u</td>", point->index,
               fits ? "" : " class=\"off\"", point->index);
+    report_cell(p, point);
     cell(p, " class=\"l\"", point->network);
     cell(p, " class=\"l\"", point->target);
     for (uint32_t k = 0; k < point->n_settings; k++)

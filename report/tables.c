@@ -86,6 +86,8 @@ void table_summary(Text *to, const ReportInput *input) {
               "</td><td class=\"l\">cycles: %.3f ms at %.0f MHz, layers of "
               "the host aside</td></tr>\n",
               (double)s->cycles / spec->clock * 1e3, spec->clock / 1e6);
+    if (s->interval != s->cycles)
+        fact(to, "", s->interval, "cycles an image, one behind the other");
     fact(to, "products", macs, "of convolutions");
     fact(to, "active memory", s->am_peak, "bytes up to the highest touched");
     fact(to, "", capacity, "bytes of it there are");
@@ -124,7 +126,7 @@ void table_what_if(Text *to, const ReportInput *input) {
         text_add(to, "<tr>");
         name_cell(to, w->change);
         if (w->fits) {
-            change_cell(to, w->cycles, s->cycles);
+            change_cell(to, w->cycles, s->interval);
             change_cell(to, w->am_peak, s->am_peak);
             change_cell(to, w->ddr, s->backing_read + s->backing_written);
         } else {
@@ -147,7 +149,9 @@ static void layer_row(Text *to, const ReportInput *input, const SimEvent *e) {
     name_cell(to, event_name(input->listing, e));
     text_addf(to, "<td class=\"l\">%s</td><td class=\"l\">%s</td>",
               hw_op_name[e->op], sim->engine[e->use].name);
-    text_addf(to, "<td>%" PRIu64 "</td>", e->start);
+    text_add(to, "<td>");
+    html_count(to, e->start);
+    text_add(to, "</td>");
     count_cell(to, e->cycles);
     if (e->macs)
         text_addf(to,
@@ -161,6 +165,7 @@ static void layer_row(Text *to, const ReportInput *input, const SimEvent *e) {
     text_addf(to, "<td class=\"l\">%s</td>", sim_cost_name[event_bound(e)]);
     count_cell(to, e->read);
     count_cell(to, e->written);
+    count_cell(to, e->least);
     text_add(to, "</tr>\n");
 }
 
@@ -168,11 +173,12 @@ void table_layers(Text *to, const ReportInput *input) {
     static const char *const right[] = {
         "<operation", "<engine",  "from cycle", "cycles",  "array use",
         "",           "array",    "ports",      "weights", "transfer",
-        "<bound by",  "DDR read", "written",    NULL};
+        "<bound by",  "DDR read", "written",    "least",   NULL};
     const SimResult *sim = input->sim;
     text_add(to, "<h2>Layers</h2>\n<p>Cycles by what they are spent on "
                  "overlap; array use is of the products that the engine "
-                 "could make in the layer's cycles.</p>\n");
+                 "could make in the layer's cycles. Least: the DDR bytes of "
+                 "its operands, each once.</p>\n");
     heads(to, "layer", right);
     for (uint32_t i = 0; i < sim->n_events; i++)
         layer_row(to, input, &sim->event[i]);
@@ -220,11 +226,12 @@ static const char *constants_name(Arena *arena, const Listing *listing,
 }
 
 static void memory_row(Text *to, const char *name, uint64_t in, uint64_t out,
-                       const LayerMemory *m, uint64_t macs) {
+                       uint64_t tiles, const LayerMemory *m, uint64_t macs) {
     text_add(to, "<tr>");
     name_cell(to, name);
     count_cell(to, in);
     count_cell(to, out);
+    count_cell(to, tiles);
     count_cell(to, m->weight);
     count_cell(to, m->bias);
     count_cell(to, m->scale);
@@ -233,15 +240,16 @@ static void memory_row(Text *to, const char *name, uint64_t in, uint64_t out,
 }
 
 void table_memory(Arena *arena, Text *to, const ReportInput *input) {
-    static const char *const right[] = {"input", "output", "weights", "bias",
-                                        "scale", "MAC",    NULL};
+    static const char *const right[] = {"input", "output", "tiles", "weights",
+                                        "bias",  "scale",  "MAC",   NULL};
     const SimResult *sim = input->sim;
     LayerMemory sum = {0};
     uint64_t macs = 0;
     text_addf(to,
               "<h2>Memory</h2>\n<p>Bytes; activations as they lie in "
-              "their memory, with padding and copies, constants as %u "
-              "bytes a value.</p>\n",
+              "their memory, with padding and copies; tiles: what passes "
+              "through buffers in active memory; constants as %u bytes a "
+              "value.</p>\n",
               input->listing->spec->element);
     heads(to, "layer", right);
     for (uint32_t i = 0; i < sim->n_events; i++) {
@@ -251,13 +259,14 @@ void table_memory(Arena *arena, Text *to, const ReportInput *input) {
         LayerMemory m = constants_of(input->listing,
                                      constants_name(arena, input->listing, e));
         memory_row(to, e->name, e->in.end - e->in.at + (e->in2.end - e->in2.at),
-                   e->out.end - e->out.at, &m, e->macs);
+                   e->out.end - e->out.at, e->tiles.end - e->tiles.at, &m,
+                   e->macs);
         sum.weight += m.weight;
         sum.bias += m.bias;
         sum.scale += m.scale;
         macs += e->macs;
     }
-    memory_row(to, "all", 0, 0, &sum, macs);
+    memory_row(to, "all", 0, 0, 0, &sum, macs);
     close_table(to);
 }
 

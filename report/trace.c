@@ -7,9 +7,10 @@
 #include "report/page.h"
 #include "report/tables.h"
 
-static void add_lane(cJSON *list, uint32_t lane, const char *name) {
+static void add_name(cJSON *list, const char *kind, uint32_t lane,
+                     const char *name) {
     cJSON *item = cJSON_CreateObject();
-    cJSON_AddStringToObject(item, "name", "thread_name");
+    cJSON_AddStringToObject(item, "name", kind);
     cJSON_AddStringToObject(item, "ph", "M");
     cJSON_AddNumberToObject(item, "pid", 1);
     cJSON_AddNumberToObject(item, "tid", lane);
@@ -46,9 +47,10 @@ const char *report_trace(Arena *arena, const Listing *listing,
     cJSON *json = cJSON_CreateObject();
     cJSON_AddStringToObject(json, "displayTimeUnit", "ms");
     cJSON *list = cJSON_AddArrayToObject(json, "traceEvents");
+    add_name(list, "process_name", 0, listing->spec->machine);
     for (uint32_t i = 0; i < sim->n_engines; i++)
         if (sim->engine[i].cycles)
-            add_lane(list, i, sim->engine[i].name);
+            add_name(list, "thread_name", i, sim->engine[i].name);
     for (uint32_t i = 0; i < sim->n_events; i++)
         add_event(list, listing, &sim->event[i]);
     const char *text = json_print(arena, json, false);

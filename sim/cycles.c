@@ -51,10 +51,11 @@ static uint64_t compute_cycles(const Run *run, const Work *w, Extent made) {
 }
 
 static uint64_t weight_bytes(const Run *run, const Work *w) {
-    return has_weights(w)
-               ? hwspec_weight_bytes(run->spec, &run->spec->engine[w->engine],
-                                     inner_steps(run, w), w->out.c)
-               : 0;
+    uint32_t groups = w->groups ? w->groups : 1;
+    if (!has_weights(w))
+        return 0;
+    return hwspec_weight_bytes(run->spec, &run->spec->engine[w->engine],
+                               w->in.c / groups, taps_of(w), w->out.c);
 }
 
 /* The box of an operand in active memory through one port. */

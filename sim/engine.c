@@ -5,6 +5,12 @@ static uint64_t payload(const Run *run, const Place *place, Box box) {
     return box_count(place, box) * run->spec->element;
 }
 
+/* Of the whole operand, if it lies outside active memory. */
+static uint64_t outside(const Run *run, const Place *place) {
+    bool active = run->spec->memory[place->memory].role == HW_ACTIVE;
+    return active ? 0 : payload(run, place, place_box(place));
+}
+
 static bool is_active(const Run *run, const Place *place) {
     return run->spec->memory[place->memory].role == HW_ACTIVE;
 }
@@ -117,6 +123,8 @@ bool engine_run(Run *run, const Work *w) {
     }
     event.read = run->result->backing_read - read;
     event.written = run->result->backing_written - written;
+    event.least = outside(run, &w->in_at) + outside(run, &w->out_at) +
+                  (w->has_in2 ? outside(run, &w->in2_at) : 0);
     event.op = w->op;
     event.in = span_of(run, &w->in_at);
     event.out = span_of(run, &w->out_at);

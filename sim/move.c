@@ -25,7 +25,8 @@ bool move_run(Run *run, const Work *w) {
     operand_write(run, &w->out_at, to, writer, values);
     run->read[w->in_at.memory] += bytes;
     run->written[w->out_at.memory] += bytes;
-    SimEvent event = {.read = load ? bytes : 0, .written = load ? 0 : bytes};
+    SimEvent event = {
+        .read = load ? bytes : 0, .written = load ? 0 : bytes, .least = bytes};
     event.op = w->op;
     event.in = span_of(run, &w->in_at);
     event.out = span_of(run, &w->out_at);

@@ -75,6 +75,7 @@ typedef struct SimEvent {
     uint64_t start, cycles; /* of the machine's clock */
     uint64_t cost[SIM_COST_COUNT];
     uint64_t read, written; /* bytes from and to all that is not AM */
+    uint64_t least;         /* bytes of its operands out there, each once */
     uint64_t weights;       /* bytes into the weight cache */
     uint64_t macs;          /* products that the result takes */
 } SimEvent;

@@ -36,6 +36,7 @@ SWEEPS = [  # what grows, from less to more
     (AM, ["1MiB", "2MiB", "2304KiB", "3MiB", "4MiB", "6MiB", "9MiB", "10MiB",
           "16MiB"]),
     (CONV + "out_c", ["16", "32", "64"]),
+    (CONV + "in_c", ["96", "128", "192"]),
     ("memories.inputs.bandwidth", ["2GB/s", "8GB/s", "17.28GB/s", "40GB/s"]),
     ("weight_cache.bandwidth", ["4GB/s", "17.28GB/s", "80GB/s"]),
     ("memories.am.bandwidth", ["10GB/s", "28.8GB/s", "80GB/s"])]

@@ -15,7 +15,7 @@ wrote   tiny.bin: 10 instructions, 3450 bytes
 --- stdout
 AM      3,158,016 of 9,437,184 bytes touched
 DDR     960 bytes read, 32 written; compulsory 800
-time    2,486 cycles (0.004 ms at 700 MHz), 7 instructions
+time    1,991 cycles (0.003 ms at 700 MHz), 7 instructions
 note    input image: values are seeded
 memory  0 violations
 --- stderr

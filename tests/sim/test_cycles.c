@@ -52,11 +52,11 @@ static void copies_save_cycles(void **state) {
         "xdnn-v3-96", "1 XNGather 0x0 0x0 8 8 64 0 1 1 0 7 1 0 2 3 32 1\n",
         "2 XNConv a 3 3 1 1 1 1 1 1 16 26 2 1 0 1 0x0 8 8 64 0x100 8 "
         "8 64 1 1 0 2 3 32 1 0 0 0" TAIL);
-    /* 2 groups of outputs; weights of a row: 96 x 32 bytes */
-    double weights = 96 * 32 / 17.28e9 * 700e6;
-    assert_true(weights * 6 * 2 > 64 * 2 * 6 / 0.77);
-    assert_int_equal(plain, up(weights * 2 * 9));
-    assert_int_equal(copied, up(weights * 2 * 6));
+    /* 2 groups of outputs; 9 x 64 x 64 weights, copies or not */
+    double weights = 9 * 64 * 64 / 17.28e9 * 700e6;
+    assert_true(weights > 64 * 2 * 6 / 0.77);
+    assert_int_equal(plain, up(64 * 2 * 9 / 0.77));
+    assert_int_equal(copied, up(weights));
 }
 
 static void transfers_take_bytes_over_bandwidth(void **state) {
