@@ -87,6 +87,8 @@ void add_sim_json(cJSON *json, const Listing *listing, const SimResult *sim) {
                             (double)sim->backing_written);
     cJSON_AddNumberToObject(json, "ddr_compulsory_bytes",
                             (double)sim->compulsory);
+    cJSON_AddNumberToObject(json, "weights_read_bytes",
+                            (double)sim->weights_read);
     cJSON_AddNumberToObject(json, "cycles", (double)sim->cycles);
     cJSON_AddNumberToObject(json, "cycles_an_image", (double)sim->interval);
     cJSON_AddNumberToObject(json, "array_cycles", (double)array_cycles(sim));
