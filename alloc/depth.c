@@ -162,7 +162,8 @@ static uint32_t guess(uint64_t budget, uint32_t lo, uint64_t lo_bytes,
 static uint32_t highest(const Search *s, Group g) {
     const Work *w = s->w;
     NodeId last = group_node(w, &g, g.end - g.first - 1);
-    uint32_t h = plan_volume(w->g, graph_node(w->g, last)->out[0]).h;
+    uint32_t h = g.rolls ? group_height(w, &g)
+                         : plan_volume(w->g, graph_node(w->g, last)->out[0]).h;
     uint32_t lo = 0, hi = h + 1;
     uint64_t lo_bytes = 0, hi_bytes = UINT64_MAX;
     for (g.rows = 1; lo + 1 < hi;
@@ -187,6 +188,15 @@ static uint32_t highest(const Search *s, Group g) {
     }
     uint32_t n = (h + lo - 1) / lo;
     return (h + n - 1) / n;
+}
+
+static bool rings_from(Search *s, uint32_t first, uint32_t end) {
+    Group g = {.first = first, .end = end, .rolls = true};
+    RollCost cost;
+    uint32_t rows = roll_rows(s->w, g, s->budget, &cost);
+    if (rows)
+        offer(s, first, end, rows, (Price){cost.moved, cost.weights});
+    return rows > 0;
 }
 
 static bool group_from(Search *s, uint32_t first, uint32_t end) {
@@ -215,13 +225,16 @@ static bool has_loose_end(const Work *w, uint32_t first, uint32_t end) {
 }
 
 static void groups_from(Search *s, uint32_t first) {
+    bool rings = s->w->spec->tiling.rings;
     uint32_t n = s->w->schedule->n_steps, failed = 0;
     for (uint32_t end = first + 1; end <= n && end <= first + LONGEST; end++) {
         if (!group_may_hold(s->w, end - 1))
             return;
-        if (has_loose_end(s->w, first, end))
+        if (!rings && has_loose_end(s->w, first, end))
             continue;
-        failed = group_from(s, first, end) ? 0 : failed + 1;
+        bool fits =
+            rings ? rings_from(s, first, end) : group_from(s, first, end);
+        failed = fits ? 0 : failed + 1;
         if (failed == GIVE_UP)
             return;
     }
@@ -249,7 +262,8 @@ static void cuts_follow(Work *w, const Cut *cut) {
             vec_push(w->arena, &w->group,
                      ((Group){.first = cut[end].first,
                               .end = end,
-                              .rows = cut[end].rows}));
+                              .rows = cut[end].rows,
+                              .rolls = w->spec->tiling.rings}));
 }
 
 static bool groups_hold(const Work *w, uint64_t budget) {
@@ -280,8 +294,10 @@ static void search(Work *w, uint64_t budget, bool exact) {
 }
 
 uint32_t groups_choose(Work *w, uint64_t budget) {
-    search(w, budget, false);
-    if (!groups_hold(w, budget))
+    do
+        search(w, budget, false);
+    while (!groups_confirmed(w));
+    if (!w->spec->tiling.rings && !groups_hold(w, budget))
         search(w, budget, true);
     return w->group.n;
 }

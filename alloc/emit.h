@@ -45,6 +45,8 @@ uint32_t emit_view(Emit *e, TensorId t, uint32_t row, uint32_t rows);
 /* Makes the tensor present; a group fills it. */
 void emit_made(Emit *e, TensorId t);
 
+/* emit_group.c: the placement's region is in use while any of the group is. */
+void emit_use_throughout(Emit *e, const Group *g, uint32_t placement);
 /* emit_rings.c: all stripes of a group with rings. */
 void emit_rings(Emit *e, const Group *group);
 /* emit_group.c: all stripes of the group. */

@@ -15,7 +15,7 @@ typedef struct Member {
 } Member;
 
 /* Stripes come in turns, so what any of them uses is in use all the time. */
-static void use_throughout(Emit *e, const Group *g, uint32_t placement) {
+void emit_use_throughout(Emit *e, const Group *g, uint32_t placement) {
     uint32_t region = e->region_of.at[placement];
     if (region == NONE)
         return;
@@ -43,7 +43,7 @@ static uint32_t operand(Emit *e, const Group *g, const Member *member,
         return same ? from : copy_of(e, from, own, t, need);
     }
     uint32_t from = emit_readable(e, t);
-    use_throughout(e, g, from);
+    emit_use_throughout(e, g, from);
     uint32_t plank = emit_plank(e, (*buf)++, t, need->in_row, need->in_rows);
     emit_move_all(e, ACTION_LOAD, from, plank);
     return plank;
@@ -84,7 +84,7 @@ static void find_targets(Emit *e, const Group *g, Member *member) {
             member[i].n_to =
                 emit_targets(e, out, member[i].to, &member[i].home);
         for (uint32_t k = 0; k < member[i].n_to; k++)
-            use_throughout(e, g, member[i].to[k]);
+            emit_use_throughout(e, g, member[i].to[k]);
     }
 }
 

@@ -10,7 +10,10 @@ typedef struct Turn {
     Emit *e;
     const Group *g;
     Rings rings;
-    uint32_t *tile, *tiles; /* by node: runs so far, and in all */
+    struct Turner {
+        uint32_t tile, tiles;       /* runs so far, and in all */
+        uint32_t to[2], n_to, home; /* where its result is stored */
+    } * node;                       /* by node of the group */
 } Turn;
 
 static uint32_t ring_of(const Turn *r, TensorId t) {
@@ -45,17 +48,9 @@ static void load_rows(Turn *r, TensorId t, const Roll *roll,
     uint32_t row;
     if (!ring_load(e->w, r->g, ring, roll, done, &row))
         return;
-    uint32_t to = rows_of(r, t, row, ring->loaded - row);
-    emit_move_all(e, ACTION_LOAD, emit_readable(e, t), to);
-}
-
-static void store_rows(Turn *r, uint32_t from, const Roll *roll, TensorId t) {
-    uint32_t to[2], home;
-    if (!r->e->w->role[t.i].outside)
-        return;
-    uint32_t n = emit_targets(r->e, t, to, &home);
-    for (uint32_t k = 0; k < n; k++)
-        emit_move(r->e, ACTION_STORE, from, to[k], roll->row, roll->rows);
+    uint32_t from = emit_readable(e, t);
+    emit_use_throughout(e, r->g, from);
+    emit_move_all(e, ACTION_LOAD, from, rows_of(r, t, row, ring->loaded - row));
 }
 
 static void run_rows(void *context, const Roll *roll, const uint32_t *done) {
@@ -64,6 +59,7 @@ static void run_rows(void *context, const Roll *roll, const uint32_t *done) {
     NodeId id = group_node(e->w, r->g, roll->i);
     const Node *node = graph_node(e->w->g, id);
     const Rows *need = &roll->need;
+    struct Turner *own = &r->node[roll->i];
     uint32_t in[MAX_OPERANDS];
     e->step = r->g->first + roll->i;
     for (uint32_t k = 0; k < node->n_in; k++)
@@ -76,39 +72,53 @@ static void run_rows(void *context, const Roll *roll, const uint32_t *done) {
     a.in_rows = need->in_rows;
     a.pad_top = need->pad_top;
     a.pool_pad_top = need->pool_pad_top;
-    a.tile = r->tile[roll->i]++;
-    a.n_tiles = r->tiles[roll->i];
+    a.tile = own->tile++;
+    a.n_tiles = own->tiles;
     emit_action(e, a);
-    store_rows(r, out, roll, node->out[0]);
+    for (uint32_t k = 0; k < own->n_to; k++)
+        emit_move(e, ACTION_STORE, out, own->to[k], roll->row, roll->rows);
 }
 
-/* Volumes that the group fills. */
-static void volumes_ready(Turn *r) {
+/* Where each result goes: into its volume, and outside. */
+static void prepare(Turn *r) {
     Emit *e = r->e;
     for (uint32_t i = 0; i < r->g->end - r->g->first; i++) {
         TensorId t = graph_node(e->w->g, group_node(e->w, r->g, i))->out[0];
+        struct Turner *own = &r->node[i];
         e->step = r->g->first + i;
+        own->home = NONE;
         if (group_keeps(e->w, r->g, t))
             emit_made(e, t);
+        if (r->g->stays ? e->w->role[t.i].outside : group_stores(e->w, r->g, t))
+            own->n_to = emit_targets(e, t, own->to, &own->home);
+        for (uint32_t k = 0; k < own->n_to; k++)
+            emit_use_throughout(e, r->g, own->to[k]);
     }
+}
+
+static void finish(Turn *r) {
+    Emit *e = r->e;
+    for (uint32_t i = 0; i < r->g->end - r->g->first; i++)
+        if (r->node[i].home != NONE)
+            e->copy[graph_node(e->w->g, group_node(e->w, r->g, i))->out[0].i] =
+                r->node[i].home;
+    e->step = r->g->first;
 }
 
 static void count_runs(void *context, const Roll *roll, const uint32_t *done) {
     Turn *r = context;
     (void)done;
-    r->tiles[roll->i]++;
+    r->node[roll->i].tiles++;
 }
 
 void emit_rings(Emit *e, const Group *g) {
-    uint32_t n = g->end - g->first;
     Turn r = {.e = e,
               .g = g,
-              .tile = ARENA_ARRAY(e->arena, uint32_t, n),
-              .tiles = ARENA_ARRAY(e->arena, uint32_t, n)};
+              .node = ARENA_ARRAY(e->arena, struct Turner, g->end - g->first)};
     bool made =
         rings_make(e->w, g, &r.rings) && group_roll(e->w, g, count_runs, &r);
-    volumes_ready(&r);
+    prepare(&r);
     if (!made || !group_roll(e->w, g, run_rows, &r))
         bug("rows of a group cannot be computed");
-    e->step = g->first;
+    finish(&r);
 }

@@ -24,7 +24,7 @@ static bool inner(const Work *w, NodeId node, TensorId t) {
         return false;
     const Group *g = &w->group.at[mode->group];
     NodeId maker = graph_tensor(w->g, t)->producer;
-    if (g->rolls)
+    if (g->stays)
         return group_maker(w, g, t) != NONE && !group_keeps(w, g, t);
     return group_maker(w, g, t) != NONE &&
            (maker.i != node.i || !group_stores(w, g, t));
@@ -33,7 +33,7 @@ static bool inner(const Work *w, NodeId node, TensorId t) {
 /* Whether the node takes the operand, or gives the result, by parts. */
 static bool streams(const Work *w, NodeId node, TensorId t, bool in) {
     const Mode *mode = &w->mode[node.i];
-    if (mode->kind == MODE_GROUP && w->group.at[mode->group].rolls)
+    if (mode->kind == MODE_GROUP && w->group.at[mode->group].stays)
         return !group_keeps(w, &w->group.at[mode->group], t);
     return in ? mode->streams_in : mode->streams_out;
 }
@@ -140,7 +140,7 @@ static bool reread(const Work *w, TensorId t) {
     if (mode->kind != MODE_GROUP)
         return w->role[t.i].engine_reads;
     const Group *g = &w->group.at[mode->group];
-    return !g->rolls && w->role[t.i].last != NONE &&
+    return !g->stays && w->role[t.i].last != NONE &&
            w->role[t.i].last >= g->end;
 }
 

@@ -42,6 +42,8 @@ Work *work_new(Arena *arena, const Schedule *schedule, const HwSpec *spec,
         Pool pool = pool_of(&spec->memory[m]);
         w->total += round_up(pool.size, pool.align);
     }
+    if (spec->tiling.rings)
+        w->costs = roll_costs_new(arena, schedule->n_steps);
     slots_read(w);
     roles_make(w);
     ahead_choose(w);
@@ -101,6 +103,7 @@ typedef struct Way {
 typedef struct Contest {
     const Schedule *schedule;
     const PlanOptions *options;
+    RollCosts *costs; /* NULL for machines without rings */
     bool any, keeps_all;
     Way best;
     Traffic least;
@@ -155,10 +158,13 @@ static void settle(const Work *w, const Problem *problem, PlanResult *result,
 }
 
 /* NULL if it does not fit that way. `last`: it is the one that was chosen. */
-static Plan *way_plan(Arena *arena, Diag *diag, const Schedule *schedule,
-                      const PlanOptions *options, const Way *way, bool last) {
+static Plan *way_plan(Arena *arena, Diag *diag, const Contest *c,
+                      const Way *way, bool last) {
+    const Schedule *schedule = c->schedule;
     const HwSpec *spec = spec_within(arena, schedule->spec, way->size);
-    Work *w = work_new(arena, schedule, spec, options);
+    Work *w = work_new(arena, schedule, spec, c->options);
+    if (c->costs)
+        w->costs = c->costs;
     Plan *plan = ARENA_NEW(arena, Plan);
     Problem problem = {0};
     PlanResult result = {0};
@@ -184,8 +190,7 @@ static bool better(Traffic a, Traffic b) {
 /* False if nothing fits that way. */
 static bool way_try(Contest *c, Way way) {
     Arena *arena = arena_new("way");
-    const Plan *plan =
-        way_plan(arena, diag_new(arena), c->schedule, c->options, &way, false);
+    const Plan *plan = way_plan(arena, diag_new(arena), c, &way, false);
     if (plan) {
         Traffic traffic = plan_traffic(plan);
         if (!c->any || better(traffic, c->least)) {
@@ -278,14 +283,16 @@ const Plan *plan_make(Arena *arena, Diag *diag, const Schedule *schedule,
         return NULL;
     Plan bound = {0};
     Contest c = {.schedule = schedule, .options = options};
-    bound_make(work_new(arena, schedule, schedule->spec, options), &bound);
+    Work *first = work_new(arena, schedule, schedule->spec, options);
+    c.costs = first->costs;
+    bound_make(first, &bound);
     way_choose(&c, bound.ddr_compulsory);
     if (!c.any) {
         *does_not_fit = true;
         say_why(arena, diag, schedule, options);
         return NULL;
     }
-    Plan *plan = way_plan(arena, diag, schedule, options, &c.best, true);
+    Plan *plan = way_plan(arena, diag, &c, &c.best, true);
     plan->ddr_moved = c.least.moved;
     plan->ddr_compulsory = bound.ddr_compulsory;
     plan->ddr_bound = bound.ddr_bound;

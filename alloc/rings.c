@@ -8,8 +8,9 @@
  * some reader still wants: of a window of k rows at stride s, k - s and the new
  * ones (the rolling buffers of facts/two-level.md 1.5); of the short way around
  * a residual, as many as the long way is behind. What the rest of the network
- * needs of a group, and what it reads from before, lies whole in active memory:
- * only network inputs and what the host makes are loaded, each row once.
+ * needs of a group, and what it reads from before, lies whole in active memory
+ * if the group `stays`: then only network inputs and what the host makes are
+ * loaded. Else all of it passes row by row, each row once.
  * Recursion is as deep as a group is long.
  */
 #include "alloc/work.h"
@@ -26,6 +27,8 @@ static TensorId result(const Work *w, const Group *g, uint32_t i) {
 
 bool group_keeps(const Work *w, const Group *g, TensorId t) {
     const Role *role = &w->role[t.i];
+    if (!g->stays)
+        return false;
     if (group_maker(w, g, t) == NONE)
         return role->origin == FROM_ENGINE || role->origin == FROM_PARTS;
     return role->parent.i != NONE ||
@@ -44,7 +47,7 @@ uint32_t group_height(const Work *w, const Group *g) {
 }
 
 /* `rows` is for the highest result; the others take their share. */
-static uint32_t chunk_of(const Work *w, const Group *g, uint32_t i) {
+uint32_t roll_chunk(const Work *w, const Group *g, uint32_t i) {
     uint64_t most = group_height(w, g);
     uint64_t share = (uint64_t)height(w, result(w, g, i)) * g->rows;
     return (uint32_t)((share + most - 1) / most);
@@ -126,21 +129,30 @@ static bool others_follow(Walk *walk, uint32_t n) {
     return true;
 }
 
-bool group_roll(const Work *w, const Group *g, RollVisitor *visit,
-                void *context) {
+/* Until `rows` rows of the last result are there. */
+static bool roll_until(const Work *w, const Group *g, uint32_t rows,
+                       RollVisitor *visit, void *context) {
     uint32_t n = g->end - g->first;
     Walk walk = {.w = w, .g = g, .visit = visit, .context = context};
     walk.done = ARENA_ARRAY(w->arena, uint32_t, n);
     walk.chunk = ARENA_ARRAY(w->arena, uint32_t, n);
     for (uint32_t i = 0; i < n; i++)
-        walk.chunk[i] = chunk_of(w, g, i);
-    uint32_t h = height(w, result(w, g, n - 1));
-    for (uint32_t end = 0; end < h;) {
-        end = end + walk.chunk[n - 1] < h ? end + walk.chunk[n - 1] : h;
+        walk.chunk[i] = roll_chunk(w, g, i);
+    for (uint32_t end = 0; end < rows;) {
+        end = end + walk.chunk[n - 1] < rows ? end + walk.chunk[n - 1] : rows;
         if (!advance(&walk, n - 1, end) || !others_follow(&walk, n))
             return false;
     }
     return true;
+}
+
+static uint32_t last_height(const Work *w, const Group *g) {
+    return height(w, result(w, g, g->end - g->first - 1));
+}
+
+bool group_roll(const Work *w, const Group *g, RollVisitor *visit,
+                void *context) {
+    return roll_until(w, g, last_height(w, g), visit, context);
 }
 
 /* ---- rings ---- */
@@ -152,7 +164,7 @@ static uint32_t ring_root(const Rings *rings, uint32_t i) {
     return i;
 }
 
-static void ring_add(Work *w, Rings *rings, TensorId t, uint32_t maker) {
+static void ring_add(const Work *w, Rings *rings, TensorId t, uint32_t maker) {
     for (uint32_t i = 0; i < rings->at.n; i++)
         if (same_tensor(rings->at.at[i].tensor, t))
             return;
@@ -187,16 +199,25 @@ static void ring_take_over(const Work *w, const Group *g, Rings *rings,
     }
 }
 
-static void rings_list(Work *w, const Group *g, Rings *rings) {
-    for (uint32_t i = 0; i < g->end - g->first; i++) {
+/* Those that are loaded come first. */
+static void rings_list(const Work *w, const Group *g, Rings *rings) {
+    uint32_t n = g->end - g->first;
+    for (uint32_t i = 0; i < n; i++) {
         const Node *node = graph_node(w->g, group_node(w, g, i));
         for (uint32_t k = 0; k < node->n_in; k++)
-            if (!group_keeps(w, g, node->in[k]))
-                ring_add(w, rings, node->in[k], group_maker(w, g, node->in[k]));
-        if (!group_keeps(w, g, node->out[0]))
-            ring_add(w, rings, node->out[0], i);
+            if (group_maker(w, g, node->in[k]) == NONE &&
+                !group_keeps(w, g, node->in[k]))
+                ring_add(w, rings, node->in[k], NONE);
     }
-    for (uint32_t i = 0; i < rings->at.n; i++)
+    rings->n_loaded = rings->at.n;
+    rings->made = ARENA_ARRAY(w->arena, uint32_t, n);
+    for (uint32_t i = 0; i < n; i++) {
+        bool whole = group_keeps(w, g, result(w, g, i));
+        rings->made[i] = whole ? NONE : rings->at.n;
+        if (!whole)
+            ring_add(w, rings, result(w, g, i), i);
+    }
+    for (uint32_t i = rings->n_loaded; i < rings->at.n; i++)
         ring_take_over(w, g, rings, i);
     for (uint32_t i = 0, buf = 0; i < rings->at.n; i++)
         if (rings->at.at[i].over == NONE)
@@ -231,7 +252,7 @@ bool ring_load(const Work *w, const Group *g, Ring *ring, const Roll *roll,
 }
 
 typedef struct Growth {
-    Work *w;
+    const Work *w;
     const Group *g;
     Rings *rings;
 } Growth;
@@ -260,24 +281,24 @@ static bool reads(const Work *w, const Group *g, const Roll *roll, TensorId t) {
 
 static void grow_by(void *context, const Roll *roll, const uint32_t *done) {
     Growth *growth = context;
-    for (uint32_t i = 0; i < growth->rings->at.n; i++) {
-        Ring *ring = &growth->rings->at.at[i];
-        uint32_t row;
-        if (ring->maker == roll->i)
-            grow(growth, ring, done, roll->row, roll->row + roll->rows);
-        else if (reads(growth->w, growth->g, roll, ring->tensor) &&
-                 ring_load(growth->w, growth->g, ring, roll, done, &row))
+    Rings *rings = growth->rings;
+    uint32_t row, made = rings->made[roll->i];
+    for (uint32_t i = 0; i < rings->n_loaded; i++) {
+        Ring *ring = &rings->at.at[i];
+        if (reads(growth->w, growth->g, roll, ring->tensor) &&
+            ring_load(growth->w, growth->g, ring, roll, done, &row))
             grow(growth, ring, done, row, ring->loaded);
     }
-    growth->rings->weights +=
-        node_weights(growth->w, group_node(growth->w, growth->g, roll->i));
+    if (made != NONE)
+        grow(growth, &rings->at.at[made], done, roll->row,
+             roll->row + roll->rows);
 }
 
-bool rings_make(Work *w, const Group *g, Rings *rings) {
+bool rings_until(const Work *w, const Group *g, uint32_t rows, Rings *rings) {
     Growth growth = {w, g, rings};
     memset(rings, 0, sizeof *rings);
     rings_list(w, g, rings);
-    bool made = group_roll(w, g, grow_by, &growth);
+    bool made = roll_until(w, g, rows, grow_by, &growth);
     for (uint32_t i = 0; i < rings->at.n; i++) {
         rings->at.at[i].loaded = 0;
         rings->at.at[i].rows = rings->at.at[ring_root(rings, i)].rows;
@@ -285,24 +306,6 @@ bool rings_make(Work *w, const Group *g, Rings *rings) {
     return made;
 }
 
-uint64_t rings_bytes(const Work *w, const Group *g, const Rings *rings) {
-    uint64_t sum = 0;
-    for (uint32_t i = 0; i < rings->at.n; i++) {
-        const Ring *ring = &rings->at.at[i];
-        uint64_t bytes[PLAN_MAX_POOLS];
-        if (ring->over != NONE)
-            continue;
-        pool_bytes(w, ring->tensor, ring->rows, false, bytes);
-        uint64_t own = least_bytes(w, bytes, group_reach(w, g, ring->tensor));
-        if (own == UINT64_MAX || sum > UINT64_MAX - own)
-            return UINT64_MAX;
-        sum += own;
-    }
-    return sum;
-}
-
-uint64_t node_weights(const Work *w, NodeId id) {
-    ConstId weight = graph_node(w->g, id)->constant[CONST_WEIGHT];
-    return weight.i == NONE ? 0
-                            : shape_count(&graph_const(w->g, weight)->shape);
+bool rings_make(const Work *w, const Group *g, Rings *rings) {
+    return rings_until(w, g, last_height(w, g), rings);
 }

@@ -71,38 +71,18 @@ static void offer(Search *s, uint32_t first, uint32_t end, uint32_t rows,
         *cut = (Cut){true, weights, first, rows};
 }
 
-static bool group_fits(Search *s, const Group *g, uint64_t budget) {
-    return rings_make(s->w, g, &s->rings) &&
-           rings_bytes(s->w, g, &s->rings) <= budget;
-}
-
-/* The most rows at a time that fit; 0 if one does not. */
-static uint32_t most_rows(Search *s, Group g, uint64_t budget) {
-    uint32_t lo = 0, hi = group_height(s->w, &g) + 1;
-    for (g.rows = 1; lo + 1 < hi; g.rows = lo + (hi - lo) / 2) {
-        if (group_fits(s, &g, budget))
-            lo = g.rows;
-        else
-            hi = g.rows;
-        if (!lo)
-            return 0;
-    }
-    return lo;
-}
-
 /* False if the rings alone are too large, as those of longer groups then are.
  */
 static bool group_try(Search *s, uint32_t first, uint32_t end) {
     uint64_t whole = whole_bytes(s->w, first, end, true);
-    Group g = {.first = first, .end = end, .rows = 1, .rolls = true};
-    if (!group_fits(s, &g, s->w->total))
-        return false;
-    if (whole > s->w->total)
-        return true;
-    g.rows = most_rows(s, g, s->w->total - whole);
-    if (g.rows && group_fits(s, &g, s->w->total - whole))
-        offer(s, first, end, g.rows, s->rings.weights);
-    return true;
+    uint64_t total = s->w->total;
+    Group g = {.first = first, .end = end, .rolls = true, .stays = true};
+    RollCost cost;
+    bool fits = whole <= total;
+    uint32_t rows = roll_rows(s->w, g, fits ? total - whole : 0, &cost);
+    if (rows && fits)
+        offer(s, first, end, rows, cost.weights);
+    return rows || cost.bytes <= total;
 }
 
 static void stretches_from(Search *s, uint32_t first) {
@@ -115,25 +95,46 @@ static void stretches_from(Search *s, uint32_t first) {
     }
 }
 
+static void groups_follow(Work *w, const Cut *cut) {
+    w->group.n = 0;
+    for (uint32_t end = w->schedule->n_steps; end > 0; end = cut[end].first)
+        if (cut[end].rows)
+            vec_push(w->arena, &w->group,
+                     ((Group){.first = cut[end].first,
+                              .end = end,
+                              .rows = cut[end].rows,
+                              .rolls = true,
+                              .stays = true}));
+}
+
 /* False if there is no way through. */
-static bool rolling_choose(Work *w) {
+static bool search(Work *w) {
     uint32_t n = w->schedule->n_steps;
     Search s = {.w = w, .cut = ARENA_ARRAY(w->arena, Cut, n + 1)};
     s.cut[0].reached = true;
     for (uint32_t step = 0; step < n; step++)
         if (s.cut[step].reached)
             stretches_from(&s, step);
-    w->group.n = 0;
-    if (!s.cut[n].reached)
-        return false;
-    for (uint32_t end = n; end > 0; end = s.cut[end].first)
-        if (s.cut[end].rows)
-            vec_push(w->arena, &w->group,
-                     ((Group){.first = s.cut[end].first,
-                              .end = end,
-                              .rows = s.cut[end].rows,
-                              .rolls = true}));
-    return w->group.n > 0;
+    if (s.cut[n].reached)
+        groups_follow(w, s.cut);
+    return s.cut[n].reached && w->group.n > 0;
+}
+
+bool groups_confirmed(const Work *w) {
+    bool all = true;
+    for (uint32_t i = 0; i < w->group.n; i++)
+        if (w->group.at[i].rolls)
+            all &= roll_confirm(w, &w->group.at[i]);
+    return all;
+}
+
+/* Each round looks closely at groups that it has not looked at. */
+static bool rolling_choose(Work *w) {
+    do
+        if (!search(w))
+            return false;
+    while (!groups_confirmed(w));
+    return true;
 }
 
 static void modes_set(Work *w) {

@@ -88,8 +88,9 @@ typedef struct Mode {
  * `rows` rows of the last result. */
 typedef struct Group {
     uint32_t first, end, rows;
-    bool rolls;         /* by rings.c: nothing twice, nothing over DDR; `rows`
-                         * are then those of the highest result at a time */
+    bool rolls;         /* by rings.c: nothing twice; `rows` are then those of
+                         * the highest result at a time */
+    bool stays;         /* rolls: what others need stays in active memory */
     uint32_t first_buf; /* then, in the problem: its rings */
 } Group;
 
@@ -129,12 +130,16 @@ typedef struct Problem {
     uint32_t n_times;
 } Problem;
 
+/* rollcost.c: what groups cost, for all Works of one plan. */
+typedef struct RollCosts RollCosts;
+
 typedef struct Work {
     Arena *arena;
     const Schedule *schedule;
     const HwSpec *spec;
     const Graph *g;
     const PlanOptions *options;
+    RollCosts *costs;
     Uses uses;
     Legal *legal;      /* by node */
     Legal *copy;       /* by tensor: copy_legal; HW_OP_CONV: not asked yet */
@@ -311,7 +316,8 @@ typedef struct Ring {
 } Ring;
 typedef struct Rings {
     VEC(Ring) at;
-    uint64_t weights; /* elements read, again with each run of a node */
+    uint32_t n_loaded; /* the first of them are loaded */
+    uint32_t *made;    /* by node of the group: ring of its result, or NONE */
 } Rings;
 /* Node i of a group adds rows to its result. */
 typedef struct Roll {
@@ -324,6 +330,8 @@ typedef void RollVisitor(void *context, const Roll *roll, const uint32_t *done);
 bool group_keeps(const Work *w, const Group *g, TensorId t);
 /* Of its highest result: what `rows` can be. */
 uint32_t group_height(const Work *w, const Group *g);
+/* Rows that node i then adds at a time. */
+uint32_t roll_chunk(const Work *w, const Group *g, uint32_t i);
 /* All that the group's nodes do, in order; false if rows cannot be computed. */
 bool group_roll(const Work *w, const Group *g, RollVisitor *visit,
                 void *context);
@@ -332,13 +340,31 @@ bool group_roll(const Work *w, const Group *g, RollVisitor *visit,
 bool ring_load(const Work *w, const Group *g, Ring *ring, const Roll *roll,
                const uint32_t *done, uint32_t *row);
 /* The group's rings, in a fixed order; false if rows cannot be computed. */
-bool rings_make(Work *w, const Group *g, Rings *rings);
-uint64_t rings_bytes(const Work *w, const Group *g, const Rings *rings);
+bool rings_make(const Work *w, const Group *g, Rings *rings);
+/* The same from what is done until the last result has `rows` rows. */
+bool rings_until(const Work *w, const Group *g, uint32_t rows, Rings *rings);
 /* Elements of the node's weights. */
 uint64_t node_weights(const Work *w, NodeId id);
 
+/* What a group with rings costs, if a few runs of its last node are like all
+ * the others. */
+typedef struct RollCost {
+    uint64_t bytes;   /* of its rings; UINT64_MAX: it cannot be computed */
+    uint64_t moved;   /* bytes over DDR */
+    uint64_t weights; /* elements read, again with each run of a node */
+} RollCost;
+/* The most rows at a time of those that are tried, with which the rings take at
+ * most `bytes`; 0 if there are none. */
+uint32_t roll_rows(const Work *w, Group g, uint64_t bytes, RollCost *cost);
+/* Looks at all runs; false if that changes what roll_rows knows of the group.
+ */
+bool roll_confirm(const Work *w, const Group *g);
+RollCosts *roll_costs_new(Arena *arena, uint32_t n_steps);
+
 /* ---- rolling.c: what fits if only rows are kept ---- */
 
+/* Whether all groups with rings cost what the search thought. */
+bool groups_confirmed(const Work *w);
 /* Without moves but those of inputs and outputs; only for machines with rings.
  */
 bool fit_rolling(Work *w, Problem *problem, PlanResult *result,

@@ -1,0 +1,154 @@
+/* rollcost.c - what groups with rings cost, and how many rows at a time fit.
+ *
+ * Input: a group. Output: bytes of its rings, bytes over DDR, weights read.
+ * Once a group has begun, it repeats itself with each run of its last node: a
+ * few runs tell its rings. Costs depend on the group and its rows alone, not on
+ * the memory that is planned for, so they are kept: of each group for some
+ * numbers of rows, close together where they are small.
+ */
+#include "alloc/work.h"
+
+enum { RUNS = 3, MAX_TRIED = 48 };
+
+typedef struct Known {
+    bool is[MAX_TRIED], exact[MAX_TRIED];
+    RollCost cost[MAX_TRIED];
+} Known;
+
+struct RollCosts {
+    Arena *arena;
+    uint32_t n_steps;
+    struct Ends {
+        uint32_t n;
+        Known **known; /* by length of the group */
+    } * from[2];       /* by whether it stays, by its first step */
+};
+
+RollCosts *roll_costs_new(Arena *arena, uint32_t n_steps) {
+    RollCosts *costs = ARENA_NEW(arena, RollCosts);
+    *costs = (RollCosts){.arena = arena, .n_steps = n_steps};
+    for (int stays = 0; stays < 2; stays++)
+        costs->from[stays] = ARENA_ARRAY(arena, struct Ends, n_steps);
+    return costs;
+}
+
+static Known *known_of(RollCosts *costs, const Group *g) {
+    struct Ends *ends = &costs->from[g->stays][g->first];
+    uint32_t length = g->end - g->first;
+    if (length >= ends->n) {
+        uint32_t n = 2 * length;
+        Known **more = ARENA_ARRAY(costs->arena, Known *, n);
+        for (uint32_t i = 0; i < ends->n; i++)
+            more[i] = ends->known[i];
+        *ends = (struct Ends){n, more};
+    }
+    if (!ends->known[length])
+        ends->known[length] = ARENA_NEW(costs->arena, Known);
+    return ends->known[length];
+}
+
+/* ---- costs ---- */
+
+static uint64_t ring_bytes(const Work *w, const Group *g, const Ring *ring) {
+    uint32_t reached = group_reach(w, g, ring->tensor);
+    uint64_t bytes[PLAN_MAX_POOLS], least = UINT64_MAX;
+    pool_bytes(w, ring->tensor, ring->rows, false, bytes);
+    for (uint32_t m = 0; m < w->spec->n_active; m++) {
+        uint64_t b = round_up(bytes[m], pool_of(&w->spec->memory[m]).align);
+        if (reached >> m & 1 && bytes[m] && b < least)
+            least = b;
+    }
+    return least;
+}
+
+static uint64_t tensor_bytes(const Work *w, TensorId t) {
+    Volume v = plan_volume(w->g, t);
+    return (uint64_t)v.c * v.h * v.w * w->spec->element;
+}
+
+uint64_t node_weights(const Work *w, NodeId id) {
+    ConstId weight = graph_node(w->g, id)->constant[CONST_WEIGHT];
+    return weight.i == NONE ? 0
+                            : shape_count(&graph_const(w->g, weight)->shape);
+}
+
+/* But for rows that were asked for out of turn. */
+static uint64_t weights_read(const Work *w, const Group *g) {
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < g->end - g->first; i++) {
+        NodeId id = group_node(w, g, i);
+        uint32_t chunk = roll_chunk(w, g, i);
+        uint32_t h = plan_volume(w->g, graph_node(w->g, id)->out[0]).h;
+        sum += node_weights(w, id) * ((h + chunk - 1) / chunk);
+    }
+    return sum;
+}
+
+static RollCost cost_make(const Work *w, const Group *g, bool exact) {
+    Rings rings = {0};
+    RollCost cost = {.weights = weights_read(w, g)};
+    uint32_t last = g->end - g->first - 1;
+    uint32_t rows = RUNS * roll_chunk(w, g, last);
+    NodeId id = group_node(w, g, last);
+    uint32_t h = plan_volume(w->g, graph_node(w->g, id)->out[0]).h;
+    if (!rings_until(w, g, exact || rows > h ? h : rows, &rings))
+        return (RollCost){.bytes = UINT64_MAX};
+    for (uint32_t i = 0; i < rings.at.n; i++) {
+        const Ring *ring = &rings.at.at[i];
+        if (i < rings.n_loaded || group_stores(w, g, ring->tensor))
+            cost.moved += tensor_bytes(w, ring->tensor);
+        uint64_t bytes = ring->over == NONE ? ring_bytes(w, g, ring) : 0;
+        if (bytes > UINT64_MAX - cost.bytes)
+            return (RollCost){.bytes = UINT64_MAX};
+        cost.bytes += bytes;
+    }
+    return cost;
+}
+
+/* ---- rows ---- */
+
+/* The k-th number that is tried: 1 to 8, then eight for each power of two. */
+static uint32_t tried(uint32_t k) {
+    uint32_t power = k / 8;
+    return power ? (9 + k % 8) << (power - 1) : k + 1;
+}
+
+static RollCost cost_of(const Work *w, Group *g, uint32_t k) {
+    Known *known = known_of(w->costs, g);
+    g->rows = tried(k);
+    if (!known->is[k])
+        known->cost[k] = cost_make(w, g, false);
+    known->is[k] = true;
+    return known->cost[k];
+}
+
+uint32_t roll_rows(const Work *w, Group g, uint64_t bytes, RollCost *cost) {
+    uint32_t height = group_height(w, &g), lo = 0, hi = 1;
+    *cost = cost_of(w, &g, 0);
+    if (cost->bytes > bytes)
+        return 0;
+    while (hi < MAX_TRIED && tried(hi) < 2 * height)
+        hi++;
+    while (lo + 1 < hi) {
+        uint32_t k = lo + (hi - lo) / 2;
+        if (cost_of(w, &g, k).bytes <= bytes)
+            lo = k;
+        else
+            hi = k;
+    }
+    *cost = cost_of(w, &g, lo);
+    return g.rows;
+}
+
+bool roll_confirm(const Work *w, const Group *g) {
+    Known *known = known_of(w->costs, g);
+    uint32_t k = 0;
+    while (tried(k) != g->rows)
+        k++;
+    if (known->exact[k])
+        return true;
+    uint64_t before = known->cost[k].bytes;
+    known->exact[k] = true;
+    known->cost[k] = cost_make(w, g, true);
+    return known->cost[k].bytes == before;
+}
