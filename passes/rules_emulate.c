@@ -13,7 +13,10 @@
 
 #define BIT(kind) (UINT32_C(1) << (kind))
 
+/* A processor knows all. */
 static bool machine_knows(const HwSpec *spec, HwAct act) {
+    if (hwspec_engine(spec, HW_OP_LAYER) >= 0)
+        return true;
     for (uint32_t e = 0; e < spec->n_engines; e++)
         for (int op = 0; op < HW_OP_COUNT; op++)
             if (spec->engine[e].acts[op] & BIT(act))

@@ -1,7 +1,8 @@
 /* rules_gate.c - a tensor times its own gate is one activation.
  *
  * Exported networks have no SiLU or hard-swish of their own: they multiply a
- * tensor by its sigmoid. Where engines run both layers they stay two.
+ * tensor by its sigmoid. Where engines run both layers they stay two
+ * instructions; a processor has a layer less.
  */
 #include "passes/passes_int.h"
 
@@ -34,7 +35,8 @@ static bool is_gate(const Match *m) {
         return false;
     uint32_t other = same_tensor(mul->in[0], act->out[0]) ? 1 : 0;
     return same_tensor(mul->in[other], act->in[0]) &&
-           (match_engine(m, 0) < 0 || match_engine(m, 1) < 0);
+           (match_engine(m, 0) < 0 || match_engine(m, 1) < 0 ||
+            hwspec_engine(m->context->spec, HW_OP_LAYER) >= 0);
 }
 
 static void make_whole(Match *m) {
