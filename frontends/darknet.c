@@ -169,6 +169,23 @@ static TensorId activate(Dark *d, TensorId in) {
     return net_none(&d->net, "activation %s is not supported", word);
 }
 
+/* Scale, mean and variance stand next in the file. */
+static Norm read_norm(Dark *d, uint32_t n, const Const *bias) {
+    Norm norm = {
+        .eps = 1e-6, .has_gamma = true, .has_beta = true, .beta = bias};
+    norm.gamma = floats(d, n);
+    norm.mean = floats(d, n);
+    norm.var = floats(d, n);
+    return norm;
+}
+
+static TensorId normalise(Dark *d, TensorId in, const Norm *norm) {
+    Net *net = &d->net;
+    net_at(net, arena_printf(net->arena, "%s/bn", net->layer), net->kind,
+           net->loc);
+    return net_norm(net, in, norm);
+}
+
 /* Values stand in the file as bias, scale, mean, variance, weights. */
 static TensorId convolutional(Dark *d) {
     Net *net = &d->net;
@@ -187,32 +204,28 @@ static TensorId convolutional(Dark *d) {
     if (!a.groups || !size || in->rank != 4)
         return net_none(net, "needs an image, a size and groups");
     const Const *bias = floats(d, a.out_c);
-    Norm n = {.eps = 1e-6, .has_gamma = true, .has_beta = true, .beta = bias};
-    if (norm) {
-        n.gamma = floats(d, a.out_c);
-        n.mean = floats(d, a.out_c);
-        n.var = floats(d, a.out_c);
-    }
+    Norm statistics = {0};
+    if (norm) /* before the kernel */
+        statistics = read_norm(d, a.out_c, bias);
     const Const *weight =
         floats(d, (uint64_t)a.out_c * (in->dim[1] / a.groups) * size * size);
     TensorId out = net_conv(net, OP_CONV, d->before, &a, weight, !norm,
                             norm ? NULL : bias);
-    if (norm) {
-        net_at(net, arena_printf(net->arena, "%s/bn", net->layer), net->kind,
-               net->loc);
-        out = net_norm(net, out, &n);
-    }
-    return activate(d, out);
+    return activate(d, norm ? normalise(d, out, &statistics) : out);
 }
 
 static TensorId connected(Dark *d) {
     const Shape *in = &graph_tensor(d->net.g, d->before)->shape;
     uint32_t out = number(d, "output", 1);
-    if (number(d, "batch_normalize", 0))
-        return net_none(&d->net, "batch_normalize is not supported here");
+    bool norm = number(d, "batch_normalize", 0) > 0;
     const Const *bias = floats(d, out);
     const Const *weight = floats(d, out * shape_count(in) / in->dim[0]);
-    return activate(d, net_fc(&d->net, d->before, out, weight, true, bias));
+    TensorId made =
+        net_fc(&d->net, d->before, out, weight, !norm, norm ? NULL : bias);
+    if (!norm)
+        return activate(d, made);
+    Norm statistics = read_norm(d, out, bias); /* behind the matrix */
+    return activate(d, normalise(d, made, &statistics));
 }
 
 static TensorId maxpool(Dark *d) {
@@ -264,10 +277,64 @@ static TensorId route(Dark *d) {
     return net_slice(&d->net, "group", out, 1, id * part, (id + 1) * part);
 }
 
+/* Every stride-th pixel, where the other image is so many times as large. */
+static TensorId thin(Dark *d, TensorId in, const Shape *to) {
+    const Shape *from = &graph_tensor(d->net.g, in)->shape;
+    PoolAttr a = {.kind = POOL_MAX, .kernel = {1, 1}};
+    for (uint32_t i = 0; i < 2; i++) {
+        a.stride[i] = from->dim[2 + i] / to->dim[2 + i];
+        if (!a.stride[i] || from->dim[2 + i] % to->dim[2 + i])
+            return net_none(&d->net, "cannot add %s and %s",
+                            shape_text(d->net.arena, from),
+                            shape_text(d->net.arena, to));
+    }
+    net_at(&d->net, arena_printf(d->net.arena, "%s/thin", d->net.layer),
+           d->net.kind, d->net.loc);
+    return a.stride[0] * a.stride[1] == 1 ? in : net_pool(&d->net, in, &a);
+}
+
+/* The first channels, or zeros behind its own. */
+static TensorId fit_channels(Dark *d, TensorId in, uint32_t channels) {
+    if (in.i == NONE)
+        return in;
+    uint32_t own = graph_tensor(d->net.g, in)->shape.dim[1];
+    int64_t amount[8] = {0};
+    if (own > channels)
+        return net_slice(&d->net, "first", in, 1, 0, channels);
+    amount[3] = channels - own;
+    return own == channels ? in : net_pads(&d->net, in, 8, amount, PAD_ZERO, 0);
+}
+
+/* Adds the pixels and channels that both have to the layer before. */
 static TensorId shortcut(Dark *d) {
-    TensorId in[2] = {d->before,
-                      layer(d, strtol(text_of(d->at, "from", "-1"), NULL, 10))};
-    return activate(d, net_elt(&d->net, NULL, ELT_ADD, 2, in));
+    Net *net = &d->net;
+    const char *name = net->layer;
+    TensorId other = layer(d, strtol(text_of(d->at, "from", "-1"), NULL, 10));
+    if (other.i == NONE)
+        return other;
+    Shape to = graph_tensor(net->g, d->before)->shape;
+    if (to.rank == 4 && graph_tensor(net->g, other)->shape.rank == 4)
+        other = fit_channels(d, thin(d, other, &to), to.dim[1]);
+    net->layer = name;
+    TensorId in[2] = {d->before, other};
+    return activate(d, net_elt(net, NULL, ELT_ADD, 2, in));
+}
+
+/* The middle of the image; pixels of 0 to 1 become -1 to 1. */
+static TensorId crop(Dark *d) {
+    int64_t begin[4] = {0}, end[4];
+    Shape in = graph_tensor(d->net.g, d->before)->shape;
+    int64_t size[4] = {in.dim[0], in.dim[1], number(d, "crop_height", 1),
+                       number(d, "crop_width", 1)};
+    if (in.rank != 4)
+        return net_none(&d->net, "needs an image");
+    for (int i = 0; i < 4; i++) {
+        begin[i] = (in.dim[i] - size[i]) / 2;
+        end[i] = begin[i] + size[i];
+    }
+    TensorId out = net_window(&d->net, d->before, begin, end);
+    return number(d, "noadjust", 0) ? out
+                                    : net_affine(&d->net, "range", out, 2, -1);
 }
 
 static TensorId upsample(Dark *d) {
@@ -326,6 +393,7 @@ static const Kind kinds[] = {
     {"upsample", upsample, false},
     {"reorg", reorg, false},
     {"softmax", softmax, false},
+    {"crop", crop, false},
     {"dropout", same, false},
     {"cost", same, false},
     {"yolo", same, true},
@@ -365,6 +433,8 @@ static void build(Dark *d) {
     net_at(&d->net, "input", "net", (Loc){d->net.path, net->line, 1});
     Shape in = shape_nchw(1, number(d, "channels", 3), number(d, "height", 0),
                           number(d, "width", 0));
+    if (!in.dim[2] && !in.dim[3]) /* of a recurrent network */
+        in = (Shape){2, {1, number(d, "inputs", 0)}};
     d->before = net_input(&d->net, &in);
     for (uint32_t i = 1; i < d->section.n; i++) {
         d->layer = i - 1;
