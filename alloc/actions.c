@@ -522,10 +522,8 @@ static void loads(Emit *e, NodeId id) {
 
 static void run(Emit *e, NodeId id) {
     static void (*const by_mode[])(Emit *, NodeId) = {
-        [MODE_WHOLE] = run_whole,
-        [MODE_PLANKS] = run_planks,
-        [MODE_HARDWARE] = run_hardware,
-        [MODE_AHEAD] = run_hardware,
+        [MODE_WHOLE] = run_whole,       [MODE_PLANKS] = run_planks,
+        [MODE_HARDWARE] = run_hardware, [MODE_AHEAD] = run_hardware,
         [MODE_GROUP] = run_group,
     };
     if (on_engine(e->w, id))

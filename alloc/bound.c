@@ -11,8 +11,13 @@
  * lies outside and comes back: a load for each byte, and a store unless it came
  * from outside. The cheapest choice, taken in fractions, bounds all others; so
  * does the dearest barrier.
+ * Plans that run layer by layer - each complete before the next begins, none
+ * twice - have a barrier between any two steps; what leaves there is stored
+ * once, and loaded once for each gap between two touches. The program of
+ * shares.c bounds these, tiles or not, whatever their buffers take. Plans with
+ * groups of layers can move less.
  */
-#include "alloc/work.h"
+#include "alloc/shares.h"
 
 #include <stdlib.h>
 
@@ -113,6 +118,50 @@ static double barrier_bytes(const Work *w, uint32_t step) {
     return cheapest(waiting, n, sum - (double)w->total);
 }
 
+/* ---- layer by layer ---- */
+
+/* Bytes, without padding, that must be somewhere over the gap. */
+static double bytes_waiting(const Work *w, const Unit *unit, uint32_t touch) {
+    TensorId *kept = ARENA_ARRAY(w->arena, TensorId, unit->n_tensors);
+    uint32_t n = kept_tensors(w, unit, touch, kept);
+    double sum = 0;
+    for (uint32_t i = 0; i < n; i++)
+        sum += (double)tensor_moved(w, kept[i]);
+    return from_outside(w, unit->root) && unit->n_tensors == 1
+               ? (double)tensor_moved(w, unit->root)
+               : sum;
+}
+
+static void waits_add(const Work *w, Shares *x, uint32_t u, uint32_t touch) {
+    const Unit *unit = &w->unit.at[u];
+    double bytes = bytes_waiting(w, unit, touch);
+    bool filling = unit->concat && unit->touch[touch].step < unit->complete;
+    Stay stay = {.unit = u,
+                 .touch = touch,
+                 .first = 2 * unit->touch[touch].step + 1,
+                 .end = 2 * unit->touch[touch + 1].step,
+                 .bytes = bytes,
+                 .load = bytes,
+                 .store = filling || from_outside(w, unit->root) ? 0 : bytes};
+    if (bytes <= 0)
+        return;
+    vec_push(w->arena, &x->stay, stay);
+    for (uint32_t t = stay.first; t < stay.end; t++)
+        x->live[t] += bytes;
+}
+
+static double layers_bound(const Work *w) {
+    Shares x = {.arena = w->arena,
+                .total = (double)w->total,
+                .n_times = 2 * w->schedule->n_steps};
+    x.live = ARENA_ARRAY(w->arena, double, x.n_times + 1);
+    for (uint32_t u = 0; u < w->unit.n; u++)
+        for (uint32_t i = 0; i + 1 < w->unit.at[u].n_touches; i++)
+            waits_add(w, &x, u, i);
+    double moved = 0;
+    return shares_solve(&x, x.total, &moved) ? moved : 0;
+}
+
 void bound_make(const Work *w, Plan *plan) {
     double most = 0;
     for (uint32_t s = 0; s < w->schedule->n_steps; s++) {
@@ -120,5 +169,8 @@ void bound_make(const Work *w, Plan *plan) {
         most = bytes > most ? bytes : most;
     }
     plan->ddr_compulsory = compulsory(w);
+    double layers = layers_bound(w);
     plan->ddr_bound = plan->ddr_compulsory + (uint64_t)most;
+    plan->ddr_layers =
+        plan->ddr_compulsory + (uint64_t)(layers > most ? layers : most);
 }

@@ -7,45 +7,23 @@
  * outermost axis, which is channels in every layout that a part of a volume can
  * be addressed in; all rows of these channels stay, all rows of the others are
  * stored and come back to the same place.
- * Method: a linear program (facts/two-level.md 2.3). x of a gap is the share
- * that is away, s of a unit the share that is stored once:
- *
- *     minimise   sum moved x + sum moved s
- *     where      sum of bytes x over the gaps at a time >= what is too much
- *                x <= s of its unit, x <= 1
- *
+ * Method: the program of shares.c.
  * Shares are rounded to whole channels, less staying; volumes that can only
  * leave whole do so if any of them should. Where fragmentation leaves no place,
  * the same for a little less memory.
  */
 #include "alloc/bodies.h"
-#include "alloc/lp.h"
-#include "alloc/work.h"
+#include "alloc/shares.h"
 
 #include <string.h>
 
-/* A program with more numbers than this is not tried. */
-enum { MAX_TABLEAU = 2000000, MAX_ORDERS = 12, MAX_TARGETS = 5 };
+enum { MAX_ORDERS = 12, MAX_TARGETS = 5 };
 #define NONE_LEAVES 1e-7
-
-/* Between touch i of a unit and the next one. */
-typedef struct Stay {
-    uint32_t unit, touch;
-    uint32_t first, end; /* times */
-    double bytes;        /* of active memory, behind which nothing is yet */
-    double free;         /* what its volume has besides */
-    bool parts;          /* a part of it can stay */
-    bool filling;        /* a concat whose members are not all there */
-    bool forced;         /* it leaves whole */
-    double away;         /* x */
-} Stay;
 
 typedef struct Gaps {
     Work *w;
     Problem *p;
-    VEC(Stay) stay;     /* those of one unit stand together */
-    double *live;       /* by time: bytes, without what is free */
-    VEC(uint32_t) full; /* times that hold too much, and differ in their gaps */
+    Shares x;
 } Gaps;
 
 /* ---- what can leave ---- */
@@ -209,7 +187,7 @@ static void stay_add(Gaps *x, uint32_t u, uint32_t i) {
         stay.free = stay.bytes - there;
         stay.bytes = there;
     }
-    vec_push(x->w->arena, &x->stay, stay);
+    vec_push(x->w->arena, &x->x.stay, stay);
 }
 
 static void stays_make(Gaps *x) {
@@ -219,154 +197,24 @@ static void stays_make(Gaps *x) {
                 stay_add(x, u, i);
 }
 
-static bool covers(const Stay *stay, uint32_t time) {
-    return stay->first <= time && time < stay->end;
-}
-
-static bool same_gaps(const Gaps *x, uint32_t a, uint32_t b) {
-    for (uint32_t k = 0; k < x->stay.n; k++)
-        if (covers(&x->stay.at[k], a) != covers(&x->stay.at[k], b))
-            return false;
-    return true;
-}
-
 /* A concat that waits to be filled waits without what is not there. */
 static void live_less(Gaps *x) {
     for (uint32_t t = 0; t < x->p->n_times; t++)
-        x->live[t] = (double)x->p->live[t];
-    for (uint32_t k = 0; k < x->stay.n; k++) {
-        const Stay *stay = &x->stay.at[k];
+        x->x.live[t] = (double)x->p->live[t];
+    for (uint32_t k = 0; k < x->x.stay.n; k++) {
+        const Stay *stay = &x->x.stay.at[k];
         for (uint32_t t = stay->first; t < stay->end; t++)
-            x->live[t] -= stay->free;
+            x->x.live[t] -= stay->free;
     }
 }
 
-/* Of neighbours in time with the same gaps, the fullest. */
-static void full_make(Gaps *x, double target) {
-    live_less(x);
-    x->full.n = 0;
-    for (uint32_t t = 0; t < x->p->n_times; t++) {
-        if (x->live[t] <= target)
-            continue;
-        uint32_t *last = x->full.n ? &x->full.at[x->full.n - 1] : NULL;
-        if (!last || !same_gaps(x, *last, t))
-            vec_push(x->w->arena, &x->full, t);
-        else if (x->live[t] > x->live[*last])
-            *last = t;
-    }
-}
-
-/* ---- the program ---- */
-
-/* Which gaps are variables, and which units store more than once. */
-typedef struct Columns {
-    uint32_t *of;     /* by gap: its column, or NONE */
-    uint32_t *stored; /* by gap: the column of its unit's s, or NONE */
-    uint32_t n, bounds;
-} Columns;
-
-static bool matters(const Gaps *x, const Stay *stay) {
-    for (uint32_t i = 0; i < x->full.n; i++)
-        if (covers(stay, x->full.at[i]))
-            return !stay->forced;
-    return false;
-}
-
-/* Whether it is a variable, and what it stores need not be stored again. */
-static bool shares_store(const Gaps *x, const Columns *c, uint32_t gap) {
-    return c->of[gap] != NONE && !x->stay.at[gap].filling;
-}
-
-static Columns columns_make(const Gaps *x, Arena *arena) {
-    Columns c = {.of = ARENA_ARRAY(arena, uint32_t, x->stay.n + 1),
-                 .stored = ARENA_ARRAY(arena, uint32_t, x->stay.n + 1)};
-    for (uint32_t k = 0; k < x->stay.n; k++)
-        c.of[k] = matters(x, &x->stay.at[k]) ? c.n++ : NONE;
-    for (uint32_t k = 0, end; k < x->stay.n; k = end) {
-        const Unit *unit = &x->w->unit.at[x->stay.at[k].unit];
-        bool forced = false;
-        uint32_t n = 0;
-        for (end = k;
-             end < x->stay.n && x->stay.at[end].unit == x->stay.at[k].unit;
-             end++) {
-            forced |= x->stay.at[end].forced;
-            c.bounds += c.of[end] != NONE;
-            n += shares_store(x, &c, end);
-        }
-        bool shared = n > 0 && !forced && !is_outside(x->w, unit);
-        for (uint32_t i = k; i < end; i++)
-            c.stored[i] = shared && shares_store(x, &c, i) ? c.n : NONE;
-        c.n += shared;
-        c.bounds += n * shared;
-    }
-    return c;
-}
-
-static void bounds_fill(const Gaps *x, const Columns *c, Lp *lp, uint32_t row) {
-    for (uint32_t k = 0; k < x->stay.n; k++) {
-        uint32_t col = c->of[k], stored = c->stored[k];
-        if (col == NONE)
-            continue;
-        const Stay *stay = &x->stay.at[k];
-        double moved = unit_moved(x->w, &x->w->unit.at[stay->unit]) /
-                       (stay->bytes + stay->free) * stay->bytes /
-                       (double)x->w->total;
-        lp->cost[col] = stay->filling ? 2 * moved : moved;
-        lp->at[(size_t)row * c->n + col] = -1;
-        lp->need[row++] = -1;
-        if (stored == NONE)
-            continue;
-        lp->cost[stored] = moved;
-        lp->at[(size_t)row * c->n + stored] = 1;
-        lp->at[(size_t)row++ * c->n + col] = -1;
-    }
-}
-
-static Lp *program_make(const Gaps *x, const Columns *c, Arena *arena,
-                        double target) {
-    Lp *lp = lp_new(arena, x->full.n + c->bounds, c->n);
-    double total = (double)x->w->total;
-    for (uint32_t i = 0; i < x->full.n; i++) {
-        double need = x->live[x->full.at[i]] - target;
-        for (uint32_t k = 0; k < x->stay.n; k++) {
-            const Stay *stay = &x->stay.at[k];
-            if (!covers(stay, x->full.at[i]))
-                continue;
-            if (stay->forced)
-                need -= stay->bytes;
-            else
-                lp->at[(size_t)i * c->n + c->of[k]] = stay->bytes / total;
-        }
-        lp->need[i] = need / total;
-    }
-    bounds_fill(x, c, lp, x->full.n);
-    return lp;
-}
-
-/* Solves for the gaps that are not forced; false if there is no solution. */
-static bool shares_solve(Gaps *x, double target) {
-    Arena *arena = arena_new("shares");
-    Columns c = columns_make(x, arena);
-    uint64_t rows = (uint64_t)x->full.n + c.bounds;
-    bool solved = false;
-    if (rows * c.n <= MAX_TABLEAU) {
-        double value, *away = ARENA_ARRAY(arena, double, c.n + 1);
-        const Lp *lp = program_make(x, &c, arena, target);
-        solved = lp_cover(arena, lp, away, &value) == LP_OPTIMAL;
-        for (uint32_t k = 0; k < x->stay.n; k++)
-            x->stay.at[k].away = x->stay.at[k].forced ? 1
-                                 : c.of[k] != NONE    ? away[c.of[k]]
-                                                      : 0;
-    }
-    arena_free(arena);
-    return solved;
-}
+/* ---- choosing ---- */
 
 /* What can only leave whole does so; whether there was such. */
 static bool force_wholes(Gaps *x) {
     bool any = false;
-    for (uint32_t k = 0; k < x->stay.n; k++) {
-        Stay *stay = &x->stay.at[k];
+    for (uint32_t k = 0; k < x->x.stay.n; k++) {
+        Stay *stay = &x->x.stay.at[k];
         if (stay->parts || stay->forced || stay->away <= NONE_LEAVES)
             continue;
         stay->forced = any = true;
@@ -382,8 +230,8 @@ static bool overflows(const Gaps *x, const Stay *stay, double target) {
 }
 
 static void shares_apply(Gaps *x, double target) {
-    for (uint32_t k = 0; k < x->stay.n; k++) {
-        const Stay *stay = &x->stay.at[k];
+    for (uint32_t k = 0; k < x->x.stay.n; k++) {
+        const Stay *stay = &x->x.stay.at[k];
         Unit *unit = &x->w->unit.at[stay->unit];
         Touch *touch = &unit->touch[stay->touch];
         touch->leaves = stay->away > NONE_LEAVES ||
@@ -399,16 +247,17 @@ static void shares_apply(Gaps *x, double target) {
 
 /* Shares for `target` bytes, as leaves and keeps. */
 static bool shares_choose(Gaps *x, double target) {
-    for (uint32_t k = 0; k < x->stay.n; k++) {
-        Stay *stay = &x->stay.at[k];
+    for (uint32_t k = 0; k < x->x.stay.n; k++) {
+        Stay *stay = &x->x.stay.at[k];
         Touch *touch = &x->w->unit.at[stay->unit].touch[stay->touch];
         stay->forced = touch->leaves = false;
         touch->keeps = 0;
     }
     problem_make(x->w, x->p);
-    full_make(x, target);
+    live_less(x);
+    double moved;
     do
-        if (!shares_solve(x, target))
+        if (!shares_solve(&x->x, target, &moved))
             return false;
     while (force_wholes(x));
     shares_apply(x, target);
@@ -506,8 +355,12 @@ bool fit_gaps(Work *w, double most, Problem *p, PlanResult *result,
         w->spec->backing < 0)
         return false;
     problem_make(w, p);
-    Gaps x = {
-        .w = w, .p = p, .live = ARENA_ARRAY(w->arena, double, p->n_times + 1)};
+    Gaps x = {.w = w,
+              .p = p,
+              .x = {.arena = w->arena,
+                    .total = (double)w->total,
+                    .n_times = p->n_times,
+                    .live = ARENA_ARRAY(w->arena, double, p->n_times + 1)}};
     const Choice *saved = choices_save(w);
     PlanResult found;
     stays_make(&x);

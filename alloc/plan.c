@@ -296,6 +296,7 @@ const Plan *plan_make(Arena *arena, Diag *diag, const Schedule *schedule,
     plan->ddr_moved = c.least.moved;
     plan->ddr_compulsory = bound.ddr_compulsory;
     plan->ddr_bound = bound.ddr_bound;
+    plan->ddr_layers = bound.ddr_layers;
     const char *wrong = plan_judge(arena, plan);
     if (wrong)
         bug("plan of %s: %s", schedule->graph->name, wrong);

@@ -454,7 +454,8 @@ void explain(Diag *diag, Work *w, const Problem *problem,
 
 /* ---- bound.c ---- */
 
-/* Fills ddr_compulsory and ddr_bound; of units as units_make left them. */
+/* Fills ddr_compulsory, ddr_bound and ddr_layers; of units as units_make left
+ * them. */
 void bound_make(const Work *w, Plan *plan);
 
 /* ---- plan.c ---- */

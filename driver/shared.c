@@ -105,6 +105,8 @@ void add_traffic_json(cJSON *json, const Plan *plan) {
     cJSON_AddNumberToObject(json, "ddr_plan_compulsory_bytes",
                             (double)plan->ddr_compulsory);
     cJSON_AddNumberToObject(json, "ddr_bound_bytes", (double)plan->ddr_bound);
+    cJSON_AddNumberToObject(json, "ddr_layers_bound_bytes",
+                            (double)plan->ddr_layers);
 }
 
 static void print_violations(const Listing *listing, const SimResult *sim) {
@@ -185,6 +187,10 @@ void print_plan(Arena *arena, const Pipeline *p) {
            with_commas(arena, plan->ddr_moved),
            with_commas(arena, plan->ddr_compulsory),
            with_commas(arena, plan->ddr_bound));
+    if (plan->ddr_layers > plan->ddr_bound)
+        printf("        layer by layer no plan in this order moves less than "
+               "%s\n",
+               with_commas(arena, plan->ddr_layers));
 }
 
 const float *const *read_inputs(Arena *arena, Diag *diag,

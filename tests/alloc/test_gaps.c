@@ -163,11 +163,37 @@ static void equals_the_best_choice(void **state) {
     assert_true(tried >= 40 && equal * 10 >= tried * 9);
 }
 
+/* What is said of plans layer by layer holds for all that are found, and is
+ * more than what holds for others. */
+static void bounds_hold(void **state) {
+    (void)state;
+    uint32_t found = 0, more = 0;
+    for (uint64_t seed = 1; seed <= 40; seed++)
+        for (uint64_t size = 4000; size <= 40000; size += 4000) {
+            Arena *arena = arena_new("bounds");
+            Diag *diag = diag_new(arena);
+            bool does_not_fit;
+            const Plan *plan = net_plan_layers(
+                arena, diag, &toy_new(arena, size, 1)->spec,
+                net_random(arena, diag, seed, 12, 33), &does_not_fit);
+            if (plan) {
+                assert_true(plan->ddr_bound <= plan->ddr_layers);
+                assert_true(plan->ddr_layers <= plan->ddr_moved);
+                found++;
+                more += plan->ddr_bound < plan->ddr_layers;
+            }
+            arena_free(arena);
+        }
+    print_message("%u plans, %u with a bound of their own\n", found, more);
+    assert_true(found > 100 && more > 5);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_channel_stays),
         cmocka_unit_test(judged),
         cmocka_unit_test(equals_the_best_choice),
+        cmocka_unit_test(bounds_hold),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

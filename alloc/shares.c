@@ -1,0 +1,153 @@
+/* shares.c - which shares of volumes leave over which gaps: the program.
+ *
+ * Input: gaps, what each frees and costs, live bytes by time. Output: the share
+ * of each gap that is away, for the fewest bytes moved.
+ * Method: a linear program (facts/two-level.md 2.3). x of a gap is the share
+ * that is away, s of a unit the share that is stored once:
+ *
+ *     minimise   sum load x + sum store s
+ *     where      sum of bytes x over the gaps at a time >= what is too much
+ *                x <= s of its unit, x <= 1
+ */
+#include "alloc/shares.h"
+
+#include "alloc/lp.h"
+
+/* A program with more numbers than this is not tried. */
+enum { MAX_TABLEAU = 2000000 };
+
+bool stay_covers(const Stay *stay, uint32_t time) {
+    return stay->first <= time && time < stay->end;
+}
+
+static bool same_gaps(const Shares *x, uint32_t a, uint32_t b) {
+    for (uint32_t k = 0; k < x->stay.n; k++)
+        if (stay_covers(&x->stay.at[k], a) != stay_covers(&x->stay.at[k], b))
+            return false;
+    return true;
+}
+
+/* Of neighbours in time with the same gaps, the fullest. */
+static void full_make(Shares *x, double target) {
+    x->full.n = 0;
+    for (uint32_t t = 0; t < x->n_times; t++) {
+        if (x->live[t] <= target)
+            continue;
+        uint32_t *last = x->full.n ? &x->full.at[x->full.n - 1] : NULL;
+        if (!last || !same_gaps(x, *last, t))
+            vec_push(x->arena, &x->full, t);
+        else if (x->live[t] > x->live[*last])
+            *last = t;
+    }
+}
+
+/* ---- the program ---- */
+
+/* Which gaps are variables, and which units store more than once. */
+typedef struct Columns {
+    uint32_t *of;     /* by gap: its column, or NONE */
+    uint32_t *stored; /* by gap: the column of its unit's s, or NONE */
+    uint32_t n, bounds;
+} Columns;
+
+static bool matters(const Shares *x, const Stay *stay) {
+    for (uint32_t i = 0; i < x->full.n; i++)
+        if (stay_covers(stay, x->full.at[i]))
+            return !stay->forced;
+    return false;
+}
+
+/* Whether what it stores need not be stored again for the unit's others. */
+static bool shares_store(const Shares *x, const Columns *c, uint32_t gap) {
+    return c->of[gap] != NONE && x->stay.at[gap].store > 0;
+}
+
+/* Gaps [first, end) are those of one unit. */
+static void unit_columns(const Shares *x, Columns *c, uint32_t first,
+                         uint32_t end) {
+    bool forced = false; /* then all of it is stored anyway */
+    uint32_t n = 0;
+    for (uint32_t i = first; i < end; i++) {
+        forced |= x->stay.at[i].forced;
+        c->bounds += c->of[i] != NONE;
+        n += shares_store(x, c, i);
+    }
+    bool shared = n > 0 && !forced;
+    for (uint32_t i = first; i < end; i++)
+        c->stored[i] = shared && shares_store(x, c, i) ? c->n : NONE;
+    c->n += shared;
+    c->bounds += n * shared;
+}
+
+static Columns columns_make(const Shares *x, Arena *arena) {
+    Columns c = {.of = ARENA_ARRAY(arena, uint32_t, x->stay.n + 1),
+                 .stored = ARENA_ARRAY(arena, uint32_t, x->stay.n + 1)};
+    for (uint32_t k = 0; k < x->stay.n; k++)
+        c.of[k] = matters(x, &x->stay.at[k]) ? c.n++ : NONE;
+    for (uint32_t k = 0, end; k < x->stay.n; k = end) {
+        end = k + 1;
+        while (end < x->stay.n && x->stay.at[end].unit == x->stay.at[k].unit)
+            end++;
+        unit_columns(x, &c, k, end);
+    }
+    return c;
+}
+
+static void bounds_fill(const Shares *x, const Columns *c, Lp *lp,
+                        uint32_t row) {
+    for (uint32_t k = 0; k < x->stay.n; k++) {
+        uint32_t col = c->of[k], stored = c->stored[k];
+        if (col == NONE)
+            continue;
+        const Stay *stay = &x->stay.at[k];
+        lp->cost[col] = stay->load / x->total;
+        lp->at[(size_t)row * c->n + col] = -1;
+        lp->need[row++] = -1;
+        if (stored == NONE)
+            continue;
+        lp->cost[stored] = stay->store / x->total;
+        lp->at[(size_t)row * c->n + stored] = 1;
+        lp->at[(size_t)row++ * c->n + col] = -1;
+    }
+}
+
+static Lp *program_make(const Shares *x, const Columns *c, Arena *arena,
+                        double target) {
+    Lp *lp = lp_new(arena, x->full.n + c->bounds, c->n);
+    double total = x->total;
+    for (uint32_t i = 0; i < x->full.n; i++) {
+        double need = x->live[x->full.at[i]] - target;
+        for (uint32_t k = 0; k < x->stay.n; k++) {
+            const Stay *stay = &x->stay.at[k];
+            if (!stay_covers(stay, x->full.at[i]))
+                continue;
+            if (stay->forced)
+                need -= stay->bytes;
+            else
+                lp->at[(size_t)i * c->n + c->of[k]] = stay->bytes / total;
+        }
+        lp->need[i] = need / total;
+    }
+    bounds_fill(x, c, lp, x->full.n);
+    return lp;
+}
+
+bool shares_solve(Shares *x, double target, double *moved) {
+    Arena *arena = arena_new("shares");
+    full_make(x, target);
+    Columns c = columns_make(x, arena);
+    uint64_t rows = (uint64_t)x->full.n + c.bounds;
+    bool solved = false;
+    if (rows * c.n <= MAX_TABLEAU) {
+        double *away = ARENA_ARRAY(arena, double, c.n + 1);
+        const Lp *lp = program_make(x, &c, arena, target);
+        solved = lp_cover(arena, lp, away, moved) == LP_OPTIMAL;
+        *moved *= x->total;
+        for (uint32_t k = 0; k < x->stay.n; k++)
+            x->stay.at[k].away = x->stay.at[k].forced ? 1
+                                 : c.of[k] != NONE    ? away[c.of[k]]
+                                                      : 0;
+    }
+    arena_free(arena);
+    return solved;
+}
