@@ -56,6 +56,13 @@ TensorId net_out(Net *net, NodeId node) {
 
 /* ---- constants ---- */
 
+/* All values as floats, in the order of `shape`. */
+static Const as_floats(Net *net, const Const *value, Shape shape) {
+    float *all = ARENA_ARRAY(net->arena, float, shape_count(&shape));
+    const_read(value, all);
+    return net_floats(net, shape, all);
+}
+
 void net_const(Net *net, NodeId node, ConstRole role, const Const *value) {
     Shape want;
     if (node.i == NONE || !value)
@@ -69,6 +76,8 @@ void net_const(Net *net, NodeId node, ConstRole role, const Const *value) {
         return;
     }
     Const c = *value;
+    if (const_has_order(&c) && !shape_equal(&c.shape, &want))
+        c = as_floats(net, value, want);
     c.shape = want;
     graph_node(net->g, node)->constant[role] = graph_add_const(net->g, c);
 }
@@ -93,29 +102,6 @@ Const net_number(Net *net, double value) {
                    .data = ARENA_COPY(net->arena, double, &value, 1)};
 }
 
-static bool keeps_order(const Shape *view, const uint32_t *perm) {
-    uint32_t last = 0;
-    for (uint32_t i = 0; i < view->rank; i++) {
-        if (view->dim[perm[i]] == 1)
-            continue;
-        if (perm[i] < last)
-            return false;
-        last = perm[i];
-    }
-    return true;
-}
-
-/* Copies along the axes of the result from `axis` on. */
-static void copy_axes(const Shape *to, const uint64_t *stride, uint32_t axis,
-                      const float *from, float **out) {
-    if (axis == to->rank) {
-        *(*out)++ = *from;
-        return;
-    }
-    for (uint32_t i = 0; i < to->dim[axis]; i++)
-        copy_axes(to, stride, axis + 1, from + i * stride[axis], out);
-}
-
 /* They stay in the file, and so do factors of the first axis, if it stays. */
 static Const permute_codes(const Const *value, Shape view,
                            const uint32_t *perm) {
@@ -130,27 +116,19 @@ static Const permute_codes(const Const *value, Shape view,
 Const net_permute(Net *net, const Const *value, Shape view,
                   const uint32_t *perm) {
     Const c = *value;
-    uint64_t stride[SHAPE_MAX_RANK] = {0}, of_axis[SHAPE_MAX_RANK] = {0};
-    uint64_t count = shape_count(&view), step = 1;
-    c.shape.rank = view.rank;
-    for (uint32_t i = view.rank; i-- > 0; step *= view.dim[i])
-        of_axis[i] = step;
-    for (uint32_t i = 0; i < view.rank; i++) {
-        c.shape.dim[i] = view.dim[perm[i]];
-        stride[i] = of_axis[perm[i]];
-    }
-    if (count != shape_count(&value->shape) || keeps_order(&view, perm) ||
-        c.kind == CONST_SEEDED)
+    bool fits = shape_count(&view) == shape_count(&value->shape);
+    if (!fits || c.kind == CONST_SEEDED) {
+        c.shape = view;
+        for (uint32_t i = 0; i < view.rank; i++)
+            c.shape.dim[i] = view.dim[perm[i]];
         return c;
+    }
     if (const_has_codes(value, 4))
         return permute_codes(value, view, perm);
-    Arena *scratch = arena_new("net_permute");
-    float *from = ARENA_ARRAY(scratch, float, count);
-    float *to = ARENA_ARRAY(net->arena, float, count), *at = to;
-    const_read(value, from);
-    copy_axes(&c.shape, stride, 0, from, &at);
-    arena_free(scratch);
-    return (Const){.shape = c.shape, .kind = CONST_F32, .data = to};
+    if (c.mul0 || c.mul1 || c.groups > 1 || const_has_order(&c))
+        c = as_floats(net, value, view);
+    c.shape = view;
+    return const_permuted(&c, perm);
 }
 
 /* ---- shapes ---- */
