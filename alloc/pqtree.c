@@ -24,7 +24,7 @@ typedef struct Change {
 
 /* ---- nodes ---- */
 
-static const PqNode *node_of(Arena *arena, uint32_t stamp, int kind,
+static const PqNode *node_of(Arena *arena, uint32_t stamp, PqKind kind,
                              const PqNode *const *child, uint32_t n) {
     if (n == 1)
         return child[0];

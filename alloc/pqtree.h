@@ -14,8 +14,9 @@
 
 #include <stdbool.h>
 
+typedef enum PqKind { PQ_LEAF, PQ_P, PQ_Q } PqKind;
 typedef struct PqNode {
-    enum { PQ_LEAF, PQ_P, PQ_Q } kind;
+    PqKind kind;
     uint32_t leaf;  /* its name */
     uint32_t stamp; /* the caller's, of the call that made it */
     uint32_t n, n_leaves;

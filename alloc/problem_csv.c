@@ -147,7 +147,7 @@ static int find_column(Reader *r, const char *text) {
     for (int i = 0; i < N_NAMES; i++)
         if (!strcmp(name[i].name, text)) {
             r->inclusive |= name[i].inclusive;
-            return name[i].column;
+            return (int)name[i].column;
         }
     int32_t pool = -1;
     if (!strncmp(text, sizes, sizeof sizes - 1))
