@@ -7,6 +7,7 @@
 
 typedef struct Totals {
     uint64_t macs, parameters, activations;
+    uint32_t by_type[QUANT_TYPE_COUNT]; /* tensors */
     uint32_t by_op[OP_COUNT];
 } Totals;
 
@@ -39,8 +40,10 @@ static Totals count(const Graph *g) {
         totals.macs += node_macs(g, node);
         totals.parameters += node_parameters(g, node);
     }
-    for (uint32_t i = 0; i < g->tensor.n; i++)
+    for (uint32_t i = 0; i < g->tensor.n; i++) {
         totals.activations += shape_count(&g->tensor.at[i].shape);
+        totals.by_type[g->tensor.at[i].quant.type]++;
+    }
     return totals;
 }
 
@@ -73,6 +76,16 @@ static void print_ends(Arena *arena, const Graph *g) {
     }
 }
 
+static void print_types(const Graph *g, const Totals *totals) {
+    if (totals->by_type[QUANT_NONE] == g->tensor.n)
+        return;
+    printf("tensors");
+    for (int type = 0; type < QUANT_TYPE_COUNT; type++)
+        if (totals->by_type[type])
+            printf(" %s %u", quant_type[type].name, totals->by_type[type]);
+    puts("");
+}
+
 static void print_network(Arena *arena, const Pipeline *p) {
     const Graph *g = p->original;
     Totals totals = count(g);
@@ -88,8 +101,18 @@ static void print_network(Arena *arena, const Pipeline *p) {
         if (totals.by_op[op])
             printf(" %s %u", op_info[op].name, totals.by_op[op]);
     puts("");
+    print_types(g, &totals);
     if (p->import.seeded)
         printf("weights %u layers have none: seeded ones\n", p->import.seeded);
+}
+
+static void add_quant(cJSON *json, const Quant *q) {
+    if (q->type == QUANT_NONE)
+        return;
+    cJSON *quant = cJSON_AddObjectToObject(json, "quant");
+    cJSON_AddStringToObject(quant, "type", quant_type[q->type].name);
+    cJSON_AddNumberToObject(quant, "scale", q->scale);
+    cJSON_AddNumberToObject(quant, "zero", q->zero);
 }
 
 static cJSON *ends_json(Arena *arena, const Graph *g, bool inputs) {
@@ -104,6 +127,7 @@ static cJSON *ends_json(Arena *arena, const Graph *g, bool inputs) {
         cJSON_AddStringToObject(item, "name", tensor->name);
         cJSON_AddStringToObject(item, "shape",
                                 shape_text(arena, &tensor->shape));
+        add_quant(item, &tensor->quant);
         cJSON_AddItemToArray(list, item);
     }
     return list;
