@@ -23,7 +23,7 @@ static const Type types[] = {
     {1, 2, "float16", true, CONST_KINDS, QUANT_NONE},
     {2, 4, "int32", true, CONST_I32, QUANT_NONE},
     {3, 1, "uint8", false, CONST_U8, QUANT_U8},
-    {4, 8, "int64", true, CONST_KINDS, QUANT_NONE},
+    {4, 8, "int64", true, CONST_I32, QUANT_NONE},
     {6, 1, "bool", false, CONST_KINDS, QUANT_NONE},
     {7, 2, "int16", true, CONST_I16, QUANT_I16},
     {9, 1, "int8", true, CONST_I8, QUANT_I8},
@@ -142,17 +142,37 @@ static bool is_coded(Tfl *t, const TflTensor *tensor, const Scales *s) {
     return type && type->code != CONST_KINDS && s->scale.n > 0;
 }
 
+/* Biases of 64 bits, which layers on 16 bits have, as 32; false if one is too
+ * large for that. */
+static bool narrow(Tfl *t, const TflTensor *tensor, const void **out) {
+    uint64_t n = shape_count(&tensor->shape);
+    int32_t *narrowed = ARENA_ARRAY(t->net.arena, int32_t, n);
+    for (uint64_t i = 0; i < n; i++) {
+        int64_t value =
+            integer(tensor->data.at + i * 8, find_type(tensor->type));
+        narrowed[i] = (int32_t)value;
+        if (narrowed[i] != value)
+            return false;
+    }
+    *out = narrowed;
+    return true;
+}
+
 bool tfl_codes(Tfl *t, uint32_t i, Const *out) {
     TflTensor *tensor = tfl_tensor(t, i);
     Scales s;
     if (tensor && tensor->data.at) {
         s = read_scales(t, tensor);
         if (is_coded(t, tensor, &s)) {
+            if (!is_whole(t, tensor, find_type(tensor->type)))
+                return false;
             *out = (Const){.shape = tensor->shape,
                            .kind = find_type(tensor->type)->code,
                            .data = tensor->data.at,
                            .zero = (int32_t)zero_at(t, &s, 0)};
-            return is_whole(t, tensor, find_type(tensor->type));
+            if (find_type(tensor->type)->size != 8 ||
+                narrow(t, tensor, &out->data))
+                return true;
         }
     }
     const Const *value = tfl_const(t, i);

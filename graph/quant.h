@@ -6,14 +6,15 @@
  *
  *     [x] = (x * factor + 2^(shift - 1)) >> shift
  *
- * with x an accumulator of 32 bits and factor / 2^shift the real factor, for
- * instance scale(input) * scale(weights) / scale(output). It is TOSA's
- * apply_scale_32 without double rounding, and TensorFlow Lite's
- * TFLITE_SINGLE_ROUNDING. docs/quantisation.md has the rest: what each layer
- * computes, and how this compares with runtimes.
+ * with x an exact sum and factor / 2^shift the real factor, for instance
+ * scale(input) * scale(weights) / scale(output). It is TOSA's apply_scale_32
+ * without double rounding, and TensorFlow Lite's TFLITE_SINGLE_ROUNDING.
+ * docs/quantisation.md has the rest: what each layer computes, and how this
+ * compares with runtimes.
  *
  * Nothing here needs more than integers of 64 bits; code that is generated for
- * a layer computes the same from a QuantLayer.
+ * a layer computes the same from a QuantLayer. Sums of layers on 8 bits have 32
+ * bits, so for them the formula above is all; those on 16 bits have up to 48.
  */
 #ifndef GRAPH_QUANT_H
 #define GRAPH_QUANT_H
@@ -24,8 +25,14 @@
 QuantScale quant_scale(double real);
 
 static inline int64_t quant_apply(QuantScale s, int64_t x) {
-    x = x < INT32_MIN ? INT32_MIN : x > INT32_MAX ? INT32_MAX : x;
-    return (x * s.factor + (INT64_C(1) << (s.shift - 1))) >> s.shift;
+    if (s.shift <= 32) { /* beyond 32 bits no type has the result */
+        x = x < INT32_MIN ? INT32_MIN : x > INT32_MAX ? INT32_MAX : x;
+        return (x * s.factor + (INT64_C(1) << (s.shift - 1))) >> s.shift;
+    }
+    /* The product's lowest 32 bits do not reach the bit that is rounded. */
+    int64_t low = ((x & UINT32_MAX) * s.factor) >> 32;
+    int64_t high = (x >> 32) * s.factor + low;
+    return (high + (INT64_C(1) << (s.shift - 33))) >> (s.shift - 32);
 }
 
 /* Nearest whole number, halves away from 0. */

@@ -42,18 +42,29 @@ int32_t quant_less_zero(const QuantLayer *q, float code) {
     return code_in(code) - q->zero_in[0];
 }
 
+static int64_t clipped(int64_t x, int64_t most) {
+    return x > most ? most : x < -most ? -most : x;
+}
+
+/* Division cuts towards 0. */
+static int64_t floor_of(int64_t x, int64_t unit) {
+    return x / unit - (x % unit < 0);
+}
+
+/* The factor in two halves of 16 bits: sums may have 47 bits. Where the shift
+ * is so small that the lower half counts, only sums of 32 bits are codes. */
 int64_t quant_scaled(const QuantScale *scale, int64_t x) {
-    if (x > INT32_MAX)
-        x = INT32_MAX;
-    if (x < INT32_MIN)
-        x = INT32_MIN;
-    int64_t product = x * scale->factor, unit = INT64_C(1) << scale->shift;
-    int64_t whole = product / unit, rest = product % unit;
-    if (rest < 0) { /* division cuts towards 0 */
-        rest += unit;
-        whole--;
+    const int64_t half = 1 << 16;
+    if (scale->shift <= 17) {
+        int64_t unit = INT64_C(1) << scale->shift;
+        int64_t product = clipped(x, INT32_MAX) * scale->factor;
+        return floor_of(product + unit / 2, unit);
     }
-    return rest >= unit - rest ? whole + 1 : whole;
+    x = clipped(x, INT64_C(1) << 46);
+    int64_t upper =
+        x * (scale->factor / half) + floor_of(x * (scale->factor % half), half);
+    int64_t unit = INT64_C(1) << (scale->shift - 16);
+    return floor_of(upper + unit / 2, unit);
 }
 
 static float as_code(const QuantLayer *q, int64_t value) {

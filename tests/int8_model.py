@@ -135,7 +135,6 @@ def scaled(value, real):
     factor = math.floor(fraction * 2 ** 31 + 0.5)
     if factor == 2 ** 31:
         factor, exponent = 2 ** 30, exponent + 1
-    value = max(-2 ** 31, min(2 ** 31 - 1, value))
     shift = 31 - exponent
     return (value * factor + (1 << shift - 1)) >> shift
 

@@ -11,8 +11,8 @@ from truthlib import count
 from write_tflite import (FLOAT, INT8, INT32, NONE, RELU, RELU6, SAME, UINT8,
                           VALID, Model, Table, Vector)
 
-INT16 = 7
-LETTER = {INT8: "b", UINT8: "B", INT16: "h", INT32: "i"}
+INT64, INT16 = 4, 7
+LETTER = {INT8: "b", UINT8: "B", INT16: "h", INT32: "i", INT64: "q"}
 LIMITS = {INT8: (-128, 127), UINT8: (0, 255), INT16: (-32768, 32767)}
 REAL = (FLOAT, 0, 0)
 X = (INT8, 0.05, 3)       # what most layers read...
@@ -60,7 +60,7 @@ class Quantised(Model):
 
     def weights(self, shape, axis, quant=X, kind=INT8, zero=0):
         """Weights, with a scale for each index of the axis (None: one for
-        all), and their bias; quant: of the input."""
+        all), and their bias, of 64 bits for int16; quant: of the input."""
         n = shape[axis or 0]
         scales = [self.random.uniform(0.002, 0.01)
                   for _ in range(1 if axis is None else n)]
@@ -69,7 +69,8 @@ class Quantised(Model):
                   for _ in range(count(shape))]
         bias = [self.random.randint(-3000, 3000) for _ in range(n)]
         return [self.stored(kind, shape, values, scales, zero, axis or 0),
-                self.stored(INT32, [n], bias, [s * quant[1] for s in scales])]
+                self.stored(INT64 if quant[0] == INT16 else INT32, [n], bias,
+                            [s * quant[1] for s in scales])]
 
     def op(self, kind, inputs, shape, quant, *options):
         self.quant = quant
@@ -125,6 +126,19 @@ def bytes_without_sign(m):
           [1, 7, 7, 3], out, SAME, 1, 1, 1, NONE, 1, 1)
     m.end("AVERAGE_POOL_2D", [x], [1, 3, 3, 3], quant, VALID, 2, 2, 2, 2, NONE)
     m.end("MAX_POOL_2D", [x], [1, 3, 3, 3], quant, VALID, 2, 2, 2, 2, NONE)
+
+
+def wide(m):
+    """16 bits, whose sums have more than 32."""
+    quant, out = (INT16, 1 / 4096, 0), (INT16, 1 / 512, 0)
+    x = m.input(1, 5, 6, 80, quant=quant)
+    m.end("CONV_2D", [x, *m.weights([4, 3, 3, 80], 0, quant)], [1, 5, 6, 4],
+          out, SAME, 1, 1, NONE, 1, 1)
+    m.end("DEPTHWISE_CONV_2D", [x, *m.weights([1, 3, 3, 80], 3, quant)],
+          [1, 5, 6, 80], out, SAME, 1, 1, 1, RELU, 1, 1)
+    y = m.input(1, 600, quant=quant)
+    m.end("FULLY_CONNECTED", [y, *m.weights([9, 600], None, quant)], [1, 9],
+          out, NONE, 0, 0)
 
 
 def sums(m):
@@ -249,7 +263,7 @@ def inverted(m):
     m.end("CONCATENATION", [f, g], [1, 5, 5, 24], Y, 3, NONE)
 
 
-NETWORKS = (convolutions, depthwise, products, bytes_without_sign, sums,
+NETWORKS = (convolutions, depthwise, products, bytes_without_sign, wide, sums,
             pools, functions, moves, resizes, scales, transposed, residual,
             inverted)
 

@@ -33,8 +33,10 @@ static void test_halves_up(void **state) {
         {0, 1000, 0},
         {0x1p-33, 5, 0},
         {0x1p-31, INT32_MAX, 1},
-        {1, 1LL << 40, INT32_MAX}, /* accumulators have 32 bits */
+        {1, 1LL << 40, INT32_MAX}, /* more than any type has */
         {1, -(1LL << 40), INT32_MIN},
+        {0x1p-20, (1LL << 40) + (1LL << 19), (1LL << 20) + 1}, /* of 16 bits */
+        {0x1p-20, -(1LL << 40) - (1LL << 19), -(1LL << 20)},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         assert_int_equal(times(rows[i].real, rows[i].x), rows[i].want);
