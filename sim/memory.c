@@ -80,10 +80,74 @@ static void write_row(Run *run, Cells *cells, const Place *p, Box box,
     }
 }
 
+/* Cells of one pixel that follow each other, from the pixel's first. */
+typedef struct Span {
+    uint64_t at, n;
+} Span;
+
+/* Spans of all channels and copies, if they are long enough to go by pixels;
+ * else 0. */
+static uint32_t pixel_spans(const Run *run, const Place *p, Span **out) {
+    enum { SHORT = 8 };
+    uint32_t n = 0, copies = 1, cells = 0;
+    Span *span = ARENA_ARRAY(run->work, Span, p->c / SHORT + 2);
+    for (uint32_t k = 0; k < copies; k++)
+        for (uint32_t c = 0; c < p->c; c++) {
+            uint64_t at = p->c_at[c] + k * p->copy_step;
+            copies = p->copies[c] > copies ? p->copies[c] : copies;
+            if (p->copies[c] <= k)
+                continue;
+            cells++;
+            if (n && span[n - 1].at + span[n - 1].n == at)
+                span[n - 1].n++;
+            else if (n <= p->c / SHORT)
+                span[n++] = (Span){at, 1};
+            else
+                return 0;
+        }
+    *out = span;
+    return n * SHORT <= cells ? n : 0;
+}
+
+static void write_span(Run *run, Cells *cells, uint64_t cell, uint64_t n,
+                       uint32_t writer) {
+    while (n) {
+        Page *page = page_made(run, cells, cell);
+        uint64_t at = cell & (PAGE_CELLS - 1), fresh = 0;
+        uint64_t part = n < PAGE_CELLS - at ? n : PAGE_CELLS - at;
+        uint32_t *to = page->writer + at;
+        for (uint64_t i = 0; i < part; i++) {
+            fresh += to[i] == 0;
+            to[i] = writer;
+        }
+        cells->live += fresh;
+        cell += part;
+        n -= part;
+    }
+}
+
+/* Without values the order does not matter: pixel by pixel, where channels lie
+ * side by side, is the quickest. */
+static bool write_pixels(Run *run, Cells *cells, const Place *p, Box box,
+                         uint32_t writer) {
+    Span *span;
+    uint32_t n = pixel_spans(run, p, &span);
+    for (uint32_t h = 0; n && h < box.rows; h++)
+        for (uint32_t w = 0; w < box.cols; w++) {
+            uint64_t pixel =
+                p->start + p->h_at[box.row + h] + p->w_at[box.col + w];
+            for (uint32_t i = 0; i < n; i++)
+                write_span(run, cells, pixel + span[i].at, span[i].n, writer);
+        }
+    return n > 0;
+}
+
 void memory_write(Run *run, const Place *p, Box box, uint32_t writer,
                   const float *values) {
     Cells *cells = &run->cells[p->memory];
     run->writer.at[writer - 1].elements += box_count(p, box);
+    if (!values && write_pixels(run, cells, p, box, writer))
+        return;
     for (uint32_t c = 0; c < p->c; c++)
         for (uint32_t h = 0; h < box.rows; h++) {
             uint64_t row = p->start + p->c_at[c] + p->h_at[box.row + h];
@@ -279,6 +343,42 @@ static void read_row(Reading *r, uint32_t c, uint32_t h, uint64_t row,
     }
 }
 
+/* False at the first cell that does not hold what it should. */
+static bool read_span(Reading *r, uint64_t cell, uint64_t n) {
+    while (n) {
+        const Page *page = page_of(r->cells, cell);
+        uint64_t at = cell & (PAGE_CELLS - 1);
+        uint64_t part = n < PAGE_CELLS - at ? n : PAGE_CELLS - at;
+        for (uint64_t i = 0; i < part; i++) {
+            uint32_t writer = page ? page->writer[at + i] : 0;
+            if (writer == r->last && writer)
+                continue;
+            if (!writer || !known_to_agree(r, writer))
+                return false;
+            r->last = writer;
+        }
+        cell += part;
+        n -= part;
+    }
+    return true;
+}
+
+/* True if all is well; what is not, a reading in order says. */
+static bool read_pixels(Reading *r) {
+    const Place *p = r->place;
+    Span *span;
+    uint32_t n = pixel_spans(r->run, p, &span);
+    for (uint32_t h = 0; n && h < r->box.rows; h++)
+        for (uint32_t w = 0; w < r->box.cols; w++) {
+            uint64_t pixel =
+                p->start + p->h_at[r->box.row + h] + p->w_at[r->box.col + w];
+            for (uint32_t i = 0; i < n; i++)
+                if (!read_span(r, pixel + span[i].at, span[i].n))
+                    return false;
+        }
+    return n > 0;
+}
+
 static void report_unwritten(Reading *r, const char *what) {
     const Found *f = &r->unwritten;
     if (f->n == 0 || !fault_once(r->run, ONCE_UNWRITTEN))
@@ -320,6 +420,9 @@ void memory_read(Run *run, const Place *p, Box box, const char *what,
     Reading r = {
         .run = run, .cells = &run->cells[p->memory], .place = p, .box = box};
     run->reads = true;
+    if (!out && read_pixels(&r))
+        return;
+    r.last = 0;
     for (uint32_t c = 0; c < p->c; c++)
         for (uint32_t copy = 0; copy < p->copies[c]; copy++)
             for (uint32_t h = 0; h < box.rows; h++) {
