@@ -6,8 +6,9 @@
  *     the same time;
  *   what one engine reads or writes clear of what another one writes a few
  *     steps later, so that neither waits for the other.
- * Method: hill climbing; a buffer with an unmet wish goes where most of its
- * wishes are met, lowest first. Invariants: no move loses a wish's worth;
+ * Method: hill climbing, from the placement as it is and from one made anew; a
+ * buffer with an unmet wish goes where most of its wishes are met, lowest
+ * first. Invariants: no move loses a wish's worth;
  * buffers that conflict stay apart; the wishes are those of the machine whose
  * listings can tell of them.
  */
@@ -31,6 +32,7 @@ typedef struct Spread {
     Pool pool;
     VEC(Wish) wish;
     bool *fixed;          /* by buffer: pinned, or tied to others */
+    bool *placed;         /* by buffer: has an offset */
     uint32_t *start, *of; /* wishes of buffer b: of[start[b]..start[b + 1]) */
     uint64_t *spot;       /* candidates for one buffer */
     uint32_t n_spots;
@@ -165,11 +167,28 @@ static bool is_met(const Spread *s, const Wish *wish, uint32_t buf,
            partition_of(s, stop - 1) < partition_of(s, offset);
 }
 
+static bool other_placed(const Spread *s, const Wish *wish, uint32_t buf) {
+    return s->placed[wish->a == buf ? wish->b : wish->a];
+}
+
 static uint64_t met(const Spread *s, uint32_t buf, uint64_t offset) {
     uint64_t sum = 0;
-    for (uint32_t i = s->start[buf]; i < s->start[buf + 1]; i++)
-        if (is_met(s, &s->wish.at[s->of[i]], buf, offset))
-            sum += s->wish.at[s->of[i]].worth;
+    for (uint32_t i = s->start[buf]; i < s->start[buf + 1]; i++) {
+        const Wish *wish = &s->wish.at[s->of[i]];
+        if (other_placed(s, wish, buf) && is_met(s, wish, buf, offset))
+            sum += wish->worth;
+    }
+    return sum;
+}
+
+/* By all wishes together. */
+static uint64_t met_by_all(const Spread *s) {
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < s->wish.n; i++) {
+        uint32_t a = s->wish.at[i].a;
+        if (is_met(s, &s->wish.at[i], a, s->result->offset[a]))
+            sum += s->wish.at[i].worth;
+    }
     return sum;
 }
 
@@ -181,7 +200,8 @@ static bool is_free(const Spread *s, uint32_t buf, uint64_t offset) {
         offset > s->pool.size - bytes_of(s, buf))
         return false;
     for (uint32_t i = 0; i < s->problem->buf.n; i++)
-        if (i != buf && bufs_conflict(own, &s->problem->buf.at[i]) &&
+        if (i != buf && s->placed[i] &&
+            bufs_conflict(own, &s->problem->buf.at[i]) &&
             offset < end_of(s, i) &&
             s->result->offset[i] < offset + bytes_of(s, buf))
             return false;
@@ -216,12 +236,32 @@ static void list_spots(Spread *s, uint32_t buf) {
         spot_below(s, buf, (i + 1) * size);
     }
     for (uint32_t i = 0; i < s->problem->buf.n; i++)
-        if (i != buf && bufs_conflict(&all[buf], &all[i]))
+        if (i != buf && s->placed[i] && bufs_conflict(&all[buf], &all[i]))
             spots_beside(s, buf, i);
     for (uint32_t i = s->start[buf]; i < s->start[buf + 1]; i++) {
         const Wish *wish = &s->wish.at[s->of[i]];
-        spots_beside(s, buf, wish->a == buf ? wish->b : wish->a);
+        if (other_placed(s, wish, buf))
+            spots_beside(s, buf, wish->a == buf ? wish->b : wish->a);
     }
+}
+
+/* The free spot where most is met, the lowest of these. False if there is
+ * none. */
+static bool settle_at_best(Spread *s, uint32_t buf) {
+    uint64_t most = 0;
+    bool found = false;
+    list_spots(s, buf);
+    for (uint32_t i = 0; i < s->n_spots; i++) {
+        uint64_t spot = s->spot[i], worth = met(s, buf, spot);
+        bool better = !found || worth > most ||
+                      (worth == most && spot < s->result->offset[buf]);
+        if (better && is_free(s, buf, spot)) {
+            found = true;
+            most = worth;
+            s->result->offset[buf] = spot;
+        }
+    }
+    return found;
 }
 
 /* True if it moved. */
@@ -252,10 +292,34 @@ static bool wants_more(const Spread *s, uint32_t buf) {
 static void find_fixed(Spread *s) {
     const Problem *p = s->problem;
     s->fixed = ARENA_ARRAY(s->w->arena, bool, p->buf.n + 1);
+    s->placed = ARENA_ARRAY(s->w->arena, bool, p->buf.n + 1);
+    for (uint32_t b = 0; b < p->buf.n; b++)
+        s->placed[b] = true;
     for (uint32_t b = 0; b < p->buf.n; b++) {
         s->fixed[b] |= p->buf.at[b].pin_pool >= 0 || p->tied.at[b] != b;
         s->fixed[p->tied.at[b]] |= p->tied.at[b] != b;
     }
+}
+
+/* The buffer that comes next: the largest, then the first. */
+static uint32_t next_unplaced(const Spread *s) {
+    uint32_t next = NONE;
+    for (uint32_t b = 0; b < s->problem->buf.n; b++)
+        if (!s->placed[b] &&
+            (next == NONE || bytes_of(s, b) > bytes_of(s, next)))
+            next = b;
+    return next;
+}
+
+/* All that is not fixed anew, the largest first, each where its wishes are met.
+ * False if something finds no place. */
+static bool place_anew(Spread *s) {
+    for (uint32_t b = 0; b < s->problem->buf.n; b++)
+        s->placed[b] = s->fixed[b] || !bytes_of(s, b);
+    for (uint32_t b; (b = next_unplaced(s)) != NONE; s->placed[b] = true)
+        if (!settle_at_best(s, b))
+            return false;
+    return true;
 }
 
 static void climb(Spread *s) {
@@ -266,7 +330,24 @@ static void climb(Spread *s) {
             if (!s->fixed[b] && wants_more(s, b))
                 moved |= move(s, b);
     }
-    for (uint32_t b = 0; b < s->problem->buf.n; b++)
+}
+
+/* From the placement that there is, and from one made for the wishes; what
+ * meets more stays. */
+static void climb_twice(Spread *s) {
+    uint32_t n = s->problem->buf.n;
+    climb(s);
+    uint64_t most = met_by_all(s);
+    uint64_t *first = ARENA_COPY(s->w->arena, uint64_t, s->result->offset, n);
+    bool anew = place_anew(s);
+    for (uint32_t b = 0; b < n; b++)
+        s->placed[b] = true;
+    if (anew)
+        climb(s);
+    if (!anew || met_by_all(s) <= most)
+        for (uint32_t b = 0; b < n; b++)
+            s->result->offset[b] = first[b];
+    for (uint32_t b = 0; b < n; b++)
         if (bytes_of(s, b) && end_of(s, b) > s->result->height[0])
             s->result->height[0] = end_of(s, b);
 }
@@ -292,5 +373,5 @@ void spread(Work *w, Problem *problem, PlanResult *result) {
     s.spot =
         ARENA_ARRAY(w->arena, uint64_t,
                     2 * (problem->buf.n + s.wish.n + (uint64_t)FIXED_SPOTS));
-    climb(&s);
+    climb_twice(&s);
 }

@@ -1,7 +1,7 @@
 /* tile_time.c - which tile makes a convolution fast.
  *
- * Input: a node that runs by hardware tiles, and a tile that fits its buffer.
- * Output: the smaller tile that takes the fewest cycles. Large tiles read less
+ * Input: a node that runs by hardware tiles. Output: the tile that takes the
+ * fewest cycles. Large tiles read less
  * twice; small ones let the engine start sooner, since the first tile must be
  * there before it does. Tiles overlap as facts/xdnn.md 2.5 has it: while one
  * is computed, the next comes in and the one before leaves.
@@ -123,19 +123,18 @@ typedef struct Hasten {
     const Work *w;
     NodeId id;
     uint64_t most; /* pixels */
-    Mode widest;
     Mode *best;
     uint64_t least; /* cycles */
 } Hasten;
 
 static void try_tile(Hasten *h, uint32_t tile_w, uint32_t tile_h) {
     const Graph *g = h->w->g;
-    Mode mode = h->widest;
-    if (tile_w > mode.tile_w || tile_h > mode.tile_h ||
-        tiles_read(g, graph_node(g, h->id), tile_w, tile_h) > h->most)
-        return;
+    Mode mode = *h->best;
     mode.tile_w = tile_w;
     mode.tile_h = tile_h;
+    if (!tile_is_held(h->w, h->id, &mode) ||
+        tiles_read(g, graph_node(g, h->id), tile_w, tile_h) > h->most)
+        return;
     uint64_t cycles = tiles_cycles(h->w, h->id, &mode);
     if (cycles < h->least) {
         h->least = cycles;
@@ -146,7 +145,7 @@ static void try_tile(Hasten *h, uint32_t tile_w, uint32_t tile_h) {
 /* Tiles that cut the output differently: not how large a tile fits decides
  * which there are, so that more memory adds some and takes none away. */
 void tiles_hasten(const Work *w, NodeId id, uint64_t most, Mode *mode) {
-    Hasten h = {w, id, most, *mode, mode, UINT64_MAX};
+    Hasten h = {w, id, most, mode, UINT64_MAX};
     Volume out = plan_volume(w->g, graph_node(w->g, id)->out[0]);
     uint32_t step = w->spec->tiling.style[mode->style].multiple_w;
     for (uint32_t across = 1, w_before = 0; across <= MAX_CUTS; across++) {

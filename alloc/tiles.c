@@ -440,6 +440,18 @@ static bool hardware_next(Work *w, NodeId id) {
     }
 }
 
+bool tile_is_held(const Work *w, NodeId id, const Mode *mode) {
+    const Node *node = graph_node(w->g, id);
+    TileFit fit = {w,
+                   node,
+                   &w->spec->tiling.style[mode->style],
+                   w->spec->memory[first_bit(reach(w, id))].layout,
+                   plan_volume(w->g, node->in[0]),
+                   plan_volume(w->g, node->out[0]),
+                   mode->repl};
+    return tile_fits(&fit, mode->tile_w, mode->tile_h);
+}
+
 bool mode_next(Work *w, NodeId id, uint64_t free) {
     HwOp op = w->legal[id.i].op;
     if (w->mode[id.i].kind == MODE_AHEAD)

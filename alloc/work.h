@@ -234,6 +234,8 @@ uint64_t tiles_read(const Graph *g, const Node *node, uint32_t tile_w,
  * what lies in front of a fused pool. */
 void tile_needs(const Graph *g, NodeId node, uint32_t axis, uint32_t at,
                 uint32_t n, uint32_t *in, uint32_t *made);
+/* Whether a hardware tile's input fits into its buffer. */
+bool tile_is_held(const Work *w, NodeId node, const Mode *mode);
 /* Bytes that the mode pins. */
 uint64_t mode_pinned(const Work *w, NodeId node);
 /* Bytes that the mode keeps pinned in the memory of its engine: ranges. */
@@ -246,9 +248,8 @@ uint32_t mode_pins(const Work *w, NodeId node, Range pin[3], uint32_t *memory);
 
 /* Cycles with the mode's tiles, as the machine overlaps them; ports aside. */
 uint64_t tiles_cycles(const Work *w, NodeId node, const Mode *mode);
-/* Gives the mode the tile that takes the fewest cycles, no larger than the one
- * it has and reading no more than `most` pixels; of those that take as many the
- * largest. */
+/* Gives the mode the tile that takes the fewest cycles, of those that fit and
+ * read no more than `most` pixels; of those that take as many the largest. */
 void tiles_hasten(const Work *w, NodeId node, uint64_t most, Mode *mode);
 
 /* ---- stripes.c: groups that run depth first ---- */

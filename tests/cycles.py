@@ -33,8 +33,8 @@ AM = "memories.am.size"
 SPILLED = 0.005
 CONV = "engines.conv.unroll."
 SWEEPS = [  # what grows, from less to more
-    (AM, ["1MiB", "2MiB", "2304KiB", "3MiB", "4MiB", "6MiB", "9MiB", "10MiB",
-          "16MiB"]),
+    (AM, ["1MiB", "2MiB", "2304KiB", "3MiB", "3584KiB", "4MiB", "4608KiB",
+          "6MiB", "9MiB", "10MiB", "16MiB"]),
     (CONV + "out_c", ["16", "32", "64"]),
     (CONV + "in_c", ["96", "128", "192"]),
     ("memories.inputs.bandwidth", ["2GB/s", "8GB/s", "17.28GB/s", "40GB/s"]),
