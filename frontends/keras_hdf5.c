@@ -25,7 +25,8 @@ enum { MAX_CONFIG = 1 << 28, MAX_DEPTH = 64 };
 typedef struct Visit {
     Keras *k;
     hid_t file;
-    uint64_t packed, bytes; /* of the file; of all values so far */
+    Bytes all;      /* of the file */
+    uint64_t bytes; /* of all values so far */
     const char *wrong, *where;
 } Visit;
 
@@ -78,6 +79,19 @@ static bool is_elsewhere(hid_t set) {
     return elsewhere;
 }
 
+/* Plain floats in one piece can stay where they are; NULL: they do not lie so.
+ */
+static const void *in_place(const Visit *v, hid_t set, uint64_t n) {
+    hid_t type = H5Dget_type(set);
+    bool plain = H5Tequal(type, H5T_IEEE_F32LE) > 0;
+    H5Tclose(type);
+    haddr_t at = H5Dget_offset(set); /* defined for one piece only */
+    uint64_t size = n * sizeof(float);
+    bool inside = at != HADDR_UNDEF && at <= v->all.len &&
+                  size <= v->all.len - at && H5Dget_storage_size(set) == size;
+    return plain && inside ? v->all.at + at : NULL;
+}
+
 static const char *read_set(Visit *v, hid_t set, Const *out) {
     hid_t type = H5Dget_type(set);
     bool floats = H5Tget_class(type) == H5T_FLOAT;
@@ -89,11 +103,14 @@ static const char *read_set(Visit *v, hid_t set, Const *out) {
         return "has a shape that is too large";
     uint64_t n = shape_count(&out->shape);
     v->bytes += n * sizeof(float);
-    if (!keras_can_hold(v->packed, v->bytes) ||
+    if (!keras_can_hold(v->all.len, v->bytes) ||
         (n && !H5Dget_storage_size(set)))
         return "claims more values than its bytes can hold";
     if (is_elsewhere(set))
         return "has its values in another file";
+    out->data = in_place(v, set, n);
+    if (out->data)
+        return NULL;
     float *value = ARENA_ARRAY(v->k->net.arena, float, n);
     if (n && H5Dread(set, H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT,
                      value) < 0)
@@ -147,7 +164,7 @@ static bool damaged(Keras *k, const char *path) {
 }
 
 bool keras_hdf5_weights(Keras *k, const char *path, Bytes bytes) {
-    Visit v = {.k = k, .packed = bytes.len, .file = open_file(path, bytes)};
+    Visit v = {.k = k, .all = bytes, .file = open_file(path, bytes)};
     if (v.file < 0)
         return damaged(k, path);
     herr_t done = H5Ovisit2(v.file, H5_INDEX_NAME, H5_ITER_INC, visit, &v,

@@ -172,31 +172,33 @@ typedef struct Manifest {
     uint64_t at;
 } Manifest;
 
-static bool add_file(Tf *tf, const char *name, Text *all) {
+static bool read_part(Tf *tf, const char *name, Bytes *out) {
     const char *folder = file_dir(tf->net.arena, tf->net.path);
     const char *path = arena_printf(tf->net.arena, "%s/%s", folder, name);
-    Bytes bytes;
     if (strchr(name, '/') || !file_exists(path)) {
         diag_warning(tf->net.diag, tf->net.loc,
                      "weights \"%s\" are not beside it; seeded values are used",
                      name);
         return false;
     }
-    if (!file_read(tf->net.arena, tf->net.diag, path, &bytes))
-        return false;
-    text_add_n(all, (const char *)bytes.at, bytes.len);
-    return true;
+    return file_read(tf->net.arena, tf->net.diag, path, out);
 }
 
+/* One file stays where it is; several are joined. */
 static Bytes read_files(Tf *tf, const cJSON *paths) {
     Text all = text_new(tf->net.arena);
+    Bytes part = {NULL, 0};
     const cJSON *path;
-    bool good = true;
+    bool one = cJSON_GetArraySize(paths) == 1, good = true;
     cJSON_ArrayForEach(path, paths) {
         good = good && cJSON_IsString(path) &&
-               add_file(tf, path->valuestring, &all);
+               read_part(tf, path->valuestring, &part);
+        if (good && !one)
+            text_add_n(&all, (const char *)part.at, part.len);
     }
-    return good ? (Bytes){(const uint8_t *)all.at, all.len} : (Bytes){NULL, 0};
+    if (!good)
+        return (Bytes){NULL, 0};
+    return one ? part : (Bytes){(const uint8_t *)all.at, all.len};
 }
 
 /* What values are stored as: the type itself, or fewer bits with a scale. */

@@ -3,7 +3,7 @@
 door.
 
   reads      each file of ../shared/data reads, or is refused with the message
-             that stands in the table
+             that stands in the table (docs/formats.md has it, too)
   round trip written as JSON and read back, it is the same graph
   same       one network from two formats gives the same fused graph: operators,
              shapes and windows, node for node
@@ -136,6 +136,8 @@ def main():
                    for p, shape in READS]
     results += [(p, check_refused(DATA + p, what)) for p, what in REFUSED]
     results += [(row[0], check_same(*row)) for row in SAME]
+    for path, message in REFUSED:
+        print(f"{path} is refused: ...{message}...")
     for path, wrong in results:
         if wrong:
             print(f"{path}: {wrong}")

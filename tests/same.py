@@ -4,7 +4,8 @@
 MobileNetV2 and ResNet-18, narrow and small but whole, are written as ONNX,
 Caffe, TensorFlow, Keras, TensorFlow Lite and MXNet files with the same weights.
 Each must give the same fused graph, node for node: operators, shapes, windows,
-activations, and which node reads which, names apart; and the same values.
+activations, and which node reads which, names apart; and the same values. Written
+as amphora's JSON and read back it is that graph with those values, exactly.
 Files of ../shared/data with one network in two formats: tests/formats.py.
 """
 import glob
@@ -130,6 +131,15 @@ def values(arguments, folder, expected=None):
     return glob.glob(folder + "/values/*.npy")[0]
 
 
+def own_form(files, folder):
+    """The same as amphora's own JSON, with its values beside it."""
+    path = folder + "/own.json"
+    subprocess.run([AMPHORA, "show", *files, "--emit", "json", "-o", path],
+                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                   check=True)
+    return [path]
+
+
 def compare(network, folder):
     """Lines about formats that differ from the first."""
     first = None
@@ -148,6 +158,10 @@ def compare(network, folder):
             yield f"{network} in {name} is another graph: {pair}"
             continue
         error = values(files, folder, expected)
+        again = own_form(files, folder)
+        if fused(again) != graph or values(again, folder, values(
+                files, folder)) > 0:
+            yield f"{network} in {name} comes back from JSON as another graph"
         print(f"  {name:12} the same nodes, values to {error:.1e}")
         if error > 1e-5:
             yield f"{network} in {name} has other values: {error:.1e}"

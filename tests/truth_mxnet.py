@@ -150,6 +150,8 @@ MODELS = {f.__name__: f for f in (
     convolutions, deconvolutions, norms, pools, activations, elements, shapes,
     heads)}
 # Whole symbols, and the shape of their data.
+# (an image of 224 x 224 normalised by itself takes twice the machine's memory)
+MACHINE = ["--set", "memories.am.size=16MiB"]
 WHOLE = [("cifar_resnet20_v1-symbol.json", [1, 3, 32, 32]),
          ("resnet-152-symbol.json", [1, 3, 224, 224]),
          ("save_000800-symbol.json", [1, 784])]
@@ -174,7 +176,7 @@ def reads(path, weights, shape, folder, table, title, record=None,
         files.append(f"{folder}/out{i}.npy")
         npy_write(files[-1], dims, value)
     table.add(title, layers, sum(sizes),
-              verify(path, [folder + "/in.npy"], files, *options))
+              verify(path, [folder + "/in.npy"], files, *options, *MACHINE))
 
 
 def interpret(path, name, shape):
