@@ -42,7 +42,8 @@ RATES = [  # name, file, images a second: latency, throughput (None: not said)
 # compiler split it, ours leaves it to the host: here the cache holds it, so
 # that its work counts.
 LARGER_CACHE = ["engines.conv.limits.taps=..11520"]
-UNKNOWN = "inception_v2_ssd (34.97): its layers were never published"
+UNKNOWN = ("inception_v2_ssd (34.97): neither its input's size nor its heads "
+           "were published")
 # What the machine would gain by replication if nothing but the array took
 # time (facts/two-level.md 3).
 GAINS = {"inception_v1": 3.07, "inception_v2": 1.93, "inception_v3": 1.37,
