@@ -5,6 +5,7 @@ The same files come out whatever the number of processes; a sweep that was
 killed half-way and resumed, and shards that were merged, give them too.
 """
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -40,6 +41,15 @@ def same(what, a, b):
             problems.append(f"{what}: {name} differs")
 
 
+def linked(folder):
+    """Rows lead to reports that are there, and to nothing else."""
+    links = set(re.findall(r'href="(.*?)"', read(folder, "index.html").decode()))
+    there = {f"reports/{name}"
+             for name in os.listdir(os.path.join(folder, "reports"))}
+    if not links or links != there:
+        problems.append(f"{len(links)} links, {len(there)} reports")
+
+
 def killed(folder):
     """A run killed behind its first points; the lines that it has left."""
     run = subprocess.Popen([AMPHORA, "explore", *SWEEP, "--jobs", "2",
@@ -64,6 +74,7 @@ def main():
         explore(*SWEEP, "--jobs", "1", "-o", at("one"))
         explore(*SWEEP, "--jobs", "3", "-o", at("three"))
         same("3 processes", at("one"), at("three"))
+        linked(at("one"))
         path = killed(at("killed"))
         left = read(at("killed"), "points.jsonl").count(b"\n")
         whole = read(at("one"), "points.jsonl").count(b"\n")
