@@ -1,40 +1,19 @@
 /* judge.c - the judge of whole plans, by replay.
  *
  * Input: a plan. Output: NULL, or a sentence on the first thing that is wrong.
- * Method: every memory is a set of areas that do not overlap; an area is one
- * volume at one place and says which rows of which tensors it holds. An action
- * reads rows that must be there, then writes: areas whose bytes the written
- * volume touches, and that are not that volume, are lost. So a value that was
- * overwritten while it was still needed is missing when it is read.
- * Rows of a ring overwrite those of the turns before.
- * A concat along channels counts as its members, so that it is complete exactly
- * when they are. Shares no code with the rest of alloc but plan_volume.
+ * Method: an action reads rows that must be there, then writes; what it writes
+ * over is lost (areas.c). So a value that was overwritten while it was still
+ * needed is missing when it is read.
+ * Shares no code with the rest of alloc but plan_volume.
  */
-#include "alloc/plan.h"
-
-/* Channels [from, from + n_c) of a tensor that is no concat, from channel c of
- * the area on, rows [row, end); row r lies in row r - base of the area. */
-typedef struct Held {
-    TensorId tensor;
-    uint32_t c, from, n_c, base, row, end;
-} Held;
-
-typedef struct Area {
-    uint64_t at, end;
-    Volume whole;
-    VEC(Held) held;
-} Area;
-
-typedef struct Areas {
-    VEC(Area) at;
-} Areas;
+#include "alloc/areas.h"
 
 typedef struct Judge {
     Arena *arena;
     const Plan *plan;
     const Graph *g;
     const HwSpec *spec;
-    Areas *memory;  /* by memory */
+    Areas *areas;
     uint32_t *done; /* by node: rows computed so far */
     const Action *action;
 } Judge;
@@ -55,324 +34,18 @@ static const char *complain(Judge *j, const Placement *p, const char *what) {
                         j->action->step, tensor, what, memory);
 }
 
-static uint32_t later(uint32_t a, uint32_t b) {
-    return a > b ? a : b;
-}
-
-static uint32_t earlier(uint32_t a, uint32_t b) {
-    return a < b ? a : b;
-}
-
-/* ---- what a tensor is made of ---- */
-
-static bool is_channel_concat(const Judge *j, TensorId t) {
-    const Node *node = graph_node(j->g, graph_tensor(j->g, t)->producer);
-    if (node->op != OP_CONCAT)
-        return false;
-    Volume whole = plan_volume(j->g, t);
-    uint64_t c = 0;
-    for (uint32_t i = 0; i < node->n_in; i++) {
-        Volume v = plan_volume(j->g, node->in[i]);
-        if (v.h != whole.h || v.w != whole.w)
-            return false;
-        c += v.c;
-    }
-    return c == whole.c && node->attr.axis.axis == 1;
-}
-
-typedef struct Leaf {
-    TensorId tensor;
-    uint32_t c, from, n_c; /* as in Held */
-} Leaf;
-
-typedef struct Leaves {
-    VEC(Leaf) at;
-} Leaves;
-
-static void leaves_of(Judge *j, TensorId t, uint32_t c, Leaves *out) {
-    if (!is_channel_concat(j, t)) {
-        Leaf leaf = {t, c, 0, plan_volume(j->g, t).c};
-        vec_push(j->arena, &out->at, leaf);
-        return;
-    }
-    const Node *node = graph_node(j->g, graph_tensor(j->g, t)->producer);
-    for (uint32_t i = 0; i < node->n_in; i++) {
-        leaves_of(j, node->in[i], c, out);
-        c += plan_volume(j->g, node->in[i]).c;
-    }
-}
-
-/* ---- areas ---- */
-
-static bool same_volume(const Volume *a, const Volume *b) {
-    return a->c == b->c && a->h == b->h && a->w == b->w &&
-           a->repl.full == b->repl.full &&
-           a->repl.sections == b->repl.sections &&
-           a->repl.units == b->repl.units && a->repl.width == b->repl.width;
-}
-
-static Area *area_find(Judge *j, const Placement *p) {
-    Areas *areas = &j->memory[p->memory];
-    for (uint32_t i = 0; i < areas->at.n; i++) {
-        Area *a = &areas->at.at[i];
-        if (a->at == p->offset && same_volume(&a->whole, &p->whole))
-            return a;
-    }
-    return NULL;
-}
-
-/* The bytes of channels [c, c + n_c) of the volume at `at`: whole granules. */
-static void part_bytes(const Layout *layout, const Volume *whole, uint64_t at,
-                       uint32_t c, uint32_t n_c, uint64_t *first,
-                       uint64_t *end) {
-    uint32_t granule = layout_granule(layout);
-    uint64_t stop = granule
-                        ? ((uint64_t)c + n_c + granule - 1) / granule * granule
-                        : whole->c;
-    *first = at + (granule ? layout_part_offset(layout, whole, c) : 0);
-    *end = at + (stop < whole->c
-                     ? layout_part_offset(layout, whole, (uint32_t)stop)
-                     : layout_bytes(layout, whole));
-}
-
-/* What the placement holds of its tensor. */
-static void leaves_held(Judge *j, const Placement *p, Leaves *out) {
-    uint32_t first = p->part_c, end = p->part_c + p->n_c, n = 0;
-    leaves_of(j, p->tensor, p->part_c - p->c, out);
-    for (uint32_t i = 0; i < out->at.n; i++) {
-        Leaf leaf = out->at.at[i];
-        uint32_t stop = earlier(leaf.c + leaf.n_c, end);
-        uint32_t skip = later(leaf.c, first) - leaf.c;
-        if (leaf.c + skip >= stop)
-            continue;
-        leaf.c += skip;
-        leaf.from += skip;
-        leaf.n_c = stop - leaf.c;
-        out->at.at[n++] = leaf;
-    }
-    out->at.n = n;
-}
-
-static void placement_bytes(const Judge *j, const Placement *p, uint64_t *first,
-                            uint64_t *end) {
-    part_bytes(j->spec->memory[p->memory].layout, &p->whole, p->offset,
-               p->part_c, p->n_c, first, end);
-}
-
-/* Whether channels [c, c + n_c) of the volume at `at` lie in the bytes. */
-static bool meets(const Layout *layout, const Volume *whole, uint64_t at,
-                  uint32_t c, uint32_t n_c, uint64_t low, uint64_t high) {
-    uint64_t first, end;
-    part_bytes(layout, whole, at, c, n_c, &first, &end);
-    return first < high && low < end;
-}
-
-/* How many of the held channels lie before byte `low`. */
-static uint32_t channels_before(const Layout *layout, const Area *a,
-                                const Held *h, uint64_t low) {
-    uint32_t lo = 0, hi = h->n_c;
-    while (lo < hi) {
-        uint32_t mid = (lo + hi + 1) / 2;
-        uint64_t first, end;
-        part_bytes(layout, &a->whole, a->at, h->c, mid, &first, &end);
-        if (end <= low)
-            lo = mid;
-        else
-            hi = mid - 1;
-    }
-    return lo;
-}
-
-/* How many of them lie at byte `high` and behind. */
-static uint32_t channels_behind(const Layout *layout, const Area *a,
-                                const Held *h, uint64_t high) {
-    uint32_t lo = 0, hi = h->n_c;
-    while (lo < hi) {
-        uint32_t mid = (lo + hi + 1) / 2;
-        uint64_t first, end;
-        part_bytes(layout, &a->whole, a->at, h->c + h->n_c - mid, mid, &first,
-                   &end);
-        if (first >= high)
-            lo = mid;
-        else
-            hi = mid - 1;
-    }
-    return lo;
-}
-
-/* Channels [at, at + n) of what is held, if there are any. */
-static uint32_t held_cut(const Held *h, uint32_t at, uint32_t n, Held *out) {
-    *out = *h;
-    out->c += at;
-    out->from += at;
-    out->n_c = n;
-    return n > 0;
-}
-
-/* What is left when bytes [low, high) are overwritten. */
-static uint32_t held_outside(const Layout *layout, const Area *a, const Held *h,
-                             uint64_t low, uint64_t high, Held left[2]) {
-    if (!meets(layout, &a->whole, a->at, h->c, h->n_c, low, high)) {
-        left[0] = *h;
-        return 1;
-    }
-    uint32_t before = channels_before(layout, a, h, low);
-    uint32_t behind = channels_behind(layout, a, h, high);
-    uint32_t n = held_cut(h, 0, before, left);
-    return n + held_cut(h, h->n_c - behind, behind, left + n);
-}
-
-static void area_clear(Judge *j, const Layout *layout, Area *a, uint64_t low,
-                       uint64_t high) {
-    Held left[2];
-    uint32_t n = a->held.n, kept = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        Held old = a->held.at[i];
-        uint32_t pieces = held_outside(layout, a, &old, low, high, left);
-        if (pieces > 0)
-            a->held.at[kept++] = left[0];
-        if (pieces > 1)
-            vec_push(j->arena, &a->held, left[1]);
-    }
-    for (uint32_t i = n; i < a->held.n; i++)
-        a->held.at[kept++] = a->held.at[i];
-    a->held.n = kept;
-}
-
-/* Everything in the bytes is lost, but for the volume of `keep`. */
-static void areas_drop(Judge *j, uint32_t memory, uint64_t at, uint64_t end,
-                       const Placement *keep) {
-    const Layout *layout = j->spec->memory[memory].layout;
-    Areas *areas = &j->memory[memory];
-    uint32_t left = 0;
-    for (uint32_t i = 0; i < areas->at.n; i++) {
-        Area *a = &areas->at.at[i];
-        bool kept = keep && a->at == keep->offset &&
-                    same_volume(&a->whole, &keep->whole);
-        if (!kept)
-            area_clear(j, layout, a, at, end);
-        if (kept || a->held.n)
-            areas->at.at[left++] = *a;
-    }
-    areas->at.n = left;
-}
-
-/* What is left of `old` when `now` is written: up to four pieces. */
-static uint32_t held_left(const Held *old, const Held *now, Held left[4]) {
-    int64_t shift = (int64_t)old->base - now->base;
-    int64_t row = now->row + shift, end = now->end + shift;
-    uint32_t c = later(old->c, now->c), n = 0;
-    uint32_t c_end = earlier(old->c + old->n_c, now->c + now->n_c);
-    if (c >= c_end || end <= old->row || row >= old->end) {
-        left[n++] = *old;
-        return n;
-    }
-    Held middle = *old;
-    if (row > old->row) {
-        left[n] = *old;
-        left[n++].end = middle.row = (uint32_t)row;
-    }
-    if (end < old->end) {
-        left[n] = *old;
-        left[n++].row = middle.end = (uint32_t)end;
-    }
-    n += held_cut(&middle, 0, c - old->c, left + n);
-    return n + held_cut(&middle, c_end - old->c, old->c + old->n_c - c_end,
-                        left + n);
-}
-
-static void area_put(Judge *j, Area *area, Held now) {
-    Held left[4];
-    uint32_t n = area->held.n;
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        Held old = area->held.at[i];
-        bool joins = same_tensor(old.tensor, now.tensor) && old.c == now.c &&
-                     old.from == now.from && old.n_c == now.n_c &&
-                     old.base == now.base && old.row <= now.end &&
-                     now.row <= old.end;
-        if (joins) {
-            now.row = earlier(now.row, old.row);
-            now.end = later(now.end, old.end);
-            continue;
-        }
-        uint32_t pieces = held_left(&old, &now, left);
-        if (pieces > 0)
-            area->held.at[kept++] = left[0];
-        for (uint32_t k = 1; k < pieces; k++)
-            vec_push(j->arena, &area->held, left[k]);
-    }
-    for (uint32_t i = n; i < area->held.n; i++)
-        area->held.at[kept++] = area->held.at[i];
-    area->held.n = kept;
-    vec_push(j->arena, &area->held, now);
-}
-
-/* Whether a piece covers channel `c` of the area for the leaf. */
-static bool covers(const Held *h, const Leaf *leaf, uint32_t c, uint32_t base,
-                   uint32_t row, uint32_t end) {
-    return same_tensor(h->tensor, leaf->tensor) &&
-           h->c - h->from == leaf->c - leaf->from && h->c <= c &&
-           c < h->c + h->n_c && h->base == base && h->row <= row &&
-           end <= h->end;
-}
-
-static bool area_holds(const Area *area, const Leaf *leaf, uint32_t base,
-                       uint32_t row, uint32_t end) {
-    uint32_t c = leaf->c, i = 0;
-    while (c < leaf->c + leaf->n_c && i < area->held.n) {
-        const Held *h = &area->held.at[i++];
-        if (covers(h, leaf, c, base, row, end)) {
-            c = h->c + h->n_c;
-            i = 0;
-        }
-    }
-    return c >= leaf->c + leaf->n_c;
-}
-
 /* ---- reading and writing ---- */
-
-/* Rows that lie one behind the other: row r in row r - base of the area. */
-typedef struct Lap {
-    uint32_t base, row, end;
-} Lap;
-
-/* The first of them, of rows [row, end); a ring starts again after each turn.
- */
-static Lap lap_of(const Placement *p, uint32_t row, uint32_t end) {
-    if (!p->ring)
-        return (Lap){p->row, row, end};
-    uint32_t base = row / p->whole.h * p->whole.h;
-    return (Lap){base, row, earlier(end, base + p->whole.h)};
-}
 
 static const char *check_read(Judge *j, uint32_t placement, uint32_t row,
                               uint32_t rows) {
     const Placement *p = &j->plan->placement[placement];
     if (row < p->row || row + rows > p->row + p->rows)
         return complain(j, p, "is read beyond the rows held");
-    const Area *area = area_find(j, p);
-    if (!area)
+    if (!areas_find(j->areas, p))
         return complain(j, p, "is not there (never written, or overwritten)");
-    Leaves leaves = {0};
-    leaves_held(j, p, &leaves);
-    for (Lap lap = {.end = row}; lap.end < row + rows;) {
-        lap = lap_of(p, lap.end, row + rows);
-        for (uint32_t i = 0; i < leaves.at.n; i++)
-            if (!area_holds(area, &leaves.at.at[i], lap.base, lap.row, lap.end))
-                return complain(j, p, "is not all there");
-    }
-    return NULL;
-}
-
-static void leaf_put(Judge *j, Area *area, const Placement *p, const Leaf *leaf,
-                     uint32_t row, uint32_t end) {
-    for (Lap lap = {.end = row}; lap.end < end;) {
-        lap = lap_of(p, lap.end, end);
-        area_put(j, area,
-                 (Held){leaf->tensor, leaf->c, leaf->from, leaf->n_c, lap.base,
-                        lap.row, lap.end});
-    }
+    return areas_read(j->areas, p, row, rows)
+               ? NULL
+               : complain(j, p, "is not all there");
 }
 
 static const char *do_write(Judge *j, uint32_t placement, uint32_t row,
@@ -380,20 +53,7 @@ static const char *do_write(Judge *j, uint32_t placement, uint32_t row,
     const Placement *p = &j->plan->placement[placement];
     if (row < p->row || row + rows > p->row + p->rows)
         return complain(j, p, "is written beyond its rows");
-    uint64_t first, end;
-    placement_bytes(j, p, &first, &end);
-    areas_drop(j, p->memory, first, end, p);
-    Area *area = area_find(j, p);
-    if (!area) {
-        Area fresh = {
-            .at = p->offset, .end = p->offset + p->bytes, .whole = p->whole};
-        vec_push(j->arena, &j->memory[p->memory].at, fresh);
-        area = area_find(j, p);
-    }
-    Leaves leaves = {0};
-    leaves_held(j, p, &leaves);
-    for (uint32_t i = 0; i < leaves.at.n; i++)
-        leaf_put(j, area, p, &leaves.at.at[i], row, row + rows);
+    areas_write(j->areas, p, row, rows);
     return NULL;
 }
 
@@ -419,7 +79,7 @@ static const char *check_placement(Judge *j, const Placement *p) {
     if (p->c + p->n_c > v.c || p->part_c < p->c ||
         p->part_c + p->n_c > p->whole.c)
         return complain(j, p, "leaves its volume");
-    bool concat = p->n_c != p->whole.c || is_channel_concat(j, p->tensor);
+    bool concat = p->n_c != p->whole.c || areas_is_concat(j->areas, p->tensor);
     if (m->buffers && !concat && !in_one_buffer(m, p))
         return complain(j, p, "crosses a buffer's end");
     return NULL;
@@ -598,7 +258,7 @@ static const char *use_tile_buffers(Judge *j, const Action *a) {
             overlap(range[i][0], range[i][1], out->offset,
                     out->offset + out->bytes))
             return complain(j, out, "lies in the tile buffers");
-        areas_drop(j, memory, range[i][0], range[i][1], NULL);
+        areas_drop(j->areas, memory, range[i][0], range[i][1]);
     }
     return NULL;
 }
@@ -654,15 +314,15 @@ static const char *do_concat(Judge *j, const Action *a) {
 static const char *check_apart(Judge *j, const Action *a, const Action *b) {
     const Placement *out = &j->plan->placement[a->out];
     uint64_t first, end, p_first, p_end;
-    placement_bytes(j, out, &first, &end);
+    areas_bytes(j->areas, out, &first, &end);
     for (uint32_t i = 0; i <= b->n_in; i++) {
         const Placement *p =
             &j->plan->placement[i < b->n_in ? b->in[i] : b->out];
-        placement_bytes(j, p, &p_first, &p_end);
+        areas_bytes(j->areas, p, &p_first, &p_end);
         if (p->memory != out->memory || !overlap(p_first, p_end, first, end))
             continue;
         bool parts = p->offset == out->offset &&
-                     same_volume(&p->whole, &out->whole) &&
+                     areas_same_volume(&p->whole, &out->whole) &&
                      !overlap(p->part_c, p->part_c + p->n_c, out->part_c,
                               out->part_c + out->n_c);
         if (!parts)
@@ -706,21 +366,11 @@ static const char *do_action(Judge *j) {
 }
 
 static bool lies_outside(Judge *j, TensorId t) {
-    Leaves leaves = {0};
-    leaves_of(j, t, 0, &leaves);
     for (uint32_t i = 0; i < j->plan->n_placements; i++) {
         const Placement *p = &j->plan->placement[i];
-        if (!same_tensor(p->tensor, t) || role_of(j, i) == HW_ACTIVE ||
-            p->n_c < plan_volume(j->g, t).c)
-            continue;
-        const Area *area = area_find(j, p);
-        bool all = area != NULL;
-        for (uint32_t k = 0; k < leaves.at.n && all; k++) {
-            Leaf leaf = leaves.at.at[k];
-            leaf.c += p->part_c;
-            all = area_holds(area, &leaf, 0, 0, p->rows);
-        }
-        if (all)
+        if (same_tensor(p->tensor, t) && role_of(j, i) != HW_ACTIVE &&
+            p->n_c == plan_volume(j->g, t).c &&
+            areas_read(j->areas, p, 0, p->rows))
             return true;
     }
     return false;
@@ -749,7 +399,8 @@ static void write_inputs(Judge *j) {
         const Placement *p = &j->plan->placement[i];
         NodeId producer = graph_tensor(j->g, p->tensor)->producer;
         if (graph_node(j->g, producer)->op == OP_INPUT &&
-            role_of(j, i) == HW_INPUT && p->part_c == 0 && !area_find(j, p))
+            role_of(j, i) == HW_INPUT && p->part_c == 0 &&
+            !areas_find(j->areas, p))
             do_write(j, i, 0, p->rows);
     }
 }
@@ -759,7 +410,7 @@ const char *plan_judge(Arena *arena, const Plan *plan) {
                .plan = plan,
                .g = plan->schedule->graph,
                .spec = plan->schedule->spec};
-    j.memory = ARENA_ARRAY(j.arena, Areas, j.spec->n_memories);
+    j.areas = areas_new(j.arena, j.g, j.spec);
     j.done = ARENA_ARRAY(j.arena, uint32_t, j.g->node.n + 1);
     const char *wrong = check_placements(&j);
     if (!wrong)

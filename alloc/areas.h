@@ -1,0 +1,33 @@
+/* areas.h - what the memories hold while a plan is replayed; of the judge.
+ *
+ * Every memory is a set of areas that do not overlap; an area is one volume at
+ * one place and says which rows and channels of which tensors it holds. Areas
+ * whose bytes another volume touches lose what lies there. Rows of a ring
+ * overwrite those of the turns before. A concat along channels counts as its
+ * members. Shares no code with the rest of alloc but plan_volume.
+ */
+#ifndef ALLOC_AREAS_H
+#define ALLOC_AREAS_H
+
+#include "alloc/plan.h"
+
+typedef struct Areas Areas;
+
+Areas *areas_new(Arena *arena, const Graph *g, const HwSpec *spec);
+
+/* Whether anything is left of the placement's volume, at its place. */
+bool areas_find(Areas *areas, const Placement *p);
+/* Whether the rows of all that the placement holds are there. */
+bool areas_read(Areas *areas, const Placement *p, uint32_t row, uint32_t rows);
+/* They are, from now on; what else lies in the placement's bytes is lost. */
+void areas_write(Areas *areas, const Placement *p, uint32_t row, uint32_t rows);
+/* Everything in the bytes [at, end) is lost. */
+void areas_drop(Areas *areas, uint32_t memory, uint64_t at, uint64_t end);
+
+/* The placement's own bytes: of its channels, in whole granules. */
+void areas_bytes(const Areas *areas, const Placement *p, uint64_t *first,
+                 uint64_t *end);
+bool areas_same_volume(const Volume *a, const Volume *b);
+bool areas_is_concat(const Areas *areas, TensorId t);
+
+#endif
