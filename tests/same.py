@@ -127,8 +127,9 @@ def values(arguments, folder, expected=None):
     if expected:
         _, report = amphora(*command, "--expect", expected)
         return report.get("max_rel_error", 1.0)
-    amphora(*command, "-o", folder + "/values")
-    return glob.glob(folder + "/values/*.npy")[0]
+    made = tempfile.mkdtemp(dir=folder)
+    amphora(*command, "-o", made)
+    return glob.glob(made + "/*.npy")[0]
 
 
 def own_form(files, folder):
