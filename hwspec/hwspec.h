@@ -169,7 +169,8 @@ typedef struct HwWeightCache {
  * what only some of its kind have. */
 typedef struct HwNative {
     const char *triple, *cpu, *features; /* as LLVM names them */
-    uint32_t lanes; /* floats of a vector register; 0: by the others */
+    uint32_t lanes;   /* floats of a vector register; 0: by the others */
+    uint64_t weights; /* bytes that there are for constants; 0: any number */
 } HwNative;
 
 typedef struct HwInsnSet HwInsnSet; /* insn.h */

@@ -89,6 +89,8 @@ static const Key native_keys[] = {
         "as LLVM names them: +avx2,+fma; else those of the cpu"),
     KEY("lanes", read_count, HwNative, lanes,
         "floats of a vector register; else what the others imply"),
+    KEY("weights", read_bytes, HwNative, weights,
+        "bytes that there are for constants; else any number"),
 };
 const Section read_native_section = SECTION("native", native_keys);
 

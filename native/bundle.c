@@ -277,6 +277,15 @@ const NativeBundle *native_bundle(Arena *arena, Diag *diag,
                           .n_calls = b.call.n,
                           .call = b.call.at};
     maker_function(b.maker, &run);
+    const HwNative *native = &schedule->spec->native;
+    uint64_t bytes = maker_values(b.maker) * sizeof(float);
+    if (native->weights && bytes > native->weights) {
+        diag_error(diag, schedule->spec->loc,
+                   "does not fit: the constants take %llu bytes, %s has %llu",
+                   (unsigned long long)bytes, schedule->spec->machine,
+                   (unsigned long long)native->weights);
+        return NULL;
+    }
     NativeBundle *bundle = ARENA_NEW(arena, NativeBundle);
     *bundle = (NativeBundle){.program = maker_program(b.maker),
                              .workspace_bytes = plan->memory_used[0],

@@ -7,7 +7,7 @@ runs the bundle twice on a workspace full of no-numbers, with guards around it,
 and writes the outputs; they must equal those of `amphora eval`. An object file
 must need no symbol of any library.
 
-usage: bundle.py [--long] [AMPHORA]
+usage: bundle.py [--long] [AMPHORA [TARGET]]
 """
 import array
 import os
@@ -28,7 +28,7 @@ int main(int argc, char **argv) {{
     enum {{ GUARD = 64 }};
     size_t n = (size_t){net}_WORKSPACE_BYTES;
     size_t whole = (n + 2 * GUARD + {net}_WORKSPACE_ALIGN + 63) / 64 * 64;
-    char *room = aligned_alloc({net}_WORKSPACE_ALIGN > 64
+    signed char *room = aligned_alloc({net}_WORKSPACE_ALIGN > 64
                                ? {net}_WORKSPACE_ALIGN : 64, whole);
     memset(room, 0xff, whole);
     FILE *file = fopen(argv[1], "rb");
@@ -47,17 +47,31 @@ int main(int argc, char **argv) {{
 }}
 """
 
-# network, target, compiler and runner (NULL: this computer's), extra arguments
+HERE = (["cc"], [])
+ARM64 = (["aarch64-linux-gnu-gcc", "-static"], ["qemu-aarch64-static"])
+RISCV = (["riscv64-linux-gnu-gcc", "-static"], ["qemu-riscv64-static"])
+MIPS = (["mips-linux-gnu-gcc", "-static"], ["qemu-mips-static"])
+# An object for a microcontroller is linked with a system for larger ones.
+ARM = (["arm-linux-gnueabihf-gcc", "-static", "-mthumb"], ["qemu-arm-static"])
+
+# network, target, compiler and runner, extra arguments
 ROWS = [
-    ("examples/tiny.prototxt", "cpu-x86-64", ["cc"], []),
-    ("examples/densenet-cell.prototxt", "cpu-x86-64", ["cc"], []),
+    ("examples/tiny.prototxt", "cpu-x86-64", HERE, []),
+    ("examples/densenet-cell.prototxt", "cpu-x86-64", HERE, []),
 ]
 LONG = [
-    ("examples/googlenet.prototxt", "cpu-x86-64", ["cc"], []),
-    ("examples/resnet50.prototxt", "cpu-x86-64", ["cc"], []),
-    ("examples/mobilenet-v2.prototxt", "cpu-x86-64", ["cc"], []),
-    ("examples/inception-v3.prototxt", "cpu-x86-64", ["cc"], []),
+    ("examples/googlenet.prototxt", "cpu-x86-64", HERE, []),
+    ("examples/resnet50.prototxt", "cpu-x86-64", HERE, []),
+    ("examples/mobilenet-v2.prototxt", "cpu-x86-64", HERE, []),
+    ("examples/inception-v3.prototxt", "cpu-x86-64", HERE, []),
+    ("examples/tiny.prototxt", "cortex-m4", ARM, []),
+    ("examples/tiny.prototxt", "cpu-aarch64", ARM64, []),
+    ("examples/tiny.prototxt", "cpu-riscv64", RISCV, []),
+    ("examples/tiny.prototxt", "n64", MIPS, []),
+    ("examples/googlenet.prototxt", "cpu-aarch64", ARM64, []),
 ]
+# What the linker itself brings along.
+LINKERS = {"_GLOBAL_OFFSET_TABLE_", "_gp_disp"}
 
 
 def floats(path):
@@ -103,10 +117,9 @@ def run(command, **more):
 
 
 def undefined(folder, net):
-    """Symbols that the object needs; the linker's own aside."""
+    """Symbols that the object needs."""
     text = run(["nm", "-u", f"{folder}/{net}.o"]).stdout.decode()
-    return [line.split()[-1] for line in text.splitlines()
-            if "_GLOBAL_OFFSET_TABLE_" not in line]
+    return {line.split()[-1] for line in text.splitlines()} - LINKERS
 
 
 def seeded(count, first):
@@ -128,7 +141,7 @@ def write_npy(path, values):
 
 
 def check(amphora, folder, row):
-    network, target, compiler, extra = row
+    network, target, (compiler, runner), extra = row
     run([amphora, "compile", network, "-t", target, "--emit", "bundle", "-o",
          folder] + extra)
     net = next(n[:-2] for n in os.listdir(folder) if n.endswith(".h"))
@@ -138,6 +151,9 @@ def check(amphora, folder, row):
     members = fields(f"{folder}/{net}.h")
     with open(f"{folder}/main.c", "w", encoding="utf-8") as file:
         file.write(program(net, re.sub(r"\W", "_", net), members))
+    if target == "cortex-m4":
+        run(["arm-linux-gnueabihf-objcopy", "--remove-section",
+             ".ARM.attributes", f"{folder}/{net}.o"])
     run(compiler + ["-O1", "-Wall", "-o", f"{folder}/main", f"{folder}/main.c",
                     f"{folder}/{net}.o"])
     inputs = [seeded(n, i + 1) for i, (const, _, n) in enumerate(members)
@@ -145,18 +161,27 @@ def check(amphora, folder, row):
     arguments = []
     with open(f"{folder}/in.raw", "wb") as file:
         for i, values in enumerate(inputs):
-            file.write(values.tobytes())
+            file.write(swapped(values, runner))
             write_npy(f"{folder}/in{i}.npy", values)
             arguments += ["--input", f"{folder}/in{i}.npy"]
-    run([f"{folder}/main", f"{folder}/in.raw", f"{folder}/out.raw"])
+    run(runner + [f"{folder}/main", f"{folder}/in.raw", f"{folder}/out.raw"])
     run([amphora, "eval", network, "-o", f"{folder}/want"] + arguments + extra)
-    return compare(folder, members)
+    return compare(folder, members, runner)
 
 
-def compare(folder, members):
-    got = array.array("f")
+def swapped(values, runner):
+    """Floats as the machine has them in memory."""
+    copy = array.array("f", values)
+    if "mips" in " ".join(runner):
+        copy.byteswap()
+    return copy.tobytes()
+
+
+def compare(folder, members, runner):
+    raw, got = array.array("f"), array.array("f")
     with open(f"{folder}/out.raw", "rb") as file:
-        got.frombytes(file.read())
+        raw.frombytes(file.read())
+    got.frombytes(swapped(raw, runner))
     at, worst = 0, 0.0
     for const, name, n in members:
         if const:
@@ -174,6 +199,8 @@ def main():
     arguments = [a for a in sys.argv[1:] if a != "--long"]
     amphora = arguments[0] if arguments else "build/amphora"
     rows = ROWS + (LONG if "--long" in sys.argv else [])
+    if len(arguments) > 1:
+        rows = [row for row in ROWS + LONG if row[1] == arguments[1]]
     failed = 0
     for row in rows:
         folder = tempfile.mkdtemp()

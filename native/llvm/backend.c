@@ -34,9 +34,11 @@ static bool make_object(Arena *arena, Diag *diag, const NativeProgram *program,
     if (!object)
         return false;
     *len = LLVMGetBufferSize(object);
-    *out = ARENA_COPY(arena, uint8_t,
-                      (const uint8_t *)LLVMGetBufferStart(object), *len);
+    uint8_t *copy = ARENA_COPY(
+        arena, uint8_t, (const uint8_t *)LLVMGetBufferStart(object), *len);
     LLVMDisposeMemoryBuffer(object);
+    object_name_abi(&program->target, copy, *len);
+    *out = copy;
     return true;
 }
 

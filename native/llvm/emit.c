@@ -242,13 +242,29 @@ static void emit_function(const Program *p, uint32_t number) {
     close_function(c, entry->returns ? LLVMConstInt(c->i32, 0, false) : NULL);
 }
 
+/* Floats as the target has them in memory. */
+static const char *weight_bytes(Code *c, const Machine *machine,
+                                const NativeProgram *program) {
+    const char *own = (const char *)program->weights;
+    uint64_t n = program->weights_bytes;
+    uint32_t one = 1;
+    bool little = *(const char *)&one == 1;
+    if ((LLVMByteOrder(machine->layout) == LLVMLittleEndian) == little)
+        return own;
+    char *out = ARENA_ARRAY(c->arena, char, n);
+    for (uint64_t i = 0; i < n; i++)
+        out[i] = own[i ^ 3];
+    return out;
+}
+
 /* The weights as bytes of the module. */
-static Val emit_weights(Code *c, const NativeProgram *program) {
+static Val emit_weights(Code *c, const Machine *machine,
+                        const NativeProgram *program) {
     enum { CACHE_LINE = 64 };
     if (program->weights_bytes == 0)
         return NULL;
     Val bytes =
-        LLVMConstStringInContext(c->context, (const char *)program->weights,
+        LLVMConstStringInContext(c->context, weight_bytes(c, machine, program),
                                  (unsigned)program->weights_bytes, true);
     Val global =
         LLVMAddGlobal(c->module, LLVMTypeOf(bytes),
@@ -281,7 +297,7 @@ LLVMModuleRef emit_program(Arena *arena, LLVMContextRef context,
         kernel[i] = emit_kernel(&c, &program->kernel[i], i);
     Program p = {&c, program, style, kernel, NULL};
     if (style != ENTRY_ARRAYS)
-        p.weights = emit_weights(&c, program);
+        p.weights = emit_weights(&c, machine, program);
     for (uint32_t i = 0; i < program->n_functions; i++)
         emit_function(&p, i);
     LLVMDisposeBuilder(c.builder);

@@ -123,3 +123,11 @@ LLVMMemoryBufferRef machine_object(Diag *diag, const Machine *machine,
     LLVMDisposeMessage(message);
     return NULL;
 }
+
+void object_name_abi(const NativeTarget *target, uint8_t *object, size_t len) {
+    enum { MACHINE_AT = 18, RISCV = 243, FLAGS_AT = 48, DOUBLES = 4, END = 52 };
+    const char *features = or_empty(target->features);
+    if (len >= END && memcmp(object, "\177ELF\2\1", 6) == 0 &&
+        object[MACHINE_AT] == RISCV && strstr(features, "+d"))
+        object[FLAGS_AT] |= DOUBLES;
+}

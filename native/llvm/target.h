@@ -20,6 +20,10 @@ void machine_close(Machine *machine);
 
 /* Optimises the module in place. */
 void machine_optimise(const Machine *machine, LLVMModuleRef module);
+/* RISC-V's convention for floats is part of the file's header, which LLVM fills
+ * by it only from version 15 on. Our functions pass no floats, so that each of
+ * them is kept: says the one of the target's registers. */
+void object_name_abi(const NativeTarget *target, uint8_t *object, size_t len);
 /* The object file; to be given back with LLVMDisposeMemoryBuffer. NULL with an
  * error. */
 LLVMMemoryBufferRef machine_object(Diag *diag, const Machine *machine,
