@@ -102,15 +102,11 @@ Const net_number(Net *net, double value) {
                    .data = ARENA_COPY(net->arena, double, &value, 1)};
 }
 
-/* They stay in the file, and so do factors of the first axis, if it stays. */
-static Const permute_codes(const Const *value, Shape view,
-                           const uint32_t *perm) {
-    Const codes = const_codes(value);
-    codes.shape = view;
-    codes = const_permuted(&codes, perm);
-    if (perm[0] == 0)
-        codes.mul0 = value->mul0;
-    return codes;
+/* Factors of the first axis stay, if it does. */
+static bool keeps_factors(const Const *value, const Shape *view,
+                          const uint32_t *perm) {
+    bool first = perm[0] == 0 && view->dim[0] == shape_dim(&value->shape, 0);
+    return (!value->mul0 || first) && !value->mul1;
 }
 
 Const net_permute(Net *net, const Const *value, Shape view,
@@ -123,12 +119,15 @@ Const net_permute(Net *net, const Const *value, Shape view,
             c.shape.dim[i] = view.dim[perm[i]];
         return c;
     }
-    if (const_has_codes(value, 4))
-        return permute_codes(value, view, perm);
-    if (c.mul0 || c.mul1 || c.groups > 1 || const_has_order(&c))
+    if (!keeps_factors(value, &view, perm) || c.groups > 1 ||
+        const_has_order(&c))
         c = as_floats(net, value, view);
+    const double *mul0 = c.mul0;
+    c.mul0 = NULL;
     c.shape = view;
-    return const_permuted(&c, perm);
+    c = const_permuted(&c, perm);
+    c.mul0 = mul0;
+    return c;
 }
 
 /* ---- shapes ---- */

@@ -51,8 +51,8 @@ TensorId net_out(Net *net, NodeId node);
 void net_const(Net *net, NodeId node, ConstRole role, const Const *value);
 void net_fill(Net *net, NodeId node, ConstRole role, double value);
 /* Values in another order: axis i of the result is axis perm[i] of `value`
- * seen as `view`. Recipes keep theirs; codes are not copied, and
- * lose all factors but those of an axis that stays the first. */
+ * seen as `view`. Recipes keep theirs. What has factors is copied, unless they
+ * are of an axis that stays the first. */
 Const net_permute(Net *net, const Const *value, Shape view,
                   const uint32_t *perm);
 Const net_floats(Net *net, Shape shape, const float *values);

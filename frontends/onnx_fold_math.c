@@ -184,3 +184,46 @@ bool onnx_fold_reduce(Onnx *x, OnnxNode *n) {
         shape = onnx_rank(&shape, in->shape.rank);
     return set(x, n, in->type, shape, out);
 }
+
+/* ---- quantised weights ---- */
+
+/* How many values a scale or zero has, and along which axis they lie; false
+ * where they do not lie along one. */
+static bool lies_along(Onnx *x, OnnxNode *n, const OnnxValue *value,
+                       uint32_t *axis) {
+    const Shape *in = &onnx_in(x, n, 0)->shape;
+    uint64_t count = shape_count(&value->shape);
+    *axis = 0;
+    if (count == 1)
+        return true;
+    return onnx_int(x, n, "block_size", 0) == 0 && value->shape.rank == 1 &&
+           onnx_axis(x, n, onnx_int(x, n, "axis", 1), in->rank, axis) &&
+           count == in->dim[*axis];
+}
+
+static double of_axis(const double *value, uint64_t count, uint64_t index) {
+    return value ? value[count > 1 ? index : 0] : 0;
+}
+
+bool onnx_fold_dequantize(Onnx *x, OnnxNode *n) {
+    const OnnxValue *in = onnx_in(x, n, 0), *by = onnx_in(x, n, 1);
+    const OnnxValue *less = onnx_in(x, n, 2);
+    uint32_t axis = 0, other;
+    if (!lies_along(x, n, by, &axis) ||
+        (less && !lies_along(x, n, less, &other)))
+        return false;
+    double *value = onnx_numbers(x, in), *scale = onnx_numbers(x, by);
+    double *zero = less ? onnx_numbers(x, less) : NULL;
+    if (!value || !scale || (less && !zero))
+        return false;
+    uint64_t scales = shape_count(&by->shape), inner = 1;
+    uint64_t zeros = less ? shape_count(&less->shape) : 0;
+    for (uint32_t i = axis + 1; i < in->shape.rank; i++)
+        inner *= in->shape.dim[i];
+    for (uint64_t i = 0, count = shape_count(&in->shape); i < count; i++) {
+        uint64_t at = i / inner % shape_dim(&in->shape, axis);
+        value[i] = (double)(float)((value[i] - of_axis(zero, zeros, at)) *
+                                   of_axis(scale, scales, at));
+    }
+    return set(x, n, ONNX_FLOAT, in->shape, value);
+}

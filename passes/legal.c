@@ -379,6 +379,18 @@ static const char *is_of_integers(Arena *arena, const Candidate *c) {
                  : NULL;
 }
 
+static const char *fits_cells(Arena *arena, const Candidate *c) {
+    const Node *node = c->node;
+    for (uint32_t k = 0; k <= node->n_in; k++) {
+        TensorId id = k < node->n_in ? node->in[k] : node->out[0];
+        QuantType type = graph_tensor(c->g, id)->quant.type;
+        if (type != QUANT_NONE && quant_type[type].size > c->spec->element)
+            return legal_say(arena, "%s has more than %u",
+                             quant_type[type].name, c->spec->element);
+    }
+    return NULL;
+}
+
 static const struct NodeRow {
     const char *text;
     NodeCheck *check;
@@ -393,6 +405,7 @@ static const struct NodeRow {
     {"transposed convolutions are cut alike on both sides", cuts_evenly},
     {"windows start before or in the input", starts_in_time},
     {"on codes engines follow rules of integers", is_of_integers},
+    {"a code fits into the bytes of an element", fits_cells},
 };
 enum { N_NODE_ROWS = sizeof node_rows / sizeof node_rows[0] };
 

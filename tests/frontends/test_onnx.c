@@ -132,6 +132,39 @@ static void shape_arithmetic_is_folded(void **state) {
     assert_string_equal(shape_text(arena, &y->shape), "1x18");
 }
 
+/* Weights behind a DequantizeLinear by output channel are constants. */
+static void quantised_weights_are_folded(void **state) {
+    (void)state;
+    static const int8_t code[] = {1, -2, 100, -128}, zero[] = {0, 4};
+    static const float scale[] = {0.5F, 0.25F};
+    static const double want[] = {0.5, -1, 24, -33};
+    const int64_t shape[] = {2, 2, 1, 1}, two[] = {2};
+    Text g = text_new(arena), w = tensor("w", 4, shape, 3),
+         s = tensor("s", 1, two, 1), z = tensor("z", 1, two, 3);
+    put_bytes(&w, 9, (const char *)code, sizeof code);
+    put_bytes(&s, 9, (const char *)scale, sizeof scale);
+    put_bytes(&z, 9, (const char *)zero, sizeof zero);
+    put_message(&g, 5, &w);
+    put_message(&g, 5, &s);
+    put_message(&g, 5, &z);
+    put_input(&g, "x", 4, image);
+    put_output(&g, "y");
+    Text dequantize = node(arena, "DequantizeLinear", "w", "s", "z", "d");
+    Text attr = text_new(arena);
+    put_text(&attr, 1, "axis");
+    put_int(&attr, 3, 0);
+    put_message(&dequantize, 5, &attr);
+    put_message(&g, 1, &dequantize);
+    put_node(&g, "Conv", "x", "d", "y");
+    Graph *graph = read_model(&g);
+    assert_non_null(graph);
+    assert_string_equal(ops_of(graph), "input x; conv y");
+    ConstId weight = graph->node.at[1].constant[CONST_WEIGHT];
+    double value[4];
+    const_read_f64(graph_const(graph, weight), value);
+    assert_memory_equal(value, want, sizeof want);
+}
+
 /* A scalar is a factor by channel; a full tensor is not. */
 static void constants_become_scales(void **state) {
     (void)state;
@@ -406,6 +439,7 @@ static void weights_stay_in_the_file(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(shape_arithmetic_is_folded),
+        TEST(quantised_weights_are_folded),
         TEST(constants_become_scales),
         TEST(all_unknown_operators_are_named),
         TEST(cycles_are_errors),
