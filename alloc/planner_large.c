@@ -1,12 +1,18 @@
-/* planner_large.c - online best fit for hundreds of thousands of buffers, in
- * n log n steps and linear memory.
+/* planner_large.c - best fit outwards from the peak, for hundreds of thousands
+ * of buffers, in n log n steps and linear memory.
  *
- * The steps are walked forwards and, for another chance, backwards; the lower
- * of both placements is kept. At each step first the dead give back their
- * blocks, which join with free neighbours, then the born, largest first, each
- * take the smallest free block that holds them, the lowest of equals. Free
- * blocks are in a treap (Seidel and Aragon, 1996) by size and address; blocks
- * know their neighbours in address order, as in a heap with boundary tags.
+ * What is alive at the step where most is alive lies in one stack without a
+ * hole, largest on top: that is where no byte may be wasted. From there time is
+ * walked to its end, and to its beginning. At each step first the dead give
+ * back their blocks, which join with free neighbours, then the born, largest
+ * first, each take the free block in which the fewest bytes are left over, at
+ * the end beside the neighbour that will die nearest to them: what dies
+ * together becomes one hole. Giants that lie on top leave theirs to the free
+ * bytes above all, which are taken last, so small buffers do not cut them up.
+ *
+ * Free blocks are in a treap (Seidel and Aragon, 1996) by size and address;
+ * blocks know their neighbours in address order, as in a heap with boundary
+ * tags.
  *
  * Pins, several pools, relations, gaps in lives and alignments of single
  * buffers are left to greedy_by_size.
@@ -16,19 +22,22 @@
 #include "base/rng.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* 0 stands for "none" wherever a block's number is expected. */
 typedef struct Block {
     uint64_t at, size;
     uint32_t below, above; /* neighbours by address */
     uint32_t left, right;  /* in the treap, if free */
+    uint32_t death;        /* of the buffer, if not */
     bool free;
 } Block;
 
 typedef struct Heap {
     Block *block;
     uint32_t n, root;
-    uint32_t spare; /* unused blocks, linked by `left` */
+    uint32_t spare;      /* unused blocks, linked by `left` */
+    double bytes_a_step; /* see weigh_end */
 } Heap;
 
 /* ---- the treap of free blocks ---- */
@@ -103,13 +112,15 @@ static void tree_remove(Heap *h, uint32_t block) {
     b->free = false;
 }
 
-static uint32_t tree_best(const Heap *h, uint64_t size) {
+/* The smallest block that is at least as `pivot`; 0 if there is none. */
+static uint32_t tree_at_least(const Heap *h, const Block *pivot) {
     uint32_t best = 0;
     for (uint32_t at = h->root; at;) {
         const Block *here = &h->block[at];
-        if (here->size >= size)
+        bool less = is_less(here, pivot);
+        if (!less)
             best = at;
-        at = here->size >= size ? here->left : here->right;
+        at = less ? here->right : here->left;
     }
     return best;
 }
@@ -132,15 +143,51 @@ static Heap heap_new(Arena *arena, uint32_t n_bufs, uint64_t size) {
     return h;
 }
 
-/* Takes the low end of the best block; 0 if there is none. */
-static uint32_t heap_take(Heap *h, uint64_t size) {
-    uint32_t block = tree_best(h, size);
-    if (!block)
-        return 0;
-    tree_remove(h, block);
+/* An end of a free block. */
+typedef struct Place {
+    uint32_t block;
+    bool high;
+    double cost;
+} Place;
+
+/* Bytes that are left over, and how far apart the deaths of the new buffer and
+ * of its neighbour are: what dies together leaves one large block. */
+static void weigh_end(const Heap *h, uint32_t block, bool high, uint64_t size,
+                      uint32_t death, Place *best) {
+    const Block *b = &h->block[block];
+    uint32_t next = high ? b->above : b->below;
+    double apart = next ? (double)h->block[next].death - (double)death : 0;
+    double cost = (double)(b->size - size) +
+                  h->bytes_a_step * (apart < 0 ? -apart : apart);
+    if (!best->block || cost < best->cost)
+        *best = (Place){block, high, cost};
+}
+
+/* Looks at blocks from the smallest that fits on, while they can be better than
+ * the best. The topmost is for when no other fits. */
+static Place choose_place(const Heap *h, uint64_t size, uint32_t death) {
+    enum { MOST_LOOKS = 5 };
+    Place best = {0};
+    Block pivot = {.size = size};
+    for (int k = 0; k < MOST_LOOKS; k++) {
+        uint32_t block = tree_at_least(h, &pivot);
+        if (!block)
+            break;
+        const Block *b = &h->block[block];
+        if (best.block && (!b->above || (double)(b->size - size) >= best.cost))
+            break;
+        weigh_end(h, block, false, size, death, &best);
+        if (b->above && b->size - size <= size)
+            weigh_end(h, block, true, size, death, &best);
+        pivot = (Block){.size = b->size, .at = b->at + 1};
+    }
+    return best;
+}
+
+/* Cuts `size` bytes off the low end of the block; what lies above is a new
+ * block, which is returned. */
+static uint32_t cut_block(Heap *h, uint32_t block, uint64_t size) {
     Block *b = &h->block[block];
-    if (b->size == size)
-        return block;
     uint32_t rest = new_block(h, b->at + size, b->size - size);
     h->block[rest].below = block;
     h->block[rest].above = b->above;
@@ -148,7 +195,25 @@ static uint32_t heap_take(Heap *h, uint64_t size) {
         h->block[b->above].below = rest;
     b->above = rest;
     b->size = size;
-    tree_add(h, rest);
+    return rest;
+}
+
+/* Takes a block for a buffer; 0 if there is none. */
+static uint32_t heap_take(Heap *h, uint64_t size, uint32_t death) {
+    Place place = choose_place(h, size, death);
+    uint32_t block = place.block;
+    if (!block)
+        return 0;
+    tree_remove(h, block);
+    uint64_t left = h->block[block].size - size;
+    if (left && place.high) {
+        uint32_t rest = block;
+        block = cut_block(h, rest, left);
+        tree_add(h, rest);
+    } else if (left) {
+        tree_add(h, cut_block(h, block, size));
+    }
+    h->block[block].death = death;
     return block;
 }
 
@@ -180,8 +245,9 @@ static void heap_give(Heap *h, uint32_t block) {
 /* ---- the walk ---- */
 
 typedef struct Event {
-    uint32_t step, buf;
+    uint32_t step, buf, death;
     uint64_t size; /* rounded up; 0: it dies */
+    bool at_peak;
 } Event;
 
 static int by_step(const void *a, const void *b) {
@@ -190,15 +256,18 @@ static int by_step(const void *a, const void *b) {
         return x->step < y->step ? -1 : 1;
     if (!x->size != !y->size)
         return x->size ? 1 : -1; /* half-open: deaths first */
-    if (x->size != y->size)
-        return x->size > y->size ? -1 : 1;
+    if (x->size != y->size)      /* giants on top */
+        return (x->size > y->size) != x->at_peak ? -1 : 1;
     return x->buf < y->buf ? -1 : x->buf > y->buf;
 }
 
-/* Backwards, a life [first, end) is [-end, -first). */
+/* Of the buffers that are alive at the peak and on one side of it. Backwards,
+ * a life [first, end) is [-end, -first). Those alive at the peak are born
+ * there, in the same order for both directions, and so lie in the same places.
+ */
 static uint32_t list_events(const PlanProblem *problem, bool backwards,
-                            Event *event) {
-    uint32_t n = 0;
+                            uint32_t peak, Event *event) {
+    uint32_t n = 0, start = backwards ? ~(peak + 1) : peak;
     uint64_t align = problem->pool[0].align;
     for (uint32_t b = 0; b < problem->n_bufs; b++) {
         const Buf *buf = &problem->buf[b];
@@ -206,35 +275,50 @@ static uint32_t list_events(const PlanProblem *problem, bool backwards,
         uint64_t size = buf->bytes[0] + (over ? align - over : 0);
         uint32_t first = backwards ? ~buf->end : buf->first;
         uint32_t end = backwards ? ~buf->first : buf->end;
-        if (!size || first >= end)
+        bool here = first <= start;
+        if (!size || buf->first >= buf->end || end <= start)
             continue;
-        event[n++] = (Event){first, b, size};
-        event[n++] = (Event){end, b, 0};
+        event[n++] = (Event){here ? start : first, b, end, size, here};
+        event[n++] = (Event){end, b, end, 0, false};
     }
     if (n)
         qsort(event, n, sizeof *event, by_step);
     return n;
 }
 
+/* A byte left over weighs as much as neighbours whose deaths are so far apart
+ * that the mean buffer would have been written WEIGHT times over. */
+static double price_of_steps(const PlanProblem *problem) {
+    enum { WEIGHT = 8 };
+    double bytes = 0, steps = 1;
+    for (uint32_t b = 0; b < problem->n_bufs; b++) {
+        const Buf *buf = &problem->buf[b];
+        bytes += (double)buf->bytes[0];
+        steps += buf->end > buf->first ? buf->end - buf->first : 0;
+    }
+    return bytes / steps / WEIGHT;
+}
+
 /* True if all found a place. */
 static bool walk(Arena *arena, const PlanProblem *problem, bool backwards,
-                 PlanResult *result) {
+                 uint32_t peak, double price, uint64_t *offset) {
     const Pool *pool = &problem->pool[0];
     Event *event = ARENA_ARRAY(arena, Event, 2 * (size_t)problem->n_bufs);
     uint32_t *block = ARENA_ARRAY(arena, uint32_t, problem->n_bufs);
-    uint32_t n = list_events(problem, backwards, event);
+    uint32_t n = list_events(problem, backwards, peak, event);
     Heap heap =
         heap_new(arena, problem->n_bufs, pool->size - pool->size % pool->align);
+    heap.bytes_a_step = price;
     for (uint32_t i = 0; i < n; i++) {
         uint32_t b = event[i].buf;
         if (!event[i].size) {
             heap_give(&heap, block[b]);
             continue;
         }
-        block[b] = heap_take(&heap, event[i].size);
+        block[b] = heap_take(&heap, event[i].size, event[i].death);
         if (!block[b])
             return false;
-        result->offset[b] = heap.block[block[b]].at;
+        offset[b] = heap.block[block[b]].at;
     }
     return true;
 }
@@ -249,25 +333,41 @@ static bool is_plain(const PlanProblem *problem) {
     return plain && problem->pool[0].align <= INT64_MAX;
 }
 
+static bool walk_both_ways(const PlanProblem *problem, uint32_t peak,
+                           double price, uint64_t *offset) {
+    bool fits = true;
+    for (int side = 0; side < 2 && fits; side++) {
+        Arena *scratch = arena_new("walk");
+        fits = walk(scratch, problem, side, peak, price, offset);
+        arena_free(scratch);
+    }
+    return fits;
+}
+
+/* Few buffers get several walks with other prices, for the best of them. */
+static uint32_t count_walks(uint32_t n_bufs) {
+    enum { MANY = 400000, MOST = 6 };
+    return n_bufs > MANY ? 1 : n_bufs > MANY / MOST ? MANY / n_bufs : MOST;
+}
+
 void plan_large(Arena *arena, const PlanProblem *problem, PlanResult *result) {
+    static const double part[] = {1, 0.25, 4, 0, 0.5, 2};
     if (!is_plain(problem)) {
         plan_greedy_by_size(arena, problem, result);
         return;
     }
-    PlanResult other = {.pool = ARENA_ARRAY(arena, int32_t, problem->n_bufs),
-                        .offset =
-                            ARENA_ARRAY(arena, uint64_t, problem->n_bufs)};
-    bool forwards = walk(arena, problem, false, result);
-    bool backwards = walk(arena, problem, true, &other);
+    uint32_t peak, n = problem->n_bufs;
+    uint64_t bound = plan_live_peak(arena, problem, &peak), least = UINT64_MAX;
+    double price = price_of_steps(problem);
+    PlanResult other = *result;
+    other.offset = ARENA_ARRAY(arena, uint64_t, n);
+    for (uint32_t k = 0; k < count_walks(n) && least > bound; k++) {
+        if (!walk_both_ways(problem, peak, price * part[k], other.offset) ||
+            placed_height(problem, &other) >= least)
+            continue;
+        least = placed_height(problem, &other);
+        memcpy(result->offset, other.offset, n * sizeof *other.offset);
+    }
     result->failed = PLAN_NO_BUF;
-    result->status = forwards || backwards ? PLAN_FITS : PLAN_FAILS;
-    if (backwards && (!forwards || placed_height(problem, &other) <
-                                       placed_height(problem, result)))
-        plan_keep(result,
-                  &(PlanResult){.status = PLAN_FITS,
-                                .pool = other.pool,
-                                .offset = other.offset,
-                                .bound = result->bound,
-                                .failed = PLAN_NO_BUF},
-                  problem->n_bufs);
+    result->status = least < UINT64_MAX ? PLAN_FITS : PLAN_FAILS;
 }
