@@ -3,7 +3,8 @@
  *
  * Input: units and the size of active memory. Output: leaves of touches, modes
  * of nodes, and a placement of all buffers that remain.
- * Method: start with everything kept. While some step holds more than there
+ * Method: where all nodes fit whole, parts of volumes leave (gaps.c). Else
+ * start with everything kept. While some step holds more than there
  * is, evict at the fullest step the gap that frees most for what it moves, the
  * furthest next use first (Belady, 1966); when no gap is left there, dissolve a
  * concat, then run the step's node by tiles. If that gets stuck, the same with
