@@ -12,6 +12,10 @@
 #include <math.h>
 #include <string.h>
 
+/* The rounding of Upsample and operator set 10: down when an axis grows, up
+ * when it shrinks. */
+#define BY_DIRECTION "by direction"
+
 typedef struct Resize {
     const char *mode, *coordinates, *nearest;
     double cubic, outside;
@@ -25,28 +29,35 @@ typedef struct Axis {
     double scale, start, end;
 } Axis;
 
-static double coordinate(const Resize *r, const Axis *a, uint32_t i) {
+/* In float32, as runtimes have it: element 3 of a scale of 0.6 is at 5, not at
+ * 4.9999998 and cut to 4. */
+static float coordinate(const Resize *r, const Axis *a, uint32_t i) {
     const char *how = r->coordinates;
-    double in = a->in, out = a->out;
+    float in = (float)a->in, out = (float)a->out, scale = (float)a->scale;
+    float at = (float)i;
     if (!strcmp(how, "asymmetric"))
-        return i / a->scale;
+        return at / scale;
     if (!strcmp(how, "align_corners"))
-        return out > 1 ? i * (in - 1) / (in * a->scale - 1) : 0;
+        return a->out > 1 ? at * (in - 1) / (in * scale - 1) : 0;
     if (!strcmp(how, "pytorch_half_pixel") && a->out == 1)
         return 0;
     if (!strcmp(how, "tf_half_pixel_for_nn"))
-        return (i + 0.5) / a->scale;
-    if (!strcmp(how, "tf_crop_and_resize"))
-        return out > 1 ? a->start * (in - 1) +
-                             i * (a->end - a->start) * (in - 1) / (out - 1)
-                       : 0.5 * (a->start + a->end) * (in - 1);
-    double at = (i + 0.5) / a->scale - 0.5;
+        return (at + 0.5F) / scale;
+    if (!strcmp(how, "tf_crop_and_resize")) {
+        float start = (float)a->start, end = (float)a->end;
+        return a->out > 1 ? start * (in - 1) +
+                                at * (end - start) * (in - 1) / (out - 1)
+                          : 0.5F * (start + end) * (in - 1);
+    }
+    float half = (at + 0.5F) / scale - 0.5F;
     if (!strcmp(how, "half_pixel_symmetric"))
-        at += in / 2 * (1 - out / (a->scale * in));
-    return at;
+        half += in / 2 * (1 - out / (scale * in));
+    return half;
 }
 
-static double round_nearest(const Resize *r, double at) {
+static double round_nearest(const Resize *r, const Axis *a, double at) {
+    if (!strcmp(r->nearest, BY_DIRECTION))
+        return a->scale < 1 ? ceil(at) : floor(at);
     if (!strcmp(r->nearest, "floor"))
         return floor(at);
     if (!strcmp(r->nearest, "ceil"))
@@ -94,8 +105,8 @@ static double tap_factor(const Resize *r, const Axis *a, double distance) {
 static void fill_taps(const Resize *r, const Axis *a, double at, uint32_t taps,
                       double *index, double *factor) {
     bool crop = !strcmp(r->coordinates, "tf_crop_and_resize");
-    double first =
-        taps == 1 ? round_nearest(r, at) : floor(at) - (double)(taps / 2 - 1);
+    double first = taps == 1 ? round_nearest(r, a, at)
+                             : floor(at) - (double)(taps / 2 - 1);
     double sum = 0;
     for (uint32_t k = 0; k < taps; k++) {
         double from = first + k;
@@ -265,8 +276,8 @@ static bool read_modes(Onnx *x, OnnxNode *n, Resize *r) {
         r->mode = "linear";
     r->coordinates = onnx_word(x, n, "coordinate_transformation_mode",
                                old ? "asymmetric" : "half_pixel");
-    r->nearest =
-        onnx_word(x, n, "nearest_mode", old ? "floor" : "round_prefer_floor");
+    r->nearest = onnx_word(x, n, "nearest_mode",
+                           old ? BY_DIRECTION : "round_prefer_floor");
     r->cubic = onnx_float(x, n, "cubic_coeff_a", -0.75);
     r->outside = onnx_float(x, n, "extrapolation_value", 0);
     r->exclude = onnx_int(x, n, "exclude_outside", 0) != 0;
