@@ -78,6 +78,7 @@ struct Onnx {
     VEC(OnnxValue) value;
     Map *values;
     uint32_t first_new; /* tensors from here on are of the present node */
+    uint64_t numbers;   /* of constants, read and computed so far */
 };
 
 /* ---- errors: onnx_build.c ---- */
@@ -98,7 +99,8 @@ TensorId onnx_tensor(Onnx *x, OnnxValue *value);
 TensorId onnx_tensor_in(Onnx *x, const OnnxNode *n, uint32_t i);
 /* An input that must be a constant: NULL after the error. */
 const OnnxValue *onnx_const_in(Onnx *x, const OnnxNode *n, uint32_t i);
-/* All values of a constant, in the arena; NULL if there are too many. */
+/* All values of a constant, in the arena; NULL if there are too many, of this
+ * one or of all that were read and computed. */
 double *onnx_numbers(Onnx *x, const OnnxValue *value);
 /* A constant input as a list of whole numbers; false after the error, and
  * `*n_out` 0 where the input is left out. */
@@ -116,6 +118,9 @@ bool onnx_set(Onnx *x, const OnnxNode *n, uint32_t i, TensorId tensor,
 /* Output `i` is a constant. */
 bool onnx_set_const(Onnx *x, const OnnxNode *n, uint32_t i, OnnxType type,
                     Const constant);
+/* Output `i` has these computed values. */
+bool onnx_set_numbers(Onnx *x, const OnnxNode *n, uint32_t i, OnnxType type,
+                      Shape shape, const double *value);
 
 /* ---- attributes: onnx_build.c ---- */
 

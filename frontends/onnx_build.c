@@ -4,8 +4,10 @@
 #include <math.h>
 #include <string.h>
 
-/* Constants that are read whole to be computed with; weights are not. */
-enum { NUMBERS_MOST = 1 << 24 };
+/* Elements that are read whole to be computed with, of one constant and of all
+ * of a file; weights are not. The second bounds time and memory of a small
+ * file whose constants are computed from each other. */
+enum { NUMBERS_MOST = 1 << 24, NUMBERS_OF_ALL = 1 << 26 };
 
 bool onnx_error(Onnx *x, const OnnxNode *n, const char *format, ...) {
     va_list args;
@@ -61,8 +63,9 @@ const OnnxValue *onnx_const_in(Onnx *x, const OnnxNode *n, uint32_t i) {
 
 double *onnx_numbers(Onnx *x, const OnnxValue *value) {
     uint64_t count = shape_count(&value->shape);
-    if (count > NUMBERS_MOST)
+    if (count > NUMBERS_MOST || x->numbers > NUMBERS_OF_ALL)
         return NULL;
+    x->numbers += count;
     double *out = ARENA_ARRAY(x->arena, double, count + 1);
     const_read_f64(&value->constant, out);
     return out;
@@ -80,9 +83,11 @@ bool onnx_list_in(Onnx *x, const OnnxNode *n, uint32_t i, uint32_t *n_out,
     if (!onnx_in(x, n, i))
         return true;
     const OnnxValue *value = onnx_const_in(x, n, i);
-    const double *number = value ? onnx_numbers(x, value) : NULL;
-    if (!number)
+    if (!value)
         return false;
+    const double *number = onnx_numbers(x, value);
+    if (!number)
+        return onnx_error(x, n, "input %u: too many constants to read", i);
     *n_out = (uint32_t)shape_count(&value->shape);
     *out = ARENA_ARRAY(x->arena, int64_t, *n_out);
     for (uint32_t k = 0; k < *n_out; k++)
@@ -133,6 +138,12 @@ bool onnx_set_const(Onnx *x, const OnnxNode *n, uint32_t i, OnnxType type,
         value->shape = constant.shape;
     }
     return true;
+}
+
+bool onnx_set_numbers(Onnx *x, const OnnxNode *n, uint32_t i, OnnxType type,
+                      Shape shape, const double *value) {
+    x->numbers += shape_count(&shape);
+    return onnx_set_const(x, n, i, type, onnx_values(shape, value));
 }
 
 /* ---- attributes ---- */

@@ -22,7 +22,7 @@ bool onnx_never(Onnx *x, OnnxNode *n) {
 
 static bool set(Onnx *x, const OnnxNode *n, OnnxType type, Shape shape,
                 const double *value) {
-    return onnx_set_const(x, n, 0, type, onnx_values(shape, value));
+    return onnx_set_numbers(x, n, 0, type, shape, value);
 }
 
 /* The same constant in another shape. */
@@ -311,7 +311,7 @@ bool onnx_fold_split(Onnx *x, OnnxNode *n) {
         Shape shape = in->shape;
         shape.dim[axis] = length[k];
         const double *part = pick(x, value, &a, length[k], index);
-        onnx_set_const(x, n, k, in->type, onnx_values(shape, part));
+        onnx_set_numbers(x, n, k, in->type, shape, part);
     }
     return true;
 }

@@ -12,7 +12,7 @@ static double rounded(OnnxType type, double value) {
 
 static bool set(Onnx *x, const OnnxNode *n, OnnxType type, Shape shape,
                 const double *value) {
-    return onnx_set_const(x, n, 0, type, onnx_values(shape, value));
+    return onnx_set_numbers(x, n, 0, type, shape, value);
 }
 
 static double unary(int kind, double v) {

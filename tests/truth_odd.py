@@ -209,6 +209,16 @@ def resizes19():
     return m
 
 
+def resizes10():
+    """The first Resize rounds down when an axis grows, up when it shrinks;
+    with these scales, in float32."""
+    m = Model(1, 2, 9, 13)
+    for mode in ("nearest", "linear"):
+        for scale in ([0.6, 0.7], [0.3, 1.2], [1.7, 0.4], [2.2, 0.8]):
+            m.end("Resize", "x", m.constant([1, 1, *scale]), mode=mode)
+    return m
+
+
 def pools19():
     """Taps that lie apart (averages: 19), ceil_mode, powers."""
     m = Model(1, 3, 14, 15)
@@ -296,6 +306,7 @@ def newer21():
 MODELS = {"conv-padding": (conv_padding, 13), "deconv": (deconv, 13),
           "pools": (pools, 13), "norms": (norms, 13),
           "activations14": (activations, 14), "resizes": (resizes, 13),
+          "resizes10": (resizes10, 10),
           "shapes": (shapes, 13), "products": (products, 13),
           "resizes19": (resizes19, 19), "pools19": (pools19, 19),
           "newer18": (newer18, 18),
