@@ -218,7 +218,7 @@ static uint64_t rung_below(uint64_t size) {
  * bytes of a size between two of them go unused. The more steps, the fewer
  * sizes: then two memories that are far apart can disagree. */
 static void climb_down(Contest *c, uint64_t compulsory) {
-    enum { LEAST = 10, STEPS = 1500 };
+    enum { LEAST = 16, STEPS = 1500 };
     uint64_t size = c->schedule->spec->memory[0].size;
     uint32_t rungs = STEPS / (c->schedule->n_steps + 1);
     rungs = rungs < LEAST ? LEAST : rungs;
