@@ -362,10 +362,10 @@ static uint64_t trip(const Work *w, TensorId t) {
 static uint64_t fly_gain(const CopyModel *m, NodeId id) {
     const Work *w = m->w;
     uint32_t taps = taps_of(w, id);
+    if (taps < 2 || w->spec->backing < 0)
+        return 0;
     TensorId in = graph_node(w->g, id)->in[0];
-    Origin origin = w->role[in.i].origin;
-    if (taps < 2 || origin == FROM_INPUT || w->spec->backing < 0 ||
-        w->role[in.i].parent.i != NONE)
+    if (w->role[in.i].origin == FROM_INPUT || w->role[in.i].parent.i != NONE)
         return 0;
     Repl fly = hwspec_repl_rule(w->spec, plan_volume(w->g, in).c, taps, true);
     uint64_t ports = port_cycles(m, graph_node(w->g, id)->out[0]);
@@ -389,7 +389,8 @@ uint32_t copies_flies(CopyModel *m, const Repl *stored, const CopyFly **out) {
         if (fly.gain)
             vec_push(m->arena, &list, fly);
     }
-    qsort(list.at, list.n, sizeof *list.at, by_gain);
+    if (list.n)
+        qsort(list.at, list.n, sizeof *list.at, by_gain);
     *out = list.at;
     return list.n;
 }

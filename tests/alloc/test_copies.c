@@ -75,6 +75,32 @@ static void test_least_of_all_combinations(void **state) {
     }
 }
 
+/* 16 channels: 25 taps take 9 rows of the array from three copies, 5 from six;
+ * 96 take as many rows either way, and make no flight. */
+static void test_more_copies_on_the_fly(void **state) {
+    (void)state;
+    static const uint32_t width[] = {16, 96};
+    for (size_t i = 0; i < 2; i++) {
+        Arena *arena = arena_new("test");
+        Diag *diag = diag_new(arena);
+        Graph *g = graph_new(arena, "narrow");
+        TensorId in = net_input(g, 96, 56, 56);
+        TensorId a = net_conv(g, diag, "a", in, width[i], 1, 1, 1, 0);
+        net_conv(g, diag, "b", a, 96, 5, 1, 1, 2);
+        const HwSpec *spec = machine(arena, diag);
+        CopyModel *m =
+            copies_model(arena, sched_run(arena, diag, spec, g, "file"));
+        Repl *stored = without(arena, spec, g);
+        copies_choose(m, stored);
+        const CopyFly *fly;
+        uint32_t n = copies_flies(m, stored, &fly);
+        assert_int_equal(n, width[i] == 16);
+        if (n)
+            assert_string_equal(graph_node(g, fly[0].node)->name, "b");
+        arena_free(arena);
+    }
+}
+
 static TensorId called(const Graph *g, const char *name) {
     for (TensorId t = {0}; t.i < g->tensor.n; t.i++)
         if (!strcmp(graph_tensor(g, t)->name, name))
@@ -146,6 +172,7 @@ static void test_part_that_is_read(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_least_of_all_combinations),
+        cmocka_unit_test(test_more_copies_on_the_fly),
         cmocka_unit_test(test_parts_take_their_concats_copies),
         cmocka_unit_test(test_part_that_is_read),
     };
