@@ -107,6 +107,7 @@ static void sweep_round(Descent *d, uint64_t steps) {
     bool found = false;
     for (int k = 0; k < SWEEPS && d->spare && !found; k++) {
         uint64_t spent = d->strip->n + steps / SWEEP_SHARE;
+        spent = spent < d->spare ? spent : d->spare;
         found =
             sweep_search(d->strip, d->problem->seed, d->sweep++, &spent, low);
         d->spare -= spent < d->spare ? spent : d->spare;

@@ -441,6 +441,9 @@ static void jump_back(Sweep *s) {
         s->noted[to->reasons.at[i]] = false;
 }
 
+/* Large stacks take longer. */
+enum { LEAVES_A_STEP = 256 };
+
 /* True when all events are over; false when nothing or no step is left. */
 static bool walk(Sweep *s) {
     while (s->level.n && s->steps < s->max_steps) {
@@ -453,7 +456,7 @@ static bool walk(Sweep *s) {
         }
         Block *block = &level->choice.at[level->tried++];
         const PqNode *tree = apply(s, level->tree, block);
-        s->steps++;
+        s->steps += 1 + level->tree->n_leaves / LEAVES_A_STEP;
         if (!tree)
             continue;
         Items dead = without(s, &level->dead, block->dead, block->n_dead);
