@@ -42,9 +42,9 @@ static uint32_t count_below(const uint32_t *steps, uint32_t n, uint32_t step) {
     return low;
 }
 
-static void count_conflicts(Arena *arena, const PlanProblem *problem,
-                            Key *key) {
+uint32_t *plan_conflicts(Arena *arena, const PlanProblem *problem) {
     uint32_t n = 0;
+    uint32_t *conflicts = ARENA_ARRAY(arena, uint32_t, problem->n_bufs);
     uint32_t *first = ARENA_ARRAY(arena, uint32_t, problem->n_bufs);
     uint32_t *end = ARENA_ARRAY(arena, uint32_t, problem->n_bufs);
     for (uint32_t b = 0; b < problem->n_bufs; b++)
@@ -58,18 +58,20 @@ static void count_conflicts(Arena *arena, const PlanProblem *problem,
     }
     for (uint32_t b = 0; b < problem->n_bufs; b++) {
         const Buf *buf = &problem->buf[b];
-        key[b] = (Key){buf_bytes(problem, b), 0, b};
         if (buf->first < buf->end)
-            key[b].conflicts = count_below(first, n, buf->end) -
-                               count_below(end, n, buf->first + 1) - 1;
+            conflicts[b] = count_below(first, n, buf->end) -
+                           count_below(end, n, buf->first + 1) - 1;
     }
+    return conflicts;
 }
 
 void plan_greedy_by_conflicts(Arena *arena, const PlanProblem *problem,
                               PlanResult *result) {
     Placer *placer = placer_new(arena, problem, result);
     Key *key = ARENA_ARRAY(arena, Key, problem->n_bufs);
-    count_conflicts(arena, problem, key);
+    const uint32_t *conflicts = plan_conflicts(arena, problem);
+    for (uint32_t b = 0; b < problem->n_bufs; b++)
+        key[b] = (Key){buf_bytes(problem, b), conflicts[b], b};
     if (problem->n_bufs)
         qsort(key, problem->n_bufs, sizeof *key, most_first);
     for (uint32_t i = 0; i < problem->n_bufs; i++)

@@ -17,6 +17,9 @@ bool *plan_insides(Arena *arena, const PlanProblem *problem);
 /* Fills heights, cost and hints of a placement. */
 void plan_measure(const PlanProblem *problem, PlanResult *result);
 
+/* By buffer: with how many others its life overlaps; gaps are not looked at. */
+uint32_t *plan_conflicts(Arena *arena, const PlanProblem *problem);
+
 /* Heights of all pools, added. */
 uint64_t plan_height(const PlanResult *result);
 
