@@ -443,6 +443,7 @@ void live_make(Problem *p) {
 
 void problem_make(Work *w, Problem *p) {
     p->buf.n = p->owner.n = p->tied.n = w->relay.n = 0;
+    p->relation.n = 0;
     w->split = NONE;
     p->n_times = 2 * w->schedule->n_steps;
     if (!p->live)

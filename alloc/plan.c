@@ -139,8 +139,9 @@ static const HwSpec *spec_within(Arena *arena, const HwSpec *spec,
 static void settle(const Work *w, const Problem *problem, PlanResult *result,
                    const char **planner) {
     enum { STEPS = 30000 };
-    bool tied = false;
-    for (uint32_t i = 0; i < problem->buf.n && !tied; i++)
+    bool tied = false; /* but not by relations */
+    for (uint32_t i = 0; i < problem->buf.n && !tied && !problem->relation.n;
+         i++)
         tied = problem->owner.at[i].kind != OWNER_TILE &&
                (problem->tied.at[i] != i || problem->buf.at[i].pin_pool >= 0);
     if (result->proved || tied || strcmp(w->options->planner, "auto") != 0)
@@ -178,6 +179,7 @@ static Plan *way_plan(Arena *arena, Diag *diag, const Contest *c,
     if (strcmp(plan->planner, "slots") != 0) /* its parts lie as they must */
         spread(w, &problem, &result);
     plan->keeps_all = w->keeps_all;
+    plan->lends = w->lends;
     return actions_make(w, diag, &problem, &result, plan) ? plan : NULL;
 }
 

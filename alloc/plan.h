@@ -73,6 +73,8 @@ typedef struct Plan {
     bool two_levels;         /* something is spilled or tiled */
     bool keeps_all;          /* nothing is, but for what is replicated on the
                               * fly */
+    bool lends;              /* bytes of concats serve others until their
+                              * members are written */
     const char *planner;     /* of the active memories */
     uint64_t am_height;      /* bytes, summed over active memories */
     uint64_t am_packed;      /* the same before volumes were moved apart */

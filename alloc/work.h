@@ -125,8 +125,9 @@ typedef struct Problem {
     PlanProblem p;
     VEC(Buf) buf;
     VEC(Owner) owner;
-    VEC(uint32_t) tied; /* by buffer: the first of those at its offset */
-    uint64_t *live;     /* by time: bytes */
+    VEC(uint32_t) tied; /* by buffer: the first of those that move with it */
+    VEC(Relation) relation; /* of slots.c: members inside their concats */
+    uint64_t *live;         /* by time: bytes */
     uint32_t n_times;
 } Problem;
 
@@ -147,6 +148,7 @@ typedef struct Work {
     Mode *mode;        /* by node */
     uint32_t *unit_of; /* by tensor; NONE */
     VEC(Unit) unit;
+    bool lends; /* slots.c has done it */
     VEC(Relay) relay;
     VEC(Group) group;
     uint32_t *relay_rows; /* by tensor: rows that a relay takes at a time */
