@@ -1,7 +1,7 @@
 /* bodies.h - placing volumes whose bytes differ over time; private to alloc.
  *
- * A body is a set of boxes, bytes by time, that move together: a volume of which
- * a part leaves and comes back.
+ * A body is a set of boxes, bytes by time, that move together: a volume of
+ * which a part leaves and comes back.
  */
 #ifndef ALLOC_BODIES_H
 #define ALLOC_BODIES_H
