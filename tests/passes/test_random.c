@@ -315,8 +315,10 @@ static void quantise_weights(Maker *m, NodeId id) {
     Graph *g = m->net->g;
     Node *node = graph_node(g, id);
     ConstId w = node->constant[CONST_WEIGHT], b = node->constant[CONST_BIAS];
+    if (w.i == NONE)
+        return;
     const Quant *in = &graph_tensor(g, node->in[0])->quant;
-    if (w.i == NONE || in->type == QUANT_NONE)
+    if (in->type == QUANT_NONE)
         return;
     Const weight = some_codes(m, CONST_I8, graph_const(g, w)->shape,
                               node->op == OP_DECONV, unit);
