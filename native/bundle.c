@@ -141,6 +141,8 @@ static bool add_placed(Bundler *b, Site *site, uint32_t placement) {
     Operand operand;
     NativePointer pointer;
     uint32_t rows = plan_volume(b->g, p->tensor).h;
+    if (graph_tensor(b->g, p->tensor)->quant.type != QUANT_NONE)
+        return refuse(b, p->tensor, "is quantised");
     if (p->row != 0 || p->rows != rows || p->ring)
         return refuse(b, p->tensor, "is there in part only");
     if (!operand_of(b, p, &operand))
@@ -298,11 +300,10 @@ const NativeBundle *native_bundle(Arena *arena, Diag *diag,
 static const char bundle_top[] =
     "/* %s as machine code for %s.\n"
     " *\n"
-    " * Tensors are floats in the order of their shapes. %s_run keeps "
-    "nothing,\n"
-    " * allocates nothing and calls nothing: what it needs is in the workspace,"
-    "\n"
-    " * which may be used for other things between calls; it returns 0. */\n"
+    " * Tensors are floats in the order of their shapes and do not overlap.\n"
+    " * %s_run keeps nothing, allocates nothing and calls nothing: what it\n"
+    " * needs is in the workspace, which may be used for other things between\n"
+    " * calls; it returns 0. */\n"
     "#ifndef %s_H\n#define %s_H\n\n"
     "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n"
     "/* Bytes; the workspace starts at a multiple of %s_WORKSPACE_ALIGN. */\n"
