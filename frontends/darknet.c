@@ -106,6 +106,15 @@ static uint32_t number(const Dark *d, const char *key, uint32_t fallback) {
     return fallback;
 }
 
+/* Of height and width: key_y and key_x, or key for both. */
+static void numbers(const Dark *d, const char *key, uint32_t fallback,
+                    uint32_t out[2]) {
+    Arena *arena = d->net.arena;
+    uint32_t both = number(d, key, fallback);
+    out[0] = number(d, arena_printf(arena, "%s_y", key), both);
+    out[1] = number(d, arena_printf(arena, "%s_x", key), both);
+}
+
 /* ---- weights ---- */
 
 /* The next `n` floats; NULL without a file. */
@@ -146,7 +155,7 @@ static bool open_weights(Dark *d) {
 
 /* ---- layers ---- */
 
-static TensorId activate(Dark *d, TensorId in) {
+static TensorId activate(Dark *d, TensorId in, const char *fallback) {
     static const struct {
         const char *name;
         Act act;
@@ -160,7 +169,7 @@ static TensorId activate(Dark *d, TensorId in) {
         {"swish", {.kind = ACT_SILU}},
         {"elu", {.kind = ACT_ELU, .alpha = 1}},
     };
-    const char *word = text_of(d->at, "activation", "logistic");
+    const char *word = text_of(d->at, "activation", fallback);
     if (!strcmp(word, "linear"))
         return in;
     for (size_t i = 0; i < sizeof acts / sizeof *acts; i++)
@@ -190,15 +199,16 @@ static TensorId normalise(Dark *d, TensorId in, const Norm *norm) {
 static TensorId convolutional(Dark *d) {
     Net *net = &d->net;
     ConvAttr a = {.out_c = number(d, "filters", 1),
-                  .groups = number(d, "groups", 1),
-                  .dilation = {1, 1}};
-    uint32_t size = number(d, "size", 1), stride = number(d, "stride", 1);
+                  .groups = number(d, "groups", 1)};
+    uint32_t size = number(d, "size", 1);
     uint32_t pad = number(d, "pad", 0) ? size / 2 : number(d, "padding", 0);
+    uint32_t dilation = size > 1 ? number(d, "dilation", 1) : 1;
     bool norm = number(d, "batch_normalize", 0) > 0;
+    numbers(d, "stride", 1, a.stride);
     for (int i = 0; i < 2; i++) {
         a.kernel[i] = size;
-        a.stride[i] = stride;
-        a.pad[i] = a.pad_end[i] = pad;
+        a.dilation[i] = dilation;
+        a.pad[i] = a.pad_end[i] = pad * dilation;
     }
     const Shape *in = &graph_tensor(net->g, d->before)->shape;
     if (!a.groups || !size || in->rank != 4)
@@ -211,7 +221,7 @@ static TensorId convolutional(Dark *d) {
         floats(d, (uint64_t)a.out_c * (in->dim[1] / a.groups) * size * size);
     TensorId out = net_conv(net, OP_CONV, d->before, &a, weight, !norm,
                             norm ? NULL : bias);
-    return activate(d, norm ? normalise(d, out, &statistics) : out);
+    return activate(d, norm ? normalise(d, out, &statistics) : out, "logistic");
 }
 
 static TensorId connected(Dark *d) {
@@ -223,19 +233,18 @@ static TensorId connected(Dark *d) {
     TensorId made =
         net_fc(&d->net, d->before, out, weight, !norm, norm ? NULL : bias);
     if (!norm)
-        return activate(d, made);
+        return activate(d, made, "logistic");
     Norm statistics = read_norm(d, out, bias); /* behind the matrix */
-    return activate(d, normalise(d, made, &statistics));
+    return activate(d, normalise(d, made, &statistics), "logistic");
 }
 
 static TensorId maxpool(Dark *d) {
-    uint32_t stride = number(d, "stride", 1);
-    uint32_t size = number(d, "size", stride);
+    uint32_t size = number(d, "size", number(d, "stride", 1));
     uint32_t pad = number(d, "padding", size ? size - 1 : 0);
     PoolAttr a = {.kind = POOL_MAX};
+    numbers(d, "stride", 1, a.stride);
     for (int i = 0; i < 2; i++) {
         a.kernel[i] = size;
-        a.stride[i] = stride;
         a.pad[i] = pad / 2;
         a.pad_end[i] = pad - pad / 2;
     }
@@ -256,19 +265,29 @@ static TensorId layer(const Dark *d, long number_of) {
     return d->section.at[at + 1].out;
 }
 
-static TensorId route(Dark *d) {
-    TensorId in[MAX_ROUTES];
-    const char *at = text_of(d->at, "layers", "");
-    uint32_t n = 0, groups = number(d, "groups", 1);
+/* The outputs that an option lists; how many, 0 after an error. */
+static uint32_t layers(Dark *d, const char *key, TensorId *out) {
+    const char *at = text_of(d->at, key, "");
+    uint32_t n = 0;
     for (char *end; *at && n < MAX_ROUTES; at = end) {
         long value = strtol(at, &end, 10);
         if (end == at)
-            return net_none(&d->net, "layers must be numbers");
-        in[n++] = layer(d, value);
+            return net_fail(&d->net, "%s must be numbers", key);
+        out[n] = layer(d, value);
+        if (out[n++].i == NONE)
+            return 0;
         end += strspn(end, ", \t");
     }
     if (!n || *at)
-        return net_none(&d->net, "layers names none, or too many");
+        net_fail(&d->net, "%s names none, or too many", key);
+    return *at ? 0 : n;
+}
+
+static TensorId route(Dark *d) {
+    TensorId in[MAX_ROUTES];
+    uint32_t n = layers(d, "layers", in), groups = number(d, "groups", 1);
+    if (!n)
+        return NO_TENSOR;
     TensorId out = n == 1 ? in[0] : net_concat(&d->net, n, in, 1);
     if (groups < 2 || out.i == NONE)
         return out;
@@ -309,15 +328,24 @@ static TensorId fit_channels(Dark *d, TensorId in, uint32_t channels) {
 static TensorId shortcut(Dark *d) {
     Net *net = &d->net;
     const char *name = net->layer;
-    TensorId other = layer(d, strtol(text_of(d->at, "from", "-1"), NULL, 10));
-    if (other.i == NONE)
-        return other;
+    TensorId in[MAX_ROUTES + 1] = {d->before};
+    uint32_t n = layers(d, "from", in + 1);
     Shape to = graph_tensor(net->g, d->before)->shape;
-    if (to.rank == 4 && graph_tensor(net->g, other)->shape.rank == 4)
-        other = fit_channels(d, thin(d, other, &to), to.dim[1]);
+    if (!n)
+        return NO_TENSOR;
+    for (uint32_t i = 1; i <= n; i++)
+        if (to.rank == 4 && graph_tensor(net->g, in[i])->shape.rank == 4)
+            in[i] = fit_channels(d, thin(d, in[i], &to), to.dim[1]);
     net->layer = name;
-    TensorId in[2] = {d->before, other};
-    return activate(d, net_elt(net, NULL, ELT_ADD, 2, in));
+    return activate(d, net_elt(net, NULL, ELT_ADD, n + 1, in), "linear");
+}
+
+/* Squeeze and excitation, and attention by pixel: a product. */
+static TensorId product(Dark *d) {
+    TensorId in[MAX_ROUTES + 1] = {d->before};
+    if (layers(d, "from", in + 1) != 1)
+        return net_none(&d->net, "needs one layer in from");
+    return activate(d, net_elt(&d->net, NULL, ELT_MUL, 2, in), "linear");
 }
 
 /* The middle of the image; pixels of 0 to 1 become -1 to 1. */
@@ -354,7 +382,7 @@ static TensorId reorg(Dark *d) {
     Shape in = graph_tensor(net->g, d->before)->shape;
     uint32_t s = number(d, "stride", 1);
     if (in.rank != 4 || in.dim[0] != 1 || !s || in.dim[1] % (s * s) ||
-        in.dim[2] % s || in.dim[3] % s || number(d, "reverse", 0))
+        in.dim[2] % s || in.dim[3] % s)
         return net_none(net,
                         "stride %u does not fit %s, or more than one "
                         "image",
@@ -366,6 +394,21 @@ static TensorId reorg(Dark *d) {
     TensorId t = net_reshape(net, "apart", d->before, apart);
     t = net_transpose(net, "turn", t, perm);
     return net_reshape(net, NULL, t, out);
+}
+
+static TensorId batchnorm(Dark *d) {
+    const Shape *in = &graph_tensor(d->net.g, d->before)->shape;
+    uint32_t channels = in->dim[1];
+    Norm norm = read_norm(d, channels, floats(d, channels));
+    return net_norm(&d->net, d->before, &norm);
+}
+
+static TensorId activation(Dark *d) {
+    return activate(d, d->before, "linear");
+}
+
+static TensorId logistic(Dark *d) {
+    return activate(d, d->before, "logistic");
 }
 
 static TensorId softmax(Dark *d) {
@@ -386,20 +429,53 @@ static const Kind kinds[] = {
     {"convolutional", convolutional, false},
     {"conv", convolutional, false},
     {"connected", connected, false},
+    {"conn", connected, false},
     {"maxpool", maxpool, false},
+    {"max", maxpool, false},
     {"avgpool", avgpool, false},
+    {"avg", avgpool, false},
     {"route", route, false},
     {"shortcut", shortcut, false},
+    {"scale_channels", product, false},
+    {"sam", product, false},
+    {"batchnorm", batchnorm, false},
+    {"activation", activation, false},
+    {"logistic", logistic, false},
     {"upsample", upsample, false},
     {"reorg", reorg, false},
     {"softmax", softmax, false},
+    {"soft", softmax, false},
     {"crop", crop, false},
     {"dropout", same, false},
     {"cost", same, false},
     {"yolo", same, true},
+    {"Gaussian_yolo", same, true},
     {"region", same, true},
     {"detection", same, true},
 };
+
+/* Options that change what a layer computes, with the value that does not. */
+static bool plain(const Dark *d) {
+    static const Option unknown[] = {
+        {"xnor", "0"},
+        {"binary", "0"},
+        {"flipped", "0"},
+        {"antialiasing", "0"},
+        {"maxpool_depth", "0"},
+        {"reverse", "0"},
+        {"weights_type", "none"},
+        {"scale_wh", "0"},
+        {"temperature", "1"},
+        {"share_index", ""},
+    };
+    for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++) {
+        const char *value = text_of(d->at, unknown[i].key, NULL);
+        if (value && strcmp(value, unknown[i].value))
+            return net_fail(&d->net, "%s=%s is not supported", unknown[i].key,
+                            value);
+    }
+    return true;
+}
 
 /* ---- the whole ---- */
 
@@ -414,7 +490,7 @@ static void build_section(Dark *d, Section *s) {
             kind = &kinds[i];
     if (!kind)
         net_fail(net, "this kind of layer is not supported");
-    if (!kind || d->before.i == NONE)
+    if (!kind || d->before.i == NONE || !plain(d))
         return;
     s->out = d->before = kind->build(d);
     s->detects = kind->detects;

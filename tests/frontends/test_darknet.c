@@ -43,6 +43,35 @@ static void test_layers(void **state) {
         "pool(reorg_6) maxpool_7 1x64x2x2 kernel=2,2 pad=0,0 pad_end=1,1\n");
 }
 
+static void test_fork_layers(void **state) {
+    (void)state;
+    Graph *g = read_text(HEAD "[conv]\nfilters=4\nsize=3\npad=1\ndilation=2\n"
+                              "stride_x=2\nactivation=linear\n"
+                              "[shortcut]\nfrom=-1\n"
+                              "[avg]\n"
+                              "[scale_channels]\nfrom=0\n"
+                              "[sam]\nfrom=-3\nactivation=relu\n"
+                              "[batchnorm]\n"
+                              "[shortcut]\nfrom=-2, 0\n"
+                              "[max]\nsize=2\nstride=2\nstride_y=1\n"
+                              "[logistic]\n");
+    assert_string_equal(messages(), "");
+    assert_string_equal(
+        nodes(g, " stride dilation pad "),
+        "input() input 1x4x4x4\n"
+        "conv(input) conv_0 1x4x4x2 stride=1,2 dilation=2,2 pad=2,2\n"
+        "eltwise(conv_0 conv_0) shortcut_1 1x4x4x2\n"
+        "pool(shortcut_1) avg_2 1x4x1x1 stride=1,1 pad=0,0\n"
+        "eltwise(avg_2 conv_0) scale_channels_3 1x4x4x2\n"
+        "eltwise(scale_channels_3 shortcut_1) sam_4 1x4x4x2\n"
+        "act(sam_4) sam_4/relu 1x4x4x2\n"
+        "bn(sam_4/relu) batchnorm_5 1x4x4x2\n"
+        "scale(batchnorm_5) batchnorm_5/scale 1x4x4x2\n"
+        "eltwise(batchnorm_5/scale sam_4/relu conv_0) shortcut_6 1x4x4x2\n"
+        "pool(shortcut_6) max_7 1x4x4x1 stride=1,2 pad=0,0\n"
+        "act(max_7) logistic_8/logistic 1x4x4x1\n");
+}
+
 /* Against Darknet's rule written out: out[k][j][i] of c x h x w is x[c2][j * s
  * + o / s][i * s + o % s] of c/s/s x hs x ws. */
 static void test_reorg(void **state) {
@@ -108,13 +137,20 @@ static void test_bad(void **state) {
     refuse(HEAD "[convolutional]\nsize=x\n",
            "error: layer \"convolutional_0\" (convolutional): size must be a "
            "whole number, not \"x\"\n");
+    refuse(HEAD "[conv]\nxnor=1\n[maxpool]\nmaxpool_depth=1\n",
+           "error: layer \"conv_0\" (conv): xnor=1 is not supported\n"
+           "error: layer \"maxpool_1\" (maxpool): maxpool_depth=1 is not "
+           "supported\n");
+    refuse(HEAD "[shortcut]\nfrom=x\n[sam]\nfrom=0,0\n",
+           "error: layer \"shortcut_0\" (shortcut): from must be numbers\n");
     refuse("[net]\nnonsense\n", "error: expected [section] or key=value\n");
     mutate(".cfg", one_conv, strlen(one_conv), 3);
 }
 
 int main(void) {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-    const struct CMUnitTest tests[] = {T(test_layers), T(test_reorg),
-                                       T(test_weights), T(test_bad)};
+    const struct CMUnitTest tests[] = {T(test_layers), T(test_fork_layers),
+                                       T(test_reorg), T(test_weights),
+                                       T(test_bad)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
