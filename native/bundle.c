@@ -30,10 +30,9 @@ NativeTarget native_target(const HwSpec *spec) {
 /* ---- where tensors are ---- */
 
 /* Does the operand say where the layout has each element? */
-static bool says_layout(Arena *arena, const Operand *o, const LayoutTables *t,
+static bool says_layout(const Operand *o, const LayoutTables *t,
                         const Volume *whole, uint32_t part_c) {
     uint32_t c, h, w;
-    (void)arena;
     shape_chw(&o->shape, &c, &h, &w);
     for (uint32_t i = 0; i < c; i++)
         if (t->c_at[part_c + i] - t->c_at[part_c] !=
@@ -69,7 +68,7 @@ static bool operand_of(Bundler *b, const Placement *p, Operand *out) {
     if (whole->w > 1)
         out->w_step = floats_between(t.w_at[0], t.w_at[1]);
     return layout->element == sizeof(float) &&
-           says_layout(b->arena, out, &t, whole, p->part_c);
+           says_layout(out, &t, whole, p->part_c);
 }
 
 static uint32_t input_index(const Bundler *b, TensorId tensor) {
