@@ -38,12 +38,13 @@ uint64_t hwspec_engine_cycles(const HwSpec *spec, const HwEngine *engine,
                               uint64_t inner) {
     const HwUnroll *u = &engine->unroll;
     double efficiency = engine->efficiency > 0 ? engine->efficiency : 1;
-    double clock = engine->clock > 0 ? engine->clock : spec->clock;
+    bool own_clock = engine->clock > 0 && spec->clock > 0;
+    double ticks = own_clock ? spec->clock / engine->clock : 1;
     double steps = (double)ceilings(c, u->out_c) *
                    (double)ceilings(h, u->out_h) *
                    (double)ceilings(w, u->out_w) * (double)inner;
     double own = steps / efficiency + engine->setup;
-    return (uint64_t)ceil(own * spec->clock / clock);
+    return (uint64_t)ceil(own * ticks);
 }
 
 uint64_t hwspec_weight_bytes(const HwSpec *spec, const HwEngine *engine,
