@@ -86,36 +86,85 @@ static double cheapest(Waiting *waiting, uint32_t n, double excess) {
     return moved;
 }
 
-/* Concats count where they are complete: while they are filled, their members
- * could lie apart. */
-static bool waits_at(const Unit *unit, uint32_t step, bool *touched) {
-    bool before = false, behind = false;
-    *touched = false;
-    for (uint32_t i = 0; i < unit->n_touches; i++) {
-        *touched |= unit->touch[i].step == step;
-        before |= unit->touch[i].step < step;
-        behind |= unit->touch[i].step > step;
-    }
-    return before && behind && (!unit->concat || unit->complete < step);
+static uint32_t last_step(const Unit *unit) {
+    return unit->touch[unit->n_touches - 1].step;
 }
 
-static double barrier_bytes(const Work *w, uint32_t step) {
-    Waiting *waiting = ARENA_ARRAY(w->arena, Waiting, w->unit.n + 1);
+static bool touched_at(const Unit *unit, uint32_t step) {
+    uint32_t lo = 0, hi = unit->n_touches;
+    while (lo < hi) {
+        uint32_t mid = lo + (hi - lo) / 2;
+        if (unit->touch[mid].step < step)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo < unit->n_touches && unit->touch[lo].step == step;
+}
+
+/* Units that some step before, or this one, has touched first and this one or
+ * a later one last: found by going through the steps. */
+typedef struct Alive {
+    const Work *w;
+    uint32_t *by_first, next; /* units by their first touch */
+    uint32_t *unit, n;
+    Waiting *waiting; /* room for all of them */
+} Alive;
+
+static Alive alive_new(const Work *w) {
+    uint32_t n = w->unit.n, steps = w->schedule->n_steps;
+    Alive alive = {.w = w,
+                   .by_first = ARENA_ARRAY(w->arena, uint32_t, n + 1),
+                   .unit = ARENA_ARRAY(w->arena, uint32_t, n + 1),
+                   .waiting = ARENA_ARRAY(w->arena, Waiting, n + 1)};
+    uint32_t *at = ARENA_ARRAY(w->arena, uint32_t, steps + 1);
+    for (uint32_t u = 0; u < n; u++)
+        if (w->unit.at[u].n_touches)
+            at[w->unit.at[u].touch[0].step + 1]++;
+    for (uint32_t s = 0; s < steps; s++)
+        at[s + 1] += at[s];
+    alive.next = at[steps];
+    for (uint32_t u = 0; u < n; u++)
+        if (w->unit.at[u].n_touches)
+            alive.by_first[at[w->unit.at[u].touch[0].step]++] = u;
+    alive.by_first[alive.next] = NONE;
+    alive.next = 0;
+    return alive;
+}
+
+static void alive_go(Alive *alive, uint32_t step) {
+    const Unit *unit = alive->w->unit.at;
+    uint32_t left = 0;
+    for (uint32_t i = 0; i < alive->n; i++)
+        if (last_step(&unit[alive->unit[i]]) >= step)
+            alive->unit[left++] = alive->unit[i];
+    alive->n = left;
+    for (uint32_t u; (u = alive->by_first[alive->next]) != NONE &&
+                     unit[u].touch[0].step == step;
+         alive->next++)
+        alive->unit[alive->n++] = u;
+}
+
+/* Concats count where they are complete: while they are filled, their members
+ * could lie apart. */
+static double barrier_bytes(const Alive *alive, uint32_t step) {
+    const Work *w = alive->w;
     double sum = 0;
     uint32_t n = 0;
-    for (uint32_t u = 0; u < w->unit.n; u++) {
-        const Unit *unit = &w->unit.at[u];
+    for (uint32_t i = 0; i < alive->n; i++) {
+        const Unit *unit = &w->unit.at[alive->unit[i]];
         uint64_t bytes = least_bytes(w, unit->bytes, UINT32_MAX);
-        bool touched, waits = waits_at(unit, step, &touched);
-        if (unit->dead || bytes == UINT64_MAX || (!touched && !waits))
+        bool touched = touched_at(unit, step);
+        bool filling = unit->concat && unit->complete >= step;
+        if (unit->dead || bytes == UINT64_MAX || (!touched && filling))
             continue;
         sum += (double)bytes;
         if (!touched)
-            waiting[n++] = (Waiting){(double)bytes,
-                                     (double)tensor_moved(w, unit->root) *
-                                         (from_outside(w, unit->root) ? 1 : 2)};
+            alive->waiting[n++] = (Waiting){
+                (double)bytes, (double)tensor_moved(w, unit->root) *
+                                   (from_outside(w, unit->root) ? 1 : 2)};
     }
-    return cheapest(waiting, n, sum - (double)w->total);
+    return cheapest(alive->waiting, n, sum - (double)w->total);
 }
 
 /* ---- layer by layer ---- */
@@ -150,7 +199,19 @@ static void waits_add(const Work *w, Shares *x, uint32_t u, uint32_t touch) {
         x->live[t] += bytes;
 }
 
+/* Whether all gaps can be looked at in a fraction of a second: real networks
+ * have thousands, chains in place of 100,000 layers have their square. */
+static bool is_small(const Work *w) {
+    const uint64_t most = UINT64_C(1) << 22;
+    uint64_t sum = 0;
+    for (uint32_t u = 0; u < w->unit.n && sum <= most; u++)
+        sum += (uint64_t)w->unit.at[u].n_touches * w->unit.at[u].n_tensors;
+    return sum <= most;
+}
+
 static double layers_bound(const Work *w) {
+    if (!is_small(w))
+        return 0;
     Shares x = {.arena = w->arena,
                 .total = (double)w->total,
                 .n_times = 2 * w->schedule->n_steps};
@@ -164,8 +225,10 @@ static double layers_bound(const Work *w) {
 
 void bound_make(const Work *w, Plan *plan) {
     double most = 0;
+    Alive alive = alive_new(w);
     for (uint32_t s = 0; s < w->schedule->n_steps; s++) {
-        double bytes = is_barrier(w, s) ? barrier_bytes(w, s) : 0;
+        alive_go(&alive, s);
+        double bytes = is_barrier(w, s) ? barrier_bytes(&alive, s) : 0;
         most = bytes > most ? bytes : most;
     }
     plan->ddr_compulsory = compulsory(w);

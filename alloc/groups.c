@@ -202,16 +202,27 @@ void roles_make(Work *w) {
 
 /* ---- units ---- */
 
-static TensorId root_of(const Work *w, TensorId t) {
-    for (;;) {
-        const Role *role = &w->role[t.i];
-        if (role->parent.i != NONE && !w->role[role->parent.i].dissolved)
-            t = role->parent;
-        else if (role->over.i != NONE)
-            t = role->over;
-        else
-            return t;
+/* What encloses the tensor, or what it takes the place of; itself. */
+static TensorId outward(const Work *w, TensorId t) {
+    const Role *role = &w->role[t.i];
+    if (role->parent.i != NONE && !w->role[role->parent.i].dissolved)
+        return role->parent;
+    return role->over.i != NONE ? role->over : t;
+}
+
+/* The last one outward. Chains in place can be long: what is found is kept in
+ * root[], by tensor, which starts as NO_TENSOR. */
+static TensorId root_of(const Work *w, TensorId t, TensorId *root) {
+    TensorId end = t;
+    while (root[end.i].i == NONE && !same_tensor(outward(w, end), end))
+        end = outward(w, end);
+    if (root[end.i].i != NONE)
+        end = root[end.i];
+    while (root[t.i].i == NONE) {
+        root[t.i] = end;
+        t = outward(w, t);
     }
+    return end;
 }
 
 static bool in_active(const Work *w, TensorId t) {
@@ -233,8 +244,7 @@ static void unit_add(Work *w, TensorId root, const TensorId *from, uint32_t n) {
     unit.tensor = ARENA_ARRAY(w->arena, TensorId, n + 1);
     unit.tensor[unit.n_tensors++] = root;
     for (uint32_t i = 0; i < n; i++)
-        if (!same_tensor(from[i], root) && in_active(w, from[i]) &&
-            same_tensor(root_of(w, from[i]), root))
+        if (!same_tensor(from[i], root))
             unit.tensor[unit.n_tensors++] = from[i];
     for (uint32_t i = 0; i < unit.n_tensors; i++)
         w->unit_of[unit.tensor[i].i] = w->unit.n;
@@ -248,15 +258,18 @@ static void unit_add(Work *w, TensorId root, const TensorId *from, uint32_t n) {
 static void units_from(Work *w, const TensorId *tensor, uint32_t n) {
     uint32_t *start = ARENA_ARRAY(w->arena, uint32_t, w->g->tensor.n + 2);
     TensorId *sorted = ARENA_ARRAY(w->arena, TensorId, n + 1);
+    TensorId *root = ARENA_ARRAY(w->arena, TensorId, w->g->tensor.n + 1);
+    for (uint32_t i = 0; i < w->g->tensor.n; i++)
+        root[i] = NO_TENSOR;
     for (uint32_t i = 0; i < n; i++)
         if (in_active(w, tensor[i]))
-            start[root_of(w, tensor[i]).i + 1]++;
+            start[root_of(w, tensor[i], root).i + 1]++;
     for (uint32_t i = 0; i < w->g->tensor.n; i++)
         start[i + 1] += start[i];
     uint32_t *at = ARENA_COPY(w->arena, uint32_t, start, w->g->tensor.n + 1);
     for (uint32_t i = 0; i < n; i++)
         if (in_active(w, tensor[i]))
-            sorted[at[root_of(w, tensor[i]).i]++] = tensor[i];
+            sorted[at[root_of(w, tensor[i], root).i]++] = tensor[i];
     for (TensorId t = {0}; t.i < w->g->tensor.n; t.i++)
         if (start[t.i + 1] > start[t.i])
             unit_add(w, t, sorted + start[t.i], start[t.i + 1] - start[t.i]);
