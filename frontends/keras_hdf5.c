@@ -30,15 +30,53 @@ typedef struct Visit {
     const char *wrong, *where;
 } Visit;
 
-static hid_t open_file(const char *path, Bytes bytes) {
+/* The library asks for memory for its image of the file, and for a copy into
+ * it: it gets the bytes where they are. It does not write to a file that is
+ * opened for reading, so nothing has to grow. */
+static void *image_at(size_t size, H5FD_file_image_op_t op, void *bytes) {
+    const Bytes *all = bytes;
+    (void)op;
+    return size == all->len ? (void *)(uintptr_t)all->at : NULL;
+}
+
+static void *image_copy(void *to, const void *from, size_t size,
+                        H5FD_file_image_op_t op, void *bytes) {
+    (void)size, (void)op, (void)bytes;
+    return to == from ? to : NULL;
+}
+
+static void *image_grow(void *at, size_t size, H5FD_file_image_op_t op,
+                        void *bytes) {
+    (void)at, (void)size, (void)op, (void)bytes;
+    return NULL;
+}
+
+static herr_t image_free(void *at, H5FD_file_image_op_t op, void *bytes) {
+    (void)at, (void)op, (void)bytes;
+    return 0;
+}
+
+static void *same_data(void *bytes) {
+    return bytes;
+}
+
+static herr_t keep_data(void *bytes) {
+    (void)bytes;
+    return 0;
+}
+
+/* `bytes` must stay until the file is closed. */
+static hid_t open_file(Bytes *bytes) {
+    H5FD_file_image_callbacks_t in_place = {image_at,   image_copy, image_grow,
+                                            image_free, same_data,  keep_data,
+                                            bytes};
     H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
-    if (path && strcmp(path, "-"))
-        return H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
-    hid_t access = H5Pcreate(H5P_FILE_ACCESS);
+    hid_t access = H5Pcreate(H5P_FILE_ACCESS), file = -1;
     H5Pset_fapl_core(access, 1 << 20, false);
-    /* The library does not change what it copies from. */
-    H5Pset_file_image(access, (void *)(uintptr_t)bytes.at, bytes.len);
-    hid_t file = H5Fopen("memory", H5F_ACC_RDONLY, access);
+    if (H5Pset_file_image_callbacks(access, &in_place) >= 0 &&
+        H5Pset_file_image(access, (void *)(uintptr_t)bytes->at, bytes->len) >=
+            0)
+        file = H5Fopen("memory", H5F_ACC_RDONLY, access);
     H5Pclose(access);
     return file;
 }
@@ -164,7 +202,7 @@ static bool damaged(Keras *k, const char *path) {
 }
 
 bool keras_hdf5_weights(Keras *k, const char *path, Bytes bytes) {
-    Visit v = {.k = k, .all = bytes, .file = open_file(path, bytes)};
+    Visit v = {.k = k, .all = bytes, .file = open_file(&bytes)};
     if (v.file < 0)
         return damaged(k, path);
     herr_t done = H5Ovisit2(v.file, H5_INDEX_NAME, H5_ITER_INC, visit, &v,
@@ -198,7 +236,7 @@ static const char *read_string(Arena *arena, hid_t attribute) {
 }
 
 const char *keras_hdf5_config(Keras *k, const char *path, Bytes bytes) {
-    hid_t file = open_file(path, bytes);
+    hid_t file = open_file(&bytes);
     const char *text = NULL;
     if (file < 0) {
         damaged(k, path);

@@ -153,6 +153,7 @@ class Model:
                              json.dumps({"keras_version": "3.10.0"}))
             archive.writestr("config.json", json.dumps(self.of_version_3()))
             archive.write(weights, "model.weights.h5")
+        os.remove(weights)
 
 
 def snake(name):

@@ -275,7 +275,8 @@ static void test_hdf5_elsewhere(void **state) {
 
 #ifdef HAVE_ZIP
 
-static const char *make_archive(const char *weights, const char *config) {
+static const char *make_archive(const char *weights, const char *config,
+                                zip_int32_t method) {
     const char *path =
         arena_printf(arena, "/tmp/amphora-test-%ld.keras", (long)getpid());
     Bytes bytes;
@@ -287,15 +288,38 @@ static const char *make_archive(const char *weights, const char *config) {
                  zip_source_buffer(zip, config, strlen(config), 0), 0);
     zip_file_add(zip, "model.weights.h5",
                  zip_source_buffer(zip, bytes.at, bytes.len, 0), 0);
+    zip_set_file_compression(zip, 0, method, 0);
+    zip_set_file_compression(zip, 1, method, 0);
     assert_int_equal(zip_close(zip), 0);
     return path;
+}
+
+/* As Keras writes it. */
+static void test_stored(void **state) {
+    (void)state;
+    const char *weights =
+        make_file("layers/conv2d/vars/0", "layers/conv2d/vars/1", NULL, false);
+    const char *path = make_archive(weights, conv_json, ZIP_CM_STORE);
+    Bytes bytes;
+    diag = diag_new(arena);
+    check_values(frontend_read(arena, diag, path, &options, &info));
+    assert_true(file_read(arena, diag, path, &bytes));
+    uint8_t *end = arena_alloc(arena, bytes.len, 1), *at = end + bytes.len;
+    memcpy(end, bytes.at, bytes.len);
+    while (memcmp(at -= 1, "PK\1\2", 4)) /* the second file's entry */
+        assert_true(at > end);
+    memset(at + 42, 0xff, 3); /* far behind the archive's end */
+    assert_null(read_bytes(".keras", end, bytes.len));
+    mutate(".keras", bytes.at, bytes.len, bytes.len / 60);
+    remove(path);
+    remove(weights);
 }
 
 static void test_archive(void **state) {
     (void)state;
     const char *weights =
         make_file("layers/conv2d/vars/0", "layers/conv2d/vars/1", NULL, false);
-    const char *path = make_archive(weights, conv_json);
+    const char *path = make_archive(weights, conv_json, ZIP_CM_DEFLATE);
     Bytes bytes;
     diag = diag_new(arena);
     check_values(frontend_read(arena, diag, path, &options, &info));
@@ -305,7 +329,7 @@ static void test_archive(void **state) {
     char *zeros = arena_alloc(arena, 80 << 20, 1);
     memset(zeros, ' ', 80 << 20);
     zeros[(80 << 20) - 1] = '\0';
-    const char *bomb = make_archive(weights, zeros);
+    const char *bomb = make_archive(weights, zeros, ZIP_CM_DEFLATE);
     diag = diag_new(arena);
     assert_null(frontend_read(arena, diag, bomb, &options, &info));
     assert_string_equal(messages(), "error: \"config.json\" claims more bytes "
@@ -354,7 +378,7 @@ int main(void) {
         T(test_hdf5),        T(test_hdf5_bombs),
         T(test_hdf5_groups), T(test_hdf5_elsewhere),
 #ifdef HAVE_ZIP
-        T(test_archive),
+        T(test_stored),      T(test_archive),
 #endif
 #endif
     };
