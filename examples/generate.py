@@ -461,10 +461,86 @@ def inception_v3():
     return net
 
 
+def resnet8():
+    net = Net("resnet8", [
+        "ResNet-8, of the kind of MLPerf Tiny's image classifier.",
+        'Banbury et al., "MLPerf Tiny benchmark", 2021. One residual block a',
+        "stage; shortcuts that change the shape are 1x1 convolutions.",
+        "32x32 image, 10 classes, 78 thousand parameters."], 3, 32, 32)
+    net.section("Stem.")
+    net.conv_norm_relu("conv1", 16, 3, pad=1)
+    for stage, width in enumerate((16, 32, 64), 1):
+        net.section("Block %d: %d channels." % (stage, width))
+        at, p, stride = net.at, "b%d/" % stage, 2 if stage > 1 else 1
+        net.conv_norm_relu(p + "conv1", width, 3, stride=stride, pad=1)
+        main = net.conv_norm(p + "conv2", width, 3, pad=1)
+        if stage > 1:
+            at = net.conv(p + "shortcut", width, 1, stride=stride, at=at)
+        net.add(p + "out", at, main)
+        net.relu()
+    net.section("Classifier.")
+    net.global_pool("pool")
+    net.fc("classes", 10)
+    net.softmax()
+    return net
+
+
+def ds_cnn():
+    net = Net("ds-cnn", [
+        "DS-CNN, small: keywords in a second of sound.",
+        'Zhang, Suda, Lai, Chandra, "Hello edge: keyword spotting on',
+        'microcontrollers", 2017: the small one.',
+        "49 frames of 10 cepstral coefficients, 12 words, 23 thousand",
+        "parameters."], 1, 49, 10)
+    net.section("Stem: 49x10 -> 25x5.")
+    net.conv_norm("conv1", 64, (10, 4), stride=2, pad=(5, 1))
+    net.relu()
+    for i in range(1, 5):
+        net.section("Separable convolution %d." % i)
+        net.conv_norm_relu("s%d/depthwise" % i, 64, 3, pad=1, group=64)
+        net.conv_norm_relu("s%d/pointwise" % i, 64, 1)
+    net.section("Classifier.")
+    net.global_pool("pool")
+    net.fc("words", 12)
+    net.softmax()
+    return net
+
+
+def person_detect():
+    net = Net("person-detect", [
+        "MobileNetV1, width 0.25, as a detector of persons.",
+        'Howard et al., "MobileNets: efficient convolutional neural networks',
+        'for mobile vision applications", 2017, table 1; image and classes of',
+        'Chowdhery et al., "Visual wake words dataset", 2019.',
+        "96x96 grey image, 2 classes, 0.21 million parameters."], 1, 96, 96)
+    net.section("Stem: 96 -> 48.")
+    net.conv_norm("stem", 8, 3, stride=2, pad=1)
+    net.relu("ReLU6")
+    channels = 8
+    for i, (n, stride) in enumerate(
+            [(16, 1), (32, 2), (32, 1), (64, 2), (64, 1), (128, 2)] +
+            [(128, 1)] * 5 + [(256, 2), (256, 1)], 1):
+        net.section("Separable convolution %d: %d -> %d channels."
+                    % (i, channels, n))
+        net.conv_norm("s%d/depthwise" % i, channels, 3, stride=stride, pad=1,
+                      group=channels)
+        net.relu("ReLU6")
+        net.conv_norm("s%d/pointwise" % i, n, 1)
+        net.relu("ReLU6")
+        channels = n
+    net.section("Classifier.")
+    net.global_pool("pool")
+    net.fc("classes", 2)
+    net.softmax()
+    return net
+
+
 FILES = {
     "googlenet": googlenet, "resnet50": resnet50, "yolov2-608": yolov2,
     "mobilenet-v2": mobilenet_v2, "squeezenet": squeezenet, "vgg16": vgg16,
-    "densenet-cell": densenet_cell, "inception-v3": inception_v3}
+    "densenet-cell": densenet_cell, "inception-v3": inception_v3,
+    "micro/resnet8": resnet8, "micro/ds-cnn": ds_cnn,
+    "micro/person-detect": person_detect}
 
 
 def main():

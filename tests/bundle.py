@@ -5,7 +5,8 @@ header alone, against the reference evaluation.
 Each row is a network and a target. The program reads the input as raw floats,
 runs the bundle twice on a workspace full of no-numbers, with guards around it,
 and writes the outputs; they must equal those of `amphora eval`. An object file
-must need no symbol of any library.
+must need no symbol of any library; on a target with flash it must fit into that
+and have no variables.
 
 usage: bundle.py [--long] [AMPHORA [TARGET]]
 """
@@ -65,11 +66,16 @@ LONG = [
     ("examples/mobilenet-v2.prototxt", "cpu-x86-64", HERE, []),
     ("examples/inception-v3.prototxt", "cpu-x86-64", HERE, []),
     ("examples/tiny.prototxt", "cortex-m4", ARM, []),
+    ("examples/micro/resnet8.prototxt", "cortex-m4", ARM, []),
+    ("examples/micro/ds-cnn.prototxt", "cortex-m4", ARM, []),
+    ("examples/micro/person-detect.prototxt", "cortex-m4", ARM, []),
     ("examples/tiny.prototxt", "cpu-aarch64", ARM64, []),
     ("examples/tiny.prototxt", "cpu-riscv64", RISCV, []),
     ("examples/tiny.prototxt", "n64", MIPS, []),
     ("examples/googlenet.prototxt", "cpu-aarch64", ARM64, []),
 ]
+# Bytes for code and constants.
+FLASH = {"cortex-m4": 1 << 20}
 # What the linker itself brings along.
 LINKERS = {"_GLOBAL_OFFSET_TABLE_", "_gp_disp"}
 
@@ -122,6 +128,19 @@ def undefined(folder, net):
     return {line.split()[-1] for line in text.splitlines()} - LINKERS
 
 
+def misfit(folder, net, target):
+    """What the object has too much of; None: nothing."""
+    if target not in FLASH:
+        return None
+    text = run(["size", f"{folder}/{net}.o"]).stdout.decode()
+    code, data, bss = map(int, text.splitlines()[1].split()[:3])
+    if data or bss:
+        return f"the object has {data + bss} bytes of variables"
+    if code > FLASH[target]:
+        return f"the object has {code} bytes for {FLASH[target]} of flash"
+    return None
+
+
 def seeded(count, first):
     """Values in [-1, 1) of a small generator."""
     state, values = first, array.array("f")
@@ -148,6 +167,9 @@ def check(amphora, folder, row):
     needs = undefined(folder, net)
     if needs:
         return f"the object needs {needs}"
+    wrong = misfit(folder, net, target)
+    if wrong:
+        return wrong
     members = fields(f"{folder}/{net}.h")
     with open(f"{folder}/main.c", "w", encoding="utf-8") as file:
         file.write(program(net, re.sub(r"\W", "_", net), members))
