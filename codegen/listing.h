@@ -112,6 +112,10 @@ const char *listing_identifier(Arena *arena, const char *name);
  * unique by a number. */
 void listing_name_functions(Arena *arena, const char *network, uint32_t n,
                             HostLayer *host);
+/* The listing with the function's name in the comment of each instruction that
+ * is one of these layers (indices in image.host): "NAME: what it said". */
+const Listing *listing_call(Arena *arena, const Listing *listing, uint32_t n,
+                            const uint32_t *layer);
 
 /* Layers of the host; those of processors aside. */
 uint32_t listing_host_layers(const Listing *listing);

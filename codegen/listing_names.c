@@ -1,5 +1,5 @@
-/* listing_names.c - names of the functions that compute layers of the host; see
- * listing.h. */
+/* listing_names.c - names of the functions that compute layers of the host, and
+ * where a listing calls them; see listing.h. */
 #include "codegen/listing.h"
 
 #include "base/map.h"
@@ -28,4 +28,39 @@ void listing_name_functions(Arena *arena, const char *network, uint32_t n,
             name = arena_printf(arena, "%s_%u", plain, k);
         host[i].function = name;
     }
+}
+
+static const char *layer_name(const HwSpec *spec, const HwInsn *insn) {
+    HwOp op = insn_op(spec, insn);
+    if (op != HW_OP_HOST && op != HW_OP_LAYER)
+        return NULL;
+    HwFields fields;
+    insn_fields(spec, insn, &fields);
+    return fields.set[HW_F_NAME] ? fields.str[HW_F_NAME] : NULL;
+}
+
+static const char *comment_with(Arena *arena, const char *function,
+                                const char *comment) {
+    return comment ? arena_printf(arena, "%s: %s", function, comment)
+                   : function;
+}
+
+const Listing *listing_call(Arena *arena, const Listing *listing, uint32_t n,
+                            const uint32_t *layer) {
+    Map *index = map_new(arena);
+    for (uint32_t i = 0; i < n; i++)
+        map_put(index, listing->image.host[layer[i]].name, layer[i]);
+    HwInsn *insn = ARENA_ARRAY(arena, HwInsn, listing->n);
+    for (uint32_t i = 0; i < listing->n; i++) {
+        insn[i] = listing->insn[i];
+        const char *name = layer_name(listing->spec, &insn[i]);
+        uint32_t at = name ? map_get(index, name, UINT32_MAX) : UINT32_MAX;
+        if (at != UINT32_MAX)
+            insn[i].comment = comment_with(
+                arena, listing->image.host[at].function, insn[i].comment);
+    }
+    Listing *out = ARENA_NEW(arena, Listing);
+    *out = *listing;
+    out->insn = insn;
+    return out;
 }

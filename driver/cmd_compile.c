@@ -99,14 +99,29 @@ static bool report(Arena *arena, Diag *diag, const Options *options,
     return sim && write_report(arena, diag, options, p->listing, sim, true);
 }
 
-/* Machine code beside the listing, where --emit asks for it. */
-static bool write_code(Arena *arena, Diag *diag, const Options *options,
-                       const Pipeline *p, const char *paths[5]) {
-    if (!options->emit)
-        return true;
-    if (strcmp(options->emit, "host") == 0)
-        return hostcode_write(arena, diag, p->listing, paths[0], paths + 3);
-    return bundle_write(arena, diag, p->plan, paths[0], paths + 3);
+/* The listing and, where --emit asks for it, machine code beside it. */
+static bool write_files(Arena *arena, Diag *diag, const Options *options,
+                        Pipeline *p, const char *paths[5]) {
+    bool host = options->emit && strcmp(options->emit, "host") == 0;
+    bool bundle = options->emit && !host;
+    double start = now_ms();
+    const HostObject *made =
+        host ? hostcode_make(arena, diag, &p->listing) : NULL;
+    p->ms[STAGE_NATIVE] = host ? now_ms() - start : 0;
+    if (host && !made)
+        return false;
+    start = now_ms();
+    if (!listing_write(arena, diag, p->listing,
+                       options->out ? options->out : ".", paths))
+        return false;
+    p->ms[STAGE_WRITE] = now_ms() - start;
+    start = now_ms();
+    if (host && !hostcode_write(arena, diag, made, paths[0], paths + 3))
+        return false;
+    if (bundle && !bundle_write(arena, diag, p->plan, paths[0], paths + 3))
+        return false;
+    p->ms[STAGE_NATIVE] += options->emit ? now_ms() - start : 0;
+    return true;
 }
 
 ExitCode cmd_compile(Arena *arena, Diag *diag, const Options *options) {
@@ -125,15 +140,8 @@ ExitCode cmd_compile(Arena *arena, Diag *diag, const Options *options) {
     if (code != EXIT_FINE)
         return code;
     const char *paths[5] = {NULL};
-    double start = now_ms();
-    if (!listing_write(arena, diag, p.listing,
-                       options->out ? options->out : ".", paths))
+    if (!write_files(arena, diag, options, &p, paths))
         return EXIT_BAD_INPUT;
-    p.ms[STAGE_WRITE] = now_ms() - start;
-    start = now_ms();
-    if (!write_code(arena, diag, options, &p, paths))
-        return EXIT_BAD_INPUT;
-    p.ms[STAGE_NATIVE] = options->emit ? now_ms() - start : 0;
     if (!report(arena, diag, options, &p))
         return EXIT_BAD_INPUT;
     const Schedule *better = better_order(arena, diag, options, &p);

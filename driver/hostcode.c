@@ -79,21 +79,35 @@ static const char *stem_of(Arena *arena, const char *path, const char *more) {
                         file_stem(arena, path), more);
 }
 
-bool hostcode_write(Arena *arena, Diag *diag, const Listing *listing,
-                    const char *path, const char *out[2]) {
+struct HostObject {
+    const NativeBackend *backend;
+    const NativeProgram *program;
+    const char *header;
+};
+
+const HostObject *hostcode_make(Arena *arena, Diag *diag,
+                                const Listing **listing) {
     const NativeBackend *backend = native_load(diag);
     if (!backend)
-        return false;
+        return NULL;
     const uint32_t *layer;
-    NativeTarget target = native_target(listing->spec);
-    const NativeProgram *program =
-        native_host_program(arena, backend, listing, &target, &layer);
-    const char *header = native_host_header(arena, listing, program, layer);
+    NativeTarget target = native_target((*listing)->spec);
+    HostObject *made = ARENA_NEW(arena, HostObject);
+    made->backend = backend;
+    made->program =
+        native_host_program(arena, backend, *listing, &target, &layer);
+    made->header = native_host_header(arena, *listing, made->program, layer);
+    *listing = listing_call(arena, *listing, made->program->n_functions, layer);
+    return made;
+}
+
+bool hostcode_write(Arena *arena, Diag *diag, const HostObject *made,
+                    const char *path, const char *out[2]) {
     Bytes object;
-    return backend->object(arena, diag, program, false, &object.at,
-                           &object.len) &&
+    return made->backend->object(arena, diag, made->program, false, &object.at,
+                                 &object.len) &&
            write_pair(arena, diag, stem_of(arena, path, ".host"), object,
-                      header, out);
+                      made->header, out);
 }
 
 bool bundle_write(Arena *arena, Diag *diag, const Plan *plan, const char *path,

@@ -18,9 +18,16 @@ void hostcode_close(HostCode *code);
 /* Layers that run natively; 0 for NULL. */
 uint32_t hostcode_layers(const HostCode *code);
 
+/* Code to be written for layers of the host. */
+typedef struct HostObject HostObject;
+
+/* Functions for the layers of the host; *listing becomes the one that says
+ * where they are called. NULL after errors. */
+const HostObject *hostcode_make(Arena *arena, Diag *diag,
+                                const Listing **listing);
 /* Writes NET.host.o and NET.host.h beside the listing `path`; their paths go to
  * out[2]. */
-bool hostcode_write(Arena *arena, Diag *diag, const Listing *listing,
+bool hostcode_write(Arena *arena, Diag *diag, const HostObject *made,
                     const char *path, const char *out[2]);
 
 /* Writes NET.o and NET.h, the whole plan as a function. */

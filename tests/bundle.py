@@ -6,7 +6,8 @@ Each row is a network and a target. The program reads the input as raw floats,
 runs the bundle twice on a workspace full of no-numbers, with guards around it,
 and writes the outputs; they must equal those of `amphora eval`. An object file
 must need no symbol of any library; on a target with flash it must fit into that
-and have no variables.
+and have no variables. Of a machine with a host, the instructions of its layers
+must name the object's functions.
 
 usage: bundle.py [--long] [AMPHORA [TARGET]]
 """
@@ -159,7 +160,7 @@ def write_npy(path, values):
                    text.encode() + values.tobytes())
 
 
-def check(amphora, folder, row):
+def check(amphora, row, folder):
     network, target, (compiler, runner), extra = row
     run([amphora, "compile", network, "-t", target, "--emit", "bundle", "-o",
          folder] + extra)
@@ -217,23 +218,43 @@ def compare(folder, members, runner):
     return None if worst < 1e-5 else f"largest relative error {worst:.3g}"
 
 
+def check_host(amphora, folder):
+    """What is wrong with the code for a host and the listing that calls it."""
+    run([amphora, "compile", "examples/tiny.prototxt", "-t", "math-engine",
+         "--emit", "host", "-o", folder])
+    text = run(["nm", f"{folder}/tiny.host.o"]).stdout.decode()
+    defined = re.findall(r" T (\w+)$", text, re.M)
+    for name, before in ("tiny.cmd", "^"), ("tiny.json", '"xdnn_instr":\t"'):
+        with open(f"{folder}/{name}", encoding="utf-8") as file:
+            called = re.findall(before + r"# \d+ XNHost \w+ \w+ # (\w+): ",
+                                file.read(), re.M)
+        if not called or sorted(called) != sorted(defined):
+            return f"{name} calls {called}, the object has {defined}"
+    return None
+
+
+def attempt(name, function, *arguments):
+    """Prints how a check in a folder of its own went; true where it failed."""
+    folder = tempfile.mkdtemp()
+    try:
+        wrong = function(*arguments, folder)
+    except subprocess.CalledProcessError as error:
+        wrong = f"{error} {error.stderr.decode(errors='replace')}"
+    shutil.rmtree(folder)
+    print(f"{'FAIL' if wrong else 'ok  '} {name} {wrong or ''}")
+    return wrong is not None
+
+
 def main():
     arguments = [a for a in sys.argv[1:] if a != "--long"]
     amphora = arguments[0] if arguments else "build/amphora"
     rows = ROWS + (LONG if "--long" in sys.argv else [])
     if len(arguments) > 1:
         rows = [row for row in ROWS + LONG if row[1] == arguments[1]]
-    failed = 0
+    failed = attempt("layers of a host", check_host, amphora)
     for row in rows:
-        folder = tempfile.mkdtemp()
-        try:
-            wrong = check(amphora, folder, row)
-        except subprocess.CalledProcessError as error:
-            wrong = f"{error} {error.stderr.decode(errors='replace')}"
-        shutil.rmtree(folder)
-        print(f"{'FAIL' if wrong else 'ok  '} {row[0]} {row[1]} {wrong or ''}")
-        failed += wrong is not None
-    print(f"{len(rows)} bundles, {failed} failed")
+        failed += attempt(f"{row[0]} {row[1]}", check, amphora, row)
+    print(f"{len(rows)} bundles and a host, {failed} failed")
     return failed > 0
 
 

@@ -224,6 +224,24 @@ static void files_read_back(void **state) {
     arena_free(arena);
 }
 
+static void instructions_name_functions(void **state) {
+    (void)state;
+    Arena *arena = arena_new("test");
+    const HwSpec *spec = load(arena, "math-engine");
+    const Listing *plain = made(arena, spec);
+    uint32_t layer = 0;
+    assert_string_equal(everything(arena, listing_call(arena, plain, 0, NULL)),
+                        everything(arena, plain));
+    const char *text =
+        listing_print(arena, listing_call(arena, plain, 1, &layer));
+    assert_non_null(strstr(text, " # net_prob: no engine runs softmax\n"));
+    const Listing *back = listing_parse(arena, diag_new(arena), spec, "x.cmd",
+                                        text, strlen(text));
+    assert_non_null(back);
+    assert_string_equal(listing_print(arena, back), text);
+    arena_free(arena);
+}
+
 /* A text without its JSON has no image; one that was edited has no layers. */
 static void text_and_json_apart(void **state) {
     (void)state;
@@ -663,6 +681,7 @@ static void damaged_json_is_refused_or_read(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(files_read_back),
+        cmocka_unit_test(instructions_name_functions),
         cmocka_unit_test(text_and_json_apart),
         cmocka_unit_test(odd_network_names_stay_in_the_folder),
         cmocka_unit_test(bytes_read_back),
