@@ -8,6 +8,7 @@
  *
  * Input: sections, bounds of offsets. Output: tighter bounds, or failure.
  */
+#include "alloc/events.h"
 #include "alloc/pile.h"
 
 #include <stdlib.h>
@@ -164,32 +165,16 @@ static void section_add(Pile *pile, Candidate *all, uint32_t n, uint32_t pool) {
         vec_push(pile->arena, &pile->section, ((Section){pool, kept, buf}));
 }
 
-typedef struct Event {
-    uint32_t step;
-    bool birth;
-    uint32_t buf;
-} Event;
-
-static int by_step(const void *a, const void *b) {
-    const Event *x = a, *y = b;
-    if (x->step != y->step)
-        return x->step < y->step ? -1 : 1;
-    if (x->birth != y->birth)
-        return x->birth ? 1 : -1; /* half-open: deaths first */
-    return x->buf < y->buf ? -1 : x->buf > y->buf;
-}
-
-static uint32_t list_events(const Pile *pile, uint32_t pool, Event *event) {
+static uint32_t list_events(const Pile *pile, uint32_t pool, LifeEvent *event) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < pile->bundles->n_pieces; i++) {
         const Piece *piece = &pile->bundles->piece[i];
         if (!(pile->bundles->bundle[piece->bundle].pools >> pool & 1))
             continue;
-        event[n++] = (Event){piece->first, true, piece->buf};
-        event[n++] = (Event){piece->end, false, piece->buf};
+        event[n++] = (LifeEvent){piece->first, true, piece->buf};
+        event[n++] = (LifeEvent){piece->end, false, piece->buf};
     }
-    if (n)
-        qsort(event, n, sizeof *event, by_step);
+    events_sort(event, n);
     return n;
 }
 
@@ -197,12 +182,12 @@ static uint32_t list_events(const Pile *pile, uint32_t pool, Event *event) {
  * dies and the last event was a birth. */
 static void sections_of_pool(Pile *pile, uint32_t pool) {
     uint32_t pieces = pile->bundles->n_pieces, alive = 0;
-    Event *event = ARENA_ARRAY(pile->arena, Event, 2 * (size_t)pieces);
+    LifeEvent *event = ARENA_ARRAY(pile->arena, LifeEvent, 2 * (size_t)pieces);
     Candidate *now = ARENA_ARRAY(pile->arena, Candidate, pieces);
     Candidate *copy = ARENA_ARRAY(pile->arena, Candidate, pieces);
     uint32_t n = list_events(pile, pool, event);
     for (uint32_t e = 0; e < n; e++) {
-        uint32_t b = event[e].buf, at = 0;
+        uint32_t b = event[e].who, at = 0;
         if (event[e].birth) {
             now[alive++] = (Candidate){pile->problem->buf[b].bytes[pool], b};
             continue;

@@ -19,6 +19,7 @@
  * alignment of their own are rounded up to it, so it counts, too). Only the
  * highest buffer shows its true size; Item.last keeps that exact.
  */
+#include "alloc/events.h"
 #include "alloc/exact.h"
 
 #include <stdlib.h>
@@ -26,33 +27,17 @@
 /* Larger problems have no use for a search, and its memory grows with them. */
 enum { MAX_ITEMS = 20000, MAX_MEMBERS = 1 << 23 };
 
-typedef struct Event {
-    uint32_t step;
-    bool birth;
-    uint32_t item;
-} Event;
-
-static int by_step(const void *a, const void *b) {
-    const Event *x = a, *y = b;
-    if (x->step != y->step)
-        return x->step < y->step ? -1 : 1;
-    if (x->birth != y->birth)
-        return x->birth ? 1 : -1; /* half-open: deaths first */
-    return x->item < y->item ? -1 : x->item > y->item;
-}
-
 static void find_sections(Arena *arena, Strip *strip, const Buf *buf) {
-    Event *event = ARENA_ARRAY(arena, Event, 2 * (size_t)strip->n);
+    LifeEvent *event = ARENA_ARRAY(arena, LifeEvent, 2 * (size_t)strip->n);
     for (uint32_t i = 0; i < strip->n; i++) {
         const Buf *b = &buf[strip->item[i].buf];
-        event[2 * i] = (Event){b->first, true, i};
-        event[2 * i + 1] = (Event){b->end, false, i};
+        event[2 * i] = (LifeEvent){b->first, true, i};
+        event[2 * i + 1] = (LifeEvent){b->end, false, i};
     }
-    if (strip->n)
-        qsort(event, 2 * (size_t)strip->n, sizeof *event, by_step);
+    events_sort(event, 2 * (size_t)strip->n);
     bool died = true;
     for (uint32_t e = 0; e < 2 * strip->n; e++) {
-        Item *item = &strip->item[event[e].item];
+        Item *item = &strip->item[event[e].who];
         if (!event[e].birth) {
             item->hi = strip->n_sections;
             died = true;

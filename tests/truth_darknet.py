@@ -13,7 +13,7 @@ import struct
 import sys
 
 from foreign import compare_foreign, opencv
-from truthlib import Refused, Table, draw, prepare_long, scratch
+from truthlib import Table, asked, draw, run_jobs, scratch
 
 CFGS = "/usr/share/darknet/cfg/"
 # Darknet's own, and the side of the image: multiples of 32, to be quick. Not
@@ -205,25 +205,16 @@ def whole_parts(name, side):
 
 
 def main():
-    record = "--record" in sys.argv[1:]
-    long = record or "--long" in sys.argv[1:]
-    wanted = [a for a in sys.argv[1:] if not a.startswith("-")]
-    if long:
-        prepare_long()
+    record, long, wanted = asked()
     table = Table("OpenCV" if long else "OpenCV's recorded values")
-    jobs = [(name, sections(text), False) for name, text in MODELS.items()]
+    jobs = [(name, check, (name, sections(text), record, long, False))
+            for name, text in MODELS.items()]
     if long and os.path.isdir(CFGS):
-        jobs += [(name, whole_parts(name, side), True)
-                 for name, side in WHOLE.items()]
+        jobs += [(name, check, (name, whole_parts(name, side), False, long,
+                                True)) for name, side in WHOLE.items()]
     else:
         table.skip("whole networks", f"with --long only, from {CFGS}")
-    for name, parts, whole in jobs:
-        if wanted and name not in wanted:
-            continue
-        try:
-            check(table, name, parts, record and not whole, long, whole)
-        except Refused as error:
-            table.fail(name, error)
+    run_jobs(table, jobs, wanted)
     return table.close()
 
 

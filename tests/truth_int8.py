@@ -21,7 +21,7 @@ from foreign import (ARM_NN, TFLITE, TFLITE_WASM, Unknown,  # noqa: E402
                      ask_script, install_npm)
 from int8 import (DATA, TRAINED, Failed, draw, evaluate,  # noqa: E402
                   to_graph, write_inputs)
-from truthlib import prepare_long, scratch  # noqa: E402
+from truthlib import asked, scratch  # noqa: E402
 from write_int8 import NETWORKS, write_ends  # noqa: E402
 
 RECORDED = "tests/truth/int8-"
@@ -200,11 +200,8 @@ def trained(report, name, runtime, folder):
 
 
 def main():
-    record = "--record" in sys.argv[1:]
-    long = record or "--long" in sys.argv[1:]
-    wanted = [a for a in sys.argv[1:] if not a.startswith("-")]
+    record, long, wanted = asked()
     if long:
-        prepare_long()
         install_npm(TFLITE)
     report = Report()
     with scratch() as folder:

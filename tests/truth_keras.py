@@ -23,8 +23,8 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from foreign import (NPM, TFJS, compare_foreign, install_npm,  # noqa: E402
                      tfjs)
-from truthlib import (Refused, Table, count, draw, npy_write,  # noqa: E402
-                      prepare_long, scratch, verify)
+from truthlib import (Refused, Table, asked, count, draw,  # noqa: E402
+                      npy_write, run_jobs, scratch, verify)
 from write_keras import Model, floats  # noqa: E402
 
 DATA = "../shared/data/keras/"
@@ -360,20 +360,12 @@ def check(table, name, record, long):
 
 
 def main():
-    record = "--record" in sys.argv[1:]
-    long = record or "--long" in sys.argv[1:]
-    wanted = [a for a in sys.argv[1:] if not a.startswith("-")]
+    record, long, wanted = asked()
     if long:
-        prepare_long()
         install_npm(TFJS)
     table = Table("tfjs" if long else "tfjs' recorded values")
-    for name in MODELS:
-        if wanted and name not in wanted:
-            continue
-        try:
-            check(table, name, record, long)
-        except Refused as error:
-            table.fail(name, error)
+    run_jobs(table, [(name, check, (name, record, long)) for name in MODELS],
+             wanted)
     if not wanted or "golden" in wanted:
         all_golden(table)
     if long and (not wanted or "whole" in wanted):

@@ -14,7 +14,7 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from truthlib import (Refused, Table, count, draw, npy_write,  # noqa: E402
-                      outline, prepare_long, scratch, verify, with_record)
+                      asked, outline, run_jobs, scratch, verify, with_record)
 from write_mxnet import Symbol, write_params  # noqa: E402
 
 DATA = "../shared/data/mxnet/"
@@ -239,22 +239,12 @@ def whole(table, file, shape):
 
 
 def main():
-    record = "--record" in sys.argv[1:]
-    long = record or "--long" in sys.argv[1:]
-    wanted = [a for a in sys.argv[1:] if not a.startswith("-")]
-    if long:
-        prepare_long()
+    record, long, wanted = asked()
     table = Table("torch" if long else "torch's recorded values")
     jobs = [(name, small, (name, record, long)) for name in MODELS]
     if long and os.path.exists(DATA):
         jobs += [(file, whole, (file, shape)) for file, shape in WHOLE]
-    for name, run, arguments in jobs:
-        if wanted and name not in wanted:
-            continue
-        try:
-            run(table, *arguments)
-        except Refused as error:
-            table.fail(name, error)
+    run_jobs(table, jobs, wanted)
     return table.close()
 
 

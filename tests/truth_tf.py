@@ -21,7 +21,7 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from foreign import (TFJS, compare_foreign, install_npm,  # noqa: E402
                      one_by_one, opencv, tfjs)
-from truthlib import Refused, Table, prepare_long  # noqa: E402
+from truthlib import Refused, Table, asked, run_jobs  # noqa: E402
 from write_tf import FLOAT, INT32, Graph, Ints, Type, read_tfjs  # noqa: E402
 
 DATA = "../shared/data/tensorflow/"
@@ -416,20 +416,12 @@ def whole(table, wanted):
 
 
 def main():
-    record = "--record" in sys.argv[1:]
-    long = record or "--long" in sys.argv[1:]
-    wanted = [a for a in sys.argv[1:] if not a.startswith("-")]
+    record, long, wanted = asked()
     if long:
-        prepare_long()
         install_npm(TFJS)
     table = Table("tfjs and OpenCV" if long else "tfjs' recorded values")
-    for name in MODELS:
-        if wanted and name not in wanted:
-            continue
-        try:
-            check(table, name, record, long)
-        except Refused as error:
-            table.fail(name, error)
+    run_jobs(table, [(name, check, (name, record, long)) for name in MODELS],
+             wanted)
     if long:
         try:
             whole(table, wanted)

@@ -17,7 +17,7 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from foreign import (ARM_NN, TFLITE, TFLITE_WASM,  # noqa: E402
                      compare_foreign, install_npm, one_by_one, tflite)
-from truthlib import Refused, Table, prepare_long  # noqa: E402
+from truthlib import Table, asked, run_jobs  # noqa: E402
 from write_tflite import (NONE, RELU, RELU6, RELU_N1_TO_1, SAME,  # noqa: E402
                           VALID, Model)
 
@@ -233,22 +233,13 @@ def whole(table, name):
 
 
 def main():
-    record = "--record" in sys.argv[1:]
-    long = record or "--long" in sys.argv[1:]
-    wanted = [a for a in sys.argv[1:] if not a.startswith("-")]
+    record, long, wanted = asked()
     if long:
-        prepare_long()
         install_npm(TFLITE)
     table = Table("tflite and Arm NN" if long else "tflite's recorded values")
     jobs = [(name, check, (name, record, long)) for name in MODELS]
     jobs += [(name, whole, (name,)) for name in WHOLE] if long else []
-    for name, run, arguments in jobs:
-        if wanted and name not in wanted:
-            continue
-        try:
-            run(table, *arguments)
-        except Refused as error:
-            table.fail(name, error)
+    run_jobs(table, jobs, wanted)
     return table.close()
 
 

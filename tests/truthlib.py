@@ -37,6 +37,17 @@ def prepare_long():
         os.execv(PYTHON, [PYTHON, *sys.argv])
 
 
+def asked():
+    """(record, long, wanted names) of the command line; for --long and
+    --record other runtimes are made ready."""
+    record = "--record" in sys.argv[1:]
+    long = record or "--long" in sys.argv[1:]
+    wanted = [a for a in sys.argv[1:] if not a.startswith("-")]
+    if long:
+        prepare_long()
+    return record, long, wanted
+
+
 def draw(name, n, low, high):
     """n float32 values in [low, high) as bytes; they depend on name alone."""
     seed = zlib.crc32(name.encode())
@@ -187,6 +198,19 @@ class Table:
     def close(self):
         print(f"{self.rows - self.bad} of {self.rows} agree", flush=True)
         return self.bad > 0
+
+
+def run_jobs(table, jobs, wanted):
+    """Calls run(table, *arguments) of each (name, run, arguments), or of those
+    that are wanted; what is refused is a row that fails."""
+    for name, run, arguments in jobs:
+        if wanted and name not in wanted:
+            continue
+        try:
+            run(table, *arguments)
+        except Refused as error:
+            table.fail(name, error)
+
 
 
 def scratch():
