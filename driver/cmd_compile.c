@@ -23,7 +23,7 @@ static const Schedule *better_order(Arena *arena, Diag *diag,
 
 static void print_json_report(Arena *arena, const Pipeline *p,
                               const Schedule *better,
-                              const char *const paths[5], bool explain) {
+                              const char *const paths[6], bool explain) {
     static const char *const key[5] = {"listing", "json", "weights", "object",
                                        "header"};
     cJSON *json = cJSON_CreateObject();
@@ -45,7 +45,7 @@ static void print_json_report(Arena *arena, const Pipeline *p,
         cJSON_AddItemToObject(json, "better_order", order_json(better));
     cJSON_AddNumberToObject(json, "seeded_layers", p->import.seeded);
     cJSON_AddItemToObject(json, "host_layers", host_layers_json(p->listing));
-    for (int i = 0; i < 5; i++)
+    for (int i = 0; i < 6; i++)
         if (paths[i])
             cJSON_AddStringToObject(json, key[i], paths[i]);
     cJSON_AddItemToObject(json, "ms", stage_times_json(p));
@@ -53,7 +53,7 @@ static void print_json_report(Arena *arena, const Pipeline *p,
 }
 
 static void print_report(Arena *arena, const Pipeline *p,
-                         const Schedule *better, const char *const paths[5],
+                         const Schedule *better, const char *const paths[6],
                          bool explain) {
     printf("%s on %s: %u instructions, %u of them layers of the host\n",
            p->listing->network, p->spec->machine, p->listing->n,
@@ -75,7 +75,7 @@ static void print_report(Arena *arena, const Pipeline *p,
                better->facts.proved ? ": the least of all orders" : "");
     if (p->import.seeded)
         printf("weights %u layers had none: seeded ones\n", p->import.seeded);
-    for (int i = 0; i < 5; i++)
+    for (int i = 0; i < 6; i++)
         if (paths[i])
             printf("wrote   %s\n", paths[i]);
     double total = 0;
@@ -101,7 +101,7 @@ static bool report(Arena *arena, Diag *diag, const Options *options,
 
 /* The listing and, where --emit asks for it, machine code beside it. */
 static bool write_files(Arena *arena, Diag *diag, const Options *options,
-                        Pipeline *p, const char *paths[5]) {
+                        Pipeline *p, const char *paths[6]) {
     bool host = options->emit && strcmp(options->emit, "host") == 0;
     bool bundle = options->emit && !host;
     double start = now_ms();
@@ -139,7 +139,7 @@ ExitCode cmd_compile(Arena *arena, Diag *diag, const Options *options) {
     ExitCode code = pipeline_run(arena, diag, options, STAGE_CODEGEN, &p);
     if (code != EXIT_FINE)
         return code;
-    const char *paths[5] = {NULL};
+    const char *paths[6] = {NULL};
     if (!write_files(arena, diag, options, &p, paths))
         return EXIT_BAD_INPUT;
     if (!report(arena, diag, options, &p))

@@ -65,13 +65,19 @@ uint32_t hostcode_layers(const HostCode *code) {
     return code ? code->program->n_functions : 0;
 }
 
-static bool write_pair(Arena *arena, Diag *diag, const char *stem, Bytes object,
-                       const char *header, const char *out[2]) {
+/* `weights`: a file of their own; NULL: none. */
+static bool write_code(Arena *arena, Diag *diag, const char *stem, Bytes object,
+                       const char *header, const Bytes *weights,
+                       const char *out[3]) {
     out[0] = arena_printf(arena, "%s.o", stem);
     out[1] = arena_printf(arena, "%s.h", stem);
-    FilePart part[2] = {{out[0], object.at, object.len},
+    FilePart part[3] = {{out[0], object.at, object.len},
                         {out[1], header, strlen(header)}};
-    return file_write_all(arena, diag, 2, part);
+    if (weights) {
+        out[2] = arena_printf(arena, "%s.bin", stem);
+        part[2] = (FilePart){out[2], weights->at, weights->len};
+    }
+    return file_write_all(arena, diag, weights ? 3 : 2, part);
 }
 
 static const char *stem_of(Arena *arena, const char *path, const char *more) {
@@ -102,25 +108,31 @@ const HostObject *hostcode_make(Arena *arena, Diag *diag,
 }
 
 bool hostcode_write(Arena *arena, Diag *diag, const HostObject *made,
-                    const char *path, const char *out[2]) {
+                    const char *path, const char *out[3]) {
     Bytes object;
     return made->backend->object(arena, diag, made->program, false, &object.at,
                                  &object.len) &&
-           write_pair(arena, diag, stem_of(arena, path, ".host"), object,
-                      made->header, out);
+           write_code(arena, diag, stem_of(arena, path, ".host"), object,
+                      made->header, NULL, out);
 }
 
 bool bundle_write(Arena *arena, Diag *diag, const Plan *plan, const char *path,
-                  const char *out[2]) {
+                  const char *out[3]) {
     const NativeBackend *backend = native_load(diag);
     const NativeBundle *bundle =
         backend ? native_bundle(arena, diag, backend, plan) : NULL;
     if (!bundle)
         return false;
+    const NativeProgram *program = bundle->program;
     const char *header = native_bundle_header(arena, plan, bundle);
-    Bytes object;
-    return backend->object(arena, diag, bundle->program, true, &object.at,
-                           &object.len) &&
-           write_pair(arena, diag, stem_of(arena, path, ""), object, header,
-                      out);
+    Bytes object, weights = {NULL, program->weights_bytes};
+    if (!backend->object(arena, diag, program, true, &object.at, &object.len))
+        return false;
+    if (program->weights_apart) {
+        weights.at = backend->weights(arena, diag, program);
+        if (!weights.at)
+            return false;
+    }
+    return write_code(arena, diag, stem_of(arena, path, ""), object, header,
+                      program->weights_apart ? &weights : NULL, out);
 }

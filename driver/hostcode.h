@@ -26,12 +26,13 @@ typedef struct HostObject HostObject;
 const HostObject *hostcode_make(Arena *arena, Diag *diag,
                                 const Listing **listing);
 /* Writes NET.host.o and NET.host.h beside the listing `path`; their paths go to
- * out[2]. */
+ * out. */
 bool hostcode_write(Arena *arena, Diag *diag, const HostObject *made,
-                    const char *path, const char *out[2]);
+                    const char *path, const char *out[3]);
 
-/* Writes NET.o and NET.h, the whole plan as a function. */
+/* Writes NET.o and NET.h, the whole plan as a function, and NET.bin where the
+ * machine wants weights in a file. */
 bool bundle_write(Arena *arena, Diag *diag, const Plan *plan, const char *path,
-                  const char *out[2]);
+                  const char *out[3]);
 
 #endif

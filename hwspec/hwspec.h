@@ -169,8 +169,9 @@ typedef struct HwWeightCache {
  * what only some of its kind have. */
 typedef struct HwNative {
     const char *triple, *cpu, *features; /* as LLVM names them */
-    uint32_t lanes;   /* floats of a vector register; 0: by the others */
-    uint64_t weights; /* bytes that there are for constants; 0: any number */
+    uint32_t lanes;    /* floats of a vector register; 0: by the others */
+    uint64_t weights;  /* bytes that there are for constants; 0: any number */
+    bool weights_file; /* a bundle's are beside its object file */
 } HwNative;
 
 typedef struct HwInsnSet HwInsnSet; /* insn.h */

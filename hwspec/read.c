@@ -91,6 +91,9 @@ static const Key native_keys[] = {
         "floats of a vector register; else what the others imply"),
     KEY("weights", read_bytes, HwNative, weights,
         "bytes that there are for constants; else any number"),
+    KEY("weights_file", read_bool, HwNative, weights_file,
+        "true: of a bundle, they are a file, NET.bin, that the caller has in "
+        "memory"),
 };
 const Section read_native_section = SECTION("native", native_keys);
 

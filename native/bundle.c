@@ -280,6 +280,8 @@ const NativeBundle *native_bundle(Arena *arena, Diag *diag,
     maker_function(b.maker, &run);
     const HwNative *native = &schedule->spec->native;
     uint64_t bytes = maker_values(b.maker) * sizeof(float);
+    if (native->weights_file && bytes)
+        maker_weights_apart(b.maker);
     if (native->weights && bytes > native->weights) {
         diag_error(diag, schedule->spec->loc,
                    "does not fit: the constants take %llu bytes, %s has %llu",
@@ -308,7 +310,7 @@ static const char bundle_top[] =
     "/* Bytes; the workspace starts at a multiple of %s_WORKSPACE_ALIGN. */\n"
     "#define %s_WORKSPACE_BYTES %llu\n"
     "#define %s_WORKSPACE_ALIGN %llu\n"
-    "/* Of the constants in the object file. */\n"
+    "/* Of the constants in %s. */\n"
     "#define %s_WEIGHTS_BYTES %llu\n\n"
     "typedef struct %s_io {\n";
 static const char bundle_bottom[] =
@@ -331,13 +333,20 @@ const char *native_bundle_header(Arena *arena, const Plan *plan,
     Text text = text_new(arena);
     text_addf(&text, bundle_top, g->name, plan->schedule->spec->machine, n, n,
               n, n, n, (unsigned long long)bundle->workspace_bytes, n,
-              (unsigned long long)bundle->workspace_align, n,
-              (unsigned long long)bundle->program->weights_bytes, n);
+              (unsigned long long)bundle->workspace_align,
+              bundle->program->weights_apart ? "the .bin file"
+                                             : "the object file",
+              n, (unsigned long long)bundle->program->weights_bytes, n);
     for (uint32_t i = 0; i < g->node.n; i++)
         if (g->node.at[i].op == OP_INPUT)
             add_field(&text, g, g->node.at[i].out[0], "const float *");
     for (uint32_t i = 0; i < g->output.n; i++)
         add_field(&text, g, g->output.at[i], "float *");
+    if (bundle->program->weights_apart)
+        text_addf(&text,
+                  "    const void *%s_weights; /* at a multiple of 64 "
+                  "*/\n",
+                  n);
     text_addf(&text, bundle_bottom, n, n, n);
     return text_str(&text);
 }

@@ -91,6 +91,10 @@ static const uint8_t *read_constants(Maker *m) {
     return bytes;
 }
 
+void maker_weights_apart(Maker *m) {
+    m->program.weights_apart = true;
+}
+
 const NativeProgram *maker_program(Maker *m) {
     m->program.n_kernels = m->kernel.n;
     m->program.kernel = m->kernel.at;

@@ -18,6 +18,8 @@ NativePointer maker_packed(Maker *maker, const Kernel *kernel, uint32_t index,
 uint64_t maker_values(const Maker *maker);
 /* The kernel's index; equal ones are one. */
 uint32_t maker_kernel(Maker *maker, const Kernel *kernel);
+/* The weights are not the object's. */
+void maker_weights_apart(Maker *maker);
 void maker_function(Maker *maker, const NativeFunction *function);
 const NativeProgram *maker_program(Maker *maker);
 

@@ -26,9 +26,14 @@ typedef struct NativeBackend {
     const char *(*refuse)(const Kernel *kernel);
     /* An object file. Its functions: `void NAME(const float *in0, ...,
      * float *out0, ...)`; of a bundle, `int NAME(const IO *io, void
-     * *workspace)`, IO being a structure of those pointers. */
+     * *workspace)`, IO being a structure of those pointers and, where weights
+     * are apart, one to them. */
     bool (*object)(Arena *arena, Diag *diag, const NativeProgram *program,
                    bool bundle, const uint8_t **out, size_t *len);
+    /* The program's weights as the target has them in memory; NULL after
+     * errors. */
+    const uint8_t *(*weights)(Arena *arena, Diag *diag,
+                              const NativeProgram *program);
     /* The functions in memory, by index in the program; NULL after errors. */
     NativeCode *(*load)(Arena *arena, Diag *diag, const NativeProgram *program,
                         NativeEntry *const **entry);

@@ -114,6 +114,7 @@ typedef struct NativeProgram {
     const NativeFunction *function;
     const uint8_t *weights; /* floats as in this computer's memory */
     uint64_t weights_bytes;
+    bool weights_apart; /* a bundle's; the last pointer of its IO */
 } NativeProgram;
 
 #endif

@@ -36,6 +36,7 @@ int main(int argc, char **argv) {{
     FILE *file = fopen(argv[1], "rb");
     {read}
     fclose(file);
+    {weights}
     {net}_io io = {{{fields}}};
     for (int i = 0; i < 2; i++)
         if ({net}_run(&io, room + GUARD))
@@ -56,24 +57,32 @@ MIPS = (["mips-linux-gnu-gcc", "-static"], ["qemu-mips-static"])
 # An object for a microcontroller is linked with a system for larger ones.
 ARM = (["arm-linux-gnueabihf-gcc", "-static", "-mthumb"], ["qemu-arm-static"])
 
-# network, target, compiler and runner, extra arguments
+# What a target becomes with the constants in a file of their own.
+APART = """extends: {target}
+machine: {{name: apart}}
+native: {{weights_file: true}}
+"""
+
+# network, target, compiler and runner, what the target becomes
 ROWS = [
-    ("examples/tiny.prototxt", "cpu-x86-64", HERE, []),
-    ("examples/densenet-cell.prototxt", "cpu-x86-64", HERE, []),
+    ("examples/tiny.prototxt", "cpu-x86-64", HERE, None),
+    ("examples/densenet-cell.prototxt", "cpu-x86-64", HERE, None),
+    ("examples/tiny.prototxt", "cpu-x86-64", HERE, APART),
 ]
 LONG = [
-    ("examples/googlenet.prototxt", "cpu-x86-64", HERE, []),
-    ("examples/resnet50.prototxt", "cpu-x86-64", HERE, []),
-    ("examples/mobilenet-v2.prototxt", "cpu-x86-64", HERE, []),
-    ("examples/inception-v3.prototxt", "cpu-x86-64", HERE, []),
-    ("examples/tiny.prototxt", "cortex-m4", ARM, []),
-    ("examples/micro/resnet8.prototxt", "cortex-m4", ARM, []),
-    ("examples/micro/ds-cnn.prototxt", "cortex-m4", ARM, []),
-    ("examples/micro/person-detect.prototxt", "cortex-m4", ARM, []),
-    ("examples/tiny.prototxt", "cpu-aarch64", ARM64, []),
-    ("examples/tiny.prototxt", "cpu-riscv64", RISCV, []),
-    ("examples/tiny.prototxt", "n64", MIPS, []),
-    ("examples/googlenet.prototxt", "cpu-aarch64", ARM64, []),
+    ("examples/googlenet.prototxt", "cpu-x86-64", HERE, None),
+    ("examples/resnet50.prototxt", "cpu-x86-64", HERE, None),
+    ("examples/mobilenet-v2.prototxt", "cpu-x86-64", HERE, None),
+    ("examples/inception-v3.prototxt", "cpu-x86-64", HERE, None),
+    ("examples/tiny.prototxt", "cortex-m4", ARM, None),
+    ("examples/micro/resnet8.prototxt", "cortex-m4", ARM, None),
+    ("examples/micro/ds-cnn.prototxt", "cortex-m4", ARM, None),
+    ("examples/micro/person-detect.prototxt", "cortex-m4", ARM, None),
+    ("examples/tiny.prototxt", "cpu-aarch64", ARM64, None),
+    ("examples/tiny.prototxt", "cpu-riscv64", RISCV, None),
+    ("examples/tiny.prototxt", "n64", MIPS, None),
+    ("examples/tiny.prototxt", "n64", MIPS, APART),
+    ("examples/googlenet.prototxt", "cpu-aarch64", ARM64, None),
 ]
 # Bytes for code and constants.
 FLASH = {"cortex-m4": 1 << 20}
@@ -106,12 +115,22 @@ def fields(header):
     return result
 
 
-def program(file, net, members):
+WEIGHTS = """static _Alignas(64) char bin[{net}_WEIGHTS_BYTES];
+    file = fopen("{path}", "rb");
+    if (fread(bin, 1, sizeof bin, file) != sizeof bin) return 4;
+    fclose(file);"""
+
+
+def program(file, net, members, weights):
+    """The C program; weights: the file of the constants, if there is one."""
     def each(wanted, text):
         return "\n    ".join(text.format(name=name, n=n)
                              for const, name, n in members if const == wanted)
     return PROGRAM.format(
-        file=file, net=net, fields=", ".join(name for _, name, _ in members),
+        file=file, net=net,
+        fields=", ".join([name for _, name, _ in members] +
+                         ["bin"] * bool(weights)),
+        weights=WEIGHTS.format(net=net, path=weights) if weights else "",
         arrays="\n".join(f"static float {name}[{n}];"
                          for _, name, n in members),
         read=each(True, "if (fread({name}, 4, {n}, file) != {n}) return 4;"),
@@ -161,9 +180,14 @@ def write_npy(path, values):
 
 
 def check(amphora, row, folder):
-    network, target, (compiler, runner), extra = row
-    run([amphora, "compile", network, "-t", target, "--emit", "bundle", "-o",
-         folder] + extra)
+    network, target, (compiler, runner), changed = row
+    machine = target
+    if changed:
+        machine = f"{folder}/machine.yaml"
+        with open(machine, "w", encoding="utf-8") as file:
+            file.write(changed.format(target=target))
+    run([amphora, "compile", network, "-t", machine, "--emit", "bundle", "-o",
+         folder])
     net = next(n[:-2] for n in os.listdir(folder) if n.endswith(".h"))
     needs = undefined(folder, net)
     if needs:
@@ -173,7 +197,9 @@ def check(amphora, row, folder):
         return wrong
     members = fields(f"{folder}/{net}.h")
     with open(f"{folder}/main.c", "w", encoding="utf-8") as file:
-        file.write(program(net, re.sub(r"\W", "_", net), members))
+        weights = f"{folder}/{net}.bin"
+        file.write(program(net, re.sub(r"\W", "_", net), members,
+                           os.path.exists(weights) and weights))
     if target == "cortex-m4":
         run(["arm-linux-gnueabihf-objcopy", "--remove-section",
              ".ARM.attributes", f"{folder}/{net}.o"])
@@ -188,7 +214,7 @@ def check(amphora, row, folder):
             write_npy(f"{folder}/in{i}.npy", values)
             arguments += ["--input", f"{folder}/in{i}.npy"]
     run(runner + [f"{folder}/main", f"{folder}/in.raw", f"{folder}/out.raw"])
-    run([amphora, "eval", network, "-o", f"{folder}/want"] + arguments + extra)
+    run([amphora, "eval", network, "-o", f"{folder}/want"] + arguments)
     return compare(folder, members, runner)
 
 

@@ -42,6 +42,16 @@ static bool make_object(Arena *arena, Diag *diag, const NativeProgram *program,
     return true;
 }
 
+static const uint8_t *make_weights(Arena *arena, Diag *diag,
+                                   const NativeProgram *program) {
+    Machine machine;
+    if (!machine_open(diag, &program->target, &machine))
+        return NULL;
+    const char *bytes = emit_weight_bytes(arena, &machine, program);
+    machine_close(&machine);
+    return (const uint8_t *)bytes;
+}
+
 /* ---- in memory ---- */
 
 struct NativeCode {
@@ -104,6 +114,7 @@ const NativeBackend native_backend = {
     .version = LLVM_VERSION_STRING,
     .refuse = emit_refuse,
     .object = make_object,
+    .weights = make_weights,
     .load = load,
     .unload = unload,
 };

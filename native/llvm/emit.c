@@ -202,7 +202,9 @@ static void bundle_bases(const Program *p, Val function,
         out->out[i] = pointer_in(p->c, io, f->n_in + i);
     out->workspace = LLVMBuildBitCast(p->c->builder, LLVMGetParam(function, 1),
                                       p->c->pointer, "");
-    if (p->weights)
+    if (p->program->weights_apart)
+        out->weights = pointer_in(p->c, io, f->n_in + f->n_out);
+    else if (p->weights)
         out->weights = LLVMConstBitCast(p->weights, p->c->pointer);
 }
 
@@ -242,16 +244,15 @@ static void emit_function(const Program *p, uint32_t number) {
     close_function(c, entry->returns ? LLVMConstInt(c->i32, 0, false) : NULL);
 }
 
-/* Floats as the target has them in memory. */
-static const char *weight_bytes(Code *c, const Machine *machine,
-                                const NativeProgram *program) {
+const char *emit_weight_bytes(Arena *arena, const Machine *machine,
+                              const NativeProgram *program) {
     const char *own = (const char *)program->weights;
     uint64_t n = program->weights_bytes;
     uint32_t one = 1;
     bool little = *(const char *)&one == 1;
     if ((LLVMByteOrder(machine->layout) == LLVMLittleEndian) == little)
         return own;
-    char *out = ARENA_ARRAY(c->arena, char, n);
+    char *out = ARENA_ARRAY(arena, char, n);
     for (uint64_t i = 0; i < n; i++)
         out[i] = own[i ^ 3];
     return out;
@@ -263,9 +264,9 @@ static Val emit_weights(Code *c, const Machine *machine,
     enum { CACHE_LINE = 64 };
     if (program->weights_bytes == 0)
         return NULL;
-    Val bytes =
-        LLVMConstStringInContext(c->context, weight_bytes(c, machine, program),
-                                 (unsigned)program->weights_bytes, true);
+    Val bytes = LLVMConstStringInContext(
+        c->context, emit_weight_bytes(c->arena, machine, program),
+        (unsigned)program->weights_bytes, true);
     Val global =
         LLVMAddGlobal(c->module, LLVMTypeOf(bytes),
                       arena_printf(c->arena, "%s_weights", program->name));
@@ -296,7 +297,7 @@ LLVMModuleRef emit_program(Arena *arena, LLVMContextRef context,
     for (uint32_t i = 0; i < program->n_kernels; i++)
         kernel[i] = emit_kernel(&c, &program->kernel[i], i);
     Program p = {&c, program, style, kernel, NULL};
-    if (style != ENTRY_ARRAYS)
+    if (style != ENTRY_ARRAYS && !program->weights_apart)
         p.weights = emit_weights(&c, machine, program);
     for (uint32_t i = 0; i < program->n_functions; i++)
         emit_function(&p, i);
