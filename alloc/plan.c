@@ -97,7 +97,8 @@ static bool planner_known(Diag *diag, const char *name) {
 typedef struct Way {
     uint64_t size;
     uint32_t share;
-    bool rolls; /* groups with rings, nothing evicted */
+    bool rolls;  /* groups with rings, nothing evicted */
+    bool wholes; /* whole volumes leave first, even where parts would do */
 } Way;
 
 typedef struct Contest {
@@ -112,6 +113,7 @@ typedef struct Contest {
 static bool way_fit(Work *w, const Way *way, Problem *problem,
                     PlanResult *result, const char **planner,
                     bool *two_levels) {
+    w->wholes_first = way->wholes;
     if (way->rolls) {
         *two_levels = true;
         return fit_rolling(w, problem, result, planner);
@@ -180,6 +182,7 @@ static Plan *way_plan(Arena *arena, Diag *diag, const Contest *c,
         spread(w, &problem, &result);
     plan->keeps_all = w->keeps_all;
     plan->lends = w->lends;
+    plan->by_parts = w->by_parts;
     return actions_make(w, diag, &problem, &result, plan) ? plan : NULL;
 }
 
@@ -193,6 +196,7 @@ static bool better(Traffic a, Traffic b) {
 static bool way_try(Contest *c, Way way) {
     Arena *arena = arena_new("way");
     const Plan *plan = way_plan(arena, diag_new(arena), c, &way, false);
+    bool fits = plan != NULL, by_parts = fits && plan->by_parts;
     if (plan) {
         Traffic traffic = plan_traffic(plan);
         if (!c->any || better(traffic, c->least)) {
@@ -203,7 +207,11 @@ static bool way_try(Contest *c, Way way) {
         c->keeps_all |= plan->keeps_all;
     }
     arena_free(arena);
-    return plan != NULL;
+    if (by_parts) {
+        way.wholes = true;
+        way_try(c, way);
+    }
+    return fits;
 }
 
 /* The next of the sizes at which all plans are tried, whatever the size of this

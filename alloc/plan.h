@@ -73,6 +73,7 @@ typedef struct Plan {
     bool two_levels;         /* something is spilled or tiled */
     bool keeps_all;          /* nothing is, but for what is replicated on the
                               * fly */
+    bool by_parts;           /* parts of volumes leave, chosen first */
     bool lends;              /* bytes of concats serve others until their
                               * members are written */
     const char *planner;     /* of the active memories */

@@ -462,7 +462,8 @@ static void everything_leaves(Work *w) {
 }
 
 bool fit_around(Work *w, Problem *p, PlanResult *result, const char **planner) {
-    if (fit_gaps(w, HUGE_VAL, p, result, planner))
+    w->by_parts = !w->wholes_first && fit_gaps(w, HUGE_VAL, p, result, planner);
+    if (w->by_parts)
         return true;
     if (!solve(w, p, result, planner))
         return false;

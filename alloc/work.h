@@ -157,6 +157,8 @@ typedef struct Work {
     uint8_t *given_up;    /* by step: it cannot run in what there is */
     uint32_t split;       /* step at which a unit must change memory; NONE */
     bool keeps_all;       /* of a plan: see there */
+    bool wholes_first;    /* whole volumes leave, even where parts would do */
+    bool by_parts;        /* what fit_around chose without wholes_first */
 } Work;
 
 /* ---- volumes.c: geometry ---- */
