@@ -325,3 +325,26 @@ void const_read(const Const *c, float *out) {
 void const_read_f64(const Const *c, double *out) {
     read_values(c, NULL, out);
 }
+
+/* ---- attributes ---- */
+
+const AttrPair *attr_find(const AttrPair *attr, uint32_t n, const char *name) {
+    for (uint32_t i = 0; i < n; i++)
+        if (strcmp(attr[i].name, name) == 0)
+            return &attr[i];
+    return NULL;
+}
+
+double attr_number(const AttrPair *attr, uint32_t at, double absent) {
+    return attr && at < attr->n ? attr->value[at] : absent;
+}
+
+uint32_t attr_count(const AttrPair *attr, uint32_t at, uint32_t absent) {
+    double value = attr_number(attr, at, absent);
+    bool sane = value >= 0 && value <= 1 << 24;
+    return sane ? (uint32_t)value : absent;
+}
+
+bool attr_is(const AttrPair *attr, const char *word) {
+    return attr && attr->word && strcmp(attr->word, word) == 0;
+}

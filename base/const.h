@@ -126,4 +126,13 @@ typedef struct AttrPair {
     const char *word; /* enumerations: "max"; then n is 0 */
 } AttrPair;
 
+/* The one of n that has the name; NULL if none has. */
+const AttrPair *attr_find(const AttrPair *attr, uint32_t n, const char *name);
+/* Its value `at`; `absent` where it is NULL or has no such value. */
+double attr_number(const AttrPair *attr, uint32_t at, double absent);
+/* The same as a count; `absent` where it is none up to 2^24. */
+uint32_t attr_count(const AttrPair *attr, uint32_t at, uint32_t absent);
+/* Whether it is there, and is this word. */
+bool attr_is(const AttrPair *attr, const char *word);
+
 #endif

@@ -14,28 +14,21 @@ Operand operand_dense(const Shape *shape) {
 }
 
 const AttrPair *kernel_attr(const Kernel *kernel, const char *name) {
-    for (uint32_t i = 0; i < kernel->n_attrs; i++)
-        if (strcmp(kernel->attr[i].name, name) == 0)
-            return &kernel->attr[i];
-    return NULL;
+    return attr_find(kernel->attr, kernel->n_attrs, name);
 }
 
 double kernel_number(const Kernel *kernel, const char *name, uint32_t at,
                      double absent) {
-    const AttrPair *attr = kernel_attr(kernel, name);
-    return attr && at < attr->n ? attr->value[at] : absent;
+    return attr_number(kernel_attr(kernel, name), at, absent);
 }
 
 uint32_t kernel_count(const Kernel *kernel, const char *name, uint32_t at,
                       uint32_t absent) {
-    double value = kernel_number(kernel, name, at, absent);
-    bool sane = value >= 0 && value <= 1 << 24;
-    return sane ? (uint32_t)value : absent;
+    return attr_count(kernel_attr(kernel, name), at, absent);
 }
 
 bool kernel_is(const Kernel *kernel, const char *name, const char *word) {
-    const AttrPair *attr = kernel_attr(kernel, name);
-    return attr && attr->word && strcmp(attr->word, word) == 0;
+    return attr_is(kernel_attr(kernel, name), word);
 }
 
 int32_t kernel_constant(const Kernel *kernel, const char *role) {

@@ -26,28 +26,21 @@ bool region_place(Run *run, const Region *region, const char *what,
 /* ---- attributes ---- */
 
 const AttrPair *host_attr(const HostLayer *layer, const char *name) {
-    for (uint32_t i = 0; i < layer->n_attrs; i++)
-        if (strcmp(layer->attr[i].name, name) == 0)
-            return &layer->attr[i];
-    return NULL;
+    return attr_find(layer->attr, layer->n_attrs, name);
 }
 
 double host_number(const HostLayer *layer, const char *name, uint32_t at,
                    double absent) {
-    const AttrPair *attr = host_attr(layer, name);
-    return attr && at < attr->n ? attr->value[at] : absent;
+    return attr_number(host_attr(layer, name), at, absent);
 }
 
 uint32_t host_count(const HostLayer *layer, const char *name, uint32_t at,
                     uint32_t absent) {
-    double value = host_number(layer, name, at, absent);
-    bool sane = value >= 0 && value <= 1 << 24;
-    return sane ? (uint32_t)value : absent;
+    return attr_count(host_attr(layer, name), at, absent);
 }
 
 bool host_is(const HostLayer *layer, const char *name, const char *word) {
-    const AttrPair *attr = host_attr(layer, name);
-    return attr && attr->word && strcmp(attr->word, word) == 0;
+    return attr_is(host_attr(layer, name), word);
 }
 
 const float *host_blob(const HostCall *call, const char *role, uint64_t n) {

@@ -17,10 +17,11 @@
 """
 import json
 import os
-import re
 import subprocess
 import sys
 import tempfile
+
+from recorded import without_lrn
 
 AMPHORA = os.environ.get("AMPHORA", "build/amphora")
 DATA = "../shared/data"
@@ -46,20 +47,6 @@ def run(*arguments):
     done = subprocess.run([AMPHORA, *arguments], stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, check=False)
     return done.returncode, done.stdout.decode(), done.stderr.decode()
-
-
-def without_lrn(text):
-    """The recorded networks have none: they would need the host."""
-    blocks = re.split(r"(?m)^(?=layer\b)", text)
-    renamed = {}
-    for block in blocks:
-        if re.search(r'type:\s*"LRN"', block):
-            top = re.search(r'top:\s*"(.*?)"', block).group(1)
-            renamed[top] = re.search(r'bottom:\s*"(.*?)"', block).group(1)
-    kept = [b for b in blocks if not re.search(r'type:\s*"LRN"', b)]
-    return re.sub(r'bottom:\s*"(.*?)"',
-                  lambda m: f'bottom: "{renamed.get(m[1], m[1])}"',
-                  "".join(kept))
 
 
 def cycles_of_listing(path):
