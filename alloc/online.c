@@ -75,7 +75,7 @@ static uint64_t boundary(const Online *online, const Life *born) {
 void online_plan(Arena *arena, const PlanProblem *problem, PlanResult *result,
                  ChooseFn *choose) {
     Online online = {.problem = problem};
-    Placer *placer = placer_new(arena, problem, result);
+    Placer *placer = placer_new_by_birth(arena, problem, result);
     const Life *born = lives(arena, problem, by_first);
     profile(arena, &online, born);
     online.boundary = boundary(&online, born);

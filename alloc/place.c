@@ -1,6 +1,7 @@
 /* place.c - free gaps for one buffer at a time; see place.h. */
 #include "alloc/place.h"
 
+#include "alloc/occupied.h"
 #include "base/vec.h"
 
 #include <stdlib.h>
@@ -15,6 +16,9 @@ typedef struct Taken {
 
 typedef VEC(Taken) TakenList;
 
+/* Fewer buffers are walked faster than a tree is climbed. */
+enum { TREE_FROM = 1024 };
+
 /* Offsets that a bundle cannot have: from `first` to `last`. */
 typedef struct Bar {
     int64_t first, last;
@@ -26,7 +30,9 @@ struct Placer {
     PlanResult *result;
     const Bundles *bundles;          /* NULL: every buffer for itself */
     TakenList taken[PLAN_MAX_POOLS]; /* sorted by `at`, then `buf` */
-    VEC(Gap) gap;                    /* of the latest walk */
+    Occupied *tree[PLAN_MAX_POOLS];  /* instead of `taken`; NULL: not yet */
+    bool in_trees;
+    VEC(Gap) gap; /* of the latest walk */
     VEC(Bar) bar;
 };
 
@@ -101,6 +107,12 @@ static void take_bundle(Placer *placer, const Bundle *bundle, uint32_t pool,
     }
 }
 
+static Occupied *tree_of(Placer *placer, uint32_t pool) {
+    if (!placer->tree[pool])
+        placer->tree[pool] = occupied_new(placer->arena, placer->problem);
+    return placer->tree[pool];
+}
+
 static void take(Placer *placer, uint32_t buf, uint32_t pool, uint64_t offset) {
     const Buf *b = &placer->problem->buf[buf];
     if (placer->bundles) {
@@ -110,10 +122,13 @@ static void take(Placer *placer, uint32_t buf, uint32_t pool, uint64_t offset) {
     }
     placer->result->pool[buf] = (int32_t)pool;
     placer->result->offset[buf] = offset;
-    if (b->first < b->end) /* else never alive, in nobody's way */
-        take_bytes(
-            placer, pool,
-            (Taken){offset, offset + b->bytes[pool], b->first, b->end, buf});
+    if (b->first >= b->end)
+        return; /* never alive, in nobody's way */
+    uint64_t end = offset + b->bytes[pool];
+    if (placer->in_trees)
+        occupied_add(tree_of(placer, pool), b, (Run){offset, end});
+    else
+        take_bytes(placer, pool, (Taken){offset, end, b->first, b->end, buf});
 }
 
 /* Those whose bundles are pinned, in their places. */
@@ -126,12 +141,13 @@ static void take_pinned_bundles(Placer *placer) {
     }
 }
 
-Placer *placer_new(Arena *arena, const PlanProblem *problem,
-                   PlanResult *result) {
+static Placer *new_placer(Arena *arena, const PlanProblem *problem,
+                          PlanResult *result, bool large) {
     Placer *placer = ARENA_NEW(arena, Placer);
     *placer = (Placer){.arena = arena, .problem = problem, .result = result};
     if (!problem_is_plain(problem))
         placer->bundles = bundles_new(arena, problem);
+    placer->in_trees = large && !placer->bundles;
     result->status = PLAN_FITS;
     for (uint32_t b = 0; b < problem->n_bufs; b++) {
         const Buf *buf = &problem->buf[b];
@@ -146,6 +162,16 @@ Placer *placer_new(Arena *arena, const PlanProblem *problem,
     return placer;
 }
 
+Placer *placer_new(Arena *arena, const PlanProblem *problem,
+                   PlanResult *result) {
+    return new_placer(arena, problem, result, problem->n_bufs >= TREE_FROM);
+}
+
+Placer *placer_new_by_birth(Arena *arena, const PlanProblem *problem,
+                            PlanResult *result) {
+    return new_placer(arena, problem, result, false);
+}
+
 /* A walk over the gaps of one pool, from low to high. */
 typedef struct Walk {
     const TakenList *list;
@@ -153,17 +179,25 @@ typedef struct Walk {
     uint64_t bytes, align, size;
     uint32_t next;
     uint64_t floor; /* all below is taken, or was offered */
+    bool in_tree;   /* then `look` stands for the list */
+    Look look;
 } Walk;
 
-static Walk walk_gaps(const Placer *placer, uint32_t buf, uint32_t pool) {
+static void walk_gaps(Placer *placer, uint32_t buf, uint32_t pool, Walk *walk) {
     const PlanProblem *problem = placer->problem;
     const Buf *b = &problem->buf[buf];
-    return (Walk){.list = &placer->taken[pool],
-                  .buf = b,
-                  .next = b->first < b->end ? 0 : placer->taken[pool].n,
-                  .bytes = b->bytes[pool],
-                  .align = buf_align(&problem->pool[pool], b),
-                  .size = problem->pool[pool].size};
+    bool alive = b->first < b->end;
+    walk->list = &placer->taken[pool];
+    walk->buf = b;
+    walk->next = alive ? 0 : walk->list->n;
+    walk->bytes = b->bytes[pool];
+    walk->align = buf_align(&problem->pool[pool], b);
+    walk->size = problem->pool[pool].size;
+    walk->floor = 0;
+    walk->in_tree = placer->in_trees && alive;
+    if (walk->in_tree)
+        occupied_look(tree_of(placer, pool), b, walk->bytes, walk->align,
+                      walk->size, &walk->look);
 }
 
 static bool fits(const Walk *walk, uint64_t ceiling, Gap *gap) {
@@ -176,8 +210,18 @@ static bool fits(const Walk *walk, uint64_t ceiling, Gap *gap) {
     return true;
 }
 
+static bool next_in_tree(Walk *walk, Gap *gap) {
+    Run free;
+    if (!look_next(&walk->look, &free))
+        return false;
+    *gap = (Gap){free.at, free.end};
+    return true;
+}
+
 /* The next gap that fits; false at the end of the pool. */
 static bool next_gap(Walk *walk, Gap *gap) {
+    if (walk->in_tree)
+        return next_in_tree(walk, gap);
     while (walk->next < walk->list->n) {
         const Taken *taken = &walk->list->at[walk->next++];
         if (taken->first >= walk->buf->end || walk->buf->first >= taken->last)
@@ -196,17 +240,19 @@ static bool next_gap(Walk *walk, Gap *gap) {
 /* All gaps, from low to high; stops early where a `hint` is free, and then
  * gives that one alone. */
 static Gaps list_gaps(Placer *placer, uint32_t buf, uint32_t pool) {
-    Walk walk = walk_gaps(placer, buf, pool);
+    Walk walk;
+    walk_gaps(placer, buf, pool, &walk);
     uint64_t hint = walk.buf->hint;
     bool hinted = hint != PLAN_NO_HINT && hint % walk.align == 0;
+    bool more = true;
     Gap gap;
     placer->gap.n = 0;
-    while (next_gap(&walk, &gap)) {
+    while (more && next_gap(&walk, &gap)) {
         if (hinted && gap.at <= hint && hint < gap.end &&
             gap.end - hint >= walk.bytes) {
             placer->gap.n = 0;
             gap = (Gap){hint, hint + walk.bytes};
-            walk.next = walk.list->n + 1;
+            more = false;
         }
         vec_push(placer->arena, &placer->gap, gap);
     }
@@ -385,8 +431,9 @@ void placer_put_lowest(Placer *placer, uint32_t buf) {
     uint32_t pool[PLAN_MAX_POOLS],
         n = pools_by_cost(placer->problem, buf, pool);
     for (uint32_t i = 0; i < n; i++) {
-        Walk walk = walk_gaps(placer, buf, pool[i]);
+        Walk walk;
         Gap gap;
+        walk_gaps(placer, buf, pool[i], &walk);
         if (next_gap(&walk, &gap)) {
             take(placer, buf, pool[i], gap.at);
             return;

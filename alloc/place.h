@@ -3,7 +3,8 @@
  * A Placer fills a PlanResult one buffer at a time, in any order. Pinned
  * buffers hold their bytes from the start. In each pool the placed buffers are
  * kept sorted by offset, so a walk over those that conflict with a new one
- * meets the gaps from low to high.
+ * meets the gaps from low to high; many buffers in any order are kept in a tree
+ * over time (occupied.h), with the same gaps.
  *
  * Where there are relations or gaps in lives, a buffer brings all of its bundle
  * with it, and what bars places to that is gathered and sorted.
@@ -36,6 +37,11 @@ typedef struct Placer Placer;
 Placer *placer_new(Arena *arena, const PlanProblem *problem,
                    PlanResult *result);
 
+/* The same for buffers that come in the order of birth, to be retired: short
+ * lists of the living do better than a tree over all of time. */
+Placer *placer_new_by_birth(Arena *arena, const PlanProblem *problem,
+                            PlanResult *result);
+
 /* Places `buf`, unless it has its place already, in the cheapest pool with a
  * gap, the first of equals: at its hint if that is free, else where `choose`
  * says. Without a gap it stays
@@ -46,7 +52,8 @@ void placer_put(Placer *placer, uint32_t buf, ChooseFn *choose,
 /* The same in the lowest gap, without listing the others. */
 void placer_put_lowest(Placer *placer, uint32_t buf);
 
-/* Forgets buffers that are dead at `step` and after; births come no earlier. */
+/* Of a placer by birth: forgets buffers that are dead at `step` and after;
+ * births come no earlier. */
 void placer_retire(Placer *placer, uint32_t step);
 
 /* The least bytes of a buffer over the pools that allow it; 0 if it needs no

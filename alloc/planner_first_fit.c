@@ -24,12 +24,15 @@ static int oldest_first(const void *a, const void *b) {
 
 void plan_first_fit(Arena *arena, const PlanProblem *problem,
                     PlanResult *result) {
-    Placer *placer = placer_new(arena, problem, result);
+    Placer *placer = placer_new_by_birth(arena, problem, result);
     Key *key = ARENA_ARRAY(arena, Key, problem->n_bufs);
     for (uint32_t b = 0; b < problem->n_bufs; b++)
         key[b] = (Key){buf_bytes(problem, b), problem->buf[b].first, b};
     if (problem->n_bufs)
         qsort(key, problem->n_bufs, sizeof *key, oldest_first);
-    for (uint32_t i = 0; i < problem->n_bufs; i++)
+    for (uint32_t i = 0; i < problem->n_bufs; i++) {
+        if (i > 0 && key[i].first != key[i - 1].first)
+            placer_retire(placer, key[i].first);
         placer_put_lowest(placer, key[i].buf);
+    }
 }
