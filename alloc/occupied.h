@@ -4,11 +4,12 @@
  * grows with the logarithm of the number of births and with the holes on the
  * way, not with the buffers that were added before.
  *
- * A tree over the births of all buffers: a node stands for a stretch of them.
- * A life is cut into O(log n) whole nodes. Each node keeps, as runs of bytes
- * merged where they touch, what the lives that have it whole take (`all`), and
- * what these and the lives below it take somewhere in its stretch (`some`). A
- * newcomer meets the `some` of its own nodes and the `all` of those above.
+ * A segment tree (Bentley, 1977) over the births of all buffers: a node stands
+ * for a stretch of them. A life is cut into O(log n) whole nodes. Each node
+ * keeps, as runs of bytes merged where they touch, what the lives that have it
+ * whole take (`all`), and what these and the lives below it take somewhere in
+ * its stretch (`some`). A newcomer meets the `some` of its own nodes and the
+ * `all` of those above.
  *
  * Invariant: the runs of a node rise and neither overlap nor touch.
  */
