@@ -54,10 +54,9 @@ def classifier(net):
     return net
 
 
-def inception_v2():
-    net = Net("inception-v2", [
-        "Inception with batch normalisation.",
-        'Ioffe, Szegedy, "Batch normalization", 2015, figure 5.'], 3, 224, 224)
+def inception_v2_body(net, size):
+    """Up to the last module; the outputs of all modules by their names."""
+    size = (size + 1) // 2 // 4  # behind the stem
     conv(net, "stem/7x7", 64, 7, 2, 3)
     net.pool("stem/pool1", "MAX", 3, 2)
     conv(net, "stem/1x1", 64, 1)
@@ -74,20 +73,48 @@ def inception_v2():
         ("4e", 0, 128, 192, 192, 256, "MAX", 0),
         ("5a", 352, 192, 320, 160, 224, "AVE", 128),
         ("5b", 352, 192, 320, 192, 224, "MAX", 128)]
+    made = {}
     for name, n1, r3, n3, rd, nd, kind, proj in table:
         last = (2, 1) if not n1 else (1, 1)
         branches = [[(n1, 1)]] if n1 else []
         branches += [[(r3, 1), (n3, 3) + last],
                      [(rd, 1), (nd, 3), (nd, 3) + last]]
         if n1:
-            module(net, name, branches, (kind, 1, proj))
+            made[name] = module(net, name, branches, (kind, 1, proj))
             continue
-        at = net.at  # stride 2: the pool rounds up as the convolutions do
+        at = net.at  # stride 2: the pool makes as many as the convolutions
         parts = [chain(net, at, "%s/%d_" % (name, i), rows)
                  for i, rows in enumerate(branches)]
-        parts.append(net.pool(name + "/pool", "MAX", 3, 2, at=at))
-        net.concat(name + "/out", parts)
+        parts.append(net.pool(name + "/pool", "MAX", 3, 2, pad=size % 2, at=at))
+        size = -(-size // 2)
+        made[name] = net.concat(name + "/out", parts)
+    return made
+
+
+def inception_v2():
+    net = Net("inception-v2", [
+        "Inception with batch normalisation.",
+        'Ioffe, Szegedy, "Batch normalization", 2015, figure 5.'], 3, 224, 224)
+    inception_v2_body(net, 224)
     return classifier(net)
+
+
+def inception_v2_ssd(size, classes=19):
+    """Boxes are read off the last modules of two sizes and off four smaller
+    volumes behind them, as the public detectors on this backbone have it."""
+    net = Net("inception-v2-ssd-%d" % size, [
+        'Liu et al., "SSD: single shot multibox detector", 2016, on Inception',
+        "with batch normalisation."], 3, size, size)
+    made = inception_v2_body(net, size)
+    read = [made["4d"], made["5b"]]
+    for i, n in enumerate((512, 256, 256, 128)):
+        conv(net, "extra%d/1x1" % i, n // 2, 1)
+        read.append(conv(net, "extra%d/3x3" % i, n, 3, 2, 1))
+    for i, at in enumerate(read):
+        boxes = 6 if i else 3
+        for kind, n in (("place", 4), ("class", classes)):
+            net.conv("%s%d" % (kind, i), boxes * n, 3, pad=1, at=at)
+    return net
 
 
 def inception_v4():
@@ -189,4 +216,6 @@ def squeezenet_v1_0():
 
 
 NETWORKS = {"inception-v2": inception_v2, "inception-v4": inception_v4,
-            "resnet50-v2": resnet50_v2, "squeezenet-1.0": squeezenet_v1_0}
+            "resnet50-v2": resnet50_v2, "squeezenet-1.0": squeezenet_v1_0,
+            "inception-v2-ssd-300": lambda: inception_v2_ssd(300),
+            "inception-v2-ssd-512": lambda: inception_v2_ssd(512)}
