@@ -2,11 +2,14 @@
  *
  * Input: a problem and a result that claims to solve it. Output: NULL, or a
  * sentence about the first thing that is wrong. One sweep over time keeps the
- * living buffers sorted by place; as they never overlapped so far, a newcomer
- * needs to be compared with its two neighbours only. Buffers whose relations
+ * living buffers as a set that is ordered by place; as they never overlapped so
+ * far, a newcomer needs to be compared with its two neighbours only, and all
+ * takes n log n steps. Buffers whose relations
  * let them overlap others are few: those are kept apart, and compared with all.
  */
 #include "alloc/planner.h"
+
+#include "base/ranks.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -203,24 +206,78 @@ static const char *collision(const Judge *j, const Box *a, const Box *b) {
                         low, high - 1, a->pool, first, end - 1);
 }
 
-/* Boxes alive now. */
-typedef struct Alive {
-    Box *box; /* by pool and place: those that overlap nobody */
-    uint32_t n;
-    Box *lenient;
+/* A walk over the boxes in the order of birth. The places of all boxes are
+ * ranked beforehand, so that the living are a set of ranks. */
+typedef struct Sweep {
+    const Box *box;      /* by birth */
+    const uint32_t *who; /* by rank: a box */
+    const uint32_t *rank;
+    Ranks alive;               /* those that overlap nobody */
+    const struct Death *death; /* in the order of time */
+    uint32_t n_dead;
+    uint32_t *lenient; /* those alive that may, by birth */
     uint32_t n_lenient;
-} Alive;
+} Sweep;
 
-static uint32_t bury(Box *box, uint32_t n, uint32_t step) {
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < n; i++)
-        if (box[i].end > step)
-            box[kept++] = box[i];
-    return kept;
+typedef struct Death {
+    uint32_t step, box;
+} Death;
+
+static int compare_deaths(const void *a, const void *b) {
+    const Death *x = a, *y = b;
+    if (x->step != y->step)
+        return x->step < y->step ? -1 : 1;
+    return x->box < y->box ? -1 : x->box > y->box;
 }
 
-static bool is_below(const Box *a, const Box *b) {
-    return a->pool != b->pool ? a->pool < b->pool : a->low < b->low;
+static const Death *list_deaths(const Judge *j, const Box *box, uint32_t n) {
+    Death *death = ARENA_ARRAY(j->arena, Death, n);
+    for (uint32_t i = 0; i < n; i++)
+        death[i] = (Death){box[i].end, i};
+    if (n)
+        qsort(death, n, sizeof *death, compare_deaths);
+    return death;
+}
+
+typedef struct Place {
+    uint64_t low;
+    uint32_t pool, box;
+} Place;
+
+static int compare_places(const void *a, const void *b) {
+    const Place *x = a, *y = b;
+    if (x->pool != y->pool)
+        return x->pool < y->pool ? -1 : 1;
+    if (x->low != y->low)
+        return x->low < y->low ? -1 : 1;
+    return x->box < y->box ? -1 : x->box > y->box;
+}
+
+static void rank_places(const Judge *j, Sweep *s, uint32_t n) {
+    Place *place = ARENA_ARRAY(j->arena, Place, n);
+    uint32_t *who = ARENA_ARRAY(j->arena, uint32_t, n);
+    uint32_t *rank = ARENA_ARRAY(j->arena, uint32_t, n);
+    for (uint32_t i = 0; i < n; i++)
+        place[i] = (Place){s->box[i].low, s->box[i].pool, i};
+    if (n)
+        qsort(place, n, sizeof *place, compare_places);
+    for (uint32_t i = 0; i < n; i++) {
+        who[i] = place[i].box;
+        rank[place[i].box] = i;
+    }
+    s->who = who;
+    s->rank = rank;
+}
+
+/* The one that is born at the step dies later: that ends the first loop. */
+static void bury(Sweep *s, uint32_t step) {
+    uint32_t kept = 0;
+    for (; s->death[s->n_dead].step <= step; s->n_dead++)
+        ranks_remove(&s->alive, s->rank[s->death[s->n_dead].box]);
+    for (uint32_t i = 0; i < s->n_lenient; i++)
+        if (s->box[s->lenient[i]].end > step)
+            s->lenient[kept++] = s->lenient[i];
+    s->n_lenient = kept;
 }
 
 static bool overlap(const Box *a, const Box *b) {
@@ -235,53 +292,36 @@ static const char *compare(const Judge *j, const Box *a, const Box *b) {
     return collision(j, a, b);
 }
 
-/* The first of the sorted boxes that is not below. */
-static uint32_t find_place(const Alive *alive, const Box *box) {
-    uint32_t at = 0, above = alive->n;
-    while (at < above) {
-        uint32_t middle = at + (above - at) / 2;
-        if (is_below(&alive->box[middle], box))
-            at = middle + 1;
-        else
-            above = middle;
-    }
-    return at;
-}
-
-static const char *admit(const Judge *j, Alive *alive, const Box *box) {
-    uint32_t at = find_place(alive, box);
+static const char *admit(const Judge *j, Sweep *s, uint32_t newcomer) {
+    const Box *box = &s->box[newcomer];
+    uint32_t rank = s->rank[newcomer];
+    uint32_t below = ranks_below(&s->alive, rank);
+    uint32_t above = ranks_above(&s->alive, rank);
     const char *wrong = NULL;
-    if (at > 0)
-        wrong = compare(j, &alive->box[at - 1], box);
-    if (at < alive->n && !wrong)
-        wrong = compare(j, box, &alive->box[at]);
-    for (uint32_t i = 0; i < alive->n_lenient && !wrong; i++)
-        wrong = compare(j, &alive->lenient[i], box);
-    if (wrong)
-        return wrong;
-    if (box->lenient) {
-        alive->lenient[alive->n_lenient++] = *box;
-        return NULL;
-    }
-    memmove(alive->box + at + 1, alive->box + at,
-            (alive->n - at) * sizeof *alive->box);
-    alive->box[at] = *box;
-    alive->n++;
-    return NULL;
+    if (below != RANKS_NONE)
+        wrong = compare(j, &s->box[s->who[below]], box);
+    if (above != RANKS_NONE && !wrong)
+        wrong = compare(j, box, &s->box[s->who[above]]);
+    for (uint32_t i = 0; i < s->n_lenient && !wrong; i++)
+        wrong = compare(j, &s->box[s->lenient[i]], box);
+    if (box->lenient)
+        s->lenient[s->n_lenient++] = newcomer;
+    else
+        ranks_add(&s->alive, rank);
+    return wrong;
 }
 
 static const char *judge_together(const Judge *j, Box *box, uint32_t n) {
-    Alive alive = {.box = ARENA_ARRAY(j->arena, Box, n),
-                   .lenient = ARENA_ARRAY(j->arena, Box, n)};
+    Sweep sweep = {.box = box, .alive = ranks_new(j->arena, n)};
     if (n)
         qsort(box, n, sizeof *box, compare_births);
+    sweep.death = list_deaths(j, box, n);
+    sweep.lenient = ARENA_ARRAY(j->arena, uint32_t, n);
+    rank_places(j, &sweep, n);
     for (uint32_t i = 0; i < n; i++) {
-        if (i == 0 || box[i].first != box[i - 1].first) {
-            alive.n = bury(alive.box, alive.n, box[i].first);
-            alive.n_lenient =
-                bury(alive.lenient, alive.n_lenient, box[i].first);
-        }
-        const char *wrong = admit(j, &alive, &box[i]);
+        if (i == 0 || box[i].first != box[i - 1].first)
+            bury(&sweep, box[i].first);
+        const char *wrong = admit(j, &sweep, i);
         if (wrong)
             return wrong;
     }
