@@ -283,26 +283,34 @@ static void area_put(Areas *all, Area *area, Held now) {
     vec_push(all->arena, &area->held, now);
 }
 
-/* Whether a piece covers channel `c` of the area for the leaf. */
-static bool covers(const Held *h, const Leaf *leaf, uint32_t c, uint32_t base,
-                   uint32_t row, uint32_t end) {
-    return same_tensor(h->tensor, leaf->tensor) &&
-           h->c - h->from == leaf->c - leaf->from && h->c <= c &&
-           c < h->c + h->n_c && h->base == base && h->row <= row &&
-           end <= h->end;
+/* A piece that has row `row` of channel `c` of the area for the leaf. */
+static const Held *piece_at(const Area *area, const Leaf *leaf, uint32_t c,
+                            uint32_t base, uint32_t row) {
+    for (uint32_t i = 0; i < area->held.n; i++) {
+        const Held *h = &area->held.at[i];
+        if (same_tensor(h->tensor, leaf->tensor) &&
+            h->c - h->from == leaf->c - leaf->from && h->c <= c &&
+            c < h->c + h->n_c && h->base == base && h->row <= row &&
+            row < h->end)
+            return h;
+    }
+    return NULL;
 }
 
+/* Channel by channel, those together that the same pieces cover. */
 static bool area_holds(const Area *area, const Leaf *leaf, uint32_t base,
                        uint32_t row, uint32_t end) {
-    uint32_t c = leaf->c, i = 0;
-    while (c < leaf->c + leaf->n_c && i < area->held.n) {
-        const Held *h = &area->held.at[i++];
-        if (covers(h, leaf, c, base, row, end)) {
-            c = h->c + h->n_c;
-            i = 0;
+    for (uint32_t c = leaf->c, next; c < leaf->c + leaf->n_c; c = next) {
+        next = leaf->c + leaf->n_c;
+        for (uint32_t at = row; at < end;) {
+            const Held *h = piece_at(area, leaf, c, base, at);
+            if (!h)
+                return false;
+            at = h->end;
+            next = earlier(next, h->c + h->n_c);
         }
     }
-    return c >= leaf->c + leaf->n_c;
+    return true;
 }
 
 /* Rows that lie one behind the other: row r in row r - base of the area. */

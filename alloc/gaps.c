@@ -286,7 +286,7 @@ static Bodies bodies_of(const Work *w, const Problem *p, uint32_t *body) {
     return b;
 }
 
-static bool place_tied(const Work *w, const Problem *p, PlanResult *result,
+bool place_tied(const Work *w, const Problem *p, PlanResult *result,
                        uint64_t *least) {
     uint32_t n = p->buf.n;
     uint32_t *body = ARENA_ARRAY(w->arena, uint32_t, n + 1);

@@ -310,32 +310,72 @@ static const char *do_concat(Judge *j, const Action *a) {
 
 /* ---- side by side ---- */
 
+/* Rows of its operand i that the action touches, as rows of the volume; engines
+ * know where volumes are, and where in a ring, but not of fewer rows. */
+static void rows_touched(const Action *a, uint32_t i, const Placement *p,
+                         uint32_t *row, uint32_t *rows) {
+    bool reads = i < a->n_in && a->kind == ACTION_RUN;
+    *row = reads ? a->in_row : a->row;
+    *rows = reads ? a->in_rows : a->rows;
+    if (!p->ring && a->kind != ACTION_LOAD && a->kind != ACTION_STORE) {
+        *row = p->row;
+        *rows = p->rows;
+    }
+    *row -= p->ring ? 0 : p->row;
+}
+
+/* Whether a row of one lies where a row of the other does, h of them there. */
+static bool rows_meet(uint32_t h, uint32_t row, uint32_t rows, uint32_t other,
+                      uint32_t others) {
+    for (uint32_t r = 0; r < rows; r++)
+        for (uint32_t k = 0; k < others && k < h; k++)
+            if ((row + r) % h == (other + k) % h)
+                return true;
+    return false;
+}
+
 /* What one action writes, another of the same step must not touch. */
 static const char *check_apart(Judge *j, const Action *a, const Action *b) {
     const Placement *out = &j->plan->placement[a->out];
     uint64_t first, end, p_first, p_end;
+    uint32_t row, rows, p_row, p_rows;
     areas_bytes(j->areas, out, &first, &end);
+    rows_touched(a, a->n_in, out, &row, &rows);
     for (uint32_t i = 0; i <= b->n_in; i++) {
         const Placement *p =
             &j->plan->placement[i < b->n_in ? b->in[i] : b->out];
         areas_bytes(j->areas, p, &p_first, &p_end);
+        rows_touched(b, i, p, &p_row, &p_rows);
         if (p->memory != out->memory || !overlap(p_first, p_end, first, end))
             continue;
         bool parts = p->offset == out->offset &&
                      areas_same_volume(&p->whole, &out->whole) &&
-                     !overlap(p->part_c, p->part_c + p->n_c, out->part_c,
-                              out->part_c + out->n_c);
+                     (!overlap(p->part_c, p->part_c + p->n_c, out->part_c,
+                               out->part_c + out->n_c) ||
+                      !rows_meet(p->whole.h, row, rows, p_row, p_rows));
         if (!parts)
-            return complain(j, out, "is written where another engine works");
+            return complain(j, out, "is written where another works");
     }
     return NULL;
 }
 
+static bool at_work(const Action *a) {
+    return a->kind != ACTION_CONCAT && a->kind != ACTION_HOST;
+}
+
+/* All that follow with the same number run at the same time; as do all whole
+ * nodes of one step of the schedule. */
 static const char *check_step(Judge *j, const Action *a, const Action *end) {
-    if (a->kind != ACTION_RUN || j->plan->schedule->step[a->at].n < 2)
-        return NULL;
+    bool several = j->plan->schedule->step[a->at].n > 1;
     const char *wrong = NULL;
-    for (const Action *b = a + 1; b < end && b->at == a->at && !wrong; b++)
+    for (const Action *b = a + 1;
+         at_work(a) && b < end && b->step == a->step && at_work(b) && !wrong;
+         b++)
+        if (!(wrong = check_apart(j, a, b)))
+            wrong = check_apart(j, b, a);
+    for (const Action *b = a + 1; a->kind == ACTION_RUN && several && b < end &&
+                                  b->at == a->at && !wrong;
+         b++)
         if (b->kind == ACTION_RUN && b->node.i != a->node.i &&
             !(wrong = check_apart(j, a, b)))
             wrong = check_apart(j, b, a);

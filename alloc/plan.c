@@ -5,8 +5,8 @@
  * not fit, two levels: some volumes leave and come back, some nodes run by
  * tiles. Then the actions, and the judge.
  */
+#include "alloc/overlap.h"
 #include "alloc/planners.h"
-#include "alloc/work.h"
 
 #include <string.h>
 
@@ -183,7 +183,11 @@ static Plan *way_plan(Arena *arena, Diag *diag, const Contest *c,
     plan->keeps_all = w->keeps_all;
     plan->lends = w->lends;
     plan->by_parts = w->by_parts;
-    return actions_make(w, diag, &problem, &result, plan) ? plan : NULL;
+    if (!actions_make(w, diag, &problem, &result, plan))
+        return NULL;
+    if (last && spec->tiling.overlap)
+        stretch(w, diag, &problem, &result, plan);
+    return plan;
 }
 
 static bool better(Traffic a, Traffic b) {

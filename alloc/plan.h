@@ -87,6 +87,8 @@ typedef struct Plan {
     uint64_t ddr_bound;      /* no plan in this order moves less: proved */
     uint64_t ddr_layers; /* the same of plans that complete each layer before
                           * the next begins, and compute nothing twice */
+    uint64_t cycles;     /* by the plan's own clock, where transfers overlap
+                          * layers; else 0 */
     uint64_t memory_used[PLAN_MAX_POOLS * 2]; /* by memory: highest byte + 1 */
 } Plan;
 

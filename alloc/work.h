@@ -434,6 +434,11 @@ double gaps_cost(const Work *w);
 bool fit_gaps(Work *w, double most, Problem *problem, PlanResult *result,
               const char **planner);
 
+/* Places a problem with buffers that move together; *least: what they need at
+ * least. False if no place is found. */
+bool place_tied(const Work *w, const Problem *p, PlanResult *result,
+                uint64_t *least);
+
 /* ---- slots.c: concats whose bytes serve others until they are written ---- */
 
 /* One level in one linear memory, where whole concats did not fit. */

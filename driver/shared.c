@@ -91,6 +91,8 @@ void add_sim_json(cJSON *json, const Listing *listing, const SimResult *sim) {
                             (double)sim->weights_read);
     cJSON_AddNumberToObject(json, "cycles", (double)sim->cycles);
     cJSON_AddNumberToObject(json, "cycles_an_image", (double)sim->interval);
+    cJSON_AddNumberToObject(json, "busy_cycles", (double)sim->busy);
+    cJSON_AddNumberToObject(json, "transfer_cycles", (double)sim->transfer);
     cJSON_AddNumberToObject(json, "array_cycles", (double)array_cycles(sim));
     cJSON_AddNumberToObject(json, "instructions", (double)sim->instructions);
     cJSON_AddItemToObject(json, "engines", engines_json(sim));
@@ -107,6 +109,8 @@ void add_traffic_json(cJSON *json, const Plan *plan) {
     cJSON_AddNumberToObject(json, "ddr_bound_bytes", (double)plan->ddr_bound);
     cJSON_AddNumberToObject(json, "ddr_layers_bound_bytes",
                             (double)plan->ddr_layers);
+    if (plan->cycles)
+        cJSON_AddNumberToObject(json, "plan_cycles", (double)plan->cycles);
 }
 
 static void print_violations(const Listing *listing, const SimResult *sim) {

@@ -275,6 +275,9 @@ static const Key tiling_keys[] = {
     KEY("rings", read_bool, HwTiling, rings,
         "software: operands may be rows of a ring, row r of the tensor in its "
         "row r modulo its height"),
+    KEY("overlap", read_bool, HwTiling, overlap,
+        "software: true: loads and stores may share a step with layers, and "
+        "run while these do; else each waits for all"),
     {"styles", read_styles, 0, false,
      "hardware: list of where tiles and results may lie"},
 };
@@ -305,5 +308,6 @@ bool read_tiling(Reader *r, YamlNode *node, void *out) {
         return false;
     bool ok = check_kind(r, node, "ops", HW_TILING_SOFTWARE);
     ok &= check_absent(r, node, "rings", HW_TILING_SOFTWARE);
+    ok &= check_absent(r, node, "overlap", HW_TILING_SOFTWARE);
     return check_kind(r, node, "styles", HW_TILING_HARDWARE) && ok;
 }

@@ -115,7 +115,7 @@ bool engine_run(Run *run, const Work *w) {
         event = cost_of_box(run, w, whole_box(&w->out));
         event.cost[SIM_TRANSFER] =
             cycles_of_transfer(run, &w->in_at, place_box(&w->in_at));
-        event.cycles = cost_busy(w, &event);
+        event.cycles = event.busy = cost_busy(w, &event);
         if (event.cycles < event.cost[SIM_TRANSFER])
             event.cycles = event.cost[SIM_TRANSFER];
     } else if (!prepared || !tiles_run(run, &job, &event)) {

@@ -84,6 +84,8 @@ void memory_open(Run *run);
 /* The cells of an operand; tables in run->work. False, with a violation, if it
  * has no sane size, leaves its memory or is not aligned. */
 bool place_make(Run *run, const Spot *spot, Place *out);
+/* Rows of a place that is no ring; tables are shared. */
+Place place_rows(const Place *place, uint32_t row, uint32_t rows);
 /* A copy with tables of its own. */
 Place place_keep(Arena *arena, const Place *place);
 Box place_box(const Place *place);               /* all of it */

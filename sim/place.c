@@ -160,6 +160,15 @@ Place place_keep(Arena *arena, const Place *p) {
     return kept;
 }
 
+Place place_rows(const Place *place, uint32_t row, uint32_t rows) {
+    Place part = *place;
+    part.h_at += row;
+    part.h = rows;
+    part.first += part.h_at[0] - place->h_at[0];
+    part.end -= place->h_at[place->h - 1] - part.h_at[rows - 1];
+    return part;
+}
+
 Box place_box(const Place *place) {
     return (Box){0, place->h, 0, place->w};
 }

@@ -112,16 +112,22 @@ static void begin_insn(Run *run, const Work *w) {
     run->step = w->step;
 }
 
+/* Of a volume in backing memory a load or a store touches just some rows. */
 static void end_insn(Run *run, const Work *w) {
     uint32_t before = run->touched.n;
-    check_beside(run, &w->in_at, false, before);
+    Place in = w->in_at, out = w->out_at;
+    if (w->op == HW_OP_LOAD)
+        in = place_rows(&in, w->row, w->rows);
+    if (w->op == HW_OP_STORE)
+        out = place_rows(&out, w->row, w->rows);
+    check_beside(run, &in, false, before);
     if (w->has_in2)
         check_beside(run, &w->in2_at, false, before);
-    check_beside(run, &w->out_at, true, before);
-    touch(run, w, &w->in_at, false);
+    check_beside(run, &out, true, before);
+    touch(run, w, &in, false);
     if (w->has_in2)
         touch(run, w, &w->in2_at, false);
-    touch(run, w, &w->out_at, true);
+    touch(run, w, &out, true);
 }
 
 /* ---- one instruction ---- */

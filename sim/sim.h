@@ -74,6 +74,7 @@ typedef struct SimEvent {
     uint32_t use;           /* index in SimResult.engine */
     uint64_t start, cycles; /* of the machine's clock */
     uint64_t cost[SIM_COST_COUNT];
+    uint64_t busy; /* cycles of the engine, were all transfers done before */
     uint64_t read, written; /* bytes from and to all that is not AM */
     uint64_t least;         /* bytes of its operands out there, each once */
     uint64_t weights;       /* bytes into the weight cache */
@@ -95,13 +96,15 @@ typedef struct SimResult {
                                      * spec->element, by memory */
     uint64_t backing_read, backing_written; /* bytes: by engines and loads from
                                              * and to all that is not AM */
-    uint64_t compulsory; /* bytes: device inputs read once, outputs written
-                          * once */
-    uint64_t am_peak;    /* bytes of active memory, up to the last touched,
-                          * summed over active memories */
-    uint64_t cycles;     /* of the machine's clock */
-    uint64_t interval;   /* cycles from image to image where some engines work
-                          * ahead; else `cycles` */
+    uint64_t compulsory;     /* bytes: device inputs read once, outputs written
+                              * once */
+    uint64_t am_peak;        /* bytes of active memory, up to the last touched,
+                              * summed over active memories */
+    uint64_t cycles;         /* of the machine's clock */
+    uint64_t busy, transfer; /* sums over all instructions: with everything
+                              * overlapped the larger of the two is the time */
+    uint64_t interval; /* cycles from image to image where some engines work
+                        * ahead; else `cycles` */
     uint32_t n_engines;
     const SimEngineUse *engine; /* by spec->engine, then "dma", then "host" */
     uint64_t instructions;      /* that an engine or the DMA runs */

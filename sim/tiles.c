@@ -123,6 +123,7 @@ static void count_tile(Tiler *t, Box needs, Box box) {
     t->leaving = t->made;
     t->made = store;
     t->busy = cost_busy(w, &tile);
+    e->busy += t->busy;
     for (int i = 0; i < SIM_COST_COUNT; i++)
         e->cost[i] += tile.cost[i];
     e->cost[SIM_TRANSFER] += load + store;

@@ -43,5 +43,7 @@ void timeline_add(Run *run, uint32_t unit, const SimEvent *event) {
     run->use[unit].cycles += e.cycles;
     run->use[unit].instructions++;
     run->result->weights_read += e.weights;
+    run->result->busy += e.busy;
+    run->result->transfer += e.cost[SIM_TRANSFER];
     vec_push(run->arena, &run->event, e);
 }

@@ -18,6 +18,7 @@ makes. Kinds of tests:
   orders tests/orders.py: orders and steps, with their proofs
   bundle tests/bundle.py: networks as machine code, linked and run
   cycles tests/cycles.py: what never costs cycles; recorded ones no fewer
+  overlap  tests/overlap.py: transfers in the steps of layers; races refused
   rings  tests/rings.py: least memory without spills where rows roll
 Closes with `N passed, N failed`; exits 1 if any failed.
 """
@@ -64,6 +65,7 @@ def scripts(long):
             "explore",
             "cycles",
             "bundle",
+            "overlap",
             "rings",
             "placements",
             "int8",

@@ -100,6 +100,7 @@ static void run_twice(void **state) {
     Case c = case_new(ALL, false);
     Action *run = first(&c, ACTION_RUN);
     run[1] = run[0];
+    run[1].step = 1000;
     refuse(&c, "a is computed out of order, or twice");
 }
 
@@ -193,7 +194,15 @@ static void side_by_side(void **state) {
     step[run->at].slot = ARENA_COPY(
         c.arena, Slot, ((Slot[]){step[0].slot[0], step[1].slot[0]}), 2);
     run[1].at = run->at;
-    refuse(&c, "a is written where another engine works in am");
+    refuse(&c, "a is written where another works in am");
+}
+
+/* Loads and stores run with what has their number. */
+static void beside_layers(void **state) {
+    (void)state;
+    Case c = case_new(ALL, false);
+    first(&c, ACTION_LOAD)->step = first(&c, ACTION_RUN)->step;
+    refuse(&c, "is written where another works in am");
 }
 
 int main(void) {
@@ -203,7 +212,7 @@ int main(void) {
         cmocka_unit_test(overwritten),  cmocka_unit_test(misplaced),
         cmocka_unit_test(wrong_way),    cmocka_unit_test(other_tensor),
         cmocka_unit_test(wrong_rows),   cmocka_unit_test(tile_buffers),
-        cmocka_unit_test(side_by_side),
+        cmocka_unit_test(side_by_side), cmocka_unit_test(beside_layers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

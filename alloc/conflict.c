@@ -1,0 +1,88 @@
+/* conflict.c - whether two actions touch the same element; see overlap.h.
+ *
+ * Input: actions over placements that have their offsets. Output: yes or no.
+ * Invariant: no for two that the simulator would find to touch one cell, one of
+ * them to write it. In one volume rows and channels tell them apart, though
+ * their bytes interleave; else the bytes of whole granules.
+ */
+#include "alloc/overlap.h"
+
+static bool is_move(const Action *a) {
+    return a->kind == ACTION_LOAD || a->kind == ACTION_STORE;
+}
+
+/* Bytes of channels [part_c, part_c + n_c), whole granules. */
+static void bytes_of(const HwSpec *spec, Access *access) {
+    const Placement *p = access->at;
+    const Layout *layout = spec->memory[p->memory].layout;
+    uint32_t granule = layout_granule(layout);
+    access->first = p->offset;
+    access->end = p->offset + p->bytes;
+    if (!granule)
+        return;
+    uint64_t stop =
+        ((uint64_t)p->part_c + p->n_c + granule - 1) / granule * granule;
+    access->first += layout_part_offset(layout, &p->whole, p->part_c);
+    if (stop < p->whole.c)
+        access->end =
+            p->offset + layout_part_offset(layout, &p->whole, (uint32_t)stop);
+}
+
+Access access_of(const Plan *plan, const Action *a, uint32_t i) {
+    bool is_in = i < a->n_in;
+    Access access = {.at = &plan->placement[is_in ? a->in[i] : a->out],
+                     .exact = true};
+    const Placement *p = access.at;
+    bool rows_read = is_in && a->kind == ACTION_RUN;
+    uint32_t row = rows_read ? a->in_row : a->row;
+    access.rows = rows_read ? a->in_rows : a->rows;
+    access.row = p->ring ? row % p->whole.h : row - p->row;
+    bytes_of(plan->schedule->spec, &access);
+    if (is_in && a->kind == ACTION_COPY) { /* reaches over the plank's end */
+        access.end += p->bytes;
+        access.exact = false;
+    }
+    if (!is_move(a) && !p->ring) { /* engines know of volumes, not of rows */
+        access.row = 0;
+        access.rows = p->whole.h;
+    }
+    return access;
+}
+
+static bool same_volume(const Placement *a, const Placement *b) {
+    return a->offset == b->offset && a->whole.c == b->whole.c &&
+           a->whole.h == b->whole.h && a->whole.w == b->whole.w &&
+           a->bytes == b->bytes;
+}
+
+/* Rows of a ring of h; in other volumes they do not turn. */
+static bool rows_apart(const Access *a, const Access *b) {
+    uint32_t h = a->at->whole.h;
+    uint32_t up = (b->row + h - a->row) % h, down = (a->row + h - b->row) % h;
+    return a->rows <= up && b->rows <= down;
+}
+
+static bool apart(const Access *a, const Access *b) {
+    const Placement *p = a->at, *q = b->at;
+    if (!a->exact || !b->exact || !same_volume(p, q))
+        return false;
+    return p->part_c + p->n_c <= q->part_c || q->part_c + q->n_c <= p->part_c ||
+           rows_apart(a, b);
+}
+
+static bool meet(const Access *a, const Access *b) {
+    return a->at->memory == b->at->memory && a->first < b->end &&
+           b->first < a->end && !apart(a, b);
+}
+
+bool actions_conflict(const Plan *plan, const Action *a, const Action *b) {
+    for (uint32_t i = 0; i <= a->n_in; i++) {
+        Access x = access_of(plan, a, i);
+        for (uint32_t k = i < a->n_in ? b->n_in : 0; k <= b->n_in; k++) {
+            Access y = access_of(plan, b, k);
+            if (meet(&x, &y))
+                return true;
+        }
+    }
+    return false;
+}

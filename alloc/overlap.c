@@ -1,0 +1,352 @@
+/* overlap.c - loads and stores in the steps of layers; see overlap.h.
+ *
+ * Input: a plan whose actions run one behind the other, on a machine that runs
+ * all actions of one step side by side. Output: the same plan in fewer cycles.
+ * Method: layers keep their order. Two actions that conflict keep theirs, in
+ * different steps; all others may change it. Step by step, a layer's time is
+ * filled with transfers that may run beside it, the one that is due first
+ * first: due before the layer that needs it, directly or through other
+ * transfers that wait for its bytes. A transfer that is longer than what is
+ * left of the step is cut between channels, where pieces have addresses.
+ * What is due and could not be hidden stands in a step of its own.
+ * Invariants: no byte more moves; placements stay; an action passes at most
+ * WINDOW others; plan_cycles never rises.
+ */
+#include "alloc/overlap.h"
+
+#include <string.h>
+
+enum {
+    WINDOW = 256,      /* actions that an action may pass */
+    SIDE_BY_SIDE = 16, /* transfers of one step */
+    PIECES = 8         /* a piece is at least this part of its transfer */
+};
+
+typedef struct Item {
+    uint32_t block; /* of layers side by side; of transfers and concats: of
+                     * the next layers */
+    bool moves;     /* a load or a store */
+    bool done;
+    uint32_t step;   /* in which it was done last */
+    uint32_t due;    /* transfers: block before which they must be done */
+    uint32_t moved;  /* channels of it that are */
+    uint64_t cycles; /* of what is left */
+} Item;
+
+typedef struct Overlap {
+    Arena *arena;
+    const Plan *plan;
+    uint32_t n, n_blocks;
+    Item *item;           /* by action */
+    uint32_t *start;      /* of its conflicts, in `before` */
+    VEC(uint32_t) before; /* actions that an action conflicts with, before it */
+    uint32_t front;       /* the first action that is not done */
+    uint32_t step;        /* at work now, counted from 1 */
+    uint32_t pieces;      /* that may still be cut off */
+    VEC(Action) action;
+    VEC(Placement) placement;
+} Overlap;
+
+static bool is_move(const Action *a) {
+    return a->kind == ACTION_LOAD || a->kind == ACTION_STORE;
+}
+
+static bool is_layer(const Action *a) {
+    return !is_move(a) && a->kind != ACTION_CONCAT;
+}
+
+/* ---- what there is ---- */
+
+static void find_blocks(Overlap *o) {
+    const Action *last = NULL;
+    uint32_t block = 0;
+    for (uint32_t i = 0; i < o->n; i++) {
+        const Action *a = &o->plan->action[i];
+        bool layer = is_layer(a);
+        if (layer && last && last->step != a->step)
+            block++;
+        o->item[i] = (Item){.block = block + (!layer && last != NULL),
+                            .moves = is_move(a),
+                            .cycles = action_cycles(o->plan, a)};
+        if (layer)
+            last = a;
+    }
+    o->n_blocks = block + 1;
+}
+
+static void find_conflicts(Overlap *o) {
+    const Action *action = o->plan->action;
+    for (uint32_t i = 0; i < o->n; i++) {
+        o->start[i] = o->before.n;
+        for (uint32_t k = i > WINDOW ? i - WINDOW : 0; k < i; k++)
+            if ((o->item[i].moves || o->item[k].moves) &&
+                actions_conflict(o->plan, &action[i], &action[k]))
+                vec_push(o->arena, &o->before, k);
+    }
+    o->start[o->n] = o->before.n;
+}
+
+/* The window's end waits for everything in front of it. */
+static void find_due(Overlap *o) {
+    for (uint32_t i = 0; i < o->n; i++)
+        o->item[i].due =
+            i + WINDOW < o->n ? o->item[i + WINDOW].block : o->n_blocks;
+    for (uint32_t i = o->n; i-- > 0;) {
+        const Item *item = &o->item[i];
+        uint32_t due = item->moves ? item->due : item->block;
+        for (uint32_t k = o->start[i]; k < o->start[i + 1]; k++)
+            if (o->item[o->before.at[k]].due > due)
+                o->item[o->before.at[k]].due = due;
+    }
+}
+
+/* ---- doing ---- */
+
+static void finish(Overlap *o, uint32_t i) {
+    o->item[i].done = true;
+    while (o->front < o->n && o->item[o->front].done)
+        o->front++;
+}
+
+static void do_action(Overlap *o, uint32_t i) {
+    Action a = o->plan->action[i];
+    a.step = o->step;
+    o->item[i].step = o->step;
+    vec_push(o->arena, &o->action, a);
+    finish(o, i);
+}
+
+/* The placement's channels from the move's channel `c` on. */
+static uint32_t piece_of(Overlap *o, uint32_t placement, uint32_t c,
+                         uint32_t n) {
+    Placement p = o->plan->placement[placement];
+    p.part_c += c;
+    p.c += c;
+    p.n_c = n;
+    vec_push(o->arena, &o->placement, p);
+    return o->placement.n - 1;
+}
+
+/* The next n channels of a transfer. */
+static void do_channels(Overlap *o, uint32_t i, uint32_t n) {
+    Item *item = &o->item[i];
+    const Action *whole = &o->plan->action[i];
+    uint32_t all = o->plan->placement[whole->out].n_c;
+    Action a = *whole;
+    a.step = o->step;
+    if (n < all) {
+        uint32_t from = piece_of(o, whole->in[0], item->moved, n);
+        a.in = ARENA_COPY(o->arena, uint32_t, &from, 1);
+        a.out = piece_of(o, whole->out, item->moved, n);
+    }
+    vec_push(o->arena, &o->action, a);
+    item->moved += n;
+    item->step = o->step;
+    item->cycles = move_cycles(o->plan, whole, all - item->moved);
+    if (item->moved == all)
+        finish(o, i);
+}
+
+static void do_rest(Overlap *o, uint32_t i) {
+    const Action *a = &o->plan->action[i];
+    do_channels(o, i, o->plan->placement[a->out].n_c - o->item[i].moved);
+}
+
+/* ---- pieces ---- */
+
+static bool starts_there(const Overlap *o, uint32_t placement, uint32_t c) {
+    const Placement *p = &o->plan->placement[placement];
+    const HwMemory *m = &o->plan->schedule->spec->memory[p->memory];
+    return part_has_address(m, &p->whole, p->part_c + c) &&
+           (m->role != HW_ACTIVE || !m->align ||
+            layout_part_offset(m->layout, &p->whole, p->part_c + c) %
+                    m->align ==
+                0);
+}
+
+/* The most channels of the transfer that take no longer than `cycles`, the rest
+ * having an address; 0 if that is too few. */
+static uint32_t piece_for(const Overlap *o, uint32_t i, uint64_t cycles) {
+    const Item *item = &o->item[i];
+    const Action *a = &o->plan->action[i];
+    uint32_t all = o->plan->placement[a->out].n_c, left = all - item->moved;
+    if (!o->pieces || !item->cycles)
+        return 0;
+    uint64_t guess = (uint64_t)left * cycles / item->cycles;
+    for (uint32_t n = (uint32_t)guess; n * PIECES >= all && n > 0; n--)
+        if (starts_there(o, a->in[0], item->moved + n) &&
+            starts_there(o, a->out, item->moved + n) &&
+            move_cycles(o->plan, a, n) <= cycles)
+            return n;
+    return 0;
+}
+
+/* ---- steps ---- */
+
+static bool beside_now(const Overlap *o, uint32_t i) {
+    for (uint32_t k = o->start[i]; k < o->start[i + 1]; k++) {
+        const Item *before = &o->item[o->before.at[k]];
+        if (!before->done || before->step == o->step)
+            return false;
+    }
+    return i <= o->front + WINDOW;
+}
+
+/* Whether a later layer that comes before it is due takes longer. */
+static bool fits_later(const Overlap *o, const uint64_t *time, uint32_t block,
+                       uint32_t i) {
+    uint32_t due = o->item[i].due;
+    for (uint32_t b = block + 1; b < due && b < o->n_blocks; b++)
+        if (time[b] >= o->item[i].cycles)
+            return true;
+    return false;
+}
+
+/* The transfer that is due first of those that can run now and of which
+ * something fits; *n: channels of it, 0: all. */
+static uint32_t next_move(const Overlap *o, const uint64_t *time,
+                          uint32_t block, uint64_t left, uint32_t *n) {
+    uint32_t best = NONE;
+    for (uint32_t i = o->front; i < o->n && i <= o->front + WINDOW; i++) {
+        const Item *item = &o->item[i];
+        if (!item->moves || item->done || item->step == o->step ||
+            (best != NONE && o->item[best].due <= item->due) ||
+            !beside_now(o, i))
+            continue;
+        bool whole = item->cycles <= left;
+        uint32_t piece = whole ? 0 : piece_for(o, i, left);
+        bool last = left && !fits_later(o, time, block, i);
+        if (whole || piece || last) {
+            best = i;
+            *n = piece;
+        }
+    }
+    return best;
+}
+
+static void fill_step(Overlap *o, const uint64_t *time, uint32_t block) {
+    uint64_t left = time[block];
+    for (uint32_t k = 0; k < SIDE_BY_SIDE && left; k++) {
+        uint32_t n, i = next_move(o, time, block, left, &n);
+        if (i == NONE)
+            return;
+        const Action *a = &o->plan->action[i];
+        uint64_t cycles = n ? move_cycles(o->plan, a, n) : o->item[i].cycles;
+        left -= cycles < left ? cycles : left;
+        o->pieces -= n > 0;
+        if (n)
+            do_channels(o, i, n);
+        else
+            do_rest(o, i);
+    }
+}
+
+/* Transfers without which the block cannot begin, and concats before it. */
+static void do_due(Overlap *o, uint32_t block) {
+    o->step++;
+    for (uint32_t i = o->front; i < o->n; i++) {
+        Item *item = &o->item[i];
+        bool layer = is_layer(&o->plan->action[i]);
+        if (layer && item->block >= block + 1)
+            break;
+        if (item->done || layer ||
+            (item->moves ? item->due > block : item->block > block))
+            continue;
+        o->step += !beside_now(o, i) || !item->moves;
+        if (item->moves)
+            do_rest(o, i);
+        else
+            do_action(o, i);
+    }
+    o->step++;
+}
+
+static void do_block(Overlap *o, const uint64_t *time, uint32_t block) {
+    bool shares = true;
+    for (uint32_t i = o->front; i < o->n && (!is_layer(&o->plan->action[i]) ||
+                                             o->item[i].block <= block);
+         i++) {
+        const Action *a = &o->plan->action[i];
+        if (o->item[i].done || !is_layer(a))
+            continue;
+        shares &= a->kind != ACTION_HOST && a->legal.op != HW_OP_LAYER;
+        do_action(o, i);
+    }
+    if (shares)
+        fill_step(o, time, block);
+}
+
+/* Cycles of each block. */
+static uint64_t *block_times(const Overlap *o) {
+    uint64_t *time = ARENA_ARRAY(o->arena, uint64_t, o->n_blocks + 1);
+    for (uint32_t i = 0; i < o->n; i++) {
+        const Item *item = &o->item[i];
+        if (is_layer(&o->plan->action[i]) && item->cycles > time[item->block])
+            time[item->block] = item->cycles;
+    }
+    return time;
+}
+
+/* Numbers of the listing: loads of network inputs in front of everything may
+ * go without one of their own. */
+static void number_steps(Overlap *o) {
+    const HwSpec *spec = o->plan->schedule->spec;
+    const Graph *g = o->plan->schedule->graph;
+    uint32_t number = 0, last = 0;
+    for (uint32_t i = 0; i < o->action.n; i++) {
+        Action *a = &o->action.at[i];
+        TensorId t = o->placement.at[a->out].tensor;
+        NodeId maker = graph_tensor(g, t)->producer;
+        bool input =
+            a->kind == ACTION_LOAD && graph_node(g, maker)->op == OP_INPUT;
+        if (input && spec->input_shares_step && !number) {
+            a->step = spec->input_step;
+            continue;
+        }
+        number += a->step != last;
+        last = a->step;
+        a->step = number;
+    }
+}
+
+static uint32_t spare_instructions(const Plan *plan) {
+    uint32_t most = plan->schedule->spec->max_instructions;
+    uint32_t n = plan->n_actions, wish = 4 * n;
+    if (!most)
+        return wish;
+    uint32_t spare = most > n ? most - n : 0;
+    return spare < wish ? spare : wish;
+}
+
+static void run(Overlap *o) {
+    find_blocks(o);
+    find_conflicts(o);
+    find_due(o);
+    uint64_t *time = block_times(o);
+    for (uint32_t i = 0; i < o->plan->n_placements; i++)
+        vec_push(o->arena, &o->placement, o->plan->placement[i]);
+    for (uint32_t block = 0; block < o->n_blocks; block++) {
+        do_due(o, block);
+        do_block(o, time, block);
+    }
+    do_due(o, o->n_blocks);
+    number_steps(o);
+}
+
+void overlap(Arena *arena, Plan *plan) {
+    uint32_t n = plan->n_actions;
+    Overlap o = {.arena = arena,
+                 .plan = plan,
+                 .n = n,
+                 .item = ARENA_ARRAY(arena, Item, n + 1),
+                 .start = ARENA_ARRAY(arena, uint32_t, n + 1),
+                 .pieces = spare_instructions(plan)};
+    run(&o);
+    Plan made = *plan;
+    made.n_actions = o.action.n;
+    made.action = o.action.at;
+    made.n_placements = o.placement.n;
+    made.placement = o.placement.at;
+    if (plan_cycles(&made) < plan_cycles(plan))
+        *plan = made;
+}

@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+"""overlap.py - loads and stores in the steps of layers.
+
+  worth    with `tiling.overlap` a network moves as many bytes as without, and
+           never takes more cycles; with some, in the sum, it takes fewer
+  clock    the plan's own cycles are those that are simulated
+  races    a load that is put into the step of the layer that needs it, or a
+           store into that of the layer that makes it, is refused
+
+    tests/overlap.py [--long]
+"""
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+AMPHORA = os.environ.get("AMPHORA", "build/amphora")
+AM = "memories.am.size="
+POINTS = [  # network, machine, size of active memory
+    ("googlenet", "xdnn-v2-28", "1MiB"),
+    ("resnet50", "xdnn-v2-28", "1MiB"),
+    ("squeezenet", "xdnn-v2-56", "2MiB"),
+    ("densenet-cell", "xdnn-v2-28", "1MiB"),
+    ("mobilenet-v2", "ring-npu", "150KiB"),
+    ("tiny", "xdnn-v2-28", "24KiB")]
+LONG = [("yolov2-608", "xdnn-v2-56", "6MiB"), ("vgg16", "xdnn-v2-28", "3MiB"),
+        ("inception-v3", "xdnn-v2-28", "2MiB"),
+        ("googlenet", "ring-npu", "200KiB"),
+        ("resnet50", "template", "")]
+
+
+def run(*arguments):
+    done = subprocess.run([AMPHORA, *arguments], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, check=False, text=True)
+    return done.returncode, done.stdout, done.stderr
+
+
+def measure(network, machine, sets, folder):
+    code, out, err = run("compile", f"examples/{network}.prototxt", "-t",
+                         machine, "-o", folder, "--json", *sets)
+    assert code == 0, err
+    plan = json.loads(out)
+    code, out, err = run("simulate", plan["listing"], "-t", machine, "--json",
+                         "--memory-only", *sets)
+    assert code == 0, out + err
+    return plan, json.loads(out)
+
+
+def moved(sim):
+    return sim["ddr_read_bytes"] + sim["ddr_written_bytes"]
+
+
+def check_point(network, machine, size, folder):
+    sets = ["--set", AM + size] if size else []
+    plan, sim = measure(network, machine, sets, folder)
+    _, plain = measure(network, machine,
+                       sets + ["--set", "tiling.overlap=false"], folder)
+    print(f"{network:14} {machine:11} {size:8} {plain['cycles']:11,} cycles, "
+          f"{sim['cycles']:11,} with overlap")
+    wrong = []
+    if sim["cycles"] > plain["cycles"] or moved(sim) != moved(plain):
+        wrong.append(f"{network} {machine} {size}: worse with overlap")
+    if plan["plan_cycles"] != sim["cycles"]:
+        wrong.append(f"{network} {machine} {size}: planned "
+                     f"{plan['plan_cycles']:,}, simulated {sim['cycles']:,}")
+    return wrong, plain["cycles"] - sim["cycles"]
+
+
+def check_races(folder):
+    """Every move of a small listing, put where it must not be."""
+    sets = ["--set", AM + "24KiB", "--set", "tiling.overlap=false"]
+    measure("tiny", "xdnn-v2-28", sets, folder)
+    with open(f"{folder}/tiny.json", encoding="utf-8") as file:
+        json.load(file)
+    with open(f"{folder}/tiny.cmd", encoding="utf-8") as file:
+        lines = file.read().split("\n")
+    code = [i for i, line in enumerate(lines) if re.match(r"\d+ XN", line)]
+    wrong, tried = [], 0
+    for k, i in enumerate(code):
+        load = "XNGather" in lines[i]
+        if not load and "XNScatter" not in lines[i]:
+            continue
+        at = k + 1 if load else k - 1
+        other = lines[code[at]] if 0 <= at < len(code) else "XNGather"
+        if "XNGather" in other or "XNScatter" in other:
+            continue
+        moved_there = list(lines)
+        step = other.split(" ", 1)[0]
+        moved_there[i] = step + " " + lines[i].split(" ", 1)[1]
+        path = f"{folder}/race.cmd"
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("\n".join(moved_there))
+        status, out, _ = run("simulate", path, "-t", "xdnn-v2-28",
+                             "--memory-only", *sets)
+        tried += 1
+        if status != 1 or "in the same step" not in out:
+            wrong.append(f"not refused in step {step}: {lines[i]}")
+    print(f"{tried} moves in steps of layers that conflict with them")
+    return wrong if tried else ["no move was tried"]
+
+
+def main():
+    wrong, saved = [], 0
+    with tempfile.TemporaryDirectory() as folder:
+        for point in POINTS + (LONG if "--long" in sys.argv[1:] else []):
+            messages, cycles = check_point(*point, folder)
+            wrong += messages
+            saved += cycles
+        wrong += check_races(folder)
+    if not saved:
+        wrong.append("no cycle was saved")
+    print("\n".join(wrong + [f"{len(wrong)} failures"]))
+    return len(wrong) > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
