@@ -414,6 +414,7 @@ static void run_hardware(Emit *e, NodeId id) {
     a.style = mode->style;
     a.tile_w = mode->tile_w;
     a.tile_h = mode->tile_h;
+    a.nest = mode->nest;
     a.tile_repl = mode->repl;
     emit_action(e, a);
 }

@@ -47,6 +47,7 @@ Work *work_new(Arena *arena, const Schedule *schedule, const HwSpec *spec,
     slots_read(w);
     roles_make(w);
     ahead_choose(w);
+    modes_start(w);
     units_make(w);
     return w;
 }
@@ -193,7 +194,8 @@ static Plan *way_plan(Arena *arena, Diag *diag, const Contest *c,
 static bool better(Traffic a, Traffic b) {
     if (a.too_long != b.too_long)
         return b.too_long;
-    return a.moved != b.moved ? a.moved < b.moved : a.work < b.work;
+    uint64_t all = a.moved + a.weights, other = b.moved + b.weights;
+    return all != other ? all < other : a.work < b.work;
 }
 
 /* False if nothing fits that way. */

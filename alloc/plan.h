@@ -37,6 +37,14 @@ typedef enum ActionKind {
     ACTION_HOST    /* the host computes `node` in input/output/backing memory */
 } ActionKind;
 
+/* Hardware tiles of channels, too: nest.c. */
+typedef struct Nest {
+    uint32_t c, in_c; /* channels of a tile; 0: it has all, and is no nest */
+    bool weights_stay;
+    uint64_t input[2], weights[2], sums; /* bytes in active memory */
+    uint64_t over; /* 0, or the bytes of tiles that are too many */
+} Nest;
+
 typedef struct Action {
     ActionKind kind;
     uint32_t step; /* listing's step number, from 1 */
@@ -59,6 +67,7 @@ typedef struct Action {
     /* hardware tiling */
     int32_t style; /* index in spec->tiling.style; -1: none */
     uint32_t tile_w, tile_h;
+    Nest nest;
     Repl tile_repl; /* of the input tiles, on the way from `in` */
 } Action;
 

@@ -42,6 +42,9 @@ static void print_rows(Text *text, const Action *a) {
                   a->in_row, a->in_row + a->in_rows - 1, a->pad_top);
     if (a->style >= 0)
         text_addf(text, " style %d tile %ux%u", a->style, a->tile_w, a->tile_h);
+    if (a->nest.c)
+        text_addf(text, "x%u of %u, %s", a->nest.c, a->nest.in_c,
+                  a->nest.weights_stay ? "weights stay" : "input stays");
 }
 
 static void print_action(Text *text, const Plan *plan, const Action *a) {

@@ -446,6 +446,7 @@ void start_again(Work *w) {
         w->role[t.i].dissolved = false;
     memset(w->mode, 0, w->g->node.n * sizeof *w->mode);
     ahead_choose(w);
+    modes_start(w);
     w->unit.n = 0;
     units_make(w);
 }

@@ -389,18 +389,20 @@ static Repl tile_repl(const Work *w, NodeId id) {
         true);
 }
 
-/* Styles in order of preference: the output stays in active memory, the input
- * does, neither. */
+/* Styles in order of preference: both operands stay in active memory, the
+ * output does, the input does, neither. */
 static uint32_t style_class(const HwTileStyle *s) {
-    return s->in_backing ? (s->out_backing ? 2 : 0) : 1;
+    if (s->in_backing)
+        return s->out_backing ? 3 : 1;
+    return s->out_backing ? 2 : 0;
 }
 
 /* The style of rank `rank` for the operation; -1 behind the last. */
 static int32_t style_of_rank(const Work *w, HwOp op, uint32_t rank) {
-    for (uint32_t class = 0; class < 3; class ++)
+    for (uint32_t class = 0; class < 4; class ++)
         for (uint32_t i = 0; i < w->spec->tiling.n; i++) {
             const HwTileStyle *s = &w->spec->tiling.style[i];
-            if (style_class(s) == class && (s->in_backing || s->out_backing) &&
+            if (style_class(s) == class && (class || s->sums) &&
                 s->ops >> op & 1 && rank-- == 0)
                 return (int32_t)i;
         }
@@ -423,6 +425,12 @@ static bool hardware_next(Work *w, NodeId id) {
                      .rank = rank,
                      .style = i,
                      .repl = tile_repl(w, id)};
+        if (style->sums) {
+            next.repl = (Repl){0};
+            nest_choose(w, id, &next);
+            *mode = next;
+            return true;
+        }
         TileFit fit = {w,
                        node,
                        style,
@@ -438,6 +446,13 @@ static bool hardware_next(Work *w, NodeId id) {
             return true;
         }
     }
+}
+
+void modes_start(Work *w) {
+    for (NodeId id = {0}; id.i < w->g->node.n; id.i++)
+        if (on_engine(w, id) && w->mode[id.i].kind == MODE_WHOLE &&
+            w->spec->tiling.always >> w->legal[id.i].op & 1)
+            hardware_next(w, id);
 }
 
 bool tile_is_held(const Work *w, NodeId id, const Mode *mode) {
@@ -488,8 +503,10 @@ uint32_t mode_pins(const Work *w, NodeId id, Range pin[3], uint32_t *memory) {
     uint32_t n = 0;
     *memory = first_bit(reach(w, id));
     Pool pool = pool_of(&w->spec->memory[*memory]);
-    range_add(pin, &n, (Range){0, style->reserved});
-    for (uint32_t i = 0; i < 2; i++)
+    uint64_t end = style->reserved;
+    end = mode->nest.over > end ? mode->nest.over : end;
+    range_add(pin, &n, (Range){0, end});
+    for (uint32_t i = 0; i < 2 && !style->sums; i++)
         range_add(pin, &n,
                   (Range){style->buffer[i] / pool.align * pool.align,
                           style->buffer[i] + style->buffer_size});

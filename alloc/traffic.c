@@ -38,7 +38,7 @@ static uint64_t tiled_elements(const Plan *plan, const Action *a) {
     const HwTileStyle *style = &plan->schedule->spec->tiling.style[a->style];
     const Node *node = graph_node(g, a->node);
     uint64_t elements = 0;
-    for (uint32_t i = 0; i < node->n_in && style->in_backing; i++)
+    for (uint32_t i = 0; i < node->n_in && style->in_backing && !a->nest.c; i++)
         elements += tiles_read(g, node, a->tile_w, a->tile_h) *
                     plan_volume(g, node->in[i]).c;
     if (style->out_backing)
@@ -58,6 +58,12 @@ Traffic plan_traffic(const Plan *plan) {
             elements = moved_elements(g, &plan->placement[a->out], a->rows);
         if (a->kind == ACTION_RUN && a->style >= 0)
             elements = tiled_elements(plan, a);
+        if (a->kind == ACTION_RUN && a->nest.c) {
+            uint64_t input, weights;
+            nest_reads(plan->schedule->spec, g, a, &input, &weights);
+            sum.moved += input;
+            sum.weights += weights;
+        }
         if (a->kind == ACTION_COPY)
             sum.work +=
                 row_elements(g, plan->placement[a->out].tensor) * a->rows;

@@ -79,6 +79,7 @@ typedef struct Mode {
     uint32_t rank; /* hardware: which of mode_style's rows */
     int32_t style;
     uint32_t tile_w, tile_h;
+    Nest nest;
     Repl repl;          /* of input tiles */
     uint32_t first_buf; /* in the problem: planks of operands, output last */
     uint32_t group;     /* in Work */
@@ -248,6 +249,18 @@ typedef struct Range {
 } Range;
 uint32_t mode_pins(const Work *w, NodeId node, Range pin[3], uint32_t *memory);
 
+/* Operators that never run whole start with their first way. */
+void modes_start(Work *w);
+
+/* ---- nest.c: tiles of channels, too ---- */
+
+/* Gives the mode, by a style with sums, the tiles that move the fewest bytes.
+ */
+void nest_choose(const Work *w, NodeId node, Mode *mode);
+/* Bytes of the input and of weights that the action reads from outside. */
+void nest_reads(const HwSpec *spec, const Graph *g, const Action *action,
+                uint64_t *input, uint64_t *weights);
+
 /* ---- tile_time.c: convolutions by hardware tiles ---- */
 
 /* Cycles with the mode's tiles, as the machine overlaps them; ports aside. */
@@ -386,9 +399,10 @@ bool groups_apply(Work *w);
 /* ---- traffic.c: what a plan costs ---- */
 
 typedef struct Traffic {
-    uint64_t moved; /* bytes */
-    uint64_t work;  /* products, and elements of what has none */
-    bool too_long;  /* more instructions than the machine holds */
+    uint64_t moved;   /* bytes */
+    uint64_t weights; /* bytes that tiles of weights read */
+    uint64_t work;    /* products, and elements of what has none */
+    bool too_long;    /* more instructions than the machine holds */
 } Traffic;
 Traffic plan_traffic(const Plan *plan);
 uint64_t row_work(const Graph *g, const Node *node);

@@ -102,6 +102,15 @@ static uint64_t address_in_units(const Emitter *e, uint64_t bytes) {
     return memory->base + bytes / memory->unit;
 }
 
+static void set_nest(const Emitter *e, HwFields *f, const Nest *nest) {
+    set(f, HW_F_TILE_C, nest->c);
+    set(f, HW_F_TILE_IN_C, nest->in_c);
+    set(f, HW_F_TILE_STAYS, nest->weights_stay);
+    set(f, HW_F_TILE_WEIGHTS0, (int64_t)address_in_units(e, nest->weights[0]));
+    set(f, HW_F_TILE_WEIGHTS1, (int64_t)address_in_units(e, nest->weights[1]));
+    set(f, HW_F_TILE_SUMS, (int64_t)address_in_units(e, nest->sums));
+}
+
 static void set_tile(const Emitter *e, HwFields *f, const Action *action) {
     if (action->style < 0)
         return;
@@ -110,8 +119,12 @@ static void set_tile(const Emitter *e, HwFields *f, const Action *action) {
     set(f, HW_F_TILE_ON, 1);
     set(f, HW_F_TILE_W, action->tile_w);
     set(f, HW_F_TILE_H, action->tile_h);
-    set(f, HW_F_TILE_BUFFER0, (int64_t)address_in_units(e, style->buffer[0]));
-    set(f, HW_F_TILE_BUFFER1, (int64_t)address_in_units(e, style->buffer[1]));
+    const Nest *nest = &action->nest;
+    const uint64_t *input = nest->c ? nest->input : style->buffer;
+    set(f, HW_F_TILE_BUFFER0, (int64_t)address_in_units(e, input[0]));
+    set(f, HW_F_TILE_BUFFER1, (int64_t)address_in_units(e, input[1]));
+    if (nest->c)
+        set_nest(e, f, nest);
     if (style->has_dest)
         set(f, HW_F_TILE_DEST, (int64_t)address_in_units(e, style->dest));
     else if (style->out_backing)

@@ -149,13 +149,18 @@ typedef struct HwTileStyle {
                           * or -1 if it goes to a backing memory */
     uint64_t dest;       /* bytes */
     uint32_t multiple_w; /* tile widths are multiples of this */
+    uint32_t sums;       /* bytes of a partial sum. Not 0: the tiles are of
+                          * channels, too; those of the input, of weights and of
+                          * sums lie before `reserved`, where the instruction
+                          * says, as bare elements; the rest above is 0 */
 } HwTileStyle;
 
 typedef struct HwTiling {
     HwTilingKind kind;
-    uint32_t ops; /* software: bit (1 << HwOp) that can run by row planks */
-    bool rings;   /* software: operands may lie in rings of rows */
-    bool overlap; /* software: loads and stores run in the steps of layers */
+    uint32_t ops;    /* software: bit (1 << HwOp) that can run by row planks */
+    bool rings;      /* software: operands may lie in rings of rows */
+    bool overlap;    /* software: loads and stores run in the steps of layers */
+    uint32_t always; /* hardware: bit (1 << HwOp) that never run whole */
     uint32_t n;
     const HwTileStyle *style;
 } HwTiling;

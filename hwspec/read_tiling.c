@@ -165,11 +165,15 @@ static const Key style_keys[] = {
     NEED("to", read_memory_index, StyleKeys, to, "memory of the output"),
     NEED("ops", read_run_ops, StyleKeys, style.ops,
          "operators that can be tiled so"),
-    NEED("buffers", read_two_places, StyleKeys, style.buffer,
-         "where the two input tiles start: bytes, or fractions of the first "
-         "active memory"),
-    NEED("buffer_size", read_place, StyleKeys, style.buffer_size,
-         "of one input tile"),
+    KEY("buffers", read_two_places, StyleKeys, style.buffer,
+        "where the two input tiles start: bytes, or fractions of the first "
+        "active memory; needed but with `sums`"),
+    KEY("buffer_size", read_place, StyleKeys, style.buffer_size,
+        "of one input tile; needed but with `sums`"),
+    KEY("sums", read_count, StyleKeys, style.sums,
+        "bytes of a partial sum: tiles are of channels, too, and those of "
+        "inputs, weights and sums lie where the instruction says, below "
+        "`reserved`, which is then needed"),
     KEY("reserved", read_place, StyleKeys, reserved,
         "from 0 up to here no other volume may lie; else up to the end of the "
         "buffers"),
@@ -232,11 +236,44 @@ static void check_reach(Reader *r, const YamlNode *node, HwOp op,
                        hw_op_name[op], r->engine[e].name, r->memory[m].name);
 }
 
+/* Which keys there must be, and must not be, beside `sums` or without it. */
+static bool check_sums(Reader *r, const YamlNode *node, bool sums) {
+    static const char *const of_rows[] = {"buffers", "buffer_size"};
+    static const char *const not_of_sums[] = {"buffers", "buffer_size", "dest",
+                                              "multiple_w"};
+    bool ok = true;
+    if (sums)
+        ok &= yaml_need(r->diag, node, "reserved") != NULL;
+    for (size_t i = 0; i < sizeof of_rows / sizeof *of_rows && !sums; i++)
+        ok &= yaml_need(r->diag, node, of_rows[i]) != NULL;
+    for (size_t i = 0; i < sizeof not_of_sums / sizeof *not_of_sums; i++) {
+        const YamlNode *value = sums ? yaml_get(node, not_of_sums[i]) : NULL;
+        if (value)
+            diag_error(r->diag, value->loc,
+                       "`%s` and `sums` exclude each other", not_of_sums[i]);
+        ok &= !value;
+    }
+    return ok;
+}
+
+/* Convolutions alone have tiles of weights. */
+static void check_summed(Reader *r, const YamlNode *node, uint32_t ops) {
+    const uint32_t summed =
+        UINT32_C(1) << HW_OP_CONV | UINT32_C(1) << HW_OP_CONV_DEPTHWISE;
+    for (uint32_t op = 0; op < HW_OP_COUNT; op++)
+        if ((ops & ~summed) >> op & 1)
+            diag_error(r->diag, read_loc(node, "ops"),
+                       "tiles with `sums` are of conv and conv_depthwise, not "
+                       "of `%s`",
+                       hw_op_name[op]);
+}
+
 static bool read_style(Reader *r, YamlNode *node, HwTileStyle *style) {
     StyleKeys keys = {.style = {.loc = node->loc, .multiple_w = 1},
                       .reserved = UINT64_MAX,
                       .dest = UINT64_MAX};
-    if (!read_keys(r, node, &read_style_section, &keys))
+    if (!read_keys(r, node, &read_style_section, &keys) ||
+        !check_sums(r, node, keys.style.sums > 0))
         return false;
     *style = keys.style;
     style->in_backing = outside(r, keys.from);
@@ -247,7 +284,13 @@ static bool read_style(Reader *r, YamlNode *node, HwTileStyle *style) {
                                                           : style->buffer[1];
     style->reserved = keys.reserved != UINT64_MAX ? keys.reserved
                                                   : second + style->buffer_size;
-    check_style(r, node, style);
+    if (style->sums)
+        check_summed(r, node, style->ops);
+    else
+        check_style(r, node, style);
+    if (style->reserved > r->memory[0].size)
+        diag_error(r->diag, read_loc(node, "reserved"),
+                   "more is reserved than active memory has");
     for (uint32_t op = 0; op < HW_OP_COUNT; op++)
         if (style->ops >> op & 1)
             check_reach(r, node, (HwOp)op, &keys);
@@ -278,6 +321,9 @@ static const Key tiling_keys[] = {
     KEY("overlap", read_bool, HwTiling, overlap,
         "software: true: loads and stores may share a step with layers, and "
         "run while these do; else each waits for all"),
+    KEY("always", read_run_ops, HwTiling, always,
+        "hardware: operators of the styles that never run whole, so that all "
+        "they read and make passes through tiles"),
     {"styles", read_styles, 0, false,
      "hardware: list of where tiles and results may lie"},
 };
@@ -309,5 +355,6 @@ bool read_tiling(Reader *r, YamlNode *node, void *out) {
     bool ok = check_kind(r, node, "ops", HW_TILING_SOFTWARE);
     ok &= check_absent(r, node, "rings", HW_TILING_SOFTWARE);
     ok &= check_absent(r, node, "overlap", HW_TILING_SOFTWARE);
+    ok &= check_absent(r, node, "always", HW_TILING_HARDWARE);
     return check_kind(r, node, "styles", HW_TILING_HARDWARE) && ok;
 }

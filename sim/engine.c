@@ -118,7 +118,8 @@ bool engine_run(Run *run, const Work *w) {
         event.cycles = event.busy = cost_busy(w, &event);
         if (event.cycles < event.cost[SIM_TRANSFER])
             event.cycles = event.cost[SIM_TRANSFER];
-    } else if (!prepared || !tiles_run(run, &job, &event)) {
+    } else if (!prepared ||
+               !(w->tile.c ? nest_run : tiles_run)(run, &job, &event)) {
         return false;
     }
     event.read = run->result->backing_read - read;

@@ -12,6 +12,8 @@
 bool engine_run(Run *run, const Work *work);
 /* tiles.c: the machine runs the instruction by tiles. */
 bool tiles_run(Run *run, const Job *job, SimEvent *event);
+/* nest.c: the same by tiles of channels, too. */
+bool nest_run(Run *run, const Job *job, SimEvent *event);
 /* move.c: a load or a store. */
 bool move_run(Run *run, const Work *work);
 

@@ -442,6 +442,23 @@ static uint64_t buffer_byte(Reader *r, HwField field) {
     return units > m->size / m->unit ? m->size : units * m->unit;
 }
 
+/* Tiles of channels are of convolutions without groups, or depthwise: then of
+ * as many input channels. */
+static void check_nest(Reader *r, const Work *w) {
+    bool depthwise = w->op == HW_OP_CONV_DEPTHWISE;
+    if (!w->tile.c)
+        return;
+    if (w->op != HW_OP_CONV && !depthwise) {
+        fault(r->run, "%s has no tiles of channels", hw_op_name[w->op]);
+        r->ok = false;
+    } else if (depthwise ? w->out.c != w->in.c || w->tile.in_c != w->tile.c
+                         : w->groups > 1) {
+        fault(r->run, "%u channels to %u cannot be tiled by %u and %u", w->in.c,
+              w->out.c, w->tile.in_c, w->tile.c);
+        r->ok = false;
+    }
+}
+
 static void read_tiling(Reader *r, Work *w) {
     if (!flag(r->f, HW_F_TILE_ON))
         return;
@@ -450,6 +467,13 @@ static void read_tiling(Reader *r, Work *w) {
     w->tile.h = number(r, HW_F_TILE_H, w->out.h, 1, MAX_SIZE);
     w->tile.buffer[0] = buffer_byte(r, HW_F_TILE_BUFFER0);
     w->tile.buffer[1] = buffer_byte(r, HW_F_TILE_BUFFER1);
+    w->tile.c = number(r, HW_F_TILE_C, 0, 0, MAX_SIZE);
+    w->tile.in_c = number(r, HW_F_TILE_IN_C, w->in.c, 1, MAX_SIZE);
+    w->tile.weights_stay = flag(r->f, HW_F_TILE_STAYS);
+    w->tile.weights[0] = buffer_byte(r, HW_F_TILE_WEIGHTS0);
+    w->tile.weights[1] = buffer_byte(r, HW_F_TILE_WEIGHTS1);
+    w->tile.sums = buffer_byte(r, HW_F_TILE_SUMS);
+    check_nest(r, w);
 }
 
 static const char *without_tile(Run *run, const char *name) {

@@ -31,7 +31,10 @@ typedef struct Tiling {
     bool on;
     uint32_t w, h;
     uint64_t buffer[2]; /* bytes in active memory */
-    uint32_t memory;    /* the active memory */
+    uint32_t c, in_c;   /* channels, of a nest of loops; else 0 */
+    bool weights_stay;
+    uint64_t weights[2], sums;
+    uint32_t memory; /* the active memory */
 } Tiling;
 
 typedef struct Work {

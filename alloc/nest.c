@@ -1,0 +1,294 @@
+/* nest.c - tiles of rows, columns, output and input channels: which sizes and
+ * which order of loops move the fewest bytes.
+ *
+ * Input: a convolution, the bytes of active memory for its tiles. Output: its
+ * Mode: a tile size, which tile stays, where the tiles lie.
+ * Method: every size that cuts an axis into a number of nearly equal pieces,
+ * with both orders; what each moves is a closed form. Between two tiles of
+ * rows and columns the halo is read again. Tiles of the input and of weights
+ * are doubled where there are several, so that the next comes while one is in
+ * use; partial sums stay until all input channels have been added.
+ *
+ *     for each tile of rows and columns       (or these two the other
+ *         for each tile of output channels     way round: weights stay)
+ *             for each tile of input channels
+ *
+ * Where a kernel steps over pixels, tiles have those alone that it reads.
+ * facts/two-level.md 2.4; the bound that bench/tiles.py prints is Chen et al.,
+ * "Communication lower bound in convolution accelerators", HPCA 2020.
+ */
+#include "alloc/work.h"
+
+enum { MAX_CUTS = 96, MAX_TILES = 1 << 16 };
+
+/* One axis of the output cut into tiles. */
+typedef struct Cut {
+    uint32_t tile, n;
+    uint32_t most; /* pixels of the input behind the largest tile */
+    uint64_t sum;  /* and behind all of them together */
+} Cut;
+
+typedef struct Cuts {
+    uint32_t n;
+    Cut at[MAX_CUTS];
+} Cuts;
+
+typedef struct Loops {
+    const Work *w;
+    const ConvAttr *conv;
+    const HwTileStyle *style;
+    Volume in, out;
+    uint64_t taps, element, align;
+    bool by_channel; /* depthwise: a tile has as many input channels */
+} Loops;
+
+/* Sizes of tiles, and how many there are. */
+typedef struct Sizes {
+    const Cut *rows, *cols;
+    uint32_t c, in_c;
+} Sizes;
+
+typedef struct Best {
+    uint64_t moved, tiles;
+    Mode mode;
+} Best;
+
+static uint32_t pieces(uint32_t size, uint32_t tile) {
+    return (size + tile - 1) / tile;
+}
+
+/* ---- axes ---- */
+
+/* Pixels of the input that windows [at, at + n) read along an axis. */
+static uint32_t pixels(const ConvAttr *conv, uint32_t axis, uint32_t size,
+                       uint32_t at, uint32_t n) {
+    int64_t from = (int64_t)at * conv->stride[axis] - conv->pad[axis];
+    int64_t to = from + (int64_t)(n - 1) * conv->stride[axis] +
+                 (int64_t)(conv->kernel[axis] - 1) * conv->dilation[axis] + 1;
+    from = from < 0 ? 0 : from;
+    to = to > size ? size : to;
+    return to > from ? (uint32_t)(to - from) : 0;
+}
+
+static uint32_t pixels_read(const ConvAttr *conv, uint32_t axis, uint32_t size,
+                            uint32_t at, uint32_t n) {
+    uint32_t sum = 0;
+    if (conv->kernel[axis] >= conv->stride[axis] || conv->dilation[axis] > 1)
+        return pixels(conv, axis, size, at, n);
+    for (uint32_t i = at; i < at + n; i++)
+        sum += pixels(conv, axis, size, i, 1);
+    return sum;
+}
+
+static Cut cut_make(const ConvAttr *conv, uint32_t axis, uint32_t in,
+                    uint32_t out, uint32_t tile) {
+    Cut cut = {.tile = tile, .n = pieces(out, tile)};
+    for (uint32_t at = 0; at < out; at += tile) {
+        uint32_t n = tile < out - at ? tile : out - at;
+        uint32_t read = pixels_read(conv, axis, in, at, n);
+        cut.most = read > cut.most ? read : cut.most;
+        cut.sum += read;
+    }
+    return cut;
+}
+
+/* The sizes into which `size` falls in 1, 2, 3... nearly equal pieces, the
+ * largest first, then 1 in any case. */
+static uint32_t sizes_of(uint32_t size, uint32_t tile[MAX_CUTS]) {
+    uint32_t n = 0;
+    for (uint32_t t = size; t > 1 && n < MAX_CUTS - 1;
+         t = pieces(size, pieces(size, t - 1)))
+        tile[n++] = t;
+    tile[n++] = 1;
+    return n;
+}
+
+static void cuts_make(const Loops *l, uint32_t axis, Cuts *cuts) {
+    uint32_t tile[MAX_CUTS], in = axis ? l->in.w : l->in.h;
+    uint32_t out = axis ? l->out.w : l->out.h;
+    cuts->n = sizes_of(out, tile);
+    for (uint32_t i = 0; i < cuts->n; i++)
+        cuts->at[i] = cut_make(l->conv, axis, in, out, tile[i]);
+}
+
+/* ---- one size ---- */
+
+static uint64_t tiles_across(const Sizes *s) {
+    return (uint64_t)s->rows->n * s->cols->n;
+}
+
+static uint32_t tiles_in(const Loops *l, const Sizes *s) {
+    return l->by_channel ? 1 : pieces(l->in.c, s->in_c);
+}
+
+static uint64_t tiles_all(const Loops *l, const Sizes *s) {
+    return tiles_across(s) * pieces(l->out.c, s->c) * tiles_in(l, s);
+}
+
+/* Gives the next tile its bytes; two of them where there are several. */
+static void lay(const Loops *l, uint64_t bytes, bool several, uint64_t *end,
+                uint64_t at[2]) {
+    bytes = round_up(bytes, l->align);
+    at[0] = at[1] = *end;
+    *end += bytes;
+    if (several && bytes) {
+        at[1] = *end;
+        *end += bytes;
+    }
+}
+
+/* Where the tiles lie; returns the byte behind them. */
+static uint64_t lay_all(const Loops *l, const Sizes *s, Nest *nest) {
+    uint64_t end = 0, sums[2];
+    uint64_t spot = (uint64_t)s->rows->most * s->cols->most;
+    uint32_t across = pieces(l->out.c, s->c), inner = tiles_in(l, s);
+    bool inputs = tiles_across(s) * inner > 1 || (l->by_channel && across > 1);
+    uint64_t in_c = l->by_channel ? 1 : s->in_c;
+    lay(l, l->style->in_backing ? spot * s->in_c * l->element : 0, inputs, &end,
+        nest->input);
+    lay(l, s->c * in_c * l->taps * l->element, across * inner > 1, &end,
+        nest->weights);
+    lay(l, (uint64_t)s->rows->tile * s->cols->tile * s->c * l->style->sums,
+        false, &end, sums);
+    nest->sums = sums[0];
+    return end;
+}
+
+static uint64_t weights_of(const Loops *l) {
+    return l->taps * l->out.c * (l->by_channel ? 1 : l->in.c) * l->element;
+}
+
+/* Pixels of all input channels that are read, and times that all weights are.
+ */
+static uint64_t input_reads(const Loops *l, const Sizes *s, bool stay) {
+    uint64_t once = s->rows->sum * s->cols->sum * l->in.c;
+    bool again = tiles_in(l, s) > 1 || (stay && tiles_across(s) > 1);
+    return again && !l->by_channel ? once * pieces(l->out.c, s->c) : once;
+}
+
+static uint64_t weight_reads(const Loops *l, const Sizes *s, bool stay) {
+    bool several = pieces(l->out.c, s->c) > 1 || tiles_in(l, s) > 1;
+    bool again = tiles_in(l, s) > 1 || !stay;
+    return several && again ? tiles_across(s) : 1;
+}
+
+static uint64_t moved_with(const Loops *l, const Sizes *s, bool stay) {
+    uint64_t moved = weights_of(l) * weight_reads(l, s, stay);
+    if (l->style->in_backing)
+        moved += input_reads(l, s, stay) * l->element;
+    return moved;
+}
+
+/* ---- the search ---- */
+
+static void consider(const Loops *l, const Sizes *s, Best *best) {
+    Nest nest = {.c = s->c, .in_c = s->in_c};
+    uint64_t tiles = tiles_all(l, s);
+    if (tiles > MAX_TILES || lay_all(l, s, &nest) > l->style->reserved)
+        return;
+    for (int stay = 0; stay < 2; stay++) {
+        uint64_t moved = moved_with(l, s, stay);
+        if (moved > best->moved ||
+            (moved == best->moved && tiles >= best->tiles))
+            continue;
+        nest.weights_stay = stay;
+        best->moved = moved;
+        best->tiles = tiles;
+        best->mode.tile_h = s->rows->tile;
+        best->mode.tile_w = s->cols->tile;
+        best->mode.nest = nest;
+    }
+}
+
+/* All input channels at once, or else as many as there is room for: what is
+ * moved does not depend on how many. */
+static void consider_depths(const Loops *l, Sizes *s, const uint32_t *in_c,
+                            uint32_t n, Best *best) {
+    Nest unused;
+    if (l->by_channel) {
+        s->in_c = s->c;
+        consider(l, s, best);
+        return;
+    }
+    s->in_c = in_c[0];
+    consider(l, s, best);
+    uint32_t lo = 1, hi = n;
+    while (lo < hi) {
+        uint32_t mid = (lo + hi) / 2;
+        s->in_c = in_c[mid];
+        if (lay_all(l, s, &unused) <= l->style->reserved)
+            hi = mid;
+        else
+            lo = mid + 1;
+    }
+    if (lo < n) {
+        s->in_c = in_c[lo];
+        consider(l, s, best);
+    }
+}
+
+static Loops loops_of(const Work *w, NodeId id, const HwTileStyle *style) {
+    const Node *node = graph_node(w->g, id);
+    const ConvAttr *conv = &node->attr.conv;
+    return (Loops){.w = w,
+                   .conv = conv,
+                   .style = style,
+                   .in = plan_volume(w->g, node->in[0]),
+                   .out = plan_volume(w->g, node->out[0]),
+                   .taps = (uint64_t)conv->kernel[0] * conv->kernel[1],
+                   .element = w->spec->element,
+                   .align = pool_of(&w->spec->memory[0]).align,
+                   .by_channel = w->legal[id.i].op == HW_OP_CONV_DEPTHWISE};
+}
+
+/* Single elements: what does not fit either way. */
+static void smallest(const Loops *l, const Cuts *rows, const Cuts *cols,
+                     Best *best) {
+    Sizes s = {&rows->at[rows->n - 1], &cols->at[cols->n - 1], 1, 1};
+    best->mode.tile_h = best->mode.tile_w = 1;
+    best->mode.nest = (Nest){.c = 1, .in_c = 1};
+    best->mode.nest.over = lay_all(l, &s, &best->mode.nest);
+}
+
+void nest_choose(const Work *w, NodeId id, Mode *mode) {
+    Loops l = loops_of(w, id, &w->spec->tiling.style[mode->style]);
+    Arena *arena = arena_new("nest");
+    Cuts *rows = ARENA_NEW(arena, Cuts), *cols = ARENA_NEW(arena, Cuts);
+    uint32_t c[MAX_CUTS], in_c[MAX_CUTS];
+    uint32_t n_c = sizes_of(l.out.c, c), n_in = sizes_of(l.in.c, in_c);
+    Best best = {.moved = UINT64_MAX, .tiles = UINT64_MAX, .mode = *mode};
+    cuts_make(&l, 0, rows);
+    cuts_make(&l, 1, cols);
+    for (uint32_t i = 0; i < rows->n; i++)
+        for (uint32_t j = 0; j < cols->n; j++)
+            for (uint32_t k = 0; k < n_c; k++) {
+                Sizes s = {&rows->at[i], &cols->at[j], c[k], 0};
+                consider_depths(&l, &s, in_c, n_in, &best);
+            }
+    if (best.moved == UINT64_MAX)
+        smallest(&l, rows, cols, &best);
+    *mode = best.mode;
+    arena_free(arena);
+}
+
+/* ---- what it moves ---- */
+
+void nest_reads(const HwSpec *spec, const Graph *g, const Action *a,
+                uint64_t *input, uint64_t *weights) {
+    const Node *node = graph_node(g, a->node);
+    const ConvAttr *conv = &node->attr.conv;
+    Loops l = {.conv = conv,
+               .style = &spec->tiling.style[a->style],
+               .in = plan_volume(g, node->in[0]),
+               .out = plan_volume(g, node->out[0]),
+               .taps = (uint64_t)conv->kernel[0] * conv->kernel[1],
+               .element = spec->element,
+               .by_channel = a->legal.op == HW_OP_CONV_DEPTHWISE};
+    Cut rows = cut_make(conv, 0, l.in.h, l.out.h, a->tile_h);
+    Cut cols = cut_make(conv, 1, l.in.w, l.out.w, a->tile_w);
+    Sizes s = {&rows, &cols, a->nest.c, a->nest.in_c};
+    *input = l.style->in_backing
+                 ? input_reads(&l, &s, a->nest.weights_stay) * l.element
+                 : 0;
+    *weights = weights_of(&l) * weight_reads(&l, &s, a->nest.weights_stay);
+}
