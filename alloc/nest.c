@@ -179,6 +179,12 @@ static uint64_t moved_with(const Loops *l, const Sizes *s, bool stay) {
     return moved;
 }
 
+/* Everything once, halos apart. */
+static uint64_t once(const Loops *l, const Sizes *s) {
+    uint64_t input = s->rows->sum * s->cols->sum * l->in.c * l->element;
+    return weights_of(l) + (l->style->in_backing ? input : 0);
+}
+
 /* ---- the search ---- */
 
 static void consider(const Loops *l, const Sizes *s, Best *best) {
@@ -260,11 +266,13 @@ void nest_choose(const Work *w, NodeId id, Mode *mode) {
     cuts_make(&l, 0, rows);
     cuts_make(&l, 1, cols);
     for (uint32_t i = 0; i < rows->n; i++)
-        for (uint32_t j = 0; j < cols->n; j++)
-            for (uint32_t k = 0; k < n_c; k++) {
-                Sizes s = {&rows->at[i], &cols->at[j], c[k], 0};
+        for (uint32_t j = 0; j < cols->n; j++) {
+            Sizes s = {&rows->at[i], &cols->at[j], 0, 0};
+            for (uint32_t k = 0; k < n_c && once(&l, &s) <= best.moved; k++) {
+                s.c = c[k];
                 consider_depths(&l, &s, in_c, n_in, &best);
             }
+        }
     if (best.moved == UINT64_MAX)
         smallest(&l, rows, cols, &best);
     *mode = best.mode;

@@ -49,6 +49,7 @@ Work *work_new(Arena *arena, const Schedule *schedule, const HwSpec *spec,
     ahead_choose(w);
     modes_start(w);
     units_make(w);
+    w->settled = modes_settle(w);
     return w;
 }
 
@@ -69,6 +70,8 @@ static bool fit_kept(Work *w, Problem *problem, PlanResult *result,
 
 bool work_fit(Work *w, Problem *problem, PlanResult *result,
               const char **planner, bool *two_levels) {
+    if (!w->settled)
+        return false;
     w->keeps_all = fit_kept(w, problem, result, planner, two_levels);
     if (w->keeps_all)
         return true;
@@ -98,8 +101,9 @@ static bool planner_known(Diag *diag, const char *name) {
 typedef struct Way {
     uint64_t size;
     uint32_t share;
-    bool rolls;  /* groups with rings, nothing evicted */
-    bool wholes; /* whole volumes leave first, even where parts would do */
+    bool rolls;   /* groups with rings, nothing evicted */
+    bool wholes;  /* whole volumes leave first, even where parts would do */
+    bool streams; /* what never runs whole keeps nothing in active memory */
 } Way;
 
 typedef struct Contest {
@@ -115,6 +119,9 @@ static bool way_fit(Work *w, const Way *way, Problem *problem,
                     PlanResult *result, const char **planner,
                     bool *two_levels) {
     w->wholes_first = way->wholes;
+    w->streams_first = way->streams;
+    if (way->streams)
+        start_again(w);
     if (way->rolls) {
         *two_levels = true;
         return fit_rolling(w, problem, result, planner);
@@ -261,6 +268,8 @@ static void way_choose(Contest *c, uint64_t compulsory) {
     uint64_t size = spec->memory[0].size;
     bool groups = !c->options->layer_by_layer;
     way_try(c, (Way){.size = size});
+    if (spec->tiling.always)
+        way_try(c, (Way){.size = size, .streams = true});
     if (c->keeps_all || !groups)
         return;
     if (spec->tiling.rings) {

@@ -173,20 +173,25 @@ static uint64_t bytes_whole(const Work *w, NodeId id) {
     return sum;
 }
 
-static bool mode_holds(Work *w, NodeId id, uint64_t free) {
+/* Those that pass in tiles. */
+static bool operands_freed(Work *w, NodeId id, const Mode *mode) {
     const Node *node = graph_node(w->g, id);
     uint32_t step = w->schedule->step_of[id.i];
+    if (mode->streams_out && !operand_freed(w, node->out[0], step))
+        return false;
+    for (uint32_t i = 0; i < node->n_in && mode->streams_in; i++)
+        if (!operand_freed(w, node->in[i], step))
+            return false;
+    return true;
+}
+
+static bool mode_holds(Work *w, NodeId id, uint64_t free) {
     if (w->mode[id.i].kind == MODE_HARDWARE) {
         uint64_t whole = bytes_whole(w, id);
         if (whole > free || mode_pinned(w, id) > free - whole)
             return false;
     }
-    if (w->mode[id.i].streams_out && !operand_freed(w, node->out[0], step))
-        return false;
-    for (uint32_t i = 0; i < node->n_in && w->mode[id.i].streams_in; i++)
-        if (!operand_freed(w, node->in[i], step))
-            return false;
-    return true;
+    return operands_freed(w, id, &w->mode[id.i]);
 }
 
 /* The node's next way to run that is possible. */
@@ -441,6 +446,14 @@ bool fit_one_level(Work *w, Problem *p, PlanResult *result,
     return false;
 }
 
+bool modes_settle(Work *w) {
+    for (NodeId id = {0}; id.i < w->g->node.n; id.i++)
+        if (w->mode[id.i].kind == MODE_HARDWARE &&
+            !operands_freed(w, id, &w->mode[id.i]))
+            return false;
+    return true;
+}
+
 void start_again(Work *w) {
     for (TensorId t = {0}; t.i < w->g->tensor.n; t.i++)
         w->role[t.i].dissolved = false;
@@ -449,6 +462,7 @@ void start_again(Work *w) {
     modes_start(w);
     w->unit.n = 0;
     units_make(w);
+    w->settled = modes_settle(w);
 }
 
 static void everything_leaves(Work *w) {

@@ -452,7 +452,8 @@ void modes_start(Work *w) {
     for (NodeId id = {0}; id.i < w->g->node.n; id.i++)
         if (on_engine(w, id) && w->mode[id.i].kind == MODE_WHOLE &&
             w->spec->tiling.always >> w->legal[id.i].op & 1)
-            hardware_next(w, id);
+            while (hardware_next(w, id) && w->streams_first)
+                ;
 }
 
 bool tile_is_held(const Work *w, NodeId id, const Mode *mode) {

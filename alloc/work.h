@@ -159,6 +159,8 @@ typedef struct Work {
     uint32_t split;       /* step at which a unit must change memory; NONE */
     bool keeps_all;       /* of a plan: see there */
     bool wholes_first;    /* whole volumes leave, even where parts would do */
+    bool settled;         /* modes_settle, when the Work was made */
+    bool streams_first;   /* what never runs whole starts with its last way */
     bool by_parts;        /* what fit_around chose without wholes_first */
 } Work;
 
@@ -249,7 +251,7 @@ typedef struct Range {
 } Range;
 uint32_t mode_pins(const Work *w, NodeId node, Range pin[3], uint32_t *memory);
 
-/* Operators that never run whole start with their first way. */
+/* Operators that never run whole start with their first way, or last. */
 void modes_start(Work *w);
 
 /* ---- nest.c: tiles of channels, too ---- */
@@ -413,6 +415,8 @@ uint64_t node_work(const Work *w, NodeId id);
 /* A volume that passes in tiles must not be part of a concat that is still
  * being filled: dissolves such. */
 bool operand_freed(Work *w, TensorId t, uint32_t step);
+/* The same for all modes that are set; false if one cannot be. */
+bool modes_settle(Work *w);
 /* The modes that are set stay; false if they leave no way. */
 bool fit_around(Work *w, Problem *problem, PlanResult *result,
                 const char **planner);

@@ -79,8 +79,6 @@ def alone(graph, shape, node):
     for role, index in own.items():
         own[role] = len(constants)
         constants.append(graph["constants"][index])
-    for constant in constants:
-        constant = dict(constant)
     layer = dict(node, constants=own, reads=["x"])
     image = {"op": "input", "name": "x", "reads": [],
              "writes": [{"name": "x", "shape": shape}]}
@@ -109,6 +107,7 @@ def moved(network, folder, memory):
 
 
 def row(network, memory, folder, each):
+    """Prints it; ours / bound."""
     graph = graph_of(network, folder)
     found, others = layers(graph)
     known, sums, planning, worst = {}, [0, 0, 0], 0, (0, 0, "")
@@ -129,6 +128,7 @@ def row(network, memory, folder, each):
           f"{sums[1]:14,.0f} {sums[0] / sums[1]:6.3f} {sums[2] / sums[0]:6.0f} "
           f"{planning:5.2f}  {worst[0]:.3f} {worst[2]}, {worst[1]:,.0f} bytes"
           + (f"; {others} of several groups left out" if others else ""))
+    return sums[0] / sums[1]
 
 
 def main():

@@ -20,6 +20,7 @@ makes. Kinds of tests:
   cycles tests/cycles.py: what never costs cycles; recorded ones no fewer
   overlap  tests/overlap.py: transfers in the steps of layers; races refused
   rings  tests/rings.py: least memory without spills where rows roll
+  tiles  tests/tiles.py: single layers against a bound on their bytes
 Closes with `N passed, N failed`; exits 1 if any failed.
 """
 import concurrent.futures
@@ -67,6 +68,7 @@ def scripts(long):
             "bundle",
             "overlap",
             "rings",
+            "tiles",
             "placements",
             "int8",
             "truth_int8",

@@ -218,6 +218,15 @@ static void bad_sections(void **state) {
               "8:76: the two input tiles overlap\n"
               "8:59: the style from `in` to `am` tiles `conv`, but engine "
               "`all` has no `in` in its `memories`\n");
+    check_bad(at,
+              "tiling: {kind: hardware, styles: [{from: am, to: am, ops: "
+              "[conv], sums: 4, dest: 1/2}]}\nengines:\n",
+              "8:35: the key `reserved` is missing\n"
+              "8:82: `dest` and `sums` exclude each other\n");
+    check_bad(at,
+              "tiling: {kind: software, ops: [conv], always: [conv]}\n"
+              "engines:\n",
+              "8:47: `always` belongs to kind `hardware`, not `software`\n");
     check_bad(at, "tiling: {kind: hardware, ops: [conv]}\nengines:\n",
               "8:31: `ops` belongs to kind `software`, not `hardware`\n"
               "8:9: the key `styles` is missing\n");
@@ -271,9 +280,8 @@ static void bad_files(void **state) {
     load(arena, "nosuch", NULL, NULL,
          "0:0: no target is called `nosuch`; there are: cortex-m4, "
          "cpu-aarch64, cpu-riscv64, cpu-x86-64, cpu-x86-64-v4, darius-32, "
-         "darius-64, math-engine, n64, null, ring-npu, template, xdnn-v2-28, "
-         "xdnn-v2-56, "
-         "xdnn-v3-96; or "
+         "darius-64, math-engine, n64, null, ring-npu, template, tile-npu, "
+         "xdnn-v2-28, xdnn-v2-56, xdnn-v3-96; or "
          "give a path, with a `/` or ending in .yaml\n");
     load(arena, "xdnn-v2-28", "memories.am.sise", "1",
          "0:0: nothing is called `memories.am.sise`; there are: role, size, "
