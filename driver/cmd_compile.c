@@ -21,18 +21,30 @@ static const Schedule *better_order(Arena *arena, Diag *diag,
     return best->facts.peak < p->schedule->facts.peak ? best : NULL;
 }
 
-static void print_json_report(Arena *arena, const Pipeline *p,
-                              const Schedule *better,
-                              const char *const paths[6], bool explain) {
-    static const char *const key[5] = {"listing", "json", "weights", "object",
-                                       "header"};
+/* ---- reports ---- */
+
+/* What is written. */
+enum { LISTING, JSON, WEIGHTS, OBJECT, HEADER, CONSTANTS, PROBLEM, PATHS };
+static const char *const path_key[PATHS] = {
+    "listing", "json", "weights", "object", "header", "constants", "problem"};
+
+typedef struct Made {
+    const char *path[PATHS];
+    const NativeBundle *bundle; /* NULL: none */
+    const Schedule *better;     /* or NULL */
+} Made;
+
+static void print_json_report(Arena *arena, const Pipeline *p, const Made *made,
+                              bool explain) {
     cJSON *json = cJSON_CreateObject();
     cJSON_AddStringToObject(json, "network", p->listing->network);
     cJSON_AddStringToObject(json, "machine", p->spec->machine);
     cJSON_AddNumberToObject(json, "instructions", p->listing->n);
     add_placement_json(json, p->plan);
     cJSON_AddNumberToObject(json, "am_capacity_bytes",
-                            (double)hwspec_active_bytes(p->spec));
+                            (double)hwspec_active_bytes(p->machine));
+    if (made->bundle)
+        cJSON_AddItemToObject(json, "bundle", bundle_json(made->bundle));
     if (p->spec->backing >= 0)
         cJSON_AddNumberToObject(json, "ddr_bytes",
                                 (double)p->plan->memory_used[p->spec->backing]);
@@ -41,20 +53,20 @@ static void print_json_report(Arena *arena, const Pipeline *p,
     if (explain)
         cJSON_AddStringToObject(json, "volumes", plan_explain(arena, p->plan));
     cJSON_AddItemToObject(json, "order", order_json(p->schedule));
-    if (better)
-        cJSON_AddItemToObject(json, "better_order", order_json(better));
+    if (made->better)
+        cJSON_AddItemToObject(json, "better_order", order_json(made->better));
     cJSON_AddNumberToObject(json, "seeded_layers", p->import.seeded);
     cJSON_AddItemToObject(json, "host_layers", host_layers_json(p->listing));
-    for (int i = 0; i < 6; i++)
-        if (paths[i])
-            cJSON_AddStringToObject(json, key[i], paths[i]);
+    for (int i = 0; i < PATHS; i++)
+        if (made->path[i])
+            cJSON_AddStringToObject(json, path_key[i], made->path[i]);
     cJSON_AddItemToObject(json, "ms", stage_times_json(p));
     print_json(arena, json);
 }
 
-static void print_report(Arena *arena, const Pipeline *p,
-                         const Schedule *better, const char *const paths[6],
+static void print_report(Arena *arena, const Pipeline *p, const Made *made,
                          bool explain) {
+    const Schedule *better = made->better;
     printf("%s on %s: %u instructions, %u of them layers of the host\n",
            p->listing->network, p->spec->machine, p->listing->n,
            listing_host_layers(p->listing));
@@ -64,7 +76,10 @@ static void print_report(Arena *arena, const Pipeline *p,
             printf("host    %s (%s): %s\n", host->name, host->kind,
                    host->reason);
     }
-    print_plan(arena, p);
+    if (made->bundle)
+        print_bundle(arena, made->bundle);
+    else
+        print_plan(arena, p);
     if (explain)
         fputs(plan_explain(arena, p->plan), stdout);
     if (better)
@@ -75,9 +90,9 @@ static void print_report(Arena *arena, const Pipeline *p,
                better->facts.proved ? ": the least of all orders" : "");
     if (p->import.seeded)
         printf("weights %u layers had none: seeded ones\n", p->import.seeded);
-    for (int i = 0; i < 6; i++)
-        if (paths[i])
-            printf("wrote   %s\n", paths[i]);
+    for (int i = 0; i < PATHS; i++)
+        if (made->path[i])
+            printf("wrote   %s\n", made->path[i]);
     double total = 0;
     printf("ms     ");
     for (int i = 0; i < STAGE_COUNT; i++) {
@@ -99,28 +114,86 @@ static bool report(Arena *arena, Diag *diag, const Options *options,
     return sim && write_report(arena, diag, options, p->listing, sim, true);
 }
 
-/* The listing and, where --emit asks for it, machine code beside it. */
-static bool write_files(Arena *arena, Diag *diag, const Options *options,
-                        Pipeline *p, const char *paths[6]) {
-    bool host = options->emit && strcmp(options->emit, "host") == 0;
-    bool bundle = options->emit && !host;
+/* ---- files ---- */
+
+static bool emits(const Options *options, const char *what) {
+    return options->emit && strcmp(options->emit, what) == 0;
+}
+
+static bool write_listing(Arena *arena, Diag *diag, const Options *options,
+                          Pipeline *p, Made *made) {
     double start = now_ms();
-    const HostObject *made =
-        host ? hostcode_make(arena, diag, &p->listing) : NULL;
-    p->ms[STAGE_NATIVE] = host ? now_ms() - start : 0;
-    if (host && !made)
-        return false;
-    start = now_ms();
-    if (!listing_write(arena, diag, p->listing,
-                       options->out ? options->out : ".", paths))
-        return false;
+    bool ok = listing_write(arena, diag, p->listing,
+                            options->out ? options->out : ".", made->path);
     p->ms[STAGE_WRITE] = now_ms() - start;
+    return ok;
+}
+
+/* The listing and the layers of its host. */
+static bool write_host(Arena *arena, Diag *diag, const Options *options,
+                       Pipeline *p, Made *made) {
+    double start = now_ms();
+    const HostObject *host = hostcode_make(arena, diag, &p->listing);
+    p->ms[STAGE_NATIVE] = now_ms() - start;
+    if (!host || !write_listing(arena, diag, options, p, made))
+        return false;
     start = now_ms();
-    if (host && !hostcode_write(arena, diag, made, paths[0], paths + 3))
+    bool ok = hostcode_write(arena, diag, host, made->path[LISTING],
+                             &made->path[OBJECT]);
+    p->ms[STAGE_NATIVE] += now_ms() - start;
+    return ok;
+}
+
+/* The listing and the whole network as code, or what that keeps in memory. */
+static ExitCode write_bundle(Arena *arena, Diag *diag, const Options *options,
+                             Pipeline *p, Made *made) {
+    bool does_not_fit = false, ok = false;
+    double start = now_ms();
+    made->bundle =
+        bundle_make(arena, diag, options, p->plan, p->machine, &does_not_fit);
+    if (!made->bundle)
+        return does_not_fit ? EXIT_NO_FIT : EXIT_BAD_INPUT;
+    p->ms[STAGE_NATIVE] = now_ms() - start;
+    if (!write_listing(arena, diag, options, p, made))
+        return EXIT_BAD_INPUT;
+    start = now_ms();
+    if (emits(options, "problem"))
+        ok = bundle_write_problem(arena, diag, made->bundle,
+                                  made->path[LISTING], &made->path[PROBLEM]);
+    else
+        ok = bundle_write(arena, diag, made->bundle, made->path[LISTING],
+                          &made->path[OBJECT]);
+    p->ms[STAGE_NATIVE] += now_ms() - start;
+    return ok ? EXIT_FINE : EXIT_BAD_INPUT;
+}
+
+static ExitCode write_files(Arena *arena, Diag *diag, const Options *options,
+                            Pipeline *p, Made *made) {
+    if (options_bundle(options))
+        return write_bundle(arena, diag, options, p, made);
+    bool ok = emits(options, "host")
+                  ? write_host(arena, diag, options, p, made)
+                  : write_listing(arena, diag, options, p, made);
+    return ok ? EXIT_FINE : EXIT_BAD_INPUT;
+}
+
+static bool usage_is_right(Diag *diag, const Options *options) {
+    if (options->emit && !emits(options, "host") && !options_bundle(options)) {
+        diag_error(diag, (Loc){0},
+                   "--emit %s is not known, only host, bundle, problem",
+                   options->emit);
         return false;
-    if (bundle && !bundle_write(arena, diag, p->plan, paths[0], paths + 3))
+    }
+    if ((options->io || options->most_images) && !options_bundle(options)) {
+        diag_error(diag, (Loc){0}, "--%s is about bundles: --emit bundle",
+                   options->io ? "io" : "most-images");
         return false;
-    p->ms[STAGE_NATIVE] += options->emit ? now_ms() - start : 0;
+    }
+    if (options->most_images > NATIVE_MOST_IMAGES) {
+        diag_error(diag, (Loc){0}, "--most-images: at most %d",
+                   NATIVE_MOST_IMAGES);
+        return false;
+    }
     return true;
 }
 
@@ -129,25 +202,22 @@ ExitCode cmd_compile(Arena *arena, Diag *diag, const Options *options) {
         passes_print(stdout);
         return EXIT_FINE;
     }
-    if (options->emit && strcmp(options->emit, "host") &&
-        strcmp(options->emit, "bundle")) {
-        diag_error(diag, (Loc){0}, "--emit %s is not known, only host, bundle",
-                   options->emit);
+    if (!usage_is_right(diag, options))
         return EXIT_BAD_USAGE;
-    }
     Pipeline p;
     ExitCode code = pipeline_run(arena, diag, options, STAGE_CODEGEN, &p);
     if (code != EXIT_FINE)
         return code;
-    const char *paths[6] = {NULL};
-    if (!write_files(arena, diag, options, &p, paths))
-        return EXIT_BAD_INPUT;
+    Made made = {0};
+    code = write_files(arena, diag, options, &p, &made);
+    if (code != EXIT_FINE)
+        return code;
     if (!report(arena, diag, options, &p))
         return EXIT_BAD_INPUT;
-    const Schedule *better = better_order(arena, diag, options, &p);
+    made.better = better_order(arena, diag, options, &p);
     if (options->json)
-        print_json_report(arena, &p, better, paths, options->explain);
+        print_json_report(arena, &p, &made, options->explain);
     else
-        print_report(arena, &p, better, paths, options->explain);
+        print_report(arena, &p, &made, options->explain);
     return EXIT_FINE;
 }

@@ -2,6 +2,7 @@
 #include "driver/hostcode.h"
 
 #include "base/file.h"
+#include "driver/commands.h"
 
 #include <string.h>
 
@@ -116,23 +117,91 @@ bool hostcode_write(Arena *arena, Diag *diag, const HostObject *made,
                       made->header, NULL, out);
 }
 
-bool bundle_write(Arena *arena, Diag *diag, const Plan *plan, const char *path,
-                  const char *out[3]) {
+/* ---- bundles ---- */
+
+const NativeBundle *bundle_make(Arena *arena, Diag *diag,
+                                const Options *options, const Plan *plan,
+                                const HwSpec *spec, bool *does_not_fit) {
+    bool is_auto = strcmp(options->planner, "auto") == 0;
+    BundleOptions how = {
+        .images = options->most_images ? (uint32_t)options->most_images : 1,
+        .planner = is_auto ? NULL : options->planner,
+        .io = options->io};
     const NativeBackend *backend = native_load(diag);
-    const NativeBundle *bundle =
-        backend ? native_bundle(arena, diag, backend, plan) : NULL;
-    if (!bundle)
-        return false;
+    return backend ? native_bundle(arena, diag, backend, plan, spec, &how,
+                                   does_not_fit)
+                   : NULL;
+}
+
+bool bundle_write(Arena *arena, Diag *diag, const NativeBundle *bundle,
+                  const char *path, const char *out[3]) {
+    const NativeBackend *backend = native_load(diag);
     const NativeProgram *program = bundle->program;
-    const char *header = native_bundle_header(arena, plan, bundle);
+    const char *header = native_bundle_header(arena, bundle);
     Bytes object, weights = {NULL, program->weights_bytes};
     if (!backend->object(arena, diag, program, true, &object.at, &object.len))
         return false;
-    if (program->weights_apart) {
+    bool apart = program->where != WEIGHTS_INSIDE;
+    if (apart) {
         weights.at = backend->weights(arena, diag, program);
         if (!weights.at)
             return false;
     }
     return write_code(arena, diag, stem_of(arena, path, ""), object, header,
-                      program->weights_apart ? &weights : NULL, out);
+                      apart ? &weights : NULL, out);
+}
+
+bool bundle_write_problem(Arena *arena, Diag *diag, const NativeBundle *bundle,
+                          const char *path, const char **out) {
+    const char *text = rooms_csv(bundle->rooms);
+    *out = stem_of(arena, path, ".csv");
+    return file_write(arena, diag, *out, text, strlen(text));
+}
+
+/* Constants that lie beside the object, and how they come. */
+static const char *constants_words(Arena *arena, const NativeBundle *bundle) {
+    static const char *const words[] = {
+        [WEIGHTS_INSIDE] = "in the object file",
+        [WEIGHTS_APART] = "in a file of their own",
+        [WEIGHTS_LOADED] = "loaded when they are needed",
+        [WEIGHTS_PLACED] = "in the workspace throughout",
+    };
+    return arena_printf(arena, "%s bytes of constants, %s",
+                        with_commas(arena, bundle->program->weights_bytes),
+                        words[bundle->program->where]);
+}
+
+void print_bundle(Arena *arena, const NativeBundle *bundle) {
+    const PlanResult *result = rooms_result(bundle->rooms);
+    uint64_t all = 0;
+    for (uint32_t m = 0; m < bundle->spec->n_active; m++) {
+        uint64_t bytes = rooms_bytes(bundle->rooms, m, bundle->images);
+        all += bytes;
+        if (m == 0 || bytes)
+            printf("pool    %s: %s of %s bytes\n", bundle->spec->memory[m].name,
+                   with_commas(arena, bytes),
+                   with_commas(arena, bundle->spec->memory[m].size));
+    }
+    printf("bundle  %s bytes for %u buffers, bound %s (planner %s, %s)\n",
+           with_commas(arena, all), rooms_count(bundle->rooms),
+           with_commas(arena, result->bound), rooms_planner(bundle->rooms),
+           result->proved ? "proved" : "not proved");
+    printf("        %s\n", constants_words(arena, bundle));
+}
+
+cJSON *bundle_json(const NativeBundle *bundle) {
+    const PlanResult *result = rooms_result(bundle->rooms);
+    cJSON *json = cJSON_CreateObject();
+    cJSON *pools = cJSON_AddObjectToObject(json, "pools");
+    for (uint32_t m = 0; m < bundle->spec->n_active; m++)
+        cJSON_AddNumberToObject(
+            pools, bundle->spec->memory[m].name,
+            (double)rooms_bytes(bundle->rooms, m, bundle->images));
+    cJSON_AddNumberToObject(json, "buffers", rooms_count(bundle->rooms));
+    cJSON_AddNumberToObject(json, "bound", (double)result->bound);
+    cJSON_AddBoolToObject(json, "proved", result->proved);
+    cJSON_AddStringToObject(json, "planner", rooms_planner(bundle->rooms));
+    cJSON_AddNumberToObject(json, "constants",
+                            (double)bundle->program->weights_bytes);
+    return json;
 }

@@ -3,6 +3,7 @@
 #ifndef DRIVER_HOSTCODE_H
 #define DRIVER_HOSTCODE_H
 
+#include "base/json.h"
 #include "driver/options.h"
 #include "native/native.h"
 #include "sim/sim.h"
@@ -30,9 +31,20 @@ const HostObject *hostcode_make(Arena *arena, Diag *diag,
 bool hostcode_write(Arena *arena, Diag *diag, const HostObject *made,
                     const char *path, const char *out[3]);
 
-/* Writes NET.o and NET.h, the whole plan as a function, and NET.bin where the
- * machine wants weights in a file. */
-bool bundle_write(Arena *arena, Diag *diag, const Plan *plan, const char *path,
-                  const char *out[3]);
+/* The whole plan as a function, its buffers in the memories of `spec`. NULL
+ * after errors. */
+const NativeBundle *bundle_make(Arena *arena, Diag *diag,
+                                const Options *options, const Plan *plan,
+                                const HwSpec *spec, bool *does_not_fit);
+/* Writes NET.o and NET.h, and NET.bin where the weights are not the object's.
+ */
+bool bundle_write(Arena *arena, Diag *diag, const NativeBundle *bundle,
+                  const char *path, const char *out[3]);
+/* Pools: bytes, bound, planner. */
+void print_bundle(Arena *arena, const NativeBundle *bundle);
+cJSON *bundle_json(const NativeBundle *bundle);
+/* Writes NET.csv, the buffers. */
+bool bundle_write_problem(Arena *arena, Diag *diag, const NativeBundle *bundle,
+                          const char *path, const char **out);
 
 #endif

@@ -10,7 +10,7 @@
 #define PLANNING "OJBprQ"
 
 static const Command commands[] = {
-    {"compile", "NET", MACHINE NETWORK PLANNING "odagqjXE", cmd_compile,
+    {"compile", "NET", MACHINE NETWORK PLANNING "odagqjXEIn", cmd_compile,
      "Compiles a network for a machine.\n"
      "Writes NET.cmd (the listing), NET.json (the same with the data image)\n"
      "and, for weights that are not recipes, NET.weights; to the present\n"

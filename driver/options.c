@@ -102,7 +102,13 @@ static const Option options[] = {
     {'E', false, "emit", "WHAT", OPTION_TEXT, AT(emit),
      "show: json, the network itself, as docs/graph-json.md says; compile: "
      "host or bundle, also an object file and its header, of the layers of the "
-     "host or of the whole network"},
+     "host or of the whole network; problem, the buffers of such a bundle as "
+     "`pack` reads them"},
+    {'I', false, "io", "separate|shared", OPTION_WORD, AT(io),
+     "inputs and outputs of a bundle: arrays of the caller, or among its "
+     "other buffers (default: as the hwspec says)"},
+    {'n', false, "most-images", "N", OPTION_COUNT, AT(most_images),
+     "a bundle for 1 to N images at once, as many as each run says"},
     {'N', false, "host", "native|interpret", OPTION_WORD, AT(host),
      "how layers of the host are computed (default: native, if built with "
      "LLVM)"},
@@ -365,4 +371,9 @@ bool options_parse(Arena *arena, Diag *diag, const Command *command, int argc,
     return optind == argc
                ? true
                : complain(diag, command, "unexpected argument ", argv[optind]);
+}
+
+bool options_bundle(const Options *o) {
+    return o->emit &&
+           (!strcmp(o->emit, "bundle") || !strcmp(o->emit, "problem"));
 }

@@ -31,6 +31,8 @@ typedef struct Options {
     const char *dump;        /* --dump */
     const char *emit;        /* --emit */
     const char *host;        /* --host; NULL: native where there is LLVM */
+    const char *io;          /* --io; NULL: as the hwspec says */
+    uint64_t most_images;    /* --most-images; 0: one */
     const char *resume;      /* --resume */
     const char *shard;       /* --shard */
     const char *report;      /* --report */
@@ -75,6 +77,9 @@ typedef struct Command {
  * --help is reported in options->help. */
 bool options_parse(Arena *arena, Diag *diag, const Command *command, int argc,
                    char **argv, Options *out);
+
+/* Is the network compiled into a bundle, or to see one's buffers? */
+bool options_bundle(const Options *options);
 
 void options_help(const Command *command, FILE *to);
 

@@ -2,6 +2,7 @@
 #include "driver/pipeline.h"
 
 #include "driver/replication.h"
+#include "native/native.h"
 
 #include "passes/pass.h"
 #include "sim/sim.h"
@@ -10,7 +11,7 @@
 #include <time.h>
 
 const char *const stage_name[STAGE_COUNT] = {
-    "hwspec",  "read",  "passes",   "schedule", "alloc",
+    "hwspec",  "read",  "passes", "schedule", "alloc",
     "codegen", "write", "native", "simulate", "reference"};
 
 double now_ms(void) {
@@ -127,7 +128,10 @@ static ExitCode run_stage(Arena *arena, Diag *diag, const Options *options,
     switch (stage) {
     case STAGE_HWSPEC:
         if (options->target)
-            ok = (p->spec = pipeline_spec(arena, diag, options)) != NULL;
+            ok = (p->machine = pipeline_spec(arena, diag, options)) != NULL;
+        p->spec = ok && p->machine && options_bundle(options)
+                      ? native_roomy(arena, p->machine)
+                      : p->machine;
         break;
     case STAGE_READ:
         ok = stage_read(arena, diag, options, p);

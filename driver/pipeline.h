@@ -22,7 +22,8 @@ extern const char *const stage_name[STAGE_COUNT];
 
 /* Everything between the file and the listing; what was not reached is NULL. */
 typedef struct Pipeline {
-    const HwSpec *spec;
+    const HwSpec *spec;    /* of a bundle: with room for any plan */
+    const HwSpec *machine; /* as it is */
     const Graph *original; /* as read; the reference */
     const Graph *graph;    /* after the passes */
     const Schedule *schedule;

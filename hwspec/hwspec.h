@@ -51,10 +51,11 @@ const char *hw_act_text(uint32_t number);
 enum { HW_MAX_MEMORIES = 16, HW_MAX_ENGINES = 32, HW_MAX_POOLS = 8 };
 
 typedef enum HwRole {
-    HW_ACTIVE,  /* engines compute in it */
-    HW_BACKING, /* what does not fit goes there */
-    HW_INPUT,   /* network inputs, and what the host gives to engines */
-    HW_OUTPUT   /* network outputs, and what engines give to the host */
+    HW_ACTIVE,   /* engines compute in it */
+    HW_BACKING,  /* what does not fit goes there */
+    HW_INPUT,    /* network inputs, and what the host gives to engines */
+    HW_OUTPUT,   /* network outputs, and what engines give to the host */
+    HW_CONSTANTS /* of bundles: what layers bring along */
 } HwRole;
 
 typedef struct HwMemory {
@@ -75,6 +76,9 @@ typedef struct HwMemory {
     double latency;   /* seconds before the first byte of a transfer */
     double row_setup; /* seconds before each row of a transfer */
     uint32_t burst;   /* bytes: a transfer is a number of whole bursts */
+    uint64_t cost;    /* of each byte of a bundle's buffer that lies here */
+    bool load;        /* constants: a bundle calls for what it needs of them */
+    uint64_t piece;   /* ... at most so many bytes at a time; 0: any number */
     const Layout *layout;
 } HwMemory;
 
@@ -98,6 +102,10 @@ typedef enum HwDivisor {
     HW_DIVISOR_VALID   /* over the elements inside the volume */
 } HwDivisor;
 
+/* Layers whose result may lie over rows of the operand that are done with: as
+ * code, they run from low addresses to high. */
+typedef enum HwOverlap { HW_OVERLAP_DEPTHWISE, HW_OVERLAP_POOL } HwOverlap;
+
 typedef struct HwEngine {
     const char *name;
     Loc loc;
@@ -111,6 +119,7 @@ typedef struct HwEngine {
     uint32_t setup;        /* cycles before an instruction's first result */
     uint32_t slope_cycles; /* more for each result with an own slope */
     bool in_place;         /* the result may take the place of an operand */
+    uint32_t overlap;      /* bit (1 << HwOverlap) */
     bool ahead;            /* works on the next image while others are at this
                             * one; what it reads from other memories passes
                             * through buffers of its own */
@@ -180,6 +189,24 @@ typedef struct HwNative {
     bool weights_file; /* a bundle's are beside its object file */
 } HwNative;
 
+/* What a bundle keeps in memory. */
+typedef enum HwKind {
+    HW_KIND_INPUTS,
+    HW_KIND_OUTPUTS,
+    HW_KIND_CONSTANTS,
+    HW_KIND_ACTIVATIONS,
+    HW_KIND_SCRATCH, /* constants that were loaded */
+    HW_KINDS
+} HwKind;
+
+/* Of bundles: in which active memories each kind of buffer may lie, bit (1 <<
+ * memory). 0 of inputs and outputs: they are the caller's; of constants: where
+ * `native` or the memory of that role says. */
+typedef struct HwBundle {
+    uint32_t lies[HW_KINDS];
+    const char *planner; /* NULL: "auto" */
+} HwBundle;
+
 typedef struct HwInsnSet HwInsnSet; /* insn.h */
 
 typedef struct HwSpec {
@@ -191,14 +218,15 @@ typedef struct HwSpec {
     uint32_t n_memories;
     const HwMemory *memory; /* active ones first, in order of preference */
     uint32_t n_active;
-    /* index into memory[], or -1: only `backing` may be absent */
-    int32_t backing, input, output;
+    /* index into memory[], or -1: `backing` and `constants` may be absent */
+    int32_t backing, input, output, constants;
     uint32_t n_engines;
     const HwEngine *engine;
     HwReplication replication;
     HwTiling tiling;
     HwWeightCache weight_cache;
     HwNative native;
+    HwBundle bundle;
     uint32_t max_instructions; /* 0: no limit */
     /* rewrites of the graph that this machine asks for */
     bool conv_1x1_stride2;   /* -> max pool 1x1 stride 2, then conv 1x1 */

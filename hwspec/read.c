@@ -181,6 +181,8 @@ static const Key top_keys[] = {
     KEY("native", read_native, HwSpec, native,
         "what machine code is for: that of an engine that runs `layer`, and "
         "that of the host"),
+    KEY("bundle", read_bundle, HwSpec, bundle,
+        "in which memories a bundle keeps what"),
     {"limits", read_limits, 0, false, "of the whole machine"},
     {"rewrites", read_rewrites, 0, false,
      "what shall be done to the network first"},
@@ -189,12 +191,25 @@ static const Key top_keys[] = {
 const Section read_top_section = SECTION("", top_keys);
 
 const Section *const hwspec_sections[] = {
-    &read_top_section,         &read_machine_section,      &read_native_section,
-    &read_memory_section,      &read_ports_section,        &read_layout_section,
-    &read_axis_section,        &read_engine_section,       &read_unroll_section,
-    &read_replication_section, &read_copies_section,       &read_tiling_section,
-    &read_style_section,       &read_weight_cache_section, &read_limits_section,
-    &read_rewrites_section,    &read_listing_section,      NULL,
+    &read_top_section,
+    &read_machine_section,
+    &read_native_section,
+    &read_memory_section,
+    &read_ports_section,
+    &read_layout_section,
+    &read_axis_section,
+    &read_engine_section,
+    &read_unroll_section,
+    &read_replication_section,
+    &read_copies_section,
+    &read_tiling_section,
+    &read_style_section,
+    &read_weight_cache_section,
+    &read_limits_section,
+    &read_rewrites_section,
+    &read_listing_section,
+    &read_bundle_section,
+    NULL,
 };
 
 static const HwSpec *build(Arena *arena, Diag *diag, YamlNode *root) {
@@ -207,7 +222,8 @@ static const HwSpec *build(Arena *arena, Diag *diag, YamlNode *root) {
                      .clock = 1,
                      .backing = -1,
                      .input = -1,
-                     .output = -1};
+                     .output = -1,
+                     .constants = -1};
     Reader r = {.arena = arena, .diag = diag, .spec = spec};
     read_keys(&r, root, &read_top_section, spec);
     if (root->kind == YAML_MAP)

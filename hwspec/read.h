@@ -94,6 +94,7 @@ ReadValue read_memories;    /* read_memory.c */
 ReadValue read_engines;     /* read_engine.c */
 ReadValue read_replication; /* read_tiling.c */
 ReadValue read_tiling;
+ReadValue read_bundle; /* read_bundle.c; `out` is the HwBundle */
 
 /* All tables, for documentation: path NULL at the end. */
 extern const Section *const hwspec_sections[];
@@ -115,6 +116,7 @@ extern const Section read_replication_section;
 extern const Section read_copies_section;
 extern const Section read_tiling_section;
 extern const Section read_style_section;
+extern const Section read_bundle_section;
 
 /* ---- shipped targets (targets.c) ---- */
 

@@ -25,6 +25,15 @@ static bool read_divisor(Reader *r, YamlNode *node, void *out) {
     return true;
 }
 
+static bool read_overlap(Reader *r, YamlNode *node, void *out) {
+    static const char *const name[] = {
+        [HW_OVERLAP_DEPTHWISE] = "depthwise",
+        [HW_OVERLAP_POOL] = "pool",
+        NULL,
+    };
+    return read_names(r, node, name, out);
+}
+
 static bool read_runs(Reader *r, YamlNode *node, void *out) {
     uint32_t ops;
     if (!read_ops(r, node, &ops))
@@ -114,6 +123,9 @@ static const Key engine_keys[] = {
         "scaled by a slope; else 0"),
     KEY("in_place", read_bool, HwEngine, in_place,
         "true: a result may take the place of an operand; else false"),
+    KEY("overlap", read_overlap, HwEngine, overlap,
+        "of bundles: layers whose result may lie over rows of the operand "
+        "that are done with: depthwise, pool; else none"),
     KEY("ahead", read_bool, HwEngine, ahead,
         "true: it works on the next image while the others are at this one, "
         "and what it reads from other memories passes through buffers of its "

@@ -8,11 +8,8 @@
 #include <string.h>
 
 static const char *const role_name[] = {
-    [HW_ACTIVE] = "active",
-    [HW_BACKING] = "backing",
-    [HW_INPUT] = "input",
-    [HW_OUTPUT] = "output",
-    NULL,
+    [HW_ACTIVE] = "active", [HW_BACKING] = "backing",     [HW_INPUT] = "input",
+    [HW_OUTPUT] = "output", [HW_CONSTANTS] = "constants", NULL,
 };
 
 /* More bytes than that are a slip of the pen, and their sums could overflow. */
@@ -64,10 +61,20 @@ static bool read_ports(Reader *r, YamlNode *node, void *out) {
     return read_keys(r, node, &read_ports_section, out);
 }
 
+static bool read_load(Reader *r, YamlNode *node, void *out) {
+    static const char *const way[] = {"callback", NULL};
+    uint32_t index;
+    bool ok = yaml_enum(r->diag, node, way, &index);
+    if (ok)
+        *(bool *)out = true;
+    return ok;
+}
+
 static const Key memory_keys[] = {
     NEED("role", read_role, HwMemory, role,
          "active: engines compute in it; backing: what does not fit goes "
-         "there; input, output: those of the network"),
+         "there; input, output: those of the network; constants: what layers "
+         "bring along, of bundles"),
     NEED("size", read_memory_size, HwMemory, size, "bytes"),
     KEY("unit", read_bytes32, HwMemory, unit,
         "bytes that one step of an address stands for; else 1"),
@@ -93,6 +100,15 @@ static const Key memory_keys[] = {
         "before each row of a transfer: 5ns; else 0"),
     KEY("burst", read_bytes32, HwMemory, burst,
         "bytes: a transfer is a number of whole bursts; else 1"),
+    KEY("cost", read_u64, HwMemory, cost,
+        "of each byte of a bundle's buffer that lies there: the least is "
+        "chosen first; else 0"),
+    KEY("load", read_load, HwMemory, load,
+        "callback: of constants, a bundle calls for them when a layer needs "
+        "them; else they are at hand"),
+    KEY("piece", read_bytes, HwMemory, piece,
+        "bytes that a bundle loads at once, or one channel of a result; else "
+        "as many as there is room for"),
     NEED("layout", read_layout_name, HwMemory, layout, "one of `layouts`"),
 };
 const Section read_memory_section = SECTION("memories.*", memory_keys);
@@ -129,14 +145,25 @@ static void check_buffers(Reader *r, const YamlNode *node, const HwMemory *m) {
                    (unsigned long long)m->size);
 }
 
+static void check_load(Reader *r, const YamlNode *node, const HwMemory *m) {
+    if ((m->load || m->piece) && m->role != HW_CONSTANTS)
+        diag_error(r->diag, read_loc(node, m->load ? "load" : "piece"),
+                   "only constants are loaded on demand");
+    else if (m->piece && !m->load)
+        diag_error(r->diag, read_loc(node, "piece"),
+                   "pieces of what is not loaded");
+}
+
 static void read_memory(Reader *r, YamlNode *node, HwMemory *m) {
     m->unit = m->partitions = m->ports_read = m->ports_write = m->burst = 1;
     bool ok = read_keys(r, node, &read_memory_section, m);
     if (m->layout && m->layout->n)
         check_align(r, node, m);
     check_base(r, node, m);
-    if (ok)
+    if (ok) {
         check_buffers(r, node, m);
+        check_load(r, node, m);
+    }
     if (m->align == 0)
         m->align = m->unit;
 }
@@ -184,6 +211,7 @@ static int32_t need_role(Reader *r, const YamlNode *node, HwRole role) {
 static void find_roles(Reader *r, const YamlNode *node) {
     HwSpec *spec = r->spec;
     spec->backing = only(r, HW_BACKING);
+    spec->constants = only(r, HW_CONSTANTS);
     spec->input = need_role(r, node, HW_INPUT);
     spec->output = need_role(r, node, HW_OUTPUT);
     if (spec->n_active == 0)

@@ -1,25 +1,16 @@
-/* bundle.c - a plan as one function and its header; see native.h.
+/* bundle.c - a plan as one function; see native.h.
  *
  * Input: a plan whose layers all run on a processor. Output: a call for each of
- * its actions, in its order, on the places that it gives. Loads and stores
- * become copies between the caller's arrays and the workspace. */
-#include "native/native.h"
+ * its actions, in its order.
+ * Method: each buffer of the plan becomes a room, alive from the first call
+ * that uses it to the last; inputs, outputs and what is loaded are rooms or the
+ * caller's, as the hwspec says; rooms.c places them all together. Loads and
+ * stores become copies, or nothing where the layer can use the original. */
+#include "native/bundler.h"
 
-#include "base/text.h"
-#include "base/vec.h"
 #include "graph/quant.h"
-#include "native/maker.h"
 
-typedef struct Bundler {
-    Arena *arena;
-    Diag *diag;
-    const NativeBackend *backend;
-    const Plan *plan;
-    const Graph *g;
-    const HwSpec *spec;
-    Maker *maker;
-    VEC(NativeCall) call;
-} Bundler;
+#include <string.h>
 
 NativeTarget native_target(const HwSpec *spec) {
     const HwNative *native = &spec->native;
@@ -91,14 +82,6 @@ static uint32_t output_index(const Bundler *b, TensorId tensor) {
     return NONE;
 }
 
-/* Values that the network brings along are among the weights. */
-static NativePointer constant_pointer(Bundler *b, TensorId tensor) {
-    NodeId producer = graph_tensor(b->g, tensor)->producer;
-    const Node *node = graph_node(b->g, producer);
-    return maker_constant(b->maker,
-                          graph_const(b->g, node->constant[CONST_VALUE]));
-}
-
 static bool refuse(const Bundler *b, TensorId tensor, const char *why) {
     const Tensor *t = graph_tensor(b->g, tensor);
     diag_error(b->diag, t->loc, "no bundle for %s: %s %s", b->spec->machine,
@@ -106,34 +89,67 @@ static bool refuse(const Bundler *b, TensorId tensor, const char *why) {
     return false;
 }
 
-static bool pointer_to(Bundler *b, const Placement *p, NativePointer *out) {
-    const HwMemory *memory = &b->spec->memory[p->memory];
-    NodeId producer = graph_tensor(b->g, p->tensor)->producer;
-    if (memory->role == HW_ACTIVE) {
-        Volume whole = p->whole;
-        uint64_t part = layout_part_offset(memory->layout, &whole, p->part_c);
-        *out = (NativePointer){NATIVE_WORKSPACE, 0, p->offset + part};
-        return p->memory == 0 || refuse(b, p->tensor, "is in another memory");
+static OpKind producer_op(const Bundler *b, TensorId tensor) {
+    return graph_node(b->g, graph_tensor(b->g, tensor)->producer)->op;
+}
+
+/* Values that the network brings along are among the weights. */
+static NativePointer constant_pointer(Bundler *b, Site *site, TensorId tensor) {
+    NodeId producer = graph_tensor(b->g, tensor)->producer;
+    const Node *node = graph_node(b->g, producer);
+    const Const *value = graph_const(b->g, node->constant[CONST_VALUE]);
+    return b->where == WEIGHTS_LOADED
+               ? bundle_load_operand(b, site, value, node->name)
+               : maker_constant(b->maker, value);
+}
+
+/* A room, where the plan's buffer has none yet. */
+static NativePointer active_pointer(Bundler *b, const Placement *p) {
+    Home *home = &b->home[p->buffer];
+    if (!home->set) {
+        home->set = true;
+        const char *name = graph_tensor(b->g, p->tensor)->name;
+        uint32_t room =
+            rooms_add(b->rooms, HW_KIND_ACTIVATIONS, name, p->bytes, 0);
+        home->pointer =
+            (NativePointer){.base = NATIVE_ROOM,
+                            .index = room,
+                            .image = rooms_at(b->rooms, room)->image};
     }
+    NativePointer at = home->pointer;
+    at.offset += layout_part_offset(b->spec->memory[p->memory].layout,
+                                    &p->whole, p->part_c);
+    return at;
+}
+
+static bool outside_pointer(Bundler *b, const Placement *p,
+                            NativePointer *out) {
+    bool is_in = b->spec->memory[p->memory].role == HW_INPUT;
+    uint32_t index =
+        is_in ? input_index(b, p->tensor) : output_index(b, p->tensor);
+    if (index == NONE)
+        return refuse(b, p->tensor, "is the host's");
+    *out = is_in ? b->in[index] : b->out[index];
+    return true;
+}
+
+static bool pointer_to(Bundler *b, Site *site, const Placement *p,
+                       NativePointer *out) {
+    const HwMemory *memory = &b->spec->memory[p->memory];
     if (memory->role == HW_BACKING)
         return refuse(b, p->tensor, "does not fit into the workspace");
-    if (graph_node(b->g, producer)->op == OP_CONSTANT) {
-        *out = constant_pointer(b, p->tensor);
-        return true;
-    }
-    *out = memory->role == HW_INPUT
-               ? (NativePointer){NATIVE_IN, input_index(b, p->tensor), 0}
-               : (NativePointer){NATIVE_OUT, output_index(b, p->tensor), 0};
-    return out->index != NONE || refuse(b, p->tensor, "is the host's");
+    if (memory->role == HW_ACTIVE)
+        *out = active_pointer(b, p);
+    else if (producer_op(b, p->tensor) == OP_CONSTANT)
+        *out = constant_pointer(b, site, p->tensor);
+    else if (!outside_pointer(b, p, out))
+        return false;
+    if (out->base == NATIVE_ROOM)
+        rooms_use(b->rooms, out->index, b->at);
+    return true;
 }
 
 /* ---- calls ---- */
-
-/* Operands and pointers of a call, while it is made. */
-typedef struct Site {
-    VEC(Operand) operand;
-    VEC(NativePointer) pointer;
-} Site;
 
 static bool add_placed(Bundler *b, Site *site, uint32_t placement) {
     const Placement *p = &b->plan->placement[placement];
@@ -146,7 +162,7 @@ static bool add_placed(Bundler *b, Site *site, uint32_t placement) {
         return refuse(b, p->tensor, "is there in part only");
     if (!operand_of(b, p, &operand))
         return refuse(b, p->tensor, "lies in no blocks of channels");
-    if (!pointer_to(b, p, &pointer))
+    if (!pointer_to(b, site, p, &pointer))
         return false;
     vec_push(b->arena, &site->operand, operand);
     vec_push(b->arena, &site->pointer, pointer);
@@ -172,8 +188,12 @@ static int32_t operand_under(const Site *site, uint32_t n_in) {
 }
 
 static void add_call(Bundler *b, const Site *site, const Kernel *kernel) {
-    NativeCall call = {maker_kernel(b->maker, kernel), site->pointer.n,
-                       site->pointer.at};
+    NativeCall call = {.kernel = maker_kernel(b->maker, kernel),
+                       .n = site->pointer.n,
+                       .n_loads = site->load.n,
+                       .pieces = 1,
+                       .pointer = site->pointer.at,
+                       .load = site->load.at};
     vec_push(b->arena, &b->call, call);
 }
 
@@ -181,6 +201,8 @@ static bool add_copy(Bundler *b, const Action *action) {
     Site site = {0};
     if (!add_places(b, &site, action))
         return false;
+    if (operand_under(&site, 1) == 0)
+        return true; /* it is there already */
     Kernel kernel = {.kind = op_info[OP_IDENTITY].name,
                      .n_in = 1,
                      .n_out = 1,
@@ -189,6 +211,50 @@ static bool add_copy(Bundler *b, const Action *action) {
                      .over = -1};
     add_call(b, &site, &kernel);
     return true;
+}
+
+static bool engine_overlaps(const Bundler *b, const Action *action) {
+    uint32_t allowed = b->spec->engine[action->legal.engine].overlap;
+    bool pool = graph_node(b->g, action->node)->op == OP_POOL;
+    return allowed >> (pool ? HW_OVERLAP_POOL : HW_OVERLAP_DEPTHWISE) & 1;
+}
+
+static bool is_own_room(const Bundler *b, const Placement *p,
+                        const NativePointer *pointer) {
+    return b->spec->memory[p->memory].role == HW_ACTIVE &&
+           b->home[p->buffer].alone && pointer->base == NATIVE_ROOM;
+}
+
+/* May the result lie over its operand's rows, since that is not needed any
+ * more? */
+static void let_overlap(Bundler *b, const Action *action, const Site *site,
+                        Kernel *kernel) {
+    const Placement *in = &b->plan->placement[action->in[0]];
+    const Placement *out = &b->plan->placement[action->out];
+    const NativePointer *from = &site->pointer.at[0];
+    const NativePointer *to = &site->pointer.at[1];
+    int64_t ahead;
+    if (action->n_in != 1 || !engine_overlaps(b, action) ||
+        !is_own_room(b, in, from) || !is_own_room(b, out, to) ||
+        from->index == to->index || b->home[in->buffer].last != b->at ||
+        !kernel_ahead(kernel, &ahead))
+        return;
+    int64_t grows = (int64_t)to->image - (int64_t)from->image;
+    grows = grows > 0 ? grows : 0;
+    kernel->overlaps = true;
+    rooms_overlap(b->rooms, to->index, from->index, grows, ahead - grows);
+}
+
+static void add_constants(Bundler *b, Site *site, const Kernel *kernel,
+                          const Node *node) {
+    uint32_t n = 0;
+    for (uint32_t role = 0; role < CONST_ROLES; role++)
+        if (node->constant[role].i != NONE) {
+            const Const *value = graph_const(b->g, node->constant[role]);
+            NativePointer pointer =
+                maker_packed(b->maker, kernel, n++, value, 0);
+            vec_push(b->arena, &site->pointer, pointer);
+        }
 }
 
 static bool add_layer(Bundler *b, const Action *action) {
@@ -209,13 +275,12 @@ static bool add_layer(Bundler *b, const Action *action) {
                    node->name, why);
         return false;
     }
-    uint32_t n = 0;
-    for (uint32_t role = 0; role < CONST_ROLES; role++)
-        if (node->constant[role].i != NONE) {
-            const Const *value = graph_const(b->g, node->constant[role]);
-            NativePointer pointer = maker_packed(b->maker, kernel, n++, value);
-            vec_push(b->arena, &site.pointer, pointer);
-        }
+    let_overlap(b, action, &site, kernel);
+    if (b->where == WEIGHTS_LOADED && kernel->n_constants) {
+        bundle_load_layer(b, &site, kernel, node);
+        return true;
+    }
+    add_constants(b, &site, kernel, node);
     add_call(b, &site, kernel);
     return true;
 }
@@ -249,6 +314,8 @@ static bool add_action(Bundler *b, const Action *action) {
     return false;
 }
 
+/* ---- where everything is ---- */
+
 static uint32_t count_inputs(const Graph *g) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < g->node.n; i++)
@@ -256,97 +323,245 @@ static uint32_t count_inputs(const Graph *g) {
     return n;
 }
 
+/* An input or an output: a room, or the caller's array `*n`. */
+static NativePointer end_pointer(Bundler *b, HwKind kind, TensorId tensor,
+                                 uint32_t *n) {
+    const Tensor *t = graph_tensor(b->g, tensor);
+    uint64_t bytes = shape_count(&t->shape) * sizeof(float);
+    NativeBase base = kind == HW_KIND_INPUTS ? NATIVE_IN : NATIVE_OUT;
+    if (!b->spec->bundle.lies[kind])
+        return (NativePointer){.base = base, .index = (*n)++, .image = bytes};
+    uint32_t room = rooms_add(b->rooms, kind, t->name, bytes, 0);
+    rooms_use(b->rooms, room, kind == HW_KIND_INPUTS ? 0 : b->plan->n_actions);
+    return (NativePointer){.base = NATIVE_ROOM,
+                           .index = room,
+                           .image = rooms_at(b->rooms, room)->image};
+}
+
+static void place_ends(Bundler *b) {
+    uint32_t n = 0;
+    b->in = ARENA_ARRAY(b->arena, NativePointer, count_inputs(b->g));
+    b->out = ARENA_ARRAY(b->arena, NativePointer, b->g->output.n);
+    for (uint32_t i = 0; i < b->g->node.n; i++)
+        if (b->g->node.at[i].op == OP_INPUT)
+            b->in[n++] = end_pointer(b, HW_KIND_INPUTS, b->g->node.at[i].out[0],
+                                     &b->n_in);
+    for (uint32_t i = 0; i < b->g->output.n; i++)
+        b->out[i] =
+            end_pointer(b, HW_KIND_OUTPUTS, b->g->output.at[i], &b->n_out);
+}
+
+static uint32_t count_buffers(const Plan *plan) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < plan->n_placements; i++)
+        if (plan->placement[i].buffer >= n)
+            n = plan->placement[i].buffer + 1;
+    return n;
+}
+
+static void home_use(Bundler *b, uint32_t placement, TensorId *holds) {
+    const Placement *p = &b->plan->placement[placement];
+    Home *home = &b->home[p->buffer];
+    if (holds[p->buffer].i == NONE) {
+        holds[p->buffer] = p->tensor;
+        home->alone = true;
+    }
+    home->alone &= same_tensor(holds[p->buffer], p->tensor);
+    home->last = b->at;
+}
+
+static void find_uses(Bundler *b) {
+    uint32_t n = count_buffers(b->plan);
+    TensorId *holds = ARENA_ARRAY(b->arena, TensorId, n);
+    b->home = ARENA_ARRAY(b->arena, Home, n);
+    for (uint32_t i = 0; i < n; i++)
+        holds[i].i = NONE;
+    for (b->at = 0; b->at < b->plan->n_actions; b->at++) {
+        const Action *action = &b->plan->action[b->at];
+        for (uint32_t i = 0; i < action->n_in; i++)
+            home_use(b, action->in[i], holds);
+        home_use(b, action->out, holds);
+    }
+}
+
+/* Does the tensor lie alike in both places? */
+static bool lies_alike(Bundler *b, const Placement *p, const Placement *q) {
+    Operand a, c;
+    return p->rows == q->rows && p->n_c == p->whole.c && q->n_c == q->whole.c &&
+           operand_of(b, p, &a) && operand_of(b, q, &c) && a.block == c.block &&
+           a.c_step == c.c_step && a.h_step == c.h_step && a.w_step == c.w_step;
+}
+
+/* A tensor that lies outside as it would inside needs no copy: layers work on
+ * the original. */
+static void spare_copies(Bundler *b) {
+    for (uint32_t i = 0; i < b->plan->n_actions; i++) {
+        const Action *action = &b->plan->action[i];
+        bool load = action->kind == ACTION_LOAD;
+        if (!load && action->kind != ACTION_STORE)
+            continue;
+        const Placement *in = &b->plan->placement[action->in[0]];
+        const Placement *out = &b->plan->placement[action->out];
+        const Placement *own = load ? out : in, *end = load ? in : out;
+        Home *home = &b->home[own->buffer];
+        HwRole role = b->spec->memory[end->memory].role;
+        uint32_t index =
+            load ? input_index(b, end->tensor) : output_index(b, end->tensor);
+        if (home->set || !home->alone || index == NONE ||
+            role != (load ? HW_INPUT : HW_OUTPUT) || !lies_alike(b, own, end))
+            continue;
+        home->set = true;
+        home->pointer = load ? b->in[index] : b->out[index];
+    }
+}
+
+/* ---- the whole ---- */
+
+static NativeWeights weights_where(const HwSpec *spec) {
+    bool loaded = spec->constants >= 0 && spec->memory[spec->constants].load;
+    return loaded                                 ? WEIGHTS_LOADED
+           : spec->bundle.lies[HW_KIND_CONSTANTS] ? WEIGHTS_PLACED
+           : spec->native.weights_file            ? WEIGHTS_APART
+                                                  : WEIGHTS_INSIDE;
+}
+
+/* One room that lives throughout holds all constants. */
+static uint32_t constants_room(Bundler *b) {
+    uint64_t bytes = maker_end(b->maker);
+    if (b->where != WEIGHTS_PLACED || bytes == 0)
+        return NONE;
+    uint32_t room =
+        rooms_add(b->rooms, HW_KIND_CONSTANTS, "constants", 0, bytes);
+    rooms_use(b->rooms, room, 0);
+    rooms_use(b->rooms, room, b->plan->n_actions);
+    return room;
+}
+
+/* All calls and rooms, with constants loaded `piece` bytes at a time. */
+static bool draft(Bundler *b, uint32_t images, uint64_t piece) {
+    const char *name = listing_identifier(b->arena, b->g->name);
+    NativeTarget target = native_target(b->spec);
+    b->maker = maker_new(b->arena, name, &target);
+    b->rooms = rooms_new(b->arena, b->spec, images);
+    b->piece = piece;
+    b->largest = 0;
+    b->n_in = b->n_out = b->call.n = 0;
+    find_uses(b);
+    place_ends(b);
+    spare_copies(b);
+    for (b->at = 0; b->at < b->plan->n_actions; b->at++)
+        if (!add_action(b, &b->plan->action[b->at]))
+            return false;
+    uint32_t room = constants_room(b);
+    bool some = maker_end(b->maker) > 0;
+    maker_weights(b->maker, some ? b->where : WEIGHTS_INSIDE, room);
+    return true;
+}
+
+/* With the largest pieces that fit. False: there are none, or (*wrong) no code
+ * can be made. */
+static bool place(Bundler *b, uint32_t images, const char *planner,
+                  bool *wrong) {
+    const HwMemory *far =
+        b->spec->constants >= 0 ? &b->spec->memory[b->spec->constants] : NULL;
+    uint64_t piece = far && far->piece ? far->piece : UINT64_MAX;
+    for (uint64_t before = UINT64_MAX;;) {
+        *wrong = !draft(b, images, piece);
+        if (*wrong)
+            return false;
+        if (rooms_place(b->rooms, planner))
+            return true;
+        if (b->largest == before || b->largest < 2)
+            return false;
+        before = b->largest;
+        piece = (piece < before ? piece : before) / 2;
+    }
+}
+
+static bool constants_fit(const Bundler *b) {
+    const HwSpec *spec = b->spec;
+    uint64_t bytes = maker_end(b->maker), room = spec->native.weights;
+    if (spec->constants >= 0)
+        room = spec->memory[spec->constants].size;
+    if (!room || bytes <= room)
+        return true;
+    diag_error(b->diag, spec->loc,
+               "does not fit: the constants take %llu bytes, %s has %llu",
+               (unsigned long long)bytes, spec->machine,
+               (unsigned long long)room);
+    return false;
+}
+
+/* Pools that are more than the workspace are all the active memories. */
+static void add_function(Bundler *b, uint32_t images) {
+    const char *name = listing_identifier(b->arena, b->g->name);
+    NativeFunction run = {.name = arena_printf(b->arena, "%s_run", name),
+                          .n_in = b->n_in,
+                          .n_out = b->n_out,
+                          .n_pools = b->spec->n_active,
+                          .n_rooms = rooms_count(b->rooms),
+                          .n_calls = b->call.n,
+                          .images = images,
+                          .room = rooms_native(b->rooms),
+                          .call = b->call.at};
+    maker_function(b->maker, &run);
+}
+
+static const HwSpec *spec_with(Arena *arena, const HwSpec *spec,
+                               const BundleOptions *options) {
+    HwSpec *own = ARENA_COPY(arena, HwSpec, spec, 1);
+    uint32_t all = (UINT32_C(1) << spec->n_active) - 1;
+    HwKind ends[] = {HW_KIND_INPUTS, HW_KIND_OUTPUTS};
+    for (int i = 0; i < 2 && options->io; i++) {
+        bool shared = strcmp(options->io, "shared") == 0;
+        uint32_t lies = own->bundle.lies[ends[i]];
+        own->bundle.lies[ends[i]] = !shared ? 0 : lies ? lies : all;
+    }
+    return own;
+}
+
+const HwSpec *native_roomy(Arena *arena, const HwSpec *spec) {
+    HwSpec *own = ARENA_COPY(arena, HwSpec, spec, 1);
+    HwMemory *memory =
+        ARENA_COPY(arena, HwMemory, spec->memory, spec->n_memories);
+    if (!memory[0].buffers)
+        memory[0].size = UINT64_C(1) << 47;
+    own->memory = memory;
+    return own;
+}
+
 const NativeBundle *native_bundle(Arena *arena, Diag *diag,
                                   const NativeBackend *backend,
-                                  const Plan *plan) {
-    const Schedule *schedule = plan->schedule;
-    NativeTarget target = native_target(schedule->spec);
-    const char *name = listing_identifier(arena, schedule->graph->name);
+                                  const Plan *plan, const HwSpec *spec,
+                                  const BundleOptions *options,
+                                  bool *does_not_fit) {
+    const char *planner = options->planner       ? options->planner
+                          : spec->bundle.planner ? spec->bundle.planner
+                                                 : "auto";
     Bundler b = {.arena = arena,
                  .diag = diag,
                  .backend = backend,
                  .plan = plan,
-                 .g = schedule->graph,
-                 .spec = schedule->spec,
-                 .maker = maker_new(arena, name, &target)};
-    for (uint32_t i = 0; i < plan->n_actions; i++)
-        if (!add_action(&b, &plan->action[i]))
-            return NULL;
-    NativeFunction run = {.name = arena_printf(arena, "%s_run", name),
-                          .n_in = count_inputs(b.g),
-                          .n_out = b.g->output.n,
-                          .n_calls = b.call.n,
-                          .call = b.call.at};
-    maker_function(b.maker, &run);
-    const HwNative *native = &schedule->spec->native;
-    uint64_t bytes = maker_values(b.maker) * sizeof(float);
-    if (native->weights_file && bytes)
-        maker_weights_apart(b.maker);
-    if (native->weights && bytes > native->weights) {
-        diag_error(diag, schedule->spec->loc,
-                   "does not fit: the constants take %llu bytes, %s has %llu",
-                   (unsigned long long)bytes, schedule->spec->machine,
-                   (unsigned long long)native->weights);
+                 .g = plan->schedule->graph,
+                 .spec = spec_with(arena, spec, options),
+                 .where = weights_where(spec)};
+    bool wrong;
+    bool fits = place(&b, options->images, planner, &wrong);
+    if (wrong)
         return NULL;
-    }
+    if (!fits)
+        rooms_explain(b.rooms, diag, b.g->name);
+    *does_not_fit = !fits || !constants_fit(&b);
+    if (*does_not_fit)
+        return NULL;
+    add_function(&b, options->images);
     NativeBundle *bundle = ARENA_NEW(arena, NativeBundle);
     *bundle = (NativeBundle){.program = maker_program(b.maker),
-                             .workspace_bytes = plan->memory_used[0],
-                             .workspace_align = b.spec->memory[0].align};
+                             .plan = plan,
+                             .spec = b.spec,
+                             .rooms = b.rooms,
+                             .images = options->images,
+                             .in = b.in,
+                             .out = b.out};
     return bundle;
-}
-
-/* ---- the header ---- */
-
-static const char bundle_top[] =
-    "/* %s as machine code for %s.\n"
-    " *\n"
-    " * Tensors are floats in the order of their shapes and do not overlap.\n"
-    " * %s_run keeps nothing, allocates nothing and calls nothing: what it\n"
-    " * needs is in the workspace, which may be used for other things between\n"
-    " * calls; it returns 0. */\n"
-    "#ifndef %s_H\n#define %s_H\n\n"
-    "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n"
-    "/* Bytes; the workspace starts at a multiple of %s_WORKSPACE_ALIGN. */\n"
-    "#define %s_WORKSPACE_BYTES %llu\n"
-    "#define %s_WORKSPACE_ALIGN %llu\n"
-    "/* Of the constants in %s. */\n"
-    "#define %s_WEIGHTS_BYTES %llu\n\n"
-    "typedef struct %s_io {\n";
-static const char bundle_bottom[] =
-    "} %s_io;\n\n"
-    "int %s_run(const %s_io *io, void *workspace);\n\n"
-    "#ifdef __cplusplus\n}\n#endif\n\n#endif\n";
-
-static void add_field(Text *text, const Graph *g, TensorId tensor,
-                      const char *type) {
-    const Tensor *t = graph_tensor(g, tensor);
-    text_addf(text, "    %s%s; /* %s */\n", type,
-              listing_identifier(text->arena, t->name),
-              shape_text(text->arena, &t->shape));
-}
-
-const char *native_bundle_header(Arena *arena, const Plan *plan,
-                                 const NativeBundle *bundle) {
-    const Graph *g = plan->schedule->graph;
-    const char *n = bundle->program->name;
-    Text text = text_new(arena);
-    text_addf(&text, bundle_top, g->name, plan->schedule->spec->machine, n, n,
-              n, n, n, (unsigned long long)bundle->workspace_bytes, n,
-              (unsigned long long)bundle->workspace_align,
-              bundle->program->weights_apart ? "the .bin file"
-                                             : "the object file",
-              n, (unsigned long long)bundle->program->weights_bytes, n);
-    for (uint32_t i = 0; i < g->node.n; i++)
-        if (g->node.at[i].op == OP_INPUT)
-            add_field(&text, g, g->node.at[i].out[0], "const float *");
-    for (uint32_t i = 0; i < g->output.n; i++)
-        add_field(&text, g, g->output.at[i], "float *");
-    if (bundle->program->weights_apart)
-        text_addf(&text,
-                  "    const void *%s_weights; /* at a multiple of 64 "
-                  "*/\n",
-                  n);
-    text_addf(&text, bundle_bottom, n, n, n);
-    return text_str(&text);
 }

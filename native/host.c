@@ -95,13 +95,16 @@ static NativeCall *call_of(Arena *arena, Maker *maker, const Layer *layer,
     uint32_t n = kernel->n_in + kernel->n_out + kernel->n_constants, at = 0;
     NativePointer *pointer = ARENA_ARRAY(arena, NativePointer, n);
     for (uint32_t i = 0; i < kernel->n_in; i++)
-        pointer[at++] = (NativePointer){NATIVE_IN, i, 0};
+        pointer[at++] = (NativePointer){.base = NATIVE_IN, .index = i};
     for (uint32_t i = 0; i < kernel->n_out; i++)
-        pointer[at++] = (NativePointer){NATIVE_OUT, i, 0};
+        pointer[at++] = (NativePointer){.base = NATIVE_OUT, .index = i};
     for (uint32_t i = 0; i < layer->blob.n; i++)
         pointer[at++] = maker_constant(maker, &layer->blob.at[i]->value);
     NativeCall *call = ARENA_NEW(arena, NativeCall);
-    *call = (NativeCall){maker_kernel(maker, kernel), n, pointer};
+    *call = (NativeCall){.kernel = maker_kernel(maker, kernel),
+                         .n = n,
+                         .pieces = 1,
+                         .pointer = pointer};
     return call;
 }
 
@@ -124,6 +127,7 @@ const NativeProgram *native_host_program(Arena *arena,
                                    .n_in = kernel.n_in,
                                    .n_out = kernel.n_out,
                                    .n_calls = 1,
+                                   .images = 1,
                                    .call =
                                        call_of(arena, maker, &layer, &kernel)};
         maker_function(maker, &function);

@@ -54,7 +54,8 @@ static const char *attr_text(Arena *arena, const AttrPair *attr) {
 }
 
 const char *kernel_text(Arena *arena, const Kernel *k) {
-    const char *text = arena_printf(arena, "%s over=%d", k->kind, k->over);
+    const char *text = arena_printf(arena, "%s over=%d%s", k->kind, k->over,
+                                    k->overlaps ? " overlaps" : "");
     for (uint32_t i = 0; i < k->n_in; i++)
         text =
             arena_printf(arena, "%s %s", text, operand_text(arena, &k->in[i]));

@@ -8,10 +8,10 @@ enum { CACHE_LINE = 64 };
 
 /* A constant among the weights; kernel: who wants it packed, or NULL. */
 typedef struct Weights {
-    Const value;
+    const Const *value;
     uint64_t offset; /* bytes */
     const Kernel *kernel;
-    uint32_t index;
+    uint32_t index, first;
 } Weights;
 
 struct Maker {
@@ -38,18 +38,22 @@ static NativePointer add_weights(Maker *m, const Weights *weights,
     vec_push(m->arena, &m->weights, *weights);
     m->end += values * sizeof(float);
     m->end += -m->end % CACHE_LINE;
-    return (NativePointer){NATIVE_WEIGHTS, 0, weights->offset};
+    return (NativePointer){.base = NATIVE_WEIGHTS, .offset = weights->offset};
 }
 
 NativePointer maker_constant(Maker *m, const Const *value) {
-    Weights weights = {.value = *value, .offset = m->end};
+    Weights weights = {.value = value, .offset = m->end};
     return add_weights(m, &weights, shape_count(&value->shape));
 }
 
 NativePointer maker_packed(Maker *m, const Kernel *kernel, uint32_t index,
-                           const Const *value) {
-    Weights weights = {*value, m->end, kernel, index};
+                           const Const *value, uint32_t first) {
+    Weights weights = {value, m->end, kernel, index, first};
     return add_weights(m, &weights, kernel_packed_count(kernel, index));
+}
+
+uint64_t maker_end(const Maker *m) {
+    return m->end;
 }
 
 uint64_t maker_values(const Maker *m) {
@@ -70,29 +74,64 @@ void maker_function(Maker *m, const NativeFunction *function) {
     vec_push(m->arena, &m->function, *function);
 }
 
-static void read_weights(const Weights *w, float *to) {
+/* ---- values ---- */
+
+/* The values of a few constants: those of a layer are read piece by piece, one
+ * after the other. */
+enum { KEPT = 4 };
+typedef struct Plain {
+    const Const *value;
+    Arena *arena;
+    const float *at;
+} Plain;
+typedef struct Plains {
+    Plain kept[KEPT];
+    uint32_t next;
+} Plains;
+
+static const float *plain_values(Plains *plains, const Const *value) {
+    for (uint32_t i = 0; i < KEPT; i++)
+        if (plains->kept[i].value == value)
+            return plains->kept[i].at;
+    Plain *plain = &plains->kept[plains->next++ % KEPT];
+    if (plain->arena)
+        arena_free(plain->arena);
+    plain->arena = arena_new("weights");
+    float *at = ARENA_ARRAY(plain->arena, float, shape_count(&value->shape));
+    const_read(value, at);
+    plain->value = value;
+    plain->at = at;
+    return at;
+}
+
+static void read_weights(const Weights *w, Plains *plains, float *to) {
+    const Shape *shape = &w->value->shape;
     if (!w->kernel) {
-        const_read(&w->value, to);
+        const_read(w->value, to);
         return;
     }
-    Arena *scratch = arena_new("weights");
-    float *plain = ARENA_ARRAY(scratch, float, shape_count(&w->value.shape));
-    const_read(&w->value, plain);
-    kernel_pack(w->kernel, w->index, plain, to);
-    arena_free(scratch);
+    uint64_t slice = shape_count(shape) / shape_dim(shape, 0);
+    kernel_pack(w->kernel, w->index,
+                plain_values(plains, w->value) + w->first * slice, to);
 }
 
 static const uint8_t *read_constants(Maker *m) {
     uint8_t *bytes = arena_alloc(m->arena, m->end, CACHE_LINE);
+    Plains plains = {0};
     for (uint32_t i = 0; i < m->weights.n; i++) {
         const Weights *weights = &m->weights.at[i];
-        read_weights(weights, (float *)(void *)(bytes + weights->offset));
+        read_weights(weights, &plains,
+                     (float *)(void *)(bytes + weights->offset));
     }
+    for (uint32_t i = 0; i < KEPT; i++)
+        if (plains.kept[i].arena)
+            arena_free(plains.kept[i].arena);
     return bytes;
 }
 
-void maker_weights_apart(Maker *m) {
-    m->program.weights_apart = true;
+void maker_weights(Maker *m, NativeWeights where, uint32_t room) {
+    m->program.where = where;
+    m->program.weights_room = room;
 }
 
 const NativeProgram *maker_program(Maker *m) {

@@ -10,16 +10,20 @@ Maker *maker_new(Arena *arena, const char *name, const NativeTarget *target);
 /* Where the constant will be among the weights, in bytes. Its values are read
  * once, by maker_program. */
 NativePointer maker_constant(Maker *maker, const Const *value);
-/* The same for constant `index` of a kernel, packed as that wants it. The
- * kernel stays alive until maker_program. */
+/* The same for constant `index` of a kernel, packed as that wants it: as many
+ * slices of the value's first axis as the kernel knows, from `first` on. Value
+ * and kernel stay alive until maker_program. */
 NativePointer maker_packed(Maker *maker, const Kernel *kernel, uint32_t index,
-                           const Const *value);
+                           const Const *value, uint32_t first);
 /* Values among the weights so far. */
 uint64_t maker_values(const Maker *maker);
+/* The next constant starts behind so many bytes at least. */
+uint64_t maker_end(const Maker *maker);
 /* The kernel's index; equal ones are one. */
 uint32_t maker_kernel(Maker *maker, const Kernel *kernel);
-/* The weights are not the object's. */
-void maker_weights_apart(Maker *maker);
+/* Where the weights are; inside, if it is not said. room: where they are
+ * placed. */
+void maker_weights(Maker *maker, NativeWeights where, uint32_t room);
 void maker_function(Maker *maker, const NativeFunction *function);
 const NativeProgram *maker_program(Maker *maker);
 

@@ -11,6 +11,7 @@
 #include "codegen/listing.h"
 #include "graph/graph.h"
 #include "native/program.h"
+#include "native/rooms.h"
 
 /* Code in memory. */
 typedef struct NativeCode NativeCode;
@@ -26,8 +27,9 @@ typedef struct NativeBackend {
     const char *(*refuse)(const Kernel *kernel);
     /* An object file. Its functions: `void NAME(const float *in0, ...,
      * float *out0, ...)`; of a bundle, `int NAME(const IO *io, void
-     * *workspace)`, IO being a structure of those pointers and, where weights
-     * are apart, one to them. */
+     * *workspace)`, IO being a structure of those pointers, then, as wanted, of
+     * a pointer to weights, or a function that loads them, of pointers to the
+     * pools but the first, and the number of images. */
     bool (*object)(Arena *arena, Diag *diag, const NativeProgram *program,
                    bool bundle, const uint8_t **out, size_t *len);
     /* The program's weights as the target has them in memory; NULL after
@@ -72,18 +74,36 @@ const char *native_host_header(Arena *arena, const Listing *listing,
 
 /* ---- a whole network ---- */
 
+enum { NATIVE_MOST_IMAGES = 4096 };
+typedef struct BundleOptions {
+    uint32_t images;     /* of one run at most; 1: always one */
+    const char *planner; /* NULL: the hwspec's */
+    const char *io;      /* "shared": inputs and outputs among the rest,
+                          * "separate"; NULL: as the hwspec says */
+} BundleOptions;
+
 typedef struct NativeBundle {
     const NativeProgram *program; /* its one function runs the plan */
-    uint64_t workspace_bytes, workspace_align;
+    const Plan *plan;
+    const HwSpec *spec;
+    const Rooms *rooms;
+    uint32_t images;
+    const NativePointer *in, *out; /* by input and output of the graph */
 } NativeBundle;
 
-/* The plan's actions as one function. NULL with an error where the plan needs
- * more than a processor with one memory beside inputs and outputs. */
+/* The machine as a bundle's plan sees it: with as much active memory as it
+ * needs, since the bundle places its buffers itself. */
+const HwSpec *native_roomy(Arena *arena, const HwSpec *spec);
+
+/* The plan's actions as one function, its buffers placed in the memories of
+ * `spec`. NULL with an error where the plan needs more than a processor with
+ * memory beside inputs and outputs, or (*does_not_fit) than there is. */
 const NativeBundle *native_bundle(Arena *arena, Diag *diag,
                                   const NativeBackend *backend,
-                                  const Plan *plan);
+                                  const Plan *plan, const HwSpec *spec,
+                                  const BundleOptions *options,
+                                  bool *does_not_fit);
 /* NET.h. */
-const char *native_bundle_header(Arena *arena, const Plan *plan,
-                                 const NativeBundle *bundle);
+const char *native_bundle_header(Arena *arena, const NativeBundle *bundle);
 
 #endif

@@ -37,8 +37,10 @@ typedef struct Kernel {
     const Operand *in, *out;
     const KernelConst *constant;
     const AttrPair *attr;
-    int32_t over; /* operand in whose place the first result is written, which
-                   * only element by element is safe; -1: none */
+    int32_t over;  /* operand in whose place the first result is written, which
+                    * only element by element is safe; -1: none */
+    bool overlaps; /* the result may lie over what kernel_ahead lets it of the
+                    * operand */
 } Kernel;
 
 const AttrPair *kernel_attr(const Kernel *kernel, const char *name);
@@ -69,13 +71,20 @@ uint64_t kernel_packed_count(const Kernel *kernel, uint32_t index);
 void kernel_pack(const Kernel *kernel, uint32_t index, const float *from,
                  float *to);
 
+/* May a kernel of this kind be told that it `overlaps`? Its code then goes
+ * over block after block of channels, row after row, and has done with the rows
+ * above a window before it writes the next row: if the result starts at least
+ * *bytes before the operand (they may be negative), nothing is overwritten
+ * before it was read. */
+bool kernel_ahead(const Kernel *kernel, int64_t *bytes);
+
 /* Two kernels with the same text are the same code. */
 const char *kernel_text(Arena *arena, const Kernel *kernel);
 
 typedef enum NativeBase {
-    NATIVE_IN,  /* input `index` of the function */
-    NATIVE_OUT, /* output `index` */
-    NATIVE_WORKSPACE,
+    NATIVE_IN,   /* input `index` of the function */
+    NATIVE_OUT,  /* output `index` */
+    NATIVE_ROOM, /* room `index` */
     NATIVE_WEIGHTS
 } NativeBase;
 
@@ -83,18 +92,47 @@ typedef struct NativePointer {
     NativeBase base;
     uint32_t index;
     uint64_t offset; /* bytes */
+    uint64_t image;  /* bytes from one image to the next */
+    uint64_t piece;  /* bytes from one piece to the next */
 } NativePointer;
 
-/* Pointers to inputs, outputs, constants, in the kernel's order. */
+/* Constants that are brought from `offset` of the weights. */
+typedef struct NativeLoad {
+    uint64_t offset, bytes;
+    uint64_t piece; /* bytes from one piece to the next */
+    NativePointer to;
+} NativeLoad;
+
+/* For each piece: what is loaded, then the kernel for each image. Pointers to
+ * inputs, outputs, constants, in the kernel's order. */
 typedef struct NativeCall {
     uint32_t kernel;
-    uint32_t n;
+    uint32_t n, n_loads, pieces;
     const NativePointer *pointer;
+    const NativeLoad *load;
 } NativeCall;
+
+/* A room starts behind others: at least n * image + fixed bytes behind the
+ * start of `room`, n being the number of images. */
+typedef struct NativeAfter {
+    uint32_t room;
+    int64_t image, fixed;
+} NativeAfter;
+
+/* A part of a pool: `offset` bytes from its start, or, where the number of
+ * images is only known as it runs, as low as `after` lets it. */
+typedef struct NativeRoom {
+    uint32_t pool;
+    uint64_t offset;
+    uint32_t n_after;
+    const NativeAfter *after; /* rooms of smaller offset */
+} NativeRoom;
 
 typedef struct NativeFunction {
     const char *name; /* a C identifier */
-    uint32_t n_in, n_out, n_calls;
+    uint32_t n_in, n_out, n_pools, n_rooms, n_calls;
+    uint32_t images; /* at most; 1: there is one */
+    const NativeRoom *room;
     const NativeCall *call;
 } NativeFunction;
 
@@ -106,6 +144,13 @@ typedef struct NativeTarget {
                      * others imply */
 } NativeTarget;
 
+typedef enum NativeWeights {
+    WEIGHTS_INSIDE, /* of the object file */
+    WEIGHTS_APART,  /* where the caller says */
+    WEIGHTS_LOADED, /* brought by a function of the caller */
+    WEIGHTS_PLACED  /* in a room, put there by the caller */
+} NativeWeights;
+
 typedef struct NativeProgram {
     const char *name; /* a C identifier; its weights are NAME_weights */
     NativeTarget target;
@@ -114,7 +159,8 @@ typedef struct NativeProgram {
     const NativeFunction *function;
     const uint8_t *weights; /* floats as in this computer's memory */
     uint64_t weights_bytes;
-    bool weights_apart; /* a bundle's; the last pointer of its IO */
+    NativeWeights where;   /* other than INSIDE: a bundle's */
+    uint32_t weights_room; /* PLACED: of its one function */
 } NativeProgram;
 
 #endif

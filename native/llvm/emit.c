@@ -2,9 +2,9 @@
  * call them; see emit.h.
  *
  * A kernel's function has one argument for each pointer, none of which
- * overlap; it is never inlined, so that calls of the same kernel share it. No
- * function calls a library: "no-builtins" keeps LLVM from putting memcpy into
- * the place of a loop. */
+ * overlap but where the kernel says so; it is never inlined, so that calls of
+ * the same kernel share it. No function calls a library: "no-builtins" keeps
+ * LLVM from putting memcpy into the place of a loop. */
 #include "native/llvm/emit.h"
 
 #include <llvm-c/Analysis.h>
@@ -93,7 +93,8 @@ static Val emit_kernel(Code *c, const Kernel *k, uint32_t number) {
                   "noinline");
     for (uint32_t i = 0; i < n; i++) {
         bool written = i >= k->n_in && i < k->n_in + k->n_out;
-        add_attribute(c, function, i + 1, "noalias");
+        if (!k->overlaps || i >= k->n_in + k->n_out)
+            add_attribute(c, function, i + 1, "noalias");
         if (!written)
             add_attribute(c, function, i + 1, "readonly");
         arg[i] = LLVMGetParam(function, i);
@@ -122,9 +123,11 @@ typedef struct Program {
     Val weights; /* ENTRY_ARGS: the global constant; NULL if there are none */
 } Program;
 
-/* The pointers that a function of the program starts from. */
+/* What a function of the program starts from. */
 typedef struct Bases {
-    Val *in, *out, workspace, weights;
+    Val *in, *out, *pool, *room, weights;
+    Val load;   /* of constants: a function */
+    Val images; /* how many; NULL: one */
 } Bases;
 
 static Val pointer_in(Code *c, Val array, uint32_t index) {
@@ -139,8 +142,6 @@ static void array_bases(const Program *p, Val function, const NativeFunction *f,
         out->in[i] = pointer_in(p->c, LLVMGetParam(function, 0), i);
     for (uint32_t i = 0; i < f->n_out; i++)
         out->out[i] = pointer_in(p->c, LLVMGetParam(function, 1), i);
-    out->workspace = LLVMBuildBitCast(p->c->builder, LLVMGetParam(function, 2),
-                                      p->c->pointer, "");
     out->weights = LLVMBuildBitCast(p->c->builder, LLVMGetParam(function, 3),
                                     p->c->pointer, "");
 }
@@ -155,35 +156,43 @@ static void argument_bases(const Program *p, Val function,
         out->weights = LLVMConstBitCast(p->weights, p->c->pointer);
 }
 
-static Val pointer_of(const Program *p, const Bases *bases,
-                      const NativePointer *pointer) {
-    Val base = NULL;
+static Val base_of(const Bases *bases, const NativePointer *pointer) {
     switch (pointer->base) {
     case NATIVE_IN:
-        base = bases->in[pointer->index];
-        break;
+        return bases->in[pointer->index];
     case NATIVE_OUT:
-        base = bases->out[pointer->index];
-        break;
-    case NATIVE_WORKSPACE:
-        base = bases->workspace;
-        break;
+        return bases->out[pointer->index];
+    case NATIVE_ROOM:
+        return bases->room[pointer->index];
     case NATIVE_WEIGHTS:
-        base = bases->weights;
-        break;
+        return bases->weights;
     }
-    return code_at(
-        p->c, base,
-        code_index(p->c, (int64_t)(pointer->offset / sizeof(float))));
+    return NULL;
 }
 
-static void emit_call(const Program *p, const Bases *bases,
-                      const NativeCall *call) {
+static int64_t floats(uint64_t bytes) {
+    return (int64_t)(bytes / sizeof(float));
+}
+
+/* piece, image: which they are. */
+static Val pointer_of(const Program *p, const Bases *bases,
+                      const NativePointer *pointer, Val piece, Val image) {
+    Code *c = p->c;
+    Val at = code_index(c, floats(pointer->offset));
+    if (pointer->piece)
+        at = index_step(c, piece, (uint64_t)floats(pointer->piece), at);
+    if (pointer->image)
+        at = index_step(c, image, (uint64_t)floats(pointer->image), at);
+    return code_at(c, base_of(bases, pointer), at);
+}
+
+static void emit_kernel_call(const Program *p, const Bases *bases,
+                             const NativeCall *call, Val piece, Val image) {
     Code *c = p->c;
     Val *arg = ARENA_ARRAY(c->arena, Val, call->n);
     Type *type = ARENA_ARRAY(c->arena, Type, call->n);
     for (uint32_t i = 0; i < call->n; i++) {
-        arg[i] = pointer_of(p, bases, &call->pointer[i]);
+        arg[i] = pointer_of(p, bases, &call->pointer[i], piece, image);
         type[i] = c->pointer;
     }
     Type function = LLVMFunctionType(LLVMVoidTypeInContext(c->context), type,
@@ -192,20 +201,147 @@ static void emit_call(const Program *p, const Bases *bases,
                    "");
 }
 
-/* A bundle's function takes a structure of pointers, inputs first. */
+/* Returns what the caller's function does, if that is not 0. */
+static void return_unless(Code *c, Val fine, Val value) {
+    LLVMBasicBlockRef end =
+        LLVMAppendBasicBlockInContext(c->context, c->function, "end");
+    LLVMBasicBlockRef next =
+        LLVMAppendBasicBlockInContext(c->context, c->function, "next");
+    LLVMBuildCondBr(c->builder, fine, next, end);
+    LLVMPositionBuilderAtEnd(c->builder, end);
+    LLVMBuildRet(c->builder, value);
+    LLVMPositionBuilderAtEnd(c->builder, next);
+}
+
+static Type load_type(const Code *c) {
+    Type args[] = {c->index, c->index, c->pointer};
+    return LLVMFunctionType(c->i32, args, 3, false);
+}
+
+static void emit_load(const Program *p, const Bases *bases,
+                      const NativeLoad *load, Val piece) {
+    Code *c = p->c;
+    Val first = code_index(c, (int64_t)load->offset);
+    Val arg[] = {index_step(c, piece, load->piece, first),
+                 code_index(c, (int64_t)load->bytes),
+                 pointer_of(p, bases, &load->to, piece, code_index(c, 0))};
+    Val result =
+        LLVMBuildCall2(c->builder, load_type(c), bases->load, arg, 3, "");
+    Val zero = LLVMConstInt(c->i32, 0, false);
+    return_unless(c, LLVMBuildICmp(c->builder, LLVMIntEQ, result, zero, ""),
+                  result);
+}
+
+static void emit_call(const Program *p, const Bases *bases,
+                      const NativeCall *call) {
+    Code *c = p->c;
+    Loop pieces, images;
+    Val piece = code_index(c, 0), image = piece;
+    if (call->pieces > 1)
+        piece = loop_count(c, &pieces, call->pieces);
+    for (uint32_t i = 0; i < call->n_loads; i++)
+        emit_load(p, bases, &call->load[i], piece);
+    if (bases->images)
+        image = loop_open(c, &images, code_index(c, 0), bases->images, 1);
+    emit_kernel_call(p, bases, call, piece, image);
+    if (bases->images)
+        loop_close(c, &images);
+    if (call->pieces > 1)
+        loop_close(c, &pieces);
+}
+
+/* ---- rooms ---- */
+
+/* How many bytes behind the start of its pool a room is. */
+static Val room_place(Code *c, const NativeRoom *room, Val images,
+                      const Val *at) {
+    Val place = code_index(c, images ? 0 : (int64_t)room->offset);
+    for (uint32_t i = 0; i < room->n_after; i++) {
+        const NativeAfter *after = &room->after[i];
+        Val size = LLVMBuildNSWMul(c->builder, images,
+                                   code_index(c, after->image), "");
+        size = index_add(c, size, code_index(c, after->fixed));
+        place = index_max(c, place, index_add(c, at[after->room], size));
+    }
+    return place;
+}
+
+/* Each behind those that it leans on. */
+static void place_room(Code *c, const NativeFunction *f, uint32_t i, Val images,
+                       Val *at) {
+    const NativeRoom *room = &f->room[i];
+    if (at[i])
+        return;
+    for (uint32_t k = 0; k < room->n_after; k++)
+        place_room(c, f, room->after[k].room, images, at);
+    at[i] = room_place(c, room, images, at);
+}
+
+static void place_rooms(Code *c, const NativeFunction *f, Bases *bases) {
+    Val *at = ARENA_ARRAY(c->arena, Val, f->n_rooms);
+    for (uint32_t i = 0; i < f->n_rooms; i++) {
+        place_room(c, f, i, bases->images, at);
+        Val floats_before =
+            LLVMBuildUDiv(c->builder, at[i], code_index(c, sizeof(float)), "");
+        bases->room[i] =
+            code_at(c, bases->pool[f->room[i].pool], floats_before);
+    }
+}
+
+/* ---- a bundle ---- */
+
+/* Member `*at` of the structure of pointers. */
+static Val next_member(const Program *p, Val io, uint32_t *at) {
+    return pointer_in(p->c, io, (*at)++);
+}
+
+static void images_base(const Program *p, const NativeFunction *f, Val io,
+                        uint32_t *at, Bases *out) {
+    Code *c = p->c;
+    if (f->images == 1)
+        return;
+    out->images =
+        LLVMBuildPtrToInt(c->builder, next_member(p, io, at), c->index, "");
+    Val before = index_sub(c, out->images, code_index(c, 1));
+    Val fine = LLVMBuildICmp(c->builder, LLVMIntULT, before,
+                             code_index(c, f->images), "");
+    return_unless(c, fine, LLVMConstInt(c->i32, (uint64_t)-1, true));
+}
+
+/* Which pools does the function use? The first is its argument. */
+static bool pool_is_used(const NativeFunction *f, uint32_t pool) {
+    bool used = false;
+    for (uint32_t i = 0; i < f->n_rooms; i++)
+        used |= f->room[i].pool == pool;
+    return used;
+}
+
+/* A bundle's function takes a structure of pointers. */
 static void bundle_bases(const Program *p, Val function,
                          const NativeFunction *f, Bases *out) {
+    Code *c = p->c;
     Val io = LLVMGetParam(function, 0);
+    uint32_t at = 0;
     for (uint32_t i = 0; i < f->n_in; i++)
-        out->in[i] = pointer_in(p->c, io, i);
+        out->in[i] = next_member(p, io, &at);
     for (uint32_t i = 0; i < f->n_out; i++)
-        out->out[i] = pointer_in(p->c, io, f->n_in + i);
-    out->workspace = LLVMBuildBitCast(p->c->builder, LLVMGetParam(function, 1),
-                                      p->c->pointer, "");
-    if (p->program->weights_apart)
-        out->weights = pointer_in(p->c, io, f->n_in + f->n_out);
-    else if (p->weights)
-        out->weights = LLVMConstBitCast(p->weights, p->c->pointer);
+        out->out[i] = next_member(p, io, &at);
+    if (p->program->where == WEIGHTS_APART)
+        out->weights = next_member(p, io, &at);
+    if (p->program->where == WEIGHTS_LOADED)
+        out->load = LLVMBuildBitCast(c->builder, next_member(p, io, &at),
+                                     LLVMPointerType(load_type(c), 0), "");
+    out->pool[0] =
+        LLVMBuildBitCast(c->builder, LLVMGetParam(function, 1), c->pointer, "");
+    for (uint32_t i = 1; i < f->n_pools; i++)
+        if (pool_is_used(f, i))
+            out->pool[i] = next_member(p, io, &at);
+    images_base(p, f, io, &at, out);
+    place_rooms(c, f, out);
+    if (p->weights)
+        out->weights = LLVMConstBitCast(p->weights, c->pointer);
+    if (p->program->where == WEIGHTS_PLACED)
+        out->weights = out->room[p->program->weights_room];
 }
 
 typedef struct Entry {
@@ -236,7 +372,9 @@ static void emit_function(const Program *p, uint32_t number) {
         entry->pointers ? LLVMPointerType(c->pointer, 0) : c->pointer,
         entry->returns ? c->i32 : LLVMVoidTypeInContext(c->context));
     Bases bases = {.in = ARENA_ARRAY(c->arena, Val, f->n_in),
-                   .out = ARENA_ARRAY(c->arena, Val, f->n_out)};
+                   .out = ARENA_ARRAY(c->arena, Val, f->n_out),
+                   .pool = ARENA_ARRAY(c->arena, Val, f->n_pools),
+                   .room = ARENA_ARRAY(c->arena, Val, f->n_rooms)};
     open_function(c, function);
     entry->bases(p, function, f, &bases);
     for (uint32_t i = 0; i < f->n_calls; i++)
@@ -297,7 +435,7 @@ LLVMModuleRef emit_program(Arena *arena, LLVMContextRef context,
     for (uint32_t i = 0; i < program->n_kernels; i++)
         kernel[i] = emit_kernel(&c, &program->kernel[i], i);
     Program p = {&c, program, style, kernel, NULL};
-    if (style != ENTRY_ARRAYS && !program->weights_apart)
+    if (style != ENTRY_ARRAYS && program->where == WEIGHTS_INSIDE)
         p.weights = emit_weights(&c, machine, program);
     for (uint32_t i = 0; i < program->n_functions; i++)
         emit_function(&p, i);

@@ -45,13 +45,21 @@ static inline void bench_run(Bench *b, const Kernel *kernel,
     uint32_t n = kernel->n_in + kernel->n_out + kernel->n_constants, at = 0;
     NativePointer *pointer = ARENA_ARRAY(b->arena, NativePointer, n);
     for (uint32_t i = 0; i < kernel->n_in; i++)
-        pointer[at++] = (NativePointer){NATIVE_IN, i, 0};
+        pointer[at++] = (NativePointer){.base = NATIVE_IN, .index = i};
     for (uint32_t i = 0; i < kernel->n_out; i++)
-        pointer[at++] = (NativePointer){NATIVE_OUT, i, 0};
+        pointer[at++] = (NativePointer){.base = NATIVE_OUT, .index = i};
     for (uint32_t i = 0; i < kernel->n_constants; i++)
-        pointer[at++] = maker_packed(maker, kernel, i, &constant[i]);
-    NativeCall call = {maker_kernel(maker, kernel), n, pointer};
-    NativeFunction function = {"run", kernel->n_in, kernel->n_out, 1, &call};
+        pointer[at++] = maker_packed(maker, kernel, i, &constant[i], 0);
+    NativeCall call = {.kernel = maker_kernel(maker, kernel),
+                       .n = n,
+                       .pieces = 1,
+                       .pointer = pointer};
+    NativeFunction function = {.name = "run",
+                               .n_in = kernel->n_in,
+                               .n_out = kernel->n_out,
+                               .n_calls = 1,
+                               .images = 1,
+                               .call = &call};
     maker_function(maker, &function);
     const NativeProgram *program = maker_program(maker);
     NativeEntry *const *entry;

@@ -1,0 +1,287 @@
+/* bundle_header.c - NET.h: all that a C program needs to know of a bundle. */
+#include "native/native.h"
+
+#include "base/text.h"
+
+#include <ctype.h>
+
+typedef struct Header {
+    Text text;
+    const NativeBundle *bundle;
+    const NativeProgram *program;
+    const Graph *g;
+    const char *net; /* a C identifier */
+} Header;
+
+static const char *upper(Arena *arena, const char *name) {
+    char *out = arena_strdup(arena, listing_identifier(arena, name));
+    for (char *c = out; *c; c++)
+        *c = (char)toupper((unsigned char)*c);
+    return out;
+}
+
+/* Name of a pool in macros: the first is the workspace. */
+static const char *pool_word(const Header *h, uint32_t pool) {
+    return pool ? upper(h->text.arena, h->bundle->spec->memory[pool].name)
+                : "WORKSPACE";
+}
+
+static bool pool_is_used(const NativeBundle *bundle, uint32_t pool) {
+    return pool == 0 || rooms_bytes(bundle->rooms, pool, bundle->images) > 0;
+}
+
+/* ---- numbers that depend on how many images there are ---- */
+
+typedef uint64_t AtImages(const Header *h, uint32_t index, uint32_t n);
+
+static uint64_t pool_bytes(const Header *h, uint32_t pool, uint32_t n) {
+    return rooms_bytes(h->bundle->rooms, pool, n);
+}
+
+static uint64_t room_offset(const Header *h, uint32_t room, uint32_t n) {
+    return rooms_offset(h->bundle->rooms, room, n);
+}
+
+/* image * n + fixed */
+typedef struct Line {
+    int64_t image, fixed;
+} Line;
+
+/* The value is the largest of some lines: those through two neighbours, for it
+ * never bends down. Returns how many. */
+static uint32_t lines_of(const Header *h, AtImages *value, uint32_t index,
+                         Line *line) {
+    uint32_t images = h->bundle->images, lines = 0;
+    int64_t before = (int64_t)value(h, index, 1);
+    for (uint32_t n = 2; n <= images; n++) {
+        int64_t now = (int64_t)value(h, index, n);
+        Line next = {now - before, now - (now - before) * n};
+        if (!lines || next.image != line[lines - 1].image)
+            line[lines++] = next;
+        before = now;
+    }
+    return lines;
+}
+
+/* #define NAME(n) as the largest of its lines. */
+static void define_at_images(Header *h, const char *name, AtImages *value,
+                             uint32_t index) {
+    Line *line = ARENA_ARRAY(h->text.arena, Line, h->bundle->images);
+    uint32_t lines = lines_of(h, value, index, line);
+    const char *all = NULL;
+    for (uint32_t i = lines; i-- > 0;) {
+        const char *one =
+            arena_printf(h->text.arena, "%lld * (n) + %lld",
+                         (long long)line[i].image, (long long)line[i].fixed);
+        if (!all) {
+            all = one;
+            continue;
+        }
+        /* the steeper line is above from where they meet */
+        int64_t fall = line[i].fixed - line[i + 1].fixed;
+        int64_t rise = line[i + 1].image - line[i].image;
+        all = arena_printf(h->text.arena, "(n) > %lld \\\n    ? (%s) : %s",
+                           (long long)(fall / rise), all, one);
+    }
+    text_addf(&h->text, "#define %s_%s(n) (%s)\n", h->net, name, all);
+}
+
+/* ---- parts ---- */
+
+static const char top[] =
+    "/* %s as machine code for %s.\n"
+    " *\n"
+    " * Tensors are floats in the order of their shapes and do not overlap.\n"
+    " * %s_run keeps nothing, allocates nothing and calls nothing%s:\n"
+    " * what it needs is in the workspace, which may be used for other things\n"
+    " * between calls%s; it returns 0%s. */\n"
+    "#ifndef %s_H\n#define %s_H\n\n";
+static const char open_c[] = "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n";
+
+static bool is_loaded(const Header *h) {
+    return h->program->where == WEIGHTS_LOADED;
+}
+
+/* What else it returns. */
+static const char *returns(const Header *h) {
+    const char *load = is_loaded(h)
+                           ? arena_printf(h->text.arena,
+                                          ", what %s_load\n * did where that "
+                                          "is not 0",
+                                          h->net)
+                           : "";
+    const char *images =
+        h->bundle->images > 1
+            ? ", -1\n * for a number of images that is not allowed"
+            : "";
+    return arena_printf(h->text.arena, "%s%s", load, images);
+}
+
+static void add_top(Header *h) {
+    const char *but =
+        is_loaded(h) ? arena_printf(h->text.arena, " but %s_load", h->net) : "";
+    text_addf(&h->text, top, h->g->name, h->bundle->spec->machine, h->net, but,
+              h->program->where == WEIGHTS_PLACED ? ", its constants apart"
+                                                  : "",
+              returns(h), h->net, h->net);
+    if (is_loaded(h) || h->bundle->images > 1)
+        text_add(&h->text, "#include <stddef.h>\n\n");
+    text_add(&h->text, open_c);
+}
+
+static void add_pool(Header *h, uint32_t pool) {
+    const NativeBundle *b = h->bundle;
+    const HwMemory *memory = &b->spec->memory[pool];
+    const char *word = pool_word(h, pool);
+    text_addf(&h->text,
+              "/* Bytes; the %s starts at a multiple of %s_%s_ALIGN. */\n"
+              "#define %s_%s_BYTES %llu\n"
+              "#define %s_%s_ALIGN %u\n",
+              pool ? memory->name : "workspace", h->net, word, h->net, word,
+              (unsigned long long)rooms_bytes(b->rooms, pool, b->images),
+              h->net, word, memory->align);
+    if (b->images == 1)
+        return;
+    text_add(&h->text, "/* The same for n images. */\n");
+    define_at_images(h, word, pool_bytes, pool);
+}
+
+static void add_pools(Header *h) {
+    for (uint32_t m = 0; m < h->bundle->spec->n_active; m++)
+        if (pool_is_used(h->bundle, m))
+            add_pool(h, m);
+    if (h->bundle->images > 1)
+        text_addf(&h->text, "#define %s_MOST_IMAGES %u\n", h->net,
+                  h->bundle->images);
+}
+
+static const char *weights_place(const Header *h) {
+    static const char *const place[] = {
+        [WEIGHTS_INSIDE] = "the object file",
+        [WEIGHTS_APART] = "the .bin file",
+        [WEIGHTS_LOADED] = "the .bin file",
+        [WEIGHTS_PLACED] = "the .bin file",
+    };
+    return place[h->program->where];
+}
+
+/* Where a room is, for the caller who fills or reads it. */
+static void add_place(Header *h, const char *name, uint32_t room) {
+    const NativeBundle *b = h->bundle;
+    uint32_t pool = rooms_native(b->rooms)[room].pool;
+    text_addf(&h->text, "starts so many bytes behind the start of the %s. */\n",
+              pool ? b->spec->memory[pool].name : "workspace");
+    if (b->images > 1) {
+        define_at_images(h, name, room_offset, room);
+        text_addf(&h->text, "#define %s_%s_IMAGE %llu /* bytes, each */\n",
+                  h->net, name,
+                  (unsigned long long)rooms_at(b->rooms, room)->image);
+        return;
+    }
+    text_addf(&h->text, "#define %s_%s %llu\n", h->net, name,
+              (unsigned long long)rooms_offset(b->rooms, room, 1));
+}
+
+static void add_weights(Header *h) {
+    text_addf(&h->text,
+              "/* Of the constants in %s. */\n"
+              "#define %s_WEIGHTS_BYTES %llu\n",
+              weights_place(h), h->net,
+              (unsigned long long)h->program->weights_bytes);
+    if (h->program->where == WEIGHTS_PLACED) {
+        text_add(&h->text,
+                 "/* They are to be there before the first run; their place ");
+        add_place(h, "WEIGHTS", h->program->weights_room);
+    }
+}
+
+static void add_end(Header *h, const char *what, TensorId tensor,
+                    const NativePointer *pointer) {
+    const Tensor *t = graph_tensor(h->g, tensor);
+    if (pointer->base != NATIVE_ROOM)
+        return;
+    const char *id = listing_identifier(h->text.arena, t->name);
+    text_addf(&h->text, "/* %s %s, %s, ", what, id,
+              shape_text(h->text.arena, &t->shape));
+    add_place(h, arena_printf(h->text.arena, "AT_%s", id), pointer->index);
+}
+
+static void add_field(Header *h, TensorId tensor,
+                      const NativePointer *pointer) {
+    const Tensor *t = graph_tensor(h->g, tensor);
+    if (pointer->base == NATIVE_ROOM)
+        return;
+    text_addf(&h->text, "    %s%s; /* %s */\n",
+              pointer->base == NATIVE_IN ? "const float *" : "float *",
+              listing_identifier(h->text.arena, t->name),
+              shape_text(h->text.arena, &t->shape));
+}
+
+/* What inputs, then outputs have to say. */
+static void each_end(Header *h, bool field) {
+    const NativePointer *in = h->bundle->in;
+    for (uint32_t i = 0; i < h->g->node.n; i++) {
+        const Node *node = &h->g->node.at[i];
+        if (node->op != OP_INPUT)
+            continue;
+        if (field)
+            add_field(h, node->out[0], in++);
+        else
+            add_end(h, "Input", node->out[0], in++);
+    }
+    for (uint32_t i = 0; i < h->g->output.n; i++)
+        if (field)
+            add_field(h, h->g->output.at[i], &h->bundle->out[i]);
+        else
+            add_end(h, "Output", h->g->output.at[i], &h->bundle->out[i]);
+}
+
+static void add_io(Header *h) {
+    const NativeBundle *b = h->bundle;
+    NativeWeights where = h->program->where;
+    text_addf(&h->text, "\ntypedef struct %s_io {\n", h->net);
+    size_t empty = h->text.len;
+    each_end(h, true);
+    if (where == WEIGHTS_APART)
+        text_addf(&h->text,
+                  "    const void *%s_weights; /* at a multiple of 64 */\n",
+                  h->net);
+    if (where == WEIGHTS_LOADED)
+        text_addf(
+            &h->text,
+            "    /* Brings bytes of the .bin file; 0 if all went well. "
+            "*/\n"
+            "    int (*%s_load)(size_t offset, size_t bytes, void *to);\n",
+            h->net);
+    for (uint32_t m = 1; m < b->spec->n_active; m++)
+        if (pool_is_used(b, m))
+            text_addf(
+                &h->text, "    void *%s; /* a pool */\n",
+                listing_identifier(h->text.arena, b->spec->memory[m].name));
+    if (b->images > 1)
+        text_addf(&h->text,
+                  "    size_t %s_images; /* 1 to %u, one behind the other in "
+                  "each array */\n",
+                  h->net, b->images);
+    if (h->text.len == empty)
+        text_add(&h->text, "    char nothing;\n");
+    text_addf(&h->text, "} %s_io;\n\n", h->net);
+}
+
+const char *native_bundle_header(Arena *arena, const NativeBundle *bundle) {
+    Header h = {.text = text_new(arena),
+                .bundle = bundle,
+                .program = bundle->program,
+                .g = bundle->plan->schedule->graph,
+                .net = bundle->program->name};
+    add_top(&h);
+    add_pools(&h);
+    add_weights(&h);
+    each_end(&h, false);
+    add_io(&h);
+    text_addf(&h.text,
+              "int %s_run(const %s_io *io, void *workspace);\n\n"
+              "#ifdef __cplusplus\n}\n#endif\n\n#endif\n",
+              h.net, h.net);
+    return text_str(&h.text);
+}

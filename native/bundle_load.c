@@ -1,0 +1,177 @@
+/* bundle_load.c - layers whose constants are brought when they are needed.
+ *
+ * The constants of a layer lie one behind the other among the weights, and in
+ * one room of the workspace while it runs. Where they are more than may be
+ * loaded at once, the layer runs in pieces, so many channels of its result
+ * each; a piece is the same kernel with fewer channels, and brings their
+ * constants.
+ */
+#include "native/bundler.h"
+
+#include <string.h>
+
+/* What a layer is cut into. */
+typedef struct Cut {
+    const Kernel *kernel; /* of one piece */
+    uint32_t first, channels, pieces;
+    uint32_t room; /* for its constants; NONE: a new one */
+} Cut;
+
+static NativePointer room_pointer(uint32_t room, uint64_t offset) {
+    return (NativePointer){
+        .base = NATIVE_ROOM, .index = room, .offset = offset};
+}
+
+static uint32_t load_room(Bundler *b, const char *name, uint64_t bytes) {
+    uint32_t room = rooms_add(b->rooms, HW_KIND_SCRATCH, name, 0, bytes);
+    rooms_use(b->rooms, room, b->at);
+    b->largest = bytes > b->largest ? bytes : b->largest;
+    return room;
+}
+
+NativePointer bundle_load_operand(Bundler *b, Site *site, const Const *value,
+                                  const char *name) {
+    uint64_t offset = maker_constant(b->maker, value).offset;
+    uint64_t bytes = maker_end(b->maker) - offset;
+    NativePointer to = room_pointer(load_room(b, name, bytes), 0);
+    NativeLoad load = {.offset = offset, .bytes = bytes, .to = to};
+    vec_push(b->arena, &site->load, load);
+    return to;
+}
+
+/* ---- pieces ---- */
+
+static bool is_one_of(const char *word, const char *const *list) {
+    for (; *list; list++)
+        if (strcmp(word, *list) == 0)
+            return true;
+    return false;
+}
+
+/* Is each channel of the result made from its own slice of each constant, and
+ * from no operand's channel of the same number? */
+static bool can_cut(const Kernel *k) {
+    static const char *const kinds[] = {"conv", "conv_pool", "fc", NULL};
+    const Shape *out = &k->out[0].shape;
+    if (!is_one_of(k->kind, kinds) || kernel_count(k, "groups", 0, 1) > 1 ||
+        k->n_in != 1 || k->n_out != 1 || k->over >= 0 || out->rank < 2 ||
+        out->dim[0] != 1)
+        return false;
+    for (uint32_t i = 0; i < k->n_constants; i++)
+        if (shape_dim(&k->constant[i].shape, 0) != out->dim[1])
+            return false;
+    return true;
+}
+
+static uint64_t constant_bytes(const Kernel *k) {
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < k->n_constants; i++)
+        bytes += kernel_packed_count(k, i) * sizeof(float);
+    return bytes;
+}
+
+static const Kernel *kernel_with(Arena *arena, const Kernel *whole,
+                                 uint32_t channels) {
+    Kernel *k = ARENA_COPY(arena, Kernel, whole, 1);
+    Operand *out = ARENA_COPY(arena, Operand, whole->out, 1);
+    KernelConst *constant =
+        ARENA_COPY(arena, KernelConst, whole->constant, whole->n_constants);
+    out->shape.dim[1] = channels;
+    for (uint32_t i = 0; i < k->n_constants; i++)
+        constant[i].shape.dim[0] = channels;
+    k->out = out;
+    k->constant = constant;
+    return k;
+}
+
+/* Channels of a piece: whole blocks of them. */
+static uint32_t piece_channels(const Bundler *b, const Kernel *k) {
+    uint32_t all = shape_dim(&k->out[0].shape, 1);
+    uint64_t bytes = constant_bytes(k);
+    if (bytes <= b->piece || !can_cut(k))
+        return all;
+    uint32_t unit = kernel_packing(k) == PACKED_NOT ? 1 : k->out[0].block;
+    uint64_t fit = b->piece / (bytes / all + 1) / unit * unit;
+    fit = fit ? fit : unit;
+    const Kernel *piece = kernel_with(b->arena, k, (uint32_t)fit);
+    return fit < all && !b->backend->refuse(piece) ? (uint32_t)fit : all;
+}
+
+/* Bytes from the start of the result to that of its channel c. */
+static uint64_t channel_offset(const Operand *out, uint32_t c) {
+    return (c / out->block * out->c_step + c % out->block) * sizeof(float);
+}
+
+/* ---- calls ---- */
+
+/* The constants of the pieces, among the weights; pointers are those of the
+ * first. Returns where they start. */
+static uint64_t pack_pieces(Bundler *b, const Cut *cut, const Node *node,
+                            NativePointer *pointer) {
+    uint64_t start = maker_end(b->maker);
+    for (uint32_t i = 0; i < cut->pieces; i++) {
+        uint32_t n = 0;
+        for (uint32_t role = 0; role < CONST_ROLES; role++) {
+            if (node->constant[role].i == NONE)
+                continue;
+            NativePointer packed =
+                maker_packed(b->maker, cut->kernel, n,
+                             graph_const(b->g, node->constant[role]),
+                             cut->first + i * cut->channels);
+            if (i == 0)
+                pointer[n] = packed;
+            n++;
+        }
+    }
+    return start;
+}
+
+/* Returns the room of the constants. */
+static uint32_t add_pieces(Bundler *b, const Site *site, const Cut *cut,
+                           const Node *node) {
+    const Kernel *k = cut->kernel;
+    uint32_t operands = k->n_in + k->n_out, n = operands + k->n_constants;
+    NativePointer *pointer = ARENA_ARRAY(b->arena, NativePointer, n);
+    memcpy(pointer, site->pointer.at, operands * sizeof *pointer);
+    pointer[k->n_in].offset += channel_offset(&k->out[0], cut->first);
+    pointer[k->n_in].piece = channel_offset(&k->out[0], cut->channels);
+    uint64_t start = pack_pieces(b, cut, node, pointer + operands);
+    uint64_t bytes = (maker_end(b->maker) - start) / cut->pieces;
+    uint32_t room =
+        cut->room == NONE ? load_room(b, node->name, bytes) : cut->room;
+    for (uint32_t i = operands; i < n; i++)
+        pointer[i] = room_pointer(room, pointer[i].offset - start);
+    uint32_t n_loads = site->load.n + 1;
+    NativeLoad *load = ARENA_ARRAY(b->arena, NativeLoad, n_loads);
+    memcpy(load + 1, site->load.at, site->load.n * sizeof *load);
+    load[0] = (NativeLoad){start, bytes, bytes, room_pointer(room, 0)};
+    NativeCall call = {.kernel = maker_kernel(b->maker, k),
+                       .n = n,
+                       .n_loads = n_loads,
+                       .pieces = cut->pieces,
+                       .pointer = pointer,
+                       .load = load};
+    vec_push(b->arena, &b->call, call);
+    return room;
+}
+
+void bundle_load_layer(Bundler *b, Site *site, const Kernel *kernel,
+                       const Node *node) {
+    uint32_t all = shape_dim(&kernel->out[0].shape, 1);
+    uint32_t channels = piece_channels(b, kernel);
+    if (channels == all) {
+        add_pieces(b, site, &(Cut){kernel, 0, all, 1, NONE}, node);
+        return;
+    }
+    Cut cut = {kernel_with(b->arena, kernel, channels), 0, channels,
+               all / channels, NONE};
+    cut.room = add_pieces(b, site, &cut, node);
+    uint32_t rest = all % channels;
+    if (rest == 0)
+        return;
+    cut.kernel = kernel_with(b->arena, kernel, rest);
+    cut.first = all - rest;
+    cut.channels = rest;
+    cut.pieces = 1;
+    add_pieces(b, site, &cut, node);
+}

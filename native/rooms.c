@@ -1,0 +1,366 @@
+/* rooms.c - see rooms.h.
+ *
+ * A placement for the most images orders the rooms of a pool that are alive
+ * together: one lies below the other. For n images each room starts where all
+ * that lie below it end; since that is so for the most, and sizes grow with n,
+ * no pool grows beyond what the placement needs. */
+#include "native/rooms.h"
+
+#include "base/text.h"
+#include "base/vec.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Of a result and its operand. */
+typedef struct Lap {
+    uint32_t result, operand;
+    int64_t image, fixed;
+} Lap;
+
+struct Rooms {
+    Arena *arena;
+    const HwSpec *spec;
+    uint32_t images;
+    uint64_t align;
+    VEC(Room) room;
+    VEC(Lap) lap;
+    PlanProblem problem;
+    PlanResult result;
+    const char *planner;
+    NativeRoom *native;
+    uint32_t *order; /* rooms by offset */
+};
+
+static uint64_t round_up(uint64_t v, uint64_t to) {
+    return (v + to - 1) / to * to;
+}
+
+static uint64_t gcd(uint64_t a, uint64_t b) {
+    return b ? gcd(b, a % b) : a;
+}
+
+Rooms *rooms_new(Arena *arena, const HwSpec *spec, uint32_t images) {
+    Rooms *r = ARENA_NEW(arena, Rooms);
+    *r = (Rooms){.arena = arena, .spec = spec, .images = images, .align = 1};
+    for (uint32_t m = 0; m < spec->n_active; m++) {
+        uint64_t align = spec->memory[m].align;
+        r->align = r->align / gcd(r->align, align) * align;
+    }
+    return r;
+}
+
+uint32_t rooms_add(Rooms *r, HwKind kind, const char *name, uint64_t image,
+                   uint64_t fixed) {
+    Room room = {.kind = kind,
+                 .name = name,
+                 .image = round_up(image, r->align),
+                 .fixed = round_up(fixed, r->align)};
+    vec_push(r->arena, &r->room, room);
+    return r->room.n - 1;
+}
+
+void rooms_use(Rooms *r, uint32_t room, uint32_t call) {
+    Room *at = &r->room.at[room];
+    if (at->first == at->end)
+        at->first = call;
+    at->first = call < at->first ? call : at->first;
+    at->end = call + 1 > at->end ? call + 1 : at->end;
+}
+
+void rooms_overlap(Rooms *r, uint32_t result, uint32_t operand, int64_t image,
+                   int64_t fixed) {
+    int64_t align = (int64_t)r->align;
+    Lap lap = {result, operand, (image + align - 1) / align * align,
+               (fixed + align - 1) / align * align};
+    vec_push(r->arena, &r->lap, lap);
+}
+
+uint32_t rooms_count(const Rooms *r) {
+    return r->room.n;
+}
+
+const Room *rooms_at(const Rooms *r, uint32_t room) {
+    return &r->room.at[room];
+}
+
+const char *rooms_planner(const Rooms *r) {
+    return r->planner;
+}
+
+const PlanResult *rooms_result(const Rooms *r) {
+    return &r->result;
+}
+
+/* ---- the problem ---- */
+
+static Buf buf_of(const Rooms *r, const Room *room) {
+    uint32_t lies = r->spec->bundle.lies[room->kind];
+    Buf buf = {.first = room->first,
+               .end = room->end,
+               .pin_pool = -1,
+               .hint = PLAN_NO_HINT};
+    for (uint32_t m = 0; m < r->spec->n_active; m++)
+        if (!lies || lies >> m & 1)
+            buf.bytes[m] = r->images * room->image + room->fixed;
+    return buf;
+}
+
+/* Of operands that are needed later nothing may be overwritten. */
+static void drop_laps(Rooms *r) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < r->lap.n; i++) {
+        Lap lap = r->lap.at[i];
+        if (r->room.at[lap.operand].end <= r->room.at[lap.result].first + 1)
+            r->lap.at[n++] = lap;
+    }
+    r->lap.n = n;
+}
+
+static void problem_make(Rooms *r) {
+    PlanProblem *p = &r->problem;
+    Buf *buf = ARENA_ARRAY(r->arena, Buf, r->room.n);
+    Relation *relation = ARENA_ARRAY(r->arena, Relation, r->lap.n);
+    for (uint32_t i = 0; i < r->room.n; i++)
+        buf[i] = buf_of(r, &r->room.at[i]);
+    for (uint32_t i = 0; i < r->lap.n; i++) {
+        const Lap *lap = &r->lap.at[i];
+        relation[i] = (Relation){REL_BELOW, lap->result, lap->operand,
+                                 r->images * lap->image + lap->fixed};
+    }
+    *p = (PlanProblem){.n_pools = r->spec->n_active,
+                       .n_bufs = r->room.n,
+                       .buf = buf,
+                       .n_relations = r->lap.n,
+                       .relation = relation};
+    for (uint32_t m = 0; m < r->spec->n_active; m++)
+        p->pool[m] = (Pool){.size = r->spec->memory[m].size,
+                            .align = r->spec->memory[m].align,
+                            .cost = r->spec->memory[m].cost};
+}
+
+static uint64_t height_of(const PlanResult *result) {
+    uint64_t sum = 0;
+    for (uint32_t m = 0; m < PLAN_MAX_POOLS; m++)
+        sum += result->height[m];
+    return sum;
+}
+
+static bool is_lower(const PlanResult *a, const PlanResult *b) {
+    if (b->status != PLAN_FITS || a->cost != b->cost)
+        return b->status != PLAN_FITS || a->cost < b->cost;
+    return height_of(a) < height_of(b) ||
+           (height_of(a) == height_of(b) && a->proved);
+}
+
+void rooms_explain(const Rooms *r, Diag *diag, const char *network) {
+    const HwSpec *spec = r->spec;
+    PlanConflict conflict;
+    PlanProblem asked = r->problem;
+    plan_irreducible(r->arena, &asked, &conflict);
+    uint64_t size = 0;
+    for (uint32_t m = 0; m < spec->n_active; m++)
+        size += spec->memory[m].size;
+    diag_error(diag, spec->loc,
+               "does not fit: the bundle of %s needs %llu bytes at least, %s "
+               "has %llu",
+               network, (unsigned long long)r->result.bound, spec->machine,
+               (unsigned long long)size);
+    for (uint32_t i = 0; i < conflict.n; i++) {
+        const Room *room = &r->room.at[conflict.buf[i]];
+        diag_note(diag, spec->loc, "%s: %llu bytes", room->name,
+                  (unsigned long long)(r->images * room->image + room->fixed));
+    }
+}
+
+/* ---- for fewer images ---- */
+
+/* How far behind the start of a the room b begins, if it lies above. */
+static NativeAfter distance(const Rooms *r, uint32_t a, uint32_t b) {
+    const Room *below = &r->room.at[a];
+    NativeAfter after = {a, (int64_t)below->image, (int64_t)below->fixed};
+    for (uint32_t i = 0; i < r->lap.n; i++)
+        if (r->lap.at[i].result == a && r->lap.at[i].operand == b) {
+            after.image = r->lap.at[i].image;
+            after.fixed = r->lap.at[i].fixed;
+        }
+    return after;
+}
+
+static bool is_below(const Rooms *r, uint32_t a, uint32_t b,
+                     NativeAfter *after) {
+    const PlanResult *at = &r->result;
+    if (at->pool[a] != at->pool[b] ||
+        !bufs_conflict(&r->problem.buf[a], &r->problem.buf[b]))
+        return false;
+    *after = distance(r, a, b);
+    return (int64_t)at->offset[a] + r->images * after->image + after->fixed <=
+           (int64_t)at->offset[b];
+}
+
+/* By offset: a few rooms at a time are alive together. */
+static void sort_by_offset(Rooms *r) {
+    r->order = ARENA_ARRAY(r->arena, uint32_t, r->room.n);
+    for (uint32_t i = 0; i < r->room.n; i++) {
+        uint32_t at = i;
+        for (; at && r->result.offset[r->order[at - 1]] > r->result.offset[i];
+             at--)
+            r->order[at] = r->order[at - 1];
+        r->order[at] = i;
+    }
+}
+
+/* Does a way over another room ask for as much, whatever n is? */
+static bool is_implied(const Rooms *r, const NativeAfter *direct,
+                       const NativeAfter *all, uint32_t n) {
+    for (uint32_t i = 0; i < n; i++) {
+        NativeAfter first, second = all[i];
+        if (all[i].room == direct->room ||
+            !is_below(r, direct->room, all[i].room, &first))
+            continue;
+        int64_t image = first.image + second.image - direct->image;
+        int64_t fixed = first.fixed + second.fixed - direct->fixed;
+        if (image + fixed >= 0 && r->images * image + fixed >= 0)
+            return true;
+    }
+    return false;
+}
+
+static void list_after(Rooms *r, uint32_t b) {
+    VEC(NativeAfter) all = {0}, kept = {0};
+    NativeAfter after;
+    for (uint32_t i = 0; r->order[i] != b; i++)
+        if (is_below(r, r->order[i], b, &after))
+            vec_push(r->arena, &all, after);
+    for (uint32_t i = 0; i < all.n; i++)
+        if (!is_implied(r, &all.at[i], all.at, all.n))
+            vec_push(r->arena, &kept, all.at[i]);
+    r->native[b].n_after = kept.n;
+    r->native[b].after = kept.at;
+}
+
+static void native_make(Rooms *r) {
+    r->native = ARENA_ARRAY(r->arena, NativeRoom, r->room.n);
+    sort_by_offset(r);
+    for (uint32_t i = 0; i < r->room.n; i++) {
+        r->native[i] = (NativeRoom){.pool = (uint32_t)r->result.pool[i],
+                                    .offset = r->result.offset[i]};
+        if (r->images > 1)
+            list_after(r, i);
+    }
+}
+
+bool rooms_place(Rooms *r, const char *planner) {
+    enum { STEPS = 100000 };
+    bool is_auto = strcmp(planner, "auto") == 0;
+    drop_laps(r);
+    problem_make(r);
+    plan_memory(r->arena, &r->problem, planner, true, &r->result, &r->planner);
+    if (is_auto && !r->result.proved) {
+        PlanProblem asked = r->problem;
+        asked.budget = STEPS;
+        PlanResult lower;
+        const char *used;
+        plan_memory(r->arena, &asked, "portfolio", true, &lower, &used);
+        if (lower.status == PLAN_FITS && is_lower(&lower, &r->result)) {
+            r->result = lower;
+            r->planner = used;
+        }
+    }
+    if (r->result.status == PLAN_FITS)
+        native_make(r);
+    return r->result.status == PLAN_FITS;
+}
+
+const NativeRoom *rooms_native(const Rooms *r) {
+    return r->native;
+}
+
+/* Where each room starts for n images. */
+static uint64_t *offsets_for(const Rooms *r, Arena *arena, uint32_t n) {
+    uint64_t *at = ARENA_ARRAY(arena, uint64_t, r->room.n);
+    for (uint32_t i = 0; i < r->room.n; i++) {
+        uint32_t b = r->order[i];
+        at[b] = r->images > 1 ? 0 : r->result.offset[b];
+        for (uint32_t k = 0; k < r->native[b].n_after; k++) {
+            const NativeAfter *after = &r->native[b].after[k];
+            int64_t least =
+                (int64_t)at[after->room] + n * after->image + after->fixed;
+            at[b] = least > (int64_t)at[b] ? (uint64_t)least : at[b];
+        }
+    }
+    return at;
+}
+
+uint64_t rooms_offset(const Rooms *r, uint32_t room, uint32_t n) {
+    Arena *scratch = arena_new("offset");
+    uint64_t offset = offsets_for(r, scratch, n)[room];
+    arena_free(scratch);
+    return offset;
+}
+
+uint64_t rooms_bytes(const Rooms *r, uint32_t pool, uint32_t n) {
+    Arena *scratch = arena_new("bytes");
+    const uint64_t *at = offsets_for(r, scratch, n);
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < r->room.n; i++) {
+        const Room *room = &r->room.at[i];
+        uint64_t end = at[i] + n * room->image + room->fixed;
+        if (r->native[i].pool == pool && end > bytes)
+            bytes = end;
+    }
+    arena_free(scratch);
+    return bytes;
+}
+
+/* ---- as text ---- */
+
+static const char *const kind_name[HW_KINDS] = {
+    [HW_KIND_INPUTS] = "in",           [HW_KIND_OUTPUTS] = "out",
+    [HW_KIND_CONSTANTS] = "constants", [HW_KIND_ACTIVATIONS] = "between",
+    [HW_KIND_SCRATCH] = "loaded",
+};
+
+/* No spaces or commas, and no name twice. */
+static const char *id_of(const Rooms *r, uint32_t room) {
+    const Room *at = &r->room.at[room];
+    char *name = arena_strdup(r->arena, at->name);
+    for (char *c = name; *c; c++)
+        if (strchr(" ,:@\"\n", *c))
+            *c = '_';
+    return arena_printf(r->arena, "%u.%s.%s", room, kind_name[at->kind], name);
+}
+
+static void add_sizes(Text *text, const Rooms *r, const Buf *buf) {
+    for (uint32_t m = 0; m < r->spec->n_active && r->spec->n_active > 1; m++)
+        text_addf(text, ",%llu", (unsigned long long)buf->bytes[m]);
+}
+
+static void add_laps(Text *text, const Rooms *r, uint32_t room) {
+    const char *space = "";
+    for (uint32_t i = 0; i < r->lap.n; i++) {
+        const Lap *lap = &r->lap.at[i];
+        if (lap->result != room)
+            continue;
+        text_addf(text, "%sbelow:%s@%lld", space, id_of(r, lap->operand),
+                  (long long)(r->images * lap->image + lap->fixed));
+        space = " ";
+    }
+}
+
+const char *rooms_csv(const Rooms *r) {
+    Text text = text_new(r->arena);
+    text_add(&text, "id,lower,upper,size,relations");
+    for (uint32_t m = 0; m < r->spec->n_active && r->spec->n_active > 1; m++)
+        text_addf(&text, ",size:%s", r->spec->memory[m].name);
+    text_add(&text, "\n");
+    for (uint32_t i = 0; i < r->room.n; i++) {
+        const Room *room = &r->room.at[i];
+        text_addf(&text, "%s,%u,%u,%llu,", id_of(r, i), room->first, room->end,
+                  (unsigned long long)(r->images * room->image + room->fixed));
+        add_laps(&text, r, i);
+        add_sizes(&text, r, &r->problem.buf[i]);
+        text_add(&text, "\n");
+    }
+    return text_str(&text);
+}
