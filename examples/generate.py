@@ -461,6 +461,35 @@ def inception_v3():
     return net
 
 
+def resnet18():
+    net = Net("resnet18", [
+        "ResNet-18.",
+        'He, Zhang, Ren, Sun, "Deep residual learning for image recognition",',
+        "2015, table 1.",
+        "224x224 image, 1000 classes, 11.7 million parameters."], 3, 224, 224)
+    net.section("Stem: 224 -> 56.")
+    net.conv_norm_relu("conv1", 64, 7, stride=2, pad=3)
+    net.pool("pool1", "MAX", 3, 2)
+    for stage, width in enumerate([64, 128, 256, 512], 2):
+        for block in range(1, 3):
+            net.section("Stage %d, block %d." % (stage, block))
+            at, p = net.at, "s%db%d/" % (stage, block)
+            smaller = block == 1 and stage > 2
+            stride = 2 if smaller else 1
+            net.conv_norm_relu(p + "conv1", width, 3, stride=stride, pad=1)
+            main = net.conv_norm(p + "conv2", width, 3, pad=1)
+            if smaller:
+                at = net.conv_norm(p + "shortcut", width, 1, stride=stride,
+                                   at=at)
+            net.add(p + "out", at, main)
+            net.relu()
+    net.section("Classifier.")
+    net.pool("pool5", "AVE", 7)
+    net.fc("classes", 1000)
+    net.softmax()
+    return net
+
+
 def resnet8():
     net = Net("resnet8", [
         "ResNet-8, of the kind of MLPerf Tiny's image classifier.",
@@ -539,7 +568,7 @@ FILES = {
     "googlenet": googlenet, "resnet50": resnet50, "yolov2-608": yolov2,
     "mobilenet-v2": mobilenet_v2, "squeezenet": squeezenet, "vgg16": vgg16,
     "densenet-cell": densenet_cell, "inception-v3": inception_v3,
-    "micro/resnet8": resnet8, "micro/ds-cnn": ds_cnn,
+    "micro/resnet18": resnet18, "micro/resnet8": resnet8, "micro/ds-cnn": ds_cnn,
     "micro/person-detect": person_detect}
 
 

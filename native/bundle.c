@@ -219,10 +219,8 @@ static bool engine_overlaps(const Bundler *b, const Action *action) {
     return allowed >> (pool ? HW_OVERLAP_POOL : HW_OVERLAP_DEPTHWISE) & 1;
 }
 
-static bool is_own_room(const Bundler *b, const Placement *p,
-                        const NativePointer *pointer) {
-    return b->spec->memory[p->memory].role == HW_ACTIVE &&
-           b->home[p->buffer].alone && pointer->base == NATIVE_ROOM;
+static bool fills_room(const Placement *p, const NativePointer *pointer) {
+    return pointer->base == NATIVE_ROOM && p->n_c == p->whole.c;
 }
 
 /* May the result lie over its operand's rows, since that is not needed any
@@ -235,8 +233,9 @@ static void let_overlap(Bundler *b, const Action *action, const Site *site,
     const NativePointer *to = &site->pointer.at[1];
     int64_t ahead;
     if (action->n_in != 1 || !engine_overlaps(b, action) ||
-        !is_own_room(b, in, from) || !is_own_room(b, out, to) ||
+        !fills_room(in, from) || !fills_room(out, to) ||
         from->index == to->index || b->home[in->buffer].last != b->at ||
+        rooms_at(b->rooms, to->index)->first != b->at ||
         !kernel_ahead(kernel, &ahead))
         return;
     int64_t grows = (int64_t)to->image - (int64_t)from->image;
