@@ -2,12 +2,14 @@
 """bundle.py - networks as bundles, linked into C programs written from the
 header alone, against the reference evaluation.
 
-Each row is a network and a target. The program reads the input as raw floats,
-runs the bundle twice on a workspace full of no-numbers, with guards around it,
-and writes the outputs; they must equal those of `amphora eval`. An object file
-must need no symbol of any library; on a target with flash it must fit into that
-and have no variables. Of a machine with a host, the instructions of its layers
-must name the object's functions.
+Each row is a network and a target. The program reads inputs as raw floats, runs
+the bundle twice on a workspace full of no-numbers, with guards around it, and
+writes the outputs; they must equal those of `amphora eval`. A bundle for
+several images runs for each number of them, with the guard where the header
+says that the workspace for so many ends; each must give what the most give. An
+object file must need no symbol of any library; on a target with flash it must
+fit into that and have no variables. Of a machine with a host, the instructions
+of its layers must name the object's functions.
 
 usage: bundle.py [--long] [AMPHORA [TARGET]]
 """
@@ -25,64 +27,120 @@ PROGRAM = r"""
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#ifndef RUNS
+#define RUNS 2
+#endif
+enum {{ GUARD = 64, MOST = {most} }};
+static signed char *room;
 {arrays}
+{load}
+static char *at(size_t offset) {{
+    return (char *)room + GUARD + offset;
+}}
+static int try(size_t n, size_t bytes) {{
+    memset(room, 0xff, (size_t){net}_WORKSPACE_BYTES + 2 * GUARD);
+    {net}_io io = {{{fields}}};
+    (void)at;
+    {weights}
+    for (int i = 0; i < RUNS; i++) {{
+        {before}
+        if ({net}_run(&io, room + GUARD))
+            return 2;
+        {after}
+    }}
+    for (size_t i = 0; i < GUARD; i++)
+        if (room[i] != -1 || room[GUARD + bytes + i] != -1)
+            return 3;
+    return n == 0;
+}}
 int main(int argc, char **argv) {{
-    enum {{ GUARD = 64 }};
-    size_t n = (size_t){net}_WORKSPACE_BYTES;
-    size_t whole = (n + 2 * GUARD + {net}_WORKSPACE_ALIGN + 63) / 64 * 64;
-    signed char *room = aligned_alloc({net}_WORKSPACE_ALIGN > 64
-                               ? {net}_WORKSPACE_ALIGN : 64, whole);
-    memset(room, 0xff, whole);
+    size_t align = {net}_WORKSPACE_ALIGN > GUARD ? {net}_WORKSPACE_ALIGN : GUARD;
+    size_t whole = (size_t){net}_WORKSPACE_BYTES + 2 * GUARD + align;
+    room = aligned_alloc(align, whole / align * align);
     FILE *file = fopen(argv[1], "rb");
     {read}
     fclose(file);
-    {weights}
-    {net}_io io = {{{fields}}};
-    for (int i = 0; i < 2; i++)
-        if ({net}_run(&io, room + GUARD))
-            return 2;
-    for (size_t i = 0; i < GUARD; i++)
-        if (room[i] != -1 || room[GUARD + n + i] != -1)
-            return 3;
+    for (size_t n = MOST; n > 0; n--) {{
+        int wrong = try(n, {bytes});
+        if (wrong)
+            return wrong;
+        {same}
+    }}
     file = fopen(argv[2], "wb");
     {write}
+    free(room);
     return fclose(file) || argc != 3;
 }}
 """
 
-HERE = (["cc"], [])
+HERE = (["cc", "-fsanitize=address,undefined"], [])
 ARM64 = (["aarch64-linux-gnu-gcc", "-static"], ["qemu-aarch64-static"])
 RISCV = (["riscv64-linux-gnu-gcc", "-static"], ["qemu-riscv64-static"])
 MIPS = (["mips-linux-gnu-gcc", "-static"], ["qemu-mips-static"])
+# Two minutes are enough.
+MIPS_ONCE = (MIPS[0] + ["-DRUNS=1"], MIPS[1])
 # An object for a microcontroller is linked with a system for larger ones.
 ARM = (["arm-linux-gnueabihf-gcc", "-static", "-mthumb"], ["qemu-arm-static"])
 
-# What a target becomes with the constants in a file of their own.
+# What a target becomes: with the constants in a file of their own; with them in
+# the workspace; with a second memory that what lies between layers prefers.
 APART = """extends: {target}
 machine: {{name: apart}}
 native: {{weights_file: true}}
 """
+PLACED = """extends: {target}
+machine: {{name: placed}}
+bundle: {{constants: [workspace]}}
+"""
+FAST = """extends: {target}
+machine: {{name: fast}}
+memories:
+  workspace: {{cost: 1}}
+  fast: {{role: active, size: 16KiB, align: 64, layout: blocks,
+         base: 0x80000000}}
+bundle: {{inputs: [workspace], activations: [fast, workspace]}}
+"""
+# Each layer's result over its operand where that can be; constants in pieces.
+TIGHT = """extends: {target}
+machine: {{name: tight}}
+memories:
+  cartridge: {{role: constants, size: 1GiB, align: 4, layout: rows,
+              load: callback, piece: 1KiB}}
+engines: {{core: {{overlap: [depthwise, pool]}}}}
+"""
 
-# network, target, compiler and runner, what the target becomes
+# network, target, compiler and runner, what the target becomes, options
 ROWS = [
-    ("examples/tiny.prototxt", "cpu-x86-64", HERE, None),
-    ("examples/densenet-cell.prototxt", "cpu-x86-64", HERE, None),
-    ("examples/tiny.prototxt", "cpu-x86-64", HERE, APART),
+    ("examples/tiny.prototxt", "cpu-x86-64", HERE, None, ""),
+    ("examples/densenet-cell.prototxt", "cpu-x86-64", HERE, None, ""),
+    ("examples/tiny.prototxt", "cpu-x86-64", HERE, APART, ""),
+    ("examples/tiny.prototxt", "cpu-x86-64", HERE, PLACED, "--io shared"),
+    ("examples/tiny.prototxt", "cpu-x86-64", HERE, FAST, ""),
+    ("examples/tiny.prototxt", "cpu-x86-64", HERE, TIGHT, "--most-images 5"),
+    ("examples/micro/ds-cnn.prototxt", "cpu-x86-64", HERE, TIGHT,
+     "--io shared --most-images 3"),
+    ("examples/micro/ds-cnn.prototxt", "cpu-riscv64", RISCV, TIGHT, ""),
 ]
 LONG = [
-    ("examples/googlenet.prototxt", "cpu-x86-64", HERE, None),
-    ("examples/resnet50.prototxt", "cpu-x86-64", HERE, None),
-    ("examples/mobilenet-v2.prototxt", "cpu-x86-64", HERE, None),
-    ("examples/inception-v3.prototxt", "cpu-x86-64", HERE, None),
-    ("examples/tiny.prototxt", "cortex-m4", ARM, None),
-    ("examples/micro/resnet8.prototxt", "cortex-m4", ARM, None),
-    ("examples/micro/ds-cnn.prototxt", "cortex-m4", ARM, None),
-    ("examples/micro/person-detect.prototxt", "cortex-m4", ARM, None),
-    ("examples/tiny.prototxt", "cpu-aarch64", ARM64, None),
-    ("examples/tiny.prototxt", "cpu-riscv64", RISCV, None),
-    ("examples/tiny.prototxt", "n64", MIPS, None),
-    ("examples/tiny.prototxt", "n64", MIPS, APART),
-    ("examples/googlenet.prototxt", "cpu-aarch64", ARM64, None),
+    ("examples/googlenet.prototxt", "cpu-x86-64", HERE, None, ""),
+    ("examples/resnet50.prototxt", "cpu-x86-64", HERE, None, ""),
+    ("examples/mobilenet-v2.prototxt", "cpu-x86-64", HERE, None, ""),
+    ("examples/mobilenet-v2.prototxt", "cpu-x86-64", HERE, TIGHT,
+     "--most-images 2"),
+    ("examples/inception-v3.prototxt", "cpu-x86-64", HERE, None, ""),
+    ("examples/tiny.prototxt", "cortex-m4", ARM, None, ""),
+    ("examples/micro/resnet8.prototxt", "cortex-m4", ARM, None, ""),
+    ("examples/micro/ds-cnn.prototxt", "cortex-m4", ARM, None, ""),
+    ("examples/micro/person-detect.prototxt", "cortex-m4", ARM, None, ""),
+    ("examples/micro/person-detect.prototxt", "cortex-m4", ARM, TIGHT,
+     "--io shared"),
+    ("examples/tiny.prototxt", "cpu-aarch64", ARM64, None, ""),
+    ("examples/tiny.prototxt", "cpu-riscv64", RISCV, None, ""),
+    ("examples/tiny.prototxt", "n64", MIPS, None, ""),
+    ("examples/tiny.prototxt", "n64", MIPS, None,
+     "--io separate --most-images 3"),
+    ("examples/micro/resnet18.prototxt", "n64", MIPS_ONCE, None, ""),
+    ("examples/googlenet.prototxt", "cpu-aarch64", ARM64, None, ""),
 ]
 # Bytes for code and constants.
 FLASH = {"cortex-m4": 1 << 20}
@@ -100,41 +158,101 @@ def floats(path):
     return values
 
 
-def fields(header):
-    """(declaration, name, elements) of the members of the io structure."""
-    with open(header, encoding="utf-8") as file:
-        text = file.read()
-    found = re.findall(r"^    (const )?float \*(\w+); /\* ([0-9x]+) \*/$",
-                       text, re.M)
-    result = []
-    for const, name, shape in found:
-        count = 1
-        for dim in shape.split("x"):
-            count *= int(dim)
-        result.append((bool(const), name, count))
-    return result
+class Header:
+    """What NET.h says."""
+
+    def __init__(self, path):
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        self.text = text
+        self.net = re.search(r"^int (\w+)_run\(", text, re.M).group(1)
+        found = re.search(r"_MOST_IMAGES (\d+)", text)
+        self.most = int(found.group(1)) if found else 1
+        # (is it an input, name, elements, is it in the workspace)
+        self.members = []
+        for what, name, shape in re.findall(
+                r"^/\* (Input|Output) (\w+), ([0-9x]+), ", text, re.M):
+            self.members.append((what == "Input", name, elements(shape), True))
+        for const, name, shape in re.findall(
+                r"^    (const )?float \*(\w+); /\* ([0-9x]+) \*/$", text,
+                re.M):
+            self.members.append((bool(const), name, elements(shape), False))
+        self.pools = re.findall(r"^    void \*(\w+); /\* a pool", text, re.M)
+
+    def has(self, pattern):
+        return re.search(pattern, self.text) is not None
+
+    def place(self, name):
+        """Where image i of a member in the workspace is, as C."""
+        macro = f"{self.net}_AT_{name}"
+        if self.most == 1:
+            return f"at({macro})"
+        return f"at({macro}(n) + i * {macro}_IMAGE)"
 
 
-WEIGHTS = """static _Alignas(64) char bin[{net}_WEIGHTS_BYTES];
-    file = fopen("{path}", "rb");
-    if (fread(bin, 1, sizeof bin, file) != sizeof bin) return 4;
-    fclose(file);"""
+def elements(shape):
+    count = 1
+    for dim in shape.split("x"):
+        count *= int(dim)
+    return count
 
 
-def program(file, net, members, weights):
-    """The C program; weights: the file of the constants, if there is one."""
-    def each(wanted, text):
-        return "\n    ".join(text.format(name=name, n=n)
-                             for const, name, n in members if const == wanted)
+LOAD = """static FILE *bin;
+static int load(size_t offset, size_t bytes, void *to) {{
+    return fseek(bin, (long)offset, SEEK_SET) ||
+           fread(to, 1, bytes, bin) != bytes;
+}}"""
+READ_BIN = """FILE *bin = fopen("{path}", "rb");
+    if (fread({to}, 1, {net}_WEIGHTS_BYTES, bin) != {net}_WEIGHTS_BYTES)
+        return 4;
+    fclose(bin);"""
+
+
+def program(file, header, path):
+    """The C program; path: of the file of the constants."""
+    net, most = header.net, header.most
+    loaded = header.has(r"_load\)\(")
+    apart = header.has(r"const void \*\w+_weights;")
+    placed = header.has(r"_WEIGHTS \d")
+
+    def each(text, is_input=None, inside=None):
+        return "\n    ".join(
+            text.format(name=name, n=n, place=header.place(name))
+            for i, name, n, at in header.members
+            if is_input in (None, i) and inside in (None, at))
+
+    copies = "for (size_t i = 0; i < n; i++)\n            memcpy({}, 4 * {{n}});"
+    into = copies.format("{place}, {name} + i * {n}")
+    out = copies.format("{name} + i * {n}, {place}")
+    same = "if (n == MOST) memcpy(most_{name}, {name}, 4 * {n} * MOST);\n" \
+           "        if (memcmp(most_{name}, {name}, 4 * {n} * n)) return 5;"
+    arrays = [each("static float {name}[{n} * MOST];"),
+              each("static float most_{name}[{n} * MOST];", False)]
+    arrays += [f"static _Alignas(64) char {pool}[{net}_{pool.upper()}_BYTES];"
+               for pool in header.pools]
+    values = [name for _, name, _, at in header.members if not at]
+    values += ["bin"] * apart + ["load"] * loaded + header.pools
+    values += ["n"] * (most > 1)
+    weights = ""
+    if apart:
+        arrays.append(f"static _Alignas(64) char bin[{net}_WEIGHTS_BYTES];")
+        weights = READ_BIN.replace("FILE *bin", "FILE *file").replace(
+            ", bin)", ", file)").replace("fclose(bin)", "fclose(file)").format(
+                path=path, to="bin", net=net)
+    if placed:
+        weights = READ_BIN.format(path=path, to=f"at({net}_WEIGHTS)", net=net)
+    if loaded:
+        weights = f"bin = bin ? bin : fopen(\"{path}\", \"rb\");"
     return PROGRAM.format(
-        file=file, net=net,
-        fields=", ".join([name for _, name, _ in members] +
-                         ["bin"] * bool(weights)),
-        weights=WEIGHTS.format(net=net, path=weights) if weights else "",
-        arrays="\n".join(f"static float {name}[{n}];"
-                         for _, name, n in members),
-        read=each(True, "if (fread({name}, 4, {n}, file) != {n}) return 4;"),
-        write=each(False, "fwrite({name}, 4, {n}, file);"))
+        file=file, net=net, most=most, arrays="\n".join(arrays),
+        load=LOAD.format() if loaded else "",
+        fields=", ".join(values) or "0", weights=weights,
+        before=each(into, True, True), after=each(out, False, True),
+        bytes=f"{net}_WORKSPACE(n)" if most > 1 else f"{net}_WORKSPACE_BYTES",
+        same=each(same, False),
+        read=each("if (fread({name}, 4, {n} * MOST, file) != {n} * MOST) "
+                  "return 4;", True),
+        write=each("fwrite({name}, 4, {n} * MOST, file);", False))
 
 
 def run(command, **more):
@@ -179,15 +297,31 @@ def write_npy(path, values):
                    text.encode() + values.tobytes())
 
 
+def inputs_of(header, folder, runner):
+    """Writes all images of all inputs; the options that give each image's."""
+    images = [[] for _ in range(header.most)]
+    with open(f"{folder}/in.raw", "wb") as file:
+        for k, (is_input, _, n, _) in enumerate(header.members):
+            if not is_input:
+                continue
+            for i, arguments in enumerate(images):
+                values = seeded(n, 100 * i + k + 1)
+                path = f"{folder}/in{k}-{i}.npy"
+                file.write(swapped(values, runner))
+                write_npy(path, values)
+                arguments += ["--input", path]
+    return images
+
+
 def check(amphora, row, folder):
-    network, target, (compiler, runner), changed = row
+    network, target, (compiler, runner), changed, options = row
     machine = target
     if changed:
         machine = f"{folder}/machine.yaml"
         with open(machine, "w", encoding="utf-8") as file:
             file.write(changed.format(target=target))
     run([amphora, "compile", network, "-t", machine, "--emit", "bundle", "-o",
-         folder])
+         folder] + options.split())
     net = next(n[:-2] for n in os.listdir(folder) if n.endswith(".h"))
     needs = undefined(folder, net)
     if needs:
@@ -195,27 +329,19 @@ def check(amphora, row, folder):
     wrong = misfit(folder, net, target)
     if wrong:
         return wrong
-    members = fields(f"{folder}/{net}.h")
+    header = Header(f"{folder}/{net}.h")
     with open(f"{folder}/main.c", "w", encoding="utf-8") as file:
-        weights = f"{folder}/{net}.bin"
-        file.write(program(net, re.sub(r"\W", "_", net), members,
-                           os.path.exists(weights) and weights))
+        file.write(program(net, header, f"{folder}/{net}.bin"))
     if target == "cortex-m4":
         run(["arm-linux-gnueabihf-objcopy", "--remove-section",
              ".ARM.attributes", f"{folder}/{net}.o"])
-    run(compiler + ["-O1", "-Wall", "-o", f"{folder}/main", f"{folder}/main.c",
-                    f"{folder}/{net}.o"])
-    inputs = [seeded(n, i + 1) for i, (const, _, n) in enumerate(members)
-              if const]
-    arguments = []
-    with open(f"{folder}/in.raw", "wb") as file:
-        for i, values in enumerate(inputs):
-            file.write(swapped(values, runner))
-            write_npy(f"{folder}/in{i}.npy", values)
-            arguments += ["--input", f"{folder}/in{i}.npy"]
+    run(compiler + ["-O1", "-Wall", "-Werror", "-o", f"{folder}/main",
+                    f"{folder}/main.c", f"{folder}/{net}.o"])
+    images = inputs_of(header, folder, runner)
     run(runner + [f"{folder}/main", f"{folder}/in.raw", f"{folder}/out.raw"])
-    run([amphora, "eval", network, "-o", f"{folder}/want"] + arguments)
-    return compare(folder, members, runner)
+    for i, arguments in enumerate(images):
+        run([amphora, "eval", network, "-o", f"{folder}/want{i}"] + arguments)
+    return compare(folder, header, runner)
 
 
 def swapped(values, runner):
@@ -226,21 +352,20 @@ def swapped(values, runner):
     return copy.tobytes()
 
 
-def compare(folder, members, runner):
+def compare(folder, header, runner):
     raw, got = array.array("f"), array.array("f")
     with open(f"{folder}/out.raw", "rb") as file:
         raw.frombytes(file.read())
     got.frombytes(swapped(raw, runner))
     at, worst = 0, 0.0
-    for const, name, n in members:
-        if const:
-            continue
-        want = floats(f"{folder}/want/{name}.npy")
-        scale = max(abs(x) for x in want) or 1
-        for a, b in zip(got[at:at + n], want):
-            error = abs(a - b) / scale
-            worst = max(worst, error if error == error else 1e300)
-        at += n
+    for is_input, name, n, _ in header.members:
+        for i in range(header.most if not is_input else 0):
+            want = floats(f"{folder}/want{i}/{name}.npy")
+            scale = max(abs(x) for x in want) or 1
+            for a, b in zip(got[at:at + n], want):
+                error = abs(a - b) / scale
+                worst = max(worst, error if error == error else 1e300)
+            at += n
     return None if worst < 1e-5 else f"largest relative error {worst:.3g}"
 
 
@@ -271,6 +396,12 @@ def attempt(name, function, *arguments):
     return wrong is not None
 
 
+def changed_name(row):
+    """The machine, and what it becomes."""
+    found = re.search(r"name: (\w+)", row[3] or "")
+    return f"{row[1]} ({found.group(1)})" if found else row[1]
+
+
 def main():
     arguments = [a for a in sys.argv[1:] if a != "--long"]
     amphora = arguments[0] if arguments else "build/amphora"
@@ -279,7 +410,8 @@ def main():
         rows = [row for row in ROWS + LONG if row[1] == arguments[1]]
     failed = attempt("layers of a host", check_host, amphora)
     for row in rows:
-        failed += attempt(f"{row[0]} {row[1]}", check, amphora, row)
+        name = " ".join(filter(None, [row[0], changed_name(row), row[4]]))
+        failed += attempt(name, check, amphora, row)
     print(f"{len(rows)} bundles and a host, {failed} failed")
     return failed > 0
 
