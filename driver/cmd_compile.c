@@ -34,6 +34,12 @@ typedef struct Made {
     const Schedule *better;     /* or NULL */
 } Made;
 
+static const char *explanation(Arena *arena, const Pipeline *p,
+                               const Made *made) {
+    return made->bundle ? native_bundle_table(arena, made->bundle)
+                        : plan_explain(arena, p->plan);
+}
+
 static void print_json_report(Arena *arena, const Pipeline *p, const Made *made,
                               bool explain) {
     cJSON *json = cJSON_CreateObject();
@@ -51,7 +57,7 @@ static void print_json_report(Arena *arena, const Pipeline *p, const Made *made,
     add_traffic_json(json, p->plan);
     cJSON_AddBoolToObject(json, "two_levels", p->plan->two_levels);
     if (explain)
-        cJSON_AddStringToObject(json, "volumes", plan_explain(arena, p->plan));
+        cJSON_AddStringToObject(json, "volumes", explanation(arena, p, made));
     cJSON_AddItemToObject(json, "order", order_json(p->schedule));
     if (made->better)
         cJSON_AddItemToObject(json, "better_order", order_json(made->better));
@@ -81,7 +87,7 @@ static void print_report(Arena *arena, const Pipeline *p, const Made *made,
     else
         print_plan(arena, p);
     if (explain)
-        fputs(plan_explain(arena, p->plan), stdout);
+        fputs(explanation(arena, p, made), stdout);
     if (better)
         printf("order   --order best has %s bytes alive at the worst step, not "
                "%s%s\n",

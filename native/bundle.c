@@ -529,6 +529,13 @@ const HwSpec *native_roomy(Arena *arena, const HwSpec *spec) {
     return own;
 }
 
+static bool planner_known(Diag *diag, const HwSpec *spec, const char *name) {
+    bool known = strcmp(name, "auto") == 0 || planner_find(name);
+    if (!known)
+        diag_error(diag, spec->loc, "no planner is called '%s'", name);
+    return known;
+}
+
 const NativeBundle *native_bundle(Arena *arena, Diag *diag,
                                   const NativeBackend *backend,
                                   const Plan *plan, const HwSpec *spec,
@@ -545,6 +552,8 @@ const NativeBundle *native_bundle(Arena *arena, Diag *diag,
                  .spec = spec_with(arena, spec, options),
                  .where = weights_where(spec)};
     bool wrong;
+    if (!planner_known(diag, spec, planner))
+        return NULL;
     bool fits = place(&b, options->images, planner, &wrong);
     if (wrong)
         return NULL;

@@ -105,5 +105,7 @@ const NativeBundle *native_bundle(Arena *arena, Diag *diag,
                                   bool *does_not_fit);
 /* NET.h. */
 const char *native_bundle_header(Arena *arena, const NativeBundle *bundle);
+/* Its buffers, and what each layer needs: tables as text. */
+const char *native_bundle_table(Arena *arena, const NativeBundle *bundle);
 
 #endif
