@@ -3,7 +3,8 @@
 
 #include "hwspec/insn.h"
 
-static const char *const role_name[] = {"active", "backing", "input", "output"};
+static const char *const role_name[] = {"active", "backing", "input", "output",
+                                        "constants"};
 
 static void print_machine(Arena *arena, const HwSpec *spec) {
     printf("%s: %.0f MHz, %u-byte elements\n", spec->machine, spec->clock / 1e6,

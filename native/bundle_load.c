@@ -143,7 +143,8 @@ static uint32_t add_pieces(Bundler *b, const Site *site, const Cut *cut,
         pointer[i] = room_pointer(room, pointer[i].offset - start);
     uint32_t n_loads = site->load.n + 1;
     NativeLoad *load = ARENA_ARRAY(b->arena, NativeLoad, n_loads);
-    memcpy(load + 1, site->load.at, site->load.n * sizeof *load);
+    for (uint32_t i = 0; i < site->load.n; i++)
+        load[i + 1] = site->load.at[i];
     load[0] = (NativeLoad){start, bytes, bytes, room_pointer(room, 0)};
     NativeCall call = {.kernel = maker_kernel(b->maker, k),
                        .n = n,

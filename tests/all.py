@@ -16,7 +16,8 @@ makes. Kinds of tests:
   fuzz   tests/fuzz.py: damaged input
   placements  tests/placements.py: no plan wastes active memory
   orders tests/orders.py: orders and steps, with their proofs
-  bundle tests/bundle.py: networks as machine code, linked and run
+  bundle tests/bundle.py: networks as machine code, linked and run; the
+         programs of docs/bundle.md
   cycles tests/cycles.py: what never costs cycles; recorded ones no fewer
   overlap  tests/overlap.py: transfers in the steps of layers; races refused
   rings  tests/rings.py: least memory without spills where rows roll

@@ -384,6 +384,37 @@ def check_host(amphora, folder):
     return None
 
 
+def manual_blocks():
+    """Commands, files and programs of docs/bundle.md, in order."""
+    with open("docs/bundle.md", encoding="utf-8") as file:
+        text = file.read()
+    for block in re.split(r"\n\n(?=    (?:[$]|#include|# ))", text)[1:]:
+        lines = re.match(r"(?:(?:    .*)?\n)+", block + "\n").group(0)
+        yield "".join(line[4:] + "\n" for line in lines.rstrip().split("\n"))
+
+
+def check_manual(amphora, folder):
+    """What is wrong with the commands and programs of docs/bundle.md."""
+    ran = 0
+    for block in manual_blocks():
+        if block.startswith("# "):
+            name, _, body = block[2:].partition("\n")
+            with open(f"{folder}/{name}", "w", encoding="utf-8") as file:
+                file.write(body)
+        elif block.startswith("$ amphora"):
+            for line in block.strip().split("\n"):
+                line = line.replace("examples/", os.getcwd() + "/examples/")
+                run([os.path.abspath(amphora)] + line.split()[2:], cwd=folder)
+        else:
+            with open(f"{folder}/main.c", "w", encoding="utf-8") as file:
+                file.write(block)
+            run(HERE[0] + ["-Wall", "-Wextra", "-Werror", "-o", "main",
+                           "main.c", "tiny.o"], cwd=folder)
+            run(["./main"], cwd=folder)
+            ran += 1
+    return None if ran == 6 else f"{ran} programs ran"
+
+
 def attempt(name, function, *arguments):
     """Prints how a check in a folder of its own went; true where it failed."""
     folder = tempfile.mkdtemp()
@@ -409,6 +440,7 @@ def main():
     if len(arguments) > 1:
         rows = [row for row in ROWS + LONG if row[1] == arguments[1]]
     failed = attempt("layers of a host", check_host, amphora)
+    failed += attempt("docs/bundle.md", check_manual, amphora)
     for row in rows:
         name = " ".join(filter(None, [row[0], changed_name(row), row[4]]))
         failed += attempt(name, check, amphora, row)
