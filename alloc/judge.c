@@ -217,6 +217,15 @@ static const char *check_operands(Judge *j, const Action *a) {
     return right ? NULL : complain(j, out, "is computed from other tensors");
 }
 
+/* One that is spread over the rows of the result is read as it is. */
+static const char *check_operand(Judge *j, const Action *a, uint32_t i) {
+    const Placement *p = &j->plan->placement[a->in[i]];
+    bool spread =
+        a->legal.op == HW_OP_LAYER && plan_volume(j->g, p->tensor).h == 1;
+    return spread ? check_read(j, a->in[i], 0, 1)
+                  : check_read(j, a->in[i], a->in_row, a->in_rows);
+}
+
 /* Operands in memories that the engine, or the style of tiling, reaches. */
 static const char *check_reach(Judge *j, const Action *a) {
     uint32_t reached = j->spec->engine[a->legal.engine].memories;
@@ -273,7 +282,7 @@ static const char *do_run(Judge *j, const Action *a) {
     if (!wrong && a->style >= 0)
         wrong = use_tile_buffers(j, a);
     for (uint32_t i = 0; i < a->n_in && !wrong; i++)
-        wrong = check_read(j, a->in[i], a->in_row, a->in_rows);
+        wrong = check_operand(j, a, i);
     if (wrong)
         return wrong;
     if (j->done[a->node.i] != a->row + a->again || a->again > a->rows)

@@ -52,6 +52,41 @@ static bool stage_read(Arena *arena, Diag *diag, const Options *options,
     return p->original != NULL;
 }
 
+/* False for NULL. A bundle finds places by itself. */
+static bool set_machine(Arena *arena, const Options *options, Pipeline *p,
+                        const HwSpec *machine) {
+    p->machine = machine;
+    p->spec = machine && options_bundle(options) ? native_roomy(arena, machine)
+                                                 : machine;
+    return machine != NULL;
+}
+
+/* Bytes of the widest type of the network. */
+static uint32_t widest_type(const Graph *g) {
+    uint32_t most = 1;
+    for (uint32_t i = 0; i < g->tensor.n; i++) {
+        uint32_t size = quant_type[g->tensor.at[i].quant.type].size;
+        most = size > most ? size : most;
+    }
+    return most;
+}
+
+/* The machine with elements as small as the network lets them be. */
+static bool fit_element(Arena *arena, Diag *diag, const Options *options,
+                        Pipeline *p) {
+    uint32_t size = widest_type(p->original), n = options->n_settings;
+    if (!p->machine || !p->machine->native.fit_element ||
+        size >= p->machine->element)
+        return true;
+    HwSetting *settings = ARENA_ARRAY(arena, HwSetting, n + 1);
+    memcpy(settings, options->settings, n * sizeof *settings);
+    settings[n] =
+        (HwSetting){"machine.element", arena_printf(arena, "%u", size)};
+    return set_machine(
+        arena, options, p,
+        hwspec_load(arena, diag, options->target, n + 1, settings));
+}
+
 static bool stage_passes(Arena *arena, Diag *diag, const Options *options,
                          Pipeline *p) {
     if (dumps(options, "graph"))
@@ -128,13 +163,12 @@ static ExitCode run_stage(Arena *arena, Diag *diag, const Options *options,
     switch (stage) {
     case STAGE_HWSPEC:
         if (options->target)
-            ok = (p->machine = pipeline_spec(arena, diag, options)) != NULL;
-        p->spec = ok && p->machine && options_bundle(options)
-                      ? native_roomy(arena, p->machine)
-                      : p->machine;
+            ok = set_machine(arena, options, p,
+                             pipeline_spec(arena, diag, options));
         break;
     case STAGE_READ:
-        ok = stage_read(arena, diag, options, p);
+        ok = stage_read(arena, diag, options, p) &&
+             fit_element(arena, diag, options, p);
         break;
     case STAGE_PASSES:
         ok = stage_passes(arena, diag, options, p);

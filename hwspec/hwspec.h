@@ -187,6 +187,7 @@ typedef struct HwNative {
     uint32_t lanes;    /* floats of a vector register; 0: by the others */
     uint64_t weights;  /* bytes that there are for constants; 0: any number */
     bool weights_file; /* a bundle's are beside its object file */
+    bool fit_element;  /* element is the most; the network may need less */
 } HwNative;
 
 /* What a bundle keeps in memory. */

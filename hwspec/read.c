@@ -94,6 +94,9 @@ static const Key native_keys[] = {
     KEY("weights_file", read_bool, HwNative, weights_file,
         "true: of a bundle, they are a file, NET.bin, that the caller has in "
         "memory"),
+    KEY("fit_element", read_bool, HwNative, fit_element,
+        "true: an element takes no more bytes than the widest type of the "
+        "network, codes or floats; machine.element is the most"),
 };
 const Section read_native_section = SECTION("native", native_keys);
 

@@ -8,7 +8,7 @@
  * stores become copies, or nothing where the layer can use the original. */
 #include "native/bundler.h"
 
-#include "graph/quant.h"
+#include "native/codes.h"
 
 #include <string.h>
 
@@ -21,45 +21,44 @@ NativeTarget native_target(const HwSpec *spec) {
 /* ---- where tensors are ---- */
 
 /* Does the operand say where the layout has each element? */
-static bool says_layout(const Operand *o, const LayoutTables *t,
+static bool says_layout(const Operand *o, const LayoutTables *t, uint32_t cell,
                         const Volume *whole, uint32_t part_c) {
     uint32_t c, h, w;
     shape_chw(&o->shape, &c, &h, &w);
     for (uint32_t i = 0; i < c; i++)
         if (t->c_at[part_c + i] - t->c_at[part_c] !=
-            sizeof(float) * (i / o->block * o->c_step + i % o->block))
+            cell * (i / o->block * o->c_step + i % o->block))
             return false;
     for (uint32_t i = 0; i < h; i++)
-        if (t->h_at[i] != sizeof(float) * i * o->h_step)
+        if (t->h_at[i] != cell * i * o->h_step)
             return false;
     for (uint32_t i = 0; i < w; i++)
-        if (t->w_at[i] != sizeof(float) * i * o->w_step)
+        if (t->w_at[i] != cell * i * o->w_step)
             return false;
     return part_c + c <= whole->c;
 }
 
-static uint64_t floats_between(uint64_t from, uint64_t to) {
-    return (to - from) / sizeof(float);
-}
-
 /* The placement as an operand; false where the layout is no blocks of
- * channels. */
+ * channels. The caller's arrays have no gaps between elements. */
 static bool operand_of(Bundler *b, const Placement *p, Operand *out) {
-    const Layout *layout = b->spec->memory[p->memory].layout;
+    const HwMemory *memory = &b->spec->memory[p->memory];
+    const Layout *layout = memory->layout;
+    const Tensor *tensor = graph_tensor(b->g, p->tensor);
     const Volume *whole = &p->whole;
     LayoutTables t = layout_tables(b->arena, layout, whole);
-    uint32_t granule = layout_granule(layout);
+    uint32_t granule = layout_granule(layout), cell = layout->element;
     uint32_t block = granule ? granule : whole->c;
-    *out = (Operand){.shape = graph_tensor(b->g, p->tensor)->shape,
-                     .block = block};
+    *out = (Operand){
+        .shape = tensor->shape, .block = block, .quant = tensor->quant};
+    out->cell = memory->role == HW_ACTIVE ? cell : operand_size(out);
     if (block < whole->c)
-        out->c_step = floats_between(t.c_at[0], t.c_at[block]);
+        out->c_step = (t.c_at[block] - t.c_at[0]) / cell;
     if (whole->h > 1)
-        out->h_step = floats_between(t.h_at[0], t.h_at[1]);
+        out->h_step = (t.h_at[1] - t.h_at[0]) / cell;
     if (whole->w > 1)
-        out->w_step = floats_between(t.w_at[0], t.w_at[1]);
-    return layout->element == sizeof(float) &&
-           says_layout(out, &t, whole, p->part_c);
+        out->w_step = (t.w_at[1] - t.w_at[0]) / cell;
+    return cell >= operand_size(out) &&
+           says_layout(out, &t, cell, whole, p->part_c);
 }
 
 static uint32_t input_index(const Bundler *b, TensorId tensor) {
@@ -95,12 +94,17 @@ static OpKind producer_op(const Bundler *b, TensorId tensor) {
 
 /* Values that the network brings along are among the weights. */
 static NativePointer constant_pointer(Bundler *b, Site *site, TensorId tensor) {
-    NodeId producer = graph_tensor(b->g, tensor)->producer;
-    const Node *node = graph_node(b->g, producer);
+    const Tensor *t = graph_tensor(b->g, tensor);
+    const Node *node = graph_node(b->g, t->producer);
     const Const *value = graph_const(b->g, node->constant[CONST_VALUE]);
+    ConstKind kind = CONST_F32;
+    if (t->quant.type != QUANT_NONE) {
+        value = codes_of_reals(b->arena, &t->quant, value);
+        kind = value->kind;
+    }
     return b->where == WEIGHTS_LOADED
-               ? bundle_load_operand(b, site, value, node->name)
-               : maker_constant(b->maker, value);
+               ? bundle_load_operand(b, site, value, kind, node->name)
+               : maker_constant(b->maker, value, kind);
 }
 
 /* A room, where the plan's buffer has none yet. */
@@ -156,12 +160,12 @@ static bool add_placed(Bundler *b, Site *site, uint32_t placement) {
     Operand operand;
     NativePointer pointer;
     uint32_t rows = plan_volume(b->g, p->tensor).h;
-    if (graph_tensor(b->g, p->tensor)->quant.type != QUANT_NONE)
-        return refuse(b, p->tensor, "is quantised");
     if (p->row != 0 || p->rows != rows || p->ring)
         return refuse(b, p->tensor, "is there in part only");
     if (!operand_of(b, p, &operand))
-        return refuse(b, p->tensor, "lies in no blocks of channels");
+        return refuse(
+            b, p->tensor,
+            "lies in no blocks of channels, or in too small elements");
     if (!pointer_to(b, site, p, &pointer))
         return false;
     vec_push(b->arena, &site->operand, operand);
@@ -197,6 +201,13 @@ static void add_call(Bundler *b, const Site *site, const Kernel *kernel) {
     vec_push(b->arena, &b->call, call);
 }
 
+static const QuantLayer *plain_move(Arena *arena, const Quant *q) {
+    const QuantTypeInfo *type = &quant_type[q->type];
+    QuantLayer *layer = ARENA_NEW(arena, QuantLayer);
+    *layer = (QuantLayer){.rule = QUANT_MOVES, .lo = type->lo, .hi = type->hi};
+    return q->type == QUANT_NONE ? NULL : layer;
+}
+
 static bool add_copy(Bundler *b, const Action *action) {
     Site site = {0};
     if (!add_places(b, &site, action))
@@ -208,6 +219,7 @@ static bool add_copy(Bundler *b, const Action *action) {
                      .n_out = 1,
                      .in = &site.operand.at[0],
                      .out = &site.operand.at[1],
+                     .quant = plain_move(b->arena, &site.operand.at[0].quant),
                      .over = -1};
     add_call(b, &site, &kernel);
     return true;
@@ -245,15 +257,11 @@ static void let_overlap(Bundler *b, const Action *action, const Site *site,
 }
 
 static void add_constants(Bundler *b, Site *site, const Kernel *kernel,
-                          const Node *node) {
-    uint32_t n = 0;
-    for (uint32_t role = 0; role < CONST_ROLES; role++)
-        if (node->constant[role].i != NONE) {
-            const Const *value = graph_const(b->g, node->constant[role]);
-            NativePointer pointer =
-                maker_packed(b->maker, kernel, n++, value, 0);
-            vec_push(b->arena, &site->pointer, pointer);
-        }
+                          const Const *value) {
+    for (uint32_t i = 0; i < kernel->n_constants; i++) {
+        NativePointer pointer = maker_packed(b->maker, kernel, i, &value[i], 0);
+        vec_push(b->arena, &site->pointer, pointer);
+    }
 }
 
 static bool add_layer(Bundler *b, const Action *action) {
@@ -263,12 +271,12 @@ static bool add_layer(Bundler *b, const Action *action) {
         return false;
     uint32_t n_in = action->n_in;
     Kernel *kernel = ARENA_NEW(b->arena, Kernel);
+    const Const *value;
     *kernel = native_kernel(b->arena, b->g, action->node, site.operand.at,
-                            &site.operand.at[n_in]);
+                            &site.operand.at[n_in], &value);
     kernel->n_out = 1;
     kernel->over = operand_under(&site, n_in);
-    const char *why = quant_is_at(b->g, node) ? "it computes codes"
-                                              : b->backend->refuse(kernel);
+    const char *why = b->backend->refuse(kernel);
     if (why) {
         diag_error(b->diag, node->loc, "no native code for layer %s: %s",
                    node->name, why);
@@ -276,10 +284,10 @@ static bool add_layer(Bundler *b, const Action *action) {
     }
     let_overlap(b, action, &site, kernel);
     if (b->where == WEIGHTS_LOADED && kernel->n_constants) {
-        bundle_load_layer(b, &site, kernel, node);
+        bundle_load_layer(b, &site, kernel, value, node->name);
         return true;
     }
-    add_constants(b, &site, kernel, node);
+    add_constants(b, &site, kernel, value);
     add_call(b, &site, kernel);
     return true;
 }
@@ -326,7 +334,7 @@ static uint32_t count_inputs(const Graph *g) {
 static NativePointer end_pointer(Bundler *b, HwKind kind, TensorId tensor,
                                  uint32_t *n) {
     const Tensor *t = graph_tensor(b->g, tensor);
-    uint64_t bytes = shape_count(&t->shape) * sizeof(float);
+    uint64_t bytes = shape_count(&t->shape) * quant_type[t->quant.type].size;
     NativeBase base = kind == HW_KIND_INPUTS ? NATIVE_IN : NATIVE_OUT;
     if (!b->spec->bundle.lies[kind])
         return (NativePointer){.base = base, .index = (*n)++, .image = bytes};
@@ -388,7 +396,8 @@ static bool lies_alike(Bundler *b, const Placement *p, const Placement *q) {
     Operand a, c;
     return p->rows == q->rows && p->n_c == p->whole.c && q->n_c == q->whole.c &&
            operand_of(b, p, &a) && operand_of(b, q, &c) && a.block == c.block &&
-           a.c_step == c.c_step && a.h_step == c.h_step && a.w_step == c.w_step;
+           a.cell == c.cell && a.c_step == c.c_step && a.h_step == c.h_step &&
+           a.w_step == c.w_step;
 }
 
 /* A tensor that lies outside as it would inside needs no copy: layers work on

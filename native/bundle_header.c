@@ -4,6 +4,7 @@
 #include "base/text.h"
 
 #include <ctype.h>
+#include <stdlib.h>
 
 typedef struct Header {
     Text text;
@@ -91,11 +92,14 @@ static void define_at_images(Header *h, const char *name, AtImages *value,
 static const char top[] =
     "/* %s as machine code for %s.\n"
     " *\n"
-    " * Tensors are floats in the order of their shapes and do not overlap.\n"
+    " * Tensors lie in the order of their shapes and do not overlap; whole\n"
+    " * numbers are codes of what is said beside them.\n"
+    " *\n"
     " * %s_run keeps nothing, allocates nothing and calls nothing%s:\n"
     " * what it needs is in the workspace, which may be used for other things\n"
     " * between calls%s; it returns 0%s. */\n"
-    "#ifndef %s_H\n#define %s_H\n\n";
+    "#ifndef %s_H\n#define %s_H\n\n"
+    "#include <stdint.h>\n";
 static const char open_c[] = "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n";
 
 static bool is_loaded(const Header *h) {
@@ -125,7 +129,8 @@ static void add_top(Header *h) {
                                                   : "",
               returns(h), h->net, h->net);
     if (is_loaded(h) || h->bundle->images > 1)
-        text_add(&h->text, "#include <stddef.h>\n\n");
+        text_add(&h->text, "#include <stddef.h>\n");
+    text_add(&h->text, "\n");
     text_add(&h->text, open_c);
 }
 
@@ -195,14 +200,32 @@ static void add_weights(Header *h) {
     }
 }
 
+static const char *c_type(QuantType type) {
+    static const char *const name[QUANT_TYPE_COUNT] = {
+#define TYPE(NAME, text, type, lo, hi) [QUANT_##NAME] = #type,
+        QUANT_TYPES
+#undef TYPE
+    };
+    return type == QUANT_NONE ? "float" : name[type];
+}
+
+/* What its codes stand for; nothing of floats. */
+static const char *meaning(const Header *h, const Tensor *t) {
+    const Quant *q = &t->quant;
+    if (q->type == QUANT_NONE)
+        return "";
+    return arena_printf(h->text.arena, "; %.9g * (code %c %d)", q->scale,
+                        q->zero < 0 ? '+' : '-', abs(q->zero));
+}
+
 static void add_end(Header *h, const char *what, TensorId tensor,
                     const NativePointer *pointer) {
     const Tensor *t = graph_tensor(h->g, tensor);
     if (pointer->base != NATIVE_ROOM)
         return;
     const char *id = listing_identifier(h->text.arena, t->name);
-    text_addf(&h->text, "/* %s %s, %s, ", what, id,
-              shape_text(h->text.arena, &t->shape));
+    text_addf(&h->text, "/* %s %s, %s %s%s, ", what, id, c_type(t->quant.type),
+              shape_text(h->text.arena, &t->shape), meaning(h, t));
     add_place(h, arena_printf(h->text.arena, "AT_%s", id), pointer->index);
 }
 
@@ -211,10 +234,10 @@ static void add_field(Header *h, TensorId tensor,
     const Tensor *t = graph_tensor(h->g, tensor);
     if (pointer->base == NATIVE_ROOM)
         return;
-    text_addf(&h->text, "    %s%s; /* %s */\n",
-              pointer->base == NATIVE_IN ? "const float *" : "float *",
+    text_addf(&h->text, "    %s%s *%s; /* %s%s */\n",
+              pointer->base == NATIVE_IN ? "const " : "", c_type(t->quant.type),
               listing_identifier(h->text.arena, t->name),
-              shape_text(h->text.arena, &t->shape));
+              shape_text(h->text.arena, &t->shape), meaning(h, t));
 }
 
 /* What inputs, then outputs have to say. */

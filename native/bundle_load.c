@@ -12,7 +12,9 @@
 
 /* What a layer is cut into. */
 typedef struct Cut {
+    const char *name;
     const Kernel *kernel; /* of one piece */
+    const Const *value;   /* of its constants, whole */
     uint32_t first, channels, pieces;
     uint32_t room; /* for its constants; NONE: a new one */
 } Cut;
@@ -30,8 +32,8 @@ static uint32_t load_room(Bundler *b, const char *name, uint64_t bytes) {
 }
 
 NativePointer bundle_load_operand(Bundler *b, Site *site, const Const *value,
-                                  const char *name) {
-    uint64_t offset = maker_constant(b->maker, value).offset;
+                                  ConstKind kind, const char *name) {
+    uint64_t offset = maker_constant(b->maker, value, kind).offset;
     uint64_t bytes = maker_end(b->maker) - offset;
     NativePointer to = room_pointer(load_room(b, name, bytes), 0);
     NativeLoad load = {.offset = offset, .bytes = bytes, .to = to};
@@ -55,7 +57,7 @@ static bool can_cut(const Kernel *k) {
     const Shape *out = &k->out[0].shape;
     if (!is_one_of(k->kind, kinds) || kernel_count(k, "groups", 0, 1) > 1 ||
         k->n_in != 1 || k->n_out != 1 || k->over >= 0 || out->rank < 2 ||
-        out->dim[0] != 1)
+        out->dim[0] != 1 || (k->quant && !kernel_on_codes(k)))
         return false;
     for (uint32_t i = 0; i < k->n_constants; i++)
         if (shape_dim(&k->constant[i].shape, 0) != out->dim[1])
@@ -66,7 +68,7 @@ static bool can_cut(const Kernel *k) {
 static uint64_t constant_bytes(const Kernel *k) {
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < k->n_constants; i++)
-        bytes += kernel_packed_count(k, i) * sizeof(float);
+        bytes += kernel_packed_count(k, i) * maker_size(k->constant[i].kind);
     return bytes;
 }
 
@@ -99,46 +101,39 @@ static uint32_t piece_channels(const Bundler *b, const Kernel *k) {
 
 /* Bytes from the start of the result to that of its channel c. */
 static uint64_t channel_offset(const Operand *out, uint32_t c) {
-    return (c / out->block * out->c_step + c % out->block) * sizeof(float);
+    return (c / out->block * out->c_step + c % out->block) * out->cell;
 }
 
 /* ---- calls ---- */
 
 /* The constants of the pieces, among the weights; pointers are those of the
  * first. Returns where they start. */
-static uint64_t pack_pieces(Bundler *b, const Cut *cut, const Node *node,
+static uint64_t pack_pieces(Bundler *b, const Cut *cut,
                             NativePointer *pointer) {
     uint64_t start = maker_end(b->maker);
-    for (uint32_t i = 0; i < cut->pieces; i++) {
-        uint32_t n = 0;
-        for (uint32_t role = 0; role < CONST_ROLES; role++) {
-            if (node->constant[role].i == NONE)
-                continue;
+    for (uint32_t i = 0; i < cut->pieces; i++)
+        for (uint32_t n = 0; n < cut->kernel->n_constants; n++) {
             NativePointer packed =
-                maker_packed(b->maker, cut->kernel, n,
-                             graph_const(b->g, node->constant[role]),
+                maker_packed(b->maker, cut->kernel, n, &cut->value[n],
                              cut->first + i * cut->channels);
             if (i == 0)
                 pointer[n] = packed;
-            n++;
         }
-    }
     return start;
 }
 
 /* Returns the room of the constants. */
-static uint32_t add_pieces(Bundler *b, const Site *site, const Cut *cut,
-                           const Node *node) {
+static uint32_t add_pieces(Bundler *b, const Site *site, const Cut *cut) {
     const Kernel *k = cut->kernel;
     uint32_t operands = k->n_in + k->n_out, n = operands + k->n_constants;
     NativePointer *pointer = ARENA_ARRAY(b->arena, NativePointer, n);
     memcpy(pointer, site->pointer.at, operands * sizeof *pointer);
     pointer[k->n_in].offset += channel_offset(&k->out[0], cut->first);
     pointer[k->n_in].piece = channel_offset(&k->out[0], cut->channels);
-    uint64_t start = pack_pieces(b, cut, node, pointer + operands);
+    uint64_t start = pack_pieces(b, cut, pointer + operands);
     uint64_t bytes = (maker_end(b->maker) - start) / cut->pieces;
     uint32_t room =
-        cut->room == NONE ? load_room(b, node->name, bytes) : cut->room;
+        cut->room == NONE ? load_room(b, cut->name, bytes) : cut->room;
     for (uint32_t i = operands; i < n; i++)
         pointer[i] = room_pointer(room, pointer[i].offset - start);
     uint32_t n_loads = site->load.n + 1;
@@ -157,16 +152,18 @@ static uint32_t add_pieces(Bundler *b, const Site *site, const Cut *cut,
 }
 
 void bundle_load_layer(Bundler *b, Site *site, const Kernel *kernel,
-                       const Node *node) {
+                       const Const *value, const char *name) {
     uint32_t all = shape_dim(&kernel->out[0].shape, 1);
     uint32_t channels = piece_channels(b, kernel);
+    Cut cut = {name, kernel, value, 0, all, 1, NONE};
     if (channels == all) {
-        add_pieces(b, site, &(Cut){kernel, 0, all, 1, NONE}, node);
+        add_pieces(b, site, &cut);
         return;
     }
-    Cut cut = {kernel_with(b->arena, kernel, channels), 0, channels,
-               all / channels, NONE};
-    cut.room = add_pieces(b, site, &cut, node);
+    cut.kernel = kernel_with(b->arena, kernel, channels);
+    cut.channels = channels;
+    cut.pieces = all / channels;
+    cut.room = add_pieces(b, site, &cut);
     uint32_t rest = all % channels;
     if (rest == 0)
         return;
@@ -174,5 +171,5 @@ void bundle_load_layer(Bundler *b, Site *site, const Kernel *kernel,
     cut.first = all - rest;
     cut.channels = rest;
     cut.pieces = 1;
-    add_pieces(b, site, &cut, node);
+    add_pieces(b, site, &cut);
 }

@@ -42,9 +42,9 @@ typedef struct Site {
 
 /* bundle_load.c: adds the calls of a layer whose constants are loaded. */
 void bundle_load_layer(Bundler *b, Site *site, const Kernel *kernel,
-                       const Node *node);
+                       const Const *value, const char *name);
 /* A constant that is an operand. */
 NativePointer bundle_load_operand(Bundler *b, Site *site, const Const *value,
-                                  const char *name);
+                                  ConstKind kind, const char *name);
 
 #endif

@@ -15,6 +15,7 @@
 
 /* 1 GiB of floats: more weights than any network has. */
 static const uint64_t most_weights = UINT64_C(1) << 28;
+static const Quant real_numbers = {QUANT_NONE, 0, 0};
 
 /* A layer and its constants in the image. */
 typedef struct Layer {
@@ -68,7 +69,7 @@ static const Operand *operands_of(Arena *arena, const Region *region,
                                   uint32_t n) {
     Operand *out = ARENA_ARRAY(arena, Operand, n);
     for (uint32_t i = 0; i < n; i++)
-        out[i] = operand_dense(&region[i].shape);
+        out[i] = operand_dense(&region[i].shape, &real_numbers);
     return out;
 }
 
@@ -77,7 +78,7 @@ static Kernel kernel_of(Arena *arena, const Layer *layer) {
     KernelConst *constant = ARENA_ARRAY(arena, KernelConst, layer->blob.n);
     for (uint32_t i = 0; i < layer->blob.n; i++)
         constant[i] = (KernelConst){layer->blob.at[i]->role,
-                                    layer->blob.at[i]->value.shape};
+                                    layer->blob.at[i]->value.shape, CONST_F32};
     return (Kernel){.kind = host->kind,
                     .n_in = host->n_in,
                     .n_out = host->n_out,
@@ -99,7 +100,8 @@ static NativeCall *call_of(Arena *arena, Maker *maker, const Layer *layer,
     for (uint32_t i = 0; i < kernel->n_out; i++)
         pointer[at++] = (NativePointer){.base = NATIVE_OUT, .index = i};
     for (uint32_t i = 0; i < layer->blob.n; i++)
-        pointer[at++] = maker_constant(maker, &layer->blob.at[i]->value);
+        pointer[at++] =
+            maker_constant(maker, &layer->blob.at[i]->value, CONST_F32);
     NativeCall *call = ARENA_NEW(arena, NativeCall);
     *call = (NativeCall){.kernel = maker_kernel(maker, kernel),
                          .n = n,
@@ -121,7 +123,7 @@ const NativeProgram *native_host_program(Arena *arena,
         Layer layer = layer_of(arena, image, i);
         Kernel kernel = kernel_of(arena, &layer);
         if (host_has_codes(layer.host) || backend->refuse(&kernel) ||
-            !constants_fit(arena, &layer, maker_values(maker)))
+            !constants_fit(arena, &layer, maker_end(maker) / sizeof(float)))
             continue;
         NativeFunction function = {.name = layer.host->function,
                                    .n_in = kernel.n_in,

@@ -12,6 +12,7 @@ typedef struct Weights {
     uint64_t offset; /* bytes */
     const Kernel *kernel;
     uint32_t index, first;
+    ConstKind kind; /* as which they are stored */
 } Weights;
 
 struct Maker {
@@ -21,6 +22,7 @@ struct Maker {
     VEC(Kernel) kernel;
     VEC(NativeFunction) function;
     VEC(Weights) weights;
+    VEC(NativeRun) run;
     uint64_t end; /* bytes of constants so far */
 };
 
@@ -33,31 +35,42 @@ Maker *maker_new(Arena *arena, const char *name, const NativeTarget *target) {
     return m;
 }
 
+uint32_t maker_size(ConstKind kind) {
+    switch (kind) {
+    case CONST_I8:
+    case CONST_U8:
+        return 1;
+    case CONST_I16:
+        return 2;
+    default:
+        return 4;
+    }
+}
+
 static NativePointer add_weights(Maker *m, const Weights *weights,
                                  uint64_t values) {
+    NativeRun run = {m->end, maker_size(weights->kind)};
     vec_push(m->arena, &m->weights, *weights);
-    m->end += values * sizeof(float);
+    vec_push(m->arena, &m->run, run);
+    m->end += values * run.size;
     m->end += -m->end % CACHE_LINE;
     return (NativePointer){.base = NATIVE_WEIGHTS, .offset = weights->offset};
 }
 
-NativePointer maker_constant(Maker *m, const Const *value) {
-    Weights weights = {.value = value, .offset = m->end};
+NativePointer maker_constant(Maker *m, const Const *value, ConstKind kind) {
+    Weights weights = {.value = value, .offset = m->end, .kind = kind};
     return add_weights(m, &weights, shape_count(&value->shape));
 }
 
 NativePointer maker_packed(Maker *m, const Kernel *kernel, uint32_t index,
                            const Const *value, uint32_t first) {
-    Weights weights = {value, m->end, kernel, index, first};
+    Weights weights = {value, m->end, kernel,
+                       index, first,  kernel->constant[index].kind};
     return add_weights(m, &weights, kernel_packed_count(kernel, index));
 }
 
 uint64_t maker_end(const Maker *m) {
     return m->end;
-}
-
-uint64_t maker_values(const Maker *m) {
-    return m->end / sizeof(float);
 }
 
 uint32_t maker_kernel(Maker *m, const Kernel *kernel) {
@@ -78,18 +91,18 @@ void maker_function(Maker *m, const NativeFunction *function) {
 
 /* The values of a few constants: those of a layer are read piece by piece, one
  * after the other. */
-enum { KEPT = 4 };
+enum { KEPT = 8 };
 typedef struct Plain {
     const Const *value;
     Arena *arena;
-    const float *at;
+    const double *at;
 } Plain;
 typedef struct Plains {
     Plain kept[KEPT];
     uint32_t next;
 } Plains;
 
-static const float *plain_values(Plains *plains, const Const *value) {
+static const double *plain_values(Plains *plains, const Const *value) {
     for (uint32_t i = 0; i < KEPT; i++)
         if (plains->kept[i].value == value)
             return plains->kept[i].at;
@@ -97,22 +110,47 @@ static const float *plain_values(Plains *plains, const Const *value) {
     if (plain->arena)
         arena_free(plain->arena);
     plain->arena = arena_new("weights");
-    float *at = ARENA_ARRAY(plain->arena, float, shape_count(&value->shape));
-    const_read(value, at);
+    double *at = ARENA_ARRAY(plain->arena, double, shape_count(&value->shape));
+    const_read_f64(value, at);
     plain->value = value;
     plain->at = at;
     return at;
 }
 
-static void read_weights(const Weights *w, Plains *plains, float *to) {
+void maker_store(ConstKind kind, const double *from, uint64_t n, void *to) {
+    for (uint64_t i = 0; i < n; i++)
+        switch (kind) {
+        case CONST_I8:
+            ((int8_t *)to)[i] = (int8_t)from[i];
+            break;
+        case CONST_U8:
+            ((uint8_t *)to)[i] = (uint8_t)from[i];
+            break;
+        case CONST_I16:
+            ((int16_t *)to)[i] = (int16_t)from[i];
+            break;
+        case CONST_I32:
+            ((int32_t *)to)[i] = (int32_t)from[i];
+            break;
+        default:
+            ((float *)to)[i] = (float)from[i];
+        }
+}
+
+static void read_weights(const Weights *w, Plains *plains, void *to) {
     const Shape *shape = &w->value->shape;
+    const double *plain = plain_values(plains, w->value);
     if (!w->kernel) {
-        const_read(w->value, to);
+        maker_store(w->kind, plain, shape_count(shape), to);
         return;
     }
+    Arena *scratch = arena_new("packed");
     uint64_t slice = shape_count(shape) / shape_dim(shape, 0);
-    kernel_pack(w->kernel, w->index,
-                plain_values(plains, w->value) + w->first * slice, to);
+    uint64_t n = kernel_packed_count(w->kernel, w->index);
+    double *packed = ARENA_ARRAY(scratch, double, n);
+    kernel_pack(w->kernel, w->index, plain + w->first * slice, packed);
+    maker_store(w->kind, packed, n, to);
+    arena_free(scratch);
 }
 
 static const uint8_t *read_constants(Maker *m) {
@@ -120,8 +158,7 @@ static const uint8_t *read_constants(Maker *m) {
     Plains plains = {0};
     for (uint32_t i = 0; i < m->weights.n; i++) {
         const Weights *weights = &m->weights.at[i];
-        read_weights(weights, &plains,
-                     (float *)(void *)(bytes + weights->offset));
+        read_weights(weights, &plains, bytes + weights->offset);
     }
     for (uint32_t i = 0; i < KEPT; i++)
         if (plains.kept[i].arena)
@@ -141,5 +178,7 @@ const NativeProgram *maker_program(Maker *m) {
     m->program.function = m->function.at;
     m->program.weights = read_constants(m);
     m->program.weights_bytes = m->end;
+    m->program.n_runs = m->run.n;
+    m->program.run = m->run.at;
     return &m->program;
 }

@@ -15,7 +15,8 @@
 
 /* Code in memory. */
 typedef struct NativeCode NativeCode;
-/* in[], out[]: as the NativeFunction says. */
+/* in[], out[]: as the NativeFunction says; of codes, not of floats, where
+ * tensors are quantised. */
 typedef void NativeEntry(const float *const *in, float *const *out,
                          void *workspace, const void *weights);
 
@@ -49,10 +50,11 @@ const NativeBackend *native_load(Diag *diag);
 /* Is there a module to load? */
 bool native_built(void);
 
-/* A node on operands that lie as told; its constants are those that the node
- * has, in the order of their roles. */
+/* A node on operands that lie as told; `constant`: the values of the kernel's,
+ * in its order. */
 Kernel native_kernel(Arena *arena, const Graph *g, NodeId node,
-                     const Operand *in, const Operand *out);
+                     const Operand *in, const Operand *out,
+                     const Const **constant);
 
 /* ---- layers of the host ---- */
 

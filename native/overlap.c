@@ -57,7 +57,8 @@ bool kernel_ahead(const Kernel *k, int64_t *bytes) {
     const Operand *in = &k->in[0], *out = &k->out[0];
     bool whole = kernel_count(k, "global", 0, 0);
     if (k->n_in != 1 || k->n_out != 1 || in->block != out->block ||
-        !is_ordered(in) || !is_ordered(out) || !(is_depthwise(k) || is_pool(k)))
+        in->cell != out->cell || !is_ordered(in) || !is_ordered(out) ||
+        !(is_depthwise(k) || is_pool(k)))
         return false;
     uint32_t stride = kernel_count(k, "stride", 0, 1);
     Slide slide = {stride ? stride : 1,
@@ -69,6 +70,6 @@ bool kernel_ahead(const Kernel *k, int64_t *bytes) {
                             (int64_t)needed_from(in, &slide, b, r);
             most = ahead > most ? ahead : most;
         }
-    *bytes = most * (int64_t)sizeof(float);
+    *bytes = most * (int64_t)out->cell;
     return true;
 }

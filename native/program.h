@@ -7,13 +7,23 @@
  * image (native.h: native_host_program) or a plan to a Program is plain C; from
  * a Program to machine code is the back end's part (native/llvm).
  *
- * Units: elements of 4 bytes (float) unless said otherwise.
+ * Elements are floats, or codes of quantised tensors (base/quant.h). A kernel
+ * on codes has the numbers of its rule, and constants that its node has not:
+ *   "factor", "shift"  of rule SUMS, by output channel;
+ *   "tap_sum"          [channel][tap] weights summed over input channels, where
+ *                      the packing is QUADS;
+ *   "real0", "real1"   of rule REALS: the number that each code of an input of
+ *                      8 bits stands for, from the least code on;
+ *   "code"             the least number that becomes each code of the result.
+ *
+ * Units: elements unless said otherwise.
  */
 #ifndef NATIVE_PROGRAM_H
 #define NATIVE_PROGRAM_H
 
 #include "base/const.h"
 #include "base/diag.h"
+#include "base/quant.h"
 
 /* A tensor as C x H x W (shape_chw). Element (c, h, w) is at
  * c / block * c_step + h * h_step + w * w_step + c % block. */
@@ -21,14 +31,19 @@ typedef struct Operand {
     Shape shape;
     uint32_t block; /* channels side by side; 1: none */
     uint64_t c_step, h_step, w_step;
+    uint32_t cell; /* bytes from an element to the next: its own or more */
+    Quant quant;   /* of codes */
 } Operand;
 
-/* In the order of the shape. */
-Operand operand_dense(const Shape *shape);
+/* In the order of the shape, without gaps. */
+Operand operand_dense(const Shape *shape, const Quant *quant);
+/* Bytes of an element. */
+uint32_t operand_size(const Operand *operand);
 
 typedef struct KernelConst {
-    const char *role; /* "weight", "bias"...: as in graph.h */
+    const char *role; /* "weight", "bias"...: as in graph.h, or see above */
     Shape shape;
+    ConstKind kind; /* how its values are stored: F32, or whole numbers */
 } KernelConst;
 
 typedef struct Kernel {
@@ -37,6 +52,7 @@ typedef struct Kernel {
     const Operand *in, *out;
     const KernelConst *constant;
     const AttrPair *attr;
+    const QuantLayer *quant; /* NULL: neither reads nor writes codes */
     int32_t over;  /* operand in whose place the first result is written, which
                     * only element by element is safe; -1: none */
     bool overlaps; /* the result may lie over what kernel_ahead lets it of the
@@ -57,19 +73,29 @@ int32_t kernel_constant(const Kernel *kernel, const char *role);
  * lie: in channel blocks of B = in[0].block = out[0].block.
  *   BLOCKS: weight [output block][input block][kh][kw][input in its block][B],
  *   the last input block as short as it is;
- *   DEPTHWISE: weight [block][kh][kw][B].
- * The last output block, of weights, biases and slopes, is filled with zeros.
+ *   DEPTHWISE: weight [block][kh][kw][B];
+ *   QUADS: of codes, weight [output block][input block][kh][kw][quad][B][4],
+ *   the input channels of a block in fours, the last one filled with zeros.
+ * What there is of each channel is [block][B], a tap_sum [block][kh][kw][B].
+ * The last output block is filled with zeros.
  */
 typedef enum KernelPacking {
     PACKED_NOT,
     PACKED_BLOCKS,
-    PACKED_DEPTHWISE
+    PACKED_DEPTHWISE,
+    PACKED_QUADS
 } KernelPacking;
 KernelPacking kernel_packing(const Kernel *kernel);
 /* Values of constant `index` as the kernel wants them. */
 uint64_t kernel_packed_count(const Kernel *kernel, uint32_t index);
-void kernel_pack(const Kernel *kernel, uint32_t index, const float *from,
-                 float *to);
+void kernel_pack(const Kernel *kernel, uint32_t index, const double *from,
+                 double *to);
+/* Is the upper half of each product all that its scales leave? */
+bool quant_shifts_high(const QuantLayer *quant);
+/* Are sums on its codes of 64 bits? Else of 32. */
+bool kernel_is_wide(const Kernel *kernel);
+/* Does it compute on codes as whole numbers? */
+bool kernel_on_codes(const Kernel *kernel);
 
 /* May a kernel of this kind be told that it `overlaps`? Its code then goes
  * over block after block of channels, row after row, and has done with the rows
@@ -151,14 +177,22 @@ typedef enum NativeWeights {
     WEIGHTS_PLACED  /* in a room, put there by the caller */
 } NativeWeights;
 
+/* Constants of one size, from an offset to that of the next run. */
+typedef struct NativeRun {
+    uint64_t offset;
+    uint32_t size; /* bytes of a value */
+} NativeRun;
+
 typedef struct NativeProgram {
     const char *name; /* a C identifier; its weights are NAME_weights */
     NativeTarget target;
     uint32_t n_kernels, n_functions;
     const Kernel *kernel;
     const NativeFunction *function;
-    const uint8_t *weights; /* floats as in this computer's memory */
+    const uint8_t *weights; /* values as in this computer's memory */
     uint64_t weights_bytes;
+    uint32_t n_runs;
+    const NativeRun *run;  /* of the weights */
     NativeWeights where;   /* other than INSIDE: a bundle's */
     uint32_t weights_room; /* PLACED: of its one function */
 } NativeProgram;

@@ -2,10 +2,10 @@
 """bundle.py - networks as bundles, linked into C programs written from the
 header alone, against the reference evaluation.
 
-Each row is a network and a target. The program reads inputs as raw floats, runs
+Each row is a network and a target. The program reads inputs as raw values, runs
 the bundle twice on a workspace full of no-numbers, with guards around it, and
-writes the outputs; they must equal those of `amphora eval`. A bundle for
-several images runs for each number of them, with the guard where the header
+writes the outputs; they must equal those of `amphora eval`: floats nearly,
+codes of quantised networks bit for bit. A bundle for several images runs for each number of them, with the guard where the header
 says that the workspace for so many ends; each must give what the most give. An
 object file must need no symbol of any library; on a target with flash it must
 fit into that and have no variables. Of a machine with a host, the instructions
@@ -21,6 +21,9 @@ import struct
 import subprocess
 import sys
 import tempfile
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from write_int8 import NETWORKS, make  # noqa: E402
 
 PROGRAM = r"""
 #include "{file}.h"
@@ -142,18 +145,38 @@ LONG = [
     ("examples/micro/resnet18.prototxt", "n64", MIPS_ONCE, None, ""),
     ("examples/googlenet.prototxt", "cpu-aarch64", ARM64, None, ""),
 ]
+# Trained networks, and small ones of write_int8.py.
+DATA = "../shared/data/tflite"
+TRAINED = ["person_detect", "kws_ref_model", "pretrainedResnet_quant",
+           "hello_world_int8"]
+ROWS += [
+    (f"{DATA}/kws_ref_model.tflite", "cpu-x86-64", HERE, None, ""),
+    ("int8:inverted", "cpu-x86-64", HERE, None, "--io shared"),
+    ("int8:residual", "cpu-x86-64", HERE, TIGHT, "--most-images 3"),
+]
+LONG += [(f"{DATA}/{name}.tflite", target, how, None, "") for name in TRAINED
+         for target, how in [("cpu-x86-64", HERE), ("cortex-m4", ARM),
+                             ("n64", MIPS)]]
+LONG += [(f"int8:{build.__name__}", target, how, None, "")
+         for build in NETWORKS
+         for target, how in [("cpu-x86-64", HERE), ("cortex-m4", ARM)]]
 # Bytes for code and constants.
 FLASH = {"cortex-m4": 1 << 20}
 # What the linker itself brings along.
 LINKERS = {"_GLOBAL_OFFSET_TABLE_", "_gp_disp"}
 
 
-def floats(path):
-    """Values and shape of a .npy of floats."""
+# In C -> in an array, and in .npy
+LETTER = {"float": ("f", "<f4"), "int8_t": ("b", "|i1"),
+          "uint8_t": ("B", "|u1"), "int16_t": ("h", "<i2")}
+
+
+def npy_values(path, kind):
+    """Values of a .npy of the kind."""
     with open(path, "rb") as file:
         data = file.read()
     size, = struct.unpack("<H", data[8:10])
-    values = array.array("f")
+    values = array.array(LETTER[kind][0])
     values.frombytes(data[10 + size:])
     return values
 
@@ -168,15 +191,17 @@ class Header:
         self.net = re.search(r"^int (\w+)_run\(", text, re.M).group(1)
         found = re.search(r"_MOST_IMAGES (\d+)", text)
         self.most = int(found.group(1)) if found else 1
-        # (is it an input, name, elements, is it in the workspace)
+        # (is it an input, name, elements, is it in the workspace, type)
         self.members = []
-        for what, name, shape in re.findall(
-                r"^/\* (Input|Output) (\w+), ([0-9x]+), ", text, re.M):
-            self.members.append((what == "Input", name, elements(shape), True))
-        for const, name, shape in re.findall(
-                r"^    (const )?float \*(\w+); /\* ([0-9x]+) \*/$", text,
-                re.M):
-            self.members.append((bool(const), name, elements(shape), False))
+        for what, name, kind, shape in re.findall(
+                r"^/\* (Input|Output) (\w+), (\w+) ([0-9x]+)[,;]", text, re.M):
+            self.members.append((what == "Input", name, elements(shape), True,
+                                 kind))
+        for const, kind, name, shape in re.findall(
+                r"^    (const )?(\w+) \*(\w+); /\* ([0-9x]+)(?:;.*)? \*/$",
+                text, re.M):
+            self.members.append((bool(const), name, elements(shape), False,
+                                 kind))
         self.pools = re.findall(r"^    void \*(\w+); /\* a pool", text, re.M)
 
     def has(self, pattern):
@@ -217,20 +242,22 @@ def program(file, header, path):
 
     def each(text, is_input=None, inside=None):
         return "\n    ".join(
-            text.format(name=name, n=n, place=header.place(name))
-            for i, name, n, at in header.members
+            text.format(name=name, n=n, place=header.place(name), kind=kind)
+            for i, name, n, at, kind in header.members
             if is_input in (None, i) and inside in (None, at))
 
-    copies = "for (size_t i = 0; i < n; i++)\n            memcpy({}, 4 * {{n}});"
+    copies = "for (size_t i = 0; i < n; i++)\n" \
+             "            memcpy({}, sizeof *{{name}} * {{n}});"
     into = copies.format("{place}, {name} + i * {n}")
     out = copies.format("{name} + i * {n}, {place}")
-    same = "if (n == MOST) memcpy(most_{name}, {name}, 4 * {n} * MOST);\n" \
-           "        if (memcmp(most_{name}, {name}, 4 * {n} * n)) return 5;"
-    arrays = [each("static float {name}[{n} * MOST];"),
-              each("static float most_{name}[{n} * MOST];", False)]
+    same = "if (n == MOST) memcpy(most_{name}, {name}, sizeof {name});\n" \
+           "        if (memcmp(most_{name}, {name}, sizeof *{name} * {n} * n))" \
+           " return 5;"
+    arrays = [each("static {kind} {name}[{n} * MOST];"),
+              each("static {kind} most_{name}[{n} * MOST];", False)]
     arrays += [f"static _Alignas(64) char {pool}[{net}_{pool.upper()}_BYTES];"
                for pool in header.pools]
-    values = [name for _, name, _, at in header.members if not at]
+    values = [name for _, name, _, at, _ in header.members if not at]
     values += ["bin"] * apart + ["load"] * loaded + header.pools
     values += ["n"] * (most > 1)
     weights = ""
@@ -250,9 +277,9 @@ def program(file, header, path):
         before=each(into, True, True), after=each(out, False, True),
         bytes=f"{net}_WORKSPACE(n)" if most > 1 else f"{net}_WORKSPACE_BYTES",
         same=each(same, False),
-        read=each("if (fread({name}, 4, {n} * MOST, file) != {n} * MOST) "
-                  "return 4;", True),
-        write=each("fwrite({name}, 4, {n} * MOST, file);", False))
+        read=each("if (fread({name}, 1, sizeof {name}, file) != "
+                  "sizeof {name}) return 4;", True),
+        write=each("fwrite({name}, 1, sizeof {name}, file);", False))
 
 
 def run(command, **more):
@@ -279,17 +306,19 @@ def misfit(folder, net, target):
     return None
 
 
-def seeded(count, first):
-    """Values in [-1, 1) of a small generator."""
-    state, values = first, array.array("f")
+def seeded(count, first, kind):
+    """Values in [-1, 1), or codes, of a small generator."""
+    state, values = first, array.array(LETTER[kind][0])
+    bits, least = 8 * values.itemsize, 0 if kind[0] == "u" else -1
     for _ in range(count):
         state = (state * 1103515245 + 12345) & 0x7fffffff
-        values.append(state / 0x40000000 - 1)
+        values.append(state / 0x40000000 - 1 if kind == "float" else
+                      (state >> (31 - bits)) + (least << (bits - 1)))
     return values
 
 
-def write_npy(path, values):
-    text = f"{{'descr': '<f4', 'fortran_order': False, " \
+def write_npy(path, values, kind):
+    text = f"{{'descr': '{LETTER[kind][1]}', 'fortran_order': False, " \
            f"'shape': ({len(values)},), }}"
     text = text.ljust(117) + "\n"
     with open(path, "wb") as file:
@@ -301,14 +330,14 @@ def inputs_of(header, folder, runner):
     """Writes all images of all inputs; the options that give each image's."""
     images = [[] for _ in range(header.most)]
     with open(f"{folder}/in.raw", "wb") as file:
-        for k, (is_input, _, n, _) in enumerate(header.members):
+        for k, (is_input, _, n, _, kind) in enumerate(header.members):
             if not is_input:
                 continue
             for i, arguments in enumerate(images):
-                values = seeded(n, 100 * i + k + 1)
+                values = seeded(n, 100 * i + k + 1, kind)
                 path = f"{folder}/in{k}-{i}.npy"
                 file.write(swapped(values, runner))
-                write_npy(path, values)
+                write_npy(path, values, kind)
                 arguments += ["--input", path]
     return images
 
@@ -316,6 +345,8 @@ def inputs_of(header, folder, runner):
 def check(amphora, row, folder):
     network, target, (compiler, runner), changed, options = row
     machine = target
+    if network.startswith("int8:"):
+        network = write_small(network[5:], folder)
     if changed:
         machine = f"{folder}/machine.yaml"
         with open(machine, "w", encoding="utf-8") as file:
@@ -344,28 +375,41 @@ def check(amphora, row, folder):
     return compare(folder, header, runner)
 
 
+def write_small(name, folder):
+    """A network of write_int8.py."""
+    build = next(b for b in NETWORKS if b.__name__ == name)
+    path = f"{folder}/{name}.tflite"
+    make(build).write(path)
+    return path
+
+
 def swapped(values, runner):
-    """Floats as the machine has them in memory."""
-    copy = array.array("f", values)
+    """Values as the machine has them in memory."""
+    copy = array.array(values.typecode, values)
     if "mips" in " ".join(runner):
         copy.byteswap()
     return copy.tobytes()
 
 
 def compare(folder, header, runner):
-    raw, got = array.array("f"), array.array("f")
+    worst = 0.0
+    files = {re.sub(r"\W", "_", file[:-4]): file
+             for file in os.listdir(f"{folder}/want0")}
     with open(f"{folder}/out.raw", "rb") as file:
-        raw.frombytes(file.read())
-    got.frombytes(swapped(raw, runner))
-    at, worst = 0, 0.0
-    for is_input, name, n, _ in header.members:
-        for i in range(header.most if not is_input else 0):
-            want = floats(f"{folder}/want{i}/{name}.npy")
-            scale = max(abs(x) for x in want) or 1
-            for a, b in zip(got[at:at + n], want):
-                error = abs(a - b) / scale
-                worst = max(worst, error if error == error else 1e300)
-            at += n
+        for is_input, name, n, _, kind in header.members:
+            for i in range(header.most if not is_input else 0):
+                raw = array.array(LETTER[kind][0])
+                got = array.array(LETTER[kind][0])
+                raw.frombytes(file.read(n * raw.itemsize))
+                got.frombytes(swapped(raw, runner))
+                want = npy_values(f"{folder}/want{i}/{files[name]}", kind)
+                if kind != "float" and got != want:
+                    wrong = sum(a != b for a, b in zip(got, want))
+                    return f"{wrong} of {n} codes of {name} differ"
+                scale = max(abs(x) for x in want) or 1
+                for a, b in zip(got, want):
+                    error = abs(a - b) / scale
+                    worst = max(worst, error if error == error else 1e300)
     return None if worst < 1e-5 else f"largest relative error {worst:.3g}"
 
 
@@ -439,6 +483,8 @@ def main():
     rows = ROWS + (LONG if "--long" in sys.argv else [])
     if len(arguments) > 1:
         rows = [row for row in ROWS + LONG if row[1] == arguments[1]]
+    rows = [row for row in rows
+            if row[0].startswith("int8:") or os.path.exists(row[0])]
     failed = attempt("layers of a host", check_host, amphora)
     failed += attempt("docs/bundle.md", check_manual, amphora)
     for row in rows:

@@ -124,29 +124,58 @@ Val code_at(Code *c, Val base, Val index) {
 }
 
 /* Before LLVM 15 a pointer knows what it points to. */
-static Val address(Code *c, Val base, Val index, Type type) {
-    Val at = code_at(c, base, index);
+static Val as_pointer_to(Code *c, Val at, Type type) {
     return LLVMBuildBitCast(c->builder, at, LLVMPointerType(type, 0), "");
 }
 
-static Val load_type(Code *c, Val base, Val index, Type type) {
+static Val byte_at(Code *c, Val base, Val bytes) {
+    Type byte = LLVMInt8TypeInContext(c->context);
+    base = as_pointer_to(c, base, byte);
+    return LLVMBuildGEP2(c->builder, byte, base, &bytes, 1, "");
+}
+
+Val code_bytes_at(Code *c, Val base, Val bytes) {
+    return as_pointer_to(c, byte_at(c, base, bytes), c->f32);
+}
+
+/* No access is aligned to more than a scalar. */
+static void align(Val access, Type type) {
+    Type lane = is_vector(type) ? LLVMGetElementType(type) : type;
+    bool whole = LLVMGetTypeKind(lane) == LLVMIntegerTypeKind;
+    LLVMSetAlignment(access,
+                     whole ? LLVMGetIntTypeWidth(lane) / 8 : sizeof(float));
+}
+
+static Val load_at(Code *c, Val at, Type type) {
     Val value =
-        LLVMBuildLoad2(c->builder, type, address(c, base, index, type), "");
-    LLVMSetAlignment(value, sizeof(float));
+        LLVMBuildLoad2(c->builder, type, as_pointer_to(c, at, type), "");
+    align(value, type);
     return value;
 }
 
+static void store_at(Code *c, Val at, Val value) {
+    Type type = LLVMTypeOf(value);
+    align(LLVMBuildStore(c->builder, value, as_pointer_to(c, at, type)), type);
+}
+
+Val code_load_type(Code *c, Val base, Val bytes, Type type) {
+    return load_at(c, byte_at(c, base, bytes), type);
+}
+
+void code_store_type(Code *c, Val base, Val bytes, Val value) {
+    store_at(c, byte_at(c, base, bytes), value);
+}
+
 Val code_load(Code *c, Val base, Val index) {
-    return load_type(c, base, index, c->f32);
+    return load_at(c, code_at(c, base, index), c->f32);
 }
 
 Val code_load_vector(Code *c, Val base, Val index, uint32_t lanes) {
-    return load_type(c, base, index, code_vector(c, lanes));
+    return load_at(c, code_at(c, base, index), code_vector(c, lanes));
 }
 
 void code_store(Code *c, Val base, Val index, Val value) {
-    Val at = address(c, base, index, LLVMTypeOf(value));
-    LLVMSetAlignment(LLVMBuildStore(c->builder, value, at), sizeof(float));
+    store_at(c, code_at(c, base, index), value);
 }
 
 /* ---- indices ---- */
@@ -187,6 +216,74 @@ Val index_min(Code *c, Val a, Val b) {
     return code_select(c, index_less(c, b, a), b, a);
 }
 
+/* ---- whole numbers ---- */
+
+Type int_type(const Code *c, uint32_t bits, uint32_t lanes) {
+    Type lane = LLVMIntTypeInContext(c->context, bits);
+    return lanes > 1 ? LLVMVectorType(lane, lanes) : lane;
+}
+
+Type int_like(const Code *c, Val like, uint32_t bits) {
+    Type type = LLVMTypeOf(like);
+    return int_type(c, bits, is_vector(type) ? LLVMGetVectorSize(type) : 1);
+}
+
+Val int_add(Code *c, Val a, Val b) {
+    return LLVMBuildAdd(c->builder, a, b, "");
+}
+
+Val int_sub(Code *c, Val a, Val b) {
+    return LLVMBuildSub(c->builder, a, b, "");
+}
+
+Val int_mul(Code *c, Val a, Val b) {
+    return LLVMBuildMul(c->builder, a, b, "");
+}
+
+Val int_less(Code *c, Val a, Val b) {
+    return LLVMBuildICmp(c->builder, LLVMIntSLT, a, b, "");
+}
+
+Val int_max(Code *c, Val a, Val b) {
+    return code_select(c, int_less(c, a, b), b, a);
+}
+
+Val int_min(Code *c, Val a, Val b) {
+    return code_select(c, int_less(c, b, a), b, a);
+}
+
+Val int_cast(Code *c, Val a, uint32_t bits) {
+    return LLVMBuildIntCast2(c->builder, a, int_like(c, a, bits), true, "");
+}
+
+Val int_shift(Code *c, Val a, Val by) {
+    return LLVMBuildAShr(c->builder, a, by, "");
+}
+
+static Val lane_numbers(Code *c, uint32_t n, uint32_t first, uint32_t step) {
+    Val *lane = ARENA_ARRAY(c->arena, Val, n);
+    for (uint32_t i = 0; i < n; i++)
+        lane[i] = LLVMConstInt(c->i32, first + i * step, false);
+    return LLVMConstVector(lane, n);
+}
+
+Val code_splat(Code *c, Val scalar, uint32_t lanes) {
+    if (lanes < 2)
+        return scalar;
+    Type type = LLVMVectorType(LLVMTypeOf(scalar), lanes);
+    Val first = LLVMBuildInsertElement(c->builder, LLVMGetUndef(type), scalar,
+                                       LLVMConstInt(c->i32, 0, false), "");
+    return LLVMBuildShuffleVector(c->builder, first, LLVMGetUndef(type),
+                                  lane_numbers(c, lanes, 0, 0), "");
+}
+
+Val int_every(Code *c, Val vector, uint32_t first, uint32_t step) {
+    uint32_t n = LLVMGetVectorSize(LLVMTypeOf(vector)) / step;
+    return LLVMBuildShuffleVector(c->builder, vector,
+                                  LLVMGetUndef(LLVMTypeOf(vector)),
+                                  lane_numbers(c, n, first, step), "");
+}
+
 /* ---- floats ---- */
 
 Val float_add(Code *c, Val a, Val b) {
@@ -209,12 +306,21 @@ Val float_neg(Code *c, Val a) {
     return LLVMBuildFNeg(c->builder, a, "");
 }
 
-Val code_intrinsic(Code *c, const char *name, Val *args, unsigned n) {
+static Val call_intrinsic(Code *c, const char *name, Type *on, size_t n_on,
+                          Val *args, unsigned n) {
     unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
-    Type on = LLVMTypeOf(args[0]);
-    Type type = LLVMIntrinsicGetType(c->context, id, &on, 1);
-    Val callee = LLVMGetIntrinsicDeclaration(c->module, id, &on, 1);
+    Type type = LLVMIntrinsicGetType(c->context, id, on, n_on);
+    Val callee = LLVMGetIntrinsicDeclaration(c->module, id, on, n_on);
     return LLVMBuildCall2(c->builder, type, callee, args, n, "");
+}
+
+Val code_intrinsic(Code *c, const char *name, Val *args, unsigned n) {
+    Type on = LLVMTypeOf(args[0]);
+    return call_intrinsic(c, name, &on, 1, args, n);
+}
+
+Val code_intrinsic_plain(Code *c, const char *name, Val *args, unsigned n) {
+    return call_intrinsic(c, name, NULL, 0, args, n);
 }
 
 Val float_fma(Code *c, Val a, Val b, Val d) {
@@ -279,17 +385,6 @@ Val float_copysign(Code *c, Val a, Val b) {
     sign = LLVMBuildAnd(c->builder, sign, code_int(sign, INT32_MIN), "");
     rest = LLVMBuildAnd(c->builder, rest, code_int(rest, INT32_MAX), "");
     return float_of_bits(c, LLVMBuildOr(c->builder, sign, rest, ""), a);
-}
-
-Val float_splat(Code *c, Val scalar, uint32_t lanes) {
-    if (lanes < 2)
-        return scalar;
-    Type type = code_vector(c, lanes);
-    Val first = LLVMBuildInsertElement(c->builder, LLVMGetUndef(type), scalar,
-                                       LLVMConstInt(c->i32, 0, false), "");
-    Val zeros = LLVMConstNull(LLVMVectorType(c->i32, lanes));
-    return LLVMBuildShuffleVector(c->builder, first, LLVMGetUndef(type), zeros,
-                                  "");
 }
 
 Val float_sum(Code *c, Val vector) {

@@ -25,6 +25,7 @@ typedef struct Code {
     Type f32, i32, index, pointer;
     uint32_t lanes;     /* floats of a vector register */
     uint32_t registers; /* vector registers */
+    bool dots;          /* x86's dot products of bytes */
     Val function;
     LLVMBasicBlockRef entry; /* of variables */
 } Code;
@@ -69,8 +70,13 @@ void code_set(Code *c, Val variable, Val value);
 
 /* The address of float `index` behind `base`. */
 Val code_at(Code *c, Val base, Val index);
+/* The address `bytes` behind `base`, as one of floats. */
+Val code_bytes_at(Code *c, Val base, Val bytes);
 Val code_load(Code *c, Val base, Val index);
 void code_store(Code *c, Val base, Val index, Val value);
+/* What is `bytes` behind `base`, and on. */
+Val code_load_type(Code *c, Val base, Val bytes, Type type);
+void code_store_type(Code *c, Val base, Val bytes, Val value);
 /* `lanes` floats in a row. */
 Val code_load_vector(Code *c, Val base, Val index, uint32_t lanes);
 
@@ -114,11 +120,32 @@ Val float_of_int(Code *c, Val a, Val like);
 Val float_of_index(Code *c, Val a);
 /* 1 or 0. */
 Val float_of_bool(Code *c, Val a, Val like);
-Val float_splat(Code *c, Val scalar, uint32_t lanes);
+/* A vector of a number. */
+Val code_splat(Code *c, Val scalar, uint32_t lanes);
 /* The sum of the lanes of a vector. */
 Val float_sum(Code *c, Val vector);
 
+/* ---- whole numbers, vectors of them too ---- */
+
+Type int_type(const Code *c, uint32_t bits, uint32_t lanes);
+/* As many numbers of `bits` as in `like`. */
+Type int_like(const Code *c, Val like, uint32_t bits);
+Val int_add(Code *c, Val a, Val b);
+Val int_sub(Code *c, Val a, Val b);
+Val int_mul(Code *c, Val a, Val b);
+Val int_max(Code *c, Val a, Val b);
+Val int_min(Code *c, Val a, Val b);
+Val int_less(Code *c, Val a, Val b);
+/* To numbers of more or fewer bits; they have signs. */
+Val int_cast(Code *c, Val a, uint32_t bits);
+/* Down, to the lower neighbour. */
+Val int_shift(Code *c, Val a, Val by);
+/* Lanes first, first + step... of a vector. */
+Val int_every(Code *c, Val vector, uint32_t first, uint32_t step);
+
 /* An intrinsic of LLVM that is overloaded on the type of its first operand. */
 Val code_intrinsic(Code *c, const char *name, Val *args, unsigned n);
+/* ... one that is not overloaded. */
+Val code_intrinsic_plain(Code *c, const char *name, Val *args, unsigned n);
 
 #endif

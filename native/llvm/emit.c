@@ -7,6 +7,8 @@
  * LLVM from putting memcpy into the place of a loop. */
 #include "native/llvm/emit.h"
 
+#include "native/llvm/codes.h"
+
 #include <llvm-c/Analysis.h>
 #include <string.h>
 
@@ -21,7 +23,7 @@ static bool shapes_are_sane(uint32_t n, const Operand *operand) {
 }
 
 const char *emit_refuse(const Kernel *kernel) {
-    const OpRow *row = op_named(kernel->kind);
+    const OpRow *row = op_of(kernel);
     Epilogue act;
     if (!row)
         return "there is no native code for its kind";
@@ -33,6 +35,8 @@ const char *emit_refuse(const Kernel *kernel) {
     if (!shapes_are_sane(kernel->n_in, kernel->in) ||
         !shapes_are_sane(kernel->n_out, kernel->out) ||
         (act.by_channel && !fits_constant(kernel, "slope", channels)) ||
+        (kernel->quant && !kernel_on_codes(kernel) &&
+         !codes_have_tables(kernel)) ||
         !row->check(kernel))
         return "its operands, constants and attributes do not fit together";
     return NULL;
@@ -108,7 +112,7 @@ static Val emit_kernel(Code *c, const Kernel *k, uint32_t number) {
               .out = arg + k->n_in,
               .constant = arg + k->n_in + k->n_out};
     epilogue_read(k, &e.act);
-    op_named(k->kind)->emit(&e);
+    op_of(k)->emit(&e);
     close_function(c, NULL);
     return function;
 }
@@ -170,20 +174,16 @@ static Val base_of(const Bases *bases, const NativePointer *pointer) {
     return NULL;
 }
 
-static int64_t floats(uint64_t bytes) {
-    return (int64_t)(bytes / sizeof(float));
-}
-
 /* piece, image: which they are. */
 static Val pointer_of(const Program *p, const Bases *bases,
                       const NativePointer *pointer, Val piece, Val image) {
     Code *c = p->c;
-    Val at = code_index(c, floats(pointer->offset));
+    Val at = code_index(c, (int64_t)pointer->offset);
     if (pointer->piece)
-        at = index_step(c, piece, (uint64_t)floats(pointer->piece), at);
+        at = index_step(c, piece, pointer->piece, at);
     if (pointer->image)
-        at = index_step(c, image, (uint64_t)floats(pointer->image), at);
-    return code_at(c, base_of(bases, pointer), at);
+        at = index_step(c, image, pointer->image, at);
+    return code_bytes_at(c, base_of(bases, pointer), at);
 }
 
 static void emit_kernel_call(const Program *p, const Bases *bases,
@@ -281,10 +281,7 @@ static void place_rooms(Code *c, const NativeFunction *f, Bases *bases) {
     Val *at = ARENA_ARRAY(c->arena, Val, f->n_rooms);
     for (uint32_t i = 0; i < f->n_rooms; i++) {
         place_room(c, f, i, bases->images, at);
-        Val floats_before =
-            LLVMBuildUDiv(c->builder, at[i], code_index(c, sizeof(float)), "");
-        bases->room[i] =
-            code_at(c, bases->pool[f->room[i].pool], floats_before);
+        bases->room[i] = code_bytes_at(c, bases->pool[f->room[i].pool], at[i]);
     }
 }
 
@@ -391,8 +388,12 @@ const char *emit_weight_bytes(Arena *arena, const Machine *machine,
     if ((LLVMByteOrder(machine->layout) == LLVMLittleEndian) == little)
         return own;
     char *out = ARENA_ARRAY(arena, char, n);
-    for (uint64_t i = 0; i < n; i++)
-        out[i] = own[i ^ 3];
+    for (uint32_t r = 0; r < program->n_runs; r++) {
+        const NativeRun *run = &program->run[r];
+        uint64_t end = r + 1 < program->n_runs ? run[1].offset : n;
+        for (uint64_t i = run->offset; i < end; i++)
+            out[i] = own[i ^ (run->size - 1)];
+    }
     return out;
 }
 
@@ -427,7 +428,8 @@ LLVMModuleRef emit_program(Arena *arena, LLVMContextRef context,
               .i32 = LLVMInt32TypeInContext(context),
               .index = LLVMIntPtrTypeInContext(context, machine->layout),
               .lanes = machine->lanes,
-              .registers = machine->registers};
+              .registers = machine->registers,
+              .dots = machine->dots};
     c.pointer = LLVMPointerType(c.f32, 0);
     LLVMSetTarget(c.module, machine->triple);
     LLVMSetModuleDataLayout(c.module, machine->layout);

@@ -19,7 +19,7 @@ LLVMModuleRef emit_program(Arena *arena, LLVMContextRef context,
                            const Machine *machine, const NativeProgram *program,
                            EntryStyle style);
 
-/* The weights as the target has floats in memory. */
+/* The weights as the target has numbers in memory. */
 const char *emit_weight_bytes(Arena *arena, const Machine *machine,
                               const NativeProgram *program);
 

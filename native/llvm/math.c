@@ -33,14 +33,6 @@ static Val times(Code *c, Val x, double number) {
     return float_mul(c, x, code_float(x, number));
 }
 
-static Val int_add(Code *c, Val a, Val b) {
-    return LLVMBuildAdd(c->builder, a, b, "");
-}
-
-static Val int_sub(Code *c, Val a, Val b) {
-    return LLVMBuildSub(c->builder, a, b, "");
-}
-
 /* ---- to whole numbers ---- */
 
 /* Numbers from here on are whole ones. */

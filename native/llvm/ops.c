@@ -3,13 +3,21 @@
 
 #include <string.h>
 
-const OpRow *op_named(const char *name) {
+static const OpRow *row_named(const OpRow *row, const char *name) {
+    while (row->name && strcmp(row->name, name) != 0)
+        row++;
+    return row->name ? row : NULL;
+}
+
+const OpRow *op_of(const Kernel *k) {
     const OpRow *const tables[] = {ops_window, ops_point, ops_move, ops_tensor};
-    for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
-        for (const OpRow *row = tables[t]; row->name; row++)
-            if (strcmp(row->name, name) == 0)
-                return row;
-    return NULL;
+    if (k->quant &&
+        (k->quant->rule == QUANT_SUMS || k->quant->rule == QUANT_MEANS))
+        return row_named(ops_codes, k->kind);
+    const OpRow *row = NULL;
+    for (size_t t = 0; !row && t < sizeof tables / sizeof *tables; t++)
+        row = row_named(tables[t], k->kind);
+    return row;
 }
 
 /* ---- constants ---- */

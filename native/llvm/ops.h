@@ -29,7 +29,10 @@ typedef struct OpRow {
 } OpRow;
 /* NULL name at the end. */
 extern const OpRow ops_window[], ops_point[], ops_move[], ops_tensor[];
-const OpRow *op_named(const char *name);
+/* Those of the rules "sums" and "means". */
+extern const OpRow ops_codes[];
+/* NULL: there is none for it. */
+const OpRow *op_of(const Kernel *kernel);
 
 /* ---- constants ---- */
 

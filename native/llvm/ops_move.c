@@ -1,5 +1,6 @@
 /* ops_move.c - what moves elements: parts, borders, other orders; see ops.h.
  */
+#include "native/llvm/codes.h"
 #include "native/llvm/ops_window.h"
 
 #include <string.h>
@@ -21,9 +22,8 @@ static Val channel_of(const Emit *e, const Val *i) {
 static void move_element(const Emit *e, uint32_t in, const Val *from,
                          const Val *to) {
     Code *c = e->c;
-    Val x = code_load(c, e->in[in], operand_index(c, &e->k->in[in], from));
-    x = emit_act(e, x, channel_of(e, to));
-    code_store(c, e->out[0], operand_index(c, &e->k->out[0], to), x);
+    Val x = emit_get(e, in, operand_index(c, &e->k->in[in], from));
+    emit_put(e, operand_index(c, &e->k->out[0], to), x, channel_of(e, to));
 }
 
 /* Along an axis, element i of one is element i + `shift` of the other. */
@@ -99,9 +99,8 @@ static void spots_close(Code *c, Spot *at) {
 /* x through the activation, to an element of the result. */
 static void put(const Emit *e, Val x, Val channel, Val row, Val column) {
     uint64_t n = operand_channels(&e->k->out[0]).n;
-    x = emit_act(e, x, index_rem(e->c, channel, n));
-    code_store(e->c, e->out[0],
-               operand_at(e->c, &e->k->out[0], channel, row, column), x);
+    emit_put(e, operand_at(e->c, &e->k->out[0], channel, row, column), x,
+             index_rem(e->c, channel, n));
 }
 
 static bool check_pad(const Kernel *k) {
@@ -119,12 +118,11 @@ static void emit_pad(const Emit *e) {
     Val left = code_index(c, kernel_count(e->k, "before", COLS, 0));
     Spot at;
     spots_open(c, &at, &out);
-    put(e, code_scalar(c, kernel_number(e->k, "value", 0, 0)), at.c, at.h,
+    put(e, emit_number(e, kernel_number(e->k, "value", 0, 0)), at.c, at.h,
         at.w);
     spots_close(c, &at);
     spots_open(c, &at, &in);
-    Val x =
-        code_load(c, e->in[0], operand_at(c, &e->k->in[0], at.c, at.h, at.w));
+    Val x = emit_get(e, 0, operand_at(c, &e->k->in[0], at.c, at.h, at.w));
     put(e, x, at.c, index_add(c, at.h, top), index_add(c, at.w, left));
     spots_close(c, &at);
 }
@@ -144,8 +142,7 @@ static void emit_upsample(const Emit *e) {
     Spot at;
     Loop rows, columns;
     spots_open(c, &at, &in);
-    Val x =
-        code_load(c, e->in[0], operand_at(c, &e->k->in[0], at.c, at.h, at.w));
+    Val x = emit_get(e, 0, operand_at(c, &e->k->in[0], at.c, at.h, at.w));
     Val row = index_step(c, at.h, tall, loop_count(c, &rows, tall));
     Val column = index_step(c, at.w, wide, loop_count(c, &columns, wide));
     put(e, x, at.c, row, column);
@@ -189,25 +186,45 @@ static bool check_gather(const Kernel *k) {
            has_constant(k, "values", n);
 }
 
+/* Place `index` of the gather's axis, else at these indices. */
+static Val gathered(const Emit *e, const Axes *axes, uint32_t axis, Val index) {
+    Val from[SHAPE_MAX_RANK];
+    memcpy(from, axes->i, sizeof axes->i);
+    from[axis] = LLVMBuildFPToSI(e->c->builder, index, e->c->index, "");
+    return emit_get(e, 0, operand_index(e->c, &e->k->in[0], from));
+}
+
+static Val gather_sum(const Emit *e, const Axes *axes, uint32_t axis,
+                      uint32_t taps) {
+    Code *c = e->c;
+    Loop loop;
+    Val sum = code_variable(c, code_scalar(c, 0));
+    Val tap = index_step(c, axes->i[axis], taps, loop_count(c, &loop, taps));
+    Val index = code_load(c, emit_constant(e, "index"), tap);
+    Val x = gathered(e, axes, axis, index);
+    Val by = code_load(c, emit_constant(e, "values"), tap);
+    code_set(c, sum, float_fma(c, by, x, code_get(c, c->f32, sum)));
+    loop_close(c, &loop);
+    return code_get(c, c->f32, sum);
+}
+
+/* Codes are only picked: then each result is one of them. */
 static void emit_gather(const Emit *e) {
     Code *c = e->c;
     uint32_t axis = kernel_count(e->k, "axis", 0, 0);
     uint32_t taps = kernel_count(e->k, "taps", 0, 1);
     Axes axes;
-    Loop loop;
-    Val from[SHAPE_MAX_RANK];
     axes_open(c, &axes, &e->k->out[0].shape);
-    Val sum = code_variable(c, code_scalar(c, 0));
-    Val tap = index_step(c, axes.i[axis], taps, loop_count(c, &loop, taps));
-    Val index = code_load(c, emit_constant(e, "index"), tap);
-    memcpy(from, axes.i, sizeof axes.i);
-    from[axis] = LLVMBuildFPToSI(c->builder, index, c->index, "");
-    Val x = code_load(c, e->in[0], operand_index(c, &e->k->in[0], from));
-    Val by = code_load(c, emit_constant(e, "values"), tap);
-    code_set(c, sum, float_fma(c, by, x, code_get(c, c->f32, sum)));
-    loop_close(c, &loop);
-    Val value = emit_act(e, code_get(c, c->f32, sum), channel_of(e, axes.i));
-    code_store(c, e->out[0], operand_index(c, &e->k->out[0], axes.i), value);
+    Val value;
+    if (kernel_on_codes(e->k)) {
+        Val tap = index_mul(c, axes.i[axis], taps);
+        Val index = code_load(c, emit_constant(e, "index"), tap);
+        value = gathered(e, &axes, axis, index);
+    } else {
+        value = gather_sum(e, &axes, axis, taps);
+    }
+    emit_put(e, operand_index(c, &e->k->out[0], axes.i), value,
+             channel_of(e, axes.i));
     axes_close(c, &axes);
 }
 

@@ -1,6 +1,6 @@
 /* ops_point.c - element by element: activations, scales, functions of two
  * numbers; see ops.h. */
-#include "native/llvm/ops.h"
+#include "native/llvm/codes.h"
 
 static uint64_t in_count(const Kernel *k) {
     return shape_count(&k->in[0].shape);
@@ -22,12 +22,12 @@ static void emit_points(const Emit *e, PointValue *value) {
     bool same = size.n == out.n && size.plane == out.plane;
     Walk walk;
     walk_open(c, &walk, &size);
-    Val x = code_load(c, e->in[0], operand_linear(c, &e->k->in[0], walk.i));
+    Val x = emit_get(e, 0, operand_linear(c, &e->k->in[0], walk.i));
     Val channel = walk.channel;
     if (!same)
         channel = index_rem(c, index_div(c, walk.i, out.plane), out.n);
-    Val y = emit_act(e, value(e, x, walk.channel), channel);
-    code_store(c, e->out[0], operand_linear(c, &e->k->out[0], walk.i), y);
+    emit_put(e, operand_linear(c, &e->k->out[0], walk.i),
+             value(e, x, walk.channel), channel);
     walk_close(c, &walk);
 }
 
@@ -83,7 +83,7 @@ static bool check_copy(const Kernel *k) {
     for (uint32_t i = 0; i < k->n_out; i++)
         if (shape_count(&k->out[i].shape) != in_count(k))
             return false;
-    return true;
+    return k->n_out == 1 || !k->quant;
 }
 
 static void emit_copy(const Emit *e) {
@@ -120,10 +120,24 @@ static bool check_eltwise(const Kernel *k) {
     return kind && kind->word && binary_named(kind->word);
 }
 
+/* A code as the rules "adds" and "product" take it. */
+static Val blend_code(const Emit *e, uint32_t i, Val at) {
+    Code *c = e->c;
+    const QuantLayer *q = e->k->quant;
+    Val x = codes_sum(e, codes_get(e, i, at));
+    if (q->rule == QUANT_PRODUCT)
+        return x;
+    Factor factor = codes_factor(c, &q->scale[i]);
+    x = LLVMBuildShl(c->builder, x, code_int(x, q->left), "");
+    return codes_sum(e, codes_scaled(c, &factor, x));
+}
+
 /* The value of operand i, times its coefficient, at these places. */
 static Val blend_operand(const Emit *e, uint32_t i, Val at) {
     Code *c = e->c;
-    Val x = code_load(c, e->in[i], at);
+    if (kernel_on_codes(e->k) && e->k->quant->rule != QUANT_MOVES)
+        return blend_code(e, i, at);
+    Val x = emit_get(e, i, at);
     double coefficient = kernel_number(e->k, "coeff", i, 1);
     if (coefficient == 1)
         return x;
@@ -149,8 +163,7 @@ static void emit_broadcast(const Emit *e, Binary *run) {
         value =
             run(c, value, blend_operand(e, i, broadcast_place(e, i, &axes)));
     Val channel = axes.n > 1 ? axes.i[1] : code_index(c, 0);
-    code_store(c, e->out[0], operand_index(c, out, axes.i),
-               emit_act(e, value, channel));
+    emit_put(e, operand_index(c, out, axes.i), value, channel);
     axes_close(c, &axes);
 }
 
@@ -164,13 +177,25 @@ static void emit_alike(const Emit *e, Binary *run) {
         value =
             run(c, value,
                 blend_operand(e, i, operand_linear(c, &e->k->in[i], walk.i)));
-    code_store(c, e->out[0], operand_linear(c, &e->k->out[0], walk.i),
-               emit_act(e, value, walk.channel));
+    emit_put(e, operand_linear(c, &e->k->out[0], walk.i), value, walk.channel);
     walk_close(c, &walk);
 }
 
+static Binary *function_of(const Kernel *k) {
+    if (!kernel_on_codes(k))
+        return binary_named(kernel_attr(k, "kind")->word);
+    switch (k->quant->rule) {
+    case QUANT_ADDS:
+        return k->quant->minus ? int_sub : int_add;
+    case QUANT_PRODUCT:
+        return int_mul;
+    default:
+        return kernel_is(k, "kind", "max") ? int_max : int_min;
+    }
+}
+
 static void emit_eltwise(const Emit *e) {
-    Binary *run = binary_named(kernel_attr(e->k, "kind")->word);
+    Binary *run = function_of(e->k);
     bool alike = true;
     for (uint32_t i = 0; i < e->k->n_in; i++)
         alike &= shape_equal(&e->k->in[i].shape, &e->k->out[0].shape);

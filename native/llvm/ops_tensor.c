@@ -1,5 +1,6 @@
 /* ops_tensor.c - sums over axes: matrix products, reductions, norms; see
  * ops.h. Sums keep what rounding loses, since the reference adds in double. */
+#include "native/llvm/codes.h"
 #include "native/llvm/ops_window.h"
 
 #include <math.h>
@@ -20,7 +21,7 @@ static bool check_matmul(const Kernel *k) {
         if ((a->dim[i] != out->dim[i] && a->dim[i] != 1) ||
             (b->dim[i] != out->dim[i] && b->dim[i] != 1))
             return false;
-    return !kernel_is(k, "act", "prelu");
+    return !k->quant && !kernel_is(k, "act", "prelu");
 }
 
 /* Element (row, column) of the matrix of an operand that serves this one of
@@ -93,7 +94,7 @@ static Val group_open(const Group *g, Axes *axes) {
     Val at[SHAPE_MAX_RANK];
     for (uint32_t i = 0; i < axes->n; i++)
         at[i] = g->inner.dim[i] > 1 ? axes->i[i] : g->out->i[i];
-    return code_load(c, g->e->in[0], operand_index(c, &g->e->k->in[0], at));
+    return emit_get(g->e, 0, operand_index(c, &g->e->k->in[0], at));
 }
 
 typedef Val Term(Code *c, Val x);
@@ -240,8 +241,8 @@ static void emit_reduce(const Emit *e) {
             g.inner.dim[i] = 1;
     g.n = shape_count(&g.inner);
     Val value = find_reduction(e->k)->run(&g);
-    value = emit_act(e, value, axes.n > 1 ? axes.i[1] : code_index(c, 0));
-    code_store(c, e->out[0], operand_index(c, &e->k->out[0], axes.i), value);
+    emit_put(e, operand_index(c, &e->k->out[0], axes.i), value,
+             axes.n > 1 ? axes.i[1] : code_index(c, 0));
     axes_close(c, &axes);
 }
 
@@ -257,7 +258,7 @@ typedef struct Line {
 static Val line_in(const Line *l, Val i) {
     Code *c = l->e->c;
     Val at = index_step(c, i, l->step, l->first);
-    return code_load(c, l->e->in[0], operand_linear(c, &l->e->k->in[0], at));
+    return emit_get(l->e, 0, operand_linear(c, &l->e->k->in[0], at));
 }
 
 static Val line_out_at(const Line *l, Val i) {
@@ -275,10 +276,9 @@ static Val line_channel(const Line *l, Val i) {
 }
 
 static void line_put(const Line *l, Val i, Val x) {
-    Code *c = l->e->c;
-    if (l->e->act.apply || l->e->act.by_channel)
-        x = emit_act(l->e, x, line_channel(l, i));
-    code_store(c, l->e->out[0], line_out_at(l, i), x);
+    bool acts = l->e->act.apply || l->e->act.by_channel;
+    Val channel = acts ? line_channel(l, i) : code_index(l->e->c, 0);
+    emit_put(l->e, line_out_at(l, i), x, channel);
 }
 
 static bool check_softmax(const Kernel *k) {
@@ -299,19 +299,15 @@ static Val line_max(const Line *l) {
 
 static void softmax_line(const Line *l) {
     Code *c = l->e->c;
-    Loop powers, sums, parts;
+    Loop sums, parts;
     Val most = line_max(l);
-    Val i = loop_count(c, &powers, l->n);
-    Val power = math_exp(c, float_sub(c, line_in(l, i), most));
-    code_store(c, l->e->out[0], line_out_at(l, i), power);
-    loop_close(c, &powers);
     Sum sum = sum_open(c);
-    i = loop_count(c, &sums, l->n);
-    sum_add(c, &sum, code_load(c, l->e->out[0], line_out_at(l, i)));
+    Val i = loop_count(c, &sums, l->n);
+    sum_add(c, &sum, math_exp(c, float_sub(c, line_in(l, i), most)));
     loop_close(c, &sums);
     Val all = sum_value(c, &sum);
     i = loop_count(c, &parts, l->n);
-    power = code_load(c, l->e->out[0], line_out_at(l, i));
+    Val power = math_exp(c, float_sub(c, line_in(l, i), most));
     line_put(l, i, float_div(c, power, all));
     loop_close(c, &parts);
 }
@@ -394,7 +390,7 @@ static Lrn lrn_read(const Kernel *k) {
 }
 
 static bool check_lrn(const Kernel *k) {
-    return shape_equal(&k->in[0].shape, &k->out[0].shape) &&
+    return !k->quant && shape_equal(&k->in[0].shape, &k->out[0].shape) &&
            kernel_count(k, "size", 0, 5) <= 1 << 10 && !kernel_attr(k, "act");
 }
 
@@ -422,8 +418,7 @@ static Range around(Code *c, Val at, uint32_t size, uint32_t n) {
 }
 
 static Val input_at(const Emit *e, Val channel, Val row, Val column) {
-    return code_load(e->c, e->in[0],
-                     operand_at(e->c, &e->k->in[0], channel, row, column));
+    return emit_get(e, 0, operand_at(e->c, &e->k->in[0], channel, row, column));
 }
 
 /* Over a square of its own channel. */

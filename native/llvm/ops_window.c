@@ -7,6 +7,8 @@
  */
 #include "native/llvm/ops_window.h"
 
+#include "native/llvm/codes.h"
+
 #include <math.h>
 
 /* ---- windows ---- */
@@ -49,10 +51,31 @@ Range window_range(Code *c, const Window *w, Val tap, uint32_t in,
     return (Range){from, index_min(c, to, code_index(c, out))};
 }
 
+Range window_taps(Code *c, const Window *w, Val at, uint32_t in) {
+    Val zero = code_index(c, 0), first = index_mul(c, at, w->stride);
+    Val before = index_sub(c, code_index(c, w->pad), first);
+    Val from = index_add(c, before, code_index(c, (int64_t)w->dilation - 1));
+    Val to = index_add(c, before, code_index(c, (int64_t)in - 1 + w->dilation));
+    from = index_div(c, index_max(c, from, zero), w->dilation);
+    to = index_div(c, index_max(c, to, zero), w->dilation);
+    return (Range){from, index_min(c, to, code_index(c, w->kernel))};
+}
+
 Val window_place(Code *c, const Window *w, Val at, Val tap) {
     Val before =
         index_sub(c, index_mul(c, tap, w->dilation), code_index(c, w->pad));
     return index_step(c, at, w->stride, before);
+}
+
+Source window_source(Code *c, const Window *w, Val at, Val tap, uint32_t in) {
+    Val moved = index_sub(c, index_add(c, at, code_index(c, w->pad)),
+                          index_mul(c, tap, w->dilation));
+    Val from = index_max(c, moved, code_index(c, 0));
+    Val place = index_div(c, from, w->stride);
+    Val exact = LLVMBuildICmp(c->builder, LLVMIntEQ,
+                              index_mul(c, place, w->stride), moved, "");
+    Val inside = is_inside(c, place, in);
+    return (Source){LLVMBuildAnd(c->builder, exact, inside, ""), place};
 }
 
 Val is_inside(Code *c, Val at, uint32_t size) {
@@ -88,30 +111,17 @@ bool conv_read(const Kernel *k, Conv *v, bool transposed) {
            fits_constant(k, "slope", v->out.c);
 }
 
-static bool check_conv(const Kernel *k) {
+bool check_conv(const Kernel *k) {
     Conv v;
     return conv_read(k, &v, false);
 }
 
 static bool check_deconv(const Kernel *k) {
     Conv v;
-    return conv_read(k, &v, true);
+    return !k->quant && conv_read(k, &v, true);
 }
 
-/* One channel of the output, of one image. */
-typedef struct Channel {
-    Val image, in_first; /* the input's first channel of the group, in all */
-    Val out;             /* in the image */
-    Val out_all;         /* in all images */
-    Val group, member;   /* out = group * members + member */
-} Channel;
-
-typedef struct ConvLoops {
-    Loop image, group, member;
-    Channel at;
-} ConvLoops;
-
-static void conv_open(const Emit *e, const Conv *v, ConvLoops *l) {
+void conv_open(const Emit *e, const Conv *v, ConvLoops *l) {
     Code *c = e->c;
     uint32_t members = v->out.c / v->groups;
     Val image = loop_count(c, &l->image, v->images);
@@ -127,7 +137,7 @@ static void conv_open(const Emit *e, const Conv *v, ConvLoops *l) {
                       .member = member};
 }
 
-static void conv_close(const Emit *e, ConvLoops *l) {
+void conv_close(const Emit *e, ConvLoops *l) {
     loop_close(e->c, &l->member);
     loop_close(e->c, &l->group);
     loop_close(e->c, &l->image);
@@ -282,13 +292,7 @@ static void emit_deconv(const Emit *e) {
 
 /* ---- pools ---- */
 
-typedef struct Pool {
-    Window w[2];
-    bool average, count_pad;
-    Extent in, out;
-} Pool;
-
-static void pool_read(const Kernel *k, bool fused, const Extent *in, Pool *p) {
+void pool_read(const Kernel *k, bool fused, const Extent *in, Pool *p) {
     read_window(k, fused ? &window_pool : &window_plain, p->w);
     if (kernel_count(k, fused ? "pool_global" : "global", 0, 0))
         for (int axis = 0; axis < 2; axis++)
@@ -300,25 +304,20 @@ static void pool_read(const Kernel *k, bool fused, const Extent *in, Pool *p) {
     p->out = operand_extent(&k->out[0]);
 }
 
-static bool pool_fits(const Pool *p) {
+bool pool_fits(const Pool *p) {
     uint64_t area = (uint64_t)p->w[ROWS].kernel * p->w[COLS].kernel;
     uint64_t work = (uint64_t)p->out.c * p->out.h * p->out.w;
     return p->in.c == p->out.c && area < most_products / work;
 }
 
-static bool check_pool(const Kernel *k) {
+bool check_pool(const Kernel *k) {
     Pool p;
     Extent in = operand_extent(&k->in[0]);
     pool_read(k, false, &in, &p);
     return pool_fits(&p);
 }
 
-/* What a window covers along one axis: elements, and with the padding. */
-typedef struct Cover {
-    Val from, to, padded;
-} Cover;
-
-static Cover cover(Code *c, const Window *w, Val at, uint32_t in) {
+Cover window_cover(Code *c, const Window *w, Val at, uint32_t in) {
     Val start =
         index_sub(c, index_mul(c, at, w->stride), code_index(c, w->pad));
     Val end = index_add(c, start, code_index(c, w->kernel));
@@ -328,44 +327,42 @@ static Cover cover(Code *c, const Window *w, Val at, uint32_t in) {
                    index_sub(c, padded_end, start)};
 }
 
-/* Elements by which a sum is divided: at least 1. */
-static Val pool_divisor(Code *c, const Pool *p, const Cover at[2]) {
+Val pool_divisor(Code *c, const Pool *p, const Cover at[2]) {
     Val size[2];
     for (int axis = 0; axis < 2; axis++) {
         Val inside = index_sub(c, at[axis].to, at[axis].from);
         size[axis] = p->count_pad ? at[axis].padded : inside;
         size[axis] = index_max(c, size[axis], code_index(c, 1));
     }
-    return float_mul(c, float_of_index(c, size[0]), float_of_index(c, size[1]));
+    return LLVMBuildNSWMul(c->builder, size[0], size[1], "");
 }
 
-/* Element (row, column) of the pool's input; `context` is the maker's. */
-typedef Val PoolElement(const Emit *e, const void *context, Val row,
-                        Val column);
-
-static Val pool_value(const Emit *e, const Pool *p, Val row, Val column,
-                      PoolElement *element, const void *context) {
+Val pool_value(const Emit *e, const Pool *p, Val row, Val column,
+               PoolElement *element, const void *context) {
     Code *c = e->c;
-    Cover at[2] = {cover(c, &p->w[ROWS], row, p->in.h),
-                   cover(c, &p->w[COLS], column, p->in.w)};
+    Cover at[2] = {window_cover(c, &p->w[ROWS], row, p->in.h),
+                   window_cover(c, &p->w[COLS], column, p->in.w)};
     Loop rows, columns;
-    Val value = code_variable(c, code_scalar(c, p->average ? 0 : -INFINITY));
+    Val value = code_variable(c, emit_number(e, p->average ? 0 : -INFINITY));
     Val y = loop_open(c, &rows, at[0].from, at[0].to, 1);
     Val x = loop_open(c, &columns, at[1].from, at[1].to, 1);
-    Val so_far = code_get(c, c->f32, value), next = element(e, context, y, x);
+    Val next = element(e, context, y, x);
+    Val so_far = code_get(c, LLVMTypeOf(next), value);
     code_set(c, value,
              p->average ? float_add(c, so_far, next)
-                        : float_max(c, so_far, next));
+                        : emit_max(e, so_far, next));
     loop_close(c, &columns);
     loop_close(c, &rows);
-    Val result = code_get(c, c->f32, value);
-    return p->average ? float_div(c, result, pool_divisor(c, p, at)) : result;
+    Val result = code_get(c, LLVMTypeOf(emit_number(e, 0)), value);
+    if (!p->average)
+        return result;
+    return float_div(c, result, float_of_index(c, pool_divisor(c, p, at)));
 }
 
 static Val element_of_input(const Emit *e, const void *context, Val row,
                             Val column) {
     Val at = operand_at(e->c, &e->k->in[0], *(const Val *)context, row, column);
-    return code_load(e->c, e->in[0], at);
+    return emit_get(e, 0, at);
 }
 
 static void emit_pool(const Emit *e) {
@@ -379,9 +376,8 @@ static void emit_pool(const Emit *e) {
     Val row = loop_count(c, &rows, p.out.h);
     Val column = loop_count(c, &columns, p.out.w);
     Val value = pool_value(e, &p, row, column, element_of_input, &channel);
-    value = emit_act(e, value, index_rem(c, channel, per_image));
-    code_store(c, e->out[0], operand_at(c, &e->k->out[0], channel, row, column),
-               value);
+    emit_put(e, operand_at(c, &e->k->out[0], channel, row, column), value,
+             index_rem(c, channel, per_image));
     loop_close(c, &columns);
     loop_close(c, &rows);
     loop_close(c, &channels);
@@ -389,13 +385,7 @@ static void emit_pool(const Emit *e) {
 
 /* ---- convolution and pool in one ---- */
 
-typedef struct ConvPool {
-    Conv v;
-    Pool p;
-    Channel at;
-} ConvPool;
-
-static bool conv_pool_read(const Kernel *k, ConvPool *both) {
+bool conv_pool_read(const Kernel *k, ConvPool *both) {
     if (!conv_read(k, &both->v, false))
         return false;
     Conv *v = &both->v;
@@ -406,7 +396,7 @@ static bool conv_pool_read(const Kernel *k, ConvPool *both) {
     return pool_fits(&both->p);
 }
 
-static bool check_conv_pool(const Kernel *k) {
+bool check_conv_pool(const Kernel *k) {
     ConvPool both;
     return conv_pool_read(k, &both);
 }
@@ -435,9 +425,9 @@ static Val conv_element(const Emit *e, const void *context, Val row,
                            index_add(c, first, index_step(c, ky, width, kx)));
     Val at = operand_at(c, &e->k->in[0], index_add(c, both->at.in_first, i),
                         in_row, in_column);
-    code_set(c, sum,
-             float_fma(c, weight, code_load(c, e->in[0], at),
-                       code_get(c, c->f32, sum)));
+    code_set(
+        c, sum,
+        float_fma(c, weight, emit_get(e, 0, at), code_get(c, c->f32, sum)));
     branch_close(c, &inside);
     loop_close(c, &columns);
     branch_close(c, &inside_rows);
@@ -457,8 +447,7 @@ static void emit_conv_pool(const Emit *e) {
     Val row = loop_count(c, &rows, both.p.out.h);
     Val column = loop_count(c, &columns, both.p.out.w);
     Val value = pool_value(e, &both.p, row, column, conv_element, &both);
-    code_store(c, e->out[0],
-               operand_at(c, &e->k->out[0], l.at.out_all, row, column), value);
+    emit_set(e, operand_at(c, &e->k->out[0], l.at.out_all, row, column), value);
     loop_close(c, &columns);
     loop_close(c, &rows);
     conv_close(e, &l);
@@ -466,11 +455,7 @@ static void emit_conv_pool(const Emit *e) {
 
 /* ---- inner products ---- */
 
-typedef struct Product {
-    uint64_t batch, n, m;
-} Product;
-
-static bool product_read(const Kernel *k, Product *p) {
+bool product_read(const Kernel *k, Product *p) {
     const Shape *in = &k->in[0].shape, *out = &k->out[0].shape;
     p->batch = in->rank > 1 && out->rank > 1 ? in->dim[0] : 1;
     p->n = shape_count(in) / p->batch;
@@ -482,7 +467,7 @@ static bool product_read(const Kernel *k, Product *p) {
            fits_constant(k, "bias", p->m) && fits_constant(k, "slope", p->m);
 }
 
-static bool check_fc(const Kernel *k) {
+bool check_fc(const Kernel *k) {
     Product p;
     return product_read(k, &p);
 }
@@ -534,7 +519,7 @@ static Val dot_scattered(const Emit *e, Val in_at, Val weight_at, uint64_t n) {
     Val sum = code_variable(c, code_scalar(c, 0));
     Val at = loop_count(c, &loop, n);
     Val place = operand_linear(c, &e->k->in[0], index_add(c, in_at, at));
-    Val x = code_load(c, e->in[0], place);
+    Val x = emit_get(e, 0, place);
     Val y =
         code_load(c, emit_constant(e, "weight"), index_add(c, weight_at, at));
     code_set(c, sum, float_fma(c, x, y, code_get(c, c->f32, sum)));
@@ -550,13 +535,13 @@ static void emit_fc(const Emit *e) {
     Val batch = loop_count(c, &batches, p.batch);
     Val o = loop_count(c, &results, p.m);
     Val in_at = index_mul(c, batch, p.n), weight_at = index_mul(c, o, p.n);
-    Val sum = operand_is_dense(&e->k->in[0])
+    Val sum = operand_is_dense(&e->k->in[0]) && !e->k->quant
                   ? dot(c, emit_constant(e, "weight"), weight_at, e->in[0],
                         in_at, p.n)
                   : dot_scattered(e, in_at, weight_at, p.n);
-    sum = emit_act(e, float_add(c, sum, bias_of(e, o)), o);
+    sum = float_add(c, sum, bias_of(e, o));
     Val at = index_step(c, batch, p.m, o);
-    code_store(c, e->out[0], operand_linear(c, &e->k->out[0], at), sum);
+    emit_put(e, operand_linear(c, &e->k->out[0], at), sum, o);
     loop_close(c, &results);
     loop_close(c, &batches);
 }

@@ -37,6 +37,19 @@ static uint32_t lanes_of(const char *triple, const char *features) {
     return 1;
 }
 
+/* Processors with AVX-512 VNNI, by name or by what they can do. */
+static bool has_dots(const char *cpu, const char *features) {
+    static const char *const cpus[] = {
+        "cascadelake", "cooperlake",     "icelake-client", "icelake-server",
+        "rocketlake",  "sapphirerapids", "tigerlake",      "znver4"};
+    if (strstr(features, "+avx512vnni"))
+        return true;
+    for (size_t i = 0; i < sizeof cpus / sizeof *cpus; i++)
+        if (strcmp(cpu, cpus[i]) == 0)
+            return !strstr(features, "-avx512vnni");
+    return false;
+}
+
 /* Of the widest vectors. */
 static uint32_t registers_of(const char *triple, uint32_t lanes) {
     static const char *const many[] = {"aarch64", "riscv", "powerpc"};
@@ -90,6 +103,8 @@ bool machine_open(Diag *diag, const NativeTarget *target, Machine *out) {
         out->triple = LLVMGetTargetMachineTriple(out->machine);
         out->lanes = target->lanes ? target->lanes : lanes_of(triple, features);
         out->registers = registers_of(triple, out->lanes);
+        out->dots =
+            strncmp(triple, "x86_64", 6) == 0 && has_dots(cpu, features);
     }
     own_close(&own);
     return out->machine != NULL;

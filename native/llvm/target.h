@@ -12,6 +12,7 @@ typedef struct Machine {
     LLVMTargetDataRef layout;
     char *triple;              /* LLVM's */
     uint32_t lanes, registers; /* of vectors */
+    bool dots;                 /* x86's dot products of bytes */
 } Machine;
 
 /* False with an error if LLVM has no such target. */

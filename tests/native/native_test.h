@@ -13,6 +13,8 @@
 
 #include <cmocka.h>
 
+static const Quant real_numbers = {QUANT_NONE, 0, 0};
+
 typedef struct Bench {
     Arena *arena;
     Diag *diag;

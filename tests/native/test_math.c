@@ -74,7 +74,7 @@ static double ulps_between(float got, double want) {
 
 static void run_act(Bench *b, const char *act, uint32_t n, const float *in,
                     float *out) {
-    Operand operand = operand_dense(&(Shape){2, {1, n}});
+    Operand operand = operand_dense(&(Shape){2, {1, n}}, &real_numbers);
     AttrPair attr = {.name = "act", .word = act};
     Kernel kernel = {.kind = "act",
                      .n_in = 1,

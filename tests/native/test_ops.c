@@ -162,12 +162,17 @@ static Net net_read(Bench *b, const Case *row) {
 /* ---- other places than the order of the shape ---- */
 
 static Operand operand_blocked(const Shape *shape, uint32_t block) {
-    Operand o = operand_dense(shape);
+    Operand o = operand_dense(shape, &real_numbers);
     uint32_t c, h, w;
     shape_chw(shape, &c, &h, &w);
     if (block > 1)
-        o = (Operand){*shape, block, (uint64_t)h * w * block,
-                      (uint64_t)w * block, block};
+        o = (Operand){*shape,
+                      block,
+                      (uint64_t)h * w * block,
+                      (uint64_t)w * block,
+                      block,
+                      sizeof(float),
+                      real_numbers};
     return o;
 }
 
@@ -213,12 +218,9 @@ static void check_case(Bench *b, const Case *row, uint32_t block) {
         move(&in[i], net.in[i], place, true);
         from[i] = place;
     }
-    Const constant[CONST_ROLES];
-    uint32_t n = 0;
-    for (uint32_t role = 0; role < CONST_ROLES; role++)
-        if (node->constant[role].i != NONE)
-            constant[n++] = *graph_const(net.g, node->constant[role]);
-    Kernel kernel = native_kernel(b->arena, net.g, net.node, in, &out);
+    const Const *constant;
+    Kernel kernel =
+        native_kernel(b->arena, net.g, net.node, in, &out, &constant);
     float *to = ARENA_ARRAY(b->arena, float, operand_floats(&out));
     float *got = ARENA_ARRAY(b->arena, float, shape_count(shape));
     bench_run(b, &kernel, constant, from, &to);
@@ -248,10 +250,10 @@ static void test_blocked(void **state) {
 /* A kernel on two tensors of 2x3 with one word. */
 static const char *refuse_word(Bench *b, const char *kind, const char *name,
                                const char *word) {
-    Operand in[2] = {operand_dense(&(Shape){2, {2, 3}}),
-                     operand_dense(&(Shape){2, {2, 3}})};
+    Operand in[2] = {operand_dense(&(Shape){2, {2, 3}}, &real_numbers),
+                     operand_dense(&(Shape){2, {2, 3}}, &real_numbers)};
     AttrPair attr = {.name = name, .word = word};
-    KernelConst slope = {"slope", {1, {3}}};
+    KernelConst slope = {"slope", {1, {3}}, CONST_F32};
     Kernel kernel = {.kind = kind,
                      .n_in = 2,
                      .n_out = 1,
@@ -285,9 +287,11 @@ static void test_refused(void **state) {
     (void)state;
     Bench b = bench_open();
     Net net = net_read(&b, &cases[0]);
-    Operand in = operand_dense(&(Shape){4, {1, 5, 9, 7}});
-    Operand out = operand_dense(&(Shape){4, {1, 6, 9, 7}});
-    Kernel kernel = native_kernel(b.arena, net.g, net.node, &in, &out);
+    Operand in = operand_dense(&(Shape){4, {1, 5, 9, 7}}, &real_numbers);
+    Operand out = operand_dense(&(Shape){4, {1, 6, 9, 7}}, &real_numbers);
+    const Const *constant;
+    Kernel kernel =
+        native_kernel(b.arena, net.g, net.node, &in, &out, &constant);
     assert_null(b.backend->refuse(&kernel));
     in.shape.dim[1] = 4; /* the weights are for 5 channels */
     assert_non_null(b.backend->refuse(&kernel));

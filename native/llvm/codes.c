@@ -1,0 +1,238 @@
+/* codes.c - elements of operands as kernels see them, and the arithmetic of
+ * graph/quant.h; see codes.h. */
+#include "native/llvm/codes.h"
+
+#include <math.h>
+
+static const QuantTypeInfo *type_of(const Operand *operand) {
+    return &quant_type[operand->quant.type];
+}
+
+static Val bytes_to(Code *c, const Operand *operand, Val at) {
+    return index_mul(c, at, operand->cell);
+}
+
+/* ---- numbers and codes in memory ---- */
+
+static Val read_float(Code *c, const Operand *operand, Val base, Val at) {
+    if (operand->cell == sizeof(float))
+        return code_load(c, base, at);
+    return code_load_type(c, base, bytes_to(c, operand, at), c->f32);
+}
+
+static void write_float(Code *c, const Operand *operand, Val base, Val at,
+                        Val x) {
+    if (operand->cell == sizeof(float))
+        code_store(c, base, at, x);
+    else
+        code_store_type(c, base, bytes_to(c, operand, at), x);
+}
+
+static Val read_code(Code *c, const Operand *operand, Val base, Val at) {
+    const QuantTypeInfo *type = type_of(operand);
+    Val code = code_load_type(c, base, bytes_to(c, operand, at),
+                              int_type(c, 8 * type->size, 1));
+    return type->lo < 0 ? int_cast(c, code, 32)
+                        : LLVMBuildZExt(c->builder, code, c->i32, "");
+}
+
+static void write_code(const Emit *e, Val at, Val code) {
+    const Operand *out = &e->k->out[0];
+    code_store_type(e->c, e->out[0], bytes_to(e->c, out, at),
+                    int_cast(e->c, code, 8 * type_of(out)->size));
+}
+
+Val codes_constant(const Emit *e, const char *role, Val at) {
+    Code *c = e->c;
+    int32_t i = kernel_constant(e->k, role);
+    ConstKind kind = e->k->constant[i].kind;
+    uint32_t size = kind == CONST_I8 ? 1 : kind == CONST_I16 ? 2 : 4;
+    Val value = code_load_type(c, e->constant[i], index_mul(c, at, size),
+                               int_type(c, 8 * size, 1));
+    return int_cast(c, value, 32);
+}
+
+/* ---- between numbers and codes ---- */
+
+static const char *const real_role[] = {"real0", "real1"};
+
+bool codes_have_tables(const Kernel *k) {
+    for (uint32_t i = 0; i < k->n_in; i++)
+        if (k->in[i].quant.type != QUANT_NONE &&
+            (i > 1 || !has_constant(k, real_role[i], 256)))
+            return false;
+    return k->out[0].quant.type == QUANT_NONE || has_constant(k, "code", 256);
+}
+
+static Val number_of(const Emit *e, uint32_t operand, Val code) {
+    Code *c = e->c;
+    Val least = code_int(code, type_of(&e->k->in[operand])->lo);
+    Val place = LLVMBuildIntCast2(c->builder, int_sub(c, code, least), c->index,
+                                  true, "");
+    return code_load(c, emit_constant(e, real_role[operand]), place);
+}
+
+/* The last code whose least number is not above x: by halves. */
+static Val code_of(const Emit *e, Val x) {
+    Code *c = e->c;
+    const Quant *q = &e->k->out[0].quant;
+    Val bound = emit_constant(e, "code"), place = code_index(c, 0);
+    for (int64_t step = 128; step; step /= 2) {
+        Val next = index_add(c, place, code_index(c, step));
+        Val reached = float_less_equal(c, code_load(c, bound, next), x);
+        place = code_select(c, reached, next, place);
+    }
+    Val code = LLVMBuildIntCast2(c->builder, place, c->i32, true, "");
+    code = int_add(c, code, code_int(code, quant_type[q->type].lo));
+    return code_select(c, float_equal(c, x, x), code, code_int(code, q->zero));
+}
+
+/* ---- elements ---- */
+
+Val emit_get(const Emit *e, uint32_t i, Val at) {
+    const Operand *in = &e->k->in[i];
+    if (in->quant.type == QUANT_NONE)
+        return read_float(e->c, in, e->in[i], at);
+    Val code = read_code(e->c, in, e->in[i], at);
+    return kernel_on_codes(e->k) ? code : number_of(e, i, code);
+}
+
+/* Does what moves keep its code? */
+static bool keeps(const Emit *e) {
+    const QuantLayer *q = e->k->quant;
+    const QuantTypeInfo *type = type_of(&e->k->out[0]);
+    return q->n == 0 && q->zero_in[0] == q->zero_out && q->lo <= type->lo &&
+           q->hi >= type->hi;
+}
+
+static const QuantScale *last_scale(const QuantLayer *q) {
+    if (q->rule == QUANT_ADDS)
+        return &q->scale[2];
+    return q->n ? &q->scale[0] : NULL;
+}
+
+static Val by_rule(const Emit *e, Val x) {
+    Code *c = e->c;
+    const QuantLayer *q = e->k->quant;
+    const QuantScale *scale = last_scale(q);
+    if (q->rule == QUANT_MOVES && keeps(e))
+        return x;
+    if (q->rule == QUANT_MOVES)
+        x = int_sub(c, x, code_int(x, q->zero_in[0]));
+    if (scale) {
+        Factor factor = codes_factor(c, scale);
+        x = codes_scaled(c, &factor, x);
+    }
+    return codes_finish(e, x);
+}
+
+void emit_put(const Emit *e, Val at, Val x, Val channel) {
+    bool codes = kernel_on_codes(e->k);
+    emit_set(e, at, codes ? by_rule(e, x) : emit_act(e, x, channel));
+}
+
+void emit_set(const Emit *e, Val at, Val x) {
+    const Operand *out = &e->k->out[0];
+    if (kernel_on_codes(e->k))
+        write_code(e, at, x);
+    else if (out->quant.type == QUANT_NONE)
+        write_float(e->c, out, e->out[0], at, x);
+    else
+        write_code(e, at, code_of(e, x));
+}
+
+Val emit_number(const Emit *e, double value) {
+    if (!kernel_on_codes(e->k))
+        return code_scalar(e->c, value);
+    double code = fmin(fmax(value, INT32_MIN), INT32_MAX);
+    return LLVMConstInt(e->c->i32, (unsigned long long)(int64_t)code, true);
+}
+
+Val emit_max(const Emit *e, Val a, Val b) {
+    return kernel_on_codes(e->k) ? int_max(e->c, a, b) : float_max(e->c, a, b);
+}
+
+Val emit_min(const Emit *e, Val a, Val b) {
+    return kernel_on_codes(e->k) ? int_min(e->c, a, b) : float_min(e->c, a, b);
+}
+
+/* ---- arithmetic ---- */
+
+Factor codes_factor(Code *c, const QuantScale *scale) {
+    return (Factor){LLVMConstInt(c->i32, (uint32_t)scale->factor, false),
+                    LLVMConstInt(c->i32, scale->shift, false),
+                    scale->shift > 32};
+}
+
+Factor codes_channel_factor(const Emit *e, Val channel, uint32_t lanes) {
+    Code *c = e->c;
+    Val at = index_mul(c, channel, 4);
+    Type type = int_type(c, 32, lanes);
+    return (Factor){code_load_type(c, emit_constant(e, "factor"), at, type),
+                    code_load_type(c, emit_constant(e, "shift"), at, type),
+                    quant_shifts_high(e->k->quant)};
+}
+
+/* 2^n */
+static Val power(Code *c, Val n) {
+    return LLVMBuildShl(c->builder, code_int(n, 1), n, "");
+}
+
+/* x of 32 bits. */
+static Val scaled_short(Code *c, const Factor *f, Val x) {
+    Val shift = int_cast(c, f->shift, 64);
+    Val sum = int_mul(c, int_cast(c, x, 64), int_cast(c, f->factor, 64));
+    sum = int_add(c, sum, power(c, int_sub(c, shift, code_int(shift, 1))));
+    if (!f->high)
+        return int_shift(c, sum, shift);
+    Val upper = int_cast(c, int_shift(c, sum, code_int(sum, 32)), 32);
+    return int_shift(c, upper, int_sub(c, f->shift, code_int(f->shift, 32)));
+}
+
+/* x of 64 bits: without the product's lowest 32 bits, which do not reach the
+ * bit that is rounded; or, by a factor above 1, of what is in 32 bits. */
+static Val scaled_long(Code *c, const Factor *f, Val x) {
+    if (!f->high) {
+        x = int_max(c, x, code_int(x, INT32_MIN));
+        x = int_min(c, x, code_int(x, INT32_MAX));
+        return scaled_short(c, f, int_cast(c, x, 32));
+    }
+    Val shift = int_cast(c, f->shift, 64), factor = int_cast(c, f->factor, 64);
+    Val low = LLVMBuildAnd(c->builder, x, code_int(x, UINT32_MAX), "");
+    low = int_shift(c, int_mul(c, low, factor), code_int(x, 32));
+    Val sum = int_mul(c, int_shift(c, x, code_int(x, 32)), factor);
+    sum = int_add(c, sum, low);
+    sum = int_add(c, sum, power(c, int_sub(c, shift, code_int(shift, 33))));
+    return int_shift(c, sum, int_sub(c, shift, code_int(shift, 32)));
+}
+
+static uint32_t bits_of(Val x) {
+    Type type = LLVMTypeOf(x);
+    if (LLVMGetTypeKind(type) == LLVMVectorTypeKind)
+        type = LLVMGetElementType(type);
+    return LLVMGetIntTypeWidth(type);
+}
+
+Val codes_scaled(Code *c, const Factor *factor, Val x) {
+    return bits_of(x) > 32 ? scaled_long(c, factor, x)
+                           : scaled_short(c, factor, x);
+}
+
+Val codes_finish(const Emit *e, Val x) {
+    Code *c = e->c;
+    const QuantLayer *q = e->k->quant;
+    x = int_add(c, x, code_int(x, q->zero_out));
+    x = int_max(c, x, code_int(x, q->lo));
+    x = int_min(c, x, code_int(x, q->hi));
+    return int_cast(c, x, 32);
+}
+
+Val codes_sum(const Emit *e, Val x) {
+    return int_cast(e->c, x, kernel_is_wide(e->k) ? 64 : 32);
+}
+
+Val codes_get(const Emit *e, uint32_t i, Val at) {
+    Val code = read_code(e->c, &e->k->in[i], e->in[i], at);
+    int32_t zero = i < 2 ? e->k->quant->zero_in[i] : 0;
+    return int_sub(e->c, code, code_int(code, zero));
+}

@@ -1,0 +1,49 @@
+/* codes.h - elements of operands, be they numbers or codes of numbers.
+ *
+ * Inside a kernel whose rule is one of whole numbers an element is its code, an
+ * integer of 32 bits; in all others it is a float, which codes are turned into
+ * when they are read, and back when they are written.
+ */
+#ifndef NATIVE_LLVM_CODES_H
+#define NATIVE_LLVM_CODES_H
+
+#include "native/llvm/ops.h"
+
+/* Element `at` of an operand. */
+Val emit_get(const Emit *e, uint32_t operand, Val at);
+/* x as element `at` of the first result: through the activation, in a channel
+ * of its constants, or through what is last in the rules "moves", "adds" and
+ * "product". */
+void emit_put(const Emit *e, Val at, Val x, Val channel);
+/* x as it is. */
+void emit_set(const Emit *e, Val at, Val x);
+/* A number as elements are; infinities are beyond all codes. */
+Val emit_number(const Emit *e, double value);
+Val emit_max(const Emit *e, Val a, Val b);
+Val emit_min(const Emit *e, Val a, Val b);
+/* Are there tables for what is to be turned? */
+bool codes_have_tables(const Kernel *kernel);
+
+/* ---- arithmetic on codes ---- */
+
+/* A factor of 31 bits; scalars or vectors of 32 bits. */
+typedef struct Factor {
+    Val factor, shift;
+    bool high; /* shift is above 32 */
+} Factor;
+Factor codes_factor(Code *c, const QuantScale *scale);
+/* Of channel `channel`, or of `lanes` channels from value `channel` of the
+ * packed constants on. */
+Factor codes_channel_factor(const Emit *e, Val channel, uint32_t lanes);
+/* [x] of graph/quant.h; of as many bits as x has, or 64. */
+Val codes_scaled(Code *c, const Factor *factor, Val x);
+/* A result before its zero is added, as a code of 32 bits. */
+Val codes_finish(const Emit *e, Val x);
+/* As many bits as the kernel's sums have, 32 or 64. */
+Val codes_sum(const Emit *e, Val x);
+/* Code `at` of an operand less its zero. */
+Val codes_get(const Emit *e, uint32_t operand, Val at);
+/* Value `at` of a constant of whole numbers; of 32 bits. */
+Val codes_constant(const Emit *e, const char *role, Val at);
+
+#endif
