@@ -25,7 +25,8 @@ typedef struct Code {
     Type f32, i32, index, pointer;
     uint32_t lanes;     /* floats of a vector register */
     uint32_t registers; /* vector registers */
-    bool dots;          /* x86's dot products of bytes */
+    uint32_t pairs;     /* see Machine */
+    bool dots;
     Val function;
     LLVMBasicBlockRef entry; /* of variables */
 } Code;

@@ -429,6 +429,7 @@ LLVMModuleRef emit_program(Arena *arena, LLVMContextRef context,
               .index = LLVMIntPtrTypeInContext(context, machine->layout),
               .lanes = machine->lanes,
               .registers = machine->registers,
+              .pairs = machine->pairs,
               .dots = machine->dots};
     c.pointer = LLVMPointerType(c.f32, 0);
     LLVMSetTarget(c.module, machine->triple);

@@ -139,9 +139,46 @@ static Val dot_of_bytes(const Tile *t, Val sum, Val codes, Val weights) {
     return code_intrinsic_plain(t->e->c, name, (Val[]){sum, codes, weights}, 3);
 }
 
+/* Lanes from `first` on. */
+static Val part_of(Code *c, Val vector, uint32_t first, uint32_t n) {
+    Val lane[64];
+    for (uint32_t i = 0; i < n; i++)
+        lane[i] = LLVMConstInt(c->i32, first + i, false);
+    return LLVMBuildShuffleVector(c->builder, vector,
+                                  LLVMGetUndef(LLVMTypeOf(vector)),
+                                  LLVMConstVector(lane, n), "");
+}
+
+static Val joined(Code *c, Val low, Val high) {
+    Val lane[64];
+    uint32_t n = 2 * LLVMGetVectorSize(LLVMTypeOf(low));
+    for (uint32_t i = 0; i < n; i++)
+        lane[i] = LLVMConstInt(c->i32, i, false);
+    return LLVMBuildShuffleVector(c->builder, low, high,
+                                  LLVMConstVector(lane, n), "");
+}
+
+/* By x86's instruction for so many sums, halved down to that. */
+static Val machine_pairs(Code *c, Val codes, Val weights) {
+    uint32_t n = LLVMGetVectorSize(LLVMTypeOf(codes)) / 2;
+    if (n > c->pairs) {
+        Val low = machine_pairs(c, part_of(c, codes, 0, n),
+                                part_of(c, weights, 0, n));
+        Val high = machine_pairs(c, part_of(c, codes, n, n),
+                                 part_of(c, weights, n, n));
+        return joined(c, low, high);
+    }
+    const char *name = n == 16  ? "llvm.x86.avx512.pmaddw.d.512"
+                       : n == 8 ? "llvm.x86.avx2.pmadd.wd"
+                                : "llvm.x86.sse2.pmadd.wd";
+    return code_intrinsic_plain(c, name, (Val[]){codes, weights}, 2);
+}
+
 /* Products of 16 bits, added in pairs. */
 static Val pairs_of(const Tile *t, Val codes, Val weights) {
     Code *c = t->e->c;
+    if (c->pairs >= 4)
+        return machine_pairs(c, codes, weights);
     Val product = int_mul(c, int_cast(c, codes, 32), int_cast(c, weights, 32));
     return int_add(c, int_every(c, product, 0, 2), int_every(c, product, 1, 2));
 }

@@ -37,17 +37,44 @@ static uint32_t lanes_of(const char *triple, const char *features) {
     return 1;
 }
 
-/* Processors with AVX-512 VNNI, by name or by what they can do. */
-static bool has_dots(const char *cpu, const char *features) {
-    static const char *const cpus[] = {
-        "cascadelake", "cooperlake",     "icelake-client", "icelake-server",
-        "rocketlake",  "sapphirerapids", "tigerlake",      "znver4"};
-    if (strstr(features, "+avx512vnni"))
-        return true;
-    for (size_t i = 0; i < sizeof cpus / sizeof *cpus; i++)
-        if (strcmp(cpu, cpus[i]) == 0)
-            return !strstr(features, "-avx512vnni");
-    return false;
+/* What x86 has for codes, by processor or feature: sums of 32 bits that an
+ * instruction makes of pairs of products of 16, and whether one makes them of
+ * four products of bytes. */
+typedef struct Sums {
+    const char *name;
+    uint32_t pairs;
+    bool dots;
+} Sums;
+
+static Sums sums_of(const char *cpu, const char *features) {
+    static const Sums
+        by_feature[] = {{"+avx512vnni", 16, true},
+                        {"+avx512bw", 16, false},
+                        {"+avx2", 8, false}},
+        by_cpu[] = {{"cascadelake", 16, true},     {"cooperlake", 16, true},
+                    {"icelake-client", 16, true},  {"icelake-server", 16, true},
+                    {"rocketlake", 16, true},      {"sapphirerapids", 16, true},
+                    {"tigerlake", 16, true},       {"znver4", 16, true},
+                    {"skylake-avx512", 16, false}, {"x86-64-v4", 16, false},
+                    {"x86-64-v3", 8, false},       {"haswell", 8, false},
+                    {"broadwell", 8, false},       {"skylake", 8, false},
+                    {"znver1", 8, false},          {"znver2", 8, false},
+                    {"znver3", 8, false}};
+    for (size_t i = 0; i < sizeof by_feature / sizeof *by_feature; i++)
+        if (strstr(features, by_feature[i].name))
+            return by_feature[i];
+    for (size_t i = 0; i < sizeof by_cpu / sizeof *by_cpu; i++)
+        if (strcmp(cpu, by_cpu[i].name) == 0)
+            return by_cpu[i];
+    return (Sums){"", 4, false};
+}
+
+static void set_sums(Machine *machine, const char *cpu, const char *features) {
+    if (strncmp(machine->triple, "x86_64", 6) != 0)
+        return;
+    Sums sums = sums_of(cpu, features);
+    machine->dots = sums.dots;
+    machine->pairs = sums.pairs < machine->lanes ? sums.pairs : machine->lanes;
 }
 
 /* Of the widest vectors. */
@@ -103,8 +130,7 @@ bool machine_open(Diag *diag, const NativeTarget *target, Machine *out) {
         out->triple = LLVMGetTargetMachineTriple(out->machine);
         out->lanes = target->lanes ? target->lanes : lanes_of(triple, features);
         out->registers = registers_of(triple, out->lanes);
-        out->dots =
-            strncmp(triple, "x86_64", 6) == 0 && has_dots(cpu, features);
+        set_sums(out, cpu, features);
     }
     own_close(&own);
     return out->machine != NULL;

@@ -12,7 +12,10 @@ typedef struct Machine {
     LLVMTargetDataRef layout;
     char *triple;              /* LLVM's */
     uint32_t lanes, registers; /* of vectors */
-    bool dots;                 /* x86's dot products of bytes */
+    /* of x86: sums of 32 bits that an instruction makes of pairs of products of
+     * 16, and whether one makes them of four products of bytes */
+    uint32_t pairs;
+    bool dots;
 } Machine;
 
 /* False with an error if LLVM has no such target. */
