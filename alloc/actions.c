@@ -25,6 +25,7 @@ static uint32_t place_outside(Emit *e, TensorId t, uint32_t region,
     return placement_add(e,
                          (Placement){.tensor = t,
                                      .rows = plan_volume(e->w->g, t).h,
+                                     .cols = plan_volume(e->w->g, t).w,
                                      .n_c = plan_volume(e->w->g, t).c,
                                      .memory = r->memory,
                                      .whole = r->whole,
@@ -34,13 +35,19 @@ static uint32_t place_outside(Emit *e, TensorId t, uint32_t region,
                          region);
 }
 
-static uint32_t place_buffer(Emit *e, uint32_t buf, Placement p) {
+uint32_t emit_place(Emit *e, uint32_t buf, uint64_t at, Placement p) {
     p.memory = (uint32_t)e->result->pool[buf];
-    p.offset = e->result->offset[buf];
+    p.offset = e->result->offset[buf] + at;
     p.buffer = buf;
     p.bytes = layout_bytes(e->w->spec->memory[p.memory].layout, &p.whole);
     p.n_c = plan_volume(e->w->g, p.tensor).c;
     return placement_add(e, p, NONE);
+}
+
+/* All columns. */
+static uint32_t place_buffer(Emit *e, uint32_t buf, Placement p) {
+    p.cols = plan_volume(e->w->g, p.tensor).w;
+    return emit_place(e, buf, 0, p);
 }
 
 uint32_t emit_plank(Emit *e, uint32_t buf, TensorId t, uint32_t row,
@@ -97,6 +104,8 @@ static Action action_new(const Emit *e, ActionKind kind, uint32_t n_in,
                     .out = out,
                     .row = e->placement.at[out].row,
                     .rows = rows,
+                    .col = e->placement.at[out].col,
+                    .cols = e->placement.at[out].cols,
                     .n_tiles = 1,
                     .at = e->step,
                     .style = -1};
@@ -138,6 +147,16 @@ void emit_move(Emit *e, ActionKind kind, uint32_t from, uint32_t to,
     Action a = action_new(e, kind, 1, &from, to);
     a.row = row;
     a.rows = rows;
+    emit_action(e, a);
+}
+
+void emit_move_from(Emit *e, ActionKind kind, uint32_t from, uint32_t to) {
+    const Placement *p = &e->placement.at[from];
+    Action a = action_new(e, kind, 1, &from, to);
+    a.row = p->row;
+    a.rows = p->rows;
+    a.col = p->col;
+    a.cols = p->cols;
     emit_action(e, a);
 }
 
@@ -301,9 +320,13 @@ static void set_whole(const Work *w, const Node *node, Action *a) {
     bool conv = node->op == OP_CONV || node->op == OP_CONV_POOL ||
                 node->op == OP_DECONV;
     a->in_rows = plan_volume(w->g, node->in[0]).h;
+    a->in_cols = plan_volume(w->g, node->in[0]).w;
     a->pad_top = conv                  ? node->attr.conv.pad[0]
                  : node->op == OP_POOL ? node->attr.pool.pad[0]
                                        : 0;
+    a->pad_left = conv                  ? node->attr.conv.pad[1]
+                  : node->op == OP_POOL ? node->attr.pool.pad[1]
+                                        : 0;
     if (node->op == OP_CONV_POOL)
         a->pool_pad_top = node->attr.pool.pad[0];
 }

@@ -7,10 +7,12 @@
 #include "alloc/areas.h"
 
 /* Channels [from, from + n_c) of a tensor that is no concat, from channel c of
- * the area on, rows [row, end); row r lies in row r - base of the area. */
+ * the area on, pixels [at, end), counted row by row; pixel p is pixel p - base
+ * of the area's channels. */
 typedef struct Held {
     TensorId tensor;
-    uint32_t c, from, n_c, base, row, end;
+    uint32_t c, from, n_c;
+    uint64_t base, at, end;
 } Held;
 
 typedef struct Area {
@@ -234,43 +236,57 @@ static void areas_clear(Areas *all, uint32_t memory, uint64_t at, uint64_t end,
 
 /* What is left of `old` when `now` is written: up to four pieces. */
 static uint32_t held_left(const Held *old, const Held *now, Held left[4]) {
-    int64_t shift = (int64_t)old->base - now->base;
-    int64_t row = now->row + shift, end = now->end + shift;
+    int64_t shift = (int64_t)(old->base - now->base);
+    int64_t at = (int64_t)now->at + shift, end = (int64_t)now->end + shift;
     uint32_t c = later(old->c, now->c), n = 0;
     uint32_t c_end = earlier(old->c + old->n_c, now->c + now->n_c);
-    if (c >= c_end || end <= old->row || row >= old->end) {
+    if (c >= c_end || end <= (int64_t)old->at || at >= (int64_t)old->end) {
         left[n++] = *old;
         return n;
     }
     Held middle = *old;
-    if (row > old->row) {
+    if (at > (int64_t)old->at) {
         left[n] = *old;
-        left[n++].end = middle.row = (uint32_t)row;
+        left[n++].end = middle.at = (uint64_t)at;
     }
-    if (end < old->end) {
+    if (end < (int64_t)old->end) {
         left[n] = *old;
-        left[n++].row = middle.end = (uint32_t)end;
+        left[n++].at = middle.end = (uint64_t)end;
     }
     n += held_cut(&middle, 0, c - old->c, left + n);
     return n + held_cut(&middle, c_end - old->c, old->c + old->n_c - c_end,
                         left + n);
 }
 
+static bool joins(const Held *old, const Held *now) {
+    return same_tensor(old->tensor, now->tensor) && old->c == now->c &&
+           old->from == now->from && old->n_c == now->n_c &&
+           old->base == now->base && old->at <= now->end && now->at <= old->end;
+}
+
+/* Takes what it joins with out of the area. */
+static Held area_join(Area *area, Held now) {
+    for (uint32_t i = 0; i < area->held.n;) {
+        const Held *old = &area->held.at[i];
+        if (!joins(old, &now)) {
+            i++;
+            continue;
+        }
+        now.at = old->at < now.at ? old->at : now.at;
+        now.end = old->end > now.end ? old->end : now.end;
+        area->held.at[i] = area->held.at[--area->held.n];
+        i = 0;
+    }
+    return now;
+}
+
 static void area_put(Areas *all, Area *area, Held now) {
     Held left[4];
+    now = area_join(area, now);
     uint32_t n = area->held.n;
     uint32_t kept = 0;
     for (uint32_t i = 0; i < n; i++) {
         Held old = area->held.at[i];
-        bool joins = same_tensor(old.tensor, now.tensor) && old.c == now.c &&
-                     old.from == now.from && old.n_c == now.n_c &&
-                     old.base == now.base && old.row <= now.end &&
-                     now.row <= old.end;
-        if (joins) {
-            now.row = earlier(now.row, old.row);
-            now.end = later(now.end, old.end);
-            continue;
-        }
         uint32_t pieces = held_left(&old, &now, left);
         if (pieces > 0)
             area->held.at[kept++] = left[0];
@@ -283,27 +299,98 @@ static void area_put(Areas *all, Area *area, Held now) {
     vec_push(all->arena, &area->held, now);
 }
 
-/* A piece that has row `row` of channel `c` of the area for the leaf. */
+/* ---- pixels ---- */
+
+/* Pixels that lie one behind the other: pixel p in pixel p - base. */
+typedef struct Stretch {
+    uint64_t base, at, end;
+} Stretch;
+
+/* Walks through the stretches of a part of a tensor. */
+typedef struct Walk {
+    const Placement *p;
+    Part part;
+    uint32_t width, row, col; /* row, col: the next pixel */
+    Stretch now;
+} Walk;
+
+static Walk walk_of(const Areas *all, const Placement *p, Part part) {
+    return (Walk){.p = p,
+                  .part = part,
+                  .width = plan_volume(all->g, p->tensor).w,
+                  .row = part.row,
+                  .col = part.col};
+}
+
+/* Whole rows up to the end of a turn of the ring, or columns of one row. */
+static void walk_rows(Walk *w) {
+    const Placement *p = w->p;
+    uint32_t turn = p->ring ? w->row / p->whole.h * p->whole.h : p->row;
+    uint32_t end = w->part.row + w->part.rows;
+    uint64_t width = w->width;
+    if (p->ring)
+        end = earlier(end, turn + p->whole.h);
+    w->now = (Stretch){turn * width, w->row * width, end * width};
+    if (w->part.cols < width) {
+        end = w->row + 1;
+        w->now.at += w->part.col;
+        w->now.end = w->now.at + w->part.cols;
+    }
+    w->row = end;
+}
+
+/* Columns of one row of a line buffer, up to where their ring ends. Pixels are
+ * counted from as many on as it has, so that no base is negative. */
+static void walk_lines(Walk *w) {
+    const LineBuffer *lines = &w->p->lines;
+    uint64_t at =
+        lines_pixels(lines, w->width) + (uint64_t)w->row * w->width + w->col;
+    uint32_t n = earlier(lines_run(lines, w->width, w->row, w->col),
+                         w->part.col + w->part.cols - w->col);
+    uint64_t in = lines_pixel(lines, w->width, w->row, w->col);
+    w->now = (Stretch){at - in, at, at + n};
+    w->col += n;
+    if (w->col == w->part.col + w->part.cols) {
+        w->col = w->part.col;
+        w->row++;
+    }
+}
+
+static bool walk_next(Walk *w) {
+    if (w->row >= w->part.row + w->part.rows || !w->part.cols)
+        return false;
+    (w->p->lines.band ? walk_lines : walk_rows)(w);
+    return true;
+}
+
+static void leaf_put(Areas *all, Area *area, const Placement *p,
+                     const Leaf *leaf, Part part) {
+    Walk w = walk_of(all, p, part);
+    while (walk_next(&w))
+        area_put(all, area,
+                 (Held){leaf->tensor, leaf->c, leaf->from, leaf->n_c,
+                        w.now.base, w.now.at, w.now.end});
+}
+
+/* A piece that has pixel `at` of channel `c` of the area for the leaf. */
 static const Held *piece_at(const Area *area, const Leaf *leaf, uint32_t c,
-                            uint32_t base, uint32_t row) {
+                            uint64_t base, uint64_t at) {
     for (uint32_t i = 0; i < area->held.n; i++) {
         const Held *h = &area->held.at[i];
         if (same_tensor(h->tensor, leaf->tensor) &&
             h->c - h->from == leaf->c - leaf->from && h->c <= c &&
-            c < h->c + h->n_c && h->base == base && h->row <= row &&
-            row < h->end)
+            c < h->c + h->n_c && h->base == base && h->at <= at && at < h->end)
             return h;
     }
     return NULL;
 }
 
 /* Channel by channel, those together that the same pieces cover. */
-static bool area_holds(const Area *area, const Leaf *leaf, uint32_t base,
-                       uint32_t row, uint32_t end) {
+static bool area_holds(const Area *area, const Leaf *leaf, const Stretch *s) {
     for (uint32_t c = leaf->c, next; c < leaf->c + leaf->n_c; c = next) {
         next = leaf->c + leaf->n_c;
-        for (uint32_t at = row; at < end;) {
-            const Held *h = piece_at(area, leaf, c, base, at);
+        for (uint64_t at = s->at; at < s->end;) {
+            const Held *h = piece_at(area, leaf, c, s->base, at);
             if (!h)
                 return false;
             at = h->end;
@@ -313,48 +400,23 @@ static bool area_holds(const Area *area, const Leaf *leaf, uint32_t base,
     return true;
 }
 
-/* Rows that lie one behind the other: row r in row r - base of the area. */
-typedef struct Lap {
-    uint32_t base, row, end;
-} Lap;
-
-/* The first of them, of rows [row, end); a ring starts again after each turn.
- */
-static Lap lap_of(const Placement *p, uint32_t row, uint32_t end) {
-    if (!p->ring)
-        return (Lap){p->row, row, end};
-    uint32_t base = row / p->whole.h * p->whole.h;
-    return (Lap){base, row, earlier(end, base + p->whole.h)};
-}
-
-static void leaf_put(Areas *all, Area *area, const Placement *p,
-                     const Leaf *leaf, uint32_t row, uint32_t end) {
-    for (Lap lap = {.end = row}; lap.end < end;) {
-        lap = lap_of(p, lap.end, end);
-        area_put(all, area,
-                 (Held){leaf->tensor, leaf->c, leaf->from, leaf->n_c, lap.base,
-                        lap.row, lap.end});
-    }
-}
-
 bool areas_find(Areas *all, const Placement *p) {
     return area_find(all, p) != NULL;
 }
 
-bool areas_read(Areas *all, const Placement *p, uint32_t row, uint32_t rows) {
+bool areas_read(Areas *all, const Placement *p, Part part) {
     const Area *area = area_find(all, p);
+    Walk w = walk_of(all, p, part);
     Leaves leaves = {0};
     leaves_held(all, p, &leaves);
-    for (Lap lap = {.end = row}; area && lap.end < row + rows;) {
-        lap = lap_of(p, lap.end, row + rows);
+    while (area && walk_next(&w))
         for (uint32_t i = 0; i < leaves.at.n; i++)
-            if (!area_holds(area, &leaves.at.at[i], lap.base, lap.row, lap.end))
+            if (!area_holds(area, &leaves.at.at[i], &w.now))
                 return false;
-    }
     return area != NULL;
 }
 
-void areas_write(Areas *all, const Placement *p, uint32_t row, uint32_t rows) {
+void areas_write(Areas *all, const Placement *p, Part part) {
     uint64_t first, end;
     areas_bytes(all, p, &first, &end);
     areas_clear(all, p->memory, first, end, p);
@@ -368,7 +430,7 @@ void areas_write(Areas *all, const Placement *p, uint32_t row, uint32_t rows) {
     Leaves leaves = {0};
     leaves_held(all, p, &leaves);
     for (uint32_t i = 0; i < leaves.at.n; i++)
-        leaf_put(all, area, p, &leaves.at.at[i], row, row + rows);
+        leaf_put(all, area, p, &leaves.at.at[i], part);
 }
 
 void areas_drop(Areas *all, uint32_t memory, uint64_t at, uint64_t end) {

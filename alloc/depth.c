@@ -32,6 +32,7 @@ typedef struct Cut {
     bool reached;
     uint32_t first; /* of the stretch that ends here */
     uint32_t rows;  /* of its stripes; 0: kept */
+    uint32_t cols;  /* at a time, with line buffers; 0: whole rows */
 } Cut;
 
 typedef struct At {
@@ -116,12 +117,16 @@ static void stored_after(const Search *s, uint32_t first, At at,
         *stored -= unit_moved(s->w, unit);
 }
 
-static void offer(Search *s, uint32_t first, uint32_t end, uint32_t rows,
-                  Price own) {
-    Price price = sum(s->cut[first].price, own);
-    Cut *cut = &s->cut[end];
+static void offer_group(Search *s, const Group *g, Price own) {
+    Price price = sum(s->cut[g->first].price, own);
+    Cut *cut = &s->cut[g->end];
     if (!cut->reached || cheaper(price, cut->price))
-        *cut = (Cut){price, true, first, rows};
+        *cut = (Cut){price, true, g->first, g->rows, g->cols};
+}
+
+/* Of kept steps. */
+static void offer(Search *s, uint32_t first, uint32_t end, Price own) {
+    offer_group(s, &(Group){.first = first, .end = end}, own);
 }
 
 static void keep_from(Search *s, uint32_t first) {
@@ -140,7 +145,7 @@ static void keep_from(Search *s, uint32_t first) {
         price.work += s->work[step];
         Price all = price;
         all.moved += stored;
-        offer(s, first, step + 1, 0, all);
+        offer(s, first, step + 1, all);
     }
 }
 
@@ -193,10 +198,12 @@ static uint32_t highest(const Search *s, Group g) {
 static bool rings_from(Search *s, uint32_t first, uint32_t end) {
     Group g = {.first = first, .end = end, .rolls = true};
     RollCost cost;
-    uint32_t rows = roll_rows(s->w, g, s->budget, &cost);
-    if (rows)
-        offer(s, first, end, rows, (Price){cost.moved, cost.weights});
-    return rows > 0;
+    g.rows = roll_rows(s->w, g, s->budget, &cost);
+    if (!g.rows && s->w->spec->tiling.lines)
+        g.rows = g.cols = roll_columns(s->w, g, s->budget, &cost);
+    if (g.rows)
+        offer_group(s, &g, (Price){cost.moved, cost.weights});
+    return g.rows > 0;
 }
 
 static bool group_from(Search *s, uint32_t first, uint32_t end) {
@@ -206,7 +213,7 @@ static bool group_from(Search *s, uint32_t first, uint32_t end) {
     for (uint32_t tries = 0; g.rows && tries < 3; tries++, g.rows--)
         if ((s->exact ? group_measure : group_about)(s->w, &g, &cost) &&
             cost.peak <= s->budget) {
-            offer(s, first, end, g.rows, (Price){cost.moved, cost.work});
+            offer_group(s, &g, (Price){cost.moved, cost.work});
             return true;
         }
     return false;
@@ -252,7 +259,7 @@ static void work_by_step(Search *s) {
 /* A step that neither way can take is left to residency.c. */
 static void pass(Search *s, uint32_t step) {
     if (!s->cut[step + 1].reached)
-        offer(s, step, step + 1, 0, (Price){0, 0});
+        offer(s, step, step + 1, (Price){0, 0});
 }
 
 static void cuts_follow(Work *w, const Cut *cut) {
@@ -263,6 +270,7 @@ static void cuts_follow(Work *w, const Cut *cut) {
                      ((Group){.first = cut[end].first,
                               .end = end,
                               .rows = cut[end].rows,
+                              .cols = cut[end].cols,
                               .rolls = w->spec->tiling.rings}));
 }
 

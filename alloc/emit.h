@@ -45,10 +45,26 @@ uint32_t emit_view(Emit *e, TensorId t, uint32_t row, uint32_t rows);
 /* Makes the tensor present; a group fills it. */
 void emit_made(Emit *e, TensorId t);
 
+/* A placement in a buffer, `at` bytes from its start; of all channels. */
+uint32_t emit_place(Emit *e, uint32_t buf, uint64_t at, Placement p);
+/* The pixels of the placement `from`. */
+void emit_move_from(Emit *e, ActionKind kind, uint32_t from, uint32_t to);
+
+/* emit_rings.c: where a result of a group that rolls is stored. */
+typedef struct Target {
+    uint32_t to[2], n, home;
+} Target;
+/* By node; makes present what is kept whole. */
+Target *emit_roll_targets(Emit *e, const Group *g);
+/* What was stored can be read from there. */
+void emit_roll_done(Emit *e, const Group *g, const Target *target);
+
 /* emit_group.c: the placement's region is in use while any of the group is. */
 void emit_use_throughout(Emit *e, const Group *g, uint32_t placement);
 /* emit_rings.c: all stripes of a group with rings. */
 void emit_rings(Emit *e, const Group *group);
+/* emit_lines.c: all tiles of a group with line buffers. */
+void emit_lines(Emit *e, const Group *group);
 /* emit_group.c: all stripes of the group. */
 void emit_group(Emit *e, const Group *group);
 

@@ -111,5 +111,5 @@ static void emit_stripes(Emit *e, const Group *g) {
 }
 
 void emit_group(Emit *e, const Group *g) {
-    (g->rolls ? emit_rings : emit_stripes)(e, g);
+    (!g->rolls ? emit_stripes : g->cols ? emit_lines : emit_rings)(e, g);
 }

@@ -10,10 +10,8 @@ typedef struct Turn {
     Emit *e;
     const Group *g;
     Rings rings;
-    struct Turner {
-        uint32_t tile, tiles;       /* runs so far, and in all */
-        uint32_t to[2], n_to, home; /* where its result is stored */
-    } * node;                       /* by node of the group */
+    uint32_t *tile, *tiles; /* by node: runs so far, and in all */
+    Target *target;         /* by node: where its result is stored */
 } Turn;
 
 static uint32_t ring_of(const Turn *r, TensorId t) {
@@ -59,7 +57,6 @@ static void run_rows(void *context, const Roll *roll, const uint32_t *done) {
     NodeId id = group_node(e->w, r->g, roll->i);
     const Node *node = graph_node(e->w->g, id);
     const Rows *need = &roll->need;
-    struct Turner *own = &r->node[roll->i];
     uint32_t in[MAX_OPERANDS];
     e->step = r->g->first + roll->i;
     for (uint32_t k = 0; k < node->n_in; k++)
@@ -72,53 +69,56 @@ static void run_rows(void *context, const Roll *roll, const uint32_t *done) {
     a.in_rows = need->in_rows;
     a.pad_top = need->pad_top;
     a.pool_pad_top = need->pool_pad_top;
-    a.tile = own->tile++;
-    a.n_tiles = own->tiles;
+    a.tile = r->tile[roll->i]++;
+    a.n_tiles = r->tiles[roll->i];
     emit_action(e, a);
-    for (uint32_t k = 0; k < own->n_to; k++)
-        emit_move(e, ACTION_STORE, out, own->to[k], roll->row, roll->rows);
+    const Target *target = &r->target[roll->i];
+    for (uint32_t k = 0; k < target->n; k++)
+        emit_move(e, ACTION_STORE, out, target->to[k], roll->row, roll->rows);
 }
 
 /* Where each result goes: into its volume, and outside. */
-static void prepare(Turn *r) {
-    Emit *e = r->e;
-    for (uint32_t i = 0; i < r->g->end - r->g->first; i++) {
-        TensorId t = graph_node(e->w->g, group_node(e->w, r->g, i))->out[0];
-        struct Turner *own = &r->node[i];
-        e->step = r->g->first + i;
+Target *emit_roll_targets(Emit *e, const Group *g) {
+    Target *target = ARENA_ARRAY(e->arena, Target, g->end - g->first);
+    for (uint32_t i = 0; i < g->end - g->first; i++) {
+        TensorId t = graph_node(e->w->g, group_node(e->w, g, i))->out[0];
+        Target *own = &target[i];
+        e->step = g->first + i;
         own->home = NONE;
-        if (group_keeps(e->w, r->g, t))
+        if (group_keeps(e->w, g, t))
             emit_made(e, t);
-        if (r->g->stays ? e->w->role[t.i].outside : group_stores(e->w, r->g, t))
-            own->n_to = emit_targets(e, t, own->to, &own->home);
-        for (uint32_t k = 0; k < own->n_to; k++)
-            emit_use_throughout(e, r->g, own->to[k]);
+        if (g->stays ? e->w->role[t.i].outside : group_stores(e->w, g, t))
+            own->n = emit_targets(e, t, own->to, &own->home);
+        for (uint32_t k = 0; k < own->n; k++)
+            emit_use_throughout(e, g, own->to[k]);
     }
+    return target;
 }
 
-static void finish(Turn *r) {
-    Emit *e = r->e;
-    for (uint32_t i = 0; i < r->g->end - r->g->first; i++)
-        if (r->node[i].home != NONE)
-            e->copy[graph_node(e->w->g, group_node(e->w, r->g, i))->out[0].i] =
-                r->node[i].home;
-    e->step = r->g->first;
+void emit_roll_done(Emit *e, const Group *g, const Target *target) {
+    for (uint32_t i = 0; i < g->end - g->first; i++)
+        if (target[i].home != NONE)
+            e->copy[graph_node(e->w->g, group_node(e->w, g, i))->out[0].i] =
+                target[i].home;
+    e->step = g->first;
 }
 
 static void count_runs(void *context, const Roll *roll, const uint32_t *done) {
     Turn *r = context;
     (void)done;
-    r->node[roll->i].tiles++;
+    r->tiles[roll->i]++;
 }
 
 void emit_rings(Emit *e, const Group *g) {
+    uint32_t n = g->end - g->first;
     Turn r = {.e = e,
               .g = g,
-              .node = ARENA_ARRAY(e->arena, struct Turner, g->end - g->first)};
+              .tile = ARENA_ARRAY(e->arena, uint32_t, n),
+              .tiles = ARENA_ARRAY(e->arena, uint32_t, n)};
     bool made =
         rings_make(e->w, g, &r.rings) && group_roll(e->w, g, count_runs, &r);
-    prepare(&r);
+    r.target = emit_roll_targets(e, g);
     if (!made || !group_roll(e->w, g, run_rows, &r))
         bug("rows of a group cannot be computed");
-    finish(&r);
+    emit_roll_done(e, g, r.target);
 }

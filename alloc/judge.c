@@ -14,7 +14,8 @@ typedef struct Judge {
     const Graph *g;
     const HwSpec *spec;
     Areas *areas;
-    uint32_t *done; /* by node: rows computed so far */
+    uint32_t *done;      /* by node: rows computed so far, */
+    uint32_t *done_cols; /* and columns of the rows behind these */
     const Action *action;
 } Judge;
 
@@ -36,24 +37,35 @@ static const char *complain(Judge *j, const Placement *p, const char *what) {
 
 /* ---- reading and writing ---- */
 
-static const char *check_read(Judge *j, uint32_t placement, uint32_t row,
-                              uint32_t rows) {
+static bool within(const Placement *p, Part part) {
+    return part.row >= p->row && part.row + part.rows <= p->row + p->rows &&
+           part.col >= p->col && part.col + part.cols <= p->col + p->cols;
+}
+
+static Part all_of(const Placement *p) {
+    return (Part){p->row, p->rows, p->col, p->cols};
+}
+
+/* What the action moves, or computes. */
+static Part made_by(const Action *a) {
+    return (Part){a->row, a->rows, a->col, a->cols};
+}
+
+static const char *check_read(Judge *j, uint32_t placement, Part part) {
     const Placement *p = &j->plan->placement[placement];
-    if (row < p->row || row + rows > p->row + p->rows)
+    if (!within(p, part))
         return complain(j, p, "is read beyond the rows held");
     if (!areas_find(j->areas, p))
         return complain(j, p, "is not there (never written, or overwritten)");
-    return areas_read(j->areas, p, row, rows)
-               ? NULL
-               : complain(j, p, "is not all there");
+    return areas_read(j->areas, p, part) ? NULL
+                                         : complain(j, p, "is not all there");
 }
 
-static const char *do_write(Judge *j, uint32_t placement, uint32_t row,
-                            uint32_t rows) {
+static const char *do_write(Judge *j, uint32_t placement, Part part) {
     const Placement *p = &j->plan->placement[placement];
-    if (row < p->row || row + rows > p->row + p->rows)
+    if (!within(p, part))
         return complain(j, p, "is written beyond its rows");
-    areas_write(j->areas, p, row, rows);
+    areas_write(j->areas, p, part);
     return NULL;
 }
 
@@ -73,8 +85,14 @@ static const char *check_placement(Judge *j, const Placement *p) {
         return complain(j, p, "is not aligned");
     if (p->offset > m->size || p->bytes > m->size - p->offset)
         return complain(j, p, "leaves its memory");
+    const LineBuffer *l = &p->lines;
     bool fits = p->ring ? p->rows <= p->whole.h : p->rows == p->whole.h;
-    if (p->row + p->rows > v.h || !fits || v.w != p->whole.w)
+    bool wide = v.w == p->whole.w;
+    if (l->band) {
+        fits = p->rows <= l->keep + l->band && p->cols <= l->span;
+        wide = p->whole.h == 1 && p->whole.w == lines_pixels(l, v.w);
+    }
+    if (p->row + p->rows > v.h || p->col + p->cols > v.w || !fits || !wide)
         return complain(j, p, "has wrong rows");
     if (p->c + p->n_c > v.c || p->part_c < p->c ||
         p->part_c + p->n_c > p->whole.c)
@@ -98,59 +116,78 @@ typedef struct Need {
     int64_t first, last; /* input rows, not clipped */
 } Need;
 
-static Need conv_need(const ConvAttr *c, int64_t first, int64_t last) {
-    return (Need){first * c->stride[0] - c->pad[0],
-                  last * c->stride[0] - c->pad[0] +
-                      (int64_t)c->dilation[0] * (c->kernel[0] - 1)};
+/* What an action computes along an axis (rows, columns), and from what. */
+typedef struct Along {
+    uint32_t axis, at, n, in, in_n, pad;
+} Along;
+
+static Need conv_need(const ConvAttr *c, uint32_t axis, Need out) {
+    int64_t stride = c->stride[axis], pad = c->pad[axis];
+    return (Need){out.first * stride - pad,
+                  out.last * stride - pad +
+                      (int64_t)c->dilation[axis] * (c->kernel[axis] - 1)};
 }
 
-static Need pool_need(const PoolAttr *p, uint32_t in, int64_t first,
-                      int64_t last) {
+static Need pool_need(const PoolAttr *p, uint32_t axis, uint32_t in, Need out) {
+    int64_t stride = p->stride[axis], pad = p->pad[axis];
     if (p->global)
         return (Need){0, (int64_t)in - 1};
-    return (Need){first * p->stride[0] - p->pad[0],
-                  last * p->stride[0] - p->pad[0] + p->kernel[0] - 1};
+    return (Need){out.first * stride - pad,
+                  out.last * stride - pad + p->kernel[axis] - 1};
 }
 
-static Need conv_pool_need(const Node *node, uint32_t in, int64_t first,
-                           int64_t last) {
+static Need conv_pool_need(const Node *node, uint32_t axis, uint32_t in,
+                           Need out) {
     const ConvAttr *c = &node->attr.conv;
-    uint32_t mid = conv_out_size(in, c->kernel[0], c->stride[0], c->dilation[0],
-                                 c->pad[0], c->pad_end[0]);
-    Need pool = pool_need(&node->attr.pool, mid, first, last);
+    uint32_t mid =
+        conv_out_size(in, c->kernel[axis], c->stride[axis], c->dilation[axis],
+                      c->pad[axis], c->pad_end[axis]);
+    Need pool = pool_need(&node->attr.pool, axis, mid, out);
     if (pool.first < 0)
         pool.first = 0;
     if (pool.last > (int64_t)mid - 1)
         pool.last = (int64_t)mid - 1;
-    return conv_need(c, pool.first, pool.last);
+    return conv_need(c, axis, pool);
 }
 
-/* Whether the tile's input rows and padding give its output rows. */
-static const char *check_rows(Judge *j, const Action *a) {
+/* Whether the tile's input and padding give its output. */
+static const char *check_along(Judge *j, const Action *a, Along x) {
     const Node *node = graph_node(j->g, a->node);
     const Placement *out = &j->plan->placement[a->out];
-    uint32_t h = plan_volume(j->g, node->in[0]).h;
-    int64_t first = a->row, last = (int64_t)a->row + a->rows - 1;
-    Need need = {0, (int64_t)h - 1};
+    Volume in = plan_volume(j->g, node->in[0]);
+    uint32_t size = x.axis ? in.w : in.h;
+    Need made = {x.at, (int64_t)x.at + x.n - 1};
+    Need need = {0, (int64_t)size - 1};
     if (node->op == OP_CONV)
-        need = conv_need(&node->attr.conv, first, last);
+        need = conv_need(&node->attr.conv, x.axis, made);
     else if (node->op == OP_POOL)
-        need = pool_need(&node->attr.pool, h, first, last);
+        need = pool_need(&node->attr.pool, x.axis, size, made);
     else if (node->op == OP_CONV_POOL)
-        need = conv_pool_need(node, h, first, last);
+        need = conv_pool_need(node, x.axis, size, made);
     else if (node->op == OP_ELTWISE || node->op == OP_SCALE ||
              node->op == OP_ACT)
-        need = (Need){first, last};
+        need = made;
     else if (node->op == OP_UPSAMPLE)
-        need = (Need){first / node->attr.up.factor[0],
-                      last / node->attr.up.factor[0]};
+        need = (Need){made.first / node->attr.up.factor[x.axis],
+                      made.last / node->attr.up.factor[x.axis]};
     else if (node->op == OP_DECONV)
         return NULL;
-    int64_t stop = need.last < h ? need.last : (int64_t)h - 1;
-    if ((int64_t)a->in_row - a->pad_top != need.first ||
-        (int64_t)a->in_row + a->in_rows <= stop)
+    int64_t stop = need.last < size ? need.last : (int64_t)size - 1;
+    if ((int64_t)x.in - x.pad != need.first || (int64_t)x.in + x.in_n <= stop)
         return complain(j, out, "is computed from the wrong rows");
     return NULL;
+}
+
+/* Columns only where they are not all there: the padding of a whole row is its
+ * node's. */
+static const char *check_rows(Judge *j, const Action *a) {
+    const Node *node = graph_node(j->g, a->node);
+    const char *wrong = check_along(
+        j, a, (Along){0, a->row, a->rows, a->in_row, a->in_rows, a->pad_top});
+    if (wrong || a->cols == plan_volume(j->g, node->out[0]).w)
+        return wrong;
+    return check_along(
+        j, a, (Along){1, a->col, a->cols, a->in_col, a->in_cols, a->pad_left});
 }
 
 /* ---- actions ---- */
@@ -172,8 +209,8 @@ static const char *check_move(Judge *j, const Action *a) {
     if (!same_tensor(from->tensor, to->tensor) || from->c != to->c ||
         from->n_c != to->n_c)
         return complain(j, from, "changes its name on the way");
-    const char *wrong = check_read(j, a->in[0], a->row, a->rows);
-    return wrong ? wrong : do_write(j, a->out, a->row, a->rows);
+    const char *wrong = check_read(j, a->in[0], made_by(a));
+    return wrong ? wrong : do_write(j, a->out, made_by(a));
 }
 
 static bool all_channels(const Judge *j, const Placement *p) {
@@ -197,10 +234,10 @@ static const char *do_copy(Judge *j, const Action *a) {
         role_of(j, a->in[0]) != HW_ACTIVE || role_of(j, a->out) != HW_ACTIVE ||
         to->row != a->row || to->rows != a->rows)
         return complain(j, from, "is copied the wrong way");
-    const char *wrong = check_read(j, a->in[0], a->row, a->rows);
+    const char *wrong = check_read(j, a->in[0], made_by(a));
     if (!wrong && reaches_over(j, from, a->row))
         wrong = complain(j, from, "is copied from a place of no address");
-    return wrong ? wrong : do_write(j, a->out, a->row, a->rows);
+    return wrong ? wrong : do_write(j, a->out, made_by(a));
 }
 
 /* The operands' tensors, in the node's order. */
@@ -222,8 +259,8 @@ static const char *check_operand(Judge *j, const Action *a, uint32_t i) {
     const Placement *p = &j->plan->placement[a->in[i]];
     bool spread =
         a->legal.op == HW_OP_LAYER && plan_volume(j->g, p->tensor).h == 1;
-    return spread ? check_read(j, a->in[i], 0, 1)
-                  : check_read(j, a->in[i], a->in_row, a->in_rows);
+    Part part = {a->in_row, a->in_rows, a->in_col, a->in_cols};
+    return check_read(j, a->in[i], spread ? all_of(p) : part);
 }
 
 /* Operands in memories that the engine, or the style of tiling, reaches. */
@@ -272,8 +309,21 @@ static const char *use_tile_buffers(Judge *j, const Action *a) {
     return NULL;
 }
 
-static const char *do_run(Judge *j, const Action *a) {
+/* Rows follow those that are done, and columns of rows each other. */
+static const char *check_turn(Judge *j, const Action *a) {
     const Placement *out = &j->plan->placement[a->out];
+    uint32_t *rows = &j->done[a->node.i], *cols = &j->done_cols[a->node.i];
+    if (*rows != a->row + a->again || a->again > a->rows || *cols != a->col)
+        return complain(j, out, "is computed out of order, or twice");
+    *cols += a->cols;
+    if (*cols < plan_volume(j->g, out->tensor).w)
+        return NULL;
+    *cols = 0;
+    *rows += a->rows - a->again;
+    return NULL;
+}
+
+static const char *do_run(Judge *j, const Action *a) {
     const char *wrong = check_operands(j, a);
     if (!wrong)
         wrong = check_reach(j, a);
@@ -283,12 +333,9 @@ static const char *do_run(Judge *j, const Action *a) {
         wrong = use_tile_buffers(j, a);
     for (uint32_t i = 0; i < a->n_in && !wrong; i++)
         wrong = check_operand(j, a, i);
-    if (wrong)
-        return wrong;
-    if (j->done[a->node.i] != a->row + a->again || a->again > a->rows)
-        return complain(j, out, "is computed out of order, or twice");
-    j->done[a->node.i] += a->rows - a->again;
-    return do_write(j, a->out, a->row, a->rows);
+    if (!wrong)
+        wrong = check_turn(j, a);
+    return wrong ? wrong : do_write(j, a->out, made_by(a));
 }
 
 static const char *do_host(Judge *j, const Action *a) {
@@ -297,7 +344,7 @@ static const char *do_host(Judge *j, const Action *a) {
         const Placement *p = &j->plan->placement[a->in[i]];
         wrong = role_of(j, a->in[i]) == HW_ACTIVE
                     ? complain(j, p, "is read by the host")
-                    : check_read(j, a->in[i], p->row, p->rows);
+                    : check_read(j, a->in[i], all_of(p));
     }
     if (wrong)
         return wrong;
@@ -305,14 +352,14 @@ static const char *do_host(Judge *j, const Action *a) {
     if (role_of(j, a->out) == HW_ACTIVE)
         return complain(j, &j->plan->placement[a->out],
                         "is written by the host");
-    return do_write(j, a->out, a->row, a->rows);
+    return do_write(j, a->out, made_by(a));
 }
 
 static const char *do_concat(Judge *j, const Action *a) {
     const char *wrong = check_operands(j, a);
     const Placement *out = &j->plan->placement[a->out];
     if (!wrong)
-        wrong = check_read(j, a->out, out->row, out->rows);
+        wrong = check_read(j, a->out, all_of(out));
     j->done[a->node.i] += a->rows;
     return wrong;
 }
@@ -419,7 +466,7 @@ static bool lies_outside(Judge *j, TensorId t) {
         const Placement *p = &j->plan->placement[i];
         if (same_tensor(p->tensor, t) && role_of(j, i) != HW_ACTIVE &&
             p->n_c == plan_volume(j->g, t).c &&
-            areas_read(j->areas, p, 0, p->rows))
+            areas_read(j->areas, p, all_of(p)))
             return true;
     }
     return false;
@@ -450,7 +497,7 @@ static void write_inputs(Judge *j) {
         if (graph_node(j->g, producer)->op == OP_INPUT &&
             role_of(j, i) == HW_INPUT && p->part_c == 0 &&
             !areas_find(j->areas, p))
-            do_write(j, i, 0, p->rows);
+            do_write(j, i, all_of(p));
     }
 }
 
@@ -461,6 +508,7 @@ const char *plan_judge(Arena *arena, const Plan *plan) {
                .spec = plan->schedule->spec};
     j.areas = areas_new(j.arena, j.g, j.spec);
     j.done = ARENA_ARRAY(j.arena, uint32_t, j.g->node.n + 1);
+    j.done_cols = ARENA_ARRAY(j.arena, uint32_t, j.g->node.n + 1);
     const char *wrong = check_placements(&j);
     if (!wrong)
         write_inputs(&j);

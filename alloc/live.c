@@ -356,12 +356,35 @@ static void ring_bufs(Work *w, Problem *p, Group *g) {
     }
 }
 
+/* All line buffers of a group, and the room of those that pass. */
+static void line_bufs(Work *w, Problem *p, Group *g) {
+    Lines lines;
+    uint64_t bytes[PLAN_MAX_POOLS] = {0};
+    g->first_buf = p->buf.n;
+    if (!lines_make(w, g, true, &lines))
+        bug("line buffers of a group cannot be made");
+    Owner owner = {
+        .kind = OWNER_PLANK, .unit = NONE, .node = group_node(w, g, 0)};
+    for (uint32_t i = 0; i < lines.at.n; i++) {
+        const LineRing *line = &lines.at.at[i];
+        Volume v = line_volume(w, line);
+        owner.tensor = line->tensor;
+        owner.rows = line->buffer.keep + line->buffer.band;
+        bytes[0] = layout_bytes(w->spec->memory[0].layout, &v);
+        if (!line->passes)
+            free_buf(w, p, 2 * g->first, 2 * g->end, bytes, 1, owner);
+    }
+    bytes[0] = lines.room;
+    if (lines.room)
+        free_buf(w, p, 2 * g->first, 2 * g->end, bytes, 1, owner);
+}
+
 static void group_bufs(Work *w, Problem *p, NodeId id) {
     Group *g = &w->group.at[w->mode[id.i].group];
     if (!g->rolls)
         stripe_bufs(w, p, id);
     else if (w->schedule->step_of[id.i] == g->first)
-        ring_bufs(w, p, g);
+        (g->cols ? line_bufs : ring_bufs)(w, p, g);
 }
 
 static void tile_bufs(Work *w, Problem *p, NodeId id) {

@@ -9,13 +9,16 @@
 #define ALLOC_PLAN_H
 
 #include "alloc/planner.h"
+#include "hwspec/lines.h"
 #include "sched/sched.h"
 
 typedef struct Placement {
     TensorId tensor;
     uint32_t row, rows;  /* rows [row, row + rows) of the tensor are held */
+    uint32_t col, cols;  /* columns [col, col + cols) of these */
     uint32_t c, n_c;     /* channels [c, c + n_c) of it: what a move moves */
     bool ring;           /* row r is row r % whole.h of `whole`, not r - row */
+    LineBuffer lines;    /* band > 0: `whole` is one row, of its pixels */
     uint32_t memory;     /* index in spec->memory */
     uint64_t offset;     /* bytes: start of `whole` in that memory */
     Volume whole;        /* the enclosing volume: the tensor itself, a plank of
@@ -59,8 +62,10 @@ typedef struct Action {
     /* RUN by planks: input rows read (of the whole tensor) and the padding on
      * top that this tile needs. Whole nodes: all rows, the node's padding. */
     uint32_t in_row, in_rows, pad_top;
-    uint32_t pool_pad_top;  /* CONV_POOL: the pool's; pad_top is the conv's */
-    uint32_t tile, n_tiles; /* 0 of 1 for a whole node */
+    uint32_t pool_pad_top; /* CONV_POOL: the pool's; pad_top is the conv's */
+    uint32_t col, cols;    /* the same of columns: moved, or computed, */
+    uint32_t in_col, in_cols, pad_left; /* and read */
+    uint32_t tile, n_tiles;             /* 0 of 1 for a whole node */
     uint32_t again; /* RUN: of `rows`, the first that the tile before has
                      * computed too */
     uint32_t at;    /* index in schedule->step */

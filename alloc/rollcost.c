@@ -1,4 +1,5 @@
-/* rollcost.c - what groups with rings cost, and how many rows at a time fit.
+/* rollcost.c - what groups that roll cost, and how many rows, or columns, at a
+ * time fit.
  *
  * Input: a group. Output: bytes of its rings, bytes over DDR, weights read.
  * Once a group has begun, it repeats itself with each run of its last node: a
@@ -13,6 +14,7 @@ enum { RUNS = 3, MAX_TRIED = 48 };
 typedef struct Known {
     bool is[MAX_TRIED], exact[MAX_TRIED];
     RollCost cost[MAX_TRIED];
+    struct Known *by_columns; /* the same of line buffers */
 } Known;
 
 struct RollCosts {
@@ -44,7 +46,10 @@ static Known *known_of(RollCosts *costs, const Group *g) {
     }
     if (!ends->known[length])
         ends->known[length] = ARENA_NEW(costs->arena, Known);
-    return ends->known[length];
+    Known *known = ends->known[length];
+    if (g->cols && !known->by_columns)
+        known->by_columns = ARENA_NEW(costs->arena, Known);
+    return g->cols ? known->by_columns : known;
 }
 
 /* ---- costs ---- */
@@ -84,7 +89,38 @@ static uint64_t weights_read(const Work *w, const Group *g) {
     return sum;
 }
 
+static uint64_t moved_by(const Work *w, const Group *g, TensorId t,
+                         bool loaded) {
+    return loaded || group_stores(w, g, t) ? tensor_bytes(w, t) : 0;
+}
+
+static uint64_t line_weights(const Work *w, const Group *g,
+                             const Lines *lines) {
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < g->end - g->first; i++) {
+        NodeId id = group_node(w, g, i);
+        Volume v = plan_volume(w->g, graph_node(w->g, id)->out[0]);
+        const LineNode *node = &lines->node[i];
+        sum += node_weights(w, id) * ((v.h + node->rows - 1) / node->rows) *
+               ((v.w + node->cols - 1) / node->cols);
+    }
+    return sum;
+}
+
+static RollCost line_cost_make(const Work *w, const Group *g, bool exact) {
+    Lines lines;
+    if (!lines_make(w, g, exact, &lines))
+        return (RollCost){.bytes = UINT64_MAX};
+    RollCost cost = {.bytes = lines.bytes,
+                     .weights = line_weights(w, g, &lines)};
+    for (uint32_t i = 0; i < lines.at.n; i++)
+        cost.moved += moved_by(w, g, lines.at.at[i].tensor, i < lines.n_loaded);
+    return cost;
+}
+
 static RollCost cost_make(const Work *w, const Group *g, bool exact) {
+    if (g->cols)
+        return line_cost_make(w, g, exact);
     Rings rings = {0};
     RollCost cost = {.weights = weights_read(w, g)};
     uint32_t last = g->end - g->first - 1;
@@ -95,8 +131,7 @@ static RollCost cost_make(const Work *w, const Group *g, bool exact) {
         return (RollCost){.bytes = UINT64_MAX};
     for (uint32_t i = 0; i < rings.at.n; i++) {
         const Ring *ring = &rings.at.at[i];
-        if (i < rings.n_loaded || group_stores(w, g, ring->tensor))
-            cost.moved += tensor_bytes(w, ring->tensor);
+        cost.moved += moved_by(w, g, ring->tensor, i < rings.n_loaded);
         uint64_t bytes = ring->over == NONE ? ring_bytes(w, g, ring) : 0;
         if (bytes > UINT64_MAX - cost.bytes)
             return (RollCost){.bytes = UINT64_MAX};
@@ -113,37 +148,52 @@ static uint32_t tried(uint32_t k) {
     return power ? (9 + k % 8) << (power - 1) : k + 1;
 }
 
+/* Sets the rows, or columns, to the k-th number. */
 static RollCost cost_of(const Work *w, Group *g, uint32_t k) {
     Known *known = known_of(w->costs, g);
-    g->rows = tried(k);
+    *(g->cols ? &g->cols : &g->rows) = tried(k);
     if (!known->is[k])
         known->cost[k] = cost_make(w, g, false);
     known->is[k] = true;
     return known->cost[k];
 }
 
-uint32_t roll_rows(const Work *w, Group g, uint64_t bytes, RollCost *cost) {
-    uint32_t height = group_height(w, &g), lo = 0, hi = 1;
-    *cost = cost_of(w, &g, 0);
+/* The greatest number up to `most` with which the group takes at most `bytes`;
+ * false if there is none. */
+static bool roll_most(const Work *w, Group *g, uint32_t most, uint64_t bytes,
+                      RollCost *cost) {
+    uint32_t lo = 0, hi = 1;
+    *cost = cost_of(w, g, 0);
     if (cost->bytes > bytes)
-        return 0;
-    while (hi < MAX_TRIED && tried(hi) < 2 * height)
+        return false;
+    while (hi < MAX_TRIED && tried(hi) < 2 * most)
         hi++;
     while (lo + 1 < hi) {
         uint32_t k = lo + (hi - lo) / 2;
-        if (cost_of(w, &g, k).bytes <= bytes)
+        if (cost_of(w, g, k).bytes <= bytes)
             lo = k;
         else
             hi = k;
     }
-    *cost = cost_of(w, &g, lo);
-    return g.rows;
+    *cost = cost_of(w, g, lo);
+    return true;
+}
+
+uint32_t roll_rows(const Work *w, Group g, uint64_t bytes, RollCost *cost) {
+    return roll_most(w, &g, group_height(w, &g), bytes, cost) ? g.rows : 0;
+}
+
+uint32_t roll_columns(const Work *w, Group g, uint64_t bytes, RollCost *cost) {
+    g.cols = 1;
+    uint32_t most =
+        plan_volume(w->g, graph_node(w->g, group_node(w, &g, 0))->out[0]).w;
+    return roll_most(w, &g, (most + 1) / 2, bytes, cost) ? g.cols : 0;
 }
 
 bool roll_confirm(const Work *w, const Group *g) {
     Known *known = known_of(w->costs, g);
     uint32_t k = 0;
-    while (tried(k) != g->rows)
+    while (tried(k) != (g->cols ? g->cols : g->rows))
         k++;
     if (known->exact[k])
         return true;

@@ -20,6 +20,7 @@ typedef struct Cut {
     uint64_t weights; /* read by all steps before this one */
     uint32_t first;   /* of the stretch that ends here */
     uint32_t rows;    /* at a time; 0: whole */
+    uint32_t cols;    /* at a time, with line buffers; 0: whole rows */
 } Cut;
 
 typedef struct Search {
@@ -63,12 +64,11 @@ static uint64_t step_weights(const Work *w, uint32_t step) {
     return sum;
 }
 
-static void offer(Search *s, uint32_t first, uint32_t end, uint32_t rows,
-                  uint64_t weights) {
-    Cut *cut = &s->cut[end];
-    weights += s->cut[first].weights;
+static void offer(Search *s, const Group *g, uint64_t weights) {
+    Cut *cut = &s->cut[g->end];
+    weights += s->cut[g->first].weights;
     if (!cut->reached || weights < cut->weights)
-        *cut = (Cut){true, weights, first, rows};
+        *cut = (Cut){true, weights, g->first, g->rows, g->cols};
 }
 
 /* False if the rings alone are too large, as those of longer groups then are.
@@ -79,16 +79,20 @@ static bool group_try(Search *s, uint32_t first, uint32_t end) {
     Group g = {.first = first, .end = end, .rolls = true, .stays = true};
     RollCost cost;
     bool fits = whole <= total;
-    uint32_t rows = roll_rows(s->w, g, fits ? total - whole : 0, &cost);
-    if (rows && fits)
-        offer(s, first, end, rows, cost.weights);
-    return rows || cost.bytes <= total;
+    g.rows = roll_rows(s->w, g, fits ? total - whole : 0, &cost);
+    if (!g.rows && s->w->spec->tiling.lines)
+        g.rows = g.cols =
+            roll_columns(s->w, g, fits ? total - whole : 0, &cost);
+    if (g.rows && fits)
+        offer(s, &g, cost.weights);
+    return g.rows || cost.bytes <= total;
 }
 
 static void stretches_from(Search *s, uint32_t first) {
     uint32_t n = s->w->schedule->n_steps;
     if (whole_bytes(s->w, first, first + 1, false) <= s->w->total)
-        offer(s, first, first + 1, 0, step_weights(s->w, first));
+        offer(s, &(Group){.first = first, .end = first + 1},
+              step_weights(s->w, first));
     for (uint32_t end = first + 1; end <= n && end <= first + LONGEST; end++) {
         if (!group_may_hold(s->w, end - 1) || !group_try(s, first, end))
             return;
@@ -103,6 +107,7 @@ static void groups_follow(Work *w, const Cut *cut) {
                      ((Group){.first = cut[end].first,
                               .end = end,
                               .rows = cut[end].rows,
+                              .cols = cut[end].cols,
                               .rolls = true,
                               .stays = true}));
 }

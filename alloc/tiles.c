@@ -60,15 +60,16 @@ static uint32_t mid_size(const Graph *g, const Node *node, uint32_t axis) {
 }
 
 /* Inputs of a transposed convolution that reach the output rows. */
-static Rows deconv_rows(const Graph *g, const Node *node, Span out) {
+static Rows deconv_rows(const Graph *g, const Node *node, uint32_t axis,
+                        Span out) {
     const ConvAttr *c = &node->attr.conv;
-    int64_t size = in_size(g, node, 0), stride = c->stride[0];
-    int64_t first =
-        out.at + c->pad[0] - (int64_t)(c->kernel[0] - 1) * c->dilation[0];
+    int64_t size = in_size(g, node, axis), stride = c->stride[axis];
+    int64_t first = out.at + c->pad[axis] -
+                    (int64_t)(c->kernel[axis] - 1) * c->dilation[axis];
     int64_t at = first > 0 ? (first + stride - 1) / stride : 0;
-    int64_t last = (out.at + out.n - 1 + c->pad[0]) / stride;
+    int64_t last = (out.at + out.n - 1 + c->pad[axis]) / stride;
     last = last < size ? last : size - 1;
-    int64_t pad = out.at + c->pad[0] - at * stride;
+    int64_t pad = out.at + c->pad[axis] - at * stride;
     if (at > last || pad < 0)
         return (Rows){0};
     return (Rows){(uint32_t)at, (uint32_t)(last - at + 1), (uint32_t)pad, 0};
@@ -80,20 +81,20 @@ static bool starts_inside(Span out, uint32_t stride, Span in, uint32_t pad) {
     return (out.n - 1) * stride < in.n + 2 * (int64_t)pad;
 }
 
-static bool windows_inside(const Node *node, Span out, Span mid, Span in,
-                           const Rows *r) {
+static bool windows_inside(const Node *node, uint32_t axis, Span out, Span mid,
+                           Span in, const Rows *r) {
     const ConvAttr *conv = &node->attr.conv;
     const PoolAttr *pool = &node->attr.pool;
     bool global = pool->global;
     switch (node->op) {
     case OP_CONV:
-        return starts_inside(out, conv->stride[0], in, r->pad_top);
+        return starts_inside(out, conv->stride[axis], in, r->pad_top);
     case OP_POOL:
-        return global || starts_inside(out, pool->stride[0], in, r->pad_top);
+        return global || starts_inside(out, pool->stride[axis], in, r->pad_top);
     case OP_CONV_POOL:
-        return starts_inside(mid, conv->stride[0], in, r->pad_top) &&
+        return starts_inside(mid, conv->stride[axis], in, r->pad_top) &&
                (global ||
-                starts_inside(out, pool->stride[0], mid, r->pool_pad_top));
+                starts_inside(out, pool->stride[axis], mid, r->pool_pad_top));
     default:
         return true;
     }
@@ -101,28 +102,30 @@ static bool windows_inside(const Node *node, Span out, Span mid, Span in,
 
 /* in_rows is 0 where the rows cannot be computed from a plank: such as rows
  * that read nothing but padding behind the input. */
-Rows rows_needed(const Graph *g, NodeId id, uint32_t row, uint32_t rows) {
+Rows axis_needed(const Graph *g, NodeId id, uint32_t axis, uint32_t at,
+                 uint32_t n) {
     const Node *node = graph_node(g, id);
-    int64_t size = in_size(g, node, 0);
-    Span span = {row, rows}, out = span, mid = span;
+    int64_t size = in_size(g, node, axis);
+    Span span = {at, n}, out = span, mid = span;
     Rows r = {0};
     switch (node->op) {
     case OP_DECONV:
-        return deconv_rows(g, node, span);
+        return deconv_rows(g, node, axis, span);
     case OP_CONV:
-        span = conv_window(&node->attr.conv, 0, span);
+        span = conv_window(&node->attr.conv, axis, span);
         break;
     case OP_POOL:
-        span = pool_window(&node->attr.pool, 0, span, (uint32_t)size);
+        span = pool_window(&node->attr.pool, axis, span, (uint32_t)size);
         break;
     case OP_CONV_POOL:
-        span = pool_window(&node->attr.pool, 0, span, mid_size(g, node, 0));
-        mid = clip(span, mid_size(g, node, 0), &r.pool_pad_top);
-        span = conv_window(&node->attr.conv, 0, mid);
+        span =
+            pool_window(&node->attr.pool, axis, span, mid_size(g, node, axis));
+        mid = clip(span, mid_size(g, node, axis), &r.pool_pad_top);
+        span = conv_window(&node->attr.conv, axis, mid);
         break;
     case OP_UPSAMPLE: {
-        uint32_t f = node->attr.up.factor[0];
-        span = (Span){row / f, (row + rows + f - 1) / f - row / f};
+        uint32_t f = node->attr.up.factor[axis];
+        span = (Span){at / f, (at + n + f - 1) / f - at / f};
         break;
     }
     case OP_ELTWISE:
@@ -135,11 +138,15 @@ Rows rows_needed(const Graph *g, NodeId id, uint32_t row, uint32_t rows) {
     if (span.at >= size)
         return (Rows){0};
     span = clip(span, size, &r.pad_top);
-    if (!windows_inside(node, out, mid, span, &r))
+    if (!windows_inside(node, axis, out, mid, span, &r))
         return (Rows){0};
     r.in_row = (uint32_t)span.at;
     r.in_rows = (uint32_t)span.n;
     return r;
+}
+
+Rows rows_needed(const Graph *g, NodeId id, uint32_t row, uint32_t rows) {
+    return axis_needed(g, id, 0, row, rows);
 }
 
 /* ---- planks ---- */

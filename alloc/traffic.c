@@ -27,11 +27,6 @@ uint64_t row_work(const Graph *g, const Node *node) {
     return work;
 }
 
-static uint64_t moved_elements(const Graph *g, const Placement *p,
-                               uint32_t rows) {
-    return (uint64_t)p->n_c * plan_volume(g, p->tensor).w * rows;
-}
-
 /* Elements that an instruction with tiles of its own reads and writes. */
 static uint64_t tiled_elements(const Plan *plan, const Action *a) {
     const Graph *g = plan->schedule->graph;
@@ -46,6 +41,12 @@ static uint64_t tiled_elements(const Plan *plan, const Action *a) {
     return elements;
 }
 
+static uint64_t run_work(const Graph *g, const Action *a) {
+    const Node *node = graph_node(g, a->node);
+    uint32_t width = plan_volume(g, node->out[0]).w;
+    return row_work(g, node) / width * a->cols * a->rows;
+}
+
 Traffic plan_traffic(const Plan *plan) {
     const Graph *g = plan->schedule->graph;
     uint32_t most = plan->schedule->spec->max_instructions, held = 0;
@@ -55,7 +56,8 @@ Traffic plan_traffic(const Plan *plan) {
         uint64_t elements = 0;
         held += a->kind != ACTION_HOST;
         if (a->kind == ACTION_LOAD || a->kind == ACTION_STORE)
-            elements = moved_elements(g, &plan->placement[a->out], a->rows);
+            elements =
+                (uint64_t)plan->placement[a->out].n_c * a->cols * a->rows;
         if (a->kind == ACTION_RUN && a->style >= 0)
             elements = tiled_elements(plan, a);
         if (a->kind == ACTION_RUN && a->nest.c) {
@@ -68,7 +70,7 @@ Traffic plan_traffic(const Plan *plan) {
             sum.work +=
                 row_elements(g, plan->placement[a->out].tensor) * a->rows;
         if (a->kind == ACTION_RUN)
-            sum.work += row_work(g, graph_node(g, a->node)) * a->rows;
+            sum.work += run_work(g, a);
         sum.moved += elements * plan->schedule->spec->element;
     }
     sum.too_long = most && held > most;

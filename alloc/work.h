@@ -92,6 +92,8 @@ typedef struct Group {
     bool rolls;         /* by rings.c: nothing twice; `rows` are then those of
                          * the highest result at a time */
     bool stays;         /* rolls: what others need stays in active memory */
+    uint32_t cols;      /* rolls: by lines.c, with so many columns of the widest
+                         * result at a time, 1: as few as can be; 0: by rings */
     uint32_t first_buf; /* then, in the problem: its rings */
 } Group;
 
@@ -229,6 +231,9 @@ typedef struct Rows {
     uint32_t in_row, in_rows, pad_top, pool_pad_top;
 } Rows;
 Rows rows_needed(const Graph *g, NodeId node, uint32_t row, uint32_t rows);
+/* The same along an axis: 0 rows, 1 columns. */
+Rows axis_needed(const Graph *g, NodeId node, uint32_t axis, uint32_t at,
+                 uint32_t n);
 /* Most input rows that any plank of `rows` rows needs. */
 uint32_t plank_in_rows(const Graph *g, NodeId node, uint32_t rows);
 /* The next way to run a node with less in active memory, given the bytes that
@@ -380,6 +385,67 @@ uint32_t roll_rows(const Work *w, Group g, uint64_t bytes, RollCost *cost);
  */
 bool roll_confirm(const Work *w, const Group *g);
 RollCosts *roll_costs_new(Arena *arena, uint32_t n_steps);
+
+/* The most columns at a time of those that are tried, with which line buffers
+ * take at most `bytes`; 0 if there are none. */
+uint32_t roll_columns(const Work *w, Group g, uint64_t bytes, RollCost *cost);
+
+/* ---- lines.c: groups that roll by rows and columns ---- */
+
+typedef struct Piece {
+    uint32_t at, n;
+} Piece;
+
+/* The line buffer of a tensor that only a group needs. */
+typedef struct LineRing {
+    TensorId tensor;
+    uint32_t maker; /* index in the group; NONE: it is loaded */
+    LineBuffer buffer;
+    int64_t lead;    /* rows that are there more than those of its bands */
+    uint32_t loaded; /* columns of this band, while it is rolled */
+    bool passes;     /* nothing of it is kept when a band ends: it is */
+    uint64_t offset; /* ... here in the room that such lines share, */
+    uint64_t beside; /* ... at times together with these: bits */
+    uint32_t buf;    /* counted from the group's first */
+} LineRing;
+/* What a node makes of each band, and at a time. */
+typedef struct LineNode {
+    uint32_t rows, cols;
+    int64_t lead; /* row 0 is behind so many of band 0 */
+} LineNode;
+typedef struct Lines {
+    VEC(LineRing) at;
+    uint32_t n_loaded;  /* the first of them are loaded */
+    LineNode *node;     /* by node of the group */
+    int64_t first, end; /* bands */
+    uint64_t room;      /* bytes */
+    uint64_t bytes;     /* of the group */
+} Lines;
+/* Node i of a group adds columns of some rows to its result, or columns of an
+ * operand of it are loaded. */
+typedef struct LineTurn {
+    uint32_t i, line; /* line: what is loaded */
+    bool loads;
+    Piece rows, cols;
+    Rows in_rows, in_cols; /* of its operands */
+} LineTurn;
+/* done: columns by node, then; makes: whether it makes rows in this band. */
+typedef void LineVisitor(void *context, const LineTurn *turn,
+                         const uint32_t *done, const bool *makes);
+/* The line buffers of a group with `cols`; false if it cannot be computed so.
+ * Not `exact`: of what a band in the middle begins with. */
+bool lines_make(const Work *w, const Group *g, bool exact, Lines *lines);
+/* All that the group's nodes do, in order. */
+bool lines_roll(const Work *w, const Group *g, Lines *lines, LineVisitor *visit,
+                void *context);
+/* Rows that node i makes in a band; that are loaded. */
+Piece lines_made(const Work *w, const Group *g, const Lines *lines, uint32_t i,
+                 int64_t band);
+Piece lines_loaded(const Work *w, const LineRing *line, int64_t band);
+/* The volume of its pixels. */
+Volume line_volume(const Work *w, const LineRing *line);
+/* Numbers the buffers: one for each line that keeps rows, then the room. */
+void lines_number(Lines *lines);
 
 /* ---- rolling.c: what fits if only rows are kept ---- */
 

@@ -62,16 +62,28 @@ static uint64_t operand_offset(const Emitter *e, const Placement *p) {
     return p->offset + layout_part_offset(layout, &p->whole, p->part_c);
 }
 
+static void set_lines(HwFields *fields, HwOperand operand,
+                      const LineBuffer *lines) {
+    set(fields, HW_FIELD_OF(operand, BAND), lines->band);
+    set(fields, HW_FIELD_OF(operand, KEEP), lines->keep);
+    set(fields, HW_FIELD_OF(operand, SPAN), lines->span);
+    set(fields, HW_FIELD_OF(operand, SHIFT), lines->shift);
+}
+
 /* Place, size and replication of an operand of `rows` rows; of one in a ring
  * they begin with row `row` of its tensor. */
 static void set_operand(const Emitter *e, HwFields *fields, HwOperand operand,
                         uint32_t index, uint32_t row, uint32_t rows) {
     const Placement *p = placement_of(e, index);
+    bool turns = p->ring || p->lines.band;
     set(fields, HW_FIELD_OF(operand, RING), p->ring ? p->whole.h : 0);
-    set(fields, HW_FIELD_OF(operand, ROW), p->ring ? row : 0);
+    set(fields, HW_FIELD_OF(operand, ROW), turns ? row : 0);
+    set(fields, HW_FIELD_OF(operand, COL), 0);
+    set_lines(fields, operand, &p->lines);
     Volume volume = plan_volume(e->graph, p->tensor);
     insn_set_operand(e->spec, fields, operand, p->memory, operand_offset(e, p));
     set(fields, HW_FIELD_OF(operand, W), volume.w);
+    set(fields, HW_FIELD_OF(operand, PITCH), volume.w);
     set(fields, HW_FIELD_OF(operand, H), rows);
     set(fields, HW_FIELD_OF(operand, C), p->n_c);
     bool is_part = p->whole.c != p->n_c;
@@ -84,6 +96,13 @@ static void set_operand(const Emitter *e, HwFields *fields, HwOperand operand,
         set_repl(fields, operand, p->whole.repl);
     if (is_part)
         set_part(fields, operand, p);
+}
+
+/* Of these rows columns [col, col + cols). */
+static void set_columns(HwFields *fields, HwOperand operand, uint32_t col,
+                        uint32_t cols) {
+    set(fields, HW_FIELD_OF(operand, COL), col);
+    set(fields, HW_FIELD_OF(operand, W), cols);
 }
 
 static void set_window(HwFields *f, HwField first, const uint32_t kernel[2],
@@ -171,7 +190,7 @@ static void fill_conv(const Emitter *e, HwFields *f, const Action *action,
     const ConvAttr *conv = &node->attr.conv;
     uint32_t area = conv->kernel[0] * conv->kernel[1];
     set_window(f, HW_F_KERNEL_W, conv->kernel, conv->stride, action->pad_top,
-               conv->pad[1]);
+               action->pad_left);
     set(f, HW_F_DILATION_W, conv->dilation[1]);
     set(f, HW_F_DILATION_H, conv->dilation[0]);
     set(f, HW_F_GROUPS, conv->groups);
@@ -184,13 +203,13 @@ static void fill_conv(const Emitter *e, HwFields *f, const Action *action,
 /* A global pool has the size of its input as its kernel. */
 static void pool_window(const Emitter *e, const Node *node, uint32_t in_h,
                         uint32_t in_w, HwFields *f, HwField first,
-                        uint32_t pad_h) {
+                        uint32_t pad_h, uint32_t pad_w) {
     const PoolAttr *pool = &node->attr.pool;
     const uint32_t whole[2] = {in_h, in_w}, one[2] = {1, 1};
     bool global = pool->global;
     set_window(f, first, global ? whole : pool->kernel,
                global ? one : pool->stride, global ? 0 : pad_h,
-               global ? 0 : pool->pad[1]);
+               global ? 0 : pad_w);
     Volume out = plan_volume(e->graph, node->out[0]);
     set(f, HW_F_POOL_GLOBAL, out.h == 1 && out.w == 1);
 }
@@ -198,7 +217,8 @@ static void pool_window(const Emitter *e, const Node *node, uint32_t in_h,
 static void fill_pool(const Emitter *e, HwFields *f, const Action *action,
                       const Node *node) {
     Volume in = plan_volume(e->graph, node->in[0]);
-    pool_window(e, node, in.h, in.w, f, HW_F_KERNEL_W, action->pad_top);
+    pool_window(e, node, in.h, in.w, f, HW_F_KERNEL_W, action->pad_top,
+                action->pad_left);
     set(f, HW_F_PINGPONG, 1);
 }
 
@@ -216,7 +236,7 @@ static void fill_conv_pool(const Emitter *e, HwFields *f, const Action *action,
     set(f, HW_F_MID_W, mid[1]);
     set(f, HW_F_MID_C, conv->out_c);
     pool_window(e, node, mid[0], mid[1], f, HW_F_POOL_KERNEL_W,
-                action->pool_pad_top);
+                action->pool_pad_top, node->attr.pool.pad[1]);
     set_text(f, HW_F_CONV_NAME, node->conv_name);
 }
 
@@ -226,6 +246,7 @@ static void fill_eltwise(const Emitter *e, HwFields *f, const Action *action,
     set(f, HW_F_SCALE, 0);
     set_act(f, &node->act);
     set_operand(e, f, HW_IN2, action->in[1], action->in_row, action->in_rows);
+    set_columns(f, HW_IN2, action->in_col, action->in_cols);
     set(f, HW_F_PARALLEL_READ, waits_parallel(e->plan, action));
     set(f, HW_F_PINGPONG, 1);
 }
@@ -347,6 +368,8 @@ static void emit_run(Emitter *e, const Action *action, uint32_t index,
                  : node->name);
     set_operand(e, &f, HW_IN, action->in[0], action->in_row, action->in_rows);
     set_operand(e, &f, HW_OUT, action->out, action->row, action->rows);
+    set_columns(&f, HW_IN, action->in_col, action->in_cols);
+    set_columns(&f, HW_OUT, action->col, action->cols);
     fill[node->op](e, &f, action, node);
     set(&f, HW_F_BLOCK, !works_ahead(e, action));
     insn_set_waits(e->spec, &f, waits);
@@ -393,6 +416,8 @@ static void emit_move(Emitter *e, const Action *action, uint32_t index) {
     set(&f, HW_F_BLOCK, 1);
     set(&f, HW_F_ROW_FIRST, action->row);
     set(&f, HW_F_ROW_LAST, (int64_t)action->row + action->rows - 1);
+    set(&f, HW_F_COL_FIRST, action->col);
+    set(&f, HW_F_COL_LAST, (int64_t)action->col + action->cols - 1);
     bool is_load = action->kind == ACTION_LOAD;
     const char *name = graph_tensor(e->graph, in->tensor)->name;
     bool leaves = graph_is_output(e->graph, in->tensor) && !is_load;

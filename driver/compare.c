@@ -109,8 +109,9 @@ void compare_observe(void *context, uint32_t insn, const SimOutput *output) {
     uint32_t channels, height, width;
     shape_chw(&graph_tensor(c->pipeline->original, tensor)->shape, &channels,
               &height, &width);
-    uint32_t first = action->kind == ACTION_RUN ? action->row : 0;
-    if (output->c != channels || output->w != width ||
+    bool part = action->kind == ACTION_RUN;
+    uint32_t first = part ? action->row : 0, left = part ? action->col : 0;
+    if (output->c != channels || left + output->w > width ||
         first + output->h > height)
         bug("layer %s: simulated %ux%ux%u, expected %ux%ux%u", output->name,
             output->c, output->h, output->w, channels, height, width);
@@ -121,7 +122,7 @@ void compare_observe(void *context, uint32_t insn, const SimOutput *output) {
     c->quantised += by.most == &c->max_codes;
     for (uint32_t ch = 0, i = 0; ch < channels; ch++)
         for (uint32_t h = 0; h < output->h; h++)
-            for (uint32_t w = 0; w < width; w++, i++) {
+            for (uint32_t w = left; w < left + output->w; w++, i++) {
                 uint64_t at = ((uint64_t)ch * height + first + h) * width + w;
                 record(c, output->name, ch, first + h, w, value[at],
                        output->value[i], &by);

@@ -331,6 +331,22 @@ def vgg16():
     return net
 
 
+def vgg_e_stem():
+    net = Net("vgg-e-stem", [
+        "The first five convolutions of VGG-19, with the pools between them.",
+        'Simonyan, Zisserman, "Very deep convolutional networks for',
+        'large-scale image recognition", 2014, table 1, column E: what Alwani',
+        'et al. fuse in "Fused-layer CNN accelerators", MICRO 2016.'],
+        3, 224, 224)
+    for stage, (convs, n) in enumerate([(2, 64), (2, 128), (1, 256)], 1):
+        net.section("Stage %d." % stage)
+        for i in range(1, convs + 1):
+            net.conv_relu("s%d/conv%d" % (stage, i), n, 3, pad=1)
+        if stage < 3:
+            net.pool("s%d/pool" % stage, "MAX", 2, 2)
+    return net
+
+
 def densenet_cell():
     net = Net("densenet-cell", [
         "A dense block of four layers and a transition, growth rate 32, as in",
@@ -567,6 +583,7 @@ def person_detect():
 FILES = {
     "googlenet": googlenet, "resnet50": resnet50, "yolov2-608": yolov2,
     "mobilenet-v2": mobilenet_v2, "squeezenet": squeezenet, "vgg16": vgg16,
+    "vgg-e-stem": vgg_e_stem,
     "densenet-cell": densenet_cell, "inception-v3": inception_v3,
     "micro/resnet18": resnet18, "micro/resnet8": resnet8, "micro/ds-cnn": ds_cnn,
     "micro/person-detect": person_detect}

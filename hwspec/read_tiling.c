@@ -324,6 +324,9 @@ static const Key tiling_keys[] = {
     KEY("always", read_run_ops, HwTiling, always,
         "hardware: operators of the styles that never run whole, so that all "
         "they read and make passes through tiles"),
+    KEY("lines", read_bool, HwTiling, lines,
+        "software: operands may lie in line buffers, and instructions read and "
+        "write some of the columns; needs `rings`"),
     {"styles", read_styles, 0, false,
      "hardware: list of where tiles and results may lie"},
 };
@@ -356,5 +359,10 @@ bool read_tiling(Reader *r, YamlNode *node, void *out) {
     ok &= check_absent(r, node, "rings", HW_TILING_SOFTWARE);
     ok &= check_absent(r, node, "overlap", HW_TILING_SOFTWARE);
     ok &= check_absent(r, node, "always", HW_TILING_HARDWARE);
+    ok &= check_absent(r, node, "lines", HW_TILING_SOFTWARE);
+    if (r->spec->tiling.lines && !r->spec->tiling.rings) {
+        diag_error(r->diag, node->loc, "`lines` needs `rings`");
+        ok = false;
+    }
     return check_kind(r, node, "styles", HW_TILING_HARDWARE) && ok;
 }

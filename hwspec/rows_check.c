@@ -150,8 +150,7 @@ static void check_operands(Diag *diag, const HwSpec *spec,
     for (uint32_t i = 0; i < HW_OP_COUNT; i++) {
         HwOp op = (HwOp)i;
         const HwRow *row = row_for(set, op);
-        if (!row || op == HW_OP_CONCAT || op == HW_OP_HOST ||
-            op == HW_OP_LAYER)
+        if (!row || op == HW_OP_CONCAT || op == HW_OP_HOST || op == HW_OP_LAYER)
             continue;
         check_operand(diag, spec, row, op, HW_IN);
         if (op == HW_OP_ADD || op == HW_OP_MUL || op == HW_OP_MAX)
@@ -190,6 +189,53 @@ static void check_rings(Diag *diag, const HwSpec *spec, const HwInsnSet *set) {
                        : !in   ? "in.ring` and `in.row"
                        : !out  ? "out.ring` and `out.row"
                                : "in2.ring` and `in2.row");
+    }
+}
+
+/* What tells a line buffer, and which columns of the tensor. */
+static const HwField line_fields[] = {HW_F_IN_BAND, HW_F_IN_KEEP, HW_F_IN_SPAN,
+                                      HW_F_IN_SHIFT};
+static const HwField column_fields[] = {HW_F_IN_COL, HW_F_IN_PITCH};
+
+static bool tells_all(const HwRow *row, HwOperand operand, const HwField *field,
+                      size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (!has(row, (HwField)((int)field[i] + (int)operand)))
+            return false;
+    return true;
+}
+
+static bool tells_lines(const HwRow *row, HwOperand operand) {
+    return tells_all(row, operand, line_fields, 4) &&
+           tells_all(row, operand, column_fields, 2);
+}
+
+static bool move_tells_lines(const HwRow *row, HwOperand active) {
+    return tells_all(row, active, line_fields, 4) && has(row, HW_F_COL_FIRST) &&
+           has(row, HW_F_COL_LAST);
+}
+
+static void check_lines(Diag *diag, const HwSpec *spec, const HwInsnSet *set) {
+    for (uint32_t i = 0; spec->tiling.lines && i < HW_OP_COUNT; i++) {
+        HwOp op = (HwOp)i;
+        const HwRow *row = row_for(set, op);
+        bool two = op == HW_OP_ADD || op == HW_OP_MUL || op == HW_OP_MAX;
+        bool move = op == HW_OP_LOAD || op == HW_OP_STORE;
+        if (!row || !(move || spec->tiling.ops >> op & 1))
+            continue;
+        bool told =
+            move ? move_tells_lines(row, op == HW_OP_LOAD ? HW_OUT : HW_IN)
+                 : tells_lines(row, HW_IN) && tells_lines(row, HW_OUT) &&
+                       (!two || tells_lines(row, HW_IN2));
+        if (!told)
+            diag_error(diag, row->loc,
+                       "`tiling.lines` is set, but %s does not tell the line "
+                       "buffers of its operands in active memory: they need "
+                       "`line.band`, `line.keep`, `line.span`, `line.shift`, "
+                       "and %s",
+                       row->mnemonic,
+                       move ? "`col.first` and `col.last`"
+                            : "`col` and `pitch`");
     }
 }
 
@@ -254,6 +300,7 @@ void rows_check(Diag *diag, const HwSpec *spec, const HwInsnSet *set) {
     check_acts(diag, spec, set);
     check_operands(diag, spec, set);
     check_rings(diag, spec, set);
+    check_lines(diag, spec, set);
     check_ids(diag, spec, set);
     check_encodings(diag, set);
 }

@@ -1,5 +1,5 @@
-/* blobs.c - constants of layers; see blobs.h. The constants of the layer asked
- * for last are kept, since tiles of one layer follow each other. */
+/* blobs.c - constants of layers; see blobs.h. Those asked for last are kept:
+ * tiles of one layer follow each other, or those of the layers of a group. */
 #include "sim/blobs.h"
 
 #include "base/rng.h"
@@ -9,13 +9,15 @@
 #include <string.h>
 
 typedef struct BlobValues {
-    const char *role;
+    const char *layer, *role;
     uint64_t n;
     float *value;
 } BlobValues;
 
 /* 1 GiB of floats: more weights than any layer has. */
 static const uint64_t MAX_VALUES = UINT64_C(1) << 28;
+/* No other layer's are kept beside more than these. */
+static const uint64_t MAX_KEPT = UINT64_C(1) << 25;
 
 const Blob *blob_find(const Run *run, const char *layer, const char *role) {
     const Image *image = &run->listing->image;
@@ -46,20 +48,25 @@ double blob_spread(uint64_t fan_in) {
     return sqrt(6.0 / (double)(fan_in ? fan_in : 1));
 }
 
+/* What was handed out for one layer stays while that is asked for. */
 static void keep_layer(BlobCache *cache, const char *layer) {
     if (cache->layer && strcmp(cache->layer, layer) == 0)
         return;
-    arena_reset(cache->arena);
-    cache->held.at = NULL;
-    cache->held.n = cache->held.cap = 0;
+    if (!cache->layer || cache->n_kept > MAX_KEPT) {
+        arena_reset(cache->arena);
+        cache->held.at = NULL;
+        cache->held.n = cache->held.cap = 0;
+        cache->n_kept = 0;
+    }
     cache->layer = arena_strdup(cache->arena, layer);
 }
 
 static const float *held_values(const BlobCache *cache, const char *role,
                                 uint64_t n) {
-    for (uint32_t i = 0; i < cache->held.n; i++) {
+    for (uint32_t i = cache->held.n; i-- > 0;) {
         const BlobValues *held = cache->held.at[i];
-        if (held->n == n && strcmp(held->role, role) == 0)
+        if (held->n == n && strcmp(held->role, role) == 0 &&
+            strcmp(held->layer, cache->layer) == 0)
             return held->value;
     }
     return NULL;
@@ -121,10 +128,12 @@ const float *blob_values(Run *run, const char *layer, const BlobWish *wish) {
     if (known || !find_source(run, layer, wish, &source))
         return known;
     BlobValues *made = ARENA_NEW(cache->arena, BlobValues);
+    made->layer = cache->layer;
     made->role = arena_strdup(cache->arena, wish->role);
     made->n = n;
     made->value = ARENA_ARRAY(cache->arena, float, n);
     const_read(&source, made->value);
     vec_push(cache->arena, &cache->held, made);
+    cache->n_kept += n;
     return made->value;
 }

@@ -62,12 +62,14 @@ uint32_t memory_writer(Run *run, const Place *place, const char *name,
     return run->writer.n;
 }
 
-static void write_row(Run *run, Cells *cells, const Place *p, Box box,
-                      uint64_t row, uint32_t writer, const float *values) {
+/* w_at: from the box's first column on. */
+static void write_row(Run *run, Cells *cells, const uint64_t *w_at,
+                      uint32_t cols, uint64_t row, uint32_t writer,
+                      const float *values) {
     uint64_t held = UINT64_MAX;
     Page *page = NULL;
-    for (uint32_t i = 0; i < box.cols; i++) {
-        uint64_t cell = row + p->w_at[box.col + i];
+    for (uint32_t i = 0; i < cols; i++) {
+        uint64_t cell = row + w_at[i];
         if (cell >> PAGE_BITS != held) {
             held = cell >> PAGE_BITS;
             page = page_made(run, cells, cell);
@@ -134,8 +136,8 @@ static bool write_pixels(Run *run, Cells *cells, const Place *p, Box box,
     uint32_t n = pixel_spans(run, p, &span);
     for (uint32_t h = 0; n && h < box.rows; h++)
         for (uint32_t w = 0; w < box.cols; w++) {
-            uint64_t pixel =
-                p->start + p->h_at[box.row + h] + p->w_at[box.col + w];
+            uint64_t pixel = p->start + p->h_at[box.row + h] +
+                             place_columns(p, box.row + h)[box.col + w];
             for (uint32_t i = 0; i < n; i++)
                 write_span(run, cells, pixel + span[i].at, span[i].n, writer);
         }
@@ -154,8 +156,8 @@ void memory_write(Run *run, const Place *p, Box box, uint32_t writer,
             const float *from =
                 values ? values + ((size_t)c * box.rows + h) * box.cols : NULL;
             for (uint32_t copy = 0; copy < p->copies[c]; copy++)
-                write_row(run, cells, p, box, row + copy * p->copy_step, writer,
-                          from);
+                write_row(run, cells, place_columns(p, box.row + h) + box.col,
+                          box.cols, row + copy * p->copy_step, writer, from);
         }
 }
 
@@ -189,17 +191,31 @@ static uint32_t channel_at(const Place *in, const Place *of) {
     return c;
 }
 
-/* Rows are then numbered in the whole tensor, and each is looked at alone: its
+/* Pixels are then numbered in the whole tensor, and each is looked at alone: a
  * ring is written piece by piece. */
 static bool by_ring(const Place *reader, const Place *writer) {
     return reader->ring || writer->ring;
 }
 
-static bool row_agrees(const Place *reader, const Place *writer, uint32_t h) {
-    uint64_t row = (uint64_t)reader->row + h;
-    return !by_ring(reader, writer) ||
-           (row >= writer->row && row - writer->row < writer->h &&
-            reader->h_at[h] == writer->h_at[row - writer->row]);
+/* Columns of the reader, in its row h from column w on, that are the same ones
+ * of the writer. */
+static uint32_t columns_shared(const Place *reader, const Place *writer,
+                               uint32_t h, uint32_t w) {
+    uint64_t row = (uint64_t)reader->row + h, col = (uint64_t)reader->col + w;
+    if (!by_ring(reader, writer))
+        return reader->w - w;
+    if (row < writer->row || row - writer->row >= writer->h ||
+        col < writer->col || col - writer->col >= writer->w)
+        return 0;
+    uint32_t other = (uint32_t)(row - writer->row), n = 0;
+    uint32_t at = (uint32_t)(col - writer->col);
+    const uint64_t *own = place_columns(reader, h) + w;
+    const uint64_t *its = place_columns(writer, other) + at;
+    uint64_t row_at = reader->h_at[h], its_row = writer->h_at[other];
+    while (w + n < reader->w && at + n < writer->w &&
+           row_at + own[n] == its_row + its[n])
+        n++;
+    return n;
 }
 
 static bool columns_agree(const Place *reader, const Place *writer) {
@@ -213,10 +229,11 @@ static bool columns_agree(const Place *reader, const Place *writer) {
 
 /* Rows and columns must be the same; the reader may stop short. */
 static bool rows_agree(const Place *reader, const Place *writer) {
-    bool each = by_ring(reader, writer);
-    if ((!each && reader->h > writer->h) || !columns_agree(reader, writer))
+    if (by_ring(reader, writer))
+        return true;
+    if (reader->h > writer->h || !columns_agree(reader, writer))
         return false;
-    for (uint32_t h = 0; h < reader->h && !each; h++)
+    for (uint32_t h = 0; h < reader->h; h++)
         if (reader->h_at[h] != writer->h_at[h])
             return false;
     return true;
@@ -277,7 +294,8 @@ typedef struct Reading {
     const Cells *cells;
     const Place *place;
     Box box;
-    uint32_t last; /* writer of the cell before, if it agrees */
+    uint32_t last;     /* writer of the cell before, if it agrees, */
+    uint32_t last_end; /* up to this column */
     struct {
         uint32_t writer;
         bool agrees;
@@ -307,36 +325,38 @@ static bool known_to_agree(Reading *r, uint32_t writer) {
     return r->known[slot].agrees;
 }
 
-static bool holds_row(const Reading *r, uint32_t writer, uint32_t h) {
-    return row_agrees(r->place, &r->run->writer.at[writer - 1].place, h);
-}
-
 static void judge_cell(Reading *r, uint32_t c, uint32_t h, uint32_t w,
                        uint64_t cell, uint32_t writer) {
+    uint32_t n = 0;
     if (writer == 0)
         found(&r->unwritten, c, h, w, cell, 0);
-    else if (known_to_agree(r, writer) && holds_row(r, writer, h))
+    else if (known_to_agree(r, writer))
+        n = columns_shared(r->place, &r->run->writer.at[writer - 1].place, h,
+                           w);
+    if (n) {
         r->last = writer;
-    else
+        r->last_end = w + n;
+    } else if (writer) {
         found(&r->foreign, c, h, w, cell, writer);
+    }
 }
 
 static void read_row(Reading *r, uint32_t c, uint32_t h, uint64_t row,
                      float *out) {
     uint64_t held = UINT64_MAX;
     const Page *page = NULL;
-    if (r->last && !holds_row(r, r->last, h))
-        r->last = 0;
+    const uint64_t *w_at = place_columns(r->place, h);
+    r->last = 0;
     for (uint32_t i = 0; i < r->box.cols; i++) {
         uint32_t w = r->box.col + i;
-        uint64_t cell = row + r->place->w_at[w];
+        uint64_t cell = row + w_at[w];
         if (cell >> PAGE_BITS != held) {
             held = cell >> PAGE_BITS;
             page = page_of(r->cells, cell);
         }
         uint32_t at = (uint32_t)(cell & (PAGE_CELLS - 1));
         uint32_t writer = page ? page->writer[at] : 0;
-        if (writer == 0 || writer != r->last)
+        if (writer == 0 || writer != r->last || w >= r->last_end)
             judge_cell(r, c, h, w, cell, writer);
         if (out)
             out[i] = page ? page->value[at] : 0.0f;
@@ -370,8 +390,8 @@ static bool read_pixels(Reading *r) {
     uint32_t n = pixel_spans(r->run, p, &span);
     for (uint32_t h = 0; n && h < r->box.rows; h++)
         for (uint32_t w = 0; w < r->box.cols; w++) {
-            uint64_t pixel =
-                p->start + p->h_at[r->box.row + h] + p->w_at[r->box.col + w];
+            uint64_t pixel = p->start + p->h_at[r->box.row + h] +
+                             place_columns(p, r->box.row + h)[r->box.col + w];
             for (uint32_t i = 0; i < n; i++)
                 if (!read_span(r, pixel + span[i].at, span[i].n))
                     return false;
@@ -420,7 +440,7 @@ void memory_read(Run *run, const Place *p, Box box, const char *what,
     Reading r = {
         .run = run, .cells = &run->cells[p->memory], .place = p, .box = box};
     run->reads = true;
-    if (!out && read_pixels(&r))
+    if (!out && !p->ring && read_pixels(&r))
         return;
     r.last = 0;
     for (uint32_t c = 0; c < p->c; c++)

@@ -5,7 +5,8 @@
  * Place. So a reader can tell of every cell whether it still holds the element
  * that the reader wants: the writer's place must give the same cell the same
  * row and column, and a channel that is off by one amount for all its cells
- * (parts of concatenations). In a ring it is the row of the whole tensor.
+ * (parts of concatenations). In a ring they are the row and the column of the
+ * whole tensor, and each cell is looked at by itself.
  *
  * Input: addresses and volumes as instructions give them, checked here.
  * Invariants: every cell of a Place lies in its memory; pages are made when
@@ -15,6 +16,7 @@
 #define SIM_MEMORY_H
 
 #include "hwspec/hwspec.h"
+#include "hwspec/lines.h"
 
 typedef struct Run Run;
 
@@ -25,13 +27,14 @@ typedef struct Box {
 
 typedef struct Place {
     uint32_t memory;
-    uint32_t c, h, w;     /* of the operand */
-    bool ring;            /* it lies in a ring: its rows are not h = 0... but */
-    uint32_t row;         /* ... this one of the whole tensor, and the next */
+    uint32_t c, h, w;  /* of the operand */
+    bool ring;         /* it lies in a ring: its pixels are not h = 0, */
+    uint32_t row, col; /* w = 0, but these of the whole tensor, and the next */
     uint64_t first, end;  /* cells that it may touch, half open */
     uint64_t start;       /* cell of channel 0 of the enclosing volume */
     const uint64_t *c_at; /* cells from start, by the operand's channels */
     const uint64_t *h_at, *w_at;
+    uint32_t w_step; /* 0, or w: columns of each row have their own w_at */
     const uint32_t *copies; /* by channel */
     uint64_t copy_step;
 } Place;
@@ -42,11 +45,14 @@ typedef struct Spot {
     uint32_t memory;
     uint64_t offset; /* bytes: start of `whole` */
     Volume whole;
-    uint32_t part_c; /* the operand's first channel in whole */
-    uint32_t c;      /* its channels */
-    bool part;       /* a part of a volume need not be aligned */
-    bool ring;       /* row r of the tensor is row r % whole.h of whole */
-    uint32_t row, h; /* ring: the operand's first row, and its rows */
+    uint32_t part_c;  /* the operand's first channel in whole */
+    uint32_t c;       /* its channels */
+    bool part;        /* a part of a volume need not be aligned */
+    bool ring;        /* row r of the tensor is row r % whole.h of whole */
+    LineBuffer lines; /* band > 0: its pixels are those of whole's row */
+    uint32_t row, col, h, w; /* ring: the operand's first row and column, and
+                              * how many */
+    uint32_t pitch;          /* lines: columns of the tensor */
 } Spot;
 
 typedef enum WriterKind {
@@ -88,7 +94,11 @@ bool place_make(Run *run, const Spot *spot, Place *out);
 Place place_rows(const Place *place, uint32_t row, uint32_t rows);
 /* A copy with tables of its own. */
 Place place_keep(Arena *arena, const Place *place);
-Box place_box(const Place *place);               /* all of it */
+Box place_box(const Place *place); /* all of it */
+/* Cells by column, of row h. */
+static inline const uint64_t *place_columns(const Place *place, uint32_t h) {
+    return place->w_at + (size_t)h * place->w_step;
+}
 uint64_t box_count(const Place *place, Box box); /* elements */
 
 /* Exactly the same cells for the same elements. */

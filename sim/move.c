@@ -1,14 +1,15 @@
-/* move.c - loads and stores: rows of a volume between two memories.
+/* move.c - loads and stores: rows of a volume, or some columns of them, between
+ * two memories.
  *
- * Input: a Work whose side in active memory is a dense volume of the rows that
- * are moved. Output: the cells of the other side, copies included; bytes by
- * memory.
+ * Input: a Work whose side in active memory is a dense volume of what is moved.
+ * Output: the cells of the other side, copies included; bytes by memory.
  */
 #include "sim/engine.h"
 
 bool move_run(Run *run, const Work *w) {
     bool load = w->op == HW_OP_LOAD;
-    Box rows = {w->row, w->rows, 0, w->in.w}, all = {0, w->rows, 0, w->in.w};
+    Box rows = {w->row, w->rows, w->col, w->cols};
+    Box all = {0, w->rows, 0, w->cols};
     Box from = load ? rows : all, to = load ? all : rows;
     uint64_t n = box_count(&w->in_at, from);
     uint64_t bytes = n * run->spec->element;

@@ -75,6 +75,11 @@ static uint64_t *in_cells(uint64_t *bytes, uint32_t n, uint64_t element) {
     return bytes;
 }
 
+/* Entries of w_at. */
+static uint32_t columns_told(const Place *p) {
+    return p->w_step ? p->h * p->w_step : p->w;
+}
+
 static uint64_t highest(const uint64_t *at, uint32_t n) {
     uint64_t most = 0;
     for (uint32_t i = 0; i < n; i++)
@@ -104,14 +109,48 @@ static uint64_t highest_channel(const Place *p) {
 }
 
 /* The operand's rows among those of the ring. */
-static uint64_t *turn_rows(Run *run, const Spot *spot, const uint64_t *h_at) {
+static void turn_rows(Run *run, const Spot *spot, Place *p) {
     uint64_t *at = ARENA_ARRAY(run->work, uint64_t, spot->h);
     for (uint32_t h = 0; h < spot->h; h++)
-        at[h] = h_at[(spot->row + h) % spot->whole.h];
-    return at;
+        at[h] = p->h_at[(spot->row + h) % spot->whole.h];
+    p->h_at = at;
+    p->w_at += spot->col;
+}
+
+/* Its pixels among those of the line buffer. */
+static void turn_lines(Run *run, const Spot *spot, Place *p) {
+    uint64_t *at = ARENA_ARRAY(run->work, uint64_t, (size_t)spot->h * spot->w);
+    for (uint32_t h = 0; h < spot->h; h++)
+        for (uint32_t w = 0; w < spot->w; w++)
+            at[(size_t)h * spot->w + w] = p->w_at[lines_pixel(
+                &spot->lines, spot->pitch, spot->row + h, spot->col + w)];
+    p->h_at = ARENA_ARRAY(run->work, uint64_t, spot->h);
+    p->w_at = at;
+    p->w_step = spot->w;
+}
+
+static bool fits_lines(Run *run, const Spot *spot) {
+    const LineBuffer *l = &spot->lines;
+    if (spot->col + (uint64_t)spot->w > spot->pitch) {
+        fault(run, "%s has columns up to %u of %u", spot->what,
+              spot->col + spot->w - 1, spot->pitch);
+        return false;
+    }
+    if (l->keep + (uint64_t)l->band >= spot->h && spot->w <= l->span)
+        return true;
+    fault(run, "%s has %u rows and %u columns, its line buffer %u and %u",
+          spot->what, spot->h, spot->w, l->keep + l->band, l->span);
+    return false;
 }
 
 static bool fits_ring(Run *run, const Spot *spot) {
+    if (spot->lines.band)
+        return fits_lines(run, spot);
+    if (spot->ring && spot->col + (uint64_t)spot->w > spot->whole.w) {
+        fault(run, "%s has columns up to %u, its ring %u", spot->what,
+              spot->col + spot->w - 1, spot->whole.w);
+        return false;
+    }
     if (!spot->ring || spot->h <= spot->whole.h)
         return true;
     fault(run, "%s has %u rows, its ring %u", spot->what, spot->h,
@@ -130,23 +169,26 @@ bool place_make(Run *run, const Spot *spot, Place *out) {
     *out = (Place){.memory = spot->memory,
                    .c = spot->c,
                    .h = spot->ring ? spot->h : v->h,
-                   .w = v->w,
+                   .w = spot->ring ? spot->w : v->w,
                    .ring = spot->ring,
                    .row = spot->row,
+                   .col = spot->col,
                    .start = spot->offset / element,
                    .c_at = in_cells(t.c_at, v->c, element) + spot->part_c,
                    .h_at = in_cells(t.h_at, v->h, element),
                    .w_at = in_cells(t.w_at, v->w, element),
                    .copies = t.copies + spot->part_c,
                    .copy_step = t.copy_step / element};
-    if (spot->ring)
-        out->h_at = turn_rows(run, spot, out->h_at);
+    if (spot->lines.band)
+        turn_lines(run, spot, out);
+    else if (spot->ring)
+        turn_rows(run, spot, out);
     uint64_t lowest = out->c_at[0];
     for (uint32_t c = 1; c < out->c; c++)
         lowest = out->c_at[c] < lowest ? out->c_at[c] : lowest;
     out->first = out->start + lowest;
     out->end = out->start + highest_channel(out) + highest(out->h_at, out->h) +
-               highest(out->w_at, v->w) + 1;
+               highest(out->w_at, columns_told(out)) + 1;
     measure_touched(run, spot, out);
     return true;
 }
@@ -155,7 +197,7 @@ Place place_keep(Arena *arena, const Place *p) {
     Place kept = *p;
     kept.c_at = ARENA_COPY(arena, uint64_t, p->c_at, p->c);
     kept.h_at = ARENA_COPY(arena, uint64_t, p->h_at, p->h);
-    kept.w_at = ARENA_COPY(arena, uint64_t, p->w_at, p->w);
+    kept.w_at = ARENA_COPY(arena, uint64_t, p->w_at, columns_told(p));
     kept.copies = ARENA_COPY(arena, uint32_t, p->copies, p->c);
     return kept;
 }
@@ -182,14 +224,14 @@ bool place_same(const Place *a, const Place *b) {
         a->start + a->c_at[0] != b->start + b->c_at[0])
         return false;
     if (a->c != b->c || a->h != b->h || a->w != b->w ||
-        a->copy_step != b->copy_step)
+        a->copy_step != b->copy_step || a->w_step != b->w_step)
         return false;
     for (uint32_t c = 0; c < a->c; c++)
         if (a->start + a->c_at[c] != b->start + b->c_at[c] ||
             a->copies[c] != b->copies[c])
             return false;
     return memcmp(a->h_at, b->h_at, a->h * sizeof *a->h_at) == 0 &&
-           memcmp(a->w_at, b->w_at, a->w * sizeof *a->w_at) == 0;
+           memcmp(a->w_at, b->w_at, columns_told(a) * sizeof *a->w_at) == 0;
 }
 
 /* Calls `visit` for every cell of a place that lies in [from, to). */
@@ -203,7 +245,7 @@ static bool visit_cells(const Place *p, uint64_t from, uint64_t to,
                 uint64_t row =
                     p->start + p->c_at[c] + copy * p->copy_step + p->h_at[h];
                 for (uint32_t w = 0; w < p->w; w++) {
-                    uint64_t cell = row + p->w_at[w];
+                    uint64_t cell = row + place_columns(p, h)[w];
                     if (cell >= from && cell < to && visit(bits, cell - from))
                         return true;
                 }

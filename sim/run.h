@@ -20,10 +20,11 @@ typedef enum FaultOnce {
     ONCE_CONFLICT = 8
 } FaultOnce;
 
-/* The constants of the layer that was asked for last. */
+/* The constants of layers that were asked for last. */
 typedef struct BlobCache {
     Arena *arena;
-    const char *layer;
+    const char *layer;             /* the last one */
+    uint64_t n_kept;               /* values */
     VEC(struct BlobValues *) held; /* blobs.c */
 } BlobCache;
 

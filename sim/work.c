@@ -342,16 +342,46 @@ static bool step_back(Reader *r, Spot *spot) {
     return false;
 }
 
-/* Rows of a ring; those that a load or store moves begin with `first`. */
+/* Makes the spot's volume that of the line buffer, if it is one. */
+static bool read_lines(Reader *r, HwOperand operand, Spot *spot) {
+    LineBuffer *l = &spot->lines;
+    l->band = number(r, HW_FIELD_OF(operand, BAND), 0, 0, MAX_FIELD);
+    l->keep = number(r, HW_FIELD_OF(operand, KEEP), 0, 0, MAX_FIELD);
+    l->span = number(r, HW_FIELD_OF(operand, SPAN), 1, 0, MAX_FIELD);
+    l->shift = number(r, HW_FIELD_OF(operand, SHIFT), 0, 0, MAX_FIELD);
+    uint64_t pixels = lines_pixels(l, spot->pitch);
+    if (!l->band)
+        return false;
+    if (l->span && pixels <= MAX_SIZE) {
+        spot->whole.h = 1;
+        spot->whole.w = (uint32_t)pixels;
+        return true;
+    }
+    fault(r->run, "%s lies in a line buffer of impossible size", spot->what);
+    r->ok = false;
+    return false;
+}
+
+/* Pixels of a ring or a line buffer; those that a load or store moves begin
+ * with the row and column of the work, in a tensor as wide as its `in`. */
 static void read_ring(Reader *r, HwOperand operand, const Extent *size,
-                      uint32_t first, Spot *spot) {
+                      const Work *w, Spot *spot) {
+    bool moves = is_move(w->op);
     uint32_t rows = number(r, HW_FIELD_OF(operand, RING), 0, 0, MAX_SIZE);
-    if (!rows)
+    spot->pitch = number(r, HW_FIELD_OF(operand, PITCH),
+                         moves ? w->in.w : size->w, 1, MAX_SIZE);
+    bool lines = read_lines(r, operand, spot);
+    if (!rows && !lines)
         return;
     spot->ring = true;
     spot->h = size->h;
-    spot->row = number(r, HW_FIELD_OF(operand, ROW), first, 0, MAX_SIZE);
-    spot->whole.h = rows;
+    spot->w = size->w;
+    spot->row = number(r, HW_FIELD_OF(operand, ROW), w->row, 0, MAX_SIZE);
+    spot->col = number(r, HW_FIELD_OF(operand, COL), w->col, 0, MAX_SIZE);
+    if (!lines) {
+        spot->whole.h = rows;
+        spot->whole.w = spot->pitch;
+    }
 }
 
 /* The operand's volume: itself, or the larger one that it is part of. */
@@ -366,7 +396,7 @@ static bool read_spot(Reader *r, const Work *w, HwOperand operand,
         return false;
     }
     spot.part = flag(f, HW_FIELD_OF(operand, PART));
-    read_ring(r, operand, size, w->row, &spot);
+    read_ring(r, operand, size, w, &spot);
     if (is_replicated(r->run->spec, spot.memory))
         spot.whole.repl = read_repl(r, operand, spot.part);
     if (!spot.part) {
@@ -414,7 +444,8 @@ static bool place_operands(Reader *r, Work *w) {
     return place_operand(r, w, HW_OUT, "output", &w->out, &w->out_at) && ok;
 }
 
-/* Of a move the side in active memory holds just the rows, densely. */
+/* Of a move the side in active memory holds just the rows, or columns of them,
+ * densely. */
 static bool read_move(Reader *r, Work *w) {
     const HwFields *f = r->f;
     bool by_in = f->set[HW_F_IN_C];
@@ -422,7 +453,10 @@ static bool read_move(Reader *r, Work *w) {
     w->row = number(r, HW_F_ROW_FIRST, 0, 0, w->in.h - 1);
     uint32_t last = number(r, HW_F_ROW_LAST, w->in.h - 1, w->row, w->in.h - 1);
     w->rows = last - w->row + 1;
-    Extent held = {w->in.c, w->rows, w->in.w};
+    w->col = number(r, HW_F_COL_FIRST, 0, 0, w->in.w - 1);
+    last = number(r, HW_F_COL_LAST, w->in.w - 1, w->col, w->in.w - 1);
+    w->cols = last - w->col + 1;
+    Extent held = {w->in.c, w->rows, w->cols};
     bool load = w->op == HW_OP_LOAD;
     w->engine = -1;
     return r->ok &&

@@ -61,8 +61,8 @@ typedef struct Work {
     bool pingpong, halfrate; /* of weights */
     bool parallel_read;
     bool has_waits;
-    uint64_t waits;     /* units; see insn_waits */
-    uint32_t row, rows; /* LOAD, STORE */
+    uint64_t waits;                /* units; see insn_waits */
+    uint32_t row, rows, col, cols; /* LOAD, STORE */
     Tiling tile;
 } Work;
 

@@ -14,7 +14,7 @@ import sys
 AMPHORA = os.environ.get("AMPHORA", "build/amphora")
 DATA = "../shared/data/caffe"
 MACHINES = ["xdnn-v2-28", "xdnn-v2-56", "xdnn-v3-96", "math-engine",
-            "darius-32", "darius-64", "ring-npu", "tile-npu"]
+            "darius-32", "darius-64", "ring-npu", "line-npu", "tile-npu"]
 TEMPLATE = ("tiny", "squeezenet", "mobilenet-v2", "inception-v3")
 BIG = ("vgg16", "yolov2", "inception-v3", "densenet121", "SE-ResNet")
 REFUSED = ("bad_", "train_test")

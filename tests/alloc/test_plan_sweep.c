@@ -123,6 +123,10 @@ static void nests(void **state) {
     (void)state;
     assert_true(sweep("tile-npu", 1024, 5).hardware);
 }
+static void lines(void **state) {
+    (void)state;
+    assert_true(sweep("line-npu", 1024, 16).planks);
+}
 static void toy(void **state) {
     (void)state;
     assert_true(sweep(NULL, 700, 30).planks);
@@ -136,7 +140,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(v2),    cmocka_unit_test(v3),
         cmocka_unit_test(math),  cmocka_unit_test(rings),
-        cmocka_unit_test(nests), cmocka_unit_test(toy),
+        cmocka_unit_test(nests), cmocka_unit_test(lines),
+        cmocka_unit_test(toy),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -83,7 +83,7 @@ static void channels_out_of_place(void **state) {
 /* a window of 3 rows from `row` on */
 #define TALL(step, name, row)                                                  \
     "MAXP " step " " name " 0x100 1 1 4 0 0 0x0 1 3 4 " row " 3 1 3 1 1 0 0 "  \
-                                                            "0\n"
+    "0\n"
 
 static void rings(void **state) {
     (void)state;
@@ -108,6 +108,49 @@ static void rings(void **state) {
         "as 1x3x4 at 0x0 in am");
     expect_both("ring-npu", ROWS("1", "0", "3"),
                 "load: destination has 4 rows, its ring 3", NULL);
+}
+
+/* rows and columns of an input 1x8x6, in a line buffer at 0x0: bands of 2 rows,
+ * one row and 3 columns are kept */
+#define COLUMNS(step, rows, columns)                                           \
+    "LD " step " 2 0x0 0 2 1 3 0 0x0 1 8 6 " rows " " columns "\n"
+/* a window of 3 x 3 from there on */
+#define PATCH(step, name, row, col)                                            \
+    "MAXP " step " " name " 0x100 1 1 1 0 0 0 1 0 0 0 0 0x0 1 3 3 " row        \
+    " 0 " col " 6 2 1 3 0 3 3 1 1 0 0 0\n"
+
+static void line_buffers(void **state) {
+    (void)state;
+    Bench *b = bench_open("line-npu");
+    bench_text(b, COLUMNS("1", "0 1", "0 2") COLUMNS("2", "0 1", "3 5")
+                      COLUMNS("3", "2 3", "0 2") PATCH("4", "p", "1", "0")
+                          COLUMNS("5", "2 3", "3 4") PATCH("6", "q", "1", "2"));
+    b->options.memory_only = true;
+    bench_run(b, 0, NULL);
+    bench_clean(b);
+    bench_close(b);
+    /* column 0 is gone when three more have come, in the row above as well */
+    expect("line-npu",
+           COLUMNS("1", "0 1", "0 2") COLUMNS("2", "0 1", "3 5")
+               COLUMNS("3", "2 3", "0 2") COLUMNS("4", "2 3", "3 3")
+                   PATCH("5", "p", "1", "0"),
+           "p: input 1x3x3 at 0x0 in am: 2 of its cells hold something else, "
+           "first channel 0, row 0, column 0 at 0xc in am, last written by "
+           "load as 1x2x1 at 0x0 in am");
+    /* columns that have not come are not there */
+    expect_both(
+        "line-npu",
+        COLUMNS("1", "0 1", "0 2") COLUMNS("2", "0 1", "3 5")
+            COLUMNS("3", "2 3", "0 1") PATCH("4", "p", "1", "0"),
+        "p: input 1x3x3 at 0x0 in am: 1 of its cells were never written, "
+        "first channel 0, row 2, column 2 at 0x2c in am",
+        "p: input 1x3x3 at 0x0 in am: 1 of its cells hold something else, "
+        "first channel 0, row 1, column 2 at 0x8 in am, last written by load "
+        "as 1x2x3 at 0x0 in am");
+    expect_both("line-npu", COLUMNS("1", "0 3", "0 1"),
+                "load: destination has 4 rows and 2 columns, its line buffer 3 "
+                "and 3",
+                NULL);
 }
 
 static void beyond_the_memory(void **state) {
@@ -261,6 +304,7 @@ int main(void) {
         cmocka_unit_test(stale_volume),
         cmocka_unit_test(channels_out_of_place),
         cmocka_unit_test(rings),
+        cmocka_unit_test(line_buffers),
         cmocka_unit_test(beyond_the_memory),
         cmocka_unit_test(not_aligned),
         cmocka_unit_test(in_place_or_not),
