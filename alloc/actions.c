@@ -271,11 +271,13 @@ static void present_with(Emit *e, TensorId t) {
 /* Loads what has not stayed. */
 static void load_rest(Emit *e, TensorId t, uint32_t kept) {
     uint32_t end = plan_volume(e->w->g, t).c;
+    uint32_t whole = readable(e, t);
     present_with(e, t);
     if (kept == end)
         return;
-    emit_move_all(e, ACTION_LOAD,
-                  place_channels(e, place_home(e, t), kept, end),
+    if (whole == NONE)
+        whole = place_home(e, t);
+    emit_move_all(e, ACTION_LOAD, place_channels(e, whole, kept, end),
                   place_channels(e, e->present[t.i], kept, end));
 }
 
@@ -576,7 +578,7 @@ static void leave_partly(Emit *e, const Unit *unit, uint32_t touch) {
     TensorId *kept = ARENA_ARRAY(e->arena, TensorId, unit->n_tensors);
     uint32_t n = kept_tensors(e->w, unit, touch, kept);
     for (uint32_t i = 0; i < n; i++)
-        if (e->present[kept[i].i] != NONE)
+        if (e->present[kept[i].i] != NONE && readable(e, kept[i]) == NONE)
             store_from(e, kept[i],
                        kept_of(e->w, unit, kept[i], unit->touch[touch].keeps));
 }
@@ -661,6 +663,7 @@ static void plan_fill(const Emit *e, Plan *plan) {
     for (uint32_t t = 0; t < w->g->tensor.n; t++)
         repl[t] = w->role[t].repl;
     plan->repl = repl;
+    plan->am_height = plan->am_live = 0;
     for (uint32_t m = 0; m < w->spec->n_active; m++) {
         plan->memory_used[m] = e->result->height[m];
         plan->am_height += e->result->height[m];

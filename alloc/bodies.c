@@ -4,13 +4,15 @@
  * Method: as greedy by size (Pisarchyk, Lee 2020), each at the lowest place
  * where none of its boxes meets one of those placed before, or at the highest:
  * what waits with fewer bytes leaves room above itself, which is of use if its
- * neighbours stay away from there. Then other orders.
+ * neighbours stay away from there. What then lies too high comes first in the
+ * next order (Joslin, Clements, "Squeaky wheel optimization", 1999).
  */
 #include "alloc/bodies.h"
 
 #include "base/rng.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 uint32_t body_add(Bodies *b, uint64_t bytes) {
     Body body = {.first_box = b->box.n, .first = UINT32_MAX, .bytes = bytes};
@@ -81,8 +83,8 @@ static bool body_hang(Bodies *b, Body *body) {
     uint64_t at = (b->size - body->bytes) / b->align * b->align, was;
     do {
         was = at;
-        for (uint32_t i = 0; i < b->n_near && at != UINT64_MAX; i++)
-            at = clear_below(b, body, at, &b->body.at[b->near[i]]);
+        for (uint32_t i = 0; i < b->n_placed && at != UINT64_MAX; i++)
+            at = clear_below(b, body, at, &b->body.at[b->placed[i]]);
         if (at == UINT64_MAX)
             return false;
         at = at / b->align * b->align;
@@ -96,45 +98,55 @@ static void body_place(Bodies *b, Body *body) {
     uint64_t at = 0, was;
     do {
         was = at;
-        for (uint32_t i = 0; i < b->n_near; i++)
-            at = clear_of(b, body, at, &b->body.at[b->near[i]]);
+        for (uint32_t i = 0; i < b->n_placed; i++)
+            at = clear_of(b, body, at, &b->body.at[b->placed[i]]);
         at = (at + b->align - 1) / b->align * b->align;
     } while (at != was);
     body->offset = at;
 }
 
-/* Whether the body hangs from the top: in the first orders none, then those
- * whose bytes do not change, then by draw. */
-static bool hangs(const Body *body, uint32_t index, uint32_t try) {
-    if (try < 4)
-        return try >= 2 && body->n_boxes == 1;
-    return rng_bits(try + 1000, index) % 2;
+/* ---- one order ---- */
+
+/* Bodies that share time, by body: near.at[start[i]..start[i + 1]). */
+static void find_near(Bodies *b) {
+    b->near.n = 0;
+    b->start = ARENA_ARRAY(b->arena, uint32_t, b->body.n + 1);
+    for (uint32_t i = 0; i < b->body.n; i++) {
+        b->start[i] = b->near.n;
+        for (uint32_t k = 0; k < b->body.n; k++)
+            if (k != i && bodies_share_time(b, &b->body.at[i], &b->body.at[k]))
+                vec_push(b->arena, &b->near, k);
+    }
+    b->start[b->body.n] = b->near.n;
 }
 
-/* The height, or UINT64_MAX where it exceeds the limit. */
-static uint64_t place_order(Bodies *b, const uint32_t *order, uint32_t try,
-                            uint64_t limit) {
-    uint64_t height = 0;
+static void find_placed(Bodies *b, uint32_t body) {
+    b->n_placed = 0;
+    for (uint32_t i = b->start[body]; i < b->start[body + 1]; i++)
+        if (b->body.at[b->near.at[i]].placed)
+            b->placed[b->n_placed++] = b->near.at[i];
+}
+
+/* Index in the order of the first body that finds no place; the number of
+ * bodies if all do. `hang`: those whose bytes do not change hang from the top.
+ */
+static uint32_t place_order(Bodies *b, const uint32_t *order, bool hang) {
     for (uint32_t i = 0; i < b->body.n; i++)
         b->body.at[i].placed = b->body.at[i].pinned;
     for (uint32_t i = 0; i < b->body.n; i++) {
         Body *body = &b->body.at[order[i]];
-        b->n_near = 0;
-        for (uint32_t k = 0; k < b->body.n && !body->placed; k++)
-            if (b->body.at[k].placed &&
-                bodies_share_time(b, body, &b->body.at[k]))
-                b->near[b->n_near++] = k;
+        find_placed(b, order[i]);
         if (!body->placed &&
-            !(hangs(body, order[i], try) && body_hang(b, body)))
+            !(hang && body->n_boxes == 1 && body_hang(b, body)))
             body_place(b, body);
         body->placed = true;
-        if (body->bytes > limit || body->offset > limit - body->bytes)
-            return UINT64_MAX;
-        uint64_t end = body->offset + body->bytes;
-        height = end > height ? end : height;
+        if (body->bytes > b->size || body->offset > b->size - body->bytes)
+            return i;
     }
-    return height;
+    return b->body.n;
 }
+
+/* ---- orders ---- */
 
 typedef struct Key {
     uint64_t weight;
@@ -148,33 +160,46 @@ static int heaviest_first(const void *a, const void *b) {
     return (x->body > y->body) - (x->body < y->body);
 }
 
-/* By bytes, by bytes times life, then drawn: with more regard to bytes, or
- * less. */
-static uint64_t key_of(const Body *body, uint32_t index, uint32_t try) {
-    uint64_t drawn = rng_bits(try, index) % 64;
-    if (try < 4)
-        return try % 2 ? body->weight : body->bytes;
-    return body->bytes / 64 * (try % 2 ? drawn : 64 + drawn);
-}
-
-bool bodies_place(Bodies *b, uint32_t orders, uint64_t *least) {
+static uint32_t *order_by(Bodies *b, bool by_weight) {
     uint32_t n = b->body.n;
     Key *key = ARENA_ARRAY(b->arena, Key, n + 1);
     uint32_t *order = ARENA_ARRAY(b->arena, uint32_t, n + 1);
-    b->near = ARENA_ARRAY(b->arena, uint32_t, n + 1);
-    *least = UINT64_MAX;
+    for (uint32_t i = 0; i < n; i++)
+        key[i] =
+            (Key){by_weight ? b->body.at[i].weight : b->body.at[i].bytes, i};
+    if (n)
+        qsort(key, n, sizeof *key, heaviest_first);
+    for (uint32_t i = 0; i < n; i++)
+        order[i] = key[i].body;
+    return order;
+}
+
+/* What found no place comes first in the next order, or near the front. */
+static void forward(uint32_t *order, uint32_t at, uint32_t try) {
+    uint32_t to =
+        try % 4 == 3 ? (uint32_t)(rng_bits(try, at) % (at / 2 + 1)) : 0;
+    uint32_t body = order[at];
+    memmove(order + to + 1, order + to, (at - to) * sizeof *order);
+    order[to] = body;
+}
+
+bool bodies_place(Bodies *b, uint32_t orders) {
+    uint32_t n = b->body.n, most = 0;
+    uint32_t *order[] = {order_by(b, false), order_by(b, true),
+                         order_by(b, false), order_by(b, true)};
+    uint32_t *fails = ARENA_ARRAY(b->arena, uint32_t, n + 1);
+    b->placed = ARENA_ARRAY(b->arena, uint32_t, n + 1);
+    find_near(b);
     for (uint32_t try = 0; try < orders; try++) {
-        for (uint32_t i = 0; i < n; i++)
-            key[i] = (Key){key_of(&b->body.at[i], i, try), i};
-        if (n)
-            qsort(key, n, sizeof *key, heaviest_first);
-        for (uint32_t i = 0; i < n; i++)
-            order[i] = key[i].body;
-        uint64_t limit = try < 2 ? UINT64_MAX - 1 : b->size;
-        uint64_t height = place_order(b, order, try, limit);
-        *least = height < *least ? height : *least;
-        if (height <= b->size)
+        uint32_t *own = order[try % 4];
+        uint32_t at = place_order(b, own, try % 4 >= 2);
+        if (at == n)
             return true;
+        if (++fails[own[at]] > most) {
+            most = fails[own[at]];
+            b->failed = own[at];
+        }
+        forward(own, at, try);
     }
     return false;
 }

@@ -30,8 +30,11 @@ typedef struct Bodies {
     uint64_t size, align; /* of the memory */
     VEC(Box) box;         /* of all bodies, one behind the other */
     VEC(Body) body;
-    uint32_t *near; /* bodies that share time with the one at hand */
-    uint32_t n_near;
+    uint32_t failed;    /* the body that most often lay too high */
+    VEC(uint32_t) near; /* bodies that share time with body i: */
+    uint32_t *start;    /* ... from start[i] to start[i + 1] */
+    uint32_t *placed;   /* those of them that have their place */
+    uint32_t n_placed;
 } Bodies;
 
 /* A body without boxes yet; returns its number. Its boxes must be added before
@@ -39,9 +42,8 @@ typedef struct Bodies {
 uint32_t body_add(Bodies *b, uint64_t bytes);
 void body_box(Bodies *b, Box box);
 
-/* Offsets of all bodies, in the first of `orders` orders that fits: by bytes,
- * by weight, then drawn from a fixed seed. False if none does; *least is then
- * the lowest height of the first two (or UINT64_MAX). */
-bool bodies_place(Bodies *b, uint32_t orders, uint64_t *least);
+/* Offsets of all bodies, in the first of `orders` orders that fits. False, with
+ * `failed`, if none does. */
+bool bodies_place(Bodies *b, uint32_t orders);
 
 #endif

@@ -17,7 +17,8 @@
 
 #include <string.h>
 
-enum { MAX_ORDERS = 12, MAX_TARGETS = 5 };
+/* Rounds that give up parts before the target falls, and how often it does. */
+enum { MAX_ORDERS = 150, MAX_ROUNDS = 6, MAX_TARGETS = 5 };
 #define NONE_LEAVES 1e-7
 
 typedef struct Gaps {
@@ -127,17 +128,36 @@ static double unit_moved(const Work *w, const Unit *unit) {
     return (double)v.c * v.h * v.w * w->spec->element;
 }
 
+/* Some node takes it, or gives it, by parts. */
+static bool passes_in_parts(const Unit *unit) {
+    for (uint32_t i = 0; i < unit->n_touches; i++)
+        if (unit->touch[i].stream)
+            return true;
+    return false;
+}
+
 /* Whether storing costs nothing: it lies outside anyway. */
 static bool is_outside(const Work *w, const Unit *unit) {
     const Role *role = &w->role[unit->root.i];
-    if (role->origin == FROM_INPUT || role->origin == FROM_HOST)
-        return unit->n_tensors == 1;
-    return unit->n_tensors == 1 && dests_of(w, unit->root, false).home;
+    if (unit->n_tensors > 1)
+        return false;
+    return role->origin == FROM_INPUT || role->origin == FROM_HOST ||
+           role->dissolved || passes_in_parts(unit) ||
+           dests_of(w, unit->root, false).home;
+}
+
+/* Whether the unit could stay whole over the gap: else what it costs there is
+ * the same for all. */
+static bool may_stay(const Unit *unit, uint32_t touch) {
+    const Touch *next = &unit->touch[touch + 1];
+    return unit->touch[touch].whole && next->whole && !next->stream;
 }
 
 /* Channels that leave over the gap and come back. */
 static uint32_t channels_away(const Work *w, const Unit *unit, uint32_t touch) {
     const Touch *t = &unit->touch[touch];
+    if (!may_stay(unit, touch))
+        return 0;
     if (!t->leaves || !t->keeps)
         return t->leaves ? plan_volume(w->g, unit->root).c : 0;
     TensorId *kept = ARENA_ARRAY(w->arena, TensorId, unit->n_tensors);
@@ -173,7 +193,7 @@ static void stay_add(Gaps *x, uint32_t u, uint32_t i) {
     touch->leaves = false;
     bool filling = is_filling(unit, i);
     uint32_t parts = filled(x->w, unit, i);
-    if (!touch->whole || !next->whole || next->stream || (filling && !parts))
+    if (!may_stay(unit, i) || (filling && !parts))
         return;
     Stay stay = {.unit = u,
                  .touch = i,
@@ -210,12 +230,16 @@ static void live_less(Gaps *x) {
 
 /* ---- choosing ---- */
 
+static bool stays_in_part(const Stay *stay) {
+    return stay->parts && !stay->uncut;
+}
+
 /* What can only leave whole does so; whether there was such. */
 static bool force_wholes(Gaps *x) {
     bool any = false;
     for (uint32_t k = 0; k < x->x.stay.n; k++) {
         Stay *stay = &x->x.stay.at[k];
-        if (stay->parts || stay->forced || stay->away <= NONE_LEAVES)
+        if (stays_in_part(stay) || stay->forced || stay->away <= NONE_LEAVES)
             continue;
         stay->forced = any = true;
     }
@@ -237,7 +261,7 @@ static void shares_apply(Gaps *x, double target) {
         touch->leaves = stay->away > NONE_LEAVES ||
                         (stay->free > 0 && overflows(x, stay, target));
         touch->keeps = 0;
-        if (touch->leaves && stay->parts && stay->first < stay->end)
+        if (touch->leaves && stays_in_part(stay) && stay->first < stay->end)
             touch->keeps = channels_within(
                 x->w, unit, (1 - stay->away) * stay->bytes + 0.5);
         if (stay->filling && !touch->keeps)
@@ -287,12 +311,15 @@ static Bodies bodies_of(const Work *w, const Problem *p, uint32_t *body) {
 }
 
 bool place_tied(const Work *w, const Problem *p, PlanResult *result,
-                       uint64_t *least) {
+                Times *blocked) {
     uint32_t n = p->buf.n;
     uint32_t *body = ARENA_ARRAY(w->arena, uint32_t, n + 1);
     Bodies b = bodies_of(w, p, body);
-    if (!bodies_place(&b, MAX_ORDERS, least))
+    if (!bodies_place(&b, MAX_ORDERS)) {
+        const Body *failed = &b.body.at[b.failed];
+        *blocked = (Times){failed->first, failed->end};
         return false;
+    }
     *result = (PlanResult){.status = PLAN_FITS,
                            .pool = ARENA_ARRAY(w->arena, int32_t, n + 1),
                            .offset = ARENA_ARRAY(w->arena, uint64_t, n + 1),
@@ -307,19 +334,29 @@ bool place_tied(const Work *w, const Problem *p, PlanResult *result,
     return !plan_check(w->arena, &p->p, result);
 }
 
-/* The most bytes for which a placement is found. */
-static bool fit_targets(Gaps *x, PlanResult *result) {
-    double size = (double)x->w->total, target = size;
-    for (uint32_t try = 0; try < MAX_TARGETS; try++) {
-        uint64_t least;
-        if (!shares_choose(x, target))
-            return false;
-        problem_make(x->w, x->p);
-        if (place_tied(x->w, x->p, result, &least))
-            return true;
-        target -= size / 24;
+/* What keeps a part must come back to where it was, and so needs its whole
+ * place at both ends of the gap. Of those that do around the body that found no
+ * place, the one that keeps least is to leave whole, or not at all; false if
+ * there is none. */
+static bool part_give_up(Gaps *x, Times blocked) {
+    Stay *least = NULL;
+    uint64_t kept = UINT64_MAX;
+    for (uint32_t k = 0; k < x->x.stay.n; k++) {
+        Stay *stay = &x->x.stay.at[k];
+        const Unit *unit = &x->w->unit.at[stay->unit];
+        const Touch *touch = &unit->touch[stay->touch];
+        if (!touch->leaves || !touch->keeps || stay->filling ||
+            stay->first > blocked.end || blocked.first > stay->end)
+            continue;
+        uint64_t bytes = kept_bytes(x->w, unit, touch->keeps);
+        if (bytes < kept) {
+            kept = bytes;
+            least = stay;
+        }
     }
-    return false;
+    if (least)
+        least->uncut = true;
+    return least != NULL;
 }
 
 /* ---- undoing ---- */
@@ -349,6 +386,56 @@ static void choices_restore(Work *w, const Choice *at) {
         }
 }
 
+/* ---- the search ---- */
+
+/* The cheapest choice so far that has a placement. */
+typedef struct Found {
+    bool any;
+    double cost;
+    const Choice *choice;
+    PlanResult result;
+} Found;
+
+typedef enum Tried { PLACED, NO_PLACE, NO_USE } Tried;
+
+/* NO_USE: less is not to be had for `target` bytes. */
+static Tried target_try(Gaps *x, double target, Found *best, Times *blocked) {
+    PlanResult result;
+    if (!shares_choose(x, target) || gaps_cost(x->w) >= best->cost)
+        return NO_USE;
+    problem_make(x->w, x->p);
+    if (!place_tied(x->w, x->p, &result, blocked))
+        return NO_PLACE;
+    *best = (Found){true, gaps_cost(x->w), choices_save(x->w), result};
+    return PLACED;
+}
+
+/* Gives up one part after the other before it tries less. */
+static Tried rounds_try(Gaps *x, double target, bool by_parts, Found *best) {
+    Times blocked;
+    Tried tried = target_try(x, target, best, &blocked);
+    for (uint32_t i = 1; i < MAX_ROUNDS && by_parts && tried == NO_PLACE; i++) {
+        if (!part_give_up(x, blocked))
+            return tried;
+        tried = target_try(x, target, best, &blocked);
+    }
+    return tried;
+}
+
+/* The most bytes for which a placement is found. */
+static void targets_try(Gaps *x, bool by_parts, Found *best) {
+    double size = (double)x->w->total, step = size / 24, target = size;
+    Tried tried = NO_PLACE;
+    for (uint32_t i = 0; i < MAX_TARGETS && tried == NO_PLACE; i++) {
+        target = size - i * step;
+        tried = rounds_try(x, target, by_parts, best);
+    }
+    if (tried == PLACED && target < size)
+        rounds_try(x, target + step / 2, by_parts, best);
+    for (uint32_t k = 0; k < x->x.stay.n; k++)
+        x->x.stay.at[k].uncut = false;
+}
+
 bool fit_gaps(Work *w, double most, Problem *p, PlanResult *result,
               const char **planner) {
     if (w->spec->n_active > 1 || w->spec->memory[0].buffers ||
@@ -361,15 +448,15 @@ bool fit_gaps(Work *w, double most, Problem *p, PlanResult *result,
                     .total = (double)w->total,
                     .n_times = p->n_times,
                     .live = ARENA_ARRAY(w->arena, double, p->n_times + 1)}};
-    const Choice *saved = choices_save(w);
-    PlanResult found;
+    Found best = {.cost = most, .choice = choices_save(w)};
     stays_make(&x);
-    if (fit_targets(&x, &found) && gaps_cost(w) < most) {
-        *result = found;
-        *planner = "gaps";
-        return true;
-    }
-    choices_restore(w, saved);
+    targets_try(&x, false, &best);
+    targets_try(&x, true, &best);
+    choices_restore(w, best.choice);
     problem_make(w, p);
-    return false;
+    if (!best.any)
+        return false;
+    *result = best.result;
+    *planner = "gaps";
+    return true;
 }

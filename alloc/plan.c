@@ -111,6 +111,7 @@ typedef struct Contest {
     const PlanOptions *options;
     RollCosts *costs; /* NULL for machines without rings */
     bool any, keeps_all;
+    uint64_t height; /* of the last plan; 0: there was none */
     Way best;
     Traffic least;
 } Contest;
@@ -168,9 +169,21 @@ static void settle(const Work *w, const Problem *problem, PlanResult *result,
     *result = lower;
 }
 
-/* NULL if it does not fit that way. `last`: it is the one that was chosen. */
+/* What was planned for a larger memory may be so low that it lies in the real
+ * one. */
+static bool lies_within(Work *w, const HwSpec *real, Problem *problem,
+                        uint64_t height) {
+    if (w->spec->memory[0].size <= real->memory[0].size)
+        return true;
+    w->spec = real;
+    problem->p.pool[0] = pool_of(&real->memory[0]);
+    return height <= real->memory[0].size;
+}
+
+/* NULL if it does not fit that way; *height: bytes that it takes, 0 if there
+ * is no plan. `last`: it is the one that was chosen. */
 static Plan *way_plan(Arena *arena, Diag *diag, const Contest *c,
-                      const Way *way, bool last) {
+                      const Way *way, bool last, uint64_t *height) {
     const Schedule *schedule = c->schedule;
     const HwSpec *spec = spec_within(arena, schedule->spec, way->size);
     Work *w = work_new(arena, schedule, spec, c->options);
@@ -179,10 +192,14 @@ static Plan *way_plan(Arena *arena, Diag *diag, const Contest *c,
     Plan *plan = ARENA_NEW(arena, Plan);
     Problem problem = {0};
     PlanResult result = {0};
+    *height = 0;
     if (!way_fit(w, way, &problem, &result, &plan->planner, &plan->two_levels))
         return NULL;
-    if (last)
+    if (last || way->size > schedule->spec->memory[0].size)
         settle(w, &problem, &result, &plan->planner);
+    *height = plan_height(&result);
+    if (!lies_within(w, schedule->spec, &problem, *height))
+        return NULL;
     plan->am_packed = plan_height(&result);
     plan->am_bound = result.bound;
     plan->am_proved = result.proved;
@@ -208,7 +225,9 @@ static bool better(Traffic a, Traffic b) {
 /* False if nothing fits that way. */
 static bool way_try(Contest *c, Way way) {
     Arena *arena = arena_new("way");
-    const Plan *plan = way_plan(arena, diag_new(arena), c, &way, false);
+    uint64_t height;
+    const Plan *plan =
+        way_plan(arena, diag_new(arena), c, &way, false, &height);
     bool fits = plan != NULL, by_parts = fits && plan->by_parts;
     if (plan) {
         Traffic traffic = plan_traffic(plan);
@@ -224,6 +243,7 @@ static bool way_try(Contest *c, Way way) {
         way.wholes = true;
         way_try(c, way);
     }
+    c->height = height;
     return fits;
 }
 
@@ -236,16 +256,39 @@ static uint64_t rung_below(uint64_t size) {
     return size / unit * unit;
 }
 
+static uint64_t rung_above(uint64_t size) {
+    uint64_t unit = 1;
+    while (unit * 64 <= size)
+        unit *= 2;
+    return (size + unit - 1) / unit * unit;
+}
+
+/* Between two of these sizes: the plan for the larger one, the plan for a byte
+ * less than that takes, and so on. Which there are does not depend on this
+ * memory; of those that lie in it, a larger one has the same, and more. */
+static void step_down(Contest *c, uint32_t share) {
+    enum { STEPS = 3 };
+    uint64_t size = c->schedule->spec->memory[0].size;
+    uint64_t at = rung_above(size), below = rung_below(size);
+    for (uint32_t i = 0; i < STEPS && at > below; i++) {
+        way_try(c, (Way){.size = at, .share = share});
+        if (!c->height)
+            return;
+        at = c->height - 1;
+    }
+}
+
 /* A larger memory takes the plan of a smaller one where that moves less. To
- * that end two memories are compared by the plans for the same sizes; the last
- * bytes of a size between two of them go unused. The more steps, the fewer
- * sizes: then two memories that are far apart can disagree. */
+ * that end two memories are compared by the plans for the same sizes. The more
+ * steps, the fewer sizes: then two memories that are far apart can disagree. */
 static void climb_down(Contest *c, uint64_t compulsory) {
     enum { LEAST = 16, STEPS = 1500 };
     uint64_t size = c->schedule->spec->memory[0].size;
     uint32_t rungs = STEPS / (c->schedule->n_steps + 1);
     rungs = rungs < LEAST ? LEAST : rungs;
     bool fits = true;
+    step_down(c, 0);
+    step_down(c, 16);
     for (uint32_t i = 0; i < rungs && size && fits; i++) {
         if (c->any && c->least.moved == compulsory)
             return;
@@ -317,7 +360,8 @@ const Plan *plan_make(Arena *arena, Diag *diag, const Schedule *schedule,
         say_why(arena, diag, schedule, options);
         return NULL;
     }
-    Plan *plan = way_plan(arena, diag, &c, &c.best, true);
+    uint64_t height;
+    Plan *plan = way_plan(arena, diag, &c, &c.best, true, &height);
     plan->ddr_moved = c.least.moved;
     plan->ddr_compulsory = bound.ddr_compulsory;
     plan->ddr_bound = bound.ddr_bound;

@@ -482,8 +482,8 @@ bool fit_around(Work *w, Problem *p, PlanResult *result, const char **planner) {
         return true;
     if (!solve(w, p, result, planner))
         return false;
-    if (!fit_gaps(w, gaps_cost(w), p, result, planner))
-        keep_again(w, p, result, planner);
+    keep_again(w, p, result, planner);
+    fit_gaps(w, gaps_cost(w), p, result, planner);
     return true;
 }
 

@@ -16,6 +16,7 @@ typedef struct Stay {
     bool parts;          /* a part of it can stay */
     bool filling;        /* a concat whose members are not all there */
     bool forced;         /* it leaves whole */
+    bool uncut;          /* a part of it could stay, but was in the way */
     double away;         /* x: what shares_solve finds */
 } Stay;
 

@@ -205,10 +205,10 @@ static bool any_tied(const Problem *p) {
 }
 
 static bool place_again(const Stretch *s, PlanResult *result) {
-    uint64_t least;
+    Times blocked;
     const char *used;
     if (any_tied(s->problem))
-        return place_tied(s->w, s->problem, result, &least);
+        return place_tied(s->w, s->problem, result, &blocked);
     PlanProblem asked = s->problem->p;
     asked.any_fit = true;
     plan_memory(s->arena, &asked, "auto", false, result, &used);

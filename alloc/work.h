@@ -518,10 +518,13 @@ double gaps_cost(const Work *w);
 bool fit_gaps(Work *w, double most, Problem *problem, PlanResult *result,
               const char **planner);
 
-/* Places a problem with buffers that move together; *least: what they need at
- * least. False if no place is found. */
+/* Places a problem with buffers that move together. False if no place is found;
+ * *blocked: while what was most in the way is alive. */
+typedef struct Times {
+    uint32_t first, end;
+} Times;
 bool place_tied(const Work *w, const Problem *p, PlanResult *result,
-                uint64_t *least);
+                Times *blocked);
 
 /* ---- slots.c: concats whose bytes serve others until they are written ---- */
 
