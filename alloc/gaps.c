@@ -10,7 +10,9 @@
  * Method: the program of shares.c.
  * Shares are rounded to whole channels, less staying; volumes that can only
  * leave whole do so if any of them should. Where fragmentation leaves no place,
- * the same for a little less memory.
+ * two ways are gone, and the cheaper taken: the same for a little less memory;
+ * or without parts of what is in the way, which then need no place to return
+ * to.
  */
 #include "alloc/bodies.h"
 #include "alloc/shares.h"
@@ -151,6 +153,17 @@ static bool is_outside(const Work *w, const Unit *unit) {
 static bool may_stay(const Unit *unit, uint32_t touch) {
     const Touch *next = &unit->touch[touch + 1];
     return unit->touch[touch].whole && next->whole && !next->stream;
+}
+
+double streams_cost(const Work *w) {
+    double sum = 0;
+    for (uint32_t u = 0; u < w->unit.n; u++) {
+        const Unit *unit = &w->unit.at[u];
+        for (uint32_t i = 0; i < unit->n_touches; i++)
+            if (!unit->dead && unit->n_tensors == 1 && unit->touch[i].stream)
+                sum += unit_moved(w, unit);
+    }
+    return sum;
 }
 
 /* Channels that leave over the gap and come back. */

@@ -8,6 +8,7 @@
 #include "alloc/overlap.h"
 #include "alloc/planners.h"
 
+#include <math.h>
 #include <string.h>
 
 static void slots_read(Work *w) {
@@ -50,6 +51,7 @@ Work *work_new(Arena *arena, const Schedule *schedule, const HwSpec *spec,
     modes_start(w);
     units_make(w);
     w->settled = modes_settle(w);
+    w->most = HUGE_VAL;
     return w;
 }
 
@@ -104,6 +106,7 @@ typedef struct Way {
     bool rolls;   /* groups with rings, nothing evicted */
     bool wholes;  /* whole volumes leave first, even where parts would do */
     bool streams; /* what never runs whole keeps nothing in active memory */
+    double most;  /* bytes: plans that move more are of no use */
 } Way;
 
 typedef struct Contest {
@@ -181,9 +184,11 @@ static bool lies_within(Work *w, const HwSpec *real, Problem *problem,
 }
 
 /* NULL if it does not fit that way; *height: bytes that it takes, 0 if there
- * is no plan. `last`: it is the one that was chosen. */
+ * is no plan; *hopeless: it would move too much. `last`: it is the one that
+ * was chosen. */
 static Plan *way_plan(Arena *arena, Diag *diag, const Contest *c,
-                      const Way *way, bool last, uint64_t *height) {
+                      const Way *way, bool last, uint64_t *height,
+                      bool *hopeless) {
     const Schedule *schedule = c->schedule;
     const HwSpec *spec = spec_within(arena, schedule->spec, way->size);
     Work *w = work_new(arena, schedule, spec, c->options);
@@ -193,7 +198,11 @@ static Plan *way_plan(Arena *arena, Diag *diag, const Contest *c,
     Problem problem = {0};
     PlanResult result = {0};
     *height = 0;
-    if (!way_fit(w, way, &problem, &result, &plan->planner, &plan->two_levels))
+    w->most = way->most;
+    bool fits =
+        way_fit(w, way, &problem, &result, &plan->planner, &plan->two_levels);
+    *hopeless = w->hopeless;
+    if (!fits)
         return NULL;
     if (last || way->size > schedule->spec->memory[0].size)
         settle(w, &problem, &result, &plan->planner);
@@ -226,9 +235,11 @@ static bool better(Traffic a, Traffic b) {
 static bool way_try(Contest *c, Way way) {
     Arena *arena = arena_new("way");
     uint64_t height;
+    bool hopeless, limited = c->any && !c->least.too_long;
+    way.most = limited ? (double)(c->least.moved + c->least.weights) : HUGE_VAL;
     const Plan *plan =
-        way_plan(arena, diag_new(arena), c, &way, false, &height);
-    bool fits = plan != NULL, by_parts = fits && plan->by_parts;
+        way_plan(arena, diag_new(arena), c, &way, false, &height, &hopeless);
+    bool fits = plan || hopeless, by_parts = plan && plan->by_parts;
     if (plan) {
         Traffic traffic = plan_traffic(plan);
         if (!c->any || better(traffic, c->least)) {
@@ -361,7 +372,8 @@ const Plan *plan_make(Arena *arena, Diag *diag, const Schedule *schedule,
         return NULL;
     }
     uint64_t height;
-    Plan *plan = way_plan(arena, diag, &c, &c.best, true, &height);
+    bool hopeless;
+    Plan *plan = way_plan(arena, diag, &c, &c.best, true, &height, &hopeless);
     plan->ddr_moved = c.least.moved;
     plan->ddr_compulsory = bound.ddr_compulsory;
     plan->ddr_bound = bound.ddr_bound;

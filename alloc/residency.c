@@ -355,9 +355,11 @@ static bool improve(Work *w, Problem *p, PlanResult *result,
 static bool solve(Work *w, Problem *p, PlanResult *result,
                   const char **planner) {
     bool placed = false;
-    while (!placed)
-        if (!improve(w, p, result, planner, &placed))
+    while (!placed) {
+        w->hopeless = streams_cost(w) > w->most;
+        if (w->hopeless || !improve(w, p, result, planner, &placed))
             return false;
+    }
     return true;
 }
 
@@ -477,13 +479,15 @@ static void everything_leaves(Work *w) {
 }
 
 bool fit_around(Work *w, Problem *p, PlanResult *result, const char **planner) {
-    w->by_parts = !w->wholes_first && fit_gaps(w, HUGE_VAL, p, result, planner);
+    double most = w->most - streams_cost(w);
+    w->by_parts = !w->wholes_first && fit_gaps(w, most, p, result, planner);
     if (w->by_parts)
         return true;
     if (!solve(w, p, result, planner))
         return false;
     keep_again(w, p, result, planner);
-    fit_gaps(w, gaps_cost(w), p, result, planner);
+    most = gaps_cost(w);
+    fit_gaps(w, most, p, result, planner);
     return true;
 }
 
@@ -493,6 +497,8 @@ bool fit_two_levels(Work *w, Problem *p, PlanResult *result,
         return false;
     if (fit_around(w, p, result, planner))
         return true;
+    if (w->hopeless)
+        return false;
     start_again(w);
     everything_leaves(w);
     return solve_each(w, p, result, planner);

@@ -163,6 +163,8 @@ typedef struct Work {
     bool wholes_first;    /* whole volumes leave, even where parts would do */
     bool settled;         /* modes_settle, when the Work was made */
     bool streams_first;   /* what never runs whole starts with its last way */
+    double most;          /* bytes moved by a plan that is known already */
+    bool hopeless;        /* more than that must move, however it goes on */
     bool by_parts;        /* what fit_around chose without wholes_first */
 } Work;
 
@@ -511,6 +513,8 @@ uint32_t kept_tensors(const Work *w, const Unit *unit, uint32_t touch,
                       TensorId *out);
 /* How many of the tensor's channels are among the unit's first `keeps`. */
 uint32_t kept_of(const Work *w, const Unit *unit, TensorId t, uint32_t keeps);
+/* Bytes that volumes which pass in parts move at least. */
+double streams_cost(const Work *w);
 /* Bytes that leave and come back, by gaps' leaves and keeps. */
 double gaps_cost(const Work *w);
 /* Chooses the gaps anew and places everything, if that moves fewer bytes than
