@@ -102,9 +102,16 @@ typedef enum HwDivisor {
     HW_DIVISOR_VALID   /* over the elements inside the volume */
 } HwDivisor;
 
-/* Layers whose result may lie over rows of the operand that are done with: as
- * code, they run from low addresses to high. */
-typedef enum HwOverlap { HW_OVERLAP_DEPTHWISE, HW_OVERLAP_POOL } HwOverlap;
+/* Results of a bundle that may lie where operands lie that are done with:
+ * DEPTHWISE, POOL, row by row; POINTWISE (1x1), some pixels at a time, which
+ * are copied aside; SUM: of a convolution that is only added to something, some
+ * channels at a time, which are made aside. */
+typedef enum HwOverlap {
+    HW_OVERLAP_DEPTHWISE,
+    HW_OVERLAP_POOL,
+    HW_OVERLAP_POINTWISE,
+    HW_OVERLAP_SUM
+} HwOverlap;
 
 typedef struct HwEngine {
     const char *name;
@@ -197,7 +204,8 @@ typedef enum HwKind {
     HW_KIND_OUTPUTS,
     HW_KIND_CONSTANTS,
     HW_KIND_ACTIVATIONS,
-    HW_KIND_SCRATCH, /* constants that were loaded */
+    HW_KIND_SCRATCH, /* what one layer needs: constants that were loaded, tiles
+                      */
     HW_KINDS
 } HwKind;
 

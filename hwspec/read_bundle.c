@@ -43,7 +43,8 @@ static const Key bundle_keys[] = {
     KEY("activations", read_homes, HwBundle, LIES(ACTIVATIONS),
         "active memories for what lies between layers; else any"),
     KEY("scratch", read_homes, HwBundle, LIES(SCRATCH),
-        "active memories for constants that were loaded; else any"),
+        "active memories for what one layer needs: constants that were loaded, "
+        "tiles; else any"),
     KEY("planner", read_str, HwBundle, planner,
         "who places them, as `pack --planner` names it; else auto"),
 };

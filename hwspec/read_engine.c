@@ -29,6 +29,8 @@ static bool read_overlap(Reader *r, YamlNode *node, void *out) {
     static const char *const name[] = {
         [HW_OVERLAP_DEPTHWISE] = "depthwise",
         [HW_OVERLAP_POOL] = "pool",
+        [HW_OVERLAP_POINTWISE] = "pointwise",
+        [HW_OVERLAP_SUM] = "sum",
         NULL,
     };
     return read_names(r, node, name, out);
@@ -124,8 +126,11 @@ static const Key engine_keys[] = {
     KEY("in_place", read_bool, HwEngine, in_place,
         "true: a result may take the place of an operand; else false"),
     KEY("overlap", read_overlap, HwEngine, overlap,
-        "of bundles: layers whose result may lie over rows of the operand "
-        "that are done with: depthwise, pool; else none"),
+        "of bundles: what may be written where operands lie that are done "
+        "with: "
+        "depthwise, pool (row by row), pointwise (some pixels at a time), sum "
+        "(of a convolution that is only added, some channels at a time); else "
+        "nothing"),
     KEY("ahead", read_bool, HwEngine, ahead,
         "true: it works on the next image while the others are at this one, "
         "and what it reads from other memories passes through buffers of its "

@@ -40,7 +40,7 @@ static bool says_layout(const Operand *o, const LayoutTables *t, uint32_t cell,
 
 /* The placement as an operand; false where the layout is no blocks of
  * channels. The caller's arrays have no gaps between elements. */
-static bool operand_of(Bundler *b, const Placement *p, Operand *out) {
+bool bundle_operand(Bundler *b, const Placement *p, Operand *out) {
     const HwMemory *memory = &b->spec->memory[p->memory];
     const Layout *layout = memory->layout;
     const Tensor *tensor = graph_tensor(b->g, p->tensor);
@@ -137,8 +137,8 @@ static bool outside_pointer(Bundler *b, const Placement *p,
     return true;
 }
 
-static bool pointer_to(Bundler *b, Site *site, const Placement *p,
-                       NativePointer *out) {
+bool bundle_pointer(Bundler *b, Site *site, const Placement *p,
+                    NativePointer *out) {
     const HwMemory *memory = &b->spec->memory[p->memory];
     if (memory->role == HW_BACKING)
         return refuse(b, p->tensor, "does not fit into the workspace");
@@ -162,11 +162,11 @@ static bool add_placed(Bundler *b, Site *site, uint32_t placement) {
     uint32_t rows = plan_volume(b->g, p->tensor).h;
     if (p->row != 0 || p->rows != rows || p->ring)
         return refuse(b, p->tensor, "is there in part only");
-    if (!operand_of(b, p, &operand))
+    if (!bundle_operand(b, p, &operand))
         return refuse(
             b, p->tensor,
             "lies in no blocks of channels, or in too small elements");
-    if (!pointer_to(b, site, p, &pointer))
+    if (!bundle_pointer(b, site, p, &pointer))
         return false;
     vec_push(b->arena, &site->operand, operand);
     vec_push(b->arena, &site->pointer, pointer);
@@ -201,7 +201,7 @@ static void add_call(Bundler *b, const Site *site, const Kernel *kernel) {
     vec_push(b->arena, &b->call, call);
 }
 
-static const QuantLayer *plain_move(Arena *arena, const Quant *q) {
+const QuantLayer *bundle_move_rule(Arena *arena, const Quant *q) {
     const QuantTypeInfo *type = &quant_type[q->type];
     QuantLayer *layer = ARENA_NEW(arena, QuantLayer);
     *layer = (QuantLayer){.rule = QUANT_MOVES, .lo = type->lo, .hi = type->hi};
@@ -219,7 +219,8 @@ static bool add_copy(Bundler *b, const Action *action) {
                      .n_out = 1,
                      .in = &site.operand.at[0],
                      .out = &site.operand.at[1],
-                     .quant = plain_move(b->arena, &site.operand.at[0].quant),
+                     .quant =
+                         bundle_move_rule(b->arena, &site.operand.at[0].quant),
                      .over = -1};
     add_call(b, &site, &kernel);
     return true;
@@ -231,7 +232,7 @@ static bool engine_overlaps(const Bundler *b, const Action *action) {
     return allowed >> (pool ? HW_OVERLAP_POOL : HW_OVERLAP_DEPTHWISE) & 1;
 }
 
-static bool fills_room(const Placement *p, const NativePointer *pointer) {
+bool bundle_fills_room(const Placement *p, const NativePointer *pointer) {
     return pointer->base == NATIVE_ROOM && p->n_c == p->whole.c;
 }
 
@@ -245,7 +246,7 @@ static void let_overlap(Bundler *b, const Action *action, const Site *site,
     const NativePointer *to = &site->pointer.at[1];
     int64_t ahead;
     if (action->n_in != 1 || !engine_overlaps(b, action) ||
-        !fills_room(in, from) || !fills_room(out, to) ||
+        !bundle_fills_room(in, from) || !bundle_fills_room(out, to) ||
         from->index == to->index || b->home[in->buffer].last != b->at ||
         rooms_at(b->rooms, to->index)->first != b->at ||
         !kernel_ahead(kernel, &ahead))
@@ -292,6 +293,16 @@ static bool add_layer(Bundler *b, const Action *action) {
     return true;
 }
 
+static bool add_tiles_or_layer(Bundler *b, const Action *action) {
+    uint32_t taken;
+    if (!bundle_tile(b, action, &taken))
+        return false;
+    if (taken == 0)
+        return add_layer(b, action);
+    b->at += taken - 1;
+    return true;
+}
+
 static bool add_action(Bundler *b, const Action *action) {
     const Node *node;
     switch (action->kind) {
@@ -302,7 +313,7 @@ static bool add_action(Bundler *b, const Action *action) {
     case ACTION_RUN:
         node = graph_node(b->g, action->node);
         if (action->legal.op == HW_OP_LAYER && action->n_tiles < 2)
-            return add_layer(b, action);
+            return add_tiles_or_layer(b, action);
         diag_error(b->diag, node->loc,
                    "no bundle for %s: layer %s is an instruction",
                    b->spec->machine, node->name);
@@ -395,9 +406,9 @@ static void find_uses(Bundler *b) {
 static bool lies_alike(Bundler *b, const Placement *p, const Placement *q) {
     Operand a, c;
     return p->rows == q->rows && p->n_c == p->whole.c && q->n_c == q->whole.c &&
-           operand_of(b, p, &a) && operand_of(b, q, &c) && a.block == c.block &&
-           a.cell == c.cell && a.c_step == c.c_step && a.h_step == c.h_step &&
-           a.w_step == c.w_step;
+           bundle_operand(b, p, &a) && bundle_operand(b, q, &c) &&
+           a.block == c.block && a.cell == c.cell && a.c_step == c.c_step &&
+           a.h_step == c.h_step && a.w_step == c.w_step;
 }
 
 /* A tensor that lies outside as it would inside needs no copy: layers work on
@@ -468,22 +479,59 @@ static bool draft(Bundler *b, uint32_t images, uint64_t piece) {
 
 /* With the largest pieces that fit. False: there are none, or (*wrong) no code
  * can be made. */
-static bool place(Bundler *b, uint32_t images, const char *planner,
-                  bool *wrong) {
+static bool place_pieces(Bundler *b, const BundleOptions *options,
+                         bool *wrong) {
     const HwMemory *far =
         b->spec->constants >= 0 ? &b->spec->memory[b->spec->constants] : NULL;
     uint64_t piece = far && far->piece ? far->piece : UINT64_MAX;
     for (uint64_t before = UINT64_MAX;;) {
-        *wrong = !draft(b, images, piece);
+        *wrong = !draft(b, options->images, piece);
         if (*wrong)
             return false;
-        if (rooms_place(b->rooms, planner))
+        if (rooms_place(b->rooms, options->planner))
             return true;
         if (b->largest == before || b->largest < 2)
             return false;
         before = b->largest;
         piece = (piece < before ? piece : before) / 2;
     }
+}
+
+static bool tiles_allowed(const HwSpec *spec) {
+    uint32_t tiles = 1u << HW_OVERLAP_POINTWISE | 1u << HW_OVERLAP_SUM;
+    bool allowed = false;
+    for (uint32_t i = 0; i < spec->n_engines; i++)
+        allowed |= (spec->engine[i].overlap & tiles) != 0;
+    return allowed;
+}
+
+static void lives_keep(Bundler *b) {
+    b->live = ARENA_ARRAY(b->arena, uint64_t, b->plan->n_actions);
+    for (uint32_t i = 0; i < b->plan->n_actions; i++)
+        b->live[i] = rooms_live(b->rooms, i);
+}
+
+/* By tiles, which cost copies, only where that makes the whole smaller: all
+ * that could first, to learn how small; then those at whose calls more is
+ * alive. */
+static bool place(Bundler *b, const BundleOptions *options, bool *wrong) {
+    b->tight = UINT64_MAX;
+    bool fits = place_pieces(b, options, wrong);
+    if (*wrong || !tiles_allowed(b->spec))
+        return fits;
+    uint64_t before = fits ? rooms_height(b->rooms) : UINT64_MAX;
+    lives_keep(b);
+    b->tight = 0;
+    if (!place_pieces(b, options, wrong) || rooms_height(b->rooms) >= before) {
+        b->tight = UINT64_MAX;
+        return !*wrong && place_pieces(b, options, wrong);
+    }
+    uint64_t least = rooms_height(b->rooms);
+    b->tight = least;
+    if (place_pieces(b, options, wrong) && rooms_height(b->rooms) <= least)
+        return true;
+    b->tight = 0;
+    return !*wrong && place_pieces(b, options, wrong);
 }
 
 static bool constants_fit(const Bundler *b) {
@@ -550,9 +598,9 @@ const NativeBundle *native_bundle(Arena *arena, Diag *diag,
                                   const Plan *plan, const HwSpec *spec,
                                   const BundleOptions *options,
                                   bool *does_not_fit) {
-    const char *planner = options->planner       ? options->planner
-                          : spec->bundle.planner ? spec->bundle.planner
-                                                 : "auto";
+    BundleOptions how = *options;
+    if (!how.planner)
+        how.planner = spec->bundle.planner ? spec->bundle.planner : "auto";
     Bundler b = {.arena = arena,
                  .diag = diag,
                  .backend = backend,
@@ -561,9 +609,9 @@ const NativeBundle *native_bundle(Arena *arena, Diag *diag,
                  .spec = spec_with(arena, spec, options),
                  .where = weights_where(spec)};
     bool wrong;
-    if (!planner_known(diag, spec, planner))
+    if (!planner_known(diag, spec, how.planner))
         return NULL;
-    bool fits = place(&b, options->images, planner, &wrong);
+    bool fits = place(&b, &how, &wrong);
     if (wrong)
         return NULL;
     if (!fits)

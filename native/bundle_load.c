@@ -10,16 +10,7 @@
 
 #include <string.h>
 
-/* What a layer is cut into. */
-typedef struct Cut {
-    const char *name;
-    const Kernel *kernel; /* of one piece */
-    const Const *value;   /* of its constants, whole */
-    uint32_t first, channels, pieces;
-    uint32_t room; /* for its constants; NONE: a new one */
-} Cut;
-
-static NativePointer room_pointer(uint32_t room, uint64_t offset) {
+NativePointer bundle_room_pointer(uint32_t room, uint64_t offset) {
     return (NativePointer){
         .base = NATIVE_ROOM, .index = room, .offset = offset};
 }
@@ -35,7 +26,7 @@ NativePointer bundle_load_operand(Bundler *b, Site *site, const Const *value,
                                   ConstKind kind, const char *name) {
     uint64_t offset = maker_constant(b->maker, value, kind).offset;
     uint64_t bytes = maker_end(b->maker) - offset;
-    NativePointer to = room_pointer(load_room(b, name, bytes), 0);
+    NativePointer to = bundle_room_pointer(load_room(b, name, bytes), 0);
     NativeLoad load = {.offset = offset, .bytes = bytes, .to = to};
     vec_push(b->arena, &site->load, load);
     return to;
@@ -52,7 +43,7 @@ static bool is_one_of(const char *word, const char *const *list) {
 
 /* Is each channel of the result made from its own slice of each constant, and
  * from no operand's channel of the same number? */
-static bool can_cut(const Kernel *k) {
+bool bundle_can_cut(const Kernel *k) {
     static const char *const kinds[] = {"conv", "conv_pool", "fc", NULL};
     const Shape *out = &k->out[0].shape;
     if (!is_one_of(k->kind, kinds) || kernel_count(k, "groups", 0, 1) > 1 ||
@@ -72,8 +63,8 @@ static uint64_t constant_bytes(const Kernel *k) {
     return bytes;
 }
 
-static const Kernel *kernel_with(Arena *arena, const Kernel *whole,
-                                 uint32_t channels) {
+const Kernel *bundle_cut_kernel(Arena *arena, const Kernel *whole,
+                                uint32_t channels) {
     Kernel *k = ARENA_COPY(arena, Kernel, whole, 1);
     Operand *out = ARENA_COPY(arena, Operand, whole->out, 1);
     KernelConst *constant =
@@ -87,20 +78,20 @@ static const Kernel *kernel_with(Arena *arena, const Kernel *whole,
 }
 
 /* Channels of a piece: whole blocks of them. */
-static uint32_t piece_channels(const Bundler *b, const Kernel *k) {
+uint32_t bundle_piece_channels(const Bundler *b, const Kernel *k) {
     uint32_t all = shape_dim(&k->out[0].shape, 1);
     uint64_t bytes = constant_bytes(k);
-    if (bytes <= b->piece || !can_cut(k))
+    if (bytes <= b->piece || !bundle_can_cut(k))
         return all;
     uint32_t unit = kernel_packing(k) == PACKED_NOT ? 1 : k->out[0].block;
     uint64_t fit = b->piece / (bytes / all + 1) / unit * unit;
     fit = fit ? fit : unit;
-    const Kernel *piece = kernel_with(b->arena, k, (uint32_t)fit);
+    const Kernel *piece = bundle_cut_kernel(b->arena, k, (uint32_t)fit);
     return fit < all && !b->backend->refuse(piece) ? (uint32_t)fit : all;
 }
 
 /* Bytes from the start of the result to that of its channel c. */
-static uint64_t channel_offset(const Operand *out, uint32_t c) {
+uint64_t bundle_channel_offset(const Operand *out, uint32_t c) {
     return (c / out->block * out->c_step + c % out->block) * out->cell;
 }
 
@@ -122,54 +113,86 @@ static uint64_t pack_pieces(Bundler *b, const Cut *cut,
     return start;
 }
 
-/* Returns the room of the constants. */
-static uint32_t add_pieces(Bundler *b, const Site *site, const Cut *cut) {
+/* Their constants come into a room, or stay where they are. */
+static uint32_t bring(Bundler *b, const Site *site, const Cut *cut,
+                      uint64_t start, NativePointer *constant,
+                      NativeCall *call) {
+    uint64_t bytes = (maker_end(b->maker) - start) / cut->pieces;
+    uint32_t n = cut->kernel->n_constants, room = cut->room;
+    if (b->where != WEIGHTS_LOADED || n == 0) {
+        for (uint32_t i = 0; i < n; i++)
+            constant[i].piece = cut->pieces > 1 ? bytes : 0;
+        call->load = site->load.at;
+        call->n_loads = site->load.n;
+        return NONE;
+    }
+    if (room == NONE)
+        room = load_room(b, cut->name, bytes);
+    for (uint32_t i = 0; i < n; i++)
+        constant[i] = bundle_room_pointer(room, constant[i].offset - start);
+    NativeLoad *load = ARENA_ARRAY(b->arena, NativeLoad, site->load.n + 1);
+    for (uint32_t i = 0; i < site->load.n; i++)
+        load[i + 1] = site->load.at[i];
+    load[0] = (NativeLoad){start, bytes, bytes, bundle_room_pointer(room, 0)};
+    call->load = load;
+    call->n_loads = site->load.n + 1;
+    return room;
+}
+
+/* Returns the room of the constants; NONE: they were not loaded. */
+uint32_t bundle_add_pieces(Bundler *b, const Site *site, const Cut *cut) {
     const Kernel *k = cut->kernel;
     uint32_t operands = k->n_in + k->n_out, n = operands + k->n_constants;
     NativePointer *pointer = ARENA_ARRAY(b->arena, NativePointer, n);
     memcpy(pointer, site->pointer.at, operands * sizeof *pointer);
-    pointer[k->n_in].offset += channel_offset(&k->out[0], cut->first);
-    pointer[k->n_in].piece = channel_offset(&k->out[0], cut->channels);
+    if (!cut->aside) {
+        pointer[k->n_in].offset +=
+            bundle_channel_offset(&k->out[0], cut->first);
+        pointer[k->n_in].piece =
+            bundle_channel_offset(&k->out[0], cut->channels);
+    }
     uint64_t start = pack_pieces(b, cut, pointer + operands);
-    uint64_t bytes = (maker_end(b->maker) - start) / cut->pieces;
-    uint32_t room =
-        cut->room == NONE ? load_room(b, cut->name, bytes) : cut->room;
-    for (uint32_t i = operands; i < n; i++)
-        pointer[i] = room_pointer(room, pointer[i].offset - start);
-    uint32_t n_loads = site->load.n + 1;
-    NativeLoad *load = ARENA_ARRAY(b->arena, NativeLoad, n_loads);
-    for (uint32_t i = 0; i < site->load.n; i++)
-        load[i + 1] = site->load.at[i];
-    load[0] = (NativeLoad){start, bytes, bytes, room_pointer(room, 0)};
     NativeCall call = {.kernel = maker_kernel(b->maker, k),
                        .n = n,
-                       .n_loads = n_loads,
                        .pieces = cut->pieces,
-                       .pointer = pointer,
-                       .load = load};
+                       .joined = cut->aside,
+                       .pointer = pointer};
+    uint32_t room = bring(b, site, cut, start, pointer + operands, &call);
     vec_push(b->arena, &b->call, call);
     return room;
+}
+
+void bundle_load_all(Bundler *b, const char *name, uint64_t start, uint32_t n,
+                     NativePointer *constant) {
+    uint64_t bytes = maker_end(b->maker) - start;
+    uint32_t room = load_room(b, name, bytes);
+    NativeLoad *load = ARENA_NEW(b->arena, NativeLoad);
+    *load = (NativeLoad){start, bytes, 0, bundle_room_pointer(room, 0)};
+    for (uint32_t i = 0; i < n; i++)
+        constant[i] = bundle_room_pointer(room, constant[i].offset - start);
+    NativeCall call = {.n_loads = 1, .pieces = 1, .load = load};
+    vec_push(b->arena, &b->call, call);
 }
 
 void bundle_load_layer(Bundler *b, Site *site, const Kernel *kernel,
                        const Const *value, const char *name) {
     uint32_t all = shape_dim(&kernel->out[0].shape, 1);
-    uint32_t channels = piece_channels(b, kernel);
-    Cut cut = {name, kernel, value, 0, all, 1, NONE};
+    uint32_t channels = bundle_piece_channels(b, kernel);
+    Cut cut = {name, kernel, value, 0, all, 1, NONE, false};
     if (channels == all) {
-        add_pieces(b, site, &cut);
+        bundle_add_pieces(b, site, &cut);
         return;
     }
-    cut.kernel = kernel_with(b->arena, kernel, channels);
+    cut.kernel = bundle_cut_kernel(b->arena, kernel, channels);
     cut.channels = channels;
     cut.pieces = all / channels;
-    cut.room = add_pieces(b, site, &cut);
+    cut.room = bundle_add_pieces(b, site, &cut);
     uint32_t rest = all % channels;
     if (rest == 0)
         return;
-    cut.kernel = kernel_with(b->arena, kernel, rest);
+    cut.kernel = bundle_cut_kernel(b->arena, kernel, rest);
     cut.first = all - rest;
     cut.channels = rest;
     cut.pieces = 1;
-    add_pieces(b, site, &cut);
+    bundle_add_pieces(b, site, &cut);
 }

@@ -24,6 +24,8 @@ typedef struct Bundler {
     NativeWeights where;
     uint64_t piece;   /* bytes of constants at a time, at most */
     uint64_t largest; /* of the pieces that there are */
+    uint64_t *live;   /* by action: bytes without tiles; NULL: not known yet */
+    uint64_t tight;   /* where more are alive, layers run by tiles */
     Maker *maker;
     Rooms *rooms;
     Home *home;              /* by the plan's buffers */
@@ -40,7 +42,49 @@ typedef struct Site {
     VEC(NativeLoad) load;
 } Site;
 
-/* bundle_load.c: adds the calls of a layer whose constants are loaded. */
+/* What a layer is cut into: channels of its result. */
+typedef struct Cut {
+    const char *name;
+    const Kernel *kernel; /* of one piece */
+    const Const *value;   /* of its constants, whole */
+    uint32_t first, channels, pieces;
+    uint32_t room; /* for constants that are loaded; NONE: a new one */
+    bool aside;    /* each piece is made in the same place, for the next call */
+} Cut;
+
+/* bundle.c: how a placement lies; false where code cannot say it. */
+bool bundle_operand(Bundler *b, const Placement *p, Operand *out);
+/* Where it is, from the call of b->at on. False after an error. */
+bool bundle_pointer(Bundler *b, Site *site, const Placement *p,
+                    NativePointer *out);
+/* Does all of a room belong to the placement? */
+bool bundle_fills_room(const Placement *p, const NativePointer *pointer);
+
+/* What a copy does to codes; NULL: they are floats. */
+const QuantLayer *bundle_move_rule(Arena *arena, const Quant *quant);
+
+/* bundle_tiles.c: adds the action as tiles (with its successor: *taken is the
+ * number of actions), if the hwspec allows it, memory is wanted, and nothing
+ * speaks against it; *taken is 0 if not. False after an error. */
+bool bundle_tile(Bundler *b, const Action *action, uint32_t *taken);
+
+/* bundle_load.c: whether the kernel runs in pieces, and one of so many
+ * channels.
+ */
+bool bundle_can_cut(const Kernel *kernel);
+const Kernel *bundle_cut_kernel(Arena *arena, const Kernel *whole,
+                                uint32_t channels);
+/* Bytes from the start of a volume to that of its channel c. */
+uint64_t bundle_channel_offset(const Operand *operand, uint32_t c);
+/* Channels that a piece has at most where constants are loaded. */
+uint32_t bundle_piece_channels(const Bundler *b, const Kernel *kernel);
+/* The calls of the cut, on the site's operands. */
+uint32_t bundle_add_pieces(Bundler *b, const Site *site, const Cut *cut);
+NativePointer bundle_room_pointer(uint32_t room, uint64_t offset);
+/* Loads the weights from `start` on, where the n constants are. */
+void bundle_load_all(Bundler *b, const char *name, uint64_t start, uint32_t n,
+                     NativePointer *constant);
+/* Adds the calls of a layer whose constants are loaded. */
 void bundle_load_layer(Bundler *b, Site *site, const Kernel *kernel,
                        const Const *value, const char *name);
 /* A constant that is an operand. */

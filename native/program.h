@@ -130,10 +130,11 @@ typedef struct NativeLoad {
 } NativeLoad;
 
 /* For each piece: what is loaded, then the kernel for each image. Pointers to
- * inputs, outputs, constants, in the kernel's order. */
+ * inputs, outputs, constants, in the kernel's order; none: no kernel. */
 typedef struct NativeCall {
     uint32_t kernel;
     uint32_t n, n_loads, pieces;
+    bool joined; /* each of its pieces is followed by one of the next call's */
     const NativePointer *pointer;
     const NativeLoad *load;
 } NativeCall;

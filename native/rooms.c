@@ -14,6 +14,7 @@
 
 /* Of a result and its operand. */
 typedef struct Lap {
+    RelationKind kind; /* BELOW, SAME */
     uint32_t result, operand;
     int64_t image, fixed;
 } Lap;
@@ -71,9 +72,28 @@ void rooms_use(Rooms *r, uint32_t room, uint32_t call) {
 void rooms_overlap(Rooms *r, uint32_t result, uint32_t operand, int64_t image,
                    int64_t fixed) {
     int64_t align = (int64_t)r->align;
-    Lap lap = {result, operand, (image + align - 1) / align * align,
+    Lap lap = {REL_BELOW, result, operand, (image + align - 1) / align * align,
                (fixed + align - 1) / align * align};
     vec_push(r->arena, &r->lap, lap);
+}
+
+void rooms_same(Rooms *r, uint32_t result, uint32_t operand) {
+    Lap lap = {.kind = REL_SAME, .result = result, .operand = operand};
+    vec_push(r->arena, &r->lap, lap);
+}
+
+uint64_t rooms_live(const Rooms *r, uint32_t call) {
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < r->room.n; i++) {
+        const Room *room = &r->room.at[i];
+        if (room->first <= call && call < room->end)
+            sum += r->images * room->image + room->fixed;
+    }
+    return sum;
+}
+
+uint32_t rooms_images(const Rooms *r) {
+    return r->images;
 }
 
 uint32_t rooms_count(const Rooms *r) {
@@ -125,7 +145,7 @@ static void problem_make(Rooms *r) {
         buf[i] = buf_of(r, &r->room.at[i]);
     for (uint32_t i = 0; i < r->lap.n; i++) {
         const Lap *lap = &r->lap.at[i];
-        relation[i] = (Relation){REL_BELOW, lap->result, lap->operand,
+        relation[i] = (Relation){lap->kind, lap->result, lap->operand,
                                  r->images * lap->image + lap->fixed};
     }
     *p = (PlanProblem){.n_pools = r->spec->n_active,
@@ -144,6 +164,10 @@ static uint64_t height_of(const PlanResult *result) {
     for (uint32_t m = 0; m < PLAN_MAX_POOLS; m++)
         sum += result->height[m];
     return sum;
+}
+
+uint64_t rooms_height(const Rooms *r) {
+    return height_of(&r->result);
 }
 
 static bool is_lower(const PlanResult *a, const PlanResult *b) {
@@ -318,7 +342,7 @@ uint64_t rooms_bytes(const Rooms *r, uint32_t pool, uint32_t n) {
 static const char *const kind_name[HW_KINDS] = {
     [HW_KIND_INPUTS] = "in",           [HW_KIND_OUTPUTS] = "out",
     [HW_KIND_CONSTANTS] = "constants", [HW_KIND_ACTIVATIONS] = "between",
-    [HW_KIND_SCRATCH] = "loaded",
+    [HW_KIND_SCRATCH] = "scratch",
 };
 
 /* No spaces or commas, and no name twice. */
@@ -342,8 +366,12 @@ static void add_laps(Text *text, const Rooms *r, uint32_t room) {
         const Lap *lap = &r->lap.at[i];
         if (lap->result != room)
             continue;
-        text_addf(text, "%sbelow:%s@%lld", space, id_of(r, lap->operand),
-                  (long long)(r->images * lap->image + lap->fixed));
+        const char *other = id_of(r, lap->operand);
+        if (lap->kind == REL_SAME)
+            text_addf(text, "%ssame:%s", space, other);
+        else
+            text_addf(text, "%sbelow:%s@%lld", space, other,
+                      (long long)(r->images * lap->image + lap->fixed));
         space = " ";
     }
 }

@@ -34,11 +34,21 @@ void rooms_use(Rooms *rooms, uint32_t room, uint32_t call);
 void rooms_overlap(Rooms *rooms, uint32_t result, uint32_t operand,
                    int64_t image, int64_t fixed);
 
+/* `result` may start where `operand` does, where that is not needed later; only
+ * with one image. */
+void rooms_same(Rooms *rooms, uint32_t result, uint32_t operand);
+
+/* Bytes of the rooms that are alive at each call, before any overlap. */
+uint64_t rooms_live(const Rooms *rooms, uint32_t call);
+
 /* False: they do not fit. */
 bool rooms_place(Rooms *rooms, const char *planner);
+/* Bytes of all pools together. */
+uint64_t rooms_height(const Rooms *rooms);
 /* Says why, at the hwspec's place. */
 void rooms_explain(const Rooms *rooms, Diag *diag, const char *network);
 
+uint32_t rooms_images(const Rooms *rooms); /* at most */
 uint32_t rooms_count(const Rooms *rooms);
 const Room *rooms_at(const Rooms *rooms, uint32_t room);
 const char *rooms_planner(const Rooms *rooms); /* who placed them */

@@ -109,7 +109,18 @@ machine: {{name: tight}}
 memories:
   cartridge: {{role: constants, size: 1GiB, align: 4, layout: rows,
               load: callback, piece: 1KiB}}
-engines: {{core: {{overlap: [depthwise, pool]}}}}
+engines: {{core: {{overlap: [depthwise, pool, sum]}}}}
+"""
+TILES = """extends: {target}
+machine: {{name: tiles}}
+engines: {{core: {{overlap: [depthwise, pool, pointwise, sum]}}}}
+"""
+FAR_TILES = """extends: {target}
+machine: {{name: far_tiles}}
+memories:
+  cartridge: {{role: constants, size: 1GiB, align: 4, layout: rows,
+              load: callback}}
+engines: {{core: {{overlap: [depthwise, pool, pointwise, sum]}}}}
 """
 
 # network, target, compiler and runner, what the target becomes, options
@@ -123,6 +134,10 @@ ROWS = [
     ("examples/micro/ds-cnn.prototxt", "cpu-x86-64", HERE, TIGHT,
      "--io shared --most-images 3"),
     ("examples/micro/ds-cnn.prototxt", "cpu-riscv64", RISCV, TIGHT, ""),
+    ("examples/micro/ds-cnn.prototxt", "cpu-x86-64", HERE, TILES, ""),
+    ("examples/micro/ds-cnn.prototxt", "cpu-riscv64", RISCV, FAR_TILES, ""),
+    ("examples/micro/resnet8.prototxt", "cpu-x86-64", HERE, FAR_TILES,
+     "--most-images 2"),
 ]
 LONG = [
     ("examples/googlenet.prototxt", "cpu-x86-64", HERE, None, ""),
@@ -130,6 +145,11 @@ LONG = [
     ("examples/mobilenet-v2.prototxt", "cpu-x86-64", HERE, None, ""),
     ("examples/mobilenet-v2.prototxt", "cpu-x86-64", HERE, TIGHT,
      "--most-images 2"),
+    ("examples/mobilenet-v2.prototxt", "cpu-x86-64", HERE, TILES, ""),
+    ("examples/resnet50.prototxt", "cpu-x86-64", HERE, TILES, ""),
+    ("examples/micro/resnet8.prototxt", "cpu-riscv64", RISCV, TILES, ""),
+    ("examples/micro/person-detect.prototxt", "cortex-m4", ARM, TILES,
+     "--io shared"),
     ("examples/inception-v3.prototxt", "cpu-x86-64", HERE, None, ""),
     ("examples/tiny.prototxt", "cortex-m4", ARM, None, ""),
     ("examples/micro/resnet8.prototxt", "cortex-m4", ARM, None, ""),
@@ -151,6 +171,8 @@ TRAINED = ["person_detect", "kws_ref_model", "pretrainedResnet_quant",
            "hello_world_int8"]
 ROWS += [
     (f"{DATA}/kws_ref_model.tflite", "cpu-x86-64", HERE, None, ""),
+    (f"{DATA}/pretrainedResnet_quant.tflite", "cpu-x86-64", HERE, TILES, ""),
+    (f"{DATA}/kws_ref_model.tflite", "cpu-riscv64", RISCV, TILES, ""),
     ("int8:inverted", "cpu-x86-64", HERE, None, "--io shared"),
     ("int8:residual", "cpu-x86-64", HERE, TIGHT, "--most-images 3"),
 ]

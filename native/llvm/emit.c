@@ -232,22 +232,37 @@ static void emit_load(const Program *p, const Bases *bases,
                   result);
 }
 
-static void emit_call(const Program *p, const Bases *bases,
-                      const NativeCall *call) {
+static void emit_piece(const Program *p, const Bases *bases,
+                       const NativeCall *call, Val piece) {
     Code *c = p->c;
-    Loop pieces, images;
-    Val piece = code_index(c, 0), image = piece;
-    if (call->pieces > 1)
-        piece = loop_count(c, &pieces, call->pieces);
+    Loop images;
+    Val image = code_index(c, 0);
     for (uint32_t i = 0; i < call->n_loads; i++)
         emit_load(p, bases, &call->load[i], piece);
+    if (call->n == 0)
+        return;
     if (bases->images)
         image = loop_open(c, &images, code_index(c, 0), bases->images, 1);
     emit_kernel_call(p, bases, call, piece, image);
     if (bases->images)
         loop_close(c, &images);
+}
+
+/* The call and those that are joined with it; returns how many these are. */
+static uint32_t emit_calls(const Program *p, const Bases *bases,
+                           const NativeCall *call) {
+    Code *c = p->c;
+    Loop pieces;
+    Val piece = code_index(c, 0);
+    uint32_t n = 1;
+    if (call->pieces > 1)
+        piece = loop_count(c, &pieces, call->pieces);
+    emit_piece(p, bases, call, piece);
+    for (; call[n - 1].joined; n++)
+        emit_piece(p, bases, &call[n], piece);
     if (call->pieces > 1)
         loop_close(c, &pieces);
+    return n;
 }
 
 /* ---- rooms ---- */
@@ -374,8 +389,8 @@ static void emit_function(const Program *p, uint32_t number) {
                    .room = ARENA_ARRAY(c->arena, Val, f->n_rooms)};
     open_function(c, function);
     entry->bases(p, function, f, &bases);
-    for (uint32_t i = 0; i < f->n_calls; i++)
-        emit_call(p, &bases, &f->call[i]);
+    for (uint32_t i = 0; i < f->n_calls;)
+        i += emit_calls(p, &bases, &f->call[i]);
     close_function(c, entry->returns ? LLVMConstInt(c->i32, 0, false) : NULL);
 }
 
