@@ -481,6 +481,17 @@ def check_manual(amphora, folder):
     return None if ran == 6 else f"{ran} programs ran"
 
 
+def check_table(amphora, _):
+    """Does docs/bundle.md have the table of bench/workspace.py?"""
+    with open("docs/bundle.md", encoding="utf-8") as file:
+        said = file.read()
+    environment = dict(os.environ, AMPHORA=os.path.abspath(amphora))
+    rows = run([sys.executable, "bench/workspace.py", "--markdown"],
+               env=environment).stdout.decode().strip().split("\n")
+    missing = [row for row in rows if row not in said]
+    return missing or None
+
+
 def attempt(name, function, *arguments):
     """Prints how a check in a folder of its own went; true where it failed."""
     folder = tempfile.mkdtemp()
@@ -509,6 +520,7 @@ def main():
             if row[0].startswith("int8:") or os.path.exists(row[0])]
     failed = attempt("layers of a host", check_host, amphora)
     failed += attempt("docs/bundle.md", check_manual, amphora)
+    failed += attempt("docs/bundle.md: table", check_table, amphora)
     for row in rows:
         name = " ".join(filter(None, [row[0], changed_name(row), row[4]]))
         failed += attempt(name, check, amphora, row)

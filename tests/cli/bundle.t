@@ -103,7 +103,7 @@ bad.yaml:4:21: error: only constants are loaded on demand
 bad.yaml:5:19: error: only constants are loaded on demand
       inputs: {piece: 4}
                       ^
-bad.yaml:7:28: error: `conv` is not one of: depthwise, pool
+bad.yaml:7:28: error: `conv` is not one of: depthwise, pool, pointwise, sum
     engines: {core: {overlap: [conv]}}
                                ^
 bad.yaml:6:18: error: buffers lie in active memories only
