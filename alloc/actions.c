@@ -62,6 +62,10 @@ uint32_t emit_plank(Emit *e, uint32_t buf, TensorId t, uint32_t row,
                                     .end = e->step + 1});
 }
 
+uint32_t emit_first_buf(const Mode *mode, uint32_t tile) {
+    return mode->first_buf + (mode->doubled && tile % 2 ? mode->twin : 0);
+}
+
 static const Segment *segment_now(const Emit *e, const Unit *unit) {
     for (uint32_t i = 0; i < unit->n_segments; i++) {
         const Segment *s = &unit->segment[i];
@@ -380,15 +384,13 @@ static void run_plank(Emit *e, NodeId id, uint32_t tile, uint32_t n_tiles,
     uint32_t row = tile * mode->rows;
     uint32_t rows = mode->rows < h - row ? mode->rows : h - row;
     Rows need = rows_needed(e->w->g, id, row, rows);
-    uint32_t in[MAX_OPERANDS];
+    uint32_t in[MAX_OPERANDS], buf = emit_first_buf(mode, tile);
     for (uint32_t i = 0; i < node->n_in; i++) {
-        in[i] = emit_plank(e, mode->first_buf + i, node->in[i], need.in_row,
-                           need.in_rows);
+        in[i] = emit_plank(e, buf + i, node->in[i], need.in_row, need.in_rows);
         emit_move_all(e, ACTION_LOAD, emit_readable(e, node->in[i]), in[i]);
     }
     Action a = emit_run_new(
-        e, id, in,
-        emit_plank(e, mode->first_buf + node->n_in, node->out[0], row, rows));
+        e, id, in, emit_plank(e, buf + node->n_in, node->out[0], row, rows));
     a.in_row = need.in_row;
     a.in_rows = need.in_rows;
     a.pad_top = need.pad_top;

@@ -28,7 +28,7 @@ static void bytes_of(const HwSpec *spec, Access *access) {
             p->offset + layout_part_offset(layout, &p->whole, (uint32_t)stop);
 }
 
-Access access_of(const Plan *plan, const Action *a, uint32_t i) {
+static Access access_of(const Plan *plan, const Action *a, uint32_t i) {
     bool is_in = i < a->n_in;
     Access access = {.at = &plan->placement[is_in ? a->in[i] : a->out],
                      .exact = true};
@@ -49,10 +49,10 @@ Access access_of(const Plan *plan, const Action *a, uint32_t i) {
     return access;
 }
 
-static bool same_volume(const Placement *a, const Placement *b) {
-    return a->offset == b->offset && a->whole.c == b->whole.c &&
-           a->whole.h == b->whole.h && a->whole.w == b->whole.w &&
-           a->bytes == b->bytes;
+bool placements_share(const Placement *a, const Placement *b) {
+    return a->memory == b->memory && a->offset == b->offset &&
+           a->whole.c == b->whole.c && a->whole.h == b->whole.h &&
+           a->whole.w == b->whole.w && a->bytes == b->bytes;
 }
 
 /* Rows of a ring of h; in other volumes they do not turn. */
@@ -64,7 +64,7 @@ static bool rows_apart(const Access *a, const Access *b) {
 
 static bool apart(const Access *a, const Access *b) {
     const Placement *p = a->at, *q = b->at;
-    if (!a->exact || !b->exact || !same_volume(p, q))
+    if (!a->exact || !b->exact || !placements_share(p, q))
         return false;
     return p->part_c + p->n_c <= q->part_c || q->part_c + q->n_c <= p->part_c ||
            rows_apart(a, b);
@@ -75,14 +75,18 @@ static bool meet(const Access *a, const Access *b) {
            b->first < a->end && !apart(a, b);
 }
 
-bool actions_conflict(const Plan *plan, const Action *a, const Action *b) {
-    for (uint32_t i = 0; i <= a->n_in; i++) {
-        Access x = access_of(plan, a, i);
-        for (uint32_t k = i < a->n_in ? b->n_in : 0; k <= b->n_in; k++) {
-            Access y = access_of(plan, b, k);
-            if (meet(&x, &y))
+Accesses accesses_of(Arena *arena, const Plan *plan, const Action *a) {
+    Access *at = ARENA_ARRAY(arena, Access, a->n_in + 1);
+    for (uint32_t i = 0; i <= a->n_in; i++)
+        at[i] = access_of(plan, a, i);
+    bool writes = a->kind != ACTION_CONCAT;
+    return (Accesses){a->n_in + 1, a->n_in + !writes, at};
+}
+
+bool accesses_conflict(const Accesses *a, const Accesses *b) {
+    for (uint32_t i = 0; i < a->n; i++)
+        for (uint32_t k = i < a->n_read ? b->n_read : 0; k < b->n; k++)
+            if (meet(&a->at[i], &b->at[k]))
                 return true;
-        }
-    }
     return false;
 }

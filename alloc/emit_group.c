@@ -53,7 +53,8 @@ static void run_member(Emit *e, const Group *g, Member *member, uint32_t i,
                        const Stripe *stripe, uint32_t copies, uint32_t tile) {
     NodeId id = group_node(e->w, g, i);
     const Node *node = graph_node(e->w->g, id);
-    uint32_t in[MAX_OPERANDS], buf = e->w->mode[id.i].first_buf;
+    uint32_t in[MAX_OPERANDS];
+    uint32_t buf = emit_first_buf(&e->w->mode[id.i], tile);
     e->step = g->first + i;
     for (uint32_t k = 0; k < node->n_in; k++)
         in[k] = operand(e, g, member, node->in[k], &buf, &stripe->need,

@@ -283,13 +283,14 @@ static void unit_bufs(Work *w, Problem *p, uint32_t index) {
         kept_buf(w, p, index, &unit->segment[i]);
 }
 
-static void plank_bufs(Work *w, Problem *p, NodeId id) {
+/* ---- planks and stripes ---- */
+
+static void plank_set(Work *w, Problem *p, NodeId id) {
     const Node *node = graph_node(w->g, id);
-    Mode *mode = &w->mode[id.i];
+    const Mode *mode = &w->mode[id.i];
     uint32_t time = 2 * w->schedule->step_of[id.i];
     uint32_t in_rows = plank_in_rows(w->g, id, mode->rows);
     uint64_t bytes[PLAN_MAX_POOLS];
-    mode->first_buf = p->buf.n;
     for (uint32_t i = 0; i <= node->n_in; i++) {
         bool is_in = i < node->n_in;
         Owner owner = {.kind = OWNER_PLANK,
@@ -302,20 +303,25 @@ static void plank_bufs(Work *w, Problem *p, NodeId id) {
     }
 }
 
+static void plank_bufs(Work *w, Problem *p, NodeId id) {
+    Mode *mode = &w->mode[id.i];
+    mode->first_buf = p->buf.n;
+    plank_set(w, p, id);
+    mode->twin = p->buf.n - mode->first_buf;
+    if (mode->doubled)
+        plank_set(w, p, id);
+}
+
 /* One buffer for each operand from outside the group or copied, then the
  * result's. */
-static void stripe_bufs(Work *w, Problem *p, NodeId id) {
+static void stripe_set(Work *w, Problem *p, NodeId id, const Stripe *own) {
     const Node *node = graph_node(w->g, id);
-    Mode *mode = &w->mode[id.i];
+    const Mode *mode = &w->mode[id.i];
     const Group *g = &w->group.at[mode->group];
     uint32_t step = w->schedule->step_of[id.i];
-    Stripe *most = ARENA_ARRAY(w->arena, Stripe, g->end - g->first);
-    group_highest(w, g, most);
     uint64_t bytes[PLAN_MAX_POOLS];
-    mode->first_buf = p->buf.n;
     for (uint32_t i = 0; i <= node->n_in; i++) {
         bool is_in = i < node->n_in;
-        const Stripe *own = &most[step - g->first];
         Owner owner = {.kind = OWNER_PLANK,
                        .unit = NONE,
                        .node = id,
@@ -332,6 +338,19 @@ static void stripe_bufs(Work *w, Problem *p, NodeId id) {
         free_buf(w, p, 2 * step, 2 * last + 1, bytes,
                  is_in ? reach(w, id) : group_reach(w, g, owner.tensor), owner);
     }
+}
+
+static void stripe_bufs(Work *w, Problem *p, NodeId id) {
+    Mode *mode = &w->mode[id.i];
+    const Group *g = &w->group.at[mode->group];
+    Stripe *most = ARENA_ARRAY(w->arena, Stripe, g->end - g->first);
+    const Stripe *own = &most[w->schedule->step_of[id.i] - g->first];
+    group_highest(w, g, most);
+    mode->first_buf = p->buf.n;
+    stripe_set(w, p, id, own);
+    mode->twin = p->buf.n - mode->first_buf;
+    if (mode->doubled)
+        stripe_set(w, p, id, own);
 }
 
 /* All rings of a group, at its first step. */

@@ -36,15 +36,17 @@ typedef struct Item {
 typedef struct Overlap {
     Arena *arena;
     const Plan *plan;
+    VEC(Action) source; /* the plan's actions, some loads in parts */
     uint32_t n, n_blocks;
-    Item *item;           /* by action */
+    Item *item;           /* by source */
     uint32_t *start;      /* of its conflicts, in `before` */
     VEC(uint32_t) before; /* actions that an action conflicts with, before it */
     uint32_t front;       /* the first action that is not done */
     uint32_t step;        /* at work now, counted from 1 */
     uint32_t pieces;      /* that may still be cut off */
-    VEC(Action) action;
+    VEC(Action) action;   /* in their new order */
     VEC(Placement) placement;
+    Plan now; /* the plan with these placements */
 } Overlap;
 
 static bool is_move(const Action *a) {
@@ -55,19 +57,115 @@ static bool is_layer(const Action *a) {
     return !is_move(a) && a->kind != ACTION_CONCAT;
 }
 
+/* ---- parts of loads ---- */
+
+/* Channels [c, c + n) of what the placement holds. */
+static uint32_t piece_of(Overlap *o, uint32_t placement, uint32_t c,
+                         uint32_t n) {
+    Placement p = o->placement.at[placement];
+    p.part_c += c;
+    p.c += c;
+    p.n_c = n;
+    vec_push(o->arena, &o->placement, p);
+    return o->placement.n - 1;
+}
+
+static Action move_piece(Overlap *o, const Action *whole, uint32_t c,
+                         uint32_t n) {
+    Action a = *whole;
+    if (n == o->placement.at[whole->out].n_c)
+        return a;
+    uint32_t from = piece_of(o, whole->in[0], c, n);
+    a.in = ARENA_COPY(o->arena, uint32_t, &from, 1);
+    a.out = piece_of(o, whole->out, c, n);
+    return a;
+}
+
+static bool starts_there(const Overlap *o, uint32_t placement, uint32_t c) {
+    const Placement *p = &o->placement.at[placement];
+    const HwMemory *m = &o->plan->schedule->spec->memory[p->memory];
+    return part_has_address(m, &p->whole, p->part_c + c) &&
+           (m->role != HW_ACTIVE || !m->align ||
+            layout_part_offset(m->layout, &p->whole, p->part_c + c) %
+                    m->align ==
+                0);
+}
+
+/* Whether a move can be cut in front of its channel c. */
+static bool may_cut(const Overlap *o, const Action *a, uint32_t c) {
+    return starts_there(o, a->in[0], c) && starts_there(o, a->out, c);
+}
+
+/* The last store, not far before, of other channels of what is loaded; NULL. */
+static const Action *last_store(const Overlap *o, uint32_t i) {
+    const Plan *plan = o->plan;
+    const Action *load = &plan->action[i];
+    const Placement *from = &plan->placement[load->in[0]];
+    for (uint32_t k = i; k-- > 0 && k + WINDOW > i;) {
+        const Action *a = &plan->action[k];
+        const Placement *to = &plan->placement[a->out];
+        if (a->kind == ACTION_STORE && placements_share(from, to) &&
+            to->part_c < from->part_c + from->n_c &&
+            from->part_c < to->part_c + to->n_c)
+            return a;
+    }
+    return NULL;
+}
+
+/* Of a concat what was stored last is a load of its own, so that the others
+ * need not wait for it. */
+static void add_load(Overlap *o, uint32_t i) {
+    const Action *load = &o->plan->action[i], *store = last_store(o, i);
+    Placement from = o->placement.at[load->in[0]];
+    uint32_t at = 0;
+    if (store) {
+        const Placement *to = &o->placement.at[store->out];
+        uint32_t cut[2] = {to->part_c - from.part_c,
+                           to->part_c + to->n_c - from.part_c};
+        for (uint32_t k = 0; k < 2; k++) {
+            bool inside = to->part_c + k * to->n_c > from.part_c &&
+                          cut[k] > at && cut[k] < from.n_c;
+            if (!inside || !o->pieces || !may_cut(o, load, cut[k]))
+                continue;
+            Action part = move_piece(o, load, at, cut[k] - at);
+            vec_push(o->arena, &o->source, part);
+            o->pieces--;
+            at = cut[k];
+            to = &o->placement.at[store->out];
+        }
+    }
+    Action rest = move_piece(o, load, at, from.n_c - at);
+    vec_push(o->arena, &o->source, rest);
+}
+
+static void find_source(Overlap *o) {
+    for (uint32_t i = 0; i < o->plan->n_placements; i++)
+        vec_push(o->arena, &o->placement, o->plan->placement[i]);
+    for (uint32_t i = 0; i < o->plan->n_actions; i++)
+        if (o->plan->action[i].kind == ACTION_LOAD)
+            add_load(o, i);
+        else
+            vec_push(o->arena, &o->source, o->plan->action[i]);
+    o->n = o->source.n;
+    o->item = ARENA_ARRAY(o->arena, Item, o->n + 1);
+    o->start = ARENA_ARRAY(o->arena, uint32_t, o->n + 1);
+    o->now = *o->plan;
+    o->now.placement = o->placement.at;
+}
+
 /* ---- what there is ---- */
 
 static void find_blocks(Overlap *o) {
     const Action *last = NULL;
     uint32_t block = 0;
     for (uint32_t i = 0; i < o->n; i++) {
-        const Action *a = &o->plan->action[i];
+        const Action *a = &o->source.at[i];
         bool layer = is_layer(a);
         if (layer && last && last->step != a->step)
             block++;
         o->item[i] = (Item){.block = block + (!layer && last != NULL),
                             .moves = is_move(a),
-                            .cycles = action_cycles(o->plan, a)};
+                            .cycles = action_cycles(&o->now, a)};
         if (layer)
             last = a;
     }
@@ -75,12 +173,14 @@ static void find_blocks(Overlap *o) {
 }
 
 static void find_conflicts(Overlap *o) {
-    const Action *action = o->plan->action;
+    Accesses *all = ARENA_ARRAY(o->arena, Accesses, o->n + 1);
+    for (uint32_t i = 0; i < o->n; i++)
+        all[i] = accesses_of(o->arena, &o->now, &o->source.at[i]);
     for (uint32_t i = 0; i < o->n; i++) {
         o->start[i] = o->before.n;
         for (uint32_t k = i > WINDOW ? i - WINDOW : 0; k < i; k++)
             if ((o->item[i].moves || o->item[k].moves) &&
-                actions_conflict(o->plan, &action[i], &action[k]))
+                accesses_conflict(&all[i], &all[k]))
                 vec_push(o->arena, &o->before, k);
     }
     o->start[o->n] = o->before.n;
@@ -109,74 +209,71 @@ static void finish(Overlap *o, uint32_t i) {
 }
 
 static void do_action(Overlap *o, uint32_t i) {
-    Action a = o->plan->action[i];
+    Action a = o->source.at[i];
     a.step = o->step;
     o->item[i].step = o->step;
     vec_push(o->arena, &o->action, a);
     finish(o, i);
 }
 
-/* The placement's channels from the move's channel `c` on. */
-static uint32_t piece_of(Overlap *o, uint32_t placement, uint32_t c,
-                         uint32_t n) {
-    Placement p = o->plan->placement[placement];
-    p.part_c += c;
-    p.c += c;
-    p.n_c = n;
-    vec_push(o->arena, &o->placement, p);
-    return o->placement.n - 1;
+/* Whether b are the channels behind a's, from and to the same places. */
+static bool follows(const Overlap *o, const Action *a, const Action *b) {
+    const Placement *p = &o->placement.at[a->out];
+    const Placement *q = &o->placement.at[b->out];
+    return a->kind == b->kind && a->step == b->step && p->buffer == q->buffer &&
+           placements_share(p, q) && p->c + p->n_c == q->c &&
+           a->row == b->row && a->rows == b->rows &&
+           same_tensor(p->tensor, q->tensor) &&
+           placements_share(&o->placement.at[a->in[0]],
+                            &o->placement.at[b->in[0]]) &&
+           o->placement.at[a->in[0]].part_c + p->n_c ==
+               o->placement.at[b->in[0]].part_c;
+}
+
+static void add_move(Overlap *o, Action a) {
+    Action *last = o->action.n ? &o->action.at[o->action.n - 1] : NULL;
+    if (!last || !is_move(&a) || !is_move(last) || !follows(o, last, &a)) {
+        vec_push(o->arena, &o->action, a);
+        return;
+    }
+    uint32_t n = o->placement.at[last->out].n_c + o->placement.at[a.out].n_c;
+    *last = move_piece(o, last, 0, n);
 }
 
 /* The next n channels of a transfer. */
 static void do_channels(Overlap *o, uint32_t i, uint32_t n) {
     Item *item = &o->item[i];
-    const Action *whole = &o->plan->action[i];
-    uint32_t all = o->plan->placement[whole->out].n_c;
-    Action a = *whole;
+    const Action *whole = &o->source.at[i];
+    uint32_t all = o->placement.at[whole->out].n_c;
+    Action a = move_piece(o, whole, item->moved, n);
     a.step = o->step;
-    if (n < all) {
-        uint32_t from = piece_of(o, whole->in[0], item->moved, n);
-        a.in = ARENA_COPY(o->arena, uint32_t, &from, 1);
-        a.out = piece_of(o, whole->out, item->moved, n);
-    }
-    vec_push(o->arena, &o->action, a);
+    add_move(o, a);
     item->moved += n;
     item->step = o->step;
-    item->cycles = move_cycles(o->plan, whole, all - item->moved);
+    item->cycles = move_cycles(&o->now, whole, all - item->moved);
     if (item->moved == all)
         finish(o, i);
 }
 
 static void do_rest(Overlap *o, uint32_t i) {
-    const Action *a = &o->plan->action[i];
-    do_channels(o, i, o->plan->placement[a->out].n_c - o->item[i].moved);
+    const Action *a = &o->source.at[i];
+    do_channels(o, i, o->placement.at[a->out].n_c - o->item[i].moved);
 }
 
 /* ---- pieces ---- */
-
-static bool starts_there(const Overlap *o, uint32_t placement, uint32_t c) {
-    const Placement *p = &o->plan->placement[placement];
-    const HwMemory *m = &o->plan->schedule->spec->memory[p->memory];
-    return part_has_address(m, &p->whole, p->part_c + c) &&
-           (m->role != HW_ACTIVE || !m->align ||
-            layout_part_offset(m->layout, &p->whole, p->part_c + c) %
-                    m->align ==
-                0);
-}
 
 /* The most channels of the transfer that take no longer than `cycles`, the rest
  * having an address; 0 if that is too few. */
 static uint32_t piece_for(const Overlap *o, uint32_t i, uint64_t cycles) {
     const Item *item = &o->item[i];
-    const Action *a = &o->plan->action[i];
-    uint32_t all = o->plan->placement[a->out].n_c, left = all - item->moved;
+    const Action *a = &o->source.at[i];
+    uint32_t all = o->placement.at[a->out].n_c, left = all - item->moved;
     if (!o->pieces || !item->cycles)
         return 0;
     uint64_t guess = (uint64_t)left * cycles / item->cycles;
     for (uint32_t n = (uint32_t)guess; n * PIECES >= all && n > 0; n--)
-        if (starts_there(o, a->in[0], item->moved + n) &&
-            starts_there(o, a->out, item->moved + n) &&
-            move_cycles(o->plan, a, n) <= cycles)
+        if (may_cut(o, a, item->moved + n) &&
+            move_cycles(&o->now, a, n) <= cycles)
             return n;
     return 0;
 }
@@ -230,8 +327,8 @@ static void fill_step(Overlap *o, const uint64_t *time, uint32_t block) {
         uint32_t n, i = next_move(o, time, block, left, &n);
         if (i == NONE)
             return;
-        const Action *a = &o->plan->action[i];
-        uint64_t cycles = n ? move_cycles(o->plan, a, n) : o->item[i].cycles;
+        const Action *a = &o->source.at[i];
+        uint64_t cycles = n ? move_cycles(&o->now, a, n) : o->item[i].cycles;
         left -= cycles < left ? cycles : left;
         o->pieces -= n > 0;
         if (n)
@@ -246,7 +343,7 @@ static void do_due(Overlap *o, uint32_t block) {
     o->step++;
     for (uint32_t i = o->front; i < o->n; i++) {
         Item *item = &o->item[i];
-        bool layer = is_layer(&o->plan->action[i]);
+        bool layer = is_layer(&o->source.at[i]);
         if (layer && item->block >= block + 1)
             break;
         if (item->done || layer ||
@@ -263,10 +360,10 @@ static void do_due(Overlap *o, uint32_t block) {
 
 static void do_block(Overlap *o, const uint64_t *time, uint32_t block) {
     bool shares = true;
-    for (uint32_t i = o->front; i < o->n && (!is_layer(&o->plan->action[i]) ||
-                                             o->item[i].block <= block);
+    for (uint32_t i = o->front;
+         i < o->n && (!is_layer(&o->source.at[i]) || o->item[i].block <= block);
          i++) {
-        const Action *a = &o->plan->action[i];
+        const Action *a = &o->source.at[i];
         if (o->item[i].done || !is_layer(a))
             continue;
         shares &= a->kind != ACTION_HOST && a->legal.op != HW_OP_LAYER;
@@ -281,7 +378,7 @@ static uint64_t *block_times(const Overlap *o) {
     uint64_t *time = ARENA_ARRAY(o->arena, uint64_t, o->n_blocks + 1);
     for (uint32_t i = 0; i < o->n; i++) {
         const Item *item = &o->item[i];
-        if (is_layer(&o->plan->action[i]) && item->cycles > time[item->block])
+        if (is_layer(&o->source.at[i]) && item->cycles > time[item->block])
             time[item->block] = item->cycles;
     }
     return time;
@@ -319,12 +416,11 @@ static uint32_t spare_instructions(const Plan *plan) {
 }
 
 static void run(Overlap *o) {
+    find_source(o);
     find_blocks(o);
     find_conflicts(o);
     find_due(o);
     uint64_t *time = block_times(o);
-    for (uint32_t i = 0; i < o->plan->n_placements; i++)
-        vec_push(o->arena, &o->placement, o->plan->placement[i]);
     for (uint32_t block = 0; block < o->n_blocks; block++) {
         do_due(o, block);
         do_block(o, time, block);
@@ -334,13 +430,8 @@ static void run(Overlap *o) {
 }
 
 void overlap(Arena *arena, Plan *plan) {
-    uint32_t n = plan->n_actions;
-    Overlap o = {.arena = arena,
-                 .plan = plan,
-                 .n = n,
-                 .item = ARENA_ARRAY(arena, Item, n + 1),
-                 .start = ARENA_ARRAY(arena, uint32_t, n + 1),
-                 .pieces = spare_instructions(plan)};
+    Overlap o = {
+        .arena = arena, .plan = plan, .pieces = spare_instructions(plan)};
     run(&o);
     Plan made = *plan;
     made.n_actions = o.action.n;

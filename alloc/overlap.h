@@ -2,7 +2,7 @@
 #ifndef ALLOC_OVERLAP_H
 #define ALLOC_OVERLAP_H
 
-#include "alloc/work.h"
+#include "alloc/lives.h"
 
 /* ---- conflict.c: may two actions be at work at the same time? ---- */
 
@@ -14,10 +14,17 @@ typedef struct Access {
     bool exact;          /* else it may touch all of the bytes */
 } Access;
 
-/* Operand i of the action; the result is operand n_in. */
-Access access_of(const Plan *plan, const Action *a, uint32_t i);
-/* Whether they touch the same element, and one of them writes it. */
-bool actions_conflict(const Plan *plan, const Action *a, const Action *b);
+/* Of an action: its operands, the result last; a concat just reads. */
+typedef struct Accesses {
+    uint32_t n, n_read;
+    const Access *at;
+} Accesses;
+
+/* Whether two placements are channels of one volume at one place. */
+bool placements_share(const Placement *a, const Placement *b);
+Accesses accesses_of(Arena *arena, const Plan *plan, const Action *a);
+/* Whether both touch the same element, and one of them writes it. */
+bool accesses_conflict(const Accesses *a, const Accesses *b);
 
 /* ---- clock.c: time as the simulator counts it ---- */
 
@@ -36,11 +43,50 @@ uint64_t plan_cycles(const Plan *plan);
  * Placements stay where they are. */
 void overlap(Arena *arena, Plan *plan);
 
-/* ---- stretch.c ---- */
+/* ---- stretch.c, turns.c, window.c: room for transfers ---- */
+
+/* A transfer that nothing hides. */
+typedef struct Wish {
+    uint32_t buf;
+    bool load;
+    bool outer; /* not between two turns */
+    TensorId tensor;
+    uint64_t cycles;
+} Wish;
+
+typedef struct Stretch {
+    Work *w;
+    Arena *arena;
+    Diag *diag;
+    Problem *problem;
+    PlanResult *result;
+    Plan *plan;      /* with these */
+    Lives *lives;    /* of the problem */
+    uint64_t *time;  /* by step of the schedule: cycles of its layers */
+    uint64_t cycles; /* of the plan */
+    VEC(Wish) wish;
+} Stretch;
+
+/* Lists what the plan does not hide, the longest first. */
+void stretch_wishes(Stretch *s);
+/* The plan for these lives and places. True if it takes fewer cycles; then it
+ * stays. */
+bool stretch_try(Stretch *s, Lives *lives, const PlanResult *result);
+
+/* turns.c: gives planks and stripes two sets of buffers, by turns, where that
+ * hides what they load and store. */
+void turns_double(Stretch *s);
+
+/* window.c: finds new places for the buffers that are alive in the phases and
+ * at no other time; those that move together, or are pinned, stay where they
+ * are. False, and nothing is changed, if it finds none. */
+bool window_place(const Lives *lives, Steps phases, PlanResult *result);
+/* A copy with offsets of its own. */
+PlanResult window_copy(const Lives *lives, const PlanResult *result);
 
 /* Overlaps the plan, and lets its buffers live longer where that hides more
- * transfers; all are placed anew then. True if they were. */
-bool stretch(Work *w, Diag *diag, Problem *problem, PlanResult *result,
+ * transfers; all are placed anew then. */
+void stretch(Work *w, Diag *diag, Problem *problem, PlanResult *result,
              Plan *plan);
 
 #endif

@@ -3,40 +3,19 @@
  * Input: a plan's problem and placement. Output: both, and the plan, in fewer
  * cycles by plan_cycles, with the same transfers.
  * Method: where a transfer stands in a step of its own, its buffer is given a
- * longer life: one that is loaded begins some steps earlier, one that is stored
- * ends some steps later, as many as are needed to hide the transfer and as the
- * live bytes allow. Everything is then placed anew, and the actions are ordered
- * anew (overlap.c). What takes fewer cycles stays; else half of the wishes are
- * tried, the costly ones, down to one.
- * Invariants: what must be alive is; never more bytes, never more cycles.
+ * longer life: one that is loaded begins some phases earlier, one that is
+ * stored ends some phases later, as many as are needed to hide the transfer and
+ * as the live bytes allow. The buffers of those phases are placed anew
+ * (window.c); if that fails a shorter life is tried. Then the actions are
+ * ordered anew (overlap.c), and what takes fewer cycles stays. Before all that,
+ * turns.c doubles buffers. Invariants: what must be alive is; never more bytes,
+ * never more cycles.
  */
 #include "alloc/overlap.h"
 
 #include <stdlib.h>
-#include <string.h>
 
-enum { TRIALS = 24, LEAST_TRIALS = 4, WORK = 20000 };
-
-/* A transfer that nothing hides. */
-typedef struct Wish {
-    uint32_t buf;
-    bool load;
-    TensorId tensor;
-    uint64_t cycles;
-} Wish;
-
-typedef struct Stretch {
-    Work *w;
-    Arena *arena;
-    Diag *diag;
-    Problem *problem;
-    PlanResult *result;
-    Plan *plan;      /* with these */
-    uint64_t *time;  /* by step of the schedule: cycles of its layers */
-    uint64_t cycles; /* of the plan */
-    uint32_t trials; /* that are left */
-    VEC(Wish) wish;
-} Stretch;
+enum { HALVINGS = 3, ROUNDS = 4, LOOK = 512 };
 
 static bool is_move(const Action *a) {
     return a->kind == ACTION_LOAD || a->kind == ACTION_STORE;
@@ -54,15 +33,44 @@ static void find_times(Stretch *s) {
     }
 }
 
-static void wish_add(Stretch *s, const Action *a) {
+static bool runs_on(const Plan *plan, const Action *a, uint32_t buf,
+                    bool load) {
+    bool uses = false;
+    if (a->kind != ACTION_RUN && a->kind != ACTION_COPY)
+        return false;
+    for (uint32_t i = 0; load && i < a->n_in; i++)
+        uses |= plan->placement[a->in[i]].buffer == buf;
+    return uses || (!load && plan->placement[a->out].buffer == buf);
+}
+
+/* The run for which action i loads, or of which it stores; NULL. */
+static const Action *partner(const Plan *plan, uint32_t i, uint32_t buf,
+                             bool load) {
+    for (uint32_t k = 1; k < LOOK; k++) {
+        uint32_t at = load ? i + k : i - k;
+        if (at >= plan->n_actions)
+            return NULL;
+        if (runs_on(plan, &plan->action[at], buf, load))
+            return &plan->action[at];
+    }
+    return NULL;
+}
+
+static void wish_add(Stretch *s, uint32_t i) {
+    const Action *a = &s->plan->action[i];
     bool load = a->kind == ACTION_LOAD;
     const Placement *p = &s->plan->placement[load ? a->out : a->in[0]];
-    Wish wish = {p->buffer, load, p->tensor, action_cycles(s->plan, a)};
-    for (uint32_t i = 0; i < s->wish.n; i++)
-        if (s->wish.at[i].buf == wish.buf && s->wish.at[i].load == load) {
-            s->wish.at[i].cycles += wish.cycles;
+    const Action *run = partner(s->plan, i, p->buffer, load);
+    bool outer = !run || run->tile == (load ? 0 : run->n_tiles - 1);
+    Wish wish = {p->buffer, load, outer, p->tensor, action_cycles(s->plan, a)};
+    for (uint32_t k = 0; k < s->wish.n; k++) {
+        Wish *other = &s->wish.at[k];
+        if (other->buf == wish.buf && other->load == load &&
+            other->outer == outer) {
+            other->cycles += wish.cycles;
             return;
         }
+    }
     if (p->buffer < s->problem->buf.n)
         vec_push(s->arena, &s->wish, wish);
 }
@@ -71,11 +79,13 @@ static int by_cycles(const void *a, const void *b) {
     const Wish *x = a, *y = b;
     if (x->cycles != y->cycles)
         return x->cycles > y->cycles ? -1 : 1;
-    return x->buf != y->buf ? (x->buf < y->buf ? -1 : 1) : x->load - y->load;
+    if (x->buf != y->buf)
+        return x->buf < y->buf ? -1 : 1;
+    return x->load != y->load ? x->load - y->load : x->outer - y->outer;
 }
 
 /* Transfers in steps without layers. */
-static void find_wishes(Stretch *s) {
+void stretch_wishes(Stretch *s) {
     const Plan *plan = s->plan;
     s->wish.n = 0;
     for (uint32_t i = 0, end; i < plan->n_actions; i = end) {
@@ -85,7 +95,7 @@ static void find_wishes(Stretch *s) {
              end++)
             alone &= is_move(&plan->action[end]);
         for (uint32_t k = i; alone && k < end; k++)
-            wish_add(s, &plan->action[k]);
+            wish_add(s, k);
     }
     if (s->wish.n)
         qsort(s->wish.at, s->wish.n, sizeof *s->wish.at, by_cycles);
@@ -93,13 +103,24 @@ static void find_wishes(Stretch *s) {
 
 /* ---- longer lives ---- */
 
-/* The step behind which the tensor's values, or those of the segment before,
- * are outside. */
+/* The step behind which something of the tensor is there. */
+static uint32_t made_at(const Work *w, TensorId t) {
+    const Node *node = graph_node(w->g, graph_tensor(w->g, t)->producer);
+    uint32_t made = w->role[t.i].made, first = made == NONE ? 0 : made + 1;
+    if (w->role[t.i].origin != FROM_PARTS)
+        return first;
+    for (uint32_t i = 0; i < node->n_in; i++) {
+        uint32_t part = made_at(w, node->in[i]);
+        first = part < first ? part : first;
+    }
+    return first;
+}
+
+/* The step behind which something of the tensor's values, or all of those of
+ * the segment before, are outside. */
 static uint32_t outside_from(const Stretch *s, const Wish *wish) {
     const Owner *owner = &s->problem->owner.at[wish->buf];
-    uint32_t made = s->w->role[wish->tensor.i].made, step = 0;
-    if (made != NONE)
-        step = made + 1;
+    uint32_t step = made_at(s->w, wish->tensor);
     if (owner->kind != OWNER_SEGMENT)
         return step;
     const Unit *unit = &s->w->unit.at[owner->unit];
@@ -121,161 +142,150 @@ static uint32_t outside_until(const Stretch *s, const Wish *wish) {
     return s->w->schedule->n_steps;
 }
 
-static bool has_room(const Stretch *s, uint32_t buf, uint32_t step) {
-    uint64_t bytes = s->problem->owner.at[buf].least;
-    return s->problem->live[2 * step] + bytes <= s->w->total &&
-           s->problem->live[2 * step + 1] + bytes <= s->w->total;
+/* The buffer of what stays of the volume meanwhile; NONE. */
+static uint32_t kept_at(const Lives *l, uint32_t buf, uint32_t phase) {
+    const Problem *p = l->problem;
+    for (uint32_t i = 0; i < p->buf.n; i++)
+        if (i != buf && p->tied.at[i] == p->tied.at[buf] &&
+            lives_has(l, i, phase))
+            return i;
+    return NONE;
 }
 
-static void add_live(Stretch *s, uint32_t buf, uint32_t first, uint32_t end) {
-    for (uint32_t t = first; t < end; t++)
-        s->problem->live[t] += s->problem->owner.at[buf].least;
+/* Whether the buffer may live in the phase; what stays of it while the rest is
+ * away is to be away for one phase at least. */
+static bool may_live(const Stretch *s, const Lives *l, uint32_t buf,
+                     uint32_t phase) {
+    uint64_t bytes = s->problem->owner.at[buf].least, live = l->live[phase];
+    uint32_t kept = kept_at(l, buf, phase);
+    if (kept != NONE) {
+        Steps span = lives_span(l, kept);
+        if (s->problem->owner.at[kept].kind != OWNER_KEPT ||
+            span.end - span.first < 3 || phase == span.first ||
+            phase + 1 == span.end)
+            return false;
+        live -= s->problem->owner.at[kept].least;
+    }
+    return live + bytes <= s->w->total;
 }
 
-static bool begin_earlier(Stretch *s, const Wish *wish) {
-    Buf *buf = &s->problem->buf.at[wish->buf];
-    uint32_t from = outside_from(s, wish), was = buf->first;
+/* Phases by which its buffer should live longer: before its life for a load,
+ * else behind it; first == end: none. */
+static Steps wanted_by(const Stretch *s, const Lives *l, const Wish *wish) {
+    Steps span = lives_span(l, wish->buf), wanted = {span.first, span.first};
     uint64_t hidden = 0;
-    for (uint32_t step = buf->first / 2; step > from; step--) {
-        if (hidden >= wish->cycles || !has_room(s, wish->buf, step - 1))
-            break;
-        hidden += s->time[step - 1];
-        if (s->time[step - 1])
-            buf->first = 2 * (step - 1);
+    if (wish->load) {
+        uint32_t least = l->phase_of[2 * outside_from(s, wish)];
+        for (uint32_t phase = span.first; phase-- > least &&
+                                          hidden < wish->cycles &&
+                                          may_live(s, l, wish->buf, phase);) {
+            hidden += l->cost[phase];
+            if (l->cost[phase])
+                wanted.first = phase;
+        }
+        return wanted;
     }
-    add_live(s, wish->buf, buf->first, was);
-    return buf->first < was;
+    wanted = (Steps){span.end, span.end};
+    uint32_t most = l->phase_of[2 * outside_until(s, wish)];
+    for (uint32_t phase = span.end; phase < most && hidden < wish->cycles &&
+                                    may_live(s, l, wish->buf, phase);
+         phase++) {
+        hidden += l->cost[phase];
+        if (l->cost[phase])
+            wanted.end = phase + 1;
+    }
+    return wanted;
 }
 
-static bool end_later(Stretch *s, const Wish *wish) {
-    Buf *buf = &s->problem->buf.at[wish->buf];
-    uint32_t until = outside_until(s, wish), was = buf->end;
-    uint64_t hidden = 0;
-    for (uint32_t step = (buf->end + 1) / 2; step < until; step++) {
-        if (hidden >= wish->cycles || !has_room(s, wish->buf, step))
-            break;
-        hidden += s->time[step];
-        if (s->time[step])
-            buf->end = 2 * step + 2;
+static void grant(Lives *l, const Wish *wish, Steps phases) {
+    for (uint32_t phase = phases.first; phase < phases.end; phase++) {
+        uint32_t kept = kept_at(l, wish->buf, phase);
+        if (kept != NONE)
+            lives_set(l, kept, phase, false);
+        lives_set(l, wish->buf, phase, true);
     }
-    add_live(s, wish->buf, was, buf->end);
-    return buf->end > was;
-}
-
-/* Stripes follow each other: what is loaded or stored in each of them is there
- * all the time. */
-static bool last_throughout(Stretch *s, const Wish *wish, const Group *g) {
-    Buf *buf = &s->problem->buf.at[wish->buf];
-    uint32_t first = buf->first, end = buf->end;
-    for (uint32_t step = g->first; step < g->end; step++)
-        if ((2 * step + 1 < first || 2 * step >= end) &&
-            !has_room(s, wish->buf, step))
-            return false;
-    buf->first = 2 * g->first < first ? 2 * g->first : first;
-    buf->end = 2 * g->end > end ? 2 * g->end : end;
-    add_live(s, wish->buf, buf->first, first);
-    add_live(s, wish->buf, end, buf->end);
-    return buf->first < first || buf->end > end;
-}
-
-static bool grant(Stretch *s, const Wish *wish) {
-    const Owner *owner = &s->problem->owner.at[wish->buf];
-    if (s->problem->tied.at[wish->buf] != wish->buf)
-        return false;
-    for (uint32_t i = 0; i < s->problem->buf.n; i++)
-        if (i != wish->buf && s->problem->tied.at[i] == wish->buf)
-            return false;
-    if (owner->node.i != NONE && s->w->mode[owner->node.i].kind == MODE_GROUP) {
-        const Group *g = &s->w->group.at[s->w->mode[owner->node.i].group];
-        if (g->rolls)
-            return false;
-        if (last_throughout(s, wish, g))
-            return true;
-    }
-    return (wish->load ? begin_earlier : end_later)(s, wish);
 }
 
 /* ---- trials ---- */
 
-static bool any_tied(const Problem *p) {
-    for (uint32_t i = 0; i < p->buf.n; i++)
-        if (p->tied.at[i] != i)
-            return true;
-    return false;
-}
-
-static bool place_again(const Stretch *s, PlanResult *result) {
-    Times blocked;
-    const char *used;
-    if (any_tied(s->problem))
-        return place_tied(s->w, s->problem, result, &blocked);
-    PlanProblem asked = s->problem->p;
-    asked.any_fit = true;
-    plan_memory(s->arena, &asked, "auto", false, result, &used);
-    return result->status == PLAN_FITS;
-}
-
-/* The plan with the problem as it is now; true if it takes fewer cycles. */
-static bool try_now(Stretch *s) {
-    PlanResult result = {0};
+bool stretch_try(Stretch *s, Lives *lives, const PlanResult *result) {
     Plan plan = *s->plan;
-    if (!place_again(s, &result) ||
-        !actions_make(s->w, s->diag, s->problem, &result, &plan))
+    if (!actions_make(s->w, s->diag, s->problem, result, &plan))
         return false;
     overlap(s->arena, &plan);
     uint64_t cycles = plan_cycles(&plan);
     if (cycles >= s->cycles)
         return false;
-    *s->result = result;
+    *s->result = *result;
     *s->plan = plan;
+    s->lives = lives;
     s->cycles = cycles;
     return true;
 }
 
-/* Grants the first n wishes; false if all is as it was. */
-static bool try_wishes(Stretch *s, uint32_t n) {
-    Problem *p = s->problem;
-    Buf *was = ARENA_COPY(s->arena, Buf, p->buf.at, p->buf.n);
-    bool any = false;
-    for (uint32_t i = 0; i < n; i++)
-        any |= grant(s, &s->wish.at[i]);
-    if (any && try_now(s))
-        return true;
-    memcpy(p->buf.at, was, p->buf.n * sizeof *was);
-    live_make(p);
-    return false;
+/* Phases of the buffer's life and of all turns that it is alive in. */
+static Steps around(const Lives *l, uint32_t buf) {
+    Steps span = lives_span(l, buf), all = span;
+    for (uint32_t i = 0; i < l->turning.n; i++) {
+        Steps turns = lives_phases(l, l->turning.at[i].first);
+        if (turns.first >= span.end || span.first >= turns.end)
+            continue;
+        all.first = turns.first < all.first ? turns.first : all.first;
+        all.end = turns.end > all.end ? turns.end : all.end;
+    }
+    return all;
 }
 
-static bool improve(Stretch *s) {
-    find_wishes(s);
-    for (uint32_t n = s->wish.n; n && s->trials; n /= 2) {
-        s->trials--;
-        if (try_wishes(s, n))
+static Steps half(const Wish *wish, Steps wanted) {
+    uint32_t n = (wanted.end - wanted.first) / 2;
+    return wish->load ? (Steps){wanted.end - n, wanted.end}
+                      : (Steps){wanted.first, wanted.first + n};
+}
+
+/* All of what is wanted, or half of it... */
+static bool try_wish(const Stretch *s, Lives **lives, PlanResult *r,
+                     const Wish *wish) {
+    Steps wanted = wanted_by(s, *lives, wish);
+    for (uint32_t i = 0; i < HALVINGS && wanted.first < wanted.end; i++) {
+        Lives *longer = lives_copy(*lives);
+        grant(longer, wish, wanted);
+        if (window_place(longer, around(longer, wish->buf), r)) {
+            *lives = longer;
             return true;
+        }
+        wanted = half(wish, wanted);
     }
     return false;
 }
 
-bool stretch(Work *w, Diag *diag, Problem *problem, PlanResult *result,
+static bool improve(Stretch *s) {
+    Lives *lives = s->lives;
+    PlanResult r = window_copy(lives, s->result);
+    bool any = false;
+    stretch_wishes(s);
+    for (uint32_t i = 0; i < s->wish.n; i++)
+        if (s->wish.at[i].outer)
+            any |= try_wish(s, &lives, &r, &s->wish.at[i]);
+    return any && stretch_try(s, lives, &r);
+}
+
+void stretch(Work *w, Diag *diag, Problem *problem, PlanResult *result,
              Plan *plan) {
     Stretch s = {.w = w,
                  .arena = w->arena,
                  .diag = diag,
                  .problem = problem,
                  .result = result,
-                 .plan = plan,
-                 .trials = WORK / (plan->n_actions + 1)};
-    s.trials = s.trials < LEAST_TRIALS ? LEAST_TRIALS
-               : s.trials > TRIALS     ? TRIALS
-                                       : s.trials;
+                 .plan = plan};
     uint64_t live = plan->am_live;
     overlap(s.arena, plan);
     s.cycles = plan_cycles(plan);
-    bool any = false, fixed = problem->relation.n > 0;
     find_times(&s);
-    while (!fixed && s.trials && improve(&s))
-        any = true;
+    if (!problem->relation.n) {
+        turns_double(&s);
+        for (uint32_t round = 0; round < ROUNDS && improve(&s); round++)
+            continue;
+    }
     plan->am_live = live;
     plan->cycles = s.cycles;
-    return any;
 }

@@ -83,6 +83,8 @@ typedef struct Mode {
     Repl repl;          /* of input tiles */
     uint32_t first_buf; /* in the problem: planks of operands, output last */
     uint32_t group;     /* in Work */
+    bool doubled;       /* planks, stripes: two sets of buffers take turns; */
+    uint32_t twin;      /* the second is so many behind the first */
 } Mode;
 
 /* Steps [first, end) that run depth first: all of them for each stripe of
@@ -521,14 +523,6 @@ double gaps_cost(const Work *w);
  * `most`; else false, and all is as it was. */
 bool fit_gaps(Work *w, double most, Problem *problem, PlanResult *result,
               const char **planner);
-
-/* Places a problem with buffers that move together. False if no place is found;
- * *blocked: while what was most in the way is alive. */
-typedef struct Times {
-    uint32_t first, end;
-} Times;
-bool place_tied(const Work *w, const Problem *p, PlanResult *result,
-                Times *blocked);
 
 /* ---- slots.c: concats whose bytes serve others until they are written ---- */
 
