@@ -349,11 +349,13 @@ static void do_due(Overlap *o, uint32_t block) {
         if (item->done || layer ||
             (item->moves ? item->due > block : item->block > block))
             continue;
-        o->step += !beside_now(o, i) || !item->moves;
-        if (item->moves)
+        o->step += !item->moves || !beside_now(o, i);
+        if (item->moves) {
             do_rest(o, i);
-        else
+        } else {
             do_action(o, i);
+            o->step++;
+        }
     }
     o->step++;
 }
