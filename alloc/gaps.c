@@ -323,13 +323,8 @@ static Bodies bodies_of(const Work *w, const Problem *p, uint32_t *body) {
     return b;
 }
 
-/* Places a problem with buffers that move together. False if no place is found;
- * *blocked: while what was most in the way is alive. */
-typedef struct Times {
-    uint32_t first, end;
-} Times;
-static bool place_tied(const Work *w, const Problem *p, PlanResult *result,
-                       Times *blocked) {
+bool place_tied(const Work *w, const Problem *p, PlanResult *result,
+                Times *blocked) {
     uint32_t n = p->buf.n;
     uint32_t *body = ARENA_ARRAY(w->arena, uint32_t, n + 1);
     Bodies b = bodies_of(w, p, body);

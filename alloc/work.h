@@ -524,6 +524,14 @@ double gaps_cost(const Work *w);
 bool fit_gaps(Work *w, double most, Problem *problem, PlanResult *result,
               const char **planner);
 
+/* Places a problem with buffers that move together. False if no place is found;
+ * *blocked: while what was most in the way is alive. */
+typedef struct Times {
+    uint32_t first, end;
+} Times;
+bool place_tied(const Work *w, const Problem *p, PlanResult *result,
+                Times *blocked);
+
 /* ---- slots.c: concats whose bytes serve others until they are written ---- */
 
 /* One level in one linear memory, where whole concats did not fit. */
