@@ -18,6 +18,7 @@ makes. Kinds of tests:
   orders tests/orders.py: orders and steps, with their proofs
   bundle tests/bundle.py: networks as machine code, linked and run; the
          programs of docs/bundle.md
+  llvm   tests/llvm.py: with --long, native code by every LLVM installed
   cycles tests/cycles.py: what never costs cycles; recorded ones no fewer
   overlap  tests/overlap.py: transfers in the steps of layers; races refused
   rings  tests/rings.py: least memory without spills where rows roll
@@ -67,6 +68,7 @@ def scripts(long):
             "explore",
             "cycles",
             "bundle",
+            "llvm",
             "overlap",
             "rings",
             "tiles",
