@@ -82,6 +82,9 @@ RISCV = (["riscv64-linux-gnu-gcc", "-static"], ["qemu-riscv64-static"])
 MIPS = (["mips-linux-gnu-gcc", "-static"], ["qemu-mips-static"])
 # Two minutes are enough.
 MIPS_ONCE = (MIPS[0] + ["-DRUNS=1"], MIPS[1])
+RISCV_ONCE = (RISCV[0] + ["-DRUNS=1"], RISCV[1])
+ARMV7 = (["arm-linux-gnueabihf-gcc", "-static"], ["qemu-arm-static"])
+S390X = (["s390x-linux-gnu-gcc", "-static"], ["qemu-s390x-static"])
 # An object for a microcontroller is linked with a system for larger ones.
 ARM = (["arm-linux-gnueabihf-gcc", "-static", "-mthumb"], ["qemu-arm-static"])
 
@@ -122,6 +125,18 @@ memories:
               load: callback}}
 engines: {{core: {{overlap: [depthwise, pool, pointwise, sum]}}}}
 """
+
+# Machines that are not shipped.
+OTHER = """extends: {{target}}
+machine: {{{{name: {name}}}}}
+layouts: {{{{blocks: {{{{axes: [c/4, h, w, c%4]}}}}}}}}
+engines: {{{{core: {{{{part_align: 4}}}}}}}}
+native: {{{{triple: {triple}, cpu: {cpu}, features: "{features}"}}}}
+"""
+OTHER_ARM = OTHER.format(name="cortex-a9", cpu="cortex-a9", features="+neon",
+                         triple="armv7-unknown-linux-gnueabihf")
+OTHER_Z = OTHER.format(name="z13", cpu="z13", features="",
+                       triple="s390x-unknown-linux-gnu")
 
 # network, target, compiler and runner, what the target becomes, options
 ROWS = [
@@ -164,6 +179,7 @@ LONG = [
      "--io separate --most-images 3"),
     ("examples/micro/resnet18.prototxt", "n64", MIPS_ONCE, None, ""),
     ("examples/googlenet.prototxt", "cpu-aarch64", ARM64, None, ""),
+    ("examples/googlenet.prototxt", "cpu-riscv64", RISCV_ONCE, None, ""),
 ]
 # Trained networks, and small ones of write_int8.py.
 DATA = "../shared/data/tflite"
@@ -176,6 +192,10 @@ ROWS += [
     ("int8:inverted", "cpu-x86-64", HERE, None, "--io shared"),
     ("int8:residual", "cpu-x86-64", HERE, TIGHT, "--most-images 3"),
 ]
+LONG += [(network, "cpu-aarch64", how, machine, "")
+         for network in ("examples/tiny.prototxt", "int8:residual",
+                         "int8:pools", "int8:functions")
+         for how, machine in [(ARMV7, OTHER_ARM), (S390X, OTHER_Z)]]
 LONG += [(f"{DATA}/{name}.tflite", target, how, None, "") for name in TRAINED
          for target, how in [("cpu-x86-64", HERE), ("cortex-m4", ARM),
                              ("n64", MIPS)]]
@@ -408,7 +428,7 @@ def write_small(name, folder):
 def swapped(values, runner):
     """Values as the machine has them in memory."""
     copy = array.array(values.typecode, values)
-    if "mips" in " ".join(runner):
+    if re.search("mips|s390x", " ".join(runner)):
         copy.byteswap()
     return copy.tobytes()
 
@@ -518,6 +538,7 @@ def main():
         rows = [row for row in ROWS + LONG if row[1] == arguments[1]]
     rows = [row for row in rows
             if row[0].startswith("int8:") or os.path.exists(row[0])]
+    rows = [row for row in rows if shutil.which(row[2][0][0])]
     failed = attempt("layers of a host", check_host, amphora)
     failed += attempt("docs/bundle.md", check_manual, amphora)
     failed += attempt("docs/bundle.md: table", check_table, amphora)

@@ -197,12 +197,39 @@ static void emit_fc_sums(const Emit *e) {
 /* More codes than these have sums of more than 31 bits. */
 static const uint64_t most_codes = UINT64_C(1) << 14;
 
+/* What is left of x >= 0, and how often n went into it, nearly. */
+typedef struct Part {
+    Val rest, times;
+} Part;
+
+static Part part_by(Code *c, Val x, Val n) {
+    Val like = code_scalar(c, 0);
+    Val ratio =
+        float_div(c, float_of_int(c, x, like), float_of_int(c, n, like));
+    Val times = LLVMBuildFPToSI(c->builder, ratio, c->i32, "");
+    return (Part){int_sub(c, x, int_mul(c, times, n)), times};
+}
+
+/* x / n, cut, for x >= 0 and n up to most_codes. Small processors have no such
+ * instruction; by a known n LLVM multiplies. Of floats, the first ratio is off
+ * by no more than 2^8, so that the second's operands are exact. */
+static Val quotient(Code *c, Val x, Val n) {
+    if (LLVMIsConstant(n))
+        return LLVMBuildUDiv(c->builder, x, n, "");
+    Part first = part_by(c, x, n), second = part_by(c, first.rest, n);
+    Val times = int_add(c, first.times, second.times);
+    Val over = int_less(c, second.rest, code_int(x, 0));
+    return code_select(c, over, int_sub(c, times, code_int(x, 1)), times);
+}
+
 /* To the nearest, halves away from 0. */
 static Val divided(Code *c, Val x, Val n) {
-    Val half = LLVMBuildSDiv(c->builder, n, code_int(n, 2), "");
-    Val away = code_select(c, int_less(c, code_int(x, 0), x),
-                           int_add(c, x, half), int_sub(c, x, half));
-    return LLVMBuildSDiv(c->builder, away, n, "");
+    Val zero = code_int(x, 0), one = code_int(x, 1);
+    Val half = LLVMBuildLShr(c->builder, n, one, "");
+    Val negative = int_less(c, x, zero);
+    Val size = code_select(c, negative, int_sub(c, zero, x), x);
+    Val times = quotient(c, int_add(c, size, half), n);
+    return code_select(c, negative, int_sub(c, zero, times), times);
 }
 
 /* The mean of n codes; both of 32 bits. */
@@ -240,6 +267,22 @@ static Val window_sum(const Emit *e, Val channel, const Cover at[2]) {
     return code_get(c, c->i32, sum);
 }
 
+/* Codes under the window; a constant where all windows lie inside. */
+static Val window_size(Code *c, const Pool *p, const Cover at[2]) {
+    const uint32_t in[] = {p->in.h, p->in.w}, out[] = {p->out.h, p->out.w};
+    bool whole = true;
+    for (int axis = 0; axis < 2; axis++) {
+        const Window *w = &p->w[axis];
+        uint64_t end = (uint64_t)(out[axis] - 1) * w->stride + w->kernel;
+        whole = whole && w->pad == 0 && end <= in[axis];
+    }
+    if (whole)
+        return LLVMConstInt(
+            c->i32, (uint64_t)p->w[ROWS].kernel * p->w[COLS].kernel, false);
+    return LLVMBuildIntCast2(c->builder, pool_divisor(c, p, at), c->i32, true,
+                             "");
+}
+
 static void emit_pool_means(const Emit *e) {
     Code *c = e->c;
     Pool p;
@@ -251,8 +294,7 @@ static void emit_pool_means(const Emit *e) {
     Val column = loop_count(c, &columns, p.out.w);
     Cover at[2] = {window_cover(c, &p.w[ROWS], row, in.h),
                    window_cover(c, &p.w[COLS], column, in.w)};
-    Val n = LLVMBuildIntCast2(c->builder, pool_divisor(c, &p, at), c->i32, true,
-                              "");
+    Val n = window_size(c, &p, at);
     emit_set(e, operand_at(c, &e->k->out[0], channel, row, column),
              mean_of(e, window_sum(e, channel, at), n));
     loop_close(c, &columns);
