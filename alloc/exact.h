@@ -46,6 +46,9 @@ typedef struct Strip {
 /* NULL where the search does not apply: several pools, or too large for it. */
 Strip *strip_new(Arena *arena, const PlanProblem *problem);
 
+/* Renumbers the times of lives in [lo, hi) to sections; their number. */
+uint32_t strip_sections(Arena *arena, Item *item, uint32_t n);
+
 /* Makes `members` and `pins` of items and their sections; false if there are
  * too many. */
 bool strip_index(Arena *arena, Strip *strip);
@@ -101,9 +104,12 @@ typedef struct Skyline {
     const Strip *strip;
     int64_t *floor, *top, *open, *choices; /* by section */
     uint32_t *n_open;
+    uint32_t *crossed; /* by section: open items alive in it and before it */
+    uint64_t *begins;  /* by section: a hash of the open items that begin */
     int64_t *low; /* by item; of a placed one its offset */
     bool *placed;
-    uint32_t *member; /* strip->members, each section by falling `low` */
+    uint32_t *member; /* strip->members; of each section first those open, by
+                       * falling `low`, behind them the latest placed first */
     double *weight;   /* by section: failures, recent ones count more */
     double weight_step;
     VEC(Change) trail;
@@ -116,6 +122,11 @@ typedef struct Skyline {
     uint64_t needed; /* bytes: the least capacity at which a cut branch would
                       * have gone on */
 } Skyline;
+
+/* The n_open[section] items that are not placed. */
+static inline uint32_t *skyline_open(const Skyline *sky, uint32_t section) {
+    return sky->member + sky->strip->start[section];
+}
 
 /* A place to go back to. */
 typedef struct Mark {

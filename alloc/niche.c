@@ -37,19 +37,10 @@ static uint64_t mix(uint64_t key, uint64_t value) {
 /* Two states with the same key have the same solutions within [lo, hi). */
 static uint64_t state_key(const Search *s, uint32_t lo, uint32_t hi) {
     const Skyline *sky = s->sky;
-    const Strip *strip = sky->strip;
-    uint64_t key = mix(strip->limit, (uint64_t)lo << 32 | hi);
+    uint64_t key = mix(sky->strip->limit, (uint64_t)lo << 32 | hi);
     for (uint32_t t = lo; t < hi; t++) {
-        if (!sky->n_open[t])
-            continue;
         key = mix(key, (uint64_t)sky->floor[t]);
-        key = mix(key, (uint64_t)sky->top[t]);
-        /* members of `strip`, not of `sky`: their order never changes */
-        for (uint32_t k = strip->start[t]; k < strip->start[t + 1]; k++) {
-            uint32_t i = strip->members[k];
-            if (strip->item[i].lo == t && !sky->placed[i])
-                key = mix(key, i);
-        }
+        key = mix(key, (uint64_t)sky->top[t] ^ sky->begins[t]);
     }
     return key ? key : 1;
 }
@@ -169,16 +160,11 @@ static bool same_item(const Item *a, const Item *b) {
 }
 
 static bool first_of_equals(const Skyline *sky, uint32_t section, uint32_t i) {
-    const Strip *strip = sky->strip;
-    for (uint32_t k = strip->start[section]; k < strip->start[section + 1];
-         k++) {
-        uint32_t other = strip->members[k];
-        if (other >= i)
-            return true; /* members are in the order of ids */
-        if (!sky->placed[other] &&
-            same_item(&strip->item[other], &strip->item[i]))
+    const Item *item = sky->strip->item;
+    const uint32_t *member = skyline_open(sky, section);
+    for (uint32_t k = 0; k < sky->n_open[section]; k++)
+        if (member[k] < i && same_item(&item[member[k]], &item[i]))
             return false;
-    }
     return true;
 }
 
@@ -193,13 +179,12 @@ static void add_choice(Search *s, uint32_t bottom, Choice choice) {
 /* Puts the items that can lie on the floor of the section on the stack. */
 static void list_choices(Search *s, uint32_t section, const Niche *niche) {
     const Skyline *sky = s->sky;
-    const Strip *strip = sky->strip;
+    const uint32_t *member = skyline_open(sky, section);
     uint32_t bottom = s->choice.n;
-    for (uint32_t k = strip->start[section]; k < strip->start[section + 1];
-         k++) {
-        uint32_t i = strip->members[k];
-        if (!sky->placed[i] && sky->low[i] == sky->floor[section] &&
-            lies_on_something(sky, i) && first_of_equals(sky, section, i))
+    for (uint32_t k = 0; k < sky->n_open[section]; k++) {
+        uint32_t i = member[k];
+        if (sky->low[i] == sky->floor[section] && lies_on_something(sky, i) &&
+            first_of_equals(sky, section, i))
             add_choice(s, bottom, (Choice){i, worth(s, niche, i)});
     }
 }
@@ -212,12 +197,9 @@ static int64_t next_floor(const Skyline *sky, uint32_t section) {
     const Strip *strip = sky->strip;
     int64_t next = INT64_MAX / 2;
     uint32_t lo = section, hi = section + 1;
-    for (uint32_t k = strip->start[section]; k < strip->start[section + 1];
-         k++) {
-        uint32_t i = strip->members[k];
+    for (uint32_t k = 0; k < sky->n_open[section]; k++) {
+        uint32_t i = skyline_open(sky, section)[k];
         const Item *item = &strip->item[i];
-        if (sky->placed[i])
-            continue;
         if (sky->low[i] > sky->floor[section]) {
             next = sky->low[i] < next ? sky->low[i] : next;
             continue;
@@ -226,11 +208,11 @@ static int64_t next_floor(const Skyline *sky, uint32_t section) {
         hi = item->hi > hi ? item->hi : hi;
     }
     for (uint32_t t = lo; t < hi; t++)
-        for (uint32_t k = strip->start[t]; k < strip->start[t + 1]; k++) {
-            uint32_t i = strip->members[k];
+        for (uint32_t k = 0; k < sky->n_open[t]; k++) {
+            uint32_t i = skyline_open(sky, t)[k];
             const Item *item = &strip->item[i];
             bool here = item->lo <= section && section < item->hi;
-            if (!here && !sky->placed[i] && sky->low[i] + item->size < next)
+            if (!here && sky->low[i] + item->size < next)
                 next = sky->low[i] + item->size;
         }
     return next;
@@ -296,14 +278,9 @@ static bool branch(Search *s, uint32_t lo, uint32_t hi) {
 
 /* The end of the part that begins at `lo`: no open item crosses it. */
 static uint32_t part_end(const Skyline *sky, uint32_t lo, uint32_t hi) {
-    const Strip *strip = sky->strip;
     uint32_t end = lo + 1;
-    for (uint32_t t = lo; t < end && end < hi; t++)
-        for (uint32_t k = strip->start[t]; k < strip->start[t + 1]; k++) {
-            uint32_t i = strip->members[k];
-            if (!sky->placed[i] && strip->item[i].hi > end)
-                end = strip->item[i].hi;
-        }
+    while (end < hi && sky->crossed[end])
+        end++;
     return end;
 }
 

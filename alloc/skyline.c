@@ -22,6 +22,8 @@
  */
 #include "alloc/exact.h"
 
+#include "base/rng.h"
+
 #include <string.h>
 
 static void set(Skyline *sky, int64_t *at, int64_t value) {
@@ -107,45 +109,33 @@ static void raise_item(Skyline *sky, uint32_t i, int64_t low) {
 }
 
 static void raise_floor(Skyline *sky, uint32_t t, int64_t floor) {
-    const Strip *strip = sky->strip;
     if (sky->floor[t] >= floor)
         return;
     set(sky, &sky->floor[t], floor);
     note_move(sky, t);
-    sky->work += strip->start[t + 1] - strip->start[t];
-    if (sky->n_open[t] && floor + sky->open[t] > strip->capacity)
+    sky->work += sky->n_open[t];
+    if (sky->n_open[t] && floor + sky->open[t] > sky->strip->capacity)
         fail(sky, t, floor + sky->open[t]);
-    for (uint32_t k = strip->start[t]; k < strip->start[t + 1]; k++) {
-        uint32_t i = sky->member[k];
-        if (!sky->placed[i] && !sky->failed)
-            raise_item(sky, i, floor);
-    }
+    const uint32_t *member = skyline_open(sky, t);
+    for (uint32_t k = 0; k < sky->n_open[t] && !sky->failed; k++)
+        raise_item(sky, member[k], floor);
 }
 
 /* The least `low` of the open items; the capacity where none is left, so that
  * a finished section is a wall. */
 static int64_t least_low(const Skyline *sky, uint32_t t) {
-    const Strip *strip = sky->strip;
-    int64_t least = strip->capacity;
-    if (!sky->n_open[t])
-        return least;
-    for (uint32_t k = strip->start[t]; k < strip->start[t + 1]; k++) {
-        uint32_t i = sky->member[k];
-        if (sky->placed[i] || sky->low[i] >= least)
-            continue;
-        least = sky->low[i];
-        if (least <= sky->floor[t])
-            break;
-    }
+    int64_t least = sky->strip->capacity;
+    const uint32_t *member = skyline_open(sky, t);
+    for (uint32_t k = sky->n_open[t]; k-- > 0 && least > sky->floor[t];)
+        least = sky->low[member[k]] < least ? sky->low[member[k]] : least;
     return least;
 }
 
-/* Keeps the members by falling `low` - nearly sorted since the last time, and
- * any order is a right one to start from, so nothing is undone. */
+/* Keeps the open members by falling `low` - nearly sorted since the last time,
+ * and any order is a right one to start from, so nothing is undone. */
 static void sort_members(Skyline *sky, uint32_t t) {
-    uint32_t *member = sky->member + sky->strip->start[t];
-    uint32_t n = sky->strip->start[t + 1] - sky->strip->start[t];
-    for (uint32_t k = 1; k < n; k++) {
+    uint32_t *member = skyline_open(sky, t);
+    for (uint32_t k = 1; k < sky->n_open[t]; k++) {
         uint32_t i = member[k], to = k;
         for (; to > 0 && sky->low[member[to - 1]] < sky->low[i]; to--)
             member[to] = member[to - 1];
@@ -158,12 +148,11 @@ static void sort_members(Skyline *sky, uint32_t t) {
 static void judge_section(Skyline *sky, uint32_t t) {
     const Strip *strip = sky->strip;
     int64_t pile = 0, choices = 0;
-    sky->work += strip->start[t + 1] - strip->start[t];
+    sky->work += sky->n_open[t];
     sort_members(sky, t);
-    for (uint32_t k = strip->start[t]; k < strip->start[t + 1]; k++) {
-        uint32_t i = sky->member[k];
-        if (sky->placed[i])
-            continue;
+    const uint32_t *member = skyline_open(sky, t);
+    for (uint32_t k = 0; k < sky->n_open[t]; k++) {
+        uint32_t i = member[k];
         pile += strip->item[i].size;
         if (sky->low[i] + pile > strip->capacity) {
             fail(sky, t, sky->low[i] + pile);
@@ -186,16 +175,14 @@ static bool fits_a_hole(const Skyline *sky, uint32_t i) {
 }
 
 static bool leaves_a_hole(const Skyline *sky, uint32_t t) {
-    const Strip *strip = sky->strip;
     int64_t hole = sky->floor[t] - sky->top[t];
     if (!hole)
         return false;
-    for (uint32_t k = strip->start[t]; k < strip->start[t + 1]; k++) {
-        uint32_t i = sky->member[k];
-        if (!sky->placed[i] && strip->item[i].size <= hole &&
-            fits_a_hole(sky, i))
+    const uint32_t *member = skyline_open(sky, t);
+    for (uint32_t k = 0; k < sky->n_open[t]; k++)
+        if (sky->strip->item[member[k]].size <= hole &&
+            fits_a_hole(sky, member[k]))
             return true;
-    }
     return false;
 }
 
@@ -227,13 +214,32 @@ static bool settle(Skyline *sky) {
     return fine;
 }
 
+/* Moves it behind the open members, before those placed earlier. */
+static void close_member(Skyline *sky, uint32_t t, uint32_t i) {
+    uint32_t *member = skyline_open(sky, t), k = 0;
+    while (member[k] != i)
+        k++;
+    for (sky->n_open[t]--; k < sky->n_open[t]; k++)
+        member[k] = member[k + 1];
+    member[k] = i;
+}
+
+/* What states are told apart by: which items are open, and where. */
+static void flip_open(Skyline *sky, uint32_t i) {
+    const Item *item = &sky->strip->item[i];
+    sky->begins[item->lo] ^= rng_bits(i, 0);
+    for (uint32_t t = item->lo + 1; t < item->hi; t++)
+        sky->crossed[t] += sky->placed[i] ? UINT32_MAX : 1;
+}
+
 bool skyline_place(Skyline *sky, uint32_t i) {
     const Item *item = &sky->strip->item[i];
     int64_t top = sky->low[i] + item->size;
     sky->placed[i] = true;
     vec_push(sky->arena, &sky->order, i);
+    flip_open(sky, i);
     for (uint32_t t = item->lo; t < item->hi; t++) {
-        sky->n_open[t]--;
+        close_member(sky, t, i);
         set(sky, &sky->open[t], sky->open[t] - item->size);
         set(sky, &sky->top[t], top);
         enqueue(sky, t);
@@ -261,6 +267,7 @@ void skyline_undo(Skyline *sky, Mark mark) {
     while (sky->order.n > mark.order) {
         uint32_t i = sky->order.at[--sky->order.n];
         sky->placed[i] = false;
+        flip_open(sky, i);
         for (uint32_t t = sky->strip->item[i].lo; t < sky->strip->item[i].hi;
              t++)
             sky->n_open[t]++;
@@ -276,6 +283,8 @@ Skyline *skyline_new(Arena *arena, const Strip *strip) {
     sky->open = ARENA_ARRAY(arena, int64_t, n);
     sky->choices = ARENA_ARRAY(arena, int64_t, n);
     sky->n_open = ARENA_ARRAY(arena, uint32_t, n);
+    sky->crossed = ARENA_ARRAY(arena, uint32_t, n);
+    sky->begins = ARENA_ARRAY(arena, uint64_t, n);
     sky->low = ARENA_ARRAY(arena, int64_t, strip->n);
     sky->placed = ARENA_ARRAY(arena, bool, strip->n);
     sky->member = ARENA_COPY(arena, uint32_t, strip->members, total);
@@ -292,6 +301,10 @@ bool skyline_start(Skyline *sky) {
     sky->trail.n = sky->order.n = 0;
     memset(sky->placed, 0, strip->n * sizeof *sky->placed);
     memset(sky->low, 0, strip->n * sizeof *sky->low);
+    memset(sky->begins, 0, strip->n_sections * sizeof *sky->begins);
+    memset(sky->crossed, 0, strip->n_sections * sizeof *sky->crossed);
+    for (uint32_t i = 0; i < strip->n; i++)
+        flip_open(sky, i);
     for (uint32_t t = 0; t < strip->n_sections; t++) {
         sky->floor[t] = sky->top[t] = sky->open[t] = sky->choices[t] = 0;
         sky->n_open[t] = strip->start[t + 1] - strip->start[t];

@@ -27,26 +27,27 @@
 /* Larger problems have no use for a search, and its memory grows with them. */
 enum { MAX_ITEMS = 20000, MAX_MEMBERS = 1 << 23 };
 
-static void find_sections(Arena *arena, Strip *strip, const Buf *buf) {
-    LifeEvent *event = ARENA_ARRAY(arena, LifeEvent, 2 * (size_t)strip->n);
-    for (uint32_t i = 0; i < strip->n; i++) {
-        const Buf *b = &buf[strip->item[i].buf];
-        event[2 * i] = (LifeEvent){b->first, true, i};
-        event[2 * i + 1] = (LifeEvent){b->end, false, i};
+uint32_t strip_sections(Arena *arena, Item *item, uint32_t n) {
+    LifeEvent *event = ARENA_ARRAY(arena, LifeEvent, 2 * (size_t)n);
+    for (uint32_t i = 0; i < n; i++) {
+        event[2 * i] = (LifeEvent){item[i].lo, true, i};
+        event[2 * i + 1] = (LifeEvent){item[i].hi, false, i};
     }
-    events_sort(event, 2 * (size_t)strip->n);
+    events_sort(event, 2 * (size_t)n);
+    uint32_t n_sections = 0;
     bool died = true;
-    for (uint32_t e = 0; e < 2 * strip->n; e++) {
-        Item *item = &strip->item[event[e].who];
+    for (uint32_t e = 0; e < 2 * n; e++) {
+        Item *it = &item[event[e].who];
         if (!event[e].birth) {
-            item->hi = strip->n_sections;
+            it->hi = n_sections;
             died = true;
             continue;
         }
-        strip->n_sections += died;
-        item->lo = strip->n_sections - 1;
+        n_sections += died;
+        it->lo = n_sections - 1;
         died = false;
     }
+    return n_sections;
 }
 
 static bool find_members(Arena *arena, Strip *strip) {
@@ -97,7 +98,8 @@ static bool find_unit(Strip *strip, const PlanProblem *problem) {
         uint64_t own = buf_align(&problem->pool[0], buf);
         if (own > align && own > INT64_MAX / 4)
             return false;
-        sum += size + end + (own > align ? own : 0);
+        own = own > align ? own : 0; /* sizes are multiples of the pool's */
+        sum += size + end + own;
         if (sum > INT64_MAX / 4)
             return false;
         strip->total = sum;
@@ -135,8 +137,8 @@ static void measure_items(Strip *strip, const PlanProblem *problem) {
         Item *item = &strip->item[i];
         const Buf *buf = &problem->buf[item->buf];
         item->size = (int64_t)(rounded(item->bytes, align) / strip->unit);
-        item->align =
-            (int64_t)(buf_align(&problem->pool[0], buf) / strip->unit);
+        uint64_t own = buf_align(&problem->pool[0], buf);
+        item->align = own > align ? (int64_t)(own / strip->unit) : 1;
         item->pin =
             buf->pin_pool < 0 ? -1 : (int64_t)(buf->pin_offset / strip->unit);
     }
@@ -150,12 +152,15 @@ Strip *strip_new(Arena *arena, const PlanProblem *problem) {
     for (uint32_t b = 0; b < problem->n_bufs; b++) {
         const Buf *buf = &problem->buf[b];
         if (buf->bytes[0] && buf->first < buf->end)
-            strip->item[strip->n++] = (Item){.buf = b, .bytes = buf->bytes[0]};
+            strip->item[strip->n++] = (Item){.lo = buf->first,
+                                             .hi = buf->end,
+                                             .buf = b,
+                                             .bytes = buf->bytes[0]};
     }
     if (strip->n > MAX_ITEMS || !find_unit(strip, problem))
         return NULL;
     measure_items(strip, problem);
-    find_sections(arena, strip, problem->buf);
+    strip->n_sections = strip_sections(arena, strip->item, strip->n);
     return strip_index(arena, strip) ? strip : NULL;
 }
 
