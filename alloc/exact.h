@@ -6,6 +6,7 @@
  *   skyline.c  floors that rise: what follows from the items placed so far
  *   niche.c    the search: branch on a section in a lowest place of the skyline
  *   restart.c  variants of the search side by side, restarted, within a budget
+ *   crew.c     searches of the strip and of welded ones, side by side
  *   planner_exact.c  heights: from the best known one down to the bound
  */
 #ifndef ALLOC_EXACT_H
@@ -106,7 +107,7 @@ typedef struct Skyline {
     uint32_t *n_open;
     uint32_t *crossed; /* by section: open items alive in it and before it */
     uint64_t *begins;  /* by section: a hash of the open items that begin */
-    int64_t *low; /* by item; of a placed one its offset */
+    int64_t *low;      /* by item; of a placed one its offset */
     bool *placed;
     uint32_t *member; /* strip->members; of each section first those open, by
                        * falling `low`, behind them the latest placed first */
@@ -207,6 +208,24 @@ Search *search_new(Arena *arena, Strip *strip, uint64_t seed);
  * sky->needed (> bytes) is possible. */
 Verdict search_within(Search *search, Strip *strip, uint64_t bytes,
                       uint64_t steps);
+
+/* ---- crew.c ---- */
+
+typedef struct Crew Crew;
+
+/* What all of its searches have spent. */
+typedef struct CrewCost {
+    uint64_t nodes, steps;
+} CrewCost;
+
+Crew *crew_new(Arena *arena, Strip *strip, uint64_t seed);
+CrewCost crew_cost(const Crew *crew);
+
+/* Is there a placement within `bytes`? Each member spends at most `steps`, and
+ * little more than that. FOUND: its offsets, by item, are in `low`. NONE:
+ * proved; no capacity below crew_needed() (> bytes) is possible. */
+Verdict crew_within(Crew *crew, uint64_t bytes, uint64_t steps, int64_t *low);
+uint64_t crew_needed(const Crew *crew);
 
 /* ---- planner_exact.c ---- */
 

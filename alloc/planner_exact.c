@@ -22,11 +22,10 @@
 
 enum {
     DEFAULT_STEPS = 6000000, /* minutes, where nothing is proved */
-    FIRST_ROUND = 20000,     /* some tens of milliseconds */
+    FIRST_ROUND = 2000,      /* some tens of milliseconds */
     HALVINGS = 4,
-    WELDS = 2, /* attempts a probe, each with a share of its steps */
-    WELD_SHARE = 8,
-    SWEEPS = 16, /* runs a round; steps of other searches take longer */
+    HALVING_SHARE = 4, /* of the steps for the bound */
+    SWEEPS = 16,       /* runs a round; steps of other searches take longer */
     SWEEP_SHARE = 8
 };
 
@@ -34,10 +33,11 @@ typedef struct Descent {
     const PlanProblem *problem;
     PlanResult *result;
     Strip *strip;
-    Search *search;
-    uint64_t bound, height;  /* bytes; height: UINT64_MAX if nothing fits yet */
-    uint64_t spare;          /* steps left of the budget */
-    uint32_t attempt, sweep; /* of welding; of the sweep */
+    Crew *crew;
+    int64_t *low;           /* by item: offsets that were found */
+    uint64_t bound, height; /* bytes; height: UINT64_MAX if nothing fits yet */
+    uint64_t spare;         /* steps left of the budget */
+    uint32_t sweep;         /* runs of the sweep so far */
 } Descent;
 
 /* `low`: offsets by item. */
@@ -56,66 +56,34 @@ static void take_placement(Descent *d, const int64_t *low) {
     d->height = placed_height(d->problem, d->result);
 }
 
-/* One search, paid for. */
-static Verdict search_paid(Descent *d, Search *search, Strip *strip,
-                           uint64_t bytes, uint64_t steps) {
-    uint64_t before = search_steps(search);
-    steps = steps < d->spare ? steps : d->spare;
-    Verdict verdict = search_within(search, strip, bytes, steps);
-    uint64_t spent = search_steps(search) - before;
-    d->spare -= spent < d->spare ? spent : d->spare;
-    return verdict;
-}
-
-/* Looks for a placement of welded items. */
-static bool probe_welded(Descent *d, uint64_t bytes, uint64_t steps) {
-    Arena *scratch = arena_new("welded");
-    Welded welded;
-    bool found = false;
-    if (weld_strip(scratch, d->strip, d->problem->seed, d->attempt++,
-                   &welded)) {
-        Search *search = search_new(scratch, &welded.strip, d->problem->seed);
-        found = search_paid(d, search, &welded.strip, bytes, steps) == FOUND;
-        d->result->nodes += search->nodes;
-        int64_t *low = ARENA_ARRAY(scratch, int64_t, d->strip->n);
-        for (uint32_t i = 0; i < d->strip->n && found; i++)
-            low[i] = search->sky->low[welded.into[i]] + welded.shift[i];
-        if (found)
-            take_placement(d, low);
-    }
-    arena_free(scratch);
-    return found;
-}
-
+/* Each of the crew may take so many steps; what they took is paid for. */
 static Verdict probe(Descent *d, uint64_t bytes, uint64_t steps) {
-    for (int k = 0; k < WELDS; k++)
-        if (probe_welded(d, bytes, steps / WELD_SHARE))
-            return FOUND;
-    Verdict verdict = search_paid(d, d->search, d->strip, bytes, steps);
+    uint64_t before = crew_cost(d->crew).steps;
+    steps = steps < d->spare ? steps : d->spare;
+    Verdict verdict = crew_within(d->crew, bytes, steps, d->low);
+    uint64_t spent = crew_cost(d->crew).steps - before + 1;
+    d->spare -= spent < d->spare ? spent : d->spare;
     if (verdict == FOUND)
-        take_placement(d, d->search->sky->low);
+        take_placement(d, d->low);
     if (verdict == NONE)
-        d->bound = d->search->sky->needed;
+        d->bound = crew_needed(d->crew);
     return verdict;
 }
 
 /* Where a perfect packing may exist, runs of the sweep look for one: many, for
  * they are short. */
 static void sweep_round(Descent *d, uint64_t steps) {
-    Arena *scratch = arena_new("sweep");
-    int64_t *low = ARENA_ARRAY(scratch, int64_t, d->strip->n);
     bool found = false;
     for (int k = 0; k < SWEEPS && d->spare && !found; k++) {
         uint64_t spent = d->strip->n + steps / SWEEP_SHARE;
         spent = spent < d->spare ? spent : d->spare;
-        found =
-            sweep_search(d->strip, d->problem->seed, d->sweep++, &spent, low);
+        found = sweep_search(d->strip, d->problem->seed, d->sweep++, &spent,
+                             d->low);
         d->spare -= spent < d->spare ? spent : d->spare;
         d->result->nodes += spent;
     }
     if (found)
-        take_placement(d, low);
-    arena_free(scratch);
+        take_placement(d, d->low);
 }
 
 static bool done(const Descent *d) {
@@ -135,6 +103,8 @@ static void one_round(Descent *d, uint64_t steps) {
     }
     if (!done(d) && sweep_applies(d->strip))
         sweep_round(d, steps);
+    if (d->problem->any_fit)
+        return; /* no less will be easier */
     while (!done(d) && probe(d, d->bound, steps) == NONE)
         continue;
     uint64_t low = d->bound;
@@ -142,7 +112,7 @@ static void one_round(Descent *d, uint64_t steps) {
         uint64_t middle = low + (d->height - low) / 2;
         if (middle <= low || middle >= d->height)
             break;
-        if (probe(d, middle, steps) != FOUND)
+        if (probe(d, middle, steps / HALVING_SHARE) != FOUND)
             low = d->bound > middle ? d->bound : middle;
     }
 }
@@ -166,18 +136,22 @@ static void descend(Arena *arena, const PlanProblem *problem,
     Strip *strip = strip_new(arena, problem);
     if (!strip)
         return;
-    Descent d = {problem, result, strip, NULL, strip_bound(strip), 0, 0, 0, 0};
+    Descent d = {.problem = problem,
+                 .result = result,
+                 .strip = strip,
+                 .low = ARENA_ARRAY(arena, int64_t, strip->n),
+                 .bound = strip_bound(strip)};
     uint64_t dead = largest_dead(problem);
     d.bound = dead > d.bound ? dead : d.bound;
     d.spare = problem->budget ? problem->budget : DEFAULT_STEPS;
     d.height = result->status == PLAN_FITS ? placed_height(problem, result)
                                            : UINT64_MAX;
     if (!done(&d))
-        d.search = search_new(arena, strip, problem->seed);
+        d.crew = crew_new(arena, strip, problem->seed);
     for (uint64_t steps = FIRST_ROUND; !done(&d); steps *= 2)
         one_round(&d, steps);
     result->bound = d.bound < d.height ? d.bound : d.height;
-    result->nodes += d.search ? d.search->nodes : 0;
+    result->nodes += d.crew ? crew_cost(d.crew).nodes : 0;
     if (d.bound > problem->pool[0].size)
         result->status = PLAN_INFEASIBLE;
 }

@@ -170,6 +170,8 @@ static bool fits_a_hole(const Skyline *sky, uint32_t i) {
     for (uint32_t t = item->lo; t < item->hi; t++) {
         top = sky->top[t] > top ? sky->top[t] : top;
         floor = sky->floor[t] < floor ? sky->floor[t] : floor;
+        if (floor - top < item->size)
+            return false;
     }
     return item->pin < 0 && floor - aligned(top, item->align) >= item->size;
 }

@@ -15,7 +15,7 @@ typedef struct Row {
     double ms;
 } Row;
 
-/* Some strategies count from the end of memory, which there must be: the first
+/* Some strategies count from the end of memory, so there must be one: the first
  * of bound, bound + 1/32, bound + 2/32... within which they find a placement.
  */
 static void find_an_end(Arena *arena, const PlanProblem *problem, Row *row) {
@@ -41,8 +41,8 @@ static Row run_planner(Arena *arena, const PlanProblem *problem,
     const char *used;
     double start = now_ms();
     plan_memory(arena, problem, name, true, &row.result, &used);
-    if (row.result.status == PLAN_FITS && problem->n_pools == 1 &&
-        row.result.height[0] == problem->pool[0].size)
+    if (row.result.status == PLAN_FITS && !problem->any_fit &&
+        problem->n_pools == 1 && row.result.height[0] == problem->pool[0].size)
         find_an_end(arena, problem, &row);
     row.ms = now_ms() - start;
     return row;
