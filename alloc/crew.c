@@ -27,7 +27,8 @@ typedef struct Member {
 struct Crew {
     Strip *strip;
     Member itself, welded;
-    uint64_t seed, drawn;
+    uint64_t seed;
+    uint32_t drawn;
     uint32_t finds[N_MEMBERS];
     CrewCost cost;
 };
@@ -71,8 +72,7 @@ static Verdict run_member(Crew *crew, int who, Member *member, uint64_t bytes,
     if (!search)
         return GAVE_UP;
     uint64_t nodes = search->nodes, before = search_steps(search);
-    Verdict verdict =
-        search_within(search, member->strip, bytes, share_of(crew, who, steps));
+    Verdict verdict = search_within(search, member->strip, bytes, steps);
     crew->cost.nodes += search->nodes - nodes;
     crew->cost.steps += search_steps(search) - before;
     if (verdict != FOUND)
@@ -85,19 +85,33 @@ static Verdict run_member(Crew *crew, int who, Member *member, uint64_t bytes,
     return FOUND;
 }
 
+/* A strip of wrong welds mostly shows it soon: then the next. */
 static Verdict run_drawn(Crew *crew, uint64_t bytes, uint64_t steps,
                          int64_t *low) {
-    Arena *scratch = arena_new("welded");
-    Member member;
-    weld_member(scratch, crew, (uint32_t)++crew->drawn, &member);
-    Verdict verdict = run_member(crew, DRAWN, &member, bytes, steps, low);
-    arena_free(scratch);
+    uint64_t end = crew->cost.steps + steps;
+    Verdict verdict = NONE;
+    while (verdict == NONE && crew->cost.steps < end) {
+        Arena *scratch = arena_new("welded");
+        Member member;
+        weld_member(scratch, crew, ++crew->drawn, &member);
+        verdict = run_member(crew, DRAWN, &member, bytes,
+                             end - crew->cost.steps, low);
+        crew->cost.steps++; /* even a strip without items takes time */
+        arena_free(scratch);
+    }
     return verdict;
 }
 
 Verdict crew_within(Crew *crew, uint64_t bytes, uint64_t steps, int64_t *low) {
-    if (run_member(crew, WELDED, &crew->welded, bytes, steps, low) == FOUND ||
-        run_drawn(crew, bytes, steps, low) == FOUND)
+    uint64_t share = share_of(crew, WELDED, steps), before = crew->cost.steps;
+    uint64_t drawn = share_of(crew, DRAWN, steps);
+    Verdict verdict =
+        run_member(crew, WELDED, &crew->welded, bytes, share, low);
+    uint64_t spent = crew->cost.steps - before;
+    if (verdict == NONE && spent < share)
+        drawn += share - spent; /* no use to the other */
+    if (verdict == FOUND || run_drawn(crew, bytes, drawn, low) == FOUND)
         return FOUND;
-    return run_member(crew, ITSELF, &crew->itself, bytes, steps, low);
+    return run_member(crew, ITSELF, &crew->itself, bytes,
+                      share_of(crew, ITSELF, steps), low);
 }

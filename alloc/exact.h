@@ -74,7 +74,8 @@ typedef struct Welded {
     int64_t *shift; /* by item of the other: its offset therein */
 } Welded;
 
-/* False if nothing could be welded. Attempts differ. */
+/* False if nothing could be welded. Attempt 0 welds all it can, others differ.
+ */
 bool weld_strip(Arena *arena, const Strip *strip, uint64_t seed,
                 uint32_t attempt, Welded *out);
 

@@ -47,7 +47,7 @@ typedef struct Weld {
     VEC(Part) part;
     uint64_t seed;
     uint64_t chance; /* of a pair to be welded, of CERTAIN */
-    uint32_t n_alive, n_sections;
+    uint32_t n_alive;
 } Weld;
 
 enum { CERTAIN = 256 };
@@ -178,26 +178,11 @@ static void weld_same_sizes(Weld *w) {
 
 /* ---- all ---- */
 
-/* Where nobody dies any more two sections are one. */
-static void renumber_sections(Weld *w) {
-    Item *item = ARENA_ARRAY(w->arena, Item, w->n_alive);
-    uint32_t n = 0;
-    for (uint32_t p = 0; p < w->part.n; p++)
-        if (is_alive(w, p))
-            item[n++] = w->part.at[p].item;
-    w->n_sections = strip_sections(w->arena, item, n);
-    n = 0;
-    for (uint32_t p = 0; p < w->part.n; p++)
-        if (is_alive(w, p))
-            w->part.at[p].item = item[n++];
-}
-
 static void weld_all(Weld *w, const Strip *strip) {
     for (uint32_t before = 0; before != w->n_alive;) {
         before = w->n_alive;
         weld_same_lives(w, strip);
         weld_same_sizes(w);
-        renumber_sections(w);
     }
 }
 
@@ -224,18 +209,21 @@ static void find_places(Arena *arena, const Weld *w, Welded *out) {
 
 bool weld_strip(Arena *arena, const Strip *strip, uint64_t seed,
                 uint32_t attempt, Welded *out) {
-    static const uint16_t chance[] = {CERTAIN, 250, 230, 240, 200};
+    static const uint16_t chance[] = {250, 230, 240, 200};
     Weld w = {.arena = arena,
               .seed = rng_bits(rng_seed("weld", seed), attempt),
               .n_alive = strip->n,
-              .n_sections = strip->n_sections,
-              .chance = chance[attempt % (sizeof chance / sizeof *chance)]};
+              .chance = attempt
+                            ? chance[attempt % (sizeof chance / sizeof *chance)]
+                            : CERTAIN};
     for (uint32_t i = 0; i < strip->n; i++)
         vec_push(arena, &w.part, ((Part){strip->item[i], NO_PART, 0}));
     weld_all(&w, strip);
     out->strip = *strip;
-    out->strip.n_sections = w.n_sections;
     find_places(arena, &w, out);
+    /* Where nobody is born and nobody dies any more, sections are one. */
+    out->strip.n_sections =
+        strip_sections(arena, out->strip.item, out->strip.n);
     strip_index(arena, &out->strip);
     return w.n_alive < strip->n;
 }
