@@ -4,18 +4,18 @@
  * are none, or neither within the steps.
  *
  * A portfolio (Huberman, Lukose, Hogg, "An economics approach to hard
- * computational problems", 1997): three members, none of which is best
- * everywhere. One searches the strip itself, and only its "no" is a proof. One
- * searches the strip with every pair welded that can be (weld.c). The third
- * welds some of them, drawn anew for each capacity, since any weld may be the
- * wrong one. Who found the most placements so far gets all the steps, others
- * their share, which is never so small that they do not matter.
+ * computational problems", 1997) of searches none of which is best everywhere.
+ * One searches the strip itself, and only its "no" is a proof. One searches the
+ * strip with every pair welded that can be (weld.c), and others strips with
+ * some of them welded, drawn anew each time, since any weld may be the wrong
+ * one. Strip or welds, the side that found more placements so far gets all the
+ * steps, the other its share, which is never so small that it does not matter.
  */
 #include "alloc/exact.h"
 
 #include "base/rng.h"
 
-enum { ITSELF, WELDED, DRAWN, N_MEMBERS, LEAST_SHARE = 8 };
+enum { LEAST_SHARE = 8 };
 
 /* A search, and what its items are to those of the crew's strip. */
 typedef struct Member {
@@ -29,7 +29,7 @@ struct Crew {
     Member itself, welded;
     uint64_t seed;
     uint32_t drawn;
-    uint32_t finds[N_MEMBERS];
+    uint32_t finds, weld_finds;
     CrewCost cost;
 };
 
@@ -58,16 +58,15 @@ uint64_t crew_needed(const Crew *crew) {
     return crew->itself.search->sky->needed;
 }
 
-static uint64_t share_of(const Crew *crew, int who, uint64_t steps) {
-    uint32_t most = 0;
-    for (int m = 0; m < N_MEMBERS; m++)
-        most = crew->finds[m] > most ? crew->finds[m] : most;
-    uint64_t share = steps * (1 + crew->finds[who]) / (1 + most);
+/* For a side that found so many of so many placements. */
+static uint64_t share_of(uint64_t steps, uint32_t finds, uint32_t others) {
+    uint32_t most = finds > others ? finds : others;
+    uint64_t share = steps * (1 + finds) / (1 + most);
     return share > steps / LEAST_SHARE ? share : steps / LEAST_SHARE;
 }
 
-static Verdict run_member(Crew *crew, int who, Member *member, uint64_t bytes,
-                          uint64_t steps, int64_t *low) {
+static Verdict run_member(Crew *crew, const Member *member, uint64_t bytes,
+                          uint64_t steps) {
     Search *search = member->search;
     if (!search)
         return GAVE_UP;
@@ -75,14 +74,27 @@ static Verdict run_member(Crew *crew, int who, Member *member, uint64_t bytes,
     Verdict verdict = search_within(search, member->strip, bytes, steps);
     crew->cost.nodes += search->nodes - nodes;
     crew->cost.steps += search_steps(search) - before;
-    if (verdict != FOUND)
-        return verdict;
-    crew->finds[who]++;
-    for (uint32_t i = 0; i < crew->strip->n; i++)
-        low[i] = who == ITSELF ? search->sky->low[i]
-                               : search->sky->low[member->welded.into[i]] +
-                                     member->welded.shift[i];
-    return FOUND;
+    return verdict;
+}
+
+static Verdict run_itself(Crew *crew, uint64_t bytes, uint64_t steps,
+                          int64_t *low) {
+    Verdict verdict = run_member(crew, &crew->itself, bytes, steps);
+    const int64_t *found = crew->itself.search->sky->low;
+    for (uint32_t i = 0; i < crew->strip->n && verdict == FOUND; i++)
+        low[i] = found[i];
+    crew->finds += verdict == FOUND;
+    return verdict;
+}
+
+static Verdict run_welded(Crew *crew, const Member *member, uint64_t bytes,
+                          uint64_t steps, int64_t *low) {
+    const Welded *welded = &member->welded;
+    Verdict verdict = run_member(crew, member, bytes, steps);
+    for (uint32_t i = 0; i < crew->strip->n && verdict == FOUND; i++)
+        low[i] = member->search->sky->low[welded->into[i]] + welded->shift[i];
+    crew->weld_finds += verdict == FOUND;
+    return verdict;
 }
 
 /* A strip of wrong welds mostly shows it soon: then the next. */
@@ -94,8 +106,7 @@ static Verdict run_drawn(Crew *crew, uint64_t bytes, uint64_t steps,
         Arena *scratch = arena_new("welded");
         Member member;
         weld_member(scratch, crew, ++crew->drawn, &member);
-        verdict = run_member(crew, DRAWN, &member, bytes,
-                             end - crew->cost.steps, low);
+        verdict = run_welded(crew, &member, bytes, end - crew->cost.steps, low);
         crew->cost.steps++; /* even a strip without items takes time */
         arena_free(scratch);
     }
@@ -103,15 +114,14 @@ static Verdict run_drawn(Crew *crew, uint64_t bytes, uint64_t steps,
 }
 
 Verdict crew_within(Crew *crew, uint64_t bytes, uint64_t steps, int64_t *low) {
-    uint64_t share = share_of(crew, WELDED, steps), before = crew->cost.steps;
-    uint64_t drawn = share_of(crew, DRAWN, steps);
-    Verdict verdict =
-        run_member(crew, WELDED, &crew->welded, bytes, share, low);
-    uint64_t spent = crew->cost.steps - before;
+    uint64_t share = share_of(steps, crew->weld_finds, crew->finds);
+    uint64_t before = crew->cost.steps;
+    Verdict verdict = run_welded(crew, &crew->welded, bytes, share, low);
+    uint64_t spent = crew->cost.steps - before, drawn = share;
     if (verdict == NONE && spent < share)
         drawn += share - spent; /* no use to the other */
     if (verdict == FOUND || run_drawn(crew, bytes, drawn, low) == FOUND)
         return FOUND;
-    return run_member(crew, ITSELF, &crew->itself, bytes,
-                      share_of(crew, ITSELF, steps), low);
+    return run_itself(crew, bytes,
+                      share_of(steps, crew->finds, crew->weld_finds), low);
 }
