@@ -18,8 +18,10 @@
 
 enum {
     WINDOW = 256,      /* actions that an action may pass */
-    SIDE_BY_SIDE = 16, /* transfers of one step */
-    PIECES = 8         /* a piece is at least this part of its transfer */
+    SIDE_BY_SIDE = 24, /* transfers of one step */
+    PARTS = 4,         /* into which moves of LONG cycles are cut */
+    LONG = 500,
+    PIECES = 8 /* a piece is at least this part of its transfer */
 };
 
 typedef struct Item {
@@ -44,6 +46,7 @@ typedef struct Overlap {
     uint32_t front;       /* the first action that is not done */
     uint32_t step;        /* at work now, counted from 1 */
     uint32_t pieces;      /* that may still be cut off */
+    bool parts;           /* moves are cut before anything else */
     VEC(Action) action;   /* in their new order */
     VEC(Placement) placement;
     Plan now; /* the plan with these placements */
@@ -112,38 +115,69 @@ static const Action *last_store(const Overlap *o, uint32_t i) {
     return NULL;
 }
 
+/* Where a move is cut: in front of these channels of it, rising. */
+typedef struct Cuts {
+    uint32_t n, at[PARTS + 2];
+} Cuts;
+
+static void cut_add(const Overlap *o, const Action *a, Cuts *cuts, uint32_t c) {
+    uint32_t i = cuts->n;
+    if (c == 0 || c >= o->placement.at[a->out].n_c || !may_cut(o, a, c))
+        return;
+    for (; i > 0 && cuts->at[i - 1] >= c; i--)
+        if (cuts->at[i - 1] == c)
+            return;
+    for (uint32_t k = cuts->n++; k > i; k--)
+        cuts->at[k] = cuts->at[k - 1];
+    cuts->at[i] = c;
+}
+
 /* Of a concat what was stored last is a load of its own, so that the others
  * need not wait for it. */
-static void add_load(Overlap *o, uint32_t i) {
+static void cut_at_store(const Overlap *o, uint32_t i, Cuts *cuts) {
     const Action *load = &o->plan->action[i], *store = last_store(o, i);
-    Placement from = o->placement.at[load->in[0]];
-    uint32_t at = 0;
-    if (store) {
-        const Placement *to = &o->placement.at[store->out];
-        uint32_t cut[2] = {to->part_c - from.part_c,
-                           to->part_c + to->n_c - from.part_c};
-        for (uint32_t k = 0; k < 2; k++) {
-            bool inside = to->part_c + k * to->n_c > from.part_c &&
-                          cut[k] > at && cut[k] < from.n_c;
-            if (!inside || !o->pieces || !may_cut(o, load, cut[k]))
-                continue;
-            Action part = move_piece(o, load, at, cut[k] - at);
-            vec_push(o->arena, &o->source, part);
-            o->pieces--;
-            at = cut[k];
-            to = &o->placement.at[store->out];
-        }
+    if (!store)
+        return;
+    const Placement *from = &o->placement.at[load->in[0]];
+    const Placement *to = &o->placement.at[store->out];
+    if (to->part_c > from->part_c)
+        cut_add(o, load, cuts, to->part_c - from->part_c);
+    cut_add(o, load, cuts, to->part_c + to->n_c - from->part_c);
+}
+
+/* The bytes of parts are free, or done with, at different times. */
+static void cut_evenly(const Overlap *o, const Action *a, Cuts *cuts) {
+    uint32_t n = o->placement.at[a->out].n_c, part = n / PARTS;
+    for (uint32_t k = 1; k < PARTS && part; k++)
+        for (uint32_t c = k * n / PARTS; c + part > k * n / PARTS; c--)
+            if (may_cut(o, a, c)) {
+                cut_add(o, a, cuts, c);
+                break;
+            }
+}
+
+static void add_parts(Overlap *o, uint32_t i) {
+    const Action *move = &o->plan->action[i];
+    uint32_t n = o->placement.at[move->out].n_c, at = 0;
+    Cuts cuts = {0};
+    if (o->parts && move->kind == ACTION_LOAD)
+        cut_at_store(o, i, &cuts);
+    if (o->parts && action_cycles(o->plan, move) >= LONG)
+        cut_evenly(o, move, &cuts);
+    for (uint32_t k = 0; k <= cuts.n; k++) {
+        uint32_t end = k < cuts.n ? cuts.at[k] : n;
+        Action part = move_piece(o, move, at, end - at);
+        vec_push(o->arena, &o->source, part);
+        at = end;
     }
-    Action rest = move_piece(o, load, at, from.n_c - at);
-    vec_push(o->arena, &o->source, rest);
 }
 
 static void find_source(Overlap *o) {
     for (uint32_t i = 0; i < o->plan->n_placements; i++)
         vec_push(o->arena, &o->placement, o->plan->placement[i]);
     for (uint32_t i = 0; i < o->plan->n_actions; i++)
-        if (o->plan->action[i].kind == ACTION_LOAD)
-            add_load(o, i);
+        if (is_move(&o->plan->action[i]))
+            add_parts(o, i);
         else
             vec_push(o->arena, &o->source, o->plan->action[i]);
     o->n = o->source.n;
@@ -408,7 +442,7 @@ static void number_steps(Overlap *o) {
     }
 }
 
-static uint32_t spare_instructions(const Plan *plan) {
+uint32_t overlap_spare(const Plan *plan) {
     uint32_t most = plan->schedule->spec->max_instructions;
     uint32_t n = plan->n_actions, wish = 4 * n;
     if (!most)
@@ -431,15 +465,26 @@ static void run(Overlap *o) {
     number_steps(o);
 }
 
-void overlap(Arena *arena, Plan *plan) {
-    Overlap o = {
-        .arena = arena, .plan = plan, .pieces = spare_instructions(plan)};
+/* False if that takes no fewer cycles, or more instructions than there are. */
+static bool try_parts(Arena *arena, Plan *plan, bool parts) {
+    Overlap o = {.arena = arena,
+                 .plan = plan,
+                 .pieces = overlap_spare(plan),
+                 .parts = parts};
+    uint32_t most = plan->schedule->spec->max_instructions;
     run(&o);
     Plan made = *plan;
     made.n_actions = o.action.n;
     made.action = o.action.at;
     made.n_placements = o.placement.n;
     made.placement = o.placement.at;
-    if (plan_cycles(&made) < plan_cycles(plan))
-        *plan = made;
+    if ((most && o.action.n > most) || plan_cycles(&made) >= plan_cycles(plan))
+        return false;
+    *plan = made;
+    return true;
+}
+
+void overlap(Arena *arena, Plan *plan) {
+    if (!try_parts(arena, plan, true))
+        try_parts(arena, plan, false);
 }

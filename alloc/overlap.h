@@ -42,6 +42,8 @@ uint64_t plan_cycles(const Plan *plan);
  * layers with which they do not conflict, in pieces where that fills them.
  * Placements stay where they are. */
 void overlap(Arena *arena, Plan *plan);
+/* How many more instructions a listing may have, within reason. */
+uint32_t overlap_spare(const Plan *plan);
 
 /* ---- stretch.c, turns.c, window.c: room for transfers ---- */
 
@@ -60,10 +62,11 @@ typedef struct Stretch {
     Diag *diag;
     Problem *problem;
     PlanResult *result;
-    Plan *plan;      /* with these */
-    Lives *lives;    /* of the problem */
-    uint64_t *time;  /* by step of the schedule: cycles of its layers */
-    uint64_t cycles; /* of the plan */
+    Plan *plan;            /* with these */
+    Lives *lives;          /* of the problem */
+    uint64_t *time;        /* by step of the schedule: cycles of its layers */
+    uint64_t cycles;       /* of the plan */
+    uint32_t instructions; /* that the listing has room for */
     VEC(Wish) wish;
 } Stretch;
 

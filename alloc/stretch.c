@@ -278,6 +278,7 @@ void stretch(Work *w, Diag *diag, Problem *problem, PlanResult *result,
                  .result = result,
                  .plan = plan};
     uint64_t live = plan->am_live;
+    s.instructions = overlap_spare(plan);
     overlap(s.arena, plan);
     s.cycles = plan_cycles(plan);
     find_times(&s);

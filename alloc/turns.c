@@ -13,6 +13,8 @@
  */
 #include "alloc/overlap.h"
 
+enum { PLANKS = 4 };
+
 /* ---- two sets ---- */
 
 /* The second sets lie where the first ones do. */
@@ -38,15 +40,43 @@ static void set_doubled(const Work *w, const Turning *t, bool doubled) {
         w->mode[w->schedule->step[step].slot[0].node.i].doubled = doubled;
 }
 
-/* Doubles what has wishes between its turns; true if there is any. */
+/* Rows of the operands that all planks of so many rows read. */
+static uint64_t rows_read(const Graph *g, NodeId id, uint32_t rows) {
+    uint32_t h = plan_volume(g, graph_node(g, id)->out[0]).h;
+    uint64_t sum = 0;
+    for (uint32_t row = 0; row < h; row += rows)
+        sum += rows_needed(g, id, row, rows < h - row ? rows : h - row).in_rows;
+    return sum;
+}
+
+/* More and lower planks, if they read no row twice and the listing has room for
+ * them: the first is there sooner, the last gone sooner. */
+static void cut_planks(Stretch *s, NodeId id) {
+    const Node *node = graph_node(s->w->g, id);
+    Mode *mode = &s->w->mode[id.i];
+    uint32_t h = plan_volume(s->w->g, node->out[0]).h;
+    uint32_t planks = (h + mode->rows - 1) / mode->rows;
+    uint32_t rows = (h + PLANKS - 1) / PLANKS;
+    uint32_t more = (PLANKS - planks) * (node->n_in + 3);
+    if (planks >= PLANKS || rows >= mode->rows || more > s->instructions ||
+        rows_read(s->w->g, id, rows) > rows_read(s->w->g, id, mode->rows))
+        return;
+    s->instructions -= more;
+    mode->rows = rows;
+}
+
+/* Doubles what has wishes; true if there is any. */
 static bool double_wished(Stretch *s) {
     bool any = false;
     stretch_wishes(s);
     for (uint32_t i = 0; i < s->wish.n; i++) {
         const Owner *owner = &s->problem->owner.at[s->wish.at[i].buf];
         Turning t;
-        if (owner->kind != OWNER_PLANK || s->wish.at[i].outer ||
-            !turning_at(s->w, owner->node, &t))
+        if (owner->kind != OWNER_PLANK)
+            continue;
+        if (s->w->mode[owner->node.i].kind == MODE_PLANKS)
+            cut_planks(s, owner->node);
+        if (!turning_at(s->w, owner->node, &t))
             continue;
         set_doubled(s->w, &t, true);
         any = true;
