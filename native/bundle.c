@@ -180,8 +180,7 @@ static bool add_places(Bundler *b, Site *site, const Action *action) {
     return add_placed(b, site, action->out);
 }
 
-/* The operand that lies where the result will; -1: none. */
-static int32_t operand_under(const Site *site, uint32_t n_in) {
+int32_t bundle_operand_under(const Site *site, uint32_t n_in) {
     const NativePointer *out = &site->pointer.at[n_in];
     for (uint32_t i = 0; i < n_in; i++)
         if (site->pointer.at[i].base == out->base &&
@@ -212,7 +211,7 @@ static bool add_copy(Bundler *b, const Action *action) {
     Site site = {0};
     if (!add_places(b, &site, action))
         return false;
-    if (operand_under(&site, 1) == 0)
+    if (bundle_operand_under(&site, 1) == 0)
         return true; /* it is there already */
     Kernel kernel = {.kind = op_info[OP_IDENTITY].name,
                      .n_in = 1,
@@ -257,12 +256,13 @@ static void let_overlap(Bundler *b, const Action *action, const Site *site,
     rooms_overlap(b->rooms, to->index, from->index, grows, ahead - grows);
 }
 
-static void add_constants(Bundler *b, Site *site, const Kernel *kernel,
-                          const Const *value) {
+void bundle_add_call(Bundler *b, Site *site, const Kernel *kernel,
+                     const Const *value) {
     for (uint32_t i = 0; i < kernel->n_constants; i++) {
         NativePointer pointer = maker_packed(b->maker, kernel, i, &value[i], 0);
         vec_push(b->arena, &site->pointer, pointer);
     }
+    add_call(b, site, kernel);
 }
 
 static bool add_layer(Bundler *b, const Action *action) {
@@ -276,7 +276,7 @@ static bool add_layer(Bundler *b, const Action *action) {
     *kernel = native_kernel(b->arena, b->g, action->node, site.operand.at,
                             &site.operand.at[n_in], &value);
     kernel->n_out = 1;
-    kernel->over = operand_under(&site, n_in);
+    kernel->over = bundle_operand_under(&site, n_in);
     const char *why = b->backend->refuse(kernel);
     if (why) {
         diag_error(b->diag, node->loc, "no native code for layer %s: %s",
@@ -288,14 +288,14 @@ static bool add_layer(Bundler *b, const Action *action) {
         bundle_load_layer(b, &site, kernel, value, node->name);
         return true;
     }
-    add_constants(b, &site, kernel, value);
-    add_call(b, &site, kernel);
+    bundle_add_call(b, &site, kernel, value);
     return true;
 }
 
 static bool add_tiles_or_layer(Bundler *b, const Action *action) {
     uint32_t taken;
-    if (!bundle_tile(b, action, &taken))
+    if (!bundle_tile(b, action, &taken) ||
+        (taken == 0 && !bundle_fuse(b, action, &taken)))
         return false;
     if (taken == 0)
         return add_layer(b, action);

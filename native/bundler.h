@@ -68,6 +68,15 @@ const QuantLayer *bundle_move_rule(Arena *arena, const Quant *quant);
  * speaks against it; *taken is 0 if not. False after an error. */
 bool bundle_tile(Bundler *b, const Action *action, uint32_t *taken);
 
+/* The operand of n_in that lies where the result will; -1: none. */
+int32_t bundle_operand_under(const Site *site, uint32_t n_in);
+/* Adds the constants, of these values, and the call. */
+void bundle_add_call(Bundler *b, Site *site, const Kernel *kernel,
+                     const Const *value);
+
+/* bundle_fuse.c: the same as bundle_tile, for a layer and the sum behind it. */
+bool bundle_fuse(Bundler *b, const Action *action, uint32_t *taken);
+
 /* bundle_load.c: whether the kernel runs in pieces, and one of so many
  * channels.
  */

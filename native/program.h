@@ -7,6 +7,9 @@
  * image (native.h: native_host_program) or a plan to a Program is plain C; from
  * a Program to machine code is the back end's part (native/llvm).
  *
+ * A convolution whose volumes lie in channel blocks may have a second operand,
+ * which is added to its result before the activation.
+ *
  * Elements are floats, or codes of quantised tensors (base/quant.h). A kernel
  * on codes has the numbers of its rule, and constants that its node has not:
  *   "factor", "shift"  of rule SUMS, by output channel;

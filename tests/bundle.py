@@ -186,6 +186,7 @@ DATA = "../shared/data/tflite"
 TRAINED = ["person_detect", "kws_ref_model", "pretrainedResnet_quant",
            "hello_world_int8"]
 ROWS += [
+    ("examples/micro/resnet8.prototxt", "cpu-x86-64", HERE, None, ""),
     (f"{DATA}/kws_ref_model.tflite", "cpu-x86-64", HERE, None, ""),
     (f"{DATA}/pretrainedResnet_quant.tflite", "cpu-x86-64", HERE, TILES, ""),
     (f"{DATA}/kws_ref_model.tflite", "cpu-riscv64", RISCV, TILES, ""),

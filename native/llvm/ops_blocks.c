@@ -15,6 +15,10 @@ static Val bias_first(const Tile *t, uint32_t q) {
 }
 
 static void store(const Tile *t, uint32_t q, Val sum, Val place) {
+    if (t->e->k->n_in > 1)
+        sum =
+            float_add(t->e->c, sum,
+                      code_load_vector(t->e->c, t->e->in[1], place, t->block));
     Val slope = emit_constant(t->e, "slope");
     Val slopes = slope && t->e->act.by_channel ? by_channel(t, slope, q) : NULL;
     code_store(t->e->c, t->e->out[0], place,

@@ -17,7 +17,7 @@ static bool scales_fit(const Kernel *k, uint64_t channels) {
 
 static bool check_conv_sums(const Kernel *k) {
     Conv v;
-    return conv_read(k, &v, false) && scales_fit(k, v.out.c);
+    return k->n_in == 1 && conv_read(k, &v, false) && scales_fit(k, v.out.c);
 }
 
 static bool check_deconv_sums(const Kernel *k) {

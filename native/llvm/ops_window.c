@@ -111,9 +111,18 @@ bool conv_read(const Kernel *k, Conv *v, bool transposed) {
            fits_constant(k, "slope", v->out.c);
 }
 
+/* Of a second operand: it lies as the result does, in channel blocks. */
+static bool added_fits(const Kernel *k) {
+    const Operand *a = &k->in[1], *out = &k->out[0];
+    return k->n_in == 2 && kernel_packing(k) != PACKED_NOT && !k->quant &&
+           shape_equal(&a->shape, &out->shape) && a->block == out->block &&
+           a->c_step == out->c_step && a->h_step == out->h_step &&
+           a->w_step == out->w_step && a->cell == out->cell;
+}
+
 bool check_conv(const Kernel *k) {
     Conv v;
-    return conv_read(k, &v, false);
+    return conv_read(k, &v, false) && (k->n_in == 1 || added_fits(k));
 }
 
 static bool check_deconv(const Kernel *k) {
