@@ -19,6 +19,14 @@ typedef struct Price {
     uint64_t moved, work;
 } Price;
 
+/* `weights`: elements that are read, again and again by what runs in parts. */
+static Price price_of(const Work *w, uint64_t moved, uint64_t weights,
+                      uint64_t work) {
+    if (w->spec->tiling.weights_move)
+        return (Price){moved + weights * w->spec->element, work};
+    return (Price){moved, w->spec->tiling.rings ? weights : work};
+}
+
 static bool cheaper(Price a, Price b) {
     return a.moved != b.moved ? a.moved < b.moved : a.work < b.work;
 }
@@ -47,7 +55,7 @@ typedef struct Search {
     At *at;           /* touches ordered by step */
     uint32_t *at_end; /* by step: behind its touches */
     uint64_t *live;   /* by step: of the stretch that is looked at */
-    uint64_t *work;   /* by step */
+    Price *own;       /* by step: of what it runs */
 } Search;
 
 /* ---- kept stretches ---- */
@@ -142,7 +150,7 @@ static void keep_from(Search *s, uint32_t first) {
                 return;
             stored_after(s, first, s->at[i], &stored);
         }
-        price.work += s->work[step];
+        price = sum(price, s->own[step]);
         Price all = price;
         all.moved += stored;
         offer(s, first, step + 1, all);
@@ -202,8 +210,15 @@ static bool rings_from(Search *s, uint32_t first, uint32_t end) {
     if (!g.rows && s->w->spec->tiling.lines)
         g.rows = g.cols = roll_columns(s->w, g, s->budget, &cost);
     if (g.rows)
-        offer_group(s, &g, (Price){cost.moved, cost.weights});
+        offer_group(s, &g, price_of(s->w, cost.moved, cost.weights, 0));
     return g.rows > 0;
+}
+
+static uint64_t stripes_weights(const Work *w, const Group *g) {
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < g->end - g->first; i++)
+        sum += node_weights(w, group_node(w, g, i));
+    return sum * group_stripes(w, g);
 }
 
 static bool group_from(Search *s, uint32_t first, uint32_t end) {
@@ -213,7 +228,9 @@ static bool group_from(Search *s, uint32_t first, uint32_t end) {
     for (uint32_t tries = 0; g.rows && tries < 3; tries++, g.rows--)
         if ((s->exact ? group_measure : group_about)(s->w, &g, &cost) &&
             cost.peak <= s->budget) {
-            offer_group(s, &g, (Price){cost.moved, cost.work});
+            offer_group(s, &g,
+                        price_of(s->w, cost.moved, stripes_weights(s->w, &g),
+                                 cost.work));
             return true;
         }
     return false;
@@ -249,11 +266,14 @@ static void groups_from(Search *s, uint32_t first) {
 
 /* ---- the best way through ---- */
 
-static void work_by_step(Search *s) {
+static void own_by_step(Search *s) {
     Work *w = s->w;
     for (uint32_t i = 0; i < w->schedule->n_steps; i++)
-        for (uint32_t k = 0; k < w->schedule->step[i].n; k++)
-            s->work[i] += node_work(w, w->schedule->step[i].slot[k].node);
+        for (uint32_t k = 0; k < w->schedule->step[i].n; k++) {
+            NodeId id = w->schedule->step[i].slot[k].node;
+            Price own = price_of(w, 0, node_weights(w, id), node_work(w, id));
+            s->own[i] = sum(s->own[i], own);
+        }
 }
 
 /* A step that neither way can take is left to residency.c. */
@@ -289,9 +309,9 @@ static void search(Work *w, uint64_t budget, bool exact) {
                 .exact = exact,
                 .cut = ARENA_ARRAY(w->arena, Cut, n + 1),
                 .live = ARENA_ARRAY(w->arena, uint64_t, n + 1),
-                .work = ARENA_ARRAY(w->arena, uint64_t, n + 1)};
+                .own = ARENA_ARRAY(w->arena, Price, n + 1)};
     touches_by_step(&s);
-    work_by_step(&s);
+    own_by_step(&s);
     s.cut[0].reached = true;
     for (uint32_t step = 0; step < n; step++) {
         keep_from(&s, step);

@@ -110,6 +110,14 @@ static uint32_t filled(const Work *w, const Unit *unit, uint32_t touch) {
     return end;
 }
 
+/* What is moved from channel `c` on must start as any volume does. */
+static bool part_is_aligned(const HwMemory *memory, const Volume *whole,
+                            uint32_t c) {
+    return part_has_address(memory, whole, c) &&
+           (c == whole->c ||
+            layout_part_offset(memory->layout, whole, c) % memory->align == 0);
+}
+
 /* The most channels of at most `bytes` that have an address behind them. */
 static uint32_t channels_within(const Work *w, const Unit *unit, double bytes) {
     Volume active = volume_in(w, unit->root, 0);
@@ -117,7 +125,7 @@ static uint32_t channels_within(const Work *w, const Unit *unit, double bytes) {
     Volume outside = volume_in(w, unit->root, backing);
     for (uint32_t c = active.c; c > 0; c--)
         if ((double)kept_bytes(w, unit, c) <= bytes &&
-            part_has_address(&w->spec->memory[0], &active, c) &&
+            part_is_aligned(&w->spec->memory[0], &active, c) &&
             part_has_address(&w->spec->memory[backing], &outside, c))
             return c;
     return 0;

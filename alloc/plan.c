@@ -114,7 +114,8 @@ typedef struct Contest {
     const PlanOptions *options;
     RollCosts *costs; /* NULL for machines without rings */
     bool any, keeps_all;
-    uint64_t height; /* of the last plan; 0: there was none */
+    uint64_t height;  /* of the last plan; 0: there was none */
+    uint64_t weights; /* bytes, if each layer reads its own once */
     Way best;
     Traffic least;
 } Contest;
@@ -289,6 +290,12 @@ static void step_down(Contest *c, uint32_t share) {
     }
 }
 
+/* Nothing moves that need not, and weights once. */
+static bool is_least(const Contest *c, uint64_t compulsory) {
+    return c->any && c->least.moved == compulsory &&
+           c->least.weights <= c->weights;
+}
+
 /* A larger memory takes the plan of a smaller one where that moves less. To
  * that end two memories are compared by the plans for the same sizes. The more
  * steps, the fewer sizes: then two memories that are far apart can disagree. */
@@ -301,7 +308,7 @@ static void climb_down(Contest *c, uint64_t compulsory) {
     step_down(c, 0);
     step_down(c, 16);
     for (uint32_t i = 0; i < rungs && size && fits; i++) {
-        if (c->any && c->least.moved == compulsory)
+        if (is_least(c, compulsory))
             return;
         size = rung_below(size);
         fits = way_try(c, (Way){.size = size});
@@ -328,7 +335,7 @@ static void way_choose(Contest *c, uint64_t compulsory) {
         return;
     if (spec->tiling.rings) {
         way_try(c, (Way){.size = size, .rolls = true});
-        if (c->any && c->least.moved == compulsory)
+        if (is_least(c, compulsory))
             return;
     }
     if (shrinks(spec)) {
@@ -364,6 +371,7 @@ const Plan *plan_make(Arena *arena, Diag *diag, const Schedule *schedule,
     Contest c = {.schedule = schedule, .options = options};
     Work *first = work_new(arena, schedule, schedule->spec, options);
     c.costs = first->costs;
+    c.weights = weights_once(first);
     bound_make(first, &bound);
     way_choose(&c, bound.ddr_compulsory);
     if (!c.any) {

@@ -6,6 +6,8 @@
  */
 #include "alloc/work.h"
 
+#include "hwspec/cost.h"
+
 static uint64_t row_elements(const Graph *g, TensorId t) {
     Volume v = plan_volume(g, t);
     return (uint64_t)v.c * v.w;
@@ -41,6 +43,36 @@ static uint64_t tiled_elements(const Plan *plan, const Action *a) {
     return elements;
 }
 
+/* What an instruction of the node reads of weights, where that counts. */
+static uint64_t node_reads(const HwSpec *spec, const Graph *g, const Node *node,
+                           int32_t engine) {
+    const ConvAttr *conv = &node->attr.conv;
+    if (!spec->tiling.weights_move || node->op != OP_CONV || engine < 0)
+        return 0;
+    return hwspec_weight_bytes(
+        spec, &spec->engine[engine],
+        plan_volume(g, node->in[0]).c / (conv->groups ? conv->groups : 1),
+        (uint64_t)conv->kernel[0] * conv->kernel[1], conv->out_c);
+}
+
+uint64_t weights_once(const Work *w) {
+    uint64_t sum = 0;
+    for (NodeId id = {0}; id.i < w->g->node.n; id.i++)
+        sum += node_reads(w->spec, w->g, graph_node(w->g, id),
+                          w->legal[id.i].engine);
+    return sum;
+}
+
+static uint64_t run_weights(const Plan *plan, const Action *a) {
+    const HwSpec *spec = plan->schedule->spec;
+    const Graph *g = plan->schedule->graph;
+    uint64_t input, weights;
+    if (!a->nest.c)
+        return node_reads(spec, g, graph_node(g, a->node), a->legal.engine);
+    nest_reads(spec, g, a, &input, &weights);
+    return weights;
+}
+
 static uint64_t run_work(const Graph *g, const Action *a) {
     const Node *node = graph_node(g, a->node);
     uint32_t width = plan_volume(g, node->out[0]).w;
@@ -64,13 +96,14 @@ Traffic plan_traffic(const Plan *plan) {
             uint64_t input, weights;
             nest_reads(plan->schedule->spec, g, a, &input, &weights);
             sum.moved += input;
-            sum.weights += weights;
         }
         if (a->kind == ACTION_COPY)
             sum.work +=
                 row_elements(g, plan->placement[a->out].tensor) * a->rows;
-        if (a->kind == ACTION_RUN)
+        if (a->kind == ACTION_RUN) {
             sum.work += run_work(g, a);
+            sum.weights += run_weights(plan, a);
+        }
         sum.moved += elements * plan->schedule->spec->element;
     }
     sum.too_long = most && held > most;

@@ -472,11 +472,14 @@ bool groups_apply(Work *w);
 
 typedef struct Traffic {
     uint64_t moved;   /* bytes */
-    uint64_t weights; /* bytes that tiles of weights read */
+    uint64_t weights; /* bytes that are read, where these count: by tiles of
+                       * channels, and on machines that say so */
     uint64_t work;    /* products, and elements of what has none */
     bool too_long;    /* more instructions than the machine holds */
 } Traffic;
 Traffic plan_traffic(const Plan *plan);
+/* Traffic.weights if each node reads its own once. */
+uint64_t weights_once(const Work *w);
 uint64_t row_work(const Graph *g, const Node *node);
 uint64_t node_work(const Work *w, NodeId id);
 

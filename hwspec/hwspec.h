@@ -173,11 +173,12 @@ typedef struct HwTileStyle {
 
 typedef struct HwTiling {
     HwTilingKind kind;
-    uint32_t ops;    /* software: bit (1 << HwOp) that can run by row planks */
-    bool rings;      /* software: operands may lie in rings of rows */
-    bool lines;      /* software: ... in line buffers, lines.h */
-    bool overlap;    /* software: loads and stores run in the steps of layers */
-    uint32_t always; /* hardware: bit (1 << HwOp) that never run whole */
+    uint32_t ops; /* software: bit (1 << HwOp) that can run by row planks */
+    bool rings;   /* software: operands may lie in rings of rows */
+    bool lines;   /* software: ... in line buffers, lines.h */
+    bool overlap; /* software: loads and stores run in the steps of layers */
+    bool weights_move; /* software: each run reads its weights from DDR */
+    uint32_t always;   /* hardware: bit (1 << HwOp) that never run whole */
     uint32_t n;
     const HwTileStyle *style;
 } HwTiling;

@@ -321,6 +321,9 @@ static const Key tiling_keys[] = {
     KEY("overlap", read_bool, HwTiling, overlap,
         "software: true: loads and stores may share a step with layers, and "
         "run while these do; else each waits for all"),
+    KEY("weights_move", read_bool, HwTiling, weights_move,
+        "software: true: plans are compared by the bytes of weights, too, that "
+        "each instruction reads; else by those of volumes alone"),
     KEY("always", read_run_ops, HwTiling, always,
         "hardware: operators of the styles that never run whole, so that all "
         "they read and make passes through tiles"),
@@ -358,6 +361,7 @@ bool read_tiling(Reader *r, YamlNode *node, void *out) {
     bool ok = check_kind(r, node, "ops", HW_TILING_SOFTWARE);
     ok &= check_absent(r, node, "rings", HW_TILING_SOFTWARE);
     ok &= check_absent(r, node, "overlap", HW_TILING_SOFTWARE);
+    ok &= check_absent(r, node, "weights_move", HW_TILING_SOFTWARE);
     ok &= check_absent(r, node, "always", HW_TILING_HARDWARE);
     ok &= check_absent(r, node, "lines", HW_TILING_SOFTWARE);
     if (r->spec->tiling.lines && !r->spec->tiling.rings) {

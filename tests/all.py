@@ -22,6 +22,7 @@ makes. Kinds of tests:
   cycles tests/cycles.py: what never costs cycles; recorded ones no fewer
   overlap  tests/overlap.py: transfers in the steps of layers; races refused
   rings  tests/rings.py: least memory without spills where rows roll
+  weights  tests/weights.py: plans that count weights, beside Vela's
   tiles  tests/tiles.py: single layers against a bound on their bytes
 Closes with `N passed, N failed`; exits 1 if any failed.
 """
@@ -72,6 +73,7 @@ def scripts(long):
             "overlap",
             "rings",
             "tiles",
+            "weights",
             "placements",
             "int8",
             "truth_int8",

@@ -1,0 +1,52 @@
+#!/usr/bin/env python3
+"""weights.py - plans that count weights among what moves.
+
+MobileNetV2 on ring-npu with tiling.weights_move, counted by the simulator:
+bytes of volumes and weights together never rise with active memory, are never
+more than where volumes alone count, and stay below what Vela says of its own
+plan under the same cap (bench/vela.py, where every layer is verified, too).
+"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+AMPHORA = os.environ.get("AMPHORA", "build/amphora")
+# KiB of active memory: DRAM bytes of Vela 3.10
+VELA = {64: 15549614, 128: 12620290, 256: 6080194, 384: 5218690, 512: 5615170,
+        1024: 5038694, 2048: 3633766}
+
+
+def run(*args):
+    done = subprocess.run([AMPHORA, *args, "-t", "ring-npu", "--json"],
+                          stdout=subprocess.PIPE, check=True)
+    return json.loads(done.stdout)
+
+
+def moved(cap, counts, folder):
+    size = ["--set", f"memories.am.size={cap}KiB"]
+    plan = run("compile", "examples/mobilenet-v2.prototxt", "-o", folder,
+               "--set", f"tiling.weights_move={counts}", *size)
+    r = run("simulate", plan["listing"], "--memory-only", *size)
+    if r["violations"]:
+        sys.exit(f"{cap} KiB: {r['violation_list']}")
+    return (r["ddr_read_bytes"] + r["ddr_written_bytes"]
+            + r["weights_read_bytes"])
+
+
+def main():
+    bad, before = 0, None
+    with tempfile.TemporaryDirectory() as folder:
+        for cap, vela in VELA.items():
+            ours, alone = (moved(cap, c, folder) for c in ("true", "false"))
+            print(f"{cap:5} KiB: {ours:10,} bytes, {alone:10,} if volumes "
+                  f"alone count, Vela {vela:10,}")
+            bad += ours > alone or ours >= vela
+            bad += before is not None and ours > before
+            before = ours
+    return bad > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
