@@ -176,7 +176,7 @@ static void add_place(Header *h, const char *name, uint32_t room) {
     uint32_t pool = rooms_native(b->rooms)[room].pool;
     text_addf(&h->text, "starts so many bytes behind the start of the %s. */\n",
               pool ? b->spec->memory[pool].name : "workspace");
-    if (b->images > 1) {
+    if (b->images > 1 && rooms_at(b->rooms, room)->image) {
         define_at_images(h, name, room_offset, room);
         text_addf(&h->text, "#define %s_%s_IMAGE %llu /* bytes, each */\n",
                   h->net, name,

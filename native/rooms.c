@@ -123,6 +123,10 @@ static Buf buf_of(const Rooms *r, const Room *room) {
     for (uint32_t m = 0; m < r->spec->n_active; m++)
         if (!lies || lies >> m & 1)
             buf.bytes[m] = r->images * room->image + room->fixed;
+    /* what the caller puts there once stays, however many images there are */
+    for (uint32_t m = 0; m < r->spec->n_active; m++)
+        if (room->kind == HW_KIND_CONSTANTS && buf.pin_pool < 0 && buf.bytes[m])
+            buf.pin_pool = (int32_t)m;
     return buf;
 }
 
@@ -355,9 +359,32 @@ static const char *id_of(const Rooms *r, uint32_t room) {
     return arena_printf(r->arena, "%u.%s.%s", room, kind_name[at->kind], name);
 }
 
-static void add_sizes(Text *text, const Rooms *r, const Buf *buf) {
+static bool has_pins(const Rooms *r) {
+    bool pins = false;
+    for (uint32_t i = 0; i < r->room.n; i++)
+        pins |= r->problem.buf[i].pin_pool >= 0;
+    return pins;
+}
+
+/* What only some problems have: sizes by pool, and what is pinned. */
+static void add_columns(Text *text, const Rooms *r, const Buf *buf) {
     for (uint32_t m = 0; m < r->spec->n_active && r->spec->n_active > 1; m++)
         text_addf(text, ",%llu", (unsigned long long)buf->bytes[m]);
+    if (!has_pins(r))
+        return;
+    if (r->spec->n_active > 1)
+        text_addf(text, ",%s",
+                  buf->pin_pool < 0 ? "" : r->spec->memory[buf->pin_pool].name);
+    text_add(text, buf->pin_pool < 0 ? "," : ",0");
+}
+
+static void add_headings(Text *text, const Rooms *r) {
+    text_add(text, "id,lower,upper,size,relations");
+    for (uint32_t m = 0; m < r->spec->n_active && r->spec->n_active > 1; m++)
+        text_addf(text, ",size:%s", r->spec->memory[m].name);
+    if (has_pins(r))
+        text_add(text, r->spec->n_active > 1 ? ",pool,offset" : ",offset");
+    text_add(text, "\n");
 }
 
 static void add_laps(Text *text, const Rooms *r, uint32_t room) {
@@ -378,16 +405,13 @@ static void add_laps(Text *text, const Rooms *r, uint32_t room) {
 
 const char *rooms_csv(const Rooms *r) {
     Text text = text_new(r->arena);
-    text_add(&text, "id,lower,upper,size,relations");
-    for (uint32_t m = 0; m < r->spec->n_active && r->spec->n_active > 1; m++)
-        text_addf(&text, ",size:%s", r->spec->memory[m].name);
-    text_add(&text, "\n");
+    add_headings(&text, r);
     for (uint32_t i = 0; i < r->room.n; i++) {
         const Room *room = &r->room.at[i];
         text_addf(&text, "%s,%u,%u,%llu,", id_of(r, i), room->first, room->end,
                   (unsigned long long)(r->images * room->image + room->fixed));
         add_laps(&text, r, i);
-        add_sizes(&text, r, &r->problem.buf[i]);
+        add_columns(&text, r, &r->problem.buf[i]);
         text_add(&text, "\n");
     }
     return text_str(&text);
