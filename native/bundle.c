@@ -586,6 +586,18 @@ const HwSpec *native_roomy(Arena *arena, const HwSpec *spec) {
     return own;
 }
 
+/* Sizes are multiples of all pools' alignments. */
+static bool alignments_meet(Diag *diag, const HwSpec *spec) {
+    enum { MOST = 1 << 20 };
+    uint64_t align = rooms_align(spec);
+    if (align > MOST)
+        diag_error(diag, spec->loc,
+                   "no bundle for %s: its active memories have alignments "
+                   "whose common multiple is above %d bytes",
+                   spec->machine, MOST);
+    return align <= MOST;
+}
+
 static bool planner_known(Diag *diag, const HwSpec *spec, const char *name) {
     bool known = strcmp(name, "auto") == 0 || planner_find(name);
     if (!known)
@@ -609,7 +621,7 @@ const NativeBundle *native_bundle(Arena *arena, Diag *diag,
                  .spec = spec_with(arena, spec, options),
                  .where = weights_where(spec)};
     bool wrong;
-    if (!planner_known(diag, spec, how.planner))
+    if (!alignments_meet(diag, spec) || !planner_known(diag, spec, how.planner))
         return NULL;
     bool fits = place(&b, &how, &wrong);
     if (wrong)

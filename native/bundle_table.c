@@ -26,12 +26,22 @@ static void add_rooms(Needs *n, const NativeBundle *b, uint32_t call) {
     }
 }
 
+/* As code has it: codes as they are stored, everything else as floats. */
+static uint64_t constant_bytes(const Const *value) {
+    static const uint8_t size[CONST_KINDS] = {
+#define KIND(NAME, word, bytes, code) [CONST_##NAME] = (code) ? (bytes) : 4,
+        CONST_KIND_ROWS(KIND)
+#undef KIND
+    };
+    return shape_count(&value->shape) * size[value->kind];
+}
+
 static void add_constants(Needs *n, const Graph *g, const Node *node) {
     for (uint32_t role = 0; role < CONST_ROLES; role++) {
         if (node->constant[role].i == NONE)
             continue;
         const Const *value = graph_const(g, node->constant[role]);
-        uint64_t bytes = shape_count(&value->shape) * sizeof(float);
+        uint64_t bytes = constant_bytes(value);
         if (role == CONST_WEIGHT)
             n->weight += bytes;
         else if (role == CONST_BIAS)
@@ -61,8 +71,10 @@ static uint64_t places_of(const Graph *g, const Node *node) {
 static void add_macs(Needs *n, const Graph *g, const Node *node) {
     bool products = node->op == OP_CONV || node->op == OP_CONV_POOL ||
                     node->op == OP_DECONV || node->op == OP_FC;
-    if (products && node->constant[CONST_WEIGHT].i != NONE)
-        n->macs += places_of(g, node) * n->weight / sizeof(float);
+    ConstId weight = node->constant[CONST_WEIGHT];
+    if (products && weight.i != NONE)
+        n->macs +=
+            places_of(g, node) * shape_count(&graph_const(g, weight)->shape);
 }
 
 static Needs needs_of(const NativeBundle *b, uint32_t call) {
@@ -75,6 +87,12 @@ static Needs needs_of(const NativeBundle *b, uint32_t call) {
     return n;
 }
 
+/* Its end, where it is long. */
+static const char *short_name(const char *name) {
+    size_t len = strlen(name);
+    return len > 28 ? name + len - 28 : name;
+}
+
 static void add_number(Text *text, uint64_t value, uint64_t whole, int width) {
     unsigned share =
         whole ? (unsigned)(100.0 * (double)value / (double)whole + 0.5) : 0;
@@ -83,7 +101,7 @@ static void add_number(Text *text, uint64_t value, uint64_t whole, int width) {
 
 static void add_row(Text *text, const char *name, const Needs *n,
                     const Needs *whole) {
-    text_addf(text, "%-28.28s", name);
+    text_addf(text, "%-28s", short_name(name));
     add_number(text, n->activation, whole->activation, 10);
     add_number(text, n->loaded, whole->loaded, 9);
     text_addf(text, " %10llu |",
@@ -134,8 +152,8 @@ static void add_buffers(Text *text, const NativeBundle *b) {
     for (uint32_t i = 0; i < rooms_count(b->rooms); i++) {
         const Room *room = rooms_at(b->rooms, i);
         uint32_t pool = rooms_native(b->rooms)[i].pool;
-        text_addf(text, "%-28.28s %-12s %10llu %10llu  %u to %u\n", room->name,
-                  b->spec->memory[pool].name,
+        text_addf(text, "%-28s %-12s %10llu %10llu  %u to %u\n",
+                  short_name(room->name), b->spec->memory[pool].name,
                   (unsigned long long)rooms_offset(b->rooms, i, b->images),
                   (unsigned long long)(b->images * room->image + room->fixed),
                   room->first, room->end - 1);

@@ -41,13 +41,24 @@ static uint64_t gcd(uint64_t a, uint64_t b) {
     return b ? gcd(b, a % b) : a;
 }
 
-Rooms *rooms_new(Arena *arena, const HwSpec *spec, uint32_t images) {
-    Rooms *r = ARENA_NEW(arena, Rooms);
-    *r = (Rooms){.arena = arena, .spec = spec, .images = images, .align = 1};
+uint64_t rooms_align(const HwSpec *spec) {
+    uint64_t all = 1;
     for (uint32_t m = 0; m < spec->n_active; m++) {
         uint64_t align = spec->memory[m].align;
-        r->align = r->align / gcd(r->align, align) * align;
+        uint64_t more = align / gcd(all, align);
+        if (all > UINT32_MAX || more > UINT32_MAX)
+            return UINT64_MAX;
+        all *= more;
     }
+    return all;
+}
+
+Rooms *rooms_new(Arena *arena, const HwSpec *spec, uint32_t images) {
+    Rooms *r = ARENA_NEW(arena, Rooms);
+    *r = (Rooms){.arena = arena,
+                 .spec = spec,
+                 .images = images,
+                 .align = rooms_align(spec)};
     return r;
 }
 

@@ -22,6 +22,9 @@ typedef struct Room {
 
 typedef struct Rooms Rooms;
 
+/* The least common multiple of the active memories' alignments; UINT64_MAX if
+ * it is beyond reason. */
+uint64_t rooms_align(const HwSpec *spec);
 Rooms *rooms_new(Arena *arena, const HwSpec *spec, uint32_t images);
 /* Sizes are rounded up. It is alive nowhere yet. */
 uint32_t rooms_add(Rooms *rooms, HwKind kind, const char *name, uint64_t image,

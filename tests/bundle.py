@@ -155,6 +155,13 @@ ROWS = [
     ("examples/micro/resnet8.prototxt", "cpu-x86-64", HERE, FAR_TILES,
      "--most-images 2"),
 ]
+# Outputs that are read again, or lie under a depthwise convolution; two inputs;
+# residuals, concats and channels that fill no block.
+ROWS += [(f"tests/bundle/{name}.json", "cpu-x86-64", HERE, changed, options)
+         for name, changed, options in [
+             ("mid", TILES, ""), ("mid", FAR_TILES, "--io shared"),
+             ("two", TIGHT, "--io shared --most-images 2"),
+             ("chain", TILES, "--io shared"), ("chain", FAR_TILES, "")]]
 LONG = [
     ("examples/googlenet.prototxt", "cpu-x86-64", HERE, None, ""),
     ("examples/resnet50.prototxt", "cpu-x86-64", HERE, None, ""),
@@ -198,6 +205,13 @@ LONG += [(network, "cpu-aarch64", how, machine, "")
          for network in ("examples/tiny.prototxt", "int8:residual",
                          "int8:pools", "int8:functions")
          for how, machine in [(ARMV7, OTHER_ARM), (S390X, OTHER_Z)]]
+LONG += [(f"tests/bundle/{name}.json", target, how, changed,
+          f"{io} {more}".strip())
+         for name in ("mid", "two", "chain")
+         for target, how in [("cpu-x86-64", HERE), ("cpu-riscv64", RISCV)]
+         for changed in (TIGHT, TILES, FAR_TILES, PLACED)
+         for io in ("", "--io shared")
+         for more in ("", "--most-images 3 --planner hill_climb")]
 LONG += [(f"{DATA}/{name}.tflite", target, how, None, "") for name in TRAINED
          for target, how in [("cpu-x86-64", HERE), ("cortex-m4", ARM),
                              ("n64", MIPS)]]
