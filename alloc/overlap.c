@@ -84,19 +84,24 @@ static Action move_piece(Overlap *o, const Action *whole, uint32_t c,
     return a;
 }
 
-static bool starts_there(const Overlap *o, uint32_t placement, uint32_t c) {
+/* Whether the channels from c on, and those before, are volumes of their own,
+ * with their padding. */
+static bool ends_there(const Overlap *o, uint32_t placement, uint32_t c) {
+    const HwSpec *spec = o->plan->schedule->spec;
     const Placement *p = &o->placement.at[placement];
-    const HwMemory *m = &o->plan->schedule->spec->memory[p->memory];
-    return part_has_address(m, &p->whole, p->part_c + c) &&
-           (m->role != HW_ACTIVE || !m->align ||
-            layout_part_offset(m->layout, &p->whole, p->part_c + c) %
-                    m->align ==
-                0);
+    const HwMemory *m = &spec->memory[p->memory];
+    uint32_t n = p->part_c + c;
+    Volume before = {n, p->whole.h, p->whole.w, hwspec_repl_none(spec, n)};
+    if (!part_has_address(m, &p->whole, n))
+        return false;
+    uint64_t at = layout_part_offset(m->layout, &p->whole, n);
+    return layout_bytes(m->layout, &before) == at &&
+           (m->role != HW_ACTIVE || !m->align || at % m->align == 0);
 }
 
 /* Whether a move can be cut in front of its channel c. */
 static bool may_cut(const Overlap *o, const Action *a, uint32_t c) {
-    return starts_there(o, a->in[0], c) && starts_there(o, a->out, c);
+    return ends_there(o, a->in[0], c) && ends_there(o, a->out, c);
 }
 
 /* The last store, not far before, of other channels of what is loaded; NULL. */

@@ -1,19 +1,24 @@
 #!/usr/bin/env python3
 """overlap.py - how much of the transfers hides behind the engines.
 
-    python3 bench/overlap.py [-m MACHINE]... [NETWORK...]
+    python3 bench/overlap.py [-m MACHINE]... [-b SHARE]... [-p] [NETWORK...]
 
 Networks x machines x active memory of 75, 50, 25 % of what a plan without
 spills takes. `time` are simulated cycles, `dma` the sum of all transfers
 (tiles that instructions fetch themselves included), `work` the sum of what all
 engines are busy (array, ports and weights). Were everything overlapped, the
-larger of the two were the time: `ratio` is time over that.
+larger of the two were the time: `ratio` is time over that. `plain` is the same
+with `tiling.overlap=false`, where the machine has that key (with -p).
 
 Where one of the sums is more than STARVED times the other, one side starves:
 there is nothing to hide, or nothing to hide it behind, and ratio comes close
-to 1 by itself. Such rows are printed and marked, and left out of the mean.
+to 1 by itself. On the shipped machines it is mostly the transfers that are
+few. So -b SHARE gives DDR the bandwidth with which `dma` would be SHARE of
+`work` if each byte took its time: -b 0.5 is balanced, -b 1 leaves no slack.
+Means are over all rows, and over those where neither starves.
 Layers of the host take no time here, but everything waits for them; what lies
-in front of one cannot overlap what lies behind it.
+in front of one cannot overlap what lies behind it. `alloc` is the planner's
+time.
 """
 import argparse
 import json
@@ -25,18 +30,21 @@ import traffic
 
 PARTS = (0.75, 0.50, 0.25)
 STARVED = 3
-MACHINES = ["xdnn-v2-28", "xdnn-v2-56", "xdnn-v3-96", "ring-npu", "template"]
+MACHINES = ["xdnn-v2-28", "xdnn-v2-56", "ring-npu", "template", "xdnn-v3-96"]
 EXAMPLES = ["vgg16", "yolov2-608"]
+SIZE = {"template": "memories.fast.size"}  # what shrinks, if not am
+# its tiles take fractions of active memory: a plan with too much of it is none
+SIZES = {"xdnn-v3-96": [6 << 20, 4 << 20, 3 << 20]}
+MEMORIES = ("ddr", "inputs", "outputs")
+BANDWIDTH = {"xdnn-v2-28": 17.28e9, "xdnn-v2-56": 17.28e9, "ring-npu": 1.6e9,
+             "template": 3.2e9, "xdnn-v3-96": 17.28e9}  # as they have it
 
 
-def memory_of(machine):
-    """The path of what shrinks: the first active memory's size."""
-    return ("memories.fast.size" if machine == "template"
-            else "memories.am.size")
-
-
-def simulate(network, machine, size, folder):
-    setting = ["--set", f"{memory_of(machine)}={size}"]
+def simulate(network, machine, size, folder, *sets):
+    path = SIZE.get(machine, "memories.am.size")
+    setting = ["--set", f"{path}={size}"]
+    for one in sets:
+        setting += ["--set", one]
     done = traffic.run("compile", network, "-t", machine, "-o", folder,
                        "--json", *setting)
     if done.returncode:
@@ -46,48 +54,72 @@ def simulate(network, machine, size, folder):
                        "--memory-only", *setting)
     sim = json.loads(done.stdout)
     if sim["violations"]:
-        print("violations:", sim["violation_list"][:1])
+        print("violations:", sim["violation_list"][0]["text"])
         return None
     sim["peak"] = report["am_bound_bytes"]
-    sim["alloc_ms"] = report.get("ms", {}).get("alloc", 0)
+    sim["alloc_ms"] = report["ms"]["alloc"]
+    sim["dma"], sim["work"] = sim["transfer_cycles"], sim["busy_cycles"]
+    sim["ratio"] = sim["cycles"] / max(sim["dma"], sim["work"])
     return sim
 
 
 def sizes_of(network, machine, folder):
+    if machine in SIZES:
+        return SIZES[machine]
     full = simulate(network, machine, 1 << 30, folder)
     return [int(full["peak"] * part) // 1024 * 1024
             for part in PARTS] if full else []
 
 
-def rows(network, machine, folder, counted, everything):
+def bandwidth_for(share, sim, machine):
+    """Settings with which the transfers take that share of the work."""
+    bytes_a_second = BANDWIDTH[machine] * sim["dma"] / (share * sim["work"])
+    return [f"memories.{memory}.bandwidth={bytes_a_second / 1e6:.3f}MB/s"
+            for memory in MEMORIES]
+
+
+def rows(network, machine, folder, args, counted):
     name = os.path.basename(network).rsplit(".", 1)[0][:20]
     for size in sizes_of(network, machine, folder):
-        sim = simulate(network, machine, size, folder)
-        if not sim:
-            print(f"{name:20} {os.path.basename(machine):11} {size:9} no fit",
-                  flush=True)
+        own = simulate(network, machine, size, folder)
+        if not own:
             continue
-        dma, work = sim["transfer_cycles"], sim["busy_cycles"]
-        ratio = sim["cycles"] / max(dma, work)
-        everything.append(ratio)
-        starves = max(dma, work) > STARVED * min(dma, work)
-        if not starves:
-            counted.setdefault(machine, []).append(ratio)
-        print(f"{name:20} {os.path.basename(machine):11} {size:9} "
-              f"{sim['cycles']:11} {dma:11} {work:11} {ratio:6.3f} "
-              f"{'starves' if starves else '       '} "
-              f"{len(sim['host_layers']):3} host {sim['alloc_ms']:7.0f} ms",
-              flush=True)
+        for share in args.b or [None]:
+            sets = bandwidth_for(share, own, machine) if share else []
+            sim = simulate(network, machine, size, folder, *sets)
+            if not sim:
+                continue
+            plain = args.p and simulate(network, machine, size, folder, *sets,
+                                        "tiling.overlap=false")
+            print_row(name, machine, size, sim, plain, counted)
+
+
+def print_row(name, machine, size, sim, plain, counted):
+    dma, work = sim["dma"], sim["work"]
+    starves = max(dma, work) > STARVED * min(dma, work)
+    counted.append((machine, sim["ratio"], starves))
+    print(f"{name:20} {os.path.basename(machine):11} {size:9} "
+          f"{sim['cycles']:11} {dma:11} {work:11} {sim['ratio']:6.3f} "
+          f"{plain['ratio'] if plain else 0:6.3f} "
+          f"{'starves' if starves else '':7} {len(sim['host_layers']):3} host "
+          f"{sim['alloc_ms']:6.0f} ms", flush=True)
+
+
+def mean(ratios):
+    return (f"{sum(ratios) / len(ratios):.3f} (worst {max(ratios):.3f}) of "
+            f"{len(ratios)} rows" if ratios else "of no row")
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("-m", action="append")
+    parser.add_argument("-b", action="append", type=float)
+    parser.add_argument("-p", action="store_true")
     parser.add_argument("network", nargs="*")
     args = parser.parse_args()
-    counted, everything = {}, []
+    counted = []
     print(f"{'network':20} {'machine':11} {'AM':>9} {'time':>11} {'dma':>11} "
-          f"{'work':>11} {'ratio':>6}")
+          f"{'work':>11} {'ratio':>6} {'plain':>6}")
     with tempfile.TemporaryDirectory() as folder:
         networks = args.network or [
             residency.network_file(name, folder)
@@ -95,13 +127,11 @@ def main():
             f"examples/{name}.prototxt" for name in EXAMPLES]
         for machine in args.m or MACHINES:
             for network in networks:
-                rows(network, machine, folder, counted, everything)
-    for machine, ratios in {**counted, "*": everything}.items():
-        print(f"{machine}: mean {sum(ratios) / len(ratios):.3f}, worst "
-              f"{max(ratios):.3f} of {len(ratios)} rows where neither starves")
-    ratios = [r for of in counted.values() for r in of]
-    if ratios:
-        print(f"all: mean {sum(ratios) / len(ratios):.3f} of {len(ratios)}")
+                rows(network, machine, folder, args, counted)
+    for machine in (args.m or MACHINES) + [None]:
+        of = [c for c in counted if machine in (None, c[0])]
+        print(f"{machine or 'all'}: mean {mean([r for _, r, _ in of])}; where "
+              f"neither starves {mean([r for _, r, s in of if not s])}")
 
 
 if __name__ == "__main__":
