@@ -60,18 +60,22 @@ static Loc step_loc(const Work *w) {
 
 /* ---- what is alive ---- */
 
-/* Bytes of a buffer where it is smallest, even if no memory can hold it. */
-static uint64_t bytes_wanted(const Work *w, const Problem *p, uint32_t buf) {
-    const Owner *o = &p->owner.at[buf];
-    if (o->least != UINT64_MAX)
-        return o->least;
+/* Bytes of rows of the tensor in the memory where they take the fewest. */
+static uint64_t least_layout(const Work *w, TensorId t, uint32_t rows) {
     uint64_t least = UINT64_MAX;
     for (uint32_t m = 0; m < w->spec->n_active; m++) {
-        Volume v = plank_in(w, o->tensor, o->rows, m);
+        Volume v = plank_in(w, t, rows, m);
         uint64_t b = layout_bytes(w->spec->memory[m].layout, &v);
         least = b < least ? b : least;
     }
     return least;
+}
+
+/* Bytes of a buffer where it is smallest, even if no memory can hold it. */
+static uint64_t bytes_wanted(const Work *w, const Problem *p, uint32_t buf) {
+    const Owner *o = &p->owner.at[buf];
+    return o->least != UINT64_MAX ? o->least
+                                  : least_layout(w, o->tensor, o->rows);
 }
 
 typedef struct Line {
@@ -164,9 +168,8 @@ static uint64_t lcm(uint64_t a, uint64_t b) {
 }
 
 /* Sizes that the first active memory could have are multiples of this. */
-static uint64_t size_step(const HwMemory *m) {
-    uint64_t step = lcm(1024, m->unit ? m->unit : 1);
-    step = lcm(step, m->align ? m->align : 1);
+static uint64_t size_granule(const HwMemory *m) {
+    uint64_t step = lcm(m->align ? m->align : 1, m->unit ? m->unit : 1);
     return lcm(step, m->buffers ? m->buffers : 1);
 }
 
@@ -196,51 +199,95 @@ static const HwSpec *spec_resized(Arena *arena, const HwSpec *spec,
     return copy;
 }
 
-static bool would_fit_so(const Work *w, uint64_t size, bool groups) {
+static bool would_fit(const Work *w, uint64_t size) {
     Arena *arena = arena_new("remedy");
-    const HwSpec *spec = spec_resized(arena, w->spec, size);
-    Work *again = work_new(arena, w->schedule, spec, w->options);
-    Problem problem = {0};
-    PlanResult result = {0};
-    const char *planner;
-    bool two_levels;
-    bool fits = groups
-                    ? work_fit_groups(again, 16, &problem, &result, &planner)
-                    : work_fit(again, &problem, &result, &planner, &two_levels);
+    bool fits = plan_exists(w->schedule, spec_resized(arena, w->spec, size),
+                            w->options);
     arena_free(arena);
     return fits;
 }
 
-static bool would_fit(const Work *w, uint64_t size) {
-    return would_fit_so(w, size, false) ||
-           (!w->options->layer_by_layer && would_fit_so(w, size, true));
+/* Sizes in `step` bytes: one that does not do, and a larger one that does. */
+typedef struct Between {
+    uint64_t step, too_small, enough;
+} Between;
+
+static void halve(const Work *w, Between *b, uint32_t times) {
+    for (uint32_t i = 0; i < times && b->too_small + 1 < b->enough; i++) {
+        uint64_t mid = b->too_small + (b->enough - b->too_small) / 2;
+        *(would_fit(w, mid * b->step) ? &b->enough : &b->too_small) = mid;
+    }
 }
 
-/* A size of the first memory that would do, as small as a search of a few
- * plans finds below `enough`, or above it if need be; 0 if none is found. */
-static uint64_t size_that_fits(const Work *w, uint64_t enough) {
-    enum { DOUBLINGS = 6, HALVINGS = 12 };
-    uint64_t step = size_step(&w->spec->memory[0]);
-    uint64_t lo = w->spec->memory[0].size / step + 1;
-    uint64_t hi = (enough + step - 1) / step;
-    hi = hi < lo ? lo : hi;
-    if (hi > UINT32_MAX)
-        return 0;
-    uint32_t tries = 0;
-    while (!would_fit(w, hi * step)) {
-        if (++tries > DOUBLINGS)
-            return 0;
-        lo = hi + 1;
-        hi *= 2;
+/* Sizes of the first memory next to each other, of which the larger one would
+ * do; as near as a search of a few plans comes, below `enough`, or above it if
+ * need be. False if none does. */
+static bool size_that_fits(const Work *w, uint64_t enough, Between *b) {
+    enum { DOUBLINGS = 6, HALVINGS = 12, FINE = 12, MOST_STEPS = 150 };
+    uint64_t granule = size_granule(&w->spec->memory[0]);
+    *b = (Between){.step = lcm(1024, granule)};
+    b->too_small = w->spec->memory[0].size / b->step;
+    b->enough = (enough + b->step - 1) / b->step;
+    if (b->enough <= b->too_small)
+        b->enough = b->too_small + 1;
+    if (b->enough > UINT32_MAX)
+        return false;
+    for (uint32_t tries = 0; !would_fit(w, b->enough * b->step); tries++) {
+        if (tries == DOUBLINGS)
+            return false;
+        b->too_small = b->enough;
+        b->enough *= 2;
     }
-    for (uint32_t i = 0; i < HALVINGS && lo < hi; i++) {
-        uint64_t mid = (lo + hi) / 2;
-        if (would_fit(w, mid * step))
-            hi = mid;
-        else
-            lo = mid + 1;
+    halve(w, b, HALVINGS);
+    if (b->too_small + 1 < b->enough || w->schedule->n_steps > MOST_STEPS)
+        return true;
+    uint64_t parts = b->step / granule;
+    *b = (Between){granule, b->too_small * parts, b->enough * parts};
+    halve(w, b, FINE);
+    return true;
+}
+
+static bool by_planks(const Work *w, NodeId id) {
+    return w->spec->tiling.kind == HW_TILING_SOFTWARE &&
+           w->spec->backing >= 0 && on_engine(w, id) &&
+           w->spec->tiling.ops >> w->legal[id.i].op & 1;
+}
+
+/* Bytes of planks of so many rows, if a memory can hold them or not. */
+static uint64_t planks_wanted(const Work *w, NodeId id, uint32_t rows) {
+    const Node *node = graph_node(w->g, id);
+    uint32_t in = plank_in_rows(w->g, id, rows);
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i <= node->n_in; i++) {
+        bool is_in = i < node->n_in;
+        sum += least_layout(w, is_in ? node->in[i] : node->out[0],
+                            is_in ? in : rows);
     }
-    return hi * step;
+    return sum;
+}
+
+/* How high stripes of the step's node can be, by themselves. */
+static void note_stripe(Diag *diag, const Work *w) {
+    const Step *step = &w->schedule->step[w->stuck];
+    NodeId id = step->n ? step->slot[0].node : NO_NODE;
+    if (!step->n || !by_planks(w, id))
+        return;
+    const Node *node = graph_node(w->g, id);
+    uint32_t h = plan_volume(w->g, node->out[0]).h;
+    uint32_t rows = plank_highest(w, id, active_bytes(w));
+    uint32_t least = plank_least(w, id);
+    if (rows && rows < h)
+        diag_note(diag, node->loc,
+                  "%s by itself fits by stripes of at most %u of its %u rows: "
+                  "%s bytes",
+                  node->name, rows, h,
+                  commas(w->arena, planks_wanted(w, id, rows)));
+    else if (!rows && least)
+        diag_note(diag, node->loc,
+                  "no stripe of %s fits: the lowest, %u of its %u rows, takes "
+                  "%s bytes",
+                  node->name, least, h,
+                  commas(w->arena, planks_wanted(w, id, least)));
 }
 
 static bool step_tiled(const Work *w) {
@@ -250,10 +297,16 @@ static bool step_tiled(const Work *w) {
 
 static void note_remedy(Diag *diag, const Work *w, uint64_t short_of) {
     const HwMemory *m = &w->spec->memory[0];
-    uint64_t size = size_that_fits(w, m->size + short_of);
-    if (size)
+    Between b;
+    if (size_that_fits(w, m->size + short_of, &b) &&
+        b.too_small + 1 == b.enough)
+        diag_note(diag, (Loc){0},
+                  "--set memories.%s.size=%s would do; %s would not", m->name,
+                  size_text(w->arena, b.enough * b.step),
+                  size_text(w->arena, b.too_small * b.step));
+    else if (b.enough)
         diag_note(diag, (Loc){0}, "--set memories.%s.size=%s would do", m->name,
-                  size_text(w->arena, size));
+                  size_text(w->arena, b.enough * b.step));
     if (w->spec->backing < 0)
         diag_note(diag, (Loc){0},
                   "the machine has no backing memory: with one, volumes that "
@@ -318,5 +371,6 @@ void explain(Diag *diag, Work *w, const Problem *p, const PlanResult *result) {
     else
         say_pieces(diag, w, p, result, line, n, sum);
     note_volumes(diag, w, p, line, n);
+    note_stripe(diag, w);
     note_remedy(diag, w, sum > active_bytes(w) ? sum - active_bytes(w) : 0);
 }

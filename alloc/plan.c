@@ -116,6 +116,7 @@ typedef struct Contest {
     bool any, keeps_all;
     uint64_t height;  /* of the last plan; 0: there was none */
     uint64_t weights; /* bytes, if each layer reads its own once */
+    bool enough;      /* any plan is as good as others */
     Way best;
     Traffic least;
 } Contest;
@@ -234,6 +235,8 @@ static bool better(Traffic a, Traffic b) {
 
 /* False if nothing fits that way. */
 static bool way_try(Contest *c, Way way) {
+    if (c->enough && c->any && !c->least.too_long)
+        return true;
     Arena *arena = arena_new("way");
     uint64_t height;
     bool hopeless, limited = c->any && !c->least.too_long;
@@ -348,6 +351,18 @@ static void way_choose(Contest *c, uint64_t compulsory) {
         *c = own;
     }
     way_try(c, (Way){.size = size, .share = 16});
+}
+
+bool plan_exists(const Schedule *schedule, const HwSpec *spec,
+                 const PlanOptions *options) {
+    Arena *arena = arena_new("exists");
+    Schedule resized = *schedule;
+    resized.spec = spec;
+    Contest c = {.schedule = &resized, .options = options, .enough = true};
+    c.costs = work_new(arena, &resized, spec, options)->costs;
+    way_choose(&c, 0);
+    arena_free(arena);
+    return c.any && !c.least.too_long;
 }
 
 static void say_why(Arena *arena, Diag *diag, const Schedule *schedule,

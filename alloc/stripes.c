@@ -215,8 +215,8 @@ void stripe_bytes(const Work *w, TensorId result, const Stripe *most,
             bytes[m] += copy_offset(w->spec, &plank, most->shift);
 }
 
-static uint64_t plank_least(const Work *w, TensorId t, uint32_t rows,
-                            uint32_t memories) {
+static uint64_t volume_least(const Work *w, TensorId t, uint32_t rows,
+                             uint32_t memories) {
     uint64_t bytes[PLAN_MAX_POOLS];
     pool_bytes(w, t, rows, false, bytes);
     return least_bytes(w, bytes, memories);
@@ -243,9 +243,9 @@ static uint64_t group_peak(const Work *w, const Group *g, const Stripe *most) {
         for (uint32_t k = 0; k < node->n_in; k++)
             if (group_maker(w, g, node->in[k]) == NONE ||
                 most[i].copies >> k & 1)
-                live[i] = add_capped(live[i], plank_least(w, node->in[k],
-                                                          most[i].need.in_rows,
-                                                          reach(w, id)));
+                live[i] = add_capped(live[i], volume_least(w, node->in[k],
+                                                           most[i].need.in_rows,
+                                                           reach(w, id)));
     }
     for (uint32_t i = 0; i < n; i++)
         peak = live[i] > peak ? live[i] : peak;

@@ -226,7 +226,7 @@ static uint32_t plank_height(const Work *w, NodeId id, uint32_t most,
 
 /* The smallest height that can be, whether it fits or not. A network is input
  * from anywhere: it must not ask for planks without end. */
-static uint32_t plank_least(const Work *w, NodeId id) {
+uint32_t plank_least(const Work *w, NodeId id) {
     enum { MAX_PLANKS = 1 << 14 };
     uint32_t h = out_rows(w, id), q = quantum(w, id);
     uint32_t start = (h / MAX_PLANKS / q + 1) * q;
@@ -234,6 +234,10 @@ static uint32_t plank_least(const Work *w, NodeId id) {
         if (planks_valid(w->g, id, rows))
             return rows;
     return 0;
+}
+
+uint32_t plank_highest(const Work *w, NodeId node, uint64_t free) {
+    return plank_height(w, node, out_rows(w, node), free);
 }
 
 static bool planks_next(Work *w, NodeId id, uint64_t free) {

@@ -238,6 +238,11 @@ Rows rows_needed(const Graph *g, NodeId node, uint32_t row, uint32_t rows);
 /* The same along an axis: 0 rows, 1 columns. */
 Rows axis_needed(const Graph *g, NodeId node, uint32_t axis, uint32_t at,
                  uint32_t n);
+/* The highest planks of the node that take at most `free` bytes, its operands'
+ * with them: rows of its result; 0 if there are none. */
+uint32_t plank_highest(const Work *w, NodeId node, uint64_t free);
+/* Rows of its lowest planks; 0: it cannot run so. */
+uint32_t plank_least(const Work *w, NodeId node);
 /* Most input rows that any plank of `rows` rows needs. */
 uint32_t plank_in_rows(const Graph *g, NodeId node, uint32_t rows);
 /* The next way to run a node with less in active memory, given the bytes that
@@ -566,6 +571,10 @@ void bound_make(const Work *w, Plan *plan);
 
 /* ---- plan.c ---- */
 
+/* Whether there is any plan for the machine, of no more instructions than it
+ * holds. */
+bool plan_exists(const Schedule *schedule, const HwSpec *spec,
+                 const PlanOptions *options);
 /* The work of planning, ready for fit_*. */
 Work *work_new(Arena *arena, const Schedule *schedule, const HwSpec *spec,
                const PlanOptions *options);

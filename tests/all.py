@@ -23,6 +23,7 @@ makes. Kinds of tests:
   overlap  tests/overlap.py: transfers in the steps of layers; races refused
   rings  tests/rings.py: least memory without spills where rows roll
   weights  tests/weights.py: plans that count weights, beside Vela's
+  least  tests/least.py: what would do where nothing fits, and what not
   tiles  tests/tiles.py: single layers against a bound on their bytes
 Closes with `N passed, N failed`; exits 1 if any failed.
 """
@@ -72,6 +73,7 @@ def scripts(long):
             "llvm",
             "overlap",
             "rings",
+            "least",
             "tiles",
             "weights",
             "placements",

@@ -12,7 +12,10 @@ SHARE/examples/googlenet.prototxt:659:1: note: i5b/out (1024x7x7, a plank of it)
 SHARE/examples/googlenet.prototxt:666:1: note: pool_5b@1 (1024x1x1, a plank of it): 65,536 bytes
     layer {
     ^
-amphora: note: --set memories.am.size=512KiB would do
+SHARE/examples/googlenet.prototxt:666:1: note: no stripe of pool_5b fits: the lowest, 1 of its 1 rows, takes 524,288 bytes
+    layer {
+    ^
+amphora: note: --set memories.am.size=512KiB would do; 524224 would not
 --- run ls
 --- exit 0
 --- stdout
