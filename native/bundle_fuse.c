@@ -47,12 +47,6 @@ static bool can_meet(const Bundler *b, const Action *conv, const Action *sum) {
            graph_tensor(b->g, second->out[0])->quant.type == QUANT_NONE;
 }
 
-static bool lies_alike(const Operand *a, const Operand *b) {
-    return shape_equal(&a->shape, &b->shape) && a->block == b->block &&
-           a->c_step == b->c_step && a->h_step == b->h_step &&
-           a->w_step == b->w_step && a->cell == b->cell;
-}
-
 static bool same_place(const NativePointer *a, const NativePointer *b) {
     return a->base == b->base && a->index == b->index;
 }
@@ -80,7 +74,7 @@ static bool operands_of(Bundler *b, const Action *conv, const Action *sum,
     for (int i = 0; i < 3; i++)
         if (!bundle_operand(b, &b->plan->placement[place[i]], &operand[i]))
             return false;
-    return lies_alike(&operand[1], &operand[2]);
+    return operand_alike(&operand[1], &operand[2]);
 }
 
 static bool pointers_of(Bundler *b, Site *site, const Action *conv,

@@ -19,6 +19,12 @@ uint32_t operand_size(const Operand *operand) {
     return quant_type[operand->quant.type].size;
 }
 
+bool operand_alike(const Operand *a, const Operand *b) {
+    return shape_equal(&a->shape, &b->shape) && a->block == b->block &&
+           a->c_step == b->c_step && a->h_step == b->h_step &&
+           a->w_step == b->w_step && a->cell == b->cell;
+}
+
 bool kernel_on_codes(const Kernel *kernel) {
     return kernel->quant && kernel->quant->rule != QUANT_REALS;
 }

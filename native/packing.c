@@ -8,7 +8,7 @@ static uint32_t channels(const Operand *operand) {
     return shape_dim(&operand->shape, 1);
 }
 
-static bool in_blocks(const Operand *o) {
+bool operand_in_blocks(const Operand *o) {
     return o->block > 1 && o->block <= 64 && !(o->block & (o->block - 1)) &&
            o->shape.rank == 4 && o->shape.dim[0] == 1 &&
            (o->w_step == o->block || o->shape.dim[3] == 1) &&
@@ -22,8 +22,8 @@ static bool has_bytes(const Kernel *k) {
 }
 
 KernelPacking kernel_packing(const Kernel *k) {
-    if (strcmp(k->kind, "conv") != 0 || !in_blocks(&k->in[0]) ||
-        !in_blocks(&k->out[0]) || k->in[0].block != k->out[0].block ||
+    if (strcmp(k->kind, "conv") != 0 || !operand_in_blocks(&k->in[0]) ||
+        !operand_in_blocks(&k->out[0]) || k->in[0].block != k->out[0].block ||
         (k->quant && !has_bytes(k)))
         return PACKED_NOT;
     uint32_t groups = kernel_count(k, "groups", 0, 1);

@@ -42,6 +42,11 @@ typedef struct Operand {
 Operand operand_dense(const Shape *shape, const Quant *quant);
 /* Bytes of an element. */
 uint32_t operand_size(const Operand *operand);
+/* Do its channels fill vectors, one image of rows without gaps between pixels?
+ * What is behind the last channel in its block belongs to it. */
+bool operand_in_blocks(const Operand *operand);
+/* Of one shape, do both lie alike? */
+bool operand_alike(const Operand *a, const Operand *b);
 
 typedef struct KernelConst {
     const char *role; /* "weight", "bias"...: as in graph.h, or see above */

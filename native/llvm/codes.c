@@ -14,9 +14,10 @@ static Val bytes_to(Code *c, const Operand *operand, Val at) {
 
 /* ---- numbers and codes in memory ---- */
 
-static Val read_float(Code *c, const Operand *operand, Val base, Val at) {
+static Val read_float(const Emit *e, const Operand *operand, Val base, Val at) {
+    Code *c = e->c;
     if (operand->cell == sizeof(float))
-        return code_load(c, base, at);
+        return code_load_vector(c, base, at, e->lanes);
     return code_load_type(c, base, bytes_to(c, operand, at), c->f32);
 }
 
@@ -28,12 +29,14 @@ static void write_float(Code *c, const Operand *operand, Val base, Val at,
         code_store_type(c, base, bytes_to(c, operand, at), x);
 }
 
-static Val read_code(Code *c, const Operand *operand, Val base, Val at) {
+static Val read_code(const Emit *e, const Operand *operand, Val base, Val at) {
+    Code *c = e->c;
     const QuantTypeInfo *type = type_of(operand);
     Val code = code_load_type(c, base, bytes_to(c, operand, at),
-                              int_type(c, 8 * type->size, 1));
-    return type->lo < 0 ? int_cast(c, code, 32)
-                        : LLVMBuildZExt(c->builder, code, c->i32, "");
+                              int_type(c, 8 * type->size, e->lanes));
+    return type->lo < 0
+               ? int_cast(c, code, 32)
+               : LLVMBuildZExt(c->builder, code, int_type(c, 32, e->lanes), "");
 }
 
 static void write_code(const Emit *e, Val at, Val code) {
@@ -50,6 +53,25 @@ Val codes_constant(const Emit *e, const char *role, Val at) {
     Val value = code_load_type(c, e->constant[i], index_mul(c, at, size),
                                int_type(c, 8 * size, 1));
     return int_cast(c, value, 32);
+}
+
+/* ---- blocks ---- */
+
+Emit emit_lanes(const Emit *e) {
+    const Kernel *k = e->k;
+    Emit out = *e;
+    uint32_t block = k->out[0].block;
+    bool all = operand_in_blocks(&k->out[0]) && e->c->lanes > 1 &&
+               k->n_constants == 0 && (!k->quant || kernel_on_codes(k));
+    for (uint32_t i = 0; i < k->n_in; i++)
+        all = all && operand_in_blocks(&k->in[i]) && k->in[i].block == block;
+    out.lanes = all ? block : 1;
+    return out;
+}
+
+Val loop_lanes(const Emit *e, Loop *loop, uint64_t channels) {
+    return loop_open(e->c, loop, code_index(e->c, 0),
+                     code_index(e->c, (int64_t)channels), e->lanes);
 }
 
 /* ---- between numbers and codes ---- */
@@ -92,8 +114,8 @@ static Val code_of(const Emit *e, Val x) {
 Val emit_get(const Emit *e, uint32_t i, Val at) {
     const Operand *in = &e->k->in[i];
     if (in->quant.type == QUANT_NONE)
-        return read_float(e->c, in, e->in[i], at);
-    Val code = read_code(e->c, in, e->in[i], at);
+        return read_float(e, in, e->in[i], at);
+    Val code = read_code(e, in, e->in[i], at);
     return kernel_on_codes(e->k) ? code : number_of(e, i, code);
 }
 
@@ -120,7 +142,7 @@ static Val by_rule(const Emit *e, Val x) {
     if (q->rule == QUANT_MOVES)
         x = int_sub(c, x, code_int(x, q->zero_in[0]));
     if (scale) {
-        Factor factor = codes_factor(c, scale);
+        Factor factor = codes_factor(c, scale, x);
         x = codes_scaled(c, &factor, x);
     }
     return codes_finish(e, x);
@@ -142,10 +164,12 @@ void emit_set(const Emit *e, Val at, Val x) {
 }
 
 Val emit_number(const Emit *e, double value) {
-    if (!kernel_on_codes(e->k))
-        return code_scalar(e->c, value);
-    double code = fmin(fmax(value, INT32_MIN), INT32_MAX);
-    return LLVMConstInt(e->c->i32, (unsigned long long)(int64_t)code, true);
+    Val number = code_scalar(e->c, value);
+    if (kernel_on_codes(e->k)) {
+        int64_t code = (int64_t)fmin(fmax(value, INT32_MIN), INT32_MAX);
+        number = LLVMConstInt(e->c->i32, (unsigned long long)code, true);
+    }
+    return code_splat(e->c, number, e->lanes);
 }
 
 Val emit_max(const Emit *e, Val a, Val b) {
@@ -158,9 +182,9 @@ Val emit_min(const Emit *e, Val a, Val b) {
 
 /* ---- arithmetic ---- */
 
-Factor codes_factor(Code *c, const QuantScale *scale) {
-    return (Factor){LLVMConstInt(c->i32, (uint32_t)scale->factor, false),
-                    LLVMConstInt(c->i32, scale->shift, false),
+Factor codes_factor(Code *c, const QuantScale *scale, Val like) {
+    Val zero = LLVMConstNull(int_like(c, like, 32));
+    return (Factor){code_int(zero, scale->factor), code_int(zero, scale->shift),
                     scale->shift > 32};
 }
 
@@ -232,7 +256,7 @@ Val codes_sum(const Emit *e, Val x) {
 }
 
 Val codes_get(const Emit *e, uint32_t i, Val at) {
-    Val code = read_code(e->c, &e->k->in[i], e->in[i], at);
+    Val code = read_code(e, &e->k->in[i], e->in[i], at);
     int32_t zero = i < 2 ? e->k->quant->zero_in[i] : 0;
     return int_sub(e->c, code, code_int(code, zero));
 }

@@ -9,7 +9,13 @@
 
 #include "native/llvm/ops.h"
 
-/* Element `at` of an operand. */
+/* Where all operands lie in blocks of channels of one size, and no constant
+ * goes by channel: the same, a block at once. Else as it is. */
+Emit emit_lanes(const Emit *e);
+/* A loop over the first channel of each of these. */
+Val loop_lanes(const Emit *e, Loop *loop, uint64_t channels);
+
+/* Element `at` of an operand, and those behind it. */
 Val emit_get(const Emit *e, uint32_t operand, Val at);
 /* x as element `at` of the first result: through the activation, in a channel
  * of its constants, or through what is last in the rules "moves", "adds" and
@@ -31,7 +37,8 @@ typedef struct Factor {
     Val factor, shift;
     bool high; /* shift is above 32 */
 } Factor;
-Factor codes_factor(Code *c, const QuantScale *scale);
+/* Of as many lanes as `like`. */
+Factor codes_factor(Code *c, const QuantScale *scale, Val like);
 /* Of channel `channel`, or of `lanes` channels from value `channel` of the
  * packed constants on. */
 Factor codes_channel_factor(const Emit *e, Val channel, uint32_t lanes);

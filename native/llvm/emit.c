@@ -110,7 +110,8 @@ static Val emit_kernel(Code *c, const Kernel *k, uint32_t number) {
               .k = k,
               .in = arg,
               .out = arg + k->n_in,
-              .constant = arg + k->n_in + k->n_out};
+              .constant = arg + k->n_in + k->n_out,
+              .lanes = 1};
     epilogue_read(k, &e.act);
     op_of(k)->emit(&e);
     close_function(c, NULL);

@@ -16,6 +16,7 @@ typedef struct Emit {
     const Kernel *k;
     Epilogue act;
     const Val *in, *out, *constant;
+    uint32_t lanes; /* elements at once, of channels that follow each other */
 } Emit;
 
 typedef bool OpCheck(const Kernel *kernel);

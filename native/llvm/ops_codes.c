@@ -202,33 +202,37 @@ typedef struct Part {
     Val rest, times;
 } Part;
 
-static Part part_by(Code *c, Val x, Val n) {
-    Val like = code_scalar(c, 0);
+static Part part_by(const Emit *e, Val x, Val n) {
+    Code *c = e->c;
+    Val like = code_splat(c, code_scalar(c, 0), e->lanes);
     Val ratio =
         float_div(c, float_of_int(c, x, like), float_of_int(c, n, like));
-    Val times = LLVMBuildFPToSI(c->builder, ratio, c->i32, "");
+    Val times =
+        LLVMBuildFPToSI(c->builder, ratio, int_type(c, 32, e->lanes), "");
     return (Part){int_sub(c, x, int_mul(c, times, n)), times};
 }
 
 /* x / n, cut, for x >= 0 and n up to most_codes. Small processors have no such
  * instruction; by a known n LLVM multiplies. Of floats, the first ratio is off
  * by no more than 2^8, so that the second's operands are exact. */
-static Val quotient(Code *c, Val x, Val n) {
+static Val quotient(const Emit *e, Val x, Val n) {
+    Code *c = e->c;
     if (LLVMIsConstant(n))
         return LLVMBuildUDiv(c->builder, x, n, "");
-    Part first = part_by(c, x, n), second = part_by(c, first.rest, n);
+    Part first = part_by(e, x, n), second = part_by(e, first.rest, n);
     Val times = int_add(c, first.times, second.times);
     Val over = int_less(c, second.rest, code_int(x, 0));
     return code_select(c, over, int_sub(c, times, code_int(x, 1)), times);
 }
 
 /* To the nearest, halves away from 0. */
-static Val divided(Code *c, Val x, Val n) {
+static Val divided(const Emit *e, Val x, Val n) {
+    Code *c = e->c;
     Val zero = code_int(x, 0), one = code_int(x, 1);
     Val half = LLVMBuildLShr(c->builder, n, one, "");
     Val negative = int_less(c, x, zero);
     Val size = code_select(c, negative, int_sub(c, zero, x), x);
-    Val times = quotient(c, int_add(c, size, half), n);
+    Val times = quotient(e, int_add(c, size, half), n);
     return code_select(c, negative, int_sub(c, zero, times), times);
 }
 
@@ -237,13 +241,13 @@ static Val mean_of(const Emit *e, Val sum, Val n) {
     Code *c = e->c;
     const QuantLayer *q = e->k->quant;
     if (q->n) {
-        Factor factor = codes_factor(c, &q->scale[0]);
+        Factor factor = codes_factor(c, &q->scale[0], sum);
         sum = codes_scaled(c, &factor, sum);
         sum = int_max(c, sum, code_int(sum, INT32_MIN));
         sum = int_min(c, sum, code_int(sum, INT32_MAX));
         sum = int_cast(c, sum, 32);
     }
-    return codes_finish(e, divided(c, sum, n));
+    return codes_finish(e, divided(e, sum, n));
 }
 
 static bool check_pool_means(const Kernel *k) {
@@ -257,14 +261,15 @@ static bool check_pool_means(const Kernel *k) {
 static Val window_sum(const Emit *e, Val channel, const Cover at[2]) {
     Code *c = e->c;
     Loop rows, columns;
-    Val sum = code_variable(c, LLVMConstInt(c->i32, 0, false));
+    Type type = int_type(c, 32, e->lanes);
+    Val sum = code_variable(c, LLVMConstNull(type));
     Val y = loop_open(c, &rows, at[ROWS].from, at[ROWS].to, 1);
     Val x = loop_open(c, &columns, at[COLS].from, at[COLS].to, 1);
     Val code = codes_get(e, 0, operand_at(c, &e->k->in[0], channel, y, x));
-    code_set(c, sum, int_add(c, code_get(c, c->i32, sum), code));
+    code_set(c, sum, int_add(c, code_get(c, type, sum), code));
     loop_close(c, &columns);
     loop_close(c, &rows);
-    return code_get(c, c->i32, sum);
+    return code_get(c, type, sum);
 }
 
 /* Codes under the window; a constant where all windows lie inside. */
@@ -283,20 +288,23 @@ static Val window_size(Code *c, const Pool *p, const Cover at[2]) {
                              "");
 }
 
-static void emit_pool_means(const Emit *e) {
+static void emit_pool_means(const Emit *one) {
+    Emit by_block = emit_lanes(one);
+    const Emit *e = &by_block;
     Code *c = e->c;
     Pool p;
     Extent in = operand_extent(&e->k->in[0]);
     Loop channels, rows, columns;
     pool_read(e->k, false, &in, &p);
-    Val channel = loop_count(c, &channels, p.out.c);
+    Val channel = loop_lanes(e, &channels, p.out.c);
     Val row = loop_count(c, &rows, p.out.h);
     Val column = loop_count(c, &columns, p.out.w);
     Cover at[2] = {window_cover(c, &p.w[ROWS], row, in.h),
                    window_cover(c, &p.w[COLS], column, in.w)};
     Val n = window_size(c, &p, at);
-    emit_set(e, operand_at(c, &e->k->out[0], channel, row, column),
-             mean_of(e, window_sum(e, channel, at), n));
+    emit_set(
+        e, operand_at(c, &e->k->out[0], channel, row, column),
+        mean_of(e, window_sum(e, channel, at), code_splat(c, n, e->lanes)));
     loop_close(c, &columns);
     loop_close(c, &rows);
     loop_close(c, &channels);

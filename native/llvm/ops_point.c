@@ -15,6 +15,21 @@ static bool same_size(const Kernel *k) {
 /* x in a channel of the input's constants -> value */
 typedef Val PointValue(const Emit *e, Val x, Val channel);
 
+/* The same element of both, where they lie in blocks of channels. */
+static void emit_block_points(const Emit *e) {
+    Code *c = e->c;
+    Extent size = operand_extent(&e->k->out[0]);
+    Loop channels, rows, columns;
+    Val channel = loop_lanes(e, &channels, size.c);
+    Val row = loop_count(c, &rows, size.h);
+    Val column = loop_count(c, &columns, size.w);
+    Val x = emit_get(e, 0, operand_at(c, &e->k->in[0], channel, row, column));
+    emit_put(e, operand_at(c, &e->k->out[0], channel, row, column), x, channel);
+    loop_close(c, &columns);
+    loop_close(c, &rows);
+    loop_close(c, &channels);
+}
+
 static void emit_points(const Emit *e, PointValue *value) {
     Code *c = e->c;
     Channels size = operand_channels(&e->k->in[0]);
@@ -37,7 +52,12 @@ static Val value_same(const Emit *e, Val x, Val channel) {
 }
 
 static void emit_plain(const Emit *e) {
-    emit_points(e, value_same);
+    Emit by_block = emit_lanes(e);
+    if (by_block.lanes > 1 &&
+        shape_equal(&e->k->in[0].shape, &e->k->out[0].shape))
+        emit_block_points(&by_block);
+    else
+        emit_points(e, value_same);
 }
 
 static bool check_scale(const Kernel *k) {
@@ -127,7 +147,7 @@ static Val blend_code(const Emit *e, uint32_t i, Val at) {
     Val x = codes_sum(e, codes_get(e, i, at));
     if (q->rule == QUANT_PRODUCT)
         return x;
-    Factor factor = codes_factor(c, &q->scale[i]);
+    Factor factor = codes_factor(c, &q->scale[i], x);
     x = LLVMBuildShl(c->builder, x, code_int(x, q->left), "");
     return codes_sum(e, codes_scaled(c, &factor, x));
 }
@@ -141,7 +161,7 @@ static Val blend_operand(const Emit *e, uint32_t i, Val at) {
     double coefficient = kernel_number(e->k, "coeff", i, 1);
     if (coefficient == 1)
         return x;
-    return float_mul(c, code_scalar(c, coefficient), x);
+    return float_mul(c, code_float(x, coefficient), x);
 }
 
 static Val broadcast_place(const Emit *e, uint32_t operand, const Axes *axes) {
@@ -167,17 +187,41 @@ static void emit_broadcast(const Emit *e, Binary *run) {
     axes_close(c, &axes);
 }
 
+static Val blended(const Emit *e, Binary *run, const Val *at) {
+    Val value = blend_operand(e, 0, at[0]);
+    for (uint32_t i = 1; i < e->k->n_in; i++)
+        value = run(e->c, value, blend_operand(e, i, at[i]));
+    return value;
+}
+
+/* All operands lie alike, in blocks of channels. */
+static void emit_blocks(const Emit *e, Binary *run) {
+    Code *c = e->c;
+    Extent size = operand_extent(&e->k->out[0]);
+    Loop channels, rows, columns;
+    Val channel = loop_lanes(e, &channels, size.c);
+    Val row = loop_count(c, &rows, size.h);
+    Val column = loop_count(c, &columns, size.w);
+    Val *at = ARENA_ARRAY(c->arena, Val, e->k->n_in);
+    for (uint32_t i = 0; i < e->k->n_in; i++)
+        at[i] = operand_at(c, &e->k->in[i], channel, row, column);
+    emit_put(e, operand_at(c, &e->k->out[0], channel, row, column),
+             blended(e, run, at), channel);
+    loop_close(c, &columns);
+    loop_close(c, &rows);
+    loop_close(c, &channels);
+}
+
 static void emit_alike(const Emit *e, Binary *run) {
     Code *c = e->c;
     Channels size = operand_channels(&e->k->out[0]);
+    Val *at = ARENA_ARRAY(c->arena, Val, e->k->n_in);
     Walk walk;
     walk_open(c, &walk, &size);
-    Val value = blend_operand(e, 0, operand_linear(c, &e->k->in[0], walk.i));
-    for (uint32_t i = 1; i < e->k->n_in; i++)
-        value =
-            run(c, value,
-                blend_operand(e, i, operand_linear(c, &e->k->in[i], walk.i)));
-    emit_put(e, operand_linear(c, &e->k->out[0], walk.i), value, walk.channel);
+    for (uint32_t i = 0; i < e->k->n_in; i++)
+        at[i] = operand_linear(c, &e->k->in[i], walk.i);
+    emit_put(e, operand_linear(c, &e->k->out[0], walk.i), blended(e, run, at),
+             walk.channel);
     walk_close(c, &walk);
 }
 
@@ -199,7 +243,10 @@ static void emit_eltwise(const Emit *e) {
     bool alike = true;
     for (uint32_t i = 0; i < e->k->n_in; i++)
         alike &= shape_equal(&e->k->in[i].shape, &e->k->out[0].shape);
-    if (alike)
+    Emit by_block = emit_lanes(e);
+    if (alike && by_block.lanes > 1)
+        emit_blocks(&by_block, run);
+    else if (alike)
         emit_alike(e, run);
     else
         emit_broadcast(e, run);

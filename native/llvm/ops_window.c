@@ -115,9 +115,7 @@ bool conv_read(const Kernel *k, Conv *v, bool transposed) {
 static bool added_fits(const Kernel *k) {
     const Operand *a = &k->in[1], *out = &k->out[0];
     return k->n_in == 2 && kernel_packing(k) != PACKED_NOT && !k->quant &&
-           shape_equal(&a->shape, &out->shape) && a->block == out->block &&
-           a->c_step == out->c_step && a->h_step == out->h_step &&
-           a->w_step == out->w_step && a->cell == out->cell;
+           operand_alike(a, out);
 }
 
 bool check_conv(const Kernel *k) {
@@ -365,7 +363,8 @@ Val pool_value(const Emit *e, const Pool *p, Val row, Val column,
     Val result = code_get(c, LLVMTypeOf(emit_number(e, 0)), value);
     if (!p->average)
         return result;
-    return float_div(c, result, float_of_index(c, pool_divisor(c, p, at)));
+    Val n = float_of_index(c, pool_divisor(c, p, at));
+    return float_div(c, result, code_splat(c, n, e->lanes));
 }
 
 static Val element_of_input(const Emit *e, const void *context, Val row,
@@ -374,14 +373,16 @@ static Val element_of_input(const Emit *e, const void *context, Val row,
     return emit_get(e, 0, at);
 }
 
-static void emit_pool(const Emit *e) {
+static void emit_pool(const Emit *one) {
+    Emit by_block = emit_lanes(one);
+    const Emit *e = &by_block;
     Code *c = e->c;
     Pool p;
     Extent in = operand_extent(&e->k->in[0]);
     Loop channels, rows, columns;
     pool_read(e->k, false, &in, &p);
     uint64_t per_image = operand_channels(&e->k->out[0]).n;
-    Val channel = loop_count(c, &channels, p.out.c);
+    Val channel = loop_lanes(e, &channels, p.out.c);
     Val row = loop_count(c, &rows, p.out.h);
     Val column = loop_count(c, &columns, p.out.w);
     Val value = pool_value(e, &p, row, column, element_of_input, &channel);
