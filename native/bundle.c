@@ -522,7 +522,10 @@ static bool place(Bundler *b, const BundleOptions *options, bool *wrong) {
     uint64_t before = fits ? rooms_height(b->rooms) : UINT64_MAX;
     lives_keep(b);
     b->tight = 0;
-    if (!place_pieces(b, options, wrong) || rooms_height(b->rooms) >= before) {
+    bool tiled = place_pieces(b, options, wrong);
+    if (!fits && !tiled)
+        return false;
+    if (!tiled || rooms_height(b->rooms) >= before) {
         b->tight = UINT64_MAX;
         return !*wrong && place_pieces(b, options, wrong);
     }

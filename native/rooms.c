@@ -192,24 +192,35 @@ static bool is_lower(const PlanResult *a, const PlanResult *b) {
            (height_of(a) == height_of(b) && a->proved);
 }
 
+/* Bytes of the first pool that would do, if the others are as they are. */
+static uint64_t enough(const Rooms *r) {
+    PlanProblem asked = r->problem;
+    PlanResult result;
+    const char *used;
+    asked.pool[0].size = INT64_MAX / 4;
+    plan_memory(r->arena, &asked, "auto", true, &result, &used);
+    return result.status == PLAN_FITS ? result.height[0] : 0;
+}
+
 void rooms_explain(const Rooms *r, Diag *diag, const char *network) {
     const HwSpec *spec = r->spec;
+    const HwMemory *first = &spec->memory[0];
     PlanConflict conflict;
     PlanProblem asked = r->problem;
     plan_irreducible(r->arena, &asked, &conflict);
-    uint64_t size = 0;
-    for (uint32_t m = 0; m < spec->n_active; m++)
-        size += spec->memory[m].size;
+    uint64_t need = enough(r);
     diag_error(diag, spec->loc,
-               "does not fit: the bundle of %s needs %llu bytes at least, %s "
+               "does not fit: the bundle of %s needs %llu bytes of %s, which "
                "has %llu",
-               network, (unsigned long long)r->result.bound, spec->machine,
-               (unsigned long long)size);
+               network, (unsigned long long)need, first->name,
+               (unsigned long long)first->size);
     for (uint32_t i = 0; i < conflict.n; i++) {
         const Room *room = &r->room.at[conflict.buf[i]];
         diag_note(diag, spec->loc, "%s: %llu bytes", room->name,
                   (unsigned long long)(r->images * room->image + room->fixed));
     }
+    diag_note(diag, (Loc){0}, "--set memories.%s.size=%lluKiB would do",
+              first->name, (unsigned long long)((need + 1023) / 1024));
 }
 
 /* ---- for fewer images ---- */

@@ -67,7 +67,7 @@ first_fit                     21,248          21,248  the least               0 
 --- exit 3
 --- stdout
 --- stderr
-./far.yaml:1:1: error: does not fit: the bundle of tiny needs 19904 bytes at least, far has 16384
+./far.yaml:1:1: error: does not fit: the bundle of tiny needs 19904 bytes of workspace, which has 16384
     extends: n64
     ^
 ./far.yaml:1:1: note: image: 3072 bytes
@@ -76,6 +76,7 @@ first_fit                     21,248          21,248  the least               0 
 ./far.yaml:1:1: note: conv1: 16384 bytes
     extends: n64
     ^
+amphora: note: --set memories.workspace.size=20KiB would do
 --- run amphora compile SHARE/examples/tiny.prototxt -t ./far.yaml --emit bundle --set memories.cartridge.size=16KiB
 --- exit 3
 --- stdout
