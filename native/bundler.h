@@ -52,7 +52,7 @@ typedef struct Cut {
     bool aside;    /* each piece is made in the same place, for the next call */
 } Cut;
 
-/* bundle.c: how a placement lies; false where code cannot say it. */
+/* bundle_calls.c: how a placement lies; false where code cannot say it. */
 bool bundle_operand(Bundler *b, const Placement *p, Operand *out);
 /* Where it is, from the call of b->at on. False after an error. */
 bool bundle_pointer(Bundler *b, Site *site, const Placement *p,
@@ -60,6 +60,12 @@ bool bundle_pointer(Bundler *b, Site *site, const Placement *p,
 /* Does all of a room belong to the placement? */
 bool bundle_fills_room(const Placement *p, const NativePointer *pointer);
 
+/* Which input or output the tensor is; NONE. */
+uint32_t bundle_input(const Bundler *b, TensorId tensor);
+uint32_t bundle_output(const Bundler *b, TensorId tensor);
+/* Adds the calls of the action at b->at, which it moves on where it takes more
+ * than one. False after an error. */
+bool bundle_add_action(Bundler *b, const Action *action);
 /* What a copy does to codes; NULL: they are floats. */
 const QuantLayer *bundle_move_rule(Arena *arena, const Quant *quant);
 
