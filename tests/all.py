@@ -15,6 +15,7 @@ makes. Kinds of tests:
   recorded  tests/recorded.py: our listings against recorded ones
   fuzz   tests/fuzz.py: damaged input
   placements  tests/placements.py: no plan wastes active memory
+  ilp    tests/ilp.py: least heights against an integer program; needs cbc
   orders tests/orders.py: orders and steps, with their proofs
   bundle tests/bundle.py: networks as machine code, linked and run; the
          programs of docs/bundle.md
@@ -77,6 +78,7 @@ def scripts(long):
             "tiles",
             "weights",
             "placements",
+            "ilp",
             "int8",
             "truth_int8",
     ):

@@ -4,12 +4,13 @@
 build_packages="gcc libc6-dev cmake ninja-build pkg-config libyaml-dev
 libcjson-dev libopenblas-dev libhdf5-dev libzip-dev llvm-dev"
 test_packages="libcmocka-dev clang python3 libonnx-testdata"
-# ./test --long: runtimes that others wrote (1.2 GB), and where there is no npm,
-# one to fetch onnxruntime-node with. tests/truthlib.py installs them.
+# ./test --long: runtimes and a solver that others wrote (1.2 GB), and where
+# there is no npm, one to fetch onnxruntime-node with. tests/truthlib.py installs
+# them.
 # shellcheck disable=SC2034
 long_packages="python3-opencv python3-torch python3-torchvision python3-onnx
 python3-h5py libarmnn-dev libarmnntfliteparser-dev libarmnn-cpuref-backend22
-python3-pyarmnn"
+python3-pyarmnn coinor-cbc"
 # shellcheck disable=SC2034
 node_packages="nodejs npm"
 # AddressSanitizer's runtime comes with the version of clang that is installed.
