@@ -1,5 +1,6 @@
 /* cmd_eval.c - what a network computes: the reference evaluation by itself. */
 #include "driver/commands.h"
+#include "driver/evalnative.h"
 #include "driver/expect.h"
 
 #include <math.h>
@@ -29,7 +30,8 @@ static bool write_outputs(Arena *arena, Diag *diag, const Options *options,
     return ok;
 }
 
-static void report_json(Arena *arena, const Pipeline *p, const Expectation *e) {
+static void report_json(Arena *arena, const Pipeline *p,
+                        const NativeRunTimes *times, const Expectation *e) {
     cJSON *json = cJSON_CreateObject();
     cJSON_AddBoolToObject(json, "ok", e->output == NULL);
     cJSON_AddStringToObject(json, "network", p->original->name);
@@ -37,43 +39,71 @@ static void report_json(Arena *arena, const Pipeline *p, const Expectation *e) {
     cJSON_AddNumberToObject(json, "max_rel_error",
                             isfinite(e->max_error) ? e->max_error : 1e300);
     cJSON_AddNumberToObject(json, "seeded_layers", p->import.seeded);
-    cJSON_AddItemToObject(json, "ms", stage_times_json(p));
+    cJSON *ms = stage_times_json(p);
+    if (times->made > 0) {
+        cJSON_AddNumberToObject(ms, "native", times->made);
+        cJSON_AddNumberToObject(ms, "run", times->run);
+    }
+    cJSON_AddItemToObject(json, "ms", ms);
     print_json(arena, json);
 }
 
-static void report(Arena *arena, const Pipeline *p, const Expectation *e) {
+/* times: of native code; NULL: the reference computed. */
+static void report(Arena *arena, const Pipeline *p, const NativeRunTimes *times,
+                   const Expectation *e) {
     const Graph *g = p->original;
     for (uint32_t i = 0; i < g->output.n; i++) {
         const Tensor *tensor = graph_tensor(g, g->output.at[i]);
         printf("output  %s %s\n", tensor->name,
                shape_text(arena, &tensor->shape));
     }
+    if (times)
+        printf("native  %.1f ms to make, %.1f ms to run\n", times->made,
+               times->run);
     if (e->outputs)
-        expect_print("reference", e);
+        expect_print(times ? "native" : "reference", e);
     if (p->import.seeded)
         printf("weights %u layers had none: seeded ones\n", p->import.seeded);
 }
 
+/* By the reference, or natively. */
+static const float *const *compute(Arena *arena, Diag *diag,
+                                   const Options *options, Pipeline *p,
+                                   const float *const *inputs,
+                                   NativeRunTimes *times) {
+    if (options->native)
+        return native_evaluate(arena, diag, options, p->original, inputs,
+                               times);
+    Values values;
+    double start = now_ms();
+    const float *const *out = evaluate(arena, p->original, inputs, &values);
+    p->ms[STAGE_REFERENCE] = now_ms() - start;
+    return out;
+}
+
 ExitCode cmd_eval(Arena *arena, Diag *diag, const Options *options) {
     Pipeline p;
-    ExitCode code = pipeline_run(arena, diag, options, STAGE_READ, &p);
+    Options plain = *options;
+    plain.target = NULL; /* only code is for a machine */
+    ExitCode code = pipeline_run(arena, diag, &plain, STAGE_READ, &p);
     if (code != EXIT_FINE)
         return code;
     const float *const *inputs = read_inputs(arena, diag, options, p.original);
     const float *const *expected;
     if (!inputs || !expect_read(arena, diag, options, p.original, &expected))
         return EXIT_BAD_INPUT;
-    Values values;
-    double start = now_ms();
-    const float *const *outputs = evaluate(arena, p.original, inputs, &values);
-    p.ms[STAGE_REFERENCE] = now_ms() - start;
+    NativeRunTimes times = {0};
+    const float *const *outputs =
+        compute(arena, diag, options, &p, inputs, &times);
+    if (!outputs)
+        return EXIT_BAD_INPUT;
     if (!write_outputs(arena, diag, options, p.original, outputs))
         return EXIT_BAD_INPUT;
     Expectation e =
         expect_compare(p.original, expected, outputs, options->tolerance);
     if (options->json)
-        report_json(arena, &p, &e);
+        report_json(arena, &p, &times, &e);
     else
-        report(arena, &p, &e);
+        report(arena, &p, options->native ? &times : NULL, &e);
     return e.output ? EXIT_BAD_INPUT : EXIT_FINE;
 }

@@ -28,10 +28,10 @@ static const Command commands[] = {
      "network as it was read; with --expect also the outputs of both with\n"
      "values that others computed.",
      NULL},
-    {"eval", "NET", "wPbHFsixToj", cmd_eval,
+    {"eval", "NET", "wPbHFsixTojCt", cmd_eval,
      "Computes what a network computes.\n"
-     "By the reference evaluation alone; compares it with --expect; with -o\n"
-     "DIR the outputs are written as .npy.",
+     "By the reference evaluation, or --native; compares it with --expect; with\n"
+     "-o DIR the outputs are written as .npy.",
      NULL},
     {"show", "NET", MACHINE NETWORK PLANNING "AVodjE", cmd_show,
      "Says what a network is, and what its plan holds when.\n"

@@ -112,6 +112,9 @@ static const Option options[] = {
     {'N', false, "host", "native|interpret", OPTION_WORD, AT(host),
      "how layers of the host are computed (default: native, if built with "
      "LLVM)"},
+    {'C', false, "native", NULL, OPTION_FLAG, AT(native),
+     "by machine code for this computer (-t: as for that processor), not by "
+     "the reference"},
     {'R', false, "log-rules", NULL, OPTION_FLAG, AT(rules),
      "print each firing of a rewrite rule to stderr"},
     {'i', false, "input", "FILE", OPTION_INPUT, 0,

@@ -471,6 +471,23 @@ def compare(folder, header, runner):
     return None if worst < 1e-5 else f"largest relative error {worst:.3g}"
 
 
+def check_native(amphora, network, folder):
+    """eval --native gives what eval gives."""
+    if network.startswith("int8:"):
+        network = write_small(network[5:], folder)
+    run([amphora, "eval", network, "-o", f"{folder}/want"])
+    run([amphora, "eval", network, "--native", "-o", f"{folder}/got"])
+    for name in os.listdir(f"{folder}/want"):
+        real = network.endswith(".prototxt") or ".real." in name
+        want, got = (npy_values(f"{folder}/{side}/{name}",
+                                "float" if real else "int8_t")
+                     for side in ("want", "got"))
+        scale = max(abs(x) for x in want) if real else 0
+        if any(abs(a - b) > 1e-5 * scale for a, b in zip(got, want)):
+            return f"{name} differs"
+    return None
+
+
 def check_host(amphora, folder):
     """What is wrong with the code for a host and the listing that calls it."""
     run([amphora, "compile", "examples/tiny.prototxt", "-t", "math-engine",
@@ -556,6 +573,9 @@ def main():
             if row[0].startswith("int8:") or os.path.exists(row[0])]
     rows = [row for row in rows if shutil.which(row[2][0][0])]
     failed = attempt("layers of a host", check_host, amphora)
+    for network in "examples/tiny.prototxt", "int8:inverted", "int8:pools":
+        failed += attempt(f"eval --native {network}", check_native, amphora,
+                          network)
     failed += attempt("docs/bundle.md", check_manual, amphora)
     failed += attempt("docs/bundle.md: table", check_table, amphora)
     for row in rows:

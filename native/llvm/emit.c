@@ -141,16 +141,6 @@ static Val pointer_in(Code *c, Val array, uint32_t index) {
     return LLVMBuildLoad2(c->builder, c->pointer, place, "");
 }
 
-static void array_bases(const Program *p, Val function, const NativeFunction *f,
-                        Bases *out) {
-    for (uint32_t i = 0; i < f->n_in; i++)
-        out->in[i] = pointer_in(p->c, LLVMGetParam(function, 0), i);
-    for (uint32_t i = 0; i < f->n_out; i++)
-        out->out[i] = pointer_in(p->c, LLVMGetParam(function, 1), i);
-    out->weights = LLVMBuildBitCast(p->c->builder, LLVMGetParam(function, 3),
-                                    p->c->pointer, "");
-}
-
 static void argument_bases(const Program *p, Val function,
                            const NativeFunction *f, Bases *out) {
     for (uint32_t i = 0; i < f->n_in; i++)
@@ -299,6 +289,20 @@ static void place_rooms(Code *c, const NativeFunction *f, Bases *bases) {
         place_room(c, f, i, bases->images, at);
         bases->room[i] = code_bytes_at(c, bases->pool[f->room[i].pool], at[i]);
     }
+}
+
+static void array_bases(const Program *p, Val function, const NativeFunction *f,
+                        Bases *out) {
+    for (uint32_t i = 0; i < f->n_in; i++)
+        out->in[i] = pointer_in(p->c, LLVMGetParam(function, 0), i);
+    for (uint32_t i = 0; i < f->n_out; i++)
+        out->out[i] = pointer_in(p->c, LLVMGetParam(function, 1), i);
+    out->weights = LLVMBuildBitCast(p->c->builder, LLVMGetParam(function, 3),
+                                    p->c->pointer, "");
+    if (f->n_pools)
+        out->pool[0] = LLVMBuildBitCast(
+            p->c->builder, LLVMGetParam(function, 2), p->c->pointer, "");
+    place_rooms(p->c, f, out);
 }
 
 /* ---- a bundle ---- */
