@@ -272,7 +272,8 @@ static bool parse_pool(const char *text, Pool *pool) {
 static const CsvPool *make_pools(Arena *arena, Diag *diag,
                                  const Options *options, uint32_t *n) {
     CsvPool *pool = ARENA_ARRAY(arena, CsvPool, options->n_pools + 1u);
-    uint64_t size = options->capacity ? options->capacity : INT64_MAX;
+    /* without an end: as far as offsets of bundles reach (alloc/place.c) */
+    uint64_t size = options->capacity ? options->capacity : INT64_MAX / 4;
     pool[0] = (CsvPool){"memory", {.size = size, .align = 1}};
     *n = options->n_pools ? options->n_pools : 1;
     bool fine = options->n_pools <= PLAN_MAX_POOLS;

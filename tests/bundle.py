@@ -14,6 +14,7 @@ of its layers must name the object's functions.
 usage: bundle.py [--long] [AMPHORA [TARGET]]
 """
 import array
+import json
 import os
 import re
 import shutil
@@ -534,13 +535,20 @@ def check_manual(amphora, folder):
     return None if ran == 6 else f"{ran} programs ran"
 
 
-def check_table(amphora, _):
-    """Does docs/bundle.md have the table of bench/workspace.py?"""
+def check_table(amphora, folder):
+    """Does docs/bundle.md have the table of bench/workspace.py, and what the
+    planners make of ResNet-18?"""
     with open("docs/bundle.md", encoding="utf-8") as file:
         said = file.read()
     environment = dict(os.environ, AMPHORA=os.path.abspath(amphora))
     rows = run([sys.executable, "bench/workspace.py", "--markdown"],
                env=environment).stdout.decode().strip().split("\n")
+    run([amphora, "compile", "examples/micro/resnet18.prototxt", "-t", "n64",
+         "--emit", "problem", "-o", folder])
+    packed = run([amphora, "pack", f"{folder}/resnet18.csv", "--planner", "all",
+                  "--json"]).stdout
+    rows += [f"| `{row['planner']}` | {row['height']:,} |"
+             for row in json.loads(packed)["planners"]]
     missing = [row for row in rows if row not in said]
     return missing or None
 
