@@ -134,6 +134,10 @@ const char *plan_print(Arena *arena, const Plan *plan);
 /* One line a volume: where it is, and why there. */
 const char *plan_explain(Arena *arena, const Plan *plan);
 
+/* Where loads and stores share steps with layers: which do not, and why. Else
+ * "". */
+const char *plan_explain_time(Arena *arena, const Plan *plan);
+
 /* What `show -t` prints: for each step the volumes alive in active memory,
  * their bytes, the sum, the largest. */
 typedef struct PlanStepUse {

@@ -14,15 +14,15 @@ typedef struct Story {
     uint32_t out, back;   /* it is away from step `out` to before `back`, */
     uint32_t kept;        /* but for so many channels */
     bool listed;
-    uint64_t bytes;          /* of the largest */
-    uint32_t parts;          /* most rows of a part of it in active memory */
-    uint32_t ring;           /* rows of the ring that it passes through */
-    uint64_t loaded, stored; /* rows */
-    uint64_t c_loaded, c_stored; /* channels, where not all of them move */
-    uint32_t tiles;              /* instructions that make it, if several */
-    uint64_t again;              /* rows that are computed twice */
-    bool tiled;                  /* read or written by tiles of the machine */
-    TensorId inside;             /* lies in the volume of this concat */
+    uint64_t bytes;     /* of the largest */
+    uint32_t parts;     /* most rows of a part of it in active memory */
+    uint32_t ring;      /* rows of the ring that it passes through */
+    uint64_t moved[2];  /* stored, loaded: rows of one channel */
+    uint32_t behind[2]; /* channel up to which the last move came */
+    uint32_t tiles;     /* instructions that make it, if several */
+    uint64_t again;     /* rows that are computed twice */
+    bool tiled;         /* read or written by tiles of the machine */
+    TensorId inside;    /* lies in the volume of this concat */
     uint32_t channel;
 } Story;
 
@@ -65,12 +65,13 @@ static void read_move(Why *y, const Action *a) {
     const Placement *out = &y->plan->placement[a->out];
     Story *s = &y->story[out->tensor.i];
     bool load = a->kind == ACTION_LOAD;
-    if (out->n_c == plan_volume(y->g, out->tensor).c) {
-        *(load ? &s->loaded : &s->stored) += a->rows;
-        return;
-    }
-    *(load ? &s->c_loaded : &s->c_stored) += out->n_c;
-    s->kept = s->kept && s->kept < out->c ? s->kept : out->c;
+    bool goes_on = out->c == s->behind[load]; /* a move in parts */
+    s->moved[load] += (uint64_t)a->rows * out->n_c;
+    s->behind[load] = out->c + out->n_c;
+    if (s->behind[load] == plan_volume(y->g, out->tensor).c)
+        s->behind[load] = 0;
+    if (!goes_on && out->c && (!s->kept || out->c < s->kept))
+        s->kept = out->c;
 }
 
 static void read_action(Why *y, const Action *a) {
@@ -165,20 +166,25 @@ static void say_parts(const Why *y, Text *text, TensorId t, const Story *s) {
               ull(whole_bytes(y, t)), ull(y->total));
 }
 
+/* In channels where some stay, else in rows. */
+static void say_moved(Text *text, Volume v, const Story *s, bool load) {
+    const char *done = load ? "loaded" : "stored";
+    uint64_t moved = s->moved[load];
+    bool rows = moved % v.c == 0 && !s->kept;
+    uint64_t n = moved / (rows ? v.c : v.h), all = rows ? v.h : v.c;
+    if (!moved)
+        return;
+    text_addf(text, "; %llu %s %s", ull(n), rows ? "rows" : "channels", done);
+    if (n > all)
+        text_addf(text, " (it has %llu)", ull(all));
+}
+
 static void say_moves(Text *text, const Why *y, TensorId t, const Story *s) {
-    uint32_t h = plan_volume(y->g, t).h;
-    if (s->stored)
-        text_addf(text, "; %llu rows stored", ull(s->stored));
-    if (s->loaded)
-        text_addf(text, "; %llu rows loaded", ull(s->loaded));
-    if (s->loaded > h || s->stored > h)
-        text_addf(text, " (it has %u)", h);
-    if (s->c_stored)
-        text_addf(text, "; %llu channels stored", ull(s->c_stored));
-    if (s->c_loaded)
-        text_addf(text, "; %llu channels loaded", ull(s->c_loaded));
-    if (!s->stored && !s->loaded && !s->c_loaded && !s->tiled)
-        text_addf(text, "; nothing of it moves");
+    Volume v = plan_volume(y->g, t);
+    say_moved(text, v, s, false);
+    say_moved(text, v, s, true);
+    if (!s->moved[0] && !s->moved[1] && !s->tiled)
+        text_add(text, "; nothing of it moves");
 }
 
 static void say_where(const Why *y, Text *text, TensorId t, const Story *s) {

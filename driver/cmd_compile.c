@@ -36,8 +36,10 @@ typedef struct Made {
 
 static const char *explanation(Arena *arena, const Pipeline *p,
                                const Made *made) {
-    return made->bundle ? native_bundle_table(arena, made->bundle)
-                        : plan_explain(arena, p->plan);
+    return made->bundle
+               ? native_bundle_table(arena, made->bundle)
+               : arena_printf(arena, "%s%s", plan_explain(arena, p->plan),
+                              plan_explain_time(arena, p->plan));
 }
 
 static void print_json_report(Arena *arena, const Pipeline *p, const Made *made,

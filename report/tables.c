@@ -71,6 +71,18 @@ static void fact(Text *to, const char *name, uint64_t value, const char *what) {
 
 /* ---- summary ---- */
 
+/* Cycles in which no engine works. */
+static uint64_t idle_cycles(const SimResult *s, uint32_t n_engines) {
+    uint64_t idle = 0, computed = 0;
+    for (uint32_t i = 0; i < s->n_events; i++) {
+        const SimEvent *e = &s->event[i];
+        idle += e->idle;
+        if (e->use < n_engines && e->start + e->cycles > computed)
+            computed = e->start + e->cycles;
+    }
+    return idle + s->cycles - computed;
+}
+
 void table_summary(Text *to, const ReportInput *input) {
     const SimResult *s = input->sim;
     const HwSpec *spec = input->listing->spec;
@@ -94,6 +106,11 @@ void table_summary(Text *to, const ReportInput *input) {
     fact(to, "DDR", s->backing_read, "bytes read");
     fact(to, "", s->backing_written, "bytes written");
     fact(to, "", s->compulsory, "bytes must cross in any case");
+    if (s->transfer) {
+        fact(to, "transfers", s->transfer, "cycles");
+        fact(to, "", idle_cycles(s, spec->n_engines),
+             "cycles in which no engine works");
+    }
     fact(to, "weights", s->weights_read, "bytes into their cache");
     fact(to, "instructions", s->instructions, "of engines and the DMA");
     if (s->n_violations)
@@ -166,6 +183,8 @@ static void layer_row(Text *to, const ReportInput *input, const SimEvent *e) {
     count_cell(to, e->read);
     count_cell(to, e->written);
     count_cell(to, e->least);
+    count_cell(to, e->idle);
+    name_cell(to, e->behind ? e->behind : "");
     text_add(to, "</tr>\n");
 }
 
@@ -173,12 +192,14 @@ void table_layers(Text *to, const ReportInput *input) {
     static const char *const right[] = {
         "<operation", "<engine",  "from cycle", "cycles",  "array use",
         "",           "array",    "ports",      "weights", "transfer",
-        "<bound by",  "DDR read", "written",    "least",   NULL};
+        "<bound by",  "DDR read", "written",    "least",   "idle before",
+        "<behind",    NULL};
     const SimResult *sim = input->sim;
     text_add(to, "<h2>Layers</h2>\n<p>Cycles by what they are spent on "
                  "overlap; array use is of the products that the engine "
                  "could make in the layer's cycles. Least: the DDR bytes of "
-                 "its operands, each once.</p>\n");
+                 "its operands, each once. Idle before: cycles in which no "
+                 "engine works, behind the transfer that it waits for.</p>\n");
     heads(to, "layer", right);
     for (uint32_t i = 0; i < sim->n_events; i++)
         layer_row(to, input, &sim->event[i]);

@@ -66,6 +66,7 @@ typedef struct Run {
     uint64_t busy;   /* units that may still be at work: bit (1 << unit) */
     uint64_t issued; /* cycle: nothing later in the listing starts before */
     uint64_t done[MAX_UNITS]; /* by unit: cycle when its work ends */
+    uint32_t last[MAX_UNITS]; /* by unit: its last event + 1 */
     VEC(Touch) touched;       /* by busy units */
     VEC(SimEvent) event;
 

@@ -29,12 +29,34 @@ void timeline_wait(Run *run, uint64_t units) {
     forget(run, units);
 }
 
+/* A transfer by the comment that the listing has on it. */
+static const char *event_what(const Run *run, uint32_t event) {
+    const SimEvent *e = &run->event.at[event];
+    const char *comment = run->listing->insn[e->insn].comment;
+    return comment ? comment : e->name;
+}
+
+/* How long all engines have been idle when an engine starts, and why: the
+ * transfer that ended last. */
+static void find_idle(const Run *run, SimEvent *e) {
+    uint32_t dma = run->spec->n_engines;
+    uint64_t computed = 0;
+    for (uint32_t unit = 0; unit < dma; unit++)
+        computed = run->done[unit] > computed ? run->done[unit] : computed;
+    if (e->use >= dma || e->start <= computed)
+        return;
+    e->idle = e->start - computed;
+    if (run->last[dma])
+        e->behind = event_what(run, run->last[dma] - 1);
+}
+
 void timeline_add(Run *run, uint32_t unit, const SimEvent *event) {
     SimEvent e = *event;
     e.name = run->who;
     e.insn = run->insn;
     e.use = unit;
     e.start = run->issued > run->done[unit] ? run->issued : run->done[unit];
+    find_idle(run, &e);
     run->issued = e.start;
     run->done[unit] = e.start + e.cycles;
     if (run->done[unit] > run->result->cycles)
@@ -46,4 +68,5 @@ void timeline_add(Run *run, uint32_t unit, const SimEvent *event) {
     run->result->busy += e.busy;
     run->result->transfer += e.cost[SIM_TRANSFER];
     vec_push(run->arena, &run->event, e);
+    run->last[unit] = run->event.n;
 }

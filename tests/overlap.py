@@ -39,9 +39,11 @@ def run(*arguments):
 
 def measure(network, machine, sets, folder):
     code, out, err = run("compile", f"examples/{network}.prototxt", "-t",
-                         machine, "-o", folder, "--json", *sets)
+                         machine, "-o", folder, "--json", "--explain",
+                         *sets)
     assert code == 0, err
     plan = json.loads(out)
+    assert "overlap=false" in str(sets) or "time: " in plan["volumes"]
     code, out, err = run("simulate", plan["listing"], "-t", machine, "--json",
                          "--memory-only", *sets)
     assert code == 0, out + err
