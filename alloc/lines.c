@@ -46,6 +46,13 @@ typedef struct Rate {
     uint64_t num, den;
 } Rate;
 
+/* Rows of the result that a row of the operand makes by itself. */
+static uint32_t spread_of(const Node *node) {
+    if (node->op == OP_DECONV)
+        return node->attr.conv.stride[0];
+    return node->op == OP_UPSAMPLE ? node->attr.up.factor[0] : 1;
+}
+
 static bool rate_of(const Node *node, Rate *rate) {
     *rate = (Rate){1, 1};
     switch (node->op) {
@@ -56,7 +63,8 @@ static bool rate_of(const Node *node, Rate *rate) {
         rate->num = node->attr.pool.stride[0];
         return !node->attr.pool.global;
     case OP_UPSAMPLE:
-        rate->den = node->attr.up.factor[0];
+    case OP_DECONV:
+        rate->den = spread_of(node);
         return true;
     case OP_ELTWISE:
     case OP_SCALE:
@@ -73,8 +81,7 @@ static int64_t first_behind(const Node *node, int64_t row) {
         return row * node->attr.conv.stride[0] - node->attr.conv.pad[0];
     if (node->op == OP_POOL)
         return row * node->attr.pool.stride[0] - node->attr.pool.pad[0];
-    return node->op == OP_UPSAMPLE ? floor_div(row, node->attr.up.factor[0])
-                                   : row;
+    return floor_div(row, spread_of(node));
 }
 
 /* The end of those that rows up to `end` need, not clipped. */
@@ -170,9 +177,12 @@ static bool paces_whole(Pace *p) {
     for (uint32_t i = 0; i < p->lines->n_loaded; i++)
         if (!p->read[i].den || all % p->read[i].den)
             return false;
-    for (uint32_t i = 0; i < n; i++)
-        p->lines->node[i].rows =
-            (uint32_t)(all / p->made[i].den * p->made[i].num);
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t rows = (uint32_t)(all / p->made[i].den * p->made[i].num);
+        if (rows % node_quantum(p->w->g, group_node(p->w, p->g, i), 0))
+            return false;
+        p->lines->node[i].rows = rows;
+    }
     for (uint32_t i = 0; i < p->lines->n_loaded; i++)
         p->lines->at.at[i].buffer.band =
             (uint32_t)(all / p->read[i].den * p->read[i].num);
@@ -246,8 +256,11 @@ static void line_keeps(const Work *w, const Group *g, const Lines *lines,
 }
 
 static void leads_make(const Work *w, const Group *g, Lines *lines) {
-    for (uint32_t i = length(g); i-- > 0;)
-        lines->node[i].lead = lead_of(w, g, lines, result(w, g, i));
+    for (uint32_t i = length(g); i-- > 0;) {
+        int64_t q = node_quantum(w->g, group_node(w, g, i), 0);
+        int64_t lead = lead_of(w, g, lines, result(w, g, i));
+        lines->node[i].lead = floor_div(lead + q - 1, q) * q;
+    }
     for (uint32_t i = 0; i < lines->at.n; i++) {
         LineRing *line = &lines->at.at[i];
         if (line->maker == NONE)
@@ -343,6 +356,8 @@ static bool operands_swept(Sweep *s, uint32_t i, const Rows *need) {
 static bool sweep_node(Sweep *s, uint32_t i, uint32_t end) {
     NodeId id = group_node(s->w, s->g, i);
     Piece rows = lines_made(s->w, s->g, s->lines, i, s->band);
+    uint32_t q = node_quantum(s->w->g, id, 1);
+    end = (end + q - 1) / q * q;
     while (s->makes[i] && s->done[i] < end) {
         uint32_t col = s->done[i], cols = s->lines->node[i].cols;
         cols = cols < end - col ? cols : end - col;
@@ -661,12 +676,18 @@ static uint32_t widest(const Work *w, const Group *g) {
     return most;
 }
 
+static uint32_t columns_at_least(const Work *w, const Group *g, uint32_t i,
+                                 uint32_t cols) {
+    uint32_t q = node_quantum(w->g, group_node(w, g, i), 1);
+    return (cols + q - 1) / q * q;
+}
+
 /* One column at a time; where that takes fewer bytes, as many as the reader
  * goes on by. */
 static bool narrowest(const Work *w, const Group *g, Lines *lines, bool exact) {
     uint32_t n = length(g);
     for (uint32_t i = 0; i < n; i++)
-        lines->node[i].cols = 1;
+        lines->node[i].cols = columns_at_least(w, g, i, 1);
     if (!bytes_make(w, g, lines, false))
         return false;
     for (uint32_t i = n; i-- > 0;) {
@@ -676,9 +697,10 @@ static bool narrowest(const Work *w, const Group *g, Lines *lines, bool exact) {
         const Node *reader = read ? node_of(w, g, r.i) : NULL;
         if (!read || reader->op != OP_POOL || reader->attr.pool.stride[1] < 2)
             continue;
-        lines->node[i].cols = reader->attr.pool.stride[1];
+        lines->node[i].cols =
+            columns_at_least(w, g, i, reader->attr.pool.stride[1]);
         if (!bytes_make(w, g, lines, false) || lines->bytes >= before)
-            lines->node[i].cols = 1;
+            lines->node[i].cols = columns_at_least(w, g, i, 1);
         if (!bytes_make(w, g, lines, false))
             return false;
     }
@@ -696,7 +718,8 @@ bool lines_make(const Work *w, const Group *g, bool exact, Lines *lines) {
     uint64_t most = widest(w, g);
     for (uint32_t i = 0; i < length(g); i++) {
         uint64_t own = volume(w, result(w, g, i)).w;
-        lines->node[i].cols = (uint32_t)((own * g->cols + most - 1) / most);
+        uint64_t cols = (own * g->cols + most - 1) / most;
+        lines->node[i].cols = columns_at_least(w, g, i, (uint32_t)cols);
     }
     return bytes_make(w, g, lines, exact);
 }

@@ -50,7 +50,8 @@ uint32_t group_height(const Work *w, const Group *g) {
 uint32_t roll_chunk(const Work *w, const Group *g, uint32_t i) {
     uint64_t most = group_height(w, g);
     uint64_t share = (uint64_t)height(w, result(w, g, i)) * g->rows;
-    return (uint32_t)((share + most - 1) / most);
+    uint64_t q = node_quantum(w->g, group_node(w, g, i), 0);
+    return (uint32_t)((share + most * q - 1) / (most * q) * q);
 }
 
 /* ---- readers ---- */
@@ -102,6 +103,8 @@ static bool operands_there(Walk *walk, const Node *node, const Rows *need) {
 
 static bool advance(Walk *walk, uint32_t i, uint32_t end) {
     NodeId id = group_node(walk->w, walk->g, i);
+    uint32_t q = node_quantum(walk->w->g, id, 0);
+    end = (end + q - 1) / q * q;
     while (walk->done[i] < end) {
         uint32_t row = walk->done[i], rows = walk->chunk[i];
         rows = rows < end - row ? rows : end - row;

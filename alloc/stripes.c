@@ -31,11 +31,11 @@ bool group_may_hold(const Work *w, uint32_t step) {
     if (s->n != 1 || !on_engine(w, s->slot[0].node))
         return false;
     NodeId id = s->slot[0].node;
-    OpKind op = graph_node(w->g, id)->op;
+    const Node *node = graph_node(w->g, id);
     return w->spec->tiling.kind == HW_TILING_SOFTWARE &&
            w->spec->tiling.ops >> w->legal[id.i].op & 1 &&
-           w->mode[id.i].kind != MODE_AHEAD && op != OP_UPSAMPLE &&
-           op != OP_DECONV;
+           w->mode[id.i].kind != MODE_AHEAD &&
+           (node->op != OP_DECONV || deconv_spreads(node));
 }
 
 bool group_stores(const Work *w, const Group *g, TensorId t) {
@@ -154,6 +154,13 @@ uint32_t group_stripes(const Work *w, const Group *g) {
     return (h + g->rows - 1) / g->rows;
 }
 
+/* To rows that an instruction can make. */
+static void stripe_round(const Work *w, NodeId id, Stripe *stripe) {
+    uint32_t q = node_quantum(w->g, id, 0), end = stripe->row + stripe->rows;
+    stripe->row = stripe->row / q * q;
+    stripe->rows = (end + q - 1) / q * q - stripe->row;
+}
+
 bool stripe_make(const Work *w, const Group *g, uint32_t index,
                  Stripe *stripe) {
     uint32_t n = g->end - g->first;
@@ -167,6 +174,7 @@ bool stripe_make(const Work *w, const Group *g, uint32_t index,
         } else if (!rows_wanted(w, g, i, stripe)) {
             return false;
         }
+        stripe_round(w, id, &stripe[i]);
         stripe[i].need =
             needed(w, id, stripe[i].row, stripe[i].rows, reads_inner(w, g, id));
         if (!stripe[i].need.in_rows)

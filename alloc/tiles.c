@@ -192,9 +192,24 @@ static uint64_t planks_bytes(const Work *w, NodeId id, uint32_t rows) {
     return sum;
 }
 
+bool deconv_spreads(const Node *node) {
+    const ConvAttr *c = &node->attr.conv;
+    for (uint32_t axis = 0; axis < 2; axis++)
+        if (c->kernel[axis] != c->stride[axis] || c->pad[axis] ||
+            c->pad_end[axis] || c->dilation[axis] != 1)
+            return false;
+    return true;
+}
+
+uint32_t node_quantum(const Graph *g, NodeId id, uint32_t axis) {
+    const Node *node = graph_node(g, id);
+    if (node->op == OP_DECONV && deconv_spreads(node))
+        return node->attr.conv.stride[axis];
+    return node->op == OP_UPSAMPLE ? node->attr.up.factor[axis] : 1;
+}
+
 static uint32_t quantum(const Work *w, NodeId id) {
-    const Node *node = graph_node(w->g, id);
-    return node->op == OP_UPSAMPLE ? node->attr.up.factor[0] : 1;
+    return node_quantum(w->g, id, 0);
 }
 
 /* Planks of one height, near `most` rows, so that the last is not tiny. */

@@ -26,6 +26,8 @@ uint64_t row_work(const Graph *g, const Node *node) {
         work *= (uint64_t)c->kernel[0] * c->kernel[1] *
                 (plan_volume(g, node->in[0]).c / groups);
     }
+    if (node->op == OP_DECONV && deconv_spreads(node))
+        work *= plan_volume(g, node->in[0]).c;
     return work;
 }
 

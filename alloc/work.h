@@ -238,6 +238,12 @@ Rows rows_needed(const Graph *g, NodeId node, uint32_t row, uint32_t rows);
 /* The same along an axis: 0 rows, 1 columns. */
 Rows axis_needed(const Graph *g, NodeId node, uint32_t axis, uint32_t at,
                  uint32_t n);
+/* Along an axis, parts of the node's result are multiples of this, as is where
+ * they begin. */
+uint32_t node_quantum(const Graph *g, NodeId node, uint32_t axis);
+/* Whether each pixel that a transposed convolution reads makes pixels of its
+ * own, as in upsampling. */
+bool deconv_spreads(const Node *node);
 /* The highest planks of the node that take at most `free` bytes, its operands'
  * with them: rows of its result; 0 if there are none. */
 uint32_t plank_highest(const Work *w, NodeId node, uint64_t free);
