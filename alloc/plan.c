@@ -106,6 +106,7 @@ typedef struct Way {
     bool rolls;   /* groups with rings, nothing evicted */
     bool wholes;  /* whole volumes leave first, even where parts would do */
     bool streams; /* what never runs whole keeps nothing in active memory */
+    bool apart;   /* layers that spread pixels are in no group */
     double most;  /* bytes: plans that move more are of no use */
 } Way;
 
@@ -117,6 +118,7 @@ typedef struct Contest {
     uint64_t height;  /* of the last plan; 0: there was none */
     uint64_t weights; /* bytes, if each layer reads its own once */
     bool enough;      /* any plan is as good as others */
+    bool spreads;     /* there are layers that spread pixels */
     Way best;
     Traffic least;
 } Contest;
@@ -126,6 +128,7 @@ static bool way_fit(Work *w, const Way *way, Problem *problem,
                     bool *two_levels) {
     w->wholes_first = way->wholes;
     w->streams_first = way->streams;
+    w->apart = way->apart;
     if (way->streams)
         start_again(w);
     if (way->rolls) {
@@ -255,8 +258,13 @@ static bool way_try(Contest *c, Way way) {
     }
     arena_free(arena);
     if (by_parts) {
-        way.wholes = true;
-        way_try(c, way);
+        Way wholes = way;
+        wholes.wholes = true;
+        way_try(c, wholes);
+    }
+    if (way.share && c->spreads && !way.apart) {
+        way.apart = true;
+        fits |= way_try(c, way);
     }
     c->height = height;
     return fits;
@@ -353,13 +361,22 @@ static void way_choose(Contest *c, uint64_t compulsory) {
     way_try(c, (Way){.size = size, .share = 16});
 }
 
+static bool any_spreads(const Work *w) {
+    for (NodeId n = {0}; n.i < w->g->node.n; n.i++)
+        if (on_engine(w, n) && node_quantum(w->g, n, 0) > 1)
+            return true;
+    return false;
+}
+
 bool plan_exists(const Schedule *schedule, const HwSpec *spec,
                  const PlanOptions *options) {
     Arena *arena = arena_new("exists");
     Schedule resized = *schedule;
     resized.spec = spec;
     Contest c = {.schedule = &resized, .options = options, .enough = true};
-    c.costs = work_new(arena, &resized, spec, options)->costs;
+    const Work *first = work_new(arena, &resized, spec, options);
+    c.costs = first->costs;
+    c.spreads = any_spreads(first);
     way_choose(&c, 0);
     arena_free(arena);
     return c.any && !c.least.too_long;
@@ -387,6 +404,7 @@ const Plan *plan_make(Arena *arena, Diag *diag, const Schedule *schedule,
     Work *first = work_new(arena, schedule, schedule->spec, options);
     c.costs = first->costs;
     c.weights = weights_once(first);
+    c.spreads = any_spreads(first);
     bound_make(first, &bound);
     way_choose(&c, bound.ddr_compulsory);
     if (!c.any) {

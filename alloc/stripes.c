@@ -35,6 +35,7 @@ bool group_may_hold(const Work *w, uint32_t step) {
     return w->spec->tiling.kind == HW_TILING_SOFTWARE &&
            w->spec->tiling.ops >> w->legal[id.i].op & 1 &&
            w->mode[id.i].kind != MODE_AHEAD &&
+           !(w->apart && node_quantum(w->g, id, 0) > 1) &&
            (node->op != OP_DECONV || deconv_spreads(node));
 }
 

@@ -162,6 +162,7 @@ typedef struct Work {
     uint8_t *given_up;    /* by step: it cannot run in what there is */
     uint32_t split;       /* step at which a unit must change memory; NONE */
     bool keeps_all;       /* of a plan: see there */
+    bool apart;           /* layers that spread pixels are in no group */
     bool wholes_first;    /* whole volumes leave, even where parts would do */
     bool settled;         /* modes_settle, when the Work was made */
     bool streams_first;   /* what never runs whole starts with its last way */

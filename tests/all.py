@@ -24,6 +24,7 @@ makes. Kinds of tests:
   overlap  tests/overlap.py: transfers in the steps of layers; races refused
   rings  tests/rings.py: least memory without spills where rows roll
   weights  tests/weights.py: plans that count weights, beside Vela's
+  depth  tests/depth.py: groups of layers that spread pixels
   least  tests/least.py: what would do where nothing fits, and what not
   tiles  tests/tiles.py: single layers against a bound on their bytes
 Closes with `N passed, N failed`; exits 1 if any failed.
@@ -74,6 +75,7 @@ def scripts(long):
             "llvm",
             "overlap",
             "rings",
+            "depth",
             "least",
             "tiles",
             "weights",
