@@ -152,6 +152,7 @@ void occupied_look(const Occupied *o, const Buf *buf, uint64_t bytes,
     Cut cut;
     cut_life(o, buf, &cut);
     look->n = 0;
+    look->steps = 0;
     look->floor = 0;
     look->bytes = bytes;
     look->align = align;
@@ -179,15 +180,17 @@ bool look_next(Look *look, Run *free) {
         return false;
     for (uint32_t i = 0; clear < look->n; i = i + 1 < look->n ? i + 1 : 0) {
         struct Seen *seen = &look->seen[i];
-        seen->next = skip_runs(seen->run, seen->n, seen->next, free->at);
+        uint32_t next = skip_runs(seen->run, seen->n, seen->next, free->at);
         clear++;
-        if (seen->next == seen->n ||
-            seen->run[seen->next].at >= free->at + look->bytes)
-            continue;
-        look->floor = seen->run[seen->next].end;
-        clear = 0;
-        if (!lowest_place(look, &free->at))
-            return false;
+        look->steps++;
+        while (next < seen->n && seen->run[next].at < free->at + look->bytes) {
+            look->floor = seen->run[next++].end;
+            clear = 1;
+            look->steps++;
+            if (!lowest_place(look, &free->at))
+                return false;
+        }
+        seen->next = next;
     }
     free->end = look->size;
     for (uint32_t i = 0; i < look->n; i++) {

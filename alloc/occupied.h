@@ -40,6 +40,7 @@ typedef struct Look {
         uint32_t n, next;
     } seen[LOOK_MOST];
     uint32_t n;
+    uint64_t steps; /* runs that were met so far */
     uint64_t floor; /* all below was offered or is of no use */
     uint64_t bytes, align, size;
 } Look;

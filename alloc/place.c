@@ -32,7 +32,8 @@ struct Placer {
     TakenList taken[PLAN_MAX_POOLS]; /* sorted by `at`, then `buf` */
     Occupied *tree[PLAN_MAX_POOLS];  /* instead of `taken`; NULL: not yet */
     bool in_trees;
-    VEC(Gap) gap; /* of the latest walk */
+    uint64_t steps; /* of walks in the trees */
+    VEC(Gap) gap;   /* of the latest walk */
     VEC(Bar) bar;
 };
 
@@ -195,6 +196,7 @@ static void walk_gaps(Placer *placer, uint32_t buf, uint32_t pool, Walk *walk) {
     walk->size = problem->pool[pool].size;
     walk->floor = 0;
     walk->in_tree = placer->in_trees && alive;
+    walk->look.steps = 0;
     if (walk->in_tree)
         occupied_look(tree_of(placer, pool), b, walk->bytes, walk->align,
                       walk->size, &walk->look);
@@ -256,6 +258,7 @@ static Gaps list_gaps(Placer *placer, uint32_t buf, uint32_t pool) {
         }
         vec_push(placer->arena, &placer->gap, gap);
     }
+    placer->steps += walk.look.steps;
     return (Gaps){buf, placer->gap.n, placer->gap.at, walk.bytes, walk.align};
 }
 
@@ -434,12 +437,18 @@ void placer_put_lowest(Placer *placer, uint32_t buf) {
         Walk walk;
         Gap gap;
         walk_gaps(placer, buf, pool[i], &walk);
-        if (next_gap(&walk, &gap)) {
+        bool found = next_gap(&walk, &gap);
+        placer->steps += walk.look.steps;
+        if (found) {
             take(placer, buf, pool[i], gap.at);
             return;
         }
     }
     no_place(placer, buf);
+}
+
+uint64_t placer_steps(const Placer *placer) {
+    return placer->steps;
 }
 
 void placer_retire(Placer *placer, uint32_t step) {

@@ -52,6 +52,10 @@ void placer_put(Placer *placer, uint32_t buf, ChooseFn *choose,
 /* The same in the lowest gap, without listing the others. */
 void placer_put_lowest(Placer *placer, uint32_t buf);
 
+/* What the search for gaps has cost so far, of a placer of many buffers: runs
+ * of taken bytes that were met. 0 of others. */
+uint64_t placer_steps(const Placer *placer);
+
 /* Of a placer by birth: forgets buffers that are dead at `step` and after;
  * births come no earlier. */
 void placer_retire(Placer *placer, uint32_t step);

@@ -10,6 +10,8 @@
  * together becomes one hole. Giants that lie on top leave theirs to the free
  * bytes above all, which are taken last, so small buffers do not cut them up.
  *
+ * Where that is not near the bound, layers of like sizes are tried as well.
+ *
  * Free blocks are in a treap (Seidel and Aragon, 1996) by size and address;
  * blocks know their neighbours in address order, as in a heap with boundary
  * tags.
@@ -350,24 +352,59 @@ static uint32_t count_walks(uint32_t n_bufs) {
     return n_bufs > MANY ? 1 : n_bufs > MANY / MOST ? MANY / n_bufs : MOST;
 }
 
-void plan_large(Arena *arena, const PlanProblem *problem, PlanResult *result) {
+/* The lowest of some walks; UINT64_MAX if none fits. */
+static uint64_t walks(const PlanProblem *problem, uint64_t bound, uint32_t peak,
+                      uint64_t *offset) {
     static const double part[] = {1, 0.25, 4, 0, 0.5, 2};
-    if (!is_plain(problem)) {
-        plan_greedy_by_size(arena, problem, result);
-        return;
-    }
-    uint32_t peak, n = problem->n_bufs;
-    uint64_t bound = plan_live_peak(arena, problem, &peak), least = UINT64_MAX;
+    Arena *scratch = arena_new("walks");
+    uint32_t n = problem->n_bufs;
+    uint64_t least = UINT64_MAX;
     double price = price_of_steps(problem);
-    PlanResult other = *result;
-    other.offset = ARENA_ARRAY(arena, uint64_t, n);
+    PlanResult other = {.offset = ARENA_ARRAY(scratch, uint64_t, n)};
     for (uint32_t k = 0; k < count_walks(n) && least > bound; k++) {
         if (!walk_both_ways(problem, peak, price * part[k], other.offset) ||
             placed_height(problem, &other) >= least)
             continue;
         least = placed_height(problem, &other);
-        memcpy(result->offset, other.offset, n * sizeof *other.offset);
+        memcpy(offset, other.offset, n * sizeof *other.offset);
     }
+    arena_free(scratch);
+    return least;
+}
+
+/* A walk has no good place for a buffer that is larger than most: layers do.
+ * They end where they come to be no lower, or take too long. */
+static bool lay_lower(const PlanProblem *problem, uint64_t least,
+                      PlanResult *result) {
+    static const uint64_t most_steps = 700000000; /* some seconds */
+    Arena *scratch = arena_new("layers");
+    PlanProblem lower = *problem;
+    PlanResult other = *result;
+    if (least <= lower.pool[0].size)
+        lower.pool[0].size = least - 1;
+    other.offset = ARENA_ARRAY(scratch, uint64_t, problem->n_bufs);
+    other.pool = ARENA_ARRAY(scratch, int32_t, problem->n_bufs);
+    plan_layers_within(scratch, &lower, most_steps, &other);
+    bool found = other.status == PLAN_FITS;
+    if (found)
+        memcpy(result->offset, other.offset,
+               problem->n_bufs * sizeof *other.offset);
+    arena_free(scratch);
+    return found;
+}
+
+void plan_large(Arena *arena, const PlanProblem *problem, PlanResult *result) {
+    enum { NEAR = 1000 }; /* less than a thousandth above the bound */
+    if (!is_plain(problem)) {
+        plan_greedy_by_size(arena, problem, result);
+        return;
+    }
+    uint32_t peak;
+    uint64_t bound = plan_live_peak(arena, problem, &peak);
+    uint64_t least = walks(problem, bound, peak, result->offset);
+    bool fits = least < UINT64_MAX;
+    if (!fits || least - bound > bound / NEAR)
+        fits |= lay_lower(problem, least, result);
     result->failed = PLAN_NO_BUF;
-    result->status = least < UINT64_MAX ? PLAN_FITS : PLAN_FAILS;
+    result->status = fits ? PLAN_FITS : PLAN_FAILS;
 }

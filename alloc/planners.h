@@ -8,6 +8,10 @@
 #include "alloc/planners.def"
 #undef PLANNER
 
+/* plan_layers that gives up after so many steps (placer_steps): FAILS. */
+void plan_layers_within(Arena *arena, const PlanProblem *problem,
+                        uint64_t steps, PlanResult *result);
+
 /* Fills bound, cost_bound and failed; true where nothing fits. */
 bool plan_refuted(const PlanProblem *problem, PlanResult *result);
 

@@ -6,8 +6,8 @@
 
 Without files: those of ../shared/data/placement where it is there, then perfect
 packings, whose least height is known by construction. -f: problems of the
-families in placement_problems.py (`perfect`: those of them). -c asks only for
-a placement within so many bytes, as MiniMalloc does. The planner
+families in placement_problems.py (`perfect`, `many`: those of them). -c asks
+only for a placement within so many bytes, as MiniMalloc does. The planner
 `all` prints a row for each. Times are of the planner alone, on this machine.
 
 Problems that others were measured on carry what was seen of them (ANCHORS).
@@ -92,8 +92,10 @@ def main():
     print(f"{'problem':24} {'buffers':>7} {'planner':19} {'bound':>12} "
           f"{'height':>12} {'ratio':>7} {'':6} {'ms':>10} {'nodes':>10}  others")
     with tempfile.TemporaryDirectory() as folder:
-        families = placement_problems.PERFECT \
-            if args.f in ("", "perfect") else args.f.split(",")
+        families = {"": placement_problems.PERFECT,
+                    "perfect": placement_problems.PERFECT,
+                    "many": placement_problems.MANY
+                    }.get(args.f, args.f.split(","))
         made = write_problems(folder, families,
                               [int(n) for n in args.n.split(",")], args.s)
         known = [] if args.f else sorted(glob.glob(SHARED))

@@ -187,9 +187,68 @@ def even(n, seed):
             for t in starts]
 
 
+def exponential(n, seed):
+    draw = random.Random(seed)
+    starts = [draw.randrange(n) for _ in range(n)]
+    return [(t, t + 1 + int(draw.expovariate(1 / 800)),
+             64 * int(1 + draw.expovariate(1 / 500))) for t in starts]
+
+
+def skewed(n, seed):
+    """Logarithms of sizes and lives are normally distributed."""
+    draw = random.Random(seed)
+    starts = [draw.randrange(n) for _ in range(n)]
+    return [(t, t + 1 + int(draw.lognormvariate(5, 1.5)),
+             64 * int(1 + draw.lognormvariate(4, 1.5))) for t in starts]
+
+
+def powers(n, seed):
+    """Sizes are powers of two."""
+    draw = random.Random(seed)
+    starts = [draw.randrange(n) for _ in range(n)]
+    return [(t, t + 1 + int(draw.expovariate(1 / 800)),
+             64 << draw.randrange(12)) for t in starts]
+
+
+def equal(n, seed):
+    return [(first, end, 65536) for first, end, _ in even(n, seed)]
+
+
+def nested(n, seed):
+    """Last born, first dead."""
+    draw = random.Random(seed)
+    done, stack, time = [], [], 0
+    while len(done) + len(stack) < n:
+        time += 1
+        if stack and draw.random() < 0.498:
+            first, size = stack.pop()
+            done.append((first, time, size))
+        else:
+            stack.append((time, 64 * int(1 + draw.lognormvariate(4, 1.5))))
+    return done + [(first, time + 1, size) for first, size in stack]
+
+
+def weights(n, seed):
+    """One in twenty stays to the end, half of these from the beginning on."""
+    draw = random.Random(seed)
+    buffers = []
+    for i in range(n):
+        first = draw.randrange(n)
+        if i % 20 == 0:
+            buffers.append((first if draw.random() < .5 else 0, n,
+                            256 * draw.randint(1, 4000)))
+        else:
+            buffers.append((first, first + 1 + draw.randrange(50),
+                            256 * draw.randint(1, 40000)))
+    return buffers
+
+
 FAMILIES = {f.__name__: f for f in
-            (guillotine, fine, coarse_times, pinwheels, few_times, holes, thinned, pile,
-             training, heavy, even)}
+            (guillotine, fine, coarse_times, pinwheels, few_times, holes,
+             thinned, pile, training, heavy, even, exponential, skewed, powers,
+             equal, nested, weights)}
+MANY = ("training", "heavy", "even", "exponential", "skewed", "powers", "equal",
+        "nested", "weights")
 PERFECT = ("guillotine", "fine", "coarse_times", "pinwheels", "few_times")
 
 

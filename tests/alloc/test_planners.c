@@ -631,6 +631,32 @@ static void test_large(void **state) {
     assert_true(result.height[0] < result.bound * 11 / 10);
 }
 
+/* Last born, first dead; sizes over four orders of magnitude. Walks through
+ * time leave the giants no room (they end 8 % above the bound), layers do. */
+static void test_large_and_nested(void **state) {
+    Fixture *f = *state;
+    enum { N = 20000 };
+    Buf *buf = ARENA_ARRAY(f->arena, Buf, N);
+    uint32_t *stack = ARENA_ARRAY(f->arena, uint32_t, N);
+    uint32_t time = 0, n = 0, depth = 0;
+    for (; n < N || depth; time++) {
+        if (depth && (n == N || rng_bits(35, time) % 1000 < 498)) {
+            buf[stack[--depth]].end = time;
+        } else {
+            uint64_t size = 1 + rng_bits(36, time) % 64;
+            buf[n] = box(time, 0, size << rng_bits(37, time) % 8);
+            stack[depth++] = n++;
+        }
+    }
+    PlanProblem problem = one_pool(UINT64_C(1) << 40, buf, N);
+    PlanResult layers = run(f, &problem, "layers");
+    PlanResult large = run(f, &problem, "large");
+    assert_true(layers.height[0] < layers.bound * 1002 / 1000);
+    assert_true(large.height[0] <= layers.height[0]);
+    problem.pool[0].size = layers.bound - 1;
+    assert_int_equal(run(f, &problem, "layers").status, PLAN_INFEASIBLE);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void) {
@@ -652,6 +678,7 @@ int main(void) {
         TEST(test_best_is_the_least),
         TEST(test_real_problems),
         TEST(test_large),
+        TEST(test_large_and_nested),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
