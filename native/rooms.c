@@ -141,12 +141,21 @@ static Buf buf_of(const Rooms *r, const Room *room) {
     return buf;
 }
 
+/* Does the lap ask for less than the whole result below the operand? */
+static bool is_worth(const Room *result, const Lap *lap, uint32_t n) {
+    return lap->kind == REL_SAME ||
+           n * lap->image + lap->fixed <
+               (int64_t)(n * result->image + result->fixed);
+}
+
 /* Of operands that are needed later nothing may be overwritten. */
 static void drop_laps(Rooms *r) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < r->lap.n; i++) {
         Lap lap = r->lap.at[i];
-        if (r->room.at[lap.operand].end <= r->room.at[lap.result].first + 1)
+        const Room *result = &r->room.at[lap.result];
+        if (r->room.at[lap.operand].end <= result->first + 1 &&
+            is_worth(result, &lap, 1) && is_worth(result, &lap, r->images))
             r->lap.at[n++] = lap;
     }
     r->lap.n = n;
