@@ -70,7 +70,8 @@ void codes_sums(Arena *arena, const Graph *g, const Node *node,
     add_codes(g, node, CONST_WEIGHT, bytes ? CONST_I8 : CONST_I16, to);
     add_codes(g, node, CONST_BIAS, CONST_I32, to);
     add_scales(arena, layer, channels, to);
-    if (node->op == OP_CONV && node->attr.conv.groups <= 1)
+    if (node->op == OP_CONV &&
+        (node->attr.conv.groups <= 1 || shape_dim(&weight->shape, 1) > 1))
         add_tap_sums(arena, weight, to);
 }
 

@@ -81,6 +81,7 @@ int32_t kernel_constant(const Kernel *kernel, const char *role);
  * lie: in channel blocks of B = in[0].block = out[0].block.
  *   BLOCKS: weight [output block][input block][kh][kw][input in its block][B],
  *   the last input block as short as it is;
+ *   of several groups, the input blocks are those of kernel_span;
  *   DEPTHWISE: weight [block][kh][kw][B];
  *   QUADS: of codes, weight [output block][input block][kh][kw][quad][B][4],
  *   the input channels of a block in fours, the last one filled with zeros.
@@ -94,6 +95,15 @@ typedef enum KernelPacking {
     PACKED_QUADS
 } KernelPacking;
 KernelPacking kernel_packing(const Kernel *kernel);
+/* What a block of output channels is made of: so many input channels, from
+ * block o / every * step on; of one group, all. Where groups are parts of
+ * blocks, weights between different ones are zeros. No channels: a block is
+ * made of parts of blocks. */
+typedef struct KernelSpan {
+    uint32_t channels;
+    uint32_t every, step;
+} KernelSpan;
+KernelSpan kernel_span(const Kernel *kernel);
 /* Values of constant `index` as the kernel wants them. */
 uint64_t kernel_packed_count(const Kernel *kernel, uint32_t index);
 void kernel_pack(const Kernel *kernel, uint32_t index, const double *from,

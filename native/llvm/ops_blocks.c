@@ -34,8 +34,9 @@ static void add_channels(Tile *t, const TileTap *tap) {
     Code *c = t->e->c;
     uint64_t taps = (uint64_t)t->v.w[ROWS].kernel * t->v.w[COLS].kernel;
     Val number = index_step(c, tap->ky, t->v.w[COLS].kernel, tap->kx);
-    Val row = index_step(c, t->out_block, t->v.in.c * taps,
-                         index_mul(c, tap->in_block, t->block * taps));
+    uint64_t each = t->span.channels * taps;
+    Val row = index_step(c, t->out_block, each,
+                         index_mul(c, tap->seen, t->block * taps));
     row = index_add(c, row, LLVMBuildNSWMul(c->builder, number, tap->n, ""));
     Val first = tile_place(t, tap);
     Val weights = emit_constant(t->e, "weight"), weight[2] = {NULL, NULL};
@@ -43,7 +44,7 @@ static void add_channels(Tile *t, const TileTap *tap) {
     Val i = loop_open(c, &loop, code_index(c, 0), tap->n, 1);
     Val at = index_mul(c, index_add(c, row, i), t->block);
     for (uint32_t q = 0; q < t->n_q; q++) {
-        uint64_t step = q * t->v.in.c * taps * t->block;
+        uint64_t step = q * each * t->block;
         Val place = index_add(c, at, code_index(c, (int64_t)step));
         weight[q] = code_load_vector(c, weights, place, t->block);
     }

@@ -197,7 +197,7 @@ static void add_zeros(Tile *t, const TileTap *tap) {
     Branch once;
     Val none = code_index(c, 0);
     branch_open(c, &once,
-                LLVMBuildICmp(c->builder, LLVMIntEQ, tap->in_block, none, ""));
+                LLVMBuildICmp(c->builder, LLVMIntEQ, tap->seen, none, ""));
     for (uint32_t q = 0; q < t->n_q; q++) {
         Val share = as_sums(t, zero_share(t, q, tap->ky, tap->kx));
         for (uint32_t p = tap->from; p < tap->to; p++)
@@ -209,13 +209,13 @@ static void add_zeros(Tile *t, const TileTap *tap) {
 /* All input channels of a block, in fours. */
 static void add_quads(Tile *t, const TileTap *tap) {
     Code *c = t->e->c;
-    uint64_t taps = taps_of(t), all = (t->v.in.c + 3) / 4 * 4;
+    uint64_t taps = taps_of(t), all = (t->span.channels + 3) / 4 * 4;
     if (!t->inner && zero_of(t))
         add_zeros(t, tap);
     Val quads = index_div(c, index_add(c, tap->n, code_index(c, 3)), 4);
     Val number = index_step(c, tap->ky, t->v.w[COLS].kernel, tap->kx);
     Val row = index_step(c, t->out_block, all * taps,
-                         index_mul(c, tap->in_block, t->block * taps));
+                         index_mul(c, tap->seen, t->block * taps));
     Val in_tap = LLVMBuildNSWMul(c->builder, number, quads, "");
     row = index_step(c, in_tap, 4, row);
     Val first = tile_place(t, tap), weight[2] = {NULL, NULL};

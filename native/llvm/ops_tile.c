@@ -119,19 +119,30 @@ static void add_columns(Tile *t, TileTap *tap, uint32_t first) {
     }
 }
 
+/* Of the input, for the output's. */
+static Val first_block(const Tile *t) {
+    Code *c = t->e->c;
+    if (t->kind->depthwise)
+        return t->out_block;
+    if (!t->span.every)
+        return code_index(c, 0);
+    return index_mul(c, index_div(c, t->out_block, t->span.every),
+                     t->span.step);
+}
+
 static void emit_tile(Tile *t, bool inner, uint32_t first) {
     Code *c = t->e->c;
-    uint32_t in_c = t->kind->depthwise ? 1 : t->v.in.c;
+    uint32_t ins = t->span.channels;
     Loop blocks, rows;
     TileTap tap = {0};
     t->inner = inner;
     open_sums(t);
-    tap.in_block = loop_count(c, &blocks, (in_c + t->block - 1) / t->block);
+    tap.seen = loop_count(c, &blocks, (ins + t->block - 1) / t->block);
+    tap.in_block = first_block(t);
+    tap.in_block = index_add(c, tap.in_block, tap.seen);
     Val before = index_mul(c, tap.in_block, t->block);
     tap.n = index_min(c, code_index(c, t->block),
-                      index_sub(c, code_index(c, in_c), before));
-    if (t->kind->depthwise)
-        tap.in_block = t->out_block;
+                      index_sub(c, code_index(c, t->v.in.c), before));
     tap.ky = loop_open(c, &rows, t->ky.from, t->ky.to, 1);
     add_columns(t, &tap, first);
     loop_close(c, &rows);
@@ -202,10 +213,14 @@ void tile_emit(const Emit *e, const TileKind *kind, const Conv *v, Type sums,
               .v = *v,
               .block = e->k->out[0].block,
               .sums = sums,
-              .width = width};
+              .width = width,
+              .span = {1, 1, 1}};
+    if (!kind->depthwise)
+        t.span = kernel_span(e->k);
     uint32_t n = (v->out.c + t.block - 1) / t.block;
     join_rows(e, &t.v);
-    uint32_t pairs = kind->depthwise ? 0 : n / 2;
+    bool alone = kind->depthwise || t.span.every % 2;
+    uint32_t pairs = alone ? 0 : n / 2;
     if (pairs)
         emit_channels(&t, 0, 2 * pairs, 2);
     if (2 * pairs < n)

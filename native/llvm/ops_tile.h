@@ -23,6 +23,7 @@ typedef struct Tile Tile;
 /* A tap of some pixels, for the input channels of a block. */
 typedef struct TileTap {
     Val in_block, n; /* n: its channels that there are */
+    Val seen;        /* the block, of those that the output's see */
     Val ky, kx;
     uint32_t from, to; /* pixels */
 } TileTap;
@@ -44,6 +45,7 @@ struct Tile {
     Type sums;      /* of a pixel and a block */
     uint32_t width; /* values of such a vector */
     uint32_t n_q;   /* blocks of output channels at once */
+    KernelSpan span;
     /* now: */
     Val out_block;   /* first block of output channels */
     Val row, column; /* of the tile's first pixel */

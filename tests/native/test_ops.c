@@ -20,6 +20,22 @@ static const Case cases[] = {
      "2x4x4x3",
      "conv out_c=4 groups=2 kernel=3,2 stride=2,3 dilation=1,2 pad=0,2 "
      "pad_end=1,0"},
+    {{"1x32x9x7"},
+     "1x32x9x7",
+     "conv out_c=32 groups=8 kernel=3,3 stride=1,1 dilation=1,1 pad=1,1 "
+     "pad_end=1,1 act=relu alpha=0 lo=0 hi=0"},
+    {{"1x24x6x7"},
+     "1x24x3x4",
+     "conv out_c=24 groups=12 kernel=3,3 stride=2,2 dilation=1,1 pad=1,1 "
+     "pad_end=1,1"},
+    {{"1x64x6x7"},
+     "1x32x6x7",
+     "conv out_c=32 groups=2 kernel=1,1 stride=1,1 dilation=1,1 pad=0,0 "
+     "pad_end=0,0"},
+    {{"1x96x5x7"},
+     "1x96x5x7",
+     "conv out_c=96 groups=3 kernel=3,3 stride=1,1 dilation=1,1 pad=1,1 "
+     "pad_end=1,1"},
     {{"1x7x5x30"},
      "1x7x5x15",
      "conv out_c=7 groups=7 kernel=5,3 stride=1,2 dilation=1,1 pad=2,1 "
