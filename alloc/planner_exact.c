@@ -21,6 +21,8 @@
 #include "alloc/planners.h"
 
 enum {
+    MANY = 4000, /* buffers: of these each step takes long */
+    STEPS_OF_MANY = 100000,
     DEFAULT_STEPS = 6000000, /* minutes, where nothing is proved */
     FIRST_ROUND = 2000,      /* some tens of milliseconds */
     HALVINGS = 4,
@@ -143,7 +145,8 @@ static void descend(Arena *arena, const PlanProblem *problem,
                  .bound = strip_bound(strip)};
     uint64_t dead = largest_dead(problem);
     d.bound = dead > d.bound ? dead : d.bound;
-    d.spare = problem->budget ? problem->budget : DEFAULT_STEPS;
+    d.spare = problem->n_bufs > MANY ? STEPS_OF_MANY : DEFAULT_STEPS;
+    d.spare = problem->budget ? problem->budget : d.spare;
     d.height = result->status == PLAN_FITS ? placed_height(problem, result)
                                            : UINT64_MAX;
     if (!done(&d))

@@ -9,10 +9,6 @@
 
 enum { MANY = 4000, TOO_MANY = 40000 };
 
-/* Of the search among many buffers, where each step takes long: some seconds.
- */
-enum { STEPS_OF_MANY = 200000 };
-
 static bool is_cheap(const Planner *planner, uint32_t n_bufs) {
     if (planner->run == plan_large)
         return true;
@@ -37,8 +33,5 @@ void plan_portfolio(Arena *arena, const PlanProblem *problem,
         if (result->status == PLAN_FITS && (best.proved || problem->any_fit))
             break;
     }
-    PlanProblem asked = *problem;
-    if (problem->n_bufs > MANY && !problem->budget)
-        asked.budget = STEPS_OF_MANY;
-    exact_improve(arena, &asked, result);
+    exact_improve(arena, problem, result);
 }
