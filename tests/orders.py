@@ -75,7 +75,7 @@ def published(folder):
         best = rows["best"]
         expect(rows["file"]["peak_bytes"] == file_peak, name + ": file")
         expect(best["peak_bytes"] == best_peak and best["proved"], name)
-        expect(best["ms"] < 1000, f"{name}: {best['ms']} ms")
+        expect(best["states"] < 100000, f"{name}: {best}")
         print(f"{name:20} {file_peak:12,} {best['peak_bytes']:12,} "
               f"{best['states']:8} {best['ms']:8.1f}")
 
@@ -97,12 +97,12 @@ def randwire(folder, count):
     times = []
     for seed in range(4, 4 + count):
         best = orders(make(folder, f"randwire:{seed}"))["best"]
-        expect(best["proved"], f"randwire:{seed} is not proved")
+        expect(best["proved"] and best["states"] < 200000,
+               f"randwire:{seed}: {best}")
         times.append(best["ms"])
     times.sort()
     print(f"{count} random graphs: median {times[count // 2]:.1f} ms, worst "
           f"{times[-1]:.1f} ms")
-    expect(times[-1] < 1000, "randwire: more than a second")
 
 
 def sizes(folder):
@@ -120,7 +120,7 @@ def hand_designed():
         path = f"examples/{name}.prototxt"
         for machine in MACHINES:
             best = orders(path, "-t", machine)["best"]
-            expect(best["proved"] and best["ms"] < 50,
+            expect(best["proved"] and best["states"] < 1000,
                    f"{name} on {machine}: {best}")
 
 
