@@ -8,6 +8,10 @@ times are medians of the processor's, of one core, in milliseconds. Networks are
 those that tests/truth_onnx.py --long exports (torchvision's), 1x3x224x224.
 
     bench/native.py [-t TARGET] [--folder out/truth] [--turns N] [NETWORK...]
+    bench/native.py --codes [--turns N] [NETWORK.tflite...]
+
+With --codes, of quantised networks: bundles with AVX2, AVX-512, and its VNNI,
+and the loops on bytes with sums of 32 bits.
 
 Needs build/amphora, or $AMPHORA, node and onnxruntime-node (FOLDER/npm).
 """
@@ -22,6 +26,12 @@ import tempfile
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 AMPHORA = os.environ.get("AMPHORA", os.path.join(ROOT, "build/amphora"))
 NETWORKS = ["resnet18", "resnet50", "mobilenet_v2"]
+DATA = os.path.join(ROOT, "../shared/data/tflite")
+QUANTISED = [f"{DATA}/{name}.tflite" for name in (
+    "person_detect", "kws_ref_model", "pretrainedResnet_quant")]
+# Columns of --codes: target and settings.
+VECTORS = [("cpu-x86-64", []), ("cpu-x86-64-v4", []),
+           ("cpu-x86-64-v4", ["--set", "native.features=+avx512vnni"])]
 RUNS = 5  # a turn
 
 TIMER = r"""
@@ -38,30 +48,32 @@ OURS = TIMER + r"""
 #include "%(file)s.h"
 int main(int argc, char **argv) {
     float *in = malloc(4 * 3 * 224 * 224), *out = malloc(1 << 20);
+    int times = %(times)d;
     void *room = aligned_alloc(64, (%(net)s_WORKSPACE_BYTES + 63) / 64 * 64);
-    %(net)s_io io = {in, out};
+    %(net)s_io io = {(void *)in, (void *)out};
     for (int i = 0; i < 3 * 224 * 224; i++)
         in[i] = 0.5f;
     for (int i = 0; i < atoi(argv[1]) + 2; i++) {
         double start = now();
-        %(net)s_run(&io, room);
+        for (int k = 0; k < times; k++)
+            %(net)s_run(&io, room);
         if (i > 1)
-            printf("%%g\n", now() - start);
+            printf("%%g\n", (now() - start) / times);
     }
     return argc != 2;
 }
 """
 NAIVE = TIMER + r"""
 enum { MOST = 1 << 24 };
-float in[MOST], out[MOST], weight[MOST]; /* anyone might change them */
-%s
+%(value)s in[MOST], out[MOST], weight[MOST]; /* anyone might change them */
+%(layers)s
 int main(int argc, char **argv) {
     for (int i = 0; i < atoi(argv[1]); i++) {
         double start = now();
-        %s
+        %(calls)s
         printf("%%g\n", now() - start);
     }
-    return argc != 2 || out[argc] > 1e30f;
+    return argc != 2 || out[argc] > 100;
 }
 """
 LAYER = r"""
@@ -69,7 +81,7 @@ static void conv%(i)d(void) {
     for (int o = 0; o < %(out_c)d; o++)
         for (int y = 0; y < %(h)d; y++)
             for (int x = 0; x < %(w)d; x++) {
-                float sum = 0;
+                %(sum)s sum = 0;
                 for (int c = 0; c < %(fan)d; c++)
                     for (int i = 0; i < %(kh)d; i++)
                         for (int j = 0; j < %(kw)d; j++) {
@@ -84,7 +96,7 @@ static void conv%(i)d(void) {
                                    weight[((o * %(fan)d + c) * %(kh)d + i) *
                                           %(kw)d + j];
                         }
-                out[(o * %(h)d + y) * %(w)d + x] = sum;
+                out[(o * %(h)d + y) * %(w)d + x] = %(result)s;
             }
 }
 """
@@ -104,19 +116,20 @@ def write(path, text):
         file.write(text)
 
 
-def build_ours(folder, model, target):
+def build_ours(folder, model, target, settings=(), times=1):
     run([AMPHORA, "compile", model, "-t", target, "--emit", "bundle", "-o",
-         folder])
+         folder, *settings])
     name = os.path.splitext(os.path.basename(model))[0]
     net = re.sub(r"\W", "_", name)
-    write(f"{folder}/ours.c", OURS % {"file": name, "net": net})
+    write(f"{folder}/ours.c", OURS % {"file": name, "net": net,
+                                      "times": times})
     run(["cc", "-O2", "-o", f"{folder}/ours", f"{folder}/ours.c",
          f"{folder}/{name}.o"])
     with open(f"{folder}/{name}.h", encoding="utf-8") as file:
         return int(re.search(r"WORKSPACE_BYTES (\d+)", file.read())[1])
 
 
-def convolutions(folder, model):
+def convolutions(folder, model, how):
     """One function each, as C."""
     run([AMPHORA, "show", model, "--emit", "json", "-o", f"{folder}/net.json"])
     with open(f"{folder}/net.json", encoding="utf-8") as file:
@@ -126,17 +139,23 @@ def convolutions(folder, model):
         a, of = node["attributes"], shapes[node["reads"][0]]
         to, groups = node["writes"][0]["shape"], a["groups"][0]
         yield LAYER % {
-            "i": i, "out_c": to[1], "h": to[2], "w": to[3],
+            **how, "i": i, "out_c": to[1], "h": to[2], "w": to[3],
             "fan": of[1] // groups, "members": to[1] // groups,
             "in_h": of[2], "in_w": of[3], "kh": a["kernel"][0],
             "kw": a["kernel"][1], "sh": a["stride"][0], "sw": a["stride"][1],
             "ph": a["pad"][0], "pw": a["pad"][1]}
 
 
-def build_naive(folder, model):
-    layers = list(convolutions(folder, model))
+FLOATS = {"value": "float", "sum": "float", "result": "sum"}
+CODES = {"value": "signed char", "sum": "int",
+         "result": "(signed char)(sum >> 8)"}
+
+
+def build_naive(folder, model, how):
+    layers = list(convolutions(folder, model, how))
     calls = "\n        ".join(f"conv{i}();" for i in range(len(layers)))
-    write(f"{folder}/naive.c", NAIVE % ("".join(layers), calls))
+    write(f"{folder}/naive.c", NAIVE % {**how, "layers": "".join(layers),
+                                        "calls": calls})
     run(["clang", "-O3", "-march=native", "-o", f"{folder}/naive",
          f"{folder}/naive.c"])
 
@@ -151,21 +170,52 @@ def measure(folder, model, npm, turns):
     return {name: statistics.median(values) for name, values in times.items()}
 
 
+def measure_codes(model, turns):
+    """Medians of bundles, then of the loops."""
+    times = [[] for _ in range(len(VECTORS) + 1)]
+    with tempfile.TemporaryDirectory() as folder:
+        for i, (target, settings) in enumerate(VECTORS):
+            own = f"{folder}/{i}"
+            os.mkdir(own)
+            build_ours(own, model, target, settings, 20)
+        build_naive(folder, model, CODES)
+        for _ in range(turns):
+            for i in range(len(VECTORS)):
+                times[i] += numbers([f"{folder}/{i}/ours", str(RUNS)])
+            times[-1] += numbers([f"{folder}/naive", str(RUNS)])
+    return [statistics.median(t) for t in times]
+
+
+def print_codes(models, turns):
+    print(f"{'network':24} {'avx2':>8} {'avx512':>8} {'vnni':>8} "
+          f"{'naive':>8} {'x naive':>8}   "
+          f"(ms; load {os.getloadavg()[0]:.1f})")
+    for model in models:
+        t = measure_codes(model, turns)
+        name = os.path.splitext(os.path.basename(model))[0]
+        print(f"{name:24} " + " ".join(f"{x:8.3f}" for x in t) +
+              f" {t[-1] / t[0]:8.1f}", flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("networks", nargs="*", default=NETWORKS)
+    parser.add_argument("networks", nargs="*")
     parser.add_argument("-t", "--target", default="cpu-x86-64-v4")
     parser.add_argument("--folder", default=os.path.join(ROOT, "out/truth"))
     parser.add_argument("--turns", type=int, default=3)
+    parser.add_argument("--codes", action="store_true")
     options = parser.parse_args()
+    if options.codes:
+        print_codes(options.networks or QUANTISED, options.turns)
+        return
     print(f"{'network':14} {'bundle':>8} {'ort':>8} {'naive':>8} "
           f"{'of ort':>7} {'x naive':>8} {'workspace':>10}   "
           f"(ms; {options.target}; load {os.getloadavg()[0]:.1f})")
-    for network in options.networks:
+    for network in options.networks or NETWORKS:
         model = f"{options.folder}/{network}.onnx"
         with tempfile.TemporaryDirectory() as folder:
             workspace = build_ours(folder, model, options.target)
-            build_naive(folder, model)
+            build_naive(folder, model, FLOATS)
             t = measure(folder, model, f"{options.folder}/npm", options.turns)
         print(f"{network:14} {t['ours']:8.1f} {t['ort']:8.1f} "
               f"{t['naive']:8.1f} {t['ort'] / t['ours']:7.2f} "
