@@ -24,7 +24,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from write_int8 import NETWORKS, make  # noqa: E402
+from write_int8 import NETWORKS, grouped, make  # noqa: E402
 
 PROGRAM = r"""
 #include "{file}.h"
@@ -200,6 +200,7 @@ ROWS += [
     (f"{DATA}/pretrainedResnet_quant.tflite", "cpu-x86-64", HERE, TILES, ""),
     (f"{DATA}/kws_ref_model.tflite", "cpu-riscv64", RISCV, TILES, ""),
     ("int8:inverted", "cpu-x86-64", HERE, None, "--io shared"),
+    ("int8:grouped", "cpu-x86-64", HERE, None, ""),
     ("int8:residual", "cpu-x86-64", HERE, TIGHT, "--most-images 3"),
 ]
 LONG += [(network, "cpu-aarch64", how, machine, "")
@@ -219,6 +220,20 @@ LONG += [(f"{DATA}/{name}.tflite", target, how, None, "") for name in TRAINED
 LONG += [(f"int8:{build.__name__}", target, how, None, "")
          for build in NETWORKS
          for target, how in [("cpu-x86-64", HERE), ("cortex-m4", ARM)]]
+# Where this computer can run them: dot products of bytes.
+VNNI = """extends: {target}
+machine: {{name: vnni}}
+native: {{features: "+avx512vnni"}}
+"""
+try:
+    with open("/proc/cpuinfo", encoding="utf-8") as cpus:
+        if "avx512_vnni" in cpus.read():
+            LONG += [(network, "cpu-x86-64-v4", HERE, VNNI, "") for network in
+                     ("int8:grouped", "int8:convolutions",
+                      "int8:bytes_without_sign", f"{DATA}/person_detect.tflite",
+                      f"{DATA}/pretrainedResnet_quant.tflite")]
+except OSError:
+    pass
 # Bytes for code and constants.
 FLASH = {"cortex-m4": 1 << 20}
 # What the linker itself brings along.
@@ -436,7 +451,7 @@ def check(amphora, row, folder):
 
 def write_small(name, folder):
     """A network of write_int8.py."""
-    build = next(b for b in NETWORKS if b.__name__ == name)
+    build = next(b for b in (*NETWORKS, grouped) if b.__name__ == name)
     path = f"{folder}/{name}.tflite"
     make(build).write(path)
     return path

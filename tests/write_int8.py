@@ -263,6 +263,18 @@ def inverted(m):
     m.end("CONCATENATION", [f, g], [1, 5, 5, 24], Y, 3, NONE)
 
 
+def grouped(m):
+    """Groups of whole blocks of channels, and of less than one."""
+    x = m.input(1, 9, 10, 24)
+    m.end("CONV_2D", [x, *m.weights([24, 3, 3, 4], 0)], [1, 9, 10, 24], Y,
+          SAME, 1, 1, RELU, 1, 1)
+    m.end("CONV_2D", [x, *m.weights([18, 3, 3, 4], 0)], [1, 5, 5, 18], Y,
+          SAME, 2, 2, NONE, 1, 1)
+    y = m.input(1, 5, 6, 16)
+    m.end("CONV_2D", [y, *m.weights([32, 3, 1, 8], 0)], [1, 5, 6, 32], Y,
+          SAME, 1, 1, NONE, 1, 1)
+
+
 NETWORKS = (convolutions, depthwise, products, bytes_without_sign, wide, sums,
             pools, functions, moves, resizes, scales, transposed, residual,
             inverted)
