@@ -7,23 +7,12 @@
  */
 #include "alloc/work.h"
 
+#include "base/text.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 /* ---- texts ---- */
-
-/* 1234567 -> "1,234,567". */
-static const char *commas(Arena *arena, uint64_t v) {
-    char *plain = arena_printf(arena, "%llu", (unsigned long long)v);
-    size_t len = strlen(plain), at = 0;
-    char *text = ARENA_ARRAY(arena, char, len + len / 3 + 1);
-    for (size_t i = 0; i < len; i++) {
-        if (i && (len - i) % 3 == 0)
-            text[at++] = ',';
-        text[at++] = plain[i];
-    }
-    return text;
-}
 
 static const char *size_text(Arena *arena, uint64_t bytes) {
     static const struct {
@@ -149,7 +138,8 @@ static void note_volumes(Diag *diag, const Work *w, const Problem *p,
         Volume v = plan_volume(w->g, o->tensor);
         const Tensor *t = graph_tensor(w->g, o->tensor);
         diag_note(diag, t->loc, "%s (%ux%ux%u%s): %s bytes", t->name, v.c, v.h,
-                  v.w, owner_text[o->kind], commas(w->arena, line[i].bytes));
+                  v.w, owner_text[o->kind],
+                  with_commas(w->arena, line[i].bytes));
     }
     if (n > MOST)
         diag_note(diag, (Loc){0}, "and %u smaller ones", n - MOST);
@@ -281,13 +271,13 @@ static void note_stripe(Diag *diag, const Work *w) {
                   "%s by itself fits by stripes of at most %u of its %u rows: "
                   "%s bytes",
                   node->name, rows, h,
-                  commas(w->arena, planks_wanted(w, id, rows)));
+                  with_commas(w->arena, planks_wanted(w, id, rows)));
     else if (!rows && least)
         diag_note(diag, node->loc,
                   "no stripe of %s fits: the lowest, %u of its %u rows, takes "
                   "%s bytes",
                   node->name, least, h,
-                  commas(w->arena, planks_wanted(w, id, least)));
+                  with_commas(w->arena, planks_wanted(w, id, least)));
 }
 
 static bool step_tiled(const Work *w) {
@@ -325,9 +315,9 @@ static void say_short(Diag *diag, const Work *w, uint64_t sum) {
     diag_error(diag, step_loc(w),
                "does not fit: step %u (%s) needs %s bytes of %s, which has %s: "
                "%s short",
-               w->stuck + 1, step_node(w), commas(w->arena, sum),
-               active_names(w), commas(w->arena, active_bytes(w)),
-               commas(w->arena, sum - active_bytes(w)));
+               w->stuck + 1, step_node(w), with_commas(w->arena, sum),
+               active_names(w), with_commas(w->arena, active_bytes(w)),
+               with_commas(w->arena, sum - active_bytes(w)));
 }
 
 /* There would be bytes enough, but not in one piece. */
@@ -343,7 +333,7 @@ static void say_pieces(Diag *diag, const Work *w, const Problem *p,
                    "cannot hold in one piece",
                    w->stuck + 1, step_node(w),
                    graph_tensor(w->g, o->tensor)->name,
-                   commas(w->arena, line[i].bytes), active_names(w));
+                   with_commas(w->arena, line[i].bytes), active_names(w));
         return;
     }
     if (!result->pool)
@@ -355,8 +345,8 @@ static void say_pieces(Diag *diag, const Work *w, const Problem *p,
         diag_error(diag, step_loc(w),
                    "does not fit: at step %u (%s) volumes of %s bytes wait in "
                    "%s, which has %s, but planner %s finds no place for all",
-                   w->stuck + 1, step_node(w), commas(w->arena, sum),
-                   active_names(w), commas(w->arena, active_bytes(w)),
+                   w->stuck + 1, step_node(w), with_commas(w->arena, sum),
+                   active_names(w), with_commas(w->arena, active_bytes(w)),
                    w->options->planner);
 }
 

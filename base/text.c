@@ -52,3 +52,15 @@ const char *text_str(Text *text) {
     text->at[text->len] = '\0';
     return text->at;
 }
+
+const char *with_commas(Arena *arena, uint64_t value) {
+    const char *digits = arena_printf(arena, "%llu", (unsigned long long)value);
+    size_t len = strlen(digits), at = 0;
+    char *text = ARENA_ARRAY(arena, char, len + len / 3 + 1);
+    for (size_t i = 0; i < len; i++) {
+        if (i && (len - i) % 3 == 0)
+            text[at++] = ',';
+        text[at++] = digits[i];
+    }
+    return text;
+}

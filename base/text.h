@@ -16,6 +16,9 @@ void text_add_n(Text *text, const char *bytes, size_t len);
 void text_addf(Text *text, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* 1234567 -> "1,234,567". */
+const char *with_commas(Arena *arena, uint64_t value);
+
 /* NUL-terminated; `len` does not count the NUL. */
 const char *text_str(Text *text);
 

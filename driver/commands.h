@@ -3,6 +3,7 @@
 #define DRIVER_COMMANDS_H
 
 #include "base/json.h"
+#include "base/text.h"
 #include "driver/options.h"
 #include "driver/pipeline.h"
 #include "driver/values.h"
@@ -33,9 +34,6 @@ bool write_report(Arena *arena, Diag *diag, const Options *options,
 
 /* Prints the object as one line on stdout and frees it. */
 void print_json(Arena *arena, cJSON *json);
-
-/* 1234567 -> "1,234,567". */
-const char *with_commas(Arena *arena, uint64_t value);
 
 /* {"read": 1.2, ...}: the stages that ran. */
 cJSON *stage_times_json(const Pipeline *pipeline);

@@ -8,18 +8,6 @@ void print_json(Arena *arena, cJSON *json) {
     json_free(json);
 }
 
-const char *with_commas(Arena *arena, uint64_t value) {
-    const char *digits = arena_printf(arena, "%llu", (unsigned long long)value);
-    size_t len = strlen(digits);
-    char *text = arena_alloc(arena, len + len / 3 + 1, 1), *to = text;
-    for (size_t i = 0; i < len; i++) {
-        if (i && (len - i) % 3 == 0)
-            *to++ = ',';
-        *to++ = digits[i];
-    }
-    return text;
-}
-
 cJSON *stage_times_json(const Pipeline *pipeline) {
     cJSON *ms = cJSON_CreateObject();
     for (int i = 0; i < STAGE_COUNT; i++)

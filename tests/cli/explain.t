@@ -1,0 +1,76 @@
+# Why each volume is where it is, in one line each: kept, away for some steps, by
+# stripes, in the channels of a concat, by tiles of the machine.
+--- run amphora compile SHARE/examples/tiny.prototxt -t xdnn-v2-28 --set memories.am.size=24KiB --explain
+--- exit 0
+--- stdout
+...
+image (3x16x16): in active memory, step 1; loaded
+conv1 (16x16x16): in active memory, steps 1 to 2; does not move
+pool1 (16x8x8): in active memory, steps 2 to 4; does not move
+left (16x8x8): channels 0 to 15 of both, in active memory, steps 3 to 5; does not move
+right (16x8x8): channels 16 to 31 of both, in active memory, steps 4 to 5; does not move
+both (32x8x8): in active memory, steps 3 to 5; stored; 18 rows loaded, of 8: some again
+sum (32x8x8): in active memory, step 8; stored; loaded
+mix (32x8x8): never whole: at most 4 of its 8 rows at a time; whole it takes 16,384 of 24,576 bytes; does not move
+average (32x1x1): in active memory, step 8; stored
+classes (10x1x1): outside: for the host alone; does not move
+probability (10x1x1): outside: for the host alone; does not move
+...
+--- run amphora compile SHARE/examples/densenet-cell.prototxt -t xdnn-v2-28 --set memories.am.size=640KiB --explain
+--- exit 0
+--- stdout
+...
+image (64x28x28): in active memory, steps 1 to 4, but not in steps 2 to 3, in the plan that moves least in all; loaded twice
+l1/3x3 (32x28x28): channels 64 to 95 of l1/out, in active memory, step 3; stored
+l1/norm1 (64x28x28): in active memory, steps 1 to 2; does not move
+l1/norm2 (128x28x28): in active memory, steps 2 to 3; does not move
+image__bridge (64x28x28): channels 0 to 63 of l1/out, in active memory, step 4; stored
+l1/out (96x28x28): channels 0 to 95 of l2/out, in active memory, step 6; loaded
+l2/3x3 (32x28x28): channels 96 to 127 of l2/out, in active memory, step 8; stored
+l2/norm1 (96x28x28): in active memory, steps 6 to 7; does not move
+l2/norm2 (128x28x28): in active memory, steps 7 to 8; does not move
+l2/out (128x28x28): channels 0 to 127 of l3/out, in active memory, step 10; loaded
+l3/3x3 (32x28x28): channels 128 to 159 of l3/out, in active memory, step 12; stored
+l3/norm1 (128x28x28): in active memory, steps 10 to 11; does not move
+l3/norm2 (128x28x28): in active memory, steps 11 to 12; does not move
+l3/out (160x28x28): channels 0 to 159 of l4/out, in active memory, step 14; loaded
+l4/3x3 (32x28x28): channels 160 to 191 of l4/out, in active memory, step 16; stored
+l4/norm1 (160x28x28): in active memory, steps 14 to 15; does not move
+l4/norm2 (128x28x28): in active memory, steps 15 to 16; does not move
+l4/out (192x28x28): never whole: at most 14 of its 28 rows at a time; whole it takes 344,064 of 655,360 bytes; loaded
+t/pool (96x14x14): never whole: at most 7 of its 14 rows at a time; whole it takes 86,016 of 655,360 bytes; stored
+t/norm (192x28x28): never whole: at most 14 of its 28 rows at a time; whole it takes 344,064 of 655,360 bytes; does not move
+t/1x1 (96x28x28): never whole: at most 14 of its 28 rows at a time; whole it takes 172,032 of 655,360 bytes; does not move
+...
+--- run amphora compile SHARE/examples/tiny.prototxt -t tile-npu --set memories.am.size=6KiB --explain
+--- exit 0
+--- stdout
+...
+image (3x16x16): in active memory, step 1; loaded
+conv1 (16x16x16): in active memory, step 2; made by tiles of 2 channels x 16 x 16 pixels, from 3 input channels at a time; a tile of pixels stays for all channels; loaded
+pool1 (16x8x8): in active memory, steps 2 to 4; does not move
+left (16x8x8): channels 0 to 15 of both, in active memory, steps 3 to 7; made by tiles of 4 channels x 8 x 8 pixels, from 16 input channels at a time; a tile of pixels stays for all channels; does not move
+right (16x8x8): channels 16 to 31 of both, in active memory, steps 4 to 7; made by tiles of 2 channels x 8 x 8 pixels, from 16 input channels at a time; a tile of pixels stays for all channels; does not move
+both (32x8x8): in active memory, steps 3 to 7; does not move
+mix (32x8x8): in active memory, steps 6 to 7; made by tiles of 2 channels x 8 x 8 pixels, from 16 input channels at a time; a tile of pixels stays for all channels; does not move
+sum (32x8x8): in active memory, steps 7 to 8, in the place of mix; does not move
+average (32x1x1): in active memory, step 8; stored
+classes (10x1x1): outside: for the host alone; does not move
+probability (10x1x1): outside: for the host alone; does not move
+...
+--- run amphora compile SHARE/examples/tiny.prototxt -t ring-npu --set memories.am.size=3KiB --explain
+--- exit 0
+--- stdout
+...
+image (3x16x16): never whole: in a ring of 6 of its 16 rows; whole it takes 768 of 3,072 bytes; loaded
+left (16x8x8): channels 0 to 15 of both, never whole: in a ring of 2 of its 8 rows; whole it takes 1,024 of 3,072 bytes; stored
+right (16x8x8): channels 16 to 31 of both, never whole: in a ring of 2 of its 8 rows; whole it takes 1,024 of 3,072 bytes; stored
+conv1 (16x16x16): never whole: in a ring of 4 of its 16 rows; whole it takes 4,096 of 3,072 bytes; does not move
+pool1 (16x8x8): never whole: in a ring of 4 of its 8 rows; whole it takes 1,024 of 3,072 bytes; does not move
+both (32x8x8): never whole: in a ring of 3 of its 8 rows; whole it takes 2,048 of 3,072 bytes; loaded
+average (32x1x1): in active memory, step 8; stored
+mix (32x8x8): never whole: at most 1 of its 8 rows at a time; whole it takes 2,048 of 3,072 bytes; does not move
+sum (32x8x8): in active memory, steps 7 to 8; does not move
+classes (10x1x1): outside: for the host alone; does not move
+probability (10x1x1): outside: for the host alone; does not move
+...
