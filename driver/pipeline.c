@@ -79,7 +79,8 @@ static bool fit_element(Arena *arena, Diag *diag, const Options *options,
         size >= p->machine->element)
         return true;
     HwSetting *settings = ARENA_ARRAY(arena, HwSetting, n + 1);
-    memcpy(settings, options->settings, n * sizeof *settings);
+    for (uint32_t i = 0; i < n; i++)
+        settings[i] = options->settings[i];
     settings[n] =
         (HwSetting){"machine.element", arena_printf(arena, "%u", size)};
     return set_machine(
