@@ -28,7 +28,7 @@ enum {
     HALVINGS = 4,
     HALVING_SHARE = 4, /* of the steps for the bound */
     SWEEPS = 16,       /* runs a round; steps of other searches take longer */
-    SWEEP_SHARE = 8
+    SWEEP_SHARE = 4
 };
 
 typedef struct Descent {

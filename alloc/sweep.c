@@ -96,13 +96,48 @@ static uint32_t turn(const Sweep *s, uint32_t at) {
     return s->backwards ? s->strip->n_sections - at : at;
 }
 
-/* Where only one is born, all that die lie side by side, and do so ever since
+/* A question of sums, given up after so many tries. */
+enum { MOST_HALVES = 4, MOST_SUMS = 1000 };
+
+/* Is there a set of items, from position `from` on, that weighs `rest`? */
+static bool has_sum(const Sweep *s, const Items *items, uint32_t from,
+                    int64_t rest, uint32_t *tries) {
+    if (!rest || ++*tries > MOST_SUMS)
+        return true;
+    for (uint32_t i = from; i < items->n; i++) {
+        int64_t size = size_of(s, items->at[i]);
+        if (size <= rest && has_sum(s, items, i + 1, rest - size, tries))
+            return true;
+    }
+    return false;
+}
+
+/* Could those that die and those that are born be two blocks? Not if some of
+ * the latter, but not all, never weigh as much as some of the former. */
+static bool falls_apart(const Sweep *s, const Items *dead, const Items *born) {
+    if (born->n > MOST_HALVES)
+        return true;
+    /* Without the last one: the other half has it. */
+    for (uint32_t half = 1; half < 1u << (born->n - 1); half++) {
+        int64_t sum = 0;
+        uint32_t tries = 0;
+        for (uint32_t i = 0; i < born->n; i++)
+            if (half >> i & 1)
+                sum += size_of(s, born->at[i]);
+        if (has_sum(s, dead, 0, sum, &tries))
+            return true;
+    }
+    return false;
+}
+
+/* Where all is one block, all that die lie side by side, and do so ever since
  * the last of them was born: what is placed does not move. */
 static void list_bonds(Sweep *s) {
     uint32_t n = s->strip->n_sections;
     s->bonds = ARENA_ARRAY(s->arena, Items, n + 1);
     for (uint32_t t = 1; t < n; t++) {
-        if (s->begins[t].n != 1 || s->dies[t].n < 2)
+        if (s->dies[t].n < 2 || !s->begins[t].n ||
+            falls_apart(s, &s->dies[t], &s->begins[t]))
             continue;
         uint32_t last = 0;
         for (uint32_t i = 0; i < s->dies[t].n; i++) {
@@ -505,7 +540,7 @@ static void read_stacks(Sweep *s, int64_t *offset) {
 /* ---- runs ---- */
 
 /* In pieces of a block: the first runs only break ties, later ones may take a
- * block of one piece more for the likelier. */
+ * block of one piece more, or of four, for the likelier. */
 #define SLIGHT_NOISE 0.25
 #define NOISE 1.5
 
@@ -542,7 +577,7 @@ bool sweep_search(const Strip *strip, uint64_t seed, uint32_t run,
     Sweep s = {.arena = arena, .strip = strip, .max_steps = *steps};
     s.backwards = run % 2;
     s.seed = rng_bits(rng_seed("sweep", seed), run);
-    s.noise = run < 2 ? SLIGHT_NOISE : NOISE;
+    s.noise = run < 2 ? SLIGHT_NOISE : NOISE * (1 + run / 2 % 3);
     s.marked = ARENA_ARRAY(arena, bool, strip->n);
     s.noted = ARENA_ARRAY(arena, bool, 2 * (size_t)strip->n + 2);
     begin(&s);
