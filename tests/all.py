@@ -26,6 +26,7 @@ makes. Kinds of tests:
   weights  tests/weights.py: plans that count weights, beside Vela's
   depth  tests/depth.py: groups of layers that spread pixels
   least  tests/least.py: what would do where nothing fits, and what not
+  residency  tests/residency.py: never more bytes over DDR than LRU moves
   tiles  tests/tiles.py: single layers against a bound on their bytes
 Closes with `N passed, N failed`; exits 1 if any failed.
 """
@@ -77,6 +78,7 @@ def scripts(long):
             "rings",
             "depth",
             "least",
+            "residency",
             "tiles",
             "weights",
             "placements",
