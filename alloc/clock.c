@@ -13,10 +13,9 @@ static const HwMemory *memory_of(const Plan *plan, uint32_t placement) {
 
 uint64_t move_cycles(const Plan *plan, const Action *a, uint32_t channels) {
     bool load = a->kind == ACTION_LOAD;
-    const Placement *p = &plan->placement[a->out];
     return hwspec_transfer_cycles(plan->schedule->spec,
                                   memory_of(plan, load ? a->in[0] : a->out),
-                                  channels, a->rows, p->whole.w);
+                                  channels, a->rows, a->cols);
 }
 
 static uint64_t pool_taps(const Graph *g, const Node *node) {
@@ -49,7 +48,7 @@ static uint64_t run_cycles(const Plan *plan, const Action *a) {
     const Node *node = graph_node(g, a->node);
     Volume in = plan_volume(g, node->in[0]), out = plan_volume(g, node->out[0]);
     uint64_t inner = 1;
-    uint32_t rows = a->rows, cols = out.w;
+    uint32_t rows = a->rows, cols = a->cols;
     if (node->op == OP_CONV_POOL)
         before_pool(node, &rows, &cols);
     if (node->op == OP_CONV || node->op == OP_CONV_POOL ||

@@ -261,8 +261,8 @@ static bool follows(const Overlap *o, const Action *a, const Action *b) {
     const Placement *q = &o->placement.at[b->out];
     return a->kind == b->kind && a->step == b->step && p->buffer == q->buffer &&
            placements_share(p, q) && p->c + p->n_c == q->c &&
-           a->row == b->row && a->rows == b->rows &&
-           same_tensor(p->tensor, q->tensor) &&
+           a->row == b->row && a->rows == b->rows && a->col == b->col &&
+           a->cols == b->cols && same_tensor(p->tensor, q->tensor) &&
            placements_share(&o->placement.at[a->in[0]],
                             &o->placement.at[b->in[0]]) &&
            o->placement.at[a->in[0]].part_c + p->n_c ==
