@@ -4,13 +4,13 @@
  * bound, raised where smaller capacities were proved impossible; they meet
  * where the budget allows.
  *
- * The search decides whether a capacity is enough (restart.c). Heights are
+ * A crew of searches decides whether a capacity is enough (crew.c). Heights are
  * probed in rounds, each with twice the steps of the one before: first the
  * bound itself, which ends everything when it is reached, and which a proof of
  * the contrary raises to the least capacity at which some cut branch would have
- * gone on; then, halving the distance from above, what may be easier. Each
- * probe begins with what is quick where it works at all: items welded together
- * (weld.c) and, where no byte may be wasted, the search along time (sweep.c).
+ * gone on; then, halving the distance from above, what may be easier. Where no
+ * byte may be wasted, a round begins with the search along time (sweep.c).
+ * Where any placement within the capacity will do, no less is probed.
  *
  * Several pools, relations, gaps in lives: another search (pile.h). Problems
  * too large for either: the cheap placement.
