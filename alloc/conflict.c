@@ -42,6 +42,8 @@ static Access access_of(const Plan *plan, const Action *a, uint32_t i) {
         access.end += p->bytes;
         access.exact = false;
     }
+    if (p->lines.band) /* rows and columns wind through all of it */
+        access.exact = false;
     if (!is_move(a) && !p->ring) { /* engines know of volumes, not of rows */
         access.row = 0;
         access.rows = p->whole.h;

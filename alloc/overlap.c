@@ -92,7 +92,7 @@ static bool ends_there(const Overlap *o, uint32_t placement, uint32_t c) {
     const HwMemory *m = &spec->memory[p->memory];
     uint32_t n = p->part_c + c;
     Volume before = {n, p->whole.h, p->whole.w, hwspec_repl_none(spec, n)};
-    if (!part_has_address(m, &p->whole, n))
+    if (p->lines.band || !part_has_address(m, &p->whole, n))
         return false;
     uint64_t at = layout_part_offset(m->layout, &p->whole, n);
     return layout_bytes(m->layout, &before) == at &&

@@ -24,6 +24,7 @@ POINTS = [  # network, machine, size of active memory
     ("squeezenet", "xdnn-v2-56", "2MiB"),
     ("densenet-cell", "xdnn-v2-28", "1MiB"),
     ("mobilenet-v2", "ring-npu", "150KiB"),
+    ("googlenet", "line-npu", "256KiB"),
     ("tiny", "xdnn-v2-28", "24KiB")]
 LONG = [("yolov2-608", "xdnn-v2-56", "6MiB"), ("vgg16", "xdnn-v2-28", "3MiB"),
         ("inception-v3", "xdnn-v2-28", "2MiB"),
