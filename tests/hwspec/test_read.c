@@ -227,6 +227,9 @@ static void bad_sections(void **state) {
               "tiling: {kind: software, ops: [conv], always: [conv]}\n"
               "engines:\n",
               "8:47: `always` belongs to kind `hardware`, not `software`\n");
+    check_bad(at,
+              "tiling: {kind: software, ops: [conv], lines: true}\nengines:\n",
+              "8:9: `lines` needs `rings`\n");
     check_bad(at, "tiling: {kind: hardware, ops: [conv]}\nengines:\n",
               "8:31: `ops` belongs to kind `software`, not `hardware`\n"
               "8:9: the key `styles` is missing\n");
