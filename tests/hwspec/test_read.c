@@ -229,7 +229,11 @@ static void bad_sections(void **state) {
               "8:47: `always` belongs to kind `hardware`, not `software`\n");
     check_bad(at,
               "tiling: {kind: software, ops: [conv], lines: true}\nengines:\n",
-              "8:9: `lines` needs `rings`\n");
+              "8:9: `lines` needs `rings`\n"
+              "13:3: `tiling.lines` is set, but RUN does not tell the line "
+              "buffers of its operands in active memory: they need "
+              "`line.band`, `line.keep`, `line.span`, `line.shift`, and `col` "
+              "and `pitch`\n");
     check_bad(at, "tiling: {kind: hardware, ops: [conv]}\nengines:\n",
               "8:31: `ops` belongs to kind `software`, not `hardware`\n"
               "8:9: the key `styles` is missing\n");
