@@ -36,7 +36,7 @@ static bool fly_one(Work *w, NodeId id) {
         if (mode->streams_in && !mode->streams_out && mode->repl.sections &&
             array_rows(mode->repl, node) <
                 array_rows(w->role[node->in[0].i].repl, node)) {
-            tiles_hasten(w, id, UINT64_MAX, mode);
+            tiles_hasten(w, id, 0, mode);
             return true;
         }
     }

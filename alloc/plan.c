@@ -7,8 +7,10 @@
  */
 #include "alloc/overlap.h"
 #include "alloc/planners.h"
+#include "base/vec.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 static void slots_read(Work *w) {
@@ -110,7 +112,20 @@ typedef struct Way {
     double most;  /* bytes: plans that move more are of no use */
 } Way;
 
+/* What a plan costs; cycles: 0 where nobody counts them. */
+typedef struct Timed {
+    Traffic traffic;
+    uint64_t cycles;
+} Timed;
+
+typedef struct Tried {
+    uint32_t number;
+    Way way;
+    Timed timed;
+} Tried;
+
 typedef struct Contest {
+    Arena *arena;
     const Schedule *schedule;
     const PlanOptions *options;
     RollCosts *costs; /* NULL for machines without rings */
@@ -120,7 +135,9 @@ typedef struct Contest {
     bool enough;      /* any plan is as good as others */
     bool spreads;     /* there are layers that spread pixels */
     Way best;
-    Traffic least;
+    Timed least;
+    VEC(Timed) timed; /* all, each once */
+    VEC(Tried) tried;
 } Contest;
 
 static bool way_fit(Work *w, const Way *way, Problem *problem,
@@ -229,29 +246,67 @@ static Plan *way_plan(Arena *arena, Diag *diag, const Contest *c,
     return plan;
 }
 
-static bool better(Traffic a, Traffic b) {
-    if (a.too_long != b.too_long)
-        return b.too_long;
-    uint64_t all = a.moved + a.weights, other = b.moved + b.weights;
-    return all != other ? all < other : a.work < b.work;
+/* Where nothing is computed twice, the fewest bytes need no time to be weighed
+ * against them; and where there are many steps, plans cost too much to make. */
+static bool weighs_time(const Contest *c) {
+    enum { MAX_STEPS = 200 };
+    const HwTiling *tiling = &c->schedule->spec->tiling;
+    return c->options->cycles && !tiling->rings && !tiling->always &&
+           c->schedule->n_steps <= MAX_STEPS;
+}
+
+/* Plans that move as much and compute as much take as long. */
+static uint64_t cycles_of(Contest *c, const Plan *plan, Traffic traffic) {
+    const PlanOptions *o = c->options;
+    if (!weighs_time(c))
+        return 0;
+    for (uint32_t i = 0; i < c->timed.n; i++)
+        if (c->timed.at[i].traffic.moved == traffic.moved &&
+            c->timed.at[i].traffic.work == traffic.work)
+            return c->timed.at[i].cycles;
+    Timed timed = {traffic, o->cycles(o->context, plan)};
+    vec_push(c->arena, &c->timed, timed);
+    return timed.cycles;
+}
+
+static double cost(const Contest *c, Timed t) {
+    const HwSpec *spec = c->schedule->spec;
+    double moved = (double)(t.traffic.moved + t.traffic.weights);
+    double byte = bytes_seconds(spec, 1);
+    if (!weighs_time(c) || byte <= 0)
+        return moved;
+    return (double)t.cycles + BYTE_PRICE * moved * byte * spec->clock;
+}
+
+static bool better(const Contest *c, Timed a, Timed b) {
+    if (a.traffic.too_long != b.traffic.too_long)
+        return b.traffic.too_long;
+    double mine = cost(c, a), other = cost(c, b);
+    if (mine != other)
+        return mine < other;
+    return a.traffic.work < b.traffic.work;
 }
 
 /* False if nothing fits that way. */
 static bool way_try(Contest *c, Way way) {
-    if (c->enough && c->any && !c->least.too_long)
+    if (c->enough && c->any && !c->least.traffic.too_long)
         return true;
     Arena *arena = arena_new("way");
     uint64_t height;
-    bool hopeless, limited = c->any && !c->least.too_long;
-    way.most = limited ? (double)(c->least.moved + c->least.weights) : HUGE_VAL;
+    const Traffic *least = &c->least.traffic;
+    bool hopeless, limited = c->any && !least->too_long && !weighs_time(c);
+    way.most = limited ? (double)(least->moved + least->weights) : HUGE_VAL;
     const Plan *plan =
         way_plan(arena, diag_new(arena), c, &way, false, &height, &hopeless);
     bool fits = plan || hopeless, by_parts = plan && plan->by_parts;
     if (plan) {
         Traffic traffic = plan_traffic(plan);
-        if (!c->any || better(traffic, c->least)) {
+        Timed timed = {traffic, cycles_of(c, plan, traffic)};
+        Tried tried = {c->tried.n, way, timed};
+        vec_push(c->arena, &c->tried, tried);
+        if (!c->any || better(c, timed, c->least)) {
             c->any = true;
-            c->least = traffic;
+            c->least = timed;
             c->best = way;
         }
         c->keeps_all |= plan->keeps_all;
@@ -303,13 +358,43 @@ static void step_down(Contest *c, uint32_t share) {
 
 /* Nothing moves that need not, and weights once. */
 static bool is_least(const Contest *c, uint64_t compulsory) {
-    return c->any && c->least.moved == compulsory &&
-           c->least.weights <= c->weights;
+    return c->any && c->least.traffic.moved == compulsory &&
+           c->least.traffic.weights <= c->weights;
 }
 
-/* A larger memory takes the plan of a smaller one where that moves less. To
- * that end two memories are compared by the plans for the same sizes. The more
- * steps, the fewer sizes: then two memories that are far apart can disagree. */
+static bool no_worse(Timed a, Timed b) {
+    bool equal = a.traffic.moved == b.traffic.moved && a.cycles == b.cycles;
+    return a.traffic.too_long <= b.traffic.too_long &&
+           a.traffic.moved <= b.traffic.moved && a.cycles <= b.cycles &&
+           (!equal || a.traffic.work <= b.traffic.work);
+}
+
+static int by_size(const void *a, const void *b) {
+    const Tried *x = a, *y = b;
+    if (x->way.size != y->way.size)
+        return x->way.size < y->way.size ? -1 : 1;
+    return x->number < y->number ? -1 : 1;
+}
+
+/* Of the smallest size that was tried the plan that costs least; of each larger
+ * one another only if that moves no more bytes and takes no more cycles. */
+static void climb_up(Contest *c, uint32_t from) {
+    Tried *at = c->tried.at + from, *held = at;
+    uint32_t n = c->tried.n - from;
+    qsort(at, n, sizeof *at, by_size);
+    for (uint32_t i = 1; i < n; i++)
+        if (at[i].way.size == at[0].way.size
+                ? better(c, at[i].timed, held->timed)
+                : no_worse(at[i].timed, held->timed))
+            held = &at[i];
+    c->best = held->way;
+    c->least = held->timed;
+}
+
+/* A larger memory shall move no more, and take no longer. To that end two
+ * memories are compared by the plans for the same sizes; the last bytes of a
+ * size between two of them go unused. The more steps, the fewer sizes: then two
+ * memories that are far apart can disagree. */
 static void climb_down(Contest *c, uint64_t compulsory) {
     enum { LEAST = 16, STEPS = 1500 };
     uint64_t size = c->schedule->spec->memory[0].size;
@@ -319,7 +404,7 @@ static void climb_down(Contest *c, uint64_t compulsory) {
     step_down(c, 0);
     step_down(c, 16);
     for (uint32_t i = 0; i < rungs && size && fits; i++) {
-        if (is_least(c, compulsory))
+        if (!weighs_time(c) && is_least(c, compulsory))
             return;
         size = rung_below(size);
         fits = way_try(c, (Way){.size = size});
@@ -334,7 +419,7 @@ static bool shrinks(const HwSpec *spec) {
     return spec->n_active == 1 && !spec->memory[0].buffers;
 }
 
-/* The way that moves the fewest bytes. */
+/* The way that costs least. */
 static void way_choose(Contest *c, uint64_t compulsory) {
     const HwSpec *spec = c->schedule->spec;
     uint64_t size = spec->memory[0].size;
@@ -350,13 +435,17 @@ static void way_choose(Contest *c, uint64_t compulsory) {
             return;
     }
     if (shrinks(spec)) {
-        Contest own = *c;
         /* tiles that the machine places grow with its memory: never the same */
-        c->any &= spec->tiling.kind == HW_TILING_HARDWARE;
+        bool same = spec->tiling.kind != HW_TILING_HARDWARE;
+        uint32_t own = c->tried.n;
+        Contest alone = *c;
+        c->any &= !same;
         climb_down(c, compulsory);
+        if (weighs_time(c) && c->tried.n > own)
+            climb_up(c, same ? own : 0);
         if (c->any)
             return;
-        *c = own;
+        *c = alone;
     }
     way_try(c, (Way){.size = size, .share = 16});
 }
@@ -400,7 +489,7 @@ const Plan *plan_make(Arena *arena, Diag *diag, const Schedule *schedule,
     if (!planner_known(diag, options->planner))
         return NULL;
     Plan bound = {0};
-    Contest c = {.schedule = schedule, .options = options};
+    Contest c = {.arena = arena, .schedule = schedule, .options = options};
     Work *first = work_new(arena, schedule, schedule->spec, options);
     c.costs = first->costs;
     c.weights = weights_once(first);
@@ -415,7 +504,7 @@ const Plan *plan_make(Arena *arena, Diag *diag, const Schedule *schedule,
     uint64_t height;
     bool hopeless;
     Plan *plan = way_plan(arena, diag, &c, &c.best, true, &height, &hopeless);
-    plan->ddr_moved = c.least.moved;
+    plan->ddr_moved = c.least.traffic.moved;
     plan->ddr_compulsory = bound.ddr_compulsory;
     plan->ddr_bound = bound.ddr_bound;
     plan->ddr_layers = bound.ddr_layers;

@@ -106,6 +106,9 @@ typedef struct Plan {
     uint64_t memory_used[PLAN_MAX_POOLS * 2]; /* by memory: highest byte + 1 */
 } Plan;
 
+/* Cycles that a plan takes; UINT64_MAX: it breaks a rule. */
+typedef uint64_t PlanCycles(void *context, const Plan *plan);
+
 typedef struct PlanOptions {
     const char *planner; /* "auto" */
     bool replication;    /* the rule of facts/xdnn.md 2.4, or none */
@@ -115,6 +118,8 @@ typedef struct PlanOptions {
     /* or NULL; by node id: it is to read its input by tiles from backing
      * memory, with the copies that can be made on the way */
     const bool *fly;
+    PlanCycles *cycles; /* or NULL: then bytes alone decide between plans */
+    void *context;
 } PlanOptions;
 
 /* NULL after errors. When nothing fits: one error with the explanation

@@ -1,7 +1,7 @@
 /* tile_time.c - which tile makes a convolution fast.
  *
  * Input: a node that runs by hardware tiles. Output: the tile that takes the
- * fewest cycles. Large tiles read less
+ * fewest cycles, or costs least. Large tiles read less
  * twice; small ones let the engine start sooner, since the first tile must be
  * there before it does. Tiles overlap as facts/xdnn.md 2.5 has it: while one
  * is computed, the next comes in and the one before leaves.
@@ -9,6 +9,8 @@
 #include "alloc/work.h"
 
 #include "hwspec/cost.h"
+
+#include <math.h>
 
 enum { MAX_CUTS = 16, MAX_TILES = 64 };
 
@@ -122,30 +124,38 @@ static uint32_t cut(uint32_t size, uint32_t pieces, uint32_t step) {
 typedef struct Hasten {
     const Work *w;
     NodeId id;
-    uint64_t most; /* pixels */
+    uint32_t price;
     Mode *best;
-    uint64_t least; /* cycles */
+    double least;
 } Hasten;
 
+/* Cycles, and those that the input takes to come, `price` times. */
+static double tile_cost(const Hasten *h, const Mode *mode) {
+    const Node *node = graph_node(h->w->g, h->id);
+    double bytes =
+        (double)tiles_read(h->w->g, node, mode->tile_w, mode->tile_h) *
+        plan_volume(h->w->g, node->in[0]).c * h->w->spec->element;
+    return (double)tiles_cycles(h->w, h->id, mode) +
+           h->price * bytes_seconds(h->w->spec, bytes) * h->w->spec->clock;
+}
+
 static void try_tile(Hasten *h, uint32_t tile_w, uint32_t tile_h) {
-    const Graph *g = h->w->g;
     Mode mode = *h->best;
     mode.tile_w = tile_w;
     mode.tile_h = tile_h;
-    if (!tile_is_held(h->w, h->id, &mode) ||
-        tiles_read(g, graph_node(g, h->id), tile_w, tile_h) > h->most)
+    if (!tile_is_held(h->w, h->id, &mode))
         return;
-    uint64_t cycles = tiles_cycles(h->w, h->id, &mode);
-    if (cycles < h->least) {
-        h->least = cycles;
+    double cost = tile_cost(h, &mode);
+    if (cost < h->least) {
+        h->least = cost;
         *h->best = mode;
     }
 }
 
 /* Tiles that cut the output differently: not how large a tile fits decides
  * which there are, so that more memory adds some and takes none away. */
-void tiles_hasten(const Work *w, NodeId id, uint64_t most, Mode *mode) {
-    Hasten h = {w, id, most, mode, UINT64_MAX};
+void tiles_hasten(const Work *w, NodeId id, uint32_t price, Mode *mode) {
+    Hasten h = {w, id, price, mode, HUGE_VAL};
     Volume out = plan_volume(w->g, graph_node(w->g, id)->out[0]);
     uint32_t step = w->spec->tiling.style[mode->style].multiple_w;
     for (uint32_t across = 1, w_before = 0; across <= MAX_CUTS; across++) {

@@ -465,9 +465,8 @@ static bool hardware_next(Work *w, NodeId id) {
                        plan_volume(w->g, node->out[0]),
                        next.repl};
         if (tile_choose(&fit, &next)) {
-            uint64_t reads = tiles_read(w->g, node, next.tile_w, next.tile_h);
             if (node->op == OP_CONV || node->op == OP_CONV_POOL)
-                tiles_hasten(w, id, reads + reads / 50, &next);
+                tiles_hasten(w, id, BYTE_PRICE, &next);
             *mode = next;
             return true;
         }
@@ -524,19 +523,24 @@ static void range_add(Range *pin, uint32_t *n, Range r) {
     pin[(*n)++] = r;
 }
 
+/* The machine's buffers stay where they are if only a part of its memory is
+ * planned with: what is behind that need not be pinned. */
+static void pin_add(Range *pin, uint32_t *n, uint64_t at, uint64_t end,
+                    uint64_t size) {
+    range_add(pin, n, (Range){at, end < size ? end : size});
+}
+
 uint32_t mode_pins(const Work *w, NodeId id, Range pin[3], uint32_t *memory) {
     const Mode *mode = &w->mode[id.i];
     const HwTileStyle *style = &w->spec->tiling.style[mode->style];
     uint32_t n = 0;
     *memory = first_bit(reach(w, id));
     Pool pool = pool_of(&w->spec->memory[*memory]);
-    uint64_t end = style->reserved;
-    end = mode->nest.over > end ? mode->nest.over : end;
-    range_add(pin, &n, (Range){0, end});
+    pin_add(pin, &n, 0, style->reserved, pool.size);
+    range_add(pin, &n, (Range){0, mode->nest.over});
     for (uint32_t i = 0; i < 2 && !style->sums; i++)
-        range_add(pin, &n,
-                  (Range){style->buffer[i] / pool.align * pool.align,
-                          style->buffer[i] + style->buffer_size});
+        pin_add(pin, &n, style->buffer[i] / pool.align * pool.align,
+                style->buffer[i] + style->buffer_size, pool.size);
     return n;
 }
 

@@ -13,6 +13,12 @@ static uint64_t row_elements(const Graph *g, TensorId t) {
     return (uint64_t)v.c * v.w;
 }
 
+double bytes_seconds(const HwSpec *spec, double bytes) {
+    double speed =
+        spec->backing >= 0 ? spec->memory[spec->backing].bandwidth : 0;
+    return speed > 0 ? bytes / speed : 0;
+}
+
 uint64_t node_work(const Work *w, NodeId id) {
     const Node *node = graph_node(w->g, id);
     return row_work(w->g, node) * plan_volume(w->g, node->out[0]).h;

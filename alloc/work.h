@@ -288,9 +288,9 @@ void nest_reads(const HwSpec *spec, const Graph *g, const Action *action,
 
 /* Cycles with the mode's tiles, as the machine overlaps them; ports aside. */
 uint64_t tiles_cycles(const Work *w, NodeId node, const Mode *mode);
-/* Gives the mode the tile that takes the fewest cycles, of those that fit and
- * read no more than `most` pixels; of those that take as many the largest. */
-void tiles_hasten(const Work *w, NodeId node, uint64_t most, Mode *mode);
+/* Gives the mode the tile, of those that fit, with the fewest cycles plus
+ * `price` times those that its input takes to come; of equals the largest. */
+void tiles_hasten(const Work *w, NodeId node, uint32_t price, Mode *mode);
 
 /* ---- stripes.c: groups that run depth first ---- */
 
@@ -492,6 +492,11 @@ typedef struct Traffic {
 Traffic plan_traffic(const Plan *plan);
 /* Traffic.weights if each node reads its own once. */
 uint64_t weights_once(const Work *w);
+/* Plans are weighed in cycles, and a byte over DDR counts as often as this the
+ * cycles that it takes: fewer bytes are worth some time, but not any. */
+enum { BYTE_PRICE = 10 };
+/* From or to backing memory, bursts and latency aside; 0 if nobody knows. */
+double bytes_seconds(const HwSpec *spec, double bytes);
 uint64_t row_work(const Graph *g, const Node *node);
 uint64_t node_work(const Work *w, NodeId id);
 

@@ -271,9 +271,24 @@ static bool choose(Arena *arena, Diag *diag, const Options *o, Pipeline *p,
     return best || read_choices(arena, diag, how, p, chosen);
 }
 
+/* From image to image, as the simulator counts. */
+static uint64_t plan_cycles(void *context, const Plan *plan) {
+    (void)context;
+    Arena *arena = arena_new("cycles of a plan");
+    Diag *diag = diag_new(arena);
+    SimOptions time_only = {.seed = 1, .memory_only = true, .time_only = true};
+    const Listing *listing = codegen_run(arena, diag, plan, NULL);
+    const SimResult *sim =
+        listing ? sim_run(arena, diag, listing, 0, NULL, &time_only) : NULL;
+    uint64_t cycles = sim ? sim->interval : UINT64_MAX;
+    arena_free(arena);
+    return cycles;
+}
+
 ExitCode replication_plan(Arena *arena, Diag *diag, const Options *o,
                           Pipeline *p) {
     PlanOptions options = {.planner = o->planner,
+                           .cycles = plan_cycles,
                            .replication = replication_on(o)};
     if (!choose(arena, diag, o, p, &options))
         return EXIT_BAD_INPUT;

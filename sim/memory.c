@@ -54,6 +54,8 @@ static Page *page_made(Run *run, Cells *cells, uint64_t cell) {
 
 uint32_t memory_writer(Run *run, const Place *place, const char *name,
                        WriterKind kind) {
+    if (run->options.time_only)
+        return 0;
     Writer writer = {.insn = run->insn,
                      .name = name,
                      .kind = kind,
@@ -146,6 +148,8 @@ static bool write_pixels(Run *run, Cells *cells, const Place *p, Box box,
 
 void memory_write(Run *run, const Place *p, Box box, uint32_t writer,
                   const float *values) {
+    if (run->options.time_only)
+        return;
     Cells *cells = &run->cells[p->memory];
     run->writer.at[writer - 1].elements += box_count(p, box);
     if (!values && write_pixels(run, cells, p, box, writer))
@@ -162,6 +166,8 @@ void memory_write(Run *run, const Place *p, Box box, uint32_t writer,
 }
 
 bool memory_is_blank(const Run *run, const Place *p) {
+    if (run->options.time_only)
+        return false;
     uint64_t cell = p->start + p->c_at[0] + p->h_at[0] + p->w_at[0];
     const Page *page = page_of(&run->cells[p->memory], cell);
     return !page || page->writer[cell & (PAGE_CELLS - 1)] == 0;
@@ -427,6 +433,8 @@ static void report_foreign(Reading *r, const char *what) {
 }
 
 bool memory_holds(Run *run, const Place *p, Box box, const char *what) {
+    if (run->options.time_only)
+        return true;
     uint64_t want = box_count(p, box), live = run->cells[p->memory].live;
     if (want > live && fault_once(run, ONCE_UNWRITTEN))
         fault(run,
@@ -437,6 +445,8 @@ bool memory_holds(Run *run, const Place *p, Box box, const char *what) {
 
 void memory_read(Run *run, const Place *p, Box box, const char *what,
                  float *out) {
+    if (run->options.time_only)
+        return;
     Reading r = {
         .run = run, .cells = &run->cells[p->memory], .place = p, .box = box};
     run->reads = true;
