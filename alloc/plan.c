@@ -251,8 +251,8 @@ static Plan *way_plan(Arena *arena, Diag *diag, const Contest *c,
 static bool weighs_time(const Contest *c) {
     enum { MAX_STEPS = 200 };
     const HwTiling *tiling = &c->schedule->spec->tiling;
-    return c->options->cycles && !tiling->rings && !tiling->always &&
-           c->schedule->n_steps <= MAX_STEPS;
+    return !c->enough && c->options->cycles && !tiling->rings &&
+           !tiling->always && c->schedule->n_steps <= MAX_STEPS;
 }
 
 /* Plans that move as much and compute as much take as long. */
@@ -462,13 +462,16 @@ bool plan_exists(const Schedule *schedule, const HwSpec *spec,
     Arena *arena = arena_new("exists");
     Schedule resized = *schedule;
     resized.spec = spec;
-    Contest c = {.schedule = &resized, .options = options, .enough = true};
+    Contest c = {.arena = arena,
+                 .schedule = &resized,
+                 .options = options,
+                 .enough = true};
     const Work *first = work_new(arena, &resized, spec, options);
     c.costs = first->costs;
     c.spreads = any_spreads(first);
     way_choose(&c, 0);
     arena_free(arena);
-    return c.any && !c.least.too_long;
+    return c.any && !c.least.traffic.too_long;
 }
 
 static void say_why(Arena *arena, Diag *diag, const Schedule *schedule,
