@@ -222,9 +222,10 @@ typedef struct CrewCost {
 Crew *crew_new(Arena *arena, Strip *strip, uint64_t seed);
 CrewCost crew_cost(const Crew *crew);
 
-/* Is there a placement within `bytes`? Each member spends at most `steps`, and
- * little more than that. FOUND: its offsets, by item, are in `low`. NONE:
- * proved; no capacity below crew_needed() (> bytes) is possible. */
+/* Is there a placement within `bytes`? The search of the strip itself spends at
+ * most `steps`, the welded ones at most twice that together, and all little
+ * more. FOUND: offsets, by item, are in `low`. NONE: proved; no capacity below
+ * crew_needed() (> bytes) is possible. */
 Verdict crew_within(Crew *crew, uint64_t bytes, uint64_t steps, int64_t *low);
 uint64_t crew_needed(const Crew *crew);
 

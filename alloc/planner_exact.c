@@ -12,8 +12,9 @@
  * byte may be wasted, a round begins with the search along time (sweep.c).
  * Where any placement within the capacity will do, no less is probed.
  *
- * Several pools, relations, gaps in lives: another search (pile.h). Problems
- * too large for either: the cheap placement.
+ * Several pools, relations, gaps in lives: another search (pile.h), which also
+ * looks for the placement of this height that keeps most hints. Problems too
+ * large for either: the cheap placement.
  */
 #include "alloc/exact.h"
 #include "alloc/pile.h"
@@ -23,7 +24,7 @@
 enum {
     MANY = 4000, /* buffers: of these each step takes long */
     STEPS_OF_MANY = 100000,
-    DEFAULT_STEPS = 6000000, /* minutes, where nothing is proved */
+    DEFAULT_STEPS = 6000000, /* up to a minute, where nothing is proved */
     FIRST_ROUND = 2000,      /* some tens of milliseconds */
     HALVINGS = 4,
     HALVING_SHARE = 4, /* of the steps for the bound */

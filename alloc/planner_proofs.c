@@ -225,7 +225,8 @@ bool plan_refuted(const PlanProblem *problem, PlanResult *result) {
     result->failed = plain ? find_impossible(scratch, problem)
                            : find_impossible_bundle(scratch, problem);
     bool infeasible = result->failed != PLAN_NO_BUF;
-    if (!infeasible || plain) {
+    /* impossible relations may go round in circles: no peak of these */
+    if (!infeasible || !problem->n_relations) {
         result->bound = plan_live_peak(scratch, problem, NULL);
         infeasible |= too_much_alive(scratch, problem, result->bound);
         result->cost_bound = least_cost(scratch, problem);

@@ -218,6 +218,14 @@ static uint64_t read_number(Reader *r, uint32_t column, uint64_t least,
     return value;
 }
 
+/* -1 is none, too: numbers without an empty value are written so. */
+static uint64_t read_hint(Reader *r) {
+    const Field *field = field_of(r, COL_HINT);
+    return field && !strcmp(field->text, "-1")
+               ? PLAN_NO_HINT
+               : read_number(r, COL_HINT, 0, PLAN_NO_HINT);
+}
+
 /* The words of a field, between spaces. False after the last. */
 static bool next_word(Reader *r, const Field *field, const char **at,
                       Word *word) {
@@ -308,7 +316,7 @@ static void read_buffer(Reader *r) {
     b.upper += r->inclusive;
     read_sizes(r, &b);
     b.alignment = read_number(r, COL_ALIGNMENT, 1, 1);
-    b.hint = read_number(r, COL_HINT, 0, PLAN_NO_HINT);
+    b.hint = read_hint(r);
     b.offset = read_number(r, COL_OFFSET, 0, PLAN_NO_HINT);
     read_pool(r, &b);
     if (b.upper < b.lower)
@@ -380,7 +388,13 @@ static bool read_relation(const Reader *r, const Name *names, const Word *w,
     *out =
         (Relation){(RelationKind)kind, w->row, found ? found->row : 0, bytes};
     const char *why = NULL;
-    if (!found)
+    bool many =
+        found &&
+        ((found > names && !same_id(&key, found - 1)) ||
+         (found + 1 < names + r->buffer.n && !same_id(&key, found + 1)));
+    if (many)
+        why = arena_printf(r->arena, "several buffers are called '%s'", key.id);
+    else if (!found)
         why = arena_printf(r->arena, "there is no buffer '%s'", key.id);
     else if (found->row == w->row)
         why = "it names the buffer itself";
@@ -510,6 +524,7 @@ uint32_t problem_csv_row(const CsvProblem *csv, uint32_t buf) {
 
 bool problem_csv_read(Arena *arena, Diag *diag, const char *path,
                       const CsvPool *pool, uint32_t n_pools, CsvProblem *out) {
+    static const char mark[] = "\xef\xbb\xbf"; /* of UTF-8; spreadsheets */
     Bytes bytes;
     Reader r = {.arena = arena, .diag = diag, .path = path};
     if (!file_read(arena, diag, path, &bytes))
@@ -518,7 +533,9 @@ bool problem_csv_read(Arena *arena, Diag *diag, const char *path,
     r.n_pools = n_pools;
     r.at = (const char *)bytes.at;
     r.end = r.at + bytes.len;
-    diag_source(diag, path, r.at, bytes.len);
+    if (bytes.len >= sizeof mark - 1 && !memcmp(r.at, mark, sizeof mark - 1))
+        r.at += sizeof mark - 1;
+    diag_source(diag, path, r.at, (size_t)(r.end - r.at));
     uint32_t before = diag_errors(diag);
     if (!next_line(&r)) {
         diag_error(diag, (Loc){path, 0, 0}, "there is no heading");

@@ -1,7 +1,7 @@
 /* restart.c - variants of the niche search side by side, restarted.
  *
  * Input: a search and a capacity. Output: a placement within it, a proof that
- * there is none, or neither within the budget of nodes.
+ * there is none, or neither within the budget of steps.
  *
  * How long a search takes varies by orders of magnitude with its early choices,
  * on every problem with another variant ahead. So none runs long at first: run

@@ -184,31 +184,45 @@ static void report_text(Arena *arena, const CsvProblem *csv, const Row *row,
         print_extras(arena, csv, &best->result);
 }
 
+/* What else a buffer asks for. */
+static const char *demands(Arena *arena, const CsvBuffer *b) {
+    const char *all = "";
+    if (b->alignment > 1)
+        all = arena_printf(arena, ", at a multiple of %s",
+                           with_commas(arena, b->alignment));
+    if (b->offset != PLAN_NO_HINT)
+        all = arena_printf(arena, "%s, pinned at %s", all,
+                           with_commas(arena, b->offset));
+    if (*b->text[0])
+        all = arena_printf(arena, "%s, gaps %s", all, b->text[0]);
+    return *b->text[1] ? arena_printf(arena, "%s, %s", all, b->text[1]) : all;
+}
+
 static void explain_conflict(Arena *arena, Diag *diag, const char *file,
                              const CsvProblem *csv,
                              const PlanConflict *conflict) {
     uint64_t room = 0;
     for (uint32_t p = 0; p < csv->problem.n_pools; p++)
         room += csv->problem.pool[p].size;
-    const char *least = "";
+    const char *who = "one buffer", *what = " cannot be placed";
+    if (conflict->n > 1)
+        who = arena_printf(arena, "these %u buffers", conflict->n);
     if (conflict->bound > room)
-        least = arena_printf(arena, " need at least %s",
-                             with_commas(arena, conflict->bound));
+        what = arena_printf(arena, " need%s at least %s",
+                            conflict->n > 1 ? "" : "s",
+                            with_commas(arena, conflict->bound));
     diag_error(diag, (Loc){file, 0, 0},
-               "no placement within %s bytes exists: these %u buffers%s%s",
-               with_commas(arena, room), conflict->n,
-               *least ? least : " cannot be placed",
-               conflict->irreducible ? ", and none of them can be left out"
-                                     : "");
+               "no placement within %s bytes exists: %s%s%s",
+               with_commas(arena, room), who, what,
+               conflict->irreducible && conflict->n > 1
+                   ? ", and none of them can be left out"
+                   : "");
     for (uint32_t i = 0; i < conflict->n; i++) {
         uint32_t row = problem_csv_row(csv, conflict->buf[i]);
         const CsvBuffer *b = &csv->buffer[row];
-        const char *relations = "";
-        if (*b->text[1])
-            relations = arena_printf(arena, ", %s", b->text[1]);
         diag_note(diag, (Loc){file, 0, 0}, "%s: %s bytes, alive %lld to %lld%s",
                   b->id, with_commas(arena, b->size), (long long)b->lower,
-                  (long long)b->upper, relations);
+                  (long long)b->upper, demands(arena, b));
     }
 }
 

@@ -264,19 +264,30 @@ static void draw_pools(Canvas *c) {
     }
 }
 
-static void draw_axes(Canvas *c) {
+/* Between two ticks of an axis: a whole number, else labels would lie. */
+static uint64_t tick_of(double span) {
     enum { TICKS = 8 };
-    for (int i = 0; i <= TICKS; i++) {
-        double bytes = c->bytes * i / TICKS, y = y_of(c, bytes);
-        double time =
-            (double)c->first + (double)(c->last - c->first) * i / TICKS;
-        double x = LEFT + (double)WIDTH * i / TICKS;
+    return span > TICKS ? (uint64_t)(span / TICKS) : 1;
+}
+
+static void draw_axes(Canvas *c) {
+    double span = (double)(c->last - c->first);
+    uint64_t step = tick_of(c->bytes), bytes = 0;
+    for (; (double)bytes <= c->bytes; bytes += step) {
+        double y = y_of(c, (double)bytes);
         text_addf(&c->text,
                   "<path class=\"grid\" d=\"M%d %.1fH%d\"/>\n"
-                  "<text x=\"%d\" y=\"%.1f\" class=\"left\">%.0f</text>\n"
-                  "<text x=\"%.1f\" y=\"%d\" class=\"below\">%.0f</text>\n",
-                  LEFT, y, LEFT + WIDTH, LEFT - 8, y + 4, bytes, x,
-                  TOP + HEIGHT + 18, time);
+                  "<text x=\"%d\" y=\"%.1f\" class=\"left\">%" PRIu64
+                  "</text>\n",
+                  LEFT, y, LEFT + WIDTH, LEFT - 8, y + 4, bytes);
+    }
+    step = tick_of(span);
+    for (uint64_t passed = 0; (double)passed <= span; passed += step) {
+        int64_t time = c->first + (int64_t)passed;
+        text_addf(&c->text,
+                  "<text x=\"%.1f\" y=\"%d\" class=\"below\">%" PRId64
+                  "</text>\n",
+                  x_of(c, time), TOP + HEIGHT + 18, time);
     }
     text_addf(&c->text, "<text x=\"%d\" y=\"%d\" class=\"below\">time</text>\n",
               LEFT + WIDTH / 2, TOP + HEIGHT + 38);

@@ -235,3 +235,51 @@ wrong.csv:4:29: error: 'inside:a@-1' is not a relation: what follows @ is not a 
 --- stdout
 --- stderr
 amphora: error: --pool takes NAME=BYTES[:align=N][:partition=N][:cost=N], not near=1x
+--- file marked.csv
+﻿id,lower,upper,size,hint
+a,0,2,5,-1
+b,1,3,4,0
+--- run amphora pack marked.csv
+--- exit 0
+--- stdout
+planner                       height           bound                      nodes  ms
+portfolio                          9               9  the least               0  <ms>
+hints   1 of 1 kept
+--- stderr
+--- file twice.csv
+id,lower,upper,size,relations
+a,0,2,5,
+a,1,3,4,
+b,1,3,4,share:a
+--- run amphora pack twice.csv
+--- exit 1
+--- stdout
+--- stderr
+twice.csv:4:9: error: 'share:a' is not a relation: several buffers are called 'a'
+    b,1,3,4,share:a
+            ^
+--- file pins.csv
+id,lower,upper,size,offset,alignment,gaps
+a,0,2,5,0,1,
+b,1,3,5,3,1,2-3
+c,0,3,5,,8,
+--- run amphora pack pins.csv
+--- exit 3
+--- stdout
+planner                       height           bound                      nodes  ms
+portfolio                          -              15  none exists             0  <ms>
+--- stderr
+pins.csv: error: no placement within 2,305,843,009,213,693,951 bytes exists: these 2 buffers cannot be placed, and none of them can be left out
+pins.csv: note: a: 5 bytes, alive 0 to 2, pinned at 0
+pins.csv: note: b: 5 bytes, alive 1 to 3, pinned at 3, gaps 2-3
+--- file odd.csv
+id,lower,upper,size,offset,alignment
+a,0,2,5,3,2
+--- run amphora pack odd.csv --capacity 100
+--- exit 3
+--- stdout
+planner                       height           bound                      nodes  ms
+portfolio                          -               5  none exists             0  <ms>
+--- stderr
+odd.csv: error: no placement within 100 bytes exists: one buffer cannot be placed
+odd.csv: note: a: 5 bytes, alive 0 to 2, at a multiple of 2, pinned at 3
