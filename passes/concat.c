@@ -117,6 +117,21 @@ const char *concat_refuses(Arena *arena, const ConcatView *view,
 
 /* ---- members ---- */
 
+/* Where whole channels lie outermost a listing gives a part like a volume, by
+ * its first byte. */
+bool concat_aligned(const HwSpec *spec, const Shape *shape, uint32_t step) {
+    if (granule(spec) != 1 || hwspec_engine(spec, HW_OP_LAYER) >= 0)
+        return true;
+    Volume whole = {
+        .c = step + 1, .h = shape_dim(shape, 2), .w = shape_dim(shape, 3)};
+    for (uint32_t i = 0; i < spec->n_active; i++) {
+        const HwMemory *m = &spec->memory[i];
+        if (m->align && layout_part_offset(m->layout, &whole, step) % m->align)
+            return false;
+    }
+    return true;
+}
+
 static const char *refuses_writer(Arena *arena, const ConcatView *view,
                                   const Member *m, TensorId t) {
     const Tensor *tensor = graph_tensor(view->g, t);
@@ -133,6 +148,11 @@ static const char *refuses_writer(Arena *arena, const ConcatView *view,
                          "member %s starts at channel %u or in a part that "
                          "does, engine %s writes at multiples of %u",
                          tensor->name, m->path, engine->name, step);
+    if (!concat_aligned(view->spec, &tensor->shape, m->path))
+        return legal_say(arena,
+                         "member %s starts at channel %u or in a part that "
+                         "does, which is not aligned",
+                         tensor->name, m->path);
     return NULL;
 }
 

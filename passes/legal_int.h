@@ -56,6 +56,10 @@ const char *concat_refuses(Arena *arena, const ConcatView *view,
 const char *concat_refuses_member(Arena *arena, const ConcatView *view,
                                   NodeId concat, uint32_t k, uint32_t start);
 
+/* Whether parts of volumes of such a height and width, at multiples of `step`
+ * channels, start where active memories have volumes start. */
+bool concat_aligned(const HwSpec *spec, const Shape *shape, uint32_t step);
+
 /* NULL if all of it can be in place. */
 const char *concat_refuses_any(Arena *arena, const ConcatView *view,
                                NodeId concat);

@@ -62,7 +62,8 @@ static bool copies_to(const Placer *placer, OpKind op, TensorId member,
     if (e < 0)
         return false;
     uint32_t step = spec->engine[e].part_align;
-    return step < 2 || start % step == 0;
+    return (step < 2 || start % step == 0) &&
+           concat_aligned(spec, &graph_tensor(placer->g, member)->shape, start);
 }
 
 /* OP_COUNT: none. */

@@ -516,6 +516,31 @@ static void parts_need_a_layout_that_has_them(void **state) {
     net_free(&net);
 }
 
+/* Channels of 36 bytes outermost, without fields for parts. */
+static void parts_start_where_volumes_may(void **state) {
+    (void)state;
+    Machine m;
+    machine_make(&m);
+    Layout plain = {.n = 3, .element = 1};
+    plain.axis[0] = (LayoutAxis){LAYOUT_C, 0, false, false, 1};
+    plain.axis[1] = (LayoutAxis){LAYOUT_H, 0, false, false, 1};
+    plain.axis[2] = (LayoutAxis){LAYOUT_W, 0, false, false, 1};
+    m.memory.layout = &plain;
+    m.memory.align = 64;
+    TensorId part[2];
+    Net net = two_members(8, part);
+    net_output(&net, net_concat(&net, "cat", 2, part));
+    net_run(&net, &m.spec); /* a copy would start there, too */
+    expect(&net, &m, "cat",
+           "member b starts at channel 8 or in a part that does, which is not "
+           "aligned");
+    assert_string_equal(net_names(&net), "input data; conv a; conv b; concat "
+                                         "cat");
+    m.memory.align = 32;
+    assert_int_equal(check(&net, &m, "cat").op, HW_OP_CONCAT);
+    net_free(&net);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(limits_name_quantity_range_and_engine),
@@ -536,6 +561,7 @@ int main(void) {
         cmocka_unit_test(concats_nest),
         cmocka_unit_test(concats_nest_deeply),
         cmocka_unit_test(parts_need_a_layout_that_has_them),
+        cmocka_unit_test(parts_start_where_volumes_may),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
