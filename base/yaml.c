@@ -285,9 +285,7 @@ YamlNode *yaml_merge(Arena *arena, YamlNode *base, YamlNode *over) {
     return merged;
 }
 
-/* Item `name` (not NUL-terminated) of a map or a list; NULL if there is none.
- */
-static YamlNode *child(const YamlNode *node, const char *name, size_t len) {
+YamlNode *yaml_child(const YamlNode *node, const char *name, size_t len) {
     for (uint32_t i = 0; node->kind == YAML_MAP && i < node->n; i++)
         if (strlen(node->key[i]) == len && !memcmp(node->key[i], name, len))
             return node->item[i];
@@ -307,7 +305,7 @@ static YamlNode *child(const YamlNode *node, const char *name, size_t len) {
 static YamlNode *descend(const YamlNode *node, const char *path, size_t *len) {
     size_t first = strcspn(path, ".");
     for (*len = first;; *len += 1 + strcspn(path + *len + 1, ".")) {
-        YamlNode *next = child(node, path, *len);
+        YamlNode *next = yaml_child(node, path, *len);
         if (next)
             return next;
         if (!path[*len])
@@ -315,6 +313,27 @@ static YamlNode *descend(const YamlNode *node, const char *path, size_t *len) {
     }
     *len = first;
     return NULL;
+}
+
+bool yaml_leads(const YamlNode *node, const char *path) {
+    size_t len;
+    return descend(node, path, &len) != NULL;
+}
+
+void yaml_add(Arena *arena, YamlNode *map, const char *key, Loc loc,
+              YamlKind kind) {
+    YamlNode *item = ARENA_NEW(arena, YamlNode);
+    *item = (YamlNode){.kind = kind,
+                       .loc = loc,
+                       .text = "",
+                       .asked = ARENA_NEW(arena, YamlAsked),
+                       .arena = arena};
+    uint32_t n = map->n;
+    *map = *copy_map(arena, map, n + 1);
+    map->item[n] = item;
+    map->key[n] = key;
+    map->key_loc[n] = loc;
+    map->n = n + 1;
 }
 
 bool yaml_set(Arena *arena, Diag *diag, YamlNode *root, const char *path,

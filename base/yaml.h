@@ -51,6 +51,18 @@ YamlNode *yaml_merge(Arena *arena, YamlNode *base, YamlNode *over);
 bool yaml_set(Arena *arena, Diag *diag, YamlNode *root, const char *path,
               const char *value);
 
+/* Item `name` (not NUL-terminated) of a map or a list, without marking it; NULL
+ * if there is none. */
+YamlNode *yaml_child(const YamlNode *node, const char *name, size_t len);
+/* True if the first keys of the dotted path name an item of `node`. */
+bool yaml_leads(const YamlNode *node, const char *path);
+/* Adds an empty item under a key that the map does not have. */
+void yaml_add(Arena *arena, YamlNode *map, const char *key, Loc loc,
+              YamlKind kind);
+/* What can be named at this place, as the end of a sentence: "there are: am,
+ * ddr". */
+const char *yaml_offer(Arena *arena, const YamlNode *node);
+
 /* The item under `key` marked as used; NULL if absent, or `map` is NULL or not
  * a map. No error. */
 YamlNode *yaml_get(const YamlNode *map, const char *key);

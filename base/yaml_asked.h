@@ -9,8 +9,4 @@ struct YamlAsked {
     VEC(const char *) key; /* distinct */
 };
 
-/* What can be named at this place, as the end of a sentence: "there are: am,
- * ddr". */
-const char *yaml_offer(Arena *arena, const YamlNode *node);
-
 #endif

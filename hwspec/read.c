@@ -304,7 +304,7 @@ static const HwSpec *finish(Arena *arena, Diag *diag, uint32_t errors,
     if (!root)
         return NULL;
     for (uint32_t i = 0; i < n_settings; i++)
-        yaml_set(arena, diag, root, settings[i].path, settings[i].value);
+        setting_apply(arena, diag, root, &settings[i]);
     const HwSpec *spec = build(arena, diag, root);
     return diag_errors(diag) > errors ? NULL : spec;
 }

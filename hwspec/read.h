@@ -55,6 +55,9 @@ bool read_keys(Reader *r, YamlNode *map, const Section *section, void *out);
 void read_ignore(YamlNode *node);
 /* yaml_is that does so. */
 bool read_is(Reader *r, YamlNode *node, YamlKind kind);
+/* Overrides a scalar, or adds one that a section knows and `root` lacks. */
+bool setting_apply(Arena *arena, Diag *diag, YamlNode *root,
+                   const HwSetting *setting);
 /* Where `key` of `map` stands; the map's place if it is absent. */
 Loc read_loc(const YamlNode *map, const char *key);
 

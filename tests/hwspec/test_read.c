@@ -292,7 +292,15 @@ static void bad_files(void **state) {
          "give a path, with a `/` or ending in .yaml\n");
     load(arena, "xdnn-v2-28", "memories.am.sise", "1",
          "0:0: nothing is called `memories.am.sise`; there are: role, size, "
-         "unit, align, partitions, ports, layout\n");
+         "unit, align, partitions, ports, layout; also base, id, buffers, "
+         "bandwidth, latency, row_setup, burst, cost, load, piece\n");
+    load(arena, "xdnn-v2-28", "memories.dm.row_setup", "1ns",
+         "0:0: nothing is called `memories.dm`; there are: am, ddr, inputs, "
+         "outputs\n");
+    load(arena, "template", "weight_cache.bandwidth", "1GB/s",
+         "0:0: the key `pingpong` is missing\n"
+         "0:0: the key `full_rate` is missing\n"
+         "0:0: the key `half_rate` is missing\n");
     load(arena, "xdnn-v2-28", "memories.am.size", "0",
          "0:0: a memory of `0` bytes holds nothing\n");
     arena_free(arena);
@@ -323,6 +331,21 @@ static void settings_reach_base(void **state) {
     spec =
         load(arena, "xdnn-v2-56", "engines.conv.limits.kernel.w", "1..20", "");
     assert_int_equal(spec->engine[0].limit[HW_LIMIT_KERNEL_W].hi, 20);
+    arena_free(arena);
+}
+
+static void settings_add_keys(void **state) {
+    (void)state;
+    Arena *arena = arena_new("test");
+    const HwSpec *spec =
+        load(arena, "template", "engines.array.unroll.out_w", "4", "");
+    assert_int_equal(spec->engine[0].unroll.out_w, 4);
+    assert_int_equal(spec->engine[0].unroll.in_c, 16);
+    assert_int_equal(spec->engine[1].unroll.out_w, 1);
+    spec = load(arena, "template", "engines.post.clock", "1GHz", "");
+    assert_true(spec->engine[1].clock == 1e9);
+    spec = load(arena, "null", "rewrites.expand_groups", "true", "");
+    assert_true(spec->expand_groups);
     arena_free(arena);
 }
 
@@ -562,6 +585,7 @@ int main(void) {
         cmocka_unit_test(bad_files),
         cmocka_unit_test(shipped_targets),
         cmocka_unit_test(settings_reach_base),
+        cmocka_unit_test(settings_add_keys),
         cmocka_unit_test(recorded_sizes),
         cmocka_unit_test(hardware_tiles),
         cmocka_unit_test(several_pools),

@@ -128,11 +128,53 @@ static void traces_have_an_event_an_instruction(void **state) {
     arena_free(r.arena);
 }
 
+static bool is_number(const cJSON *event, const char *key) {
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(event, key);
+    return cJSON_IsNumber(item) && item->valuedouble >= 0;
+}
+
+/* As the trace event format asks: https://ui.perfetto.dev reads no others. */
+static void check_event(const cJSON *event, double end[16], bool named[16]) {
+    assert_true(is_number(event, "pid") && is_number(event, "tid"));
+    int thread = (int)json_num(event, "tid", 0);
+    const char *name = json_str(event, "name", "");
+    assert_true(thread < 16 && *name);
+    if (!strcmp(json_str(event, "ph", ""), "M")) {
+        const cJSON *args = cJSON_GetObjectItemCaseSensitive(event, "args");
+        assert_true(*json_str(args, "name", ""));
+        named[thread] |= !strcmp(name, "thread_name");
+        return;
+    }
+    assert_string_equal(json_str(event, "ph", ""), "X");
+    assert_true(is_number(event, "ts") && is_number(event, "dur"));
+    assert_true(named[thread]);
+    double ts = json_num(event, "ts", 0);
+    assert_true(ts >= end[thread] - 1e-6);
+    end[thread] = ts + json_num(event, "dur", 0);
+}
+
+/* Names before events; in one thread events rise and do not overlap. */
+static void traces_keep_to_the_format(void **state) {
+    (void)state;
+    Run r = run_listing(text);
+    const char *trace = report_trace(r.arena, r.listing, r.sim);
+    cJSON *json = json_parse(diag_new(r.arena), "trace", trace, strlen(trace));
+    double end[16] = {0};
+    bool named[16] = {0};
+    const cJSON *event;
+    cJSON_ArrayForEach(event,
+                       cJSON_GetObjectItemCaseSensitive(json, "traceEvents"))
+        check_event(event, end, named);
+    json_free(json);
+    arena_free(r.arena);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pages_are_markup_with_the_right_numbers),
         cmocka_unit_test(volumes_live_until_their_last_reader),
         cmocka_unit_test(traces_have_an_event_an_instruction),
+        cmocka_unit_test(traces_keep_to_the_format),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
