@@ -10,6 +10,7 @@
 
 #include "base/const.h"
 #include "base/diag.h"
+#include "base/map.h"
 #include "base/quant.h"
 #include "hwspec/insn.h"
 
@@ -108,6 +109,8 @@ typedef struct Listing {
 
 /* The name with all that C does not allow in one made '_'. */
 const char *listing_identifier(Arena *arena, const char *name);
+/* The same with a number behind it where `taken` has it; then that has it. */
+const char *listing_take(Arena *arena, Map *taken, const char *name);
 /* Gives each host layer the name of its function: network and layer, made
  * unique by a number. */
 void listing_name_functions(Arena *arena, const char *network, uint32_t n,

@@ -2,8 +2,6 @@
  * where a listing calls them; see listing.h. */
 #include "codegen/listing.h"
 
-#include "base/map.h"
-
 #include <string.h>
 
 const char *listing_identifier(Arena *arena, const char *name) {
@@ -17,17 +15,20 @@ const char *listing_identifier(Arena *arena, const char *name) {
     return out;
 }
 
+const char *listing_take(Arena *arena, Map *taken, const char *name) {
+    const char *plain = listing_identifier(arena, name);
+    const char *out = plain;
+    for (uint32_t k = 2; !map_put(taken, out, 0); k++)
+        out = arena_printf(arena, "%s_%u", plain, k);
+    return out;
+}
+
 void listing_name_functions(Arena *arena, const char *network, uint32_t n,
                             HostLayer *host) {
     Map *taken = map_new(arena);
-    for (uint32_t i = 0; i < n; i++) {
-        const char *plain = listing_identifier(
-            arena, arena_printf(arena, "%s_%s", network, host[i].name));
-        const char *name = plain;
-        for (uint32_t k = 2; !map_put(taken, name, i); k++)
-            name = arena_printf(arena, "%s_%u", plain, k);
-        host[i].function = name;
-    }
+    for (uint32_t i = 0; i < n; i++)
+        host[i].function = listing_take(
+            arena, taken, arena_printf(arena, "%s_%s", network, host[i].name));
 }
 
 static const char *layer_name(const HwSpec *spec, const HwInsn *insn) {

@@ -164,7 +164,7 @@ static const char *constants_words(Arena *arena, const NativeBundle *bundle) {
         [WEIGHTS_INSIDE] = "in the object file",
         [WEIGHTS_APART] = "in a file of their own",
         [WEIGHTS_LOADED] = "loaded when they are needed",
-        [WEIGHTS_PLACED] = "in the workspace throughout",
+        [WEIGHTS_PLACED] = "in active memory throughout",
     };
     return arena_printf(arena, "%s bytes of constants, %s",
                         with_commas(arena, bundle->program->weights_bytes),

@@ -155,6 +155,7 @@ static bool draft(Bundler *b, uint32_t images, uint64_t piece) {
     for (b->at = 0; b->at < b->plan->n_actions; b->at++)
         if (!bundle_add_action(b, &b->plan->action[b->at]))
             return false;
+    bundle_pass_outputs(b);
     uint32_t room = constants_room(b);
     bool some = maker_end(b->maker) > 0;
     maker_weights(b->maker, some ? b->where : WEIGHTS_INSIDE, room);

@@ -197,22 +197,70 @@ const QuantLayer *bundle_move_rule(Arena *arena, const Quant *q) {
     return q->type == QUANT_NONE ? NULL : layer;
 }
 
+/* Of the site's two operands, unless it is there already. */
+static void call_copy(Bundler *b, const Site *site) {
+    if (bundle_operand_under(site, 1) == 0)
+        return;
+    Kernel kernel = {.kind = op_info[OP_IDENTITY].name,
+                     .n_in = 1,
+                     .n_out = 1,
+                     .in = &site->operand.at[0],
+                     .out = &site->operand.at[1],
+                     .quant =
+                         bundle_move_rule(b->arena, &site->operand.at[0].quant),
+                     .over = -1};
+    add_call(b, site, &kernel);
+}
+
 static bool add_copy(Bundler *b, const Action *action) {
     Site site = {0};
     if (!add_places(b, &site, action))
         return false;
-    if (bundle_operand_under(&site, 1) == 0)
-        return true; /* it is there already */
-    Kernel kernel = {.kind = op_info[OP_IDENTITY].name,
-                     .n_in = 1,
-                     .n_out = 1,
-                     .in = &site.operand.at[0],
-                     .out = &site.operand.at[1],
-                     .quant =
-                         bundle_move_rule(b->arena, &site.operand.at[0].quant),
-                     .over = -1};
-    add_call(b, &site, &kernel);
+    call_copy(b, &site);
     return true;
+}
+
+/* ---- outputs that no layer makes ---- */
+
+/* Does an action write the tensor where outputs are? */
+static bool is_written(const Bundler *b, TensorId tensor) {
+    OpKind op = producer_op(b, tensor);
+    if (op != OP_INPUT && op != OP_CONSTANT)
+        return true;
+    for (uint32_t i = 0; i < b->plan->n_actions; i++) {
+        const Action *action = &b->plan->action[i];
+        const Placement *p = &b->plan->placement[action->out];
+        if (action->kind == ACTION_STORE && same_tensor(p->tensor, tensor) &&
+            b->spec->memory[p->memory].role == HW_OUTPUT)
+            return true;
+    }
+    return false;
+}
+
+/* Of an input or a constant. */
+static NativePointer passed_pointer(Bundler *b, Site *site, TensorId tensor) {
+    return producer_op(b, tensor) == OP_CONSTANT
+               ? constant_pointer(b, site, tensor)
+               : b->in[bundle_input(b, tensor)];
+}
+
+void bundle_pass_outputs(Bundler *b) {
+    for (uint32_t i = 0; i < b->g->output.n; i++) {
+        TensorId tensor = b->g->output.at[i];
+        const Tensor *t = graph_tensor(b->g, tensor);
+        if (is_written(b, tensor))
+            continue;
+        Site site = {0};
+        NativePointer end[] = {passed_pointer(b, &site, tensor), b->out[i]};
+        for (int k = 0; k < 2; k++) {
+            if (end[k].base == NATIVE_ROOM)
+                rooms_use(b->rooms, end[k].index, b->at);
+            vec_push(b->arena, &site.operand,
+                     operand_dense(&t->shape, &t->quant));
+            vec_push(b->arena, &site.pointer, end[k]);
+        }
+        call_copy(b, &site);
+    }
 }
 
 static bool engine_overlaps(const Bundler *b, const Action *action) {

@@ -12,19 +12,79 @@ typedef struct Header {
     const NativeProgram *program;
     const Graph *g;
     const char *net; /* a C identifier */
+    /* Members of NET_io, of inputs and outputs in order, and of pools; the
+     * pools in macros. */
+    const char **in, **out, *pool[HW_MAX_MEMORIES], *word[HW_MAX_MEMORIES];
 } Header;
 
+/* ---- names ---- */
+
+/* What no member may be called, in C or C++. */
+static const char *const keywords[] = {
+    "alignas",      "alignof",    "and",       "asm",
+    "auto",         "bool",       "break",     "case",
+    "catch",        "char",       "class",     "compl",
+    "concept",      "const",      "consteval", "constexpr",
+    "constinit",    "const_cast", "continue",  "decltype",
+    "default",      "delete",     "do",        "double",
+    "dynamic_cast", "else",       "enum",      "explicit",
+    "export",       "extern",     "false",     "float",
+    "for",          "friend",     "goto",      "if",
+    "inline",       "int",        "long",      "mutable",
+    "namespace",    "new",        "noexcept",  "not",
+    "nullptr",      "operator",   "or",        "private",
+    "protected",    "public",     "register",  "reinterpret_cast",
+    "requires",     "restrict",   "return",    "short",
+    "signed",       "sizeof",     "static",    "static_assert",
+    "static_cast",  "struct",     "switch",    "template",
+    "this",         "throw",      "true",      "try",
+    "typedef",      "typeid",     "typename",  "union",
+    "unsigned",     "using",      "virtual",   "void",
+    "volatile",     "wchar_t",    "while",     "xor",
+};
+/* What macros of the bundle itself are called. */
+static const char *const words[] = {"WEIGHTS", "MOST_IMAGES"};
+
 static const char *upper(Arena *arena, const char *name) {
-    char *out = arena_strdup(arena, listing_identifier(arena, name));
+    char *out = arena_strdup(arena, name);
     for (char *c = out; *c; c++)
         *c = (char)toupper((unsigned char)*c);
     return out;
 }
 
-/* Name of a pool in macros: the first is the workspace. */
-static const char *pool_word(const Header *h, uint32_t pool) {
-    return pool ? upper(h->text.arena, h->bundle->spec->memory[pool].name)
-                : "WORKSPACE";
+static Map *taken_new(Arena *arena, const char *const *name, size_t n) {
+    Map *taken = map_new(arena);
+    for (size_t i = 0; i < n; i++)
+        map_put(taken, name[i], 0);
+    return taken;
+}
+
+static void name_ends(Header *h, Map *taken) {
+    Arena *arena = h->text.arena;
+    uint32_t n = 0;
+    h->in = ARENA_ARRAY(arena, const char *, h->g->node.n);
+    h->out = ARENA_ARRAY(arena, const char *, h->g->output.n);
+    for (uint32_t i = 0; i < h->g->node.n; i++) {
+        const Node *node = &h->g->node.at[i];
+        if (node->op == OP_INPUT)
+            h->in[n++] = listing_take(arena, taken,
+                                      graph_tensor(h->g, node->out[0])->name);
+    }
+    for (uint32_t i = 0; i < h->g->output.n; i++)
+        h->out[i] = listing_take(arena, taken,
+                                 graph_tensor(h->g, h->g->output.at[i])->name);
+}
+
+/* The first pool is the workspace, which is no member. */
+static void name_pools(Header *h, Map *members) {
+    Arena *arena = h->text.arena;
+    const HwSpec *spec = h->bundle->spec;
+    Map *macros = taken_new(arena, words, sizeof words / sizeof *words);
+    h->word[0] = listing_take(arena, macros, "WORKSPACE");
+    for (uint32_t m = 1; m < spec->n_active; m++) {
+        h->pool[m] = listing_take(arena, members, spec->memory[m].name);
+        h->word[m] = listing_take(arena, macros, upper(arena, h->pool[m]));
+    }
 }
 
 static bool pool_is_used(const NativeBundle *bundle, uint32_t pool) {
@@ -137,7 +197,7 @@ static void add_top(Header *h) {
 static void add_pool(Header *h, uint32_t pool) {
     const NativeBundle *b = h->bundle;
     const HwMemory *memory = &b->spec->memory[pool];
-    const char *word = pool_word(h, pool);
+    const char *word = h->word[pool];
     text_addf(&h->text,
               "/* Bytes; the %s starts at a multiple of %s_%s_ALIGN. */\n"
               "#define %s_%s_BYTES %llu\n"
@@ -218,45 +278,46 @@ static const char *meaning(const Header *h, const Tensor *t) {
                         q->zero < 0 ? '+' : '-', abs(q->zero));
 }
 
-static void add_end(Header *h, const char *what, TensorId tensor,
-                    const NativePointer *pointer) {
+static void add_end(Header *h, const char *what, const char *id,
+                    TensorId tensor, const NativePointer *pointer) {
     const Tensor *t = graph_tensor(h->g, tensor);
     if (pointer->base != NATIVE_ROOM)
         return;
-    const char *id = listing_identifier(h->text.arena, t->name);
     text_addf(&h->text, "/* %s %s, %s %s%s, ", what, id, c_type(t->quant.type),
               shape_text(h->text.arena, &t->shape), meaning(h, t));
     add_place(h, arena_printf(h->text.arena, "AT_%s", id), pointer->index);
 }
 
-static void add_field(Header *h, TensorId tensor,
+static void add_field(Header *h, const char *id, TensorId tensor,
                       const NativePointer *pointer) {
     const Tensor *t = graph_tensor(h->g, tensor);
     if (pointer->base == NATIVE_ROOM)
         return;
     text_addf(&h->text, "    %s%s *%s; /* %s%s */\n",
               pointer->base == NATIVE_IN ? "const " : "", c_type(t->quant.type),
-              listing_identifier(h->text.arena, t->name),
-              shape_text(h->text.arena, &t->shape), meaning(h, t));
+              id, shape_text(h->text.arena, &t->shape), meaning(h, t));
 }
 
 /* What inputs, then outputs have to say. */
 static void each_end(Header *h, bool field) {
-    const NativePointer *in = h->bundle->in;
+    uint32_t in = 0;
     for (uint32_t i = 0; i < h->g->node.n; i++) {
         const Node *node = &h->g->node.at[i];
         if (node->op != OP_INPUT)
             continue;
         if (field)
-            add_field(h, node->out[0], in++);
+            add_field(h, h->in[in], node->out[0], &h->bundle->in[in]);
         else
-            add_end(h, "Input", node->out[0], in++);
+            add_end(h, "Input", h->in[in], node->out[0], &h->bundle->in[in]);
+        in++;
     }
-    for (uint32_t i = 0; i < h->g->output.n; i++)
+    for (uint32_t i = 0; i < h->g->output.n; i++) {
+        TensorId tensor = h->g->output.at[i];
         if (field)
-            add_field(h, h->g->output.at[i], &h->bundle->out[i]);
+            add_field(h, h->out[i], tensor, &h->bundle->out[i]);
         else
-            add_end(h, "Output", h->g->output.at[i], &h->bundle->out[i]);
+            add_end(h, "Output", h->out[i], tensor, &h->bundle->out[i]);
+    }
 }
 
 static void add_io(Header *h) {
@@ -278,9 +339,7 @@ static void add_io(Header *h) {
             h->net);
     for (uint32_t m = 1; m < b->spec->n_active; m++)
         if (pool_is_used(b, m))
-            text_addf(
-                &h->text, "    void *%s; /* a pool */\n",
-                listing_identifier(h->text.arena, b->spec->memory[m].name));
+            text_addf(&h->text, "    void *%s; /* a pool */\n", h->pool[m]);
     if (b->images > 1)
         text_addf(&h->text,
                   "    size_t %s_images; /* 1 to %u, one behind the other in "
@@ -297,6 +356,10 @@ const char *native_bundle_header(Arena *arena, const NativeBundle *bundle) {
                 .program = bundle->program,
                 .g = bundle->plan->schedule->graph,
                 .net = bundle->program->name};
+    Map *members =
+        taken_new(arena, keywords, sizeof keywords / sizeof *keywords);
+    name_ends(&h, members);
+    name_pools(&h, members);
     add_top(&h);
     add_pools(&h);
     add_weights(&h);

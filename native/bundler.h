@@ -66,6 +66,8 @@ uint32_t bundle_output(const Bundler *b, TensorId tensor);
 /* Adds the calls of the action at b->at, which it moves on where it takes more
  * than one. False after an error. */
 bool bundle_add_action(Bundler *b, const Action *action);
+/* Adds copies of the outputs that no action makes, behind all actions. */
+void bundle_pass_outputs(Bundler *b);
 /* What a copy does to codes; NULL: they are floats. */
 const QuantLayer *bundle_move_rule(Arena *arena, const Quant *quant);
 

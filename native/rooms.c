@@ -201,35 +201,50 @@ static bool is_lower(const PlanResult *a, const PlanResult *b) {
            (height_of(a) == height_of(b) && a->proved);
 }
 
-/* Bytes of the first pool that would do, if the others are as they are. */
-static uint64_t enough(const Rooms *r) {
+/* Bytes of the pool that would do, if the others are as they are; 0: none. */
+static uint64_t enough(const Rooms *r, uint32_t pool) {
     PlanProblem asked = r->problem;
     PlanResult result;
     const char *used;
-    asked.pool[0].size = INT64_MAX / 4;
+    asked.pool[pool].size = INT64_MAX / 4;
     plan_memory(r->arena, &asked, "auto", true, &result, &used);
-    return result.status == PLAN_FITS ? result.height[0] : 0;
+    return result.status == PLAN_FITS ? result.height[pool] : 0;
+}
+
+static void explain_rooms(const Rooms *r, Diag *diag) {
+    PlanConflict conflict;
+    PlanProblem asked = r->problem;
+    plan_irreducible(r->arena, &asked, &conflict);
+    for (uint32_t i = 0; i < conflict.n; i++) {
+        const Room *room = &r->room.at[conflict.buf[i]];
+        diag_note(diag, r->spec->loc, "%s: %llu bytes", room->name,
+                  (unsigned long long)(r->images * room->image + room->fixed));
+    }
 }
 
 void rooms_explain(const Rooms *r, Diag *diag, const char *network) {
     const HwSpec *spec = r->spec;
-    const HwMemory *first = &spec->memory[0];
-    PlanConflict conflict;
-    PlanProblem asked = r->problem;
-    plan_irreducible(r->arena, &asked, &conflict);
-    uint64_t need = enough(r);
+    uint64_t need = 0;
+    uint32_t m = 0;
+    while (m < spec->n_active && (need = enough(r, m)) == 0)
+        m++;
+    if (need == 0) {
+        diag_error(diag, spec->loc,
+                   "does not fit: the bundle of %s needs more of several "
+                   "memories than %s has",
+                   network, spec->machine);
+        explain_rooms(r, diag);
+        return;
+    }
+    const HwMemory *memory = &spec->memory[m];
     diag_error(diag, spec->loc,
                "does not fit: the bundle of %s needs %llu bytes of %s, which "
                "has %llu",
-               network, (unsigned long long)need, first->name,
-               (unsigned long long)first->size);
-    for (uint32_t i = 0; i < conflict.n; i++) {
-        const Room *room = &r->room.at[conflict.buf[i]];
-        diag_note(diag, spec->loc, "%s: %llu bytes", room->name,
-                  (unsigned long long)(r->images * room->image + room->fixed));
-    }
+               network, (unsigned long long)need, memory->name,
+               (unsigned long long)memory->size);
+    explain_rooms(r, diag);
     diag_note(diag, (Loc){0}, "--set memories.%s.size=%lluKiB would do",
-              first->name, (unsigned long long)((need + 1023) / 1024));
+              memory->name, (unsigned long long)((need + 1023) / 1024));
 }
 
 /* ---- for fewer images ---- */

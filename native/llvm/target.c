@@ -4,7 +4,9 @@
 #include <llvm-c/Error.h>
 #include <llvm-c/Target.h>
 #include <llvm-c/Transforms/PassBuilder.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 /* What LLVM says of the processor that this runs on. */
 typedef struct Own {
@@ -102,18 +104,66 @@ static const char *or_empty(const char *text) {
     return text ? text : "";
 }
 
-static LLVMTargetMachineRef create(Diag *diag, const char *triple,
-                                   const char *cpu, const char *features) {
+typedef struct Wanted {
     LLVMTargetRef target;
+    const char *triple, *cpu, *features;
+} Wanted;
+
+static LLVMTargetMachineRef machine_of(const Wanted *w) {
+    return LLVMCreateTargetMachine(w->target, w->triple, w->cpu, w->features,
+                                   LLVMCodeGenLevelDefault, LLVMRelocPIC,
+                                   LLVMCodeModelDefault);
+}
+
+/* The same, with what it writes to stderr in a file: of processors and
+ * features that it does not know, LLVM-C says nothing else, and goes on with
+ * others, or aborts. */
+static LLVMTargetMachineRef machine_into(const Wanted *w, FILE *said) {
+    fflush(stderr);
+    int own = dup(STDERR_FILENO);
+    if (own < 0)
+        return machine_of(w);
+    dup2(fileno(said), STDERR_FILENO);
+    LLVMTargetMachineRef machine = machine_of(w);
+    dup2(own, STDERR_FILENO);
+    close(own);
+    rewind(said);
+    return machine;
+}
+
+/* An error for the first name that LLVM does not know. */
+static bool all_known(Diag *diag, const char *triple, FILE *said) {
+    char line[256];
+    while (fgets(line, sizeof line, said)) {
+        if (!strstr(line, " is not a recognized "))
+            continue;
+        char *behind = strstr(line, " (ignoring");
+        if (behind)
+            *behind = '\0';
+        diag_error(diag, (Loc){0}, "native code for %s: %s", triple, line);
+        return false;
+    }
+    return true;
+}
+
+static LLVMTargetMachineRef create(Diag *diag, Wanted *w) {
     char *message = NULL;
-    if (LLVMGetTargetFromTriple(triple, &target, &message)) {
-        diag_error(diag, (Loc){0}, "native code for %s: %s", triple, message);
+    if (LLVMGetTargetFromTriple(w->triple, &w->target, &message)) {
+        diag_error(diag, (Loc){0}, "native code for %s: %s", w->triple,
+                   message);
         LLVMDisposeMessage(message);
         return NULL;
     }
-    return LLVMCreateTargetMachine(target, triple, cpu, features,
-                                   LLVMCodeGenLevelDefault, LLVMRelocPIC,
-                                   LLVMCodeModelDefault);
+    FILE *said = tmpfile();
+    if (!said)
+        return machine_of(w);
+    LLVMTargetMachineRef machine = machine_into(w, said);
+    if (machine && !all_known(diag, w->triple, said)) {
+        LLVMDisposeTargetMachine(machine);
+        machine = NULL;
+    }
+    fclose(said);
+    return machine;
 }
 
 bool machine_open(Diag *diag, const NativeTarget *target, Machine *out) {
@@ -124,7 +174,8 @@ bool machine_open(Diag *diag, const NativeTarget *target, Machine *out) {
     const char *triple = named ? target->triple : own.triple;
     const char *cpu = any ? or_empty(target->cpu) : own.cpu;
     const char *features = any ? or_empty(target->features) : own.features;
-    *out = (Machine){.machine = create(diag, triple, cpu, features)};
+    Wanted wanted = {.triple = triple, .cpu = cpu, .features = features};
+    *out = (Machine){.machine = create(diag, &wanted)};
     if (out->machine) {
         out->layout = LLVMCreateTargetDataLayout(out->machine);
         out->triple = LLVMGetTargetMachineTriple(out->machine);

@@ -130,3 +130,41 @@ bundle: {planner: tallest}
 ./odd.yaml:1:1: error: no planner is called 'tallest'
     extends: n64
     ^
+--- file other.yaml
+extends: cpu-x86-64
+machine: {name: other}
+memories:
+  workspace: {cost: 1}
+  weights: {role: active, size: 4KiB, align: 64, layout: blocks, base: 0x20000000}
+bundle: {constants: [weights], activations: [workspace]}
+--- run amphora compile SHARE/examples/tiny.prototxt -t ./other.yaml --emit bundle
+--- exit 3
+--- stdout
+--- stderr
+./other.yaml:1:1: error: does not fit: the bundle of tiny needs 50496 bytes of weights, which has 4096
+    extends: cpu-x86-64
+    ^
+./other.yaml:1:1: note: constants: 50496 bytes
+    extends: cpu-x86-64
+    ^
+amphora: note: --set memories.weights.size=50KiB would do
+--- run amphora compile SHARE/examples/tiny.prototxt -t ./other.yaml --emit bundle --set memories.workspace.size=4KiB
+--- exit 3
+--- stdout
+--- stderr
+./other.yaml:1:1: error: does not fit: the bundle of tiny needs more of several memories than other has
+    extends: cpu-x86-64
+    ^
+./other.yaml:1:1: note: constants: 50496 bytes
+    extends: cpu-x86-64
+    ^
+--- run amphora compile SHARE/examples/tiny.prototxt -t cpu-x86-64 --emit bundle --set native.cpu=x86-63
+--- exit 1
+--- stdout
+--- stderr
+amphora: error: native code for x86_64-unknown-linux-gnu: 'x86-63' is not a recognized processor for this target
+--- run amphora compile SHARE/examples/tiny.prototxt -t cpu-aarch64 --emit bundle --set native.features=+neon,+neno
+--- exit 1
+--- stdout
+--- stderr
+amphora: error: native code for aarch64-unknown-linux-gnu: '+neno' is not a recognized feature for this target
