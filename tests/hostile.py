@@ -2,7 +2,8 @@
 """hostile.py - files made to harm a reader, of every format.
 
 Each must end in the message that stands beside it (exit code 1), or be read,
-within 30 seconds of a processor and 400 MB, by the build with sanitizers where there is one.
+within 30 seconds of a processor and 400 MB, by the build with sanitizers where
+there is one.
 Damage at random: tests/fuzz.py; HDF5 and zip archives: test_keras.c.
 """
 import os
