@@ -362,6 +362,5 @@ void explain(Diag *diag, Work *w, const Problem *p, const PlanResult *result) {
         say_pieces(diag, w, p, result, line, n, sum);
     note_volumes(diag, w, p, line, n);
     note_stripe(diag, w);
-    if (!w->options->no_remedy)
-        note_remedy(diag, w, sum > active_bytes(w) ? sum - active_bytes(w) : 0);
+    note_remedy(diag, w, sum > active_bytes(w) ? sum - active_bytes(w) : 0);
 }

@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { MAX_WORKERS = 256 };
+enum { MAX_WORKERS = 256, BAR = 40 };
 
 /* ---- one point ---- */
 
@@ -160,9 +160,14 @@ typedef struct Progress {
 } Progress;
 
 static void show_progress(const Progress *p) {
-    if (p->shown)
-        fprintf(stderr, "\r%u of %u points%s", p->done, p->all,
-                p->done == p->all ? "\n" : "");
+    char bar[BAR + 1] = "";
+    if (!p->shown)
+        return;
+    uint32_t full = (uint32_t)((uint64_t)p->done * BAR / p->all);
+    memset(bar, '-', BAR);
+    memset(bar, '#', full);
+    fprintf(stderr, "\r[%s] %u of %u points%s", bar, p->done, p->all,
+            p->done == p->all ? "\n" : "");
 }
 
 /* Whole lines go on; the rest waits for more. */

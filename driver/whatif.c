@@ -136,6 +136,38 @@ static void change_bandwidth(Arena *arena, const Options *o, const HwSpec *spec,
                                          2 * spec->weight_cache.bandwidth)));
 }
 
+static bool moves_by_dma(const HwMemory *memory) {
+    return memory->role != HW_ACTIVE && memory->bandwidth > 0;
+}
+
+/* All memories off the chip at once: inputs, outputs and what layers of the
+ * host hold cross the same pins. */
+static void change_transfers(Arena *arena, const Options *o, const HwSpec *spec,
+                             WhatIfs *out) {
+    Options faster = *o;
+    HwSetting *settings =
+        ARENA_ARRAY(arena, HwSetting, o->n_settings + spec->n_memories);
+    for (uint32_t i = 0; i < o->n_settings; i++)
+        settings[i] = o->settings[i];
+    faster.settings = settings;
+    HwSetting *last = NULL;
+    for (uint32_t m = 0; m < spec->n_memories; m++) {
+        const HwMemory *memory = &spec->memory[m];
+        if (!moves_by_dma(memory))
+            continue;
+        last = &settings[faster.n_settings++];
+        *last = (HwSetting){
+            arena_printf(arena, "memories.%s.bandwidth", memory->name),
+            arena_printf(arena, "%.6fB/s", 2 * memory->bandwidth)};
+    }
+    if (!last)
+        return;
+    faster.n_settings--;
+    vec_push(arena, out,
+             try_change(arena, &faster, "all transfers at twice the bandwidth",
+                        last->path, last->value));
+}
+
 static uint32_t what_ifs(Arena *arena, const Options *o, const HwSpec *spec,
                          const SimResult *sim, const WhatIf **out) {
     WhatIfs list = {0};
@@ -144,6 +176,7 @@ static uint32_t what_ifs(Arena *arena, const Options *o, const HwSpec *spec,
     change_mode(arena, o, spec, &list);
     widen_engines(arena, o, spec, sim, &list);
     change_bandwidth(arena, o, spec, &list);
+    change_transfers(arena, o, spec, &list);
     *out = list.at;
     return list.n;
 }

@@ -83,8 +83,9 @@ static const Key memory_keys[] = {
     KEY("id", read_u32, HwMemory, id,
         "its number in instructions; else its position in the file, from 0"),
     KEY("align", read_bytes32, HwMemory, align,
-        "volumes start at multiples of this many bytes; else the least that "
-        "unit and element allow"),
+        "volumes start at multiples of this many bytes, where whole channels "
+        "lie outermost members of concats as well; else the least that unit "
+        "and element allow"),
     KEY("buffers", read_count, HwMemory, buffers,
         "fixed buffers of size / buffers bytes, one volume or one concat in "
         "each; else volumes lie anywhere"),

@@ -134,8 +134,9 @@ static bool in_word(BitsReader *r, const HwBits *bits) {
     else if (!bits->width || bits->at >= r->word_bits ||
              bits->width > r->word_bits - bits->at)
         diag_error(r->diag, bits->loc,
-                   "bits %u to %u are outside a word of %u bits", bits->at,
-                   bits->at + bits->width - 1, r->word_bits);
+                   "bits %u to %u%s%s are outside a word of %u bits", bits->at,
+                   bits->at + bits->width - 1, bits->name ? " of " : "",
+                   bits->name ? bits->name : "", r->word_bits);
     else
         return true;
     return false;

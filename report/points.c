@@ -8,6 +8,7 @@
 #include "base/text.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,11 +19,31 @@ uint64_t point_axis(const Point *point, PointAxis axis) {
     return axis == AXIS_AM ? point->am_peak : point->ddr;
 }
 
+/* ---- cost ---- */
+
+bool points_by_time(uint32_t n, const Point *point) {
+    const Point *first = NULL;
+    for (uint32_t i = 0; i < n; i++) {
+        if (point[i].status != POINT_FITS || !point[i].cycles)
+            continue;
+        first = first ? first : &point[i];
+        double other =
+            first->ms / (double)first->cycles * (double)point[i].cycles;
+        if (fabs(other - point[i].ms) > 1e-6 * other)
+            return true;
+    }
+    return false;
+}
+
+uint64_t point_cost(const Point *point, bool by_time) {
+    return by_time ? (uint64_t)(point->ms * 1e6 + 0.5) : point->cycles;
+}
+
 /* ---- fronts ---- */
 
 typedef struct Ranked {
     const Point *point;
-    uint64_t along;
+    uint64_t cost, along;
     uint32_t at;
 } Ranked;
 
@@ -31,8 +52,8 @@ static int by_cost(const void *a, const void *b) {
     int network = strcmp(x->point->network, y->point->network);
     if (network)
         return network;
-    if (x->point->cycles != y->point->cycles)
-        return x->point->cycles < y->point->cycles ? -1 : 1;
+    if (x->cost != y->cost)
+        return x->cost < y->cost ? -1 : 1;
     if (x->along != y->along)
         return x->along < y->along ? -1 : 1;
     return (x->point->am_capacity > y->point->am_capacity) -
@@ -44,9 +65,11 @@ bool *points_front(Arena *arena, uint32_t n, const Point *point,
     bool *front = ARENA_ARRAY(arena, bool, n);
     Ranked *rank = ARENA_ARRAY(arena, Ranked, n + 1);
     uint32_t m = 0;
+    bool by_time = points_by_time(n, point);
     for (uint32_t i = 0; i < n; i++)
         if (point[i].status == POINT_FITS)
-            rank[m++] = (Ranked){&point[i], point_axis(&point[i], axis), i};
+            rank[m++] = (Ranked){&point[i], point_cost(&point[i], by_time),
+                                 point_axis(&point[i], axis), i};
     qsort(rank, m, sizeof *rank, by_cost);
     const Ranked *least = NULL; /* the last one on the front */
     for (uint32_t i = 0; i < m; i++) {
@@ -54,7 +77,7 @@ bool *points_front(Arena *arena, uint32_t n, const Point *point,
         bool other =
             !least || strcmp(least->point->network, r->point->network) != 0;
         bool same = !other && least->along == r->along &&
-                    least->point->cycles == r->point->cycles &&
+                    least->cost == r->cost &&
                     least->point->am_capacity == r->point->am_capacity;
         front[r->at] = other || same || r->along < least->along;
         if (front[r->at])

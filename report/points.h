@@ -37,9 +37,15 @@ typedef enum PointAxis { AXIS_AM, AXIS_DDR, AXIS_COUNT } PointAxis;
 extern const char *const point_axis_name[AXIS_COUNT];
 uint64_t point_axis(const Point *point, PointAxis axis);
 
+/* True where points run at different clocks, so that cycles do not compare. */
+bool points_by_time(uint32_t n, const Point *point);
+/* What a point costs: nanoseconds, or cycles. */
+uint64_t point_cost(const Point *point, bool by_time);
+
 /* Of the points of one network those that fit and are beaten by none: no other
- * has as few cycles and as little of the axis, and less of one of them; of
- * points with the same of both, those with the smallest active memory. */
+ * costs as few cycles (or as little time) and has as little of the axis, and
+ * less of one of them; of points with the same of both, those with the smallest
+ * active memory. */
 bool *points_front(Arena *arena, uint32_t n, const Point *point,
                    PointAxis axis);
 

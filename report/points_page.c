@@ -4,6 +4,8 @@
  * points as a table, and a script that shows a point's name and its row under
  * the pointer. Without the script the names are still there as titles.
  */
+#include "base/file.h"
+#include "base/vec.h"
 #include "report/html.h"
 #include "report/points.h"
 
@@ -34,6 +36,8 @@ typedef struct Page {
     uint32_t n_series;
     bool *front[AXIS_COUNT];
     bool *enough;
+    bool by_time;    /* costs are nanoseconds, not cycles */
+    bool full_paths; /* stems of networks or machines are not enough */
 } Page;
 
 /* ---- series ---- */
@@ -53,6 +57,28 @@ static void find_series(Page *p) {
     }
 }
 
+/* Two paths that end in the same name can only be told apart whole. */
+static bool ambiguous(Page *p, const char *a, const char *b) {
+    return strcmp(a, b) != 0 &&
+           !strcmp(file_stem(p->arena, a), file_stem(p->arena, b));
+}
+
+static void find_names(Page *p) {
+    VEC(const Point *) first = {0};
+    for (uint32_t i = 0; i < p->n; i++)
+        if (p->series[i] == first.n)
+            vec_push(p->arena, &first, &p->point[i]);
+    for (uint32_t i = 0; i < first.n; i++)
+        for (uint32_t k = 0; k < i; k++)
+            p->full_paths |=
+                ambiguous(p, first.at[i]->network, first.at[k]->network) ||
+                ambiguous(p, first.at[i]->target, first.at[k]->target);
+}
+
+static const char *shown(const Page *p, const char *path) {
+    return p->full_paths ? path : file_stem(p->arena, path);
+}
+
 static void legend(Page *p) {
     text_add(p->to, "<p>");
     for (uint32_t s = 0, i = 0; i < p->n && s < p->n_series; i++) {
@@ -60,9 +86,9 @@ static void legend(Page *p) {
             continue;
         text_addf(p->to, "<span class=\"key\" style=\"background:%s\"></span>",
                   colour[s % N_COLOURS]);
-        html_text(p->to, p->point[i].network);
+        html_text(p->to, shown(p, p->point[i].network));
         text_add(p->to, " on ");
-        html_text(p->to, p->point[i].target);
+        html_text(p->to, shown(p, p->point[i].target));
         s++;
     }
     text_add(p->to, "; filled: on the front; ringed: from here on more active "
@@ -118,7 +144,8 @@ static void dot(Page *p, uint32_t i, PointAxis axis, const Scale *x,
     const Point *point = &p->point[i];
     bool front = p->front[axis][i];
     const char *own = colour[p->series[i] % N_COLOURS];
-    double cx = place(x, point_axis(point, axis)), cy = place(y, point->cycles);
+    double cx = place(x, point_axis(point, axis)),
+           cy = place(y, point_cost(point, p->by_time));
     if (p->enough[i])
         text_addf(p->to,
                   "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"8\" fill=\"none\" "
@@ -132,7 +159,7 @@ static void dot(Page *p, uint32_t i, PointAxis axis, const Scale *x,
     html_text(p->to, point->name);
     text_add(p->to, "\n");
     html_count(p->to, point->cycles);
-    text_add(p->to, " cycles, ");
+    text_addf(p->to, " cycles, %.3f ms, ", point->ms);
     html_count(p->to, point_axis(point, axis));
     text_addf(p->to, " %s</title></circle>\n", point_axis_name[axis]);
 }
@@ -143,7 +170,7 @@ static bool scales_make(const Page *p, PointAxis axis, Scale *x, Scale *y) {
     for (uint32_t i = 0; i < p->n; i++)
         if (p->point[i].status == POINT_FITS) {
             widen(x, point_axis(&p->point[i], axis));
-            widen(y, p->point[i].cycles);
+            widen(y, point_cost(&p->point[i], p->by_time));
         }
     if (x->low > x->high)
         return false;
@@ -152,14 +179,18 @@ static bool scales_make(const Page *p, PointAxis axis, Scale *x, Scale *y) {
     return true;
 }
 
+static const char *cost_name(const Page *p) {
+    return p->by_time ? "ns" : "cycles";
+}
+
 static void picture(Page *p, PointAxis axis) {
     Scale x, y;
     if (!scales_make(p, axis, &x, &y))
         return;
     text_addf(p->to,
               "<div><svg viewBox=\"0 0 %d %d\" width=\"%d\" role=\"img\" "
-              "aria-label=\"cycles against %s\">\n",
-              WIDTH, HEIGHT, WIDTH, point_axis_name[axis]);
+              "aria-label=\"%s against %s\">\n",
+              WIDTH, HEIGHT, WIDTH, cost_name(p), point_axis_name[axis]);
     ticks(p->to, &x, true);
     ticks(p->to, &y, false);
     text_addf(
@@ -167,9 +198,9 @@ static void picture(Page *p, PointAxis axis) {
         "<path class=\"axis\" d=\"M%d %dV%dH%d\"/><text x=\"%d\" y=\"%d\" "
         "text-anchor=\"end\">%s</text><text x=\"%d\" y=\"%d\" "
         "transform=\"rotate(-90 12 %d)\" "
-        "text-anchor=\"end\">cycles</text>\n",
+        "text-anchor=\"end\">%s</text>\n",
         LEFT, TOP, HEIGHT - BOTTOM, WIDTH - RIGHT, WIDTH - RIGHT, HEIGHT - 8,
-        point_axis_name[axis], 12, TOP, TOP);
+        point_axis_name[axis], 12, TOP, TOP, cost_name(p));
     for (int front = 0; front < 2; front++)
         for (uint32_t i = 0; i < p->n; i++)
             if (p->point[i].status == POINT_FITS && p->front[axis][i] == front)
@@ -236,8 +267,8 @@ static void row(Page *p, uint32_t i) {
     text_addf(p->to, "<tr id=\"p%u\"%s><td>%u</td>", point->index,
               fits ? "" : " class=\"off\"", point->index);
     report_cell(p, point);
-    cell(p, " class=\"l\"", point->network);
-    cell(p, " class=\"l\"", point->target);
+    cell(p, " class=\"l\"", shown(p, point->network));
+    cell(p, " class=\"l\"", shown(p, point->target));
     for (uint32_t k = 0; k < point->n_settings; k++)
         cell(p, "", point->value[k]);
     if (!fits) {
@@ -301,7 +332,9 @@ const char *points_page(Arena *arena, uint32_t n, const Point *point) {
     for (PointAxis axis = AXIS_AM; axis < AXIS_COUNT; axis++)
         p.front[axis] = points_front(arena, n, point, axis);
     p.enough = points_enough(arena, n, point);
+    p.by_time = points_by_time(n, point);
     find_series(&p);
+    find_names(&p);
     html_open(
         &text, "amphora explore",
         arena_printf(arena, "%u points, %u of them fit", n, count_fits(&p)));

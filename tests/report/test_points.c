@@ -99,11 +99,31 @@ static void names_cannot_break_the_page(void **state) {
     arena_free(arena);
 }
 
+/* 100 cycles at 1 GHz are less than 90 at 500 MHz. */
+static void clocks_are_compared_by_time(void **state) {
+    (void)state;
+    Arena *arena = arena_new("test");
+    Point p[2] = {make(arena, 0, 8, 100, 8, 8), make(arena, 1, 8, 90, 8, 8)};
+    p[0].ms = 100e-6;
+    p[1].ms = 90e-6;
+    assert_false(points_by_time(2, p));
+    assert_true(points_front(arena, 2, p, AXIS_AM)[1]);
+    p[1].ms = 180e-6;
+    assert_true(points_by_time(2, p));
+    const bool *front = points_front(arena, 2, p, AXIS_AM);
+    assert_true(front[0] && !front[1]);
+    assert_int_equal(point_cost(&p[0], true), 100);
+    const char *page = points_page(arena, 2, p);
+    assert_non_null(strstr(page, ">ns</text>"));
+    arena_free(arena);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fronts_are_those_of_all_pairs),
         cmocka_unit_test(enough_is_the_smallest_that_pays),
         cmocka_unit_test(names_cannot_break_the_page),
+        cmocka_unit_test(clocks_are_compared_by_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
