@@ -109,7 +109,10 @@ typedef struct Listing {
 
 /* The name with all that C does not allow in one made '_'. */
 const char *listing_identifier(Arena *arena, const char *name);
-/* The same with a number behind it where `taken` has it; then that has it. */
+/* The name as it may stand in a comment of C, in one line. */
+const char *listing_comment(Arena *arena, const char *name);
+/* An identifier with a number behind it where `taken` has it; then that has it.
+ */
 const char *listing_take(Arena *arena, Map *taken, const char *name);
 /* Gives each host layer the name of its function: network and layer, made
  * unique by a number. */

@@ -15,6 +15,16 @@ const char *listing_identifier(Arena *arena, const char *name) {
     return out;
 }
 
+const char *listing_comment(Arena *arena, const char *name) {
+    char *out = arena_strdup(arena, name);
+    for (char *at = out; *at; at++) {
+        bool star = *at == '*' && (at[1] == '/' || (at > out && at[-1] == '/'));
+        if (star || (unsigned char)*at < ' ')
+            *at = '_';
+    }
+    return out;
+}
+
 const char *listing_take(Arena *arena, Map *taken, const char *name) {
     const char *plain = listing_identifier(arena, name);
     const char *out = plain;

@@ -184,7 +184,9 @@ static const char *returns(const Header *h) {
 static void add_top(Header *h) {
     const char *but =
         is_loaded(h) ? arena_printf(h->text.arena, " but %s_load", h->net) : "";
-    text_addf(&h->text, top, h->g->name, h->bundle->spec->machine, h->net, but,
+    Arena *arena = h->text.arena;
+    text_addf(&h->text, top, listing_comment(arena, h->g->name),
+              listing_comment(arena, h->bundle->spec->machine), h->net, but,
               h->program->where == WEIGHTS_PLACED ? ", its constants apart"
                                                   : "",
               returns(h), h->net, h->net);
@@ -192,6 +194,11 @@ static void add_top(Header *h) {
         text_add(&h->text, "#include <stddef.h>\n");
     text_add(&h->text, "\n");
     text_add(&h->text, open_c);
+}
+
+static const char *pool_comment(const Header *h, uint32_t pool) {
+    const HwMemory *memory = &h->bundle->spec->memory[pool];
+    return pool ? listing_comment(h->text.arena, memory->name) : "workspace";
 }
 
 static void add_pool(Header *h, uint32_t pool) {
@@ -202,7 +209,7 @@ static void add_pool(Header *h, uint32_t pool) {
               "/* Bytes; the %s starts at a multiple of %s_%s_ALIGN. */\n"
               "#define %s_%s_BYTES %llu\n"
               "#define %s_%s_ALIGN %u\n",
-              pool ? memory->name : "workspace", h->net, word, h->net, word,
+              pool_comment(h, pool), h->net, word, h->net, word,
               (unsigned long long)rooms_bytes(b->rooms, pool, b->images),
               h->net, word, memory->align);
     if (b->images == 1)
@@ -235,7 +242,7 @@ static void add_place(Header *h, const char *name, uint32_t room) {
     const NativeBundle *b = h->bundle;
     uint32_t pool = rooms_native(b->rooms)[room].pool;
     text_addf(&h->text, "starts so many bytes behind the start of the %s. */\n",
-              pool ? b->spec->memory[pool].name : "workspace");
+              pool_comment(h, pool));
     if (b->images > 1 && rooms_at(b->rooms, room)->image) {
         define_at_images(h, name, room_offset, room);
         text_addf(&h->text, "#define %s_%s_IMAGE %llu /* bytes, each */\n",

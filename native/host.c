@@ -161,7 +161,8 @@ static const char header_bottom[] =
 static void add_operands(Text *text, const char *name, uint32_t n,
                          const Region *region) {
     for (uint32_t i = 0; i < n; i++)
-        text_addf(text, " *   %s%u: %s, %s\n", name, i, region[i].name,
+        text_addf(text, " *   %s%u: %s, %s\n", name, i,
+                  listing_comment(text->arena, region[i].name),
                   shape_text(text->arena, &region[i].shape));
 }
 
@@ -173,7 +174,8 @@ static void add_arguments(Text *text, const HostLayer *layer) {
 }
 
 static void add_function(Text *text, const HostLayer *layer) {
-    text_addf(text, "\n/* Layer %s: %s.\n", layer->name, layer->kind);
+    text_addf(text, "\n/* Layer %s: %s.\n",
+              listing_comment(text->arena, layer->name), layer->kind);
     add_operands(text, "in", layer->n_in, layer->in);
     add_operands(text, "out", layer->n_out, layer->out);
     text_addf(text, " */\nvoid %s(", layer->function);
@@ -185,8 +187,8 @@ const char *native_host_header(Arena *arena, const Listing *listing,
                                const NativeProgram *program,
                                const uint32_t *layer) {
     Text text = text_new(arena);
-    text_addf(&text, header_top, listing->network, program->name,
-              program->name);
+    text_addf(&text, header_top, listing_comment(arena, listing->network),
+              program->name, program->name);
     for (uint32_t i = 0; i < program->n_functions; i++)
         add_function(&text, &listing->image.host[layer[i]]);
     text_add(&text, header_bottom);

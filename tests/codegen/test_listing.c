@@ -243,6 +243,18 @@ static void instructions_name_functions(void **state) {
 }
 
 /* A text without its JSON has no image; one that was edited has no layers. */
+static void names_in_c(void **state) {
+    (void)state;
+    Arena *arena = arena_new("test");
+    Map *taken = map_new(arena);
+    assert_string_equal(listing_take(arena, taken, "3/a"), "_3_a");
+    assert_string_equal(listing_take(arena, taken, "_3.a"), "_3_a_2");
+    assert_string_equal(listing_take(arena, taken, "_3_a"), "_3_a_3");
+    assert_string_equal(listing_comment(arena, "a/b*c"), "a/b*c");
+    assert_string_equal(listing_comment(arena, "a*/b/*c\n"), "a_/b/_c_");
+    arena_free(arena);
+}
+
 static void text_and_json_apart(void **state) {
     (void)state;
     Arena *arena = arena_new("test");
@@ -682,6 +694,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(files_read_back),
         cmocka_unit_test(instructions_name_functions),
+        cmocka_unit_test(names_in_c),
         cmocka_unit_test(text_and_json_apart),
         cmocka_unit_test(odd_network_names_stay_in_the_folder),
         cmocka_unit_test(bytes_read_back),
