@@ -17,7 +17,7 @@ enum { MAX_BUFS = 6, STEPS = 8 };
 typedef struct Case {
     PlanProblem p;
     Buf buf[MAX_BUFS];
-    Steps gap[MAX_BUFS];
+    Steps gap[MAX_BUFS][2];
     Relation relation[MAX_BUFS];
 } Case;
 
@@ -183,9 +183,12 @@ static void draw_buffer(Dice *d, Case *c, uint32_t b) {
         buf->bytes[1] = 0;
     if (draw(d, 3) == 0) {
         uint32_t from = first + draw(d, buf->end - first);
-        c->gap[b] = (Steps){from, from + draw(d, buf->end - from + 1)};
-        buf->gap = &c->gap[b];
-        buf->n_gaps = 1;
+        uint32_t to = from + draw(d, buf->end - from + 1);
+        c->gap[b][0] = (Steps){from, to};
+        from = to + draw(d, buf->end - to + 1);
+        c->gap[b][1] = (Steps){from, from + draw(d, buf->end - from + 1)};
+        buf->gap = c->gap[b];
+        buf->n_gaps = 1 + draw(d, 2);
     }
     if (draw(d, 4) == 0)
         buf->hint = draw(d, 8);
