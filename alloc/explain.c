@@ -362,5 +362,6 @@ void explain(Diag *diag, Work *w, const Problem *p, const PlanResult *result) {
         say_pieces(diag, w, p, result, line, n, sum);
     note_volumes(diag, w, p, line, n);
     note_stripe(diag, w);
-    note_remedy(diag, w, sum > active_bytes(w) ? sum - active_bytes(w) : 0);
+    if (!w->options->no_remedy)
+        note_remedy(diag, w, sum > active_bytes(w) ? sum - active_bytes(w) : 0);
 }

@@ -113,6 +113,7 @@ typedef struct PlanOptions {
     const char *planner; /* "auto" */
     bool replication;    /* the rule of facts/xdnn.md 2.4, or none */
     bool layer_by_layer; /* none run together by stripes */
+    bool no_remedy;      /* what does not fit asks for no size that would do */
     /* or NULL; by tensor id: how it is stored, all zero: by the rule */
     const Repl *chosen;
     /* or NULL; by node id: it is to read its input by tiles from backing
@@ -123,7 +124,8 @@ typedef struct PlanOptions {
 } PlanOptions;
 
 /* NULL after errors. When nothing fits: one error with the explanation
- * (step, volumes, bytes each, bytes short, remedy), and *does_not_fit. */
+ * (step, volumes, bytes each, bytes short, the remedy if wanted), and
+ * *does_not_fit. */
 const Plan *plan_make(Arena *arena, Diag *diag, const Schedule *schedule,
                       const PlanOptions *options, bool *does_not_fit);
 

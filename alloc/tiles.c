@@ -239,13 +239,18 @@ static uint32_t plank_height(const Work *w, NodeId id, uint32_t most,
     return rows;
 }
 
-/* The smallest height that can be, whether it fits or not. A network is input
- * from anywhere: it must not ask for planks without end. */
-uint32_t plank_least(const Work *w, NodeId id) {
+/* No plank is lower. A network is input from anywhere: it must not ask for
+ * planks without end. */
+static uint32_t plank_floor(const Work *w, NodeId id) {
     enum { MAX_PLANKS = 1 << 14 };
+    uint32_t q = quantum(w, id);
+    return (out_rows(w, id) / MAX_PLANKS / q + 1) * q;
+}
+
+/* The smallest height that can be, whether it fits or not. */
+uint32_t plank_least(const Work *w, NodeId id) {
     uint32_t h = out_rows(w, id), q = quantum(w, id);
-    uint32_t start = (h / MAX_PLANKS / q + 1) * q;
-    for (uint32_t rows = start; rows <= h; rows += q)
+    for (uint32_t rows = plank_floor(w, id); rows <= h; rows += q)
         if (planks_valid(w->g, id, rows))
             return rows;
     return 0;
@@ -262,9 +267,10 @@ static bool planks_next(Work *w, NodeId id, uint64_t free) {
     if (!first && most == mode->rows)
         most--;
     uint32_t rows = plank_height(w, id, most, free);
-    uint32_t least = plank_least(w, id);
-    if (rows < least)
-        rows = least;
+    if (rows < plank_floor(w, id)) {
+        uint32_t least = plank_least(w, id);
+        rows = rows < least ? least : rows;
+    }
     if (!rows || (!first && rows >= mode->rows))
         return false;
     *mode = (Mode){.kind = MODE_PLANKS,

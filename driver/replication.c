@@ -289,10 +289,12 @@ ExitCode replication_plan(Arena *arena, Diag *diag, const Options *o,
                           Pipeline *p) {
     PlanOptions options = {.planner = o->planner,
                            .cycles = plan_cycles,
-                           .replication = replication_on(o)};
+                           .replication = replication_on(o),
+                           .no_remedy = true};
     if (!choose(arena, diag, o, p, &options))
         return EXIT_BAD_INPUT;
     bool does_not_fit = false;
+    options.no_remedy = false;
     p->plan = plan_make(arena, diag, p->schedule, &options, &does_not_fit);
     return p->plan ? EXIT_FINE : does_not_fit ? EXIT_NO_FIT : EXIT_BAD_INPUT;
 }

@@ -104,6 +104,8 @@ def run(test):
 
 def main():
     long = "--long" in sys.argv[1:]
+    if long:
+        os.environ["TEST_LONG"] = "1"  # tests/effort.h
     # Slow ones first, so that the last to finish does not wait for nothing.
     tests = scripts(long) + unit_tests("build-asan") + unit_tests("build")
     passed = failed = 0

@@ -14,7 +14,7 @@ import sys
 import tempfile
 
 AMPHORA = os.path.abspath(os.environ.get("AMPHORA", "build-asan/amphora"))
-TIMEOUT = 60
+TIMEOUT = 600  # only a hang takes so long, however busy the machine
 
 
 def damage(rng, data):

@@ -2,7 +2,8 @@
 """hostile.py - files made to harm a reader, of every format.
 
 Each must end in the message that stands beside it (exit code 1), or be read,
-within 30 seconds and 400 MB, by the build with sanitizers where there is one.
+within 30 seconds of a processor and 400 MB, by the build with sanitizers where
+there is one.
 Damage at random: tests/fuzz.py; HDF5 and zip archives: test_keras.c.
 """
 import os
@@ -24,12 +25,17 @@ SECONDS, MEGABYTES = 30, 400
 DEEP = 1_000_000
 
 
+def limit():
+    """Time that a process takes itself: a busy machine changes nothing."""
+    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
+
+
 def run(path, *options):
     """Exit code, what it said, its peak in MB."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
     done = subprocess.run([AMPHORA, "show", path, *options],
                           stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                          timeout=SECONDS, check=False)
+                          preexec_fn=limit, check=False)
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
     return (done.returncode, done.stderr.decode(errors="replace"),
             peak / 1024 if peak > before else 0)
@@ -157,10 +163,7 @@ def main():
             path = os.path.join(folder, name)
             with open(path, "wb") as file:
                 file.write(data)
-            try:
-                wrong.append(judge(name, run(path), want))
-            except subprocess.TimeoutExpired:
-                wrong.append(f"{name}: more than {SECONDS} seconds")
+            wrong.append(judge(name, run(path), want))
             n += 1
         symbol, path = Symbol(), folder + "/net.json"
         symbol.end("Convolution", symbol.input(1, 3, 4, 4), num_filter=2,

@@ -175,6 +175,16 @@ static inline const Plan *net_plan(Arena *arena, Diag *diag, const HwSpec *spec,
     return plan_make(arena, diag, schedule, &options, does_not_fit);
 }
 
+/* The same, without a search for a size that would do. */
+static inline const Plan *net_plan_only(Arena *arena, Diag *diag,
+                                        const HwSpec *spec, const Graph *g,
+                                        bool *does_not_fit) {
+    const Schedule *schedule = sched_run(arena, diag, spec, g, "file");
+    PlanOptions options = {
+        .planner = "auto", .replication = true, .no_remedy = true};
+    return plan_make(arena, diag, schedule, &options, does_not_fit);
+}
+
 /* The same with no layers run together. */
 static inline const Plan *net_plan_layers(Arena *arena, Diag *diag,
                                           const HwSpec *spec, const Graph *g,

@@ -16,7 +16,6 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 static Arena *arena;
@@ -369,12 +368,6 @@ static void damaged_models_end_in_errors(void **state) {
 
 /* ---- a large model ---- */
 
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
-}
-
 static long resident_kb(void) {
     struct rusage usage;
     getrusage(RUSAGE_SELF, &usage);
@@ -416,16 +409,13 @@ static void read_large(bool turned) {
     ImportOptions options = {.seed = 1};
     ImportInfo info;
     long before = resident_kb();
-    double start = now();
     Graph *graph = frontend_read(arena, diag, path, &options, &info);
-    double ms = now() - start;
     long more = resident_kb() - before;
     assert_non_null(graph);
     assert_string_equal(ops_of(graph), "input x; fc y");
-    print_message("%zu MB of weights: %.2f ms, %ld kB more resident\n",
-                  weights / 1000000, ms, more);
+    print_message("%zu MB of weights: %ld kB more resident\n",
+                  weights / 1000000, more);
     assert_true(more < 20000);
-    assert_true(ms < 100); /* on a busy machine; alone it is far below 10 */
 }
 
 static void weights_stay_in_the_file(void **state) {
