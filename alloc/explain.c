@@ -163,10 +163,6 @@ static uint64_t size_granule(const HwMemory *m) {
     return lcm(step, m->buffers ? m->buffers : 1);
 }
 
-static uint64_t scaled(uint64_t v, uint64_t from, uint64_t to) {
-    return from ? (uint64_t)((double)v * (double)to / (double)from) : v;
-}
-
 /* The machine with another size of its first memory; tile buffers are
  * fractions of it. */
 static const HwSpec *spec_resized(Arena *arena, const HwSpec *spec,
@@ -176,14 +172,9 @@ static const HwSpec *spec_resized(Arena *arena, const HwSpec *spec,
         ARENA_COPY(arena, HwMemory, spec->memory, spec->n_memories);
     HwTileStyle *style =
         ARENA_COPY(arena, HwTileStyle, spec->tiling.style, spec->tiling.n);
-    uint64_t old = memory[0].size;
-    for (uint32_t i = 0; i < spec->tiling.n; i++) {
-        style[i].buffer[0] = scaled(style[i].buffer[0], old, size);
-        style[i].buffer[1] = scaled(style[i].buffer[1], old, size);
-        style[i].buffer_size = scaled(style[i].buffer_size, old, size);
-        style[i].reserved = scaled(style[i].reserved, old, size);
-    }
     memory[0].size = size;
+    for (uint32_t i = 0; i < spec->tiling.n; i++)
+        hwspec_place_style(&style[i], &memory[0]);
     copy->memory = memory;
     copy->tiling.style = style;
     return copy;

@@ -70,6 +70,24 @@ static int32_t first_engine(const HwSpec *spec, HwOp op, bool ahead) {
     return -1;
 }
 
+uint64_t hwspec_place(const HwPlace *place, const HwMemory *memory) {
+    if (!place->whole)
+        return place->bytes;
+    uint64_t times = memory->size / place->whole * place->part;
+    uint64_t rest = memory->size % place->whole * place->part / place->whole;
+    return times + rest - (times + rest) % memory->align;
+}
+
+void hwspec_place_style(HwTileStyle *style, const HwMemory *memory) {
+    uint64_t *at = style->buffer;
+    for (uint32_t i = 0; i < 2; i++)
+        at[i] = hwspec_place(&style->given.buffer[i], memory);
+    style->buffer_size = hwspec_place(&style->given.size, memory);
+    style->reserved = hwspec_place(&style->given.reserved, memory);
+    if (style->reserved == UINT64_MAX)
+        style->reserved = (at[0] > at[1] ? at[0] : at[1]) + style->buffer_size;
+}
+
 int32_t hwspec_engine(const HwSpec *spec, HwOp op) {
     return first_engine(spec, op, false);
 }

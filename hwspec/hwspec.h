@@ -153,6 +153,12 @@ typedef enum HwTilingKind {
     HW_TILING_HARDWARE  /* one instruction that holds the tile's size */
 } HwTilingKind;
 
+/* Bytes, or a share of the first active memory, down to its alignment. */
+typedef struct HwPlace {
+    uint64_t bytes;
+    uint32_t part, whole; /* 0, 0: just bytes */
+} HwPlace;
+
 /* One operand style of hardware tiling. Fractions are of the active memory. */
 typedef struct HwTileStyle {
     Loc loc;
@@ -169,6 +175,11 @@ typedef struct HwTileStyle {
                           * channels, too; those of the input, of weights and of
                           * sums lie before `reserved`, where the instruction
                           * says, as bare elements; the rest above is 0 */
+    /* as the file has them, for a memory of any size */
+    struct {
+        HwPlace buffer[2], size;
+        HwPlace reserved; /* bytes UINT64_MAX: to the end of the buffers */
+    } given;
 } HwTileStyle;
 
 typedef struct HwTiling {
@@ -270,6 +281,11 @@ const char *const *hwspec_targets(Arena *arena);
 bool hw_range_has(const HwRange *range, uint64_t v);
 /* "1..14" or "1, 2, 4, 8". */
 const char *hw_range_text(Arena *arena, const HwRange *range);
+
+/* Bytes of a place in a memory. */
+uint64_t hwspec_place(const HwPlace *place, const HwMemory *memory);
+/* Puts the style's buffers, and what it reserves, where they are in it. */
+void hwspec_place_style(HwTileStyle *style, const HwMemory *memory);
 
 /* The engine that runs `op`: the first in the file that lists it and does not
  * work ahead; -1: none. */

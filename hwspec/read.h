@@ -76,7 +76,7 @@ ReadValue read_rate;       /* double: 17.28GB/s */
 ReadValue read_seconds;    /* double: 200ns */
 ReadValue read_share;      /* double: above 0, up to 1 */
 ReadValue read_range;      /* HwRange: 1..14, 3.., ..9, [1, 2, 4] */
-ReadValue read_place;      /* uint64_t: bytes, or a fraction (1/6) of the first
+ReadValue read_place;      /* HwPlace: bytes, or a fraction (1/6) of the first
                             * active memory, down to its alignment */
 ReadValue read_ops;        /* uint32_t: bit (1 << HwOp) */
 ReadValue read_memory_set; /* uint32_t: bit (1 << memory) */

@@ -103,9 +103,8 @@ bool read_replication(Reader *r, YamlNode *node, void *out) {
 
 typedef struct StyleKeys {
     HwTileStyle style;
-    int32_t from, to;  /* memories */
-    uint64_t reserved; /* UINT64_MAX: to the end of the buffers */
-    uint64_t dest;     /* UINT64_MAX: none */
+    int32_t from, to; /* memories */
+    HwPlace dest;     /* bytes UINT64_MAX: none */
 } StyleKeys;
 
 static const char *const kind_name[] = {
@@ -148,7 +147,7 @@ static bool read_run_ops(Reader *r, YamlNode *node, void *out) {
 }
 
 static bool read_two_places(Reader *r, YamlNode *node, void *out) {
-    uint64_t *place = out;
+    HwPlace *place = out;
     if (!read_is(r, node, YAML_LIST))
         return false;
     if (node->n != 2) {
@@ -165,16 +164,16 @@ static const Key style_keys[] = {
     NEED("to", read_memory_index, StyleKeys, to, "memory of the output"),
     NEED("ops", read_run_ops, StyleKeys, style.ops,
          "operators that can be tiled so"),
-    KEY("buffers", read_two_places, StyleKeys, style.buffer,
+    KEY("buffers", read_two_places, StyleKeys, style.given.buffer,
         "where the two input tiles start: bytes, or fractions of the first "
         "active memory; needed but with `sums`"),
-    KEY("buffer_size", read_place, StyleKeys, style.buffer_size,
+    KEY("buffer_size", read_place, StyleKeys, style.given.size,
         "of one input tile; needed but with `sums`"),
     KEY("sums", read_count, StyleKeys, style.sums,
         "bytes of a partial sum: tiles are of channels, too, and those of "
         "inputs, weights and sums lie where the instruction says, below "
         "`reserved`, which is then needed"),
-    KEY("reserved", read_place, StyleKeys, reserved,
+    KEY("reserved", read_place, StyleKeys, style.given.reserved,
         "from 0 up to here no other volume may lie; else up to the end of the "
         "buffers"),
     KEY("dest", read_place, StyleKeys, dest,
@@ -270,20 +269,17 @@ static void check_summed(Reader *r, const YamlNode *node, uint32_t ops) {
 
 static bool read_style(Reader *r, YamlNode *node, HwTileStyle *style) {
     StyleKeys keys = {.style = {.loc = node->loc, .multiple_w = 1},
-                      .reserved = UINT64_MAX,
-                      .dest = UINT64_MAX};
+                      .dest.bytes = UINT64_MAX};
+    keys.style.given.reserved.bytes = UINT64_MAX;
     if (!read_keys(r, node, &read_style_section, &keys) ||
         !check_sums(r, node, keys.style.sums > 0))
         return false;
     *style = keys.style;
     style->in_backing = outside(r, keys.from);
     style->out_backing = outside(r, keys.to);
-    style->has_dest = keys.dest != UINT64_MAX;
-    style->dest = style->has_dest ? keys.dest : 0;
-    uint64_t second = style->buffer[0] > style->buffer[1] ? style->buffer[0]
-                                                          : style->buffer[1];
-    style->reserved = keys.reserved != UINT64_MAX ? keys.reserved
-                                                  : second + style->buffer_size;
+    style->has_dest = keys.dest.bytes != UINT64_MAX;
+    style->dest = style->has_dest ? keys.dest.bytes : 0;
+    hwspec_place_style(style, &r->memory[0]);
     if (style->sums)
         check_summed(r, node, style->ops);
     else

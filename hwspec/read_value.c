@@ -204,16 +204,19 @@ bool read_place(Reader *r, YamlNode *node, void *out) {
     if (!yaml_is(r->diag, node, YAML_SCALAR) || r->spec->n_active == 0)
         return false;
     const char *slash = strchr(node->text, '/');
+    HwPlace *place = out;
+    *place = (HwPlace){0};
     if (!slash)
-        return read_bytes(r, node, out);
+        return read_bytes(r, node, &place->bytes);
     uint64_t part, whole;
     const char *end = node->text + strlen(node->text);
     if (!bound(r, node->text, slash, 0, &part) ||
         !bound(r, slash + 1, end, 0, &whole) || part > whole || whole == 0 ||
         whole > UINT32_MAX)
         return wrong(r, node, "a fraction of the active memory (0, 1/6, 1/1)");
-    uint64_t bytes = am->size / whole * part + am->size % whole * part / whole;
-    *(uint64_t *)out = bytes - bytes % am->align;
+    place->part = (uint32_t)part;
+    place->whole = (uint32_t)whole;
+    place->bytes = hwspec_place(place, am);
     return true;
 }
 

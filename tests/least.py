@@ -11,7 +11,7 @@ import sys
 import tempfile
 
 AMPHORA = os.environ.get("AMPHORA", "build/amphora")
-MACHINES = ("ring-npu", "line-npu", "xdnn-v2-28")
+MACHINES = ("ring-npu", "line-npu", "xdnn-v2-28", "xdnn-v3-96")
 NETWORKS = ("densenet-cell", "vgg-e-stem", "squeezenet")
 LONG = ("mobilenet-v2", "resnet50", "googlenet", "inception-v3", "vgg16",
         "yolov2-608")
