@@ -275,7 +275,7 @@ static double cost(const Contest *c, Timed t) {
     double byte = bytes_seconds(spec, 1);
     if (!weighs_time(c) || byte <= 0)
         return moved;
-    return (double)t.cycles + BYTE_PRICE * moved * byte * spec->clock;
+    return (double)t.cycles + PLAN_BYTE_PRICE * moved * byte * spec->clock;
 }
 
 static bool better(const Contest *c, Timed a, Timed b) {
