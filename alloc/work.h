@@ -516,8 +516,8 @@ bool fit_one_level(Work *w, Problem *problem, PlanResult *result,
                    const char **planner);
 /* All volumes kept, all nodes whole. */
 void start_again(Work *w);
-/* fly.c: nodes that read network inputs by tiles, though these would fit; false
- * if there are none. */
+/* fly.c: nodes that read network inputs by tiles for more copies; false if
+ * there are none. */
 bool fly_choose(Work *w);
 /* Sets the modes of nodes on engines that work ahead. */
 void ahead_choose(Work *w);

@@ -8,7 +8,7 @@ layer { name: "c" type: "Eltwise" bottom: "b" bottom: "b" top: "c" }
 --- run printf 'a\t0\t2\t2\t48\n' > two; amphora compile net.prototxt -t xdnn-v3-96 --replication two > /dev/null && grep -o 'XNConv b .* 64 1 1 . . . [0-9]*' net.cmd
 --- exit 0
 --- stdout
-XNConv b 3 3 1 1 1 1 1 1 16 26 2 0 0 1 0x8000 8 8 64 0x0 8 8 64 1 1 0 2 2 48
+XNConv b 3 3 1 1 1 1 1 1 16 26 2 0 0 1 0x0 8 8 64 0x80 8 8 64 1 1 0 2 2 48
 --- run amphora verify net.prototxt -t xdnn-v3-96 --replication two > /dev/null && echo verified
 --- exit 0
 --- stdout
