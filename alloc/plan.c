@@ -252,7 +252,8 @@ static bool weighs_time(const Contest *c) {
     enum { MAX_STEPS = 200 };
     const HwTiling *tiling = &c->schedule->spec->tiling;
     return !c->enough && c->options->cycles && !tiling->rings &&
-           !tiling->always && c->schedule->n_steps <= MAX_STEPS;
+           !tiling->bytes_alone && !tiling->always &&
+           c->schedule->n_steps <= MAX_STEPS;
 }
 
 /* Plans that move as much and compute as much take as long. */
