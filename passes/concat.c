@@ -16,6 +16,7 @@
 #include "passes/legal_int.h"
 
 #include "graph/quant.h"
+#include "hwspec/insn.h"
 
 typedef struct Member {
     NodeId concat;
@@ -132,6 +133,15 @@ bool concat_aligned(const HwSpec *spec, const Shape *shape, uint32_t step) {
     return true;
 }
 
+bool concat_told(const HwSpec *spec, HwOp op, uint32_t step) {
+    uint32_t section = granule(spec);
+    if (section < 2 || step % section == 0 || !spec->insns)
+        return true;
+    int32_t row = insn_row(spec, op);
+    return row < 0 || insn_token_of(&spec->insns->row[row].form[0],
+                                    HW_FIELD_OF(HW_OUT, PART_START)) >= 0;
+}
+
 static const char *refuses_writer(Arena *arena, const ConcatView *view,
                                   const Member *m, TensorId t) {
     const Tensor *tensor = graph_tensor(view->g, t);
@@ -148,6 +158,14 @@ static const char *refuses_writer(Arena *arena, const ConcatView *view,
                          "member %s starts at channel %u or in a part that "
                          "does, engine %s writes at multiples of %u",
                          tensor->name, m->path, engine->name, step);
+    HwOp op = legal_candidate(view->spec, view->g, writer).op;
+    if (!concat_told(view->spec, op, m->path))
+        return legal_say(arena,
+                         "member %s starts at channel %u or in a part that "
+                         "does, inside a section of %u channels: no token of "
+                         "%s tells it",
+                         tensor->name, m->path, granule(view->spec),
+                         hw_op_name[op]);
     if (!concat_aligned(view->spec, &tensor->shape, m->path))
         return legal_say(arena,
                          "member %s starts at channel %u or in a part that "

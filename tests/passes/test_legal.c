@@ -2,6 +2,7 @@
  * which members of a concat can be written in place. */
 #include "net.h"
 
+#include "hwspec/insn.h"
 #include "passes/legal.h"
 
 #define BIT(NAME) (1u << HW_OP_##NAME)
@@ -20,6 +21,7 @@ static const Layout layout96 = {
 typedef struct Machine {
     HwMemory memory;
     HwEngine engine[2];
+    HwInsnSet insns;
     HwSpec spec;
 } Machine;
 
@@ -52,6 +54,7 @@ static void machine_make(Machine *m) {
         .n_active = 1,
         .n_engines = 2,
         .engine = m->engine,
+        .insns = &m->insns,
     };
 }
 
@@ -541,6 +544,34 @@ static void parts_start_where_volumes_may(void **state) {
     net_free(&net);
 }
 
+/* Channel 8 lies inside a section of 96. */
+static void parts_inside_sections_are_told(void **state) {
+    (void)state;
+    Machine m;
+    machine_make(&m);
+    HwToken token = {.name = "to", .from = HW_F_OUT_ADDR};
+    HwForm form = {.n = 1, .token = &token};
+    HwServe serve = {.op = HW_OP_CONV};
+    HwRow row = {.op = HW_OP_CONV,
+                 .n_serves = 1,
+                 .serve = &serve,
+                 .n_forms = 1,
+                 .form = &form};
+    m.insns = (HwInsnSet){.n = 1, .row = &row};
+    TensorId part[2];
+    Net net = two_members(8, part);
+    net_output(&net, net_concat(&net, "cat", 2, part));
+    net_run(&net, &m.spec); /* a copy could not tell, either */
+    expect(&net, &m, "cat",
+           "member b starts at channel 8 or in a part that does, inside a "
+           "section of 96 channels: no token of conv tells it");
+    assert_string_equal(net_names(&net), "input data; conv a; conv b; concat "
+                                         "cat");
+    token.from = HW_FIELD_OF(HW_OUT, PART_START);
+    assert_int_equal(check(&net, &m, "cat").op, HW_OP_CONCAT);
+    net_free(&net);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(limits_name_quantity_range_and_engine),
@@ -562,6 +593,7 @@ int main(void) {
         cmocka_unit_test(concats_nest_deeply),
         cmocka_unit_test(parts_need_a_layout_that_has_them),
         cmocka_unit_test(parts_start_where_volumes_may),
+        cmocka_unit_test(parts_inside_sections_are_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
