@@ -206,35 +206,13 @@ static bool paces_make(const Work *w, const Group *g, Lines *lines) {
 
 /* ---- how far each is ahead, and what it keeps ---- */
 
-typedef struct Readers {
-    const Work *w;
-    const Group *g;
-    TensorId t;
-    uint32_t at, i; /* i: index in the group */
-} Readers;
-
-static Readers readers_of(const Work *w, const Group *g, TensorId t) {
-    return (Readers){w, g, t, w->uses.start[t.i], 0};
-}
-
-static bool readers_next(Readers *r) {
-    while (r->at < r->w->uses.start[r->t.i + 1]) {
-        uint32_t step = r->w->schedule->step_of[r->w->uses.node[r->at++].i];
-        if (step != NONE && r->g->first <= step && step < r->g->end) {
-            r->i = step - r->g->first;
-            return true;
-        }
-    }
-    return false;
-}
-
 /* How many rows more than its bands' the tensor must have. */
 static int64_t lead_of(const Work *w, const Group *g, const Lines *lines,
                        TensorId t) {
-    Readers r = readers_of(w, g, t);
+    GroupReaders r = group_readers(w, g, t);
     int64_t lead = 0;
     bool any = false;
-    while (readers_next(&r)) {
+    while (group_readers_next(&r)) {
         int64_t end = end_behind(node_of(w, g, r.i), lines->node[r.i].lead);
         lead = !any || end > lead ? end : lead;
         any = true;
@@ -244,9 +222,9 @@ static int64_t lead_of(const Work *w, const Group *g, const Lines *lines,
 
 static void line_keeps(const Work *w, const Group *g, const Lines *lines,
                        LineRing *line) {
-    Readers r = readers_of(w, g, line->tensor);
+    GroupReaders r = group_readers(w, g, line->tensor);
     int64_t band = line->buffer.band, keep = 0;
-    while (readers_next(&r)) {
+    while (group_readers_next(&r)) {
         int64_t first = first_behind(node_of(w, g, r.i), lines->node[r.i].lead);
         keep = line->lead - first > keep ? line->lead - first : keep;
     }
@@ -378,8 +356,8 @@ static bool sweep_node(Sweep *s, uint32_t i, uint32_t end) {
 
 /* Whether somebody who makes rows in this band reads what node i makes. */
 static bool is_awaited(const Sweep *s, uint32_t i) {
-    Readers r = readers_of(s->w, s->g, result(s->w, s->g, i));
-    while (readers_next(&r))
+    GroupReaders r = group_readers(s->w, s->g, result(s->w, s->g, i));
+    while (group_readers_next(&r))
         if (s->makes[r.i])
             return true;
     return false;
@@ -390,8 +368,8 @@ static void sweep_rest(Sweep *s) {
     for (uint32_t k = 0; k < s->lines->n_loaded; k++) {
         LineRing *line = &s->lines->at.at[k];
         uint32_t width = volume(s->w, line->tensor).w;
-        Readers r = readers_of(s->w, s->g, line->tensor);
-        if (!readers_next(&r) || !lines_loaded(s->w, line, s->band).n)
+        GroupReaders r = group_readers(s->w, s->g, line->tensor);
+        if (!group_readers_next(&r) || !lines_loaded(s->w, line, s->band).n)
             continue;
         uint64_t read = volume(s->w, result(s->w, s->g, r.i)).w;
         uint64_t cols = s->lines->node[r.i].cols;
@@ -461,8 +439,8 @@ typedef struct Watch {
  * earlier. */
 static uint32_t oldest(const Watch *v, TensorId t, const uint32_t *done,
                        const bool *makes, uint32_t end) {
-    Readers r = readers_of(v->w, v->g, t);
-    while (readers_next(&r)) {
+    GroupReaders r = group_readers(v->w, v->g, t);
+    while (group_readers_next(&r)) {
         NodeId id = group_node(v->w, v->g, r.i);
         uint32_t width = volume(v->w, result(v->w, v->g, r.i)).w;
         if (!makes[r.i] || done[r.i] == width)
@@ -692,8 +670,8 @@ static bool narrowest(const Work *w, const Group *g, Lines *lines, bool exact) {
         return false;
     for (uint32_t i = n; i-- > 0;) {
         uint64_t before = lines->bytes;
-        Readers r = readers_of(w, g, result(w, g, i));
-        bool read = readers_next(&r);
+        GroupReaders r = group_readers(w, g, result(w, g, i));
+        bool read = group_readers_next(&r);
         const Node *reader = read ? node_of(w, g, r.i) : NULL;
         if (!read || reader->op != OP_POOL || reader->attr.pool.stride[1] < 2)
             continue;

@@ -54,30 +54,6 @@ uint32_t roll_chunk(const Work *w, const Group *g, uint32_t i) {
     return (uint32_t)((share + most * q - 1) / (most * q) * q);
 }
 
-/* ---- readers ---- */
-
-typedef struct Readers {
-    const Work *w;
-    const Group *g;
-    TensorId t;
-    uint32_t at, i; /* i: index in the group */
-} Readers;
-
-static Readers readers_of(const Work *w, const Group *g, TensorId t) {
-    return (Readers){w, g, t, w->uses.start[t.i], 0};
-}
-
-static bool readers_next(Readers *r) {
-    while (r->at < r->w->uses.start[r->t.i + 1]) {
-        uint32_t step = r->w->schedule->step_of[r->w->uses.node[r->at++].i];
-        if (step != NONE && r->g->first <= step && step < r->g->end) {
-            r->i = step - r->g->first;
-            return true;
-        }
-    }
-    return false;
-}
-
 /* ---- the order ---- */
 
 typedef struct Walk {
@@ -124,8 +100,9 @@ static bool others_follow(Walk *walk, uint32_t n) {
     for (uint32_t i = 0; i + 1 < n; i++) {
         uint64_t h = height(walk->w, result(walk->w, walk->g, i));
         uint64_t end = h * walk->done[n - 1] / last;
-        Readers r = readers_of(walk->w, walk->g, result(walk->w, walk->g, i));
-        bool inner = readers_next(&r) && walk->done[n - 1] < last;
+        GroupReaders r =
+            group_readers(walk->w, walk->g, result(walk->w, walk->g, i));
+        bool inner = group_readers_next(&r) && walk->done[n - 1] < last;
         if (!inner && !advance(walk, i, (uint32_t)end))
             return false;
     }
@@ -177,8 +154,8 @@ static void ring_add(const Work *w, Rings *rings, TensorId t, uint32_t maker) {
 }
 
 static bool only_reader(const Work *w, const Group *g, TensorId t, uint32_t i) {
-    Readers r = readers_of(w, g, t);
-    while (readers_next(&r))
+    GroupReaders r = group_readers(w, g, t);
+    while (group_readers_next(&r))
         if (r.i != i)
             return false;
     return true;
@@ -233,8 +210,8 @@ static void rings_list(const Work *w, const Group *g, Rings *rings) {
  * done[] rows of each node are there; `row` if that is earlier. */
 static uint32_t oldest(const Work *w, const Group *g, TensorId t,
                        const uint32_t *done, uint32_t row) {
-    Readers r = readers_of(w, g, t);
-    while (readers_next(&r)) {
+    GroupReaders r = group_readers(w, g, t);
+    while (group_readers_next(&r)) {
         if (done[r.i] == height(w, result(w, g, r.i)))
             continue;
         Rows need = rows_needed(w->g, group_node(w, g, r.i), done[r.i], 1);

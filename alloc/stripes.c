@@ -26,6 +26,21 @@ uint32_t group_maker(const Work *w, const Group *g, TensorId t) {
                                                              : NONE;
 }
 
+GroupReaders group_readers(const Work *w, const Group *g, TensorId t) {
+    return (GroupReaders){w, g, t, w->uses.start[t.i], 0};
+}
+
+bool group_readers_next(GroupReaders *r) {
+    while (r->at < r->w->uses.start[r->t.i + 1]) {
+        uint32_t step = r->w->schedule->step_of[r->w->uses.node[r->at++].i];
+        if (step != NONE && r->g->first <= step && step < r->g->end) {
+            r->i = step - r->g->first;
+            return true;
+        }
+    }
+    return false;
+}
+
 bool group_may_hold(const Work *w, uint32_t step) {
     const Step *s = &w->schedule->step[step];
     if (s->n != 1 || !on_engine(w, s->slot[0].node))

@@ -312,6 +312,16 @@ bool group_may_hold(const Work *w, uint32_t step);
 NodeId group_node(const Work *w, const Group *g, uint32_t i);
 /* Index of the node of the group that makes the tensor; NONE. */
 uint32_t group_maker(const Work *w, const Group *g, TensorId t);
+/* The nodes of the group that read a tensor, in turn: after each
+ * group_readers_next that is true, `i` is the index of one. */
+typedef struct GroupReaders {
+    const Work *w;
+    const Group *g;
+    TensorId t;
+    uint32_t at, i;
+} GroupReaders;
+GroupReaders group_readers(const Work *w, const Group *g, TensorId t);
+bool group_readers_next(GroupReaders *r);
 /* Whether somebody outside the group needs what it makes. */
 bool group_stores(const Work *w, const Group *g, TensorId t);
 /* Active memories that all of the group's nodes that touch it reach: bits. */
