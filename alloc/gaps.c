@@ -207,6 +207,25 @@ double gaps_cost(const Work *w) {
 
 /* ---- the gaps ---- */
 
+/* What is stored while members are missing is stored for each gap anew. */
+static void stay_price(const Work *w, Stay *stay) {
+    const Unit *unit = &w->unit.at[stay->unit];
+    double moved =
+        unit_moved(w, unit) * stay->bytes / (stay->bytes + stay->free);
+    stay->load = stay->filling ? 2 * moved : moved;
+    stay->store = stay->filling || is_outside(w, unit) ? 0 : moved;
+}
+
+/* `priced`: else all shares cost the same, nothing. */
+static void stays_price(Gaps *x, bool priced) {
+    for (uint32_t k = 0; k < x->x.stay.n; k++) {
+        Stay *stay = &x->x.stay.at[k];
+        stay->load = stay->store = 0;
+        if (priced)
+            stay_price(x->w, stay);
+    }
+}
+
 static void stay_add(Gaps *x, uint32_t u, uint32_t i) {
     Unit *unit = &x->w->unit.at[u];
     Touch *touch = &unit->touch[i], *next = &unit->touch[i + 1];
@@ -236,6 +255,7 @@ static void stays_make(Gaps *x) {
         for (uint32_t i = 0; i + 1 < x->w->unit.at[u].n_touches; i++)
             if (!x->w->unit.at[u].dead)
                 stay_add(x, u, i);
+    stays_price(x, true);
 }
 
 /* A concat that waits to be filled waits without what is not there. */
@@ -431,14 +451,27 @@ static Tried target_try(Gaps *x, double target, Found *best, Times *blocked) {
     return PLACED;
 }
 
+/* Where the cheapest shares find no place, any others may. */
+static Tried prices_try(Gaps *x, double target, Found *best, Times *blocked) {
+    Tried tried = target_try(x, target, best, blocked);
+    if (tried != NO_PLACE)
+        return tried;
+    Times other;
+    stays_price(x, false);
+    if (target_try(x, target, best, &other) == PLACED)
+        tried = PLACED;
+    stays_price(x, true);
+    return tried;
+}
+
 /* Gives up one part after the other before it tries less. */
 static Tried rounds_try(Gaps *x, double target, bool by_parts, Found *best) {
     Times blocked;
-    Tried tried = target_try(x, target, best, &blocked);
+    Tried tried = prices_try(x, target, best, &blocked);
     for (uint32_t i = 1; i < MAX_ROUNDS && by_parts && tried == NO_PLACE; i++) {
         if (!part_give_up(x, blocked))
             return tried;
-        tried = target_try(x, target, best, &blocked);
+        tried = prices_try(x, target, best, &blocked);
     }
     return tried;
 }
