@@ -150,6 +150,18 @@ static Need conv_pool_need(const Node *node, uint32_t axis, uint32_t in,
     return conv_need(c, axis, pool);
 }
 
+/* Whether the rows of the input hold all that reaches the output, and nothing
+ * but the padding, on both sides, is made besides. */
+static bool deconv_agrees(const ConvAttr *c, uint32_t size, Along x) {
+    int64_t s = c->stride[x.axis], end = (int64_t)x.in + x.in_n;
+    int64_t reach = (int64_t)(c->kernel[x.axis] - 1) * c->dilation[x.axis] + 1;
+    int64_t first = (int64_t)x.at + c->pad[x.axis], behind = first + x.n;
+    bool starts = x.in == 0 || ((int64_t)x.in - 1) * s + reach <= first;
+    bool ends = end == size || end * s >= behind;
+    return starts && ends && first == (int64_t)x.in * s + x.pad &&
+           behind == (end - 1) * s + reach - x.pad;
+}
+
 /* Whether the tile's input and padding give its output. */
 static const char *check_along(Judge *j, const Action *a, Along x) {
     const Node *node = graph_node(j->g, a->node);
@@ -171,7 +183,9 @@ static const char *check_along(Judge *j, const Action *a, Along x) {
         need = (Need){made.first / node->attr.up.factor[x.axis],
                       made.last / node->attr.up.factor[x.axis]};
     else if (node->op == OP_DECONV)
-        return NULL;
+        return deconv_agrees(&node->attr.conv, size, x)
+                   ? NULL
+                   : complain(j, out, "is computed from the wrong rows");
     int64_t stop = need.last < size ? need.last : (int64_t)size - 1;
     if ((int64_t)x.in - x.pad != need.first || (int64_t)x.in + x.in_n <= stop)
         return complain(j, out, "is computed from the wrong rows");

@@ -59,18 +59,21 @@ static uint32_t mid_size(const Graph *g, const Node *node, uint32_t axis) {
                          c->pad_end[axis]);
 }
 
-/* Inputs of a transposed convolution that reach the output rows. */
+/* Inputs of a transposed convolution that reach the output rows. Instructions
+ * cut one padding from both sides of what these make: no other rows can be
+ * made by themselves. */
 static Rows deconv_rows(const Graph *g, const Node *node, uint32_t axis,
                         Span out) {
     const ConvAttr *c = &node->attr.conv;
     int64_t size = in_size(g, node, axis), stride = c->stride[axis];
-    int64_t first = out.at + c->pad[axis] -
-                    (int64_t)(c->kernel[axis] - 1) * c->dilation[axis];
+    int64_t reach = (int64_t)(c->kernel[axis] - 1) * c->dilation[axis];
+    int64_t first = out.at + c->pad[axis] - reach;
     int64_t at = first > 0 ? (first + stride - 1) / stride : 0;
     int64_t last = (out.at + out.n - 1 + c->pad[axis]) / stride;
     last = last < size ? last : size - 1;
     int64_t pad = out.at + c->pad[axis] - at * stride;
-    if (at > last || pad < 0)
+    if (at > last || pad < 0 ||
+        (last - at) * stride + reach + 1 - 2 * pad != out.n)
         return (Rows){0};
     return (Rows){(uint32_t)at, (uint32_t)(last - at + 1), (uint32_t)pad, 0};
 }
