@@ -21,13 +21,13 @@ static bool engine_reads(const Work *w, TensorId t) {
     return false;
 }
 
-static bool granule_divides(const HwMemory *memory, uint32_t c) {
-    uint32_t granule = layout_granule(memory->layout);
-    return granule ? c % granule == 0 : c == 0;
+static bool step_divides(const HwMemory *memory, uint32_t c) {
+    uint32_t step = layout_part_step(memory->layout);
+    return step ? c % step == 0 : c == 0;
 }
 
 bool part_has_address(const HwMemory *memory, const Volume *whole, uint32_t c) {
-    return granule_divides(memory, c) &&
+    return step_divides(memory, c) &&
            layout_part_offset(memory->layout, whole, c) % memory->unit == 0;
 }
 

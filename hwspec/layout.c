@@ -201,6 +201,10 @@ uint32_t layout_granule(const Layout *layout) {
     return outer->split ? outer->split : 1;
 }
 
+uint32_t layout_part_step(const Layout *layout) {
+    return layout_granule(layout) * layout->axis[0].round;
+}
+
 uint64_t layout_part_offset(const Layout *layout, const Volume *whole,
                             uint32_t c) {
     if (layout_granule(layout) == 0)

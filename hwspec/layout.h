@@ -72,6 +72,10 @@ LayoutTables layout_tables(Arena *arena, const Layout *layout,
  * the channels can then not be addressed as volumes). */
 uint32_t layout_granule(const Layout *layout);
 
+/* Channels at whose multiples a part of a volume ends before the next begins,
+ * padding included: granules, as many as are padded to; 0 as above. */
+uint32_t layout_part_step(const Layout *layout);
+
 /* Bytes from the start of `whole` to the granule that holds channel c. */
 uint64_t layout_part_offset(const Layout *layout, const Volume *whole,
                             uint32_t c);

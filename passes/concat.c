@@ -119,7 +119,7 @@ const char *concat_refuses(Arena *arena, const ConcatView *view,
 /* ---- members ---- */
 
 /* Where whole channels lie outermost a listing gives a part like a volume, by
- * its first byte. */
+ * its first byte, and it is padded like one. */
 bool concat_aligned(const HwSpec *spec, const Shape *shape, uint32_t step) {
     if (granule(spec) != 1 || hwspec_engine(spec, HW_OP_LAYER) >= 0)
         return true;
@@ -127,6 +127,8 @@ bool concat_aligned(const HwSpec *spec, const Shape *shape, uint32_t step) {
         .c = step + 1, .h = shape_dim(shape, 2), .w = shape_dim(shape, 3)};
     for (uint32_t i = 0; i < spec->n_active; i++) {
         const HwMemory *m = &spec->memory[i];
+        if (step % layout_part_step(m->layout))
+            return false;
         if (m->align && layout_part_offset(m->layout, &whole, step) % m->align)
             return false;
     }

@@ -129,6 +129,10 @@ static void granules(void **state) {
     assert_int_equal(layout_granule(&v3_8_ddr), 8);
     assert_int_equal(layout_granule(&packed), 1);
     assert_int_equal(layout_granule(&io), 0);
+    assert_int_equal(layout_part_step(&v2_28_am), 2);
+    assert_int_equal(layout_part_step(&v3_8_am), 96);
+    assert_int_equal(layout_part_step(&packed), 1);
+    assert_int_equal(layout_part_step(&io), 0);
 }
 
 static void parts_of_volumes(void **state) {
