@@ -128,8 +128,9 @@ static bool is_least(const Contest *c, uint64_t compulsory) {
 
 static bool no_worse(Timed a, Timed b) {
     bool equal = a.traffic.moved == b.traffic.moved && a.cycles == b.cycles;
-    return a.traffic.too_long <= b.traffic.too_long &&
-           a.traffic.moved <= b.traffic.moved && a.cycles <= b.cycles &&
+    if (a.traffic.too_long != b.traffic.too_long)
+        return b.traffic.too_long;
+    return a.traffic.moved <= b.traffic.moved && a.cycles <= b.cycles &&
            (!equal || a.traffic.work <= b.traffic.work);
 }
 

@@ -153,7 +153,7 @@ const Plan *plan_make(Arena *arena, Diag *diag, const Schedule *schedule,
     uint64_t height;
     bool hopeless;
     Plan *plan = way_plan(arena, diag, &c, &c.best, true, &height, &hopeless);
-    plan->ddr_moved = c.least.traffic.moved;
+    plan->ddr_moved = plan_traffic(plan).moved;
     plan->ddr_compulsory = bound.ddr_compulsory;
     plan->ddr_bound = bound.ddr_bound;
     plan->ddr_layers = bound.ddr_layers;
