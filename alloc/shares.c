@@ -151,3 +151,24 @@ bool shares_solve(Shares *x, double target, double *moved) {
     arena_free(arena);
     return solved;
 }
+
+/* Every second of the full times is no longer asked for: not the fullest. */
+static void full_halve(Shares *x) {
+    uint32_t most = 0;
+    for (uint32_t i = 1; i < x->full.n; i++)
+        if (x->live[x->full.at[i]] > x->live[x->full.at[most]])
+            most = i;
+    for (uint32_t i = 0; i < x->full.n; i++)
+        if (i % 2 != most % 2)
+            x->live[x->full.at[i]] = 0;
+}
+
+double shares_bound(Shares *x) {
+    double moved = 0;
+    while (!shares_solve(x, x->total, &moved)) {
+        if (x->full.n < 2)
+            return 0;
+        full_halve(x);
+    }
+    return moved;
+}

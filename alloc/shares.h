@@ -36,4 +36,8 @@ bool stay_covers(const Stay *stay, uint32_t time);
  * program is too large. */
 bool shares_solve(Shares *x, double target, double *moved);
 
+/* Bytes that move at least, in memory of `total`; of a program that is too
+ * large the fullest times, as many as can be. */
+double shares_bound(Shares *x);
+
 #endif
