@@ -45,6 +45,7 @@ typedef struct Overlap {
     VEC(uint32_t) before; /* actions that an action conflicts with, before it */
     uint32_t front;       /* the first action that is not done */
     uint32_t step;        /* at work now, counted from 1 */
+    uint32_t reach;       /* the last action that may be at work in it */
     uint32_t pieces;      /* that may still be cut off */
     bool parts;           /* moves are cut before anything else */
     VEC(Action) action;   /* in their new order */
@@ -319,13 +320,19 @@ static uint32_t piece_for(const Overlap *o, uint32_t i, uint64_t cycles) {
 
 /* ---- steps ---- */
 
+/* What is done within a step lets nothing in that has not been compared. */
+static void next_step(Overlap *o) {
+    o->step++;
+    o->reach = o->front + WINDOW;
+}
+
 static bool beside_now(const Overlap *o, uint32_t i) {
     for (uint32_t k = o->start[i]; k < o->start[i + 1]; k++) {
         const Item *before = &o->item[o->before.at[k]];
         if (!before->done || before->step == o->step)
             return false;
     }
-    return i <= o->front + WINDOW;
+    return i <= o->reach;
 }
 
 /* Whether a later layer that comes before it is due takes longer. */
@@ -343,7 +350,7 @@ static bool fits_later(const Overlap *o, const uint64_t *time, uint32_t block,
 static uint32_t next_move(const Overlap *o, const uint64_t *time,
                           uint32_t block, uint64_t left, uint32_t *n) {
     uint32_t best = NONE;
-    for (uint32_t i = o->front; i < o->n && i <= o->front + WINDOW; i++) {
+    for (uint32_t i = o->front; i < o->n && i <= o->reach; i++) {
         const Item *item = &o->item[i];
         if (!item->moves || item->done || item->step == o->step ||
             (best != NONE && o->item[best].due <= item->due) ||
@@ -379,7 +386,7 @@ static void fill_step(Overlap *o, const uint64_t *time, uint32_t block) {
 
 /* Transfers without which the block cannot begin, and concats before it. */
 static void do_due(Overlap *o, uint32_t block) {
-    o->step++;
+    next_step(o);
     for (uint32_t i = o->front; i < o->n; i++) {
         Item *item = &o->item[i];
         bool layer = is_layer(&o->source.at[i]);
@@ -388,15 +395,16 @@ static void do_due(Overlap *o, uint32_t block) {
         if (item->done || layer ||
             (item->moves ? item->due > block : item->block > block))
             continue;
-        o->step += !item->moves || !beside_now(o, i);
+        if (!item->moves || !beside_now(o, i))
+            next_step(o);
         if (item->moves) {
             do_rest(o, i);
         } else {
             do_action(o, i);
-            o->step++;
+            next_step(o);
         }
     }
-    o->step++;
+    next_step(o);
 }
 
 static void do_block(Overlap *o, const uint64_t *time, uint32_t block) {

@@ -45,6 +45,10 @@ void overlap(Arena *arena, Plan *plan);
 /* How many more instructions a listing may have, within reason. */
 uint32_t overlap_spare(const Plan *plan);
 
+/* slices.c: lets layers run by slices of rows, where that hides transfers and
+ * the machine names rows. Of a plan that is overlapped; it stays so. */
+void slices(Arena *arena, Plan *plan);
+
 /* ---- stretch.c, turns.c, window.c: room for transfers ---- */
 
 /* A transfer that nothing hides. */

@@ -287,6 +287,8 @@ void stretch(Work *w, Diag *diag, Problem *problem, PlanResult *result,
         for (uint32_t round = 0; round < ROUNDS && improve(&s); round++)
             continue;
     }
+    slices(s.arena, plan);
+    s.cycles = plan_cycles(plan);
     plan->am_live = live;
     plan->cycles = s.cycles;
 }
