@@ -245,9 +245,10 @@ static bool rows_agree(const Place *reader, const Place *writer) {
     return true;
 }
 
-/* The row of `in` whose cells start where row 0 of `of` does. */
-static uint32_t row_at(const Place *in, const Place *of) {
-    uint64_t cell = of->start + of->c_at[0] + of->h_at[0];
+/* The row of channel 0 of `in` whose cells start where row 0 of channel c of
+ * `of` does. */
+static uint32_t row_at(const Place *in, const Place *of, uint32_t c) {
+    uint64_t cell = of->start + of->c_at[c] + of->h_at[0];
     uint32_t h = 0;
     while (h < in->h && in->start + in->c_at[0] + in->h_at[h] != cell)
         h++;
@@ -255,31 +256,30 @@ static uint32_t row_at(const Place *in, const Place *of) {
 }
 
 /* Whether the first rows of the reader are rows of the writer, from a later one
- * on, of all of its channels. */
+ * on, of all of the channels that the two share: the reader's from some channel
+ * on, the writer's from 0. */
 static bool agrees_below(const Place *reader, const Place *writer,
                          uint32_t rows) {
-    uint32_t skip = row_at(writer, reader);
-    if (skip >= writer->h || rows > writer->h - skip || reader->c > writer->c ||
-        !columns_agree(reader, writer))
-        return false;
-    uint64_t shift = writer->start + writer->h_at[skip];
-    for (uint32_t h = 0; h < rows; h++)
-        if (reader->start + reader->h_at[h] + writer->h_at[skip] !=
-            shift + writer->h_at[skip + h])
+    uint32_t first = 0, skip;
+    while ((skip = row_at(writer, reader, first)) >= writer->h)
+        if (++first == reader->c)
             return false;
-    for (uint32_t c = 0; c < reader->c; c++)
-        if (reader->start + reader->c_at[c] != shift + writer->c_at[c] ||
-            reader->copies[c] > 1 || writer->copies[c] > 1)
+    if (rows > writer->h - skip || !columns_agree(reader, writer))
+        return false;
+    for (uint32_t h = 0; h < rows; h++)
+        if (reader->h_at[h] - reader->h_at[0] !=
+            writer->h_at[skip + h] - writer->h_at[skip])
+            return false;
+    uint64_t shift = writer->start + writer->h_at[skip] - reader->h_at[0];
+    for (uint32_t r = first, c = 0; r < reader->c && c < writer->c; r++, c++)
+        if (reader->start + reader->c_at[r] != shift + writer->c_at[c] ||
+            reader->copies[r] > 1 || writer->copies[c] > 1)
             return false;
     return true;
 }
 
-/* Do cells of this writer hold what the reader takes them for, as far as it
- * reads them? */
-static bool agrees(const Place *reader, const Place *writer, Box box) {
-    if (!by_ring(reader, writer) &&
-        agrees_below(reader, writer, box.row + box.rows))
-        return true;
+/* The same where their first rows are the same. */
+static bool agrees_whole(const Place *reader, const Place *writer) {
     if (!rows_agree(reader, writer))
         return false;
     uint32_t r = channel_at(reader, writer);
@@ -287,6 +287,14 @@ static bool agrees(const Place *reader, const Place *writer, Box box) {
         return channels_agree(reader, writer, r, 0);
     uint32_t w = channel_at(writer, reader);
     return w < writer->c && channels_agree(reader, writer, 0, w);
+}
+
+/* Do cells of this writer hold what the reader takes them for, as far as it
+ * reads them? */
+static bool agrees(const Place *reader, const Place *writer, Box box) {
+    return agrees_whole(reader, writer) ||
+           (!by_ring(reader, writer) &&
+            agrees_below(reader, writer, box.row + box.rows));
 }
 
 typedef struct Found {
