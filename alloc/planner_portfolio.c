@@ -21,15 +21,20 @@ static bool is_cheap(const Planner *planner, uint32_t n_bufs) {
     return planner->in_auto && planner->run != plan_exact;
 }
 
+/* Random orders, as many as the budget says until one fits, are drawn while
+ * nothing fits; behind that a few. */
 static void run_cheap(Arena *arena, const PlanProblem *problem,
                       PlanResult *result) {
     PlanResult best;
     bool first = true;
     for (const Planner *row = planners; row < planners + n_planners; row++) {
         const char *used;
+        PlanProblem asked = *problem;
         if (!is_cheap(row, problem->n_bufs))
             continue;
-        plan_memory(arena, problem, row->name, false, &best, &used);
+        if (row->run == plan_random && result->status == PLAN_FITS)
+            asked.budget = 0;
+        plan_memory(arena, &asked, row->name, false, &best, &used);
         if (first || plan_better(&best, result))
             plan_keep(result, &best, problem->n_bufs);
         first = false;
