@@ -50,16 +50,22 @@ static uint32_t place_buffer(Emit *e, uint32_t buf, Placement p) {
     return emit_place(e, buf, 0, p);
 }
 
-uint32_t emit_plank(Emit *e, uint32_t buf, TensorId t, uint32_t row,
-                    uint32_t rows) {
+uint32_t emit_part(Emit *e, uint32_t buf, TensorId t, TensorId root, uint32_t c,
+                   uint32_t row, uint32_t rows) {
     uint32_t memory = (uint32_t)e->result->pool[buf];
     return place_buffer(e, buf,
                         (Placement){.tensor = t,
                                     .row = row,
                                     .rows = rows,
-                                    .whole = plank_in(e->w, t, rows, memory),
+                                    .whole = plank_in(e->w, root, rows, memory),
+                                    .part_c = c,
                                     .first = e->step,
                                     .end = e->step + 1});
+}
+
+uint32_t emit_plank(Emit *e, uint32_t buf, TensorId t, uint32_t row,
+                    uint32_t rows) {
+    return emit_part(e, buf, t, t, 0, row, rows);
 }
 
 uint32_t emit_first_buf(const Mode *mode, uint32_t tile) {
@@ -548,13 +554,17 @@ static void loads(Emit *e, NodeId id) {
         make_present(e, node->in[i]);
 }
 
+static bool in_group(const Emit *e, NodeId id) {
+    return e->w->mode[id.i].kind == MODE_GROUP;
+}
+
 static void run(Emit *e, NodeId id) {
     static void (*const by_mode[])(Emit *, NodeId) = {
         [MODE_WHOLE] = run_whole,       [MODE_PLANKS] = run_planks,
         [MODE_HARDWARE] = run_hardware, [MODE_AHEAD] = run_hardware,
         [MODE_GROUP] = run_group,
     };
-    if (on_engine(e->w, id))
+    if (on_engine(e->w, id) || in_group(e, id))
         by_mode[e->w->mode[id.i].kind](e, id);
     else if (!is_placed(e->w, id))
         run_host(e, id);
@@ -563,7 +573,8 @@ static void run(Emit *e, NodeId id) {
 static void finish(Emit *e, NodeId id) {
     TensorId out = graph_node(e->w->g, id)->out[0];
     if (is_placed(e->w, id) && e->w->role[out.i].dissolved) {
-        concat_dissolved(e, id);
+        if (!in_group(e, id))
+            concat_dissolved(e, id);
         return;
     }
     if (is_placed(e->w, id))

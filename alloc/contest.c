@@ -81,10 +81,12 @@ static bool way_try(Contest *c, Way way) {
         wholes.wholes = true;
         way_try(c, wholes);
     }
-    if (way.share && c->spreads && !way.apart) {
-        way.apart = true;
-        fits |= way_try(c, way);
-    }
+    for (uint32_t kind = 1; way.share && kind < KIND_END; kind *= 2)
+        if (c->kinds & kind && way.apart < kind) {
+            Way fewer = way;
+            fewer.apart |= kind;
+            fits |= way_try(c, fewer);
+        }
     c->height = height;
     return fits;
 }

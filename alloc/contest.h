@@ -10,11 +10,11 @@
 typedef struct Way {
     uint64_t size;
     uint32_t share;
-    bool rolls;   /* groups with rings, nothing evicted */
-    bool wholes;  /* whole volumes leave first, even where parts would do */
-    bool streams; /* what never runs whole keeps nothing in active memory */
-    bool apart;   /* layers that spread pixels are in no group */
-    double most;  /* bytes: plans that move more are of no use */
+    bool rolls;     /* groups with rings, nothing evicted */
+    bool wholes;    /* whole volumes leave first, even where parts would do */
+    bool streams;   /* what never runs whole keeps nothing in active memory */
+    uint32_t apart; /* kinds of layers that are in no group: bits */
+    double most;    /* bytes: plans that move more are of no use */
 } Way;
 
 /* What a plan costs; cycles: 0 where nobody counts them. */
@@ -38,7 +38,7 @@ typedef struct Contest {
     uint64_t height;  /* of the last plan; 0: there was none */
     uint64_t weights; /* bytes, if each layer reads its own once */
     bool enough;      /* any plan is as good as others */
-    bool spreads;     /* there are layers that spread pixels */
+    uint32_t kinds;   /* of layers that can be kept out of groups: bits */
     Way best;
     Timed least;
     VEC(Timed) timed; /* all, each once */

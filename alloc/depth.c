@@ -346,8 +346,8 @@ static bool group_apply(Work *w, uint32_t index) {
             if (group_maker(w, g, node->in[k]) == NONE &&
                 !operand_freed(w, node->in[k], g->first + i))
                 return false;
-        if (group_stores(w, g, node->out[0]) &&
-            !operand_freed(w, node->out[0], g->first + i))
+        bool leaves = is_placed(w, id) || group_stores(w, g, node->out[0]);
+        if (leaves && !operand_freed(w, node->out[0], g->first + i))
             return false;
     }
     return true;

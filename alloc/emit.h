@@ -26,6 +26,9 @@ typedef struct Emit {
 /* Rows of a tensor in a buffer of their own, for this step. */
 uint32_t emit_plank(Emit *e, uint32_t buf, TensorId t, uint32_t row,
                     uint32_t rows);
+/* The same within rows of the concat `root`, from its channel `c` on. */
+uint32_t emit_part(Emit *e, uint32_t buf, TensorId t, TensorId root, uint32_t c,
+                   uint32_t row, uint32_t rows);
 /* The first buffer of the planks of that tile: two sets take turns. */
 uint32_t emit_first_buf(const Mode *mode, uint32_t tile);
 void emit_move(Emit *e, ActionKind kind, uint32_t from, uint32_t to,

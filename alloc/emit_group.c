@@ -23,11 +23,17 @@ void emit_use_throughout(Emit *e, const Group *g, uint32_t placement) {
     region_use(&e->regions, region, g->end - 1);
 }
 
-static uint32_t copy_of(Emit *e, uint32_t from, uint32_t buf, TensorId t,
-                        const Rows *need) {
-    uint32_t plank = emit_plank(e, buf, t, need->in_row, need->in_rows);
+static uint32_t copy_to(Emit *e, uint32_t from, uint32_t plank) {
     emit_move_all(e, ACTION_COPY, from, plank);
-    e->action.at[e->action.n - 1].legal = copy_legal(e->w, t);
+    e->action.at[e->action.n - 1].legal =
+        copy_legal(e->w, e->placement.at[plank].tensor);
+    return plank;
+}
+
+static uint32_t load_to(Emit *e, const Group *g, uint32_t plank) {
+    uint32_t from = emit_readable(e, e->placement.at[plank].tensor);
+    emit_use_throughout(e, g, from);
+    emit_move_all(e, ACTION_LOAD, from, plank);
     return plank;
 }
 
@@ -40,13 +46,52 @@ static uint32_t operand(Emit *e, const Group *g, const Member *member,
         uint32_t from = member[maker].placed, own = copied ? (*buf)++ : NONE;
         const Placement *p = &e->placement.at[from];
         bool same = p->row == need->in_row && p->rows == need->in_rows;
-        return same ? from : copy_of(e, from, own, t, need);
+        return same ? from
+                    : copy_to(
+                          e, from,
+                          emit_plank(e, own, t, need->in_row, need->in_rows));
     }
-    uint32_t from = emit_readable(e, t);
-    emit_use_throughout(e, g, from);
-    uint32_t plank = emit_plank(e, (*buf)++, t, need->in_row, need->in_rows);
-    emit_move_all(e, ACTION_LOAD, from, plank);
+    return load_to(e, g,
+                   emit_plank(e, (*buf)++, t, need->in_row, need->in_rows));
+}
+
+/* Where a result of the group lies: from channel `c` of `root` on. */
+typedef struct Plank {
+    uint32_t buf, c;
+    TensorId root;
+} Plank;
+
+/* `own`: node i's buffer for its result, if it has one. */
+static Plank plank_of(const Emit *e, const Group *g, uint32_t i, uint32_t own,
+                      uint32_t tile) {
+    Plank plank = {.buf = own};
+    uint32_t by = group_plank(e->w, g, i, &plank.c);
+    NodeId id = group_node(e->w, g, by);
+    plank.root = graph_node(e->w->g, id)->out[0];
+    if (by != i)
+        plank.buf = emit_first_buf(&e->w->mode[id.i], tile);
     return plank;
+}
+
+static uint32_t place_result(Emit *e, const Group *g, Plank plank, TensorId t,
+                             const Stripe *stripe) {
+    uint32_t p = emit_part(e, plank.buf, t, plank.root, plank.c, stripe->row,
+                           stripe->rows);
+    e->placement.at[p].end = group_last_use(e->w, g, t) + 1;
+    return p;
+}
+
+static void finish(Emit *e, const Group *g, Member *member, Action a,
+                   const Stripe *stripe, uint32_t tile) {
+    a.tile = tile;
+    a.n_tiles = group_stripes(e->w, g);
+    a.again = member->done - stripe->row;
+    member->done = stripe->row + stripe->rows;
+    member->placed = a.out;
+    emit_action(e, a);
+    for (uint32_t k = 0; k < member->n_to; k++)
+        emit_move(e, ACTION_STORE, a.out, member->to[k], stripe->row,
+                  stripe->rows);
 }
 
 static void run_member(Emit *e, const Group *g, Member *member, uint32_t i,
@@ -55,26 +100,73 @@ static void run_member(Emit *e, const Group *g, Member *member, uint32_t i,
     const Node *node = graph_node(e->w->g, id);
     uint32_t in[MAX_OPERANDS];
     uint32_t buf = emit_first_buf(&e->w->mode[id.i], tile);
-    e->step = g->first + i;
     for (uint32_t k = 0; k < node->n_in; k++)
         in[k] = operand(e, g, member, node->in[k], &buf, &stripe->need,
                         copies >> k & 1);
-    uint32_t out = emit_plank(e, buf, node->out[0], stripe->row, stripe->rows);
-    e->placement.at[out].end = group_last_use(e->w, g, node->out[0]) + 1;
-    Action a = emit_run_new(e, id, in, out);
+    Plank plank = plank_of(e, g, i, buf, tile);
+    Action a = emit_run_new(e, id, in,
+                            place_result(e, g, plank, node->out[0], stripe));
     a.in_row = stripe->need.in_row;
     a.in_rows = stripe->need.in_rows;
     a.pad_top = stripe->need.pad_top;
     a.pool_pad_top = stripe->need.pool_pad_top;
-    a.tile = tile;
-    a.n_tiles = group_stripes(e->w, g);
-    a.again = member[i].done - stripe->row;
-    member[i].done = stripe->row + stripe->rows;
-    member[i].placed = out;
-    emit_action(e, a);
-    for (uint32_t k = 0; k < member[i].n_to; k++)
-        emit_move(e, ACTION_STORE, out, member[i].to[k], stripe->row,
-                  stripe->rows);
+    finish(e, g, &member[i], a, stripe, tile);
+}
+
+/* ---- concats ---- */
+
+/* What the host or the user wrote has a place of its own outside; others need
+ * it in the concat's, too. */
+static void bring_home(Emit *e, const Group *g, uint32_t placed) {
+    Placement p = e->placement.at[placed];
+    Origin origin = e->w->role[p.tensor.i].origin;
+    uint32_t to[2], home;
+    if ((origin != FROM_INPUT && origin != FROM_HOST) ||
+        !group_leaves(e->w, g, p.tensor))
+        return;
+    for (uint32_t k = 0, n = emit_targets(e, p.tensor, to, &home); k < n; k++) {
+        emit_use_throughout(e, g, to[k]);
+        emit_move(e, ACTION_STORE, placed, to[k], p.row, p.rows);
+    }
+}
+
+static uint32_t join_operand(Emit *e, const Group *g, const Member *member,
+                             TensorId t, Plank plank, const Stripe *stripe) {
+    uint32_t maker = group_maker(e->w, g, t);
+    if (group_joins(e->w, g, t))
+        return member[maker].placed;
+    plank.c += e->w->role[t.i].part_c;
+    uint32_t part = place_result(e, g, plank, t, stripe);
+    if (maker != NONE)
+        return copy_to(e, member[maker].placed, part);
+    load_to(e, g, part);
+    bring_home(e, g, part);
+    return part;
+}
+
+static void join_members(Emit *e, const Group *g, Member *member, uint32_t i,
+                         const Stripe *stripe, uint32_t tile) {
+    NodeId id = group_node(e->w, g, i);
+    const Node *node = graph_node(e->w->g, id);
+    uint32_t *in = ARENA_ARRAY(e->arena, uint32_t, node->n_in);
+    uint32_t own = emit_first_buf(&e->w->mode[id.i], tile);
+    Plank plank = plank_of(e, g, i, own, tile);
+    for (uint32_t k = 0; k < node->n_in; k++)
+        in[k] = join_operand(e, g, member, node->in[k], plank, stripe);
+    Action a = emit_run_new(e, id, in,
+                            place_result(e, g, plank, node->out[0], stripe));
+    a.kind = ACTION_CONCAT;
+    a.in_row = stripe->row;
+    a.in_rows = stripe->rows;
+    finish(e, g, &member[i], a, stripe, tile);
+}
+
+/* ---- the group ---- */
+
+/* All that others read of a concat its members bring to its place. */
+static void drop_home(Member *member) {
+    if (member->home != NONE)
+        member->to[0] = member->to[--member->n_to];
 }
 
 static void find_targets(Emit *e, const Group *g, Member *member) {
@@ -84,6 +176,8 @@ static void find_targets(Emit *e, const Group *g, Member *member) {
         if (group_stores(e->w, g, out))
             member[i].n_to =
                 emit_targets(e, out, member[i].to, &member[i].home);
+        if (is_placed(e->w, group_node(e->w, g, i)))
+            drop_home(&member[i]);
         for (uint32_t k = 0; k < member[i].n_to; k++)
             emit_use_throughout(e, g, member[i].to[k]);
     }
@@ -100,8 +194,13 @@ static void emit_stripes(Emit *e, const Group *g) {
         bool made = stripe_make(e->w, g, k, stripe);
         if (!made)
             bug("a stripe of a group cannot be computed");
-        for (uint32_t i = 0; i < n; i++)
-            run_member(e, g, member, i, &stripe[i], most[i].copies, k);
+        for (uint32_t i = 0; i < n; i++) {
+            e->step = g->first + i;
+            if (is_placed(e->w, group_node(e->w, g, i)))
+                join_members(e, g, member, i, &stripe[i], k);
+            else
+                run_member(e, g, member, i, &stripe[i], most[i].copies, k);
+        }
     }
     e->step = g->first;
     for (uint32_t i = 0; i < n; i++) {

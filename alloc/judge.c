@@ -377,8 +377,7 @@ static const char *do_concat(Judge *j, const Action *a) {
     const Placement *out = &j->plan->placement[a->out];
     if (!wrong)
         wrong = check_read(j, a->out, all_of(out));
-    j->done[a->node.i] += a->rows;
-    return wrong;
+    return wrong ? wrong : check_turn(j, a);
 }
 
 /* ---- side by side ---- */

@@ -134,21 +134,19 @@ void touches_refresh(Work *w, uint32_t step) {
 
 /* ---- where values go ---- */
 
-/* Whether engines read it from its place in backing memory if it streams. */
-static bool reread(const Work *w, TensorId t) {
-    const Mode *mode = &w->mode[graph_tensor(w->g, t)->producer.i];
-    if (mode->kind != MODE_GROUP)
-        return w->role[t.i].engine_reads;
-    const Group *g = &w->group.at[mode->group];
-    return !g->stays && w->role[t.i].last != NONE &&
-           w->role[t.i].last >= g->end;
+static const Group *group_of(const Work *w, NodeId node) {
+    const Mode *mode = &w->mode[node.i];
+    return mode->kind == MODE_GROUP ? &w->group.at[mode->group] : NULL;
 }
 
 Dests dests_of(const Work *w, TensorId t, bool streamed) {
     const Role *role = &w->role[t.i];
     bool in_dissolved =
         role->parent.i != NONE && w->role[role->parent.i].dissolved;
-    Dests d = {.home = in_dissolved || (streamed && reread(w, t)),
+    const Group *g = group_of(w, graph_tensor(w->g, t)->producer);
+    bool reread = streamed && !g && role->engine_reads;
+    Dests d = {.home = g && !g->stays ? group_leaves(w, g, t)
+                                      : in_dissolved || reread,
                .output = role->outside};
     if (streamed && !d.output)
         d.home = true;
@@ -313,12 +311,12 @@ static void plank_bufs(Work *w, Problem *p, NodeId id) {
 }
 
 /* One buffer for each operand from outside the group or copied, then the
- * result's. */
+ * result's, if that lies in no other; a concat has nothing but a result. */
 static void stripe_set(Work *w, Problem *p, NodeId id, const Stripe *own) {
     const Node *node = graph_node(w->g, id);
     const Mode *mode = &w->mode[id.i];
     const Group *g = &w->group.at[mode->group];
-    uint32_t step = w->schedule->step_of[id.i];
+    uint32_t step = w->schedule->step_of[id.i], at = step - g->first;
     uint64_t bytes[PLAN_MAX_POOLS];
     for (uint32_t i = 0; i <= node->n_in; i++) {
         bool is_in = i < node->n_in;
@@ -327,15 +325,17 @@ static void stripe_set(Work *w, Problem *p, NodeId id, const Stripe *own) {
                        .node = id,
                        .tensor = is_in ? node->in[i] : node->out[0],
                        .rows = is_in ? own->need.in_rows : own->rows};
-        if (is_in && group_maker(w, g, owner.tensor) != NONE &&
-            !(own->copies >> i & 1))
+        bool made = group_maker(w, g, owner.tensor) != NONE;
+        if (is_in ? is_placed(w, id) || (made && !(own->copies >> i & 1))
+                  : group_joins(w, g, owner.tensor))
             continue;
+        uint32_t first = is_in ? step : g->first + plank_first(w, g, at);
         uint32_t last = is_in ? step : group_last_use(w, g, owner.tensor);
         if (is_in)
             pool_bytes(w, owner.tensor, owner.rows, false, bytes);
         else
             stripe_bytes(w, owner.tensor, own, bytes);
-        free_buf(w, p, 2 * step, 2 * last + 1, bytes,
+        free_buf(w, p, 2 * first, 2 * last + 1, bytes,
                  is_in ? reach(w, id) : group_reach(w, g, owner.tensor), owner);
     }
 }
@@ -456,11 +456,12 @@ static void concat_relays(Work *w, Problem *p, NodeId id) {
 static void node_bufs(Work *w, Problem *p, NodeId id) {
     TensorId out = graph_node(w->g, id)->out[0];
     uint32_t step = w->schedule->step_of[id.i];
-    if (is_placed(w, id) && dissolved(w, out))
+    bool grouped = w->mode[id.i].kind == MODE_GROUP;
+    if (is_placed(w, id) && dissolved(w, out) && !grouped)
         concat_relays(w, p, id);
     if (w->mode[id.i].kind == MODE_PLANKS)
         plank_bufs(w, p, id);
-    if (w->mode[id.i].kind == MODE_GROUP)
+    if (grouped)
         group_bufs(w, p, id);
     if (w->mode[id.i].kind != MODE_HARDWARE)
         return;

@@ -96,11 +96,11 @@ static bool planner_known(Diag *diag, const char *name) {
     return false;
 }
 
-static bool any_spreads(const Work *w) {
+static uint32_t all_kinds(const Work *w) {
+    uint32_t kinds = 0;
     for (NodeId n = {0}; n.i < w->g->node.n; n.i++)
-        if (on_engine(w, n) && node_quantum(w->g, n, 0) > 1)
-            return true;
-    return false;
+        kinds |= group_kind(w, n);
+    return kinds;
 }
 
 bool plan_exists(const Schedule *schedule, const HwSpec *spec,
@@ -114,7 +114,7 @@ bool plan_exists(const Schedule *schedule, const HwSpec *spec,
                  .enough = true};
     const Work *first = work_new(arena, &resized, spec, options);
     c.costs = first->costs;
-    c.spreads = any_spreads(first);
+    c.kinds = all_kinds(first);
     way_choose(&c, 0);
     arena_free(arena);
     return c.any && !c.least.traffic.too_long;
@@ -142,7 +142,7 @@ const Plan *plan_make(Arena *arena, Diag *diag, const Schedule *schedule,
     Work *first = work_new(arena, schedule, schedule->spec, options);
     c.costs = first->costs;
     c.weights = weights_once(first);
-    c.spreads = any_spreads(first);
+    c.kinds = all_kinds(first);
     bound_make(first, &bound);
     way_choose(&c, bound.ddr_compulsory);
     if (!c.any) {

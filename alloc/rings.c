@@ -153,14 +153,6 @@ static void ring_add(const Work *w, Rings *rings, TensorId t, uint32_t maker) {
         ((Ring){.tensor = t, .maker = maker, .over = NONE, .under = NONE}));
 }
 
-static bool only_reader(const Work *w, const Group *g, TensorId t, uint32_t i) {
-    GroupReaders r = group_readers(w, g, t);
-    while (group_readers_next(&r))
-        if (r.i != i)
-            return false;
-    return true;
-}
-
 /* A pointwise result may replace, row by row, an operand that nobody else
  * reads. */
 static void ring_take_over(const Work *w, const Group *g, Rings *rings,
@@ -171,7 +163,7 @@ static void ring_take_over(const Work *w, const Group *g, Rings *rings,
         Ring *in = &rings->at.at[i];
         if (i == index || in->maker == NONE || in->under != NONE ||
             !takes_in_place(w, id, in->tensor) ||
-            !only_reader(w, g, in->tensor, out->maker))
+            !group_only_reader(w, g, in->tensor, out->maker))
             continue;
         out->over = i;
         in->under = index;

@@ -41,32 +41,51 @@ bool group_readers_next(GroupReaders *r) {
     return false;
 }
 
+uint32_t group_kind(const Work *w, NodeId id) {
+    if (is_placed(w, id))
+        return concat_may_join(w, id) ? KIND_CONCAT : 0;
+    return on_engine(w, id) && node_quantum(w->g, id, 0) > 1 ? KIND_SPREADS : 0;
+}
+
 bool group_may_hold(const Work *w, uint32_t step) {
     const Step *s = &w->schedule->step[step];
-    if (s->n != 1 || !on_engine(w, s->slot[0].node))
-        return false;
     NodeId id = s->slot[0].node;
     const Node *node = graph_node(w->g, id);
-    return w->spec->tiling.kind == HW_TILING_SOFTWARE &&
-           w->spec->tiling.ops >> w->legal[id.i].op & 1 &&
+    if (s->n != 1 || w->spec->tiling.kind != HW_TILING_SOFTWARE ||
+        w->apart & group_kind(w, id))
+        return false;
+    if (is_placed(w, id))
+        return concat_may_join(w, id);
+    return on_engine(w, id) && w->spec->tiling.ops >> w->legal[id.i].op & 1 &&
            w->mode[id.i].kind != MODE_AHEAD &&
-           !(w->apart && node_quantum(w->g, id, 0) > 1) &&
            (node->op != OP_DECONV || deconv_spreads(node));
 }
 
-bool group_stores(const Work *w, const Group *g, TensorId t) {
-    if (w->role[t.i].outside || w->role[t.i].parent.i != NONE)
-        return true;
-    uint32_t n = 0;
+static bool read_outside(const Work *w, const Group *g, TensorId t) {
     for (uint32_t i = w->uses.start[t.i]; i < w->uses.start[t.i + 1]; i++) {
         uint32_t step = w->schedule->step_of[w->uses.node[i].i];
-        if (!on_engine(w, w->uses.node[i]))
-            continue;
-        n++;
-        if (step < g->first || step >= g->end)
+        if (on_engine(w, w->uses.node[i]) &&
+            (step < g->first || step >= g->end))
             return true;
     }
-    return n == 0;
+    return false;
+}
+
+bool group_leaves(const Work *w, const Group *g, TensorId t) {
+    while (!read_outside(w, g, t)) {
+        t = w->role[t.i].parent;
+        if (t.i == NONE)
+            return false;
+        if (group_maker(w, g, t) == NONE)
+            return true;
+    }
+    return true;
+}
+
+bool group_stores(const Work *w, const Group *g, TensorId t) {
+    const Role *role = &w->role[t.i];
+    bool dead = !role->engine_reads && role->parent.i == NONE;
+    return role->outside || dead || group_leaves(w, g, t);
 }
 
 uint32_t group_last_use(const Work *w, const Group *g, TensorId t) {
@@ -81,8 +100,15 @@ uint32_t group_last_use(const Work *w, const Group *g, TensorId t) {
 
 uint32_t group_reach(const Work *w, const Group *g, TensorId t) {
     uint32_t memories = UINT32_MAX;
+    NodeId maker = graph_tensor(w->g, t)->producer;
     if (group_maker(w, g, t) != NONE)
-        memories = reach(w, graph_tensor(w->g, t)->producer);
+        memories = reach(w, maker);
+    if (group_maker(w, g, t) != NONE && is_placed(w, maker)) {
+        const Node *node = graph_node(w->g, maker);
+        for (uint32_t k = 0; k < node->n_in; k++)
+            if (group_joins(w, g, node->in[k]))
+                memories &= group_reach(w, g, node->in[k]);
+    }
     for (uint32_t i = w->uses.start[t.i]; i < w->uses.start[t.i + 1]; i++) {
         uint32_t step = w->schedule->step_of[w->uses.node[i].i];
         if (g->first <= step && step < g->end)
@@ -137,20 +163,26 @@ static bool rows_wanted(const Work *w, const Group *g, uint32_t i,
     return end > 0;
 }
 
-/* Operands that are made in the group with more rows than node i needs; false
- * if one of them cannot be copied. */
+/* Operands that are made in the group with more rows than node i needs, or that
+ * it does not read where they are; false if one of them cannot be copied. */
 static bool copies_find(const Work *w, const Group *g, uint32_t i,
                         Stripe *stripe) {
-    const Node *node = graph_node(w->g, group_node(w, g, i));
+    NodeId id = group_node(w, g, i);
+    const Node *node = graph_node(w->g, id);
     const Rows *need = &stripe[i].need;
+    bool joins = is_placed(w, id);
+    if (!plank_parts_start(w, g, i, stripe[i].rows))
+        return false;
     for (uint32_t k = 0; k < node->n_in; k++) {
         uint32_t m = group_maker(w, g, node->in[k]);
-        if (m == NONE ||
-            (stripe[m].row == need->in_row && stripe[m].rows == need->in_rows))
+        bool same = m != NONE && stripe[m].row == need->in_row &&
+                    stripe[m].rows == need->in_rows;
+        if (m == NONE || (joins ? group_joins(w, g, node->in[k]) : same))
             continue;
         if (copy_legal(w, node->in[k]).engine < 0)
             return false;
-        stripe[i].copies |= 1u << k;
+        if (!joins)
+            stripe[i].copies |= 1u << k;
         stripe[m].shift = larger(stripe[m].shift, need->in_row - stripe[m].row);
     }
     return true;
@@ -171,8 +203,8 @@ uint32_t group_stripes(const Work *w, const Group *g) {
 }
 
 /* To rows that an instruction can make. */
-static void stripe_round(const Work *w, NodeId id, Stripe *stripe) {
-    uint32_t q = node_quantum(w->g, id, 0), end = stripe->row + stripe->rows;
+static void stripe_round(uint32_t q, Stripe *stripe) {
+    uint32_t end = stripe->row + stripe->rows;
     stripe->row = stripe->row / q * q;
     stripe->rows = (end + q - 1) / q * q - stripe->row;
 }
@@ -190,7 +222,7 @@ bool stripe_make(const Work *w, const Group *g, uint32_t index,
         } else if (!rows_wanted(w, g, i, stripe)) {
             return false;
         }
-        stripe_round(w, id, &stripe[i]);
+        stripe_round(group_quantum(w, g, i), &stripe[i]);
         stripe[i].need =
             needed(w, id, stripe[i].row, stripe[i].rows, reads_inner(w, g, id));
         if (!stripe[i].need.in_rows)
@@ -210,6 +242,15 @@ static uint64_t row_bytes(const Work *w, TensorId t) {
     return (uint64_t)v.c * v.w * w->spec->element;
 }
 
+static bool reads_copy(const Work *w, const Group *g, uint32_t i,
+                       const Stripe *stripe, uint32_t k) {
+    NodeId id = group_node(w, g, i);
+    TensorId t = graph_node(w->g, id)->in[k];
+    if (is_placed(w, id))
+        return group_maker(w, g, t) != NONE && !group_joins(w, g, t);
+    return stripe->copies >> k & 1;
+}
+
 static void stripe_charge(const Work *w, const Group *g, const Stripe *stripe,
                           uint64_t times, GroupCost *cost) {
     for (uint32_t i = 0; i < g->end - g->first; i++) {
@@ -220,11 +261,11 @@ static void stripe_charge(const Work *w, const Group *g, const Stripe *stripe,
             if (group_maker(w, g, node->in[k]) == NONE)
                 cost->moved +=
                     times * row_bytes(w, node->in[k]) * stripe[i].need.in_rows;
-        if (group_stores(w, g, out))
+        if (is_placed(w, id) ? w->role[out.i].outside : group_stores(w, g, out))
             cost->moved += times * row_bytes(w, out) * stripe[i].rows;
         cost->work += times * row_work(w->g, node) * stripe[i].rows;
         for (uint32_t k = 0; k < node->n_in; k++)
-            if (stripe[i].copies >> k & 1)
+            if (reads_copy(w, g, i, &stripe[i], k))
                 cost->work += times * stripe[i].need.in_rows *
                               row_bytes(w, node->in[k]) / w->spec->element;
     }
@@ -250,6 +291,20 @@ static uint64_t add_capped(uint64_t a, uint64_t b) {
     return b > UINT64_MAX - a ? UINT64_MAX : a + b;
 }
 
+/* Adds the plank of node i's result, by step of the group. */
+static void result_lives(const Work *w, const Group *g, uint32_t i,
+                         const Stripe *most, uint64_t *live) {
+    TensorId t = graph_node(w->g, group_node(w, g, i))->out[0];
+    uint32_t last = group_last_use(w, g, t) - g->first;
+    uint64_t bytes[PLAN_MAX_POOLS];
+    if (group_joins(w, g, t))
+        return;
+    stripe_bytes(w, t, most, bytes);
+    uint64_t own = least_bytes(w, bytes, group_reach(w, g, t));
+    for (uint32_t s = plank_first(w, g, i); s <= last; s++)
+        live[s] = add_capped(live[s], own);
+}
+
 /* Bytes of active memory at the fullest of the group's steps. */
 static uint64_t group_peak(const Work *w, const Group *g, const Stripe *most) {
     uint32_t n = g->end - g->first;
@@ -258,13 +313,8 @@ static uint64_t group_peak(const Work *w, const Group *g, const Stripe *most) {
     for (uint32_t i = 0; i < n; i++) {
         NodeId id = group_node(w, g, i);
         const Node *node = graph_node(w->g, id);
-        uint32_t last = group_last_use(w, g, node->out[0]) - g->first;
-        uint64_t bytes[PLAN_MAX_POOLS];
-        stripe_bytes(w, node->out[0], &most[i], bytes);
-        uint64_t own = least_bytes(w, bytes, group_reach(w, g, node->out[0]));
-        for (uint32_t s = i; s <= last; s++)
-            live[s] = add_capped(live[s], own);
-        for (uint32_t k = 0; k < node->n_in; k++)
+        result_lives(w, g, i, &most[i], live);
+        for (uint32_t k = 0; k < node->n_in && !is_placed(w, id); k++)
             if (group_maker(w, g, node->in[k]) == NONE ||
                 most[i].copies >> k & 1)
                 live[i] = add_capped(live[i], volume_least(w, node->in[k],

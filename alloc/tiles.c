@@ -134,6 +134,7 @@ Rows axis_needed(const Graph *g, NodeId id, uint32_t axis, uint32_t at,
     case OP_ELTWISE:
     case OP_SCALE:
     case OP_ACT:
+    case OP_CONCAT:
         break;
     default:
         span = (Span){0, size};

@@ -162,7 +162,7 @@ typedef struct Work {
     uint8_t *given_up;    /* by step: it cannot run in what there is */
     uint32_t split;       /* step at which a unit must change memory; NONE */
     bool keeps_all;       /* of a plan: see there */
-    bool apart;           /* layers that spread pixels are in no group */
+    uint32_t apart;       /* kinds of layers that are in no group: bits */
     bool wholes_first;    /* whole volumes leave, even where parts would do */
     bool settled;         /* modes_settle, when the Work was made */
     bool streams_first;   /* what never runs whole starts with its last way */
@@ -307,6 +307,9 @@ typedef struct GroupCost {
     uint64_t moved; /* bytes over DDR */
     uint64_t work;  /* products, those computed again included */
 } GroupCost;
+/* Kinds of layers without which groups may move less: bits. */
+enum { KIND_SPREADS = 1, KIND_CONCAT = 2, KIND_END = 4 };
+uint32_t group_kind(const Work *w, NodeId id);
 /* Whether a group may contain the step. */
 bool group_may_hold(const Work *w, uint32_t step);
 NodeId group_node(const Work *w, const Group *g, uint32_t i);
@@ -322,6 +325,9 @@ typedef struct GroupReaders {
 } GroupReaders;
 GroupReaders group_readers(const Work *w, const Group *g, TensorId t);
 bool group_readers_next(GroupReaders *r);
+/* Whether it must be in backing memory for what is outside the group: nodes
+ * that read it or a concat that it is part of, or one that is not complete. */
+bool group_leaves(const Work *w, const Group *g, TensorId t);
 /* Whether somebody outside the group needs what it makes. */
 bool group_stores(const Work *w, const Group *g, TensorId t);
 /* Active memories that all of the group's nodes that touch it reach: bits. */
@@ -345,6 +351,26 @@ bool group_measure(const Work *w, const Group *g, GroupCost *cost);
  * a copy of its last rows reaches over. */
 void stripe_bytes(const Work *w, TensorId result, const Stripe *most,
                   uint64_t bytes[PLAN_MAX_POOLS]);
+
+/* ---- joined.c: concats in groups ---- */
+
+/* Whether a group may contain the concat: parts of it, and of those around it,
+ * have places of their own in backing memory. */
+bool concat_may_join(const Work *w, NodeId concat);
+/* Whether no node of the group reads the tensor but its node i. */
+bool group_only_reader(const Work *w, const Group *g, TensorId t, uint32_t i);
+/* The node in whose plank that of node i lies, from channel *c on: a concat, or
+ * i itself. */
+uint32_t group_plank(const Work *w, const Group *g, uint32_t i, uint32_t *c);
+/* Whether the group makes the tensor in the plank of a concat. */
+bool group_joins(const Work *w, const Group *g, TensorId t);
+/* The first node that writes into the plank of node i. */
+uint32_t plank_first(const Work *w, const Group *g, uint32_t i);
+/* Rows of node i's result are multiples of this, as is where they begin. */
+uint32_t group_quantum(const Work *w, const Group *g, uint32_t i);
+/* Whether all operands of a concat can lie in its plank of so many rows. */
+bool plank_parts_start(const Work *w, const Group *g, uint32_t i,
+                       uint32_t rows);
 
 /* ---- copy.c: rows of a plank as a volume of their own ---- */
 

@@ -434,6 +434,7 @@ static void emit_concat(Emitter *e, const Action *action, uint32_t index) {
         return;
     const Layout *layout = e->spec->memory[out->memory].layout;
     Volume own = plan_volume(e->graph, out->tensor);
+    own.h = action->rows;
     own.repl = out->whole.repl;
     uint64_t bytes = layout_bytes(layout, &own);
     HwFields end = {0}, f = {0};

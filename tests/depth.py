@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""depth.py - layers that spread pixels in depth-first groups.
+"""depth.py - layers that spread pixels, and concats, in depth-first groups.
 
 Small networks that shrink and grow again, by upsampling and by transposed
-convolutions, with far less active memory than their volumes take: verified by
-value, and no more bytes over DDR than the table says (layer by layer they move
-several times as many).
+convolutions, and networks of concats, with far less active memory than their
+volumes take: verified by value, and no more bytes over DDR than the table says
+(layer by layer they move several times as many).
 """
 import json
 import os
@@ -17,13 +17,15 @@ import networks  # noqa: E402
 
 AMPHORA = os.environ.get("AMPHORA", "build/amphora")
 ROWS = os.path.join("bench", "rows.yaml")
-# machine, active memory, bytes over DDR
-ROOM = ((ROWS, 200000, 138240), (ROWS, 60000, 180864), (ROWS, 20000, 253824),
-        ("ring-npu", 20000, 147456), ("line-npu", 60000, 626688))
+def upsample(net, x, _):
+    return net.upsample(x)
 
 
-def hourglass(grow):
-    net = networks.Net("hourglass", 3, 96)
+def deconv(net, x, width):
+    return net.deconv(x, width)
+
+
+def hourglass(net, grow):
     x, widths = net.input, (8, 16, 32)
     for width in widths:
         x = networks.conv_relu(net, x, width, 2)
@@ -32,12 +34,76 @@ def hourglass(grow):
         x = grow(net, x, widths[depth])
         x = networks.conv_relu(net, x, widths[depth])
         x = networks.conv_relu(net, x, widths[depth - 1] if depth else 12)
-    return net.text()
+    return x
 
 
-GROWN = {
-    "upsample": lambda net, x, width: net.upsample(x),
-    "deconv": lambda net, x, width: net.deconv(x, width),
+def conv(net, x, filters, kernel=3):
+    return net.relu(net.conv(x, filters, kernel))
+
+
+def fires(net):
+    """Modules of SqueezeNet: one concat of two, each read by nobody else."""
+    x = conv(net, net.input, 16)
+    for width in (8, 8, 16):
+        x = conv(net, x, width, 1)
+        x = net.concat([conv(net, x, 2 * width, 1), conv(net, x, 2 * width)])
+    return conv(net, x, 8, 1)
+
+
+def inceptions(net):
+    x = conv(net, net.input, 24)
+    for width in (8, 12):
+        third = conv(net, x, width // 2, 1)
+        fifth = conv(net, x, width // 4, 1)
+        pooled = net.pool(x, "MAX", 3, 1)
+        x = net.concat([conv(net, x, width, 1),
+                        conv(net, third, width),
+                        conv(net, fifth, width // 2, 5),
+                        conv(net, pooled, width // 2, 1)])
+    return net.pool(x, "MAX", 2, 2, pad=0)
+
+
+def dense(net):
+    """Concats of concats: what is read as well is copied."""
+    x = conv(net, net.input, 8)
+    for _ in range(4):
+        x = net.concat([x, conv(net, net.scale(x), 8)])
+    return conv(net, x, 8, 1)
+
+
+def decoder(net, grow):
+    """U-Net: the way around is longer than the operand behind it is high."""
+    skips, x = [], net.input
+    for width in (8, 16):
+        x = networks.conv_relu(net, networks.conv_relu(net, x, width), width)
+        skips.append(x)
+        x = net.pool(x, "MAX", 2, 2, pad=0)
+    x = networks.conv_relu(net, x, 24)
+    for skip in reversed(skips):
+        x = net.concat([skip, grow(net, x, skip[1])])
+        x = networks.conv_relu(net, x, skip[1])
+    return x
+
+
+# network: machine, active memory, most bytes over DDR
+TABLE = {
+    ("hourglass by upsampling", lambda net: hourglass(net, upsample)): (
+        (ROWS, 200000, 138240), (ROWS, 60000, 180864), (ROWS, 20000, 253824),
+        ("ring-npu", 20000, 147456), ("line-npu", 60000, 626688)),
+    ("hourglass by deconvolution", lambda net: hourglass(net, deconv)): (
+        (ROWS, 200000, 138240), (ROWS, 60000, 180864), (ROWS, 20000, 253824)),
+    ("fire modules", fires): (
+        (ROWS, 100000, 122112), (ROWS, 20000, 794496),
+        ("xdnn-v2-28", 200000, 262656)),
+    ("inception modules", inceptions): (
+        (ROWS, 100000, 176256), (ROWS, 30000, 1648512),
+        ("xdnn-v2-28", 200000, 5998464)),
+    ("dense block", dense): (
+        (ROWS, 100000, 133056), (ROWS, 40000, 369216)),
+    ("u-net by upsampling", lambda net: decoder(net, upsample)): (
+        (ROWS, 100000, 141696), (ROWS, 40000, 417408)),
+    ("u-net by deconvolution", lambda net: decoder(net, deconv)): (
+        (ROWS, 100000, 133632), (ROWS, 40000, 378240)),
 }
 
 
@@ -52,13 +118,13 @@ def verify(path, machine, size):
 def main():
     bad = 0
     with tempfile.TemporaryDirectory() as folder:
-        for name, grow in GROWN.items():
-            path = os.path.join(folder, name + ".prototxt")
+        for (name, build), room in TABLE.items():
+            net = networks.Net("depth", 3, 96)
+            build(net)
+            path = os.path.join(folder, "depth.prototxt")
             with open(path, "w", encoding="ascii") as file:
-                file.write(hourglass(grow))
-            for machine, size, most in ROOM:
-                if name == "deconv" and machine != ROWS:
-                    continue
+                file.write(net.text())
+            for machine, size, most in room:
                 found = verify(path, machine, size)
                 moved = (found.get("ddr_read_bytes", 0)
                          + found.get("ddr_written_bytes", 0))

@@ -329,7 +329,7 @@ static void fixed_buffers(void **state) {
 
 /* legal_check leaves such concats to the host; a machine whose loads can write
  * parts would not. */
-static void loaded_members(uint64_t am, const char *text) {
+static void loaded_members(uint64_t am, bool layers, const char *text) {
     Case c = case_new(am);
     TensorId x = net_input(c.g, 1, 8, 8);
     TensorId h = net_softmax(c.g, c.diag, "h", x);
@@ -345,7 +345,7 @@ static void loaded_members(uint64_t am, const char *text) {
         if (graph_node(c.g, slot->node)->op == OP_CONCAT)
             slot->legal = (Legal){-1, HW_OP_CONCAT, NULL};
     }
-    PlanOptions options = {.planner = "auto"};
+    PlanOptions options = {.planner = "auto", .layer_by_layer = layers};
     bool does_not_fit;
     const Plan *plan =
         plan_make(c.arena, c.diag, schedule, &options, &does_not_fit);
@@ -359,45 +359,69 @@ static void loaded_members(uint64_t am, const char *text) {
 
 static void loaded_into_place(void **state) {
     (void)state;
-    loaded_members(600, "host h 0..7 inputs\n"
-                        "load data 0..7 am\n"
-                        "run a 0..7 am\n"
-                        "load h 0..7 am\n"
-                        "concat all 0..7 am\n"
-                        "store all 0..7 outputs\n"
-                        "run e 0..7 am\n"
-                        "store e 0..7 outputs\n");
+    loaded_members(600, false,
+                   "host h 0..7 inputs\n"
+                   "load data 0..7 am\n"
+                   "run a 0..7 am\n"
+                   "load h 0..7 am\n"
+                   "concat all 0..7 am\n"
+                   "store all 0..7 outputs\n"
+                   "run e 0..7 am\n"
+                   "store e 0..7 outputs\n");
 }
 
 static void relayed(void **state) {
     (void)state;
-    loaded_members(280, "host h 0..7 inputs\n"
-                        "load data 0..7 am\n"
-                        "run a 0..7 am\n"
-                        "store a 0..7 ddr\n"
-                        "load h 0..3 am\n"
-                        "store h 0..3 ddr\n"
-                        "load h 4..7 am\n"
-                        "store h 4..7 ddr\n"
-                        "load data 0..3 am\n"
-                        "store data 0..3 ddr\n"
-                        "load data 4..7 am\n"
-                        "store data 4..7 ddr\n"
-                        "concat all 0..7 ddr\n"
-                        "load all 0..1 am\n"
-                        "store all 0..1 outputs\n"
-                        "load all 2..3 am\n"
-                        "store all 2..3 outputs\n"
-                        "load all 4..5 am\n"
-                        "store all 4..5 outputs\n"
-                        "load all 6..7 am\n"
-                        "store all 6..7 outputs\n"
-                        "load all 0..3 am\n"
-                        "run e 0..3 from 0..3 pad 0 am\n"
-                        "store e 0..3 outputs\n"
-                        "load all 4..7 am\n"
-                        "run e 4..7 from 4..7 pad 0 am\n"
-                        "store e 4..7 outputs\n");
+    loaded_members(280, true,
+                   "host h 0..7 inputs\n"
+                   "load data 0..7 am\n"
+                   "run a 0..7 am\n"
+                   "store a 0..7 ddr\n"
+                   "load h 0..3 am\n"
+                   "store h 0..3 ddr\n"
+                   "load h 4..7 am\n"
+                   "store h 4..7 ddr\n"
+                   "load data 0..3 am\n"
+                   "store data 0..3 ddr\n"
+                   "load data 4..7 am\n"
+                   "store data 4..7 ddr\n"
+                   "concat all 0..7 ddr\n"
+                   "load all 0..1 am\n"
+                   "store all 0..1 outputs\n"
+                   "load all 2..3 am\n"
+                   "store all 2..3 outputs\n"
+                   "load all 4..5 am\n"
+                   "store all 4..5 outputs\n"
+                   "load all 6..7 am\n"
+                   "store all 6..7 outputs\n"
+                   "load all 0..3 am\n"
+                   "run e 0..3 from 0..3 pad 0 am\n"
+                   "store e 0..3 outputs\n"
+                   "load all 4..7 am\n"
+                   "run e 4..7 from 4..7 pad 0 am\n"
+                   "store e 4..7 outputs\n");
+}
+
+static void loaded_into_stripes(void **state) {
+    (void)state;
+    loaded_members(280, false,
+                   "host h 0..7 inputs\n"
+                   "load data 0..3 am\n"
+                   "run a 0..3 from 0..3 pad 0 am\n"
+                   "load h 0..3 am\n"
+                   "load data 0..3 am\n"
+                   "concat all 0..3 from 0..3 pad 0 am\n"
+                   "store all 0..3 outputs\n"
+                   "run e 0..3 from 0..3 pad 0 am\n"
+                   "store e 0..3 outputs\n"
+                   "load data 4..7 am\n"
+                   "run a 4..7 from 4..7 pad 0 am\n"
+                   "load h 4..7 am\n"
+                   "load data 4..7 am\n"
+                   "concat all 4..7 from 4..7 pad 0 am\n"
+                   "store all 4..7 outputs\n"
+                   "run e 4..7 from 4..7 pad 0 am\n"
+                   "store e 4..7 outputs\n");
 }
 
 /* ---- nothing fits ---- */
@@ -497,6 +521,7 @@ int main(void) {
         cmocka_unit_test(fixed_buffers),
         cmocka_unit_test(loaded_into_place),
         cmocka_unit_test(relayed),
+        cmocka_unit_test(loaded_into_stripes),
         cmocka_unit_test(one_level_short),
         cmocka_unit_test(planks_short),
         cmocka_unit_test(no_tiling),

@@ -4,14 +4,14 @@
 --- exit 0
 --- stdout
 ...
-image (3x16x16): in active memory, step 1; loaded
-conv1 (16x16x16): in active memory, steps 1 to 2; does not move
-pool1 (16x8x8): in active memory, steps 2 to 4; does not move
-left (16x8x8): channels 0 to 15 of both, in active memory, steps 3 to 5; does not move
-right (16x8x8): channels 16 to 31 of both, in active memory, steps 4 to 5; does not move
-both (32x8x8): in active memory, steps 3 to 5; stored; 18 rows loaded, of 8: some again
+image (3x16x16): never whole: at most 13 of its 16 rows at a time; whole it takes 4,096 of 24,576 bytes; 44 rows loaded, of 16: some again
 sum (32x8x8): in active memory, step 8; stored; loaded
-mix (32x8x8): never whole: at most 4 of its 8 rows at a time; whole it takes 16,384 of 24,576 bytes; does not move
+conv1 (16x16x16): never whole: at most 12 of its 16 rows at a time, 24 rows computed again; whole it takes 16,384 of 24,576 bytes; does not move
+pool1 (16x8x8): never whole: at most 6 of its 8 rows at a time, 12 rows computed again; whole it takes 8,192 of 24,576 bytes; does not move
+left (16x8x8): channels 0 to 15 of both, never whole: at most 4 of its 8 rows at a time, 6 rows computed again; whole it takes 8,192 of 24,576 bytes; does not move
+right (16x8x8): channels 16 to 31 of both, never whole: at most 4 of its 8 rows at a time, 6 rows computed again; whole it takes 8,192 of 24,576 bytes; does not move
+both (32x8x8): never whole: at most 4 of its 8 rows at a time; whole it takes 16,384 of 24,576 bytes; does not move
+mix (32x8x8): never whole: at most 2 of its 8 rows at a time; whole it takes 16,384 of 24,576 bytes; does not move
 average (32x1x1): in active memory, step 8; stored
 classes (10x1x1): outside: for the host alone; does not move
 probability (10x1x1): outside: for the host alone; does not move
@@ -20,25 +20,25 @@ probability (10x1x1): outside: for the host alone; does not move
 --- exit 0
 --- stdout
 ...
-image (64x28x28): in active memory, steps 1 to 4, but not in steps 2 to 3, in the plan that moves least in all; loaded twice
-l1/3x3 (32x28x28): channels 64 to 95 of l1/out, in active memory, step 3; stored
-l1/norm1 (64x28x28): in active memory, steps 1 to 2; does not move
-l1/norm2 (128x28x28): in active memory, steps 2 to 3; does not move
-image__bridge (64x28x28): channels 0 to 63 of l1/out, in active memory, step 4; stored
-l1/out (96x28x28): channels 0 to 95 of l2/out, in active memory, step 6; loaded
-l2/3x3 (32x28x28): channels 96 to 127 of l2/out, in active memory, step 8; stored
-l2/norm1 (96x28x28): in active memory, steps 6 to 7; does not move
-l2/norm2 (128x28x28): in active memory, steps 7 to 8; does not move
-l2/out (128x28x28): channels 0 to 127 of l3/out, in active memory, step 10; loaded
-l3/3x3 (32x28x28): channels 128 to 159 of l3/out, in active memory, step 12; stored
-l3/norm1 (128x28x28): in active memory, steps 10 to 11; does not move
-l3/norm2 (128x28x28): in active memory, steps 11 to 12; does not move
-l3/out (160x28x28): channels 0 to 159 of l4/out, in active memory, step 14; loaded
-l4/3x3 (32x28x28): channels 160 to 191 of l4/out, in active memory, step 16; stored
-l4/norm1 (160x28x28): in active memory, steps 14 to 15; does not move
-l4/norm2 (128x28x28): in active memory, steps 15 to 16; does not move
-l4/out (192x28x28): never whole: at most 14 of its 28 rows at a time; whole it takes 344,064 of 655,360 bytes; loaded
+image (64x28x28): never whole: at most 18 of its 28 rows at a time; whole it takes 114,688 of 655,360 bytes; 70 rows loaded, of 28: some again
 t/pool (96x14x14): never whole: at most 7 of its 14 rows at a time; whole it takes 86,016 of 655,360 bytes; stored
+l1/norm1 (64x28x28): never whole: at most 18 of its 28 rows at a time, 8 rows computed again; whole it takes 114,688 of 655,360 bytes; does not move
+l1/norm2 (128x28x28): never whole: at most 18 of its 28 rows at a time, 8 rows computed again; whole it takes 229,376 of 655,360 bytes; does not move
+l1/3x3 (32x28x28): channels 64 to 95 of l1/out, never whole: at most 17 of its 28 rows at a time, 6 rows computed again; whole it takes 57,344 of 655,360 bytes; does not move
+image__bridge (64x28x28): channels 0 to 63 of l1/out, never whole: at most 17 of its 28 rows at a time, 6 rows computed again; whole it takes 114,688 of 655,360 bytes; does not move
+l1/out (96x28x28): channels 0 to 95 of l2/out, never whole: at most 17 of its 28 rows at a time; whole it takes 172,032 of 655,360 bytes; does not move
+l2/norm1 (96x28x28): never whole: at most 17 of its 28 rows at a time, 6 rows computed again; whole it takes 172,032 of 655,360 bytes; does not move
+l2/norm2 (128x28x28): never whole: at most 17 of its 28 rows at a time, 6 rows computed again; whole it takes 229,376 of 655,360 bytes; does not move
+l2/3x3 (32x28x28): channels 96 to 127 of l2/out, never whole: at most 16 of its 28 rows at a time, 4 rows computed again; whole it takes 57,344 of 655,360 bytes; does not move
+l2/out (128x28x28): channels 0 to 127 of l3/out, never whole: at most 16 of its 28 rows at a time; whole it takes 229,376 of 655,360 bytes; does not move
+l3/norm1 (128x28x28): never whole: at most 16 of its 28 rows at a time, 4 rows computed again; whole it takes 229,376 of 655,360 bytes; does not move
+l3/norm2 (128x28x28): never whole: at most 16 of its 28 rows at a time, 4 rows computed again; whole it takes 229,376 of 655,360 bytes; does not move
+l3/3x3 (32x28x28): channels 128 to 159 of l3/out, never whole: at most 15 of its 28 rows at a time, 2 rows computed again; whole it takes 57,344 of 655,360 bytes; does not move
+l3/out (160x28x28): channels 0 to 159 of l4/out, never whole: at most 15 of its 28 rows at a time; whole it takes 286,720 of 655,360 bytes; does not move
+l4/norm1 (160x28x28): never whole: at most 15 of its 28 rows at a time, 2 rows computed again; whole it takes 286,720 of 655,360 bytes; does not move
+l4/norm2 (128x28x28): never whole: at most 15 of its 28 rows at a time, 2 rows computed again; whole it takes 229,376 of 655,360 bytes; does not move
+l4/3x3 (32x28x28): channels 160 to 191 of l4/out, never whole: at most 14 of its 28 rows at a time; whole it takes 57,344 of 655,360 bytes; does not move
+l4/out (192x28x28): never whole: at most 14 of its 28 rows at a time; whole it takes 344,064 of 655,360 bytes; does not move
 t/norm (192x28x28): never whole: at most 14 of its 28 rows at a time; whole it takes 344,064 of 655,360 bytes; does not move
 t/1x1 (96x28x28): never whole: at most 14 of its 28 rows at a time; whole it takes 172,032 of 655,360 bytes; does not move
 ...
