@@ -4,41 +4,35 @@
     python3 bench/depth.py [MACHINE] [NETWORK...]
 
 Networks x active memory of a half, a quarter, an eighth of the peak: bytes over
-DDR of our plan, counted by the simulator's rules, beside the least that any plan
+DDR of our plan, counted by running the listing, beside the least that any plan
 can move which completes each layer before the next begins, and beside the
 compulsory ones. A quotient below 1 is what no plan layer by layer reaches.
 """
-import json
-import os
 import sys
 import tempfile
 
 import residency
-import traffic
+import tool
 
 NETWORKS = ["resnet-50", "mobilenet-v2", "googlenet", "densenet-121", "u-net",
             "segnet"]
 EXAMPLES = ["vgg16", "vgg-e-stem"]
 
 
-def plan(path, machine, size, folder):
-    done = traffic.run("compile", path, "-t", machine, "-o", folder, "--json",
-                       "--set", f"memories.am.size={size}")
-    return json.loads(done.stdout) if done.returncode == 0 else None
-
-
 def show(path, machine, folder):
-    whole = plan(path, machine, 1 << 30, folder)
+    whole = tool.compiled(path, machine, folder, tool.am(tool.ENDLESS))
     for part in (2, 4, 8):
         size = whole["am_bound_bytes"] // part // 64 * 64
-        ours = plan(path, machine, size, folder)
+        ours = tool.counted(path, machine, folder, tool.am(size))
+        print(f"{tool.name_of(path):28} {size:>10}", end=" ")
         if not ours:
-            print(f"{os.path.basename(path):28} {size:>10}  does not fit")
+            print(" does not fit")
             continue
-        moved, layers = ours["ddr_moved_bytes"], ours["ddr_layers_bound_bytes"]
-        print(f"{os.path.basename(path):28} {size:>10} {moved:>11} "
-              f"{layers:>11} {ours['ddr_plan_compulsory_bytes']:>10} "
-              f"{moved / layers:6.2f}", flush=True)
+        plan = ours["plan"]
+        layers = plan["ddr_layers_bound_bytes"]
+        print(f"{ours['moved']:>11} {layers:>11} "
+              f"{plan['ddr_plan_compulsory_bytes']:>10} "
+              f"{ours['moved'] / layers:6.2f}", flush=True)
 
 
 def main():
@@ -48,7 +42,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         paths = sys.argv[2:] or [
             residency.network_file(name, folder) for name in NETWORKS] + [
-            f"examples/{name}.prototxt" for name in EXAMPLES]
+            tool.example(name) for name in EXAMPLES]
         for path in paths:
             show(path, machine, folder)
 

@@ -8,12 +8,10 @@ next the simulated bytes over DDR rise, at how many the cycles, and by how much
 at most. Needs build/amphora, or $AMPHORA.
 """
 import json
-import os
-import subprocess
 import sys
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-AMPHORA = os.environ.get("AMPHORA", os.path.join(ROOT, "build/amphora"))
+import tool
+
 SWEEPS = {"xdnn-v2-28": "512K:8M:160K", "xdnn-v2-56": "1M:8M:160K",
           "xdnn-v3-96": "1M:16M:320K"}
 NETWORKS = ["googlenet", "resnet50", "squeezenet", "inception-v3",
@@ -21,10 +19,10 @@ NETWORKS = ["googlenet", "resnet50", "squeezenet", "inception-v3",
 
 
 def points(network, machine, sizes):
-    done = subprocess.run(
-        [AMPHORA, "explore", network, "-t", machine, "--vary",
-         "memories.am.size=" + sizes, "--json"],
-        stdout=subprocess.PIPE, check=True)
+    done = tool.run("explore", network, "-t", machine, "--vary",
+                    tool.am(sizes), "--json")
+    if done.returncode:
+        sys.exit(done.stderr)
     return [p for p in json.loads(done.stdout)["points"]
             if p["status"] == "fits"]
 
@@ -37,8 +35,7 @@ def rises(found, key):
 
 def main():
     machines = sys.argv[1:2] or list(SWEEPS)
-    networks = sys.argv[3:] or [
-        os.path.join(ROOT, "examples", n + ".prototxt") for n in NETWORKS]
+    networks = sys.argv[3:] or [tool.example(n) for n in NETWORKS]
     print(f"{'machine':12}{'network':16}{'steps':>6}{'bytes':>7}{'most':>8}"
           f"{'cycles':>7}{'most':>8}")
     for machine in machines:
@@ -46,8 +43,7 @@ def main():
         for network in networks:
             found = points(network, machine, sizes)
             bytes_, cycles = (rises(found, k) for k in ("ddr_bytes", "cycles"))
-            name = os.path.basename(network).rsplit(".", 1)[0]
-            print(f"{machine:12}{name:16}{len(found) - 1:6}{len(bytes_):7}"
+            print(f"{machine:12}{tool.name_of(network):16}{len(found) - 1:6}{len(bytes_):7}"
                   f"{max(bytes_, default=0):8.1%}{len(cycles):7}"
                   f"{max(cycles, default=0):8.1%}", flush=True)
 

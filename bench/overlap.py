@@ -21,12 +21,10 @@ in front of one cannot overlap what lies behind it. `alloc` is the planner's
 time.
 """
 import argparse
-import json
-import os
 import tempfile
 
 import residency
-import traffic
+import tool
 
 PARTS = (0.75, 0.50, 0.25)
 STARVED = 3
@@ -42,32 +40,18 @@ BANDWIDTH = {"xdnn-v2-28": 17.28e9, "xdnn-v2-56": 17.28e9, "ring-npu": 1.6e9,
 
 def simulate(network, machine, size, folder, *sets):
     path = SIZE.get(machine, "memories.am.size")
-    setting = ["--set", f"{path}={size}"]
-    for one in sets:
-        setting += ["--set", one]
-    done = traffic.run("compile", network, "-t", machine, "-o", folder,
-                       "--json", *setting)
-    if done.returncode:
-        return None
-    report = json.loads(done.stdout)
-    done = traffic.run("simulate", report["listing"], "-t", machine, "--json",
-                       "--memory-only", *setting)
-    sim = json.loads(done.stdout)
-    if sim["violations"]:
-        print("violations:", sim["violation_list"][0]["text"])
-        return None
-    sim["peak"] = report["am_bound_bytes"]
-    sim["alloc_ms"] = report["ms"]["alloc"]
-    sim["dma"], sim["work"] = sim["transfer_cycles"], sim["busy_cycles"]
-    sim["ratio"] = sim["cycles"] / max(sim["dma"], sim["work"])
+    sim = tool.counted(network, machine, folder, f"{path}={size}", *sets)
+    if sim:
+        sim["dma"], sim["work"] = sim["transfer_cycles"], sim["busy_cycles"]
+        sim["ratio"] = sim["cycles"] / max(sim["dma"], sim["work"])
     return sim
 
 
 def sizes_of(network, machine, folder):
     if machine in SIZES:
         return SIZES[machine]
-    full = simulate(network, machine, 1 << 30, folder)
-    return [int(full["peak"] * part) // 1024 * 1024
+    full = simulate(network, machine, tool.ENDLESS, folder)
+    return [int(full["plan"]["am_bound_bytes"] * part) // 1024 * 1024
             for part in PARTS] if full else []
 
 
@@ -78,36 +62,49 @@ def bandwidth_for(share, sim, machine):
             for memory in MEMORIES]
 
 
-def rows(network, machine, folder, args, counted):
-    name = os.path.basename(network).rsplit(".", 1)[0][:20]
+def rows(network, machine, folder, shares=(), plainly=False):
+    """Prints them; (machine, ratio, whether a side starves) of each."""
+    name = tool.name_of(network)[:20]
     for size in sizes_of(network, machine, folder):
         own = simulate(network, machine, size, folder)
         if not own:
             continue
-        for share in args.b or [None]:
+        for share in shares or [None]:
             sets = bandwidth_for(share, own, machine) if share else []
             sim = simulate(network, machine, size, folder, *sets)
             if not sim:
                 continue
-            plain = args.p and simulate(network, machine, size, folder, *sets,
-                                        "tiling.overlap=false")
-            print_row(name, machine, size, sim, plain, counted)
+            plain = plainly and simulate(network, machine, size, folder, *sets,
+                                          "tiling.overlap=false")
+            yield print_row(name, machine, size, sim, plain)
 
 
-def print_row(name, machine, size, sim, plain, counted):
+def print_row(name, machine, size, sim, plain):
     dma, work = sim["dma"], sim["work"]
     starves = max(dma, work) > STARVED * min(dma, work)
-    counted.append((machine, sim["ratio"], starves))
-    print(f"{name:20} {os.path.basename(machine):11} {size:9} "
+    print(f"{name:20} {tool.name_of(machine):11} {size:9} "
           f"{sim['cycles']:11} {dma:11} {work:11} {sim['ratio']:6.3f} "
           f"{plain['ratio'] if plain else 0:6.3f} "
           f"{'starves' if starves else '':7} {len(sim['host_layers']):3} host "
-          f"{sim['alloc_ms']:6.0f} ms", flush=True)
+          f"{sim['plan']['ms']['alloc']:6.0f} ms", flush=True)
+    return machine, sim["ratio"], starves
 
 
 def mean(ratios):
     return (f"{sum(ratios) / len(ratios):.3f} (worst {max(ratios):.3f}) of "
             f"{len(ratios)} rows" if ratios else "of no row")
+
+
+def heading():
+    print(f"{'network':20} {'machine':11} {'AM':>9} {'time':>11} {'dma':>11} "
+          f"{'work':>11} {'ratio':>6} {'plain':>6}")
+
+
+def means(machines, counted):
+    for machine in machines + [None]:
+        of = [c for c in counted if machine in (None, c[0])]
+        print(f"{machine or 'all'}: mean {mean([r for _, r, _ in of])}; where "
+              f"neither starves {mean([r for _, r, s in of if not s])}")
 
 
 def main():
@@ -118,20 +115,16 @@ def main():
     parser.add_argument("network", nargs="*")
     args = parser.parse_args()
     counted = []
-    print(f"{'network':20} {'machine':11} {'AM':>9} {'time':>11} {'dma':>11} "
-          f"{'work':>11} {'ratio':>6} {'plain':>6}")
+    heading()
     with tempfile.TemporaryDirectory() as folder:
         networks = args.network or [
             residency.network_file(name, folder)
             for name in residency.NETWORKS] + [
-            f"examples/{name}.prototxt" for name in EXAMPLES]
+            tool.example(name) for name in EXAMPLES]
         for machine in args.m or MACHINES:
             for network in networks:
-                rows(network, machine, folder, args, counted)
-    for machine in (args.m or MACHINES) + [None]:
-        of = [c for c in counted if machine in (None, c[0])]
-        print(f"{machine or 'all'}: mean {mean([r for _, r, _ in of])}; where "
-              f"neither starves {mean([r for _, r, s in of if not s])}")
+                counted += rows(network, machine, folder, args.b, args.p)
+    means(args.m or MACHINES, counted)
 
 
 if __name__ == "__main__":

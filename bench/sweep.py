@@ -7,13 +7,11 @@ Ten networks x 50 sizes, evenly from an eighth of the peak to the peak: what
 the plan moves over DDR must never rise with the size, and what fits into less
 must fit into more. One line a network; exits 1 if something rises.
 """
-import json
-import os
 import sys
 import tempfile
 
 import residency
-import traffic
+import tool
 
 EXAMPLES = ["squeezenet", "vgg16", "yolov2-608", "densenet-cell"]
 GENERATED = ["nasnet-imagenet", "darts-imagenet", "u-net"]
@@ -21,18 +19,12 @@ PUBLISHED = ["resnet-50", "googlenet", "mobilenet-v2"]
 
 
 def moved(path, machine, size, folder):
-    done = traffic.run("compile", path, "-t", machine, "-o", folder, "--json",
-                       "--set", f"memories.am.size={size}")
-    if done.returncode == 3:
-        return None
-    if done.returncode:
-        sys.exit(done.stderr)
-    report = json.loads(done.stdout)
-    return report["ddr_moved_bytes"], report["am_bound_bytes"]
+    plan = tool.compiled(path, machine, folder, tool.am(size))
+    return plan and (plan["ddr_moved_bytes"], plan["am_bound_bytes"])
 
 
 def sweep(path, machine, sizes, folder):
-    peak = moved(path, machine, 1 << 30, folder)[1]
+    peak = moved(path, machine, tool.ENDLESS, folder)[1]
     rises, least, slowest = [], None, 0
     for i in range(sizes):
         size = peak // 8 + (peak - peak // 8) * i // (sizes - 1)
@@ -42,8 +34,7 @@ def sweep(path, machine, sizes, folder):
             rises.append((size, found and found[0], least))
         elif found:
             least = found[0]
-    name = os.path.basename(path).rsplit(".", 1)[0]
-    print(f"{name:24} {len(rises)} of {sizes} rise", *rises[:3], flush=True)
+    print(f"{tool.name_of(path):24} {len(rises)} of {sizes} rise", *rises[:3], flush=True)
     return len(rises)
 
 
@@ -54,7 +45,7 @@ def main():
         paths = sys.argv[3:] or [
             residency.network_file(name, folder)
             for name in PUBLISHED + GENERATED] + [
-            f"examples/{name}.prototxt" for name in EXAMPLES]
+            tool.example(name) for name in EXAMPLES]
         rises = sum(sweep(path, machine, sizes, folder) for path in paths)
     print(f"{rises} rises")
     sys.exit(1 if rises else 0)

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 """tiles.py - tiling of single layers, beside a bound on what they must move.
 
-    python3 bench/tiles.py [--am KIB] [--all] [NETWORK...]
+    python3 bench/tiles.py [--am KIB...] [--all] [--count] [NETWORK...]
 
 Each convolution (of one group) of a network is a network of its own here: its
 input and weights lie in DDR, its result goes there, and all tiles - inputs,
 weights, 4-byte partial sums, doubled where the next one comes meanwhile - share
 the active memory of tile-npu, 8 bits an element. Ours is what the simulator
 counts by running the emitted listing: inputs, weights and outputs over DDR.
-`verify` also compares the values with the reference.
+`verify` also compares the values with the reference; with --count nothing
+does, which is faster.
 bound: the larger of what must move in any case (pixels that a kernel touches,
 weights, outputs, each once) and 2 MACs / sqrt(R S) + outputs, R the reuse by
 the kernel (at least 1) and S the bytes of active memory (Chen et al., HPCA
@@ -23,19 +24,20 @@ import argparse
 import json
 import math
 import os
-import subprocess
 import sys
 import tempfile
 import time
 
-AMPHORA = os.environ.get("AMPHORA", "build/amphora")
+import tool
+
 NETWORKS = ("vgg16", "resnet50", "googlenet", "inception-v3")
 
 
 def graph_of(network, folder):
     path = os.path.join(folder, "graph.json")
-    subprocess.run([AMPHORA, "show", network, "--emit", "json", "-o", path],
-                   check=True, stdout=subprocess.DEVNULL)
+    done = tool.run("show", network, "--emit", "json", "-o", path)
+    if done.returncode:
+        sys.exit(done.stderr)
     with open(path, encoding="utf-8") as text:
         return json.load(text)
 
@@ -90,23 +92,29 @@ def key(shape, node):
     return json.dumps([shape, node["writes"][0]["shape"], node["attributes"]])
 
 
-def moved(network, folder, memory):
+def moved(network, folder, memory, values):
     """Bytes over DDR of the network of one layer; seconds of its planning."""
     path = os.path.join(folder, "layer.json")
     with open(path, "w", encoding="utf-8") as text:
         json.dump(network, text)
-    done = subprocess.run(
-        [AMPHORA, "verify", path, "-t", "tile-npu", "--json",
-         "--set", f"memories.am.size={memory}"],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
-    if done.returncode:
-        sys.exit(f"{network['nodes'][1]['name']}: {done.stderr}{done.stdout}")
-    r = json.loads(done.stdout)
-    return (r["ddr_read_bytes"] + r["ddr_written_bytes"] +
-            r["weights_read_bytes"]), r["ms"]["alloc"] / 1000
+    if values:
+        run = tool.verified(path, "tile-npu", tool.am(memory))
+        planning = run and run["ms"]["alloc"]
+    else:
+        run = tool.counted(path, "tile-npu", folder, tool.am(memory))
+        planning = run and run["plan"]["ms"]["alloc"]
+    if not run:
+        sys.exit(f"{network['nodes'][1]['name']} does not fit")
+    return (run["ddr_read_bytes"] + run["ddr_written_bytes"] +
+            run["weights_read_bytes"]), planning / 1000
 
 
-def row(network, memory, folder, each):
+def heading():
+    print(f"{'network':14} {'KiB':>5} {'conv':>4} {'moved':>12} {'bound':>14} "
+          f"{'ratio':>6} {'MAC/B':>6} {'s':>5}  worst")
+
+
+def row(network, memory, folder, each=False, values=True):
     """Prints it; ours / bound."""
     graph = graph_of(network, folder)
     found, others = layers(graph)
@@ -115,7 +123,8 @@ def row(network, memory, folder, each):
         least, macs = bound(shape, node, memory)
         same = key(shape, node)
         if same not in known:
-            known[same] = moved(alone(graph, shape, node), folder, memory)
+            known[same] = moved(alone(graph, shape, node), folder, memory,
+                                values)
             planning += known[same][1]
         ours = known[same][0]
         sums = [s + x for s, x in zip(sums, (ours, least, macs))]
@@ -123,8 +132,7 @@ def row(network, memory, folder, each):
         if each:
             print(f"  {node['name']:30} {ours:12,} {least:14,.0f} "
                   f"{ours / least:6.3f}")
-    name = os.path.basename(network).rsplit(".", 1)[0]
-    print(f"{name:14} {memory // 1024:5} {len(found):4} {sums[0]:12,} "
+    print(f"{tool.name_of(network):14} {memory // 1024:5} {len(found):4} {sums[0]:12,} "
           f"{sums[1]:14,.0f} {sums[0] / sums[1]:6.3f} {sums[2] / sums[0]:6.0f} "
           f"{planning:5.2f}  {worst[0]:.3f} {worst[2]}, {worst[1]:,.0f} bytes"
           + (f"; {others} of several groups left out" if others else ""))
@@ -135,17 +143,18 @@ def main():
     ask = argparse.ArgumentParser()
     ask.add_argument("--am", type=int, nargs="+", default=[512])
     ask.add_argument("--all", action="store_true", help="each layer, too")
+    ask.add_argument("--count", action="store_true", help="compare no values")
     ask.add_argument("network", nargs="*")
     asked = ask.parse_args()
     start = time.time()
-    print(f"{'network':14} {'KiB':>5} {'conv':>4} {'moved':>12} {'bound':>14} "
-          f"{'ratio':>6} {'MAC/B':>6} {'s':>5}  worst")
+    heading()
     with tempfile.TemporaryDirectory() as folder:
         for am in asked.am:
-            for network in asked.network or [f"examples/{n}.prototxt"
+            for network in asked.network or [tool.example(n)
                                              for n in NETWORKS]:
-                row(network, am * 1024, folder, asked.all)
-    print(f"every layer verified by value; {time.time() - start:.0f} s in all")
+                row(network, am * 1024, folder, asked.all, not asked.count)
+    print(f"every layer {'counted' if asked.count else 'verified by value'}; "
+          f"{time.time() - start:.0f} s in all")
 
 
 if __name__ == "__main__":

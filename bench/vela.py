@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """vela.py - quantised networks under a cap on fast memory, beside Arm's Vela.
 
-    python3 bench/vela.py
+    python3 bench/vela.py [--count]
 
 Vela: versions 3.10 and 5.1 for Ethos-U65-256, memory mode Dedicated_Sram, the
 DRAM bytes of its own summary (an estimator): feature maps, and weights, which
@@ -17,25 +17,26 @@ both. `maps alone`: feature maps without it, when they are all that counts, as
 on machines that have their weights elsewhere; `least` is then the smallest cap
 at which only input and output move.
 """
-import json
+import argparse
 import os
-import subprocess
 import sys
 import tempfile
 
-AMPHORA = os.environ.get("AMPHORA", "build/amphora")
-DATA = "../shared/data/tflite"
+import tool
+
+DATA = os.path.join(tool.ROOT, "..", "shared", "data", "tflite")
+MACHINE = "ring-npu"
 # network, file, {cap in KiB: DRAM bytes of Vela 3.10 and 5.1}
 TABLE = (
-    ("resnet8", f"{DATA}/pretrainedResnet_quant.tflite",
+    ("resnet8", os.path.join(DATA, "pretrainedResnet_quant.tflite"),
      {16: (323706, 391728), 24: (324602, 386928), 32: (226282, 291552),
       40: (185706, 271088), 48: (193882, 197360), 64: (83290, 140400)}),
-    ("kws", f"{DATA}/kws_ref_model.tflite",
+    ("kws", os.path.join(DATA, "kws_ref_model.tflite"),
      {16: (105340, 167448), 24: (34940, 73584)}),
-    ("person_detect", f"{DATA}/person_detect.tflite",
+    ("person_detect", os.path.join(DATA, "person_detect.tflite"),
      {32: (324530, 496896), 40: (271282, 559360), 48: (339298, 543360),
       96: (244122, 399168)}),
-    ("mobilenet_v2", "examples/mobilenet-v2.prototxt",
+    ("mobilenet_v2", tool.example("mobilenet-v2"),
      {64: (15549614, 23374384), 128: (12620290, 20245040),
       256: (6080194, 10656624), 384: (5218690, 12620160),
       512: (5615170, 10318992), 1024: (5038694, 5436032),
@@ -43,60 +44,73 @@ TABLE = (
 )
 
 
-def verify(path, size, weights_move):
-    done = subprocess.run(
-        [AMPHORA, "verify", path, "-t", "ring-npu", "--json",
-         "--set", f"memories.am.size={size}",
-         "--set", f"tiling.weights_move={weights_move}"],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
-    if done.returncode:
-        return None
-    return json.loads(done.stdout)
+# KiB of fast memory at least, whole networks in it (../shared/facts/peers.md 3)
+LEAST = {"resnet8": 35.00, "kws": 15.62, "person_detect": 30.00,
+         "mobilenet_v2": 353.50}
+STEP = 16  # bytes, to which the least memory is found
 
 
-def moved(path, size, folder):
-    """Bytes beyond the compulsory ones of a plan; None if it does not fit."""
-    done = subprocess.run(
-        [AMPHORA, "compile", path, "-t", "ring-npu", "--json", "-o", folder,
-         "--set", f"memories.am.size={size}"],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
-    if done.returncode:
-        return None
-    plan = json.loads(done.stdout)
-    return plan["ddr_moved_bytes"] - plan["ddr_plan_compulsory_bytes"]
+def bytes_over_ddr(path, size, weights_move, folder, values):
+    """Of feature maps, of weights; None where it does not fit."""
+    sets = [tool.am(size), f"tiling.weights_move={weights_move}"]
+    run = (tool.verified(path, MACHINE, *sets) if values else
+           tool.counted(path, MACHINE, folder, *sets))
+    return run and (run["ddr_read_bytes"] + run["ddr_written_bytes"],
+                    run["weights_read_bytes"])
 
 
-def least(path):
+def least(path, folder, good, *sets):
+    """The least active memory, to STEP bytes, whose plan is good; its run."""
     low, high = 0, 1 << 22
-    folder = tempfile.mkdtemp()
-    while high - low > 16:
-        middle = (low + high) // 32 * 16
-        if moved(path, middle, folder) == 0:
+    while high - low > STEP:
+        middle = (low + high) // (2 * STEP) * STEP
+        plan = tool.compiled(path, MACHINE, folder, tool.am(middle), *sets)
+        if plan and good(plan):
             high = middle
         else:
             low = middle
-    return high
+    return high, tool.counted(path, MACHINE, folder, tool.am(high), *sets)
+
+
+def nothing_extra(plan):
+    return plan["ddr_moved_bytes"] == plan["ddr_plan_compulsory_bytes"]
+
+
+def rows(name, path, caps, folder, values):
+    """Prints those of a network; (cap, Vela's least, ours or None)."""
+    for cap, vela in caps.items():
+        both, alone = (bytes_over_ddr(path, cap * 1024, move, folder, values)
+                       for move in ("true", "false"))
+        if not both or not alone:
+            print(f"{name:13} {cap:4}  does not fit")
+            yield cap, min(vela), None
+            continue
+        print(f"{name:13} {cap:4} {vela[0]:10,} {vela[1]:10,} "
+              f"{sum(both):10,}  {both[0]:9,} {both[1]:9,}  "
+              f"{alone[0]:10,}", flush=True)
+        yield cap, min(vela), sum(both)
+
+
+def heading():
+    print("network        KiB  Vela 3.10   Vela 5.1       ours  "
+          "    maps +   weights  maps alone")
 
 
 def main():
-    print("network        KiB  Vela 3.10   Vela 5.1       ours  "
-          "    maps +   weights  maps alone")
-    for name, path, caps in TABLE:
-        if not os.path.exists(path):
-            continue
-        for cap, vela in caps.items():
-            all_, alone = (verify(path, cap * 1024, move)
-                           for move in ("true", "false"))
-            if not all_ or not all_["ok"] or not alone["ok"]:
-                print(f"{name:13} {cap:4}  does not fit, or is wrong")
-                continue
-            maps = all_["ddr_read_bytes"] + all_["ddr_written_bytes"]
-            weights = all_["weights_read_bytes"]
-            alone = alone["ddr_read_bytes"] + alone["ddr_written_bytes"]
-            print(f"{name:13} {cap:4} {vela[0]:10,} {vela[1]:10,} "
-                  f"{maps + weights:10,}  {maps:9,} {weights:9,}  "
-                  f"{alone:10,}")
-        print(f"{name:13} least {least(path):,} bytes")
+    ask = argparse.ArgumentParser()
+    ask.add_argument("--count", action="store_true", help="compare no values")
+    count = ask.parse_args().count
+    heading()
+    with tempfile.TemporaryDirectory() as folder:
+        for name, path, caps in TABLE:
+            if os.path.exists(path):
+                for _ in rows(name, path, caps, folder, not count):
+                    pass
+                size, run = least(path, folder, nothing_extra)
+                print(f"{name:13} least {size:,} bytes, Vela "
+                      f"{LEAST[name] * 1024:,.0f}; weights read "
+                      f"{run['weights_read_bytes']:,}")
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())
