@@ -55,6 +55,9 @@ static bool better(const Contest *c, Timed a, Timed b) {
 static bool way_try(Contest *c, Way way) {
     if (c->enough && c->any && !c->least.traffic.too_long)
         return true;
+    c->height = 0;
+    if (way.size < c->never)
+        return false;
     Arena *arena = arena_new("way");
     uint64_t height;
     const Traffic *least = &c->least.traffic;

@@ -39,6 +39,7 @@ typedef struct Contest {
     uint64_t weights; /* bytes, if each layer reads its own once */
     bool enough;      /* any plan is as good as others */
     uint32_t kinds;   /* of layers that can be kept out of groups: bits */
+    uint64_t never;   /* no plan in fewer bytes than this */
     Way best;
     Timed least;
     VEC(Timed) timed; /* all, each once */

@@ -261,21 +261,27 @@ static bool always_alive(const Work *w, const Unit *unit) {
     return always;
 }
 
+static Times segment_times(const Work *w, const Problem *p, const Unit *unit,
+                           const Segment *s) {
+    if (always_alive(w, unit))
+        return (Times){0, p->n_times};
+    return (Times){time_first(w, unit->touch[s->first].step),
+                   time_end(w, unit->touch[s->last].step)};
+}
+
 static void unit_bufs(Work *w, Problem *p, uint32_t index) {
     Unit *unit = &w->unit.at[index];
-    bool always = always_alive(w, unit);
     segments_make(w, unit);
     for (uint32_t i = 0; i < unit->n_segments; i++) {
         Segment *s = &unit->segment[i];
-        uint32_t first = time_first(w, unit->touch[s->first].step);
-        uint32_t end = time_end(w, unit->touch[s->last].step);
-        s->buf = free_buf(w, p, always ? 0 : first, always ? p->n_times : end,
-                          unit->bytes, s->memories,
-                          (Owner){.kind = OWNER_SEGMENT,
-                                  .unit = index,
-                                  .node = NO_NODE,
-                                  .tensor = unit->root,
-                                  .rows = plan_volume(w->g, unit->root).h});
+        Times times = segment_times(w, p, unit, s);
+        s->buf =
+            free_buf(w, p, times.first, times.end, unit->bytes, s->memories,
+                     (Owner){.kind = OWNER_SEGMENT,
+                             .unit = index,
+                             .node = NO_NODE,
+                             .tensor = unit->root,
+                             .rows = plan_volume(w->g, unit->root).h});
     }
     for (uint32_t i = 0; i + 1 < unit->n_segments; i++)
         kept_buf(w, p, index, &unit->segment[i]);
@@ -482,6 +488,29 @@ void live_make(Problem *p) {
     for (uint32_t i = 0; i < p->buf.n; i++)
         for (uint32_t t = p->buf.at[i].first; t < p->buf.at[i].end; t++)
             p->live[t] = add_capped(p->live[t], p->owner.at[i].least);
+}
+
+/* Adds bytes of the unit's segments, or takes them away; false if no memory
+ * holds one of them: no sums then know how much they hold besides. */
+static bool unit_live(const Work *w, Problem *p, const Unit *unit, bool add) {
+    for (uint32_t i = 0; i < unit->n_segments; i++) {
+        const Segment *s = &unit->segment[i];
+        uint64_t bytes = least_bytes(w, unit->bytes, s->memories);
+        Times times = segment_times(w, p, unit, s);
+        if (bytes == UINT64_MAX)
+            return false;
+        for (uint32_t t = times.first; t < times.end; t++)
+            if (p->live[t] != UINT64_MAX)
+                p->live[t] = add ? p->live[t] + bytes : p->live[t] - bytes;
+    }
+    return true;
+}
+
+bool live_follow(Work *w, Problem *p, uint32_t index) {
+    Unit *unit = &w->unit.at[index];
+    bool known = unit_live(w, p, unit, false);
+    segments_make(w, unit);
+    return known && unit_live(w, p, unit, true);
 }
 
 void problem_make(Work *w, Problem *p) {

@@ -115,6 +115,7 @@ bool plan_exists(const Schedule *schedule, const HwSpec *spec,
     const Work *first = work_new(arena, &resized, spec, options);
     c.costs = first->costs;
     c.kinds = all_kinds(first);
+    c.never = never_less(first);
     way_choose(&c, 0);
     arena_free(arena);
     return c.any && !c.least.traffic.too_long;
@@ -126,6 +127,7 @@ static void say_why(Arena *arena, Diag *diag, const Schedule *schedule,
     Plan *plan = ARENA_NEW(arena, Plan);
     Problem problem = {0};
     PlanResult result = {0};
+    w->explains = true;
     if (work_fit(w, &problem, &result, &plan->planner, &plan->two_levels))
         actions_make(w, diag, &problem, &result, plan);
     else
@@ -143,6 +145,7 @@ const Plan *plan_make(Arena *arena, Diag *diag, const Schedule *schedule,
     c.costs = first->costs;
     c.weights = weights_once(first);
     c.kinds = all_kinds(first);
+    c.never = never_less(first);
     bound_make(first, &bound);
     way_choose(&c, bound.ddr_compulsory);
     if (!c.any) {

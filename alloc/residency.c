@@ -73,7 +73,8 @@ static bool gap_better(const Gap *a, const Gap *b) {
     return a->next != b->next ? a->next > b->next : a->unit < b->unit;
 }
 
-static bool evict_at(Work *w, uint32_t time) {
+/* The unit that leaves; NONE if there is none. */
+static uint32_t evict_at(Work *w, uint32_t time) {
     Gap best = {.unit = NONE};
     for (uint32_t u = 0; u < w->unit.n; u++) {
         const Unit *unit = &w->unit.at[u];
@@ -84,10 +85,9 @@ static bool evict_at(Work *w, uint32_t time) {
         if (best.unit == NONE || gap_better(&gap, &best))
             best = gap;
     }
-    if (best.unit == NONE)
-        return false;
-    w->unit.at[best.unit].touch[best.touch].leaves = true;
-    return true;
+    if (best.unit != NONE)
+        w->unit.at[best.unit].touch[best.touch].leaves = true;
+    return best.unit;
 }
 
 /* ---- concats ---- */
@@ -240,7 +240,7 @@ static bool relays_shrink_at(Work *w, uint32_t step) {
 /* ---- one round ---- */
 
 static bool relieve(Work *w, const Problem *p, uint32_t time) {
-    if (evict_at(w, time) || dissolve_at(w, time))
+    if (evict_at(w, time) != NONE || dissolve_at(w, time))
         return true;
     return time % 2 ? relays_shrink_at(w, time / 2) || tile_at(w, p, time / 2)
                     : tile_at(w, p, time / 2);
@@ -331,6 +331,20 @@ static bool place(Work *w, const Problem *p, PlanResult *result,
     return result->status == PLAN_FITS;
 }
 
+/* Evicts at the fullest time until nothing holds too much, or nothing there can
+ * leave. Of the problem only `live` is kept; whether anything left. */
+static bool evict_on(Work *w, Problem *p, uint32_t time) {
+    bool any = false;
+    for (uint32_t unit; time != NONE && (unit = evict_at(w, time)) != NONE;
+         time = overloaded(w, p)) {
+        any = true;
+        w->stuck = time / 2;
+        if (!live_follow(w, p, unit))
+            break;
+    }
+    return any;
+}
+
 /* One round: true if something changed, or all has its place (*placed). */
 static bool improve(Work *w, Problem *p, PlanResult *result,
                     const char **planner, bool *placed) {
@@ -346,7 +360,7 @@ static bool improve(Work *w, Problem *p, PlanResult *result,
         return relieve_oversized(w, p, buf);
     if (time != NONE) {
         w->stuck = time / 2;
-        return relieve(w, p, time);
+        return evict_on(w, p, time) || relieve(w, p, time);
     }
     *placed = place(w, p, result, planner);
     return *placed || relieve_buffer(w, p, result->failed);
@@ -363,14 +377,14 @@ static bool solve(Work *w, Problem *p, PlanResult *result,
     return true;
 }
 
-/* The same when all stand alone: goes on behind a step that cannot run, so
- * that all such steps are known. */
+/* The same when all stand alone: to explain, goes on behind a step that cannot
+ * run, so that all such steps are known. */
 static bool solve_each(Work *w, Problem *p, PlanResult *result,
                        const char **planner) {
     bool all = true;
     while (!solve(w, p, result, planner)) {
         all = false;
-        if (result->pool || w->given_up[w->stuck])
+        if (!w->explains || result->pool || w->given_up[w->stuck])
             break;
         w->given_up[w->stuck] = 1;
     }

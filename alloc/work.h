@@ -169,6 +169,7 @@ typedef struct Work {
     double most;          /* bytes moved by a plan that is known already */
     bool hopeless;        /* more than that must move, however it goes on */
     bool by_parts;        /* what fit_around chose without wholes_first */
+    bool explains;        /* all steps that cannot run are to be known */
 } Work;
 
 /* ---- volumes.c: geometry ---- */
@@ -216,10 +217,17 @@ bool part_has_address(const HwMemory *memory, const Volume *whole, uint32_t c);
 
 /* ---- live.c: touches and lifetimes -> problem ---- */
 
+typedef struct Times {
+    uint32_t first, end;
+} Times;
+
 void touches_make(Work *w, Unit *unit);
 /* After modes of nodes at the step have changed. */
 void touches_refresh(Work *w, uint32_t step);
 void problem_make(Work *w, Problem *out);
+/* Corrects the problem's `live`, and no more, after a gap of the unit leaves;
+ * false if it could not. problem_make must follow. */
+bool live_follow(Work *w, Problem *p, uint32_t unit);
 /* Sums `live` again, after buffers have changed. */
 void live_make(Problem *problem);
 /* Where a tensor's values must go as soon as they are there; `streamed`: they
@@ -583,9 +591,6 @@ bool fit_gaps(Work *w, double most, Problem *problem, PlanResult *result,
 
 /* Places a problem with buffers that move together. False if no place is found;
  * *blocked: while what was most in the way is alive. */
-typedef struct Times {
-    uint32_t first, end;
-} Times;
 bool place_tied(const Work *w, const Problem *p, PlanResult *result,
                 Times *blocked);
 
@@ -611,6 +616,12 @@ bool actions_make(Work *w, Diag *diag, const Problem *problem,
 /* Says why nothing fits. */
 void explain(Diag *diag, Work *w, const Problem *problem,
              const PlanResult *result);
+
+/* ---- never.c ---- */
+
+/* Bytes of the first active memory without which some step cannot run; 0 where
+ * nobody knows. */
+uint64_t never_less(const Work *w);
 
 /* ---- bound.c ---- */
 

@@ -1,0 +1,85 @@
+/* never.c - what no plan can do without.
+ *
+ * Input: the work, before any mode is chosen. Output: bytes of active memory
+ * that some step takes however it runs: whole, by planks or in a group.
+ * A bound from below, without alignment: of an engine's node at least the
+ * operands stand beside its result, whole where the machine cannot take them by
+ * rows, else the fewest rows that an instruction reads, and makes. Only for one
+ * linear memory, without tiles of the machine or line buffers; 0 for others.
+ */
+#include "alloc/work.h"
+
+static bool by_rows(const Work *w, NodeId id) {
+    return w->spec->backing >= 0 && w->spec->tiling.kind != HW_TILING_NONE &&
+           w->spec->tiling.ops >> w->legal[id.i].op & 1;
+}
+
+/* The fewest rows of an operand that any rows of the result need. */
+static uint32_t least_in_rows(const Work *w, NodeId id) {
+    const Node *node = graph_node(w->g, id);
+    uint32_t h = plan_volume(w->g, node->out[0]).h;
+    uint32_t q = node_quantum(w->g, id, 0), least = UINT32_MAX;
+    for (uint32_t row = 0; row + q <= h; row += q) {
+        uint32_t n = rows_needed(w->g, id, row, q).in_rows;
+        least = n < least ? n : least;
+    }
+    return least == UINT32_MAX || !least ? 1 : least;
+}
+
+static uint64_t rows_bytes(const Work *w, TensorId t, uint32_t rows) {
+    Volume v = plank_in(w, t, rows, 0);
+    return layout_bytes(w->spec->memory[0].layout, &v);
+}
+
+/* Of two operands that may lie within each other the larger one counts. */
+static uint64_t operands_bytes(const Work *w, const Node *node, bool whole,
+                               uint32_t rows) {
+    uint64_t sum = 0, most = 0;
+    bool nested = false;
+    for (uint32_t i = 0; i < node->n_in; i++) {
+        TensorId t = node->in[i];
+        bool again = false;
+        for (uint32_t k = 0; k < i; k++)
+            again |= same_tensor(node->in[k], t);
+        uint64_t bytes =
+            rows_bytes(w, t, whole ? plan_volume(w->g, t).h : rows);
+        sum += again ? 0 : bytes;
+        most = bytes > most ? bytes : most;
+        nested |= w->role[t.i].parent.i != NONE;
+    }
+    return nested ? most : sum;
+}
+
+static bool replaces_operand(const Work *w, NodeId id) {
+    const Node *node = graph_node(w->g, id);
+    for (uint32_t i = 0; i < node->n_in; i++)
+        if (takes_in_place(w, id, node->in[i]))
+            return true;
+    return false;
+}
+
+static uint64_t node_least(const Work *w, NodeId id) {
+    const Node *node = graph_node(w->g, id);
+    TensorId out = node->out[0];
+    bool whole = !by_rows(w, id);
+    uint32_t h = plan_volume(w->g, out).h, q = node_quantum(w->g, id, 0);
+    uint64_t in =
+        operands_bytes(w, node, whole, whole ? 0 : least_in_rows(w, id));
+    return replaces_operand(w, id) ? in
+                                   : in + rows_bytes(w, out, whole ? h : q);
+}
+
+uint64_t never_less(const Work *w) {
+    const HwSpec *spec = w->spec;
+    uint64_t most = 0;
+    if (spec->n_active > 1 || spec->memory[0].buffers || spec->tiling.lines ||
+        spec->tiling.kind == HW_TILING_HARDWARE)
+        return 0;
+    for (NodeId id = {0}; id.i < w->g->node.n; id.i++) {
+        if (!on_engine(w, id) || w->mode[id.i].kind != MODE_WHOLE)
+            continue;
+        uint64_t least = node_least(w, id);
+        most = least > most ? least : most;
+    }
+    return most;
+}
