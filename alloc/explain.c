@@ -54,7 +54,10 @@ static uint64_t least_layout(const Work *w, TensorId t, uint32_t rows) {
     uint64_t least = UINT64_MAX;
     for (uint32_t m = 0; m < w->spec->n_active; m++) {
         Volume v = plank_in(w, t, rows, m);
-        uint64_t b = layout_bytes(w->spec->memory[m].layout, &v);
+        const HwMemory *memory = &w->spec->memory[m];
+        uint64_t b = layout_bytes(memory->layout, &v);
+        if (memory->buffers)
+            b = round_up(b, memory->size / memory->buffers);
         least = b < least ? b : least;
     }
     return least;
@@ -122,13 +125,18 @@ static uint32_t alive_at(const Work *w, const Problem *p, uint32_t time,
     return n;
 }
 
-static const char *const owner_text[] = {
-    [OWNER_SEGMENT] = "",
-    [OWNER_KEPT] = ", channels of it",
-    [OWNER_PLANK] = ", a plank of it",
-    [OWNER_TILE] = ", tiles of it",
-    [OWNER_RELAY] = ", on its way out",
-};
+static const char *owner_text(Arena *arena, const Owner *o, uint32_t h) {
+    static const char *const text[] = {
+        [OWNER_SEGMENT] = "",
+        [OWNER_KEPT] = ", channels of it",
+        [OWNER_PLANK] = "",
+        [OWNER_TILE] = ", tiles of it",
+        [OWNER_RELAY] = ", on its way out",
+    };
+    return o->kind == OWNER_PLANK && o->rows < h
+               ? arena_printf(arena, ", %u of its rows", o->rows)
+               : text[o->kind];
+}
 
 static void note_volumes(Diag *diag, const Work *w, const Problem *p,
                          const Line *line, uint32_t n) {
@@ -138,7 +146,7 @@ static void note_volumes(Diag *diag, const Work *w, const Problem *p,
         Volume v = plan_volume(w->g, o->tensor);
         const Tensor *t = graph_tensor(w->g, o->tensor);
         diag_note(diag, t->loc, "%s (%ux%ux%u%s): %s bytes", t->name, v.c, v.h,
-                  v.w, owner_text[o->kind],
+                  v.w, owner_text(w->arena, o, v.h),
                   with_commas(w->arena, line[i].bytes));
     }
     if (n > MOST)
@@ -247,6 +255,28 @@ static uint64_t planks_wanted(const Work *w, NodeId id, uint32_t rows) {
     return sum;
 }
 
+/* `least`: rows of its lowest stripe, which does not fit. */
+static void note_too_high(Diag *diag, const Work *w, const Node *node,
+                          uint32_t least, uint64_t bytes) {
+    uint32_t h = plan_volume(w->g, node->out[0]).h;
+    const char *size = with_commas(w->arena, bytes);
+    if (least == h && h == 1)
+        diag_note(diag, node->loc,
+                  "no stripe of %s fits: its one row takes %s bytes",
+                  node->name, size);
+    else if (least == h)
+        diag_note(diag, node->loc,
+                  "%s cannot run by stripes: its %u rows are made at once, and "
+                  "take %s bytes",
+                  node->name, h, size);
+    else
+        diag_note(diag, node->loc,
+                  "no stripe of %s fits: the lowest, %u of its %u rows, takes "
+                  "%s bytes%s",
+                  node->name, least, h, size,
+                  w->spec->tiling.lines ? "; line buffers can take less" : "");
+}
+
 /* How high stripes of the step's node can be, by themselves. */
 static void note_stripe(Diag *diag, const Work *w) {
     const Step *step = &w->schedule->step[w->stuck];
@@ -264,11 +294,7 @@ static void note_stripe(Diag *diag, const Work *w) {
                   node->name, rows, h,
                   with_commas(w->arena, planks_wanted(w, id, rows)));
     else if (!rows && least)
-        diag_note(diag, node->loc,
-                  "no stripe of %s fits: the lowest, %u of its %u rows, takes "
-                  "%s bytes",
-                  node->name, least, h,
-                  with_commas(w->arena, planks_wanted(w, id, least)));
+        note_too_high(diag, w, node, least, planks_wanted(w, id, least));
 }
 
 static bool step_tiled(const Work *w) {
@@ -276,28 +302,80 @@ static bool step_tiled(const Work *w) {
     return step->n && w->mode[step->slot[0].node.i].kind != MODE_WHOLE;
 }
 
-static void note_remedy(Diag *diag, const Work *w, uint64_t short_of) {
-    const HwMemory *m = &w->spec->memory[0];
-    Between b;
-    if (size_that_fits(w, m->size + short_of, &b) &&
-        b.too_small + 1 == b.enough)
-        diag_note(diag, (Loc){0},
-                  "--set memories.%s.size=%s would do; %s would not", m->name,
-                  size_text(w->arena, b.enough * b.step),
-                  size_text(w->arena, b.too_small * b.step));
-    else if (b.enough)
-        diag_note(diag, (Loc){0}, "--set memories.%s.size=%s would do", m->name,
-                  size_text(w->arena, b.enough * b.step));
+/* Whether the machine has tiles for the step's node, if larger ones than fit.
+ */
+static bool has_tiles(const Work *w) {
+    const Step *step = &w->schedule->step[w->stuck];
+    bool any = false;
+    for (uint32_t i = 0; step->n && i < w->spec->tiling.n; i++)
+        any |=
+            w->spec->tiling.kind == HW_TILING_HARDWARE &&
+            on_engine(w, step->slot[0].node) &&
+            w->spec->tiling.style[i].ops >> w->legal[step->slot[0].node.i].op &
+                1;
+    return any;
+}
+
+static void note_ways(Diag *diag, const Work *w) {
     if (w->spec->backing < 0)
         diag_note(diag, (Loc){0},
                   "the machine has no backing memory: with one, volumes that "
                   "wait could leave %s",
                   active_names(w));
+    else if (!step_tiled(w) && has_tiles(w))
+        diag_note(diag, (Loc){0},
+                  "the machine runs %s by tiles, but the smallest is too large "
+                  "for %s",
+                  step_node(w), active_names(w));
     else if (!step_tiled(w))
         diag_note(diag, (Loc){0},
                   "the machine cannot run %s by tiles: with tiling for it, a "
                   "part of each volume would do",
                   step_node(w));
+}
+
+/* What is in the way in a little less: another step, or the listing's length.
+ */
+static void note_last(Diag *diag, const Work *w, const Between *b) {
+    Arena *arena = arena_new("last");
+    const HwSpec *spec = spec_resized(arena, w->spec, b->too_small * b->step);
+    Work *less = work_new(arena, w->schedule, spec, w->options);
+    Plan plan = {0};
+    Problem p = {0};
+    PlanResult result = {0};
+    if (!work_fit(less, &p, &result, &plan.planner, &plan.two_levels)) {
+        uint32_t time = worst_time(less, &p);
+        uint64_t sum = sum_at(less, &p, time);
+        less->stuck = time / 2;
+        if (less->stuck != w->stuck && sum > active_bytes(less) &&
+            sum <= b->enough * b->step)
+            diag_note(diag, step_loc(less), "step %u (%s) needs that: %s bytes",
+                      less->stuck + 1, step_node(less),
+                      with_commas(w->arena, sum));
+    } else if (actions_make(less, diag_new(arena), &p, &result, &plan) &&
+               plan_traffic(&plan).too_long) {
+        diag_note(diag, (Loc){0},
+                  "with less, listings have more than the %u instructions "
+                  "that %s holds",
+                  spec->max_instructions, spec->machine);
+    }
+    arena_free(arena);
+}
+
+static void note_size(Diag *diag, const Work *w, uint64_t short_of) {
+    const HwMemory *m = &w->spec->memory[0];
+    Between b;
+    if (size_that_fits(w, m->size + short_of, &b) &&
+        b.too_small + 1 == b.enough) {
+        diag_note(diag, (Loc){0},
+                  "--set memories.%s.size=%s would do; %s would not", m->name,
+                  size_text(w->arena, b.enough * b.step),
+                  size_text(w->arena, b.too_small * b.step));
+        note_last(diag, w, &b);
+    } else if (b.enough) {
+        diag_note(diag, (Loc){0}, "--set memories.%s.size=%s would do", m->name,
+                  size_text(w->arena, b.enough * b.step));
+    }
 }
 
 /* ---- the error ---- */
@@ -353,6 +431,16 @@ void explain(Diag *diag, Work *w, const Problem *p, const PlanResult *result) {
         say_pieces(diag, w, p, result, line, n, sum);
     note_volumes(diag, w, p, line, n);
     note_stripe(diag, w);
+    if (w->options->no_remedy)
+        return;
+    note_size(diag, w, sum > active_bytes(w) ? sum - active_bytes(w) : 0);
+    note_ways(diag, w);
+}
+
+void explain_length(Diag *diag, const Work *w, uint32_t instructions) {
+    diag_error(diag, w->spec->loc,
+               "does not fit: the listing has %u instructions; %s holds %u",
+               instructions, w->spec->machine, w->spec->max_instructions);
     if (!w->options->no_remedy)
-        note_remedy(diag, w, sum > active_bytes(w) ? sum - active_bytes(w) : 0);
+        note_size(diag, w, 0);
 }

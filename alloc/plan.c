@@ -156,7 +156,13 @@ const Plan *plan_make(Arena *arena, Diag *diag, const Schedule *schedule,
     uint64_t height;
     bool hopeless;
     Plan *plan = way_plan(arena, diag, &c, &c.best, true, &height, &hopeless);
-    plan->ddr_moved = plan_traffic(plan).moved;
+    Traffic traffic = plan_traffic(plan);
+    if (traffic.too_long) {
+        *does_not_fit = true;
+        explain_length(diag, first, traffic.instructions);
+        return NULL;
+    }
+    plan->ddr_moved = traffic.moved;
     plan->ddr_compulsory = bound.ddr_compulsory;
     plan->ddr_bound = bound.ddr_bound;
     plan->ddr_layers = bound.ddr_layers;

@@ -531,7 +531,8 @@ typedef struct Traffic {
     uint64_t weights; /* bytes that are read, where these count: by tiles of
                        * channels, and on machines that say so */
     uint64_t work;    /* products, and elements of what has none */
-    bool too_long;    /* more instructions than the machine holds */
+    uint32_t instructions; /* of the listing, layers of the host aside */
+    bool too_long;         /* more than the machine holds */
 } Traffic;
 Traffic plan_traffic(const Plan *plan);
 /* Traffic.weights if each node reads its own once. */
@@ -616,6 +617,8 @@ bool actions_make(Work *w, Diag *diag, const Problem *problem,
 /* Says why nothing fits. */
 void explain(Diag *diag, Work *w, const Problem *problem,
              const PlanResult *result);
+/* Says that the shortest listing is longer than the machine holds. */
+void explain_length(Diag *diag, const Work *w, uint32_t instructions);
 
 /* ---- never.c ---- */
 

@@ -40,7 +40,8 @@ static void one_channel_stays(void **state) {
     const char *why = plan_explain(c.arena, plan);
     assert_non_null(strstr(why, "only its first channel in steps 3 to 4"));
     assert_non_null(
-        strstr(why, "; 3 channels stored, of 4; 3 channels loaded, of 4"));
+        strstr(why, "; 3 channels stored to ddr, of 4; 3 channels loaded from "
+                    "ddr, of 4"));
     arena_free(c.arena);
 }
 

@@ -467,8 +467,8 @@ static void planks_short(void **state) {
     static const char *const text[] = {
         ("does not fit: step 1 (a) needs 3,860 bytes of am, which has 1,024: "
          "2,836 short"),
-        "data (64x8x20, a plank of it): 3,840 bytes",
-        "a (1x8x20, a plank of it): 20 bytes",
+        "data (64x8x20, 3 of its rows): 3,840 bytes",
+        "a (1x8x20, 1 of its rows): 20 bytes",
         "no stripe of a fits: the lowest, 1 of its 8 rows, takes 3,860 bytes",
         "--set memories.am.size=3860 would do; 3859 would not",
     };

@@ -6,13 +6,13 @@
 SHARE/examples/googlenet.prototxt:666:1: error: does not fit: step 82 (pool_5b) needs 524,288 bytes of am, which has 1,024: 523,264 short
     layer {
     ^
-SHARE/examples/googlenet.prototxt:659:1: note: i5b/out (1024x7x7, a plank of it): 458,752 bytes
+SHARE/examples/googlenet.prototxt:659:1: note: i5b/out (1024x7x7): 458,752 bytes
     layer {
     ^
-SHARE/examples/googlenet.prototxt:666:1: note: pool_5b@1 (1024x1x1, a plank of it): 65,536 bytes
+SHARE/examples/googlenet.prototxt:666:1: note: pool_5b@1 (1024x1x1): 65,536 bytes
     layer {
     ^
-SHARE/examples/googlenet.prototxt:666:1: note: no stripe of pool_5b fits: the lowest, 1 of its 1 rows, takes 524,288 bytes
+SHARE/examples/googlenet.prototxt:666:1: note: no stripe of pool_5b fits: its one row takes 524,288 bytes
     layer {
     ^
 amphora: note: --set memories.am.size=512KiB would do; 524224 would not

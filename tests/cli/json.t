@@ -8,7 +8,7 @@ layer { name: "c1" type: "Foo" bottom: "a" top: "b" }
 --- run amphora compile SHARE/examples/tiny.prototxt -t xdnn-v2-28 --set memories.am.size=1KiB --json
 --- exit 3
 --- stdout
-{"ok":false,"exit":3,"messages":[{"kind":"error","file":"SHARE/examples/tiny.prototxt","line":113,"column":1,"text":"does not fit: step 8 (average) needs 18,432 bytes of am, which has 1,024: 17,408 short"},{"kind":"note","file":"SHARE/examples/tiny.prototxt","line":98,"column":1,"text":"sum (32x8x8, a plank of it): 16,384 bytes"},{"kind":"note","file":"SHARE/examples/tiny.prototxt","line":113,"column":1,"text":"average (32x1x1, a plank of it): 2,048 bytes"},{"kind":"note","file":"SHARE/examples/tiny.prototxt","line":113,"column":1,"text":"no stripe of average fits: the lowest, 1 of its 1 rows, takes 18,432 bytes"},{"kind":"note","text":"--set memories.am.size=18KiB would do; 18368 would not"}]}
+{"ok":false,"exit":3,"messages":[{"kind":"error","file":"SHARE/examples/tiny.prototxt","line":113,"column":1,"text":"does not fit: step 8 (average) needs 18,432 bytes of am, which has 1,024: 17,408 short"},{"kind":"note","file":"SHARE/examples/tiny.prototxt","line":98,"column":1,"text":"sum (32x8x8): 16,384 bytes"},{"kind":"note","file":"SHARE/examples/tiny.prototxt","line":113,"column":1,"text":"average (32x1x1): 2,048 bytes"},{"kind":"note","file":"SHARE/examples/tiny.prototxt","line":113,"column":1,"text":"no stripe of average fits: its one row takes 18,432 bytes"},{"kind":"note","text":"--set memories.am.size=18KiB would do; 18368 would not"}]}
 --- run amphora verify SHARE/examples/tiny.prototxt -t xdnn-v2-28 --tolerance 0 --json | python3 -c 'import json, sys; j = json.load(sys.stdin); print(j["ok"], j["violations"])'
 --- exit 0
 --- stdout

@@ -1,0 +1,47 @@
+/* story.h - what a plan does with each tensor, for those who tell it. */
+#ifndef ALLOC_STORY_H
+#define ALLOC_STORY_H
+
+#include "alloc/work.h"
+
+/* How much of a tensor moves between active memory and another one. */
+typedef struct Moved {
+    uint64_t elements;
+    bool cut_c, cut_h, cut_w; /* some move lacks channels, rows, columns */
+} Moved;
+
+/* It is whole in active memory in steps [first, end). */
+typedef struct Abode {
+    uint32_t first, end;
+    uint32_t kept; /* channels that have been there since the one before */
+} Abode;
+
+/* Steps [first, end) that take turns, part by part. */
+typedef struct Together {
+    uint32_t first, end;
+    bool rolls;
+} Together;
+
+typedef struct Story {
+    VEC(Abode) abode;
+    VEC(Together) part;     /* where no more than a part of it is there */
+    uint32_t made, used;    /* steps that make it first, read it last; NONE */
+    uint64_t bytes;         /* whole, in active memory; 0: it never is */
+    uint32_t rows;          /* most rows of a part */
+    uint32_t ring;          /* rows of the ring that it passes through, */
+    uint64_t line;          /* or pixels of the line buffer; else 0 */
+    uint64_t again;         /* rows that are computed twice */
+    Moved *loaded, *stored; /* by memory; NULL: nothing */
+    bool tiled;             /* read or written by tiles of the machine, */
+    uint64_t fetched;       /* which read so many bytes of it */
+    const Action *tile;     /* that makes it so */
+    TensorId over;          /* whose place it takes; NO_TENSOR */
+    TensorId inside;        /* lies in the volume of this concat, */
+    uint32_t channel;       /* from here on */
+    bool placed;
+} Story;
+
+/* By tensor. */
+Story *plan_stories(Arena *arena, const Plan *plan);
+
+#endif
