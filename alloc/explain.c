@@ -343,6 +343,7 @@ static void note_last(Diag *diag, const Work *w, const Between *b) {
     Plan plan = {0};
     Problem p = {0};
     PlanResult result = {0};
+    less->explains = true;
     if (!work_fit(less, &p, &result, &plan.planner, &plan.two_levels)) {
         uint32_t time = worst_time(less, &p);
         uint64_t sum = sum_at(less, &p, time);
