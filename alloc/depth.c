@@ -41,6 +41,7 @@ typedef struct Cut {
     uint32_t first; /* of the stretch that ends here */
     uint32_t rows;  /* of its stripes; 0: kept */
     uint32_t cols;  /* at a time, with line buffers; 0: whole rows */
+    bool shares;    /* group_share */
 } Cut;
 
 typedef struct At {
@@ -129,7 +130,7 @@ static void offer_group(Search *s, const Group *g, Price own) {
     Price price = sum(s->cut[g->first].price, own);
     Cut *cut = &s->cut[g->end];
     if (!cut->reached || cheaper(price, cut->price))
-        *cut = (Cut){price, true, g->first, g->rows, g->cols};
+        *cut = (Cut){price, true, g->first, g->rows, g->cols, g->n_shared > 0};
 }
 
 /* Of kept steps. */
@@ -221,8 +222,7 @@ static uint64_t stripes_weights(const Work *w, const Group *g) {
     return sum * group_stripes(w, g);
 }
 
-static bool group_from(Search *s, uint32_t first, uint32_t end) {
-    Group g = {.first = first, .end = end};
+static bool group_try(Search *s, Group g) {
     GroupCost cost;
     g.rows = highest(s, g);
     for (uint32_t tries = 0; g.rows && tries < 3; tries++, g.rows--)
@@ -234,6 +234,13 @@ static bool group_from(Search *s, uint32_t first, uint32_t end) {
             return true;
         }
     return false;
+}
+
+static bool group_from(Search *s, uint32_t first, uint32_t end) {
+    Group g = {.first = first, .end = end};
+    bool fits = group_try(s, g);
+    group_share(s->w, &g);
+    return (g.n_shared && group_try(s, g)) || fits;
 }
 
 /* Whether steps [first, end) make something that nobody reads there, but for
@@ -284,14 +291,17 @@ static void pass(Search *s, uint32_t step) {
 
 static void cuts_follow(Work *w, const Cut *cut) {
     w->group.n = 0;
-    for (uint32_t end = w->schedule->n_steps; end > 0; end = cut[end].first)
-        if (cut[end].rows)
-            vec_push(w->arena, &w->group,
-                     ((Group){.first = cut[end].first,
-                              .end = end,
-                              .rows = cut[end].rows,
-                              .cols = cut[end].cols,
-                              .rolls = w->spec->tiling.rings}));
+    for (uint32_t end = w->schedule->n_steps; end > 0; end = cut[end].first) {
+        Group g = {.first = cut[end].first,
+                   .end = end,
+                   .rows = cut[end].rows,
+                   .cols = cut[end].cols,
+                   .rolls = w->spec->tiling.rings};
+        if (cut[end].shares)
+            group_share(w, &g);
+        if (g.rows)
+            vec_push(w->arena, &w->group, g);
+    }
 }
 
 static bool groups_hold(const Work *w, uint64_t budget) {

@@ -37,13 +37,28 @@ static uint32_t load_to(Emit *e, const Group *g, uint32_t plank) {
     return plank;
 }
 
+/* Loads what node i is the first to read of what several do. */
+static void load_shared(Emit *e, const Group *g, Member *member, uint32_t i,
+                        uint32_t *buf, const Stripe *stripe) {
+    uint32_t n = g->end - g->first;
+    for (uint32_t s = 0; s < g->n_shared; s++) {
+        const Stripe *own = &stripe[n + s];
+        TensorId t = g->shared[s];
+        if (shared_first(e->w, g, s) != i)
+            continue;
+        uint32_t p = emit_plank(e, (*buf)++, t, own->row, own->rows);
+        e->placement.at[p].end = group_last_use(e->w, g, t) + 1;
+        member[n + s].placed = load_to(e, g, p);
+    }
+}
+
 /* `copied`: in some stripe, so that it has a buffer. */
 static uint32_t operand(Emit *e, const Group *g, const Member *member,
                         TensorId t, uint32_t *buf, const Rows *need,
                         bool copied) {
-    uint32_t maker = group_maker(e->w, g, t);
-    if (maker != NONE) {
-        uint32_t from = member[maker].placed, own = copied ? (*buf)++ : NONE;
+    uint32_t holder = group_holder(e->w, g, t);
+    if (holder != NONE) {
+        uint32_t from = member[holder].placed, own = copied ? (*buf)++ : NONE;
         const Placement *p = &e->placement.at[from];
         bool same = p->row == need->in_row && p->rows == need->in_rows;
         return same ? from
@@ -69,7 +84,8 @@ static Plank plank_of(const Emit *e, const Group *g, uint32_t i, uint32_t own,
     NodeId id = group_node(e->w, g, by);
     plank.root = graph_node(e->w->g, id)->out[0];
     if (by != i)
-        plank.buf = emit_first_buf(&e->w->mode[id.i], tile);
+        plank.buf =
+            emit_first_buf(&e->w->mode[id.i], tile) + shared_by(e->w, g, by);
     return plank;
 }
 
@@ -95,11 +111,13 @@ static void finish(Emit *e, const Group *g, Member *member, Action a,
 }
 
 static void run_member(Emit *e, const Group *g, Member *member, uint32_t i,
-                       const Stripe *stripe, uint32_t copies, uint32_t tile) {
+                       const Stripe *all, uint32_t copies, uint32_t tile) {
+    const Stripe *stripe = &all[i];
     NodeId id = group_node(e->w, g, i);
     const Node *node = graph_node(e->w->g, id);
     uint32_t in[MAX_OPERANDS];
     uint32_t buf = emit_first_buf(&e->w->mode[id.i], tile);
+    load_shared(e, g, member, i, &buf, all);
     for (uint32_t k = 0; k < node->n_in; k++)
         in[k] = operand(e, g, member, node->in[k], &buf, &stripe->need,
                         copies >> k & 1);
@@ -132,24 +150,28 @@ static void bring_home(Emit *e, const Group *g, uint32_t placed) {
 
 static uint32_t join_operand(Emit *e, const Group *g, const Member *member,
                              TensorId t, Plank plank, const Stripe *stripe) {
-    uint32_t maker = group_maker(e->w, g, t);
+    uint32_t holder = group_holder(e->w, g, t);
     if (group_joins(e->w, g, t))
-        return member[maker].placed;
+        return member[holder].placed;
     plank.c += e->w->role[t.i].part_c;
     uint32_t part = place_result(e, g, plank, t, stripe);
-    if (maker != NONE)
-        return copy_to(e, member[maker].placed, part);
-    load_to(e, g, part);
-    bring_home(e, g, part);
+    if (holder != NONE)
+        copy_to(e, member[holder].placed, part);
+    else
+        load_to(e, g, part);
+    if (group_maker(e->w, g, t) == NONE)
+        bring_home(e, g, part);
     return part;
 }
 
 static void join_members(Emit *e, const Group *g, Member *member, uint32_t i,
-                         const Stripe *stripe, uint32_t tile) {
+                         const Stripe *all, uint32_t tile) {
+    const Stripe *stripe = &all[i];
     NodeId id = group_node(e->w, g, i);
     const Node *node = graph_node(e->w->g, id);
     uint32_t *in = ARENA_ARRAY(e->arena, uint32_t, node->n_in);
     uint32_t own = emit_first_buf(&e->w->mode[id.i], tile);
+    load_shared(e, g, member, i, &own, all);
     Plank plank = plank_of(e, g, i, own, tile);
     for (uint32_t k = 0; k < node->n_in; k++)
         in[k] = join_operand(e, g, member, node->in[k], plank, stripe);
@@ -185,9 +207,9 @@ static void find_targets(Emit *e, const Group *g, Member *member) {
 
 static void emit_stripes(Emit *e, const Group *g) {
     uint32_t n = g->end - g->first;
-    Stripe *stripe = ARENA_ARRAY(e->arena, Stripe, n);
-    Stripe *most = ARENA_ARRAY(e->arena, Stripe, n);
-    Member *member = ARENA_ARRAY(e->arena, Member, n);
+    Stripe *stripe = ARENA_ARRAY(e->arena, Stripe, group_held(g));
+    Stripe *most = ARENA_ARRAY(e->arena, Stripe, group_held(g));
+    Member *member = ARENA_ARRAY(e->arena, Member, group_held(g));
     group_highest(e->w, g, most);
     find_targets(e, g, member);
     for (uint32_t k = 0, end = group_stripes(e->w, g); k < end; k++) {
@@ -197,9 +219,9 @@ static void emit_stripes(Emit *e, const Group *g) {
         for (uint32_t i = 0; i < n; i++) {
             e->step = g->first + i;
             if (is_placed(e->w, group_node(e->w, g, i)))
-                join_members(e, g, member, i, &stripe[i], k);
+                join_members(e, g, member, i, stripe, k);
             else
-                run_member(e, g, member, i, &stripe[i], most[i].copies, k);
+                run_member(e, g, member, i, stripe, most[i].copies, k);
         }
     }
     e->step = g->first;

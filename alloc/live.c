@@ -316,47 +316,67 @@ static void plank_bufs(Work *w, Problem *p, NodeId id) {
         plank_set(w, p, id);
 }
 
-/* One buffer for each operand from outside the group or copied, then the
- * result's, if that lies in no other; a concat has nothing but a result. */
-static void stripe_set(Work *w, Problem *p, NodeId id, const Stripe *own) {
-    const Node *node = graph_node(w->g, id);
-    const Mode *mode = &w->mode[id.i];
-    const Group *g = &w->group.at[mode->group];
-    uint32_t step = w->schedule->step_of[id.i], at = step - g->first;
+/* The plank of what a stripe holds, from step `first` on. */
+static void held_buf(Work *w, Problem *p, NodeId id, TensorId t, uint32_t first,
+                     const Stripe *most) {
+    const Group *g = group_of(w, id);
     uint64_t bytes[PLAN_MAX_POOLS];
-    for (uint32_t i = 0; i <= node->n_in; i++) {
-        bool is_in = i < node->n_in;
-        Owner owner = {.kind = OWNER_PLANK,
-                       .unit = NONE,
-                       .node = id,
-                       .tensor = is_in ? node->in[i] : node->out[0],
-                       .rows = is_in ? own->need.in_rows : own->rows};
-        bool made = group_maker(w, g, owner.tensor) != NONE;
-        if (is_in ? is_placed(w, id) || (made && !(own->copies >> i & 1))
-                  : group_joins(w, g, owner.tensor))
-            continue;
-        uint32_t first = is_in ? step : g->first + plank_first(w, g, at);
-        uint32_t last = is_in ? step : group_last_use(w, g, owner.tensor);
-        if (is_in)
-            pool_bytes(w, owner.tensor, owner.rows, false, bytes);
-        else
-            stripe_bytes(w, owner.tensor, own, bytes);
-        free_buf(w, p, 2 * first, 2 * last + 1, bytes,
-                 is_in ? reach(w, id) : group_reach(w, g, owner.tensor), owner);
-    }
+    stripe_bytes(w, t, most, bytes);
+    free_buf(w, p, 2 * first, 2 * group_last_use(w, g, t) + 1, bytes,
+             group_reach(w, g, t),
+             (Owner){.kind = OWNER_PLANK,
+                     .unit = NONE,
+                     .node = id,
+                     .tensor = t,
+                     .rows = most->rows});
+}
+
+/* One buffer for an operand that the node loads for itself, or copies; in a
+ * concat's plank they have their place. */
+static void operand_buf(Work *w, Problem *p, NodeId id, uint32_t k,
+                        const Stripe *own) {
+    TensorId t = graph_node(w->g, id)->in[k];
+    bool held = group_holder(w, group_of(w, id), t) != NONE;
+    uint32_t step = w->schedule->step_of[id.i];
+    uint64_t bytes[PLAN_MAX_POOLS];
+    if (is_placed(w, id) || (held && !(own->copies >> k & 1)))
+        return;
+    pool_bytes(w, t, own->need.in_rows, false, bytes);
+    free_buf(w, p, 2 * step, 2 * step + 1, bytes, reach(w, id),
+             (Owner){.kind = OWNER_PLANK,
+                     .unit = NONE,
+                     .node = id,
+                     .tensor = t,
+                     .rows = own->need.in_rows});
+}
+
+/* First what is loaded for this node and others, then its operands, then its
+ * result, if that lies in no other. */
+static void stripe_set(Work *w, Problem *p, NodeId id, const Stripe *most) {
+    const Node *node = graph_node(w->g, id);
+    const Group *g = group_of(w, id);
+    uint32_t step = w->schedule->step_of[id.i], at = step - g->first;
+    for (uint32_t s = 0; s < g->n_shared; s++)
+        if (shared_first(w, g, s) == at)
+            held_buf(w, p, id, g->shared[s], step,
+                     &most[g->end - g->first + s]);
+    for (uint32_t k = 0; k < node->n_in; k++)
+        operand_buf(w, p, id, k, &most[at]);
+    if (!group_joins(w, g, node->out[0]))
+        held_buf(w, p, id, node->out[0], g->first + plank_first(w, g, at),
+                 &most[at]);
 }
 
 static void stripe_bufs(Work *w, Problem *p, NodeId id) {
     Mode *mode = &w->mode[id.i];
-    const Group *g = &w->group.at[mode->group];
-    Stripe *most = ARENA_ARRAY(w->arena, Stripe, g->end - g->first);
-    const Stripe *own = &most[w->schedule->step_of[id.i] - g->first];
+    const Group *g = group_of(w, id);
+    Stripe *most = ARENA_ARRAY(w->arena, Stripe, group_held(g));
     group_highest(w, g, most);
     mode->first_buf = p->buf.n;
-    stripe_set(w, p, id, own);
+    stripe_set(w, p, id, most);
     mode->twin = p->buf.n - mode->first_buf;
     if (mode->doubled)
-        stripe_set(w, p, id, own);
+        stripe_set(w, p, id, most);
 }
 
 /* All rings of a group, at its first step. */

@@ -21,8 +21,7 @@ static bool is_cheap(const Planner *planner, uint32_t n_bufs) {
     return planner->in_auto && planner->run != plan_exact;
 }
 
-/* Random orders, as many as the budget says until one fits, are drawn while
- * nothing fits; behind that a few. */
+/* Of random orders a few: the budget is for the search behind them. */
 static void run_cheap(Arena *arena, const PlanProblem *problem,
                       PlanResult *result) {
     PlanResult best;
@@ -32,7 +31,7 @@ static void run_cheap(Arena *arena, const PlanProblem *problem,
         PlanProblem asked = *problem;
         if (!is_cheap(row, problem->n_bufs))
             continue;
-        if (row->run == plan_random && result->status == PLAN_FITS)
+        if (row->run == plan_random)
             asked.budget = 0;
         plan_memory(arena, &asked, row->name, false, &best, &used);
         if (first || plan_better(&best, result))

@@ -89,7 +89,7 @@ bool group_stores(const Work *w, const Group *g, TensorId t) {
 }
 
 uint32_t group_last_use(const Work *w, const Group *g, TensorId t) {
-    uint32_t last = w->role[t.i].made;
+    uint32_t made = w->role[t.i].made, last = made == NONE ? 0 : made;
     for (uint32_t i = w->uses.start[t.i]; i < w->uses.start[t.i + 1]; i++) {
         uint32_t step = w->schedule->step_of[w->uses.node[i].i];
         if (step < g->end && step > last)
@@ -143,17 +143,20 @@ static Rows needed(const Work *w, NodeId id, uint32_t row, uint32_t rows,
     return need;
 }
 
-/* All rows of node i's result that its readers in the group need; false if
- * there are none. */
+static TensorId held_tensor(const Work *w, const Group *g, uint32_t i) {
+    uint32_t n = g->end - g->first;
+    return i < n ? graph_node(w->g, group_node(w, g, i))->out[0]
+                 : g->shared[i - n];
+}
+
+/* All rows of what is held that its readers in the group need; false if there
+ * are none. */
 static bool rows_wanted(const Work *w, const Group *g, uint32_t i,
                         Stripe *stripe) {
-    TensorId t = graph_node(w->g, group_node(w, g, i))->out[0];
+    GroupReaders r = group_readers(w, g, held_tensor(w, g, i));
     uint32_t first = UINT32_MAX, end = 0;
-    for (uint32_t u = w->uses.start[t.i]; u < w->uses.start[t.i + 1]; u++) {
-        uint32_t step = w->schedule->step_of[w->uses.node[u].i];
-        if (step < g->first || step >= g->end)
-            continue;
-        const Rows *need = &stripe[step - g->first].need;
+    while (group_readers_next(&r)) {
+        const Rows *need = &stripe[r.i].need;
         uint32_t need_end = need->in_row + need->in_rows;
         first = need->in_row < first ? need->in_row : first;
         end = need_end > end ? need_end : end;
@@ -163,8 +166,8 @@ static bool rows_wanted(const Work *w, const Group *g, uint32_t i,
     return end > 0;
 }
 
-/* Operands that are made in the group with more rows than node i needs, or that
- * it does not read where they are; false if one of them cannot be copied. */
+/* Operands that are held with more rows than node i needs, or that it does not
+ * read where they are; false if one of them cannot be copied. */
 static bool copies_find(const Work *w, const Group *g, uint32_t i,
                         Stripe *stripe) {
     NodeId id = group_node(w, g, i);
@@ -174,7 +177,7 @@ static bool copies_find(const Work *w, const Group *g, uint32_t i,
     if (!plank_parts_start(w, g, i, stripe[i].rows))
         return false;
     for (uint32_t k = 0; k < node->n_in; k++) {
-        uint32_t m = group_maker(w, g, node->in[k]);
+        uint32_t m = group_holder(w, g, node->in[k]);
         bool same = m != NONE && stripe[m].row == need->in_row &&
                     stripe[m].rows == need->in_rows;
         if (m == NONE || (joins ? group_joins(w, g, node->in[k]) : same))
@@ -229,6 +232,10 @@ bool stripe_make(const Work *w, const Group *g, uint32_t index,
             return false;
         stripe[i].copies = stripe[i].shift = 0;
     }
+    for (uint32_t i = n; i < group_held(g); i++) {
+        stripe[i] = (Stripe){0};
+        rows_wanted(w, g, i, stripe);
+    }
     for (uint32_t i = 0; i < n; i++)
         if (!copies_find(w, g, i, stripe))
             return false;
@@ -247,7 +254,7 @@ static bool reads_copy(const Work *w, const Group *g, uint32_t i,
     NodeId id = group_node(w, g, i);
     TensorId t = graph_node(w->g, id)->in[k];
     if (is_placed(w, id))
-        return group_maker(w, g, t) != NONE && !group_joins(w, g, t);
+        return group_holder(w, g, t) != NONE && !group_joins(w, g, t);
     return stripe->copies >> k & 1;
 }
 
@@ -258,7 +265,7 @@ static void stripe_charge(const Work *w, const Group *g, const Stripe *stripe,
         const Node *node = graph_node(w->g, id);
         TensorId out = node->out[0];
         for (uint32_t k = 0; k < node->n_in; k++)
-            if (group_maker(w, g, node->in[k]) == NONE)
+            if (group_holder(w, g, node->in[k]) == NONE)
                 cost->moved +=
                     times * row_bytes(w, node->in[k]) * stripe[i].need.in_rows;
         if (is_placed(w, id) ? w->role[out.i].outside : group_stores(w, g, out))
@@ -269,6 +276,9 @@ static void stripe_charge(const Work *w, const Group *g, const Stripe *stripe,
                 cost->work += times * stripe[i].need.in_rows *
                               row_bytes(w, node->in[k]) / w->spec->element;
     }
+    for (uint32_t i = g->end - g->first; i < group_held(g); i++)
+        cost->moved +=
+            times * row_bytes(w, held_tensor(w, g, i)) * stripe[i].rows;
 }
 
 void stripe_bytes(const Work *w, TensorId result, const Stripe *most,
@@ -291,17 +301,19 @@ static uint64_t add_capped(uint64_t a, uint64_t b) {
     return b > UINT64_MAX - a ? UINT64_MAX : a + b;
 }
 
-/* Adds the plank of node i's result, by step of the group. */
-static void result_lives(const Work *w, const Group *g, uint32_t i,
-                         const Stripe *most, uint64_t *live) {
-    TensorId t = graph_node(w->g, group_node(w, g, i))->out[0];
+/* Adds the plank of what is held, by step of the group. */
+static void plank_lives(const Work *w, const Group *g, uint32_t i,
+                        const Stripe *most, uint64_t *live) {
+    uint32_t n = g->end - g->first;
+    TensorId t = held_tensor(w, g, i);
     uint32_t last = group_last_use(w, g, t) - g->first;
     uint64_t bytes[PLAN_MAX_POOLS];
     if (group_joins(w, g, t))
         return;
     stripe_bytes(w, t, most, bytes);
     uint64_t own = least_bytes(w, bytes, group_reach(w, g, t));
-    for (uint32_t s = plank_first(w, g, i); s <= last; s++)
+    uint32_t s = i < n ? plank_first(w, g, i) : shared_first(w, g, i - n);
+    for (; s <= last; s++)
         live[s] = add_capped(live[s], own);
 }
 
@@ -313,14 +325,15 @@ static uint64_t group_peak(const Work *w, const Group *g, const Stripe *most) {
     for (uint32_t i = 0; i < n; i++) {
         NodeId id = group_node(w, g, i);
         const Node *node = graph_node(w->g, id);
-        result_lives(w, g, i, &most[i], live);
         for (uint32_t k = 0; k < node->n_in && !is_placed(w, id); k++)
-            if (group_maker(w, g, node->in[k]) == NONE ||
+            if (group_holder(w, g, node->in[k]) == NONE ||
                 most[i].copies >> k & 1)
                 live[i] = add_capped(live[i], volume_least(w, node->in[k],
                                                            most[i].need.in_rows,
                                                            reach(w, id)));
     }
+    for (uint32_t i = 0; i < group_held(g); i++)
+        plank_lives(w, g, i, &most[i], live);
     for (uint32_t i = 0; i < n; i++)
         peak = live[i] > peak ? live[i] : peak;
     return peak;
@@ -350,7 +363,7 @@ static bool raise_to(const Work *w, const Group *g, uint32_t index,
                      Stripe *stripe, Stripe *most) {
     if (!stripe_make(w, g, index, stripe))
         return false;
-    for (uint32_t i = 0; i < g->end - g->first; i++) {
+    for (uint32_t i = 0; i < group_held(g); i++) {
         most[i].rows = larger(most[i].rows, stripe[i].rows);
         most[i].need.in_rows =
             larger(most[i].need.in_rows, stripe[i].need.in_rows);
@@ -361,7 +374,7 @@ static bool raise_to(const Work *w, const Group *g, uint32_t index,
 }
 
 bool group_highest(const Work *w, const Group *g, Stripe *most) {
-    uint32_t n = g->end - g->first;
+    uint32_t n = group_held(g);
     Stripe *stripe = ARENA_ARRAY(w->arena, Stripe, n);
     memset(most, 0, n * sizeof *most);
     for (uint32_t k = 0, end = group_stripes(w, g); k < end; k++)
@@ -373,7 +386,7 @@ bool group_highest(const Work *w, const Group *g, Stripe *most) {
 /* The first stripe, one in the middle, the last: most groups have but these
  * kinds, and the halo of one in the middle is not cut. */
 bool group_about(const Work *w, const Group *g, GroupCost *cost) {
-    uint32_t n = g->end - g->first, end = group_stripes(w, g);
+    uint32_t n = group_held(g), end = group_stripes(w, g);
     Stripe *stripe = ARENA_ARRAY(w->arena, Stripe, n);
     Stripe *most = ARENA_ARRAY(w->arena, Stripe, n);
     *cost = (GroupCost){0};
@@ -389,7 +402,7 @@ bool group_about(const Work *w, const Group *g, GroupCost *cost) {
 }
 
 uint64_t group_middle(const Work *w, const Group *g) {
-    Stripe *stripe = ARENA_ARRAY(w->arena, Stripe, g->end - g->first);
+    Stripe *stripe = ARENA_ARRAY(w->arena, Stripe, group_held(g));
     return stripe_make(w, g, group_stripes(w, g) / 2, stripe)
                ? group_peak(w, g, stripe)
                : UINT64_MAX;
@@ -397,8 +410,8 @@ uint64_t group_middle(const Work *w, const Group *g) {
 
 bool group_measure(const Work *w, const Group *g, GroupCost *cost) {
     uint32_t n = g->end - g->first;
-    Stripe *stripe = ARENA_ARRAY(w->arena, Stripe, n);
-    Stripe *most = ARENA_ARRAY(w->arena, Stripe, n);
+    Stripe *stripe = ARENA_ARRAY(w->arena, Stripe, group_held(g));
+    Stripe *most = ARENA_ARRAY(w->arena, Stripe, group_held(g));
     uint32_t *done = ARENA_ARRAY(w->arena, uint32_t, n);
     *cost = (GroupCost){0};
     for (uint32_t k = 0, end = group_stripes(w, g); k < end; k++) {

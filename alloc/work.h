@@ -97,6 +97,8 @@ typedef struct Group {
     uint32_t cols;      /* rolls: by lines.c, with so many columns of the widest
                          * result at a time, 1: as few as can be; 0: by rings */
     uint32_t first_buf; /* then, in the problem: its rings */
+    uint32_t n_shared;  /* by stripes: what is loaded for several nodes */
+    const TensorId *shared;
 } Group;
 
 /* A tensor that passes through active memory on its way from one external
@@ -306,8 +308,8 @@ void tiles_hasten(const Work *w, NodeId node, uint32_t price, Mode *mode);
 typedef struct Stripe {
     uint32_t row, rows; /* of its result */
     Rows need;          /* of its operands */
-    uint32_t copies;    /* bits: operands that are made in the group, with
-                         * more rows than these; they are copied */
+    uint32_t copies;    /* bits: operands that are made in the group, or
+                         * shared, with more rows than these: they are copied */
     uint32_t shift;     /* rows above the lowest copy of the result */
 } Stripe;
 typedef struct GroupCost {
@@ -343,9 +345,10 @@ uint32_t group_reach(const Work *w, const Group *g, TensorId t);
 /* The last step of the group that reads it, or makes it. */
 uint32_t group_last_use(const Work *w, const Group *g, TensorId t);
 uint32_t group_stripes(const Work *w, const Group *g);
-/* Rows of one stripe, by node of the group; false if it cannot be computed. */
+/* Rows of one stripe, by what is held (group_held); false if it cannot be
+ * computed. */
 bool stripe_make(const Work *w, const Group *g, uint32_t index, Stripe *stripe);
-/* Most rows of any stripe, by node. */
+/* Most rows of any stripe. */
 bool group_highest(const Work *w, const Group *g, Stripe *most);
 /* Bytes of active memory for the stripe in the middle; UINT64_MAX if it cannot
  * be computed. */
@@ -359,6 +362,19 @@ bool group_measure(const Work *w, const Group *g, GroupCost *cost);
  * a copy of its last rows reaches over. */
 void stripe_bytes(const Work *w, TensorId result, const Stripe *most,
                   uint64_t bytes[PLAN_MAX_POOLS]);
+
+/* ---- shared.c: what several nodes of a group read from outside ---- */
+
+/* Those are loaded once a stripe. */
+void group_share(const Work *w, Group *g);
+/* How many tensors a stripe holds: results of its nodes, then what is shared.
+ */
+uint32_t group_held(const Group *g);
+/* Which of them the tensor is; NONE: each reader loads its own rows. */
+uint32_t group_holder(const Work *w, const Group *g, TensorId t);
+/* The first node that reads what is shared; of how much node i is that. */
+uint32_t shared_first(const Work *w, const Group *g, uint32_t s);
+uint32_t shared_by(const Work *w, const Group *g, uint32_t i);
 
 /* ---- joined.c: concats in groups ---- */
 

@@ -93,11 +93,11 @@ TABLE = {
     ("hourglass by deconvolution", lambda net: hourglass(net, deconv)): (
         (ROWS, 200000, 138240), (ROWS, 60000, 180864), (ROWS, 20000, 253824)),
     ("fire modules", fires): (
-        (ROWS, 100000, 122112), (ROWS, 20000, 794496),
+        (ROWS, 100000, 122112), (ROWS, 20000, 574848),
         ("xdnn-v2-28", 200000, 262656)),
     ("inception modules", inceptions): (
-        (ROWS, 100000, 176256), (ROWS, 30000, 1648512),
-        ("xdnn-v2-28", 200000, 5998464)),
+        (ROWS, 100000, 176256), (ROWS, 30000, 1427328),
+        ("xdnn-v2-28", 200000, 5889024)),
     ("dense block", dense): (
         (ROWS, 100000, 133056), (ROWS, 40000, 369216)),
     ("u-net by upsampling", lambda net: decoder(net, upsample)): (

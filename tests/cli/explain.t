@@ -20,7 +20,7 @@ probability (10x1x1): outside: for the host alone; does not move
 --- exit 0
 --- stdout
 ...
-image (64x28x28): never whole: steps 1 to 20 run by stripes, with at most 18 of its 28 rows at a time; whole it takes 114,688 of 655,360 bytes; 70 rows loaded from inputs, of 28: some again
+image (64x28x28): never whole: steps 1 to 20 run by stripes, with at most 18 of its 28 rows at a time; whole it takes 114,688 of 655,360 bytes; 36 rows loaded from inputs, of 28: some again
 l1/norm1 (64x28x28): never whole: steps 1 to 20 run by stripes, with at most 18 of its 28 rows at a time, 8 rows computed again; whole it takes 114,688 of 655,360 bytes; does not move
 l1/norm2 (128x28x28): never whole: steps 1 to 20 run by stripes, with at most 18 of its 28 rows at a time, 8 rows computed again; whole it takes 229,376 of 655,360 bytes; does not move
 l1/3x3 (32x28x28): channels 64 to 95 of l1/out, never whole: steps 1 to 20 run by stripes, with at most 17 of its 28 rows at a time, 6 rows computed again; whole it takes 57,344 of 655,360 bytes; does not move
