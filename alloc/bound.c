@@ -15,7 +15,8 @@
  * machine whose instructions run whole layers has no other plans. Plans that
  * compute nothing twice: cuts.c.
  */
-#include "alloc/leaves.h"
+#include "alloc/cuts.h"
+#include "alloc/foot.h"
 #include "alloc/shares.h"
 
 #include <stdlib.h>
@@ -30,11 +31,29 @@ static bool from_outside(const Work *w, TensorId t) {
     return origin == FROM_INPUT || origin == FROM_HOST;
 }
 
+/* Bytes of what comes from outside that some engine reads: of one that needs
+ * most. Rows that no window meets need not come. */
+static uint64_t entering(const Work *w, TensorId t) {
+    Volume v = plan_volume(w->g, t);
+    uint64_t most = 0;
+    for (uint32_t i = w->uses.start[t.i]; i < w->uses.start[t.i + 1]; i++) {
+        NodeId id = w->uses.node[i];
+        if (!on_engine(w, id))
+            continue;
+        Volume out = plan_volume(w->g, graph_node(w->g, id)->out[0]);
+        Feet rows = feet_of(w, id, 0), columns = feet_of(w, id, 1);
+        uint64_t n = (uint64_t)(feet_touched(&rows, v.h, out.h) *
+                                feet_touched(&columns, v.w, out.w));
+        most = n > most ? n : most;
+    }
+    return most * v.c * w->spec->element;
+}
+
 static uint64_t compulsory(const Work *w) {
     uint64_t sum = 0;
     for (TensorId t = {0}; t.i < w->g->tensor.n; t.i++) {
         if (from_outside(w, t) && w->role[t.i].engine_reads)
-            sum += tensor_moved(w, t);
+            sum += entering(w, t);
         if (w->role[t.i].outside)
             sum += tensor_moved(w, t);
     }
@@ -163,16 +182,26 @@ static double waits_bound(Waits *waits, bool barriers) {
 
 void bound_make(const Work *w, Plan *plan) {
     Leaves leaves;
-    double any = 0, layers = 0;
+    double any = 0, once = 0, layers = 0;
     if (leaves_make(w, &leaves)) {
         Waits waits = waits_make(w, &leaves);
         layers = waits_bound(&waits, false);
         any = w->spec->tiling.kind == HW_TILING_SOFTWARE
                   ? waits_bound(&waits, true)
                   : layers;
+        once = layers > 0 ? cuts_bound(w, &leaves) : 0;
     }
+    once = once > any ? once : any;
+    layers = layers > once ? layers : once;
     plan->ddr_compulsory = compulsory(w);
     plan->ddr_bound = plan->ddr_compulsory + (uint64_t)any;
-    plan->ddr_layers =
-        plan->ddr_compulsory + (uint64_t)(layers > any ? layers : any);
+    plan->ddr_once = plan->ddr_compulsory + (uint64_t)once;
+    plan->ddr_layers = plan->ddr_compulsory + (uint64_t)layers;
+}
+
+PlanBound plan_bound(const Plan *plan) {
+    if (plan->ddr_again || plan->ddr_once <= plan->ddr_bound)
+        return (PlanBound){plan->ddr_bound, "no plan in this order moves less"};
+    return (PlanBound){plan->ddr_once,
+                       "no plan that computes nothing twice moves less"};
 }

@@ -165,6 +165,8 @@ const Plan *plan_make(Arena *arena, Diag *diag, const Schedule *schedule,
     plan->ddr_moved = traffic.moved;
     plan->ddr_compulsory = bound.ddr_compulsory;
     plan->ddr_bound = bound.ddr_bound;
+    plan->ddr_again = plan_traffic(plan).again;
+    plan->ddr_once = bound.ddr_once;
     plan->ddr_layers = bound.ddr_layers;
     const char *wrong = plan_judge(arena, plan);
     if (wrong)

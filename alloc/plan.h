@@ -99,6 +99,8 @@ typedef struct Plan {
     uint64_t ddr_moved;      /* bytes loaded and stored, tiles included */
     uint64_t ddr_compulsory; /* of these, what no plan can do without */
     uint64_t ddr_bound;      /* no plan in this order moves less: proved */
+    uint64_t ddr_once;       /* none in any order that computes nothing twice */
+    uint64_t ddr_again;      /* bytes of results that it computes again */
     uint64_t ddr_layers; /* the same of plans that complete each layer before
                           * the next begins, and compute nothing twice */
     uint64_t cycles;     /* by the plan's own clock, where transfers overlap
@@ -138,7 +140,14 @@ const char *plan_judge(Arena *arena, const Plan *plan);
 /* Text of the plan: placements, then actions. */
 const char *plan_print(Arena *arena, const Plan *plan);
 
-/* One line a volume: where it is, and why there. */
+/* The highest bound of those that hold for the plan. */
+typedef struct PlanBound {
+    uint64_t bytes;
+    const char *of; /* "no plan ... moves less" */
+} PlanBound;
+PlanBound plan_bound(const Plan *plan);
+
+/* One line a volume: where it is, and why there; then what moves. */
 const char *plan_explain(Arena *arena, const Plan *plan);
 
 /* Where loads and stores share steps with layers: which do not, and why. Else

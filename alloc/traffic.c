@@ -95,6 +95,12 @@ static bool is_listed(const Plan *plan, const Action *a) {
            (a->kind != ACTION_CONCAT || spec->memory[memory].role == HW_ACTIVE);
 }
 
+static uint64_t run_again(const Plan *plan, const Action *a) {
+    const Graph *g = plan->schedule->graph;
+    Volume v = plan_volume(g, graph_node(g, a->node)->out[0]);
+    return (uint64_t)v.c * a->cols * a->again * plan->schedule->spec->element;
+}
+
 Traffic plan_traffic(const Plan *plan) {
     const Graph *g = plan->schedule->graph;
     uint32_t most = plan->schedule->spec->max_instructions;
@@ -118,6 +124,7 @@ Traffic plan_traffic(const Plan *plan) {
                 row_elements(g, plan->placement[a->out].tensor) * a->rows;
         if (a->kind == ACTION_RUN) {
             sum.work += run_work(g, a);
+            sum.again += run_again(plan, a);
             sum.weights += run_weights(plan, a);
         }
         sum.moved += elements * plan->schedule->spec->element;

@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
 typedef struct Why {
@@ -319,5 +320,10 @@ const char *plan_explain(Arena *arena, const Plan *plan) {
         say_moves(&y, &text, t, s);
         text_add(&text, "\n");
     }
+    PlanBound bound = plan_bound(plan);
+    text_addf(&text,
+              "bytes: %" PRIu64 " moved; compulsory %" PRIu64 ", bound %" PRIu64
+              " (%s)\n",
+              plan->ddr_moved, plan->ddr_compulsory, bound.bytes, bound.of);
     return text_str(&text);
 }

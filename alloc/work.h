@@ -547,6 +547,7 @@ typedef struct Traffic {
     uint64_t weights; /* bytes that are read, where these count: by tiles of
                        * channels, and on machines that say so */
     uint64_t work;    /* products, and elements of what has none */
+    uint64_t again;   /* bytes of results that are computed once more */
     uint32_t instructions; /* of the listing, layers of the host aside */
     bool too_long;         /* more than the machine holds */
 } Traffic;
@@ -644,8 +645,7 @@ uint64_t never_less(const Work *w);
 
 /* ---- bound.c ---- */
 
-/* Fills ddr_compulsory, ddr_bound and ddr_layers; of units as units_make left
- * them. */
+/* Fills ddr_compulsory, ddr_bound, ddr_once and ddr_layers. */
 void bound_make(const Work *w, Plan *plan);
 
 /* ---- plan.c ---- */

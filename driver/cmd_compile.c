@@ -119,7 +119,8 @@ static bool report(Arena *arena, Diag *diag, const Options *options,
     SimOptions memory_only = {.seed = options->seed, .memory_only = true};
     const SimResult *sim =
         sim_run(arena, diag, p->listing, 0, NULL, &memory_only);
-    return sim && write_report(arena, diag, options, p->listing, sim, true);
+    return sim &&
+           write_report(arena, diag, options, p->listing, sim, p->plan, true);
 }
 
 /* ---- files ---- */

@@ -199,8 +199,9 @@ static void report(Arena *arena, const Pipeline *p, const Verdict *v) {
     }
     print_placement(arena, p->plan);
     print_sim(arena, v->listing, v->sim);
-    printf("bound   %s bytes over DDR: no plan in this order moves less\n",
-           with_commas(arena, p->plan->ddr_bound));
+    PlanBound bound = plan_bound(p->plan);
+    printf("bound   %s bytes over DDR: %s\n", with_commas(arena, bound.bytes),
+           bound.of);
     printf("host    %u layers", listing_host_layers(v->listing));
     if (v->native_layers)
         printf("; native code for %u", v->native_layers);

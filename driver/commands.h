@@ -30,7 +30,8 @@ cJSON *order_json(const Schedule *schedule);
 /* whatif.c: --report and --trace, where given; `again`: options tell how the
  * listing was compiled, so what-ifs can be tried. */
 bool write_report(Arena *arena, Diag *diag, const Options *options,
-                  const Listing *listing, const SimResult *sim, bool again);
+                  const Listing *listing, const SimResult *sim,
+                  const Plan *plan, bool again);
 
 /* Prints the object as one line on stdout and frees it. */
 void print_json(Arena *arena, cJSON *json);

@@ -95,6 +95,10 @@ void add_traffic_json(cJSON *json, const Plan *plan) {
     cJSON_AddNumberToObject(json, "ddr_plan_compulsory_bytes",
                             (double)plan->ddr_compulsory);
     cJSON_AddNumberToObject(json, "ddr_bound_bytes", (double)plan->ddr_bound);
+    cJSON_AddNumberToObject(json, "ddr_once_bound_bytes",
+                            (double)plan->ddr_once);
+    cJSON_AddNumberToObject(json, "computed_again_bytes",
+                            (double)plan->ddr_again);
     cJSON_AddNumberToObject(json, "ddr_layers_bound_bytes",
                             (double)plan->ddr_layers);
     if (plan->cycles)
@@ -175,11 +179,17 @@ void print_plan(Arena *arena, const Pipeline *p) {
     printf("DDR     %s bytes for %s\n", with_commas(arena, ddr),
            plan->two_levels ? "spilled and tiled volumes"
                             : "volumes: everything stays in AM");
-    printf("        %s bytes moved; compulsory %s, bound %s\n",
+    PlanBound bound = plan_bound(plan);
+    printf("        %s bytes moved; compulsory %s, bound %s (%s)\n",
            with_commas(arena, plan->ddr_moved),
            with_commas(arena, plan->ddr_compulsory),
-           with_commas(arena, plan->ddr_bound));
-    if (plan->ddr_layers > plan->ddr_bound)
+           with_commas(arena, bound.bytes), bound.of);
+    if (plan->ddr_once > bound.bytes)
+        printf("        computing nothing twice no plan moves less than %s; "
+               "this one computes %s bytes of results again\n",
+               with_commas(arena, plan->ddr_once),
+               with_commas(arena, plan->ddr_again));
+    if (plan->ddr_layers > bound.bytes && plan->ddr_layers > plan->ddr_once)
         printf("        layer by layer no plan in this order moves less than "
                "%s\n",
                with_commas(arena, plan->ddr_layers));

@@ -182,8 +182,15 @@ static uint32_t what_ifs(Arena *arena, const Options *o, const HwSpec *spec,
 }
 
 bool write_report(Arena *arena, Diag *diag, const Options *o,
-                  const Listing *listing, const SimResult *sim, bool again) {
+                  const Listing *listing, const SimResult *sim,
+                  const Plan *plan, bool again) {
     ReportInput input = {.listing = listing, .sim = sim};
+    if (plan) {
+        PlanBound bound = plan_bound(plan);
+        input.bound = bound.bytes;
+        input.bound_of =
+            arena_printf(arena, "bytes are the bound: %s", bound.of);
+    }
     if (o->report && again)
         input.n_what_ifs =
             what_ifs(arena, o, listing->spec, sim, &input.what_if);

@@ -19,6 +19,9 @@ typedef struct WhatIf {
 typedef struct ReportInput {
     const Listing *listing;
     const SimResult *sim;
+    const char *bound_of; /* what moves no fewer bytes than that; NULL: nobody
+                           * knows of any */
+    uint64_t bound;
     uint32_t n_what_ifs;
     const WhatIf *what_if;
 } ReportInput;

@@ -106,6 +106,8 @@ void table_summary(Text *to, const ReportInput *input) {
     fact(to, "DDR", s->backing_read, "bytes read");
     fact(to, "", s->backing_written, "bytes written");
     fact(to, "", s->compulsory, "bytes must cross in any case");
+    if (input->bound_of)
+        fact(to, "", input->bound, input->bound_of);
     if (s->transfer) {
         fact(to, "transfers", s->transfer, "cycles");
         fact(to, "", idle_cycles(s, spec->n_engines),

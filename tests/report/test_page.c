@@ -78,7 +78,8 @@ static void pages_are_markup_with_the_right_numbers(void **state) {
     Run r = run_listing(text);
     WhatIf what[] = {{"<twice>", true, "", r.sim->cycles / 2, 7, 9},
                      {"less", false, "1 byte & more short", 0, 0, 0}};
-    ReportInput input = {r.listing, r.sim, 2, what};
+    ReportInput input = {
+        .listing = r.listing, .sim = r.sim, .n_what_ifs = 2, .what_if = what};
     const char *page = report_page(r.arena, &input);
     must_balance(page);
     assert_null(strstr(page, "a<1>"));
