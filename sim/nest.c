@@ -354,6 +354,7 @@ static void fetch_weights(Nest *t, const Step *s) {
     uint64_t cycles = hwspec_weight_cycles(t->run->spec, bytes);
     t->event->weights += bytes;
     t->event->cost[SIM_WEIGHTS] += cycles;
+    t->event->fetched += cycles;
     t->moved += cycles;
 }
 
@@ -387,6 +388,7 @@ static void count(Nest *t, const Step *s) {
     SimEvent cost = cost_of_box(run, &tile, s->box);
     cost.cost[SIM_WEIGHTS] = 0; /* its tiles are fetched */
     t->busy = cost_busy(&tile, &cost);
+    t->event->busy += t->busy;
     t->event->cost[SIM_COMPUTE] += cost.cost[SIM_COMPUTE];
     t->event->cost[SIM_PORTS] += cost.cost[SIM_PORTS];
     t->event->macs += cost.macs;

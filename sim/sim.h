@@ -75,8 +75,9 @@ typedef struct SimEvent {
     uint32_t use;           /* index in SimResult.engine */
     uint64_t start, cycles; /* of the machine's clock */
     uint64_t cost[SIM_COST_COUNT];
-    uint64_t busy; /* cycles of the engine, were all transfers done before */
-    uint64_t idle; /* cycles before its start in which no engine works */
+    uint64_t busy;    /* cycles of the engine, were all transfers done before */
+    uint64_t fetched; /* of cost[SIM_WEIGHTS]: tiles over the DMA's wires */
+    uint64_t idle;    /* cycles before its start in which no engine works */
     const char *behind;     /* then: what it waits for; a transfer's volume */
     uint64_t read, written; /* bytes from and to all that is not AM */
     uint64_t least;         /* bytes of its operands out there, each once */

@@ -66,7 +66,7 @@ void timeline_add(Run *run, uint32_t unit, const SimEvent *event) {
     run->use[unit].instructions++;
     run->result->weights_read += e.weights;
     run->result->busy += e.busy;
-    run->result->transfer += e.cost[SIM_TRANSFER];
+    run->result->transfer += e.cost[SIM_TRANSFER] + e.fetched;
     vec_push(run->arena, &run->event, e);
     run->last[unit] = run->event.n;
 }
