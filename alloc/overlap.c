@@ -497,7 +497,18 @@ static bool try_parts(Arena *arena, Plan *plan, bool parts) {
     return true;
 }
 
-void overlap(Arena *arena, Plan *plan) {
+static void order(Arena *arena, Plan *plan) {
     if (!try_parts(arena, plan, true))
         try_parts(arena, plan, false);
+}
+
+void overlap(Arena *arena, Plan *plan) {
+    Plan early = *plan;
+    bool any = hosts_early(arena, &early);
+    order(arena, plan);
+    if (!any)
+        return;
+    order(arena, &early);
+    if (plan_cycles(&early) < plan_cycles(plan))
+        *plan = early;
 }

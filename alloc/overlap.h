@@ -36,6 +36,10 @@ uint64_t move_cycles(const Plan *plan, const Action *a, uint32_t channels);
 /* Cycles of all actions, those of one step side by side. */
 uint64_t plan_cycles(const Plan *plan);
 
+/* hosts.c: moves layers of the host up, where other layers then lie between
+ * them and their operands' stores, or their results' loads. False: none. */
+bool hosts_early(Arena *arena, Plan *plan);
+
 /* ---- overlap.c ---- */
 
 /* Orders the actions anew: loads early, stores late, both in the steps of

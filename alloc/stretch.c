@@ -103,10 +103,23 @@ void stretch_wishes(Stretch *s) {
 
 /* ---- longer lives ---- */
 
+/* The step behind which the operands of a layer of the host are there. */
+static uint32_t ready_at(const Work *w, const Node *host) {
+    uint32_t last = 0;
+    for (uint32_t i = 0; i < host->n_in; i++) {
+        const Role *role = &w->role[host->in[i].i];
+        uint32_t made = role->made == NONE ? 0 : role->made + 1;
+        last = made > last ? made : last;
+    }
+    return last;
+}
+
 /* The step behind which something of the tensor is there. */
 static uint32_t made_at(const Work *w, TensorId t) {
     const Node *node = graph_node(w->g, graph_tensor(w->g, t)->producer);
     uint32_t made = w->role[t.i].made, first = made == NONE ? 0 : made + 1;
+    if (w->role[t.i].origin == FROM_HOST) /* which may be early: hosts.c */
+        return ready_at(w, node);
     if (w->role[t.i].origin != FROM_PARTS)
         return first;
     for (uint32_t i = 0; i < node->n_in; i++) {

@@ -4,7 +4,8 @@
   worth    with `tiling.overlap` a network moves as many bytes as without, and
            never takes more cycles; with some, in the sum, it takes fewer
   hidden   simulated time over the larger of all transfers and all work, where
-           layers run by slices of rows; and the values are right
+           layers run by slices of rows, and layers of the host move up; and
+           the values are right
   clock    the plan's own cycles are those that are simulated
   races    a load that is put into the step of the layer that needs it, or a
            store into that of the layer that makes it, is refused
@@ -32,6 +33,7 @@ HIDDEN = [  # network, machine, size, at most
     ("googlenet", "ring-npu", "768KiB", 1.01),
     ("mobilenet-v2", "ring-npu", "256KiB", 1.01),
     ("densenet-cell", "ring-npu", "100KiB", 1.02)]
+LONG_HIDDEN = [("inception-v3", "ring-npu", "506KiB", 1.02)]
 LONG = [("yolov2-608", "xdnn-v2-56", "6MiB"), ("vgg16", "xdnn-v2-28", "3MiB"),
         ("inception-v3", "xdnn-v2-28", "2MiB"),
         ("googlenet", "ring-npu", "200KiB"),
@@ -133,7 +135,7 @@ def main():
             messages, cycles = check_point(*point, folder)
             wrong += messages
             saved += cycles
-        for point in HIDDEN:
+        for point in HIDDEN + (LONG_HIDDEN if "--long" in sys.argv else []):
             wrong += check_hidden(*point, folder)
         wrong += check_races(folder)
     if not saved:
