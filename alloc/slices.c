@@ -260,6 +260,34 @@ static void add_move(Slices *s, const Action *move, const Action *run,
     }
 }
 
+/* A placement whose rows are not named, in a buffer in which others are. */
+static bool is_unnamed(const Slices *s, const uint8_t *named,
+                       uint32_t placement) {
+    const Placement *p = &s->placement.at[placement];
+    return named[p->buffer] && !p->ring && p->row && names_rows(p);
+}
+
+/* Rows are named by all who touch a buffer, or by none. */
+static void name_rows(Slices *s) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < s->placement.n; i++)
+        n = s->placement.at[i].buffer > n ? s->placement.at[i].buffer : n;
+    uint8_t *named = ARENA_ARRAY(s->arena, uint8_t, n + 1);
+    for (uint32_t i = s->plan->n_placements; i < s->placement.n; i++)
+        named[s->placement.at[i].buffer] = 1;
+    for (uint32_t i = 0; i < s->action.n; i++) {
+        Action *a = &s->action.at[i];
+        uint32_t *in = ARENA_COPY(s->arena, uint32_t, a->in, a->n_in);
+        for (uint32_t k = 0; k <= a->n_in; k++) {
+            uint32_t *at = k < a->n_in ? &in[k] : &a->out;
+            const Placement *p = &s->placement.at[*at];
+            if (is_unnamed(s, named, *at))
+                *at = view(s, *at, p->row, p->rows);
+        }
+        a->in = in;
+    }
+}
+
 /* Those of a layer count from 0 on. */
 static void number_tiles(Slices *s) {
     uint32_t *n = ARENA_ARRAY(s->arena, uint32_t, s->g->node.n + 1);
@@ -290,6 +318,7 @@ static Plan slice_all(Slices *s) {
         else
             add_run(s, a, by);
     }
+    name_rows(s);
     number_tiles(s);
     made.n_actions = s->action.n;
     made.action = s->action.at;
