@@ -58,7 +58,7 @@ ExitCode cmd_simulate(Arena *arena, Diag *diag, const Options *options) {
     if (options->json) {
         cJSON *json = cJSON_CreateObject();
         cJSON_AddBoolToObject(json, "ok", sim->n_violations == 0);
-        add_sim_json(json, listing, sim);
+        add_sim_json(arena, json, listing, sim);
         print_json(arena, json);
     } else {
         print_sim(arena, listing, sim);

@@ -148,7 +148,7 @@ static void report_json(Arena *arena, const Pipeline *p, const Verdict *v) {
         cJSON_AddNumberToObject(json, "expect_error_listing",
                                 isfinite(listing) ? listing : 1e300);
     }
-    add_sim_json(json, v->listing, v->sim);
+    add_sim_json(arena, json, v->listing, v->sim);
     add_traffic_json(json, p->plan);
     cJSON_AddBoolToObject(json, "two_levels", p->plan->two_levels);
     add_placement_json(json, p->plan);

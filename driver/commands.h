@@ -45,7 +45,8 @@ cJSON *host_layers_json(const Listing *listing);
 /* Fields that every report of a simulation has. */
 /* Bytes that the plan moves over DDR, and the least that any could. */
 void add_traffic_json(cJSON *json, const Plan *plan);
-void add_sim_json(cJSON *json, const Listing *listing, const SimResult *sim);
+void add_sim_json(Arena *arena, cJSON *json, const Listing *listing,
+                  const SimResult *sim);
 
 /* The same for people. */
 void print_sim(Arena *arena, const Listing *listing, const SimResult *sim);

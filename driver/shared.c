@@ -1,6 +1,8 @@
 /* shared.c - what several commands print; see commands.h. */
 #include "driver/commands.h"
 
+#include "report/moves.h"
+
 #include <string.h>
 
 void print_json(Arena *arena, cJSON *json) {
@@ -66,7 +68,46 @@ static uint64_t array_cycles(const SimResult *sim) {
     return sum;
 }
 
-void add_sim_json(cJSON *json, const Listing *listing, const SimResult *sim) {
+static cJSON *moves_json(Arena *arena, const Listing *listing,
+                         const SimResult *sim) {
+    cJSON *list = cJSON_CreateArray();
+    const VolumeMoves *v;
+    uint32_t n = moves_by_volume(arena, listing, sim, &v);
+    for (uint32_t i = 0; i < n; i++) {
+        cJSON *item = cJSON_CreateObject();
+        cJSON_AddStringToObject(item, v[i].by_tiles ? "tiles_of" : "volume",
+                                v[i].name);
+        cJSON_AddNumberToObject(item, "loads", v[i].loads);
+        cJSON_AddNumberToObject(item, "read_bytes", (double)v[i].read);
+        cJSON_AddNumberToObject(item, "stores", v[i].stores);
+        cJSON_AddNumberToObject(item, "written_bytes", (double)v[i].written);
+        cJSON_AddItemToArray(list, item);
+    }
+    return list;
+}
+
+static cJSON *together_json(Arena *arena, const Listing *listing,
+                            const SimResult *sim) {
+    cJSON *list = cJSON_CreateArray();
+    const LayersTogether *t;
+    uint32_t n = moves_together(arena, listing, sim, &t);
+    for (uint32_t i = 0; i < n; i++) {
+        cJSON *item = cJSON_CreateObject();
+        cJSON_AddStringToObject(item, "first", t[i].first);
+        cJSON_AddStringToObject(item, "last", t[i].last);
+        cJSON_AddNumberToObject(item, "layers", t[i].layers);
+        cJSON_AddNumberToObject(item, "tiles", t[i].tiles);
+        cJSON_AddNumberToObject(item, "from_cycle", (double)t[i].from);
+        cJSON_AddNumberToObject(item, "to_cycle", (double)t[i].to);
+        cJSON_AddNumberToObject(item, "read_bytes", (double)t[i].read);
+        cJSON_AddNumberToObject(item, "written_bytes", (double)t[i].written);
+        cJSON_AddItemToArray(list, item);
+    }
+    return list;
+}
+
+void add_sim_json(Arena *arena, cJSON *json, const Listing *listing,
+                  const SimResult *sim) {
     cJSON_AddNumberToObject(json, "am_peak_bytes", (double)sim->am_peak);
     cJSON_AddNumberToObject(json, "am_capacity_bytes",
                             (double)hwspec_active_bytes(listing->spec));
@@ -84,6 +125,8 @@ void add_sim_json(cJSON *json, const Listing *listing, const SimResult *sim) {
     cJSON_AddNumberToObject(json, "array_cycles", (double)array_cycles(sim));
     cJSON_AddNumberToObject(json, "instructions", (double)sim->instructions);
     cJSON_AddItemToObject(json, "engines", engines_json(sim));
+    cJSON_AddItemToObject(json, "moves", moves_json(arena, listing, sim));
+    cJSON_AddItemToObject(json, "together", together_json(arena, listing, sim));
     cJSON_AddItemToObject(json, "host_layers", host_layers_json(listing));
     cJSON_AddNumberToObject(json, "violations", (double)sim->n_violations);
     cJSON_AddItemToObject(json, "violation_list",

@@ -1,20 +1,35 @@
 /* am_map.c - volumes of active memory over time; see am_map.h. */
 #include "report/am_map.h"
 
+#include "base/map.h"
 #include "base/vec.h"
+#include "report/moves.h"
 
 static bool is_active(const Listing *listing, const SimSpan *span) {
     return span->at < span->end &&
            listing->spec->memory[span->memory].role == HW_ACTIVE;
 }
 
+static uint32_t layer_number(Arena *arena, Map *map, uint32_t *n,
+                             const SimEvent *e) {
+    const char *layer = event_layer(arena, e);
+    uint32_t number = map_get(map, layer, *n);
+    if (number == *n)
+        map_put(map, layer, (*n)++);
+    return number;
+}
+
 uint32_t am_map(Arena *arena, const Listing *listing, const SimResult *sim,
                 const AmVolume **out) {
     VEC(AmVolume) volumes = {0};
+    Map *layers = map_new(arena);
+    uint32_t n = 0;
     for (uint32_t i = 0; i < sim->n_events; i++) {
         const SimEvent *e = &sim->event[i];
-        AmVolume tiles = {e, true, e->tiles, e->start, e->start + e->cycles};
-        AmVolume made = {e, false, e->out, e->start, e->out_until};
+        uint32_t layer = layer_number(arena, layers, &n, e);
+        uint64_t end = e->start + e->cycles;
+        AmVolume tiles = {e, true, e->tiles, e->start, end, layer};
+        AmVolume made = {e, false, e->out, e->start, e->out_until, layer};
         if (is_active(listing, &tiles.span))
             vec_push(arena, &volumes, tiles);
         if (is_active(listing, &made.span))

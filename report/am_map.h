@@ -9,6 +9,7 @@ typedef struct AmVolume {
     bool is_tiles;      /* inputs on their way into the engine */
     SimSpan span;
     uint64_t from, to; /* cycles: first write to last read */
+    uint32_t layer;    /* the same number for all tiles of one */
 } AmVolume;
 
 /* In the order of the listing. */

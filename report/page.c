@@ -7,6 +7,7 @@
 
 #include "report/am_map.h"
 #include "report/html.h"
+#include "report/moves.h"
 #include "report/tables.h"
 
 #include <inttypes.h>
@@ -18,6 +19,8 @@ enum {
     RIGHT = 30,
     MAP_HEIGHT = 320,
     LANE = 26,
+    CURVE_HEIGHT = 120,
+    MANY = 5000, /* events, for a picture of all */
     AXIS = 32,
     LETTER = 7 /* pixels of a letter, about */
 };
@@ -27,12 +30,16 @@ static const char *const bound_colour[SIM_COST_COUNT] = {"#4e79a7", "#59a14f",
                                                          "#b07aa1", "#f28e2b"};
 static const char *const volume_colour[] = {"#a9c4e4", "#bcdcb4", "#f4cf9f",
                                             "#d8bfd6", "#f2b5b0", "#b5dcd8"};
+static const char *const read_colour = "#f2b880";
+static const char *const written_colour = "#b35900";
 enum { N_COLOURS = sizeof volume_colour / sizeof *volume_colour };
 
 typedef struct Frame {
     Text *to;
     const Listing *listing;
     uint64_t cycles; /* over the width */
+    double hair;     /* pixels by which a tile must end behind the last one of
+                      * its layer that was drawn */
 } Frame;
 
 static double across(const Frame *f, uint64_t cycle) {
@@ -83,9 +90,12 @@ static void volume_title(const Frame *f, const AmVolume *v) {
 }
 
 static void draw_volume(const Frame *f, const AmVolume *v, uint64_t size,
-                        uint32_t number) {
+                        double *drawn) {
     double scale = (double)MAP_HEIGHT / (double)size;
     double x = across(f, v->from), width = across(f, v->to) - x;
+    if (x + width < *drawn + f->hair)
+        return;
+    *drawn = x + width;
     double height = (double)(v->span.end - v->span.at) * scale;
     double y = MAP_HEIGHT - (double)v->span.end * scale;
     text_addf(f->to,
@@ -95,7 +105,7 @@ static void draw_volume(const Frame *f, const AmVolume *v, uint64_t size,
               x, y, width > .8 ? width : .8, height > .8 ? height : .8,
               v->is_tiles               ? "url(#tiles)"
               : v->by->op == HW_OP_LOAD ? "#ffe08a"
-                                        : volume_colour[number % N_COLOURS],
+                                        : volume_colour[v->layer % N_COLOURS],
               v->by->op == HW_OP_LOAD ? "#b35900" : "#57606a");
     volume_title(f, v);
     text_add(f->to, "</rect>");
@@ -117,10 +127,11 @@ static void draw_partitions(const Frame *f, const HwMemory *m, uint64_t top) {
     }
 }
 
-static void address_axis(const Frame *f, uint64_t size) {
-    uint64_t step = html_step(size, 6);
+static void address_axis(const Frame *f, uint64_t size, int height,
+                         uint32_t most) {
+    uint64_t step = html_step(size, most);
     for (uint64_t v = 0; v <= size; v += step) {
-        double y = MAP_HEIGHT - (double)v / (double)size * MAP_HEIGHT;
+        double y = height - (double)v / (double)size * height;
         text_addf(f->to,
                   "<path class=\"grid\" d=\"M%d %.1fH%d\"/><text x=\"%d\" "
                   "y=\"%.1f\" text-anchor=\"end\">",
@@ -140,8 +151,9 @@ static uint64_t picture_top(const HwMemory *m, uint32_t index, uint32_t n,
     return used < m->size / 10 * 8 ? used + used / 20 : m->size;
 }
 
-static void draw_memory(const Frame *f, const HwMemory *m, uint32_t index,
-                        uint32_t n, const AmVolume *volume) {
+static void draw_memory(Arena *arena, const Frame *f, const HwMemory *m,
+                        uint32_t index, uint32_t n, const AmVolume *volume) {
+    double *drawn = ARENA_ARRAY(arena, double, 2 * (size_t)n + 1);
     text_add(f->to, "<h2>Active memory ");
     html_text(f->to, m->name);
     text_add(f->to, ": ");
@@ -155,12 +167,13 @@ static void draw_memory(const Frame *f, const HwMemory *m, uint32_t index,
               "</pattern></defs>\n",
               WIDTH, MAP_HEIGHT + AXIS, WIDTH, m->name);
     uint64_t top = picture_top(m, index, n, volume);
-    address_axis(f, top);
+    address_axis(f, top, MAP_HEIGHT, 6);
     time_axis(f, MAP_HEIGHT);
     draw_partitions(f, m, top);
     for (uint32_t i = 0; i < n; i++)
         if (volume[i].span.memory == index)
-            draw_volume(f, &volume[i], top, i);
+            draw_volume(f, &volume[i], top,
+                        &drawn[2 * volume[i].layer + volume[i].is_tiles]);
     text_addf(f->to,
               "<path class=\"axis\" d=\"M%d 0V%dH%d\"/></svg>\n<p>yellow: "
               "loaded; hatched: tiles on their way into an engine; dashed: "
@@ -171,8 +184,12 @@ static void draw_memory(const Frame *f, const HwMemory *m, uint32_t index,
 
 /* ---- engines ---- */
 
-static void draw_event(const Frame *f, const SimEvent *e, int lane) {
+static void draw_event(const Frame *f, const SimEvent *e, int lane,
+                       double *drawn) {
     double x = across(f, e->start), width = across(f, e->start + e->cycles) - x;
+    if (x + width < *drawn + f->hair)
+        return;
+    *drawn = x + width;
     SimCost bound = event_bound(e);
     text_addf(f->to,
               "<rect x=\"%.1f\" y=\"%d\" width=\"%.1f\" height=\"%d\" "
@@ -192,9 +209,10 @@ static void draw_lane(const Frame *f, const SimResult *sim, uint32_t use,
               lane * LANE + LANE / 2 + 4);
     html_text(f->to, sim->engine[use].name);
     text_add(f->to, "</text>\n");
+    double drawn = 0;
     for (uint32_t i = 0; i < sim->n_events; i++)
         if (sim->event[i].use == use)
-            draw_event(f, &sim->event[i], lane);
+            draw_event(f, &sim->event[i], lane, &drawn);
 }
 
 static void draw_engines(const Frame *f, const SimResult *sim) {
@@ -217,6 +235,55 @@ static void draw_engines(const Frame *f, const SimResult *sim) {
     text_add(f->to, "</p>\n");
 }
 
+/* ---- bytes ---- */
+
+/* What has moved by the start and by the end of each move. */
+static void draw_sum(const Frame *f, const SimResult *sim, bool with_written,
+                     double scale, const char *colour) {
+    uint64_t sum = 0;
+    double drawn = LEFT;
+    text_addf(f->to, "<path fill=\"%s\" d=\"M%d %d", colour, LEFT,
+              CURVE_HEIGHT);
+    for (uint32_t i = 0; i < sim->n_events; i++) {
+        const SimEvent *e = &sim->event[i];
+        uint64_t moved = e->read + (with_written ? e->written : 0);
+        double x = across(f, e->start + e->cycles);
+        if (moved && x >= drawn + f->hair) {
+            text_addf(f->to, "L%.1f %.1fL%.1f %.1f", across(f, e->start),
+                      CURVE_HEIGHT - (double)sum * scale, x,
+                      CURVE_HEIGHT - (double)(sum + moved) * scale);
+            drawn = x;
+        }
+        sum += moved;
+    }
+    text_addf(f->to, "L%.1f %.1fH%dV%dZ\"/>\n", drawn,
+              CURVE_HEIGHT - (double)sum * scale, WIDTH - RIGHT, CURVE_HEIGHT);
+}
+
+static void draw_bytes(const Frame *f, const SimResult *sim) {
+    uint64_t all = sim->backing_read + sim->backing_written;
+    if (!all)
+        return;
+    double scale = (double)CURVE_HEIGHT / (double)all;
+    text_addf(f->to,
+              "<h2>Bytes moved so far</h2>\n<svg viewBox=\"0 0 %d %d\" "
+              "width=\"%d\" role=\"img\" aria-label=\"bytes moved over "
+              "time\">\n",
+              WIDTH, CURVE_HEIGHT + AXIS, WIDTH);
+    draw_sum(f, sim, true, scale, written_colour);
+    draw_sum(f, sim, false, scale, read_colour);
+    address_axis(f, all, CURVE_HEIGHT, 4);
+    time_axis(f, CURVE_HEIGHT);
+    text_addf(f->to,
+              "<path class=\"axis\" stroke-dasharray=\"4 4\" "
+              "d=\"M%d %.1fH%d\"/></svg>\n<p>"
+              "<span class=\"key\" style=\"background:%s\"></span>read"
+              "<span class=\"key\" style=\"background:%s\"></span>written; "
+              "dashed: what must cross in any case</p>\n",
+              LEFT, CURVE_HEIGHT - (double)sim->compulsory * scale,
+              WIDTH - RIGHT, read_colour, written_colour);
+}
+
 /* ---- the page ---- */
 
 const char *report_page(Arena *arena, const ReportInput *input) {
@@ -224,7 +291,7 @@ const char *report_page(Arena *arena, const ReportInput *input) {
     const SimResult *sim = input->sim;
     const HwSpec *spec = listing->spec;
     Text text = text_new(arena);
-    Frame f = {&text, listing, sim->cycles};
+    Frame f = {&text, listing, sim->cycles, sim->n_events > MANY ? 1 : 0};
     html_open(&text,
               arena_printf(arena, "%s on %s", listing->network, spec->machine),
               spec->doc ? spec->doc : "");
@@ -232,12 +299,18 @@ const char *report_page(Arena *arena, const ReportInput *input) {
     const AmVolume *volume;
     uint32_t n = am_map(arena, listing, sim, &volume);
     for (uint32_t m = 0; m < spec->n_active; m++)
-        draw_memory(&f, &spec->memory[m], m, n, volume);
+        draw_memory(arena, &f, &spec->memory[m], m, n, volume);
     draw_engines(&f, sim);
+    draw_bytes(&f, sim);
+    table_together(arena, &text, input);
+    table_moves(arena, &text, input);
     table_what_if(&text, input);
     table_cliffs(arena, &text, input);
-    table_layers(&text, input);
-    table_memory(arena, &text, input);
+    const SimResult *rows = rows_of(arena, listing, sim);
+    ReportInput by_rows = *input;
+    by_rows.sim = rows;
+    table_layers(&text, &by_rows);
+    table_memory(arena, &text, &by_rows);
     table_hosts(&text, listing);
     html_close(&text);
     return text_str(&text);

@@ -5,6 +5,7 @@
 #include "report/tables.h"
 
 #include "report/html.h"
+#include "report/moves.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -153,6 +154,69 @@ void table_what_if(Text *to, const ReportInput *input) {
             html_text(to, w->reason);
             text_add(to, "</td>");
         }
+        text_add(to, "</tr>\n");
+    }
+    close_table(to);
+}
+
+/* ---- what moves, and why no more does ---- */
+
+void table_moves(Arena *arena, Text *to, const ReportInput *input) {
+    static const char *const right[] = {"loads",   "bytes read", "stores",
+                                        "written", "<of all",    NULL};
+    const SimResult *sim = input->sim;
+    const VolumeMoves *v;
+    uint32_t n = moves_by_volume(arena, input->listing, sim, &v);
+    uint64_t all = sim->backing_read + sim->backing_written;
+    if (!n)
+        return;
+    text_add(to, "<h2>What moves</h2>\n<p>Bytes between active memory and all "
+                 "that is not, by volume, in the order of first moves: the "
+                 "image and results, and what is spilled. What is not in the "
+                 "table never leaves active memory.</p>\n");
+    heads(to, "volume", right);
+    for (uint32_t i = 0; i < n; i++) {
+        text_add(to, "<tr><td class=\"l\">");
+        text_add(to, v[i].by_tiles ? "tiles of " : "");
+        html_text(to, v[i].name);
+        text_add(to, "</td>");
+        count_cell(to, v[i].loads);
+        count_cell(to, v[i].read);
+        count_cell(to, v[i].stores);
+        count_cell(to, v[i].written);
+        text_addf(to,
+                  "<td class=\"l\"><span class=\"bar\" "
+                  "style=\"width:%.1fem\"></span></td></tr>\n",
+                  (double)(v[i].read + v[i].written) / (double)all * 20);
+    }
+    close_table(to);
+}
+
+void table_together(Arena *arena, Text *to, const ReportInput *input) {
+    static const char *const right[] = {"<last",      "layers", "tiles",
+                                        "from cycle", "to",     "bytes read",
+                                        "written",    NULL};
+    const LayersTogether *t;
+    uint32_t n = moves_together(arena, input->listing, input->sim, &t);
+    if (!n)
+        return;
+    text_add(to, "<h2>Layers that run together</h2>\n<p>Their tiles "
+                 "alternate, so what lies between the first and the last of "
+                 "them never exists whole. Bytes: all that moves "
+                 "meanwhile.</p>\n");
+    heads(to, "first", right);
+    for (uint32_t i = 0; i < n; i++) {
+        text_add(to, "<tr>");
+        name_cell(to, t[i].first);
+        name_cell(to, t[i].last);
+        count_cell(to, t[i].layers);
+        count_cell(to, t[i].tiles);
+        text_add(to, "<td>");
+        html_count(to, t[i].from);
+        text_add(to, "</td>");
+        count_cell(to, t[i].to);
+        count_cell(to, t[i].read);
+        count_cell(to, t[i].written);
         text_add(to, "</tr>\n");
     }
     close_table(to);

@@ -15,6 +15,10 @@ const char *event_name(const Listing *listing, const SimEvent *event);
 
 void table_summary(Text *to, const ReportInput *input);
 void table_what_if(Text *to, const ReportInput *input);
+/* What crosses the edge of active memory, by volume. */
+void table_moves(Arena *arena, Text *to, const ReportInput *input);
+/* Layers that run together, stripe by stripe. */
+void table_together(Arena *arena, Text *to, const ReportInput *input);
 void table_layers(Text *to, const ReportInput *input);
 void table_memory(Arena *arena, Text *to, const ReportInput *input);
 /* cliffs.c: convolutions that one channel more or less would change. */
