@@ -33,7 +33,7 @@ PUBLIC = {
     "alloc/planner.h", "alloc/copies.h", "alloc/plan.h", "alloc/problem_csv.h",
     "codegen/listing.h", "codegen/codegen.h", "sim/sim.h",
     "native/native.h", "native/program.h", "native/maker.h",
-    "report/points.h", "report/page.h",
+    "report/moves.h", "report/points.h", "report/page.h",
 }
 DOOR = "driver"
 DOOR_ONLY = {"frontends/frontend.h", "passes/pass.h", "codegen/codegen.h"}
