@@ -33,7 +33,7 @@ typedef struct Contest {
     Arena *arena;
     const Schedule *schedule;
     const PlanOptions *options;
-    RollCosts *costs; /* NULL for machines without rings */
+    const Once *once;
     bool any, keeps_all;
     uint64_t height;  /* of the last plan; 0: there was none */
     uint64_t weights; /* bytes, if each layer reads its own once */

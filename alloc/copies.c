@@ -402,7 +402,7 @@ CopyModel *copies_model(Arena *arena, const Schedule *schedule) {
     PlanOptions *options = ARENA_NEW(arena, PlanOptions);
     *options = (PlanOptions){.planner = "auto", .replication = true};
     m->arena = arena;
-    m->w = work_new(arena, schedule, schedule->spec, options);
+    m->w = work_new(arena, schedule, schedule->spec, options, NULL);
     m->stored = ARENA_ARRAY(arena, Repl, schedule->graph->tensor.n + 1);
     volumes_find(m);
     groups_find(m);

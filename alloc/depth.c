@@ -172,6 +172,12 @@ static uint32_t guess(uint64_t budget, uint32_t lo, uint64_t lo_bytes,
     return at <= lo ? lo + 1 : at >= hi ? hi - 1 : at;
 }
 
+/* For the stripe in the middle; UINT64_MAX if it cannot be computed. */
+static uint64_t middle_bytes(const Work *w, const Group *g) {
+    GroupCost cost;
+    return group_cost(w, g, STRIPES_MIDDLE, &cost) ? cost.peak : UINT64_MAX;
+}
+
 /* The highest stripes of which one in the middle fits; 0 if none do. */
 static uint32_t highest(const Search *s, Group g) {
     const Work *w = s->w;
@@ -182,7 +188,7 @@ static uint32_t highest(const Search *s, Group g) {
     uint64_t lo_bytes = 0, hi_bytes = UINT64_MAX;
     for (g.rows = 1; lo + 1 < hi;
          g.rows = guess(s->budget, lo, lo_bytes, hi, hi_bytes)) {
-        uint64_t bytes = group_middle(w, &g);
+        uint64_t bytes = middle_bytes(w, &g);
         if (bytes <= s->budget) {
             lo = g.rows;
             lo_bytes = bytes;
@@ -194,7 +200,7 @@ static uint32_t highest(const Search *s, Group g) {
             return 0;
         if (lo == 1 && hi == h + 1) {
             g.rows = h;
-            hi_bytes = group_middle(w, &g);
+            hi_bytes = middle_bytes(w, &g);
             if (hi_bytes <= s->budget)
                 return h;
             hi = h;
@@ -224,10 +230,10 @@ static uint64_t stripes_weights(const Work *w, const Group *g) {
 
 static bool group_try(Search *s, Group g) {
     GroupCost cost;
+    StripesLook look = s->exact ? STRIPES_ALL : STRIPES_THREE;
     g.rows = highest(s, g);
     for (uint32_t tries = 0; g.rows && tries < 3; tries++, g.rows--)
-        if ((s->exact ? group_measure : group_about)(s->w, &g, &cost) &&
-            cost.peak <= s->budget) {
+        if (group_cost(s->w, &g, look, &cost) && cost.peak <= s->budget) {
             offer_group(s, &g,
                         price_of(s->w, cost.moved, stripes_weights(s->w, &g),
                                  cost.work));
@@ -307,7 +313,8 @@ static void cuts_follow(Work *w, const Cut *cut) {
 static bool groups_hold(const Work *w, uint64_t budget) {
     GroupCost cost;
     for (uint32_t i = 0; i < w->group.n; i++)
-        if (!group_measure(w, &w->group.at[i], &cost) || cost.peak > budget)
+        if (!group_cost(w, &w->group.at[i], STRIPES_ALL, &cost) ||
+            cost.peak > budget)
             return false;
     return true;
 }

@@ -208,9 +208,8 @@ static void find_targets(Emit *e, const Group *g, Member *member) {
 static void emit_stripes(Emit *e, const Group *g) {
     uint32_t n = g->end - g->first;
     Stripe *stripe = ARENA_ARRAY(e->arena, Stripe, group_held(g));
-    Stripe *most = ARENA_ARRAY(e->arena, Stripe, group_held(g));
+    const Stripe *most = group_highest(e->w, g);
     Member *member = ARENA_ARRAY(e->arena, Member, group_held(g));
-    group_highest(e->w, g, most);
     find_targets(e, g, member);
     for (uint32_t k = 0, end = group_stripes(e->w, g); k < end; k++) {
         bool made = stripe_make(e->w, g, k, stripe);

@@ -339,7 +339,7 @@ static void note_ways(Diag *diag, const Work *w) {
 static void note_last(Diag *diag, const Work *w, const Between *b) {
     Arena *arena = arena_new("last");
     const HwSpec *spec = spec_resized(arena, w->spec, b->too_small * b->step);
-    Work *less = work_new(arena, w->schedule, spec, w->options);
+    Work *less = work_new(arena, w->schedule, spec, w->options, NULL);
     Plan plan = {0};
     Problem p = {0};
     PlanResult result = {0};

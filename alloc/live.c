@@ -370,8 +370,7 @@ static void stripe_set(Work *w, Problem *p, NodeId id, const Stripe *most) {
 static void stripe_bufs(Work *w, Problem *p, NodeId id) {
     Mode *mode = &w->mode[id.i];
     const Group *g = group_of(w, id);
-    Stripe *most = ARENA_ARRAY(w->arena, Stripe, group_held(g));
-    group_highest(w, g, most);
+    const Stripe *most = group_highest(w, g);
     mode->first_buf = p->buf.n;
     stripe_set(w, p, id, most);
     mode->twin = p->buf.n - mode->first_buf;

@@ -19,14 +19,24 @@ static void slots_read(Work *w) {
         }
 }
 
+static const Once *once_new(Arena *arena, const Schedule *schedule) {
+    Once *once = ARENA_NEW(arena, Once);
+    uint32_t n = schedule->n_steps;
+    if (schedule->spec->tiling.rings)
+        once->rolls = roll_costs_new(arena, n);
+    once->stripes = stripe_costs_new(arena, n);
+    return once;
+}
+
 Work *work_new(Arena *arena, const Schedule *schedule, const HwSpec *spec,
-               const PlanOptions *options) {
+               const PlanOptions *options, const Once *once) {
     Work *w = ARENA_NEW(arena, Work);
     w->arena = arena;
     w->schedule = schedule;
     w->spec = spec;
     w->g = schedule->graph;
     w->options = options;
+    w->once = once ? once : once_new(arena, schedule);
     w->uses = graph_uses(arena, w->g);
     w->legal = ARENA_ARRAY(arena, Legal, w->g->node.n + 1);
     w->copy = ARENA_ARRAY(arena, Legal, w->g->tensor.n + 1);
@@ -43,8 +53,6 @@ Work *work_new(Arena *arena, const Schedule *schedule, const HwSpec *spec,
         Pool pool = pool_of(&spec->memory[m]);
         w->total += round_up(pool.size, pool.align);
     }
-    if (spec->tiling.rings)
-        w->costs = roll_costs_new(arena, schedule->n_steps);
     slots_read(w);
     roles_make(w);
     ahead_choose(w);
@@ -112,8 +120,8 @@ bool plan_exists(const Schedule *schedule, const HwSpec *spec,
                  .schedule = &resized,
                  .options = options,
                  .enough = true};
-    const Work *first = work_new(arena, &resized, spec, options);
-    c.costs = first->costs;
+    const Work *first = work_new(arena, &resized, spec, options, NULL);
+    c.once = first->once;
     c.kinds = all_kinds(first);
     c.never = never_less(first);
     way_choose(&c, 0);
@@ -123,7 +131,7 @@ bool plan_exists(const Schedule *schedule, const HwSpec *spec,
 
 static void say_why(Arena *arena, Diag *diag, const Schedule *schedule,
                     const PlanOptions *options) {
-    Work *w = work_new(arena, schedule, schedule->spec, options);
+    Work *w = work_new(arena, schedule, schedule->spec, options, NULL);
     Plan *plan = ARENA_NEW(arena, Plan);
     Problem problem = {0};
     PlanResult result = {0};
@@ -141,8 +149,8 @@ const Plan *plan_make(Arena *arena, Diag *diag, const Schedule *schedule,
         return NULL;
     Plan bound = {0};
     Contest c = {.arena = arena, .schedule = schedule, .options = options};
-    Work *first = work_new(arena, schedule, schedule->spec, options);
-    c.costs = first->costs;
+    Work *first = work_new(arena, schedule, schedule->spec, options, NULL);
+    c.once = first->once;
     c.weights = weights_once(first);
     c.kinds = all_kinds(first);
     c.never = never_less(first);

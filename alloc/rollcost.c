@@ -150,7 +150,7 @@ static uint32_t tried(uint32_t k) {
 
 /* Sets the rows, or columns, to the k-th number. */
 static RollCost cost_of(const Work *w, Group *g, uint32_t k) {
-    Known *known = known_of(w->costs, g);
+    Known *known = known_of(w->once->rolls, g);
     *(g->cols ? &g->cols : &g->rows) = tried(k);
     if (!known->is[k])
         known->cost[k] = cost_make(w, g, false);
@@ -191,7 +191,7 @@ uint32_t roll_columns(const Work *w, Group g, uint64_t bytes, RollCost *cost) {
 }
 
 bool roll_confirm(const Work *w, const Group *g) {
-    Known *known = known_of(w->costs, g);
+    Known *known = known_of(w->once->rolls, g);
     uint32_t k = 0;
     while (tried(k) != (g->cols ? g->cols : g->rows))
         k++;

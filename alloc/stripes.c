@@ -12,8 +12,6 @@
  */
 #include "alloc/work.h"
 
-#include <string.h>
-
 NodeId group_node(const Work *w, const Group *g, uint32_t i) {
     return w->schedule->step[g->first + i].slot[0].node;
 }
@@ -290,20 +288,26 @@ void stripe_bytes(const Work *w, TensorId result, const Stripe *most,
             bytes[m] += copy_offset(w->spec, &plank, most->shift);
 }
 
-static uint64_t volume_least(const Work *w, TensorId t, uint32_t rows,
-                             uint32_t memories) {
-    uint64_t bytes[PLAN_MAX_POOLS];
-    pool_bytes(w, t, rows, false, bytes);
-    return least_bytes(w, bytes, memories);
-}
-
 static uint64_t add_capped(uint64_t a, uint64_t b) {
     return b > UINT64_MAX - a ? UINT64_MAX : a + b;
 }
 
+/* Bytes of a buffer. Not `sized`: were one linear memory of any size. */
+static uint64_t buffer_bytes(const Work *w,
+                             const uint64_t bytes[PLAN_MAX_POOLS],
+                             uint32_t memories, bool sized, GroupCost *cost) {
+    if (sized)
+        return least_bytes(w, bytes, memories);
+    if (!(memories & 1) || !bytes[0])
+        return UINT64_MAX;
+    cost->largest = bytes[0] > cost->largest ? bytes[0] : cost->largest;
+    return round_up(bytes[0], pool_of(&w->spec->memory[0]).align);
+}
+
 /* Adds the plank of what is held, by step of the group. */
 static void plank_lives(const Work *w, const Group *g, uint32_t i,
-                        const Stripe *most, uint64_t *live) {
+                        const Stripe *most, bool sized, uint64_t *live,
+                        GroupCost *cost) {
     uint32_t n = g->end - g->first;
     TensorId t = held_tensor(w, g, i);
     uint32_t last = group_last_use(w, g, t) - g->first;
@@ -311,32 +315,39 @@ static void plank_lives(const Work *w, const Group *g, uint32_t i,
     if (group_joins(w, g, t))
         return;
     stripe_bytes(w, t, most, bytes);
-    uint64_t own = least_bytes(w, bytes, group_reach(w, g, t));
+    uint64_t own = buffer_bytes(w, bytes, group_reach(w, g, t), sized, cost);
     uint32_t s = i < n ? plank_first(w, g, i) : shared_first(w, g, i - n);
     for (; s <= last; s++)
         live[s] = add_capped(live[s], own);
 }
 
-/* Bytes of active memory at the fullest of the group's steps. */
-static uint64_t group_peak(const Work *w, const Group *g, const Stripe *most) {
-    uint32_t n = g->end - g->first;
-    uint64_t peak = 0;
-    uint64_t *live = ARENA_ARRAY(w->arena, uint64_t, n + 1);
-    for (uint32_t i = 0; i < n; i++) {
-        NodeId id = group_node(w, g, i);
-        const Node *node = graph_node(w->g, id);
-        for (uint32_t k = 0; k < node->n_in && !is_placed(w, id); k++)
-            if (group_holder(w, g, node->in[k]) == NONE ||
-                most[i].copies >> k & 1)
-                live[i] = add_capped(live[i], volume_least(w, node->in[k],
-                                                           most[i].need.in_rows,
-                                                           reach(w, id)));
+/* Adds the planks of operands that node i reads from outside, or copies. */
+static void operands_live(const Work *w, const Group *g, uint32_t i,
+                          const Stripe *most, bool sized, uint64_t *live,
+                          GroupCost *cost) {
+    NodeId id = group_node(w, g, i);
+    const Node *node = graph_node(w->g, id);
+    uint64_t bytes[PLAN_MAX_POOLS];
+    for (uint32_t k = 0; k < node->n_in && !is_placed(w, id); k++) {
+        if (group_holder(w, g, node->in[k]) != NONE && !(most->copies >> k & 1))
+            continue;
+        pool_bytes(w, node->in[k], most->need.in_rows, false, bytes);
+        *live = add_capped(*live,
+                           buffer_bytes(w, bytes, reach(w, id), sized, cost));
     }
-    for (uint32_t i = 0; i < group_held(g); i++)
-        plank_lives(w, g, i, &most[i], live);
+}
+
+/* Bytes of active memory at the fullest of the group's steps. */
+static void group_peak(const Work *w, const Group *g, const Stripe *most,
+                       bool sized, GroupCost *cost) {
+    uint32_t n = g->end - g->first;
+    uint64_t *live = ARENA_ARRAY(w->arena, uint64_t, n + 1);
     for (uint32_t i = 0; i < n; i++)
-        peak = live[i] > peak ? live[i] : peak;
-    return peak;
+        operands_live(w, g, i, &most[i], sized, &live[i], cost);
+    for (uint32_t i = 0; i < group_held(g); i++)
+        plank_lives(w, g, i, &most[i], sized, live, cost);
+    for (uint32_t i = 0; i < n; i++)
+        cost->peak = live[i] > cost->peak ? live[i] : cost->peak;
 }
 
 /* Every stripe goes on where the one before it has ended, or above. */
@@ -373,23 +384,32 @@ static bool raise_to(const Work *w, const Group *g, uint32_t index,
     return true;
 }
 
-bool group_highest(const Work *w, const Group *g, Stripe *most) {
-    uint32_t n = group_held(g);
-    Stripe *stripe = ARENA_ARRAY(w->arena, Stripe, n);
-    memset(most, 0, n * sizeof *most);
+static bool find_highest(const Work *w, const Group *g, Stripe *most) {
+    Stripe *stripe = ARENA_ARRAY(w->arena, Stripe, group_held(g));
     for (uint32_t k = 0, end = group_stripes(w, g); k < end; k++)
         if (!raise_to(w, g, k, stripe, most))
             return false;
     return true;
 }
 
-/* The first stripe, one in the middle, the last: most groups have but these
- * kinds, and the halo of one in the middle is not cut. */
-bool group_about(const Work *w, const Group *g, GroupCost *cost) {
-    uint32_t n = group_held(g), end = group_stripes(w, g);
-    Stripe *stripe = ARENA_ARRAY(w->arena, Stripe, n);
-    Stripe *most = ARENA_ARRAY(w->arena, Stripe, n);
-    *cost = (GroupCost){0};
+const Stripe *stripes_highest(const Work *w, const Group *g, Arena *arena) {
+    Stripe *most = ARENA_ARRAY(arena, Stripe, group_held(g));
+    find_highest(w, g, most);
+    return most;
+}
+
+static bool look_at_middle(const Work *w, const Group *g, Stripe *most,
+                           GroupCost *cost) {
+    (void)cost;
+    return stripe_make(w, g, group_stripes(w, g) / 2, most);
+}
+
+/* Most groups have but these kinds, and the halo of one in the middle is not
+ * cut. */
+static bool look_at_three(const Work *w, const Group *g, Stripe *most,
+                          GroupCost *cost) {
+    uint32_t end = group_stripes(w, g);
+    Stripe *stripe = ARENA_ARRAY(w->arena, Stripe, group_held(g));
     const uint32_t at[] = {0, end / 2, end - 1};
     const uint32_t times[] = {1, end > 2 ? end - 2 : 0, end > 1};
     for (uint32_t k = 0; k < 3; k++) {
@@ -397,30 +417,34 @@ bool group_about(const Work *w, const Group *g, GroupCost *cost) {
             return false;
         stripe_charge(w, g, stripe, times[k], cost);
     }
-    cost->peak = group_peak(w, g, most);
     return true;
 }
 
-uint64_t group_middle(const Work *w, const Group *g) {
-    Stripe *stripe = ARENA_ARRAY(w->arena, Stripe, group_held(g));
-    return stripe_make(w, g, group_stripes(w, g) / 2, stripe)
-               ? group_peak(w, g, stripe)
-               : UINT64_MAX;
-}
-
-bool group_measure(const Work *w, const Group *g, GroupCost *cost) {
+static bool look_at_all(const Work *w, const Group *g, Stripe *most,
+                        GroupCost *cost) {
     uint32_t n = g->end - g->first;
     Stripe *stripe = ARENA_ARRAY(w->arena, Stripe, group_held(g));
-    Stripe *most = ARENA_ARRAY(w->arena, Stripe, group_held(g));
     uint32_t *done = ARENA_ARRAY(w->arena, uint32_t, n);
-    *cost = (GroupCost){0};
     for (uint32_t k = 0, end = group_stripes(w, g); k < end; k++) {
         if (!stripe_make(w, g, k, stripe) || !follows(n, stripe, done))
             return false;
         stripe_charge(w, g, stripe, 1, cost);
     }
-    if (!all_done(w, g, done) || !group_highest(w, g, most))
+    return all_done(w, g, done) && find_highest(w, g, most);
+}
+
+bool group_measure(const Work *w, const Group *g, StripesLook look, bool sized,
+                   GroupCost *cost) {
+    static bool (*const look_at[])(const Work *, const Group *, Stripe *,
+                                   GroupCost *) = {
+        [STRIPES_MIDDLE] = look_at_middle,
+        [STRIPES_THREE] = look_at_three,
+        [STRIPES_ALL] = look_at_all,
+    };
+    Stripe *most = ARENA_ARRAY(w->arena, Stripe, group_held(g));
+    *cost = (GroupCost){0};
+    if (!look_at[look](w, g, most, cost))
         return false;
-    cost->peak = group_peak(w, g, most);
+    group_peak(w, g, most, sized, cost);
     return true;
 }

@@ -79,9 +79,7 @@ Plan *way_plan(Arena *arena, Diag *diag, const Contest *c, const Way *way,
                bool last, uint64_t *height, bool *hopeless) {
     const Schedule *schedule = c->schedule;
     const HwSpec *spec = spec_within(arena, schedule->spec, way->size);
-    Work *w = work_new(arena, schedule, spec, c->options);
-    if (c->costs)
-        w->costs = c->costs;
+    Work *w = work_new(arena, schedule, spec, c->options, c->once);
     Plan *plan = ARENA_NEW(arena, Plan);
     Problem problem = {0};
     PlanResult result = {0};

@@ -138,8 +138,14 @@ typedef struct Problem {
     uint32_t n_times;
 } Problem;
 
-/* rollcost.c: what groups cost, for all Works of one plan. */
+/* What does not depend on the bytes that are planned with, found once for all
+ * Works of one plan. */
 typedef struct RollCosts RollCosts;
+typedef struct StripeCosts StripeCosts;
+typedef struct Once {
+    RollCosts *rolls;     /* rollcost.c; NULL for machines without rings */
+    StripeCosts *stripes; /* stripecost.c */
+} Once;
 
 typedef struct Work {
     Arena *arena;
@@ -147,7 +153,7 @@ typedef struct Work {
     const HwSpec *spec;
     const Graph *g;
     const PlanOptions *options;
-    RollCosts *costs;
+    const Once *once;
     Uses uses;
     Legal *legal;      /* by node */
     Legal *copy;       /* by tensor: copy_legal; HW_OP_CONV: not asked yet */
@@ -313,9 +319,10 @@ typedef struct Stripe {
     uint32_t shift;     /* rows above the lowest copy of the result */
 } Stripe;
 typedef struct GroupCost {
-    uint64_t peak;  /* bytes of active memory */
-    uint64_t moved; /* bytes over DDR */
-    uint64_t work;  /* products, those computed again included */
+    uint64_t peak;    /* bytes of active memory */
+    uint64_t moved;   /* bytes over DDR */
+    uint64_t work;    /* products, those computed again included */
+    uint64_t largest; /* bytes of a buffer; 0: not known */
 } GroupCost;
 /* Kinds of layers without which groups may move less: bits. */
 enum { KIND_SPREADS = 1, KIND_CONCAT = 2, KIND_END = 4 };
@@ -348,16 +355,19 @@ uint32_t group_stripes(const Work *w, const Group *g);
 /* Rows of one stripe, by what is held (group_held); false if it cannot be
  * computed. */
 bool stripe_make(const Work *w, const Group *g, uint32_t index, Stripe *stripe);
-/* Most rows of any stripe. */
-bool group_highest(const Work *w, const Group *g, Stripe *most);
-/* Bytes of active memory for the stripe in the middle; UINT64_MAX if it cannot
- * be computed. */
-uint64_t group_middle(const Work *w, const Group *g);
-/* The cost from three stripes; exact where those between are alike. False if
- * one of them cannot be computed. */
-bool group_about(const Work *w, const Group *g, GroupCost *cost);
-/* False if some stripe cannot be computed. */
-bool group_measure(const Work *w, const Group *g, GroupCost *cost);
+/* Most rows of any stripe, by what is held; in `arena`. */
+const Stripe *stripes_highest(const Work *w, const Group *g, Arena *arena);
+/* Of which stripes the cost is found. */
+typedef enum StripesLook {
+    STRIPES_MIDDLE, /* one in the middle: the peak alone */
+    STRIPES_THREE,  /* the first, one in the middle, the last: exact where those
+                     * between are alike */
+    STRIPES_ALL
+} StripesLook;
+/* False if one of these cannot be computed. Not `sized`: in one linear memory
+ * of any size. */
+bool group_measure(const Work *w, const Group *g, StripesLook look, bool sized,
+                   GroupCost *cost);
 /* Bytes by pool of the result of a node of the group: its most rows, and what
  * a copy of its last rows reaches over. */
 void stripe_bytes(const Work *w, TensorId result, const Stripe *most,
@@ -395,6 +405,13 @@ uint32_t group_quantum(const Work *w, const Group *g, uint32_t i);
 /* Whether all operands of a concat can lie in its plank of so many rows. */
 bool plank_parts_start(const Work *w, const Group *g, uint32_t i,
                        uint32_t rows);
+
+/* ---- stripecost.c: the same, found once ---- */
+
+StripeCosts *stripe_costs_new(Arena *arena, uint32_t n_steps);
+bool group_cost(const Work *w, const Group *g, StripesLook look,
+                GroupCost *cost);
+const Stripe *group_highest(const Work *w, const Group *g);
 
 /* ---- copy.c: rows of a plank as a volume of their own ---- */
 
@@ -654,9 +671,10 @@ void bound_make(const Work *w, Plan *plan);
  * holds. */
 bool plan_exists(const Schedule *schedule, const HwSpec *spec,
                  const PlanOptions *options);
-/* The work of planning, ready for fit_*. */
+/* The work of planning, ready for fit_*. `once`: of another Work of the same
+ * schedule and machine, but for its first memory's size; or NULL. */
 Work *work_new(Arena *arena, const Schedule *schedule, const HwSpec *spec,
-               const PlanOptions *options);
+               const PlanOptions *options, const Once *once);
 /* One level, else two. */
 bool work_fit(Work *w, Problem *problem, PlanResult *result,
               const char **planner, bool *two_levels);

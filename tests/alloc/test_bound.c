@@ -310,8 +310,9 @@ static void none_moves_less(void **state) {
             Plan plan = {0};
             const Schedule *schedule =
                 sched_run(c.arena, c.diag, &c.toy->spec, c.g, "file");
-            bound_make(work_new(c.arena, schedule, &c.toy->spec, &options),
-                       &plan);
+            bound_make(
+                work_new(c.arena, schedule, &c.toy->spec, &options, NULL),
+                &plan);
             uint32_t least = search(&s);
             assert_true(plan.ddr_once <= least);
             compared += least < COSTS;

@@ -148,7 +148,7 @@ static void equals_the_best_choice(void **state) {
         const Schedule *schedule =
             sched_run(c.arena, c.diag, &c.toy->spec, c.g, "file");
         PlanOptions options = {.planner = "auto"};
-        Work *w = work_new(c.arena, schedule, &c.toy->spec, &options);
+        Work *w = work_new(c.arena, schedule, &c.toy->spec, &options, NULL);
         Problem p = {0};
         Free gap[32];
         uint32_t n = list_gaps(w, gap);
