@@ -176,9 +176,12 @@ typedef struct Lesson {
     uint64_t bytes, needed;
 } Lesson;
 
-/* Keys of failed states, the newest on top of the oldest. */
+/* Keys of failed states, the newest on top of the oldest; of its pages there
+ * are those in which something was written. */
+enum { MEMORY_PAGE = 64 };
 typedef struct Memory {
-    uint64_t *key, mask;
+    Arena *arena;
+    uint64_t **page, mask;
 } Memory;
 
 typedef struct Search {

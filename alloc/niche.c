@@ -47,14 +47,20 @@ static uint64_t state_key(const Search *s, uint32_t lo, uint32_t hi) {
 
 static bool memory_has(const Memory *memory, uint64_t key) {
     uint64_t at = key & memory->mask;
-    return memory->key[at] == key || memory->key[at ^ 1] == key;
+    const uint64_t *page = memory->page[at / MEMORY_PAGE];
+    at %= MEMORY_PAGE;
+    return page && (page[at] == key || page[at ^ 1] == key);
 }
 
 static void memory_add(Memory *memory, uint64_t key) {
     uint64_t at = key & memory->mask;
-    if (memory->key[at])
+    uint64_t **page = &memory->page[at / MEMORY_PAGE];
+    at %= MEMORY_PAGE;
+    if (!*page)
+        *page = ARENA_ARRAY(memory->arena, uint64_t, MEMORY_PAGE);
+    if ((*page)[at])
         at ^= 1;
-    memory->key[at] = key;
+    (*page)[at] = key;
 }
 
 /* ---- which section ---- */

@@ -45,7 +45,8 @@ Search *search_new(Arena *arena, Strip *strip, uint64_t seed) {
     uint64_t keys = 1024;
     while (keys < strip->n * 2048u && keys < 1u << LOG_MEMORY)
         keys *= 2;
-    search->memory = (Memory){ARENA_ARRAY(arena, uint64_t, keys), keys - 1};
+    search->memory = (Memory){
+        arena, ARENA_ARRAY(arena, uint64_t *, keys / MEMORY_PAGE), keys - 1};
     return search;
 }
 

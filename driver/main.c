@@ -4,6 +4,9 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 #define MACHINE "tS"
 #define NETWORK "wPbHFsR"
@@ -164,7 +167,18 @@ static ExitCode run_command(const Command *command, int argc, char **argv) {
     return code;
 }
 
+/* Plans are made by the dozen, each in an arena of its own: the C library gives
+ * the memory of one to the next, and does not return it in between. */
+static void keep_memory(void) {
+#ifdef __GLIBC__
+    enum { LARGEST_KEPT = 1 << 25, MOST_SPARE = 1 << 28 };
+    mallopt(M_MMAP_THRESHOLD, LARGEST_KEPT);
+    mallopt(M_TRIM_THRESHOLD, MOST_SPARE);
+#endif
+}
+
 int main(int argc, char **argv) {
+    keep_memory();
     /* A file size limit is then an error of write(), which file_write reports
      * and cleans up after. */
     signal(SIGXFSZ, SIG_IGN);
