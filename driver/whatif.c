@@ -190,6 +190,7 @@ bool write_report(Arena *arena, Diag *diag, const Options *o,
         input.bound = bound.bytes;
         input.bound_of =
             arena_printf(arena, "bytes are the bound: %s", bound.of);
+        input.volumes = o->report ? plan_explain(arena, plan) : NULL;
     }
     if (o->report && again)
         input.n_what_ifs =

@@ -312,6 +312,7 @@ const char *report_page(Arena *arena, const ReportInput *input) {
     table_layers(&text, &by_rows);
     table_memory(arena, &text, &by_rows);
     table_hosts(&text, listing);
+    table_volumes(arena, &text, input);
     html_close(&text);
     return text_str(&text);
 }

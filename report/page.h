@@ -22,12 +22,13 @@ typedef struct ReportInput {
     const char *bound_of; /* what moves no fewer bytes than that; NULL: nobody
                            * knows of any */
     uint64_t bound;
+    const char *volumes; /* lines `volume: where it is, and why`; or NULL */
     uint32_t n_what_ifs;
     const WhatIf *what_if;
 } ReportInput;
 
-/* HTML: active memory over time, engines over time, layers, memory, what-if,
- * layers of the host. Needs nothing from elsewhere. */
+/* HTML: active memory, engines and bytes over time, what moves, what-if,
+ * layers, memory, layers of the host, volumes. Needs nothing from elsewhere. */
 const char *report_page(Arena *arena, const ReportInput *input);
 
 /* Trace events for chrome://tracing or Perfetto: a lane an engine,

@@ -376,3 +376,28 @@ void table_hosts(Text *to, const Listing *listing) {
     }
     close_table(to);
 }
+
+/* ---- volumes ---- */
+
+void table_volumes(Arena *arena, Text *to, const ReportInput *input) {
+    static const char *const right[] = {"<where, and why there", NULL};
+    if (!input->volumes)
+        return;
+    text_add(to, "<h2>Volumes</h2>\n<p>Steps count from 1, as in the "
+                 "listing.</p>\n");
+    heads(to, "volume", right);
+    for (const char *line = input->volumes; *line;) {
+        size_t len = strcspn(line, "\n");
+        const char *all = arena_strndup(arena, line, len);
+        const char *colon = strstr(all, ": ");
+        line += len + (line[len] == '\n');
+        if (!colon)
+            continue;
+        text_add(to, "<tr>");
+        name_cell(to, arena_strndup(arena, all, (size_t)(colon - all)));
+        text_add(to, "<td class=\"w\">");
+        html_text(to, colon + 2);
+        text_add(to, "</td></tr>\n");
+    }
+    close_table(to);
+}

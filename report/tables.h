@@ -24,5 +24,7 @@ void table_memory(Arena *arena, Text *to, const ReportInput *input);
 /* cliffs.c: convolutions that one channel more or less would change. */
 void table_cliffs(Arena *arena, Text *to, const ReportInput *input);
 void table_hosts(Text *to, const Listing *listing);
+/* Where each volume is, and why there. */
+void table_volumes(Arena *arena, Text *to, const ReportInput *input);
 
 #endif

@@ -79,13 +79,19 @@ static void pages_are_markup_with_the_right_numbers(void **state) {
     WhatIf what[] = {{"<twice>", true, "", r.sim->cycles / 2, 7, 9},
                      {"less", false, "1 byte & more short", 0, 0, 0}};
     ReportInput input = {
-        .listing = r.listing, .sim = r.sim, .n_what_ifs = 2, .what_if = what};
+        .listing = r.listing,
+        .sim = r.sim,
+        .volumes = "a<1> (5x10x56): outside: for q\nb (1x1x1): inside\n",
+        .n_what_ifs = 2,
+        .what_if = what};
     const char *page = report_page(r.arena, &input);
     must_balance(page);
     assert_null(strstr(page, "a<1>"));
     assert_non_null(strstr(page, "a&lt;1&gt;"));
     assert_non_null(strstr(page, "-50.0 %"));
     assert_non_null(strstr(page, "1 byte &amp; more short"));
+    assert_non_null(strstr(page, "a&lt;1&gt; (5x10x56)</td><td class=\"w\">"
+                                 "outside: for q</td>"));
     assert_non_null(strstr(page, "<td>92,400</td>")); /* 56 x 10 x 5 x 33 */
     arena_free(r.arena);
 }
