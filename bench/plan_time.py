@@ -14,13 +14,11 @@ the refusal: two trees whose files are equal plan the same.
 import argparse
 import hashlib
 import json
-import os
-import resource
 import subprocess
 import tempfile
 
 import residency
-import traffic
+import tool
 
 MACHINES = ["xdnn-v2-28", "xdnn-v2-56", "xdnn-v3-96", "ring-npu", "line-npu",
             "tile-npu", residency.MACHINE]
@@ -29,26 +27,17 @@ EXAMPLES = ["vgg16", "yolov2-608", "squeezenet", "vgg-e-stem"]
 MOST = 120  # seconds by the clock
 
 
-def stem(path):
-    return os.path.basename(path).rsplit(".", 1)[0]
-
-
-def spent():
-    use = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return 1000 * (use.ru_utime + use.ru_stime)
-
-
 def compiled(path, machine, size, folder):
     """The run, and what it took of the processor."""
-    before = spent()
+    before = 1000 * tool.cpu_seconds()
     try:
         done = subprocess.run(
-            [traffic.AMPHORA, "compile", path, "-t", machine, "-o", folder,
+            [tool.AMPHORA, "compile", path, "-t", machine, "-o", folder,
              "--json", "--set", f"memories.am.size={size}"],
             capture_output=True, text=True, timeout=MOST)
     except subprocess.TimeoutExpired:
         done = None
-    return done, spent() - before
+    return done, 1000 * tool.cpu_seconds() - before
 
 
 def cell(path, machine, size, folder):
@@ -79,7 +68,7 @@ def cells(paths, machines, folder):
             peak = peak_of(path, machine, folder)
             for part in PARTS if peak else ():
                 size = max(int(peak * part) // 1024, 1) * 1024
-                yield (stem(path), stem(machine), part,
+                yield (tool.name_of(path), tool.name_of(machine), part,
                        *cell(path, machine, size, folder))
 
 
@@ -93,7 +82,7 @@ def main():
         paths = args.networks or [
             residency.network_file(name, folder)
             for name in residency.NETWORKS] + [
-            f"examples/{name}.prototxt" for name in EXAMPLES]
+            tool.example(name) for name in EXAMPLES]
         rows = list(cells(paths, args.machine or MACHINES, folder))
     if args.digests:
         with open(args.digests, "w", encoding="utf-8") as out:
