@@ -572,9 +572,10 @@ static void run(Emit *e, NodeId id) {
 
 static void finish(Emit *e, NodeId id) {
     TensorId out = graph_node(e->w->g, id)->out[0];
+    if (is_placed(e->w, id) && in_group(e, id))
+        return;
     if (is_placed(e->w, id) && e->w->role[out.i].dissolved) {
-        if (!in_group(e, id))
-            concat_dissolved(e, id);
+        concat_dissolved(e, id);
         return;
     }
     if (is_placed(e->w, id))

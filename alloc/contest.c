@@ -84,7 +84,8 @@ static bool way_try(Contest *c, Way way) {
         wholes.wholes = true;
         way_try(c, wholes);
     }
-    for (uint32_t kind = 1; way.share && kind < KIND_END; kind *= 2)
+    bool groups = way.share || way.rolls;
+    for (uint32_t kind = 1; groups && kind < KIND_END; kind *= 2)
         if (c->kinds & kind && way.apart < kind) {
             Way fewer = way;
             fewer.apart |= kind;

@@ -264,6 +264,8 @@ static bool has_loose_end(const Work *w, uint32_t first, uint32_t end) {
 static void groups_from(Search *s, uint32_t first) {
     bool rings = s->w->spec->tiling.rings;
     uint32_t n = s->w->schedule->n_steps, failed = 0;
+    if (!group_may_begin(s->w, first))
+        return;
     for (uint32_t end = first + 1; end <= n && end <= first + LONGEST; end++) {
         if (!group_may_hold(s->w, end - 1))
             return;

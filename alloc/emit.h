@@ -55,6 +55,10 @@ uint32_t emit_place(Emit *e, uint32_t buf, uint64_t at, Placement p);
 /* The pixels of the placement `from`. */
 void emit_move_from(Emit *e, ActionKind kind, uint32_t from, uint32_t to);
 
+/* emit_group.c: all that others read of a concat its members bring to its
+ * place; where else it goes is left. */
+void emit_drop_home(uint32_t to[2], uint32_t *n, uint32_t home);
+
 /* emit_rings.c: where a result of a group that rolls is stored. */
 typedef struct Target {
     uint32_t to[2], n, home;

@@ -185,10 +185,9 @@ static void join_members(Emit *e, const Group *g, Member *member, uint32_t i,
 
 /* ---- the group ---- */
 
-/* All that others read of a concat its members bring to its place. */
-static void drop_home(Member *member) {
-    if (member->home != NONE)
-        member->to[0] = member->to[--member->n_to];
+void emit_drop_home(uint32_t to[2], uint32_t *n, uint32_t home) {
+    if (home != NONE)
+        to[0] = to[--*n];
 }
 
 static void find_targets(Emit *e, const Group *g, Member *member) {
@@ -199,7 +198,7 @@ static void find_targets(Emit *e, const Group *g, Member *member) {
             member[i].n_to =
                 emit_targets(e, out, member[i].to, &member[i].home);
         if (is_placed(e->w, group_node(e->w, g, i)))
-            drop_home(&member[i]);
+            emit_drop_home(member[i].to, &member[i].n_to, member[i].home);
         for (uint32_t k = 0; k < member[i].n_to; k++)
             emit_use_throughout(e, g, member[i].to[k]);
     }

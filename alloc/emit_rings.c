@@ -25,9 +25,10 @@ static uint32_t ring_of(const Turn *r, TensorId t) {
 static uint32_t rows_of(Turn *r, TensorId t, uint32_t row, uint32_t rows) {
     if (group_keeps(r->e->w, r->g, t))
         return emit_view(r->e, t, row, rows);
-    const Ring *ring = &r->rings.at.at[ring_of(r, t)];
-    uint32_t p = emit_plank(r->e, r->g->first_buf + ring->buf, t, ring->rows,
-                            ring->rows);
+    uint32_t c, whole = ring_whole(r->e->w, &r->rings, ring_of(r, t), &c);
+    const Ring *ring = &r->rings.at.at[whole];
+    uint32_t p = emit_part(r->e, r->g->first_buf + ring->buf, t, ring->tensor,
+                           c, ring->rows, ring->rows);
     Placement *held = &r->e->placement.at[p];
     held->row = row;
     held->rows = rows;
@@ -57,7 +58,8 @@ static void run_rows(void *context, const Roll *roll, const uint32_t *done) {
     NodeId id = group_node(e->w, r->g, roll->i);
     const Node *node = graph_node(e->w->g, id);
     const Rows *need = &roll->need;
-    uint32_t in[MAX_OPERANDS];
+    bool joins = is_placed(e->w, id);
+    uint32_t *in = ARENA_ARRAY(e->arena, uint32_t, node->n_in + 1);
     e->step = r->g->first + roll->i;
     for (uint32_t k = 0; k < node->n_in; k++)
         load_rows(r, node->in[k], roll, done);
@@ -65,6 +67,7 @@ static void run_rows(void *context, const Roll *roll, const uint32_t *done) {
         in[k] = rows_of(r, node->in[k], need->in_row, need->in_rows);
     uint32_t out = rows_of(r, node->out[0], roll->row, roll->rows);
     Action a = emit_run_new(e, id, in, out);
+    a.kind = joins ? ACTION_CONCAT : ACTION_RUN;
     a.in_row = need->in_row;
     a.in_rows = need->in_rows;
     a.pad_top = need->pad_top;
@@ -89,6 +92,8 @@ Target *emit_roll_targets(Emit *e, const Group *g) {
             emit_made(e, t);
         if (g->stays ? e->w->role[t.i].outside : group_stores(e->w, g, t))
             own->n = emit_targets(e, t, own->to, &own->home);
+        if (is_placed(e->w, group_node(e->w, g, i)))
+            emit_drop_home(own->to, &own->n, own->home);
         for (uint32_t k = 0; k < own->n; k++)
             emit_use_throughout(e, g, own->to[k]);
     }

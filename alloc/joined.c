@@ -6,7 +6,8 @@
  * channels of that plank. Others can have more rows (each window above them
  * adds some), and the rows of a plank are dense: they are copied. Members from
  * outside are loaded to their channels. No concat that a group holds exists
- * whole, so what others need of it they find in backing memory.
+ * whole, so what others need of it they find in backing memory. In a ring all
+ * members lie in the concat's: each is as far ahead as its readers ask.
  */
 #include "alloc/work.h"
 
@@ -21,8 +22,18 @@ static uint32_t channel_in_root(const Work *w, TensorId t) {
     return c;
 }
 
+static bool all_made(const Work *w, NodeId id) {
+    const Node *node = graph_node(w->g, id);
+    for (uint32_t k = 0; k < node->n_in; k++) {
+        Origin origin = w->role[node->in[k].i].origin;
+        if (origin == FROM_INPUT || origin == FROM_HOST)
+            return false;
+    }
+    return true;
+}
+
 bool concat_may_join(const Work *w, NodeId id) {
-    if (w->spec->tiling.rings || w->spec->backing < 0)
+    if (w->spec->backing < 0 || (w->spec->tiling.rings && !all_made(w, id)))
         return false;
     const HwMemory *backing = &w->spec->memory[w->spec->backing];
     TensorId own = graph_node(w->g, id)->out[0], root = own;
@@ -53,7 +64,8 @@ bool group_only_reader(const Work *w, const Group *g, TensorId t, uint32_t i) {
 static uint32_t joined_by(const Work *w, const Group *g, uint32_t i) {
     TensorId t = result(w, g, i), parent = w->role[t.i].parent;
     uint32_t by = parent.i == NONE ? NONE : group_maker(w, g, parent);
-    return by != NONE && group_only_reader(w, g, t, by) ? by : NONE;
+    return by != NONE && (g->rolls || group_only_reader(w, g, t, by)) ? by
+                                                                      : NONE;
 }
 
 uint32_t group_plank(const Work *w, const Group *g, uint32_t i, uint32_t *c) {

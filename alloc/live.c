@@ -60,7 +60,8 @@ static void touch_fill(Work *w, const Unit *u, Touch *touch) {
         NodeId id = step->slot[i].node;
         const Node *node = graph_node(w->g, id);
         TensorId out = node->out[0];
-        if (is_placed(w, id) && !dissolved(w, out) && w->unit_of[out.i] == unit)
+        if (is_placed(w, id) && !dissolved(w, out) && !inner(w, id, out) &&
+            w->unit_of[out.i] == unit)
             touch->whole = true;
         if (!on_engine(w, id))
             continue;
@@ -386,7 +387,7 @@ static void ring_bufs(Work *w, Problem *p, Group *g) {
     g->first_buf = p->buf.n;
     for (uint32_t i = 0; i < rings.at.n; i++) {
         const Ring *ring = &rings.at.at[i];
-        if (ring->over != NONE)
+        if (ring->over != NONE || ring->inside != NONE)
             continue;
         uint32_t maker = ring->maker == NONE ? 0 : ring->maker;
         pool_bytes(w, ring->tensor, ring->rows, false, bytes);

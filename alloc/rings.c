@@ -10,7 +10,8 @@
  * a residual, as many as the long way is behind. What the rest of the network
  * needs of a group, and what it reads from before, lies whole in active memory
  * if the group `stays`: then only network inputs and what the host makes are
- * loaded. Else all of it passes row by row, each row once.
+ * loaded. Else all of it passes row by row, each row once. Members of a concat
+ * of the group lie in its ring; the concat is complete as far as they all are.
  * Recursion is as deep as a group is long.
  */
 #include "alloc/work.h"
@@ -25,14 +26,21 @@ static TensorId result(const Work *w, const Group *g, uint32_t i) {
     return graph_node(w->g, group_node(w, g, i))->out[0];
 }
 
+/* Whether nothing outside the group touches the unit. */
+static bool is_inner(const Unit *unit, const Group *g) {
+    return unit->touch[0].step >= g->first &&
+           unit->touch[unit->n_touches - 1].step < g->end;
+}
+
 bool group_keeps(const Work *w, const Group *g, TensorId t) {
     const Role *role = &w->role[t.i];
     if (!g->stays)
         return false;
     if (group_maker(w, g, t) == NONE)
         return role->origin == FROM_ENGINE || role->origin == FROM_PARTS;
-    return role->parent.i != NONE ||
-           (role->last != NONE && role->last >= g->end);
+    if (role->parent.i != NONE || role->origin == FROM_PARTS)
+        return !is_inner(&w->unit.at[w->unit_of[t.i]], g);
+    return role->last != NONE && role->last >= g->end;
 }
 
 /* ---- who rolls how far at a time ---- */
@@ -148,9 +156,28 @@ static void ring_add(const Work *w, Rings *rings, TensorId t, uint32_t maker) {
     for (uint32_t i = 0; i < rings->at.n; i++)
         if (same_tensor(rings->at.at[i].tensor, t))
             return;
-    vec_push(
-        w->arena, &rings->at,
-        ((Ring){.tensor = t, .maker = maker, .over = NONE, .under = NONE}));
+    vec_push(w->arena, &rings->at,
+             ((Ring){.tensor = t,
+                     .maker = maker,
+                     .over = NONE,
+                     .under = NONE,
+                     .inside = NONE}));
+}
+
+/* Into the ring of a concat of the group. */
+static void ring_join(const Work *w, Rings *rings, Ring *part) {
+    TensorId parent = w->role[part->tensor.i].parent;
+    for (uint32_t i = rings->n_loaded; i < rings->at.n; i++)
+        if (same_tensor(rings->at.at[i].tensor, parent))
+            part->inside = i;
+}
+
+uint32_t ring_whole(const Work *w, const Rings *rings, uint32_t i,
+                    uint32_t *c) {
+    *c = 0;
+    for (; rings->at.at[i].inside != NONE; i = rings->at.at[i].inside)
+        *c += w->role[rings->at.at[i].tensor.i].part_c;
+    return i;
 }
 
 /* A pointwise result may replace, row by row, an operand that nobody else
@@ -171,6 +198,12 @@ static void ring_take_over(const Work *w, const Group *g, Rings *rings,
     }
 }
 
+/* The one whose buffer it is: it lies inside of that, or over it. */
+static uint32_t ring_place(const Work *w, const Rings *rings, uint32_t i) {
+    uint32_t c;
+    return ring_whole(w, rings, ring_root(rings, i), &c);
+}
+
 /* Those that are loaded come first. */
 static void rings_list(const Work *w, const Group *g, Rings *rings) {
     uint32_t n = g->end - g->first;
@@ -189,21 +222,26 @@ static void rings_list(const Work *w, const Group *g, Rings *rings) {
         if (!whole)
             ring_add(w, rings, result(w, g, i), i);
     }
+    for (uint32_t i = 0; i < rings->at.n; i++)
+        ring_join(w, rings, &rings->at.at[i]);
     for (uint32_t i = rings->n_loaded; i < rings->at.n; i++)
         ring_take_over(w, g, rings, i);
     for (uint32_t i = 0, buf = 0; i < rings->at.n; i++)
-        if (rings->at.at[i].over == NONE)
+        if (ring_place(w, rings, i) == i)
             rings->at.at[i].buf = buf++;
     for (uint32_t i = 0; i < rings->at.n; i++)
-        rings->at.at[i].buf = rings->at.at[ring_root(rings, i)].buf;
+        rings->at.at[i].buf = rings->at.at[ring_place(w, rings, i)].buf;
 }
 
 /* The first row of the tensor that some reader of the group still wants when
- * done[] rows of each node are there; `row` if that is earlier. */
+ * done[] rows of each node are there; `row` if that is earlier. Who reads a
+ * concat reads its members. */
 static uint32_t oldest(const Work *w, const Group *g, TensorId t,
                        const uint32_t *done, uint32_t row) {
     GroupReaders r = group_readers(w, g, t);
     while (group_readers_next(&r)) {
+        if (is_placed(w, group_node(w, g, r.i)))
+            row = oldest(w, g, result(w, g, r.i), done, row);
         if (done[r.i] == height(w, result(w, g, r.i)))
             continue;
         Rows need = rows_needed(w->g, group_node(w, g, r.i), done[r.i], 1);
@@ -240,6 +278,7 @@ static void grow(Growth *growth, Ring *ring, const uint32_t *done, uint32_t row,
         end = done[root->maker];
     for (; i != NONE; i = at[i].under)
         row = oldest(growth->w, growth->g, at[i].tensor, done, row);
+    root = &at[ring_place(growth->w, growth->rings, (uint32_t)(root - at))];
     root->rows = end - row > root->rows ? end - row : root->rows;
 }
 
@@ -266,14 +305,29 @@ static void grow_by(void *context, const Roll *roll, const uint32_t *done) {
              roll->row + roll->rows);
 }
 
+/* Raises a concat's ring until all parts of it start at an address; false if
+ * they never do. */
+static bool ring_aligns(const Work *w, const Group *g, Rings *rings,
+                        uint32_t i) {
+    enum { MORE = 64 };
+    Ring *ring = &rings->at.at[i];
+    Ring *place = &rings->at.at[ring_place(w, rings, i)];
+    for (uint32_t k = 0; k < MORE; k++, place->rows++)
+        if (plank_parts_start(w, g, ring->maker, place->rows))
+            return true;
+    return false;
+}
+
 bool rings_until(const Work *w, const Group *g, uint32_t rows, Rings *rings) {
     Growth growth = {w, g, rings};
     memset(rings, 0, sizeof *rings);
     rings_list(w, g, rings);
     bool made = roll_until(w, g, rows, grow_by, &growth);
+    for (uint32_t i = rings->n_loaded; i < rings->at.n && made; i++)
+        made = ring_aligns(w, g, rings, i);
     for (uint32_t i = 0; i < rings->at.n; i++) {
         rings->at.at[i].loaded = 0;
-        rings->at.at[i].rows = rings->at.at[ring_root(rings, i)].rows;
+        rings->at.at[i].rows = rings->at.at[ring_place(w, rings, i)].rows;
     }
     return made;
 }

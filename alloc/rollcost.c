@@ -91,7 +91,9 @@ static uint64_t weights_read(const Work *w, const Group *g) {
 
 static uint64_t moved_by(const Work *w, const Group *g, TensorId t,
                          bool loaded) {
-    return loaded || group_stores(w, g, t) ? tensor_bytes(w, t) : 0;
+    bool placed = is_placed(w, graph_tensor(w->g, t)->producer);
+    bool stored = placed ? w->role[t.i].outside : group_stores(w, g, t);
+    return loaded || stored ? tensor_bytes(w, t) : 0;
 }
 
 static uint64_t line_weights(const Work *w, const Group *g,
@@ -132,7 +134,8 @@ static RollCost cost_make(const Work *w, const Group *g, bool exact) {
     for (uint32_t i = 0; i < rings.at.n; i++) {
         const Ring *ring = &rings.at.at[i];
         cost.moved += moved_by(w, g, ring->tensor, i < rings.n_loaded);
-        uint64_t bytes = ring->over == NONE ? ring_bytes(w, g, ring) : 0;
+        bool own = ring->over == NONE && ring->inside == NONE;
+        uint64_t bytes = own ? ring_bytes(w, g, ring) : 0;
         if (bytes > UINT64_MAX - cost.bytes)
             return (RollCost){.bytes = UINT64_MAX};
         cost.bytes += bytes;

@@ -45,7 +45,7 @@ static uint64_t whole_bytes(const Work *w, uint32_t first, uint32_t end,
             continue;
         uint32_t from = unit->touch[0].step;
         uint32_t last = unit->touch[unit->n_touches - 1].step;
-        bool inner = from >= first && last < end && !unit->concat;
+        bool inner = from >= first && last < end;
         if (last < first || from >= end ||
             (group && (inner || from_outside(w, unit))))
             continue;
@@ -93,6 +93,8 @@ static void stretches_from(Search *s, uint32_t first) {
     if (whole_bytes(s->w, first, first + 1, false) <= s->w->total)
         offer(s, &(Group){.first = first, .end = first + 1},
               step_weights(s->w, first));
+    if (!group_may_begin(s->w, first))
+        return;
     for (uint32_t end = first + 1; end <= n && end <= first + LONGEST; end++) {
         if (!group_may_hold(s->w, end - 1) || !group_try(s, first, end))
             return;

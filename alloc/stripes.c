@@ -59,6 +59,11 @@ bool group_may_hold(const Work *w, uint32_t step) {
            (node->op != OP_DECONV || deconv_spreads(node));
 }
 
+bool group_may_begin(const Work *w, uint32_t step) {
+    return group_may_hold(w, step) &&
+           !is_placed(w, w->schedule->step[step].slot[0].node);
+}
+
 static bool read_outside(const Work *w, const Group *g, TensorId t) {
     for (uint32_t i = w->uses.start[t.i]; i < w->uses.start[t.i + 1]; i++) {
         uint32_t step = w->schedule->step_of[w->uses.node[i].i];

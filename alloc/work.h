@@ -329,6 +329,9 @@ enum { KIND_SPREADS = 1, KIND_CONCAT = 2, KIND_END = 4 };
 uint32_t group_kind(const Work *w, NodeId id);
 /* Whether a group may contain the step. */
 bool group_may_hold(const Work *w, uint32_t step);
+/* Whether one may begin with it: with a concat it would but load the parts of
+ * what lies outside together. */
+bool group_may_begin(const Work *w, uint32_t step);
 NodeId group_node(const Work *w, const Group *g, uint32_t i);
 /* Index of the node of the group that makes the tensor; NONE. */
 uint32_t group_maker(const Work *w, const Group *g, TensorId t);
@@ -430,6 +433,7 @@ typedef struct Ring {
     uint32_t loaded; /* rows that are behind or in it */
     uint32_t over;   /* the ring whose rows its own replace; NONE */
     uint32_t under;  /* the mirror */
+    uint32_t inside; /* the ring of the concat that it is part of; NONE */
     uint32_t buf;    /* counted from the group's first */
 } Ring;
 typedef struct Rings {
@@ -453,6 +457,8 @@ uint32_t roll_chunk(const Work *w, const Group *g, uint32_t i);
 /* All that the group's nodes do, in order; false if rows cannot be computed. */
 bool group_roll(const Work *w, const Group *g, RollVisitor *visit,
                 void *context);
+/* The ring that it is part of, from channel *c on; itself. */
+uint32_t ring_whole(const Work *w, const Rings *rings, uint32_t i, uint32_t *c);
 /* Whether a node that reads the ring's tensor, from outside, lacks rows: from
  * *row on to ring->loaded, which is raised. */
 bool ring_load(const Work *w, const Group *g, Ring *ring, const Roll *roll,

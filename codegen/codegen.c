@@ -442,7 +442,7 @@ static void emit_concat(Emitter *e, const Action *action, uint32_t index) {
                      operand_offset(e, out) + bytes);
     set(&f, HW_F_STEP, action->step);
     set_text(&f, HW_F_NAME, graph_node(e->graph, action->node)->name);
-    set_operand(e, &f, HW_OUT, action->out, 0, own.h);
+    set_operand(e, &f, HW_OUT, action->out, action->row, own.h);
     set(&f, HW_F_BYTES, (int64_t)bytes);
     set(&f, HW_F_END, end.num[HW_F_OUT_ADDR]);
     set(&f, HW_F_END_BUFFER, end.num[HW_F_OUT_BUFFER]);

@@ -94,14 +94,16 @@ TABLE = {
         (ROWS, 200000, 138240), (ROWS, 60000, 180864), (ROWS, 20000, 253824)),
     ("fire modules", fires): (
         (ROWS, 100000, 122112), (ROWS, 20000, 574848),
-        ("xdnn-v2-28", 200000, 262656)),
+        ("xdnn-v2-28", 200000, 262656), ("ring-npu", 20000, 248832)),
     ("inception modules", inceptions): (
         (ROWS, 100000, 176256), (ROWS, 30000, 1427328),
-        ("xdnn-v2-28", 200000, 5889024)),
+        ("xdnn-v2-28", 200000, 5889024), ("ring-npu", 30000, 552960)),
     ("dense block", dense): (
-        (ROWS, 100000, 133056), (ROWS, 40000, 369216)),
+        (ROWS, 100000, 133056), (ROWS, 40000, 369216),
+        ("ring-npu", 20000, 912384)),
     ("u-net by upsampling", lambda net: decoder(net, upsample)): (
-        (ROWS, 100000, 141696), (ROWS, 40000, 417408)),
+        (ROWS, 100000, 141696), (ROWS, 40000, 417408),
+        ("ring-npu", 30000, 285696)),
     ("u-net by deconvolution", lambda net: decoder(net, deconv)): (
         (ROWS, 100000, 133632), (ROWS, 40000, 378240)),
 }

@@ -70,11 +70,11 @@ left (16x8x8): channels 0 to 15 of both, in active memory, steps 2 to 6; does no
 --- exit 0
 --- stdout
 ...
-image (3x16x16): never whole: steps 1 to 4 roll, with a ring of 6 of its 16 rows; whole it takes 768 of 3,072 bytes; loaded from inputs
-conv1 (16x16x16): never whole: steps 1 to 4 roll, with a ring of 4 of its 16 rows; whole it takes 4,096 of 3,072 bytes; does not move
-pool1 (16x8x8): never whole: steps 1 to 4 roll, with a ring of 4 of its 8 rows; whole it takes 1,024 of 3,072 bytes; does not move
-left (16x8x8): channels 0 to 15 of both, never whole: steps 1 to 4 roll, with a ring of 2 of its 8 rows; whole it takes 1,024 of 3,072 bytes; stored to ddr
-right (16x8x8): channels 16 to 31 of both, never whole: steps 1 to 4 roll, with a ring of 2 of its 8 rows; whole it takes 1,024 of 3,072 bytes; stored to ddr
+image (3x16x16): never whole: steps 1 to 5 roll, with a ring of 5 of its 16 rows; whole it takes 768 of 3,072 bytes; loaded from inputs
+conv1 (16x16x16): never whole: steps 1 to 5 roll, with a ring of 4 of its 16 rows; whole it takes 4,096 of 3,072 bytes; does not move
+pool1 (16x8x8): never whole: steps 1 to 5 roll, with a ring of 4 of its 8 rows; whole it takes 1,024 of 3,072 bytes; does not move
+left (16x8x8): channels 0 to 15 of both, never whole: steps 1 to 5 roll, with a ring of 2 of its 8 rows; whole it takes 1,024 of 3,072 bytes; stored to ddr
+right (16x8x8): channels 16 to 31 of both, never whole: steps 1 to 5 roll, with a ring of 2 of its 8 rows; whole it takes 1,024 of 3,072 bytes; stored to ddr
 both (32x8x8): never whole: steps 6 to 7 roll, with a ring of 3 of its 8 rows; whole it takes 2,048 of 3,072 bytes; loaded from ddr
 mix (32x8x8): never whole: steps 6 to 7 roll, with at most 1 of its 8 rows at a time; whole it takes 2,048 of 3,072 bytes; does not move
 sum (32x8x8): in active memory, steps 7 to 8; steps 6 to 7 roll, with at most 1 of its 8 rows at a time; does not move
