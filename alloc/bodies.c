@@ -34,8 +34,6 @@ static bool share_time(const Box *a, const Box *b) {
 }
 
 static bool bodies_share_time(const Bodies *b, const Body *x, const Body *y) {
-    if (x->first >= y->end || y->first >= x->end)
-        return false;
     for (uint32_t i = 0; i < x->n_boxes; i++)
         for (uint32_t k = 0; k < y->n_boxes; k++)
             if (share_time(&b->box.at[x->first_box + i],
@@ -107,14 +105,23 @@ static void body_place(Bodies *b, Body *body) {
 
 /* ---- one order ---- */
 
+/* Of a body: apart from it, since all are compared with all. */
+typedef struct Span {
+    uint32_t first, end;
+} Span;
+
 /* Bodies that share time, by body: near.at[start[i]..start[i + 1]). */
 static void find_near(Bodies *b) {
+    Span *span = ARENA_ARRAY(b->arena, Span, b->body.n + 1);
     b->near.n = 0;
     b->start = ARENA_ARRAY(b->arena, uint32_t, b->body.n + 1);
+    for (uint32_t i = 0; i < b->body.n; i++)
+        span[i] = (Span){b->body.at[i].first, b->body.at[i].end};
     for (uint32_t i = 0; i < b->body.n; i++) {
         b->start[i] = b->near.n;
         for (uint32_t k = 0; k < b->body.n; k++)
-            if (k != i && bodies_share_time(b, &b->body.at[i], &b->body.at[k]))
+            if (span[i].first < span[k].end && span[k].first < span[i].end &&
+                k != i && bodies_share_time(b, &b->body.at[i], &b->body.at[k]))
                 vec_push(b->arena, &b->near, k);
     }
     b->start[b->body.n] = b->near.n;

@@ -123,10 +123,16 @@ Lives *lives_copy(const Lives *l) {
     return copy;
 }
 
+/* Words without phases are passed over whole. */
 Steps lives_span(const Lives *l, uint32_t buf) {
+    const uint64_t *word = &l->alive[(size_t)buf * l->words];
     Steps span = {0, l->n};
+    while (span.first / 64 + 1 < l->words && !word[span.first / 64])
+        span.first += 64;
     while (span.first < span.end && !lives_has(l, buf, span.first))
         span.first++;
+    while (span.end / 64 * 64 > span.first && !word[(span.end - 1) / 64])
+        span.end = (span.end - 1) / 64 * 64;
     while (span.end > span.first && !lives_has(l, buf, span.end - 1))
         span.end--;
     return span;

@@ -256,7 +256,7 @@ static void smallest(const Loops *l, const Cuts *rows, const Cuts *cols,
     best->mode.nest.over = lay_all(l, &s, &best->mode.nest);
 }
 
-void nest_choose(const Work *w, NodeId id, Mode *mode) {
+static void nest_search(const Work *w, NodeId id, Mode *mode) {
     Loops l = loops_of(w, id, &w->spec->tiling.style[mode->style]);
     Arena *arena = arena_new("nest");
     Cuts *rows = ARENA_NEW(arena, Cuts), *cols = ARENA_NEW(arena, Cuts);
@@ -277,6 +277,22 @@ void nest_choose(const Work *w, NodeId id, Mode *mode) {
         smallest(&l, rows, cols, &best);
     *mode = best.mode;
     arena_free(arena);
+}
+
+size_t nest_slots(const Schedule *schedule) {
+    return (size_t)(schedule->graph->node.n + 1) * schedule->spec->tiling.n;
+}
+
+/* They depend on the style, not on the memory's size. */
+void nest_choose(const Work *w, NodeId id, Mode *mode) {
+    size_t slot =
+        (size_t)id.i * w->spec->tiling.n + (size_t)(uint32_t)mode->style;
+    Mode **known = &w->once->nest[slot];
+    if (!*known) {
+        nest_search(w, id, mode);
+        *known = ARENA_COPY(w->once->arena, Mode, mode, 1);
+    }
+    *mode = **known;
 }
 
 /* ---- what it moves ---- */

@@ -22,9 +22,11 @@ static void slots_read(Work *w) {
 static const Once *once_new(Arena *arena, const Schedule *schedule) {
     Once *once = ARENA_NEW(arena, Once);
     uint32_t n = schedule->n_steps;
+    once->arena = arena;
     if (schedule->spec->tiling.rings)
         once->rolls = roll_costs_new(arena, n);
     once->stripes = stripe_costs_new(arena, n);
+    once->nest = ARENA_ARRAY(arena, Mode *, nest_slots(schedule));
     return once;
 }
 

@@ -143,8 +143,10 @@ typedef struct Problem {
 typedef struct RollCosts RollCosts;
 typedef struct StripeCosts StripeCosts;
 typedef struct Once {
+    Arena *arena;
     RollCosts *rolls;     /* rollcost.c; NULL for machines without rings */
     StripeCosts *stripes; /* stripecost.c */
+    Mode **nest;          /* nest.c: by node, then style; NULL: not yet */
 } Once;
 
 typedef struct Work {
@@ -296,6 +298,8 @@ void modes_start(Work *w);
 /* Gives the mode, by a style with sums, the tiles that move the fewest bytes.
  */
 void nest_choose(const Work *w, NodeId node, Mode *mode);
+/* Of Once. */
+size_t nest_slots(const Schedule *schedule);
 /* Bytes of the input and of weights that the action reads from outside. */
 void nest_reads(const HwSpec *spec, const Graph *g, const Action *action,
                 uint64_t *input, uint64_t *weights);
