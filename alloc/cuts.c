@@ -320,7 +320,7 @@ static double *crossing(const Cuts *c) {
 
 /* Of steps that may catch too much, as many as there is time for. */
 static void cuts_make(Cuts *c) {
-    enum { LEAST = 8, MOST = 96, STEPS = 24000 };
+    enum { LEAST = 8, MOST = 96, STEPS = 8000 };
     uint32_t most = STEPS / (c->n_ops + 1), n = 0, tried = 0;
     most = most < LEAST ? LEAST : most > MOST ? MOST : most;
     const double *live = crossing(c);

@@ -3,7 +3,7 @@
 
 Each row is one `amphora verify --json`. Networks: examples/ and, where
 ../shared/data/caffe is present, the real files in it. --long adds the big
-ones. Exits 1 if a row is not `ok`.
+ones. Exits 1 if a row is not `ok`, or moves less than a bound says.
 """
 import glob
 import json
@@ -56,6 +56,17 @@ def verify(path, machine, extra):
         return done.returncode, None, done.stderr.decode(errors="replace")
 
 
+def bounds_hold(report):
+    """A result that is computed again spares a store and a load at most."""
+    compulsory, least, once, layers, moved, again = (
+        report[key] for key in (
+            "ddr_plan_compulsory_bytes", "ddr_bound_bytes",
+            "ddr_once_bound_bytes", "ddr_layers_bound_bytes",
+            "ddr_moved_bytes", "computed_again_bytes"))
+    return (compulsory <= least <= once <= layers and least <= moved and
+            once <= moved + 2 * again)
+
+
 def main():
     bad = n = 0
     print(f"{'network':28} {'machine':12} {'error':>8} {'host':>4} "
@@ -68,11 +79,12 @@ def main():
             bad += 1
             print(f"{name:28} {machine:12} exit {code}: {errors.strip()}")
             continue
-        bad += not report["ok"]
+        bad += not (report["ok"] and bounds_hold(report))
         print(f"{name:28} {machine:12} {report['max_rel_error']:8.1e} "
               f"{len(report['host_layers']):4} {report['am_peak_bytes']:10} "
               f"{report['ddr_read_bytes']:11} {report['ddr_written_bytes']:11} "
               f"{sum(report['ms'].values()):6.0f}"
+              f"{'' if bounds_hold(report) else '  BELOW A BOUND'}"
               f"{'' if report['ok'] else '  NOT OK ' + json.dumps(report['first_mismatch']) + ' ' + json.dumps(report['violation_list'][:2])}")
         sys.stdout.flush()
     print(f"{n - bad} of {n} verified")
