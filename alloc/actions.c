@@ -86,11 +86,9 @@ static Unit *unit_of(const Emit *e, TensorId t) {
     return &e->w->unit.at[e->w->unit_of[t.i]];
 }
 
-/* The tensor's place in the segment of its unit. */
-static uint32_t place_resident(Emit *e, TensorId t) {
+/* The tensor's place in a segment of its unit. */
+static uint32_t place_in(Emit *e, TensorId t, const Segment *s) {
     const Unit *unit = unit_of(e, t);
-    const Segment *s = segment_now(e, unit);
-    assert(s);
     uint32_t memory = (uint32_t)e->result->pool[s->buf];
     return place_buffer(
         e, s->buf,
@@ -100,6 +98,12 @@ static uint32_t place_resident(Emit *e, TensorId t) {
                     .part_c = channel_in_unit(e->w, unit, t),
                     .first = unit->touch[s->first].step,
                     .end = unit->touch[s->last].step + 1});
+}
+
+static uint32_t place_resident(Emit *e, TensorId t) {
+    const Segment *s = segment_now(e, unit_of(e, t));
+    assert(s);
+    return place_in(e, t, s);
 }
 
 /* ---- actions ---- */
@@ -263,6 +267,67 @@ uint32_t emit_readable(Emit *e, TensorId t) {
     return from;
 }
 
+/* ---- rows of what is resident ---- */
+
+void emit_copy(Emit *e, uint32_t from, uint32_t to) {
+    emit_move_all(e, ACTION_COPY, from, to);
+    e->action.at[e->action.n - 1].legal =
+        copy_legal(e->w, e->placement.at[to].tensor);
+}
+
+static bool read_by_rows(const Emit *e, const Unit *unit) {
+    for (uint32_t i = 0; i < unit->n_touches; i++)
+        if (unit->touch[i].step == e->step)
+            return unit->touch[i].by_rows;
+    return false;
+}
+
+/* The last segment before this step of which channels stay for it, or NULL. */
+static const Segment *segment_kept(const Emit *e, const Unit *unit) {
+    for (uint32_t i = 0; i < unit->n_segments; i++) {
+        const Segment *s = &unit->segment[i];
+        const Touch *last = &unit->touch[s->last];
+        Away away;
+        if (last->keeps && last->step < e->step &&
+            away_find(e->w, unit, s->last, &away) && 2 * e->step < away.end)
+            return s;
+    }
+    return NULL;
+}
+
+/* The tensor's first channels that are resident, of a volume that is read by
+ * rows; *from: where. */
+static uint32_t resident_part(Emit *e, TensorId t, uint32_t *from) {
+    const Unit *unit = e->w->unit_of[t.i] == NONE ? NULL : unit_of(e, t);
+    if (!unit || !read_by_rows(e, unit))
+        return 0;
+    *from = e->present[t.i];
+    if (*from != NONE)
+        return plan_volume(e->w->g, t).c;
+    const Segment *s = segment_kept(e, unit);
+    if (!s)
+        return 0;
+    *from = place_in(e, t, s);
+    return kept_of(e->w, unit, t, unit->touch[s->last].keeps);
+}
+
+uint32_t emit_rows_into(Emit *e, uint32_t plank) {
+    TensorId t = e->placement.at[plank].tensor;
+    uint32_t from, end = plan_volume(e->w->g, t).c;
+    uint32_t kept = resident_part(e, t, &from);
+    if (kept)
+        emit_copy(e, place_channels(e, from, 0, kept),
+                  place_channels(e, plank, 0, kept));
+    if (kept == end)
+        return NONE;
+    uint32_t outside = readable(e, t);
+    if (outside == NONE)
+        outside = kept ? place_home(e, t) : emit_readable(e, t);
+    emit_move_all(e, ACTION_LOAD, place_channels(e, outside, kept, end),
+                  place_channels(e, plank, kept, end));
+    return outside;
+}
+
 static bool needed(const Emit *e, TensorId t, uint32_t from_step) {
     uint32_t last = e->w->role[t.i].last;
     return last != NONE && last >= from_step;
@@ -393,7 +458,7 @@ static void run_plank(Emit *e, NodeId id, uint32_t tile, uint32_t n_tiles,
     uint32_t in[MAX_OPERANDS], buf = emit_first_buf(mode, tile);
     for (uint32_t i = 0; i < node->n_in; i++) {
         in[i] = emit_plank(e, buf + i, node->in[i], need.in_row, need.in_rows);
-        emit_move_all(e, ACTION_LOAD, emit_readable(e, node->in[i]), in[i]);
+        emit_rows_into(e, in[i]);
     }
     Action a = emit_run_new(
         e, id, in, emit_plank(e, buf + node->n_in, node->out[0], row, rows));
@@ -547,7 +612,8 @@ static void loads(Emit *e, NodeId id) {
     const Node *node = graph_node(e->w->g, id);
     for (uint32_t i = 0; i < node->n_in; i++)
         unit_return(e, node->in[i]);
-    unit_return(e, node->out[0]);
+    if (!result_lands(e->w, id))
+        unit_return(e, node->out[0]);
     if (!on_engine(e->w, id) || e->w->mode[id.i].streams_in)
         return;
     for (uint32_t i = 0; i < node->n_in; i++)
@@ -570,6 +636,13 @@ static void run(Emit *e, NodeId id) {
         run_host(e, id);
 }
 
+/* What was written by parts is brought to its place in a concat. */
+static void land(Emit *e, TensorId t) {
+    unit_return(e, t);
+    e->present[t.i] = place_resident(e, t);
+    emit_move_all(e, ACTION_LOAD, e->copy[t.i], e->present[t.i]);
+}
+
 static void finish(Emit *e, NodeId id) {
     TensorId out = graph_node(e->w->g, id)->out[0];
     if (is_placed(e->w, id) && in_group(e, id))
@@ -582,6 +655,8 @@ static void finish(Emit *e, NodeId id) {
         concat_whole(e, id);
     else if (!on_engine(e->w, id))
         return;
+    if (result_lands(e->w, id))
+        land(e, out);
     if (e->w->mode[id.i].streams_out)
         relays_now(e, id, true);
     else

@@ -79,7 +79,7 @@ static bool way_try(Contest *c, Way way) {
         c->keeps_all |= plan->keeps_all;
     }
     arena_free(arena);
-    if (by_parts) {
+    if (by_parts && !way.low) {
         Way wholes = way;
         wholes.wholes = true;
         way_try(c, wholes);
@@ -162,6 +162,19 @@ static void climb_up(Contest *c, uint32_t from) {
     c->least = held->timed;
 }
 
+/* Groups beside volumes that stay: where machines can copy rows of these. With
+ * many steps not at all sizes; which, does not depend on this memory. */
+static void beside_try(Contest *c, uint64_t size) {
+    enum { LOW = 8, STEPS = 128 };
+    uint64_t unit = size - rung_below(size - 1);
+    if (c->schedule->spec->tiling.kind != HW_TILING_SOFTWARE ||
+        c->schedule->spec->tiling.rings)
+        return;
+    way_try(c, (Way){.size = size, .low = LOW, .mends = true});
+    if (size / unit % (1 + c->schedule->n_steps / STEPS) == 0)
+        way_try(c, (Way){.size = size, .share = 16, .low = LOW});
+}
+
 /* A larger memory shall move no more, and take no longer. To that end two
  * memories are compared by the plans for the same sizes; the last bytes of a
  * size between two of them go unused. The more steps, the fewer sizes: then two
@@ -181,7 +194,8 @@ static void climb_down(Contest *c, uint64_t compulsory) {
         fits = way_try(c, (Way){.size = size});
         if (c->schedule->spec->tiling.rings)
             fits |= way_try(c, (Way){.size = size, .rolls = true});
-        fits |= way_try(c, (Way){.size = size--, .share = 16});
+        fits |= way_try(c, (Way){.size = size, .share = 16});
+        beside_try(c, size--);
     }
 }
 
@@ -194,6 +208,7 @@ void way_choose(Contest *c, uint64_t compulsory) {
     const HwSpec *spec = c->schedule->spec;
     uint64_t size = spec->memory[0].size;
     bool groups = !c->options->layer_by_layer;
+    c->known = known_groups_new(c->arena);
     way_try(c, (Way){.size = size});
     if (spec->tiling.always)
         way_try(c, (Way){.size = size, .streams = true});

@@ -14,6 +14,8 @@ typedef struct Way {
     bool wholes;    /* whole volumes leave first, even where parts would do */
     bool streams;   /* what never runs whole keeps nothing in active memory */
     uint32_t apart; /* kinds of layers that are in no group: bits */
+    uint32_t low;   /* as in Work */
+    bool mends;     /* low: groups only where layers do not fit */
     double most;    /* bytes: plans that move more are of no use */
 } Way;
 
@@ -34,6 +36,7 @@ typedef struct Contest {
     const Schedule *schedule;
     const PlanOptions *options;
     const Once *once;
+    KnownGroups *known;
     bool any, keeps_all;
     uint64_t height;  /* of the last plan; 0: there was none */
     uint64_t weights; /* bytes, if each layer reads its own once */

@@ -249,9 +249,7 @@ static bool group_from(Search *s, uint32_t first, uint32_t end) {
     return (g.n_shared && group_try(s, g)) || fits;
 }
 
-/* Whether steps [first, end) make something that nobody reads there, but for
- * the last. */
-static bool has_loose_end(const Work *w, uint32_t first, uint32_t end) {
+bool group_has_loose_end(const Work *w, uint32_t first, uint32_t end) {
     Group g = {.first = first, .end = end};
     for (uint32_t i = 0; i + 1 < end - first; i++) {
         TensorId t = graph_node(w->g, group_node(w, &g, i))->out[0];
@@ -269,7 +267,7 @@ static void groups_from(Search *s, uint32_t first) {
     for (uint32_t end = first + 1; end <= n && end <= first + LONGEST; end++) {
         if (!group_may_hold(s->w, end - 1))
             return;
-        if (!rings && has_loose_end(s->w, first, end))
+        if (!rings && group_has_loose_end(s->w, first, end))
             continue;
         bool fits =
             rings ? rings_from(s, first, end) : group_from(s, first, end);
@@ -349,6 +347,55 @@ uint32_t groups_choose(Work *w, uint64_t budget) {
     return w->group.n;
 }
 
+/* ---- known ones ---- */
+
+typedef struct Known {
+    uint64_t budget;
+    uint32_t apart, n;
+    const Group *group;
+} Known;
+
+struct KnownGroups {
+    Arena *arena;
+    uint64_t total;
+    VEC(Known) at;
+};
+
+KnownGroups *known_groups_new(Arena *arena) {
+    KnownGroups *known = ARENA_NEW(arena, KnownGroups);
+    known->arena = arena;
+    return known;
+}
+
+uint32_t groups_known(Work *w, uint64_t budget) {
+    KnownGroups *known = w->known;
+    if (!known)
+        return groups_choose(w, budget);
+    if (known->total != w->total)
+        known->at.n = 0;
+    known->total = w->total;
+    for (uint32_t a = 0; a < known->at.n; a++) {
+        const Known *k = &known->at.at[a];
+        if (k->budget != budget || k->apart != w->apart)
+            continue;
+        w->group.n = 0;
+        for (uint32_t i = 0; i < k->n; i++) {
+            Group g = k->group[i];
+            bool shares = g.n_shared > 0;
+            g.n_shared = 0;
+            if (shares)
+                group_share(w, &g);
+            vec_push(w->arena, &w->group, g);
+        }
+        return k->n;
+    }
+    groups_choose(w, budget);
+    Known k = {.budget = budget, .apart = w->apart, .n = w->group.n};
+    k.group = ARENA_COPY(known->arena, Group, w->group.at, w->group.n);
+    vec_push(known->arena, &known->at, k);
+    return k.n;
+}
+
 /* ---- into modes ---- */
 
 static bool group_apply(Work *w, uint32_t index) {
@@ -363,10 +410,10 @@ static bool group_apply(Work *w, uint32_t index) {
                                .group = index};
         for (uint32_t k = 0; k < node->n_in; k++)
             if (group_maker(w, g, node->in[k]) == NONE &&
-                !operand_freed(w, node->in[k], g->first + i))
+                !operand_freed(w, id, node->in[k]))
                 return false;
         bool leaves = is_placed(w, id) || group_stores(w, g, node->out[0]);
-        if (leaves && !operand_freed(w, node->out[0], g->first + i))
+        if (leaves && !operand_freed(w, id, node->out[0]))
             return false;
     }
     return true;

@@ -31,6 +31,9 @@ uint32_t emit_part(Emit *e, uint32_t buf, TensorId t, TensorId root, uint32_t c,
                    uint32_t row, uint32_t rows);
 /* The first buffer of the planks of that tile: two sets take turns. */
 uint32_t emit_first_buf(const Mode *mode, uint32_t tile);
+/* The rows of the plank: copied from what is resident of the tensor, loaded
+ * what is not. Returns the place from which they are loaded, or NONE. */
+uint32_t emit_rows_into(Emit *e, uint32_t plank);
 void emit_move(Emit *e, ActionKind kind, uint32_t from, uint32_t to,
                uint32_t row, uint32_t rows);
 /* All rows of the placement `to`. */
@@ -52,6 +55,8 @@ void emit_made(Emit *e, TensorId t);
 
 /* A placement in a buffer, `at` bytes from its start; of all channels. */
 uint32_t emit_place(Emit *e, uint32_t buf, uint64_t at, Placement p);
+/* An engine copies the rows of the placement `to`. */
+void emit_copy(Emit *e, uint32_t from, uint32_t to);
 /* The pixels of the placement `from`. */
 void emit_move_from(Emit *e, ActionKind kind, uint32_t from, uint32_t to);
 

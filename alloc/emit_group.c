@@ -24,16 +24,14 @@ void emit_use_throughout(Emit *e, const Group *g, uint32_t placement) {
 }
 
 static uint32_t copy_to(Emit *e, uint32_t from, uint32_t plank) {
-    emit_move_all(e, ACTION_COPY, from, plank);
-    e->action.at[e->action.n - 1].legal =
-        copy_legal(e->w, e->placement.at[plank].tensor);
+    emit_copy(e, from, plank);
     return plank;
 }
 
 static uint32_t load_to(Emit *e, const Group *g, uint32_t plank) {
-    uint32_t from = emit_readable(e, e->placement.at[plank].tensor);
-    emit_use_throughout(e, g, from);
-    emit_move_all(e, ACTION_LOAD, from, plank);
+    uint32_t from = emit_rows_into(e, plank);
+    if (from != NONE)
+        emit_use_throughout(e, g, from);
     return plank;
 }
 

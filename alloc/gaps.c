@@ -138,10 +138,10 @@ static double unit_moved(const Work *w, const Unit *unit) {
     return (double)v.c * v.h * v.w * w->spec->element;
 }
 
-/* Some node takes it, or gives it, by parts. */
+/* Some node takes it, or gives it, by parts that come from outside. */
 static bool passes_in_parts(const Unit *unit) {
     for (uint32_t i = 0; i < unit->n_touches; i++)
-        if (unit->touch[i].stream)
+        if (unit->touch[i].stream && !unit->touch[i].by_rows)
             return true;
     return false;
 }
@@ -156,29 +156,26 @@ static bool is_outside(const Work *w, const Unit *unit) {
            dests_of(w, unit->root, false).home;
 }
 
-/* Whether the unit could stay whole over the gap: else what it costs there is
- * the same for all. */
-static bool may_stay(const Unit *unit, uint32_t touch) {
-    const Touch *next = &unit->touch[touch + 1];
-    return unit->touch[touch].whole && next->whole && !next->stream;
-}
-
+/* Rows that are read where nothing of the unit can have stayed are paid in any
+ * case. */
 double streams_cost(const Work *w) {
     double sum = 0;
     for (uint32_t u = 0; u < w->unit.n; u++) {
         const Unit *unit = &w->unit.at[u];
-        for (uint32_t i = 0; i < unit->n_touches; i++)
-            if (!unit->dead && unit->n_tensors == 1 && unit->touch[i].stream)
+        bool there = false;
+        for (uint32_t i = 0; i < unit->n_touches; i++) {
+            const Touch *touch = &unit->touch[i];
+            there = touch->whole || (there && touch->by_rows);
+            if (!unit->dead && unit->n_tensors == 1 && touch->stream && !there)
                 sum += unit_moved(w, unit);
+        }
     }
     return sum;
 }
 
-/* Channels that leave over the gap and come back. */
+/* Channels that leave over the gap. */
 static uint32_t channels_away(const Work *w, const Unit *unit, uint32_t touch) {
     const Touch *t = &unit->touch[touch];
-    if (!may_stay(unit, touch))
-        return 0;
     if (!t->leaves || !t->keeps)
         return t->leaves ? plan_volume(w->g, unit->root).c : 0;
     TensorId *kept = ARENA_ARRAY(w->arena, TensorId, unit->n_tensors);
@@ -189,18 +186,26 @@ static uint32_t channels_away(const Work *w, const Unit *unit, uint32_t touch) {
     return away;
 }
 
+/* How often what is away comes by, or back. */
+static uint32_t loads_of(const Unit *unit, const Away *away) {
+    return away->n_by_rows + (away->next < unit->n_touches);
+}
+
 double gaps_cost(const Work *w) {
     double sum = 0;
     for (uint32_t u = 0; u < w->unit.n; u++) {
         const Unit *unit = &w->unit.at[u];
-        double c = plan_volume(w->g, unit->root).c, most = 0, away = 0;
+        double c = plan_volume(w->g, unit->root).c, most = 0, moved = 0;
         for (uint32_t i = 0; i + 1 < unit->n_touches && !unit->dead; i++) {
+            Away away;
+            if (!away_find(w, unit, i, &away))
+                continue;
             double now = channels_away(w, unit, i);
-            away += is_filling(unit, i) ? 2 * now : now;
+            moved += now * (is_filling(unit, i) ? 2 : loads_of(unit, &away));
             most = !is_filling(unit, i) && now > most ? now : most;
         }
-        sum +=
-            unit_moved(w, unit) / c * (away + (is_outside(w, unit) ? 0 : most));
+        sum += unit_moved(w, unit) / c *
+               (moved + (is_outside(w, unit) ? 0 : most));
     }
     return sum;
 }
@@ -210,9 +215,11 @@ double gaps_cost(const Work *w) {
 /* What is stored while members are missing is stored for each gap anew. */
 static void stay_price(const Work *w, Stay *stay) {
     const Unit *unit = &w->unit.at[stay->unit];
-    double moved =
-        unit_moved(w, unit) * stay->bytes / (stay->bytes + stay->free);
-    stay->load = stay->filling ? 2 * moved : moved;
+    double moved = unit_moved(w, unit) * stay->bytes /
+                   (double)least_bytes(w, unit->bytes, UINT32_MAX);
+    Away away;
+    away_find(w, unit, stay->touch, &away);
+    stay->load = moved * (stay->filling ? 2 : loads_of(unit, &away));
     stay->store = stay->filling || is_outside(w, unit) ? 0 : moved;
 }
 
@@ -226,27 +233,35 @@ static void stays_price(Gaps *x, bool priced) {
     }
 }
 
+/* What comes from outside by parts must be there in one piece. */
+static bool followed_by_parts(uint32_t touch, const Away *away) {
+    uint32_t next = touch + 1 + away->n_by_rows;
+    return next < away->next;
+}
+
 static void stay_add(Gaps *x, uint32_t u, uint32_t i) {
     Unit *unit = &x->w->unit.at[u];
-    Touch *touch = &unit->touch[i], *next = &unit->touch[i + 1];
+    Touch *touch = &unit->touch[i];
+    Away away;
     touch->keeps = 0;
     touch->leaves = false;
     bool filling = is_filling(unit, i);
     uint32_t parts = filled(x->w, unit, i);
-    if (!may_stay(unit, i) || (filling && !parts))
+    if (!away_find(x->w, unit, i, &away) || (filling && !parts))
         return;
-    Stay stay = {.unit = u,
-                 .touch = i,
-                 .first = 2 * touch->step + 2,
-                 .end = 2 * next->step,
-                 .bytes = (double)least_bytes(x->w, unit->bytes, UINT32_MAX),
-                 .parts = parts > 0,
-                 .filling = filling};
-    if (filling) {
-        double there = (double)kept_bytes(x->w, unit, parts);
-        stay.free = stay.bytes - there;
-        stay.bytes = there;
-    }
+    if (followed_by_parts(i, &away))
+        parts = 0;
+    if (filling && away.n_by_rows)
+        return;
+    Stay stay = {
+        .unit = u,
+        .touch = i,
+        .first = 2 * touch->step + 2,
+        .end = away.end,
+        .bytes = filling ? (double)kept_bytes(x->w, unit, parts)
+                         : (double)least_bytes(x->w, unit->bytes, UINT32_MAX),
+        .parts = parts > 0,
+        .filling = filling};
     vec_push(x->w->arena, &x->x.stay, stay);
 }
 
@@ -258,15 +273,9 @@ static void stays_make(Gaps *x) {
     stays_price(x, true);
 }
 
-/* A concat that waits to be filled waits without what is not there. */
-static void live_less(Gaps *x) {
+static void live_copy(Gaps *x) {
     for (uint32_t t = 0; t < x->p->n_times; t++)
         x->x.live[t] = (double)x->p->live[t];
-    for (uint32_t k = 0; k < x->x.stay.n; k++) {
-        const Stay *stay = &x->x.stay.at[k];
-        for (uint32_t t = stay->first; t < stay->end; t++)
-            x->x.live[t] -= stay->free;
-    }
 }
 
 /* ---- choosing ---- */
@@ -287,20 +296,12 @@ static bool force_wholes(Gaps *x) {
     return any;
 }
 
-static bool overflows(const Gaps *x, const Stay *stay, double target) {
-    for (uint32_t t = stay->first; t < stay->end; t++)
-        if ((double)x->p->live[t] > target)
-            return true;
-    return false;
-}
-
-static void shares_apply(Gaps *x, double target) {
+static void shares_apply(Gaps *x) {
     for (uint32_t k = 0; k < x->x.stay.n; k++) {
         const Stay *stay = &x->x.stay.at[k];
         Unit *unit = &x->w->unit.at[stay->unit];
         Touch *touch = &unit->touch[stay->touch];
-        touch->leaves = stay->away > NONE_LEAVES ||
-                        (stay->free > 0 && overflows(x, stay, target));
+        touch->leaves = stay->away > NONE_LEAVES;
         touch->keeps = 0;
         if (touch->leaves && stays_in_part(stay) && stay->first < stay->end)
             touch->keeps = channels_within(
@@ -319,13 +320,13 @@ static bool shares_choose(Gaps *x, double target) {
         touch->keeps = 0;
     }
     problem_make(x->w, x->p);
-    live_less(x);
+    live_copy(x);
     double moved;
     do
         if (!shares_solve(&x->x, target, &moved))
             return false;
     while (force_wholes(x));
-    shares_apply(x, target);
+    shares_apply(x);
     return true;
 }
 
@@ -346,6 +347,8 @@ static Bodies bodies_of(const Work *w, const Problem *p, uint32_t *body) {
                 const Buf *buf = &p->buf.at[k];
                 body[k] = body[i];
                 body_box(&b, (Box){buf->first, buf->end, 0, buf->bytes[0]});
+                if (buf->bytes[0] > b.body.at[body[i]].bytes)
+                    b.body.at[body[i]].bytes = buf->bytes[0];
             }
     }
     return b;
@@ -490,12 +493,25 @@ static void targets_try(Gaps *x, bool by_parts, Found *best) {
         x->x.stay.at[k].uncut = false;
 }
 
+void units_fill(Work *w, Problem *p) {
+    for (uint32_t u = 0; u < w->unit.n; u++) {
+        Unit *unit = &w->unit.at[u];
+        for (uint32_t t = 0; t < 2 * unit->complete && unit->concat; t++)
+            unit->as_filled |= p->live[t] > w->total && waits_empty(unit, t);
+    }
+    problem_make(w, p);
+}
+
 bool fit_gaps(Work *w, double most, Problem *p, PlanResult *result,
               const char **planner) {
     if (w->spec->n_active > 1 || w->spec->memory[0].buffers ||
         w->spec->backing < 0)
         return false;
     problem_make(w, p);
+    bool *filled = ARENA_ARRAY(w->arena, bool, w->unit.n + 1);
+    for (uint32_t u = 0; u < w->unit.n; u++)
+        filled[u] = w->unit.at[u].as_filled;
+    units_fill(w, p);
     Gaps x = {.w = w,
               .p = p,
               .x = {.arena = w->arena,
@@ -507,6 +523,8 @@ bool fit_gaps(Work *w, double most, Problem *p, PlanResult *result,
     targets_try(&x, false, &best);
     targets_try(&x, true, &best);
     choices_restore(w, best.choice);
+    for (uint32_t u = 0; u < w->unit.n && !best.any; u++)
+        w->unit.at[u].as_filled = filled[u];
     problem_make(w, p);
     if (!best.any)
         return false;

@@ -38,8 +38,36 @@ static bool streams(const Work *w, NodeId node, TensorId t, bool in) {
     return in ? mode->streams_in : mode->streams_out;
 }
 
-static void touch_by(Work *w, Touch *touch, NodeId node, bool streams) {
+bool takes_rows(const Work *w, NodeId node, TensorId in) {
+    const Mode *mode = &w->mode[node.i];
+    bool stripes = mode->kind == MODE_GROUP && !w->group.at[mode->group].rolls;
+    return w->low && (stripes || mode->kind == MODE_PLANKS) &&
+           copy_legal(w, in).engine >= 0;
+}
+
+/* Behind all parts: the last node of a group writes its last ones then. */
+bool result_lands(const Work *w, NodeId node) {
+    const Mode *mode = &w->mode[node.i];
+    TensorId out = graph_node(w->g, node)->out[0];
+    const Role *role = &w->role[out.i];
+    uint32_t step = w->schedule->step_of[node.i];
+    bool last = mode->kind == MODE_PLANKS;
+    if (!w->low || !on_engine(w, node) || role->parent.i == NONE)
+        return false;
+    for (uint32_t i = 0; i < graph_node(w->g, node)->n_in; i++)
+        if (w->unit_of[graph_node(w->g, node)->in[i].i] == w->unit_of[out.i])
+            return false;
+    if (mode->kind == MODE_GROUP) {
+        const Group *g = &w->group.at[mode->group];
+        last = !g->rolls && step + 1 == g->end;
+    }
+    return last && !role->outside && !w->role[role->parent.i].dissolved;
+}
+
+static void touch_by(Work *w, Touch *touch, NodeId node, bool streams,
+                     bool by_rows) {
     if (streams) {
+        touch->by_rows = by_rows && (touch->by_rows || !touch->stream);
         touch->stream = true;
         return;
     }
@@ -54,7 +82,7 @@ static void touch_fill(Work *w, const Unit *u, Touch *touch) {
     const Step *step = &w->schedule->step[touch->step];
     uint32_t unit = w->unit_of[u->root.i];
     bool filling = u->concat && touch->step <= u->complete;
-    touch->whole = touch->stream = false;
+    touch->whole = touch->stream = touch->by_rows = touch->lands = false;
     touch->memories = UINT32_MAX;
     for (uint32_t i = 0; i < step->n; i++) {
         NodeId id = step->slot[i].node;
@@ -68,13 +96,18 @@ static void touch_fill(Work *w, const Unit *u, Touch *touch) {
         for (uint32_t k = 0; k < node->n_in; k++) {
             TensorId in = node->in[k];
             bool by_parts = streams(w, id, in, true);
+            bool by_rows = by_parts && takes_rows(w, id, in);
             if (w->unit_of[in.i] == unit && !inner(w, id, in) &&
-                !(filling && by_parts))
-                touch_by(w, touch, id, by_parts);
+                !(filling && by_parts && !by_rows))
+                touch_by(w, touch, id, by_parts, by_rows);
         }
-        if (w->unit_of[out.i] == unit && !inner(w, id, out))
-            touch_by(w, touch, id, streams(w, id, out, false));
+        if (w->unit_of[out.i] != unit || inner(w, id, out))
+            continue;
+        bool lands = result_lands(w, id);
+        touch->lands |= lands;
+        touch_by(w, touch, id, !lands && streams(w, id, out, false), false);
     }
+    touch->by_rows &= !touch->whole;
 }
 
 static int by_step(const void *a, const void *b) {
@@ -167,7 +200,8 @@ static uint32_t touch_next(const Unit *unit, uint32_t i) {
 
 /* Whether the plan wants the unit out between touches i and j. */
 static bool leaves(const Unit *unit, uint32_t i, uint32_t j) {
-    if (!unit->touch[j].whole || unit->touch[j].stream)
+    const Touch *next = &unit->touch[j];
+    if (!next->by_rows && (!next->whole || next->stream))
         return true;
     for (; i < j; i++)
         if (unit->touch[i].leaves)
@@ -218,23 +252,6 @@ static uint32_t free_buf(Work *w, Problem *p, uint32_t first, uint32_t end,
     return buf_add(w, p, buf, owner);
 }
 
-/* What stays between a segment and the next: at the same place as both. */
-static void kept_buf(Work *w, Problem *p, uint32_t index, const Segment *s) {
-    const Unit *unit = &w->unit.at[index];
-    const Touch *last = &unit->touch[s->last], *next = &unit->touch[s[1].first];
-    if (!last->keeps)
-        return;
-    uint64_t bytes[PLAN_MAX_POOLS] = {kept_bytes(w, unit, last->keeps)};
-    uint32_t kept =
-        free_buf(w, p, 2 * last->step + 2, 2 * next->step, bytes, s->memories,
-                 (Owner){.kind = OWNER_KEPT,
-                         .unit = index,
-                         .node = NO_NODE,
-                         .tensor = unit->root,
-                         .rows = plan_volume(w->g, unit->root).h});
-    p->tied.at[s[1].buf] = p->tied.at[kept] = p->tied.at[s->buf];
-}
-
 /* The group with rings that the step is part of, or NULL. All that it touches
  * is alive as long as it runs. */
 static const Group *rolling_at(const Work *w, uint32_t step) {
@@ -254,6 +271,58 @@ static uint32_t time_end(const Work *w, uint32_t step) {
     return 2 * (g ? g->end : step + 1);
 }
 
+/* What lands is there when the step has run. */
+static uint32_t touch_first(const Work *w, const Touch *touch) {
+    return touch->lands ? 2 * touch->step + 1 : time_first(w, touch->step);
+}
+
+/* What a group copies rows of it needs for all of its stripes. */
+static uint32_t touch_end(const Work *w, const Touch *touch) {
+    const Mode *mode = &w->mode[w->schedule->step[touch->step].slot[0].node.i];
+    if (touch->by_rows && mode->kind == MODE_GROUP)
+        return 2 * w->group.at[mode->group].end;
+    return time_end(w, touch->step);
+}
+
+bool away_find(const Work *w, const Unit *unit, uint32_t touch, Away *away) {
+    uint32_t j = touch + 1;
+    *away = (Away){.end = touch_end(w, &unit->touch[touch])};
+    for (; j < unit->n_touches && unit->touch[j].by_rows; j++) {
+        away->n_by_rows++;
+        away->end = touch_end(w, &unit->touch[j]);
+    }
+    away->next = unit->n_touches;
+    if (j < unit->n_touches && unit->touch[j].whole && !unit->touch[j].stream) {
+        away->next = j;
+        away->end = touch_first(w, &unit->touch[j]);
+    }
+    return unit->touch[touch].whole &&
+           (away->n_by_rows || away->next < unit->n_touches);
+}
+
+/* What stays between a segment and the next, or the last rows that are read of
+ * it: at the same place as both. */
+static void kept_buf(Work *w, Problem *p, uint32_t index, const Segment *s) {
+    const Unit *unit = &w->unit.at[index];
+    const Touch *last = &unit->touch[s->last];
+    Away away;
+    if (!last->keeps || !away_find(w, unit, s->last, &away))
+        return;
+    uint64_t bytes[PLAN_MAX_POOLS] = {kept_bytes(w, unit, last->keeps)};
+    uint32_t kept =
+        free_buf(w, p, 2 * last->step + 2, away.end, bytes, s->memories,
+                 (Owner){.kind = OWNER_KEPT,
+                         .unit = index,
+                         .node = NO_NODE,
+                         .tensor = unit->root,
+                         .rows = plan_volume(w->g, unit->root).h});
+    p->tied.at[kept] = p->tied.at[s->buf];
+    if (away.next == unit->n_touches)
+        return;
+    for (uint32_t i = s[1].buf; i < p->buf.n && p->tied.at[i] == s[1].buf; i++)
+        p->tied.at[i] = p->tied.at[s->buf];
+}
+
 /* The next image's may come while anything of this one is at work. */
 static bool always_alive(const Work *w, const Unit *unit) {
     bool always = false;
@@ -266,8 +335,83 @@ static Times segment_times(const Work *w, const Problem *p, const Unit *unit,
                            const Segment *s) {
     if (always_alive(w, unit))
         return (Times){0, p->n_times};
-    return (Times){time_first(w, unit->touch[s->first].step),
-                   time_end(w, unit->touch[s->last].step)};
+    return (Times){touch_first(w, &unit->touch[s->first]),
+                   touch_end(w, &unit->touch[s->last])};
+}
+
+bool waits_empty(const Unit *unit, uint32_t time) {
+    if (unit->dead || !unit->concat || unit->as_filled)
+        return false;
+    for (uint32_t k = 0; k < unit->n_segments; k++)
+        if (2 * unit->touch[unit->segment[k].first].step <= time &&
+            time <= 2 * unit->touch[unit->segment[k].last].step &&
+            time < 2 * unit->complete)
+            return true;
+    return false;
+}
+
+/* Channels up to the last that is there when the step has run. */
+static uint32_t filled_at(const Work *w, const Unit *unit, uint32_t step) {
+    uint32_t end = 0;
+    if (!unit->concat || step >= unit->complete)
+        return plan_volume(w->g, unit->root).c;
+    for (uint32_t i = 1; i < unit->n_tensors; i++) {
+        TensorId t = unit->tensor[i];
+        uint32_t made = w->role[t.i].made;
+        uint32_t stop = channel_in_unit(w, unit, t) + plan_volume(w->g, t).c;
+        if ((made == NONE || made <= step) && stop > end)
+            end = stop;
+    }
+    return end;
+}
+
+/* Bytes of a segment that has so many channels, and what copies of its rows
+ * reach over its end. */
+static void segment_bytes(const Work *w, const Unit *unit, const Segment *s,
+                          uint32_t channels, uint64_t bytes[PLAN_MAX_POOLS]) {
+    Volume whole = volume_in(w, unit->root, 0);
+    memcpy(bytes, unit->bytes, sizeof unit->bytes);
+    if (channels < whole.c)
+        bytes[0] = kept_bytes(w, unit, channels);
+    for (uint32_t i = s->first; i < unit->n_touches; i++)
+        if (unit->touch[i].by_rows && bytes[0]) {
+            bytes[0] += copy_offset(w->spec, &whole, whole.h - 1);
+            return;
+        }
+}
+
+/* One buffer, or one for each time that more
+ * of a concat is there. */
+static void segment_bufs(Work *w, Problem *p, uint32_t index, Segment *s,
+                         Times times) {
+    const Unit *unit = &w->unit.at[index];
+    uint32_t first = times.first, end = times.end;
+    uint64_t bytes[PLAN_MAX_POOLS];
+    s->buf = NONE;
+    for (uint32_t i = s->first, next; i <= s->last; i = next) {
+        uint32_t channels = filled_at(w, unit, unit->touch[i].step);
+        for (next = i + 1; next <= s->last; next++)
+            if (unit->as_filled &&
+                filled_at(w, unit, unit->touch[next].step) != channels)
+                break;
+        if (!unit->as_filled)
+            channels = plan_volume(w->g, unit->root).c;
+        segment_bytes(w, unit, s, channels, bytes);
+        uint32_t stop =
+            next > s->last ? end : touch_first(w, &unit->touch[next]);
+        uint32_t buf =
+            free_buf(w, p, first, stop, bytes, s->memories,
+                     (Owner){.kind = OWNER_SEGMENT,
+                             .unit = index,
+                             .node = NO_NODE,
+                             .tensor = unit->root,
+                             .rows = plan_volume(w->g, unit->root).h});
+        s->buf = s->buf == NONE ? buf : s->buf;
+        p->tied.at[buf] = s->buf;
+        first = stop;
+        if (!unit->as_filled)
+            break;
+    }
 }
 
 static void unit_bufs(Work *w, Problem *p, uint32_t index) {
@@ -276,15 +420,9 @@ static void unit_bufs(Work *w, Problem *p, uint32_t index) {
     for (uint32_t i = 0; i < unit->n_segments; i++) {
         Segment *s = &unit->segment[i];
         Times times = segment_times(w, p, unit, s);
-        s->buf =
-            free_buf(w, p, times.first, times.end, unit->bytes, s->memories,
-                     (Owner){.kind = OWNER_SEGMENT,
-                             .unit = index,
-                             .node = NO_NODE,
-                             .tensor = unit->root,
-                             .rows = plan_volume(w->g, unit->root).h});
+        segment_bufs(w, p, index, s, times);
     }
-    for (uint32_t i = 0; i + 1 < unit->n_segments; i++)
+    for (uint32_t i = 0; i < unit->n_segments; i++)
         kept_buf(w, p, index, &unit->segment[i]);
 }
 
@@ -528,7 +666,7 @@ static bool unit_live(const Work *w, Problem *p, const Unit *unit, bool add) {
 
 bool live_follow(Work *w, Problem *p, uint32_t index) {
     Unit *unit = &w->unit.at[index];
-    bool known = unit_live(w, p, unit, false);
+    bool known = !w->low && unit_live(w, p, unit, false);
     segments_make(w, unit);
     return known && unit_live(w, p, unit, true);
 }

@@ -108,7 +108,8 @@ static void pivot(Tableau *t, uint32_t row, uint32_t col) {
 static LpStatus climb(Tableau *t) {
     enum { PATIENCE = 32, PIVOTS_EACH = 16 };
     uint32_t idle = 0;
-    for (uint64_t left = PIVOTS_EACH * ((uint64_t)t->n + t->m); left; left--) {
+    for (uint64_t left = 1 + PIVOTS_EACH * ((uint64_t)t->n + t->m); left;
+         left--) {
         uint32_t col = entering(t, idle > PATIENCE);
         if (col == t->m)
             return LP_OPTIMAL;

@@ -93,8 +93,10 @@ bool work_fit(Work *w, Problem *problem, PlanResult *result,
 
 bool work_fit_groups(Work *w, uint32_t share, Problem *problem,
                      PlanResult *result, const char **planner) {
-    return groups_choose(w, w->total / 16 * share) && groups_apply(w) &&
-           fit_around(w, problem, result, planner);
+    if (!groups_known(w, w->total / 16 * share) || !groups_apply(w))
+        return false;
+    groups_lower(w);
+    return fit_around(w, problem, result, planner);
 }
 
 static bool planner_known(Diag *diag, const char *name) {

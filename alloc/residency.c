@@ -28,12 +28,13 @@ static bool gap_may_leave(const Unit *unit, uint32_t i) {
 
 /* The gap of the unit that covers `time`; NONE if it is not resident then, or
  * touched. */
-static uint32_t gap_at(const Unit *unit, uint32_t time) {
+static uint32_t gap_at(const Work *w, const Unit *unit, uint32_t time) {
+    Away away;
     for (uint32_t k = 0; k < unit->n_segments; k++)
         for (uint32_t i = unit->segment[k].first; i < unit->segment[k].last;
              i++)
-            if (2 * unit->touch[i].step + 2 <= time &&
-                time < 2 * unit->touch[i + 1].step)
+            if (away_find(w, unit, i, &away) &&
+                2 * unit->touch[i].step + 2 <= time && time < away.end)
                 return gap_may_leave(unit, i) ? i : NONE;
     return NONE;
 }
@@ -78,7 +79,7 @@ static uint32_t evict_at(Work *w, uint32_t time) {
     Gap best = {.unit = NONE};
     for (uint32_t u = 0; u < w->unit.n; u++) {
         const Unit *unit = &w->unit.at[u];
-        uint32_t i = unit->dead ? NONE : gap_at(unit, time);
+        uint32_t i = unit->dead ? NONE : gap_at(w, unit, time);
         if (i == NONE)
             continue;
         Gap gap = gap_make(w, u, i);
@@ -116,7 +117,11 @@ static bool dissolve_at(Work *w, uint32_t time) {
     return best != NONE && unit_dissolve(w, best);
 }
 
-bool operand_freed(Work *w, TensorId t, uint32_t step) {
+bool operand_freed(Work *w, NodeId node, TensorId t) {
+    uint32_t step = w->schedule->step_of[node.i];
+    bool is_out = graph_tensor(w->g, t)->producer.i == node.i;
+    if (is_out ? result_lands(w, node) : takes_rows(w, node, t))
+        return true;
     while (w->unit_of[t.i] != NONE) {
         const Unit *unit = &w->unit.at[w->unit_of[t.i]];
         Origin origin = w->role[t.i].origin;
@@ -176,11 +181,10 @@ static uint64_t bytes_whole(const Work *w, NodeId id) {
 /* Those that pass in tiles. */
 static bool operands_freed(Work *w, NodeId id, const Mode *mode) {
     const Node *node = graph_node(w->g, id);
-    uint32_t step = w->schedule->step_of[id.i];
-    if (mode->streams_out && !operand_freed(w, node->out[0], step))
+    if (mode->streams_out && !operand_freed(w, id, node->out[0]))
         return false;
     for (uint32_t i = 0; i < node->n_in && mode->streams_in; i++)
-        if (!operand_freed(w, node->in[i], step))
+        if (!operand_freed(w, id, node->in[i]))
             return false;
     return true;
 }
@@ -201,6 +205,8 @@ static bool tile_more(Work *w, const Problem *p, NodeId id) {
         return false;
     uint64_t others = bytes_of_others(w, p, id);
     uint64_t free = others < w->total ? w->total - others : 0;
+    if (w->low && free > w->total / w->low)
+        free = w->total / w->low;
     while (mode_next(w, id, free)) {
         if (mode_holds(w, id, free)) {
             touches_refresh(w, w->schedule->step_of[id.i]);
@@ -239,8 +245,18 @@ static bool relays_shrink_at(Work *w, uint32_t step) {
 
 /* ---- one round ---- */
 
+/* A concat need not have what is not written yet. */
+static bool fill_at(Work *w, uint32_t time) {
+    for (uint32_t u = 0; u < w->unit.n && w->low; u++)
+        if (waits_empty(&w->unit.at[u], time)) {
+            w->unit.at[u].as_filled = true;
+            return true;
+        }
+    return false;
+}
+
 static bool relieve(Work *w, const Problem *p, uint32_t time) {
-    if (evict_at(w, time) != NONE || dissolve_at(w, time))
+    if (fill_at(w, time) || evict_at(w, time) != NONE || dissolve_at(w, time))
         return true;
     return time % 2 ? relays_shrink_at(w, time / 2) || tile_at(w, p, time / 2)
                     : tile_at(w, p, time / 2);
@@ -326,7 +342,14 @@ static bool relieve_buffer(Work *w, const Problem *p, uint32_t buf) {
 
 static bool place(Work *w, const Problem *p, PlanResult *result,
                   const char **planner) {
+    Times blocked;
     memset(result, 0, sizeof *result);
+    for (uint32_t i = 0; i < p->buf.n; i++)
+        if (p->tied.at[i] != i) {
+            *planner = "gaps";
+            result->failed = PLAN_NO_BUF;
+            return place_tied(w, p, result, &blocked);
+        }
     plan_memory(w->arena, &p->p, w->options->planner, false, result, planner);
     return result->status == PLAN_FITS;
 }
@@ -360,7 +383,7 @@ static bool improve(Work *w, Problem *p, PlanResult *result,
         return relieve_oversized(w, p, buf);
     if (time != NONE) {
         w->stuck = time / 2;
-        return evict_on(w, p, time) || relieve(w, p, time);
+        return fill_at(w, time) || evict_on(w, p, time) || relieve(w, p, time);
     }
     *placed = place(w, p, result, planner);
     return *placed || relieve_buffer(w, p, result->failed);

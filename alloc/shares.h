@@ -9,8 +9,7 @@
 typedef struct Stay {
     uint32_t unit, touch;
     uint32_t first, end; /* times */
-    double bytes;        /* of active memory, behind which nothing is yet */
-    double free;         /* what its volume has besides */
+    double bytes;        /* of active memory */
     double load;         /* bytes moved each time that all of it leaves, */
     double store;        /* and once for all gaps of the unit */
     bool parts;          /* a part of it can stay */

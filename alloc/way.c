@@ -16,11 +16,16 @@ static bool way_fit(Work *w, const Way *way, Problem *problem,
     w->wholes_first = way->wholes;
     w->streams_first = way->streams;
     w->apart = way->apart;
+    w->low = way->low;
     if (way->streams)
         start_again(w);
     if (way->rolls) {
         *two_levels = true;
         return fit_rolling(w, problem, result, planner);
+    }
+    if (way->mends) {
+        *two_levels = true;
+        return groups_mend(w) && fit_around(w, problem, result, planner);
     }
     if (!way->share)
         return work_fit(w, problem, result, planner, two_levels);
@@ -85,6 +90,7 @@ Plan *way_plan(Arena *arena, Diag *diag, const Contest *c, const Way *way,
     PlanResult result = {0};
     *height = 0;
     w->most = way->most;
+    w->known = c->known;
     bool fits =
         way_fit(w, way, &problem, &result, &plan->planner, &plan->two_levels);
     *hopeless = w->hopeless;

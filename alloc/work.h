@@ -38,7 +38,11 @@ typedef struct Touch {
     uint32_t memories; /* bit (1 << memory): what its engines can reach */
     bool whole;        /* some node needs it resident */
     bool stream;       /* some node reads or writes it by tiles */
-    bool leaves;       /* evicted between this touch and the next, */
+    bool by_rows;      /* these read rows, which an engine can copy from what
+                        * is resident: the unit may stay */
+    bool lands;        /* some node writes a member of a concat by parts, which
+                        * are loaded into it behind the step */
+    bool leaves;       /* evicted between this touch and the next whole one, */
     uint32_t keeps;    /* but for channels [0, keeps) of its volume */
 } Touch;
 
@@ -52,6 +56,8 @@ typedef struct Unit {
     TensorId root; /* the tensor whose volume encloses the others */
     bool dead;     /* dissolved into other units */
     bool concat;
+    bool as_filled;    /* concat: takes only what its members so far do, in
+                        * buffers that move together, one behind the other */
     uint32_t complete; /* concat: step at which all members are written */
     uint32_t n_tensors, n_touches, n_segments;
     TensorId *tensor; /* root first */
@@ -149,6 +155,9 @@ typedef struct Once {
     Mode **nest;          /* nest.c: by node, then style; NULL: not yet */
 } Once;
 
+/* depth.c: what it chose for one size of memory, for all Works of one plan. */
+typedef struct KnownGroups KnownGroups;
+
 typedef struct Work {
     Arena *arena;
     const Schedule *schedule;
@@ -156,6 +165,7 @@ typedef struct Work {
     const Graph *g;
     const PlanOptions *options;
     const Once *once;
+    KnownGroups *known; /* or NULL */
     Uses uses;
     Legal *legal;      /* by node */
     Legal *copy;       /* by tensor: copy_legal; HW_OP_CONV: not asked yet */
@@ -174,6 +184,9 @@ typedef struct Work {
     bool keeps_all;       /* of a plan: see there */
     uint32_t apart;       /* kinds of layers that are in no group: bits */
     bool wholes_first;    /* whole volumes leave, even where parts would do */
+    uint32_t low;         /* volumes stay where rows of them are read, of which
+                           * little is there at a time: of active memory one
+                           * part in so many; 0: none stays */
     bool settled;         /* modes_settle, when the Work was made */
     bool streams_first;   /* what never runs whole starts with its last way */
     double most;          /* bytes moved by a plan that is known already */
@@ -232,12 +245,29 @@ typedef struct Times {
 } Times;
 
 void touches_make(Work *w, Unit *unit);
+/* Whether the node takes the operand by rows that may be copied from a volume
+ * that stays. */
+bool takes_rows(const Work *w, NodeId node, TensorId in);
+/* Whether what the node writes by parts is to be loaded into the concat that it
+ * is part of. */
+bool result_lands(const Work *w, NodeId node);
+/* From a whole touch to the next one, or to the last that reads rows. */
+typedef struct Away {
+    uint32_t next;      /* touch: the next whole one, or n_touches */
+    uint32_t n_by_rows; /* touches on the way */
+    uint32_t end;       /* time at which it ends */
+} Away;
+/* False if the unit has to leave before any of them. */
+bool away_find(const Work *w, const Unit *unit, uint32_t touch, Away *away);
 /* After modes of nodes at the step have changed. */
 void touches_refresh(Work *w, uint32_t step);
 void problem_make(Work *w, Problem *out);
 /* Corrects the problem's `live`, and no more, after a gap of the unit leaves;
  * false if it could not. problem_make must follow. */
 bool live_follow(Work *w, Problem *p, uint32_t unit);
+/* Whether it is a concat of which all is alive at the time, though not all of
+ * it is written. */
+bool waits_empty(const Unit *unit, uint32_t time);
 /* Sums `live` again, after buffers have changed. */
 void live_make(Problem *problem);
 /* Where a tensor's values must go as soon as they are there; `streamed`: they
@@ -564,8 +594,22 @@ bool fit_rolling(Work *w, Problem *problem, PlanResult *result,
 /* Groups and their heights for few bytes over DDR, were `budget` bytes of
  * active memory theirs. Returns how many it has put into w->group. */
 uint32_t groups_choose(Work *w, uint64_t budget);
+/* The same for units as they were made, from what is known already. */
+uint32_t groups_known(Work *w, uint64_t budget);
+KnownGroups *known_groups_new(Arena *arena);
+/* Whether steps [first, end) make something that nobody reads there, but for
+ * the last. */
+bool group_has_loose_end(const Work *w, uint32_t first, uint32_t end);
 /* Sets the modes of their nodes; false if a concat stands in the way. */
 bool groups_apply(Work *w);
+
+/* ---- mend.c: groups beside volumes that stay; w->low is set ---- */
+
+/* Groups that were applied get lower stripes where that lets volumes stay. */
+void groups_lower(Work *w);
+/* Groups where layers do not fit, applied; false if a concat stands in the way.
+ */
+bool groups_mend(Work *w);
 
 /* ---- traffic.c: what a plan costs ---- */
 
@@ -594,7 +638,7 @@ uint64_t node_work(const Work *w, NodeId id);
 
 /* A volume that passes in tiles must not be part of a concat that is still
  * being filled: dissolves such. */
-bool operand_freed(Work *w, TensorId t, uint32_t step);
+bool operand_freed(Work *w, NodeId node, TensorId t);
 /* The same for all modes that are set; false if one cannot be. */
 bool modes_settle(Work *w);
 /* The modes that are set stay; false if they leave no way. */
@@ -629,6 +673,8 @@ uint32_t kept_of(const Work *w, const Unit *unit, TensorId t, uint32_t keeps);
 double streams_cost(const Work *w);
 /* Bytes that leave and come back, by gaps' leaves and keeps. */
 double gaps_cost(const Work *w);
+/* Concats take no more than is written of them, where they would not fit. */
+void units_fill(Work *w, Problem *problem);
 /* Chooses the gaps anew and places everything, if that moves fewer bytes than
  * `most`; else false, and all is as it was. */
 bool fit_gaps(Work *w, double most, Problem *problem, PlanResult *result,
