@@ -6,7 +6,6 @@
 
 #include "base/text.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 
 typedef struct Why {
@@ -321,9 +320,8 @@ const char *plan_explain(Arena *arena, const Plan *plan) {
         text_add(&text, "\n");
     }
     PlanBound bound = plan_bound(plan);
-    text_addf(&text,
-              "bytes: %" PRIu64 " moved; compulsory %" PRIu64 ", bound %" PRIu64
-              " (%s)\n",
-              plan->ddr_moved, plan->ddr_compulsory, bound.bytes, bound.of);
+    text_addf(&text, "bytes: %s moved; compulsory %s, bound %s (%s)\n",
+              num(&y, plan->ddr_moved), num(&y, plan->ddr_compulsory),
+              num(&y, bound.bytes), bound.of);
     return text_str(&text);
 }
