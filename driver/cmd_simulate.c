@@ -61,7 +61,7 @@ ExitCode cmd_simulate(Arena *arena, Diag *diag, const Options *options) {
         add_sim_json(arena, json, listing, sim);
         print_json(arena, json);
     } else {
-        print_sim(arena, listing, sim);
+        print_sim(arena, listing, sim, sim->compulsory);
     }
     return sim->n_violations ? EXIT_BAD_INPUT : EXIT_FINE;
 }

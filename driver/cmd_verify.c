@@ -198,7 +198,7 @@ static void report(Arena *arena, const Pipeline *p, const Verdict *v) {
         expect_print("listing", &v->simulated);
     }
     print_placement(arena, p->plan);
-    print_sim(arena, v->listing, v->sim);
+    print_sim(arena, v->listing, v->sim, p->plan->ddr_compulsory);
     PlanBound bound = plan_bound(p->plan);
     printf("bound   %s bytes over DDR: %s\n", with_commas(arena, bound.bytes),
            bound.of);

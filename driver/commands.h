@@ -48,8 +48,10 @@ void add_traffic_json(cJSON *json, const Plan *plan);
 void add_sim_json(Arena *arena, cJSON *json, const Listing *listing,
                   const SimResult *sim);
 
-/* The same for people. */
-void print_sim(Arena *arena, const Listing *listing, const SimResult *sim);
+/* The same for people; what is compulsory the plan knows better, where there is
+ * one: an instruction can read more than it needs. */
+void print_sim(Arena *arena, const Listing *listing, const SimResult *sim,
+               uint64_t compulsory);
 void print_plan(Arena *arena, const Pipeline *pipeline);
 
 /* Of the placement in active memory: height, live peak, bound, whether it is

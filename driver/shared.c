@@ -162,13 +162,14 @@ static void print_violations(const Listing *listing, const SimResult *sim) {
                (unsigned long long)(sim->n_violations - sim->n_kept));
 }
 
-void print_sim(Arena *arena, const Listing *listing, const SimResult *sim) {
+void print_sim(Arena *arena, const Listing *listing, const SimResult *sim,
+               uint64_t compulsory) {
     printf("AM      %s of %s bytes touched\n", with_commas(arena, sim->am_peak),
            with_commas(arena, hwspec_active_bytes(listing->spec)));
     printf("DDR     %s bytes read, %s written; compulsory %s\n",
            with_commas(arena, sim->backing_read),
            with_commas(arena, sim->backing_written),
-           with_commas(arena, sim->compulsory));
+           with_commas(arena, compulsory));
     printf("time    %s cycles (%.3f ms at %.0f MHz), %s instructions\n",
            with_commas(arena, sim->cycles),
            (double)sim->cycles / listing->spec->clock * 1e3,

@@ -329,10 +329,6 @@ static bool known_to_agree(Reading *r, uint32_t writer) {
         Writer *w = &r->run->writer.at[writer - 1];
         r->known[slot].writer = writer;
         r->known[slot].agrees = agrees(r->place, &w->place, r->box);
-        if (r->run->on_host)
-            w->read_by_host = true;
-        else
-            w->read_by_device = true;
         if (!r->run->on_host)
             w->last_reader = r->run->insn;
     }
@@ -451,6 +447,34 @@ bool memory_holds(Run *run, const Place *p, Box box, const char *what) {
     return want <= live;
 }
 
+static bool crosses(const Run *run, uint32_t writer) {
+    WriterKind kind = writer ? run->writer.at[writer - 1].kind : WRITER_BUFFER;
+    return kind == (run->on_host ? WRITER_ENGINE : WRITER_HOST);
+}
+
+static void cross_row(Run *run, Cells *cells, uint64_t row,
+                      const uint64_t *w_at, uint32_t cols) {
+    for (uint32_t w = 0; w < cols; w++) {
+        Page *page = page_of(cells, row + w_at[w]);
+        uint32_t at = (uint32_t)((row + w_at[w]) & (PAGE_CELLS - 1));
+        if (!page || !crosses(run, page->writer[at]))
+            continue;
+        if (!page->crossed)
+            page->crossed = ARENA_ARRAY(run->hold, uint32_t, PAGE_CELLS);
+        cells->crossed += page->crossed[at] != page->writer[at];
+        page->crossed[at] = page->writer[at];
+    }
+}
+
+/* Counts what host and device read of each other. */
+static void cross(Run *run, const Place *p, Box box) {
+    for (uint32_t c = 0; c < p->c; c++)
+        for (uint32_t h = box.row; h < box.row + box.rows; h++)
+            cross_row(run, &run->cells[p->memory],
+                      p->start + p->c_at[c] + p->h_at[h],
+                      place_columns(p, h) + box.col, box.cols);
+}
+
 void memory_read(Run *run, const Place *p, Box box, const char *what,
                  float *out) {
     if (run->options.time_only)
@@ -458,6 +482,8 @@ void memory_read(Run *run, const Place *p, Box box, const char *what,
     Reading r = {
         .run = run, .cells = &run->cells[p->memory], .place = p, .box = box};
     run->reads = true;
+    if (run->spec->memory[p->memory].role != HW_ACTIVE)
+        cross(run, p, box);
     if (!out && !p->ring && read_pixels(&r))
         return;
     r.last = 0;

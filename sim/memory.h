@@ -67,7 +67,6 @@ typedef struct Writer {
     WriterKind kind;
     Place place;
     uint64_t elements; /* written so far: parts of the place */
-    bool read_by_device, read_by_host;
     uint32_t last_reader; /* instruction of the device; 0: none */
 } Writer;
 
@@ -76,12 +75,16 @@ enum { PAGE_BITS = 14, DIRECTORY_BITS = 12 };
 typedef struct Page {
     float *value;     /* NULL where no arithmetic is done */
     uint32_t *writer; /* index + 1; 0: never written */
+    uint32_t *crossed; /* NULL, or the last writer of whom the other side, of
+                        * host and device, has read the cell */
 } Page;
 
 typedef struct Cells {
     uint64_t n;
     Page ***directory; /* [index >> 26][index >> 14 & 4095] */
     uint64_t live;     /* cells that were ever written */
+    uint64_t crossed;  /* values in them that went from host to device or back:
+                        * each counts once */
     uint64_t touched;  /* bytes up to the last one touched */
 } Cells;
 

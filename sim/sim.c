@@ -184,17 +184,16 @@ static void read_outputs(Run *run) {
 }
 
 /* What must cross the border of the chip in any case: what the host made and
- * the device reads, and what the device made and the host, or nobody but a
- * reader of output memories, can want. */
+ * the device read, and what the device made and the host read. Nobody reads the
+ * outputs of a listing without an image. */
 static uint64_t compulsory_bytes(const Run *run) {
     uint64_t elements = 0;
+    for (uint32_t m = 0; m < run->spec->n_memories; m++)
+        elements += run->cells[m].crossed;
     for (uint32_t i = 0; i < run->writer.n; i++) {
         const Writer *w = &run->writer.at[i];
-        HwRole role = run->spec->memory[w->place.memory].role;
-        bool enters = w->kind == WRITER_HOST && w->read_by_device;
-        bool leaves =
-            w->kind == WRITER_ENGINE && (w->read_by_host || role == HW_OUTPUT);
-        if (role != HW_ACTIVE && (enters || leaves))
+        if (run->spec->memory[w->place.memory].role == HW_OUTPUT &&
+            w->kind == WRITER_ENGINE && !run->listing->image.n_outputs)
             elements += w->elements;
     }
     return elements * run->spec->element;

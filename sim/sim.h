@@ -100,8 +100,8 @@ typedef struct SimResult {
                                      * spec->element, by memory */
     uint64_t backing_read, backing_written; /* bytes: by engines and loads from
                                              * and to all that is not AM */
-    uint64_t compulsory;     /* bytes: device inputs read once, outputs written
-                              * once */
+    uint64_t compulsory;     /* bytes that host and device read of each other,
+                              * each once; without an image, all outputs */
     uint64_t am_peak;        /* bytes of active memory, up to the last touched,
                               * summed over active memories */
     uint64_t cycles;         /* of the machine's clock */

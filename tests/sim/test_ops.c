@@ -444,6 +444,23 @@ static void rows_go_out_and_come_back(void **state) {
     bench_close(b);
 }
 
+/* What is stored again crosses once, as far as the host can tell. */
+static void rows_cross_once(void **state) {
+    (void)state;
+    Bench *b;
+    const float *in = open_case(&b, &square);
+    bench_output(
+        b, bench_region(b, "result", shape_nchw(1, 3, 2, 5), "outputs", 64));
+    bench_text(b, "1 LOAD 4096 8192 5 4 3 1 2 1\n"
+                  "2 STORE 8192 64 5 2 3 0 1 1\n"
+                  "3 STORE 8192 64 5 2 3 0 1 1\n");
+    const SimResult *r = bench_run(b, 1, &in);
+    bench_clean(b);
+    assert_int_equal(r->backing_written, 2 * 30 * 4);
+    assert_int_equal(r->compulsory, (60 + 30) * 4);
+    bench_close(b);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(conv_like_plain_loops),
@@ -460,6 +477,7 @@ int main(void) {
         cmocka_unit_test(activations_without_numbers),
         cmocka_unit_test(activations_by_flags),
         cmocka_unit_test(rows_go_out_and_come_back),
+        cmocka_unit_test(rows_cross_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
