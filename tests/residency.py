@@ -2,9 +2,8 @@
 """residency.py - bytes over DDR where memory is short, beside LRU's.
 
 Networks of bench/networks.py at 90, 75, 50 and 25 % of their peak, on
-bench/rows.yaml: no cell moves more than LRU, which pays for no buffers, but
-moves a concat as one volume, as it lies; the simulator counts ours, and finds
-nothing wrong. Without --long two of them.
+bench/rows.yaml: no cell moves more than LRU, which pays for no buffers, nor
+for the place of a concat; the simulator counts ours, and finds nothing wrong. Without --long two of them.
 LRU with members of concats by themselves, which bench/residency.py divides by,
 has the figures of ../shared/facts/two-level.md 2.3 where peaks are the same.
 """
@@ -48,8 +47,7 @@ def main():
         bad = other_figures(folder)
         for name in QUICK + (LONG if "--long" in sys.argv[1:] else []):
             path = residency.network_file(name, folder)
-            trace = policies.Trace(path, residency.MACHINE, folder, 1,
-                                   whole=True)
+            trace = policies.Trace(path, residency.MACHINE, folder, 1)
             for part in traffic.PARTS:
                 size = int(trace.peak * part) // 1024 * 1024
                 lru = policies.policy(trace, size, False)
