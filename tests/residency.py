@@ -3,7 +3,8 @@
 
 Networks of bench/networks.py at 90, 75, 50 and 25 % of their peak, on
 bench/rows.yaml: no cell moves more than LRU, which pays for no buffers, nor
-for the place of a concat; the simulator counts ours, and finds nothing wrong. Without --long two of them.
+for the place of a concat; the simulator counts ours, and finds nothing wrong.
+Without --long two of them.
 LRU with members of concats by themselves, which bench/residency.py divides by,
 has the figures of ../shared/facts/two-level.md 2.3 where peaks are the same.
 """
