@@ -52,6 +52,9 @@ uint32_t overlap_spare(const Plan *plan);
 /* slices.c: lets layers run by slices of rows, where that hides transfers and
  * the machine names rows. Of a plan that is overlapped; it stays so. */
 void slices(Arena *arena, Plan *plan);
+/* weave.c: slices of layers run as soon as they can, before those of layers in
+ * front of theirs. False: none can. */
+bool weave(Arena *arena, Plan *plan);
 
 /* ---- stretch.c, turns.c, window.c: room for transfers ---- */
 

@@ -25,6 +25,8 @@ typedef struct Sliced {
     uint64_t beside; /* of a run: cycles of the moves that it hides already; */
     uint64_t waits;  /* of those that nothing hides, and how many these are */
     uint32_t moves;
+    uint32_t maker, reader; /* of a run that waits: those that it takes turns
+                             * with; NONE */
 } Sliced;
 
 typedef struct Slices {
@@ -35,6 +37,7 @@ typedef struct Slices {
     VEC(Action) action;
     VEC(Placement) placement;
     uint32_t step;
+    bool weaves; /* slices of neighbours take turns */
 } Slices;
 
 static bool is_move(const Action *a) {
@@ -81,6 +84,16 @@ static bool is_partner(const Slices *s, const Action *run, const Action *move) {
            rows_touch(run->in_row, run->in_rows, move->row, move->rows);
 }
 
+/* Whether one run reads what the other makes. */
+static bool passes_on(const Slices *s, const Action *from, const Action *to) {
+    const Placement *at = s->plan->placement;
+    bool reads = false;
+    for (uint32_t i = 0; i < to->n_in; i++)
+        reads |= at[to->in[i]].buffer == at[from->out].buffer &&
+                 same_tensor(at[to->in[i]].tensor, at[from->out].tensor);
+    return reads && rows_touch(from->row, from->rows, to->in_row, to->in_rows);
+}
+
 static uint32_t partner_of(const Slices *s, uint32_t i) {
     const Action *move = &s->plan->action[i];
     for (uint32_t k = 1; k < LOOK; k++) {
@@ -119,18 +132,49 @@ static uint64_t slices_cycles(const Slices *s, const Action *run, uint32_t n) {
     return action_cycles(s->plan, &slice) * n;
 }
 
+/* The run before that makes something of what the one at `i` reads, or, behind,
+ * reads something of what it makes; NONE. */
+static uint32_t neighbour(const Slices *s, uint32_t i, bool behind) {
+    const Action *run = &s->plan->action[i];
+    for (uint32_t k = 1; k < LOOK; k++) {
+        uint32_t at = behind ? i + k : i - k;
+        if (at >= s->plan->n_actions)
+            return NONE;
+        const Action *other = &s->plan->action[at];
+        if (other->kind == ACTION_RUN && other->node.i != run->node.i &&
+            passes_on(s, behind ? run : other, behind ? other : run))
+            return may_slice(s, other) ? at : NONE;
+    }
+    return NONE;
+}
+
+/* Cycles of n slices that the engine has left beside what it hides; *costs
+ * grows by what slices take more. */
+static double left_by(const Slices *s, uint32_t i, uint32_t n, double *costs) {
+    if (i == NONE)
+        return 0;
+    const Action *run = &s->plan->action[i];
+    double sliced = (double)slices_cycles(s, run, n);
+    double left = sliced - (double)s->of[i].beside - (double)s->of[i].waits;
+    *costs += sliced - (double)action_cycles(s->plan, run);
+    return left > 0 ? left : 0;
+}
+
 /* Cycles that n slices save, at most: of the moves one slice's share waits, and
- * the rest finds the time of the other slices, if other moves have left it. */
+ * the rest finds the time of the other slices, if other moves have left it, and
+ * of the neighbours' by turns. */
 static double saved(const Slices *s, uint32_t i, uint32_t n) {
     const Action *run = &s->plan->action[i];
     const HwSpec *spec = s->plan->schedule->spec;
     const Sliced *of = &s->of[i];
     double latency = spec->memory[spec->backing].latency * spec->clock;
     double sliced = (double)slices_cycles(s, run, n);
+    double costs = sliced - (double)action_cycles(s->plan, run);
     double free = sliced - (double)of->beside, waits = (double)of->waits;
+    free += left_by(s, of->maker, n, &costs);
+    free += left_by(s, of->reader, n, &costs);
     double hides = (waits < free ? waits : free) * (1 - 1.0 / n);
-    return hides - (sliced - (double)action_cycles(s->plan, run)) -
-           latency * n * of->moves;
+    return hides - costs - latency * n * of->moves;
 }
 
 static uint32_t slices_for(const Slices *s, uint32_t i, uint32_t most) {
@@ -168,6 +212,22 @@ static void find_waits(Slices *s, uint32_t i, uint32_t end) {
     }
 }
 
+/* Neighbours take turns with it if their time is wanted. */
+static void find_neighbours(Slices *s, uint32_t i) {
+    Sliced *of = &s->of[i];
+    uint64_t cycles = action_cycles(s->plan, &s->plan->action[i]);
+    bool wanted = s->weaves && of->waits && of->waits + of->beside > cycles;
+    of->maker = wanted ? neighbour(s, i, false) : NONE;
+    of->reader = wanted ? neighbour(s, i, true) : NONE;
+}
+
+static void slice_at_least(Slices *s, uint32_t i, uint32_t n) {
+    if (n < 2 || i == NONE || s->of[i].n >= n || n > s->plan->action[i].rows ||
+        !has_slices(s, &s->plan->action[i], n))
+        return;
+    s->of[i].n = n;
+}
+
 static bool choose(Slices *s, uint32_t most) {
     const Plan *plan = s->plan;
     bool any = false;
@@ -181,7 +241,10 @@ static bool choose(Slices *s, uint32_t most) {
         find_waits(s, i, end);
     }
     for (uint32_t i = 0; i < plan->n_actions; i++) {
-        s->of[i].n = slices_for(s, i, most);
+        find_neighbours(s, i);
+        slice_at_least(s, i, slices_for(s, i, most));
+        slice_at_least(s, s->of[i].maker, s->of[i].n);
+        slice_at_least(s, s->of[i].reader, s->of[i].n);
         any |= s->of[i].n > 1;
     }
     return any;
@@ -328,12 +391,17 @@ static Plan slice_all(Slices *s) {
 }
 
 /* False if at most so many slices of a layer save nothing. */
-static bool try_slices(Arena *arena, Plan *plan, uint32_t most) {
-    Slices s = {.arena = arena, .plan = plan, .g = plan->schedule->graph};
+static bool try_slices(Arena *arena, Plan *plan, uint32_t most, bool weaves) {
+    Slices s = {.arena = arena,
+                .plan = plan,
+                .g = plan->schedule->graph,
+                .weaves = weaves};
     uint32_t held = plan->schedule->spec->max_instructions;
     if (!choose(&s, most))
         return false;
     Plan made = slice_all(&s);
+    if (weaves)
+        weave(arena, &made);
     overlap(arena, &made);
     if ((held && made.n_actions > held) ||
         plan_cycles(&made) >= plan_cycles(plan))
@@ -347,6 +415,7 @@ void slices(Arena *arena, Plan *plan) {
     if (!plan->schedule->spec->tiling.rings)
         return;
     for (uint32_t round = 0; round < ROUNDS && most > 1; round++)
-        while (most > 1 && !try_slices(arena, plan, most))
+        while (most > 1 && !try_slices(arena, plan, most, true) &&
+               !try_slices(arena, plan, most, false))
             most /= 4;
 }
