@@ -7,17 +7,15 @@
  * the layer begins, and the others come while slices before are computed. So it
  * is with stores behind a layer. How many slices is a closed form of what they
  * hide and of what each costs: a start of the engine, and the latencies of its
- * transfers. Then the actions are ordered anew; what takes no fewer cycles is
- * dropped, and fewer slices are tried.
+ * transfers. Where a layer has too little to do for that, those next to it are
+ * sliced, too, and take turns with it (weave.c). Then the actions are ordered
+ * anew; what takes no fewer cycles is dropped, and fewer slices are tried.
  * Invariants: no byte more moves; placements stay, rows of them are named;
  * nothing is computed twice.
  */
 #include "alloc/overlap.h"
 
-#include <assert.h>
-#include <string.h>
-
-enum { LOOK = 512, MOST = 16, ROUNDS = 3 };
+enum { LOOK = 512, MOST = 16, ROUNDS = 3, NEIGHBOURS = 6 };
 
 typedef struct Sliced {
     uint32_t n;      /* slices of a run; 0, 1: it stays whole */
@@ -25,8 +23,8 @@ typedef struct Sliced {
     uint64_t beside; /* of a run: cycles of the moves that it hides already; */
     uint64_t waits;  /* of those that nothing hides, and how many these are */
     uint32_t moves;
-    uint32_t maker, reader; /* of a run that waits: those that it takes turns
-                             * with; NONE */
+    uint32_t before, behind; /* of a run that waits: how many runs there take
+                              * turns with it */
 } Sliced;
 
 typedef struct Slices {
@@ -84,16 +82,6 @@ static bool is_partner(const Slices *s, const Action *run, const Action *move) {
            rows_touch(run->in_row, run->in_rows, move->row, move->rows);
 }
 
-/* Whether one run reads what the other makes. */
-static bool passes_on(const Slices *s, const Action *from, const Action *to) {
-    const Placement *at = s->plan->placement;
-    bool reads = false;
-    for (uint32_t i = 0; i < to->n_in; i++)
-        reads |= at[to->in[i]].buffer == at[from->out].buffer &&
-                 same_tensor(at[to->in[i]].tensor, at[from->out].tensor);
-    return reads && rows_touch(from->row, from->rows, to->in_row, to->in_rows);
-}
-
 static uint32_t partner_of(const Slices *s, uint32_t i) {
     const Action *move = &s->plan->action[i];
     for (uint32_t k = 1; k < LOOK; k++) {
@@ -132,32 +120,35 @@ static uint64_t slices_cycles(const Slices *s, const Action *run, uint32_t n) {
     return action_cycles(s->plan, &slice) * n;
 }
 
-/* The run before that makes something of what the one at `i` reads, or, behind,
- * reads something of what it makes; NONE. */
-static uint32_t neighbour(const Slices *s, uint32_t i, bool behind) {
-    const Action *run = &s->plan->action[i];
+/* The next sliceable run of another layer from `at` on, or before; NONE behind
+ * what has to be whole. */
+static uint32_t next_run(const Slices *s, uint32_t at, bool behind) {
+    const Action *from = &s->plan->action[at];
     for (uint32_t k = 1; k < LOOK; k++) {
-        uint32_t at = behind ? i + k : i - k;
-        if (at >= s->plan->n_actions)
+        uint32_t i = behind ? at + k : at - k;
+        if (i >= s->plan->n_actions)
             return NONE;
-        const Action *other = &s->plan->action[at];
-        if (other->kind == ACTION_RUN && other->node.i != run->node.i &&
-            passes_on(s, behind ? run : other, behind ? other : run))
-            return may_slice(s, other) ? at : NONE;
+        const Action *a = &s->plan->action[i];
+        if (a->kind == ACTION_HOST || a->kind == ACTION_CONCAT)
+            return NONE;
+        if (a->kind == ACTION_RUN && a->node.i != from->node.i)
+            return may_slice(s, a) ? i : NONE;
     }
     return NONE;
 }
 
-/* Cycles of n slices that the engine has left beside what it hides; *costs
- * grows by what slices take more. */
-static double left_by(const Slices *s, uint32_t i, uint32_t n, double *costs) {
-    if (i == NONE)
-        return 0;
-    const Action *run = &s->plan->action[i];
-    double sliced = (double)slices_cycles(s, run, n);
-    double left = sliced - (double)s->of[i].beside - (double)s->of[i].waits;
-    *costs += sliced - (double)action_cycles(s->plan, run);
-    return left > 0 ? left : 0;
+/* Cycles that n slices of the next runs leave of what other moves want. */
+static double left_by(const Slices *s, uint32_t i, uint32_t runs, bool behind,
+                      uint32_t n) {
+    double sum = 0;
+    for (; runs-- > 0;) {
+        i = next_run(s, i, behind);
+        double cycles = (double)action_cycles(s->plan, &s->plan->action[i]);
+        double left = cycles - (double)s->of[i].beside - (double)s->of[i].waits;
+        sum += left > 0 ? left : 0;
+        sum -= (double)slices_cycles(s, &s->plan->action[i], n) - cycles;
+    }
+    return sum;
 }
 
 /* Cycles that n slices save, at most: of the moves one slice's share waits, and
@@ -171,8 +162,8 @@ static double saved(const Slices *s, uint32_t i, uint32_t n) {
     double sliced = (double)slices_cycles(s, run, n);
     double costs = sliced - (double)action_cycles(s->plan, run);
     double free = sliced - (double)of->beside, waits = (double)of->waits;
-    free += left_by(s, of->maker, n, &costs);
-    free += left_by(s, of->reader, n, &costs);
+    free += left_by(s, i, of->before, false, n);
+    free += left_by(s, i, of->behind, true, n);
     double hides = (waits < free ? waits : free) * (1 - 1.0 / n);
     return hides - costs - latency * n * of->moves;
 }
@@ -212,20 +203,39 @@ static void find_waits(Slices *s, uint32_t i, uint32_t end) {
     }
 }
 
-/* Neighbours take turns with it if their time is wanted. */
+/* How many runs before or behind take turns with it, until there is time for
+ * what it waits for. */
+static uint32_t neighbours(const Slices *s, uint32_t i, bool behind) {
+    const Sliced *of = &s->of[i];
+    double wanted = (double)(of->waits + of->beside) -
+                    (double)action_cycles(s->plan, &s->plan->action[i]);
+    uint32_t n = 0, at = i;
+    while (n < NEIGHBOURS && left_by(s, i, n, behind, 1) < wanted &&
+           (at = next_run(s, at, behind)) != NONE)
+        n++;
+    return n;
+}
+
 static void find_neighbours(Slices *s, uint32_t i) {
-    Sliced *of = &s->of[i];
-    uint64_t cycles = action_cycles(s->plan, &s->plan->action[i]);
-    bool wanted = s->weaves && of->waits && of->waits + of->beside > cycles;
-    of->maker = wanted ? neighbour(s, i, false) : NONE;
-    of->reader = wanted ? neighbour(s, i, true) : NONE;
+    if (!s->weaves || !s->of[i].waits)
+        return;
+    s->of[i].before = neighbours(s, i, false);
+    s->of[i].behind = neighbours(s, i, true);
 }
 
 static void slice_at_least(Slices *s, uint32_t i, uint32_t n) {
-    if (n < 2 || i == NONE || s->of[i].n >= n || n > s->plan->action[i].rows ||
+    if (n < 2 || s->of[i].n >= n || n > s->plan->action[i].rows ||
         !has_slices(s, &s->plan->action[i], n))
         return;
     s->of[i].n = n;
+}
+
+static void slice_neighbours(Slices *s, uint32_t i, uint32_t runs,
+                             bool behind) {
+    for (uint32_t at = i; runs-- > 0;) {
+        at = next_run(s, at, behind);
+        slice_at_least(s, at, s->of[i].n);
+    }
 }
 
 static bool choose(Slices *s, uint32_t most) {
@@ -243,8 +253,8 @@ static bool choose(Slices *s, uint32_t most) {
     for (uint32_t i = 0; i < plan->n_actions; i++) {
         find_neighbours(s, i);
         slice_at_least(s, i, slices_for(s, i, most));
-        slice_at_least(s, s->of[i].maker, s->of[i].n);
-        slice_at_least(s, s->of[i].reader, s->of[i].n);
+        slice_neighbours(s, i, s->of[i].before, false);
+        slice_neighbours(s, i, s->of[i].behind, true);
         any |= s->of[i].n > 1;
     }
     return any;
