@@ -48,16 +48,6 @@ SimSpan span_of(const Run *run, const Place *place) {
                      place->end * element};
 }
 
-static void check_in_place(Run *run, const Work *w, const Place *in,
-                           const char *what) {
-    bool in_place = run->spec->engine[w->engine].in_place;
-    if ((in_place && place_same(in, &w->out_at)) ||
-        !place_overlap(run, in, &w->out_at))
-        return;
-    fault(run, "output %s overlaps its %s %s", place_text(run, &w->out_at),
-          what, place_text(run, in));
-}
-
 /* A pool stops reading at its last window: its operand may be the rows of a
  * higher volume from a later one on, which reach over that one's end. */
 static Box operand_box(const Work *w) {
@@ -67,6 +57,20 @@ static Box operand_box(const Work *w) {
         box.rows = needs.row + needs.rows;
     }
     return box;
+}
+
+/* Rows that are not read may be written. */
+static void check_in_place(Run *run, const Work *w, const Place *in,
+                           const char *what) {
+    Box box = operand_box(w);
+    bool in_place = run->spec->engine[w->engine].in_place;
+    bool stops = !in->ring && box.rows && box.rows < in->h;
+    Place read = stops ? place_rows(in, 0, box.rows) : *in;
+    if ((in_place && place_same(in, &w->out_at)) ||
+        !place_overlap(run, &read, &w->out_at))
+        return;
+    fault(run, "output %s overlaps its %s %s", place_text(run, &w->out_at),
+          what, place_text(run, in));
 }
 
 static Patch read_operand(Run *run, const Work *w, const Place *place,

@@ -26,6 +26,8 @@ makes. Kinds of tests:
   weights  tests/weights.py: plans that count weights, beside Vela's
   depth  tests/depth.py: groups of layers that spread pixels
   least  tests/least.py: what would do where nothing fits, and what not
+  small_memories  tests/small_memories.py: random networks in less memory than
+         they take
   residency  tests/residency.py: never more bytes over DDR than LRU moves
   tiles  tests/tiles.py: single layers against a bound on their bytes
 Closes with `N passed, N failed`; exits 1 if any failed.
@@ -79,6 +81,7 @@ def scripts(long):
             "depth",
             "least",
             "residency",
+            "small_memories",
             "tiles",
             "weights",
             "placements",

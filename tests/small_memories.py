@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+"""small_memories.py - random networks in less active memory than they take.
+
+Branches, concats, sums, strides, dilations, depthwise and transposed layers of
+odd sizes, on every machine with two levels: exit code 0 and verified by value,
+within the cap, with the bytes that the plan counted and no fewer than its
+bounds; or exit code 3, and then the size that would do does, the one that would
+not does not. --long has many more of them.
+"""
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "bench"))
+import networks  # noqa: E402
+
+AMPHORA = os.environ.get("AMPHORA", "build/amphora")
+MACHINES = ("xdnn-v2-28", "xdnn-v2-56", "xdnn-v3-96", "ring-npu", "line-npu",
+            "tile-npu", os.path.join("bench", "rows.yaml"))
+CHANNELS = (3, 4, 5, 7, 8, 15, 16, 17, 24, 31, 32, 33, 48, 64)
+
+
+def layer(net, dice, x):
+    kind = dice.randrange(8)
+    width = dice.choice(CHANNELS)
+    if kind == 0 and x[2] > 6:
+        return net.pool(x, dice.choice(("MAX", "AVE")), 2, 2, pad=0)
+    if kind == 1:
+        return net.relu(net.conv(x, x[1], dice.choice((3, 5)), group=x[1]))
+    if kind == 2 and x[2] < 32:
+        return net.upsample(x)
+    if kind == 3 and x[2] < 32:
+        return net.deconv(x, width)
+    if kind == 4 and x[2] > 6:
+        return net.relu(net.conv(x, width, 3, dice.choice((2, 3))))
+    return net.relu(net.conv(x, width, dice.choice((1, 3, 3, 5))))
+
+
+def network(seed):
+    dice = random.Random(seed)
+    net = networks.Net(f"small-{seed}", dice.choice((3, 4, 16)),
+                       dice.choice((13, 24, 31, 48)))
+    made = [net.input]
+    for _ in range(dice.randrange(4, 20)):
+        x = made[-1] if dice.random() < 0.7 else dice.choice(made)
+        same = [y for y in made if y[2] == x[2] and y[0] != x[0]]
+        equal = [y for y in same if y[1] == x[1]]
+        way = dice.random()
+        if way < 0.15 and equal:
+            made.append(net.add(x, dice.choice(equal)))
+        elif way < 0.3 and same and x[1] < 200:
+            made.append(net.concat([x, dice.choice(same)]))
+        else:
+            made.append(layer(net, dice, x))
+    return net.text()
+
+
+def verify(path, machine, size):
+    done = subprocess.run(
+        [AMPHORA, "verify", path, "-t", machine, "--json", "--host",
+         "interpret", "--set", f"memories.am.size={size}"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+    report = json.loads(done.stdout) if done.returncode == 0 else {}
+    return done.returncode, report, done.stderr
+
+
+def wrong(path, machine, size):
+    """What is wrong, or None."""
+    code, report, said = verify(path, machine, size)
+    if code == 3:
+        sizes = re.search(r"size=(\w+) would do; (\w+) would not", said)
+        codes = sizes and [verify(path, machine, s)[0] for s in sizes.groups()]
+        return None if codes in (None, [0, 3]) else f"{sizes[0]}: {codes}"
+    if code:
+        return f"exit code {code}"
+    moved = report["ddr_read_bytes"] + report["ddr_written_bytes"]
+    checks = {"not verified": report["ok"],
+              "beyond the cap": report["am_peak_bytes"] <= size,
+              "other bytes than planned": report["ddr_moved_bytes"] == moved,
+              "less than the bound": report["ddr_bound_bytes"] <= moved}
+    return ", ".join(what for what, holds in checks.items() if not holds)
+
+
+def main():
+    count = 400 if "--long" in sys.argv[1:] else 7
+    bad = plans = 0
+    with tempfile.TemporaryDirectory() as folder:
+        for seed in range(count):
+            path = os.path.join(folder, f"{seed}.prototxt")
+            machine = MACHINES[seed % len(MACHINES)]
+            with open(path, "w", encoding="ascii") as file:
+                file.write(network(seed))
+            peak = verify(path, machine, 1 << 26)[1]["am_live_bytes"]
+            for part in (0.05, 0.3, 0.7):
+                size = max(64, int(peak * part) // 64 * 64)
+                what = wrong(path, machine, size)
+                plans += 1
+                bad += bool(what)
+                if what:
+                    print(f"seed {seed} on {machine}, {size} bytes: {what}")
+    print(f"{plans} plans, {bad} wrong")
+    return bad > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
