@@ -26,16 +26,27 @@ static bool gap_may_leave(const Unit *unit, uint32_t i) {
            (!unit->concat || unit->touch[i].step >= unit->complete);
 }
 
+/* Whether a gap of the segment may cover the time: rows that are read can keep
+ * one open behind its last touch. */
+static bool segment_near(const Work *w, const Unit *unit, const Segment *s,
+                         uint32_t time) {
+    return 2 * unit->touch[s->first].step + 2 <= time &&
+           (w->low || time <= 2 * unit->touch[s->last].step);
+}
+
 /* The gap of the unit that covers `time`; NONE if it is not resident then, or
  * touched. */
 static uint32_t gap_at(const Work *w, const Unit *unit, uint32_t time) {
     Away away;
-    for (uint32_t k = 0; k < unit->n_segments; k++)
-        for (uint32_t i = unit->segment[k].first; i < unit->segment[k].last;
-             i++)
-            if (away_find(w, unit, i, &away) &&
-                2 * unit->touch[i].step + 2 <= time && time < away.end)
+    for (uint32_t k = 0; k < unit->n_segments; k++) {
+        const Segment *s = &unit->segment[k];
+        if (!segment_near(w, unit, s, time))
+            continue;
+        for (uint32_t i = s->first; i < s->last; i++)
+            if (2 * unit->touch[i].step + 2 <= time &&
+                away_find(w, unit, i, &away) && time < away.end)
                 return gap_may_leave(unit, i) ? i : NONE;
+    }
     return NONE;
 }
 
@@ -319,24 +330,34 @@ static uint32_t overloaded(const Work *w, const Problem *p) {
     return worst;
 }
 
+typedef struct Load {
+    uint64_t bytes;
+    uint32_t time;
+} Load;
+
+static int fullest_first(const void *a, const void *b) {
+    const Load *x = a, *y = b;
+    if (x->bytes != y->bytes)
+        return x->bytes > y->bytes ? -1 : 1;
+    return x->time < y->time ? -1 : 1;
+}
+
 /* The planner found no place for the buffer (or proved that none exists, and
  * names none): make room while it lives, at its fullest time first. */
 static bool relieve_buffer(Work *w, const Problem *p, uint32_t buf) {
     bool one = buf < p->buf.n;
     uint32_t first = one ? p->buf.at[buf].first : 0;
     uint32_t end = one ? p->buf.at[buf].end : p->n_times;
-    uint8_t *tried = ARENA_ARRAY(w->arena, uint8_t, end - first);
-    for (uint32_t n = first; n < end; n++) {
-        uint32_t at = NONE;
-        for (uint32_t t = first; t < end; t++)
-            if (!tried[t - first] && (at == NONE || p->live[t] > p->live[at]))
-                at = t;
-        tried[at - first] = 1;
-        if (n == first)
-            w->stuck = at / 2;
-        if (relieve(w, p, at))
-            return true;
+    Load *load = ARENA_ARRAY(w->arena, Load, end - first + 1);
+    for (uint32_t t = first; t < end; t++)
+        load[t - first] = (Load){p->live[t], t};
+    if (end > first) {
+        qsort(load, end - first, sizeof *load, fullest_first);
+        w->stuck = load[0].time / 2;
     }
+    for (uint32_t i = 0; i < end - first; i++)
+        if (relieve(w, p, load[i].time))
+            return true;
     return false;
 }
 

@@ -16,29 +16,54 @@
 /* A program with more numbers than this is not tried. */
 enum { MAX_TABLEAU = 2000000 };
 
-bool stay_covers(const Stay *stay, uint32_t time) {
-    return stay->first <= time && time < stay->end;
-}
+/* Which gaps are open at a time, as far as two times are compared. */
+typedef struct Open {
+    uint32_t opened; /* the last that was opened, when */
+    uint32_t closes; /* the next that is closed, when */
+} Open;
 
-static bool same_gaps(const Shares *x, uint32_t a, uint32_t b) {
-    for (uint32_t k = 0; k < x->stay.n; k++)
-        if (stay_covers(&x->stay.at[k], a) != stay_covers(&x->stay.at[k], b))
-            return false;
-    return true;
+static Open *open_by_time(const Shares *x, Arena *arena) {
+    Open *open = ARENA_ARRAY(arena, Open, x->n_times + 1);
+    for (uint32_t t = 0; t < x->n_times; t++)
+        open[t].closes = UINT32_MAX;
+    for (uint32_t k = 0; k < x->stay.n; k++) {
+        const Stay *stay = &x->stay.at[k];
+        for (uint32_t t = stay->first; t < stay->end && t < x->n_times; t++) {
+            if (stay->first > open[t].opened)
+                open[t].opened = stay->first;
+            if (stay->end < open[t].closes)
+                open[t].closes = stay->end;
+        }
+    }
+    return open;
 }
 
 /* Of neighbours in time with the same gaps, the fullest. */
-static void full_make(Shares *x, double target) {
+static void full_make(Shares *x, Arena *arena, double target) {
+    const Open *open = open_by_time(x, arena);
     x->full.n = 0;
     for (uint32_t t = 0; t < x->n_times; t++) {
         if (x->live[t] <= target)
             continue;
         uint32_t *last = x->full.n ? &x->full.at[x->full.n - 1] : NULL;
-        if (!last || !same_gaps(x, *last, t))
+        if (!last || open[t].opened > *last || open[*last].closes <= t)
             vec_push(x->arena, &x->full, t);
         else if (x->live[t] > x->live[*last])
             *last = t;
     }
+}
+
+/* The first of the full times that is not before `time`. */
+static uint32_t full_from(const Shares *x, uint32_t time) {
+    uint32_t lo = 0, hi = x->full.n;
+    while (lo < hi) {
+        uint32_t mid = lo + (hi - lo) / 2;
+        if (x->full.at[mid] < time)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
 }
 
 /* ---- the program ---- */
@@ -51,10 +76,8 @@ typedef struct Columns {
 } Columns;
 
 static bool matters(const Shares *x, const Stay *stay) {
-    for (uint32_t i = 0; i < x->full.n; i++)
-        if (stay_covers(stay, x->full.at[i]))
-            return !stay->forced;
-    return false;
+    uint32_t i = full_from(x, stay->first);
+    return !stay->forced && i < x->full.n && x->full.at[i] < stay->end;
 }
 
 /* Whether what it stores need not be stored again for the unit's others. */
@@ -111,30 +134,32 @@ static void bounds_fill(const Shares *x, const Columns *c, Lp *lp,
     }
 }
 
+static void gap_fill(const Shares *x, const Columns *c, Lp *lp, uint32_t gap) {
+    const Stay *stay = &x->stay.at[gap];
+    uint32_t end = full_from(x, stay->end);
+    for (uint32_t i = full_from(x, stay->first); i < end; i++)
+        if (stay->forced)
+            lp->need[i] -= stay->bytes;
+        else
+            lp->at[(size_t)i * c->n + c->of[gap]] = stay->bytes / x->total;
+}
+
 static Lp *program_make(const Shares *x, const Columns *c, Arena *arena,
                         double target) {
     Lp *lp = lp_new(arena, x->full.n + c->bounds, c->n);
-    double total = x->total;
-    for (uint32_t i = 0; i < x->full.n; i++) {
-        double need = x->live[x->full.at[i]] - target;
-        for (uint32_t k = 0; k < x->stay.n; k++) {
-            const Stay *stay = &x->stay.at[k];
-            if (!stay_covers(stay, x->full.at[i]))
-                continue;
-            if (stay->forced)
-                need -= stay->bytes;
-            else
-                lp->at[(size_t)i * c->n + c->of[k]] = stay->bytes / total;
-        }
-        lp->need[i] = need / total;
-    }
+    for (uint32_t i = 0; i < x->full.n; i++)
+        lp->need[i] = x->live[x->full.at[i]] - target;
+    for (uint32_t k = 0; k < x->stay.n; k++)
+        gap_fill(x, c, lp, k);
+    for (uint32_t i = 0; i < x->full.n; i++)
+        lp->need[i] /= x->total;
     bounds_fill(x, c, lp, x->full.n);
     return lp;
 }
 
 bool shares_solve(Shares *x, double target, double *moved) {
     Arena *arena = arena_new("shares");
-    full_make(x, target);
+    full_make(x, arena, target);
     Columns c = columns_make(x, arena);
     uint64_t rows = (uint64_t)x->full.n + c.bounds;
     bool solved = false;

@@ -28,8 +28,6 @@ typedef struct Shares {
     VEC(uint32_t) full; /* times that hold too much, and differ in their gaps */
 } Shares;
 
-bool stay_covers(const Stay *stay, uint32_t time);
-
 /* The cheapest shares of the gaps that are not forced with at most `target`
  * bytes at any time, and what they move; false if there are none, or the
  * program is too large. */
