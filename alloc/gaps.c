@@ -23,10 +23,22 @@
 enum { MAX_ORDERS = 150, MAX_ROUNDS = 6, MAX_TARGETS = 5 };
 #define NONE_LEAVES 1e-7
 
+typedef struct Choice {
+    bool leaves;
+    uint32_t keeps;
+} Choice;
+
+/* What found no place, and what was most in the way. */
+typedef struct Failed {
+    const Choice *choice;
+    Times blocked;
+} Failed;
+
 typedef struct Gaps {
     Work *w;
     Problem *p;
     Shares x;
+    VEC(Failed) failed;
 } Gaps;
 
 /* ---- what can leave ---- */
@@ -118,14 +130,30 @@ static bool part_is_aligned(const HwMemory *memory, const Volume *whole,
             layout_part_offset(memory->layout, whole, c) % memory->align == 0);
 }
 
+/* The most channels of at most `bytes`, fewer than `end`; more take no less. */
+static uint32_t channels_below(const Work *w, const Unit *unit, uint32_t end,
+                               double bytes) {
+    uint32_t lo = 0;
+    while (lo + 1 < end) {
+        uint32_t mid = lo + (end - lo) / 2;
+        if ((double)kept_bytes(w, unit, mid) <= bytes)
+            lo = mid;
+        else
+            end = mid;
+    }
+    return lo;
+}
+
 /* The most channels of at most `bytes` that have an address behind them. */
 static uint32_t channels_within(const Work *w, const Unit *unit, double bytes) {
     Volume active = volume_in(w, unit->root, 0);
     uint32_t backing = (uint32_t)w->spec->backing;
     Volume outside = volume_in(w, unit->root, backing);
-    for (uint32_t c = active.c; c > 0; c--)
-        if ((double)kept_bytes(w, unit, c) <= bytes &&
-            part_is_aligned(&w->spec->memory[0], &active, c) &&
+    uint32_t most = active.c;
+    if ((double)kept_bytes(w, unit, most) > bytes)
+        most = channels_below(w, unit, most, bytes);
+    for (uint32_t c = most; c > 0; c--)
+        if (part_is_aligned(&w->spec->memory[0], &active, c) &&
             part_has_address(&w->spec->memory[backing], &outside, c))
             return c;
     return 0;
@@ -405,11 +433,6 @@ static bool part_give_up(Gaps *x, Times blocked) {
 
 /* ---- undoing ---- */
 
-typedef struct Choice {
-    bool leaves;
-    uint32_t keeps;
-} Choice;
-
 static Choice *choices_save(const Work *w) {
     uint32_t n = 0;
     for (uint32_t u = 0; u < w->unit.n; u++)
@@ -430,6 +453,15 @@ static void choices_restore(Work *w, const Choice *at) {
         }
 }
 
+static bool is_chosen(const Work *w, const Choice *at) {
+    for (uint32_t u = 0; u < w->unit.n; u++)
+        for (uint32_t i = 0; i < w->unit.at[u].n_touches; i++, at++)
+            if (at->leaves != w->unit.at[u].touch[i].leaves ||
+                at->keeps != w->unit.at[u].touch[i].keeps)
+                return false;
+    return true;
+}
+
 /* ---- the search ---- */
 
 /* The cheapest choice so far that has a placement. */
@@ -442,13 +474,27 @@ typedef struct Found {
 
 typedef enum Tried { PLACED, NO_PLACE, NO_USE } Tried;
 
+/* False if there is no place for what is chosen. */
+static bool choice_place(Gaps *x, PlanResult *result, Times *blocked) {
+    for (uint32_t i = 0; i < x->failed.n; i++)
+        if (is_chosen(x->w, x->failed.at[i].choice)) {
+            *blocked = x->failed.at[i].blocked;
+            return false;
+        }
+    problem_make(x->w, x->p);
+    if (place_tied(x->w, x->p, result, blocked))
+        return true;
+    Failed failed = {choices_save(x->w), *blocked};
+    vec_push(x->w->arena, &x->failed, failed);
+    return false;
+}
+
 /* NO_USE: less is not to be had for `target` bytes. */
 static Tried target_try(Gaps *x, double target, Found *best, Times *blocked) {
     PlanResult result;
     if (!shares_choose(x, target) || gaps_cost(x->w) >= best->cost)
         return NO_USE;
-    problem_make(x->w, x->p);
-    if (!place_tied(x->w, x->p, &result, blocked))
+    if (!choice_place(x, &result, blocked))
         return NO_PLACE;
     *best = (Found){true, gaps_cost(x->w), choices_save(x->w), result};
     return PLACED;

@@ -519,12 +519,11 @@ static void stripe_bufs(Work *w, Problem *p, NodeId id) {
 
 /* All rings of a group, at its first step. */
 static void ring_bufs(Work *w, Problem *p, Group *g) {
-    Rings rings = {0};
+    const Rings *rings = group_rings(w, g);
     uint64_t bytes[PLAN_MAX_POOLS];
-    rings_make(w, g, &rings);
     g->first_buf = p->buf.n;
-    for (uint32_t i = 0; i < rings.at.n; i++) {
-        const Ring *ring = &rings.at.at[i];
+    for (uint32_t i = 0; i < rings->at.n; i++) {
+        const Ring *ring = &rings->at.at[i];
         if (ring->over != NONE || ring->inside != NONE)
             continue;
         uint32_t maker = ring->maker == NONE ? 0 : ring->maker;
@@ -541,15 +540,13 @@ static void ring_bufs(Work *w, Problem *p, Group *g) {
 
 /* All line buffers of a group, and the room of those that pass. */
 static void line_bufs(Work *w, Problem *p, Group *g) {
-    Lines lines;
+    const Lines *lines = group_lines(w, g);
     uint64_t bytes[PLAN_MAX_POOLS] = {0};
     g->first_buf = p->buf.n;
-    if (!lines_make(w, g, true, &lines))
-        bug("line buffers of a group cannot be made");
     Owner owner = {
         .kind = OWNER_PLANK, .unit = NONE, .node = group_node(w, g, 0)};
-    for (uint32_t i = 0; i < lines.at.n; i++) {
-        const LineRing *line = &lines.at.at[i];
+    for (uint32_t i = 0; i < lines->at.n; i++) {
+        const LineRing *line = &lines->at.at[i];
         Volume v = line_volume(w, line);
         owner.tensor = line->tensor;
         owner.rows = line->buffer.keep + line->buffer.band;
@@ -557,8 +554,8 @@ static void line_bufs(Work *w, Problem *p, Group *g) {
         if (!line->passes)
             free_buf(w, p, 2 * g->first, 2 * g->end, bytes, 1, owner);
     }
-    bytes[0] = lines.room;
-    if (lines.room)
+    bytes[0] = lines->room;
+    if (lines->room)
         free_buf(w, p, 2 * g->first, 2 * g->end, bytes, 1, owner);
 }
 

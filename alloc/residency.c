@@ -266,11 +266,20 @@ static bool fill_at(Work *w, uint32_t time) {
     return false;
 }
 
+/* What waits takes less. */
+static bool make_room(Work *w, uint32_t time) {
+    return fill_at(w, time) || evict_at(w, time) != NONE ||
+           dissolve_at(w, time);
+}
+
+/* What runs takes less. */
+static bool run_smaller(Work *w, const Problem *p, uint32_t time) {
+    return (time % 2 && relays_shrink_at(w, time / 2)) ||
+           tile_at(w, p, time / 2);
+}
+
 static bool relieve(Work *w, const Problem *p, uint32_t time) {
-    if (fill_at(w, time) || evict_at(w, time) != NONE || dissolve_at(w, time))
-        return true;
-    return time % 2 ? relays_shrink_at(w, time / 2) || tile_at(w, p, time / 2)
-                    : tile_at(w, p, time / 2);
+    return make_room(w, time) || run_smaller(w, p, time);
 }
 
 /* A volume that no memory can hold: its nodes must run by tiles. */
@@ -342,12 +351,39 @@ static int fullest_first(const void *a, const void *b) {
     return x->time < y->time ? -1 : 1;
 }
 
+static void times_mark(uint8_t *mark, uint32_t first, uint32_t end) {
+    for (uint32_t t = first; t < end; t++)
+        mark[t] = 1;
+}
+
+/* By time: make_room is of no use where this is 0. */
+static uint8_t *room_by_time(const Work *w, const Problem *p) {
+    uint8_t *room = ARENA_ARRAY(w->arena, uint8_t, p->n_times + 1);
+    Away away;
+    for (uint32_t u = 0; u < w->unit.n; u++) {
+        const Unit *unit = &w->unit.at[u];
+        for (uint32_t k = 0; k < unit->n_segments && !unit->dead; k++) {
+            const Segment *s = &unit->segment[k];
+            const Touch *first = &unit->touch[s->first];
+            uint32_t end = unit->touch[s->last].step;
+            for (uint32_t i = s->first; i < s->last; i++)
+                if (gap_may_leave(unit, i) && away_find(w, unit, i, &away))
+                    times_mark(room, 2 * unit->touch[i].step + 2, away.end);
+            end = end < unit->complete ? end : unit->complete;
+            if (unit->concat)
+                times_mark(room, 2 * first->step, 2 * end + 2);
+        }
+    }
+    return room;
+}
+
 /* The planner found no place for the buffer (or proved that none exists, and
  * names none): make room while it lives, at its fullest time first. */
 static bool relieve_buffer(Work *w, const Problem *p, uint32_t buf) {
     bool one = buf < p->buf.n;
     uint32_t first = one ? p->buf.at[buf].first : 0;
     uint32_t end = one ? p->buf.at[buf].end : p->n_times;
+    const uint8_t *room = room_by_time(w, p);
     Load *load = ARENA_ARRAY(w->arena, Load, end - first + 1);
     for (uint32_t t = first; t < end; t++)
         load[t - first] = (Load){p->live[t], t};
@@ -356,7 +392,8 @@ static bool relieve_buffer(Work *w, const Problem *p, uint32_t buf) {
         w->stuck = load[0].time / 2;
     }
     for (uint32_t i = 0; i < end - first; i++)
-        if (relieve(w, p, load[i].time))
+        if ((room[load[i].time] && make_room(w, load[i].time)) ||
+            run_smaller(w, p, load[i].time))
             return true;
     return false;
 }

@@ -54,12 +54,26 @@ uint32_t group_height(const Work *w, const Group *g) {
     return most;
 }
 
-/* `rows` is for the highest result; the others take their share. */
-uint32_t roll_chunk(const Work *w, const Group *g, uint32_t i) {
-    uint64_t most = group_height(w, g);
+/* `rows` is for the highest result, of `most` rows; the others take their
+ * share. */
+static uint32_t chunk_of(const Work *w, const Group *g, uint32_t i,
+                         uint64_t most) {
     uint64_t share = (uint64_t)height(w, result(w, g, i)) * g->rows;
     uint64_t q = node_quantum(w->g, group_node(w, g, i), 0);
     return (uint32_t)((share + most * q - 1) / (most * q) * q);
+}
+
+uint32_t roll_chunk(const Work *w, const Group *g, uint32_t i) {
+    return chunk_of(w, g, i, group_height(w, g));
+}
+
+uint32_t *roll_chunks(const Work *w, const Group *g) {
+    uint32_t n = g->end - g->first;
+    uint64_t most = group_height(w, g);
+    uint32_t *chunk = ARENA_ARRAY(w->arena, uint32_t, n);
+    for (uint32_t i = 0; i < n; i++)
+        chunk[i] = chunk_of(w, g, i, most);
+    return chunk;
 }
 
 /* ---- the order ---- */
@@ -70,6 +84,8 @@ typedef struct Walk {
     RollVisitor *visit;
     void *context;
     uint32_t *done, *chunk; /* by node: rows */
+    uint32_t *height;       /* of its result, */
+    bool *inner;            /* and whether the group reads that */
 } Walk;
 
 static bool advance(Walk *walk, uint32_t i, uint32_t end);
@@ -104,31 +120,40 @@ static bool advance(Walk *walk, uint32_t i, uint32_t end) {
 
 /* What only others read keeps pace with the last result. */
 static bool others_follow(Walk *walk, uint32_t n) {
-    uint64_t last = height(walk->w, result(walk->w, walk->g, n - 1));
+    uint64_t last = walk->height[n - 1];
     for (uint32_t i = 0; i + 1 < n; i++) {
-        uint64_t h = height(walk->w, result(walk->w, walk->g, i));
-        uint64_t end = h * walk->done[n - 1] / last;
-        GroupReaders r =
-            group_readers(walk->w, walk->g, result(walk->w, walk->g, i));
-        bool inner = group_readers_next(&r) && walk->done[n - 1] < last;
-        if (!inner && !advance(walk, i, (uint32_t)end))
+        uint64_t end = (uint64_t)walk->height[i] * walk->done[n - 1] / last;
+        bool waits = walk->inner[i] && walk->done[n - 1] < last;
+        if (!waits && !advance(walk, i, (uint32_t)end))
             return false;
     }
     return true;
 }
 
-/* Until `rows` rows of the last result are there. */
-static bool roll_until(const Work *w, const Group *g, uint32_t rows,
-                       RollVisitor *visit, void *context) {
+static Walk walk_new(const Work *w, const Group *g, RollVisitor *visit,
+                     void *context) {
     uint32_t n = g->end - g->first;
     Walk walk = {.w = w, .g = g, .visit = visit, .context = context};
     walk.done = ARENA_ARRAY(w->arena, uint32_t, n);
-    walk.chunk = ARENA_ARRAY(w->arena, uint32_t, n);
-    for (uint32_t i = 0; i < n; i++)
-        walk.chunk[i] = roll_chunk(w, g, i);
+    walk.chunk = roll_chunks(w, g);
+    walk.height = ARENA_ARRAY(w->arena, uint32_t, n);
+    walk.inner = ARENA_ARRAY(w->arena, bool, n);
+    for (uint32_t i = 0; i < n; i++) {
+        GroupReaders r = group_readers(w, g, result(w, g, i));
+        walk.height[i] = height(w, result(w, g, i));
+        walk.inner[i] = group_readers_next(&r);
+    }
+    return walk;
+}
+
+/* Until `rows` rows of the last result are there. */
+static bool roll_until(const Work *w, const Group *g, uint32_t rows,
+                       RollVisitor *visit, void *context) {
+    uint32_t last = g->end - g->first - 1;
+    Walk walk = walk_new(w, g, visit, context);
     for (uint32_t end = 0; end < rows;) {
-        end = end + walk.chunk[n - 1] < rows ? end + walk.chunk[n - 1] : rows;
-        if (!advance(&walk, n - 1, end) || !others_follow(&walk, n))
+        end = end + walk.chunk[last] < rows ? end + walk.chunk[last] : rows;
+        if (!advance(&walk, last, end) || !others_follow(&walk, last + 1))
             return false;
     }
     return true;

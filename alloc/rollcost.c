@@ -15,6 +15,8 @@ typedef struct Known {
     bool is[MAX_TRIED], exact[MAX_TRIED];
     RollCost cost[MAX_TRIED];
     struct Known *by_columns; /* the same of line buffers */
+    const Rings **rings;      /* those of all runs, as far as they are known */
+    const Lines **lines;
 } Known;
 
 struct RollCosts {
@@ -80,11 +82,11 @@ uint64_t node_weights(const Work *w, NodeId id) {
 /* But for rows that were asked for out of turn. */
 static uint64_t weights_read(const Work *w, const Group *g) {
     uint64_t sum = 0;
+    const uint32_t *chunk = roll_chunks(w, g);
     for (uint32_t i = 0; i < g->end - g->first; i++) {
         NodeId id = group_node(w, g, i);
-        uint32_t chunk = roll_chunk(w, g, i);
         uint32_t h = plan_volume(w->g, graph_node(w->g, id)->out[0]).h;
-        sum += node_weights(w, id) * ((h + chunk - 1) / chunk);
+        sum += node_weights(w, id) * ((h + chunk[i] - 1) / chunk[i]);
     }
     return sum;
 }
@@ -193,15 +195,63 @@ uint32_t roll_columns(const Work *w, Group g, uint64_t bytes, RollCost *cost) {
     return roll_most(w, &g, (most + 1) / 2, bytes, cost) ? g.cols : 0;
 }
 
-bool roll_confirm(const Work *w, const Group *g) {
-    Known *known = known_of(w->once->rolls, g);
+/* Of which number that is tried the group is. */
+static uint32_t tried_as(const Group *g) {
     uint32_t k = 0;
     while (tried(k) != (g->cols ? g->cols : g->rows))
         k++;
+    return k;
+}
+
+bool roll_confirm(const Work *w, const Group *g) {
+    Known *known = known_of(w->once->rolls, g);
+    uint32_t k = tried_as(g);
     if (known->exact[k])
         return true;
     uint64_t before = known->cost[k].bytes;
     known->exact[k] = true;
     known->cost[k] = cost_make(w, g, true);
     return known->cost[k].bytes == before;
+}
+
+/* ---- rings and lines ---- */
+
+/* Of groups that stay they depend on units as they are now: made anew. */
+const Rings *group_rings(const Work *w, const Group *g) {
+    Arena *arena = g->stays ? w->arena : w->once->rolls->arena;
+    Known *known = known_of(w->once->rolls, g);
+    uint32_t k = tried_as(g);
+    if (!known->rings)
+        known->rings =
+            ARENA_ARRAY(w->once->rolls->arena, const Rings *, MAX_TRIED);
+    if (known->rings[k] && !g->stays)
+        return known->rings[k];
+    Rings rings;
+    rings_make(w, g, &rings);
+    Rings *kept = ARENA_COPY(arena, Rings, &rings, 1);
+    kept->at.at = ARENA_COPY(arena, Ring, rings.at.at, rings.at.n);
+    kept->made = ARENA_COPY(arena, uint32_t, rings.made, g->end - g->first);
+    if (!g->stays)
+        known->rings[k] = kept;
+    return kept;
+}
+
+const Lines *group_lines(const Work *w, const Group *g) {
+    Arena *arena = g->stays ? w->arena : w->once->rolls->arena;
+    Known *known = known_of(w->once->rolls, g);
+    uint32_t k = tried_as(g);
+    if (!known->lines)
+        known->lines =
+            ARENA_ARRAY(w->once->rolls->arena, const Lines *, MAX_TRIED);
+    if (known->lines[k] && !g->stays)
+        return known->lines[k];
+    Lines lines;
+    if (!lines_make(w, g, true, &lines))
+        bug("line buffers of a group cannot be made");
+    Lines *kept = ARENA_COPY(arena, Lines, &lines, 1);
+    kept->at.at = ARENA_COPY(arena, LineRing, lines.at.at, lines.at.n);
+    kept->node = ARENA_COPY(arena, LineNode, lines.node, g->end - g->first);
+    if (!g->stays)
+        known->lines[k] = kept;
+    return kept;
 }

@@ -488,6 +488,8 @@ bool group_keeps(const Work *w, const Group *g, TensorId t);
 uint32_t group_height(const Work *w, const Group *g);
 /* Rows that node i then adds at a time. */
 uint32_t roll_chunk(const Work *w, const Group *g, uint32_t i);
+/* The same of all nodes. */
+uint32_t *roll_chunks(const Work *w, const Group *g);
 /* All that the group's nodes do, in order; false if rows cannot be computed. */
 bool group_roll(const Work *w, const Group *g, RollVisitor *visit,
                 void *context);
@@ -577,6 +579,9 @@ Piece lines_made(const Work *w, const Group *g, const Lines *lines, uint32_t i,
 Piece lines_loaded(const Work *w, const LineRing *line, int64_t band);
 /* The volume of its pixels. */
 Volume line_volume(const Work *w, const LineRing *line);
+/* Of a group that was chosen, rings_make, and lines_make, found once. */
+const Rings *group_rings(const Work *w, const Group *g);
+const Lines *group_lines(const Work *w, const Group *g);
 /* Numbers the buffers: one for each line that keeps rows, then the room. */
 void lines_number(Lines *lines);
 
