@@ -105,33 +105,61 @@ static void body_place(Bodies *b, Body *body) {
 
 /* ---- one order ---- */
 
-/* Of a body: apart from it, since all are compared with all. */
-typedef struct Span {
-    uint32_t first, end;
-} Span;
+static uint32_t begin_of(const Bodies *b, uint32_t i, uint32_t last) {
+    return b->body.at[i].first < last ? b->body.at[i].first : last;
+}
+
+/* Bodies by when they begin. */
+static uint32_t *order_by_begin(const Bodies *b) {
+    uint32_t n = b->body.n, last = 0;
+    for (uint32_t i = 0; i < n; i++)
+        last = b->body.at[i].end > last ? b->body.at[i].end : last;
+    uint32_t *at = ARENA_ARRAY(b->arena, uint32_t, (size_t)last + 2);
+    uint32_t *order = ARENA_ARRAY(b->arena, uint32_t, n + 1);
+    for (uint32_t i = 0; i < n; i++)
+        at[begin_of(b, i, last) + 1]++;
+    for (uint32_t t = 0; t < last; t++)
+        at[t + 1] += at[t];
+    for (uint32_t i = 0; i < n; i++)
+        order[at[begin_of(b, i, last)]++] = i;
+    return order;
+}
+
+typedef struct Pair {
+    uint32_t a, b;
+} Pair;
 
 /* Bodies that share time, by body: near.at[start[i]..start[i + 1]). */
 static void find_near(Bodies *b) {
-    Span *span = ARENA_ARRAY(b->arena, Span, b->body.n + 1);
-    b->near.n = 0;
-    b->start = ARENA_ARRAY(b->arena, uint32_t, b->body.n + 1);
-    for (uint32_t i = 0; i < b->body.n; i++)
-        span[i] = (Span){b->body.at[i].first, b->body.at[i].end};
-    for (uint32_t i = 0; i < b->body.n; i++) {
-        b->start[i] = b->near.n;
-        for (uint32_t k = 0; k < b->body.n; k++)
-            if (span[i].first < span[k].end && span[k].first < span[i].end &&
-                k != i && bodies_share_time(b, &b->body.at[i], &b->body.at[k]))
-                vec_push(b->arena, &b->near, k);
+    VEC(Pair) pair = {0};
+    uint32_t n = b->body.n, *order = order_by_begin(b);
+    uint32_t *fill = ARENA_ARRAY(b->arena, uint32_t, n + 2);
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t k = i + 1; k < n; k++) {
+            const Body *x = &b->body.at[order[i]], *y = &b->body.at[order[k]];
+            if (y->first >= x->end)
+                break;
+            if (!bodies_share_time(b, x, y))
+                continue;
+            vec_push(b->arena, &pair, ((Pair){order[i], order[k]}));
+            fill[order[i] + 2]++;
+            fill[order[k] + 2]++;
+        }
+    for (uint32_t i = 0; i < n; i++)
+        fill[i + 2] += fill[i + 1];
+    b->start = fill;
+    b->near = ARENA_ARRAY(b->arena, uint32_t, 2 * (size_t)pair.n + 1);
+    for (uint32_t i = 0; i < pair.n; i++) {
+        b->near[fill[pair.at[i].a + 1]++] = pair.at[i].b;
+        b->near[fill[pair.at[i].b + 1]++] = pair.at[i].a;
     }
-    b->start[b->body.n] = b->near.n;
 }
 
 static void find_placed(Bodies *b, uint32_t body) {
     b->n_placed = 0;
     for (uint32_t i = b->start[body]; i < b->start[body + 1]; i++)
-        if (b->body.at[b->near.at[i]].placed)
-            b->placed[b->n_placed++] = b->near.at[i];
+        if (b->body.at[b->near[i]].placed)
+            b->placed[b->n_placed++] = b->near[i];
 }
 
 /* Index in the order of the first body that finds no place; the number of

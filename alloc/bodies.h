@@ -30,10 +30,10 @@ typedef struct Bodies {
     uint64_t size, align; /* of the memory */
     VEC(Box) box;         /* of all bodies, one behind the other */
     VEC(Body) body;
-    uint32_t failed;    /* the body that most often lay too high */
-    VEC(uint32_t) near; /* bodies that share time with body i: */
-    uint32_t *start;    /* ... from start[i] to start[i + 1] */
-    uint32_t *placed;   /* those of them that have their place */
+    uint32_t failed;  /* the body that most often lay too high */
+    uint32_t *near;   /* bodies that share time with body i: */
+    uint32_t *start;  /* ... from start[i] to start[i + 1] */
+    uint32_t *placed; /* those of them that have their place */
     uint32_t n_placed;
 } Bodies;
 

@@ -245,7 +245,7 @@ static bool by_planks(const Work *w, NodeId id) {
 /* Bytes of planks of so many rows, if a memory can hold them or not. */
 static uint64_t planks_wanted(const Work *w, NodeId id, uint32_t rows) {
     const Node *node = graph_node(w->g, id);
-    uint32_t in = plank_in_rows(w->g, id, rows);
+    uint32_t in = plank_in_rows(w, id, rows);
     uint64_t sum = 0;
     for (uint32_t i = 0; i <= node->n_in; i++) {
         bool is_in = i < node->n_in;

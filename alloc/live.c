@@ -432,7 +432,7 @@ static void plank_set(Work *w, Problem *p, NodeId id) {
     const Node *node = graph_node(w->g, id);
     const Mode *mode = &w->mode[id.i];
     uint32_t time = 2 * w->schedule->step_of[id.i];
-    uint32_t in_rows = plank_in_rows(w->g, id, mode->rows);
+    uint32_t in_rows = plank_in_rows(w, id, mode->rows);
     uint64_t bytes[PLAN_MAX_POOLS];
     for (uint32_t i = 0; i <= node->n_in; i++) {
         bool is_in = i < node->n_in;

@@ -27,6 +27,7 @@ static const Once *once_new(Arena *arena, const Schedule *schedule) {
         once->rolls = roll_costs_new(arena, n);
     once->stripes = stripe_costs_new(arena, n);
     once->nest = ARENA_ARRAY(arena, Mode *, nest_slots(schedule));
+    once->planks = ARENA_ARRAY(arena, PlankRows, plank_slots(schedule->graph));
     return once;
 }
 

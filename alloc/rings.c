@@ -230,8 +230,9 @@ static uint32_t ring_place(const Work *w, const Rings *rings, uint32_t i) {
 }
 
 /* Those that are loaded come first. */
-static void rings_list(const Work *w, const Group *g, Rings *rings) {
+void rings_list(const Work *w, const Group *g, Rings *rings) {
     uint32_t n = g->end - g->first;
+    memset(rings, 0, sizeof *rings);
     for (uint32_t i = 0; i < n; i++) {
         const Node *node = graph_node(w->g, group_node(w, g, i));
         for (uint32_t k = 0; k < node->n_in; k++)
@@ -345,8 +346,6 @@ static bool ring_aligns(const Work *w, const Group *g, Rings *rings,
 
 bool rings_until(const Work *w, const Group *g, uint32_t rows, Rings *rings) {
     Growth growth = {w, g, rings};
-    memset(rings, 0, sizeof *rings);
-    rings_list(w, g, rings);
     bool made = roll_until(w, g, rows, grow_by, &growth);
     for (uint32_t i = rings->n_loaded; i < rings->at.n && made; i++)
         made = ring_aligns(w, g, rings, i);
@@ -358,5 +357,6 @@ bool rings_until(const Work *w, const Group *g, uint32_t rows, Rings *rings) {
 }
 
 bool rings_make(const Work *w, const Group *g, Rings *rings) {
+    rings_list(w, g, rings);
     return rings_until(w, g, last_height(w, g), rings);
 }

@@ -15,6 +15,7 @@ typedef struct Known {
     bool is[MAX_TRIED], exact[MAX_TRIED];
     RollCost cost[MAX_TRIED];
     struct Known *by_columns; /* the same of line buffers */
+    const Rings *list;        /* of any number */
     const Rings **rings;      /* those of all runs, as far as they are known */
     const Lines **lines;
 } Known;
@@ -122,20 +123,40 @@ static RollCost line_cost_make(const Work *w, const Group *g, bool exact) {
     return cost;
 }
 
+static Rings *rings_keep(Arena *arena, const Group *g, const Rings *rings) {
+    Rings *kept = ARENA_COPY(arena, Rings, rings, 1);
+    kept->at.at = ARENA_COPY(arena, Ring, rings->at.at, rings->at.n);
+    kept->made = ARENA_COPY(arena, uint32_t, rings->made, g->end - g->first);
+    return kept;
+}
+
+/* Of groups that stay they depend on units as they are now: listed anew. */
+static Rings *rings_listed(const Work *w, const Group *g) {
+    Known *known = known_of(w->once->rolls, g);
+    Rings rings;
+    if (!known->list || g->stays)
+        rings_list(w, g, &rings);
+    if (g->stays)
+        return rings_keep(w->arena, g, &rings);
+    if (!known->list)
+        known->list = rings_keep(w->once->rolls->arena, g, &rings);
+    return rings_keep(w->arena, g, known->list);
+}
+
 static RollCost cost_make(const Work *w, const Group *g, bool exact) {
     if (g->cols)
         return line_cost_make(w, g, exact);
-    Rings rings = {0};
+    Rings *rings = rings_listed(w, g);
     RollCost cost = {.weights = weights_read(w, g)};
     uint32_t last = g->end - g->first - 1;
     uint32_t rows = RUNS * roll_chunk(w, g, last);
     NodeId id = group_node(w, g, last);
     uint32_t h = plan_volume(w->g, graph_node(w->g, id)->out[0]).h;
-    if (!rings_until(w, g, exact || rows > h ? h : rows, &rings))
+    if (!rings_until(w, g, exact || rows > h ? h : rows, rings))
         return (RollCost){.bytes = UINT64_MAX};
-    for (uint32_t i = 0; i < rings.at.n; i++) {
-        const Ring *ring = &rings.at.at[i];
-        cost.moved += moved_by(w, g, ring->tensor, i < rings.n_loaded);
+    for (uint32_t i = 0; i < rings->at.n; i++) {
+        const Ring *ring = &rings->at.at[i];
+        cost.moved += moved_by(w, g, ring->tensor, i < rings->n_loaded);
         bool own = ring->over == NONE && ring->inside == NONE;
         uint64_t bytes = own ? ring_bytes(w, g, ring) : 0;
         if (bytes > UINT64_MAX - cost.bytes)
@@ -216,24 +237,20 @@ bool roll_confirm(const Work *w, const Group *g) {
 
 /* ---- rings and lines ---- */
 
-/* Of groups that stay they depend on units as they are now: made anew. */
+/* Of groups that stay they are made anew. */
 const Rings *group_rings(const Work *w, const Group *g) {
-    Arena *arena = g->stays ? w->arena : w->once->rolls->arena;
+    Arena *arena = w->once->rolls->arena;
     Known *known = known_of(w->once->rolls, g);
     uint32_t k = tried_as(g);
     if (!known->rings)
-        known->rings =
-            ARENA_ARRAY(w->once->rolls->arena, const Rings *, MAX_TRIED);
+        known->rings = ARENA_ARRAY(arena, const Rings *, MAX_TRIED);
     if (known->rings[k] && !g->stays)
         return known->rings[k];
     Rings rings;
     rings_make(w, g, &rings);
-    Rings *kept = ARENA_COPY(arena, Rings, &rings, 1);
-    kept->at.at = ARENA_COPY(arena, Ring, rings.at.at, rings.at.n);
-    kept->made = ARENA_COPY(arena, uint32_t, rings.made, g->end - g->first);
-    if (!g->stays)
-        known->rings[k] = kept;
-    return kept;
+    if (g->stays)
+        return rings_keep(w->arena, g, &rings);
+    return known->rings[k] = rings_keep(arena, g, &rings);
 }
 
 const Lines *group_lines(const Work *w, const Group *g) {

@@ -159,7 +159,7 @@ static uint32_t out_rows(const Work *w, NodeId node) {
     return plan_volume(w->g, graph_node(w->g, node)->out[0]).h;
 }
 
-uint32_t plank_in_rows(const Graph *g, NodeId node, uint32_t rows) {
+static uint32_t most_in_rows(const Graph *g, NodeId node, uint32_t rows) {
     uint32_t h = plan_volume(g, graph_node(g, node)->out[0]).h, most = 0;
     for (uint32_t row = 0; row < h; row += rows) {
         uint32_t n = rows < h - row ? rows : h - row;
@@ -167,6 +167,20 @@ uint32_t plank_in_rows(const Graph *g, NodeId node, uint32_t rows) {
         most = in > most ? in : most;
     }
     return most;
+}
+
+enum { PLANK_SLOTS = 8 }; /* a node */
+
+size_t plank_slots(const Graph *g) {
+    return (size_t)g->node.n * PLANK_SLOTS + 1;
+}
+
+uint32_t plank_in_rows(const Work *w, NodeId node, uint32_t rows) {
+    PlankRows *known =
+        &w->once->planks[node.i * PLANK_SLOTS + rows % PLANK_SLOTS];
+    if (known->rows != rows)
+        *known = (PlankRows){rows, most_in_rows(w->g, node, rows)};
+    return known->in;
 }
 
 /* Whether all planks of this height can be computed. */
@@ -183,7 +197,7 @@ static bool planks_valid(const Graph *g, NodeId node, uint32_t rows) {
 /* Bytes of the node's planks; UINT64_MAX if no memory holds one of them. */
 static uint64_t planks_bytes(const Work *w, NodeId id, uint32_t rows) {
     const Node *node = graph_node(w->g, id);
-    uint32_t in = plank_in_rows(w->g, id, rows);
+    uint32_t in = plank_in_rows(w, id, rows);
     uint64_t sum = 0, bytes[PLAN_MAX_POOLS];
     for (uint32_t i = 0; i <= node->n_in; i++) {
         TensorId t = i < node->n_in ? node->in[i] : node->out[0];

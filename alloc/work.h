@@ -148,11 +148,15 @@ typedef struct Problem {
  * Works of one plan. */
 typedef struct RollCosts RollCosts;
 typedef struct StripeCosts StripeCosts;
+typedef struct PlankRows {
+    uint32_t rows, in;
+} PlankRows;
 typedef struct Once {
     Arena *arena;
     RollCosts *rolls;     /* rollcost.c; NULL for machines without rings */
     StripeCosts *stripes; /* stripecost.c */
     Mode **nest;          /* nest.c: by node, then style; NULL: not yet */
+    PlankRows *planks;    /* tiles.c: what was asked last */
 } Once;
 
 /* depth.c: what it chose for one size of memory, for all Works of one plan. */
@@ -299,7 +303,9 @@ uint32_t plank_highest(const Work *w, NodeId node, uint64_t free);
 /* Rows of its lowest planks; 0: it cannot run so. */
 uint32_t plank_least(const Work *w, NodeId node);
 /* Most input rows that any plank of `rows` rows needs. */
-uint32_t plank_in_rows(const Graph *g, NodeId node, uint32_t rows);
+uint32_t plank_in_rows(const Work *w, NodeId node, uint32_t rows);
+/* Of Once. */
+size_t plank_slots(const Graph *g);
 /* The next way to run a node with less in active memory, given the bytes that
  * are free at its step; false if there is none. */
 bool mode_next(Work *w, NodeId node, uint64_t free);
@@ -501,7 +507,9 @@ bool ring_load(const Work *w, const Group *g, Ring *ring, const Roll *roll,
                const uint32_t *done, uint32_t *row);
 /* The group's rings, in a fixed order; false if rows cannot be computed. */
 bool rings_make(const Work *w, const Group *g, Rings *rings);
-/* The same from what is done until the last result has `rows` rows. */
+/* Those it has, not how many rows: `rows` of the group are not asked. */
+void rings_list(const Work *w, const Group *g, Rings *rings);
+/* Rows of listed ones until the last result has `rows`. */
 bool rings_until(const Work *w, const Group *g, uint32_t rows, Rings *rings);
 /* Elements of the node's weights. */
 uint64_t node_weights(const Work *w, NodeId id);
