@@ -51,6 +51,9 @@ static bool better(const Contest *c, Timed a, Timed b) {
     return a.traffic.work < b.traffic.work;
 }
 
+/* Bytes over DDR that an instruction is worth where there are too many. */
+enum { LEAST_THRIFT = 4096, MOST_THRIFT = 8 * 8 * LEAST_THRIFT };
+
 /* False if nothing fits that way. */
 static bool way_try(Contest *c, Way way) {
     if (c->enough && c->any && !c->least.traffic.too_long)
@@ -66,8 +69,10 @@ static bool way_try(Contest *c, Way way) {
     const Plan *plan =
         way_plan(arena, diag_new(arena), c, &way, false, &height, &hopeless);
     bool fits = plan || hopeless, by_parts = plan && plan->by_parts;
+    bool too_long = false;
     if (plan) {
         Traffic traffic = plan_traffic(plan);
+        too_long = traffic.too_long;
         Timed timed = {traffic, cycles_of(c, plan, traffic)};
         Tried tried = {c->tried.n, way, timed};
         vec_push(c->arena, &c->tried, tried);
@@ -84,13 +89,18 @@ static bool way_try(Contest *c, Way way) {
         wholes.wholes = true;
         way_try(c, wholes);
     }
-    bool groups = way.share || way.rolls;
+    bool groups = !way.thrift && (way.share || way.rolls);
     for (uint32_t kind = 1; groups && kind < KIND_END; kind *= 2)
         if (c->kinds & kind && way.apart < kind) {
             Way fewer = way;
             fewer.apart |= kind;
             fits |= way_try(c, fewer);
         }
+    if (way.share && !way.apart && too_long && way.thrift < MOST_THRIFT) {
+        Way longer = way;
+        longer.thrift = way.thrift ? 8 * way.thrift : LEAST_THRIFT;
+        fits |= way_try(c, longer);
+    }
     c->height = height;
     return fits;
 }
@@ -132,11 +142,17 @@ static bool is_least(const Contest *c, uint64_t compulsory) {
            c->least.traffic.weights <= c->weights;
 }
 
-static bool no_worse(Timed a, Timed b) {
+/* Half of the bytes that need not move are worth an eighth of the time: else
+ * what happens to be fast in little memory would keep bytes moving in a large
+ * one. */
+static bool no_worse(Timed a, Timed b, uint64_t compulsory) {
     bool equal = a.traffic.moved == b.traffic.moved && a.cycles == b.cycles;
     if (a.traffic.too_long != b.traffic.too_long)
         return b.traffic.too_long;
-    return a.traffic.moved <= b.traffic.moved && a.cycles <= b.cycles &&
+    bool half =
+        a.traffic.moved + (b.traffic.moved - compulsory) / 2 <= b.traffic.moved;
+    uint64_t most = b.cycles + (half ? b.cycles / 8 : 0);
+    return a.traffic.moved <= b.traffic.moved && a.cycles <= most &&
            (!equal || a.traffic.work <= b.traffic.work);
 }
 
@@ -148,15 +164,15 @@ static int by_size(const void *a, const void *b) {
 }
 
 /* Of the smallest size that was tried the plan that costs least; of each larger
- * one another only if that moves no more bytes and takes no more cycles. */
-static void climb_up(Contest *c, uint32_t from) {
+ * one another only if that is no worse. */
+static void climb_up(Contest *c, uint32_t from, uint64_t compulsory) {
     Tried *at = c->tried.at + from, *held = at;
     uint32_t n = c->tried.n - from;
     qsort(at, n, sizeof *at, by_size);
     for (uint32_t i = 1; i < n; i++)
         if (at[i].way.size == at[0].way.size
                 ? better(c, at[i].timed, held->timed)
-                : no_worse(at[i].timed, held->timed))
+                : no_worse(at[i].timed, held->timed, compulsory))
             held = &at[i];
     c->best = held->way;
     c->least = held->timed;
@@ -227,7 +243,7 @@ void way_choose(Contest *c, uint64_t compulsory) {
         c->any &= !same;
         climb_down(c, compulsory);
         if (weighs_time(c) && c->tried.n > own)
-            climb_up(c, same ? own : 0);
+            climb_up(c, same ? own : 0, compulsory);
         if (c->any)
             return;
         *c = alone;

@@ -10,13 +10,14 @@
 typedef struct Way {
     uint64_t size;
     uint32_t share;
-    bool rolls;     /* groups with rings, nothing evicted */
-    bool wholes;    /* whole volumes leave first, even where parts would do */
-    bool streams;   /* what never runs whole keeps nothing in active memory */
-    uint32_t apart; /* kinds of layers that are in no group: bits */
-    uint32_t low;   /* as in Work */
-    bool mends;     /* low: groups only where layers do not fit */
-    double most;    /* bytes: plans that move more are of no use */
+    bool rolls;      /* groups with rings, nothing evicted */
+    bool wholes;     /* whole volumes leave first, even where parts would do */
+    bool streams;    /* what never runs whole keeps nothing in active memory */
+    uint32_t apart;  /* kinds of layers that are in no group: bits */
+    uint32_t low;    /* as in Work */
+    bool mends;      /* low: groups only where layers do not fit */
+    uint64_t thrift; /* as in Work */
+    double most;     /* bytes: plans that move more are of no use */
 } Way;
 
 /* What a plan costs; cycles: 0 where nobody counts them. */

@@ -9,6 +9,7 @@
  * stripe with its halo. Fewest bytes win, then the least work. The price of
  * kept stretches is an estimate from above: residency.c finds what stays.
  * Stripes are as high as fits: higher ones move and compute less twice.
+ * Where a machine holds few instructions, each counts like some bytes.
  */
 #include "alloc/work.h"
 
@@ -235,8 +236,9 @@ static bool group_try(Search *s, Group g) {
     for (uint32_t tries = 0; g.rows && tries < 3; tries++, g.rows--)
         if (group_cost(s->w, &g, look, &cost) && cost.peak <= s->budget) {
             offer_group(s, &g,
-                        price_of(s->w, cost.moved, stripes_weights(s->w, &g),
-                                 cost.work));
+                        price_of(s->w,
+                                 cost.moved + s->w->thrift * cost.instructions,
+                                 stripes_weights(s->w, &g), cost.work));
             return true;
         }
     return false;
@@ -350,7 +352,7 @@ uint32_t groups_choose(Work *w, uint64_t budget) {
 /* ---- known ones ---- */
 
 typedef struct Known {
-    uint64_t budget;
+    uint64_t budget, thrift;
     uint32_t apart, n;
     const Group *group;
 } Known;
@@ -376,7 +378,8 @@ uint32_t groups_known(Work *w, uint64_t budget) {
     known->total = w->total;
     for (uint32_t a = 0; a < known->at.n; a++) {
         const Known *k = &known->at.at[a];
-        if (k->budget != budget || k->apart != w->apart)
+        if (k->budget != budget || k->apart != w->apart ||
+            k->thrift != w->thrift)
             continue;
         w->group.n = 0;
         for (uint32_t i = 0; i < k->n; i++) {
@@ -390,7 +393,10 @@ uint32_t groups_known(Work *w, uint64_t budget) {
         return k->n;
     }
     groups_choose(w, budget);
-    Known k = {.budget = budget, .apart = w->apart, .n = w->group.n};
+    Known k = {.budget = budget,
+               .thrift = w->thrift,
+               .apart = w->apart,
+               .n = w->group.n};
     k.group = ARENA_COPY(known->arena, Group, w->group.at, w->group.n);
     vec_push(known->arena, &known->at, k);
     return k.n;

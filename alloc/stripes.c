@@ -2,7 +2,8 @@
  *
  * Input: a group: consecutive steps of one engine node each, and the rows of
  * its last result that a stripe has. Output: the rows of every operand of every
- * stripe, and what the group costs: bytes of active memory, bytes moved, work.
+ * stripe, and what the group costs: bytes of active memory, bytes moved, work,
+ * instructions.
  * What is made and read within the group never exists whole. An instruction
  * writes a dense volume, and in layouts with channels outside of rows the rows
  * of a stripe are together only within a channel: rows that the stripe before
@@ -261,6 +262,12 @@ static bool reads_copy(const Work *w, const Group *g, uint32_t i,
     return stripe->copies >> k & 1;
 }
 
+static void charge_move(const Work *w, TensorId t, uint32_t rows,
+                        uint64_t times, GroupCost *cost) {
+    cost->moved += times * row_bytes(w, t) * rows;
+    cost->instructions += times;
+}
+
 static void stripe_charge(const Work *w, const Group *g, const Stripe *stripe,
                           uint64_t times, GroupCost *cost) {
     for (uint32_t i = 0; i < g->end - g->first; i++) {
@@ -269,19 +276,21 @@ static void stripe_charge(const Work *w, const Group *g, const Stripe *stripe,
         TensorId out = node->out[0];
         for (uint32_t k = 0; k < node->n_in; k++)
             if (group_holder(w, g, node->in[k]) == NONE)
-                cost->moved +=
-                    times * row_bytes(w, node->in[k]) * stripe[i].need.in_rows;
+                charge_move(w, node->in[k], stripe[i].need.in_rows, times,
+                            cost);
         if (is_placed(w, id) ? w->role[out.i].outside : group_stores(w, g, out))
-            cost->moved += times * row_bytes(w, out) * stripe[i].rows;
+            charge_move(w, out, stripe[i].rows, times, cost);
         cost->work += times * row_work(w->g, node) * stripe[i].rows;
+        cost->instructions += times;
         for (uint32_t k = 0; k < node->n_in; k++)
-            if (reads_copy(w, g, i, &stripe[i], k))
+            if (reads_copy(w, g, i, &stripe[i], k)) {
                 cost->work += times * stripe[i].need.in_rows *
                               row_bytes(w, node->in[k]) / w->spec->element;
+                cost->instructions += times;
+            }
     }
     for (uint32_t i = g->end - g->first; i < group_held(g); i++)
-        cost->moved +=
-            times * row_bytes(w, held_tensor(w, g, i)) * stripe[i].rows;
+        charge_move(w, held_tensor(w, g, i), stripe[i].rows, times, cost);
 }
 
 void stripe_bytes(const Work *w, TensorId result, const Stripe *most,

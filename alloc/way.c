@@ -17,6 +17,7 @@ static bool way_fit(Work *w, const Way *way, Problem *problem,
     w->streams_first = way->streams;
     w->apart = way->apart;
     w->low = way->low;
+    w->thrift = way->thrift;
     if (way->streams)
         start_again(w);
     if (way->rolls) {

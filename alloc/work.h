@@ -187,6 +187,8 @@ typedef struct Work {
     uint32_t split;       /* step at which a unit must change memory; NONE */
     bool keeps_all;       /* of a plan: see there */
     uint32_t apart;       /* kinds of layers that are in no group: bits */
+    uint64_t thrift;      /* bytes over DDR that an instruction of a group
+                           * counts as much as */
     bool wholes_first;    /* whole volumes leave, even where parts would do */
     uint32_t low;         /* volumes stay where rows of them are read, of which
                            * little is there at a time: of active memory one
@@ -363,6 +365,7 @@ typedef struct GroupCost {
     uint64_t moved;   /* bytes over DDR */
     uint64_t work;    /* products, those computed again included */
     uint64_t largest; /* bytes of a buffer; 0: not known */
+    uint64_t instructions;
 } GroupCost;
 /* Kinds of layers without which groups may move less: bits. */
 enum { KIND_SPREADS = 1, KIND_CONCAT = 2, KIND_END = 4 };
