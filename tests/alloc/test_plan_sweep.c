@@ -121,7 +121,7 @@ static Seen sweep(const char *machine, uint64_t unit, uint32_t seeds) {
 
 static void v2(void **state) {
     (void)state;
-    assert_true(sweep("xdnn-v2-28", 3 * 4096, cases_of(16, 5)).planks);
+    assert_true(sweep("xdnn-v2-28", 3 * 4096, cases_of(16, 6)).planks);
 }
 static void v3(void **state) {
     (void)state;
