@@ -333,17 +333,20 @@ static bool operands_swept(Sweep *s, uint32_t i, const Rows *need) {
 
 static bool sweep_node(Sweep *s, uint32_t i, uint32_t end) {
     NodeId id = group_node(s->w, s->g, i);
-    Piece rows = lines_made(s->w, s->g, s->lines, i, s->band);
     uint32_t q = node_quantum(s->w->g, id, 1);
     end = (end + q - 1) / q * q;
-    while (s->makes[i] && s->done[i] < end) {
+    if (!s->makes[i] || s->done[i] >= end)
+        return true;
+    Piece rows = lines_made(s->w, s->g, s->lines, i, s->band);
+    Rows in_rows = rows_needed(s->w->g, id, rows.at, rows.n);
+    while (s->done[i] < end) {
         uint32_t col = s->done[i], cols = s->lines->node[i].cols;
         cols = cols < end - col ? cols : end - col;
         LineTurn turn = {.i = i,
                          .line = NONE,
                          .rows = rows,
                          .cols = {col, cols},
-                         .in_rows = rows_needed(s->w->g, id, rows.at, rows.n),
+                         .in_rows = in_rows,
                          .in_cols = axis_needed(s->w->g, id, 1, col, cols)};
         if (!turn.in_rows.in_rows || !turn.in_cols.in_rows ||
             !operands_swept(s, i, &turn.in_cols))
@@ -677,8 +680,9 @@ static bool narrowest(const Work *w, const Group *g, Lines *lines, bool exact) {
             continue;
         lines->node[i].cols =
             columns_at_least(w, g, i, reader->attr.pool.stride[1]);
-        if (!bytes_make(w, g, lines, false) || lines->bytes >= before)
-            lines->node[i].cols = columns_at_least(w, g, i, 1);
+        if (bytes_make(w, g, lines, false) && lines->bytes < before)
+            continue;
+        lines->node[i].cols = columns_at_least(w, g, i, 1);
         if (!bytes_make(w, g, lines, false))
             return false;
     }
