@@ -26,11 +26,6 @@ static uint64_t tensor_moved(const Work *w, TensorId t) {
     return (uint64_t)v.c * v.h * v.w * w->spec->element;
 }
 
-static bool from_outside(const Work *w, TensorId t) {
-    Origin origin = w->role[t.i].origin;
-    return origin == FROM_INPUT || origin == FROM_HOST;
-}
-
 /* Bytes of what comes from outside that some engine reads: of one that needs
  * most. Rows that no window meets need not come. */
 static uint64_t entering(const Work *w, TensorId t) {

@@ -1,8 +1,8 @@
 /* contest.c - which of several ways to plan.
  *
  * Input: a schedule. Output: the way whose plan costs least.
- * Invariant: a larger memory moves no more, and takes no longer, as far as
- * climb_down tells.
+ * Invariant: a larger memory moves no more, and takes no longer but for what
+ * no_worse allows, as far as climb_down tells.
  */
 #include "alloc/contest.h"
 
@@ -54,6 +54,20 @@ static bool better(const Contest *c, Timed a, Timed b) {
 /* Bytes over DDR that an instruction is worth where there are too many. */
 enum { LEAST_THRIFT = 4096, MOST_THRIFT = 8 * 8 * LEAST_THRIFT };
 
+/* The plan made that way may be the best so far. */
+static void plan_enter(Contest *c, const Way *way, const Plan *plan,
+                       Traffic traffic) {
+    Timed timed = {traffic, cycles_of(c, plan, traffic)};
+    Tried tried = {c->tried.n, *way, timed};
+    vec_push(c->arena, &c->tried, tried);
+    if (!c->any || better(c, timed, c->least)) {
+        c->any = true;
+        c->least = timed;
+        c->best = *way;
+    }
+    c->keeps_all |= plan->keeps_all;
+}
+
 /* False if nothing fits that way. */
 static bool way_try(Contest *c, Way way) {
     if (c->enough && c->any && !c->least.traffic.too_long)
@@ -73,15 +87,7 @@ static bool way_try(Contest *c, Way way) {
     if (plan) {
         Traffic traffic = plan_traffic(plan);
         too_long = traffic.too_long;
-        Timed timed = {traffic, cycles_of(c, plan, traffic)};
-        Tried tried = {c->tried.n, way, timed};
-        vec_push(c->arena, &c->tried, tried);
-        if (!c->any || better(c, timed, c->least)) {
-            c->any = true;
-            c->least = timed;
-            c->best = way;
-        }
-        c->keeps_all |= plan->keeps_all;
+        plan_enter(c, &way, plan, traffic);
     }
     arena_free(arena);
     if (by_parts && !way.low) {
@@ -105,20 +111,21 @@ static bool way_try(Contest *c, Way way) {
     return fits;
 }
 
-/* The next of the sizes at which all plans are tried, whatever the size of this
+/* Between the sizes at which all plans are tried, whatever the size of this
  * memory: 32 for each power of two. */
-static uint64_t rung_below(uint64_t size) {
+static uint64_t rung_unit(uint64_t size) {
     uint64_t unit = 1;
     while (unit * 64 <= size)
         unit *= 2;
-    return size / unit * unit;
+    return unit;
+}
+
+static uint64_t rung_below(uint64_t size) {
+    return size - size % rung_unit(size);
 }
 
 static uint64_t rung_above(uint64_t size) {
-    uint64_t unit = 1;
-    while (unit * 64 <= size)
-        unit *= 2;
-    return (size + unit - 1) / unit * unit;
+    return round_up(size, rung_unit(size));
 }
 
 /* Between two of these sizes: the plan for the larger one, the plan for a byte
@@ -191,7 +198,7 @@ static void beside_try(Contest *c, uint64_t size) {
         way_try(c, (Way){.size = size, .share = 16, .low = LOW});
 }
 
-/* A larger memory shall move no more, and take no longer. To that end two
+/* A larger memory shall be no worse. To that end two
  * memories are compared by the plans for the same sizes; the last bytes of a
  * size between two of them go unused. The more steps, the fewer sizes: then two
  * memories that are far apart can disagree. */

@@ -83,11 +83,6 @@ static uint64_t unit_moved(const Work *w, const Unit *unit) {
     return (uint64_t)v.c * v.h * v.w * w->spec->element;
 }
 
-static bool from_outside(const Work *w, const Unit *unit) {
-    Origin origin = w->role[unit->root.i].origin;
-    return origin == FROM_INPUT || origin == FROM_HOST;
-}
-
 /* Adds a touch to the stretch that starts at `first`; false if it does not fit
  * then. */
 static bool keep_touch(Search *s, uint32_t first, uint32_t step, At at,
@@ -102,7 +97,7 @@ static bool keep_touch(Search *s, uint32_t first, uint32_t step, At at,
     uint32_t from = inside ? unit->touch[at.touch - 1].step + 1 : step;
     if (bytes > s->budget)
         return false;
-    if (!inside && (before || from_outside(s->w, unit)))
+    if (!inside && (before || from_outside(s->w, unit->root)))
         price->moved += unit_moved(s->w, unit);
     for (; from <= step; from++) {
         s->live[from] += bytes;
@@ -119,7 +114,7 @@ static void stored_after(const Search *s, uint32_t first, At at,
     const Unit *unit = &s->w->unit.at[at.unit];
     bool outside = s->w->role[unit->root.i].outside;
     bool opens = at.touch == 0, ends = at.touch + 1 == unit->n_touches;
-    if (unit->dead || from_outside(s->w, unit))
+    if (unit->dead || from_outside(s->w, unit->root))
         return;
     if (opens && (outside || !ends))
         *stored += unit_moved(s->w, unit);

@@ -179,9 +179,8 @@ static bool is_outside(const Work *w, const Unit *unit) {
     const Role *role = &w->role[unit->root.i];
     if (unit->n_tensors > 1)
         return false;
-    return role->origin == FROM_INPUT || role->origin == FROM_HOST ||
-           role->dissolved || passes_in_parts(unit) ||
-           dests_of(w, unit->root, false).home;
+    return from_outside(w, unit->root) || role->dissolved ||
+           passes_in_parts(unit) || dests_of(w, unit->root, false).home;
 }
 
 /* Rows that are read where nothing of the unit can have stayed are paid in any

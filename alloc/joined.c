@@ -10,6 +10,7 @@
  * members lie in the concat's: each is as far ahead as its readers ask.
  */
 #include "alloc/work.h"
+#include "base/arith.h"
 
 static TensorId result(const Work *w, const Group *g, uint32_t i) {
     return graph_node(w->g, group_node(w, g, i))->out[0];
@@ -25,8 +26,7 @@ static uint32_t channel_in_root(const Work *w, TensorId t) {
 static bool all_made(const Work *w, NodeId id) {
     const Node *node = graph_node(w->g, id);
     for (uint32_t k = 0; k < node->n_in; k++) {
-        Origin origin = w->role[node->in[k].i].origin;
-        if (origin == FROM_INPUT || origin == FROM_HOST)
+        if (from_outside(w, node->in[k]))
             return false;
     }
     return true;
@@ -92,10 +92,6 @@ uint32_t plank_first(const Work *w, const Group *g, uint32_t i) {
     return first;
 }
 
-static uint32_t gcd(uint32_t a, uint32_t b) {
-    return b ? gcd(b, a % b) : a;
-}
-
 uint32_t group_quantum(const Work *w, const Group *g, uint32_t i) {
     NodeId id = group_node(w, g, i);
     const Node *node = graph_node(w->g, id);
@@ -103,7 +99,7 @@ uint32_t group_quantum(const Work *w, const Group *g, uint32_t i) {
     for (uint32_t k = 0; is_placed(w, id) && k < node->n_in; k++)
         if (group_joins(w, g, node->in[k])) {
             uint32_t q = group_quantum(w, g, group_maker(w, g, node->in[k]));
-            all = all / gcd(all, q) * q;
+            all = all / (uint32_t)gcd(all, q) * q;
         }
     return all;
 }

@@ -8,10 +8,6 @@
 
 #include <stdlib.h>
 
-static bool from_outside(const Role *role) {
-    return role->origin == FROM_INPUT || role->origin == FROM_HOST;
-}
-
 /* ---- readers ---- */
 
 typedef struct Read {
@@ -55,8 +51,8 @@ static Leaf leaf_make(const Work *w, TensorId t, Reads *reads, uint64_t *sum) {
     const Role *role = &w->role[t.i];
     Leaf leaf = {.tensor = t,
                  .bytes = (double)v.c * v.h * v.w * w->spec->element,
-                 .made = from_outside(role) ? NONE : role->made};
-    bool there = from_outside(role);
+                 .made = from_outside(w, t) ? NONE : role->made};
+    bool there = from_outside(w, t);
     reads->n = 0;
     for (TensorId at = t; at.i != NONE; at = w->role[at.i].parent) {
         there |= w->role[at.i].outside;

@@ -13,6 +13,7 @@
  * Recursion is as deep as a group is long.
  */
 #include "alloc/work.h"
+#include "base/arith.h"
 
 #include <string.h>
 
@@ -96,10 +97,6 @@ static int64_t end_behind(const Node *node, int64_t end) {
 }
 
 /* ---- bands ---- */
-
-static uint64_t gcd(uint64_t a, uint64_t b) {
-    return b ? gcd(b, a % b) : a;
-}
 
 /* a * b or a / b, in lowest terms. */
 static Rate times(Rate a, Rate b, bool inverse) {

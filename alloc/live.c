@@ -7,6 +7,7 @@
  * earlier problem is left in it.
  */
 #include "alloc/work.h"
+#include "base/arith.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -606,8 +607,7 @@ static void concat_relays(Work *w, Problem *p, NodeId id) {
     const Node *node = graph_node(w->g, id);
     uint32_t step = w->schedule->step_of[id.i];
     for (uint32_t i = 0; i < node->n_in; i++) {
-        Origin origin = w->role[node->in[i].i].origin;
-        if (origin == FROM_INPUT || origin == FROM_HOST)
+        if (from_outside(w, node->in[i]))
             relay_add(w, p, step, node->in[i]);
     }
     if (w->role[node->out[0].i].outside)
@@ -633,10 +633,6 @@ static void node_bufs(Work *w, Problem *p, NodeId id) {
 }
 
 /* ---- live bytes ---- */
-
-static uint64_t add_capped(uint64_t a, uint64_t b) {
-    return b > UINT64_MAX - a ? UINT64_MAX : a + b;
-}
 
 void live_make(Problem *p) {
     memset(p->live, 0, p->n_times * sizeof *p->live);

@@ -5,6 +5,7 @@
  */
 #include "alloc/place.h"
 #include "alloc/planners.h"
+#include "base/arith.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -18,10 +19,6 @@ uint64_t buf_align(const Pool *pool, const Buf *buf) {
     }
     uint64_t times = buf->align ? buf->align / a : 1;
     return times > UINT64_MAX / pool->align ? UINT64_MAX : pool->align * times;
-}
-
-static uint64_t add_capped(uint64_t a, uint64_t b) {
-    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
 /* A step at which `bytes` come to life (or die, if `dies`). */

@@ -7,6 +7,7 @@
 #include "alloc/planners.h"
 
 #include "alloc/place.h"
+#include "base/arith.h"
 #include "base/diag.h"
 
 #include <assert.h>
@@ -29,10 +30,6 @@ const Planner *planner_find(const char *name) {
 
 /* Of a search on behalf of "auto", which a compiler waits for: about 10 ms. */
 enum { AUTO_STEPS = 10000 };
-
-static uint64_t add_capped(uint64_t a, uint64_t b) {
-    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
-}
 
 static PlanResult new_result(Arena *arena, const PlanProblem *problem) {
     PlanResult result = {.status = PLAN_FAILS, .failed = PLAN_NO_BUF};

@@ -52,10 +52,9 @@ static uint32_t gap_at(const Work *w, const Unit *unit, uint32_t time) {
 
 /* Whether the volume is known to lie outside unchanged before touch i ends. */
 static bool has_copy(const Work *w, const Unit *unit, uint32_t i) {
-    Origin origin = w->role[unit->root.i].origin;
     if (unit->n_tensors > 1 && !unit->concat)
         return false;
-    if (origin == FROM_INPUT || origin == FROM_HOST)
+    if (from_outside(w, unit->root))
         return true;
     for (uint32_t k = 0; k < i; k++)
         if (unit->touch[k].leaves && unit->touch[k].step >= unit->complete)
@@ -135,9 +134,7 @@ bool operand_freed(Work *w, NodeId node, TensorId t) {
         return true;
     while (w->unit_of[t.i] != NONE) {
         const Unit *unit = &w->unit.at[w->unit_of[t.i]];
-        Origin origin = w->role[t.i].origin;
-        if (!unit->concat || step > unit->complete || origin == FROM_INPUT ||
-            origin == FROM_HOST)
+        if (!unit->concat || step > unit->complete || from_outside(w, t))
             return true;
         if (!unit_dissolve(w, w->unit_of[t.i]))
             return false;

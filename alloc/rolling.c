@@ -29,11 +29,6 @@ typedef struct Search {
     Rings rings;
 } Search;
 
-static bool from_outside(const Work *w, const Unit *unit) {
-    Origin origin = w->role[unit->root.i].origin;
-    return origin == FROM_INPUT || origin == FROM_HOST;
-}
-
 /* Bytes of the volumes that are there whole during steps [first, end), which
  * run as a group or are one step that runs whole. */
 static uint64_t whole_bytes(const Work *w, uint32_t first, uint32_t end,
@@ -47,7 +42,7 @@ static uint64_t whole_bytes(const Work *w, uint32_t first, uint32_t end,
         uint32_t last = unit->touch[unit->n_touches - 1].step;
         bool inner = from >= first && last < end;
         if (last < first || from >= end ||
-            (group && (inner || from_outside(w, unit))))
+            (group && (inner || from_outside(w, unit->root))))
             continue;
         uint64_t own = least_bytes(w, unit->bytes, UINT32_MAX);
         if (own == UINT64_MAX)

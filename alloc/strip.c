@@ -21,6 +21,7 @@
  */
 #include "alloc/events.h"
 #include "alloc/exact.h"
+#include "base/arith.h"
 
 #include <stdlib.h>
 
@@ -68,15 +69,6 @@ static bool find_members(Arena *arena, Strip *strip) {
             strip->members[start[t + 1]++] = i;
     strip->start = start;
     return true;
-}
-
-static uint64_t gcd(uint64_t a, uint64_t b) {
-    while (b) {
-        uint64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
 }
 
 /* Bytes rounded up to the alignment; 0 if that leaves 63 bits. */

@@ -12,6 +12,7 @@
  * reader that needs fewer rows of a stripe than another gets a copy of them.
  */
 #include "alloc/work.h"
+#include "base/arith.h"
 
 NodeId group_node(const Work *w, const Group *g, uint32_t i) {
     return w->schedule->step[g->first + i].slot[0].node;
@@ -300,10 +301,6 @@ void stripe_bytes(const Work *w, TensorId result, const Stripe *most,
     for (uint32_t m = 0; m < w->spec->n_active && most->shift; m++)
         if (bytes[m])
             bytes[m] += copy_offset(w->spec, &plank, most->shift);
-}
-
-static uint64_t add_capped(uint64_t a, uint64_t b) {
-    return b > UINT64_MAX - a ? UINT64_MAX : a + b;
 }
 
 /* Bytes of a buffer. Not `sized`: were one linear memory of any size. */

@@ -224,6 +224,12 @@ bool is_placed(const Work *w, NodeId node); /* a concat by placement */
 /* Fills repl of every role. */
 void replication_choose(Work *w);
 
+/* Whether no engine makes it. */
+static inline bool from_outside(const Work *w, TensorId t) {
+    Origin origin = w->role[t.i].origin;
+    return origin == FROM_INPUT || origin == FROM_HOST;
+}
+
 /* ---- groups.c: who shares a buffer ---- */
 
 void roles_make(Work *w);

@@ -13,6 +13,7 @@
  *
  * A tensor read by several concats lies in the first of them.
  */
+#include "base/arith.h"
 #include "passes/legal_int.h"
 
 #include "graph/quant.h"
@@ -23,15 +24,6 @@ typedef struct Member {
     uint32_t k;
     uint32_t path; /* greatest common divisor of the offsets; 0: all are 0 */
 } Member;
-
-static uint32_t divisor(uint32_t a, uint32_t b) {
-    while (b) {
-        uint32_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
 
 static uint32_t channels(const Graph *g, TensorId tensor) {
     return shape_dim(&graph_tensor(g, tensor)->shape, 1);
@@ -204,7 +196,7 @@ static void open_members(Walk *walk, NodeId concat, uint32_t path) {
     const Node *node = graph_node(walk->view->g, concat);
     uint32_t start = 0;
     for (uint32_t k = 0; k < node->n_in; k++) {
-        Member member = {concat, k, divisor(path, start)};
+        Member member = {concat, k, (uint32_t)gcd(path, start)};
         vec_push(walk->scratch, &walk->open, member);
         start += channels(walk->view->g, node->in[k]);
     }
