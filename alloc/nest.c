@@ -1,5 +1,5 @@
 /* nest.c - tiles of rows, columns, output and input channels: which sizes and
- * which order of loops move the fewest bytes.
+ * which order of loops move the fewest bytes, and of these the fastest.
  *
  * Input: a convolution, the bytes of active memory for its tiles. Output: its
  * Mode: a tile size, which tile stays, where the tiles lie.
@@ -17,39 +17,20 @@
  * facts/two-level.md 2.4; the bound that bench/tiles.py prints is Chen et al.,
  * "Communication lower bound in convolution accelerators", HPCA 2020.
  */
-#include "alloc/work.h"
+#include "alloc/nest.h"
 
 enum { MAX_CUTS = 96, MAX_TILES = 1 << 16 };
-
-/* One axis of the output cut into tiles. */
-typedef struct Cut {
-    uint32_t tile, n;
-    uint32_t most; /* pixels of the input behind the largest tile */
-    uint64_t sum;  /* and behind all of them together */
-} Cut;
+static const uint64_t NEVER = UINT64_MAX;
 
 typedef struct Cuts {
     uint32_t n;
     Cut at[MAX_CUTS];
 } Cuts;
 
-typedef struct Loops {
-    const Work *w;
-    const ConvAttr *conv;
-    const HwTileStyle *style;
-    Volume in, out;
-    uint64_t taps, element, align;
-    bool by_channel; /* depthwise: a tile has as many input channels */
-} Loops;
-
-/* Sizes of tiles, and how many there are. */
-typedef struct Sizes {
-    const Cut *rows, *cols;
-    uint32_t c, in_c;
-} Sizes;
-
 typedef struct Best {
     uint64_t moved, tiles;
+    uint64_t cycles; /* NEVER: not known yet */
+    Sizes sizes;
     Mode mode;
 } Best;
 
@@ -80,15 +61,22 @@ static uint32_t pixels_read(const ConvAttr *conv, uint32_t axis, uint32_t size,
     return sum;
 }
 
-static Cut cut_make(const ConvAttr *conv, uint32_t axis, uint32_t in,
-                    uint32_t out, uint32_t tile) {
+static Cut cut_make(Arena *arena, const ConvAttr *conv, uint32_t axis,
+                    uint32_t in, uint32_t out, uint32_t tile) {
     Cut cut = {.tile = tile, .n = pieces(out, tile)};
+    CutRun *run = ARENA_ARRAY(arena, CutRun, cut.n);
     for (uint32_t at = 0; at < out; at += tile) {
         uint32_t n = tile < out - at ? tile : out - at;
         uint32_t read = pixels_read(conv, axis, in, at, n);
+        CutRun *last = cut.n_runs ? &run[cut.n_runs - 1] : NULL;
+        if (last && last->in == read && last->out == n)
+            last->n++;
+        else
+            run[cut.n_runs++] = (CutRun){read, n, 1};
         cut.most = read > cut.most ? read : cut.most;
         cut.sum += read;
     }
+    cut.run = run;
     return cut;
 }
 
@@ -103,12 +91,12 @@ static uint32_t sizes_of(uint32_t size, uint32_t tile[MAX_CUTS]) {
     return n;
 }
 
-static void cuts_make(const Loops *l, uint32_t axis, Cuts *cuts) {
+static void cuts_make(Arena *arena, const Loops *l, uint32_t axis, Cuts *cuts) {
     uint32_t tile[MAX_CUTS], in = axis ? l->in.w : l->in.h;
     uint32_t out = axis ? l->out.w : l->out.h;
     cuts->n = sizes_of(out, tile);
     for (uint32_t i = 0; i < cuts->n; i++)
-        cuts->at[i] = cut_make(l->conv, axis, in, out, tile[i]);
+        cuts->at[i] = cut_make(arena, l->conv, axis, in, out, tile[i]);
 }
 
 /* ---- one size ---- */
@@ -187,6 +175,31 @@ static uint64_t once(const Loops *l, const Sizes *s) {
 
 /* ---- the search ---- */
 
+static void keep(Best *best, const Sizes *s, const Nest *nest, uint64_t moved,
+                 uint64_t cycles, uint64_t tiles) {
+    best->moved = moved;
+    best->cycles = cycles;
+    best->tiles = tiles;
+    best->sizes = *s;
+    best->mode.tile_h = s->rows->tile;
+    best->mode.tile_w = s->cols->tile;
+    best->mode.nest = *nest;
+}
+
+/* Of those that move as much the fastest; of these the one with fewer tiles. */
+static void consider_time(const Loops *l, const Sizes *s, const Nest *nest,
+                          uint64_t tiles, Best *best) {
+    if (best->cycles == NEVER)
+        best->cycles =
+            nest_cycles(l, &best->sizes, best->mode.nest.weights_stay);
+    if (nest_least_cycles(l, s) > best->cycles)
+        return;
+    uint64_t cycles = nest_cycles(l, s, nest->weights_stay);
+    if (cycles < best->cycles ||
+        (cycles == best->cycles && tiles < best->tiles))
+        keep(best, s, nest, best->moved, cycles, tiles);
+}
+
 static void consider(const Loops *l, const Sizes *s, Best *best) {
     Nest nest = {.c = s->c, .in_c = s->in_c};
     uint64_t tiles = tiles_all(l, s);
@@ -194,15 +207,11 @@ static void consider(const Loops *l, const Sizes *s, Best *best) {
         return;
     for (int stay = 0; stay < 2; stay++) {
         uint64_t moved = moved_with(l, s, stay);
-        if (moved > best->moved ||
-            (moved == best->moved && tiles >= best->tiles))
-            continue;
         nest.weights_stay = stay;
-        best->moved = moved;
-        best->tiles = tiles;
-        best->mode.tile_h = s->rows->tile;
-        best->mode.tile_w = s->cols->tile;
-        best->mode.nest = nest;
+        if (moved < best->moved)
+            keep(best, s, &nest, moved, NEVER, tiles);
+        else if (moved == best->moved)
+            consider_time(l, s, &nest, tiles, best);
     }
 }
 
@@ -233,18 +242,31 @@ static void consider_depths(const Loops *l, Sizes *s, const uint32_t *in_c,
     }
 }
 
-static Loops loops_of(const Work *w, NodeId id, const HwTileStyle *style) {
-    const Node *node = graph_node(w->g, id);
+/* `input`: it comes from that memory. */
+static Loops loops_make(const HwSpec *spec, const Graph *g, const Node *node,
+                        const Legal *legal, const HwTileStyle *style,
+                        int32_t input) {
     const ConvAttr *conv = &node->attr.conv;
-    return (Loops){.w = w,
+    const HwMemory *m = spec->memory;
+    return (Loops){.spec = spec,
+                   .engine = &spec->engine[legal->engine],
+                   .from = style->in_backing ? &m[input] : NULL,
+                   .to = style->out_backing ? &m[spec->backing] : NULL,
                    .conv = conv,
                    .style = style,
-                   .in = plan_volume(w->g, node->in[0]),
-                   .out = plan_volume(w->g, node->out[0]),
+                   .in = plan_volume(g, node->in[0]),
+                   .out = plan_volume(g, node->out[0]),
                    .taps = (uint64_t)conv->kernel[0] * conv->kernel[1],
-                   .element = w->spec->element,
-                   .align = pool_of(&w->spec->memory[0]).align,
-                   .by_channel = w->legal[id.i].op == HW_OP_CONV_DEPTHWISE};
+                   .element = spec->element,
+                   .align = pool_of(&m[0]).align,
+                   .by_channel = legal->op == HW_OP_CONV_DEPTHWISE};
+}
+
+static Loops loops_of(const Work *w, NodeId id, const HwTileStyle *style) {
+    const Node *node = graph_node(w->g, id);
+    bool input = w->role[node->in[0].i].origin == FROM_INPUT;
+    return loops_make(w->spec, w->g, node, &w->legal[id.i], style,
+                      input ? w->spec->input : w->spec->backing);
 }
 
 /* Single elements: what does not fit either way. */
@@ -262,9 +284,9 @@ static void nest_search(const Work *w, NodeId id, Mode *mode) {
     Cuts *rows = ARENA_NEW(arena, Cuts), *cols = ARENA_NEW(arena, Cuts);
     uint32_t c[MAX_CUTS], in_c[MAX_CUTS];
     uint32_t n_c = sizes_of(l.out.c, c), n_in = sizes_of(l.in.c, in_c);
-    Best best = {.moved = UINT64_MAX, .tiles = UINT64_MAX, .mode = *mode};
-    cuts_make(&l, 0, rows);
-    cuts_make(&l, 1, cols);
+    Best best = {.moved = UINT64_MAX, .mode = *mode};
+    cuts_make(arena, &l, 0, rows);
+    cuts_make(arena, &l, 1, cols);
     for (uint32_t i = 0; i < rows->n; i++)
         for (uint32_t j = 0; j < cols->n; j++) {
             Sizes s = {&rows->at[i], &cols->at[j], 0, 0};
@@ -300,19 +322,15 @@ void nest_choose(const Work *w, NodeId id, Mode *mode) {
 void nest_reads(const HwSpec *spec, const Graph *g, const Action *a,
                 uint64_t *input, uint64_t *weights) {
     const Node *node = graph_node(g, a->node);
-    const ConvAttr *conv = &node->attr.conv;
-    Loops l = {.conv = conv,
-               .style = &spec->tiling.style[a->style],
-               .in = plan_volume(g, node->in[0]),
-               .out = plan_volume(g, node->out[0]),
-               .taps = (uint64_t)conv->kernel[0] * conv->kernel[1],
-               .element = spec->element,
-               .by_channel = a->legal.op == HW_OP_CONV_DEPTHWISE};
-    Cut rows = cut_make(conv, 0, l.in.h, l.out.h, a->tile_h);
-    Cut cols = cut_make(conv, 1, l.in.w, l.out.w, a->tile_w);
+    Loops l = loops_make(spec, g, node, &a->legal,
+                         &spec->tiling.style[a->style], spec->backing);
+    Arena *arena = arena_new("nest");
+    Cut rows = cut_make(arena, l.conv, 0, l.in.h, l.out.h, a->tile_h);
+    Cut cols = cut_make(arena, l.conv, 1, l.in.w, l.out.w, a->tile_w);
     Sizes s = {&rows, &cols, a->nest.c, a->nest.in_c};
     *input = l.style->in_backing
                  ? input_reads(&l, &s, a->nest.weights_stay) * l.element
                  : 0;
     *weights = weights_of(&l) * weight_reads(&l, &s, a->nest.weights_stay);
+    arena_free(arena);
 }

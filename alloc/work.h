@@ -339,8 +339,8 @@ void modes_start(Work *w);
 
 /* ---- nest.c: tiles of channels, too ---- */
 
-/* Gives the mode, by a style with sums, the tiles that move the fewest bytes.
- */
+/* Gives the mode, by a style with sums, the tiles that move the fewest bytes;
+ * of these the fastest. */
 void nest_choose(const Work *w, NodeId node, Mode *mode);
 /* Of Once. */
 size_t nest_slots(const Schedule *schedule);
