@@ -4,8 +4,10 @@
  * Method: as greedy by size (Pisarchyk, Lee 2020), each at the lowest place
  * where none of its boxes meets one of those placed before, or at the highest:
  * what waits with fewer bytes leaves room above itself, which is of use if its
- * neighbours stay away from there. What then lies too high comes first in the
- * next order (Joslin, Clements, "Squeaky wheel optimization", 1999).
+ * neighbours stay away from there. What then finds no place comes first in the
+ * next order (Joslin, Clements, "Squeaky wheel optimization", 1999), and from
+ * the other end: of two volumes that grow at times, one may have to lie above
+ * the other.
  */
 #include "alloc/bodies.h"
 
@@ -163,16 +165,15 @@ static void find_placed(Bodies *b, uint32_t body) {
 }
 
 /* Index in the order of the first body that finds no place; the number of
- * bodies if all do. `hang`: those whose bytes do not change hang from the top.
- */
-static uint32_t place_order(Bodies *b, const uint32_t *order, bool hang) {
+ * bodies if all do. `hangs`: by body, whether from the top; NULL: none. */
+static uint32_t place_order(Bodies *b, const uint32_t *order,
+                            const bool *hangs) {
     for (uint32_t i = 0; i < b->body.n; i++)
         b->body.at[i].placed = b->body.at[i].pinned;
     for (uint32_t i = 0; i < b->body.n; i++) {
         Body *body = &b->body.at[order[i]];
         find_placed(b, order[i]);
-        if (!body->placed &&
-            !(hang && body->n_boxes == 1 && body_hang(b, body)))
+        if (!body->placed && !(hangs && hangs[order[i]] && body_hang(b, body)))
             body_place(b, body);
         body->placed = true;
         if (body->bytes > b->size || body->offset > b->size - body->bytes)
@@ -209,6 +210,14 @@ static uint32_t *order_by(Bodies *b, bool by_weight) {
     return order;
 }
 
+/* At first those hang whose bytes do not change. */
+static bool *hangs_make(const Bodies *b) {
+    bool *hangs = ARENA_ARRAY(b->arena, bool, b->body.n + 1);
+    for (uint32_t i = 0; i < b->body.n; i++)
+        hangs[i] = b->body.at[i].n_boxes == 1;
+    return hangs;
+}
+
 /* What found no place comes first in the next order, or near the front. */
 static void forward(uint32_t *order, uint32_t at, uint32_t try) {
     uint32_t to =
@@ -222,18 +231,22 @@ bool bodies_place(Bodies *b, uint32_t orders) {
     uint32_t n = b->body.n, most = 0;
     uint32_t *order[] = {order_by(b, false), order_by(b, true),
                          order_by(b, false), order_by(b, true)};
+    bool *hangs[] = {NULL, NULL, hangs_make(b), hangs_make(b)};
     uint32_t *fails = ARENA_ARRAY(b->arena, uint32_t, n + 1);
     b->placed = ARENA_ARRAY(b->arena, uint32_t, n + 1);
     find_near(b);
     for (uint32_t try = 0; try < orders; try++) {
         uint32_t *own = order[try % 4];
-        uint32_t at = place_order(b, own, try % 4 >= 2);
+        bool *hang = hangs[try % 4];
+        uint32_t at = place_order(b, own, hang);
         if (at == n)
             return true;
         if (++fails[own[at]] > most) {
             most = fails[own[at]];
             b->failed = own[at];
         }
+        if (hang)
+            hang[own[at]] = !hang[own[at]];
         forward(own, at, try);
     }
     return false;
