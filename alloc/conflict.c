@@ -77,15 +77,32 @@ static bool meet(const Access *a, const Access *b) {
            b->first < a->end && !apart(a, b);
 }
 
+static void extend(Reach *reach, const Access *access) {
+    enum { MEMORY_BITS = 48 };
+    uint64_t base = (uint64_t)access->at->memory << MEMORY_BITS;
+    if (base + access->first < reach->first)
+        reach->first = base + access->first;
+    if (base + access->end > reach->end)
+        reach->end = base + access->end;
+}
+
 Accesses accesses_of(Arena *arena, const Plan *plan, const Action *a) {
-    Access *at = ARENA_ARRAY(arena, Access, a->n_in + 1);
-    for (uint32_t i = 0; i <= a->n_in; i++)
-        at[i] = access_of(plan, a, i);
+    const HwSpec *spec = plan->schedule->spec;
+    const Reach none = {UINT64_MAX, 0};
     bool writes = a->kind != ACTION_CONCAT;
-    return (Accesses){a->n_in + 1, a->n_in + !writes, at};
+    Access *at = ARENA_ARRAY(arena, Access, a->n_in + 1);
+    Accesses all = {a->n_in + 1, a->n_in + !writes, at, none, none};
+    for (uint32_t i = 0; i <= a->n_in; i++) {
+        at[i] = access_of(plan, a, i);
+        bool active = at[i].at->memory < spec->n_active;
+        extend(active ? &all.active : &all.outside, &at[i]);
+    }
+    return all;
 }
 
 bool accesses_conflict(const Accesses *a, const Accesses *b) {
+    if (accesses_apart(a, b))
+        return false;
     for (uint32_t i = 0; i < a->n; i++)
         for (uint32_t k = i < a->n_read ? b->n_read : 0; k < b->n; k++)
             if (meet(&a->at[i], &b->at[k]))

@@ -32,6 +32,8 @@ typedef struct Item {
     uint32_t step;   /* in which it was done last */
     uint32_t due;    /* transfers: block before which they must be done */
     uint32_t moved;  /* channels of it that are */
+    uint32_t waits;  /* for so many of `before`: they are not done, or in the
+                      * step that is at work */
     uint64_t cycles; /* of what is left */
 } Item;
 
@@ -43,12 +45,15 @@ typedef struct Overlap {
     Item *item;           /* by source */
     uint32_t *start;      /* of its conflicts, in `before` */
     VEC(uint32_t) before; /* actions that an action conflicts with, before it */
-    uint32_t front;       /* the first action that is not done */
-    uint32_t step;        /* at work now, counted from 1 */
-    uint32_t reach;       /* the last action that may be at work in it */
-    uint32_t pieces;      /* that may still be cut off */
-    bool parts;           /* moves are cut before anything else */
-    VEC(Action) action;   /* in their new order */
+    uint32_t *start_after, *after; /* the same from the other side */
+    VEC(uint32_t) ended;           /* in the step that is at work */
+    uint64_t *ready; /* bits: moves that wait for nothing, and are not done */
+    uint32_t front;  /* the first action that is not done */
+    uint32_t step;   /* at work now, counted from 1 */
+    uint32_t reach;  /* the last action that may be at work in it */
+    uint32_t pieces; /* that may still be cut off */
+    bool parts;      /* moves are cut before anything else */
+    VEC(Action) action; /* in their new order */
     VEC(Placement) placement;
     Plan now; /* the plan with these placements */
 } Overlap;
@@ -220,10 +225,39 @@ static void find_conflicts(Overlap *o) {
         o->start[i] = o->before.n;
         for (uint32_t k = i > WINDOW ? i - WINDOW : 0; k < i; k++)
             if ((o->item[i].moves || o->item[k].moves) &&
+                !accesses_apart(&all[i], &all[k]) &&
                 accesses_conflict(&all[i], &all[k]))
                 vec_push(o->arena, &o->before, k);
     }
     o->start[o->n] = o->before.n;
+}
+
+static void set_ready(Overlap *o, uint32_t i, bool ready) {
+    uint64_t bit = (uint64_t)1 << i % 64;
+    if (ready && o->item[i].moves)
+        o->ready[i / 64] |= bit;
+    else
+        o->ready[i / 64] &= ~bit;
+}
+
+/* Who waits for whom. */
+static void find_waits(Overlap *o) {
+    uint32_t *end = ARENA_ARRAY(o->arena, uint32_t, o->n + 1);
+    o->start_after = ARENA_ARRAY(o->arena, uint32_t, o->n + 1);
+    o->after = ARENA_ARRAY(o->arena, uint32_t, o->before.n + 1);
+    o->ready = ARENA_ARRAY(o->arena, uint64_t, o->n / 64 + 1);
+    for (uint32_t k = 0; k < o->before.n; k++)
+        o->start_after[o->before.at[k] + 1]++;
+    for (uint32_t i = 0; i < o->n; i++) {
+        o->start_after[i + 1] += o->start_after[i];
+        end[i] = o->start_after[i];
+    }
+    for (uint32_t i = 0; i < o->n; i++) {
+        for (uint32_t k = o->start[i]; k < o->start[i + 1]; k++)
+            o->after[end[o->before.at[k]]++] = i;
+        o->item[i].waits = o->start[i + 1] - o->start[i];
+        set_ready(o, i, !o->item[i].waits);
+    }
 }
 
 /* The window's end waits for everything in front of it. */
@@ -244,6 +278,8 @@ static void find_due(Overlap *o) {
 
 static void finish(Overlap *o, uint32_t i) {
     o->item[i].done = true;
+    set_ready(o, i, false);
+    vec_push(o->arena, &o->ended, i);
     while (o->front < o->n && o->item[o->front].done)
         o->front++;
 }
@@ -323,16 +359,27 @@ static uint32_t piece_for(const Overlap *o, uint32_t i, uint64_t cycles) {
 /* What is done within a step lets nothing in that has not been compared. */
 static void next_step(Overlap *o) {
     o->step++;
+    for (uint32_t k = 0; k < o->ended.n; k++) {
+        uint32_t i = o->ended.at[k];
+        for (uint32_t a = o->start_after[i]; a < o->start_after[i + 1]; a++)
+            if (!--o->item[o->after[a]].waits)
+                set_ready(o, o->after[a], true);
+    }
+    o->ended.n = 0;
     o->reach = o->front + WINDOW;
 }
 
 static bool beside_now(const Overlap *o, uint32_t i) {
-    for (uint32_t k = o->start[i]; k < o->start[i + 1]; k++) {
-        const Item *before = &o->item[o->before.at[k]];
-        if (!before->done || before->step == o->step)
-            return false;
-    }
-    return i <= o->reach;
+    return !o->item[i].waits && i <= o->reach;
+}
+
+/* The next move from `i` on that waits for nothing; NONE. */
+static uint32_t next_ready(const Overlap *o, uint32_t i) {
+    uint32_t words = o->n / 64 + 1, word = i / 64;
+    uint64_t bits = o->ready[word] >> i % 64 << i % 64;
+    while (!bits && ++word < words)
+        bits = o->ready[word];
+    return bits ? word * 64 + (uint32_t)__builtin_ctzll(bits) : NONE;
 }
 
 /* Whether a later layer that comes before it is due takes longer. */
@@ -350,16 +397,15 @@ static bool fits_later(const Overlap *o, const uint64_t *time, uint32_t block,
 static uint32_t next_move(const Overlap *o, const uint64_t *time,
                           uint32_t block, uint64_t left, uint32_t *n) {
     uint32_t best = NONE;
-    for (uint32_t i = o->front; i < o->n && i <= o->reach; i++) {
+    for (uint32_t i = next_ready(o, o->front); i <= o->reach;
+         i = next_ready(o, i + 1)) {
         const Item *item = &o->item[i];
-        if (!item->moves || item->done || item->step == o->step ||
-            (best != NONE && o->item[best].due <= item->due) ||
-            !beside_now(o, i))
+        if (item->step == o->step ||
+            (best != NONE && o->item[best].due <= item->due))
             continue;
         bool whole = item->cycles <= left;
         uint32_t piece = whole ? 0 : piece_for(o, i, left);
-        bool last = left && !fits_later(o, time, block, i);
-        if (whole || piece || last) {
+        if (whole || piece || !fits_later(o, time, block, i)) {
             best = i;
             *n = piece;
         }
@@ -468,6 +514,7 @@ static void run(Overlap *o) {
     find_source(o);
     find_blocks(o);
     find_conflicts(o);
+    find_waits(o);
     find_due(o);
     uint64_t *time = block_times(o);
     for (uint32_t block = 0; block < o->n_blocks; block++) {
@@ -480,21 +527,24 @@ static void run(Overlap *o) {
 
 /* False if that takes no fewer cycles, or more instructions than there are. */
 static bool try_parts(Arena *arena, Plan *plan, bool parts) {
-    Overlap o = {.arena = arena,
+    Arena *scratch = arena_new("overlap");
+    Overlap o = {.arena = scratch,
                  .plan = plan,
                  .pieces = overlap_spare(plan),
                  .parts = parts};
     uint32_t most = plan->schedule->spec->max_instructions;
     run(&o);
-    Plan made = *plan;
+    Plan made = o.now;
     made.n_actions = o.action.n;
     made.action = o.action.at;
     made.n_placements = o.placement.n;
     made.placement = o.placement.at;
-    if ((most && o.action.n > most) || plan_cycles(&made) >= plan_cycles(plan))
-        return false;
-    *plan = made;
-    return true;
+    bool better =
+        (!most || o.action.n <= most) && plan_cycles(&made) < plan_cycles(plan);
+    if (better)
+        *plan = plan_compact(arena, &made, plan->n_placements);
+    arena_free(scratch);
+    return better;
 }
 
 static void order(Arena *arena, Plan *plan) {
@@ -502,13 +552,22 @@ static void order(Arena *arena, Plan *plan) {
         try_parts(arena, plan, false);
 }
 
+/* The plan before, with layers of the host moved up, where that is quicker. */
+static void try_early(Arena *arena, Plan *plan, const Plan *before) {
+    Arena *scratch = arena_new("early");
+    Plan early = *before;
+    bool better = hosts_early(scratch, &early);
+    if (better) {
+        order(scratch, &early);
+        better = plan_cycles(&early) < plan_cycles(plan);
+    }
+    if (better)
+        *plan = plan_compact(arena, &early, before->n_placements);
+    arena_free(scratch);
+}
+
 void overlap(Arena *arena, Plan *plan) {
-    Plan early = *plan;
-    bool any = hosts_early(arena, &early);
+    Plan before = *plan;
     order(arena, plan);
-    if (!any)
-        return;
-    order(arena, &early);
-    if (plan_cycles(&early) < plan_cycles(plan))
-        *plan = early;
+    try_early(arena, plan, &before);
 }

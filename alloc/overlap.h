@@ -14,10 +14,17 @@ typedef struct Access {
     bool exact;          /* else it may touch all of the bytes */
 } Access;
 
+/* Bytes of all memories, one memory behind the other. */
+typedef struct Reach {
+    uint64_t first, end;
+} Reach;
+
 /* Of an action: its operands, the result last; a concat just reads. */
 typedef struct Accesses {
     uint32_t n, n_read;
     const Access *at;
+    Reach active, outside; /* all bytes in active memory, and elsewhere, lie
+                            * there; first >= end: none */
 } Accesses;
 
 /* Whether two placements are channels of one volume at one place. */
@@ -25,6 +32,13 @@ bool placements_share(const Placement *a, const Placement *b);
 Accesses accesses_of(Arena *arena, const Plan *plan, const Action *a);
 /* Whether both touch the same element, and one of them writes it. */
 bool accesses_conflict(const Accesses *a, const Accesses *b);
+/* A quick "no" to that. */
+static inline bool accesses_apart(const Accesses *a, const Accesses *b) {
+    return (a->active.first >= b->active.end ||
+            b->active.first >= a->active.end) &&
+           (a->outside.first >= b->outside.end ||
+            b->outside.first >= a->outside.end);
+}
 
 /* ---- clock.c: time as the simulator counts it ---- */
 
@@ -46,6 +60,9 @@ bool hosts_early(Arena *arena, Plan *plan);
  * layers with which they do not conflict, in pieces where that fills them.
  * Placements stay where they are. */
 void overlap(Arena *arena, Plan *plan);
+/* compact.c: a copy in `arena`, without placements that no action uses; the
+ * first `n_kept` stay. */
+Plan plan_compact(Arena *arena, const Plan *plan, uint32_t n_kept);
 /* How many more instructions a listing may have, within reason. */
 uint32_t overlap_spare(const Plan *plan);
 
@@ -73,17 +90,19 @@ typedef struct Stretch {
     Diag *diag;
     Problem *problem;
     PlanResult *result;
-    Plan *plan;            /* with these */
-    Lives *lives;          /* of the problem */
-    uint64_t *time;        /* by step of the schedule: cycles of its layers */
-    uint64_t cycles;       /* of the plan */
-    uint32_t instructions; /* that the listing has room for */
+    Plan *plan;              /* with these */
+    const PlanResult *tried; /* last, by stretch_try; NULL */
+    Lives *lives;            /* of the problem */
+    uint64_t *time;          /* by step of the schedule: cycles of its layers */
+    uint64_t cycles;         /* of the plan */
+    uint32_t instructions;   /* that the listing has room for */
     VEC(Wish) wish;
 } Stretch;
 
 /* Lists what the plan does not hide, the longest first. */
 void stretch_wishes(Stretch *s);
-/* The plan for these lives and places. True if it takes fewer cycles; then it
+/* The plan for these lives and places, whose modes are those of all tries. True
+ * if it takes fewer cycles; then it
  * stays. */
 bool stretch_try(Stretch *s, Lives *lives, const PlanResult *result);
 

@@ -400,24 +400,54 @@ static Plan slice_all(Slices *s) {
     return made;
 }
 
-/* False if at most so many slices of a layer save nothing. */
-static bool try_slices(Arena *arena, Plan *plan, uint32_t most, bool weaves) {
-    Slices s = {.arena = arena,
+/* The most slices of a layer that were chosen. */
+static uint32_t most_chosen(const Slices *s) {
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < s->plan->n_actions; i++)
+        most = s->of[i].n > most ? s->of[i].n : most;
+    return most;
+}
+
+static bool is_quicker(const Plan *a, const Plan *b) {
+    uint32_t held = a->schedule->spec->max_instructions;
+    return (!held || a->n_actions <= held) && plan_cycles(a) < plan_cycles(b);
+}
+
+/* Slices in `arena`, at most `most` of a layer; what was chosen of them. False
+ * if they save nothing. */
+static bool try_slices(Arena *arena, Plan *plan, uint32_t most, bool weaves,
+                       uint32_t *chosen) {
+    Arena *scratch = arena_new("slices");
+    Slices s = {.arena = scratch,
                 .plan = plan,
                 .g = plan->schedule->graph,
                 .weaves = weaves};
-    uint32_t held = plan->schedule->spec->max_instructions;
-    if (!choose(&s, most))
-        return false;
-    Plan made = slice_all(&s);
-    if (weaves)
-        weave(arena, &made);
-    overlap(arena, &made);
-    if ((held && made.n_actions > held) ||
-        plan_cycles(&made) >= plan_cycles(plan))
-        return false;
-    *plan = made;
-    return true;
+    bool better = choose(&s, most);
+    *chosen = most_chosen(&s);
+    if (better) {
+        Plan made = slice_all(&s);
+        if (weaves)
+            weave(scratch, &made);
+        overlap(scratch, &made);
+        better = is_quicker(&made, plan);
+        if (better)
+            *plan = plan_compact(arena, &made, plan->n_placements);
+    }
+    arena_free(scratch);
+    return better;
+}
+
+/* So many at most, and as long as that saves nothing, fewer. Returns how many
+ * it were; what chooses no more than the next number would chooses the same
+ * again. */
+static uint32_t cut_slices(Arena *arena, Plan *plan, uint32_t most) {
+    uint32_t woven, plain;
+    while (most > 1 && !try_slices(arena, plan, most, true, &woven) &&
+           !try_slices(arena, plan, most, false, &plain))
+        do
+            most /= 4;
+        while (woven <= most && plain <= most && most > 1);
+    return most;
 }
 
 void slices(Arena *arena, Plan *plan) {
@@ -425,7 +455,5 @@ void slices(Arena *arena, Plan *plan) {
     if (!plan->schedule->spec->tiling.rings)
         return;
     for (uint32_t round = 0; round < ROUNDS && most > 1; round++)
-        while (most > 1 && !try_slices(arena, plan, most, true) &&
-               !try_slices(arena, plan, most, false))
-            most /= 4;
+        most = cut_slices(arena, plan, most);
 }

@@ -221,8 +221,19 @@ static void grant(Lives *l, const Wish *wish, Steps phases) {
 
 /* ---- trials ---- */
 
+static bool same_places(const Problem *p, const PlanResult *a,
+                        const PlanResult *b) {
+    bool same = true;
+    for (uint32_t i = 0; i < p->buf.n && same; i++)
+        same = a->pool[i] == b->pool[i] && a->offset[i] == b->offset[i];
+    return same;
+}
+
 bool stretch_try(Stretch *s, Lives *lives, const PlanResult *result) {
     Plan plan = *s->plan;
+    if (s->tried && same_places(s->problem, s->tried, result))
+        return false;
+    s->tried = ARENA_COPY(s->arena, PlanResult, result, 1);
     if (!actions_make(s->w, s->diag, s->problem, result, &plan))
         return false;
     overlap(s->arena, &plan);

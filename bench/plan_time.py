@@ -3,17 +3,21 @@
 
     python3 bench/plan_time.py [--machine M]... [--digests FILE] [NETWORK...]
 
-Networks x machines x active memory of 100, 75, 50, 25, 12 % of the peak (what
-a plan with 1 GiB takes). Two times a cell, in milliseconds: of the processor,
+Networks x machines x active memory: 100, 75, 50, 25, 12, 6 % of the peak (what
+a plan with 1 GiB takes), the least that the refusal of a kilobyte names, and
+what it says would not do. Two times a cell, in milliseconds: of the processor,
 for the whole of `compile`, which others at work hardly change; and by the
 clock, for the planner alone, as --json counts it. What does not fit is refused
 with its reason and a size that would do, which takes time, too: "no fit".
-Worst first. --digests writes a line a cell with a digest of the listing, or of
-the refusal: two trees whose files are equal plan the same.
+Worst first. --digests writes a line a cell: bytes over DDR, simulated cycles,
+and a digest of the listing, or of the refusal: two trees whose files are equal
+plan the same.
 """
 import argparse
+import collections
 import hashlib
 import json
+import re
 import subprocess
 import tempfile
 
@@ -21,10 +25,18 @@ import residency
 import tool
 
 MACHINES = ["xdnn-v2-28", "xdnn-v2-56", "xdnn-v3-96", "ring-npu", "line-npu",
-            "tile-npu", residency.MACHINE]
-PARTS = (1.0, 0.75, 0.5, 0.25, 0.12)
-EXAMPLES = ["vgg16", "yolov2-608", "squeezenet", "vgg-e-stem"]
+            "tile-npu", residency.MACHINE, "template"]
+PARTS = (1.0, 0.75, 0.5, 0.25, 0.12, 0.06)
+EXAMPLES = ["vgg16", "yolov2-608", "squeezenet", "densenet-cell", "vgg-e-stem"]
+OTHER_NAMES = {"template": "fast"}  # of the first active memory
 MOST = 120  # seconds by the clock
+UNITS = {"": 1, "KiB": 1 << 10, "MiB": 1 << 20}
+Cell = collections.namedtuple(
+    "Cell", "network machine part size ms clock word digest")
+
+
+def am(machine, size):
+    return f"memories.{OTHER_NAMES.get(machine, 'am')}.size={size}"
 
 
 def compiled(path, machine, size, folder):
@@ -33,27 +45,39 @@ def compiled(path, machine, size, folder):
     try:
         done = subprocess.run(
             [tool.AMPHORA, "compile", path, "-t", machine, "-o", folder,
-             "--json", "--set", f"memories.am.size={size}"],
+             "--json", "--set", am(machine, size)],
             capture_output=True, text=True, timeout=MOST)
     except subprocess.TimeoutExpired:
         done = None
     return done, 1000 * tool.cpu_seconds() - before
 
 
-def cell(path, machine, size, folder):
-    """Milliseconds, both ways; a word; a digest."""
+def costs(report, machine, size):
+    """Of a plan: bytes over DDR, simulated cycles."""
+    done = tool.run("simulate", report["listing"], "-t", machine, "--json",
+                    "--memory-only", "--set", am(machine, size))
+    sim = json.loads(done.stdout)
+    return f"{report['ddr_moved_bytes']} {sim['cycles']}"
+
+
+def cell(path, machine, part, size, folder, digests):
     done, ms = compiled(path, machine, size, folder)
+    clock, word, digest = None, "", "-"
     if not done:
-        return ms, None, "too long", "-"
-    if done.returncode:
-        text = done.stderr.replace(folder, "")
-        word, clock = "no fit" if done.returncode == 3 else "error", None
+        word = "too long"
+    elif done.returncode:
+        word = "no fit" if done.returncode == 3 else "error"
+        text, cost = done.stderr.replace(folder, ""), "- -"
     else:
         report = json.loads(done.stdout)
-        word, clock = "", report["ms"]["alloc"]
+        clock = report["ms"]["alloc"]
+        cost = costs(report, machine, size) if digests else ""
         with open(report["listing"], encoding="utf-8") as listing:
             text = listing.read()
-    return ms, clock, word, hashlib.sha256(text.encode()).hexdigest()[:16]
+    if done:
+        digest = f"{cost} {hashlib.sha256(text.encode()).hexdigest()[:16]}"
+    return Cell(tool.name_of(path), tool.name_of(machine), part, size, ms,
+                clock, word, digest)
 
 
 def peak_of(path, machine, folder):
@@ -62,14 +86,17 @@ def peak_of(path, machine, folder):
     return json.loads(done.stdout)["am_bound_bytes"] if fits else 0
 
 
-def cells(paths, machines, folder):
-    for path in paths:
-        for machine in machines:
-            peak = peak_of(path, machine, folder)
-            for part in PARTS if peak else ():
-                size = max(int(peak * part) // 1024, 1) * 1024
-                yield (tool.name_of(path), tool.name_of(machine), part,
-                       *cell(path, machine, size, folder))
+def sizes(path, machine, folder):
+    """With their names."""
+    peak = peak_of(path, machine, folder)
+    for part in PARTS if peak else ():
+        yield f"{part:.0%}", max(int(peak * part) // 1024, 1) * 1024
+    done, _ = compiled(path, machine, 1024, folder) if peak else (None, 0)
+    said = done and re.search(r"size=(\d+)([KM]iB|) would do"
+                              r"(?:; (\d+)([KM]iB|) would not)?", done.stderr)
+    for name, n in (("least", 1), ("below", 3)):
+        if said and said[n]:
+            yield name, int(said[n]) * UNITS[said[n + 1]]
 
 
 def main():
@@ -83,18 +110,20 @@ def main():
             residency.network_file(name, folder)
             for name in residency.NETWORKS] + [
             tool.example(name) for name in EXAMPLES]
-        rows = list(cells(paths, args.machine or MACHINES, folder))
+        cells = [cell(path, machine, part, size, folder, bool(args.digests))
+                 for path in paths for machine in args.machine or MACHINES
+                 for part, size in sizes(path, machine, folder)]
     if args.digests:
         with open(args.digests, "w", encoding="utf-8") as out:
-            for name, machine, part, _, _, _, digest in rows:
-                print(f"{name:24} {machine:12} {part:4.0%} {digest}", file=out)
-    print(f"{'network':24} {'machine':12} {'part':>4} {'cpu ms':>8} "
-          f"{'plan ms':>8}")
-    for name, machine, part, ms, clock, word, _ in sorted(
-            rows, key=lambda r: -r[3]):
-        clock = f"{clock:8.1f}" if clock is not None else f"{'-':>8}"
-        print(f"{name:24} {machine:12} {part:4.0%} {ms:8.1f} {clock} {word}"
-              .rstrip())
+            for c in cells:
+                print(f"{c.network:24} {c.machine:12} {c.part:>5} {c.size:9} "
+                      f"{c.digest}", file=out)
+    print(f"{'network':24} {'machine':12} {'part':>5} {'bytes':>9} "
+          f"{'cpu ms':>8} {'plan ms':>8}")
+    for c in sorted(cells, key=lambda c: -c.ms):
+        clock = f"{c.clock:8.1f}" if c.clock is not None else f"{'-':>8}"
+        print(f"{c.network:24} {c.machine:12} {c.part:>5} {c.size:9} "
+              f"{c.ms:8.1f} {clock} {c.word}".rstrip())
 
 
 if __name__ == "__main__":

@@ -104,6 +104,8 @@ static uint64_t extent_of(const Layout *layout, const Volume *volume,
     else if (axis->split)
         extent = ceil_div(size, axis->split);
     assert(axis->round >= 1);
+    if (axis->round == 1)
+        return extent;
     return times(ceil_div(extent, axis->round), axis->round);
 }
 
