@@ -473,6 +473,44 @@ static void run_plank(Emit *e, NodeId id, uint32_t tile, uint32_t n_tiles,
         emit_move(e, ACTION_STORE, a.out, to[i], row, rows);
 }
 
+/* Channels [c, c + n) of the tensor, in a buffer of their own. */
+static uint32_t place_slab(Emit *e, uint32_t buf, TensorId t, uint32_t c,
+                           uint32_t n) {
+    Volume v = plan_volume(e->w->g, t);
+    uint32_t plank = emit_plank(e, buf, t, 0, v.h);
+    Placement *p = &e->placement.at[plank];
+    v.c = n;
+    v.repl = hwspec_repl_none(e->w->spec, n);
+    p->whole = v;
+    p->c = c;
+    p->n_c = n;
+    p->bytes = layout_bytes(e->w->spec->memory[p->memory].layout, &v);
+    return plank;
+}
+
+static void run_slab(Emit *e, NodeId id, uint32_t tile, uint32_t n_tiles) {
+    const Node *node = graph_node(e->w->g, id);
+    const Mode *mode = &e->w->mode[id.i];
+    uint32_t end = plan_volume(e->w->g, node->out[0]).c;
+    uint32_t c = tile * mode->channels, buf = emit_first_buf(mode, tile);
+    end = mode->channels < end - c ? c + mode->channels : end;
+    uint32_t from = emit_readable(e, node->in[0]);
+    uint32_t in = place_slab(e, buf, node->in[0], c, end - c);
+    emit_move_all(e, ACTION_LOAD, place_channels(e, from, c, end), in);
+    uint32_t out = place_channels(e, e->present[node->out[0].i], c, end);
+    Action a = emit_run_new(e, id, &in, out);
+    a.tile = tile;
+    a.n_tiles = n_tiles;
+    emit_action(e, a);
+}
+
+static void run_slabs(Emit *e, NodeId id) {
+    uint32_t n_tiles = parts_of_planks(e->w, id);
+    result_place(e, id);
+    for (uint32_t k = 0; k < n_tiles; k++)
+        run_slab(e, id, k, n_tiles);
+}
+
 uint32_t emit_targets(Emit *e, TensorId t, uint32_t to[2], uint32_t *home) {
     Dests d = dests_of(e->w, t, true);
     uint32_t n = 0;
@@ -486,9 +524,13 @@ uint32_t emit_targets(Emit *e, TensorId t, uint32_t to[2], uint32_t *home) {
 
 static void run_planks(Emit *e, NodeId id) {
     TensorId out = graph_node(e->w->g, id)->out[0];
-    uint32_t rows = e->w->mode[id.i].rows;
-    uint32_t n_tiles = (plan_volume(e->w->g, out).h + rows - 1) / rows;
-    uint32_t to[2], home, n_to = emit_targets(e, out, to, &home);
+    uint32_t n_tiles = parts_of_planks(e->w, id);
+    uint32_t to[2], home;
+    if (e->w->mode[id.i].channels) {
+        run_slabs(e, id);
+        return;
+    }
+    uint32_t n_to = emit_targets(e, out, to, &home);
     for (uint32_t k = 0; k < n_tiles; k++)
         run_plank(e, id, k, n_tiles, to, n_to);
     e->copy[out.i] = home;

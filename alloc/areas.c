@@ -114,17 +114,17 @@ static void part_bytes(const Layout *layout, const Volume *whole, uint64_t at,
 
 /* What the placement holds of its tensor. */
 static void leaves_held(Areas *all, const Placement *p, Leaves *out) {
-    uint32_t first = p->part_c, end = p->part_c + p->n_c, n = 0;
-    leaves_of(all, p->tensor, p->part_c - p->c, out);
+    uint32_t first = p->c, end = p->c + p->n_c, n = 0;
+    leaves_of(all, p->tensor, 0, out);
     for (uint32_t i = 0; i < out->at.n; i++) {
         Leaf leaf = out->at.at[i];
         uint32_t stop = earlier(leaf.c + leaf.n_c, end);
         uint32_t skip = later(leaf.c, first) - leaf.c;
         if (leaf.c + skip >= stop)
             continue;
-        leaf.c += skip;
         leaf.from += skip;
-        leaf.n_c = stop - leaf.c;
+        leaf.n_c = stop - leaf.c - skip;
+        leaf.c = leaf.c + skip - p->c + p->part_c;
         out->at.at[n++] = leaf;
     }
     out->at.n = n;

@@ -46,7 +46,7 @@ static uint64_t run_cycles(const Plan *plan, const Action *a) {
     const Graph *g = plan->schedule->graph;
     const HwEngine *engine = &spec->engine[a->legal.engine];
     const Node *node = graph_node(g, a->node);
-    Volume in = plan_volume(g, node->in[0]), out = plan_volume(g, node->out[0]);
+    Volume in = plan_volume(g, node->in[0]);
     uint64_t inner = 1;
     uint32_t rows = a->rows, cols = a->cols;
     if (node->op == OP_CONV_POOL)
@@ -59,7 +59,8 @@ static uint64_t run_cycles(const Plan *plan, const Action *a) {
     else if (node->op == OP_FC)
         inner =
             hwspec_inner_steps(spec, engine, NULL, in.c, (uint64_t)in.h * in.w);
-    return hwspec_engine_cycles(spec, engine, out.c, rows, cols, inner);
+    return hwspec_engine_cycles(spec, engine, plan->placement[a->out].n_c, rows,
+                                cols, inner);
 }
 
 uint64_t action_cycles(const Plan *plan, const Action *a) {

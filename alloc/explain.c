@@ -49,11 +49,16 @@ static Loc step_loc(const Work *w) {
 
 /* ---- what is alive ---- */
 
-/* Bytes of rows of the tensor in the memory where they take the fewest. */
-static uint64_t least_layout(const Work *w, TensorId t, uint32_t rows) {
+/* Bytes of rows of the tensor, or of rows of some channels, in the memory where
+ * they take the fewest. */
+static uint64_t least_layout(const Work *w, TensorId t, uint32_t channels,
+                             uint32_t rows) {
     uint64_t least = UINT64_MAX;
     for (uint32_t m = 0; m < w->spec->n_active; m++) {
         Volume v = plank_in(w, t, rows, m);
+        if (channels)
+            v = (Volume){channels, rows, v.w,
+                         hwspec_repl_none(w->spec, channels)};
         const HwMemory *memory = &w->spec->memory[m];
         uint64_t b = layout_bytes(memory->layout, &v);
         if (memory->buffers)
@@ -66,8 +71,9 @@ static uint64_t least_layout(const Work *w, TensorId t, uint32_t rows) {
 /* Bytes of a buffer where it is smallest, even if no memory can hold it. */
 static uint64_t bytes_wanted(const Work *w, const Problem *p, uint32_t buf) {
     const Owner *o = &p->owner.at[buf];
-    return o->least != UINT64_MAX ? o->least
-                                  : least_layout(w, o->tensor, o->rows);
+    return o->least != UINT64_MAX
+               ? o->least
+               : least_layout(w, o->tensor, o->channels, o->rows);
 }
 
 typedef struct Line {
@@ -133,6 +139,8 @@ static const char *owner_text(Arena *arena, const Owner *o, uint32_t h) {
         [OWNER_TILE] = ", tiles of it",
         [OWNER_RELAY] = ", on its way out",
     };
+    if (o->channels)
+        return arena_printf(arena, ", %u of its channels", o->channels);
     return o->kind == OWNER_PLANK && o->rows < h
                ? arena_printf(arena, ", %u of its rows", o->rows)
                : text[o->kind];
@@ -249,7 +257,7 @@ static uint64_t planks_wanted(const Work *w, NodeId id, uint32_t rows) {
     uint64_t sum = 0;
     for (uint32_t i = 0; i <= node->n_in; i++) {
         bool is_in = i < node->n_in;
-        sum += least_layout(w, is_in ? node->in[i] : node->out[0],
+        sum += least_layout(w, is_in ? node->in[i] : node->out[0], 0,
                             is_in ? in : rows);
     }
     return sum;
@@ -277,6 +285,29 @@ static void note_too_high(Diag *diag, const Work *w, const Node *node,
                   w->spec->tiling.lines ? "; line buffers can take less" : "");
 }
 
+/* Whether the node runs by slabs where no stripe fits: how thick these can be.
+ */
+static bool note_slab(Diag *diag, const Work *w, NodeId id) {
+    const Node *node = graph_node(w->g, id);
+    Volume in = plan_volume(w->g, node->in[0]);
+    uint32_t least = slab_least(w, id);
+    uint32_t most = slab_largest(w, id, in.c, active_bytes(w));
+    uint32_t channels = most ? most : least;
+    if (!least)
+        return false;
+    uint64_t bytes =
+        least_layout(w, node->in[0], channels, in.h) +
+        least_layout(w, node->out[0], 0, 1) * plan_volume(w->g, node->out[0]).h;
+    diag_note(diag, node->loc,
+              most
+                  ? "%s by itself fits by %u of its %u channels at a time, and "
+                    "its whole result: %s bytes"
+                  : "%s does not fit by %u of its %u channels at a time "
+                    "either: with its whole result that takes %s bytes",
+              node->name, channels, in.c, with_commas(w->arena, bytes));
+    return true;
+}
+
 /* How high stripes of the step's node can be, by themselves. */
 static void note_stripe(Diag *diag, const Work *w) {
     const Step *step = &w->schedule->step[w->stuck];
@@ -293,7 +324,7 @@ static void note_stripe(Diag *diag, const Work *w) {
                   "%s bytes",
                   node->name, rows, h,
                   with_commas(w->arena, planks_wanted(w, id, rows)));
-    else if (!rows && least)
+    else if (!rows && least && (least < h || !note_slab(diag, w, id)))
         note_too_high(diag, w, node, least, planks_wanted(w, id, least));
 }
 

@@ -14,8 +14,9 @@ typedef struct Judge {
     const Graph *g;
     const HwSpec *spec;
     Areas *areas;
-    uint32_t *done;      /* by node: rows computed so far, */
-    uint32_t *done_cols; /* and columns of the rows behind these */
+    uint32_t *done;          /* by node: rows computed so far, */
+    uint32_t *done_cols;     /* and columns of the rows behind these; */
+    uint32_t *done_channels; /* of all rows, by slabs */
     const Action *action;
 } Judge;
 
@@ -94,8 +95,7 @@ static const char *check_placement(Judge *j, const Placement *p) {
     }
     if (p->row + p->rows > v.h || p->col + p->cols > v.w || !fits || !wide)
         return complain(j, p, "has wrong rows");
-    if (p->c + p->n_c > v.c || p->part_c < p->c ||
-        p->part_c + p->n_c > p->whole.c)
+    if (p->c + p->n_c > v.c || p->part_c + p->n_c > p->whole.c)
         return complain(j, p, "leaves its volume");
     bool concat = p->n_c != p->whole.c || areas_is_concat(j->areas, p->tensor);
     if (m->buffers && !concat && !in_one_buffer(m, p))
@@ -254,16 +254,19 @@ static const char *do_copy(Judge *j, const Action *a) {
     return wrong ? wrong : do_write(j, a->out, made_by(a));
 }
 
-/* The operands' tensors, in the node's order. */
+/* The operands' tensors, in the node's order; of a pool the same channels. */
 static const char *check_operands(Judge *j, const Action *a) {
     const Node *node = graph_node(j->g, a->node);
     const Placement *out = &j->plan->placement[a->out];
     bool right =
         a->n_in == node->n_in && same_tensor(out->tensor, node->out[0]);
-    right &= all_channels(j, out);
+    bool by_channel = node->op == OP_POOL && a->kind == ACTION_RUN;
+    right &= by_channel || all_channels(j, out);
     for (uint32_t i = 0; i < a->n_in && right; i++) {
         const Placement *in = &j->plan->placement[a->in[i]];
-        right = same_tensor(in->tensor, node->in[i]) && all_channels(j, in);
+        right = same_tensor(in->tensor, node->in[i]) &&
+                (by_channel ? in->c == out->c && in->n_c == out->n_c
+                            : all_channels(j, in));
     }
     return right ? NULL : complain(j, out, "is computed from other tensors");
 }
@@ -326,11 +329,29 @@ static const char *use_tile_buffers(Judge *j, const Action *a) {
     return NULL;
 }
 
+/* Channels of all rows, each behind the last. */
+static bool channels_done(Judge *j, const Action *a) {
+    const Placement *out = &j->plan->placement[a->out];
+    Volume v = plan_volume(j->g, out->tensor);
+    uint32_t *channels = &j->done_channels[a->node.i];
+    bool turn = *channels == out->c && a->rows == v.h && a->cols == v.w;
+    *channels += out->n_c;
+    if (turn && *channels == v.c)
+        j->done[a->node.i] = v.h;
+    return turn && !a->again;
+}
+
 /* Rows follow those that are done, and columns of rows each other. */
 static const char *check_turn(Judge *j, const Action *a) {
     const Placement *out = &j->plan->placement[a->out];
     uint32_t *rows = &j->done[a->node.i], *cols = &j->done_cols[a->node.i];
-    if (*rows != a->row + a->again || a->again > a->rows || *cols != a->col)
+    bool turn =
+        *rows == a->row + a->again && a->again <= a->rows && *cols == a->col;
+    if (turn && !all_channels(j, out))
+        return channels_done(j, a)
+                   ? NULL
+                   : complain(j, out, "has channels out of order, or twice");
+    if (!turn || j->done_channels[a->node.i])
         return complain(j, out, "is computed out of order, or twice");
     *cols += a->cols;
     if (*cols < plan_volume(j->g, out->tensor).w)
@@ -525,6 +546,7 @@ const char *plan_judge(Arena *arena, const Plan *plan) {
     j.areas = areas_new(j.arena, j.g, j.spec);
     j.done = ARENA_ARRAY(j.arena, uint32_t, j.g->node.n + 1);
     j.done_cols = ARENA_ARRAY(j.arena, uint32_t, j.g->node.n + 1);
+    j.done_channels = ARENA_ARRAY(j.arena, uint32_t, j.g->node.n + 1);
     const char *wrong = check_placements(&j);
     if (!wrong)
         write_inputs(&j);

@@ -42,7 +42,8 @@ static bool streams(const Work *w, NodeId node, TensorId t, bool in) {
 bool takes_rows(const Work *w, NodeId node, TensorId in) {
     const Mode *mode = &w->mode[node.i];
     bool stripes = mode->kind == MODE_GROUP && !w->group.at[mode->group].rolls;
-    return w->low && (stripes || mode->kind == MODE_PLANKS) &&
+    return w->low &&
+           (stripes || (mode->kind == MODE_PLANKS && !mode->channels)) &&
            copy_legal(w, in).engine >= 0;
 }
 
@@ -52,7 +53,7 @@ bool result_lands(const Work *w, NodeId node) {
     TensorId out = graph_node(w->g, node)->out[0];
     const Role *role = &w->role[out.i];
     uint32_t step = w->schedule->step_of[node.i];
-    bool last = mode->kind == MODE_PLANKS;
+    bool last = mode->kind == MODE_PLANKS && mode->streams_out;
     if (!w->low || !on_engine(w, node) || role->parent.i == NONE)
         return false;
     for (uint32_t i = 0; i < graph_node(w->g, node)->n_in; i++)
@@ -435,14 +436,18 @@ static void plank_set(Work *w, Problem *p, NodeId id) {
     uint32_t time = 2 * w->schedule->step_of[id.i];
     uint32_t in_rows = plank_in_rows(w, id, mode->rows);
     uint64_t bytes[PLAN_MAX_POOLS];
-    for (uint32_t i = 0; i <= node->n_in; i++) {
+    for (uint32_t i = 0; i < node->n_in + mode->streams_out; i++) {
         bool is_in = i < node->n_in;
         Owner owner = {.kind = OWNER_PLANK,
                        .unit = NONE,
                        .node = id,
                        .tensor = is_in ? node->in[i] : node->out[0],
-                       .rows = is_in ? in_rows : mode->rows};
-        pool_bytes(w, owner.tensor, owner.rows, false, bytes);
+                       .rows = is_in ? in_rows : mode->rows,
+                       .channels = mode->channels};
+        if (mode->channels)
+            slab_bytes(w, owner.tensor, mode->channels, bytes);
+        else
+            pool_bytes(w, owner.tensor, owner.rows, false, bytes);
         free_buf(w, p, time, time + 1, bytes, reach(w, id), owner);
     }
 }

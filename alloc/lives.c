@@ -38,8 +38,7 @@ bool turning_at(const Work *w, NodeId id, Turning *out) {
     if (w->schedule->step[step].n > 1)
         return false;
     if (mode->kind == MODE_PLANKS) {
-        uint32_t h = plan_volume(w->g, graph_node(w->g, id)->out[0]).h;
-        out->n = (h + mode->rows - 1) / mode->rows;
+        out->n = parts_of_planks(w, id);
     } else if (mode->kind == MODE_GROUP) {
         const Group *g = &w->group.at[mode->group];
         out->first = g->first;

@@ -58,6 +58,18 @@ static bool replaces_operand(const Work *w, NodeId id) {
     return false;
 }
 
+/* UINT64_MAX if it cannot run by slabs. */
+static uint64_t slab_bytes_least(const Work *w, NodeId id) {
+    const Node *node = graph_node(w->g, id);
+    const Layout *layout = w->spec->memory[0].layout;
+    uint32_t c = by_rows(w, id) ? slab_least(w, id) : 0;
+    Volume in = plan_volume(w->g, node->in[0]);
+    Volume out = plan_volume(w->g, node->out[0]);
+    in.c = c;
+    return c ? layout_bytes(layout, &in) + layout_bytes(layout, &out)
+             : UINT64_MAX;
+}
+
 static uint64_t node_least(const Work *w, NodeId id) {
     const Node *node = graph_node(w->g, id);
     TensorId out = node->out[0];
@@ -65,8 +77,10 @@ static uint64_t node_least(const Work *w, NodeId id) {
     uint32_t h = plan_volume(w->g, out).h, q = node_quantum(w->g, id, 0);
     uint64_t in =
         operands_bytes(w, node, whole, whole ? 0 : least_in_rows(w, id));
-    return replaces_operand(w, id) ? in
-                                   : in + rows_bytes(w, out, whole ? h : q);
+    uint64_t sum = in + rows_bytes(w, out, whole ? h : q);
+    uint64_t slab = slab_bytes_least(w, id);
+    sum = replaces_operand(w, id) ? in : sum;
+    return slab < sum ? slab : sum;
 }
 
 uint64_t never_less(const Work *w) {

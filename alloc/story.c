@@ -95,8 +95,11 @@ static void read_part(Reader *r, const Placement *p, uint32_t step) {
                 (p->ring && p->whole.h < plan_volume(r->g, p->tensor).h);
     Together t = r->together[step];
     t.rolls = p->ring || p->lines.band;
-    if (!is_active(r, p) || !part)
+    t.slabs = p->n_c == p->whole.c && p->n_c < plan_volume(r->g, p->tensor).c;
+    if (!is_active(r, p) || !(part || t.slabs))
         return;
+    if (t.slabs && p->n_c > s->channels)
+        s->channels = p->n_c;
     for (uint32_t i = 0; i < s->part.n; i++)
         if (s->part.at[i].first == t.first)
             return;

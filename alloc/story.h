@@ -20,6 +20,7 @@ typedef struct Abode {
 typedef struct Together {
     uint32_t first, end;
     bool rolls;
+    bool slabs; /* one step, by channels */
 } Together;
 
 typedef struct Story {
@@ -28,6 +29,7 @@ typedef struct Story {
     uint32_t made, used;    /* steps that make it first, read it last; NONE */
     uint64_t bytes;         /* whole, in active memory; 0: it never is */
     uint32_t rows;          /* most rows of a part */
+    uint32_t channels;      /* most channels of a slab, or 0 */
     uint32_t ring;          /* rows of the ring that it passes through, */
     uint64_t line;          /* or pixels of the line buffer; else 0 */
     uint64_t again;         /* rows that are computed twice */

@@ -278,10 +278,13 @@ uint32_t plank_highest(const Work *w, NodeId node, uint64_t free) {
     return plank_height(w, node, out_rows(w, node), free);
 }
 
-static bool planks_next(Work *w, NodeId id, uint64_t free) {
-    Mode *mode = &w->mode[id.i];
+/* Rows of lower planks than the mode has; 0 if there are none. */
+static uint32_t lower_planks(const Work *w, NodeId id, uint64_t free) {
+    const Mode *mode = &w->mode[id.i];
     bool first = mode->kind == MODE_WHOLE;
     uint32_t most = first ? out_rows(w, id) - 1 : mode->rows * 3 / 4;
+    if (mode->channels)
+        return 0;
     if (!first && most == mode->rows)
         most--;
     uint32_t rows = plank_height(w, id, most, free);
@@ -289,13 +292,35 @@ static bool planks_next(Work *w, NodeId id, uint64_t free) {
         uint32_t least = plank_least(w, id);
         rows = rows < least ? least : rows;
     }
-    if (!rows || (!first && rows >= mode->rows))
+    return first || rows < mode->rows ? rows : 0;
+}
+
+/* Channels of smaller slabs than the mode has, where planks are not lower or
+ * do not fit; 0 if there are none. */
+static uint32_t smaller_slabs(const Work *w, NodeId id, uint32_t rows,
+                              uint64_t free) {
+    uint32_t below = w->mode[id.i].channels;
+    if (rows && planks_bytes(w, id, rows) <= free)
+        return 0;
+    below = below ? below : plan_volume(w->g, graph_node(w->g, id)->out[0]).c;
+    uint32_t channels = slab_largest(w, id, below, free);
+    if (channels || plank_least(w, id) < out_rows(w, id))
+        return channels;
+    uint32_t least = slab_least(w, id);
+    return least < below ? least : 0;
+}
+
+static bool planks_next(Work *w, NodeId id, uint64_t free) {
+    uint32_t rows = lower_planks(w, id, free);
+    uint32_t channels = smaller_slabs(w, id, rows, free);
+    if (!rows && !channels)
         return false;
-    *mode = (Mode){.kind = MODE_PLANKS,
-                   .streams_in = true,
-                   .streams_out = true,
-                   .rows = rows,
-                   .style = -1};
+    w->mode[id.i] = (Mode){.kind = MODE_PLANKS,
+                           .streams_in = true,
+                           .streams_out = !channels,
+                           .rows = channels ? out_rows(w, id) : rows,
+                           .channels = channels,
+                           .style = -1};
     return true;
 }
 

@@ -58,7 +58,8 @@ static void cut_planks(Stretch *s, NodeId id) {
     uint32_t planks = (h + mode->rows - 1) / mode->rows;
     uint32_t rows = (h + PLANKS - 1) / PLANKS;
     uint32_t more = (PLANKS - planks) * (node->n_in + 3);
-    if (planks >= PLANKS || rows >= mode->rows || more > s->instructions ||
+    if (mode->channels || planks >= PLANKS || rows >= mode->rows ||
+        more > s->instructions ||
         rows_read(s->w->g, id, rows) > rows_read(s->w->g, id, mode->rows))
         return;
     s->instructions -= more;

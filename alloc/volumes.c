@@ -53,19 +53,27 @@ Pool pool_of(const HwMemory *memory) {
     return (Pool){.size = buffer * memory->buffers, .align = both};
 }
 
+static uint64_t bytes_in(const HwMemory *memory, const Volume *v, bool spans) {
+    uint64_t b = layout_bytes(memory->layout, v), one = buffer_bytes(memory);
+    if (b > HUGE_BYTES)
+        b = HUGE_BYTES;
+    if (!one)
+        return b;
+    return b > one && !spans ? 0 : round_up(b, one);
+}
+
 void pool_bytes(const Work *w, TensorId tensor, uint32_t rows, bool spans,
                 uint64_t bytes[PLAN_MAX_POOLS]) {
     for (uint32_t m = 0; m < w->spec->n_active; m++) {
-        const HwMemory *memory = &w->spec->memory[m];
         Volume v = plank_in(w, tensor, rows, m);
-        uint64_t b = layout_bytes(memory->layout, &v);
-        if (b > HUGE_BYTES)
-            b = HUGE_BYTES;
-        uint64_t one = buffer_bytes(memory);
-        if (one)
-            b = b > one && !spans ? 0 : round_up(b, one);
-        bytes[m] = b;
+        bytes[m] = bytes_in(&w->spec->memory[m], &v, spans);
     }
+}
+
+void volume_pool_bytes(const Work *w, Volume v,
+                       uint64_t bytes[PLAN_MAX_POOLS]) {
+    for (uint32_t m = 0; m < w->spec->n_active; m++)
+        bytes[m] = bytes_in(&w->spec->memory[m], &v, false);
 }
 
 uint64_t least_bytes(const Work *w, const uint64_t bytes[PLAN_MAX_POOLS],

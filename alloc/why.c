@@ -133,9 +133,17 @@ static void say_how_much(const Why *y, Text *text, TensorId t, const Story *s) {
                   num(y, s->line), num(y, (uint64_t)v.h * v.w));
     else if (s->ring)
         text_addf(text, ", with a ring of %u of its %u rows", s->ring, v.h);
-    else
+    else if (s->rows && s->channels)
+        text_addf(text,
+                  ", with at most %u of its %u rows, or %u of its %u "
+                  "channels, at a time",
+                  s->rows, v.h, s->channels, v.c);
+    else if (s->rows)
         text_addf(text, ", with at most %u of its %u rows at a time", s->rows,
                   v.h);
+    else
+        text_addf(text, ", with at most %u of its %u channels at a time",
+                  s->channels, v.c);
 }
 
 static void say_turns(Text *text, const Story *s) {
@@ -145,9 +153,12 @@ static void say_turns(Text *text, const Story *s) {
         const Together *t = &s->part.at[i], *next = t + 1;
         bool last = i + 1 == s->part.n || i + 1 == MOST;
         say_steps(text, t->first, t->end - 1);
-        if (last || next->rolls != t->rolls) {
+        if (last || next->rolls != t->rolls || next->slabs != t->slabs) {
             bool many = i > from || t->end - t->first > 1;
-            text_addf(text, t->rolls ? " roll%s" : " run%s by stripes",
+            text_addf(text,
+                      t->rolls   ? " roll%s"
+                      : t->slabs ? " run%s by channels"
+                                 : " run%s by stripes",
                       many ? "" : "s");
             from = i + 1;
         }

@@ -81,8 +81,9 @@ enum { MAX_OPERANDS = 17 };
 typedef struct Mode {
     ModeKind kind;
     bool streams_in, streams_out;
-    uint32_t rows; /* planks: rows of the output */
-    uint32_t rank; /* hardware: which of mode_style's rows */
+    uint32_t rows;     /* planks: rows of the output */
+    uint32_t channels; /* planks: slabs of so many, of all rows; 0: none */
+    uint32_t rank;     /* hardware: which of mode_style's rows */
     int32_t style;
     uint32_t tile_w, tile_h;
     Nest nest;
@@ -131,6 +132,7 @@ typedef struct Owner {
     NodeId node;   /* PLANK, TILE */
     TensorId tensor;
     uint32_t rows;
+    uint32_t channels; /* 0: all */
     uint64_t least; /* bytes in its cheapest pool; UINT64_MAX: none holds it */
 } Owner;
 
@@ -157,6 +159,7 @@ typedef struct Once {
     StripeCosts *stripes; /* stripecost.c */
     Mode **nest;          /* nest.c: by node, then style; NULL: not yet */
     PlankRows *planks;    /* tiles.c: what was asked last */
+    uint32_t *slab;       /* slabs.c: by node: its quantum; 0: not yet */
 } Once;
 
 /* depth.c: what it chose for one size of memory, for all Works of one plan. */
@@ -211,6 +214,8 @@ Volume plank_in(const Work *w, TensorId tensor, uint32_t rows, uint32_t memory);
  * memory has such; 0 where it cannot lie. `spans`: may take several. */
 void pool_bytes(const Work *w, TensorId tensor, uint32_t rows, bool spans,
                 uint64_t bytes[PLAN_MAX_POOLS]);
+/* The same of any volume, where buffers of one are not spanned. */
+void volume_pool_bytes(const Work *w, Volume v, uint64_t bytes[PLAN_MAX_POOLS]);
 /* The least of them that is allowed, aligned; UINT64_MAX if none is. */
 uint64_t least_bytes(const Work *w, const uint64_t bytes[PLAN_MAX_POOLS],
                      uint32_t memories);
@@ -336,6 +341,20 @@ uint32_t mode_pins(const Work *w, NodeId node, Range pin[3], uint32_t *memory);
 
 /* Operators that never run whole start with their first way, or last. */
 void modes_start(Work *w);
+
+/* ---- slabs.c: pools by some channels at a time ---- */
+
+/* Channels of the largest slabs of the node, fewer than `below`, that take at
+ * most `free` bytes with its result; 0 if there are none. */
+uint32_t slab_largest(const Work *w, NodeId node, uint32_t below,
+                      uint64_t free);
+/* Of its smallest slabs; 0: it cannot run so. */
+uint32_t slab_least(const Work *w, NodeId node);
+/* As pool_bytes, of all rows of so many channels. */
+void slab_bytes(const Work *w, TensorId tensor, uint32_t channels,
+                uint64_t bytes[PLAN_MAX_POOLS]);
+/* How many planks, or slabs, the node's mode has. */
+uint32_t parts_of_planks(const Work *w, NodeId node);
 
 /* ---- nest.c: tiles of channels, too ---- */
 

@@ -110,8 +110,9 @@ void compare_observe(void *context, uint32_t insn, const SimOutput *output) {
     shape_chw(&graph_tensor(c->pipeline->original, tensor)->shape, &channels,
               &height, &width);
     bool part = action->kind == ACTION_RUN;
+    uint32_t from = c->pipeline->plan->placement[action->out].c;
     uint32_t first = part ? action->row : 0, left = part ? action->col : 0;
-    if (output->c != channels || left + output->w > width ||
+    if (from + output->c > channels || left + output->w > width ||
         first + output->h > height)
         bug("layer %s: simulated %ux%ux%u, expected %ux%ux%u", output->name,
             output->c, output->h, output->w, channels, height, width);
@@ -120,7 +121,7 @@ void compare_observe(void *context, uint32_t insn, const SimOutput *output) {
     c->layers++;
     c->seen[insn] = true;
     c->quantised += by.most == &c->max_codes;
-    for (uint32_t ch = 0, i = 0; ch < channels; ch++)
+    for (uint32_t ch = from, i = 0; ch < from + output->c; ch++)
         for (uint32_t h = 0; h < output->h; h++)
             for (uint32_t w = left; w < left + output->w; w++, i++) {
                 uint64_t at = ((uint64_t)ch * height + first + h) * width + w;

@@ -26,6 +26,7 @@ makes. Kinds of tests:
   weights  tests/weights.py: plans that count weights, beside Vela's
   depth  tests/depth.py: groups of layers that spread pixels
   least  tests/least.py: what would do where nothing fits, and what not
+  slabs  tests/slabs.py: pools over whole images, by channels
   small_memories  tests/small_memories.py: random networks in less memory than
          they take
   residency  tests/residency.py: never more bytes over DDR than LRU moves
@@ -80,6 +81,7 @@ def scripts(long):
             "rings",
             "depth",
             "least",
+            "slabs",
             "residency",
             "small_memories",
             "tiles",

@@ -3,19 +3,19 @@
 --- exit 3
 --- stdout
 --- stderr
-SHARE/examples/googlenet.prototxt:666:1: error: does not fit: step 82 (pool_5b) needs 524,288 bytes of am, which has 1,024: 523,264 short
+SHARE/examples/googlenet.prototxt:527:1: error: does not fit: step 65 (pool_4e) needs 212,992 bytes of am, which has 1,024: 211,968 short
     layer {
     ^
-SHARE/examples/googlenet.prototxt:659:1: note: i5b/out (1024x7x7): 458,752 bytes
+SHARE/examples/googlenet.prototxt:522:1: note: i4e/out (832x14x14, 3 of its rows): 159,744 bytes
     layer {
     ^
-SHARE/examples/googlenet.prototxt:666:1: note: pool_5b@1 (1024x1x1): 65,536 bytes
+SHARE/examples/googlenet.prototxt:527:1: note: pool_4e (832x7x7, 1 of its rows): 53,248 bytes
     layer {
     ^
-SHARE/examples/googlenet.prototxt:666:1: note: no stripe of pool_5b fits: its one row takes 524,288 bytes
+SHARE/examples/googlenet.prototxt:527:1: note: no stripe of pool_4e fits: the lowest, 1 of its 7 rows, takes 212,992 bytes
     layer {
     ^
-amphora: note: --set memories.am.size=512KiB would do; 524224 would not
+amphora: note: --set memories.am.size=208KiB would do; 212928 would not
 --- run ls
 --- exit 0
 --- stdout

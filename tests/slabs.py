@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+"""slabs.py - pools over whole images in less memory than their operand takes.
+
+Such a pool needs all rows for its only one; it runs by some of its channels at
+a time. The least memory that is said to do does, and is what the table says; the
+next smaller does not; verified by value in it, and in half as much more.
+"""
+import os
+import re
+import sys
+import tempfile
+
+sys.path.insert(0, "bench")
+import networks  # noqa: E402
+import tool  # noqa: E402
+
+ROWS = os.path.join("bench", "rows.yaml")
+
+
+def pool(net, x, kind):
+    return net._layer("Pooling", [x], x[1], 1,
+                      f"pooling_param {{ pool: {kind} global_pooling: true }}")
+
+
+def classifier(net):
+    """The result leaves for the host."""
+    x = net.conv(net.conv(net.input, 16, 3), 201, 1)
+    pool(net, x, "AVE")
+
+
+def excited(net):
+    """The operand is read again, the result by an engine."""
+    x = net.relu(net.conv(net.input, 64, 3))
+    y = net.conv(pool(net, x, "AVE"), 64, 1)
+    net.add(y, pool(net, net.conv(x, 64, 3), "MAX"))
+
+
+def joined(net):
+    """Results that are members of a concat."""
+    x, y = net.conv(net.input, 48, 3), net.conv(net.input, 80, 1)
+    net.conv(net.concat([pool(net, x, "MAX"), pool(net, y, "AVE")]), 8, 1)
+
+
+# machine: bytes of active memory that each network takes at least
+LEAST = {
+    "xdnn-v2-28": {classifier: 27904, excited: 32768, joined: 10752},
+    "ring-npu": {classifier: 25808, excited: 25664, joined: 25680},
+    "line-npu": {classifier: 26416, excited: 25856, joined: 25920},
+    ROWS: {classifier: 8680, excited: 10240, joined: 3320},
+}
+
+
+def size_of(text):
+    units = {"KiB": 1 << 10, "MiB": 1 << 20}
+    return (int(text[:-3]) * units[text[-3:]] if text[-3:] in units
+            else int(text))
+
+
+def least(path, machine, folder):
+    """Bytes that are said to do; None where it fits, or that fits what is said
+    not to."""
+    done = tool.run("compile", path, "-t", machine, "-o", folder, "--set",
+                    tool.am(1024))
+    said = re.search(r"size=(\w+) would do; (\w+) would not", done.stderr)
+    if done.returncode != tool.DOES_NOT_FIT or not said:
+        return None
+    if tool.verified(path, machine, tool.am(said[2])):
+        return None
+    return size_of(said[1])
+
+
+def wrong(path, machine, bytes_, folder):
+    """What is wrong, or None."""
+    found = least(path, machine, folder)
+    if found != bytes_:
+        return f"said to take {found}, not {bytes_}"
+    for size in (bytes_, bytes_ * 3 // 2):
+        report = tool.verified(path, machine, tool.am(size))
+        if not report["ok"] or report["am_peak_bytes"] > size:
+            return f"wrong with {size}"
+    return None
+
+
+def main():
+    bad = 0
+    with tempfile.TemporaryDirectory() as folder:
+        for machine, table in LEAST.items():
+            for build, bytes_ in table.items():
+                net = networks.Net(build.__name__, 3, 40)
+                build(net)
+                path = os.path.join(folder, build.__name__ + ".prototxt")
+                with open(path, "w", encoding="ascii") as file:
+                    file.write(net.text())
+                what = wrong(path, machine, bytes_, folder)
+                print(f"{build.__name__}, {machine}: {what or bytes_}")
+                bad += what is not None
+    return 1 if bad else 0
+
+
+sys.exit(main())
