@@ -319,18 +319,33 @@ void nest_choose(const Work *w, NodeId id, Mode *mode) {
 
 /* ---- what it moves ---- */
 
+static NestCost cost_of(const Loops *l, uint32_t tile_h, uint32_t tile_w,
+                        const Nest *nest, bool timed) {
+    Arena *arena = arena_new("nest");
+    Cut rows = cut_make(arena, l->conv, 0, l->in.h, l->out.h, tile_h);
+    Cut cols = cut_make(arena, l->conv, 1, l->in.w, l->out.w, tile_w);
+    Sizes s = {&rows, &cols, nest->c, nest->in_c};
+    bool stay = nest->weights_stay;
+    NestCost cost = {.weights = weights_of(l) * weight_reads(l, &s, stay)};
+    if (l->style->in_backing)
+        cost.input = input_reads(l, &s, stay) * l->element;
+    if (timed)
+        cost.cycles = nest_cycles(l, &s, stay);
+    arena_free(arena);
+    return cost;
+}
+
+NestCost nest_cost(const Work *w, NodeId id, const Mode *mode) {
+    Loops l = loops_of(w, id, &w->spec->tiling.style[mode->style]);
+    return cost_of(&l, mode->tile_h, mode->tile_w, &mode->nest, true);
+}
+
 void nest_reads(const HwSpec *spec, const Graph *g, const Action *a,
                 uint64_t *input, uint64_t *weights) {
     const Node *node = graph_node(g, a->node);
     Loops l = loops_make(spec, g, node, &a->legal,
                          &spec->tiling.style[a->style], spec->backing);
-    Arena *arena = arena_new("nest");
-    Cut rows = cut_make(arena, l.conv, 0, l.in.h, l.out.h, a->tile_h);
-    Cut cols = cut_make(arena, l.conv, 1, l.in.w, l.out.w, a->tile_w);
-    Sizes s = {&rows, &cols, a->nest.c, a->nest.in_c};
-    *input = l.style->in_backing
-                 ? input_reads(&l, &s, a->nest.weights_stay) * l.element
-                 : 0;
-    *weights = weights_of(&l) * weight_reads(&l, &s, a->nest.weights_stay);
-    arena_free(arena);
+    NestCost cost = cost_of(&l, a->tile_h, a->tile_w, &a->nest, false);
+    *input = cost.input;
+    *weights = cost.weights;
 }

@@ -501,6 +501,21 @@ static uint32_t evicted_list(const Work *w, Evicted **out) {
     return list.n;
 }
 
+bool place_again(Work *w, Problem *p, PlanResult *result, const char **planner,
+                 uint32_t *tries) {
+    PlanResult again;
+    const char *used;
+    problem_make(w, p);
+    if (overloaded(w, p) != NONE || oversized(w, p) != NONE)
+        return false;
+    ++*tries;
+    if (!place(w, p, &again, &used))
+        return false;
+    *result = again;
+    *planner = used;
+    return true;
+}
+
 /* Later evictions may have made earlier ones needless. */
 static void keep_again(Work *w, Problem *p, PlanResult *result,
                        const char **planner) {
@@ -510,16 +525,7 @@ static void keep_again(Work *w, Problem *p, PlanResult *result,
     for (uint32_t i = 0; i < n && tries < MAX_TRIES; i++) {
         Touch *touch = &w->unit.at[list[i].unit].touch[list[i].touch];
         touch->leaves = false;
-        problem_make(w, p);
-        PlanResult again;
-        const char *used;
-        bool fits = overloaded(w, p) == NONE && oversized(w, p) == NONE &&
-                    (tries++, place(w, p, &again, &used));
-        if (fits) {
-            *result = again;
-            *planner = used;
-        }
-        touch->leaves = !fits;
+        touch->leaves = !place_again(w, p, result, planner, &tries);
     }
     problem_make(w, p);
 }

@@ -97,6 +97,8 @@ Plan *way_plan(Arena *arena, Diag *diag, const Contest *c, const Way *way,
     *hopeless = w->hopeless;
     if (!fits)
         return NULL;
+    if (last)
+        pass_through(w, &problem, &result, &plan->planner);
     if (last || way->size > schedule->spec->memory[0].size)
         settle(w, &problem, &result, &plan->planner);
     *height = plan_height(&result);

@@ -363,6 +363,12 @@ uint32_t parts_of_planks(const Work *w, NodeId node);
 void nest_choose(const Work *w, NodeId node, Mode *mode);
 /* Of Once. */
 size_t nest_slots(const Schedule *schedule);
+/* Bytes of the input and of weights that the mode reads from outside, and its
+ * cycles. */
+typedef struct NestCost {
+    uint64_t input, weights, cycles;
+} NestCost;
+NestCost nest_cost(const Work *w, NodeId node, const Mode *mode);
 /* Bytes of the input and of weights that the action reads from outside. */
 void nest_reads(const HwSpec *spec, const Graph *g, const Action *action,
                 uint64_t *input, uint64_t *weights);
@@ -688,6 +694,10 @@ bool fit_around(Work *w, Problem *problem, PlanResult *result,
 /* Places everything. False if it does not fit; w->stuck then tells where. */
 bool fit_one_level(Work *w, Problem *problem, PlanResult *result,
                    const char **planner);
+/* Places what units and modes ask for now. False if it does not fit: then the
+ * result is as it was. Counts placements in *tries. */
+bool place_again(Work *w, Problem *problem, PlanResult *result,
+                 const char **planner, uint32_t *tries);
 /* All volumes kept, all nodes whole. */
 void start_again(Work *w);
 /* fly.c: nodes that read network inputs by tiles for more copies; false if
@@ -699,6 +709,12 @@ void ahead_choose(Work *w);
 bool made_ahead(const Work *w, TensorId t);
 bool fit_two_levels(Work *w, Problem *problem, PlanResult *result,
                     const char **planner);
+
+/* through.c: of a plan that fits, what is loaded for a layer alone, or stored
+ * as soon as it is made, passes in the layer's tiles, where that moves no more.
+ */
+void pass_through(Work *w, Problem *problem, PlanResult *result,
+                  const char **planner);
 
 /* ---- gaps.c: how much of a volume stays between two uses ---- */
 
