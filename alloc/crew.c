@@ -15,7 +15,7 @@
 
 #include "base/rng.h"
 
-enum { LEAST_SHARE = 8 };
+enum { LEAST_SHARE = 8, ITEMS_A_STEP = 4 };
 
 /* A search, and what its items are to those of the crew's strip. */
 typedef struct Member {
@@ -107,7 +107,7 @@ static Verdict run_drawn(Crew *crew, uint64_t bytes, uint64_t steps,
         Member member;
         weld_member(scratch, crew, ++crew->drawn, &member);
         verdict = run_welded(crew, &member, bytes, end - crew->cost.steps, low);
-        crew->cost.steps++; /* even a strip without items takes time */
+        crew->cost.steps += 1 + crew->strip->n / ITEMS_A_STEP; /* for the draw */
         arena_free(scratch);
     }
     return verdict;
