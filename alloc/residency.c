@@ -336,6 +336,27 @@ static uint32_t overloaded(const Work *w, const Problem *p) {
     return worst;
 }
 
+/* The same to the byte. Where memory ends inside a unit of its alignment, only
+ * what lies on top reaches into that, by what it was rounded up. */
+static uint32_t crowded(const Work *w, const Problem *p) {
+    uint64_t size = p->p.pool[0].size;
+    uint32_t worst = NONE;
+    if (p->p.n_pools > 1 || w->total == size)
+        return NONE;
+    uint64_t *padding = ARENA_ARRAY(w->arena, uint64_t, p->n_times + 1);
+    for (uint32_t i = 0; i < p->buf.n; i++) {
+        const Buf *buf = &p->buf.at[i];
+        uint64_t pad = p->owner.at[i].least - buf->bytes[0];
+        for (uint32_t t = buf->first; t < buf->end; t++)
+            padding[t] = pad > padding[t] ? pad : padding[t];
+    }
+    for (uint32_t t = 0; t < p->n_times; t++)
+        if (p->live[t] > size + padding[t] && !w->given_up[t / 2] &&
+            (worst == NONE || p->live[t] > p->live[worst]))
+            worst = t;
+    return worst;
+}
+
 typedef struct Load {
     uint64_t bytes;
     uint32_t time;
@@ -423,6 +444,13 @@ static bool evict_on(Work *w, Problem *p, uint32_t time) {
     return any;
 }
 
+static uint32_t first_given_up(const Work *w) {
+    for (uint32_t s = 0; s < w->schedule->n_steps; s++)
+        if (w->given_up[s])
+            return s;
+    return NONE;
+}
+
 /* One round: true if something changed, or all has its place (*placed). */
 static bool improve(Work *w, Problem *p, PlanResult *result,
                     const char **planner, bool *placed) {
@@ -436,9 +464,15 @@ static bool improve(Work *w, Problem *p, PlanResult *result,
     uint32_t buf = oversized(w, p), time = overloaded(w, p);
     if (buf != NONE)
         return relieve_oversized(w, p, buf);
+    time = time == NONE ? crowded(w, p) : time;
     if (time != NONE) {
         w->stuck = time / 2;
         return fill_at(w, time) || evict_on(w, p, time) || relieve(w, p, time);
+    }
+    uint32_t step = first_given_up(w);
+    if (step != NONE) {
+        w->stuck = step;
+        return false;
     }
     *placed = place(w, p, result, planner);
     return *placed || relieve_buffer(w, p, result->failed);
