@@ -239,4 +239,8 @@ uint64_t crew_needed(const Crew *crew);
 void exact_improve(Arena *arena, const PlanProblem *problem,
                    PlanResult *result);
 
+/* Whether pins leave too little above them for what is alive beside them, as
+ * is seen without a search; *bound: bytes, no placement is lower. */
+bool exact_refuted(const PlanProblem *problem, uint64_t *bound);
+
 #endif

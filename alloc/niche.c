@@ -34,14 +34,14 @@ static uint64_t mix(uint64_t key, uint64_t value) {
     return rng_bits(key, value);
 }
 
-/* Two states with the same key have the same solutions within [lo, hi). */
+/* Two states with the same key have the same solutions within [lo, hi). A sum:
+ * the processor mixes several sections at a time. */
 static uint64_t state_key(const Search *s, uint32_t lo, uint32_t hi) {
     const Skyline *sky = s->sky;
     uint64_t key = mix(sky->strip->limit, (uint64_t)lo << 32 | hi);
-    for (uint32_t t = lo; t < hi; t++) {
-        key = mix(key, (uint64_t)sky->floor[t]);
-        key = mix(key, (uint64_t)sky->top[t] ^ sky->begins[t]);
-    }
+    for (uint32_t t = lo; t < hi; t++)
+        key += mix(mix(t, (uint64_t)sky->floor[t]),
+                   (uint64_t)sky->top[t] ^ sky->begins[t]);
     return key ? key : 1;
 }
 

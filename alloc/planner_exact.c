@@ -170,6 +170,24 @@ void exact_improve(Arena *arena, const PlanProblem *problem,
     }
 }
 
+bool exact_refuted(const PlanProblem *problem, uint64_t *bound) {
+    if (!problem_is_plain(problem) || problem->n_pools != 1)
+        return false;
+    Arena *arena = arena_new("pins");
+    uint64_t size = problem->pool[0].size;
+    Strip *strip = strip_new(arena, problem);
+    bool refuted = false;
+    if (strip && strip->n_pins && strip_limit(strip, size)) {
+        Skyline *sky = skyline_new(arena, strip);
+        sky->needed = UINT64_MAX;
+        refuted = !skyline_start(sky);
+        if (refuted)
+            *bound = sky->needed > size ? sky->needed : size + 1;
+    }
+    arena_free(arena);
+    return refuted;
+}
+
 void plan_exact(Arena *arena, const PlanProblem *problem, PlanResult *result) {
     plan_greedy_by_size(arena, problem, result);
     exact_improve(arena, problem, result);

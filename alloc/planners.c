@@ -6,6 +6,7 @@
  */
 #include "alloc/planners.h"
 
+#include "alloc/exact.h"
 #include "alloc/place.h"
 #include "base/arith.h"
 #include "base/diag.h"
@@ -141,6 +142,12 @@ void plan_memory(Arena *arena, const PlanProblem *problem, const char *planner,
         try_planner(&asked, row, result, used);
         if (result->proved || (result->status == PLAN_FITS && !best))
             break;
+        if (all && row == planners && result->status != PLAN_FITS &&
+            exact_refuted(problem, &result->bound)) {
+            result->status =
+                PLAN_INFEASIBLE; /* which names who is in the way */
+            break;
+        }
     }
     if (result->status == PLAN_INFEASIBLE)
         give_up(problem, result);
