@@ -28,7 +28,6 @@ struct Crew {
     Strip *strip;
     Member itself, welded;
     uint64_t seed;
-    uint32_t drawn;
     uint32_t finds, weld_finds;
     CrewCost cost;
 };
@@ -105,9 +104,9 @@ static Verdict run_drawn(Crew *crew, uint64_t bytes, uint64_t steps,
     while (verdict == NONE && crew->cost.steps < end) {
         Arena *scratch = arena_new("welded");
         Member member;
-        weld_member(scratch, crew, ++crew->drawn, &member);
+        weld_member(scratch, crew, ++crew->cost.draws, &member);
         verdict = run_welded(crew, &member, bytes, end - crew->cost.steps, low);
-        crew->cost.steps += 1 + crew->strip->n / ITEMS_A_STEP; /* for the draw */
+        crew->cost.steps += 1 + crew->strip->n / ITEMS_A_STEP; /* it was made */
         arena_free(scratch);
     }
     return verdict;

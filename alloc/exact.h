@@ -220,6 +220,7 @@ typedef struct Crew Crew;
 /* What all of its searches have spent. */
 typedef struct CrewCost {
     uint64_t nodes, steps;
+    uint32_t draws; /* strips that were welded anew */
 } CrewCost;
 
 Crew *crew_new(Arena *arena, Strip *strip, uint64_t seed);

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "alloc/exact.h"
 #include "alloc/planner.h"
 #include "base/file.h"
 #include "base/rng.h"
@@ -290,6 +291,74 @@ static PlanResult run_named(Arena *arena, const PlanProblem *problem,
     return result;
 }
 
+/* Two buffers live while the bottom is pinned up to 700, one after the other;
+ * both live while it is not. Each copy takes steps of its own. */
+static PlanProblem beside_pins(Arena *arena, uint32_t copies, uint64_t size) {
+    static const Buf one[] = {
+        {.first = 0, .end = 2, .bytes = {300}, .pin_pool = -1},
+        {.first = 1, .end = 3, .bytes = {300}, .pin_pool = -1},
+        {.first = 0, .end = 1, .bytes = {700}},
+        {.first = 1, .end = 2, .bytes = {100}},
+        {.first = 2, .end = 3, .bytes = {700}},
+    };
+    enum { N = sizeof one / sizeof *one };
+    Buf *buf = ARENA_ARRAY(arena, Buf, copies * N);
+    for (uint32_t i = 0; i < copies * N; i++) {
+        buf[i] = one[i % N];
+        buf[i].first += i / N * 3;
+        buf[i].end += i / N * 3;
+        buf[i].hint = PLAN_NO_HINT;
+    }
+    return problem_of(buf, copies * N, size);
+}
+
+/* Never more than 1000 bytes are alive; above the pins there is not room for
+ * both. No planner and no search is needed to see it. */
+static void test_pins_refute(void **state) {
+    (void)state;
+    Arena *arena = arena_new("test");
+    PlanProblem problem = beside_pins(arena, 100, 1299);
+    PlanResult result;
+    const char *used;
+    plan_memory(arena, &problem, "auto", false, &result, &used);
+    assert_int_equal(result.status, PLAN_INFEASIBLE);
+    assert_string_equal(used, "greedy_by_size");
+    assert_int_equal(result.bound, 1300);
+    assert_int_equal(result.nodes, 0);
+    problem.pool[0].size = 1300;
+    assert_int_equal(run_named(arena, &problem, "auto").height[0], 1300);
+    arena_free(arena);
+}
+
+/* Small problems with pins: what the search places is not refuted. */
+static void test_pins_do_not_refute(void **state) {
+    (void)state;
+    for (uint64_t seed = 0; seed < 2000; seed++) {
+        Arena *arena = arena_new("seed");
+        PlanProblem problem = small_problem(arena, seed);
+        PlanResult result = run(arena, &problem);
+        uint64_t bound = 0;
+        problem.pool[0].size = result.height[0];
+        if (result.status == PLAN_FITS)
+            assert_false(exact_refuted(&problem, &bound));
+        arena_free(arena);
+    }
+}
+
+/* A draw costs steps by its items, however soon it fails. */
+static void test_draws_cost_steps(void **state) {
+    (void)state;
+    enum { STEPS = 10000, COPIES = 100 };
+    Arena *arena = arena_new("test");
+    PlanProblem problem = beside_pins(arena, COPIES, 1299);
+    Strip *strip = strip_new(arena, &problem);
+    Crew *crew = crew_new(arena, strip, 1);
+    int64_t *low = ARENA_ARRAY(arena, int64_t, strip->n);
+    assert_int_equal(crew_within(crew, 1299, STEPS, low), NONE);
+    assert_in_range(crew_cost(crew).draws, 1, 2 * STEPS / (5 * COPIES / 4));
+    arena_free(arena);
+}
+
 static void test_climb_and_portfolio(void **state) {
     (void)state;
     uint32_t lower = 0;
@@ -392,6 +461,9 @@ int main(void) {
         cmocka_unit_test(test_perfect_packings),
         cmocka_unit_test(test_large_packings),
         cmocka_unit_test(test_thinned_packings),
+        cmocka_unit_test(test_pins_refute),
+        cmocka_unit_test(test_pins_do_not_refute),
+        cmocka_unit_test(test_draws_cost_steps),
         cmocka_unit_test(test_climb_and_portfolio),
         cmocka_unit_test(test_many),
         cmocka_unit_test(test_deterministic),
