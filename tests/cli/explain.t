@@ -3,12 +3,7 @@
 --- run amphora compile SHARE/examples/tiny.prototxt -t xdnn-v2-28 --set memories.am.size=24KiB --explain
 --- exit 0
 --- stdout
-tiny on xdnn-v2-28: 36 instructions, 2 of them layers of the host
-host    classes (fc): no engine of xdnn-v2-28 runs fc
-host    probability (softmax): engines know no such operation: softmax
-AM      24,576 of 24,576 bytes, live peak 24,576 (planner greedy_by_size, proved)
-DDR     32,768 bytes for spilled and tiled volumes
-        21,056 bytes moved; compulsory 1,600, bound 1,600 (no plan in this order moves less)
+...
 image (3x16x16): in active memory, step 1; loaded from inputs
 conv1 (16x16x16): in active memory, steps 1 to 2; does not move
 pool1 (16x8x8): in active memory, steps 2 to 4; does not move
@@ -20,21 +15,7 @@ sum (32x8x8): steps 6 to 7 run by stripes, with at most 2 of its 8 rows at a tim
 average (32x1x1): in active memory, step 8; stored to outputs
 classes (10x1x1): outside: for the host alone; does not move
 probability (10x1x1): outside: for the host alone; does not move
-bytes: 21,056 moved; compulsory 1,600, bound 1,600 (no plan in this order moves less)
-time: 12,012 cycles; transfers take 2,512, of which 951 pass while layers run
-  475 cycles: load of sum, behind the store of sum, before average
-  238 cycles: load of image, before conv1
-  238 cycles: store of left, behind left, before right
-  238 cycles: store of right, behind right, before mix
-  178 cycles: load of both, behind the store of right, before mix
-  119 cycles: store of sum, behind sum, before average
-  2 times 30 cycles: load of both, behind both, before mix
-  15 cycles: store of average, behind average, before classes
-weights 7 layers had none: seeded ones
-wrote   ./tiny.cmd
-wrote   ./tiny.json
-wrote   ./tiny.weights
-ms      hwspec 0.7 read 0.2 passes 0.1 schedule 0.0 alloc 73.6 codegen 0.0 write 0.9, all 75.5
+...
 --- run amphora compile SHARE/examples/densenet-cell.prototxt -t xdnn-v2-28 --set memories.am.size=640KiB --explain
 --- exit 0
 --- stdout
