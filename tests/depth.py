@@ -89,7 +89,8 @@ def decoder(net, grow):
 TABLE = {
     ("hourglass by upsampling", lambda net: hourglass(net, upsample)): (
         (ROWS, 200000, 138240), (ROWS, 60000, 180864), (ROWS, 20000, 253824),
-        ("ring-npu", 20000, 147456), ("line-npu", 60000, 626688)),
+        ("ring-npu", 20000, 147456), ("line-npu", 60000, 626688),
+        ("xdnn-v2-28", 200000, 327168)),
     ("hourglass by deconvolution", lambda net: hourglass(net, deconv)): (
         (ROWS, 200000, 138240), (ROWS, 60000, 180864), (ROWS, 20000, 253824)),
     ("fire modules", fires): (
@@ -105,7 +106,8 @@ TABLE = {
         (ROWS, 100000, 141696), (ROWS, 40000, 417408),
         ("ring-npu", 30000, 285696)),
     ("u-net by deconvolution", lambda net: decoder(net, deconv)): (
-        (ROWS, 100000, 133632), (ROWS, 40000, 378240)),
+        (ROWS, 100000, 133632), (ROWS, 40000, 378240),
+        ("xdnn-v2-28", 300000, 874752), ("xdnn-v2-56", 300000, 251136)),
 }
 
 
