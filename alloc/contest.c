@@ -68,7 +68,7 @@ static void plan_enter(Contest *c, const Way *way, const Plan *plan,
     c->keeps_all |= plan->keeps_all;
 }
 
-/* False if nothing fits that way. */
+/* False if nothing fits into active memory that way. */
 static bool way_try(Contest *c, Way way) {
     if (c->enough && c->any && !c->least.traffic.too_long)
         return true;
@@ -78,11 +78,14 @@ static bool way_try(Contest *c, Way way) {
     Arena *arena = arena_new("way");
     uint64_t height;
     const Traffic *least = &c->least.traffic;
+    uint64_t size = c->schedule->spec->memory[0].size;
     bool hopeless, limited = c->any && !least->too_long && !weighs_time(c);
     way.most = limited ? (double)(least->moved + least->weights) : HUGE_VAL;
     const Plan *plan =
         way_plan(arena, diag_new(arena), c, &way, false, &height, &hopeless);
-    bool fits = plan || hopeless, by_parts = plan && plan->by_parts;
+    /* one that has a height was planned, but for memories outside */
+    bool fits = plan || hopeless || (height && way.size <= size);
+    bool by_parts = plan && plan->by_parts;
     bool too_long = false;
     if (plan) {
         Traffic traffic = plan_traffic(plan);

@@ -1,6 +1,8 @@
 /* regions.c - where volumes lie in the input, output and backing memories. */
 #include "alloc/regions.h"
 
+#include "base/text.h"
+
 static void region_stays(const Regions *r, Region *region) {
     region->timed = false;
     region->first = 0;
@@ -33,10 +35,10 @@ static bool too_small(const Regions *r, Diag *diag, const Region *region,
                       uint64_t free) {
     const HwMemory *memory = &r->work->spec->memory[region->memory];
     diag_error(diag, memory->loc,
-               "does not fit: %s needs %llu bytes of %s, which has %llu left "
-               "of %llu",
-               region->name, (unsigned long long)region->bytes, memory->name,
-               (unsigned long long)free, (unsigned long long)memory->size);
+               "does not fit: %s needs %s bytes of %s, which has %s left of %s",
+               region->name, with_commas(r->arena, region->bytes), memory->name,
+               with_commas(r->arena, free),
+               with_commas(r->arena, memory->size));
     return false;
 }
 
@@ -102,6 +104,36 @@ static uint32_t timed_bufs(const Regions *r, uint32_t memory, Buf *buf,
     return n;
 }
 
+/* The most bytes of buffers that are there at once. */
+static uint64_t most_at_once(const PlanProblem *p) {
+    uint64_t most = 0;
+    for (uint32_t i = 0; i < p->n_bufs; i++) {
+        uint64_t sum = 0;
+        for (uint32_t k = 0; k < p->n_bufs; k++)
+            if (p->buf[k].first <= p->buf[i].first &&
+                p->buf[i].first < p->buf[k].end)
+                sum += p->buf[k].bytes[0];
+        most = sum > most ? sum : most;
+    }
+    return most;
+}
+
+/* One volume that is too large by itself, or all of the fullest step. */
+static bool no_place(const Regions *r, Diag *diag, const PlanProblem *p,
+                     const uint32_t *region) {
+    const HwMemory *memory = &r->work->spec->memory[r->at.at[region[0]].memory];
+    for (uint32_t i = 0; i < p->n_bufs; i++)
+        if (p->buf[i].bytes[0] > p->pool[0].size)
+            return too_small(r, diag, &r->at.at[region[i]], p->pool[0].size);
+    diag_error(diag, memory->loc,
+               "does not fit: volumes of %s bytes are in %s at once, which has "
+               "%s left of %s",
+               with_commas(r->arena, most_at_once(p)), memory->name,
+               with_commas(r->arena, p->pool[0].size),
+               with_commas(r->arena, memory->size));
+    return false;
+}
+
 static bool place_timed(Regions *r, Diag *diag, uint32_t m, uint64_t *used) {
     Buf *buf = ARENA_ARRAY(r->arena, Buf, r->at.n + 1);
     uint32_t *region = ARENA_ARRAY(r->arena, uint32_t, r->at.n + 1);
@@ -118,10 +150,7 @@ static bool place_timed(Regions *r, Diag *diag, uint32_t m, uint64_t *used) {
     const char *planner;
     plan_memory(r->arena, &p, "auto", false, &result, &planner);
     if (result.status != PLAN_FITS)
-        return too_small(
-            r, diag,
-            &r->at.at[region[result.failed < p.n_bufs ? result.failed : 0]],
-            p.pool[0].size);
+        return no_place(r, diag, &p, region);
     for (uint32_t i = 0; i < p.n_bufs; i++)
         r->at.at[region[i]].offset = base + result.offset[i];
     used[m] = base + result.height[0];

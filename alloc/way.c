@@ -115,6 +115,6 @@ Plan *way_plan(Arena *arena, Diag *diag, const Contest *c, const Way *way,
     if (!actions_make(w, diag, &problem, &result, plan))
         return NULL;
     if (last && spec->tiling.overlap)
-        stretch(w, diag, &problem, &result, plan);
+        stretch(w, diag_new(arena), &problem, &result, plan);
     return plan;
 }
