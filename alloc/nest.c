@@ -1,13 +1,14 @@
 /* nest.c - tiles of rows, columns, output and input channels: which sizes and
- * which order of loops move the fewest bytes, and of these the fastest.
+ * which order of loops cost least in bytes and cycles.
  *
  * Input: a convolution, the bytes of active memory for its tiles. Output: its
  * Mode: a tile size, which tile stays, where the tiles lie.
  * Method: every size that cuts an axis into a number of nearly equal pieces,
- * with both orders; what each moves is a closed form. Between two tiles of
- * rows and columns the halo is read again. Tiles of the input and of weights
- * are doubled where there are several, so that the next comes while one is in
- * use; partial sums stay until all input channels have been added.
+ * with both orders; what each moves, and how long it takes, is a closed form.
+ * Between two tiles of rows and columns the halo is read again. Tiles of the
+ * input and of weights are doubled where there are several, so that the next
+ * comes while one is in use; partial sums stay until all input channels have
+ * been added.
  *
  *     for each tile of rows and columns       (or these two the other
  *         for each tile of output channels     way round: weights stay)
@@ -20,7 +21,6 @@
 #include "alloc/nest.h"
 
 enum { MAX_CUTS = 96, MAX_TILES = 1 << 16 };
-static const uint64_t NEVER = UINT64_MAX;
 
 typedef struct Cuts {
     uint32_t n;
@@ -28,9 +28,7 @@ typedef struct Cuts {
 } Cuts;
 
 typedef struct Best {
-    uint64_t moved, tiles;
-    uint64_t cycles; /* NEVER: not known yet */
-    Sizes sizes;
+    uint64_t moved, cycles, tiles; /* moved UINT64_MAX: none so far */
     Mode mode;
 } Best;
 
@@ -175,29 +173,17 @@ static uint64_t once(const Loops *l, const Sizes *s) {
 
 /* ---- the search ---- */
 
-static void keep(Best *best, const Sizes *s, const Nest *nest, uint64_t moved,
-                 uint64_t cycles, uint64_t tiles) {
-    best->moved = moved;
-    best->cycles = cycles;
-    best->tiles = tiles;
-    best->sizes = *s;
-    best->mode.tile_h = s->rows->tile;
-    best->mode.tile_w = s->cols->tile;
-    best->mode.nest = *nest;
+static double price(const Loops *l, uint64_t moved, uint64_t cycles) {
+    return (double)cycles + l->byte_cycles * (double)moved;
 }
 
-/* Of those that move as much the fastest; of these the one with fewer tiles. */
-static void consider_time(const Loops *l, const Sizes *s, const Nest *nest,
-                          uint64_t tiles, Best *best) {
-    if (best->cycles == NEVER)
-        best->cycles =
-            nest_cycles(l, &best->sizes, best->mode.nest.weights_stay);
-    if (nest_least_cycles(l, s) > best->cycles)
-        return;
-    uint64_t cycles = nest_cycles(l, s, nest->weights_stay);
-    if (cycles < best->cycles ||
-        (cycles == best->cycles && tiles < best->tiles))
-        keep(best, s, nest, best->moved, cycles, tiles);
+static bool beats(const Loops *l, uint64_t moved, uint64_t cycles,
+                  uint64_t tiles, const Best *best) {
+    if (l->bytes_alone && moved != best->moved)
+        return moved < best->moved;
+    double mine = price(l, moved, cycles);
+    double other = price(l, best->moved, best->cycles);
+    return mine != other ? mine < other : tiles < best->tiles;
 }
 
 static void consider(const Loops *l, const Sizes *s, Best *best) {
@@ -205,13 +191,21 @@ static void consider(const Loops *l, const Sizes *s, Best *best) {
     uint64_t tiles = tiles_all(l, s);
     if (tiles > MAX_TILES || lay_all(l, s, &nest) > l->style->reserved)
         return;
+    uint64_t least = nest_least_cycles(l, s);
     for (int stay = 0; stay < 2; stay++) {
         uint64_t moved = moved_with(l, s, stay);
+        if (!beats(l, moved, least, tiles, best))
+            continue;
+        uint64_t cycles = nest_cycles(l, s, stay);
+        if (!beats(l, moved, cycles, tiles, best))
+            continue;
         nest.weights_stay = stay;
-        if (moved < best->moved)
-            keep(best, s, &nest, moved, NEVER, tiles);
-        else if (moved == best->moved)
-            consider_time(l, s, &nest, tiles, best);
+        best->moved = moved;
+        best->cycles = cycles;
+        best->tiles = tiles;
+        best->mode.tile_h = s->rows->tile;
+        best->mode.tile_w = s->cols->tile;
+        best->mode.nest = nest;
     }
 }
 
@@ -248,7 +242,10 @@ static Loops loops_make(const HwSpec *spec, const Graph *g, const Node *node,
                         int32_t input) {
     const ConvAttr *conv = &node->attr.conv;
     const HwMemory *m = spec->memory;
+    double byte_cycles = TILE_BYTE_PRICE * bytes_seconds(spec, 1) * spec->clock;
     return (Loops){.spec = spec,
+                   .byte_cycles = byte_cycles,
+                   .bytes_alone = spec->tiling.bytes_alone || byte_cycles <= 0,
                    .engine = &spec->engine[legal->engine],
                    .from = style->in_backing ? &m[input] : NULL,
                    .to = style->out_backing ? &m[spec->backing] : NULL,
@@ -284,13 +281,15 @@ static void nest_search(const Work *w, NodeId id, Mode *mode) {
     Cuts *rows = ARENA_NEW(arena, Cuts), *cols = ARENA_NEW(arena, Cuts);
     uint32_t c[MAX_CUTS], in_c[MAX_CUTS];
     uint32_t n_c = sizes_of(l.out.c, c), n_in = sizes_of(l.in.c, in_c);
+    uint64_t ideal = nest_ideal_cycles(&l);
     Best best = {.moved = UINT64_MAX, .mode = *mode};
     cuts_make(arena, &l, 0, rows);
     cuts_make(arena, &l, 1, cols);
     for (uint32_t i = 0; i < rows->n; i++)
         for (uint32_t j = 0; j < cols->n; j++) {
             Sizes s = {&rows->at[i], &cols->at[j], 0, 0};
-            for (uint32_t k = 0; k < n_c && once(&l, &s) <= best.moved; k++) {
+            for (uint32_t k = 0;
+                 k < n_c && beats(&l, once(&l, &s), ideal, 0, &best); k++) {
                 s.c = c[k];
                 consider_depths(&l, &s, in_c, n_in, &best);
             }

@@ -28,7 +28,9 @@ typedef struct Loops {
     const HwTileStyle *style;
     Volume in, out;
     uint64_t taps, element, align;
-    bool by_channel; /* depthwise: a tile has as many input channels */
+    double byte_cycles; /* that a byte over DDR counts as much as */
+    bool bytes_alone;   /* it counts more than any */
+    bool by_channel;    /* depthwise: a tile has as many input channels */
 } Loops;
 
 /* Sizes of tiles, and how many there are. */
@@ -40,7 +42,8 @@ typedef struct Sizes {
 /* nest_time.c: cycles as the simulator counts them, ports and slopes aside.
  * `stay`: weights do, not pixels. */
 uint64_t nest_cycles(const Loops *l, const Sizes *s, bool stay);
-/* No more than these, and soon found. */
+/* No more than these, and soon found; for all sizes. */
 uint64_t nest_least_cycles(const Loops *l, const Sizes *s);
+uint64_t nest_ideal_cycles(const Loops *l);
 
 #endif

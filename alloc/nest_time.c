@@ -196,3 +196,7 @@ uint64_t nest_least_cycles(const Loops *l, const Sizes *s) {
     }
     return larger(busy, wires);
 }
+
+uint64_t nest_ideal_cycles(const Loops *l) {
+    return computed(l, l->out.c, l->in.c, l->out.h, l->out.w);
+}

@@ -358,8 +358,9 @@ uint32_t parts_of_planks(const Work *w, NodeId node);
 
 /* ---- nest.c: tiles of channels, too ---- */
 
-/* Gives the mode, by a style with sums, the tiles that move the fewest bytes;
- * of these the fastest. */
+/* Gives the mode, by a style with sums, the tiles that cost least: cycles, and
+ * those that their bytes take to come TILE_BYTE_PRICE times. Where bytes alone
+ * count, the fastest of those that move the fewest. */
 void nest_choose(const Work *w, NodeId node, Mode *mode);
 /* Of Once. */
 size_t nest_slots(const Schedule *schedule);
@@ -675,7 +676,7 @@ uint64_t weights_once(const Work *w);
 /* A byte over DDR counts as often as this the cycles that it takes: fewer bytes
  * are worth some time, but not any. Between plans more than between tiles: with
  * 10, SegNet moved 150 MB to save time where 2 MB do. */
-enum { BYTE_PRICE = 10, PLAN_BYTE_PRICE = 40 };
+enum { BYTE_PRICE = 10, PLAN_BYTE_PRICE = 40, TILE_BYTE_PRICE = 150 };
 /* From or to backing memory, bursts and latency aside; 0 if nobody knows. */
 double bytes_seconds(const HwSpec *spec, double bytes);
 uint64_t row_work(const Graph *g, const Node *node);

@@ -189,7 +189,7 @@ typedef struct HwTiling {
     bool lines;   /* software: ... in line buffers, lines.h */
     bool overlap; /* software: loads and stores run in the steps of layers */
     bool weights_move; /* software: each run reads its weights from DDR */
-    bool bytes_alone;  /* software: plans are compared by bytes, not by time */
+    bool bytes_alone;  /* plans and nests are compared by bytes, not by time */
     uint32_t always;   /* hardware: bit (1 << HwOp) that never run whole */
     uint32_t n;
     const HwTileStyle *style;

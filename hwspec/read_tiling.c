@@ -321,8 +321,9 @@ static const Key tiling_keys[] = {
         "software: true: plans are compared by the bytes of weights, too, that "
         "each instruction reads; else by those of volumes alone"),
     KEY("bytes_alone", read_bool, HwTiling, bytes_alone,
-        "software: true: of plans the one that moves the fewest bytes is "
-        "taken, however long it takes; else time is weighed against bytes"),
+        "true: of plans, and of tiles of channels, those that move the fewest "
+        "bytes are taken, however long they take; else time is weighed against "
+        "bytes"),
     KEY("always", read_run_ops, HwTiling, always,
         "hardware: operators of the styles that never run whole, so that all "
         "they read and make passes through tiles"),
@@ -361,7 +362,6 @@ bool read_tiling(Reader *r, YamlNode *node, void *out) {
     ok &= check_absent(r, node, "rings", HW_TILING_SOFTWARE);
     ok &= check_absent(r, node, "overlap", HW_TILING_SOFTWARE);
     ok &= check_absent(r, node, "weights_move", HW_TILING_SOFTWARE);
-    ok &= check_absent(r, node, "bytes_alone", HW_TILING_SOFTWARE);
     ok &= check_absent(r, node, "always", HW_TILING_HARDWARE);
     ok &= check_absent(r, node, "lines", HW_TILING_SOFTWARE);
     if (r->spec->tiling.lines && !r->spec->tiling.rings) {
