@@ -27,27 +27,29 @@ static const Segment *alone_at(const Unit *unit, uint32_t step) {
     return NULL;
 }
 
-/* Whether the tensor is in active memory for that step only, and all of it is
- * outside before or behind. */
-static bool is_alone(const Work *w, TensorId t, uint32_t step) {
+/* Whether the tensor's volume is in active memory for that step only, and all
+ * of it is outside before or behind. */
+static bool is_alone(const Work *w, TensorId t, uint32_t step, bool made) {
     uint32_t u = w->unit_of[t.i];
-    if (u == NONE || w->unit.at[u].concat || w->unit.at[u].n_tensors > 1)
+    const Unit *unit = u == NONE ? NULL : &w->unit.at[u];
+    if (!unit || (unit->concat && (made || step <= unit->complete)))
         return false;
-    const Segment *s = alone_at(&w->unit.at[u], step);
-    const Touch *touch = s ? &w->unit.at[u].touch[s->first] : NULL;
+    const Segment *s = alone_at(unit, step);
+    const Touch *touch = s ? &unit->touch[s->first] : NULL;
     return s && !touch->keeps && (s->first == 0 || !touch[-1].keeps);
 }
 
 static bool loaded_for(const Work *w, NodeId id) {
     TensorId t = graph_node(w->g, id)->in[0];
-    return is_alone(w, t, w->schedule->step_of[id.i]);
+    return is_alone(w, t, w->schedule->step_of[id.i], false);
 }
 
 /* What must go to two places would be loaded again for the second. */
 static bool stored_by(const Work *w, NodeId id) {
     TensorId t = graph_node(w->g, id)->out[0];
     Dests d = dests_of(w, t, true);
-    return !(d.home && d.output) && is_alone(w, t, w->schedule->step_of[id.i]);
+    return !(d.home && d.output) &&
+           is_alone(w, t, w->schedule->step_of[id.i], true);
 }
 
 static int32_t style_for(const Work *w, HwOp op, bool in, bool out) {
