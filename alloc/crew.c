@@ -26,6 +26,7 @@ typedef struct Member {
 
 struct Crew {
     Strip *strip;
+    WeldOrder order;
     Member itself, welded;
     uint64_t seed;
     uint32_t finds, weld_finds;
@@ -35,14 +36,16 @@ struct Crew {
 static void weld_member(Arena *arena, const Crew *crew, uint32_t attempt,
                         Member *member) {
     *member = (Member){.strip = &member->welded.strip};
-    if (weld_strip(arena, crew->strip, crew->seed, attempt, &member->welded))
+    if (weld_strip(arena, crew->strip, &crew->order, crew->seed, attempt,
+                   &member->welded))
         member->search =
             search_new(arena, member->strip, rng_bits(crew->seed, attempt));
 }
 
 Crew *crew_new(Arena *arena, Strip *strip, uint64_t seed) {
     Crew *crew = ARENA_NEW(arena, Crew);
-    *crew = (Crew){.strip = strip, .seed = seed};
+    *crew =
+        (Crew){.strip = strip, .order = weld_order(arena, strip), .seed = seed};
     crew->itself =
         (Member){.strip = strip, .search = search_new(arena, strip, seed)};
     weld_member(arena, crew, 0, &crew->welded);

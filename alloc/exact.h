@@ -74,10 +74,26 @@ typedef struct Welded {
     int64_t *shift; /* by item of the other: its offset therein */
 } Welded;
 
+/* What decides which items come next to each other, sorted. */
+typedef struct WeldKey {
+    uint64_t first, second;
+    uint32_t part;
+} WeldKey;
+typedef struct WeldKeys {
+    const WeldKey *at;
+    uint32_t n, n_parts; /* that are in, or have been */
+} WeldKeys;
+typedef struct WeldOrder {
+    WeldKeys life, edge;
+} WeldOrder;
+
+/* Of the strip's items: the same for all attempts. */
+WeldOrder weld_order(Arena *arena, const Strip *strip);
+
 /* False if nothing could be welded. Attempt 0 welds all it can, others differ.
  */
-bool weld_strip(Arena *arena, const Strip *strip, uint64_t seed,
-                uint32_t attempt, Welded *out);
+bool weld_strip(Arena *arena, const Strip *strip, const WeldOrder *order,
+                uint64_t seed, uint32_t attempt, Welded *out);
 
 /* ---- sweep.c ---- */
 

@@ -196,10 +196,12 @@ static const HwSpec *spec_resized(Arena *arena, const HwSpec *spec,
     return copy;
 }
 
-static bool would_fit(const Work *w, uint64_t size) {
+/* In `less` bytes there is known to be no plan. */
+static bool would_fit(const Work *w, uint64_t size, uint64_t less) {
     Arena *arena = arena_new("remedy");
+    bool same = w->spec->tiling.kind != HW_TILING_HARDWARE;
     bool fits = plan_exists(w->schedule, spec_resized(arena, w->spec, size),
-                            w->options);
+                            w->options, same ? w->once : NULL, same ? less : 0);
     arena_free(arena);
     return fits;
 }
@@ -212,7 +214,8 @@ typedef struct Between {
 static void halve(const Work *w, Between *b, uint32_t times) {
     for (uint32_t i = 0; i < times && b->too_small + 1 < b->enough; i++) {
         uint64_t mid = b->too_small + (b->enough - b->too_small) / 2;
-        *(would_fit(w, mid * b->step) ? &b->enough : &b->too_small) = mid;
+        bool fits = would_fit(w, mid * b->step, b->too_small * b->step);
+        *(fits ? &b->enough : &b->too_small) = mid;
     }
 }
 
@@ -229,7 +232,8 @@ static bool size_that_fits(const Work *w, uint64_t enough, Between *b) {
         b->enough = b->too_small + 1;
     if (b->enough > UINT32_MAX)
         return false;
-    for (uint32_t tries = 0; !would_fit(w, b->enough * b->step); tries++) {
+    for (uint32_t tries = 0;
+         !would_fit(w, b->enough * b->step, b->too_small * b->step); tries++) {
         if (tries == DOUBLINGS)
             return false;
         b->too_small = b->enough;

@@ -118,7 +118,7 @@ static uint32_t all_kinds(const Work *w) {
 }
 
 bool plan_exists(const Schedule *schedule, const HwSpec *spec,
-                 const PlanOptions *options) {
+                 const PlanOptions *options, const Once *once, uint64_t less) {
     Arena *arena = arena_new("exists");
     Schedule resized = *schedule;
     resized.spec = spec;
@@ -126,18 +126,19 @@ bool plan_exists(const Schedule *schedule, const HwSpec *spec,
                  .schedule = &resized,
                  .options = options,
                  .enough = true};
-    const Work *first = work_new(arena, &resized, spec, options, NULL);
+    const Work *first = work_new(arena, &resized, spec, options, once);
     c.once = first->once;
     c.kinds = all_kinds(first);
     c.never = never_less(first);
+    c.never = c.never > less ? c.never : less + (less > 0);
     way_choose(&c, 0);
     arena_free(arena);
     return c.any && !c.least.traffic.too_long;
 }
 
 static void say_why(Arena *arena, Diag *diag, const Schedule *schedule,
-                    const PlanOptions *options) {
-    Work *w = work_new(arena, schedule, schedule->spec, options, NULL);
+                    const PlanOptions *options, const Once *once) {
+    Work *w = work_new(arena, schedule, schedule->spec, options, once);
     Plan *plan = ARENA_NEW(arena, Plan);
     Problem problem = {0};
     PlanResult result = {0};
@@ -164,7 +165,7 @@ const Plan *plan_make(Arena *arena, Diag *diag, const Schedule *schedule,
     way_choose(&c, bound.ddr_compulsory);
     if (!c.any) {
         *does_not_fit = true;
-        say_why(arena, diag, schedule, options);
+        say_why(arena, diag, schedule, options, c.once);
         return NULL;
     }
     uint64_t height;

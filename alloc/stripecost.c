@@ -4,7 +4,7 @@
  * Costs depend on the group and its rows alone, not on the bytes that are
  * planned with, but where a buffer is larger than all of these or does not end
  * aligned in them: so they are kept for all Works of one plan, in a list for
- * each first step and length.
+ * each first step and a few lengths and heights.
  */
 #include "alloc/work.h"
 
@@ -21,7 +21,7 @@ typedef struct Known {
 
 struct StripeCosts {
     Arena *arena;
-    Known **of; /* by first step and length % SLOTS */
+    Known **of; /* by first step and slot_of */
 };
 
 enum { SLOTS = 32 };
@@ -33,11 +33,16 @@ StripeCosts *stripe_costs_new(Arena *arena, uint32_t n_steps) {
     return costs;
 }
 
+static size_t slot_of(const Group *g) {
+    enum { STRIDE = 11 };
+    return (STRIDE * (size_t)(g->end - g->first) + g->rows) % SLOTS;
+}
+
 static Known *known_of(const Work *w, const Group *g) {
     StripeCosts *costs = w->once->stripes;
     uint32_t length = g->end - g->first;
     bool shares = g->n_shared;
-    Known **first = &costs->of[(size_t)g->first * SLOTS + length % SLOTS];
+    Known **first = &costs->of[(size_t)g->first * SLOTS + slot_of(g)];
     for (Known *known = *first; known; known = known->next)
         if (known->length == length && known->rows == g->rows &&
             known->shares == shares)

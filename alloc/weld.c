@@ -31,7 +31,6 @@
 #include "base/rng.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* A tree of welds: leaves are the items of the strip, by index. */
 typedef struct Part {
@@ -48,6 +47,7 @@ typedef struct Weld {
     uint64_t seed;
     uint64_t chance; /* of a pair to be welded, of CERTAIN */
     uint32_t n_alive;
+    WeldOrder order;
 } Weld;
 
 enum { CERTAIN = 256 };
@@ -90,84 +90,95 @@ static void weld_behind(Weld *w, uint32_t a, uint32_t b) {
     weld(w, a, b, whole, 0);
 }
 
-/* ---- one upon the other ---- */
+/* ---- who lies next to whom ---- */
 
-typedef struct Life {
-    uint32_t lo, hi, part;
-} Life;
-
-static int by_life(const void *a, const void *b) {
-    const Life *x = a, *y = b;
-    if (x->lo != y->lo)
-        return x->lo < y->lo ? -1 : 1;
-    if (x->hi != y->hi)
-        return x->hi < y->hi ? -1 : 1;
+static int by_key(const void *a, const void *b) {
+    const WeldKey *x = a, *y = b;
+    if (x->first != y->first)
+        return x->first < y->first ? -1 : 1;
+    if (x->second != y->second)
+        return x->second < y->second ? -1 : 1;
     return x->part < y->part ? -1 : x->part > y->part;
 }
 
-static void weld_same_lives(Weld *w, const Strip *strip) {
-    Life *life = ARENA_ARRAY(w->arena, Life, w->n_alive);
-    uint32_t n = 0;
-    for (uint32_t p = 0; p < w->part.n; p++)
+/* Returns how many there are of the part. */
+typedef uint32_t KeysOf(const Item *item, uint32_t part, WeldKey key[2]);
+
+static uint32_t life_keys(const Item *item, uint32_t part, WeldKey key[2]) {
+    key[0] = (WeldKey){(uint64_t)item->lo << 32 | item->hi, 0, part};
+    return 1;
+}
+
+/* Both ends of its life: by section, size, and whether it is the birth. */
+static uint32_t edge_keys(const Item *item, uint32_t part, WeldKey key[2]) {
+    uint64_t size = (uint64_t)item->size << 1;
+    key[0] = (WeldKey){item->hi, size, part};
+    key[1] = (WeldKey){item->lo, size | 1, part};
+    return 2;
+}
+
+/* Takes in the parts that are new, and leaves out what was welded. */
+static void keys_update(const Weld *w, KeysOf *of, WeldKeys *keys) {
+    uint32_t n_new = w->part.n - keys->n_parts, n = 0, at = 0, k = 0;
+    WeldKey *new = ARENA_ARRAY(w->arena, WeldKey, 2 * (size_t)n_new + 1);
+    WeldKey *all =
+        ARENA_ARRAY(w->arena, WeldKey, keys->n + 2 * (size_t)n_new + 1);
+    for (uint32_t p = keys->n_parts; p < w->part.n; p++)
         if (is_alive(w, p))
-            life[n++] = (Life){w->part.at[p].item.lo, w->part.at[p].item.hi, p};
-    qsort(life, n, sizeof *life, by_life);
-    for (uint32_t k = 1; k < n; k++) {
-        uint32_t a = life[k - 1].part, b = life[k].part;
-        bool same =
-            life[k - 1].lo == life[k].lo && life[k - 1].hi == life[k].hi;
-        if (!same || !may_weld(w, a, b))
+            n += of(&w->part.at[p].item, p, &new[n]);
+    if (n)
+        qsort(new, n, sizeof *new, by_key);
+    for (uint32_t i = 0; i < keys->n; i++) {
+        if (!is_alive(w, keys->at[i].part))
             continue;
-        weld_upon(w, strip, a, b);
-        life[k].part = w->part.n - 1;
+        while (k < n && by_key(&new[k], &keys->at[i]) < 0)
+            all[at++] = new[k++];
+        all[at++] = keys->at[i];
+    }
+    while (k < n)
+        all[at++] = new[k++];
+    *keys = (WeldKeys){all, at, w->part.n};
+}
+
+/* ---- one upon the other ---- */
+
+static void weld_same_lives(Weld *w, const Strip *strip) {
+    keys_update(w, life_keys, &w->order.life);
+    const WeldKey *life = w->order.life.at;
+    uint32_t below = 0;
+    for (uint32_t k = 0; k < w->order.life.n; k++) {
+        uint32_t part = life[k].part;
+        bool same = k > 0 && life[k - 1].first == life[k].first;
+        if (same && may_weld(w, below, part)) {
+            weld_upon(w, strip, below, part);
+            part = w->part.n - 1;
+        }
+        below = part;
     }
 }
 
 /* ---- one behind the other ---- */
 
-/* An end of an item's life. */
-typedef struct Edge {
-    uint32_t section;
-    bool birth;
-    int64_t size;
-    uint32_t part;
-} Edge;
-
-static int by_place(const Edge *x, const Edge *y) {
-    if (x->section != y->section)
-        return x->section < y->section ? -1 : 1;
-    return x->size < y->size ? -1 : x->size > y->size;
+static bool is_birth(const WeldKey *edge) {
+    return edge->second & 1;
 }
 
-static int by_edge(const void *a, const void *b) {
-    const Edge *x = a, *y = b;
-    int order = by_place(x, y);
-    if (order)
-        return order;
-    if (x->birth != y->birth)
-        return x->birth ? 1 : -1;
-    return x->part < y->part ? -1 : x->part > y->part;
+static bool are_alike(const WeldKey *a, const WeldKey *b) {
+    return a->first == b->first && a->second >> 1 == b->second >> 1;
 }
 
 /* Exactly one death and one birth in the run of alike edges. */
-static bool is_pair(const Edge *edge, uint32_t n) {
-    return n == 2 && !edge[0].birth && edge[1].birth;
+static bool is_pair(const WeldKey *edge, uint32_t n) {
+    return n == 2 && !is_birth(&edge[0]) && is_birth(&edge[1]);
 }
 
 static void weld_same_sizes(Weld *w) {
-    Edge *edge = ARENA_ARRAY(w->arena, Edge, 2 * (size_t)w->n_alive);
-    uint32_t n = 0, alike;
-    for (uint32_t p = 0; p < w->part.n; p++) {
-        const Item *item = &w->part.at[p].item;
-        if (!is_alive(w, p))
-            continue;
-        edge[n++] = (Edge){item->hi, false, item->size, p};
-        edge[n++] = (Edge){item->lo, true, item->size, p};
-    }
-    qsort(edge, n, sizeof *edge, by_edge);
+    keys_update(w, edge_keys, &w->order.edge);
+    const WeldKey *edge = w->order.edge.at;
+    uint32_t n = w->order.edge.n, alike;
     for (uint32_t from = 0; from < n; from += alike) {
         for (alike = 1; from + alike < n; alike++)
-            if (by_place(&edge[from], &edge[from + alike]))
+            if (!are_alike(&edge[from], &edge[from + alike]))
                 break;
         uint32_t a = edge[from].part, b = edge[from + alike - 1].part;
         if (is_pair(&edge[from], alike) && is_alive(w, a) && is_alive(w, b) &&
@@ -207,23 +218,60 @@ static void find_places(Arena *arena, const Weld *w, Welded *out) {
     out->strip.n = w->n_alive;
 }
 
-bool weld_strip(Arena *arena, const Strip *strip, uint64_t seed,
-                uint32_t attempt, Welded *out) {
-    static const uint16_t chance[] = {250, 230, 240, 200};
-    Weld w = {.arena = arena,
-              .seed = rng_bits(rng_seed("weld", seed), attempt),
-              .n_alive = strip->n,
-              .chance = attempt
-                            ? chance[attempt % (sizeof chance / sizeof *chance)]
-                            : CERTAIN};
+/* Where nobody is born and nobody dies any more, sections are one. */
+static uint32_t merge_sections(Arena *arena, Item *item, uint32_t n,
+                               uint32_t n_sections) {
+    enum { BIRTH = 1, DEATH = 2 };
+    uint8_t *ends = ARENA_ARRAY(arena, uint8_t, n_sections + 1);
+    uint32_t *stop = ARENA_ARRAY(arena, uint32_t, n_sections + 1);
+    uint32_t merged = 0;
+    bool died = true;
+    for (uint32_t i = 0; i < n; i++) {
+        ends[item[i].lo] |= BIRTH;
+        ends[item[i].hi] |= DEATH;
+    }
+    for (uint32_t t = 0; t <= n_sections; t++) {
+        stop[t] = merged;
+        died |= ends[t] & DEATH;
+        if (ends[t] & BIRTH) {
+            merged += died;
+            died = false;
+        }
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        item[i].lo = stop[item[i].lo + 1] - 1;
+        item[i].hi = stop[item[i].hi];
+    }
+    return merged;
+}
+
+static Weld weld_new(Arena *arena, const Strip *strip) {
+    Weld w = {.arena = arena, .n_alive = strip->n};
     for (uint32_t i = 0; i < strip->n; i++)
         vec_push(arena, &w.part, ((Part){strip->item[i], NO_PART, 0}));
+    return w;
+}
+
+WeldOrder weld_order(Arena *arena, const Strip *strip) {
+    Weld w = weld_new(arena, strip);
+    keys_update(&w, life_keys, &w.order.life);
+    keys_update(&w, edge_keys, &w.order.edge);
+    return w.order;
+}
+
+bool weld_strip(Arena *arena, const Strip *strip, const WeldOrder *order,
+                uint64_t seed, uint32_t attempt, Welded *out) {
+    static const uint16_t chance[] = {250, 230, 240, 200};
+    Weld w = weld_new(arena, strip);
+    w.seed = rng_bits(rng_seed("weld", seed), attempt);
+    w.chance =
+        attempt ? chance[attempt % (sizeof chance / sizeof *chance)] : CERTAIN;
+    w.order = *order;
     weld_all(&w, strip);
     out->strip = *strip;
     find_places(arena, &w, out);
-    /* Where nobody is born and nobody dies any more, sections are one. */
     out->strip.n_sections =
-        strip_sections(arena, out->strip.item, out->strip.n);
+        merge_sections(arena, out->strip.item, out->strip.n, strip->n_sections);
     strip_index(arena, &out->strip);
     return w.n_alive < strip->n;
 }

@@ -782,9 +782,10 @@ void bound_make(const Work *w, Plan *plan);
 /* ---- plan.c ---- */
 
 /* Whether there is any plan for the machine, of no more instructions than it
- * holds. */
+ * holds. `once`: as in work_new; `less`: bytes of its first memory in which
+ * there is none, where tiles do not grow with that; or 0. */
 bool plan_exists(const Schedule *schedule, const HwSpec *spec,
-                 const PlanOptions *options);
+                 const PlanOptions *options, const Once *once, uint64_t less);
 /* The work of planning, ready for fit_*. `once`: of another Work of the same
  * schedule and machine, but for its first memory's size; or NULL. */
 Work *work_new(Arena *arena, const Schedule *schedule, const HwSpec *spec,
