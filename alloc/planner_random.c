@@ -21,7 +21,7 @@ static void place_in_order(Arena *scratch, const PlanProblem *problem,
         order[i] = order[k];
         order[k] = i;
     }
-    for (uint32_t i = 0; i < n; i++)
+    for (uint32_t i = 0; i < n && result->status == PLAN_FITS; i++)
         placer_put_lowest(placer, order[i]);
 }
 
