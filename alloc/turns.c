@@ -40,12 +40,18 @@ static void set_doubled(const Work *w, const Turning *t, bool doubled) {
         w->mode[w->schedule->step[step].slot[0].node.i].doubled = doubled;
 }
 
-/* Rows of the operands that all planks of so many rows read. */
+/* Rows of the operands that all planks of so many rows read; UINT64_MAX where
+ * there are no such planks. */
 static uint64_t rows_read(const Graph *g, NodeId id, uint32_t rows) {
     uint32_t h = plan_volume(g, graph_node(g, id)->out[0]).h;
     uint64_t sum = 0;
-    for (uint32_t row = 0; row < h; row += rows)
-        sum += rows_needed(g, id, row, rows < h - row ? rows : h - row).in_rows;
+    for (uint32_t row = 0; row < h; row += rows) {
+        uint32_t n = rows < h - row ? rows : h - row;
+        uint32_t in = rows_needed(g, id, row, n).in_rows;
+        if (!in)
+            return UINT64_MAX;
+        sum += in;
+    }
     return sum;
 }
 
@@ -56,7 +62,8 @@ static void cut_planks(Stretch *s, NodeId id) {
     Mode *mode = &s->w->mode[id.i];
     uint32_t h = plan_volume(s->w->g, node->out[0]).h;
     uint32_t planks = (h + mode->rows - 1) / mode->rows;
-    uint32_t rows = (h + PLANKS - 1) / PLANKS;
+    uint32_t q = node_quantum(s->w->g, id, 0);
+    uint32_t rows = ((h + PLANKS - 1) / PLANKS + q - 1) / q * q;
     uint32_t more = (PLANKS - planks) * (node->n_in + 3);
     if (mode->channels || planks >= PLANKS || rows >= mode->rows ||
         more > s->instructions ||
