@@ -31,6 +31,8 @@ makes. Kinds of tests:
          they take
   residency  tests/residency.py: never more bytes over DDR than LRU moves
   tiles  tests/tiles.py: single layers against a bound on their bytes
+  nests  tests/nests.py: no tile of channels is cheaper than the plan's, by the
+         simulator
 Closes with `N passed, N failed`; exits 1 if any failed.
 """
 import concurrent.futures
@@ -84,7 +86,7 @@ def scripts(long):
             "slabs",
             "residency",
             "small_memories",
-            "tiles",
+            "tiles", "nests",
             "weights",
             "placements",
             "ilp",
