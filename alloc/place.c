@@ -400,9 +400,16 @@ static void no_place(Placer *placer, uint32_t buf) {
     placer->result->status = PLAN_FAILS;
 }
 
+/* Where one buffer has no place, nobody asks for those of others. */
+static bool is_settled(const Placer *placer, uint32_t buf) {
+    const PlanResult *result = placer->result;
+    return result->pool[buf] >= 0 ||
+           (result->status == PLAN_FAILS && placer->problem->any_fit);
+}
+
 void placer_put(Placer *placer, uint32_t buf, ChooseFn *choose,
                 const void *context) {
-    if (placer->result->pool[buf] >= 0)
+    if (is_settled(placer, buf))
         return;
     uint32_t pool[PLAN_MAX_POOLS],
         n = pools_by_cost(placer->problem, buf, pool);
@@ -425,7 +432,7 @@ static uint64_t lowest(const void *context, const Gaps *gaps) {
 
 void placer_put_lowest(Placer *placer, uint32_t buf) {
     const Buf *b = &placer->problem->buf[buf];
-    if (placer->result->pool[buf] >= 0)
+    if (is_settled(placer, buf))
         return;
     if (b->hint != PLAN_NO_HINT || placer->bundles) {
         placer_put(placer, buf, lowest, NULL);

@@ -95,7 +95,8 @@ bool work_fit(Work *w, Problem *problem, PlanResult *result,
 
 bool work_fit_groups(Work *w, uint32_t share, Problem *problem,
                      PlanResult *result, const char **planner) {
-    if (!groups_known(w, w->total / 16 * share) || !groups_apply(w))
+    if (w->spec->tiling.kind != HW_TILING_SOFTWARE ||
+        !groups_known(w, w->total / 16 * share) || !groups_apply(w))
         return false;
     groups_lower(w);
     return fit_around(w, problem, result, planner);
