@@ -20,6 +20,8 @@
  */
 #include "alloc/nest.h"
 
+#include <string.h>
+
 enum { MAX_CUTS = 96, MAX_TILES = 1 << 16 };
 
 typedef struct Cuts {
@@ -304,11 +306,43 @@ size_t nest_slots(const Schedule *schedule) {
     return (size_t)(schedule->graph->node.n + 1) * schedule->spec->tiling.n;
 }
 
+static Mode **slot_of(const Work *w, NodeId id, const Mode *mode) {
+    return &w->once->nest[(size_t)id.i * w->spec->tiling.n +
+                          (size_t)(uint32_t)mode->style];
+}
+
+static bool volumes_equal(const Graph *g, TensorId a, TensorId b) {
+    Volume x = plan_volume(g, a), y = plan_volume(g, b);
+    return x.c == y.c && x.h == y.h && x.w == y.w;
+}
+
+/* Whether both nodes have the same loops by each style. */
+static bool nodes_alike(const Work *w, NodeId a, NodeId b) {
+    const Node *x = graph_node(w->g, a), *y = graph_node(w->g, b);
+    const Legal *p = &w->legal[a.i], *q = &w->legal[b.i];
+    bool x_input = w->role[x->in[0].i].origin == FROM_INPUT;
+    bool y_input = w->role[y->in[0].i].origin == FROM_INPUT;
+    return p->op == q->op && p->engine == q->engine && x_input == y_input &&
+           volumes_equal(w->g, x->in[0], y->in[0]) &&
+           volumes_equal(w->g, x->out[0], y->out[0]) &&
+           !memcmp(&x->attr.conv, &y->attr.conv, sizeof x->attr.conv);
+}
+
+/* What is known of another node that is alike; NULL. */
+static Mode *known_of_others(const Work *w, NodeId id, const Mode *mode) {
+    for (NodeId n = {0}; n.i < w->g->node.n; n.i++) {
+        Mode *known = *slot_of(w, n, mode);
+        if (known && nodes_alike(w, n, id))
+            return known;
+    }
+    return NULL;
+}
+
 /* They depend on the style, not on the memory's size. */
 void nest_choose(const Work *w, NodeId id, Mode *mode) {
-    size_t slot =
-        (size_t)id.i * w->spec->tiling.n + (size_t)(uint32_t)mode->style;
-    Mode **known = &w->once->nest[slot];
+    Mode **known = slot_of(w, id, mode);
+    if (!*known)
+        *known = known_of_others(w, id, mode);
     if (!*known) {
         nest_search(w, id, mode);
         *known = ARENA_COPY(w->once->arena, Mode, mode, 1);
