@@ -11,6 +11,8 @@ typedef struct Way {
     uint64_t size;
     uint32_t share;
     bool rolls;      /* groups with rings, nothing evicted */
+    uint32_t runs;   /* rolls: as in Work */
+    bool cuts;       /* as in Plan */
     bool wholes;     /* whole volumes leave first, even where parts would do */
     bool streams;    /* what never runs whole keeps nothing in active memory */
     uint32_t apart;  /* kinds of layers that are in no group: bits */
@@ -57,6 +59,11 @@ typedef struct Contest {
  * was chosen. */
 Plan *way_plan(Arena *arena, Diag *diag, const Contest *c, const Way *way,
                bool last, uint64_t *height, bool *hopeless);
+
+/* ---- hide.c ---- */
+
+/* The plan, or another that moves no more bytes and takes fewer cycles. */
+Plan *plan_hidden(Arena *arena, const Contest *c, Plan *plan);
 
 /* ---- contest.c ---- */
 

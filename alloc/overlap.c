@@ -29,12 +29,13 @@ typedef struct Item {
                      * the next layers */
     bool moves;     /* a load or a store */
     bool done;
-    uint32_t step;   /* in which it was done last */
-    uint32_t due;    /* transfers: block before which they must be done */
-    uint32_t moved;  /* channels of it that are */
-    uint32_t waits;  /* for so many of `before`: they are not done, or in the
-                      * step that is at work */
-    uint64_t cycles; /* of what is left */
+    uint32_t step;    /* in which it was done last */
+    uint32_t due;     /* transfers: block before which they must be done */
+    uint32_t c, rows; /* of all of it: channels, rows */
+    uint64_t cycles;  /* of what is left, */
+    uint64_t least;   /* of the shortest transfer that it can be cut into */
+    uint32_t waits;   /* for so many of `before`: they are not done, or in the
+                       * step that is at work */
 } Item;
 
 typedef struct Overlap {
@@ -68,6 +69,12 @@ static bool is_layer(const Action *a) {
 
 /* ---- parts of loads ---- */
 
+static uint32_t placement_add(Overlap *o, Placement p) {
+    vec_push(o->arena, &o->placement, p);
+    o->now.placement = o->placement.at;
+    return o->placement.n - 1;
+}
+
 /* Channels [c, c + n) of what the placement holds. */
 static uint32_t piece_of(Overlap *o, uint32_t placement, uint32_t c,
                          uint32_t n) {
@@ -75,8 +82,7 @@ static uint32_t piece_of(Overlap *o, uint32_t placement, uint32_t c,
     p.part_c += c;
     p.c += c;
     p.n_c = n;
-    vec_push(o->arena, &o->placement, p);
-    return o->placement.n - 1;
+    return placement_add(o, p);
 }
 
 static Action move_piece(Overlap *o, const Action *whole, uint32_t c,
@@ -87,6 +93,35 @@ static Action move_piece(Overlap *o, const Action *whole, uint32_t c,
     uint32_t from = piece_of(o, whole->in[0], c, n);
     a.in = ARENA_COPY(o->arena, uint32_t, &from, 1);
     a.out = piece_of(o, whole->out, c, n);
+    return a;
+}
+
+/* The rows of a ring, or of a volume of which rows are named. */
+static uint32_t view_of(Overlap *o, uint32_t placement, uint32_t row,
+                        uint32_t rows) {
+    Placement p = o->placement.at[placement];
+    p.row = row;
+    p.rows = rows;
+    return placement_add(o, p);
+}
+
+static bool may_cut_rows(const Overlap *o, const Action *a) {
+    const Placement *p =
+        &o->placement.at[a->kind == ACTION_LOAD ? a->out : a->in[0]];
+    return p->ring && !p->lines.band;
+}
+
+static Action move_rows(Overlap *o, const Action *whole, uint32_t row,
+                        uint32_t rows) {
+    Action a = *whole;
+    uint32_t in = whole->in[0];
+    if (a.kind == ACTION_LOAD)
+        a.out = view_of(o, a.out, row, rows);
+    else
+        in = view_of(o, in, row, rows);
+    a.in = ARENA_COPY(o->arena, uint32_t, &in, 1);
+    a.row = row;
+    a.rows = rows;
     return a;
 }
 
@@ -167,20 +202,40 @@ static void cut_evenly(const Overlap *o, const Action *a, Cuts *cuts) {
             }
 }
 
-static void add_parts(Overlap *o, uint32_t i) {
-    const Action *move = &o->plan->action[i];
+static void add_by_channels(Overlap *o, const Action *move, const Cuts *cuts) {
     uint32_t n = o->placement.at[move->out].n_c, at = 0;
-    Cuts cuts = {0};
-    if (o->parts && move->kind == ACTION_LOAD)
-        cut_at_store(o, i, &cuts);
-    if (o->parts && action_cycles(o->plan, move) >= LONG)
-        cut_evenly(o, move, &cuts);
-    for (uint32_t k = 0; k <= cuts.n; k++) {
-        uint32_t end = k < cuts.n ? cuts.at[k] : n;
+    for (uint32_t k = 0; k <= cuts->n; k++) {
+        uint32_t end = k < cuts->n ? cuts->at[k] : n;
         Action part = move_piece(o, move, at, end - at);
         vec_push(o->arena, &o->source, part);
         at = end;
     }
+}
+
+static void add_by_rows(Overlap *o, const Action *move) {
+    uint32_t parts = move->rows < PARTS ? move->rows : PARTS;
+    for (uint32_t k = 0; k < parts; k++) {
+        uint32_t row = move->rows * k / parts;
+        uint32_t end = move->rows * (k + 1) / parts;
+        Action part = move_rows(o, move, move->row + row, end - row);
+        vec_push(o->arena, &o->source, part);
+    }
+}
+
+static void add_parts(Overlap *o, uint32_t i) {
+    const Action *move = &o->plan->action[i];
+    bool longs = o->parts && action_cycles(o->plan, move) >= LONG;
+    Cuts cuts = {0};
+    if (o->parts && move->kind == ACTION_LOAD)
+        cut_at_store(o, i, &cuts);
+    if (longs && o->plan->cuts && !cuts.n && move->rows > 1 &&
+        may_cut_rows(o, move)) {
+        add_by_rows(o, move);
+        return;
+    }
+    if (longs)
+        cut_evenly(o, move, &cuts);
+    add_by_channels(o, move, &cuts);
 }
 
 static void find_source(Overlap *o) {
@@ -200,6 +255,18 @@ static void find_source(Overlap *o) {
 
 /* ---- what there is ---- */
 
+/* Cycles of the shortest transfer that it can be cut into. */
+static uint64_t least_cycles(const Overlap *o, uint32_t i) {
+    const Action *whole = &o->source.at[i];
+    uint32_t n = o->placement.at[whole->out].n_c, c = (n + PIECES - 1) / PIECES;
+    Action least = *whole;
+    if (may_cut_rows(o, whole))
+        least.rows = (whole->rows + PIECES - 1) / PIECES;
+    while (c < n && !may_cut(o, whole, c))
+        c++;
+    return move_cycles(&o->now, &least, c);
+}
+
 static void find_blocks(Overlap *o) {
     const Action *last = NULL;
     uint32_t block = 0;
@@ -210,7 +277,11 @@ static void find_blocks(Overlap *o) {
             block++;
         o->item[i] = (Item){.block = block + (!layer && last != NULL),
                             .moves = is_move(a),
+                            .rows = a->rows,
+                            .c = o->placement.at[a->out].n_c,
                             .cycles = action_cycles(&o->now, a)};
+        if (is_move(a) && o->plan->cuts)
+            o->item[i].least = least_cycles(o, i);
         if (layer)
             last = a;
     }
@@ -292,6 +363,11 @@ static void do_action(Overlap *o, uint32_t i) {
     finish(o, i);
 }
 
+/* Some rows or channels of a transfer; none: all of it. */
+typedef struct Cutting {
+    uint32_t rows, c;
+} Cutting;
+
 /* Whether b are the channels behind a's, from and to the same places. */
 static bool follows(const Overlap *o, const Action *a, const Action *b) {
     const Placement *p = &o->placement.at[a->out];
@@ -306,8 +382,26 @@ static bool follows(const Overlap *o, const Action *a, const Action *b) {
                o->placement.at[b->in[0]].part_c;
 }
 
+/* The same of rows. */
+static bool follows_rows(const Overlap *o, const Action *a, const Action *b) {
+    const Placement *p = &o->placement.at[a->out];
+    const Placement *q = &o->placement.at[b->out];
+    const Placement *from = &o->placement.at[a->in[0]];
+    const Placement *other = &o->placement.at[b->in[0]];
+    return a->kind == b->kind && a->step == b->step && p->buffer == q->buffer &&
+           placements_share(p, q) && p->c == q->c && p->n_c == q->n_c &&
+           a->row + a->rows == b->row && a->col == b->col &&
+           a->cols == b->cols && same_tensor(p->tensor, q->tensor) &&
+           placements_share(from, other) && from->part_c == other->part_c &&
+           may_cut_rows(o, a) && may_cut_rows(o, b);
+}
+
 static void add_move(Overlap *o, Action a) {
     Action *last = o->action.n ? &o->action.at[o->action.n - 1] : NULL;
+    if (last && is_move(&a) && is_move(last) && follows_rows(o, last, &a)) {
+        *last = move_rows(o, last, last->row, last->rows + a.rows);
+        return;
+    }
     if (!last || !is_move(&a) || !is_move(last) || !follows(o, last, &a)) {
         vec_push(o->arena, &o->action, a);
         return;
@@ -316,42 +410,66 @@ static void add_move(Overlap *o, Action a) {
     *last = move_piece(o, last, 0, n);
 }
 
-/* The next n channels of a transfer. */
-static void do_channels(Overlap *o, uint32_t i, uint32_t n) {
+/* The first rows or channels of a transfer, or all; the source is then what is
+ * left. */
+static void do_piece(Overlap *o, uint32_t i, Cutting piece) {
     Item *item = &o->item[i];
-    const Action *whole = &o->source.at[i];
+    Action *whole = &o->source.at[i], a = *whole;
     uint32_t all = o->placement.at[whole->out].n_c;
-    Action a = move_piece(o, whole, item->moved, n);
+    if (piece.rows) {
+        a = move_rows(o, whole, whole->row, piece.rows);
+        *whole = move_rows(o, whole, whole->row + piece.rows,
+                           whole->rows - piece.rows);
+    } else if (piece.c) {
+        a = move_piece(o, whole, 0, piece.c);
+        *whole = move_piece(o, whole, piece.c, all - piece.c);
+    }
     a.step = o->step;
     add_move(o, a);
-    item->moved += n;
     item->step = o->step;
-    item->cycles = move_cycles(&o->now, whole, all - item->moved);
-    if (item->moved == all)
+    item->cycles = action_cycles(&o->now, whole);
+    if (!piece.rows && !piece.c)
         finish(o, i);
-}
-
-static void do_rest(Overlap *o, uint32_t i) {
-    const Action *a = &o->source.at[i];
-    do_channels(o, i, o->placement.at[a->out].n_c - o->item[i].moved);
 }
 
 /* ---- pieces ---- */
 
-/* The most channels of the transfer that take no longer than `cycles`, the rest
- * having an address; 0 if that is too few. */
-static uint32_t piece_for(const Overlap *o, uint32_t i, uint64_t cycles) {
-    const Item *item = &o->item[i];
+/* The most rows of the transfer that take no longer than `cycles`; 0 if that is
+ * too few. */
+static uint32_t rows_for(const Overlap *o, uint32_t i, uint64_t cycles) {
     const Action *a = &o->source.at[i];
-    uint32_t all = o->placement.at[a->out].n_c, left = all - item->moved;
-    if (!o->pieces || !item->cycles)
+    if (a->rows < 2 || !o->plan->cuts || !may_cut_rows(o, a))
         return 0;
-    uint64_t guess = (uint64_t)left * cycles / item->cycles;
-    for (uint32_t n = (uint32_t)guess; n * PIECES >= all && n > 0; n--)
-        if (may_cut(o, a, item->moved + n) &&
-            move_cycles(&o->now, a, n) <= cycles)
+    uint64_t guess = (uint64_t)a->rows * cycles / o->item[i].cycles;
+    uint32_t most = guess < a->rows ? (uint32_t)guess : a->rows - 1;
+    for (uint32_t n = most; n * PIECES >= o->item[i].rows && n > 0; n--) {
+        Action first = *a;
+        first.rows = n;
+        if (action_cycles(&o->now, &first) <= cycles)
+            return n;
+    }
+    return 0;
+}
+
+/* The same of channels, the rest having an address. */
+static uint32_t channels_for(const Overlap *o, uint32_t i, uint64_t cycles) {
+    const Action *a = &o->source.at[i];
+    uint32_t all = o->placement.at[a->out].n_c;
+    uint64_t guess = (uint64_t)all * cycles / o->item[i].cycles;
+    for (uint32_t n = (uint32_t)guess; n * PIECES >= o->item[i].c && n > 0; n--)
+        if (may_cut(o, a, n) && move_cycles(&o->now, a, n) <= cycles)
             return n;
     return 0;
+}
+
+static Cutting piece_for(const Overlap *o, uint32_t i, uint64_t cycles) {
+    Cutting piece = {0, 0};
+    if (!o->pieces || !o->item[i].cycles)
+        return piece;
+    piece.rows = rows_for(o, i, cycles);
+    if (!piece.rows)
+        piece.c = channels_for(o, i, cycles);
+    return piece;
 }
 
 /* ---- steps ---- */
@@ -382,20 +500,25 @@ static uint32_t next_ready(const Overlap *o, uint32_t i) {
     return bits ? word * 64 + (uint32_t)__builtin_ctzll(bits) : NONE;
 }
 
-/* Whether a later layer that comes before it is due takes longer. */
+/* Whether later layers that come before it is due take longer, piece by piece.
+ */
 static bool fits_later(const Overlap *o, const uint64_t *time, uint32_t block,
                        uint32_t i) {
     uint32_t due = o->item[i].due;
-    for (uint32_t b = block + 1; b < due && b < o->n_blocks; b++)
-        if (time[b] >= o->item[i].cycles)
+    bool piecewise = o->plan->cuts && o->pieces;
+    uint64_t least = piecewise ? o->item[i].least : o->item[i].cycles, sum = 0;
+    for (uint32_t b = block + 1; b < due && b < o->n_blocks; b++) {
+        sum += time[b] >= least ? time[b] : 0;
+        if (sum >= o->item[i].cycles)
             return true;
+    }
     return false;
 }
 
 /* The transfer that is due first of those that can run now and of which
- * something fits; *n: channels of it, 0: all. */
+ * something fits: *n. */
 static uint32_t next_move(const Overlap *o, const uint64_t *time,
-                          uint32_t block, uint64_t left, uint32_t *n) {
+                          uint32_t block, uint64_t left, Cutting *n) {
     uint32_t best = NONE;
     for (uint32_t i = next_ready(o, o->front); i <= o->reach;
          i = next_ready(o, i + 1)) {
@@ -404,8 +527,8 @@ static uint32_t next_move(const Overlap *o, const uint64_t *time,
             (best != NONE && o->item[best].due <= item->due))
             continue;
         bool whole = item->cycles <= left;
-        uint32_t piece = whole ? 0 : piece_for(o, i, left);
-        if (whole || piece || !fits_later(o, time, block, i)) {
+        Cutting piece = whole ? (Cutting){0, 0} : piece_for(o, i, left);
+        if (whole || piece.rows || piece.c || !fits_later(o, time, block, i)) {
             best = i;
             *n = piece;
         }
@@ -416,17 +539,15 @@ static uint32_t next_move(const Overlap *o, const uint64_t *time,
 static void fill_step(Overlap *o, const uint64_t *time, uint32_t block) {
     uint64_t left = time[block];
     for (uint32_t k = 0; k < SIDE_BY_SIDE && left; k++) {
-        uint32_t n, i = next_move(o, time, block, left, &n);
+        Cutting piece;
+        uint32_t i = next_move(o, time, block, left, &piece);
         if (i == NONE)
             return;
-        const Action *a = &o->source.at[i];
-        uint64_t cycles = n ? move_cycles(&o->now, a, n) : o->item[i].cycles;
+        uint64_t cycles = o->item[i].cycles;
+        do_piece(o, i, piece);
+        cycles -= o->item[i].done ? 0 : o->item[i].cycles;
         left -= cycles < left ? cycles : left;
-        o->pieces -= n > 0;
-        if (n)
-            do_channels(o, i, n);
-        else
-            do_rest(o, i);
+        o->pieces -= !o->item[i].done;
     }
 }
 
@@ -444,7 +565,7 @@ static void do_due(Overlap *o, uint32_t block) {
         if (!item->moves || !beside_now(o, i))
             next_step(o);
         if (item->moves) {
-            do_rest(o, i);
+            do_piece(o, i, (Cutting){0, 0});
         } else {
             do_action(o, i);
             next_step(o);

@@ -172,6 +172,7 @@ const Plan *plan_make(Arena *arena, Diag *diag, const Schedule *schedule,
     uint64_t height;
     bool hopeless;
     Plan *plan = way_plan(arena, diag, &c, &c.best, true, &height, &hopeless);
+    plan = plan_hidden(arena, &c, plan);
     Traffic traffic = plan_traffic(plan);
     if (traffic.too_long) {
         *does_not_fit = true;

@@ -88,6 +88,8 @@ typedef struct Plan {
     bool keeps_all;          /* nothing is, but for what is replicated on the
                               * fly */
     bool by_parts;           /* parts of volumes leave, chosen first */
+    bool cuts;               /* transfers are cut between rows, and where a
+                              * later layer hides the pieces */
     bool lends;              /* bytes of concats serve others until their
                               * members are written */
     const char *planner;     /* of the active memories */

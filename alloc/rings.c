@@ -344,6 +344,13 @@ static bool ring_aligns(const Work *w, const Group *g, Rings *rings,
     return false;
 }
 
+/* Rows that are loaded for a run of the group's last node. */
+static uint32_t rows_ahead(const Work *w, const Group *g, const Ring *ring) {
+    uint64_t rows = roll_chunk(w, g, g->end - g->first - 1);
+    uint64_t last = last_height(w, g), h = height(w, ring->tensor);
+    return g->ahead ? (uint32_t)((rows * h + last - 1) / last) : 0;
+}
+
 bool rings_until(const Work *w, const Group *g, uint32_t rows, Rings *rings) {
     Growth growth = {w, g, rings};
     bool made = roll_until(w, g, rows, grow_by, &growth);
@@ -352,6 +359,12 @@ bool rings_until(const Work *w, const Group *g, uint32_t rows, Rings *rings) {
     for (uint32_t i = 0; i < rings->at.n; i++) {
         rings->at.at[i].loaded = 0;
         rings->at.at[i].rows = rings->at.at[ring_place(w, rings, i)].rows;
+    }
+    for (uint32_t i = 0; i < rings->n_loaded; i++) {
+        Ring *ring = &rings->at.at[i];
+        uint32_t h = height(w, ring->tensor);
+        ring->rows += rows_ahead(w, g, ring);
+        ring->rows = ring->rows < h ? ring->rows : h;
     }
     return made;
 }

@@ -26,19 +26,19 @@ struct RollCosts {
     struct Ends {
         uint32_t n;
         Known **known; /* by length of the group */
-    } * from[2];       /* by whether it stays, by its first step */
+    } * from[4];       /* by whether it stays, or is ahead; by its first step */
 };
 
 RollCosts *roll_costs_new(Arena *arena, uint32_t n_steps) {
     RollCosts *costs = ARENA_NEW(arena, RollCosts);
     *costs = (RollCosts){.arena = arena, .n_steps = n_steps};
-    for (int stays = 0; stays < 2; stays++)
-        costs->from[stays] = ARENA_ARRAY(arena, struct Ends, n_steps);
+    for (uint32_t i = 0; i < sizeof costs->from / sizeof *costs->from; i++)
+        costs->from[i] = ARENA_ARRAY(arena, struct Ends, n_steps);
     return costs;
 }
 
 static Known *known_of(RollCosts *costs, const Group *g) {
-    struct Ends *ends = &costs->from[g->stays][g->first];
+    struct Ends *ends = &costs->from[g->stays + 2 * g->ahead][g->first];
     uint32_t length = g->end - g->first;
     if (length >= ends->n) {
         uint32_t n = 2 * length;
@@ -206,7 +206,8 @@ static bool roll_most(const Work *w, Group *g, uint32_t most, uint64_t bytes,
 }
 
 uint32_t roll_rows(const Work *w, Group g, uint64_t bytes, RollCost *cost) {
-    return roll_most(w, &g, group_height(w, &g), bytes, cost) ? g.rows : 0;
+    uint32_t h = group_height(w, &g), most = h / (g.ahead ? w->runs : 1);
+    return roll_most(w, &g, most ? most : 1, bytes, cost) ? g.rows : 0;
 }
 
 uint32_t roll_columns(const Work *w, Group g, uint64_t bytes, RollCost *cost) {

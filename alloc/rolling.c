@@ -9,24 +9,39 @@
  * that fit the one that reads the fewest weights wins: each run of a node reads
  * its weights again. So nodes add as many rows at a time as fit, and what fits
  * whole stays whole.
+ * Where transfers are to hide (Work.runs), the least time in which nothing
+ * works but them comes before weights: what a stretch loads from outside and
+ * stores there hides behind its other runs, so what is loaded is rolled with
+ * many layers, in some runs of each.
  */
-#include "alloc/work.h"
+#include "alloc/overlap.h"
 
 /* Longer groups than this are not looked at. */
 enum { LONGEST = 32 };
 
+typedef struct Price {
+    double waits;     /* cycles, only if transfers are to hide */
+    uint64_t weights; /* elements that are read */
+} Price;
+
 typedef struct Cut {
     bool reached;
-    uint64_t weights; /* read by all steps before this one */
-    uint32_t first;   /* of the stretch that ends here */
-    uint32_t rows;    /* at a time; 0: whole */
-    uint32_t cols;    /* at a time, with line buffers; 0: whole rows */
+    Price price;    /* of all steps before this one */
+    uint32_t first; /* of the stretch that ends here */
+    uint32_t rows;  /* at a time; 0: whole */
+    uint32_t cols;  /* at a time, with line buffers; 0: whole rows */
 } Cut;
+
+/* Cycles of a stretch's layers, and of what it moves. */
+typedef struct Time {
+    double work, moves;
+} Time;
 
 typedef struct Search {
     Work *w;
     Cut *cut; /* by step, and behind the last */
     Rings rings;
+    Time time; /* of the stretch that is looked at */
 } Search;
 
 /* Bytes of the volumes that are there whole during steps [first, end), which
@@ -59,11 +74,78 @@ static uint64_t step_weights(const Work *w, uint32_t step) {
     return sum;
 }
 
+/* ---- time ---- */
+
+static double node_cycles(const Work *w, NodeId id) {
+    Volume v = plan_volume(w->g, graph_node(w->g, id)->out[0]);
+    Placement all = {.n_c = v.c};
+    Plan plan = {.schedule = w->schedule, .placement = &all};
+    Action whole = {.kind = ACTION_RUN,
+                    .node = id,
+                    .legal = w->legal[id.i],
+                    .rows = v.h,
+                    .cols = v.w};
+    return on_engine(w, id) ? (double)action_cycles(&plan, &whole) : 0;
+}
+
+static uint64_t elements(const Work *w, TensorId t) {
+    Volume v = plan_volume(w->g, t);
+    return (uint64_t)v.c * v.h * v.w;
+}
+
+/* Elements that the node loads from outside, which none of the steps from
+ * `first` on before its own does, or stores there. */
+static uint64_t passing(const Work *w, uint32_t first, uint32_t step,
+                        NodeId id) {
+    const Node *node = graph_node(w->g, id);
+    Group before = {.first = first, .end = step};
+    uint64_t sum = 0;
+    for (uint32_t k = 0; k < node->n_in; k++) {
+        GroupReaders r = group_readers(w, &before, node->in[k]);
+        if (from_outside(w, node->in[k]) && !group_readers_next(&r))
+            sum += elements(w, node->in[k]);
+    }
+    return sum +
+           (w->role[node->out[0].i].outside ? elements(w, node->out[0]) : 0);
+}
+
+/* Adds a step to the stretch that begins at `first`. */
+static void time_add(Search *s, uint32_t first, uint32_t step) {
+    const Work *w = s->w;
+    if (step == first)
+        s->time = (Time){0, 0};
+    for (uint32_t i = 0; w->runs && i < w->schedule->step[step].n; i++) {
+        NodeId id = w->schedule->step[step].slot[i].node;
+        double bytes = (double)passing(w, first, step, id) * w->spec->element;
+        s->time.work += node_cycles(w, id);
+        s->time.moves += bytes_seconds(w->spec, bytes) * w->spec->clock;
+    }
+}
+
+/* Cycles in which transfers of the stretch are at work alone: what is too much
+ * for its runs, and what comes before the first or behind the last. */
+static double waits(const Search *s, const Group *g) {
+    const Time *t = &s->time;
+    uint32_t most = s->w->runs;
+    uint32_t runs = g->rows ? group_height(s->w, g) / g->rows : most;
+    double hidden = t->moves < t->work ? t->moves : t->work;
+    runs = runs < 1 ? 1 : runs > most ? most : runs;
+    return t->moves - hidden + hidden / runs;
+}
+
+/* ---- stretches ---- */
+
+static bool cheaper(Price a, Price b) {
+    return a.waits != b.waits ? a.waits < b.waits : a.weights < b.weights;
+}
+
 static void offer(Search *s, const Group *g, uint64_t weights) {
     Cut *cut = &s->cut[g->end];
-    weights += s->cut[g->first].weights;
-    if (!cut->reached || weights < cut->weights)
-        *cut = (Cut){true, weights, g->first, g->rows, g->cols};
+    Price price = s->cut[g->first].price;
+    price.weights += weights;
+    price.waits += s->w->runs ? waits(s, g) : 0;
+    if (!cut->reached || cheaper(price, cut->price))
+        *cut = (Cut){true, price, g->first, g->rows, g->cols};
 }
 
 /* False if the rings alone are too large, as those of longer groups then are.
@@ -71,7 +153,11 @@ static void offer(Search *s, const Group *g, uint64_t weights) {
 static bool group_try(Search *s, uint32_t first, uint32_t end) {
     uint64_t whole = whole_bytes(s->w, first, end, true);
     uint64_t total = s->w->total;
-    Group g = {.first = first, .end = end, .rolls = true, .stays = true};
+    Group g = {.first = first,
+               .end = end,
+               .rolls = true,
+               .stays = true,
+               .ahead = s->w->runs > 0};
     RollCost cost;
     bool fits = whole <= total;
     g.rows = roll_rows(s->w, g, fits ? total - whole : 0, &cost);
@@ -85,12 +171,16 @@ static bool group_try(Search *s, uint32_t first, uint32_t end) {
 
 static void stretches_from(Search *s, uint32_t first) {
     uint32_t n = s->w->schedule->n_steps;
+    time_add(s, first, first);
     if (whole_bytes(s->w, first, first + 1, false) <= s->w->total)
         offer(s, &(Group){.first = first, .end = first + 1},
               step_weights(s->w, first));
     if (!group_may_begin(s->w, first))
         return;
-    for (uint32_t end = first + 1; end <= n && end <= first + LONGEST; end++) {
+    for (uint32_t end = first + 1;
+         end <= n && end <= first + (s->w->runs ? 2U : 1U) * LONGEST; end++) {
+        if (end > first + 1)
+            time_add(s, first, end - 1);
         if (!group_may_hold(s->w, end - 1) || !group_try(s, first, end))
             return;
     }
@@ -106,7 +196,8 @@ static void groups_follow(Work *w, const Cut *cut) {
                               .rows = cut[end].rows,
                               .cols = cut[end].cols,
                               .rolls = true,
-                              .stays = true}));
+                              .stays = true,
+                              .ahead = w->runs > 0}));
 }
 
 /* False if there is no way through. */

@@ -18,6 +18,7 @@ static bool way_fit(Work *w, const Way *way, Problem *problem,
     w->apart = way->apart;
     w->low = way->low;
     w->thrift = way->thrift;
+    w->runs = way->runs;
     if (way->streams)
         start_again(w);
     if (way->rolls) {
@@ -110,6 +111,7 @@ Plan *way_plan(Arena *arena, Diag *diag, const Contest *c, const Way *way,
     if (strcmp(plan->planner, "slots") != 0) /* its parts lie as they must */
         spread(w, &problem, &result);
     plan->keeps_all = w->keeps_all;
+    plan->cuts = way->cuts;
     plan->lends = w->lends;
     plan->by_parts = w->by_parts;
     if (!actions_make(w, diag, &problem, &result, plan))

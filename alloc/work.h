@@ -101,6 +101,8 @@ typedef struct Group {
     bool rolls;         /* by rings.c: nothing twice; `rows` are then those of
                          * the highest result at a time */
     bool stays;         /* rolls: what others need stays in active memory */
+    bool ahead;         /* rolls: what it loads comes one run of its last node
+                         * before it is needed */
     uint32_t cols;      /* rolls: by lines.c, with so many columns of the widest
                          * result at a time, 1: as few as can be; 0: by rings */
     uint32_t first_buf; /* then, in the problem: its rings */
@@ -196,6 +198,8 @@ typedef struct Work {
     uint32_t low;         /* volumes stay where rows of them are read, of which
                            * little is there at a time: of active memory one
                            * part in so many; 0: none stays */
+    uint32_t runs;        /* groups roll so that transfers hide behind so many
+                           * runs of their layers; 0: not for that */
     bool settled;         /* modes_settle, when the Work was made */
     bool streams_first;   /* what never runs whole starts with its last way */
     double most;          /* bytes moved by a plan that is known already */

@@ -1,0 +1,71 @@
+/* hide.c - plans whose transfers hide behind layers.
+ *
+ * Input: the plan that costs least. Output: that, or one that moves no more
+ * bytes and takes fewer cycles.
+ * Method: ways are compared before loads come early and stores late, by bytes
+ * above all. Where much of the time then is not hidden, though neither the
+ * engines nor the wires are busy all of it, plans are made of other ways, to
+ * the last action, and compared by their cycles.
+ */
+#include "alloc/contest.h"
+#include "alloc/overlap.h"
+
+#include <math.h>
+
+/* One part in so many of the time: what waiting must take, and what a plan must
+ * save, for it pays in instructions, and perhaps in weights. */
+enum { WAITING = 32, SAVED = 128 };
+
+/* Runs of layers that roll together: the first of them are tried, fewer where
+ * there are many steps. */
+static const uint32_t runs[] = {16, 64, 8, 32, 4};
+enum { N_RUNS = sizeof runs / sizeof *runs, STEPS = 640 };
+
+/* Cycles in which neither all engines together nor all transfers work. */
+static uint64_t waiting(const Plan *plan) {
+    uint64_t moves = 0, work = 0;
+    for (uint32_t i = 0; i < plan->n_actions; i++) {
+        const Action *a = &plan->action[i];
+        bool move = a->kind == ACTION_LOAD || a->kind == ACTION_STORE;
+        *(move ? &moves : &work) += action_cycles(plan, a);
+    }
+    uint64_t busy = moves > work ? moves : work;
+    return plan->cycles > busy ? plan->cycles - busy : 0;
+}
+
+static bool no_more(Traffic a, Traffic b) {
+    return a.moved + a.weights <= b.moved + b.weights &&
+           a.too_long <= b.too_long;
+}
+
+/* At most `most` cycles, and fewer than the best so far. */
+static Plan *try_way(Arena *arena, const Contest *c, Plan *plan, Way way,
+                     uint64_t most) {
+    uint64_t height;
+    bool hopeless;
+    way.most = HUGE_VAL;
+    Plan *other =
+        way_plan(arena, diag_new(arena), c, &way, true, &height, &hopeless);
+    if (!other || !no_more(plan_traffic(other), plan_traffic(plan)) ||
+        other->cycles > most || other->cycles >= plan->cycles)
+        return plan;
+    return other;
+}
+
+Plan *plan_hidden(Arena *arena, const Contest *c, Plan *plan) {
+    const HwSpec *spec = c->schedule->spec;
+    if (!spec->tiling.overlap || c->options->layer_by_layer ||
+        plan->cycles / WAITING >= waiting(plan))
+        return plan;
+    uint64_t most = plan->cycles - plan->cycles / SAVED;
+    Way way = c->best;
+    way.cuts = true;
+    plan = try_way(arena, c, plan, way, most);
+    way = (Way){.size = spec->memory[0].size, .rolls = true, .cuts = true};
+    uint32_t tries = STEPS / (c->schedule->n_steps + 1);
+    for (uint32_t i = 0; spec->tiling.rings && i < tries && i < N_RUNS; i++) {
+        way.runs = runs[i];
+        plan = try_way(arena, c, plan, way, most);
+    }
+    return plan;
+}
