@@ -61,6 +61,8 @@ static bool runs_by_parts(const Work *w, NodeId id) {
     HwOp op = w->legal[id.i].op;
     if (w->spec->tiling.kind == HW_TILING_SOFTWARE)
         return w->spec->tiling.ops >> op & 1;
+    if (w->spec->tiling.kind == HW_TILING_HARDWARE && slab_least(w, id))
+        return true;
     for (uint32_t i = 0; i < w->spec->tiling.n; i++)
         if (w->spec->tiling.kind == HW_TILING_HARDWARE &&
             w->spec->tiling.style[i].ops >> op & 1)

@@ -289,6 +289,11 @@ static void note_too_high(Diag *diag, const Work *w, const Node *node,
                   w->spec->tiling.lines ? "; line buffers can take less" : "");
 }
 
+static bool step_tiled(const Work *w) {
+    const Step *step = &w->schedule->step[w->stuck];
+    return step->n && w->mode[step->slot[0].node.i].kind != MODE_WHOLE;
+}
+
 /* Whether the node runs by slabs where no stripe fits: how thick these can be.
  */
 static bool note_slab(Diag *diag, const Work *w, NodeId id) {
@@ -316,6 +321,8 @@ static bool note_slab(Diag *diag, const Work *w, NodeId id) {
 static void note_stripe(Diag *diag, const Work *w) {
     const Step *step = &w->schedule->step[w->stuck];
     NodeId id = step->n ? step->slot[0].node : NO_NODE;
+    if (step->n && step_tiled(w) && !by_planks(w, id) && slab_least(w, id))
+        note_slab(diag, w, id);
     if (!step->n || !by_planks(w, id))
         return;
     const Node *node = graph_node(w->g, id);
@@ -330,11 +337,6 @@ static void note_stripe(Diag *diag, const Work *w) {
                   with_commas(w->arena, planks_wanted(w, id, rows)));
     else if (!rows && least && (least < h || !note_slab(diag, w, id)))
         note_too_high(diag, w, node, least, planks_wanted(w, id, least));
-}
-
-static bool step_tiled(const Work *w) {
-    const Step *step = &w->schedule->step[w->stuck];
-    return step->n && w->mode[step->slot[0].node.i].kind != MODE_WHOLE;
 }
 
 /* Whether the machine has tiles for the step's node, if larger ones than fit.

@@ -310,9 +310,7 @@ static uint32_t smaller_slabs(const Work *w, NodeId id, uint32_t rows,
     return least < below ? least : 0;
 }
 
-static bool planks_next(Work *w, NodeId id, uint64_t free) {
-    uint32_t rows = lower_planks(w, id, free);
-    uint32_t channels = smaller_slabs(w, id, rows, free);
+static bool set_planks(Work *w, NodeId id, uint32_t rows, uint32_t channels) {
     if (!rows && !channels)
         return false;
     w->mode[id.i] = (Mode){.kind = MODE_PLANKS,
@@ -322,6 +320,17 @@ static bool planks_next(Work *w, NodeId id, uint64_t free) {
                            .channels = channels,
                            .style = -1};
     return true;
+}
+
+static bool planks_next(Work *w, NodeId id, uint64_t free) {
+    uint32_t rows = lower_planks(w, id, free);
+    return set_planks(w, id, rows, smaller_slabs(w, id, rows, free));
+}
+
+/* Where the machine has tiles, but none that is small enough. */
+static bool slabs_next(Work *w, NodeId id, uint64_t free) {
+    bool never_whole = w->spec->tiling.always >> w->legal[id.i].op & 1;
+    return !never_whole && set_planks(w, id, 0, smaller_slabs(w, id, 0, free));
 }
 
 /* ---- hardware tiles ---- */
@@ -550,7 +559,9 @@ bool mode_next(Work *w, NodeId id, uint64_t free) {
     case HW_TILING_SOFTWARE:
         return w->spec->tiling.ops >> op & 1 && planks_next(w, id, free);
     case HW_TILING_HARDWARE:
-        return hardware_next(w, id);
+        return w->mode[id.i].kind == MODE_PLANKS
+                   ? slabs_next(w, id, free)
+                   : hardware_next(w, id) || slabs_next(w, id, free);
     case HW_TILING_NONE:
         break;
     }

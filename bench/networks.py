@@ -64,6 +64,11 @@ class Net:
             f"pooling_param {{ pool: {kind} kernel_size: {kernel} "
             f"pad: {pad} stride: {stride} round_mode: FLOOR }}")
 
+    def global_pool(self, x, kind):
+        return self._layer("Pooling", [x], x[1], 1,
+                           f"pooling_param {{ pool: {kind} "
+                           "global_pooling: true }")
+
     def scale(self, x):
         return self._layer("Scale", [x], x[1], x[2],
                            "scale_param { bias_term: true }")
@@ -76,8 +81,7 @@ class Net:
         return self._layer("Concat", xs, sum(x[1] for x in xs), xs[0][2])
 
     def head(self, x, classes):
-        x = self._layer("Pooling", [x], x[1], 1,
-                        "pooling_param { pool: AVE global_pooling: true }")
+        x = self.global_pool(x, "AVE")
         return self._layer("InnerProduct", [x], classes, 1,
                            f"inner_product_param {{ num_output: {classes} }}")
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """small_memories.py - random networks in less active memory than they take.
 
-Branches, concats, sums, strides, dilations, depthwise and transposed layers of
-odd sizes, on every machine with two levels: exit code 0 and verified by value,
+Branches, concats, sums, strides, dilations, depthwise and transposed layers,
+pools over whole images, of odd sizes, on every machine with two levels: exit code 0 and verified by value,
 within the cap, with the bytes that the plan counted and no fewer than its
 bounds; or exit code 3, and then the size that would do does, the one that would
 not does not. --long has many more of them.
@@ -25,10 +25,12 @@ CHANNELS = (3, 4, 5, 7, 8, 15, 16, 17, 24, 31, 32, 33, 48, 64)
 
 
 def layer(net, dice, x):
-    kind = dice.randrange(8)
+    kind = dice.randrange(9)
     width = dice.choice(CHANNELS)
     if kind == 0 and x[2] > 6:
         return net.pool(x, dice.choice(("MAX", "AVE")), 2, 2, pad=0)
+    if kind == 8:
+        return net.global_pool(x, dice.choice(("MAX", "AVE")))
     if kind == 1:
         return net.relu(net.conv(x, x[1], dice.choice((3, 5)), group=x[1]))
     if kind == 2 and x[2] < 32:
