@@ -12,16 +12,13 @@
  * Invariants: no byte more moves; placements stay; an action passes at most
  * WINDOW others; plan_cycles never rises.
  */
-#include "alloc/overlap.h"
+#include "alloc/pieces.h"
 
 #include <string.h>
 
 enum {
-    WINDOW = 256,      /* actions that an action may pass */
     SIDE_BY_SIDE = 24, /* transfers of one step */
-    PARTS = 4,         /* into which moves of LONG cycles are cut */
-    LONG = 500,
-    PIECES = 8 /* a piece is at least this part of its transfer */
+    PIECES = 8         /* a piece is at least this part of its transfer */
 };
 
 typedef struct Item {
@@ -41,7 +38,7 @@ typedef struct Item {
 typedef struct Overlap {
     Arena *arena;
     const Plan *plan;
-    VEC(Action) source; /* the plan's actions, some loads in parts */
+    Pieces p;
     uint32_t n, n_blocks;
     Item *item;           /* by source */
     uint32_t *start;      /* of its conflicts, in `before` */
@@ -53,10 +50,7 @@ typedef struct Overlap {
     uint32_t step;   /* at work now, counted from 1 */
     uint32_t reach;  /* the last action that may be at work in it */
     uint32_t pieces; /* that may still be cut off */
-    bool parts;      /* moves are cut before anything else */
     VEC(Action) action; /* in their new order */
-    VEC(Placement) placement;
-    Plan now; /* the plan with these placements */
 } Overlap;
 
 static bool is_move(const Action *a) {
@@ -67,219 +61,34 @@ static bool is_layer(const Action *a) {
     return !is_move(a) && a->kind != ACTION_CONCAT;
 }
 
-/* ---- parts of loads ---- */
-
-static uint32_t placement_add(Overlap *o, Placement p) {
-    vec_push(o->arena, &o->placement, p);
-    o->now.placement = o->placement.at;
-    return o->placement.n - 1;
-}
-
-/* Channels [c, c + n) of what the placement holds. */
-static uint32_t piece_of(Overlap *o, uint32_t placement, uint32_t c,
-                         uint32_t n) {
-    Placement p = o->placement.at[placement];
-    p.part_c += c;
-    p.c += c;
-    p.n_c = n;
-    return placement_add(o, p);
-}
-
-static Action move_piece(Overlap *o, const Action *whole, uint32_t c,
-                         uint32_t n) {
-    Action a = *whole;
-    if (n == o->placement.at[whole->out].n_c)
-        return a;
-    uint32_t from = piece_of(o, whole->in[0], c, n);
-    a.in = ARENA_COPY(o->arena, uint32_t, &from, 1);
-    a.out = piece_of(o, whole->out, c, n);
-    return a;
-}
-
-/* The rows of a ring, or of a volume of which rows are named. */
-static uint32_t view_of(Overlap *o, uint32_t placement, uint32_t row,
-                        uint32_t rows) {
-    Placement p = o->placement.at[placement];
-    p.row = row;
-    p.rows = rows;
-    return placement_add(o, p);
-}
-
-static bool may_cut_rows(const Overlap *o, const Action *a) {
-    const Placement *p =
-        &o->placement.at[a->kind == ACTION_LOAD ? a->out : a->in[0]];
-    return p->ring && !p->lines.band;
-}
-
-static Action move_rows(Overlap *o, const Action *whole, uint32_t row,
-                        uint32_t rows) {
-    Action a = *whole;
-    uint32_t in = whole->in[0];
-    if (a.kind == ACTION_LOAD)
-        a.out = view_of(o, a.out, row, rows);
-    else
-        in = view_of(o, in, row, rows);
-    a.in = ARENA_COPY(o->arena, uint32_t, &in, 1);
-    a.row = row;
-    a.rows = rows;
-    return a;
-}
-
-/* Whether the channels from c on, and those before, are volumes of their own,
- * with their padding. */
-static bool ends_there(const Overlap *o, uint32_t placement, uint32_t c) {
-    const HwSpec *spec = o->plan->schedule->spec;
-    const Placement *p = &o->placement.at[placement];
-    const HwMemory *m = &spec->memory[p->memory];
-    uint32_t n = p->part_c + c;
-    Volume before = {n, p->whole.h, p->whole.w, hwspec_repl_none(spec, n)};
-    if (p->lines.band || !part_has_address(m, &p->whole, n))
-        return false;
-    uint64_t at = layout_part_offset(m->layout, &p->whole, n);
-    return layout_bytes(m->layout, &before) == at &&
-           (m->role != HW_ACTIVE || !m->align || at % m->align == 0);
-}
-
-/* Whether a move can be cut in front of its channel c. */
-static bool may_cut(const Overlap *o, const Action *a, uint32_t c) {
-    return ends_there(o, a->in[0], c) && ends_there(o, a->out, c);
-}
-
-/* The last store, not far before, of other channels of what is loaded; NULL. */
-static const Action *last_store(const Overlap *o, uint32_t i) {
-    const Plan *plan = o->plan;
-    const Action *load = &plan->action[i];
-    const Placement *from = &plan->placement[load->in[0]];
-    for (uint32_t k = i; k-- > 0 && k + WINDOW > i;) {
-        const Action *a = &plan->action[k];
-        const Placement *to = &plan->placement[a->out];
-        if (a->kind == ACTION_STORE && placements_share(from, to) &&
-            to->part_c < from->part_c + from->n_c &&
-            from->part_c < to->part_c + to->n_c)
-            return a;
-    }
-    return NULL;
-}
-
-/* Where a move is cut: in front of these channels of it, rising. */
-typedef struct Cuts {
-    uint32_t n, at[PARTS + 2];
-} Cuts;
-
-static void cut_add(const Overlap *o, const Action *a, Cuts *cuts, uint32_t c) {
-    uint32_t i = cuts->n;
-    if (c == 0 || c >= o->placement.at[a->out].n_c || !may_cut(o, a, c))
-        return;
-    for (; i > 0 && cuts->at[i - 1] >= c; i--)
-        if (cuts->at[i - 1] == c)
-            return;
-    for (uint32_t k = cuts->n++; k > i; k--)
-        cuts->at[k] = cuts->at[k - 1];
-    cuts->at[i] = c;
-}
-
-/* Of a concat what was stored last is a load of its own, so that the others
- * need not wait for it. */
-static void cut_at_store(const Overlap *o, uint32_t i, Cuts *cuts) {
-    const Action *load = &o->plan->action[i], *store = last_store(o, i);
-    if (!store)
-        return;
-    const Placement *from = &o->placement.at[load->in[0]];
-    const Placement *to = &o->placement.at[store->out];
-    if (to->part_c > from->part_c)
-        cut_add(o, load, cuts, to->part_c - from->part_c);
-    cut_add(o, load, cuts, to->part_c + to->n_c - from->part_c);
-}
-
-/* The bytes of parts are free, or done with, at different times. */
-static void cut_evenly(const Overlap *o, const Action *a, Cuts *cuts) {
-    uint32_t n = o->placement.at[a->out].n_c, part = n / PARTS;
-    for (uint32_t k = 1; k < PARTS && part; k++)
-        for (uint32_t c = k * n / PARTS; c + part > k * n / PARTS; c--)
-            if (may_cut(o, a, c)) {
-                cut_add(o, a, cuts, c);
-                break;
-            }
-}
-
-static void add_by_channels(Overlap *o, const Action *move, const Cuts *cuts) {
-    uint32_t n = o->placement.at[move->out].n_c, at = 0;
-    for (uint32_t k = 0; k <= cuts->n; k++) {
-        uint32_t end = k < cuts->n ? cuts->at[k] : n;
-        Action part = move_piece(o, move, at, end - at);
-        vec_push(o->arena, &o->source, part);
-        at = end;
-    }
-}
-
-static void add_by_rows(Overlap *o, const Action *move) {
-    uint32_t parts = move->rows < PARTS ? move->rows : PARTS;
-    for (uint32_t k = 0; k < parts; k++) {
-        uint32_t row = move->rows * k / parts;
-        uint32_t end = move->rows * (k + 1) / parts;
-        Action part = move_rows(o, move, move->row + row, end - row);
-        vec_push(o->arena, &o->source, part);
-    }
-}
-
-static void add_parts(Overlap *o, uint32_t i) {
-    const Action *move = &o->plan->action[i];
-    bool longs = o->parts && action_cycles(o->plan, move) >= LONG;
-    Cuts cuts = {0};
-    if (o->parts && move->kind == ACTION_LOAD)
-        cut_at_store(o, i, &cuts);
-    if (longs && o->plan->cuts && !cuts.n && move->rows > 1 &&
-        may_cut_rows(o, move)) {
-        add_by_rows(o, move);
-        return;
-    }
-    if (longs)
-        cut_evenly(o, move, &cuts);
-    add_by_channels(o, move, &cuts);
-}
-
-static void find_source(Overlap *o) {
-    for (uint32_t i = 0; i < o->plan->n_placements; i++)
-        vec_push(o->arena, &o->placement, o->plan->placement[i]);
-    for (uint32_t i = 0; i < o->plan->n_actions; i++)
-        if (is_move(&o->plan->action[i]))
-            add_parts(o, i);
-        else
-            vec_push(o->arena, &o->source, o->plan->action[i]);
-    o->n = o->source.n;
-    o->item = ARENA_ARRAY(o->arena, Item, o->n + 1);
-    o->start = ARENA_ARRAY(o->arena, uint32_t, o->n + 1);
-    o->now = *o->plan;
-    o->now.placement = o->placement.at;
-}
-
 /* ---- what there is ---- */
 
 /* Cycles of the shortest transfer that it can be cut into. */
 static uint64_t least_cycles(const Overlap *o, uint32_t i) {
-    const Action *whole = &o->source.at[i];
-    uint32_t n = o->placement.at[whole->out].n_c, c = (n + PIECES - 1) / PIECES;
+    const Action *whole = &o->p.source.at[i];
+    uint32_t n = o->p.placement.at[whole->out].n_c,
+             c = (n + PIECES - 1) / PIECES;
     Action least = *whole;
-    if (may_cut_rows(o, whole))
+    if (piece_may_cut_rows(&o->p, whole))
         least.rows = (whole->rows + PIECES - 1) / PIECES;
-    while (c < n && !may_cut(o, whole, c))
+    while (c < n && !piece_may_cut(&o->p, whole, c))
         c++;
-    return move_cycles(&o->now, &least, c);
+    return move_cycles(&o->p.now, &least, c);
 }
 
 static void find_blocks(Overlap *o) {
     const Action *last = NULL;
     uint32_t block = 0;
     for (uint32_t i = 0; i < o->n; i++) {
-        const Action *a = &o->source.at[i];
+        const Action *a = &o->p.source.at[i];
         bool layer = is_layer(a);
         if (layer && last && last->step != a->step)
             block++;
         o->item[i] = (Item){.block = block + (!layer && last != NULL),
                             .moves = is_move(a),
                             .rows = a->rows,
-                            .c = o->placement.at[a->out].n_c,
-                            .cycles = action_cycles(&o->now, a)};
+                            .c = o->p.placement.at[a->out].n_c,
+                            .cycles = action_cycles(&o->p.now, a)};
         if (is_move(a) && o->plan->cuts)
             o->item[i].least = least_cycles(o, i);
         if (layer)
@@ -291,7 +100,7 @@ static void find_blocks(Overlap *o) {
 static void find_conflicts(Overlap *o) {
     Accesses *all = ARENA_ARRAY(o->arena, Accesses, o->n + 1);
     for (uint32_t i = 0; i < o->n; i++)
-        all[i] = accesses_of(o->arena, &o->now, &o->source.at[i]);
+        all[i] = accesses_of(o->arena, &o->p.now, &o->p.source.at[i]);
     for (uint32_t i = 0; i < o->n; i++) {
         o->start[i] = o->before.n;
         for (uint32_t k = i > WINDOW ? i - WINDOW : 0; k < i; k++)
@@ -356,7 +165,7 @@ static void finish(Overlap *o, uint32_t i) {
 }
 
 static void do_action(Overlap *o, uint32_t i) {
-    Action a = o->source.at[i];
+    Action a = o->p.source.at[i];
     a.step = o->step;
     o->item[i].step = o->step;
     vec_push(o->arena, &o->action, a);
@@ -368,66 +177,30 @@ typedef struct Cutting {
     uint32_t rows, c;
 } Cutting;
 
-/* Whether b are the channels behind a's, from and to the same places. */
-static bool follows(const Overlap *o, const Action *a, const Action *b) {
-    const Placement *p = &o->placement.at[a->out];
-    const Placement *q = &o->placement.at[b->out];
-    return a->kind == b->kind && a->step == b->step && p->buffer == q->buffer &&
-           placements_share(p, q) && p->c + p->n_c == q->c &&
-           a->row == b->row && a->rows == b->rows && a->col == b->col &&
-           a->cols == b->cols && same_tensor(p->tensor, q->tensor) &&
-           placements_share(&o->placement.at[a->in[0]],
-                            &o->placement.at[b->in[0]]) &&
-           o->placement.at[a->in[0]].part_c + p->n_c ==
-               o->placement.at[b->in[0]].part_c;
-}
-
-/* The same of rows. */
-static bool follows_rows(const Overlap *o, const Action *a, const Action *b) {
-    const Placement *p = &o->placement.at[a->out];
-    const Placement *q = &o->placement.at[b->out];
-    const Placement *from = &o->placement.at[a->in[0]];
-    const Placement *other = &o->placement.at[b->in[0]];
-    return a->kind == b->kind && a->step == b->step && p->buffer == q->buffer &&
-           placements_share(p, q) && p->c == q->c && p->n_c == q->n_c &&
-           a->row + a->rows == b->row && a->col == b->col &&
-           a->cols == b->cols && same_tensor(p->tensor, q->tensor) &&
-           placements_share(from, other) && from->part_c == other->part_c &&
-           may_cut_rows(o, a) && may_cut_rows(o, b);
-}
-
 static void add_move(Overlap *o, Action a) {
     Action *last = o->action.n ? &o->action.at[o->action.n - 1] : NULL;
-    if (last && is_move(&a) && is_move(last) && follows_rows(o, last, &a)) {
-        *last = move_rows(o, last, last->row, last->rows + a.rows);
-        return;
-    }
-    if (!last || !is_move(&a) || !is_move(last) || !follows(o, last, &a)) {
+    if (!last || !is_move(last) || !pieces_join(&o->p, last, &a))
         vec_push(o->arena, &o->action, a);
-        return;
-    }
-    uint32_t n = o->placement.at[last->out].n_c + o->placement.at[a.out].n_c;
-    *last = move_piece(o, last, 0, n);
 }
 
 /* The first rows or channels of a transfer, or all; the source is then what is
  * left. */
 static void do_piece(Overlap *o, uint32_t i, Cutting piece) {
     Item *item = &o->item[i];
-    Action *whole = &o->source.at[i], a = *whole;
-    uint32_t all = o->placement.at[whole->out].n_c;
+    Action *whole = &o->p.source.at[i], a = *whole;
+    uint32_t all = o->p.placement.at[whole->out].n_c;
     if (piece.rows) {
-        a = move_rows(o, whole, whole->row, piece.rows);
-        *whole = move_rows(o, whole, whole->row + piece.rows,
-                           whole->rows - piece.rows);
+        a = piece_rows(&o->p, whole, whole->row, piece.rows);
+        *whole = piece_rows(&o->p, whole, whole->row + piece.rows,
+                            whole->rows - piece.rows);
     } else if (piece.c) {
-        a = move_piece(o, whole, 0, piece.c);
-        *whole = move_piece(o, whole, piece.c, all - piece.c);
+        a = piece_channels(&o->p, whole, 0, piece.c);
+        *whole = piece_channels(&o->p, whole, piece.c, all - piece.c);
     }
     a.step = o->step;
     add_move(o, a);
     item->step = o->step;
-    item->cycles = action_cycles(&o->now, whole);
+    item->cycles = action_cycles(&o->p.now, whole);
     if (!piece.rows && !piece.c)
         finish(o, i);
 }
@@ -437,15 +210,15 @@ static void do_piece(Overlap *o, uint32_t i, Cutting piece) {
 /* The most rows of the transfer that take no longer than `cycles`; 0 if that is
  * too few. */
 static uint32_t rows_for(const Overlap *o, uint32_t i, uint64_t cycles) {
-    const Action *a = &o->source.at[i];
-    if (a->rows < 2 || !o->plan->cuts || !may_cut_rows(o, a))
+    const Action *a = &o->p.source.at[i];
+    if (a->rows < 2 || !o->plan->cuts || !piece_may_cut_rows(&o->p, a))
         return 0;
     uint64_t guess = (uint64_t)a->rows * cycles / o->item[i].cycles;
     uint32_t most = guess < a->rows ? (uint32_t)guess : a->rows - 1;
     for (uint32_t n = most; n * PIECES >= o->item[i].rows && n > 0; n--) {
         Action first = *a;
         first.rows = n;
-        if (action_cycles(&o->now, &first) <= cycles)
+        if (action_cycles(&o->p.now, &first) <= cycles)
             return n;
     }
     return 0;
@@ -453,11 +226,12 @@ static uint32_t rows_for(const Overlap *o, uint32_t i, uint64_t cycles) {
 
 /* The same of channels, the rest having an address. */
 static uint32_t channels_for(const Overlap *o, uint32_t i, uint64_t cycles) {
-    const Action *a = &o->source.at[i];
-    uint32_t all = o->placement.at[a->out].n_c;
+    const Action *a = &o->p.source.at[i];
+    uint32_t all = o->p.placement.at[a->out].n_c;
     uint64_t guess = (uint64_t)all * cycles / o->item[i].cycles;
     for (uint32_t n = (uint32_t)guess; n * PIECES >= o->item[i].c && n > 0; n--)
-        if (may_cut(o, a, n) && move_cycles(&o->now, a, n) <= cycles)
+        if (piece_may_cut(&o->p, a, n) &&
+            move_cycles(&o->p.now, a, n) <= cycles)
             return n;
     return 0;
 }
@@ -556,7 +330,7 @@ static void do_due(Overlap *o, uint32_t block) {
     next_step(o);
     for (uint32_t i = o->front; i < o->n; i++) {
         Item *item = &o->item[i];
-        bool layer = is_layer(&o->source.at[i]);
+        bool layer = is_layer(&o->p.source.at[i]);
         if (layer && item->block >= block + 1)
             break;
         if (item->done || layer ||
@@ -576,10 +350,10 @@ static void do_due(Overlap *o, uint32_t block) {
 
 static void do_block(Overlap *o, const uint64_t *time, uint32_t block) {
     bool shares = true;
-    for (uint32_t i = o->front;
-         i < o->n && (!is_layer(&o->source.at[i]) || o->item[i].block <= block);
+    for (uint32_t i = o->front; i < o->n && (!is_layer(&o->p.source.at[i]) ||
+                                             o->item[i].block <= block);
          i++) {
-        const Action *a = &o->source.at[i];
+        const Action *a = &o->p.source.at[i];
         if (o->item[i].done || !is_layer(a))
             continue;
         shares &= a->kind != ACTION_HOST && a->legal.op != HW_OP_LAYER;
@@ -594,7 +368,7 @@ static uint64_t *block_times(const Overlap *o) {
     uint64_t *time = ARENA_ARRAY(o->arena, uint64_t, o->n_blocks + 1);
     for (uint32_t i = 0; i < o->n; i++) {
         const Item *item = &o->item[i];
-        if (is_layer(&o->source.at[i]) && item->cycles > time[item->block])
+        if (is_layer(&o->p.source.at[i]) && item->cycles > time[item->block])
             time[item->block] = item->cycles;
     }
     return time;
@@ -608,7 +382,7 @@ static void number_steps(Overlap *o) {
     uint32_t number = 0, last = 0;
     for (uint32_t i = 0; i < o->action.n; i++) {
         Action *a = &o->action.at[i];
-        TensorId t = o->placement.at[a->out].tensor;
+        TensorId t = o->p.placement.at[a->out].tensor;
         NodeId maker = graph_tensor(g, t)->producer;
         bool input =
             a->kind == ACTION_LOAD && graph_node(g, maker)->op == OP_INPUT;
@@ -632,7 +406,10 @@ uint32_t overlap_spare(const Plan *plan) {
 }
 
 static void run(Overlap *o) {
-    find_source(o);
+    pieces_make(&o->p);
+    o->n = o->p.source.n;
+    o->item = ARENA_ARRAY(o->arena, Item, o->n + 1);
+    o->start = ARENA_ARRAY(o->arena, uint32_t, o->n + 1);
     find_blocks(o);
     find_conflicts(o);
     find_waits(o);
@@ -652,14 +429,14 @@ static bool try_parts(Arena *arena, Plan *plan, bool parts) {
     Overlap o = {.arena = scratch,
                  .plan = plan,
                  .pieces = overlap_spare(plan),
-                 .parts = parts};
+                 .p = {.arena = scratch, .plan = plan, .parts = parts}};
     uint32_t most = plan->schedule->spec->max_instructions;
     run(&o);
-    Plan made = o.now;
+    Plan made = o.p.now;
     made.n_actions = o.action.n;
     made.action = o.action.at;
-    made.n_placements = o.placement.n;
-    made.placement = o.placement.at;
+    made.n_placements = o.p.placement.n;
+    made.placement = o.p.placement.at;
     bool better =
         (!most || o.action.n <= most) && plan_cycles(&made) < plan_cycles(plan);
     if (better)

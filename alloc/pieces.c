@@ -1,0 +1,237 @@
+/* pieces.c - transfers in pieces, by rows and by channels; see pieces.h.
+ *
+ * Input: a plan. Output: its actions, long transfers in a few parts, whose
+ * bytes are free, or there, at different times; pieces of them; and what
+ * follows each other in one step as one transfer again. Channels are told apart
+ * where they have addresses, rows where active memory holds them in a ring.
+ * Invariant: all pieces together move what the whole does.
+ */
+#include "alloc/pieces.h"
+
+enum {
+    PARTS = 4, /* into which moves of LONG cycles are cut */
+    LONG = 500
+};
+
+static uint32_t placement_add(Pieces *o, Placement p) {
+    vec_push(o->arena, &o->placement, p);
+    o->now.placement = o->placement.at;
+    return o->placement.n - 1;
+}
+
+/* Channels [c, c + n) of what the placement holds. */
+static uint32_t piece_of(Pieces *o, uint32_t placement, uint32_t c,
+                         uint32_t n) {
+    Placement p = o->placement.at[placement];
+    p.part_c += c;
+    p.c += c;
+    p.n_c = n;
+    return placement_add(o, p);
+}
+
+Action piece_channels(Pieces *o, const Action *whole, uint32_t c, uint32_t n) {
+    Action a = *whole;
+    if (n == o->placement.at[whole->out].n_c)
+        return a;
+    uint32_t from = piece_of(o, whole->in[0], c, n);
+    a.in = ARENA_COPY(o->arena, uint32_t, &from, 1);
+    a.out = piece_of(o, whole->out, c, n);
+    return a;
+}
+
+/* The rows of a ring, or of a volume of which rows are named. */
+static uint32_t view_of(Pieces *o, uint32_t placement, uint32_t row,
+                        uint32_t rows) {
+    Placement p = o->placement.at[placement];
+    p.row = row;
+    p.rows = rows;
+    return placement_add(o, p);
+}
+
+bool piece_may_cut_rows(const Pieces *o, const Action *a) {
+    const Placement *p =
+        &o->placement.at[a->kind == ACTION_LOAD ? a->out : a->in[0]];
+    return p->ring && !p->lines.band;
+}
+
+Action piece_rows(Pieces *o, const Action *whole, uint32_t row, uint32_t rows) {
+    Action a = *whole;
+    uint32_t in = whole->in[0];
+    if (a.kind == ACTION_LOAD)
+        a.out = view_of(o, a.out, row, rows);
+    else
+        in = view_of(o, in, row, rows);
+    a.in = ARENA_COPY(o->arena, uint32_t, &in, 1);
+    a.row = row;
+    a.rows = rows;
+    return a;
+}
+
+/* Whether the channels from c on, and those before, are volumes of their own,
+ * with their padding. */
+static bool ends_there(const Pieces *o, uint32_t placement, uint32_t c) {
+    const HwSpec *spec = o->plan->schedule->spec;
+    const Placement *p = &o->placement.at[placement];
+    const HwMemory *m = &spec->memory[p->memory];
+    uint32_t n = p->part_c + c;
+    Volume before = {n, p->whole.h, p->whole.w, hwspec_repl_none(spec, n)};
+    if (p->lines.band || !part_has_address(m, &p->whole, n))
+        return false;
+    uint64_t at = layout_part_offset(m->layout, &p->whole, n);
+    return layout_bytes(m->layout, &before) == at &&
+           (m->role != HW_ACTIVE || !m->align || at % m->align == 0);
+}
+
+/* Whether a move can be cut in front of its channel c. */
+bool piece_may_cut(const Pieces *o, const Action *a, uint32_t c) {
+    return ends_there(o, a->in[0], c) && ends_there(o, a->out, c);
+}
+
+/* The last store, not far before, of other channels of what is loaded; NULL. */
+static const Action *last_store(const Pieces *o, uint32_t i) {
+    const Plan *plan = o->plan;
+    const Action *load = &plan->action[i];
+    const Placement *from = &plan->placement[load->in[0]];
+    for (uint32_t k = i; k-- > 0 && k + WINDOW > i;) {
+        const Action *a = &plan->action[k];
+        const Placement *to = &plan->placement[a->out];
+        if (a->kind == ACTION_STORE && placements_share(from, to) &&
+            to->part_c < from->part_c + from->n_c &&
+            from->part_c < to->part_c + to->n_c)
+            return a;
+    }
+    return NULL;
+}
+
+/* Where a move is cut: in front of these channels of it, rising. */
+typedef struct Cuts {
+    uint32_t n, at[PARTS + 2];
+} Cuts;
+
+static void cut_add(const Pieces *o, const Action *a, Cuts *cuts, uint32_t c) {
+    uint32_t i = cuts->n;
+    if (c == 0 || c >= o->placement.at[a->out].n_c || !piece_may_cut(o, a, c))
+        return;
+    for (; i > 0 && cuts->at[i - 1] >= c; i--)
+        if (cuts->at[i - 1] == c)
+            return;
+    for (uint32_t k = cuts->n++; k > i; k--)
+        cuts->at[k] = cuts->at[k - 1];
+    cuts->at[i] = c;
+}
+
+/* Of a concat what was stored last is a load of its own, so that the others
+ * need not wait for it. */
+static void cut_at_store(const Pieces *o, uint32_t i, Cuts *cuts) {
+    const Action *load = &o->plan->action[i], *store = last_store(o, i);
+    if (!store)
+        return;
+    const Placement *from = &o->placement.at[load->in[0]];
+    const Placement *to = &o->placement.at[store->out];
+    if (to->part_c > from->part_c)
+        cut_add(o, load, cuts, to->part_c - from->part_c);
+    cut_add(o, load, cuts, to->part_c + to->n_c - from->part_c);
+}
+
+/* The bytes of parts are free, or done with, at different times. */
+static void cut_evenly(const Pieces *o, const Action *a, Cuts *cuts) {
+    uint32_t n = o->placement.at[a->out].n_c, part = n / PARTS;
+    for (uint32_t k = 1; k < PARTS && part; k++)
+        for (uint32_t c = k * n / PARTS; c + part > k * n / PARTS; c--)
+            if (piece_may_cut(o, a, c)) {
+                cut_add(o, a, cuts, c);
+                break;
+            }
+}
+
+static void add_by_channels(Pieces *o, const Action *move, const Cuts *cuts) {
+    uint32_t n = o->placement.at[move->out].n_c, at = 0;
+    for (uint32_t k = 0; k <= cuts->n; k++) {
+        uint32_t end = k < cuts->n ? cuts->at[k] : n;
+        Action part = piece_channels(o, move, at, end - at);
+        vec_push(o->arena, &o->source, part);
+        at = end;
+    }
+}
+
+static void add_by_rows(Pieces *o, const Action *move) {
+    uint32_t parts = move->rows < PARTS ? move->rows : PARTS;
+    for (uint32_t k = 0; k < parts; k++) {
+        uint32_t row = move->rows * k / parts;
+        uint32_t end = move->rows * (k + 1) / parts;
+        Action part = piece_rows(o, move, move->row + row, end - row);
+        vec_push(o->arena, &o->source, part);
+    }
+}
+
+static void add_parts(Pieces *o, uint32_t i) {
+    const Action *move = &o->plan->action[i];
+    bool longs = o->parts && action_cycles(o->plan, move) >= LONG;
+    Cuts cuts = {0};
+    if (o->parts && move->kind == ACTION_LOAD)
+        cut_at_store(o, i, &cuts);
+    if (longs && o->plan->cuts && !cuts.n && move->rows > 1 &&
+        piece_may_cut_rows(o, move)) {
+        add_by_rows(o, move);
+        return;
+    }
+    if (longs)
+        cut_evenly(o, move, &cuts);
+    add_by_channels(o, move, &cuts);
+}
+
+void pieces_make(Pieces *o) {
+    for (uint32_t i = 0; i < o->plan->n_placements; i++)
+        vec_push(o->arena, &o->placement, o->plan->placement[i]);
+    o->now = *o->plan;
+    o->now.placement = o->placement.at;
+    for (uint32_t i = 0; i < o->plan->n_actions; i++) {
+        const Action *a = &o->plan->action[i];
+        if (a->kind == ACTION_LOAD || a->kind == ACTION_STORE)
+            add_parts(o, i);
+        else
+            vec_push(o->arena, &o->source, *a);
+    }
+}
+
+/* ---- one transfer again ---- */
+
+/* Whether b are the channels behind a's, from and to the same places. */
+static bool follows(const Pieces *o, const Action *a, const Action *b) {
+    const Placement *p = &o->placement.at[a->out];
+    const Placement *q = &o->placement.at[b->out];
+    return a->kind == b->kind && a->step == b->step && p->buffer == q->buffer &&
+           placements_share(p, q) && p->c + p->n_c == q->c &&
+           a->row == b->row && a->rows == b->rows && a->col == b->col &&
+           a->cols == b->cols && same_tensor(p->tensor, q->tensor) &&
+           placements_share(&o->placement.at[a->in[0]],
+                            &o->placement.at[b->in[0]]) &&
+           o->placement.at[a->in[0]].part_c + p->n_c ==
+               o->placement.at[b->in[0]].part_c;
+}
+
+/* The same of rows. */
+static bool follows_rows(const Pieces *o, const Action *a, const Action *b) {
+    const Placement *p = &o->placement.at[a->out];
+    const Placement *q = &o->placement.at[b->out];
+    const Placement *from = &o->placement.at[a->in[0]];
+    const Placement *other = &o->placement.at[b->in[0]];
+    return a->kind == b->kind && a->step == b->step && p->buffer == q->buffer &&
+           placements_share(p, q) && p->c == q->c && p->n_c == q->n_c &&
+           a->row + a->rows == b->row && a->col == b->col &&
+           a->cols == b->cols && same_tensor(p->tensor, q->tensor) &&
+           placements_share(from, other) && from->part_c == other->part_c &&
+           piece_may_cut_rows(o, a) && piece_may_cut_rows(o, b);
+}
+
+bool pieces_join(Pieces *o, Action *last, const Action *a) {
+    if (follows_rows(o, last, a)) {
+        *last = piece_rows(o, last, last->row, last->rows + a->rows);
+        return true;
+    }
+    if (!follows(o, last, a))
+        return false;
+    uint32_t n = o->placement.at[last->out].n_c + o->placement.at[a->out].n_c;
+    *last = piece_channels(o, last, 0, n);
+    return true;
+}

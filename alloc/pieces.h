@@ -1,0 +1,30 @@
+/* pieces.h - transfers in pieces, by rows and by channels; private to alloc. */
+#ifndef ALLOC_PIECES_H
+#define ALLOC_PIECES_H
+
+#include "alloc/overlap.h"
+
+enum { WINDOW = 256 }; /* actions that an action may pass */
+
+typedef struct Pieces {
+    Arena *arena;
+    const Plan *plan;
+    bool parts;               /* transfers are cut before anything else */
+    VEC(Action) source;       /* the plan's actions, some transfers in parts */
+    VEC(Placement) placement; /* the plan's, and those of pieces */
+    Plan now;                 /* the plan with these placements */
+} Pieces;
+
+/* Fills source, placement and now. */
+void pieces_make(Pieces *o);
+/* Whether a transfer can be cut in front of its channel c; between any rows. */
+bool piece_may_cut(const Pieces *o, const Action *a, uint32_t c);
+bool piece_may_cut_rows(const Pieces *o, const Action *a);
+/* Channels [c, c + n) of a transfer; rows [row, row + rows) of the tensor. */
+Action piece_channels(Pieces *o, const Action *whole, uint32_t c, uint32_t n);
+Action piece_rows(Pieces *o, const Action *whole, uint32_t row, uint32_t rows);
+/* Adds to the transfer `last` one of the same step that goes on where it ends;
+ * false if this one does not. */
+bool pieces_join(Pieces *o, Action *last, const Action *a);
+
+#endif
