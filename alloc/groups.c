@@ -8,6 +8,8 @@
  */
 #include "alloc/work.h"
 
+#include "base/arith.h"
+
 static uint32_t made_at(const Work *w, TensorId t) {
     return w->schedule->step_of[graph_tensor(w->g, t)->producer.i];
 }
@@ -163,7 +165,7 @@ static bool same_repl(const Repl *a, const Repl *b) {
            a->units == b->units && a->width == b->width;
 }
 
-bool takes_in_place(const Work *w, NodeId id, TensorId operand) {
+static bool may_take_place(const Work *w, NodeId id, TensorId operand) {
     const Node *node = graph_node(w->g, id);
     TensorId result = node->out[0];
     if (!on_engine(w, id) || !pointwise(node->op) ||
@@ -174,8 +176,35 @@ bool takes_in_place(const Work *w, NodeId id, TensorId operand) {
     bool reads = false;
     for (uint32_t i = 0; i < node->n_in; i++)
         reads |= same_tensor(node->in[i], operand);
-    return reads && a.c == b.c && a.h == b.h && a.w == b.w &&
+    return reads && a.c == b.c && a.h == b.h && a.w == b.w;
+}
+
+bool takes_in_place(const Work *w, NodeId id, TensorId operand) {
+    TensorId result = graph_node(w->g, id)->out[0];
+    return may_take_place(w, id, operand) &&
            same_repl(&w->role[result.i].repl, &w->role[operand.i].repl);
+}
+
+static uint64_t whole_least(const Work *w, NodeId id, TensorId t) {
+    uint64_t bytes[PLAN_MAX_POOLS];
+    pool_bytes(w, t, plan_volume(w->g, t).h, true, bytes);
+    return least_bytes(w, bytes, reach(w, id));
+}
+
+/* Copies save time; a result that lies beside its operand for their sake alone
+ * goes without, where active memory cannot hold both. */
+static void copies_give_way(Work *w, NodeId id) {
+    const Node *node = graph_node(w->g, id);
+    TensorId result = node->out[0];
+    const Repl *chosen = w->options->chosen;
+    bool told = chosen && (chosen[result.i].full || chosen[result.i].sections);
+    if (told || node->n_in != 1 || !may_take_place(w, id, node->in[0]) ||
+        read_besides(w, node->in[0], id))
+        return;
+    uint64_t both =
+        add_capped(whole_least(w, id, node->in[0]), whole_least(w, id, result));
+    if (both > active_bytes(w))
+        w->role[result.i].repl = w->role[node->in[0].i].repl;
 }
 
 static void in_place_decide(Work *w, NodeId id) {
@@ -196,6 +225,8 @@ void roles_make(Work *w) {
     for (TensorId t = {0}; t.i < w->g->tensor.n; t.i++)
         role_fill(w, t);
     replication_choose(w);
+    for (NodeId n = {0}; n.i < w->g->node.n; n.i++)
+        copies_give_way(w, n);
     for (NodeId n = {0}; n.i < w->g->node.n; n.i++)
         in_place_decide(w, n);
 }

@@ -33,3 +33,12 @@ amphora: error: --replication takes off, safe, best or a file, not most
 --- exit 0
 --- stdout
 verified
+--- file scaled.prototxt
+name: "scaled"
+layer { name: "x" type: "Input" top: "x" input_param { shape { dim: 1 dim: 3 dim: 32 dim: 32 } } }
+layer { name: "s" type: "Scale" bottom: "x" top: "s" scale_param { bias_term: true } }
+layer { name: "a" type: "Convolution" bottom: "s" top: "a" convolution_param { num_output: 32 kernel_size: 3 stride: 2 pad: 1 } }
+--- run amphora verify scaled.prototxt -t xdnn-v3-96 --set memories.am.size=150KiB > /dev/null && echo in place, without copies
+--- exit 0
+--- stdout
+in place, without copies
