@@ -126,24 +126,27 @@ static void say_active(const Why *y, Text *text, const Story *s) {
 
 /* ---- by parts ---- */
 
-static void say_how_much(const Why *y, Text *text, TensorId t, const Story *s) {
-    Volume v = plan_volume(y->g, t);
+static void say_rows(const Why *y, Text *text, Volume v, const Story *s) {
     if (s->line)
         text_addf(text, ", with a line buffer of %s of its %s pixels",
                   num(y, s->line), num(y, (uint64_t)v.h * v.w));
     else if (s->ring)
         text_addf(text, ", with a ring of %u of its %u rows", s->ring, v.h);
-    else if (s->rows && s->channels)
-        text_addf(text,
-                  ", with at most %u of its %u rows, or %u of its %u "
-                  "channels, at a time",
-                  s->rows, v.h, s->channels, v.c);
-    else if (s->rows)
+    else
         text_addf(text, ", with at most %u of its %u rows at a time", s->rows,
                   v.h);
-    else
-        text_addf(text, ", with at most %u of its %u channels at a time",
-                  s->channels, v.c);
+}
+
+static void say_how_much(const Why *y, Text *text, TensorId t, const Story *s) {
+    Volume v = plan_volume(y->g, t);
+    bool rows = false; /* not only on its way to another memory */
+    for (uint32_t i = 0; i < s->part.n; i++)
+        rows |= !s->part.at[i].slabs;
+    if (rows)
+        say_rows(y, text, v, s);
+    if (s->channels)
+        text_addf(text, "%s at most %u of its %u channels at a time",
+                  rows ? ", and" : ", with", s->channels, v.c);
 }
 
 static void say_turns(Text *text, const Story *s) {
