@@ -1,4 +1,4 @@
-/* tile_time.c - which tile makes a convolution fast.
+/* tile_time.c - which tile makes a layer fast.
  *
  * Input: a node that runs by hardware tiles. Output: the tile that takes the
  * fewest cycles, or costs least. Large tiles read less
@@ -27,6 +27,8 @@ typedef struct Timer {
     const HwEngine *engine;
     const HwMemory *from, *to; /* to: NULL if results stay in active memory */
     uint32_t in_c, out_c;
+    uint32_t operands;
+    bool weighs; /* it has weights */
     uint64_t inner, taps;
 } Timer;
 
@@ -34,24 +36,39 @@ static const HwMemory *memory_or_null(const HwSpec *spec, int32_t index) {
     return index < 0 ? NULL : &spec->memory[index];
 }
 
+static uint64_t taps_of(const Graph *g, const Node *node) {
+    const uint32_t *kernel = node->attr.conv.kernel;
+    if (node->op == OP_POOL) {
+        Volume in = plan_volume(g, node->in[0]);
+        if (node->attr.pool.global)
+            return (uint64_t)in.h * in.w;
+        kernel = node->attr.pool.kernel;
+    } else if (node->op != OP_CONV && node->op != OP_CONV_POOL) {
+        return 1;
+    }
+    return (uint64_t)kernel[0] * kernel[1];
+}
+
 static Timer timer_make(const Work *w, NodeId id, const Mode *mode) {
     const Node *node = graph_node(w->g, id);
-    const ConvAttr *conv = &node->attr.conv;
     bool input = w->role[node->in[0].i].origin == FROM_INPUT;
     Timer t = {.w = w,
                .id = id,
                .mode = mode,
                .engine = &w->spec->engine[w->legal[id.i].engine],
                .in_c = plan_volume(w->g, node->in[0]).c,
-               .out_c = plan_volume(w->g, node->out[0]).c};
+               .out_c = plan_volume(w->g, node->out[0]).c,
+               .operands = node->n_in,
+               .weighs = node->op == OP_CONV || node->op == OP_CONV_POOL,
+               .taps = taps_of(w->g, node)};
     if (mode->streams_in)
         t.from =
             memory_or_null(w->spec, input ? w->spec->input : w->spec->backing);
     if (mode->streams_out)
         t.to = memory_or_null(w->spec, w->spec->backing);
-    t.taps = (uint64_t)conv->kernel[0] * conv->kernel[1];
     t.inner =
-        hwspec_inner_steps(w->spec, t.engine, &mode->repl, t.in_c, t.taps);
+        hwspec_inner_steps(w->spec, t.engine, t.weighs ? &mode->repl : NULL,
+                           t.weighs ? t.in_c : 1, t.taps);
     return t;
 }
 
@@ -79,7 +96,7 @@ static uint64_t moved(const Timer *t, const HwMemory *memory, uint32_t c,
 }
 
 static uint64_t tile_weights(const Timer *t, bool first) {
-    if (!first && t->out_c <= t->engine->unroll.out_c)
+    if (!t->weighs || (!first && t->out_c <= t->engine->unroll.out_c))
         return 0; /* all of them are there */
     return hwspec_weight_cycles(
         t->w->spec,
@@ -92,8 +109,8 @@ static uint64_t time_of(const Timer *t, const Axis *rows, const Axis *cols) {
     bool pingpong = t->inner <= spec->weight_cache.pingpong;
     for (uint32_t i = 0; i < rows->n; i++)
         for (uint32_t k = 0; k < cols->n; k++) {
-            uint64_t load =
-                moved(t, t->from, t->in_c, rows->in[i], cols->in[k]);
+            uint64_t load = t->operands * moved(t, t->from, t->in_c,
+                                                rows->in[i], cols->in[k]);
             uint64_t weights = tile_weights(t, i + k == 0);
             total += larger(busy, load + leaving);
             leaving = made;
@@ -167,5 +184,25 @@ void tiles_hasten(const Work *w, NodeId id, uint32_t price, Mode *mode) {
         for (uint32_t down = 1; down <= MAX_CUTS; down++)
             if (down * columns <= MAX_TILES)
                 try_tile(&h, tile_w, cut(out.h, down, 1));
+    }
+}
+
+/* Of full width, as tiles that read the least mostly are. */
+void tiles_quicken(const Work *w, NodeId id, Mode *mode) {
+    const Node *node = graph_node(w->g, id);
+    uint64_t least = tiles_cycles(w, id, mode);
+    uint64_t reads = tiles_read(w->g, node, mode->tile_w, mode->tile_h);
+    uint32_t rows = plan_volume(w->g, node->out[0]).h;
+    for (uint32_t down = 2; down <= MAX_CUTS; down++) {
+        Mode other = *mode;
+        other.tile_h = cut(rows, down, 1);
+        if (!tile_is_held(w, id, &other) ||
+            tiles_read(w->g, node, other.tile_w, other.tile_h) > reads)
+            continue;
+        uint64_t cycles = tiles_cycles(w, id, &other);
+        if (cycles < least) {
+            least = cycles;
+            *mode = other;
+        }
     }
 }

@@ -525,6 +525,8 @@ static bool hardware_next(Work *w, NodeId id) {
         if (tile_choose(&fit, &next)) {
             if (node->op == OP_CONV || node->op == OP_CONV_POOL)
                 tiles_hasten(w, id, BYTE_PRICE, &next);
+            else
+                tiles_quicken(w, id, &next);
             *mode = next;
             return true;
         }

@@ -378,13 +378,16 @@ NestCost nest_cost(const Work *w, NodeId node, const Mode *mode);
 void nest_reads(const HwSpec *spec, const Graph *g, const Action *action,
                 uint64_t *input, uint64_t *weights);
 
-/* ---- tile_time.c: convolutions by hardware tiles ---- */
+/* ---- tile_time.c: layers by hardware tiles ---- */
 
 /* Cycles with the mode's tiles, as the machine overlaps them; ports aside. */
 uint64_t tiles_cycles(const Work *w, NodeId node, const Mode *mode);
 /* Gives the mode the tile, of those that fit, with the fewest cycles plus
  * `price` times those that its input takes to come; of equals the largest. */
 void tiles_hasten(const Work *w, NodeId node, uint32_t price, Mode *mode);
+/* Gives it lower tiles, of layers without weights, that take fewer cycles and
+ * read no more. */
+void tiles_quicken(const Work *w, NodeId node, Mode *mode);
 
 /* ---- stripes.c: groups that run depth first ---- */
 
