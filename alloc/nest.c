@@ -31,6 +31,7 @@ typedef struct Cuts {
 
 typedef struct Best {
     uint64_t moved, cycles, tiles; /* moved UINT64_MAX: none so far */
+    uint64_t ideal;                /* cycles: no tiles take fewer */
     Mode mode;
 } Best;
 
@@ -190,12 +191,14 @@ static bool beats(const Loops *l, uint64_t moved, uint64_t cycles,
 
 static void consider(const Loops *l, const Sizes *s, Best *best) {
     Nest nest = {.c = s->c, .in_c = s->in_c};
-    uint64_t tiles = tiles_all(l, s);
+    uint64_t tiles = tiles_all(l, s), least = 0;
     if (tiles > MAX_TILES || lay_all(l, s, &nest) > l->style->reserved)
         return;
-    uint64_t least = nest_least_cycles(l, s);
     for (int stay = 0; stay < 2; stay++) {
         uint64_t moved = moved_with(l, s, stay);
+        if (!beats(l, moved, best->ideal, tiles, best))
+            continue;
+        least = least ? least : nest_least_cycles(l, s);
         if (!beats(l, moved, least, tiles, best))
             continue;
         uint64_t cycles = nest_cycles(l, s, stay);
@@ -283,15 +286,16 @@ static void nest_search(const Work *w, NodeId id, Mode *mode) {
     Cuts *rows = ARENA_NEW(arena, Cuts), *cols = ARENA_NEW(arena, Cuts);
     uint32_t c[MAX_CUTS], in_c[MAX_CUTS];
     uint32_t n_c = sizes_of(l.out.c, c), n_in = sizes_of(l.in.c, in_c);
-    uint64_t ideal = nest_ideal_cycles(&l);
-    Best best = {.moved = UINT64_MAX, .mode = *mode};
+    Best best = {
+        .moved = UINT64_MAX, .ideal = nest_ideal_cycles(&l), .mode = *mode};
     cuts_make(arena, &l, 0, rows);
     cuts_make(arena, &l, 1, cols);
     for (uint32_t i = 0; i < rows->n; i++)
         for (uint32_t j = 0; j < cols->n; j++) {
             Sizes s = {&rows->at[i], &cols->at[j], 0, 0};
             for (uint32_t k = 0;
-                 k < n_c && beats(&l, once(&l, &s), ideal, 0, &best); k++) {
+                 k < n_c && beats(&l, once(&l, &s), best.ideal, 0, &best);
+                 k++) {
                 s.c = c[k];
                 consider_depths(&l, &s, in_c, n_in, &best);
             }

@@ -5,7 +5,8 @@
 
 Networks x machines x active memory: 100, 75, 50, 25, 12, 6 % of the peak (what
 a plan with 1 GiB takes), the least that the refusal of a kilobyte names, and
-what it says would not do. Two times a cell, in milliseconds: of the processor,
+what it says would not do; where tiles take fractions of active memory, and the
+peak tells nothing, SIZES. Two times a cell, in milliseconds: of the processor,
 for the whole of `compile`, which others at work hardly change; and by the
 clock, for the planner alone, as --json counts it. What does not fit is refused
 with its reason and a size that would do, which takes time, too: "no fit".
@@ -28,9 +29,12 @@ MACHINES = ["xdnn-v2-28", "xdnn-v2-56", "xdnn-v3-96", "ring-npu", "line-npu",
             "tile-npu", residency.MACHINE, "template"]
 PARTS = (1.0, 0.75, 0.5, 0.25, 0.12, 0.06)
 EXAMPLES = ["vgg16", "yolov2-608", "squeezenet", "densenet-cell", "vgg-e-stem"]
+KIB = 1 << 10
+SIZES = {"tile-npu": [128 * KIB, 256 * KIB, 512 * KIB, 1024 * KIB, 2048 * KIB],
+         "xdnn-v3-96": [mib * 1024 * KIB for mib in (1, 2, 3, 4, 6)]}
 OTHER_NAMES = {"template": "fast"}  # of the first active memory
 MOST = 120  # seconds by the clock
-UNITS = {"": 1, "KiB": 1 << 10, "MiB": 1 << 20}
+UNITS = {"": 1, "KiB": KIB, "MiB": 1024 * KIB}
 Cell = collections.namedtuple(
     "Cell", "network machine part size ms clock word digest")
 
@@ -88,10 +92,13 @@ def peak_of(path, machine, folder):
 
 def sizes(path, machine, folder):
     """With their names."""
-    peak = peak_of(path, machine, folder)
+    fixed = SIZES.get(machine)
+    peak = 0 if fixed else peak_of(path, machine, folder)
+    for size in fixed or ():
+        yield f"{size // KIB}K", size
     for part in PARTS if peak else ():
-        yield f"{part:.0%}", max(int(peak * part) // 1024, 1) * 1024
-    done, _ = compiled(path, machine, 1024, folder) if peak else (None, 0)
+        yield f"{part:.0%}", max(int(peak * part) // KIB, 1) * KIB
+    done, _ = compiled(path, machine, KIB, folder) if peak or fixed else (None, 0)
     said = done and re.search(r"size=(\d+)([KM]iB|) would do"
                               r"(?:; (\d+)([KM]iB|) would not)?", done.stderr)
     for name, n in (("least", 1), ("below", 3)):
@@ -116,13 +123,13 @@ def main():
     if args.digests:
         with open(args.digests, "w", encoding="utf-8") as out:
             for c in cells:
-                print(f"{c.network:24} {c.machine:12} {c.part:>5} {c.size:9} "
+                print(f"{c.network:24} {c.machine:12} {c.part:>6} {c.size:9} "
                       f"{c.digest}", file=out)
-    print(f"{'network':24} {'machine':12} {'part':>5} {'bytes':>9} "
+    print(f"{'network':24} {'machine':12} {'part':>6} {'bytes':>9} "
           f"{'cpu ms':>8} {'plan ms':>8}")
     for c in sorted(cells, key=lambda c: -c.ms):
         clock = f"{c.clock:8.1f}" if c.clock is not None else f"{'-':>8}"
-        print(f"{c.network:24} {c.machine:12} {c.part:>5} {c.size:9} "
+        print(f"{c.network:24} {c.machine:12} {c.part:>6} {c.size:9} "
               f"{c.ms:8.1f} {clock} {c.word}".rstrip())
 
 
