@@ -12,8 +12,9 @@
  * program of shares.c takes the cheapest fractions over all barriers. Plans
  * layer by layer - each complete before the next begins, none twice - have a
  * barrier between any two steps, whatever their tiles and buffers take. A
- * machine whose instructions run whole layers has no other plans. Plans that
- * compute nothing twice: cuts.c.
+ * machine whose instructions run whole layers has no other plans. Where rows
+ * cannot be put together in active memory: paths.c. Plans that compute nothing
+ * twice: cuts.c.
  */
 #include "alloc/cuts.h"
 #include "alloc/foot.h"
@@ -188,6 +189,8 @@ void bound_make(const Work *w, Plan *plan) {
                   : layers;
         once = layers > 0 ? cuts_bound(w, &leaves) : 0;
     }
+    double paths = paths_bound(w);
+    any = paths > any ? paths : any;
     once = once > any ? once : any;
     layers = layers > once ? layers : once;
     plan->ddr_compulsory = compulsory(w);

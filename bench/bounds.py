@@ -36,10 +36,10 @@ def show(path, machine, folder, over):
         again = plan["computed_again_bytes"]
         best = least if again else max(least, once)
         good &= moved >= best and moved + 2 * again >= once
-        over.append(moved / best)
+        over.append((moved / best, best > plan["ddr_plan_compulsory_bytes"]))
         print(f"{moved:>11} {plan['ddr_plan_compulsory_bytes']:>11} "
               f"{least:>11} {once:>11} {layers:>11} {again:>10} "
-              f"{over[-1]:7.2f}", flush=True)
+              f"{over[-1][0]:7.2f}", flush=True)
     return good
 
 
@@ -54,8 +54,11 @@ def main():
                                      for name in residency.NETWORKS]:
             good &= show(path, machine, folder, over)
     if over:
+        ratios = [ratio for ratio, _ in over]
         print(f"geometric mean of moved / bound: "
-              f"{tool.geometric_mean(over):.2f} over {len(over)} rows")
+              f"{tool.geometric_mean(ratios):.2f} over {len(over)} rows, "
+              f"{sum(more for _, more in over)} of them with more than what is "
+              f"compulsory")
     return not good
 
 
