@@ -207,7 +207,8 @@ static uint32_t highest(const Search *s, Group g) {
 }
 
 static bool rings_from(Search *s, uint32_t first, uint32_t end) {
-    Group g = {.first = first, .end = end, .rolls = true};
+    Group g = {
+        .first = first, .end = end, .rolls = true, .ahead = s->w->runs > 0};
     RollCost cost;
     g.rows = roll_rows(s->w, g, s->budget, &cost);
     if (!g.rows && s->w->spec->tiling.lines)
@@ -299,7 +300,8 @@ static void cuts_follow(Work *w, const Cut *cut) {
                    .end = end,
                    .rows = cut[end].rows,
                    .cols = cut[end].cols,
-                   .rolls = w->spec->tiling.rings};
+                   .rolls = w->spec->tiling.rings,
+                   .ahead = w->spec->tiling.rings && w->runs > 0};
         if (cut[end].shares)
             group_share(w, &g);
         if (g.rows)
@@ -348,7 +350,7 @@ uint32_t groups_choose(Work *w, uint64_t budget) {
 
 typedef struct Known {
     uint64_t budget, thrift;
-    uint32_t apart, n;
+    uint32_t apart, runs, n;
     const Group *group;
 } Known;
 
@@ -374,7 +376,7 @@ uint32_t groups_known(Work *w, uint64_t budget) {
     for (uint32_t a = 0; a < known->at.n; a++) {
         const Known *k = &known->at.at[a];
         if (k->budget != budget || k->apart != w->apart ||
-            k->thrift != w->thrift)
+            k->thrift != w->thrift || k->runs != w->runs)
             continue;
         w->group.n = 0;
         for (uint32_t i = 0; i < k->n; i++) {
@@ -390,6 +392,7 @@ uint32_t groups_known(Work *w, uint64_t budget) {
     groups_choose(w, budget);
     Known k = {.budget = budget,
                .thrift = w->thrift,
+               .runs = w->runs,
                .apart = w->apart,
                .n = w->group.n};
     k.group = ARENA_COPY(known->arena, Group, w->group.at, w->group.n);

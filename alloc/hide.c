@@ -38,34 +38,51 @@ static bool no_more(Traffic a, Traffic b) {
            a.too_long <= b.too_long;
 }
 
-/* At most `most` cycles, and fewer than the best so far. */
-static Plan *try_way(Arena *arena, const Contest *c, Plan *plan, Way way,
-                     uint64_t most) {
+typedef struct Hide {
+    Arena *arena;
+    const Contest *c;
+    Plan *plan;    /* the best so far */
+    uint64_t most; /* cycles of any other */
+} Hide;
+
+/* False if nothing fits that way. */
+static bool try_way(Hide *h, Way way) {
     uint64_t height;
     bool hopeless;
     way.most = HUGE_VAL;
-    Plan *other =
-        way_plan(arena, diag_new(arena), c, &way, true, &height, &hopeless);
-    if (!other || !no_more(plan_traffic(other), plan_traffic(plan)) ||
-        other->cycles > most || other->cycles >= plan->cycles)
-        return plan;
-    return other;
+    way.cuts = true;
+    Plan *plan = way_plan(h->arena, diag_new(h->arena), h->c, &way, true,
+                          &height, &hopeless);
+    if (plan && no_more(plan_traffic(plan), plan_traffic(h->plan)) &&
+        plan->cycles <= h->most && plan->cycles < h->plan->cycles)
+        h->plan = plan;
+    return plan != NULL;
+}
+
+/* All that others need stays; where that does not fit, groups of the best way
+ * roll. */
+static void try_runs(Hide *h) {
+    const Schedule *schedule = h->c->schedule;
+    uint32_t tries = STEPS / (schedule->n_steps + 1);
+    Way way = {.size = schedule->spec->memory[0].size, .rolls = true};
+    for (uint32_t i = 0; i < tries && i < N_RUNS; i++) {
+        way.runs = runs[i];
+        if (try_way(h, way) || !way.rolls || !h->c->best.share)
+            continue;
+        way = h->c->best;
+        way.runs = runs[i];
+        try_way(h, way);
+    }
 }
 
 Plan *plan_hidden(Arena *arena, const Contest *c, Plan *plan) {
-    const HwSpec *spec = c->schedule->spec;
-    if (!spec->tiling.overlap || c->options->layer_by_layer ||
+    const HwTiling *tiling = &c->schedule->spec->tiling;
+    if (!tiling->overlap || c->options->layer_by_layer ||
         plan->cycles / WAITING >= waiting(plan))
         return plan;
-    uint64_t most = plan->cycles - plan->cycles / SAVED;
-    Way way = c->best;
-    way.cuts = true;
-    plan = try_way(arena, c, plan, way, most);
-    way = (Way){.size = spec->memory[0].size, .rolls = true, .cuts = true};
-    uint32_t tries = STEPS / (c->schedule->n_steps + 1);
-    for (uint32_t i = 0; spec->tiling.rings && i < tries && i < N_RUNS; i++) {
-        way.runs = runs[i];
-        plan = try_way(arena, c, plan, way, most);
-    }
-    return plan;
+    Hide h = {arena, c, plan, plan->cycles - plan->cycles / SAVED};
+    try_way(&h, c->best);
+    if (tiling->rings)
+        try_runs(&h);
+    return h.plan;
 }

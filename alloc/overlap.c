@@ -229,7 +229,8 @@ static uint32_t channels_for(const Overlap *o, uint32_t i, uint64_t cycles) {
     const Action *a = &o->p.source.at[i];
     uint32_t all = o->p.placement.at[a->out].n_c;
     uint64_t guess = (uint64_t)all * cycles / o->item[i].cycles;
-    for (uint32_t n = (uint32_t)guess; n * PIECES >= o->item[i].c && n > 0; n--)
+    uint32_t most = guess < all ? (uint32_t)guess : all - 1;
+    for (uint32_t n = most; n * PIECES >= o->item[i].c && n > 0; n--)
         if (piece_may_cut(&o->p, a, n) &&
             move_cycles(&o->p.now, a, n) <= cycles)
             return n;
@@ -274,19 +275,54 @@ static uint32_t next_ready(const Overlap *o, uint32_t i) {
     return bits ? word * 64 + (uint32_t)__builtin_ctzll(bits) : NONE;
 }
 
-/* Whether later layers that come before it is due take longer, piece by piece.
- */
+/* Whether a later layer that comes before it is due takes longer. */
 static bool fits_later(const Overlap *o, const uint64_t *time, uint32_t block,
                        uint32_t i) {
     uint32_t due = o->item[i].due;
-    bool piecewise = o->plan->cuts && o->pieces;
-    uint64_t least = piecewise ? o->item[i].least : o->item[i].cycles, sum = 0;
-    for (uint32_t b = block + 1; b < due && b < o->n_blocks; b++) {
-        sum += time[b] >= least ? time[b] : 0;
-        if (sum >= o->item[i].cycles)
+    for (uint32_t b = block + 1; b < due && b < o->n_blocks; b++)
+        if (time[b] >= o->item[i].cycles)
+            return true;
+    return false;
+}
+
+/* Cycles of all transfers that are due no later. */
+static uint64_t due_with(const Overlap *o, uint32_t i) {
+    uint64_t sum = 0;
+    for (uint32_t k = o->front; k < o->n && k <= o->reach; k++) {
+        const Item *item = &o->item[k];
+        if (item->moves && !item->done && item->due <= o->item[i].due)
+            sum += item->cycles;
+    }
+    return sum;
+}
+
+/* Whether later layers hide it piece by piece, and what is due before. */
+static bool pieces_fit_later(const Overlap *o, const uint64_t *time,
+                             uint32_t block, uint32_t i) {
+    uint32_t due = o->item[i].due;
+    uint64_t least = o->item[i].least, sum = 0, wanted = due_with(o, i);
+    for (uint32_t b = block + 1; b < due && b < o->n_blocks && least; b++) {
+        sum += time[b] / least * least;
+        if (sum >= wanted)
             return true;
     }
     return false;
+}
+
+/* What of it is to run beside what takes `left` cycles, if anything. */
+static bool choose_piece(const Overlap *o, const uint64_t *time, uint32_t block,
+                         uint32_t i, uint64_t left, Cutting *piece) {
+    const Item *item = &o->item[i];
+    *piece = (Cutting){0, 0};
+    if (item->cycles <= left)
+        return true;
+    *piece = piece_for(o, i, left);
+    if (piece->rows || piece->c)
+        return true;
+    if (!o->plan->cuts || !o->pieces)
+        return !fits_later(o, time, block, i);
+    *piece = piece_for(o, i, item->least);
+    return 2 * left >= item->least && !pieces_fit_later(o, time, block, i);
 }
 
 /* The transfer that is due first of those that can run now and of which
@@ -300,9 +336,8 @@ static uint32_t next_move(const Overlap *o, const uint64_t *time,
         if (item->step == o->step ||
             (best != NONE && o->item[best].due <= item->due))
             continue;
-        bool whole = item->cycles <= left;
-        Cutting piece = whole ? (Cutting){0, 0} : piece_for(o, i, left);
-        if (whole || piece.rows || piece.c || !fits_later(o, time, block, i)) {
+        Cutting piece;
+        if (choose_piece(o, time, block, i, left, &piece)) {
             best = i;
             *n = piece;
         }
