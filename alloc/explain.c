@@ -201,7 +201,7 @@ static bool would_fit(const Work *w, uint64_t size, uint64_t less) {
     Arena *arena = arena_new("remedy");
     bool same = w->spec->tiling.kind != HW_TILING_HARDWARE;
     bool fits = plan_exists(w->schedule, spec_resized(arena, w->spec, size),
-                            w->options, same ? w->once : NULL, same ? less : 0);
+                            w->options, w->once, same ? less : 0);
     arena_free(arena);
     return fits;
 }
@@ -376,7 +376,7 @@ static void note_ways(Diag *diag, const Work *w) {
 static void note_last(Diag *diag, const Work *w, const Between *b) {
     Arena *arena = arena_new("last");
     const HwSpec *spec = spec_resized(arena, w->spec, b->too_small * b->step);
-    Work *less = work_new(arena, w->schedule, spec, w->options, NULL);
+    Work *less = work_new(arena, w->schedule, spec, w->options, w->once);
     Plan plan = {0};
     Problem p = {0};
     PlanResult result = {0};

@@ -32,6 +32,7 @@ typedef struct Cuts {
 typedef struct Best {
     uint64_t moved, cycles, tiles; /* moved UINT64_MAX: none so far */
     uint64_t ideal;                /* cycles: no tiles take fewer */
+    uint64_t end;                  /* of its tiles */
     Mode mode;
 } Best;
 
@@ -191,8 +192,8 @@ static bool beats(const Loops *l, uint64_t moved, uint64_t cycles,
 
 static void consider(const Loops *l, const Sizes *s, Best *best) {
     Nest nest = {.c = s->c, .in_c = s->in_c};
-    uint64_t tiles = tiles_all(l, s), least = 0;
-    if (tiles > MAX_TILES || lay_all(l, s, &nest) > l->style->reserved)
+    uint64_t tiles = tiles_all(l, s), end = lay_all(l, s, &nest), least = 0;
+    if (tiles > MAX_TILES || end > l->style->reserved)
         return;
     for (int stay = 0; stay < 2; stay++) {
         uint64_t moved = moved_with(l, s, stay);
@@ -208,6 +209,7 @@ static void consider(const Loops *l, const Sizes *s, Best *best) {
         best->moved = moved;
         best->cycles = cycles;
         best->tiles = tiles;
+        best->end = end;
         best->mode.tile_h = s->rows->tile;
         best->mode.tile_w = s->cols->tile;
         best->mode.nest = nest;
@@ -280,7 +282,8 @@ static void smallest(const Loops *l, const Cuts *rows, const Cuts *cols,
     best->mode.nest.over = lay_all(l, &s, &best->mode.nest);
 }
 
-static void nest_search(const Work *w, NodeId id, Mode *mode) {
+/* Returns the byte behind the tiles; 0 if all are too large. */
+static uint64_t nest_search(const Work *w, NodeId id, Mode *mode) {
     Loops l = loops_of(w, id, &w->spec->tiling.style[mode->style]);
     Arena *arena = arena_new("nest");
     Cuts *rows = ARENA_NEW(arena, Cuts), *cols = ARENA_NEW(arena, Cuts);
@@ -304,13 +307,14 @@ static void nest_search(const Work *w, NodeId id, Mode *mode) {
         smallest(&l, rows, cols, &best);
     *mode = best.mode;
     arena_free(arena);
+    return best.end;
 }
 
 size_t nest_slots(const Schedule *schedule) {
     return (size_t)(schedule->graph->node.n + 1) * schedule->spec->tiling.n;
 }
 
-static Mode **slot_of(const Work *w, NodeId id, const Mode *mode) {
+static NestKnown **slot_of(const Work *w, NodeId id, const Mode *mode) {
     return &w->once->nest[(size_t)id.i * w->spec->tiling.n +
                           (size_t)(uint32_t)mode->style];
 }
@@ -332,26 +336,35 @@ static bool nodes_alike(const Work *w, NodeId a, NodeId b) {
            !memcmp(&x->attr.conv, &y->attr.conv, sizeof x->attr.conv);
 }
 
-/* What is known of another node that is alike; NULL. */
-static Mode *known_of_others(const Work *w, NodeId id, const Mode *mode) {
-    for (NodeId n = {0}; n.i < w->g->node.n; n.i++) {
-        Mode *known = *slot_of(w, n, mode);
-        if (known && nodes_alike(w, n, id))
-            return known;
-    }
-    return NULL;
+static const NestKnown *known_of(const Work *w, NodeId id, const Mode *mode) {
+    uint64_t reserved = w->spec->tiling.style[mode->style].reserved;
+    const NestKnown *known = *slot_of(w, id, mode);
+    while (known && (reserved < known->end || reserved > known->reserved))
+        known = known->older;
+    return known;
 }
 
-/* They depend on the style, not on the memory's size. */
+/* Of the node, else of one that is alike; NULL. */
+static const NestKnown *known_find(const Work *w, NodeId id, const Mode *mode) {
+    const NestKnown *known = known_of(w, id, mode);
+    for (NodeId n = {0}; !known && n.i < w->g->node.n; n.i++)
+        if (*slot_of(w, n, mode) && nodes_alike(w, n, id))
+            known = known_of(w, n, mode);
+    return known;
+}
+
 void nest_choose(const Work *w, NodeId id, Mode *mode) {
-    Mode **known = slot_of(w, id, mode);
-    if (!*known)
-        *known = known_of_others(w, id, mode);
-    if (!*known) {
-        nest_search(w, id, mode);
-        *known = ARENA_COPY(w->once->arena, Mode, mode, 1);
+    const NestKnown *known = known_find(w, id, mode);
+    if (!known) {
+        NestKnown **slot = slot_of(w, id, mode);
+        NestKnown *found = ARENA_NEW(w->once->arena, NestKnown);
+        found->reserved = w->spec->tiling.style[mode->style].reserved;
+        found->end = nest_search(w, id, mode);
+        found->mode = *mode;
+        found->older = *slot;
+        known = *slot = found;
     }
-    *mode = **known;
+    *mode = known->mode;
 }
 
 /* ---- what it moves ---- */

@@ -26,7 +26,7 @@ static const Once *once_new(Arena *arena, const Schedule *schedule) {
     if (schedule->spec->tiling.rings)
         once->rolls = roll_costs_new(arena, n);
     once->stripes = stripe_costs_new(arena, n);
-    once->nest = ARENA_ARRAY(arena, Mode *, nest_slots(schedule));
+    once->nest = ARENA_ARRAY(arena, NestKnown *, nest_slots(schedule));
     once->planks = ARENA_ARRAY(arena, PlankRows, plank_slots(schedule->graph));
     once->slab = ARENA_ARRAY(arena, uint32_t, schedule->graph->node.n + 1);
     return once;

@@ -155,11 +155,18 @@ typedef struct StripeCosts StripeCosts;
 typedef struct PlankRows {
     uint32_t rows, in;
 } PlankRows;
+/* nest.c: the tiles of a style for `reserved` bytes, which end at `end`: where
+ * there are fewer bytes they are the same, as long as they fit. */
+typedef struct NestKnown {
+    uint64_t reserved, end;
+    Mode mode;
+    struct NestKnown *older;
+} NestKnown;
 typedef struct Once {
     Arena *arena;
     RollCosts *rolls;     /* rollcost.c; NULL for machines without rings */
     StripeCosts *stripes; /* stripecost.c */
-    Mode **nest;          /* nest.c: by node, then style; NULL: not yet */
+    NestKnown **nest;     /* by node, then style; NULL: not yet */
     PlankRows *planks;    /* tiles.c: what was asked last */
     uint32_t *slab;       /* slabs.c: by node: its quantum; 0: not yet */
 } Once;
