@@ -38,6 +38,7 @@ typedef struct Gaps {
     Work *w;
     Problem *p;
     Shares x;
+    const uint64_t *whole; /* whole_live; NULL: not asked yet */
     VEC(Failed) failed;
 } Gaps;
 
@@ -300,9 +301,10 @@ static void stays_make(Gaps *x) {
     stays_price(x, true);
 }
 
-static void live_copy(Gaps *x) {
-    for (uint32_t t = 0; t < x->p->n_times; t++)
-        x->x.live[t] = (double)x->p->live[t];
+/* By time: bytes, if everything stays. */
+static const uint64_t *whole_live(Gaps *x) {
+    problem_make(x->w, x->p);
+    return ARENA_COPY(x->w->arena, uint64_t, x->p->live, x->p->n_times);
 }
 
 /* ---- choosing ---- */
@@ -346,8 +348,10 @@ static bool shares_choose(Gaps *x, double target) {
         stay->forced = touch->leaves = false;
         touch->keeps = 0;
     }
-    problem_make(x->w, x->p);
-    live_copy(x);
+    if (!x->whole)
+        x->whole = whole_live(x);
+    for (uint32_t t = 0; t < x->p->n_times; t++)
+        x->x.live[t] = (double)x->whole[t];
     double moved;
     do
         if (!shares_solve(&x->x, target, &moved))
@@ -359,9 +363,24 @@ static bool shares_choose(Gaps *x, double target) {
 
 /* ---- placing ---- */
 
+/* By buffer: the next that moves with it; NONE. */
+static uint32_t *next_tied(const Work *w, const Problem *p) {
+    uint32_t *next = ARENA_ARRAY(w->arena, uint32_t, p->buf.n + 1);
+    uint32_t *last = ARENA_ARRAY(w->arena, uint32_t, p->buf.n + 1);
+    for (uint32_t i = 0; i < p->buf.n; i++) {
+        uint32_t first = p->tied.at[i];
+        next[i] = NONE;
+        if (first != i)
+            next[last[first]] = i;
+        last[first] = i;
+    }
+    return next;
+}
+
 static Bodies bodies_of(const Work *w, const Problem *p, uint32_t *body) {
     Pool pool = pool_of(&w->spec->memory[0]);
     Bodies b = {.arena = w->arena, .size = pool.size, .align = pool.align};
+    const uint32_t *next = next_tied(w, p);
     for (uint32_t i = 0; i < p->buf.n; i++) {
         const Buf *first = &p->buf.at[i];
         if (p->tied.at[i] != i)
@@ -369,14 +388,13 @@ static Bodies bodies_of(const Work *w, const Problem *p, uint32_t *body) {
         body[i] = body_add(&b, first->bytes[0]);
         b.body.at[body[i]].pinned = first->pin_pool >= 0;
         b.body.at[body[i]].offset = first->pin_offset;
-        for (uint32_t k = i; k < p->buf.n; k++)
-            if (p->tied.at[k] == i) {
-                const Buf *buf = &p->buf.at[k];
-                body[k] = body[i];
-                body_box(&b, (Box){buf->first, buf->end, 0, buf->bytes[0]});
-                if (buf->bytes[0] > b.body.at[body[i]].bytes)
-                    b.body.at[body[i]].bytes = buf->bytes[0];
-            }
+        for (uint32_t k = i; k != NONE; k = next[k]) {
+            const Buf *buf = &p->buf.at[k];
+            body[k] = body[i];
+            body_box(&b, (Box){buf->first, buf->end, 0, buf->bytes[0]});
+            if (buf->bytes[0] > b.body.at[body[i]].bytes)
+                b.body.at[body[i]].bytes = buf->bytes[0];
+        }
     }
     return b;
 }

@@ -669,6 +669,19 @@ bool live_follow(Work *w, Problem *p, uint32_t index) {
     return known && unit_live(w, p, unit, true);
 }
 
+bool live_unit(Work *w, Problem *p, uint32_t index, bool add) {
+    Problem own = {.n_times = p->n_times};
+    unit_bufs(w, &own, index);
+    for (uint32_t i = 0; i < own.buf.n; i++) {
+        uint64_t bytes = own.owner.at[i].least;
+        if (bytes == UINT64_MAX)
+            return false;
+        for (uint32_t t = own.buf.at[i].first; t < own.buf.at[i].end; t++)
+            p->live[t] = add ? p->live[t] + bytes : p->live[t] - bytes;
+    }
+    return true;
+}
+
 void problem_make(Work *w, Problem *p) {
     p->buf.n = p->owner.n = p->tied.n = w->relay.n = 0;
     p->relation.n = 0;

@@ -550,16 +550,30 @@ bool place_again(Work *w, Problem *p, PlanResult *result, const char **planner,
     return true;
 }
 
+/* Lets the gap leave, or not, in `live`, too; false if that could not follow.
+ */
+static bool gap_set(Work *w, Problem *p, const Evicted *gap, bool leaves) {
+    bool known = live_unit(w, p, gap->unit, false);
+    w->unit.at[gap->unit].touch[gap->touch].leaves = leaves;
+    return known && live_unit(w, p, gap->unit, true);
+}
+
 /* Later evictions may have made earlier ones needless. */
 static void keep_again(Work *w, Problem *p, PlanResult *result,
                        const char **planner) {
     enum { MAX_TRIES = 24 };
     Evicted *list;
     uint32_t n = evicted_list(w, &list), tries = 0;
+    bool known = true; /* `live` */
     for (uint32_t i = 0; i < n && tries < MAX_TRIES; i++) {
-        Touch *touch = &w->unit.at[list[i].unit].touch[list[i].touch];
-        touch->leaves = false;
-        touch->leaves = !place_again(w, p, result, planner, &tries);
+        known = gap_set(w, p, &list[i], false) && known;
+        bool fits = !known || overloaded(w, p) == NONE;
+        if (fits) {
+            fits = place_again(w, p, result, planner, &tries);
+            known = true;
+        }
+        if (!fits)
+            known = gap_set(w, p, &list[i], true) && known;
     }
     problem_make(w, p);
 }

@@ -24,7 +24,7 @@ struct StripeCosts {
     Known **of; /* by first step and slot_of */
 };
 
-enum { SLOTS = 32 };
+enum { SLOTS = 256 };
 
 StripeCosts *stripe_costs_new(Arena *arena, uint32_t n_steps) {
     StripeCosts *costs = ARENA_NEW(arena, StripeCosts);
@@ -34,7 +34,7 @@ StripeCosts *stripe_costs_new(Arena *arena, uint32_t n_steps) {
 }
 
 static size_t slot_of(const Group *g) {
-    enum { STRIDE = 11 };
+    enum { STRIDE = 37 };
     return (STRIDE * (size_t)(g->end - g->first) + g->rows) % SLOTS;
 }
 

@@ -293,6 +293,9 @@ void problem_make(Work *w, Problem *out);
 /* Corrects the problem's `live`, and no more, after a gap of the unit leaves;
  * false if it could not. problem_make must follow. */
 bool live_follow(Work *w, Problem *p, uint32_t unit);
+/* Adds to the problem's `live` what the unit has as it is now, or takes it
+ * away; false if no memory holds a part of that. problem_make must follow. */
+bool live_unit(Work *w, Problem *p, uint32_t unit, bool add);
 /* Whether it is a concat of which all is alive at the time, though not all of
  * it is written. */
 bool waits_empty(const Unit *unit, uint32_t time);
