@@ -736,7 +736,8 @@ void pass_through(Work *w, Problem *problem, PlanResult *result,
 
 /* ---- gaps.c: how much of a volume stays between two uses ---- */
 
-/* Bytes of active memory that the first channels of the unit's volume take. */
+/* Bytes of active memory that the first channels of the unit's volume take:
+ * whole granules. */
 uint64_t kept_bytes(const Work *w, const Unit *unit, uint32_t channels);
 /* The tensors of which a part may stay over the gap behind the touch, of none
  * that is part of another; at most as many as the unit has. */

@@ -2,10 +2,12 @@
 """small_memories.py - random networks in less active memory than they take.
 
 Branches, concats, sums, strides, dilations, depthwise and transposed layers,
-pools over whole images, of odd sizes, on every machine with two levels: exit code 0 and verified by value,
-within the cap, with the bytes that the plan counted and no fewer than its
-bounds; or exit code 3, and then the size that would do does, the one that would
-not does not. --long has many more of them.
+pools over whole images, of odd sizes, on every machine with two levels: exit
+code 0 and verified by value, within the cap, with the bytes that the plan
+counted and no fewer than its bounds; or exit code 3, and then the size that
+would do does, the one that would not does not. --long has many more of them.
+Beside them a dense block, whose concats begin sections of channels that they
+fill later.
 """
 import json
 import os
@@ -21,6 +23,8 @@ import networks  # noqa: E402
 AMPHORA = os.environ.get("AMPHORA", "build/amphora")
 MACHINES = ("xdnn-v2-28", "xdnn-v2-56", "xdnn-v3-96", "ring-npu", "line-npu",
             "tile-npu", os.path.join("bench", "rows.yaml"))
+DENSE = os.path.join(os.path.dirname(__file__), "..", "examples",
+                     "densenet-cell.prototxt")
 CHANNELS = (3, 4, 5, 7, 8, 15, 16, 17, 24, 31, 32, 33, 48, 64)
 
 
@@ -87,23 +91,31 @@ def wrong(path, machine, size):
     return ", ".join(what for what, holds in checks.items() if not holds)
 
 
+def cases(count, folder):
+    """Network, machine, bytes of active memory."""
+    for seed in range(count):
+        path = os.path.join(folder, f"{seed}.prototxt")
+        machine = MACHINES[seed % len(MACHINES)]
+        with open(path, "w", encoding="ascii") as file:
+            file.write(network(seed))
+        peak = verify(path, machine, 1 << 26)[1]["am_live_bytes"]
+        for part in (0.05, 0.3, 0.7):
+            yield path, machine, max(64, int(peak * part) // 64 * 64)
+    for size in (262080, 377472, 393216):
+        yield DENSE, "xdnn-v3-96", size
+
+
 def main():
     count = 400 if "--long" in sys.argv[1:] else 7
     bad = plans = 0
     with tempfile.TemporaryDirectory() as folder:
-        for seed in range(count):
-            path = os.path.join(folder, f"{seed}.prototxt")
-            machine = MACHINES[seed % len(MACHINES)]
-            with open(path, "w", encoding="ascii") as file:
-                file.write(network(seed))
-            peak = verify(path, machine, 1 << 26)[1]["am_live_bytes"]
-            for part in (0.05, 0.3, 0.7):
-                size = max(64, int(peak * part) // 64 * 64)
-                what = wrong(path, machine, size)
-                plans += 1
-                bad += bool(what)
-                if what:
-                    print(f"seed {seed} on {machine}, {size} bytes: {what}")
+        for path, machine, size in cases(count, folder):
+            what = wrong(path, machine, size)
+            plans += 1
+            bad += bool(what)
+            if what:
+                print(f"{os.path.basename(path)} on {machine}, {size} bytes: "
+                      f"{what}")
     print(f"{plans} plans, {bad} wrong")
     return bad > 0
 

@@ -69,6 +69,40 @@ static void judged(void **state) {
     arena_free(c.arena);
 }
 
+/* ---- bytes of the first channels ---- */
+
+/* Up to the end of the section that the last of them is in. */
+static void sections_are_taken_whole(void **state) {
+    (void)state;
+    enum { SECTION = 96, PARTS = 3 };
+    Arena *arena = arena_new("test");
+    Diag *diag = diag_new(arena);
+    const HwSpec *spec = net_machine(arena, diag, "xdnn-v3-96", NULL);
+    Graph *g = graph_new(arena, "sections");
+    TensorId x = net_input(g, 64, ROW, ROW), part[PARTS];
+    for (uint32_t i = 0; i < PARTS; i++)
+        part[i] = net_conv(g, diag, arena_printf(arena, "part%u", i), x, 64, 1,
+                           1, 1, 0);
+    TensorId concat = net_concat(g, diag, "concat", PARTS, part);
+    graph_mark_output(g, net_conv(g, diag, "last", concat, 64, 1, 1, 1, 0));
+    const Schedule *schedule = sched_run(arena, diag, spec, g, "file");
+    PlanOptions options = {.planner = "auto"};
+    Work *w = work_new(arena, schedule, spec, &options, NULL);
+    const Unit *unit = &w->unit.at[w->unit_of[concat.i]];
+    Volume whole = volume_in(w, concat, 0);
+    assert_int_equal(whole.c, 64 * PARTS);
+    for (uint32_t n = 0; n <= whole.c; n++) {
+        uint32_t sections = (n + SECTION - 1) / SECTION;
+        assert_int_equal(kept_bytes(w, unit, n),
+                         sections * SECTION * ROW * ROW);
+        for (uint32_t c = 0; c < n; c++)
+            assert_true(layout_offset(spec->memory[0].layout, &whole, c,
+                                      ROW - 1, ROW - 1,
+                                      0) < kept_bytes(w, unit, n));
+    }
+    arena_free(arena);
+}
+
 /* ---- all choices ---- */
 
 typedef struct Free {
@@ -201,6 +235,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_channel_stays),
         cmocka_unit_test(judged),
+        cmocka_unit_test(sections_are_taken_whole),
         cmocka_unit_test(equals_the_best_choice),
         cmocka_unit_test(bounds_hold),
     };
