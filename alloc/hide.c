@@ -19,7 +19,11 @@ enum { WAITING = 32, SAVED = 128 };
 /* Runs of layers that roll together: the first of them are tried, fewer where
  * there are many steps. */
 static const uint32_t runs[] = {16, 64, 8, 32, 4};
-enum { N_RUNS = sizeof runs / sizeof *runs, STEPS = 640 };
+enum {
+    N_RUNS = sizeof runs / sizeof *runs,
+    STEPS = 640,
+    WAYS = 2 * (1 + 2 * N_RUNS) /* each is ordered twice, at least */
+};
 
 /* Cycles in which neither all engines together nor all transfers work. */
 static uint64_t waiting(const Plan *plan) {
@@ -43,12 +47,16 @@ typedef struct Hide {
     const Contest *c;
     Plan *plan;    /* the best so far */
     uint64_t most; /* cycles of any other */
+    uint32_t ways; /* that may still be tried */
 } Hide;
 
-/* False if nothing fits that way. */
+/* False if nothing fits that way, or no more ways may be tried. */
 static bool try_way(Hide *h, Way way) {
     uint64_t height;
     bool hopeless;
+    if (!h->ways)
+        return false;
+    h->ways--;
     way.most = HUGE_VAL;
     way.cuts = true;
     Plan *plan = way_plan(h->arena, diag_new(h->arena), h->c, &way, true,
@@ -80,7 +88,8 @@ Plan *plan_hidden(Arena *arena, const Contest *c, Plan *plan) {
     if (!tiling->overlap || c->options->layer_by_layer ||
         plan->cycles / WAITING >= waiting(plan))
         return plan;
-    Hide h = {arena, c, plan, plan->cycles - plan->cycles / SAVED};
+    Hide h = {arena, c, plan, plan->cycles - plan->cycles / SAVED,
+              overlap_tries(plan, WAYS) / 2};
     try_way(&h, c->best);
     if (tiling->rings)
         try_runs(&h);

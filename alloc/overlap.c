@@ -10,7 +10,8 @@
  * left of the step is cut between channels, where pieces have addresses.
  * What is due and could not be hidden stands in a step of its own.
  * Invariants: no byte more moves; placements stay; an action passes at most
- * WINDOW others; plan_cycles never rises.
+ * WINDOW others; plan_cycles never rises. Plans of more than MOST actions are
+ * not ordered.
  */
 #include "alloc/pieces.h"
 
@@ -18,7 +19,9 @@
 
 enum {
     SIDE_BY_SIDE = 24, /* transfers of one step */
-    PIECES = 8         /* a piece is at least this part of its transfer */
+    PIECES = 8,        /* a piece is at least this part of its transfer */
+    MOST = 1 << 17     /* actions of all tries together; line by line and
+                        * column by column, layers can be a million */
 };
 
 typedef struct Item {
@@ -438,6 +441,11 @@ uint32_t overlap_spare(const Plan *plan) {
         return wish;
     uint32_t spare = most > n ? most - n : 0;
     return spare < wish ? spare : wish;
+}
+
+uint32_t overlap_tries(const Plan *plan, uint32_t most) {
+    uint32_t tries = MOST / (plan->n_actions + 1);
+    return tries < most ? tries : most;
 }
 
 static void run(Overlap *o) {

@@ -65,6 +65,9 @@ void overlap(Arena *arena, Plan *plan);
 Plan plan_compact(Arena *arena, const Plan *plan, uint32_t n_kept);
 /* How many more instructions a listing may have, within reason. */
 uint32_t overlap_spare(const Plan *plan);
+/* How often the plan may be ordered again, of `most` times: the longer, the
+ * fewer. 0: it is too long to be ordered at all. */
+uint32_t overlap_tries(const Plan *plan, uint32_t most);
 
 /* slices.c: lets layers run by slices of rows, where that hides transfers and
  * the machine names rows. Of a plan that is overlapped; it stays so. */

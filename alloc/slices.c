@@ -454,6 +454,7 @@ void slices(Arena *arena, Plan *plan) {
     uint32_t most = MOST;
     if (!plan->schedule->spec->tiling.rings)
         return;
-    for (uint32_t round = 0; round < ROUNDS && most > 1; round++)
+    uint32_t rounds = overlap_tries(plan, ROUNDS);
+    for (uint32_t round = 0; round < rounds && most > 1; round++)
         most = cut_slices(arena, plan, most);
 }

@@ -302,13 +302,17 @@ void stretch(Work *w, Diag *diag, Problem *problem, PlanResult *result,
                  .result = result,
                  .plan = plan};
     uint64_t live = plan->am_live;
+    uint32_t rounds = overlap_tries(plan, ROUNDS);
+    plan->cycles = plan_cycles(plan);
+    if (!rounds)
+        return;
     s.instructions = overlap_spare(plan);
     overlap(s.arena, plan);
     s.cycles = plan_cycles(plan);
     find_times(&s);
     if (!problem->relation.n) {
         turns_double(&s);
-        for (uint32_t round = 0; round < ROUNDS && improve(&s); round++)
+        for (uint32_t round = 0; round < rounds && improve(&s); round++)
             continue;
     }
     slices(s.arena, plan);
