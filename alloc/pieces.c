@@ -75,16 +75,23 @@ static bool ends_there(const Pieces *o, uint32_t placement, uint32_t c) {
     const HwMemory *m = &spec->memory[p->memory];
     uint32_t n = p->part_c + c;
     Volume before = {n, p->whole.h, p->whole.w, hwspec_repl_none(spec, n)};
-    if (p->lines.band || !part_has_address(m, &p->whole, n))
+    if (!part_has_address(m, &p->whole, n))
         return false;
     uint64_t at = layout_part_offset(m->layout, &p->whole, n);
     return layout_bytes(m->layout, &before) == at &&
            (m->role != HW_ACTIVE || !m->align || at % m->align == 0);
 }
 
+/* Line buffers are never cut by channels; asked first, for it is quick. */
+static bool in_lines(const Pieces *o, const Action *a) {
+    return o->placement.at[a->in[0]].lines.band ||
+           o->placement.at[a->out].lines.band;
+}
+
 /* Whether a move can be cut in front of its channel c. */
 bool piece_may_cut(const Pieces *o, const Action *a, uint32_t c) {
-    return ends_there(o, a->in[0], c) && ends_there(o, a->out, c);
+    return !in_lines(o, a) && ends_there(o, a->in[0], c) &&
+           ends_there(o, a->out, c);
 }
 
 /* The last store, not far before, of other channels of what is loaded; NULL. */
