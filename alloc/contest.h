@@ -5,7 +5,7 @@
 #include "alloc/work.h"
 #include "base/vec.h"
 
-/* A way to plan: within `size` bytes of the first active memory, of which
+/* A way to plan: as if the first active memory ended at `size` bytes, of which
  * groups may take `share` sixteenths; 0: no groups. */
 typedef struct Way {
     uint64_t size;
@@ -15,6 +15,9 @@ typedef struct Way {
     bool cuts;       /* as in Plan */
     bool wholes;     /* whole volumes leave first, even where parts would do */
     bool streams;    /* what never runs whole keeps nothing in active memory */
+    bool loose;      /* not as low as can be: that takes time */
+    bool quick;      /* no buffers live longer to hide transfers: the same */
+    bool tight;      /* finished within the height that it takes */
     uint32_t apart;  /* kinds of layers that are in no group: bits */
     uint32_t low;    /* as in Work */
     bool mends;      /* low: groups only where layers do not fit */
@@ -28,37 +31,73 @@ typedef struct Timed {
     uint64_t cycles;
 } Timed;
 
-typedef struct Tried {
-    uint32_t number;
-    Way way;
-    Timed timed;
-} Tried;
-
 typedef struct Contest {
     Arena *arena;
     const Schedule *schedule;
     const PlanOptions *options;
     const Once *once;
     KnownGroups *known;
-    bool any, keeps_all;
-    uint64_t height;  /* of the last plan; 0: there was none */
-    uint64_t weights; /* bytes, if each layer reads its own once */
-    bool enough;      /* any plan is as good as others */
-    uint32_t kinds;   /* of layers that can be kept out of groups: bits */
-    uint64_t never;   /* no plan in fewer bytes than this */
+    bool any;
+    uint64_t weights;    /* bytes, if each layer reads its own once */
+    uint64_t compulsory; /* bytes that every plan moves */
+    bool enough;         /* any plan is as good as others */
+    uint32_t kinds;      /* of layers that can be kept out of groups: bits */
+    uint64_t never;      /* no plan in fewer bytes than this */
     Way best;
     Timed least;
-    VEC(Timed) timed; /* all, each once */
-    VEC(Tried) tried;
 } Contest;
 
 /* ---- way.c ---- */
 
-/* NULL if it does not fit that way; *height: bytes that it takes, 0 if there
- * is no plan; *hopeless: it would move too much. `last`: it is the one that
- * was chosen. */
-Plan *way_plan(Arena *arena, Diag *diag, const Contest *c, const Way *way,
-               bool last, uint64_t *height, bool *hopeless);
+/* A plan in the making. */
+typedef struct Attempt {
+    Arena *arena;
+    Way way;
+    Work *w;
+    Problem problem;
+    PlanResult result;
+    Plan *plan;
+    Traffic traffic; /* contest.c */
+    uint64_t height; /* bytes that it takes; 0: it does not fit */
+    bool hopeless;   /* it would move more than way.most */
+} Attempt;
+
+/* Places everything, in `arena`; false if it does not fit that way. */
+bool way_place(Arena *arena, const Contest *c, const Way *way, Attempt *a);
+/* Gives what was placed its actions, as good as suffices to compare bytes.
+ * False, with an error, when an external memory is too small. */
+bool way_act(Attempt *a, Diag *diag);
+/* The same as good as it gets, which takes time, for the real machine. It is
+ * the same for all that are larger than it is planned for. */
+bool way_finish(Attempt *a, Diag *diag, const Contest *c);
+/* All of it; NULL if it does not fit that way. */
+Plan *way_plan(Arena *arena, Diag *diag, const Contest *c, const Way *way);
+
+/* ---- heat.c ---- */
+
+/* Plans for one size. */
+typedef struct Heat {
+    const Contest *c;
+    bool loose, tight; /* as in Way */
+    bool fewest;       /* only those with fewer bytes than all before */
+    double most;       /* bytes: plans that move more are of no use */
+    uint64_t within;   /* plans that take more bytes are not entered; 0: all */
+    uint64_t height;   /* of the way that was tried last; 0: it does not fit */
+    bool fits, stops;  /* one that is short enough was found */
+    VEC(Attempt *) entry;
+} Heat;
+
+void heat_way(Heat *h, Way way);
+/* All ways that there are; `beside`: those that take longest, too. */
+void heat_ways(Heat *h, uint64_t size, bool beside);
+void heat_free(Heat *h);
+
+/* ---- ladder.c ---- */
+
+/* Whether time counts beside bytes. */
+bool weighs_time(const Contest *c);
+/* Finds the way to take for a machine on which it does. */
+void ladder_climb(Contest *c);
 
 /* ---- hide.c ---- */
 
@@ -67,8 +106,7 @@ Plan *plan_hidden(Arena *arena, const Contest *c, Plan *plan);
 
 /* ---- contest.c ---- */
 
-/* Finds the way that costs least: c->best, if there is any. `compulsory`: bytes
- * that every plan moves. */
-void way_choose(Contest *c, uint64_t compulsory);
+/* Finds the way that is best: c->best, if there is any. */
+void way_choose(Contest *c);
 
 #endif

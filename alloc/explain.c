@@ -179,28 +179,11 @@ static uint64_t size_granule(const HwMemory *m) {
     return lcm(step, m->buffers ? m->buffers : 1);
 }
 
-/* The machine with another size of its first memory; tile buffers are
- * fractions of it. */
-static const HwSpec *spec_resized(Arena *arena, const HwSpec *spec,
-                                  uint64_t size) {
-    HwSpec *copy = ARENA_COPY(arena, HwSpec, spec, 1);
-    HwMemory *memory =
-        ARENA_COPY(arena, HwMemory, spec->memory, spec->n_memories);
-    HwTileStyle *style =
-        ARENA_COPY(arena, HwTileStyle, spec->tiling.style, spec->tiling.n);
-    memory[0].size = size;
-    for (uint32_t i = 0; i < spec->tiling.n; i++)
-        hwspec_place_style(&style[i], &memory[0]);
-    copy->memory = memory;
-    copy->tiling.style = style;
-    return copy;
-}
-
 /* In `less` bytes there is known to be no plan. */
 static bool would_fit(const Work *w, uint64_t size, uint64_t less) {
     Arena *arena = arena_new("remedy");
     bool same = w->spec->tiling.kind != HW_TILING_HARDWARE;
-    bool fits = plan_exists(w->schedule, spec_resized(arena, w->spec, size),
+    bool fits = plan_exists(w->schedule, spec_within(arena, w->spec, size),
                             w->options, w->once, same ? less : 0);
     arena_free(arena);
     return fits;
@@ -375,7 +358,7 @@ static void note_ways(Diag *diag, const Work *w) {
  */
 static void note_last(Diag *diag, const Work *w, const Between *b) {
     Arena *arena = arena_new("last");
-    const HwSpec *spec = spec_resized(arena, w->spec, b->too_small * b->step);
+    const HwSpec *spec = spec_within(arena, w->spec, b->too_small * b->step);
     Work *less = work_new(arena, w->schedule, spec, w->options, w->once);
     Plan plan = {0};
     Problem p = {0};

@@ -52,15 +52,12 @@ typedef struct Hide {
 
 /* False if nothing fits that way, or no more ways may be tried. */
 static bool try_way(Hide *h, Way way) {
-    uint64_t height;
-    bool hopeless;
     if (!h->ways)
         return false;
     h->ways--;
     way.most = HUGE_VAL;
     way.cuts = true;
-    Plan *plan = way_plan(h->arena, diag_new(h->arena), h->c, &way, true,
-                          &height, &hopeless);
+    Plan *plan = way_plan(h->arena, diag_new(h->arena), h->c, &way);
     if (plan && no_more(plan_traffic(plan), plan_traffic(h->plan)) &&
         plan->cycles <= h->most && plan->cycles < h->plan->cycles)
         h->plan = plan;

@@ -123,6 +123,6 @@ PlanResult window_copy(const Lives *lives, const PlanResult *result);
 /* Overlaps the plan, and lets its buffers live longer where that hides more
  * transfers; all are placed anew then. */
 void stretch(Work *w, Diag *diag, Problem *problem, PlanResult *result,
-             Plan *plan);
+             Plan *plan, bool quick);
 
 #endif

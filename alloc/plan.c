@@ -132,7 +132,7 @@ bool plan_exists(const Schedule *schedule, const HwSpec *spec,
     c.kinds = all_kinds(first);
     c.never = never_less(first);
     c.never = c.never > less ? c.never : less + (less > 0);
-    way_choose(&c, 0);
+    way_choose(&c);
     arena_free(arena);
     return c.any && !c.least.traffic.too_long;
 }
@@ -163,15 +163,16 @@ const Plan *plan_make(Arena *arena, Diag *diag, const Schedule *schedule,
     c.kinds = all_kinds(first);
     c.never = never_less(first);
     bound_make(first, &bound);
-    way_choose(&c, bound.ddr_compulsory);
+    c.compulsory = bound.ddr_compulsory;
+    way_choose(&c);
     if (!c.any) {
         *does_not_fit = true;
         say_why(arena, diag, schedule, options, c.once);
         return NULL;
     }
-    uint64_t height;
-    bool hopeless;
-    Plan *plan = way_plan(arena, diag, &c, &c.best, true, &height, &hopeless);
+    Plan *plan = way_plan(arena, diag, &c, &c.best);
+    if (!plan)
+        return NULL;
     plan = plan_hidden(arena, &c, plan);
     Traffic traffic = plan_traffic(plan);
     if (traffic.too_long) {

@@ -352,13 +352,12 @@ static void climb_twice(Spread *s) {
             s->result->height[0] = end_of(s, b);
 }
 
-void spread(Work *w, Problem *problem, PlanResult *result) {
-    /* partitions are those of the whole memory, however little is planned for
-     */
+void spread(Work *w, const HwMemory *whole, Problem *problem,
+            PlanResult *result) {
     Spread s = {.w = w,
                 .problem = problem,
                 .result = result,
-                .memory = &w->schedule->spec->memory[0],
+                .memory = whole,
                 .pool = problem->p.pool[0]};
     if (problem->p.n_pools != 1 || s.memory->buffers)
         return;

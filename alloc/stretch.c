@@ -294,7 +294,7 @@ static bool improve(Stretch *s) {
 }
 
 void stretch(Work *w, Diag *diag, Problem *problem, PlanResult *result,
-             Plan *plan) {
+             Plan *plan, bool quick) {
     Stretch s = {.w = w,
                  .arena = w->arena,
                  .diag = diag,
@@ -310,7 +310,7 @@ void stretch(Work *w, Diag *diag, Problem *problem, PlanResult *result,
     overlap(s.arena, plan);
     s.cycles = plan_cycles(plan);
     find_times(&s);
-    if (!problem->relation.n) {
+    if (!problem->relation.n && !quick) {
         turns_double(&s);
         for (uint32_t round = 0; round < rounds && improve(&s); round++)
             continue;

@@ -35,16 +35,35 @@ static bool way_fit(Work *w, const Way *way, Problem *problem,
     return work_fit_groups(w, way->share, problem, result, planner);
 }
 
-/* The machine as if its first active memory ended at `size`: what is planned
- * for that holds for the real one. */
-static const HwSpec *spec_within(Arena *arena, const HwSpec *spec,
-                                 uint64_t size) {
+/* The machine with another size of its first memory; tile buffers stay where
+ * they are. */
+static HwSpec *spec_shrunk(Arena *arena, const HwSpec *spec, uint64_t size) {
     HwSpec *copy = ARENA_COPY(arena, HwSpec, spec, 1);
     HwMemory *memory =
         ARENA_COPY(arena, HwMemory, spec->memory, spec->n_memories);
     memory[0].size = size;
     copy->memory = memory;
     return copy;
+}
+
+const HwSpec *spec_within(Arena *arena, const HwSpec *spec, uint64_t size) {
+    HwSpec *copy = spec_shrunk(arena, spec, size);
+    HwTileStyle *style =
+        ARENA_COPY(arena, HwTileStyle, spec->tiling.style, spec->tiling.n);
+    for (uint32_t i = 0; i < spec->tiling.n; i++)
+        hwspec_place_style(&style[i], &copy->memory[0]);
+    copy->tiling.style = style;
+    return copy;
+}
+
+/* What was planned within `size` bytes, tiles included, on the real machine. */
+static const Schedule *schedule_beyond(Arena *arena, const Schedule *real,
+                                       const HwSpec *within) {
+    HwSpec *spec = ARENA_COPY(arena, HwSpec, real->spec, 1);
+    spec->tiling.style = within->tiling.style;
+    Schedule *schedule = ARENA_COPY(arena, Schedule, real, 1);
+    schedule->spec = spec;
+    return schedule;
 }
 
 /* Lowers the placement to the least height, or as far as some steps of search
@@ -71,52 +90,79 @@ static void settle(const Work *w, const Problem *problem, PlanResult *result,
     *result = lower;
 }
 
-/* What was planned for a larger memory may be so low that it lies in the real
- * one. */
-static bool lies_within(Work *w, const HwSpec *real, Problem *problem,
-                        uint64_t height) {
-    if (w->spec->memory[0].size <= real->memory[0].size)
-        return true;
-    w->spec = real;
-    problem->p.pool[0] = pool_of(&real->memory[0]);
-    return height <= real->memory[0].size;
+static void lower(Attempt *a) {
+    pass_through(a->w, &a->problem, &a->result, &a->plan->planner);
+    if (!a->way.loose || a->w->keeps_all)
+        settle(a->w, &a->problem, &a->result, &a->plan->planner);
 }
 
-Plan *way_plan(Arena *arena, Diag *diag, const Contest *c, const Way *way,
-               bool last, uint64_t *height, bool *hopeless) {
-    const Schedule *schedule = c->schedule;
-    const HwSpec *spec = spec_within(arena, schedule->spec, way->size);
-    Work *w = work_new(arena, schedule, spec, c->options, c->once);
-    Plan *plan = ARENA_NEW(arena, Plan);
-    Problem problem = {0};
-    PlanResult result = {0};
-    *height = 0;
+bool way_place(Arena *arena, const Contest *c, const Way *way, Attempt *a) {
+    Schedule *schedule = ARENA_COPY(arena, Schedule, c->schedule, 1);
+    if (way->size != schedule->spec->memory[0].size)
+        schedule->spec =
+            weighs_time(c) ? spec_within(arena, schedule->spec, way->size)
+                           : spec_shrunk(arena, schedule->spec, way->size);
+    Work *w = work_new(arena, schedule, schedule->spec, c->options, c->once);
+    *a = (Attempt){
+        .arena = arena, .way = *way, .w = w, .plan = ARENA_NEW(arena, Plan)};
     w->most = way->most;
     w->known = c->known;
-    bool fits =
-        way_fit(w, way, &problem, &result, &plan->planner, &plan->two_levels);
-    *hopeless = w->hopeless;
-    if (!fits)
-        return NULL;
-    if (last)
-        pass_through(w, &problem, &result, &plan->planner);
-    if (last || way->size > schedule->spec->memory[0].size)
-        settle(w, &problem, &result, &plan->planner);
-    *height = plan_height(&result);
-    if (!lies_within(w, schedule->spec, &problem, *height))
-        return NULL;
-    plan->am_packed = plan_height(&result);
-    plan->am_bound = result.bound;
-    plan->am_proved = result.proved;
+    bool fits = way_fit(w, way, &a->problem, &a->result, &a->plan->planner,
+                        &a->plan->two_levels);
+    a->hopeless = w->hopeless;
+    if (fits && way->tight)
+        lower(a);
+    a->height = fits ? plan_height(&a->result) : 0;
+    a->plan->keeps_all = w->keeps_all;
+    a->plan->cuts = way->cuts;
+    a->plan->lends = w->lends;
+    a->plan->by_parts = w->by_parts;
+    return fits;
+}
+
+bool way_act(Attempt *a, Diag *diag) {
+    Plan *plan = a->plan;
+    plan->am_packed = plan_height(&a->result);
+    plan->am_bound = a->result.bound;
+    plan->am_proved = a->result.proved;
+    return actions_make(a->w, diag, &a->problem, &a->result, plan);
+}
+
+/* Machines with tiles of their own read both operands of a sum at once where
+ * they lie in different partitions of all their memory. */
+static void spread_out(Attempt *a, const Contest *c) {
+    const HwMemory *within = &a->w->schedule->spec->memory[0];
+    const HwMemory *real = &c->schedule->spec->memory[0];
+    bool all = a->w->spec->tiling.kind == HW_TILING_HARDWARE &&
+               real->size > within->size;
+    if (all)
+        a->problem.p.pool[0] = pool_of(real);
+    spread(a->w, all ? real : within, &a->problem, &a->result);
+}
+
+bool way_finish(Attempt *a, Diag *diag, const Contest *c) {
+    Plan *plan = a->plan;
+    if (!a->way.tight)
+        lower(a);
+    uint64_t packed = plan_height(&a->result);
+    if (a->way.tight)
+        a->problem.p.pool[0].size = packed;
     if (strcmp(plan->planner, "slots") != 0) /* its parts lie as they must */
-        spread(w, &problem, &result);
-    plan->keeps_all = w->keeps_all;
-    plan->cuts = way->cuts;
-    plan->lends = w->lends;
-    plan->by_parts = w->by_parts;
-    if (!actions_make(w, diag, &problem, &result, plan))
-        return NULL;
-    if (last && spec->tiling.overlap)
-        stretch(w, diag_new(arena), &problem, &result, plan);
-    return plan;
+        spread_out(a, c);
+    if (!way_act(a, diag))
+        return false;
+    plan->am_packed = packed;
+    if (a->w->spec->tiling.overlap)
+        stretch(a->w, diag_new(a->arena), &a->problem, &a->result, plan,
+                a->way.quick);
+    if (a->way.size < c->schedule->spec->memory[0].size)
+        plan->schedule =
+            schedule_beyond(a->arena, c->schedule, plan->schedule->spec);
+    return true;
+}
+
+Plan *way_plan(Arena *arena, Diag *diag, const Contest *c, const Way *way) {
+    Attempt a;
+    return way_place(arena, c, way, &a) && way_finish(&a, diag, c) ? a.plan
+                                                                   : NULL;
 }

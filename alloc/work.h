@@ -769,8 +769,9 @@ bool fit_slots(Work *w, Problem *problem, PlanResult *result,
 
 /* ---- spread.c: free memory for less waiting ---- */
 
-/* Moves buffers of a placement apart. */
-void spread(Work *w, Problem *problem, PlanResult *result);
+/* Moves buffers of a placement apart; `whole`: the memory with partitions. */
+void spread(Work *w, const HwMemory *whole, Problem *problem,
+            PlanResult *result);
 
 /* ---- actions.c ---- */
 
@@ -808,6 +809,9 @@ bool plan_exists(const Schedule *schedule, const HwSpec *spec,
  * schedule and machine, but for its first memory's size; or NULL. */
 Work *work_new(Arena *arena, const Schedule *schedule, const HwSpec *spec,
                const PlanOptions *options, const Once *once);
+/* way.c: the machine with another size of its first memory; tile buffers are
+ * fractions of it. */
+const HwSpec *spec_within(Arena *arena, const HwSpec *spec, uint64_t size);
 /* One level, else two. */
 bool work_fit(Work *w, Problem *problem, PlanResult *result,
               const char **planner, bool *two_levels);

@@ -7,9 +7,9 @@
 image (3x16x16): in active memory, step 1; loaded from inputs
 conv1 (16x16x16): in active memory, steps 1 to 2; does not move
 pool1 (16x8x8): in active memory, steps 2 to 4; does not move
-left (16x8x8): channels 0 to 15 of both, in active memory, step 3; stored to ddr
-right (16x8x8): channels 16 to 31 of both, in active memory, step 4; stored to ddr
-both (32x8x8): never whole: steps 6 to 7 run by stripes, with at most 4 of its 8 rows at a time; whole it takes 16,384 of 24,576 bytes; 14 rows loaded from ddr, of 8: some again
+left (16x8x8): channels 0 to 15 of both, in active memory, steps 3 to 5; does not move
+right (16x8x8): channels 16 to 31 of both, in active memory, steps 4 to 5; does not move
+both (32x8x8): in active memory, steps 3 to 5; steps 6 to 7 run by stripes, with at most 4 of its 8 rows at a time; stored to ddr; 14 rows loaded from ddr, of 8: some again
 mix (32x8x8): never whole: steps 6 to 7 run by stripes, with at most 2 of its 8 rows at a time; whole it takes 16,384 of 24,576 bytes; does not move
 sum (32x8x8): steps 6 to 7 run by stripes, with at most 2 of its 8 rows at a time; in active memory, step 8; stored to ddr; loaded from ddr
 average (32x1x1): in active memory, step 8; stored to outputs

@@ -1,0 +1,99 @@
+/* heat.c - all ways to plan for one size of active memory.
+ *
+ * Input: a contest, a size. Output: the plans that fit, with what they move.
+ * Some ways are tried only where plans of others ask for them: whole volumes
+ * leave where parts did, groups have a price for instructions where there were
+ * too many.
+ */
+#include "alloc/contest.h"
+
+#include <math.h>
+
+/* Bytes over DDR that an instruction is worth where there are too many. */
+enum { LEAST_THRIFT = 4096, MOST_THRIFT = 8 * 8 * LEAST_THRIFT };
+
+/* False if it is of no use. */
+static bool enter(Heat *h, Attempt *a) {
+    if (!way_act(a, diag_new(a->arena)))
+        return false;
+    a->traffic = plan_traffic(a->plan);
+    double bytes = (double)(a->traffic.moved + a->traffic.weights);
+    h->stops |= h->c->enough && !a->traffic.too_long;
+    if (h->fewest && !a->traffic.too_long && bytes >= h->most)
+        return false;
+    if (h->fewest && !a->traffic.too_long)
+        h->most = bytes;
+    vec_push(h->c->arena, &h->entry, a);
+    return true;
+}
+
+/* The ways that the one asks for; `a` is its plan, or NULL. */
+static void follow(Heat *h, Way way, bool by_parts, bool too_long) {
+    if (by_parts && !way.low && !way.wholes) {
+        Way wholes = way;
+        wholes.wholes = true;
+        heat_way(h, wholes);
+    }
+    bool groups = !way.thrift && (way.share || way.rolls);
+    for (uint32_t kind = 1; groups && kind < KIND_END; kind *= 2)
+        if (h->c->kinds & kind && way.apart < kind) {
+            Way fewer = way;
+            fewer.apart |= kind;
+            heat_way(h, fewer);
+        }
+    if (way.share && !way.apart && too_long && way.thrift < MOST_THRIFT) {
+        Way longer = way;
+        longer.thrift = way.thrift ? 8 * way.thrift : LEAST_THRIFT;
+        heat_way(h, longer);
+    }
+}
+
+void heat_way(Heat *h, Way way) {
+    h->height = 0;
+    if (h->stops || way.size < h->c->never)
+        return;
+    Arena *arena = arena_new("way");
+    Attempt *a = ARENA_NEW(arena, Attempt);
+    way.most = h->most;
+    way.loose = h->loose;
+    way.tight = h->tight;
+    bool placed = way_place(arena, h->c, &way, a);
+    bool by_parts = placed && a->plan->by_parts, entered = false;
+    uint64_t height = a->height;
+    h->fits |= placed || a->hopeless;
+    if (placed && (!h->within || height <= h->within))
+        entered = enter(h, a);
+    bool too_long = placed && a->traffic.too_long;
+    if (!entered)
+        arena_free(arena);
+    follow(h, way, by_parts, too_long);
+    h->height = height;
+}
+
+/* Groups beside volumes that stay: where machines can copy rows of these. */
+static void beside_ways(Heat *h, uint64_t size) {
+    enum { LOW = 8 };
+    const HwTiling *tiling = &h->c->schedule->spec->tiling;
+    if (tiling->kind != HW_TILING_SOFTWARE || tiling->rings)
+        return;
+    heat_way(h, (Way){.size = size, .low = LOW, .mends = true});
+    heat_way(h, (Way){.size = size, .share = 16, .low = LOW});
+}
+
+void heat_ways(Heat *h, uint64_t size, bool beside) {
+    const HwTiling *tiling = &h->c->schedule->spec->tiling;
+    heat_way(h, (Way){.size = size});
+    if (tiling->always)
+        heat_way(h, (Way){.size = size, .streams = true});
+    if (tiling->rings)
+        heat_way(h, (Way){.size = size, .rolls = true});
+    heat_way(h, (Way){.size = size, .share = 16});
+    if (beside)
+        beside_ways(h, size);
+}
+
+void heat_free(Heat *h) {
+    for (uint32_t i = 0; i < h->entry.n; i++)
+        arena_free(h->entry.at[i]->arena);
+    h->entry.n = 0;
+}
