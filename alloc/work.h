@@ -691,9 +691,9 @@ Traffic plan_traffic(const Plan *plan);
 /* Traffic.weights if each node reads its own once. */
 uint64_t weights_once(const Work *w);
 /* A byte over DDR counts as often as this the cycles that it takes: fewer bytes
- * are worth some time, but not any. Between plans more than between tiles: with
- * 10, SegNet moved 150 MB to save time where 2 MB do. */
-enum { BYTE_PRICE = 10, PLAN_BYTE_PRICE = 40, TILE_BYTE_PRICE = 150 };
+ * are worth some time, but not any. Between tiles of channels more than between
+ * others. */
+enum { BYTE_PRICE = 10, TILE_BYTE_PRICE = 150 };
 /* From or to backing memory, bursts and latency aside; 0 if nobody knows. */
 double bytes_seconds(const HwSpec *spec, double bytes);
 uint64_t row_work(const Graph *g, const Node *node);

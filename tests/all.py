@@ -27,6 +27,7 @@ makes. Kinds of tests:
   depth  tests/depth.py: groups of layers that spread pixels
   least  tests/least.py: what would do where nothing fits, and what not
   slabs  tests/slabs.py: pools over whole images, by channels
+  never_worse tests/never_worse.py: more memory, neither more bytes nor cycles
   small_memories  tests/small_memories.py: random networks in less memory than
          they take
   residency  tests/residency.py: never more bytes over DDR than LRU moves
@@ -84,6 +85,7 @@ def scripts(long):
             "depth",
             "least",
             "slabs",
+            "never_worse",
             "residency",
             "small_memories",
             "tiles", "nests",
