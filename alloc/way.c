@@ -96,12 +96,22 @@ static void lower(Attempt *a) {
         settle(a->w, &a->problem, &a->result, &a->plan->planner);
 }
 
+/* What was planned for a larger memory may be so low that it lies in the real
+ * one; then it is planned for that from now on. */
+static void lie_within(Attempt *a, Schedule *schedule, const HwSpec *real) {
+    const HwMemory *memory = &real->memory[0];
+    if (a->way.size <= memory->size || a->height > memory->size)
+        return;
+    schedule->spec = a->w->spec = real;
+    a->problem.p.pool[0] = pool_of(memory);
+}
+
 bool way_place(Arena *arena, const Contest *c, const Way *way, Attempt *a) {
     Schedule *schedule = ARENA_COPY(arena, Schedule, c->schedule, 1);
     if (way->size != schedule->spec->memory[0].size)
-        schedule->spec =
-            weighs_time(c) ? spec_within(arena, schedule->spec, way->size)
-                           : spec_shrunk(arena, schedule->spec, way->size);
+        schedule->spec = weighs_time(c)
+                             ? spec_within(arena, schedule->spec, way->size)
+                             : spec_shrunk(arena, schedule->spec, way->size);
     Work *w = work_new(arena, schedule, schedule->spec, c->options, c->once);
     *a = (Attempt){
         .arena = arena, .way = *way, .w = w, .plan = ARENA_NEW(arena, Plan)};
@@ -113,6 +123,8 @@ bool way_place(Arena *arena, const Contest *c, const Way *way, Attempt *a) {
     if (fits && way->tight)
         lower(a);
     a->height = fits ? plan_height(&a->result) : 0;
+    if (fits && !weighs_time(c))
+        lie_within(a, schedule, c->schedule->spec);
     a->plan->keeps_all = w->keeps_all;
     a->plan->cuts = way->cuts;
     a->plan->lends = w->lends;
