@@ -69,8 +69,7 @@ static void step_down(Contest *c, uint32_t share) {
     uint64_t at = rung_above(size), below = rung_below(size);
     for (uint32_t i = 0; i < STEPS && at > below; i++) {
         Heat h = heat_of(c);
-        h.tight = true;
-        h.within = size;
+        h.tight = h.falls = true;
         heat_way(&h, (Way){.size = at, .share = share});
         take_from(c, &h);
         heat_free(&h);

@@ -18,6 +18,7 @@ typedef struct Way {
     bool loose;      /* not as low as can be: that takes time */
     bool quick;      /* no buffers live longer to hide transfers: the same */
     bool tight;      /* finished within the height that it takes */
+    bool falls;      /* planned for more, it has to lie in the real memory */
     uint32_t apart;  /* kinds of layers that are in no group: bits */
     uint32_t low;    /* as in Work */
     bool mends;      /* low: groups only where layers do not fit */
@@ -78,12 +79,11 @@ Plan *way_plan(Arena *arena, Diag *diag, const Contest *c, const Way *way);
 /* Plans for one size. */
 typedef struct Heat {
     const Contest *c;
-    bool loose, tight; /* as in Way */
-    bool fewest;       /* only those with fewer bytes than all before */
-    double most;       /* bytes: plans that move more are of no use */
-    uint64_t within;   /* plans that take more bytes are not entered; 0: all */
-    uint64_t height;   /* of the way that was tried last; 0: it does not fit */
-    bool fits, stops;  /* one that is short enough was found */
+    bool loose, tight, falls; /* as in Way */
+    bool fewest;              /* only those with fewer bytes than all before */
+    double most;              /* bytes: plans that move more are of no use */
+    uint64_t height;  /* of the way that was tried last; 0: it does not fit */
+    bool fits, stops; /* one that is short enough was found */
     VEC(Attempt *) entry;
 } Heat;
 

@@ -57,11 +57,12 @@ void heat_way(Heat *h, Way way) {
     way.most = h->most;
     way.loose = h->loose;
     way.tight = h->tight;
+    way.falls = h->falls;
     bool placed = way_place(arena, h->c, &way, a);
     bool by_parts = placed && a->plan->by_parts, entered = false;
     uint64_t height = a->height;
     h->fits |= placed || a->hopeless;
-    if (placed && (!h->within || height <= h->within))
+    if (placed)
         entered = enter(h, a);
     bool too_long = placed && a->traffic.too_long;
     if (!entered)

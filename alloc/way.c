@@ -98,12 +98,13 @@ static void lower(Attempt *a) {
 
 /* What was planned for a larger memory may be so low that it lies in the real
  * one; then it is planned for that from now on. */
-static void lie_within(Attempt *a, Schedule *schedule, const HwSpec *real) {
+static bool lies_within(Attempt *a, Schedule *schedule, const HwSpec *real) {
     const HwMemory *memory = &real->memory[0];
-    if (a->way.size <= memory->size || a->height > memory->size)
-        return;
+    if (a->way.size <= memory->size)
+        return true;
     schedule->spec = a->w->spec = real;
     a->problem.p.pool[0] = pool_of(memory);
+    return a->height <= memory->size;
 }
 
 bool way_place(Arena *arena, const Contest *c, const Way *way, Attempt *a) {
@@ -123,13 +124,11 @@ bool way_place(Arena *arena, const Contest *c, const Way *way, Attempt *a) {
     if (fits && way->tight)
         lower(a);
     a->height = fits ? plan_height(&a->result) : 0;
-    if (fits && !weighs_time(c))
-        lie_within(a, schedule, c->schedule->spec);
     a->plan->keeps_all = w->keeps_all;
     a->plan->cuts = way->cuts;
     a->plan->lends = w->lends;
     a->plan->by_parts = w->by_parts;
-    return fits;
+    return fits && (!way->falls || lies_within(a, schedule, c->schedule->spec));
 }
 
 bool way_act(Attempt *a, Diag *diag) {

@@ -25,6 +25,7 @@ MACHINES = ("xdnn-v2-28", "xdnn-v2-56", "xdnn-v3-96", "ring-npu", "line-npu",
             "tile-npu", os.path.join("bench", "rows.yaml"))
 DENSE = os.path.join(os.path.dirname(__file__), "..", "examples",
                      "densenet-cell.prototxt")
+TINY = DENSE.replace("densenet-cell", "tiny")
 CHANNELS = (3, 4, 5, 7, 8, 15, 16, 17, 24, 31, 32, 33, 48, 64)
 
 
@@ -103,6 +104,7 @@ def cases(count, folder):
             yield path, machine, max(64, int(peak * part) // 64 * 64)
     for size in (262080, 377472, 393216):
         yield DENSE, "xdnn-v3-96", size
+    yield TINY, "line-npu", 5518  # no whole unit of alignment
 
 
 def main():
