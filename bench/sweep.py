@@ -1,54 +1,182 @@
 #!/usr/bin/env python3
-"""sweep.py - does more active memory ever cost bytes, or a fit?
+"""sweep.py - does more of a machine ever cost bytes, cycles, or a fit?
 
-    python3 bench/sweep.py [MACHINE] [SIZES] [NETWORK...]
+    python3 bench/sweep.py [-v am|bandwidth|width] [-n N] [-m MACHINE]...
+                           [-p PART]... [NETWORK...]
 
-Ten networks x 50 sizes, evenly from an eighth of the peak to the peak: what
-the plan moves over DDR must never rise with the size, and what fits into less
-must fit into more. One line a network; exits 1 if something rises.
+Networks x machines, each with N values of what varies, from little to much:
+  am         bytes of active memory, evenly from an eighth of what a plan
+             without spills takes to all of that; SIZES where tiles take
+             fractions of it
+  bandwidth  of DDR, and of weights where they come over it: three octaves on
+             both sides of the machine's own, in equal ratios
+  width      output and input channels that the array takes at once: the same,
+             in whole channels; with N of 7 doublings, else what may leave
+             channels over
+The last two with PARTS of the active memory in which nothing is spilled, or
+with those of SIZES. Each row says how many values fit; at how many of them
+simulated bytes over DDR, and cycles, are more than at some smaller value, or
+it fits no longer ("lost"); the most that they are more; and the seconds by the
+clock of the slowest plan. Exits 1 if anything rose. Two compilers run at a
+time.
 """
+import argparse
+import collections
+import concurrent.futures
 import sys
 import tempfile
 
+import overlap
 import residency
 import tool
 
-EXAMPLES = ["squeezenet", "vgg16", "yolov2-608", "densenet-cell"]
-GENERATED = ["nasnet-imagenet", "darts-imagenet", "u-net"]
 PUBLISHED = ["resnet-50", "googlenet", "mobilenet-v2"]
+GENERATED = ["nasnet-imagenet", "darts-imagenet", "u-net"]
+EXAMPLES = ["squeezenet", "vgg16", "yolov2-608", "densenet-cell"]
+MACHINES = ["xdnn-v2-28", "xdnn-v2-56", "xdnn-v3-96", "ring-npu", "line-npu",
+            "tile-npu", residency.MACHINE]
+VALUES = {"am": 50, "bandwidth": 19, "width": 7}
+PARTS = (0.75, 0.5, 0.25)
+SIZES = {"xdnn-v3-96": (1 << 20, 16 << 20), "tile-npu": (64 << 10, 2 << 20)}
+WEIGHTS_OVER_DDR = {"tile-npu"}
+WIDTHS = {  # as the machines have them
+    "xdnn-v2-28": {"conv.unroll.out_c": 32},
+    "xdnn-v2-56": {"conv.unroll.out_c": 32},
+    "xdnn-v3-96": {"conv.unroll.out_c": 32},
+    "ring-npu": {"array.unroll.out_c": 16, "array.unroll.in_c": 8},
+    "line-npu": {"array.unroll.out_c": 16, "array.unroll.in_c": 8},
+    "tile-npu": {"array.unroll.out_c": 32, "array.unroll.in_c": 32},
+}
+OCTAVES = 3
+JOBS = 2
+Point = collections.namedtuple("Point", "bytes cycles seconds")
+Rise = collections.namedtuple("Rise", "n most")
 
 
-def moved(path, machine, size, folder):
-    plan = tool.compiled(path, machine, folder, tool.am(size))
-    return plan and (plan["ddr_moved_bytes"], plan["am_bound_bytes"])
+def networks_in(folder):
+    return [residency.network_file(name, folder)
+            for name in PUBLISHED + GENERATED] + [
+        tool.example(name) for name in EXAMPLES]
 
 
-def sweep(path, machine, sizes, folder):
-    peak = moved(path, machine, tool.ENDLESS, folder)[1]
-    rises, least, slowest = [], None, 0
-    for i in range(sizes):
-        size = peak // 8 + (peak - peak // 8) * i // (sizes - 1)
-        size = size // 1024 * 1024
-        found = moved(path, machine, size, folder)
-        if least is not None and (found is None or found[0] > least):
-            rises.append((size, found and found[0], least))
-        elif found:
-            least = found[0]
-    print(f"{tool.name_of(path):24} {len(rises)} of {sizes} rise", *rises[:3], flush=True)
-    return len(rises)
+# ---- settings ----
+
+def spread(low, high, n):
+    """Whole KiB, evenly."""
+    return [low + (high - low) * i // (n - 1) >> 10 << 10 for i in range(n)]
+
+
+def memories(network, machine, folder, n):
+    """So many sizes of active memory."""
+    if machine in SIZES:
+        return spread(*SIZES[machine], n)
+    plan = tool.compiled(network, machine, folder, tool.am(tool.ENDLESS))
+    if not plan:
+        sys.exit(f"{network} does not fit on {machine} at all")
+    peak = plan["am_bound_bytes"]
+    return spread(peak // 8, peak, n)
+
+
+def scales(n):
+    return [2 ** (OCTAVES * (2 * i / (n - 1) - 1)) for i in range(n)]
+
+
+def bandwidths(machine, n):
+    own = overlap.BANDWIDTH.get(machine, overlap.BANDWIDTH["xdnn-v2-56"])
+    paths = [f"memories.{m}.bandwidth" for m in overlap.MEMORIES]
+    if machine in WEIGHTS_OVER_DDR:
+        paths.append("weight_cache.bandwidth")
+    return [[f"{path}={own * scale / 1e6:.3f}MB/s" for path in paths]
+            for scale in scales(n)]
+
+
+def widths(machine, n):
+    own = WIDTHS.get(machine, WIDTHS["xdnn-v2-56"])
+    return [[f"engines.{path}={max(1, round(lanes * scale))}"
+             for path, lanes in own.items()] for scale in scales(n)]
+
+
+def settings_of(args, network, machine, folder):
+    """(what is said of them, lists of settings) of each row."""
+    n = args.n or VALUES[args.vary]
+    if args.vary == "am":
+        return [("", [[tool.am(size)] for size in
+                      memories(network, machine, folder, n)])]
+    vary = bandwidths if args.vary == "bandwidth" else widths
+    top = memories(network, machine, folder, 2)[-1]
+    return [(f"{top * part / 1024:.0f}K",
+             [[tool.am(int(top * part) >> 10 << 10)] + one
+              for one in vary(machine, n)]) for part in args.part or PARTS]
+
+
+# ---- points ----
+
+def point(network, machine, sets, folder):
+    """None where it does not fit."""
+    with tempfile.TemporaryDirectory(dir=folder) as own:
+        sim = tool.counted(network, machine, own, *sets)
+    return sim and Point(sim["moved"], sim["cycles"],
+                         sim["plan"]["ms"]["alloc"] / 1000)
+
+
+def points(pool, network, machine, settings, folder):
+    """Of settings from little to much, in their order."""
+    jobs = [pool.submit(point, network, machine, sets, folder)
+            for sets in settings]
+    return [job.result() for job in jobs]
+
+
+def rises(found, key):
+    """Where a point costs more than one before it."""
+    least, more = None, []
+    for value in (getattr(p, key) for p in found if p):
+        if least is not None and value > least:
+            more.append(value / least - 1 if least else 1)
+        least = value if least is None else min(least, value)
+    return Rise(len(more), max(more, default=0))
+
+
+def lost(found):
+    """How many do not fit, though one before them did."""
+    first = next((i for i, p in enumerate(found) if p), len(found))
+    return found[first:].count(None)
+
+
+# ---- the table ----
+
+def row(network, machine, text, found):
+    """Prints it; whether anything rose."""
+    fits = [p for p in found if p]
+    more, slower = rises(found, "bytes"), rises(found, "cycles")
+    slowest = max((p.seconds for p in fits), default=0)
+    print(f"{tool.name_of(network)[:22]:22} {tool.name_of(machine):10} "
+          f"{text:>7} {len(fits):4} {lost(found):4} {more.n:6} {more.most:7.2%} "
+          f"{slower.n:6} {slower.most:7.2%} {slowest:6.2f}", flush=True)
+    return bool(more.n or slower.n or lost(found))
 
 
 def main():
-    machine = sys.argv[1] if len(sys.argv) > 1 else residency.MACHINE
-    sizes = int(sys.argv[2]) if len(sys.argv) > 2 else 50
-    with tempfile.TemporaryDirectory() as folder:
-        paths = sys.argv[3:] or [
-            residency.network_file(name, folder)
-            for name in PUBLISHED + GENERATED] + [
-            tool.example(name) for name in EXAMPLES]
-        rises = sum(sweep(path, machine, sizes, folder) for path in paths)
-    print(f"{rises} rises")
-    sys.exit(1 if rises else 0)
+    parser = argparse.ArgumentParser()
+    parser.add_argument("-v", "--vary", choices=list(VALUES), default="am")
+    parser.add_argument("-n", type=int)
+    parser.add_argument("-m", "--machine", action="append")
+    parser.add_argument("-p", "--part", type=float, action="append")
+    parser.add_argument("networks", nargs="*")
+    args = parser.parse_args()
+    print(f"{'network':22} {'machine':10} {'AM':>7} {'fits':>4} {'lost':>4} "
+          f"{'bytes':>6} {'most':>7} {'cycles':>6} {'most':>7} {'s':>6}")
+    n = rose = 0
+    with tempfile.TemporaryDirectory() as folder, \
+            concurrent.futures.ThreadPoolExecutor(JOBS) as pool:
+        for machine in args.machine or MACHINES:
+            for network in args.networks or networks_in(folder):
+                for text, settings in settings_of(args, network, machine,
+                                                  folder):
+                    found = points(pool, network, machine, settings, folder)
+                    rose += row(network, machine, text, found)
+                    n += 1
+    print(f"{rose} of {n} rows rise")
+    sys.exit(1 if rose else 0)
 
 
 if __name__ == "__main__":
