@@ -40,6 +40,11 @@ static uint32_t pieces(uint32_t size, uint32_t tile) {
     return (size + tile - 1) / tile;
 }
 
+/* Numbers of channels that a tile may have, the largest first. */
+typedef struct Channels {
+    uint32_t n, size[MAX_CUTS];
+} Channels;
+
 /* ---- axes ---- */
 
 /* Pixels of the input that windows [at, at + n) read along an axis. */
@@ -218,27 +223,27 @@ static void consider(const Loops *l, const Sizes *s, Best *best) {
 
 /* All input channels at once, or else as many as there is room for: what is
  * moved does not depend on how many. */
-static void consider_depths(const Loops *l, Sizes *s, const uint32_t *in_c,
-                            uint32_t n, Best *best) {
+static void consider_depths(const Loops *l, Sizes *s, const Channels *in,
+                            Best *best) {
     Nest unused;
     if (l->by_channel) {
         s->in_c = s->c;
         consider(l, s, best);
         return;
     }
-    s->in_c = in_c[0];
+    s->in_c = in->size[0];
     consider(l, s, best);
-    uint32_t lo = 1, hi = n;
+    uint32_t lo = 1, hi = in->n;
     while (lo < hi) {
         uint32_t mid = (lo + hi) / 2;
-        s->in_c = in_c[mid];
+        s->in_c = in->size[mid];
         if (lay_all(l, s, &unused) <= l->style->reserved)
             hi = mid;
         else
             lo = mid + 1;
     }
-    if (lo < n) {
-        s->in_c = in_c[lo];
+    if (lo < in->n) {
+        s->in_c = in->size[lo];
         consider(l, s, best);
     }
 }
@@ -273,13 +278,60 @@ static Loops loops_of(const Work *w, NodeId id, const HwTileStyle *style) {
                       input ? w->spec->input : w->spec->backing);
 }
 
-/* Single elements: what does not fit either way. */
+/* What does not fit: remembered if it takes less than what is. */
+static void smaller(const Loops *l, const Sizes *s, Best *best) {
+    Nest nest = {.c = s->c, .in_c = s->in_c};
+    uint64_t end = lay_all(l, s, &nest), least = best->mode.nest.over;
+    if (tiles_all(l, s) > MAX_TILES || (least && least <= end))
+        return;
+    nest.over = end;
+    best->mode.tile_h = s->rows->tile;
+    best->mode.tile_w = s->cols->tile;
+    best->mode.nest = nest;
+}
+
+/* As few input channels as there can be, or all: two tiles of some may take
+ * more than one of all. */
+static void smaller_depths(const Loops *l, Sizes *s, const Channels *in,
+                           Best *best) {
+    s->in_c = l->by_channel ? s->c : in->size[0];
+    smaller(l, s, best);
+    if (l->by_channel)
+        return;
+    uint32_t lo = 0, hi = in->n - 1;
+    while (lo < hi) {
+        uint32_t mid = (lo + hi + 1) / 2;
+        s->in_c = in->size[mid];
+        if (tiles_all(l, s) <= MAX_TILES)
+            lo = mid;
+        else
+            hi = mid - 1;
+    }
+    s->in_c = in->size[lo];
+    smaller(l, s, best);
+}
+
+static bool sums_are_less(const Loops *l, const Sizes *s, const Best *best) {
+    uint64_t sums =
+        (uint64_t)s->rows->tile * s->cols->tile * s->c * l->style->sums;
+    return !best->mode.nest.over || sums < best->mode.nest.over;
+}
+
+/* The tiles that take least, where all are too large: the smallest of which
+ * there are no more than can be run. */
 static void smallest(const Loops *l, const Cuts *rows, const Cuts *cols,
-                     Best *best) {
-    Sizes s = {&rows->at[rows->n - 1], &cols->at[cols->n - 1], 1, 1};
-    best->mode.tile_h = best->mode.tile_w = 1;
-    best->mode.nest = (Nest){.c = 1, .in_c = 1};
-    best->mode.nest.over = lay_all(l, &s, &best->mode.nest);
+                     const Channels *c, const Channels *in, Best *best) {
+    best->mode.nest.over = 0;
+    for (uint32_t i = rows->n; i-- > 0;)
+        for (uint32_t j = cols->n; j-- > 0;) {
+            Sizes s = {&rows->at[i], &cols->at[j], 0, 0};
+            for (uint32_t k = c->n; k-- > 0;) {
+                s.c = c->size[k];
+                if (!sums_are_less(l, &s, best))
+                    break;
+                smaller_depths(l, &s, in, best);
+            }
+        }
 }
 
 /* Returns the byte behind the tiles; 0 if all are too large. */
@@ -287,8 +339,9 @@ static uint64_t nest_search(const Work *w, NodeId id, Mode *mode) {
     Loops l = loops_of(w, id, &w->spec->tiling.style[mode->style]);
     Arena *arena = arena_new("nest");
     Cuts *rows = ARENA_NEW(arena, Cuts), *cols = ARENA_NEW(arena, Cuts);
-    uint32_t c[MAX_CUTS], in_c[MAX_CUTS];
-    uint32_t n_c = sizes_of(l.out.c, c), n_in = sizes_of(l.in.c, in_c);
+    Channels c, in;
+    c.n = sizes_of(l.out.c, c.size);
+    in.n = sizes_of(l.in.c, in.size);
     Best best = {
         .moved = UINT64_MAX, .ideal = nest_ideal_cycles(&l), .mode = *mode};
     cuts_make(arena, &l, 0, rows);
@@ -297,14 +350,14 @@ static uint64_t nest_search(const Work *w, NodeId id, Mode *mode) {
         for (uint32_t j = 0; j < cols->n; j++) {
             Sizes s = {&rows->at[i], &cols->at[j], 0, 0};
             for (uint32_t k = 0;
-                 k < n_c && beats(&l, once(&l, &s), best.ideal, 0, &best);
+                 k < c.n && beats(&l, once(&l, &s), best.ideal, 0, &best);
                  k++) {
-                s.c = c[k];
-                consider_depths(&l, &s, in_c, n_in, &best);
+                s.c = c.size[k];
+                consider_depths(&l, &s, &in, &best);
             }
         }
     if (best.moved == UINT64_MAX)
-        smallest(&l, rows, cols, &best);
+        smallest(&l, rows, cols, &c, &in, &best);
     *mode = best.mode;
     arena_free(arena);
     return best.end;

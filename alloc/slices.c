@@ -49,12 +49,19 @@ static bool names_rows(const Placement *p) {
     return !p->lines.band && (p->ring || p->row % p->whole.h == 0);
 }
 
-/* Weights that the machine fetches for each run would move again. */
+/* All rows of some channels. */
+static bool is_slab(const Slices *s, const Action *a) {
+    const Placement *out = &s->plan->placement[a->out];
+    return out->n_c != plan_volume(s->g, out->tensor).c;
+}
+
+/* Weights that the machine fetches for each run would move again; slabs are of
+ * all rows. */
 static bool may_slice(const Slices *s, const Action *a) {
     const HwSpec *spec = s->plan->schedule->spec;
     if (a->kind != ACTION_RUN || a->style >= 0 || a->again ||
         a->legal.engine < 0 || !(spec->tiling.ops >> a->legal.op & 1) ||
-        node_quantum(s->g, a->node, 0) > 1 ||
+        node_quantum(s->g, a->node, 0) > 1 || is_slab(s, a) ||
         (spec->tiling.weights_move && graph_node(s->g, a->node)->op == OP_CONV))
         return false;
     bool named = names_rows(&s->plan->placement[a->out]);

@@ -92,6 +92,15 @@ def wrong(path, machine, size):
     return ", ".join(what for what, holds in checks.items() if not holds)
 
 
+def stem(folder):
+    net = networks.Net("stem", 3, 128)
+    net.conv(net.input, 32, 3, 2)
+    path = os.path.join(folder, "stem.prototxt")
+    with open(path, "w", encoding="ascii") as file:
+        file.write(net.text())
+    return path
+
+
 def cases(count, folder):
     """Network, machine, bytes of active memory."""
     for seed in range(count):
@@ -105,6 +114,7 @@ def cases(count, folder):
     for size in (262080, 377472, 393216):
         yield DENSE, "xdnn-v3-96", size
     yield TINY, "line-npu", 5518  # no whole unit of alignment
+    yield stem(folder), "tile-npu", 64  # single pixels: 131,072 tiles
 
 
 def main():
