@@ -354,6 +354,11 @@ static void note_ways(Diag *diag, const Work *w) {
                   step_node(w));
 }
 
+static const char *of_images(const Work *w) {
+    uint32_t n = w->options->images;
+    return n > 1 ? arena_printf(w->arena, " for each of %u images", n) : "";
+}
+
 /* What is in the way in a little less: another step, or the listing's length.
  */
 static void note_last(Diag *diag, const Work *w, const Between *b) {
@@ -377,8 +382,8 @@ static void note_last(Diag *diag, const Work *w, const Between *b) {
                plan_traffic(&plan).too_long) {
         diag_note(diag, (Loc){0},
                   "with less, listings have more than the %u instructions "
-                  "that %s holds",
-                  spec->max_instructions, spec->machine);
+                  "that %s holds%s",
+                  spec->max_instructions, spec->machine, of_images(less));
     }
     arena_free(arena);
 }
@@ -460,8 +465,9 @@ void explain(Diag *diag, Work *w, const Problem *p, const PlanResult *result) {
 
 void explain_length(Diag *diag, const Work *w, uint32_t instructions) {
     diag_error(diag, w->spec->loc,
-               "does not fit: the listing has %u instructions; %s holds %u",
-               instructions, w->spec->machine, w->spec->max_instructions);
+               "does not fit: the listing has %u instructions; %s holds %u%s",
+               instructions, w->spec->machine, w->spec->max_instructions,
+               of_images(w));
     if (!w->options->no_remedy)
         note_size(diag, w, 0);
 }

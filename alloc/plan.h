@@ -123,6 +123,8 @@ typedef struct PlanOptions {
     /* or NULL; by node id: it is to read its input by tiles from backing
      * memory, with the copies that can be made on the way */
     const bool *fly;
+    uint32_t images;    /* of the listing that this is the plan of one of; 0:
+                         * just one */
     PlanCycles *cycles; /* or NULL: then bytes alone decide between plans */
     void *context;
 } PlanOptions;
@@ -132,6 +134,14 @@ typedef struct PlanOptions {
  * *does_not_fit. */
 const Plan *plan_make(Arena *arena, Diag *diag, const Schedule *schedule,
                       const PlanOptions *options, bool *does_not_fit);
+
+/* The plan of one image so many times, over a schedule that sched_repeat has
+ * made, on the same machine, which may hold more instructions; where transfers
+ * run beside layers, those of one image beside layers of others. NULL after
+ * errors; *does_not_fit: in memories, or as instructions. */
+const Plan *plan_images(Arena *arena, Diag *diag, const Plan *one,
+                        const Schedule *schedule, uint32_t images,
+                        bool *does_not_fit);
 
 /* The judge of whole plans, in release builds too: replays the actions over
  * byte ranges; every operand was written before it is read, and nothing alive

@@ -40,9 +40,10 @@ BANDWIDTH = {"xdnn-v2-28": 17.28e9, "xdnn-v2-56": 17.28e9, "ring-npu": 1.6e9,
              "xdnn-v3-96": 17.28e9}  # as they have it
 
 
-def simulate(network, machine, size, folder, *sets):
+def simulate(network, machine, size, folder, *sets, images=1):
     path = SIZE.get(machine, "memories.am.size")
-    sim = tool.counted(network, machine, folder, f"{path}={size}", *sets)
+    sim = tool.counted(network, machine, folder, f"{path}={size}", *sets,
+                       images=images)
     if sim:
         sim["dma"], sim["work"] = sim["transfer_cycles"], sim["busy_cycles"]
         sim["ratio"] = sim["cycles"] / max(sim["dma"], sim["work"])
@@ -64,8 +65,9 @@ def bandwidth_for(share, sim, machine):
             for memory in MEMORIES]
 
 
-def rows(network, machine, folder, shares=(), plainly=False):
-    """Prints them; (machine, ratio, whether a side starves) of each."""
+def rows(network, machine, folder, shares=(), plainly=False, images=1):
+    """Prints them; (machine, ratio, whether a side starves, ratio of several
+    images) of each."""
     name = tool.name_of(network)[:20]
     for size in sizes_of(network, machine, folder):
         own = simulate(network, machine, size, folder)
@@ -78,18 +80,22 @@ def rows(network, machine, folder, shares=(), plainly=False):
                 continue
             plain = plainly and simulate(network, machine, size, folder, *sets,
                                           "tiling.overlap=false")
-            yield print_row(name, machine, size, sim, plain)
+            several = images > 1 and simulate(network, machine, size, folder,
+                                              *sets, images=images)
+            yield print_row(name, machine, size, sim, plain, several)
 
 
-def print_row(name, machine, size, sim, plain):
+def print_row(name, machine, size, sim, plain, several):
     dma, work = sim["dma"], sim["work"]
     starves = max(dma, work) > STARVED * min(dma, work)
     print(f"{name:20} {tool.name_of(machine):11} {size:9} "
           f"{sim['cycles']:11} {dma:11} {work:11} {sim['ratio']:6.3f} "
           f"{plain['ratio'] if plain else 0:6.3f} "
+          f"{several['ratio'] if several else 0:6.3f} "
           f"{'starves' if starves else '':7} {len(sim['host_layers']):3} host "
           f"{sim['plan']['ms']['alloc']:6.0f} ms", flush=True)
-    return machine, sim["ratio"], starves
+    return (machine, sim["ratio"], starves,
+            several["ratio"] if several else sim["ratio"])
 
 
 def mean(ratios):
@@ -99,14 +105,17 @@ def mean(ratios):
 
 def heading():
     print(f"{'network':20} {'machine':11} {'AM':>9} {'time':>11} {'dma':>11} "
-          f"{'work':>11} {'ratio':>6} {'plain':>6}")
+          f"{'work':>11} {'ratio':>6} {'plain':>6} {'images':>6}")
 
 
-def means(machines, counted):
+def means(machines, counted, several=False):
     for machine in machines + [None]:
         of = [c for c in counted if machine in (None, c[0])]
-        print(f"{machine or 'all'}: mean {mean([r for _, r, _ in of])}; where "
-              f"neither starves {mean([r for _, r, s in of if not s])}")
+        print(f"{machine or 'all'}: mean {mean([c[1] for c in of])}; where "
+              f"neither starves {mean([c[1] for c in of if not c[2]])}")
+        if several:
+            print(f"{'':11}of several images: mean {mean([c[3] for c in of])}; "
+                  f"where neither starves {mean([c[3] for c in of if not c[2]])}")
 
 
 def main():
@@ -114,6 +123,7 @@ def main():
     parser.add_argument("-m", action="append")
     parser.add_argument("-b", action="append", type=float)
     parser.add_argument("-p", action="store_true")
+    parser.add_argument("-n", type=int, default=1)
     parser.add_argument("network", nargs="*")
     args = parser.parse_args()
     counted = []
@@ -125,8 +135,8 @@ def main():
             tool.example(name) for name in EXAMPLES]
         for machine in args.m or MACHINES:
             for network in networks:
-                counted += rows(network, machine, folder, args.b, args.p)
-    means(args.m or MACHINES, counted)
+                counted += rows(network, machine, folder, args.b, args.p, args.n)
+    means(args.m or MACHINES, counted, args.n > 1)
 
 
 if __name__ == "__main__":

@@ -44,12 +44,12 @@ def cpu_seconds():
     return used.ru_utime + used.ru_stime
 
 
-def compiled(network, machine, folder, *sets):
+def compiled(network, machine, folder, *sets, images=1):
     """The plan, with the CPU seconds that it took in all; None where it does
     not fit."""
     before = cpu_seconds()
     done = run("compile", network, "-t", machine, "-o", folder, "--json",
-               *flags(sets))
+               "--images", str(images), *flags(sets))
     if done.returncode == DOES_NOT_FIT:
         return None
     if done.returncode:
@@ -79,9 +79,9 @@ def simulated(plan, machine, *sets):
     return sim
 
 
-def counted(network, machine, folder, *sets):
+def counted(network, machine, folder, *sets, images=1):
     """The run of the network's plan; None where it does not fit."""
-    plan = compiled(network, machine, folder, *sets)
+    plan = compiled(network, machine, folder, *sets, images=images)
     return plan and simulated(plan, machine, *sets)
 
 

@@ -74,9 +74,11 @@ static const char *file_name(Arena *arena, const char *network) {
 
 static Text weights_of(Arena *arena, const Image *image) {
     Text bytes = text_new(arena);
+    BlobPlaces places = image_places(arena, image);
     for (uint32_t i = 0; i < image->n_blobs; i++) {
         const Const *value = &image->blob[i].value;
-        text_add_n(&bytes, value->data, const_data_bytes(value));
+        if (!places.again[i])
+            text_add_n(&bytes, value->data, const_data_bytes(value));
     }
     return bytes;
 }

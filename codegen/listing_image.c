@@ -7,6 +7,8 @@
  */
 #include "codegen/listing_parts.h"
 
+#include <stdlib.h>
+
 static void add_double(cJSON *object, const char *key, double value) {
     cJSON_AddItemToObject(object, key, number_from_double(value));
 }
@@ -56,16 +58,64 @@ static cJSON *blob_json(const Blob *blob, uint64_t offset) {
     return json;
 }
 
+typedef struct BlobData {
+    const void *data;
+    uint64_t bytes;
+    uint32_t blob;
+} BlobData;
+
+static int by_data(const void *a, const void *b) {
+    const BlobData *x = a, *y = b;
+    if (x->data != y->data)
+        return (uintptr_t)x->data < (uintptr_t)y->data ? -1 : 1;
+    if (x->bytes != y->bytes)
+        return x->bytes < y->bytes ? -1 : 1;
+    return x->blob < y->blob ? -1 : x->blob > y->blob;
+}
+
+/* By blob, the first with the same data. */
+static uint32_t *first_blobs(Arena *arena, const Image *image) {
+    uint32_t n = image->n_blobs, *first = ARENA_ARRAY(arena, uint32_t, n + 1);
+    BlobData *by = ARENA_ARRAY(arena, BlobData, n + 1);
+    for (uint32_t i = 0; i < n; i++) {
+        const Const *value = &image->blob[i].value;
+        by[i] = (BlobData){value->data, const_data_bytes(value), i};
+    }
+    qsort(by, n, sizeof *by, by_data);
+    for (uint32_t i = 0, same = 0; i < n; i++) {
+        if (by[i].data != by[same].data || by[i].bytes != by[same].bytes)
+            same = i;
+        first[by[i].blob] = by[same].blob;
+    }
+    return first;
+}
+
+BlobPlaces image_places(Arena *arena, const Image *image) {
+    uint32_t n = image->n_blobs;
+    BlobPlaces places = {ARENA_ARRAY(arena, uint64_t, n + 1),
+                         ARENA_ARRAY(arena, bool, n + 1), 0};
+    const uint32_t *first = first_blobs(arena, image);
+    for (uint32_t i = 0; i < n; i++) {
+        places.again[i] = first[i] != i;
+        places.offset[i] =
+            places.again[i] ? places.offset[first[i]] : places.bytes;
+        if (!places.again[i])
+            places.bytes += const_data_bytes(&image->blob[i].value);
+    }
+    return places;
+}
+
 static void add_blobs(cJSON *json, const Image *image,
                       const char *weights_file) {
     cJSON *list = cJSON_AddArrayToObject(json, "blobs");
-    uint64_t offset = 0;
-    for (uint32_t i = 0; i < image->n_blobs; i++) {
-        cJSON_AddItemToArray(list, blob_json(&image->blob[i], offset));
-        offset += const_data_bytes(&image->blob[i].value);
-    }
-    if (offset)
+    Arena *scratch = arena_new("blobs");
+    BlobPlaces places = image_places(scratch, image);
+    for (uint32_t i = 0; i < image->n_blobs; i++)
+        cJSON_AddItemToArray(list,
+                             blob_json(&image->blob[i], places.offset[i]));
+    if (places.bytes)
         put_text(json, "weights", weights_file);
+    arena_free(scratch);
 }
 
 static void add_acts(cJSON *json, const Image *image) {

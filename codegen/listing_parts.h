@@ -24,7 +24,16 @@ bool number_to_double(const cJSON *item, double *out);
 
 /* ---- the image (listing_image.c, listing_image_read.c) ---- */
 
-/* `weights_file`: where data goes, one blob behind the other, in order. */
+/* By blob, where its data lies in the weights file: one behind the other, in
+ * order, but what several share (layers of several images) only once. */
+typedef struct BlobPlaces {
+    uint64_t *offset;
+    bool *again; /* it is there already */
+    uint64_t bytes;
+} BlobPlaces;
+BlobPlaces image_places(Arena *arena, const Image *image);
+
+/* `weights_file`: where data goes. */
 cJSON *image_write(const Image *image, const HwSpec *spec,
                    const char *weights_file);
 

@@ -1,6 +1,7 @@
 /* cmd_compile.c - a network and a machine in, listing files out. */
 #include "driver/commands.h"
 #include "driver/hostcode.h"
+#include "driver/images.h"
 
 #include "passes/pass.h"
 
@@ -17,8 +18,10 @@ static const Schedule *better_order(Arena *arena, Diag *diag,
         return NULL;
     sched.strategy = "best";
     sched.budget = LOOKS;
-    const Schedule *best = sched_search(arena, diag, p->spec, p->graph, &sched);
-    return best->facts.peak < p->schedule->facts.peak ? best : NULL;
+    const Schedule *one = p->one ? p->one : p->schedule;
+    const Schedule *best =
+        sched_search(arena, diag, p->spec, one->graph, &sched);
+    return best->facts.peak < one->facts.peak ? best : NULL;
 }
 
 /* ---- reports ---- */
@@ -48,6 +51,8 @@ static void print_json_report(Arena *arena, const Pipeline *p, const Made *made,
     cJSON_AddStringToObject(json, "network", p->listing->network);
     cJSON_AddStringToObject(json, "machine", p->spec->machine);
     cJSON_AddNumberToObject(json, "instructions", p->listing->n);
+    if (pipeline_images(p) > 1)
+        cJSON_AddNumberToObject(json, "images", pipeline_images(p));
     add_placement_json(json, p->plan);
     cJSON_AddNumberToObject(json, "am_capacity_bytes",
                             (double)hwspec_active_bytes(p->machine));
@@ -80,10 +85,14 @@ static void print_report(Arena *arena, const Pipeline *p, const Made *made,
            listing_host_layers(p->listing));
     for (uint32_t i = 0; i < p->listing->image.n_hosts; i++) {
         const HostLayer *host = &p->listing->image.host[i];
-        if (host->reason)
+        if (host->reason && image_is_first(p, host->name))
             printf("host    %s (%s): %s\n", host->name, host->kind,
                    host->reason);
     }
+    if (pipeline_images(p) > 1)
+        printf("images  %u, one behind the other; names of the second end in "
+               "@2, and so on\n",
+               pipeline_images(p));
     if (made->bundle)
         print_bundle(arena, made->bundle);
     else

@@ -4,6 +4,7 @@
 #include "driver/compare.h"
 #include "driver/expect.h"
 #include "driver/hostcode.h"
+#include "driver/images.h"
 
 #include <math.h>
 #include <string.h>
@@ -149,6 +150,7 @@ static void report_json(Arena *arena, const Pipeline *p, const Verdict *v) {
                                 isfinite(listing) ? listing : 1e300);
     }
     add_sim_json(arena, json, v->listing, v->sim);
+    add_images_json(json, p, v->sim);
     add_traffic_json(json, p->plan);
     cJSON_AddBoolToObject(json, "two_levels", p->plan->two_levels);
     add_placement_json(json, p->plan);
@@ -199,6 +201,7 @@ static void report(Arena *arena, const Pipeline *p, const Verdict *v) {
     }
     print_placement(arena, p->plan);
     print_sim(arena, v->listing, v->sim, p->plan->ddr_compulsory);
+    print_images(arena, p, v->sim);
     PlanBound bound = plan_bound(p->plan);
     printf("bound   %s bytes over DDR: %s\n", with_commas(arena, bound.bytes),
            bound.of);

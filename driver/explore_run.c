@@ -7,6 +7,7 @@
  */
 #include "base/text.h"
 #include "driver/explore.h"
+#include "driver/images.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -50,9 +51,11 @@ static const char *without_status(const char *reason) {
     return said ? reason + sizeof status - 1 : reason;
 }
 
-static void take_result(Point *p, const HwSpec *spec, const SimResult *sim) {
-    p->cycles = sim->interval;
-    p->ms = (double)sim->interval / spec->clock * 1e3;
+static void take_result(Point *p, const Pipeline *pipeline,
+                        const SimResult *sim) {
+    const HwSpec *spec = pipeline->spec;
+    p->cycles = image_times(pipeline, sim).steady;
+    p->ms = (double)p->cycles / spec->clock * 1e3;
     p->am_capacity = hwspec_active_bytes(spec);
     p->am_peak = sim->am_peak;
     p->ddr = sim->backing_read + sim->backing_written;
@@ -84,7 +87,7 @@ const SimResult *point_run(Arena *arena, const Options *options, Point *point,
         sim = sim_run(arena, diag, pipeline.listing, 0, NULL, &memory_only);
     *listing = pipeline.listing;
     if (sim) {
-        take_result(point, pipeline.spec, sim);
+        take_result(point, &pipeline, sim);
     } else {
         point->status = code == EXIT_NO_FIT ? POINT_NO_FIT : POINT_WRONG;
         point->reason = without_status(first_error(diag));

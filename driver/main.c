@@ -13,7 +13,7 @@
 #define PLANNING "OJBprQ"
 
 static const Command commands[] = {
-    {"compile", "NET", MACHINE NETWORK PLANNING "odagqjXEIn", cmd_compile,
+    {"compile", "NET", MACHINE NETWORK PLANNING "GodagqjXEIn", cmd_compile,
      "Compiles a network for a machine.\n"
      "Writes NET.cmd (the listing), NET.json (the same with the data image)\n"
      "and, for weights that are not recipes, NET.weights; to the present\n"
@@ -25,7 +25,7 @@ static const Command commands[] = {
      "DIR the network's outputs are written as .npy.",
      "NAME.json beside NAME.cmd gives the weights and the layers of the host;\n"
      "without it weights are seeded and host layers are skipped."},
-    {"verify", "NET", MACHINE NETWORK PLANNING "ixTdjN", cmd_verify,
+    {"verify", "NET", MACHINE NETWORK PLANNING "GixTdjN", cmd_verify,
      "Compiles, simulates the listing, compares the values.\n"
      "Every kept layer is compared with the reference evaluation of the\n"
      "network as it was read; with --expect also the outputs of both with\n"
@@ -33,15 +33,16 @@ static const Command commands[] = {
      NULL},
     {"eval", "NET", "wPbHFsixTojCt", cmd_eval,
      "Computes what a network computes.\n"
-     "By the reference evaluation, or --native; compares it with --expect; with\n"
+     "By the reference evaluation, or --native; compares it with --expect; "
+     "with\n"
      "-o DIR the outputs are written as .npy.",
      NULL},
-    {"show", "NET", MACHINE NETWORK PLANNING "AVodjE", cmd_show,
+    {"show", "NET", MACHINE NETWORK PLANNING "GAVodjE", cmd_show,
      "Says what a network is, and what its plan holds when.\n"
      "With -t: step by step, which volumes are alive in active memory and how\n"
      "many bytes they take.",
      NULL},
-    {"explore", "NET...", MACHINE NETWORK PLANNING "yuDMkZoj", cmd_explore,
+    {"explore", "NET...", MACHINE NETWORK PLANNING "GyuDMkZoj", cmd_explore,
      "Tries networks on machines with all combinations of values.\n"
      "Compiles and simulates each point, and says which are the best.",
      "With -o DIR writes points.csv, points.jsonl and index.html. A run that\n"
@@ -52,9 +53,11 @@ static const Command commands[] = {
      "As low as possible, or anyhow within --capacity; says the lower bound,\n"
      "and what is proved.",
      "PROBLEM is a CSV as MiniMalloc has it: id,lower,upper,size and where\n"
-     "wanted alignment, hint, gaps, offset (pinned there); and relations, pool,\n"
+     "wanted alignment, hint, gaps, offset (pinned there); and relations, "
+     "pool,\n"
      "size:NAME, as docs/pack.md says. -o writes the same with offsets. The\n"
-     "planner `all` compares all of them; the default is portfolio. What cannot\n"
+     "planner `all` compares all of them; the default is portfolio. What "
+     "cannot\n"
      "fit is explained by an irreducible set of buffers."},
     {"check", "HWSPEC", "Sj", cmd_check,
      "Checks a hwspec and says what machine it describes.\n"

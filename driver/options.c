@@ -109,6 +109,8 @@ static const Option options[] = {
      "other buffers (default: as the hwspec says)"},
     {'n', false, "most-images", "N", OPTION_COUNT, AT(most_images),
      "a bundle for 1 to N images at once, as many as each run says"},
+    {'G', false, "images", "N", OPTION_COUNT, AT(images),
+     "compile for N images one behind the other, in one listing (default 1)"},
     {'N', false, "host", "native|interpret", OPTION_WORD, AT(host),
      "how layers of the host are computed (default: native, if built with "
      "LLVM)"},

@@ -33,6 +33,7 @@ typedef struct Options {
     const char *host;        /* --host; NULL: native where there is LLVM */
     const char *io;          /* --io; NULL: as the hwspec says */
     uint64_t most_images;    /* --most-images; 0: one */
+    uint64_t images;         /* --images, one behind the other; 0: one */
     const char *resume;      /* --resume */
     const char *shard;       /* --shard */
     const char *report;      /* --report */

@@ -10,6 +10,8 @@
 #include <string.h>
 #include <time.h>
 
+enum { MOST_IMAGES = 256 };
+
 const char *const stage_name[STAGE_COUNT] = {
     "hwspec",  "read",  "passes", "schedule", "alloc",
     "codegen", "write", "native", "simulate", "reference"};
@@ -150,9 +152,41 @@ static bool stage_codegen(Arena *arena, Diag *diag, Pipeline *p) {
     return p->listing != NULL;
 }
 
+/* On a machine that holds one image's part of the listing. */
+static const Schedule *schedule_of_one(Arena *arena, const Schedule *schedule,
+                                       uint32_t images) {
+    HwSpec *spec = ARENA_COPY(arena, HwSpec, schedule->spec, 1);
+    Schedule *one = ARENA_COPY(arena, Schedule, schedule, 1);
+    uint32_t most = spec->max_instructions;
+    if (most)
+        spec->max_instructions = most > images ? most / images : 1;
+    one->spec = spec;
+    return one;
+}
+
+/* From the plan of one image to that of all; the reference is of all, too. */
+static ExitCode plan_all_images(Arena *arena, Diag *diag,
+                                const Options *options, Pipeline *p) {
+    uint32_t images = (uint32_t)options->images, n = p->original->tensor.n;
+    bool does_not_fit = false;
+    const Schedule *schedule = p->schedule;
+    p->schedule = p->one = schedule_of_one(arena, schedule, images);
+    ExitCode code = replication_plan(arena, diag, options, p);
+    if (code != EXIT_FINE)
+        return code;
+    p->original = graph_repeat(arena, p->original, images, n);
+    p->graph = graph_repeat(arena, p->graph, images, n);
+    p->schedule = sched_repeat(arena, schedule, p->graph, images);
+    p->plan =
+        plan_images(arena, diag, p->plan, p->schedule, images, &does_not_fit);
+    return p->plan ? EXIT_FINE : does_not_fit ? EXIT_NO_FIT : EXIT_BAD_INPUT;
+}
+
 static ExitCode stage_alloc(Arena *arena, Diag *diag, const Options *options,
                             Pipeline *p) {
-    ExitCode code = replication_plan(arena, diag, options, p);
+    ExitCode code = options->images > 1
+                        ? plan_all_images(arena, diag, options, p)
+                        : replication_plan(arena, diag, options, p);
     if (p->plan && dumps(options, "plan"))
         fputs(plan_print(arena, p->plan), stderr);
     return code;
@@ -245,9 +279,24 @@ static ExitCode run_throughput(Arena *arena, Diag *diag, const Options *o,
     return plain;
 }
 
+static bool images_are_right(Diag *diag, const Options *options) {
+    const char *wrong = NULL;
+    if (options->images > MOST_IMAGES)
+        wrong = "at most 256";
+    else if (options->images > 1 && options_bundle(options))
+        wrong = "one listing has them; for bundles there is --most-images";
+    else if (options->images > 1 && !strcmp(options->mode, "throughput"))
+        wrong = "--mode throughput is for the listing of one image";
+    if (wrong)
+        diag_error(diag, (Loc){0}, "--images: %s", wrong);
+    return !wrong;
+}
+
 ExitCode pipeline_run(Arena *arena, Diag *diag, const Options *options,
                       Stage last, Pipeline *out) {
     *out = (Pipeline){0};
+    if (!images_are_right(diag, options))
+        return EXIT_BAD_USAGE;
     if (last > STAGE_PASSES && !options->target) {
         pipeline_spec(arena, diag, options);
         return EXIT_BAD_USAGE;
@@ -257,6 +306,10 @@ ExitCode pipeline_run(Arena *arena, Diag *diag, const Options *options,
                                both ? STAGE_PASSES : last, out);
     return code == EXIT_FINE && both ? run_throughput(arena, diag, options, out)
                                      : code;
+}
+
+uint32_t pipeline_images(const Pipeline *p) {
+    return p->one ? p->schedule->n_steps / p->one->n_steps : 1;
 }
 
 uint32_t pipeline_host_layers(const Pipeline *p) {

@@ -27,6 +27,7 @@ typedef struct Pipeline {
     const Graph *original; /* as read; the reference */
     const Graph *graph;    /* after the passes */
     const Schedule *schedule;
+    const Schedule *one; /* of one image, where there are several; NULL */
     const Plan *plan;
     const Listing *listing;
     const uint32_t *action_of; /* by instruction */
@@ -48,6 +49,9 @@ ExitCode pipeline_run(Arena *arena, Diag *diag, const Options *options,
 /* What the command line says about the order. False after an error. */
 bool pipeline_sched_options(Diag *diag, const Options *options,
                             SchedOptions *out);
+
+/* Images in the listing. */
+uint32_t pipeline_images(const Pipeline *pipeline);
 
 /* Nodes that the host runs. */
 uint32_t pipeline_host_layers(const Pipeline *pipeline);

@@ -290,6 +290,7 @@ ExitCode replication_plan(Arena *arena, Diag *diag, const Options *o,
     PlanOptions options = {.planner = o->planner,
                            .cycles = plan_cycles,
                            .replication = replication_on(o),
+                           .images = (uint32_t)o->images,
                            .no_remedy = true};
     if (!choose(arena, diag, o, p, &options))
         return EXIT_BAD_INPUT;

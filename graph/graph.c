@@ -240,3 +240,63 @@ Graph *graph_clone(Arena *arena, const Graph *g) {
         vec_push(arena, &copy->output, g->output.at[i]);
     return copy;
 }
+
+/* ---- several images ---- */
+
+static const char *name_of_image(Graph *g, Map *taken, const char *name,
+                                 uint32_t image) {
+    return unique_name(g, taken, arena_printf(g->arena, "%s@%u", name, image));
+}
+
+static const char *merged_name(const Graph *g, const Node *node,
+                               const Node *copy, uint32_t i, uint32_t image) {
+    const char *name = node->merged[i];
+    if (!strcmp(name, node->name))
+        return copy->name;
+    if (node->conv_name && !strcmp(name, node->conv_name))
+        return copy->conv_name;
+    return arena_printf(g->arena, "%s@%u", name, image);
+}
+
+static void repeat_node(Graph *g, const Node *node, uint32_t image,
+                        uint32_t n_tensors) {
+    Copier copier = {.arena = g->arena};
+    Node copy = *node;
+    copy_node(&copier, &copy);
+    copy.name = name_of_image(g, g->node_names, node->name, image + 1);
+    for (uint32_t i = 0; i < copy.n_in; i++)
+        copy.in[i].i += image * n_tensors;
+    for (uint32_t i = 0; i < copy.n_out; i++)
+        copy.out[i].i += image * n_tensors;
+    if (copy.conv_name)
+        copy.conv_name =
+            name_of_image(g, g->node_names, node->conv_name, image + 1);
+    for (uint32_t i = 0; i < copy.n_merged; i++)
+        copy.merged[i] = merged_name(g, node, &copy, i, image + 1);
+    vec_push(g->arena, &g->node, copy);
+}
+
+static void repeat_tensor(Graph *g, const Tensor *tensor, uint32_t image,
+                          uint32_t n_nodes, uint32_t n_origins) {
+    Tensor copy = *tensor;
+    copy.name = name_of_image(g, g->tensor_names, tensor->name, image + 1);
+    copy.producer.i += image * n_nodes;
+    if (copy.origin.i != NONE)
+        copy.origin.i += image * n_origins;
+    vec_push(g->arena, &g->tensor, copy);
+}
+
+Graph *graph_repeat(Arena *arena, const Graph *g, uint32_t images,
+                    uint32_t n_origins) {
+    Graph *all = graph_clone(arena, g);
+    for (uint32_t image = 1; image < images; image++) {
+        for (uint32_t i = 0; i < g->node.n; i++)
+            repeat_node(all, &g->node.at[i], image, g->tensor.n);
+        for (uint32_t i = 0; i < g->tensor.n; i++)
+            repeat_tensor(all, &g->tensor.at[i], image, g->node.n, n_origins);
+        for (uint32_t i = 0; i < g->output.n; i++)
+            vec_push(arena, &all->output,
+                     ((TensorId){g->output.at[i].i + image * g->tensor.n}));
+    }
+    return all;
+}

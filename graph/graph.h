@@ -298,6 +298,13 @@ const char *graph_broken(Arena *arena, const Graph *g);
 /* A deep copy in another arena (constants' data shared). */
 Graph *graph_clone(Arena *arena, const Graph *g);
 
+/* The graph so many times, one behind the other: node and tensor i of image k
+ * are k * n + i. Image 0 keeps its names; those of the others end in @2, @3...
+ * All share the constants. Origins are in a graph of `n_origins` tensors that
+ * was repeated, too. */
+Graph *graph_repeat(Arena *arena, const Graph *g, uint32_t images,
+                    uint32_t n_origins);
+
 /* ---- rewriting, for passes ---- */
 
 /* All readers of `from`, and the list of outputs, use `to` instead. */

@@ -141,6 +141,41 @@ const Schedule *sched_run(Arena *arena, Diag *diag, const HwSpec *spec,
     return sched_search(arena, diag, spec, g, &options);
 }
 
+/* ---- several images ---- */
+
+static Step step_of_image(Arena *arena, const Step *one, uint32_t first_node) {
+    Slot *slot = ARENA_COPY(arena, Slot, one->slot, one->n);
+    for (uint32_t i = 0; i < one->n; i++)
+        slot[i].node.i += first_node;
+    return (Step){one->n, slot};
+}
+
+const Schedule *sched_repeat(Arena *arena, const Schedule *one,
+                             const Graph *graph, uint32_t images) {
+    uint32_t steps = one->n_steps, nodes = one->graph->node.n;
+    Step *step = ARENA_ARRAY(arena, Step, images * steps + 1);
+    uint32_t *step_of = ARENA_ARRAY(arena, uint32_t, images * nodes + 1);
+    uint64_t *live = ARENA_ARRAY(arena, uint64_t, images * steps + 1);
+    Schedule *all = ARENA_COPY(arena, Schedule, one, 1);
+    for (uint32_t k = 0; k < images; k++) {
+        for (uint32_t s = 0; s < steps; s++) {
+            step[k * steps + s] =
+                step_of_image(arena, &one->step[s], k * nodes);
+            live[k * steps + s] = one->live[s];
+        }
+        for (uint32_t i = 0; i < nodes; i++)
+            step_of[k * nodes + i] =
+                one->step_of[i] == NONE ? NONE : k * steps + one->step_of[i];
+    }
+    all->graph = graph;
+    all->n_steps = images * steps;
+    all->step = step;
+    all->step_of = step_of;
+    all->live = live;
+    all->facts.cycles *= images;
+    return all;
+}
+
 /* ---- text ---- */
 
 static void print_slot(Text *text, const Schedule *s, const Slot *slot) {

@@ -88,6 +88,10 @@ const Schedule *sched_run(Arena *arena, Diag *diag, const HwSpec *spec,
 const Schedule *sched_search(Arena *arena, Diag *diag, const HwSpec *spec,
                              const Graph *g, const SchedOptions *options);
 
+/* The steps so many times, over a graph that graph_repeat has made. */
+const Schedule *sched_repeat(Arena *arena, const Schedule *one,
+                             const Graph *graph, uint32_t images);
+
 /* One step a line: "12 conv conv2/3x3" ... */
 const char *sched_print(Arena *arena, const Schedule *schedule);
 

@@ -22,6 +22,7 @@ makes. Kinds of tests:
   llvm   tests/llvm.py: with --long, native code by every LLVM installed
   cycles tests/cycles.py: what never costs cycles; recorded ones no fewer
   overlap  tests/overlap.py: transfers in the steps of layers; races refused
+  images  tests/images.py: several images one behind the other
   rings  tests/rings.py: least memory without spills where rows roll
   weights  tests/weights.py: plans that count weights, beside Vela's
   depth  tests/depth.py: groups of layers that spread pixels
@@ -81,6 +82,7 @@ def scripts(long):
             "bundle",
             "llvm",
             "overlap",
+            "images",
             "rings",
             "depth",
             "least",
