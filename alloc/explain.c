@@ -14,13 +14,14 @@
 
 /* ---- texts ---- */
 
-static const char *size_text(Arena *arena, uint64_t bytes) {
+/* In the largest unit of which `like` is a whole number, too. */
+static const char *size_text(Arena *arena, uint64_t bytes, uint64_t like) {
     static const struct {
         uint64_t unit;
         const char *name;
     } units[] = {{1 << 20, "MiB"}, {1 << 10, "KiB"}};
     for (uint32_t i = 0; i < sizeof units / sizeof *units; i++)
-        if (bytes && bytes % units[i].unit == 0)
+        if (bytes && bytes % units[i].unit == 0 && like % units[i].unit == 0)
             return arena_printf(arena, "%llu%s",
                                 (unsigned long long)(bytes / units[i].unit),
                                 units[i].name);
@@ -60,7 +61,8 @@ static uint64_t least_layout(const Work *w, TensorId t, uint32_t channels,
             v = (Volume){channels, rows, v.w,
                          hwspec_repl_none(w->spec, channels)};
         const HwMemory *memory = &w->spec->memory[m];
-        uint64_t b = layout_bytes(memory->layout, &v);
+        uint64_t b = round_up(layout_bytes(memory->layout, &v),
+                              memory->align ? memory->align : 1);
         if (memory->buffers)
             b = round_up(b, memory->size / memory->buffers);
         least = b < least ? b : least;
@@ -101,11 +103,49 @@ static uint64_t sum_at(const Work *w, const Problem *p, uint32_t time) {
     return sum;
 }
 
+static NodeId step_only(const Work *w, uint32_t step) {
+    const Step *s = &w->schedule->step[step];
+    return step < w->schedule->n_steps && s->n == 1 &&
+                   on_engine(w, s->slot[0].node)
+               ? s->slot[0].node
+               : NO_NODE;
+}
+
+/* Of the steps that cannot run, the one that would need the largest memory by
+ * itself, as the machine tiles it; NONE if the others' volumes are in the way,
+ * or if the machine does not tile. */
+static uint32_t worst_tiled(const Work *w) {
+    uint32_t worst = NONE;
+    uint64_t most = active_bytes(w);
+    if (w->spec->tiling.kind != HW_TILING_HARDWARE || w->spec->n_active > 1)
+        return NONE;
+    for (uint32_t s = 0; s < w->schedule->n_steps; s++) {
+        NodeId id = step_only(w, s);
+        uint64_t bytes =
+            w->given_up[s] && id.i != NONE ? least_tile(w, id).bytes : 0;
+        if (bytes > most) {
+            worst = s;
+            most = bytes;
+        }
+    }
+    return worst;
+}
+
+/* Whether the step that is stuck is one of those. */
+static bool stuck_in_tiles(const Work *w, LeastTile *least) {
+    if (worst_tiled(w) == NONE || worst_tiled(w) != w->stuck)
+        return false;
+    *least = least_tile(w, step_only(w, w->stuck));
+    return least->mode.kind != MODE_WHOLE;
+}
+
 /* The time of the step that needs most, among those that cannot run; among
  * all, if it is not known which these are. */
 static uint32_t worst_time(const Work *w, const Problem *p) {
     bool known = memchr(w->given_up, 1, w->schedule->n_steps) != NULL;
-    uint32_t worst = 2 * w->stuck;
+    uint32_t worst = 2 * w->stuck, tiled = worst_tiled(w);
+    if (tiled != NONE)
+        return 2 * tiled;
     uint64_t most = sum_at(w, p, worst);
     for (uint32_t t = 0; t < p->n_times; t++) {
         uint64_t sum = known && !w->given_up[t / 2] ? 0 : sum_at(w, p, t);
@@ -137,12 +177,13 @@ static const char *owner_text(Arena *arena, const Owner *o, uint32_t h) {
         [OWNER_KEPT] = ", channels of it",
         [OWNER_PLANK] = "",
         [OWNER_TILE] = ", tiles of it",
-        [OWNER_RELAY] = ", on its way out",
     };
     if (o->channels)
         return arena_printf(arena, ", %u of its channels", o->channels);
-    return o->kind == OWNER_PLANK && o->rows < h
-               ? arena_printf(arena, ", %u of its rows", o->rows)
+    bool moves = o->kind == OWNER_RELAY;
+    return (o->kind == OWNER_PLANK && o->rows < h) || moves
+               ? arena_printf(arena, ", %u of its rows%s", o->rows,
+                              moves ? " on their way out" : "")
                : text[o->kind];
 }
 
@@ -290,13 +331,17 @@ static bool note_slab(Diag *diag, const Work *w, NodeId id) {
     uint64_t bytes =
         least_layout(w, node->in[0], channels, in.h) +
         least_layout(w, node->out[0], 0, 1) * plan_volume(w->g, node->out[0]).h;
-    diag_note(diag, node->loc,
-              most
-                  ? "%s by itself fits by %u of its %u channels at a time, and "
-                    "its whole result: %s bytes"
-                  : "%s does not fit by %u of its %u channels at a time "
-                    "either: with its whole result that takes %s bytes",
-              node->name, channels, in.c, with_commas(w->arena, bytes));
+    const char *size = with_commas(w->arena, bytes);
+    if (most)
+        diag_note(diag, node->loc,
+                  "%s by itself fits by %u of its %u channels at a time, and "
+                  "its whole result: %s bytes",
+                  node->name, channels, in.c, size);
+    else
+        diag_note(diag, node->loc,
+                  "no part of %s fits: the smallest, %u of its %u channels, "
+                  "takes %s bytes with its whole result",
+                  node->name, channels, in.c, size);
     return true;
 }
 
@@ -336,6 +381,11 @@ static bool has_tiles(const Work *w) {
     return any;
 }
 
+static bool step_runs(const Work *w) {
+    const Step *step = &w->schedule->step[w->stuck];
+    return step->n && on_engine(w, step->slot[0].node);
+}
+
 static void note_ways(Diag *diag, const Work *w) {
     if (w->spec->backing < 0)
         diag_note(diag, (Loc){0},
@@ -347,7 +397,7 @@ static void note_ways(Diag *diag, const Work *w) {
                   "the machine runs %s by tiles, but the smallest is too large "
                   "for %s",
                   step_node(w), active_names(w));
-    else if (!step_tiled(w))
+    else if (!step_tiled(w) && step_runs(w))
         diag_note(diag, (Loc){0},
                   "the machine cannot run %s by tiles: with tiling for it, a "
                   "part of each volume would do",
@@ -371,8 +421,10 @@ static void note_last(Diag *diag, const Work *w, const Between *b) {
     less->explains = true;
     if (!work_fit(less, &p, &result, &plan.planner, &plan.two_levels)) {
         uint32_t time = worst_time(less, &p);
-        uint64_t sum = sum_at(less, &p, time);
+        LeastTile least;
         less->stuck = time / 2;
+        uint64_t sum =
+            stuck_in_tiles(less, &least) ? least.bytes : sum_at(less, &p, time);
         if (less->stuck != w->stuck && sum > active_bytes(less) &&
             sum <= b->enough * b->step)
             diag_note(diag, step_loc(less), "step %u (%s) needs that: %s bytes",
@@ -395,12 +447,12 @@ static void note_size(Diag *diag, const Work *w, uint64_t short_of) {
         b.too_small + 1 == b.enough) {
         diag_note(diag, (Loc){0},
                   "--set memories.%s.size=%s would do; %s would not", m->name,
-                  size_text(w->arena, b.enough * b.step),
-                  size_text(w->arena, b.too_small * b.step));
+                  size_text(w->arena, b.enough * b.step, b.too_small * b.step),
+                  size_text(w->arena, b.too_small * b.step, b.enough * b.step));
         note_last(diag, w, &b);
     } else if (b.enough) {
         diag_note(diag, (Loc){0}, "--set memories.%s.size=%s would do", m->name,
-                  size_text(w->arena, b.enough * b.step));
+                  size_text(w->arena, b.enough * b.step, 0));
     }
 }
 
@@ -445,22 +497,43 @@ static void say_pieces(Diag *diag, const Work *w, const Problem *p,
                    w->options->planner);
 }
 
-void explain(Diag *diag, Work *w, const Problem *p, const PlanResult *result) {
+static void say_volumes(Diag *diag, const Work *w, const Problem *p,
+                        const PlanResult *result, uint32_t time) {
     Line *line;
-    uint32_t time = worst_time(w, p);
     uint32_t n = alive_at(w, p, time, &line);
     uint64_t sum = sum_at(w, p, time);
-    w->stuck = time / 2;
     if (sum > active_bytes(w))
         say_short(diag, w, sum);
     else
         say_pieces(diag, w, p, result, line, n, sum);
     note_volumes(diag, w, p, line, n);
     note_stripe(diag, w);
+}
+
+static void say_tiles(Diag *diag, const Work *w, const LeastTile *least) {
+    NodeId id = step_only(w, w->stuck);
+    say_short(diag, w, least->bytes);
+    if (least->mode.kind == MODE_HARDWARE)
+        note_least_tile(diag, w, id, least);
+    else
+        note_slab(diag, w, id);
+}
+
+void explain(Diag *diag, Work *w, const Problem *p, const PlanResult *result) {
+    uint32_t time = worst_time(w, p);
+    w->stuck = time / 2;
+    LeastTile least;
+    bool tiled = stuck_in_tiles(w, &least);
+    uint64_t sum = tiled ? least.bytes : sum_at(w, p, time);
+    if (tiled)
+        say_tiles(diag, w, &least);
+    else
+        say_volumes(diag, w, p, result, time);
     if (w->options->no_remedy)
         return;
     note_size(diag, w, sum > active_bytes(w) ? sum - active_bytes(w) : 0);
-    note_ways(diag, w);
+    if (!tiled)
+        note_ways(diag, w);
 }
 
 void explain_length(Diag *diag, const Work *w, uint32_t instructions) {

@@ -599,10 +599,12 @@ static void relay_add(Work *w, Problem *p, uint32_t step, TensorId t) {
     Relay relay = {.step = step, .tensor = t, .rows = w->relay_rows[t.i]};
     uint64_t bytes[PLAN_MAX_POOLS];
     pool_bytes(w, t, relay.rows, false, bytes);
-    relay.buf = free_buf(
-        w, p, 2 * step + 1, 2 * step + 2, bytes, UINT32_MAX,
-        (Owner){
-            .kind = OWNER_RELAY, .unit = NONE, .node = NO_NODE, .tensor = t});
+    relay.buf = free_buf(w, p, 2 * step + 1, 2 * step + 2, bytes, UINT32_MAX,
+                         (Owner){.kind = OWNER_RELAY,
+                                 .unit = NONE,
+                                 .node = NO_NODE,
+                                 .tensor = t,
+                                 .rows = relay.rows});
     vec_push(w->arena, &w->relay, relay);
 }
 

@@ -66,6 +66,7 @@ static void members_split(Work *w, Problem *p, uint32_t concat) {
     const Layout *layout = w->spec->memory[0].layout;
     uint64_t align = pool_of(&w->spec->memory[0]).align, low = 0;
     uint32_t granule = layout_granule(layout), first = UINT32_MAX;
+    uint32_t n_before = p->buf.n;
     Volume whole = volume_in(w, unit->root, 0);
     Parts parts = {0};
     list_parts(w, unit->root, 0, unit->complete, &parts);
@@ -83,7 +84,7 @@ static void members_split(Work *w, Problem *p, uint32_t concat) {
         first = UINT32_MAX;
         low = high;
     }
-    if (p->tied.at[p->buf.n - 1] == concat)
+    if (p->buf.n > n_before)
         p->buf.at[concat].first = 2 * unit->complete;
 }
 

@@ -156,11 +156,16 @@ static double tile_cost(const Hasten *h, const Mode *mode) {
            h->price * bytes_seconds(h->w->spec, bytes) * h->w->spec->clock;
 }
 
+static bool is_held(const Work *w, NodeId id, const Mode *mode) {
+    return tile_bytes(w, id, mode) <=
+           w->spec->tiling.style[mode->style].buffer_size;
+}
+
 static void try_tile(Hasten *h, uint32_t tile_w, uint32_t tile_h) {
     Mode mode = *h->best;
     mode.tile_w = tile_w;
     mode.tile_h = tile_h;
-    if (!tile_is_held(h->w, h->id, &mode))
+    if (!is_held(h->w, h->id, &mode))
         return;
     double cost = tile_cost(h, &mode);
     if (cost < h->least) {
@@ -196,7 +201,7 @@ void tiles_quicken(const Work *w, NodeId id, Mode *mode) {
     for (uint32_t down = 2; down <= MAX_CUTS; down++) {
         Mode other = *mode;
         other.tile_h = cut(rows, down, 1);
-        if (!tile_is_held(w, id, &other) ||
+        if (!is_held(w, id, &other) ||
             tiles_read(w->g, node, other.tile_w, other.tile_h) > reads)
             continue;
         uint64_t cycles = tiles_cycles(w, id, &other);

@@ -415,10 +415,14 @@ typedef struct TileFit {
     Repl repl;
 } TileFit;
 
-static bool tile_fits(const TileFit *f, uint32_t tw, uint32_t th) {
+static uint64_t fit_bytes(const TileFit *f, uint32_t tw, uint32_t th) {
     Volume v = {f->in.c, tile_extent(f->w->g, f->node, 0, th),
                 tile_extent(f->w->g, f->node, 1, tw), f->repl};
-    return layout_bytes(f->layout, &v) <= f->style->buffer_size;
+    return layout_bytes(f->layout, &v);
+}
+
+static bool tile_fits(const TileFit *f, uint32_t tw, uint32_t th) {
+    return fit_bytes(f, tw, th) <= f->style->buffer_size;
 }
 
 /* The greatest height with this width; 0 if none fits. */
@@ -460,7 +464,7 @@ static uint32_t first_bit(uint32_t bits) {
     return i;
 }
 
-static Repl tile_repl(const Work *w, NodeId id) {
+Repl tile_repl(const Work *w, NodeId id) {
     const Node *node = graph_node(w->g, id);
     uint32_t c = plan_volume(w->g, node->in[0]).c;
     HwOp op = w->legal[id.i].op;
@@ -541,7 +545,7 @@ void modes_start(Work *w) {
                 ;
 }
 
-bool tile_is_held(const Work *w, NodeId id, const Mode *mode) {
+uint64_t tile_bytes(const Work *w, NodeId id, const Mode *mode) {
     const Node *node = graph_node(w->g, id);
     TileFit fit = {w,
                    node,
@@ -550,7 +554,7 @@ bool tile_is_held(const Work *w, NodeId id, const Mode *mode) {
                    plan_volume(w->g, node->in[0]),
                    plan_volume(w->g, node->out[0]),
                    mode->repl};
-    return tile_fits(&fit, mode->tile_w, mode->tile_h);
+    return fit_bytes(&fit, mode->tile_w, mode->tile_h);
 }
 
 bool mode_next(Work *w, NodeId id, uint64_t free) {

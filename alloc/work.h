@@ -343,8 +343,9 @@ uint64_t tiles_read(const Graph *g, const Node *node, uint32_t tile_w,
  * what lies in front of a fused pool. */
 void tile_needs(const Graph *g, NodeId node, uint32_t axis, uint32_t at,
                 uint32_t n, uint32_t *in, uint32_t *made);
-/* Whether a hardware tile's input fits into its buffer. */
-bool tile_is_held(const Work *w, NodeId node, const Mode *mode);
+/* Bytes of a hardware tile's input, and the copies of its channels. */
+uint64_t tile_bytes(const Work *w, NodeId node, const Mode *mode);
+Repl tile_repl(const Work *w, NodeId node);
 /* Bytes that the mode pins. */
 uint64_t mode_pinned(const Work *w, NodeId node);
 /* Bytes that the mode keeps pinned in the memory of its engine: ranges. */
@@ -786,6 +787,20 @@ void explain(Diag *diag, Work *w, const Problem *problem,
              const PlanResult *result);
 /* Says that the shortest listing is longer than the machine holds. */
 void explain_length(Diag *diag, const Work *w, uint32_t instructions);
+
+/* ---- explain_tiles.c ---- */
+
+/* How a node takes the smallest memory, on a machine that tiles by itself. */
+typedef struct LeastTile {
+    Mode mode;      /* whole, by tiles or by slabs; what it needs of it */
+    uint64_t bytes; /* of the first active memory */
+    uint64_t tile;  /* of these for a tile of the input, with `sums` for all */
+    uint64_t kept;  /* and for operands that stay whole */
+} LeastTile;
+LeastTile least_tile(const Work *w, NodeId node);
+/* That no tile fits, and how large the smallest is. */
+void note_least_tile(Diag *diag, const Work *w, NodeId node,
+                     const LeastTile *least);
 
 /* ---- never.c ---- */
 

@@ -92,22 +92,31 @@ def wrong(path, machine, size):
     return ", ".join(what for what, holds in checks.items() if not holds)
 
 
+def written(folder, name, text):
+    path = os.path.join(folder, f"{name}.prototxt")
+    with open(path, "w", encoding="ascii") as file:
+        file.write(text)
+    return path
+
+
 def stem(folder):
     net = networks.Net("stem", 3, 128)
     net.conv(net.input, 32, 3, 2)
-    path = os.path.join(folder, "stem.prototxt")
-    with open(path, "w", encoding="ascii") as file:
-        file.write(net.text())
-    return path
+    return written(folder, "stem", net.text())
+
+
+def section(folder):
+    """A concat whose members lie in one section of channels."""
+    net = networks.Net("section", 16, 24)
+    net.concat([net.conv(net.input, 16, 3), net.input])
+    return written(folder, "section", net.text())
 
 
 def cases(count, folder):
     """Network, machine, bytes of active memory."""
     for seed in range(count):
-        path = os.path.join(folder, f"{seed}.prototxt")
+        path = written(folder, seed, network(seed))
         machine = MACHINES[seed % len(MACHINES)]
-        with open(path, "w", encoding="ascii") as file:
-            file.write(network(seed))
         peak = verify(path, machine, 1 << 26)[1]["am_live_bytes"]
         for part in (0.05, 0.3, 0.7):
             yield path, machine, max(64, int(peak * part) // 64 * 64)
@@ -115,6 +124,7 @@ def cases(count, folder):
         yield DENSE, "xdnn-v3-96", size
     yield TINY, "line-npu", 5518  # no whole unit of alignment
     yield stem(folder), "tile-npu", 64  # single pixels: 131,072 tiles
+    yield section(folder), "xdnn-v3-96", 80000
 
 
 def main():

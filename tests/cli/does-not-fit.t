@@ -15,7 +15,7 @@ SHARE/examples/googlenet.prototxt:527:1: note: pool_4e (832x7x7, 1 of its rows):
 SHARE/examples/googlenet.prototxt:527:1: note: no stripe of pool_4e fits: the lowest, 1 of its 7 rows, takes 212,992 bytes
     layer {
     ^
-amphora: note: --set memories.am.size=208KiB would do; 212928 would not
+amphora: note: --set memories.am.size=212992 would do; 212928 would not
 --- run ls
 --- exit 0
 --- stdout
@@ -24,3 +24,42 @@ amphora: note: --set memories.am.size=208KiB would do; 212928 would not
 --- stdout
 --- stderr
 --set memories.am.size=0: error: a memory of `0` bytes holds nothing
+--- run amphora compile SHARE/examples/googlenet.prototxt -t xdnn-v3-96 --set memories.am.size=64KiB
+--- exit 3
+--- stdout
+--- stderr
+SHARE/examples/googlenet.prototxt:22:1: error: does not fit: step 1 (stem/pool1) needs 82,368 bytes of am, which has 65,536: 16,832 short
+    layer {
+    ^
+SHARE/examples/googlenet.prototxt:22:1: note: no tile of stem/pool1 fits: the smallest, 1 of its 56 rows, 8 of its 56 columns, reads 41,184 bytes; a buffer for one has 32,736
+    layer {
+    ^
+amphora: note: --set memories.am.size=82368 would do; 82272 would not
+--- run amphora compile SHARE/examples/mobilenet-v2.prototxt -t tile-npu --set memories.am.size=64
+--- exit 3
+--- stdout
+--- stderr
+SHARE/examples/mobilenet-v2.prototxt:958:1: error: does not fit: step 63 (pool) needs 2,064 bytes of am, which has 64: 2,000 short
+    layer {
+    ^
+SHARE/examples/mobilenet-v2.prototxt:958:1: note: pool (1280x1x1): 1,280 bytes
+    layer {
+    ^
+SHARE/examples/mobilenet-v2.prototxt:940:1: note: head (1280x7x7, 16 of its channels): 784 bytes
+    layer {
+    ^
+SHARE/examples/mobilenet-v2.prototxt:958:1: note: no part of pool fits: the smallest, 16 of its 1280 channels, takes 2,064 bytes with its whole result
+    layer {
+    ^
+amphora: note: --set memories.am.size=2064 would do; 2048 would not
+--- run amphora compile SHARE/examples/inception-v3.prototxt -t tile-npu --set memories.am.size=16368
+--- exit 3
+--- stdout
+--- stderr
+SHARE/examples/inception-v3.prototxt:1667:1: error: does not fit: step 107 (c1/out) needs 16,384 bytes of am, which has 16,368: 16 short
+    layer {
+    ^
+SHARE/examples/inception-v3.prototxt:1667:1: note: c1/out (2048x8x8, 1 of its rows on their way out): 16,384 bytes
+    layer {
+    ^
+amphora: note: --set memories.am.size=16384 would do; 16368 would not

@@ -8,7 +8,7 @@ layer { name: "c1" type: "Foo" bottom: "a" top: "b" }
 --- run amphora compile SHARE/examples/tiny.prototxt -t xdnn-v2-28 --set memories.am.size=1KiB --json
 --- exit 3
 --- stdout
-{"ok":false,"exit":3,"messages":[{"kind":"error","file":"SHARE/examples/tiny.prototxt","line":91,"column":1,"text":"does not fit: step 6 (mix) needs 8,192 bytes of am, which has 1,024: 7,168 short"},{"kind":"note","file":"SHARE/examples/tiny.prototxt","line":82,"column":1,"text":"both (32x8x8, 3 of its rows): 6,144 bytes"},{"kind":"note","file":"SHARE/examples/tiny.prototxt","line":91,"column":1,"text":"mix (32x8x8, 1 of its rows): 2,048 bytes"},{"kind":"note","file":"SHARE/examples/tiny.prototxt","line":91,"column":1,"text":"no stripe of mix fits: the lowest, 1 of its 8 rows, takes 8,192 bytes"},{"kind":"note","text":"--set memories.am.size=8KiB would do; 8128 would not"}]}
+{"ok":false,"exit":3,"messages":[{"kind":"error","file":"SHARE/examples/tiny.prototxt","line":91,"column":1,"text":"does not fit: step 6 (mix) needs 8,192 bytes of am, which has 1,024: 7,168 short"},{"kind":"note","file":"SHARE/examples/tiny.prototxt","line":82,"column":1,"text":"both (32x8x8, 3 of its rows): 6,144 bytes"},{"kind":"note","file":"SHARE/examples/tiny.prototxt","line":91,"column":1,"text":"mix (32x8x8, 1 of its rows): 2,048 bytes"},{"kind":"note","file":"SHARE/examples/tiny.prototxt","line":91,"column":1,"text":"no stripe of mix fits: the lowest, 1 of its 8 rows, takes 8,192 bytes"},{"kind":"note","text":"--set memories.am.size=8192 would do; 8128 would not"}]}
 --- run amphora verify SHARE/examples/tiny.prototxt -t xdnn-v2-28 --tolerance 0 --json | python3 -c 'import json, sys; j = json.load(sys.stdin); print(j["ok"], j["violations"])'
 --- exit 0
 --- stdout
