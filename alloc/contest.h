@@ -34,7 +34,8 @@ typedef struct Timed {
 
 typedef struct Contest {
     Arena *arena;
-    const Schedule *schedule;
+    const Schedule *schedule; /* its machine is the one to plan for */
+    const HwSpec *timed;      /* that plans are finished for; NULL: the same */
     const PlanOptions *options;
     const Once *once;
     KnownGroups *known;

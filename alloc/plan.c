@@ -8,6 +8,8 @@
 #include "alloc/contest.h"
 #include "alloc/planners.h"
 
+#include "hwspec/cost.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -150,12 +152,14 @@ static void say_why(Arena *arena, Diag *diag, const Schedule *schedule,
         explain(diag, w, &problem, &result);
 }
 
-const Plan *plan_make(Arena *arena, Diag *diag, const Schedule *schedule,
+const Plan *plan_make(Arena *arena, Diag *diag, const Schedule *real,
                       const PlanOptions *options, bool *does_not_fit) {
     *does_not_fit = false;
     if (!planner_known(diag, options->planner))
         return NULL;
     Plan bound = {0};
+    Schedule *schedule = ARENA_COPY(arena, Schedule, real, 1);
+    schedule->spec = hwspec_planned(arena, real->spec);
     Contest c = {.arena = arena, .schedule = schedule, .options = options};
     Work *first = work_new(arena, schedule, schedule->spec, options, NULL);
     c.once = first->once;
@@ -170,9 +174,11 @@ const Plan *plan_make(Arena *arena, Diag *diag, const Schedule *schedule,
         say_why(arena, diag, schedule, options, c.once);
         return NULL;
     }
+    c.timed = real->spec;
     Plan *plan = way_plan(arena, diag, &c, &c.best);
     if (!plan)
         return NULL;
+    c.schedule = real; /* bytes are settled: now for the times alone */
     plan = plan_hidden(arena, &c, plan);
     Traffic traffic = plan_traffic(plan);
     if (traffic.too_long) {

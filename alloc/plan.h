@@ -132,7 +132,7 @@ typedef struct PlanOptions {
 /* NULL after errors. When nothing fits: one error with the explanation
  * (step, volumes, bytes each, bytes short, the remedy if wanted), and
  * *does_not_fit. */
-const Plan *plan_make(Arena *arena, Diag *diag, const Schedule *schedule,
+const Plan *plan_make(Arena *arena, Diag *diag, const Schedule *real,
                       const PlanOptions *options, bool *does_not_fit);
 
 /* The plan of one image so many times, over a schedule that sched_repeat has

@@ -7,6 +7,8 @@
 #include "alloc/overlap.h"
 #include "alloc/planners.h"
 
+#include "hwspec/cost.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -56,14 +58,23 @@ const HwSpec *spec_within(Arena *arena, const HwSpec *spec, uint64_t size) {
     return copy;
 }
 
+static const Schedule *schedule_on(Arena *arena, const Schedule *schedule,
+                                   const HwSpec *spec) {
+    Schedule *copy = ARENA_COPY(arena, Schedule, schedule, 1);
+    copy->spec = spec;
+    return copy;
+}
+
+static const HwSpec *real_spec(const Contest *c) {
+    return c->timed ? c->timed : c->schedule->spec;
+}
+
 /* What was planned within `size` bytes, tiles included, on the real machine. */
-static const Schedule *schedule_beyond(Arena *arena, const Schedule *real,
+static const Schedule *schedule_beyond(Arena *arena, const Contest *c,
                                        const HwSpec *within) {
-    HwSpec *spec = ARENA_COPY(arena, HwSpec, real->spec, 1);
+    HwSpec *spec = ARENA_COPY(arena, HwSpec, real_spec(c), 1);
     spec->tiling.style = within->tiling.style;
-    Schedule *schedule = ARENA_COPY(arena, Schedule, real, 1);
-    schedule->spec = spec;
-    return schedule;
+    return schedule_on(arena, c->schedule, spec);
 }
 
 /* Lowers the placement to the least height, or as far as some steps of search
@@ -151,8 +162,17 @@ static void spread_out(Attempt *a, const Contest *c) {
     spread(a->w, all ? real : within, &a->problem, &a->result);
 }
 
+/* All is chosen but the order of transfers. */
+static void take_times(Attempt *a, const Contest *c) {
+    if (!c->timed)
+        return;
+    a->w->spec = hwspec_timed_as(a->arena, a->w->spec, c->timed);
+    a->w->schedule = schedule_on(a->arena, a->w->schedule, a->w->spec);
+}
+
 bool way_finish(Attempt *a, Diag *diag, const Contest *c) {
     Plan *plan = a->plan;
+    take_times(a, c);
     if (!a->way.tight)
         lower(a);
     uint64_t packed = plan_height(&a->result);
@@ -167,8 +187,7 @@ bool way_finish(Attempt *a, Diag *diag, const Contest *c) {
         stretch(a->w, diag_new(a->arena), &a->problem, &a->result, plan,
                 a->way.quick);
     if (a->way.size < c->schedule->spec->memory[0].size)
-        plan->schedule =
-            schedule_beyond(a->arena, c->schedule, plan->schedule->spec);
+        plan->schedule = schedule_beyond(a->arena, c, plan->schedule->spec);
     return true;
 }
 

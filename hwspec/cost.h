@@ -32,4 +32,12 @@ uint64_t hwspec_weight_cycles(const HwSpec *spec, uint64_t bytes);
 uint64_t hwspec_transfer_cycles(const HwSpec *spec, const HwMemory *memory,
                                 uint32_t c, uint32_t rows, uint32_t cols);
 
+/* planned.c: the machine with the bandwidths and arrays that plans are chosen
+ * for, where it names any; a copy. */
+const HwSpec *hwspec_planned(Arena *arena, const HwSpec *spec);
+/* A copy of `spec` with the bandwidths and arrays of `real`, which has the same
+ * memories and engines. */
+const HwSpec *hwspec_timed_as(Arena *arena, const HwSpec *spec,
+                              const HwSpec *real);
+
 #endif

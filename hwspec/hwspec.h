@@ -73,6 +73,7 @@ typedef struct HwMemory {
     /* bytes a second, 0: not bounding: of transfers, and of one port where
      * engines compute in the memory */
     double bandwidth;
+    double planned_bandwidth; /* that plans are chosen for; 0: `bandwidth` */
     double latency;   /* seconds before the first byte of a transfer */
     double row_setup; /* seconds before each row of a transfer */
     uint32_t burst;   /* bytes: a transfer is a number of whole bursts */
@@ -121,6 +122,7 @@ typedef struct HwEngine {
     Loc acts_loc;               /* of `activations` */
     HwRange limit[HW_LIMIT_COUNT];
     HwUnroll unroll;
+    HwUnroll planned_unroll; /* that plans are chosen for; 0: as `unroll` */
     double clock;          /* Hz */
     double efficiency;     /* 0..1 */
     uint32_t setup;        /* cycles before an instruction's first result */
@@ -199,6 +201,7 @@ typedef struct HwTiling {
 typedef struct HwWeightCache {
     uint32_t pingpong, full_rate, half_rate;
     double bandwidth; /* bytes a second into the cache; 0: not bounding */
+    double planned_bandwidth; /* as in HwMemory */
 } HwWeightCache;
 
 /* What machine code is for; NULL: the computer that amphora runs on, without

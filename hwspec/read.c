@@ -76,6 +76,8 @@ static const Key weight_cache_keys[] = {
     KEY("bandwidth", read_rate, HwWeightCache, bandwidth,
         "of weights on their way into the cache, bytes a second; else "
         "unbounded"),
+    KEY("planned_bandwidth", read_rate, HwWeightCache, planned_bandwidth,
+        "that plans are chosen for; else `bandwidth`"),
 };
 const Section read_weight_cache_section =
     SECTION("weight_cache", weight_cache_keys);

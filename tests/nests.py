@@ -18,7 +18,9 @@ import tempfile
 AMPHORA = os.environ.get("AMPHORA", "build/amphora")
 PRICE, BYTES_A_CYCLE, ALIGN, SUM = 150, 16, 16, 4
 ROOM = {"am_to_am": 4, "ddr_to_am": 2, "am_to_ddr": 2, "ddr_to_ddr": 1}
-ARRAY = ["engines.array.unroll.out_c=4", "engines.array.unroll.in_c=4"]
+ARRAY = [f"engines.array.{unroll}.{axis}=4"
+         for unroll in ("unroll", "planned_unroll")
+         for axis in ("out_c", "in_c")]
 LAYERS = [  # channels, size, channels made, kernel, stride, padding, groups
     (6, 9, 10, 3, 1, 1, 1), (16, 8, 12, 1, 1, 0, 1), (9, 10, 7, 3, 2, 1, 1),
     (8, 9, 8, 3, 1, 1, 8), (5, 11, 8, 1, 2, 0, 1)]

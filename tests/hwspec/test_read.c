@@ -10,6 +10,7 @@
 #include "base/rng.h"
 #include "base/text.h"
 #include "base/yaml.h"
+#include "hwspec/cost.h"
 #include "hwspec/hwspec.h"
 
 #include <string.h>
@@ -293,7 +294,8 @@ static void bad_files(void **state) {
     load(arena, "xdnn-v2-28", "memories.am.sise", "1",
          "0:0: nothing is called `memories.am.sise`; there are: role, size, "
          "unit, align, partitions, ports, layout; also base, id, buffers, "
-         "bandwidth, latency, row_setup, burst, cost, load, piece\n");
+         "bandwidth, planned_bandwidth, latency, row_setup, burst, cost, "
+         "load, piece\n");
     load(arena, "xdnn-v2-28", "memories.dm.row_setup", "1ns",
          "0:0: nothing is called `memories.dm`; there are: am, ddr, inputs, "
          "outputs\n");
@@ -314,6 +316,34 @@ static void shipped_targets(void **state) {
     for (; names[n]; n++)
         assert_non_null(load(arena, names[n], NULL, NULL, ""));
     assert_true(n >= 8);
+    arena_free(arena);
+}
+
+/* Plans of shipped machines are chosen for what these are; other bandwidths and
+ * arrays change nothing about that. */
+static void planned_machines(void **state) {
+    (void)state;
+    Arena *arena = arena_new("test");
+    const char *const *names = hwspec_targets(arena);
+    for (uint32_t n = 0; names[n]; n++) {
+        const HwSpec *spec = load(arena, names[n], NULL, NULL, "");
+        const HwSpec *planned = hwspec_planned(arena, spec);
+        for (uint32_t m = 0; m < spec->n_memories; m++)
+            assert_true(planned->memory[m].bandwidth ==
+                        spec->memory[m].bandwidth);
+        for (uint32_t e = 0; e < spec->n_engines; e++)
+            assert_memory_equal(&planned->engine[e].unroll,
+                                &spec->engine[e].unroll, sizeof(HwUnroll));
+        assert_true(planned->weight_cache.bandwidth ==
+                    spec->weight_cache.bandwidth);
+    }
+    const HwSpec *wide =
+        load(arena, "xdnn-v3-96", "engines.conv.unroll.out_c", "64", "");
+    const HwSpec *planned = hwspec_planned(arena, wide);
+    assert_int_equal(planned->engine[0].unroll.out_c, 32);
+    planned = hwspec_timed_as(arena, planned, wide);
+    assert_int_equal(planned->engine[0].unroll.out_c, 64);
+    assert_int_equal(planned->engine[0].unroll.in_c, 96);
     arena_free(arena);
 }
 
@@ -584,6 +614,7 @@ int main(void) {
         cmocka_unit_test(all_errors_at_once),
         cmocka_unit_test(bad_files),
         cmocka_unit_test(shipped_targets),
+        cmocka_unit_test(planned_machines),
         cmocka_unit_test(settings_reach_base),
         cmocka_unit_test(settings_add_keys),
         cmocka_unit_test(recorded_sizes),
