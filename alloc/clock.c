@@ -107,3 +107,14 @@ uint64_t plan_cycles(const Plan *plan) {
     }
     return sum;
 }
+
+uint64_t plan_waiting(const Plan *plan) {
+    uint64_t moves = 0, work = 0;
+    for (uint32_t i = 0; i < plan->n_actions; i++) {
+        const Action *a = &plan->action[i];
+        bool move = a->kind == ACTION_LOAD || a->kind == ACTION_STORE;
+        *(move ? &moves : &work) += action_cycles(plan, a);
+    }
+    uint64_t busy = moves > work ? moves : work;
+    return plan->cycles > busy ? plan->cycles - busy : 0;
+}

@@ -73,8 +73,8 @@ static bool apart(const Access *a, const Access *b) {
 }
 
 static bool meet(const Access *a, const Access *b) {
-    return a->at->memory == b->at->memory && a->first < b->end &&
-           b->first < a->end && !apart(a, b);
+    return a->first < b->end && b->first < a->end &&
+           a->at->memory == b->at->memory && !apart(a, b);
 }
 
 static void extend(Reach *reach, const Access *access) {

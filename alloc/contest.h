@@ -24,6 +24,7 @@ typedef struct Way {
     bool mends;      /* low: groups only where layers do not fit */
     uint64_t thrift; /* as in Work */
     double most;     /* bytes: plans that move more are of no use */
+    uint64_t cycles; /* the same of plans that take as many, or more; or 0 */
 } Way;
 
 /* What a plan costs; cycles: 0 where nobody counts them. */

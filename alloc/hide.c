@@ -25,18 +25,6 @@ enum {
     WAYS = 2 * (1 + 2 * N_RUNS) /* each is ordered twice, at least */
 };
 
-/* Cycles in which neither all engines together nor all transfers work. */
-static uint64_t waiting(const Plan *plan) {
-    uint64_t moves = 0, work = 0;
-    for (uint32_t i = 0; i < plan->n_actions; i++) {
-        const Action *a = &plan->action[i];
-        bool move = a->kind == ACTION_LOAD || a->kind == ACTION_STORE;
-        *(move ? &moves : &work) += action_cycles(plan, a);
-    }
-    uint64_t busy = moves > work ? moves : work;
-    return plan->cycles > busy ? plan->cycles - busy : 0;
-}
-
 static bool no_more(Traffic a, Traffic b) {
     return a.moved + a.weights <= b.moved + b.weights &&
            a.too_long <= b.too_long;
@@ -57,6 +45,9 @@ static bool try_way(Hide *h, Way way) {
     h->ways--;
     way.most = HUGE_VAL;
     way.cuts = true;
+    if (h->c->schedule->spec->tiling.rings)
+        way.cycles =
+            h->most < h->plan->cycles ? h->most + 1 : h->plan->cycles;
     Plan *plan = way_plan(h->arena, diag_new(h->arena), h->c, &way);
     if (plan && no_more(plan_traffic(plan), plan_traffic(h->plan)) &&
         plan->cycles <= h->most && plan->cycles < h->plan->cycles)
@@ -83,7 +74,7 @@ static void try_runs(Hide *h) {
 Plan *plan_hidden(Arena *arena, const Contest *c, Plan *plan) {
     const HwTiling *tiling = &c->schedule->spec->tiling;
     if (!tiling->overlap || c->options->layer_by_layer ||
-        plan->cycles / WAITING >= waiting(plan))
+        plan->cycles / WAITING >= plan_waiting(plan))
         return plan;
     Hide h = {arena, c, plan, plan->cycles - plan->cycles / SAVED,
               overlap_tries(plan, WAYS) / 2};

@@ -74,7 +74,8 @@ static uint64_t least_cycles(const Overlap *o, uint32_t i) {
     Action least = *whole;
     if (piece_may_cut_rows(&o->p, whole))
         least.rows = (whole->rows + PIECES - 1) / PIECES;
-    while (c < n && !piece_may_cut(&o->p, whole, c))
+    Seams seams = piece_seams(&o->p, whole);
+    while (c < n && !seam_at(&seams, c))
         c++;
     return move_cycles(&o->p.now, &least, c);
 }
@@ -107,8 +108,8 @@ static void find_conflicts(Overlap *o) {
     for (uint32_t i = 0; i < o->n; i++) {
         o->start[i] = o->before.n;
         for (uint32_t k = i > WINDOW ? i - WINDOW : 0; k < i; k++)
-            if ((o->item[i].moves || o->item[k].moves) &&
-                !accesses_apart(&all[i], &all[k]) &&
+            if (!accesses_apart(&all[i], &all[k]) &&
+                (o->item[i].moves || o->item[k].moves) &&
                 accesses_conflict(&all[i], &all[k]))
                 vec_push(o->arena, &o->before, k);
     }
@@ -233,8 +234,11 @@ static uint32_t channels_for(const Overlap *o, uint32_t i, uint64_t cycles) {
     uint32_t all = o->p.placement.at[a->out].n_c;
     uint64_t guess = (uint64_t)all * cycles / o->item[i].cycles;
     uint32_t most = guess < all ? (uint32_t)guess : all - 1;
+    if (most * PIECES < o->item[i].c)
+        return 0;
+    Seams seams = piece_seams(&o->p, a);
     for (uint32_t n = most; n * PIECES >= o->item[i].c && n > 0; n--)
-        if (piece_may_cut(&o->p, a, n) &&
+        if (seam_at(&seams, n) &&
             move_cycles(&o->p.now, a, n) <= cycles)
             return n;
     return 0;
@@ -324,8 +328,10 @@ static bool choose_piece(const Overlap *o, const uint64_t *time, uint32_t block,
         return true;
     if (!o->plan->cuts || !o->pieces)
         return !fits_later(o, time, block, i);
+    if (2 * left < item->least || pieces_fit_later(o, time, block, i))
+        return false;
     *piece = piece_for(o, i, item->least);
-    return 2 * left >= item->least && !pieces_fit_later(o, time, block, i);
+    return true;
 }
 
 /* The transfer that is due first of those that can run now and of which
@@ -507,8 +513,10 @@ static void try_early(Arena *arena, Plan *plan, const Plan *before) {
     arena_free(scratch);
 }
 
-void overlap(Arena *arena, Plan *plan) {
+void overlap(Arena *arena, Plan *plan, uint64_t most) {
+    enum { EARLY = 128 }; /* one part in so many is more than that saves */
     Plan before = *plan;
     order(arena, plan);
-    try_early(arena, plan, &before);
+    if (plan_cycles(plan) - plan_cycles(plan) / EARLY <= most)
+        try_early(arena, plan, &before);
 }

@@ -49,6 +49,9 @@ uint64_t action_cycles(const Plan *plan, const Action *a);
 uint64_t move_cycles(const Plan *plan, const Action *a, uint32_t channels);
 /* Cycles of all actions, those of one step side by side. */
 uint64_t plan_cycles(const Plan *plan);
+/* Of plan->cycles, those in which neither all engines together nor all
+ * transfers work. */
+uint64_t plan_waiting(const Plan *plan);
 
 /* hosts.c: moves layers of the host up, where other layers then lie between
  * them and their operands' stores, or their results' loads. False: none. */
@@ -58,8 +61,9 @@ bool hosts_early(Arena *arena, Plan *plan);
 
 /* Orders the actions anew: loads early, stores late, both in the steps of
  * layers with which they do not conflict, in pieces where that fills them.
- * Placements stay where they are. */
-void overlap(Arena *arena, Plan *plan);
+ * Placements stay where they are. A plan that takes far more than `most` cycles
+ * is of no use, and made with less care. */
+void overlap(Arena *arena, Plan *plan, uint64_t most);
 /* compact.c: a copy in `arena`, without placements that no action uses; the
  * first `n_kept` stay. */
 Plan plan_compact(Arena *arena, const Plan *plan, uint32_t n_kept);
@@ -121,8 +125,9 @@ bool window_place(const Lives *lives, Steps phases, PlanResult *result);
 PlanResult window_copy(const Lives *lives, const PlanResult *result);
 
 /* Overlaps the plan, and lets its buffers live longer where that hides more
- * transfers; all are placed anew then. */
+ * transfers, not if `quick`; all are placed anew then. With `most`, a plan that
+ * is to take as many cycles, or more, is of no use. */
 void stretch(Work *w, Diag *diag, Problem *problem, PlanResult *result,
-             Plan *plan, bool quick);
+             Plan *plan, bool quick, uint64_t most);
 
 #endif

@@ -8,6 +8,8 @@
  */
 #include "alloc/pieces.h"
 
+#include "base/arith.h"
+
 enum {
     PARTS = 4, /* into which moves of LONG cycles are cut */
     LONG = 500
@@ -82,16 +84,38 @@ static bool ends_there(const Pieces *o, uint32_t placement, uint32_t c) {
            (m->role != HW_ACTIVE || !m->align || at % m->align == 0);
 }
 
-/* Line buffers are never cut by channels; asked first, for it is quick. */
-static bool in_lines(const Pieces *o, const Action *a) {
-    return o->placement.at[a->in[0]].lines.band ||
-           o->placement.at[a->out].lines.band;
+/* Channels of whole rows one behind the other: those at whose multiples a part
+ * has an address, aligned; 0: the layout is another. */
+static uint32_t seam_step(const Pieces *o, const Placement *p) {
+    const HwSpec *spec = o->plan->schedule->spec;
+    const HwMemory *m = &spec->memory[p->memory];
+    if (layout_part_step(m->layout) != 1)
+        return 0;
+    uint64_t channel = layout_part_offset(m->layout, &p->whole, 1);
+    uint64_t align = m->role == HW_ACTIVE && m->align ? m->align : 1;
+    uint64_t step = m->unit / gcd(channel, m->unit);
+    uint64_t other = align / gcd(channel, align);
+    step = step / gcd(step, other) * other;
+    return step > UINT32_MAX ? 0 : (uint32_t)step;
 }
 
-/* Whether a move can be cut in front of its channel c. */
-bool piece_may_cut(const Pieces *o, const Action *a, uint32_t c) {
-    return !in_lines(o, a) && ends_there(o, a->in[0], c) &&
-           ends_there(o, a->out, c);
+/* Line buffers are never cut by channels. */
+Seams piece_seams(const Pieces *o, const Action *a) {
+    const Placement *end[] = {&o->placement.at[a->in[0]],
+                              &o->placement.at[a->out]};
+    Seams seams = {.o = o,
+                   .of = a,
+                   .none = end[0]->lines.band || end[1]->lines.band};
+    for (uint32_t i = 0; i < 2 && !seams.none; i++) {
+        seams.first[i] = end[i]->part_c;
+        seams.step[i] = seam_step(o, end[i]);
+    }
+    return seams;
+}
+
+bool seam_asked(const Seams *seams, uint32_t end, uint32_t c) {
+    const Action *a = seams->of;
+    return ends_there(seams->o, end ? a->out : a->in[0], c);
 }
 
 /* The last store, not far before, of other channels of what is loaded; NULL. */
@@ -115,9 +139,11 @@ typedef struct Cuts {
     uint32_t n, at[PARTS + 2];
 } Cuts;
 
-static void cut_add(const Pieces *o, const Action *a, Cuts *cuts, uint32_t c) {
+static void cut_add(const Seams *seams, Cuts *cuts, uint32_t c) {
+    const Pieces *o = seams->o;
     uint32_t i = cuts->n;
-    if (c == 0 || c >= o->placement.at[a->out].n_c || !piece_may_cut(o, a, c))
+    if (c == 0 || c >= o->placement.at[seams->of->out].n_c ||
+        !seam_at(seams, c))
         return;
     for (; i > 0 && cuts->at[i - 1] >= c; i--)
         if (cuts->at[i - 1] == c)
@@ -133,20 +159,22 @@ static void cut_at_store(const Pieces *o, uint32_t i, Cuts *cuts) {
     const Action *load = &o->plan->action[i], *store = last_store(o, i);
     if (!store)
         return;
+    Seams seams = piece_seams(o, load);
     const Placement *from = &o->placement.at[load->in[0]];
     const Placement *to = &o->placement.at[store->out];
     if (to->part_c > from->part_c)
-        cut_add(o, load, cuts, to->part_c - from->part_c);
-    cut_add(o, load, cuts, to->part_c + to->n_c - from->part_c);
+        cut_add(&seams, cuts, to->part_c - from->part_c);
+    cut_add(&seams, cuts, to->part_c + to->n_c - from->part_c);
 }
 
 /* The bytes of parts are free, or done with, at different times. */
 static void cut_evenly(const Pieces *o, const Action *a, Cuts *cuts) {
     uint32_t n = o->placement.at[a->out].n_c, part = n / PARTS;
+    Seams seams = piece_seams(o, a);
     for (uint32_t k = 1; k < PARTS && part; k++)
         for (uint32_t c = k * n / PARTS; c + part > k * n / PARTS; c--)
-            if (piece_may_cut(o, a, c)) {
-                cut_add(o, a, cuts, c);
+            if (seam_at(&seams, c)) {
+                cut_add(&seams, cuts, c);
                 break;
             }
 }

@@ -435,7 +435,7 @@ static bool try_slices(Arena *arena, Plan *plan, uint32_t most, bool weaves,
         Plan made = slice_all(&s);
         if (weaves)
             weave(scratch, &made);
-        overlap(scratch, &made);
+        overlap(scratch, &made, plan_cycles(plan));
         better = is_quicker(&made, plan);
         if (better)
             *plan = plan_compact(arena, &made, plan->n_placements);
@@ -445,15 +445,14 @@ static bool try_slices(Arena *arena, Plan *plan, uint32_t most, bool weaves,
 }
 
 /* So many at most, and as long as that saves nothing, fewer. Returns how many
- * it were; what chooses no more than the next number would chooses the same
+ * it were; what chose no more than the next number would choose the same
  * again. */
 static uint32_t cut_slices(Arena *arena, Plan *plan, uint32_t most) {
-    uint32_t woven, plain;
-    while (most > 1 && !try_slices(arena, plan, most, true, &woven) &&
-           !try_slices(arena, plan, most, false, &plain))
-        do
-            most /= 4;
-        while (woven <= most && plain <= most && most > 1);
+    uint32_t woven = UINT32_MAX, plain = UINT32_MAX;
+    for (; most > 1; most /= 4)
+        if ((woven > most && try_slices(arena, plan, most, true, &woven)) ||
+            (plain > most && try_slices(arena, plan, most, false, &plain)))
+            break;
     return most;
 }
 

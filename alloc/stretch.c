@@ -236,7 +236,7 @@ bool stretch_try(Stretch *s, Lives *lives, const PlanResult *result) {
     s->tried = ARENA_COPY(s->arena, PlanResult, result, 1);
     if (!actions_make(s->w, s->diag, s->problem, result, &plan))
         return false;
-    overlap(s->arena, &plan);
+    overlap(s->arena, &plan, s->cycles);
     uint64_t cycles = plan_cycles(&plan);
     if (cycles >= s->cycles)
         return false;
@@ -293,8 +293,19 @@ static bool improve(Stretch *s) {
     return any && stretch_try(s, lives, &r);
 }
 
+/* Whether all that can be done for the plan, as it is ordered now, leaves it
+ * above `most` cycles: where layers roll, more than these parts of the waiting
+ * and of all were never saved. */
+static bool is_too_slow(const Plan *plan, uint64_t most) {
+    enum { ALL = 16 };
+    uint64_t hidden = plan_waiting(plan) / 8 * 3;
+    uint64_t saved = plan->cycles / ALL;
+    saved = saved < hidden ? saved : hidden;
+    return most && plan->cycles - saved >= most;
+}
+
 void stretch(Work *w, Diag *diag, Problem *problem, PlanResult *result,
-             Plan *plan, bool quick) {
+             Plan *plan, bool quick, uint64_t most) {
     Stretch s = {.w = w,
                  .arena = w->arena,
                  .diag = diag,
@@ -307,8 +318,10 @@ void stretch(Work *w, Diag *diag, Problem *problem, PlanResult *result,
     if (!rounds)
         return;
     s.instructions = overlap_spare(plan);
-    overlap(s.arena, plan);
-    s.cycles = plan_cycles(plan);
+    overlap(s.arena, plan, UINT64_MAX);
+    s.cycles = plan->cycles = plan_cycles(plan);
+    if (is_too_slow(plan, most))
+        return;
     find_times(&s);
     if (!problem->relation.n && !quick) {
         turns_double(&s);

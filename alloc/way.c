@@ -185,7 +185,7 @@ bool way_finish(Attempt *a, Diag *diag, const Contest *c) {
     plan->am_packed = packed;
     if (a->w->spec->tiling.overlap)
         stretch(a->w, diag_new(a->arena), &a->problem, &a->result, plan,
-                a->way.quick);
+                a->way.quick, a->way.cycles);
     if (a->way.size < c->schedule->spec->memory[0].size)
         plan->schedule = schedule_beyond(a->arena, c, plan->schedule->spec);
     return true;
