@@ -46,8 +46,7 @@ static bool try_way(Hide *h, Way way) {
     way.most = HUGE_VAL;
     way.cuts = true;
     if (h->c->schedule->spec->tiling.rings)
-        way.cycles =
-            h->most < h->plan->cycles ? h->most + 1 : h->plan->cycles;
+        way.cycles = h->most < h->plan->cycles ? h->most + 1 : h->plan->cycles;
     Plan *plan = way_plan(h->arena, diag_new(h->arena), h->c, &way);
     if (plan && no_more(plan_traffic(plan), plan_traffic(h->plan)) &&
         plan->cycles <= h->most && plan->cycles < h->plan->cycles)

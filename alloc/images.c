@@ -216,7 +216,7 @@ static Plan *repeat(Images *im) {
     plan->ddr_layers *= im->n;
     memory_fill(im, plan);
     if (im->one->schedule->spec->tiling.overlap) {
-        overlap(im->arena, plan);
+        overlap(im->arena, plan, HOSTS_EITHER);
         plan->cycles = plan_cycles(plan);
     }
     return plan;

@@ -238,8 +238,7 @@ static uint32_t channels_for(const Overlap *o, uint32_t i, uint64_t cycles) {
         return 0;
     Seams seams = piece_seams(&o->p, a);
     for (uint32_t n = most; n * PIECES >= o->item[i].c && n > 0; n--)
-        if (seam_at(&seams, n) &&
-            move_cycles(&o->p.now, a, n) <= cycles)
+        if (seam_at(&seams, n) && move_cycles(&o->p.now, a, n) <= cycles)
             return n;
     return 0;
 }
@@ -499,8 +498,9 @@ static void order(Arena *arena, Plan *plan) {
         try_parts(arena, plan, false);
 }
 
-/* The plan before, with layers of the host moved up, where that is quicker. */
-static void try_early(Arena *arena, Plan *plan, const Plan *before) {
+/* The plan before, with layers of the host moved up; false if none can be, or
+ * that is no quicker. */
+static bool try_early(Arena *arena, Plan *plan, const Plan *before) {
     Arena *scratch = arena_new("early");
     Plan early = *before;
     bool better = hosts_early(scratch, &early);
@@ -511,12 +511,15 @@ static void try_early(Arena *arena, Plan *plan, const Plan *before) {
     if (better)
         *plan = plan_compact(arena, &early, before->n_placements);
     arena_free(scratch);
+    return better;
 }
 
-void overlap(Arena *arena, Plan *plan, uint64_t most) {
-    enum { EARLY = 128 }; /* one part in so many is more than that saves */
+HostsAt overlap(Arena *arena, Plan *plan, HostsAt hosts) {
     Plan before = *plan;
+    if (hosts == HOSTS_EARLY && try_early(arena, plan, &before))
+        return HOSTS_EARLY;
     order(arena, plan);
-    if (plan_cycles(plan) - plan_cycles(plan) / EARLY <= most)
-        try_early(arena, plan, &before);
+    if (hosts == HOSTS_EITHER && try_early(arena, plan, &before))
+        return HOSTS_EARLY;
+    return HOSTS_STAY;
 }

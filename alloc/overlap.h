@@ -59,11 +59,12 @@ bool hosts_early(Arena *arena, Plan *plan);
 
 /* ---- overlap.c ---- */
 
+/* Layers of the host stay where they are among others, or move up (hosts.c). */
+typedef enum HostsAt { HOSTS_STAY, HOSTS_EARLY, HOSTS_EITHER } HostsAt;
 /* Orders the actions anew: loads early, stores late, both in the steps of
  * layers with which they do not conflict, in pieces where that fills them.
- * Placements stay where they are. A plan that takes far more than `most` cycles
- * is of no use, and made with less care. */
-void overlap(Arena *arena, Plan *plan, uint64_t most);
+ * Placements stay where they are. Returns which way was quicker. */
+HostsAt overlap(Arena *arena, Plan *plan, HostsAt hosts);
 /* compact.c: a copy in `arena`, without placements that no action uses; the
  * first `n_kept` stay. */
 Plan plan_compact(Arena *arena, const Plan *plan, uint32_t n_kept);
@@ -102,6 +103,7 @@ typedef struct Stretch {
     Lives *lives;            /* of the problem */
     uint64_t *time;          /* by step of the schedule: cycles of its layers */
     uint64_t cycles;         /* of the plan */
+    HostsAt hosts;           /* what was quicker for its first placement */
     uint32_t instructions;   /* that the listing has room for */
     VEC(Wish) wish;
 } Stretch;

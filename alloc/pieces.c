@@ -103,9 +103,8 @@ static uint32_t seam_step(const Pieces *o, const Placement *p) {
 Seams piece_seams(const Pieces *o, const Action *a) {
     const Placement *end[] = {&o->placement.at[a->in[0]],
                               &o->placement.at[a->out]};
-    Seams seams = {.o = o,
-                   .of = a,
-                   .none = end[0]->lines.band || end[1]->lines.band};
+    Seams seams = {
+        .o = o, .of = a, .none = end[0]->lines.band || end[1]->lines.band};
     for (uint32_t i = 0; i < 2 && !seams.none; i++) {
         seams.first[i] = end[i]->part_c;
         seams.step[i] = seam_step(o, end[i]);

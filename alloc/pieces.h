@@ -31,9 +31,8 @@ bool seam_asked(const Seams *seams, uint32_t end, uint32_t c);
 static inline bool seam_at(const Seams *seams, uint32_t c) {
     bool all = !seams->none;
     for (uint32_t end = 0; end < 2 && all; end++)
-        all = seams->step[end]
-                  ? (seams->first[end] + c) % seams->step[end] == 0
-                  : seam_asked(seams, end, c);
+        all = seams->step[end] ? (seams->first[end] + c) % seams->step[end] == 0
+                               : seam_asked(seams, end, c);
     return all;
 }
 /* Whether it can be cut between any rows. */

@@ -435,7 +435,7 @@ static bool try_slices(Arena *arena, Plan *plan, uint32_t most, bool weaves,
         Plan made = slice_all(&s);
         if (weaves)
             weave(scratch, &made);
-        overlap(scratch, &made, plan_cycles(plan));
+        overlap(scratch, &made, HOSTS_STAY);
         better = is_quicker(&made, plan);
         if (better)
             *plan = plan_compact(arena, &made, plan->n_placements);

@@ -236,7 +236,7 @@ bool stretch_try(Stretch *s, Lives *lives, const PlanResult *result) {
     s->tried = ARENA_COPY(s->arena, PlanResult, result, 1);
     if (!actions_make(s->w, s->diag, s->problem, result, &plan))
         return false;
-    overlap(s->arena, &plan, s->cycles);
+    overlap(s->arena, &plan, s->hosts);
     uint64_t cycles = plan_cycles(&plan);
     if (cycles >= s->cycles)
         return false;
@@ -318,7 +318,7 @@ void stretch(Work *w, Diag *diag, Problem *problem, PlanResult *result,
     if (!rounds)
         return;
     s.instructions = overlap_spare(plan);
-    overlap(s.arena, plan, UINT64_MAX);
+    s.hosts = overlap(s.arena, plan, HOSTS_EITHER);
     s.cycles = plan->cycles = plan_cycles(plan);
     if (is_too_slow(plan, most))
         return;
