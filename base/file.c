@@ -80,12 +80,31 @@ static bool write_all(int fd, const void *data, size_t len) {
     return true;
 }
 
+typedef struct Output {
+    int fd, error; /* the first errno, or 0 */
+} Output;
+
+static void put(void *context, const char *bytes, size_t len) {
+    Output *out = context;
+    if (!out->error && !write_all(out->fd, bytes, len))
+        out->error = errno;
+}
+
 /* Writes and closes `fd`; 0 or the first errno. */
-static int write_and_close(int fd, const void *data, size_t len) {
-    int error = write_all(fd, data, len) ? 0 : errno;
-    if (close(fd) && !error)
-        error = errno;
-    return error;
+static int write_and_close(int fd, const FilePart *part) {
+    Output out = {.fd = fd};
+    if (part->write) {
+        Arena *scratch = arena_new("a file");
+        Text text = text_into(scratch, put, &out);
+        part->write(&text, part->context);
+        text_end(&text);
+        arena_free(scratch);
+    } else {
+        put(&out, part->data, part->len);
+    }
+    if (close(fd) && !out.error)
+        out.error = errno;
+    return out.error;
 }
 
 /* mkstemp gives 0600; a result has the mode of any new file. */
@@ -108,9 +127,9 @@ static bool is_special(const char *path) {
            !S_ISDIR(info.st_mode);
 }
 
-static int write_special(const char *path, const void *data, size_t len) {
-    int fd = open(path, O_WRONLY | O_CLOEXEC);
-    return fd < 0 ? errno : write_and_close(fd, data, len);
+static int write_special(const FilePart *part) {
+    int fd = open(part->path, O_WRONLY | O_CLOEXEC);
+    return fd < 0 ? errno : write_and_close(fd, part);
 }
 
 /* Everything that can fail but the renaming: no rename takes a folder's place,
@@ -124,12 +143,12 @@ static int prepare(Arena *arena, const FilePart *part, char **temporary) {
     if (fd < 0)
         return errno;
     *temporary = path;
-    return write_and_close(fd, part->data, part->len);
+    return write_and_close(fd, part);
 }
 
 static int finish(const FilePart *part, const char *temporary) {
     if (!temporary)
-        return write_special(part->path, part->data, part->len);
+        return write_special(part);
     return rename(temporary, part->path) ? errno : 0;
 }
 
@@ -154,7 +173,8 @@ bool file_write_all(Arena *arena, Diag *diag, uint32_t n,
 
 bool file_write(Arena *arena, Diag *diag, const char *path, const void *data,
                 size_t len) {
-    return file_write_all(arena, diag, 1, &(FilePart){path, data, len});
+    const FilePart part = {.path = path, .data = data, .len = len};
+    return file_write_all(arena, diag, 1, &part);
 }
 
 bool file_make_dir(Arena *arena, Diag *diag, const char *path) {

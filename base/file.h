@@ -8,6 +8,7 @@
 #define BASE_FILE_H
 
 #include "base/diag.h"
+#include "base/text.h"
 
 typedef struct Bytes {
     const uint8_t *at;
@@ -31,6 +32,9 @@ typedef struct FilePart {
     const char *path;
     const void *data;
     size_t len;
+    /* or NULL; else, instead of data: writes it as it comes */
+    void (*write)(Text *out, const void *context);
+    const void *context;
 } FilePart;
 bool file_write_all(Arena *arena, Diag *diag, uint32_t n, const FilePart *part);
 

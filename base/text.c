@@ -1,14 +1,29 @@
 /* text.c - building long texts; see text.h. */
 #include "base/text.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
+
+enum { PIECE = 1 << 16 }; /* bytes that are handed on at once, or more */
 
 Text text_new(Arena *arena) {
     return (Text){.arena = arena};
 }
 
+Text text_into(Arena *arena, TextSink *sink, void *context) {
+    return (Text){.arena = arena, .sink = sink, .context = context};
+}
+
+void text_end(Text *text) {
+    if (text->len)
+        text->sink(text->context, text->at, text->len);
+    text->len = 0;
+}
+
 static void reserve(Text *text, size_t more) {
+    if (text->sink && text->len >= PIECE)
+        text_end(text);
     if (text->cap - text->len > more)
         return;
     size_t cap = text->cap ? text->cap : 256;
@@ -22,6 +37,11 @@ static void reserve(Text *text, size_t more) {
 }
 
 void text_add_n(Text *text, const char *bytes, size_t len) {
+    if (text->sink && len >= PIECE) {
+        text_end(text);
+        text->sink(text->context, bytes, len);
+        return;
+    }
     reserve(text, len);
     if (len)
         memcpy(text->at + text->len, bytes, len);
@@ -48,6 +68,7 @@ void text_addf(Text *text, const char *format, ...) {
 }
 
 const char *text_str(Text *text) {
+    assert(!text->sink);
     reserve(text, 0);
     text->at[text->len] = '\0';
     return text->at;

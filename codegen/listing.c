@@ -20,16 +20,23 @@ uint32_t listing_host_layers(const Listing *listing) {
 
 /* ---- text ---- */
 
-const char *listing_print(Arena *arena, const Listing *listing) {
+static void print_to(Text *text, const Listing *listing) {
     const HwInsnSet *set = listing->spec->insns;
-    Text text = text_new(arena);
+    Arena *scratch = arena_new("listing");
     for (uint32_t i = 0; i < set->n; i++)
         if (!set->row[i].comment)
-            text_addf(&text, "%s\n", insn_template(arena, listing->spec, i));
+            text_addf(text, "%s\n", insn_template(scratch, listing->spec, i));
     for (uint32_t i = 0; i < listing->n; i++) {
-        text_add(&text, insn_print(arena, listing->spec, &listing->insn[i]));
-        text_add(&text, "\n");
+        arena_reset(scratch);
+        text_add(text, insn_print(scratch, listing->spec, &listing->insn[i]));
+        text_add(text, "\n");
     }
+    arena_free(scratch);
+}
+
+const char *listing_print(Arena *arena, const Listing *listing) {
+    Text text = text_new(arena);
+    print_to(&text, listing);
     return text_str(&text);
 }
 
@@ -72,35 +79,51 @@ static const char *file_name(Arena *arena, const char *network) {
     return name;
 }
 
-static Text weights_of(Arena *arena, const Image *image) {
-    Text bytes = text_new(arena);
-    BlobPlaces places = image_places(arena, image);
+typedef struct Written {
+    const Listing *listing;
+    const char *weights_file;
+    BlobPlaces places;
+} Written;
+
+static void write_text(Text *out, const void *context) {
+    const Written *written = context;
+    print_to(out, written->listing);
+}
+
+static void write_json(Text *out, const void *context) {
+    const Written *written = context;
+    listing_json_write(out, written->listing, written->weights_file);
+}
+
+static void write_weights(Text *out, const void *context) {
+    const Written *written = context;
+    const Image *image = &written->listing->image;
     for (uint32_t i = 0; i < image->n_blobs; i++) {
         const Const *value = &image->blob[i].value;
-        if (!places.again[i])
-            text_add_n(&bytes, value->data, const_data_bytes(value));
+        if (!written->places.again[i])
+            text_add_n(out, value->data, const_data_bytes(value));
     }
-    return bytes;
 }
 
 bool listing_write(Arena *arena, Diag *diag, const Listing *listing,
                    const char *dir, const char **out) {
+    static const struct {
+        const char *suffix;
+        void (*write)(Text *out, const void *context);
+    } file[] = {
+        {"cmd", write_text}, {"json", write_json}, {"weights", write_weights}};
     const char *name = file_name(arena, listing->network);
-    const char *weights_name = arena_printf(arena, "%s.weights", name);
-    Text weights = weights_of(arena, &listing->image);
-    const char *text[] = {listing_print(arena, listing),
-                          listing_json(arena, listing, weights_name),
-                          text_str(&weights)};
-    const char *const suffix[] = {"cmd", "json", "weights"};
-    const size_t len[] = {strlen(text[0]), strlen(text[1]), weights.len};
-    uint32_t n = weights.len ? 3 : 2;
+    const Written written = {listing, arena_printf(arena, "%s.weights", name),
+                             image_places(arena, &listing->image)};
+    uint32_t n = written.places.bytes ? 3 : 2;
     FilePart part[3];
     out[0] = out[1] = out[2] = NULL;
     if (!file_make_dir(arena, diag, dir))
         return false;
     for (uint32_t i = 0; i < n; i++) {
-        out[i] = arena_printf(arena, "%s/%s.%s", dir, name, suffix[i]);
-        part[i] = (FilePart){out[i], text[i], len[i]};
+        out[i] = arena_printf(arena, "%s/%s.%s", dir, name, file[i].suffix);
+        part[i] = (FilePart){
+            .path = out[i], .write = file[i].write, .context = &written};
     }
     return file_write_all(arena, diag, n, part);
 }

@@ -225,19 +225,20 @@ static void add_hosts(cJSON *json, const Image *image, const HwSpec *spec) {
 }
 
 /* Of each item of `network`, its instructions: [first, how many]. */
-static void add_layers(cJSON *json, const Image *image) {
-    cJSON *list = cJSON_AddArrayToObject(json, "layers");
+static void write_layers(JsonOut *out, const Image *image) {
+    json_out_list(out, "layers");
     for (uint32_t i = 0; i < image->n_layers; i++) {
         const ListingLayer *layer = &image->layer[i];
-        cJSON *item = cJSON_CreateArray();
-        cJSON_AddItemToArray(item, number_from_u64(layer->first_insn));
-        cJSON_AddItemToArray(item, number_from_u64(layer->n_insns));
-        cJSON_AddItemToArray(list, item);
+        json_out_list(out, NULL);
+        json_out_value(out, NULL, number_from_u64(layer->first_insn));
+        json_out_value(out, NULL, number_from_u64(layer->n_insns));
+        json_out_close(out);
     }
+    json_out_close(out);
 }
 
-cJSON *image_write(const Image *image, const HwSpec *spec,
-                   const char *weights_file) {
+void image_write(JsonOut *out, const Image *image, const HwSpec *spec,
+                 const char *weights_file) {
     cJSON *json = cJSON_CreateObject();
     add_blobs(json, image, weights_file);
     add_acts(json, image);
@@ -245,6 +246,8 @@ cJSON *image_write(const Image *image, const HwSpec *spec,
     add_regions(json, "inputs", image->input, image->n_inputs, spec);
     add_regions(json, "outputs", image->output, image->n_outputs, spec);
     add_hosts(json, image, spec);
-    add_layers(json, image);
-    return json;
+    json_out_object(out, "image");
+    json_out_members(out, json);
+    write_layers(out, image);
+    json_out_close(out);
 }

@@ -1,8 +1,9 @@
 /* listing_json.c - a listing as JSON: the tables of facts/xdnn.md 1.7, and
  * under "amphora" what reads back to the same listing.
  *
- * Input: a Listing. Output: text, one key a line. Every field of an instruction
- * is a string in `xdnn_kv`, under the name that the hwspec gives its token.
+ * Input: a Listing. Output: text, one key a line, written as it comes: a
+ * listing can have a million instructions. Every field of an instruction is a
+ * string in `xdnn_kv`, under the name that the hwspec gives its token.
  */
 #include "codegen/listing_parts.h"
 
@@ -12,62 +13,69 @@
 #define FORMAT_VERSION "2.2.1"
 
 typedef struct Writer {
-    Arena *arena;
+    Arena *scratch; /* given back behind each instruction, and each layer */
     const Listing *listing;
     const HwSpec *spec;
+    JsonOut *out;
 } Writer;
 
-static cJSON *add_strings(cJSON *object, const char *key,
-                          const char *const *text, uint32_t n) {
-    cJSON *list = cJSON_AddArrayToObject(object, key);
+static void put_strings(const Writer *w, const char *key,
+                        const char *const *text, uint32_t n) {
+    json_out_list(w->out, key);
     for (uint32_t i = 0; i < n; i++)
-        cJSON_AddItemToArray(list, cJSON_CreateString(text[i]));
-    return list;
+        json_out_text(w->out, NULL, text[i]);
+    json_out_close(w->out);
+}
+
+static void put_number(const Writer *w, const char *key, uint64_t value) {
+    json_out_value(w->out, key, number_from_u64(value));
 }
 
 /* ---- instructions ---- */
 
-static const char *line_of(const Writer *w, uint32_t insn) {
-    return insn_print(w->arena, w->spec, &w->listing->insn[insn]);
+static void put_line(const Writer *w, const char *key, uint32_t insn) {
+    json_out_text(w->out, key,
+                  insn_print(w->scratch, w->spec, &w->listing->insn[insn]));
+    arena_reset(w->scratch);
 }
 
-static cJSON *key_values(const Writer *w, uint32_t index) {
+static void put_key_values(const Writer *w, uint32_t index) {
     const HwInsn *insn = &w->listing->insn[index];
     const HwRow *row = &w->spec->insns->row[insn->row];
     const HwForm *form = &row->form[insn->form];
-    cJSON *json = cJSON_CreateObject();
+    json_out_object(w->out, "xdnn_kv");
     if (row->comment)
-        cJSON_AddStringToObject(json, "pound", "#");
+        json_out_text(w->out, "pound", "#");
     for (uint32_t i = 0; i < form->n; i++) {
         const HwToken *token = &form->token[i];
         if (token->name)
-            cJSON_AddStringToObject(
-                json, token->name,
-                insn_token_text(w->arena, row, token, &insn->value[i]));
+            json_out_text(
+                w->out, token->name,
+                insn_token_text(w->scratch, row, token, &insn->value[i]));
     }
-    return json;
+    json_out_close(w->out);
+    arena_reset(w->scratch);
 }
 
 /* One instruction, or a list where the layer runs by tiles. */
-static void add_instructions(const Writer *w, cJSON *item,
-                             const ListingLayer *layer) {
+static void put_instructions(const Writer *w, const ListingLayer *layer) {
     if (layer->n_insns == 1) {
-        put_text(item, "xdnn_instr", line_of(w, layer->first_insn));
-        cJSON_AddItemToObject(item, "xdnn_kv",
-                              key_values(w, layer->first_insn));
-        cJSON_AddNullToObject(item, "xdnn_list");
+        put_line(w, "xdnn_instr", layer->first_insn);
+        put_key_values(w, layer->first_insn);
+        json_out_text(w->out, "xdnn_list", NULL);
         return;
     }
-    cJSON_AddNullToObject(item, "xdnn_instr");
-    cJSON_AddObjectToObject(item, "xdnn_kv");
-    cJSON *list = cJSON_AddArrayToObject(item, "xdnn_list");
+    json_out_text(w->out, "xdnn_instr", NULL);
+    json_out_object(w->out, "xdnn_kv");
+    json_out_close(w->out);
+    json_out_list(w->out, "xdnn_list");
     for (uint32_t i = 0; i < layer->n_insns; i++) {
-        cJSON *one = cJSON_CreateObject();
-        put_text(one, "xdnn_instr", line_of(w, layer->first_insn + i));
-        cJSON_AddItemToObject(one, "xdnn_kv",
-                              key_values(w, layer->first_insn + i));
-        cJSON_AddItemToArray(list, one);
+        json_out_object(w->out, NULL);
+        put_line(w, "xdnn_instr", layer->first_insn + i);
+        put_key_values(w, layer->first_insn + i);
+        json_out_close(w->out);
     }
+    json_out_close(w->out);
 }
 
 /* ---- the network's table ---- */
@@ -91,29 +99,32 @@ static bool is_active(const Writer *w, const ListingLayer *layer) {
     return false;
 }
 
-static cJSON *layer_json(const Writer *w, const ListingLayer *layer) {
-    cJSON *item = cJSON_CreateObject();
-    put_text(item, "name", layer->name);
-    put_text(item, "type", layer->type);
-    put_text(item, "layer",
-             arena_printf(w->arena, "%s: type=%s, sched %u",
-                          layer->name ? layer->name : "",
-                          layer->type ? layer->type : "", layer->step));
-    put_u64(item, "active", is_active(w, layer));
-    add_strings(item, "bottoms", layer->bottom, layer->n_bottoms);
-    add_strings(item, "merged", layer->merged, layer->n_merged);
-    cJSON *shape = cJSON_AddArrayToObject(item, "outputshapes");
+static void put_layer(const Writer *w, const ListingLayer *layer) {
+    JsonOut *out = w->out;
+    json_out_object(out, NULL);
+    json_out_text(out, "name", layer->name);
+    json_out_text(out, "type", layer->type);
+    json_out_text(out, "layer",
+                  arena_printf(w->scratch, "%s: type=%s, sched %u",
+                               layer->name ? layer->name : "",
+                               layer->type ? layer->type : "", layer->step));
+    put_number(w, "active", is_active(w, layer));
+    put_strings(w, "bottoms", layer->bottom, layer->n_bottoms);
+    put_strings(w, "merged", layer->merged, layer->n_merged);
+    json_out_list(out, "outputshapes");
     for (uint32_t i = 0; i < layer->shape.rank; i++)
-        cJSON_AddItemToArray(shape, number_from_u64(layer->shape.dim[i]));
-    put_u64(item, "schedule", layer->step);
-    put_text(item, "memory_description", layer->memory);
-    put_u64(item, "ops", layer->ops);
-    add_instructions(w, item, layer);
-    return item;
+        put_number(w, NULL, layer->shape.dim[i]);
+    json_out_close(out);
+    put_number(w, "schedule", layer->step);
+    json_out_text(out, "memory_description", layer->memory);
+    put_number(w, "ops", layer->ops);
+    put_instructions(w, layer);
+    json_out_close(out);
+    arena_reset(w->scratch);
 }
 
 /* Operations of the layers that compute; bytes of those that only move. */
-static void add_totals(const Writer *w, cJSON *json) {
+static void put_totals(const Writer *w) {
     const Image *image = &w->listing->image;
     uint64_t ops = 0, moved = 0;
     uint32_t last = 0;
@@ -122,17 +133,18 @@ static void add_totals(const Writer *w, cJSON *json) {
         *(moves_only(w, layer) ? &moved : &ops) += layer->ops;
         last = layer->step > last ? layer->step : last;
     }
-    put_u64(json, "ops", ops);
-    put_u64(json, "moveops", moved);
-    put_u64(json, "first_layer", 0);
-    put_u64(json, "last_layer", last);
+    put_number(w, "ops", ops);
+    put_number(w, "moveops", moved);
+    put_number(w, "first_layer", 0);
+    put_number(w, "last_layer", last);
 }
 
-static void add_network(const Writer *w, cJSON *json) {
+static void put_network(const Writer *w) {
     const Image *image = &w->listing->image;
-    cJSON *list = cJSON_AddArrayToObject(json, "network");
+    json_out_list(w->out, "network");
     for (uint32_t i = 0; i < image->n_layers; i++)
-        cJSON_AddItemToArray(list, layer_json(w, &image->layer[i]));
+        put_layer(w, &image->layer[i]);
+    json_out_close(w->out);
 }
 
 /* ---- inputs and outputs ---- */
@@ -144,14 +156,13 @@ static bool reads(const ListingLayer *layer, const char *tensor) {
     return false;
 }
 
-static void add_readers(const Writer *w, cJSON *item, const char *key,
-                        const char *tensor) {
+static void put_readers(const Writer *w, const char *key, const char *tensor) {
     const Image *image = &w->listing->image;
-    cJSON *list = cJSON_AddArrayToObject(item, key);
+    json_out_list(w->out, key);
     for (uint32_t i = 0; i < image->n_layers; i++)
         if (reads(&image->layer[i], tensor))
-            cJSON_AddItemToArray(list,
-                                 cJSON_CreateString(image->layer[i].name));
+            json_out_text(w->out, NULL, image->layer[i].name);
+    json_out_close(w->out);
 }
 
 static uint64_t address_of(const Writer *w, const Region *region) {
@@ -174,105 +185,118 @@ static uint64_t bytes_used(const Writer *w, int32_t memory,
     return used;
 }
 
-static void add_inputs(const Writer *w, cJSON *json) {
+static void put_inputs(const Writer *w) {
     const Image *image = &w->listing->image;
-    put_u64(json, "inputddr",
-            bytes_used(w, w->spec->input, image->input, image->n_inputs));
-    cJSON *list = cJSON_AddArrayToObject(json, "inputs");
+    put_number(w, "inputddr",
+               bytes_used(w, w->spec->input, image->input, image->n_inputs));
+    json_out_list(w->out, "inputs");
     for (uint32_t i = 0; i < image->n_inputs; i++) {
-        cJSON *item = cJSON_CreateObject();
-        put_text(item, "input_name", image->input[i].name);
-        put_u64(item, "input_address", address_of(w, &image->input[i]));
-        add_readers(w, item, "next_layers", image->input[i].name);
-        cJSON_AddItemToArray(list, item);
+        json_out_object(w->out, NULL);
+        json_out_text(w->out, "input_name", image->input[i].name);
+        put_number(w, "input_address", address_of(w, &image->input[i]));
+        put_readers(w, "next_layers", image->input[i].name);
+        json_out_close(w->out);
     }
+    json_out_close(w->out);
 }
 
 /* The item of `network` that stores the tensor; NULL if the host makes it. */
 static const ListingLayer *store_of(const Writer *w, const char *tensor) {
     const Image *image = &w->listing->image;
-    const char *name = arena_printf(w->arena, "%s_output", tensor);
+    const char *name = arena_printf(w->scratch, "%s_output", tensor);
     for (uint32_t i = 0; i < image->n_layers; i++)
         if (image->layer[i].name && !strcmp(image->layer[i].name, name))
             return &image->layer[i];
     return NULL;
 }
 
-static void add_outputs(const Writer *w, cJSON *json) {
+static void put_outputs(const Writer *w) {
     const Image *image = &w->listing->image;
-    put_u64(json, "outputddr",
-            bytes_used(w, w->spec->output, image->output, image->n_outputs));
-    cJSON *list = cJSON_AddArrayToObject(json, "outputs");
+    put_number(w, "outputddr",
+               bytes_used(w, w->spec->output, image->output, image->n_outputs));
+    json_out_list(w->out, "outputs");
     for (uint32_t i = 0; i < image->n_outputs; i++) {
         const char *name = image->output[i].name;
         const char *const tensor[] = {name};
         const ListingLayer *store = store_of(w, name);
-        cJSON *item = cJSON_CreateObject();
-        put_text(item, "output_name", name);
-        put_text(item, "output_name_2", name);
-        put_u64(item, "output_address", address_of(w, &image->output[i]));
-        add_strings(item, "previous_layers", store ? store->bottom : tensor,
+        json_out_object(w->out, NULL);
+        json_out_text(w->out, "output_name", name);
+        json_out_text(w->out, "output_name_2", name);
+        put_number(w, "output_address", address_of(w, &image->output[i]));
+        put_strings(w, "previous_layers", store ? store->bottom : tensor,
                     store ? store->n_bottoms : 1);
-        add_strings(item, "previous_tensors", tensor, 1);
-        cJSON_AddItemToArray(list, item);
+        put_strings(w, "previous_tensors", tensor, 1);
+        json_out_close(w->out);
     }
+    json_out_close(w->out);
 }
 
-static void add_unsupported(const Writer *w, cJSON *json) {
+static void put_unsupported(const Writer *w) {
     const Image *image = &w->listing->image;
-    cJSON *object = cJSON_AddObjectToObject(json, "unsupported");
-    put_u64(object, "count", image->n_hosts);
-    cJSON *list = cJSON_AddObjectToObject(object, "list");
+    json_out_object(w->out, "unsupported");
+    put_number(w, "count", image->n_hosts);
+    json_out_object(w->out, "list");
     for (uint32_t i = 0; i < image->n_hosts; i++) {
         const HostLayer *host = &image->host[i];
         const char *const text[] = {
             host->reason ? host->reason : "",
-            arena_printf(w->arena, "%s: type=%s", host->name, host->kind)};
-        add_strings(list, host->name, text, 2);
+            arena_printf(w->scratch, "%s: type=%s", host->name, host->kind)};
+        put_strings(w, host->name, text, 2);
     }
+    json_out_close(w->out);
+    json_out_close(w->out);
 }
 
 /* ---- the whole ---- */
 
-static void add_arguments(const Writer *w, cJSON *json) {
-    cJSON *object = cJSON_AddObjectToObject(json, "arguments");
+static void put_arguments(const Writer *w) {
     uint64_t active = 0;
     for (uint32_t i = 0; i < w->spec->n_active; i++)
         active += w->spec->memory[i].size;
-    put_text(object, "generatefile", w->listing->network);
-    put_text(object, "machine", w->spec->machine);
-    put_u64(object, "bytesperpixels", w->spec->element);
-    cJSON_AddItemToObject(object, "memory",
-                          number_from_double((double)active / (1 << 20)));
+    json_out_object(w->out, "arguments");
+    json_out_text(w->out, "generatefile", w->listing->network);
+    json_out_text(w->out, "machine", w->spec->machine);
+    put_number(w, "bytesperpixels", w->spec->element);
+    json_out_value(w->out, "memory",
+                   number_from_double((double)active / (1 << 20)));
+    json_out_close(w->out);
 }
 
-static void add_own(const Writer *w, cJSON *json, const char *weights_file) {
-    cJSON *own = cJSON_AddObjectToObject(json, "amphora");
-    put_text(own, "machine", w->spec->machine);
-    put_text(own, "network", w->listing->network);
-    cJSON *lines = cJSON_AddArrayToObject(own, "instructions");
+static void put_own(const Writer *w, const char *weights_file) {
+    json_out_object(w->out, "amphora");
+    json_out_text(w->out, "machine", w->spec->machine);
+    json_out_text(w->out, "network", w->listing->network);
+    json_out_list(w->out, "instructions");
     for (uint32_t i = 0; i < w->listing->n; i++)
-        cJSON_AddItemToArray(lines, cJSON_CreateString(line_of(w, i)));
+        put_line(w, NULL, i);
+    json_out_close(w->out);
     if (w->listing->has_image)
-        cJSON_AddItemToObject(
-            own, "image",
-            image_write(&w->listing->image, w->spec, weights_file));
+        image_write(w->out, &w->listing->image, w->spec, weights_file);
+    json_out_close(w->out);
+}
+
+void listing_json_write(Text *text, const Listing *listing,
+                        const char *weights_file) {
+    JsonOut out = json_out_new(text);
+    Arena *scratch = arena_new("listing");
+    const Writer w = {scratch, listing, listing->spec, &out};
+    json_out_object(&out, NULL);
+    json_out_text(&out, "version", FORMAT_VERSION);
+    put_number(&w, "batchSize", 1);
+    put_arguments(&w);
+    put_inputs(&w);
+    put_outputs(&w);
+    put_unsupported(&w);
+    put_totals(&w);
+    put_network(&w);
+    put_own(&w, weights_file);
+    json_out_close(&out);
+    arena_free(scratch);
 }
 
 const char *listing_json(Arena *arena, const Listing *listing,
                          const char *weights_file) {
-    Writer w = {arena, listing, listing->spec};
-    cJSON *json = cJSON_CreateObject();
-    cJSON_AddStringToObject(json, "version", FORMAT_VERSION);
-    cJSON_AddItemToObject(json, "batchSize", number_from_u64(1));
-    add_arguments(&w, json);
-    add_inputs(&w, json);
-    add_outputs(&w, json);
-    add_unsupported(&w, json);
-    add_totals(&w, json);
-    add_network(&w, json);
-    add_own(&w, json, weights_file);
-    const char *text = json_print(arena, json, true);
-    json_free(json);
-    return text;
+    Text text = text_new(arena);
+    listing_json_write(&text, listing, weights_file);
+    return text_str(&text);
 }

@@ -3,7 +3,7 @@
 #define CODEGEN_LISTING_PARTS_H
 
 #include "base/file.h"
-#include "base/json.h"
+#include "base/json_out.h"
 #include "codegen/listing.h"
 
 /* ---- exact values in JSON (listing_number.c) ---- */
@@ -33,9 +33,10 @@ typedef struct BlobPlaces {
 } BlobPlaces;
 BlobPlaces image_places(Arena *arena, const Image *image);
 
-/* `weights_file`: where data goes. */
-cJSON *image_write(const Image *image, const HwSpec *spec,
-                   const char *weights_file);
+/* As member "image" of the object that is open. `weights_file`: where data
+ * goes. */
+void image_write(JsonOut *out, const Image *image, const HwSpec *spec,
+                 const char *weights_file);
 
 /* `network`: its name. `root`: the whole JSON, whose `network` holds the rest
  * of image.layer. `n_insns` bounds the instructions that layers can refer to.
@@ -44,7 +45,11 @@ bool image_read(Arena *arena, Diag *diag, const HwSpec *spec, const char *file,
                 const char *network, const cJSON *json, const cJSON *root,
                 uint32_t n_insns, Image *out);
 
-/* ---- JSON and text (listing_json_read.c) ---- */
+/* ---- JSON and text (listing_json.c, listing_json_read.c) ---- */
+
+/* listing_json, written as it comes. */
+void listing_json_write(Text *text, const Listing *listing,
+                        const char *weights_file);
 
 /* The image of a JSON listing that stands beside a text of that network;
  * `*has` tells whether there is one. False after errors. */

@@ -72,11 +72,13 @@ static bool write_code(Arena *arena, Diag *diag, const char *stem, Bytes object,
                        const char *out[3]) {
     out[0] = arena_printf(arena, "%s.o", stem);
     out[1] = arena_printf(arena, "%s.h", stem);
-    FilePart part[3] = {{out[0], object.at, object.len},
-                        {out[1], header, strlen(header)}};
+    FilePart part[3] = {
+        {.path = out[0], .data = object.at, .len = object.len},
+        {.path = out[1], .data = header, .len = strlen(header)}};
     if (weights) {
         out[2] = arena_printf(arena, "%s.bin", stem);
-        part[2] = (FilePart){out[2], weights->at, weights->len};
+        part[2] = (FilePart){
+            .path = out[2], .data = weights->at, .len = weights->len};
     }
     return file_write_all(arena, diag, weights ? 3 : 2, part);
 }

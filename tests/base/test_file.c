@@ -86,7 +86,8 @@ static void test_all_or_none(void **state) {
     Fixture *f = *state;
     const char *first = in_folder(f, "first"), *folder = in_folder(f, "taken");
     assert_int_equal(mkdir(folder, 0777), 0);
-    const FilePart part[] = {{first, "1", 1}, {folder, "2", 1}};
+    const FilePart part[] = {{.path = first, .data = "1", .len = 1},
+                             {.path = folder, .data = "2", .len = 1}};
     assert_false(file_write_all(f->arena, f->diag, 2, part));
     assert_false(file_exists(first));
     assert_int_equal(entries(f->folder), 1);
