@@ -3,7 +3,7 @@
  * Input: a plan. Output: cycles of the machine's clock, by hwspec/cost.h, which
  * the simulator counts with, too.
  */
-#include "alloc/overlap.h"
+#include "alloc/stage.h"
 
 #include "hwspec/cost.h"
 
@@ -75,6 +75,10 @@ uint64_t action_cycles(const Plan *plan, const Action *a) {
     case ACTION_COPY:
         return hwspec_engine_cycles(spec, &spec->engine[a->legal.engine],
                                     p->n_c, a->rows, p->whole.w, 1);
+    case ACTION_WEIGHTS: {
+        const WeightBlock *b = &plan->block[a->weights - 1];
+        return hwspec_staged_cycles(spec, (uint64_t)b->taps * b->n_c);
+    }
     case ACTION_CONCAT:
     case ACTION_HOST:
         break;
@@ -89,6 +93,8 @@ static bool same_step(const Action *a, const Action *b) {
 
 uint64_t plan_cycles(const Plan *plan) {
     uint64_t sum = 0;
+    if (plan->schedule->spec->tiling.queue)
+        return queue_cycles(plan);
     for (uint32_t i = 0, end; i < plan->n_actions; i = end) {
         uint64_t unit[HW_MAX_ENGINES + 1] = {0}, most = 0;
         for (end = i;

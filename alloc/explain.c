@@ -440,11 +440,13 @@ static void note_last(Diag *diag, const Work *w, const Between *b) {
     arena_free(arena);
 }
 
+/* With weights aside a smaller one might do. */
 static void note_size(Diag *diag, const Work *w, uint64_t short_of) {
     const HwMemory *m = &w->spec->memory[0];
+    uint64_t aside = w->options->aside;
     Between b;
     if (size_that_fits(w, m->size + short_of, &b) &&
-        b.too_small + 1 == b.enough) {
+        b.too_small + 1 == b.enough && !aside) {
         diag_note(diag, (Loc){0},
                   "--set memories.%s.size=%s would do; %s would not", m->name,
                   size_text(w->arena, b.enough * b.step, b.too_small * b.step),
@@ -452,19 +454,27 @@ static void note_size(Diag *diag, const Work *w, uint64_t short_of) {
         note_last(diag, w, &b);
     } else if (b.enough) {
         diag_note(diag, (Loc){0}, "--set memories.%s.size=%s would do", m->name,
-                  size_text(w->arena, b.enough * b.step, 0));
+                  size_text(w->arena, b.enough * b.step + aside, 0));
     }
 }
 
 /* ---- the error ---- */
 
+static const char *beside_weights(const Work *w) {
+    uint64_t aside = w->options->aside;
+    return aside ? arena_printf(w->arena, " beside %s of weights",
+                                with_commas(w->arena, aside))
+                 : "";
+}
+
 static void say_short(Diag *diag, const Work *w, uint64_t sum) {
-    diag_error(diag, step_loc(w),
-               "does not fit: step %u (%s) needs %s bytes of %s, which has %s: "
-               "%s short",
-               w->stuck + 1, step_node(w), with_commas(w->arena, sum),
-               active_names(w), with_commas(w->arena, active_bytes(w)),
-               with_commas(w->arena, sum - active_bytes(w)));
+    diag_error(
+        diag, step_loc(w),
+        "does not fit: step %u (%s) needs %s bytes of %s, which has %s%s: "
+        "%s short",
+        w->stuck + 1, step_node(w), with_commas(w->arena, sum), active_names(w),
+        with_commas(w->arena, active_bytes(w)), beside_weights(w),
+        with_commas(w->arena, sum - active_bytes(w)));
 }
 
 /* There would be bytes enough, but not in one piece. */

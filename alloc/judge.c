@@ -7,6 +7,7 @@
  * Shares no code with the rest of alloc but plan_volume.
  */
 #include "alloc/areas.h"
+#include "base/vec.h"
 
 typedef struct Judge {
     Arena *arena;
@@ -16,7 +17,8 @@ typedef struct Judge {
     Areas *areas;
     uint32_t *done;          /* by node: rows computed so far, */
     uint32_t *done_cols;     /* and columns of the rows behind these; */
-    uint32_t *done_channels; /* of all rows, by slabs */
+    uint32_t *done_channels; /* of these rows and columns, by slices */
+    VEC(uint32_t) blocks;    /* of weights that are there: numbers */
     const Action *action;
 } Judge;
 
@@ -62,11 +64,30 @@ static const char *check_read(Judge *j, uint32_t placement, Part part) {
                                          : complain(j, p, "is not all there");
 }
 
+static bool overlap(uint64_t a, uint64_t a_end, uint64_t b, uint64_t b_end) {
+    return a < b_end && b < a_end;
+}
+
+/* Weights in bytes of the first memory are gone. */
+static void drop_blocks(Judge *j, uint64_t first, uint64_t end) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < j->blocks.n; i++) {
+        const WeightBlock *b = &j->plan->block[j->blocks.at[i] - 1];
+        if (!overlap(b->offset, b->offset + b->bytes, first, end))
+            j->blocks.at[n++] = j->blocks.at[i];
+    }
+    j->blocks.n = n;
+}
+
 static const char *do_write(Judge *j, uint32_t placement, Part part) {
     const Placement *p = &j->plan->placement[placement];
+    uint64_t first, end;
     if (!within(p, part))
         return complain(j, p, "is written beyond its rows");
     areas_write(j->areas, p, part);
+    areas_bytes(j->areas, p, &first, &end);
+    if (p->memory == 0)
+        drop_blocks(j, first, end);
     return NULL;
 }
 
@@ -261,7 +282,7 @@ static const char *check_operands(Judge *j, const Action *a) {
     bool right =
         a->n_in == node->n_in && same_tensor(out->tensor, node->out[0]);
     bool by_channel = node->op == OP_POOL && a->kind == ACTION_RUN;
-    right &= by_channel || all_channels(j, out);
+    right &= by_channel || a->weights || all_channels(j, out);
     for (uint32_t i = 0; i < a->n_in && right; i++) {
         const Placement *in = &j->plan->placement[a->in[i]];
         right = same_tensor(in->tensor, node->in[i]) &&
@@ -304,10 +325,6 @@ static const char *check_reach(Judge *j, const Action *a) {
     return NULL;
 }
 
-static bool overlap(uint64_t a, uint64_t a_end, uint64_t b, uint64_t b_end) {
-    return a < b_end && b < a_end;
-}
-
 /* The machine uses the tile buffers while the instruction runs. */
 static const char *use_tile_buffers(Judge *j, const Action *a) {
     const HwTileStyle *s = &j->spec->tiling.style[a->style];
@@ -329,16 +346,16 @@ static const char *use_tile_buffers(Judge *j, const Action *a) {
     return NULL;
 }
 
-/* Channels of all rows, each behind the last. */
+/* Channels of the same rows and columns, each behind the last; true: these are
+ * complete now. */
 static bool channels_done(Judge *j, const Action *a) {
     const Placement *out = &j->plan->placement[a->out];
-    Volume v = plan_volume(j->g, out->tensor);
     uint32_t *channels = &j->done_channels[a->node.i];
-    bool turn = *channels == out->c && a->rows == v.h && a->cols == v.w;
     *channels += out->n_c;
-    if (turn && *channels == v.c)
-        j->done[a->node.i] = v.h;
-    return turn && !a->again;
+    if (*channels < plan_volume(j->g, out->tensor).c)
+        return false;
+    *channels = 0;
+    return true;
 }
 
 /* Rows follow those that are done, and columns of rows each other. */
@@ -347,17 +364,55 @@ static const char *check_turn(Judge *j, const Action *a) {
     uint32_t *rows = &j->done[a->node.i], *cols = &j->done_cols[a->node.i];
     bool turn =
         *rows == a->row + a->again && a->again <= a->rows && *cols == a->col;
-    if (turn && !all_channels(j, out))
-        return channels_done(j, a)
-                   ? NULL
-                   : complain(j, out, "has channels out of order, or twice");
-    if (!turn || j->done_channels[a->node.i])
+    if (turn && out->c != j->done_channels[a->node.i])
+        return complain(j, out, "has channels out of order, or twice");
+    if (!turn)
         return complain(j, out, "is computed out of order, or twice");
+    if (!channels_done(j, a))
+        return NULL;
     *cols += a->cols;
     if (*cols < plan_volume(j->g, out->tensor).w)
         return NULL;
     *cols = 0;
     *rows += a->rows - a->again;
+    return NULL;
+}
+
+/* ---- weights ---- */
+
+static bool holds_weights(const Judge *j, uint32_t number) {
+    for (uint32_t i = 0; i < j->blocks.n; i++)
+        if (j->blocks.at[i] == number)
+            return true;
+    return false;
+}
+
+static const char *check_weights(Judge *j, const Action *a) {
+    const Placement *out = &j->plan->placement[a->out];
+    bool needs = hwspec_stages(j->spec, a->legal.op);
+    if (!needs && !a->weights)
+        return NULL;
+    if (!needs || a->weights == 0 || a->weights > j->plan->n_blocks ||
+        !holds_weights(j, a->weights))
+        return complain(j, out, "is computed without its weights");
+    const WeightBlock *b = &j->plan->block[a->weights - 1];
+    bool right = b->node.i == a->node.i && b->c == out->c && b->n_c == out->n_c;
+    return right ? NULL : complain(j, out, "is computed with other weights");
+}
+
+static const char *do_weights(Judge *j, const Action *a) {
+    const Placement *out = &j->plan->placement[a->out];
+    const HwMemory *m = &j->spec->memory[0];
+    if (a->weights == 0 || a->weights > j->plan->n_blocks)
+        return complain(j, out, "has no weights to load");
+    const WeightBlock *b = &j->plan->block[a->weights - 1];
+    if (b->offset > m->size || b->bytes > m->size - b->offset ||
+        (m->align && b->offset % m->align) ||
+        b->bytes != (uint64_t)b->taps * b->n_c * j->spec->element)
+        return complain(j, out, "has weights in a wrong place");
+    areas_drop(j->areas, 0, b->offset, b->offset + b->bytes);
+    drop_blocks(j, b->offset, b->offset + b->bytes);
+    vec_push(j->arena, &j->blocks, a->weights);
     return NULL;
 }
 
@@ -367,6 +422,8 @@ static const char *do_run(Judge *j, const Action *a) {
         wrong = check_reach(j, a);
     if (!wrong)
         wrong = check_rows(j, a);
+    if (!wrong)
+        wrong = check_weights(j, a);
     if (!wrong && a->style >= 0)
         wrong = use_tile_buffers(j, a);
     for (uint32_t i = 0; i < a->n_in && !wrong; i++)
@@ -490,6 +547,8 @@ static const char *do_action(Judge *j) {
         return do_run(j, a);
     case ACTION_COPY:
         return do_copy(j, a);
+    case ACTION_WEIGHTS:
+        return do_weights(j, a);
     case ACTION_CONCAT:
         return do_concat(j, a);
     case ACTION_HOST:

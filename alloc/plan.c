@@ -7,6 +7,7 @@
  */
 #include "alloc/contest.h"
 #include "alloc/planners.h"
+#include "alloc/stage.h"
 
 #include "hwspec/cost.h"
 
@@ -152,11 +153,9 @@ static void say_why(Arena *arena, Diag *diag, const Schedule *schedule,
         explain(diag, w, &problem, &result);
 }
 
-const Plan *plan_make(Arena *arena, Diag *diag, const Schedule *real,
-                      const PlanOptions *options, bool *does_not_fit) {
+Plan *plan_volumes(Arena *arena, Diag *diag, const Schedule *real,
+                   const PlanOptions *options, bool *does_not_fit) {
     *does_not_fit = false;
-    if (!planner_known(diag, options->planner))
-        return NULL;
     Plan bound = {0};
     Schedule *schedule = ARENA_COPY(arena, Schedule, real, 1);
     schedule->spec = hwspec_planned(arena, real->spec);
@@ -192,6 +191,35 @@ const Plan *plan_make(Arena *arena, Diag *diag, const Schedule *real,
     plan->ddr_again = plan_traffic(plan).again;
     plan->ddr_once = bound.ddr_once;
     plan->ddr_layers = bound.ddr_layers;
+    return plan;
+}
+
+/* Weights move as well, and bounds hold for both. */
+static Plan *make_staged(Arena *arena, Diag *diag, const Schedule *schedule,
+                         const PlanOptions *options, bool *does_not_fit) {
+    *does_not_fit = false;
+    Plan *plan = plan_staged(arena, schedule, options);
+    if (!plan) {
+        *does_not_fit = true;
+        explain_staged(arena, diag, schedule, options);
+        return NULL;
+    }
+    uint64_t once = plan_staged_weights(schedule);
+    plan->ddr_compulsory += once;
+    plan->ddr_bound += once;
+    plan->ddr_once += once;
+    plan->ddr_layers += once;
+    return plan;
+}
+
+const Plan *plan_make(Arena *arena, Diag *diag, const Schedule *schedule,
+                      const PlanOptions *options, bool *does_not_fit) {
+    if (!planner_known(diag, options->planner))
+        return NULL;
+    Plan *plan = (schedule->spec->tiling.queue ? make_staged : plan_volumes)(
+        arena, diag, schedule, options, does_not_fit);
+    if (!plan)
+        return NULL;
     const char *wrong = plan_judge(arena, plan);
     if (wrong)
         bug("plan of %s: %s", schedule->graph->name, wrong);

@@ -37,7 +37,8 @@ typedef enum ActionKind {
     ACTION_COPY,   /* an engine copies rows of in[0] to out, a volume of just
                     * these, both active: max pooling of single pixels */
     ACTION_CONCAT, /* nothing moves: out is complete now */
-    ACTION_HOST    /* the host computes `node` in input/output/backing memory */
+    ACTION_HOST,   /* the host computes `node` in input/output/backing memory */
+    ACTION_WEIGHTS /* block `weights` of `node` -> the first active memory */
 } ActionKind;
 
 /* Hardware tiles of channels, too: nest.c. */
@@ -48,14 +49,23 @@ typedef struct Nest {
     uint64_t over; /* 0, or the bytes of tiles that are too many */
 } Nest;
 
+/* Weights of a layer's output channels [c, c + n_c), `taps` of each, in the
+ * first active memory, from one load on. */
+typedef struct WeightBlock {
+    NodeId node;
+    uint32_t c, n_c, taps;
+    uint64_t offset, bytes;
+} WeightBlock;
+
 typedef struct Action {
     ActionKind kind;
     uint32_t step; /* listing's step number, from 1 */
-    NodeId node;   /* RUN, CONCAT, HOST; else NO_NODE */
+    NodeId node;   /* RUN, WEIGHTS, CONCAT, HOST; else NO_NODE */
     Legal legal;   /* RUN, COPY, HOST */
     uint32_t n_in;
     const uint32_t *in; /* placements */
-    uint32_t out;       /* placement */
+    uint32_t out;       /* placement; WEIGHTS: of the layer's result */
+    uint32_t weights;   /* WEIGHTS, RUN: 1 + number of the block; 0: none */
     /* LOAD, STORE, COPY: rows moved, in the whole tensor. RUN: rows of the
      * output that this tile computes; the whole height for a whole node. */
     uint32_t row, rows;
@@ -82,6 +92,8 @@ typedef struct Plan {
     const Placement *placement;
     uint32_t n_actions;
     const Action *action;
+    uint32_t n_blocks;
+    const WeightBlock *block;
     const Repl *repl;        /* by tensor id: how it is replicated in AM */
     bool replicated;         /* options->replication */
     bool two_levels;         /* something is spilled or tiled */
@@ -117,6 +129,8 @@ typedef struct PlanOptions {
     const char *planner; /* "auto" */
     bool replication;    /* the rule of facts/xdnn.md 2.4, or none */
     bool layer_by_layer; /* none run together by stripes */
+    uint64_t aside;      /* bytes of the first memory that its size lacks, as
+                          * weights must have them */
     bool no_remedy;      /* what does not fit asks for no size that would do */
     /* or NULL; by tensor id: how it is stored, all zero: by the rule */
     const Repl *chosen;

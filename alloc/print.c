@@ -5,8 +5,10 @@
 #include <stdlib.h>
 
 static const char *const kind_name[] = {
-    [ACTION_LOAD] = "load", [ACTION_STORE] = "store",   [ACTION_RUN] = "run",
-    [ACTION_COPY] = "copy", [ACTION_CONCAT] = "concat", [ACTION_HOST] = "host"};
+    [ACTION_LOAD] = "load",       [ACTION_STORE] = "store",
+    [ACTION_RUN] = "run",         [ACTION_COPY] = "copy",
+    [ACTION_WEIGHTS] = "weights", [ACTION_CONCAT] = "concat",
+    [ACTION_HOST] = "host"};
 
 static const char *tensor_name(const Plan *plan, TensorId t) {
     return graph_tensor(plan->schedule->graph, t)->name;
@@ -47,6 +49,13 @@ static void print_rows(Text *text, const Action *a) {
                   a->nest.weights_stay ? "weights stay" : "input stays");
 }
 
+static void print_block(Text *text, const Plan *plan, const Action *a) {
+    const WeightBlock *b = &plan->block[a->weights - 1];
+    text_addf(text, " weights %u..%u at 0x%llx bytes %llu", b->c,
+              b->c + b->n_c - 1, (unsigned long long)b->offset,
+              (unsigned long long)b->bytes);
+}
+
 static void print_action(Text *text, const Plan *plan, const Action *a) {
     text_addf(text, "%u %s", a->step, kind_name[a->kind]);
     if (a->node.i != NONE)
@@ -57,8 +66,12 @@ static void print_action(Text *text, const Plan *plan, const Action *a) {
                   tensor_name(plan, plan->placement[a->out].tensor));
     for (uint32_t i = 0; i < a->n_in; i++)
         text_addf(text, " p%u", a->in[i]);
-    text_addf(text, " -> p%u", a->out);
-    print_rows(text, a);
+    if (a->kind != ACTION_WEIGHTS) {
+        text_addf(text, " -> p%u", a->out);
+        print_rows(text, a);
+    }
+    if (a->weights)
+        print_block(text, plan, a);
     text_add(text, "\n");
 }
 

@@ -81,10 +81,13 @@ static uint64_t run_weights(const Plan *plan, const Action *a) {
     return weights;
 }
 
-static uint64_t run_work(const Graph *g, const Action *a) {
+/* By slices, of the channels of each. */
+static uint64_t run_work(const Plan *plan, const Action *a) {
+    const Graph *g = plan->schedule->graph;
     const Node *node = graph_node(g, a->node);
-    uint32_t width = plan_volume(g, node->out[0]).w;
-    return row_work(g, node) / width * a->cols * a->rows;
+    Volume v = plan_volume(g, node->out[0]);
+    uint64_t work = row_work(g, node) / v.w * a->cols * a->rows;
+    return a->weights ? work / v.c * plan->placement[a->out].n_c : work;
 }
 
 /* Concats outside are not in listings. */
@@ -98,7 +101,8 @@ static bool is_listed(const Plan *plan, const Action *a) {
 static uint64_t run_again(const Plan *plan, const Action *a) {
     const Graph *g = plan->schedule->graph;
     Volume v = plan_volume(g, graph_node(g, a->node)->out[0]);
-    return (uint64_t)v.c * a->cols * a->again * plan->schedule->spec->element;
+    uint64_t channels = a->weights ? plan->placement[a->out].n_c : v.c;
+    return channels * a->cols * a->again * plan->schedule->spec->element;
 }
 
 Traffic plan_traffic(const Plan *plan) {
@@ -112,6 +116,9 @@ Traffic plan_traffic(const Plan *plan) {
         if (a->kind == ACTION_LOAD || a->kind == ACTION_STORE)
             elements =
                 (uint64_t)plan->placement[a->out].n_c * a->cols * a->rows;
+        if (a->kind == ACTION_WEIGHTS)
+            elements = (uint64_t)plan->block[a->weights - 1].taps *
+                       plan->block[a->weights - 1].n_c;
         if (a->kind == ACTION_RUN && a->style >= 0)
             elements = tiled_elements(plan, a);
         if (a->kind == ACTION_RUN && a->nest.c) {
@@ -123,7 +130,7 @@ Traffic plan_traffic(const Plan *plan) {
             sum.work +=
                 row_elements(g, plan->placement[a->out].tensor) * a->rows;
         if (a->kind == ACTION_RUN) {
-            sum.work += run_work(g, a);
+            sum.work += run_work(plan, a);
             sum.again += run_again(plan, a);
             sum.weights += run_weights(plan, a);
         }

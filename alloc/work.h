@@ -820,6 +820,9 @@ void bound_make(const Work *w, Plan *plan);
  * there is none, where tiles do not grow with that; or 0. */
 bool plan_exists(const Schedule *schedule, const HwSpec *spec,
                  const PlanOptions *options, const Once *once, uint64_t less);
+/* A plan of volumes alone, not judged; as plan_make. */
+Plan *plan_volumes(Arena *arena, Diag *diag, const Schedule *schedule,
+                   const PlanOptions *options, bool *does_not_fit);
 /* The work of planning, ready for fit_*. `once`: of another Work of the same
  * schedule and machine, but for its first memory's size; or NULL. */
 Work *work_new(Arena *arena, const Schedule *schedule, const HwSpec *spec,

@@ -33,10 +33,11 @@ EXAMPLES = ["vgg16", "yolov2-608"]
 SIZE = {"template": "memories.fast.size"}  # what shrinks, if not am
 # its tiles take fractions of active memory: a plan with too much of it is none
 SIZES = {"xdnn-v3-96": [6 << 20, 4 << 20, 3 << 20],
-         "tile-npu": [1 << 20, 512 << 10, 256 << 10]}
+         "tile-npu": [1 << 20, 512 << 10, 256 << 10],
+         "stage-npu": [16 << 20, 8 << 20, 4 << 20]}
 MEMORIES = ("ddr", "inputs", "outputs")
 BANDWIDTH = {"xdnn-v2-28": 17.28e9, "xdnn-v2-56": 17.28e9, "ring-npu": 1.6e9,
-             "line-npu": 1.6e9, "tile-npu": 8e9, "template": 3.2e9,
+             "line-npu": 1.6e9, "tile-npu": 8e9, "stage-npu": 16e9, "template": 3.2e9,
              "xdnn-v3-96": 17.28e9}  # as they have it
 
 

@@ -355,6 +355,22 @@ static const char *side(const Emitter *e, uint32_t placement) {
     return e->spec->memory[memory].role == HW_ACTIVE ? "am" : "ddr";
 }
 
+static void set_weights(const Emitter *e, HwFields *f, const Action *action) {
+    const WeightBlock *b = &e->plan->block[action->weights - 1];
+    set(f, HW_F_WEIGHTS_ADDR, (int64_t)address_in_units(e, b->offset));
+    set(f, HW_F_WEIGHTS_FIRST, b->c);
+    set(f, HW_F_WEIGHTS_LAST, (int64_t)b->c + b->n_c - 1);
+    set(f, HW_F_WEIGHTS_TAPS, b->taps);
+}
+
+static void emit_weights(Emitter *e, const Action *action, uint32_t index) {
+    HwFields f = {0};
+    set(&f, HW_F_STEP, action->step);
+    set_text(&f, HW_F_NAME, graph_node(e->graph, action->node)->name);
+    set_weights(e, &f, action);
+    add_insn(e, HW_OP_LOAD_WEIGHTS, &f, "weights", index);
+}
+
 static void emit_run(Emitter *e, const Action *action, uint32_t index,
                      uint64_t waits) {
     const Node *node = graph_node(e->graph, action->node);
@@ -374,6 +390,8 @@ static void emit_run(Emitter *e, const Action *action, uint32_t index,
     set(&f, HW_F_BLOCK, !works_ahead(e, action));
     insn_set_waits(e->spec, &f, waits);
     set_tile(e, &f, action);
+    if (action->weights)
+        set_weights(e, &f, action);
     const char *comment = arena_printf(
         e->arena, "%s_to_%s", side(e, action->in[0]), side(e, action->out));
     add_insn(e, action->legal.op, &f, comment, index);
@@ -476,6 +494,9 @@ static void emit(Emitter *e, uint32_t index, uint64_t waits) {
         break;
     case ACTION_COPY:
         emit_copy(e, action, index, waits);
+        break;
+    case ACTION_WEIGHTS:
+        emit_weights(e, action, index);
         break;
     case ACTION_CONCAT:
         emit_concat(e, action, index);

@@ -249,6 +249,16 @@ static ListingLayer layer_of_move(const Builder *b, const Action *action) {
         .ops = (load ? out : in)->bytes};
 }
 
+static ListingLayer layer_of_weights(const Builder *b, const Action *action) {
+    const WeightBlock *block = &b->plan->block[action->weights - 1];
+    const Node *node = graph_node(b->graph, action->node);
+    return (ListingLayer){
+        .name = arena_printf(b->arena, "%s_weights", node->name),
+        .type = "Weights",
+        .shape = {2, {block->n_c, block->taps}},
+        .ops = block->bytes};
+}
+
 /* Loads that feed the first tile belong to the tiled layer. */
 static uint32_t first_of_tiled(const Builder *b, uint32_t insn) {
     const Action *run = &b->plan->action[b->action_of[insn]];
@@ -269,8 +279,12 @@ static void add_layer(Builder *b, uint32_t insn) {
     ListingLayer layer;
     bool move = action->kind == ACTION_LOAD || action->kind == ACTION_STORE ||
                 action->kind == ACTION_COPY;
-    layer = move ? layer_of_move(b, action) : layer_of_node(b, action);
-    layer.memory = memory_text(b, action);
+    if (action->kind == ACTION_WEIGHTS)
+        layer = layer_of_weights(b, action);
+    else
+        layer = move ? layer_of_move(b, action) : layer_of_node(b, action);
+    layer.memory = action->kind == ACTION_WEIGHTS ? "ddr_to_am"
+                                                  : memory_text(b, action);
     layer.step = action->step;
     layer.first_insn = insn;
     layer.n_insns = 1;

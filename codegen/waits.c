@@ -80,6 +80,7 @@ uint64_t waits_before(Waits *w, uint32_t i) {
         return all;
     case ACTION_LOAD:
     case ACTION_STORE:
+    case ACTION_WEIGHTS:
         take_off(w, i, n_engines, all);
         return all;
     case ACTION_RUN:

@@ -72,3 +72,12 @@ uint64_t hwspec_transfer_cycles(const HwSpec *spec, const HwMemory *memory,
             (double)(runs * round_up(run, memory->burst)) / memory->bandwidth;
     return hwspec_cycles(spec, seconds);
 }
+
+uint64_t hwspec_staged_cycles(const HwSpec *spec, uint64_t elements) {
+    const HwMemory *m = &spec->memory[spec->tiling.weights_from];
+    double bytes = (double)round_up(elements * spec->element, m->burst);
+    double seconds = m->latency + m->row_setup;
+    if (m->bandwidth > 0)
+        seconds += bytes / m->bandwidth;
+    return hwspec_cycles(spec, seconds);
+}

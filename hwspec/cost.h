@@ -40,4 +40,7 @@ const HwSpec *hwspec_planned(Arena *arena, const HwSpec *spec);
 const HwSpec *hwspec_timed_as(Arena *arena, const HwSpec *spec,
                               const HwSpec *real);
 
+/* Cycles that so many weights take from where they come into active memory. */
+uint64_t hwspec_staged_cycles(const HwSpec *spec, uint64_t elements);
+
 #endif

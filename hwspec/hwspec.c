@@ -100,6 +100,12 @@ static uint64_t ceil_div(uint64_t a, uint64_t b) {
     return a / b + (a % b != 0);
 }
 
+bool hwspec_stages(const HwSpec *spec, HwOp op) {
+    bool has_weights = op == HW_OP_CONV || op == HW_OP_CONV_GROUPED ||
+                       op == HW_OP_CONV_DEPTHWISE || op == HW_OP_FC;
+    return spec->tiling.weights_from && has_weights;
+}
+
 uint64_t hwspec_active_bytes(const HwSpec *spec) {
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < spec->n_active; i++)

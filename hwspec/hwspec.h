@@ -191,6 +191,10 @@ typedef struct HwTiling {
     bool lines;   /* software: ... in line buffers, lines.h */
     bool overlap; /* software: loads and stores run in the steps of layers */
     bool weights_move; /* software: each run reads its weights from DDR */
+    uint32_t queue;    /* software: not 0: so many instructions are at work or
+                        * wait, each for its engine and its bytes alone */
+    int32_t weights_from; /* software: memory from which weights are loaded into
+                           * active memory; 0: engines have them */
     bool bytes_alone;  /* plans and nests are compared by bytes, not by time */
     uint32_t always;   /* hardware: bit (1 << HwOp) that never run whole */
     uint32_t n;
@@ -296,6 +300,9 @@ void hwspec_place_style(HwTileStyle *style, const HwMemory *memory);
 int32_t hwspec_engine(const HwSpec *spec, HwOp op);
 /* The first that does; -1: none. */
 int32_t hwspec_engine_ahead(const HwSpec *spec, HwOp op);
+
+/* Whether the weights of such layers lie in active memory. */
+bool hwspec_stages(const HwSpec *spec, HwOp op);
 
 /* Bytes of all active memories together. */
 uint64_t hwspec_active_bytes(const HwSpec *spec);

@@ -9,7 +9,8 @@
 /* What no engine runs: it moves data, or none, or is the host's. */
 #define BIT(op) (UINT32_C(1) << (op))
 static const uint32_t not_for_engines =
-    BIT(HW_OP_CONCAT) | BIT(HW_OP_LOAD) | BIT(HW_OP_STORE) | BIT(HW_OP_HOST);
+    BIT(HW_OP_CONCAT) | BIT(HW_OP_LOAD) | BIT(HW_OP_STORE) |
+    BIT(HW_OP_LOAD_WEIGHTS) | BIT(HW_OP_HOST);
 
 static const char *const divisor_name[] = {
     [HW_DIVISOR_KERNEL] = "kernel",

@@ -305,6 +305,30 @@ static bool read_styles(Reader *r, YamlNode *node, void *out) {
     return true;
 }
 
+#define BIT(op) (UINT32_C(1) << (op))
+static const uint32_t unstaged =
+    BIT(HW_OP_DECONV) | BIT(HW_OP_CONV_POOL_MAX) | BIT(HW_OP_CONV_POOL_AVG);
+
+/* A memory outside; no engine may run what has weights in another order. */
+static bool read_weights_from(Reader *r, YamlNode *node, void *out) {
+    if (!read_memory_index(r, node, out))
+        return false;
+    if (!outside(r, *(int32_t *)out)) {
+        diag_error(r->diag, node->loc,
+                   "weights come from outside active memory");
+        return false;
+    }
+    uint32_t ops = 0;
+    for (uint32_t e = 0; e < r->spec->n_engines; e++)
+        ops |= r->engine[e].ops;
+    for (uint32_t op = 0; op < HW_OP_COUNT; op++)
+        if ((ops & unstaged) >> op & 1)
+            diag_error(r->diag, node->loc,
+                       "the weights of `%s` cannot lie in active memory",
+                       hw_op_name[op]);
+    return true;
+}
+
 static const Key tiling_keys[] = {
     NEED("kind", read_kind, HwTiling, kind,
          "none; software: load, run, store by rows of full width; hardware: "
@@ -320,6 +344,13 @@ static const Key tiling_keys[] = {
     KEY("weights_move", read_bool, HwTiling, weights_move,
         "software: true: plans are compared by the bytes of weights, too, that "
         "each instruction reads; else by those of volumes alone"),
+    KEY("queue", read_count, HwTiling, queue,
+        "software: instructions that are at work or wait at once; each begins "
+        "when its engine has done those before it and they touch its bytes no "
+        "more; else they run step by step"),
+    KEY("weights_from", read_weights_from, HwTiling, weights_from,
+        "software: memory from which weights are loaded into active memory, "
+        "where engines read them; else engines have them; needs `queue`"),
     KEY("bytes_alone", read_bool, HwTiling, bytes_alone,
         "true: of plans, and of tiles of channels, those that move the fewest "
         "bytes are taken, however long they take; else time is weighed against "
@@ -364,6 +395,17 @@ bool read_tiling(Reader *r, YamlNode *node, void *out) {
     ok &= check_absent(r, node, "weights_move", HW_TILING_SOFTWARE);
     ok &= check_absent(r, node, "always", HW_TILING_HARDWARE);
     ok &= check_absent(r, node, "lines", HW_TILING_SOFTWARE);
+    ok &= check_absent(r, node, "queue", HW_TILING_SOFTWARE);
+    ok &= check_absent(r, node, "weights_from", HW_TILING_SOFTWARE);
+    if (r->spec->tiling.weights_from && !r->spec->tiling.queue) {
+        diag_error(r->diag, node->loc, "`weights_from` needs `queue`");
+        ok = false;
+    }
+    if (r->spec->tiling.overlap && r->spec->tiling.queue) {
+        diag_error(r->diag, node->loc,
+                   "`overlap` and `queue` exclude each other");
+        ok = false;
+    }
     if (r->spec->tiling.lines && !r->spec->tiling.rings) {
         diag_error(r->diag, node->loc, "`lines` needs `rings`");
         ok = false;

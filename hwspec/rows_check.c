@@ -150,7 +150,8 @@ static void check_operands(Diag *diag, const HwSpec *spec,
     for (uint32_t i = 0; i < HW_OP_COUNT; i++) {
         HwOp op = (HwOp)i;
         const HwRow *row = row_for(set, op);
-        if (!row || op == HW_OP_CONCAT || op == HW_OP_HOST || op == HW_OP_LAYER)
+        if (!row || op == HW_OP_CONCAT || op == HW_OP_LOAD_WEIGHTS ||
+            op == HW_OP_HOST || op == HW_OP_LAYER)
             continue;
         check_operand(diag, spec, row, op, HW_IN);
         if (op == HW_OP_ADD || op == HW_OP_MUL || op == HW_OP_MAX)
@@ -239,6 +240,32 @@ static void check_lines(Diag *diag, const HwSpec *spec, const HwInsnSet *set) {
     }
 }
 
+/* Where weights lie in active memory, a row loads them, and those that read
+ * them say where they lie. */
+static void check_weights(Diag *diag, const HwSpec *spec,
+                          const HwInsnSet *set) {
+    static const HwField field[] = {HW_F_WEIGHTS_ADDR, HW_F_WEIGHTS_FIRST,
+                                    HW_F_WEIGHTS_LAST, HW_F_WEIGHTS_TAPS};
+    if (!spec->tiling.weights_from)
+        return;
+    if (!row_for(set, HW_OP_LOAD_WEIGHTS))
+        diag_error(diag, spec->loc,
+                   "`tiling.weights_from` is set, but no instruction is for "
+                   "`load_weights`");
+    for (uint32_t op = 0; op < HW_OP_COUNT; op++) {
+        const HwRow *row = row_for(set, (HwOp)op);
+        uint32_t n = op == HW_OP_LOAD_WEIGHTS        ? 4
+                     : hwspec_stages(spec, (HwOp)op) ? 2
+                                                     : 0;
+        for (uint32_t i = 0; row && i < n; i++)
+            if (!says(row, field[i]))
+                diag_error(diag, row->loc,
+                           "`tiling.weights_from` is set, but %s does not tell "
+                           "`%s`",
+                           row->mnemonic, hw_field_name[field[i]]);
+    }
+}
+
 /* A memory's id must name one memory where rows use it. */
 static void check_ids(Diag *diag, const HwSpec *spec, const HwInsnSet *set) {
     bool used = false;
@@ -301,6 +328,7 @@ void rows_check(Diag *diag, const HwSpec *spec, const HwInsnSet *set) {
     check_operands(diag, spec, set);
     check_rings(diag, spec, set);
     check_lines(diag, spec, set);
+    check_weights(diag, spec, set);
     check_ids(diag, spec, set);
     check_encodings(diag, set);
 }

@@ -7,32 +7,44 @@
 #include "sim/compute.h"
 #include "sim/blobs.h"
 #include "sim/quant.h"
+#include "sim/staged.h"
 
 #include <string.h>
 
 /* ---- constants ---- */
 
-static uint32_t groups_of(Run *run, const Work *w) {
-    const Blob *blob = blob_find(run, w->layer, "weight");
-    if (w->groups)
-        return w->groups;
-    if (!blob || w->op == HW_OP_FC || w->op == HW_OP_DECONV)
-        return 1;
-    uint32_t of_group = shape_dim(&blob->value.shape, 1);
-    return of_group && w->in.c % of_group == 0 ? w->in.c / of_group : 1;
-}
-
 static const float *by_channel(Run *run, const Work *w, const char *role,
                                uint32_t channels, double mean, double spread) {
+    if (w->stages)
+        channels = staged_channels(run, w);
     BlobWish wish = {role, {1, {channels}}, mean, spread};
-    return blob_values(run, w->layer, &wish);
+    const float *value = blob_values(run, w->layer, &wish);
+    return value ? value + w->first_c : NULL;
+}
+
+/* Weights from active memory, and what else belongs to their channels. */
+static bool prepare_staged(Run *run, Job *job, uint32_t out_c) {
+    const Work *w = job->work;
+    uint32_t channels = staged_channels(run, w);
+    if (out_c > channels || w->first_c > channels - out_c) {
+        fault(run, "makes channels %u to %u; %s has %u", w->first_c,
+              w->first_c + out_c - 1, w->layer, channels);
+        return false;
+    }
+    if (!job->quant) {
+        job->conv.weight = job->staged;
+        if (w->adds_bias)
+            job->conv.bias = by_channel(run, w, "bias", out_c, 0, 0.1);
+        return true;
+    }
+    return quant_staged(run, w, job->staged, channels, &job->conv, &job->quant);
 }
 
 static bool prepare_conv(Run *run, Job *job) {
     const Work *w = job->work;
     bool fused = op_is_fused(w->op), deconv = w->op == HW_OP_DECONV;
     uint32_t out_c = fused ? w->mid.c : w->out.c;
-    uint32_t groups = groups_of(run, w);
+    uint32_t groups = work_groups(run, w);
     if (w->in.c % groups || out_c % groups) {
         fault(run, "%u channels to %u do not divide into %u groups", w->in.c,
               out_c, groups);
@@ -44,6 +56,8 @@ static bool prepare_conv(Run *run, Job *job) {
     uint64_t fan_in = (uint64_t)kh * kw * (w->in.c / groups);
     BlobWish wish = {"weight", shape, 0, blob_spread(fan_in)};
     job->conv = (ConvTask){.window = w->conv, .groups = groups};
+    if (w->stages)
+        return prepare_staged(run, job, out_c);
     if (job->quant)
         return quant_weights(run, w->layer, &shape, out_c, &job->conv);
     job->conv.weight = blob_values(run, w->layer, &wish);
@@ -295,6 +309,8 @@ static bool fits_rule(const Work *w, QuantRule rule) {
 bool job_prepare(Run *run, const Work *work, Job *out) {
     const OpRow *row = &op_rows[work->op];
     *out = (Job){.work = work};
+    if (work->stages && !staged_read(run, work, &out->staged))
+        return false;
     if (run->options.memory_only)
         return true;
     out->quant = blob_quant(run, work->layer);

@@ -92,6 +92,7 @@ void upsample_run(const uint32_t factor[2], bool zero_fill, const Patch *in,
 typedef struct Job {
     const Work *work;
     const QuantLayer *quant; /* NULL: cells are real numbers */
+    const float *staged;     /* its weights in active memory */
     ConvTask conv;
     PoolTask pool;
     ActTask act;

@@ -109,6 +109,9 @@ bool engine_run(Run *run, const Work *w) {
     check_in_place(run, w, &w->in_at, "input");
     if (w->has_in2)
         check_in_place(run, w, &w->in2_at, "second input");
+    if (w->stages && place_overlap(run, &w->weights_at, &w->out_at))
+        fault(run, "output %s overlaps its weights %s",
+              place_text(run, &w->out_at), place_text(run, &w->weights_at));
     Job job;
     bool prepared = job_prepare(run, w, &job);
     SimEvent event = {0};

@@ -47,6 +47,12 @@ void timeline_wait(Run *run, uint64_t units);
 /* Adds an instruction that takes event->cycles on a unit. */
 void timeline_add(Run *run, uint32_t unit, const SimEvent *event);
 
+/* queue.c, where the machine has such */
+/* Finds when the work may begin at the earliest. */
+void queue_begin(Run *run, const Work *work);
+/* Remembers what it touches until it is done. */
+void queue_end(Run *run, const Work *work, uint32_t unit);
+
 /* steady.c */
 /* Cycles between the ends of two images, the events being known. */
 uint64_t steady_cycles(Run *run);

@@ -9,6 +9,7 @@
 #include "sim/run.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 enum {
     PAGE_CELLS = 1 << PAGE_BITS,
@@ -289,9 +290,20 @@ static bool agrees_whole(const Place *reader, const Place *writer) {
     return w < writer->c && channels_agree(reader, writer, 0, w);
 }
 
+/* The same weight of the same layer. */
+static bool agrees_weights(const Place *reader, const Place *writer) {
+    if (!reader->weights_of || !writer->weights_of || reader->w != writer->w ||
+        strcmp(reader->weights_of, writer->weights_of) != 0)
+        return false;
+    return reader->start + (uint64_t)writer->row * writer->w ==
+           writer->start + (uint64_t)reader->row * reader->w;
+}
+
 /* Do cells of this writer hold what the reader takes them for, as far as it
  * reads them? */
 static bool agrees(const Place *reader, const Place *writer, Box box) {
+    if (reader->weights_of || writer->weights_of)
+        return agrees_weights(reader, writer);
     return agrees_whole(reader, writer) ||
            (!by_ring(reader, writer) &&
             agrees_below(reader, writer, box.row + box.rows));

@@ -30,9 +30,11 @@ typedef struct Place {
     uint32_t c, h, w;  /* of the operand */
     bool ring;         /* it lies in a ring: its pixels are not h = 0, */
     uint32_t row, col; /* w = 0, but these of the whole tensor, and the next */
-    uint64_t first, end;  /* cells that it may touch, half open */
-    uint64_t start;       /* cell of channel 0 of the enclosing volume */
-    const uint64_t *c_at; /* cells from start, by the operand's channels */
+    const char *weights_of; /* NULL, or a layer: its weights, staged.h, from
+                             * output channel `row` on */
+    uint64_t first, end;    /* cells that it may touch, half open */
+    uint64_t start;         /* cell of channel 0 of the enclosing volume */
+    const uint64_t *c_at;   /* cells from start, by the operand's channels */
     const uint64_t *h_at, *w_at;
     uint32_t w_step; /* 0, or w: columns of each row have their own w_at */
     const uint32_t *copies; /* by channel */
@@ -66,15 +68,15 @@ typedef struct Writer {
     const char *name;
     WriterKind kind;
     Place place;
-    uint64_t elements; /* written so far: parts of the place */
+    uint64_t elements;    /* written so far: parts of the place */
     uint32_t last_reader; /* instruction of the device; 0: none */
 } Writer;
 
 enum { PAGE_BITS = 14, DIRECTORY_BITS = 12 };
 
 typedef struct Page {
-    float *value;     /* NULL where no arithmetic is done */
-    uint32_t *writer; /* index + 1; 0: never written */
+    float *value;      /* NULL where no arithmetic is done */
+    uint32_t *writer;  /* index + 1; 0: never written */
     uint32_t *crossed; /* NULL, or the last writer of whom the other side, of
                         * host and device, has read the cell */
 } Page;

@@ -31,12 +31,35 @@ bool quant_weights(Run *run, const char *layer, const Shape *weights,
            (out->bias_code || !blob_find(run, layer, "bias"));
 }
 
-/* ---- one element ---- */
-
 /* What a cell holds; only in a broken listing it is no code. */
 static int32_t code_in(float cell) {
     return cell >= INT16_MIN && cell <= UINT16_MAX ? (int32_t)cell : 0;
 }
+
+bool quant_staged(Run *run, const Work *w, const float *weights,
+                  uint32_t channels, ConvTask *out, const QuantLayer **q) {
+    uint64_t n = box_count(&w->weights_at, place_box(&w->weights_at));
+    int32_t *code = ARENA_ARRAY(run->work, int32_t, n);
+    for (uint64_t i = 0; i < n; i++)
+        code[i] = code_in(weights[i]);
+    out->weight_code = code;
+    out->bias_code = blob_codes(run, w->layer, "bias", channels, 4);
+    if (!out->bias_code && blob_find(run, w->layer, "bias"))
+        return false;
+    if (out->bias_code)
+        out->bias_code += w->first_c;
+    if (!quant_suits(run, *q, channels))
+        return false;
+    QuantLayer *own = ARENA_COPY(run->work, QuantLayer, *q, 1);
+    if (own->n > 1) {
+        own->scale += w->first_c;
+        own->n = w->out.c;
+    }
+    *q = own;
+    return true;
+}
+
+/* ---- one element ---- */
 
 int32_t quant_less_zero(const QuantLayer *q, float code) {
     return code_in(code) - q->zero_in[0];

@@ -16,6 +16,11 @@ bool quant_suits(Run *run, const QuantLayer *q, uint32_t channels);
 bool quant_weights(Run *run, const char *layer, const Shape *weights,
                    uint32_t channels, ConvTask *out);
 
+/* The same of what the work makes of the layer's output channels, its weights'
+ * codes being those given; *q becomes that of these channels. */
+bool quant_staged(Run *run, const Work *work, const float *weights,
+                  uint32_t channels, ConvTask *out, const QuantLayer **q);
+
 /* ---- one element ---- */
 
 /* [x]: times a scale, to the nearest whole number, halves up. */

@@ -36,6 +36,7 @@ typedef struct Touch {
     const char *name;
     bool writes;
     uint32_t unit; /* engine, or behind the engines: the DMA */
+    uint64_t end;  /* cycle; queue.c */
     Place place;
 } Touch;
 
@@ -69,6 +70,12 @@ typedef struct Run {
     uint32_t last[MAX_UNITS]; /* by unit: its last event + 1 */
     VEC(Touch) touched;       /* by busy units */
     VEC(SimEvent) event;
+    uint64_t floor;      /* queue.c: cycle before which nothing begins */
+    VEC(uint64_t) ended; /* ... by instruction */
+
+    BlobCache staged_blobs; /* staged.c */
+    VEC(struct StagedLayer *) staged;
+    uint64_t staged_once; /* elements */
 
     uint64_t n_violations;
     VEC(Violation) violation;

@@ -8,6 +8,7 @@
 #include "sim/sim.h"
 #include "sim/engine.h"
 #include "sim/host.h"
+#include "sim/staged.h"
 
 #include <string.h>
 
@@ -68,8 +69,10 @@ static uint32_t unit_of(const Run *run, const Work *w) {
 }
 
 static void touch(Run *run, const Work *w, const Place *place, bool writes) {
-    Touch touch = {run->who, writes, unit_of(run, w),
-                   place_keep(run->group, place)};
+    Touch touch = {.name = run->who,
+                   .writes = writes,
+                   .unit = unit_of(run, w),
+                   .place = place_keep(run->group, place)};
     vec_push(run->group, &run->touched, touch);
 }
 
@@ -91,7 +94,9 @@ static void check_beside(Run *run, const Place *place, bool writes,
 /* An engine runs one instruction at a time, and beside certain others. */
 static void check_engines(Run *run, const Work *w) {
     const HwSpec *spec = run->spec;
-    for (uint32_t i = 0; w->engine >= 0 && i < spec->n_engines; i++) {
+    if (w->engine < 0 || spec->tiling.queue)
+        return;
+    for (uint32_t i = 0; i < spec->n_engines; i++) {
         const HwEngine *mine = &spec->engine[w->engine],
                        *other = &spec->engine[i];
         bool beside = mine->beside >> i & 1 || other->beside >> w->engine & 1;
@@ -104,7 +109,9 @@ static void check_engines(Run *run, const Work *w) {
 /* It starts when those are done that its fields name; else when those of
  * earlier steps are. */
 static void begin_insn(Run *run, const Work *w) {
-    if (w->has_waits)
+    if (run->spec->tiling.queue)
+        queue_begin(run, w);
+    else if (w->has_waits)
         timeline_wait(run, w->waits | UINT64_C(1) << unit_of(run, w));
     else if (w->step != run->step || w->step == NO_STEP ||
              run->touched.n > MAX_SIDE_BY_SIDE)
@@ -112,25 +119,28 @@ static void begin_insn(Run *run, const Work *w) {
     run->step = w->step;
 }
 
-/* Of a volume in backing memory a load or a store touches just some rows. */
 static void end_insn(Run *run, const Work *w) {
     uint32_t before = run->touched.n;
-    Place in = w->in_at, out = w->out_at;
-    if (w->op == HW_OP_LOAD)
-        in = place_rows(&in, w->row, w->rows);
-    if (w->op == HW_OP_STORE)
-        out = place_rows(&out, w->row, w->rows);
-    check_beside(run, &in, false, before);
-    if (w->has_in2)
-        check_beside(run, &w->in2_at, false, before);
-    check_beside(run, &out, true, before);
-    touch(run, w, &in, false);
-    if (w->has_in2)
-        touch(run, w, &w->in2_at, false);
-    touch(run, w, &out, true);
+    Operand operand[4];
+    uint32_t n = work_operands(w, operand);
+    if (run->spec->tiling.queue) {
+        queue_end(run, w, unit_of(run, w));
+        return;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        check_beside(run, &operand[i].place, operand[i].writes, before);
+    for (uint32_t i = 0; i < n; i++)
+        touch(run, w, &operand[i].place, operand[i].writes);
 }
 
 /* ---- one instruction ---- */
+
+static bool work_do(Run *run, const Work *w) {
+    if (w->op == HW_OP_LOAD_WEIGHTS)
+        return staged_load(run, w);
+    bool moves = w->op == HW_OP_LOAD || w->op == HW_OP_STORE;
+    return moves ? move_run(run, w) : engine_run(run, w);
+}
 
 static void run_insn(Run *run, uint32_t index) {
     Work work;
@@ -143,12 +153,12 @@ static void run_insn(Run *run, uint32_t index) {
         return;
     if (work.op == HW_OP_HOST || work.op == HW_OP_LAYER) {
         timeline_wait(run, all_units);
+        run->floor = run->issued;
         host_run(run, &work);
     } else {
         begin_insn(run, &work);
         check_engines(run, &work);
-        bool moves = work.op == HW_OP_LOAD || work.op == HW_OP_STORE;
-        if (moves ? move_run(run, &work) : engine_run(run, &work))
+        if (work_do(run, &work))
             end_insn(run, &work);
         run->result->instructions++;
     }
@@ -196,7 +206,7 @@ static uint64_t compulsory_bytes(const Run *run) {
             w->kind == WRITER_ENGINE && !run->listing->image.n_outputs)
             elements += w->elements;
     }
-    return elements * run->spec->element;
+    return elements * run->spec->element + staged_once(run);
 }
 
 /* Events by instruction: their number + 1. */
@@ -286,6 +296,7 @@ const SimResult *sim_run(Arena *arena, Diag *diag, const Listing *listing,
                .work = arena_new("simulated instruction"),
                .group = arena_new("simulated step"),
                .blobs = {.arena = arena_new("constants of a layer")},
+               .staged_blobs = {.arena = arena_new("weights of a layer")},
                .listing = listing,
                .spec = listing->spec,
                .options = *options,
@@ -300,5 +311,6 @@ const SimResult *sim_run(Arena *arena, Diag *diag, const Listing *listing,
     arena_free(run.work);
     arena_free(run.group);
     arena_free(run.blobs.arena);
+    arena_free(run.staged_blobs.arena);
     return run.result;
 }

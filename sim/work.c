@@ -7,6 +7,8 @@
  * MAX_PRODUCTS.
  */
 #include "sim/work.h"
+#include "sim/blobs.h"
+#include "sim/staged.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -466,6 +468,79 @@ static bool read_move(Reader *r, Work *w) {
                          &w->out_at);
 }
 
+/* ---- weights ---- */
+
+uint32_t work_groups(Run *run, const Work *w) {
+    const Blob *blob = blob_find(run, w->layer, "weight");
+    if (w->groups)
+        return w->groups;
+    if (!blob || w->op == HW_OP_FC || w->op == HW_OP_DECONV)
+        return 1;
+    uint32_t of_group = shape_dim(&blob->value.shape, 1);
+    return of_group && w->in.c % of_group == 0 ? w->in.c / of_group : 1;
+}
+
+/* Byte of the first active memory; its size: beyond. */
+static uint64_t weights_byte(const Reader *r) {
+    const HwMemory *m = &r->run->spec->memory[0];
+    int64_t at =
+        r->f->set[HW_F_WEIGHTS_ADDR] ? r->f->num[HW_F_WEIGHTS_ADDR] : -1;
+    if (at < (int64_t)m->base)
+        return m->size;
+    uint64_t units = (uint64_t)at - m->base;
+    return units > m->size / m->unit ? m->size : units * m->unit;
+}
+
+static bool read_staged(Reader *r, Work *w) {
+    w->stages = hwspec_stages(r->run->spec, w->op);
+    if (!w->stages)
+        return true;
+    uint32_t groups = work_groups(r->run, w);
+    uint64_t taps = (uint64_t)w->conv[ROWS].kernel * w->conv[COLS].kernel *
+                    (w->in.c / groups);
+    w->first_c = number(r, HW_F_WEIGHTS_FIRST, 0, 0, MAX_SIZE);
+    if (!taps || taps > MAX_SIZE) {
+        fault(r->run, "has no weights, or too many: %" PRIu64 " a channel",
+              taps);
+        return false;
+    }
+    return r->ok && staged_place(r->run, w->layer, weights_byte(r), w->first_c,
+                                 w->out.c, (uint32_t)taps, &w->weights_at);
+}
+
+static bool read_load_weights(Reader *r, Work *w) {
+    uint32_t taps = number(r, HW_F_WEIGHTS_TAPS, 1, 1, MAX_SIZE);
+    w->engine = -1;
+    w->first_c = number(r, HW_F_WEIGHTS_FIRST, 0, 0, MAX_SIZE);
+    uint32_t last =
+        number(r, HW_F_WEIGHTS_LAST, w->first_c, w->first_c, MAX_SIZE);
+    if (!r->run->spec->tiling.weights_from) {
+        fault(r->run, "the machine loads no weights");
+        return false;
+    }
+    return r->ok && staged_place(r->run, w->layer, weights_byte(r), w->first_c,
+                                 last - w->first_c + 1, taps, &w->weights_at);
+}
+
+/* Of a volume in backing memory a load or a store touches just some rows. */
+uint32_t work_operands(const Work *w, Operand out[4]) {
+    uint32_t n = 0;
+    bool loads = w->op == HW_OP_LOAD, stores = w->op == HW_OP_STORE;
+    if (w->op == HW_OP_LOAD_WEIGHTS) {
+        out[0] = (Operand){w->weights_at, true};
+        return 1;
+    }
+    out[n++] = (Operand){
+        loads ? place_rows(&w->in_at, w->row, w->rows) : w->in_at, false};
+    if (w->has_in2)
+        out[n++] = (Operand){w->in2_at, false};
+    if (w->stages)
+        out[n++] = (Operand){w->weights_at, false};
+    out[n++] = (Operand){
+        stores ? place_rows(&w->out_at, w->row, w->rows) : w->out_at, true};
+    return n;
+}
+
 /* ---- the rest ---- */
 
 static uint64_t buffer_byte(Reader *r, HwField field) {
@@ -578,6 +653,8 @@ bool work_read(Run *run, const HwInsn *insn, Work *out) {
     if (out->op == HW_OP_HOST || out->op == HW_OP_LAYER ||
         out->op == HW_OP_CONCAT)
         return true;
+    if (out->op == HW_OP_LOAD_WEIGHTS)
+        return read_load_weights(&r, out);
     if (is_move(out->op))
         return read_move(&r, out);
     out->engine = engine_of(run->spec, &fields, out->op);
@@ -591,7 +668,7 @@ bool work_read(Run *run, const HwInsn *insn, Work *out) {
     read_tiling(&r, out);
     out->in_repl = read_repl(&r, HW_IN, false);
     return r.ok && check_effort(&r, out) && check_sizes(&r, out) &&
-           place_operands(&r, out);
+           place_operands(&r, out) && read_staged(&r, out);
 }
 
 /* ---- windows ---- */

@@ -64,7 +64,20 @@ typedef struct Work {
     uint64_t waits;                /* units; see insn_waits */
     uint32_t row, rows, col, cols; /* LOAD, STORE */
     Tiling tile;
+    bool stages;      /* reads its weights from active memory: */
+    Place weights_at; /* these; LOAD_WEIGHTS writes them */
+    uint32_t first_c; /* of the layer's output channels the first */
 } Work;
+
+/* What an instruction touches of memories. */
+typedef struct Operand {
+    Place place;
+    bool writes;
+} Operand;
+/* Up to 4 of them; how many. */
+uint32_t work_operands(const Work *work, Operand out[4]);
+/* Groups of a convolution, by the image where the instruction does not say. */
+uint32_t work_groups(Run *run, const Work *work);
 
 bool op_is_conv(HwOp op);  /* with or without a pool; DECONV is not */
 bool op_has_pool(HwOp op); /* alone or behind a convolution */

@@ -24,6 +24,7 @@ makes. Kinds of tests:
   overlap  tests/overlap.py: transfers in the steps of layers; races refused
   images  tests/images.py: several images one behind the other
   rings  tests/rings.py: least memory without spills where rows roll
+  staged  tests/staged.py: weights in active memory, loaded ahead
   weights  tests/weights.py: plans that count weights, beside Vela's
   depth  tests/depth.py: groups of layers that spread pixels
   least  tests/least.py: what would do where nothing fits, and what not
@@ -84,6 +85,7 @@ def scripts(long):
             "overlap",
             "images",
             "rings",
+            "staged",
             "depth",
             "least",
             "slabs",

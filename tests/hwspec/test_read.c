@@ -129,6 +129,7 @@ static void bad_values(void **state) {
               "9:22: `cnv` is not one of: conv, conv_grouped, conv_depthwise, "
               "deconv, conv_pool_max, conv_pool_avg, pool_max, pool_avg, add, "
               "mul, max, scale, act, upsample, fc, layer, concat, load, store, "
+              "load_weights, "
               "host\n");
     check_bad("[conv]", "[conv, conv]",
               "9:22: `conv` stands here a second time\n");
@@ -288,7 +289,8 @@ static void bad_files(void **state) {
     load(arena, "nosuch", NULL, NULL,
          "0:0: no target is called `nosuch`; there are: cortex-m4, "
          "cpu-aarch64, cpu-riscv64, cpu-x86-64, cpu-x86-64-v4, darius-32, "
-         "darius-64, line-npu, math-engine, n64, null, ring-npu, template, "
+         "darius-64, line-npu, math-engine, n64, null, ring-npu, stage-npu, "
+         "template, "
          "tile-npu, xdnn-v2-28, xdnn-v2-56, xdnn-v3-96; or "
          "give a path, with a `/` or ending in .yaml\n");
     load(arena, "xdnn-v2-28", "memories.am.sise", "1",

@@ -1,0 +1,131 @@
+/* queue.c - time on machines with a queue; see stage.h.
+ *
+ * Input: actions in the listing's order. Output: when each begins: when its
+ * engine, or the DMA, has done those before it, when those that it conflicts
+ * with are done, and all but the `tiling.queue` in front of it.
+ */
+#include "alloc/stage.h"
+
+static bool is_block(const Action *a) {
+    return a->kind == ACTION_WEIGHTS;
+}
+
+Touched touched_by(Arena *arena, const Plan *plan, const Action *a) {
+    Touched t = {.loads = is_block(a)};
+    if (a->weights) {
+        const WeightBlock *b = &plan->block[a->weights - 1];
+        t.weights = (Reach){b->offset, b->offset + b->bytes};
+    }
+    if (!is_block(a))
+        t.volumes = accesses_of(arena, plan, a);
+    return t;
+}
+
+static bool meet(Reach a, Reach b) {
+    return a.first < b.end && b.first < a.end;
+}
+
+/* Whether the action's volumes touch bytes that another has for weights. */
+static bool over_weights(const Touched *volumes, const Touched *weights) {
+    const Accesses *all = &volumes->volumes;
+    if (weights->weights.end == 0)
+        return false;
+    for (uint32_t i = weights->loads ? 0 : all->n_read; i < all->n; i++) {
+        const Access *a = &all->at[i];
+        if (a->at->memory == 0 &&
+            meet((Reach){a->first, a->end}, weights->weights))
+            return true;
+    }
+    return false;
+}
+
+bool touched_conflict(const Touched *a, const Touched *b) {
+    return ((a->loads || b->loads) && meet(a->weights, b->weights)) ||
+           over_weights(a, b) || over_weights(b, a) ||
+           (a->volumes.n && b->volumes.n &&
+            accesses_conflict(&a->volumes, &b->volumes));
+}
+
+uint64_t queue_ready(const Queue *q, const Touched *t) {
+    uint64_t ready = q->floor;
+    for (uint32_t i = 0; i < q->entry.n; i++) {
+        const QueueEntry *e = &q->entry.at[i];
+        if (e->end > ready && touched_conflict(&e->touched, t))
+            ready = e->end;
+    }
+    return ready;
+}
+
+uint64_t queue_free(const Queue *q, Reach bytes) {
+    return queue_ready(q, &(Touched){.weights = bytes, .loads = true});
+}
+
+static bool beside(const HwSpec *spec, uint32_t a, uint32_t b) {
+    return spec->engine[a].beside >> b & 1 || spec->engine[b].beside >> a & 1;
+}
+
+/* Engines that cannot run beside each other take turns. */
+static uint64_t unit_free(const Queue *q, uint32_t unit) {
+    const HwSpec *spec = q->plan->schedule->spec;
+    uint64_t free = q->done[unit];
+    for (uint32_t e = 0; unit < HW_MAX_ENGINES && e < spec->n_engines; e++)
+        if (!beside(spec, unit, e) && q->done[e] > free)
+            free = q->done[e];
+    return free;
+}
+
+static uint64_t all_done(const Queue *q) {
+    uint64_t end = q->floor;
+    for (uint32_t i = 0; i <= HW_MAX_ENGINES; i++)
+        end = q->done[i] > end ? q->done[i] : end;
+    return end;
+}
+
+static uint32_t unit_of(const Action *a) {
+    return a->kind == ACTION_RUN || a->kind == ACTION_COPY
+               ? (uint32_t)a->legal.engine
+               : HW_MAX_ENGINES;
+}
+
+static void forget_done(Queue *q) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < q->entry.n; i++)
+        if (q->entry.at[i].end > q->floor)
+            q->entry.at[n++] = q->entry.at[i];
+    q->entry.n = n;
+}
+
+void queue_add(Queue *q, const Action *a, const Touched *t) {
+    uint32_t most = q->plan->schedule->spec->tiling.queue;
+    if (a->kind == ACTION_CONCAT)
+        return;
+    if (a->kind == ACTION_HOST) {
+        q->floor = all_done(q);
+        forget_done(q);
+        return;
+    }
+    uint32_t unit = unit_of(a);
+    uint64_t start = queue_ready(q, t), free = unit_free(q, unit);
+    start = start > free ? start : free;
+    q->done[unit] = start + action_cycles(q->plan, a);
+    QueueEntry entry = {*t, q->done[unit]};
+    vec_push(q->arena, &q->entry, entry);
+    vec_push(q->arena, &q->ended, q->done[unit]);
+    if (q->ended.n >= most) {
+        uint64_t end = q->ended.at[q->ended.n - most];
+        q->floor = end > q->floor ? end : q->floor;
+    }
+    if (q->entry.n > 2 * most)
+        forget_done(q);
+}
+
+uint64_t queue_cycles(const Plan *plan) {
+    Queue q = {.arena = arena_new("queue"), .plan = plan};
+    for (uint32_t i = 0; i < plan->n_actions; i++) {
+        Touched t = touched_by(q.arena, plan, &plan->action[i]);
+        queue_add(&q, &plan->action[i], &t);
+    }
+    uint64_t cycles = all_done(&q);
+    arena_free(q.arena);
+    return cycles;
+}

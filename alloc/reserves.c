@@ -1,0 +1,182 @@
+/* reserves.c - volumes and weights in one active memory; see stage.h.
+ *
+ * Input: a schedule for a machine with a queue. Output: the best of several
+ * plans. Method: volumes are planned as if active memory were smaller, by
+ * shares that do not depend on its size; weights get what that leaves at each
+ * time, in blocks of several sizes. Fewer bytes are worth some time, but not
+ * any.
+ */
+#include "alloc/contest.h"
+#include "alloc/stage.h"
+
+#include "hwspec/cost.h"
+
+#include <math.h>
+
+static const StageWay stage_ways[] = {{16, false}, {8, false}, {4, false},
+                                      {2, false},  {1, false}, {16, true},
+                                      {8, true},   {4, true},  {2, true}};
+static const uint32_t shares[] = {16, 13, 10, 8, 6, 4, 3, 2, 1};
+#define LENGTH(array) ((uint32_t)(sizeof(array) / sizeof *(array)))
+
+typedef struct Staging {
+    Arena *arena;
+    const Schedule *schedule;
+    const PlanOptions *options;
+    Plan *best;
+    double cost;
+} Staging;
+
+static double cost_of(const Plan *plan) {
+    const HwSpec *spec = plan->schedule->spec;
+    double seconds = bytes_seconds(spec, (double)plan->ddr_moved);
+    return (double)plan->cycles +
+           BYTE_PRICE * (double)hwspec_cycles(spec, seconds);
+}
+
+/* Whether some block is loaded more than once. */
+static bool loads_again(const Plan *plan) {
+    uint64_t loaded = 0, once = 0;
+    for (uint32_t i = 0; i < plan->n_blocks; i++)
+        loaded += plan->block[i].bytes;
+    for (uint32_t i = 0; i < plan->n_actions; i++) {
+        const Action *a = &plan->action[i];
+        if (a->kind == ACTION_RUN && a->weights && !a->row && !a->col)
+            once += plan->block[a->weights - 1].bytes;
+    }
+    return loaded > once;
+}
+
+/* In the plan's order of layers, with its places of volumes. */
+static void try_blocks(Staging *s, const Plan *volumes) {
+    bool again = true;
+    for (uint32_t i = 0; i < LENGTH(stage_ways); i++) {
+        Plan *plan = ARENA_COPY(s->arena, Plan, volumes, 1);
+        if (stage_ways[i].evicts && !again)
+            continue;
+        if (!stage(s->arena, plan, stage_ways[i]))
+            continue;
+        again = loads_again(plan);
+        plan->ddr_moved = plan_traffic(plan).moved;
+        double cost = cost_of(plan);
+        if (s->best && cost >= s->cost)
+            continue;
+        s->best = plan;
+        s->cost = cost;
+    }
+}
+
+/* The same with a first memory of `size` bytes. */
+static Schedule *schedule_within(Arena *arena, const Schedule *real,
+                                 uint64_t size) {
+    HwSpec *spec = ARENA_COPY(arena, HwSpec, real->spec, 1);
+    HwMemory *memory =
+        ARENA_COPY(arena, HwMemory, spec->memory, spec->n_memories);
+    memory[0].size = size;
+    spec->memory = memory;
+    spec->tiling.weights_move = true;
+    Schedule *schedule = ARENA_COPY(arena, Schedule, real, 1);
+    schedule->spec = spec;
+    return schedule;
+}
+
+/* Volumes within `size` bytes; NULL if these do not suffice. */
+static Plan *plan_within(const Staging *s, uint64_t size) {
+    PlanOptions options = *s->options;
+    options.cycles = NULL;
+    options.no_remedy = true;
+    bool does_not_fit;
+    Plan *plan = plan_volumes(s->arena, diag_new(s->arena),
+                              schedule_within(s->arena, s->schedule, size),
+                              &options, &does_not_fit);
+    if (plan)
+        plan->schedule = s->schedule;
+    return plan;
+}
+
+typedef void NodeVisitor(uint64_t *sum, const Schedule *schedule,
+                         const Node *node);
+
+/* Calls it for nodes whose weights lie in active memory. */
+static uint64_t over_nodes(const Schedule *schedule, NodeVisitor *visit) {
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < schedule->n_steps; i++)
+        for (uint32_t k = 0; k < schedule->step[i].n; k++) {
+            const Slot *slot = &schedule->step[i].slot[k];
+            if (slot->legal.engine >= 0 &&
+                hwspec_stages(schedule->spec, slot->legal.op))
+                visit(&sum, schedule, graph_node(schedule->graph, slot->node));
+        }
+    return sum;
+}
+
+static void add_weights(uint64_t *sum, const Schedule *schedule,
+                        const Node *node) {
+    const Graph *g = schedule->graph;
+    *sum += (uint64_t)weight_taps(g, node) * plan_volume(g, node->out[0]).c *
+            schedule->spec->element;
+}
+
+uint64_t plan_staged_weights(const Schedule *schedule) {
+    return over_nodes(schedule, add_weights);
+}
+
+static void take_least(uint64_t *most, const Schedule *schedule,
+                       const Node *node) {
+    uint64_t bytes = block_least(schedule->spec, schedule->graph, node);
+    *most = bytes > *most ? bytes : *most;
+}
+
+/* Beside so many bytes volumes can be planned by themselves: every layer then
+ * has room for its smallest block. */
+static uint64_t bytes_aside(const Schedule *schedule) {
+    uint64_t align = schedule->spec->memory[0].align;
+    align = align ? align : 1;
+    return round_up(over_nodes(schedule, take_least) + align, align);
+}
+
+void explain_staged(Arena *arena, Diag *diag, const Schedule *schedule,
+                    const PlanOptions *options) {
+    uint64_t size = schedule->spec->memory[0].size;
+    uint64_t aside = bytes_aside(schedule);
+    PlanOptions own = *options;
+    bool does_not_fit;
+    own.cycles = NULL;
+    own.aside = aside;
+    size = size > aside ? size - aside : 0;
+    if (plan_volumes(arena, diag, schedule_within(arena, schedule, size), &own,
+                     &does_not_fit))
+        diag_error(diag, schedule->spec->loc,
+                   "does not fit: volumes leave weights no room");
+}
+
+static bool loads_least(const Plan *plan) {
+    return plan->keeps_all && !loads_again(plan);
+}
+
+Plan *plan_staged(Arena *arena, const Schedule *schedule,
+                  const PlanOptions *options) {
+    Staging s = {.arena = arena, .schedule = schedule, .options = options};
+    enum { IDLE = 2 }; /* shares that brought nothing */
+    uint64_t size = schedule->spec->memory[0].size, height = UINT64_MAX;
+    uint32_t idle = 0;
+    for (uint32_t i = 0; i < LENGTH(shares); i++) {
+        uint64_t within = size / 16 * shares[i];
+        if (height <= within)
+            continue;
+        Plan *plan = plan_within(&s, within);
+        if (!plan)
+            break;
+        double before = s.cost;
+        height = plan->am_height;
+        try_blocks(&s, plan);
+        idle = s.best && s.cost == before ? idle + 1 : 0;
+        if (s.best && (loads_least(s.best) || idle == IDLE))
+            break;
+    }
+    uint64_t aside = bytes_aside(schedule);
+    Plan *last = s.best || aside >= size ? NULL : plan_within(&s, size - aside);
+    if (last)
+        try_blocks(&s, last);
+    return s.best;
+}

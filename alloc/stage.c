@@ -1,0 +1,340 @@
+/* stage.c - loads ahead, in the order in which the machine runs them; see
+ * stage.h.
+ *
+ * Input: a plan whose actions run one behind the other, on a machine with a
+ * queue. Output: the same layers in the same order; loads of weights are there,
+ * and all transfers are where they begin early and nobody waits for nothing.
+ * Method: list scheduling by the plan's clock. Layers are issued as soon as
+ * what they read is; then comes the next transfer: of those whose bytes are
+ * free when the DMA is, the one that is needed first, else the one whose bytes
+ * are free first. Blocks of weights are loaded in the order of their uses.
+ * Invariants: actions that conflict keep their order. A block's place is free
+ * of all volumes from its load to its use, in the order of layers: so a layer
+ * that is next always finds a place.
+ */
+#include "alloc/stage.h"
+
+/* How far in front of its place a transfer may run, in actions. */
+enum { LOOK = 1024 };
+
+typedef struct Item {
+    Touched touched;
+    uint32_t waits; /* conflicting actions in front that are not issued */
+    uint32_t due;   /* the first action behind that conflicts; NONE */
+    bool moves, issued;
+} Item;
+
+typedef struct Use {
+    uint32_t item, slice;
+    uint32_t again; /* item of the next use of the slice; NONE */
+} Use;
+
+typedef struct Stage {
+    Arena *arena;
+    Plan now; /* placements, and the blocks so far */
+    const Action *source;
+    uint32_t n;
+    const Sliced *sliced;
+    bool evicts;
+    Item *item;
+    uint32_t *start, *after; /* after[start[i]..start[i + 1]): wait for i */
+    uint32_t low, front;     /* first item, first layer that is not issued */
+    uint32_t *block;         /* by item: 1 + its block */
+    VEC(Use) use;
+    uint32_t served; /* uses that have their block */
+    Holds holds;
+    Queue queue;
+    VEC(Action) action;
+} Stage;
+
+static bool is_move(const Action *a) {
+    return a->kind == ACTION_LOAD || a->kind == ACTION_STORE;
+}
+
+/* ---- what must stay in order ---- */
+
+typedef struct Edge {
+    uint32_t from, to;
+} Edge;
+typedef struct Edges {
+    VEC(Edge) at;
+} Edges;
+
+/* Two layers keep their order without that. */
+static void find_edges(Stage *s, Edges *edges) {
+    for (uint32_t i = 0; i < s->n; i++) {
+        uint32_t k = i > LOOK ? i - LOOK : 0;
+        for (; k < i; k++) {
+            if (!(s->item[i].moves || s->item[k].moves) ||
+                !touched_conflict(&s->item[k].touched, &s->item[i].touched))
+                continue;
+            vec_push(s->arena, &edges->at, ((Edge){k, i}));
+            s->item[i].waits++;
+            if (s->item[k].due == NONE)
+                s->item[k].due = i;
+        }
+    }
+}
+
+static void find_order(Stage *s) {
+    Edges edges = {0};
+    find_edges(s, &edges);
+    s->start = ARENA_ARRAY(s->arena, uint32_t, s->n + 2);
+    s->after = ARENA_ARRAY(s->arena, uint32_t, edges.at.n + 1);
+    for (uint32_t i = 0; i < edges.at.n; i++)
+        s->start[edges.at.at[i].from + 1]++;
+    for (uint32_t i = 0; i < s->n; i++)
+        s->start[i + 1] += s->start[i];
+    uint32_t *fill = ARENA_COPY(s->arena, uint32_t, s->start, s->n + 1);
+    for (uint32_t i = 0; i < edges.at.n; i++)
+        s->after[fill[edges.at.at[i].from]++] = edges.at.at[i].to;
+}
+
+static void find_uses(Stage *s) {
+    uint32_t *next = ARENA_ARRAY(s->arena, uint32_t, s->sliced->n_slices + 1);
+    for (uint32_t i = 0; i < s->sliced->n_slices; i++)
+        next[i] = NONE;
+    for (uint32_t i = 0; i < s->n; i++)
+        if (s->sliced->slice_of[i] != NONE)
+            vec_push(s->arena, &s->use,
+                     ((Use){i, s->sliced->slice_of[i], NONE}));
+    for (uint32_t i = s->use.n; i-- > 0;) {
+        Use *use = &s->use.at[i];
+        use->again = next[use->slice];
+        next[use->slice] = use->item;
+    }
+}
+
+/* ---- issuing ---- */
+
+static void emit(Stage *s, Action a, const Touched *touched) {
+    queue_add(&s->queue, &a, touched);
+    a.step = s->action.n + 1;
+    vec_push(s->arena, &s->action, a);
+}
+
+static void drop_blocks(Stage *s, const Accesses *all) {
+    for (uint32_t k = all->n_read; k < all->n; k++)
+        if (all->at[k].at->memory == 0)
+            holds_drop(&s->holds, (Reach){all->at[k].first, all->at[k].end});
+}
+
+static void issue(Stage *s, uint32_t i) {
+    Item *item = &s->item[i];
+    Action a = s->source[i];
+    Touched touched = item->touched;
+    a.weights = s->block[i];
+    if (a.weights)
+        touched = touched_by(s->arena, &s->now, &a);
+    emit(s, a, &touched);
+    item->issued = true;
+    drop_blocks(s, &touched.volumes);
+    if (a.kind == ACTION_LOAD)
+        holds_begin_early(&s->holds, i, s->front);
+    for (uint32_t k = s->start[i]; k < s->start[i + 1]; k++)
+        s->item[s->after[k]].waits--;
+    while (s->low < s->n && s->item[s->low].issued)
+        s->low++;
+}
+
+static void pass_front(Stage *s) {
+    Holds *h = &s->holds;
+    while (s->front < s->n &&
+           (s->item[s->front].moves || s->item[s->front].issued))
+        s->front++;
+    while (h->passed < h->order.n &&
+           h->stays.at.at[h->order.at[h->passed]].until < s->front)
+        h->passed++;
+}
+
+/* Layers whose operands are all issued. */
+static void issue_layers(Stage *s) {
+    for (pass_front(s); s->front < s->n; pass_front(s)) {
+        const Item *item = &s->item[s->front];
+        bool lacks =
+            s->sliced->slice_of[s->front] != NONE && !s->block[s->front];
+        if (item->waits || lacks || s->front > s->low + LOOK)
+            return;
+        issue(s, s->front);
+    }
+}
+
+/* ---- transfers ---- */
+
+/* What could be issued next. */
+typedef struct Choice {
+    bool any, block;
+    uint32_t item, due;
+    uint64_t ready; /* cycle */
+    Reach bytes;    /* block: its place */
+} Choice;
+
+static void take_sooner(const Stage *s, Choice *best, Choice other) {
+    uint64_t now = s->queue.done[HW_MAX_ENGINES];
+    uint64_t a = best->ready > now ? best->ready : now;
+    uint64_t b = other.ready > now ? other.ready : now;
+    if (!best->any || b < a || (a == b && other.due < best->due))
+        *best = other;
+}
+
+static Reach written_by(const Stage *s, uint32_t i) {
+    const Accesses *all = &s->item[i].touched.volumes;
+    const Access *to = &all->at[all->n - 1];
+    return to->at->memory == 0 ? (Reach){to->first, to->end} : (Reach){0, 0};
+}
+
+/* What weights need first is loaded first: what comes after them must not take
+ * their room. */
+static void look_at_moves(Stage *s, uint32_t needed, Choice *best) {
+    for (uint32_t i = s->low; i < s->n && i <= s->low + LOOK; i++) {
+        const Item *item = &s->item[i];
+        bool load = s->source[i].kind == ACTION_LOAD;
+        if (!item->moves || item->issued || item->waits ||
+            (load && i > s->front && item->due > needed) ||
+            (load && holds_block(&s->holds, written_by(s, i), s->front)))
+            continue;
+        uint64_t ready = queue_ready(&s->queue, &item->touched);
+        take_sooner(s, best, (Choice){true, false, i, item->due, ready, {0}});
+    }
+}
+
+/* Bytes that stores still read, or loads have in front of their layers. */
+static uint32_t list_busy(const Stage *s, Reach **out) {
+    uint32_t n = 0;
+    Reach *busy = ARENA_ARRAY(s->arena, Reach, s->front - s->low + 1);
+    for (uint32_t i = s->low; i < s->front; i++) {
+        const Access *from = s->item[i].touched.volumes.at;
+        if (s->item[i].moves && !s->item[i].issued && from->at->memory == 0)
+            busy[n++] = (Reach){from->first, from->end};
+    }
+    *out = busy;
+    return n;
+}
+
+static Wanted wanted_now(const Stage *s, bool evicts) {
+    const Use *use = &s->use.at[s->served];
+    Wanted w = {.slice = &s->sliced->slice[use->slice],
+                .number = use->slice,
+                .use = use->item,
+                .again = use->again,
+                .front = s->front,
+                .evicts = evicts};
+    Reach *busy;
+    w.n_busy = s->low < s->front ? list_busy(s, &busy) : 0;
+    w.busy = w.n_busy ? busy : NULL;
+    return w;
+}
+
+static void look_at_block(Stage *s, bool evicts, Choice *best) {
+    Choice c = {.any = true, .block = true};
+    uint64_t now = s->queue.done[HW_MAX_ENGINES];
+    if (s->served == s->use.n)
+        return;
+    Wanted w = wanted_now(s, evicts);
+    if (!holds_place(&s->holds, &w, &s->queue, now, &c.bytes))
+        return;
+    c.due = w.use;
+    c.ready = queue_free(&s->queue, c.bytes);
+    take_sooner(s, best, c);
+}
+
+static void issue_block(Stage *s, Reach bytes) {
+    const Use *use = &s->use.at[s->served];
+    Wanted w = wanted_now(s, false);
+    uint32_t block = holds_put(&s->holds, &w, bytes);
+    s->now.block = s->holds.block.at;
+    s->now.n_blocks = s->holds.block.n;
+    Action a = {.kind = ACTION_WEIGHTS,
+                .node = w.slice->node,
+                .legal = s->source[use->item].legal,
+                .out = s->source[use->item].out,
+                .at = s->source[use->item].at,
+                .style = -1,
+                .n_tiles = 1,
+                .weights = block};
+    Touched touched = touched_by(s->arena, &s->now, &a);
+    emit(s, a, &touched);
+    s->block[use->item] = block;
+    s->served++;
+}
+
+/* Uses of blocks that are there. */
+static void serve(Stage *s) {
+    for (; s->served < s->use.n; s->served++) {
+        const Use *use = &s->use.at[s->served];
+        uint32_t block =
+            holds_find(&s->holds, use->slice, s->front, use->item, use->again);
+        if (!block)
+            return;
+        s->block[use->item] = block;
+    }
+}
+
+/* False if nothing can. */
+static bool issue_transfer(Stage *s) {
+    Choice best = {0};
+    uint32_t needed = s->served < s->use.n ? s->use.at[s->served].item : NONE;
+    look_at_moves(s, needed, &best);
+    look_at_block(s, s->evicts, &best);
+    if (!best.any)
+        look_at_block(s, true, &best);
+    if (!best.any)
+        return false;
+    if (best.block)
+        issue_block(s, best.bytes);
+    else
+        issue(s, best.item);
+    return true;
+}
+
+static void open_items(Stage *s, const Plan *plan) {
+    s->item = ARENA_ARRAY(s->arena, Item, s->n + 1);
+    s->block = ARENA_ARRAY(s->arena, uint32_t, s->n + 1);
+    for (uint32_t i = 0; i < s->n; i++)
+        s->item[i] =
+            (Item){.touched = touched_by(s->arena, plan, &plan->action[i]),
+                   .due = NONE,
+                   .moves = is_move(&plan->action[i])};
+}
+
+static bool run(Stage *s) {
+    for (;;) {
+        serve(s);
+        issue_layers(s);
+        if (s->low == s->n)
+            return true;
+        if (!issue_transfer(s))
+            return false;
+    }
+}
+
+bool stage(Arena *arena, Plan *plan, StageWay way) {
+    Arena *scratch = arena_new("stage");
+    Plan sliced_plan = *plan;
+    Sliced sliced;
+    bool good = blocks_make(arena, &sliced_plan, way.share, &sliced);
+    if (good) {
+        Stage s = {.arena = scratch,
+                   .now = sliced_plan,
+                   .source = sliced_plan.action,
+                   .n = sliced_plan.n_actions,
+                   .sliced = &sliced,
+                   .evicts = way.evicts};
+        s.queue = (Queue){.arena = scratch, .plan = &s.now};
+        open_items(&s, &sliced_plan);
+        find_order(&s);
+        find_uses(&s);
+        holds_open(&s.holds, scratch, &sliced_plan);
+        good = run(&s);
+        *plan = sliced_plan;
+        plan->n_actions = s.action.n;
+        plan->action = ARENA_COPY(arena, Action, s.action.at, s.action.n);
+        plan->n_blocks = s.holds.block.n;
+        plan->block =
+            ARENA_COPY(arena, WeightBlock, s.holds.block.at, plan->n_blocks);
+    }
+    arena_free(scratch);
+    if (good)
+        plan->cycles = queue_cycles(plan);
+    return good;
+}

@@ -1,0 +1,155 @@
+/* stage.h - weights in active memory, and loads ahead of the layers that need
+ * them, on machines with a queue; private to alloc.
+ */
+#ifndef ALLOC_STAGE_H
+#define ALLOC_STAGE_H
+
+#include "alloc/overlap.h"
+
+/* ---- queue.c: time as the simulator counts it ---- */
+
+/* What an action touches. */
+typedef struct Touched {
+    Accesses volumes;
+    Reach weights; /* bytes in the first memory; none: both 0 */
+    bool loads;    /* it writes these */
+} Touched;
+Touched touched_by(Arena *arena, const Plan *plan, const Action *a);
+bool touched_conflict(const Touched *a, const Touched *b);
+
+typedef struct QueueEntry {
+    Touched touched;
+    uint64_t end; /* cycle */
+} QueueEntry;
+
+typedef struct Queue {
+    Arena *arena;
+    const Plan *plan;                  /* its placements and blocks */
+    uint64_t done[HW_MAX_ENGINES + 1]; /* by engine; the DMA last */
+    uint64_t floor;                    /* cycle before which nothing begins */
+    VEC(uint64_t) ended;               /* by action */
+    VEC(QueueEntry) entry;             /* that may still be at work */
+} Queue;
+
+/* The cycle at which the bytes that it touches are free for the action. */
+uint64_t queue_ready(const Queue *q, const Touched *t);
+/* The same of bytes of the first memory that are to be written. */
+uint64_t queue_free(const Queue *q, Reach bytes);
+/* The action follows those that were added before. */
+void queue_add(Queue *q, const Action *a, const Touched *t);
+/* Cycles of the whole plan, its actions in their order. */
+uint64_t queue_cycles(const Plan *plan);
+
+/* ---- blocks.c: layers by slices of output channels ---- */
+
+/* A set of output channels of a node that a run of it needs the weights of. */
+typedef struct Slice {
+    NodeId node;
+    uint32_t c, n_c, taps;
+    uint64_t bytes;
+} Slice;
+
+/* The plan's actions, of which those that have weights run by slices. */
+typedef struct Sliced {
+    uint32_t n_slices;
+    const Slice *slice;
+    const uint32_t *slice_of; /* by action: index in slice; NONE */
+} Sliced;
+
+/* Weights of an output channel. */
+uint32_t weight_taps(const Graph *g, const Node *node);
+/* Bytes of the smallest block that the node can run by. */
+uint64_t block_least(const HwSpec *spec, const Graph *g, const Node *node);
+/* Gives the plan sliced actions, in `arena`: no block takes more than `share`
+ * sixteenths of the longest free range beside the volumes of its layer. False
+ * if one does not fit. */
+bool blocks_make(Arena *arena, Plan *plan, uint32_t share, Sliced *out);
+
+/* ---- room.c: where blocks may lie, and when ---- */
+
+/* Bytes of the first memory that hold values from an action to another. */
+typedef struct Stay {
+    Reach bytes;
+    uint32_t since, until; /* actions */
+    uint32_t placement;    /* of what was written first */
+} Stay;
+
+typedef struct Stays {
+    VEC(Stay) at;
+    uint32_t *of_load; /* by action: the stay that a load begins, or NONE */
+} Stays;
+/* Of a plan whose actions run one behind the other. */
+Stays stays_of(Arena *arena, const Plan *plan);
+/* The longest range that no volume has while the action is at work. */
+uint64_t room_longest(Arena *arena, const Plan *plan, const Stays *stays,
+                      uint32_t action);
+
+/* ---- hold.c: which block lies where ---- */
+
+/* A block in memory. */
+typedef struct Held {
+    Reach bytes;
+    uint32_t slice, block; /* index; 1 + number */
+    uint32_t until; /* action: until it has run, the block has to stay; then it
+                     * may, for a later use, */
+    uint32_t again; /* by this action; NONE */
+} Held;
+
+typedef struct Holds {
+    Arena *arena;
+    const Plan *plan;
+    Stays stays;
+    VEC(uint32_t) order; /* stays that nobody began early, by since */
+    VEC(uint32_t) early; /* the others */
+    uint32_t passed;     /* so many of `order` are over */
+    VEC(Held) held;
+    VEC(WeightBlock) block;
+} Holds;
+void holds_open(Holds *h, Arena *arena, const Plan *plan);
+/* A load is at work from action `front` on, not when it was planned. */
+void holds_begin_early(Holds *h, uint32_t load, uint32_t front);
+/* Whether bytes that it would write are those of a block that has to stay. */
+bool holds_block(const Holds *h, Reach bytes, uint32_t front);
+/* Volumes are written there: what lay there is gone. */
+void holds_drop(Holds *h, Reach bytes);
+/* The slice's block, if it is there and can stay for `use`: then it has to. */
+uint32_t holds_find(Holds *h, uint32_t slice, uint32_t front, uint32_t use,
+                    uint32_t again);
+/* Where to load the slice for `use`, the actions before `front` being over but
+ * for what `busy` bytes are still needed for. */
+typedef struct Wanted {
+    const Slice *slice;
+    uint32_t number, use, again, front;
+    uint32_t n_busy;
+    const Reach *busy;
+    bool evicts; /* blocks that are used again may go */
+} Wanted;
+bool holds_place(const Holds *h, const Wanted *w, const Queue *queue,
+                 uint64_t now, Reach *out);
+/* Puts it there; what lay there is gone. Its number + 1. */
+uint32_t holds_put(Holds *h, const Wanted *w, Reach bytes);
+
+/* ---- stage.c ---- */
+
+/* How loads are brought forward. */
+typedef struct StageWay {
+    uint32_t share; /* of blocks_make */
+    bool evicts;    /* blocks that are used again make room for loads ahead */
+} StageWay;
+/* Gives the plan loads of weights, and orders its transfers. False if some
+ * block does not fit. */
+bool stage(Arena *arena, Plan *plan, StageWay way);
+
+/* ---- reserves.c ---- */
+
+/* The plan with the least of cycles and bytes, volumes and weights sharing the
+ * first memory; NULL if none fits. */
+Plan *plan_staged(Arena *arena, const Schedule *schedule,
+                  const PlanOptions *options);
+/* Says why none fits. */
+void explain_staged(Arena *arena, Diag *diag, const Schedule *schedule,
+                    const PlanOptions *options);
+/* Bytes of the weights of all layers. */
+uint64_t plan_staged_weights(const Schedule *schedule);
+
+#endif

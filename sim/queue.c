@@ -1,0 +1,85 @@
+/* queue.c - instructions that wait for their engine and their bytes alone; see
+ * engine.h.
+ *
+ * Input: works in the listing's order. Output: run->issued, before which one
+ * cannot begin: those of the `tiling.queue` before it may still be at work, no
+ * others; of these it waits for each that touches one of its cells, one of the
+ * two writing. Engines that cannot run beside its own are done then, too.
+ */
+#include "sim/engine.h"
+
+enum { MAX_OPERANDS = 4, SPARE = 8 };
+
+/* Cells without gaps overlap where their ends do. */
+static bool is_dense(const Place *p) {
+    return !p->copy_step && box_count(p, place_box(p)) == p->end - p->first;
+}
+
+static bool share_cells(Run *run, const Place *a, const Place *b) {
+    if (a->memory != b->memory || a->first >= b->end || b->first >= a->end)
+        return false;
+    return (is_dense(a) && is_dense(b)) || place_overlap(run, a, b);
+}
+
+static void wait_for_cells(Run *run, const Operand *operand) {
+    for (uint32_t i = 0; i < run->touched.n; i++) {
+        const Touch *t = &run->touched.at[i];
+        if (t->end > run->issued && (t->writes || operand->writes) &&
+            share_cells(run, &t->place, &operand->place))
+            run->issued = t->end;
+    }
+}
+
+void queue_begin(Run *run, const Work *w) {
+    const HwSpec *spec = run->spec;
+    Operand operand[MAX_OPERANDS];
+    uint32_t n = work_operands(w, operand);
+    run->issued = run->floor;
+    for (uint32_t i = 0; i < n; i++)
+        wait_for_cells(run, &operand[i]);
+    for (uint32_t e = 0; w->engine >= 0 && e < spec->n_engines; e++) {
+        bool beside = spec->engine[w->engine].beside >> e & 1 ||
+                      spec->engine[e].beside >> w->engine & 1;
+        if (!beside && run->done[e] > run->issued)
+            run->issued = run->done[e];
+    }
+}
+
+/* Keeps what may still be at work. */
+static void forget_done(Run *run) {
+    Arena *kept = arena_new("simulated queue");
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < run->touched.n; i++) {
+        Touch t = run->touched.at[i];
+        if (t.end <= run->floor)
+            continue;
+        t.place = place_keep(kept, &t.place);
+        run->touched.at[n++] = t;
+    }
+    Touch *at = ARENA_COPY(kept, Touch, run->touched.at, n);
+    arena_free(run->group);
+    run->group = kept;
+    run->touched.at = at;
+    run->touched.n = run->touched.cap = n;
+}
+
+void queue_end(Run *run, const Work *w, uint32_t unit) {
+    uint32_t most = run->spec->tiling.queue;
+    Operand operand[MAX_OPERANDS];
+    uint32_t n = work_operands(w, operand);
+    for (uint32_t i = 0; i < n; i++) {
+        Touch touch = {.name = run->who,
+                       .writes = operand[i].writes,
+                       .unit = unit,
+                       .end = run->done[unit],
+                       .place = place_keep(run->group, &operand[i].place)};
+        vec_push(run->group, &run->touched, touch);
+    }
+    vec_push(run->hold, &run->ended, run->done[unit]);
+    if (run->ended.n >= most) {
+        uint64_t end = run->ended.at[run->ended.n - most];
+        run->floor = end > run->floor ? end : run->floor;
+    }
+    if (run->touched.n > SPARE * (uint64_t)most + SPARE)
+        forget_done(run);
+}

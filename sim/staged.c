@@ -1,0 +1,197 @@
+/* staged.c - weights as operands in active memory; see staged.h. */
+#include "sim/staged.h"
+
+#include "base/const.h"
+#include "hwspec/cost.h"
+#include "sim/blobs.h"
+#include "sim/engine.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* ---- where they lie ---- */
+
+static bool lies_inside(Run *run, uint64_t at, uint32_t n, uint32_t taps) {
+    const HwMemory *m = &run->spec->memory[0];
+    uint64_t bytes = (uint64_t)n * taps * m->layout->element;
+    if (at > m->size || bytes > m->size - at) {
+        fault(run, "weights at %s take %" PRIu64 " bytes, more than there are",
+              address_text(run, 0, at), bytes);
+        return false;
+    }
+    if (at % m->align == 0)
+        return true;
+    fault(run, "weights at %s are not aligned to %u bytes",
+          address_text(run, 0, at), m->align);
+    return false;
+}
+
+static const uint64_t *multiples(Run *run, uint32_t n, uint64_t step) {
+    uint64_t *at = ARENA_ARRAY(run->work, uint64_t, n + 1);
+    for (uint32_t i = 0; i < n; i++)
+        at[i] = i * step;
+    return at;
+}
+
+static const uint32_t *single_copies(Run *run, uint32_t n) {
+    uint32_t *copies = ARENA_ARRAY(run->work, uint32_t, n + 1);
+    for (uint32_t i = 0; i < n; i++)
+        copies[i] = 1;
+    return copies;
+}
+
+bool staged_place(Run *run, const char *layer, uint64_t at, uint32_t first,
+                  uint32_t n, uint32_t taps, Place *out) {
+    if (!lies_inside(run, at, n, taps))
+        return false;
+    uint32_t element = run->spec->memory[0].layout->element;
+    uint64_t start = at / element, cells = (uint64_t)n * taps;
+    *out = (Place){.weights_of = layer,
+                   .row = first,
+                   .c = n,
+                   .h = 1,
+                   .w = taps,
+                   .first = start,
+                   .end = start + cells,
+                   .start = start,
+                   .c_at = multiples(run, n, taps),
+                   .h_at = multiples(run, 1, 0),
+                   .w_at = multiples(run, taps, 1),
+                   .copies = single_copies(run, n)};
+    Cells *held = &run->cells[0];
+    if (at + cells * element > held->touched)
+        held->touched = at + cells * element;
+    return true;
+}
+
+/* ---- what is loaded ---- */
+
+/* Output channels of a layer of which weights were loaded. */
+struct StagedLayer {
+    const char *layer;
+    uint32_t n;
+    uint64_t *bits; /* by channel */
+};
+
+static struct StagedLayer *layer_known(Run *run, const char *layer,
+                                       uint32_t n) {
+    for (uint32_t i = 0; i < run->staged.n; i++) {
+        struct StagedLayer *known = run->staged.at[i];
+        if (known->n == n && strcmp(known->layer, layer) == 0)
+            return known;
+    }
+    struct StagedLayer *made = ARENA_NEW(run->hold, struct StagedLayer);
+    made->layer = arena_strdup(run->hold, layer);
+    made->n = n;
+    made->bits = ARENA_ARRAY(run->hold, uint64_t, n / 64 + 1);
+    vec_push(run->hold, &run->staged, made);
+    return made;
+}
+
+static void count_once(Run *run, const Work *w, uint32_t channels) {
+    struct StagedLayer *known = layer_known(run, w->layer, channels);
+    for (uint32_t c = w->first_c; c < w->first_c + w->weights_at.c; c++) {
+        uint64_t bit = UINT64_C(1) << c % 64;
+        if (!(known->bits[c / 64] & bit))
+            run->staged_once += w->weights_at.w;
+        known->bits[c / 64] |= bit;
+    }
+}
+
+uint64_t staged_once(const Run *run) {
+    return run->staged_once * run->spec->element;
+}
+
+uint32_t staged_channels(Run *run, const Work *w) {
+    const Blob *blob = blob_find(run, w->layer, "weight");
+    uint64_t taps = w->weights_at.w;
+    uint64_t n = blob ? shape_count(&blob->value.shape) / taps
+                      : (uint64_t)w->first_c + w->weights_at.c;
+    return n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
+}
+
+/* Weights of all of the layer's channels; a quantised layer's are codes. */
+static const float *layer_weights(Run *run, const Work *w, uint32_t channels) {
+    uint32_t taps = w->weights_at.w;
+    uint64_t n = (uint64_t)channels * taps;
+    BlobWish wish = {
+        "weight", {2, {channels, taps}}, 0, blob_spread(w->weights_at.w)};
+    if (!blob_quant(run, w->layer)) {
+        BlobCache own = run->blobs;
+        run->blobs = run->staged_blobs;
+        const float *values = blob_values(run, w->layer, &wish);
+        run->staged_blobs = run->blobs;
+        run->blobs = own;
+        return values;
+    }
+    const int32_t *code = blob_codes(run, w->layer, "weight", n, 2);
+    float *values = code ? ARENA_ARRAY(run->work, float, n) : NULL;
+    for (uint64_t i = 0; code && i < n; i++)
+        values[i] = (float)code[i];
+    return values;
+}
+
+static bool channels_exist(Run *run, const Work *w, uint32_t channels) {
+    const Blob *blob = blob_find(run, w->layer, "weight");
+    if (!blob && run->listing->has_image) {
+        fault(run, "the image has no weights of %s", w->layer);
+        return false;
+    }
+    if (w->weights_at.c <= channels && w->first_c <= channels - w->weights_at.c)
+        return true;
+    fault(run, "loads weights of channels %u to %u; %s has %u", w->first_c,
+          w->first_c + w->weights_at.c - 1, w->layer, channels);
+    return false;
+}
+
+static bool write_block(Run *run, const Work *w, uint32_t channels) {
+    const Place *place = &w->weights_at;
+    const float *values = NULL;
+    if (!run->options.memory_only) {
+        values = layer_weights(run, w, channels);
+        if (!values)
+            return false;
+        values += (size_t)w->first_c * place->w;
+    }
+    uint32_t writer = memory_writer(run, place, w->name, WRITER_ENGINE);
+    memory_write(run, place, place_box(place), writer, values);
+    return true;
+}
+
+bool staged_load(Run *run, const Work *w) {
+    const Place *place = &w->weights_at;
+    uint32_t channels = staged_channels(run, w);
+    if (!channels_exist(run, w, channels) || !write_block(run, w, channels))
+        return false;
+    uint64_t elements = box_count(place, place_box(place));
+    uint64_t bytes = elements * run->spec->element;
+    uint32_t from = (uint32_t)run->spec->tiling.weights_from;
+    count_once(run, w, channels);
+    run->result->backing_read += bytes;
+    run->read[from] += bytes;
+    SimEvent event = {.op = w->op,
+                      .read = bytes,
+                      .least = bytes,
+                      .weights = bytes,
+                      .out = span_of(run, place)};
+    event.cycles = hwspec_staged_cycles(run->spec, elements);
+    event.cost[SIM_TRANSFER] = event.cycles;
+    timeline_add(run, run->spec->n_engines, &event);
+    return true;
+}
+
+/* ---- what is read ---- */
+
+bool staged_read(Run *run, const Work *w, const float **out) {
+    const Place *place = &w->weights_at;
+    Box box = place_box(place);
+    *out = NULL;
+    if (!memory_holds(run, place, box, "weights"))
+        return false;
+    float *values = NULL;
+    if (!run->options.memory_only)
+        values = ARENA_ARRAY(run->work, float, box_count(place, box));
+    memory_read(run, place, box, "weights", values);
+    *out = values;
+    return true;
+}

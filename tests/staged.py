@@ -1,0 +1,78 @@
+#!/usr/bin/env python3
+"""staged.py - weights in active memory: plans verified by value, bytes and
+cycles as the plan says, and the size that is named where nothing fits.
+
+In much memory each weight is loaded once, and what moves is what must; in
+little memory layers run by slices of output channels, and by stripes.
+"""
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+AMPHORA = os.environ.get("AMPHORA", "build/amphora")
+MACHINE = "stage-npu"
+# network, bytes of active memory, whether just what must moves
+CASES = (("tiny", 8 << 20, True), ("tiny", 8192, True),
+         ("micro/resnet8", 8 << 20, True), ("micro/resnet8", 65536, None),
+         ("micro/resnet8", 24576, None), ("micro/ds-cnn", 49152, None),
+         ("densenet-cell", 131072, None), ("squeezenet", 2 << 20, True))
+REFUSED = (("micro/resnet8", 2048), ("squeezenet", 16384))
+
+
+def run(command, network, size, *more):
+    return subprocess.run(
+        [AMPHORA, command, f"examples/{network}.prototxt", "-t", MACHINE,
+         "--set", f"memories.am.size={size}", *more],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False, text=True)
+
+
+def wrong_with(network, size, least):
+    """What is wrong, or None."""
+    done = run("verify", network, size, "--json")
+    if done.returncode:
+        return done.stderr.strip().split("\n", maxsplit=1)[0]
+    sim = json.loads(done.stdout)
+    with tempfile.TemporaryDirectory() as folder:
+        done = run("compile", network, size, "--json", "-o", folder)
+    plan = json.loads(done.stdout)
+    moved = sim["ddr_read_bytes"] + sim["ddr_written_bytes"]
+    if not sim["ok"] or sim["am_peak_bytes"] > size:
+        return "not verified"
+    if moved != plan["ddr_moved_bytes"]:
+        return f"moves {moved} bytes, planned {plan['ddr_moved_bytes']}"
+    if sim["cycles"] > plan["plan_cycles"]:
+        return f"takes {sim['cycles']} cycles, planned {plan['plan_cycles']}"
+    if sim["ddr_compulsory_bytes"] != plan["ddr_plan_compulsory_bytes"]:
+        return "compulsory bytes differ"
+    if least and moved != sim["ddr_compulsory_bytes"]:
+        return f"moves {moved} bytes"
+    return None
+
+
+def refusal_wrong(network, size):
+    with tempfile.TemporaryDirectory() as folder:
+        done = run("compile", network, size, "-o", folder)
+    named = re.search(r"memories\.am\.size=(\S+) would do", done.stderr)
+    if done.returncode != 3 or not named:
+        return f"exit {done.returncode}"
+    done = run("verify", network, named[1])
+    return done.returncode and f"{named[1]} does not do"
+
+
+def main():
+    bad = 0
+    for network, size, least in CASES:
+        wrong = wrong_with(network, size, least)
+        print(f"{network}, {size} bytes: {wrong or 'verified'}")
+        bad += bool(wrong)
+    for network, size in REFUSED:
+        wrong = refusal_wrong(network, size)
+        print(f"{network}, {size} bytes: {wrong or 'refused, and why'}")
+        bad += bool(wrong)
+    sys.exit(bad > 0)
+
+
+main()
