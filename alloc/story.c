@@ -67,9 +67,16 @@ static void read_abode(Reader *r, Story *s, const Placement *p) {
     Abode *last = s->abode.n ? &s->abode.at[s->abode.n - 1] : NULL;
     s->bytes = p->bytes > s->bytes ? p->bytes : s->bytes;
     if (!last || p->first > last->end)
-        vec_push(r->arena, &s->abode, ((Abode){p->first, p->end, NONE}));
+        vec_push(r->arena, &s->abode,
+                 ((Abode){p->first, p->end, NONE,
+                          (uint32_t)(p - r->plan->placement)}));
     else if (p->end > last->end)
         last->end = p->end;
+}
+
+/* Its place is that of all rows, though it may be of some that are named. */
+static bool in_whole(const Reader *r, const Placement *p) {
+    return !p->lines.band && p->whole.h == plan_volume(r->g, p->tensor).h;
 }
 
 static void read_placement(Reader *r, const Placement *p) {
@@ -78,25 +85,23 @@ static void read_placement(Reader *r, const Placement *p) {
     s->placed = true;
     if (!is_active(r, p) || p->n_c < v.c)
         return;
-    bool ring = p->ring && p->whole.h < v.h;
-    if (ring)
-        s->ring = p->whole.h;
+    uint32_t *most = in_whole(r, p) ? &s->slice : &s->rows;
     if (p->lines.band)
         s->line = (uint64_t)p->whole.h * p->whole.w;
-    else if (p->rows == v.h && !ring)
+    else if (in_whole(r, p))
         read_abode(r, s, p);
-    else if (p->rows > s->rows)
-        s->rows = p->rows;
+    else if (p->ring)
+        s->ring = p->whole.h;
+    if (p->rows < v.h && p->rows > *most)
+        *most = p->rows;
 }
 
 static void read_part(Reader *r, const Placement *p, uint32_t step) {
     Story *s = &r->story[p->tensor.i];
-    bool part = p->rows < plan_volume(r->g, p->tensor).h || p->lines.band ||
-                (p->ring && p->whole.h < plan_volume(r->g, p->tensor).h);
     Together t = r->together[step];
     t.rolls = p->ring || p->lines.band;
     t.slabs = p->n_c == p->whole.c && p->n_c < plan_volume(r->g, p->tensor).c;
-    if (!is_active(r, p) || !(part || t.slabs))
+    if (!is_active(r, p) || (in_whole(r, p) && !t.slabs))
         return;
     if (t.slabs && p->n_c > s->channels)
         s->channels = p->n_c;
@@ -166,7 +171,9 @@ static void read_run(Reader *r, const Action *a) {
     read_part(r, out, a->at);
     for (uint32_t i = 0; i < a->n_in; i++) {
         const Placement *in = &r->plan->placement[a->in[i]];
-        r->story[in->tensor.i].used = a->at;
+        Story *read = &r->story[in->tensor.i];
+        read->read = read->read == NONE ? a->at : read->read;
+        read->used = a->at;
         read_part(r, in, a->at);
         read_tiles(r, a, in);
         if (is_active(r, out) && in->memory == out->memory &&
@@ -200,7 +207,7 @@ Story *plan_stories(Arena *arena, const Plan *plan) {
     r.story = ARENA_ARRAY(arena, Story, g->tensor.n + 1);
     for (uint32_t i = 0; i < g->tensor.n; i++) {
         r.story[i].inside = r.story[i].over = NO_TENSOR;
-        r.story[i].made = r.story[i].used = NONE;
+        r.story[i].made = r.story[i].read = r.story[i].used = NONE;
     }
     read_turns(&r);
     for (uint32_t i = 0; i < plan->n_placements; i++)

@@ -13,7 +13,8 @@ typedef struct Moved {
 /* It is whole in active memory in steps [first, end). */
 typedef struct Abode {
     uint32_t first, end;
-    uint32_t kept; /* channels that have been there since the one before */
+    uint32_t kept;      /* channels that have been there since the one before */
+    uint32_t placement; /* one of its place */
 } Abode;
 
 /* Steps [first, end) that take turns, part by part. */
@@ -25,10 +26,13 @@ typedef struct Together {
 
 typedef struct Story {
     VEC(Abode) abode;
-    VEC(Together) part;     /* where no more than a part of it is there */
-    uint32_t made, used;    /* steps that make it first, read it last; NONE */
-    uint64_t bytes;         /* whole, in active memory; 0: it never is */
-    uint32_t rows;          /* most rows of a part */
+    VEC(Together) part;        /* where no more than a part of it is there */
+    uint32_t made, read, used; /* steps: the first that makes it, the first and
+                                * the last that read it; NONE */
+    uint64_t bytes;            /* whole, in active memory; 0: it never is */
+    uint32_t rows;             /* most rows of a part, */
+    uint32_t slice;         /* or made and read at a time where it is whole; 0:
+                             * all */
     uint32_t channels;      /* most channels of a slab, or 0 */
     uint32_t ring;          /* rows of the ring that it passes through, */
     uint64_t line;          /* or pixels of the line buffer; else 0 */

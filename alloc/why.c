@@ -13,8 +13,9 @@ typedef struct Why {
     const Plan *plan;
     const Graph *g;
     const HwSpec *spec;
-    uint64_t *live; /* by step */
-    uint64_t total; /* of active memory */
+    uint64_t *live;  /* by step: bytes in use, */
+    uint64_t *whole; /* and of all volumes that are alive, were they whole */
+    uint64_t total;  /* of active memory */
 } Why;
 
 static const char *num(const Why *y, uint64_t v) {
@@ -47,12 +48,23 @@ static void say_size(const Why *y, Text *text, TensorId t) {
 /* ---- whole in active memory ---- */
 
 /* The fullest step of [first, end). */
-static uint32_t fullest(const Why *y, uint32_t first, uint32_t end) {
+static uint32_t fullest(const uint64_t *bytes, uint32_t first, uint32_t end) {
     uint32_t at = first;
     for (uint32_t s = first; s < end; s++)
-        if (y->live[s] > y->live[at])
+        if (bytes[s] > bytes[at])
             at = s;
     return at;
+}
+
+/* Of the first channels, where it lies. */
+static uint64_t first_channels(const Why *y, const Story *s,
+                               uint32_t channels) {
+    const Placement *p = &y->plan->placement[s->abode.at[0].placement];
+    const Layout *layout = y->spec->memory[p->memory].layout;
+    return channels && channels < p->n_c
+               ? layout_part_offset(layout, &p->whole, p->part_c + channels) -
+                     layout_part_offset(layout, &p->whole, p->part_c)
+               : 0;
 }
 
 /* Away in steps [first, end), but for its first `kept` channels. */
@@ -86,26 +98,37 @@ static void say_gap(Text *text, const Gap *gap, const Gap *last) {
     say_steps(text, gap->first, gap->end - 1);
 }
 
+/* Why not all of it stays: the fullest step of the gaps. */
+static void say_full(const Why *y, Text *text, const Story *s, const Gap *gap,
+                     uint32_t n) {
+    uint32_t at = 0, kept = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t step = fullest(y->live, gap[i].first, gap[i].end);
+        if (i == 0 || y->live[step] > y->live[at]) {
+            at = step;
+            kept = gap[i].kept == NONE ? 0 : gap[i].kept;
+        }
+    }
+    uint64_t rest = s->bytes - first_channels(y, s, kept);
+    if (rest <= y->total - y->live[at])
+        text_add(text, ": of the plans that were tried the best");
+    else
+        text_addf(text,
+                  ": in step %u %s of %s bytes are in use, and %s takes %s",
+                  at + 1, num(y, y->live[at]), num(y, y->total),
+                  kept ? "the rest of it" : "whole it", num(y, rest));
+}
+
 static void say_gaps(const Why *y, Text *text, const Story *s) {
     enum { MOST = 4 };
     Gap *gap;
-    uint32_t n = gaps_of(y, s, &gap), at = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        uint32_t step = fullest(y, gap[i].first, gap[i].end);
-        at = i == 0 || y->live[step] > y->live[at] ? step : at;
-        if (i < MOST)
-            say_gap(text, &gap[i], i ? &gap[i - 1] : NULL);
-    }
+    uint32_t n = gaps_of(y, s, &gap);
+    for (uint32_t i = 0; i < n && i < MOST; i++)
+        say_gap(text, &gap[i], i ? &gap[i - 1] : NULL);
     if (n > MOST)
         text_addf(text, ", and away %u times more", n - MOST);
-    if (n && s->bytes > y->total - y->live[at])
-        text_addf(text,
-                  ": in step %u %s of %s bytes are in use, and whole it takes "
-                  "%s",
-                  at + 1, num(y, y->live[at]), num(y, y->total),
-                  num(y, s->bytes));
-    else if (n)
-        text_add(text, ": of the plans that were tried the best");
+    if (n)
+        say_full(y, text, s, gap, n);
 }
 
 /* Its own steps, if what makes and reads it is known; else those of its place,
@@ -121,6 +144,8 @@ static void say_active(const Why *y, Text *text, const Story *s) {
     say_steps(text, first, last < first ? first : last);
     if (s->over.i != NONE && s->inside.i == NONE)
         text_addf(text, ", in the place of %s", name_of(y, s->over));
+    if (s->slice)
+        text_addf(text, ", by slices of at most %u of its rows", s->slice);
     say_gaps(y, text, s);
 }
 
@@ -171,26 +196,48 @@ static void say_turns(Text *text, const Story *s) {
         text_addf(text, " (and %u more)", s->part.n - MOST);
 }
 
+/* What would have to lie there in the steps that take turns. */
+static void say_crowd(const Why *y, Text *text, TensorId t, const Story *s) {
+    uint32_t at = s->part.at[0].first;
+    for (uint32_t i = 0; i < s->part.n; i++) {
+        const Together *part = &s->part.at[i];
+        uint32_t most = fullest(y->whole, part->first, part->end);
+        at = y->whole[most] > y->whole[at] ? most : at;
+    }
+    bool crowded = y->whole[at] > y->total;
+    if (!s->abode.n)
+        say_size(y, text, t);
+    if (s->abode.n && crowded)
+        text_addf(text,
+                  "; whole, all that is alive in step %u takes %s of %s bytes",
+                  at + 1, num(y, y->whole[at]), num(y, y->total));
+    else if (crowded && whole_bytes(y, t) <= y->total)
+        text_addf(text, ", all that is alive in step %u takes %s", at + 1,
+                  num(y, y->whole[at]));
+}
+
 static void say_parts(const Why *y, Text *text, TensorId t, const Story *s) {
     text_add(text, s->abode.n ? "" : "never whole: ");
     say_turns(text, s);
     say_how_much(y, text, t, s);
     if (s->again)
         text_addf(text, ", %s rows computed again", num(y, s->again));
-    if (!s->abode.n)
-        say_size(y, text, t);
+    say_crowd(y, text, t, s);
 }
 
 /* ---- by tiles of the machine ---- */
 
-static void say_tile(Text *text, const Action *a) {
+static void say_tile(const Why *y, Text *text, const Action *a) {
+    const HwMemory *m = &y->spec->memory[y->plan->placement[a->out].memory];
+    text_add(text, "; made ");
+    if (m->role != HW_ACTIVE)
+        text_addf(text, "in %s ", m->name);
     if (!a->nest.c) {
-        text_addf(text, "; made by tiles of %u x %u pixels", a->tile_h,
-                  a->tile_w);
+        text_addf(text, "by tiles of %u x %u pixels", a->tile_h, a->tile_w);
         return;
     }
     text_addf(text,
-              "; made by tiles of %u channels x %u x %u pixels, from %u input "
+              "by tiles of %u channels x %u x %u pixels, from %u input "
               "channels at a time; a tile of %s",
               a->nest.c, a->tile_h, a->tile_w, a->nest.in_c,
               a->nest.weights_stay ? "weights stays for all pixels"
@@ -275,7 +322,7 @@ static void say_where(const Why *y, Text *text, TensorId t, const Story *s) {
         text_add(text, "outside: for the host alone");
     }
     if (s->tile)
-        say_tile(text, s->tile);
+        say_tile(y, text, s->tile);
 }
 
 typedef struct Line {
@@ -303,12 +350,99 @@ static Line *lines_of(const Why *y) {
     return line;
 }
 
-static void find_use(Why *y) {
-    const PlanStepUse *use;
-    uint32_t n = plan_step_use(y->arena, y->plan, &use);
-    y->live = ARENA_ARRAY(y->arena, uint64_t, y->plan->schedule->n_steps + 1);
+/* Nodes that write over an operand, where the machine does that: what they make
+ * takes no bytes of its own. */
+static bool over_operand(const Why *y, const Node *node) {
+    bool pointwise =
+        node->op == OP_ELTWISE || node->op == OP_SCALE || node->op == OP_ACT;
+    for (uint32_t e = 0; pointwise && e < y->spec->n_engines; e++)
+        if (y->spec->engine[e].in_place)
+            return true;
+    return false;
+}
+
+/* Steps in which the tensor, or the concat that it lies in, is read. */
+static uint32_t read_last(const Story *story, TensorId t) {
+    uint32_t last = 0;
+    for (; t.i != NONE; t = story[t.i].inside)
+        if (story[t.i].used != NONE && story[t.i].used > last)
+            last = story[t.i].used;
+    return last;
+}
+
+/* Concats are their members. */
+static void find_whole(Why *y, const Story *story) {
+    const Schedule *schedule = y->plan->schedule;
+    y->whole = ARENA_ARRAY(y->arena, uint64_t, schedule->n_steps + 1);
+    for (TensorId t = {0}; t.i < y->g->tensor.n; t.i++) {
+        const Story *s = &story[t.i];
+        const Node *node = graph_node(y->g, graph_tensor(y->g, t)->producer);
+        uint32_t first = s->made == NONE ? s->read : s->made;
+        if (first == NONE || node->op == OP_CONCAT || over_operand(y, node))
+            continue;
+        uint32_t last = read_last(story, t);
+        for (uint32_t step = first; step <= last || step == first; step++)
+            y->whole[step] += whole_bytes(y, t);
+    }
+}
+
+/* Bytes [first, end) that are in use in a step; memories lie behind each other.
+ */
+typedef struct Bytes {
+    uint32_t step;
+    uint64_t first, end;
+} Bytes;
+typedef VEC(Bytes) Used;
+
+static int by_first(const void *a, const void *b) {
+    const Bytes *x = a, *y = b;
+    if (x->step != y->step)
+        return x->step < y->step ? -1 : 1;
+    return (x->first > y->first) - (x->first < y->first);
+}
+
+static void use_add(const Why *y, Used *used, uint32_t step, const Placement *p,
+                    uint64_t bytes) {
+    enum { MEMORY_BITS = 48 };
+    uint64_t first = ((uint64_t)p->memory << MEMORY_BITS) + p->offset;
+    vec_push(y->arena, used, ((Bytes){step, first, first + bytes}));
+}
+
+/* Channels that stay between two times at which all are there. */
+static void kept_add(const Why *y, Used *used, const Story *s) {
+    Gap *gap;
+    uint32_t n = gaps_of(y, s, &gap);
+    const Placement *p =
+        &y->plan->placement[s->abode.n ? s->abode.at[0].placement : 0];
     for (uint32_t i = 0; i < n; i++)
-        y->live[use[i].step] = use[i].bytes;
+        for (uint32_t step = gap[i].first; step < gap[i].end; step++)
+            if (gap[i].kept && gap[i].kept != NONE)
+                use_add(y, used, step, p, first_channels(y, s, gap[i].kept));
+}
+
+/* Places overlap where a concat is filled in those of others. */
+static void find_use(Why *y, const Story *story) {
+    const PlanStepUse *use;
+    Used used = {0};
+    uint32_t n = plan_step_use(y->arena, y->plan, &use);
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t k = 0; k < use[i].n; k++) {
+            const Placement *p = &y->plan->placement[use[i].placement[k]];
+            use_add(y, &used, use[i].step, p, p->bytes);
+        }
+    for (TensorId t = {0}; t.i < y->g->tensor.n; t.i++)
+        kept_add(y, &used, &story[t.i]);
+    if (used.n)
+        qsort(used.at, used.n, sizeof *used.at, by_first);
+    y->live = ARENA_ARRAY(y->arena, uint64_t, n + 1);
+    uint64_t end = 0;
+    for (uint32_t i = 0; i < used.n; i++) {
+        const Bytes *b = &used.at[i];
+        end = i && b[-1].step == b->step ? end : 0;
+        uint64_t first = b->first > end ? b->first : end;
+        y->live[b->step] += b->end > first ? b->end - first : 0;
+        end = b->end > end ? b->end : end;
+    }
     for (uint32_t m = 0; m < y->spec->n_active; m++)
         y->total += y->spec->memory[m].size;
 }
@@ -321,7 +455,8 @@ const char *plan_explain(Arena *arena, const Plan *plan) {
     const Story *story = plan_stories(arena, plan);
     const Line *line = lines_of(&y);
     Text text = text_new(arena);
-    find_use(&y);
+    find_use(&y, story);
+    find_whole(&y, story);
     for (uint32_t i = 0; i < y.g->tensor.n; i++) {
         TensorId t = line[i].tensor;
         const Story *s = &story[t.i];

@@ -9,9 +9,9 @@ conv1 (16x16x16): in active memory, steps 1 to 2; does not move
 pool1 (16x8x8): in active memory, steps 2 to 4; does not move
 left (16x8x8): channels 0 to 15 of both, in active memory, steps 3 to 5; does not move
 right (16x8x8): channels 16 to 31 of both, in active memory, steps 4 to 5; does not move
-both (32x8x8): in active memory, steps 3 to 5; steps 6 to 7 run by stripes, with at most 4 of its 8 rows at a time; stored to ddr; 14 rows loaded from ddr, of 8: some again
-mix (32x8x8): never whole: steps 6 to 7 run by stripes, with at most 2 of its 8 rows at a time; whole it takes 16,384 of 24,576 bytes; does not move
-sum (32x8x8): steps 6 to 7 run by stripes, with at most 2 of its 8 rows at a time; in active memory, step 8; stored to ddr; loaded from ddr
+both (32x8x8): in active memory, steps 3 to 5; steps 6 to 7 run by stripes, with at most 4 of its 8 rows at a time; whole, all that is alive in step 6 takes 32,768 of 24,576 bytes; stored to ddr; 14 rows loaded from ddr, of 8: some again
+mix (32x8x8): never whole: steps 6 to 7 run by stripes, with at most 2 of its 8 rows at a time; whole it takes 16,384 of 24,576 bytes, all that is alive in step 6 takes 32,768; does not move
+sum (32x8x8): steps 6 to 7 run by stripes, with at most 2 of its 8 rows at a time; whole, all that is alive in step 6 takes 32,768 of 24,576 bytes; in active memory, step 8; stored to ddr; loaded from ddr
 average (32x1x1): in active memory, step 8; stored to outputs
 classes (10x1x1): outside: for the host alone; does not move
 probability (10x1x1): outside: for the host alone; does not move
@@ -47,7 +47,7 @@ t/pool (96x14x14): never whole: steps 1 to 20 run by stripes, with at most 7 of 
 --- stdout
 ...
 image (3x16x16): in active memory, step 1; loaded from inputs
-conv1 (16x16x16): in active memory, step 2; made by tiles of 16 channels x 4 x 8 pixels, from 3 input channels at a time; a tile of pixels stays for all channels; loaded from ddr
+conv1 (16x16x16): in active memory, step 2; made in ddr by tiles of 16 channels x 4 x 8 pixels, from 3 input channels at a time; a tile of pixels stays for all channels; loaded from ddr
 pool1 (16x8x8): in active memory, steps 2 to 4; does not move
 left (16x8x8): channels 0 to 15 of both, in active memory, steps 3 to 7; made by tiles of 16 channels x 8 x 2 pixels, from 16 input channels at a time; a tile of pixels stays for all channels; does not move
 right (16x8x8): channels 16 to 31 of both, in active memory, steps 4 to 7; made by tiles of 4 channels x 8 x 3 pixels, from 16 input channels at a time; a tile of weights stays for all pixels; does not move
@@ -63,21 +63,21 @@ probability (10x1x1): outside: for the host alone; does not move
 --- stdout
 ...
 image (3x16x16): outside: tiles of it pass through active memory; whole it takes 24,576 of 16,384 bytes; 1,440 bytes read by tiles, of 768: some again
-pool1 (16x8x8): in active memory, steps 2 to 3; made by tiles of 1 x 8 pixels; loaded from ddr
+pool1 (16x8x8): in active memory, steps 2 to 3; made in ddr by tiles of 1 x 8 pixels; loaded from ddr
 left (16x8x8): channels 0 to 15 of both, in active memory, steps 2 to 6; does not move
 ...
 --- run amphora compile SHARE/examples/tiny.prototxt -t ring-npu --set memories.am.size=3KiB --explain
 --- exit 0
 --- stdout
 ...
-image (3x16x16): never whole: steps 1 to 5 roll, with a ring of 5 of its 16 rows; whole it takes 768 of 3,072 bytes; loaded from inputs
+image (3x16x16): never whole: steps 1 to 5 roll, with a ring of 5 of its 16 rows; whole it takes 768 of 3,072 bytes, all that is alive in step 2 takes 5,120; loaded from inputs
 conv1 (16x16x16): never whole: steps 1 to 5 roll, with a ring of 4 of its 16 rows; whole it takes 4,096 of 3,072 bytes; does not move
-pool1 (16x8x8): never whole: steps 1 to 5 roll, with a ring of 4 of its 8 rows; whole it takes 1,024 of 3,072 bytes; does not move
-left (16x8x8): channels 0 to 15 of both, never whole: steps 1 to 5 roll, with a ring of 2 of its 8 rows; whole it takes 1,024 of 3,072 bytes; stored to ddr
-right (16x8x8): channels 16 to 31 of both, never whole: steps 1 to 5 roll, with a ring of 2 of its 8 rows; whole it takes 1,024 of 3,072 bytes; stored to ddr
-both (32x8x8): never whole: steps 6 to 7 roll, with a ring of 3 of its 8 rows; whole it takes 2,048 of 3,072 bytes; loaded from ddr
-mix (32x8x8): never whole: steps 6 to 7 roll, with at most 1 of its 8 rows at a time; whole it takes 2,048 of 3,072 bytes; does not move
-sum (32x8x8): in active memory, steps 7 to 8; steps 6 to 7 roll, with at most 1 of its 8 rows at a time; does not move
+pool1 (16x8x8): never whole: steps 1 to 5 roll, with a ring of 4 of its 8 rows; whole it takes 1,024 of 3,072 bytes, all that is alive in step 2 takes 5,120; does not move
+left (16x8x8): channels 0 to 15 of both, never whole: steps 1 to 5 roll, with a ring of 2 of its 8 rows; whole it takes 1,024 of 3,072 bytes, all that is alive in step 2 takes 5,120; stored to ddr
+right (16x8x8): channels 16 to 31 of both, never whole: steps 1 to 5 roll, with a ring of 2 of its 8 rows; whole it takes 1,024 of 3,072 bytes, all that is alive in step 2 takes 5,120; stored to ddr
+both (32x8x8): never whole: steps 6 to 7 roll, with a ring of 3 of its 8 rows; whole it takes 2,048 of 3,072 bytes, all that is alive in step 6 takes 4,096; loaded from ddr
+mix (32x8x8): in active memory, steps 6 to 7, by slices of at most 1 of its rows; does not move
+sum (32x8x8): in active memory, steps 7 to 8, by slices of at most 1 of its rows; does not move
 average (32x1x1): in active memory, step 8; stored to outputs
 classes (10x1x1): outside: for the host alone; does not move
 probability (10x1x1): outside: for the host alone; does not move
@@ -86,6 +86,6 @@ probability (10x1x1): outside: for the host alone; does not move
 --- exit 0
 --- stdout
 ...
-sum (32x8x8): never whole: steps 3 to 7 roll and step 8 runs by channels, with a ring of 1 of its 8 rows, and at most 16 of its 32 channels at a time; whole it takes 2,048 of 2,048 bytes; stored to ddr; loaded from ddr
+sum (32x8x8): never whole: steps 3 to 7 roll and step 8 runs by channels, with a ring of 1 of its 8 rows, and at most 16 of its 32 channels at a time; whole it takes 2,048 of 2,048 bytes, all that is alive in step 6 takes 4,096; stored to ddr; loaded from ddr
 average (32x1x1): in active memory, step 8; stored to outputs
 ...
