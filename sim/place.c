@@ -69,12 +69,6 @@ static bool is_inside(Run *run, const Spot *spot) {
     return false;
 }
 
-static uint64_t *in_cells(uint64_t *bytes, uint32_t n, uint64_t element) {
-    for (uint32_t i = 0; i < n; i++)
-        bytes[i] /= element;
-    return bytes;
-}
-
 /* Entries of w_at. */
 static uint32_t columns_told(const Place *p) {
     return p->w_step ? p->h * p->w_step : p->w;
@@ -164,8 +158,7 @@ bool place_make(Run *run, const Spot *spot, Place *out) {
         return false;
     const Layout *layout = run->spec->memory[spot->memory].layout;
     const Volume *v = &spot->whole;
-    LayoutTables t = layout_tables(run->work, layout, v);
-    uint64_t element = layout->element;
+    LayoutTables t = tables_of(run, layout, v);
     *out = (Place){.memory = spot->memory,
                    .c = spot->c,
                    .h = spot->ring ? spot->h : v->h,
@@ -173,12 +166,12 @@ bool place_make(Run *run, const Spot *spot, Place *out) {
                    .ring = spot->ring,
                    .row = spot->row,
                    .col = spot->col,
-                   .start = spot->offset / element,
-                   .c_at = in_cells(t.c_at, v->c, element) + spot->part_c,
-                   .h_at = in_cells(t.h_at, v->h, element),
-                   .w_at = in_cells(t.w_at, v->w, element),
+                   .start = spot->offset / layout->element,
+                   .c_at = t.c_at + spot->part_c,
+                   .h_at = t.h_at,
+                   .w_at = t.w_at,
                    .copies = t.copies + spot->part_c,
-                   .copy_step = t.copy_step / element};
+                   .copy_step = t.copy_step};
     if (spot->lines.band)
         turn_lines(run, spot, out);
     else if (spot->ring)
@@ -265,7 +258,8 @@ static bool has_bit(uint64_t *bits, uint64_t bit) {
 bool place_overlap(Run *run, const Place *a, const Place *b) {
     uint64_t from = a->first > b->first ? a->first : b->first;
     uint64_t to = a->end < b->end ? a->end : b->end;
-    if (a->memory != b->memory || from >= to)
+    bool unasked = run->options.time_only && !run->spec->tiling.queue;
+    if (a->memory != b->memory || from >= to || unasked)
         return false;
     uint64_t *bits = ARENA_ARRAY(run->work, uint64_t, (to - from) / 64 + 1);
     visit_cells(a, from, to, bits, set_bit);

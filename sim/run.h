@@ -28,6 +28,14 @@ typedef struct BlobCache {
     VEC(struct BlobValues *) held; /* blobs.c */
 } BlobCache;
 
+/* Tables of volumes that were asked for last: tables.c. */
+typedef struct VolumeTables VolumeTables;
+typedef struct TableCache {
+    Arena *arena;
+    VolumeTables *slot;
+    uint64_t n; /* entries of all tables in `arena` */
+} TableCache;
+
 /* The step of an instruction that does not say; it runs by itself. */
 enum { NO_STEP = -1 };
 
@@ -54,6 +62,7 @@ typedef struct Run {
     Cells *cells; /* by memory */
     VEC(Writer) writer;
     BlobCache blobs;
+    TableCache tables;
 
     uint32_t insn;      /* index of the instruction at work */
     const char *who;    /* its layer */

@@ -69,10 +69,9 @@ static uint32_t unit_of(const Run *run, const Work *w) {
 }
 
 static void touch(Run *run, const Work *w, const Place *place, bool writes) {
-    Touch touch = {.name = run->who,
-                   .writes = writes,
-                   .unit = unit_of(run, w),
-                   .place = place_keep(run->group, place)};
+    Touch touch = {.name = run->who, .writes = writes, .unit = unit_of(run, w)};
+    if (!run->options.time_only)
+        touch.place = place_keep(run->group, place);
     vec_push(run->group, &run->touched, touch);
 }
 
@@ -120,7 +119,7 @@ static void begin_insn(Run *run, const Work *w) {
 }
 
 static void end_insn(Run *run, const Work *w) {
-    uint32_t before = run->touched.n;
+    uint32_t before = run->options.time_only ? 0 : run->touched.n;
     Operand operand[4];
     uint32_t n = work_operands(w, operand);
     if (run->spec->tiling.queue) {
@@ -269,6 +268,7 @@ static void name_uses(Run *run) {
 
 static void run_all(Run *run) {
     memory_open(run);
+    tables_open(run);
     name_uses(run);
     run->read = ARENA_ARRAY(run->arena, uint64_t, run->spec->n_memories);
     run->written = ARENA_ARRAY(run->arena, uint64_t, run->spec->n_memories);
@@ -276,6 +276,7 @@ static void run_all(Run *run) {
     for (uint32_t i = 0; i < run->listing->n; i++) {
         run_insn(run, i);
         arena_reset(run->work);
+        tables_between(run);
     }
     timeline_wait(run, all_units);
     read_outputs(run);
@@ -312,5 +313,6 @@ const SimResult *sim_run(Arena *arena, Diag *diag, const Listing *listing,
     arena_free(run.group);
     arena_free(run.blobs.arena);
     arena_free(run.staged_blobs.arena);
+    arena_free(run.tables.arena);
     return run.result;
 }

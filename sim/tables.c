@@ -1,0 +1,67 @@
+/* tables.c - tables of volumes, found once; see memory.h.
+ *
+ * Input: a memory's layout, a volume. Output: its cells by channel, row and
+ * column. Tiles of one layer, and layers of one shape, have the same volumes:
+ * those that were asked for last are kept, one a slot. Invariant: tables live
+ * until the instruction ends for which they were asked; no more than MOST
+ * entries outlive it.
+ */
+#include "sim/run.h"
+
+enum { SLOTS = 256, MOST = 1 << 20 };
+
+struct VolumeTables {
+    const Layout *layout; /* NULL: an empty slot */
+    Volume volume;
+    LayoutTables cells;
+};
+
+static bool same_volume(const Volume *a, const Volume *b) {
+    return a->c == b->c && a->h == b->h && a->w == b->w &&
+           a->repl.full == b->repl.full &&
+           a->repl.sections == b->repl.sections &&
+           a->repl.units == b->repl.units && a->repl.width == b->repl.width;
+}
+
+static uint32_t slot_of(const Layout *layout, const Volume *v) {
+    enum { C = 31, H = 37, W = 41, ELEMENT = 43 };
+    return (C * v->c + H * v->h + W * v->w + ELEMENT * layout->n) % SLOTS;
+}
+
+static void in_cells(uint64_t *bytes, uint32_t n, uint64_t element) {
+    for (uint32_t i = 0; i < n; i++)
+        bytes[i] /= element;
+}
+
+static LayoutTables make(Arena *arena, const Layout *layout,
+                         const Volume *volume) {
+    LayoutTables t = layout_tables(arena, layout, volume);
+    in_cells(t.c_at, volume->c, layout->element);
+    in_cells(t.h_at, volume->h, layout->element);
+    in_cells(t.w_at, volume->w, layout->element);
+    t.copy_step /= layout->element;
+    return t;
+}
+
+void tables_open(Run *run) {
+    run->tables.arena = arena_new("tables of volumes");
+    run->tables.slot = ARENA_ARRAY(run->tables.arena, VolumeTables, SLOTS);
+}
+
+void tables_between(Run *run) {
+    if (run->tables.n <= MOST)
+        return;
+    run->tables.n = 0;
+    arena_reset(run->tables.arena);
+    run->tables.slot = ARENA_ARRAY(run->tables.arena, VolumeTables, SLOTS);
+}
+
+LayoutTables tables_of(Run *run, const Layout *layout, const Volume *volume) {
+    TableCache *cache = &run->tables;
+    VolumeTables *slot = &cache->slot[slot_of(layout, volume)];
+    if (slot->layout == layout && same_volume(&slot->volume, volume))
+        return slot->cells;
+    *slot = (VolumeTables){layout, *volume, make(cache->arena, layout, volume)};
+    cache->n += (uint64_t)volume->c + volume->h + volume->w;
+    return slot->cells;
+}
