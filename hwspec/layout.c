@@ -109,15 +109,13 @@ static uint64_t extent_of(const Layout *layout, const Volume *volume,
     return times(ceil_div(extent, axis->round), axis->round);
 }
 
-static Shape3 measure(const Layout *layout, const Volume *volume) {
-    Shape3 s;
-    s.bytes = layout->element;
+static void measure(const Layout *layout, const Volume *volume, Shape3 *s) {
+    s->bytes = layout->element;
     for (uint32_t i = layout->n; i-- > 0;) {
-        s.extent[i] = extent_of(layout, volume, &layout->axis[i]);
-        s.stride[i] = s.bytes;
-        s.bytes = times(s.bytes, s.extent[i]);
+        s->extent[i] = extent_of(layout, volume, &layout->axis[i]);
+        s->stride[i] = s->bytes;
+        s->bytes = times(s->bytes, s->extent[i]);
     }
-    return s;
 }
 
 static uint64_t index_at(const Layout *layout, const Volume *volume,
@@ -154,12 +152,15 @@ static uint64_t copy_step(const Layout *layout, const Volume *volume,
 }
 
 uint64_t layout_bytes(const Layout *layout, const Volume *volume) {
-    return measure(layout, volume).bytes;
+    Shape3 s;
+    measure(layout, volume, &s);
+    return s.bytes;
 }
 
 uint64_t layout_offset(const Layout *layout, const Volume *volume, uint32_t c,
                        uint32_t h, uint32_t w, uint32_t copy) {
-    Shape3 s = measure(layout, volume);
+    Shape3 s;
+    measure(layout, volume, &s);
     return term(layout, volume, &s, LAYOUT_C, c) +
            term(layout, volume, &s, LAYOUT_H, h) +
            term(layout, volume, &s, LAYOUT_W, w) +
@@ -183,7 +184,8 @@ static uint64_t *term_table(Arena *arena, const Layout *layout,
 
 LayoutTables layout_tables(Arena *arena, const Layout *layout,
                            const Volume *volume) {
-    Shape3 s = measure(layout, volume);
+    Shape3 s;
+    measure(layout, volume, &s);
     LayoutTables t = {
         .c_at = term_table(arena, layout, volume, &s, LAYOUT_C),
         .h_at = term_table(arena, layout, volume, &s, LAYOUT_H),
@@ -211,12 +213,14 @@ uint64_t layout_part_offset(const Layout *layout, const Volume *whole,
                             uint32_t c) {
     if (layout_granule(layout) == 0)
         return 0;
-    Shape3 s = measure(layout, whole);
+    Shape3 s;
+    measure(layout, whole, &s);
     return index_at(layout, whole, &layout->axis[0], c) * s.stride[0];
 }
 
 uint64_t layout_row_bytes(const Layout *layout, const Volume *volume) {
-    Shape3 s = measure(layout, volume);
+    Shape3 s;
+    measure(layout, volume, &s);
     for (uint32_t i = layout->n; i-- > 0;)
         if (layout->axis[i].dim == LAYOUT_H)
             return s.stride[i];
