@@ -11,6 +11,11 @@ static bool is_move(const Action *a) {
     return a->kind == ACTION_LOAD || a->kind == ACTION_STORE;
 }
 
+static uint64_t memory_base(const Placement *p) {
+    enum { MEMORY_BITS = 48 };
+    return (uint64_t)p->memory << MEMORY_BITS;
+}
+
 /* Bytes of channels [part_c, part_c + n_c), whole granules. */
 static void bytes_of(const HwSpec *spec, Access *access) {
     const Placement *p = access->at;
@@ -38,6 +43,8 @@ static Access access_of(const Plan *plan, const Action *a, uint32_t i) {
     access.rows = rows_read ? a->in_rows : a->rows;
     access.row = p->ring ? row % p->whole.h : row - p->row;
     bytes_of(plan->schedule->spec, &access);
+    access.first += memory_base(p);
+    access.end += memory_base(p);
     if (is_in && a->kind == ACTION_COPY) { /* reaches over the plank's end */
         access.end += p->bytes;
         access.exact = false;
@@ -73,17 +80,14 @@ static bool apart(const Access *a, const Access *b) {
 }
 
 static bool meet(const Access *a, const Access *b) {
-    return a->first < b->end && b->first < a->end &&
-           a->at->memory == b->at->memory && !apart(a, b);
+    return a->first < b->end && b->first < a->end && !apart(a, b);
 }
 
 static void extend(Reach *reach, const Access *access) {
-    enum { MEMORY_BITS = 48 };
-    uint64_t base = (uint64_t)access->at->memory << MEMORY_BITS;
-    if (base + access->first < reach->first)
-        reach->first = base + access->first;
-    if (base + access->end > reach->end)
-        reach->end = base + access->end;
+    if (access->first < reach->first)
+        reach->first = access->first;
+    if (access->end > reach->end)
+        reach->end = access->end;
 }
 
 Accesses accesses_of(Arena *arena, const Plan *plan, const Action *a) {
@@ -100,9 +104,7 @@ Accesses accesses_of(Arena *arena, const Plan *plan, const Action *a) {
     return all;
 }
 
-bool accesses_conflict(const Accesses *a, const Accesses *b) {
-    if (accesses_apart(a, b))
-        return false;
+bool accesses_meet(const Accesses *a, const Accesses *b) {
     for (uint32_t i = 0; i < a->n; i++)
         for (uint32_t k = i < a->n_read ? b->n_read : 0; k < b->n; k++)
             if (meet(&a->at[i], &b->at[k]))

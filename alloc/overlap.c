@@ -110,7 +110,7 @@ static void find_conflicts(Overlap *o) {
         for (uint32_t k = i > WINDOW ? i - WINDOW : 0; k < i; k++)
             if (!accesses_apart(&all[i], &all[k]) &&
                 (o->item[i].moves || o->item[k].moves) &&
-                accesses_conflict(&all[i], &all[k]))
+                accesses_meet(&all[i], &all[k]))
                 vec_push(o->arena, &o->before, k);
     }
     o->start[o->n] = o->before.n;

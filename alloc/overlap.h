@@ -9,12 +9,12 @@
 /* Bytes that an action reads or writes: rows of a volume's channels. */
 typedef struct Access {
     const Placement *at;
-    uint64_t first, end; /* bytes of its memory */
+    uint64_t first, end; /* bytes, one memory behind the other */
     uint32_t row, rows;  /* of the volume at `at`, rows from 0 */
     bool exact;          /* else it may touch all of the bytes */
 } Access;
 
-/* Bytes of all memories, one memory behind the other. */
+/* Bytes, likewise. */
 typedef struct Reach {
     uint64_t first, end;
 } Reach;
@@ -31,13 +31,16 @@ typedef struct Accesses {
 bool placements_share(const Placement *a, const Placement *b);
 Accesses accesses_of(Arena *arena, const Plan *plan, const Action *a);
 /* Whether both touch the same element, and one of them writes it. */
-bool accesses_conflict(const Accesses *a, const Accesses *b);
+bool accesses_meet(const Accesses *a, const Accesses *b);
 /* A quick "no" to that. */
 static inline bool accesses_apart(const Accesses *a, const Accesses *b) {
     return (a->active.first >= b->active.end ||
             b->active.first >= a->active.end) &&
            (a->outside.first >= b->outside.end ||
             b->outside.first >= a->outside.end);
+}
+static inline bool accesses_conflict(const Accesses *a, const Accesses *b) {
+    return !accesses_apart(a, b) && accesses_meet(a, b);
 }
 
 /* ---- clock.c: time as the simulator counts it ---- */
