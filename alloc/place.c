@@ -173,6 +173,24 @@ Placer *placer_new_by_birth(Arena *arena, const PlanProblem *problem,
     return new_placer(arena, problem, result, false);
 }
 
+Placer *placer_like(Arena *arena, const Placer *fresh, PlanResult *result) {
+    if (fresh->in_trees)
+        return new_placer(arena, fresh->problem, result, true);
+    Placer *placer = ARENA_COPY(arena, Placer, fresh, 1);
+    uint32_t n = fresh->problem->n_bufs;
+    placer->arena = arena;
+    placer->result = result;
+    for (uint32_t p = 0; p < fresh->problem->n_pools; p++) {
+        TakenList *list = &placer->taken[p];
+        list->cap = list->n;
+        list->at = ARENA_COPY(arena, Taken, list->at, list->n);
+    }
+    result->status = PLAN_FITS;
+    memcpy(result->pool, fresh->result->pool, n * sizeof *result->pool);
+    memcpy(result->offset, fresh->result->offset, n * sizeof *result->offset);
+    return placer;
+}
+
 /* A walk over the gaps of one pool, from low to high. */
 typedef struct Walk {
     const TakenList *list;
@@ -371,16 +389,19 @@ static void heed_hint(Placer *placer, const Wish *wish) {
     }
 }
 
+/* Where the bundle can begin at most, were nothing else there. */
+static int64_t last_start(const Placer *placer, const Wish *wish) {
+    uint64_t size = placer->problem->pool[wish->pool].size;
+    return (int64_t)(size < INT64_MAX / 4 ? size : INT64_MAX / 4) - wish->bytes;
+}
+
 static Gaps list_bundle_gaps(Placer *placer, uint32_t buf, uint32_t pool) {
     const Bundle *bundle = &placer->bundles->bundle[placer->bundles->of[buf]];
     Wish wish = {bundle, pool, bundle_bytes(placer->bundles, bundle, pool)};
     placer->gap.n = 0;
     if (!(bundle->pools >> pool & 1))
         return (Gaps){.buf = buf};
-    uint64_t size = placer->problem->pool[pool].size;
-    int64_t last = (int64_t)(size < INT64_MAX / 4 ? size : INT64_MAX / 4);
-    int64_t at = 0;
-    last -= wish.bytes;
+    int64_t at = 0, last = last_start(placer, &wish);
     list_bars(placer, bundle, pool);
     for (uint32_t i = 0; i < placer->bar.n; i++) {
         Bar bar = placer->bar.at[i];
@@ -390,6 +411,55 @@ static Gaps list_bundle_gaps(Placer *placer, uint32_t buf, uint32_t pool) {
     offer(placer, &wish, at, last);
     heed_hint(placer, &wish);
     return (Gaps){buf, placer->gap.n, placer->gap.at, (uint64_t)wish.bytes, 1};
+}
+
+/* Whether the bundle is one buffer whose relations bar nothing: what is taken,
+ * in its order, then bars offsets that begin ever higher. */
+static bool is_simple(const Placer *placer, uint32_t buf) {
+    const Bundle *b = &placer->bundles->bundle[placer->bundles->of[buf]];
+    uint64_t hint;
+    return b->n_members == 1 && !b->linked &&
+           !bundle_hint(placer->bundles, b, &hint);
+}
+
+static bool lives_with(const Piece *piece, uint32_t n, const Taken *taken) {
+    for (uint32_t i = 0; i < n; i++)
+        if (piece[i].first < taken->last && taken->first < piece[i].end)
+            return true;
+    return false;
+}
+
+/* The first multiple from `from` on, if it is no higher than `last`. */
+static bool starts_at(const Placer *placer, const Wish *wish, int64_t from,
+                      int64_t last, uint64_t *at) {
+    if (from > last)
+        return false;
+    int64_t up = bundle_up(placer->bundles, wish->bundle, wish->pool, from);
+    *at = (uint64_t)up;
+    return up >= 0 && up <= last;
+}
+
+/* As list_bundle_gaps, of a simple bundle the lowest offset alone. */
+static bool lowest_of_simple(const Placer *placer, uint32_t buf, uint32_t pool,
+                             uint64_t *at) {
+    const Bundles *bundles = placer->bundles;
+    const Bundle *bundle = &bundles->bundle[bundles->of[buf]];
+    const Piece *piece = &bundles->piece[bundle->first_piece];
+    const TakenList *list = &placer->taken[pool];
+    Wish wish = {bundle, pool, bundle_bytes(bundles, bundle, pool)};
+    int64_t floor = 0, last = last_start(placer, &wish);
+    if (!(bundle->pools >> pool & 1))
+        return false;
+    for (uint32_t i = 0; i < list->n; i++) {
+        const Taken *t = &list->at[i];
+        if ((int64_t)t->end <= floor || !lives_with(piece, bundle->n_pieces, t))
+            continue;
+        int64_t below = (int64_t)t->at - wish.bytes;
+        if (starts_at(placer, &wish, floor, below < last ? below : last, at))
+            return true;
+        floor = (int64_t)t->end;
+    }
+    return starts_at(placer, &wish, floor, last, at);
 }
 
 /* ---- placing ---- */
@@ -430,24 +500,33 @@ static uint64_t lowest(const void *context, const Gaps *gaps) {
     return gaps->gap[0].at;
 }
 
+static bool lowest_gap(Placer *placer, uint32_t buf, uint32_t pool,
+                       uint64_t *at) {
+    Walk walk;
+    Gap gap;
+    walk_gaps(placer, buf, pool, &walk);
+    bool found = next_gap(&walk, &gap);
+    placer->steps += walk.look.steps;
+    *at = found ? gap.at : 0;
+    return found;
+}
+
 void placer_put_lowest(Placer *placer, uint32_t buf) {
     const Buf *b = &placer->problem->buf[buf];
     if (is_settled(placer, buf))
         return;
-    if (b->hint != PLAN_NO_HINT || placer->bundles) {
+    if (b->hint != PLAN_NO_HINT ||
+        (placer->bundles && !is_simple(placer, buf))) {
         placer_put(placer, buf, lowest, NULL);
         return;
     }
     uint32_t pool[PLAN_MAX_POOLS],
         n = pools_by_cost(placer->problem, buf, pool);
     for (uint32_t i = 0; i < n; i++) {
-        Walk walk;
-        Gap gap;
-        walk_gaps(placer, buf, pool[i], &walk);
-        bool found = next_gap(&walk, &gap);
-        placer->steps += walk.look.steps;
-        if (found) {
-            take(placer, buf, pool[i], gap.at);
+        uint64_t at;
+        if (placer->bundles ? lowest_of_simple(placer, buf, pool[i], &at)
+                            : lowest_gap(placer, buf, pool[i], &at)) {
+            take(placer, buf, pool[i], at);
             return;
         }
     }

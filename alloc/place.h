@@ -37,6 +37,9 @@ typedef struct Placer Placer;
 Placer *placer_new(Arena *arena, const PlanProblem *problem,
                    PlanResult *result);
 
+/* A copy of one that has placed nothing since it was made. */
+Placer *placer_like(Arena *arena, const Placer *fresh, PlanResult *result);
+
 /* The same for buffers that come in the order of birth, to be retired: short
  * lists of the living do better than a tree over all of time. */
 Placer *placer_new_by_birth(Arena *arena, const PlanProblem *problem,

@@ -11,10 +11,9 @@
 
 enum { DEFAULT_ORDERS = 8 };
 
-static void place_in_order(Arena *scratch, const PlanProblem *problem,
+static void place_in_order(Arena *scratch, const Placer *fresh, uint32_t n,
                            uint64_t seed, PlanResult *result) {
-    Placer *placer = placer_new(scratch, problem, result);
-    uint32_t n = problem->n_bufs;
+    Placer *placer = placer_like(scratch, fresh, result);
     uint32_t *order = ARENA_ARRAY(scratch, uint32_t, n);
     for (uint32_t i = 0; i < n; i++) {
         uint32_t k = (uint32_t)(rng_bits(seed, i) % (i + 1));
@@ -28,10 +27,14 @@ static void place_in_order(Arena *scratch, const PlanProblem *problem,
 void plan_random(Arena *arena, const PlanProblem *problem, PlanResult *result) {
     uint64_t orders = problem->budget ? problem->budget : DEFAULT_ORDERS;
     Arena *scratch = arena_new("random orders");
-    (void)arena;
+    PlanResult none = {.failed = PLAN_NO_BUF,
+                       .pool = ARENA_ARRAY(arena, int32_t, problem->n_bufs),
+                       .offset = ARENA_ARRAY(arena, uint64_t, problem->n_bufs)};
+    const Placer *fresh = placer_new(arena, problem, &none);
     for (uint64_t i = 0; i < orders; i++) {
         arena_reset(scratch);
-        place_in_order(scratch, problem, rng_bits(problem->seed, i), result);
+        place_in_order(scratch, fresh, problem->n_bufs,
+                       rng_bits(problem->seed, i), result);
         if (result->status == PLAN_FITS)
             break;
     }
