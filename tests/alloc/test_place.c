@@ -82,6 +82,56 @@ static void test_tree_places_as_lists_do(void **state) {
     }
 }
 
+static uint64_t choose_first(const void *context, const Gaps *gaps) {
+    (void)context;
+    return gaps->gap[0].at;
+}
+
+/* Each life of ten steps or more has a gap, or two. */
+static void draw_gaps(Arena *arena, uint64_t seed, Buf *buf, uint32_t n) {
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t life = buf[i].end - buf[i].first, at = buf[i].first;
+        if (life < 10)
+            continue;
+        uint32_t third = life / 3;
+        Steps gap[] = {{at + 1, at + third}, {at + third + 2, at + 2 * third}};
+        buf[i].n_gaps = 1 + draw(seed + 5, i, 2);
+        buf[i].gap = ARENA_COPY(arena, Steps, gap, 2);
+    }
+}
+
+/* With gaps in lives; the second placer is a copy of a fresh one. */
+static void test_lowest_is_the_first_of_all_gaps(void **state) {
+    enum { N = 60 };
+    (void)state;
+    for (uint64_t seed = 0; seed < 300; seed += 10) {
+        Arena *arena = arena_new("test");
+        PlanProblem p = {.n_pools = 2, .n_bufs = N};
+        p.pool[0] = (Pool){.size = 2000 + 100 * seed, .align = 1};
+        p.pool[1] = (Pool){.size = 1000, .align = 8};
+        Buf *buf = draw_buffers(arena, seed, N);
+        draw_gaps(arena, seed, buf, N);
+        p.buf = buf;
+        PlanResult listed = empty_result(arena, N), none = listed, found;
+        none.pool = ARENA_ARRAY(arena, int32_t, N);
+        none.offset = ARENA_ARRAY(arena, uint64_t, N);
+        found = empty_result(arena, N);
+        Placer *slow = placer_new(arena, &p, &listed);
+        Placer *fresh = placer_new(arena, &p, &none);
+        Placer *quick = placer_like(arena, fresh, &found);
+        for (uint32_t k = 0; k < N; k++) {
+            placer_put(slow, k * 7 % N, choose_first, NULL);
+            placer_put_lowest(quick, k * 7 % N);
+        }
+        assert_int_equal(found.status, listed.status);
+        for (uint32_t b = 0; b < N; b++) {
+            assert_int_equal(found.pool[b], listed.pool[b]);
+            assert_int_equal(found.offset[b], listed.offset[b]);
+        }
+        arena_free(arena);
+    }
+}
+
 enum { SIZE = 256 };
 
 /* Cells that anybody has taken in the life of the buffer. */
@@ -145,6 +195,7 @@ static void test_stretches_against_cells(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tree_places_as_lists_do),
+        cmocka_unit_test(test_lowest_is_the_first_of_all_gaps),
         cmocka_unit_test(test_stretches_against_cells),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
