@@ -6,6 +6,7 @@
  * tiles. Then the actions, and the judge.
  */
 #include "alloc/contest.h"
+#include "alloc/overlap.h"
 #include "alloc/planners.h"
 #include "alloc/stage.h"
 
@@ -153,6 +154,17 @@ static void say_why(Arena *arena, Diag *diag, const Schedule *schedule,
         explain(diag, w, &problem, &result);
 }
 
+/* What was planned, tiles included, on the real machine. */
+static void plan_on(Arena *arena, const Schedule *real, Plan *plan) {
+    HwSpec *spec = ARENA_COPY(arena, HwSpec, real->spec, 1);
+    Schedule *schedule = ARENA_COPY(arena, Schedule, real, 1);
+    spec->tiling.style = plan->schedule->spec->tiling.style;
+    schedule->spec = spec;
+    plan->schedule = schedule;
+    if (plan->cycles)
+        plan->cycles = plan_cycles(plan);
+}
+
 Plan *plan_volumes(Arena *arena, Diag *diag, const Schedule *real,
                    const PlanOptions *options, bool *does_not_fit) {
     *does_not_fit = false;
@@ -173,12 +185,13 @@ Plan *plan_volumes(Arena *arena, Diag *diag, const Schedule *real,
         say_why(arena, diag, schedule, options, c.once);
         return NULL;
     }
-    c.timed = real->spec;
+    c.timed = hwspec_no_faster(arena, real->spec, schedule->spec);
     Plan *plan = way_plan(arena, diag, &c, &c.best);
     if (!plan)
         return NULL;
-    c.schedule = real; /* bytes are settled: now for the times alone */
+    schedule->spec = c.timed; /* bytes are settled: now for times alone */
     plan = plan_hidden(arena, &c, plan);
+    plan_on(arena, real, plan);
     Traffic traffic = plan_traffic(plan);
     if (traffic.too_long) {
         *does_not_fit = true;

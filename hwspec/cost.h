@@ -35,10 +35,14 @@ uint64_t hwspec_transfer_cycles(const HwSpec *spec, const HwMemory *memory,
 /* planned.c: the machine with the bandwidths and arrays that plans are chosen
  * for, where it names any; a copy. */
 const HwSpec *hwspec_planned(Arena *arena, const HwSpec *spec);
-/* A copy of `spec` with the bandwidths and arrays of `real`, which has the same
+/* A copy of `spec` with the bandwidths and arrays of `of`, which has the same
  * memories and engines. */
 const HwSpec *hwspec_timed_as(Arena *arena, const HwSpec *spec,
-                              const HwSpec *real);
+                              const HwSpec *of);
+/* A copy of `spec` in which no bandwidth is more than in `than`, and no array
+ * wider. */
+const HwSpec *hwspec_no_faster(Arena *arena, const HwSpec *spec,
+                               const HwSpec *than);
 
 /* Cycles that so many weights take from where they come into active memory. */
 uint64_t hwspec_staged_cycles(const HwSpec *spec, uint64_t elements);

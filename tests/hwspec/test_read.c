@@ -346,6 +346,13 @@ static void planned_machines(void **state) {
     planned = hwspec_timed_as(arena, planned, wide);
     assert_int_equal(planned->engine[0].unroll.out_c, 64);
     assert_int_equal(planned->engine[0].unroll.in_c, 96);
+    planned = hwspec_no_faster(arena, wide, hwspec_planned(arena, wide));
+    assert_int_equal(planned->engine[0].unroll.out_c, 32);
+    const HwSpec *slow =
+        load(arena, "ring-npu", "memories.ddr.bandwidth", "1GB/s", "");
+    planned = hwspec_no_faster(arena, slow, hwspec_planned(arena, slow));
+    assert_true(planned->memory[1].bandwidth == 1e9);
+    assert_true(planned->memory[2].bandwidth == 1.6e9);
     arena_free(arena);
 }
 
