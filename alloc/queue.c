@@ -99,13 +99,14 @@ void queue_add(Queue *q, const Action *a, const Touched *t) {
     uint32_t most = q->plan->schedule->spec->tiling.queue;
     if (a->kind == ACTION_CONCAT)
         return;
-    if (a->kind == ACTION_HOST) {
-        q->floor = all_done(q);
-        forget_done(q);
+    uint64_t start = queue_ready(q, t);
+    if (a->kind == ACTION_HOST) { /* takes no time */
+        QueueEntry entry = {*t, start};
+        vec_push(q->arena, &q->entry, entry);
         return;
     }
     uint32_t unit = unit_of(a);
-    uint64_t start = queue_ready(q, t), free = unit_free(q, unit);
+    uint64_t free = unit_free(q, unit);
     start = start > free ? start : free;
     q->done[unit] = start + action_cycles(q->plan, a);
     QueueEntry entry = {*t, q->done[unit]};

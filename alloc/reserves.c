@@ -13,9 +13,10 @@
 
 #include <math.h>
 
-static const StageWay stage_ways[] = {{16, false}, {8, false}, {4, false},
-                                      {2, false},  {1, false}, {16, true},
-                                      {8, true},   {4, true},  {2, true}};
+static const StageWay stage_ways[] = {
+    {0, 16, false}, {0, 8, false}, {0, 4, false}, {0, 2, false},
+    {0, 1, false},  {0, 8, true},  {0, 2, true}};
+static const uint32_t bands[] = {4, 16};
 static const uint32_t shares[] = {16, 13, 10, 8, 6, 4, 3, 2, 1};
 #define LENGTH(array) ((uint32_t)(sizeof(array) / sizeof *(array)))
 
@@ -25,6 +26,8 @@ typedef struct Staging {
     const PlanOptions *options;
     Plan *best;
     double cost;
+    StageWay way; /* of the best */
+    bool again;   /* the last one loads a block more than once */
 } Staging;
 
 static double cost_of(const Plan *plan) {
@@ -47,22 +50,35 @@ static bool loads_again(const Plan *plan) {
     return loaded > once;
 }
 
+/* False if it does not fit so. */
+static bool try_way(Staging *s, const Plan *volumes, StageWay way) {
+    Plan *plan = ARENA_COPY(s->arena, Plan, volumes, 1);
+    if (!stage(s->arena, plan, way))
+        return false;
+    plan->ddr_moved = plan_traffic(plan).moved;
+    s->again = loads_again(plan);
+    double cost = cost_of(plan);
+    if (s->best && cost >= s->cost)
+        return true;
+    s->best = plan;
+    s->cost = cost;
+    s->way = way;
+    return true;
+}
+
 /* In the plan's order of layers, with its places of volumes. */
 static void try_blocks(Staging *s, const Plan *volumes) {
-    bool again = true;
-    for (uint32_t i = 0; i < LENGTH(stage_ways); i++) {
-        Plan *plan = ARENA_COPY(s->arena, Plan, volumes, 1);
-        if (stage_ways[i].evicts && !again)
-            continue;
-        if (!stage(s->arena, plan, stage_ways[i]))
-            continue;
-        again = loads_again(plan);
-        plan->ddr_moved = plan_traffic(plan).moved;
-        double cost = cost_of(plan);
-        if (s->best && cost >= s->cost)
-            continue;
-        s->best = plan;
-        s->cost = cost;
+    const Plan *before = s->best;
+    s->again = true;
+    for (uint32_t i = 0; i < LENGTH(stage_ways); i++)
+        if (!stage_ways[i].evicts || s->again)
+            try_way(s, volumes, stage_ways[i]);
+    if (s->best == before)
+        return;
+    StageWay way = s->way;
+    for (uint32_t i = 0; i < LENGTH(bands); i++) {
+        way.bands = bands[i];
+        try_way(s, volumes, way);
     }
 }
 

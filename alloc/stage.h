@@ -65,6 +65,12 @@ uint64_t block_least(const HwSpec *spec, const Graph *g, const Node *node);
  * if one does not fit. */
 bool blocks_make(Arena *arena, Plan *plan, uint32_t share, Sliced *out);
 
+/* ---- bands.c ---- */
+
+/* What is loaded for the layer behind comes by n bands of rows, and the layer
+ * runs by these, where it can. */
+void bands_make(Arena *arena, Plan *plan, uint32_t n);
+
 /* ---- room.c: where blocks may lie, and when ---- */
 
 /* Bytes of the first memory that hold values from an action to another. */
@@ -133,6 +139,7 @@ uint32_t holds_put(Holds *h, const Wanted *w, Reach bytes);
 
 /* How loads are brought forward. */
 typedef struct StageWay {
+    uint32_t bands; /* of bands_make; 0: none */
     uint32_t share; /* of blocks_make */
     bool evicts;    /* blocks that are used again make room for loads ahead */
 } StageWay;

@@ -95,7 +95,7 @@ bool host_act(const HostCall *call, const Channels *size, float *value) {
 
 /* ---- running ---- */
 
-static const HostLayer *find_layer(const Run *run, const char *name) {
+const HostLayer *host_layer(const Run *run, const char *name) {
     const Image *image = &run->listing->image;
     for (uint32_t i = 0; run->listing->has_image && i < image->n_hosts; i++)
         if (strcmp(image->host[i].name, name) == 0)
@@ -215,7 +215,7 @@ static void run_layer(Run *run, const HostLayer *layer) {
 }
 
 void host_run(Run *run, const Work *work) {
-    const HostLayer *layer = find_layer(run, work->name);
+    const HostLayer *layer = host_layer(run, work->name);
     if (!layer && run->listing->has_image) {
         fault(run, "the image has no host layer of this name");
     } else if (!layer) {

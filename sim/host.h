@@ -40,6 +40,8 @@ typedef struct HostRow {
 extern const HostRow host_windows[], host_shapes[], host_tensors[],
     host_numbers[];
 
+/* The image's layer of that name, or NULL. */
+const HostLayer *host_layer(const Run *run, const char *name);
 /* Runs the layer of that name; without an image it is skipped with a note. */
 void host_run(Run *run, const Work *work);
 

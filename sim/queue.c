@@ -4,9 +4,11 @@
  * Input: works in the listing's order. Output: run->issued, before which one
  * cannot begin: those of the `tiling.queue` before it may still be at work, no
  * others; of these it waits for each that touches one of its cells, one of the
- * two writing. Engines that cannot run beside its own are done then, too.
+ * two writing. Engines that cannot run beside its own are done then, too. A
+ * layer of the host waits for its operands, and takes no time.
  */
 #include "sim/engine.h"
+#include "sim/host.h"
 
 enum { MAX_OPERANDS = 4, SPARE = 8 };
 
@@ -63,23 +65,56 @@ static void forget_done(Run *run) {
     run->touched.n = run->touched.cap = n;
 }
 
+static void touch(Run *run, const Operand *operand, uint32_t unit,
+                  uint64_t end) {
+    uint64_t most = run->spec->tiling.queue;
+    Touch touch = {.name = run->who,
+                   .writes = operand->writes,
+                   .unit = unit,
+                   .end = end,
+                   .place = place_keep(run->group, &operand->place)};
+    vec_push(run->group, &run->touched, touch);
+    if (run->touched.n > SPARE * most + SPARE)
+        forget_done(run);
+}
+
+/* What the layer of the host reads, or writes. */
+static void over_regions(Run *run, uint32_t n, const Region *region,
+                         bool writes, bool waits) {
+    for (uint32_t i = 0; i < n; i++) {
+        Operand operand = {.writes = writes};
+        if (!region_place(run, &region[i], "operand", &operand.place))
+            continue;
+        if (waits)
+            wait_for_cells(run, &operand);
+        else
+            touch(run, &operand, run->spec->n_engines + 1, run->issued);
+    }
+}
+
+static void over_layer(Run *run, const HostLayer *layer, bool waits) {
+    over_regions(run, layer->n_in, layer->in, false, waits);
+    over_regions(run, layer->n_out, layer->out, true, waits);
+}
+
+void queue_host(Run *run, const Work *w) {
+    const HostLayer *layer = host_layer(run, w->name);
+    run->issued = run->floor;
+    if (!layer)
+        return;
+    over_layer(run, layer, true);
+    over_layer(run, layer, false);
+}
+
 void queue_end(Run *run, const Work *w, uint32_t unit) {
     uint32_t most = run->spec->tiling.queue;
     Operand operand[MAX_OPERANDS];
     uint32_t n = work_operands(w, operand);
-    for (uint32_t i = 0; i < n; i++) {
-        Touch touch = {.name = run->who,
-                       .writes = operand[i].writes,
-                       .unit = unit,
-                       .end = run->done[unit],
-                       .place = place_keep(run->group, &operand[i].place)};
-        vec_push(run->group, &run->touched, touch);
-    }
+    for (uint32_t i = 0; i < n; i++)
+        touch(run, &operand[i], unit, run->done[unit]);
     vec_push(run->hold, &run->ended, run->done[unit]);
     if (run->ended.n >= most) {
         uint64_t end = run->ended.at[run->ended.n - most];
         run->floor = end > run->floor ? end : run->floor;
     }
-    if (run->touched.n > SPARE * (uint64_t)most + SPARE)
-        forget_done(run);
 }

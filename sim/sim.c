@@ -151,8 +151,10 @@ static void run_insn(Run *run, uint32_t index) {
         work.op == HW_OP_CONCAT)
         return;
     if (work.op == HW_OP_HOST || work.op == HW_OP_LAYER) {
-        timeline_wait(run, all_units);
-        run->floor = run->issued;
+        if (run->spec->tiling.queue)
+            queue_host(run, &work);
+        else
+            timeline_wait(run, all_units);
         host_run(run, &work);
     } else {
         begin_insn(run, &work);
