@@ -106,6 +106,8 @@ static void add_action(Images *im, uint32_t i, uint32_t image) {
     a.at += image * one->schedule->n_steps;
     if (a.node.i != NONE)
         a.node.i += image * one->schedule->graph->node.n;
+    if (a.weights)
+        a.weights += image * one->n_blocks;
     if (im->numbers) {
         im->step += a.step != im->step_of_one;
         im->step_of_one = a.step;
@@ -181,6 +183,17 @@ static const Repl *repeat_repl(const Images *im) {
     return all;
 }
 
+/* Each image loads its own. */
+static const WeightBlock *blocks(const Images *im) {
+    uint32_t n = im->one->n_blocks, nodes = im->one->schedule->graph->node.n;
+    WeightBlock *all = ARENA_ARRAY(im->arena, WeightBlock, im->n * n + 1);
+    for (uint32_t i = 0; i < im->n * n; i++) {
+        all[i] = im->one->block[i % n];
+        all[i].node.i += i / n * nodes;
+    }
+    return all;
+}
+
 static void memory_fill(const Images *im, Plan *plan) {
     const HwSpec *spec = im->one->schedule->spec;
     for (uint32_t m = spec->n_active; m < spec->n_memories; m++)
@@ -207,6 +220,8 @@ static Plan *repeat(Images *im) {
     plan->placement = placements(im);
     plan->n_actions = im->action.n;
     plan->action = ARENA_COPY(im->arena, Action, im->action.at, im->action.n);
+    plan->n_blocks *= im->n;
+    plan->block = blocks(im);
     plan->repl = repeat_repl(im);
     plan->ddr_moved *= im->n;
     plan->ddr_compulsory *= im->n;
@@ -215,10 +230,11 @@ static Plan *repeat(Images *im) {
     plan->ddr_again *= im->n;
     plan->ddr_layers *= im->n;
     memory_fill(im, plan);
-    if (im->one->schedule->spec->tiling.overlap) {
+    const HwTiling *tiling = &im->one->schedule->spec->tiling;
+    if (tiling->overlap)
         overlap(im->arena, plan, HOSTS_EITHER);
+    if (tiling->overlap || tiling->queue)
         plan->cycles = plan_cycles(plan);
-    }
     return plan;
 }
 

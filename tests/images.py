@@ -28,6 +28,7 @@ POINTS = [  # network, machine, settings
     ("densenet-cell", "xdnn-v3-96", []),
     ("densenet-cell", "tile-npu", []),
     ("tiny", "line-npu", []),
+    ("tiny", "stage-npu", ["memories.am.size=6KiB"]),
     ("tiny", "math-engine", []),
     ("tiny", "template", [])]
 LONG = [("resnet50", "xdnn-v2-28", ["memories.am.size=2MiB", UNLIMITED]),
