@@ -34,7 +34,7 @@ PUBLISHED = ["resnet-50", "googlenet", "mobilenet-v2"]
 GENERATED = ["nasnet-imagenet", "darts-imagenet", "u-net"]
 EXAMPLES = ["squeezenet", "vgg16", "yolov2-608", "densenet-cell"]
 MACHINES = ["xdnn-v2-28", "xdnn-v2-56", "xdnn-v3-96", "ring-npu", "line-npu",
-            "tile-npu", residency.MACHINE]
+            "tile-npu", "stage-npu", residency.MACHINE]
 VALUES = {"am": 50, "bandwidth": 19, "width": 7}
 PARTS = (0.75, 0.5, 0.25)
 SIZES = {"xdnn-v3-96": (1 << 20, 16 << 20), "tile-npu": (64 << 10, 2 << 20)}
@@ -46,6 +46,7 @@ WIDTHS = {  # as the machines have them
     "ring-npu": {"array.unroll.out_c": 16, "array.unroll.in_c": 8},
     "line-npu": {"array.unroll.out_c": 16, "array.unroll.in_c": 8},
     "tile-npu": {"array.unroll.out_c": 32, "array.unroll.in_c": 32},
+    "stage-npu": {"array.unroll.out_c": 64, "array.unroll.in_c": 32},
 }
 OCTAVES = 3
 JOBS = 2
