@@ -162,7 +162,7 @@ static void plan_on(Arena *arena, const Schedule *real, Plan *plan) {
     schedule->spec = spec;
     plan->schedule = schedule;
     if (plan->cycles)
-        plan->cycles = plan_cycles(plan);
+        plan->cycles = (spec->tiling.queue ? queue_cycles : plan_cycles)(plan);
 }
 
 Plan *plan_volumes(Arena *arena, Diag *diag, const Schedule *real,
@@ -208,9 +208,12 @@ Plan *plan_volumes(Arena *arena, Diag *diag, const Schedule *real,
 }
 
 /* Weights move as well, and bounds hold for both. */
-static Plan *make_staged(Arena *arena, Diag *diag, const Schedule *schedule,
+static Plan *make_staged(Arena *arena, Diag *diag, const Schedule *real,
                          const PlanOptions *options, bool *does_not_fit) {
     *does_not_fit = false;
+    Schedule *schedule = ARENA_COPY(arena, Schedule, real, 1);
+    schedule->spec =
+        hwspec_no_faster(arena, real->spec, hwspec_planned(arena, real->spec));
     Plan *plan = plan_staged(arena, schedule, options);
     if (!plan) {
         *does_not_fit = true;
@@ -222,6 +225,7 @@ static Plan *make_staged(Arena *arena, Diag *diag, const Schedule *schedule,
     plan->ddr_bound += once;
     plan->ddr_once += once;
     plan->ddr_layers += once;
+    plan_on(arena, real, plan);
     return plan;
 }
 
