@@ -3,13 +3,11 @@
  * Input: what volumes hold, and loads of blocks in the order of their first
  * use. Output: a place for each, free from the load on to its use. Method: of
  * the places that volumes and promised blocks leave, the one that is free
- * first; where a block lies that is used again, its load counts as well. A
- * block that is done with stays until its place is wanted; of those that could
- * go, the one that is needed last goes (Belady, 1966).
+ * first, and the shortest of these. A block that is done with stays until its
+ * place is wanted; of those that could go, the one that is needed last goes
+ * (Belady, 1966).
  */
 #include "alloc/stage.h"
-
-#include "hwspec/cost.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -94,123 +92,144 @@ uint32_t holds_find(Holds *h, uint32_t slice, uint32_t front, uint32_t use,
 
 /* ---- a place ---- */
 
-/* Cycles at which bytes are free that somebody is at work on. */
-typedef struct AtWork {
+/* Bytes that are in the way: always; until a cycle; or as long as the block
+ * there is not given up, of those that can be so many are in turn before. */
+typedef struct Hurdle {
     Reach bytes;
-    uint64_t end;
-} AtWork;
+    uint64_t until; /* UINT64_MAX: always */
+    uint32_t turn;  /* NONE: no block */
+} Hurdle;
+
+typedef struct Loose {
+    Reach bytes;
+    uint32_t again;
+} Loose;
 
 typedef struct Search {
     Arena *arena;
     const Holds *h;
     const Wanted *w;
     uint64_t now, align, size;
-    VEC(Reach) taken;
-    VEC(AtWork) busy;
-    VEC(Held) loose; /* blocks that may go */
-    bool any;
-    Reach best;
-    uint64_t cost;
-    uint32_t again; /* first use of what goes */
+    VEC(Hurdle) hurdle;
+    VEC(Loose) loose;  /* blocks that may go */
+    VEC(uint64_t) end; /* of those at work */
 } Search;
 
-static void take_stay(Search *s, uint32_t i) {
-    const Stay *stay = &s->h->stays.at.at[i];
-    if (stay->since <= s->w->use && stay->until >= s->w->front)
-        vec_push(s->arena, &s->taken, stay->bytes);
+static void add(Search *s, Reach bytes, uint64_t until, uint32_t turn) {
+    vec_push(s->arena, &s->hurdle, ((Hurdle){bytes, until, turn}));
 }
 
-static void find_taken(Search *s) {
+static void add_stay(Search *s, uint32_t i) {
+    const Stay *stay = &s->h->stays.at.at[i];
+    if (stay->since <= s->w->use && stay->until >= s->w->front)
+        add(s, stay->bytes, UINT64_MAX, NONE);
+}
+
+static void add_held(Search *s, const Held *held) {
+    if (held->until >= s->w->front || !s->w->evicts)
+        add(s, held->bytes, UINT64_MAX, NONE);
+    else
+        vec_push(s->arena, &s->loose, ((Loose){held->bytes, held->again}));
+}
+
+static void add_taken(Search *s) {
     const Holds *h = s->h;
     for (uint32_t i = h->passed; i < h->order.n; i++) {
         if (h->stays.at.at[h->order.at[i]].since > s->w->use)
             break;
-        take_stay(s, h->order.at[i]);
+        add_stay(s, h->order.at[i]);
     }
     for (uint32_t i = 0; i < h->early.n; i++)
-        take_stay(s, h->early.at[i]);
+        add_stay(s, h->early.at[i]);
     for (uint32_t i = 0; i < s->w->n_busy; i++)
-        vec_push(s->arena, &s->taken, s->w->busy[i]);
+        add(s, s->w->busy[i], UINT64_MAX, NONE);
     for (uint32_t i = 0; i < h->held.n; i++) {
         const Held *held = &h->held.at[i];
-        bool stays = held->until >= s->w->front ||
-                     (held->again != NONE && !s->w->evicts);
-        if (stays)
-            vec_push(s->arena, &s->taken, held->bytes);
-        else
-            vec_push(s->arena, &s->loose, *held);
+        if (held->until >= s->w->front || held->again != NONE)
+            add_held(s, held);
     }
 }
 
-static void find_busy(Search *s, const Queue *queue) {
+static void add_at_work(Search *s, const Queue *queue) {
     for (uint32_t i = 0; i < queue->entry.n; i++) {
         const QueueEntry *e = &queue->entry.at[i];
         if (e->end <= s->now)
             continue;
-        AtWork work = {e->touched.weights, e->end};
-        if (work.bytes.end)
-            vec_push(s->arena, &s->busy, work);
+        vec_push(s->arena, &s->end, e->end);
+        if (e->touched.weights.end)
+            add(s, e->touched.weights, e->end, NONE);
         for (uint32_t k = 0; k < e->touched.volumes.n; k++) {
             const Access *a = &e->touched.volumes.at[k];
-            work.bytes = (Reach){a->first, a->end};
             if (a->at->memory == 0)
-                vec_push(s->arena, &s->busy, work);
+                add(s, (Reach){a->first, a->end}, e->end, NONE);
         }
     }
 }
 
-static void try_at(Search *s, Reach gap, uint64_t at) {
-    Reach bytes = {at, at + s->w->slice->bytes};
-    if (at % s->align || at < gap.first || bytes.end > gap.end)
-        return;
-    uint64_t cost = 0;
-    uint32_t again = NONE;
-    for (uint32_t i = 0; i < s->busy.n; i++) {
-        const AtWork *work = &s->busy.at[i];
-        if (meet(work->bytes, bytes) && work->end - s->now > cost)
-            cost = work->end - s->now;
-    }
-    for (uint32_t i = 0; i < s->loose.n; i++) {
-        const Held *held = &s->loose.at[i];
-        if (held->again == NONE || !meet(held->bytes, bytes))
-            continue;
-        cost += hwspec_staged_cycles(s->h->plan->schedule->spec,
-                                     held->bytes.end - held->bytes.first);
-        again = held->again < again ? held->again : again;
-    }
-    if (s->any && (cost > s->cost || (cost == s->cost && again <= s->again)))
-        return;
-    s->any = true;
-    s->best = bytes;
-    s->cost = cost;
-    s->again = again;
-}
-
-static uint64_t up(const Search *s, uint64_t at) {
-    return (at + s->align - 1) / s->align * s->align;
-}
-
-/* The ends of the gap, and those of blocks in it. */
-static void try_gap(Search *s, Reach gap) {
-    uint64_t n = s->w->slice->bytes;
-    if (gap.first >= gap.end || gap.end - gap.first < n)
-        return;
-    try_at(s, gap, up(s, gap.first));
-    try_at(s, gap, (gap.end - n) / s->align * s->align);
-    for (uint32_t i = 0; i < s->loose.n; i++) {
-        Reach b = s->loose.at[i].bytes;
-        try_at(s, gap, up(s, b.end));
-        try_at(s, gap, b.first);
-        if (b.first >= n)
-            try_at(s, gap, (b.first - n) / s->align * s->align);
-    }
-    for (uint32_t i = 0; i < s->busy.n; i++)
-        try_at(s, gap, up(s, s->busy.at[i].bytes.end));
+static int by_again(const void *a, const void *b) {
+    const Loose *x = a, *y = b;
+    if (x->again != y->again)
+        return x->again > y->again ? -1 : 1;
+    return (x->bytes.first > y->bytes.first) -
+           (x->bytes.first < y->bytes.first);
 }
 
 static int by_first(const void *a, const void *b) {
-    const Reach *x = a, *y = b;
-    return (x->first > y->first) - (x->first < y->first);
+    const Hurdle *x = a, *y = b;
+    return (x->bytes.first > y->bytes.first) -
+           (x->bytes.first < y->bytes.first);
+}
+
+static int by_cycle(const void *a, const void *b) {
+    const uint64_t *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+/* What is needed last goes first. */
+static void order_hurdles(Search *s) {
+    if (s->loose.n)
+        qsort(s->loose.at, s->loose.n, sizeof *s->loose.at, by_again);
+    for (uint32_t i = 0; i < s->loose.n; i++)
+        add(s, s->loose.at[i].bytes, 0, i);
+    add(s, (Reach){s->size, s->size}, UINT64_MAX, NONE);
+    qsort(s->hurdle.at, s->hurdle.n, sizeof *s->hurdle.at, by_first);
+    if (s->end.n)
+        qsort(s->end.at, s->end.n, sizeof *s->end.at, by_cycle);
+}
+
+/* The shortest range that will do, free from the cycle on if so many blocks go.
+ */
+static bool find_range(const Search *s, uint64_t cycle, uint32_t gone,
+                       Reach *out) {
+    uint64_t free = 0, n = s->w->slice->bytes, least = UINT64_MAX;
+    for (uint32_t i = 0; i < s->hurdle.n; i++) {
+        const Hurdle *h = &s->hurdle.at[i];
+        if (h->turn == NONE ? h->until <= cycle : h->turn < gone)
+            continue;
+        uint64_t at = (free + s->align - 1) / s->align * s->align;
+        if (h->bytes.first >= at && h->bytes.first - at >= n &&
+            h->bytes.first - at < least) {
+            least = h->bytes.first - at;
+            *out = (Reach){at, at + n};
+        }
+        free = h->bytes.end > free ? h->bytes.end : free;
+    }
+    return least < UINT64_MAX;
+}
+
+/* The range that is free first. */
+static bool find_first(const Search *s, uint32_t gone, Reach *out) {
+    uint32_t none = 0, some = s->end.n;
+    if (find_range(s, s->now, gone, out))
+        return true;
+    if (!some || !find_range(s, s->end.at[some - 1], gone, out))
+        return false;
+    while (none + 1 < some) {
+        uint32_t mid = none + (some - none) / 2;
+        bool found = find_range(s, s->end.at[mid - 1], gone, out);
+        *(found ? &some : &none) = mid;
+    }
+    return find_range(s, s->end.at[some - 1], gone, out);
 }
 
 bool holds_place(const Holds *h, const Wanted *w, const Queue *queue,
@@ -222,23 +241,28 @@ bool holds_place(const Holds *h, const Wanted *w, const Queue *queue,
                 .now = now,
                 .align = m->align ? m->align : 1,
                 .size = m->size};
-    find_taken(&s);
-    find_busy(&s, queue);
-    vec_push(s.arena, &s.taken, ((Reach){s.size, s.size}));
-    qsort(s.taken.at, s.taken.n, sizeof *s.taken.at, by_first);
-    uint64_t end = 0;
-    for (uint32_t i = 0; i < s.taken.n; i++) {
-        Reach r = s.taken.at[i];
-        try_gap(&s, (Reach){end, r.first});
-        end = r.end > end ? r.end : end;
-    }
-    *out = s.best;
+    add_taken(&s);
+    add_at_work(&s, queue);
+    order_hurdles(&s);
+    bool found = find_first(&s, 0, out);
+    for (uint32_t gone = 1; gone <= s.loose.n && !found; gone++)
+        found = find_first(&s, gone, out);
     arena_free(s.arena);
-    return s.any;
+    return found;
+}
+
+/* Blocks that nobody needs any more. */
+static void forget(Holds *h, uint32_t front) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < h->held.n; i++)
+        if (h->held.at[i].until >= front || h->held.at[i].again != NONE)
+            h->held.at[n++] = h->held.at[i];
+    h->held.n = n;
 }
 
 uint32_t holds_put(Holds *h, const Wanted *w, Reach bytes) {
     holds_drop(h, bytes);
+    forget(h, w->front);
     const Slice *s = w->slice;
     WeightBlock block = {s->node, s->c, s->n_c, s->taps, bytes.first, s->bytes};
     vec_push(h->arena, &h->block, block);

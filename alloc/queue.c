@@ -6,6 +6,8 @@
  */
 #include "alloc/stage.h"
 
+enum { FORGET = 32 }; /* actions */
+
 static bool is_block(const Action *a) {
     return a->kind == ACTION_WEIGHTS;
 }
@@ -87,10 +89,17 @@ static uint32_t unit_of(const Action *a) {
                : HW_MAX_ENGINES;
 }
 
+/* Nothing begins before every unit is free: what ended earlier is forgotten. */
 static void forget_done(Queue *q) {
+    uint64_t first = q->done[HW_MAX_ENGINES];
     uint32_t n = 0;
+    for (uint32_t e = 0; e < q->plan->schedule->spec->n_engines; e++) {
+        uint64_t free = unit_free(q, e);
+        first = free < first ? free : first;
+    }
+    first = first > q->floor ? first : q->floor;
     for (uint32_t i = 0; i < q->entry.n; i++)
-        if (q->entry.at[i].end > q->floor)
+        if (q->entry.at[i].end > first)
             q->entry.at[n++] = q->entry.at[i];
     q->entry.n = n;
 }
@@ -116,7 +125,7 @@ void queue_add(Queue *q, const Action *a, const Touched *t) {
         uint64_t end = q->ended.at[q->ended.n - most];
         q->floor = end > q->floor ? end : q->floor;
     }
-    if (q->entry.n > 2 * most)
+    if (q->ended.n % FORGET == 0)
         forget_done(q);
 }
 
