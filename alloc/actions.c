@@ -511,6 +511,62 @@ static void run_slabs(Emit *e, NodeId id) {
         run_slab(e, id, k, n_tiles);
 }
 
+/* ---- couples ---- */
+
+static uint32_t give_slab(Emit *e, NodeId id, uint32_t tile, uint32_t n_tiles,
+                          uint32_t c, uint32_t n) {
+    const Node *node = graph_node(e->w->g, id);
+    uint32_t in[MAX_OPERANDS];
+    for (uint32_t i = 0; i < node->n_in; i++)
+        in[i] = e->present[node->in[i].i];
+    e->step--;
+    uint32_t slab =
+        place_slab(e, e->w->mode[id.i].first_buf, node->out[0], c, n);
+    e->placement.at[slab].end++;
+    Action a = emit_run_new(e, id, in, slab);
+    a.tile = tile;
+    a.n_tiles = n_tiles;
+    emit_action(e, a);
+    e->step++;
+    return slab;
+}
+
+static void take_slab(Emit *e, NodeId id, const uint32_t *in, uint32_t out,
+                      uint32_t tile) {
+    const Node *node = graph_node(e->w->g, id);
+    const Mode *mode = &e->w->mode[id.i];
+    NodeId giver = couple_partner(e->w, id);
+    uint32_t n_tiles = parts_of_planks(e->w, id), part[MAX_OPERANDS];
+    uint32_t c = tile * mode->channels;
+    uint32_t end = plan_volume(e->w->g, node->out[0]).c;
+    end = mode->channels < end - c ? c + mode->channels : end;
+    uint32_t slab = give_slab(e, giver, tile, n_tiles, c, end - c);
+    for (uint32_t i = 0; i < node->n_in; i++)
+        part[i] = couple_passes(e->w, node->in[i])
+                      ? slab
+                      : place_channels(e, in[i], c, end);
+    Action a = emit_run_new(e, id, part, place_channels(e, out, c, end));
+    a.tile = tile;
+    a.n_tiles = n_tiles;
+    emit_action(e, a);
+}
+
+static void run_giver(Emit *e, NodeId id) {
+    (void)e;
+    (void)id;
+}
+
+/* What the one before gives is taken slab by slab. */
+static void run_taker(Emit *e, NodeId id) {
+    const Node *node = graph_node(e->w->g, id);
+    uint32_t in[MAX_OPERANDS], n_tiles = parts_of_planks(e->w, id);
+    for (uint32_t i = 0; i < node->n_in; i++)
+        in[i] = e->present[node->in[i].i];
+    uint32_t out = result_place(e, id);
+    for (uint32_t k = 0; k < n_tiles; k++)
+        take_slab(e, id, in, out, k);
+}
+
 uint32_t emit_targets(Emit *e, TensorId t, uint32_t to[2], uint32_t *home) {
     Dests d = dests_of(e->w, t, true);
     uint32_t n = 0;
@@ -659,7 +715,15 @@ static void loads(Emit *e, NodeId id) {
     if (!on_engine(e->w, id) || e->w->mode[id.i].streams_in)
         return;
     for (uint32_t i = 0; i < node->n_in; i++)
-        make_present(e, node->in[i]);
+        if (!couple_passes(e->w, node->in[i]))
+            make_present(e, node->in[i]);
+}
+
+/* Those of a couple, before either runs. */
+static void all_loads(Emit *e, NodeId id) {
+    loads(e, id);
+    if (e->w->mode[id.i].kind == MODE_GIVES)
+        loads(e, couple_partner(e->w, id));
 }
 
 static bool in_group(const Emit *e, NodeId id) {
@@ -670,7 +734,8 @@ static void run(Emit *e, NodeId id) {
     static void (*const by_mode[])(Emit *, NodeId) = {
         [MODE_WHOLE] = run_whole,       [MODE_PLANKS] = run_planks,
         [MODE_HARDWARE] = run_hardware, [MODE_AHEAD] = run_hardware,
-        [MODE_GROUP] = run_group,
+        [MODE_GROUP] = run_group,       [MODE_GIVES] = run_giver,
+        [MODE_TAKES] = run_taker,
     };
     if (on_engine(e->w, id) || in_group(e, id))
         by_mode[e->w->mode[id.i].kind](e, id);
@@ -735,18 +800,25 @@ static void leave(Emit *e, TensorId t) {
         e->present[unit->tensor[i].i] = NONE;
 }
 
+static void leave_all(Emit *e, NodeId id) {
+    const Node *node = graph_node(e->w->g, id);
+    for (uint32_t k = 0; k < node->n_in; k++)
+        leave(e, node->in[k]);
+    leave(e, node->out[0]);
+}
+
 static void step_actions(Emit *e, const Step *step) {
     for (uint32_t i = 0; i < step->n; i++)
-        loads(e, step->slot[i].node);
+        all_loads(e, step->slot[i].node);
     for (uint32_t i = 0; i < step->n; i++)
         run(e, step->slot[i].node);
     for (uint32_t i = 0; i < step->n; i++)
         finish(e, step->slot[i].node);
     for (uint32_t i = 0; i < step->n; i++) {
-        const Node *node = graph_node(e->w->g, step->slot[i].node);
-        for (uint32_t k = 0; k < node->n_in; k++)
-            leave(e, node->in[k]);
-        leave(e, node->out[0]);
+        NodeId id = step->slot[i].node;
+        if (e->w->mode[id.i].kind == MODE_TAKES)
+            leave_all(e, couple_partner(e->w, id));
+        leave_all(e, id);
     }
 }
 

@@ -90,7 +90,7 @@ static bool keep_touch(Search *s, uint32_t first, uint32_t step, At at,
     const Unit *unit = &s->w->unit.at[at.unit];
     const Touch *touch = &unit->touch[at.touch];
     uint64_t bytes = least_bytes(s->w, unit->bytes, touch->memories);
-    if (unit->dead)
+    if (unit->dead || !(touch->whole || touch->stream))
         return true;
     bool before = at.touch > 0;
     bool inside = before && unit->touch[at.touch - 1].step >= first;
@@ -423,7 +423,17 @@ static bool group_apply(Work *w, uint32_t index) {
     return true;
 }
 
+/* Nobody runs by slabs with a node of a group. */
+static void couples_part(Work *w) {
+    for (uint32_t i = 0; i < w->group.n; i++) {
+        const Group *g = &w->group.at[i];
+        for (uint32_t k = 0; k < g->end - g->first; k++)
+            couple_part(w, group_node(w, g, k));
+    }
+}
+
 bool groups_apply(Work *w) {
+    couples_part(w);
     for (uint32_t i = 0; i < w->group.n; i++)
         if (!group_apply(w, i))
             return false;

@@ -218,6 +218,18 @@ static void in_place_decide(Work *w, NodeId id) {
     }
 }
 
+bool place_instead(Work *w, NodeId id, TensorId operand) {
+    const Node *node = graph_node(w->g, id);
+    for (uint32_t i = 0; i < node->n_in; i++)
+        if (!same_tensor(node->in[i], operand) &&
+            takes_in_place(w, id, node->in[i]) &&
+            !read_besides(w, node->in[i], id)) {
+            w->role[node->out[0].i].over = node->in[i];
+            return true;
+        }
+    return false;
+}
+
 void roles_make(Work *w) {
     for (TensorId t = {0}; t.i < w->g->tensor.n; t.i++)
         w->role[t.i].parent = NO_TENSOR;

@@ -275,19 +275,32 @@ static const char *do_copy(Judge *j, const Action *a) {
     return wrong ? wrong : do_write(j, a->out, made_by(a));
 }
 
-/* The operands' tensors, in the node's order; of a pool the same channels. */
+/* Whether each channel is made from the same one of all operands. */
+static bool goes_by_channel(const Judge *j, const Node *node) {
+    const ConvAttr *conv = &node->attr.conv;
+    bool depthwise = node->op == OP_CONV && conv->groups == conv->out_c &&
+                     conv->groups == plan_volume(j->g, node->in[0]).c;
+    return node->op == OP_POOL || node->op == OP_ELTWISE ||
+           node->op == OP_SCALE || node->op == OP_ACT || depthwise;
+}
+
+/* The operands' tensors, in the node's order. Some channels are made from the
+ * same ones, or by a convolution from all. */
 static const char *check_operands(Judge *j, const Action *a) {
     const Node *node = graph_node(j->g, a->node);
     const Placement *out = &j->plan->placement[a->out];
-    bool right =
-        a->n_in == node->n_in && same_tensor(out->tensor, node->out[0]);
-    bool by_channel = node->op == OP_POOL && a->kind == ACTION_RUN;
-    right &= by_channel || a->weights || all_channels(j, out);
+    bool all = all_channels(j, out);
+    bool each = !a->weights && goes_by_channel(j, node);
+    bool may = each || a->weights ||
+               (node->op == OP_CONV && node->attr.conv.groups < 2);
+    bool right = a->n_in == node->n_in &&
+                 same_tensor(out->tensor, node->out[0]) &&
+                 (all || (may && a->kind == ACTION_RUN));
     for (uint32_t i = 0; i < a->n_in && right; i++) {
         const Placement *in = &j->plan->placement[a->in[i]];
         right = same_tensor(in->tensor, node->in[i]) &&
-                (by_channel ? in->c == out->c && in->n_c == out->n_c
-                            : all_channels(j, in));
+                (all || !each ? all_channels(j, in)
+                              : in->c == out->c && in->n_c == out->n_c);
     }
     return right ? NULL : complain(j, out, "is computed from other tensors");
 }

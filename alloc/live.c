@@ -21,6 +21,8 @@ static bool dissolved(const Work *w, TensorId t) {
 /* Made and read within one group, and there only: it never exists whole. */
 static bool inner(const Work *w, NodeId node, TensorId t) {
     const Mode *mode = &w->mode[node.i];
+    if (couple_passes(w, t))
+        return true;
     if (mode->kind != MODE_GROUP)
         return false;
     const Group *g = &w->group.at[mode->group];
@@ -77,37 +79,44 @@ static void touch_by(Work *w, Touch *touch, NodeId node, bool streams,
     touch->memories &= reach(w, node);
 }
 
+/* What a node of the touch's step, or its partner in a couple, makes of it. */
+static void touch_by_node(Work *w, const Unit *u, Touch *touch, NodeId id) {
+    uint32_t unit = w->unit_of[u->root.i];
+    bool filling = u->concat && touch->step <= u->complete;
+    const Node *node = graph_node(w->g, id);
+    TensorId out = node->out[0];
+    if (is_placed(w, id) && !dissolved(w, out) && !inner(w, id, out) &&
+        w->unit_of[out.i] == unit)
+        touch->whole = true;
+    if (!on_engine(w, id))
+        return;
+    for (uint32_t k = 0; k < node->n_in; k++) {
+        TensorId in = node->in[k];
+        bool by_parts = streams(w, id, in, true);
+        bool by_rows = by_parts && takes_rows(w, id, in);
+        if (w->unit_of[in.i] == unit && !inner(w, id, in) &&
+            !(filling && by_parts && !by_rows))
+            touch_by(w, touch, id, by_parts, by_rows);
+    }
+    if (w->unit_of[out.i] != unit || inner(w, id, out))
+        return;
+    bool lands = result_lands(w, id);
+    touch->lands |= lands;
+    touch_by(w, touch, id, !lands && streams(w, id, out, false), false);
+}
+
 /* Fills the touch from the nodes of its step. What streams from a concat that
  * is still being filled is a member that lies outside anyway: that does not
  * touch the unit (unit_of has dissolved the others, see residency.c). */
 static void touch_fill(Work *w, const Unit *u, Touch *touch) {
     const Step *step = &w->schedule->step[touch->step];
-    uint32_t unit = w->unit_of[u->root.i];
-    bool filling = u->concat && touch->step <= u->complete;
     touch->whole = touch->stream = touch->by_rows = touch->lands = false;
     touch->memories = UINT32_MAX;
     for (uint32_t i = 0; i < step->n; i++) {
-        NodeId id = step->slot[i].node;
-        const Node *node = graph_node(w->g, id);
-        TensorId out = node->out[0];
-        if (is_placed(w, id) && !dissolved(w, out) && !inner(w, id, out) &&
-            w->unit_of[out.i] == unit)
-            touch->whole = true;
-        if (!on_engine(w, id))
-            continue;
-        for (uint32_t k = 0; k < node->n_in; k++) {
-            TensorId in = node->in[k];
-            bool by_parts = streams(w, id, in, true);
-            bool by_rows = by_parts && takes_rows(w, id, in);
-            if (w->unit_of[in.i] == unit && !inner(w, id, in) &&
-                !(filling && by_parts && !by_rows))
-                touch_by(w, touch, id, by_parts, by_rows);
-        }
-        if (w->unit_of[out.i] != unit || inner(w, id, out))
-            continue;
-        bool lands = result_lands(w, id);
-        touch->lands |= lands;
-        touch_by(w, touch, id, !lands && streams(w, id, out, false), false);
+        NodeId other = couple_partner(w, step->slot[i].node);
+        touch_by_node(w, u, touch, step->slot[i].node);
+        if (other.i != NONE)
+            touch_by_node(w, u, touch, other);
     }
     touch->by_rows &= !touch->whole;
 }
@@ -156,6 +165,29 @@ static void unit_refresh(Work *w, TensorId t, uint32_t step) {
     for (uint32_t i = 0; i < unit->n_touches; i++)
         if (unit->touch[i].step == step)
             touch_fill(w, unit, &unit->touch[i]);
+}
+
+void touch_insert(Work *w, Unit *unit, uint32_t step) {
+    uint32_t at = 0, n = unit->n_touches;
+    while (at < n && unit->touch[at].step < step)
+        at++;
+    Touch *touch = ARENA_ARRAY(w->arena, Touch, n + 1);
+    memcpy(touch, unit->touch, at * sizeof *touch);
+    touch[at].step = step;
+    memcpy(touch + at + 1, unit->touch + at, (n - at) * sizeof *touch);
+    unit->touch = touch;
+    unit->n_touches = n + 1;
+    unit->segment = ARENA_ARRAY(w->arena, Segment, n + 1);
+    unit->n_segments = 0;
+}
+
+void touches_refill(Work *w, uint32_t step) {
+    for (uint32_t u = 0; u < w->unit.n; u++) {
+        Unit *unit = &w->unit.at[u];
+        for (uint32_t i = 0; i < unit->n_touches; i++)
+            if (unit->touch[i].step == step)
+                touch_fill(w, unit, &unit->touch[i]);
+    }
 }
 
 void touches_refresh(Work *w, uint32_t step) {
@@ -593,6 +625,23 @@ static void tile_bufs(Work *w, Problem *p, NodeId id) {
     }
 }
 
+/* What passes between two nodes. */
+static void couple_buf(Work *w, Problem *p, NodeId id) {
+    Mode *mode = &w->mode[id.i];
+    TensorId t = graph_node(w->g, id)->out[0];
+    uint32_t step = w->schedule->step_of[id.i];
+    uint64_t bytes[PLAN_MAX_POOLS];
+    slab_bytes(w, t, mode->channels, bytes);
+    mode->first_buf = free_buf(w, p, 2 * step, 2 * step + 3, bytes,
+                               reach(w, id) & reach(w, couple_partner(w, id)),
+                               (Owner){.kind = OWNER_PLANK,
+                                       .unit = NONE,
+                                       .node = id,
+                                       .tensor = t,
+                                       .rows = plan_volume(w->g, t).h,
+                                       .channels = mode->channels});
+}
+
 /* ---- relays ---- */
 
 static void relay_add(Work *w, Problem *p, uint32_t step, TensorId t) {
@@ -629,6 +678,8 @@ static void node_bufs(Work *w, Problem *p, NodeId id) {
         concat_relays(w, p, id);
     if (w->mode[id.i].kind == MODE_PLANKS)
         plank_bufs(w, p, id);
+    if (w->mode[id.i].kind == MODE_GIVES)
+        couple_buf(w, p, id);
     if (grouped)
         group_bufs(w, p, id);
     if (w->mode[id.i].kind != MODE_HARDWARE)

@@ -94,13 +94,16 @@ bool work_fit(Work *w, Problem *problem, PlanResult *result,
     if (w->keeps_all)
         return true;
     *two_levels = true;
+    couples_choose(w);
     return fit_two_levels(w, problem, result, planner);
 }
 
 bool work_fit_groups(Work *w, uint32_t share, Problem *problem,
                      PlanResult *result, const char **planner) {
-    if (w->spec->tiling.kind != HW_TILING_SOFTWARE ||
-        !groups_known(w, w->total / 16 * share) || !groups_apply(w))
+    if (w->spec->tiling.kind != HW_TILING_SOFTWARE)
+        return false;
+    couples_choose(w);
+    if (!groups_known(w, w->total / 16 * share) || !groups_apply(w))
         return false;
     groups_lower(w);
     return fit_around(w, problem, result, planner);

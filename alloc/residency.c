@@ -211,6 +211,10 @@ static bool tile_more(Work *w, const Problem *p, NodeId id) {
     Mode old = w->mode[id.i];
     if (old.kind == MODE_GROUP)
         return false;
+    if (couple_partner(w, id).i != NONE) {
+        couple_part(w, id);
+        return true;
+    }
     uint64_t others = bytes_of_others(w, p, id);
     uint64_t free = others < w->total ? w->total - others : 0;
     if (w->low && free > w->total / w->low)

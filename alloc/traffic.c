@@ -81,13 +81,14 @@ static uint64_t run_weights(const Plan *plan, const Action *a) {
     return weights;
 }
 
-/* By slices, of the channels of each. */
+/* Of the channels that it makes. */
 static uint64_t run_work(const Plan *plan, const Action *a) {
     const Graph *g = plan->schedule->graph;
     const Node *node = graph_node(g, a->node);
     Volume v = plan_volume(g, node->out[0]);
-    uint64_t work = row_work(g, node) / v.w * a->cols * a->rows;
-    return a->weights ? work / v.c * plan->placement[a->out].n_c : work;
+    uint32_t channels = plan->placement[a->out].n_c;
+    uint64_t row = row_work(g, node) / v.w * a->cols;
+    return channels < v.c ? row / v.c * channels * a->rows : row * a->rows;
 }
 
 /* Concats outside are not in listings. */

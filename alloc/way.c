@@ -29,6 +29,7 @@ static bool way_fit(Work *w, const Way *way, Problem *problem,
     }
     if (way->mends) {
         *two_levels = true;
+        couples_choose(w);
         return groups_mend(w) && fit_around(w, problem, result, planner);
     }
     if (!way->share)

@@ -72,6 +72,8 @@ typedef enum ModeKind {
     MODE_HARDWARE,
     MODE_GROUP, /* by stripes, with the nodes of its group */
     MODE_AHEAD, /* whole, its input through buffers of the engine */
+    MODE_GIVES, /* by slabs, which the node of the next step */
+    MODE_TAKES, /* ... uses up: couples.c */
     MODE_KINDS
 } ModeKind;
 
@@ -82,7 +84,8 @@ typedef struct Mode {
     ModeKind kind;
     bool streams_in, streams_out;
     uint32_t rows;     /* planks: rows of the output */
-    uint32_t channels; /* planks: slabs of so many, of all rows; 0: none */
+    uint32_t channels; /* planks: slabs of so many, of all rows; 0: none.
+                        * couples: of these */
     uint32_t rank;     /* hardware: which of mode_style's rows */
     int32_t style;
     uint32_t tile_w, tile_h;
@@ -253,6 +256,9 @@ void units_make(Work *w);
 /* Whether the node's result, of the operand's shape, may take its place, were
  * nobody else to read it. */
 bool takes_in_place(const Work *w, NodeId id, TensorId operand);
+/* The result takes the place of another operand than this; false if it cannot.
+ */
+bool place_instead(Work *w, NodeId id, TensorId operand);
 /* The tensor's first channel in its unit's volume. */
 uint32_t channel_in_unit(const Work *w, const Unit *unit, TensorId t);
 /* Members become units of their own. False if the memories cannot hold parts
@@ -289,6 +295,11 @@ typedef struct Away {
 bool away_find(const Work *w, const Unit *unit, uint32_t touch, Away *away);
 /* After modes of nodes at the step have changed. */
 void touches_refresh(Work *w, uint32_t step);
+/* The same of all units. */
+void touches_refill(Work *w, uint32_t step);
+/* A touch of the unit at a step at which it has none; touches_refill fills it.
+ */
+void touch_insert(Work *w, Unit *unit, uint32_t step);
 void problem_make(Work *w, Problem *out);
 /* Corrects the problem's `live`, and no more, after a gap of the unit leaves;
  * false if it could not. problem_make must follow. */
@@ -370,6 +381,19 @@ void slab_bytes(const Work *w, TensorId tensor, uint32_t channels,
                 uint64_t bytes[PLAN_MAX_POOLS]);
 /* How many planks, or slabs, the node's mode has. */
 uint32_t parts_of_planks(const Work *w, NodeId node);
+
+/* ---- couples.c: a layer and its only reader, by slabs ---- */
+
+/* Makes couples where active memory would hold too much. */
+void couples_choose(Work *w);
+/* The layer that could take what the node gives, were it the next; NO_NODE. */
+NodeId couple_taker(const Work *w, NodeId giver);
+/* Whether the tensor passes from one of a couple to the other. */
+bool couple_passes(const Work *w, TensorId t);
+/* The other node of the couple; NO_NODE if it is in none. */
+NodeId couple_partner(const Work *w, NodeId node);
+/* Both run whole again, if it is one of a couple. */
+void couple_part(Work *w, NodeId node);
 
 /* ---- nest.c: tiles of channels, too ---- */
 

@@ -193,7 +193,9 @@ static void fill_conv(const Emitter *e, HwFields *f, const Action *action,
                action->pad_left);
     set(f, HW_F_DILATION_W, conv->dilation[1]);
     set(f, HW_F_DILATION_H, conv->dilation[0]);
-    set(f, HW_F_GROUPS, conv->groups);
+    /* One a channel: as many as it makes. */
+    bool each = conv->groups > 1 && conv->groups == conv->out_c;
+    set(f, HW_F_GROUPS, each ? f->num[HW_F_OUT_C] : conv->groups);
     set(f, HW_F_BIAS, node->constant[CONST_BIAS].i != NONE);
     set_act(f, &node->act);
     set_source_repl(e, f, action, (uint32_t)f->num[HW_F_IN_C]);
@@ -371,6 +373,19 @@ static void emit_weights(Emitter *e, const Action *action, uint32_t index) {
     add_insn(e, HW_OP_LOAD_WEIGHTS, &f, "weights", index);
 }
 
+/* Which tile; or, of a run that makes some channels, the first of these, which
+ * tells its weights. */
+static const char *run_name(const Emitter *e, const Action *action,
+                            const Node *node) {
+    const Placement *out = placement_of(e, action->out);
+    bool some =
+        !action->weights && out->n_c < plan_volume(e->graph, out->tensor).c;
+    if (action->n_tiles < 2)
+        return node->name;
+    return arena_printf(e->arena, "%s#%u", node->name,
+                        some ? out->c : action->tile);
+}
+
 static void emit_run(Emitter *e, const Action *action, uint32_t index,
                      uint64_t waits) {
     const Node *node = graph_node(e->graph, action->node);
@@ -378,10 +393,7 @@ static void emit_run(Emitter *e, const Action *action, uint32_t index,
         bug("no engine instruction for %s", op_info[node->op].name);
     HwFields f = {0};
     set(&f, HW_F_STEP, action->step);
-    set_text(&f, HW_F_NAME,
-             action->n_tiles > 1
-                 ? arena_printf(e->arena, "%s#%u", node->name, action->tile)
-                 : node->name);
+    set_text(&f, HW_F_NAME, run_name(e, action, node));
     set_operand(e, &f, HW_IN, action->in[0], action->in_row, action->in_rows);
     set_operand(e, &f, HW_OUT, action->out, action->row, action->rows);
     set_columns(&f, HW_IN, action->in_col, action->in_cols);

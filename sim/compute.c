@@ -13,13 +13,26 @@
 
 /* ---- constants ---- */
 
+/* Channels of the layer's result, of which the instruction makes some, from
+ * w->first on; their number if that is all. */
+static uint32_t layer_channels(const Work *w, uint64_t known, uint32_t own) {
+    bool some = known > own && known <= UINT32_MAX && w->first <= known - own;
+    return some ? (uint32_t)known : own;
+}
+
+static uint32_t first_channel(const Work *w, uint32_t all, uint32_t own) {
+    return w->stages ? w->first_c : all > own ? w->first : 0;
+}
+
 static const float *by_channel(Run *run, const Work *w, const char *role,
                                uint32_t channels, double mean, double spread) {
-    if (w->stages)
-        channels = staged_channels(run, w);
-    BlobWish wish = {role, {1, {channels}}, mean, spread};
+    const Blob *blob = blob_find(run, w->layer, role);
+    uint64_t known = blob ? shape_count(&blob->value.shape) : 0;
+    uint32_t all = w->stages ? staged_channels(run, w)
+                             : layer_channels(w, known, channels);
+    BlobWish wish = {role, {1, {all}}, mean, spread};
     const float *value = blob_values(run, w->layer, &wish);
-    return value ? value + w->first_c : NULL;
+    return value ? value + first_channel(w, all, channels) : NULL;
 }
 
 /* Weights from active memory, and what else belongs to their channels. */
@@ -40,6 +53,16 @@ static bool prepare_staged(Run *run, Job *job, uint32_t out_c) {
     return quant_staged(run, w, job->staged, channels, &job->conv, &job->quant);
 }
 
+/* Of the channels that a convolution has weights for those that it makes. */
+static void conv_part(ConvTask *conv, uint32_t first, uint64_t weights) {
+    if (conv->weight)
+        conv->weight += first * weights;
+    if (conv->weight_code)
+        conv->weight_code += first * weights;
+    if (conv->bias_code)
+        conv->bias_code += first;
+}
+
 static bool prepare_conv(Run *run, Job *job) {
     const Work *w = job->work;
     bool fused = op_is_fused(w->op), deconv = w->op == HW_OP_DECONV;
@@ -51,16 +74,23 @@ static bool prepare_conv(Run *run, Job *job) {
         return false;
     }
     uint32_t kh = w->conv[ROWS].kernel, kw = w->conv[COLS].kernel;
+    const Blob *blob = blob_find(run, w->layer, "weight");
+    uint64_t known = blob && !deconv ? shape_dim(&blob->value.shape, 0) : 0;
+    uint32_t all = layer_channels(w, known, out_c);
     Shape shape = deconv ? shape_nchw(w->in.c, out_c / groups, kh, kw)
-                         : shape_nchw(out_c, w->in.c / groups, kh, kw);
+                         : shape_nchw(all, w->in.c / groups, kh, kw);
     uint64_t fan_in = (uint64_t)kh * kw * (w->in.c / groups);
     BlobWish wish = {"weight", shape, 0, blob_spread(fan_in)};
     job->conv = (ConvTask){.window = w->conv, .groups = groups};
     if (w->stages)
         return prepare_staged(run, job, out_c);
+    bool codes =
+        job->quant && quant_weights(run, w->layer, &shape, all, &job->conv);
+    if (!job->quant)
+        job->conv.weight = blob_values(run, w->layer, &wish);
+    conv_part(&job->conv, first_channel(w, all, out_c), fan_in);
     if (job->quant)
-        return quant_weights(run, w->layer, &shape, out_c, &job->conv);
-    job->conv.weight = blob_values(run, w->layer, &wish);
+        return codes;
     if (!job->conv.weight) {
         if (!blob_find(run, w->layer, "weight"))
             fault(run, "it has no weights");
@@ -306,6 +336,19 @@ static bool fits_rule(const Work *w, QuantRule rule) {
     }
 }
 
+/* Of scales by channel those that the instruction makes. */
+static const QuantLayer *quant_part(Run *run, const Work *w) {
+    const QuantLayer *q = blob_quant(run, w->layer);
+    uint32_t own = middle_channels(w);
+    if (!q || w->stages || q->rule != QUANT_SUMS || q->n == 1 ||
+        layer_channels(w, q->n, own) == own)
+        return q;
+    QuantLayer *part = ARENA_COPY(run->work, QuantLayer, q, 1);
+    part->scale += w->first;
+    part->n = own;
+    return part;
+}
+
 bool job_prepare(Run *run, const Work *work, Job *out) {
     const OpRow *row = &op_rows[work->op];
     *out = (Job){.work = work};
@@ -313,7 +356,7 @@ bool job_prepare(Run *run, const Work *work, Job *out) {
         return false;
     if (run->options.memory_only)
         return true;
-    out->quant = blob_quant(run, work->layer);
+    out->quant = quant_part(run, work);
     if (out->quant && (!row->run_codes || !fits_rule(work, out->quant->rule))) {
         fault(run, "engines do not compute this on codes by \"%s\"",
               quant_rule_name[out->quant->rule]);

@@ -11,6 +11,7 @@
 #include "sim/staged.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { MAX_FIELD = 1 << 16, MAX_SIZE = 1 << 24 };
@@ -585,11 +586,14 @@ static void read_tiling(Reader *r, Work *w) {
     check_nest(r, w);
 }
 
-static const char *without_tile(Run *run, const char *name) {
+static const char *without_tile(Run *run, const char *name, uint32_t *tile) {
+    enum { MOST_DIGITS = 9 };
     const char *mark = strrchr(name, '#');
     size_t digits = mark ? strspn(mark + 1, "0123456789") : 0;
     if (!digits || mark[1 + digits])
         return name;
+    if (digits <= MOST_DIGITS)
+        *tile = (uint32_t)strtoul(mark + 1, NULL, 10);
     return arena_strndup(run->work, name, (size_t)(mark - name));
 }
 
@@ -598,7 +602,8 @@ static void read_names(Run *run, const HwFields *f, Work *w) {
     if (!*w->name)
         w->name = hw_op_name[w->op];
     bool own = f->set[HW_F_CONV_NAME] && f->str[HW_F_CONV_NAME];
-    w->layer = without_tile(run, own ? f->str[HW_F_CONV_NAME] : w->name);
+    w->layer =
+        without_tile(run, own ? f->str[HW_F_CONV_NAME] : w->name, &w->first);
     run->who = w->name;
 }
 

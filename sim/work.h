@@ -41,8 +41,9 @@ typedef struct Work {
     HwOp op;
     int32_t engine;
     int64_t step;
-    const char *name;  /* with #k for a tile */
+    const char *name;  /* with #k for a tile, or for channels from k on */
     const char *layer; /* of its constants */
+    uint32_t first;    /* k, else 0 */
     Window conv[2], pool[2];
     uint32_t groups; /* 0: by the weights */
     uint32_t factor[2];
