@@ -23,6 +23,7 @@ typedef struct Way {
     uint32_t low;    /* as in Work */
     bool mends;      /* low: groups only where layers do not fit */
     uint64_t thrift; /* as in Work */
+    uint32_t haste;  /* as in Work */
     double most;     /* bytes: plans that move more are of no use */
     uint64_t cycles; /* the same of plans that take as many, or more; or 0 */
 } Way;

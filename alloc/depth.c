@@ -225,16 +225,24 @@ static uint64_t stripes_weights(const Work *w, const Group *g) {
     return sum * group_stripes(w, g);
 }
 
+static Price price_of_group(const Search *s, const Group *g,
+                            const GroupCost *cost) {
+    const Work *w = s->w;
+    uint64_t once = 0, moved = cost->moved + w->thrift * cost->instructions;
+    for (uint32_t i = g->first; i < g->end; i++)
+        once += s->own[i].work;
+    if (w->haste && cost->work > once)
+        moved += (cost->work - once) / w->haste;
+    return price_of(w, moved, stripes_weights(w, g), cost->work);
+}
+
 static bool group_try(Search *s, Group g) {
     GroupCost cost;
     StripesLook look = s->exact ? STRIPES_ALL : STRIPES_THREE;
     g.rows = highest(s, g);
     for (uint32_t tries = 0; g.rows && tries < 3; tries++, g.rows--)
         if (group_cost(s->w, &g, look, &cost) && cost.peak <= s->budget) {
-            offer_group(s, &g,
-                        price_of(s->w,
-                                 cost.moved + s->w->thrift * cost.instructions,
-                                 stripes_weights(s->w, &g), cost.work));
+            offer_group(s, &g, price_of_group(s, &g, &cost));
             return true;
         }
     return false;
@@ -350,7 +358,7 @@ uint32_t groups_choose(Work *w, uint64_t budget) {
 
 typedef struct Known {
     uint64_t budget, thrift;
-    uint32_t apart, runs, n;
+    uint32_t apart, runs, haste, n;
     const Group *group;
 } Known;
 
@@ -376,7 +384,8 @@ uint32_t groups_known(Work *w, uint64_t budget) {
     for (uint32_t a = 0; a < known->at.n; a++) {
         const Known *k = &known->at.at[a];
         if (k->budget != budget || k->apart != w->apart ||
-            k->thrift != w->thrift || k->runs != w->runs)
+            k->thrift != w->thrift || k->runs != w->runs ||
+            k->haste != w->haste)
             continue;
         w->group.n = 0;
         for (uint32_t i = 0; i < k->n; i++) {
@@ -393,6 +402,7 @@ uint32_t groups_known(Work *w, uint64_t budget) {
     Known k = {.budget = budget,
                .thrift = w->thrift,
                .runs = w->runs,
+               .haste = w->haste,
                .apart = w->apart,
                .n = w->group.n};
     k.group = ARENA_COPY(known->arena, Group, w->group.at, w->group.n);

@@ -71,14 +71,18 @@ void heat_way(Heat *h, Way way) {
     h->height = height;
 }
 
-/* Groups beside volumes that stay: where machines can copy rows of these. */
+/* Groups beside volumes that stay: where machines can copy rows of these. Where
+ * time counts, those that compute less again, and such without. */
 static void beside_ways(Heat *h, uint64_t size) {
-    enum { LOW = 8 };
+    enum { LOW = 8, HASTE = 50 };
+    uint32_t haste = weighs_time(h->c) ? HASTE : 0;
     const HwTiling *tiling = &h->c->schedule->spec->tiling;
     if (tiling->kind != HW_TILING_SOFTWARE || tiling->rings)
         return;
     heat_way(h, (Way){.size = size, .low = LOW, .mends = true});
-    heat_way(h, (Way){.size = size, .share = 16, .low = LOW});
+    heat_way(h, (Way){.size = size, .share = 16, .low = LOW, .haste = haste});
+    if (haste)
+        heat_way(h, (Way){.size = size, .share = 16, .haste = haste});
 }
 
 void heat_ways(Heat *h, uint64_t size, bool beside) {

@@ -11,8 +11,9 @@
  * neither bytes nor cycles rise; but where half of the bytes go, and saving
  * them pays on many rungs, an eighth more cycles is allowed: else what is fast
  * by chance in little memory would keep bytes moving in a large one. Of all
- * chains the one is taken with the least sum of logarithms of bytes and of
- * cycles; only plans in it are finished. A memory gets what the highest rung in
+ * chains the one is taken that is closest to the fewest bytes and the fewest
+ * cycles offered at each rung: the sum of both ratios' logarithms, squared, is
+ * least; only plans in it are finished. A memory gets what the highest rung in
  * it has, or what fits between that and the next one, and is no better than the
  * latter. Invariant: two memories look at the same chain; so what a larger one
  * gets does not depend on how large the smaller one was. No rung has a better
@@ -25,8 +26,9 @@
 
 /* Rungs for each power of two, and powers of two. */
 enum { OCTAVE = 4, OCTAVES = 32, MOST_OCTAVES = 12 };
-/* What a part of the bytes is worth, in parts of the cycles. */
-enum { BYTES_WORTH = 2 };
+/* Of the cost of a chain: what cycles count beside bytes, and what a rise of
+ * cycles does, as much as bytes 1.4 times the fewest on 16 rungs. */
+enum { CYCLES_WORTH = 3, RISE_COST = 2 };
 
 typedef struct Offer {
     uint32_t rung;
@@ -38,6 +40,7 @@ typedef struct Offer {
 typedef struct Ladder {
     Contest *c;
     Timed kept;     /* the plan that keeps everything, or nothing */
+    Timed *least;   /* by rung: the fewest bytes, and the fewest cycles */
     uint64_t *rung; /* sizes */
     uint32_t n;
     VEC(Offer) offer; /* by rung */
@@ -218,30 +221,53 @@ static void offers_make(Ladder *l) {
 
 /* ---- the chain ---- */
 
-static double offer_cost(const Ladder *l, const Offer *o) {
+/* By how many times it is more than the least, as a logarithm, squared: little
+ * on many rungs is better than much on few. */
+static double regret(uint64_t own, uint64_t least) {
+    double times = log((double)(own + 1) / (double)(least + 1));
+    return times * fabs(times);
+}
+
+static double offer_cost(const Ladder *l, const Offer *o, uint32_t rung) {
+    const Timed *least = &l->least[rung];
     if (!no_worse(l->kept, o->timed))
         return HUGE_VAL;
-    return BYTES_WORTH * log((double)bytes_of(o->timed.traffic) + 1) +
-           log((double)o->timed.cycles + 1);
+    return regret(bytes_of(o->timed.traffic), bytes_of(least->traffic)) +
+           CYCLES_WORTH * regret(o->timed.cycles, least->cycles);
+}
+
+/* Of what is offered up to each rung. */
+static void leasts_find(Ladder *l) {
+    Timed least = {.traffic.moved = UINT64_MAX, .cycles = UINT64_MAX};
+    l->least = ARENA_ARRAY(l->c->arena, Timed, l->n + 1);
+    for (uint32_t r = 0, i = 0; r < l->n; r++) {
+        for (; i < l->offer.n && l->offer.at[i].rung == r; i++) {
+            const Timed *t = &l->offer.at[i].timed;
+            if (bytes_of(t->traffic) < bytes_of(least.traffic))
+                least.traffic = t->traffic;
+            if (t->cycles < least.cycles)
+                least.cycles = t->cycles;
+        }
+        l->least[r] = least;
+    }
 }
 
 /* What the change from one plan to another costs: HUGE_VAL where bytes rise, or
  * cycles but by an eighth where at least half of the bytes go. Such a rise has
- * to pay: it costs as much as twice the bytes on all rungs of an octave. */
+ * to pay, too: RISE_COST. */
 static double rise_cost(Timed from, Timed to) {
     if (no_worse(to, from))
         return 0;
     Timed slower = from;
     slower.cycles += from.cycles / 8;
     bool half = bytes_of(to.traffic) <= bytes_of(from.traffic) / 2;
-    return half && no_worse(to, slower) ? OCTAVE * BYTES_WORTH * log(2)
-                                        : HUGE_VAL;
+    return half && no_worse(to, slower) ? RISE_COST : HUGE_VAL;
 }
 
 /* What a chain costs that holds offer `i` at the rung, after `before`, what
  * those cost that hold each at the rung below. */
-static double link_cost(const Ladder *l, uint32_t i, const double *before,
-                        uint32_t *from) {
+static double link_cost(const Ladder *l, uint32_t rung, uint32_t i,
+                        const double *before, uint32_t *from) {
     const Offer *offer = l->offer.at;
     double least = HUGE_VAL;
     for (uint32_t k = 0; k < l->offer.n; k++) {
@@ -253,7 +279,7 @@ static double link_cost(const Ladder *l, uint32_t i, const double *before,
             *from = k;
         }
     }
-    return least + offer_cost(l, &offer[i]);
+    return least + offer_cost(l, &offer[i], rung);
 }
 
 /* Of the offers as they are timed now. False if there is none. */
@@ -263,13 +289,13 @@ static bool chain_find(Ladder *l) {
     double *before = ARENA_ARRAY(arena, double, n), *now;
     for (uint32_t i = 0; i < n; i++)
         before[i] =
-            l->offer.at[i].rung ? HUGE_VAL : offer_cost(l, &l->offer.at[i]);
+            l->offer.at[i].rung ? HUGE_VAL : offer_cost(l, &l->offer.at[i], 0);
     for (uint32_t r = 1; r < l->n; r++, before = now) {
         now = ARENA_ARRAY(arena, double, n);
         for (uint32_t i = 0; i < n; i++)
             now[i] = l->offer.at[i].rung > r
                          ? HUGE_VAL
-                         : link_cost(l, i, before, &from[r * n + i]);
+                         : link_cost(l, r, i, before, &from[r * n + i]);
     }
     uint32_t last = 0;
     for (uint32_t i = 1; i < n; i++)
@@ -295,6 +321,7 @@ static bool chain_finish(Ladder *l) {
 
 static bool chain_make(Ladder *l) {
     l->held = ARENA_ARRAY(l->c->arena, uint32_t, l->n);
+    leasts_find(l);
     bool found, kept;
     do {
         kept = l->kept.cycles > 0;
@@ -308,14 +335,14 @@ static bool chain_make(Ladder *l) {
 /* ---- between two rungs ---- */
 
 /* Takes what is offered if it is better, and leaves the upper rung no worse. */
-static void hold_better(const Ladder *l, uint32_t from, Timed above,
-                        Offer *held) {
+static void hold_better(const Ladder *l, uint32_t rung, uint32_t from,
+                        Timed above, Offer *held) {
     enum { PART = 8 };
     for (uint32_t i = from; i < l->offer.n; i++) {
         Offer *o = &l->offer.at[i];
         uint64_t most = held->timed.cycles;
         if (o->timed.cycles > most + most / PART ||
-            offer_cost(l, o) >= offer_cost(l, held))
+            offer_cost(l, o, rung) >= offer_cost(l, held, rung))
             continue;
         offer_finish(l, o);
         if (no_worse(l->kept, o->timed) && no_worse(above, o->timed) &&
@@ -337,7 +364,7 @@ static Offer climb_between(Ladder *l, uint32_t rung, uint64_t size) {
         uint32_t from = l->offer.n;
         size_offer(l, rung, low + unit * i / PARTS,
                    bytes_of(held.timed.traffic));
-        hold_better(l, from, above, &held);
+        hold_better(l, rung, from, above, &held);
     }
     return held;
 }

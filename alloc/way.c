@@ -20,6 +20,7 @@ static bool way_fit(Work *w, const Way *way, Problem *problem,
     w->apart = way->apart;
     w->low = way->low;
     w->thrift = way->thrift;
+    w->haste = way->haste;
     w->runs = way->runs;
     if (way->streams)
         start_again(w);

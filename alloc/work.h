@@ -204,6 +204,8 @@ typedef struct Work {
     uint32_t apart;       /* kinds of layers that are in no group: bits */
     uint64_t thrift;      /* bytes over DDR that an instruction of a group
                            * counts as much as */
+    uint32_t haste;       /* products that a group computes again and that
+                           * count as much as a byte over DDR; 0: none does */
     bool wholes_first;    /* whole volumes leave, even where parts would do */
     uint32_t low;         /* volumes stay where rows of them are read, of which
                            * little is there at a time: of active memory one
