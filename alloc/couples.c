@@ -47,6 +47,7 @@ NodeId couple_partner(const Work *w, NodeId id) {
 static bool may_run_so(const Work *w, NodeId id) {
     return id.i != NONE && on_engine(w, id) &&
            w->mode[id.i].kind == MODE_WHOLE &&
+           !hwspec_stages(w->spec, w->legal[id.i].op) &&
            w->spec->tiling.ops >> w->legal[id.i].op & 1;
 }
 
