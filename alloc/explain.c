@@ -5,6 +5,7 @@
  * The size that would do is found by planning again with it, so it is never
  * promised in vain.
  */
+#include "alloc/stage.h"
 #include "alloc/work.h"
 
 #include "base/text.h"
@@ -222,6 +223,8 @@ static uint64_t size_granule(const HwMemory *m) {
 
 /* In `less` bytes there is known to be no plan. */
 static bool would_fit(const Work *w, uint64_t size, uint64_t less) {
+    if (w->options->aside)
+        return staged_fits(w->schedule, w->options, size);
     Arena *arena = arena_new("remedy");
     bool same = w->spec->tiling.kind != HW_TILING_HARDWARE;
     bool fits = plan_exists(w->schedule, spec_within(arena, w->spec, size),
@@ -250,7 +253,7 @@ static bool size_that_fits(const Work *w, uint64_t enough, Between *b) {
     enum { DOUBLINGS = 6, HALVINGS = 12, FINE = 12, MOST_STEPS = 150 };
     uint64_t granule = size_granule(&w->spec->memory[0]);
     *b = (Between){.step = lcm(1024, granule)};
-    b->too_small = w->spec->memory[0].size / b->step;
+    b->too_small = w->options->aside ? 0 : w->spec->memory[0].size / b->step;
     b->enough = (enough + b->step - 1) / b->step;
     if (b->enough <= b->too_small)
         b->enough = b->too_small + 1;
@@ -440,22 +443,23 @@ static void note_last(Diag *diag, const Work *w, const Between *b) {
     arena_free(arena);
 }
 
-/* With weights aside a smaller one might do. */
 static void note_size(Diag *diag, const Work *w, uint64_t short_of) {
     const HwMemory *m = &w->spec->memory[0];
     uint64_t aside = w->options->aside;
     Between b;
-    if (size_that_fits(w, m->size + short_of, &b) &&
-        b.too_small + 1 == b.enough && !aside) {
+    bool next = size_that_fits(w, m->size + aside + short_of, &b) &&
+                b.too_small + 1 == b.enough;
+    uint64_t enough = b.enough * b.step, too_small = b.too_small * b.step;
+    if (next)
         diag_note(diag, (Loc){0},
                   "--set memories.%s.size=%s would do; %s would not", m->name,
-                  size_text(w->arena, b.enough * b.step, b.too_small * b.step),
-                  size_text(w->arena, b.too_small * b.step, b.enough * b.step));
-        note_last(diag, w, &b);
-    } else if (b.enough) {
+                  size_text(w->arena, enough, too_small),
+                  size_text(w->arena, too_small, enough));
+    else if (b.enough)
         diag_note(diag, (Loc){0}, "--set memories.%s.size=%s would do", m->name,
-                  size_text(w->arena, b.enough * b.step + aside, 0));
-    }
+                  size_text(w->arena, enough, 0));
+    if (next && !aside)
+        note_last(diag, w, &b);
 }
 
 /* ---- the error ---- */

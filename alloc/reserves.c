@@ -28,6 +28,7 @@ typedef struct Staging {
     double cost;
     StageWay way; /* of the best */
     bool again;   /* the last one loads a block more than once */
+    bool any;     /* one that fits is enough */
 } Staging;
 
 static double cost_of(const Plan *plan) {
@@ -71,9 +72,9 @@ static void try_blocks(Staging *s, const Plan *volumes) {
     const Plan *before = s->best;
     s->again = true;
     for (uint32_t i = 0; i < LENGTH(stage_ways); i++)
-        if (!stage_ways[i].evicts || s->again)
+        if ((!stage_ways[i].evicts || s->again) && !(s->any && s->best))
             try_way(s, volumes, stage_ways[i]);
-    if (s->best == before)
+    if (s->best == before || s->any)
         return;
     StageWay way = s->way;
     for (uint32_t i = 0; i < LENGTH(bands); i++) {
@@ -170,9 +171,10 @@ static bool loads_least(const Plan *plan) {
     return plan->keeps_all && !loads_again(plan);
 }
 
-Plan *plan_staged(Arena *arena, const Schedule *schedule,
-                  const PlanOptions *options) {
-    Staging s = {.arena = arena, .schedule = schedule, .options = options};
+static Plan *plan_shares(Arena *arena, const Schedule *schedule,
+                         const PlanOptions *options, bool any) {
+    Staging s = {
+        .arena = arena, .schedule = schedule, .options = options, .any = any};
     enum { IDLE = 2 }; /* shares that brought nothing */
     uint64_t size = schedule->spec->memory[0].size, height = UINT64_MAX;
     uint32_t idle = 0;
@@ -187,7 +189,7 @@ Plan *plan_staged(Arena *arena, const Schedule *schedule,
         height = plan->am_height;
         try_blocks(&s, plan);
         idle = s.best && s.cost == before ? idle + 1 : 0;
-        if (s.best && (loads_least(s.best) || idle == IDLE))
+        if (s.best && (any || loads_least(s.best) || idle == IDLE))
             break;
     }
     uint64_t aside = bytes_aside(schedule);
@@ -195,4 +197,19 @@ Plan *plan_staged(Arena *arena, const Schedule *schedule,
     if (last)
         try_blocks(&s, last);
     return s.best;
+}
+
+Plan *plan_staged(Arena *arena, const Schedule *schedule,
+                  const PlanOptions *options) {
+    return plan_shares(arena, schedule, options, false);
+}
+
+bool staged_fits(const Schedule *schedule, const PlanOptions *options,
+                 uint64_t size) {
+    Arena *arena = arena_new("staged");
+    Plan *plan = plan_shares(arena, schedule_within(arena, schedule, size),
+                             options, true);
+    bool fits = plan && !plan_traffic(plan).too_long;
+    arena_free(arena);
+    return fits;
 }

@@ -153,6 +153,9 @@ bool stage(Arena *arena, Plan *plan, StageWay way);
  * first memory; NULL if none fits. */
 Plan *plan_staged(Arena *arena, const Schedule *schedule,
                   const PlanOptions *options);
+/* Whether one fits with a first memory of `size` bytes. */
+bool staged_fits(const Schedule *schedule, const PlanOptions *options,
+                 uint64_t size);
 /* Says why none fits. */
 void explain_staged(Arena *arena, Diag *diag, const Schedule *schedule,
                     const PlanOptions *options);
