@@ -15,6 +15,7 @@ typedef struct Blocks {
     const Plan *plan;
     const Graph *g;
     const HwSpec *spec;
+    uint32_t *unit;     /* by node: slices begin at multiples, in all runs */
     uint32_t *channels; /* by node: of a slice; 0: not known */
     uint32_t *first;    /* by node: index of its first slice */
     VEC(Slice) slice;
@@ -74,9 +75,9 @@ uint64_t block_least(const HwSpec *spec, const Graph *g, const Node *node) {
 }
 
 /* Channels that fill the array, from where a volume may begin. */
-static uint32_t turn_of(const Plan *plan, const Action *a) {
+static uint32_t turn_of(const Plan *plan, const Action *a, uint32_t unit) {
     const HwEngine *engine = &plan->schedule->spec->engine[a->legal.engine];
-    uint32_t all = plan->placement[a->out].n_c, unit = granule_of(plan, a);
+    uint32_t all = plan->placement[a->out].n_c;
     uint32_t turn = engine->unroll.out_c ? engine->unroll.out_c : 1;
     uint64_t both = (uint64_t)unit / gcd(unit, turn) * turn;
     return both < all ? (uint32_t)both : all;
@@ -85,9 +86,9 @@ static uint32_t turn_of(const Plan *plan, const Action *a) {
 /* Channels of the largest slices of at most `most` bytes, whole turns of the
  * array where that leaves any; 0: there are none. */
 static uint32_t channels_within(const Plan *plan, const Action *a,
-                                uint64_t most) {
-    uint32_t all = plan->placement[a->out].n_c, unit = granule_of(plan, a);
-    uint32_t turn = turn_of(plan, a);
+                                uint32_t unit, uint64_t most) {
+    uint32_t all = plan->placement[a->out].n_c;
+    uint32_t turn = turn_of(plan, a, unit);
     uint64_t one = bytes_of(plan, a, 1);
     if (one * all <= most)
         return all;
@@ -95,6 +96,19 @@ static uint32_t channels_within(const Plan *plan, const Action *a,
     if (unit == all || n < unit)
         return 0;
     return n >= turn ? n / turn * turn : n / unit * unit;
+}
+
+/* Runs of more rows may be cut at channels at which those of fewer may not. */
+static void find_units(Blocks *b) {
+    for (uint32_t i = 0; i < b->plan->n_actions; i++) {
+        const Action *a = &b->plan->action[i];
+        if (!needs_weights(b->plan, a))
+            continue;
+        uint32_t all = b->plan->placement[a->out].n_c;
+        uint32_t one = granule_of(b->plan, a), *unit = &b->unit[a->node.i];
+        uint64_t both = *unit ? (uint64_t)*unit / gcd(*unit, one) * one : one;
+        *unit = both < all ? (uint32_t)both : all;
+    }
 }
 
 /* Of each node with weights; false if one has no room. */
@@ -107,9 +121,10 @@ static bool find_channels(Blocks *b, uint32_t share) {
             continue;
         uint64_t room = room_longest(b->arena, b->plan, &stays, i);
         room -= room < align ? room : align;
-        uint32_t most = channels_within(b->plan, a, room);
-        uint32_t n = channels_within(b->plan, a, room / 16 * share);
-        uint32_t least = turn_of(b->plan, a);
+        uint32_t unit = b->unit[a->node.i];
+        uint32_t most = channels_within(b->plan, a, unit, room);
+        uint32_t n = channels_within(b->plan, a, unit, room / 16 * share);
+        uint32_t least = turn_of(b->plan, a, unit);
         if (!most)
             return false;
         n = n < least ? least : n;
@@ -171,10 +186,12 @@ bool blocks_make(Arena *arena, Plan *plan, uint32_t share, Sliced *out) {
                 .plan = plan,
                 .g = plan->schedule->graph,
                 .spec = plan->schedule->spec,
+                .unit = ARENA_ARRAY(arena, uint32_t, n_nodes + 1),
                 .channels = ARENA_ARRAY(arena, uint32_t, n_nodes + 1),
                 .first = ARENA_ARRAY(arena, uint32_t, n_nodes + 1)};
     for (uint32_t i = 0; i < n_nodes; i++)
         b.first[i] = NONE;
+    find_units(&b);
     if (!find_channels(&b, share))
         return false;
     for (uint32_t i = 0; i < plan->n_placements; i++)
