@@ -5,21 +5,22 @@
  * the first layers of the next one.
  * Method: the actions are repeated, with tensors, nodes and places outside of
  * each image's own. In active memory all images have the same places, or every
- * other one lies upside down, whichever takes fewer cycles: then what one needs
- * first does not lie where the one before it ends. Layers of the host that an
+ * other one lies upside down; then what an image begins and ends with gets
+ * places that are free for longer (resettle.c). Layers of the host that an
  * image ends with wait until layers of the next one have hidden what is stored
- * for them. All actions are then ordered anew (overlap.c).
- * Invariants: every image moves what one alone moves.
+ * for them. All transfers are put beside layers anew (overlap.c, slices.c). Of
+ * these ways the one in the fewest cycles is taken. Invariants: every image
+ * moves what one alone moves.
  */
 #include "alloc/overlap.h"
 
 #include "base/text.h"
 
-#include <string.h>
-
 typedef struct Images {
     Arena *arena;
-    const Plan *one;
+    const Plan *as_planned;   /* the plan of one image */
+    const Plan *one;          /* the same, or that before its transfers were put
+                               * beside layers */
     const Schedule *schedule; /* of all */
     uint32_t n;
     uint64_t height; /* every other one lies upside down in so many bytes of
@@ -133,9 +134,10 @@ static uint64_t stores_before(const Plan *one, uint32_t tail) {
     return sum;
 }
 
-/* Behind as many layers as hide what is stored for the image before. */
+/* Behind as many layers as hide what is stored for the image before, with as
+ * much again for its own loads. */
 static uint32_t head_end(const Plan *one, uint32_t tail) {
-    uint64_t wanted = stores_before(one, tail), hidden = 0;
+    uint64_t wanted = 2 * stores_before(one, tail), hidden = 0;
     uint32_t i = 0;
     while (i < tail && hidden < wanted) {
         uint32_t step = one->action[i].step;
@@ -229,12 +231,7 @@ static Plan *repeat(Images *im) {
     plan->ddr_once *= im->n;
     plan->ddr_again *= im->n;
     plan->ddr_layers *= im->n;
-    memory_fill(im, plan);
-    const HwTiling *tiling = &im->one->schedule->spec->tiling;
-    if (tiling->overlap)
-        overlap(im->arena, plan, HOSTS_EITHER);
-    if (tiling->overlap || tiling->queue)
-        plan->cycles = plan_cycles(plan);
+    plan->images = im->n;
     return plan;
 }
 
@@ -248,13 +245,51 @@ static bool may_turn(const Plan *one) {
            !spec->memory[0].buffers;
 }
 
-/* The plan with every other image upside down, if that takes fewer cycles. A
- * volume that is not all there may then lie where another one does. */
-static Plan *turned(Images *im, uint64_t height, Plan *plan) {
-    im->height = height;
-    Plan *other = repeat(im);
-    bool better = other->cycles < plan->cycles && !plan_judge(im->arena, other);
-    return better ? other : plan;
+typedef struct Way {
+    uint64_t height; /* as in Images */
+    bool serial, settles;
+} Way;
+
+static Plan *finish(Images *im, Way way) {
+    Plan base = *im->as_planned;
+    im->height = way.height;
+    im->one = &base;
+    if (way.serial) {
+        base.n_actions = base.serial->n_actions;
+        base.action = base.serial->action;
+        base.n_placements = base.serial->n_placements;
+        base.placement = base.serial->placement;
+    }
+    im->buffers = buffers_of(&base);
+    Plan *plan = repeat(im);
+    if (way.settles)
+        resettle(im->arena, plan, im->n);
+    memory_fill(im, plan);
+    const HwTiling *tiling = &im->one->schedule->spec->tiling;
+    if (tiling->overlap)
+        overlap(im->arena, plan, HOSTS_EITHER);
+    if (way.serial)
+        slices(im->arena, plan);
+    if (tiling->overlap || tiling->queue)
+        plan->cycles = plan_cycles(plan);
+    return plan;
+}
+
+/* Of all ways the one that takes the fewest cycles. Volumes of which not all is
+ * there share bytes with others in ways that move_all and offset_of know
+ * nothing of: hence the judge. */
+static Plan *best_of(Images *im, Plan *best) {
+    const HwMemory *m = &im->schedule->spec->memory[0];
+    uint64_t own = round_up(im->as_planned->am_height, m->align ? m->align : 1);
+    const Way way[] = {
+        {0, true, true}, {own, true, true}, {m->size, true, true}};
+    for (uint32_t i = 0; im->as_planned->serial && i < sizeof way / sizeof *way;
+         i++) {
+        Plan *plan = finish(im, way[i]);
+        if (plan->cycles < best->cycles && !plan_judge(im->arena, plan))
+            best = plan;
+    }
+    return best;
 }
 
 const Plan *plan_images(Arena *arena, Diag *diag, const Plan *one,
@@ -265,21 +300,16 @@ const Plan *plan_images(Arena *arena, Diag *diag, const Plan *one,
     spec->max_instructions = schedule->spec->max_instructions;
     all->spec = spec;
     Images im = {.arena = arena,
+                 .as_planned = one,
                  .one = one,
                  .schedule = all,
-                 .n = images,
-                 .buffers = buffers_of(one)};
+                 .n = images};
     *does_not_fit = !find_strides(&im, diag);
     if (*does_not_fit)
         return NULL;
-    Plan *plan = repeat(&im);
+    Plan *plan = finish(&im, (Way){0});
     const char *wrong = plan_judge(arena, plan);
     if (wrong)
         bug("%u images of %s: %s", images, schedule->graph->name, wrong);
-    if (!may_turn(one))
-        return plan;
-    plan = turned(
-        &im, round_up(one->am_height, one->schedule->spec->memory[0].align),
-        plan);
-    return turned(&im, one->schedule->spec->memory[0].size, plan);
+    return may_turn(one) ? best_of(&im, plan) : plan;
 }

@@ -20,6 +20,7 @@
 enum {
     SIDE_BY_SIDE = 24, /* transfers of one step */
     PIECES = 8,        /* a piece is at least this part of its transfer */
+    FINE_PIECES = 64,  /* the same where images have time for each other's */
     MOST = 1 << 17     /* actions of all tries together; line by line and
                         * column by column, layers can be a million */
 };
@@ -53,7 +54,8 @@ typedef struct Overlap {
     uint32_t step;   /* at work now, counted from 1 */
     uint32_t reach;  /* the last action that may be at work in it */
     uint32_t pieces; /* that may still be cut off */
-    VEC(Action) action; /* in their new order */
+    uint32_t least_part; /* the shortest piece is one in so many */
+    VEC(Action) action;  /* in their new order */
 } Overlap;
 
 static bool is_move(const Action *a) {
@@ -69,11 +71,11 @@ static bool is_layer(const Action *a) {
 /* Cycles of the shortest transfer that it can be cut into. */
 static uint64_t least_cycles(const Overlap *o, uint32_t i) {
     const Action *whole = &o->p.source.at[i];
-    uint32_t n = o->p.placement.at[whole->out].n_c,
-             c = (n + PIECES - 1) / PIECES;
+    uint32_t parts = o->least_part, n = o->p.placement.at[whole->out].n_c,
+             c = (n + parts - 1) / parts;
     Action least = *whole;
     if (piece_may_cut_rows(&o->p, whole))
-        least.rows = (whole->rows + PIECES - 1) / PIECES;
+        least.rows = (whole->rows + parts - 1) / parts;
     Seams seams = piece_seams(&o->p, whole);
     while (c < n && !seam_at(&seams, c))
         c++;
@@ -219,7 +221,8 @@ static uint32_t rows_for(const Overlap *o, uint32_t i, uint64_t cycles) {
         return 0;
     uint64_t guess = (uint64_t)a->rows * cycles / o->item[i].cycles;
     uint32_t most = guess < a->rows ? (uint32_t)guess : a->rows - 1;
-    for (uint32_t n = most; n * PIECES >= o->item[i].rows && n > 0; n--) {
+    for (uint32_t n = most; n * o->least_part >= o->item[i].rows && n > 0;
+         n--) {
         Action first = *a;
         first.rows = n;
         if (action_cycles(&o->p.now, &first) <= cycles)
@@ -234,10 +237,10 @@ static uint32_t channels_for(const Overlap *o, uint32_t i, uint64_t cycles) {
     uint32_t all = o->p.placement.at[a->out].n_c;
     uint64_t guess = (uint64_t)all * cycles / o->item[i].cycles;
     uint32_t most = guess < all ? (uint32_t)guess : all - 1;
-    if (most * PIECES < o->item[i].c)
+    if (most * o->least_part < o->item[i].c)
         return 0;
     Seams seams = piece_seams(&o->p, a);
-    for (uint32_t n = most; n * PIECES >= o->item[i].c && n > 0; n--)
+    for (uint32_t n = most; n * o->least_part >= o->item[i].c && n > 0; n--)
         if (seam_at(&seams, n) && move_cycles(&o->p.now, a, n) <= cycles)
             return n;
     return 0;
@@ -291,6 +294,16 @@ static bool fits_later(const Overlap *o, const uint64_t *time, uint32_t block,
     return false;
 }
 
+/* Whether a later layer that comes before it is due hides more of it. */
+static bool more_later(const Overlap *o, const uint64_t *time, uint32_t block,
+                       uint32_t i, uint64_t left) {
+    uint32_t due = o->item[i].due;
+    for (uint32_t b = block + 1; b < due && b < o->n_blocks; b++)
+        if (time[b] > left)
+            return true;
+    return false;
+}
+
 /* Cycles of all transfers that are due no later. */
 static uint64_t due_with(const Overlap *o, uint32_t i) {
     uint64_t sum = 0;
@@ -325,6 +338,8 @@ static bool choose_piece(const Overlap *o, const uint64_t *time, uint32_t block,
     *piece = piece_for(o, i, left);
     if (piece->rows || piece->c)
         return true;
+    if (o->plan->images && (!o->plan->cuts || item->least >= item->cycles))
+        return !more_later(o, time, block, i, left);
     if (!o->plan->cuts || !o->pieces)
         return !fits_later(o, time, block, i);
     if (2 * left < item->least || pieces_fit_later(o, time, block, i))
@@ -477,6 +492,7 @@ static bool try_parts(Arena *arena, Plan *plan, bool parts) {
     Overlap o = {.arena = scratch,
                  .plan = plan,
                  .pieces = overlap_spare(plan),
+                 .least_part = plan->images ? FINE_PIECES : PIECES,
                  .p = {.arena = scratch, .plan = plan, .parts = parts}};
     uint32_t most = plan->schedule->spec->max_instructions;
     run(&o);

@@ -77,6 +77,11 @@ uint32_t overlap_spare(const Plan *plan);
  * fewer. 0: it is too long to be ordered at all. */
 uint32_t overlap_tries(const Plan *plan, uint32_t most);
 
+/* resettle.c: finds other places for what each of several images loads in front
+ * of its first layer and stores behind its last one. Volumes that share bytes
+ * in other ways than by their buffer may then be wrong. */
+void resettle(Arena *arena, Plan *plan, uint32_t images);
+
 /* slices.c: lets layers run by slices of rows, where that hides transfers and
  * the machine names rows. Of a plan that is overlapped; it stays so. */
 void slices(Arena *arena, Plan *plan);

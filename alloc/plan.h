@@ -94,27 +94,30 @@ typedef struct Plan {
     const Action *action;
     uint32_t n_blocks;
     const WeightBlock *block;
-    const Repl *repl;        /* by tensor id: how it is replicated in AM */
-    bool replicated;         /* options->replication */
-    bool two_levels;         /* something is spilled or tiled */
-    bool keeps_all;          /* nothing is, but for what is replicated on the
-                              * fly */
-    bool by_parts;           /* parts of volumes leave, chosen first */
-    bool cuts;               /* transfers are cut between rows, and where a
-                              * later layer hides the pieces */
-    bool lends;              /* bytes of concats serve others until their
-                              * members are written */
-    const char *planner;     /* of the active memories */
-    uint64_t am_height;      /* bytes, summed over active memories */
-    uint64_t am_packed;      /* the same before volumes were moved apart */
-    uint64_t am_live;        /* live peak, sizes rounded to their alignment */
-    uint64_t am_bound;       /* no placement is lower */
-    bool am_proved;          /* am_packed is the least possible */
-    uint64_t ddr_moved;      /* bytes loaded and stored, tiles included */
-    uint64_t ddr_compulsory; /* of these, what no plan can do without */
-    uint64_t ddr_bound;      /* no plan in this order moves less: proved */
-    uint64_t ddr_once;       /* none in any order that computes nothing twice */
-    uint64_t ddr_again;      /* bytes of results that it computes again */
+    const Repl *repl;          /* by tensor id: how it is replicated in AM */
+    bool replicated;           /* options->replication */
+    bool two_levels;           /* something is spilled or tiled */
+    bool keeps_all;            /* nothing is, but for what is replicated on the
+                                * fly */
+    bool by_parts;             /* parts of volumes leave, chosen first */
+    bool cuts;                 /* transfers are cut between rows, and where a
+                                * later layer hides the pieces */
+    uint32_t images;           /* one behind the other; 0: one */
+    const struct Plan *serial; /* or NULL: its actions and placements before
+                                * transfers were put beside layers */
+    bool lends;                /* bytes of concats serve others until their
+                                * members are written */
+    const char *planner;       /* of the active memories */
+    uint64_t am_height;        /* bytes, summed over active memories */
+    uint64_t am_packed;        /* the same before volumes were moved apart */
+    uint64_t am_live;          /* live peak, sizes rounded to their alignment */
+    uint64_t am_bound;         /* no placement is lower */
+    bool am_proved;            /* am_packed is the least possible */
+    uint64_t ddr_moved;        /* bytes loaded and stored, tiles included */
+    uint64_t ddr_compulsory;   /* of these, what no plan can do without */
+    uint64_t ddr_bound;        /* no plan in this order moves less: proved */
+    uint64_t ddr_once;   /* none in any order that computes nothing twice */
+    uint64_t ddr_again;  /* bytes of results that it computes again */
     uint64_t ddr_layers; /* the same of plans that complete each layer before
                           * the next begins, and compute nothing twice */
     uint64_t cycles;     /* by the plan's own clock, where transfers overlap

@@ -236,6 +236,7 @@ bool stretch_try(Stretch *s, Lives *lives, const PlanResult *result) {
     s->tried = ARENA_COPY(s->arena, PlanResult, result, 1);
     if (!actions_make(s->w, s->diag, s->problem, result, &plan))
         return false;
+    plan.serial = ARENA_COPY(s->arena, Plan, &plan, 1);
     overlap(s->arena, &plan, s->hosts);
     uint64_t cycles = plan_cycles(&plan);
     if (cycles >= s->cycles)
@@ -318,6 +319,7 @@ void stretch(Work *w, Diag *diag, Problem *problem, PlanResult *result,
     if (!rounds)
         return;
     s.instructions = overlap_spare(plan);
+    plan->serial = ARENA_COPY(s.arena, Plan, plan, 1);
     s.hosts = overlap(s.arena, plan, HOSTS_EITHER);
     s.cycles = plan->cycles = plan_cycles(plan);
     if (is_too_slow(plan, most))

@@ -95,12 +95,14 @@ static void names_are_unique(void **state) {
     arena_free(arena);
 }
 
+/* A layer stands in front of the transfers of its step. */
 static uint32_t moves_beside_layers(const Plan *plan) {
-    uint32_t n = 0;
-    for (uint32_t i = 0; i + 1 < plan->n_actions; i++)
-        n += plan->action[i].step == plan->action[i + 1].step &&
-             plan->action[i].kind == ACTION_RUN &&
-             plan->action[i + 1].kind != ACTION_RUN;
+    uint32_t n = 0, step = 0;
+    for (uint32_t i = 0; i < plan->n_actions; i++) {
+        const Action *a = &plan->action[i];
+        n += a->kind != ACTION_RUN && a->step == step;
+        step = a->kind == ACTION_RUN ? a->step : step;
+    }
     return n;
 }
 
@@ -108,7 +110,7 @@ static void transfers_pass_the_boundary(void **state) {
     (void)state;
     Made m = make("xdnn-v2-28", NULL, NULL);
     assert_null(plan_judge(m.arena, m.all));
-    assert_int_equal(m.all->n_actions, IMAGES * m.one->n_actions);
+    assert_true(m.all->n_actions >= IMAGES * m.one->n_actions);
     assert_int_equal(m.all->ddr_moved, IMAGES * m.one->ddr_moved);
     assert_int_equal(moves_beside_layers(m.one), 0);
     assert_true(moves_beside_layers(m.all) >= 2 * (IMAGES - 1));
