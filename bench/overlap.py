@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """overlap.py - how much of the transfers hides behind the engines.
 
-    python3 bench/overlap.py [-m MACHINE]... [-b SHARE]... [-p] [NETWORK...]
+    python3 bench/overlap.py [-m MACHINE]... [-b SHARE]... [-p] [-n IMAGES]
+                             [NETWORK...]
 
 Networks x machines x active memory of 75, 50, 25 % of what a plan without
 spills takes. `time` are simulated cycles, `dma` the sum of all transfers
@@ -15,12 +16,16 @@ there is nothing to hide, or nothing to hide it behind, and ratio comes close
 to 1 by itself. On the shipped machines it is mostly the transfers that are
 few. So -b SHARE gives DDR the bandwidth with which `dma` would be SHARE of
 `work` if each byte took its time: -b 0.5 is balanced, -b 1 leaves no slack.
+With -n, `images` is the ratio of a listing of so many images, one behind the
+other (`compile --images`): the first one's loads and the last one's stores,
+which nothing can hide, weigh the less the more there are.
 Means are over all rows, and over those where neither starves.
 Layers of the host take no time here, but everything waits for them; what lies
 in front of one cannot overlap what lies behind it. `alloc` is the planner's
 time.
 """
 import argparse
+import collections
 import tempfile
 
 import residency
@@ -35,6 +40,10 @@ SIZE = {"template": "memories.fast.size"}  # what shrinks, if not am
 SIZES = {"xdnn-v3-96": [6 << 20, 4 << 20, 3 << 20],
          "tile-npu": [1 << 20, 512 << 10, 256 << 10],
          "stage-npu": [16 << 20, 8 << 20, 4 << 20]}
+# machines that hold few instructions: enough for several images
+LIMITED = ("xdnn-v2-28", "xdnn-v2-56", "xdnn-v3-96")
+LIMITLESS = ["limits.instructions=1000000"]
+Counted = collections.namedtuple("Counted", "machine ratio starves images")
 MEMORIES = ("ddr", "inputs", "outputs")
 BANDWIDTH = {"xdnn-v2-28": 17.28e9, "xdnn-v2-56": 17.28e9, "ring-npu": 1.6e9,
              "line-npu": 1.6e9, "tile-npu": 8e9, "stage-npu": 16e9, "template": 3.2e9,
@@ -67,8 +76,7 @@ def bandwidth_for(share, sim, machine):
 
 
 def rows(network, machine, folder, shares=(), plainly=False, images=1):
-    """Prints them; (machine, ratio, whether a side starves, ratio of several
-    images) of each."""
+    """Prints them; a Counted of each."""
     name = tool.name_of(network)[:20]
     for size in sizes_of(network, machine, folder):
         own = simulate(network, machine, size, folder)
@@ -81,8 +89,9 @@ def rows(network, machine, folder, shares=(), plainly=False, images=1):
                 continue
             plain = plainly and simulate(network, machine, size, folder, *sets,
                                           "tiling.overlap=false")
+            more = LIMITLESS if machine in LIMITED else []
             several = images > 1 and simulate(network, machine, size, folder,
-                                              *sets, images=images)
+                                              *sets, *more, images=images)
             yield print_row(name, machine, size, sim, plain, several)
 
 
@@ -95,13 +104,17 @@ def print_row(name, machine, size, sim, plain, several):
           f"{several['ratio'] if several else 0:6.3f} "
           f"{'starves' if starves else '':7} {len(sim['host_layers']):3} host "
           f"{sim['plan']['ms']['alloc']:6.0f} ms", flush=True)
-    return (machine, sim["ratio"], starves,
-            several["ratio"] if several else sim["ratio"])
+    return Counted(machine, sim["ratio"], starves,
+                   several["ratio"] if several else None)
 
 
 def mean(ratios):
     return (f"{sum(ratios) / len(ratios):.3f} (worst {max(ratios):.3f}) of "
             f"{len(ratios)} rows" if ratios else "of no row")
+
+
+def of_images(counted):
+    return [c.images for c in counted if c.images]
 
 
 def heading():
@@ -111,12 +124,13 @@ def heading():
 
 def means(machines, counted, several=False):
     for machine in machines + [None]:
-        of = [c for c in counted if machine in (None, c[0])]
-        print(f"{machine or 'all'}: mean {mean([c[1] for c in of])}; where "
-              f"neither starves {mean([c[1] for c in of if not c[2]])}")
+        of = [c for c in counted if machine in (None, c.machine)]
+        both = [c for c in of if not c.starves]
+        print(f"{machine or 'all'}: mean {mean([c.ratio for c in of])}; where "
+              f"neither starves {mean([c.ratio for c in both])}")
         if several:
-            print(f"{'':11}of several images: mean {mean([c[3] for c in of])}; "
-                  f"where neither starves {mean([c[3] for c in of if not c[2]])}")
+            print(f"    several images: mean {mean(of_images(of))}; where "
+                  f"neither starves {mean(of_images(both))}")
 
 
 def main():
@@ -136,7 +150,8 @@ def main():
             tool.example(name) for name in EXAMPLES]
         for machine in args.m or MACHINES:
             for network in networks:
-                counted += rows(network, machine, folder, args.b, args.p, args.n)
+                counted += rows(network, machine, folder, args.b, args.p,
+                                args.n)
     means(args.m or MACHINES, counted, args.n > 1)
 
 
