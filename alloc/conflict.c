@@ -43,6 +43,7 @@ static Access access_of(const Plan *plan, const Action *a, uint32_t i) {
     access.rows = rows_read ? a->in_rows : a->rows;
     access.row = p->ring ? row % p->whole.h : row - p->row;
     bytes_of(plan->schedule->spec, &access);
+    access.start = memory_base(p) + p->offset;
     access.first += memory_base(p);
     access.end += memory_base(p);
     if (is_in && a->kind == ACTION_COPY) { /* reaches over the plank's end */
@@ -73,14 +74,15 @@ static bool rows_apart(const Access *a, const Access *b) {
 
 static bool apart(const Access *a, const Access *b) {
     const Placement *p = a->at, *q = b->at;
-    if (!a->exact || !b->exact || !placements_share(p, q))
+    if (a->start != b->start || !a->exact || !b->exact ||
+        !placements_share(p, q))
         return false;
     return p->part_c + p->n_c <= q->part_c || q->part_c + q->n_c <= p->part_c ||
            rows_apart(a, b);
 }
 
 static bool meet(const Access *a, const Access *b) {
-    return a->first < b->end && b->first < a->end && !apart(a, b);
+    return (a->first < b->end) & (b->first < a->end) && !apart(a, b);
 }
 
 static void extend(Reach *reach, const Access *access) {

@@ -10,6 +10,7 @@
 typedef struct Access {
     const Placement *at;
     uint64_t first, end; /* bytes, one memory behind the other */
+    uint64_t start;      /* of the placement, likewise */
     uint32_t row, rows;  /* of the volume at `at`, rows from 0 */
     bool exact;          /* else it may touch all of the bytes */
 } Access;
@@ -32,12 +33,13 @@ bool placements_share(const Placement *a, const Placement *b);
 Accesses accesses_of(Arena *arena, const Plan *plan, const Action *a);
 /* Whether both touch the same element, and one of them writes it. */
 bool accesses_meet(const Accesses *a, const Accesses *b);
-/* A quick "no" to that. */
+/* A quick "no" to that. Without branches: nobody could foresee them. */
+static inline bool reaches_apart(Reach a, Reach b) {
+    return (a.first >= b.end) | (b.first >= a.end);
+}
 static inline bool accesses_apart(const Accesses *a, const Accesses *b) {
-    return (a->active.first >= b->active.end ||
-            b->active.first >= a->active.end) &&
-           (a->outside.first >= b->outside.end ||
-            b->outside.first >= a->outside.end);
+    return reaches_apart(a->active, b->active) &
+           reaches_apart(a->outside, b->outside);
 }
 static inline bool accesses_conflict(const Accesses *a, const Accesses *b) {
     return !accesses_apart(a, b) && accesses_meet(a, b);
