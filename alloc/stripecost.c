@@ -43,10 +43,13 @@ static Known *known_of(const Work *w, const Group *g) {
     uint32_t length = g->end - g->first;
     bool shares = g->n_shared;
     Known **first = &costs->of[(size_t)g->first * SLOTS + slot_of(g)];
-    for (Known *known = *first; known; known = known->next)
+    for (Known **at = first, *known; (known = *at); at = &known->next)
         if (known->length == length && known->rows == g->rows &&
-            known->shares == shares)
-            return known;
+            known->shares == shares) {
+            *at = known->next; /* to the front: it is asked for again soon */
+            known->next = *first;
+            return *first = known;
+        }
     Known *known = ARENA_NEW(costs->arena, Known);
     *known = (Known){
         .next = *first, .length = length, .rows = g->rows, .shares = shares};
