@@ -82,7 +82,7 @@ static bool apart(const Access *a, const Access *b) {
 }
 
 static bool meet(const Access *a, const Access *b) {
-    return (a->first < b->end) & (b->first < a->end) && !apart(a, b);
+    return a->first < b->end && b->first < a->end && !apart(a, b);
 }
 
 static void extend(Reach *reach, const Access *access) {

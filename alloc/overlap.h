@@ -33,12 +33,12 @@ bool placements_share(const Placement *a, const Placement *b);
 Accesses accesses_of(Arena *arena, const Plan *plan, const Action *a);
 /* Whether both touch the same element, and one of them writes it. */
 bool accesses_meet(const Accesses *a, const Accesses *b);
-/* A quick "no" to that. Without branches: nobody could foresee them. */
+/* A quick "no" to that. */
 static inline bool reaches_apart(Reach a, Reach b) {
-    return (a.first >= b.end) | (b.first >= a.end);
+    return a.first >= b.end || b.first >= a.end;
 }
 static inline bool accesses_apart(const Accesses *a, const Accesses *b) {
-    return reaches_apart(a->active, b->active) &
+    return reaches_apart(a->active, b->active) &&
            reaches_apart(a->outside, b->outside);
 }
 static inline bool accesses_conflict(const Accesses *a, const Accesses *b) {
