@@ -2,7 +2,7 @@
  *
  * Input: a plan of a machine that overlaps. Output: a line with sums, then
  * lines for the longest transfers in steps of their own: what they have to wait
- * for, and which layer runs next.
+ * for, and which layer runs next. Of a machine with a queue just the sums.
  */
 #include "alloc/overlap.h"
 #include "base/text.h"
@@ -139,7 +139,26 @@ static void add_step(Arena *arena, Sums *sums, const Plan *plan, uint32_t i,
     }
 }
 
+/* Where a queue decides what runs beside what, steps say nothing of that. */
+static const char *queue_time(Arena *arena, const Plan *plan) {
+    uint64_t layers = 0, volumes = 0, weights = 0;
+    for (uint32_t i = 0; i < plan->n_actions; i++) {
+        const Action *a = &plan->action[i];
+        uint64_t cycles = action_cycles(plan, a);
+        layers += a->kind == ACTION_RUN ? cycles : 0;
+        volumes += is_move(a) ? cycles : 0;
+        weights += a->kind == ACTION_WEIGHTS ? cycles : 0;
+    }
+    return arena_printf(arena,
+                        "time: %s cycles; layers take %s, and beside them "
+                        "transfers of volumes %s, of weights %s\n",
+                        num(arena, plan->cycles), num(arena, layers),
+                        num(arena, volumes), num(arena, weights));
+}
+
 const char *plan_explain_time(Arena *arena, const Plan *plan) {
+    if (plan->schedule->spec->tiling.queue)
+        return queue_time(arena, plan);
     Sums sums = {0};
     Text text = text_new(arena);
     for (uint32_t i = 0, end; i < plan->n_actions; i = end) {

@@ -49,7 +49,16 @@ def wrong_with(network, size, least):
         return "compulsory bytes differ"
     if least and moved != sim["ddr_compulsory_bytes"]:
         return f"moves {moved} bytes"
+    if explained_transfers(network, size) != sim["transfer_cycles"]:
+        return "explains other cycles of transfers"
     return None
+
+
+def explained_transfers(network, size):
+    with tempfile.TemporaryDirectory() as folder:
+        said = run("compile", network, size, "-o", folder, "--explain").stdout
+    named = re.search(r"of volumes ([\d,]+), of weights ([\d,]+)", said)
+    return named and sum(int(n.replace(",", "")) for n in named.groups())
 
 
 def refusal_wrong(network, size):
