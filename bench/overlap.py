@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """overlap.py - how much of the transfers hides behind the engines.
 
-    python3 bench/overlap.py [-m MACHINE]... [-b SHARE]... [-p] [-n IMAGES]
-                             [NETWORK...]
+    python3 bench/overlap.py [-m MACHINE]... [-b SHARE]... [-s BYTES]... [-p]
+                             [-n IMAGES] [NETWORK...]
 
 Networks x machines x active memory of 75, 50, 25 % of what a plan without
-spills takes. `time` are simulated cycles, `dma` the sum of all transfers
-(tiles that instructions fetch themselves included), `work` the sum of what all
+spills takes; -s BYTES: of these. `time` are simulated cycles, `dma` the sum of
+all transfers (tiles that instructions fetch themselves included), `work` the sum of what all
 engines are busy (array, ports and weights). Were everything overlapped, the
 larger of the two were the time: `ratio` is time over that. `plain` is the same
 with `tiling.overlap=false`, where the machine has that key (with -p).
@@ -19,10 +19,13 @@ few. So -b SHARE gives DDR the bandwidth with which `dma` would be SHARE of
 With -n, `images` is the ratio of a listing of so many images, one behind the
 other (`compile --images`): the first one's loads and the last one's stores,
 which nothing can hide, weigh the less the more there are.
+On stage-npu, of the class of SoMa's edge machine, weights move over the same
+wires; where they come late in the network, active memory bounds how much of
+them can be there before the work that they could hide behind is over.
 Means are over all rows, and over those where neither starves.
 Layers of the host take no time here, but everything waits for them; what lies
-in front of one cannot overlap what lies behind it. `alloc` is the planner's
-time.
+in front of one cannot overlap what lies behind it, but on stage-npu. `alloc` is
+the planner's time.
 """
 import argparse
 import collections
@@ -33,13 +36,14 @@ import tool
 
 PARTS = (0.75, 0.50, 0.25)
 STARVED = 3
-MACHINES = ["xdnn-v2-28", "xdnn-v2-56", "ring-npu", "template", "xdnn-v3-96"]
+MACHINES = ["xdnn-v2-28", "xdnn-v2-56", "ring-npu", "template", "xdnn-v3-96",
+            "stage-npu"]
 EXAMPLES = ["vgg16", "yolov2-608"]
 SIZE = {"template": "memories.fast.size"}  # what shrinks, if not am
 # its tiles take fractions of active memory: a plan with too much of it is none
 SIZES = {"xdnn-v3-96": [6 << 20, 4 << 20, 3 << 20],
          "tile-npu": [1 << 20, 512 << 10, 256 << 10],
-         "stage-npu": [16 << 20, 8 << 20, 4 << 20]}
+         "stage-npu": [8 << 20]}
 # machines that hold few instructions: enough for several images
 LIMITED = ("xdnn-v2-28", "xdnn-v2-56", "xdnn-v3-96")
 LIMITLESS = ["limits.instructions=1000000"]
@@ -138,6 +142,7 @@ def main():
     parser.add_argument("-m", action="append")
     parser.add_argument("-b", action="append", type=float)
     parser.add_argument("-p", action="store_true")
+    parser.add_argument("-s", action="append", type=int)
     parser.add_argument("-n", type=int, default=1)
     parser.add_argument("network", nargs="*")
     args = parser.parse_args()
@@ -149,6 +154,8 @@ def main():
             for name in residency.NETWORKS] + [
             tool.example(name) for name in EXAMPLES]
         for machine in args.m or MACHINES:
+            if args.s:
+                SIZES[machine] = args.s
             for network in networks:
                 counted += rows(network, machine, folder, args.b, args.p,
                                 args.n)
