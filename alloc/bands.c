@@ -1,9 +1,11 @@
-/* bands.c - loads by bands of rows, so that the layer behind one begins with
- * the first; see stage.h.
+/* bands.c - transfers by bands of rows, so that the layer behind a load begins
+ * with the first, and a store with the first of the layer before it; see
+ * stage.h.
  *
  * Input: a plan whose actions run one behind the other, on a machine whose
  * engines name rows (tiling.rings). Output: the same; a volume that is loaded
- * for the layer behind it comes by bands, and the layer runs by as many.
+ * for the layer behind it comes by bands, one that is stored behind the layer
+ * that makes it goes by bands, and the layer runs by as many.
  * Invariants: no byte more moves, nothing is computed twice.
  */
 #include "alloc/stage.h"
@@ -13,7 +15,9 @@ typedef struct Bands {
     const Plan *plan;
     const Graph *g;
     uint32_t n;
-    uint32_t *load_of; /* by action: of a layer, its load; of that, itself */
+    bool stores;
+    uint32_t *run_of; /* by action: the layer by whose bands it runs, or moves;
+                       * NONE */
     VEC(Action) action;
     VEC(Placement) placement;
 } Bands;
@@ -62,23 +66,50 @@ static bool has_bands(const Bands *b, const Action *run) {
     return all;
 }
 
-static void find_loads(Bands *b) {
+static bool runs_by_bands(const Bands *b, uint32_t run) {
+    const Action *a = &b->plan->action[run];
+    return b->run_of[run] == run || (may_band(b, a) && has_bands(b, a));
+}
+
+/* The layer that reads first what the load brings; NONE. */
+static uint32_t reader_of(const Bands *b, uint32_t load) {
+    uint32_t out = b->plan->action[load].out, k = load + 1;
+    while (k < b->plan->n_actions && !touches(&b->plan->action[k], out))
+        k++;
+    return k < b->plan->n_actions && runs_by_bands(b, k) ? k : NONE;
+}
+
+/* The layer that makes what the store takes, all of it; NONE. */
+static uint32_t maker_of(const Bands *b, uint32_t store) {
+    const Placement *at = b->plan->placement;
+    const Placement *from = &at[b->plan->action[store].in[0]];
+    for (uint32_t k = store; k-- > 0;) {
+        const Action *a = &b->plan->action[k];
+        const Placement *to = &at[a->out];
+        if (a->kind == ACTION_RUN && same_tensor(to->tensor, from->tensor))
+            return placements_share(to, from) && runs_by_bands(b, k) ? k : NONE;
+    }
+    return NONE;
+}
+
+static void find_runs(Bands *b) {
     const Plan *plan = b->plan;
-    b->load_of = ARENA_ARRAY(b->arena, uint32_t, plan->n_actions + 1);
+    b->run_of = ARENA_ARRAY(b->arena, uint32_t, plan->n_actions + 1);
     for (uint32_t i = 0; i < plan->n_actions; i++)
-        b->load_of[i] = NONE;
+        b->run_of[i] = NONE;
     for (uint32_t i = 0; i < plan->n_actions; i++) {
         const Action *a = &plan->action[i];
-        uint32_t k = i + 1;
-        if (a->kind != ACTION_LOAD || b->load_of[i] != NONE ||
-            !is_whole(plan, &plan->placement[a->out]))
+        uint32_t run = NONE;
+        if (a->kind == ACTION_LOAD && is_whole(plan, &plan->placement[a->out]))
+            run = reader_of(b, i);
+        if (a->kind == ACTION_STORE && b->stores &&
+            is_whole(plan, &plan->placement[a->in[0]]))
+            run = maker_of(b, i);
+        if (run == NONE ||
+            a->rows < plan_volume(b->g, plan->placement[a->out].tensor).h)
             continue;
-        while (k < plan->n_actions && !touches(&plan->action[k], a->out))
-            k++;
-        if (k == plan->n_actions || b->load_of[k] != NONE ||
-            !may_band(b, &plan->action[k]) || !has_bands(b, &plan->action[k]))
-            continue;
-        b->load_of[i] = b->load_of[k] = i;
+        b->run_of[i] = run;
+        b->run_of[run] = run;
     }
 }
 
@@ -130,29 +161,45 @@ static void add_runs(Bands *b, const Action *run) {
     }
 }
 
-static const Action *layer_behind(const Bands *b, uint32_t load) {
-    uint32_t k = load + 1;
-    while (b->load_of[k] != load)
-        k++;
-    return &b->plan->action[k];
+static void add_stores(Bands *b, const Action *store, const Action *run) {
+    for (uint32_t k = 0; k < b->n; k++) {
+        Steps rows = band_of(b, run, k);
+        Action a = *store;
+        a.row = rows.first;
+        a.rows = rows.end - rows.first;
+        uint32_t in = view(b, store->in[0], a.row, a.rows);
+        a.in = ARENA_COPY(b->arena, uint32_t, &in, 1);
+        vec_push(b->arena, &b->action, a);
+    }
 }
 
-void bands_make(Arena *arena, Plan *plan, uint32_t n) {
-    Bands b = {
-        .arena = arena, .plan = plan, .g = plan->schedule->graph, .n = n};
+static void add_bands(Bands *b, uint32_t i) {
+    const Action *a = &b->plan->action[i];
+    const Action *run = &b->plan->action[b->run_of[i]];
+    if (a->kind == ACTION_LOAD)
+        add_loads(b, a, run);
+    else if (a->kind == ACTION_STORE)
+        add_stores(b, a, run);
+    else
+        add_runs(b, a);
+}
+
+void bands_make(Arena *arena, Plan *plan, uint32_t n, bool stores) {
+    Bands b = {.arena = arena,
+               .plan = plan,
+               .g = plan->schedule->graph,
+               .n = n,
+               .stores = stores};
     if (n < 2 || !plan->schedule->spec->tiling.rings)
         return;
-    find_loads(&b);
+    find_runs(&b);
     for (uint32_t i = 0; i < plan->n_placements; i++)
         vec_push(arena, &b.placement, plan->placement[i]);
     for (uint32_t i = 0; i < plan->n_actions; i++) {
-        const Action *a = &plan->action[i];
-        if (b.load_of[i] == NONE)
-            vec_push(arena, &b.action, *a);
-        else if (b.load_of[i] == i)
-            add_loads(&b, a, layer_behind(&b, i));
+        if (b.run_of[i] == NONE)
+            vec_push(arena, &b.action, plan->action[i]);
         else
-            add_runs(&b, a);
+            add_bands(&b, i);
     }
     plan->n_actions = b.action.n;
     plan->action = b.action.at;

@@ -13,10 +13,18 @@
 
 #include <math.h>
 
-static const StageWay stage_ways[] = {
-    {0, 16, false}, {0, 8, false}, {0, 4, false}, {0, 2, false},
-    {0, 1, false},  {0, 8, true},  {0, 2, true}};
-static const uint32_t bands[] = {4, 16};
+/* How large blocks are, and whether loads ahead take the place of some. */
+static const StageWay block_ways[] = {{.share = 16},
+                                      {.share = 8},
+                                      {.share = 4},
+                                      {.share = 2},
+                                      {.share = 1},
+                                      {.share = 8, .evicts = true},
+                                      {.share = 2, .evicts = true}};
+static const StageWay band_ways[] = {{.bands = 4},
+                                     {.bands = 16},
+                                     {.bands = 4, .stores = true},
+                                     {.bands = 16, .stores = true}};
 static const uint32_t shares[] = {16, 13, 10, 8, 6, 4, 3, 2, 1};
 #define LENGTH(array) ((uint32_t)(sizeof(array) / sizeof *(array)))
 
@@ -71,14 +79,15 @@ static bool try_way(Staging *s, const Plan *volumes, StageWay way) {
 static void try_blocks(Staging *s, const Plan *volumes) {
     const Plan *before = s->best;
     s->again = true;
-    for (uint32_t i = 0; i < LENGTH(stage_ways); i++)
-        if ((!stage_ways[i].evicts || s->again) && !(s->any && s->best))
-            try_way(s, volumes, stage_ways[i]);
+    for (uint32_t i = 0; i < LENGTH(block_ways); i++)
+        if ((!block_ways[i].evicts || s->again) && !(s->any && s->best))
+            try_way(s, volumes, block_ways[i]);
     if (s->best == before || s->any)
         return;
     StageWay way = s->way;
-    for (uint32_t i = 0; i < LENGTH(bands); i++) {
-        way.bands = bands[i];
+    for (uint32_t i = 0; i < LENGTH(band_ways); i++) {
+        way.bands = band_ways[i].bands;
+        way.stores = band_ways[i].stores;
         try_way(s, volumes, way);
     }
 }

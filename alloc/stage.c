@@ -312,7 +312,7 @@ bool stage(Arena *arena, Plan *plan, StageWay way) {
     Arena *scratch = arena_new("stage");
     Plan sliced_plan = *plan;
     Sliced sliced;
-    bands_make(arena, &sliced_plan, way.bands);
+    bands_make(arena, &sliced_plan, way.bands, way.stores);
     bool good = blocks_make(arena, &sliced_plan, way.share, &sliced);
     if (good) {
         Stage s = {.arena = scratch,

@@ -67,9 +67,10 @@ bool blocks_make(Arena *arena, Plan *plan, uint32_t share, Sliced *out);
 
 /* ---- bands.c ---- */
 
-/* What is loaded for the layer behind comes by n bands of rows, and the layer
- * runs by these, where it can. */
-void bands_make(Arena *arena, Plan *plan, uint32_t n);
+/* What is loaded for the layer behind comes by n bands of rows, and, with
+ * `stores`, what is stored behind its layer goes by as many; these run by them,
+ * where they can. */
+void bands_make(Arena *arena, Plan *plan, uint32_t n, bool stores);
 
 /* ---- room.c: where blocks may lie, and when ---- */
 
@@ -140,6 +141,7 @@ uint32_t holds_put(Holds *h, const Wanted *w, Reach bytes);
 /* How loads are brought forward. */
 typedef struct StageWay {
     uint32_t bands; /* of bands_make; 0: none */
+    bool stores;
     uint32_t share; /* of blocks_make */
     bool evicts;    /* blocks that are used again make room for loads ahead */
 } StageWay;
