@@ -187,19 +187,35 @@ static bool is_outside(const Work *w, const Unit *unit) {
            passes_in_parts(unit) || dests_of(w, unit->root, false).home;
 }
 
-/* Rows that are read where nothing of the unit can have stayed are paid in any
- * case. */
+/* Steps up to this one may pass the same rows on. */
+static uint32_t passes_until(const Work *w, uint32_t step) {
+    for (uint32_t g = 0; g < w->group.n; g++)
+        if (w->group.at[g].first <= step && step < w->group.at[g].end)
+            return w->group.at[g].end;
+    return step + 1;
+}
+
+/* How often it passes where nothing of it can have stayed. */
+static uint32_t passes_of(const Work *w, const Unit *unit) {
+    bool there = false;
+    uint32_t n = 0, until = 0;
+    for (uint32_t i = 0; i < unit->n_touches; i++) {
+        const Touch *touch = &unit->touch[i];
+        there = touch->whole || (there && touch->by_rows);
+        if (!touch->stream || there || touch->step < until)
+            continue;
+        n++;
+        until = passes_until(w, touch->step);
+    }
+    return n;
+}
+
 double streams_cost(const Work *w) {
     double sum = 0;
     for (uint32_t u = 0; u < w->unit.n; u++) {
         const Unit *unit = &w->unit.at[u];
-        bool there = false;
-        for (uint32_t i = 0; i < unit->n_touches; i++) {
-            const Touch *touch = &unit->touch[i];
-            there = touch->whole || (there && touch->by_rows);
-            if (!unit->dead && unit->n_tensors == 1 && touch->stream && !there)
-                sum += unit_moved(w, unit);
-        }
+        if (!unit->dead && unit->n_tensors == 1)
+            sum += passes_of(w, unit) * unit_moved(w, unit);
     }
     return sum;
 }
