@@ -126,11 +126,8 @@ static bool fits_whole(Contest *c, uint64_t size) {
     return whole || layers;
 }
 
-/* Where layers roll, the least memory for that is the memory's own size; tiles
- * that the machine places take parts of just this one. */
+/* Where layers roll, the least memory for that is the memory's own size. */
 static void bytes_choose(Contest *c, uint64_t size) {
-    if (c->schedule->spec->tiling.kind == HW_TILING_HARDWARE)
-        size_try(c, size, false);
     Heat h = heat_of(c);
     if (c->schedule->spec->tiling.rings)
         heat_way(&h, (Way){.size = size, .rolls = true});
@@ -143,13 +140,20 @@ static void bytes_choose(Contest *c, uint64_t size) {
 void way_choose(Contest *c) {
     const HwSpec *spec = c->schedule->spec;
     uint64_t size = spec->memory[0].size;
+    bool smaller = shrinks(spec) && !c->enough;
+    bool by_time = smaller && weighs_time(c);
+    /* tiles that the machine places take parts of just this memory */
+    bool own =
+        !smaller || (!by_time && spec->tiling.kind == HW_TILING_HARDWARE);
     c->known = known_groups_new(c->arena);
     if (fits_whole(c, size))
         return;
-    if (shrinks(spec) && weighs_time(c))
+    if (own)
+        size_try(c, size, true);
+    if (by_time)
         ladder_climb(c);
-    else if (shrinks(spec) && !c->enough)
+    else if (smaller)
         bytes_choose(c, size);
-    if (!c->any)
+    if (!c->any && !own)
         size_try(c, size, true);
 }

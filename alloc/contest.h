@@ -18,6 +18,7 @@ typedef struct Way {
     bool loose;      /* not as low as can be: that takes time */
     bool quick;      /* no buffers live longer to hide transfers: the same */
     bool tight;      /* finished within the height that it takes */
+    bool within;     /* finished for a memory that ends there, to time it */
     bool falls;      /* planned for more, it has to lie in the real memory */
     uint32_t apart;  /* kinds of layers that are in no group: bits */
     uint32_t low;    /* as in Work */

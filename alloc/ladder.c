@@ -114,7 +114,7 @@ static void size_offer(Ladder *l, uint32_t rung, uint64_t size, uint64_t most) {
         bool many = most && bytes_of(a->traffic) / SLACK > most;
         if (many || a->traffic.too_long || was_timed(l, a))
             continue;
-        a->way.quick = true;
+        a->way.quick = a->way.within = true;
         uint64_t cycles = finished_cycles(l->c, a);
         Offer offer = {rung, false, a->way, {a->traffic, cycles}};
         vec_push(l->c->arena, &l->offer, offer);
@@ -125,32 +125,32 @@ static void size_offer(Ladder *l, uint32_t rung, uint64_t size, uint64_t most) {
 
 /* ---- the rungs ---- */
 
-static bool fits_within(const Contest *c, uint64_t size) {
-    Contest any = *c;
+typedef bool Fits(Ladder *l, uint64_t size);
+
+/* The least number whose size fits, to one part in so many: too_low is too low,
+ * `fits` fits. */
+static uint64_t halved(Ladder *l, Fits *size_fits, bool rungs, uint64_t too_low,
+                       uint64_t fits, uint64_t parts) {
+    while (too_low + 1 < fits && fits - too_low > fits / parts) {
+        uint64_t mid = (too_low + fits) / 2;
+        uint64_t size = rungs ? rung_size((uint32_t)mid) : mid;
+        *(size_fits(l, size) ? &fits : &too_low) = mid;
+    }
+    return fits;
+}
+
+static uint32_t rung_halved(Ladder *l, Fits *size_fits, uint32_t too_low) {
+    uint64_t end = OCTAVES * OCTAVE;
+    return (uint32_t)halved(l, size_fits, true, too_low, end, end);
+}
+
+static bool something_fits(Ladder *l, uint64_t size) {
+    Contest any = *l->c;
     any.enough = true;
     Heat h = {.c = &any, .most = HUGE_VAL};
     heat_ways(&h, size, true);
     heat_free(&h);
     return h.stops;
-}
-
-static uint32_t lowest_rung(const Contest *c) {
-    uint32_t too_low = 0, fits = OCTAVES * OCTAVE;
-    while (too_low + 1 < fits) {
-        uint32_t mid = (too_low + fits) / 2;
-        *(fits_within(c, rung_size(mid)) ? &fits : &too_low) = mid;
-    }
-    return fits;
-}
-
-/* Between the lowest rung and the one below. */
-static uint64_t least_size(const Contest *c, uint32_t lowest) {
-    uint64_t too_low = rung_size(lowest - 1), fits = rung_size(lowest);
-    while (too_low + 1 < fits && fits - too_low > fits / 256) {
-        uint64_t mid = (too_low + fits) / 2;
-        *(fits_within(c, mid) ? &fits : &too_low) = mid;
-    }
-    return fits;
 }
 
 /* As it is finished when it is chosen. */
@@ -170,35 +170,28 @@ static void offer_finish(const Ladder *l, Offer *o) {
     arena_free(arena);
 }
 
-/* The plan that keeps everything, in the memory that it takes. False if there
- * is none within this size. */
-static bool kept_within(const Contest *c, uint64_t size, Timed *kept) {
+/* Whether all is kept within this size: l->kept is that plan, in the memory
+ * that it takes. */
+static bool all_is_kept(Ladder *l, uint64_t size) {
     Arena *arena = arena_new("keeps all");
-    Way way = {.size = size, .tight = true, .most = 0};
+    Way way = {.size = size, .tight = true, .within = true, .most = 0};
     Attempt a;
-    bool fits = way_place(arena, c, &way, &a) && a.plan->keeps_all;
+    bool fits = way_place(arena, l->c, &way, &a) && a.plan->keeps_all;
     if (fits) {
-        uint64_t cycles = finished_cycles(c, &a);
-        *kept = (Timed){plan_traffic(a.plan), cycles};
+        uint64_t cycles = finished_cycles(l->c, &a);
+        l->kept = (Timed){plan_traffic(a.plan), cycles};
     }
     arena_free(arena);
     return fits;
 }
 
-/* The lowest rung on which everything fits. */
-static uint32_t highest_rung(Ladder *l, uint32_t lowest) {
-    uint32_t too_low = lowest - 1, fits = OCTAVES * OCTAVE;
-    while (too_low + 1 < fits) {
-        uint32_t mid = (too_low + fits) / 2;
-        *(kept_within(l->c, rung_size(mid), &l->kept) ? &fits : &too_low) = mid;
-    }
-    return fits;
-}
-
 /* By halving, from rungs that are the same for all memories. */
 static void find_rungs(Ladder *l) {
-    uint32_t lowest = lowest_rung(l->c), highest = highest_rung(l, lowest);
-    uint64_t least = least_size(l->c, lowest);
+    enum { PARTS = 256 };
+    uint32_t lowest = rung_halved(l, something_fits, 0);
+    uint32_t highest = rung_halved(l, all_is_kept, lowest - 1);
+    uint64_t least = halved(l, something_fits, false, rung_size(lowest - 1),
+                            rung_size(lowest), PARTS);
     if (highest > lowest + MOST_OCTAVES * OCTAVE)
         highest = lowest + MOST_OCTAVES * OCTAVE;
     l->rung = ARENA_ARRAY(l->c->arena, uint64_t, highest - lowest + 2);
@@ -374,9 +367,8 @@ static Offer climb_between(Ladder *l, uint32_t rung, uint64_t size) {
 bool weighs_time(const Contest *c) {
     enum { MAX_STEPS = 200 };
     const HwTiling *tiling = &c->schedule->spec->tiling;
-    return !c->enough && c->options->cycles && !tiling->rings &&
-           !tiling->bytes_alone && !tiling->always &&
-           c->schedule->n_steps <= MAX_STEPS;
+    return c->options->cycles && !tiling->rings && !tiling->bytes_alone &&
+           !tiling->always && c->schedule->n_steps <= MAX_STEPS;
 }
 
 void ladder_climb(Contest *c) {
@@ -394,5 +386,6 @@ void ladder_climb(Contest *c) {
     Offer held = climb_between(&l, rung, size);
     c->any = true;
     c->best = held.way;
+    c->best.within = false;
     c->least = held.timed;
 }

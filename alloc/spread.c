@@ -352,12 +352,11 @@ static void climb_twice(Spread *s) {
             s->result->height[0] = end_of(s, b);
 }
 
-void spread(Work *w, const HwMemory *whole, Problem *problem,
-            PlanResult *result) {
+void spread(Work *w, Problem *problem, PlanResult *result) {
     Spread s = {.w = w,
                 .problem = problem,
                 .result = result,
-                .memory = whole,
+                .memory = &w->spec->memory[0],
                 .pool = problem->p.pool[0]};
     if (problem->p.n_pools != 1 || s.memory->buffers)
         return;
@@ -373,4 +372,46 @@ void spread(Work *w, const HwMemory *whole, Problem *problem,
         ARENA_ARRAY(w->arena, uint64_t,
                     2 * (problem->buf.n + s.wish.n + (uint64_t)FIXED_SPOTS));
     climb_twice(&s);
+}
+
+/* How much later the byte's partition starts in `real`. */
+static uint64_t later_in(const HwMemory *real, const HwMemory *within,
+                         uint64_t byte) {
+    uint64_t part = within->size / within->partitions;
+    return byte / part * (real->size / real->partitions - part);
+}
+
+static bool lie_apart(const Problem *problem, const uint64_t *offset,
+                      uint64_t size) {
+    const Buf *all = problem->buf.at;
+    for (uint32_t b = 0; b < problem->buf.n; b++) {
+        if (offset[b] + all[b].bytes[0] > size)
+            return false;
+        for (uint32_t i = 0; i < b; i++)
+            if (bufs_conflict(&all[b], &all[i]) &&
+                offset[b] < offset[i] + all[i].bytes[0] &&
+                offset[i] < offset[b] + all[b].bytes[0])
+                return false;
+    }
+    return true;
+}
+
+void partitions_keep(const Problem *problem, PlanResult *result,
+                     const HwMemory *within, const HwMemory *real) {
+    uint32_t n = problem->buf.n;
+    if (problem->p.n_pools != 1 || real->partitions < 2)
+        return;
+    Arena *arena = arena_new("partitions");
+    uint64_t *offset = ARENA_COPY(arena, uint64_t, result->offset, n);
+    for (uint32_t b = 0; b < n; b++) {
+        const Buf *buf = &problem->buf.at[b];
+        uint64_t align = buf_align(&problem->p.pool[0], buf);
+        uint64_t first = result->offset[problem->tied.at[b]];
+        if (buf->pin_pool < 0 && buf->bytes[0] && align != UINT64_MAX)
+            offset[b] += round_up(later_in(real, within, first), align);
+    }
+    if (lie_apart(problem, offset, real->size))
+        for (uint32_t b = 0; b < n; b++)
+            result->offset[b] = offset[b];
+    arena_free(arena);
 }

@@ -152,18 +152,6 @@ bool way_act(Attempt *a, Diag *diag) {
     return actions_make(a->w, diag, &a->problem, &a->result, plan);
 }
 
-/* Machines with tiles of their own read both operands of a sum at once where
- * they lie in different partitions of all their memory. */
-static void spread_out(Attempt *a, const Contest *c) {
-    const HwMemory *within = &a->w->schedule->spec->memory[0];
-    const HwMemory *real = &c->schedule->spec->memory[0];
-    bool all = a->w->spec->tiling.kind == HW_TILING_HARDWARE &&
-               real->size > within->size;
-    if (all)
-        a->problem.p.pool[0] = pool_of(real);
-    spread(a->w, all ? real : within, &a->problem, &a->result);
-}
-
 /* All is chosen but the order of transfers. */
 static void take_times(Attempt *a, const Contest *c) {
     if (!c->timed)
@@ -180,15 +168,21 @@ bool way_finish(Attempt *a, Diag *diag, const Contest *c) {
     uint64_t packed = plan_height(&a->result);
     if (a->way.tight)
         a->problem.p.pool[0].size = packed;
-    if (strcmp(plan->planner, "slots") != 0) /* its parts lie as they must */
-        spread_out(a, c);
+    const HwMemory *real = &c->schedule->spec->memory[0];
+    bool smaller = a->way.size < real->size && !a->way.within;
+    if (strcmp(plan->planner, "slots") != 0) { /* its parts lie as they must */
+        spread(a->w, &a->problem, &a->result);
+        if (smaller)
+            partitions_keep(&a->problem, &a->result, &a->w->spec->memory[0],
+                            real);
+    }
     if (!way_act(a, diag))
         return false;
     plan->am_packed = packed;
     if (a->w->spec->tiling.overlap)
         stretch(a->w, diag_new(a->arena), &a->problem, &a->result, plan,
                 a->way.quick, a->way.cycles);
-    if (a->way.size < c->schedule->spec->memory[0].size)
+    if (smaller)
         plan->schedule = schedule_beyond(a->arena, c, plan->schedule->spec);
     return true;
 }

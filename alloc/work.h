@@ -796,9 +796,12 @@ bool fit_slots(Work *w, Problem *problem, PlanResult *result,
 
 /* ---- spread.c: free memory for less waiting ---- */
 
-/* Moves buffers of a placement apart; `whole`: the memory with partitions. */
-void spread(Work *w, const HwMemory *whole, Problem *problem,
-            PlanResult *result);
+/* Moves buffers of a placement apart. */
+void spread(Work *w, Problem *problem, PlanResult *result);
+/* What lies in a partition of the memory that it was placed in goes to the same
+ * one of a larger memory, if all of it can. */
+void partitions_keep(const Problem *problem, PlanResult *result,
+                     const HwMemory *within, const HwMemory *real);
 
 /* ---- actions.c ---- */
 

@@ -2,25 +2,37 @@
 """never_worse.py - neither bytes nor cycles rise in a larger active memory,
 with more bandwidth, or with a wider array.
 
-SIZES are sweeps on machines where plans are weighed by both (alloc/ladder.c),
-FASTER those over three octaves on both sides of what the machine has; no rise
-at all is allowed above what any smaller value costs. The sweeps of many more
-values and networks are those of bench/sweep.py.
+SIZES are sweeps of memory, FASTER those over three octaves on both sides of
+what the machine has; no rise at all is allowed above what any smaller value
+costs: of bytes anywhere, nor of cycles, but with more memory where plans are
+not weighed by both (alloc/ladder.c). The sweeps of many more values and
+networks are those of bench/sweep.py.
 """
 import concurrent.futures
 import sys
 import tempfile
 
 sys.path.insert(0, "bench")
+import residency  # noqa: E402
 import sweep  # noqa: E402
 import tool  # noqa: E402
 
 KIB = 1 << 10
+BY_TIME = {"xdnn-v2-28", "xdnn-v2-56", "xdnn-v3-96"}
 SIZES = {  # in KiB, and how many of them fit
     ("tiny", "xdnn-v2-28"): (range(4, 49), 41),
     ("tiny", "xdnn-v2-56"): (range(8, 97, 2), 41),
     ("squeezenet", "xdnn-v2-28"): (range(256, 3201, 128), 24),
     ("googlenet", "xdnn-v2-28"): (range(512, 3073, 512), 6),
+    ("googlenet", "xdnn-v3-96"): (range(512, 1665, 64), 19),
+    ("inception-v3", "xdnn-v3-96"): (range(2304, 4097, 256), 8),
+    ("densenet-cell", "xdnn-v3-96"): (range(320, 1345, 64), 17),
+    ("tiny", "ring-npu"): (range(2, 25), 23),
+    ("googlenet", "ring-npu"): (range(61, 290, 19), 13),
+    ("densenet-cell", "line-npu"): (range(64, 1089, 64), 17),
+    ("googlenet", "tile-npu"): (range(64, 577, 64), 9),
+    ("tiny", residency.MACHINE): (range(1, 25), 24),
+    ("squeezenet", residency.MACHINE): (range(64, 833, 48), 17),
 }
 FASTER = [  # with so many KiB; all fit
     ("tiny", "xdnn-v2-28", 12),
@@ -45,8 +57,8 @@ def cases():
                     for one in vary(machine, VALUES)], VALUES)
 
 
-def complaints(what, found, fits):
-    for key in ("bytes", "cycles"):
+def complaints(what, found, fits, keys):
+    for key in keys:
         rise = sweep.rises(found, key)
         if rise.n:
             yield f"{what}: {key} rise by {rise.most:.2%}"
@@ -62,8 +74,11 @@ def main():
         for what, machine, network, settings, fits in cases():
             found = sweep.points(pool, tool.example(network), machine,
                                  settings, folder)
-            name = f"{network:12} {machine:11} {len(settings):2} {what}"
-            wrong += complaints(name, found, fits)
+            keys = ("bytes", "cycles")
+            if what == "sizes" and machine not in BY_TIME:
+                keys = ("bytes",)
+            name = f"{network:13} {tool.name_of(machine):11} {len(settings):2} {what}"
+            wrong += complaints(name, found, fits, keys)
             ends = [p for p in found if p]
             print(f"{name}: {ends[0].bytes:,} to {ends[-1].bytes:,} bytes, "
                   f"{ends[0].cycles:,} to {ends[-1].cycles:,} cycles")
