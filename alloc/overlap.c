@@ -35,9 +35,14 @@ typedef struct Item {
     uint32_t c, rows; /* of all of it: channels, rows */
     uint64_t cycles;  /* of what is left, */
     uint64_t least;   /* of the shortest transfer that it can be cut into */
-    uint32_t waits;   /* for so many of `before`: they are not done, or in the
+    uint32_t waits;   /* for so many before it: they are not done, or in the
                        * step that is at work */
 } Item;
+
+/* Of the actions near to one, on one side: bit d is that d + 1 further on. */
+typedef struct Near {
+    uint64_t bit[WINDOW / 64];
+} Near;
 
 typedef struct Overlap {
     Arena *arena;
@@ -45,10 +50,8 @@ typedef struct Overlap {
     Pieces p;
     uint32_t n, n_blocks;
     Item *item;           /* by source */
-    uint32_t *start;      /* of its conflicts, in `before` */
-    VEC(uint32_t) before; /* actions that an action conflicts with, before it */
-    uint32_t *start_after, *after; /* the same from the other side */
-    VEC(uint32_t) ended;           /* in the step that is at work */
+    Near *before, *after; /* which others an action conflicts with */
+    VEC(uint32_t) ended;  /* in the step that is at work */
     uint64_t *ready; /* bits: moves that wait for nothing, and are not done */
     uint32_t front;  /* the first action that is not done */
     uint32_t step;   /* at work now, counted from 1 */
@@ -103,19 +106,36 @@ static void find_blocks(Overlap *o) {
     o->n_blocks = block + 1;
 }
 
+static void near_add(Near *near, uint32_t d) {
+    near->bit[d / 64] |= UINT64_C(1) << d % 64;
+}
+
+/* The first from d on; NONE. */
+static uint32_t near_next(const Near *near, uint32_t d) {
+    uint32_t word = d / 64;
+    if (word >= WINDOW / 64)
+        return NONE;
+    uint64_t bits = near->bit[word] >> d % 64 << d % 64;
+    while (!bits && ++word < WINDOW / 64)
+        bits = near->bit[word];
+    return bits ? word * 64 + (uint32_t)__builtin_ctzll(bits) : NONE;
+}
+
 static void find_conflicts(Overlap *o) {
     Accesses *all = ARENA_ARRAY(o->arena, Accesses, o->n + 1);
+    o->before = ARENA_ARRAY(o->arena, Near, o->n + 1);
+    o->after = ARENA_ARRAY(o->arena, Near, o->n + 1);
     for (uint32_t i = 0; i < o->n; i++)
         all[i] = accesses_of(o->arena, &o->p.now, &o->p.source.at[i]);
-    for (uint32_t i = 0; i < o->n; i++) {
-        o->start[i] = o->before.n;
+    for (uint32_t i = 0; i < o->n; i++)
         for (uint32_t k = i > WINDOW ? i - WINDOW : 0; k < i; k++)
             if (!accesses_apart(&all[i], &all[k]) &&
                 (o->item[i].moves || o->item[k].moves) &&
-                accesses_meet(&all[i], &all[k]))
-                vec_push(o->arena, &o->before, k);
-    }
-    o->start[o->n] = o->before.n;
+                accesses_meet(&all[i], &all[k])) {
+                near_add(&o->before[i], i - k - 1);
+                near_add(&o->after[k], i - k - 1);
+                o->item[i].waits++;
+            }
 }
 
 static void set_ready(Overlap *o, uint32_t i, bool ready) {
@@ -126,24 +146,10 @@ static void set_ready(Overlap *o, uint32_t i, bool ready) {
         o->ready[i / 64] &= ~bit;
 }
 
-/* Who waits for whom. */
-static void find_waits(Overlap *o) {
-    uint32_t *end = ARENA_ARRAY(o->arena, uint32_t, o->n + 1);
-    o->start_after = ARENA_ARRAY(o->arena, uint32_t, o->n + 1);
-    o->after = ARENA_ARRAY(o->arena, uint32_t, o->before.n + 1);
+static void find_ready(Overlap *o) {
     o->ready = ARENA_ARRAY(o->arena, uint64_t, o->n / 64 + 1);
-    for (uint32_t k = 0; k < o->before.n; k++)
-        o->start_after[o->before.at[k] + 1]++;
-    for (uint32_t i = 0; i < o->n; i++) {
-        o->start_after[i + 1] += o->start_after[i];
-        end[i] = o->start_after[i];
-    }
-    for (uint32_t i = 0; i < o->n; i++) {
-        for (uint32_t k = o->start[i]; k < o->start[i + 1]; k++)
-            o->after[end[o->before.at[k]]++] = i;
-        o->item[i].waits = o->start[i + 1] - o->start[i];
+    for (uint32_t i = 0; i < o->n; i++)
         set_ready(o, i, !o->item[i].waits);
-    }
 }
 
 /* The window's end waits for everything in front of it. */
@@ -154,9 +160,10 @@ static void find_due(Overlap *o) {
     for (uint32_t i = o->n; i-- > 0;) {
         const Item *item = &o->item[i];
         uint32_t due = item->moves ? item->due : item->block;
-        for (uint32_t k = o->start[i]; k < o->start[i + 1]; k++)
-            if (o->item[o->before.at[k]].due > due)
-                o->item[o->before.at[k]].due = due;
+        for (uint32_t d = near_next(&o->before[i], 0); d != NONE;
+             d = near_next(&o->before[i], d + 1))
+            if (o->item[i - d - 1].due > due)
+                o->item[i - d - 1].due = due;
     }
 }
 
@@ -263,9 +270,10 @@ static void next_step(Overlap *o) {
     o->step++;
     for (uint32_t k = 0; k < o->ended.n; k++) {
         uint32_t i = o->ended.at[k];
-        for (uint32_t a = o->start_after[i]; a < o->start_after[i + 1]; a++)
-            if (!--o->item[o->after[a]].waits)
-                set_ready(o, o->after[a], true);
+        for (uint32_t d = near_next(&o->after[i], 0); d != NONE;
+             d = near_next(&o->after[i], d + 1))
+            if (!--o->item[i + d + 1].waits)
+                set_ready(o, i + d + 1, true);
     }
     o->ended.n = 0;
     o->reach = o->front + WINDOW;
@@ -472,10 +480,9 @@ static void run(Overlap *o) {
     pieces_make(&o->p);
     o->n = o->p.source.n;
     o->item = ARENA_ARRAY(o->arena, Item, o->n + 1);
-    o->start = ARENA_ARRAY(o->arena, uint32_t, o->n + 1);
     find_blocks(o);
     find_conflicts(o);
-    find_waits(o);
+    find_ready(o);
     find_due(o);
     uint64_t *time = block_times(o);
     for (uint32_t block = 0; block < o->n_blocks; block++) {

@@ -205,6 +205,13 @@ uint32_t ring_whole(const Work *w, const Rings *rings, uint32_t i,
     return i;
 }
 
+static bool has_operand(const Node *node, TensorId t) {
+    for (uint32_t k = 0; k < node->n_in; k++)
+        if (same_tensor(node->in[k], t))
+            return true;
+    return false;
+}
+
 /* A pointwise result may replace, row by row, an operand that nobody else
  * reads. */
 static void ring_take_over(const Work *w, const Group *g, Rings *rings,
@@ -214,6 +221,7 @@ static void ring_take_over(const Work *w, const Group *g, Rings *rings,
     for (uint32_t i = 0; i < rings->at.n && out->maker != NONE; i++) {
         Ring *in = &rings->at.at[i];
         if (i == index || in->maker == NONE || in->under != NONE ||
+            !has_operand(graph_node(w->g, id), in->tensor) ||
             !takes_in_place(w, id, in->tensor) ||
             !group_only_reader(w, g, in->tensor, out->maker))
             continue;
@@ -309,11 +317,7 @@ static void grow(Growth *growth, Ring *ring, const uint32_t *done, uint32_t row,
 }
 
 static bool reads(const Work *w, const Group *g, const Roll *roll, TensorId t) {
-    const Node *node = graph_node(w->g, group_node(w, g, roll->i));
-    for (uint32_t k = 0; k < node->n_in; k++)
-        if (same_tensor(node->in[k], t))
-            return true;
-    return false;
+    return has_operand(graph_node(w->g, group_node(w, g, roll->i)), t);
 }
 
 static void grow_by(void *context, const Roll *roll, const uint32_t *done) {

@@ -12,8 +12,10 @@
 enum { RUNS = 3, MAX_TRIED = 48 };
 
 typedef struct Known {
-    bool is[MAX_TRIED], exact[MAX_TRIED];
-    RollCost cost[MAX_TRIED];
+    struct Trial {
+        RollCost cost;
+        bool is, exact;
+    } trial[MAX_TRIED];
     struct Known *by_columns; /* the same of line buffers */
     const Rings *list;        /* of any number */
     const Rings **rings;      /* those of all runs, as far as they are known */
@@ -178,10 +180,11 @@ static uint32_t tried(uint32_t k) {
 static RollCost cost_of(const Work *w, Group *g, uint32_t k) {
     Known *known = known_of(w->once->rolls, g);
     *(g->cols ? &g->cols : &g->rows) = tried(k);
-    if (!known->is[k])
-        known->cost[k] = cost_make(w, g, false);
-    known->is[k] = true;
-    return known->cost[k];
+    struct Trial *trial = &known->trial[k];
+    if (!trial->is)
+        trial->cost = cost_make(w, g, false);
+    trial->is = true;
+    return trial->cost;
 }
 
 /* The greatest number up to `most` with which the group takes at most `bytes`;
@@ -227,13 +230,13 @@ static uint32_t tried_as(const Group *g) {
 
 bool roll_confirm(const Work *w, const Group *g) {
     Known *known = known_of(w->once->rolls, g);
-    uint32_t k = tried_as(g);
-    if (known->exact[k])
+    struct Trial *trial = &known->trial[tried_as(g)];
+    if (trial->exact)
         return true;
-    uint64_t before = known->cost[k].bytes;
-    known->exact[k] = true;
-    known->cost[k] = cost_make(w, g, true);
-    return known->cost[k].bytes == before;
+    uint64_t before = trial->cost.bytes;
+    trial->exact = true;
+    trial->cost = cost_make(w, g, true);
+    return trial->cost.bytes == before;
 }
 
 /* ---- rings and lines ---- */

@@ -37,32 +37,51 @@ typedef struct Time {
     double work, moves;
 } Time;
 
+/* A unit, from its first step to its last. */
+typedef struct Whole {
+    uint32_t first, last;
+    bool outside;   /* it comes from there */
+    uint64_t bytes; /* UINT64_MAX: no memory holds it */
+} Whole;
+
 typedef struct Search {
     Work *w;
     Cut *cut; /* by step, and behind the last */
+    Whole *whole;
+    uint32_t n_wholes;
     Rings rings;
     Time time; /* of the stretch that is looked at */
 } Search;
 
-/* Bytes of the volumes that are there whole during steps [first, end), which
- * run as a group or are one step that runs whole. */
-static uint64_t whole_bytes(const Work *w, uint32_t first, uint32_t end,
-                            bool group) {
-    uint64_t sum = 0;
+/* What each unit takes whole, found once. */
+static void wholes_make(Search *s) {
+    const Work *w = s->w;
+    s->whole = ARENA_ARRAY(w->arena, Whole, w->unit.n + 1);
     for (uint32_t u = 0; u < w->unit.n; u++) {
         const Unit *unit = &w->unit.at[u];
         if (unit->dead || !unit->n_touches)
             continue;
-        uint32_t from = unit->touch[0].step;
-        uint32_t last = unit->touch[unit->n_touches - 1].step;
-        bool inner = from >= first && last < end;
-        if (last < first || from >= end ||
-            (group && (inner || from_outside(w, unit->root))))
+        s->whole[s->n_wholes++] =
+            (Whole){unit->touch[0].step, unit->touch[unit->n_touches - 1].step,
+                    from_outside(w, unit->root),
+                    least_bytes(w, unit->bytes, UINT32_MAX)};
+    }
+}
+
+/* Bytes of the volumes that are there whole during steps [first, end), which
+ * run as a group or are one step that runs whole. */
+static uint64_t whole_bytes(const Search *s, uint32_t first, uint32_t end,
+                            bool group) {
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < s->n_wholes; i++) {
+        const Whole *unit = &s->whole[i];
+        bool inner = unit->first >= first && unit->last < end;
+        if (unit->last < first || unit->first >= end ||
+            (group && (inner || unit->outside)))
             continue;
-        uint64_t own = least_bytes(w, unit->bytes, UINT32_MAX);
-        if (own == UINT64_MAX)
+        if (unit->bytes == UINT64_MAX)
             return UINT64_MAX;
-        sum += own;
+        sum += unit->bytes;
     }
     return sum;
 }
@@ -151,7 +170,7 @@ static void offer(Search *s, const Group *g, uint64_t weights) {
 /* False if the rings alone are too large, as those of longer groups then are.
  */
 static bool group_try(Search *s, uint32_t first, uint32_t end) {
-    uint64_t whole = whole_bytes(s->w, first, end, true);
+    uint64_t whole = whole_bytes(s, first, end, true);
     uint64_t total = s->w->total;
     Group g = {.first = first,
                .end = end,
@@ -172,7 +191,7 @@ static bool group_try(Search *s, uint32_t first, uint32_t end) {
 static void stretches_from(Search *s, uint32_t first) {
     uint32_t n = s->w->schedule->n_steps;
     time_add(s, first, first);
-    if (whole_bytes(s->w, first, first + 1, false) <= s->w->total)
+    if (whole_bytes(s, first, first + 1, false) <= s->w->total)
         offer(s, &(Group){.first = first, .end = first + 1},
               step_weights(s->w, first));
     if (!group_may_begin(s->w, first))
@@ -204,6 +223,7 @@ static void groups_follow(Work *w, const Cut *cut) {
 static bool search(Work *w) {
     uint32_t n = w->schedule->n_steps;
     Search s = {.w = w, .cut = ARENA_ARRAY(w->arena, Cut, n + 1)};
+    wholes_make(&s);
     s.cut[0].reached = true;
     for (uint32_t step = 0; step < n; step++)
         if (s.cut[step].reached)
