@@ -211,11 +211,12 @@ static uint64_t bytes_at(const Work *w, const Problem *p, const Couple *c,
     return sum;
 }
 
-static bool is_full(const Work *w, const Problem *p, const Couple *c) {
+/* At the fuller of their steps. */
+static uint64_t fullest(const Problem *p, const Couple *c) {
+    uint64_t most = 0;
     for (uint32_t t = 2 * c->step; t < 2 * c->step + 4; t++)
-        if (p->live[t] > w->total)
-            return true;
-    return false;
+        most = p->live[t] > most ? p->live[t] : most;
+    return most;
 }
 
 /* What either touches is there at both of their steps. */
@@ -236,7 +237,8 @@ static bool couple_make(Work *w, const Problem *p, const Couple *c) {
         return false;
     uint64_t free = beside < w->total ? w->total - beside : 0;
     uint32_t channels = slab_channels(w, c, free, w->total - own);
-    if (!channels)
+    if (!channels ||
+        add_capped(beside, slab_least_bytes(w, c, channels)) >= fullest(p, c))
         return false;
     w->mode[c->giver.i] =
         (Mode){.kind = MODE_GIVES, .channels = channels, .style = -1};
@@ -275,7 +277,7 @@ void couples_choose(Work *w) {
     problem_make(w, &p);
     for (uint32_t s = 0; s < w->schedule->n_steps; s++)
         if (couple_at(w, s, &c) && !takes_its_place(w, &c) &&
-            !spoils_operands(w, &c) && is_full(w, &p, &c))
+            !spoils_operands(w, &c) && fullest(&p, &c) > w->total)
             couple_make(w, &p, &c);
 }
 

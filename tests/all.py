@@ -29,6 +29,7 @@ makes. Kinds of tests:
   depth  tests/depth.py: groups of layers that spread pixels
   least  tests/least.py: what would do where nothing fits, and what not
   slabs  tests/slabs.py: pools over whole images, by channels
+  couples  tests/couples.py: layers that pass slabs of channels to the next
   never_worse tests/never_worse.py: more memory, neither more bytes nor cycles
   small_memories  tests/small_memories.py: random networks in less memory than
          they take
@@ -88,7 +89,7 @@ def scripts(long):
             "staged",
             "depth",
             "least",
-            "slabs",
+            "slabs", "couples",
             "never_worse",
             "residency",
             "small_memories",

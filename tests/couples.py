@@ -1,0 +1,67 @@
+#!/usr/bin/env python3
+"""couples.py - layers that pass their results to the next by slabs of channels.
+
+In less memory than the result between takes, whole, with what else its reader
+touches, nothing moves that need not, and nothing is computed twice. A sum that
+writes over what the convolution before it reads is no couple. Verified by
+value.
+"""
+import os
+import sys
+import tempfile
+
+sys.path.insert(0, "bench")
+import networks  # noqa: E402
+import tool  # noqa: E402
+
+ROWS = os.path.join("bench", "rows.yaml")
+
+
+def pooled(net):
+    x = networks.conv_relu(net, net.input, 96)
+    networks.conv_relu(net, net.pool(x, "MAX", 3, 2, pad=0), 16, 1)
+
+
+def over_operand(net):
+    x = networks.conv_relu(net, net.input, 64, 1)
+    networks.conv_relu(net, net.add(x, net.conv(x, 64, 3)), 16, 1)
+
+
+# network, machine, bytes of active memory: most bytes over DDR
+TABLE = {
+    (pooled, "xdnn-v2-28", 393216): 21152,
+    (pooled, ROWS, 131072): 10576,
+    (over_operand, "xdnn-v2-28", 393216): 66560,
+    (over_operand, ROWS, 87381): 34720,
+    ("resnet50", "xdnn-v2-28", 3 << 20): 305152,
+    ("resnet50", ROWS, 1354752): 152576,
+}
+
+
+def network_file(network, folder):
+    if isinstance(network, str):
+        return tool.example(network)
+    net = networks.Net(network.__name__, 3, 40)
+    network(net)
+    path = os.path.join(folder, network.__name__ + ".prototxt")
+    with open(path, "w", encoding="ascii") as file:
+        file.write(net.text())
+    return path
+
+
+def main():
+    bad = 0
+    with tempfile.TemporaryDirectory() as folder:
+        for (network, machine, size), most in TABLE.items():
+            path = network_file(network, folder)
+            report = tool.verified(path, machine, tool.am(size))
+            moved = report["ddr_read_bytes"] + report["ddr_written_bytes"]
+            right = (report["ok"] and moved <= most
+                     and report["am_peak_bytes"] <= size)
+            print(f"{tool.name_of(path)}, {os.path.basename(machine)}, {size} "
+                  f"bytes: {moved} over DDR{'' if right else ', wrong'}")
+            bad += not right
+    return 1 if bad else 0
+
+
+sys.exit(main())
