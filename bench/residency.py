@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """residency.py - nine networks with too little memory.
 
-    python3 bench/residency.py [NETWORK...]
+    python3 bench/residency.py [-t MACHINE] [NETWORK...]
 
 Networks x active memory of 90, 75, 50, 25 % of the peak, on bench/rows.yaml:
 one byte an element, no padding, row planks in software. Bytes of feature maps
@@ -12,6 +12,8 @@ order and are charged nothing of that. Networks come from ../shared/data, else
 from examples/; those that nobody publishes as a file from bench/networks.py.
 PUBLISHED are the figures of ../shared/facts/two-level.md 2.3, of peaks that are
 not always ours: its concats are copies, and its U-Net and SegNet other ones.
+-t xdnn-v2-28: the same networks on another machine, of two bytes an element,
+against the policies alone; peaks are those of its volumes.
 """
 import os
 import subprocess
@@ -72,10 +74,17 @@ def against_published(names, rows, column):
 
 
 def main():
+    arguments = sys.argv[1:]
+    machine = MACHINE
+    if arguments[:1] == ["-t"]:
+        machine, arguments = arguments[1], arguments[2:]
     with tempfile.TemporaryDirectory() as folder:
-        names = sys.argv[1:] or list(NETWORKS)
-        rows = traffic.table([network_file(name, folder) for name in names],
-                             MACHINE, folder, 1)
+        names = arguments or list(NETWORKS)
+        paths = [network_file(name, folder) for name in names]
+        if machine != MACHINE:
+            traffic.table(paths, machine, folder)
+            return
+        rows = traffic.table(paths, machine, folder, 1)
         for text, column in (("LRU", LRU), ("program of rows", ROWS)):
             found = against_published(names, rows, column)
             print(f"geometric mean of ours / the published {text}: "
