@@ -42,7 +42,8 @@ static uint32_t gcd(uint32_t a, uint32_t b) {
 }
 
 static bool in_groups(const Node *node) {
-    return node->op == OP_CONV && node->attr.conv.groups > 1;
+    return (node->op == OP_CONV || node->op == OP_DECONV) &&
+           node->attr.conv.groups > 1;
 }
 
 /* Slices of the result begin where volumes may: at multiples of so many

@@ -102,7 +102,8 @@ static uint64_t ceil_div(uint64_t a, uint64_t b) {
 
 bool hwspec_stages(const HwSpec *spec, HwOp op) {
     bool has_weights = op == HW_OP_CONV || op == HW_OP_CONV_GROUPED ||
-                       op == HW_OP_CONV_DEPTHWISE || op == HW_OP_FC;
+                       op == HW_OP_CONV_DEPTHWISE || op == HW_OP_DECONV ||
+                       op == HW_OP_FC;
     return spec->tiling.weights_from && has_weights;
 }
 

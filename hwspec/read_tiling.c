@@ -307,9 +307,9 @@ static bool read_styles(Reader *r, YamlNode *node, void *out) {
 
 #define BIT(op) (UINT32_C(1) << (op))
 static const uint32_t unstaged =
-    BIT(HW_OP_DECONV) | BIT(HW_OP_CONV_POOL_MAX) | BIT(HW_OP_CONV_POOL_AVG);
+    BIT(HW_OP_CONV_POOL_MAX) | BIT(HW_OP_CONV_POOL_AVG);
 
-/* A memory outside; no engine may run what has weights in another order. */
+/* A memory outside; no engine may run what has weights and a pool. */
 static bool read_weights_from(Reader *r, YamlNode *node, void *out) {
     if (!read_memory_index(r, node, out))
         return false;

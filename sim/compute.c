@@ -82,6 +82,8 @@ static bool prepare_conv(Run *run, Job *job) {
     uint64_t fan_in = (uint64_t)kh * kw * (w->in.c / groups);
     BlobWish wish = {"weight", shape, 0, blob_spread(fan_in)};
     job->conv = (ConvTask){.window = w->conv, .groups = groups};
+    if (w->stages && deconv)
+        job->staged = staged_as_stored(run, w, job->staged);
     if (w->stages)
         return prepare_staged(run, job, out_c);
     bool codes =

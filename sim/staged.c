@@ -71,7 +71,16 @@ struct StagedLayer {
     const char *layer;
     uint32_t n;
     uint64_t *bits; /* by channel */
+    bool deconv;
 };
+
+static bool is_deconv(Run *run, const char *layer) {
+    const Listing *listing = run->listing;
+    for (uint32_t i = 0; i < listing->n; i++)
+        if (work_makes(run, &listing->insn[i], HW_OP_DECONV, layer))
+            return true;
+    return false;
+}
 
 static struct StagedLayer *layer_known(Run *run, const char *layer,
                                        uint32_t n) {
@@ -84,6 +93,7 @@ static struct StagedLayer *layer_known(Run *run, const char *layer,
     made->layer = arena_strdup(run->hold, layer);
     made->n = n;
     made->bits = ARENA_ARRAY(run->hold, uint64_t, n / 64 + 1);
+    made->deconv = is_deconv(run, layer);
     vec_push(run->hold, &run->staged, made);
     return made;
 }
@@ -131,6 +141,41 @@ static const float *layer_weights(Run *run, const Work *w, uint32_t channels) {
     return values;
 }
 
+/* Of [groups][from][to] filters of `taps` weights those of [to][from]. */
+static const float *exchanged(Run *run, const float *in, uint32_t groups,
+                              uint32_t from, uint32_t to, uint32_t taps) {
+    size_t n = (size_t)from * to * taps;
+    float *out = ARENA_ARRAY(run->work, float, groups *n);
+    for (uint32_t g = 0; g < groups; g++)
+        for (uint32_t i = 0; i < from; i++)
+            for (uint32_t k = 0; k < to; k++)
+                memcpy(out + g * n + ((size_t)k * from + i) * taps,
+                       in + g * n + ((size_t)i * to + k) * taps,
+                       taps * sizeof *out);
+    return out;
+}
+
+const float *staged_as_stored(Run *run, const Work *w, const float *loaded) {
+    uint32_t groups = work_groups(run, w);
+    return exchanged(run, loaded, groups, w->out.c / groups, w->in.c / groups,
+                     w->conv[ROWS].kernel * w->conv[COLS].kernel);
+}
+
+/* A transposed convolution's are [in][out of a group][taps] in the image. */
+static const float *by_output(Run *run, const Work *w, const float *values) {
+    const Blob *blob = blob_find(run, w->layer, "weight");
+    const Shape *shape = blob ? &blob->value.shape : NULL;
+    if (!shape || shape->rank != 4)
+        return values;
+    uint32_t in_c = shape_dim(shape, 0);
+    uint32_t taps = shape_dim(shape, 2) * shape_dim(shape, 3);
+    uint32_t of_group = w->weights_at.w / taps;
+    if (!of_group || w->weights_at.w % taps || in_c % of_group)
+        return values;
+    return exchanged(run, values, in_c / of_group, of_group,
+                     shape_dim(shape, 1), taps);
+}
+
 static bool channels_exist(Run *run, const Work *w, uint32_t channels) {
     const Blob *blob = blob_find(run, w->layer, "weight");
     if (!blob && run->listing->has_image) {
@@ -151,6 +196,8 @@ static bool write_block(Run *run, const Work *w, uint32_t channels) {
         values = layer_weights(run, w, channels);
         if (!values)
             return false;
+        if (layer_known(run, w->layer, channels)->deconv)
+            values = by_output(run, w, values);
         values += (size_t)w->first_c * place->w;
     }
     uint32_t writer = memory_writer(run, place, w->name, WRITER_ENGINE);

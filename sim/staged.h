@@ -2,9 +2,9 @@
  *
  * Input: instructions that load weights of some output channels of a layer, and
  * layers that read them. Output: cells, values, bytes. Invariant: a block is
- * bare elements, one output channel behind the other; a layer computes with
- * what lies in the cells that it names, and a cell that holds anything else
- * than its weight is a violation.
+ * bare elements, one output channel behind the other, whatever the order of the
+ * layer's constant; a layer computes with what lies in the cells that it names,
+ * and a cell that holds anything else than its weight is a violation.
  */
 #ifndef SIM_STAGED_H
 #define SIM_STAGED_H
@@ -26,6 +26,10 @@ uint32_t staged_channels(Run *run, const Work *work);
 /* Reads the weights of a layer: NULL where no arithmetic is done. False, with a
  * violation, if they cannot be there. */
 bool staged_read(Run *run, const Work *work, const float **out);
+
+/* Of a transposed convolution, what was read in the order of the image's
+ * constants. */
+const float *staged_as_stored(Run *run, const Work *work, const float *read);
 
 /* Bytes of all blocks that were loaded, each channel once. */
 uint64_t staged_once(const Run *run);

@@ -597,14 +597,23 @@ static const char *without_tile(Run *run, const char *name, uint32_t *tile) {
     return arena_strndup(run->work, name, (size_t)(mark - name));
 }
 
-static void read_names(Run *run, const HwFields *f, Work *w) {
+static void find_names(Run *run, const HwFields *f, Work *w) {
     w->name = f->set[HW_F_NAME] && f->str[HW_F_NAME] ? f->str[HW_F_NAME] : "";
     if (!*w->name)
         w->name = hw_op_name[w->op];
     bool own = f->set[HW_F_CONV_NAME] && f->str[HW_F_CONV_NAME];
     w->layer =
         without_tile(run, own ? f->str[HW_F_CONV_NAME] : w->name, &w->first);
-    run->who = w->name;
+}
+
+bool work_makes(Run *run, const HwInsn *insn, HwOp op, const char *layer) {
+    Work w = {.op = op};
+    HwFields fields;
+    if (insn_op(run->spec, insn) != op)
+        return false;
+    insn_fields(run->spec, insn, &fields);
+    find_names(run, &fields, &w);
+    return strcmp(w.layer, layer) == 0;
 }
 
 static void read_act(Reader *r, Work *w) {
@@ -654,7 +663,8 @@ bool work_read(Run *run, const HwInsn *insn, Work *out) {
         (Work){.op = insn_op(run->spec, insn),
                .step = fields.set[HW_F_STEP] ? fields.num[HW_F_STEP] : NO_STEP};
     out->has_waits = insn_waits(run->spec, &fields, &out->waits);
-    read_names(run, &fields, out);
+    find_names(run, &fields, out);
+    run->who = out->name;
     if (out->op == HW_OP_HOST || out->op == HW_OP_LAYER ||
         out->op == HW_OP_CONCAT)
         return true;

@@ -80,6 +80,9 @@ uint32_t work_operands(const Work *work, Operand out[4]);
 /* Groups of a convolution, by the image where the instruction does not say. */
 uint32_t work_groups(Run *run, const Work *work);
 
+/* Whether the instruction is of this operation, and makes some of the layer. */
+bool work_makes(Run *run, const HwInsn *insn, HwOp op, const char *layer);
+
 bool op_is_conv(HwOp op);  /* with or without a pool; DECONV is not */
 bool op_has_pool(HwOp op); /* alone or behind a convolution */
 bool op_is_fused(HwOp op); /* convolution and pool in one */

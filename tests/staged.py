@@ -4,6 +4,8 @@ cycles as the plan says, and the size that is named where nothing fits.
 
 In much memory each weight is loaded once, and what moves is what must; in
 little memory layers run by slices of output channels, and by stripes.
+Transposed convolutions store their weights by input channels: one has as many
+of these as of outputs, so that no size tells which.
 """
 import json
 import os
@@ -19,13 +21,41 @@ CASES = (("tiny", 8 << 20, True), ("tiny", 8192, True),
          ("micro/resnet8", 8 << 20, True), ("micro/resnet8", 65536, None),
          ("micro/resnet8", 24576, None), ("micro/ds-cnn", 49152, None),
          ("densenet-cell", 131072, None), ("squeezenet", 2 << 20, True))
-REFUSED = (("micro/resnet8", 2048), ("squeezenet", 16384))
+TRANSPOSED = "transposed"  # below
+CASES += ((TRANSPOSED, 8 << 20, True), (TRANSPOSED, 32768, True),
+          (TRANSPOSED, 16384, None))
+REFUSED = ((TRANSPOSED, 12288), ("micro/resnet8", 2048), ("squeezenet", 16384))
+
+
+def layer(kind, bottom, name, channels, kernel, *more):
+    more = " ".join(more)
+    return (f'layer {{ name: "{name}" type: "{kind}" bottom: "{bottom}" '
+            f'top: "{name}" convolution_param {{ num_output: {channels} '
+            f"kernel_size: {kernel} {more} }} }}")
+
+
+def transposed():
+    """Down and up again, with skips: by stripes where kernel is stride."""
+    return "\n".join((
+        'layer { name: "x" type: "Input" top: "x" input_param { shape { dim: 1 '
+        "dim: 8 dim: 16 dim: 16 } } }",
+        layer("Convolution", "x", "a", 32, 3, "pad: 1"),
+        layer("Convolution", "a", "down", 64, 2, "stride: 2"),
+        'layer { name: "relu" type: "ReLU" bottom: "down" top: "down" }',
+        layer("Deconvolution", "down", "square", 64, 3, "pad: 1"),
+        layer("Deconvolution", "square", "up", 32, 4, "stride: 2", "pad: 1"),
+        'layer { name: "both" type: "Concat" bottom: "a" bottom: "up" '
+        'top: "both" }',
+        layer("Convolution", "both", "b", 32, 3, "pad: 1"),
+        layer("Deconvolution", "b", "wide", 12, 2, "stride: 2", "bias_term: false")))
 
 
 def run(command, network, size, *more):
+    text = transposed() if network == TRANSPOSED else None
+    source = "-" if text else f"examples/{network}.prototxt"
     return subprocess.run(
-        [AMPHORA, command, f"examples/{network}.prototxt", "-t", MACHINE,
-         "--set", f"memories.am.size={size}", *more],
+        [AMPHORA, command, source, "-t", MACHINE,
+         "--set", f"memories.am.size={size}", *more], input=text,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False, text=True)
 
 

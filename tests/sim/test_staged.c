@@ -137,6 +137,66 @@ static void beyond_the_layer(void **state) {
     refuse(b, "loads weights of channels 1 to 128; x has 128");
 }
 
+/* A transposed convolution of 8 x 6 x 6 by 2 x 2 to `out` channels. */
+static float *open_deconv(Bench **out, uint32_t channels) {
+    Bench *b = *out = bench_open("stage-npu");
+    bench_input(
+        b, bench_region(b, "data", shape_nchw(1, IN, SIDE, SIDE), "inputs", 0));
+    float *weight =
+        bench_blob(b, "x", "weight", shape_nchw(IN, channels, 2, 2));
+    bench_text(b, "LD 1 2 0x0 0 0x0 8 6 6 0 5\n");
+    return weight;
+}
+
+static void add_deconv(Bench *b, const char *name, uint32_t at, uint32_t first,
+                       uint32_t n) {
+    bench_text(b, arena_printf(b->arena, "LDW 1 x 0x%x %u %u 32\n", at, first,
+                               first + n - 1));
+    bench_text(b,
+               arena_printf(b->arena,
+                            "DECONV 2 %s 0x%x %u 12 12 0 0 0x0 8 6 6 0 0 "
+                            "2 2 2 2 0 0 0 0 0x%x %u\n",
+                            name, RESULT + first * 4 * PIXELS, n, at, first));
+}
+
+/* Each result is of one pixel and one tap; weights are stored by input. */
+static void check_deconv(Arena *arena, const float *weight, uint32_t channels,
+                         const float *in, const Seen *seen, uint32_t first) {
+    enum { WIDE = 2 * SIDE };
+    float *want = ARENA_ARRAY(arena, float, seen->c *WIDE *WIDE);
+    for (uint32_t i = 0; i < seen->c * WIDE * WIDE; i++) {
+        uint32_t o = first + i / (WIDE * WIDE);
+        uint32_t y = i / WIDE % WIDE, x = i % WIDE;
+        for (uint32_t c = 0; c < IN; c++)
+            want[i] += in[c * PIXELS + y / 2 * SIDE + x / 2] *
+                       weight[(c * channels + o) * 4 + y % 2 * 2 + x % 2];
+    }
+    assert_memory_equal(seen->value, want,
+                        seen->c * WIDE * WIDE * sizeof *want);
+}
+
+static void transposed(uint32_t channels) {
+    Bench *b;
+    const float *weight = open_deconv(&b, channels);
+    add_deconv(b, "x", WEIGHTS, 0, channels);
+    add_deconv(b, "x#1", WEIGHTS, 4, channels - 4);
+    const float *in = bench_values(b, 11, IN * PIXELS);
+    const SimResult *r = bench_run(b, 1, &in);
+    assert_int_equal(r->n_violations, 0);
+    for (uint32_t i = 0; i < 2; i++)
+        check_deconv(b->arena, weight, channels, in, &b->seen.at[i], i * 4);
+    assert_int_equal(r->weights_read, (2 * channels - 4) * IN * 4);
+    assert_int_equal(r->compulsory, IN * PIXELS + channels * IN * 4);
+    bench_close(b);
+}
+
+/* Also with as many channels as it reads. */
+static void stored_by_input(void **state) {
+    (void)state;
+    transposed(IN);
+    transposed(12);
+}
+
 static const SimEvent *event(const Bench *b, uint32_t i) {
     assert_true(i < b->result->n_events);
     return &b->result->event[i];
@@ -194,6 +254,7 @@ int main(void) {
         cmocka_unit_test(read_as_a_volume),
         cmocka_unit_test(beyond_the_end),
         cmocka_unit_test(beyond_the_layer),
+        cmocka_unit_test(stored_by_input),
         cmocka_unit_test(in_the_queue),
         cmocka_unit_test(queue_of_one),
     };
