@@ -234,6 +234,7 @@ static Plan *make_staged(Arena *arena, Diag *diag, const Schedule *real,
 
 const Plan *plan_make(Arena *arena, Diag *diag, const Schedule *schedule,
                       const PlanOptions *options, bool *does_not_fit) {
+    *does_not_fit = false;
     if (!planner_known(diag, options->planner))
         return NULL;
     Plan *plan = (schedule->spec->tiling.queue ? make_staged : plan_volumes)(

@@ -22,7 +22,8 @@ TARGETS = ("xdnn-v2-28", "xdnn-v2-56", "xdnn-v3-96", "math-engine",
 SLOW = {"yolov2-608.prototxt"}  # with --long
 # Two memories of different layouts: the sum of both heights is hard to bound.
 OPEN = {("inception-v3.prototxt", "template"): 1.05,
-        ("mobilenet-v2.prototxt", "template"): 1.003}
+        ("mobilenet-v2.prototxt", "template"): 1.003,
+        ("resnet50.prototxt", "template"): 1.12}
 
 
 def compile_for(network, target, folder):
