@@ -5,7 +5,8 @@
  * Input: a plan whose actions run one behind the other, on a machine whose
  * engines name rows (tiling.rings). Output: the same; a volume that is loaded
  * for the layer behind it comes by bands, one that is stored behind the layer
- * that makes it goes by bands, and the layer runs by as many.
+ * that makes it goes by bands, and so do rows of a ring that are stored behind
+ * the tile that makes them; the layer, or the tile, runs by as many.
  * Invariants: no byte more moves, nothing is computed twice.
  */
 #include "alloc/stage.h"
@@ -15,9 +16,10 @@ typedef struct Bands {
     const Plan *plan;
     const Graph *g;
     uint32_t n;
-    bool stores;
+    BandStores stores;
     uint32_t *run_of; /* by action: the layer by whose bands it runs, or moves;
                        * NONE */
+    bool *cut;        /* by node: runs of it go by bands */
     VEC(Action) action;
     VEC(Placement) placement;
 } Bands;
@@ -35,22 +37,27 @@ static bool is_whole(const Plan *plan, const Placement *p) {
            p->whole.h == v.h;
 }
 
+/* Rows of it can be named by their numbers in the tensor. */
+static bool has_rows(const Plan *plan, const Placement *p) {
+    return is_whole(plan, p) || (p->ring && !p->lines.band);
+}
+
 static bool may_band(const Bands *b, const Action *run) {
     const HwTiling *tiling = &b->plan->schedule->spec->tiling;
     bool may = run->kind == ACTION_RUN && run->style < 0 && !run->again &&
-               run->n_tiles < 2 && tiling->ops >> run->legal.op & 1 &&
+               tiling->ops >> run->legal.op & 1 &&
                node_quantum(b->g, run->node, 0) == 1 && run->rows >= b->n &&
-               is_whole(b->plan, &b->plan->placement[run->out]) &&
+               has_rows(b->plan, &b->plan->placement[run->out]) &&
                b->plan->placement[run->out].n_c ==
                    plan_volume(b->g, graph_node(b->g, run->node)->out[0]).c;
     for (uint32_t i = 0; i < run->n_in && may; i++)
-        may = is_whole(b->plan, &b->plan->placement[run->in[i]]);
+        may = has_rows(b->plan, &b->plan->placement[run->in[i]]);
     return may;
 }
 
 static Steps band_of(const Bands *b, const Action *run, uint32_t k) {
-    return (Steps){(uint32_t)((uint64_t)run->rows * k / b->n),
-                   (uint32_t)((uint64_t)run->rows * (k + 1) / b->n)};
+    return (Steps){run->row + (uint32_t)((uint64_t)run->rows * k / b->n),
+                   run->row + (uint32_t)((uint64_t)run->rows * (k + 1) / b->n)};
 }
 
 static Rows needed(const Bands *b, const Action *run, uint32_t k) {
@@ -58,11 +65,17 @@ static Rows needed(const Bands *b, const Action *run, uint32_t k) {
     return rows_needed(b->g, run->node, rows.first, rows.end - rows.first);
 }
 
-/* Rows that read nothing but padding cannot be computed alone. */
+/* Rows that read nothing but padding cannot be computed alone; a tile of a
+ * group has no rows but those that it reads. */
+static bool reads_alone(Rows need, const Action *run) {
+    return need.in_rows > 0 && need.in_row >= run->in_row &&
+           need.in_row + need.in_rows <= run->in_row + run->in_rows;
+}
+
 static bool has_bands(const Bands *b, const Action *run) {
     bool all = true;
     for (uint32_t k = 0; k < b->n; k++)
-        all &= needed(b, run, k).in_rows > 0;
+        all &= reads_alone(needed(b, run, k), run);
     return all;
 }
 
@@ -76,40 +89,56 @@ static uint32_t reader_of(const Bands *b, uint32_t load) {
     uint32_t out = b->plan->action[load].out, k = load + 1;
     while (k < b->plan->n_actions && !touches(&b->plan->action[k], out))
         k++;
-    return k < b->plan->n_actions && runs_by_bands(b, k) ? k : NONE;
+    bool whole = k < b->plan->n_actions && b->plan->action[k].n_tiles < 2;
+    return whole && runs_by_bands(b, k) ? k : NONE;
 }
 
-/* The layer that makes what the store takes, all of it; NONE. */
+/* The run that makes the rows that the store takes, these and no others;
+ * NONE. */
 static uint32_t maker_of(const Bands *b, uint32_t store) {
     const Placement *at = b->plan->placement;
-    const Placement *from = &at[b->plan->action[store].in[0]];
+    const Action *s = &b->plan->action[store];
+    const Placement *from = &at[s->in[0]];
     for (uint32_t k = store; k-- > 0;) {
         const Action *a = &b->plan->action[k];
         const Placement *to = &at[a->out];
-        if (a->kind == ACTION_RUN && same_tensor(to->tensor, from->tensor))
-            return placements_share(to, from) && runs_by_bands(b, k) ? k : NONE;
+        if (a->kind != ACTION_RUN || !same_tensor(to->tensor, from->tensor))
+            continue;
+        bool all = a->row == s->row && a->rows == s->rows &&
+                   placements_share(to, from);
+        return all && runs_by_bands(b, k) ? k : NONE;
     }
     return NONE;
+}
+
+static bool stores_by_bands(const Bands *b, const Action *store) {
+    const Placement *from = &b->plan->placement[store->in[0]];
+    if (b->stores == STORES_OF_TILES)
+        return has_rows(b->plan, from);
+    return b->stores == STORES_OF_LAYERS && is_whole(b->plan, from) &&
+           store->rows == from->rows;
 }
 
 static void find_runs(Bands *b) {
     const Plan *plan = b->plan;
     b->run_of = ARENA_ARRAY(b->arena, uint32_t, plan->n_actions + 1);
+    b->cut = ARENA_ARRAY(b->arena, bool, b->g->node.n + 1);
     for (uint32_t i = 0; i < plan->n_actions; i++)
         b->run_of[i] = NONE;
     for (uint32_t i = 0; i < plan->n_actions; i++) {
         const Action *a = &plan->action[i];
         uint32_t run = NONE;
-        if (a->kind == ACTION_LOAD && is_whole(plan, &plan->placement[a->out]))
+        if (a->kind == ACTION_LOAD &&
+            is_whole(plan, &plan->placement[a->out]) &&
+            a->rows == plan_volume(b->g, plan->placement[a->out].tensor).h)
             run = reader_of(b, i);
-        if (a->kind == ACTION_STORE && b->stores &&
-            is_whole(plan, &plan->placement[a->in[0]]))
+        if (a->kind == ACTION_STORE && stores_by_bands(b, a))
             run = maker_of(b, i);
-        if (run == NONE ||
-            a->rows < plan_volume(b->g, plan->placement[a->out].tensor).h)
+        if (run == NONE)
             continue;
         b->run_of[i] = run;
         b->run_of[run] = run;
+        b->cut[plan->action[run].node.i] = true;
     }
 }
 
@@ -155,8 +184,8 @@ static void add_runs(Bands *b, const Action *run) {
         a.in_rows = need.in_rows;
         a.pad_top = need.pad_top;
         a.pool_pad_top = need.pool_pad_top;
-        a.tile = k;
-        a.n_tiles = b->n;
+        a.tile = run->tile * b->n + k;
+        a.n_tiles = (run->n_tiles ? run->n_tiles : 1) * b->n;
         vec_push(b->arena, &b->action, a);
     }
 }
@@ -173,8 +202,21 @@ static void add_stores(Bands *b, const Action *store, const Action *run) {
     }
 }
 
+/* Tiles of a node are numbered in their order. */
+static void add_as_is(Bands *b, Action a) {
+    if (a.kind == ACTION_RUN && b->cut[a.node.i]) {
+        a.tile *= b->n;
+        a.n_tiles = (a.n_tiles ? a.n_tiles : 1) * b->n;
+    }
+    vec_push(b->arena, &b->action, a);
+}
+
 static void add_bands(Bands *b, uint32_t i) {
     const Action *a = &b->plan->action[i];
+    if (b->run_of[i] == NONE) {
+        add_as_is(b, *a);
+        return;
+    }
     const Action *run = &b->plan->action[b->run_of[i]];
     if (a->kind == ACTION_LOAD)
         add_loads(b, a, run);
@@ -184,7 +226,7 @@ static void add_bands(Bands *b, uint32_t i) {
         add_runs(b, a);
 }
 
-void bands_make(Arena *arena, Plan *plan, uint32_t n, bool stores) {
+void bands_make(Arena *arena, Plan *plan, uint32_t n, BandStores stores) {
     Bands b = {.arena = arena,
                .plan = plan,
                .g = plan->schedule->graph,
@@ -195,12 +237,8 @@ void bands_make(Arena *arena, Plan *plan, uint32_t n, bool stores) {
     find_runs(&b);
     for (uint32_t i = 0; i < plan->n_placements; i++)
         vec_push(arena, &b.placement, plan->placement[i]);
-    for (uint32_t i = 0; i < plan->n_actions; i++) {
-        if (b.run_of[i] == NONE)
-            vec_push(arena, &b.action, plan->action[i]);
-        else
-            add_bands(&b, i);
-    }
+    for (uint32_t i = 0; i < plan->n_actions; i++)
+        add_bands(&b, i);
     plan->n_actions = b.action.n;
     plan->action = b.action.at;
     plan->n_placements = b.placement.n;

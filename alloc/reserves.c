@@ -23,8 +23,10 @@ static const StageWay block_ways[] = {{.share = 16},
                                       {.share = 2, .evicts = true}};
 static const StageWay band_ways[] = {{.bands = 4},
                                      {.bands = 16},
-                                     {.bands = 4, .stores = true},
-                                     {.bands = 16, .stores = true}};
+                                     {.bands = 4, .stores = STORES_OF_LAYERS},
+                                     {.bands = 16, .stores = STORES_OF_LAYERS},
+                                     {.bands = 4, .stores = STORES_OF_TILES},
+                                     {.bands = 16, .stores = STORES_OF_TILES}};
 static const uint32_t shares[] = {16, 13, 10, 8, 6, 4, 3, 2, 1};
 #define LENGTH(array) ((uint32_t)(sizeof(array) / sizeof *(array)))
 

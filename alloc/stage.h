@@ -67,10 +67,16 @@ bool blocks_make(Arena *arena, Plan *plan, uint32_t share, Sliced *out);
 
 /* ---- bands.c ---- */
 
-/* What is loaded for the layer behind comes by n bands of rows, and, with
- * `stores`, what is stored behind its layer goes by as many; these run by them,
- * where they can. */
-void bands_make(Arena *arena, Plan *plan, uint32_t n, bool stores);
+/* What goes by bands behind that which makes it: nothing, what is stored
+ * behind its layer, or behind a tile of it, too. */
+typedef enum BandStores {
+    STORES_WHOLE,
+    STORES_OF_LAYERS,
+    STORES_OF_TILES
+} BandStores;
+/* What is loaded for the layer behind comes by n bands of rows, and `stores` go
+ * by as many; layers and tiles run by them, where they can. */
+void bands_make(Arena *arena, Plan *plan, uint32_t n, BandStores stores);
 
 /* ---- room.c: where blocks may lie, and when ---- */
 
@@ -141,7 +147,7 @@ uint32_t holds_put(Holds *h, const Wanted *w, Reach bytes);
 /* How loads are brought forward. */
 typedef struct StageWay {
     uint32_t bands; /* of bands_make; 0: none */
-    bool stores;
+    BandStores stores;
     uint32_t share; /* of blocks_make */
     bool evicts;    /* blocks that are used again make room for loads ahead */
 } StageWay;
