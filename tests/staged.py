@@ -14,6 +14,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, "bench")
+import networks  # noqa: E402
+
 AMPHORA = os.environ.get("AMPHORA", "build/amphora")
 MACHINE = "stage-npu"
 # network, bytes of active memory, whether just what must moves
@@ -21,9 +24,9 @@ CASES = (("tiny", 8 << 20, True), ("tiny", 8192, True),
          ("micro/resnet8", 8 << 20, True), ("micro/resnet8", 65536, None),
          ("micro/resnet8", 24576, None), ("micro/ds-cnn", 49152, None),
          ("densenet-cell", 131072, None), ("squeezenet", 2 << 20, True))
-TRANSPOSED = "transposed"  # below
+TRANSPOSED, SLOW = "transposed", "u-net, slow DDR"  # below
 CASES += ((TRANSPOSED, 8 << 20, True), (TRANSPOSED, 32768, True),
-          (TRANSPOSED, 16384, None))
+          (TRANSPOSED, 16384, None), (SLOW, 40960, None))
 REFUSED = ((TRANSPOSED, 12288), ("micro/resnet8", 2048), ("squeezenet", 16384))
 
 
@@ -50,11 +53,22 @@ def transposed():
         layer("Deconvolution", "b", "wide", 12, 2, "stride: 2", "bias_term: false")))
 
 
+def u_net():
+    """Of an image of 64 x 64: rows of rings go to DDR by bands."""
+    text = networks.u_net(4).text()
+    return text.replace("dim: 256 dim: 256", "dim: 64 dim: 64")
+
+
+OWN = {TRANSPOSED: (transposed(), []),
+       SLOW: (u_net(), ["--set", "memories.ddr.bandwidth=4GB/s",
+                        "--set", "memories.ddr.planned_bandwidth=4GB/s"])}
+
+
 def run(command, network, size, *more):
-    text = transposed() if network == TRANSPOSED else None
+    text, sets = OWN.get(network, (None, []))
     source = "-" if text else f"examples/{network}.prototxt"
     return subprocess.run(
-        [AMPHORA, command, source, "-t", MACHINE,
+        [AMPHORA, command, source, "-t", MACHINE, *sets,
          "--set", f"memories.am.size={size}", *more], input=text,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False, text=True)
 
