@@ -8,16 +8,17 @@
  * to the one in which everything does. Each plan is made, finished and timed as
  * if the memory ended at its rung, so that it is the same in every larger one.
  * A chain has one plan for each rung, made for this or a lower one. In it
- * neither bytes nor cycles rise; but where half of the bytes go, and saving
- * them pays on many rungs, an eighth more cycles is allowed: else what is fast
- * by chance in little memory would keep bytes moving in a large one. Of all
- * chains the one is taken that is closest to the fewest bytes and the fewest
- * cycles offered at each rung: the sum of both ratios' logarithms, squared, is
- * least; only plans in it are finished. A memory gets what the highest rung in
- * it has, or what fits between that and the next one, and is no better than the
- * latter. Invariant: two memories look at the same chain; so what a larger one
- * gets does not depend on how large the smaller one was. No rung has a better
- * plan than that which keeps everything, but where there are no others.
+ * neither bytes nor cycles rise; but where two fifths of the bytes go, and
+ * saving them pays on many rungs, an eighth more cycles is allowed: else what
+ * is fast by chance in little memory would keep bytes moving in a large one. Of
+ * all chains the one is taken that is closest to the fewest bytes and the
+ * fewest cycles offered at each rung: the sum of both ratios' logarithms,
+ * squared, is least; only plans in it are finished. A memory gets what the
+ * highest rung in it has, or what fits between that and the next one, and is no
+ * better than the latter. Invariant: two memories look at the same chain; so
+ * what a larger one gets does not depend on how large the smaller one was. No
+ * rung has a better plan than that which keeps everything, but where there are
+ * no others.
  */
 #include "alloc/contest.h"
 
@@ -246,15 +247,15 @@ static void leasts_find(Ladder *l) {
 }
 
 /* What the change from one plan to another costs: HUGE_VAL where bytes rise, or
- * cycles but by an eighth where at least half of the bytes go. Such a rise has
- * to pay, too: RISE_COST. */
+ * cycles but by an eighth where at least two fifths of the bytes go. Such a
+ * rise has to pay, too: RISE_COST. */
 static double rise_cost(Timed from, Timed to) {
     if (no_worse(to, from))
         return 0;
     Timed slower = from;
     slower.cycles += from.cycles / 8;
-    bool half = bytes_of(to.traffic) <= bytes_of(from.traffic) / 2;
-    return half && no_worse(to, slower) ? RISE_COST : HUGE_VAL;
+    bool fewer = bytes_of(to.traffic) <= bytes_of(from.traffic) / 5 * 3;
+    return fewer && no_worse(to, slower) ? RISE_COST : HUGE_VAL;
 }
 
 /* What a chain costs that holds offer `i` at the rung, after `before`, what
