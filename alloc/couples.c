@@ -111,19 +111,6 @@ static bool couple_at(const Work *w, uint32_t step, Couple *c) {
 
 /* ---- how thick ---- */
 
-/* Whether parts of the volume have places of their own. */
-static bool cuts_at(const Work *w, TensorId t, uint32_t q) {
-    for (uint32_t m = 0; m < w->spec->n_active; m++) {
-        const HwMemory *memory = &w->spec->memory[m];
-        Volume v = volume_in(w, t, m);
-        for (uint32_t c = q; c < v.c; c += q)
-            if (!part_has_address(memory, &v, c) ||
-                layout_part_offset(memory->layout, &v, c) % memory->align)
-                return false;
-    }
-    return true;
-}
-
 static bool engine_takes(const Work *w, NodeId id, uint32_t c) {
     const HwEngine *engine = &w->spec->engine[w->legal[id.i].engine];
     return !(c % engine->part_align) &&
@@ -135,10 +122,10 @@ static bool engine_takes(const Work *w, NodeId id, uint32_t c) {
 static bool slabs_valid(const Work *w, const Couple *c, uint32_t channels) {
     const Node *taker = graph_node(w->g, c->taker);
     uint32_t rest = plan_volume(w->g, c->passed).c % channels;
-    bool valid = cuts_at(w, taker->out[0], channels);
+    bool valid = volume_cuts(w, taker->out[0], channels);
     for (uint32_t k = 0; k < taker->n_in && valid; k++)
         valid = same_tensor(taker->in[k], c->passed) ||
-                cuts_at(w, taker->in[k], channels);
+                volume_cuts(w, taker->in[k], channels);
     for (uint32_t i = 0; i < 2 && valid; i++) {
         NodeId id = i ? c->taker : c->giver;
         valid = engine_takes(w, id, channels) &&

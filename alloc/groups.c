@@ -33,6 +33,18 @@ bool part_has_address(const HwMemory *memory, const Volume *whole, uint32_t c) {
            layout_part_offset(memory->layout, whole, c) % memory->unit == 0;
 }
 
+bool volume_cuts(const Work *w, TensorId t, uint32_t q) {
+    for (uint32_t m = 0; m < w->spec->n_active; m++) {
+        const HwMemory *memory = &w->spec->memory[m];
+        Volume v = volume_in(w, t, m);
+        for (uint32_t c = q; c < v.c; c += q)
+            if (!part_has_address(memory, &v, c) ||
+                layout_part_offset(memory->layout, &v, c) % memory->align)
+                return false;
+    }
+    return true;
+}
+
 static bool parts_addressable(const Work *w, NodeId concat, const Volume *whole,
                               uint32_t base);
 

@@ -63,18 +63,8 @@ static bool operand_cuts(const Work *w, TensorId t, uint32_t q) {
 /* Whether the engine can write each part of the result. */
 static bool result_cuts(const Work *w, NodeId id, uint32_t q) {
     TensorId t = graph_node(w->g, id)->out[0];
-    if (!starts_at(w, t, q) ||
-        q % w->spec->engine[w->legal[id.i].engine].part_align)
-        return false;
-    for (uint32_t m = 0; m < w->spec->n_active; m++) {
-        const HwMemory *memory = &w->spec->memory[m];
-        Volume v = volume_in(w, t, m);
-        for (uint32_t c = q; c < v.c; c += q)
-            if (!part_has_address(memory, &v, c) ||
-                layout_part_offset(memory->layout, &v, c) % memory->align)
-                return false;
-    }
-    return true;
+    return starts_at(w, t, q) && volume_cuts(w, t, q) &&
+           q % w->spec->engine[w->legal[id.i].engine].part_align == 0;
 }
 
 static uint32_t quantum_find(const Work *w, NodeId id) {

@@ -273,6 +273,9 @@ TensorId home_of(const Work *w, TensorId tensor, uint32_t *c);
 /* A part from channel `c` on starts at a granule of its own, and at an address
  * that the listing can write. */
 bool part_has_address(const HwMemory *memory, const Volume *whole, uint32_t c);
+/* Parts of the whole volume, of `q` channels each, have that in every active
+ * memory, and start aligned there. */
+bool volume_cuts(const Work *w, TensorId t, uint32_t q);
 
 /* ---- live.c: touches and lifetimes -> problem ---- */
 
