@@ -198,9 +198,7 @@ static uint32_t readable(Emit *e, TensorId t) {
     return NONE;
 }
 
-/* Channels [c, end) of what a placement holds. */
-static uint32_t place_channels(Emit *e, uint32_t placement, uint32_t c,
-                               uint32_t end) {
+uint32_t emit_channels(Emit *e, uint32_t placement, uint32_t c, uint32_t end) {
     Placement p = e->placement.at[placement];
     if (p.n_c == end - c)
         return placement;
@@ -237,8 +235,8 @@ static void store_from(Emit *e, TensorId t, uint32_t c) {
     uint32_t home = place_home(e, t);
     uint32_t end = plan_volume(e->w->g, t).c - e->stored[t.i];
     if (c < end) {
-        uint32_t from = place_channels(e, e->present[t.i], c, end);
-        emit_move_all(e, ACTION_STORE, from, place_channels(e, home, c, end));
+        uint32_t from = emit_channels(e, e->present[t.i], c, end);
+        emit_move_all(e, ACTION_STORE, from, emit_channels(e, home, c, end));
         e->stored[t.i] += end - c;
     }
     if (c == 0)
@@ -316,15 +314,15 @@ uint32_t emit_rows_into(Emit *e, uint32_t plank) {
     uint32_t from, end = plan_volume(e->w->g, t).c;
     uint32_t kept = resident_part(e, t, &from);
     if (kept)
-        emit_copy(e, place_channels(e, from, 0, kept),
-                  place_channels(e, plank, 0, kept));
+        emit_copy(e, emit_channels(e, from, 0, kept),
+                  emit_channels(e, plank, 0, kept));
     if (kept == end)
         return NONE;
     uint32_t outside = readable(e, t);
     if (outside == NONE)
         outside = kept ? place_home(e, t) : emit_readable(e, t);
-    emit_move_all(e, ACTION_LOAD, place_channels(e, outside, kept, end),
-                  place_channels(e, plank, kept, end));
+    emit_move_all(e, ACTION_LOAD, emit_channels(e, outside, kept, end),
+                  emit_channels(e, plank, kept, end));
     return outside;
 }
 
@@ -352,8 +350,8 @@ static void load_rest(Emit *e, TensorId t, uint32_t kept) {
         return;
     if (whole == NONE)
         whole = place_home(e, t);
-    emit_move_all(e, ACTION_LOAD, place_channels(e, whole, kept, end),
-                  place_channels(e, e->present[t.i], kept, end));
+    emit_move_all(e, ACTION_LOAD, emit_channels(e, whole, kept, end),
+                  emit_channels(e, e->present[t.i], kept, end));
 }
 
 /* A unit of which channels have stayed is whole again as soon as it is
@@ -430,7 +428,7 @@ void emit_made(Emit *e, TensorId t) {
     e->present[t.i] = place_resident(e, t);
 }
 
-static uint32_t result_place(Emit *e, NodeId id) {
+uint32_t emit_result(Emit *e, NodeId id) {
     TensorId out = graph_node(e->w->g, id)->out[0];
     TensorId over = e->w->role[out.i].over;
     if (over.i != NONE)
@@ -444,7 +442,7 @@ static void run_whole(Emit *e, NodeId id) {
     uint32_t in[MAX_OPERANDS];
     for (uint32_t i = 0; i < node->n_in; i++)
         in[i] = e->present[node->in[i].i];
-    emit_action(e, emit_run_new(e, id, in, result_place(e, id)));
+    emit_action(e, emit_run_new(e, id, in, emit_result(e, id)));
 }
 
 static void run_plank(Emit *e, NodeId id, uint32_t tile, uint32_t n_tiles,
@@ -473,100 +471,6 @@ static void run_plank(Emit *e, NodeId id, uint32_t tile, uint32_t n_tiles,
         emit_move(e, ACTION_STORE, a.out, to[i], row, rows);
 }
 
-/* Channels [c, c + n) of the tensor, in a buffer of their own. */
-static uint32_t place_slab(Emit *e, uint32_t buf, TensorId t, uint32_t c,
-                           uint32_t n) {
-    Volume v = plan_volume(e->w->g, t);
-    uint32_t plank = emit_plank(e, buf, t, 0, v.h);
-    Placement *p = &e->placement.at[plank];
-    v.c = n;
-    v.repl = hwspec_repl_none(e->w->spec, n);
-    p->whole = v;
-    p->c = c;
-    p->n_c = n;
-    p->bytes = layout_bytes(e->w->spec->memory[p->memory].layout, &v);
-    return plank;
-}
-
-static void run_slab(Emit *e, NodeId id, uint32_t tile, uint32_t n_tiles) {
-    const Node *node = graph_node(e->w->g, id);
-    const Mode *mode = &e->w->mode[id.i];
-    uint32_t end = plan_volume(e->w->g, node->out[0]).c;
-    uint32_t c = tile * mode->channels, buf = emit_first_buf(mode, tile);
-    end = mode->channels < end - c ? c + mode->channels : end;
-    uint32_t from = emit_readable(e, node->in[0]);
-    uint32_t in = place_slab(e, buf, node->in[0], c, end - c);
-    emit_move_all(e, ACTION_LOAD, place_channels(e, from, c, end), in);
-    uint32_t out = place_channels(e, e->present[node->out[0].i], c, end);
-    Action a = emit_run_new(e, id, &in, out);
-    a.tile = tile;
-    a.n_tiles = n_tiles;
-    emit_action(e, a);
-}
-
-static void run_slabs(Emit *e, NodeId id) {
-    uint32_t n_tiles = parts_of_planks(e->w, id);
-    result_place(e, id);
-    for (uint32_t k = 0; k < n_tiles; k++)
-        run_slab(e, id, k, n_tiles);
-}
-
-/* ---- couples ---- */
-
-static uint32_t give_slab(Emit *e, NodeId id, uint32_t tile, uint32_t n_tiles,
-                          uint32_t c, uint32_t n) {
-    const Node *node = graph_node(e->w->g, id);
-    uint32_t in[MAX_OPERANDS];
-    for (uint32_t i = 0; i < node->n_in; i++)
-        in[i] = e->present[node->in[i].i];
-    e->step--;
-    uint32_t slab =
-        place_slab(e, e->w->mode[id.i].first_buf, node->out[0], c, n);
-    e->placement.at[slab].end++;
-    Action a = emit_run_new(e, id, in, slab);
-    a.tile = tile;
-    a.n_tiles = n_tiles;
-    emit_action(e, a);
-    e->step++;
-    return slab;
-}
-
-static void take_slab(Emit *e, NodeId id, const uint32_t *in, uint32_t out,
-                      uint32_t tile) {
-    const Node *node = graph_node(e->w->g, id);
-    const Mode *mode = &e->w->mode[id.i];
-    NodeId giver = couple_partner(e->w, id);
-    uint32_t n_tiles = parts_of_planks(e->w, id), part[MAX_OPERANDS];
-    uint32_t c = tile * mode->channels;
-    uint32_t end = plan_volume(e->w->g, node->out[0]).c;
-    end = mode->channels < end - c ? c + mode->channels : end;
-    uint32_t slab = give_slab(e, giver, tile, n_tiles, c, end - c);
-    for (uint32_t i = 0; i < node->n_in; i++)
-        part[i] = couple_passes(e->w, node->in[i])
-                      ? slab
-                      : place_channels(e, in[i], c, end);
-    Action a = emit_run_new(e, id, part, place_channels(e, out, c, end));
-    a.tile = tile;
-    a.n_tiles = n_tiles;
-    emit_action(e, a);
-}
-
-static void run_giver(Emit *e, NodeId id) {
-    (void)e;
-    (void)id;
-}
-
-/* What the one before gives is taken slab by slab. */
-static void run_taker(Emit *e, NodeId id) {
-    const Node *node = graph_node(e->w->g, id);
-    uint32_t in[MAX_OPERANDS], n_tiles = parts_of_planks(e->w, id);
-    for (uint32_t i = 0; i < node->n_in; i++)
-        in[i] = e->present[node->in[i].i];
-    uint32_t out = result_place(e, id);
-    for (uint32_t k = 0; k < n_tiles; k++)
-        take_slab(e, id, in, out, k);
-}
-
 uint32_t emit_targets(Emit *e, TensorId t, uint32_t to[2], uint32_t *home) {
     Dests d = dests_of(e->w, t, true);
     uint32_t n = 0;
@@ -583,13 +487,19 @@ static void run_planks(Emit *e, NodeId id) {
     uint32_t n_tiles = parts_of_planks(e->w, id);
     uint32_t to[2], home;
     if (e->w->mode[id.i].channels) {
-        run_slabs(e, id);
+        emit_slabs(e, id);
         return;
     }
     uint32_t n_to = emit_targets(e, out, to, &home);
     for (uint32_t k = 0; k < n_tiles; k++)
         run_plank(e, id, k, n_tiles, to, n_to);
     e->copy[out.i] = home;
+}
+
+/* Its partner runs it. */
+static void run_giver(Emit *e, NodeId id) {
+    (void)e;
+    (void)id;
 }
 
 static void run_hardware(Emit *e, NodeId id) {
@@ -601,7 +511,7 @@ static void run_hardware(Emit *e, NodeId id) {
         in[i] = mode->streams_in ? emit_readable(e, node->in[i])
                                  : e->present[node->in[i].i];
     if (!mode->streams_out)
-        to = result_place(e, id);
+        to = emit_result(e, id);
     else if (dests_of(e->w, out, true).home)
         to = e->copy[out.i] = place_home(e, out);
     else
@@ -735,7 +645,7 @@ static void run(Emit *e, NodeId id) {
         [MODE_WHOLE] = run_whole,       [MODE_PLANKS] = run_planks,
         [MODE_HARDWARE] = run_hardware, [MODE_AHEAD] = run_hardware,
         [MODE_GROUP] = run_group,       [MODE_GIVES] = run_giver,
-        [MODE_TAKES] = run_taker,
+        [MODE_TAKES] = emit_couple,
     };
     if (on_engine(e->w, id) || in_group(e, id))
         by_mode[e->w->mode[id.i].kind](e, id);

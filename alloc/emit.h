@@ -60,6 +60,15 @@ void emit_copy(Emit *e, uint32_t from, uint32_t to);
 /* The pixels of the placement `from`. */
 void emit_move_from(Emit *e, ActionKind kind, uint32_t from, uint32_t to);
 
+/* Channels [c, end) of what a placement holds. */
+uint32_t emit_channels(Emit *e, uint32_t placement, uint32_t c, uint32_t end);
+/* The node's result in active memory, whole: present from now on. */
+uint32_t emit_result(Emit *e, NodeId id);
+
+/* emit_slabs.c: a node by slabs; a couple, by its second node. */
+void emit_slabs(Emit *e, NodeId id);
+void emit_couple(Emit *e, NodeId id);
+
 /* emit_group.c: all that others read of a concat its members bring to its
  * place; where else it goes is left. */
 void emit_drop_home(uint32_t to[2], uint32_t *n, uint32_t home);
