@@ -172,8 +172,7 @@ static uint64_t array_cycles(const CopyModel *m, NodeId id, const Repl *repl,
     const HwWeightCache *cache = &spec->weight_cache;
     bool half = cache->full_rate && inner > cache->full_rate;
     uint64_t weights = hwspec_weight_cycles(
-        spec, hwspec_weight_bytes(spec, engine, in.c, taps_of(m->w, id),
-                                  conv->out_c));
+        spec, hwspec_weight_bytes(spec, in.c, taps_of(m->w, id), conv->out_c));
     uint64_t work =
         larger(ports, hwspec_engine_cycles(spec, engine, conv->out_c, made[0],
                                            made[1], half ? 2 * inner : inner));

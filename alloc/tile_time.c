@@ -100,7 +100,7 @@ static uint64_t tile_weights(const Timer *t, bool first) {
         return 0; /* all of them are there */
     return hwspec_weight_cycles(
         t->w->spec,
-        hwspec_weight_bytes(t->w->spec, t->engine, t->in_c, t->taps, t->out_c));
+        hwspec_weight_bytes(t->w->spec, t->in_c, t->taps, t->out_c));
 }
 
 static uint64_t time_of(const Timer *t, const Axis *rows, const Axis *cols) {

@@ -58,8 +58,7 @@ static uint64_t node_reads(const HwSpec *spec, const Graph *g, const Node *node,
     if (!spec->tiling.weights_move || node->op != OP_CONV || engine < 0)
         return 0;
     return hwspec_weight_bytes(
-        spec, &spec->engine[engine],
-        plan_volume(g, node->in[0]).c / (conv->groups ? conv->groups : 1),
+        spec, plan_volume(g, node->in[0]).c / (conv->groups ? conv->groups : 1),
         (uint64_t)conv->kernel[0] * conv->kernel[1], conv->out_c);
 }
 

@@ -3,7 +3,8 @@
  * Input: sizes, and constants of the hwspec. Output: cycles of the machine's
  * clock:
  *   the array: products of the ceilings of each loop over its unrolling;
- *   weights: once for each group of output channels, which is filled up;
+ *   weights: those that there are, however many channels the array takes at
+ *     once: lanes that a layer leaves idle fetch none;
  *   transfers: bytes of whole bursts over bandwidth, behind a latency, with a
  *     set-up for each run of bytes that lie together.
  */
@@ -47,10 +48,9 @@ uint64_t hwspec_engine_cycles(const HwSpec *spec, const HwEngine *engine,
     return (uint64_t)ceil(own * ticks);
 }
 
-uint64_t hwspec_weight_bytes(const HwSpec *spec, const HwEngine *engine,
-                             uint32_t channels, uint64_t taps, uint32_t c) {
-    uint32_t out_c = engine->unroll.out_c ? engine->unroll.out_c : 1;
-    return channels * taps * ceilings(c, out_c) * out_c * spec->element;
+uint64_t hwspec_weight_bytes(const HwSpec *spec, uint32_t channels,
+                             uint64_t taps, uint32_t c) {
+    return channels * taps * c * spec->element;
 }
 
 uint64_t hwspec_weight_cycles(const HwSpec *spec, uint64_t bytes) {

@@ -21,11 +21,10 @@ uint64_t hwspec_engine_cycles(const HwSpec *spec, const HwEngine *engine,
                               uint32_t c, uint32_t h, uint32_t w,
                               uint64_t inner);
 
-/* Weights of `taps` taps over `channels` input channels, for each group of
- * output channels that the engine makes at once: what pads the rows of the
- * cache is not fetched. And their way into it. */
-uint64_t hwspec_weight_bytes(const HwSpec *spec, const HwEngine *engine,
-                             uint32_t channels, uint64_t taps, uint32_t c);
+/* Weights of `taps` taps over `channels` input channels, of c output channels:
+ * what pads the rows of the cache is not fetched. And their way into it. */
+uint64_t hwspec_weight_bytes(const HwSpec *spec, uint32_t channels,
+                             uint64_t taps, uint32_t c);
 uint64_t hwspec_weight_cycles(const HwSpec *spec, uint64_t bytes);
 
 /* c x rows x cols between a memory and the chip; 0 of active memories. */

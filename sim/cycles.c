@@ -54,8 +54,8 @@ static uint64_t weight_bytes(const Run *run, const Work *w) {
     uint32_t groups = w->groups ? w->groups : 1;
     if (!has_weights(w) || w->stages)
         return 0;
-    return hwspec_weight_bytes(run->spec, &run->spec->engine[w->engine],
-                               w->in.c / groups, taps_of(w), w->out.c);
+    return hwspec_weight_bytes(run->spec, w->in.c / groups, taps_of(w),
+                               w->out.c);
 }
 
 /* The box of an operand in active memory through one port. */
