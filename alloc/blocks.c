@@ -8,6 +8,7 @@
  */
 #include "alloc/stage.h"
 
+#include "base/arith.h"
 #include "hwspec/cost.h"
 
 typedef struct Blocks {
@@ -37,10 +38,6 @@ static bool needs_weights(const Plan *plan, const Action *a) {
            hwspec_stages(plan->schedule->spec, a->legal.op);
 }
 
-static uint32_t gcd(uint32_t a, uint32_t b) {
-    return b ? gcd(b, a % b) : a;
-}
-
 static bool in_groups(const Node *node) {
     return (node->op == OP_CONV || node->op == OP_DECONV) &&
            node->attr.conv.groups > 1;
@@ -56,7 +53,7 @@ static uint32_t granule_of(const Plan *plan, const Action *a) {
         layout_granule(m->layout) != 1 || out->whole.c < 2 || !step)
         return out->n_c;
     uint32_t align = m->align ? m->align : 1;
-    uint32_t n = align / gcd(align, (uint32_t)(step % align));
+    uint32_t n = align / (uint32_t)gcd(align, step % align);
     return n < out->n_c ? n : out->n_c;
 }
 

@@ -9,6 +9,7 @@
 #include "alloc/copies.h"
 
 #include "alloc/work.h"
+#include "base/arith.h"
 #include "base/vec.h"
 #include "hwspec/cost.h"
 
@@ -148,10 +149,6 @@ static uint64_t port_cycles(const CopyModel *m, TensorId t) {
     pixel.repl = m->stored[whole.i];
     double bytes = (double)layout_bytes(memory->layout, &pixel) * share;
     return hwspec_cycles(m->w->spec, bytes * own.h * own.w / memory->bandwidth);
-}
-
-static uint64_t larger(uint64_t a, uint64_t b) {
-    return a > b ? a : b;
 }
 
 /* With the input as `repl` says. */

@@ -5,11 +5,9 @@
  */
 #include "alloc/foot.h"
 
-static int64_t floor_div(int64_t a, int64_t b) {
-    return a >= 0 ? a / b : -((-a + b - 1) / b);
-}
+#include "base/arith.h"
 
-static int64_t ceil_div(int64_t a, int64_t b) {
+static int64_t ceiling(int64_t a, int64_t b) {
     return -floor_div(-a, b);
 }
 
@@ -60,7 +58,7 @@ static Span windows(const Foot *f, Span s) {
 
 /* Those whose windows meet the span. */
 static Span meeting(const Foot *f, Span s) {
-    return (Span){ceil_div(s.at + f->pad - f->k + 1, f->s),
+    return (Span){ceiling(s.at + f->pad - f->k + 1, f->s),
                   floor_div(s.end - 1 + f->pad, f->s) + 1};
 }
 

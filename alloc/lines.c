@@ -38,10 +38,6 @@ static uint32_t length(const Group *g) {
 
 /* ---- what rows of an operand lie behind rows of a result ---- */
 
-static int64_t floor_div(int64_t a, int64_t b) {
-    return a >= 0 ? a / b : -((-a + b - 1) / b);
-}
-
 /* Rows of an operand per row of the result. */
 typedef struct Rate {
     uint64_t num, den;

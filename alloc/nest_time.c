@@ -7,6 +7,7 @@
  */
 #include "alloc/nest.h"
 
+#include "base/arith.h"
 #include "hwspec/cost.h"
 
 enum { FULL, LAST, ENDS }; /* tiles of channels: the last may be smaller */
@@ -31,10 +32,6 @@ typedef struct Clock {
     uint64_t weight[ENDS][ENDS];   /* cycles, by output, then input channels */
     uint64_t total, busy, leaving; /* of the tile before this one */
 } Clock;
-
-static uint64_t larger(uint64_t a, uint64_t b) {
-    return a > b ? a : b;
-}
 
 static Channels channels_of(uint32_t size, uint32_t tile) {
     uint32_t n = (size + tile - 1) / tile;

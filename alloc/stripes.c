@@ -122,10 +122,6 @@ uint32_t group_reach(const Work *w, const Group *g, TensorId t) {
     return memories;
 }
 
-static uint32_t larger(uint32_t a, uint32_t b) {
-    return a > b ? a : b;
-}
-
 /* ---- rows ---- */
 
 /* Rows of the input behind output rows [row, row + rows). Within a group all
@@ -191,7 +187,8 @@ static bool copies_find(const Work *w, const Group *g, uint32_t i,
             return false;
         if (!joins)
             stripe[i].copies |= 1u << k;
-        stripe[m].shift = larger(stripe[m].shift, need->in_row - stripe[m].row);
+        stripe[m].shift =
+            larger32(stripe[m].shift, need->in_row - stripe[m].row);
     }
     return true;
 }
@@ -386,11 +383,11 @@ static bool raise_to(const Work *w, const Group *g, uint32_t index,
     if (!stripe_make(w, g, index, stripe))
         return false;
     for (uint32_t i = 0; i < group_held(g); i++) {
-        most[i].rows = larger(most[i].rows, stripe[i].rows);
+        most[i].rows = larger32(most[i].rows, stripe[i].rows);
         most[i].need.in_rows =
-            larger(most[i].need.in_rows, stripe[i].need.in_rows);
+            larger32(most[i].need.in_rows, stripe[i].need.in_rows);
         most[i].copies |= stripe[i].copies;
-        most[i].shift = larger(most[i].shift, stripe[i].shift);
+        most[i].shift = larger32(most[i].shift, stripe[i].shift);
     }
     return true;
 }

@@ -8,6 +8,7 @@
  */
 #include "alloc/work.h"
 
+#include "base/arith.h"
 #include "hwspec/cost.h"
 
 #include <math.h>
@@ -83,10 +84,6 @@ static Axis axis_cut(const Timer *t, Arena *arena, uint32_t axis, uint32_t size,
         tile_needs(t->w->g, t->id, axis, at, a.out[i], &a.in[i], &a.made[i]);
     }
     return a;
-}
-
-static uint64_t larger(uint64_t a, uint64_t b) {
-    return a > b ? a : b;
 }
 
 static uint64_t moved(const Timer *t, const HwMemory *memory, uint32_t c,

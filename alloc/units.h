@@ -7,6 +7,7 @@
 #define ALLOC_UNITS_H
 
 #include "alloc/state.h"
+#include "base/arith.h"
 
 /* ---- volumes.c: geometry ---- */
 
@@ -25,7 +26,6 @@ uint64_t least_bytes(const Work *w, const uint64_t bytes[PLAN_MAX_POOLS],
                      uint32_t memories);
 Pool pool_of(const HwMemory *memory);
 uint64_t active_bytes(const Work *w); /* what whole buffers leave of them */
-uint64_t round_up(uint64_t v, uint64_t to);
 /* Active memories that the node's engine reaches: bits. */
 uint32_t reach(const Work *w, NodeId node);
 bool on_engine(const Work *w, NodeId node); /* runs there: no concat */

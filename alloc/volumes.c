@@ -31,10 +31,6 @@ uint64_t active_bytes(const Work *w) {
     return sum;
 }
 
-uint64_t round_up(uint64_t v, uint64_t to) {
-    return (v + to - 1) / to * to;
-}
-
 /* Bytes of a fixed buffer; 0 in a linear memory. */
 static uint64_t buffer_bytes(const HwMemory *memory) {
     return memory->buffers ? memory->size / memory->buffers : 0;

@@ -10,15 +10,13 @@
  */
 #include "hwspec/cost.h"
 
+#include "base/arith.h"
+
 #include <math.h>
 
 static uint64_t ceilings(uint64_t n, uint64_t unroll) {
     uint64_t by = unroll ? unroll : 1;
     return (n + by - 1) / by;
-}
-
-static uint64_t round_up(uint64_t bytes, uint32_t to) {
-    return to > 1 ? ceilings(bytes, to) * to : bytes;
 }
 
 uint64_t hwspec_cycles(const HwSpec *spec, double seconds) {

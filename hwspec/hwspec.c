@@ -1,6 +1,7 @@
 /* hwspec.c - names, ranges, engines and the replication rule; see hwspec.h. */
 #include "hwspec/hwspec.h"
 
+#include "base/arith.h"
 #include "base/text.h"
 
 #include <assert.h>
@@ -94,10 +95,6 @@ int32_t hwspec_engine(const HwSpec *spec, HwOp op) {
 
 int32_t hwspec_engine_ahead(const HwSpec *spec, HwOp op) {
     return first_engine(spec, op, true);
-}
-
-static uint64_t ceil_div(uint64_t a, uint64_t b) {
-    return a / b + (a % b != 0);
 }
 
 bool hwspec_stages(const HwSpec *spec, HwOp op) {

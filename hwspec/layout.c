@@ -11,6 +11,8 @@
  */
 #include "hwspec/layout.h"
 
+#include "base/arith.h"
+
 #include <assert.h>
 
 typedef struct Shape3 {
@@ -30,10 +32,6 @@ static uint64_t max_u64(uint64_t a, uint64_t b) {
 static uint64_t times(uint64_t a, uint64_t b) {
     uint64_t product;
     return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
-}
-
-static uint64_t ceil_div(uint64_t a, uint64_t b) {
-    return a / b + (a % b != 0);
 }
 
 static uint32_t size_of(const Volume *volume, LayoutDim dim) {

@@ -6,6 +6,7 @@
  * no pool grows beyond what the placement needs. */
 #include "native/rooms.h"
 
+#include "base/arith.h"
 #include "base/text.h"
 #include "base/vec.h"
 
@@ -32,14 +33,6 @@ struct Rooms {
     NativeRoom *native;
     uint32_t *order; /* rooms by offset */
 };
-
-static uint64_t round_up(uint64_t v, uint64_t to) {
-    return (v + to - 1) / to * to;
-}
-
-static uint64_t gcd(uint64_t a, uint64_t b) {
-    return b ? gcd(b, a % b) : a;
-}
 
 uint64_t rooms_align(const HwSpec *spec) {
     uint64_t all = 1;

@@ -10,6 +10,7 @@
  */
 #include "passes/legal_int.h"
 
+#include "base/arith.h"
 #include "graph/quant.h"
 
 #include <assert.h>
@@ -115,18 +116,14 @@ static uint32_t difference(uint32_t a, uint32_t b) {
     return a > b ? a - b : b - a;
 }
 
-static uint32_t larger(uint32_t a, uint32_t b) {
-    return a > b ? a : b;
-}
-
 static uint32_t uneven(const Part *p, int axis) {
     return difference(p->pad[axis], p->pad_end[axis]);
 }
 
 static uint32_t not_same(const Part *p, int axis) {
     uint32_t same = (p->kernel[axis] - 1) / 2;
-    return larger(difference(p->pad[axis], same),
-                  difference(p->pad_end[axis], same));
+    return larger32(difference(p->pad[axis], same),
+                    difference(p->pad_end[axis], same));
 }
 
 /* Without replication, which may be off, and never takes fewer. */
@@ -146,8 +143,8 @@ QUANTITY(STRIDE_W, p->stride[1])
 QUANTITY(STRIDE_H, p->stride[0])
 QUANTITY(PAD_W, p->pad[1])
 QUANTITY(PAD_H, p->pad[0])
-QUANTITY(PAD_UNEVEN, larger(uneven(p, 0), uneven(p, 1)))
-QUANTITY(PAD_NOT_SAME, larger(not_same(p, 0), not_same(p, 1)))
+QUANTITY(PAD_UNEVEN, larger32(uneven(p, 0), uneven(p, 1)))
+QUANTITY(PAD_NOT_SAME, larger32(not_same(p, 0), not_same(p, 1)))
 QUANTITY(DILATION_W, p->dilation[1])
 QUANTITY(DILATION_H, p->dilation[0])
 QUANTITY(IN_C, p->in.c)
@@ -295,7 +292,7 @@ static const char *has_operation(Arena *arena, const Candidate *c) {
 }
 
 static const char *is_one_image(Arena *arena, const Candidate *c) {
-    uint32_t n = larger(shape_dim(c->in, 0), shape_dim(c->out, 0));
+    uint32_t n = larger32(shape_dim(c->in, 0), shape_dim(c->out, 0));
     return n > 1 ? legal_say(arena, "N is %u", n) : NULL;
 }
 

@@ -7,6 +7,7 @@
  */
 #include "sched/model.h"
 
+#include "base/arith.h"
 #include "base/vec.h"
 
 typedef struct Builder {
@@ -91,10 +92,6 @@ static Volume volume_in(const Builder *b, TensorId t, uint32_t memory) {
     if (b->spec->replication.memories >> memory & 1)
         v.repl = repl_of(b, t);
     return v;
-}
-
-static uint64_t round_up(uint64_t v, uint64_t to) {
-    return to ? (v + to - 1) / to * to : v;
 }
 
 /* Larger volumes count as this, so that sums stay exact. */

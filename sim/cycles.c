@@ -10,6 +10,7 @@
  */
 #include "sim/engine.h"
 
+#include "base/arith.h"
 #include "hwspec/cost.h"
 
 #include <math.h>
@@ -113,10 +114,6 @@ SimEvent cost_of_box(const Run *run, const Work *w, Box out) {
     e.cost[SIM_PORTS] = port_cycles(run, w, in, out);
     e.cost[SIM_WEIGHTS] = hwspec_weight_cycles(run->spec, e.weights);
     return e;
-}
-
-static uint64_t larger(uint64_t a, uint64_t b) {
-    return a > b ? a : b;
 }
 
 /* Weights come in behind the work of others only where the cache holds both.
