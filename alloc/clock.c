@@ -103,7 +103,7 @@ uint64_t plan_cycles(const Plan *plan) {
              end++) {
             const Action *a = &plan->action[end];
             uint32_t at =
-                a->kind == ACTION_LOAD || a->kind == ACTION_STORE
+                is_move(a)
                     ? HW_MAX_ENGINES
                     : (uint32_t)(a->legal.engine < 0 ? 0 : a->legal.engine);
             unit[at] += action_cycles(plan, a);
@@ -118,8 +118,7 @@ uint64_t plan_waiting(const Plan *plan) {
     uint64_t moves = 0, work = 0;
     for (uint32_t i = 0; i < plan->n_actions; i++) {
         const Action *a = &plan->action[i];
-        bool move = a->kind == ACTION_LOAD || a->kind == ACTION_STORE;
-        *(move ? &moves : &work) += action_cycles(plan, a);
+        *(is_move(a) ? &moves : &work) += action_cycles(plan, a);
     }
     uint64_t busy = moves > work ? moves : work;
     return plan->cycles > busy ? plan->cycles - busy : 0;

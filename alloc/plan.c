@@ -159,13 +159,10 @@ static void say_why(Arena *arena, Diag *diag, const Schedule *schedule,
 
 /* What was planned, tiles included, on the real machine. */
 static void plan_on(Arena *arena, const Schedule *real, Plan *plan) {
-    HwSpec *spec = ARENA_COPY(arena, HwSpec, real->spec, 1);
-    Schedule *schedule = ARENA_COPY(arena, Schedule, real, 1);
-    spec->tiling.style = plan->schedule->spec->tiling.style;
-    schedule->spec = spec;
-    plan->schedule = schedule;
+    plan->schedule =
+        schedule_tiled(arena, real, real->spec, plan->schedule->spec);
     if (plan->cycles)
-        plan->cycles = (spec->tiling.queue ? queue_cycles : plan_cycles)(plan);
+        plan->cycles = plan_cycles(plan);
 }
 
 Plan *plan_volumes(Arena *arena, Diag *diag, const Schedule *real,
@@ -213,7 +210,6 @@ Plan *plan_volumes(Arena *arena, Diag *diag, const Schedule *real,
 /* Weights move as well, and bounds hold for both. */
 static Plan *make_staged(Arena *arena, Diag *diag, const Schedule *real,
                          const PlanOptions *options, bool *does_not_fit) {
-    *does_not_fit = false;
     Schedule *schedule = ARENA_COPY(arena, Schedule, real, 1);
     schedule->spec =
         hwspec_no_faster(arena, real->spec, hwspec_planned(arena, real->spec));

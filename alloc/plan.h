@@ -193,6 +193,11 @@ typedef struct PlanStepUse {
 } PlanStepUse;
 uint32_t plan_step_use(Arena *arena, const Plan *plan, const PlanStepUse **out);
 
+/* Whether it moves values between memories. */
+static inline bool is_move(const Action *a) {
+    return a->kind == ACTION_LOAD || a->kind == ACTION_STORE;
+}
+
 /* C x H x W of a tensor. */
 static inline Volume plan_volume(const Graph *g, TensorId tensor) {
     Volume v = {0};

@@ -71,12 +71,11 @@ static const HwSpec *real_spec(const Contest *c) {
     return c->timed ? c->timed : c->schedule->spec;
 }
 
-/* What was planned within `size` bytes, tiles included, on the real machine. */
-static const Schedule *schedule_beyond(Arena *arena, const Contest *c,
-                                       const HwSpec *within) {
-    HwSpec *spec = ARENA_COPY(arena, HwSpec, real_spec(c), 1);
-    spec->tiling.style = within->tiling.style;
-    return schedule_on(arena, c->schedule, spec);
+const Schedule *schedule_tiled(Arena *arena, const Schedule *schedule,
+                               const HwSpec *real, const HwSpec *planned) {
+    HwSpec *spec = ARENA_COPY(arena, HwSpec, real, 1);
+    spec->tiling.style = planned->tiling.style;
+    return schedule_on(arena, schedule, spec);
 }
 
 /* Lowers the placement to the least height, or as far as some steps of search
@@ -183,7 +182,8 @@ bool way_finish(Attempt *a, Diag *diag, const Contest *c) {
         stretch(a->w, diag_new(a->arena), &a->problem, &a->result, plan,
                 a->way.quick, a->way.cycles);
     if (smaller)
-        plan->schedule = schedule_beyond(a->arena, c, plan->schedule->spec);
+        plan->schedule = schedule_tiled(a->arena, c->schedule, real_spec(c),
+                                        plan->schedule->spec);
     return true;
 }
 

@@ -101,6 +101,9 @@ Work *work_new(Arena *arena, const Schedule *schedule, const HwSpec *spec,
 /* way.c: the machine with another size of its first memory; tile buffers are
  * fractions of it. */
 const HwSpec *spec_within(Arena *arena, const HwSpec *spec, uint64_t size);
+/* way.c: the schedule on the real machine, with tiles as they were planned. */
+const Schedule *schedule_tiled(Arena *arena, const Schedule *schedule,
+                               const HwSpec *real, const HwSpec *planned);
 /* One level, else two. */
 bool work_fit(Work *w, Problem *problem, PlanResult *result,
               const char **planner, bool *two_levels);
