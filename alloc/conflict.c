@@ -7,10 +7,6 @@
  */
 #include "alloc/overlap.h"
 
-static bool is_move(const Action *a) {
-    return a->kind == ACTION_LOAD || a->kind == ACTION_STORE;
-}
-
 static uint64_t memory_base(const Placement *p) {
     enum { MEMORY_BITS = 48 };
     return (uint64_t)p->memory << MEMORY_BITS;

@@ -12,10 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool meet(Reach a, Reach b) {
-    return a.first < b.end && b.first < a.end;
-}
-
 void holds_open(Holds *h, Arena *arena, const Plan *plan) {
     *h = (Holds){.arena = arena, .plan = plan};
     h->stays = stays_of(arena, plan);
@@ -43,7 +39,8 @@ void holds_begin_early(Holds *h, uint32_t load, uint32_t front) {
 
 bool holds_block(const Holds *h, Reach bytes, uint32_t front) {
     for (uint32_t i = 0; i < h->held.n; i++)
-        if (h->held.at[i].until >= front && meet(h->held.at[i].bytes, bytes))
+        if (h->held.at[i].until >= front &&
+            reaches_meet(h->held.at[i].bytes, bytes))
             return true;
     return false;
 }
@@ -51,7 +48,8 @@ bool holds_block(const Holds *h, Reach bytes, uint32_t front) {
 static bool over_stay(const Holds *h, uint32_t i, Reach bytes, uint32_t front,
                       uint32_t use) {
     const Stay *s = &h->stays.at.at[i];
-    return s->since <= use && s->until >= front && meet(s->bytes, bytes);
+    return s->since <= use && s->until >= front &&
+           reaches_meet(s->bytes, bytes);
 }
 
 /* Whether volumes leave the bytes alone from `front` to `use`. */
@@ -72,7 +70,7 @@ static bool undisturbed(const Holds *h, Reach bytes, uint32_t front,
 void holds_drop(Holds *h, Reach bytes) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < h->held.n; i++)
-        if (!meet(h->held.at[i].bytes, bytes))
+        if (!reaches_meet(h->held.at[i].bytes, bytes))
             h->held.at[n++] = h->held.at[i];
     h->held.n = n;
 }

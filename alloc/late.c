@@ -17,10 +17,6 @@ typedef struct Late {
     uint64_t cycles;
 } Late;
 
-static bool is_move(const Action *a) {
-    return a->kind == ACTION_LOAD || a->kind == ACTION_STORE;
-}
-
 static int by_cycles(const void *a, const void *b) {
     const Late *x = a, *y = b;
     if (x->cycles != y->cycles)

@@ -61,10 +61,6 @@ typedef struct Overlap {
     VEC(Action) action;  /* in their new order */
 } Overlap;
 
-static bool is_move(const Action *a) {
-    return a->kind == ACTION_LOAD || a->kind == ACTION_STORE;
-}
-
 static bool is_layer(const Action *a) {
     return !is_move(a) && a->kind != ACTION_CONCAT;
 }

@@ -20,6 +20,10 @@ typedef struct Reach {
     uint64_t first, end;
 } Reach;
 
+static inline bool reaches_meet(Reach a, Reach b) {
+    return a.first < b.end && b.first < a.end;
+}
+
 /* Of an action: its operands, the result last; a concat just reads. */
 typedef struct Accesses {
     uint32_t n, n_read;
@@ -34,12 +38,9 @@ Accesses accesses_of(Arena *arena, const Plan *plan, const Action *a);
 /* Whether both touch the same element, and one of them writes it. */
 bool accesses_meet(const Accesses *a, const Accesses *b);
 /* A quick "no" to that. */
-static inline bool reaches_apart(Reach a, Reach b) {
-    return a.first >= b.end || b.first >= a.end;
-}
 static inline bool accesses_apart(const Accesses *a, const Accesses *b) {
-    return reaches_apart(a->active, b->active) &&
-           reaches_apart(a->outside, b->outside);
+    return !reaches_meet(a->active, b->active) &&
+           !reaches_meet(a->outside, b->outside);
 }
 static inline bool accesses_conflict(const Accesses *a, const Accesses *b) {
     return !accesses_apart(a, b) && accesses_meet(a, b);

@@ -221,7 +221,7 @@ void pieces_make(Pieces *o) {
     o->now.placement = o->placement.at;
     for (uint32_t i = 0; i < o->plan->n_actions; i++) {
         const Action *a = &o->plan->action[i];
-        if (a->kind == ACTION_LOAD || a->kind == ACTION_STORE)
+        if (is_move(a))
             add_parts(o, i);
         else
             vec_push(o->arena, &o->source, *a);

@@ -23,10 +23,6 @@ Touched touched_by(Arena *arena, const Plan *plan, const Action *a) {
     return t;
 }
 
-static bool meet(Reach a, Reach b) {
-    return a.first < b.end && b.first < a.end;
-}
-
 /* Whether the action's volumes touch bytes that another has for weights. */
 static bool over_weights(const Touched *volumes, const Touched *weights) {
     const Accesses *all = &volumes->volumes;
@@ -35,14 +31,14 @@ static bool over_weights(const Touched *volumes, const Touched *weights) {
     for (uint32_t i = weights->loads ? 0 : all->n_read; i < all->n; i++) {
         const Access *a = &all->at[i];
         if (a->at->memory == 0 &&
-            meet((Reach){a->first, a->end}, weights->weights))
+            reaches_meet((Reach){a->first, a->end}, weights->weights))
             return true;
     }
     return false;
 }
 
 bool touched_conflict(const Touched *a, const Touched *b) {
-    return ((a->loads || b->loads) && meet(a->weights, b->weights)) ||
+    return ((a->loads || b->loads) && reaches_meet(a->weights, b->weights)) ||
            over_weights(a, b) || over_weights(b, a) ||
            (a->volumes.n && b->volumes.n &&
             accesses_conflict(&a->volumes, &b->volumes));

@@ -17,10 +17,6 @@ typedef struct Walk {
     VEC(uint32_t) now; /* stays that are not written over */
 } Walk;
 
-static bool meet(Reach a, Reach b) {
-    return a.first < b.end && b.first < a.end;
-}
-
 static void begin(Walk *w, Reach bytes, uint32_t action, uint32_t placement) {
     Stay stay = {bytes, action, action, placement};
     vec_push(w->arena, &w->now, w->stays->at.n);
@@ -43,7 +39,7 @@ static void cut(Walk *w, uint32_t i, Reach taken) {
 static void read_bytes(Walk *w, Reach bytes, uint32_t action) {
     for (uint32_t k = 0; k < w->now.n; k++) {
         Stay *s = &w->stays->at.at[w->now.at[k]];
-        if (meet(s->bytes, bytes))
+        if (reaches_meet(s->bytes, bytes))
             s->until = action;
     }
 }
@@ -55,7 +51,7 @@ static bool write_bytes(Walk *w, Reach bytes, uint32_t action,
     bool within = false;
     for (uint32_t k = w->now.n; k-- > 0;) {
         Stay *s = &w->stays->at.at[w->now.at[k]];
-        if (!meet(s->bytes, bytes))
+        if (!reaches_meet(s->bytes, bytes))
             continue;
         if (placements_share(own, &w->plan->placement[s->placement])) {
             s->until = action;

@@ -38,10 +38,6 @@ typedef struct Slices {
     bool weaves; /* slices of neighbours take turns */
 } Slices;
 
-static bool is_move(const Action *a) {
-    return a->kind == ACTION_LOAD || a->kind == ACTION_STORE;
-}
-
 /* ---- what may run by slices ---- */
 
 /* Rows of the volume can be named, wherever they lie. */

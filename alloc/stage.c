@@ -47,10 +47,6 @@ typedef struct Stage {
     VEC(Action) action;
 } Stage;
 
-static bool is_move(const Action *a) {
-    return a->kind == ACTION_LOAD || a->kind == ACTION_STORE;
-}
-
 /* ---- what must stay in order ---- */
 
 typedef struct Edge {

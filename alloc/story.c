@@ -34,7 +34,7 @@ static Turn *turns_of(const Reader *r) {
     for (uint32_t i = 0; i < r->plan->n_actions; i++) {
         const Action *a = &r->plan->action[i];
         Turn *t = &turn[a->at];
-        if (a->kind == ACTION_LOAD || a->kind == ACTION_STORE)
+        if (is_move(a))
             continue;
         t->first = t->first == NONE ? i : t->first;
         t->last = i;
@@ -192,7 +192,7 @@ static void read_concat(Reader *r, const Action *a) {
 }
 
 static void read_action(Reader *r, const Action *a) {
-    if (a->kind == ACTION_LOAD || a->kind == ACTION_STORE)
+    if (is_move(a))
         read_move(r, a);
     else if (a->kind == ACTION_RUN)
         read_run(r, a);

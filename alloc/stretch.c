@@ -17,10 +17,6 @@
 
 enum { HALVINGS = 3, ROUNDS = 4, LOOK = 512 };
 
-static bool is_move(const Action *a) {
-    return a->kind == ACTION_LOAD || a->kind == ACTION_STORE;
-}
-
 /* ---- what is not hidden ---- */
 
 static void find_times(Stretch *s) {

@@ -113,7 +113,7 @@ Traffic plan_traffic(const Plan *plan) {
         const Action *a = &plan->action[i];
         uint64_t elements = 0;
         sum.instructions += is_listed(plan, a);
-        if (a->kind == ACTION_LOAD || a->kind == ACTION_STORE)
+        if (is_move(a))
             elements =
                 (uint64_t)plan->placement[a->out].n_c * a->cols * a->rows;
         if (a->kind == ACTION_WEIGHTS)

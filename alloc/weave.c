@@ -27,9 +27,9 @@ static bool is_slice(const Weave *w, const Action *a) {
 /* Whether the slice at `i` may run before the action at `k`. */
 static bool may_pass(const Weave *w, uint32_t i, uint32_t k) {
     const Action *a = &w->action[k], *slice = &w->action[i];
-    bool moves = a->kind == ACTION_LOAD || a->kind == ACTION_STORE;
     bool other = is_slice(w, a) && a->node.i != slice->node.i;
-    return (moves || other) && !accesses_conflict(&w->access[i], &w->access[k]);
+    return (is_move(a) || other) &&
+           !accesses_conflict(&w->access[i], &w->access[k]);
 }
 
 /* Where the slice at `i` can run: before the first other layer's that it may
