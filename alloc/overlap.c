@@ -13,7 +13,7 @@
  * WINDOW others; plan_cycles never rises. Plans of more than MOST actions are
  * not ordered.
  */
-#include "alloc/pieces.h"
+#include "alloc/waits.h"
 
 #include <string.h>
 
@@ -39,19 +39,14 @@ typedef struct Item {
                        * step that is at work */
 } Item;
 
-/* Of the actions near to one, on one side: bit d is that d + 1 further on. */
-typedef struct Near {
-    uint64_t bit[WINDOW / 64];
-} Near;
-
 typedef struct Overlap {
     Arena *arena;
     const Plan *plan;
     Pieces p;
     uint32_t n, n_blocks;
-    Item *item;           /* by source */
-    Near *before, *after; /* which others an action conflicts with */
-    VEC(uint32_t) ended;  /* in the step that is at work */
+    Item *item; /* by source */
+    Waits waits;
+    VEC(uint32_t) ended; /* in the step that is at work */
     uint64_t *ready; /* bits: moves that wait for nothing, and are not done */
     uint32_t front;  /* the first action that is not done */
     uint32_t step;   /* at work now, counted from 1 */
@@ -60,10 +55,6 @@ typedef struct Overlap {
     uint32_t least_part; /* the shortest piece is one in so many */
     VEC(Action) action;  /* in their new order */
 } Overlap;
-
-static bool is_layer(const Action *a) {
-    return !is_move(a) && a->kind != ACTION_CONCAT;
-}
 
 /* ---- what there is ---- */
 
@@ -102,36 +93,13 @@ static void find_blocks(Overlap *o) {
     o->n_blocks = block + 1;
 }
 
-static void near_add(Near *near, uint32_t d) {
-    near->bit[d / 64] |= UINT64_C(1) << d % 64;
-}
-
-/* The first from d on; NONE. */
-static uint32_t near_next(const Near *near, uint32_t d) {
-    uint32_t word = d / 64;
-    if (word >= WINDOW / 64)
-        return NONE;
-    uint64_t bits = near->bit[word] >> d % 64 << d % 64;
-    while (!bits && ++word < WINDOW / 64)
-        bits = near->bit[word];
-    return bits ? word * 64 + (uint32_t)__builtin_ctzll(bits) : NONE;
-}
-
-static void find_conflicts(Overlap *o) {
-    Accesses *all = ARENA_ARRAY(o->arena, Accesses, o->n + 1);
-    o->before = ARENA_ARRAY(o->arena, Near, o->n + 1);
-    o->after = ARENA_ARRAY(o->arena, Near, o->n + 1);
+/* How many each waits for. */
+static void find_waits(Overlap *o) {
+    o->waits = waits_find(o->arena, &o->p.now, o->p.source.at, o->n);
     for (uint32_t i = 0; i < o->n; i++)
-        all[i] = accesses_of(o->arena, &o->p.now, &o->p.source.at[i]);
-    for (uint32_t i = 0; i < o->n; i++)
-        for (uint32_t k = i > WINDOW ? i - WINDOW : 0; k < i; k++)
-            if (!accesses_apart(&all[i], &all[k]) &&
-                (o->item[i].moves || o->item[k].moves) &&
-                accesses_meet(&all[i], &all[k])) {
-                near_add(&o->before[i], i - k - 1);
-                near_add(&o->after[k], i - k - 1);
-                o->item[i].waits++;
-            }
+        for (uint32_t k = 0; k < WINDOW / 64; k++)
+            o->item[i].waits +=
+                (uint32_t)__builtin_popcountll(o->waits.before[i].bit[k]);
 }
 
 static void set_ready(Overlap *o, uint32_t i, bool ready) {
@@ -156,8 +124,8 @@ static void find_due(Overlap *o) {
     for (uint32_t i = o->n; i-- > 0;) {
         const Item *item = &o->item[i];
         uint32_t due = item->moves ? item->due : item->block;
-        for (uint32_t d = near_next(&o->before[i], 0); d != NONE;
-             d = near_next(&o->before[i], d + 1))
+        for (uint32_t d = near_next(&o->waits.before[i], 0); d != NONE;
+             d = near_next(&o->waits.before[i], d + 1))
             if (o->item[i - d - 1].due > due)
                 o->item[i - d - 1].due = due;
     }
@@ -266,8 +234,8 @@ static void next_step(Overlap *o) {
     o->step++;
     for (uint32_t k = 0; k < o->ended.n; k++) {
         uint32_t i = o->ended.at[k];
-        for (uint32_t d = near_next(&o->after[i], 0); d != NONE;
-             d = near_next(&o->after[i], d + 1))
+        for (uint32_t d = near_next(&o->waits.after[i], 0); d != NONE;
+             d = near_next(&o->waits.after[i], d + 1))
             if (!--o->item[i + d + 1].waits)
                 set_ready(o, i + d + 1, true);
     }
@@ -477,7 +445,7 @@ static void run(Overlap *o) {
     o->n = o->p.source.n;
     o->item = ARENA_ARRAY(o->arena, Item, o->n + 1);
     find_blocks(o);
-    find_conflicts(o);
+    find_waits(o);
     find_ready(o);
     find_due(o);
     uint64_t *time = block_times(o);
