@@ -21,7 +21,7 @@ typedef struct Bands {
                        * NONE */
     bool *cut;        /* by node: runs of it go by bands */
     VEC(Action) action;
-    VEC(Placement) placement;
+    Placements placement;
 } Bands;
 
 static bool touches(const Action *a, uint32_t placement) {
@@ -142,14 +142,8 @@ static void find_runs(Bands *b) {
     }
 }
 
-static uint32_t view(Bands *b, uint32_t placement, uint32_t row,
-                     uint32_t rows) {
-    Placement p = b->placement.at[placement];
-    p.row = row;
-    p.rows = rows;
-    p.ring = true;
-    vec_push(b->arena, &b->placement, p);
-    return b->placement.n - 1;
+static uint32_t view(Bands *b, uint32_t of, uint32_t row, uint32_t rows) {
+    return placements_add_rows(b->arena, &b->placement, of, row, rows);
 }
 
 static void add_loads(Bands *b, const Action *load, const Action *run) {
@@ -180,10 +174,7 @@ static void add_runs(Bands *b, const Action *run) {
         a.row = rows.first;
         a.rows = rows.end - rows.first;
         a.out = view(b, run->out, a.row, a.rows);
-        a.in_row = need.in_row;
-        a.in_rows = need.in_rows;
-        a.pad_top = need.pad_top;
-        a.pool_pad_top = need.pool_pad_top;
+        action_reads(&a, need);
         a.tile = run->tile * b->n + k;
         a.n_tiles = (run->n_tiles ? run->n_tiles : 1) * b->n;
         vec_push(b->arena, &b->action, a);
@@ -235,8 +226,7 @@ void bands_make(Arena *arena, Plan *plan, uint32_t n, BandStores stores) {
     if (n < 2 || !plan->schedule->spec->tiling.rings)
         return;
     find_runs(&b);
-    for (uint32_t i = 0; i < plan->n_placements; i++)
-        vec_push(arena, &b.placement, plan->placement[i]);
+    b.placement = placements_of(arena, plan);
     for (uint32_t i = 0; i < plan->n_actions; i++)
         add_bands(&b, i);
     plan->n_actions = b.action.n;

@@ -21,7 +21,7 @@ typedef struct Blocks {
     uint32_t *first;    /* by node: index of its first slice */
     VEC(Slice) slice;
     VEC(Action) action;
-    VEC(Placement) placement;
+    Placements placement;
     VEC(uint32_t) slice_of;
 } Blocks;
 
@@ -155,16 +155,6 @@ static void push(Blocks *b, Action a, uint32_t slice) {
     vec_push(b->arena, &b->slice_of, slice);
 }
 
-/* Channels of the result's place. */
-static uint32_t part_of(Blocks *b, uint32_t placement, const Slice *s) {
-    Placement p = b->placement.at[placement];
-    p.part_c += s->c;
-    p.c += s->c;
-    p.n_c = s->n_c;
-    vec_push(b->arena, &b->placement, p);
-    return b->placement.n - 1;
-}
-
 static void push_slices(Blocks *b, const Action *a) {
     uint32_t all = b->plan->placement[a->out].n_c, n = b->channels[a->node.i];
     uint32_t count = (all + n - 1) / n, first = b->first[a->node.i];
@@ -172,8 +162,10 @@ static void push_slices(Blocks *b, const Action *a) {
         Action one = *a;
         one.tile = a->tile * count + k;
         one.n_tiles = (a->n_tiles ? a->n_tiles : 1) * count;
+        const Slice *s = &b->slice.at[first + k];
         if (count > 1)
-            one.out = part_of(b, a->out, &b->slice.at[first + k]);
+            one.out = placements_add_channels(b->arena, &b->placement, a->out,
+                                              s->c, s->n_c);
         push(b, one, first + k);
     }
 }
@@ -192,8 +184,7 @@ bool blocks_make(Arena *arena, Plan *plan, uint32_t share, Sliced *out) {
     find_units(&b);
     if (!find_channels(&b, share))
         return false;
-    for (uint32_t i = 0; i < plan->n_placements; i++)
-        vec_push(arena, &b.placement, plan->placement[i]);
+    b.placement = placements_of(arena, plan);
     for (uint32_t i = 0; i < plan->n_actions; i++) {
         const Action *a = &plan->action[i];
         if (!needs_weights(plan, a)) {

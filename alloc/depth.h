@@ -28,6 +28,9 @@ typedef struct GroupCost {
 /* Kinds of layers without which groups may move less: bits. */
 enum { KIND_SPREADS = 1, KIND_CONCAT = 2, KIND_END = 4 };
 uint32_t group_kind(const Work *w, NodeId id);
+static inline bool in_group(const Work *w, NodeId id) {
+    return w->mode[id.i].kind == MODE_GROUP;
+}
 /* Whether a group may contain the step. */
 bool group_may_hold(const Work *w, uint32_t step);
 /* Whether one may begin with it: with a concat it would but load the parts of

@@ -1,7 +1,8 @@
-/* emit.h - what the files that write actions share; private to alloc. */
+/* emit.h - the actions of a plan, while they are written; private to alloc. */
 #ifndef ALLOC_EMIT_H
 #define ALLOC_EMIT_H
 
+#include "alloc/placements.h"
 #include "alloc/regions.h"
 
 enum { FIRST_STEP = 1 }; /* of the listing */
@@ -12,7 +13,7 @@ typedef struct Emit {
     const Problem *problem;
     const PlanResult *result;
     Regions regions;
-    VEC(Placement) placement;
+    Placements placement;
     VEC(uint32_t) region_of; /* by placement; NONE in active memory */
     VEC(Action) action;
     uint32_t *present; /* by tensor: its placement in active memory, or NONE */
@@ -23,72 +24,111 @@ typedef struct Emit {
     uint32_t step, number;
 } Emit;
 
+/* ---- emit.c: placements, and actions over them ---- */
+
+/* In a region; the tensor's first channel there is `part_c`. */
+uint32_t emit_outside(Emit *e, TensorId t, uint32_t region, uint32_t part_c);
+/* In a buffer, `at` bytes from its start; of all channels. */
+uint32_t emit_place(Emit *e, uint32_t buf, uint64_t at, Placement p);
 /* Rows of a tensor in a buffer of their own, for this step. */
 uint32_t emit_plank(Emit *e, uint32_t buf, TensorId t, uint32_t row,
                     uint32_t rows);
 /* The same within rows of the concat `root`, from its channel `c` on. */
 uint32_t emit_part(Emit *e, uint32_t buf, TensorId t, TensorId root, uint32_t c,
                    uint32_t row, uint32_t rows);
-/* The first buffer of the planks of that tile: two sets take turns. */
-uint32_t emit_first_buf(const Mode *mode, uint32_t tile);
-/* The rows of the plank: copied from what is resident of the tensor, loaded
- * what is not. Returns the place from which they are loaded, or NONE. */
-uint32_t emit_rows_into(Emit *e, uint32_t plank);
+/* Channels [c, end) of what a placement holds. */
+uint32_t emit_channels(Emit *e, uint32_t placement, uint32_t c, uint32_t end);
+/* The tensor's unit; the unit's segment at this step, or NULL; the tensor's
+ * place in a segment, and in the one at this step. */
+Unit *emit_unit(const Emit *e, TensorId t);
+const Segment *emit_segment(const Emit *e, const Unit *unit);
+uint32_t emit_in_segment(Emit *e, TensorId t, const Segment *s);
+uint32_t emit_resident(Emit *e, TensorId t);
+/* Rows of a tensor that is there: of its volume, as if that were a ring. */
+uint32_t emit_view(Emit *e, TensorId t, uint32_t row, uint32_t rows);
+
+/* An action over all of the result, not added yet. */
+Action emit_new(const Emit *e, ActionKind kind, uint32_t n_in,
+                const uint32_t *in, uint32_t out);
+void emit_action(Emit *e, Action a);
 void emit_move(Emit *e, ActionKind kind, uint32_t from, uint32_t to,
                uint32_t row, uint32_t rows);
-/* All rows of the placement `to`. */
+/* All rows of the placement `to`; the pixels of the placement `from`. */
 void emit_move_all(Emit *e, ActionKind kind, uint32_t from, uint32_t to);
-/* A run of the node over whole operands, not added yet. */
-Action emit_run_new(Emit *e, NodeId id, const uint32_t *in, uint32_t out);
-void emit_action(Emit *e, Action a);
-/* A placement outside from which the tensor can be read; it is stored if there
- * is none. */
+void emit_move_from(Emit *e, ActionKind kind, uint32_t from, uint32_t to);
+/* An engine copies the rows of the placement `to`. */
+void emit_copy(Emit *e, uint32_t from, uint32_t to);
+
+/* ---- emit_values.c: where values are ---- */
+
+/* A placement from which the tensor can be loaded: its own, or its part of a
+ * concat's; NONE if there is none. */
+uint32_t emit_source(Emit *e, TensorId t);
+/* The same; it is stored if there is none. */
 uint32_t emit_readable(Emit *e, TensorId t);
+/* Its place in backing memory; in the output memory. */
+uint32_t emit_home(Emit *e, TensorId t);
+uint32_t emit_output(Emit *e, TensorId t);
 /* Where a result that streams must go: at most two placements. *home: that in
  * backing memory, or NONE. */
 uint32_t emit_targets(Emit *e, TensorId t, uint32_t to[2], uint32_t *home);
-
-/* Rows of a tensor that is there: of its volume, as if that were a ring. */
-uint32_t emit_view(Emit *e, TensorId t, uint32_t row, uint32_t rows);
+/* Stores what is there wherever it must go as soon as it is. */
+void emit_store(Emit *e, TensorId t);
+/* The rows of the plank: copied from what is resident of the tensor, loaded
+ * what is not. Returns the place from which they are loaded, or NONE. */
+uint32_t emit_rows_into(Emit *e, uint32_t plank);
+/* A unit of which channels have stayed is whole again as soon as it is
+ * touched. */
+void emit_return(Emit *e, TensorId t);
+/* Loads the tensor if it is not there. */
+void emit_load(Emit *e, TensorId t);
+/* What was written by parts is brought to its place in a concat. */
+void emit_land(Emit *e, TensorId t);
 /* Makes the tensor present; a group fills it. */
 void emit_made(Emit *e, TensorId t);
-
-/* A placement in a buffer, `at` bytes from its start; of all channels. */
-uint32_t emit_place(Emit *e, uint32_t buf, uint64_t at, Placement p);
-/* An engine copies the rows of the placement `to`. */
-void emit_copy(Emit *e, uint32_t from, uint32_t to);
-/* The pixels of the placement `from`. */
-void emit_move_from(Emit *e, ActionKind kind, uint32_t from, uint32_t to);
-
-/* Channels [c, end) of what a placement holds. */
-uint32_t emit_channels(Emit *e, uint32_t placement, uint32_t c, uint32_t end);
 /* The node's result in active memory, whole: present from now on. */
 uint32_t emit_result(Emit *e, NodeId id);
+/* Of a unit whose segment ends here: stores what is needed again. */
+void emit_leave(Emit *e, TensorId t);
 
-/* emit_slabs.c: a node by slabs; a couple, by its second node. */
+/* ---- emit_runs.c: nodes ---- */
+
+/* A run of the node over whole operands, not added yet. */
+Action emit_run_new(Emit *e, NodeId id, const uint32_t *in, uint32_t out);
+/* The first buffer of the planks of that tile: two sets take turns. */
+uint32_t emit_first_buf(const Mode *mode, uint32_t tile);
+/* All runs of the node, by its mode. */
+void emit_run(Emit *e, NodeId id);
+
+/* ---- emit_slabs.c ---- */
+
+/* A node by slabs; a couple, by its second node. */
 void emit_slabs(Emit *e, NodeId id);
 void emit_couple(Emit *e, NodeId id);
 
-/* emit_group.c: all that others read of a concat its members bring to its
- * place; where else it goes is left. */
-void emit_drop_home(uint32_t to[2], uint32_t *n, uint32_t home);
+/* ---- emit_group.c: groups, whose nodes take turns ---- */
 
-/* emit_rings.c: where a result of a group that rolls is stored. */
+/* Where a result is stored. */
 typedef struct Target {
-    uint32_t to[2], n, home;
+    uint32_t to[2], n, home; /* home: that of `to` from which it can be read */
 } Target;
-/* By node; makes present what is kept whole. */
-Target *emit_roll_targets(Emit *e, const Group *g);
+typedef struct GroupRuns {
+    Emit *e;
+    const Group *g;
+    uint32_t *done, *all; /* by node: runs so far, and in all */
+    Target *target;       /* by node */
+} GroupRuns;
+/* Makes present what is kept whole; `all` is left to be filled. */
+GroupRuns emit_group_begin(Emit *e, const Group *g);
+/* The next run of node i, and the stores of what it makes. */
+void emit_group_run(GroupRuns *runs, uint32_t i, Action a);
 /* What was stored can be read from there. */
-void emit_roll_done(Emit *e, const Group *g, const Target *target);
-
-/* emit_group.c: the placement's region is in use while any of the group is. */
+void emit_group_end(GroupRuns *runs);
+/* The placement's region is in use while any of the group is. */
 void emit_use_throughout(Emit *e, const Group *g, uint32_t placement);
-/* emit_rings.c: all stripes of a group with rings. */
-void emit_rings(Emit *e, const Group *group);
-/* emit_lines.c: all tiles of a group with line buffers. */
-void emit_lines(Emit *e, const Group *group);
-/* emit_group.c: all stripes of the group. */
 void emit_group(Emit *e, const Group *group);
+/* emit_rings.c, emit_lines.c: groups with rings; with line buffers. */
+void emit_rings(Emit *e, const Group *group);
+void emit_lines(Emit *e, const Group *group);
 
 #endif

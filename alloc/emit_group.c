@@ -8,10 +8,10 @@
  */
 #include "alloc/emit.h"
 
+/* What node i of a group has made, or what several share. */
 typedef struct Member {
-    uint32_t to[2], n_to, home; /* where its result is stored */
-    uint32_t done;              /* rows of it that are computed */
-    uint32_t placed;            /* its result of this stripe */
+    uint32_t done;   /* rows of it that are computed */
+    uint32_t placed; /* those of this stripe */
 } Member;
 
 /* Stripes come in turns, so what any of them uses is in use all the time. */
@@ -95,22 +95,20 @@ static uint32_t place_result(Emit *e, const Group *g, Plank plank, TensorId t,
     return p;
 }
 
-static void finish(Emit *e, const Group *g, Member *member, Action a,
-                   const Stripe *stripe, uint32_t tile) {
-    a.tile = tile;
-    a.n_tiles = group_stripes(e->w, g);
+static void finish(GroupRuns *runs, Member *member, uint32_t i, Action a,
+                   const Stripe *stripe) {
     a.again = member->done - stripe->row;
     member->done = stripe->row + stripe->rows;
     member->placed = a.out;
-    emit_action(e, a);
-    for (uint32_t k = 0; k < member->n_to; k++)
-        emit_move(e, ACTION_STORE, a.out, member->to[k], stripe->row,
-                  stripe->rows);
+    emit_group_run(runs, i, a);
 }
 
-static void run_member(Emit *e, const Group *g, Member *member, uint32_t i,
-                       const Stripe *all, uint32_t copies, uint32_t tile) {
+static void run_member(GroupRuns *runs, Member *member, uint32_t i,
+                       const Stripe *all, uint32_t copies) {
+    Emit *e = runs->e;
+    const Group *g = runs->g;
     const Stripe *stripe = &all[i];
+    uint32_t tile = runs->done[i];
     NodeId id = group_node(e->w, g, i);
     const Node *node = graph_node(e->w->g, id);
     uint32_t in[MAX_OPERANDS];
@@ -122,11 +120,8 @@ static void run_member(Emit *e, const Group *g, Member *member, uint32_t i,
     Plank plank = plank_of(e, g, i, buf, tile);
     Action a = emit_run_new(e, id, in,
                             place_result(e, g, plank, node->out[0], stripe));
-    a.in_row = stripe->need.in_row;
-    a.in_rows = stripe->need.in_rows;
-    a.pad_top = stripe->need.pad_top;
-    a.pool_pad_top = stripe->need.pool_pad_top;
-    finish(e, g, &member[i], a, stripe, tile);
+    action_reads(&a, stripe->need);
+    finish(runs, &member[i], i, a, stripe);
 }
 
 /* ---- concats ---- */
@@ -162,9 +157,12 @@ static uint32_t join_operand(Emit *e, const Group *g, const Member *member,
     return part;
 }
 
-static void join_members(Emit *e, const Group *g, Member *member, uint32_t i,
-                         const Stripe *all, uint32_t tile) {
+static void join_members(GroupRuns *runs, Member *member, uint32_t i,
+                         const Stripe *all) {
+    Emit *e = runs->e;
+    const Group *g = runs->g;
     const Stripe *stripe = &all[i];
+    uint32_t tile = runs->done[i];
     NodeId id = group_node(e->w, g, i);
     const Node *node = graph_node(e->w->g, id);
     uint32_t *in = ARENA_ARRAY(e->arena, uint32_t, node->n_in);
@@ -178,54 +176,93 @@ static void join_members(Emit *e, const Group *g, Member *member, uint32_t i,
     a.kind = ACTION_CONCAT;
     a.in_row = stripe->row;
     a.in_rows = stripe->rows;
-    finish(e, g, &member[i], a, stripe, tile);
+    finish(runs, &member[i], i, a, stripe);
 }
 
 /* ---- the group ---- */
 
-void emit_drop_home(uint32_t to[2], uint32_t *n, uint32_t home) {
-    if (home != NONE)
-        to[0] = to[--*n];
+/* All that others read of a concat its members bring to its place. */
+static void drop_home(Target *target) {
+    if (target->home != NONE)
+        target->to[0] = target->to[--target->n];
 }
 
-static void find_targets(Emit *e, const Group *g, Member *member) {
+static Target target_of(Emit *e, const Group *g, uint32_t i) {
+    NodeId id = group_node(e->w, g, i);
+    TensorId t = graph_node(e->w->g, id)->out[0];
+    Target own = {.home = NONE};
+    if (group_keeps(e->w, g, t))
+        emit_made(e, t);
+    if (g->stays ? e->w->role[t.i].outside : group_stores(e->w, g, t))
+        own.n = emit_targets(e, t, own.to, &own.home);
+    if (is_placed(e->w, id))
+        drop_home(&own);
+    for (uint32_t k = 0; k < own.n; k++)
+        emit_use_throughout(e, g, own.to[k]);
+    return own;
+}
+
+GroupRuns emit_group_begin(Emit *e, const Group *g) {
+    uint32_t n = g->end - g->first;
+    GroupRuns runs = {.e = e,
+                      .g = g,
+                      .done = ARENA_ARRAY(e->arena, uint32_t, n),
+                      .all = ARENA_ARRAY(e->arena, uint32_t, n),
+                      .target = ARENA_ARRAY(e->arena, Target, n)};
+    for (uint32_t i = 0; i < n; i++) {
+        e->step = g->first + i;
+        runs.target[i] = target_of(e, g, i);
+    }
+    return runs;
+}
+
+void emit_group_run(GroupRuns *runs, uint32_t i, Action a) {
+    const Target *target = &runs->target[i];
+    a.tile = runs->done[i]++;
+    a.n_tiles = runs->all[i];
+    emit_action(runs->e, a);
+    for (uint32_t k = 0; k < target->n; k++)
+        emit_move_from(runs->e, ACTION_STORE, a.out, target->to[k]);
+}
+
+void emit_group_end(GroupRuns *runs) {
+    Emit *e = runs->e;
+    const Group *g = runs->g;
     for (uint32_t i = 0; i < g->end - g->first; i++) {
         TensorId out = graph_node(e->w->g, group_node(e->w, g, i))->out[0];
-        member[i].home = NONE;
-        if (group_stores(e->w, g, out))
-            member[i].n_to =
-                emit_targets(e, out, member[i].to, &member[i].home);
+        if (runs->target[i].home != NONE)
+            e->copy[out.i] = runs->target[i].home;
+    }
+    e->step = g->first;
+}
+
+static void emit_stripe(GroupRuns *runs, Member *member, const Stripe *stripe,
+                        const Stripe *most) {
+    Emit *e = runs->e;
+    const Group *g = runs->g;
+    for (uint32_t i = 0; i < g->end - g->first; i++) {
+        e->step = g->first + i;
         if (is_placed(e->w, group_node(e->w, g, i)))
-            emit_drop_home(member[i].to, &member[i].n_to, member[i].home);
-        for (uint32_t k = 0; k < member[i].n_to; k++)
-            emit_use_throughout(e, g, member[i].to[k]);
+            join_members(runs, member, i, stripe);
+        else
+            run_member(runs, member, i, stripe, most[i].copies);
     }
 }
 
 static void emit_stripes(Emit *e, const Group *g) {
-    uint32_t n = g->end - g->first;
+    uint32_t stripes = group_stripes(e->w, g);
     Stripe *stripe = ARENA_ARRAY(e->arena, Stripe, group_held(g));
     const Stripe *most = group_highest(e->w, g);
     Member *member = ARENA_ARRAY(e->arena, Member, group_held(g));
-    find_targets(e, g, member);
-    for (uint32_t k = 0, end = group_stripes(e->w, g); k < end; k++) {
-        bool made = stripe_make(e->w, g, k, stripe);
-        if (!made)
+    GroupRuns runs = emit_group_begin(e, g);
+    for (uint32_t i = 0; i < g->end - g->first; i++)
+        runs.all[i] = stripes;
+    for (uint32_t k = 0; k < stripes; k++) {
+        if (!stripe_make(e->w, g, k, stripe))
             bug("a stripe of a group cannot be computed");
-        for (uint32_t i = 0; i < n; i++) {
-            e->step = g->first + i;
-            if (is_placed(e->w, group_node(e->w, g, i)))
-                join_members(e, g, member, i, stripe, k);
-            else
-                run_member(e, g, member, i, stripe, most[i].copies, k);
-        }
+        emit_stripe(&runs, member, stripe, most);
     }
-    e->step = g->first;
-    for (uint32_t i = 0; i < n; i++) {
-        TensorId out = graph_node(e->w->g, group_node(e->w, g, i))->out[0];
-        if (member[i].home != NONE)
-            e->copy[out.i] = member[i].home;
-    }
+    emit_group_end(&runs);
 }
 
 void emit_group(Emit *e, const Group *g) {

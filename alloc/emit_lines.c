@@ -10,8 +10,7 @@ typedef struct Turns {
     Emit *e;
     const Group *g;
     Lines lines;
-    uint32_t *tile, *tiles; /* by node: runs so far, and in all */
-    Target *target;         /* by node: where its result is stored */
+    GroupRuns runs;
 } Turns;
 
 static const LineRing *line_of(const Turns *t, TensorId tensor) {
@@ -71,12 +70,7 @@ static void run_columns(Turns *t, const LineTurn *turn) {
     a.in_col = cols->in_row;
     a.in_cols = cols->in_rows;
     a.pad_left = cols->pad_top;
-    a.tile = t->tile[turn->i]++;
-    a.n_tiles = t->tiles[turn->i];
-    emit_action(e, a);
-    const Target *target = &t->target[turn->i];
-    for (uint32_t k = 0; k < target->n; k++)
-        emit_move_from(e, ACTION_STORE, out, target->to[k]);
+    emit_group_run(&t->runs, turn->i, a);
 }
 
 static void turn_emit(void *context, const LineTurn *turn, const uint32_t *done,
@@ -93,20 +87,15 @@ static void turn_count(void *context, const LineTurn *turn,
     Turns *t = context;
     (void)done;
     (void)makes;
-    t->tiles[turn->i] += !turn->loads;
+    t->runs.all[turn->i] += !turn->loads;
 }
 
 void emit_lines(Emit *e, const Group *g) {
-    uint32_t n = g->end - g->first;
-    Turns t = {.e = e,
-               .g = g,
-               .tile = ARENA_ARRAY(e->arena, uint32_t, n),
-               .tiles = ARENA_ARRAY(e->arena, uint32_t, n)};
+    Turns t = {.e = e, .g = g, .runs = emit_group_begin(e, g)};
     bool made = lines_make(e->w, g, true, &t.lines);
     lines_number(&t.lines);
-    made = made && lines_roll(e->w, g, &t.lines, turn_count, &t);
-    t.target = emit_roll_targets(e, g);
-    if (!made || !lines_roll(e->w, g, &t.lines, turn_emit, &t))
+    if (!made || !lines_roll(e->w, g, &t.lines, turn_count, &t) ||
+        !lines_roll(e->w, g, &t.lines, turn_emit, &t))
         bug("columns of a group cannot be computed");
-    emit_roll_done(e, g, t.target);
+    emit_group_end(&t.runs);
 }

@@ -10,8 +10,7 @@ typedef struct Turn {
     Emit *e;
     const Group *g;
     Rings rings;
-    uint32_t *tile, *tiles; /* by node: runs so far, and in all */
-    Target *target;         /* by node: where its result is stored */
+    GroupRuns runs;
 } Turn;
 
 static uint32_t ring_of(const Turn *r, TensorId t) {
@@ -68,62 +67,21 @@ static void run_rows(void *context, const Roll *roll, const uint32_t *done) {
     uint32_t out = rows_of(r, node->out[0], roll->row, roll->rows);
     Action a = emit_run_new(e, id, in, out);
     a.kind = joins ? ACTION_CONCAT : ACTION_RUN;
-    a.in_row = need->in_row;
-    a.in_rows = need->in_rows;
-    a.pad_top = need->pad_top;
-    a.pool_pad_top = need->pool_pad_top;
-    a.tile = r->tile[roll->i]++;
-    a.n_tiles = r->tiles[roll->i];
-    emit_action(e, a);
-    const Target *target = &r->target[roll->i];
-    for (uint32_t k = 0; k < target->n; k++)
-        emit_move(e, ACTION_STORE, out, target->to[k], roll->row, roll->rows);
-}
-
-/* Where each result goes: into its volume, and outside. */
-Target *emit_roll_targets(Emit *e, const Group *g) {
-    Target *target = ARENA_ARRAY(e->arena, Target, g->end - g->first);
-    for (uint32_t i = 0; i < g->end - g->first; i++) {
-        TensorId t = graph_node(e->w->g, group_node(e->w, g, i))->out[0];
-        Target *own = &target[i];
-        e->step = g->first + i;
-        own->home = NONE;
-        if (group_keeps(e->w, g, t))
-            emit_made(e, t);
-        if (g->stays ? e->w->role[t.i].outside : group_stores(e->w, g, t))
-            own->n = emit_targets(e, t, own->to, &own->home);
-        if (is_placed(e->w, group_node(e->w, g, i)))
-            emit_drop_home(own->to, &own->n, own->home);
-        for (uint32_t k = 0; k < own->n; k++)
-            emit_use_throughout(e, g, own->to[k]);
-    }
-    return target;
-}
-
-void emit_roll_done(Emit *e, const Group *g, const Target *target) {
-    for (uint32_t i = 0; i < g->end - g->first; i++)
-        if (target[i].home != NONE)
-            e->copy[graph_node(e->w->g, group_node(e->w, g, i))->out[0].i] =
-                target[i].home;
-    e->step = g->first;
+    action_reads(&a, *need);
+    emit_group_run(&r->runs, roll->i, a);
 }
 
 static void count_runs(void *context, const Roll *roll, const uint32_t *done) {
     Turn *r = context;
     (void)done;
-    r->tiles[roll->i]++;
+    r->runs.all[roll->i]++;
 }
 
 void emit_rings(Emit *e, const Group *g) {
-    uint32_t n = g->end - g->first;
-    Turn r = {.e = e,
-              .g = g,
-              .tile = ARENA_ARRAY(e->arena, uint32_t, n),
-              .tiles = ARENA_ARRAY(e->arena, uint32_t, n)};
-    bool made =
-        rings_make(e->w, g, &r.rings) && group_roll(e->w, g, count_runs, &r);
-    r.target = emit_roll_targets(e, g);
-    if (!made || !group_roll(e->w, g, run_rows, &r))
+    Turn r = {.e = e, .g = g, .runs = emit_group_begin(e, g)};
+    if (!rings_make(e->w, g, &r.rings) ||
+        !group_roll(e->w, g, count_runs, &r) ||
+        !group_roll(e->w, g, run_rows, &r))
         bug("rows of a group cannot be computed");
-    emit_roll_done(e, g, r.target);
+    emit_group_end(&r.runs);
 }

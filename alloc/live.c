@@ -673,7 +673,7 @@ static void concat_relays(Work *w, Problem *p, NodeId id) {
 static void node_bufs(Work *w, Problem *p, NodeId id) {
     TensorId out = graph_node(w->g, id)->out[0];
     uint32_t step = w->schedule->step_of[id.i];
-    bool grouped = w->mode[id.i].kind == MODE_GROUP;
+    bool grouped = in_group(w, id);
     if (is_placed(w, id) && dissolved(w, out) && !grouped)
         concat_relays(w, p, id);
     if (w->mode[id.i].kind == MODE_PLANKS)

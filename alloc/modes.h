@@ -12,6 +12,13 @@ typedef struct Rows {
     uint32_t in_row, in_rows, pad_top, pool_pad_top;
 } Rows;
 Rows rows_needed(const Graph *g, NodeId node, uint32_t row, uint32_t rows);
+/* The action reads these of its operands. */
+static inline void action_reads(Action *a, Rows need) {
+    a->in_row = need.in_row;
+    a->in_rows = need.in_rows;
+    a->pad_top = need.pad_top;
+    a->pool_pad_top = need.pool_pad_top;
+}
 /* The same along an axis: 0 rows, 1 columns. */
 Rows axis_needed(const Graph *g, NodeId node, uint32_t axis, uint32_t at,
                  uint32_t n);

@@ -3,6 +3,7 @@
 #define ALLOC_OVERLAP_H
 
 #include "alloc/lives.h"
+#include "alloc/placements.h"
 
 /* ---- conflict.c: may two actions be at work at the same time? ---- */
 

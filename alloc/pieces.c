@@ -16,38 +16,27 @@ enum {
 };
 
 static uint32_t placement_add(Pieces *o, Placement p) {
-    vec_push(o->arena, &o->placement, p);
+    uint32_t added = placements_add(o->arena, &o->placement, p);
     o->now.placement = o->placement.at;
-    return o->placement.n - 1;
+    return added;
 }
 
-/* Channels [c, c + n) of what the placement holds. */
-static uint32_t piece_of(Pieces *o, uint32_t placement, uint32_t c,
-                         uint32_t n) {
-    Placement p = o->placement.at[placement];
-    p.part_c += c;
-    p.c += c;
-    p.n_c = n;
-    return placement_add(o, p);
+static uint32_t channels_of(Pieces *o, uint32_t of, uint32_t c, uint32_t n) {
+    return placement_add(o, placement_channels(o->placement.at[of], c, n));
 }
 
 Action piece_channels(Pieces *o, const Action *whole, uint32_t c, uint32_t n) {
     Action a = *whole;
     if (n == o->placement.at[whole->out].n_c)
         return a;
-    uint32_t from = piece_of(o, whole->in[0], c, n);
+    uint32_t from = channels_of(o, whole->in[0], c, n);
     a.in = ARENA_COPY(o->arena, uint32_t, &from, 1);
-    a.out = piece_of(o, whole->out, c, n);
+    a.out = channels_of(o, whole->out, c, n);
     return a;
 }
 
-/* The rows of a ring, or of a volume of which rows are named. */
-static uint32_t view_of(Pieces *o, uint32_t placement, uint32_t row,
-                        uint32_t rows) {
-    Placement p = o->placement.at[placement];
-    p.row = row;
-    p.rows = rows;
-    return placement_add(o, p);
+static uint32_t rows_of(Pieces *o, uint32_t of, uint32_t row, uint32_t rows) {
+    return placement_add(o, placement_rows(o->placement.at[of], row, rows));
 }
 
 bool piece_may_cut_rows(const Pieces *o, const Action *a) {
@@ -60,9 +49,9 @@ Action piece_rows(Pieces *o, const Action *whole, uint32_t row, uint32_t rows) {
     Action a = *whole;
     uint32_t in = whole->in[0];
     if (a.kind == ACTION_LOAD)
-        a.out = view_of(o, a.out, row, rows);
+        a.out = rows_of(o, a.out, row, rows);
     else
-        in = view_of(o, in, row, rows);
+        in = rows_of(o, in, row, rows);
     a.in = ARENA_COPY(o->arena, uint32_t, &in, 1);
     a.row = row;
     a.rows = rows;
@@ -215,8 +204,7 @@ static void add_parts(Pieces *o, uint32_t i) {
 }
 
 void pieces_make(Pieces *o) {
-    for (uint32_t i = 0; i < o->plan->n_placements; i++)
-        vec_push(o->arena, &o->placement, o->plan->placement[i]);
+    o->placement = placements_of(o->arena, o->plan);
     o->now = *o->plan;
     o->now.placement = o->placement.at;
     for (uint32_t i = 0; i < o->plan->n_actions; i++) {

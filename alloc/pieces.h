@@ -9,10 +9,10 @@ enum { WINDOW = 256 }; /* actions that an action may pass */
 typedef struct Pieces {
     Arena *arena;
     const Plan *plan;
-    bool parts;               /* transfers are cut before anything else */
-    VEC(Action) source;       /* the plan's actions, some transfers in parts */
-    VEC(Placement) placement; /* the plan's, and those of pieces */
-    Plan now;                 /* the plan with these placements */
+    bool parts;           /* transfers are cut before anything else */
+    VEC(Action) source;   /* the plan's actions, some transfers in parts */
+    Placements placement; /* the plan's, and those of pieces */
+    Plan now;             /* the plan with these placements */
 } Pieces;
 
 /* Fills source, placement and now. */

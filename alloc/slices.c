@@ -33,7 +33,7 @@ typedef struct Slices {
     const Graph *g;
     Sliced *of; /* by action */
     VEC(Action) action;
-    VEC(Placement) placement;
+    Placements placement;
     uint32_t step;
     bool weaves; /* slices of neighbours take turns */
 } Slices;
@@ -265,14 +265,8 @@ static bool choose(Slices *s, uint32_t most) {
 
 /* ---- slices ---- */
 
-static uint32_t view(Slices *s, uint32_t placement, uint32_t row,
-                     uint32_t rows) {
-    Placement p = s->placement.at[placement];
-    p.row = row;
-    p.rows = rows;
-    p.ring = true;
-    vec_push(s->arena, &s->placement, p);
-    return s->placement.n - 1;
+static uint32_t view(Slices *s, uint32_t of, uint32_t row, uint32_t rows) {
+    return placements_add_rows(s->arena, &s->placement, of, row, rows);
 }
 
 static void add(Slices *s, const Action *like, uint32_t row, uint32_t rows) {
@@ -293,10 +287,7 @@ static void add_run(Slices *s, const Action *run, uint32_t n) {
             in[i] = view(s, in[i], need.in_row, need.in_rows);
         a.in = in;
         a.out = view(s, run->out, rows.first, rows.end - rows.first);
-        a.in_row = need.in_row;
-        a.in_rows = need.in_rows;
-        a.pad_top = need.pad_top;
-        a.pool_pad_top = need.pool_pad_top;
+        action_reads(&a, need);
         add(s, &a, rows.first, rows.end - rows.first);
     }
 }
@@ -379,8 +370,7 @@ static void number_tiles(Slices *s) {
 static Plan slice_all(Slices *s) {
     const Plan *plan = s->plan;
     Plan made = *plan;
-    for (uint32_t i = 0; i < plan->n_placements; i++)
-        vec_push(s->arena, &s->placement, plan->placement[i]);
+    s->placement = placements_of(s->arena, plan);
     for (uint32_t i = 0; i < plan->n_actions; i++) {
         const Action *a = &plan->action[i];
         const Sliced *of = &s->of[i];
