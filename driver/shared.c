@@ -77,10 +77,10 @@ static cJSON *moves_json(Arena *arena, const Listing *listing,
         cJSON *item = cJSON_CreateObject();
         cJSON_AddStringToObject(item, v[i].by_tiles ? "tiles_of" : "volume",
                                 v[i].name);
-        cJSON_AddNumberToObject(item, "loads", v[i].loads);
-        cJSON_AddNumberToObject(item, "read_bytes", (double)v[i].read);
-        cJSON_AddNumberToObject(item, "stores", v[i].stores);
-        cJSON_AddNumberToObject(item, "written_bytes", (double)v[i].written);
+#define ADD(field, head, key)                                                  \
+    cJSON_AddNumberToObject(item, key, (double)v[i].field);
+        VOLUME_MOVES(ADD)
+#undef ADD
         cJSON_AddItemToArray(list, item);
     }
     return list;
@@ -95,12 +95,10 @@ static cJSON *together_json(Arena *arena, const Listing *listing,
         cJSON *item = cJSON_CreateObject();
         cJSON_AddStringToObject(item, "first", t[i].first);
         cJSON_AddStringToObject(item, "last", t[i].last);
-        cJSON_AddNumberToObject(item, "layers", t[i].layers);
-        cJSON_AddNumberToObject(item, "tiles", t[i].tiles);
-        cJSON_AddNumberToObject(item, "from_cycle", (double)t[i].from);
-        cJSON_AddNumberToObject(item, "to_cycle", (double)t[i].to);
-        cJSON_AddNumberToObject(item, "read_bytes", (double)t[i].read);
-        cJSON_AddNumberToObject(item, "written_bytes", (double)t[i].written);
+#define ADD(field, head, key)                                                  \
+    cJSON_AddNumberToObject(item, key, (double)t[i].field);
+        LAYERS_TOGETHER(ADD)
+#undef ADD
         cJSON_AddItemToArray(list, item);
     }
     return list;

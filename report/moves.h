@@ -13,6 +13,13 @@ typedef struct VolumeMoves {
     uint64_t read, written; /* bytes from and to all that is not active */
 } VolumeMoves;
 
+/* Its numbers: field, head of the column, key in JSON. */
+#define VOLUME_MOVES(X)                                                        \
+    X(loads, "loads", "loads")                                                 \
+    X(read, "bytes read", "read_bytes")                                        \
+    X(stores, "stores", "stores")                                              \
+    X(written, "written", "written_bytes")
+
 /* In the order of their first moves; what does not move is left out. */
 uint32_t moves_by_volume(Arena *arena, const Listing *listing,
                          const SimResult *sim, const VolumeMoves **out);
@@ -24,6 +31,15 @@ typedef struct LayersTogether {
     uint64_t from, to;        /* cycles */
     uint64_t read, written;   /* bytes, all loads and stores meanwhile */
 } LayersTogether;
+
+/* The same of these. */
+#define LAYERS_TOGETHER(X)                                                     \
+    X(layers, "layers", "layers")                                              \
+    X(tiles, "tiles", "tiles")                                                 \
+    X(from, "from cycle", "from_cycle")                                        \
+    X(to, "to", "to_cycle")                                                    \
+    X(read, "bytes read", "read_bytes")                                        \
+    X(written, "written", "written_bytes")
 
 uint32_t moves_together(Arena *arena, const Listing *listing,
                         const SimResult *sim, const LayersTogether **out);

@@ -42,11 +42,18 @@ static void name_cell(Text *to, const char *name) {
     text_add(to, "</td>");
 }
 
-static void count_cell(Text *to, uint64_t value) {
+static void number_cell(Text *to, uint64_t value) {
     text_add(to, "<td>");
-    if (value)
-        html_count(to, value);
+    html_count(to, value);
     text_add(to, "</td>");
+}
+
+/* Blank where there are none. */
+static void count_cell(Text *to, uint64_t value) {
+    if (value)
+        number_cell(to, value);
+    else
+        text_add(to, "<td></td>");
 }
 
 static void heads(Text *to, const char *left, const char *const *right) {
@@ -161,9 +168,10 @@ void table_what_if(Text *to, const ReportInput *input) {
 
 /* ---- what moves, and why no more does ---- */
 
+#define HEAD(field, head, key) head,
+
 void table_moves(Arena *arena, Text *to, const ReportInput *input) {
-    static const char *const right[] = {"loads",   "bytes read", "stores",
-                                        "written", "<of all",    NULL};
+    static const char *const right[] = {VOLUME_MOVES(HEAD) "<of all", NULL};
     const SimResult *sim = input->sim;
     const VolumeMoves *v;
     uint32_t n = moves_by_volume(arena, input->listing, sim, &v);
@@ -180,10 +188,9 @@ void table_moves(Arena *arena, Text *to, const ReportInput *input) {
         text_add(to, v[i].by_tiles ? "tiles of " : "");
         html_text(to, v[i].name);
         text_add(to, "</td>");
-        count_cell(to, v[i].loads);
-        count_cell(to, v[i].read);
-        count_cell(to, v[i].stores);
-        count_cell(to, v[i].written);
+#define CELL(field, head, key) count_cell(to, v[i].field);
+        VOLUME_MOVES(CELL)
+#undef CELL
         text_addf(to,
                   "<td class=\"l\"><span class=\"bar\" "
                   "style=\"width:%.1fem\"></span></td></tr>\n",
@@ -193,9 +200,7 @@ void table_moves(Arena *arena, Text *to, const ReportInput *input) {
 }
 
 void table_together(Arena *arena, Text *to, const ReportInput *input) {
-    static const char *const right[] = {"<last",      "layers", "tiles",
-                                        "from cycle", "to",     "bytes read",
-                                        "written",    NULL};
+    static const char *const right[] = {"<last", LAYERS_TOGETHER(HEAD) NULL};
     const LayersTogether *t;
     uint32_t n = moves_together(arena, input->listing, input->sim, &t);
     if (!n)
@@ -209,14 +214,9 @@ void table_together(Arena *arena, Text *to, const ReportInput *input) {
         text_add(to, "<tr>");
         name_cell(to, t[i].first);
         name_cell(to, t[i].last);
-        count_cell(to, t[i].layers);
-        count_cell(to, t[i].tiles);
-        text_add(to, "<td>");
-        html_count(to, t[i].from);
-        text_add(to, "</td>");
-        count_cell(to, t[i].to);
-        count_cell(to, t[i].read);
-        count_cell(to, t[i].written);
+#define CELL(field, head, key) number_cell(to, t[i].field);
+        LAYERS_TOGETHER(CELL)
+#undef CELL
         text_add(to, "</tr>\n");
     }
     close_table(to);
