@@ -25,6 +25,13 @@ static inline bool reaches_meet(Reach a, Reach b) {
     return a.first < b.end && b.first < a.end;
 }
 
+/* Bytes of active memory that hold values from an action to another. */
+typedef struct Stay {
+    Reach bytes;
+    uint32_t since, until; /* actions, the last included */
+    uint32_t placement;    /* of what was written first */
+} Stay;
+
 /* Of an action: its operands, the result last; a concat just reads. */
 typedef struct Accesses {
     uint32_t n, n_read;

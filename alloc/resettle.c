@@ -12,17 +12,11 @@
  */
 #include "alloc/overlap.h"
 
-/* When, and where, a buffer of active memory is in use: actions, bytes. */
-typedef struct Stay {
-    uint32_t first, end; /* first == end: never */
-    uint64_t at, top;
-} Stay;
-
 typedef struct Resettle {
     Arena *arena;
     const Plan *plan;
     uint32_t n;     /* buffers */
-    Stay *stay;     /* by buffer */
+    Stay *stay;     /* by buffer; of no bytes: it is never in use */
     uint64_t *time; /* by action: cycles of the layers before it */
     Placement *placement;
 } Resettle;
@@ -37,11 +31,12 @@ static void stay_add(Resettle *r, uint32_t placement, uint32_t action) {
     if (!is_active(r, placement))
         return;
     Stay *s = &r->stay[p->buffer];
-    if (s->first == s->end)
-        *s = (Stay){action, action + 1, p->offset, p->offset + p->bytes};
-    s->end = action + 1;
-    s->at = p->offset < s->at ? p->offset : s->at;
-    s->top = p->offset + p->bytes > s->top ? p->offset + p->bytes : s->top;
+    Reach own = {p->offset, p->offset + p->bytes}, *all = &s->bytes;
+    if (!all->end)
+        *s = (Stay){own, action, action, placement};
+    s->until = action;
+    all->first = own.first < all->first ? own.first : all->first;
+    all->end = own.end > all->end ? own.end : all->end;
 }
 
 static void find_stays(Resettle *r) {
@@ -63,22 +58,26 @@ static void find_stays(Resettle *r) {
 
 /* ---- a place ---- */
 
+static uint64_t bytes_of(const Stay *s) {
+    return s->bytes.end - s->bytes.first;
+}
+
 /* The actions between which nothing else lies at [at, at + bytes), around the
  * stay of the buffer; first == end: something does. */
 static Steps free_around(const Resettle *r, uint32_t buffer, uint64_t at) {
     const Stay *own = &r->stay[buffer];
-    uint64_t top = at + (own->top - own->at);
+    Reach there = {at, at + bytes_of(own)};
     Steps free = {0, r->plan->n_actions};
     for (uint32_t b = 0; b < r->n; b++) {
         const Stay *s = &r->stay[b];
-        if (b == buffer || s->first == s->end || s->at >= top || at >= s->top)
+        if (b == buffer || !s->bytes.end || !reaches_meet(s->bytes, there))
             continue;
-        if (s->first < own->end && own->first < s->end)
+        if (s->since <= own->until && own->since <= s->until)
             return (Steps){0, 0};
-        if (s->end <= own->first && s->end > free.first)
-            free.first = s->end;
-        if (s->first >= own->end && s->first < free.end)
-            free.end = s->first;
+        if (s->until < own->since && s->until >= free.first)
+            free.first = s->until + 1;
+        if (s->since > own->until && s->since < free.end)
+            free.end = s->since;
     }
     return free;
 }
@@ -91,8 +90,8 @@ static uint64_t cycles_between(const Resettle *r, uint32_t a, uint32_t b) {
 static uint64_t worth(const Resettle *r, uint32_t buffer, bool load,
                       Steps free) {
     const Stay *s = &r->stay[buffer];
-    return load ? cycles_between(r, free.first, s->first)
-                : cycles_between(r, s->end, free.end);
+    return load ? cycles_between(r, free.first, s->since)
+                : cycles_between(r, s->until + 1, free.end);
 }
 
 typedef struct Found {
@@ -116,8 +115,9 @@ static Found find_place(const Resettle *r, uint32_t buffer, bool load,
                         uint64_t most) {
     const HwMemory *m = &r->plan->schedule->spec->memory[0];
     const Stay *own = &r->stay[buffer];
-    uint64_t align = m->align ? m->align : 1, bytes = own->top - own->at;
-    Found best = {own->at, 0, free_around(r, buffer, own->at)};
+    uint64_t align = m->align ? m->align : 1, bytes = bytes_of(own);
+    Found best = {own->bytes.first, 0,
+                  free_around(r, buffer, own->bytes.first)};
     best.worth = worth(r, buffer, load, best.free);
     best.worth = best.worth > most ? most : best.worth;
     if (best.free.first == best.free.end || best.worth == most)
@@ -125,15 +125,15 @@ static Found find_place(const Resettle *r, uint32_t buffer, bool load,
     try_place(r, buffer, load, most, (m->size - bytes) / align * align, &best);
     try_place(r, buffer, load, most, 0, &best);
     for (uint32_t b = 0; b < r->n; b++) {
-        const Stay *s = &r->stay[b];
-        uint64_t upon = round_up(s->top, align);
-        if (s->first == s->end)
+        Reach other = r->stay[b].bytes;
+        uint64_t upon = round_up(other.end, align);
+        if (!other.end)
             continue;
         if (upon + bytes <= m->size)
             try_place(r, buffer, load, most, upon, &best);
-        if (s->at >= bytes)
-            try_place(r, buffer, load, most, (s->at - bytes) / align * align,
-                      &best);
+        if (other.first >= bytes)
+            try_place(r, buffer, load, most,
+                      (other.first - bytes) / align * align, &best);
     }
     return best;
 }
@@ -144,12 +144,13 @@ static Found find_place(const Resettle *r, uint32_t buffer, bool load,
 static void keep_free(const Resettle *r, Stay *s, bool load, uint64_t most,
                       Steps free) {
     if (load)
-        while (s->first > free.first &&
-               cycles_between(r, s->first, s->end) < most)
-            s->first--;
+        while (s->since > free.first &&
+               cycles_between(r, s->since, s->until + 1) < most)
+            s->since--;
     else
-        while (s->end < free.end && cycles_between(r, s->first, s->end) < most)
-            s->end++;
+        while (s->until + 1 < free.end &&
+               cycles_between(r, s->since, s->until + 1) < most)
+            s->until++;
 }
 
 static void move(Resettle *r, uint32_t buffer, bool load, uint64_t most) {
@@ -157,14 +158,14 @@ static void move(Resettle *r, uint32_t buffer, bool load, uint64_t most) {
     Found found = find_place(r, buffer, load, most);
     if (found.free.first == found.free.end)
         return;
-    for (uint32_t i = 0; i < r->plan->n_placements && found.at != s->at; i++) {
+    uint64_t was = s->bytes.first;
+    for (uint32_t i = 0; i < r->plan->n_placements && found.at != was; i++) {
         Placement *p = &r->placement[i];
         if (is_active(r, i) && p->buffer == buffer)
-            p->offset = p->offset - s->at + found.at;
+            p->offset = p->offset - was + found.at;
     }
-    s->top = s->top - s->at + found.at;
-    s->at = found.at;
-    uint64_t own = cycles_between(r, s->first, s->end);
+    s->bytes = (Reach){found.at, found.at + bytes_of(s)};
+    uint64_t own = cycles_between(r, s->since, s->until + 1);
     keep_free(r, s, load, own + most, found.free);
 }
 

@@ -80,13 +80,6 @@ void bands_make(Arena *arena, Plan *plan, uint32_t n, BandStores stores);
 
 /* ---- room.c: where blocks may lie, and when ---- */
 
-/* Bytes of the first memory that hold values from an action to another. */
-typedef struct Stay {
-    Reach bytes;
-    uint32_t since, until; /* actions */
-    uint32_t placement;    /* of what was written first */
-} Stay;
-
 typedef struct Stays {
     VEC(Stay) at;
     uint32_t *of_load; /* by action: the stay that a load begins, or NONE */
