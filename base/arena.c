@@ -95,7 +95,7 @@ static Block *add_block(Arena *arena, size_t size) {
     return block;
 }
 
-void *arena_alloc(Arena *arena, size_t size, size_t align) {
+void *arena_alloc_raw(Arena *arena, size_t size, size_t align) {
     Block *block = arena->block;
     size_t at = block ? (block->used + align - 1) & ~(align - 1) : 0;
     if (size > SIZE_MAX - RED_ZONE)
@@ -107,21 +107,28 @@ void *arena_alloc(Arena *arena, size_t size, size_t align) {
     }
     void *memory = block->data + at;
     ASAN_UNPOISON_MEMORY_REGION(memory, size);
-    memset(memory, 0, size);
     block->used = at + need;
     arena->used += size;
     return memory;
 }
 
-void *arena_calloc(Arena *arena, size_t count, size_t size, size_t align) {
+void *arena_alloc(Arena *arena, size_t size, size_t align) {
+    return memset(arena_alloc_raw(arena, size, align), 0, size);
+}
+
+static size_t bytes_of(const Arena *arena, size_t count, size_t size) {
     if (size && count > SIZE_MAX / size)
         out_of_memory(arena->name, SIZE_MAX);
-    return arena_alloc(arena, count * size, align);
+    return count * size;
+}
+
+void *arena_calloc(Arena *arena, size_t count, size_t size, size_t align) {
+    return arena_alloc(arena, bytes_of(arena, count, size), align);
 }
 
 void *arena_copy(Arena *arena, const void *from, size_t count, size_t size,
                  size_t align) {
-    void *copy = arena_calloc(arena, count, size, align);
+    void *copy = arena_alloc_raw(arena, bytes_of(arena, count, size), align);
     if (count && size)
         memcpy(copy, from, count * size);
     return copy;

@@ -2,7 +2,7 @@
  *
  * An arena owns everything allocated from it and gives it back at once.
  * Arenas are the only callers of malloc and free in the tree (libraries that
- * allocate for themselves aside). Memory comes zeroed.
+ * allocate for themselves aside). Memory comes zeroed, but where it says raw.
  *
  * When the machine has no memory left the program ends with exit code 1 and one
  * line on stderr: no caller checks for NULL. A reader of untrusted input must
@@ -36,6 +36,9 @@ size_t arena_used(const Arena *arena);
 
 /* `size` zeroed bytes at a multiple of `align` (a power of two <= 64). */
 void *arena_alloc(Arena *arena, size_t size, size_t align);
+
+/* The same, not zeroed: what it holds is not known. */
+void *arena_alloc_raw(Arena *arena, size_t size, size_t align);
 
 /* `count` zeroed elements; ends the program when count * size overflows. */
 void *arena_calloc(Arena *arena, size_t count, size_t size, size_t align);
