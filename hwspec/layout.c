@@ -175,8 +175,20 @@ static uint64_t *term_table(Arena *arena, const Layout *layout,
                             LayoutDim dim) {
     uint32_t n = size_of(volume, dim);
     uint64_t *table = ARENA_ARRAY(arena, uint64_t, n);
-    for (uint32_t i = 0; i < n; i++)
-        table[i] = term(layout, volume, s, dim, i);
+    for (uint32_t k = 0; k < layout->n; k++) {
+        const LayoutAxis *axis = &layout->axis[k];
+        for (uint32_t i = 0; i < n && axis->dim == dim; i++)
+            table[i] += index_at(layout, volume, axis, i) * s->stride[k];
+    }
+    return table;
+}
+
+static uint32_t *copies_table(Arena *arena, const Layout *layout,
+                              const Volume *volume) {
+    uint32_t *table = ARENA_ARRAY(arena, uint32_t, volume->c);
+    uint32_t split = channel_split(layout);
+    for (uint32_t c = 0; c < volume->c; c++)
+        table[c] = split ? section_of(layout, volume, split, c).copies : 1;
     return table;
 }
 
@@ -188,11 +200,9 @@ LayoutTables layout_tables(Arena *arena, const Layout *layout,
         .c_at = term_table(arena, layout, volume, &s, LAYOUT_C),
         .h_at = term_table(arena, layout, volume, &s, LAYOUT_H),
         .w_at = term_table(arena, layout, volume, &s, LAYOUT_W),
-        .copies = ARENA_ARRAY(arena, uint32_t, volume->c),
+        .copies = copies_table(arena, layout, volume),
         .copy_step = copy_step(layout, volume, &s),
     };
-    for (uint32_t c = 0; c < volume->c; c++)
-        t.copies[c] = layout_copies(layout, volume, c);
     return t;
 }
 

@@ -94,7 +94,11 @@ void memory_open(Run *run);
 
 /* Cells, in units of elements, of any volume that is sane; the tables are the
  * instruction's. */
-LayoutTables tables_of(Run *run, const Layout *layout, const Volume *volume);
+typedef struct VolumeTables {
+    LayoutTables at;
+    bool rise; /* by channel, row and column, and nothing has copies */
+} VolumeTables;
+VolumeTables tables_of(Run *run, const Layout *layout, const Volume *volume);
 void tables_open(Run *run);
 /* Between two instructions. */
 void tables_between(Run *run);

@@ -74,6 +74,13 @@ static uint32_t columns_told(const Place *p) {
     return p->w_step ? p->h * p->w_step : p->w;
 }
 
+static uint64_t lowest(const uint64_t *at, uint32_t n) {
+    uint64_t least = at[0];
+    for (uint32_t i = 1; i < n; i++)
+        least = at[i] < least ? at[i] : least;
+    return least;
+}
+
 static uint64_t highest(const uint64_t *at, uint32_t n) {
     uint64_t most = 0;
     for (uint32_t i = 0; i < n; i++)
@@ -152,13 +159,26 @@ static bool fits_ring(Run *run, const Spot *spot) {
     return false;
 }
 
+static void find_range(const VolumeTables *t, bool turns, Place *p) {
+    uint64_t least = p->c_at[0], most;
+    if (t->rise && !turns) {
+        most = p->c_at[p->c - 1] + p->h_at[p->h - 1] + p->w_at[p->w - 1];
+    } else {
+        least = lowest(p->c_at, p->c);
+        most = highest_channel(p) + highest(p->h_at, p->h) +
+               highest(p->w_at, columns_told(p));
+    }
+    p->first = p->start + least;
+    p->end = p->start + most + 1;
+}
+
 bool place_make(Run *run, const Spot *spot, Place *out) {
     if (!is_inside(run, spot) || !is_aligned(run, spot) ||
         !fits_ring(run, spot))
         return false;
     const Layout *layout = run->spec->memory[spot->memory].layout;
     const Volume *v = &spot->whole;
-    LayoutTables t = tables_of(run, layout, v);
+    VolumeTables t = tables_of(run, layout, v);
     *out = (Place){.memory = spot->memory,
                    .c = spot->c,
                    .h = spot->ring ? spot->h : v->h,
@@ -167,21 +187,16 @@ bool place_make(Run *run, const Spot *spot, Place *out) {
                    .row = spot->row,
                    .col = spot->col,
                    .start = spot->offset / layout->element,
-                   .c_at = t.c_at + spot->part_c,
-                   .h_at = t.h_at,
-                   .w_at = t.w_at,
-                   .copies = t.copies + spot->part_c,
-                   .copy_step = t.copy_step};
+                   .c_at = t.at.c_at + spot->part_c,
+                   .h_at = t.at.h_at,
+                   .w_at = t.at.w_at,
+                   .copies = t.at.copies + spot->part_c,
+                   .copy_step = t.at.copy_step};
     if (spot->lines.band)
         turn_lines(run, spot, out);
     else if (spot->ring)
         turn_rows(run, spot, out);
-    uint64_t lowest = out->c_at[0];
-    for (uint32_t c = 1; c < out->c; c++)
-        lowest = out->c_at[c] < lowest ? out->c_at[c] : lowest;
-    out->first = out->start + lowest;
-    out->end = out->start + highest_channel(out) + highest(out->h_at, out->h) +
-               highest(out->w_at, columns_told(out)) + 1;
+    find_range(&t, spot->lines.band || spot->ring, out);
     measure_touched(run, spot, out);
     return true;
 }

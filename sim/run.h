@@ -29,10 +29,10 @@ typedef struct BlobCache {
 } BlobCache;
 
 /* Tables of volumes that were asked for last: tables.c. */
-typedef struct VolumeTables VolumeTables;
+typedef struct KnownTables KnownTables;
 typedef struct TableCache {
     Arena *arena;
-    VolumeTables *slot;
+    KnownTables *slot;
     uint64_t n; /* entries of all tables in `arena` */
 } TableCache;
 

@@ -10,10 +10,10 @@
 
 enum { SLOTS = 256, MOST = 1 << 20 };
 
-struct VolumeTables {
+struct KnownTables {
     const Layout *layout; /* NULL: an empty slot */
     Volume volume;
-    LayoutTables cells;
+    VolumeTables tables;
 };
 
 static bool same_volume(const Volume *a, const Volume *b) {
@@ -33,19 +33,28 @@ static void in_cells(uint64_t *bytes, uint32_t n, uint64_t element) {
         bytes[i] /= element;
 }
 
-static LayoutTables make(Arena *arena, const Layout *layout,
+static bool rises(const uint64_t *at, uint32_t n) {
+    for (uint32_t i = 1; i < n; i++)
+        if (at[i] <= at[i - 1])
+            return false;
+    return true;
+}
+
+static VolumeTables make(Arena *arena, const Layout *layout,
                          const Volume *volume) {
     LayoutTables t = layout_tables(arena, layout, volume);
     in_cells(t.c_at, volume->c, layout->element);
     in_cells(t.h_at, volume->h, layout->element);
     in_cells(t.w_at, volume->w, layout->element);
     t.copy_step /= layout->element;
-    return t;
+    return (VolumeTables){t, !t.copy_step && rises(t.c_at, volume->c) &&
+                                 rises(t.h_at, volume->h) &&
+                                 rises(t.w_at, volume->w)};
 }
 
 void tables_open(Run *run) {
     run->tables.arena = arena_new("tables of volumes");
-    run->tables.slot = ARENA_ARRAY(run->tables.arena, VolumeTables, SLOTS);
+    run->tables.slot = ARENA_ARRAY(run->tables.arena, KnownTables, SLOTS);
 }
 
 void tables_between(Run *run) {
@@ -53,15 +62,15 @@ void tables_between(Run *run) {
         return;
     run->tables.n = 0;
     arena_reset(run->tables.arena);
-    run->tables.slot = ARENA_ARRAY(run->tables.arena, VolumeTables, SLOTS);
+    run->tables.slot = ARENA_ARRAY(run->tables.arena, KnownTables, SLOTS);
 }
 
-LayoutTables tables_of(Run *run, const Layout *layout, const Volume *volume) {
+VolumeTables tables_of(Run *run, const Layout *layout, const Volume *volume) {
     TableCache *cache = &run->tables;
-    VolumeTables *slot = &cache->slot[slot_of(layout, volume)];
+    KnownTables *slot = &cache->slot[slot_of(layout, volume)];
     if (slot->layout == layout && same_volume(&slot->volume, volume))
-        return slot->cells;
-    *slot = (VolumeTables){layout, *volume, make(cache->arena, layout, volume)};
+        return slot->tables;
+    *slot = (KnownTables){layout, *volume, make(cache->arena, layout, volume)};
     cache->n += (uint64_t)volume->c + volume->h + volume->w;
-    return slot->cells;
+    return slot->tables;
 }
