@@ -122,19 +122,17 @@ Lives *lives_copy(const Lives *l) {
     return copy;
 }
 
-/* Words without phases are passed over whole. */
 Steps lives_span(const Lives *l, uint32_t buf) {
     const uint64_t *word = &l->alive[(size_t)buf * l->words];
-    Steps span = {0, l->n};
-    while (span.first / 64 + 1 < l->words && !word[span.first / 64])
-        span.first += 64;
-    while (span.first < span.end && !lives_has(l, buf, span.first))
-        span.first++;
-    while (span.end / 64 * 64 > span.first && !word[(span.end - 1) / 64])
-        span.end = (span.end - 1) / 64 * 64;
-    while (span.end > span.first && !lives_has(l, buf, span.end - 1))
-        span.end--;
-    return span;
+    uint32_t first = 0, end = l->words;
+    while (first < end && !word[first])
+        first++;
+    if (first == end)
+        return (Steps){l->n, l->n};
+    while (!word[end - 1])
+        end--;
+    return (Steps){64 * first + (uint32_t)__builtin_ctzll(word[first]),
+                   64 * end - (uint32_t)__builtin_clzll(word[end - 1])};
 }
 
 static void set_all(Lives *l, uint32_t buf, int64_t first, int64_t end) {

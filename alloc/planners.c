@@ -117,6 +117,13 @@ static void give_up(const PlanProblem *problem, PlanResult *result) {
     result->status = PLAN_INFEASIBLE;
 }
 
+/* Of random orders a few: the budget is for the search behind them. */
+static uint64_t auto_budget(const PlanProblem *problem, const Planner *row) {
+    if (row->run != plan_exact)
+        return 0;
+    return problem->budget ? problem->budget : AUTO_STEPS;
+}
+
 void plan_memory(Arena *arena, const PlanProblem *problem, const char *planner,
                  bool best, PlanResult *result, const char **used) {
     assert(problem->n_pools <= PLAN_MAX_POOLS);
@@ -137,8 +144,8 @@ void plan_memory(Arena *arena, const PlanProblem *problem, const char *planner,
     for (; row < end; row++) {
         if (all && !row->in_auto)
             continue;
-        if (all && row->run == plan_exact && !problem->budget)
-            asked.budget = AUTO_STEPS;
+        if (all)
+            asked.budget = auto_budget(problem, row);
         try_planner(&asked, row, result, used);
         if (result->proved || (result->status == PLAN_FITS && !best))
             break;
