@@ -177,8 +177,9 @@ static void do_piece(Overlap *o, uint32_t i, Cutting piece) {
     a.step = o->step;
     add_move(o, a);
     item->step = o->step;
-    item->cycles = action_cycles(&o->p.now, whole);
-    if (!piece.rows && !piece.c)
+    if (piece.rows || piece.c)
+        item->cycles = action_cycles(&o->p.now, whole);
+    else
         finish(o, i);
 }
 
@@ -444,6 +445,7 @@ static void run(Overlap *o) {
     pieces_make(&o->p);
     o->n = o->p.source.n;
     o->item = ARENA_ARRAY(o->arena, Item, o->n + 1);
+    vec_reserve(o->arena, &o->action, 2 * o->n);
     find_blocks(o);
     find_waits(o);
     find_ready(o);
@@ -472,8 +474,8 @@ static bool try_parts(Arena *arena, Plan *plan, bool parts) {
     made.action = o.action.at;
     made.n_placements = o.p.placement.n;
     made.placement = o.p.placement.at;
-    bool better =
-        (!most || o.action.n <= most) && plan_cycles(&made) < plan_cycles(plan);
+    made.cycles = plan_cycles(&made);
+    bool better = (!most || o.action.n <= most) && made.cycles < plan->cycles;
     if (better)
         *plan = plan_compact(arena, &made, plan->n_placements);
     arena_free(scratch);
@@ -492,8 +494,9 @@ static bool try_early(Arena *arena, Plan *plan, const Plan *before) {
     Plan early = *before;
     bool better = hosts_early(scratch, &early);
     if (better) {
+        early.cycles = plan_cycles(&early);
         order(scratch, &early);
-        better = plan_cycles(&early) < plan_cycles(plan);
+        better = early.cycles < plan->cycles;
     }
     if (better)
         *plan = plan_compact(arena, &early, before->n_placements);
@@ -503,6 +506,7 @@ static bool try_early(Arena *arena, Plan *plan, const Plan *before) {
 
 HostsAt overlap(Arena *arena, Plan *plan, HostsAt hosts) {
     Plan before = *plan;
+    plan->cycles = plan_cycles(plan);
     if (hosts == HOSTS_EARLY && try_early(arena, plan, &before))
         return HOSTS_EARLY;
     order(arena, plan);

@@ -77,7 +77,8 @@ bool hosts_early(Arena *arena, Plan *plan);
 typedef enum HostsAt { HOSTS_STAY, HOSTS_EARLY, HOSTS_EITHER } HostsAt;
 /* Orders the actions anew: loads early, stores late, both in the steps of
  * layers with which they do not conflict, in pieces where that fills them.
- * Placements stay where they are. Returns which way was quicker. */
+ * Placements stay where they are. Fills plan->cycles; returns which way was
+ * quicker. */
 HostsAt overlap(Arena *arena, Plan *plan, HostsAt hosts);
 /* compact.c: a copy in `arena`, without placements that no action uses; the
  * first `n_kept` stay. */

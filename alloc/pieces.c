@@ -10,6 +10,8 @@
 
 #include "base/arith.h"
 
+#include <string.h>
+
 enum {
     PARTS = 4, /* into which moves of LONG cycles are cut */
     LONG = 500

@@ -403,7 +403,7 @@ static uint32_t most_chosen(const Slices *s) {
 
 static bool is_quicker(const Plan *a, const Plan *b) {
     uint32_t held = a->schedule->spec->max_instructions;
-    return (!held || a->n_actions <= held) && plan_cycles(a) < plan_cycles(b);
+    return (!held || a->n_actions <= held) && a->cycles < b->cycles;
 }
 
 /* Slices in `arena`, at most `most` of a layer; what was chosen of them. False

@@ -234,13 +234,12 @@ bool stretch_try(Stretch *s, Lives *lives, const PlanResult *result) {
         return false;
     plan.serial = ARENA_COPY(s->arena, Plan, &plan, 1);
     overlap(s->arena, &plan, s->hosts);
-    uint64_t cycles = plan_cycles(&plan);
-    if (cycles >= s->cycles)
+    if (plan.cycles >= s->cycles)
         return false;
     *s->result = *result;
     *s->plan = plan;
     s->lives = lives;
-    s->cycles = cycles;
+    s->cycles = plan.cycles;
     return true;
 }
 
@@ -317,7 +316,7 @@ void stretch(Work *w, Diag *diag, Problem *problem, PlanResult *result,
     s.instructions = overlap_spare(plan);
     plan->serial = ARENA_COPY(s.arena, Plan, plan, 1);
     s.hosts = overlap(s.arena, plan, HOSTS_EITHER);
-    s.cycles = plan->cycles = plan_cycles(plan);
+    s.cycles = plan->cycles;
     if (is_too_slow(plan, most))
         return;
     find_times(&s);
@@ -327,7 +326,5 @@ void stretch(Work *w, Diag *diag, Problem *problem, PlanResult *result,
             continue;
     }
     slices(s.arena, plan);
-    s.cycles = plan_cycles(plan);
     plan->am_live = live;
-    plan->cycles = s.cycles;
 }

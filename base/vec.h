@@ -24,6 +24,12 @@
         (vec)->at[(vec)->n++] = (value);                                       \
     } while (0)
 
+/* Room for `most` elements in an empty vector. */
+#define vec_reserve(arena, vec, most)                                          \
+    ((vec)->cap = (most),                                                      \
+     (vec)->at =                                                               \
+         arena_alloc_raw((arena), sizeof *(vec)->at * (size_t)(most), 16))
+
 /* Storage with room for one more element than `n`; see vec_push. */
 void *vec_room(Arena *arena, void *at, uint32_t n, uint32_t *cap, size_t size);
 

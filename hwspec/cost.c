@@ -61,8 +61,7 @@ uint64_t hwspec_transfer_cycles(const HwSpec *spec, const HwMemory *memory,
     if (memory->role == HW_ACTIVE || rows == 0 || cols == 0)
         return 0;
     Volume v = {c, rows, cols, {0}};
-    uint64_t bytes = layout_bytes(memory->layout, &v);
-    uint64_t run = layout_row_bytes(memory->layout, &v);
+    uint64_t bytes, run = layout_row_bytes(memory->layout, &v, &bytes);
     uint64_t runs = run ? ceilings(bytes, run) : 1;
     double seconds = memory->latency + (double)runs * memory->row_setup;
     if (memory->bandwidth > 0)

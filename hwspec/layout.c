@@ -219,16 +219,18 @@ uint32_t layout_part_step(const Layout *layout) {
 
 uint64_t layout_part_offset(const Layout *layout, const Volume *whole,
                             uint32_t c) {
-    if (layout_granule(layout) == 0)
+    if (c == 0 || layout_granule(layout) == 0)
         return 0;
     Shape3 s;
     measure(layout, whole, &s);
     return index_at(layout, whole, &layout->axis[0], c) * s.stride[0];
 }
 
-uint64_t layout_row_bytes(const Layout *layout, const Volume *volume) {
+uint64_t layout_row_bytes(const Layout *layout, const Volume *volume,
+                          uint64_t *all) {
     Shape3 s;
     measure(layout, volume, &s);
+    *all = s.bytes;
     for (uint32_t i = layout->n; i-- > 0;)
         if (layout->axis[i].dim == LAYOUT_H)
             return s.stride[i];

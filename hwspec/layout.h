@@ -82,7 +82,8 @@ uint64_t layout_part_offset(const Layout *layout, const Volume *whole,
 
 /* Of one channel, the bytes that one row takes if rows of one channel lie
  * together, else the bytes of a row over all channels of a granule: what one
- * burst of a transfer can carry. */
-uint64_t layout_row_bytes(const Layout *layout, const Volume *volume);
+ * burst of a transfer can carry. *all: bytes of the volume. */
+uint64_t layout_row_bytes(const Layout *layout, const Volume *volume,
+                          uint64_t *all);
 
 #endif

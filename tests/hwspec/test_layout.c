@@ -153,11 +153,13 @@ static void parts_of_volumes(void **state) {
 static void rows(void **state) {
     (void)state;
     Volume v = {100, 30, 30, {0}};
-    assert_int_equal(layout_row_bytes(&v2_28_am, &v), 2 * 64);
-    assert_int_equal(layout_row_bytes(&packed, &v), 60);
-    assert_int_equal(layout_row_bytes(&v3_8_am, &v), 30 * 96);
-    assert_int_equal(layout_row_bytes(&v3_8_ddr, &v), 4 * 64);
-    assert_int_equal(layout_row_bytes(&io, &v), 8 * 13 * 4 * 8 * 4);
+    uint64_t all;
+    assert_int_equal(layout_row_bytes(&v2_28_am, &v, &all), 2 * 64);
+    assert_int_equal(layout_row_bytes(&packed, &v, &all), 60);
+    assert_int_equal(layout_row_bytes(&v3_8_am, &v, &all), 30 * 96);
+    assert_int_equal(layout_row_bytes(&v3_8_ddr, &v, &all), 4 * 64);
+    assert_int_equal(layout_row_bytes(&io, &v, &all), 8 * 13 * 4 * 8 * 4);
+    assert_int_equal(all, layout_bytes(&io, &v));
 }
 
 static void too_large(void **state) {
