@@ -35,10 +35,34 @@ typedef struct Timed {
     uint64_t cycles;
 } Timed;
 
+/* ---- paces.c ---- */
+
+/* Bandwidths for which transfers are ordered. */
+typedef struct Pace {
+    const HwSpec *spec;
+    Plan *known;          /* the fastest so far, on `spec`; or NULL, and then */
+    const HwSpec *faster; /* a machine on which others may not take fewer */
+    uint64_t least;       /* cycles than this */
+} Pace;
+
+/* Whether the plan may stand beside those that are known: it moves as many
+ * bytes, and faster machines miss nothing. Without a pace: true. */
+bool pace_admits(const Pace *pace, const Plan *plan);
+
+/* Finishes a plan at the pace; NULL if it does not fit. */
+typedef Plan *FinishPlan(void *context, Diag *diag, const Pace *pace);
+
+/* The plan for the real machine: finished for the bandwidths that plans are
+ * chosen for, or for lower ones. */
+Plan *plan_at_pace(Arena *arena, Diag *diag, const Schedule *real,
+                   FinishPlan *finish, void *context);
+
+/* ---- the contest ---- */
+
 typedef struct Contest {
     Arena *arena;
     const Schedule *schedule; /* its machine is the one to plan for */
-    const HwSpec *timed;      /* that plans are finished for; NULL: the same */
+    const Pace *pace;         /* that plans are finished at; NULL: the same */
     const PlanOptions *options;
     const Once *once;
     KnownGroups *known;

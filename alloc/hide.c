@@ -49,7 +49,8 @@ static bool try_way(Hide *h, Way way) {
         way.cycles = h->most < h->plan->cycles ? h->most + 1 : h->plan->cycles;
     Plan *plan = way_plan(h->arena, diag_new(h->arena), h->c, &way);
     if (plan && no_more(plan_traffic(plan), plan_traffic(h->plan)) &&
-        plan->cycles <= h->most && plan->cycles < h->plan->cycles)
+        plan->cycles <= h->most && plan->cycles < h->plan->cycles &&
+        pace_admits(h->c->pace, plan))
         h->plan = plan;
     return plan != NULL;
 }

@@ -157,12 +157,22 @@ static void say_why(Arena *arena, Diag *diag, const Schedule *schedule,
         explain(diag, w, &problem, &result);
 }
 
-/* What was planned, tiles included, on the real machine. */
-static void plan_on(Arena *arena, const Schedule *real, Plan *plan) {
-    plan->schedule =
-        schedule_tiled(arena, real, real->spec, plan->schedule->spec);
-    if (plan->cycles)
-        plan->cycles = plan_cycles(plan);
+/* The contest's plan to the last action. Its bytes are settled: from here on
+ * transfers alone are ordered, at this pace. */
+static Plan *finish_volumes(void *context, Diag *diag, const Pace *pace) {
+    Contest c = *(const Contest *)context;
+    c.pace = pace;
+    Plan *plan = way_plan(c.arena, diag, &c, &c.best);
+    Plan *known = pace->known;
+    if (known &&
+        (!plan || plan->cycles >= known->cycles || !pace_admits(pace, plan)))
+        plan = known;
+    if (!plan)
+        return NULL;
+    Schedule *schedule = ARENA_COPY(c.arena, Schedule, c.schedule, 1);
+    schedule->spec = pace->spec;
+    c.schedule = schedule;
+    return plan_hidden(c.arena, &c, plan);
 }
 
 Plan *plan_volumes(Arena *arena, Diag *diag, const Schedule *real,
@@ -185,13 +195,9 @@ Plan *plan_volumes(Arena *arena, Diag *diag, const Schedule *real,
         say_why(arena, diag, schedule, options, c.once);
         return NULL;
     }
-    c.timed = hwspec_no_faster(arena, real->spec, schedule->spec);
-    Plan *plan = way_plan(arena, diag, &c, &c.best);
+    Plan *plan = plan_at_pace(arena, diag, real, finish_volumes, &c);
     if (!plan)
         return NULL;
-    schedule->spec = c.timed; /* bytes are settled: now for times alone */
-    plan = plan_hidden(arena, &c, plan);
-    plan_on(arena, real, plan);
     Traffic traffic = plan_traffic(plan);
     if (traffic.too_long) {
         *does_not_fit = true;
@@ -207,24 +213,36 @@ Plan *plan_volumes(Arena *arena, Diag *diag, const Schedule *real,
     return plan;
 }
 
+typedef struct StagedTask {
+    Arena *arena;
+    const Schedule *schedule;
+    const PlanOptions *options;
+} StagedTask;
+
+static Plan *finish_staged(void *context, Diag *diag, const Pace *pace) {
+    const StagedTask *task = context;
+    Schedule *schedule = ARENA_COPY(task->arena, Schedule, task->schedule, 1);
+    (void)diag; /* why it does not fit is asked once */
+    schedule->spec = pace->spec;
+    Plan *plan = plan_staged(task->arena, schedule, task->options);
+    return plan && pace_admits(pace, plan) ? plan : NULL;
+}
+
 /* Weights move as well, and bounds hold for both. */
 static Plan *make_staged(Arena *arena, Diag *diag, const Schedule *real,
                          const PlanOptions *options, bool *does_not_fit) {
-    Schedule *schedule = ARENA_COPY(arena, Schedule, real, 1);
-    schedule->spec =
-        hwspec_no_faster(arena, real->spec, hwspec_planned(arena, real->spec));
-    Plan *plan = plan_staged(arena, schedule, options);
+    StagedTask task = {arena, real, options};
+    Plan *plan = plan_at_pace(arena, diag, real, finish_staged, &task);
     if (!plan) {
         *does_not_fit = true;
-        explain_staged(arena, diag, schedule, options);
+        explain_staged(arena, diag, real, options);
         return NULL;
     }
-    uint64_t once = plan_staged_weights(schedule);
+    uint64_t once = plan_staged_weights(real);
     plan->ddr_compulsory += once;
     plan->ddr_bound += once;
     plan->ddr_once += once;
     plan->ddr_layers += once;
-    plan_on(arena, real, plan);
     return plan;
 }
 

@@ -68,7 +68,7 @@ static const Schedule *schedule_on(Arena *arena, const Schedule *schedule,
 }
 
 static const HwSpec *real_spec(const Contest *c) {
-    return c->timed ? c->timed : c->schedule->spec;
+    return c->pace ? c->pace->spec : c->schedule->spec;
 }
 
 const Schedule *schedule_tiled(Arena *arena, const Schedule *schedule,
@@ -153,9 +153,9 @@ bool way_act(Attempt *a, Diag *diag) {
 
 /* All is chosen but the order of transfers. */
 static void take_times(Attempt *a, const Contest *c) {
-    if (!c->timed)
+    if (!c->pace)
         return;
-    a->w->spec = hwspec_timed_as(a->arena, a->w->spec, c->timed);
+    a->w->spec = hwspec_timed_as(a->arena, a->w->spec, c->pace->spec);
     a->w->schedule = schedule_on(a->arena, a->w->schedule, a->w->spec);
 }
 

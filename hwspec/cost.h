@@ -38,10 +38,17 @@ const HwSpec *hwspec_planned(Arena *arena, const HwSpec *spec);
  * memories and engines. */
 const HwSpec *hwspec_timed_as(Arena *arena, const HwSpec *spec,
                               const HwSpec *of);
-/* A copy of `spec` in which no bandwidth is more than in `than`, and no array
- * wider. */
-const HwSpec *hwspec_no_faster(Arena *arena, const HwSpec *spec,
-                               const HwSpec *than);
+/* How often the planned bandwidths must be halved until none is more than the
+ * machine's; six times at most. */
+uint32_t hwspec_halvings(const HwSpec *planned, const HwSpec *spec);
+/* The planned machine, each bandwidth halved so often as that takes, at most
+ * that many times. */
+const HwSpec *hwspec_halved(Arena *arena, const HwSpec *planned,
+                            const HwSpec *spec, uint32_t halvings);
+/* A copy of `spec` in which no bandwidth is less than the planned one, halved
+ * so often. */
+const HwSpec *hwspec_no_slower(Arena *arena, const HwSpec *spec,
+                               const HwSpec *planned, uint32_t halvings);
 
 /* Cycles that so many weights take from where they come into active memory. */
 uint64_t hwspec_staged_cycles(const HwSpec *spec, uint64_t elements);

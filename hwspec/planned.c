@@ -25,29 +25,56 @@ static Copy copy_make(Arena *arena, const HwSpec *spec) {
     return copy;
 }
 
-typedef double Rate(double a, double b);
-typedef uint32_t Lanes(uint32_t a, uint32_t b);
+/* What is lower than any bandwidth that matters: 64 times. */
+enum { MOST_HALVINGS = 6 };
 
-static double planned_rate(double own, double planned) {
+/* The two are the machine's own, and another's; halvings as the caller's. */
+typedef double Rate(double own, double other, uint32_t halvings);
+typedef uint32_t Lanes(uint32_t own, uint32_t other);
+
+static double planned_rate(double own, double planned, uint32_t halvings) {
+    (void)halvings;
     return planned > 0 ? planned : own;
+}
+
+static double other_rate(double own, double other, uint32_t halvings) {
+    (void)own;
+    (void)halvings;
+    return other;
+}
+
+static double halved(double rate, uint32_t times) {
+    while (times--)
+        rate /= 2;
+    return rate;
+}
+
+/* How often it has to be halved, to be no more than the other; 0 is the highest
+ * rate. */
+static uint32_t halvings_to(double rate, double other) {
+    uint32_t n = 0;
+    while (n < MOST_HALVINGS && other > 0 && halved(rate, n) > other)
+        n++;
+    return n;
+}
+
+static double halved_rate(double own, double other, uint32_t halvings) {
+    uint32_t n = halvings_to(own, other);
+    return halved(own, n < halvings ? n : halvings);
+}
+
+static double least_rate(double own, double other, uint32_t halvings) {
+    double least = halved(other, halvings);
+    return own > 0 && own < least ? least : own;
 }
 
 static uint32_t planned_lanes(uint32_t own, uint32_t planned) {
     return planned ? planned : own;
 }
 
-/* Of rates 0 is the highest. */
-static double lower_rate(double a, double b) {
-    return a <= 0 || (b > 0 && b < a) ? b : a;
-}
-
-static uint32_t fewer_lanes(uint32_t a, uint32_t b) {
-    return b < a ? b : a;
-}
-
-static double other_rate(double own, double other) {
-    (void)own;
-    return other;
+static uint32_t own_lanes(uint32_t own, uint32_t other) {
+    (void)other;
+    return own;
 }
 
 static uint32_t other_lanes(uint32_t own, uint32_t other) {
@@ -62,13 +89,15 @@ static HwUnroll unroll_with(HwUnroll a, HwUnroll b, Lanes *lanes) {
 }
 
 static const HwSpec *spec_with(Arena *arena, const HwSpec *spec,
-                               const HwSpec *of, Rate *rate, Lanes *lanes) {
+                               const HwSpec *of, Rate *rate, uint32_t halvings,
+                               Lanes *lanes) {
     Copy copy = copy_make(arena, spec);
     HwWeightCache *cache = &copy.spec->weight_cache;
-    cache->bandwidth = rate(cache->bandwidth, of->weight_cache.bandwidth);
+    cache->bandwidth =
+        rate(cache->bandwidth, of->weight_cache.bandwidth, halvings);
     for (uint32_t m = 0; m < spec->n_memories; m++)
         copy.memory[m].bandwidth =
-            rate(spec->memory[m].bandwidth, of->memory[m].bandwidth);
+            rate(spec->memory[m].bandwidth, of->memory[m].bandwidth, halvings);
     for (uint32_t e = 0; e < spec->n_engines; e++)
         copy.engine[e].unroll =
             unroll_with(spec->engine[e].unroll, of->engine[e].unroll, lanes);
@@ -77,12 +106,28 @@ static const HwSpec *spec_with(Arena *arena, const HwSpec *spec,
 
 const HwSpec *hwspec_timed_as(Arena *arena, const HwSpec *spec,
                               const HwSpec *of) {
-    return spec_with(arena, spec, of, other_rate, other_lanes);
+    return spec_with(arena, spec, of, other_rate, 0, other_lanes);
 }
 
-const HwSpec *hwspec_no_faster(Arena *arena, const HwSpec *spec,
-                               const HwSpec *than) {
-    return spec_with(arena, spec, than, lower_rate, fewer_lanes);
+const HwSpec *hwspec_halved(Arena *arena, const HwSpec *planned,
+                            const HwSpec *spec, uint32_t halvings) {
+    return spec_with(arena, planned, spec, halved_rate, halvings, own_lanes);
+}
+
+const HwSpec *hwspec_no_slower(Arena *arena, const HwSpec *spec,
+                               const HwSpec *planned, uint32_t halvings) {
+    return spec_with(arena, spec, planned, least_rate, halvings, own_lanes);
+}
+
+uint32_t hwspec_halvings(const HwSpec *planned, const HwSpec *spec) {
+    uint32_t most = halvings_to(planned->weight_cache.bandwidth,
+                                spec->weight_cache.bandwidth);
+    for (uint32_t m = 0; m < spec->n_memories; m++) {
+        uint32_t n = halvings_to(planned->memory[m].bandwidth,
+                                 spec->memory[m].bandwidth);
+        most = n > most ? n : most;
+    }
+    return most;
 }
 
 const HwSpec *hwspec_planned(Arena *arena, const HwSpec *spec) {
@@ -92,5 +137,5 @@ const HwSpec *hwspec_planned(Arena *arena, const HwSpec *spec) {
         named.memory[m].bandwidth = spec->memory[m].planned_bandwidth;
     for (uint32_t e = 0; e < spec->n_engines; e++)
         named.engine[e].unroll = spec->engine[e].planned_unroll;
-    return spec_with(arena, spec, named.spec, planned_rate, planned_lanes);
+    return spec_with(arena, spec, named.spec, planned_rate, 0, planned_lanes);
 }

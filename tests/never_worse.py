@@ -38,10 +38,11 @@ FASTER = [  # with so many KiB; all fit
     ("tiny", "xdnn-v2-28", 12),
     ("squeezenet", "ring-npu", 248),
     ("squeezenet", "line-npu", 994),
+    ("squeezenet", "stage-npu", 2048),
     ("mobilenet-v2", "tile-npu", 512),
     ("mobilenet-v2", "xdnn-v3-96", 4096),
 ]
-VALUES = 7
+VALUES = {"bandwidths": 10, "widths": 7}
 
 
 def cases():
@@ -54,7 +55,7 @@ def cases():
                            ("widths", sweep.widths)):
             yield (what, machine, network,
                    [[tool.am(size * KIB)] + one
-                    for one in vary(machine, VALUES)], VALUES)
+                    for one in vary(machine, VALUES[what])], VALUES[what])
 
 
 def complaints(what, found, fits, keys):

@@ -84,8 +84,10 @@ def check_point(network, machine, size, folder):
 
 
 def slow(megabytes):
+    """For good: plans are chosen for it."""
     return [word for memory in ("ddr", "inputs", "outputs")
-            for word in ("--set", f"memories.{memory}.bandwidth={megabytes}MB/s")]
+            for key in ("bandwidth", "planned_bandwidth")
+            for word in ("--set", f"memories.{memory}.{key}={megabytes}MB/s")]
 
 
 def check_hidden(network, machine, size, most, folder, sets=()):

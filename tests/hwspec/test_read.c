@@ -346,13 +346,28 @@ static void planned_machines(void **state) {
     planned = hwspec_timed_as(arena, planned, wide);
     assert_int_equal(planned->engine[0].unroll.out_c, 64);
     assert_int_equal(planned->engine[0].unroll.in_c, 96);
-    planned = hwspec_no_faster(arena, wide, hwspec_planned(arena, wide));
-    assert_int_equal(planned->engine[0].unroll.out_c, 32);
+    arena_free(arena);
+}
+
+/* Slower machines are planned for by halves of what the machine names. */
+static void halved_machines(void **state) {
+    (void)state;
+    Arena *arena = arena_new("test");
     const HwSpec *slow =
-        load(arena, "ring-npu", "memories.ddr.bandwidth", "1GB/s", "");
-    planned = hwspec_no_faster(arena, slow, hwspec_planned(arena, slow));
-    assert_true(planned->memory[1].bandwidth == 1e9);
-    assert_true(planned->memory[2].bandwidth == 1.6e9);
+        load(arena, "ring-npu", "memories.ddr.bandwidth", "300MB/s", "");
+    const HwSpec *planned = hwspec_planned(arena, slow);
+    assert_int_equal(hwspec_halvings(planned, planned), 0);
+    assert_int_equal(hwspec_halvings(planned, slow), 3);
+    assert_int_equal(hwspec_halvings(slow, planned), 0);
+    const HwSpec *two = hwspec_halved(arena, planned, slow, 2);
+    assert_true(two->memory[1].bandwidth == 0.4e9);
+    assert_true(two->memory[2].bandwidth == 1.6e9);
+    const HwSpec *all = hwspec_halved(arena, planned, slow, 6);
+    assert_true(all->memory[1].bandwidth == 0.2e9);
+    const HwSpec *faster = hwspec_no_slower(arena, slow, planned, 2);
+    assert_true(faster->memory[1].bandwidth == 0.4e9);
+    faster = hwspec_no_slower(arena, slow, planned, 3);
+    assert_true(faster->memory[1].bandwidth == 0.3e9);
     arena_free(arena);
 }
 
@@ -624,6 +639,7 @@ int main(void) {
         cmocka_unit_test(bad_files),
         cmocka_unit_test(shipped_targets),
         cmocka_unit_test(planned_machines),
+        cmocka_unit_test(halved_machines),
         cmocka_unit_test(settings_reach_base),
         cmocka_unit_test(settings_add_keys),
         cmocka_unit_test(recorded_sizes),
