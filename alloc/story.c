@@ -26,13 +26,16 @@ typedef struct Turn {
     uint32_t first, last;
 } Turn;
 
+/* Slices of a layer may run among those of a group that is over, or not begun:
+ * what was chosen is told before they do. */
 static Turn *turns_of(const Reader *r) {
+    const Plan *plan = r->plan->serial ? r->plan->serial : r->plan;
     uint32_t n = r->plan->schedule->n_steps;
     Turn *turn = ARENA_ARRAY(r->arena, Turn, n + 1);
     for (uint32_t s = 0; s < n; s++)
         turn[s] = (Turn){NONE, NONE};
-    for (uint32_t i = 0; i < r->plan->n_actions; i++) {
-        const Action *a = &r->plan->action[i];
+    for (uint32_t i = 0; i < plan->n_actions; i++) {
+        const Action *a = &plan->action[i];
         Turn *t = &turn[a->at];
         if (is_move(a))
             continue;
@@ -90,7 +93,7 @@ static void read_placement(Reader *r, const Placement *p) {
         s->line = (uint64_t)p->whole.h * p->whole.w;
     else if (in_whole(r, p))
         read_abode(r, s, p);
-    else if (p->ring)
+    else if (p->ring && p->whole.h > s->ring)
         s->ring = p->whole.h;
     if (p->rows < v.h && p->rows > *most)
         *most = p->rows;

@@ -13,9 +13,11 @@ typedef struct Why {
     const Plan *plan;
     const Graph *g;
     const HwSpec *spec;
-    uint64_t *live;  /* by step: bytes in use, */
-    uint64_t *whole; /* and of all volumes that are alive, were they whole */
-    uint64_t total;  /* of active memory */
+    const Story *story; /* by tensor */
+    Steps *life;        /* by tensor: from its making to its last reader */
+    uint64_t *live;     /* by step: bytes in use, */
+    uint64_t *whole;    /* and of all volumes that are alive, were they whole */
+    uint64_t total;     /* of active memory */
 } Why;
 
 static const char *num(const Why *y, uint64_t v) {
@@ -54,6 +56,10 @@ static uint32_t fullest(const uint64_t *bytes, uint32_t first, uint32_t end) {
         if (bytes[s] > bytes[at])
             at = s;
     return at;
+}
+
+static void say_best(Text *text) {
+    text_add(text, ": of the plans that were tried the best");
 }
 
 /* Of the first channels, where it lies. */
@@ -111,7 +117,7 @@ static void say_full(const Why *y, Text *text, const Story *s, const Gap *gap,
     }
     uint64_t rest = s->bytes - first_channels(y, s, kept);
     if (rest <= y->total - y->live[at])
-        text_add(text, ": of the plans that were tried the best");
+        say_best(text);
     else
         text_addf(text,
                   ": in step %u %s of %s bytes are in use, and %s takes %s",
@@ -135,7 +141,8 @@ static void say_gaps(const Why *y, Text *text, const Story *s) {
  * which it may share with others. */
 static void say_active(const Why *y, Text *text, const Story *s) {
     uint32_t first = s->abode.at[0].first;
-    uint32_t last = s->abode.at[s->abode.n - 1].end - 1;
+    uint32_t n = s->used == NONE ? 1 : s->abode.n; /* then the concat's */
+    uint32_t last = s->abode.at[n - 1].end - 1;
     if (s->made != NONE && s->made > first)
         first = s->made;
     if (s->used != NONE && s->used < last)
@@ -151,12 +158,15 @@ static void say_active(const Why *y, Text *text, const Story *s) {
 
 /* ---- by parts ---- */
 
-static void say_rows(const Why *y, Text *text, Volume v, const Story *s) {
+/* `many`: it passes through several, one behind the other. */
+static void say_rows(const Why *y, Text *text, Volume v, const Story *s,
+                     bool many) {
     if (s->line)
         text_addf(text, ", with a line buffer of %s of its %s pixels",
                   num(y, s->line), num(y, (uint64_t)v.h * v.w));
     else if (s->ring)
-        text_addf(text, ", with a ring of %u of its %u rows", s->ring, v.h);
+        text_addf(text, ", with %s %u of its %u rows",
+                  many ? "rings of at most" : "a ring of", s->ring, v.h);
     else
         text_addf(text, ", with at most %u of its %u rows at a time", s->rows,
                   v.h);
@@ -164,11 +174,11 @@ static void say_rows(const Why *y, Text *text, Volume v, const Story *s) {
 
 static void say_how_much(const Why *y, Text *text, TensorId t, const Story *s) {
     Volume v = plan_volume(y->g, t);
-    bool rows = false; /* not only on its way to another memory */
+    uint32_t rows = 0; /* not only on its way to another memory */
     for (uint32_t i = 0; i < s->part.n; i++)
-        rows |= !s->part.at[i].slabs;
+        rows += !s->part.at[i].slabs;
     if (rows)
-        say_rows(y, text, v, s);
+        say_rows(y, text, v, s, rows > 1);
     if (s->channels)
         text_addf(text, "%s at most %u of its %u channels at a time",
                   rows ? ", and" : ", with", s->channels, v.c);
@@ -196,24 +206,35 @@ static void say_turns(Text *text, const Story *s) {
         text_addf(text, " (and %u more)", s->part.n - MOST);
 }
 
-/* What would have to lie there in the steps that take turns. */
-static void say_crowd(const Why *y, Text *text, TensorId t, const Story *s) {
+/* Why it is not whole there, at least in some steps: what would have to be in
+ * the fullest of them, `at`. */
+static void say_crowd(const Why *y, Text *text, TensorId t, bool never,
+                      uint32_t at) {
+    bool crowded = y->whole[at] > y->total;
+    if (never)
+        say_size(y, text, t);
+    if (never && whole_bytes(y, t) > y->total)
+        return;
+    if (!crowded)
+        say_best(text);
+    else if (never)
+        text_addf(text, ", all that is alive in step %u takes %s", at + 1,
+                  num(y, y->whole[at]));
+    else
+        text_addf(text,
+                  "; whole, all that is alive in step %u takes %s of %s bytes",
+                  at + 1, num(y, y->whole[at]), num(y, y->total));
+}
+
+/* The fullest of the steps that take turns. */
+static uint32_t fullest_turn(const Why *y, const Story *s) {
     uint32_t at = s->part.at[0].first;
     for (uint32_t i = 0; i < s->part.n; i++) {
         const Together *part = &s->part.at[i];
         uint32_t most = fullest(y->whole, part->first, part->end);
         at = y->whole[most] > y->whole[at] ? most : at;
     }
-    bool crowded = y->whole[at] > y->total;
-    if (!s->abode.n)
-        say_size(y, text, t);
-    if (s->abode.n && crowded)
-        text_addf(text,
-                  "; whole, all that is alive in step %u takes %s of %s bytes",
-                  at + 1, num(y, y->whole[at]), num(y, y->total));
-    else if (crowded && whole_bytes(y, t) <= y->total)
-        text_addf(text, ", all that is alive in step %u takes %s", at + 1,
-                  num(y, y->whole[at]));
+    return at;
 }
 
 static void say_parts(const Why *y, Text *text, TensorId t, const Story *s) {
@@ -222,7 +243,36 @@ static void say_parts(const Why *y, Text *text, TensorId t, const Story *s) {
     say_how_much(y, text, t, s);
     if (s->again)
         text_addf(text, ", %s rows computed again", num(y, s->again));
-    say_crowd(y, text, t, s);
+    say_crowd(y, text, t, !s->abode.n, fullest_turn(y, s));
+}
+
+static void say_away(const Why *y, Text *text, Steps away) {
+    if (away.first >= away.end)
+        return;
+    uint32_t at = fullest(y->whole, away.first, away.end);
+    text_add(text, ", away in ");
+    say_steps(text, away.first, away.end - 1);
+    if (y->whole[at] > y->total)
+        text_addf(text, ": all that is alive in step %u takes %s of %s bytes",
+                  at + 1, num(y, y->whole[at]), num(y, y->total));
+    else
+        say_best(text);
+}
+
+/* Before, or behind, the steps in which it is whole there. */
+static void say_aways(const Why *y, Text *text, TensorId t, const Story *s) {
+    Steps life = y->life[t.i];
+    uint32_t end = s->abode.at[s->abode.n - 1].end;
+    if (!s->stored && !s->loaded && !s->tiled)
+        return; /* a concat moves for it */
+    say_away(y, text, (Steps){life.first, s->abode.at[0].first});
+    say_away(y, text, (Steps){end, life.end});
+}
+
+static void say_outside(const Why *y, Text *text, TensorId t) {
+    Steps life = y->life[t.i];
+    text_add(text, "outside: tiles of it pass through active memory");
+    say_crowd(y, text, t, true, fullest(y->whole, life.first, life.end));
 }
 
 /* ---- by tiles of the machine ---- */
@@ -315,12 +365,12 @@ static void say_where(const Why *y, Text *text, TensorId t, const Story *s) {
     text_add(text, parts_first ? "; " : "");
     if (parts_first)
         say_active(y, text, s);
-    if (!s->abode.n && !s->part.n && s->tiled) {
-        text_add(text, "outside: tiles of it pass through active memory");
-        say_size(y, text, t);
-    } else if (!s->abode.n && !s->part.n) {
+    if (s->abode.n && !s->part.n)
+        say_aways(y, text, t, s);
+    if (!s->abode.n && !s->part.n && s->tiled)
+        say_outside(y, text, t);
+    else if (!s->abode.n && !s->part.n)
         text_add(text, "outside: for the host alone");
-    }
     if (s->tile)
         say_tile(y, text, s->tile);
 }
@@ -350,18 +400,7 @@ static Line *lines_of(const Why *y) {
     return line;
 }
 
-/* Nodes that write over an operand, where the machine does that: what they make
- * takes no bytes of its own. */
-static bool over_operand(const Why *y, const Node *node) {
-    bool pointwise =
-        node->op == OP_ELTWISE || node->op == OP_SCALE || node->op == OP_ACT;
-    for (uint32_t e = 0; pointwise && e < y->spec->n_engines; e++)
-        if (y->spec->engine[e].in_place)
-            return true;
-    return false;
-}
-
-/* Steps in which the tensor, or the concat that it lies in, is read. */
+/* The last step in which the tensor, or the concat that it lies in, is read. */
 static uint32_t read_last(const Story *story, TensorId t) {
     uint32_t last = 0;
     for (; t.i != NONE; t = story[t.i].inside)
@@ -370,18 +409,51 @@ static uint32_t read_last(const Story *story, TensorId t) {
     return last;
 }
 
+/* Concats begin with the first of their members. */
+static uint32_t made_first(const Why *y, TensorId t) {
+    const Story *s = &y->story[t.i];
+    const Node *node = graph_node(y->g, graph_tensor(y->g, t)->producer);
+    uint32_t first = s->made == NONE ? s->read : s->made;
+    for (uint32_t i = 0; node->op == OP_CONCAT && i < node->n_in; i++) {
+        uint32_t made = y->story[node->in[i].i].made;
+        first = made < first ? made : first;
+    }
+    return first;
+}
+
+static void find_lives(Why *y) {
+    y->life = ARENA_ARRAY(y->arena, Steps, y->g->tensor.n + 1);
+    for (TensorId t = {0}; t.i < y->g->tensor.n; t.i++) {
+        uint32_t first = made_first(y, t), last = read_last(y->story, t);
+        if (first != NONE)
+            y->life[t.i] = (Steps){first, (last > first ? last : first) + 1};
+    }
+}
+
+/* Nodes that write over an operand which nobody reads later, where the machine
+ * does that: in this step what they make takes no bytes of its own. */
+static bool over_operand(const Why *y, const Node *node, uint32_t step) {
+    bool pointwise =
+        node->op == OP_ELTWISE || node->op == OP_SCALE || node->op == OP_ACT;
+    bool in_place = false, free = false;
+    for (uint32_t e = 0; pointwise && e < y->spec->n_engines; e++)
+        in_place |= y->spec->engine[e].in_place;
+    for (uint32_t i = 0; in_place && i < node->n_in; i++)
+        free |= y->life[node->in[i].i].end <= step + 1;
+    return free;
+}
+
 /* Concats are their members. */
-static void find_whole(Why *y, const Story *story) {
+static void find_whole(Why *y) {
     const Schedule *schedule = y->plan->schedule;
     y->whole = ARENA_ARRAY(y->arena, uint64_t, schedule->n_steps + 1);
     for (TensorId t = {0}; t.i < y->g->tensor.n; t.i++) {
-        const Story *s = &story[t.i];
         const Node *node = graph_node(y->g, graph_tensor(y->g, t)->producer);
-        uint32_t first = s->made == NONE ? s->read : s->made;
-        if (first == NONE || node->op == OP_CONCAT || over_operand(y, node))
+        Steps life = y->life[t.i];
+        uint32_t over = over_operand(y, node, life.first);
+        if (node->op == OP_CONCAT)
             continue;
-        uint32_t last = read_last(story, t);
-        for (uint32_t step = first; step <= last || step == first; step++)
+        for (uint32_t step = life.first + over; step < life.end; step++)
             y->whole[step] += whole_bytes(y, t);
     }
 }
@@ -421,7 +493,7 @@ static void kept_add(const Why *y, Used *used, const Story *s) {
 }
 
 /* Places overlap where a concat is filled in those of others. */
-static void find_use(Why *y, const Story *story) {
+static void find_use(Why *y) {
     const PlanStepUse *use;
     Used used = {0};
     uint32_t n = plan_step_use(y->arena, y->plan, &use);
@@ -431,7 +503,7 @@ static void find_use(Why *y, const Story *story) {
             use_add(y, &used, use[i].step, p, p->bytes);
         }
     for (TensorId t = {0}; t.i < y->g->tensor.n; t.i++)
-        kept_add(y, &used, &story[t.i]);
+        kept_add(y, &used, &y->story[t.i]);
     if (used.n)
         qsort(used.at, used.n, sizeof *used.at, by_first);
     y->live = ARENA_ARRAY(y->arena, uint64_t, n + 1);
@@ -451,15 +523,16 @@ const char *plan_explain(Arena *arena, const Plan *plan) {
     Why y = {.arena = arena,
              .plan = plan,
              .g = plan->schedule->graph,
-             .spec = plan->schedule->spec};
-    const Story *story = plan_stories(arena, plan);
+             .spec = plan->schedule->spec,
+             .story = plan_stories(arena, plan)};
     const Line *line = lines_of(&y);
     Text text = text_new(arena);
-    find_use(&y, story);
-    find_whole(&y, story);
+    find_use(&y);
+    find_lives(&y);
+    find_whole(&y);
     for (uint32_t i = 0; i < y.g->tensor.n; i++) {
         TensorId t = line[i].tensor;
-        const Story *s = &story[t.i];
+        const Story *s = &y.story[t.i];
         Volume v = plan_volume(y.g, t);
         if (!s->placed)
             continue;

@@ -20,34 +20,34 @@ probability (10x1x1): outside: for the host alone; does not move
 --- exit 0
 --- stdout
 ...
-image (64x28x28): never whole: steps 1 to 20 run by stripes, with at most 18 of its 28 rows at a time; whole it takes 114,688 of 655,360 bytes; 36 rows loaded from inputs, of 28: some again
-l1/norm1 (64x28x28): never whole: steps 1 to 20 run by stripes, with at most 18 of its 28 rows at a time, 8 rows computed again; whole it takes 114,688 of 655,360 bytes; does not move
-l1/norm2 (128x28x28): never whole: steps 1 to 20 run by stripes, with at most 18 of its 28 rows at a time, 8 rows computed again; whole it takes 229,376 of 655,360 bytes; does not move
-l1/3x3 (32x28x28): channels 64 to 95 of l1/out, never whole: steps 1 to 20 run by stripes, with at most 17 of its 28 rows at a time, 6 rows computed again; whole it takes 57,344 of 655,360 bytes; does not move
-image__bridge (64x28x28): channels 0 to 63 of l1/out, never whole: steps 1 to 20 run by stripes, with at most 17 of its 28 rows at a time, 6 rows computed again; whole it takes 114,688 of 655,360 bytes; does not move
-l1/out (96x28x28): channels 0 to 95 of l2/out, never whole: steps 1 to 20 run by stripes, with at most 17 of its 28 rows at a time; whole it takes 172,032 of 655,360 bytes; does not move
-l2/norm1 (96x28x28): never whole: steps 1 to 20 run by stripes, with at most 17 of its 28 rows at a time, 6 rows computed again; whole it takes 172,032 of 655,360 bytes; does not move
-l2/norm2 (128x28x28): never whole: steps 1 to 20 run by stripes, with at most 17 of its 28 rows at a time, 6 rows computed again; whole it takes 229,376 of 655,360 bytes; does not move
-l2/3x3 (32x28x28): channels 96 to 127 of l2/out, never whole: steps 1 to 20 run by stripes, with at most 16 of its 28 rows at a time, 4 rows computed again; whole it takes 57,344 of 655,360 bytes; does not move
-l2/out (128x28x28): channels 0 to 127 of l3/out, never whole: steps 1 to 20 run by stripes, with at most 16 of its 28 rows at a time; whole it takes 229,376 of 655,360 bytes; does not move
-l3/norm1 (128x28x28): never whole: steps 1 to 20 run by stripes, with at most 16 of its 28 rows at a time, 4 rows computed again; whole it takes 229,376 of 655,360 bytes; does not move
-l3/norm2 (128x28x28): never whole: steps 1 to 20 run by stripes, with at most 16 of its 28 rows at a time, 4 rows computed again; whole it takes 229,376 of 655,360 bytes; does not move
-l3/3x3 (32x28x28): channels 128 to 159 of l3/out, never whole: steps 1 to 20 run by stripes, with at most 15 of its 28 rows at a time, 2 rows computed again; whole it takes 57,344 of 655,360 bytes; does not move
-l3/out (160x28x28): channels 0 to 159 of l4/out, never whole: steps 1 to 20 run by stripes, with at most 15 of its 28 rows at a time; whole it takes 286,720 of 655,360 bytes; does not move
-l4/norm1 (160x28x28): never whole: steps 1 to 20 run by stripes, with at most 15 of its 28 rows at a time, 2 rows computed again; whole it takes 286,720 of 655,360 bytes; does not move
-l4/norm2 (128x28x28): never whole: steps 1 to 20 run by stripes, with at most 15 of its 28 rows at a time, 2 rows computed again; whole it takes 229,376 of 655,360 bytes; does not move
-l4/3x3 (32x28x28): channels 160 to 191 of l4/out, never whole: steps 1 to 20 run by stripes, with at most 14 of its 28 rows at a time; whole it takes 57,344 of 655,360 bytes; does not move
-l4/out (192x28x28): never whole: steps 1 to 20 run by stripes, with at most 14 of its 28 rows at a time; whole it takes 344,064 of 655,360 bytes; does not move
-t/norm (192x28x28): never whole: steps 1 to 20 run by stripes, with at most 14 of its 28 rows at a time; whole it takes 344,064 of 655,360 bytes; does not move
-t/1x1 (96x28x28): never whole: steps 1 to 20 run by stripes, with at most 14 of its 28 rows at a time; whole it takes 172,032 of 655,360 bytes; does not move
-t/pool (96x14x14): never whole: steps 1 to 20 run by stripes, with at most 7 of its 14 rows at a time; whole it takes 86,016 of 655,360 bytes; stored to outputs
+image (64x28x28): never whole: steps 1 to 20 run by stripes, with at most 18 of its 28 rows at a time; whole it takes 114,688 of 655,360 bytes, all that is alive in step 15 takes 802,816; 36 rows loaded from inputs, of 28: some again
+l1/norm1 (64x28x28): never whole: steps 1 to 20 run by stripes, with at most 18 of its 28 rows at a time, 8 rows computed again; whole it takes 114,688 of 655,360 bytes, all that is alive in step 15 takes 802,816; does not move
+l1/norm2 (128x28x28): never whole: steps 1 to 20 run by stripes, with at most 18 of its 28 rows at a time, 8 rows computed again; whole it takes 229,376 of 655,360 bytes, all that is alive in step 15 takes 802,816; does not move
+l1/3x3 (32x28x28): channels 64 to 95 of l1/out, never whole: steps 1 to 20 run by stripes, with at most 17 of its 28 rows at a time, 6 rows computed again; whole it takes 57,344 of 655,360 bytes, all that is alive in step 15 takes 802,816; does not move
+image__bridge (64x28x28): channels 0 to 63 of l1/out, never whole: steps 1 to 20 run by stripes, with at most 17 of its 28 rows at a time, 6 rows computed again; whole it takes 114,688 of 655,360 bytes, all that is alive in step 15 takes 802,816; does not move
+l1/out (96x28x28): channels 0 to 95 of l2/out, never whole: steps 1 to 20 run by stripes, with at most 17 of its 28 rows at a time; whole it takes 172,032 of 655,360 bytes, all that is alive in step 15 takes 802,816; does not move
+l2/norm1 (96x28x28): never whole: steps 1 to 20 run by stripes, with at most 17 of its 28 rows at a time, 6 rows computed again; whole it takes 172,032 of 655,360 bytes, all that is alive in step 15 takes 802,816; does not move
+l2/norm2 (128x28x28): never whole: steps 1 to 20 run by stripes, with at most 17 of its 28 rows at a time, 6 rows computed again; whole it takes 229,376 of 655,360 bytes, all that is alive in step 15 takes 802,816; does not move
+l2/3x3 (32x28x28): channels 96 to 127 of l2/out, never whole: steps 1 to 20 run by stripes, with at most 16 of its 28 rows at a time, 4 rows computed again; whole it takes 57,344 of 655,360 bytes, all that is alive in step 15 takes 802,816; does not move
+l2/out (128x28x28): channels 0 to 127 of l3/out, never whole: steps 1 to 20 run by stripes, with at most 16 of its 28 rows at a time; whole it takes 229,376 of 655,360 bytes, all that is alive in step 15 takes 802,816; does not move
+l3/norm1 (128x28x28): never whole: steps 1 to 20 run by stripes, with at most 16 of its 28 rows at a time, 4 rows computed again; whole it takes 229,376 of 655,360 bytes, all that is alive in step 15 takes 802,816; does not move
+l3/norm2 (128x28x28): never whole: steps 1 to 20 run by stripes, with at most 16 of its 28 rows at a time, 4 rows computed again; whole it takes 229,376 of 655,360 bytes, all that is alive in step 15 takes 802,816; does not move
+l3/3x3 (32x28x28): channels 128 to 159 of l3/out, never whole: steps 1 to 20 run by stripes, with at most 15 of its 28 rows at a time, 2 rows computed again; whole it takes 57,344 of 655,360 bytes, all that is alive in step 15 takes 802,816; does not move
+l3/out (160x28x28): channels 0 to 159 of l4/out, never whole: steps 1 to 20 run by stripes, with at most 15 of its 28 rows at a time; whole it takes 286,720 of 655,360 bytes, all that is alive in step 15 takes 802,816; does not move
+l4/norm1 (160x28x28): never whole: steps 1 to 20 run by stripes, with at most 15 of its 28 rows at a time, 2 rows computed again; whole it takes 286,720 of 655,360 bytes, all that is alive in step 15 takes 802,816; does not move
+l4/norm2 (128x28x28): never whole: steps 1 to 20 run by stripes, with at most 15 of its 28 rows at a time, 2 rows computed again; whole it takes 229,376 of 655,360 bytes, all that is alive in step 15 takes 802,816; does not move
+l4/3x3 (32x28x28): channels 160 to 191 of l4/out, never whole: steps 1 to 20 run by stripes, with at most 14 of its 28 rows at a time; whole it takes 57,344 of 655,360 bytes, all that is alive in step 15 takes 802,816; does not move
+l4/out (192x28x28): never whole: steps 1 to 20 run by stripes, with at most 14 of its 28 rows at a time; whole it takes 344,064 of 655,360 bytes, all that is alive in step 15 takes 802,816; does not move
+t/norm (192x28x28): never whole: steps 1 to 20 run by stripes, with at most 14 of its 28 rows at a time; whole it takes 344,064 of 655,360 bytes, all that is alive in step 15 takes 802,816; does not move
+t/1x1 (96x28x28): never whole: steps 1 to 20 run by stripes, with at most 14 of its 28 rows at a time; whole it takes 172,032 of 655,360 bytes, all that is alive in step 15 takes 802,816; does not move
+t/pool (96x14x14): never whole: steps 1 to 20 run by stripes, with at most 7 of its 14 rows at a time; whole it takes 86,016 of 655,360 bytes, all that is alive in step 15 takes 802,816; stored to outputs
 ...
 --- run amphora compile SHARE/examples/tiny.prototxt -t tile-npu --set memories.am.size=6KiB --explain
 --- exit 0
 --- stdout
 ...
 image (3x16x16): in active memory, step 1; loaded from inputs
-conv1 (16x16x16): in active memory, step 2; made in ddr by tiles of 16 channels x 4 x 8 pixels, from 3 input channels at a time; a tile of pixels stays for all channels; loaded from ddr
+conv1 (16x16x16): in active memory, step 2, away in step 1: of the plans that were tried the best; made in ddr by tiles of 16 channels x 4 x 8 pixels, from 3 input channels at a time; a tile of pixels stays for all channels; loaded from ddr
 pool1 (16x8x8): in active memory, steps 2 to 4; does not move
 left (16x8x8): channels 0 to 15 of both, in active memory, steps 3 to 7; made by tiles of 16 channels x 8 x 2 pixels, from 16 input channels at a time; a tile of pixels stays for all channels; does not move
 right (16x8x8): channels 16 to 31 of both, in active memory, steps 4 to 7; made by tiles of 4 channels x 8 x 3 pixels, from 16 input channels at a time; a tile of weights stays for all pixels; does not move
@@ -63,7 +63,7 @@ probability (10x1x1): outside: for the host alone; does not move
 --- stdout
 ...
 image (3x16x16): outside: tiles of it pass through active memory; whole it takes 24,576 of 16,384 bytes; 1,440 bytes read by tiles, of 768: some again
-pool1 (16x8x8): in active memory, steps 2 to 3; made in ddr by tiles of 1 x 8 pixels; loaded from ddr
+pool1 (16x8x8): in active memory, steps 2 to 3, away in step 1: all that is alive in step 1 takes 30,720 of 16,384 bytes; made in ddr by tiles of 1 x 8 pixels; loaded from ddr
 left (16x8x8): channels 0 to 15 of both, in active memory, steps 2 to 6; does not move
 ...
 --- run amphora compile SHARE/examples/tiny.prototxt -t ring-npu --set memories.am.size=3KiB --explain
