@@ -28,6 +28,8 @@ makes. Kinds of tests:
   weights  tests/weights.py: plans that count weights, beside Vela's
   depth  tests/depth.py: groups of layers that spread pixels
   least  tests/least.py: what would do where nothing fits, and what not
+  explained  tests/explained.py: --explain adds up, and has a reason for each
+         volume
   slabs  tests/slabs.py: pools over whole images, by channels
   couples  tests/couples.py: layers that pass slabs of channels to the next
   never_worse tests/never_worse.py: more memory, neither more bytes nor cycles
@@ -89,6 +91,7 @@ def scripts(long):
             "staged",
             "depth",
             "least",
+            "explained",
             "slabs", "couples",
             "never_worse",
             "residency",
