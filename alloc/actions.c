@@ -76,10 +76,9 @@ static void loads(Emit *e, NodeId id) {
         emit_return(e, node->in[i]);
     if (!result_lands(e->w, id))
         emit_return(e, node->out[0]);
-    if (!on_engine(e->w, id) || e->w->mode[id.i].streams_in)
-        return;
-    for (uint32_t i = 0; i < node->n_in; i++)
-        if (!couple_passes(e->w, node->in[i]))
+    for (uint32_t i = 0; i < node->n_in && on_engine(e->w, id); i++)
+        if (!mode_streams(&e->w->mode[id.i], i) &&
+            !couple_passes(e->w, node->in[i]))
             emit_load(e, node->in[i]);
 }
 

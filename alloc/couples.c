@@ -51,18 +51,6 @@ static bool may_run_so(const Work *w, NodeId id) {
            w->spec->tiling.ops >> w->legal[id.i].op & 1;
 }
 
-static bool gives(const Node *node) {
-    return node->op == OP_CONV && node->attr.conv.groups < 2;
-}
-
-static bool takes(const Work *w, const Node *node) {
-    const ConvAttr *conv = &node->attr.conv;
-    Volume in = plan_volume(w->g, node->in[0]);
-    bool depthwise = node->op == OP_CONV && conv->groups == in.c &&
-                     conv->out_c == in.c && in.c > 1;
-    return node->op == OP_POOL || node->op == OP_ELTWISE || depthwise;
-}
-
 /* Made for the taker alone, and no part of anything. */
 static bool passes_alone(const Work *w, TensorId t) {
     const Role *role = &w->role[t.i];
@@ -72,14 +60,15 @@ static bool passes_alone(const Work *w, TensorId t) {
 }
 
 NodeId couple_taker(const Work *w, NodeId id) {
-    if (!may_run_so(w, id) || !gives(graph_node(w->g, id)))
+    if (!may_run_so(w, id) || !is_dense(graph_node(w->g, id)))
         return NO_NODE;
     TensorId t = graph_node(w->g, id)->out[0];
     if (!passes_alone(w, t))
         return NO_NODE;
     NodeId taker = w->uses.node[w->uses.start[t.i]];
-    return may_run_so(w, taker) && takes(w, graph_node(w->g, taker)) ? taker
-                                                                     : NO_NODE;
+    return may_run_so(w, taker) && goes_by_channel(w, graph_node(w->g, taker))
+               ? taker
+               : NO_NODE;
 }
 
 /* Where the result takes the place of what is passed, nothing is won. */
@@ -115,7 +104,7 @@ static bool engine_takes(const Work *w, NodeId id, uint32_t c) {
     const HwEngine *engine = &w->spec->engine[w->legal[id.i].engine];
     return !(c % engine->part_align) &&
            hw_range_has(&engine->limit[HW_LIMIT_OUT_C], c) &&
-           (gives(graph_node(w->g, id)) ||
+           (is_dense(graph_node(w->g, id)) ||
             hw_range_has(&engine->limit[HW_LIMIT_IN_C], c));
 }
 

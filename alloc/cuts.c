@@ -2,21 +2,21 @@
  * any order.
  *
  * Input: leaves, and which rows each layer needs of them. Output: a bound.
- * A *cut* is a row of a result, or a pixel where layers roll by columns. When
- * it is made, all that it is made from has been made, and nothing that is made
- * from it. So a row that the cut needs, directly or not, and that a row needs
- * which in turn needs the cut, is *caught*: it was made before, is read behind,
- * and nobody makes it again. It is in active memory then, or is loaded behind,
- * and was stored before unless it is outside anyway.
- * Cuts of which each needs the one before it follow each other in time in
- * every plan. What is caught by several in a row may stay outside for all of
- * them at the cost of one; a row that is read for certain between two cuts is
- * loaded once more. Those are the times and gaps of shares.c: the rows of a
- * leaf are caught by runs of cuts, and of all rows with the same numbers by cut
- * the longest runs are cheapest, so that numbers of bytes are enough. Rounded
- * down they stay a bound, as fewer rows are caught, too.
- * What rows need is taken from below: where strides or dilation leave holes,
- * fewer rows.
+ * A *cut* is a row of a result, or a pixel where layers roll by columns, of a
+ * layer that makes each channel from all of its operand. When the first channel
+ * of it is made, all that it is made from has been made, and nothing that is
+ * made from it. So a row that the cut needs, directly or not, and that a row
+ * needs which in turn needs the cut, is *caught*: it was made before, is read
+ * behind, and nobody makes it again. It is in active memory then, or is loaded
+ * behind, and was stored before unless it is outside anyway. Cuts of which each
+ * needs the one before it follow each other in time in every plan. What is
+ * caught by several in a row may stay outside for all of them at the cost of
+ * one; a row that is read for certain between two cuts is loaded once more.
+ * Those are the times and gaps of shares.c: the rows of a leaf are caught by
+ * runs of cuts, and of all rows with the same numbers by cut the longest runs
+ * are cheapest, so that numbers of bytes are enough. Rounded down they stay a
+ * bound, as fewer rows are caught, too. What rows need is taken from below:
+ * where strides or dilation leave holes, fewer rows.
  */
 #include "alloc/cuts.h"
 
@@ -42,7 +42,8 @@ static int64_t pixels(const Area *a) {
 
 /* A result of a layer; layers of the host, too. */
 typedef struct Op {
-    bool engine;
+    bool engine, parts; /* parts: some channels may be made before others, from
+                         * fewer than all */
     uint32_t step, out; /* out: leaf */
     uint32_t first, n;  /* operands, in Cuts.operand */
     Feet feet[2];       /* by axis */
@@ -75,6 +76,7 @@ static Area area_of(const Work *w, TensorId t) {
 
 static Op op_make(const Work *w, const Leaves *leaves, NodeId id, TensorId t) {
     Op op = {.engine = on_engine(w, id),
+             .parts = goes_by_channel(w, graph_node(w->g, id)),
              .step = w->schedule->step_of[id.i],
              .out = leaves->of[t.i]};
     op.feet[0] = feet_of(w, id, 0);
@@ -326,7 +328,7 @@ static void cuts_make(Cuts *c) {
     const double *live = crossing(c);
     uint32_t *op = ARENA_ARRAY(c->w->arena, uint32_t, c->n_ops + 1);
     for (uint32_t o = 0; o < c->n_ops; o++)
-        if (live[c->op[o].step] > (double)c->w->total)
+        if (!c->op[o].parts && live[c->op[o].step] > (double)c->w->total)
             op[n++] = o;
     Price *price = ARENA_ARRAY(c->w->arena, Price, c->leaves->n + 1);
     c->cut = ARENA_ARRAY(c->w->arena, Cut, most + 1);

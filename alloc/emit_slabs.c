@@ -2,7 +2,8 @@
  * rows at a time.
  *
  * Input: a node that runs so, or a couple, and where its buffers lie. Output:
- * for each slab the load of what passes through active memory, and the run.
+ * for each slab the loads of what passes through active memory, the run, and
+ * the stores.
  */
 #include "alloc/emit.h"
 
@@ -21,27 +22,66 @@ static uint32_t place_slab(Emit *e, uint32_t buf, TensorId t, uint32_t c,
     return plank;
 }
 
-static void run_slab(Emit *e, NodeId id, uint32_t tile, uint32_t n_tiles) {
+/* What a node reads of an operand for channels [c, end): these, or all. */
+static uint32_t slab_operand(Emit *e, NodeId id, uint32_t k, uint32_t *buf,
+                             uint32_t c, uint32_t end) {
     const Node *node = graph_node(e->w->g, id);
-    const Mode *mode = &e->w->mode[id.i];
-    uint32_t end = plan_volume(e->w->g, node->out[0]).c;
-    uint32_t c = tile * mode->channels, buf = emit_first_buf(mode, tile);
-    end = mode->channels < end - c ? c + mode->channels : end;
-    uint32_t from = emit_readable(e, node->in[0]);
-    uint32_t in = place_slab(e, buf, node->in[0], c, end - c);
-    emit_move_all(e, ACTION_LOAD, emit_channels(e, from, c, end), in);
-    uint32_t out = emit_channels(e, e->present[node->out[0].i], c, end);
-    Action a = emit_run_new(e, id, &in, out);
-    a.tile = tile;
-    a.n_tiles = n_tiles;
-    emit_action(e, a);
+    TensorId t = node->in[k];
+    if (is_dense(node))
+        return e->present[t.i];
+    if (!mode_streams(&e->w->mode[id.i], k))
+        return emit_channels(e, e->present[t.i], c, end);
+    uint32_t from = emit_readable(e, t);
+    uint32_t slab = place_slab(e, (*buf)++, t, c, end - c);
+    emit_move_all(e, ACTION_LOAD, emit_channels(e, from, c, end), slab);
+    return slab;
 }
 
+/* A slab of a node. */
+typedef struct Slab {
+    uint32_t tile, n_tiles;
+    uint32_t to[2], n_to; /* where it is stored, if it passes */
+} Slab;
+
+static void run_slab(Emit *e, NodeId id, const Slab *s) {
+    const Node *node = graph_node(e->w->g, id);
+    const Mode *mode = &e->w->mode[id.i];
+    TensorId t = node->out[0];
+    uint32_t end = plan_volume(e->w->g, t).c, in[MAX_OPERANDS];
+    uint32_t c = s->tile * mode->channels, buf = emit_first_buf(mode, s->tile);
+    end = mode->channels < end - c ? c + mode->channels : end;
+    for (uint32_t k = 0; k < node->n_in; k++)
+        in[k] = slab_operand(e, id, k, &buf, c, end);
+    uint32_t out = mode->streams_out
+                       ? place_slab(e, buf, t, c, end - c)
+                       : emit_channels(e, e->present[t.i], c, end);
+    Action a = emit_run_new(e, id, in, out);
+    a.tile = s->tile;
+    a.n_tiles = s->n_tiles;
+    emit_action(e, a);
+    for (uint32_t i = 0; i < s->n_to; i++)
+        emit_move_all(e, ACTION_STORE, out, emit_channels(e, s->to[i], c, end));
+}
+
+/* Operands that stay may give their place to the result. */
 void emit_slabs(Emit *e, NodeId id) {
-    uint32_t n_tiles = parts_of_planks(e->w, id);
-    emit_result(e, id);
-    for (uint32_t k = 0; k < n_tiles; k++)
-        run_slab(e, id, k, n_tiles);
+    Slab s = {.n_tiles = parts_of_planks(e->w, id)};
+    const Node *node = graph_node(e->w->g, id);
+    TensorId over = e->w->role[node->out[0].i].over;
+    uint32_t home = NONE;
+    uint32_t there = over.i == NONE ? NONE : e->present[over.i];
+    if (e->w->mode[id.i].streams_out)
+        s.n_to = emit_targets(e, node->out[0], s.to, &home);
+    else
+        emit_result(e, id);
+    if (over.i != NONE)
+        e->present[over.i] = there;
+    for (; s.tile < s.n_tiles; s.tile++)
+        run_slab(e, id, &s);
+    if (e->w->mode[id.i].streams_out)
+        e->copy[node->out[0].i] = home;
+    else if (over.i != NONE)
+        e->present[over.i] = NONE;
 }
 
 /* ---- couples ---- */

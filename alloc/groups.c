@@ -219,12 +219,15 @@ static void copies_give_way(Work *w, NodeId id) {
         w->role[result.i].repl = w->role[node->in[0].i].repl;
 }
 
+/* Of what engines make rather than of what comes from outside, which may pass
+ * by slabs. */
 static void in_place_decide(Work *w, NodeId id) {
     const Node *node = graph_node(w->g, id);
-    for (uint32_t i = 0; i < node->n_in; i++) {
-        if (takes_in_place(w, id, node->in[i]) &&
-            !read_besides(w, node->in[i], id)) {
-            w->role[node->out[0].i].over = node->in[i];
+    for (uint32_t i = 0; i < 2 * node->n_in; i++) {
+        TensorId t = node->in[i % node->n_in];
+        if (from_outside(w, t) == (i >= node->n_in) &&
+            takes_in_place(w, id, t) && !read_besides(w, t, id)) {
+            w->role[node->out[0].i].over = t;
             return;
         }
     }

@@ -33,12 +33,15 @@ static bool inner(const Work *w, NodeId node, TensorId t) {
            (maker.i != node.i || !group_stores(w, g, t));
 }
 
-/* Whether the node takes the operand, or gives the result, by parts. */
-static bool streams(const Work *w, NodeId node, TensorId t, bool in) {
+/* Whether the node takes operand k by parts, or gives the result so, which is
+ * behind the operands. */
+static bool streams(const Work *w, NodeId node, uint32_t k) {
     const Mode *mode = &w->mode[node.i];
+    const Node *n = graph_node(w->g, node);
+    TensorId t = k < n->n_in ? n->in[k] : n->out[0];
     if (mode->kind == MODE_GROUP && w->group.at[mode->group].stays)
         return !group_keeps(w, &w->group.at[mode->group], t);
-    return in ? mode->streams_in : mode->streams_out;
+    return k < n->n_in ? mode_streams(mode, k) : mode->streams_out;
 }
 
 bool takes_rows(const Work *w, NodeId node, TensorId in) {
@@ -92,7 +95,7 @@ static void touch_by_node(Work *w, const Unit *u, Touch *touch, NodeId id) {
         return;
     for (uint32_t k = 0; k < node->n_in; k++) {
         TensorId in = node->in[k];
-        bool by_parts = streams(w, id, in, true);
+        bool by_parts = streams(w, id, k);
         bool by_rows = by_parts && takes_rows(w, id, in);
         if (w->unit_of[in.i] == unit && !inner(w, id, in) &&
             !(filling && by_parts && !by_rows))
@@ -102,7 +105,7 @@ static void touch_by_node(Work *w, const Unit *u, Touch *touch, NodeId id) {
         return;
     bool lands = result_lands(w, id);
     touch->lands |= lands;
-    touch_by(w, touch, id, !lands && streams(w, id, out, false), false);
+    touch_by(w, touch, id, !lands && streams(w, id, node->n_in), false);
 }
 
 /* Fills the touch from the nodes of its step. What streams from a concat that
@@ -470,6 +473,8 @@ static void plank_set(Work *w, Problem *p, NodeId id) {
     uint64_t bytes[PLAN_MAX_POOLS];
     for (uint32_t i = 0; i < node->n_in + mode->streams_out; i++) {
         bool is_in = i < node->n_in;
+        if (is_in && !mode_streams(mode, i))
+            continue;
         Owner owner = {.kind = OWNER_PLANK,
                        .unit = NONE,
                        .node = id,

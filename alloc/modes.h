@@ -75,6 +75,22 @@ void slab_bytes(const Work *w, TensorId tensor, uint32_t channels,
 /* How many planks, or slabs, the node's mode has. */
 uint32_t parts_of_planks(const Work *w, NodeId node);
 
+/* Slabs of all that the node touches, for all of which there are places
+ * outside, have multiples of this; NONE: there are none such. */
+uint32_t slab_quantum(const Work *w, NodeId node);
+
+/* ---- slab_modes.c: the same of other layers, where they move less ---- */
+
+/* Whether each channel of the result is made from all of the operand. */
+bool is_dense(const Node *node);
+/* Whether it is made from the same one of each operand. */
+bool goes_by_channel(const Work *w, const Node *node);
+/* Gives a node that runs whole the slabs that move least of those that take at
+ * most `free` bytes; false if there are none, or planks move no more. */
+bool slabs_start(Work *w, NodeId node, uint64_t free);
+/* Thinner ones than its mode has; false if there are none. */
+bool slabs_shrink(Work *w, NodeId node);
+
 /* ---- couples.c: a layer and its only reader, by slabs ---- */
 
 /* Makes couples where active memory would hold too much. */

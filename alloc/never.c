@@ -58,15 +58,36 @@ static bool replaces_operand(const Work *w, NodeId id) {
     return false;
 }
 
+/* Of `c` channels, all rows. */
+static uint64_t slab_of(const Work *w, TensorId t, uint32_t c) {
+    Volume v = plan_volume(w->g, t);
+    v.c = c;
+    v.repl = hwspec_repl_none(w->spec, c);
+    return layout_bytes(w->spec->memory[0].layout, &v);
+}
+
+/* Slabs of all but what a dense convolution reads; UINT64_MAX if there are none
+ * such. */
+static uint64_t slabs_all_least(const Work *w, NodeId id) {
+    const Node *node = graph_node(w->g, id);
+    bool dense = is_dense(node);
+    if (!by_rows(w, id) || w->spec->tiling.rings ||
+        !(dense || goes_by_channel(w, node)) || slab_quantum(w, id) == NONE)
+        return UINT64_MAX;
+    uint32_t q = slab_quantum(w, id), n = dense ? 0 : node->n_in;
+    uint64_t sum = dense ? operands_bytes(w, node, true, 0) : 0;
+    for (uint32_t k = 0; k < n; k++)
+        sum += slab_of(w, node->in[k], q);
+    return sum + (replaces_operand(w, id) ? 0 : slab_of(w, node->out[0], q));
+}
+
 /* UINT64_MAX if it cannot run by slabs. */
 static uint64_t slab_bytes_least(const Work *w, NodeId id) {
     const Node *node = graph_node(w->g, id);
     const Layout *layout = w->spec->memory[0].layout;
     uint32_t c = by_rows(w, id) ? slab_least(w, id) : 0;
-    Volume in = plan_volume(w->g, node->in[0]);
     Volume out = plan_volume(w->g, node->out[0]);
-    in.c = c;
-    return c ? layout_bytes(layout, &in) + layout_bytes(layout, &out)
+    return c ? slab_of(w, node->in[0], c) + layout_bytes(layout, &out)
              : UINT64_MAX;
 }
 
@@ -80,6 +101,8 @@ static uint64_t node_least(const Work *w, NodeId id) {
     uint64_t sum = in + rows_bytes(w, out, whole ? h : q);
     uint64_t slab = slab_bytes_least(w, id);
     sum = replaces_operand(w, id) ? in : sum;
+    uint64_t slabs = slabs_all_least(w, id);
+    slab = slabs < slab ? slabs : slab;
     return slab < sum ? slab : sum;
 }
 

@@ -6,10 +6,10 @@
  * channels outside of rows: rows from two instructions cannot lie side by side
  * in all channels. So, of the rows that an instruction reads of an operand,
  * each channel was written by one instruction, with all of these rows, or came
- * by transfers. An instruction makes all channels of a result, but for pools
- * and for those that a couple may run by slabs (couples.c): of these, the first
- * reads all channels of its operand, the second makes each channel from its
- * own. One that copies reads at least what it writes.
+ * by transfers. An instruction may make some channels of a result (couples.c,
+ * slab_modes.c): a dense convolution from all channels of its operand, of which
+ * all are there then, others each from its own. One that copies reads at least
+ * what it writes.
  *
  * A *path* is a row of results, each read by the layer of the next, itself or
  * in a concat. Some instruction makes row y of the last one. What it reads of
@@ -221,27 +221,29 @@ static Span rows_behind(const Work *w, const Link *link, int64_t size,
 }
 
 /* Whether it may make some channels of its result from the same ones. */
-static bool takes_channels(const Work *w, NodeId id) {
-    const Node *node = graph_node(w->g, id);
-    if (node->op == OP_POOL)
-        return true;
-    for (uint32_t k = 0; k < node->n_in; k++) {
-        NodeId maker = graph_tensor(w->g, node->in[k])->producer;
-        if (maker.i != NONE && couple_taker(w, maker).i == id.i)
-            return true;
-    }
-    return false;
+static bool takes_channels(const Work *w, const Link *link) {
+    const Node *node = graph_node(w->g, link->by);
+    return node->op == OP_POOL || (link->by_parts && goes_by_channel(w, node));
+}
+
+/* Bytes for the rows of the result: of one channel, where there may be others.
+ */
+static double made_bytes(const Work *w, const Link *link, int64_t rows) {
+    Volume v = plank_in(w, link->tensor, (uint32_t)rows, 0);
+    if (w->spec->engine[w->legal[link->by.i].engine].in_place)
+        return 0;
+    if (link->by_parts && is_dense(graph_node(w->g, link->by)))
+        v.c = 1;
+    return (double)layout_bytes(w->spec->memory[0].layout, &v);
 }
 
 /* Whether an instruction can make the rows of the link, or some channels of
  * these. */
 static bool can_make(const Work *w, const Link *link, Span rows) {
     const Node *node = graph_node(w->g, link->by);
-    if (takes_channels(w, link->by))
+    if (takes_channels(w, link))
         return true;
-    bool over = w->spec->engine[w->legal[link->by.i].engine].in_place ||
-                couple_taker(w, link->by).i != NONE;
-    double sum = over ? 0 : plank_bytes(w, link->tensor, span_length(rows));
+    double sum = made_bytes(w, link, span_length(rows));
     for (uint32_t k = 0; k < node->n_in; k++) {
         int64_t size = plan_volume(w->g, node->in[k]).h;
         Span need = rows_behind(w, link, size, rows);

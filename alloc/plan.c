@@ -32,7 +32,7 @@ static const Once *once_new(Arena *arena, const Schedule *schedule) {
     once->stripes = stripe_costs_new(arena, n);
     once->nest = ARENA_ARRAY(arena, NestKnown *, nest_slots(schedule));
     once->planks = ARENA_ARRAY(arena, PlankRows, plank_slots(schedule->graph));
-    once->slab = ARENA_ARRAY(arena, uint32_t, schedule->graph->node.n + 1);
+    once->slab = ARENA_ARRAY(arena, uint32_t, 2 * schedule->graph->node.n + 2);
     return once;
 }
 

@@ -191,8 +191,8 @@ static bool operands_freed(Work *w, NodeId id, const Mode *mode) {
     const Node *node = graph_node(w->g, id);
     if (mode->streams_out && !operand_freed(w, id, node->out[0]))
         return false;
-    for (uint32_t i = 0; i < node->n_in && mode->streams_in; i++)
-        if (!operand_freed(w, id, node->in[i]))
+    for (uint32_t i = 0; i < node->n_in; i++)
+        if (mode_streams(mode, i) && !operand_freed(w, id, node->in[i]))
             return false;
     return true;
 }

@@ -37,6 +37,8 @@ static bool parts_there(const HwMemory *memory, Volume whole, uint32_t c) {
 }
 
 static bool parts_at_all(const HwMemory *memory, Volume whole, uint32_t q) {
+    if (memory->layout->n && memory->layout->axis[0].dim != LAYOUT_C)
+        return false; /* no instruction says where they begin */
     for (uint32_t c = q; c < whole.c; c += q)
         if (!parts_there(memory, whole, c))
             return false;
@@ -67,6 +69,27 @@ static bool result_cuts(const Work *w, NodeId id, uint32_t q) {
            q % w->spec->engine[w->legal[id.i].engine].part_align == 0;
 }
 
+/* The same of all that may pass or stay. */
+static bool all_cut(const Work *w, NodeId id, uint32_t q) {
+    const Node *node = graph_node(w->g, id);
+    TensorId out = node->out[0];
+    Volume v = plan_volume(w->g, out);
+    const HwMemory *to = &w->spec->memory[w->spec->output];
+    for (uint32_t k = 0; k < node->n_in && !is_dense(node); k++)
+        if (!operand_cuts(w, node->in[k], q) || !volume_cuts(w, node->in[k], q))
+            return false;
+    return result_cuts(w, id, q) && operand_cuts(w, out, q) &&
+           (!w->role[out.i].outside || parts_at_all(to, v, q));
+}
+
+uint32_t slab_quantum(const Work *w, NodeId id) {
+    uint32_t *known = &w->once->slab[2 * id.i + 1], c = channels_of(w, id);
+    for (uint32_t q = 1; !*known && q < c && q <= MOST_QUANTUM; q++)
+        *known = all_cut(w, id, q) ? q : 0;
+    *known = *known ? *known : NONE;
+    return *known;
+}
+
 static uint32_t quantum_find(const Work *w, NodeId id) {
     const Node *node = graph_node(w->g, id);
     uint32_t c = channels_of(w, id);
@@ -80,7 +103,7 @@ static uint32_t quantum_find(const Work *w, NodeId id) {
 
 /* Slabs have multiples of this; NONE: the node cannot run by slabs. */
 static uint32_t quantum(const Work *w, NodeId id) {
-    uint32_t *known = &w->once->slab[id.i];
+    uint32_t *known = &w->once->slab[2 * id.i];
     if (!*known)
         *known = quantum_find(w, id);
     return *known;

@@ -86,6 +86,8 @@ enum { MAX_OPERANDS = 17 };
 typedef struct Mode {
     ModeKind kind;
     bool streams_in, streams_out;
+    uint32_t stays;    /* slabs: operands that are whole all the same: bits */
+    bool early;        /* slabs that were tried before planks */
     uint32_t rows;     /* planks: rows of the output */
     uint32_t channels; /* planks: slabs of so many, of all rows; 0: none.
                         * couples: of these */
@@ -99,6 +101,10 @@ typedef struct Mode {
     bool doubled;       /* planks, stripes: two sets of buffers take turns; */
     uint32_t twin;      /* the second is so many behind the first */
 } Mode;
+
+static inline bool mode_streams(const Mode *mode, uint32_t k) {
+    return mode->streams_in && !(mode->stays >> k & 1);
+}
 
 /* Steps [first, end) that run depth first: all of them for each stripe of
  * `rows` rows of the last result. */
@@ -174,7 +180,7 @@ typedef struct Once {
     StripeCosts *stripes; /* stripecost.c */
     NestKnown **nest;     /* by node, then style; NULL: not yet */
     PlankRows *planks;    /* tiles.c: what was asked last */
-    uint32_t *slab;       /* slabs.c: by node: its quantum; 0: not yet */
+    uint32_t *slab;       /* slabs.c: by node: its quanta; 0: not yet */
 } Once;
 
 /* depth.c: what it chose for one size of memory, for all Works of one plan. */

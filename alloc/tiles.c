@@ -323,6 +323,12 @@ static bool set_planks(Work *w, NodeId id, uint32_t rows, uint32_t channels) {
 }
 
 static bool planks_next(Work *w, NodeId id, uint64_t free) {
+    Mode *mode = &w->mode[id.i];
+    if (mode->kind == MODE_WHOLE ? slabs_start(w, id, free)
+                                 : mode->early && slabs_shrink(w, id))
+        return true;
+    if (mode->early)
+        *mode = (Mode){.style = -1};
     uint32_t rows = lower_planks(w, id, free);
     return set_planks(w, id, rows, smaller_slabs(w, id, rows, free));
 }
