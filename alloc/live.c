@@ -129,16 +129,25 @@ static int by_step(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
+/* What a node of a couple touches is there while either runs. */
+static uint32_t node_steps(const Work *w, NodeId id, uint32_t *step) {
+    NodeId other = couple_partner(w, id);
+    step[0] = w->schedule->step_of[id.i];
+    if (other.i != NONE)
+        step[1] = w->schedule->step_of[other.i];
+    return 1 + (other.i != NONE);
+}
+
 /* Steps at which engines touch the tensor; returns how many. */
 static uint32_t tensor_steps(const Work *w, TensorId t, uint32_t *step) {
     const Role *role = &w->role[t.i];
     uint32_t n = 0;
     if (role->origin == FROM_ENGINE ||
         (role->origin == FROM_PARTS && !role->dissolved))
-        step[n++] = role->made;
+        n += node_steps(w, graph_tensor(w->g, t)->producer, step);
     for (uint32_t i = w->uses.start[t.i]; i < w->uses.start[t.i + 1]; i++)
         if (on_engine(w, w->uses.node[i]))
-            step[n++] = w->schedule->step_of[w->uses.node[i].i];
+            n += node_steps(w, w->uses.node[i], step + n);
     return n;
 }
 
@@ -146,7 +155,7 @@ void touches_make(Work *w, Unit *unit) {
     uint32_t n = 0, most = 0;
     for (uint32_t i = 0; i < unit->n_tensors; i++) {
         uint32_t t = unit->tensor[i].i;
-        most += 1 + w->uses.start[t + 1] - w->uses.start[t];
+        most += 2 * (1 + w->uses.start[t + 1] - w->uses.start[t]);
     }
     uint32_t *step = ARENA_ARRAY(w->arena, uint32_t, most);
     for (uint32_t i = 0; i < unit->n_tensors; i++)
