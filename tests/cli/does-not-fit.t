@@ -15,7 +15,8 @@ SHARE/examples/googlenet.prototxt:527:1: note: pool_4e (832x7x7, 1 of its rows):
 SHARE/examples/googlenet.prototxt:527:1: note: no stripe of pool_4e fits: the lowest, 1 of its 7 rows, takes 212,992 bytes
     layer {
     ^
-amphora: note: --set memories.am.size=212992 would do; 212928 would not
+amphora: note: --set memories.am.size=112640 would do; 112576 would not
+amphora: note: with less, listings have more than the 1536 instructions that xdnn-v2-28 holds
 --- run ls
 --- exit 0
 --- stdout
