@@ -417,7 +417,9 @@ void nest_choose(const Work *w, NodeId id, Mode *mode) {
         found->older = *slot;
         known = *slot = found;
     }
-    *mode = known->mode;
+    mode->tile_h = known->mode.tile_h;
+    mode->tile_w = known->mode.tile_w;
+    mode->nest = known->mode.nest;
 }
 
 /* ---- what it moves ---- */
