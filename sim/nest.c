@@ -186,6 +186,8 @@ static bool rooms_apart(Run *run, const Work *w, const Place *place,
  * had. */
 static bool rooms_take(Nest *t) {
     Run *run = t->run;
+    if (run->options.time_only)
+        return true;
     const Work *w = t->job->work;
     const Tiling *tile = &w->tile;
     uint64_t pixels = (uint64_t)tile->h * tile->w;
@@ -315,6 +317,8 @@ static void collect(Nest *t, const Step *s) {
 }
 
 static void compute(Nest *t, const Step *s) {
+    if (t->run->options.time_only)
+        return;
     Patch in = read_part(t, s, s->in);
     if (t->run->options.memory_only)
         return;
