@@ -33,6 +33,7 @@ typedef struct Best {
     uint64_t moved, cycles, tiles; /* moved UINT64_MAX: none so far */
     uint64_t ideal;                /* cycles: no tiles take fewer */
     uint64_t end;                  /* of its tiles */
+    const NestKnown *limit;        /* what costs more is not looked at; NULL */
     Mode mode;
 } Best;
 
@@ -44,6 +45,11 @@ static uint32_t pieces(uint32_t size, uint32_t tile) {
 typedef struct Channels {
     uint32_t n, size[MAX_CUTS];
 } Channels;
+
+typedef struct Axes {
+    Cuts rows, cols;
+    Channels c, in;
+} Axes;
 
 /* ---- axes ---- */
 
@@ -132,6 +138,10 @@ static void lay(const Loops *l, uint64_t bytes, bool several, uint64_t *end,
     }
 }
 
+static uint64_t sums_of(const Loops *l, const Sizes *s) {
+    return (uint64_t)s->rows->tile * s->cols->tile * s->c * l->style->sums;
+}
+
 /* Where the tiles lie; returns the byte behind them. */
 static uint64_t lay_all(const Loops *l, const Sizes *s, Nest *nest) {
     uint64_t end = 0, sums[2];
@@ -143,8 +153,7 @@ static uint64_t lay_all(const Loops *l, const Sizes *s, Nest *nest) {
         nest->input);
     lay(l, s->c * in_c * l->taps * l->element, across * inner > 1, &end,
         nest->weights);
-    lay(l, (uint64_t)s->rows->tile * s->cols->tile * s->c * l->style->sums,
-        false, &end, sums);
+    lay(l, sums_of(l, s), false, &end, sums);
     nest->sums = sums[0];
     return end;
 }
@@ -186,8 +195,17 @@ static double price(const Loops *l, uint64_t moved, uint64_t cycles) {
     return (double)cycles + l->byte_cycles * (double)moved;
 }
 
+static bool is_beyond(const Loops *l, uint64_t moved, uint64_t cycles,
+                      const NestKnown *limit) {
+    if (l->bytes_alone && moved != limit->moved)
+        return moved > limit->moved;
+    return price(l, moved, cycles) > price(l, limit->moved, limit->cycles);
+}
+
 static bool beats(const Loops *l, uint64_t moved, uint64_t cycles,
                   uint64_t tiles, const Best *best) {
+    if (best->limit && is_beyond(l, moved, cycles, best->limit))
+        return false;
     if (l->bytes_alone && moved != best->moved)
         return moved < best->moved;
     double mine = price(l, moved, cycles);
@@ -221,31 +239,46 @@ static void consider(const Loops *l, const Sizes *s, Best *best) {
     }
 }
 
-/* All input channels at once, or else as many as there is room for: what is
- * moved does not depend on how many. */
-static void consider_depths(const Loops *l, Sizes *s, const Channels *in,
-                            Best *best) {
+/* Whether some order of the loops could be better than what is known, were no
+ * engine to wait, nor any tile too large. */
+static bool may_beat(const Loops *l, const Sizes *s, const Best *best) {
+    return beats(l, moved_with(l, s, false), best->ideal, 0, best) ||
+           beats(l, moved_with(l, s, true), best->ideal, 0, best);
+}
+
+/* As many input channels as there is room for, but not all of them; 0: none. */
+static uint32_t deepest(const Loops *l, const Sizes *sizes,
+                        const Channels *in) {
     Nest unused;
-    if (l->by_channel) {
-        s->in_c = s->c;
-        consider(l, s, best);
-        return;
-    }
-    s->in_c = in->size[0];
-    consider(l, s, best);
+    Sizes s = *sizes;
     uint32_t lo = 1, hi = in->n;
     while (lo < hi) {
         uint32_t mid = (lo + hi) / 2;
-        s->in_c = in->size[mid];
-        if (lay_all(l, s, &unused) <= l->style->reserved)
+        s.in_c = in->size[mid];
+        if (lay_all(l, &s, &unused) <= l->style->reserved)
             hi = mid;
         else
             lo = mid + 1;
     }
-    if (lo < in->n) {
-        s->in_c = in->size[lo];
+    return lo < in->n ? in->size[lo] : 0;
+}
+
+/* All input channels at once, or else as many as there is room for: what is
+ * moved does not depend on how many. */
+static void consider_depths(const Loops *l, Sizes *s, const Channels *in,
+                            Best *best) {
+    s->in_c = l->by_channel ? s->c : in->size[0];
+    if (sums_of(l, s) > l->style->reserved || !may_beat(l, s, best))
+        return;
+    consider(l, s, best);
+    if (l->by_channel || in->n < 2)
+        return;
+    s->in_c = in->size[1];
+    if (!may_beat(l, s, best))
+        return;
+    s->in_c = deepest(l, s, in);
+    if (s->in_c)
         consider(l, s, best);
-    }
 }
 
 /* `input`: it comes from that memory. */
@@ -312,9 +345,8 @@ static void smaller_depths(const Loops *l, Sizes *s, const Channels *in,
 }
 
 static bool sums_are_less(const Loops *l, const Sizes *s, const Best *best) {
-    uint64_t sums =
-        (uint64_t)s->rows->tile * s->cols->tile * s->c * l->style->sums;
-    return !best->mode.nest.over || sums < best->mode.nest.over;
+    uint64_t over = best->mode.nest.over;
+    return !over || sums_of(l, s) < over;
 }
 
 /* The tiles that take least, where all are too large: the smallest of which
@@ -334,33 +366,47 @@ static void smallest(const Loops *l, const Cuts *rows, const Cuts *cols,
         }
 }
 
-/* Returns the byte behind the tiles; 0 if all are too large. */
-static uint64_t nest_search(const Work *w, NodeId id, Mode *mode) {
-    Loops l = loops_of(w, id, &w->spec->tiling.style[mode->style]);
-    Arena *arena = arena_new("nest");
-    Cuts *rows = ARENA_NEW(arena, Cuts), *cols = ARENA_NEW(arena, Cuts);
-    Channels c, in;
-    c.n = sizes_of(l.out.c, c.size);
-    in.n = sizes_of(l.in.c, in.size);
-    Best best = {
-        .moved = UINT64_MAX, .ideal = nest_ideal_cycles(&l), .mode = *mode};
-    cuts_make(arena, &l, 0, rows);
-    cuts_make(arena, &l, 1, cols);
-    for (uint32_t i = 0; i < rows->n; i++)
-        for (uint32_t j = 0; j < cols->n; j++) {
-            Sizes s = {&rows->at[i], &cols->at[j], 0, 0};
+/* All sizes, but those that cost more than the limit. */
+static void search(const Loops *l, const Axes *a, Best *best) {
+    for (uint32_t i = 0; i < a->rows.n; i++)
+        for (uint32_t j = 0; j < a->cols.n; j++) {
+            Sizes s = {&a->rows.at[i], &a->cols.at[j], 0, 0};
             for (uint32_t k = 0;
-                 k < c.n && beats(&l, once(&l, &s), best.ideal, 0, &best);
+                 k < a->c.n && beats(l, once(l, &s), best->ideal, 0, best);
                  k++) {
-                s.c = c.size[k];
-                consider_depths(&l, &s, &in, &best);
+                s.c = a->c.size[k];
+                consider_depths(l, &s, &a->in, best);
             }
         }
+}
+
+/* Fills `found` for the mode's style. `limit`: tiles that fit, too, of another
+ * number of input channels perhaps; or NULL. */
+static void nest_search(const Work *w, NodeId id, const Mode *mode,
+                        const NestKnown *limit, NestKnown *found) {
+    Loops l = loops_of(w, id, &w->spec->tiling.style[mode->style]);
+    Arena *arena = arena_new("nest");
+    Axes *a = ARENA_NEW(arena, Axes);
+    Best best = {.moved = UINT64_MAX,
+                 .ideal = nest_ideal_cycles(&l),
+                 .limit = limit,
+                 .mode = *mode};
+    a->c.n = sizes_of(l.out.c, a->c.size);
+    a->in.n = sizes_of(l.in.c, a->in.size);
+    cuts_make(arena, &l, 0, &a->rows);
+    cuts_make(arena, &l, 1, &a->cols);
+    search(&l, a, &best);
+    best.limit = NULL;
+    if (best.moved == UINT64_MAX && limit)
+        search(&l, a, &best);
     if (best.moved == UINT64_MAX)
-        smallest(&l, rows, cols, &c, &in, &best);
-    *mode = best.mode;
+        smallest(&l, &a->rows, &a->cols, &a->c, &a->in, &best);
+    found->reserved = l.style->reserved;
+    found->end = best.end;
+    found->moved = best.moved;
+    found->cycles = best.cycles;
+    found->mode = best.mode;
     arena_free(arena);
-    return best.end;
 }
 
 size_t nest_slots(const Schedule *schedule) {
@@ -389,6 +435,7 @@ static bool nodes_alike(const Work *w, NodeId a, NodeId b) {
            !memcmp(&x->attr.conv, &y->attr.conv, sizeof x->attr.conv);
 }
 
+/* What is known of the node by the mode's style, for these bytes; NULL. */
 static const NestKnown *known_of(const Work *w, NodeId id, const Mode *mode) {
     uint64_t reserved = w->spec->tiling.style[mode->style].reserved;
     const NestKnown *known = *slot_of(w, id, mode);
@@ -397,23 +444,34 @@ static const NestKnown *known_of(const Work *w, NodeId id, const Mode *mode) {
     return known;
 }
 
-/* Of the node, else of one that is alike; NULL. */
-static const NestKnown *known_find(const Work *w, NodeId id, const Mode *mode) {
-    const NestKnown *known = known_of(w, id, mode);
-    for (NodeId n = {0}; !known && n.i < w->g->node.n; n.i++)
+/* Known of it, the largest that takes no more bytes than there are; NULL. */
+static const NestKnown *limit_of(const Work *w, NodeId id, const Mode *mode) {
+    uint64_t reserved = w->spec->tiling.style[mode->style].reserved;
+    const NestKnown *most = NULL;
+    for (const NestKnown *k = *slot_of(w, id, mode); k; k = k->older)
+        if (k->moved < UINT64_MAX && k->end <= reserved &&
+            (!most || k->end > most->end))
+            most = k;
+    return most;
+}
+
+/* The first node with the same loops of which some are known, or itself. */
+static NodeId node_known(const Work *w, NodeId id, const Mode *mode) {
+    if (*slot_of(w, id, mode))
+        return id;
+    for (NodeId n = {0}; n.i < w->g->node.n; n.i++)
         if (*slot_of(w, n, mode) && nodes_alike(w, n, id))
-            known = known_of(w, n, mode);
-    return known;
+            return n;
+    return id;
 }
 
 void nest_choose(const Work *w, NodeId id, Mode *mode) {
-    const NestKnown *known = known_find(w, id, mode);
+    NodeId like = node_known(w, id, mode);
+    const NestKnown *known = known_of(w, like, mode);
     if (!known) {
-        NestKnown **slot = slot_of(w, id, mode);
+        NestKnown **slot = slot_of(w, like, mode);
         NestKnown *found = ARENA_NEW(w->once->arena, NestKnown);
-        found->reserved = w->spec->tiling.style[mode->style].reserved;
-        found->end = nest_search(w, id, mode);
-        found->mode = *mode;
+        nest_search(w, id, mode, limit_of(w, like, mode), found);
         found->older = *slot;
         known = *slot = found;
     }

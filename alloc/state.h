@@ -171,6 +171,7 @@ typedef struct PlankRows {
  * there are fewer bytes they are the same, as long as they fit. */
 typedef struct NestKnown {
     uint64_t reserved, end;
+    uint64_t moved, cycles; /* moved UINT64_MAX: not even the smallest fit */
     Mode mode;
     struct NestKnown *older;
 } NestKnown;
