@@ -37,7 +37,7 @@ static Turn *turns_of(const Reader *r) {
     for (uint32_t i = 0; i < plan->n_actions; i++) {
         const Action *a = &plan->action[i];
         Turn *t = &turn[a->at];
-        if (is_move(a))
+        if (is_move(a) || a->kind == ACTION_WEIGHTS)
             continue;
         t->first = t->first == NONE ? i : t->first;
         t->last = i;

@@ -2,6 +2,7 @@
  *
  * Input: a plan. Output: text, volumes in the order in which they are made.
  */
+#include "alloc/stage.h"
 #include "alloc/story.h"
 
 #include "base/text.h"
@@ -519,6 +520,18 @@ static void find_use(Why *y) {
         y->total += y->spec->memory[m].size;
 }
 
+/* Of machines that load weights into active memory. */
+static void say_weights(const Why *y, Text *text) {
+    uint64_t bytes = 0, all = plan_staged_weights(y->plan->schedule);
+    uint32_t n = y->plan->n_blocks;
+    for (uint32_t i = 0; i < n; i++)
+        bytes += y->plan->block[i].bytes;
+    if (n)
+        text_addf(text, "weights: %s bytes loaded in %u blocks, of %s%s\n",
+                  num(y, bytes), n, num(y, all),
+                  bytes > all ? ": some again" : "");
+}
+
 const char *plan_explain(Arena *arena, const Plan *plan) {
     Why y = {.arena = arena,
              .plan = plan,
@@ -541,6 +554,7 @@ const char *plan_explain(Arena *arena, const Plan *plan) {
         say_moves(&y, &text, t, s);
         text_add(&text, "\n");
     }
+    say_weights(&y, &text);
     PlanBound bound = plan_bound(plan);
     text_addf(&text, "bytes: %s moved; compulsory %s, bound %s (%s)\n",
               num(&y, plan->ddr_moved), num(&y, plan->ddr_compulsory),
