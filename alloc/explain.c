@@ -464,21 +464,22 @@ static void note_size(Diag *diag, const Work *w, uint64_t short_of) {
 
 /* ---- the error ---- */
 
-static const char *beside_weights(const Work *w) {
+/* What is set aside for weights is the most that any layer needs at once, not
+ * what this step does: how much is short is not known by that. */
+static const char *how_short(const Work *w, uint64_t sum) {
     uint64_t aside = w->options->aside;
     return aside ? arena_printf(w->arena, " beside %s of weights",
                                 with_commas(w->arena, aside))
-                 : "";
+                 : arena_printf(w->arena, ": %s short",
+                                with_commas(w->arena, sum - active_bytes(w)));
 }
 
 static void say_short(Diag *diag, const Work *w, uint64_t sum) {
     diag_error(
         diag, step_loc(w),
-        "does not fit: step %u (%s) needs %s bytes of %s, which has %s%s: "
-        "%s short",
+        "does not fit: step %u (%s) needs %s bytes of %s, which has %s%s",
         w->stuck + 1, step_node(w), with_commas(w->arena, sum), active_names(w),
-        with_commas(w->arena, active_bytes(w)), beside_weights(w),
-        with_commas(w->arena, sum - active_bytes(w)));
+        with_commas(w->arena, active_bytes(w)), how_short(w, sum));
 }
 
 /* There would be bytes enough, but not in one piece. */
