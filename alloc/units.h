@@ -39,7 +39,7 @@ static inline bool from_outside(const Work *w, TensorId t) {
     return origin == FROM_INPUT || origin == FROM_HOST;
 }
 
-/* ---- groups.c: who shares a buffer ---- */
+/* ---- units.c: who shares a buffer ---- */
 
 void roles_make(Work *w);
 void units_make(Work *w);

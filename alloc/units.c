@@ -1,4 +1,4 @@
-/* groups.c - which tensors share one buffer.
+/* units.c - which tensors share one buffer.
  *
  * Input: a schedule. Output: the role of each tensor, then units: members of a
  * concat lie inside their root parent (offsets of nested parents add); a
