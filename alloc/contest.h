@@ -76,6 +76,12 @@ typedef struct Contest {
     Timed least;
 } Contest;
 
+/* ---- plan.c ---- */
+
+/* Fills in what is known of its schedule, and gives `bound` its bounds; the
+ * first of its works. */
+Work *contest_open(Contest *c, Plan *bound);
+
 /* ---- way.c ---- */
 
 /* A plan in the making. */

@@ -175,6 +175,19 @@ static Plan *finish_volumes(void *context, Diag *diag, const Pace *pace) {
     return plan_hidden(c.arena, &c, plan);
 }
 
+Work *contest_open(Contest *c, Plan *bound) {
+    const Schedule *schedule = c->schedule;
+    Work *first =
+        work_new(c->arena, schedule, schedule->spec, c->options, NULL);
+    c->once = first->once;
+    c->weights = weights_once(first);
+    c->kinds = all_kinds(first);
+    c->never = never_less(first);
+    bound_make(first, bound);
+    c->compulsory = bound->ddr_compulsory;
+    return first;
+}
+
 Plan *plan_volumes(Arena *arena, Diag *diag, const Schedule *real,
                    const PlanOptions *options, bool *does_not_fit) {
     *does_not_fit = false;
@@ -182,13 +195,7 @@ Plan *plan_volumes(Arena *arena, Diag *diag, const Schedule *real,
     Schedule *schedule = ARENA_COPY(arena, Schedule, real, 1);
     schedule->spec = hwspec_planned(arena, real->spec);
     Contest c = {.arena = arena, .schedule = schedule, .options = options};
-    Work *first = work_new(arena, schedule, schedule->spec, options, NULL);
-    c.once = first->once;
-    c.weights = weights_once(first);
-    c.kinds = all_kinds(first);
-    c.never = never_less(first);
-    bound_make(first, &bound);
-    c.compulsory = bound.ddr_compulsory;
+    Work *first = contest_open(&c, &bound);
     way_choose(&c);
     if (!c.any) {
         *does_not_fit = true;

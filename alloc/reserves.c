@@ -1,13 +1,12 @@
-/* reserves.c - volumes and weights in one active memory; see stage.h.
+/* reserves.c - volumes and weights in one active memory of one size; see
+ * reserves.h.
  *
- * Input: a schedule for a machine with a queue. Output: the best of several
- * plans. Method: volumes are planned as if active memory were smaller, by
- * shares that do not depend on its size; weights get what that leaves at each
- * time, in blocks of several sizes. Fewer bytes are worth some time, but not
- * any.
+ * Input: a schedule for a machine with a queue, a size. Output: the best of
+ * several plans. Method: volumes are planned as if active memory were smaller;
+ * weights get what that leaves at each time, in blocks of several sizes. Fewer
+ * bytes are worth some time, but not any.
  */
-#include "alloc/contest.h"
-#include "alloc/stage.h"
+#include "alloc/reserves.h"
 
 #include "hwspec/cost.h"
 
@@ -21,31 +20,72 @@ static const StageWay block_ways[] = {{.share = 16},
                                       {.share = 1},
                                       {.share = 8, .evicts = true},
                                       {.share = 2, .evicts = true}};
+enum {
+    FIRST_WAY = 2
+}; /* of these: most others are compared just for the best */
 static const StageWay band_ways[] = {{.bands = 4},
                                      {.bands = 16},
                                      {.bands = 4, .stores = STORES_OF_LAYERS},
                                      {.bands = 16, .stores = STORES_OF_LAYERS},
                                      {.bands = 4, .stores = STORES_OF_TILES},
                                      {.bands = 16, .stores = STORES_OF_TILES}};
-static const uint32_t shares[] = {16, 13, 10, 8, 6, 4, 3, 2, 1};
+/* What volumes get: sizes whose numbers are so much lower than the memory's, a
+ * multiple of `GRAIN`, so that memories share them. */
+static const uint32_t lower[] = {0, 4, 8, 16, 24, 32, 40, 48, 64};
+enum { GRAIN = 4 };
 #define LENGTH(array) ((uint32_t)(sizeof(array) / sizeof *(array)))
 
-typedef struct Staging {
-    Arena *arena;
-    const Schedule *schedule;
-    const PlanOptions *options;
-    Plan *best;
-    double cost;
-    StageWay way; /* of the best */
-    bool again;   /* the last one loads a block more than once */
-    bool any;     /* one that fits is enough */
-} Staging;
+/* ---- volumes ---- */
 
-static double cost_of(const Plan *plan) {
-    const HwSpec *spec = plan->schedule->spec;
-    double seconds = bytes_seconds(spec, (double)plan->ddr_moved);
-    return (double)plan->cycles +
-           BYTE_PRICE * (double)hwspec_cycles(spec, seconds);
+static bool fewer(Traffic a, Traffic b) {
+    uint64_t mine = a.moved + a.weights, other = b.moved + b.weights;
+    return mine != other ? mine < other : a.work < b.work;
+}
+
+/* All of them stay, or ways that move few bytes. */
+static void ways_try(Heat *h, uint64_t size) {
+    bool layers = h->c->options->layer_by_layer;
+    h->most = layers ? HUGE_VAL : 0;
+    heat_way(h, (Way){.size = size});
+    h->most = HUGE_VAL;
+    if (!layers && !(h->entry.n && h->entry.at[0]->plan->keeps_all))
+        heat_ways(h, size, true);
+}
+
+static Plan *volumes_plan(Staging *s, uint64_t size) {
+    Heat h = {.c = &s->contest, .fewest = true};
+    Attempt *best = NULL;
+    ways_try(&h, size);
+    for (uint32_t i = 0; i < h.entry.n; i++) {
+        Attempt *a = h.entry.at[i];
+        if (!a->traffic.too_long && (!best || fewer(a->traffic, best->traffic)))
+            best = a;
+    }
+    Plan *plan = NULL;
+    if (best) {
+        Way way = best->way;
+        way.within = true;
+        way.most = HUGE_VAL;
+        plan = way_plan(s->arena, diag_new(s->arena), &s->contest, &way);
+    }
+    heat_free(&h);
+    return plan;
+}
+
+Plan *volumes_within(Staging *s, uint64_t size) {
+    for (uint32_t i = 0; i < s->volumes.n; i++)
+        if (s->volumes.at[i].size == size)
+            return s->volumes.at[i].plan;
+    Volumes v = {size, volumes_plan(s, size)};
+    vec_push(s->arena, &s->volumes, v);
+    return v.plan;
+}
+
+/* ---- with weights, in a memory of one size ---- */
+
+static double cost_of(const HwSpec *spec, Price p) {
+    double seconds = bytes_seconds(spec, (double)p.bytes);
+    return (double)p.cycles + BYTE_PRICE * (double)hwspec_cycles(spec, seconds);
 }
 
 /* Whether some block is loaded more than once. */
@@ -61,166 +101,100 @@ static bool loads_again(const Plan *plan) {
     return loaded > once;
 }
 
-/* False if it does not fit so. */
-static bool try_way(Staging *s, const Plan *volumes, StageWay way) {
-    Plan *plan = ARENA_COPY(s->arena, Plan, volumes, 1);
-    if (!stage(s->arena, plan, way))
-        return false;
-    plan->ddr_moved = plan_traffic(plan).moved;
-    s->again = loads_again(plan);
-    double cost = cost_of(plan);
-    if (s->best && cost >= s->cost)
-        return true;
-    s->best = plan;
-    s->cost = cost;
-    s->way = way;
-    return true;
+Staged offer_stage(Arena *arena, const Schedule *schedule, const Offer *o,
+                   Plan *plan) {
+    *plan = *o->volumes;
+    plan->schedule = schedule;
+    Staged done = stage(arena, plan, o->way);
+    Traffic traffic = plan_traffic(plan);
+    plan->ddr_moved = traffic.moved;
+    plan->ddr_again = traffic.again;
+    return done == STAGED && traffic.too_long ? STAGE_STUCK : done;
 }
 
-/* In the plan's order of layers, with its places of volumes. */
-static void try_blocks(Staging *s, const Plan *volumes) {
-    const Plan *before = s->best;
-    s->again = true;
-    for (uint32_t i = 0; i < LENGTH(block_ways); i++)
-        if ((!block_ways[i].evicts || s->again) && !(s->any && s->best))
-            try_way(s, volumes, block_ways[i]);
-    if (s->best == before || s->any)
+static void take(Search *n, const Offer *o, const Plan *plan) {
+    Price price = {plan->ddr_moved, plan->cycles};
+    double cost = cost_of(n->schedule->spec, price);
+    n->again = loads_again(plan);
+    if ((n->below && !box_within(price, n->below, n->above)) ||
+        (n->found && cost >= n->cost))
         return;
-    StageWay way = s->way;
+    n->found = true;
+    n->offer = *o;
+    n->price = price;
+    n->cost = cost;
+    n->least = plan->keeps_all && !n->again;
+}
+
+static Staged try_way(Search *n, const Plan *volumes, StageWay way) {
+    Arena *arena = arena_new("offer");
+    way.most = n->most;
+    Offer o = {volumes, way, n->schedule->spec->memory[0].size};
+    Plan plan;
+    Staged done = offer_stage(arena, n->schedule, &o, &plan);
+    if (done == STAGED)
+        take(n, &o, &plan);
+    arena_free(arena);
+    return done;
+}
+
+/* By blocks of one size, or of a smaller one that fits. */
+static void try_volumes(Search *n, const Plan *volumes) {
+    Staged done = STAGE_STUCK;
+    n->again = true;
+    for (uint32_t i = FIRST_WAY; i < LENGTH(block_ways); i++)
+        if (done == STAGE_STUCK)
+            done = try_way(n, volumes, block_ways[i]);
+}
+
+/* In the best plan's order of layers, with its places of volumes. */
+static void try_others(Search *n) {
+    const Plan *volumes = n->offer.volumes;
+    for (uint32_t i = 0; i < LENGTH(block_ways); i++)
+        if (i != FIRST_WAY && (!block_ways[i].evicts || n->again))
+            try_way(n, volumes, block_ways[i]);
+    StageWay way = n->offer.way;
     for (uint32_t i = 0; i < LENGTH(band_ways); i++) {
         way.bands = band_ways[i].bands;
         way.stores = band_ways[i].stores;
-        try_way(s, volumes, way);
+        try_way(n, volumes, way);
     }
 }
 
-/* The same with a first memory of `size` bytes. */
-static Schedule *schedule_within(Arena *arena, const Schedule *real,
-                                 uint64_t size) {
-    HwSpec *spec = ARENA_COPY(arena, HwSpec, real->spec, 1);
-    HwMemory *memory =
-        ARENA_COPY(arena, HwMemory, spec->memory, spec->n_memories);
-    memory[0].size = size;
-    spec->memory = memory;
-    spec->tiling.weights_move = true;
-    Schedule *schedule = ARENA_COPY(arena, Schedule, real, 1);
-    schedule->spec = spec;
-    return schedule;
+/* Volumes leave every layer room for its smallest block. */
+static void try_aside(Search *n, uint64_t size) {
+    uint64_t aside = bytes_aside(n->schedule);
+    const Plan *last = aside < size ? volumes_within(n->s, size - aside) : NULL;
+    if (last)
+        try_volumes(n, last);
 }
 
-/* Volumes within `size` bytes; NULL if these do not suffice. */
-static Plan *plan_within(const Staging *s, uint64_t size) {
-    PlanOptions options = *s->options;
-    options.cycles = NULL;
-    options.no_remedy = true;
-    bool does_not_fit;
-    Plan *plan = plan_volumes(s->arena, diag_new(s->arena),
-                              schedule_within(s->arena, s->schedule, size),
-                              &options, &does_not_fit);
-    if (plan)
-        plan->schedule = s->schedule;
-    return plan;
-}
-
-typedef void NodeVisitor(uint64_t *sum, const Schedule *schedule,
-                         const Node *node);
-
-/* Calls it for nodes whose weights lie in active memory. */
-static uint64_t over_nodes(const Schedule *schedule, NodeVisitor *visit) {
-    uint64_t sum = 0;
-    for (uint32_t i = 0; i < schedule->n_steps; i++)
-        for (uint32_t k = 0; k < schedule->step[i].n; k++) {
-            const Slot *slot = &schedule->step[i].slot[k];
-            if (slot->legal.engine >= 0 &&
-                hwspec_stages(schedule->spec, slot->legal.op))
-                visit(&sum, schedule, graph_node(schedule->graph, slot->node));
-        }
-    return sum;
-}
-
-static void add_weights(uint64_t *sum, const Schedule *schedule,
-                        const Node *node) {
-    const Graph *g = schedule->graph;
-    *sum += (uint64_t)weight_taps(g, node) * plan_volume(g, node->out[0]).c *
-            schedule->spec->element;
-}
-
-uint64_t plan_staged_weights(const Schedule *schedule) {
-    return over_nodes(schedule, add_weights);
-}
-
-static void take_least(uint64_t *most, const Schedule *schedule,
-                       const Node *node) {
-    uint64_t bytes = block_least(schedule->spec, schedule->graph, node);
-    *most = bytes > *most ? bytes : *most;
-}
-
-/* Beside so many bytes volumes can be planned by themselves: every layer then
- * has room for its smallest block. */
-static uint64_t bytes_aside(const Schedule *schedule) {
-    uint64_t align = schedule->spec->memory[0].align;
-    align = align ? align : 1;
-    return round_up(over_nodes(schedule, take_least) + align, align);
-}
-
-void explain_staged(Arena *arena, Diag *diag, const Schedule *schedule,
-                    const PlanOptions *options) {
-    uint64_t size = schedule->spec->memory[0].size;
-    uint64_t aside = bytes_aside(schedule);
-    PlanOptions own = *options;
-    bool does_not_fit;
-    own.cycles = NULL;
-    own.aside = aside;
-    size = size > aside ? size - aside : 0;
-    if (plan_volumes(arena, diag, schedule_within(arena, schedule, size), &own,
-                     &does_not_fit))
-        diag_error(diag, schedule->spec->loc,
-                   "does not fit: volumes leave weights no room");
-}
-
-static bool loads_least(const Plan *plan) {
-    return plan->keeps_all && !loads_again(plan);
-}
-
-static Plan *plan_shares(Arena *arena, const Schedule *schedule,
-                         const PlanOptions *options, bool any) {
-    Staging s = {
-        .arena = arena, .schedule = schedule, .options = options, .any = any};
+static void try_shares(Search *n, uint64_t size) {
     enum { IDLE = 2 }; /* shares that brought nothing */
-    uint64_t size = schedule->spec->memory[0].size, height = UINT64_MAX;
-    uint32_t idle = 0;
-    for (uint32_t i = 0; i < LENGTH(shares); i++) {
-        uint64_t within = size / 16 * shares[i];
+    uint32_t number = box_number(size), idle = 0;
+    uint64_t height = UINT64_MAX;
+    for (uint32_t i = 0; i < LENGTH(lower) && number > lower[i]; i++) {
+        uint32_t own = number - lower[i];
+        uint64_t within = box_size(i ? own / GRAIN * GRAIN : own);
         if (height <= within)
             continue;
-        Plan *plan = plan_within(&s, within);
+        const Plan *plan = volumes_within(n->s, within);
         if (!plan)
             break;
-        double before = s.cost;
+        double before = n->found ? n->cost : HUGE_VAL;
         height = plan->am_height;
-        try_blocks(&s, plan);
-        idle = s.best && s.cost == before ? idle + 1 : 0;
-        if (s.best && (any || loads_least(s.best) || idle == IDLE))
+        try_volumes(n, plan);
+        idle = n->found && n->cost == before ? idle + 1 : 0;
+        if (n->found && (n->any || n->least || idle == IDLE))
             break;
     }
-    uint64_t aside = bytes_aside(schedule);
-    Plan *last = s.best || aside >= size ? NULL : plan_within(&s, size - aside);
-    if (last)
-        try_blocks(&s, last);
-    return s.best;
 }
 
-Plan *plan_staged(Arena *arena, const Schedule *schedule,
-                  const PlanOptions *options) {
-    return plan_shares(arena, schedule, options, false);
-}
-
-bool staged_fits(const Schedule *schedule, const PlanOptions *options,
-                 uint64_t size) {
-    Arena *arena = arena_new("staged");
-    Plan *plan = plan_shares(arena, schedule_within(arena, schedule, size),
-                             options, true);
-    bool fits = plan && !plan_traffic(plan).too_long;
-    arena_free(arena);
-    return fits;
+void search_run(Search *n) {
+    uint64_t size = n->schedule->spec->memory[0].size;
+    try_shares(n, size);
+    if (!n->found)
+        try_aside(n, size);
+    if (n->found && !n->any)
+        try_others(n);
 }

@@ -15,7 +15,7 @@
 #include "alloc/stage.h"
 
 /* How far in front of its place a transfer may run, in actions. */
-enum { LOOK = 1024 };
+enum { LOOK = 128 };
 
 typedef struct Item {
     Touched touched;
@@ -304,13 +304,14 @@ static bool run(Stage *s) {
     }
 }
 
-bool stage(Arena *arena, Plan *plan, StageWay way) {
+Staged stage(Arena *arena, Plan *plan, StageWay way) {
     Arena *scratch = arena_new("stage");
     Plan sliced_plan = *plan;
     Sliced sliced;
     bands_make(arena, &sliced_plan, way.bands, way.stores);
-    bool good = blocks_make(arena, &sliced_plan, way.share, &sliced);
-    if (good) {
+    Staged done = STAGE_FULL;
+    if (blocks_make(arena, &sliced_plan, way.share, &sliced) &&
+        (!way.most || sliced_plan.n_actions <= way.most)) {
         Stage s = {.arena = scratch,
                    .now = sliced_plan,
                    .source = sliced_plan.action,
@@ -322,7 +323,7 @@ bool stage(Arena *arena, Plan *plan, StageWay way) {
         find_order(&s);
         find_uses(&s);
         holds_open(&s.holds, scratch, &sliced_plan);
-        good = run(&s);
+        done = run(&s) ? STAGED : STAGE_STUCK;
         *plan = sliced_plan;
         plan->n_actions = s.action.n;
         plan->action = ARENA_COPY(arena, Action, s.action.at, s.action.n);
@@ -331,7 +332,7 @@ bool stage(Arena *arena, Plan *plan, StageWay way) {
             ARENA_COPY(arena, WeightBlock, s.holds.block.at, plan->n_blocks);
     }
     arena_free(scratch);
-    if (good)
+    if (done == STAGED)
         plan->cycles = queue_cycles(plan);
-    return good;
+    return done;
 }

@@ -143,10 +143,15 @@ typedef struct StageWay {
     BandStores stores;
     uint32_t share; /* of blocks_make */
     bool evicts;    /* blocks that are used again make room for loads ahead */
+    uint32_t most;  /* actions, before weights are loaded; 0: any number */
 } StageWay;
-/* Gives the plan loads of weights, and orders its transfers. False if some
- * block does not fit. */
-bool stage(Arena *arena, Plan *plan, StageWay way);
+typedef enum Staged {
+    STAGED,
+    STAGE_STUCK, /* blocks of this size do not fit */
+    STAGE_FULL   /* nor do smaller ones, or there are too many actions */
+} Staged;
+/* Gives the plan loads of weights, and orders its transfers. */
+Staged stage(Arena *arena, Plan *plan, StageWay way);
 
 /* ---- reserves.c ---- */
 

@@ -5,7 +5,7 @@ with more bandwidth, or with a wider array.
 SIZES are sweeps of memory, FASTER those over three octaves on both sides of
 what the machine has; no rise at all is allowed above what any smaller value
 costs: of bytes anywhere, nor of cycles, but with more memory where plans are
-not weighed by both (alloc/ladder.c). The sweeps of many more values and
+not weighed by both (alloc/ladder.c, alloc/boxes.c). The sweeps of many more values and
 networks are those of bench/sweep.py.
 """
 import concurrent.futures
@@ -18,7 +18,7 @@ import sweep  # noqa: E402
 import tool  # noqa: E402
 
 KIB = 1 << 10
-BY_TIME = {"xdnn-v2-28", "xdnn-v2-56", "xdnn-v3-96"}
+BY_TIME = {"xdnn-v2-28", "xdnn-v2-56", "xdnn-v3-96", "stage-npu"}
 SIZES = {  # in KiB, and how many of them fit
     ("tiny", "xdnn-v2-28"): (range(4, 49), 41),
     ("tiny", "xdnn-v2-56"): (range(8, 97, 2), 41),
@@ -31,6 +31,9 @@ SIZES = {  # in KiB, and how many of them fit
     ("googlenet", "ring-npu"): (range(61, 290, 19), 13),
     ("densenet-cell", "line-npu"): (range(64, 1089, 64), 17),
     ("googlenet", "tile-npu"): (range(64, 577, 64), 9),
+    ("tiny", "stage-npu"): (range(2, 65, 2), 32),
+    ("densenet-cell", "stage-npu"): (range(48, 1100, 80), 14),
+    ("squeezenet", "stage-npu"): (range(100, 2000, 190), 10),
     ("tiny", residency.MACHINE): (range(1, 25), 24),
     ("squeezenet", residency.MACHINE): (range(64, 833, 48), 17),
 }

@@ -1,0 +1,60 @@
+/* reserves.h - volumes and weights in one active memory; private to alloc. */
+#ifndef ALLOC_RESERVES_H
+#define ALLOC_RESERVES_H
+
+#include "alloc/boxes.h"
+#include "alloc/contest.h"
+#include "alloc/stage.h"
+
+/* Volumes within so many bytes. */
+typedef struct Volumes {
+    uint64_t size;
+    Plan *plan; /* NULL: they do not fit */
+} Volumes;
+
+/* How a plan with weights is made. */
+typedef struct Offer {
+    const Plan *volumes;
+    StageWay way;
+    uint64_t size; /* of the memory that it is staged in */
+} Offer;
+
+typedef struct Staging {
+    Arena *arena;
+    const Schedule *schedule; /* on the real machine */
+    Contest contest;          /* of volumes by themselves */
+    Plan bound;
+    VEC(Volumes) volumes; /* that were planned */
+    VEC(Offer) offer;
+} Staging;
+
+/* ---- reserves.c ---- */
+
+/* A search for the best plan in a memory of one size. */
+typedef struct Search {
+    Staging *s;
+    const Schedule *schedule; /* on a machine with that memory */
+    const Box *below, *above; /* what it has to be within; or NULL */
+    bool any;                 /* one that fits is enough */
+    uint32_t most;            /* as in StageWay */
+    bool found;
+    Offer offer; /* the best so far */
+    Price price;
+    double cost;
+    bool again; /* the last one loads a block more than once */
+    bool least; /* the best does not, and keeps all volumes */
+} Search;
+
+Plan *volumes_within(Staging *s, uint64_t size);
+/* The schedule on a machine with a first memory of `size` bytes. */
+const Schedule *schedule_within(Arena *arena, const Schedule *real,
+                                uint64_t size);
+/* Beside so many bytes volumes can be planned by themselves: every layer then
+ * has room for its smallest block. */
+uint64_t bytes_aside(const Schedule *schedule);
+/* Makes the offer's plan. */
+Staged offer_stage(Arena *arena, const Schedule *schedule, const Offer *o,
+                   Plan *plan);
+void search_run(Search *n);
+
+#endif

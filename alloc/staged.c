@@ -1,0 +1,196 @@
+/* staged.c - volumes and weights in one active memory, whatever its size; see
+ * stage.h.
+ *
+ * Input: a schedule for a machine with a queue. Output: a plan, or none.
+ * Method: halving between sizes that do not depend on the memory's own
+ * (boxes.h), from one that holds all volumes and all weights down to the least
+ * in which a plan of moderate length fits. A memory that has less than that is
+ * planned by itself.
+ */
+#include "alloc/reserves.h"
+
+#include "hwspec/cost.h"
+
+#include <assert.h>
+
+/* Actions of a plan that others are compared with: more take too long. */
+enum { MOST_ACTIONS = 4096 };
+
+const Schedule *schedule_within(Arena *arena, const Schedule *real,
+                                uint64_t size) {
+    HwSpec *spec = ARENA_COPY(arena, HwSpec, real->spec, 1);
+    HwMemory *memory =
+        ARENA_COPY(arena, HwMemory, spec->memory, spec->n_memories);
+    memory[0].size = size;
+    spec->memory = memory;
+    Schedule *schedule = ARENA_COPY(arena, Schedule, real, 1);
+    schedule->spec = spec;
+    return schedule;
+}
+
+typedef void NodeVisitor(uint64_t *sum, const Schedule *schedule,
+                         const Node *node);
+
+/* Calls it for nodes whose weights lie in active memory. */
+static uint64_t over_nodes(const Schedule *schedule, NodeVisitor *visit) {
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < schedule->n_steps; i++)
+        for (uint32_t k = 0; k < schedule->step[i].n; k++) {
+            const Slot *slot = &schedule->step[i].slot[k];
+            if (slot->legal.engine >= 0 &&
+                hwspec_stages(schedule->spec, slot->legal.op))
+                visit(&sum, schedule, graph_node(schedule->graph, slot->node));
+        }
+    return sum;
+}
+
+static void add_weights(uint64_t *sum, const Schedule *schedule,
+                        const Node *node) {
+    const Graph *g = schedule->graph;
+    *sum += (uint64_t)weight_taps(g, node) * plan_volume(g, node->out[0]).c *
+            schedule->spec->element;
+}
+
+uint64_t plan_staged_weights(const Schedule *schedule) {
+    return over_nodes(schedule, add_weights);
+}
+
+static void take_least(uint64_t *most, const Schedule *schedule,
+                       const Node *node) {
+    uint64_t bytes = block_least(schedule->spec, schedule->graph, node);
+    *most = bytes > *most ? bytes : *most;
+}
+
+uint64_t bytes_aside(const Schedule *schedule) {
+    uint64_t align = schedule->spec->memory[0].align;
+    align = align ? align : 1;
+    return round_up(over_nodes(schedule, take_least) + align, align);
+}
+
+void explain_staged(Arena *arena, Diag *diag, const Schedule *schedule,
+                    const PlanOptions *options) {
+    uint64_t size = schedule->spec->memory[0].size;
+    uint64_t aside = bytes_aside(schedule);
+    PlanOptions own = *options;
+    bool does_not_fit;
+    own.cycles = NULL;
+    own.aside = aside;
+    size = size > aside ? size - aside : 0;
+    if (plan_volumes(arena, diag, schedule_within(arena, schedule, size), &own,
+                     &does_not_fit))
+        diag_error(diag, schedule->spec->loc,
+                   "does not fit: volumes leave weights no room");
+}
+
+/* ---- what a memory gets ---- */
+
+static Search search_within(Staging *s, uint64_t size) {
+    return (Search){.s = s,
+                    .schedule = schedule_within(s->arena, s->schedule, size)};
+}
+
+static Box box_of(Staging *s, const Search *n, uint64_t size) {
+    if (!n->found)
+        return (Box){.size = size};
+    vec_push(s->arena, &s->offer, n->offer);
+    return (Box){true, size, n->price, s->offer.n - 1};
+}
+
+static Box best_within(void *staging, uint64_t size, const Box *below,
+                       const Box *above) {
+    Search n = search_within(staging, size);
+    n.below = below;
+    n.above = above;
+    n.most = MOST_ACTIONS;
+    search_run(&n);
+    return n.found ? box_of(staging, &n, size) : *below;
+}
+
+/* A numbered size with room for all weights beside all volumes; 0: none. */
+static uint64_t size_of_all(Staging *s) {
+    enum { MOST_BITS = 44 };
+    const Plan *all = volumes_within(s, (uint64_t)1 << MOST_BITS);
+    uint64_t gaps =
+        (uint64_t)s->schedule->n_steps * s->schedule->spec->memory[0].align;
+    uint64_t weights = plan_staged_weights(s->schedule) + gaps;
+    return all ? box_size(box_number(all->am_height + weights) + 1) : 0;
+}
+
+static bool fits_any(Staging *s, uint64_t size, uint32_t most) {
+    Search n = search_within(s, size);
+    n.any = true;
+    n.most = most;
+    search_run(&n);
+    return n.found;
+}
+
+/* At the least numbered size in which anything fits. */
+static Box lowest(Staging *s, const Box *above) {
+    uint32_t low = box_number(s->contest.never), high = box_number(above->size);
+    while (low + 1 < high) {
+        uint32_t mid = low + (high - low) / 2;
+        *(fits_any(s, box_size(mid), MOST_ACTIONS) ? &high : &low) = mid;
+    }
+    return best_within(s, box_size(high), &(Box){0}, above);
+}
+
+static Box choose(Staging *s, uint64_t size) {
+    uint64_t all = size_of_all(s);
+    const Box none = {0};
+    Box top = all ? best_within(s, all, &none, &none) : none;
+    if (!top.any || size >= all)
+        return top;
+    Box low = lowest(s, &top);
+    if (low.any && low.size <= size)
+        return boxes_halve(best_within, s, low, top, size);
+    Search n = search_within(s, size);
+    search_run(&n);
+    return box_of(s, &n, size);
+}
+
+static Staging staging_open(Arena *arena, const Schedule *schedule,
+                            const PlanOptions *options) {
+    PlanOptions *own = ARENA_COPY(arena, PlanOptions, options, 1);
+    HwSpec *spec =
+        ARENA_COPY(arena, HwSpec, hwspec_planned(arena, schedule->spec), 1);
+    Schedule *planned = ARENA_COPY(arena, Schedule, schedule, 1);
+    own->cycles = NULL;
+    own->no_remedy = true;
+    spec->tiling.weights_move = true;
+    planned->spec = spec;
+    Staging s = {.arena = arena, .schedule = schedule};
+    s.contest = (Contest){.arena = arena, .schedule = planned, .options = own};
+    contest_open(&s.contest, &s.bound);
+    s.contest.known = known_groups_new(arena);
+    return s;
+}
+
+static Plan *plan_of(const Staging *s, const Box *box) {
+    const Offer *o = &s->offer.at[box->plan];
+    Plan *plan = ARENA_NEW(s->arena, Plan);
+    Staged done = offer_stage(
+        s->arena, schedule_within(s->arena, s->schedule, o->size), o, plan);
+    assert(done == STAGED);
+    plan->schedule = s->schedule;
+    plan->ddr_compulsory = s->bound.ddr_compulsory;
+    plan->ddr_bound = s->bound.ddr_bound;
+    plan->ddr_once = s->bound.ddr_once;
+    plan->ddr_layers = s->bound.ddr_layers;
+    return done == STAGED ? plan : NULL;
+}
+
+Plan *plan_staged(Arena *arena, const Schedule *schedule,
+                  const PlanOptions *options) {
+    Staging s = staging_open(arena, schedule, options);
+    Box box = choose(&s, schedule->spec->memory[0].size);
+    return box.any ? plan_of(&s, &box) : NULL;
+}
+
+bool staged_fits(const Schedule *schedule, const PlanOptions *options,
+                 uint64_t size) {
+    Arena *arena = arena_new("staged");
+    Staging s = staging_open(arena, schedule, options);
+    bool fits = fits_any(&s, size, 0);
+    arena_free(arena);
+    return fits;
+}
