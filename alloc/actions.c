@@ -199,9 +199,10 @@ bool actions_make(Work *w, Diag *diag, const Problem *problem,
     e.output = nones(w->arena, w->g->tensor.n);
     e.home = nones(w->arena, w->g->tensor.n);
     place_inputs(&e);
-    for (; e.step < w->schedule->n_steps; e.step++)
+    for (; e.step < w->schedule->n_steps && !emit_gives_up(&e); e.step++)
         step_actions(&e, &w->schedule->step[e.step]);
-    if (!regions_place(&e.regions, diag, plan->memory_used))
+    if (emit_gives_up(&e) ||
+        !regions_place(&e.regions, diag, plan->memory_used))
         return false;
     offsets_fill(&e);
     plan_fill(&e, plan);

@@ -236,16 +236,34 @@ static Price price_of_group(const Search *s, const Group *g,
     return price_of(w, moved, stripes_weights(w, g), cost->work);
 }
 
-static bool group_try(Search *s, Group g) {
-    GroupCost cost;
+static uint32_t rows_that_fit(const Search *s, Group g, GroupCost *cost) {
     StripesLook look = s->exact ? STRIPES_ALL : STRIPES_THREE;
     g.rows = highest(s, g);
     for (uint32_t tries = 0; g.rows && tries < 3; tries++, g.rows--)
-        if (group_cost(s->w, &g, look, &cost) && cost.peak <= s->budget) {
-            offer_group(s, &g, price_of_group(s, &g, &cost));
-            return true;
-        }
-    return false;
+        if (group_cost(s->w, &g, look, cost) && cost->peak <= s->budget)
+            return g.rows;
+    return 0;
+}
+
+/* Ways that differ in what they weigh ask for the same groups. */
+static const StripesFit *fit_of(const Search *s, const Group *g) {
+    StripesFit *fit = stripes_fit(s->w, g, LONGEST);
+    uint64_t size = s->w->spec->memory[0].size;
+    if (fit->is && fit->budget == s->budget && fit->size == size &&
+        fit->exact == s->exact)
+        return fit;
+    *fit = (StripesFit){
+        .budget = s->budget, .size = size, .is = true, .exact = s->exact};
+    fit->rows = rows_that_fit(s, *g, &fit->cost);
+    return fit;
+}
+
+static bool group_try(Search *s, Group g) {
+    const StripesFit *fit = fit_of(s, &g);
+    g.rows = fit->rows;
+    if (g.rows)
+        offer_group(s, &g, price_of_group(s, &g, &fit->cost));
+    return g.rows > 0;
 }
 
 static bool group_from(Search *s, uint32_t first, uint32_t end) {
@@ -357,14 +375,14 @@ uint32_t groups_choose(Work *w, uint64_t budget) {
 /* ---- known ones ---- */
 
 typedef struct Known {
-    uint64_t budget, thrift;
-    uint32_t apart, runs, haste, n;
+    uint64_t total, budget, thrift;
+    uint32_t apart, runs, haste;
+    uint32_t n;
     const Group *group;
 } Known;
 
 struct KnownGroups {
     Arena *arena;
-    uint64_t total;
     VEC(Known) at;
 };
 
@@ -374,38 +392,45 @@ KnownGroups *known_groups_new(Arena *arena) {
     return known;
 }
 
+static Known known_as(const Work *w, uint64_t budget) {
+    return (Known){.total = w->total,
+                   .budget = budget,
+                   .thrift = w->thrift,
+                   .apart = w->apart,
+                   .runs = w->runs,
+                   .haste = w->haste};
+}
+
+static bool asks_same(const Known *a, const Known *b) {
+    return a->total == b->total && a->budget == b->budget &&
+           a->thrift == b->thrift && a->apart == b->apart &&
+           a->runs == b->runs && a->haste == b->haste;
+}
+
+static void take_known(Work *w, const Known *k) {
+    w->group.n = 0;
+    for (uint32_t i = 0; i < k->n; i++) {
+        Group g = k->group[i];
+        bool shares = g.n_shared > 0;
+        g.n_shared = 0;
+        if (shares)
+            group_share(w, &g);
+        vec_push(w->arena, &w->group, g);
+    }
+}
+
 uint32_t groups_known(Work *w, uint64_t budget) {
     KnownGroups *known = w->known;
     if (!known)
         return groups_choose(w, budget);
-    if (known->total != w->total)
-        known->at.n = 0;
-    known->total = w->total;
-    for (uint32_t a = 0; a < known->at.n; a++) {
-        const Known *k = &known->at.at[a];
-        if (k->budget != budget || k->apart != w->apart ||
-            k->thrift != w->thrift || k->runs != w->runs ||
-            k->haste != w->haste)
-            continue;
-        w->group.n = 0;
-        for (uint32_t i = 0; i < k->n; i++) {
-            Group g = k->group[i];
-            bool shares = g.n_shared > 0;
-            g.n_shared = 0;
-            if (shares)
-                group_share(w, &g);
-            vec_push(w->arena, &w->group, g);
+    Known k = known_as(w, budget);
+    for (uint32_t a = 0; a < known->at.n; a++)
+        if (asks_same(&known->at.at[a], &k)) {
+            take_known(w, &known->at.at[a]);
+            return w->group.n;
         }
-        return k->n;
-    }
-    groups_choose(w, budget);
-    Known k = {.budget = budget,
-               .thrift = w->thrift,
-               .runs = w->runs,
-               .haste = w->haste,
-               .apart = w->apart,
-               .n = w->group.n};
-    k.group = ARENA_COPY(known->arena, Group, w->group.at, w->group.n);
+    k.n = groups_choose(w, budget);
+    k.group = ARENA_COPY(known->arena, Group, w->group.at, k.n);
     vec_push(known->arena, &known->at, k);
     return k.n;
 }

@@ -119,6 +119,15 @@ StripeCosts *stripe_costs_new(Arena *arena, uint32_t n_steps);
 bool group_cost(const Work *w, const Group *g, StripesLook look,
                 GroupCost *cost);
 const Stripe *group_highest(const Work *w, const Group *g);
+/* What depth.c found last for a group of at most `longest` steps: its rows, 0
+ * if none fit, and their cost. */
+typedef struct StripesFit {
+    uint64_t budget, size; /* that was for these; of the first memory */
+    bool is, exact;
+    uint32_t rows;
+    GroupCost cost;
+} StripesFit;
+StripesFit *stripes_fit(const Work *w, const Group *g, uint32_t longest);
 
 /* ---- copy.c: rows of a plank as a volume of their own ---- */
 

@@ -146,6 +146,13 @@ static bool runs_beside(const Emit *e, const Action *a) {
 
 /* Loads of network inputs may go without a number of their own, but only where
  * nothing has one yet: behind that, theirs would be another's. */
+/* Concats and layers of the host may not be in the listing. */
+bool emit_gives_up(Emit *e) {
+    uint32_t most = e->w->spec->max_instructions, unlisted = e->w->g->node.n;
+    e->w->gave_up = e->w->brief && most && e->action.n > most + unlisted;
+    return e->w->gave_up;
+}
+
 void emit_action(Emit *e, Action a) {
     bool input =
         a.kind == ACTION_LOAD &&

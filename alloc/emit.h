@@ -51,6 +51,8 @@ uint32_t emit_view(Emit *e, TensorId t, uint32_t row, uint32_t rows);
 Action emit_new(const Emit *e, ActionKind kind, uint32_t n_in,
                 const uint32_t *in, uint32_t out);
 void emit_action(Emit *e, Action a);
+/* Whether there are too many actions for anybody to want them. */
+bool emit_gives_up(Emit *e);
 void emit_move(Emit *e, ActionKind kind, uint32_t from, uint32_t to,
                uint32_t row, uint32_t rows);
 /* All rows of the placement `to`; the pixels of the placement `from`. */

@@ -257,7 +257,7 @@ static void emit_stripes(Emit *e, const Group *g) {
     GroupRuns runs = emit_group_begin(e, g);
     for (uint32_t i = 0; i < g->end - g->first; i++)
         runs.all[i] = stripes;
-    for (uint32_t k = 0; k < stripes; k++) {
+    for (uint32_t k = 0; k < stripes && !emit_gives_up(e); k++) {
         if (!stripe_make(e->w, g, k, stripe))
             bug("a stripe of a group cannot be computed");
         emit_stripe(&runs, member, stripe, most);

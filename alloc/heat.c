@@ -14,7 +14,11 @@ enum { LEAST_THRIFT = 4096, MOST_THRIFT = 8 * 8 * LEAST_THRIFT };
 
 /* False if it is of no use. */
 static bool enter(Heat *h, Attempt *a) {
-    if (!way_act(a, diag_new(a->arena)))
+    a->w->brief = h->loose || h->c->enough;
+    bool acts = way_act(a, diag_new(a->arena));
+    a->w->brief = false;
+    a->traffic.too_long = a->w->gave_up;
+    if (!acts)
         return false;
     a->traffic = plan_traffic(a->plan);
     double bytes = (double)(a->traffic.moved + a->traffic.weights);

@@ -184,7 +184,7 @@ typedef struct Once {
     uint32_t *slab;       /* slabs.c: by node: its quanta; 0: not yet */
 } Once;
 
-/* depth.c: what it chose for one size of memory, for all Works of one plan. */
+/* depth.c: what it chose, for all Works of one plan. */
 typedef struct KnownGroups KnownGroups;
 
 typedef struct Work {
@@ -227,6 +227,9 @@ typedef struct Work {
     double most;          /* bytes moved by a plan that is known already */
     bool hopeless;        /* more than that must move, however it goes on */
     bool by_parts;        /* what fit_around chose without wholes_first */
+    bool brief;           /* a plan that is too long is of no use: it may end
+                           * early, */
+    bool gave_up;         /* and has */
     bool explains;        /* all steps that cannot run are to be known */
 } Work;
 

@@ -21,7 +21,8 @@ typedef struct Known {
 
 struct StripeCosts {
     Arena *arena;
-    Known **of; /* by first step and slot_of */
+    Known **of;       /* by first step and slot_of */
+    StripesFit **fit; /* by first step, then by length and shares */
 };
 
 enum { SLOTS = 256 };
@@ -29,13 +30,22 @@ enum { SLOTS = 256 };
 StripeCosts *stripe_costs_new(Arena *arena, uint32_t n_steps) {
     StripeCosts *costs = ARENA_NEW(arena, StripeCosts);
     size_t n = (size_t)(n_steps + 1) * SLOTS;
-    *costs = (StripeCosts){arena, ARENA_ARRAY(arena, Known *, n)};
+    *costs = (StripeCosts){arena, ARENA_ARRAY(arena, Known *, n),
+                           ARENA_ARRAY(arena, StripesFit *, n_steps + 1)};
     return costs;
 }
 
 static size_t slot_of(const Group *g) {
     enum { STRIDE = 37 };
     return (STRIDE * (size_t)(g->end - g->first) + g->rows) % SLOTS;
+}
+
+StripesFit *stripes_fit(const Work *w, const Group *g, uint32_t longest) {
+    StripeCosts *costs = w->once->stripes;
+    StripesFit **fit = &costs->fit[g->first];
+    if (!*fit)
+        *fit = ARENA_ARRAY(costs->arena, StripesFit, 2 * (longest + 1));
+    return &(*fit)[2 * (g->end - g->first) + (g->n_shared > 0)];
 }
 
 static Known *known_of(const Work *w, const Group *g) {
