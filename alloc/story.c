@@ -27,10 +27,13 @@ typedef struct Turn {
 } Turn;
 
 /* Slices of a layer may run among those of a group that is over, or not begun:
- * what was chosen is told before they do. */
-static Turn *turns_of(const Reader *r) {
-    const Plan *plan = r->plan->serial ? r->plan->serial : r->plan;
-    uint32_t n = r->plan->schedule->n_steps;
+ * what was chosen is told before they do, of one image. */
+static const Plan *as_chosen(const Reader *r) {
+    return r->plan->serial ? r->plan->serial : r->plan;
+}
+
+static Turn *turns_of(const Reader *r, const Plan *plan) {
+    uint32_t n = plan->schedule->n_steps;
     Turn *turn = ARENA_ARRAY(r->arena, Turn, n + 1);
     for (uint32_t s = 0; s < n; s++)
         turn[s] = (Turn){NONE, NONE};
@@ -48,9 +51,11 @@ static Turn *turns_of(const Reader *r) {
 /* A step that begins before one in front of it is through takes turns with it.
  */
 static void read_turns(Reader *r) {
-    uint32_t n = r->plan->schedule->n_steps, from = 0, last = 0;
-    Turn *turn = turns_of(r);
-    r->together = ARENA_ARRAY(r->arena, Together, n + 1);
+    const Plan *plan = as_chosen(r);
+    uint32_t n = plan->schedule->n_steps, from = 0, last = 0;
+    uint32_t all = r->plan->schedule->n_steps;
+    Turn *turn = turns_of(r, plan);
+    r->together = ARENA_ARRAY(r->arena, Together, all + 1);
     for (uint32_t s = 0; s < n; s++) {
         bool idle = turn[s].first == NONE;
         if (!idle && (s == 0 || turn[s].first > last))
@@ -62,6 +67,9 @@ static void read_turns(Reader *r) {
     }
     for (uint32_t s = 0; s < n; s++)
         r->together[s].end = r->together[r->together[s].first].end;
+    for (uint32_t s = n; s < all; s++) /* the same of each image */
+        r->together[s] = (Together){.first = r->together[s - n].first + n,
+                                    .end = r->together[s - n].end + n};
 }
 
 /* ---- where it lies ---- */

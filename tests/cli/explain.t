@@ -89,3 +89,9 @@ probability (10x1x1): outside: for the host alone; does not move
 sum (32x8x8): never whole: steps 3 to 7 roll and step 8 runs by channels, with a ring of 1 of its 8 rows, and at most 16 of its 32 channels at a time; whole it takes 2,048 of 2,048 bytes, all that is alive in step 6 takes 4,096; stored to ddr; loaded from ddr
 average (32x1x1): in active memory, step 8; stored to outputs
 ...
+--- run amphora compile SHARE/examples/tiny.prototxt -t xdnn-v2-28 --set memories.am.size=24KiB --images 2 --explain
+--- exit 0
+--- stdout
+...
+both@2 (32x8x8): in active memory, steps 13 to 15; steps 16 to 17 run by stripes, with at most 4 of its 8 rows at a time; whole, all that is alive in step 16 takes 32,768 of 24,576 bytes; stored to ddr; 14 rows loaded from ddr, of 8: some again
+...
