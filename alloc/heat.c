@@ -75,18 +75,27 @@ void heat_way(Heat *h, Way way) {
     h->height = height;
 }
 
-/* Groups beside volumes that stay: where machines can copy rows of these. Where
- * time counts, those that compute less again, and such without. */
+/* Products computed again that are worth a byte over DDR, where time counts:
+ * groups that compute less again, and such without. */
+static const uint32_t hastes[] = {50, 150};
+enum { LOW = 8, PLAIN_HASTE = 50, N_HASTES = sizeof hastes / sizeof *hastes };
+
+/* Groups beside volumes that stay: where machines can copy rows of these. */
 static void beside_ways(Heat *h, uint64_t size) {
-    enum { LOW = 8, HASTE = 50 };
-    uint32_t haste = weighs_time(h->c) ? HASTE : 0;
     const HwTiling *tiling = &h->c->schedule->spec->tiling;
     if (tiling->kind != HW_TILING_SOFTWARE || tiling->rings)
         return;
+    Way low = {.size = size, .share = 16, .low = LOW};
     heat_way(h, (Way){.size = size, .low = LOW, .mends = true});
-    heat_way(h, (Way){.size = size, .share = 16, .low = LOW, .haste = haste});
-    if (haste)
-        heat_way(h, (Way){.size = size, .share = 16, .haste = haste});
+    if (!weighs_time(h->c)) {
+        heat_way(h, low);
+        return;
+    }
+    for (uint32_t i = 0; i < N_HASTES; i++) {
+        low.haste = hastes[i];
+        heat_way(h, low);
+    }
+    heat_way(h, (Way){.size = size, .share = 16, .haste = PLAIN_HASTE});
 }
 
 void heat_ways(Heat *h, uint64_t size, bool beside) {

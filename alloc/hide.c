@@ -60,7 +60,8 @@ static bool try_way(Hide *h, Way way) {
 static void try_runs(Hide *h) {
     const Schedule *schedule = h->c->schedule;
     uint32_t tries = STEPS / (schedule->n_steps + 1);
-    Way way = {.size = schedule->spec->memory[0].size, .rolls = true};
+    Way way = {
+        .size = h->c->best.size, .within = h->c->best.within, .rolls = true};
     for (uint32_t i = 0; i < tries && i < N_RUNS; i++) {
         way.runs = runs[i];
         if (try_way(h, way) || !way.rolls || !h->c->best.share)
@@ -73,7 +74,7 @@ static void try_runs(Hide *h) {
 
 Plan *plan_hidden(Arena *arena, const Contest *c, Plan *plan) {
     const HwTiling *tiling = &c->schedule->spec->tiling;
-    if (!tiling->overlap || c->options->layer_by_layer ||
+    if (!tiling->overlap || c->options->layer_by_layer || c->best.quick ||
         plan->cycles / WAITING >= plan_waiting(plan))
         return plan;
     Hide h = {arena, c, plan, plan->cycles - plan->cycles / SAVED,

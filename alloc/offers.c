@@ -1,0 +1,123 @@
+/* offers.c - plans for one size of active memory, with what they cost.
+ *
+ * Input: a contest, a size. Output: ways, with the bytes and cycles of their
+ * plans, which are made, finished and timed as if the memory ended there: so
+ * each is the same in every larger one. Quickly first: buffers live no longer
+ * to hide transfers. That is a plan as good as any; the same way finished to
+ * the end is another, in fewer cycles as a rule.
+ */
+#include "alloc/ladder.h"
+#include "alloc/overlap.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static int by_bytes(const void *a, const void *b) {
+    const Attempt *x = *(Attempt *const *)a, *y = *(Attempt *const *)b;
+    if (bytes_of(x->traffic) != bytes_of(y->traffic))
+        return bytes_of(x->traffic) < bytes_of(y->traffic) ? -1 : 1;
+    if (x->traffic.work != y->traffic.work)
+        return x->traffic.work < y->traffic.work ? -1 : 1;
+    return x->traffic.instructions < y->traffic.instructions
+               ? -1
+               : x->traffic.instructions > y->traffic.instructions;
+}
+
+static bool same_traffic(Traffic a, Traffic b) {
+    return a.moved == b.moved && a.weights == b.weights && a.work == b.work &&
+           a.instructions == b.instructions;
+}
+
+/* Whether a plan of the same bytes and work is there, of a memory that was
+ * hardly smaller. */
+static bool is_offered(const Offers *offers, const Attempt *a) {
+    for (uint32_t i = 0; i < offers->n; i++) {
+        const Offer *o = &offers->at[i];
+        if (same_traffic(o->timed.traffic, a->traffic) &&
+            o->way.size > a->way.size - a->way.size / 3)
+            return true;
+    }
+    return false;
+}
+
+/* Whether there is time that neither engines nor transfers need. */
+static bool waits(const Contest *c, const Plan *plan) {
+    enum { PART = 32 };
+    return c->schedule->spec->tiling.overlap &&
+           plan_waiting(plan) > plan->cycles / PART;
+}
+
+/* False: it breaks a rule. */
+static bool offer_quickly(const Contest *c, Attempt *a, Offer *out) {
+    a->way.quick = a->way.within = true;
+    if (!way_finish(a, diag_new(a->arena), c))
+        return false;
+    uint64_t cycles = c->options->cycles(c->options->context, a->plan);
+    *out = (Offer){.way = a->way,
+                   .timed = {a->traffic, cycles},
+                   .waits = waits(c, a->plan)};
+    return true;
+}
+
+bool offer_finish(const Contest *c, Offer *o) {
+    Arena *arena = arena_new("offer");
+    Contest one = *c;
+    o->way.quick = o->waits = false;
+    one.best = o->way;
+    Plan *plan = way_plan(arena, diag_new(arena), &one, &o->way);
+    if (plan) {
+        plan = plan_hidden(arena, &one, plan);
+        o->timed.cycles = c->options->cycles(c->options->context, plan);
+        o->timed.traffic = plan_traffic(plan);
+    }
+    arena_free(arena);
+    return plan != NULL;
+}
+
+/* What groups load once for several layers is counted more than once by what
+ * ends plans early: hence `SLACK`. */
+void offers_make(const Contest *c, uint64_t size, Timed below, Timed above,
+                 Offers *offers) {
+    enum { MOST = 8, SLACK = 4 };
+    Heat h = {
+        .c = c, .loose = true, .most = SLACK * (double)bytes_of(below.traffic)};
+    heat_ways(&h, size, true);
+    if (h.entry.n)
+        qsort(h.entry.at, h.entry.n, sizeof *h.entry.at, by_bytes);
+    uint32_t looked = 0;
+    for (uint32_t i = 0; i < h.entry.n && looked < MOST; i++) {
+        Attempt *a = h.entry.at[i];
+        Offer offer;
+        if (a->traffic.too_long || !fewer_bytes(a->traffic, below.traffic) ||
+            !fewer_bytes(above.traffic, a->traffic) || is_offered(offers, a))
+            continue;
+        looked++;
+        if (offer_quickly(c, a, &offer))
+            vec_push(c->arena, offers, offer);
+    }
+    heat_free(&h);
+}
+
+/* By how many times it is more than the least, as a logarithm, squared: little
+ * of both is better than much of one. */
+static double regret(uint64_t own, uint64_t least) {
+    double times = log((double)(own + 1) / (double)(least + 1));
+    return times * fabs(times);
+}
+
+double offer_cost(const Offer *o, Timed least) {
+    enum { CYCLES_WORTH = 3 };
+    return regret(bytes_of(o->timed.traffic), bytes_of(least.traffic)) +
+           CYCLES_WORTH * regret(o->timed.cycles, least.cycles);
+}
+
+Timed offers_least(const Offers *offers, Timed least) {
+    for (uint32_t i = 0; i < offers->n; i++) {
+        const Timed *t = &offers->at[i].timed;
+        if (bytes_of(t->traffic) < bytes_of(least.traffic))
+            least.traffic = t->traffic;
+        if (t->cycles < least.cycles)
+            least.cycles = t->cycles;
+    }
+    return least;
+}
