@@ -1,10 +1,12 @@
 /* contest.c - which of several ways to plan.
  *
  * Input: a schedule. Output: the way whose plan is best.
- * Invariant: a larger memory moves no more; where time counts, it takes no
- * longer (ladder.c).
+ * Invariant: a larger memory moves no more (of several, a much larger one
+ * hardly more); where time counts, it takes no longer (ladder.c).
  */
 #include "alloc/contest.h"
+
+#include "base/arith.h"
 
 #include <math.h>
 
@@ -111,6 +113,13 @@ static bool shrinks(const HwSpec *spec) {
     return spec->n_active == 1 && !spec->memory[0].buffers;
 }
 
+static bool has_others(const HwSpec *spec) {
+    for (uint32_t m = 0; m < spec->n_active; m++)
+        if (spec->memory[m].buffers)
+            return false;
+    return spec->n_active > 1;
+}
+
 /* Whether everything stays; layer by layer, what does not fit so leaves. */
 static bool fits_whole(Contest *c, uint64_t size) {
     bool layers = c->options->layer_by_layer;
@@ -124,6 +133,39 @@ static bool fits_whole(Contest *c, uint64_t size) {
         take_from(c, &h);
     heat_free(&h);
     return whole || layers;
+}
+
+/* The largest of so many sizes for each power of two that is no larger. */
+static uint64_t rung_of(uint64_t size, uint32_t octave) {
+    uint64_t unit = rung_unit(size) * 32 / octave;
+    return size - size % unit;
+}
+
+/* All plans for so much of the first memory, and sizes of the others. */
+static void others_try(Contest *c, uint64_t first, uint64_t others) {
+    enum { RUNGS = 10, OCTAVE = 8 };
+    for (uint32_t i = 0; i < RUNGS && others && !is_least(c); i++, others--) {
+        Heat h = heat_of(c);
+        h.others = others = rung_of(others, OCTAVE);
+        heat_ways(&h, first, false);
+        take_from(c, &h);
+        heat_free(&h);
+    }
+}
+
+/* The same of several active memories: all of them have sizes that do not
+ * depend on how large they are. False if nothing fits. */
+static bool others_choose(Contest *c) {
+    enum { RUNGS = 3, OCTAVE = 4 };
+    const HwSpec *spec = c->schedule->spec;
+    uint64_t most = 0, first = spec->memory[0].size;
+    for (uint32_t m = 1; m < spec->n_active; m++)
+        most = larger(most, spec->memory[m].size);
+    for (uint32_t i = 0; i < RUNGS && first && !is_least(c); i++, first--) {
+        first = rung_of(first, OCTAVE);
+        others_try(c, first, most);
+    }
+    return c->any;
 }
 
 /* Where layers roll, the least memory for that is the memory's own size. */
@@ -148,7 +190,7 @@ void way_choose(Contest *c) {
     c->known = known_groups_new(c->arena);
     if (fits_whole(c, size))
         return;
-    if (own)
+    if (own && !(has_others(spec) && !c->enough && others_choose(c)))
         size_try(c, size, true);
     if (by_time)
         ladder_climb(c);

@@ -9,6 +9,7 @@
  * groups may take `share` sixteenths; 0: no groups. */
 typedef struct Way {
     uint64_t size;
+    uint64_t others; /* bytes of each other active memory, at most; 0: all */
     uint32_t share;
     bool rolls;      /* groups with rings, nothing evicted */
     uint32_t runs;   /* rolls: as in Work */
@@ -116,6 +117,7 @@ typedef struct Heat {
     bool loose, tight, falls; /* as in Way */
     bool fewest;              /* only those with fewer bytes than all before */
     double most;              /* bytes: plans that move more are of no use */
+    uint64_t others;          /* as in Way */
     uint64_t height;  /* of the way that was tried last; 0: it does not fit */
     bool fits, stops; /* one that is short enough was found */
     VEC(Attempt *) entry;

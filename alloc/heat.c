@@ -62,6 +62,7 @@ void heat_way(Heat *h, Way way) {
     way.loose = h->loose;
     way.tight = h->tight;
     way.falls = h->falls;
+    way.others = h->others;
     bool placed = way_place(arena, h->c, &way, a);
     bool by_parts = placed && a->plan->by_parts, entered = false;
     uint64_t height = a->height;

@@ -50,6 +50,19 @@ static HwSpec *spec_shrunk(Arena *arena, const HwSpec *spec, uint64_t size) {
     return copy;
 }
 
+/* The same with less of its other active memories. */
+static const HwSpec *spec_capped(Arena *arena, const HwSpec *spec,
+                                 uint64_t others) {
+    HwSpec *copy = spec_shrunk(arena, spec, spec->memory[0].size);
+    HwMemory *memory =
+        ARENA_COPY(arena, HwMemory, spec->memory, spec->n_memories);
+    for (uint32_t m = 1; m < spec->n_active; m++)
+        if (memory[m].size > others)
+            memory[m].size = others;
+    copy->memory = memory;
+    return copy;
+}
+
 const HwSpec *spec_within(Arena *arena, const HwSpec *spec, uint64_t size) {
     HwSpec *copy = spec_shrunk(arena, spec, size);
     HwTileStyle *style =
@@ -125,11 +138,14 @@ bool way_place(Arena *arena, const Contest *c, const Way *way, Attempt *a) {
         schedule->spec = weighs_time(c)
                              ? spec_within(arena, schedule->spec, way->size)
                              : spec_shrunk(arena, schedule->spec, way->size);
-    Work *w = work_new(arena, schedule, schedule->spec, c->options, c->once);
+    if (way->others)
+        schedule->spec = spec_capped(arena, schedule->spec, way->others);
+    const Once *once = way->others ? NULL : c->once;
+    Work *w = work_new(arena, schedule, schedule->spec, c->options, once);
     *a = (Attempt){
         .arena = arena, .way = *way, .w = w, .plan = ARENA_NEW(arena, Plan)};
     w->most = way->most;
-    w->known = c->known;
+    w->known = way->others ? NULL : c->known;
     bool fits = way_fit(w, way, &a->problem, &a->result, &a->plan->planner,
                         &a->plan->two_levels);
     a->hopeless = w->hopeless;
@@ -181,7 +197,7 @@ bool way_finish(Attempt *a, Diag *diag, const Contest *c) {
     if (a->w->spec->tiling.overlap)
         stretch(a->w, diag_new(a->arena), &a->problem, &a->result, plan,
                 a->way.quick, a->way.cycles);
-    if (smaller)
+    if (smaller || a->way.others)
         plan->schedule = schedule_tiled(a->arena, c->schedule, real_spec(c),
                                         plan->schedule->spec);
     return true;

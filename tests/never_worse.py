@@ -2,11 +2,11 @@
 """never_worse.py - neither bytes nor cycles rise in a larger active memory,
 with more bandwidth, or with a wider array.
 
-SIZES are sweeps of memory, FASTER those over three octaves on both sides of
-what the machine has; no rise at all is allowed above what any smaller value
-costs: of bytes anywhere, nor of cycles, but with more memory where plans are
-not weighed by both (alloc/ladder.c, alloc/boxes.c). The sweeps of many more values and
-networks are those of bench/sweep.py.
+SIZES are sweeps of memory, SECOND of a second one, FASTER those over three
+octaves on both sides of what the machine has; no rise at all is allowed above
+what any smaller value costs: of bytes anywhere, nor of cycles, but with more
+memory where plans are not weighed by both (alloc/ladder.c, alloc/boxes.c). The
+sweeps of many more values and networks are those of bench/sweep.py.
 """
 import concurrent.futures
 import sys
@@ -37,6 +37,10 @@ SIZES = {  # in KiB, and how many of them fit
     ("tiny", residency.MACHINE): (range(1, 25), 24),
     ("squeezenet", residency.MACHINE): (range(64, 833, 48), 17),
 }
+SECOND = {  # of the memory beside the first one, of template
+    "googlenet": (range(512, 1409, 128), 8),
+    "squeezenet": (range(128, 577, 64), 8),
+}
 FASTER = [  # with so many KiB; all fit
     ("tiny", "xdnn-v2-28", 12),
     ("squeezenet", "ring-npu", 248),
@@ -53,6 +57,9 @@ def cases():
     for (network, machine), (sizes, fits) in SIZES.items():
         yield ("sizes", machine, network,
                [[tool.am(size * KIB)] for size in sizes], fits)
+    for network, (sizes, fits) in SECOND.items():
+        yield ("sizes", "template", network,
+               [[f"memories.bulk.size={size * KIB}"] for size in sizes], fits)
     for network, machine, size in FASTER:
         for what, vary in (("bandwidths", sweep.bandwidths),
                            ("widths", sweep.widths)):
