@@ -88,7 +88,7 @@ Plan *plan_at_pace(Arena *arena, Diag *diag, const Schedule *real,
                    FinishPlan *finish, void *context) {
     const HwTiling *tiling = &real->spec->tiling;
     Paces p = {.arena = arena, .real = real};
-    Pace own = {.spec = hwspec_planned(arena, real->spec)};
+    Pace own = {.spec = hwspec_ordered(arena, real->spec)};
     Plan *plan = finish(context, diag, &own);
     if (!plan)
         return NULL;

@@ -32,8 +32,12 @@ uint64_t hwspec_transfer_cycles(const HwSpec *spec, const HwMemory *memory,
                                 uint32_t c, uint32_t rows, uint32_t cols);
 
 /* planned.c: the machine with the bandwidths and arrays that plans are chosen
- * for, where it names any; a copy. */
+ * for; a copy. Where it names none: its own arrays, and bandwidths that depend
+ * on these alone. */
 const HwSpec *hwspec_planned(Arena *arena, const HwSpec *spec);
+/* The same with those that a plan's transfers are ordered for: where it names
+ * none, its own. */
+const HwSpec *hwspec_ordered(Arena *arena, const HwSpec *spec);
 /* A copy of `spec` with the bandwidths and arrays of `of`, which has the same
  * memories and engines. */
 const HwSpec *hwspec_timed_as(Arena *arena, const HwSpec *spec,

@@ -130,12 +130,48 @@ uint32_t hwspec_halvings(const HwSpec *planned, const HwSpec *spec) {
     return most;
 }
 
-const HwSpec *hwspec_planned(Arena *arena, const HwSpec *spec) {
+/* Bytes a second, of a machine that names none: so many products of its widest
+ * array for each byte, as the shipped machines have them. */
+static double usual_rate(const HwSpec *spec) {
+    enum { PRODUCTS = 32 };
+    double most = 0;
+    for (uint32_t e = 0; e < spec->n_engines; e++) {
+        const HwEngine *engine = &spec->engine[e];
+        const HwUnroll *u = &engine->unroll;
+        double clock = engine->clock > 0 ? engine->clock : spec->clock;
+        const uint32_t lane[] = {u->out_c, u->in_c, u->kernel, u->out_h,
+                                 u->out_w};
+        for (uint32_t i = 0; i < sizeof lane / sizeof *lane; i++)
+            clock *= lane[i] ? lane[i] : 1;
+        most = clock > most ? clock : most;
+    }
+    return most / PRODUCTS;
+}
+
+static const HwSpec *planned_with(Arena *arena, const HwSpec *spec,
+                                  double unnamed) {
     Copy named = copy_make(arena, spec);
-    named.spec->weight_cache.bandwidth = spec->weight_cache.planned_bandwidth;
-    for (uint32_t m = 0; m < spec->n_memories; m++)
-        named.memory[m].bandwidth = spec->memory[m].planned_bandwidth;
+    HwWeightCache *cache = &named.spec->weight_cache;
+    bool timed = cache->bandwidth > 0;
+    cache->bandwidth = cache->planned_bandwidth;
+    if (timed && cache->bandwidth <= 0)
+        cache->bandwidth = unnamed;
+    for (uint32_t m = 0; m < spec->n_memories; m++) {
+        HwMemory *memory = &named.memory[m];
+        timed = memory->bandwidth > 0 && memory->role != HW_ACTIVE;
+        memory->bandwidth = memory->planned_bandwidth;
+        if (timed && memory->bandwidth <= 0)
+            memory->bandwidth = unnamed;
+    }
     for (uint32_t e = 0; e < spec->n_engines; e++)
         named.engine[e].unroll = spec->engine[e].planned_unroll;
     return spec_with(arena, spec, named.spec, planned_rate, 0, planned_lanes);
+}
+
+const HwSpec *hwspec_planned(Arena *arena, const HwSpec *spec) {
+    return planned_with(arena, spec, usual_rate(spec));
+}
+
+const HwSpec *hwspec_ordered(Arena *arena, const HwSpec *spec) {
+    return planned_with(arena, spec, 0);
 }

@@ -9,6 +9,7 @@ memory where plans are not weighed by both (alloc/ladder.c, alloc/boxes.c). The
 sweeps of many more values and networks are those of bench/sweep.py.
 """
 import concurrent.futures
+import os
 import sys
 import tempfile
 
@@ -49,10 +50,29 @@ FASTER = [  # with so many KiB; all fit
     ("mobilenet-v2", "tile-npu", 512),
     ("mobilenet-v2", "xdnn-v3-96", 4096),
 ]
+UNNAMED = ("squeezenet", "xdnn-v2-28", 1385)  # without the keys `planned_*`
 VALUES = {"bandwidths": 10, "widths": 7}
 
 
-def cases():
+def sweeps(network, machine, size, what, folder=None):
+    vary = {"bandwidths": sweep.bandwidths, "widths": sweep.widths}[what]
+    settings = [[tool.am(size * KIB)] + one
+                for one in vary(machine, VALUES[what])]
+    path = unnamed(machine, folder) if folder else machine
+    return what, path, network, settings, VALUES[what]
+
+
+def unnamed(machine, folder):
+    """The machine as somebody writes it who names nothing to plan for."""
+    path = os.path.join(folder, "unnamed.yaml")
+    with open(os.path.join(tool.ROOT, f"hwspec/targets/{machine}.yaml"),
+              encoding="utf-8") as shipped, \
+            open(path, "w", encoding="utf-8") as own:
+        own.writelines(line for line in shipped if "planned_" not in line)
+    return path
+
+
+def cases(folder):
     """(what, machine, network, settings, how many of them fit)"""
     for (network, machine), (sizes, fits) in SIZES.items():
         yield ("sizes", machine, network,
@@ -61,11 +81,9 @@ def cases():
         yield ("sizes", "template", network,
                [[f"memories.bulk.size={size * KIB}"] for size in sizes], fits)
     for network, machine, size in FASTER:
-        for what, vary in (("bandwidths", sweep.bandwidths),
-                           ("widths", sweep.widths)):
-            yield (what, machine, network,
-                   [[tool.am(size * KIB)] + one
-                    for one in vary(machine, VALUES[what])], VALUES[what])
+        for what in VALUES:
+            yield sweeps(network, machine, size, what)
+    yield sweeps(*UNNAMED, "bandwidths", folder)
 
 
 def complaints(what, found, fits, keys):
@@ -82,7 +100,7 @@ def main():
     wrong = []
     with tempfile.TemporaryDirectory() as folder, \
             concurrent.futures.ThreadPoolExecutor(sweep.JOBS) as pool:
-        for what, machine, network, settings, fits in cases():
+        for what, machine, network, settings, fits in cases(folder):
             found = sweep.points(pool, tool.example(network), machine,
                                  settings, folder)
             keys = ("bytes", "cycles")

@@ -349,6 +349,28 @@ static void planned_machines(void **state) {
     arena_free(arena);
 }
 
+/* Who names none has plans for bandwidths that depend on the array alone. */
+static void unnamed_machines(void **state) {
+    (void)state;
+    Arena *arena = arena_new("test");
+    double planned[2];
+    for (int i = 0; i < 2; i++) {
+        const HwSpec *spec = load(arena, "xdnn-v2-28", "memories.ddr.bandwidth",
+                                  i ? "40GB/s" : "1GB/s", "");
+        HwMemory *memory =
+            ARENA_COPY(arena, HwMemory, spec->memory, spec->n_memories);
+        HwSpec *own = ARENA_COPY(arena, HwSpec, spec, 1);
+        own->memory = memory;
+        memory[1].planned_bandwidth = 0;
+        planned[i] = hwspec_planned(arena, own)->memory[1].bandwidth;
+        assert_true(hwspec_ordered(arena, own)->memory[1].bandwidth ==
+                    spec->memory[1].bandwidth);
+    }
+    assert_true(planned[0] == planned[1]);
+    assert_true(planned[0] == 28 * 32 * 500e6 / 32);
+    arena_free(arena);
+}
+
 /* Slower machines are planned for by halves of what the machine names. */
 static void halved_machines(void **state) {
     (void)state;
@@ -639,6 +661,7 @@ int main(void) {
         cmocka_unit_test(bad_files),
         cmocka_unit_test(shipped_targets),
         cmocka_unit_test(planned_machines),
+        cmocka_unit_test(unnamed_machines),
         cmocka_unit_test(halved_machines),
         cmocka_unit_test(settings_reach_base),
         cmocka_unit_test(settings_add_keys),
