@@ -132,6 +132,9 @@ void heat_free(Heat *h);
 
 /* Whether time counts beside bytes. */
 bool weighs_time(const Contest *c);
+/* Whether no layer would be faster if it read from outside what is kept, nor
+ * does what is kept depend on tiles. */
+bool kept_is_fastest(const Contest *c);
 /* Finds the way to take for a machine on which it does. */
 void ladder_climb(Contest *c);
 

@@ -59,16 +59,32 @@ bool made_ahead(const Work *w, TensorId t) {
     return runs_ahead(w, graph_tensor(w->g, t)->producer);
 }
 
+static bool can_fly(const Work *w) {
+    return w->options->replication &&
+           w->spec->tiling.kind == HW_TILING_HARDWARE &&
+           w->spec->replication.n_fly;
+}
+
+static bool may_fly(const Work *w, NodeId id) {
+    const Node *node = graph_node(w->g, id);
+    bool conv = node->op == OP_CONV || node->op == OP_CONV_POOL;
+    return conv && on_engine(w, id) && !runs_ahead(w, id);
+}
+
+bool fly_hastens(Work *w) {
+    for (NodeId id = {0}; can_fly(w) && id.i < w->g->node.n; id.i++)
+        if (may_fly(w, id) && fly_one(w, id))
+            return true;
+    return false;
+}
+
 bool fly_choose(Work *w) {
     bool any = false;
-    if (!w->options->replication ||
-        w->spec->tiling.kind != HW_TILING_HARDWARE ||
-        !w->spec->replication.n_fly)
+    if (!can_fly(w))
         return false;
     for (NodeId id = {0}; id.i < w->g->node.n; id.i++) {
         const Node *node = graph_node(w->g, id);
-        bool conv = node->op == OP_CONV || node->op == OP_CONV_POOL;
-        if (!conv || !on_engine(w, id) || runs_ahead(w, id) ||
+        if (!may_fly(w, id) ||
             !(reads_alone(w, node->in[0]) || is_asked(w, id)) ||
             !fly_one(w, id))
             continue;

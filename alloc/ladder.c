@@ -14,6 +14,10 @@
  * one that has the smaller memory in its lower half and the larger in its upper
  * one, and the larger gets nothing that is worse. In wide intervals there is
  * much to choose from; what is in others' way by chance is so in narrow ones.
+ * Where the machine makes more copies of narrow volumes on their way from DDR
+ * than in active memory, what keeps everything may be slower than what keeps
+ * nothing: then the chain goes on to a memory ROOMY times as large, as tiles
+ * grow with it, and ends with what is best there.
  */
 #include "alloc/ladder.h"
 
@@ -25,7 +29,8 @@ enum {
     OCTAVE = 32,
     CHAIN_OCTAVE = 2,
     OCTAVES = 32,
-    MOST_SIZES = CHAIN_OCTAVE * OCTAVES + 1
+    MOST_SIZES = CHAIN_OCTAVE * OCTAVES + 2,
+    ROOMY = 8
 };
 
 /* A size with its plan. */
@@ -33,6 +38,13 @@ typedef struct End {
     uint64_t size;
     Offer held;
 } End;
+
+/* The chain, and the plan for the largest size at its end. */
+typedef struct Chained {
+    uint32_t n;
+    uint64_t size[MOST_SIZES];
+    Offer held[MOST_SIZES];
+} Chained;
 
 static uint64_t rung_size(uint32_t rung) {
     return (uint64_t)(OCTAVE + rung % OCTAVE) << rung / OCTAVE;
@@ -156,6 +168,17 @@ bool weighs_time(const Contest *c) {
            !tiling->always && c->schedule->n_steps <= MAX_STEPS;
 }
 
+bool kept_is_fastest(const Contest *c) {
+    Arena *arena = arena_new("flies");
+    Work *w =
+        work_new(arena, c->schedule, c->schedule->spec, c->options, c->once);
+    bool faster = fly_hastens(w);
+    arena_free(arena);
+    return !faster;
+}
+
+/* ---- all of them ---- */
+
 static void take(Contest *c, const Offer *held) {
     c->any = true;
     c->best = held->way;
@@ -163,40 +186,49 @@ static void take(Contest *c, const Offer *held) {
     c->least = held->timed;
 }
 
-/* The least size, and those of the chain above it, below `all`; how many. */
-static uint32_t find_sizes(uint64_t least, uint64_t all,
+/* The least size, and those of the chain above it, below `top`; how many. */
+static uint32_t find_sizes(uint64_t least, uint64_t top,
                            uint64_t size[MOST_SIZES]) {
     uint32_t n = 0;
     size[n++] = least;
     for (uint32_t i = 0; i < CHAIN_OCTAVE * OCTAVES; i++) {
         uint64_t next = (uint64_t)(CHAIN_OCTAVE + i % CHAIN_OCTAVE)
                         << i / CHAIN_OCTAVE;
-        if (next > least && next < all)
+        if (next > least && next < top)
             size[n++] = next;
     }
     return n;
 }
 
+/* For sizes up to one that has the plan which keeps everything. Where all plans
+ * for less are faster than that one, what is best there ends the chain. */
+static bool chain_to_top(const Contest *c, uint64_t all, uint64_t least,
+                         Chained *to) {
+    bool roomy = !kept_is_fastest(c);
+    uint64_t top = roomy ? ROOMY * all : all;
+    Offer kept = {.way = {.size = top, .tight = !roomy, .within = true}};
+    uint32_t n = find_sizes(least, top, to->size);
+    to->n = n + 1;
+    to->size[n] = top;
+    to->held[n] = kept;
+    if (!offer_finish(c, &to->held[n]))
+        return false;
+    return chain_make(c, to->size, n, to->held[n].timed, to->held) ||
+           chain_make(c, to->size, n + 1, costs_nothing, to->held);
+}
+
 void ladder_climb(Contest *c) {
-    uint64_t real = c->schedule->spec->memory[0].size, size[MOST_SIZES];
-    uint64_t all = size_for_all(c);
-    Offer held[MOST_SIZES];
-    Offer kept = {.way = {.size = all, .tight = true, .within = true}};
-    if (real >= all) {
-        take(c, &kept);
+    uint64_t real = c->schedule->spec->memory[0].size;
+    uint64_t all = size_for_all(c), least = size_for_any(c, all);
+    Chained to;
+    if (least > real || !chain_to_top(c, all, least, &to))
         return;
-    }
-    uint64_t least = size_for_any(c, all);
-    if (least > real || !offer_finish(c, &kept))
-        return;
-    uint32_t n = find_sizes(least, all, size), at = 0;
-    if (!chain_make(c, size, n, kept.timed, held) &&
-        !chain_make(c, size, n, costs_nothing, held))
-        return;
-    while (at + 1 < n && size[at + 1] <= real)
+    uint32_t at = 0;
+    while (at + 1 < to.n && to.size[at + 1] <= real)
         at++;
-    End high =
-        at + 1 < n ? (End){size[at + 1], held[at + 1]} : (End){all, kept};
-    Offer best = climb(c, real, (End){size[at], held[at]}, high);
+    Offer best = to.held[at];
+    if (at + 1 < to.n)
+        best = climb(c, real, (End){to.size[at], to.held[at]},
+                     (End){to.size[at + 1], to.held[at + 1]});
     take(c, &best);
 }

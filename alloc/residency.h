@@ -28,6 +28,8 @@ void start_again(Work *w);
 /* fly.c: nodes that read network inputs by tiles for more copies; false if
  * there are none. */
 bool fly_choose(Work *w);
+/* Whether some layer takes fewer steps of the array so; modes change. */
+bool fly_hastens(Work *w);
 /* Sets the modes of nodes on engines that work ahead. */
 void ahead_choose(Work *w);
 /* Whether it may be written while other images are at work. */
