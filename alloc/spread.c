@@ -89,11 +89,17 @@ static void wish_add(Spread *s, uint32_t a, uint32_t b, bool in_partitions) {
     vec_push(s->w->arena, &s->wish, wish);
 }
 
+/* Whether it reads both operands at once where they lie in two partitions. */
+static bool reads_in_parallel(const Work *w, NodeId id) {
+    return graph_node(w->g, id)->n_in == 2 &&
+           w->spec->memory[0].partitions > 1 &&
+           says(w->spec, w->legal[id.i].op, HW_F_PARALLEL_READ);
+}
+
 static void wish_parallel_read(Spread *s, NodeId id) {
     const Node *node = graph_node(s->w->g, id);
     uint32_t step = s->w->schedule->step_of[id.i];
-    if (node->n_in == 2 && s->memory->partitions > 1 &&
-        says(s->w->spec, s->w->legal[id.i].op, HW_F_PARALLEL_READ))
+    if (reads_in_parallel(s->w, id))
         wish_add(s, buf_at(s, node->in[0], step), buf_at(s, node->in[1], step),
                  true);
 }
@@ -396,10 +402,18 @@ static bool lie_apart(const Problem *problem, const uint64_t *offset,
     return true;
 }
 
-void partitions_keep(const Problem *problem, PlanResult *result,
-                     const HwMemory *within, const HwMemory *real) {
+static bool any_reads_in_parallel(const Work *w) {
+    bool any = false;
+    for (NodeId n = {0}; n.i < w->g->node.n && !any; n.i++)
+        any = on_engine(w, n) && reads_in_parallel(w, n);
+    return any;
+}
+
+void partitions_keep(const Work *w, const Problem *problem, PlanResult *result,
+                     const HwMemory *real) {
+    const HwMemory *within = &w->spec->memory[0];
     uint32_t n = problem->buf.n;
-    if (problem->p.n_pools != 1 || real->partitions < 2)
+    if (problem->p.n_pools != 1 || !any_reads_in_parallel(w))
         return;
     Arena *arena = arena_new("partitions");
     uint64_t *offset = ARENA_COPY(arena, uint64_t, result->offset, n);

@@ -188,8 +188,7 @@ bool way_finish(Attempt *a, Diag *diag, const Contest *c) {
     if (strcmp(plan->planner, "slots") != 0) { /* its parts lie as they must */
         spread(a->w, &a->problem, &a->result);
         if (smaller)
-            partitions_keep(&a->problem, &a->result, &a->w->spec->memory[0],
-                            real);
+            partitions_keep(a->w, &a->problem, &a->result, real);
     }
     if (!way_act(a, diag))
         return false;

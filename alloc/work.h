@@ -40,10 +40,11 @@ uint64_t node_work(const Work *w, NodeId id);
 
 /* Moves buffers of a placement apart. */
 void spread(Work *w, Problem *problem, PlanResult *result);
-/* What lies in a partition of the memory that it was placed in goes to the same
- * one of a larger memory, if all of it can. */
-void partitions_keep(const Problem *problem, PlanResult *result,
-                     const HwMemory *within, const HwMemory *real);
+/* Where sums read both operands at once, if they lie in two partitions: what
+ * lies in a partition of the memory that it was placed in goes to the same one
+ * of a larger memory, if all of it can. */
+void partitions_keep(const Work *w, const Problem *problem, PlanResult *result,
+                     const HwMemory *real);
 
 /* ---- actions.c ---- */
 
