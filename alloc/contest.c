@@ -144,11 +144,14 @@ static uint64_t rung_of(uint64_t size, uint32_t octave) {
 /* All plans for so much of the first memory, and sizes of the others. */
 static void others_try(Contest *c, uint64_t first, uint64_t others) {
     enum { RUNGS = 10, OCTAVE = 8 };
-    for (uint32_t i = 0; i < RUNGS && others && !is_least(c); i++, others--) {
+    bool fits = true;
+    for (uint32_t i = 0; i < RUNGS && others && fits && !is_least(c);
+         i++, others--) {
         Heat h = heat_of(c);
         h.others = others = rung_of(others, OCTAVE);
         heat_ways(&h, first, false);
         take_from(c, &h);
+        fits = h.fits;
         heat_free(&h);
     }
 }
