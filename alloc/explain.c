@@ -467,11 +467,12 @@ static void note_size(Diag *diag, const Work *w, uint64_t short_of) {
 /* What is set aside for weights is the most that any layer needs at once, not
  * what this step does: how much is short is not known by that. */
 static const char *how_short(const Work *w, uint64_t sum) {
-    uint64_t aside = w->options->aside;
-    return aside ? arena_printf(w->arena, " beside %s of weights",
-                                with_commas(w->arena, aside))
-                 : arena_printf(w->arena, ": %s short",
-                                with_commas(w->arena, sum - active_bytes(w)));
+    const PlanOptions *o = w->options;
+    return o->aside_for
+               ? arena_printf(w->arena, " beside %s for weights of %s",
+                              with_commas(w->arena, o->aside), o->aside_for)
+               : arena_printf(w->arena, ": %s short",
+                              with_commas(w->arena, sum - active_bytes(w)));
 }
 
 static void say_short(Diag *diag, const Work *w, uint64_t sum) {

@@ -129,12 +129,13 @@ typedef struct Plan {
 typedef uint64_t PlanCycles(void *context, const Plan *plan);
 
 typedef struct PlanOptions {
-    const char *planner; /* "auto" */
-    bool replication;    /* the rule of facts/xdnn.md 2.4, or none */
-    bool layer_by_layer; /* none run together by stripes */
-    uint64_t aside;      /* bytes of the first memory that its size lacks, as
-                          * weights must have them */
-    bool no_remedy;      /* what does not fit asks for no size that would do */
+    const char *planner;   /* "auto" */
+    bool replication;      /* the rule of facts/xdnn.md 2.4, or none */
+    bool layer_by_layer;   /* none run together by stripes */
+    uint64_t aside;        /* bytes of the first memory that its size lacks, as
+                            * weights must have them: */
+    const char *aside_for; /* the layer whose smallest block is the largest */
+    bool no_remedy; /* what does not fit asks for no size that would do */
     /* or NULL; by tensor id: how it is stored, all zero: by the rule */
     const Repl *chosen;
     /* or NULL; by node id: it is to read its input by tiles from backing
@@ -175,6 +176,15 @@ typedef struct PlanBound {
     const char *of; /* "no plan ... moves less" */
 } PlanBound;
 PlanBound plan_bound(const Plan *plan);
+
+/* Of machines that load weights into active memory. */
+typedef struct PlanWeights {
+    uint32_t blocks; /* loads of weights; 0: there are none */
+    uint64_t loaded; /* bytes, in all */
+    uint64_t most;   /* that are loaded and not yet read for the last time */
+    uint64_t end;    /* of the first memory: none lies beyond */
+} PlanWeights;
+PlanWeights plan_weights(const Plan *plan);
 
 /* One line a volume: where it is, and why there; then what moves. */
 const char *plan_explain(Arena *arena, const Plan *plan);

@@ -153,6 +153,12 @@ typedef enum Staged {
 /* Gives the plan loads of weights, and orders its transfers. */
 Staged stage(Arena *arena, Plan *plan, StageWay way);
 
+/* ---- explain_weights.c ---- */
+
+/* `live`: by step, bytes of volumes in the first memory. */
+const char *explain_weights(Arena *arena, const Plan *plan,
+                            const uint64_t *live);
+
 /* ---- reserves.c ---- */
 
 /* The plan with the least of cycles and bytes, volumes and weights sharing the

@@ -28,12 +28,15 @@ const Schedule *schedule_within(Arena *arena, const Schedule *real,
     return schedule;
 }
 
-typedef void NodeVisitor(uint64_t *sum, const Schedule *schedule,
-                         const Node *node);
+/* Of all nodes whose weights lie in active memory. */
+typedef struct Sum {
+    uint64_t bytes;
+    const char *name; /* of the node that takes the most */
+} Sum;
+typedef void NodeVisitor(Sum *sum, const Schedule *schedule, const Node *node);
 
-/* Calls it for nodes whose weights lie in active memory. */
-static uint64_t over_nodes(const Schedule *schedule, NodeVisitor *visit) {
-    uint64_t sum = 0;
+static Sum over_nodes(const Schedule *schedule, NodeVisitor *visit) {
+    Sum sum = {0};
     for (uint32_t i = 0; i < schedule->n_steps; i++)
         for (uint32_t k = 0; k < schedule->step[i].n; k++) {
             const Slot *slot = &schedule->step[i].slot[k];
@@ -44,27 +47,26 @@ static uint64_t over_nodes(const Schedule *schedule, NodeVisitor *visit) {
     return sum;
 }
 
-static void add_weights(uint64_t *sum, const Schedule *schedule,
-                        const Node *node) {
+static void add_weights(Sum *sum, const Schedule *schedule, const Node *node) {
     const Graph *g = schedule->graph;
-    *sum += (uint64_t)weight_taps(g, node) * plan_volume(g, node->out[0]).c *
-            schedule->spec->element;
+    sum->bytes += (uint64_t)weight_taps(g, node) *
+                  plan_volume(g, node->out[0]).c * schedule->spec->element;
 }
 
 uint64_t plan_staged_weights(const Schedule *schedule) {
-    return over_nodes(schedule, add_weights);
+    return over_nodes(schedule, add_weights).bytes;
 }
 
-static void take_least(uint64_t *most, const Schedule *schedule,
-                       const Node *node) {
+static void take_least(Sum *most, const Schedule *schedule, const Node *node) {
     uint64_t bytes = block_least(schedule->spec, schedule->graph, node);
-    *most = bytes > *most ? bytes : *most;
+    if (!most->name || bytes > most->bytes)
+        *most = (Sum){bytes, node->name};
 }
 
 uint64_t bytes_aside(const Schedule *schedule) {
     uint64_t align = schedule->spec->memory[0].align;
     align = align ? align : 1;
-    return round_up(over_nodes(schedule, take_least) + align, align);
+    return round_up(over_nodes(schedule, take_least).bytes + align, align);
 }
 
 void explain_staged(Arena *arena, Diag *diag, const Schedule *schedule,
@@ -75,6 +77,7 @@ void explain_staged(Arena *arena, Diag *diag, const Schedule *schedule,
     bool does_not_fit;
     own.cycles = NULL;
     own.aside = aside;
+    own.aside_for = over_nodes(schedule, take_least).name;
     size = size > aside ? size - aside : 0;
     if (plan_volumes(arena, diag, schedule_within(arena, schedule, size), &own,
                      &does_not_fit))

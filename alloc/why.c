@@ -522,14 +522,14 @@ static void find_use(Why *y) {
 
 /* Of machines that load weights into active memory. */
 static void say_weights(const Why *y, Text *text) {
-    uint64_t bytes = 0, all = plan_staged_weights(y->plan->schedule);
-    uint32_t n = y->plan->n_blocks;
-    for (uint32_t i = 0; i < n; i++)
-        bytes += y->plan->block[i].bytes;
-    if (n)
-        text_addf(text, "weights: %s bytes loaded in %u blocks, of %s%s\n",
-                  num(y, bytes), n, num(y, all),
-                  bytes > all ? ": some again" : "");
+    PlanWeights w = plan_weights(y->plan);
+    if (!w.blocks)
+        return;
+    uint64_t all = plan_staged_weights(y->plan->schedule);
+    text_add(text, explain_weights(y->arena, y->plan, y->live));
+    text_addf(text, "weights: %s bytes loaded in %u blocks, of %s%s\n",
+              num(y, w.loaded), w.blocks, num(y, all),
+              w.loaded > all ? ": some again" : "");
 }
 
 const char *plan_explain(Arena *arena, const Plan *plan) {

@@ -207,8 +207,23 @@ void add_placement_json(cJSON *json, const Plan *plan) {
     cJSON_AddNumberToObject(json, "am_packed_bytes", (double)plan->am_packed);
     cJSON_AddNumberToObject(json, "am_live_bytes", (double)plan->am_live);
     cJSON_AddNumberToObject(json, "am_bound_bytes", (double)plan->am_bound);
+    PlanWeights weights = plan_weights(plan);
+    if (weights.blocks) {
+        cJSON_AddNumberToObject(json, "am_weights_most_bytes",
+                                (double)weights.most);
+        cJSON_AddNumberToObject(json, "am_weights_end", (double)weights.end);
+    }
     cJSON_AddBoolToObject(json, "am_proved", plan->am_proved);
     cJSON_AddStringToObject(json, "planner", plan->planner);
+}
+
+/* Where they lie in active memory: the line above is of volumes. */
+static void print_weights(Arena *arena, const Plan *plan) {
+    PlanWeights w = plan_weights(plan);
+    if (w.blocks)
+        printf("        volumes alone; beside them at most %s bytes of weights "
+               "wait or are read, up to byte %s\n",
+               with_commas(arena, w.most), with_commas(arena, w.end));
 }
 
 void print_plan(Arena *arena, const Pipeline *p) {
@@ -216,6 +231,7 @@ void print_plan(Arena *arena, const Pipeline *p) {
     printf("AM      %s of %s bytes, %s\n", with_commas(arena, plan->am_height),
            with_commas(arena, hwspec_active_bytes(p->spec)),
            placement_words(arena, plan));
+    print_weights(arena, plan);
     uint64_t ddr =
         p->spec->backing < 0 ? 0 : plan->memory_used[p->spec->backing];
     printf("DDR     %s bytes for %s\n", with_commas(arena, ddr),

@@ -88,6 +88,8 @@ def read_lines(text, element):
         if weights:
             said["weights"] = (0, number(weights[1]))
             continue
+        if line.startswith("weights of "):
+            continue
         name, *shape, rest = LINE.fullmatch(line).groups()
         pairs = [part_bytes(part, [int(n) for n in shape], element)
                  for part in rest.split("; ")]

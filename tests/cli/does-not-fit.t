@@ -64,3 +64,20 @@ SHARE/examples/inception-v3.prototxt:1667:1: note: c1/out (2048x8x8, 1 of its ro
     layer {
     ^
 amphora: note: --set memories.am.size=16384 would do; 16368 would not
+--- run amphora compile SHARE/examples/squeezenet.prototxt -t stage-npu --set memories.am.size=16KiB
+--- exit 3
+--- stdout
+--- stderr
+SHARE/examples/squeezenet.prototxt:24:1: error: does not fit: step 2 (pool1) needs 25,280 bytes of am, which has 7,152 beside 9,232 for weights of fire8/expand3
+    layer {
+    ^
+SHARE/examples/squeezenet.prototxt:15:1: note: conv1 (64x113x113, 3 of its rows): 21,696 bytes
+    layer {
+    ^
+SHARE/examples/squeezenet.prototxt:24:1: note: pool1 (64x56x56, 1 of its rows): 3,584 bytes
+    layer {
+    ^
+SHARE/examples/squeezenet.prototxt:24:1: note: no stripe of pool1 fits: the lowest, 1 of its 56 rows, takes 25,280 bytes
+    layer {
+    ^
+amphora: note: --set memories.am.size=33296 would do; 33280 would not
