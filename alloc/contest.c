@@ -141,19 +141,28 @@ static uint64_t rung_of(uint64_t size, uint32_t octave) {
     return size - size % unit;
 }
 
-/* All plans for so much of the first memory, and sizes of the others. */
+/* False if nothing fits in so much of the first memory and of the others. */
+static bool sizes_try(Contest *c, uint64_t first, uint64_t others) {
+    Heat h = heat_of(c);
+    h.others = others;
+    heat_ways(&h, first, false);
+    take_from(c, &h);
+    heat_free(&h);
+    return h.fits;
+}
+
+/* Sizes of the others up to this, and next to nothing of them. */
 static void others_try(Contest *c, uint64_t first, uint64_t others) {
-    enum { RUNGS = 10, OCTAVE = 8 };
+    enum { RUNGS = 10, OCTAVE = 8, LEAST = 1 };
     bool fits = true;
-    for (uint32_t i = 0; i < RUNGS && others && fits && !is_least(c);
-         i++, others--) {
-        Heat h = heat_of(c);
-        h.others = others = rung_of(others, OCTAVE);
-        heat_ways(&h, first, false);
-        take_from(c, &h);
-        fits = h.fits;
-        heat_free(&h);
+    for (uint32_t i = 0; i < RUNGS && fits && !is_least(c); i++) {
+        others = rung_of(others, OCTAVE);
+        if (!others)
+            break;
+        fits = sizes_try(c, first, others--);
     }
+    if (fits && !is_least(c))
+        sizes_try(c, first, LEAST);
 }
 
 /* The same of several active memories: all of them have sizes that do not
@@ -164,9 +173,10 @@ static bool others_choose(Contest *c) {
     uint64_t most = 0, first = spec->memory[0].size;
     for (uint32_t m = 1; m < spec->n_active; m++)
         most = larger(most, spec->memory[m].size);
-    for (uint32_t i = 0; i < RUNGS && first && !is_least(c); i++, first--) {
-        first = rung_of(first, OCTAVE);
+    first = rung_of(first, OCTAVE);
+    for (uint32_t i = 0; i < RUNGS && first && !is_least(c); i++) {
         others_try(c, first, most);
+        first = rung_of(first - 1, OCTAVE);
     }
     return c->any;
 }

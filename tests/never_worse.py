@@ -39,9 +39,9 @@ SIZES = {  # in KiB, and how many of them fit
     ("tiny", residency.MACHINE): (range(1, 25), 24),
     ("squeezenet", residency.MACHINE): (range(64, 833, 48), 17),
 }
-SECOND = {  # of the memory beside the first one, of template
-    "googlenet": (range(512, 1409, 128), 8),
-    "squeezenet": (range(128, 577, 64), 8),
+SECOND = {  # bytes of the memory beside the first one, of template
+    "googlenet": (range(512 * KIB, 1409 * KIB, 128 * KIB), 8),
+    "squeezenet": ([3, *range(128 * KIB, 577 * KIB, 64 * KIB)], 9),
 }
 FASTER = [  # with so many KiB; all fit
     ("tiny", "xdnn-v2-28", 12),
@@ -80,7 +80,7 @@ def cases(folder):
                [[tool.am(size * KIB)] for size in sizes], fits)
     for network, (sizes, fits) in SECOND.items():
         yield ("sizes", "template", network,
-               [[f"memories.bulk.size={size * KIB}"] for size in sizes], fits)
+               [[f"memories.bulk.size={size}"] for size in sizes], fits)
     for network, machine, size in FASTER:
         for what in VALUES:
             yield sweeps(network, machine, size, what)
