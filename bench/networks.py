@@ -13,6 +13,7 @@ convolution twice with a ReLU before each. RandWire: three random graphs
 WS(32, 4, 0.75) (Xie et al. 2019), 78 channels in the first. Batch
 normalisation is folded; where it stands behind a concat it is a Scale.
 """
+import os
 import random
 import sys
 
@@ -90,6 +91,16 @@ class Net:
 
 
 # ---- networks of cells ----
+
+def built(build, folder):
+    """The path of a small network that `build` adds layers to."""
+    net = Net(build.__name__, 3, 40)
+    build(net)
+    path = os.path.join(folder, build.__name__ + ".prototxt")
+    with open(path, "w", encoding="ascii") as file:
+        file.write(net.text())
+    return path
+
 
 def separable(net, x, filters, kernel, stride):
     for step in (stride, 1):

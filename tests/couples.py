@@ -52,12 +52,7 @@ TABLE = {
 def network_file(network, folder):
     if isinstance(network, str):
         return tool.example(network)
-    net = networks.Net(network.__name__, 3, 40)
-    network(net)
-    path = os.path.join(folder, network.__name__ + ".prototxt")
-    with open(path, "w", encoding="ascii") as file:
-        file.write(net.text())
-    return path
+    return networks.built(network, folder)
 
 
 def main():

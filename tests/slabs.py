@@ -122,15 +122,6 @@ def wrong(path, machine, bytes_, folder):
     return None
 
 
-def network_file(build, folder):
-    net = networks.Net(build.__name__, 3, 40)
-    build(net)
-    path = os.path.join(folder, build.__name__ + ".prototxt")
-    with open(path, "w", encoding="ascii") as file:
-        file.write(net.text())
-    return path
-
-
 def passed(path, size, folder):
     """Bytes over DDR, and how many volumes run by channels; None if wrong."""
     report = tool.verified(path, ROWS, tool.am(size))
@@ -146,13 +137,13 @@ def main():
     bad = 0
     with tempfile.TemporaryDirectory() as folder:
         for (build, size), expected in PASSED.items():
-            found = passed(network_file(build, folder), size, folder)
+            found = passed(networks.built(build, folder), size, folder)
             print(f"{build.__name__}, {size} bytes: {found}"
                   f"{'' if found == expected else f', not {expected}'}")
             bad += found != expected
         for machine, table in LEAST.items():
             for build, bytes_ in table.items():
-                path = network_file(build, folder)
+                path = networks.built(build, folder)
                 what = wrong(path, machine, bytes_, folder)
                 print(f"{build.__name__}, {machine}: {what or bytes_}")
                 bad += what is not None
