@@ -11,7 +11,7 @@
 #include <math.h>
 
 static bool better(Traffic a, Traffic b) {
-    uint64_t mine = a.moved + a.weights, other = b.moved + b.weights;
+    uint64_t mine = traffic_bytes(a), other = traffic_bytes(b);
     if (a.too_long != b.too_long)
         return b.too_long;
     return mine != other ? mine < other : a.work < b.work;
@@ -33,7 +33,7 @@ static Heat heat_of(const Contest *c) {
     bool limited = c->any && !t->too_long;
     return (Heat){.c = c,
                   .fewest = true,
-                  .most = limited ? (double)(t->moved + t->weights) : HUGE_VAL};
+                  .most = limited ? (double)traffic_bytes(*t) : HUGE_VAL};
 }
 
 /* False if nothing fits. */

@@ -109,6 +109,10 @@ bool way_finish(Attempt *a, Diag *diag, const Contest *c);
 /* All of it; NULL if it does not fit that way. */
 Plan *way_plan(Arena *arena, Diag *diag, const Contest *c, const Way *way);
 
+/* The schedule on a machine with a first memory of `size` bytes. */
+const Schedule *schedule_within(Arena *arena, const Schedule *real,
+                                uint64_t size);
+
 /* ---- heat.c ---- */
 
 /* Plans for one size. */

@@ -21,7 +21,7 @@ static bool enter(Heat *h, Attempt *a) {
     if (!acts)
         return false;
     a->traffic = plan_traffic(a->plan);
-    double bytes = (double)(a->traffic.moved + a->traffic.weights);
+    double bytes = (double)traffic_bytes(a->traffic);
     h->stops |= h->c->enough && !a->traffic.too_long;
     if (h->fewest && !a->traffic.too_long && bytes >= h->most)
         return false;

@@ -26,8 +26,7 @@ enum {
 };
 
 static bool no_more(Traffic a, Traffic b) {
-    return a.moved + a.weights <= b.moved + b.weights &&
-           a.too_long <= b.too_long;
+    return traffic_bytes(a) <= traffic_bytes(b) && a.too_long <= b.too_long;
 }
 
 typedef struct Hide {

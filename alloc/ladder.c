@@ -142,8 +142,8 @@ static Offer size_choose(const Contest *c, uint64_t size, const Offer *below,
 /* Whether one is worth a look for the other's sake. */
 static bool differ(Timed below, Timed above) {
     enum { PART = 128 };
-    uint64_t bytes = bytes_of(below.traffic), cycles = below.cycles;
-    return bytes_of(above.traffic) < bytes - bytes / PART ||
+    uint64_t bytes = traffic_bytes(below.traffic), cycles = below.cycles;
+    return traffic_bytes(above.traffic) < bytes - bytes / PART ||
            above.cycles < cycles - cycles / PART;
 }
 

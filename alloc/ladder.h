@@ -5,13 +5,9 @@
 
 #include "alloc/contest.h"
 
-static inline uint64_t bytes_of(Traffic t) {
-    return t.moved + t.weights;
-}
-
 /* No more at least. */
 static inline bool fewer_bytes(Traffic a, Traffic b) {
-    return a.moved <= b.moved && bytes_of(a) <= bytes_of(b);
+    return a.moved <= b.moved && traffic_bytes(a) <= traffic_bytes(b);
 }
 
 static inline bool no_worse(Timed a, Timed b) {

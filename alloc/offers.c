@@ -14,8 +14,8 @@
 
 static int by_bytes(const void *a, const void *b) {
     const Attempt *x = *(Attempt *const *)a, *y = *(Attempt *const *)b;
-    if (bytes_of(x->traffic) != bytes_of(y->traffic))
-        return bytes_of(x->traffic) < bytes_of(y->traffic) ? -1 : 1;
+    if (traffic_bytes(x->traffic) != traffic_bytes(y->traffic))
+        return traffic_bytes(x->traffic) < traffic_bytes(y->traffic) ? -1 : 1;
     if (x->traffic.work != y->traffic.work)
         return x->traffic.work < y->traffic.work ? -1 : 1;
     return x->traffic.instructions < y->traffic.instructions
@@ -79,8 +79,9 @@ bool offer_finish(const Contest *c, Offer *o) {
 void offers_make(const Contest *c, uint64_t size, Timed below, Timed above,
                  Offers *offers) {
     enum { MOST = 8, SLACK = 4 };
-    Heat h = {
-        .c = c, .loose = true, .most = SLACK * (double)bytes_of(below.traffic)};
+    Heat h = {.c = c,
+              .loose = true,
+              .most = SLACK * (double)traffic_bytes(below.traffic)};
     heat_ways(&h, size, true);
     if (h.entry.n)
         qsort(h.entry.at, h.entry.n, sizeof *h.entry.at, by_bytes);
@@ -107,14 +108,15 @@ static double regret(uint64_t own, uint64_t least) {
 
 double offer_cost(const Offer *o, Timed least) {
     enum { CYCLES_WORTH = 3 };
-    return regret(bytes_of(o->timed.traffic), bytes_of(least.traffic)) +
+    return regret(traffic_bytes(o->timed.traffic),
+                  traffic_bytes(least.traffic)) +
            CYCLES_WORTH * regret(o->timed.cycles, least.cycles);
 }
 
 Timed offers_least(const Offers *offers, Timed least) {
     for (uint32_t i = 0; i < offers->n; i++) {
         const Timed *t = &offers->at[i].timed;
-        if (bytes_of(t->traffic) < bytes_of(least.traffic))
+        if (traffic_bytes(t->traffic) < traffic_bytes(least.traffic))
             least.traffic = t->traffic;
         if (t->cycles < least.cycles)
             least.cycles = t->cycles;

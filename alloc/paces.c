@@ -34,15 +34,11 @@ static Plan *plan_on(Arena *arena, const HwSpec *spec, const Plan *plan) {
     return other;
 }
 
-static uint64_t bytes_of(const Plan *plan) {
-    Traffic t = plan_traffic(plan);
-    return t.moved + t.weights;
-}
-
 bool pace_admits(const Pace *pace, const Plan *plan) {
     if (!pace || !pace->known)
         return true;
-    if (bytes_of(plan) != bytes_of(pace->known) || plan_traffic(plan).too_long)
+    Traffic own = plan_traffic(plan), known = plan_traffic(pace->known);
+    if (traffic_bytes(own) != traffic_bytes(known) || own.too_long)
         return false;
     Arena *arena = arena_new("pace");
     uint64_t cycles = plan_on(arena, pace->faster, plan)->cycles;

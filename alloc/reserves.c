@@ -38,7 +38,7 @@ enum { GRAIN = 4 };
 /* ---- volumes ---- */
 
 static bool fewer(Traffic a, Traffic b) {
-    uint64_t mine = a.moved + a.weights, other = b.moved + b.weights;
+    uint64_t mine = traffic_bytes(a), other = traffic_bytes(b);
     return mine != other ? mine < other : a.work < b.work;
 }
 

@@ -46,9 +46,6 @@ typedef struct Search {
 } Search;
 
 Plan *volumes_within(Staging *s, uint64_t size);
-/* The schedule on a machine with a first memory of `size` bytes. */
-const Schedule *schedule_within(Arena *arena, const Schedule *real,
-                                uint64_t size);
 /* Beside so many bytes volumes can be planned by themselves: every layer then
  * has room for its smallest block. */
 uint64_t bytes_aside(const Schedule *schedule);

@@ -16,18 +16,6 @@
 /* Actions of a plan that others are compared with: more take too long. */
 enum { MOST_ACTIONS = 4096 };
 
-const Schedule *schedule_within(Arena *arena, const Schedule *real,
-                                uint64_t size) {
-    HwSpec *spec = ARENA_COPY(arena, HwSpec, real->spec, 1);
-    HwMemory *memory =
-        ARENA_COPY(arena, HwMemory, spec->memory, spec->n_memories);
-    memory[0].size = size;
-    spec->memory = memory;
-    Schedule *schedule = ARENA_COPY(arena, Schedule, real, 1);
-    schedule->spec = spec;
-    return schedule;
-}
-
 /* Of all nodes whose weights lie in active memory. */
 typedef struct Sum {
     uint64_t bytes;

@@ -53,7 +53,7 @@ static HwSpec *spec_shrunk(Arena *arena, const HwSpec *spec, uint64_t size) {
 /* The same with less of its other active memories. */
 static const HwSpec *spec_capped(Arena *arena, const HwSpec *spec,
                                  uint64_t others) {
-    HwSpec *copy = spec_shrunk(arena, spec, spec->memory[0].size);
+    HwSpec *copy = ARENA_COPY(arena, HwSpec, spec, 1);
     HwMemory *memory =
         ARENA_COPY(arena, HwMemory, spec->memory, spec->n_memories);
     for (uint32_t m = 1; m < spec->n_active; m++)
@@ -78,6 +78,11 @@ static const Schedule *schedule_on(Arena *arena, const Schedule *schedule,
     Schedule *copy = ARENA_COPY(arena, Schedule, schedule, 1);
     copy->spec = spec;
     return copy;
+}
+
+const Schedule *schedule_within(Arena *arena, const Schedule *real,
+                                uint64_t size) {
+    return schedule_on(arena, real, spec_shrunk(arena, real->spec, size));
 }
 
 static const HwSpec *real_spec(const Contest *c) {

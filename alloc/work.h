@@ -24,6 +24,9 @@ typedef struct Traffic {
     uint32_t instructions; /* of the listing, layers of the host aside */
     bool too_long;         /* more than the machine holds */
 } Traffic;
+static inline uint64_t traffic_bytes(Traffic t) {
+    return t.moved + t.weights;
+}
 Traffic plan_traffic(const Plan *plan);
 /* Traffic.weights if each node reads its own once. */
 uint64_t weights_once(const Work *w);
