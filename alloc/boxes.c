@@ -14,36 +14,33 @@
  */
 #include "alloc/boxes.h"
 
-enum { OCTAVE = 16, SHIFT = 4 };
-
-uint64_t box_size(uint32_t number) {
-    uint64_t head = OCTAVE + number % OCTAVE;
-    return head << (number / OCTAVE) >> SHIFT;
+uint64_t box_size(uint32_t octave, uint32_t number) {
+    uint64_t head = octave + number % octave;
+    return (head << number / octave) / octave;
 }
 
-uint32_t box_number(uint64_t size) {
+uint32_t box_number(uint32_t octave, uint64_t size) {
     uint32_t bits = 0;
     while (size >> bits > 1)
         bits++;
-    uint64_t head = size << SHIFT >> bits;
-    return size ? bits * OCTAVE + (uint32_t)(head - OCTAVE) : 0;
+    uint64_t head = size * octave >> bits;
+    return size ? bits * octave + (uint32_t)(head - octave) : 0;
 }
 
-/* A part in so many of either price is worth a plan. */
-static bool differ(const Box *below, const Box *above) {
-    enum { PART = 256 };
+static bool differ(const Halving *h, const Box *below, const Box *above) {
     const Price *a = &below->price, *b = &above->price;
-    return !below->any || a->bytes - b->bytes > a->bytes / PART ||
-           a->cycles - b->cycles > a->cycles / PART;
+    return !below->any || a->bytes - b->bytes > a->bytes / h->part ||
+           a->cycles - b->cycles > a->cycles / h->part;
 }
 
-Box boxes_halve(BoxPlan *plan, void *context, Box below, Box above,
-                uint64_t size) {
-    uint32_t low = box_number(below.size), high = box_number(above.size);
-    while (low + 1 < high && above.any && differ(&below, &above)) {
+Box boxes_halve(const Halving *h, Box below, Box above, uint64_t size) {
+    uint32_t low = box_number(h->octave, below.size);
+    uint32_t high = box_number(h->octave, above.size - 1) + 1;
+    while (low + 1 < high && above.any && differ(h, &below, &above)) {
         uint32_t mid = low + (high - low) / 2;
-        Box box = plan(context, box_size(mid), &below, &above);
-        bool upper = box_size(mid) <= size;
+        uint64_t planned = box_size(h->octave, mid);
+        Box box = h->plan(h->context, planned, &below, &above);
+        bool upper = planned <= size;
         *(upper ? &low : &high) = mid;
         *(upper ? &below : &above) = box;
     }

@@ -32,14 +32,20 @@ static inline bool box_within(Price p, const Box *below, const Box *above) {
 typedef Box BoxPlan(void *context, uint64_t size, const Box *below,
                     const Box *above);
 
-/* Sizes are numbered, 16 for each power of two. */
-uint64_t box_size(uint32_t number);
+/* Sizes are numbered, `octave` for each power of two, which is one as well. */
+uint64_t box_size(uint32_t octave, uint32_t number);
 /* The highest number of a size within this one; 0: none. */
-uint32_t box_number(uint64_t size);
+uint32_t box_number(uint32_t octave, uint64_t size);
+
+typedef struct Halving {
+    BoxPlan *plan;
+    void *context;
+    uint32_t octave; /* of the sizes that are planned */
+    uint32_t part;   /* one in so many of either price is worth a plan */
+} Halving;
 
 /* What a memory of `size` bytes gets, that of `below` at least and less than
- * that of `above` bytes, both of which are numbered sizes. */
-Box boxes_halve(BoxPlan *plan, void *context, Box below, Box above,
-                uint64_t size);
+ * that of `above` bytes. */
+Box boxes_halve(const Halving *h, Box below, Box above, uint64_t size);
 
 #endif

@@ -21,6 +21,8 @@
  */
 #include "alloc/ladder.h"
 
+#include "alloc/boxes.h"
+
 #include <math.h>
 #include <stdlib.h>
 
@@ -33,35 +35,12 @@ enum {
     ROOMY = 8
 };
 
-/* A size with its plan. */
-typedef struct End {
-    uint64_t size;
-    Offer held;
-} End;
-
 /* The chain, and the plan for the largest size at its end. */
 typedef struct Chained {
     uint32_t n;
     uint64_t size[MOST_SIZES];
     Offer held[MOST_SIZES];
 } Chained;
-
-static uint64_t rung_size(uint32_t rung) {
-    return (uint64_t)(OCTAVE + rung % OCTAVE) << rung / OCTAVE;
-}
-
-/* The first rung of more than this. */
-static uint32_t rung_above(uint64_t size) {
-    uint32_t low = 0, high = OCTAVE * OCTAVES;
-    while (low < high) {
-        uint32_t mid = (low + high) / 2;
-        if (rung_size(mid) <= size)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low;
-}
 
 /* ---- the ends ---- */
 
@@ -139,24 +118,35 @@ static Offer size_choose(const Contest *c, uint64_t size, const Offer *below,
     return best;
 }
 
-/* Whether one is worth a look for the other's sake. */
-static bool differ(Timed below, Timed above) {
-    enum { PART = 128 };
-    uint64_t bytes = traffic_bytes(below.traffic), cycles = below.cycles;
-    return traffic_bytes(above.traffic) < bytes - bytes / PART ||
-           above.cycles < cycles - cycles / PART;
+/* A contest, and the plans of its boxes. */
+typedef struct Climb {
+    const Contest *c;
+    Offers held;
+} Climb;
+
+static Box box_of(Climb *climb, uint64_t size, Offer held) {
+    Price price = {traffic_bytes(held.timed.traffic), held.timed.cycles};
+    vec_push(climb->c->arena, &climb->held, held);
+    return (Box){true, size, price, climb->held.n - 1};
 }
 
-static Offer climb(const Contest *c, uint64_t size, End low, End high) {
-    while (differ(low.held.timed, high.held.timed)) {
-        uint32_t first = rung_above(low.size), end = rung_above(high.size - 1);
-        if (first >= end)
-            break;
-        End mid = {.size = rung_size(first + (end - first) / 2)};
-        mid.held = size_choose(c, mid.size, &low.held, high.held.timed);
-        *(size < mid.size ? &high : &low) = mid;
-    }
-    return low.held;
+static Box middle(void *context, uint64_t size, const Box *below,
+                  const Box *above) {
+    Climb *climb = context;
+    Offer low = climb->held.at[below->plan];
+    Timed high = climb->held.at[above->plan].timed;
+    return box_of(climb, size, size_choose(climb->c, size, &low, high));
+}
+
+/* Of a memory between two of the chain. */
+static Offer climb(const Contest *c, const Chained *chain, uint32_t at) {
+    enum { PART = 128 };
+    Climb climb = {.c = c};
+    Halving h = {middle, &climb, OCTAVE, PART};
+    Box low = box_of(&climb, chain->size[at], chain->held[at]);
+    Box high = box_of(&climb, chain->size[at + 1], chain->held[at + 1]);
+    Box box = boxes_halve(&h, low, high, c->schedule->spec->memory[0].size);
+    return climb.held.at[box.plan];
 }
 
 /* Where nothing is computed twice, the fewest bytes need no time to be weighed
@@ -228,7 +218,6 @@ void ladder_climb(Contest *c) {
         at++;
     Offer best = to.held[at];
     if (at + 1 < to.n)
-        best = climb(c, real, (End){to.size[at], to.held[at]},
-                     (End){to.size[at + 1], to.held[at + 1]});
+        best = climb(c, &to, at);
     take(c, &best);
 }

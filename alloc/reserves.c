@@ -101,7 +101,7 @@ static bool loads_again(const Plan *plan) {
     return loaded > once;
 }
 
-Staged offer_stage(Arena *arena, const Schedule *schedule, const Offer *o,
+Staged offer_stage(Arena *arena, const Schedule *schedule, const StagedOffer *o,
                    Plan *plan) {
     *plan = *o->volumes;
     plan->schedule = schedule;
@@ -112,7 +112,7 @@ Staged offer_stage(Arena *arena, const Schedule *schedule, const Offer *o,
     return done == STAGED && traffic.too_long ? STAGE_STUCK : done;
 }
 
-static void take(Search *n, const Offer *o, const Plan *plan) {
+static void take(Search *n, const StagedOffer *o, const Plan *plan) {
     Price price = {plan->ddr_moved, plan->cycles};
     double cost = cost_of(n->schedule->spec, price);
     n->again = loads_again(plan);
@@ -129,7 +129,7 @@ static void take(Search *n, const Offer *o, const Plan *plan) {
 static Staged try_way(Search *n, const Plan *volumes, StageWay way) {
     Arena *arena = arena_new("offer");
     way.most = n->most;
-    Offer o = {volumes, way, n->schedule->spec->memory[0].size};
+    StagedOffer o = {volumes, way, n->schedule->spec->memory[0].size};
     Plan plan;
     Staged done = offer_stage(arena, n->schedule, &o, &plan);
     if (done == STAGED)
@@ -171,11 +171,12 @@ static void try_aside(Search *n, uint64_t size) {
 
 static void try_shares(Search *n, uint64_t size) {
     enum { IDLE = 2 }; /* shares that brought nothing */
-    uint32_t number = box_number(size), idle = 0;
+    uint32_t number = box_number(STAGED_OCTAVE, size), idle = 0;
     uint64_t height = UINT64_MAX;
     for (uint32_t i = 0; i < LENGTH(lower) && number > lower[i]; i++) {
         uint32_t own = number - lower[i];
-        uint64_t within = box_size(i ? own / GRAIN * GRAIN : own);
+        uint64_t within =
+            box_size(STAGED_OCTAVE, i ? own / GRAIN * GRAIN : own);
         if (height <= within)
             continue;
         const Plan *plan = volumes_within(n->s, within);

@@ -12,12 +12,15 @@ typedef struct Volumes {
     Plan *plan; /* NULL: they do not fit */
 } Volumes;
 
+/* Sizes of active memory that are planned, for each power of two. */
+enum { STAGED_OCTAVE = 16 };
+
 /* How a plan with weights is made. */
-typedef struct Offer {
+typedef struct StagedOffer {
     const Plan *volumes;
     StageWay way;
     uint64_t size; /* of the memory that it is staged in */
-} Offer;
+} StagedOffer;
 
 typedef struct Staging {
     Arena *arena;
@@ -25,7 +28,7 @@ typedef struct Staging {
     Contest contest;          /* of volumes by themselves */
     Plan bound;
     VEC(Volumes) volumes; /* that were planned */
-    VEC(Offer) offer;
+    VEC(StagedOffer) offer;
 } Staging;
 
 /* ---- reserves.c ---- */
@@ -38,7 +41,7 @@ typedef struct Search {
     bool any;                 /* one that fits is enough */
     uint32_t most;            /* as in StageWay */
     bool found;
-    Offer offer; /* the best so far */
+    StagedOffer offer; /* the best so far */
     Price price;
     double cost;
     bool again; /* the last one loads a block more than once */
@@ -50,7 +53,7 @@ Plan *volumes_within(Staging *s, uint64_t size);
  * has room for its smallest block. */
 uint64_t bytes_aside(const Schedule *schedule);
 /* Makes the offer's plan. */
-Staged offer_stage(Arena *arena, const Schedule *schedule, const Offer *o,
+Staged offer_stage(Arena *arena, const Schedule *schedule, const StagedOffer *o,
                    Plan *plan);
 void search_run(Search *n);
 

@@ -97,6 +97,11 @@ static Box best_within(void *staging, uint64_t size, const Box *below,
     return n.found ? box_of(staging, &n, size) : *below;
 }
 
+static uint64_t numbered_above(uint64_t size) {
+    uint32_t number = box_number(STAGED_OCTAVE, size);
+    return box_size(STAGED_OCTAVE, number + 1);
+}
+
 /* A numbered size with room for all weights beside all volumes; 0: none. */
 static uint64_t size_of_all(Staging *s) {
     enum { MOST_BITS = 44 };
@@ -104,7 +109,7 @@ static uint64_t size_of_all(Staging *s) {
     uint64_t gaps =
         (uint64_t)s->schedule->n_steps * s->schedule->spec->memory[0].align;
     uint64_t weights = plan_staged_weights(s->schedule) + gaps;
-    return all ? box_size(box_number(all->am_height + weights) + 1) : 0;
+    return all ? numbered_above(all->am_height + weights) : 0;
 }
 
 static bool fits_any(Staging *s, uint64_t size, uint32_t most) {
@@ -117,15 +122,18 @@ static bool fits_any(Staging *s, uint64_t size, uint32_t most) {
 
 /* At the least numbered size in which anything fits. */
 static Box lowest(Staging *s, const Box *above) {
-    uint32_t low = box_number(s->contest.never), high = box_number(above->size);
+    uint32_t low = box_number(STAGED_OCTAVE, s->contest.never),
+             high = box_number(STAGED_OCTAVE, above->size);
     while (low + 1 < high) {
         uint32_t mid = low + (high - low) / 2;
-        *(fits_any(s, box_size(mid), MOST_ACTIONS) ? &high : &low) = mid;
+        *(fits_any(s, box_size(STAGED_OCTAVE, mid), MOST_ACTIONS) ? &high
+                                                                  : &low) = mid;
     }
-    return best_within(s, box_size(high), &(Box){0}, above);
+    return best_within(s, box_size(STAGED_OCTAVE, high), &(Box){0}, above);
 }
 
 static Box choose(Staging *s, uint64_t size) {
+    enum { PART = 256 };
     uint64_t all = size_of_all(s);
     const Box none = {0};
     Box top = all ? best_within(s, all, &none, &none) : none;
@@ -133,7 +141,8 @@ static Box choose(Staging *s, uint64_t size) {
         return top;
     Box low = lowest(s, &top);
     if (low.any && low.size <= size)
-        return boxes_halve(best_within, s, low, top, size);
+        return boxes_halve(&(Halving){best_within, s, STAGED_OCTAVE, PART}, low,
+                           top, size);
     Search n = search_within(s, size);
     search_run(&n);
     return box_of(s, &n, size);
@@ -157,7 +166,7 @@ static Staging staging_open(Arena *arena, const Schedule *schedule,
 }
 
 static Plan *plan_of(const Staging *s, const Box *box) {
-    const Offer *o = &s->offer.at[box->plan];
+    const StagedOffer *o = &s->offer.at[box->plan];
     Plan *plan = ARENA_NEW(s->arena, Plan);
     Staged done = offer_stage(
         s->arena, schedule_within(s->arena, s->schedule, o->size), o, plan);

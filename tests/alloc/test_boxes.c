@@ -12,12 +12,12 @@
 static void sizes_are_numbered(void **state) {
     (void)state;
     for (uint64_t size = 1; size < 1 << 20; size += 1 + size / 50) {
-        uint32_t number = box_number(size);
-        assert_true(box_size(number) <= size);
-        assert_true(box_size(number + 1) > size || size < 16);
-        assert_true(size - box_size(number) <= size / 16);
+        uint32_t number = box_number(16, size);
+        assert_true(box_size(16, number) <= size);
+        assert_true(box_size(16, number + 1) > size || size < 16);
+        assert_true(size - box_size(16, number) <= size / 16);
     }
-    assert_int_equal(box_size(box_number((uint64_t)8 << 20)), 8 << 20);
+    assert_int_equal(box_size(16, box_number(16, (uint64_t)8 << 20)), 8 << 20);
 }
 
 /* Fewer bytes and cycles for larger sizes, and much chance. */
@@ -45,7 +45,7 @@ static Box found(Chance *c, uint64_t size) {
     for (uint64_t at = LOW; !below.any; at += 64)
         below = by_chance(c, at, &none, &above);
     below.size = LOW;
-    return boxes_halve(by_chance, c, below, above, size);
+    return boxes_halve(&(Halving){by_chance, c, 16, 256}, below, above, size);
 }
 
 static void more_never_costs_more(void **state) {
