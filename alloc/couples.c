@@ -2,14 +2,14 @@
  *
  * Input: units, all volumes whole. Output: modes of couples.
  * Where the second layer makes each channel from the same one of its operands
- * (sums, pools, depthwise convolutions), the two take turns: the first makes
- * some channels, the second uses them up. So what lies between never exists
- * whole, and nothing is computed twice or moved. All else that the two touch is
- * in active memory while both run: their operands, and the result, which is
- * written slab by slab.
- * Method: couples are made where active memory would hold too much, and what
- * they need by themselves fits; slabs are as thick as there is room for.
- * Invariant: slabs are of one size, but for the last.
+ * (sums, pools, depthwise convolutions), the two take turns: the first, another
+ * such or a dense convolution, makes some channels, the second uses them up. So
+ * what lies between never exists whole, and nothing is computed twice or moved.
+ * All else that the two touch is in active memory while both run: their
+ * operands, and the result, which is written slab by slab. Method: couples are
+ * made where active memory would hold too much, and what they need by
+ * themselves fits; slabs are as thick as there is room for. Invariant: slabs
+ * are of one size, but for the last.
  */
 #include "alloc/work.h"
 
@@ -60,10 +60,11 @@ static bool passes_alone(const Work *w, TensorId t) {
 }
 
 NodeId couple_taker(const Work *w, NodeId id) {
-    if (!may_run_so(w, id) || !is_dense(graph_node(w->g, id)))
+    if (!may_run_so(w, id))
         return NO_NODE;
-    TensorId t = graph_node(w->g, id)->out[0];
-    if (!passes_alone(w, t))
+    const Node *node = graph_node(w->g, id);
+    TensorId t = node->out[0];
+    if (!(is_dense(node) || goes_by_channel(w, node)) || !passes_alone(w, t))
         return NO_NODE;
     NodeId taker = w->uses.node[w->uses.start[t.i]];
     return may_run_so(w, taker) && goes_by_channel(w, graph_node(w->g, taker))
@@ -77,7 +78,8 @@ static bool takes_its_place(const Work *w, const Couple *c) {
     return same_tensor(w->role[node->out[0].i].over, c->passed);
 }
 
-/* The giver reads all channels for each slab, so none may be written over. */
+/* A convolution reads all channels for each slab, so none may be written over.
+ */
 static bool spoils_operands(const Work *w, const Couple *c) {
     const Node *node = graph_node(w->g, c->giver);
     uint32_t result = w->unit_of[graph_node(w->g, c->taker)->out[0].i];
@@ -108,13 +110,24 @@ static bool engine_takes(const Work *w, NodeId id, uint32_t c) {
             hw_range_has(&engine->limit[HW_LIMIT_IN_C], c));
 }
 
+/* Whether slabs of what it reads are volumes; of what is passed they need not
+ * be. */
+static bool operands_cut(const Work *w, const Couple *c, NodeId id,
+                         uint32_t channels) {
+    const Node *node = graph_node(w->g, id);
+    for (uint32_t k = 0; k < node->n_in && !is_dense(node); k++)
+        if (!same_tensor(node->in[k], c->passed) &&
+            !volume_cuts(w, node->in[k], channels))
+            return false;
+    return true;
+}
+
 static bool slabs_valid(const Work *w, const Couple *c, uint32_t channels) {
     const Node *taker = graph_node(w->g, c->taker);
     uint32_t rest = plan_volume(w->g, c->passed).c % channels;
-    bool valid = volume_cuts(w, taker->out[0], channels);
-    for (uint32_t k = 0; k < taker->n_in && valid; k++)
-        valid = same_tensor(taker->in[k], c->passed) ||
-                volume_cuts(w, taker->in[k], channels);
+    bool valid = volume_cuts(w, taker->out[0], channels) &&
+                 operands_cut(w, c, c->giver, channels) &&
+                 operands_cut(w, c, c->taker, channels);
     for (uint32_t i = 0; i < 2 && valid; i++) {
         NodeId id = i ? c->taker : c->giver;
         valid = engine_takes(w, id, channels) &&

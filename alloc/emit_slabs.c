@@ -90,8 +90,11 @@ static uint32_t give_slab(Emit *e, NodeId id, uint32_t tile, uint32_t n_tiles,
                           uint32_t c, uint32_t n) {
     const Node *node = graph_node(e->w->g, id);
     uint32_t in[MAX_OPERANDS];
-    for (uint32_t i = 0; i < node->n_in; i++)
+    for (uint32_t i = 0; i < node->n_in; i++) {
         in[i] = e->present[node->in[i].i];
+        if (!is_dense(node))
+            in[i] = emit_channels(e, in[i], c, c + n);
+    }
     e->step--;
     uint32_t slab =
         place_slab(e, e->w->mode[id.i].first_buf, node->out[0], c, n);
