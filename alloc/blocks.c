@@ -111,13 +111,13 @@ static void find_units(Blocks *b) {
 
 /* Of each node with weights; false if one has no room. */
 static bool find_channels(Blocks *b, uint32_t share) {
-    Stays stays = stays_of(b->arena, b->plan);
+    const Room *rooms = rooms_of(b->arena, b->plan);
     uint64_t align = b->spec->memory[0].align;
     for (uint32_t i = 0; i < b->plan->n_actions; i++) {
         const Action *a = &b->plan->action[i];
         if (!needs_weights(b->plan, a))
             continue;
-        uint64_t room = room_longest(b->arena, b->plan, &stays, i);
+        uint64_t room = room_longest(rooms[i], b->spec->memory[0].size);
         room -= room < align ? room : align;
         uint32_t unit = b->unit[a->node.i];
         uint32_t most = channels_within(b->plan, a, unit, room);

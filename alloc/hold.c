@@ -15,18 +15,8 @@
 void holds_open(Holds *h, Arena *arena, const Plan *plan) {
     *h = (Holds){.arena = arena, .plan = plan};
     h->stays = stays_of(arena, plan);
-    const Stay *stay = h->stays.at.at;
-    uint32_t n = h->stays.at.n;
-    uint32_t *start = ARENA_ARRAY(arena, uint32_t, plan->n_actions + 2);
-    uint32_t *order = ARENA_ARRAY(arena, uint32_t, n + 1);
-    for (uint32_t i = 0; i < n; i++)
-        start[stay[i].since + 1]++;
-    for (uint32_t i = 0; i < plan->n_actions; i++)
-        start[i + 1] += start[i];
-    for (uint32_t i = 0; i < n; i++)
-        order[start[stay[i].since]++] = i;
-    for (uint32_t i = 0; i < n; i++)
-        vec_push(arena, &h->order, order[i]);
+    for (uint32_t i = 0; i < h->stays.at.n; i++)
+        vec_push(arena, &h->order, h->stays.order[i]);
 }
 
 void holds_begin_early(Holds *h, uint32_t load, uint32_t front) {

@@ -14,10 +14,8 @@ static bool is_block(const Action *a) {
 
 Touched touched_by(Arena *arena, const Plan *plan, const Action *a) {
     Touched t = {.loads = is_block(a)};
-    if (a->weights) {
-        const WeightBlock *b = &plan->block[a->weights - 1];
-        t.weights = (Reach){b->offset, b->offset + b->bytes};
-    }
+    if (a->weights)
+        t.weights = block_bytes(&plan->block[a->weights - 1]);
     if (!is_block(a))
         t.volumes = accesses_of(arena, plan, a);
     return t;
@@ -72,7 +70,7 @@ static uint64_t unit_free(const Queue *q, uint32_t unit) {
     return free;
 }
 
-static uint64_t all_done(const Queue *q) {
+uint64_t queue_over(const Queue *q) {
     uint64_t end = q->floor;
     for (uint32_t i = 0; i <= HW_MAX_ENGINES; i++)
         end = q->done[i] > end ? q->done[i] : end;
@@ -131,7 +129,7 @@ uint64_t queue_cycles(const Plan *plan) {
         Touched t = touched_by(q.arena, plan, &plan->action[i]);
         queue_add(&q, &plan->action[i], &t);
     }
-    uint64_t cycles = all_done(&q);
+    uint64_t cycles = queue_over(&q);
     arena_free(q.arena);
     return cycles;
 }

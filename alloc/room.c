@@ -1,14 +1,13 @@
 /* room.c - what volumes leave of active memory; see stage.h.
  *
  * Input: a plan whose actions run one behind the other. Output: which bytes of
- * the first memory hold values, from which action to which.
+ * the first memory hold values, from which action to which; the longest range
+ * beside these.
  * Method: what is written stays until its last reader, or until another volume
  * is written over it. So what stays of a volume between two uses, while
  * nothing names it, is found as well.
  */
 #include "alloc/stage.h"
-
-#include <stdlib.h>
 
 typedef struct Walk {
     Arena *arena;
@@ -66,9 +65,8 @@ static bool write_bytes(Walk *w, Reach bytes, uint32_t action,
     return within;
 }
 
-static void take_action(Walk *w, uint32_t i) {
+static void take_action(Walk *w, Arena *scratch, uint32_t i) {
     const Action *a = &w->plan->action[i];
-    Arena *scratch = arena_new("room");
     Accesses all = accesses_of(scratch, w->plan, a);
     for (uint32_t k = 0; k < all.n; k++) {
         const Access *access = &all.at[k];
@@ -84,42 +82,80 @@ static void take_action(Walk *w, uint32_t i) {
             begin(w, bytes, i, placement);
         }
     }
-    arena_free(scratch);
+}
+
+/* By `since`, then by index. */
+static void order_stays(Arena *arena, Stays *stays, uint32_t n_actions) {
+    const Stay *stay = stays->at.at;
+    uint32_t n = stays->at.n;
+    uint32_t *start = ARENA_ARRAY(arena, uint32_t, n_actions + 2);
+    stays->order = ARENA_ARRAY(arena, uint32_t, n + 1);
+    for (uint32_t i = 0; i < n; i++)
+        start[stay[i].since + 1]++;
+    for (uint32_t i = 0; i < n_actions; i++)
+        start[i + 1] += start[i];
+    for (uint32_t i = 0; i < n; i++)
+        stays->order[start[stay[i].since]++] = i;
 }
 
 Stays stays_of(Arena *arena, const Plan *plan) {
     Stays stays = {.of_load =
                        ARENA_ARRAY(arena, uint32_t, plan->n_actions + 1)};
     Walk w = {.arena = arena, .plan = plan, .stays = &stays};
+    Arena *scratch = arena_new("room");
     for (uint32_t i = 0; i < plan->n_actions; i++) {
         stays.of_load[i] = NONE;
-        take_action(&w, i);
+        take_action(&w, scratch, i);
     }
+    arena_free(scratch);
+    order_stays(arena, &stays, plan->n_actions);
     return stays;
 }
 
-static int by_first(const void *a, const void *b) {
-    const Reach *x = a, *y = b;
-    return (x->first > y->first) - (x->first < y->first);
+/* What is held while an action is at work, by first byte. */
+typedef struct Holding {
+    VEC(Stay) at;
+} Holding;
+
+static void drop_over(Holding *h, uint32_t action) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < h->at.n; i++)
+        if (h->at.at[i].until >= action)
+            h->at.at[n++] = h->at.at[i];
+    h->at.n = n;
 }
 
-uint64_t room_longest(Arena *arena, const Plan *plan, const Stays *stays,
-                      uint32_t action) {
-    uint32_t n = 0;
-    Reach *held = ARENA_ARRAY(arena, Reach, stays->at.n + 1);
-    for (uint32_t i = 0; i < stays->at.n; i++) {
-        const Stay *s = &stays->at.at[i];
-        if (s->since <= action && action <= s->until)
-            held[n++] = s->bytes;
+static void hold(Arena *arena, Holding *h, Stay stay) {
+    uint32_t i = h->at.n;
+    vec_push(arena, &h->at, stay);
+    for (; i > 0 && h->at.at[i - 1].bytes.first > stay.bytes.first; i--)
+        h->at.at[i] = h->at.at[i - 1];
+    h->at.at[i] = stay;
+}
+
+static Room room_beside(const Holding *h) {
+    Room room = {0};
+    for (uint32_t i = 0; i < h->at.n; i++) {
+        Reach bytes = h->at.at[i].bytes;
+        if (bytes.first > room.end && bytes.first - room.end > room.between)
+            room.between = bytes.first - room.end;
+        room.end = bytes.end > room.end ? bytes.end : room.end;
     }
-    uint64_t size = plan->schedule->spec->memory[0].size;
-    held[n++] = (Reach){size, size};
-    qsort(held, n, sizeof *held, by_first);
-    uint64_t longest = 0, end = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        if (held[i].first > end && held[i].first - end > longest)
-            longest = held[i].first - end;
-        end = held[i].end > end ? held[i].end : end;
+    return room;
+}
+
+const Room *rooms_of(Arena *arena, const Plan *plan) {
+    Arena *scratch = arena_new("rooms");
+    Stays stays = stays_of(scratch, plan);
+    Room *room = ARENA_ARRAY(arena, Room, plan->n_actions + 1);
+    Holding held = {0};
+    uint32_t k = 0;
+    for (uint32_t i = 0; i < plan->n_actions; i++) {
+        drop_over(&held, i);
+        for (; k < stays.at.n && stays.at.at[stays.order[k]].since <= i; k++)
+            hold(scratch, &held, stays.at.at[stays.order[k]]);
+        room[i] = room_beside(&held);
     }
-    return longest;
+    arena_free(scratch);
+    return room;
 }

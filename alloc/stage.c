@@ -37,6 +37,7 @@ typedef struct Stage {
     const Sliced *sliced;
     bool evicts;
     Item *item;
+    uint32_t *next_move;     /* by item: the first transfer from it on, or n */
     uint32_t *start, *after; /* after[start[i]..start[i + 1]): wait for i */
     uint32_t low, front;     /* first item, first layer that is not issued */
     uint32_t *block;         /* by item: 1 + its block */
@@ -56,19 +57,25 @@ typedef struct Edges {
     VEC(Edge) at;
 } Edges;
 
+static void find_edge(Stage *s, Edges *edges, Edge e) {
+    const Touched *from = &s->item[e.from].touched,
+                  *to = &s->item[e.to].touched;
+    if (!accesses_conflict(&from->volumes, &to->volumes))
+        return;
+    vec_push(s->arena, &edges->at, e);
+    s->item[e.to].waits++;
+    if (s->item[e.from].due == NONE)
+        s->item[e.from].due = e.to;
+}
+
 /* Two layers keep their order without that. */
 static void find_edges(Stage *s, Edges *edges) {
     for (uint32_t i = 0; i < s->n; i++) {
+        bool moves = s->item[i].moves;
         uint32_t k = i > LOOK ? i - LOOK : 0;
-        for (; k < i; k++) {
-            if (!(s->item[i].moves || s->item[k].moves) ||
-                !touched_conflict(&s->item[k].touched, &s->item[i].touched))
-                continue;
-            vec_push(s->arena, &edges->at, ((Edge){k, i}));
-            s->item[i].waits++;
-            if (s->item[k].due == NONE)
-                s->item[k].due = i;
-        }
+        for (k = moves ? k : s->next_move[k]; k < i;
+             k = moves ? k + 1 : s->next_move[k + 1])
+            find_edge(s, edges, (Edge){k, i});
     }
 }
 
@@ -121,7 +128,7 @@ static void issue(Stage *s, uint32_t i) {
     Touched touched = item->touched;
     a.weights = s->block[i];
     if (a.weights)
-        touched = touched_by(s->arena, &s->now, &a);
+        touched.weights = block_bytes(&s->now.block[a.weights - 1]);
     emit(s, a, &touched);
     item->issued = true;
     drop_blocks(s, &touched.volumes);
@@ -286,11 +293,15 @@ static bool issue_transfer(Stage *s) {
 static void open_items(Stage *s, const Plan *plan) {
     s->item = ARENA_ARRAY(s->arena, Item, s->n + 1);
     s->block = ARENA_ARRAY(s->arena, uint32_t, s->n + 1);
+    s->next_move = ARENA_ARRAY(s->arena, uint32_t, s->n + 1);
     for (uint32_t i = 0; i < s->n; i++)
         s->item[i] =
             (Item){.touched = touched_by(s->arena, plan, &plan->action[i]),
                    .due = NONE,
                    .moves = is_move(&plan->action[i])};
+    s->next_move[s->n] = s->n;
+    for (uint32_t i = s->n; i-- > 0;)
+        s->next_move[i] = s->item[i].moves ? i : s->next_move[i + 1];
 }
 
 static bool run(Stage *s) {
@@ -330,9 +341,8 @@ Staged stage(Arena *arena, Plan *plan, StageWay way) {
         plan->n_blocks = s.holds.block.n;
         plan->block =
             ARENA_COPY(arena, WeightBlock, s.holds.block.at, plan->n_blocks);
+        plan->cycles = queue_over(&s.queue);
     }
     arena_free(scratch);
-    if (done == STAGED)
-        plan->cycles = queue_cycles(plan);
     return done;
 }

@@ -14,6 +14,9 @@ typedef struct Touched {
     Reach weights; /* bytes in the first memory; none: both 0 */
     bool loads;    /* it writes these */
 } Touched;
+static inline Reach block_bytes(const WeightBlock *b) {
+    return (Reach){b->offset, b->offset + b->bytes};
+}
 Touched touched_by(Arena *arena, const Plan *plan, const Action *a);
 bool touched_conflict(const Touched *a, const Touched *b);
 
@@ -37,6 +40,8 @@ uint64_t queue_ready(const Queue *q, const Touched *t);
 uint64_t queue_free(const Queue *q, Reach bytes);
 /* The action follows those that were added before. */
 void queue_add(Queue *q, const Action *a, const Touched *t);
+/* The cycle at which all is done. */
+uint64_t queue_over(const Queue *q);
 /* Cycles of the whole plan, its actions in their order. */
 uint64_t queue_cycles(const Plan *plan);
 
@@ -83,12 +88,22 @@ void bands_make(Arena *arena, Plan *plan, uint32_t n, BandStores stores);
 typedef struct Stays {
     VEC(Stay) at;
     uint32_t *of_load; /* by action: the stay that a load begins, or NONE */
+    uint32_t *order;   /* of them by `since` */
 } Stays;
 /* Of a plan whose actions run one behind the other. */
 Stays stays_of(Arena *arena, const Plan *plan);
-/* The longest range that no volume has while the action is at work. */
-uint64_t room_longest(Arena *arena, const Plan *plan, const Stays *stays,
-                      uint32_t action);
+/* Bytes that no volume has while an action is at work. */
+typedef struct Room {
+    uint64_t between; /* the longest range between volumes, or below them */
+    uint64_t end;     /* above this all are free */
+} Room;
+/* By action, likewise. */
+const Room *rooms_of(Arena *arena, const Plan *plan);
+/* The longest range in a memory of `size` bytes. */
+static inline uint64_t room_longest(Room room, uint64_t size) {
+    uint64_t above = size > room.end ? size - room.end : 0;
+    return above > room.between ? above : room.between;
+}
 
 /* ---- hold.c: which block lies where ---- */
 
