@@ -10,6 +10,7 @@
  * Invariants: no byte more moves, nothing is computed twice.
  */
 #include "alloc/stage.h"
+#include "alloc/work.h"
 
 typedef struct Bands {
     Arena *arena;
@@ -217,20 +218,28 @@ static void add_bands(Bands *b, uint32_t i) {
         add_runs(b, a);
 }
 
-void bands_make(Arena *arena, Plan *plan, uint32_t n, BandStores stores) {
+static void cut_all(Bands *b, Plan *plan) {
+    find_runs(b);
+    b->placement = placements_of(b->arena, plan);
+    for (uint32_t i = 0; i < b->plan->n_actions; i++)
+        add_bands(b, i);
+    plan->n_actions = b->action.n;
+    plan->action = b->action.at;
+    plan->n_placements = b->placement.n;
+    plan->placement = b->placement.at;
+}
+
+Banded bands_make(Arena *arena, const Plan *plan, uint32_t n,
+                  BandStores stores) {
     Bands b = {.arena = arena,
                .plan = plan,
                .g = plan->schedule->graph,
                .n = n,
                .stores = stores};
-    if (n < 2 || !plan->schedule->spec->tiling.rings)
-        return;
-    find_runs(&b);
-    b.placement = placements_of(arena, plan);
-    for (uint32_t i = 0; i < plan->n_actions; i++)
-        add_bands(&b, i);
-    plan->n_actions = b.action.n;
-    plan->action = b.action.at;
-    plan->n_placements = b.placement.n;
-    plan->placement = b.placement.at;
+    Banded banded = {n, stores, .plan = *plan};
+    if (n > 1 && plan->schedule->spec->tiling.rings)
+        cut_all(&b, &banded.plan);
+    banded.room = rooms_of(arena, &banded.plan);
+    banded.moved = plan_traffic(plan).moved;
+    return banded;
 }

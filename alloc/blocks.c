@@ -110,8 +110,7 @@ static void find_units(Blocks *b) {
 }
 
 /* Of each node with weights; false if one has no room. */
-static bool find_channels(Blocks *b, uint32_t share) {
-    const Room *rooms = rooms_of(b->arena, b->plan);
+static bool find_channels(Blocks *b, const Room *rooms, uint32_t share) {
     uint64_t align = b->spec->memory[0].align;
     for (uint32_t i = 0; i < b->plan->n_actions; i++) {
         const Action *a = &b->plan->action[i];
@@ -170,7 +169,8 @@ static void push_slices(Blocks *b, const Action *a) {
     }
 }
 
-bool blocks_make(Arena *arena, Plan *plan, uint32_t share, Sliced *out) {
+bool blocks_make(Arena *arena, Plan *plan, const Room *room, uint32_t share,
+                 Sliced *out) {
     uint32_t n_nodes = plan->schedule->graph->node.n;
     Blocks b = {.arena = arena,
                 .plan = plan,
@@ -182,7 +182,7 @@ bool blocks_make(Arena *arena, Plan *plan, uint32_t share, Sliced *out) {
     for (uint32_t i = 0; i < n_nodes; i++)
         b.first[i] = NONE;
     find_units(&b);
-    if (!find_channels(&b, share))
+    if (!find_channels(&b, room, share))
         return false;
     b.placement = placements_of(arena, plan);
     for (uint32_t i = 0; i < plan->n_actions; i++) {

@@ -77,7 +77,7 @@ uint64_t queue_over(const Queue *q) {
     return end;
 }
 
-static uint32_t unit_of(const Action *a) {
+uint32_t unit_of(const Action *a) {
     return a->kind == ACTION_RUN || a->kind == ACTION_COPY
                ? (uint32_t)a->legal.engine
                : HW_MAX_ENGINES;

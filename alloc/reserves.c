@@ -72,18 +72,31 @@ static Plan *volumes_plan(Staging *s, uint64_t size) {
     return plan;
 }
 
-Plan *volumes_within(Staging *s, uint64_t size) {
+Volumes *volumes_within(Staging *s, uint64_t size) {
     for (uint32_t i = 0; i < s->volumes.n; i++)
-        if (s->volumes.at[i].size == size)
-            return s->volumes.at[i].plan;
-    Volumes v = {size, volumes_plan(s, size)};
+        if (s->volumes.at[i]->size == size)
+            return s->volumes.at[i];
+    Volumes *v = ARENA_NEW(s->arena, Volumes);
+    v->arena = s->arena;
+    v->size = size;
+    v->plan = volumes_plan(s, size);
     vec_push(s->arena, &s->volumes, v);
-    return v.plan;
+    return v;
+}
+
+static Banded banded_by(Volumes *v, StageWay way) {
+    for (uint32_t i = 0; i < v->banded.n; i++)
+        if (v->banded.at[i].n == way.bands &&
+            v->banded.at[i].stores == way.stores)
+            return v->banded.at[i];
+    Banded made = bands_make(v->arena, v->plan, way.bands, way.stores);
+    vec_push(v->arena, &v->banded, made);
+    return made;
 }
 
 /* ---- with weights, in a memory of one size ---- */
 
-static double cost_of(const HwSpec *spec, Price p) {
+double staged_cost(const HwSpec *spec, Price p) {
     double seconds = bytes_seconds(spec, (double)p.bytes);
     return (double)p.cycles + BYTE_PRICE * (double)hwspec_cycles(spec, seconds);
 }
@@ -102,20 +115,21 @@ static bool loads_again(const Plan *plan) {
 }
 
 Staged offer_stage(Arena *arena, const Schedule *schedule, const StagedOffer *o,
-                   Plan *plan) {
-    *plan = *o->volumes;
-    plan->schedule = schedule;
-    Staged done = stage(arena, plan, o->way);
+                   const StageMost *most, Plan *plan) {
+    Banded banded = banded_by(o->volumes, o->way);
+    banded.plan.schedule = schedule;
+    Staged done = stage(arena, &banded, o->way, most, plan);
+    if (done != STAGED)
+        return done;
     Traffic traffic = plan_traffic(plan);
     plan->ddr_moved = traffic.moved;
     plan->ddr_again = traffic.again;
-    return done == STAGED && traffic.too_long ? STAGE_STUCK : done;
+    return traffic.too_long ? STAGE_STUCK : STAGED;
 }
 
 static void take(Search *n, const StagedOffer *o, const Plan *plan) {
     Price price = {plan->ddr_moved, plan->cycles};
-    double cost = cost_of(n->schedule->spec, price);
-    n->again = loads_again(plan);
+    double cost = staged_cost(n->schedule->spec, price);
     if ((n->below && !box_within(price, n->below, n->above)) ||
         (n->found && cost >= n->cost))
         return;
@@ -123,15 +137,23 @@ static void take(Search *n, const StagedOffer *o, const Plan *plan) {
     n->offer = *o;
     n->price = price;
     n->cost = cost;
+    n->again = loads_again(plan);
     n->least = plan->keeps_all && !n->again;
 }
 
-static Staged try_way(Search *n, const Plan *volumes, StageWay way) {
+static StageMost most_of(const Search *n) {
+    const Box *below = n->below && n->below->any ? n->below : NULL;
+    const Price any = {UINT64_MAX, UINT64_MAX};
+    return (StageMost){n->most, below ? below->price : any,
+                       n->found ? n->cost : HUGE_VAL};
+}
+
+static Staged try_way(Search *n, Volumes *volumes, StageWay way) {
     Arena *arena = arena_new("offer");
-    way.most = n->most;
+    StageMost most = most_of(n);
     StagedOffer o = {volumes, way, n->schedule->spec->memory[0].size};
     Plan plan;
-    Staged done = offer_stage(arena, n->schedule, &o, &plan);
+    Staged done = offer_stage(arena, n->schedule, &o, &most, &plan);
     if (done == STAGED)
         take(n, &o, &plan);
     arena_free(arena);
@@ -139,9 +161,8 @@ static Staged try_way(Search *n, const Plan *volumes, StageWay way) {
 }
 
 /* By blocks of one size, or of a smaller one that fits. */
-static void try_volumes(Search *n, const Plan *volumes) {
+static void try_volumes(Search *n, Volumes *volumes) {
     Staged done = STAGE_STUCK;
-    n->again = true;
     for (uint32_t i = FIRST_WAY; i < LENGTH(block_ways); i++)
         if (done == STAGE_STUCK)
             done = try_way(n, volumes, block_ways[i]);
@@ -149,7 +170,7 @@ static void try_volumes(Search *n, const Plan *volumes) {
 
 /* In the best plan's order of layers, with its places of volumes. */
 static void try_others(Search *n) {
-    const Plan *volumes = n->offer.volumes;
+    Volumes *volumes = n->offer.volumes;
     for (uint32_t i = 0; i < LENGTH(block_ways); i++)
         if (i != FIRST_WAY && (!block_ways[i].evicts || n->again))
             try_way(n, volumes, block_ways[i]);
@@ -164,8 +185,8 @@ static void try_others(Search *n) {
 /* Volumes leave every layer room for its smallest block. */
 static void try_aside(Search *n, uint64_t size) {
     uint64_t aside = bytes_aside(n->schedule);
-    const Plan *last = aside < size ? volumes_within(n->s, size - aside) : NULL;
-    if (last)
+    Volumes *last = aside < size ? volumes_within(n->s, size - aside) : NULL;
+    if (last && last->plan)
         try_volumes(n, last);
 }
 
@@ -179,12 +200,12 @@ static void try_shares(Search *n, uint64_t size) {
             box_size(STAGED_OCTAVE, i ? own / GRAIN * GRAIN : own);
         if (height <= within)
             continue;
-        const Plan *plan = volumes_within(n->s, within);
-        if (!plan)
+        Volumes *volumes = volumes_within(n->s, within);
+        if (!volumes->plan)
             break;
         double before = n->found ? n->cost : HUGE_VAL;
-        height = plan->am_height;
-        try_volumes(n, plan);
+        height = volumes->plan->am_height;
+        try_volumes(n, volumes);
         idle = n->found && n->cost == before ? idle + 1 : 0;
         if (n->found && (n->any || n->least || idle == IDLE))
             break;

@@ -8,8 +8,10 @@
 
 /* Volumes within so many bytes. */
 typedef struct Volumes {
+    Arena *arena;
     uint64_t size;
-    Plan *plan; /* NULL: they do not fit */
+    Plan *plan;         /* NULL: they do not fit */
+    VEC(Banded) banded; /* the same by bands, as far as it was asked */
 } Volumes;
 
 /* Sizes of active memory that are planned, for each power of two. */
@@ -17,7 +19,7 @@ enum { STAGED_OCTAVE = 16 };
 
 /* How a plan with weights is made. */
 typedef struct StagedOffer {
-    const Plan *volumes;
+    Volumes *volumes;
     StageWay way;
     uint64_t size; /* of the memory that it is staged in */
 } StagedOffer;
@@ -27,7 +29,7 @@ typedef struct Staging {
     const Schedule *schedule; /* on the real machine */
     Contest contest;          /* of volumes by themselves */
     Plan bound;
-    VEC(Volumes) volumes; /* that were planned */
+    VEC(Volumes *) volumes; /* that were planned */
     VEC(StagedOffer) offer;
 } Staging;
 
@@ -39,22 +41,22 @@ typedef struct Search {
     const Schedule *schedule; /* on a machine with that memory */
     const Box *below, *above; /* what it has to be within; or NULL */
     bool any;                 /* one that fits is enough */
-    uint32_t most;            /* as in StageWay */
+    uint32_t most;            /* actions, as in StageMost */
     bool found;
     StagedOffer offer; /* the best so far */
     Price price;
     double cost;
-    bool again; /* the last one loads a block more than once */
-    bool least; /* the best does not, and keeps all volumes */
+    bool again; /* it loads a block more than once */
+    bool least; /* it does not, and keeps all volumes */
 } Search;
 
-Plan *volumes_within(Staging *s, uint64_t size);
+Volumes *volumes_within(Staging *s, uint64_t size);
 /* Beside so many bytes volumes can be planned by themselves: every layer then
  * has room for its smallest block. */
 uint64_t bytes_aside(const Schedule *schedule);
-/* Makes the offer's plan. */
+/* Makes the offer's plan; NULL: it may cost anything. */
 Staged offer_stage(Arena *arena, const Schedule *schedule, const StagedOffer *o,
-                   Plan *plan);
+                   const StageMost *most, Plan *plan);
 void search_run(Search *n);
 
 #endif

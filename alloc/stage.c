@@ -14,6 +14,8 @@
  */
 #include "alloc/stage.h"
 
+#include "hwspec/cost.h"
+
 /* How far in front of its place a transfer may run, in actions. */
 enum { LOOK = 128 };
 
@@ -46,6 +48,11 @@ typedef struct Stage {
     Holds holds;
     Queue queue;
     VEC(Action) action;
+    const StageMost *most;
+    uint64_t rest[HW_MAX_ENGINES + 1]; /* by unit: cycles of what is not issued,
+                                        * each slice loaded once */
+    uint64_t moved;                    /* bytes, likewise */
+    bool *loaded;                      /* by slice */
 } Stage;
 
 /* ---- what must stay in order ---- */
@@ -108,6 +115,45 @@ static void find_uses(Stage *s) {
     }
 }
 
+/* ---- what it costs at least ---- */
+
+static uint64_t slice_cycles(const Stage *s, const Slice *slice) {
+    return hwspec_staged_cycles(s->now.schedule->spec,
+                                (uint64_t)slice->taps * slice->n_c);
+}
+
+static void expect_cost(Stage *s) {
+    for (uint32_t i = 0; i < s->n; i++) {
+        const Action *a = &s->source[i];
+        if (a->kind != ACTION_CONCAT && a->kind != ACTION_HOST)
+            s->rest[unit_of(a)] += action_cycles(&s->now, a);
+    }
+    for (uint32_t i = 0; i < s->sliced->n_slices; i++) {
+        s->rest[HW_MAX_ENGINES] += slice_cycles(s, &s->sliced->slice[i]);
+        s->moved += s->sliced->slice[i].bytes;
+    }
+}
+
+static void note_load(Stage *s, uint32_t slice) {
+    if (s->loaded[slice])
+        s->moved += s->sliced->slice[slice].bytes;
+    else
+        s->rest[HW_MAX_ENGINES] -= slice_cycles(s, &s->sliced->slice[slice]);
+    s->loaded[slice] = true;
+}
+
+static bool is_dear(const Stage *s) {
+    const HwSpec *spec = s->now.schedule->spec;
+    uint64_t cycles = s->queue.done[HW_MAX_ENGINES] + s->rest[HW_MAX_ENGINES];
+    for (uint32_t e = 0; e < spec->n_engines; e++) {
+        uint64_t end = s->queue.done[e] + s->rest[e];
+        cycles = end > cycles ? end : cycles;
+    }
+    Price price = {s->moved, cycles};
+    return s->most && (!price_no_more(price, s->most->price) ||
+                       staged_cost(spec, price) >= s->most->cost);
+}
+
 /* ---- issuing ---- */
 
 static void emit(Stage *s, Action a, const Touched *touched) {
@@ -129,6 +175,8 @@ static void issue(Stage *s, uint32_t i) {
     a.weights = s->block[i];
     if (a.weights)
         touched.weights = block_bytes(&s->now.block[a.weights - 1]);
+    if (a.kind != ACTION_CONCAT && a.kind != ACTION_HOST)
+        s->rest[unit_of(&a)] -= action_cycles(&s->now, &a);
     emit(s, a, &touched);
     item->issued = true;
     drop_blocks(s, &touched.volumes);
@@ -256,6 +304,7 @@ static void issue_block(Stage *s, Reach bytes) {
                 .n_tiles = 1,
                 .weights = block};
     Touched touched = touched_by(s->arena, &s->now, &a);
+    note_load(s, use->slice);
     emit(s, a, &touched);
     s->block[use->item] = block;
     s->served++;
@@ -290,59 +339,78 @@ static bool issue_transfer(Stage *s) {
     return true;
 }
 
-static void open_items(Stage *s, const Plan *plan) {
+static void open_items(Stage *s) {
     s->item = ARENA_ARRAY(s->arena, Item, s->n + 1);
     s->block = ARENA_ARRAY(s->arena, uint32_t, s->n + 1);
     s->next_move = ARENA_ARRAY(s->arena, uint32_t, s->n + 1);
     for (uint32_t i = 0; i < s->n; i++)
         s->item[i] =
-            (Item){.touched = touched_by(s->arena, plan, &plan->action[i]),
+            (Item){.touched = touched_by(s->arena, &s->now, &s->source[i]),
                    .due = NONE,
-                   .moves = is_move(&plan->action[i])};
+                   .moves = is_move(&s->source[i])};
     s->next_move[s->n] = s->n;
     for (uint32_t i = s->n; i-- > 0;)
         s->next_move[i] = s->item[i].moves ? i : s->next_move[i + 1];
 }
 
-static bool run(Stage *s) {
+/* ---- all of it ---- */
+
+static Staged run(Stage *s) {
     for (;;) {
         serve(s);
         issue_layers(s);
         if (s->low == s->n)
-            return true;
+            return STAGED;
+        if (is_dear(s))
+            return STAGE_DEAR;
         if (!issue_transfer(s))
-            return false;
+            return STAGE_STUCK;
     }
 }
 
-Staged stage(Arena *arena, Plan *plan, StageWay way) {
+static void open_stage(Stage *s) {
+    s->queue = (Queue){.arena = s->arena, .plan = &s->now};
+    open_items(s);
+    find_order(s);
+    find_uses(s);
+    holds_open(&s->holds, s->arena, &s->now);
+}
+
+static void close_stage(const Stage *s, Arena *arena, Plan *out) {
+    *out = s->now;
+    out->n_actions = s->action.n;
+    out->action = ARENA_COPY(arena, Action, s->action.at, s->action.n);
+    out->n_blocks = s->holds.block.n;
+    out->block =
+        ARENA_COPY(arena, WeightBlock, s->holds.block.at, out->n_blocks);
+    out->cycles = queue_over(&s->queue);
+}
+
+Staged stage(Arena *arena, const Banded *banded, StageWay way,
+             const StageMost *most, Plan *out) {
     Arena *scratch = arena_new("stage");
-    Plan sliced_plan = *plan;
     Sliced sliced;
-    bands_make(arena, &sliced_plan, way.bands, way.stores);
+    Stage s = {.arena = scratch,
+               .now = banded->plan,
+               .sliced = &sliced,
+               .evicts = way.evicts,
+               .most = most,
+               .moved = banded->moved};
     Staged done = STAGE_FULL;
-    if (blocks_make(arena, &sliced_plan, way.share, &sliced) &&
-        (!way.most || sliced_plan.n_actions <= way.most)) {
-        Stage s = {.arena = scratch,
-                   .now = sliced_plan,
-                   .source = sliced_plan.action,
-                   .n = sliced_plan.n_actions,
-                   .sliced = &sliced,
-                   .evicts = way.evicts};
-        s.queue = (Queue){.arena = scratch, .plan = &s.now};
-        open_items(&s, &sliced_plan);
-        find_order(&s);
-        find_uses(&s);
-        holds_open(&s.holds, scratch, &sliced_plan);
-        done = run(&s) ? STAGED : STAGE_STUCK;
-        *plan = sliced_plan;
-        plan->n_actions = s.action.n;
-        plan->action = ARENA_COPY(arena, Action, s.action.at, s.action.n);
-        plan->n_blocks = s.holds.block.n;
-        plan->block =
-            ARENA_COPY(arena, WeightBlock, s.holds.block.at, plan->n_blocks);
-        plan->cycles = queue_over(&s.queue);
+    if (blocks_make(arena, &s.now, banded->room, way.share, &sliced) &&
+        (!most || !most->actions || s.now.n_actions <= most->actions)) {
+        s.source = s.now.action;
+        s.n = s.now.n_actions;
+        s.loaded = ARENA_ARRAY(scratch, bool, sliced.n_slices + 1);
+        expect_cost(&s);
+        done = STAGE_DEAR;
+        if (!is_dear(&s)) {
+            open_stage(&s);
+            done = run(&s);
+        }
     }
+    if (done == STAGED)
+        close_stage(&s, arena, out);
     arena_free(scratch);
     return done;
 }

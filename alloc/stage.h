@@ -4,6 +4,7 @@
 #ifndef ALLOC_STAGE_H
 #define ALLOC_STAGE_H
 
+#include "alloc/boxes.h"
 #include "alloc/overlap.h"
 
 /* ---- queue.c: time as the simulator counts it ---- */
@@ -38,12 +39,29 @@ typedef struct Queue {
 uint64_t queue_ready(const Queue *q, const Touched *t);
 /* The same of bytes of the first memory that are to be written. */
 uint64_t queue_free(const Queue *q, Reach bytes);
+/* The engine at which it is at work; HW_MAX_ENGINES: the DMA. */
+uint32_t unit_of(const Action *a);
 /* The action follows those that were added before. */
 void queue_add(Queue *q, const Action *a, const Touched *t);
 /* The cycle at which all is done. */
 uint64_t queue_over(const Queue *q);
 /* Cycles of the whole plan, its actions in their order. */
 uint64_t queue_cycles(const Plan *plan);
+
+/* ---- room.c: what volumes leave ---- */
+
+/* Bytes that no volume has while an action is at work. */
+typedef struct Room {
+    uint64_t between; /* the longest range between volumes, or below them */
+    uint64_t end;     /* above this all are free */
+} Room;
+/* By action, of a plan whose actions run one behind the other. */
+const Room *rooms_of(Arena *arena, const Plan *plan);
+/* The longest range in a memory of `size` bytes. */
+static inline uint64_t room_longest(Room room, uint64_t size) {
+    uint64_t above = size > room.end ? size - room.end : 0;
+    return above > room.between ? above : room.between;
+}
 
 /* ---- blocks.c: layers by slices of output channels ---- */
 
@@ -65,10 +83,11 @@ typedef struct Sliced {
 uint32_t weight_taps(const Graph *g, const Node *node);
 /* Bytes of the smallest block that the node can run by. */
 uint64_t block_least(const HwSpec *spec, const Graph *g, const Node *node);
-/* Gives the plan sliced actions, in `arena`: no block takes more than `share`
- * sixteenths of the longest free range beside the volumes of its layer. False
- * if one does not fit. */
-bool blocks_make(Arena *arena, Plan *plan, uint32_t share, Sliced *out);
+/* Gives the plan sliced actions, in `arena`. `room`: by action; no block takes
+ * more than `share` sixteenths of the longest free range beside the volumes of
+ * its layer. False if one does not fit. */
+bool blocks_make(Arena *arena, Plan *plan, const Room *room, uint32_t share,
+                 Sliced *out);
 
 /* ---- bands.c ---- */
 
@@ -79,11 +98,20 @@ typedef enum BandStores {
     STORES_OF_LAYERS,
     STORES_OF_TILES
 } BandStores;
+/* A plan of volumes whose transfers go by bands. */
+typedef struct Banded {
+    uint32_t n; /* as in bands_make */
+    BandStores stores;
+    Plan plan;
+    const Room *room; /* by action */
+    uint64_t moved;   /* bytes */
+} Banded;
 /* What is loaded for the layer behind comes by n bands of rows, and `stores` go
  * by as many; layers and tiles run by them, where they can. */
-void bands_make(Arena *arena, Plan *plan, uint32_t n, BandStores stores);
+Banded bands_make(Arena *arena, const Plan *plan, uint32_t n,
+                  BandStores stores);
 
-/* ---- room.c: where blocks may lie, and when ---- */
+/* ---- room.c: where volumes lie, and when ---- */
 
 typedef struct Stays {
     VEC(Stay) at;
@@ -92,18 +120,6 @@ typedef struct Stays {
 } Stays;
 /* Of a plan whose actions run one behind the other. */
 Stays stays_of(Arena *arena, const Plan *plan);
-/* Bytes that no volume has while an action is at work. */
-typedef struct Room {
-    uint64_t between; /* the longest range between volumes, or below them */
-    uint64_t end;     /* above this all are free */
-} Room;
-/* By action, likewise. */
-const Room *rooms_of(Arena *arena, const Plan *plan);
-/* The longest range in a memory of `size` bytes. */
-static inline uint64_t room_longest(Room room, uint64_t size) {
-    uint64_t above = size > room.end ? size - room.end : 0;
-    return above > room.between ? above : room.between;
-}
 
 /* ---- hold.c: which block lies where ---- */
 
@@ -158,15 +174,25 @@ typedef struct StageWay {
     BandStores stores;
     uint32_t share; /* of blocks_make */
     bool evicts;    /* blocks that are used again make room for loads ahead */
-    uint32_t most;  /* actions, before weights are loaded; 0: any number */
 } StageWay;
+/* Plans beyond that are of no use. */
+typedef struct StageMost {
+    uint32_t actions; /* before weights are loaded; 0: any number */
+    Price price;      /* the most that it may have, */
+    double cost;      /* and it has to cost less than this */
+} StageMost;
+/* In cycles: fewer bytes are worth some time, but not any. */
+double staged_cost(const HwSpec *spec, Price price);
 typedef enum Staged {
     STAGED,
+    STAGE_DEAR,  /* it costs too much */
     STAGE_STUCK, /* blocks of this size do not fit */
     STAGE_FULL   /* nor do smaller ones, or there are too many actions */
 } Staged;
-/* Gives the plan loads of weights, and orders its transfers. */
-Staged stage(Arena *arena, Plan *plan, StageWay way);
+/* Gives the plan loads of weights, and orders its transfers. `most`: NULL: it
+ * may cost anything. */
+Staged stage(Arena *arena, const Banded *banded, StageWay way,
+             const StageMost *most, Plan *out);
 
 /* ---- explain_weights.c ---- */
 

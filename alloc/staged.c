@@ -105,7 +105,7 @@ static uint64_t numbered_above(uint64_t size) {
 /* A numbered size with room for all weights beside all volumes; 0: none. */
 static uint64_t size_of_all(Staging *s) {
     enum { MOST_BITS = 44 };
-    const Plan *all = volumes_within(s, (uint64_t)1 << MOST_BITS);
+    const Plan *all = volumes_within(s, (uint64_t)1 << MOST_BITS)->plan;
     uint64_t gaps =
         (uint64_t)s->schedule->n_steps * s->schedule->spec->memory[0].align;
     uint64_t weights = plan_staged_weights(s->schedule) + gaps;
@@ -168,8 +168,9 @@ static Staging staging_open(Arena *arena, const Schedule *schedule,
 static Plan *plan_of(const Staging *s, const Box *box) {
     const StagedOffer *o = &s->offer.at[box->plan];
     Plan *plan = ARENA_NEW(s->arena, Plan);
-    Staged done = offer_stage(
-        s->arena, schedule_within(s->arena, s->schedule, o->size), o, plan);
+    Staged done =
+        offer_stage(s->arena, schedule_within(s->arena, s->schedule, o->size),
+                    o, NULL, plan);
     assert(done == STAGED);
     plan->schedule = s->schedule;
     plan->ddr_compulsory = s->bound.ddr_compulsory;
