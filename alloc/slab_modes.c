@@ -5,7 +5,7 @@
  * operands are in active memory whole, whether its result is, and how many
  * channels of the others pass at a time.
  * A layer that makes each channel from the same one of its operands (pools,
- * sums, depthwise convolutions) takes any of them by slabs, and gives its
+ * sums, scales, depthwise convolutions) takes any of them by slabs, gives its
  * result so. A dense convolution reads all channels for each: its operand
  * stays, its result passes. Slabs have all rows, so that nothing is loaded
  * twice, and what is written by slabs need not leave, as rows must: they are no
@@ -49,7 +49,8 @@ bool goes_by_channel(const Work *w, const Node *node) {
     Volume in = plan_volume(w->g, node->in[0]);
     bool depthwise = node->op == OP_CONV && conv->groups == in.c &&
                      conv->out_c == in.c && in.c > 1;
-    return node->op == OP_POOL || node->op == OP_ELTWISE || depthwise;
+    return node->op == OP_POOL || node->op == OP_ELTWISE ||
+           node->op == OP_SCALE || node->op == OP_ACT || depthwise;
 }
 
 static bool machine_may(const Work *w, NodeId id) {
