@@ -229,8 +229,9 @@ static void forward(uint32_t *order, uint32_t at, uint32_t try) {
 
 bool bodies_place(Bodies *b, uint32_t orders) {
     uint32_t n = b->body.n, most = 0;
-    uint32_t *order[] = {order_by(b, false), order_by(b, true),
-                         order_by(b, false), order_by(b, true)};
+    uint32_t *order[4] = {order_by(b, false), order_by(b, true)};
+    order[2] = ARENA_COPY(b->arena, uint32_t, order[0], n);
+    order[3] = ARENA_COPY(b->arena, uint32_t, order[1], n);
     bool *hangs[] = {NULL, NULL, hangs_make(b), hangs_make(b)};
     uint32_t *fails = ARENA_ARRAY(b->arena, uint32_t, n + 1);
     b->placed = ARENA_ARRAY(b->arena, uint32_t, n + 1);

@@ -125,6 +125,7 @@ typedef struct Heat {
     uint64_t height;  /* of the way that was tried last; 0: it does not fit */
     bool fits, stops; /* one that is short enough was found */
     VEC(Attempt *) entry;
+    VEC(Way) tried;
 } Heat;
 
 void heat_way(Heat *h, Way way);

@@ -165,9 +165,13 @@ static uint32_t channels_within(const Work *w, const Unit *unit, double bytes) {
 
 /* ---- what it costs ---- */
 
-static double unit_moved(const Work *w, const Unit *unit) {
-    Volume v = plan_volume(w->g, unit->root);
+static double tensor_moved(const Work *w, TensorId t) {
+    Volume v = plan_volume(w->g, t);
     return (double)v.c * v.h * v.w * w->spec->element;
+}
+
+static double unit_moved(const Work *w, const Unit *unit) {
+    return tensor_moved(w, unit->root);
 }
 
 /* Some node takes it, or gives it, by parts that come from outside. */
@@ -210,12 +214,40 @@ static uint32_t passes_of(const Work *w, const Unit *unit) {
     return n;
 }
 
+/* Bytes that each pass moves at least. */
+static double least_moved(const Work *w, const Unit *unit) {
+    double least = unit_moved(w, unit);
+    for (uint32_t i = 1; i < unit->n_tensors; i++) {
+        double own = tensor_moved(w, unit->tensor[i]);
+        least = own < least ? own : least;
+    }
+    return least;
+}
+
+/* How often all of it comes before its first use, or goes behind it, whatever
+ * stays between its uses. */
+static uint32_t moves_of(const Work *w, const Unit *unit) {
+    const Role *role = &w->role[unit->root.i];
+    if (unit->n_tensors > 1 || !unit->n_touches || !unit->touch[0].whole ||
+        unit->touch[0].stream)
+        return 0;
+    if (from_outside(w, unit->root) || role->dissolved)
+        return 1;
+    Dests d = dests_of(w, unit->root, false);
+    return d.home + d.output;
+}
+
+/* Where rows of volumes that stay are read, gaps_cost counts what a group loads
+ * once for several of its nodes more than once: then fewer are counted here, as
+ * the sum of both ends plans early. */
 double streams_cost(const Work *w) {
     double sum = 0;
     for (uint32_t u = 0; u < w->unit.n; u++) {
         const Unit *unit = &w->unit.at[u];
-        if (!unit->dead && unit->n_tensors == 1)
-            sum += passes_of(w, unit) * unit_moved(w, unit);
+        if (unit->dead || unit->concat || (w->low && unit->n_tensors > 1))
+            continue;
+        uint32_t moves = w->low ? 0 : moves_of(w, unit);
+        sum += (passes_of(w, unit) + moves) * least_moved(w, unit);
     }
     return sum;
 }

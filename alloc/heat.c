@@ -52,13 +52,29 @@ static void follow(Heat *h, Way way, bool by_parts, bool too_long) {
     }
 }
 
+/* Two ways may ask for the same third one. */
+static bool is_tried(Heat *h, const Way *way) {
+    for (uint32_t i = 0; i < h->tried.n; i++) {
+        const Way *b = &h->tried.at[i];
+        if (way->most <= b->most && way->size == b->size &&
+            way->share == b->share && way->rolls == b->rolls &&
+            way->streams == b->streams && way->wholes == b->wholes &&
+            way->apart == b->apart && way->low == b->low &&
+            way->mends == b->mends && way->thrift == b->thrift &&
+            way->haste == b->haste)
+            return true;
+    }
+    vec_push(h->c->arena, &h->tried, *way);
+    return false;
+}
+
 void heat_way(Heat *h, Way way) {
     h->height = 0;
-    if (h->stops || way.size < h->c->never)
+    way.most = h->most;
+    if (h->stops || way.size < h->c->never || is_tried(h, &way))
         return;
     Arena *arena = arena_new("way");
     Attempt *a = ARENA_NEW(arena, Attempt);
-    way.most = h->most;
     way.loose = h->loose;
     way.tight = h->tight;
     way.falls = h->falls;

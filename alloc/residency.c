@@ -636,9 +636,11 @@ bool fit_around(Work *w, Problem *p, PlanResult *result, const char **planner) {
     if (!solve(w, p, result, planner))
         return false;
     keep_again(w, p, result, planner);
-    most = gaps_cost(w);
-    fit_gaps(w, most, p, result, planner);
-    return true;
+    double own = gaps_cost(w);
+    most = w->most - streams_cost(w);
+    w->hopeless = !fit_gaps(w, own < most ? own : most, p, result, planner) &&
+                  own >= most;
+    return !w->hopeless;
 }
 
 bool fit_two_levels(Work *w, Problem *p, PlanResult *result,

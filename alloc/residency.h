@@ -54,7 +54,7 @@ uint32_t kept_tensors(const Work *w, const Unit *unit, uint32_t touch,
                       TensorId *out);
 /* How many of the tensor's channels are among the unit's first `keeps`. */
 uint32_t kept_of(const Work *w, const Unit *unit, TensorId t, uint32_t keeps);
-/* Bytes that volumes which pass in parts move at least. */
+/* Bytes that move at least, whatever stays between two uses. */
 double streams_cost(const Work *w);
 /* Bytes that leave and come back, by gaps' leaves and keeps. */
 double gaps_cost(const Work *w);
