@@ -122,11 +122,18 @@ static void stored_after(const Search *s, uint32_t first, At at,
         *stored -= unit_moved(s->w, unit);
 }
 
+/* Whether nothing that is known is as cheap, were this its own price. */
+static bool is_cheapest(const Search *s, const Group *g, Price own) {
+    const Cut *cut = &s->cut[g->end];
+    return !cut->reached ||
+           cheaper(sum(s->cut[g->first].price, own), cut->price);
+}
+
 static void offer_group(Search *s, const Group *g, Price own) {
     Price price = sum(s->cut[g->first].price, own);
-    Cut *cut = &s->cut[g->end];
-    if (!cut->reached || cheaper(price, cut->price))
-        *cut = (Cut){price, true, g->first, g->rows, g->cols, g->n_shared > 0};
+    if (is_cheapest(s, g, own))
+        s->cut[g->end] =
+            (Cut){price, true, g->first, g->rows, g->cols, g->n_shared > 0};
 }
 
 /* Of kept steps. */
@@ -210,6 +217,9 @@ static bool rings_from(Search *s, uint32_t first, uint32_t end) {
     Group g = {
         .first = first, .end = end, .rolls = true, .ahead = s->w->runs > 0};
     RollCost cost;
+    if (roll_fits(s->w, g, s->budget, &cost) &&
+        !is_cheapest(s, &g, price_of(s->w, cost.moved, cost.weights, 0)))
+        return true;
     g.rows = roll_rows(s->w, g, s->budget, &cost);
     if (!g.rows && s->w->spec->tiling.lines)
         g.rows = g.cols = roll_columns(s->w, g, s->budget, &cost);

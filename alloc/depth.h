@@ -136,6 +136,29 @@ Legal copy_legal(const Work *w, TensorId t);
 /* Bytes from the start of a plank to its row `row`. */
 uint64_t copy_offset(const HwSpec *spec, const Volume *plank, uint32_t row);
 
+/* ---- flow.c: who reads whom, and from where on, found once ---- */
+
+/* The first node of a step. */
+struct FlowStep {
+    NodeId node;
+    uint32_t n_makers, n_readers;
+    const uint32_t *maker;  /* by operand: steps; NONE: no step makes it */
+    const uint32_t *reader; /* steps that read its result; NONE: none does */
+    uint32_t size[2], quantum[2]; /* rows, columns of its result */
+    uint32_t n_first[2];
+    const uint32_t *first[2]; /* flow_first, as far as it is known */
+};
+FlowStep *flow_new(Arena *arena, const Schedule *schedule);
+/* The same as flow_first, and remembers it. */
+uint32_t flow_ask(const Work *w, FlowStep *s, uint32_t axis, uint32_t at);
+/* The first row, or column, of its operands that the one at `at` of its result
+ * needs: axis_needed. */
+static inline uint32_t flow_first(const Work *w, FlowStep *s, uint32_t axis,
+                                  uint32_t at) {
+    return at < s->n_first[axis] ? s->first[axis][at]
+                                 : flow_ask(w, s, axis, at);
+}
+
 /* ---- rings.c: groups that compute nothing twice ---- */
 
 /* Rows of a tensor that only a group needs. */
@@ -147,6 +170,8 @@ typedef struct Ring {
     uint32_t over;   /* the ring whose rows its own replace; NONE */
     uint32_t under;  /* the mirror */
     uint32_t inside; /* the ring of the concat that it is part of; NONE */
+    uint32_t root;   /* the first of those that share its place, */
+    uint32_t place;  /* and the one whose buffer it is */
     uint32_t buf;    /* counted from the group's first */
 } Ring;
 typedef struct Rings {
@@ -197,6 +222,8 @@ typedef struct RollCost {
 /* The most rows at a time of those that are tried, with which the rings take at
  * most `bytes`; 0 if there are none. */
 uint32_t roll_rows(const Work *w, Group g, uint64_t bytes, RollCost *cost);
+/* Whether roll_rows finds any, and then what they cost at least. */
+bool roll_fits(const Work *w, Group g, uint64_t bytes, RollCost *least);
 /* Looks at all runs; false if that changes what roll_rows knows of the group.
  */
 bool roll_confirm(const Work *w, const Group *g);

@@ -27,8 +27,10 @@ static const Once *once_new(Arena *arena, const Schedule *schedule) {
     Once *once = ARENA_NEW(arena, Once);
     uint32_t n = schedule->n_steps;
     once->arena = arena;
-    if (schedule->spec->tiling.rings)
+    if (schedule->spec->tiling.rings) {
         once->rolls = roll_costs_new(arena, n);
+        once->flow = flow_new(arena, schedule);
+    }
     once->stripes = stripe_costs_new(arena, n);
     once->nest = ARENA_ARRAY(arena, NestKnown *, nest_slots(schedule));
     once->planks = ARENA_ARRAY(arena, PlankRows, plank_slots(schedule->graph));

@@ -26,6 +26,10 @@ static TensorId result(const Work *w, const Group *g, uint32_t i) {
     return graph_node(w->g, group_node(w, g, i))->out[0];
 }
 
+static uint32_t length(const Group *g) {
+    return g->end - g->first;
+}
+
 /* Whether nothing outside the group touches the unit. */
 static bool is_inner(const Unit *unit, const Group *g) {
     return unit->touch[0].step >= g->first &&
@@ -45,34 +49,35 @@ bool group_keeps(const Work *w, const Group *g, TensorId t) {
 
 /* ---- who rolls how far at a time ---- */
 
+static const FlowStep *flow_of(const Work *w, const Group *g) {
+    return w->once->flow + g->first;
+}
+
 uint32_t group_height(const Work *w, const Group *g) {
+    const FlowStep *step = flow_of(w, g);
     uint32_t most = 1;
-    for (uint32_t i = 0; i < g->end - g->first; i++) {
-        uint32_t h = height(w, result(w, g, i));
-        most = h > most ? h : most;
-    }
+    for (uint32_t i = 0; i < length(g); i++)
+        most = step[i].size[0] > most ? step[i].size[0] : most;
     return most;
 }
 
 /* `rows` is for the highest result, of `most` rows; the others take their
  * share. */
-static uint32_t chunk_of(const Work *w, const Group *g, uint32_t i,
-                         uint64_t most) {
-    uint64_t share = (uint64_t)height(w, result(w, g, i)) * g->rows;
-    uint64_t q = node_quantum(w->g, group_node(w, g, i), 0);
+static uint32_t chunk_of(const Group *g, const FlowStep *step, uint64_t most) {
+    uint64_t share = (uint64_t)step->size[0] * g->rows;
+    uint64_t q = step->quantum[0];
     return (uint32_t)((share + most * q - 1) / (most * q) * q);
 }
 
 uint32_t roll_chunk(const Work *w, const Group *g, uint32_t i) {
-    return chunk_of(w, g, i, group_height(w, g));
+    return chunk_of(g, flow_of(w, g) + i, group_height(w, g));
 }
 
 uint32_t *roll_chunks(const Work *w, const Group *g) {
-    uint32_t n = g->end - g->first;
     uint64_t most = group_height(w, g);
-    uint32_t *chunk = ARENA_ARRAY(w->arena, uint32_t, n);
-    for (uint32_t i = 0; i < n; i++)
-        chunk[i] = chunk_of(w, g, i, most);
+    uint32_t *chunk = ARENA_ARRAY(w->arena, uint32_t, length(g));
+    for (uint32_t i = 0; i < length(g); i++)
+        chunk[i] = chunk_of(g, flow_of(w, g) + i, most);
     return chunk;
 }
 
@@ -81,20 +86,20 @@ uint32_t *roll_chunks(const Work *w, const Group *g) {
 typedef struct Walk {
     const Work *w;
     const Group *g;
+    FlowStep *step; /* by node */
     RollVisitor *visit;
     void *context;
     uint32_t *done, *chunk; /* by node: rows */
-    uint32_t *height;       /* of its result, */
-    bool *inner;            /* and whether the group reads that */
+    bool *inner;            /* whether the group reads its result */
 } Walk;
 
 static bool advance(Walk *walk, uint32_t i, uint32_t end);
 
 /* Asks for rows of all operands up to the last that is needed. */
-static bool operands_there(Walk *walk, const Node *node, const Rows *need) {
-    for (uint32_t k = 0; k < node->n_in; k++) {
-        uint32_t maker = group_maker(walk->w, walk->g, node->in[k]);
-        if (maker != NONE &&
+static bool operands_there(Walk *walk, const FlowStep *s, const Rows *need) {
+    for (uint32_t k = 0; k < s->n_makers; k++) {
+        uint32_t maker = s->maker[k] - walk->g->first;
+        if (maker < length(walk->g) &&
             !advance(walk, maker, need->in_row + need->in_rows))
             return false;
     }
@@ -102,15 +107,14 @@ static bool operands_there(Walk *walk, const Node *node, const Rows *need) {
 }
 
 static bool advance(Walk *walk, uint32_t i, uint32_t end) {
-    NodeId id = group_node(walk->w, walk->g, i);
-    uint32_t q = node_quantum(walk->w->g, id, 0);
+    const FlowStep *s = &walk->step[i];
+    uint32_t q = s->quantum[0];
     end = (end + q - 1) / q * q;
     while (walk->done[i] < end) {
         uint32_t row = walk->done[i], rows = walk->chunk[i];
         rows = rows < end - row ? rows : end - row;
-        Roll roll = {i, row, rows, rows_needed(walk->w->g, id, row, rows)};
-        if (!roll.need.in_rows ||
-            !operands_there(walk, graph_node(walk->w->g, id), &roll.need))
+        Roll roll = {i, row, rows, rows_needed(walk->w->g, s->node, row, rows)};
+        if (!roll.need.in_rows || !operands_there(walk, s, &roll.need))
             return false;
         walk->visit(walk->context, &roll, walk->done);
         walk->done[i] = row + rows;
@@ -120,9 +124,10 @@ static bool advance(Walk *walk, uint32_t i, uint32_t end) {
 
 /* What only others read keeps pace with the last result. */
 static bool others_follow(Walk *walk, uint32_t n) {
-    uint64_t last = walk->height[n - 1];
+    uint64_t last = walk->step[n - 1].size[0];
     for (uint32_t i = 0; i + 1 < n; i++) {
-        uint64_t end = (uint64_t)walk->height[i] * walk->done[n - 1] / last;
+        uint64_t end =
+            (uint64_t)walk->step[i].size[0] * walk->done[n - 1] / last;
         bool waits = walk->inner[i] && walk->done[n - 1] < last;
         if (!waits && !advance(walk, i, (uint32_t)end))
             return false;
@@ -130,26 +135,31 @@ static bool others_follow(Walk *walk, uint32_t n) {
     return true;
 }
 
+static bool is_read(const Walk *walk, uint32_t i) {
+    const FlowStep *s = &walk->step[i];
+    for (uint32_t k = 0; k < s->n_readers; k++)
+        if (s->reader[k] - walk->g->first < length(walk->g))
+            return true;
+    return false;
+}
+
 static Walk walk_new(const Work *w, const Group *g, RollVisitor *visit,
                      void *context) {
-    uint32_t n = g->end - g->first;
+    uint32_t n = length(g);
     Walk walk = {.w = w, .g = g, .visit = visit, .context = context};
+    walk.step = w->once->flow + g->first;
     walk.done = ARENA_ARRAY(w->arena, uint32_t, n);
     walk.chunk = roll_chunks(w, g);
-    walk.height = ARENA_ARRAY(w->arena, uint32_t, n);
     walk.inner = ARENA_ARRAY(w->arena, bool, n);
-    for (uint32_t i = 0; i < n; i++) {
-        GroupReaders r = group_readers(w, g, result(w, g, i));
-        walk.height[i] = height(w, result(w, g, i));
-        walk.inner[i] = group_readers_next(&r);
-    }
+    for (uint32_t i = 0; i < n; i++)
+        walk.inner[i] = is_read(&walk, i);
     return walk;
 }
 
 /* Until `rows` rows of the last result are there. */
 static bool roll_until(const Work *w, const Group *g, uint32_t rows,
                        RollVisitor *visit, void *context) {
-    uint32_t last = g->end - g->first - 1;
+    uint32_t last = length(g) - 1;
     Walk walk = walk_new(w, g, visit, context);
     for (uint32_t end = 0; end < rows;) {
         end = end + walk.chunk[last] < rows ? end + walk.chunk[last] : rows;
@@ -160,7 +170,7 @@ static bool roll_until(const Work *w, const Group *g, uint32_t rows,
 }
 
 static uint32_t last_height(const Work *w, const Group *g) {
-    return height(w, result(w, g, g->end - g->first - 1));
+    return flow_of(w, g)[length(g) - 1].size[0];
 }
 
 bool group_roll(const Work *w, const Group *g, RollVisitor *visit,
@@ -169,13 +179,6 @@ bool group_roll(const Work *w, const Group *g, RollVisitor *visit,
 }
 
 /* ---- rings ---- */
-
-/* The first of those that share a place. */
-static uint32_t ring_root(const Rings *rings, uint32_t i) {
-    while (rings->at.at[i].over != NONE)
-        i = rings->at.at[i].over;
-    return i;
-}
 
 static void ring_add(const Work *w, Rings *rings, TensorId t, uint32_t maker) {
     for (uint32_t i = 0; i < rings->at.n; i++)
@@ -231,15 +234,25 @@ static void ring_take_over(const Work *w, const Group *g, Rings *rings,
     }
 }
 
-/* The one whose buffer it is: it lies inside of that, or over it. */
-static uint32_t ring_place(const Work *w, const Rings *rings, uint32_t i) {
-    uint32_t c;
-    return ring_whole(w, rings, ring_root(rings, i), &c);
+/* Once all are listed. */
+static void rings_place(const Work *w, Rings *rings) {
+    Ring *at = rings->at.at;
+    uint32_t c, buf = 0;
+    for (uint32_t i = 0; i < rings->at.n; i++) {
+        for (at[i].root = i; at[at[i].root].over != NONE;)
+            at[i].root = at[at[i].root].over;
+        at[i].place = ring_whole(w, rings, at[i].root, &c);
+    }
+    for (uint32_t i = 0; i < rings->at.n; i++)
+        if (at[i].place == i)
+            at[i].buf = buf++;
+    for (uint32_t i = 0; i < rings->at.n; i++)
+        at[i].buf = at[at[i].place].buf;
 }
 
 /* Those that are loaded come first. */
 void rings_list(const Work *w, const Group *g, Rings *rings) {
-    uint32_t n = g->end - g->first;
+    uint32_t n = length(g);
     memset(rings, 0, sizeof *rings);
     for (uint32_t i = 0; i < n; i++) {
         const Node *node = graph_node(w->g, group_node(w, g, i));
@@ -260,27 +273,43 @@ void rings_list(const Work *w, const Group *g, Rings *rings) {
         ring_join(w, rings, &rings->at.at[i]);
     for (uint32_t i = rings->n_loaded; i < rings->at.n; i++)
         ring_take_over(w, g, rings, i);
-    for (uint32_t i = 0, buf = 0; i < rings->at.n; i++)
-        if (ring_place(w, rings, i) == i)
-            rings->at.at[i].buf = buf++;
-    for (uint32_t i = 0; i < rings->at.n; i++)
-        rings->at.at[i].buf = rings->at.at[ring_place(w, rings, i)].buf;
+    rings_place(w, rings);
 }
 
-/* The first row of the tensor that some reader of the group still wants when
- * done[] rows of each node are there; `row` if that is earlier. Who reads a
- * concat reads its members. */
-static uint32_t oldest(const Work *w, const Group *g, TensorId t,
+static uint32_t oldest(const Work *w, const Group *g, uint32_t i,
+                       const uint32_t *done, uint32_t row);
+
+/* The first row of its operands that node i of the group, or who reads it as a
+ * concat, still wants; `row` if that is earlier. */
+static uint32_t wanted_by(const Work *w, const Group *g, uint32_t i,
+                          const uint32_t *done, uint32_t row) {
+    FlowStep *s = &w->once->flow[g->first + i];
+    if (is_placed(w, s->node))
+        row = oldest(w, g, i, done, row);
+    if (done[i] == s->size[0])
+        return row;
+    uint32_t first = flow_first(w, s, 0, done[i]);
+    return first < row ? first : row;
+}
+
+/* The first row of node i's result that some reader of the group still wants
+ * when done[] rows of each node are there; `row` if that is earlier. Who reads
+ * a concat reads its members. */
+static uint32_t oldest(const Work *w, const Group *g, uint32_t i,
                        const uint32_t *done, uint32_t row) {
+    const FlowStep *s = &w->once->flow[g->first + i];
+    for (uint32_t k = 0; k < s->n_readers; k++)
+        if (s->reader[k] - g->first < length(g))
+            row = wanted_by(w, g, s->reader[k] - g->first, done, row);
+    return row;
+}
+
+/* The same of a tensor that is loaded. */
+static uint32_t oldest_loaded(const Work *w, const Group *g, TensorId t,
+                              const uint32_t *done, uint32_t row) {
     GroupReaders r = group_readers(w, g, t);
-    while (group_readers_next(&r)) {
-        if (is_placed(w, group_node(w, g, r.i)))
-            row = oldest(w, g, result(w, g, r.i), done, row);
-        if (done[r.i] == height(w, result(w, g, r.i)))
-            continue;
-        Rows need = rows_needed(w->g, group_node(w, g, r.i), done[r.i], 1);
-        row = need.in_row < row ? need.in_row : row;
-    }
+    while (group_readers_next(&r))
+        row = wanted_by(w, g, r.i, done, row);
     return row;
 }
 
@@ -289,7 +318,7 @@ bool ring_load(const Work *w, const Group *g, Ring *ring, const Roll *roll,
     uint32_t end = roll->need.in_row + roll->need.in_rows;
     if (ring->maker != NONE || ring->loaded >= end)
         return false;
-    uint32_t first = oldest(w, g, ring->tensor, done, end);
+    uint32_t first = oldest_loaded(w, g, ring->tensor, done, end);
     *row = first > ring->loaded ? first : ring->loaded;
     ring->loaded = end;
     return true;
@@ -306,14 +335,16 @@ typedef struct Growth {
 static void grow(Growth *growth, Ring *ring, const uint32_t *done, uint32_t row,
                  uint32_t end) {
     Ring *at = growth->rings->at.at;
-    uint32_t i = ring_root(growth->rings, (uint32_t)(ring - at));
-    Ring *root = &at[i];
+    const Ring *root = &at[ring->root];
+    Ring *place = &at[ring->place];
     if (root != ring)
         end = done[root->maker];
-    for (; i != NONE; i = at[i].under)
-        row = oldest(growth->w, growth->g, at[i].tensor, done, row);
-    root = &at[ring_place(growth->w, growth->rings, (uint32_t)(root - at))];
-    root->rows = end - row > root->rows ? end - row : root->rows;
+    if (root->maker == NONE)
+        row = oldest_loaded(growth->w, growth->g, root->tensor, done, row);
+    for (uint32_t i = ring->root; root->maker != NONE && i != NONE;
+         i = at[i].under)
+        row = oldest(growth->w, growth->g, at[i].maker, done, row);
+    place->rows = end - row > place->rows ? end - row : place->rows;
 }
 
 static bool reads(const Work *w, const Group *g, const Roll *roll, TensorId t) {
@@ -341,7 +372,7 @@ static bool ring_aligns(const Work *w, const Group *g, Rings *rings,
                         uint32_t i) {
     enum { MORE = 64 };
     Ring *ring = &rings->at.at[i];
-    Ring *place = &rings->at.at[ring_place(w, rings, i)];
+    Ring *place = &rings->at.at[ring->place];
     for (uint32_t k = 0; k < MORE; k++, place->rows++)
         if (plank_parts_start(w, g, ring->maker, place->rows))
             return true;
@@ -350,7 +381,7 @@ static bool ring_aligns(const Work *w, const Group *g, Rings *rings,
 
 /* Rows that are loaded for a run of the group's last node. */
 static uint32_t rows_ahead(const Work *w, const Group *g, const Ring *ring) {
-    uint64_t rows = roll_chunk(w, g, g->end - g->first - 1);
+    uint64_t rows = roll_chunk(w, g, length(g) - 1);
     uint64_t last = last_height(w, g), h = height(w, ring->tensor);
     return g->ahead ? (uint32_t)((rows * h + last - 1) / last) : 0;
 }
@@ -362,7 +393,7 @@ bool rings_until(const Work *w, const Group *g, uint32_t rows, Rings *rings) {
         made = ring_aligns(w, g, rings, i);
     for (uint32_t i = 0; i < rings->at.n; i++) {
         rings->at.at[i].loaded = 0;
-        rings->at.at[i].rows = rings->at.at[ring_place(w, rings, i)].rows;
+        rings->at.at[i].rows = rings->at.at[rings->at.at[i].place].rows;
     }
     for (uint32_t i = 0; i < rings->n_loaded; i++) {
         Ring *ring = &rings->at.at[i];

@@ -11,13 +11,23 @@
 
 enum { RUNS = 3, MAX_TRIED = 48 };
 
+/* What was found last: the same for all bytes from `fits` up to `exceeds`. */
+typedef struct Answer {
+    uint64_t fits, exceeds;
+    uint32_t most, k; /* as it was asked; the number that was found, or NONE, */
+    RollCost cost;    /* and what it, or else the first one, costs */
+    bool is;
+} Answer;
+
 typedef struct Known {
+    Answer answer;
     struct Trial {
         RollCost cost;
         bool is, exact;
     } trial[MAX_TRIED];
     struct Known *by_columns; /* the same of line buffers */
-    const Rings *list;        /* of any number */
+    const Rings *list;        /* of any number, and what that means: */
+    uint64_t moved, once;     /* bytes over DDR; weights, were each read once */
     const Rings **rings;      /* those of all runs, as far as they are known */
     const Lines **lines;
 } Known;
@@ -132,24 +142,25 @@ static Rings *rings_keep(Arena *arena, const Group *g, const Rings *rings) {
     return kept;
 }
 
-/* Of groups that stay they depend on units as they are now: listed anew. */
-static Rings *rings_listed(const Work *w, const Group *g) {
-    Known *known = known_of(w->once->rolls, g);
+/* Of groups that stay they depend on units, which are the same whenever costs
+ * are asked for. */
+static void list_make(const Work *w, const Group *g, Known *known) {
     Rings rings;
-    if (!known->list || g->stays)
-        rings_list(w, g, &rings);
-    if (g->stays)
-        return rings_keep(w->arena, g, &rings);
-    if (!known->list)
-        known->list = rings_keep(w->once->rolls->arena, g, &rings);
-    return rings_keep(w->arena, g, known->list);
+    rings_list(w, g, &rings);
+    known->list = rings_keep(w->once->rolls->arena, g, &rings);
+    for (uint32_t i = 0; i < rings.at.n; i++)
+        known->moved +=
+            moved_by(w, g, rings.at.at[i].tensor, i < rings.n_loaded);
+    for (uint32_t i = 0; i < g->end - g->first; i++)
+        known->once += node_weights(w, group_node(w, g, i));
 }
 
-static RollCost cost_make(const Work *w, const Group *g, bool exact) {
-    if (g->cols)
-        return line_cost_make(w, g, exact);
-    Rings *rings = rings_listed(w, g);
-    RollCost cost = {.weights = weights_read(w, g)};
+static RollCost ring_cost_make(const Work *w, const Group *g, bool exact) {
+    Known *known = known_of(w->once->rolls, g);
+    if (!known->list)
+        list_make(w, g, known);
+    Rings *rings = rings_keep(w->arena, g, known->list);
+    RollCost cost = {.moved = known->moved, .weights = weights_read(w, g)};
     uint32_t last = g->end - g->first - 1;
     uint32_t rows = RUNS * roll_chunk(w, g, last);
     NodeId id = group_node(w, g, last);
@@ -158,13 +169,22 @@ static RollCost cost_make(const Work *w, const Group *g, bool exact) {
         return (RollCost){.bytes = UINT64_MAX};
     for (uint32_t i = 0; i < rings->at.n; i++) {
         const Ring *ring = &rings->at.at[i];
-        cost.moved += moved_by(w, g, ring->tensor, i < rings->n_loaded);
-        bool own = ring->over == NONE && ring->inside == NONE;
-        uint64_t bytes = own ? ring_bytes(w, g, ring) : 0;
+        uint64_t bytes = ring->place == i ? ring_bytes(w, g, ring) : 0;
         if (bytes > UINT64_MAX - cost.bytes)
             return (RollCost){.bytes = UINT64_MAX};
         cost.bytes += bytes;
     }
+    return cost;
+}
+
+/* What is made on the way goes at once. */
+static RollCost cost_make(const Work *w, const Group *g, bool exact) {
+    Arena *scratch = arena_new("roll");
+    Work within = *w;
+    within.arena = scratch;
+    RollCost cost = g->cols ? line_cost_make(&within, g, exact)
+                            : ring_cost_make(&within, g, exact);
+    arena_free(scratch);
     return cost;
 }
 
@@ -187,37 +207,70 @@ static RollCost cost_of(const Work *w, Group *g, uint32_t k) {
     return trial->cost;
 }
 
+/* Whether the k-th number takes at most `bytes`. */
+static bool try_bytes(const Work *w, Group *g, uint32_t k, uint64_t bytes,
+                      Answer *answer) {
+    uint64_t own = cost_of(w, g, k).bytes;
+    if (own <= bytes)
+        answer->fits = own > answer->fits ? own : answer->fits;
+    else
+        answer->exceeds = own < answer->exceeds ? own : answer->exceeds;
+    return own <= bytes;
+}
+
 /* The greatest number up to `most` with which the group takes at most `bytes`;
- * false if there is none. */
-static bool roll_most(const Work *w, Group *g, uint32_t most, uint64_t bytes,
-                      RollCost *cost) {
+ * NONE if there is none. */
+static Answer answer_find(const Work *w, Group *g, uint32_t most,
+                          uint64_t bytes) {
+    Answer answer = {
+        .exceeds = UINT64_MAX, .most = most, .k = NONE, .is = true};
     uint32_t lo = 0, hi = 1;
-    *cost = cost_of(w, g, 0);
-    if (cost->bytes > bytes)
-        return false;
+    bool any = try_bytes(w, g, 0, bytes, &answer);
+    answer.cost = cost_of(w, g, 0);
+    if (!any)
+        return answer;
     while (hi < MAX_TRIED && tried(hi) < 2 * most)
         hi++;
     while (lo + 1 < hi) {
         uint32_t k = lo + (hi - lo) / 2;
-        if (cost_of(w, g, k).bytes <= bytes)
-            lo = k;
-        else
-            hi = k;
+        *(try_bytes(w, g, k, bytes, &answer) ? &lo : &hi) = k;
     }
-    *cost = cost_of(w, g, lo);
-    return true;
+    answer.k = lo;
+    answer.cost = cost_of(w, g, lo);
+    return answer;
+}
+
+/* Sets the group's rows, or columns, to it; 0 if there is none. */
+static void roll_most(const Work *w, Group *g, uint32_t most, uint64_t bytes,
+                      RollCost *cost) {
+    Answer *answer = &known_of(w->once->rolls, g)->answer;
+    if (!answer->is || answer->most != most || bytes < answer->fits ||
+        bytes >= answer->exceeds)
+        *answer = answer_find(w, g, most, bytes);
+    *cost = answer->cost;
+    *(g->cols ? &g->cols : &g->rows) = answer->k == NONE ? 0 : tried(answer->k);
 }
 
 uint32_t roll_rows(const Work *w, Group g, uint64_t bytes, RollCost *cost) {
     uint32_t h = group_height(w, &g), most = h / (g.ahead ? w->runs : 1);
-    return roll_most(w, &g, most ? most : 1, bytes, cost) ? g.rows : 0;
+    roll_most(w, &g, most ? most : 1, bytes, cost);
+    return g.rows;
+}
+
+bool roll_fits(const Work *w, Group g, uint64_t bytes, RollCost *least) {
+    *least = cost_of(w, &g, 0);
+    if (least->bytes > bytes)
+        return false;
+    least->weights = known_of(w->once->rolls, &g)->once;
+    return true;
 }
 
 uint32_t roll_columns(const Work *w, Group g, uint64_t bytes, RollCost *cost) {
-    g.cols = 1;
+    g.cols = 1; /* by columns */
     uint32_t most =
         plan_volume(w->g, graph_node(w->g, group_node(w, &g, 0))->out[0]).w;
-    return roll_most(w, &g, (most + 1) / 2, bytes, cost) ? g.cols : 0;
+    roll_most(w, &g, (most + 1) / 2, bytes, cost);
+    return g.cols;
 }
 
 /* Of which number that is tried the group is. */
@@ -236,6 +289,7 @@ bool roll_confirm(const Work *w, const Group *g) {
     uint64_t before = trial->cost.bytes;
     trial->exact = true;
     trial->cost = cost_make(w, g, true);
+    known->answer.is = false;
     return trial->cost.bytes == before;
 }
 

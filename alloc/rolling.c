@@ -143,13 +143,16 @@ static void time_add(Search *s, uint32_t first, uint32_t step) {
 
 /* Cycles in which transfers of the stretch are at work alone: what is too much
  * for its runs, and what comes before the first or behind the last. */
-static double waits(const Search *s, const Group *g) {
+static double waits(const Search *s, uint32_t runs) {
     const Time *t = &s->time;
     uint32_t most = s->w->runs;
-    uint32_t runs = g->rows ? group_height(s->w, g) / g->rows : most;
     double hidden = t->moves < t->work ? t->moves : t->work;
     runs = runs < 1 ? 1 : runs > most ? most : runs;
     return t->moves - hidden + hidden / runs;
+}
+
+static uint32_t runs_of(const Search *s, const Group *g) {
+    return g->rows ? group_height(s->w, g) / g->rows : s->w->runs;
 }
 
 /* ---- stretches ---- */
@@ -158,13 +161,31 @@ static bool cheaper(Price a, Price b) {
     return a.waits != b.waits ? a.waits < b.waits : a.weights < b.weights;
 }
 
-static void offer(Search *s, const Group *g, uint64_t weights) {
-    Cut *cut = &s->cut[g->end];
+/* Of all that comes before the group's end, with so many runs of it. */
+static Price price_with(const Search *s, const Group *g, uint32_t runs,
+                        uint64_t weights) {
     Price price = s->cut[g->first].price;
     price.weights += weights;
-    price.waits += s->w->runs ? waits(s, g) : 0;
-    if (!cut->reached || cheaper(price, cut->price))
-        *cut = (Cut){true, price, g->first, g->rows, g->cols};
+    price.waits += s->w->runs ? waits(s, runs) : 0;
+    return price;
+}
+
+static bool is_cheapest(const Search *s, const Group *g, Price price) {
+    const Cut *cut = &s->cut[g->end];
+    return !cut->reached || cheaper(price, cut->price);
+}
+
+static void offer(Search *s, const Group *g, uint64_t weights) {
+    Price price = price_with(s, g, runs_of(s, g), weights);
+    if (is_cheapest(s, g, price))
+        s->cut[g->end] = (Cut){true, price, g->first, g->rows, g->cols};
+}
+
+/* Whether it fits, but is no cheaper than what is known. */
+static bool is_beaten(const Search *s, const Group *g, uint64_t bytes) {
+    RollCost least;
+    return roll_fits(s->w, *g, bytes, &least) &&
+           !is_cheapest(s, g, price_with(s, g, s->w->runs, least.weights));
 }
 
 /* False if the rings alone are too large, as those of longer groups then are.
@@ -179,6 +200,8 @@ static bool group_try(Search *s, uint32_t first, uint32_t end) {
                .ahead = s->w->runs > 0};
     RollCost cost;
     bool fits = whole <= total;
+    if (fits && is_beaten(s, &g, total - whole))
+        return true;
     g.rows = roll_rows(s->w, g, fits ? total - whole : 0, &cost);
     if (!g.rows && s->w->spec->tiling.lines)
         g.rows = g.cols =

@@ -164,6 +164,7 @@ typedef struct Problem {
  * Works of one plan. */
 typedef struct RollCosts RollCosts;
 typedef struct StripeCosts StripeCosts;
+typedef struct FlowStep FlowStep;
 typedef struct PlankRows {
     uint32_t rows, in;
 } PlankRows;
@@ -178,6 +179,7 @@ typedef struct NestKnown {
 typedef struct Once {
     Arena *arena;
     RollCosts *rolls;     /* rollcost.c; NULL for machines without rings */
+    FlowStep *flow;       /* flow.c: by step; likewise */
     StripeCosts *stripes; /* stripecost.c */
     NestKnown **nest;     /* by node, then style; NULL: not yet */
     PlankRows *planks;    /* tiles.c: what was asked last */
