@@ -2,14 +2,15 @@
  *
  * Input: units, all volumes whole. Output: modes of couples.
  * Where the second layer makes each channel from the same one of its operands
- * (sums, pools, ReLUs, depthwise convolutions), the two take turns: the first,
- * another such or a dense convolution, makes some channels, the second uses
- * them up. So what lies between never exists whole, and nothing is computed
- * twice or moved. All else that the two touch is in active memory while both
- * run: their operands, and the result, which is written slab by slab. Method:
- * couples are made where active memory would hold too much, and what they need
- * by themselves fits; slabs are as thick as there is room for. Invariant: slabs
- * are of one size, but for the last.
+ * (sums, pools, upsampling, depthwise convolutions), the two take turns: the
+ * first, another such or a dense convolution, makes some channels, the second
+ * uses them up. So what lies between never exists whole, and nothing is
+ * computed twice or moved. All else that the two touch is in active memory
+ * while both run: their operands, and the result, which is written slab by
+ * slab.
+ * Method: couples are made where active memory would hold too much, and what
+ * they need by themselves fits; slabs are as thick as there is room for.
+ * Invariant: slabs are of one size, but for the last.
  */
 #include "alloc/work.h"
 

@@ -281,7 +281,8 @@ static bool goes_by_channel(const Judge *j, const Node *node) {
     bool depthwise = node->op == OP_CONV && conv->groups == conv->out_c &&
                      conv->groups == plan_volume(j->g, node->in[0]).c;
     return node->op == OP_POOL || node->op == OP_ELTWISE ||
-           node->op == OP_SCALE || node->op == OP_ACT || depthwise;
+           node->op == OP_SCALE || node->op == OP_ACT ||
+           node->op == OP_UPSAMPLE || depthwise;
 }
 
 /* The operands' tensors, in the node's order. Some channels are made from the

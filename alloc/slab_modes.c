@@ -50,7 +50,8 @@ bool goes_by_channel(const Work *w, const Node *node) {
     bool depthwise = node->op == OP_CONV && conv->groups == in.c &&
                      conv->out_c == in.c && in.c > 1;
     return node->op == OP_POOL || node->op == OP_ELTWISE ||
-           node->op == OP_SCALE || node->op == OP_ACT || depthwise;
+           node->op == OP_SCALE || node->op == OP_ACT ||
+           node->op == OP_UPSAMPLE || depthwise;
 }
 
 static bool machine_may(const Work *w, NodeId id) {

@@ -53,6 +53,13 @@ def scaled(net):
     net.conv(net.add(networks.conv_relu(net, y, 48, 1), z), 16, 1)
 
 
+def pyramid(net):
+    """Upsampling is added to what is finer."""
+    x = networks.conv_relu(net, net.input, 32)
+    y = networks.conv_relu(net, net.pool(x, "MAX", 2, 2, pad=0), 32, 1)
+    net.conv(net.add(x, net.upsample(y)), 16, 3)
+
+
 # network, machine, bytes of active memory: most bytes over DDR
 TABLE = {
     (pooled, "xdnn-v2-28", 393216): 21152,
@@ -63,6 +70,7 @@ TABLE = {
     (pools, "xdnn-v2-28", 500000): 22400,
     (pools, ROWS, 150000): 11200,
     (scaled, ROWS, 120000): 11200,
+    (pyramid, ROWS, 76800): 30400,
     ("resnet50", "xdnn-v2-28", 3 << 20): 305152,
     ("resnet50", ROWS, 1354752): 152576,
 }
