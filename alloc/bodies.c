@@ -164,17 +164,59 @@ static void find_placed(Bodies *b, uint32_t body) {
             b->placed[b->n_placed++] = b->near[i];
 }
 
+/* One order of bodies, and where its latest attempt has put them. */
+typedef struct Order {
+    uint32_t *body;   /* first to last */
+    bool *hangs;      /* by body, whether from the top; NULL: none */
+    uint64_t *offset; /* by body, of the attempt in which it was .. */
+    uint32_t *placed; /* .. placed: its number */
+    uint32_t *stale;  /* by body: the attempt in which its neighbours moved */
+    uint32_t attempt;
+} Order;
+
+static Order order_new(const Bodies *b, const uint32_t *body, bool *hangs) {
+    uint32_t n = b->body.n;
+    return (Order){.body = ARENA_COPY(b->arena, uint32_t, body, n),
+                   .hangs = hangs,
+                   .offset = ARENA_ARRAY(b->arena, uint64_t, n + 1),
+                   .placed = ARENA_ARRAY(b->arena, uint32_t, n + 1),
+                   .stale = ARENA_ARRAY(b->arena, uint32_t, n + 1),
+                   .attempt = 1};
+}
+
+static void neighbours_stale(const Bodies *b, Order *o, uint32_t body) {
+    for (uint32_t i = b->start[body]; i < b->start[body + 1]; i++)
+        o->stale[b->near[i]] = o->attempt;
+}
+
+/* Where nobody near it that comes before has moved since the attempt before
+ * this one, it lies where it lay then. */
+static void body_settle(Bodies *b, Order *o, uint32_t i) {
+    Body *body = &b->body.at[i];
+    bool known = o->placed[i] + 1 == o->attempt;
+    o->placed[i] = o->attempt;
+    if (known && o->stale[i] != o->attempt) {
+        body->offset = o->offset[i];
+        return;
+    }
+    find_placed(b, i);
+    if (!(o->hangs && o->hangs[i] && body_hang(b, body)))
+        body_place(b, body);
+    if (!known || body->offset != o->offset[i])
+        neighbours_stale(b, o, i);
+    o->offset[i] = body->offset;
+}
+
 /* Index in the order of the first body that finds no place; the number of
- * bodies if all do. `hangs`: by body, whether from the top; NULL: none. */
-static uint32_t place_order(Bodies *b, const uint32_t *order,
-                            const bool *hangs) {
+ * bodies if all do. */
+static uint32_t place_order(Bodies *b, Order *o) {
+    o->attempt++;
     for (uint32_t i = 0; i < b->body.n; i++)
         b->body.at[i].placed = b->body.at[i].pinned;
     for (uint32_t i = 0; i < b->body.n; i++) {
-        Body *body = &b->body.at[order[i]];
-        find_placed(b, order[i]);
-        if (!body->placed && !(hangs && hangs[order[i]] && body_hang(b, body)))
-            body_place(b, body);
+        Body *body = &b->body.at[o->body[i]];
+        if (!body->placed)
+            body_settle(b, o, o->body[i]);
         body->placed = true;
         if (body->bytes > b->size || body->offset > b->size - body->bytes)
             return i;
@@ -218,36 +260,39 @@ static bool *hangs_make(const Bodies *b) {
     return hangs;
 }
 
-/* What found no place comes first in the next order, or near the front. */
-static void forward(uint32_t *order, uint32_t at, uint32_t try) {
+/* What found no place comes first in the next attempt, or near the front, from
+ * the other end. */
+static void forward(Order *o, uint32_t at, uint32_t try) {
     uint32_t to =
         try % 4 == 3 ? (uint32_t)(rng_bits(try, at) % (at / 2 + 1)) : 0;
-    uint32_t body = order[at];
-    memmove(order + to + 1, order + to, (at - to) * sizeof *order);
-    order[to] = body;
+    uint32_t body = o->body[at];
+    memmove(o->body + to + 1, o->body + to, (at - to) * sizeof *o->body);
+    o->body[to] = body;
+    o->placed[body] = 0;
+    if (o->hangs)
+        o->hangs[body] = !o->hangs[body];
 }
 
 bool bodies_place(Bodies *b, uint32_t orders) {
     uint32_t n = b->body.n, most = 0;
-    uint32_t *order[4] = {order_by(b, false), order_by(b, true)};
-    order[2] = ARENA_COPY(b->arena, uint32_t, order[0], n);
-    order[3] = ARENA_COPY(b->arena, uint32_t, order[1], n);
-    bool *hangs[] = {NULL, NULL, hangs_make(b), hangs_make(b)};
+    uint32_t *by_bytes = order_by(b, false), *by_weight = order_by(b, true);
+    Order order[] = {order_new(b, by_bytes, NULL),
+                     order_new(b, by_weight, NULL),
+                     order_new(b, by_bytes, hangs_make(b)),
+                     order_new(b, by_weight, hangs_make(b))};
     uint32_t *fails = ARENA_ARRAY(b->arena, uint32_t, n + 1);
     b->placed = ARENA_ARRAY(b->arena, uint32_t, n + 1);
     find_near(b);
     for (uint32_t try = 0; try < orders; try++) {
-        uint32_t *own = order[try % 4];
-        bool *hang = hangs[try % 4];
-        uint32_t at = place_order(b, own, hang);
+        Order *own = &order[try % 4];
+        uint32_t at = place_order(b, own);
         if (at == n)
             return true;
-        if (++fails[own[at]] > most) {
-            most = fails[own[at]];
-            b->failed = own[at];
+        uint32_t failed = own->body[at];
+        if (++fails[failed] > most) {
+            most = fails[failed];
+            b->failed = failed;
         }
-        if (hang)
-            hang[own[at]] = !hang[own[at]];
         forward(own, at, try);
     }
     return false;

@@ -20,7 +20,7 @@
 #include <string.h>
 
 /* Rounds that give up parts before the target falls, and how often it does. */
-enum { MAX_ORDERS = 150, MAX_ROUNDS = 6, MAX_TARGETS = 5 };
+enum { MAX_ORDERS = 400, MAX_ROUNDS = 6, MAX_TARGETS = 5 };
 #define NONE_LEAVES 1e-7
 
 typedef struct Choice {
