@@ -212,9 +212,20 @@ static void try_shares(Search *n, uint64_t size) {
     }
 }
 
+/* What a memory next to this one gets. */
+static void try_near(Search *n, const Box *near) {
+    if (!near || !near->any)
+        return;
+    const StagedOffer *o = &n->s->offer.at[near->plan];
+    if (o->volumes->plan->am_height <= n->schedule->spec->memory[0].size)
+        try_way(n, o->volumes, o->way);
+}
+
 void search_run(Search *n) {
     uint64_t size = n->schedule->spec->memory[0].size;
     try_shares(n, size);
+    try_near(n, n->above);
+    try_near(n, n->below);
     if (!n->found)
         try_aside(n, size);
     if (n->found && !n->any)
