@@ -33,6 +33,9 @@ static const StageWay band_ways[] = {{.bands = 4},
  * multiple of `GRAIN`, so that memories share them. */
 static const uint32_t lower[] = {0, 4, 8, 16, 24, 32, 40, 48, 64};
 enum { GRAIN = 4 };
+/* Actions, before weights are loaded, of plans of which others are made: more
+ * take too long. */
+enum { MOST_VARIED = 4096 };
 #define LENGTH(array) ((uint32_t)(sizeof(array) / sizeof *(array)))
 
 /* ---- volumes ---- */
@@ -137,6 +140,7 @@ static void take(Search *n, const StagedOffer *o, const Plan *plan) {
     n->offer = *o;
     n->price = price;
     n->cost = cost;
+    n->actions = plan->n_actions - plan->n_blocks;
     n->again = loads_again(plan);
     n->least = plan->keeps_all && !n->again;
 }
@@ -182,12 +186,17 @@ static void try_others(Search *n) {
     }
 }
 
-/* Volumes leave every layer room for its smallest block. */
+/* Volumes leave every layer room for its smallest block; at times those fit
+ * that are planned for less, where others do not. */
 static void try_aside(Search *n, uint64_t size) {
-    uint64_t aside = bytes_aside(n->schedule);
-    Volumes *last = aside < size ? volumes_within(n->s, size - aside) : NULL;
-    if (last && last->plan)
-        try_volumes(n, last);
+    enum { STEPS = 4 };
+    uint64_t aside = bytes_aside(n->schedule), rest = size - aside;
+    for (uint32_t i = 0; aside < size && i < STEPS && !n->found; i++) {
+        Volumes *last = volumes_within(n->s, rest);
+        if (last->plan)
+            try_volumes(n, last);
+        rest = box_size(STAGED_OCTAVE, box_number(STAGED_OCTAVE, rest - 1));
+    }
 }
 
 static void try_shares(Search *n, uint64_t size) {
@@ -228,6 +237,6 @@ void search_run(Search *n) {
     try_near(n, n->below);
     if (!n->found)
         try_aside(n, size);
-    if (n->found && !n->any)
+    if (n->found && !n->any && n->actions <= MOST_VARIED)
         try_others(n);
 }

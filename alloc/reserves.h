@@ -46,8 +46,9 @@ typedef struct Search {
     StagedOffer offer; /* the best so far */
     Price price;
     double cost;
-    bool again; /* it loads a block more than once */
-    bool least; /* it does not, and keeps all volumes */
+    uint32_t actions; /* before weights are loaded */
+    bool again;       /* it loads a block more than once */
+    bool least;       /* it does not, and keeps all volumes */
 } Search;
 
 Volumes *volumes_within(Staging *s, uint64_t size);

@@ -15,6 +15,8 @@
 
 /* Actions of a plan that others are compared with: more take too long. */
 enum { MOST_ACTIONS = 4096 };
+/* One in so many bytes, or cycles, is worth a plan. */
+enum { PART = 256 };
 
 /* Of all nodes whose weights lie in active memory. */
 typedef struct Sum {
@@ -87,14 +89,25 @@ static Box box_of(Staging *s, const Search *n, uint64_t size) {
     return (Box){true, size, n->price, s->offer.n - 1};
 }
 
-static Box best_within(void *staging, uint64_t size, const Box *below,
-                       const Box *above) {
-    Search n = search_within(staging, size);
+static Box best_of(Staging *s, uint64_t size, uint32_t most, const Box *below,
+                   const Box *above) {
+    Search n = search_within(s, size);
     n.below = below;
     n.above = above;
-    n.most = MOST_ACTIONS;
+    n.most = most;
     search_run(&n);
-    return n.found ? box_of(staging, &n, size) : *below;
+    return n.found ? box_of(s, &n, size) : *below;
+}
+
+static Box best_within(void *staging, uint64_t size, const Box *below,
+                       const Box *above) {
+    return best_of(staging, size, MOST_ACTIONS, below, above);
+}
+
+/* However long its plans are. */
+static Box best_long(void *staging, uint64_t size, const Box *below,
+                     const Box *above) {
+    return best_of(staging, size, 0, below, above);
 }
 
 static uint64_t numbered_above(uint64_t size) {
@@ -132,8 +145,36 @@ static Box lowest(Staging *s, const Box *above) {
     return best_within(s, box_size(STAGED_OCTAVE, high), &(Box){0}, above);
 }
 
+/* The least size in which anything fits, however long the plan. */
+static uint64_t least_size(Staging *s, uint64_t above) {
+    uint64_t align = s->schedule->spec->memory[0].align;
+    align = align ? align : 1;
+    uint64_t low = s->contest.never / align, high = above / align;
+    while (low + 1 < high) {
+        uint64_t mid = low + (high - low) / 2;
+        *(fits_any(s, mid * align, 0) ? &high : &low) = mid;
+    }
+    return high * align;
+}
+
+/* Below the least numbered size of plans of moderate length. */
+static Box choose_below(Staging *s, const Box *low, uint64_t size) {
+    enum { FINE_OCTAVE = 16 * STAGED_OCTAVE };
+    const Box none = {0};
+    Box least = best_long(s, least_size(s, low->size), &none, low);
+    if (!least.any || least.size > size)
+        return best_long(s, size, &none, &none);
+    uint64_t numbered = numbered_above(least.size);
+    Box next =
+        numbered < low->size ? best_long(s, numbered, &least, low) : *low;
+    if (size < next.size)
+        return boxes_halve(&(Halving){best_long, s, FINE_OCTAVE, PART}, least,
+                           next, size);
+    return boxes_halve(&(Halving){best_long, s, STAGED_OCTAVE, PART}, next,
+                       *low, size);
+}
+
 static Box choose(Staging *s, uint64_t size) {
-    enum { PART = 256 };
     uint64_t all = size_of_all(s);
     const Box none = {0};
     Box top = all ? best_within(s, all, &none, &none) : none;
@@ -143,9 +184,7 @@ static Box choose(Staging *s, uint64_t size) {
     if (low.any && low.size <= size)
         return boxes_halve(&(Halving){best_within, s, STAGED_OCTAVE, PART}, low,
                            top, size);
-    Search n = search_within(s, size);
-    search_run(&n);
-    return box_of(s, &n, size);
+    return choose_below(s, &low, size);
 }
 
 static Staging staging_open(Arena *arena, const Schedule *schedule,
