@@ -4,8 +4,9 @@
  * Input: a schedule for a machine with a queue. Output: a plan, or none.
  * Method: halving between sizes that do not depend on the memory's own
  * (boxes.h), from one that holds all volumes and all weights down to the least
- * in which a plan of moderate length fits. A memory that has less than that is
- * planned by itself.
+ * in which a plan of moderate length fits; below that, of finer sizes, down to
+ * the least in which any fits. Where no plan for that costs as much as what the
+ * next one gets, it is planned by itself.
  */
 #include "alloc/reserves.h"
 

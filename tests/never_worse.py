@@ -36,6 +36,9 @@ SIZES = {  # in KiB, and how many of them fit
     ("tiny", "stage-npu"): (range(2, 65, 2), 32),
     ("densenet-cell", "stage-npu"): (range(48, 1100, 80), 14),
     ("squeezenet", "stage-npu"): (range(100, 2000, 190), 10),
+    # from the least bytes in which it fits
+    ("micro/resnet8", "stage-npu"): (
+        [size / KIB for size in range(3200, 3650, 64)], 7),
     ("tiny", residency.MACHINE): (range(1, 25), 24),
     ("squeezenet", residency.MACHINE): (range(64, 833, 48), 17),
 }
@@ -77,7 +80,7 @@ def cases(folder):
     """(what, machine, network, settings, how many of them fit)"""
     for (network, machine), (sizes, fits) in SIZES.items():
         yield ("sizes", machine, network,
-               [[tool.am(size * KIB)] for size in sizes], fits)
+               [[tool.am(int(size * KIB))] for size in sizes], fits)
     for network, (sizes, fits) in SECOND.items():
         yield ("sizes", "template", network,
                [[f"memories.bulk.size={size}"] for size in sizes], fits)
