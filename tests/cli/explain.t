@@ -100,12 +100,12 @@ both@2 (32x8x8): in active memory, steps 13 to 15; steps 16 to 17 run by stripes
 --- stdout
 ...
 AM      5,120 of 12,288 bytes, live peak 5,120 (planner greedy_by_size, proved)
-        volumes alone; beside them at most 6,048 bytes of weights wait or are read, up to byte 9,440
+        volumes alone; beside them at most 7,488 bytes of weights wait or are read, up to byte 11,200
 ...
 weights of conv1 (432 bytes, 16 channels): one block; its engine waits 258 cycles for them
 weights of left (256 bytes, 16 channels): one block; there 430 cycles before they are read
 weights of right (2,304 bytes, 16 channels): one block; there 217 cycles before they are read
-weights of mix (9,216 bytes, 32 channels): 2 blocks of at most 21 channels, 6,048 bytes, as volumes of step 6 leave 8,192 bytes; its engine waits 776 cycles for them
+weights of mix (9,216 bytes, 32 channels): 2 blocks of at most 26 channels, 7,488 bytes, as volumes of step 6 leave 8,192 bytes; its engine waits 776 cycles for them
 weights of classes (320 bytes, 10 channels): one block; there 200 cycles before they are read
 weights: 12,528 bytes loaded in 6 blocks, of 12,528
 bytes: 13,306 moved; compulsory 13,306, bound 13,306 (no plan in this order moves less)
