@@ -92,9 +92,10 @@ static void turn_count(void *context, const LineTurn *turn,
 
 void emit_lines(Emit *e, const Group *g) {
     Turns t = {.e = e, .g = g, .runs = emit_group_begin(e, g)};
-    bool made = lines_make(e->w, g, true, &t.lines);
+    t.lines = *group_lines(e->w, g);
+    t.lines.at.at = ARENA_COPY(e->arena, LineRing, t.lines.at.at, t.lines.at.n);
     lines_number(&t.lines);
-    if (!made || !lines_roll(e->w, g, &t.lines, turn_count, &t) ||
+    if (!lines_roll(e->w, g, &t.lines, turn_count, &t) ||
         !lines_roll(e->w, g, &t.lines, turn_emit, &t))
         bug("columns of a group cannot be computed");
     emit_group_end(&t.runs);

@@ -79,8 +79,9 @@ static void count_runs(void *context, const Roll *roll, const uint32_t *done) {
 
 void emit_rings(Emit *e, const Group *g) {
     Turn r = {.e = e, .g = g, .runs = emit_group_begin(e, g)};
-    if (!rings_make(e->w, g, &r.rings) ||
-        !group_roll(e->w, g, count_runs, &r) ||
+    r.rings = *group_rings(e->w, g);
+    r.rings.at.at = ARENA_COPY(e->arena, Ring, r.rings.at.at, r.rings.at.n);
+    if (!group_roll(e->w, g, count_runs, &r) ||
         !group_roll(e->w, g, run_rows, &r))
         bug("rows of a group cannot be computed");
     emit_group_end(&r.runs);

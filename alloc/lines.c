@@ -256,7 +256,7 @@ static Piece band_rows(int64_t index, uint32_t rows, int64_t lead,
 Piece lines_made(const Work *w, const Group *g, const Lines *lines, uint32_t i,
                  int64_t band) {
     return band_rows(band, lines->node[i].rows, lines->node[i].lead,
-                     volume(w, result(w, g, i)).h);
+                     w->once->flow[g->first + i].size[0]);
 }
 
 Piece lines_loaded(const Work *w, const LineRing *line, int64_t band) {
@@ -285,6 +285,7 @@ static void bands_count(const Work *w, const Group *g, Lines *lines) {
 typedef struct Sweep {
     const Work *w;
     const Group *g;
+    const FlowStep *step; /* by node */
     Lines *lines;
     int64_t band;
     LineVisitor *visit;
@@ -311,22 +312,25 @@ static void sweep_load(Sweep *s, uint32_t i, uint32_t line, uint32_t end) {
 }
 
 static bool operands_swept(Sweep *s, uint32_t i, const Rows *need) {
-    const Node *node = node_of(s->w, s->g, i);
+    const FlowStep *step = &s->step[i];
     uint32_t end = need->in_row + need->in_rows;
-    for (uint32_t k = 0; k < node->n_in; k++) {
-        uint32_t maker = group_maker(s->w, s->g, node->in[k]);
-        uint32_t line = line_of(s->lines, node->in[k]);
-        if (maker != NONE && !sweep_node(s, maker, end))
-            return false;
-        if (maker == NONE && line != NONE)
+    for (uint32_t k = 0; k < step->n_makers; k++) {
+        uint32_t maker = step->maker[k] - s->g->first;
+        if (maker < length(s->g)) {
+            if (!sweep_node(s, maker, end))
+                return false;
+            continue;
+        }
+        uint32_t line = line_of(s->lines, node_of(s->w, s->g, i)->in[k]);
+        if (line != NONE)
             sweep_load(s, i, line, end);
     }
     return true;
 }
 
 static bool sweep_node(Sweep *s, uint32_t i, uint32_t end) {
-    NodeId id = group_node(s->w, s->g, i);
-    uint32_t q = node_quantum(s->w->g, id, 1);
+    NodeId id = s->step[i].node;
+    uint32_t q = s->step[i].quantum[1];
     end = (end + q - 1) / q * q;
     if (!s->makes[i] || s->done[i] >= end)
         return true;
@@ -352,10 +356,12 @@ static bool sweep_node(Sweep *s, uint32_t i, uint32_t end) {
 
 /* Whether somebody who makes rows in this band reads what node i makes. */
 static bool is_awaited(const Sweep *s, uint32_t i) {
-    GroupReaders r = group_readers(s->w, s->g, result(s->w, s->g, i));
-    while (group_readers_next(&r))
-        if (s->makes[r.i])
+    const FlowStep *step = &s->step[i];
+    for (uint32_t k = 0; k < step->n_readers; k++) {
+        uint32_t reader = step->reader[k] - s->g->first;
+        if (reader < length(s->g) && s->makes[reader])
             return true;
+    }
     return false;
 }
 
@@ -381,7 +387,7 @@ static void sweep_rest(Sweep *s) {
  * for come last. */
 static bool sweep(Sweep *s, uint32_t most) {
     uint32_t n = length(s->g);
-    uint32_t width = volume(s->w, result(s->w, s->g, n - 1)).w;
+    uint32_t width = s->step[n - 1].size[1];
     uint32_t cols = s->lines->node[n - 1].cols,
              steps = (width + cols - 1) / cols;
     for (uint32_t i = 0; i < s->lines->n_loaded; i++)
@@ -392,7 +398,7 @@ static bool sweep(Sweep *s, uint32_t most) {
     }
     for (uint32_t k = 1; k <= steps && k <= most; k++)
         for (uint32_t i = n; i-- > 0;) {
-            uint64_t own = volume(s->w, result(s->w, s->g, i)).w;
+            uint64_t own = s->step[i].size[1];
             uint64_t end = k == steps ? own : own * cols * k / width;
             if (s->makes[i] && (k == steps || !is_awaited(s, i)) &&
                 !sweep_node(s, i, (uint32_t)(end < own ? end : own)))
@@ -407,6 +413,7 @@ static Sweep sweep_new(const Work *w, const Group *g, Lines *lines,
                        LineVisitor *visit, void *context) {
     return (Sweep){.w = w,
                    .g = g,
+                   .step = w->once->flow + g->first,
                    .lines = lines,
                    .visit = visit,
                    .context = context,
@@ -431,19 +438,31 @@ typedef struct Watch {
     Lines *lines;
 } Watch;
 
-/* The first column that some reader still wants in this band; `end` if that is
- * earlier. */
-static uint32_t oldest(const Watch *v, TensorId t, const uint32_t *done,
-                       const bool *makes, uint32_t end) {
-    GroupReaders r = group_readers(v->w, v->g, t);
-    while (group_readers_next(&r)) {
-        NodeId id = group_node(v->w, v->g, r.i);
-        uint32_t width = volume(v->w, result(v->w, v->g, r.i)).w;
-        if (!makes[r.i] || done[r.i] == width)
-            continue;
-        uint32_t first = axis_needed(v->w->g, id, 1, done[r.i], 1).in_row;
-        end = first < end ? first : end;
+/* The first column that node i of the group still wants in this band; `end` if
+ * that is earlier. */
+static uint32_t wanted_by(const Watch *v, uint32_t i, const uint32_t *done,
+                          const bool *makes, uint32_t end) {
+    FlowStep *s = &v->w->once->flow[v->g->first + i];
+    if (!makes[i] || done[i] == s->size[1])
+        return end;
+    uint32_t first = flow_first(v->w, s, 1, done[i]);
+    return first < end ? first : end;
+}
+
+/* The same of some reader of the line. */
+static uint32_t oldest(const Watch *v, const LineRing *line,
+                       const uint32_t *done, const bool *makes, uint32_t end) {
+    uint32_t first = v->g->first;
+    if (line->maker == NONE) {
+        GroupReaders r = group_readers(v->w, v->g, line->tensor);
+        while (group_readers_next(&r))
+            end = wanted_by(v, r.i, done, makes, end);
+        return end;
     }
+    const FlowStep *s = &v->w->once->flow[first + line->maker];
+    for (uint32_t k = 0; k < s->n_readers; k++)
+        if (s->reader[k] - first < length(v->g))
+            end = wanted_by(v, s->reader[k] - first, done, makes, end);
     return end;
 }
 
@@ -471,7 +490,7 @@ static void watch_span(const Watch *v, const LineTurn *turn,
             continue;
         /* the node at work has not read yet what is loaded for it */
         uint32_t end = turn->cols.at + turn->cols.n;
-        uint32_t first = oldest(v, line->tensor, done, makes, turn->cols.at);
+        uint32_t first = oldest(v, line, done, makes, turn->cols.at);
         if (end - first > line->buffer.span)
             line->buffer.span = end - first;
     }
@@ -487,7 +506,7 @@ static void watch(void *context, const LineTurn *turn, const uint32_t *done,
     for (uint32_t i = 0; i < v->lines->at.n; i++) {
         uint32_t end = columns_done(&at[i], done);
         if (at[i].passes && (touched(v, &at[i], i, turn) ||
-                             oldest(v, at[i].tensor, done, makes, end) < end))
+                             oldest(v, &at[i], done, makes, end) < end))
             here |= UINT64_C(1) << i;
     }
     for (uint32_t i = 0; i < v->lines->at.n; i++)

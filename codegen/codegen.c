@@ -322,20 +322,15 @@ static const struct {
 };
 
 /* A token of two meanings says the one that the operation has. */
-static bool is_told(const HwForm *form, const HwFields *fields, HwField field) {
+static void set_neutral(const HwForm *form, HwFields *fields) {
+    bool told[HW_F_COUNT + 1] = {false};
     for (uint32_t i = 0; i < form->n; i++) {
         const HwToken *token = &form->token[i];
-        if (token->from == field && token->also != HW_F_CONST &&
-            fields->set[token->also])
-            return true;
+        if (token->also != HW_F_CONST && fields->set[token->also])
+            told[token->from] = true;
     }
-    return fields->set[field];
-}
-
-static void set_neutral(const HwForm *form, HwFields *fields) {
-    HwFields given = *fields;
     for (size_t i = 0; i < sizeof neutral / sizeof *neutral; i++)
-        if (!is_told(form, &given, neutral[i].field))
+        if (!told[neutral[i].field] && !fields->set[neutral[i].field])
             set(fields, neutral[i].field, neutral[i].value);
 }
 

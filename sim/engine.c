@@ -64,6 +64,8 @@ static void check_in_place(Run *run, const Work *w, const Place *in,
                            const char *what) {
     Box box = operand_box(w);
     bool in_place = run->spec->engine[w->engine].in_place;
+    if (!cells_matter(run))
+        return;
     bool stops = !in->ring && box.rows && box.rows < in->h;
     Place read = stops ? place_rows(in, 0, box.rows) : *in;
     if ((in_place && place_same(in, &w->out_at)) ||

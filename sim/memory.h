@@ -103,8 +103,11 @@ void tables_open(Run *run);
 /* Between two instructions. */
 void tables_between(Run *run);
 
-/* The cells of an operand; tables of this instruction. False, with a violation,
- * if it has no sane size, leaves its memory or is not aligned. */
+/* False where cycles alone count, and none wait for cells. */
+bool cells_matter(const Run *run);
+/* The cells of an operand; tables of this instruction, of rings and lines only
+ * where cells matter. False, with a violation, if it has no sane size, leaves
+ * its memory or is not aligned. */
 bool place_make(Run *run, const Spot *spot, Place *out);
 /* Rows of a place that is no ring; tables are shared. */
 Place place_rows(const Place *place, uint32_t row, uint32_t rows);
@@ -119,8 +122,7 @@ uint64_t box_count(const Place *place, Box box); /* elements */
 
 /* Exactly the same cells for the same elements. */
 bool place_same(const Place *a, const Place *b);
-/* True if a and b have a cell in common; false where cycles alone count, and
- * none wait for cells. */
+/* True if a and b have a cell in common; false where cells do not matter. */
 bool place_overlap(Run *run, const Place *a, const Place *b);
 /* "64x56x56 at 0x70000 in am" */
 const char *place_text(Run *run, const Place *place);

@@ -172,6 +172,10 @@ static void find_range(const VolumeTables *t, bool turns, Place *p) {
     p->end = p->start + most + 1;
 }
 
+bool cells_matter(const Run *run) {
+    return !run->options.time_only || run->spec->tiling.queue;
+}
+
 bool place_make(Run *run, const Spot *spot, Place *out) {
     if (!is_inside(run, spot) || !is_aligned(run, spot) ||
         !fits_ring(run, spot))
@@ -192,6 +196,8 @@ bool place_make(Run *run, const Spot *spot, Place *out) {
                    .w_at = t.at.w_at,
                    .copies = t.at.copies + spot->part_c,
                    .copy_step = t.at.copy_step};
+    if (!cells_matter(run))
+        return true;
     if (spot->lines.band)
         turn_lines(run, spot, out);
     else if (spot->ring)
@@ -273,8 +279,7 @@ static bool has_bit(uint64_t *bits, uint64_t bit) {
 bool place_overlap(Run *run, const Place *a, const Place *b) {
     uint64_t from = a->first > b->first ? a->first : b->first;
     uint64_t to = a->end < b->end ? a->end : b->end;
-    bool unasked = run->options.time_only && !run->spec->tiling.queue;
-    if (a->memory != b->memory || from >= to || unasked)
+    if (a->memory != b->memory || from >= to || !cells_matter(run))
         return false;
     uint64_t *bits = ARENA_ARRAY(run->work, uint64_t, (to - from) / 64 + 1);
     visit_cells(a, from, to, bits, set_bit);
