@@ -45,8 +45,7 @@ static bool size_try(Contest *c, uint64_t size, bool beside) {
     return h.fits;
 }
 
-/* Between the sizes at which all plans are tried, whatever the size of this
- * memory: 32 for each power of two. */
+/* Between sizes of which there are 32 for each power of two. */
 static uint64_t rung_unit(uint64_t size) {
     uint64_t unit = 1;
     while (unit * 64 <= size)
@@ -54,21 +53,62 @@ static uint64_t rung_unit(uint64_t size) {
     return unit;
 }
 
-static uint64_t rung_below(uint64_t size) {
-    return size - size % rung_unit(size);
+/* Nothing moves that need not, and weights once. */
+static bool is_least(const Contest *c) {
+    return c->any && c->least.traffic.moved == c->compulsory &&
+           c->least.traffic.weights <= c->weights;
 }
 
-static uint64_t rung_above(uint64_t size) {
-    return round_up(size, rung_unit(size));
+/* Bytes of the first active memory at the fullest time, if everything stays in
+ * one that holds it. */
+static uint64_t bytes_kept(const Contest *c) {
+    const uint64_t endless = UINT64_C(1) << 40;
+    const Schedule *s = schedule_within(c->arena, c->schedule, endless);
+    Work *w = work_new(c->arena, s, s->spec, c->options, c->once);
+    Problem p = {0};
+    uint64_t most = 1;
+    problem_make(w, &p);
+    for (uint32_t t = 0; t < p.n_times; t++)
+        most = larger(most, p.live[t]);
+    return most;
 }
 
-/* Between two of these sizes: the plan for the larger one, the plan for a byte
- * less than that takes, and so on. Which there are does not depend on this
- * memory; of those that lie in it, a larger one has the same, and more. */
-static void step_down(Contest *c, uint32_t share) {
+/* A size at which all plans are tried, whatever the size of this memory, and
+ * the next larger one: there are 32 for each halving of what everything takes,
+ * of which volumes are often simple parts. */
+typedef struct Rung {
+    uint64_t at, above;
+} Rung;
+
+static Rung rung_near(const Contest *c, uint64_t size) {
+    enum { OCTAVE = 32 };
+    uint64_t base = c->kept, above = 2 * base;
+    for (; base && base <= size / 2; base *= 2)
+        above = 2 * base;
+    for (; base > size; base /= 2)
+        above = base;
+    for (uint32_t i = OCTAVE; i-- > 0;) {
+        uint64_t at = base * (OCTAVE + i) / OCTAVE;
+        if (at <= size)
+            return (Rung){at, above};
+        above = at;
+    }
+    return (Rung){0, above};
+}
+
+/* For long networks groups beside volumes are not tried at every size. */
+static bool rung_try(Contest *c, uint64_t size) {
+    enum { BESIDE_STEPS = 128 };
+    uint64_t below = rung_near(c, size - 1).at;
+    uint64_t number = size / (size > below ? size - below : 1);
+    uint32_t every = 1 + c->schedule->n_steps / BESIDE_STEPS;
+    return size_try(c, size, number % every == 0);
+}
+
+/* The plan for a size that is too large, the plan for a byte less than that
+ * takes, and so on: those that are so low that they lie in this memory. */
+static void step_down(Contest *c, uint64_t at, uint64_t below, uint32_t share) {
     enum { STEPS = 3 };
-    uint64_t size = c->schedule->spec->memory[0].size;
-    uint64_t at = rung_above(size), below = rung_below(size);
     for (uint32_t i = 0; i < STEPS && at > below; i++) {
         Heat h = heat_of(c);
         h.tight = h.falls = true;
@@ -81,10 +121,44 @@ static void step_down(Contest *c, uint32_t share) {
     }
 }
 
-/* Nothing moves that need not, and weights once. */
-static bool is_least(const Contest *c) {
-    return c->any && c->least.traffic.moved == c->compulsory &&
-           c->least.traffic.weights <= c->weights;
+/* Whether there is a plan that costs less than the other. */
+static bool gains(const Contest *c, const Contest *other) {
+    return c->any &&
+           (!other->any || better(c->least.traffic, other->least.traffic));
+}
+
+/* Halves what is between the two sizes, around this memory: which plans there
+ * are does not depend on it. One for the middle costs no less than what more
+ * memory gets, and no more than what less does. */
+static void halve(Contest *c, Contest above, Rung rung) {
+    enum { HALVES = 3, LONG_HALVES = 2, LONG = 256 };
+    uint64_t size = c->schedule->spec->memory[0].size;
+    bool is_long = c->schedule->n_steps > LONG;
+    uint32_t n = is_long ? LONG_HALVES : HALVES;
+    for (uint32_t i = 0; i < n && gains(&above, c); i++) {
+        uint64_t at = rung.at + (rung.above - rung.at) / 2;
+        Contest half = *c;
+        size_try(&half, at, !is_long);
+        if (gains(&half, &above))
+            half = *c;
+        *(at <= size ? c : &above) = half;
+        *(at <= size ? &rung.at : &rung.above) = at;
+    }
+}
+
+/* What lies between two of the sizes, if more memory than this is of use. */
+static void between_try(Contest *c, Rung rung) {
+    Contest above = *c, low = *c;
+    if (rung.at == c->schedule->spec->memory[0].size)
+        return;
+    rung_try(&above, rung.above);
+    if (!gains(&above, c))
+        return;
+    step_down(&low, rung.above, rung.at, 0);
+    step_down(&low, rung.above, rung.at, 16);
+    halve(c, above, rung);
+    if (gains(&low, c) && !gains(&low, &above))
+        *c = low;
 }
 
 /* So that a larger memory moves no more, two memories are compared by the plans
@@ -92,20 +166,19 @@ static bool is_least(const Contest *c) {
  * The more steps, the fewer sizes: then two memories that are far apart can
  * disagree. */
 static void climb_down(Contest *c) {
-    enum { LEAST = 16, STEPS = 1500, BESIDE_STEPS = 128 };
+    enum { LEAST = 16, STEPS = 1500 };
     uint64_t size = c->schedule->spec->memory[0].size;
     uint32_t n = c->schedule->n_steps, rungs = STEPS / (n + 1);
+    Rung rung = rung_near(c, size);
     rungs = rungs < LEAST ? LEAST : rungs;
     bool fits = true;
-    step_down(c, 0);
-    step_down(c, 16);
     for (uint32_t i = 0; i < rungs && size && fits; i++, size--) {
         if (is_least(c))
             return;
-        size = rung_below(size);
-        uint64_t number = size / (size - rung_below(size - 1));
-        fits = size_try(c, size, number % (1 + n / BESIDE_STEPS) == 0);
+        size = rung_near(c, size).at;
+        fits = size && rung_try(c, size);
     }
+    between_try(c, rung);
 }
 
 /* Fixed buffers and a second memory do not shrink with the first one. */
@@ -188,8 +261,10 @@ static void bytes_choose(Contest *c, uint64_t size) {
         heat_way(&h, (Way){.size = size, .rolls = true});
     take_from(c, &h);
     heat_free(&h);
-    if (!is_least(c))
-        climb_down(c);
+    if (is_least(c))
+        return;
+    c->kept = bytes_kept(c);
+    climb_down(c);
 }
 
 void way_choose(Contest *c) {

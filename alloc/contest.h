@@ -70,6 +70,7 @@ typedef struct Contest {
     bool any;
     uint64_t weights;    /* bytes, if each layer reads its own once */
     uint64_t compulsory; /* bytes that every plan moves */
+    uint64_t kept;       /* bytes that are there at once, if everything stays */
     bool enough;         /* any plan is as good as others */
     uint32_t kinds;      /* of layers that can be kept out of groups: bits */
     uint64_t never;      /* no plan in fewer bytes than this */
