@@ -292,9 +292,12 @@ static uint64_t due_with(const Overlap *o, uint32_t i) {
 static bool pieces_fit_later(const Overlap *o, const uint64_t *time,
                              uint32_t block, uint32_t i) {
     uint32_t due = o->item[i].due;
-    uint64_t least = o->item[i].least, sum = 0, wanted = due_with(o, i);
+    uint64_t least = o->item[i].least, sum = 0, wanted = 0;
     for (uint32_t b = block + 1; b < due && b < o->n_blocks && least; b++) {
         sum += time[b] / least * least;
+        if (sum < o->item[i].cycles)
+            continue;
+        wanted = wanted ? wanted : due_with(o, i);
         if (sum >= wanted)
             return true;
     }

@@ -209,6 +209,7 @@ void pieces_make(Pieces *o) {
     o->placement = placements_of(o->arena, o->plan);
     o->now = *o->plan;
     o->now.placement = o->placement.at;
+    vec_reserve(o->arena, &o->source, 2 * o->plan->n_actions + 1);
     for (uint32_t i = 0; i < o->plan->n_actions; i++) {
         const Action *a = &o->plan->action[i];
         if (is_move(a))

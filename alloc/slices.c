@@ -18,6 +18,7 @@
 enum { LOOK = 512, MOST = 16, ROUNDS = 3, NEIGHBOURS = 6 };
 
 typedef struct Sliced {
+    uint64_t cycles; /* of the action, whole */
     uint32_t n;      /* slices of a run; 0, 1: it stays whole */
     uint32_t run;    /* of a move: the run by whose slices it moves; NONE */
     uint64_t beside; /* of a run: cycles of the moves that it hides already; */
@@ -146,7 +147,7 @@ static double left_by(const Slices *s, uint32_t i, uint32_t runs, bool behind,
     double sum = 0;
     for (; runs-- > 0;) {
         i = next_run(s, i, behind);
-        double cycles = (double)action_cycles(s->plan, &s->plan->action[i]);
+        double cycles = (double)s->of[i].cycles;
         double left = cycles - (double)s->of[i].beside - (double)s->of[i].waits;
         sum += left > 0 ? left : 0;
         sum -= (double)slices_cycles(s, &s->plan->action[i], n) - cycles;
@@ -163,7 +164,7 @@ static double saved(const Slices *s, uint32_t i, uint32_t n) {
     const Sliced *of = &s->of[i];
     double latency = spec->memory[spec->backing].latency * spec->clock;
     double sliced = (double)slices_cycles(s, run, n);
-    double costs = sliced - (double)action_cycles(s->plan, run);
+    double costs = sliced - (double)of->cycles;
     double free = sliced - (double)of->beside, waits = (double)of->waits;
     free += left_by(s, i, of->before, false, n);
     free += left_by(s, i, of->behind, true, n);
@@ -189,7 +190,7 @@ static uint32_t slices_for(const Slices *s, uint32_t i, uint32_t most) {
 static void find_waits(Slices *s, uint32_t i, uint32_t end) {
     uint64_t moves = 0, runs = 0;
     for (uint32_t k = i; k < end; k++) {
-        uint64_t cycles = action_cycles(s->plan, &s->plan->action[k]);
+        uint64_t cycles = s->of[k].cycles;
         bool move = is_move(&s->plan->action[k]);
         moves += move ? cycles : 0;
         runs = !move && cycles > runs ? cycles : runs;
@@ -201,7 +202,7 @@ static void find_waits(Slices *s, uint32_t i, uint32_t end) {
         if (run == NONE)
             continue;
         s->of[k].run = run;
-        s->of[run].waits += action_cycles(s->plan, &s->plan->action[k]);
+        s->of[run].waits += s->of[k].cycles;
         s->of[run].moves++;
     }
 }
@@ -210,8 +211,7 @@ static void find_waits(Slices *s, uint32_t i, uint32_t end) {
  * what it waits for. */
 static uint32_t neighbours(const Slices *s, uint32_t i, bool behind) {
     const Sliced *of = &s->of[i];
-    double wanted = (double)(of->waits + of->beside) -
-                    (double)action_cycles(s->plan, &s->plan->action[i]);
+    double wanted = (double)(of->waits + of->beside) - (double)of->cycles;
     uint32_t n = 0, at = i;
     while (n < NEIGHBOURS && left_by(s, i, n, behind, 1) < wanted &&
            (at = next_run(s, at, behind)) != NONE)
@@ -245,8 +245,10 @@ static bool choose(Slices *s, uint32_t most) {
     const Plan *plan = s->plan;
     bool any = false;
     s->of = ARENA_ARRAY(s->arena, Sliced, plan->n_actions + 1);
-    for (uint32_t i = 0; i < plan->n_actions; i++)
+    for (uint32_t i = 0; i < plan->n_actions; i++) {
+        s->of[i].cycles = action_cycles(plan, &plan->action[i]);
         s->of[i].run = NONE;
+    }
     for (uint32_t i = 0, end; i < plan->n_actions; i = end) {
         for (end = i; end < plan->n_actions &&
                       plan->action[end].step == plan->action[i].step;)

@@ -174,7 +174,7 @@ static ExitCode run_command(const Command *command, int argc, char **argv) {
  * the memory of one to the next, and does not return it in between. */
 static void keep_memory(void) {
 #ifdef __GLIBC__
-    enum { LARGEST_KEPT = 1 << 25, MOST_SPARE = 1 << 28 };
+    enum { LARGEST_KEPT = 1 << 25, MOST_SPARE = 1 << 30 };
     mallopt(M_MMAP_THRESHOLD, LARGEST_KEPT);
     mallopt(M_TRIM_THRESHOLD, MOST_SPARE);
 #endif
