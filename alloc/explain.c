@@ -112,6 +112,33 @@ static NodeId step_only(const Work *w, uint32_t step) {
                : NO_NODE;
 }
 
+/* Bytes of the node's thinnest slabs, with what a dense convolution reads;
+ * UINT64_MAX if it cannot run so. */
+static uint64_t slabs_wanted(const Work *w, NodeId id) {
+    uint32_t c = id.i == NONE ? 0 : slabs_thinnest(w, id);
+    if (!c)
+        return UINT64_MAX;
+    const Node *node = graph_node(w->g, id);
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i <= node->n_in; i++) {
+        TensorId t = i < node->n_in ? node->in[i] : node->out[0];
+        bool whole = i < node->n_in && is_dense(node);
+        sum += least_layout(w, t, whole ? 0 : c, plan_volume(w->g, t).h);
+    }
+    return sum;
+}
+
+/* Whether the step, which cannot run, would take less by slabs than by rows. */
+static bool slabs_are_less(const Work *w, const Problem *p, uint32_t time) {
+    return w->given_up[time / 2] &&
+           slabs_wanted(w, step_only(w, time / 2)) < sum_at(w, p, time);
+}
+
+static uint64_t needed_at(const Work *w, const Problem *p, uint32_t time) {
+    return slabs_are_less(w, p, time) ? slabs_wanted(w, step_only(w, time / 2))
+                                      : sum_at(w, p, time);
+}
+
 /* Of the steps that cannot run, the one that would need the largest memory by
  * itself, as the machine tiles it; NONE if the others' volumes are in the way,
  * or if the machine does not tile. */
@@ -147,9 +174,9 @@ static uint32_t worst_time(const Work *w, const Problem *p) {
     uint32_t worst = 2 * w->stuck, tiled = worst_tiled(w);
     if (tiled != NONE)
         return 2 * tiled;
-    uint64_t most = sum_at(w, p, worst);
+    uint64_t most = needed_at(w, p, worst);
     for (uint32_t t = 0; t < p->n_times; t++) {
-        uint64_t sum = known && !w->given_up[t / 2] ? 0 : sum_at(w, p, t);
+        uint64_t sum = known && !w->given_up[t / 2] ? 0 : needed_at(w, p, t);
         if (sum > most) {
             most = sum;
             worst = t;
@@ -250,7 +277,7 @@ static void halve(const Work *w, Between *b, uint32_t times) {
  * do; as near as a search of a few plans comes, below `enough`, or above it if
  * need be. False if none does. */
 static bool size_that_fits(const Work *w, uint64_t enough, Between *b) {
-    enum { DOUBLINGS = 6, HALVINGS = 12, FINE = 12, MOST_STEPS = 150 };
+    enum { DOUBLINGS = 6, HALVINGS = 12, FINE = 12, MOST_STEPS = 300 };
     uint64_t granule = size_granule(&w->spec->memory[0]);
     *b = (Between){.step = lcm(1024, granule)};
     b->too_small = w->options->aside ? 0 : w->spec->memory[0].size / b->step;
@@ -426,8 +453,8 @@ static void note_last(Diag *diag, const Work *w, const Between *b) {
         uint32_t time = worst_time(less, &p);
         LeastTile least;
         less->stuck = time / 2;
-        uint64_t sum =
-            stuck_in_tiles(less, &least) ? least.bytes : sum_at(less, &p, time);
+        uint64_t sum = stuck_in_tiles(less, &least) ? least.bytes
+                                                    : needed_at(less, &p, time);
         if (less->stuck != w->stuck && sum > active_bytes(less) &&
             sum <= b->enough * b->step)
             diag_note(diag, step_loc(less), "step %u (%s) needs that: %s bytes",
@@ -526,6 +553,20 @@ static void say_volumes(Diag *diag, const Work *w, const Problem *p,
     note_stripe(diag, w);
 }
 
+/* Where no stripe is as small as a slab. */
+static void say_slabs(Diag *diag, const Work *w) {
+    NodeId id = step_only(w, w->stuck);
+    const Node *node = graph_node(w->g, id);
+    uint64_t bytes = slabs_wanted(w, id);
+    say_short(diag, w, bytes);
+    diag_note(diag, node->loc,
+              "no part of %s fits: the smallest, %u of its %u channels, takes "
+              "%s bytes%s",
+              node->name, slabs_thinnest(w, id),
+              plan_volume(w->g, node->out[0]).c, with_commas(w->arena, bytes),
+              is_dense(node) ? " with all that it reads" : "");
+}
+
 static void say_tiles(Diag *diag, const Work *w, const LeastTile *least) {
     NodeId id = step_only(w, w->stuck);
     say_short(diag, w, least->bytes);
@@ -540,9 +581,11 @@ void explain(Diag *diag, Work *w, const Problem *p, const PlanResult *result) {
     w->stuck = time / 2;
     LeastTile least;
     bool tiled = stuck_in_tiles(w, &least);
-    uint64_t sum = tiled ? least.bytes : sum_at(w, p, time);
+    uint64_t sum = tiled ? least.bytes : needed_at(w, p, time);
     if (tiled)
         say_tiles(diag, w, &least);
+    else if (slabs_are_less(w, p, time) && sum > active_bytes(w))
+        say_slabs(diag, w);
     else
         say_volumes(diag, w, p, result, time);
     if (w->options->no_remedy)

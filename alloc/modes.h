@@ -90,6 +90,8 @@ bool goes_by_channel(const Work *w, const Node *node);
 bool slabs_start(Work *w, NodeId node, uint64_t free);
 /* Thinner ones than its mode has; false if there are none. */
 bool slabs_shrink(Work *w, NodeId node);
+/* Channels of the thinnest there are, whatever is free; 0: it cannot run so. */
+uint32_t slabs_thinnest(const Work *w, NodeId node);
 
 /* ---- couples.c: a layer and its only reader, by slabs ---- */
 

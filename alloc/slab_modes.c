@@ -260,3 +260,14 @@ bool slabs_shrink(Work *w, NodeId id) {
     mode->channels = channels ? channels : mode->channels;
     return channels > 0;
 }
+
+uint32_t slabs_thinnest(const Work *w, NodeId id) {
+    Slabs s;
+    if (!slabs_look(w, id, &s))
+        return 0;
+    uint32_t least = (s.all + MOST_SLABS - 1) / MOST_SLABS, q = s.quantum;
+    for (uint32_t c = (least + q - 1) / q * q; c < s.all; c += q)
+        if (valid(&s, c))
+            return c;
+    return 0;
+}

@@ -3,16 +3,16 @@
 --- exit 3
 --- stdout
 --- stderr
-SHARE/examples/googlenet.prototxt:527:1: error: does not fit: step 65 (pool_4e) needs 212,992 bytes of am, which has 1,024: 211,968 short
+SHARE/examples/googlenet.prototxt:55:1: error: does not fit: step 7 (stem/pool2) needs 86,016 bytes of am, which has 1,024: 84,992 short
     layer {
     ^
-SHARE/examples/googlenet.prototxt:522:1: note: i4e/out (832x14x14, 3 of its rows): 159,744 bytes
+SHARE/examples/googlenet.prototxt:50:1: note: stem/lrn2 (192x56x56, 3 of its rows): 73,728 bytes
     layer {
     ^
-SHARE/examples/googlenet.prototxt:527:1: note: pool_4e (832x7x7, 1 of its rows): 53,248 bytes
+SHARE/examples/googlenet.prototxt:55:1: note: stem/pool2 (192x28x28, 1 of its rows): 12,288 bytes
     layer {
     ^
-SHARE/examples/googlenet.prototxt:527:1: note: no stripe of pool_4e fits: the lowest, 1 of its 7 rows, takes 212,992 bytes
+SHARE/examples/googlenet.prototxt:55:1: note: no stripe of stem/pool2 fits: the lowest, 1 of its 28 rows, takes 86,016 bytes
     layer {
     ^
 amphora: note: --set memories.am.size=112640 would do; 112576 would not
