@@ -20,6 +20,7 @@ typedef struct Tableau {
     uint32_t n, m; /* rows, columns */
     double *at;    /* (n + 1) x (m + 1): last row gains, last column sides */
     uint32_t *row_is, *col_is; /* variables */
+    uint32_t *used;            /* pivot: columns that its row has */
 } Tableau;
 
 Lp *lp_new(Arena *arena, uint32_t n_rows, uint32_t n_cols) {
@@ -41,9 +42,14 @@ static Tableau tableau_of(Arena *arena, const Lp *lp) {
     t.at = ARENA_ARRAY(arena, double, (size_t)(t.n + 1) * (t.m + 1));
     t.row_is = ARENA_ARRAY(arena, uint32_t, t.n + 1);
     t.col_is = ARENA_ARRAY(arena, uint32_t, t.m + 1);
+    t.used = ARENA_ARRAY(arena, uint32_t, t.m + 1);
+    for (uint32_t i = 0; i < t.m; i++) {
+        const double *row = lp->at + (size_t)i * t.n;
+        for (uint32_t j = 0; j < t.n; j++)
+            if (row[j] < 0 || row[j] > 0)
+                row_of(&t, j)[i] = row[j];
+    }
     for (uint32_t j = 0; j < t.n; j++) {
-        for (uint32_t i = 0; i < t.m; i++)
-            row_of(&t, j)[i] = lp->at[(size_t)i * t.n + j];
         row_of(&t, j)[t.m] = lp->cost[j];
         t.row_is[j] = t.m + j;
     }
@@ -86,18 +92,27 @@ static uint32_t leaving(const Tableau *t, uint32_t col) {
     return best;
 }
 
+/* Most rows have few columns. */
+static uint32_t columns_of(const Tableau *t, const double *row, uint32_t but) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i <= t->m; i++)
+        if (i != but && (row[i] < 0 || row[i] > 0))
+            t->used[n++] = i;
+    return n;
+}
+
 static void pivot(Tableau *t, uint32_t row, uint32_t col) {
     double *own = row_of(t, row), p = own[col];
-    for (uint32_t i = 0; i <= t->m; i++)
-        own[i] /= p;
+    uint32_t n = columns_of(t, own, col);
+    for (uint32_t i = 0; i < n; i++)
+        own[t->used[i]] /= p;
     own[col] = 1 / p;
     for (uint32_t j = 0; j <= t->n; j++) {
         double *other = row_of(t, j), f = other[col];
         if (j == row || (f >= 0 && f <= 0))
             continue;
-        for (uint32_t i = 0; i <= t->m; i++)
-            if (i != col)
-                other[i] -= f * own[i];
+        for (uint32_t i = 0; i < n; i++)
+            other[t->used[i]] -= f * own[t->used[i]];
         other[col] = -f / p;
     }
     uint32_t was = t->row_is[row];
