@@ -138,6 +138,8 @@ void heat_free(Heat *h);
 
 /* Whether time counts beside bytes. */
 bool weighs_time(const Contest *c);
+/* Whether each plan takes long, so that fewer ways are tried for time. */
+bool has_many_steps(const Contest *c);
 /* Whether no layer would be faster if it read from outside what is kept, nor
  * does what is kept depend on tiles. */
 bool kept_is_fastest(const Contest *c);

@@ -45,7 +45,9 @@ static void follow(Heat *h, Way way, bool by_parts, bool too_long) {
             fewer.apart |= kind;
             heat_way(h, fewer);
         }
-    if (way.share && !way.apart && too_long && way.thrift < MOST_THRIFT) {
+    bool hastens = way.haste && has_many_steps(h->c);
+    if (way.share && !way.apart && too_long && way.thrift < MOST_THRIFT &&
+        !hastens) {
         Way longer = way;
         longer.thrift = way.thrift ? 8 * way.thrift : LEAST_THRIFT;
         heat_way(h, longer);
@@ -98,10 +100,7 @@ static const uint32_t hastes[] = {50, 150};
 enum { LOW = 8, PLAIN_HASTE = 50, N_HASTES = sizeof hastes / sizeof *hastes };
 
 /* Groups beside volumes that stay: where machines can copy rows of these. */
-static void beside_ways(Heat *h, uint64_t size) {
-    const HwTiling *tiling = &h->c->schedule->spec->tiling;
-    if (tiling->kind != HW_TILING_SOFTWARE || tiling->rings)
-        return;
+static void low_ways(Heat *h, uint64_t size) {
     Way low = {.size = size, .share = 16, .low = LOW};
     heat_way(h, (Way){.size = size, .low = LOW, .mends = true});
     if (!weighs_time(h->c)) {
@@ -112,7 +111,17 @@ static void beside_ways(Heat *h, uint64_t size) {
         low.haste = hastes[i];
         heat_way(h, low);
     }
-    heat_way(h, (Way){.size = size, .share = 16, .haste = PLAIN_HASTE});
+}
+
+static void beside_ways(Heat *h, uint64_t size) {
+    const HwTiling *tiling = &h->c->schedule->spec->tiling;
+    bool timed = weighs_time(h->c);
+    if (tiling->kind != HW_TILING_SOFTWARE || tiling->rings)
+        return;
+    if (!timed || !has_many_steps(h->c))
+        low_ways(h, size);
+    if (timed)
+        heat_way(h, (Way){.size = size, .share = 16, .haste = PLAIN_HASTE});
 }
 
 void heat_ways(Heat *h, uint64_t size, bool beside) {

@@ -150,12 +150,17 @@ static Offer climb(const Contest *c, const Chained *chain, uint32_t at) {
 }
 
 /* Where nothing is computed twice, the fewest bytes need no time to be weighed
- * against them; and where there are many steps, plans cost too much to make. */
+ * against them; and where there are very many steps, plans cost too much. */
 bool weighs_time(const Contest *c) {
-    enum { MAX_STEPS = 200 };
+    enum { MAX_STEPS = 1000 };
     const HwTiling *tiling = &c->schedule->spec->tiling;
     return c->options->cycles && !tiling->rings && !tiling->bytes_alone &&
            !tiling->always && c->schedule->n_steps <= MAX_STEPS;
+}
+
+bool has_many_steps(const Contest *c) {
+    enum { MANY = 200 };
+    return c->schedule->n_steps > MANY;
 }
 
 bool kept_is_fastest(const Contest *c) {

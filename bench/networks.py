@@ -274,6 +274,20 @@ def resnet_18():
     return net
 
 
+def residual(blocks=24):
+    """More steps than small networks have: three stages of so many blocks."""
+    net = Net("residual", 3, 56)
+    x = net.relu(net.conv(net.input, 32, 3))
+    for width in (32, 64, 128):
+        for block in range(blocks):
+            y = net.relu(net.conv(x, width // 2, 1))
+            y = net.conv(y, width, 3)
+            x = net.relu(net.add(x, y))
+        if width < 128:
+            x = net.relu(net.conv(x, 2 * width, 3, 2))
+    return net
+
+
 def conv_relu(net, x, filters, times=1):
     for _ in range(times):
         x = net.relu(net.conv(x, filters, 3))
@@ -353,6 +367,7 @@ NETWORKS = {
     "pnasnet": lambda: cells("pnasnet", PNAS, PNAS, True, 3, 54),
     "inception-3b": inception_3b,
     "resnet-18": resnet_18,
+    "residual": residual,
     "u-net": u_net,
     "segnet": segnet,
     "long": long,

@@ -57,6 +57,10 @@ def network_file(name, folder):
         published, example = NETWORKS[name]
         path = os.path.join(DATA, published + ".prototxt")
         return path if os.path.exists(path) else tool.example(example)
+    return generated(name, folder)
+
+
+def generated(name, folder):
     path = os.path.join(folder, name + ".prototxt")
     generator = os.path.join(tool.ROOT, "bench", "networks.py")
     with open(path, "w", encoding="utf-8") as out:

@@ -27,6 +27,7 @@ SIZES = {  # in KiB, and how many of them fit
     ("googlenet", "xdnn-v2-28"): (range(512, 3073, 512), 6),
     ("googlenet", "xdnn-v3-96"): (range(512, 1665, 128), 10),
     ("squeezenet", "xdnn-v3-96"): (range(512, 4609, 512), 9),
+    ("residual", "xdnn-v2-28"): (range(160, 601, 88), 5),
     ("inception-v3", "xdnn-v3-96"): (range(2304, 4097, 512), 4),
     ("densenet-cell", "xdnn-v3-96"): (range(320, 1345, 64), 17),
     ("tiny", "ring-npu"): (range(2, 25), 23),
@@ -54,6 +55,7 @@ FASTER = [  # with so many KiB; all fit
     ("mobilenet-v2", "tile-npu", 512),
     ("mobilenet-v2", "xdnn-v3-96", 4096),
 ]
+GENERATED = {"residual"}  # by bench/networks.py: of more than 200 steps
 UNNAMED = ("squeezenet", "xdnn-v2-28", 1385)  # without the keys `planned_*`
 VALUES = {"bandwidths": 10, "widths": 7}
 
@@ -74,6 +76,12 @@ def unnamed(machine, folder):
             open(path, "w", encoding="utf-8") as own:
         own.writelines(line for line in shipped if "planned_" not in line)
     return path
+
+
+def network_file(name, folder):
+    if name in GENERATED:
+        return residency.generated(name, folder)
+    return tool.example(name)
 
 
 def cases(folder):
@@ -105,7 +113,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder, \
             concurrent.futures.ThreadPoolExecutor(sweep.JOBS) as pool:
         for what, machine, network, settings, fits in cases(folder):
-            found = sweep.points(pool, tool.example(network), machine,
+            found = sweep.points(pool, network_file(network, folder), machine,
                                  settings, folder)
             keys = ("bytes", "cycles")
             if what == "sizes" and machine not in BY_TIME:
