@@ -34,10 +34,19 @@ typedef struct Failed {
     Times blocked;
 } Failed;
 
+/* What was chosen where any part may stay. */
+typedef struct Solved {
+    double target;
+    bool priced, any;
+    const Choice *choice;
+} Solved;
+
 typedef struct Gaps {
     Work *w;
     Problem *p;
     Shares x;
+    bool priced; /* as in stays_price */
+    VEC(Solved) solved;
     const uint64_t *whole; /* whole_live; NULL: not asked yet */
     VEC(Failed) failed;
 } Gaps;
@@ -304,6 +313,7 @@ static void stay_price(const Work *w, Stay *stay) {
 
 /* `priced`: else all shares cost the same, nothing. */
 static void stays_price(Gaps *x, bool priced) {
+    x->priced = priced;
     for (uint32_t k = 0; k < x->x.stay.n; k++) {
         Stay *stay = &x->x.stay.at[k];
         stay->load = stay->store = 0;
@@ -358,6 +368,28 @@ static const uint64_t *whole_live(Gaps *x) {
     return ARENA_COPY(x->w->arena, uint64_t, x->p->live, x->p->n_times);
 }
 
+/* ---- undoing ---- */
+
+static Choice *choices_save(const Work *w) {
+    uint32_t n = 0;
+    for (uint32_t u = 0; u < w->unit.n; u++)
+        n += w->unit.at[u].n_touches;
+    Choice *all = ARENA_ARRAY(w->arena, Choice, n + 1), *at = all;
+    for (uint32_t u = 0; u < w->unit.n; u++)
+        for (uint32_t i = 0; i < w->unit.at[u].n_touches; i++)
+            *at++ = (Choice){w->unit.at[u].touch[i].leaves,
+                             w->unit.at[u].touch[i].keeps};
+    return all;
+}
+
+static void choices_restore(Work *w, const Choice *at) {
+    for (uint32_t u = 0; u < w->unit.n; u++)
+        for (uint32_t i = 0; i < w->unit.at[u].n_touches; i++, at++) {
+            w->unit.at[u].touch[i].leaves = at->leaves;
+            w->unit.at[u].touch[i].keeps = at->keeps;
+        }
+}
+
 /* ---- choosing ---- */
 
 static bool stays_in_part(const Stay *stay) {
@@ -392,7 +424,7 @@ static void shares_apply(Gaps *x) {
 }
 
 /* Shares for `target` bytes, as leaves and keeps. */
-static bool shares_choose(Gaps *x, double target) {
+static bool shares_find(Gaps *x, double target) {
     for (uint32_t k = 0; k < x->x.stay.n; k++) {
         Stay *stay = &x->x.stay.at[k];
         Touch *touch = &x->w->unit.at[stay->unit].touch[stay->touch];
@@ -410,6 +442,30 @@ static bool shares_choose(Gaps *x, double target) {
     while (force_wholes(x));
     shares_apply(x);
     return true;
+}
+
+static bool any_uncut(const Gaps *x) {
+    for (uint32_t k = 0; k < x->x.stay.n; k++)
+        if (x->x.stay.at[k].uncut)
+            return true;
+    return false;
+}
+
+/* The same, once for each target that is asked for twice. */
+static bool shares_choose(Gaps *x, double target) {
+    if (any_uncut(x))
+        return shares_find(x, target);
+    for (uint32_t i = 0; i < x->solved.n; i++) {
+        const Solved *s = &x->solved.at[i];
+        if (s->priced != x->priced || s->target < target || s->target > target)
+            continue;
+        choices_restore(x->w, s->choice);
+        return s->any;
+    }
+    Solved own = {target, x->priced, shares_find(x, target), NULL};
+    own.choice = choices_save(x->w);
+    vec_push(x->w->arena, &x->solved, own);
+    return own.any;
 }
 
 /* ---- placing ---- */
@@ -497,28 +553,6 @@ static bool part_give_up(Gaps *x, Times blocked) {
     if (least)
         least->uncut = true;
     return least != NULL;
-}
-
-/* ---- undoing ---- */
-
-static Choice *choices_save(const Work *w) {
-    uint32_t n = 0;
-    for (uint32_t u = 0; u < w->unit.n; u++)
-        n += w->unit.at[u].n_touches;
-    Choice *all = ARENA_ARRAY(w->arena, Choice, n + 1), *at = all;
-    for (uint32_t u = 0; u < w->unit.n; u++)
-        for (uint32_t i = 0; i < w->unit.at[u].n_touches; i++)
-            *at++ = (Choice){w->unit.at[u].touch[i].leaves,
-                             w->unit.at[u].touch[i].keeps};
-    return all;
-}
-
-static void choices_restore(Work *w, const Choice *at) {
-    for (uint32_t u = 0; u < w->unit.n; u++)
-        for (uint32_t i = 0; i < w->unit.at[u].n_touches; i++, at++) {
-            w->unit.at[u].touch[i].leaves = at->leaves;
-            w->unit.at[u].touch[i].keeps = at->keeps;
-        }
 }
 
 static bool is_chosen(const Work *w, const Choice *at) {
