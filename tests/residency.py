@@ -19,7 +19,7 @@ import tool  # noqa: E402
 import traffic  # noqa: E402
 
 QUICK = ["u-net", "segnet"]
-LONG = ["nasnet-imagenet", "darts-imagenet"]
+LONG = ["nasnet-imagenet", "darts-imagenet", "amoebanet-imagenet", "pnasnet"]
 # MB at 90, 75, 50 % of the peak; None: another peak there
 FIGURES = {"resnet-50": (4.82, 4.82, None), "inception-v3": (2.77, 3.45, 6.56),
            "mobilenet-v2": (3.01, 2.41, 5.07)}
