@@ -224,6 +224,17 @@ static void fill_pool(const Emitter *e, HwFields *f, const Action *action,
     set(f, HW_F_PINGPONG, 1);
 }
 
+/* Rows of the convolution, of `all`, from which the action's pool makes its. */
+static uint32_t rows_between(const Action *action, const PoolAttr *pool,
+                             uint32_t all) {
+    uint32_t stride = pool->stride[0], pad = pool->pad[0];
+    uint32_t first = action->row * stride;
+    uint32_t end = first + (action->rows - 1) * stride + pool->kernel[0];
+    first = first > pad ? first - pad : 0;
+    end = end > pad ? end - pad : 0;
+    return (end < all ? end : all) - first;
+}
+
 static void fill_conv_pool(const Emitter *e, HwFields *f, const Action *action,
                            const Node *node) {
     fill_conv(e, f, action, node);
@@ -234,7 +245,9 @@ static void fill_conv_pool(const Emitter *e, HwFields *f, const Action *action,
         mid[axis] = conv_out_size(size[axis], conv->kernel[axis],
                                   conv->stride[axis], conv->dilation[axis],
                                   conv->pad[axis], conv->pad_end[axis]);
-    set(f, HW_F_MID_H, mid[0]);
+    bool some = action->rows < plan_volume(e->graph, node->out[0]).h;
+    set(f, HW_F_MID_H,
+        some ? rows_between(action, &node->attr.pool, mid[0]) : mid[0]);
     set(f, HW_F_MID_W, mid[1]);
     set(f, HW_F_MID_C, conv->out_c);
     pool_window(e, node, mid[0], mid[1], f, HW_F_POOL_KERNEL_W,
@@ -363,7 +376,8 @@ static void set_weights(const Emitter *e, HwFields *f, const Action *action) {
 static void emit_weights(Emitter *e, const Action *action, uint32_t index) {
     HwFields f = {0};
     set(&f, HW_F_STEP, action->step);
-    set_text(&f, HW_F_NAME, graph_node(e->graph, action->node)->name);
+    set_text(&f, HW_F_NAME,
+             node_constants_layer(graph_node(e->graph, action->node)));
     set_weights(e, &f, action);
     add_insn(e, HW_OP_LOAD_WEIGHTS, &f, "weights", index);
 }

@@ -26,13 +26,8 @@ typedef struct Builder {
     VEC(ListingLayer) layer;
 } Builder;
 
-/* A CONV_POOL's constants belong to its convolution. */
-static const char *constants_layer(const Node *node) {
-    return node->conv_name ? node->conv_name : node->name;
-}
-
 static void add_constants(Builder *b, const Node *node) {
-    const char *layer = constants_layer(node);
+    const char *layer = node_constants_layer(node);
     for (uint32_t role = 0; role < CONST_ROLES; role++) {
         if (node->constant[role].i == NONE)
             continue;
@@ -252,11 +247,11 @@ static ListingLayer layer_of_move(const Builder *b, const Action *action) {
 static ListingLayer layer_of_weights(const Builder *b, const Action *action) {
     const WeightBlock *block = &b->plan->block[action->weights - 1];
     const Node *node = graph_node(b->graph, action->node);
-    return (ListingLayer){
-        .name = arena_printf(b->arena, "%s_weights", node->name),
-        .type = "Weights",
-        .shape = {2, {block->n_c, block->taps}},
-        .ops = block->bytes};
+    return (ListingLayer){.name =
+                              arena_printf(b->arena, "%s_weights", node->name),
+                          .type = "Weights",
+                          .shape = {2, {block->n_c, block->taps}},
+                          .ops = block->bytes};
 }
 
 /* Loads that feed the first tile belong to the tiled layer. */
@@ -283,8 +278,8 @@ static void add_layer(Builder *b, uint32_t insn) {
         layer = layer_of_weights(b, action);
     else
         layer = move ? layer_of_move(b, action) : layer_of_node(b, action);
-    layer.memory = action->kind == ACTION_WEIGHTS ? "ddr_to_am"
-                                                  : memory_text(b, action);
+    layer.memory =
+        action->kind == ACTION_WEIGHTS ? "ddr_to_am" : memory_text(b, action);
     layer.step = action->step;
     layer.first_insn = insn;
     layer.n_insns = 1;

@@ -211,6 +211,10 @@ typedef struct Node {
     const char **merged;
     bool dead; /* removed by a rewrite; graph_compact drops it */
 } Node;
+/* Whose constants it has: a CONV_POOL's are its convolution's. */
+static inline const char *node_constants_layer(const Node *node) {
+    return node->conv_name ? node->conv_name : node->name;
+}
 
 typedef struct Graph {
     Arena *arena;
