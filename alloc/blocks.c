@@ -39,7 +39,8 @@ static bool needs_weights(const Plan *plan, const Action *a) {
 }
 
 static bool in_groups(const Node *node) {
-    return (node->op == OP_CONV || node->op == OP_DECONV) &&
+    return (node->op == OP_CONV || node->op == OP_CONV_POOL ||
+            node->op == OP_DECONV) &&
            node->attr.conv.groups > 1;
 }
 

@@ -100,6 +100,7 @@ int32_t hwspec_engine_ahead(const HwSpec *spec, HwOp op) {
 bool hwspec_stages(const HwSpec *spec, HwOp op) {
     bool has_weights = op == HW_OP_CONV || op == HW_OP_CONV_GROUPED ||
                        op == HW_OP_CONV_DEPTHWISE || op == HW_OP_DECONV ||
+                       op == HW_OP_CONV_POOL_MAX || op == HW_OP_CONV_POOL_AVG ||
                        op == HW_OP_FC;
     return spec->tiling.weights_from && has_weights;
 }

@@ -305,28 +305,14 @@ static bool read_styles(Reader *r, YamlNode *node, void *out) {
     return true;
 }
 
-#define BIT(op) (UINT32_C(1) << (op))
-static const uint32_t unstaged =
-    BIT(HW_OP_CONV_POOL_MAX) | BIT(HW_OP_CONV_POOL_AVG);
-
-/* A memory outside; no engine may run what has weights and a pool. */
+/* A memory outside. */
 static bool read_weights_from(Reader *r, YamlNode *node, void *out) {
     if (!read_memory_index(r, node, out))
         return false;
-    if (!outside(r, *(int32_t *)out)) {
-        diag_error(r->diag, node->loc,
-                   "weights come from outside active memory");
-        return false;
-    }
-    uint32_t ops = 0;
-    for (uint32_t e = 0; e < r->spec->n_engines; e++)
-        ops |= r->engine[e].ops;
-    for (uint32_t op = 0; op < HW_OP_COUNT; op++)
-        if ((ops & unstaged) >> op & 1)
-            diag_error(r->diag, node->loc,
-                       "the weights of `%s` cannot lie in active memory",
-                       hw_op_name[op]);
-    return true;
+    if (outside(r, *(int32_t *)out))
+        return true;
+    diag_error(r->diag, node->loc, "weights come from outside active memory");
+    return false;
 }
 
 static const Key tiling_keys[] = {

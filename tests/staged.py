@@ -5,7 +5,8 @@ cycles as the plan says, and the size that is named where nothing fits.
 In much memory each weight is loaded once, and what moves is what must; in
 little memory layers run by slices of output channels, and by stripes.
 Transposed convolutions store their weights by input channels: one has as many
-of these as of outputs, so that no size tells which.
+of these as of outputs, so that no size tells which. A convolution and a pool in
+one instruction have one block of weights, and its rows are those of the pool.
 """
 import json
 import os
@@ -19,6 +20,7 @@ import networks  # noqa: E402
 
 AMPHORA = os.environ.get("AMPHORA", "build/amphora")
 MACHINE = "stage-npu"
+FUSED = "tests/sched/data/stage-fused.yaml"
 # network, bytes of active memory, whether just what must moves
 CASES = (("tiny", 8 << 20, True), ("tiny", 8192, True),
          ("micro/resnet8", 8 << 20, True), ("micro/resnet8", 65536, None),
@@ -27,6 +29,8 @@ CASES = (("tiny", 8 << 20, True), ("tiny", 8192, True),
 TRANSPOSED, SLOW = "transposed", "u-net, slow DDR"  # below
 CASES += ((TRANSPOSED, 8 << 20, True), (TRANSPOSED, 32768, True),
           (TRANSPOSED, 16384, None), (SLOW, 40960, None))
+POOLED = (("squeezenet", 8 << 20, True), ("squeezenet", 65536, None),
+          ("googlenet", 204800, None))  # on FUSED
 REFUSED = ((TRANSPOSED, 12288), ("micro/resnet8", 2048), ("squeezenet", 16384))
 
 
@@ -64,23 +68,24 @@ OWN = {TRANSPOSED: (transposed(), []),
                         "--set", "memories.ddr.planned_bandwidth=4GB/s"])}
 
 
-def run(command, network, size, *more):
+def run(command, network, size, *more, machine=MACHINE):
     text, sets = OWN.get(network, (None, []))
     source = "-" if text else f"examples/{network}.prototxt"
     return subprocess.run(
-        [AMPHORA, command, source, "-t", MACHINE, *sets,
+        [AMPHORA, command, source, "-t", machine, *sets,
          "--set", f"memories.am.size={size}", *more], input=text,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False, text=True)
 
 
-def wrong_with(network, size, least):
+def wrong_with(network, size, least, machine=MACHINE):
     """What is wrong, or None."""
-    done = run("verify", network, size, "--json")
+    done = run("verify", network, size, "--json", machine=machine)
     if done.returncode:
         return done.stderr.strip().split("\n", maxsplit=1)[0]
     sim = json.loads(done.stdout)
     with tempfile.TemporaryDirectory() as folder:
-        done = run("compile", network, size, "--json", "-o", folder)
+        done = run("compile", network, size, "--json", "-o", folder,
+                   machine=machine)
     plan = json.loads(done.stdout)
     moved = sim["ddr_read_bytes"] + sim["ddr_written_bytes"]
     if not sim["ok"] or sim["am_peak_bytes"] > size:
@@ -93,14 +98,15 @@ def wrong_with(network, size, least):
         return "compulsory bytes differ"
     if least and moved != sim["ddr_compulsory_bytes"]:
         return f"moves {moved} bytes"
-    if explained_transfers(network, size) != sim["transfer_cycles"]:
+    if explained_transfers(network, size, machine) != sim["transfer_cycles"]:
         return "explains other cycles of transfers"
     return None
 
 
-def explained_transfers(network, size):
+def explained_transfers(network, size, machine):
     with tempfile.TemporaryDirectory() as folder:
-        said = run("compile", network, size, "-o", folder, "--explain").stdout
+        said = run("compile", network, size, "-o", folder, "--explain",
+                   machine=machine).stdout
     named = re.search(r"of volumes ([\d,]+), of weights ([\d,]+)", said)
     return named and sum(int(n.replace(",", "")) for n in named.groups())
 
@@ -120,6 +126,10 @@ def main():
     for network, size, least in CASES:
         wrong = wrong_with(network, size, least)
         print(f"{network}, {size} bytes: {wrong or 'verified'}")
+        bad += bool(wrong)
+    for network, size, least in POOLED:
+        wrong = wrong_with(network, size, least, FUSED)
+        print(f"{network} with fused pools, {size} bytes: {wrong or 'verified'}")
         bad += bool(wrong)
     for network, size in REFUSED:
         wrong = refusal_wrong(network, size)
