@@ -27,6 +27,8 @@ static bool enter(Heat *h, Attempt *a) {
         return false;
     if (h->fewest && !a->traffic.too_long)
         h->most = bytes;
+    if (h->near > 0 && !a->traffic.too_long && h->near * bytes < h->most)
+        h->most = h->near * bytes;
     vec_push(h->c->arena, &h->entry, a);
     return true;
 }
@@ -38,7 +40,7 @@ static void follow(Heat *h, Way way, bool by_parts, bool too_long) {
         wholes.wholes = true;
         heat_way(h, wholes);
     }
-    bool groups = !way.thrift && (way.share || way.rolls);
+    bool groups = !way.thrift && !way.runs && (way.share || way.rolls);
     for (uint32_t kind = 1; groups && kind < KIND_END; kind *= 2)
         if (h->c->kinds & kind && way.apart < kind) {
             Way fewer = way;
@@ -60,6 +62,7 @@ static bool is_tried(Heat *h, const Way *way) {
         const Way *b = &h->tried.at[i];
         if (way->most <= b->most && way->size == b->size &&
             way->share == b->share && way->rolls == b->rolls &&
+            way->runs == b->runs &&
             way->streams == b->streams && way->wholes == b->wholes &&
             way->apart == b->apart && way->low == b->low &&
             way->mends == b->mends && way->thrift == b->thrift &&
@@ -124,8 +127,23 @@ static void beside_ways(Heat *h, uint64_t size) {
         heat_way(h, (Way){.size = size, .share = 16, .haste = PLAIN_HASTE});
 }
 
+/* Layers that roll, or run by groups, in so many runs hide what moves. */
+static void ring_ways(Heat *h, uint64_t size) {
+    static const uint32_t runs[] = {8, 16};
+    enum { N_RUNS = sizeof runs / sizeof *runs };
+    heat_way(h, (Way){.size = size, .rolls = true});
+    heat_way(h, (Way){.size = size, .share = 16});
+    for (uint32_t i = 0; i < N_RUNS && !h->c->enough; i++)
+        heat_way(h, (Way){.size = size, .share = 16, .runs = runs[i]});
+    heat_way(h, (Way){.size = size});
+}
+
 void heat_ways(Heat *h, uint64_t size, bool beside) {
     const HwTiling *tiling = &h->c->schedule->spec->tiling;
+    if (tiling->rings && weighs_time(h->c)) {
+        ring_ways(h, size);
+        return;
+    }
     heat_way(h, (Way){.size = size});
     if (tiling->always)
         heat_way(h, (Way){.size = size, .streams = true});

@@ -21,11 +21,6 @@
  */
 #include "alloc/ladder.h"
 
-#include "alloc/boxes.h"
-
-#include <math.h>
-#include <stdlib.h>
-
 /* Rungs, and sizes of the chain, for each power of two; powers of two. */
 enum {
     OCTAVE = 32,
@@ -41,53 +36,6 @@ typedef struct Chained {
     uint64_t size[MOST_SIZES];
     Offer held[MOST_SIZES];
 } Chained;
-
-/* ---- the ends ---- */
-
-static bool something_fits(const Contest *c, uint64_t size) {
-    Contest any = *c;
-    any.enough = true;
-    Heat h = {.c = &any, .most = HUGE_VAL};
-    heat_ways(&h, size, true);
-    heat_free(&h);
-    return h.stops;
-}
-
-/* The bytes that all takes together, if it lies within this size; else 0. */
-static uint64_t all_kept(const Contest *c, uint64_t size) {
-    Arena *arena = arena_new("keeps all");
-    Way way = {.size = size, .tight = true, .most = 0};
-    Attempt a;
-    bool kept = way_place(arena, c, &way, &a) && a.plan->keeps_all;
-    uint64_t height = kept ? a.height : 0;
-    arena_free(arena);
-    return height;
-}
-
-/* The size in which everything stays. */
-static uint64_t size_for_all(const Contest *c) {
-    uint32_t too_low = 0, fits = OCTAVES;
-    uint64_t least = 0;
-    while (too_low + 1 < fits) {
-        uint32_t mid = (too_low + fits) / 2;
-        uint64_t height = all_kept(c, (uint64_t)1 << mid);
-        least = height ? height : least;
-        *(height ? &fits : &too_low) = mid;
-    }
-    return least && all_kept(c, least) ? least : (uint64_t)1 << fits;
-}
-
-/* The least in which anything fits, to one part in 256. */
-static uint64_t size_for_any(const Contest *c, uint64_t fits) {
-    enum { PARTS = 256 };
-    uint64_t too_low = c->never > 1 ? c->never - 1 : 0;
-    while (too_low + 1 < fits && fits - too_low > fits / PARTS) {
-        uint64_t mid = too_low + (fits - too_low) / (too_low ? 2 : 8);
-        mid = mid > too_low ? mid : too_low + 1;
-        *(something_fits(c, mid) ? &fits : &too_low) = mid;
-    }
-    return fits;
-}
 
 /* ---- between them ---- */
 
@@ -118,13 +66,7 @@ static Offer size_choose(const Contest *c, uint64_t size, const Offer *below,
     return best;
 }
 
-/* A contest, and the plans of its boxes. */
-typedef struct Climb {
-    const Contest *c;
-    Offers held;
-} Climb;
-
-static Box box_of(Climb *climb, uint64_t size, Offer held) {
+Box climb_box(Climb *climb, uint64_t size, Offer held) {
     Price price = {traffic_bytes(held.timed.traffic), held.timed.cycles};
     vec_push(climb->c->arena, &climb->held, held);
     return (Box){true, size, price, climb->held.n - 1};
@@ -135,7 +77,7 @@ static Box middle(void *context, uint64_t size, const Box *below,
     Climb *climb = context;
     Offer low = climb->held.at[below->plan];
     Timed high = climb->held.at[above->plan].timed;
-    return box_of(climb, size, size_choose(climb->c, size, &low, high));
+    return climb_box(climb, size, size_choose(climb->c, size, &low, high));
 }
 
 /* Of a memory between two of the chain. */
@@ -143,19 +85,21 @@ static Offer climb(const Contest *c, const Chained *chain, uint32_t at) {
     enum { PART = 128 };
     Climb climb = {.c = c};
     Halving h = {middle, &climb, OCTAVE, PART};
-    Box low = box_of(&climb, chain->size[at], chain->held[at]);
-    Box high = box_of(&climb, chain->size[at + 1], chain->held[at + 1]);
+    Box low = climb_box(&climb, chain->size[at], chain->held[at]);
+    Box high = climb_box(&climb, chain->size[at + 1], chain->held[at + 1]);
     Box box = boxes_halve(&h, low, high, c->schedule->spec->memory[0].size);
     return climb.held.at[box.plan];
 }
 
-/* Where nothing is computed twice, the fewest bytes need no time to be weighed
- * against them; and where there are very many steps, plans cost too much. */
+/* Where weights count, what rolls reads them again with each run, and many
+ * bytes are worth little time; and where there are very many steps, or many
+ * that roll, plans cost too much. */
 bool weighs_time(const Contest *c) {
     enum { MAX_STEPS = 1000 };
     const HwTiling *tiling = &c->schedule->spec->tiling;
-    return c->options->cycles && !tiling->rings && !tiling->bytes_alone &&
-           !tiling->always && c->schedule->n_steps <= MAX_STEPS;
+    return c->options->cycles && !tiling->bytes_alone && !tiling->always &&
+           !(tiling->rings && (tiling->weights_move || has_many_steps(c))) &&
+           c->schedule->n_steps <= MAX_STEPS;
 }
 
 bool has_many_steps(const Contest *c) {
@@ -174,7 +118,7 @@ bool kept_is_fastest(const Contest *c) {
 
 /* ---- all of them ---- */
 
-static void take(Contest *c, const Offer *held) {
+void ladder_take(Contest *c, const Offer *held) {
     c->any = true;
     c->best = held->way;
     c->best.within = false;
@@ -213,6 +157,10 @@ static bool chain_to_top(const Contest *c, uint64_t all, uint64_t least,
 }
 
 void ladder_climb(Contest *c) {
+    if (c->schedule->spec->tiling.rings) {
+        rolled_climb(c);
+        return;
+    }
     uint64_t real = c->schedule->spec->memory[0].size;
     uint64_t all = size_for_all(c), least = size_for_any(c, all);
     Chained to;
@@ -224,5 +172,5 @@ void ladder_climb(Contest *c) {
     Offer best = to.held[at];
     if (at + 1 < to.n)
         best = climb(c, &to, at);
-    take(c, &best);
+    ladder_take(c, &best);
 }

@@ -3,6 +3,7 @@
 #ifndef ALLOC_LADDER_H
 #define ALLOC_LADDER_H
 
+#include "alloc/boxes.h"
 #include "alloc/contest.h"
 
 /* No more at least. */
@@ -25,6 +26,12 @@ typedef struct Offer {
 
 typedef VEC(Offer) Offers;
 
+/* What groups load once for several layers is counted more than once by what
+ * ends plans early: these may move so many times the bytes. */
+enum { SLACK = 4 };
+/* Instructions of plans that take long to time, where layers roll. */
+enum { LONG = 8192 };
+
 static const Timed costs_nothing = {{0}, 0},
                    costs_all = {{.moved = UINT64_MAX >> 8}, UINT64_MAX};
 
@@ -32,6 +39,10 @@ static const Timed costs_nothing = {{0}, 0},
  * fewest bytes first; not those that are there. */
 void offers_make(const Contest *c, uint64_t size, Timed below, Timed above,
                  Offers *offers);
+/* Of what was tried, those with the fewest bytes first. */
+void heat_sort(Heat *h);
+/* What is placed, finished quickly and timed. False: it breaks a rule. */
+bool offer_quickly(const Contest *c, Attempt *a, Offer *out);
 /* As it is when it is chosen. False: it breaks a rule. */
 bool offer_finish(const Contest *c, Offer *o);
 /* The fewest bytes and cycles, each of any of them, or of `least`. */
@@ -46,5 +57,29 @@ double offer_cost(const Offer *o, Timed least);
  * size. */
 bool chain_make(const Contest *c, const uint64_t *size, uint32_t n, Timed last,
                 Offer *held);
+
+/* ---- ends.c ---- */
+
+/* The size in which everything stays. */
+uint64_t size_for_all(const Contest *c);
+/* The least in which anything fits, to one part in 256. */
+uint64_t size_for_any(const Contest *c, uint64_t fits);
+
+/* ---- ladder.c ---- */
+
+/* A contest, and the plans of its boxes. */
+typedef struct Climb {
+    const Contest *c;
+    Offers held;
+} Climb;
+
+Box climb_box(Climb *climb, uint64_t size, Offer held);
+/* The contest's best is this one. */
+void ladder_take(Contest *c, const Offer *held);
+
+/* ---- rolled.c ---- */
+
+/* As ladder_climb, where layers roll. */
+void rolled_climb(Contest *c);
 
 #endif

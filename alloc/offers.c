@@ -23,6 +23,11 @@ static int by_bytes(const void *a, const void *b) {
                : x->traffic.instructions > y->traffic.instructions;
 }
 
+void heat_sort(Heat *h) {
+    if (h->entry.n)
+        qsort(h->entry.at, h->entry.n, sizeof *h->entry.at, by_bytes);
+}
+
 static bool same_traffic(Traffic a, Traffic b) {
     return a.moved == b.moved && a.weights == b.weights && a.work == b.work &&
            a.instructions == b.instructions;
@@ -40,16 +45,18 @@ static bool is_offered(const Offers *offers, const Attempt *a) {
     return false;
 }
 
-/* Whether there is time that neither engines nor transfers need. */
+/* Whether there is time that neither engines nor transfers need. Where layers
+ * roll it takes other ways to use that. */
 static bool waits(const Contest *c, const Plan *plan) {
     enum { PART = 32 };
-    return c->schedule->spec->tiling.overlap &&
+    const HwTiling *tiling = &c->schedule->spec->tiling;
+    return tiling->overlap && !tiling->rings &&
            plan_waiting(plan) > plan->cycles / PART;
 }
 
-/* False: it breaks a rule. */
-static bool offer_quickly(const Contest *c, Attempt *a, Offer *out) {
+bool offer_quickly(const Contest *c, Attempt *a, Offer *out) {
     a->way.quick = a->way.within = true;
+    a->way.cuts = a->plan->cuts = c->schedule->spec->tiling.rings;
     if (!way_finish(a, diag_new(a->arena), c))
         return false;
     uint64_t cycles = c->options->cycles(c->options->context, a->plan);
@@ -74,25 +81,41 @@ bool offer_finish(const Contest *c, Offer *o) {
     return plan != NULL;
 }
 
-/* What groups load once for several layers is counted more than once by what
- * ends plans early: hence `SLACK`. */
+static bool is_between(const Attempt *a, Timed below, Timed above) {
+    return !a->traffic.too_long && fewer_bytes(a->traffic, below.traffic) &&
+           fewer_bytes(above.traffic, a->traffic);
+}
+
+/* Where layers roll, time follows bytes: only plans are timed that move hardly
+ * more than the fewest, and of long ones just that. */
+static bool is_near(const Traffic *a, const Traffic *first) {
+    enum { NEAR = 4 };
+    uint64_t fewest = traffic_bytes(*first);
+    return traffic_bytes(*a) - fewest <= fewest / NEAR &&
+           first->instructions <= LONG;
+}
+
 void offers_make(const Contest *c, uint64_t size, Timed below, Timed above,
                  Offers *offers) {
-    enum { MOST = 8, SLACK = 4 };
+    enum { MOST = 8, RING_MOST = 4 };
+    bool rings = c->schedule->spec->tiling.rings;
     Heat h = {.c = c,
               .loose = true,
+              .near = rings ? SLACK : 0,
               .most = SLACK * (double)traffic_bytes(below.traffic)};
     heat_ways(&h, size, true);
-    if (h.entry.n)
-        qsort(h.entry.at, h.entry.n, sizeof *h.entry.at, by_bytes);
-    uint32_t looked = 0;
-    for (uint32_t i = 0; i < h.entry.n && looked < MOST; i++) {
+    heat_sort(&h);
+    const Traffic *first = NULL;
+    uint32_t left = rings ? RING_MOST : MOST;
+    for (uint32_t i = 0; i < h.entry.n && left; i++) {
         Attempt *a = h.entry.at[i];
         Offer offer;
-        if (a->traffic.too_long || !fewer_bytes(a->traffic, below.traffic) ||
-            !fewer_bytes(above.traffic, a->traffic) || is_offered(offers, a))
+        if (!is_between(a, below, above) || is_offered(offers, a))
             continue;
-        looked++;
+        if (rings && first && !is_near(&a->traffic, first))
+            break;
+        first = first ? first : &a->traffic;
+        left--;
         if (offer_quickly(c, a, &offer))
             vec_push(c->arena, offers, offer);
     }

@@ -5,8 +5,9 @@ with more bandwidth, or with a wider array.
 SIZES are sweeps of memory, SECOND of a second one, FASTER those over three
 octaves on both sides of what the machine has; no rise at all is allowed above
 what any smaller value costs: of bytes anywhere, nor of cycles, but with more
-memory where plans are not weighed by both (alloc/ladder.c, alloc/boxes.c). The
-sweeps of many more values and networks are those of bench/sweep.py.
+memory where plans are not weighed by both (alloc/ladder.c, alloc/rolled.c,
+alloc/boxes.c). The sweeps of many more values and networks are those of
+bench/sweep.py.
 """
 import concurrent.futures
 import os
@@ -19,7 +20,8 @@ import sweep  # noqa: E402
 import tool  # noqa: E402
 
 KIB = 1 << 10
-BY_TIME = {"xdnn-v2-28", "xdnn-v2-56", "xdnn-v3-96", "stage-npu"}
+BY_TIME = {"xdnn-v2-28", "xdnn-v2-56", "xdnn-v3-96", "ring-npu", "line-npu",
+           "stage-npu"}
 SIZES = {  # in KiB, and how many of them fit
     ("tiny", "xdnn-v2-28"): (range(4, 49), 41),
     ("tiny", "xdnn-v2-56"): (range(8, 97, 2), 41),

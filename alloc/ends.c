@@ -1,0 +1,54 @@
+/* ends.c - the sizes of active memory between which plans differ.
+ *
+ * Input: a contest. Output: the size in which everything stays, and the least
+ * in which anything fits. They depend on the network and on the machine's other
+ * numbers alone.
+ */
+#include "alloc/ladder.h"
+
+#include <math.h>
+
+enum { OCTAVES = 32 };
+
+static bool something_fits(const Contest *c, uint64_t size) {
+    Contest any = *c;
+    any.enough = true;
+    Heat h = {.c = &any, .most = HUGE_VAL};
+    heat_ways(&h, size, true);
+    heat_free(&h);
+    return h.stops;
+}
+
+/* The bytes that all takes together, if it lies within this size; else 0. */
+static uint64_t all_kept(const Contest *c, uint64_t size) {
+    Arena *arena = arena_new("keeps all");
+    Way way = {.size = size, .tight = true, .most = 0};
+    Attempt a;
+    bool kept = way_place(arena, c, &way, &a) && a.plan->keeps_all;
+    uint64_t height = kept ? a.height : 0;
+    arena_free(arena);
+    return height;
+}
+
+uint64_t size_for_all(const Contest *c) {
+    uint32_t too_low = 0, fits = OCTAVES;
+    uint64_t least = 0;
+    while (too_low + 1 < fits) {
+        uint32_t mid = (too_low + fits) / 2;
+        uint64_t height = all_kept(c, (uint64_t)1 << mid);
+        least = height ? height : least;
+        *(height ? &fits : &too_low) = mid;
+    }
+    return least && all_kept(c, least) ? least : (uint64_t)1 << fits;
+}
+
+uint64_t size_for_any(const Contest *c, uint64_t fits) {
+    enum { PARTS = 256 };
+    uint64_t too_low = c->never > 1 ? c->never - 1 : 0;
+    while (too_low + 1 < fits && fits - too_low > fits / PARTS) {
+        uint64_t mid = too_low + (fits - too_low) / (too_low ? 2 : 8);
+        mid = mid > too_low ? mid : too_low + 1;
+        *(something_fits(c, mid) ? &fits : &too_low) = mid;
+    }
+    return fits;
+}
