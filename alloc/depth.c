@@ -45,8 +45,16 @@ typedef struct Cut {
     bool shares;    /* group_share */
 } Cut;
 
+/* A touch of a unit, and what it means for a kept stretch. */
 typedef struct At {
-    uint32_t unit, touch;
+    uint64_t bytes;  /* that the unit takes from the touch before it on */
+    uint64_t moved;  /* if it comes or goes whole */
+    uint32_t since;  /* behind the step of the touch before; `opens`: its own */
+    uint32_t made;   /* the step of the unit's first touch */
+    bool opens;      /* is that */
+    bool stays;      /* the unit lies in active memory */
+    bool loads;      /* unless it is in the stretch already */
+    bool adds, ends; /* it is needed behind the step, or no longer */
 } At;
 
 typedef struct Search {
@@ -62,6 +70,27 @@ typedef struct Search {
 
 /* ---- kept stretches ---- */
 
+static uint64_t unit_moved(const Work *w, const Unit *unit) {
+    Volume v = plan_volume(w->g, unit->root);
+    return (uint64_t)v.c * v.h * v.w * w->spec->element;
+}
+
+static At at_of(const Work *w, const Unit *unit, uint32_t i) {
+    const Touch *touch = &unit->touch[i];
+    bool outside = w->role[unit->root.i].outside,
+         last = i + 1 == unit->n_touches;
+    bool comes = from_outside(w, unit->root), made = !unit->dead && !comes;
+    return (At){.bytes = least_bytes(w, unit->bytes, touch->memories),
+                .moved = unit_moved(w, unit),
+                .since = i ? unit->touch[i - 1].step + 1 : touch->step,
+                .made = unit->touch[0].step,
+                .opens = i == 0,
+                .stays = !unit->dead && (touch->whole || touch->stream),
+                .loads = i > 0 || comes,
+                .adds = made && i == 0 && (outside || !last),
+                .ends = made && i > 0 && last && !outside};
+}
+
 static void touches_by_step(Search *s) {
     Work *w = s->w;
     uint32_t n = w->schedule->n_steps, total = 0;
@@ -73,53 +102,39 @@ static void touches_by_step(Search *s) {
     for (uint32_t i = 0; i < n; i++)
         s->at_end[i] = fill[i + 1] += fill[i];
     s->at = ARENA_ARRAY(w->arena, At, total + 1);
-    for (uint32_t u = 0; u < w->unit.n; u++)
-        for (uint32_t i = 0; i < w->unit.at[u].n_touches; i++)
-            s->at[fill[w->unit.at[u].touch[i].step]++] = (At){u, i};
-}
-
-static uint64_t unit_moved(const Work *w, const Unit *unit) {
-    Volume v = plan_volume(w->g, unit->root);
-    return (uint64_t)v.c * v.h * v.w * w->spec->element;
+    for (uint32_t u = 0; u < w->unit.n; u++) {
+        const Unit *unit = &w->unit.at[u];
+        for (uint32_t i = 0; i < unit->n_touches; i++)
+            s->at[fill[unit->touch[i].step]++] = at_of(w, unit, i);
+    }
 }
 
 /* Adds a touch to the stretch that starts at `first`; false if it does not fit
  * then. */
-static bool keep_touch(Search *s, uint32_t first, uint32_t step, At at,
+static bool keep_touch(Search *s, uint32_t first, uint32_t step, const At *at,
                        Price *price) {
-    const Unit *unit = &s->w->unit.at[at.unit];
-    const Touch *touch = &unit->touch[at.touch];
-    uint64_t bytes = least_bytes(s->w, unit->bytes, touch->memories);
-    if (unit->dead || !(touch->whole || touch->stream))
+    bool inside = !at->opens && at->since > first;
+    if (!at->stays)
         return true;
-    bool before = at.touch > 0;
-    bool inside = before && unit->touch[at.touch - 1].step >= first;
-    uint32_t from = inside ? unit->touch[at.touch - 1].step + 1 : step;
-    if (bytes > s->budget)
+    if (at->bytes > s->budget)
         return false;
-    if (!inside && (before || from_outside(s->w, unit->root)))
-        price->moved += unit_moved(s->w, unit);
-    for (; from <= step; from++) {
-        s->live[from] += bytes;
-        if (s->live[from] > s->budget)
+    if (!inside && at->loads)
+        price->moved += at->moved;
+    for (uint32_t i = inside ? at->since : step; i <= step; i++) {
+        s->live[i] += at->bytes;
+        if (s->live[i] > s->budget)
             return false;
     }
     return true;
 }
 
-/* Adds to what was made since step `first` and is needed behind `step`, takes
- * away what is not any more. */
-static void stored_after(const Search *s, uint32_t first, At at,
-                         uint64_t *stored) {
-    const Unit *unit = &s->w->unit.at[at.unit];
-    bool outside = s->w->role[unit->root.i].outside;
-    bool opens = at.touch == 0, ends = at.touch + 1 == unit->n_touches;
-    if (unit->dead || from_outside(s->w, unit->root))
-        return;
-    if (opens && (outside || !ends))
-        *stored += unit_moved(s->w, unit);
-    if (!opens && ends && !outside && unit->touch[0].step >= first)
-        *stored -= unit_moved(s->w, unit);
+/* Adds to what was made since step `first` and is needed behind the touch,
+ * takes away what is not any more. */
+static void stored_after(uint32_t first, const At *at, uint64_t *stored) {
+    if (at->adds)
+        *stored += at->moved;
+    if (at->ends && at->made >= first)
+        *stored -= at->moved;
 }
 
 /* Whether nothing that is known is as cheap, were this its own price. */
@@ -150,9 +165,9 @@ static void keep_from(Search *s, uint32_t first) {
     for (uint32_t step = first; step < n; step++) {
         uint32_t from = step ? s->at_end[step - 1] : 0;
         for (uint32_t i = from; i < s->at_end[step]; i++) {
-            if (!keep_touch(s, first, step, s->at[i], &price))
+            if (!keep_touch(s, first, step, &s->at[i], &price))
                 return;
-            stored_after(s, first, s->at[i], &stored);
+            stored_after(first, &s->at[i], &stored);
         }
         price = sum(price, s->own[step]);
         Price all = price;
