@@ -37,7 +37,7 @@ static void chain_offer(Chain *ch, const uint64_t *size) {
 static double cost_at(const Chain *ch, uint32_t rung, const Offer *o) {
     return o->rung > rung || !no_worse(ch->last, o->timed)
                ? HUGE_VAL
-               : offer_cost(o, ch->least[rung]);
+               : offer_cost(ch->c, o, ch->least[rung]);
 }
 
 /* The least that a chain costs up to the rung below, from which one may go on

@@ -26,6 +26,8 @@ typedef struct Way {
     bool mends;      /* low: groups only where layers do not fit */
     uint64_t thrift; /* as in Work */
     uint32_t haste;  /* as in Work */
+    uint32_t price;  /* as in Work */
+    bool tiny;       /* the smallest tiles: does anything fit? */
     double most;     /* bytes: plans that move more are of no use */
     uint64_t cycles; /* the same of plans that take as many, or more; or 0 */
 } Way;

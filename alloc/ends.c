@@ -22,7 +22,7 @@ static bool something_fits(const Contest *c, uint64_t size) {
 /* The bytes that all takes together, if it lies within this size; else 0. */
 static uint64_t all_kept(const Contest *c, uint64_t size) {
     Arena *arena = arena_new("keeps all");
-    Way way = {.size = size, .tight = true, .most = 0};
+    Way way = {.size = size, .tight = true, .tiny = true, .most = 0};
     Attempt a;
     bool kept = way_place(arena, c, &way, &a) && a.plan->keeps_all;
     uint64_t height = kept ? a.height : 0;

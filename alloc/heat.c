@@ -62,11 +62,11 @@ static bool is_tried(Heat *h, const Way *way) {
         const Way *b = &h->tried.at[i];
         if (way->most <= b->most && way->size == b->size &&
             way->share == b->share && way->rolls == b->rolls &&
-            way->runs == b->runs &&
-            way->streams == b->streams && way->wholes == b->wholes &&
-            way->apart == b->apart && way->low == b->low &&
-            way->mends == b->mends && way->thrift == b->thrift &&
-            way->haste == b->haste)
+            way->runs == b->runs && way->streams == b->streams &&
+            way->wholes == b->wholes && way->apart == b->apart &&
+            way->low == b->low && way->mends == b->mends &&
+            way->thrift == b->thrift && way->haste == b->haste &&
+            way->price == b->price)
             return true;
     }
     vec_push(h->c->arena, &h->tried, *way);
@@ -138,10 +138,25 @@ static void ring_ways(Heat *h, uint64_t size) {
     heat_way(h, (Way){.size = size});
 }
 
+/* Layers that never run whole: beside what stays or all of them from outside,
+ * with tiles for each price of a byte. */
+static void tile_ways(Heat *h, uint64_t size) {
+    for (uint32_t i = 0; i < N_NEST_PRICES; i++) {
+        Way way = {.size = size, .price = nest_prices[i], .tiny = h->c->enough};
+        heat_way(h, way);
+        way.streams = true;
+        heat_way(h, way);
+    }
+}
+
 void heat_ways(Heat *h, uint64_t size, bool beside) {
     const HwTiling *tiling = &h->c->schedule->spec->tiling;
     if (tiling->rings && weighs_time(h->c)) {
         ring_ways(h, size);
+        return;
+    }
+    if (tiling->always && weighs_time(h->c)) {
+        tile_ways(h, size);
         return;
     }
     heat_way(h, (Way){.size = size});

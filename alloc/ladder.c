@@ -17,7 +17,9 @@
  * Where the machine makes more copies of narrow volumes on their way from DDR
  * than in active memory, what keeps everything may be slower than what keeps
  * nothing: then the chain goes on to a memory ROOMY times as large, as tiles
- * grow with it, and ends with what is best there.
+ * grow with it, and ends with what is best there. So it does where layers never
+ * run whole; there the chain leaves out small sizes, in which there are so many
+ * tiles that it takes long to time them.
  */
 #include "alloc/ladder.h"
 
@@ -27,7 +29,9 @@ enum {
     CHAIN_OCTAVE = 2,
     OCTAVES = 32,
     MOST_SIZES = CHAIN_OCTAVE * OCTAVES + 2,
-    ROOMY = 8
+    ROOMY = 8,
+    SPARSE = 8,
+    MANY_STEPS = 200
 };
 
 /* The chain, and the plan for the largest size at its end. */
@@ -56,11 +60,11 @@ static Offer size_choose(const Contest *c, uint64_t size, const Offer *below,
         if (o.timed.cycles < above.cycles || cycles > most->cycles)
             continue;
         if (o.timed.cycles <= most->cycles &&
-            offer_cost(&o, least) < offer_cost(&best, least))
+            offer_cost(c, &o, least) < offer_cost(c, &best, least))
             best = o;
         if (o.waits && looked++ < MOST && offer_finish(c, &o) &&
             no_worse(above, o.timed) && no_worse(o.timed, *most) &&
-            offer_cost(&o, least) < offer_cost(&best, least))
+            offer_cost(c, &o, least) < offer_cost(c, &best, least))
             best = o;
     }
     return best;
@@ -93,21 +97,27 @@ static Offer climb(const Contest *c, const Chained *chain, uint32_t at) {
 
 /* Where weights count, what rolls reads them again with each run, and many
  * bytes are worth little time; and where there are very many steps, or many
- * that roll, plans cost too much. */
-bool weighs_time(const Contest *c) {
+ * that roll or never run whole, plans cost too much. */
+bool time_counts(const Schedule *schedule, const PlanOptions *options) {
     enum { MAX_STEPS = 1000 };
-    const HwTiling *tiling = &c->schedule->spec->tiling;
-    return c->options->cycles && !tiling->bytes_alone && !tiling->always &&
-           !(tiling->rings && (tiling->weights_move || has_many_steps(c))) &&
-           c->schedule->n_steps <= MAX_STEPS;
+    const HwTiling *tiling = &schedule->spec->tiling;
+    bool dear = tiling->rings || tiling->always;
+    return options->cycles && !tiling->bytes_alone &&
+           !(tiling->rings && tiling->weights_move) &&
+           schedule->n_steps <= (dear ? MANY_STEPS : MAX_STEPS);
+}
+
+bool weighs_time(const Contest *c) {
+    return time_counts(c->schedule, c->options);
 }
 
 bool has_many_steps(const Contest *c) {
-    enum { MANY = 200 };
-    return c->schedule->n_steps > MANY;
+    return c->schedule->n_steps > MANY_STEPS;
 }
 
 bool kept_is_fastest(const Contest *c) {
+    if (c->schedule->spec->tiling.always)
+        return false;
     Arena *arena = arena_new("flies");
     Work *w =
         work_new(arena, c->schedule, c->schedule->spec, c->options, c->once);
@@ -125,15 +135,16 @@ void ladder_take(Contest *c, const Offer *held) {
     c->least = held->timed;
 }
 
-/* The least size, and those of the chain above it, below `top`; how many. */
-static uint32_t find_sizes(uint64_t least, uint64_t top,
+/* The least size, and those of the chain above `from`, below `top`; how many.
+ */
+static uint32_t find_sizes(uint64_t least, uint64_t from, uint64_t top,
                            uint64_t size[MOST_SIZES]) {
     uint32_t n = 0;
     size[n++] = least;
     for (uint32_t i = 0; i < CHAIN_OCTAVE * OCTAVES; i++) {
         uint64_t next = (uint64_t)(CHAIN_OCTAVE + i % CHAIN_OCTAVE)
                         << i / CHAIN_OCTAVE;
-        if (next > least && next < top)
+        if (next > from && next < top)
             size[n++] = next;
     }
     return n;
@@ -146,13 +157,17 @@ static bool chain_to_top(const Contest *c, uint64_t all, uint64_t least,
     bool roomy = !kept_is_fastest(c);
     uint64_t top = roomy ? ROOMY * all : all;
     Offer kept = {.way = {.size = top, .tight = !roomy, .within = true}};
-    uint32_t n = find_sizes(least, top, to->size);
+    bool tiles = c->schedule->spec->tiling.always;
+    uint64_t most = SPARSE * least < all / 16 ? SPARSE * least : all / 16;
+    uint64_t from = tiles && most > least ? most : least;
+    uint32_t n = find_sizes(least, from, top, to->size);
     to->n = n + 1;
     to->size[n] = top;
     to->held[n] = kept;
     if (!offer_finish(c, &to->held[n]))
         return false;
-    return chain_make(c, to->size, n, to->held[n].timed, to->held) ||
+    return (!tiles &&
+            chain_make(c, to->size, n, to->held[n].timed, to->held)) ||
            chain_make(c, to->size, n + 1, costs_nothing, to->held);
 }
 

@@ -48,7 +48,7 @@ bool offer_finish(const Contest *c, Offer *o);
 /* The fewest bytes and cycles, each of any of them, or of `least`. */
 Timed offers_least(const Offers *offers, Timed least);
 /* How far it is from these. */
-double offer_cost(const Offer *o, Timed least);
+double offer_cost(const Contest *c, const Offer *o, Timed least);
 
 /* ---- chain.c ---- */
 

@@ -112,6 +112,9 @@ void couple_part(Work *w, NodeId node);
  * those that their bytes take to come TILE_BYTE_PRICE times. Where bytes alone
  * count, the fastest of those that move the fewest. */
 void nest_choose(const Work *w, NodeId node, Mode *mode);
+/* How many times that where time is weighed by plans. */
+enum { N_NEST_PRICES = 5 };
+extern const uint32_t nest_prices[N_NEST_PRICES];
 /* Of Once. */
 size_t nest_slots(const Schedule *schedule);
 /* Bytes of the input and of weights that the mode reads from outside, and its

@@ -22,11 +22,9 @@
 
 #include <string.h>
 
-enum { MAX_CUTS = 96, MAX_TILES = 1 << 16 };
-
 typedef struct Cuts {
     uint32_t n;
-    Cut at[MAX_CUTS];
+    Cut at[NEST_CUTS];
 } Cuts;
 
 typedef struct Best {
@@ -37,13 +35,9 @@ typedef struct Best {
     Mode mode;
 } Best;
 
-static uint32_t pieces(uint32_t size, uint32_t tile) {
-    return (size + tile - 1) / tile;
-}
-
 /* Numbers of channels that a tile may have, the largest first. */
 typedef struct Channels {
-    uint32_t n, size[MAX_CUTS];
+    uint32_t n, size[NEST_CUTS];
 } Channels;
 
 typedef struct Axes {
@@ -51,142 +45,18 @@ typedef struct Axes {
     Channels c, in;
 } Axes;
 
-/* ---- axes ---- */
-
-/* Pixels of the input that windows [at, at + n) read along an axis. */
-static uint32_t pixels(const ConvAttr *conv, uint32_t axis, uint32_t size,
-                       uint32_t at, uint32_t n) {
-    int64_t from = (int64_t)at * conv->stride[axis] - conv->pad[axis];
-    int64_t to = from + (int64_t)(n - 1) * conv->stride[axis] +
-                 (int64_t)(conv->kernel[axis] - 1) * conv->dilation[axis] + 1;
-    from = from < 0 ? 0 : from;
-    to = to > size ? size : to;
-    return to > from ? (uint32_t)(to - from) : 0;
-}
-
-static uint32_t pixels_read(const ConvAttr *conv, uint32_t axis, uint32_t size,
-                            uint32_t at, uint32_t n) {
-    uint32_t sum = 0;
-    if (conv->kernel[axis] >= conv->stride[axis] || conv->dilation[axis] > 1)
-        return pixels(conv, axis, size, at, n);
-    for (uint32_t i = at; i < at + n; i++)
-        sum += pixels(conv, axis, size, i, 1);
-    return sum;
-}
-
-static Cut cut_make(Arena *arena, const ConvAttr *conv, uint32_t axis,
-                    uint32_t in, uint32_t out, uint32_t tile) {
-    Cut cut = {.tile = tile, .n = pieces(out, tile)};
-    CutRun *run = ARENA_ARRAY(arena, CutRun, cut.n);
-    for (uint32_t at = 0; at < out; at += tile) {
-        uint32_t n = tile < out - at ? tile : out - at;
-        uint32_t read = pixels_read(conv, axis, in, at, n);
-        CutRun *last = cut.n_runs ? &run[cut.n_runs - 1] : NULL;
-        if (last && last->in == read && last->out == n)
-            last->n++;
-        else
-            run[cut.n_runs++] = (CutRun){read, n, 1};
-        cut.most = read > cut.most ? read : cut.most;
-        cut.sum += read;
-    }
-    cut.run = run;
-    return cut;
-}
-
-/* The sizes into which `size` falls in 1, 2, 3... nearly equal pieces, the
- * largest first, then 1 in any case. */
-static uint32_t sizes_of(uint32_t size, uint32_t tile[MAX_CUTS]) {
-    uint32_t n = 0;
-    for (uint32_t t = size; t > 1 && n < MAX_CUTS - 1;
-         t = pieces(size, pieces(size, t - 1)))
-        tile[n++] = t;
-    tile[n++] = 1;
-    return n;
-}
-
 static void cuts_make(Arena *arena, const Loops *l, uint32_t axis, Cuts *cuts) {
-    uint32_t tile[MAX_CUTS], in = axis ? l->in.w : l->in.h;
+    uint32_t tile[NEST_CUTS], in = axis ? l->in.w : l->in.h;
     uint32_t out = axis ? l->out.w : l->out.h;
-    cuts->n = sizes_of(out, tile);
+    cuts->n = nest_sizes(out, tile);
     for (uint32_t i = 0; i < cuts->n; i++)
-        cuts->at[i] = cut_make(arena, l->conv, axis, in, out, tile[i]);
-}
-
-/* ---- one size ---- */
-
-static uint64_t tiles_across(const Sizes *s) {
-    return (uint64_t)s->rows->n * s->cols->n;
-}
-
-static uint32_t tiles_in(const Loops *l, const Sizes *s) {
-    return l->by_channel ? 1 : pieces(l->in.c, s->in_c);
-}
-
-static uint64_t tiles_all(const Loops *l, const Sizes *s) {
-    return tiles_across(s) * pieces(l->out.c, s->c) * tiles_in(l, s);
-}
-
-/* Gives the next tile its bytes; two of them where there are several. */
-static void lay(const Loops *l, uint64_t bytes, bool several, uint64_t *end,
-                uint64_t at[2]) {
-    bytes = round_up(bytes, l->align);
-    at[0] = at[1] = *end;
-    *end += bytes;
-    if (several && bytes) {
-        at[1] = *end;
-        *end += bytes;
-    }
-}
-
-static uint64_t sums_of(const Loops *l, const Sizes *s) {
-    return (uint64_t)s->rows->tile * s->cols->tile * s->c * l->style->sums;
-}
-
-/* Where the tiles lie; returns the byte behind them. */
-static uint64_t lay_all(const Loops *l, const Sizes *s, Nest *nest) {
-    uint64_t end = 0, sums[2];
-    uint64_t spot = (uint64_t)s->rows->most * s->cols->most;
-    uint32_t across = pieces(l->out.c, s->c), inner = tiles_in(l, s);
-    bool inputs = tiles_across(s) * inner > 1 || (l->by_channel && across > 1);
-    uint64_t in_c = l->by_channel ? 1 : s->in_c;
-    lay(l, l->style->in_backing ? spot * s->in_c * l->element : 0, inputs, &end,
-        nest->input);
-    lay(l, s->c * in_c * l->taps * l->element, across * inner > 1, &end,
-        nest->weights);
-    lay(l, sums_of(l, s), false, &end, sums);
-    nest->sums = sums[0];
-    return end;
-}
-
-static uint64_t weights_of(const Loops *l) {
-    return l->taps * l->out.c * (l->by_channel ? 1 : l->in.c) * l->element;
-}
-
-/* Pixels of all input channels that are read, and times that all weights are.
- */
-static uint64_t input_reads(const Loops *l, const Sizes *s, bool stay) {
-    uint64_t once = s->rows->sum * s->cols->sum * l->in.c;
-    bool again = tiles_in(l, s) > 1 || (stay && tiles_across(s) > 1);
-    return again && !l->by_channel ? once * pieces(l->out.c, s->c) : once;
-}
-
-static uint64_t weight_reads(const Loops *l, const Sizes *s, bool stay) {
-    bool several = pieces(l->out.c, s->c) > 1 || tiles_in(l, s) > 1;
-    bool again = tiles_in(l, s) > 1 || !stay;
-    return several && again ? tiles_across(s) : 1;
-}
-
-static uint64_t moved_with(const Loops *l, const Sizes *s, bool stay) {
-    uint64_t moved = weights_of(l) * weight_reads(l, s, stay);
-    if (l->style->in_backing)
-        moved += input_reads(l, s, stay) * l->element;
-    return moved;
+        cuts->at[i] = nest_cut(arena, l->conv, axis, in, out, tile[i]);
 }
 
 /* Everything once, halos apart. */
 static uint64_t once(const Loops *l, const Sizes *s) {
     uint64_t input = s->rows->sum * s->cols->sum * l->in.c * l->element;
-    return weights_of(l) + (l->style->in_backing ? input : 0);
+    return nest_weights(l) + (l->style->in_backing ? input : 0);
 }
 
 /* ---- the search ---- */
@@ -215,11 +85,11 @@ static bool beats(const Loops *l, uint64_t moved, uint64_t cycles,
 
 static void consider(const Loops *l, const Sizes *s, Best *best) {
     Nest nest = {.c = s->c, .in_c = s->in_c};
-    uint64_t tiles = tiles_all(l, s), end = lay_all(l, s, &nest), least = 0;
-    if (tiles > MAX_TILES || end > l->style->reserved)
+    uint64_t tiles = nest_tiles(l, s), end = nest_lay(l, s, &nest), least = 0;
+    if (tiles > NEST_TILES || end > l->style->reserved)
         return;
     for (int stay = 0; stay < 2; stay++) {
-        uint64_t moved = moved_with(l, s, stay);
+        uint64_t moved = nest_moved(l, s, stay);
         if (!beats(l, moved, best->ideal, tiles, best))
             continue;
         least = least ? least : nest_least_cycles(l, s);
@@ -242,8 +112,8 @@ static void consider(const Loops *l, const Sizes *s, Best *best) {
 /* Whether some order of the loops could be better than what is known, were no
  * engine to wait, nor any tile too large. */
 static bool may_beat(const Loops *l, const Sizes *s, const Best *best) {
-    return beats(l, moved_with(l, s, false), best->ideal, 0, best) ||
-           beats(l, moved_with(l, s, true), best->ideal, 0, best);
+    return beats(l, nest_moved(l, s, false), best->ideal, 0, best) ||
+           beats(l, nest_moved(l, s, true), best->ideal, 0, best);
 }
 
 /* As many input channels as there is room for, but not all of them; 0: none. */
@@ -255,7 +125,7 @@ static uint32_t deepest(const Loops *l, const Sizes *sizes,
     while (lo < hi) {
         uint32_t mid = (lo + hi) / 2;
         s.in_c = in->size[mid];
-        if (lay_all(l, &s, &unused) <= l->style->reserved)
+        if (nest_lay(l, &s, &unused) <= l->style->reserved)
             hi = mid;
         else
             lo = mid + 1;
@@ -268,7 +138,7 @@ static uint32_t deepest(const Loops *l, const Sizes *sizes,
 static void consider_depths(const Loops *l, Sizes *s, const Channels *in,
                             Best *best) {
     s->in_c = l->by_channel ? s->c : in->size[0];
-    if (sums_of(l, s) > l->style->reserved || !may_beat(l, s, best))
+    if (nest_sums(l, s) > l->style->reserved || !may_beat(l, s, best))
         return;
     consider(l, s, best);
     if (l->by_channel || in->n < 2)
@@ -287,10 +157,11 @@ static Loops loops_make(const HwSpec *spec, const Graph *g, const Node *node,
                         int32_t input) {
     const ConvAttr *conv = &node->attr.conv;
     const HwMemory *m = spec->memory;
-    double byte_cycles = TILE_BYTE_PRICE * bytes_seconds(spec, 1) * spec->clock;
+    double wire = bytes_seconds(spec, 1) * spec->clock;
     return (Loops){.spec = spec,
-                   .byte_cycles = byte_cycles,
-                   .bytes_alone = spec->tiling.bytes_alone || byte_cycles <= 0,
+                   .wire = wire,
+                   .byte_cycles = TILE_BYTE_PRICE * wire,
+                   .bytes_alone = spec->tiling.bytes_alone || wire <= 0,
                    .engine = &spec->engine[legal->engine],
                    .from = style->in_backing ? &m[input] : NULL,
                    .to = style->out_backing ? &m[spec->backing] : NULL,
@@ -314,8 +185,8 @@ static Loops loops_of(const Work *w, NodeId id, const HwTileStyle *style) {
 /* What does not fit: remembered if it takes less than what is. */
 static void smaller(const Loops *l, const Sizes *s, Best *best) {
     Nest nest = {.c = s->c, .in_c = s->in_c};
-    uint64_t end = lay_all(l, s, &nest), least = best->mode.nest.over;
-    if (tiles_all(l, s) > MAX_TILES || (least && least <= end))
+    uint64_t end = nest_lay(l, s, &nest), least = best->mode.nest.over;
+    if (nest_tiles(l, s) > NEST_TILES || (least && least <= end))
         return;
     nest.over = end;
     best->mode.tile_h = s->rows->tile;
@@ -335,7 +206,7 @@ static void smaller_depths(const Loops *l, Sizes *s, const Channels *in,
     while (lo < hi) {
         uint32_t mid = (lo + hi + 1) / 2;
         s->in_c = in->size[mid];
-        if (tiles_all(l, s) <= MAX_TILES)
+        if (nest_tiles(l, s) <= NEST_TILES)
             lo = mid;
         else
             hi = mid - 1;
@@ -346,22 +217,21 @@ static void smaller_depths(const Loops *l, Sizes *s, const Channels *in,
 
 static bool sums_are_less(const Loops *l, const Sizes *s, const Best *best) {
     uint64_t over = best->mode.nest.over;
-    return !over || sums_of(l, s) < over;
+    return !over || nest_sums(l, s) < over;
 }
 
 /* The tiles that take least, where all are too large: the smallest of which
  * there are no more than can be run. */
-static void smallest(const Loops *l, const Cuts *rows, const Cuts *cols,
-                     const Channels *c, const Channels *in, Best *best) {
+static void smallest(const Loops *l, const Axes *a, Best *best) {
     best->mode.nest.over = 0;
-    for (uint32_t i = rows->n; i-- > 0;)
-        for (uint32_t j = cols->n; j-- > 0;) {
-            Sizes s = {&rows->at[i], &cols->at[j], 0, 0};
-            for (uint32_t k = c->n; k-- > 0;) {
-                s.c = c->size[k];
+    for (uint32_t i = a->rows.n; i-- > 0;)
+        for (uint32_t j = a->cols.n; j-- > 0;) {
+            Sizes s = {&a->rows.at[i], &a->cols.at[j], 0, 0};
+            for (uint32_t k = a->c.n; k-- > 0;) {
+                s.c = a->c.size[k];
                 if (!sums_are_less(l, &s, best))
                     break;
-                smaller_depths(l, &s, in, best);
+                smaller_depths(l, &s, &a->in, best);
             }
         }
 }
@@ -380,27 +250,44 @@ static void search(const Loops *l, const Axes *a, Best *best) {
         }
 }
 
+static const Axes *axes_make(Arena *arena, const Loops *l) {
+    Axes *a = ARENA_NEW(arena, Axes);
+    a->c.n = nest_sizes(l->out.c, a->c.size);
+    a->in.n = nest_sizes(l->in.c, a->in.size);
+    cuts_make(arena, l, 0, &a->rows);
+    cuts_make(arena, l, 1, &a->cols);
+    return a;
+}
+
+/* Fills `found` with the smallest tiles of the mode's style. */
+static void nest_least(const Work *w, NodeId id, const Mode *mode,
+                       NestKnown *found) {
+    Loops l = loops_of(w, id, &w->spec->tiling.style[mode->style]);
+    Arena *arena = arena_new("nest");
+    Best best = {.mode = *mode};
+    smallest(&l, axes_make(arena, &l), &best);
+    found->end = best.mode.nest.over;
+    found->mode = best.mode;
+    arena_free(arena);
+}
+
 /* Fills `found` for the mode's style. `limit`: tiles that fit, too, of another
  * number of input channels perhaps; or NULL. */
 static void nest_search(const Work *w, NodeId id, const Mode *mode,
                         const NestKnown *limit, NestKnown *found) {
     Loops l = loops_of(w, id, &w->spec->tiling.style[mode->style]);
     Arena *arena = arena_new("nest");
-    Axes *a = ARENA_NEW(arena, Axes);
+    const Axes *a = axes_make(arena, &l);
     Best best = {.moved = UINT64_MAX,
                  .ideal = nest_ideal_cycles(&l),
                  .limit = limit,
                  .mode = *mode};
-    a->c.n = sizes_of(l.out.c, a->c.size);
-    a->in.n = sizes_of(l.in.c, a->in.size);
-    cuts_make(arena, &l, 0, &a->rows);
-    cuts_make(arena, &l, 1, &a->cols);
     search(&l, a, &best);
     best.limit = NULL;
     if (best.moved == UINT64_MAX && limit)
         search(&l, a, &best);
     if (best.moved == UINT64_MAX)
-        smallest(&l, &a->rows, &a->cols, &a->c, &a->in, &best);
+        smallest(&l, a, &best);
     found->reserved = l.style->reserved;
     found->end = best.end;
     found->moved = best.moved;
@@ -413,9 +300,16 @@ size_t nest_slots(const Schedule *schedule) {
     return (size_t)(schedule->graph->node.n + 1) * schedule->spec->tiling.n;
 }
 
-static NestKnown **slot_of(const Work *w, NodeId id, const Mode *mode) {
-    return &w->once->nest[(size_t)id.i * w->spec->tiling.n +
-                          (size_t)(uint32_t)mode->style];
+static size_t slot_of(const Work *w, NodeId id, const Mode *mode) {
+    return (size_t)id.i * w->spec->tiling.n + (size_t)(uint32_t)mode->style;
+}
+
+static NestKnown **smallest_slot(const Work *w, NodeId id, const Mode *mode) {
+    return &w->once->smallest[slot_of(w, id, mode)];
+}
+
+static NestKnown **known_slot(const Work *w, NodeId id, const Mode *mode) {
+    return &w->once->nest[slot_of(w, id, mode)];
 }
 
 static bool volumes_equal(const Graph *g, TensorId a, TensorId b) {
@@ -438,7 +332,7 @@ static bool nodes_alike(const Work *w, NodeId a, NodeId b) {
 /* What is known of the node by the mode's style, for these bytes; NULL. */
 static const NestKnown *known_of(const Work *w, NodeId id, const Mode *mode) {
     uint64_t reserved = w->spec->tiling.style[mode->style].reserved;
-    const NestKnown *known = *slot_of(w, id, mode);
+    const NestKnown *known = *known_slot(w, id, mode);
     while (known && (reserved < known->end || reserved > known->reserved))
         known = known->older;
     return known;
@@ -448,36 +342,81 @@ static const NestKnown *known_of(const Work *w, NodeId id, const Mode *mode) {
 static const NestKnown *limit_of(const Work *w, NodeId id, const Mode *mode) {
     uint64_t reserved = w->spec->tiling.style[mode->style].reserved;
     const NestKnown *most = NULL;
-    for (const NestKnown *k = *slot_of(w, id, mode); k; k = k->older)
+    for (const NestKnown *k = *known_slot(w, id, mode); k; k = k->older)
         if (k->moved < UINT64_MAX && k->end <= reserved &&
             (!most || k->end > most->end))
             most = k;
     return most;
 }
 
+static bool is_known(const Work *w, NodeId id, const Mode *mode) {
+    size_t slot = slot_of(w, id, mode);
+    return w->once->nest[slot] || (w->once->table && (w->once->table[slot] ||
+                                                      w->once->smallest[slot]));
+}
+
 /* The first node with the same loops of which some are known, or itself. */
 static NodeId node_known(const Work *w, NodeId id, const Mode *mode) {
-    if (*slot_of(w, id, mode))
+    if (is_known(w, id, mode))
         return id;
     for (NodeId n = {0}; n.i < w->g->node.n; n.i++)
-        if (*slot_of(w, n, mode) && nodes_alike(w, n, id))
+        if (is_known(w, n, mode) && nodes_alike(w, n, id))
             return n;
     return id;
 }
 
+static void take(Mode *mode, const Mode *tiles) {
+    mode->tile_h = tiles->tile_h;
+    mode->tile_w = tiles->tile_w;
+    mode->nest = tiles->nest;
+}
+
+/* The smallest tiles; false if they do not fit. */
+static bool nest_smallest(const Work *w, NodeId id, Mode *mode) {
+    const HwTileStyle *style = &w->spec->tiling.style[mode->style];
+    NestKnown **slot = smallest_slot(w, id, mode);
+    if (!*slot) {
+        *slot = ARENA_NEW(w->once->arena, NestKnown);
+        nest_least(w, id, mode, *slot);
+    }
+    if ((*slot)->end > style->reserved)
+        return false;
+    take(mode, &(*slot)->mode);
+    mode->nest.over = 0;
+    return true;
+}
+
+/* From the table; false if nothing fits. */
+static bool nest_look_up(const Work *w, NodeId id, Mode *mode) {
+    const HwTileStyle *style = &w->spec->tiling.style[mode->style];
+    NestTable **table = &w->once->table[slot_of(w, id, mode)];
+    Loops l = loops_of(w, id, style);
+    if (!*table)
+        *table = nest_table_new(w->once->arena, &l);
+    const NestEntry *e =
+        nest_table_find(w->once->arena, *table, &l, style->reserved, w->price);
+    if (!e)
+        return false;
+    mode->tile_h = e->tile_h;
+    mode->tile_w = e->tile_w;
+    mode->nest = e->nest;
+    return true;
+}
+
 void nest_choose(const Work *w, NodeId id, Mode *mode) {
     NodeId like = node_known(w, id, mode);
+    if (w->once->table &&
+        (w->tiny ? nest_smallest(w, like, mode) : nest_look_up(w, like, mode)))
+        return;
     const NestKnown *known = known_of(w, like, mode);
     if (!known) {
-        NestKnown **slot = slot_of(w, like, mode);
+        NestKnown **slot = known_slot(w, like, mode);
         NestKnown *found = ARENA_NEW(w->once->arena, NestKnown);
         nest_search(w, id, mode, limit_of(w, like, mode), found);
         found->older = *slot;
         known = *slot = found;
     }
-    mode->tile_h = known->mode.tile_h;
-    mode->tile_w = known->mode.tile_w;
-    mode->nest = known->mode.nest;
+    take(mode, &known->mode);
 }
 
 /* ---- what it moves ---- */
@@ -485,13 +424,14 @@ void nest_choose(const Work *w, NodeId id, Mode *mode) {
 static NestCost cost_of(const Loops *l, uint32_t tile_h, uint32_t tile_w,
                         const Nest *nest, bool timed) {
     Arena *arena = arena_new("nest");
-    Cut rows = cut_make(arena, l->conv, 0, l->in.h, l->out.h, tile_h);
-    Cut cols = cut_make(arena, l->conv, 1, l->in.w, l->out.w, tile_w);
+    Cut rows = nest_cut(arena, l->conv, 0, l->in.h, l->out.h, tile_h);
+    Cut cols = nest_cut(arena, l->conv, 1, l->in.w, l->out.w, tile_w);
     Sizes s = {&rows, &cols, nest->c, nest->in_c};
     bool stay = nest->weights_stay;
-    NestCost cost = {.weights = weights_of(l) * weight_reads(l, &s, stay)};
+    NestCost cost = {.weights =
+                         nest_weights(l) * nest_weight_reads(l, &s, stay)};
     if (l->style->in_backing)
-        cost.input = input_reads(l, &s, stay) * l->element;
+        cost.input = nest_input_reads(l, &s, stay) * l->element;
     if (timed)
         cost.cycles = nest_cycles(l, &s, stay);
     arena_free(arena);

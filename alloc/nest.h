@@ -1,5 +1,5 @@
-/* nest.h - loops over tiles of channels, too, as nest.c and nest_time.c see
- * them; private to alloc. */
+/* nest.h - loops over tiles of channels, too, as the files nest*.c see them;
+ * private to alloc. */
 #ifndef ALLOC_NEST_H
 #define ALLOC_NEST_H
 
@@ -20,6 +20,11 @@ typedef struct Cut {
     const CutRun *run;
 } Cut;
 
+enum {
+    NEST_CUTS = 96, /* of an axis, at most */
+    NEST_TILES = 1 << 16
+};
+
 typedef struct Loops {
     const HwSpec *spec;
     const HwEngine *engine;
@@ -28,7 +33,8 @@ typedef struct Loops {
     const HwTileStyle *style;
     Volume in, out;
     uint64_t taps, element, align;
-    double byte_cycles; /* that a byte over DDR counts as much as */
+    double wire;        /* cycles that a byte over DDR takes */
+    double byte_cycles; /* that it counts as much as */
     bool bytes_alone;   /* it counts more than any */
     bool by_channel;    /* depthwise: a tile has as many input channels */
 } Loops;
@@ -39,11 +45,48 @@ typedef struct Sizes {
     uint32_t c, in_c;
 } Sizes;
 
+/* ---- nest_size.c ---- */
+
+Cut nest_cut(Arena *arena, const ConvAttr *conv, uint32_t axis, uint32_t in,
+             uint32_t out, uint32_t tile);
+/* The sizes into which `size` falls in 1, 2, 3... nearly equal pieces, the
+ * largest first, then 1 in any case; how many. */
+uint32_t nest_sizes(uint32_t size, uint32_t tile[NEST_CUTS]);
+/* How many tiles there are. */
+uint64_t nest_tiles(const Loops *l, const Sizes *s);
+/* Where they lie; returns the byte behind them. */
+uint64_t nest_lay(const Loops *l, const Sizes *s, Nest *nest);
+/* Bytes of a tile of sums, of all weights. */
+uint64_t nest_sums(const Loops *l, const Sizes *s);
+uint64_t nest_weights(const Loops *l);
+/* Pixels of all input channels that are read, and times that all weights are.
+ */
+uint64_t nest_input_reads(const Loops *l, const Sizes *s, bool stay);
+uint64_t nest_weight_reads(const Loops *l, const Sizes *s, bool stay);
+/* Bytes that come from outside. */
+uint64_t nest_moved(const Loops *l, const Sizes *s, bool stay);
+
 /* nest_time.c: cycles as the simulator counts them, ports and slopes aside.
  * `stay`: weights do, not pixels. */
 uint64_t nest_cycles(const Loops *l, const Sizes *s, bool stay);
 /* No more than these, and soon found; for all sizes. */
 uint64_t nest_least_cycles(const Loops *l, const Sizes *s);
 uint64_t nest_ideal_cycles(const Loops *l);
+/* Cycles of the engine alone with all tiles of so many channels. */
+uint64_t nest_busy_cycles(const Loops *l, uint32_t c, uint32_t in_c);
+
+/* ---- nest_table.c ---- */
+
+/* The cheapest tiles of a layer for all capacities, at several prices. */
+typedef struct NestEntry {
+    uint64_t end, moved, cycles;
+    uint32_t tile_h, tile_w;
+    Nest nest;
+} NestEntry;
+NestTable *nest_table_new(Arena *arena, const Loops *l);
+/* For the largest of these that is no larger, and at one of nest_prices, else
+ * the last; NULL: none fits. */
+const NestEntry *nest_table_find(Arena *arena, NestTable *table, const Loops *l,
+                                 uint64_t capacity, uint32_t price);
 
 #endif

@@ -174,17 +174,24 @@ uint64_t nest_cycles(const Loops *l, const Sizes *s, bool stay) {
     return k.total + larger(k.busy, k.leaving);
 }
 
-uint64_t nest_least_cycles(const Loops *l, const Sizes *s) {
-    Clock k = clock_make(l, s, false);
-    const uint64_t n_c[ENDS] = {k.c.n - 1, 1}, n_in[ENDS] = {k.in.n - 1, 1};
-    uint64_t busy = 0, wires = 0;
+uint64_t nest_busy_cycles(const Loops *l, uint32_t tile_c, uint32_t tile_in_c) {
+    Channels out = channels_of(l->out.c, tile_c), in = {1, {tile_c, tile_c}};
+    if (!l->by_channel)
+        in = channels_of(l->in.c, tile_in_c);
+    const uint64_t n_c[ENDS] = {out.n - 1, 1}, n_in[ENDS] = {in.n - 1, 1};
+    uint64_t busy = 0;
     for (uint32_t c = 0; c < ENDS; c++)
         for (uint32_t i = 0; i < ENDS; i++) {
             uint64_t n = n_c[c] * n_in[i];
             if (n)
-                busy += n * computed(l, k.c.size[c], k.in.size[i], l->out.h,
+                busy += n * computed(l, out.size[c], in.size[i], l->out.h,
                                      l->out.w);
         }
+    return busy;
+}
+
+uint64_t nest_least_cycles(const Loops *l, const Sizes *s) {
+    uint64_t busy = nest_busy_cycles(l, s->c, s->in_c), wires = 0;
     for (uint32_t i = 0; i < s->cols->n_runs; i++) {
         const CutRun *cols = &s->cols->run[i];
         uint32_t rows = (uint32_t)s->rows->sum;

@@ -34,12 +34,14 @@ static bool same_traffic(Traffic a, Traffic b) {
 }
 
 /* Whether a plan of the same bytes and work is there, of a memory that was
- * hardly smaller. */
-static bool is_offered(const Offers *offers, const Attempt *a) {
+ * hardly smaller; not smaller at all, where larger tiles take less time. */
+static bool is_offered(const Contest *c, const Offers *offers,
+                       const Attempt *a) {
+    bool tiles = c->schedule->spec->tiling.always;
+    uint64_t least = a->way.size - (tiles ? 1 : a->way.size / 3);
     for (uint32_t i = 0; i < offers->n; i++) {
         const Offer *o = &offers->at[i];
-        if (same_traffic(o->timed.traffic, a->traffic) &&
-            o->way.size > a->way.size - a->way.size / 3)
+        if (same_traffic(o->timed.traffic, a->traffic) && o->way.size > least)
             return true;
     }
     return false;
@@ -97,7 +99,7 @@ static bool is_near(const Traffic *a, const Traffic *first) {
 
 void offers_make(const Contest *c, uint64_t size, Timed below, Timed above,
                  Offers *offers) {
-    enum { MOST = 8, RING_MOST = 4 };
+    enum { MOST = 16, RING_MOST = 4 };
     bool rings = c->schedule->spec->tiling.rings;
     Heat h = {.c = c,
               .loose = true,
@@ -110,7 +112,7 @@ void offers_make(const Contest *c, uint64_t size, Timed below, Timed above,
     for (uint32_t i = 0; i < h.entry.n && left; i++) {
         Attempt *a = h.entry.at[i];
         Offer offer;
-        if (!is_between(a, below, above) || is_offered(offers, a))
+        if (!is_between(a, below, above) || is_offered(c, offers, a))
             continue;
         if (rings && first && !is_near(&a->traffic, first))
             break;
@@ -129,11 +131,12 @@ static double regret(uint64_t own, uint64_t least) {
     return times * fabs(times);
 }
 
-double offer_cost(const Offer *o, Timed least) {
-    enum { CYCLES_WORTH = 3 };
+double offer_cost(const Contest *c, const Offer *o, Timed least) {
+    bool tiles = c->schedule->spec->tiling.always;
+    double worth = tiles ? 0.1 : 3; /* of cycles, where bytes have 1 */
     return regret(traffic_bytes(o->timed.traffic),
                   traffic_bytes(least.traffic)) +
-           CYCLES_WORTH * regret(o->timed.cycles, least.cycles);
+           worth * regret(o->timed.cycles, least.cycles);
 }
 
 Timed offers_least(const Offers *offers, Timed least) {

@@ -23,7 +23,8 @@ static void slots_read(Work *w) {
         }
 }
 
-static const Once *once_new(Arena *arena, const Schedule *schedule) {
+static const Once *once_new(Arena *arena, const Schedule *schedule,
+                            const PlanOptions *options) {
     Once *once = ARENA_NEW(arena, Once);
     uint32_t n = schedule->n_steps;
     once->arena = arena;
@@ -33,6 +34,10 @@ static const Once *once_new(Arena *arena, const Schedule *schedule) {
     }
     once->stripes = stripe_costs_new(arena, n);
     once->nest = ARENA_ARRAY(arena, NestKnown *, nest_slots(schedule));
+    if (time_counts(schedule, options)) {
+        once->table = ARENA_ARRAY(arena, NestTable *, nest_slots(schedule));
+        once->smallest = ARENA_ARRAY(arena, NestKnown *, nest_slots(schedule));
+    }
     once->planks = ARENA_ARRAY(arena, PlankRows, plank_slots(schedule->graph));
     once->slab = ARENA_ARRAY(arena, uint32_t, 2 * schedule->graph->node.n + 2);
     return once;
@@ -46,7 +51,7 @@ Work *work_new(Arena *arena, const Schedule *schedule, const HwSpec *spec,
     w->spec = spec;
     w->g = schedule->graph;
     w->options = options;
-    w->once = once ? once : once_new(arena, schedule);
+    w->once = once ? once : once_new(arena, schedule, options);
     w->uses = graph_uses(arena, w->g);
     w->legal = ARENA_ARRAY(arena, Legal, w->g->node.n + 1);
     w->copy = ARENA_ARRAY(arena, Legal, w->g->tensor.n + 1);

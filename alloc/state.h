@@ -176,12 +176,15 @@ typedef struct NestKnown {
     Mode mode;
     struct NestKnown *older;
 } NestKnown;
+typedef struct NestTable NestTable;
 typedef struct Once {
     Arena *arena;
     RollCosts *rolls;     /* rollcost.c; NULL for machines without rings */
     FlowStep *flow;       /* flow.c: by step; likewise */
     StripeCosts *stripes; /* stripecost.c */
     NestKnown **nest;     /* by node, then style; NULL: not yet */
+    NestTable **table;    /* the same, where time is weighed; or NULL */
+    NestKnown **smallest; /* with it: the smallest tiles, in Mode.nest.over */
     PlankRows *planks;    /* tiles.c: what was asked last */
     uint32_t *slab;       /* slabs.c: by node: its quanta; 0: not yet */
 } Once;
@@ -218,6 +221,8 @@ typedef struct Work {
                            * counts as much as */
     uint32_t haste;       /* products that a group computes again and that
                            * count as much as a byte over DDR; 0: none does */
+    uint32_t price;       /* one of nest_prices, or 0: the first; */
+    bool tiny;            /* but tiles of channels are as small as can be */
     bool wholes_first;    /* whole volumes leave, even where parts would do */
     uint32_t low;         /* volumes stay where rows of them are read, of which
                            * little is there at a time: of active memory one

@@ -21,8 +21,10 @@ static bool way_fit(Work *w, const Way *way, Problem *problem,
     w->low = way->low;
     w->thrift = way->thrift;
     w->haste = way->haste;
+    w->price = way->price;
+    w->tiny = way->tiny;
     w->runs = way->runs;
-    if (way->streams)
+    if (way->streams || way->price || way->tiny)
         start_again(w);
     if (way->rolls) {
         *two_levels = true;

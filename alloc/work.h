@@ -88,6 +88,11 @@ uint64_t never_less(const Work *w);
 /* Fills ddr_compulsory, ddr_bound, ddr_once and ddr_layers. */
 void bound_make(const Work *w, Plan *plan);
 
+/* ---- ladder.c ---- */
+
+/* Whether plans for the machine are weighed by time beside bytes. */
+bool time_counts(const Schedule *schedule, const PlanOptions *options);
+
 /* ---- plan.c ---- */
 
 /* Whether there is any plan for the machine, of no more instructions than it

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """tiles.py - tiling of single layers, beside a bound on what they must move.
 
-    python3 bench/tiles.py [--am KIB...] [--all] [--count] [NETWORK...]
+    python3 bench/tiles.py [--am KIB...] [--all] [--count] [--default]
+                           [NETWORK...]
 
 Each convolution (of one group) of a network is a network of its own here: its
 input and weights lie in DDR, its result goes there, and all tiles - inputs,
@@ -10,6 +11,9 @@ the active memory of tile-npu, 8 bits an element. Ours is what the simulator
 counts by running the emitted listing: inputs, weights and outputs over DDR.
 `verify` also compares the values with the reference; with --count nothing
 does, which is faster.
+The bound is one of bytes alone, however long they take, so layers are planned
+with tiling.bytes_alone=true; with --default as a user gets them, who would not
+wait twice as long for a twentieth of the bytes.
 bound: the larger of what must move in any case (pixels that a kernel touches,
 weights, outputs, each once) and 2 MACs / sqrt(R S) + outputs, R the reuse by
 the kernel (at least 1) and S the bytes of active memory (Chen et al., HPCA
@@ -92,49 +96,52 @@ def key(shape, node):
     return json.dumps([shape, node["writes"][0]["shape"], node["attributes"]])
 
 
-def moved(network, folder, memory, values):
-    """Bytes over DDR of the network of one layer; seconds of its planning."""
+def moved(network, folder, memory, values, alone):
+    """Bytes over DDR of the network of one layer; seconds of its planning;
+    cycles."""
     path = os.path.join(folder, "layer.json")
     with open(path, "w", encoding="utf-8") as text:
         json.dump(network, text)
+    sets = [tool.am(memory), f"tiling.bytes_alone={str(alone).lower()}"]
     if values:
-        run = tool.verified(path, "tile-npu", tool.am(memory))
+        run = tool.verified(path, "tile-npu", *sets)
         planning = run and run["ms"]["alloc"]
     else:
-        run = tool.counted(path, "tile-npu", folder, tool.am(memory))
+        run = tool.counted(path, "tile-npu", folder, *sets)
         planning = run and run["plan"]["ms"]["alloc"]
     if not run:
         sys.exit(f"{network['nodes'][1]['name']} does not fit")
     return (run["ddr_read_bytes"] + run["ddr_written_bytes"] +
-            run["weights_read_bytes"]), planning / 1000
+            run["weights_read_bytes"]), planning / 1000, run["cycles"]
 
 
 def heading():
     print(f"{'network':14} {'KiB':>5} {'conv':>4} {'moved':>12} {'bound':>14} "
-          f"{'ratio':>6} {'MAC/B':>6} {'s':>5}  worst")
+          f"{'ratio':>6} {'MAC/B':>6} {'cycles':>12} {'s':>5}  worst")
 
 
-def row(network, memory, folder, each=False, values=True):
+def row(network, memory, folder, each=False, values=True, by_bytes=True):
     """Prints it; ours / bound."""
     graph = graph_of(network, folder)
     found, others = layers(graph)
-    known, sums, planning, worst = {}, [0, 0, 0], 0, (0, 0, "")
+    known, sums, planning, worst = {}, [0, 0, 0, 0], 0, (0, 0, "")
     for shape, node in found:
         least, macs = bound(shape, node, memory)
         same = key(shape, node)
         if same not in known:
             known[same] = moved(alone(graph, shape, node), folder, memory,
-                                values)
+                                values, by_bytes)
             planning += known[same][1]
         ours = known[same][0]
-        sums = [s + x for s, x in zip(sums, (ours, least, macs))]
+        sums = [s + x for s, x in zip(sums, (ours, least, macs,
+                                                known[same][2]))]
         worst = max(worst, (ours / least, ours - least, node["name"]))
         if each:
             print(f"  {node['name']:30} {ours:12,} {least:14,.0f} "
                   f"{ours / least:6.3f}")
     print(f"{tool.name_of(network):14} {memory // 1024:5} {len(found):4} {sums[0]:12,} "
           f"{sums[1]:14,.0f} {sums[0] / sums[1]:6.3f} {sums[2] / sums[0]:6.0f} "
-          f"{planning:5.2f}  {worst[0]:.3f} {worst[2]}, {worst[1]:,.0f} bytes"
+          f"{sums[3]:12,} {planning:5.2f}  {worst[0]:.3f} {worst[2]}, {worst[1]:,.0f} bytes"
           + (f"; {others} of several groups left out" if others else ""))
     return sums[0] / sums[1]
 
@@ -144,6 +151,8 @@ def main():
     ask.add_argument("--am", type=int, nargs="+", default=[512])
     ask.add_argument("--all", action="store_true", help="each layer, too")
     ask.add_argument("--count", action="store_true", help="compare no values")
+    ask.add_argument("--default", action="store_true",
+                     help="weigh time against bytes")
     ask.add_argument("network", nargs="*")
     asked = ask.parse_args()
     start = time.time()
@@ -152,7 +161,8 @@ def main():
         for am in asked.am:
             for network in asked.network or [tool.example(n)
                                              for n in NETWORKS]:
-                row(network, am * 1024, folder, asked.all, not asked.count)
+                row(network, am * 1024, folder, asked.all, not asked.count,
+                    not asked.default)
     print(f"every layer {'counted' if asked.count else 'verified by value'}; "
           f"{time.time() - start:.0f} s in all")
 

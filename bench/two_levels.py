@@ -165,6 +165,8 @@ def chen(folder):
     found = {kib: [tiles.row(tool.example(n), kib * 1024, folder,
                              values=False) for n in tiles.NETWORKS]
              for kib in TILES}
+    weighed = [tiles.row(tool.example(n), TILES_AT * 1024, folder,
+                         values=False, by_bytes=False) for n in tiles.NETWORKS]
 
     def text(ratios):
         return ", ".join(f"{n} {r:.3f}" for n, r in zip(tiles.NETWORKS, ratios))
@@ -176,6 +178,9 @@ def chen(folder):
         *(f"{kib:4} KiB: {text(found[kib])}; published "
           + ", ".join(f"{r:.3f}" for r in TILES[kib])
           for kib in TILES if kib != TILES_AT),
+        "the bound is of bytes alone, and so were layers planned "
+        "(tiling.bytes_alone=true); where time is weighed, too, as a user has "
+        f"it, {text(weighed)}",
         "the bound is asymptotic, for any one layer it may be above what can "
         "be done: below 1 means that, no more")
 

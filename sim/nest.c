@@ -23,6 +23,14 @@ typedef struct Part {
     uint32_t at, n;
 } Part;
 
+/* What the engine does for a tile of a size. */
+typedef struct Known {
+    uint32_t rows, cols, out, in; /* pixels, channels; 0: none */
+    SimEvent cost;
+} Known;
+
+enum { KNOWN = 32 };
+
 typedef struct Nest {
     Run *run;
     const Job *job;
@@ -36,6 +44,8 @@ typedef struct Nest {
     uint64_t busy, moved, left; /* cycles: of the engine with the step before;
                                  * of what this one moves; of results that
                                  * leave */
+    bool alike;                 /* tiles of one size take as long anywhere */
+    Known known[KNOWN];
 } Nest;
 
 typedef struct Step {
@@ -380,8 +390,7 @@ static void overlap(Nest *t) {
     t->moved = t->left = 0;
 }
 
-static void count(Nest *t, const Step *s) {
-    Run *run = t->run;
+static SimEvent cost_of_step(const Nest *t, const Step *s) {
     Work tile = *t->job->work; /* with the step's channels */
     tile.in.c = s->in.n;
     tile.out.c = s->out.n;
@@ -389,9 +398,34 @@ static void count(Nest *t, const Step *s) {
     tile.has_repl = false;
     tile.in_at = channels_of(&tile.in_at, s->in);
     tile.out_at = channels_of(&tile.out_at, s->out);
-    SimEvent cost = cost_of_box(run, &tile, s->box);
+    SimEvent cost = cost_of_box(t->run, &tile, s->box);
     cost.cost[SIM_WEIGHTS] = 0; /* its tiles are fetched */
-    t->busy = cost_busy(&tile, &cost);
+    return cost;
+}
+
+/* Ports are not counted there. */
+static bool is_unported(const Run *run, const Place *place) {
+    return !is_active(run, place) ||
+           run->spec->memory[place->memory].bandwidth <= 0;
+}
+
+/* Tiles of one size cost the same, but for copies of their channels that pass
+ * through ports. */
+static SimEvent cost_known(Nest *t, const Step *s) {
+    const Box *box = &s->box;
+    Known *k =
+        &t->known[(box->rows + 3 * box->cols + 5 * s->out.n + 7 * s->in.n) %
+                  KNOWN];
+    if (k->rows == box->rows && k->cols == box->cols && k->out == s->out.n &&
+        k->in == s->in.n && t->alike)
+        return k->cost;
+    *k = (Known){box->rows, box->cols, s->out.n, s->in.n, cost_of_step(t, s)};
+    return k->cost;
+}
+
+static void count(Nest *t, const Step *s) {
+    SimEvent cost = cost_known(t, s);
+    t->busy = cost_busy(t->job->work, &cost);
     t->event->busy += t->busy;
     t->event->cost[SIM_COMPUTE] += cost.cost[SIM_COMPUTE];
     t->event->cost[SIM_PORTS] += cost.cost[SIM_PORTS];
@@ -467,7 +501,9 @@ bool nest_run(Run *run, const Job *job, SimEvent *event) {
     Nest t = {.run = run,
               .job = job,
               .event = event,
-              .by_channel = w->op == HW_OP_CONV_DEPTHWISE};
+              .by_channel = w->op == HW_OP_CONV_DEPTHWISE,
+              .alike =
+                  is_unported(run, &w->in_at) && is_unported(run, &w->out_at)};
     if (!can_run(&t) || !rooms_take(&t))
         return false;
     if (!run->options.memory_only)

@@ -21,7 +21,7 @@ import tool  # noqa: E402
 
 KIB = 1 << 10
 BY_TIME = {"xdnn-v2-28", "xdnn-v2-56", "xdnn-v3-96", "ring-npu", "line-npu",
-           "stage-npu"}
+           "stage-npu", "tile-npu"}
 SIZES = {  # in KiB, and how many of them fit
     ("tiny", "xdnn-v2-28"): (range(4, 49), 41),
     ("tiny", "xdnn-v2-56"): (range(8, 97, 2), 41),
@@ -35,7 +35,10 @@ SIZES = {  # in KiB, and how many of them fit
     ("tiny", "ring-npu"): (range(2, 25), 23),
     ("googlenet", "ring-npu"): (range(61, 290, 19), 13),
     ("densenet-cell", "line-npu"): (range(64, 1089, 64), 17),
-    ("googlenet", "tile-npu"): (range(64, 577, 64), 9),
+    ("googlenet", "tile-npu"): (range(64, 577, 128), 5),
+    ("squeezenet", "tile-npu"): (range(64, 1665, 400), 5),
+    ("vgg16", "tile-npu"): ([288, 512, 1024], 3),
+    ("u-net", "tile-npu"): ([288, 712, 2048], 3),
     ("tiny", "stage-npu"): (range(2, 65, 2), 32),
     ("densenet-cell", "stage-npu"): (range(48, 1100, 80), 14),
     ("squeezenet", "stage-npu"): (range(100, 2000, 190), 10),
@@ -54,10 +57,10 @@ FASTER = [  # with so many KiB; all fit
     ("squeezenet", "ring-npu", 248),
     ("squeezenet", "line-npu", 994),
     ("squeezenet", "stage-npu", 8192),
-    ("mobilenet-v2", "tile-npu", 512),
+    ("squeezenet", "tile-npu", 512),
     ("mobilenet-v2", "xdnn-v3-96", 4096),
 ]
-GENERATED = {"residual"}  # by bench/networks.py: of more than 200 steps
+GENERATED = {"residual", "u-net"}  # by bench/networks.py
 UNNAMED = ("squeezenet", "xdnn-v2-28", 1385)  # without the keys `planned_*`
 VALUES = {"bandwidths": 10, "widths": 7}
 

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """tiles.py - single layers against the bound of bench/tiles.py at 512 KiB.
 
-Every convolution of four networks alone, its listing run and verified by value;
-the sums over a network stay within the figures of the field.
+Every convolution of four networks alone, planned for the fewest bytes
+(tiling.bytes_alone), its listing run and verified by value; the sums over a
+network stay within the figures of the field.
 """
 import os
 import sys
