@@ -7,6 +7,9 @@
 
 /* A way to plan: as if the first active memory ended at `size` bytes, of which
  * groups may take `share` sixteenths; 0: no groups. */
+/* What transfers do to hide behind layers. */
+typedef enum Hiding { HIDES_ALL, HIDES_WHOLE, HIDES_NONE } Hiding;
+
 typedef struct Way {
     uint64_t size;
     uint64_t others; /* bytes of each other active memory, at most; 0: all */
@@ -17,6 +20,7 @@ typedef struct Way {
     bool wholes;     /* whole volumes leave first, even where parts would do */
     bool streams;    /* what never runs whole keeps nothing in active memory */
     bool loose;      /* not as low as can be: that takes time */
+    Hiding hides;    /* less than can be: ladder.h, offer_slower */
     bool quick;      /* no buffers live longer to hide transfers: the same */
     bool tight;      /* finished within the height that it takes */
     bool within;     /* finished for a memory that ends there, to time it */

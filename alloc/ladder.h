@@ -43,6 +43,9 @@ void offers_make(const Contest *c, uint64_t size, Timed below, Timed above,
 void heat_sort(Heat *h);
 /* What is placed, finished quickly and timed. False: it breaks a rule. */
 bool offer_quickly(const Contest *c, Attempt *a, Offer *out);
+/* The same plan, of whose transfers fewer run beside layers: what is too fast
+ * beside a larger memory's plan has its bytes still. False: there is none. */
+bool offer_slower(const Contest *c, Offer *o);
 /* As it is when it is chosen. False: it breaks a rule. */
 bool offer_finish(const Contest *c, Offer *o);
 /* The fewest bytes and cycles, each of any of them, or of `least`. */

@@ -68,6 +68,16 @@ bool offer_quickly(const Contest *c, Attempt *a, Offer *out) {
     return true;
 }
 
+bool offer_slower(const Contest *c, Offer *o) {
+    Arena *arena = arena_new("slower");
+    o->way.hides++;
+    Plan *plan = way_plan(arena, diag_new(arena), c, &o->way);
+    if (plan)
+        o->timed.cycles = c->options->cycles(c->options->context, plan);
+    arena_free(arena);
+    return plan != NULL;
+}
+
 bool offer_finish(const Contest *c, Offer *o) {
     Arena *arena = arena_new("offer");
     Contest one = *c;

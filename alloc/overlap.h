@@ -150,6 +150,6 @@ PlanResult window_copy(const Lives *lives, const PlanResult *result);
  * transfers, not if `quick`; all are placed anew then. With `most`, a plan that
  * is to take as many cycles, or more, is of no use. */
 void stretch(Work *w, Diag *diag, Problem *problem, PlanResult *result,
-             Plan *plan, bool quick, uint64_t most);
+             Plan *plan, bool quick, bool in_slices, uint64_t most);
 
 #endif

@@ -8,10 +8,11 @@
  * and taken where it is no worse than that of the size before. What rolls in
  * little memory does so row by row, and all that it loads hides behind many
  * layers; in more memory it may be slower, as what stays whole is loaded before
- * work begins. Sizes below get a chain of plans (chain.c), none better than the
- * first of these, and between them halving (boxes.h): of what lies between both
- * ends the plan with the fewest bytes. Time follows bytes here but for what
- * chance leaves unhidden; so few plans are timed, and more are made, which hide
+ * work begins. Between these and the least size in which anything fits there is
+ * halving (boxes.h): of what lies between both ends the plan with the fewest
+ * bytes. What is too fast beside a larger memory's plan hides fewer transfers:
+ * time follows bytes here but for what chance leaves unhidden, so that costs
+ * little, and bytes nothing. Few plans are timed, and more are made, which hide
  * transfers in other ways, only where those shut out the fewest bytes.
  */
 #include "alloc/ladder.h"
@@ -22,7 +23,7 @@
 
 /* Sizes that are planned for each power of two, and parts of a price that are
  * worth it. */
-enum { OCTAVE = 32, TOP_OCTAVE = 4, PART = 128, MOST_SIZES = 64 };
+enum { OCTAVE = 32, TOP_OCTAVE = 4, PART = 128 };
 
 /* Ways in the order in which they are tried. */
 enum { WAYS = 3, TIERS = 3, QUICK_TIERS = 2 };
@@ -71,10 +72,18 @@ static bool is_promising(Search *n, Traffic t) {
            (n->fastest && bytes == best && !is_long(n));
 }
 
+/* The plan may be faster than that of a larger memory. */
+static bool slow_down(const Search *n, Offer *o) {
+    while (o->timed.cycles < n->above.cycles)
+        if (o->way.hides == HIDES_NONE || !offer_slower(n->c, o))
+            return false;
+    return no_worse(n->above, o->timed) && no_worse(o->timed, n->below);
+}
+
 static void consider(Search *n, Attempt *a) {
     Offer o;
     if (!is_promising(n, a->traffic) || !offer_quickly(n->c, a, &o) ||
-        !no_worse(n->above, o.timed) || !no_worse(o.timed, n->below))
+        !slow_down(n, &o))
         return;
     if (!n->found || is_less(o.timed, n->best.timed))
         n->best = o;
@@ -137,17 +146,6 @@ static Box middle(void *context, uint64_t size, const Box *below,
                 .above = timed_of(climb, above),
                 .tiers = TIERS};
     return search_box(climb, n, below);
-}
-
-/* The least size, and powers of two below `top`; how many. */
-static uint32_t find_sizes(uint64_t least, uint64_t top,
-                           uint64_t size[MOST_SIZES]) {
-    uint32_t n = 0;
-    size[n++] = least;
-    for (uint64_t next = 1; next < top; next *= 2)
-        if (next > least)
-            size[n++] = next;
-    return n;
 }
 
 /* ---- sizes in which they do ---- */
@@ -218,20 +216,25 @@ static Box box_beyond(Climb *climb, uint64_t all, Box box) {
 /* Boxes of rising sizes. */
 typedef struct Boxes {
     uint32_t n;
-    Box at[MOST_SIZES + 2];
+    Box at[3];
 } Boxes;
 
-/* The chain up to where layers roll; none is better than `last`. */
-static void add_chain(Climb *climb, uint64_t end, const Box *last, Boxes *to) {
-    const Contest *c = climb->c;
-    uint64_t size[MOST_SIZES];
-    Offer held[MOST_SIZES];
-    uint32_t n = find_sizes(size_for_any(c, end), end, size);
+/* The least size below that in which layers roll; its plan is not better than
+ * `last`, and as slow as can be: others are between the two. */
+static void add_least(Climb *climb, uint64_t end, const Box *last, Boxes *to) {
+    const Box none = {0};
+    Search n = {.size = size_for_any(climb->c, end),
+                .below = costs_all,
+                .above = timed_of(climb, last),
+                .tiers = TIERS};
+    Box box = search_box(climb, n, &none);
     to->n = 0;
-    if (!chain_make(c, size, n, timed_of(climb, last), held))
+    if (!box.any)
         return;
-    for (uint32_t i = 0; i < n; i++)
-        to->at[to->n++] = climb_box(climb, size[i], held[i]);
+    Offer slow = climb->held.at[box.plan];
+    while (slow.way.hides != HIDES_NONE && offer_slower(climb->c, &slow))
+        continue;
+    to->at[to->n++] = climb_box(climb, box.size, slow);
 }
 
 static bool goes_on(const Climb *climb, const Boxes *boxes, const Box *next) {
@@ -240,20 +243,18 @@ static bool goes_on(const Climb *climb, const Boxes *boxes, const Box *next) {
 }
 
 /* The least memory in which layers roll may be a slow one. It has its own plan
- * where that is no slower than those for less. Where it halves the bytes and is
- * slower by little, none of those may be faster; where it is slower by much
- * (VGG-E in line buffers by an eighth), it is taken all the same, which is the
- * only case in which more memory costs time. */
+ * where that is no slower than that for the least in which anything fits; where
+ * it halves the bytes and is slower by little, that one may not be faster. */
 static void add_boxes(Climb *climb, Box first, Box top, Boxes *to) {
-    enum { LITTLE = 512, MUCH = 16 };
-    add_chain(climb, first.size, &top, to);
+    enum { LITTLE = 512 };
+    add_least(climb, first.size, &top, to);
     bool goes = goes_on(climb, to, &first);
     const Price *last = to->n ? &to->at[to->n - 1].price : &first.price;
     if (!goes && first.price.bytes < last->bytes / 2) {
         uint64_t slower = first.price.cycles - last->cycles;
-        goes = slower <= last->cycles / LITTLE || slower > last->cycles / MUCH;
-        if (slower <= last->cycles / LITTLE)
-            add_chain(climb, first.size, &first, to);
+        goes = slower <= last->cycles / LITTLE;
+        if (goes)
+            add_least(climb, first.size, &first, to);
     }
     if (goes && first.size < top.size)
         to->at[to->n++] = first;

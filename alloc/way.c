@@ -200,9 +200,9 @@ bool way_finish(Attempt *a, Diag *diag, const Contest *c) {
     if (!way_act(a, diag))
         return false;
     plan->am_packed = packed;
-    if (a->w->spec->tiling.overlap)
+    if (a->w->spec->tiling.overlap && a->way.hides != HIDES_NONE)
         stretch(a->w, diag_new(a->arena), &a->problem, &a->result, plan,
-                a->way.quick, a->way.cycles);
+                a->way.quick, a->way.hides == HIDES_ALL, a->way.cycles);
     if (smaller || a->way.others)
         plan->schedule = schedule_tiled(a->arena, c->schedule, real_spec(c),
                                         plan->schedule->spec);

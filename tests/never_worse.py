@@ -20,8 +20,8 @@ import sweep  # noqa: E402
 import tool  # noqa: E402
 
 KIB = 1 << 10
-BY_TIME = {"xdnn-v2-28", "xdnn-v2-56", "xdnn-v3-96", "ring-npu", "line-npu",
-           "stage-npu", "tile-npu"}
+BY_TIME = {"xdnn-v2-28", "xdnn-v2-56", "xdnn-v3-96", "ring-npu", "stage-npu",
+           "tile-npu"}
 SIZES = {  # in KiB, and how many of them fit
     ("tiny", "xdnn-v2-28"): (range(4, 49), 41),
     ("tiny", "xdnn-v2-56"): (range(8, 97, 2), 41),

@@ -86,7 +86,7 @@ probability (10x1x1): outside: for the host alone; does not move
 --- exit 0
 --- stdout
 ...
-sum (32x8x8): never whole: steps 3 to 7 roll and step 8 runs by channels, with a ring of 1 of its 8 rows, and at most 16 of its 32 channels at a time; whole it takes 2,048 of 2,048 bytes, all that is alive in step 6 takes 4,096; stored to ddr; loaded from ddr
+sum (32x8x8): never whole: steps 3 to 7 roll and step 8 runs by channels, with a ring of 2 of its 8 rows, and at most 16 of its 32 channels at a time; whole it takes 2,048 of 2,048 bytes, all that is alive in step 6 takes 4,096; stored to ddr; loaded from ddr
 average (32x1x1): in active memory, step 8; stored to outputs
 ...
 --- run amphora compile SHARE/examples/tiny.prototxt -t xdnn-v2-28 --set memories.am.size=24KiB --images 2 --explain
