@@ -128,7 +128,6 @@ typedef struct Heat {
     bool loose, tight, falls; /* as in Way */
     bool fewest;              /* only those with fewer bytes than all before */
     double most;              /* bytes: plans that move more are of no use */
-    double near;              /* nor more than so many times the fewest; or 0 */
     uint64_t others;          /* as in Way */
     uint64_t height;  /* of the way that was tried last; 0: it does not fit */
     bool fits, stops; /* one that is short enough was found */

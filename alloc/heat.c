@@ -27,8 +27,6 @@ static bool enter(Heat *h, Attempt *a) {
         return false;
     if (h->fewest && !a->traffic.too_long)
         h->most = bytes;
-    if (h->near > 0 && !a->traffic.too_long && h->near * bytes < h->most)
-        h->most = h->near * bytes;
     vec_push(h->c->arena, &h->entry, a);
     return true;
 }

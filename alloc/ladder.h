@@ -29,8 +29,6 @@ typedef VEC(Offer) Offers;
 /* What groups load once for several layers is counted more than once by what
  * ends plans early: these may move so many times the bytes. */
 enum { SLACK = 4 };
-/* Instructions of plans that take long to time, where layers roll. */
-enum { LONG = 8192 };
 
 static const Timed costs_nothing = {{0}, 0},
                    costs_all = {{.moved = UINT64_MAX >> 8}, UINT64_MAX};

@@ -47,12 +47,10 @@ static bool is_offered(const Contest *c, const Offers *offers,
     return false;
 }
 
-/* Whether there is time that neither engines nor transfers need. Where layers
- * roll it takes other ways to use that. */
+/* Whether there is time that neither engines nor transfers need. */
 static bool waits(const Contest *c, const Plan *plan) {
     enum { PART = 32 };
-    const HwTiling *tiling = &c->schedule->spec->tiling;
-    return tiling->overlap && !tiling->rings &&
+    return c->schedule->spec->tiling.overlap &&
            plan_waiting(plan) > plan->cycles / PART;
 }
 
@@ -98,36 +96,21 @@ static bool is_between(const Attempt *a, Timed below, Timed above) {
            fewer_bytes(above.traffic, a->traffic);
 }
 
-/* Where layers roll, time follows bytes: only plans are timed that move hardly
- * more than the fewest, and of long ones just that. */
-static bool is_near(const Traffic *a, const Traffic *first) {
-    enum { NEAR = 4 };
-    uint64_t fewest = traffic_bytes(*first);
-    return traffic_bytes(*a) - fewest <= fewest / NEAR &&
-           first->instructions <= LONG;
-}
-
 void offers_make(const Contest *c, uint64_t size, Timed below, Timed above,
                  Offers *offers) {
-    enum { MOST = 16, RING_MOST = 4 };
-    bool rings = c->schedule->spec->tiling.rings;
+    enum { MOST = 16 };
     Heat h = {.c = c,
               .loose = true,
-              .near = rings ? SLACK : 0,
               .most = SLACK * (double)traffic_bytes(below.traffic)};
     heat_ways(&h, size, true);
     heat_sort(&h);
-    const Traffic *first = NULL;
-    uint32_t left = rings ? RING_MOST : MOST;
-    for (uint32_t i = 0; i < h.entry.n && left; i++) {
+    uint32_t looked = 0;
+    for (uint32_t i = 0; i < h.entry.n && looked < MOST; i++) {
         Attempt *a = h.entry.at[i];
         Offer offer;
         if (!is_between(a, below, above) || is_offered(c, offers, a))
             continue;
-        if (rings && first && !is_near(&a->traffic, first))
-            break;
-        first = first ? first : &a->traffic;
-        left--;
+        looked++;
         if (offer_quickly(c, a, &offer))
             vec_push(c->arena, offers, offer);
     }

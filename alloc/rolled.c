@@ -55,8 +55,9 @@ static bool is_less(Timed a, Timed b) {
     return mine != other ? mine < other : a.cycles < b.cycles;
 }
 
-/* Of such a plan no others are timed for the same size. */
+/* Such a plan takes long to time: no others are for the same size. */
 static bool is_long(const Search *n) {
+    enum { LONG = 8192 };
     return n->found && n->best.timed.traffic.instructions > LONG;
 }
 
