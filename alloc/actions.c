@@ -9,6 +9,8 @@
  */
 #include "alloc/emit.h"
 
+#include <string.h>
+
 /* ---- concats ---- */
 
 static void relay(Emit *e, const Relay *r, uint32_t to) {
@@ -201,6 +203,7 @@ bool actions_make(Work *w, Diag *diag, const Problem *problem,
     place_inputs(&e);
     for (; e.step < w->schedule->n_steps && !emit_gives_up(&e); e.step++)
         step_actions(&e, &w->schedule->step[e.step]);
+    memset(plan->memory_used, 0, sizeof plan->memory_used);
     if (emit_gives_up(&e) ||
         !regions_place(&e.regions, diag, plan->memory_used))
         return false;

@@ -15,6 +15,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, "bench")
+import networks  # noqa: E402
 import residency  # noqa: E402
 import sweep  # noqa: E402
 import tool  # noqa: E402
@@ -61,6 +62,9 @@ FASTER = [  # with so many KiB; all fit
     ("mobilenet-v2", "xdnn-v3-96", 4096),
 ]
 GENERATED = {"residual", "u-net"}  # by bench/networks.py
+# Results of the host lie in `inputs`, which holds them all, but not twice.
+HOSTED = [[tool.am(size << 10), "memories.inputs.size=208KiB"]
+          for size in range(4, 65, 6)]
 UNNAMED = ("squeezenet", "xdnn-v2-28", 1385)  # without the keys `planned_*`
 VALUES = {"bandwidths": 10, "widths": 7}
 
@@ -83,7 +87,21 @@ def unnamed(machine, folder):
     return path
 
 
+def upsampled(folder):
+    """Layers of the host between convolutions."""
+    net = networks.Net("upsampled", 16, 32)
+    x = net.pool(net.conv(net.input, 32, 3), "MAX", 2, 2, pad=0)
+    x = net.conv(net.upsample(net.conv(x, 64, 3)), 32, 3)
+    net.conv(net.upsample(x), 8, 3)
+    path = os.path.join(folder, "upsampled.prototxt")
+    with open(path, "w", encoding="utf-8") as out:
+        print(*net.lines, sep="\n", file=out)
+    return path
+
+
 def network_file(name, folder):
+    if name == "upsampled":
+        return upsampled(folder)
     if name in GENERATED:
         return residency.generated(name, folder)
     return tool.example(name)
@@ -94,6 +112,7 @@ def cases(folder):
     for (network, machine), (sizes, fits) in SIZES.items():
         yield ("sizes", machine, network,
                [[tool.am(int(size * KIB))] for size in sizes], fits)
+    yield "sizes", "tile-npu", "upsampled", HOSTED, len(HOSTED)
     for network, (sizes, fits) in SECOND.items():
         yield ("sizes", "template", network,
                [[f"memories.bulk.size={size}"] for size in sizes], fits)
