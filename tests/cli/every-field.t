@@ -57,7 +57,7 @@ instructions:
 --- exit 0
 --- stdout
 net on every: the listing computes what the network computes
-values  11 layers and tiles compared, largest relative error 3.92e-07
+values  11 layers and tiles compared, largest relative error <ms>
 plan    25,600 bytes of AM, live peak 25,600 (planner greedy_by_size, proved)
 AM      25,600 of 1,099,511,627,776 bytes touched
 DDR     9,600 bytes read, 40 written; compulsory 9,640
