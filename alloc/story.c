@@ -202,6 +202,18 @@ static void read_concat(Reader *r, const Action *a) {
     }
 }
 
+static void read_host(Reader *r, const Action *a) {
+    r->story[r->plan->placement[a->out].tensor.i].by_host = true;
+    for (uint32_t i = 0; i < a->n_in; i++) {
+        const Placement *in = &r->plan->placement[a->in[i]];
+        Story *s = &r->story[in->tensor.i];
+        if (s->host.i == NONE) {
+            s->host = a->node;
+            s->host_memory = in->memory;
+        }
+    }
+}
+
 static void read_action(Reader *r, const Action *a) {
     if (is_move(a))
         read_move(r, a);
@@ -209,6 +221,8 @@ static void read_action(Reader *r, const Action *a) {
         read_run(r, a);
     else if (a->kind == ACTION_CONCAT)
         read_concat(r, a);
+    else if (a->kind == ACTION_HOST)
+        read_host(r, a);
 }
 
 Story *plan_stories(Arena *arena, const Plan *plan) {
@@ -218,6 +232,7 @@ Story *plan_stories(Arena *arena, const Plan *plan) {
     r.story = ARENA_ARRAY(arena, Story, g->tensor.n + 1);
     for (uint32_t i = 0; i < g->tensor.n; i++) {
         r.story[i].inside = r.story[i].over = NO_TENSOR;
+        r.story[i].host = NO_NODE;
         r.story[i].made = r.story[i].read = r.story[i].used = NONE;
     }
     read_turns(&r);

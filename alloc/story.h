@@ -41,6 +41,9 @@ typedef struct Story {
     bool tiled;             /* read or written by tiles of the machine, */
     uint64_t fetched;       /* which read so many bytes of it */
     const Action *tile;     /* that makes it so */
+    NodeId host;            /* of the host, the first that reads it; NO_NODE */
+    uint32_t host_memory;   /* from there */
+    bool by_host;           /* made */
     TensorId over;          /* whose place it takes; NO_TENSOR */
     TensorId inside;        /* lies in the volume of this concat, */
     uint32_t channel;       /* from here on */

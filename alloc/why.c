@@ -8,6 +8,7 @@
 #include "base/text.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 typedef struct Why {
     Arena *arena;
@@ -270,9 +271,10 @@ static void say_aways(const Why *y, Text *text, TensorId t, const Story *s) {
     say_away(y, text, (Steps){end, life.end});
 }
 
-static void say_outside(const Why *y, Text *text, TensorId t) {
+static void say_outside(const Why *y, Text *text, TensorId t, const Story *s) {
     Steps life = y->life[t.i];
-    text_add(text, "outside: tiles of it pass through active memory");
+    text_addf(text, "outside: %s of it pass through active memory",
+              s->tiled ? "tiles" : "members");
     say_crowd(y, text, t, true, fullest(y->whole, life.first, life.end));
 }
 
@@ -324,25 +326,44 @@ static void say_moved(const Why *y, Text *text, const Moved *m, Volume v,
         say_count(y, text, m->elements, plane * v.c, "elements", done);
 }
 
+/* False if nothing of the tensor moves from or to the memory. */
 static bool say_side(const Why *y, Text *text, TensorId t, const Moved *moved,
-                     const char *way) {
-    bool any = false;
-    for (uint32_t m = 0; moved && m < y->spec->n_memories; m++) {
-        if (!moved[m].elements)
-            continue;
-        say_moved(
-            y, text, &moved[m], plan_volume(y->g, t),
-            arena_printf(y->arena, "%s %s", way, y->spec->memory[m].name));
-        any = true;
-    }
-    return any;
+                     uint32_t m, const char *way) {
+    if (!moved || !moved[m].elements)
+        return false;
+    say_moved(y, text, &moved[m], plan_volume(y->g, t),
+              arena_printf(y->arena, "%s %s", way, y->spec->memory[m].name));
+    return true;
+}
+
+static bool say_stored(const Why *y, Text *text, TensorId t, const Story *s,
+                       uint32_t m) {
+    if (!say_side(y, text, t, s->stored, m, "stored to"))
+        return false;
+    if (s->host.i != NONE && s->host_memory == m)
+        text_addf(text, ", %sfor the host, which runs %s",
+                  graph_is_output(y->g, t) ? "also " : "",
+                  graph_node(y->g, s->host)->name);
+    return true;
+}
+
+static bool say_loaded(const Why *y, Text *text, TensorId t, const Story *s,
+                       uint32_t m) {
+    if (!say_side(y, text, t, s->loaded, m, "loaded from"))
+        return false;
+    if (s->by_host && y->spec->memory[m].role == HW_INPUT)
+        text_add(text, ", where the host leaves it");
+    return true;
 }
 
 static void say_moves(const Why *y, Text *text, TensorId t, const Story *s) {
     Volume v = plan_volume(y->g, t);
     uint64_t bytes = (uint64_t)v.c * v.h * v.w * y->spec->element;
-    bool any = say_side(y, text, t, s->stored, "stored to");
-    any |= say_side(y, text, t, s->loaded, "loaded from");
+    bool any = false;
+    for (uint32_t m = 0; m < y->spec->n_memories; m++)
+        any |= say_stored(y, text, t, s, m);
+    for (uint32_t m = 0; m < y->spec->n_memories; m++)
+        any |= say_loaded(y, text, t, s, m);
     if (s->fetched)
         say_count(y, text, s->fetched, bytes, "bytes", "read by tiles");
     if (!any && !s->tiled)
@@ -368,12 +389,31 @@ static void say_where(const Why *y, Text *text, TensorId t, const Story *s) {
         say_active(y, text, s);
     if (s->abode.n && !s->part.n)
         say_aways(y, text, t, s);
-    if (!s->abode.n && !s->part.n && s->tiled)
-        say_outside(y, text, t);
+    bool passes = s->tiled || s->stored || s->loaded;
+    if (!s->abode.n && !s->part.n && passes)
+        say_outside(y, text, t, s);
     else if (!s->abode.n && !s->part.n)
         text_add(text, "outside: for the host alone");
     if (s->tile)
         say_tile(y, text, s->tile);
+}
+
+/* Of what layers of the file it is made, where its name does not say it. */
+static void say_layers(const Why *y, Text *text, TensorId t) {
+    enum { MOST = 5 };
+    const Node *node = graph_node(y->g, graph_tensor(y->g, t)->producer);
+    uint32_t n = node->n_merged < MOST ? node->n_merged : MOST;
+    if (!n || (n == 1 && !strcmp(node->merged[0], name_of(y, t))))
+        return;
+    text_add(text, n == 1 ? ", layer " : ", layers ");
+    for (uint32_t i = 0; i < n; i++)
+        text_addf(text, "%s%s",
+                  i == 0                              ? ""
+                  : i + 1 == n && n == node->n_merged ? " and "
+                                                      : ", ",
+                  node->merged[i]);
+    if (n < node->n_merged)
+        text_addf(text, " and %u more", node->n_merged - n);
 }
 
 typedef struct Line {
@@ -543,13 +583,17 @@ const char *plan_explain(Arena *arena, const Plan *plan) {
     find_use(&y);
     find_lives(&y);
     find_whole(&y);
+    for (uint32_t i = 0; i < y.g->glossary.n; i++)
+        text_addf(&text, "names: %s\n", y.g->glossary.at[i]);
     for (uint32_t i = 0; i < y.g->tensor.n; i++) {
         TensorId t = line[i].tensor;
         const Story *s = &y.story[t.i];
         Volume v = plan_volume(y.g, t);
         if (!s->placed)
             continue;
-        text_addf(&text, "%s (%ux%ux%u): ", name_of(&y, t), v.c, v.h, v.w);
+        text_addf(&text, "%s (%ux%ux%u", name_of(&y, t), v.c, v.h, v.w);
+        say_layers(&y, &text, t);
+        text_add(&text, "): ");
         say_where(&y, &text, t, s);
         say_moves(&y, &text, t, s);
         text_add(&text, "\n");

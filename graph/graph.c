@@ -145,6 +145,13 @@ bool graph_is_output(const Graph *g, TensorId tensor) {
     return false;
 }
 
+void graph_gloss(Graph *g, const char *sentence) {
+    for (uint32_t i = 0; i < g->glossary.n; i++)
+        if (!strcmp(g->glossary.at[i], sentence))
+            return;
+    vec_push(g->arena, &g->glossary, sentence);
+}
+
 void graph_mark_output(Graph *g, TensorId tensor) {
     if (!graph_is_output(g, tensor))
         vec_push(g->arena, &g->output, tensor);
@@ -238,6 +245,8 @@ Graph *graph_clone(Arena *arena, const Graph *g) {
     }
     for (uint32_t i = 0; i < g->output.n; i++)
         vec_push(arena, &copy->output, g->output.at[i]);
+    for (uint32_t i = 0; i < g->glossary.n; i++)
+        graph_gloss(copy, arena_strdup(arena, g->glossary.at[i]));
     return copy;
 }
 

@@ -223,6 +223,8 @@ typedef struct Graph {
     VEC(Tensor) tensor;
     VEC(Const) constant;
     VEC(TensorId) output;           /* network outputs, in order */
+    VEC(const char *) glossary;     /* sentences: what names mean that no file
+                                     * has, but passes made */
     Map *node_names, *tensor_names; /* taken names; see graph_add */
 } Graph;
 
@@ -241,6 +243,8 @@ void graph_rename(Graph *g, TensorId tensor, const char *node,
 /* The next output of a node. Shape: from graph_infer. */
 TensorId graph_add_output(Graph *g, NodeId node, const char *name);
 ConstId graph_add_const(Graph *g, Const value);
+/* Adds a sentence to the glossary, if it is not there. */
+void graph_gloss(Graph *g, const char *sentence);
 /* Marks as network output (again is harmless). */
 void graph_mark_output(Graph *g, TensorId tensor);
 /* Declares this graph to be the one before all passes: from here on each

@@ -96,6 +96,8 @@ static void add_copy(Placer *placer, uint32_t k, OpKind op) {
     const char *name =
         arena_printf(g->arena, "%s__bridge", graph_tensor(g, member)->name);
     NodeId id = graph_add(g, op, name, the_concat(placer)->loc, 1, &member);
+    graph_gloss(g, "X__bridge is a copy of X in a concat, where X itself "
+                   "cannot be written");
     graph_node(g, id)->attr = copy_attributes(op, c);
     graph_node(g, id)->no_bias = true;
     add_weights(g, id, c);

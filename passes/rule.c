@@ -156,6 +156,7 @@ TensorId match_add(Match *m, uint32_t i, const NewNode *node) {
                           node->n_in, node->in);
     graph_node(g, id)->attr = node->attr;
     graph_node(g, id)->act = node->act;
+    graph_gloss(g, node->gloss);
     TensorId out = graph_add_output(g, id, node->name);
     graph_tensor(g, out)->quant = graph_tensor(g, node->in[0])->quant;
     if (!graph_infer(g, id, m->context->diag))

@@ -81,6 +81,7 @@ typedef struct NewNode {
     const TensorId *in;
     Attrs attr;
     Act act;
+    const char *gloss; /* what such names mean, as a sentence */
 } NewNode;
 
 /* The output of a node that will stand right before node i; it bears the

@@ -44,6 +44,14 @@ static bool needs_parts(const Match *m, ActKind kind, HwAct act) {
            !machine_knows(spec, act) && runs(m, OP_SCALE, ACT_RELU);
 }
 
+static const char *gloss(const Match *m) {
+    return match_node(m, 0)->act.kind == ACT_LEAKY
+               ? "X__slope and X__rest are a x and relu((1 - a) x), the sum of "
+                 "which is the leaky ReLU X"
+               : "X__relu is y = relu(x), X__above relu(y - 6) and X__minus "
+                 "-relu(y - 6): y + X__minus is the ReLU6 X";
+}
+
 static TensorId add(Match *m, OpKind op, const char *suffix, TensorId in,
                     ActKind act) {
     NewNode node = {
@@ -53,6 +61,7 @@ static TensorId add(Match *m, OpKind op, const char *suffix, TensorId in,
         .n_in = 1,
         .in = &in,
         .act = {.kind = act},
+        .gloss = gloss(m),
     };
     return match_add(m, 0, &node);
 }

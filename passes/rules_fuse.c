@@ -208,7 +208,9 @@ static void pool_members(Match *m) {
                         .name = name,
                         .n_in = 1,
                         .in = &member,
-                        .attr = match_node(m, 1)->attr};
+                        .attr = match_node(m, 1)->attr,
+                        .gloss = "X_P is X behind the pool P, which stood "
+                                 "behind a concat of X and others"};
         TensorId pooled = match_add(m, 0, &pool);
         match_node(m, 0)->in[k] = pooled;
     }

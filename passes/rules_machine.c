@@ -43,6 +43,8 @@ static void split(Match *m) {
         .n_in = 2,
         .in = match_node(m, 0)->in,
         .attr = match_node(m, 0)->attr,
+        .gloss = "X__part is made of the first operands of X, which engines "
+                 "take two at a time",
     };
     TensorId part = match_add(m, 0, &pair);
     Node *node = match_node(m, 0);
@@ -151,6 +153,7 @@ static void subsample(Match *m) {
         .n_in = 1,
         .in = &in,
         .attr = subsampling(),
+        .gloss = "maxpool_X is what the strides of X leave of its operand",
     };
     TensorId between = match_add(m, 0, &pool);
     Node *conv = match_node(m, 0);

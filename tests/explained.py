@@ -5,7 +5,8 @@ Networks on machines with less active memory than they would take: of each volum
 the lines say what is loaded, stored, read or made outside by tiles, which must be
 what the simulator counts of it by running the listing; all of them together, and
 the line of bytes, the bytes that cross. Every volume that is not in active memory
-from its making to its last reader has a reason.
+from its making to its last reader has a reason, and names that passes made up are
+explained.
 """
 import json
 import os
@@ -23,20 +24,23 @@ CELLS = (("examples/squeezenet.prototxt", "xdnn-v2-28", 2, (300, 700)),
          ("examples/squeezenet.prototxt", "ring-npu", 1, (40, 120)),
          ("examples/squeezenet.prototxt", "stage-npu", 1, (100, 800)),
          ("examples/densenet-cell.prototxt", "xdnn-v2-56", 2, (300, 600)),
+         ("examples/yolov2-608.prototxt", "xdnn-v2-56", 2, (3072,)),
          (f"{DATA}/caffe/bvlc_googlenet_deploy.prototxt", "xdnn-v2-56", 2,
           (1500,)),
          (f"{DATA}/caffe/mobilenet_v1_deploy.prototxt", "ring-npu", 1, (64,)),
          (f"{DATA}/onnx/light_bvlc_alexnet.onnx", "xdnn-v3-96", 1, (200,)))
 
-LINE = re.compile(r"(.*) \((\d+)x(\d+)x(\d+)\): (.*)")
+LINE = re.compile(r"(.*) \((\d+)x(\d+)x(\d+)(?:, layers? [^)]*)?\): (.*)")
 MOVED = re.compile(
     r"(?:([\d,]+) (rows|channels|elements|bytes) )?"
     r"(stored to|loaded from|read by tiles)(?: (?!twice)[a-z]\w*)?"
-    r"(?:| (twice)| ([\d,]+) times|, of ([\d,]+)(: some again)?)")
+    r"(?:| (twice)| ([\d,]+) times|, of ([\d,]+)(: some again)?)"
+    r"(?:, (?:also )?for the host, which runs .*|, where the host leaves it)?")
 KEPT = re.compile(
     r"(channels \d+ to \d+ of [^,]*, )?in active memory, steps? [\d to]+"
     r"(, in the place of [^,;]+)?(, by slices of at most \d+ of its rows)?"
-    r"(; (does not move|loaded from inputs|stored to outputs|made by tiles[^;]*"
+    r"(; (does not move|loaded from inputs[^;]*|stored to outputs[^;]*"
+    r"|made by tiles[^;]*"
     r"|a tile of[^;]*))*")
 REASON = re.compile(r"all that is alive|are in use|that were tried"
                     r"|for the host alone")
@@ -82,19 +86,21 @@ def has_reason(text):
 
 def read_lines(text, element):
     """By volume: bytes stored and loaded. Lines of those without a reason."""
-    said, silent = {}, []
+    said, silent, names = {}, [], ""
     for line in text.split("\nbytes: ")[0].splitlines():
         weights = re.match(r"weights: ([\d,]+) bytes loaded", line)
         if weights:
             said["weights"] = (0, number(weights[1]))
             continue
-        if line.startswith("weights of "):
+        if line.startswith(("weights of ", "names: ")):
+            names += line
             continue
         name, *shape, rest = LINE.fullmatch(line).groups()
         pairs = [part_bytes(part, [int(n) for n in shape], element)
                  for part in rest.split("; ")]
         said[name] = tuple(sum(column) for column in zip(*pairs))
-        if not has_reason(rest):
+        made_up = re.search("__[a-z]+", name)
+        if not has_reason(rest) or (made_up and made_up[0] not in names):
             silent.append(line)
     return said, silent
 

@@ -5,14 +5,14 @@
 --- stdout
 ...
 image (3x16x16): in active memory, step 1; loaded from inputs
-conv1 (16x16x16): in active memory, steps 1 to 2; does not move
+conv1 (16x16x16, layers conv1, conv1/bn, conv1/scale and conv1/relu): in active memory, steps 1 to 2; does not move
 pool1 (16x8x8): in active memory, steps 2 to 4; does not move
-left (16x8x8): channels 0 to 15 of both, in active memory, steps 3 to 5; does not move
-right (16x8x8): channels 16 to 31 of both, in active memory, steps 4 to 5; does not move
+left (16x8x8, layers left and left/relu): channels 0 to 15 of both, in active memory, steps 3 to 5; does not move
+right (16x8x8, layers right and right/relu): channels 16 to 31 of both, in active memory, steps 4 to 5; does not move
 both (32x8x8): in active memory, steps 3 to 5; steps 6 to 7 run by stripes, with at most 4 of its 8 rows at a time; whole, all that is alive in step 6 takes 32,768 of 24,576 bytes; stored to ddr; 14 rows loaded from ddr, of 8: some again
 mix (32x8x8): never whole: steps 6 to 7 run by stripes, with at most 2 of its 8 rows at a time; whole it takes 16,384 of 24,576 bytes, all that is alive in step 6 takes 32,768; does not move
-sum (32x8x8): steps 6 to 7 run by stripes, with at most 2 of its 8 rows at a time; whole, all that is alive in step 6 takes 32,768 of 24,576 bytes; in active memory, step 8; stored to ddr; loaded from ddr
-average (32x1x1): in active memory, step 8; stored to outputs
+sum (32x8x8, layers sum and sum/relu): steps 6 to 7 run by stripes, with at most 2 of its 8 rows at a time; whole, all that is alive in step 6 takes 32,768 of 24,576 bytes; in active memory, step 8; stored to ddr; loaded from ddr
+average (32x1x1): in active memory, step 8; stored to outputs, for the host, which runs classes
 classes (10x1x1): outside: for the host alone; does not move
 probability (10x1x1): outside: for the host alone; does not move
 ...
@@ -20,25 +20,26 @@ probability (10x1x1): outside: for the host alone; does not move
 --- exit 0
 --- stdout
 ...
+names: X__bridge is a copy of X in a concat, where X itself cannot be written
 image (64x28x28): never whole: steps 1 to 20 run by stripes, with at most 18 of its 28 rows at a time; whole it takes 114,688 of 655,360 bytes, all that is alive in step 15 takes 802,816; 36 rows loaded from inputs, of 28: some again
-l1/norm1 (64x28x28): never whole: steps 1 to 20 run by stripes, with at most 18 of its 28 rows at a time, 8 rows computed again; whole it takes 114,688 of 655,360 bytes, all that is alive in step 15 takes 802,816; does not move
-l1/norm2 (128x28x28): never whole: steps 1 to 20 run by stripes, with at most 18 of its 28 rows at a time, 8 rows computed again; whole it takes 229,376 of 655,360 bytes, all that is alive in step 15 takes 802,816; does not move
+l1/norm1 (64x28x28, layers l1/norm1, l1/norm1/scale and l1/norm1/relu): never whole: steps 1 to 20 run by stripes, with at most 18 of its 28 rows at a time, 8 rows computed again; whole it takes 114,688 of 655,360 bytes, all that is alive in step 15 takes 802,816; does not move
+l1/norm2 (128x28x28, layers l1/1x1, l1/norm2, l1/norm2/scale and l1/norm2/relu): never whole: steps 1 to 20 run by stripes, with at most 18 of its 28 rows at a time, 8 rows computed again; whole it takes 229,376 of 655,360 bytes, all that is alive in step 15 takes 802,816; does not move
 l1/3x3 (32x28x28): channels 64 to 95 of l1/out, never whole: steps 1 to 20 run by stripes, with at most 17 of its 28 rows at a time, 6 rows computed again; whole it takes 57,344 of 655,360 bytes, all that is alive in step 15 takes 802,816; does not move
 image__bridge (64x28x28): channels 0 to 63 of l1/out, never whole: steps 1 to 20 run by stripes, with at most 17 of its 28 rows at a time, 6 rows computed again; whole it takes 114,688 of 655,360 bytes, all that is alive in step 15 takes 802,816; does not move
 l1/out (96x28x28): channels 0 to 95 of l2/out, never whole: steps 1 to 20 run by stripes, with at most 17 of its 28 rows at a time; whole it takes 172,032 of 655,360 bytes, all that is alive in step 15 takes 802,816; does not move
-l2/norm1 (96x28x28): never whole: steps 1 to 20 run by stripes, with at most 17 of its 28 rows at a time, 6 rows computed again; whole it takes 172,032 of 655,360 bytes, all that is alive in step 15 takes 802,816; does not move
-l2/norm2 (128x28x28): never whole: steps 1 to 20 run by stripes, with at most 17 of its 28 rows at a time, 6 rows computed again; whole it takes 229,376 of 655,360 bytes, all that is alive in step 15 takes 802,816; does not move
+l2/norm1 (96x28x28, layers l2/norm1, l2/norm1/scale and l2/norm1/relu): never whole: steps 1 to 20 run by stripes, with at most 17 of its 28 rows at a time, 6 rows computed again; whole it takes 172,032 of 655,360 bytes, all that is alive in step 15 takes 802,816; does not move
+l2/norm2 (128x28x28, layers l2/1x1, l2/norm2, l2/norm2/scale and l2/norm2/relu): never whole: steps 1 to 20 run by stripes, with at most 17 of its 28 rows at a time, 6 rows computed again; whole it takes 229,376 of 655,360 bytes, all that is alive in step 15 takes 802,816; does not move
 l2/3x3 (32x28x28): channels 96 to 127 of l2/out, never whole: steps 1 to 20 run by stripes, with at most 16 of its 28 rows at a time, 4 rows computed again; whole it takes 57,344 of 655,360 bytes, all that is alive in step 15 takes 802,816; does not move
 l2/out (128x28x28): channels 0 to 127 of l3/out, never whole: steps 1 to 20 run by stripes, with at most 16 of its 28 rows at a time; whole it takes 229,376 of 655,360 bytes, all that is alive in step 15 takes 802,816; does not move
-l3/norm1 (128x28x28): never whole: steps 1 to 20 run by stripes, with at most 16 of its 28 rows at a time, 4 rows computed again; whole it takes 229,376 of 655,360 bytes, all that is alive in step 15 takes 802,816; does not move
-l3/norm2 (128x28x28): never whole: steps 1 to 20 run by stripes, with at most 16 of its 28 rows at a time, 4 rows computed again; whole it takes 229,376 of 655,360 bytes, all that is alive in step 15 takes 802,816; does not move
+l3/norm1 (128x28x28, layers l3/norm1, l3/norm1/scale and l3/norm1/relu): never whole: steps 1 to 20 run by stripes, with at most 16 of its 28 rows at a time, 4 rows computed again; whole it takes 229,376 of 655,360 bytes, all that is alive in step 15 takes 802,816; does not move
+l3/norm2 (128x28x28, layers l3/1x1, l3/norm2, l3/norm2/scale and l3/norm2/relu): never whole: steps 1 to 20 run by stripes, with at most 16 of its 28 rows at a time, 4 rows computed again; whole it takes 229,376 of 655,360 bytes, all that is alive in step 15 takes 802,816; does not move
 l3/3x3 (32x28x28): channels 128 to 159 of l3/out, never whole: steps 1 to 20 run by stripes, with at most 15 of its 28 rows at a time, 2 rows computed again; whole it takes 57,344 of 655,360 bytes, all that is alive in step 15 takes 802,816; does not move
 l3/out (160x28x28): channels 0 to 159 of l4/out, never whole: steps 1 to 20 run by stripes, with at most 15 of its 28 rows at a time; whole it takes 286,720 of 655,360 bytes, all that is alive in step 15 takes 802,816; does not move
-l4/norm1 (160x28x28): never whole: steps 1 to 20 run by stripes, with at most 15 of its 28 rows at a time, 2 rows computed again; whole it takes 286,720 of 655,360 bytes, all that is alive in step 15 takes 802,816; does not move
-l4/norm2 (128x28x28): never whole: steps 1 to 20 run by stripes, with at most 15 of its 28 rows at a time, 2 rows computed again; whole it takes 229,376 of 655,360 bytes, all that is alive in step 15 takes 802,816; does not move
+l4/norm1 (160x28x28, layers l4/norm1, l4/norm1/scale and l4/norm1/relu): never whole: steps 1 to 20 run by stripes, with at most 15 of its 28 rows at a time, 2 rows computed again; whole it takes 286,720 of 655,360 bytes, all that is alive in step 15 takes 802,816; does not move
+l4/norm2 (128x28x28, layers l4/1x1, l4/norm2, l4/norm2/scale and l4/norm2/relu): never whole: steps 1 to 20 run by stripes, with at most 15 of its 28 rows at a time, 2 rows computed again; whole it takes 229,376 of 655,360 bytes, all that is alive in step 15 takes 802,816; does not move
 l4/3x3 (32x28x28): channels 160 to 191 of l4/out, never whole: steps 1 to 20 run by stripes, with at most 14 of its 28 rows at a time; whole it takes 57,344 of 655,360 bytes, all that is alive in step 15 takes 802,816; does not move
 l4/out (192x28x28): never whole: steps 1 to 20 run by stripes, with at most 14 of its 28 rows at a time; whole it takes 344,064 of 655,360 bytes, all that is alive in step 15 takes 802,816; does not move
-t/norm (192x28x28): never whole: steps 1 to 20 run by stripes, with at most 14 of its 28 rows at a time; whole it takes 344,064 of 655,360 bytes, all that is alive in step 15 takes 802,816; does not move
+t/norm (192x28x28, layers t/norm, t/norm/scale and t/norm/relu): never whole: steps 1 to 20 run by stripes, with at most 14 of its 28 rows at a time; whole it takes 344,064 of 655,360 bytes, all that is alive in step 15 takes 802,816; does not move
 t/1x1 (96x28x28): never whole: steps 1 to 20 run by stripes, with at most 14 of its 28 rows at a time; whole it takes 172,032 of 655,360 bytes, all that is alive in step 15 takes 802,816; does not move
 t/pool (96x14x14): never whole: steps 1 to 20 run by stripes, with at most 7 of its 14 rows at a time; whole it takes 86,016 of 655,360 bytes, all that is alive in step 15 takes 802,816; stored to outputs
 ...
@@ -47,14 +48,14 @@ t/pool (96x14x14): never whole: steps 1 to 20 run by stripes, with at most 7 of 
 --- stdout
 ...
 image (3x16x16): in active memory, step 1; loaded from inputs
-conv1 (16x16x16): in active memory, step 2, away in step 1: of the plans that were tried the best; made in ddr by tiles of 16 channels x 4 x 8 pixels, from 3 input channels at a time; a tile of pixels stays for all channels; loaded from ddr
+conv1 (16x16x16, layers conv1, conv1/bn, conv1/scale and conv1/relu): in active memory, step 2, away in step 1: of the plans that were tried the best; made in ddr by tiles of 16 channels x 4 x 8 pixels, from 3 input channels at a time; a tile of pixels stays for all channels; loaded from ddr
 pool1 (16x8x8): in active memory, steps 2 to 4; does not move
-left (16x8x8): channels 0 to 15 of both, in active memory, steps 3 to 7; made by tiles of 16 channels x 8 x 2 pixels, from 16 input channels at a time; a tile of pixels stays for all channels; does not move
-right (16x8x8): channels 16 to 31 of both, in active memory, steps 4 to 7; made by tiles of 4 channels x 8 x 3 pixels, from 16 input channels at a time; a tile of weights stays for all pixels; does not move
+left (16x8x8, layers left and left/relu): channels 0 to 15 of both, in active memory, steps 3 to 7; made by tiles of 16 channels x 8 x 2 pixels, from 16 input channels at a time; a tile of pixels stays for all channels; does not move
+right (16x8x8, layers right and right/relu): channels 16 to 31 of both, in active memory, steps 4 to 7; made by tiles of 4 channels x 8 x 3 pixels, from 16 input channels at a time; a tile of weights stays for all pixels; does not move
 both (32x8x8): in active memory, steps 3 to 7; does not move
 mix (32x8x8): in active memory, steps 6 to 7; made by tiles of 2 channels x 8 x 4 pixels, from 32 input channels at a time; a tile of weights stays for all pixels; does not move
-sum (32x8x8): in active memory, steps 7 to 8, in the place of mix; does not move
-average (32x1x1): in active memory, step 8; stored to outputs
+sum (32x8x8, layers sum and sum/relu): in active memory, steps 7 to 8, in the place of mix; does not move
+average (32x1x1): in active memory, step 8; stored to outputs, for the host, which runs classes
 classes (10x1x1): outside: for the host alone; does not move
 probability (10x1x1): outside: for the host alone; does not move
 ...
@@ -63,22 +64,22 @@ probability (10x1x1): outside: for the host alone; does not move
 --- stdout
 ...
 image (3x16x16): outside: tiles of it pass through active memory; whole it takes 24,576 of 16,384 bytes; 1,440 bytes read by tiles, of 768: some again
-pool1 (16x8x8): in active memory, steps 2 to 3, away in step 1: all that is alive in step 1 takes 30,720 of 16,384 bytes; made in ddr by tiles of 1 x 8 pixels; loaded from ddr
-left (16x8x8): channels 0 to 15 of both, in active memory, steps 2 to 6; does not move
+pool1 (16x8x8, layers pool1, conv1, conv1/bn, conv1/scale and conv1/relu): in active memory, steps 2 to 3, away in step 1: all that is alive in step 1 takes 30,720 of 16,384 bytes; made in ddr by tiles of 1 x 8 pixels; loaded from ddr
+left (16x8x8, layers left and left/relu): channels 0 to 15 of both, in active memory, steps 2 to 6; does not move
 ...
 --- run amphora compile SHARE/examples/tiny.prototxt -t ring-npu --set memories.am.size=3KiB --explain
 --- exit 0
 --- stdout
 ...
 image (3x16x16): never whole: steps 1 to 5 roll, with a ring of 5 of its 16 rows; whole it takes 768 of 3,072 bytes, all that is alive in step 2 takes 5,120; loaded from inputs
-conv1 (16x16x16): never whole: steps 1 to 5 roll, with a ring of 4 of its 16 rows; whole it takes 4,096 of 3,072 bytes; does not move
+conv1 (16x16x16, layers conv1, conv1/bn, conv1/scale and conv1/relu): never whole: steps 1 to 5 roll, with a ring of 4 of its 16 rows; whole it takes 4,096 of 3,072 bytes; does not move
 pool1 (16x8x8): never whole: steps 1 to 5 roll, with a ring of 4 of its 8 rows; whole it takes 1,024 of 3,072 bytes, all that is alive in step 2 takes 5,120; does not move
-left (16x8x8): channels 0 to 15 of both, never whole: steps 1 to 5 roll, with a ring of 2 of its 8 rows; whole it takes 1,024 of 3,072 bytes, all that is alive in step 2 takes 5,120; stored to ddr
-right (16x8x8): channels 16 to 31 of both, never whole: steps 1 to 5 roll, with a ring of 2 of its 8 rows; whole it takes 1,024 of 3,072 bytes, all that is alive in step 2 takes 5,120; stored to ddr
+left (16x8x8, layers left and left/relu): channels 0 to 15 of both, never whole: steps 1 to 5 roll, with a ring of 2 of its 8 rows; whole it takes 1,024 of 3,072 bytes, all that is alive in step 2 takes 5,120; stored to ddr
+right (16x8x8, layers right and right/relu): channels 16 to 31 of both, never whole: steps 1 to 5 roll, with a ring of 2 of its 8 rows; whole it takes 1,024 of 3,072 bytes, all that is alive in step 2 takes 5,120; stored to ddr
 both (32x8x8): never whole: steps 6 to 7 roll, with a ring of 3 of its 8 rows; whole it takes 2,048 of 3,072 bytes, all that is alive in step 6 takes 4,096; loaded from ddr
 mix (32x8x8): in active memory, steps 6 to 7, by slices of at most 1 of its rows; does not move
-sum (32x8x8): in active memory, steps 7 to 8, by slices of at most 1 of its rows; does not move
-average (32x1x1): in active memory, step 8; stored to outputs
+sum (32x8x8, layers sum and sum/relu): in active memory, steps 7 to 8, by slices of at most 1 of its rows; does not move
+average (32x1x1): in active memory, step 8; stored to outputs, for the host, which runs classes
 classes (10x1x1): outside: for the host alone; does not move
 probability (10x1x1): outside: for the host alone; does not move
 ...
@@ -86,8 +87,8 @@ probability (10x1x1): outside: for the host alone; does not move
 --- exit 0
 --- stdout
 ...
-sum (32x8x8): never whole: steps 3 to 7 roll and step 8 runs by channels, with a ring of 2 of its 8 rows, and at most 16 of its 32 channels at a time; whole it takes 2,048 of 2,048 bytes, all that is alive in step 6 takes 4,096; stored to ddr; loaded from ddr
-average (32x1x1): in active memory, step 8; stored to outputs
+sum (32x8x8, layers sum and sum/relu): never whole: steps 3 to 7 roll and step 8 runs by channels, with a ring of 2 of its 8 rows, and at most 16 of its 32 channels at a time; whole it takes 2,048 of 2,048 bytes, all that is alive in step 6 takes 4,096; stored to ddr; loaded from ddr
+average (32x1x1): in active memory, step 8; stored to outputs, for the host, which runs classes
 ...
 --- run amphora compile SHARE/examples/tiny.prototxt -t xdnn-v2-28 --set memories.am.size=24KiB --images 2 --explain
 --- exit 0
