@@ -47,7 +47,8 @@ static uint64_t volume(const Graph *g, const Node *node) {
 }
 
 /* Squares, so that a whole weighs more than its parts: a pool than pools of
- * some channels each, a sum of many than sums of fewer. A convolution that
+ * some channels each, an activation likewise, a sum of many than sums of fewer.
+ * A convolution that
  * hides a pool weighs more than one beside a pool; an activation weighs by its
  * volume, and something where it only cuts codes. */
 static uint64_t weight(const Graph *g, const Node *node) {
@@ -68,7 +69,7 @@ static uint64_t weight(const Graph *g, const Node *node) {
     case OP_ELTWISE:
         return base + 2 * square(node->n_in);
     case OP_ACT:
-        return base + volume(g, node);
+        return base + square(volume(g, node));
     default:
         return base;
     }
@@ -147,6 +148,13 @@ void match_bypass(Match *m, uint32_t i) {
     }
     NodeId producer = graph_tensor(m->g, in)->producer;
     graph_merge_names(m->g, producer, m->node[i]);
+    match_kill(m, i);
+}
+
+void match_hand_over(Match *m, uint32_t i, TensorId tensor) {
+    TensorId out = match_node(m, i)->out[0];
+    graph_replace(m->g, out, tensor);
+    move_readers(m, out, tensor);
     match_kill(m, i);
 }
 

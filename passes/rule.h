@@ -71,6 +71,9 @@ void match_fuse_behind(Match *m, uint32_t i);
 void match_fuse_before(Match *m, uint32_t i);
 /* Node i goes; readers of its outputs read its input. */
 void match_bypass(Match *m, uint32_t i);
+/* Node i goes; readers of its only output read `tensor`, which has its values.
+ */
+void match_hand_over(Match *m, uint32_t i, TensorId tensor);
 /* Node i goes, and nothing takes its place. */
 void match_kill(Match *m, uint32_t i);
 

@@ -1,9 +1,13 @@
 /* rules_clean.c - layers that compute nothing go.
  *
  * Values keep their names: where such a layer made a network output, the
- * tensor before it takes the output's name and origin.
+ * tensor before it takes the output's name and origin. Nor is there need of an
+ * activation that another one has computed; where something else reads what it
+ * reads, both stay, as one result that waits for two readers takes memory.
  */
 #include "passes/passes_int.h"
+
+#include "graph/quant.h"
 
 /* ---- one node that is its own input ---- */
 
@@ -51,6 +55,46 @@ static void drop_first(Match *m) {
     match_fuse_before(m, 0);
 }
 
+/* ---- activations that are one ---- */
+
+static bool same_act(const Node *a, const Node *b) {
+    return a->op == OP_ACT && b->op == OP_ACT && !a->dead && !b->dead &&
+           a->act.kind == b->act.kind && a->act.alpha == b->act.alpha &&
+           a->act.lo == b->act.lo && a->act.hi == b->act.hi &&
+           a->act.kind != ACT_PRELU;
+}
+
+/* The first of those that compute what the activation does, it among them; how
+ * many there are. */
+static NodeId first_of_same(const Match *m, uint32_t *n) {
+    const Node *act = match_node(m, 0);
+    NodeId first = NO_NODE;
+    *n = 0;
+    for (NodeId id = {0}; id.i < m->g->node.n; id.i++) {
+        const Node *other = graph_node(m->g, id);
+        if (!same_act(act, other) || other->in[0].i != act->in[0].i ||
+            quant_is_at(m->g, other))
+            continue;
+        first = (*n)++ ? first : id;
+    }
+    return first;
+}
+
+static bool is_known(const Match *m) {
+    const Node *act = match_node(m, 0);
+    uint32_t readers = match_readers(m, act->in[0]), n;
+    return readers > 1 && !graph_is_output(m->g, act->in[0]) &&
+           !graph_is_output(m->g, act->out[0]) &&
+           first_of_same(m, &n).i != m->node[0].i && n == readers;
+}
+
+static void take_known(Match *m) {
+    uint32_t n;
+    NodeId first = first_of_same(m, &n);
+    match_hand_over(m, 0, graph_node(m->g, first)->out[0]);
+    graph_merge_names(m->g, first, m->node[0]);
+}
+
 static const Rule rules[] = {
     {"identity",
      1,
@@ -82,6 +126,12 @@ static const Rule rules[] = {
      keeps_images_apart,
      drop_first,
      "an inner product flattens by itself"},
+    {"same-act",
+     1,
+     {OPS(ACT)},
+     is_known,
+     take_known,
+     "where nothing but the same activation reads a tensor, one will do"},
 };
 
 const RuleSet clean_rules = {"clean", sizeof rules / sizeof *rules, rules};

@@ -67,6 +67,53 @@ static void fuse_act_before_pool(Match *m) {
     match_fuse_behind(m, 1);
 }
 
+/* ---- activations behind a concat ---- */
+
+/* Whether the layer that makes the member, for the concat alone, can apply the
+ * activation of node 1. */
+static bool member_takes_act(const Match *m, TensorId member) {
+    const Node *giver = match_node(m, 1);
+    Node changed = *graph_node(m->g, graph_tensor(m->g, member)->producer);
+    if (!(TAKES_ACT >> changed.op & 1) || changed.act.kind != ACT_NONE ||
+        !match_is_private(m, member))
+        return false;
+    const Shape *in = &graph_tensor(m->g, changed.in[0])->shape;
+    const Shape *out = &graph_tensor(m->g, member)->shape;
+    bool runs = candidate_engine(m, &changed, in, out) >= 0;
+    changed.act = giver->act;
+    return !runs || candidate_engine(m, &changed, in, out) >= 0;
+}
+
+/* Most channels need no layer for it then. */
+static bool most_take_act(const Match *m) {
+    const Node *concat = match_node(m, 0), *act = match_node(m, 1);
+    uint32_t taken = 0;
+    if (concat->n_in < 2 || concat->attr.axis.axis != 1 ||
+        concat->act.kind != ACT_NONE || act->act.kind == ACT_PRELU)
+        return false;
+    for (uint32_t k = 0; k < concat->n_in; k++)
+        if (member_takes_act(m, concat->in[k]))
+            taken += shape_dim(&graph_tensor(m->g, concat->in[k])->shape, 1);
+    return 2 * taken > shape_dim(&match_out(m, 0)->shape, 1);
+}
+
+static void act_on_members(Match *m) {
+    for (uint32_t k = 0; k < match_node(m, 0)->n_in; k++) {
+        TensorId member = match_node(m, 0)->in[k];
+        NodeId maker = graph_tensor(m->g, member)->producer;
+        NewNode act = {.op = OP_ACT,
+                       .n_in = 1,
+                       .in = &member,
+                       .act = match_node(m, 1)->act};
+        act.name = arena_printf(m->g->arena, "%s_%s", match_node(m, 1)->name,
+                                graph_node(m->g, maker)->name);
+        TensorId done = match_add(m, 0, &act);
+        match_node(m, 0)->in[k] = done;
+    }
+    match_out(m, 0)->origin = NO_TENSOR;
+    match_fuse_behind(m, 0);
+}
+
 /* ---- activations by themselves ---- */
 
 static bool only_scale_has_act(const Match *m) {
@@ -123,6 +170,13 @@ static const Rule fuse[] = {
      fuse_act_before_pool,
      "a maximum commutes with what never falls, and the layer before the pool "
      "can apply it"},
+    {"act-before-concat",
+     2,
+     {OPS(CONCAT), OPS(ACT)},
+     most_take_act,
+     act_on_members,
+     "layers before the concat can apply it; behind it, it would take a volume "
+     "of its own"},
     {"act-is-scale",
      1,
      {OPS(ACT)},

@@ -169,6 +169,22 @@ static void add_inception(Maker *m) {
          net_pool(m->net, "pool", out, POOL_MAX, 2, 1 + below(m, 2), 0, true));
 }
 
+/* Convolutions and what they read in a concat, which two layers read behind the
+ * same activation. */
+static void add_cell(Maker *m) {
+    TensorId part[3] = {any(m)};
+    if (shape(m, part[0]).dim[1] > 8)
+        return;
+    for (int i = 1; i < 3; i++)
+        part[i] =
+            net_conv(m->net, "member", part[0], 4 + below(m, 8), 1, 1, 0, 1);
+    TensorId cell = net_concat(m->net, "cell", 3, part);
+    ActKind kind = 1 + below(m, ACT_CLIP);
+    for (int i = 0; i < 2; i++)
+        keep(m, net_conv(m->net, "squeeze", net_act(m->net, "twin", cell, kind),
+                         4, 1, 1, 0, 1));
+}
+
 /* The start of many a network. */
 static void add_stem(Maker *m) {
     TensorId t = any(m);
@@ -261,6 +277,7 @@ static void make(Maker *m) {
         add_affine,  add_act,     add_act,       add_pool,   add_pool,
         add_concat,  add_concat,  add_slice,     add_rare,   add_nothing,
         add_eltwise, add_eltwise, add_inception, add_stem,   add_gate,
+        add_cell,
     };
     uint32_t inputs = 1 + below(m, 2), c = 3 + below(m, 6);
     for (uint32_t i = 0; i < inputs; i++)

@@ -189,6 +189,52 @@ static void an_activation_passes_a_maximum(void **state) {
     expect(&net, NULL, "input data; conv conv; pool pool; act relu");
 }
 
+static void one_activation_does_for_all_readers(void **state) {
+    (void)state;
+    Net net = net_new();
+    TensorId t = net_pool(&net, "pool", net_input(&net, 4, 6, 6), POOL_AVG, 2,
+                          2, 0, false);
+    for (int i = 0; i < 2; i++) {
+        TensorId same = net_act(&net, i ? "b" : "a", t, ACT_RELU);
+        net_output(&net, net_conv(&net, i ? "d" : "c", same, 4, 1, 1, 0, 1));
+    }
+    expect(&net, NULL, "input data; pool pool; act a; conv c; conv d");
+    net = net_new();
+    t = net_input(&net, 4, 6, 6);
+    TensorId a = net_act(&net, "a", t, ACT_RELU);
+    TensorId b = net_act(&net, "b", t, ACT_TANH);
+    net_output(&net, net_conv(&net, "c", a, 4, 1, 1, 0, 1));
+    net_output(&net, net_conv(&net, "d", b, 4, 1, 1, 0, 1));
+    expect(&net, NULL, "input data; act a; act b; conv c; conv d");
+}
+
+/* Two of three members are convolutions, which apply it. */
+static void activations_go_before_a_concat(void **state) {
+    (void)state;
+    Net net = net_new();
+    TensorId part[3] = {net_input(&net, 4, 6, 6)};
+    part[1] = net_conv(&net, "b", part[0], 4, 1, 1, 0, 1);
+    part[2] = net_conv(&net, "c", part[0], 4, 3, 1, 1, 1);
+    TensorId t = net_concat(&net, "cat", 3, part);
+    t = net_act(&net, "relu", t, ACT_RELU);
+    net_output(&net, net_conv(&net, "d", t, 4, 1, 1, 0, 1));
+    net_run(&net, NULL);
+    assert_string_equal(net_names(&net),
+                        "input data; conv b; conv c; act relu_data; "
+                        "concat cat; conv d");
+    assert_int_equal(net_node(&net, "b")->act.kind, ACT_RELU);
+    assert_int_equal(net_node(&net, "c")->act.kind, ACT_RELU);
+    assert_true(net_compare(&net) > 0);
+    net_free(&net);
+    net = net_new();
+    part[0] = net_input(&net, 9, 6, 6);
+    part[1] = net_conv(&net, "b", part[0], 4, 1, 1, 0, 1);
+    part[2] = net_conv(&net, "c", part[0], 4, 3, 1, 1, 1);
+    t = net_concat(&net, "cat", 3, part);
+    net_output(&net, net_act(&net, "relu", t, ACT_RELU));
+    expect(&net, NULL, "input data; conv b; conv c; concat cat; act relu");
+}
+
 static void a_lone_activation_is_a_scale_where_that_runs(void **state) {
     (void)state;
     Net net = net_new();
@@ -403,6 +449,8 @@ int main(void) {
         cmocka_unit_test(reshapes_that_move_nothing_go),
         cmocka_unit_test(padding_goes_into_windows_of_zeros),
         cmocka_unit_test(an_activation_passes_a_maximum),
+        cmocka_unit_test(one_activation_does_for_all_readers),
+        cmocka_unit_test(activations_go_before_a_concat),
         cmocka_unit_test(a_lone_activation_is_a_scale_where_that_runs),
         cmocka_unit_test(engines_without_the_activation_leave_it),
         cmocka_unit_test(missing_activations_are_made_of_others),
