@@ -287,6 +287,7 @@ Piece lines_made(const Work *w, const Group *g, const Lines *lines, uint32_t i,
 Piece lines_loaded(const Work *w, const LineRing *line, int64_t band);
 /* The volume of its pixels. */
 Volume line_volume(const Work *w, const LineRing *line);
+uint64_t line_bytes(const Work *w, const LineRing *line);
 /* Of a group that was chosen, rings_make, and lines_make, found once. */
 const Rings *group_rings(const Work *w, const Group *g);
 const Lines *group_lines(const Work *w, const Group *g);

@@ -128,15 +128,46 @@ static uint64_t slabs_wanted(const Work *w, NodeId id) {
     return sum;
 }
 
-/* Whether the step, which cannot run, would take less by slabs than by rows. */
-static bool slabs_are_less(const Work *w, const Problem *p, uint32_t time) {
-    return w->given_up[time / 2] &&
-           slabs_wanted(w, step_only(w, time / 2)) < sum_at(w, p, time);
+/* Of the operands whose place the result takes; UINT64_MAX if it cannot. */
+static uint64_t place_wanted(const Work *w, NodeId id) {
+    const Node *node = id.i == NONE ? NULL : graph_node(w->g, id);
+    uint64_t sum = 0;
+    bool takes = false;
+    for (uint32_t i = 0; node && i < node->n_in; i++) {
+        TensorId t = node->in[i];
+        bool again = i && same_tensor(node->in[i - 1], t);
+        takes |= takes_in_place(w, id, t);
+        sum += again ? 0 : least_layout(w, t, 0, plan_volume(w->g, t).h);
+    }
+    return takes ? sum : UINT64_MAX;
+}
+
+/* How a step takes the fewest bytes: as it was tried last, whole or by rows,
+ * or otherwise, if it cannot run so. */
+typedef enum Manner { AS_TRIED, IN_PLACE, BY_SLABS, BY_LINES } Manner;
+typedef struct Need {
+    uint64_t bytes;
+    Manner manner;
+} Need;
+
+static void need_less(Need *need, uint64_t bytes, Manner manner) {
+    if (bytes < need->bytes)
+        *need = (Need){bytes, manner};
+}
+
+static Need need_at(const Work *w, const Problem *p, uint32_t time) {
+    Need need = {sum_at(w, p, time), AS_TRIED};
+    NodeId id = step_only(w, time / 2);
+    if (!w->given_up[time / 2])
+        return need;
+    need_less(&need, place_wanted(w, id), IN_PLACE);
+    need_less(&need, slabs_wanted(w, id), BY_SLABS);
+    need_less(&need, lines_wanted(w, time / 2), BY_LINES);
+    return need;
 }
 
 static uint64_t needed_at(const Work *w, const Problem *p, uint32_t time) {
-    return slabs_are_less(w, p, time) ? slabs_wanted(w, step_only(w, time / 2))
-                                      : sum_at(w, p, time);
+    return need_at(w, p, time).bytes;
 }
 
 /* Of the steps that cannot run, the one that would need the largest memory by
@@ -338,9 +369,8 @@ static void note_too_high(Diag *diag, const Work *w, const Node *node,
     else
         diag_note(diag, node->loc,
                   "no stripe of %s fits: the lowest, %u of its %u rows, takes "
-                  "%s bytes%s",
-                  node->name, least, h, size,
-                  w->spec->tiling.lines ? "; line buffers can take less" : "");
+                  "%s bytes",
+                  node->name, least, h, size);
 }
 
 static bool step_tiled(const Work *w) {
@@ -475,7 +505,7 @@ static void note_size(Diag *diag, const Work *w, uint64_t short_of) {
     uint64_t aside = w->options->aside;
     Between b;
     bool next = size_that_fits(w, m->size + aside + short_of, &b) &&
-                b.too_small + 1 == b.enough;
+                b.too_small && b.too_small + 1 == b.enough;
     uint64_t enough = b.enough * b.step, too_small = b.too_small * b.step;
     if (next)
         diag_note(diag, (Loc){0},
@@ -567,6 +597,28 @@ static void say_slabs(Diag *diag, const Work *w) {
               is_dense(node) ? " with all that it reads" : "");
 }
 
+/* Where none is as small as line buffers. */
+static void say_lines(Diag *diag, const Work *w, uint64_t bytes) {
+    say_short(diag, w, bytes);
+    note_lines(diag, w, w->stuck);
+}
+
+/* Where the result takes the place of an operand, as nothing else would do. */
+static void say_place(Diag *diag, const Work *w, uint64_t bytes) {
+    const Node *node = graph_node(w->g, step_only(w, w->stuck));
+    say_short(diag, w, bytes);
+    for (uint32_t i = 0; i < node->n_in; i++) {
+        const Tensor *t = graph_tensor(w->g, node->in[i]);
+        Volume v = plan_volume(w->g, node->in[i]);
+        if (i == 0 || !same_tensor(node->in[i - 1], node->in[i]))
+            diag_note(
+                diag, t->loc, "%s (%ux%ux%u): %s bytes", t->name, v.c, v.h, v.w,
+                with_commas(w->arena, least_layout(w, node->in[i], 0, v.h)));
+    }
+    diag_note(diag, node->loc, "%s takes the place of an operand",
+              graph_tensor(w->g, node->out[0])->name);
+}
+
 static void say_tiles(Diag *diag, const Work *w, const LeastTile *least) {
     NodeId id = step_only(w, w->stuck);
     say_short(diag, w, least->bytes);
@@ -581,11 +633,17 @@ void explain(Diag *diag, Work *w, const Problem *p, const PlanResult *result) {
     w->stuck = time / 2;
     LeastTile least;
     bool tiled = stuck_in_tiles(w, &least);
-    uint64_t sum = tiled ? least.bytes : needed_at(w, p, time);
+    Need need = need_at(w, p, time);
+    uint64_t sum = tiled ? least.bytes : need.bytes;
+    bool other = sum > active_bytes(w);
     if (tiled)
         say_tiles(diag, w, &least);
-    else if (slabs_are_less(w, p, time) && sum > active_bytes(w))
+    else if (other && need.manner == IN_PLACE)
+        say_place(diag, w, sum);
+    else if (other && need.manner == BY_SLABS)
         say_slabs(diag, w);
+    else if (other && need.manner == BY_LINES)
+        say_lines(diag, w, sum);
     else
         say_volumes(diag, w, p, result, time);
     if (w->options->no_remedy)

@@ -566,7 +566,7 @@ Volume line_volume(const Work *w, const LineRing *line) {
     return v;
 }
 
-static uint64_t line_bytes(const Work *w, const LineRing *line) {
+uint64_t line_bytes(const Work *w, const LineRing *line) {
     const HwMemory *memory = &w->spec->memory[0];
     Volume v = line_volume(w, line);
     uint64_t bytes = layout_bytes(memory->layout, &v);

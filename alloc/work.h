@@ -77,6 +77,14 @@ LeastTile least_tile(const Work *w, NodeId node);
 void note_least_tile(Diag *diag, const Work *w, NodeId node,
                      const LeastTile *least);
 
+/* ---- explain_lines.c ---- */
+
+/* The fewest bytes of line buffers in which the step rolls, by itself or with
+ * its neighbours; UINT64_MAX if it cannot. */
+uint64_t lines_wanted(const Work *w, uint32_t step);
+/* What these are. */
+void note_lines(Diag *diag, const Work *w, uint32_t step);
+
 /* ---- never.c ---- */
 
 /* Bytes of the first active memory without which some step cannot run; 0 where

@@ -17,8 +17,8 @@ enum {
     KNOWN = 8 /* writers that a read remembers its verdict on */
 };
 
-/* More than any machine addresses; bounds the directories. */
-static const uint64_t MAX_CELLS = UINT64_C(1) << 46;
+/* What hwspecs allow, of elements of a byte; bounds the directories. */
+static const uint64_t MAX_CELLS = UINT64_C(1) << 48;
 
 void memory_open(Run *run) {
     const HwSpec *spec = run->spec;
