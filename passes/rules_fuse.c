@@ -104,7 +104,9 @@ static void act_on_members(Match *m) {
         NewNode act = {.op = OP_ACT,
                        .n_in = 1,
                        .in = &member,
-                       .act = match_node(m, 1)->act};
+                       .act = match_node(m, 1)->act,
+                       .gloss = "X_Y is the activation X of Y alone, which "
+                                "stood behind a concat of Y and others"};
         act.name = arena_printf(m->g->arena, "%s_%s", match_node(m, 1)->name,
                                 graph_node(m->g, maker)->name);
         TensorId done = match_add(m, 0, &act);
