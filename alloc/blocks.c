@@ -110,6 +110,33 @@ static void find_units(Blocks *b) {
     }
 }
 
+static Blocks blocks_of(Arena *arena, const Plan *plan) {
+    uint32_t n_nodes = plan->schedule->graph->node.n;
+    Blocks b = {.arena = arena,
+                .plan = plan,
+                .g = plan->schedule->graph,
+                .spec = plan->schedule->spec,
+                .unit = ARENA_ARRAY(arena, uint32_t, n_nodes + 1)};
+    find_units(&b);
+    return b;
+}
+
+uint64_t blocks_need(const Plan *plan, const Room *room) {
+    Arena *scratch = arena_new("need");
+    Blocks b = blocks_of(scratch, plan);
+    uint64_t align = b.spec->memory[0].align, most = plan->am_height;
+    for (uint32_t i = 0; i < plan->n_actions; i++) {
+        const Action *a = &plan->action[i];
+        if (!needs_weights(plan, a))
+            continue;
+        uint64_t bytes = bytes_of(plan, a, b.unit[a->node.i]) + align;
+        uint64_t end = room[i].between < bytes ? room[i].end + bytes : 0;
+        most = end > most ? end : most;
+    }
+    arena_free(scratch);
+    return round_up(most, align ? align : 1);
+}
+
 /* Of each node with weights; false if one has no room. */
 static bool find_channels(Blocks *b, const Room *rooms, uint32_t share) {
     uint64_t align = b->spec->memory[0].align;
@@ -122,7 +149,7 @@ static bool find_channels(Blocks *b, const Room *rooms, uint32_t share) {
         uint32_t unit = b->unit[a->node.i];
         uint32_t most = channels_within(b->plan, a, unit, room);
         uint32_t n = channels_within(b->plan, a, unit, room / 16 * share);
-        uint32_t least = turn_of(b->plan, a, unit);
+        uint32_t least = share ? turn_of(b->plan, a, unit) : unit;
         if (!most)
             return false;
         n = n < least ? least : n;
@@ -173,16 +200,11 @@ static void push_slices(Blocks *b, const Action *a) {
 bool blocks_make(Arena *arena, Plan *plan, const Room *room, uint32_t share,
                  Sliced *out) {
     uint32_t n_nodes = plan->schedule->graph->node.n;
-    Blocks b = {.arena = arena,
-                .plan = plan,
-                .g = plan->schedule->graph,
-                .spec = plan->schedule->spec,
-                .unit = ARENA_ARRAY(arena, uint32_t, n_nodes + 1),
-                .channels = ARENA_ARRAY(arena, uint32_t, n_nodes + 1),
-                .first = ARENA_ARRAY(arena, uint32_t, n_nodes + 1)};
+    Blocks b = blocks_of(arena, plan);
+    b.channels = ARENA_ARRAY(arena, uint32_t, n_nodes + 1);
+    b.first = ARENA_ARRAY(arena, uint32_t, n_nodes + 1);
     for (uint32_t i = 0; i < n_nodes; i++)
         b.first[i] = NONE;
-    find_units(&b);
     if (!find_channels(&b, room, share))
         return false;
     b.placement = placements_of(arena, plan);

@@ -281,8 +281,6 @@ static uint64_t size_granule(const HwMemory *m) {
 
 /* In `less` bytes there is known to be no plan. */
 static bool would_fit(const Work *w, uint64_t size, uint64_t less) {
-    if (w->options->aside)
-        return staged_fits(w->schedule, w->options, size);
     Arena *arena = arena_new("remedy");
     bool same = w->spec->tiling.kind != HW_TILING_HARDWARE;
     bool fits = plan_exists(w->schedule, spec_within(arena, w->spec, size),
@@ -311,7 +309,7 @@ static bool size_that_fits(const Work *w, uint64_t enough, Between *b) {
     enum { DOUBLINGS = 6, HALVINGS = 12, FINE = 12, MOST_STEPS = 300 };
     uint64_t granule = size_granule(&w->spec->memory[0]);
     *b = (Between){.step = lcm(1024, granule)};
-    b->too_small = w->options->aside ? 0 : w->spec->memory[0].size / b->step;
+    b->too_small = w->spec->memory[0].size / b->step;
     b->enough = (enough + b->step - 1) / b->step;
     if (b->enough <= b->too_small)
         b->enough = b->too_small + 1;
@@ -331,6 +329,14 @@ static bool size_that_fits(const Work *w, uint64_t enough, Between *b) {
     *b = (Between){granule, b->too_small * parts, b->enough * parts};
     halve(w, b, FINE);
     return true;
+}
+
+/* The same beside weights. */
+static bool size_staged(const Work *w, Between *b) {
+    uint64_t granule = size_granule(&w->spec->memory[0]);
+    uint64_t n = staged_least(w->schedule, w->options) / granule;
+    *b = (Between){granule, n - (n > 0), n};
+    return n > 0;
 }
 
 static bool by_planks(const Work *w, NodeId id) {
@@ -504,7 +510,8 @@ static void note_size(Diag *diag, const Work *w, uint64_t short_of) {
     const HwMemory *m = &w->spec->memory[0];
     uint64_t aside = w->options->aside;
     Between b;
-    bool next = size_that_fits(w, m->size + aside + short_of, &b) &&
+    bool next = (aside ? size_staged(w, &b)
+                       : size_that_fits(w, m->size + short_of, &b)) &&
                 b.too_small && b.too_small + 1 == b.enough;
     uint64_t enough = b.enough * b.step, too_small = b.too_small * b.step;
     if (next)

@@ -87,7 +87,7 @@ Volumes *volumes_within(Staging *s, uint64_t size) {
     return v;
 }
 
-static Banded banded_by(Volumes *v, StageWay way) {
+Banded banded_by(Volumes *v, StageWay way) {
     for (uint32_t i = 0; i < v->banded.n; i++)
         if (v->banded.at[i].n == way.bands &&
             v->banded.at[i].stores == way.stores)
@@ -172,6 +172,21 @@ static void try_volumes(Search *n, Volumes *volumes) {
             done = try_way(n, volumes, block_ways[i]);
 }
 
+Staged blocks_stage(const Schedule *schedule, Volumes *volumes, StageWay *way) {
+    Staged done = STAGE_STUCK;
+    for (uint32_t i = FIRST_WAY; i < LENGTH(block_ways) && done == STAGE_STUCK;
+         i++) {
+        Arena *arena = arena_new("offer");
+        StagedOffer o = {volumes, block_ways[i],
+                         schedule->spec->memory[0].size};
+        Plan plan;
+        *way = block_ways[i];
+        done = offer_stage(arena, schedule, &o, NULL, &plan);
+        arena_free(arena);
+    }
+    return done;
+}
+
 /* In the best plan's order of layers, with its places of volumes. */
 static void try_others(Search *n) {
     Volumes *volumes = n->offer.volumes;
@@ -221,6 +236,14 @@ static void try_shares(Search *n, uint64_t size) {
     }
 }
 
+/* Where all plans so far are better than they may be: by smaller blocks. */
+static void try_slower(Search *n, Volumes *volumes) {
+    for (uint32_t i = 0; i < LENGTH(block_ways); i++)
+        try_way(n, volumes, block_ways[i]);
+    if (!n->found)
+        try_way(n, volumes, (StageWay){.share = 0});
+}
+
 /* What a memory next to this one gets. */
 static void try_near(Search *n, const Box *near) {
     if (!near || !near->any)
@@ -232,6 +255,8 @@ static void try_near(Search *n, const Box *near) {
 
 void search_run(Search *n) {
     uint64_t size = n->schedule->spec->memory[0].size;
+    if (n->first)
+        try_volumes(n, n->first->volumes);
     try_shares(n, size);
     try_near(n, n->above);
     try_near(n, n->below);
@@ -239,4 +264,6 @@ void search_run(Search *n) {
         try_aside(n, size);
     if (n->found && !n->any && n->actions <= MOST_VARIED)
         try_others(n);
+    if (!n->found && n->first)
+        try_slower(n, n->first->volumes);
 }

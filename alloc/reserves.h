@@ -33,6 +33,16 @@ typedef struct Staging {
     VEC(StagedOffer) offer;
 } Staging;
 
+/* ---- scarce.c: the least memory ---- */
+
+typedef struct Scarce {
+    bool any;
+    uint64_t size;     /* `most` if there is none */
+    StagedOffer offer; /* that fits in it */
+} Scarce;
+/* The least size, up to `most`, for which there is a plan, however long. */
+Scarce scarce_find(Staging *s, uint64_t most);
+
 /* ---- reserves.c ---- */
 
 /* A search for the best plan in a memory of one size. */
@@ -42,6 +52,7 @@ typedef struct Search {
     const Box *below, *above; /* what it has to be within; or NULL */
     bool any;                 /* one that fits is enough */
     uint32_t most;            /* actions, as in StageMost */
+    const StagedOffer *first; /* what is tried before all others; or NULL */
     bool found;
     StagedOffer offer; /* the best so far */
     Price price;
@@ -52,6 +63,7 @@ typedef struct Search {
 } Search;
 
 Volumes *volumes_within(Staging *s, uint64_t size);
+Banded banded_by(Volumes *v, StageWay way);
 /* Beside so many bytes volumes can be planned by themselves: every layer then
  * has room for its smallest block. */
 uint64_t bytes_aside(const Schedule *schedule);
@@ -59,5 +71,7 @@ uint64_t bytes_aside(const Schedule *schedule);
 Staged offer_stage(Arena *arena, const Schedule *schedule, const StagedOffer *o,
                    const StageMost *most, Plan *plan);
 void search_run(Search *n);
+/* With blocks of some size, as large as fit; STAGED: in `way`. */
+Staged blocks_stage(const Schedule *schedule, Volumes *volumes, StageWay *way);
 
 #endif

@@ -83,6 +83,9 @@ typedef struct Sliced {
 uint32_t weight_taps(const Graph *g, const Node *node);
 /* Bytes of the smallest block that the node can run by. */
 uint64_t block_least(const HwSpec *spec, const Graph *g, const Node *node);
+/* Bytes of a first memory in which each layer has room for its smallest block.
+ */
+uint64_t blocks_need(const Plan *plan, const Room *room);
 /* Gives the plan sliced actions, in `arena`. `room`: by action; no block takes
  * more than `share` sixteenths of the longest free range beside the volumes of
  * its layer. False if one does not fit. */
@@ -206,9 +209,8 @@ const char *explain_weights(Arena *arena, const Plan *plan,
  * first memory; NULL if none fits. */
 Plan *plan_staged(Arena *arena, const Schedule *schedule,
                   const PlanOptions *options);
-/* Whether one fits with a first memory of `size` bytes. */
-bool staged_fits(const Schedule *schedule, const PlanOptions *options,
-                 uint64_t size);
+/* Bytes of the least first memory in which one fits; 0: none. */
+uint64_t staged_least(const Schedule *schedule, const PlanOptions *options);
 /* Says why none fits. */
 void explain_staged(Arena *arena, Diag *diag, const Schedule *schedule,
                     const PlanOptions *options);

@@ -5,8 +5,8 @@
  * Method: halving between sizes that do not depend on the memory's own
  * (boxes.h), from one that holds all volumes and all weights down to the least
  * in which a plan of moderate length fits; below that, of finer sizes, down to
- * the least in which any fits. Where no plan for that costs as much as what the
- * next one gets, it is planned by itself.
+ * the least in which any fits (scarce.c). That one alone has nothing below it:
+ * so its plan may be slower than need be, where what lies above is slow.
  */
 #include "alloc/reserves.h"
 
@@ -16,6 +16,9 @@
 
 /* Actions of a plan that others are compared with: more take too long. */
 enum { MOST_ACTIONS = 4096 };
+/* Networks of which everything takes so little start from the least memory of
+ * all. */
+enum { LITTLE = 512 << 10 };
 /* One in so many bytes, or cycles, is worth a plan. */
 enum { PART = 256 };
 
@@ -90,25 +93,24 @@ static Box box_of(Staging *s, const Search *n, uint64_t size) {
     return (Box){true, size, n->price, s->offer.n - 1};
 }
 
-static Box best_of(Staging *s, uint64_t size, uint32_t most, const Box *below,
-                   const Box *above) {
-    Search n = search_within(s, size);
+static Box best_of(Search n, const Box *below, const Box *above) {
     n.below = below;
     n.above = above;
-    n.most = most;
     search_run(&n);
-    return n.found ? box_of(s, &n, size) : *below;
+    return n.found ? box_of(n.s, &n, n.schedule->spec->memory[0].size) : *below;
 }
 
 static Box best_within(void *staging, uint64_t size, const Box *below,
                        const Box *above) {
-    return best_of(staging, size, MOST_ACTIONS, below, above);
+    Search n = search_within(staging, size);
+    n.most = MOST_ACTIONS;
+    return best_of(n, below, above);
 }
 
 /* However long its plans are. */
 static Box best_long(void *staging, uint64_t size, const Box *below,
                      const Box *above) {
-    return best_of(staging, size, 0, below, above);
+    return best_of(search_within(staging, size), below, above);
 }
 
 static uint64_t numbered_above(uint64_t size) {
@@ -134,58 +136,68 @@ static bool fits_any(Staging *s, uint64_t size, uint32_t most) {
     return n.found;
 }
 
-/* At the least numbered size in which anything fits. */
-static Box lowest(Staging *s, const Box *above) {
+/* The least numbered size in which a plan of moderate length fits. */
+static uint64_t numbered_least(Staging *s, const Box *top) {
     uint32_t low = box_number(STAGED_OCTAVE, s->contest.never),
-             high = box_number(STAGED_OCTAVE, above->size);
+             high = box_number(STAGED_OCTAVE, top->size);
     while (low + 1 < high) {
         uint32_t mid = low + (high - low) / 2;
         *(fits_any(s, box_size(STAGED_OCTAVE, mid), MOST_ACTIONS) ? &high
                                                                   : &low) = mid;
     }
-    return best_within(s, box_size(STAGED_OCTAVE, high), &(Box){0}, above);
+    return box_size(STAGED_OCTAVE, high);
 }
 
-/* The least size in which anything fits, however long the plan. */
-static uint64_t least_size(Staging *s, uint64_t above) {
-    uint64_t align = s->schedule->spec->memory[0].align;
-    align = align ? align : 1;
-    uint64_t low = s->contest.never / align, high = above / align;
-    while (low + 1 < high) {
-        uint64_t mid = low + (high - low) / 2;
-        *(fits_any(s, mid * align, 0) ? &high : &low) = mid;
-    }
-    return high * align;
+/* At the least size of all; plans that are better than what more memory gets
+ * are for want of others alone. */
+static Box best_scarce(Staging *s, const Scarce *least, const Box *above) {
+    Search n = search_within(s, least->size);
+    n.first = &least->offer;
+    return best_of(n, &(Box){0}, above);
 }
 
-/* Below the least numbered size of plans of moderate length. */
-static Box choose_below(Staging *s, const Box *low, uint64_t size) {
+/* The least memories of all, up to `numbered`, below `above`. */
+static Box choose_below(Staging *s, uint64_t numbered, const Box *above,
+                        uint64_t size) {
     enum { FINE_OCTAVE = 16 * STAGED_OCTAVE };
+    Scarce scarce = scarce_find(s, numbered);
+    if (!scarce.any || scarce.size > size)
+        return (Box){0};
+    Box least = best_scarce(s, &scarce, above);
+    if (!least.any)
+        return best_scarce(s, &scarce, &(Box){0});
+    uint64_t next_size = numbered_above(least.size);
+    Box next = next_size < above->size ? best_long(s, next_size, &least, above)
+                                       : *above;
+    bool fine = size < next.size;
+    Halving h = {best_long, s, fine ? FINE_OCTAVE : STAGED_OCTAVE, PART};
+    return fine ? boxes_halve(&h, least, next, size)
+                : boxes_halve(&h, next, *above, size);
+}
+
+/* What memories get that hold everything; none: nothing fits in any. */
+static Box top_of(Staging *s) {
+    uint64_t all = size_of_all(s);
     const Box none = {0};
-    Box least = best_long(s, least_size(s, low->size), &none, low);
-    if (!least.any || least.size > size)
-        return best_long(s, size, &none, &none);
-    uint64_t numbered = numbered_above(least.size);
-    Box next =
-        numbered < low->size ? best_long(s, numbered, &least, low) : *low;
-    if (size < next.size)
-        return boxes_halve(&(Halving){best_long, s, FINE_OCTAVE, PART}, least,
-                           next, size);
-    return boxes_halve(&(Halving){best_long, s, STAGED_OCTAVE, PART}, next,
-                       *low, size);
+    return all ? best_within(s, all, &none, &none) : none;
 }
 
 static Box choose(Staging *s, uint64_t size) {
-    uint64_t all = size_of_all(s);
-    const Box none = {0};
-    Box top = all ? best_within(s, all, &none, &none) : none;
-    if (!top.any || size >= all)
+    Box top = top_of(s);
+    if (!top.any || size >= top.size)
         return top;
-    Box low = lowest(s, &top);
+    uint64_t numbered = numbered_least(s, &top);
+    const Box none = {0};
+    if (top.size <= LITTLE) {
+        Box box = choose_below(s, numbered, &top, size);
+        if (box.any || size < numbered)
+            return box;
+    }
+    Box low = best_within(s, numbered, &none, &top);
     if (low.any && low.size <= size)
         return boxes_halve(&(Halving){best_within, s, STAGED_OCTAVE, PART}, low,
                            top, size);
-    return choose_below(s, &low, size);
+    return choose_below(s, numbered, low.any ? &low : &top, size);
 }
 
 static Staging staging_open(Arena *arena, const Schedule *schedule,
@@ -227,11 +239,12 @@ Plan *plan_staged(Arena *arena, const Schedule *schedule,
     return box.any ? plan_of(&s, &box) : NULL;
 }
 
-bool staged_fits(const Schedule *schedule, const PlanOptions *options,
-                 uint64_t size) {
+uint64_t staged_least(const Schedule *schedule, const PlanOptions *options) {
     Arena *arena = arena_new("staged");
     Staging s = staging_open(arena, schedule, options);
-    bool fits = fits_any(&s, size, 0);
+    Box top = top_of(&s);
+    uint64_t numbered = top.any ? numbered_least(&s, &top) : 0;
+    uint64_t least = top.any ? scarce_find(&s, numbered).size : 0;
     arena_free(arena);
-    return fits;
+    return least;
 }

@@ -24,7 +24,10 @@ class Net:
     def __init__(self, name, channels, size):
         self.lines = [f'name: "{name}"']
         self.count = 0
-        self.input = self._layer(
+        self.input = self.another_input(channels, size)
+
+    def another_input(self, channels, size):
+        return self._layer(
             "Input", [], channels, size,
             f"input_param {{ shape {{ dim: 1 dim: {channels} dim: {size} "
             f"dim: {size} }} }}")

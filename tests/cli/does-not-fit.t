@@ -80,4 +80,4 @@ SHARE/examples/squeezenet.prototxt:24:1: note: pool1 (64x56x56, 1 of its rows): 
 SHARE/examples/squeezenet.prototxt:24:1: note: no stripe of pool1 fits: the lowest, 1 of its 56 rows, takes 25,280 bytes
     layer {
     ^
-amphora: note: --set memories.am.size=33296 would do; 33280 would not
+amphora: note: --set memories.am.size=28816 would do; 28800 would not
