@@ -139,8 +139,9 @@ static void ring_ways(Heat *h, uint64_t size) {
 /* Layers that never run whole: beside what stays or all of them from outside,
  * with tiles for each price of a byte. */
 static void tile_ways(Heat *h, uint64_t size) {
-    for (uint32_t i = 0; i < N_NEST_PRICES; i++) {
-        Way way = {.size = size, .price = nest_prices[i], .tiny = h->c->enough};
+    bool tiny = h->c->enough; /* the smallest tiles have no price */
+    for (uint32_t i = 0; i < (tiny ? 1 : N_NEST_PRICES); i++) {
+        Way way = {.size = size, .price = nest_prices[i], .tiny = tiny};
         heat_way(h, way);
         way.streams = true;
         heat_way(h, way);

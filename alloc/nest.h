@@ -22,8 +22,14 @@ typedef struct Cut {
 
 enum {
     NEST_CUTS = 96, /* of an axis, at most */
-    NEST_TILES = 1 << 16
+    NEST_TILES = 1 << 16,
+    NEST_MEMO_BITS = 12
 };
+
+/* Cycles of a tile, by what it is: nest_time.c. */
+typedef struct NestMemo {
+    uint64_t key, cycles;
+} NestMemo;
 
 typedef struct Loops {
     const HwSpec *spec;
@@ -37,6 +43,7 @@ typedef struct Loops {
     double byte_cycles; /* that it counts as much as */
     bool bytes_alone;   /* it counts more than any */
     bool by_channel;    /* depthwise: a tile has as many input channels */
+    NestMemo *memo; /* 1 << NEST_MEMO_BITS of them, of these loops; or NULL */
 } Loops;
 
 /* Sizes of tiles, and how many there are. */

@@ -38,16 +38,59 @@ static Channels channels_of(uint32_t size, uint32_t tile) {
     return (Channels){n, {tile, size - (n - 1) * tile}};
 }
 
-static uint64_t moved(const Loops *l, const HwMemory *memory, uint32_t c,
-                      uint32_t rows, uint32_t cols) {
-    return memory ? hwspec_transfer_cycles(l->spec, memory, c, rows, cols) : 0;
+/* ---- one tile ---- */
+
+/* What takes these cycles: transfers in, and out, and the engine. */
+typedef enum Kind { COMES = 1, LEAVES, COMPUTED } Kind;
+
+/* Of a tile of these channels, rows and columns; 0: it is not remembered. */
+static uint64_t key_of(Kind kind, uint32_t c, uint32_t in_c, uint32_t rows,
+                       uint32_t cols) {
+    enum { BITS = 15 };
+    uint64_t all = c | in_c | rows | cols;
+    if (all >> BITS)
+        return 0;
+    return (((((uint64_t)kind << BITS | c) << BITS | in_c) << BITS | rows)
+            << BITS) |
+           cols;
+}
+
+static uint64_t cycles_of(const Loops *l, Kind kind, uint32_t c, uint32_t in_c,
+                          uint32_t rows, uint32_t cols) {
+    if (kind != COMPUTED)
+        return hwspec_transfer_cycles(l->spec, kind == COMES ? l->from : l->to,
+                                      c, rows, cols);
+    uint64_t inner = hwspec_inner_steps(l->spec, l->engine, NULL,
+                                        l->by_channel ? 1 : in_c, l->taps);
+    return hwspec_engine_cycles(l->spec, l->engine, c, rows, cols, inner);
+}
+
+/* The same, remembered. */
+static uint64_t tile_cycles(const Loops *l, Kind kind, uint32_t c,
+                            uint32_t in_c, uint32_t rows, uint32_t cols) {
+    const uint64_t golden = UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t key = l->memo ? key_of(kind, c, in_c, rows, cols) : 0;
+    if (!key)
+        return cycles_of(l, kind, c, in_c, rows, cols);
+    NestMemo *memo = &l->memo[key * golden >> (64 - NEST_MEMO_BITS)];
+    if (memo->key != key)
+        *memo = (NestMemo){key, cycles_of(l, kind, c, in_c, rows, cols)};
+    return memo->cycles;
+}
+
+static uint64_t comes(const Loops *l, uint32_t c, uint32_t rows,
+                      uint32_t cols) {
+    return l->from ? tile_cycles(l, COMES, c, 0, rows, cols) : 0;
+}
+
+static uint64_t leaves(const Loops *l, uint32_t c, uint32_t rows,
+                       uint32_t cols) {
+    return l->to ? tile_cycles(l, LEAVES, c, 0, rows, cols) : 0;
 }
 
 static uint64_t computed(const Loops *l, uint32_t c, uint32_t in_c,
                          uint32_t rows, uint32_t cols) {
-    uint64_t inner = hwspec_inner_steps(l->spec, l->engine, NULL,
-                                        l->by_channel ? 1 : in_c, l->taps);
-    return hwspec_engine_cycles(l->spec, l->engine, c, rows, cols, inner);
+    return tile_cycles(l, COMPUTED, c, in_c, rows, cols);
 }
 
 /* Ends of the loop that differ. */
@@ -60,9 +103,9 @@ static Spot spot_make(const Clock *k, const CutRun *rows, const CutRun *cols) {
     uint32_t n_c = ends(&k->c), n_in = ends(&k->in);
     Spot s;
     for (uint32_t i = 0; i < n_in; i++)
-        s.load[i] = moved(l, l->from, k->in.size[i], rows->in, cols->in);
+        s.load[i] = comes(l, k->in.size[i], rows->in, cols->in);
     for (uint32_t c = 0; c < n_c; c++) {
-        s.leave[c] = moved(l, l->to, k->c.size[c], rows->out, cols->out);
+        s.leave[c] = leaves(l, k->c.size[c], rows->out, cols->out);
         for (uint32_t i = 0; i < n_in; i++)
             s.busy[c][i] =
                 computed(l, k->c.size[c], k->in.size[i], rows->out, cols->out);
@@ -195,8 +238,8 @@ uint64_t nest_least_cycles(const Loops *l, const Sizes *s) {
     for (uint32_t i = 0; i < s->cols->n_runs; i++) {
         const CutRun *cols = &s->cols->run[i];
         uint32_t rows = (uint32_t)s->rows->sum;
-        wires += cols->n * (moved(l, l->from, l->in.c, rows, cols->in) +
-                            moved(l, l->to, l->out.c, l->out.h, cols->out));
+        wires += cols->n * (comes(l, l->in.c, rows, cols->in) +
+                            leaves(l, l->out.c, l->out.h, cols->out));
     }
     return larger(busy, wires);
 }

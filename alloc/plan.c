@@ -45,7 +45,15 @@ static const Once *once_new(Arena *arena, const Schedule *schedule,
 
 Work *work_new(Arena *arena, const Schedule *schedule, const HwSpec *spec,
                const PlanOptions *options, const Once *once) {
+    return work_new_with(arena, schedule, spec, options, once, (Start){0});
+}
+
+Work *work_new_with(Arena *arena, const Schedule *schedule, const HwSpec *spec,
+                    const PlanOptions *options, const Once *once, Start start) {
     Work *w = ARENA_NEW(arena, Work);
+    w->streams_first = start.streams_first;
+    w->tiny = start.tiny;
+    w->price = start.price;
     w->arena = arena;
     w->schedule = schedule;
     w->spec = spec;

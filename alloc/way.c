@@ -16,16 +16,11 @@ static bool way_fit(Work *w, const Way *way, Problem *problem,
                     PlanResult *result, const char **planner,
                     bool *two_levels) {
     w->wholes_first = way->wholes;
-    w->streams_first = way->streams;
     w->apart = way->apart;
     w->low = way->low;
     w->thrift = way->thrift;
     w->haste = way->haste;
-    w->price = way->price;
-    w->tiny = way->tiny;
     w->runs = way->runs;
-    if (way->streams || way->price || way->tiny)
-        start_again(w);
     if (way->rolls) {
         *two_levels = true;
         return fit_rolling(w, problem, result, planner);
@@ -148,7 +143,9 @@ bool way_place(Arena *arena, const Contest *c, const Way *way, Attempt *a) {
     if (way->others)
         schedule->spec = spec_capped(arena, schedule->spec, way->others);
     const Once *once = way->others ? NULL : c->once;
-    Work *w = work_new(arena, schedule, schedule->spec, c->options, once);
+    Start start = {way->streams, way->tiny, way->price};
+    Work *w = work_new_with(arena, schedule, schedule->spec, c->options, once,
+                            start);
     *a = (Attempt){
         .arena = arena, .way = *way, .w = w, .plan = ARENA_NEW(arena, Plan)};
     w->most = way->most;

@@ -115,6 +115,13 @@ Plan *plan_volumes(Arena *arena, Diag *diag, const Schedule *schedule,
  * schedule and machine, but for its first memory's size; or NULL. */
 Work *work_new(Arena *arena, const Schedule *schedule, const HwSpec *spec,
                const PlanOptions *options, const Once *once);
+/* The tiles with which layers start that never run whole; as in Work. */
+typedef struct Start {
+    bool streams_first, tiny;
+    uint32_t price;
+} Start;
+Work *work_new_with(Arena *arena, const Schedule *schedule, const HwSpec *spec,
+                    const PlanOptions *options, const Once *once, Start start);
 /* way.c: the machine with another size of its first memory; tile buffers are
  * fractions of it. */
 const HwSpec *spec_within(Arena *arena, const HwSpec *spec, uint64_t size);

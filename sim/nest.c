@@ -29,6 +29,12 @@ typedef struct Known {
     SimEvent cost;
 } Known;
 
+/* How long a tile of the input of a size comes. */
+typedef struct Fetched {
+    uint32_t rows, cols, in; /* 0: none */
+    uint64_t cycles;
+} Fetched;
+
 enum { KNOWN = 32 };
 
 typedef struct Nest {
@@ -46,6 +52,8 @@ typedef struct Nest {
                                  * leave */
     bool alike;                 /* tiles of one size take as long anywhere */
     Known known[KNOWN];
+    Fetched fetched[KNOWN];
+    uint64_t weight_bytes, weight_cycles; /* of the last tile of weights */
 } Nest;
 
 typedef struct Step {
@@ -342,6 +350,19 @@ static void compute(Nest *t, const Step *s) {
 
 /* ---- bytes and cycles ---- */
 
+static uint64_t fetch_cycles(Nest *t, uint32_t rows, uint32_t cols,
+                             uint32_t in) {
+    const HwSpec *spec = t->run->spec;
+    Fetched *f = &t->fetched[(rows + 3 * cols + 7 * in) % KNOWN];
+    if (f->rows != rows || f->cols != cols || f->in != in)
+        *f = (Fetched){
+            rows, cols, in,
+            hwspec_transfer_cycles(
+                spec, &spec->memory[t->job->work->in_at.memory], in, rows,
+                cols)};
+    return f->cycles;
+}
+
 static void fetch_input(Nest *t, const Step *s) {
     Run *run = t->run;
     const Work *w = t->job->work;
@@ -355,8 +376,7 @@ static void fetch_input(Nest *t, const Step *s) {
     uint32_t cols = axis_read(w, COLS, s->box, s->needs);
     run->result->backing_read +=
         (uint64_t)rows * cols * s->in.n * run->spec->element;
-    t->moved += hwspec_transfer_cycles(
-        run->spec, &run->spec->memory[w->in_at.memory], s->in.n, rows, cols);
+    t->moved += fetch_cycles(t, rows, cols, s->in.n);
 }
 
 static void fetch_weights(Nest *t, const Step *s) {
@@ -365,7 +385,11 @@ static void fetch_weights(Nest *t, const Step *s) {
         return;
     t->weights = tile;
     uint64_t bytes = weights_of(t, s->out, s->in);
-    uint64_t cycles = hwspec_weight_cycles(t->run->spec, bytes);
+    if (bytes != t->weight_bytes) {
+        t->weight_bytes = bytes;
+        t->weight_cycles = hwspec_weight_cycles(t->run->spec, bytes);
+    }
+    uint64_t cycles = t->weight_cycles;
     t->event->weights += bytes;
     t->event->cost[SIM_WEIGHTS] += cycles;
     t->event->fetched += cycles;
@@ -411,25 +435,25 @@ static bool is_unported(const Run *run, const Place *place) {
 
 /* Tiles of one size cost the same, but for copies of their channels that pass
  * through ports. */
-static SimEvent cost_known(Nest *t, const Step *s) {
+static const SimEvent *cost_known(Nest *t, const Step *s) {
     const Box *box = &s->box;
     Known *k =
         &t->known[(box->rows + 3 * box->cols + 5 * s->out.n + 7 * s->in.n) %
                   KNOWN];
-    if (k->rows == box->rows && k->cols == box->cols && k->out == s->out.n &&
-        k->in == s->in.n && t->alike)
-        return k->cost;
-    *k = (Known){box->rows, box->cols, s->out.n, s->in.n, cost_of_step(t, s)};
-    return k->cost;
+    if (k->rows != box->rows || k->cols != box->cols || k->out != s->out.n ||
+        k->in != s->in.n || !t->alike)
+        *k = (Known){box->rows, box->cols, s->out.n, s->in.n,
+                     cost_of_step(t, s)};
+    return &k->cost;
 }
 
 static void count(Nest *t, const Step *s) {
-    SimEvent cost = cost_known(t, s);
-    t->busy = cost_busy(t->job->work, &cost);
+    const SimEvent *cost = cost_known(t, s);
+    t->busy = cost_busy(t->job->work, cost);
     t->event->busy += t->busy;
-    t->event->cost[SIM_COMPUTE] += cost.cost[SIM_COMPUTE];
-    t->event->cost[SIM_PORTS] += cost.cost[SIM_PORTS];
-    t->event->macs += cost.macs;
+    t->event->cost[SIM_COMPUTE] += cost->cost[SIM_COMPUTE];
+    t->event->cost[SIM_PORTS] += cost->cost[SIM_PORTS];
+    t->event->macs += cost->macs;
 }
 
 /* ---- the loops ---- */
@@ -456,9 +480,11 @@ static void run_channels(Nest *t, uint32_t spot, uint32_t c) {
               .box = {rows.at, rows.n, cols.at, cols.n},
               .out = part(w->out.c, w->tile.c, c)};
     s.needs = window_needs(w->conv, s.box, w->in.h, w->in.w);
-    Arena *arena = arena_new("sums");
-    if (!t->run->options.memory_only)
+    Arena *arena = NULL;
+    if (!t->run->options.memory_only) {
+        arena = arena_new("sums");
         t->sum = patch_new(arena, (Extent){s.out.n, w->out.h, w->out.w}, s.box);
+    }
     for (s.inner = 0; s.inner < t->inner; s.inner++) {
         arena_reset(t->run->work);
         s.in = t->by_channel ? s.out : part(w->in.c, w->tile.in_c, s.inner);
