@@ -4,10 +4,11 @@
 Branches, concats, sums, strides, dilations, depthwise and transposed layers,
 pools over whole images, of odd sizes, on every machine with two levels: exit
 code 0 and verified by value, within the cap, with the bytes that the plan
-counted and no fewer than its bounds; or exit code 3, and then the size that
-would do does, the one that would not does not. --long has many more of them.
-Beside them a dense block, whose concats begin sections of channels that they
-fill later.
+counted and no fewer than its bounds; or exit code 3, and then a size that would
+do is named and does, the one that would not does not. Sizes go from a byte, over
+those that are no whole granules, to all that a hwspec may say; what is none is
+bad input, exit code 1. --long has many more of them. Beside them a dense block,
+whose concats begin sections of channels that they fill later.
 """
 import json
 import os
@@ -23,6 +24,9 @@ import networks  # noqa: E402
 AMPHORA = os.environ.get("AMPHORA", "build/amphora")
 MACHINES = ("xdnn-v2-28", "xdnn-v2-56", "xdnn-v3-96", "ring-npu", "line-npu",
             "tile-npu", os.path.join("bench", "rows.yaml"))
+BESIDE = {"template": ("fast", "bulk")}  # all of a size; else `am`
+NO_SIZES = ("0", "-1", "-5KiB", "1e6", "16EiB", "300000GiB",
+            "18446744073709551615", "18446744073709551616")
 DENSE = os.path.join(os.path.dirname(__file__), "..", "examples",
                      "densenet-cell.prototxt")
 TINY = DENSE.replace("densenet-cell", "tiny")
@@ -67,9 +71,11 @@ def network(seed):
 
 
 def verify(path, machine, size):
+    sets = [word for memory in BESIDE.get(machine, ("am",))
+            for word in ("--set", f"memories.{memory}.size={size}")]
     done = subprocess.run(
         [AMPHORA, "verify", path, "-t", machine, "--json", "--host",
-         "interpret", "--set", f"memories.am.size={size}"],
+         "interpret", *sets],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
     report = json.loads(done.stdout) if done.returncode == 0 else {}
     return done.returncode, report, done.stderr
@@ -79,14 +85,16 @@ def wrong(path, machine, size):
     """What is wrong, or None."""
     code, report, said = verify(path, machine, size)
     if code == 3:
-        sizes = re.search(r"size=(\w+) would do; (\w+) would not", said)
-        codes = sizes and [verify(path, machine, s)[0] for s in sizes.groups()]
-        return None if codes in (None, [0, 3]) else f"{sizes[0]}: {codes}"
+        sizes = re.search(r"size=(\w+) would do(?:; (\w+) would not)?", said)
+        told = sizes.groups()[:1 if machine in BESIDE else 2] if sizes else ()
+        codes = [verify(path, machine, s)[0] for s in told if s]
+        return None if codes in ([0], [0, 3]) else f"{sizes}: {codes}"
     if code:
         return f"exit code {code}"
     moved = report["ddr_read_bytes"] + report["ddr_written_bytes"]
     checks = {"not verified": report["ok"],
-              "beyond the cap": report["am_peak_bytes"] <= size,
+              "beyond the cap": report["am_peak_bytes"] <= size * len(
+                  BESIDE.get(machine, "1")),
               "other bytes than planned": report["ddr_moved_bytes"] == moved,
               "less than the bound": report["ddr_bound_bytes"] <= moved}
     return ", ".join(what for what, holds in checks.items() if not holds)
@@ -112,6 +120,26 @@ def section(folder):
     return written(folder, "section", net.text())
 
 
+def odd_sizes(count, folder):
+    """Of any number of bytes."""
+    for seed in range(count):
+        dice = random.Random(seed)
+        path = written(folder, f"odd-{seed}", network(1000 + seed))
+        machine = (MACHINES + ("template",))[seed % (len(MACHINES) + 1)]
+        most = verify(path, machine, 1 << 26)[1]["am_live_bytes"]
+        yield path, machine, int(most ** dice.random())
+        yield path, machine, dice.randrange(1, most)
+    for machine in MACHINES:
+        yield TINY, machine, 1
+        yield TINY, machine, 1 << 48
+
+
+def accepted():
+    """What is no size, but is taken for one."""
+    return [f"{size}: {code}" for size in NO_SIZES
+            for code in [verify(TINY, "xdnn-v2-28", size)[0]] if code != 1]
+
+
 def cases(count, folder):
     """Network, machine, bytes of active memory."""
     for seed in range(count):
@@ -125,11 +153,14 @@ def cases(count, folder):
     yield TINY, "line-npu", 5518  # no whole unit of alignment
     yield stem(folder), "tile-npu", 64  # single pixels: 131,072 tiles
     yield section(folder), "xdnn-v3-96", 80000
+    yield from odd_sizes(count, folder)
 
 
 def main():
     count = 400 if "--long" in sys.argv[1:] else 7
-    bad = plans = 0
+    no_sizes = accepted()
+    print(*no_sizes, sep="\n", end="")
+    bad, plans = len(no_sizes), 0
     with tempfile.TemporaryDirectory() as folder:
         for path, machine, size in cases(count, folder):
             what = wrong(path, machine, size)
