@@ -226,6 +226,9 @@ Plan *plan_volumes(Arena *arena, Diag *diag, const Schedule *real,
         explain_length(diag, first, traffic.instructions);
         return NULL;
     }
+    const HwSpec *spec = schedule->spec;
+    bool smaller = spec->n_active == 1 && c.best.size < spec->memory[0].size;
+    plan->am_planned = smaller && !plan->keeps_all ? c.best.size : 0;
     plan->ddr_moved = traffic.moved;
     plan->ddr_compulsory = bound.ddr_compulsory;
     plan->ddr_bound = bound.ddr_bound;

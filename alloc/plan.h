@@ -108,6 +108,8 @@ typedef struct Plan {
     bool lends;                /* bytes of concats serve others until their
                                 * members are written */
     const char *planner;       /* of the active memories */
+    uint64_t am_planned;       /* bytes of the first active memory for which it
+                                * was made, if that was a smaller one; else 0 */
     uint64_t am_height;        /* bytes, summed over active memories */
     uint64_t am_packed;        /* the same before volumes were moved apart */
     uint64_t am_live;          /* live peak, sizes rounded to their alignment */

@@ -60,8 +60,14 @@ static uint32_t fullest(const uint64_t *bytes, uint32_t first, uint32_t end) {
     return at;
 }
 
-static void say_best(Text *text) {
-    text_add(text, ": of the plans that were tried the best");
+/* In `needed` bytes nothing would be in the way: they are there. */
+static void say_best(const Why *y, Text *text, uint64_t needed) {
+    uint64_t planned = y->plan->am_planned;
+    if (planned && needed > planned)
+        text_addf(text, ": the plan is one for %s of %s bytes", num(y, planned),
+                  num(y, y->total));
+    else
+        text_add(text, ": of the plans that were tried the best");
 }
 
 /* Of the first channels, where it lies. */
@@ -119,7 +125,7 @@ static void say_full(const Why *y, Text *text, const Story *s, const Gap *gap,
     }
     uint64_t rest = s->bytes - first_channels(y, s, kept);
     if (rest <= y->total - y->live[at])
-        say_best(text);
+        say_best(y, text, rest + y->live[at]);
     else
         text_addf(text,
                   ": in step %u %s of %s bytes are in use, and %s takes %s",
@@ -218,7 +224,7 @@ static void say_crowd(const Why *y, Text *text, TensorId t, bool never,
     if (never && whole_bytes(y, t) > y->total)
         return;
     if (!crowded)
-        say_best(text);
+        say_best(y, text, y->whole[at]);
     else if (never)
         text_addf(text, ", all that is alive in step %u takes %s", at + 1,
                   num(y, y->whole[at]));
@@ -258,7 +264,7 @@ static void say_away(const Why *y, Text *text, Steps away) {
         text_addf(text, ": all that is alive in step %u takes %s of %s bytes",
                   at + 1, num(y, y->whole[at]), num(y, y->total));
     else
-        say_best(text);
+        say_best(y, text, y->whole[at]);
 }
 
 /* Before, or behind, the steps in which it is whole there. */

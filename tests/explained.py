@@ -42,7 +42,7 @@ KEPT = re.compile(
     r"(; (does not move|loaded from inputs[^;]*|stored to outputs[^;]*"
     r"|made by tiles[^;]*"
     r"|a tile of[^;]*))*")
-REASON = re.compile(r"all that is alive|are in use|that were tried"
+REASON = re.compile(r"all that is alive|are in use|that were tried|is one for"
                     r"|for the host alone")
 SIZE = re.compile(r"whole it takes ([\d,]+) of ([\d,]+) bytes")
 
