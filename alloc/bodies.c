@@ -29,6 +29,15 @@ void body_box(Bodies *b, Box box) {
     body->first = box.first < body->first ? box.first : body->first;
     body->end = box.end > body->end ? box.end : body->end;
     body->weight += (box.high - box.low) * (box.end - box.first);
+    body->turns |= box.turns;
+}
+
+static uint64_t box_low(const Body *body, const Box *box) {
+    return body->turned && box->turns ? body->bytes - box->high : box->low;
+}
+
+static uint64_t box_high(const Body *body, const Box *box) {
+    return body->turned && box->turns ? body->bytes - box->low : box->high;
 }
 
 static bool share_time(const Box *a, const Box *b) {
@@ -52,9 +61,11 @@ static uint64_t clear_of(const Bodies *b, const Body *x, uint64_t at,
         for (uint32_t k = 0; k < y->n_boxes; k++) {
             const Box *p = &b->box.at[x->first_box + i];
             const Box *q = &b->box.at[y->first_box + k];
-            uint64_t low = y->offset + q->low, high = y->offset + q->high;
-            if (share_time(p, q) && at + p->low < high && low < at + p->high)
-                at = high - p->low;
+            uint64_t low = y->offset + box_low(y, q),
+                     high = y->offset + box_high(y, q);
+            if (share_time(p, q) && at + box_low(x, p) < high &&
+                low < at + box_high(x, p))
+                at = high - box_low(x, p);
         }
     return at;
 }
@@ -66,12 +77,14 @@ static uint64_t clear_below(const Bodies *b, const Body *x, uint64_t at,
         for (uint32_t k = 0; k < y->n_boxes; k++) {
             const Box *p = &b->box.at[x->first_box + i];
             const Box *q = &b->box.at[y->first_box + k];
-            uint64_t low = y->offset + q->low, high = y->offset + q->high;
-            if (!share_time(p, q) || at + p->low >= high || low >= at + p->high)
+            uint64_t low = y->offset + box_low(y, q),
+                     high = y->offset + box_high(y, q);
+            if (!share_time(p, q) || at + box_low(x, p) >= high ||
+                low >= at + box_high(x, p))
                 continue;
-            if (low < p->high)
+            if (low < box_high(x, p))
                 return UINT64_MAX;
-            at = low - p->high;
+            at = low - box_high(x, p);
         }
     return at;
 }
@@ -168,6 +181,7 @@ static void find_placed(Bodies *b, uint32_t body) {
 typedef struct Order {
     uint32_t *body;   /* first to last */
     bool *hangs;      /* by body, whether from the top; NULL: none */
+    bool *turned;     /* by body */
     uint64_t *offset; /* by body, of the attempt in which it was .. */
     uint32_t *placed; /* .. placed: its number */
     uint32_t *stale;  /* by body: the attempt in which its neighbours moved */
@@ -178,6 +192,7 @@ static Order order_new(const Bodies *b, const uint32_t *body, bool *hangs) {
     uint32_t n = b->body.n;
     return (Order){.body = ARENA_COPY(b->arena, uint32_t, body, n),
                    .hangs = hangs,
+                   .turned = ARENA_ARRAY(b->arena, bool, n + 1),
                    .offset = ARENA_ARRAY(b->arena, uint64_t, n + 1),
                    .placed = ARENA_ARRAY(b->arena, uint32_t, n + 1),
                    .stale = ARENA_ARRAY(b->arena, uint32_t, n + 1),
@@ -197,9 +212,11 @@ static void body_settle(Bodies *b, Order *o, uint32_t i) {
     o->placed[i] = o->attempt;
     if (known && o->stale[i] != o->attempt) {
         body->offset = o->offset[i];
+        body->turned = o->turned[i];
         return;
     }
     find_placed(b, i);
+    body->turned = o->turned[i];
     if (!(o->hangs && o->hangs[i] && body_hang(b, body)))
         body_place(b, body);
     if (!known || body->offset != o->offset[i])
@@ -262,7 +279,8 @@ static bool *hangs_make(const Bodies *b) {
 
 /* What found no place comes first in the next attempt, or near the front, from
  * the other end. */
-static void forward(Order *o, uint32_t at, uint32_t try) {
+static void forward(const Bodies *b, Order *o, uint32_t at, uint32_t try,
+                    bool turns) {
     uint32_t to =
         try % 4 == 3 ? (uint32_t)(rng_bits(try, at) % (at / 2 + 1)) : 0;
     uint32_t body = o->body[at];
@@ -271,9 +289,13 @@ static void forward(Order *o, uint32_t at, uint32_t try) {
     o->placed[body] = 0;
     if (o->hangs)
         o->hangs[body] = !o->hangs[body];
+    if (turns && b->body.at[body].turns && (!o->hangs || !o->hangs[body]))
+        o->turned[body] = !o->turned[body];
 }
 
-bool bodies_place(Bodies *b, uint32_t orders) {
+/* From orders that begin anew; `turns`: what may be turned is, too, when it
+ * finds no place. */
+static bool orders_try(Bodies *b, uint32_t orders, bool turns) {
     uint32_t n = b->body.n, most = 0;
     uint32_t *by_bytes = order_by(b, false), *by_weight = order_by(b, true);
     Order order[] = {order_new(b, by_bytes, NULL),
@@ -281,19 +303,27 @@ bool bodies_place(Bodies *b, uint32_t orders) {
                      order_new(b, by_bytes, hangs_make(b)),
                      order_new(b, by_weight, hangs_make(b))};
     uint32_t *fails = ARENA_ARRAY(b->arena, uint32_t, n + 1);
-    b->placed = ARENA_ARRAY(b->arena, uint32_t, n + 1);
-    find_near(b);
     for (uint32_t try = 0; try < orders; try++) {
         Order *own = &order[try % 4];
         uint32_t at = place_order(b, own);
         if (at == n)
             return true;
         uint32_t failed = own->body[at];
-        if (++fails[failed] > most) {
+        if (!turns && ++fails[failed] > most) {
             most = fails[failed];
             b->failed = failed;
         }
-        forward(own, at, try);
+        forward(b, own, at, try, turns);
     }
     return false;
+}
+
+bool bodies_place(Bodies *b, uint32_t orders) {
+    bool turns = false;
+    b->placed = ARENA_ARRAY(b->arena, uint32_t, b->body.n + 1);
+    find_near(b);
+    for (uint32_t i = 0; i < b->body.n; i++)
+        turns |= b->body.at[i].turns;
+    return orders_try(b, orders, false) ||
+           (turns && orders_try(b, orders, true));
 }

@@ -1,7 +1,8 @@
 /* bodies.h - placing volumes whose bytes differ over time; private to alloc.
  *
  * A body is a set of boxes, bytes by time, that move together: a volume of
- * which a part leaves and comes back.
+ * which a part leaves and comes back. Which part stays meanwhile can be a
+ * choice: that at its lower end, or as many bytes at the upper one.
  */
 #ifndef ALLOC_BODIES_H
 #define ALLOC_BODIES_H
@@ -14,6 +15,7 @@
 typedef struct Box {
     uint32_t first, end;
     uint64_t low, high;
+    bool turns; /* of a body that is turned it is as far from the upper end */
 } Box;
 
 typedef struct Body {
@@ -22,6 +24,8 @@ typedef struct Body {
     uint64_t bytes, weight; /* weight: bytes by time, summed */
     uint64_t offset;
     bool pinned; /* `offset` is given */
+    bool turns;  /* it may be turned */
+    bool turned;
     bool placed;
 } Body;
 

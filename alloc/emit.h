@@ -19,7 +19,8 @@ typedef struct Emit {
     uint32_t *present; /* by tensor: its placement in active memory, or NONE */
     uint32_t *copy;    /* by tensor: a placement that can be loaded, or NONE */
     uint32_t *output;  /* by tensor: its placement in the output memory */
-    uint32_t *stored;  /* by tensor: how many of its last channels are home */
+    uint32_t *stored;  /* by tensor: how many of its last channels are home, or
+                        * of its first: Unit.keeps_end */
     uint32_t *home;    /* by tensor: its region in backing memory, or NONE */
     uint32_t step, number;
 } Emit;

@@ -57,21 +57,28 @@ uint32_t emit_targets(Emit *e, TensorId t, uint32_t to[2], uint32_t *home) {
     return n;
 }
 
-/* Channels from `c` on that do not lie there yet. */
-static void store_from(Emit *e, TensorId t, uint32_t c) {
-    uint32_t home = emit_home(e, t);
-    uint32_t end = plan_volume(e->w->g, t).c - e->stored[t.i];
+static bool keeps_end(const Emit *e, TensorId t) {
+    uint32_t unit = e->w->unit_of[t.i];
+    return unit != NONE && e->w->unit.at[unit].keeps_end;
+}
+
+/* But for so many channels that stay, and those that lie there. */
+static void store_but(Emit *e, TensorId t, uint32_t kept) {
+    uint32_t home = emit_home(e, t), end = plan_volume(e->w->g, t).c;
+    bool front = keeps_end(e, t);
+    uint32_t c = front ? e->stored[t.i] : kept;
+    end -= front ? kept : e->stored[t.i];
     if (c < end) {
         uint32_t from = emit_channels(e, e->present[t.i], c, end);
         emit_move_all(e, ACTION_STORE, from, emit_channels(e, home, c, end));
         e->stored[t.i] += end - c;
     }
-    if (c == 0)
+    if (kept == 0)
         e->copy[t.i] = home;
 }
 
 static void store_home(Emit *e, TensorId t) {
-    store_from(e, t, 0);
+    store_but(e, t, 0);
 }
 
 void emit_store(Emit *e, TensorId t) {
@@ -161,15 +168,16 @@ static void present_with(Emit *e, TensorId t) {
 
 /* Loads what has not stayed. */
 static void load_rest(Emit *e, TensorId t, uint32_t kept) {
-    uint32_t end = plan_volume(e->w->g, t).c;
+    uint32_t n = plan_volume(e->w->g, t).c - kept;
+    uint32_t c = keeps_end(e, t) ? 0 : kept;
     uint32_t whole = emit_source(e, t);
     present_with(e, t);
-    if (kept == end)
+    if (n == 0)
         return;
     if (whole == NONE)
         whole = emit_home(e, t);
-    emit_move_all(e, ACTION_LOAD, emit_channels(e, whole, kept, end),
-                  emit_channels(e, e->present[t.i], kept, end));
+    emit_move_all(e, ACTION_LOAD, emit_channels(e, whole, c, c + n),
+                  emit_channels(e, e->present[t.i], c, c + n));
 }
 
 void emit_return(Emit *e, TensorId t) {
@@ -236,8 +244,8 @@ static void leave_partly(Emit *e, const Unit *unit, uint32_t touch) {
     uint32_t n = kept_tensors(e->w, unit, touch, kept);
     for (uint32_t i = 0; i < n; i++)
         if (e->present[kept[i].i] != NONE && emit_source(e, kept[i]) == NONE)
-            store_from(e, kept[i],
-                       kept_of(e->w, unit, kept[i], unit->touch[touch].keeps));
+            store_but(e, kept[i],
+                      kept_of(e->w, unit, kept[i], unit->touch[touch].keeps));
 }
 
 void emit_leave(Emit *e, TensorId t) {

@@ -24,7 +24,7 @@ enum { MAX_ORDERS = 400, MAX_ROUNDS = 6, MAX_TARGETS = 5 };
 #define NONE_LEAVES 1e-7
 
 typedef struct Choice {
-    bool leaves;
+    bool leaves, keeps_end;
     uint32_t keeps;
 } Choice;
 
@@ -377,8 +377,9 @@ static Choice *choices_save(const Work *w) {
     Choice *all = ARENA_ARRAY(w->arena, Choice, n + 1), *at = all;
     for (uint32_t u = 0; u < w->unit.n; u++)
         for (uint32_t i = 0; i < w->unit.at[u].n_touches; i++)
-            *at++ = (Choice){w->unit.at[u].touch[i].leaves,
-                             w->unit.at[u].touch[i].keeps};
+            *at++ =
+                (Choice){w->unit.at[u].touch[i].leaves, w->unit.at[u].keeps_end,
+                         w->unit.at[u].touch[i].keeps};
     return all;
 }
 
@@ -387,6 +388,7 @@ static void choices_restore(Work *w, const Choice *at) {
         for (uint32_t i = 0; i < w->unit.at[u].n_touches; i++, at++) {
             w->unit.at[u].touch[i].leaves = at->leaves;
             w->unit.at[u].touch[i].keeps = at->keeps;
+            w->unit.at[u].keeps_end = at->keeps_end;
         }
 }
 
@@ -484,6 +486,39 @@ static uint32_t *next_tied(const Work *w, const Problem *p) {
     return next;
 }
 
+/* Whether what stays over the gap behind the touch could as well be the last
+ * channels, which take as much. */
+static bool gap_turns(const Work *w, const Unit *unit, uint32_t touch) {
+    const HwMemory *active = &w->spec->memory[0];
+    uint32_t keeps = unit->touch[touch].keeps;
+    Volume whole = volume_in(w, unit->root, 0);
+    Volume outside = volume_in(w, unit->root, (uint32_t)w->spec->backing);
+    if (is_filling(unit, touch) || keeps > whole.c)
+        return false;
+    uint32_t c = whole.c - keeps;
+    return part_is_aligned(active, &whole, c) &&
+           part_has_address(&w->spec->memory[w->spec->backing], &outside, c) &&
+           layout_part_offset(active->layout, &whole, c) +
+                   kept_bytes(w, unit, keeps) ==
+               unit->bytes[0];
+}
+
+/* Rows are copied from what stays at the start. */
+static bool unit_turns(const Work *w, const Unit *unit) {
+    for (uint32_t i = 0; i < unit->n_touches; i++) {
+        const Touch *touch = &unit->touch[i];
+        if (touch->by_rows ||
+            (touch->leaves && touch->keeps && !gap_turns(w, unit, i)))
+            return false;
+    }
+    return true;
+}
+
+static bool buf_turns(const Work *w, const Problem *p, uint32_t buf) {
+    const Owner *o = &p->owner.at[buf];
+    return o->kind == OWNER_KEPT && unit_turns(w, &w->unit.at[o->unit]);
+}
+
 static Bodies bodies_of(const Work *w, const Problem *p, uint32_t *body) {
     Pool pool = pool_of(&w->spec->memory[0]);
     Bodies b = {.arena = w->arena, .size = pool.size, .align = pool.align};
@@ -498,7 +533,8 @@ static Bodies bodies_of(const Work *w, const Problem *p, uint32_t *body) {
         for (uint32_t k = i; k != NONE; k = next[k]) {
             const Buf *buf = &p->buf.at[k];
             body[k] = body[i];
-            body_box(&b, (Box){buf->first, buf->end, 0, buf->bytes[0]});
+            body_box(&b, (Box){buf->first, buf->end, 0, buf->bytes[0],
+                               buf_turns(w, p, k)});
             if (buf->bytes[0] > b.body.at[body[i]].bytes)
                 b.body.at[body[i]].bytes = buf->bytes[0];
         }
@@ -506,8 +542,23 @@ static Bodies bodies_of(const Work *w, const Problem *p, uint32_t *body) {
     return b;
 }
 
-bool place_tied(const Work *w, const Problem *p, PlanResult *result,
-                Times *blocked) {
+/* Where the buffer lies in its body's place. */
+static uint64_t offset_in(const Body *body, const Problem *p, uint32_t buf) {
+    return body->turned && p->owner.at[buf].kind == OWNER_KEPT
+               ? body->bytes - p->buf.at[buf].bytes[0]
+               : 0;
+}
+
+/* Which end of each volume stays. */
+static void ends_take(Work *w, const Bodies *b, const Problem *p,
+                      const uint32_t *body) {
+    for (uint32_t i = 0; i < p->buf.n; i++)
+        if (p->owner.at[i].kind == OWNER_KEPT)
+            w->unit.at[p->owner.at[i].unit].keeps_end =
+                b->body.at[body[i]].turned;
+}
+
+bool place_tied(Work *w, const Problem *p, PlanResult *result, Times *blocked) {
     uint32_t n = p->buf.n;
     uint32_t *body = ARENA_ARRAY(w->arena, uint32_t, n + 1);
     Bodies b = bodies_of(w, p, body);
@@ -521,10 +572,12 @@ bool place_tied(const Work *w, const Problem *p, PlanResult *result,
                            .offset = ARENA_ARRAY(w->arena, uint64_t, n + 1),
                            .failed = PLAN_NO_BUF};
     for (uint32_t i = 0; i < n; i++) {
-        result->offset[i] = b.body.at[body[i]].offset;
+        const Body *own = &b.body.at[body[i]];
+        result->offset[i] = own->offset + offset_in(own, p, i);
         uint64_t end = result->offset[i] + p->buf.at[i].bytes[0];
         result->height[0] = end > result->height[0] ? end : result->height[0];
     }
+    ends_take(w, &b, p, body);
     result->bound = plan_live_peak(w->arena, &p->p, NULL);
     result->proved = result->bound == result->height[0];
     return !plan_check(w->arena, &p->p, result);

@@ -66,8 +66,8 @@ bool fit_gaps(Work *w, double most, Problem *problem, PlanResult *result,
               const char **planner);
 
 /* Places a problem with buffers that move together. False if no place is found;
- * *blocked: while what was most in the way is alive. */
-bool place_tied(const Work *w, const Problem *p, PlanResult *result,
+ * *blocked: while what was most in the way is alive. Sets Unit.keeps_end. */
+bool place_tied(Work *w, const Problem *p, PlanResult *result,
                 Times *blocked);
 
 /* ---- slots.c: concats whose bytes serve others until they are written ---- */

@@ -46,7 +46,8 @@ typedef struct Touch {
     bool lands;        /* some node writes a member of a concat by parts, which
                         * are loaded into it behind the step */
     bool leaves;       /* evicted between this touch and the next whole one, */
-    uint32_t keeps;    /* but for channels [0, keeps) of its volume */
+    uint32_t keeps;    /* but for channels [0, keeps) of its volume, or as many
+                        * at its end: Unit.keeps_end */
 } Touch;
 
 typedef struct Segment {
@@ -61,6 +62,7 @@ typedef struct Unit {
     bool concat;
     bool as_filled;    /* concat: takes only what its members so far do, in
                         * buffers that move together, one behind the other */
+    bool keeps_end;    /* of its volume the last channels stay over gaps */
     uint32_t complete; /* concat: step at which all members are written */
     uint32_t n_tensors, n_touches, n_segments;
     TensorId *tensor; /* root first */

@@ -79,8 +79,11 @@ static void read_abode(Reader *r, Story *s, const Placement *p) {
     s->bytes = p->bytes > s->bytes ? p->bytes : s->bytes;
     if (!last || p->first > last->end)
         vec_push(r->arena, &s->abode,
-                 ((Abode){p->first, p->end, NONE,
-                          (uint32_t)(p - r->plan->placement)}));
+                 ((Abode){.first = p->first,
+                          .end = p->end,
+                          .kept = NONE,
+                          .loaded = {NONE, 0},
+                          .placement = (uint32_t)(p - r->plan->placement)}));
     else if (p->end > last->end)
         last->end = p->end;
 }
@@ -136,12 +139,17 @@ static void add_move(Reader *r, Moved **by_memory, uint32_t memory,
     m->cut_w |= a->cols < v.w;
 }
 
-/* What does not come back was kept. */
-static void read_kept(Story *s, const Placement *out) {
+/* What does not come back was kept, of `channels`. */
+static void read_kept(Story *s, const Placement *out, uint32_t channels) {
+    uint32_t end = out->c + out->n_c;
     for (uint32_t i = 0; i < s->abode.n; i++) {
         Abode *a = &s->abode.at[i];
-        if (a->first <= out->first && out->first < a->end && out->c < a->kept)
-            a->kept = out->c;
+        if (a->first > out->first || out->first >= a->end)
+            continue;
+        a->loaded[0] = out->c < a->loaded[0] ? out->c : a->loaded[0];
+        a->loaded[1] = end > a->loaded[1] ? end : a->loaded[1];
+        a->kept_last = a->loaded[0] == 0;
+        a->kept = a->kept_last ? channels - a->loaded[1] : a->loaded[0];
     }
 }
 
@@ -154,7 +162,7 @@ static void read_move(Reader *r, const Action *a) {
         return;
     }
     add_move(r, &s->loaded, in->memory, out, a);
-    read_kept(s, out);
+    read_kept(s, out, plan_volume(r->g, out->tensor).c);
 }
 
 static void read_tiles(Reader *r, const Action *a, const Placement *in) {

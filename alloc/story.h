@@ -13,7 +13,9 @@ typedef struct Moved {
 /* It is whole in active memory in steps [first, end). */
 typedef struct Abode {
     uint32_t first, end;
-    uint32_t kept;      /* channels that have been there since the one before */
+    uint32_t kept;  /* channels that have been there since the one before: */
+    bool kept_last; /* the last ones, not the first */
+    uint32_t loaded[2]; /* channels from and to which any came then */
     uint32_t placement; /* one of its place */
 } Abode;
 

@@ -81,9 +81,11 @@ static uint64_t first_channels(const Why *y, const Story *s,
                : 0;
 }
 
-/* Away in steps [first, end), but for its first `kept` channels. */
+/* Away in steps [first, end), but for its first `kept` channels, or its last.
+ */
 typedef struct Gap {
     uint32_t first, end, kept;
+    bool last;
 } Gap;
 
 /* Gaps between its making and its last reader; its place may live longer. */
@@ -91,8 +93,9 @@ static uint32_t gaps_of(const Why *y, const Story *s, Gap **out) {
     uint32_t n = 0;
     *out = ARENA_ARRAY(y->arena, Gap, s->abode.n);
     for (uint32_t i = 1; i < s->abode.n; i++) {
-        Gap gap = {s->abode.at[i - 1].end, s->abode.at[i].first,
-                   s->abode.at[i].kept};
+        const Abode *next = &s->abode.at[i];
+        Gap gap = {s->abode.at[i - 1].end, next->first, next->kept,
+                   next->kept_last};
         if (s->used != NONE && gap.first <= s->used)
             (*out)[n++] = gap;
     }
@@ -101,12 +104,13 @@ static uint32_t gaps_of(const Why *y, const Story *s, Gap **out) {
 
 /* `last`: the gap in front of it. */
 static void say_gap(Text *text, const Gap *gap, const Gap *last) {
-    if (last && last->kept == gap->kept)
+    const char *which = gap->last ? "last" : "first";
+    if (last && last->kept == gap->kept && last->last == gap->last)
         text_add(text, gap->kept && gap->kept != NONE ? " and " : " or ");
     else if (gap->kept == 1)
-        text_add(text, ", but only its first channel in ");
+        text_addf(text, ", but only its %s channel in ", which);
     else if (gap->kept && gap->kept != NONE)
-        text_addf(text, ", but only its first %u channels in ", gap->kept);
+        text_addf(text, ", but only its %s %u channels in ", which, gap->kept);
     else
         text_add(text, ", but not in ");
     say_steps(text, gap->first, gap->end - 1);
@@ -520,10 +524,11 @@ static int by_first(const void *a, const void *b) {
     return (x->first > y->first) - (x->first < y->first);
 }
 
+/* `bytes` of its place, from `at` on. */
 static void use_add(const Why *y, Used *used, uint32_t step, const Placement *p,
-                    uint64_t bytes) {
+                    uint64_t at, uint64_t bytes) {
     enum { MEMORY_BITS = 48 };
-    uint64_t first = ((uint64_t)p->memory << MEMORY_BITS) + p->offset;
+    uint64_t first = ((uint64_t)p->memory << MEMORY_BITS) + p->offset + at;
     vec_push(y->arena, used, ((Bytes){step, first, first + bytes}));
 }
 
@@ -533,10 +538,14 @@ static void kept_add(const Why *y, Used *used, const Story *s) {
     uint32_t n = gaps_of(y, s, &gap);
     const Placement *p =
         &y->plan->placement[s->abode.n ? s->abode.at[0].placement : 0];
-    for (uint32_t i = 0; i < n; i++)
+    for (uint32_t i = 0; i < n; i++) {
+        if (!gap[i].kept || gap[i].kept == NONE)
+            continue;
+        uint64_t bytes = first_channels(y, s, gap[i].kept);
+        uint64_t at = gap[i].last ? p->bytes - bytes : 0;
         for (uint32_t step = gap[i].first; step < gap[i].end; step++)
-            if (gap[i].kept && gap[i].kept != NONE)
-                use_add(y, used, step, p, first_channels(y, s, gap[i].kept));
+            use_add(y, used, step, p, at, bytes);
+    }
 }
 
 /* Places overlap where a concat is filled in those of others. */
@@ -547,7 +556,7 @@ static void find_use(Why *y) {
     for (uint32_t i = 0; i < n; i++)
         for (uint32_t k = 0; k < use[i].n; k++) {
             const Placement *p = &y->plan->placement[use[i].placement[k]];
-            use_add(y, &used, use[i].step, p, p->bytes);
+            use_add(y, &used, use[i].step, p, 0, p->bytes);
         }
     for (TensorId t = {0}; t.i < y->g->tensor.n; t.i++)
         kept_add(y, &used, &y->story[t.i]);

@@ -12,10 +12,14 @@
 
 enum { ORDERS = 150 };
 
+static uint64_t low(const Body *x, const Box *p) {
+    return x->offset + (x->turned && p->turns ? x->bytes - p->high : p->low);
+}
+
 static bool meet(const Body *x, const Box *p, const Body *y, const Box *q) {
     return p->first < q->end && q->first < p->end &&
-           x->offset + p->low < y->offset + q->high &&
-           y->offset + q->low < x->offset + p->high;
+           low(x, p) < low(y, q) + q->high - q->low &&
+           low(y, q) < low(x, p) + p->high - p->low;
 }
 
 static void check_pair(const Bodies *b, const Body *x, const Body *y) {
@@ -39,8 +43,8 @@ static void add(Bodies *b, uint32_t first, uint32_t grows, uint32_t end,
                 uint64_t low, uint64_t high) {
     body_add(b, high);
     if (first < grows)
-        body_box(b, (Box){first, grows, 0, low});
-    body_box(b, (Box){grows, end, 0, high});
+        body_box(b, (Box){first, grows, 0, low, false});
+    body_box(b, (Box){grows, end, 0, high, false});
 }
 
 typedef struct Grown {
@@ -96,9 +100,38 @@ static void test_random_ones_do_not_meet(void **state) {
     assert_in_range(placed, 20, 199);
 }
 
+/* All of it up to `leaves` and from `comes` on, `kept` bytes between. */
+static void add_kept(Bodies *b, uint32_t first, uint32_t leaves, uint32_t comes,
+                     uint64_t kept, bool turns) {
+    enum { ALL = 6 };
+    body_add(b, ALL);
+    body_box(b, (Box){first, leaves, 0, ALL, false});
+    body_box(b, (Box){leaves, comes, 0, kept, turns});
+    body_box(b, (Box){comes, comes + 1, 0, ALL, false});
+}
+
+/* The second leaves when the first comes back, and what is made then is there
+ * with both: what one of them keeps must lie at its other end. */
+static void test_one_keeps_its_end(void **state) {
+    (void)state;
+    for (int turns = 0; turns < 2; turns++) {
+        Arena *arena = arena_new("bodies");
+        Bodies b = {.arena = arena, .size = 12, .align = 1};
+        add_kept(&b, 0, 2, 8, 3, turns);
+        add_kept(&b, 4, 8, 14, 3, turns);
+        body_add(&b, 2);
+        body_box(&b, (Box){7, 9, 0, 2, false});
+        assert_int_equal(bodies_place(&b, ORDERS), turns);
+        if (turns)
+            check_all(&b);
+        arena_free(arena);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_one_above_the_other),
+        cmocka_unit_test(test_one_keeps_its_end),
         cmocka_unit_test(test_random_ones_do_not_meet)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
