@@ -144,32 +144,18 @@ static bool meets(const Layout *layout, const Volume *whole, uint64_t at,
     return first < high && low < end;
 }
 
-/* How many of the held channels lie before byte `low`. */
-static uint32_t channels_before(const Layout *layout, const Area *a,
-                                const Held *h, uint64_t low) {
+/* How many of the held channels lie outside bytes [low, high): the first of
+ * them before it, or the last of them behind it. */
+static uint32_t channels_outside(const Layout *layout, const Area *a,
+                                 const Held *h, uint64_t low, uint64_t high,
+                                 bool behind) {
     uint32_t lo = 0, hi = h->n_c;
     while (lo < hi) {
         uint32_t mid = (lo + hi + 1) / 2;
+        uint32_t c = behind ? h->c + h->n_c - mid : h->c;
         uint64_t first, end;
-        part_bytes(layout, &a->whole, a->at, h->c, mid, &first, &end);
-        if (end <= low)
-            lo = mid;
-        else
-            hi = mid - 1;
-    }
-    return lo;
-}
-
-/* How many of them lie at byte `high` and behind. */
-static uint32_t channels_behind(const Layout *layout, const Area *a,
-                                const Held *h, uint64_t high) {
-    uint32_t lo = 0, hi = h->n_c;
-    while (lo < hi) {
-        uint32_t mid = (lo + hi + 1) / 2;
-        uint64_t first, end;
-        part_bytes(layout, &a->whole, a->at, h->c + h->n_c - mid, mid, &first,
-                   &end);
-        if (first >= high)
+        part_bytes(layout, &a->whole, a->at, c, mid, &first, &end);
+        if (behind ? first >= high : end <= low)
             lo = mid;
         else
             hi = mid - 1;
@@ -193,8 +179,8 @@ static uint32_t held_outside(const Layout *layout, const Area *a, const Held *h,
         left[0] = *h;
         return 1;
     }
-    uint32_t before = channels_before(layout, a, h, low);
-    uint32_t behind = channels_behind(layout, a, h, high);
+    uint32_t before = channels_outside(layout, a, h, low, high, false);
+    uint32_t behind = channels_outside(layout, a, h, low, high, true);
     uint32_t n = held_cut(h, 0, before, left);
     return n + held_cut(h, h->n_c - behind, behind, left + n);
 }

@@ -5,6 +5,7 @@
  * hardly more); where time counts, it takes no longer (ladder.c).
  */
 #include "alloc/contest.h"
+#include "alloc/boxes.h"
 
 #include "base/arith.h"
 
@@ -43,14 +44,6 @@ static bool size_try(Contest *c, uint64_t size, bool beside) {
     take_from(c, &h);
     heat_free(&h);
     return h.fits;
-}
-
-/* Between sizes of which there are 32 for each power of two. */
-static uint64_t rung_unit(uint64_t size) {
-    uint64_t unit = 1;
-    while (unit * 64 <= size)
-        unit *= 2;
-    return unit;
 }
 
 /* Nothing moves that need not, and weights once. */
@@ -208,12 +201,6 @@ static bool fits_whole(Contest *c, uint64_t size) {
     return whole || layers;
 }
 
-/* The largest of so many sizes for each power of two that is no larger. */
-static uint64_t rung_of(uint64_t size, uint32_t octave) {
-    uint64_t unit = rung_unit(size) * 32 / octave;
-    return size - size % unit;
-}
-
 /* False if nothing fits in so much of the first memory and of the others. */
 static bool sizes_try(Contest *c, uint64_t first, uint64_t others) {
     Heat h = heat_of(c);
@@ -228,10 +215,8 @@ static bool sizes_try(Contest *c, uint64_t first, uint64_t others) {
 static void others_try(Contest *c, uint64_t first, uint64_t others) {
     enum { RUNGS = 10, OCTAVE = 8, LEAST = 1 };
     bool fits = true;
-    for (uint32_t i = 0; i < RUNGS && fits && !is_least(c); i++) {
-        others = rung_of(others, OCTAVE);
-        if (!others)
-            break;
+    for (uint32_t i = 0; i < RUNGS && fits && others && !is_least(c); i++) {
+        others = box_size(OCTAVE, box_number(OCTAVE, others));
         fits = sizes_try(c, first, others--);
     }
     if (fits && !is_least(c))
@@ -246,10 +231,9 @@ static bool others_choose(Contest *c) {
     uint64_t most = 0, first = spec->memory[0].size;
     for (uint32_t m = 1; m < spec->n_active; m++)
         most = larger(most, spec->memory[m].size);
-    first = rung_of(first, OCTAVE);
     for (uint32_t i = 0; i < RUNGS && first && !is_least(c); i++) {
-        others_try(c, first, most);
-        first = rung_of(first - 1, OCTAVE);
+        first = box_size(OCTAVE, box_number(OCTAVE, first));
+        others_try(c, first--, most);
     }
     return c->any;
 }
