@@ -9,10 +9,14 @@
  * places that are free for longer (resettle.c). Layers of the host that an
  * image ends with wait until layers of the next one have hidden what is stored
  * for them. All transfers are put beside layers anew (overlap.c, slices.c). Of
- * these ways the one in the fewest cycles is taken. Invariants: every image
- * moves what one alone moves.
+ * these ways the one in the fewest cycles is taken. Where weights lie in active
+ * memory, they are loaded anew, so that what an image leaves of them serves the
+ * next one. Invariants: every image moves what one alone moves, or fewer
+ * weights.
  */
 #include "alloc/overlap.h"
+#include "alloc/stage.h"
+#include "alloc/work.h"
 
 #include "base/text.h"
 
@@ -292,6 +296,80 @@ static Plan *best_of(Images *im, Plan *best) {
     return best;
 }
 
+/* ---- weights that lie in active memory ---- */
+
+/* All images as they were before weights were loaded, with one slice for those
+ * of all images that are the same. */
+static const Plan *bare_images(Images *im) {
+    const Plan *one = im->as_planned->sliced;
+    im->one = one;
+    im->buffers = buffers_of(one);
+    Plan *bare = repeat(im);
+    Action *action =
+        ARENA_COPY(im->arena, Action, bare->action, bare->n_actions);
+    for (uint32_t i = 0; i < bare->n_actions; i++)
+        if (action[i].weights)
+            action[i].weights = (action[i].weights - 1) % one->n_blocks + 1;
+    bare->action = action;
+    bare->block = one->block;
+    bare->n_blocks = one->n_blocks;
+    im->one = im->as_planned;
+    return bare;
+}
+
+/* The same with loads, of which the next image needs fewer; NULL if it does not
+ * fit. */
+static Plan *keeping(const Images *im, const Plan *plan, const Plan *bare,
+                     bool evicts, uint64_t keeps) {
+    Plan made, *out = ARENA_COPY(im->arena, Plan, plan, 1);
+    if (stage_again(im->arena, bare, evicts, keeps, &made) != STAGED)
+        return NULL;
+    out->n_placements = made.n_placements;
+    out->placement = made.placement;
+    out->n_actions = made.n_actions;
+    out->action = made.action;
+    out->n_blocks = made.n_blocks;
+    out->block = made.block;
+    out->cycles = made.cycles;
+    Traffic traffic = plan_traffic(out);
+    memory_fill(im, out);
+    out->ddr_moved = traffic.moved;
+    return traffic.too_long || plan_judge(im->arena, out) ? NULL : out;
+}
+
+static bool moves_less(const Plan *a, const Plan *b) {
+    return a->ddr_moved != b->ddr_moved ? a->ddr_moved < b->ddr_moved
+                                        : a->cycles < b->cycles;
+}
+
+/* Of plans in which an image leaves weights that the next one reads, all that
+ * find room or the last ones of its layers, what moves the fewest bytes, if it
+ * is no slower than this one. */
+static Plan *share_blocks(Images *im, Plan *plan) {
+    enum { PARTS = 8 };
+    const Plan *bare = bare_images(im);
+    uint64_t size = im->schedule->spec->memory[0].size;
+    Plan *best = plan;
+    for (uint32_t part = PARTS; part > 0 && bare->n_blocks; part--) {
+        bool all = part == PARTS;
+        Plan *other = keeping(im, plan, bare, !all,
+                              all ? UINT64_MAX : size / PARTS * part);
+        if (other && other->cycles <= plan->cycles && moves_less(other, best))
+            best = other;
+    }
+    return best;
+}
+
+/* What each image reads again one reading does for. */
+static void read_once(const Images *im, Plan *plan) {
+    uint64_t again =
+        (im->n - 1) * plan_staged_weights(im->as_planned->schedule);
+    plan->ddr_compulsory -= again;
+    plan->ddr_bound -= again;
+    plan->ddr_once -= again;
+    plan->ddr_layers -= again;
+}
+
 const Plan *plan_images(Arena *arena, Diag *diag, const Plan *one,
                         const Schedule *schedule, uint32_t images,
                         bool *does_not_fit) {
@@ -311,5 +389,9 @@ const Plan *plan_images(Arena *arena, Diag *diag, const Plan *one,
     const char *wrong = plan_judge(arena, plan);
     if (wrong)
         bug("%u images of %s: %s", images, schedule->graph->name, wrong);
+    if (spec->tiling.queue) {
+        plan = share_blocks(&im, plan);
+        read_once(&im, plan);
+    }
     return may_turn(one) ? best_of(&im, plan) : plan;
 }

@@ -105,6 +105,8 @@ typedef struct Plan {
     uint32_t images;           /* one behind the other; 0: one */
     const struct Plan *serial; /* or NULL: its actions and placements before
                                 * transfers were put beside layers */
+    const struct Plan *sliced; /* or NULL: its actions and placements before
+                                * weights were loaded; blocks are slices */
     bool lends;                /* bytes of concats serve others until their
                                 * members are written */
     const char *planner;       /* of the active memories */

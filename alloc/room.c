@@ -43,6 +43,15 @@ static void read_bytes(Walk *w, Reach bytes, uint32_t action) {
     }
 }
 
+/* Places of the same image; each has all of them. */
+static bool same_volume(const Plan *plan, const Placement *a,
+                        const Placement *b) {
+    uint32_t images = plan->images ? plan->images : 1;
+    uint32_t tensors = plan->schedule->graph->tensor.n / images;
+    return placements_share(a, b) &&
+           a->tensor.i / tensors == b->tensor.i / tensors;
+}
+
 /* True if the bytes are those of a stay of the same volume. */
 static bool write_bytes(Walk *w, Reach bytes, uint32_t action,
                         uint32_t placement) {
@@ -52,7 +61,7 @@ static bool write_bytes(Walk *w, Reach bytes, uint32_t action,
         Stay *s = &w->stays->at.at[w->now.at[k]];
         if (!reaches_meet(s->bytes, bytes))
             continue;
-        if (placements_share(own, &w->plan->placement[s->placement])) {
+        if (same_volume(w->plan, own, &w->plan->placement[s->placement])) {
             s->until = action;
             within |=
                 s->bytes.first <= bytes.first && bytes.end <= s->bytes.end;

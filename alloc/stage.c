@@ -38,6 +38,8 @@ typedef struct Stage {
     uint32_t n;
     const Sliced *sliced;
     bool evicts;
+    uint64_t keeps; /* bytes of slices that stay from image to image, if they
+                     * can: the last ones */
     Item *item;
     uint32_t *next_move;     /* by item: the first transfer from it on, or n */
     uint32_t *start, *after; /* after[start[i]..start[i + 1]): wait for i */
@@ -100,7 +102,25 @@ static void find_order(Stage *s) {
         s->after[fill[edges.at.at[i].from]++] = edges.at.at[i].to;
 }
 
+static uint32_t image_of(const Stage *s, uint32_t item) {
+    uint32_t images = s->now.images ? s->now.images : 1;
+    return s->source[item].node.i / (s->now.schedule->graph->node.n / images);
+}
+
+/* By slice. */
+static const bool *kept_slices(Stage *s) {
+    uint32_t n = s->sliced->n_slices;
+    bool *kept = ARENA_ARRAY(s->arena, bool, n + 1);
+    uint64_t left = s->keeps;
+    for (uint32_t i = n; i-- > 0 && s->sliced->slice[i].bytes <= left;) {
+        left -= s->sliced->slice[i].bytes;
+        kept[i] = true;
+    }
+    return kept;
+}
+
 static void find_uses(Stage *s) {
+    const bool *kept = kept_slices(s);
     uint32_t *next = ARENA_ARRAY(s->arena, uint32_t, s->sliced->n_slices + 1);
     for (uint32_t i = 0; i < s->sliced->n_slices; i++)
         next[i] = NONE;
@@ -110,7 +130,10 @@ static void find_uses(Stage *s) {
                      ((Use){i, s->sliced->slice_of[i], NONE}));
     for (uint32_t i = s->use.n; i-- > 0;) {
         Use *use = &s->use.at[i];
-        use->again = next[use->slice];
+        uint32_t again = next[use->slice];
+        bool goes = again != NONE && !kept[use->slice] &&
+                    image_of(s, again) != image_of(s, use->item);
+        use->again = goes ? NONE : again;
         next[use->slice] = use->item;
     }
 }
@@ -276,6 +299,18 @@ static Wanted wanted_now(const Stage *s, bool evicts) {
     return w;
 }
 
+/* A place that is as early, and where it can stay for the next image. */
+static void find_better(const Stage *s, const Wanted *w, uint64_t now,
+                        Reach *bytes) {
+    Wanted longer = *w;
+    Reach other;
+    longer.use = w->again;
+    if (s->keeps && w->again != NONE &&
+        holds_place(&s->holds, &longer, &s->queue, now, &other) &&
+        queue_free(&s->queue, other) <= queue_free(&s->queue, *bytes))
+        *bytes = other;
+}
+
 static void look_at_block(Stage *s, bool evicts, Choice *best) {
     Choice c = {.any = true, .block = true};
     uint64_t now = s->queue.done[HW_MAX_ENGINES];
@@ -284,6 +319,7 @@ static void look_at_block(Stage *s, bool evicts, Choice *best) {
     Wanted w = wanted_now(s, evicts);
     if (!holds_place(&s->holds, &w, &s->queue, now, &c.bytes))
         return;
+    find_better(s, &w, now, &c.bytes);
     c.due = w.use;
     c.ready = queue_free(&s->queue, c.bytes);
     take_sooner(s, best, c);
@@ -376,14 +412,51 @@ static void open_stage(Stage *s) {
     holds_open(&s->holds, s->arena, &s->now);
 }
 
+/* Actions in the order that they had, each with its slice in place of a block,
+ * so that more of them can be staged in the same way. */
+static const Plan *as_sliced(const Stage *s, Arena *arena) {
+    Plan *plan = ARENA_COPY(arena, Plan, &s->now, 1);
+    Action *action = ARENA_COPY(arena, Action, s->source, s->n);
+    WeightBlock *block = ARENA_ARRAY(arena, WeightBlock, s->sliced->n_slices);
+    for (uint32_t i = 0; i < s->n; i++)
+        action[i].weights =
+            s->sliced->slice_of[i] == NONE ? 0 : s->sliced->slice_of[i] + 1;
+    for (uint32_t i = 0; i < s->sliced->n_slices; i++) {
+        const Slice *slice = &s->sliced->slice[i];
+        block[i] = (WeightBlock){slice->node, slice->c, slice->n_c,
+                                 slice->taps, 0,        slice->bytes};
+    }
+    plan->n_actions = s->n;
+    plan->action = action;
+    plan->n_blocks = s->sliced->n_slices;
+    plan->block = block;
+    return plan;
+}
+
 static void close_stage(const Stage *s, Arena *arena, Plan *out) {
     *out = s->now;
+    out->sliced = as_sliced(s, arena);
     out->n_actions = s->action.n;
     out->action = ARENA_COPY(arena, Action, s->action.at, s->action.n);
     out->n_blocks = s->holds.block.n;
     out->block =
         ARENA_COPY(arena, WeightBlock, s->holds.block.at, out->n_blocks);
     out->cycles = queue_over(&s->queue);
+}
+
+/* Its slices and the actions that read them are known. */
+static Staged stage_sliced(Stage *s, Arena *arena, Plan *out) {
+    s->source = s->now.action;
+    s->n = s->now.n_actions;
+    s->loaded = ARENA_ARRAY(s->arena, bool, s->sliced->n_slices + 1);
+    expect_cost(s);
+    if (is_dear(s))
+        return STAGE_DEAR;
+    open_stage(s);
+    Staged done = run(s);
+    if (done == STAGED)
+        close_stage(s, arena, out);
+    return done;
 }
 
 Staged stage(Arena *arena, const Banded *banded, StageWay way,
@@ -398,19 +471,30 @@ Staged stage(Arena *arena, const Banded *banded, StageWay way,
                .moved = banded->moved};
     Staged done = STAGE_FULL;
     if (blocks_make(arena, &s.now, banded->room, way.share, &sliced) &&
-        (!most || !most->actions || s.now.n_actions <= most->actions)) {
-        s.source = s.now.action;
-        s.n = s.now.n_actions;
-        s.loaded = ARENA_ARRAY(scratch, bool, sliced.n_slices + 1);
-        expect_cost(&s);
-        done = STAGE_DEAR;
-        if (!is_dear(&s)) {
-            open_stage(&s);
-            done = run(&s);
-        }
+        (!most || !most->actions || s.now.n_actions <= most->actions))
+        done = stage_sliced(&s, arena, out);
+    arena_free(scratch);
+    return done;
+}
+
+Staged stage_again(Arena *arena, const Plan *plan, bool evicts, uint64_t keeps,
+                   Plan *out) {
+    Arena *scratch = arena_new("stage");
+    Slice *slice = ARENA_ARRAY(scratch, Slice, plan->n_blocks + 1);
+    uint32_t *slice_of = ARENA_ARRAY(scratch, uint32_t, plan->n_actions + 1);
+    for (uint32_t i = 0; i < plan->n_blocks; i++) {
+        const WeightBlock *b = &plan->block[i];
+        slice[i] = (Slice){b->node, b->c, b->n_c, b->taps, b->bytes};
     }
-    if (done == STAGED)
-        close_stage(&s, arena, out);
+    for (uint32_t i = 0; i < plan->n_actions; i++)
+        slice_of[i] = plan->action[i].weights - 1;
+    Sliced sliced = {plan->n_blocks, slice, slice_of};
+    Stage s = {.arena = scratch,
+               .now = *plan,
+               .sliced = &sliced,
+               .evicts = evicts,
+               .keeps = keeps};
+    Staged done = stage_sliced(&s, arena, out);
     arena_free(scratch);
     return done;
 }

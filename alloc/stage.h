@@ -197,6 +197,11 @@ typedef enum Staged {
 Staged stage(Arena *arena, const Banded *banded, StageWay way,
              const StageMost *most, Plan *out);
 
+/* The same of what that has left in Plan.sliced, or of several such plans, one
+ * behind the other; of weights so many bytes stay from one to the next. */
+Staged stage_again(Arena *arena, const Plan *plan, bool evicts, uint64_t keeps,
+                   Plan *out);
+
 /* ---- explain_weights.c ---- */
 
 /* `live`: by step, bytes of volumes in the first memory. */

@@ -9,6 +9,39 @@
 #include <inttypes.h>
 #include <string.h>
 
+/* ---- whose they are ---- */
+
+static bool same_factors(const double *a, const double *b, uint32_t n) {
+    return a == b || (a && b && memcmp(a, b, n * sizeof *a) == 0);
+}
+
+static bool same_weights(const Const *a, const Const *b) {
+    const Shape *shape = &a->shape;
+    if (a->kind != b->kind || a->data != b->data || a->zero != b->zero ||
+        a->seed != b->seed || a->mean != b->mean || a->spread != b->spread ||
+        a->groups != b->groups || shape->rank != b->shape.rank ||
+        memcmp(a->order, b->order, sizeof a->order) != 0)
+        return false;
+    for (uint32_t i = 0; i < shape->rank; i++)
+        if (shape->dim[i] != b->shape.dim[i])
+            return false;
+    return same_factors(a->mul0, b->mul0, shape_dim(shape, 0)) &&
+           same_factors(a->mul1, b->mul1, shape_dim(shape, 1));
+}
+
+/* The first layer that has the same weights: those of several images do. */
+static const char *owner_of(Run *run, const char *layer) {
+    const Image *image = &run->listing->image;
+    const Blob *own = blob_find(run, layer, "weight");
+    for (uint32_t i = 0; own && i < image->n_blobs; i++) {
+        const Blob *blob = &image->blob[i];
+        if (strcmp(blob->role, "weight") == 0 &&
+            same_weights(&blob->value, &own->value))
+            return blob->layer;
+    }
+    return layer;
+}
+
 /* ---- where they lie ---- */
 
 static bool lies_inside(Run *run, uint64_t at, uint32_t n, uint32_t taps) {
@@ -46,7 +79,7 @@ bool staged_place(Run *run, const char *layer, uint64_t at, uint32_t first,
         return false;
     uint32_t element = run->spec->memory[0].layout->element;
     uint64_t start = at / element, cells = (uint64_t)n * taps;
-    *out = (Place){.weights_of = layer,
+    *out = (Place){.weights_of = owner_of(run, layer),
                    .row = first,
                    .c = n,
                    .h = 1,
@@ -99,7 +132,8 @@ static struct StagedLayer *layer_known(Run *run, const char *layer,
 }
 
 static void count_once(Run *run, const Work *w, uint32_t channels) {
-    struct StagedLayer *known = layer_known(run, w->layer, channels);
+    struct StagedLayer *known =
+        layer_known(run, w->weights_at.weights_of, channels);
     for (uint32_t c = w->first_c; c < w->first_c + w->weights_at.c; c++) {
         uint64_t bit = UINT64_C(1) << c % 64;
         if (!(known->bits[c / 64] & bit))

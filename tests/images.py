@@ -2,7 +2,8 @@
 """images.py - several images one behind the other (--images).
 
   values   every image of a listing is verified by value, moves as many bytes
-           as one alone and takes no more cycles; weights are written once
+           as one alone, or fewer weights, and takes no more cycles; weights
+           are written once
   inputs   each image has its own: a listing of two, simulated, gives for each
            the outputs that a listing of one gives for its input
   limits   the instructions that a machine holds are those of all images
@@ -32,6 +33,7 @@ POINTS = [  # network, machine, settings
     ("tiny", "math-engine", []),
     ("densenet-cell", "stage-npu", []),
     ("tiny", "template", [])]
+STAGED = {"stage-npu"}  # an image reads weights that the one before has left
 LONG = [("resnet50", "xdnn-v2-28", ["memories.am.size=2MiB", UNLIMITED]),
         ("mobilenet-v2", "ring-npu", ["memories.am.size=145376"]),
         ("inception-v3", "xdnn-v2-56", []), ("squeezenet", "xdnn-v3-96", [])]
@@ -63,9 +65,10 @@ def check_values(points):
         assert all_["images"] == N
         assert all_["layers_without_values"] == 0
         assert all_["layers_compared"] > (N - 1) * one["layers_compared"]
-        for key in ("ddr_read_bytes", "ddr_written_bytes",
-                    "ddr_compulsory_bytes"):
-            assert all_[key] == N * one[key], (network, machine, key)
+        assert all_["ddr_written_bytes"] == N * one["ddr_written_bytes"]
+        for key in ("ddr_read_bytes", "ddr_compulsory_bytes"):
+            fewer = machine in STAGED and all_[key] < N * one[key]
+            assert fewer or all_[key] == N * one[key], (network, machine, key)
         assert all_["cycles"] <= N * one["cycles"], (network, machine)
         assert all_["steady_cycles"] <= one["cycles"], (network, machine)
         assert all_["cycles_an_image"] == -(-all_["cycles"] // N)

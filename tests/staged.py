@@ -31,6 +31,9 @@ CASES += ((TRANSPOSED, 8 << 20, True), (TRANSPOSED, 32768, True),
           (TRANSPOSED, 16384, None), (SLOW, 40960, None))
 POOLED = (("squeezenet", 8 << 20, True), ("squeezenet", 65536, None),
           ("googlenet", 204800, None))  # on FUSED
+# network, bytes of active memory, images, whether each weight is loaded once
+IMAGES = (("tiny", 8 << 20, 3, True), ("micro/ds-cnn", 8 << 20, 2, False),
+          ("micro/resnet8", 131072, 3, False), ("squeezenet", 4 << 20, 2, False))
 REFUSED = ((TRANSPOSED, 12288), ("micro/resnet8", 2048), ("squeezenet", 16384))
 
 
@@ -111,6 +114,22 @@ def explained_transfers(network, size, machine):
     return named and sum(int(n.replace(",", "")) for n in named.groups())
 
 
+def images_wrong(network, size, images, least):
+    """Less moves than for each image alone, in no more time."""
+    one, all_of = (json.loads(run("verify", network, size, "--json", "--images",
+                                  str(n)).stdout) for n in (1, images))
+    alone, moved = (sim["ddr_read_bytes"] + sim["ddr_written_bytes"]
+                    for sim in (one, all_of))
+    if not all_of["ok"]:
+        return "not verified"
+    if moved != all_of["ddr_moved_bytes"]:
+        return f"moves {moved} bytes, planned {all_of['ddr_moved_bytes']}"
+    if moved >= images * alone or all_of["cycles"] > images * one["cycles"]:
+        return f"moves {moved} bytes, {alone} alone"
+    return f"moves {moved}" if least and moved != all_of[
+        "ddr_compulsory_bytes"] else None
+
+
 def refusal_wrong(network, size):
     with tempfile.TemporaryDirectory() as folder:
         done = run("compile", network, size, "-o", folder)
@@ -130,6 +149,11 @@ def main():
     for network, size, least in POOLED:
         wrong = wrong_with(network, size, least, FUSED)
         print(f"{network} with fused pools, {size} bytes: {wrong or 'verified'}")
+        bad += bool(wrong)
+    for network, size, images, least in IMAGES:
+        wrong = images_wrong(network, size, images, least)
+        print(f"{images} images of {network}, {size} bytes: "
+              f"{wrong or 'verified, weights shared'}")
         bad += bool(wrong)
     for network, size in REFUSED:
         wrong = refusal_wrong(network, size)
