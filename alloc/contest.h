@@ -5,22 +5,26 @@
 #include "alloc/work.h"
 #include "base/vec.h"
 
+/* What a plan that could take fewer cycles is to take: up to `most`; if that is
+ * less than `least`, as little more than that as can be. 0: what it takes. */
+typedef struct Slow {
+    uint64_t least, most;
+} Slow;
+
 /* A way to plan: as if the first active memory ended at `size` bytes, of which
  * groups may take `share` sixteenths; 0: no groups. */
-/* What transfers do to hide behind layers. */
-typedef enum Hiding { HIDES_ALL, HIDES_WHOLE, HIDES_NONE } Hiding;
-
 typedef struct Way {
     uint64_t size;
     uint64_t others; /* bytes of each other active memory, at most; 0: all */
     uint32_t share;
     bool rolls;      /* groups with rings, nothing evicted */
     uint32_t runs;   /* rolls: as in Work */
+    uint32_t narrow; /* likewise */
     bool cuts;       /* as in Plan */
     bool wholes;     /* whole volumes leave first, even where parts would do */
     bool streams;    /* what never runs whole keeps nothing in active memory */
     bool loose;      /* not as low as can be: that takes time */
-    Hiding hides;    /* less than can be: ladder.h, offer_slower */
+    Slow slow;       /* finished to take more cycles than it could */
     bool quick;      /* no buffers live longer to hide transfers: the same */
     bool tight;      /* finished within the height that it takes */
     bool within;     /* finished for a memory that ends there, to time it */
@@ -78,6 +82,7 @@ typedef struct Contest {
     uint64_t compulsory; /* bytes that every plan moves */
     uint64_t kept;       /* bytes that are there at once, if everything stays */
     bool enough;         /* any plan is as good as others */
+    bool exact;          /* plans say how many cycles they take */
     uint32_t kinds;      /* of layers that can be kept out of groups: bits */
     uint64_t never;      /* no plan in fewer bytes than this */
     Way best;

@@ -460,6 +460,21 @@ uint32_t groups_known(Work *w, uint64_t budget) {
     return k.n;
 }
 
+void groups_narrow(Work *w) {
+    for (uint32_t i = 0; i < w->group.n && w->narrow; i++) {
+        Group *g = &w->group.at[i], tiles = *g;
+        RollCost cost;
+        if (g->rolls && !g->cols && w->spec->tiling.lines)
+            tiles.rows = tiles.cols = roll_columns(w, *g, w->total, &cost);
+        if (tiles.cols)
+            *g = tiles;
+        if (!g->rolls || g->rows <= w->narrow)
+            continue;
+        g->rows = w->narrow;
+        g->cols = g->cols ? w->narrow : 0;
+    }
+}
+
 /* ---- into modes ---- */
 
 static bool group_apply(Work *w, uint32_t index) {

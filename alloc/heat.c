@@ -60,7 +60,8 @@ static bool is_tried(Heat *h, const Way *way) {
         const Way *b = &h->tried.at[i];
         if (way->most <= b->most && way->size == b->size &&
             way->share == b->share && way->rolls == b->rolls &&
-            way->runs == b->runs && way->streams == b->streams &&
+            way->runs == b->runs && way->narrow == b->narrow &&
+            way->streams == b->streams &&
             way->wholes == b->wholes && way->apart == b->apart &&
             way->low == b->low && way->mends == b->mends &&
             way->thrift == b->thrift && way->haste == b->haste &&

@@ -22,6 +22,7 @@ typedef struct Offer {
     Timed timed;
     uint32_t rung; /* chain.c: of those that it lies in the lowest */
     bool waits;    /* finished to the end it may take fewer cycles */
+    bool exact;    /* cycles are those that the plan says */
 } Offer;
 
 typedef VEC(Offer) Offers;
@@ -37,13 +38,14 @@ static const Timed costs_nothing = {{0}, 0},
  * fewest bytes first; not those that are there. */
 void offers_make(const Contest *c, uint64_t size, Timed below, Timed above,
                  Offers *offers);
+bool same_traffic(Traffic a, Traffic b);
 /* Of what was tried, those with the fewest bytes first. */
 void heat_sort(Heat *h);
 /* What is placed, finished quickly and timed. False: it breaks a rule. */
 bool offer_quickly(const Contest *c, Attempt *a, Offer *out);
-/* The same plan, of whose transfers fewer run beside layers: what is too fast
- * beside a larger memory's plan has its bytes still. False: there is none. */
-bool offer_slower(const Contest *c, Offer *o);
+/* Slows down the plan that was offered: what is too fast beside a larger
+ * memory's plan has its bytes still. */
+void offer_slower(const Contest *c, Attempt *a, Slow slow, Offer *o);
 /* As it is when it is chosen. False: it breaks a rule. */
 bool offer_finish(const Contest *c, Offer *o);
 /* The fewest bytes and cycles, each of any of them, or of `least`. */

@@ -28,7 +28,7 @@ void heat_sort(Heat *h) {
         qsort(h->entry.at, h->entry.n, sizeof *h->entry.at, by_bytes);
 }
 
-static bool same_traffic(Traffic a, Traffic b) {
+bool same_traffic(Traffic a, Traffic b) {
     return a.moved == b.moved && a.weights == b.weights && a.work == b.work &&
            a.instructions == b.instructions;
 }
@@ -54,26 +54,29 @@ static bool waits(const Contest *c, const Plan *plan) {
            plan_waiting(plan) > plan->cycles / PART;
 }
 
+/* As the simulator counts; by its listing, where that is not the same. */
+static uint64_t cycles_of(const Contest *c, const Plan *plan) {
+    return c->exact ? plan->cycles
+                    : c->options->cycles(c->options->context, plan);
+}
+
 bool offer_quickly(const Contest *c, Attempt *a, Offer *out) {
     a->way.quick = a->way.within = true;
     a->way.cuts = a->plan->cuts = c->schedule->spec->tiling.rings;
     if (!way_finish(a, diag_new(a->arena), c))
         return false;
-    uint64_t cycles = c->options->cycles(c->options->context, a->plan);
+    uint64_t cycles = cycles_of(c, a->plan);
     *out = (Offer){.way = a->way,
                    .timed = {a->traffic, cycles},
+                   .exact = cycles == a->plan->cycles,
                    .waits = waits(c, a->plan)};
     return true;
 }
 
-bool offer_slower(const Contest *c, Offer *o) {
-    Arena *arena = arena_new("slower");
-    o->way.hides++;
-    Plan *plan = way_plan(arena, diag_new(arena), c, &o->way);
-    if (plan)
-        o->timed.cycles = c->options->cycles(c->options->context, plan);
-    arena_free(arena);
-    return plan != NULL;
+void offer_slower(const Contest *c, Attempt *a, Slow slow, Offer *o) {
+    o->way.slow = slow;
+    slow_down(a->arena, a->plan, slow.least, slow.most);
+    o->timed.cycles = cycles_of(c, a->plan);
 }
 
 bool offer_finish(const Contest *c, Offer *o) {
@@ -84,7 +87,7 @@ bool offer_finish(const Contest *c, Offer *o) {
     Plan *plan = way_plan(arena, diag_new(arena), &one, &o->way);
     if (plan) {
         plan = plan_hidden(arena, &one, plan);
-        o->timed.cycles = c->options->cycles(c->options->context, plan);
+        o->timed.cycles = cycles_of(c, plan);
         o->timed.traffic = plan_traffic(plan);
     }
     arena_free(arena);

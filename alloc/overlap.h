@@ -94,6 +94,10 @@ uint32_t overlap_tries(const Plan *plan, uint32_t most);
  * in other ways than by their buffer may then be wrong. */
 void resettle(Arena *arena, Plan *plan, uint32_t images);
 
+/* slower.c: the plan takes up to `most` cycles. If these are less than `least`,
+ * or it took that many, it takes as little more than that as can be. */
+void slow_down(Arena *arena, Plan *plan, uint64_t least, uint64_t most);
+
 /* slices.c: lets layers run by slices of rows, where that hides transfers and
  * the machine names rows. Of a plan that is overlapped; it stays so. */
 void slices(Arena *arena, Plan *plan);
@@ -150,6 +154,6 @@ PlanResult window_copy(const Lives *lives, const PlanResult *result);
  * transfers, not if `quick`; all are placed anew then. With `most`, a plan that
  * is to take as many cycles, or more, is of no use. */
 void stretch(Work *w, Diag *diag, Problem *problem, PlanResult *result,
-             Plan *plan, bool quick, bool in_slices, uint64_t most);
+             Plan *plan, bool quick, uint64_t most);
 
 #endif

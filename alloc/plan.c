@@ -118,7 +118,10 @@ bool work_fit_groups(Work *w, uint32_t share, Problem *problem,
     if (w->spec->tiling.kind != HW_TILING_SOFTWARE)
         return false;
     couples_choose(w);
-    if (!groups_known(w, w->total / 16 * share) || !groups_apply(w))
+    if (!groups_known(w, w->total / 16 * share))
+        return false;
+    groups_narrow(w);
+    if (!groups_apply(w))
         return false;
     groups_lower(w);
     return fit_around(w, problem, result, planner);

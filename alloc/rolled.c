@@ -2,20 +2,25 @@
  * smaller memory gets.
  *
  * Input: a contest. Output: its best way.
- * Method: from some size on, layers roll so that nothing moves twice. For the
- * least such size, to the granule, for a row of larger ones, and for that in
- * which everything stays, the fastest plan of the fewest bytes is looked for,
- * and taken where it is no worse than that of the size before. What rolls in
- * little memory does so row by row, and all that it loads hides behind many
- * layers; in more memory it may be slower, as what stays whole is loaded before
- * work begins. Between these and the least size in which anything fits there is
+ * Method: from some size on, layers roll so that nothing moves twice. For a row
+ * of such sizes, up to that in which everything stays, the fastest plan of the
+ * fewest bytes is looked for, and taken where it is no worse than that of the
+ * size before. What rolls in little memory does so row by row, and all that it
+ * loads hides behind many layers; in more memory it may be slower, as what
+ * stays whole is loaded before work begins. Between the first of the row from
+ * which on time hardly falls and the least size in which anything fits there is
  * halving (boxes.h): of what lies between both ends the plan with the fewest
- * bytes. What is too fast beside a larger memory's plan hides fewer transfers:
- * time follows bytes here but for what chance leaves unhidden, so that costs
+ * bytes. The least size in which layers roll, to the granule, is an end, too,
+ * where that costs little time. What is too fast beside a larger memory's plan
+ * hides fewer transfers (slower.c), or has narrow tiles where that does not
+ * suffice; and it may take a little more time than it must, so that others find
+ * room between it and that one. Time follows bytes here but for what chance
+ * leaves unhidden and for tiles that are narrow in little memory, so that costs
  * little, and bytes nothing. Few plans are timed, and more are made, which hide
  * transfers in other ways, only where those shut out the fewest bytes.
  */
 #include "alloc/ladder.h"
+#include "alloc/overlap.h"
 
 #include "base/arith.h"
 
@@ -23,10 +28,10 @@
 
 /* Sizes that are planned for each power of two, and parts of a price that are
  * worth it. */
-enum { OCTAVE = 32, TOP_OCTAVE = 4, PART = 128 };
+enum { OCTAVE = 64, TOP_OCTAVE = 4, PART = 128 };
 
 /* Ways in the order in which they are tried. */
-enum { WAYS = 3, TIERS = 3, QUICK_TIERS = 2 };
+enum { WAYS = 3, TIERS = 3, QUICK_TIERS = 2, NARROW = 2 };
 static const Way tier_ways[TIERS][WAYS] = {
     {{.rolls = true}, {.share = 16}, {.share = 0}},
     {{.rolls = true, .runs = 8},
@@ -37,7 +42,24 @@ static const Way tier_ways[TIERS][WAYS] = {
      {.share = 16, .runs = 16}},
 };
 
+/* Those that can take more cycles: narrow tiles have more transfers. */
+static const Way narrow_ways[NARROW] = {
+    {.share = 16, .narrow = 4},
+    {.share = 16, .narrow = 1},
+};
+
 /* ---- a plan for one size ---- */
+
+enum {
+    SEEN = 8, /* plans that are known to be others */
+    ROOM = 64 /* parts of all that a plan hides */
+};
+
+/* A plan that was timed. */
+typedef struct Seen {
+    Way way;
+    Traffic traffic;
+} Seen;
 
 typedef struct Search {
     const Contest *c;
@@ -45,9 +67,13 @@ typedef struct Search {
     Timed below, above; /* no worse than the one, no better than the other */
     uint32_t tiers;     /* that may be tried */
     bool fastest;       /* of those with the fewest bytes */
+    uint64_t room;      /* parts of what it hides that it may leave unhidden */
     bool found;
     Offer best;
     uint64_t fewest; /* bytes of those that may lie between both */
+    bool too_fast;   /* some are faster than the larger memory's */
+    uint32_t n_seen;
+    Seen seen[SEEN];
 } Search;
 
 static bool is_less(Timed a, Timed b) {
@@ -73,18 +99,47 @@ static bool is_promising(Search *n, Traffic t) {
            (n->fastest && bytes == best && !is_long(n));
 }
 
-/* The plan may be faster than that of a larger memory. */
-static bool slow_down(const Search *n, Offer *o) {
-    while (o->timed.cycles < n->above.cycles)
-        if (o->way.hides == HIDES_NONE || !offer_slower(n->c, o))
-            return false;
+/* The plan is no faster than that of a larger memory, and may be a little
+ * slower: others are to be between it and that one. */
+static bool fit_between(Search *n, Attempt *a, Offer *o) {
+    Slow slow = {.least = n->above.cycles};
+    const Plan *plan = a->plan;
+    uint64_t serial = plan->serial ? plan_cycles(plan->serial) : plan->cycles;
+    slow.most = larger(o->timed.cycles, slow.least) +
+                (serial - plan->cycles) * n->room / ROOM;
+    if (slow.most > n->below.cycles)
+        slow.most = n->below.cycles;
+    offer_slower(n->c, a, slow, o);
     return no_worse(n->above, o->timed) && no_worse(o->timed, n->below);
+}
+
+/* Faster than the larger memory's, even if nothing is hidden. */
+static bool is_too_fast(Search *n, const Plan *plan) {
+    bool fast = plan_cycles(plan) < n->above.cycles;
+    n->too_fast |= fast;
+    return fast;
+}
+
+/* Plans that differ in what may be in groups, but are alike, take as many
+ * cycles. */
+static bool is_new(Search *n, const Attempt *a) {
+    const Way *way = &a->way;
+    for (uint32_t i = 0; i < n->n_seen && i < SEEN; i++) {
+        const Way *b = &n->seen[i].way;
+        if (same_traffic(n->seen[i].traffic, a->traffic) &&
+            way->share == b->share && way->rolls == b->rolls &&
+            way->runs == b->runs && way->narrow == b->narrow)
+            return false;
+    }
+    n->seen[n->n_seen++ % SEEN] = (Seen){a->way, a->traffic};
+    return true;
 }
 
 static void consider(Search *n, Attempt *a) {
     Offer o;
-    if (!is_promising(n, a->traffic) || !offer_quickly(n->c, a, &o) ||
-        !slow_down(n, &o))
+    if (!is_promising(n, a->traffic) || !is_new(n, a) ||
+        is_too_fast(n, a->plan) || !offer_quickly(n->c, a, &o) ||
+        !fit_between(n, a, &o))
         return;
     if (!n->found || is_less(o.timed, n->best.timed))
         n->best = o;
@@ -102,11 +157,11 @@ static bool has_least(const Contest *c, const Heat *h) {
     return false;
 }
 
-static void tier_try(Search *n, const Way ways[WAYS]) {
+static void tier_try(Search *n, const Way *ways, uint32_t n_ways) {
     uint64_t most = traffic_bytes(n->below.traffic);
     most = n->fewest < most ? n->fewest : most;
     Heat h = {.c = n->c, .loose = true, .most = SLACK * (double)most};
-    for (uint32_t i = 0; i < WAYS; i++) {
+    for (uint32_t i = 0; i < n_ways; i++) {
         Way way = ways[i];
         way.size = n->size;
         if (way.rolls || !has_least(n->c, &h))
@@ -128,8 +183,12 @@ static bool is_good(const Search *n) {
 static Box search_box(Climb *climb, Search n, const Box *none) {
     n.c = climb->c;
     n.fewest = UINT64_MAX;
-    for (uint32_t i = 0; i < n.tiers && !is_good(&n) && !is_long(&n); i++)
-        tier_try(&n, tier_ways[i]);
+    for (uint32_t i = 0; i < n.tiers && !is_good(&n) && !is_long(&n); i++) {
+        tier_try(&n, tier_ways[i], WAYS);
+        for (uint32_t k = 0; k < NARROW && n.too_fast && !is_good(&n); k++)
+            tier_try(&n, &narrow_ways[k], 1);
+        n.too_fast = false;
+    }
     return n.found ? climb_box(climb, n.size, n.best) : *none;
 }
 
@@ -139,13 +198,23 @@ static Timed timed_of(const Climb *climb, const Box *box) {
     return climb->held.at[box->plan].timed;
 }
 
+/* For as often as what lies above the middle is halved. */
+static uint32_t room_between(const Box *below, const Box *above) {
+    uint32_t room = 0, sizes = box_number(OCTAVE, above->size) -
+                               box_number(OCTAVE, below->size);
+    for (; sizes > 2; sizes /= 2)
+        room++;
+    return room;
+}
+
 static Box middle(void *context, uint64_t size, const Box *below,
                   const Box *above) {
     Climb *climb = context;
     Search n = {.size = size,
                 .below = timed_of(climb, below),
                 .above = timed_of(climb, above),
-                .tiers = TIERS};
+                .tiers = TIERS,
+                .room = room_between(below, above)};
     return search_box(climb, n, below);
 }
 
@@ -161,12 +230,16 @@ static Box fastest_box(Climb *climb, uint64_t size, Timed below, uint32_t tiers,
     return search_box(climb, n, none);
 }
 
-static bool rolls_within(const Contest *c, uint64_t size) {
+static bool rolls_within(const Contest *c, uint64_t size, bool groups) {
+    Way rolls = {.size = size, .rolls = true},
+        grouped = {.size = size, .share = 16};
     Heat h = {.c = c, .loose = true, .most = HUGE_VAL};
-    heat_way(&h, (Way){.size = size, .rolls = true});
-    bool rolls = h.entry.n > 0;
+    heat_way(&h, groups ? grouped : rolls);
+    bool rolled = h.entry.n > 0;
+    if (rolled && groups)
+        rolled = h.entry.at[0]->traffic.moved == c->compulsory;
     heat_free(&h);
-    return rolls;
+    return rolled;
 }
 
 /* From `no` bytes, in which they do not, to `yes`. */
@@ -178,37 +251,76 @@ typedef struct Begins {
 static Begins size_to_roll(const Contest *c, uint64_t all) {
     uint32_t number = box_number(TOP_OCTAVE, c->never);
     Begins b = {0, box_size(TOP_OCTAVE, number)};
-    while (b.yes < all && !rolls_within(c, b.yes))
+    while (b.yes < all && !rolls_within(c, b.yes, false))
         b = (Begins){b.yes, box_size(TOP_OCTAVE, ++number)};
     return b.yes < all ? b : (Begins){all, all};
 }
 
 /* The least between them, to the granule. */
-static uint64_t least_to_roll(const Contest *c, Begins b) {
+static uint64_t least_between(const Contest *c, Begins b, bool groups) {
     uint64_t align = c->schedule->spec->memory[0].align;
     uint64_t unit = align ? align : 1;
     while (b.yes - b.no > unit) {
         uint64_t mid = round_up(b.no + (b.yes - b.no) / 2, unit);
         if (mid >= b.yes)
             break;
-        *(rolls_within(c, mid) ? &b.yes : &b.no) = mid;
+        *(rolls_within(c, mid, groups) ? &b.yes : &b.no) = mid;
     }
     return b.yes;
 }
 
-/* What a memory gets that is no smaller than the box: a little more lets more
- * layers roll together. */
-static Box box_beyond(Climb *climb, uint64_t all, Box box) {
-    enum { LITTLE = 8 };
-    uint64_t real = climb->c->schedule->spec->memory[0].size;
-    uint64_t size = box.size, more = size / LITTLE;
-    for (; size < all; more = size) {
-        size = size + more < all ? size + more : all;
-        if (size > real)
+/* Groups of layers that roll, with volumes between them, may do in less than
+ * what rolls all along. */
+static uint64_t least_to_roll(const Contest *c, Begins b) {
+    uint64_t least = least_between(c, b, false);
+    uint32_t number = box_number(TOP_OCTAVE, least - 1);
+    b = (Begins){0, least};
+    for (uint64_t at = least - 1; at > c->never; number--) {
+        if (!rolls_within(c, at, true)) {
+            b.no = at;
             break;
-        box =
-            fastest_box(climb, size, timed_of(climb, &box), QUICK_TIERS, &box);
+        }
+        b.yes = at;
+        at = box_size(TOP_OCTAVE, number);
     }
+    return b.yes < least ? least_between(c, b, true) : least;
+}
+
+/* The next of a row of sizes: a little more lets more layers roll together. */
+static uint64_t row_size(uint64_t all, const Box *box, bool first) {
+    enum { LITTLE = 8 };
+    uint64_t more = first ? box->size / LITTLE : box->size;
+    return box->size + more < all ? box->size + more : all;
+}
+
+static Box box_next(Climb *climb, uint64_t all, const Box *box, bool first) {
+    uint64_t size = row_size(all, box, first);
+    Box next = fastest_box(climb, size, timed_of(climb, box), QUICK_TIERS, box);
+    next.size = size;
+    return next;
+}
+
+/* What a memory gets that is no smaller than the box. `fast` is the first of
+ * the row behind which time hardly falls; a smaller memory gets that. */
+static Box box_beyond(Climb *climb, uint64_t all, Box box, Box *fast) {
+    enum { LITTLE = 32 };
+    uint64_t real = climb->c->schedule->spec->memory[0].size;
+    bool found = false;
+    *fast = box;
+    for (bool first = true; box.size < all; first = false) {
+        if (found && row_size(all, &box, first) > real)
+            return box;
+        Box next = box_next(climb, all, &box, first);
+        uint64_t saved = box.price.cycles - next.price.cycles;
+        if (!found)
+            *fast = box;
+        found |= saved <= box.price.cycles / LITTLE;
+        if (found && (fast->size > real || next.size > real))
+            return box;
+        box = next;
+    }
+    if (!found)
+        *fast = box;
     return box;
 }
 
@@ -220,44 +332,58 @@ typedef struct Boxes {
     Box at[3];
 } Boxes;
 
-/* The least size below that in which layers roll; its plan is not better than
- * `last`, and as slow as can be: others are between the two. */
-static void add_least(Climb *climb, uint64_t end, const Box *last, Boxes *to) {
+/* The least size up to this one; its plan is not better than `last`, and as
+ * slow as can be: others are between the two. */
+static Box least_box(Climb *climb, uint64_t end, const Box *last) {
     const Box none = {0};
     Search n = {.size = size_for_any(climb->c, end),
                 .below = costs_all,
                 .above = timed_of(climb, last),
-                .tiers = TIERS};
+                .tiers = TIERS,
+                .room = ROOM};
+    return search_box(climb, n, &none);
+}
+
+/* The least memory in which layers roll, no better than what rolls in more. Its
+ * tiles may be narrow: all that can be done is done for its time, then. */
+static Box first_box(Climb *climb, uint64_t size, const Box *top) {
+    enum { LITTLE = 32 };
+    const Box none = {0};
+    Search n = {.size = size,
+                .below = costs_all,
+                .above = timed_of(climb, top),
+                .tiers = TIERS,
+                .fastest = true};
     Box box = search_box(climb, n, &none);
-    to->n = 0;
-    if (!box.any)
-        return;
-    Offer slow = climb->held.at[box.plan];
-    while (slow.way.hides != HIDES_NONE && offer_slower(climb->c, &slow))
-        continue;
-    to->at[to->n++] = climb_box(climb, box.size, slow);
+    uint64_t slower = box.price.cycles - top->price.cycles;
+    if (!box.any || slower <= top->price.cycles / LITTLE)
+        return box;
+    Offer done = climb->held.at[box.plan];
+    done.way.slow = (Slow){0};
+    done.way.cuts = false;
+    bool better = offer_finish(climb->c, &done) &&
+                  no_worse(done.timed, timed_of(climb, &box)) &&
+                  no_worse(n.above, done.timed);
+    return better ? climb_box(climb, size, done) : box;
 }
 
-static bool goes_on(const Climb *climb, const Boxes *boxes, const Box *next) {
-    return !boxes->n || no_worse(timed_of(climb, next),
-                                 timed_of(climb, &boxes->at[boxes->n - 1]));
-}
-
-/* The least memory in which layers roll may be a slow one. It has its own plan
- * where that is no slower than that for the least in which anything fits; where
- * it halves the bytes and is slower by little, that one may not be faster. */
-static void add_boxes(Climb *climb, Box first, Box top, Boxes *to) {
-    enum { LITTLE = 512 };
-    add_least(climb, first.size, &top, to);
-    bool goes = goes_on(climb, to, &first);
-    const Price *last = to->n ? &to->at[to->n - 1].price : &first.price;
-    if (!goes && first.price.bytes < last->bytes / 2) {
-        uint64_t slower = first.price.cycles - last->cycles;
-        goes = slower <= last->cycles / LITTLE;
-        if (goes)
-            add_least(climb, first.size, &first, to);
+/* What is slow in the least memory in which layers roll makes all smaller ones
+ * as slow: it has its own plan where that is not by much, and where others can
+ * be. */
+static void add_boxes(Climb *climb, uint64_t rolls, Box top, Boxes *to) {
+    enum { MUCH = 6 };
+    Box first = rolls < top.size ? first_box(climb, rolls, &top) : (Box){0};
+    uint64_t slower = first.price.cycles - top.price.cycles,
+             end = first.any ? rolls : top.size;
+    bool own = first.any && slower <= top.price.cycles / MUCH;
+    Box least = least_box(climb, end, own ? &first : &top);
+    if (own && !least.any) {
+        own = false;
+        least = least_box(climb, end, &top);
     }
-    if (goes && first.size < top.size)
+    if (least.any)
+        to->at[to->n++] = least;
+    if (own)
         to->at[to->n++] = first;
     to->at[to->n++] = top;
 }
@@ -281,18 +407,14 @@ void rolled_climb(Contest *c) {
     const Box none = {0};
     uint64_t real = c->schedule->spec->memory[0].size, all = size_for_all(c);
     Begins begins = size_to_roll(c, all);
-    Box box =
-        fastest_box(&climb, least_to_roll(c, begins), costs_all, TIERS, &none);
+    Box fast, box = fastest_box(&climb, begins.yes, costs_all, TIERS, &none);
     if (!box.any)
         return;
-    Box top =
-        fastest_box(&climb, begins.yes, timed_of(&climb, &box), TIERS, &box);
-    top.size = begins.yes;
-    if (real < top.size) {
-        add_boxes(&climb, box, top, &boxes);
+    c->exact = climb.held.at[box.plan].exact;
+    box = box_beyond(&climb, all, box, &fast);
+    if (real < fast.size) {
+        add_boxes(&climb, least_to_roll(c, begins), fast, &boxes);
         box = box_among(&climb, &boxes);
-    } else {
-        box = box_beyond(&climb, all, top);
     }
     if (box.any)
         ladder_take(c, &climb.held.at[box.plan]);

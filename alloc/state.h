@@ -229,6 +229,7 @@ typedef struct Work {
     uint32_t low;         /* volumes stay where rows of them are read, of which
                            * little is there at a time: of active memory one
                            * part in so many; 0: none stays */
+    uint32_t narrow;      /* most rows, or columns, of a group's run; 0: any */
     uint32_t runs;        /* groups roll so that transfers hide behind so many
                            * runs of their layers; 0: not for that */
     bool settled;         /* modes_settle, when the Work was made */

@@ -301,7 +301,7 @@ static bool is_too_slow(const Plan *plan, uint64_t most) {
 }
 
 void stretch(Work *w, Diag *diag, Problem *problem, PlanResult *result,
-             Plan *plan, bool quick, bool in_slices, uint64_t most) {
+             Plan *plan, bool quick, uint64_t most) {
     Stretch s = {.w = w,
                  .arena = w->arena,
                  .diag = diag,
@@ -325,7 +325,6 @@ void stretch(Work *w, Diag *diag, Problem *problem, PlanResult *result,
         for (uint32_t round = 0; round < rounds && improve(&s); round++)
             continue;
     }
-    if (in_slices)
-        slices(s.arena, plan);
+    slices(s.arena, plan);
     plan->am_live = live;
 }

@@ -21,6 +21,7 @@ static bool way_fit(Work *w, const Way *way, Problem *problem,
     w->thrift = way->thrift;
     w->haste = way->haste;
     w->runs = way->runs;
+    w->narrow = way->narrow;
     if (way->rolls) {
         *two_levels = true;
         return fit_rolling(w, problem, result, planner);
@@ -197,9 +198,10 @@ bool way_finish(Attempt *a, Diag *diag, const Contest *c) {
     if (!way_act(a, diag))
         return false;
     plan->am_packed = packed;
-    if (a->w->spec->tiling.overlap && a->way.hides != HIDES_NONE)
+    if (a->w->spec->tiling.overlap)
         stretch(a->w, diag_new(a->arena), &a->problem, &a->result, plan,
-                a->way.quick, a->way.hides == HIDES_ALL, a->way.cycles);
+                a->way.quick, a->way.cycles);
+    slow_down(a->arena, plan, a->way.slow.least, a->way.slow.most);
     if (smaller || a->way.others)
         plan->schedule = schedule_tiled(a->arena, c->schedule, real_spec(c),
                                         plan->schedule->spec);

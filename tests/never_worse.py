@@ -21,8 +21,8 @@ import sweep  # noqa: E402
 import tool  # noqa: E402
 
 KIB = 1 << 10
-BY_TIME = {"xdnn-v2-28", "xdnn-v2-56", "xdnn-v3-96", "ring-npu", "stage-npu",
-           "tile-npu"}
+BY_TIME = {"xdnn-v2-28", "xdnn-v2-56", "xdnn-v3-96", "ring-npu", "line-npu",
+           "stage-npu", "tile-npu"}
 SIZES = {  # in KiB, and how many of them fit
     ("tiny", "xdnn-v2-28"): (range(4, 49), 41),
     ("tiny", "xdnn-v2-56"): (range(8, 97, 2), 41),
@@ -35,7 +35,13 @@ SIZES = {  # in KiB, and how many of them fit
     ("densenet-cell", "xdnn-v3-96"): (range(320, 1345, 64), 17),
     ("tiny", "ring-npu"): (range(2, 25), 23),
     ("googlenet", "ring-npu"): (range(61, 290, 19), 13),
+    ("tiny", "line-npu"): (range(6, 60, 3), 18),
+    ("squeezenet", "ring-npu"): (range(26, 250, 32), 7),
     ("densenet-cell", "line-npu"): (range(64, 1089, 64), 17),
+    ("squeezenet", "line-npu"): (range(100, 901, 100), 9),
+    ("googlenet", "line-npu"): ([210, 408, 549, 624, 701, 944], 6),
+    # in 361,872 bytes layers begin to roll, slowly
+    ("vgg-e-stem", "line-npu"): ([340, 361872 / KIB, 384], 3),
     ("googlenet", "tile-npu"): (range(64, 577, 128), 5),
     ("squeezenet", "tile-npu"): (range(64, 1665, 400), 5),
     ("vgg16", "tile-npu"): ([288, 512, 1024], 3),
