@@ -265,7 +265,7 @@ double streams_cost(const Work *w) {
 static uint32_t channels_away(const Work *w, const Unit *unit, uint32_t touch) {
     const Touch *t = &unit->touch[touch];
     if (!t->leaves || !t->keeps)
-        return t->leaves ? plan_volume(w->g, unit->root).c : 0;
+        return t->leaves ? wanted_behind(w, unit, touch) : 0;
     TensorId *kept = ARENA_ARRAY(w->arena, TensorId, unit->n_tensors);
     uint32_t n = kept_tensors(w, unit, touch, kept), away = 0;
     for (uint32_t i = 0; i < n; i++)
@@ -328,6 +328,14 @@ static bool followed_by_parts(uint32_t touch, const Away *away) {
     return next < away->next;
 }
 
+/* Bytes that it has behind the touch. */
+static double bytes_behind(const Work *w, const Unit *unit, uint32_t touch) {
+    uint64_t all = least_bytes(w, unit->bytes, UINT32_MAX);
+    uint32_t c = wanted_behind(w, unit, touch);
+    return (double)(c < plan_volume(w->g, unit->root).c ? kept_bytes(w, unit, c)
+                                                        : all);
+}
+
 static void stay_add(Gaps *x, uint32_t u, uint32_t i) {
     Unit *unit = &x->w->unit.at[u];
     Touch *touch = &unit->touch[i];
@@ -342,15 +350,14 @@ static void stay_add(Gaps *x, uint32_t u, uint32_t i) {
         parts = 0;
     if (filling && away.n_by_rows)
         return;
-    Stay stay = {
-        .unit = u,
-        .touch = i,
-        .first = 2 * touch->step + 2,
-        .end = away.end,
-        .bytes = filling ? (double)kept_bytes(x->w, unit, parts)
-                         : (double)least_bytes(x->w, unit->bytes, UINT32_MAX),
-        .parts = parts > 0,
-        .filling = filling};
+    Stay stay = {.unit = u,
+                 .touch = i,
+                 .first = 2 * touch->step + 2,
+                 .end = away.end,
+                 .bytes = filling ? (double)kept_bytes(x->w, unit, parts)
+                                  : bytes_behind(x->w, unit, i),
+                 .parts = parts > 0,
+                 .filling = filling};
     vec_push(x->w->arena, &x->x.stay, stay);
 }
 
@@ -703,16 +710,34 @@ void units_fill(Work *w, Problem *p) {
     problem_make(w, p);
 }
 
+/* The same of what is not needed any more. */
+static void units_drain(Work *w, Problem *p) {
+    for (uint32_t u = 0; u < w->unit.n; u++) {
+        Unit *unit = &w->unit.at[u];
+        for (uint32_t t = 2 * unit->complete; t < p->n_times && unit->concat;
+             t++)
+            unit->as_needed |=
+                p->live[t] > w->total && waits_for_part(w, unit, t);
+    }
+    problem_make(w, p);
+}
+
+/* Of a unit, as it is there. */
+typedef struct Grown {
+    bool as_filled, as_needed;
+} Grown;
+
 bool fit_gaps(Work *w, double most, Problem *p, PlanResult *result,
               const char **planner) {
     if (w->spec->n_active > 1 || w->spec->memory[0].buffers ||
         w->spec->backing < 0)
         return false;
     problem_make(w, p);
-    bool *filled = ARENA_ARRAY(w->arena, bool, w->unit.n + 1);
+    Grown *grown = ARENA_ARRAY(w->arena, Grown, w->unit.n + 1);
     for (uint32_t u = 0; u < w->unit.n; u++)
-        filled[u] = w->unit.at[u].as_filled;
+        grown[u] = (Grown){w->unit.at[u].as_filled, w->unit.at[u].as_needed};
     units_fill(w, p);
+    units_drain(w, p);
     Gaps x = {.w = w,
               .p = p,
               .x = {.arena = w->arena,
@@ -724,8 +749,10 @@ bool fit_gaps(Work *w, double most, Problem *p, PlanResult *result,
     targets_try(&x, false, &best);
     targets_try(&x, true, &best);
     choices_restore(w, best.choice);
-    for (uint32_t u = 0; u < w->unit.n && !best.any; u++)
-        w->unit.at[u].as_filled = filled[u];
+    for (uint32_t u = 0; u < w->unit.n && !best.any; u++) {
+        w->unit.at[u].as_filled = grown[u].as_filled;
+        w->unit.at[u].as_needed = grown[u].as_needed;
+    }
     problem_make(w, p);
     if (!best.any)
         return false;

@@ -151,6 +151,18 @@ static uint32_t tensor_steps(const Work *w, TensorId t, uint32_t *step) {
     return n;
 }
 
+/* Of the concat's tensor, up to its last channel, until it is touched last. */
+static void touches_behind(const Work *w, Unit *unit, TensorId t, uint32_t n,
+                           const uint32_t *step) {
+    uint32_t last = 0;
+    uint32_t end = channel_in_unit(w, unit, t) + plan_volume(w->g, t).c;
+    for (uint32_t i = 0; i < n; i++)
+        last = step[i] > last ? step[i] : last;
+    for (uint32_t i = 0; i < unit->n_touches; i++)
+        if (unit->touch[i].step < last && unit->touch[i].behind < end)
+            unit->touch[i].behind = end;
+}
+
 void touches_make(Work *w, Unit *unit) {
     uint32_t n = 0, most = 0;
     for (uint32_t i = 0; i < unit->n_tensors; i++) {
@@ -168,6 +180,9 @@ void touches_make(Work *w, Unit *unit) {
             unit->touch[unit->n_touches++].step = step[i];
     for (uint32_t i = 0; i < unit->n_touches; i++)
         touch_fill(w, unit, &unit->touch[i]);
+    for (uint32_t i = 0; i < unit->n_tensors && unit->concat; i++)
+        touches_behind(w, unit, unit->tensor[i],
+                       tensor_steps(w, unit->tensor[i], step), step);
 }
 
 static void unit_refresh(Work *w, TensorId t, uint32_t step) {
@@ -186,6 +201,9 @@ void touch_insert(Work *w, Unit *unit, uint32_t step) {
     Touch *touch = ARENA_ARRAY(w->arena, Touch, n + 1);
     memcpy(touch, unit->touch, at * sizeof *touch);
     touch[at].step = step;
+    touch[at].behind = at ? touch[at - 1].behind : UINT32_MAX;
+    if (at)
+        touch[at - 1].behind = at > 1 ? touch[at - 2].behind : UINT32_MAX;
     memcpy(touch + at + 1, unit->touch + at, (n - at) * sizeof *touch);
     unit->touch = touch;
     unit->n_touches = n + 1;
@@ -385,21 +403,10 @@ static Times segment_times(const Work *w, const Problem *p, const Unit *unit,
                    touch_end(w, &unit->touch[s->last])};
 }
 
-bool waits_empty(const Unit *unit, uint32_t time) {
-    if (unit->dead || !unit->concat || unit->as_filled)
-        return false;
-    for (uint32_t k = 0; k < unit->n_segments; k++)
-        if (2 * unit->touch[unit->segment[k].first].step <= time &&
-            time <= 2 * unit->touch[unit->segment[k].last].step &&
-            time < 2 * unit->complete)
-            return true;
-    return false;
-}
-
 /* Channels up to the last that is there when the step has run. */
 static uint32_t filled_at(const Work *w, const Unit *unit, uint32_t step) {
     uint32_t end = 0;
-    if (!unit->concat || step >= unit->complete)
+    if (!unit->as_filled || step >= unit->complete)
         return plan_volume(w->g, unit->root).c;
     for (uint32_t i = 1; i < unit->n_tensors; i++) {
         TensorId t = unit->tensor[i];
@@ -409,6 +416,55 @@ static uint32_t filled_at(const Work *w, const Unit *unit, uint32_t step) {
             end = stop;
     }
     return end;
+}
+
+/* Whether none of its touches lasts into the next one. */
+static bool touched_in_turn(const Work *w, const Unit *unit) {
+    bool in_turn = unit->concat && !w->spec->tiling.rings;
+    for (uint32_t i = 0; i < unit->n_touches && in_turn; i++)
+        in_turn = !unit->touch[i].by_rows;
+    return in_turn;
+}
+
+bool waits_for_part(const Work *w, const Unit *unit, uint32_t time) {
+    if (unit->dead || unit->as_needed || !touched_in_turn(w, unit))
+        return false;
+    for (uint32_t k = 0; k < unit->n_segments; k++)
+        for (uint32_t i = unit->segment[k].first; i < unit->segment[k].last;
+             i++)
+            if (unit->touch[i].step >= unit->complete &&
+                touch_end(w, &unit->touch[i]) <= time &&
+                time < touch_first(w, &unit->touch[i + 1]))
+                return unit->touch[i].behind < plan_volume(w->g, unit->root).c;
+    return false;
+}
+
+/* Of these, up to the last that is touched then, or later. */
+static uint32_t wanted_at(const Work *w, const Unit *unit, uint32_t touch) {
+    uint32_t there = filled_at(w, unit, unit->touch[touch].step);
+    if (!touch || !unit->as_needed || !touched_in_turn(w, unit))
+        return there;
+    uint32_t wanted = unit->touch[touch - 1].behind;
+    return wanted < there ? wanted : there;
+}
+
+uint32_t wanted_behind(const Work *w, const Unit *unit, uint32_t touch) {
+    uint32_t there = filled_at(w, unit, unit->touch[touch].step);
+    if (!unit->as_needed || !touched_in_turn(w, unit))
+        return there;
+    uint32_t wanted = unit->touch[touch].behind;
+    return wanted < there ? wanted : there;
+}
+
+bool waits_empty(const Unit *unit, uint32_t time) {
+    if (unit->dead || !unit->concat || unit->as_filled)
+        return false;
+    for (uint32_t k = 0; k < unit->n_segments; k++)
+        if (2 * unit->touch[unit->segment[k].first].step <= time &&
+            time <= 2 * unit->touch[unit->segment[k].last].step &&
+            time < 2 * unit->complete)
+            return true;
+    return false;
 }
 
 /* Bytes of a segment that has so many channels, and what copies of its rows
@@ -426,37 +482,64 @@ static void segment_bytes(const Work *w, const Unit *unit, const Segment *s,
         }
 }
 
-/* One buffer, or one for each time that more
- * of a concat is there. */
+/* Times at which a segment has as many channels. */
+typedef struct Stretch {
+    uint32_t first, end, channels;
+} Stretch;
+typedef VEC(Stretch) Stretches;
+
+static void stretch_add(Work *w, Stretches *all, Stretch s) {
+    Stretch *last = all->n ? &all->at[all->n - 1] : NULL;
+    if (s.first >= s.end)
+        return;
+    if (last && last->channels == s.channels)
+        last->end = s.end;
+    else
+        vec_push(w->arena, all, s);
+}
+
+/* While each of its touches runs, and from there to the next one. What returns
+ * of a concat for some members alone has the place of all. */
+static Stretches segment_stretches(Work *w, const Unit *unit, const Segment *s,
+                                   Times times) {
+    Stretches all = {0};
+    uint32_t whole = plan_volume(w->g, unit->root).c, first = times.first;
+    bool returns = unit->touch[s->first].step >= unit->complete &&
+                   wanted_at(w, unit, s->first) < whole;
+    if ((!unit->as_filled && !unit->as_needed) || returns) {
+        stretch_add(w, &all, (Stretch){first, times.end, whole});
+        return all;
+    }
+    for (uint32_t i = s->first; i <= s->last; i++) {
+        bool last = i == s->last;
+        uint32_t next = last ? times.end : touch_first(w, &unit->touch[i + 1]);
+        uint32_t end = last ? next : touch_end(w, &unit->touch[i]);
+        end = end < next ? end : next;
+        stretch_add(w, &all, (Stretch){first, end, wanted_at(w, unit, i)});
+        stretch_add(w, &all, (Stretch){end, next, wanted_behind(w, unit, i)});
+        first = next;
+    }
+    return all;
+}
+
+/* One buffer, or one for each time that more of a concat is there, or less. */
 static void segment_bufs(Work *w, Problem *p, uint32_t index, Segment *s,
                          Times times) {
     const Unit *unit = &w->unit.at[index];
-    uint32_t first = times.first, end = times.end;
     uint64_t bytes[PLAN_MAX_POOLS];
-    s->buf = NONE;
-    for (uint32_t i = s->first, next; i <= s->last; i = next) {
-        uint32_t channels = filled_at(w, unit, unit->touch[i].step);
-        for (next = i + 1; next <= s->last; next++)
-            if (unit->as_filled &&
-                filled_at(w, unit, unit->touch[next].step) != channels)
-                break;
-        if (!unit->as_filled)
-            channels = plan_volume(w->g, unit->root).c;
-        segment_bytes(w, unit, s, channels, bytes);
-        uint32_t stop =
-            next > s->last ? end : touch_first(w, &unit->touch[next]);
+    Stretches all = segment_stretches(w, unit, s, times);
+    s->buf = p->buf.n;
+    for (uint32_t i = 0; i < all.n; i++) {
+        const Stretch *own = &all.at[i];
+        segment_bytes(w, unit, s, own->channels, bytes);
         uint32_t buf =
-            free_buf(w, p, first, stop, bytes, s->memories,
+            free_buf(w, p, own->first, own->end, bytes, s->memories,
                      (Owner){.kind = OWNER_SEGMENT,
                              .unit = index,
                              .node = NO_NODE,
                              .tensor = unit->root,
                              .rows = plan_volume(w->g, unit->root).h});
-        s->buf = s->buf == NONE ? buf : s->buf;
         p->tied.at[buf] = s->buf;
-        first = stop;
-        if (!unit->as_filled)
-            break;
     }
 }
 

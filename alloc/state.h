@@ -43,6 +43,8 @@ typedef struct Touch {
     bool stream;       /* some node reads or writes it by tiles */
     bool by_rows;      /* these read rows, which an engine can copy from what
                         * is resident: the unit may stay */
+    uint32_t behind;   /* concat: channels up to the last that is touched later
+                        * than this */
     bool lands;        /* some node writes a member of a concat by parts, which
                         * are loaded into it behind the step */
     bool leaves;       /* evicted between this touch and the next whole one, */
@@ -61,7 +63,8 @@ typedef struct Unit {
     bool dead;     /* dissolved into other units */
     bool concat;
     bool as_filled;    /* concat: takes only what its members so far do, in
-                        * buffers that move together, one behind the other */
+                        * buffers that move together, one behind the other; */
+    bool as_needed;    /* ... and only up to the last that is needed later */
     bool keeps_end;    /* of its volume the last channels stay over gaps */
     uint32_t complete; /* concat: step at which all members are written */
     uint32_t n_tensors, n_touches, n_segments;

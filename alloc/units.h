@@ -103,6 +103,11 @@ bool live_unit(Work *w, Problem *p, uint32_t unit, bool add);
 /* Whether it is a concat of which all is alive at the time, though not all of
  * it is written. */
 bool waits_empty(const Unit *unit, uint32_t time);
+/* The same though not all of it is needed any more. */
+bool waits_for_part(const Work *w, const Unit *unit, uint32_t time);
+/* Channels of the unit up to the last that is there behind the touch and
+ * touched later. */
+uint32_t wanted_behind(const Work *w, const Unit *unit, uint32_t touch);
 /* Sums `live` again, after buffers have changed. */
 void live_make(Problem *problem);
 /* Where a tensor's values must go as soon as they are there; `streamed`: they

@@ -313,6 +313,25 @@ def u_net(width=64):
     return net
 
 
+def u_net_plus_plus(widths=(16, 24, 32, 48)):
+    """Zhou et al. 2018, small: each level reads all results of its size
+    before it."""
+    net = Net("u-net-plus-plus", 3, 64)
+    x, n = net.input, len(widths)
+    level = []
+    for depth, width in enumerate(widths):
+        x = net.pool(x, "MAX", 2, 2, pad=0) if depth else x
+        x = conv_relu(net, x, width, 2)
+        level.append([x])
+    for reach in range(1, n):
+        for depth in range(n - reach):
+            below = net.upsample(level[depth + 1][reach - 1])
+            x = net.concat(level[depth][:reach] + [below])
+            level[depth].append(conv_relu(net, x, widths[depth], 2))
+    net.conv(level[0][-1], 2, 1)
+    return net
+
+
 def segnet():
     """Badrinarayanan et al. 2015, of about as many pixels as there, with
     nearest neighbours for its unpooling."""
@@ -372,6 +391,7 @@ NETWORKS = {
     "resnet-18": resnet_18,
     "residual": residual,
     "u-net": u_net,
+    "u-net-plus-plus": u_net_plus_plus,
     "segnet": segnet,
     "long": long,
     "wide": wide,
