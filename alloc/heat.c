@@ -138,11 +138,17 @@ static void ring_ways(Heat *h, uint64_t size) {
 }
 
 /* Layers that never run whole: beside what stays or all of them from outside,
- * with tiles for each price of a byte. */
+ * with tiles for each price of a byte, or some of them. */
 static void tile_ways(Heat *h, uint64_t size) {
-    bool tiny = h->c->enough; /* the smallest tiles have no price */
-    for (uint32_t i = 0; i < (tiny ? 1 : N_NEST_PRICES); i++) {
-        Way way = {.size = size, .price = nest_prices[i], .tiny = tiny};
+    enum { SOME = 3 };
+    if (h->c->enough) { /* all from outside mostly takes the least */
+        heat_way(h, (Way){.size = size, .tiny = true, .streams = true});
+        heat_way(h, (Way){.size = size, .tiny = true});
+        return;
+    }
+    uint32_t every = has_many_steps(h->c) ? SOME : 1;
+    for (uint32_t i = 0; i < N_NEST_PRICES; i += every) {
+        Way way = {.size = size, .price = nest_prices[i]};
         heat_way(h, way);
         way.streams = true;
         heat_way(h, way);

@@ -97,14 +97,13 @@ static Offer climb(const Contest *c, const Chained *chain, uint32_t at) {
 
 /* Where weights count, what rolls reads them again with each run, and many
  * bytes are worth little time; and where there are very many steps, or many
- * that roll or never run whole, plans cost too much. */
+ * that roll, plans cost too much. */
 bool time_counts(const Schedule *schedule, const PlanOptions *options) {
     enum { MAX_STEPS = 1000 };
     const HwTiling *tiling = &schedule->spec->tiling;
-    bool dear = tiling->rings || tiling->always;
     return options->cycles && !tiling->bytes_alone &&
            !(tiling->rings && tiling->weights_move) &&
-           schedule->n_steps <= (dear ? MANY_STEPS : MAX_STEPS);
+           schedule->n_steps <= (tiling->rings ? MANY_STEPS : MAX_STEPS);
 }
 
 bool weighs_time(const Contest *c) {

@@ -46,6 +46,7 @@ SIZES = {  # in KiB, and how many of them fit
     ("squeezenet", "tile-npu"): (range(64, 1665, 400), 5),
     ("vgg16", "tile-npu"): ([288, 512, 1024], 3),
     ("u-net", "tile-npu"): ([288, 712, 2048], 3),
+    ("residual", "tile-npu"): ([64, 340, 450, 512], 4),
     ("tiny", "stage-npu"): (range(2, 65, 2), 32),
     ("densenet-cell", "stage-npu"): (range(48, 1100, 80), 14),
     ("squeezenet", "stage-npu"): (range(100, 2000, 190), 10),
