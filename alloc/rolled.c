@@ -51,8 +51,9 @@ static const Way narrow_ways[NARROW] = {
 /* ---- a plan for one size ---- */
 
 enum {
-    SEEN = 8, /* plans that are known to be others */
-    ROOM = 64 /* parts of all that a plan hides */
+    LONG = 8192, /* instructions */
+    SEEN = 8,    /* plans that are known to be others */
+    ROOM = 64    /* parts of all that a plan hides */
 };
 
 /* A plan that was timed. */
@@ -83,7 +84,6 @@ static bool is_less(Timed a, Timed b) {
 
 /* Such a plan takes long to time: no others are for the same size. */
 static bool is_long(const Search *n) {
-    enum { LONG = 8192 };
     return n->found && n->best.timed.traffic.instructions > LONG;
 }
 
@@ -121,13 +121,15 @@ static bool is_too_fast(Search *n, const Plan *plan) {
 }
 
 /* Plans that differ in what may be in groups, but are alike, take as many
- * cycles. */
+ * cycles; long ones that differ in their runs, about as many. */
 static bool is_new(Search *n, const Attempt *a) {
     const Way *way = &a->way;
     for (uint32_t i = 0; i < n->n_seen && i < SEEN; i++) {
         const Way *b = &n->seen[i].way;
-        if (same_traffic(n->seen[i].traffic, a->traffic) &&
-            way->share == b->share && way->rolls == b->rolls &&
+        bool alike = same_traffic(n->seen[i].traffic, a->traffic);
+        if (alike && a->traffic.instructions > LONG)
+            return false;
+        if (alike && way->share == b->share && way->rolls == b->rolls &&
             way->runs == b->runs && way->narrow == b->narrow)
             return false;
     }
