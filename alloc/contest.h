@@ -24,6 +24,7 @@ typedef struct Way {
     bool wholes;     /* whole volumes leave first, even where parts would do */
     bool streams;    /* what never runs whole keeps nothing in active memory */
     bool loose;      /* not as low as can be: that takes time */
+    bool brief;      /* as in Work, until it is placed */
     Slow slow;       /* finished to take more cycles than it could */
     bool quick;      /* no buffers live longer to hide transfers: the same */
     bool tight;      /* finished within the height that it takes */
@@ -108,6 +109,7 @@ typedef struct Attempt {
     Traffic traffic; /* contest.c */
     uint64_t height; /* bytes that it takes; 0: it does not fit */
     bool hopeless;   /* it would move more than way.most */
+    bool too_long;   /* so it was not placed: way.brief */
 } Attempt;
 
 /* Places everything, in `arena`; false if it does not fit that way. */

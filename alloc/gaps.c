@@ -23,14 +23,9 @@
 enum { MAX_ORDERS = 400, MAX_ROUNDS = 6, MAX_TARGETS = 5 };
 #define NONE_LEAVES 1e-7
 
-typedef struct Choice {
-    bool leaves, keeps_end;
-    uint32_t keeps;
-} Choice;
-
 /* What found no place, and what was most in the way. */
 typedef struct Failed {
-    const Choice *choice;
+    const GapChoice *choice;
     Times blocked;
 } Failed;
 
@@ -38,7 +33,7 @@ typedef struct Failed {
 typedef struct Solved {
     double target;
     bool priced, any;
-    const Choice *choice;
+    const GapChoice *choice;
 } Solved;
 
 typedef struct Gaps {
@@ -377,25 +372,33 @@ static const uint64_t *whole_live(Gaps *x) {
 
 /* ---- undoing ---- */
 
-static Choice *choices_save(const Work *w) {
+GapChoice *gaps_save(const Work *w) {
     uint32_t n = 0;
     for (uint32_t u = 0; u < w->unit.n; u++)
         n += w->unit.at[u].n_touches;
-    Choice *all = ARENA_ARRAY(w->arena, Choice, n + 1), *at = all;
+    GapChoice *all = ARENA_ARRAY(w->arena, GapChoice, n + 1), *at = all;
     for (uint32_t u = 0; u < w->unit.n; u++)
         for (uint32_t i = 0; i < w->unit.at[u].n_touches; i++)
-            *at++ =
-                (Choice){w->unit.at[u].touch[i].leaves, w->unit.at[u].keeps_end,
-                         w->unit.at[u].touch[i].keeps};
+            *at++ = (GapChoice){w->unit.at[u].touch[i].leaves,
+                                w->unit.at[u].keeps_end,
+                                w->unit.at[u].touch[i].keeps};
     return all;
 }
 
-static void choices_restore(Work *w, const Choice *at) {
+void gaps_restore(Work *w, const GapChoice *at) {
     for (uint32_t u = 0; u < w->unit.n; u++)
         for (uint32_t i = 0; i < w->unit.at[u].n_touches; i++, at++) {
             w->unit.at[u].touch[i].leaves = at->leaves;
             w->unit.at[u].touch[i].keeps = at->keeps;
             w->unit.at[u].keeps_end = at->keeps_end;
+        }
+}
+
+void gaps_close(Work *w) {
+    for (uint32_t u = 0; u < w->unit.n; u++)
+        for (uint32_t i = 0; i < w->unit.at[u].n_touches; i++) {
+            w->unit.at[u].touch[i].leaves = false;
+            w->unit.at[u].touch[i].keeps = 0;
         }
 }
 
@@ -468,11 +471,11 @@ static bool shares_choose(Gaps *x, double target) {
         const Solved *s = &x->solved.at[i];
         if (s->priced != x->priced || s->target < target || s->target > target)
             continue;
-        choices_restore(x->w, s->choice);
+        gaps_restore(x->w, s->choice);
         return s->any;
     }
     Solved own = {target, x->priced, shares_find(x, target), NULL};
-    own.choice = choices_save(x->w);
+    own.choice = gaps_save(x->w);
     vec_push(x->w->arena, &x->solved, own);
     return own.any;
 }
@@ -615,7 +618,7 @@ static bool part_give_up(Gaps *x, Times blocked) {
     return least != NULL;
 }
 
-static bool is_chosen(const Work *w, const Choice *at) {
+static bool is_chosen(const Work *w, const GapChoice *at) {
     for (uint32_t u = 0; u < w->unit.n; u++)
         for (uint32_t i = 0; i < w->unit.at[u].n_touches; i++, at++)
             if (at->leaves != w->unit.at[u].touch[i].leaves ||
@@ -630,7 +633,7 @@ static bool is_chosen(const Work *w, const Choice *at) {
 typedef struct Found {
     bool any;
     double cost;
-    const Choice *choice;
+    const GapChoice *choice;
     PlanResult result;
 } Found;
 
@@ -646,7 +649,7 @@ static bool choice_place(Gaps *x, PlanResult *result, Times *blocked) {
     problem_make(x->w, x->p);
     if (place_tied(x->w, x->p, result, blocked))
         return true;
-    Failed failed = {choices_save(x->w), *blocked};
+    Failed failed = {gaps_save(x->w), *blocked};
     vec_push(x->w->arena, &x->failed, failed);
     return false;
 }
@@ -658,7 +661,7 @@ static Tried target_try(Gaps *x, double target, Found *best, Times *blocked) {
         return NO_USE;
     if (!choice_place(x, &result, blocked))
         return NO_PLACE;
-    *best = (Found){true, gaps_cost(x->w), choices_save(x->w), result};
+    *best = (Found){true, gaps_cost(x->w), gaps_save(x->w), result};
     return PLACED;
 }
 
@@ -744,11 +747,11 @@ bool fit_gaps(Work *w, double most, Problem *p, PlanResult *result,
                     .total = (double)w->total,
                     .n_times = p->n_times,
                     .live = ARENA_ARRAY(w->arena, double, p->n_times + 1)}};
-    Found best = {.cost = most, .choice = choices_save(w)};
+    Found best = {.cost = most, .choice = gaps_save(w)};
     stays_make(&x);
     targets_try(&x, false, &best);
     targets_try(&x, true, &best);
-    choices_restore(w, best.choice);
+    gaps_restore(w, best.choice);
     for (uint32_t u = 0; u < w->unit.n && !best.any; u++) {
         w->unit.at[u].as_filled = grown[u].as_filled;
         w->unit.at[u].as_needed = grown[u].as_needed;

@@ -14,7 +14,6 @@ enum { LEAST_THRIFT = 4096, MOST_THRIFT = 8 * 8 * LEAST_THRIFT };
 
 /* False if it is of no use. */
 static bool enter(Heat *h, Attempt *a) {
-    a->w->brief = h->loose || h->c->enough;
     bool acts = way_act(a, diag_new(a->arena));
     a->w->brief = false;
     a->traffic.too_long = a->w->gave_up;
@@ -83,13 +82,14 @@ void heat_way(Heat *h, Way way) {
     way.tight = h->tight;
     way.falls = h->falls;
     way.others = h->others;
+    way.brief = h->loose || h->c->enough;
     bool placed = way_place(arena, h->c, &way, a);
     bool by_parts = placed && a->plan->by_parts, entered = false;
     uint64_t height = a->height;
-    h->fits |= placed || a->hopeless;
+    h->fits |= placed || a->hopeless || a->too_long;
     if (placed)
         entered = enter(h, a);
-    bool too_long = placed && a->traffic.too_long;
+    bool too_long = a->too_long || (placed && a->traffic.too_long);
     if (!entered)
         arena_free(arena);
     follow(h, way, by_parts, too_long);

@@ -478,7 +478,8 @@ static bool improve(Work *w, Problem *p, PlanResult *result,
         w->stuck = step;
         return false;
     }
-    *placed = place(w, p, result, planner);
+    w->gave_up = too_long_to_place(w, p);
+    *placed = w->gave_up || place(w, p, result, planner);
     return *placed || relieve_buffer(w, p, result->failed);
 }
 
@@ -633,7 +634,7 @@ bool fit_around(Work *w, Problem *p, PlanResult *result, const char **planner) {
     w->by_parts = !w->wholes_first && fit_gaps(w, most, p, result, planner);
     if (w->by_parts)
         return true;
-    if (!solve(w, p, result, planner))
+    if (!solve(w, p, result, planner) || w->gave_up)
         return false;
     keep_again(w, p, result, planner);
     double own = gaps_cost(w);
@@ -649,9 +650,9 @@ bool fit_two_levels(Work *w, Problem *p, PlanResult *result,
         return false;
     if (fit_around(w, p, result, planner))
         return true;
-    if (w->hopeless)
+    if (w->hopeless || w->gave_up)
         return false;
     start_again(w);
     everything_leaves(w);
-    return solve_each(w, p, result, planner);
+    return solve_each(w, p, result, planner) && !w->gave_up;
 }

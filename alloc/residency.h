@@ -37,6 +37,11 @@ bool made_ahead(const Work *w, TensorId t);
 bool fit_two_levels(Work *w, Problem *problem, PlanResult *result,
                     const char **planner);
 
+/* lengths.c: whether w->brief can do without places for the problem, as the
+ * plan has too many instructions anywhere; it is made anew. False also if it
+ * might move more than w->most. */
+bool too_long_to_place(Work *w, Problem *problem);
+
 /* through.c: of a plan that fits, what is loaded for a layer alone, or stored
  * as soon as it is made, passes in the layer's tiles, where that moves no more.
  */
@@ -56,6 +61,15 @@ uint32_t kept_tensors(const Work *w, const Unit *unit, uint32_t touch,
 uint32_t kept_of(const Work *w, const Unit *unit, TensorId t, uint32_t keeps);
 /* Bytes that move at least, whatever stays between two uses. */
 double streams_cost(const Work *w);
+/* By touch of each unit: whether, and what of it, leaves. */
+typedef struct GapChoice {
+    bool leaves, keeps_end;
+    uint32_t keeps;
+} GapChoice;
+GapChoice *gaps_save(const Work *w);
+void gaps_restore(Work *w, const GapChoice *choice);
+/* Nothing leaves. */
+void gaps_close(Work *w);
 /* Bytes that leave and come back, by gaps' leaves and keeps. */
 double gaps_cost(const Work *w);
 /* Concats take no more than is written of them, where they would not fit. */

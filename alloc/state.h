@@ -242,7 +242,7 @@ typedef struct Work {
     bool by_parts;        /* what fit_around chose without wholes_first */
     bool brief;           /* a plan that is too long is of no use: it may end
                            * early, */
-    bool gave_up;         /* and has */
+    bool gave_up;         /* and has: it was not placed, or lacks actions */
     bool explains;        /* all steps that cannot run are to be known */
 } Work;
 

@@ -150,10 +150,13 @@ bool way_place(Arena *arena, const Contest *c, const Way *way, Attempt *a) {
     *a = (Attempt){
         .arena = arena, .way = *way, .w = w, .plan = ARENA_NEW(arena, Plan)};
     w->most = way->most;
+    w->brief = way->brief;
+    a->way.brief = false;
     w->known = way->others ? NULL : c->known;
     bool fits = way_fit(w, way, &a->problem, &a->result, &a->plan->planner,
                         &a->plan->two_levels);
     a->hopeless = w->hopeless;
+    a->too_long = !fits && w->gave_up;
     if (fits && way->tight)
         lower(a);
     a->height = fits ? plan_height(&a->result) : 0;
