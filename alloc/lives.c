@@ -135,6 +135,20 @@ Steps lives_span(const Lives *l, uint32_t buf) {
                    64 * end - (uint32_t)__builtin_clzll(word[end - 1])};
 }
 
+bool lives_in(const Lives *l, uint32_t buf, Steps phases) {
+    const uint64_t *word = &l->alive[(size_t)buf * l->words];
+    for (uint32_t i = phases.first / 64; 64 * i < phases.end; i++) {
+        uint64_t bits = word[i];
+        if (i == phases.first / 64)
+            bits = bits >> phases.first % 64 << phases.first % 64;
+        if (i == phases.end / 64)
+            bits &= (UINT64_C(1) << phases.end % 64) - 1;
+        if (bits)
+            return true;
+    }
+    return false;
+}
+
 static void set_all(Lives *l, uint32_t buf, int64_t first, int64_t end) {
     for (int64_t phase = first < 0 ? 0 : first; phase < end; phase++)
         lives_set(l, buf, (uint32_t)phase, true);

@@ -49,6 +49,8 @@ Lives *lives_copy(const Lives *l);
 bool lives_meet(const Lives *l, uint32_t a, uint32_t b);
 /* Its first and last phase. */
 Steps lives_span(const Lives *l, uint32_t buf);
+/* Whether it is alive in any of these phases. */
+bool lives_in(const Lives *l, uint32_t buf, Steps phases);
 /* The problem's buffer with its life in these phases. */
 Buf lives_buf(const Lives *l, uint32_t buf, Steps phases);
 /* Other `early` and `late` for the buffers of a turning. */

@@ -206,12 +206,34 @@ static Steps wanted_by(const Stretch *s, const Lives *l, const Wish *wish) {
     return wanted;
 }
 
-static void grant(Lives *l, const Wish *wish, Steps phases) {
+/* A phase in which a buffer came to life, or died. */
+typedef struct Change {
+    uint32_t buf, phase;
+} Change;
+
+typedef VEC(Change) Changes;
+
+static void change(Lives *l, Changes *done, uint32_t buf, uint32_t phase,
+                   bool alive) {
+    if (lives_has(l, buf, phase) == alive)
+        return;
+    lives_set(l, buf, phase, alive);
+    vec_push(l->arena, done, ((Change){buf, phase}));
+}
+
+static void grant(Lives *l, const Wish *wish, Steps phases, Changes *done) {
     for (uint32_t phase = phases.first; phase < phases.end; phase++) {
         uint32_t kept = kept_at(l, wish->buf, phase);
         if (kept != NONE)
-            lives_set(l, kept, phase, false);
-        lives_set(l, wish->buf, phase, true);
+            change(l, done, kept, phase, false);
+        change(l, done, wish->buf, phase, true);
+    }
+}
+
+static void take_back(Lives *l, Changes *done) {
+    for (; done->n; done->n--) {
+        const Change *c = &done->at[done->n - 1];
+        lives_set(l, c->buf, c->phase, !lives_has(l, c->buf, c->phase));
     }
 }
 
@@ -263,29 +285,29 @@ static Steps half(const Wish *wish, Steps wanted) {
 }
 
 /* All of what is wanted, or half of it... */
-static bool try_wish(const Stretch *s, Lives **lives, PlanResult *r,
-                     const Wish *wish) {
-    Steps wanted = wanted_by(s, *lives, wish);
+static bool try_wish(const Stretch *s, Lives *lives, PlanResult *r,
+                     const Wish *wish, Changes *done) {
+    Steps wanted = wanted_by(s, lives, wish);
     for (uint32_t i = 0; i < HALVINGS && wanted.first < wanted.end; i++) {
-        Lives *longer = lives_copy(*lives);
-        grant(longer, wish, wanted);
-        if (window_place(longer, around(longer, wish->buf), r)) {
-            *lives = longer;
+        done->n = 0;
+        grant(lives, wish, wanted, done);
+        if (window_place(lives, around(lives, wish->buf), r))
             return true;
-        }
+        take_back(lives, done);
         wanted = half(wish, wanted);
     }
     return false;
 }
 
 static bool improve(Stretch *s) {
-    Lives *lives = s->lives;
+    Lives *lives = lives_copy(s->lives);
+    Changes done = {0};
     PlanResult r = window_copy(lives, s->result);
     bool any = false;
     stretch_wishes(s);
     for (uint32_t i = 0; i < s->wish.n; i++)
         if (s->wish.at[i].outer)
-            any |= try_wish(s, &lives, &r, &s->wish.at[i]);
+            any |= try_wish(s, lives, &r, &s->wish.at[i], &done);
     return any && stretch_try(s, lives, &r);
 }
 

@@ -43,11 +43,10 @@ bool window_place(const Lives *l, Steps phases, PlanResult *r) {
     asked.any_fit = true;
     asked.budget = SEARCH;
     for (uint32_t i = 0; i < p->buf.n; i++) {
-        Buf b = buf_within(l, i, phases, r);
-        if (b.first >= b.end)
+        if (!lives_in(l, i, phases))
             continue;
         id[asked.n_bufs] = i;
-        buf[asked.n_bufs++] = b;
+        buf[asked.n_bufs++] = buf_within(l, i, phases, r);
     }
     plan_memory(arena, &asked, "auto", false, &found, &used);
     bool fits = found.status == PLAN_FITS;
