@@ -102,6 +102,7 @@ Work *contest_open(Contest *c, Plan *bound);
 typedef struct Attempt {
     Arena *arena;
     Way way;
+    Schedule *schedule; /* on the machine with way.size */
     Work *w;
     Problem problem;
     PlanResult result;
@@ -112,7 +113,11 @@ typedef struct Attempt {
     bool too_long;   /* so it was not placed: way.brief */
 } Attempt;
 
-/* Places everything, in `arena`; false if it does not fit that way. */
+/* Begins, in `arena`: chooses groups. */
+void way_open(Arena *arena, const Contest *c, const Way *way, Attempt *a);
+/* Places everything; false if it does not fit that way. */
+bool way_settle(const Contest *c, Attempt *a);
+/* Both. */
 bool way_place(Arena *arena, const Contest *c, const Way *way, Attempt *a);
 /* Gives what was placed its actions, as good as suffices to compare bytes.
  * False, with an error, when an external memory is too small. */
@@ -129,6 +134,14 @@ const Schedule *schedule_within(Arena *arena, const Schedule *real,
 
 /* ---- heat.c ---- */
 
+/* A way, and what became of it. */
+typedef struct Tried {
+    Way way;
+    const Group *groups; /* as in Work */
+    bool by_parts, too_long;
+    uint64_t height; /* 0: it does not fit */
+} Tried;
+
 /* Plans for one size. */
 typedef struct Heat {
     const Contest *c;
@@ -139,7 +152,7 @@ typedef struct Heat {
     uint64_t height;  /* of the way that was tried last; 0: it does not fit */
     bool fits, stops; /* one that is short enough was found */
     VEC(Attempt *) entry;
-    VEC(Way) tried;
+    VEC(Tried) tried;
 } Heat;
 
 void heat_way(Heat *h, Way way);

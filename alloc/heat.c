@@ -56,7 +56,7 @@ static void follow(Heat *h, Way way, bool by_parts, bool too_long) {
 /* Two ways may ask for the same third one. */
 static bool is_tried(Heat *h, const Way *way) {
     for (uint32_t i = 0; i < h->tried.n; i++) {
-        const Way *b = &h->tried.at[i];
+        const Way *b = &h->tried.at[i].way;
         if (way->most <= b->most && way->size == b->size &&
             way->share == b->share && way->rolls == b->rolls &&
             way->runs == b->runs && way->narrow == b->narrow &&
@@ -67,33 +67,62 @@ static bool is_tried(Heat *h, const Way *way) {
             way->price == b->price)
             return true;
     }
-    vec_push(h->c->arena, &h->tried, *way);
+    vec_push(h->c->arena, &h->tried, (Tried){.way = *way});
     return false;
 }
 
+/* A way that has chosen the same groups, and differs in nothing that matters
+ * from there on: its plan is the same. NULL: there is none. */
+static const Tried *find_twin(const Heat *h, const Way *way,
+                              const Group *groups) {
+    for (uint32_t i = 0; i < h->tried.n && groups; i++) {
+        const Tried *t = &h->tried.at[i];
+        const Way *b = &t->way;
+        if (t->groups == groups && way->size == b->size &&
+            way->most <= b->most && way->most >= b->most &&
+            way->runs == b->runs && way->narrow == b->narrow &&
+            way->wholes == b->wholes && way->low == b->low)
+            return t;
+    }
+    return NULL;
+}
+
+/* Places it, and keeps it if it is of use. */
+static Tried attempt(Heat *h, const Way *way) {
+    Arena *arena = arena_new("way");
+    Attempt *a = ARENA_NEW(arena, Attempt);
+    way_open(arena, h->c, way, a);
+    const Tried *twin = find_twin(h, way, a->w->chosen);
+    Tried t = twin ? *twin : (Tried){.groups = a->w->chosen};
+    bool placed = !twin && way_settle(h->c, a), entered = false;
+    if (!twin) {
+        h->fits |= placed || a->hopeless || a->too_long;
+        t.by_parts = placed && a->plan->by_parts;
+        t.height = a->height;
+        entered = placed && enter(h, a);
+        t.too_long = a->too_long || (placed && a->traffic.too_long);
+    }
+    if (!entered)
+        arena_free(arena);
+    t.way = *way;
+    return t;
+}
+
 void heat_way(Heat *h, Way way) {
+    uint32_t at = h->tried.n;
     h->height = 0;
     way.most = h->most;
     if (h->stops || way.size < h->c->never || is_tried(h, &way))
         return;
-    Arena *arena = arena_new("way");
-    Attempt *a = ARENA_NEW(arena, Attempt);
     way.loose = h->loose;
     way.tight = h->tight;
     way.falls = h->falls;
     way.others = h->others;
     way.brief = h->loose || h->c->enough;
-    bool placed = way_place(arena, h->c, &way, a);
-    bool by_parts = placed && a->plan->by_parts, entered = false;
-    uint64_t height = a->height;
-    h->fits |= placed || a->hopeless || a->too_long;
-    if (placed)
-        entered = enter(h, a);
-    bool too_long = a->too_long || (placed && a->traffic.too_long);
-    if (!entered)
-        arena_free(arena);
-    follow(h, way, by_parts, too_long);
-    h->height = height;
+    Tried tried = attempt(h, &way);
+    h->tried.at[at] = tried;
+    follow(h, way, tried.by_parts, tried.too_long);
+    h->height = tried.height;
 }
 
 /* Products computed again that are worth a byte over DDR, where time counts:

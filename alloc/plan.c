@@ -113,12 +113,16 @@ bool work_fit(Work *w, Problem *problem, PlanResult *result,
     return fit_two_levels(w, problem, result, planner);
 }
 
-bool work_fit_groups(Work *w, uint32_t share, Problem *problem,
-                     PlanResult *result, const char **planner) {
+bool work_choose_groups(Work *w, uint32_t share) {
     if (w->spec->tiling.kind != HW_TILING_SOFTWARE)
         return false;
     couples_choose(w);
-    if (!groups_known(w, w->total / 16 * share))
+    return groups_known(w, w->total / 16 * share) > 0;
+}
+
+bool work_fit_groups(Work *w, Problem *problem, PlanResult *result,
+                     const char **planner) {
+    if (!w->group.n)
         return false;
     groups_narrow(w);
     if (!groups_apply(w))

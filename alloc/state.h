@@ -205,6 +205,8 @@ typedef struct Work {
     const PlanOptions *options;
     const Once *once;
     KnownGroups *known; /* or NULL */
+    const Group *chosen; /* of these: equal groups for the same size, equal
+                          * pointers; NULL: not known */
     Uses uses;
     Legal *legal;      /* by node */
     Legal *copy;       /* by tensor: copy_legal; HW_OP_CONV: not asked yet */

@@ -12,9 +12,7 @@
 #include <math.h>
 #include <string.h>
 
-static bool way_fit(Work *w, const Way *way, Problem *problem,
-                    PlanResult *result, const char **planner,
-                    bool *two_levels) {
+static void way_set(Work *w, const Way *way) {
     w->wholes_first = way->wholes;
     w->apart = way->apart;
     w->low = way->low;
@@ -22,6 +20,15 @@ static bool way_fit(Work *w, const Way *way, Problem *problem,
     w->haste = way->haste;
     w->runs = way->runs;
     w->narrow = way->narrow;
+}
+
+static bool has_groups(const Way *way) {
+    return way->share && !way->rolls && !way->mends;
+}
+
+static bool way_fit(Work *w, const Way *way, Problem *problem,
+                    PlanResult *result, const char **planner,
+                    bool *two_levels) {
     if (way->rolls) {
         *two_levels = true;
         return fit_rolling(w, problem, result, planner);
@@ -31,10 +38,10 @@ static bool way_fit(Work *w, const Way *way, Problem *problem,
         couples_choose(w);
         return groups_mend(w) && fit_around(w, problem, result, planner);
     }
-    if (!way->share)
+    if (!has_groups(way))
         return work_fit(w, problem, result, planner, two_levels);
     *two_levels = true;
-    return work_fit_groups(w, way->share, problem, result, planner);
+    return work_fit_groups(w, problem, result, planner);
 }
 
 /* The machine with another size of its first memory; tile buffers stay where
@@ -126,16 +133,16 @@ static void lower(Attempt *a) {
 
 /* What was planned for a larger memory may be so low that it lies in the real
  * one; then it is planned for that from now on. */
-static bool lies_within(Attempt *a, Schedule *schedule, const HwSpec *real) {
+static bool lies_within(Attempt *a, const HwSpec *real) {
     const HwMemory *memory = &real->memory[0];
     if (a->way.size <= memory->size)
         return true;
-    schedule->spec = a->w->spec = real;
+    a->schedule->spec = a->w->spec = real;
     a->problem.p.pool[0] = pool_of(memory);
     return a->height <= memory->size;
 }
 
-bool way_place(Arena *arena, const Contest *c, const Way *way, Attempt *a) {
+void way_open(Arena *arena, const Contest *c, const Way *way, Attempt *a) {
     Schedule *schedule = ARENA_COPY(arena, Schedule, c->schedule, 1);
     if (way->size != schedule->spec->memory[0].size)
         schedule->spec = weighs_time(c)
@@ -147,12 +154,23 @@ bool way_place(Arena *arena, const Contest *c, const Way *way, Attempt *a) {
     Start start = {way->streams, way->tiny, way->price};
     Work *w = work_new_with(arena, schedule, schedule->spec, c->options, once,
                             start);
-    *a = (Attempt){
-        .arena = arena, .way = *way, .w = w, .plan = ARENA_NEW(arena, Plan)};
+    *a = (Attempt){.arena = arena,
+                   .way = *way,
+                   .schedule = schedule,
+                   .w = w,
+                   .plan = ARENA_NEW(arena, Plan)};
     w->most = way->most;
     w->brief = way->brief;
     a->way.brief = false;
     w->known = way->others ? NULL : c->known;
+    way_set(w, way);
+    if (has_groups(way))
+        work_choose_groups(w, way->share);
+}
+
+bool way_settle(const Contest *c, Attempt *a) {
+    Work *w = a->w;
+    const Way *way = &a->way;
     bool fits = way_fit(w, way, &a->problem, &a->result, &a->plan->planner,
                         &a->plan->two_levels);
     a->hopeless = w->hopeless;
@@ -164,7 +182,12 @@ bool way_place(Arena *arena, const Contest *c, const Way *way, Attempt *a) {
     a->plan->cuts = way->cuts;
     a->plan->lends = w->lends;
     a->plan->by_parts = w->by_parts;
-    return fits && (!way->falls || lies_within(a, schedule, c->schedule->spec));
+    return fits && (!way->falls || lies_within(a, c->schedule->spec));
+}
+
+bool way_place(Arena *arena, const Contest *c, const Way *way, Attempt *a) {
+    way_open(arena, c, way, a);
+    return way_settle(c, a);
 }
 
 bool way_act(Attempt *a, Diag *diag) {

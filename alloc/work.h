@@ -132,8 +132,11 @@ const Schedule *schedule_tiled(Arena *arena, const Schedule *schedule,
 bool work_fit(Work *w, Problem *problem, PlanResult *result,
               const char **planner, bool *two_levels);
 
-/* With layers in groups that may take `share` sixteenths of active memory. */
-bool work_fit_groups(Work *w, uint32_t share, Problem *problem,
-                     PlanResult *result, const char **planner);
+/* Layers in groups that may take `share` sixteenths of active memory; false if
+ * there are none. */
+bool work_choose_groups(Work *w, uint32_t share);
+/* With these. */
+bool work_fit_groups(Work *w, Problem *problem, PlanResult *result,
+                     const char **planner);
 
 #endif
