@@ -59,7 +59,7 @@ static Offer size_choose(const Contest *c, uint64_t size, const Offer *below,
         uint64_t cycles = o.timed.cycles - o.timed.cycles / PART;
         if (o.timed.cycles < above.cycles || cycles > most->cycles)
             continue;
-        if (o.timed.cycles <= most->cycles &&
+        if (no_worse(o.timed, *most) && no_worse(above, o.timed) &&
             offer_cost(c, &o, least) < offer_cost(c, &best, least))
             best = o;
         if (o.waits && looked++ < MOST && offer_finish(c, &o) &&

@@ -67,7 +67,7 @@ bool offer_quickly(const Contest *c, Attempt *a, Offer *out) {
         return false;
     uint64_t cycles = cycles_of(c, a->plan);
     *out = (Offer){.way = a->way,
-                   .timed = {a->traffic, cycles},
+                   .timed = {plan_traffic(a->plan), cycles},
                    .exact = cycles == a->plan->cycles,
                    .waits = waits(c, a->plan)};
     return true;

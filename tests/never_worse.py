@@ -72,6 +72,8 @@ GENERATED = {"residual", "u-net"}  # by bench/networks.py
 # Results of the host lie in `inputs`, which holds them all, but not twice.
 HOSTED = [[tool.am(size << 10), "memories.inputs.size=208KiB"]
           for size in range(4, 65, 6)]
+# Copies into concats pass through active memory once a plan is finished.
+PASSED = [[tool.am(size), "machine.element=2"] for size in (33000, 50000, 66000)]
 UNNAMED = ("squeezenet", "xdnn-v2-28", 1385)  # without the keys `planned_*`
 VALUES = {"bandwidths": 10, "widths": 7}
 
@@ -106,7 +108,25 @@ def upsampled(folder):
     return path
 
 
+def joined(folder):
+    """What the host scales up, beside what it was scaled down from."""
+    net = networks.Net("joined", 3, 64)
+    a = net.conv(net.conv(net.input, 16, 3), 32, 3, 2)
+    b = net.conv(net.conv(a, 64, 3, 2), 64, 3)
+    c = net.conv(net.conv(b, 128, 3, 2), 128, 1)
+    y = net.conv(net.concat([net.upsample(net.conv(c, 64, 1)), b]), 64, 3)
+    z = net.conv(net.concat([net.upsample(net.conv(y, 32, 1)), a]), 32, 3)
+    for x in (c, y, z):
+        net.conv(x, 24, 1)
+    path = os.path.join(folder, "joined.prototxt")
+    with open(path, "w", encoding="utf-8") as out:
+        print(*net.lines, sep="\n", file=out)
+    return path
+
+
 def network_file(name, folder):
+    if name == "joined":
+        return joined(folder)
     if name == "upsampled":
         return upsampled(folder)
     if name in GENERATED:
@@ -120,6 +140,7 @@ def cases(folder):
         yield ("sizes", machine, network,
                [[tool.am(int(size * KIB))] for size in sizes], fits)
     yield "sizes", "tile-npu", "upsampled", HOSTED, len(HOSTED)
+    yield "sizes", "tile-npu", "joined", PASSED, len(PASSED)
     for network, (sizes, fits) in SECOND.items():
         yield ("sizes", "template", network,
                [[f"memories.bulk.size={size}"] for size in sizes], fits)
