@@ -53,69 +53,41 @@ static bool bodies_share_time(const Bodies *b, const Body *x, const Body *y) {
     return false;
 }
 
-/* The least offset from `at` on at which no box of `x` meets one of `y` for
- * what lies there; `at` itself if none does. */
-static uint64_t clear_of(const Bodies *b, const Body *x, uint64_t at,
-                         const Body *y) {
-    for (uint32_t i = 0; i < x->n_boxes; i++)
-        for (uint32_t k = 0; k < y->n_boxes; k++) {
-            const Box *p = &b->box.at[x->first_box + i];
-            const Box *q = &b->box.at[y->first_box + k];
-            uint64_t low = y->offset + box_low(y, q),
-                     high = y->offset + box_high(y, q);
-            if (share_time(p, q) && at + box_low(x, p) < high &&
-                low < at + box_high(x, p))
-                at = high - box_low(x, p);
-        }
-    return at;
+static bool is_taken(int64_t at, Taken t) {
+    return t.low < at && at < t.high;
 }
 
-/* The greatest offset up to `at` with the same; UINT64_MAX if there is none. */
-static uint64_t clear_below(const Bodies *b, const Body *x, uint64_t at,
-                            const Body *y) {
-    for (uint32_t i = 0; i < x->n_boxes; i++)
-        for (uint32_t k = 0; k < y->n_boxes; k++) {
-            const Box *p = &b->box.at[x->first_box + i];
-            const Box *q = &b->box.at[y->first_box + k];
-            uint64_t low = y->offset + box_low(y, q),
-                     high = y->offset + box_high(y, q);
-            if (!share_time(p, q) || at + box_low(x, p) >= high ||
-                low >= at + box_high(x, p))
-                continue;
-            if (low < box_high(x, p))
-                return UINT64_MAX;
-            at = low - box_high(x, p);
-        }
-    return at;
-}
-
-/* The highest place within the memory. */
-static bool body_hang(Bodies *b, Body *body) {
+/* The highest place within the memory that is not taken. */
+static bool body_hang(const Bodies *b, Body *body) {
     if (body->bytes > b->size)
         return false;
-    uint64_t at = (b->size - body->bytes) / b->align * b->align, was;
+    int64_t align = (int64_t)b->align;
+    int64_t at = (int64_t)(b->size - body->bytes) / align * align, was;
     do {
         was = at;
-        for (uint32_t i = 0; i < b->n_placed && at != UINT64_MAX; i++)
-            at = clear_below(b, body, at, &b->body.at[b->placed[i]]);
-        if (at == UINT64_MAX)
+        for (uint32_t i = 0; i < b->n_taken && at >= 0; i++)
+            if (is_taken(at, b->taken[i]))
+                at = b->taken[i].low;
+        if (at < 0)
             return false;
-        at = at / b->align * b->align;
+        at = at / align * align;
     } while (at != was);
-    body->offset = at;
+    body->offset = (uint64_t)at;
     return true;
 }
 
-/* The lowest place; boxes only push it up, so it is found in the end. */
-static void body_place(Bodies *b, Body *body) {
-    uint64_t at = 0, was;
+/* The lowest place; what is taken only pushes it up, so it is found in the end.
+ */
+static void body_place(const Bodies *b, Body *body) {
+    int64_t align = (int64_t)b->align, at = 0, was;
     do {
         was = at;
-        for (uint32_t i = 0; i < b->n_placed; i++)
-            at = clear_of(b, body, at, &b->body.at[b->placed[i]]);
-        at = (at + b->align - 1) / b->align * b->align;
+        for (uint32_t i = 0; i < b->n_taken; i++)
+            if (is_taken(at, b->taken[i]))
+                at = b->taken[i].high;
+        at = (at + align - 1) / align * align;
     } while (at != was);
-    body->offset = at;
+    body->offset = (uint64_t)at;
 }
 
 /* ---- one order ---- */
@@ -170,11 +142,37 @@ static void find_near(Bodies *b) {
     }
 }
 
-static void find_placed(Bodies *b, uint32_t body) {
-    b->n_placed = 0;
+/* Adds where the body cannot lie for what lies there. */
+static void taken_by(Bodies *b, const Body *x, const Body *y) {
+    for (uint32_t i = 0; i < x->n_boxes; i++)
+        for (uint32_t k = 0; k < y->n_boxes; k++) {
+            const Box *p = &b->box.at[x->first_box + i];
+            const Box *q = &b->box.at[y->first_box + k];
+            if (share_time(p, q))
+                b->taken[b->n_taken++] = (Taken){
+                    (int64_t)(y->offset + box_low(y, q) - box_high(x, p)),
+                    (int64_t)(y->offset + box_high(y, q) - box_low(x, p))};
+        }
+}
+
+static void find_taken(Bodies *b, uint32_t body) {
+    b->n_taken = 0;
     for (uint32_t i = b->start[body]; i < b->start[body + 1]; i++)
         if (b->body.at[b->near[i]].placed)
-            b->placed[b->n_placed++] = b->near[i];
+            taken_by(b, &b->body.at[body], &b->body.at[b->near[i]]);
+}
+
+/* As much as any body may find. */
+static Taken *taken_new(const Bodies *b) {
+    size_t most = 1;
+    for (uint32_t i = 0; i < b->body.n; i++) {
+        size_t boxes = 0;
+        for (uint32_t k = b->start[i]; k < b->start[i + 1]; k++)
+            boxes += b->body.at[b->near[k]].n_boxes;
+        boxes *= b->body.at[i].n_boxes;
+        most = boxes > most ? boxes : most;
+    }
+    return ARENA_ARRAY(b->arena, Taken, most);
 }
 
 /* One order of bodies, and where its latest attempt has put them. */
@@ -215,8 +213,8 @@ static void body_settle(Bodies *b, Order *o, uint32_t i) {
         body->turned = o->turned[i];
         return;
     }
-    find_placed(b, i);
     body->turned = o->turned[i];
+    find_taken(b, i);
     if (!(o->hangs && o->hangs[i] && body_hang(b, body)))
         body_place(b, body);
     if (!known || body->offset != o->offset[i])
@@ -320,8 +318,8 @@ static bool orders_try(Bodies *b, uint32_t orders, bool turns) {
 
 bool bodies_place(Bodies *b, uint32_t orders) {
     bool turns = false;
-    b->placed = ARENA_ARRAY(b->arena, uint32_t, b->body.n + 1);
     find_near(b);
+    b->taken = taken_new(b);
     for (uint32_t i = 0; i < b->body.n; i++)
         turns |= b->body.at[i].turns;
     return orders_try(b, orders, false) ||

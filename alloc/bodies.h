@@ -29,6 +29,11 @@ typedef struct Body {
     bool placed;
 } Body;
 
+/* Offsets between these, without them. */
+typedef struct Taken {
+    int64_t low, high;
+} Taken;
+
 typedef struct Bodies {
     Arena *arena;
     uint64_t size, align; /* of the memory */
@@ -37,8 +42,8 @@ typedef struct Bodies {
     uint32_t failed;  /* the body that most often lay too high */
     uint32_t *near;   /* bodies that share time with body i: */
     uint32_t *start;  /* ... from start[i] to start[i + 1] */
-    uint32_t *placed; /* those of them that have their place */
-    uint32_t n_placed;
+    Taken *taken;     /* what the body at hand cannot have */
+    uint32_t n_taken;
 } Bodies;
 
 /* A body without boxes yet; returns its number. Its boxes must be added before
