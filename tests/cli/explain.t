@@ -7,9 +7,9 @@
 image (3x16x16): in active memory, step 1; loaded from inputs
 conv1 (16x16x16, layers conv1, conv1/bn, conv1/scale and conv1/relu): in active memory, steps 1 to 2; does not move
 pool1 (16x8x8): in active memory, steps 2 to 4; does not move
-left (16x8x8, layers left and left/relu): channels 0 to 15 of both, in active memory, steps 3 to 5; does not move
-right (16x8x8, layers right and right/relu): channels 16 to 31 of both, in active memory, steps 4 to 5; does not move
-both (32x8x8): in active memory, steps 3 to 5; steps 6 to 7 run by stripes, with at most 4 of its 8 rows at a time; whole, all that is alive in step 6 takes 32,768 of 24,576 bytes; stored to ddr; 14 rows loaded from ddr, of 8: some again
+left (16x8x8, layers left and left/relu): channels 0 to 15 of both, in active memory, step 3, away in steps 4 to 7: all that is alive in step 6 takes 32,768 of 24,576 bytes; stored to ddr
+right (16x8x8, layers right and right/relu): channels 16 to 31 of both, in active memory, step 4, away in steps 5 to 7: all that is alive in step 6 takes 32,768 of 24,576 bytes; stored to ddr
+both (32x8x8): never whole: steps 6 to 7 run by stripes, with at most 4 of its 8 rows at a time; whole it takes 16,384 of 24,576 bytes, all that is alive in step 6 takes 32,768; 14 rows loaded from ddr, of 8: some again
 mix (32x8x8): never whole: steps 6 to 7 run by stripes, with at most 2 of its 8 rows at a time; whole it takes 16,384 of 24,576 bytes, all that is alive in step 6 takes 32,768; does not move
 sum (32x8x8, layers sum and sum/relu): steps 6 to 7 run by stripes, with at most 2 of its 8 rows at a time; whole, all that is alive in step 6 takes 32,768 of 24,576 bytes; in active memory, step 8; stored to ddr; loaded from ddr
 average (32x1x1): in active memory, step 8; stored to outputs, for the host, which runs classes
@@ -94,7 +94,7 @@ average (32x1x1): in active memory, step 8; stored to outputs, for the host, whi
 --- exit 0
 --- stdout
 ...
-both@2 (32x8x8): in active memory, steps 13 to 15; steps 16 to 17 run by stripes, with at most 4 of its 8 rows at a time; whole, all that is alive in step 16 takes 32,768 of 24,576 bytes; stored to ddr; 14 rows loaded from ddr, of 8: some again
+both@2 (32x8x8): never whole: steps 16 to 17 run by stripes, with at most 4 of its 8 rows at a time; whole it takes 16,384 of 24,576 bytes, all that is alive in step 16 takes 32,768; 14 rows loaded from ddr, of 8: some again
 ...
 --- run amphora compile SHARE/examples/tiny.prototxt -t stage-npu --set memories.am.size=12KiB --explain
 --- exit 0
