@@ -6,9 +6,12 @@
  * engines name rows (tiling.rings). Output: the same; a volume that is loaded
  * for the layer behind it comes by bands, one that is stored behind the layer
  * that makes it goes by bands, and so do rows of a ring that are stored behind
- * the tile that makes them; the layer, or the tile, runs by as many.
+ * the tile that makes them; the layer, or the tile, runs by as many. Before
+ * that the store of a concat becomes one of each member, which does not wait
+ * for the others.
  * Invariants: no byte more moves, nothing is computed twice.
  */
+#include "alloc/pieces.h"
 #include "alloc/stage.h"
 #include "alloc/work.h"
 
@@ -42,6 +45,73 @@ static bool is_whole(const Plan *plan, const Placement *p) {
 static bool has_rows(const Plan *plan, const Placement *p) {
     return is_whole(plan, p) || (p->ring && !p->lines.band);
 }
+
+static bool is_whole_store(const Plan *plan, const Action *a) {
+    return a->kind == ACTION_STORE &&
+           is_whole(plan, &plan->placement[a->in[0]]) &&
+           a->rows == plan->placement[a->in[0]].rows;
+}
+
+/* ---- concats by members ---- */
+
+/* By channel of what is stored, the last action in front that writes it, and
+ * NONE behind the last. */
+static const uint32_t *makers_of(Arena *arena, const Plan *plan, uint32_t i) {
+    const Placement *from = &plan->placement[plan->action[i].in[0]];
+    uint32_t n = from->n_c, left = n;
+    uint32_t *maker = ARENA_ARRAY(arena, uint32_t, n + 1);
+    for (uint32_t c = 0; c <= n; c++)
+        maker[c] = NONE;
+    for (uint32_t k = i; k-- > 0 && left > 0;) {
+        const Action *a = &plan->action[k];
+        const Placement *to = &plan->placement[a->out];
+        if (a->kind == ACTION_CONCAT || !placements_share(to, from))
+            continue;
+        for (uint32_t c = 0; c < n; c++)
+            if (maker[c] == NONE && from->part_c + c >= to->part_c &&
+                from->part_c + c < to->part_c + to->n_c) {
+                maker[c] = k;
+                left--;
+            }
+    }
+    return maker;
+}
+
+static void add_by_members(Pieces *p, uint32_t i) {
+    const Action *store = &p->plan->action[i];
+    const uint32_t *maker = makers_of(p->arena, p->plan, i);
+    Seams seams = piece_seams(p, store);
+    uint32_t n = p->plan->placement[store->in[0]].n_c, at = 0;
+    for (uint32_t c = 1; c <= n; c++)
+        if (c == n || (maker[c] != maker[c - 1] && seam_at(&seams, c))) {
+            Action member = piece_channels(p, store, at, c - at);
+            vec_push(p->arena, &p->source, member);
+            at = c;
+        }
+}
+
+/* `tiles`: rows of rings, too. */
+static const Plan *by_members(Arena *arena, const Plan *plan, bool tiles) {
+    Plan *out = ARENA_COPY(arena, Plan, plan, 1);
+    Pieces p = {
+        .arena = arena, .plan = plan, .placement = placements_of(arena, plan)};
+    for (uint32_t i = 0; i < plan->n_actions; i++) {
+        const Action *a = &plan->action[i];
+        bool rows = tiles && a->kind == ACTION_STORE &&
+                    has_rows(plan, &plan->placement[a->in[0]]);
+        if (rows || is_whole_store(plan, a))
+            add_by_members(&p, i);
+        else
+            vec_push(arena, &p.source, *a);
+    }
+    out->n_actions = p.source.n;
+    out->action = p.source.at;
+    out->n_placements = p.placement.n;
+    out->placement = p.placement.at;
+    return out;
+}
+
+/* ---- what goes by bands ---- */
 
 static bool may_band(const Bands *b, const Action *run) {
     const HwTiling *tiling = &b->plan->schedule->spec->tiling;
@@ -94,6 +164,12 @@ static uint32_t reader_of(const Bands *b, uint32_t load) {
     return whole && runs_by_bands(b, k) ? k : NONE;
 }
 
+/* Channels of one volume, some of both. */
+static bool have_common(const Placement *a, const Placement *b) {
+    return placements_share(a, b) && a->part_c < b->part_c + b->n_c &&
+           b->part_c < a->part_c + a->n_c;
+}
+
 /* The run that makes the rows that the store takes, these and no others;
  * NONE. */
 static uint32_t maker_of(const Bands *b, uint32_t store) {
@@ -103,10 +179,12 @@ static uint32_t maker_of(const Bands *b, uint32_t store) {
     for (uint32_t k = store; k-- > 0;) {
         const Action *a = &b->plan->action[k];
         const Placement *to = &at[a->out];
-        if (a->kind != ACTION_RUN || !same_tensor(to->tensor, from->tensor))
+        if (a->kind != ACTION_RUN ||
+            (!same_tensor(to->tensor, from->tensor) && !have_common(to, from)))
             continue;
         bool all = a->row == s->row && a->rows == s->rows &&
-                   placements_share(to, from);
+                   placements_share(to, from) && to->part_c <= from->part_c &&
+                   to->part_c + to->n_c >= from->part_c + from->n_c;
         return all && runs_by_bands(b, k) ? k : NONE;
     }
     return NONE;
@@ -116,8 +194,7 @@ static bool stores_by_bands(const Bands *b, const Action *store) {
     const Placement *from = &b->plan->placement[store->in[0]];
     if (b->stores == STORES_OF_TILES)
         return has_rows(b->plan, from);
-    return b->stores == STORES_OF_LAYERS && is_whole(b->plan, from) &&
-           store->rows == from->rows;
+    return b->stores == STORES_OF_LAYERS && is_whole_store(b->plan, store);
 }
 
 static void find_runs(Bands *b) {
@@ -219,8 +296,10 @@ static void add_bands(Bands *b, uint32_t i) {
 }
 
 static void cut_all(Bands *b, Plan *plan) {
+    if (b->stores != STORES_WHOLE)
+        b->plan = by_members(b->arena, b->plan, b->stores == STORES_OF_TILES);
     find_runs(b);
-    b->placement = placements_of(b->arena, plan);
+    b->placement = placements_of(b->arena, b->plan);
     for (uint32_t i = 0; i < b->plan->n_actions; i++)
         add_bands(b, i);
     plan->n_actions = b->action.n;

@@ -164,12 +164,21 @@ static Staged try_way(Search *n, Volumes *volumes, StageWay way) {
     return done;
 }
 
-/* By blocks of one size, or of a smaller one that fits. */
+/* By blocks of one size, or of a smaller one that fits; by bands, too, where
+ * what less memory gets may be too fast for it. */
 static void try_volumes(Search *n, Volumes *volumes) {
     Staged done = STAGE_STUCK;
+    StageWay way = {0};
     for (uint32_t i = FIRST_WAY; i < LENGTH(block_ways); i++)
-        if (done == STAGE_STUCK)
-            done = try_way(n, volumes, block_ways[i]);
+        if (done == STAGE_STUCK) {
+            way = block_ways[i];
+            done = try_way(n, volumes, way);
+        }
+    if (done != STAGE_DEAR || !n->below || !n->below->any)
+        return;
+    way.bands = 4;
+    way.stores = STORES_OF_TILES;
+    try_way(n, volumes, way);
 }
 
 Staged blocks_stage(const Schedule *schedule, Volumes *volumes, StageWay *way) {

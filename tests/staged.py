@@ -7,6 +7,7 @@ little memory layers run by slices of output channels, and by stripes.
 Transposed convolutions store their weights by input channels: one has as many
 of these as of outputs, so that no size tells which. A convolution and a pool in
 one instruction have one block of weights, and its rows are those of the pool.
+A concat that is the output is stored member by member, each when it is made.
 """
 import json
 import os
@@ -27,6 +28,7 @@ CASES = (("tiny", 8 << 20, True), ("tiny", 8192, True),
          ("micro/resnet8", 24576, None), ("micro/ds-cnn", 49152, None),
          ("densenet-cell", 131072, None), ("squeezenet", 2 << 20, True))
 TRANSPOSED, SLOW = "transposed", "u-net, slow DDR"  # below
+MEMBERS = "concat at the end"
 CASES += ((TRANSPOSED, 8 << 20, True), (TRANSPOSED, 32768, True),
           (TRANSPOSED, 16384, None), (SLOW, 40960, None))
 POOLED = (("squeezenet", 8 << 20, True), ("squeezenet", 65536, None),
@@ -34,6 +36,9 @@ POOLED = (("squeezenet", 8 << 20, True), ("squeezenet", 65536, None),
 # network, bytes of active memory, images, whether each weight is loaded once
 IMAGES = (("tiny", 8 << 20, 3, True), ("micro/ds-cnn", 8 << 20, 2, False),
           ("micro/resnet8", 131072, 3, False), ("squeezenet", 4 << 20, 2, False))
+# a concat of three layers at the end: bytes of active memory, and the share of
+# the cycles in which the DMA is at work
+STORED = ((1 << 20, 0.98), (786432, 0.95), (262144, 0.9))
 REFUSED = ((TRANSPOSED, 12288), ("micro/resnet8", 2048), ("squeezenet", 16384))
 
 
@@ -60,13 +65,25 @@ def transposed():
         layer("Deconvolution", "b", "wide", 12, 2, "stride: 2", "bias_term: false")))
 
 
+def members():
+    """Three layers, one behind the other, whose concat is the output."""
+    return "\n".join((
+        'layer { name: "x" type: "Input" top: "x" input_param { shape { dim: 1 '
+        "dim: 32 dim: 64 dim: 64 } } }",
+        layer("Convolution", "x", "a", 64, 3, "pad: 1"),
+        layer("Convolution", "a", "b", 64, 3, "pad: 1"),
+        layer("Convolution", "b", "c", 64, 3, "pad: 1"),
+        'layer { name: "all" type: "Concat" bottom: "a" bottom: "b" '
+        'bottom: "c" top: "all" }'))
+
+
 def u_net():
     """Of an image of 64 x 64: rows of rings go to DDR by bands."""
     text = networks.u_net(4).text()
     return text.replace("dim: 256 dim: 256", "dim: 64 dim: 64")
 
 
-OWN = {TRANSPOSED: (transposed(), []),
+OWN = {TRANSPOSED: (transposed(), []), MEMBERS: (members(), []),
        SLOW: (u_net(), ["--set", "memories.ddr.bandwidth=4GB/s",
                         "--set", "memories.ddr.planned_bandwidth=4GB/s"])}
 
@@ -114,6 +131,16 @@ def explained_transfers(network, size, machine):
     return named and sum(int(n.replace(",", "")) for n in named.groups())
 
 
+def late_wrong(size, share):
+    """No member's store waits until all are made."""
+    wrong = wrong_with(MEMBERS, size, False)
+    if wrong:
+        return wrong
+    sim = json.loads(run("verify", MEMBERS, size, "--json").stdout)
+    moves = sim["transfer_cycles"] / sim["cycles"]
+    return None if moves >= share else f"the DMA is at work {moves:.1%} of it"
+
+
 def images_wrong(network, size, images, least):
     """Less moves than for each image alone, in no more time."""
     one, all_of = (json.loads(run("verify", network, size, "--json", "--images",
@@ -149,6 +176,10 @@ def main():
     for network, size, least in POOLED:
         wrong = wrong_with(network, size, least, FUSED)
         print(f"{network} with fused pools, {size} bytes: {wrong or 'verified'}")
+        bad += bool(wrong)
+    for size, share in STORED:
+        wrong = late_wrong(size, share)
+        print(f"{MEMBERS}, {size} bytes: {wrong or 'verified, stored early'}")
         bad += bool(wrong)
     for network, size, images, least in IMAGES:
         wrong = images_wrong(network, size, images, least)
