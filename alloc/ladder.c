@@ -30,8 +30,7 @@ enum {
     OCTAVES = 32,
     MOST_SIZES = CHAIN_OCTAVE * OCTAVES + 2,
     ROOMY = 8,
-    SPARSE = 8,
-    MANY_STEPS = 200
+    SPARSE = 8
 };
 
 /* The chain, and the plan for the largest size at its end. */
@@ -97,13 +96,13 @@ static Offer climb(const Contest *c, const Chained *chain, uint32_t at) {
 
 /* Where weights count, what rolls reads them again with each run, and many
  * bytes are worth little time; and where there are very many steps, or many
- * that roll, plans cost too much. */
+ * that have line buffers, plans cost too much. */
 bool time_counts(const Schedule *schedule, const PlanOptions *options) {
     enum { MAX_STEPS = 1000 };
     const HwTiling *tiling = &schedule->spec->tiling;
     return options->cycles && !tiling->bytes_alone &&
            !(tiling->rings && tiling->weights_move) &&
-           schedule->n_steps <= (tiling->rings ? MANY_STEPS : MAX_STEPS);
+           schedule->n_steps <= (tiling->lines ? MANY_STEPS : MAX_STEPS);
 }
 
 bool weighs_time(const Contest *c) {

@@ -17,7 +17,9 @@
  * room between it and that one. Time follows bytes here but for what chance
  * leaves unhidden and for tiles that are narrow in little memory, so that costs
  * little, and bytes nothing. Few plans are timed, and more are made, which hide
- * transfers in other ways, only where those shut out the fewest bytes.
+ * transfers in other ways, only where those shut out the fewest bytes. Networks
+ * of many steps have fewer ways and sizes; the least size is looked for only
+ * where the memory is so small that no size below it has a plan.
  */
 #include "alloc/ladder.h"
 #include "alloc/overlap.h"
@@ -26,12 +28,12 @@
 
 #include <math.h>
 
-/* Sizes that are planned for each power of two, and parts of a price that are
- * worth it. */
-enum { OCTAVE = 64, TOP_OCTAVE = 4, PART = 128 };
+/* Sizes that are planned for each power of two, likewise for networks of many
+ * steps, and parts of a price that are worth it. */
+enum { OCTAVE = 64, FEW_OCTAVE = 32, TOP_OCTAVE = 4, PART = 128 };
 
 /* Ways in the order in which they are tried. */
-enum { WAYS = 3, TIERS = 3, QUICK_TIERS = 2, NARROW = 2 };
+enum { WAYS = 3, FEW_WAYS = 4, TIERS = 3, QUICK_TIERS = 2, NARROW = 2 };
 static const Way tier_ways[TIERS][WAYS] = {
     {{.rolls = true}, {.share = 16}, {.share = 0}},
     {{.rolls = true, .runs = 8},
@@ -40,6 +42,19 @@ static const Way tier_ways[TIERS][WAYS] = {
     {{.rolls = true, .runs = 4},
      {.share = 16, .runs = 4},
      {.share = 16, .runs = 16}},
+};
+
+/* The same of networks of many steps: the second ones only where no smaller
+ * memory has a plan and the first have none either. */
+static const Way few_ways[QUICK_TIERS][FEW_WAYS] = {
+    {{.rolls = true},
+     {.rolls = true, .runs = 16},
+     {.share = 16},
+     {.share = 0}},
+    {{.share = 16, .runs = 4},
+     {.share = 16, .runs = 8},
+     {.share = 16, .runs = 16},
+     {.rolls = true, .runs = 8}},
 };
 
 /* Those that can take more cycles: narrow tiles have more transfers. */
@@ -181,10 +196,24 @@ static bool is_good(const Search *n) {
     return n->found && !n->fastest && bytes - n->fewest <= n->fewest / NEAR;
 }
 
+/* Plans of so many steps take long: the first that are found are enough. */
+static void few_try(Search *n, bool any) {
+    for (uint32_t i = 0; i < (any ? 1 : QUICK_TIERS) && !n->found; i++) {
+        tier_try(n, few_ways[i], FEW_WAYS);
+        for (uint32_t k = 0; k < NARROW && n->too_fast && !n->found; k++)
+            tier_try(n, &narrow_ways[k], 1);
+        n->too_fast = false;
+    }
+}
+
 /* A box with what is found; else `none`. */
 static Box search_box(Climb *climb, Search n, const Box *none) {
     n.c = climb->c;
     n.fewest = UINT64_MAX;
+    if (has_many_steps(n.c)) {
+        few_try(&n, none->any);
+        n.tiers = 0;
+    }
     for (uint32_t i = 0; i < n.tiers && !is_good(&n) && !is_long(&n); i++) {
         tier_try(&n, tier_ways[i], WAYS);
         for (uint32_t k = 0; k < NARROW && n.too_fast && !is_good(&n); k++)
@@ -197,7 +226,7 @@ static Box search_box(Climb *climb, Search n, const Box *none) {
 /* ---- sizes in which layers do not roll ---- */
 
 static Timed timed_of(const Climb *climb, const Box *box) {
-    return climb->held.at[box->plan].timed;
+    return box->any ? climb->held.at[box->plan].timed : costs_all;
 }
 
 /* For as often as what lies above the middle is halved. */
@@ -378,6 +407,13 @@ static void add_boxes(Climb *climb, uint64_t rolls, Box top, Boxes *to) {
     uint64_t slower = first.price.cycles - top.price.cycles,
              end = first.any ? rolls : top.size;
     bool own = first.any && slower <= top.price.cycles / MUCH;
+    if (has_many_steps(climb->c)) {
+        *to = (Boxes){1, {{.size = climb->c->never}}};
+        if (own)
+            to->at[to->n++] = first;
+        to->at[to->n++] = top;
+        return;
+    }
     Box least = least_box(climb, end, own ? &first : &top);
     if (own && !least.any) {
         own = false;
@@ -390,6 +426,24 @@ static void add_boxes(Climb *climb, uint64_t rolls, Box top, Boxes *to) {
     to->at[to->n++] = top;
 }
 
+/* What a memory of `size` bytes gets between two of them. Of many steps the
+ * least size is looked for only where the halves end below the least that has a
+ * plan: then that was the last to be held. */
+static Box box_between(Climb *climb, Box below, Box above, uint64_t size) {
+    bool few = has_many_steps(climb->c);
+    Halving h = {middle, climb, few ? FEW_OCTAVE : OCTAVE, PART};
+    uint32_t held = climb->held.n;
+    Box box = boxes_halve(&h, below, above, size);
+    if (box.any || !few)
+        return box;
+    if (climb->held.n > held) {
+        Offer last = climb->held.at[climb->held.n - 1];
+        above = climb_box(climb, last.way.size, last);
+    }
+    box = least_box(climb, above.size, &above);
+    return box.size <= size ? box : below;
+}
+
 /* What a memory gets that is smaller than the last of them. */
 static Box box_among(Climb *climb, const Boxes *boxes) {
     uint64_t real = climb->c->schedule->spec->memory[0].size;
@@ -398,9 +452,7 @@ static Box box_among(Climb *climb, const Boxes *boxes) {
         return (Box){0};
     while (boxes->at[at + 1].size <= real)
         at++;
-    Box below = boxes->at[at], above = boxes->at[at + 1];
-    Halving h = {middle, climb, OCTAVE, PART};
-    return boxes_halve(&h, below, above, real);
+    return box_between(climb, boxes->at[at], boxes->at[at + 1], real);
 }
 
 void rolled_climb(Contest *c) {

@@ -16,7 +16,7 @@
  */
 #include "alloc/overlap.h"
 
-/* Longer groups than this are not looked at. */
+/* Longer groups than this, or twice this, are not looked at. */
 enum { LONGEST = 32 };
 
 typedef struct Price {
@@ -211,6 +211,12 @@ static bool group_try(Search *s, uint32_t first, uint32_t end) {
     return g.rows || cost.bytes <= total;
 }
 
+/* To hide more, unless that is looked at too often. */
+static uint32_t longest(const Work *w) {
+    bool more = w->runs && w->schedule->n_steps <= MANY_STEPS;
+    return more ? 2 * LONGEST : LONGEST;
+}
+
 static void stretches_from(Search *s, uint32_t first) {
     uint32_t n = s->w->schedule->n_steps;
     time_add(s, first, first);
@@ -220,7 +226,7 @@ static void stretches_from(Search *s, uint32_t first) {
     if (!group_may_begin(s->w, first))
         return;
     for (uint32_t end = first + 1;
-         end <= n && end <= first + (s->w->runs ? 2U : 1U) * LONGEST; end++) {
+         end <= n && end <= first + longest(s->w); end++) {
         if (end > first + 1)
             time_add(s, first, end - 1);
         if (!group_may_hold(s->w, end - 1) || !group_try(s, first, end))

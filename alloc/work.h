@@ -98,6 +98,9 @@ void bound_make(const Work *w, Plan *plan);
 
 /* ---- ladder.c ---- */
 
+/* Networks of more steps have fewer plans. */
+enum { MANY_STEPS = 200 };
+
 /* Whether plans for the machine are weighed by time beside bytes. */
 bool time_counts(const Schedule *schedule, const PlanOptions *options);
 

@@ -37,6 +37,7 @@ SIZES = {  # in KiB, and how many of them fit
     ("googlenet", "ring-npu"): (range(61, 290, 19), 13),
     ("tiny", "line-npu"): (range(6, 60, 3), 18),
     ("squeezenet", "ring-npu"): (range(26, 250, 32), 7),
+    ("residual", "ring-npu"): ([7.25, 7.75, 9, 30, 137, 245], 6),
     ("densenet-cell", "line-npu"): (range(64, 1089, 64), 17),
     ("squeezenet", "line-npu"): (range(100, 901, 100), 9),
     ("googlenet", "line-npu"): ([210, 408, 549, 624, 701, 944], 6),
