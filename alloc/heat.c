@@ -37,14 +37,15 @@ static void follow(Heat *h, Way way, bool by_parts, bool too_long) {
         wholes.wholes = true;
         heat_way(h, wholes);
     }
-    bool groups = !way.thrift && !way.runs && (way.share || way.rolls);
+    bool hastens = way.haste && has_many_steps(h->c);
+    bool groups = !way.thrift && !way.runs && (way.share || way.rolls) &&
+                  !(hastens && way.low);
     for (uint32_t kind = 1; groups && kind < KIND_END; kind *= 2)
         if (h->c->kinds & kind && way.apart < kind) {
             Way fewer = way;
             fewer.apart |= kind;
             heat_way(h, fewer);
         }
-    bool hastens = way.haste && has_many_steps(h->c);
     if (way.share && !way.apart && too_long && way.thrift < MOST_THRIFT &&
         !hastens) {
         Way longer = way;
@@ -129,10 +130,16 @@ void heat_way(Heat *h, Way way) {
  * groups that compute less again, and such without. */
 static const uint32_t hastes[] = {50, 150};
 enum { LOW = 8, PLAIN_HASTE = 50, N_HASTES = sizeof hastes / sizeof *hastes };
+enum { MANY_HASTE = 150 }; /* of many steps just these */
 
 /* Groups beside volumes that stay: where machines can copy rows of these. */
 static void low_ways(Heat *h, uint64_t size) {
     Way low = {.size = size, .share = 16, .low = LOW};
+    if (weighs_time(h->c) && has_many_steps(h->c)) {
+        low.haste = MANY_HASTE;
+        heat_way(h, low);
+        return;
+    }
     heat_way(h, (Way){.size = size, .low = LOW, .mends = true});
     if (!weighs_time(h->c)) {
         heat_way(h, low);
@@ -149,8 +156,7 @@ static void beside_ways(Heat *h, uint64_t size) {
     bool timed = weighs_time(h->c);
     if (tiling->kind != HW_TILING_SOFTWARE || tiling->rings)
         return;
-    if (!timed || !has_many_steps(h->c))
-        low_ways(h, size);
+    low_ways(h, size);
     if (timed)
         heat_way(h, (Way){.size = size, .share = 16, .haste = PLAIN_HASTE});
 }
