@@ -42,13 +42,21 @@ uint64_t size_for_all(const Contest *c) {
     return least && all_kept(c, least) ? least : (uint64_t)1 << fits;
 }
 
+/* To the granule: a size below it has a plan of its own, which knows nothing of
+ * what larger ones get. Only to a part of it where that would take long, or
+ * where layers roll. */
 uint64_t size_for_any(const Contest *c, uint64_t fits) {
     enum { PARTS = 256 };
-    uint64_t too_low = c->never > 1 ? c->never - 1 : 0;
-    while (too_low + 1 < fits && fits - too_low > fits / PARTS) {
-        uint64_t mid = too_low + (fits - too_low) / (too_low ? 2 : 8);
+    const HwSpec *spec = c->schedule->spec;
+    bool rolls = spec->tiling.rings, coarse = rolls || has_many_steps(c);
+    uint64_t align = spec->memory[0].align, step = rolls || !align ? 1 : align;
+    uint64_t too_low = c->never ? (c->never - 1) / step : 0;
+    uint64_t enough = (fits + step - 1) / step;
+    while (too_low + 1 < enough &&
+           (!coarse || enough - too_low > enough / PARTS)) {
+        uint64_t mid = too_low + (enough - too_low) / (too_low ? 2 : 8);
         mid = mid > too_low ? mid : too_low + 1;
-        *(something_fits(c, mid) ? &fits : &too_low) = mid;
+        *(something_fits(c, mid * step) ? &enough : &too_low) = mid;
     }
-    return fits;
+    return enough * step < fits ? enough * step : fits;
 }

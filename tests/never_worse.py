@@ -54,6 +54,8 @@ SIZES = {  # in KiB, and how many of them fit
     # from the least bytes in which it fits
     ("micro/resnet8", "stage-npu"): (
         [size / KIB for size in range(3200, 3650, 64)], 7),
+    ("narrowing", "xdnn-v2-28"): (
+        [size / KIB for size in (11712, 11776, 11840, 12032)], 3),
     ("tiny", residency.MACHINE): (range(1, 25), 24),
     ("squeezenet", residency.MACHINE): (range(64, 833, 48), 17),
 }
@@ -109,6 +111,18 @@ def upsampled(folder):
     return path
 
 
+def narrowing(folder):
+    """What is found for the least size that any of it fits in is found for
+    that size, not for one near it."""
+    net = networks.Net("narrowing", 24, 40)
+    x = net.conv(net.conv(net.input, 20, 3), 12, 3)
+    net.conv(net.conv(x, 12, 3), 3, 5)
+    path = os.path.join(folder, "narrowing.prototxt")
+    with open(path, "w", encoding="utf-8") as out:
+        print(*net.lines, sep="\n", file=out)
+    return path
+
+
 def joined(folder):
     """What the host scales up, beside what it was scaled down from."""
     net = networks.Net("joined", 3, 64)
@@ -126,6 +140,8 @@ def joined(folder):
 
 
 def network_file(name, folder):
+    if name == "narrowing":
+        return narrowing(folder)
     if name == "joined":
         return joined(folder)
     if name == "upsampled":
