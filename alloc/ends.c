@@ -6,6 +6,8 @@
  */
 #include "alloc/ladder.h"
 
+#include "base/arith.h"
+
 #include <math.h>
 
 enum { OCTAVES = 32 };
@@ -17,6 +19,17 @@ static bool something_fits(const Contest *c, uint64_t size) {
     heat_ways(&h, size, true);
     heat_free(&h);
     return h.stops;
+}
+
+/* By any of the ways that are tried where nothing else is known to fit. */
+static bool fits_somehow(const Contest *c, uint64_t size) {
+    Heat h = {.c = c, .most = HUGE_VAL};
+    bool fits = false;
+    heat_ways(&h, size, true);
+    for (uint32_t i = 0; i < h.entry.n; i++)
+        fits |= !h.entry.at[i]->traffic.too_long;
+    heat_free(&h);
+    return fits;
 }
 
 /* The bytes that all takes together, if it lies within this size; else 0. */
@@ -49,7 +62,7 @@ uint64_t size_for_any(const Contest *c, uint64_t fits) {
     enum { PARTS = 256 };
     const HwSpec *spec = c->schedule->spec;
     bool rolls = spec->tiling.rings, coarse = rolls || has_many_steps(c);
-    uint64_t align = spec->memory[0].align, step = rolls || !align ? 1 : align;
+    uint64_t step = rolls ? 1 : larger(spec->memory[0].align, 1);
     uint64_t too_low = c->never ? (c->never - 1) / step : 0;
     uint64_t enough = (fits + step - 1) / step;
     while (too_low + 1 < enough &&
@@ -59,4 +72,27 @@ uint64_t size_for_any(const Contest *c, uint64_t fits) {
         *(something_fits(c, mid * step) ? &enough : &too_low) = mid;
     }
     return enough * step < fits ? enough * step : fits;
+}
+
+uint64_t size_to_granule(const Contest *c, uint64_t fits) {
+    enum { PARTS = 256, FINE = 16 * PARTS };
+    uint64_t align = c->schedule->spec->memory[0].align;
+    uint64_t step = larger(larger(align, 1), fits / FINE);
+    uint64_t part = larger(step, fits / PARTS), too_low = 0;
+    while (fits > part + step && fits > c->never) {
+        uint64_t lower = fits - part - (fits - part) % step;
+        if (!fits_somehow(c, lower)) {
+            too_low = lower;
+            break;
+        }
+        fits = lower;
+        part *= 2;
+    }
+    while (too_low + step < fits) {
+        uint64_t mid = round_up(too_low + (fits - too_low) / 2, step);
+        if (mid >= fits)
+            break;
+        *(fits_somehow(c, mid) ? &fits : &too_low) = mid;
+    }
+    return fits;
 }

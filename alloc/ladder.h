@@ -65,8 +65,11 @@ bool chain_make(const Contest *c, const uint64_t *size, uint32_t n, Timed last,
 
 /* The size in which everything stays. */
 uint64_t size_for_all(const Contest *c);
-/* The least in which anything fits, to one part in 256. */
+/* The least in which anything fits: to the granule, or where layers roll or
+ * steps are many to one part in 256. */
 uint64_t size_for_any(const Contest *c, uint64_t fits);
+/* The same to the granule, or one part in 4096, from what that has found. */
+uint64_t size_to_granule(const Contest *c, uint64_t fits);
 
 /* ---- ladder.c ---- */
 

@@ -360,19 +360,44 @@ static Box box_beyond(Climb *climb, uint64_t all, Box box, Box *fast) {
 /* Boxes of rising sizes. */
 typedef struct Boxes {
     uint32_t n;
-    Box at[3];
+    Box at[4];
 } Boxes;
+
+/* A plan for a small size that is no better than what a larger one gets. */
+static Box small_box(Climb *climb, uint64_t size, Timed above) {
+    const Box none = {0};
+    Search n = {.size = size,
+                .below = costs_all,
+                .above = above,
+                .tiers = TIERS,
+                .room = ROOM};
+    return search_box(climb, n, &none);
+}
 
 /* The least size up to this one; its plan is not better than `last`, and as
  * slow as can be: others are between the two. */
 static Box least_box(Climb *climb, uint64_t end, const Box *last) {
-    const Box none = {0};
-    Search n = {.size = size_for_any(climb->c, end),
-                .below = costs_all,
-                .above = timed_of(climb, last),
-                .tiers = TIERS,
-                .room = ROOM};
-    return search_box(climb, n, &none);
+    return small_box(climb, size_for_any(climb->c, end), timed_of(climb, last));
+}
+
+/* The least size, and before it the one that is exact: what fits just below the
+ * least may move fewer bytes by chance, or be faster whatever it hides, and is
+ * in its place then. */
+static void add_least(Climb *climb, Box least, const Box *last, Boxes *to) {
+    uint64_t size = size_to_granule(climb->c, least.size);
+    Box exact = {0};
+    if (size < least.size)
+        exact = small_box(climb, size, timed_of(climb, last));
+    bool better = exact.any && exact.price.bytes < least.price.bytes;
+    if (exact.any && !better && !price_no_more(least.price, exact.price)) {
+        Box slow = small_box(climb, size, timed_of(climb, &least));
+        better = !slow.any;
+        exact = slow.any ? slow : exact;
+    }
+    if (exact.any)
+        to->at[to->n++] = exact;
+    if (!better)
+        to->at[to->n++] = least;
 }
 
 /* The least memory in which layers roll, no better than what rolls in more. Its
@@ -420,7 +445,7 @@ static void add_boxes(Climb *climb, uint64_t rolls, Box top, Boxes *to) {
         least = least_box(climb, end, &top);
     }
     if (least.any)
-        to->at[to->n++] = least;
+        add_least(climb, least, own ? &first : &top, to);
     if (own)
         to->at[to->n++] = first;
     to->at[to->n++] = top;

@@ -56,6 +56,10 @@ SIZES = {  # in KiB, and how many of them fit
         [size / KIB for size in range(3200, 3650, 64)], 7),
     ("narrowing", "xdnn-v2-28"): (
         [size / KIB for size in (11712, 11776, 11840, 12032)], 3),
+    ("narrowing", "ring-npu"): (
+        [size / KIB for size in (3664, 3680, 3744, 3936)], 3),
+    ("narrowing", "line-npu"): (
+        [size / KIB for size in (8032, 8048, 8056, 8064, 8112)], 4),
     ("tiny", residency.MACHINE): (range(1, 25), 24),
     ("squeezenet", residency.MACHINE): (range(64, 833, 48), 17),
 }
