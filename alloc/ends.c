@@ -21,17 +21,6 @@ static bool something_fits(const Contest *c, uint64_t size) {
     return h.stops;
 }
 
-/* By any of the ways that are tried where nothing else is known to fit. */
-static bool fits_somehow(const Contest *c, uint64_t size) {
-    Heat h = {.c = c, .most = HUGE_VAL};
-    bool fits = false;
-    heat_ways(&h, size, true);
-    for (uint32_t i = 0; i < h.entry.n; i++)
-        fits |= !h.entry.at[i]->traffic.too_long;
-    heat_free(&h);
-    return fits;
-}
-
 /* The bytes that all takes together, if it lies within this size; else 0. */
 static uint64_t all_kept(const Contest *c, uint64_t size) {
     Arena *arena = arena_new("keeps all");
@@ -81,7 +70,7 @@ uint64_t size_to_granule(const Contest *c, uint64_t fits) {
     uint64_t part = larger(step, fits / PARTS), too_low = 0;
     while (fits > part + step && fits > c->never) {
         uint64_t lower = fits - part - (fits - part) % step;
-        if (!fits_somehow(c, lower)) {
+        if (!something_fits(c, lower)) {
             too_low = lower;
             break;
         }
@@ -92,7 +81,7 @@ uint64_t size_to_granule(const Contest *c, uint64_t fits) {
         uint64_t mid = round_up(too_low + (fits - too_low) / 2, step);
         if (mid >= fits)
             break;
-        *(fits_somehow(c, mid) ? &fits : &too_low) = mid;
+        *(something_fits(c, mid) ? &fits : &too_low) = mid;
     }
     return fits;
 }
