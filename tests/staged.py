@@ -42,6 +42,11 @@ STORED = ((1 << 20, 0.98), (786432, 0.95), (262144, 0.9))
 REFUSED = ((TRANSPOSED, 12288), ("micro/resnet8", 2048), ("squeezenet", 16384))
 
 
+def source(channels, size):
+    return ('layer { name: "x" type: "Input" top: "x" input_param { shape { '
+            f"dim: 1 dim: {channels} dim: {size} dim: {size} }} }} }}")
+
+
 def layer(kind, bottom, name, channels, kernel, *more):
     more = " ".join(more)
     return (f'layer {{ name: "{name}" type: "{kind}" bottom: "{bottom}" '
@@ -52,8 +57,7 @@ def layer(kind, bottom, name, channels, kernel, *more):
 def transposed():
     """Down and up again, with skips: by stripes where kernel is stride."""
     return "\n".join((
-        'layer { name: "x" type: "Input" top: "x" input_param { shape { dim: 1 '
-        "dim: 8 dim: 16 dim: 16 } } }",
+        source(8, 16),
         layer("Convolution", "x", "a", 32, 3, "pad: 1"),
         layer("Convolution", "a", "down", 64, 2, "stride: 2"),
         'layer { name: "relu" type: "ReLU" bottom: "down" top: "down" }',
@@ -68,8 +72,7 @@ def transposed():
 def members():
     """Three layers, one behind the other, whose concat is the output."""
     return "\n".join((
-        'layer { name: "x" type: "Input" top: "x" input_param { shape { dim: 1 '
-        "dim: 32 dim: 64 dim: 64 } } }",
+        source(32, 64),
         layer("Convolution", "x", "a", 64, 3, "pad: 1"),
         layer("Convolution", "a", "b", 64, 3, "pad: 1"),
         layer("Convolution", "b", "c", 64, 3, "pad: 1"),
