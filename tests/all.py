@@ -39,15 +39,24 @@ makes. Kinds of tests:
   tiles  tests/tiles.py: single layers against a bound on their bytes
   nests  tests/nests.py: no tile of channels is cheaper than the plan's, by the
          simulator
-Closes with `N passed, N failed`; exits 1 if any failed.
+Says of each how long it took, and the seconds of processors that it took, which
+are the same however busy the machine is. Closes with `N passed, N failed`;
+exits 1 if any failed.
 """
 import concurrent.futures
 import os
 import subprocess
 import sys
+import tempfile
 import time
 
 JOBS = os.cpu_count() or 1
+# These begin, so that nothing else waits for them in the end.
+SLOW = ("never_worse", "e2e", "onnx_testdata", "least", "staged",
+        "build-asan: alloc_test_plan_depth",
+        "build-asan: alloc_test_plan_sweep", "build-asan: alloc_test_bound",
+        "build-asan: sched_test_model", "build: alloc_test_plan_depth",
+        "build: alloc_test_plan_sweep")
 
 
 def unit_tests(build):
@@ -112,26 +121,31 @@ def scripts(long):
 def run(test):
     name, command = test
     start = time.monotonic()
-    done = subprocess.run(command, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
-                          check=False)
-    return name, done.returncode, done.stdout.decode(errors="replace"), \
-        time.monotonic() - start
+    with tempfile.TemporaryFile() as output:
+        with subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT,
+                              stdin=subprocess.DEVNULL) as test:
+            _, status, used = os.wait4(test.pid, 0)
+            test.returncode = os.waitstatus_to_exitcode(status)
+        output.seek(0)
+        text = output.read().decode(errors="replace")
+    return name, test.returncode, text, (time.monotonic() - start,
+                                         used.ru_utime + used.ru_stime)
 
 
 def main():
     long = "--long" in sys.argv[1:]
     if long:
         os.environ["TEST_LONG"] = "1"  # tests/effort.h
-    # Slow ones first, so that the last to finish does not wait for nothing.
     tests = scripts(long) + unit_tests("build-asan") + unit_tests("build")
+    tests.sort(key=lambda test: test[0] not in SLOW)
     passed = failed = 0
     with concurrent.futures.ThreadPoolExecutor(JOBS) as pool:
-        for name, code, output, seconds in pool.map(run, tests):
+        for name, code, output, (seconds, used) in pool.map(run, tests):
             good = code == 0
             passed += good
             failed += not good
-            print(f"{'ok  ' if good else 'FAIL'} {name} ({seconds:.1f} s)",
+            print(f"{'ok  ' if good else 'FAIL'} {name} ({seconds:.1f} s, "
+                  f"{used:.1f} of processors)",
                   flush=True)
             if not good or name.startswith("truth") or name in (
                     "e2e", "onnx_testdata", "recorded"):

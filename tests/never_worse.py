@@ -7,7 +7,8 @@ octaves on both sides of what the machine has; no rise at all is allowed above
 what any smaller value costs: of bytes anywhere, nor of cycles, but with more
 memory where plans are not weighed by both (alloc/ladder.c, alloc/rolled.c,
 alloc/boxes.c). The sweeps of many more values and networks are those of
-bench/sweep.py.
+bench/sweep.py; of ranges of sizes, every second one is looked at from the
+largest down, all of them with --long.
 """
 import concurrent.futures
 import os
@@ -42,7 +43,7 @@ SIZES = {  # in KiB, and how many of them fit
     ("squeezenet", "line-npu"): (range(100, 901, 100), 9),
     ("googlenet", "line-npu"): ([210, 408, 549, 624, 701, 944], 6),
     # in 361,872 bytes layers begin to roll, slowly
-    ("vgg-e-stem", "line-npu"): ([340, 361872 / KIB, 384], 3),
+    ("vgg-e-stem", "line-npu"): ([340, 361872 / KIB], 2),
     ("googlenet", "tile-npu"): (range(64, 577, 128), 5),
     ("squeezenet", "tile-npu"): (range(64, 1665, 400), 5),
     ("vgg16", "tile-npu"): ([288, 512, 1024], 3),
@@ -82,7 +83,8 @@ HOSTED = [[tool.am(size << 10), "memories.inputs.size=208KiB"]
 # Copies into concats pass through active memory once a plan is finished.
 PASSED = [[tool.am(size), "machine.element=2"] for size in (33000, 50000, 66000)]
 UNNAMED = ("squeezenet", "xdnn-v2-28", 1385)  # without the keys `planned_*`
-VALUES = {"bandwidths": 10, "widths": 7}
+LONG = "--long" in sys.argv[1:]
+VALUES = {"bandwidths": 10 if LONG else 5, "widths": 7 if LONG else 4}
 
 
 def sweeps(network, machine, size, what, folder=None):
@@ -155,9 +157,17 @@ def network_file(name, folder):
     return tool.example(name)
 
 
+def looked_at(sizes, fits):
+    """Of a range not all; and how many of these fit, which are the largest."""
+    if LONG or not isinstance(sizes, range):
+        return sizes, fits
+    return sizes[::-2][::-1], (fits + 1) // 2
+
+
 def cases(folder):
     """(what, machine, network, settings, how many of them fit)"""
-    for (network, machine), (sizes, fits) in SIZES.items():
+    for (network, machine), sized in SIZES.items():
+        sizes, fits = looked_at(*sized)
         yield ("sizes", machine, network,
                [[tool.am(int(size * KIB))] for size in sizes], fits)
     yield "sizes", "tile-npu", "upsampled", HOSTED, len(HOSTED)

@@ -121,19 +121,20 @@ static Seen sweep(const char *machine, uint64_t unit, uint32_t seeds) {
 
 static void v2(void **state) {
     (void)state;
-    assert_true(sweep("xdnn-v2-28", 3 * 4096, cases_of(16, 6)).planks);
+    assert_true(sweep("xdnn-v2-28", 3 * 4096, cases_up_to(16, 10, 3)).planks);
 }
 static void v3(void **state) {
     (void)state;
-    assert_true(sweep("xdnn-v3-96", 96 * 6 * 16, cases_of(16, 5)).hardware);
+    assert_true(
+        sweep("xdnn-v3-96", 96 * 6 * 16, cases_up_to(16, 10, 3)).hardware);
 }
 static void rings(void **state) {
     (void)state;
-    assert_true(sweep("ring-npu", 1024, cases_of(16, 5)).planks);
+    assert_true(sweep("ring-npu", 1024, cases_up_to(16, 10, 3)).planks);
 }
 static void nests(void **state) {
     (void)state;
-    assert_true(sweep("tile-npu", 1024, 5).hardware);
+    assert_true(sweep("tile-npu", 1024, cases_of(5, 3)).hardware);
 }
 static void lines(void **state) {
     (void)state;
@@ -141,11 +142,11 @@ static void lines(void **state) {
 }
 static void toy(void **state) {
     (void)state;
-    assert_true(sweep(NULL, 700, cases_of(30, 9)).planks);
+    assert_true(sweep(NULL, 700, cases_up_to(30, 20, 6)).planks);
 }
 static void math(void **state) {
     (void)state;
-    sweep("math-engine", 8192, cases_of(16, 5));
+    sweep("math-engine", 8192, cases_up_to(16, 10, 3));
 }
 
 int main(void) {
