@@ -124,13 +124,13 @@ static void bounds_fill(const Shares *x, const Columns *c, Lp *lp,
             continue;
         const Stay *stay = &x->stay.at[k];
         lp->cost[col] = stay->load / x->total;
-        lp->at[(size_t)row * c->n + col] = -1;
+        lp_set(lp, row, col, -1);
         lp->need[row++] = -1;
         if (stored == NONE)
             continue;
         lp->cost[stored] = stay->store / x->total;
-        lp->at[(size_t)row * c->n + stored] = 1;
-        lp->at[(size_t)row++ * c->n + col] = -1;
+        lp_set(lp, row, stored, 1);
+        lp_set(lp, row++, col, -1);
     }
 }
 
@@ -141,7 +141,7 @@ static void gap_fill(const Shares *x, const Columns *c, Lp *lp, uint32_t gap) {
         if (stay->forced)
             lp->need[i] -= stay->bytes;
         else
-            lp->at[(size_t)i * c->n + c->of[gap]] = stay->bytes / x->total;
+            lp_set(lp, i, c->of[gap], stay->bytes / x->total);
 }
 
 static Lp *program_make(const Shares *x, const Columns *c, Arena *arena,
@@ -166,7 +166,8 @@ bool shares_solve(Shares *x, double target, double *moved) {
     if (rows * c.n <= MAX_TABLEAU) {
         double *away = ARENA_ARRAY(arena, double, c.n + 1);
         const Lp *lp = program_make(x, &c, arena, target);
-        solved = lp_cover(arena, lp, away, moved) == LP_OPTIMAL;
+        solved =
+            lp_cover(x->arena, &x->room, lp, away, moved) == LP_OPTIMAL;
         *moved *= x->total;
         for (uint32_t k = 0; k < x->stay.n; k++)
             x->stay.at[k].away = x->stay.at[k].forced ? 1

@@ -3,6 +3,7 @@
 #ifndef ALLOC_SHARES_H
 #define ALLOC_SHARES_H
 
+#include "alloc/lp.h"
 #include "alloc/work.h"
 
 /* Between touch i of a unit and the next one. */
@@ -25,6 +26,7 @@ typedef struct Shares {
     uint32_t n_times;
     double *live;       /* by time: bytes, if nothing leaves */
     VEC(Stay) stay;     /* those of one unit stand together */
+    LpRoom room;
     VEC(uint32_t) full; /* times that hold too much, and differ in their gaps */
 } Shares;
 
