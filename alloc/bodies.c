@@ -32,12 +32,12 @@ void body_box(Bodies *b, Box box) {
     body->turns |= box.turns;
 }
 
-static uint64_t box_low(const Body *body, const Box *box) {
-    return body->turned && box->turns ? body->bytes - box->high : box->low;
+static uint64_t box_low(const Body *body, const Box *box, bool turned) {
+    return turned && box->turns ? body->bytes - box->high : box->low;
 }
 
-static uint64_t box_high(const Body *body, const Box *box) {
-    return body->turned && box->turns ? body->bytes - box->low : box->high;
+static uint64_t box_high(const Body *body, const Box *box, bool turned) {
+    return turned && box->turns ? body->bytes - box->low : box->high;
 }
 
 static bool share_time(const Box *a, const Box *b) {
@@ -85,7 +85,8 @@ static void body_place(const Bodies *b, Body *body) {
         for (uint32_t i = 0; i < b->n_taken; i++)
             if (is_taken(at, b->taken[i]))
                 at = b->taken[i].high;
-        at = (at + align - 1) / align * align;
+        if (at != was)
+            at = (at + align - 1) / align * align;
     } while (at != was);
     body->offset = (uint64_t)at;
 }
@@ -142,24 +143,47 @@ static void find_near(Bodies *b) {
     }
 }
 
-/* Adds where the body cannot lie for what lies there. */
-static void taken_by(Bodies *b, const Body *x, const Body *y) {
-    for (uint32_t i = 0; i < x->n_boxes; i++)
-        for (uint32_t k = 0; k < y->n_boxes; k++) {
-            const Box *p = &b->box.at[x->first_box + i];
-            const Box *q = &b->box.at[y->first_box + k];
+/* Where a body lies. */
+typedef struct Seat {
+    uint64_t offset; /* of the attempt in which the body was .. */
+    uint32_t placed; /* .. placed: its number; ALWAYS: it is pinned there */
+    uint32_t stale;  /* the attempt in which its neighbours moved */
+} Seat;
+
+enum { ALWAYS = UINT32_MAX };
+
+/* One order of bodies, and where its latest attempt has put them. */
+typedef struct Order {
+    uint32_t *body; /* first to last */
+    bool *hangs;    /* by body, whether from the top; NULL: none */
+    bool *turned;   /* by body */
+    Seat *seat;     /* by body */
+    uint32_t attempt;
+} Order;
+
+/* Adds where body i cannot lie for where k lies. */
+static void taken_by(Bodies *b, const Order *o, uint32_t i, uint32_t k) {
+    const Body *x = &b->body.at[i], *y = &b->body.at[k];
+    uint64_t at = o->seat[k].offset;
+    bool x_turned = o->turned[i], y_turned = o->turned[k];
+    for (uint32_t m = 0; m < x->n_boxes; m++)
+        for (uint32_t n = 0; n < y->n_boxes; n++) {
+            const Box *p = &b->box.at[x->first_box + m];
+            const Box *q = &b->box.at[y->first_box + n];
             if (share_time(p, q))
-                b->taken[b->n_taken++] = (Taken){
-                    (int64_t)(y->offset + box_low(y, q) - box_high(x, p)),
-                    (int64_t)(y->offset + box_high(y, q) - box_low(x, p))};
+                b->taken[b->n_taken++] =
+                    (Taken){(int64_t)(at + box_low(y, q, y_turned) -
+                                      box_high(x, p, x_turned)),
+                            (int64_t)(at + box_high(y, q, y_turned) -
+                                      box_low(x, p, x_turned))};
         }
 }
 
-static void find_taken(Bodies *b, uint32_t body) {
+static void find_taken(Bodies *b, const Order *o, uint32_t body) {
     b->n_taken = 0;
     for (uint32_t i = b->start[body]; i < b->start[body + 1]; i++)
-        if (b->body.at[b->near[i]].placed)
-            taken_by(b, &b->body.at[body], &b->body.at[b->near[i]]);
+        if (o->seat[b->near[i]].placed >= o->attempt)
+            taken_by(b, o, body, b->near[i]);
 }
 
 /* As much as any body may find. */
@@ -175,68 +199,62 @@ static Taken *taken_new(const Bodies *b) {
     return ARENA_ARRAY(b->arena, Taken, most);
 }
 
-/* One order of bodies, and where its latest attempt has put them. */
-typedef struct Order {
-    uint32_t *body;   /* first to last */
-    bool *hangs;      /* by body, whether from the top; NULL: none */
-    bool *turned;     /* by body */
-    uint64_t *offset; /* by body, of the attempt in which it was .. */
-    uint32_t *placed; /* .. placed: its number */
-    uint32_t *stale;  /* by body: the attempt in which its neighbours moved */
-    uint32_t attempt;
-} Order;
-
 static Order order_new(const Bodies *b, const uint32_t *body, bool *hangs) {
     uint32_t n = b->body.n;
-    return (Order){.body = ARENA_COPY(b->arena, uint32_t, body, n),
-                   .hangs = hangs,
-                   .turned = ARENA_ARRAY(b->arena, bool, n + 1),
-                   .offset = ARENA_ARRAY(b->arena, uint64_t, n + 1),
-                   .placed = ARENA_ARRAY(b->arena, uint32_t, n + 1),
-                   .stale = ARENA_ARRAY(b->arena, uint32_t, n + 1),
-                   .attempt = 1};
+    Order o = {.body = ARENA_COPY(b->arena, uint32_t, body, n),
+               .hangs = hangs,
+               .turned = ARENA_ARRAY(b->arena, bool, n + 1),
+               .seat = ARENA_ARRAY(b->arena, Seat, n + 1),
+               .attempt = 1};
+    for (uint32_t i = 0; i < n; i++)
+        if (b->body.at[i].pinned)
+            o.seat[i] = (Seat){b->body.at[i].offset, ALWAYS, 0};
+    return o;
 }
 
 static void neighbours_stale(const Bodies *b, Order *o, uint32_t body) {
     for (uint32_t i = b->start[body]; i < b->start[body + 1]; i++)
-        o->stale[b->near[i]] = o->attempt;
+        o->seat[b->near[i]].stale = o->attempt;
 }
 
 /* Where nobody near it that comes before has moved since the attempt before
  * this one, it lies where it lay then. */
 static void body_settle(Bodies *b, Order *o, uint32_t i) {
-    Body *body = &b->body.at[i];
-    bool known = o->placed[i] + 1 == o->attempt;
-    o->placed[i] = o->attempt;
-    if (known && o->stale[i] != o->attempt) {
-        body->offset = o->offset[i];
-        body->turned = o->turned[i];
+    Seat *seat = &o->seat[i];
+    bool known = seat->placed + 1 == o->attempt;
+    seat->placed = o->attempt;
+    if (known && seat->stale != o->attempt)
         return;
-    }
-    body->turned = o->turned[i];
-    find_taken(b, i);
+    Body *body = &b->body.at[i];
+    find_taken(b, o, i);
     if (!(o->hangs && o->hangs[i] && body_hang(b, body)))
         body_place(b, body);
-    if (!known || body->offset != o->offset[i])
+    if (!known || body->offset != seat->offset)
         neighbours_stale(b, o, i);
-    o->offset[i] = body->offset;
+    seat->offset = body->offset;
 }
 
 /* Index in the order of the first body that finds no place; the number of
  * bodies if all do. */
 static uint32_t place_order(Bodies *b, Order *o) {
     o->attempt++;
-    for (uint32_t i = 0; i < b->body.n; i++)
-        b->body.at[i].placed = b->body.at[i].pinned;
     for (uint32_t i = 0; i < b->body.n; i++) {
-        Body *body = &b->body.at[o->body[i]];
-        if (!body->placed)
-            body_settle(b, o, o->body[i]);
-        body->placed = true;
-        if (body->bytes > b->size || body->offset > b->size - body->bytes)
+        uint32_t at = o->body[i];
+        if (o->seat[at].placed != ALWAYS)
+            body_settle(b, o, at);
+        if (b->body.at[at].bytes > b->size ||
+            o->seat[at].offset > b->size - b->body.at[at].bytes)
             return i;
     }
     return b->body.n;
+}
+
+/* What the order has found. */
+static void order_take(Bodies *b, const Order *o) {
+    for (uint32_t i = 0; i < b->body.n; i++) {
+        b->body.at[i].offset = o->seat[i].offset;
+        b->body.at[i].turned = o->turned[i];
+    }
 }
 
 /* ---- orders ---- */
@@ -284,7 +302,8 @@ static void forward(const Bodies *b, Order *o, uint32_t at, uint32_t try,
     uint32_t body = o->body[at];
     memmove(o->body + to + 1, o->body + to, (at - to) * sizeof *o->body);
     o->body[to] = body;
-    o->placed[body] = 0;
+    if (o->seat[body].placed != ALWAYS)
+        o->seat[body].placed = 0;
     if (o->hangs)
         o->hangs[body] = !o->hangs[body];
     if (turns && b->body.at[body].turns && (!o->hangs || !o->hangs[body]))
@@ -304,8 +323,10 @@ static bool orders_try(Bodies *b, uint32_t orders, bool turns) {
     for (uint32_t try = 0; try < orders; try++) {
         Order *own = &order[try % 4];
         uint32_t at = place_order(b, own);
-        if (at == n)
+        if (at == n) {
+            order_take(b, own);
             return true;
+        }
         uint32_t failed = own->body[at];
         if (!turns && ++fails[failed] > most) {
             most = fails[failed];

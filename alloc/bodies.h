@@ -26,7 +26,6 @@ typedef struct Body {
     bool pinned; /* `offset` is given */
     bool turns;  /* it may be turned */
     bool turned;
-    bool placed;
 } Body;
 
 /* Offsets between these, without them. */
