@@ -337,7 +337,7 @@ static bool orders_try(Bodies *b, uint32_t orders, bool turns) {
     return false;
 }
 
-bool bodies_place(Bodies *b, uint32_t orders) {
+static bool bodies_find(Bodies *b, uint32_t orders) {
     bool turns = false;
     find_near(b);
     b->taken = taken_new(b);
@@ -345,4 +345,71 @@ bool bodies_place(Bodies *b, uint32_t orders) {
         turns |= b->body.at[i].turns;
     return orders_try(b, orders, false) ||
            (turns && orders_try(b, orders, true));
+}
+
+/* ---- again ---- */
+
+/* What is asked. */
+static Print bodies_print(const Bodies *b, uint32_t orders) {
+    Print p = {b->size, (uint64_t)orders << 32 | b->body.n};
+    print_add(&p, b->align);
+    for (uint32_t i = 0; i < b->body.n; i++) {
+        const Body *body = &b->body.at[i];
+        print_add(&p, (uint64_t)body->n_boxes << 1 | body->pinned);
+        print_add(&p, body->bytes);
+        print_add(&p, body->pinned ? body->offset : 0);
+    }
+    for (uint32_t i = 0; i < b->box.n; i++) {
+        const Box *box = &b->box.at[i];
+        print_add(&p, (uint64_t)box->first << 32 | box->end);
+        print_add(&p, box->low << 1 | box->turns);
+        print_add(&p, box->high);
+    }
+    return p;
+}
+
+/* Where a body was put. */
+typedef struct Put {
+    uint64_t offset;
+    bool turned;
+} Put;
+
+/* Of all bodies, or just which failed. */
+typedef struct Known {
+    bool placed;
+    uint32_t failed;
+    Put put[];
+} Known;
+
+static bool bodies_recall(Bodies *b, const Known *known) {
+    b->failed = known->failed;
+    for (uint32_t i = 0; i < b->body.n && known->placed; i++) {
+        b->body.at[i].offset = known->put[i].offset;
+        b->body.at[i].turned = known->put[i].turned;
+    }
+    return known->placed;
+}
+
+static void bodies_keep(const Bodies *b, Print print, bool placed) {
+    uint32_t n = placed ? b->body.n : 0;
+    Known *known =
+        recall_keep(b->recall, print, sizeof *known + n * sizeof(Put));
+    if (!known)
+        return;
+    known->placed = placed;
+    known->failed = b->failed;
+    for (uint32_t i = 0; i < n; i++)
+        known->put[i] = (Put){b->body.at[i].offset, b->body.at[i].turned};
+}
+
+bool bodies_place(Bodies *b, uint32_t orders) {
+    if (!b->recall)
+        return bodies_find(b, orders);
+    Print print = bodies_print(b, orders);
+    const Known *known = recall_find(b->recall, print);
+    if (known)
+        return bodies_recall(b, known);
+    bool placed = bodies_find(b, orders);
+    bodies_keep(b, print, placed);
+    return placed;
 }

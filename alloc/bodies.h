@@ -7,6 +7,7 @@
 #ifndef ALLOC_BODIES_H
 #define ALLOC_BODIES_H
 
+#include "alloc/recall.h"
 #include "base/vec.h"
 
 #include <stdbool.h>
@@ -35,6 +36,7 @@ typedef struct Taken {
 
 typedef struct Bodies {
     Arena *arena;
+    Recall *recall;       /* of what was placed before; NULL: none */
     uint64_t size, align; /* of the memory */
     VEC(Box) box;         /* of all bodies, one behind the other */
     VEC(Body) body;

@@ -531,7 +531,10 @@ static bool buf_turns(const Work *w, const Problem *p, uint32_t buf) {
 
 static Bodies bodies_of(const Work *w, const Problem *p, uint32_t *body) {
     Pool pool = pool_of(&w->spec->memory[0]);
-    Bodies b = {.arena = w->arena, .size = pool.size, .align = pool.align};
+    Bodies b = {.arena = w->arena,
+                .recall = w->once->recall,
+                .size = pool.size,
+                .align = pool.align};
     const uint32_t *next = next_tied(w, p);
     for (uint32_t i = 0; i < p->buf.n; i++) {
         const Buf *first = &p->buf.at[i];
@@ -744,6 +747,7 @@ bool fit_gaps(Work *w, double most, Problem *p, PlanResult *result,
     Gaps x = {.w = w,
               .p = p,
               .x = {.arena = w->arena,
+                    .recall = w->once->recall,
                     .total = (double)w->total,
                     .n_times = p->n_times,
                     .live = ARENA_ARRAY(w->arena, double, p->n_times + 1)}};

@@ -430,7 +430,8 @@ static bool place(Work *w, const Problem *p, PlanResult *result,
             result->failed = PLAN_NO_BUF;
             return place_tied(w, p, result, &blocked);
         }
-    plan_memory(w->arena, &p->p, w->options->planner, false, result, planner);
+    placed_once(w->once->recall, w->arena, &p->p, w->options->planner, false,
+                result, planner);
     return result->status == PLAN_FITS;
 }
 

@@ -157,7 +157,46 @@ static Lp *program_make(const Shares *x, const Columns *c, Arena *arena,
     return lp;
 }
 
-bool shares_solve(Shares *x, double target, double *moved) {
+/* What is asked. */
+static Print shares_print(const Shares *x, double target) {
+    Print p = {x->stay.n, x->n_times};
+    print_add_double(&p, target);
+    print_add_double(&p, x->total);
+    for (uint32_t t = 0; t < x->n_times; t++)
+        print_add_double(&p, x->live[t]);
+    for (uint32_t k = 0; k < x->stay.n; k++) {
+        const Stay *stay = &x->stay.at[k];
+        print_add(&p, (uint64_t)stay->unit << 1 | stay->forced);
+        print_add(&p, (uint64_t)stay->first << 32 | stay->end);
+        print_add_double(&p, stay->bytes);
+        print_add_double(&p, stay->load);
+        print_add_double(&p, stay->store);
+    }
+    return p;
+}
+
+/* By gap: its share; behind all of them what they move, or less than 0 where
+ * nothing was found. */
+static bool shares_recall(Shares *x, Print print, double *moved) {
+    const double *away = recall_find(x->recall, print);
+    if (!away)
+        return false;
+    for (uint32_t k = 0; k < x->stay.n; k++)
+        x->stay.at[k].away = away[k];
+    *moved = away[x->stay.n];
+    return true;
+}
+
+static void shares_keep(Shares *x, Print print, double moved) {
+    double *away =
+        recall_keep(x->recall, print, (x->stay.n + 1) * sizeof *away);
+    for (uint32_t k = 0; k < x->stay.n && away; k++)
+        away[k] = x->stay.at[k].away;
+    if (away)
+        away[x->stay.n] = moved;
+}
+
+static bool program_solve(Shares *x, double target, double *moved) {
     Arena *arena = arena_new("shares");
     full_make(x, arena, target);
     Columns c = columns_make(x, arena);
@@ -175,6 +214,17 @@ bool shares_solve(Shares *x, double target, double *moved) {
                                                       : 0;
     }
     arena_free(arena);
+    return solved;
+}
+
+bool shares_solve(Shares *x, double target, double *moved) {
+    if (!x->recall)
+        return program_solve(x, target, moved);
+    Print print = shares_print(x, target);
+    if (shares_recall(x, print, moved))
+        return *moved >= 0;
+    bool solved = program_solve(x, target, moved);
+    shares_keep(x, print, solved ? *moved : -1);
     return solved;
 }
 

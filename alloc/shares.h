@@ -27,6 +27,7 @@ typedef struct Shares {
     double *live;       /* by time: bytes, if nothing leaves */
     VEC(Stay) stay;     /* those of one unit stand together */
     LpRoom room;
+    Recall *recall; /* of what was solved before; NULL: none */
     VEC(uint32_t) full; /* times that hold too much, and differ in their gaps */
 } Shares;
 

@@ -14,6 +14,7 @@
 #define ALLOC_STATE_H
 
 #include "alloc/plan.h"
+#include "alloc/recall.h"
 
 typedef enum Origin {
     FROM_INPUT,  /* the network's input: in the input memory */
@@ -192,6 +193,7 @@ typedef struct Once {
     NestKnown **smallest; /* with it: the smallest tiles, in Mode.nest.over */
     PlankRows *planks;    /* tiles.c: what was asked last */
     uint32_t *slab;       /* slabs.c: by node: its quanta; 0: not yet */
+    Recall *recall;       /* what was placed, and which shares leave */
 } Once;
 
 /* depth.c: what it chose, for all Works of one plan. */

@@ -117,7 +117,8 @@ static void settle(const Work *w, const Problem *problem, PlanResult *result,
     asked.budget = STEPS;
     PlanResult lower;
     const char *used;
-    plan_memory(w->arena, &asked, "portfolio", true, &lower, &used);
+    placed_once(w->once->recall, w->arena, &asked, "portfolio", true, &lower,
+                &used);
     if (lower.status != PLAN_FITS || plan_height(&lower) > plan_height(result))
         return;
     if (plan_height(&lower) < plan_height(result))

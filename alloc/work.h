@@ -49,6 +49,13 @@ void spread(Work *w, Problem *problem, PlanResult *result);
 void partitions_keep(const Work *w, const Problem *problem, PlanResult *result,
                      const HwMemory *real);
 
+/* ---- placed.c ---- */
+
+/* As plan_memory, but what was asked before is not searched again. */
+void placed_once(Recall *recall, Arena *arena, const PlanProblem *problem,
+                 const char *planner, bool best, PlanResult *result,
+                 const char **used);
+
 /* ---- actions.c ---- */
 
 /* False, with an error, when an external memory is too small. */

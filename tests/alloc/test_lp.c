@@ -16,8 +16,10 @@ enum { MAX_COLS = 4, MAX_ROWS = 5 };
 /* Row `i` of the program with its bounds x >= 0 behind the others. */
 static void row_get(const Lp *lp, uint32_t i, double *row) {
     for (uint32_t j = 0; j < lp->n_cols; j++)
-        row[j] = i < lp->n_rows ? lp->at[i * lp->n_cols + j]
-                                : (i - lp->n_rows == j ? 1.0 : 0.0);
+        row[j] = i >= lp->n_rows && i - lp->n_rows == j ? 1.0 : 0.0;
+    for (uint32_t k = 0; k < lp->entry.n; k++)
+        if (lp->entry.at[k].row == i)
+            row[lp->entry.at[k].col] = lp->entry.at[k].value;
     row[lp->n_cols] = i < lp->n_rows ? lp->need[i] : 0;
 }
 
@@ -82,6 +84,8 @@ static double by_vertices(const Lp *lp) {
 static void equals_the_best_vertex(void **state) {
     (void)state;
     uint32_t solved = 0, refused = 0;
+    Arena *keep = arena_new("room");
+    LpRoom room = {0};
     for (uint64_t seed = 0; seed < 3000; seed++) {
         Arena *arena = arena_new("lp");
         uint32_t draw = 0;
@@ -89,13 +93,14 @@ static void equals_the_best_vertex(void **state) {
         uint32_t rows = 1 + (uint32_t)(rng_bits(seed, draw++) % MAX_ROWS);
         Lp *lp = lp_new(arena, rows, cols);
         for (uint32_t k = 0; k < rows * cols; k++)
-            lp->at[k] = (double)(rng_bits(seed, draw++) % 7) - 2;
+            lp_set(lp, k / cols, k % cols,
+                   (double)(rng_bits(seed, draw++) % 7) - 2);
         for (uint32_t i = 0; i < rows; i++)
             lp->need[i] = (double)(rng_bits(seed, draw++) % 9) - 2;
         for (uint32_t j = 0; j < cols; j++)
             lp->cost[j] = (double)(rng_bits(seed, draw++) % 5);
         double x[MAX_COLS], value = 0, best = by_vertices(lp);
-        LpStatus status = lp_cover(arena, lp, x, &value);
+        LpStatus status = lp_cover(keep, &room, lp, x, &value);
         if (isinf(best)) {
             assert_int_equal(status, LP_INFEASIBLE);
             refused++;
@@ -108,6 +113,7 @@ static void equals_the_best_vertex(void **state) {
         }
         arena_free(arena);
     }
+    arena_free(keep);
     assert_true(solved > 1000 && refused > 300);
 }
 
@@ -119,13 +125,14 @@ static void does_not_cycle(void **state) {
     const double at[] = {0.25, 0.5, 0, -60, -90, 0, -0.04, -0.02, 1, 9, 3, 0};
     const double need[] = {0.75, -150, 0.02, -6}, costs[] = {0, 0, 1};
     for (uint32_t k = 0; k < 12; k++)
-        lp->at[k] = at[k];
+        lp_set(lp, k / 3, k % 3, at[k]);
     for (uint32_t i = 0; i < 4; i++)
         lp->need[i] = need[i];
     for (uint32_t j = 0; j < 3; j++)
         lp->cost[j] = costs[j];
     double x[3], value = 0;
-    assert_int_equal(lp_cover(arena, lp, x, &value), LP_OPTIMAL);
+    LpRoom room = {0};
+    assert_int_equal(lp_cover(arena, &room, lp, x, &value), LP_OPTIMAL);
     assert_true(fabs(value - 0.05) < 1e-9);
     arena_free(arena);
 }
