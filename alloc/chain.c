@@ -7,7 +7,10 @@
  * neither bytes nor cycles rise that one is taken that is closest to the fewest
  * bytes and the fewest cycles offered at each rung: the sum of both ratios'
  * logarithms, squared, is least; so what is fast by chance in little memory
- * does not keep bytes moving in a large one. Those in it are finished, which
+ * does not keep bytes moving in a large one. What is too fast beside a larger
+ * rung's plan with fewer bytes is on offer as slow as that, too, if it only has
+ * to hide fewer transfers (slower.c): else the fewest bytes were shut out where
+ * all plans for less memory are faster. Those in the chain are finished, which
  * makes new offers, until it has none that were not.
  */
 #include "alloc/ladder.h"
@@ -33,6 +36,53 @@ static void chain_offer(Chain *ch, const uint64_t *size) {
         ch->least[r] = least = offers_least(&ch->offer, least);
     }
 }
+
+/* ---- plans that are slower than they could be ---- */
+
+/* Cycles of plans that are as slow as a third one differ by one part in so
+ * many from rung to rung. */
+enum { BAND = 1024 };
+
+/* Whether no other offer for the same size is better. */
+static bool is_front(const Chain *ch, uint32_t i) {
+    const Offer *o = &ch->offer.at[i];
+    for (uint32_t k = 0; k < ch->offer.n; k++) {
+        const Offer *b = &ch->offer.at[k];
+        bool as_good = b->rung == o->rung && no_worse(b->timed, o->timed);
+        if (k != i && as_good && (k < i || !no_worse(o->timed, b->timed)))
+            return false;
+    }
+    return true;
+}
+
+/* The offer, were it no faster than `top`, of a larger rung. */
+static void slow_offer(Chain *ch, const Offer *o, const Offer *top) {
+    uint64_t above = top->timed.cycles, band = above / BAND;
+    uint32_t n = top->rung - o->rung;
+    Slow slow = {above + (n - 1) * band, above + n * band};
+    if (o->timed.cycles >= slow.least || o->serial < slow.most ||
+        fewer_bytes(o->timed.traffic, top->timed.traffic))
+        return;
+    Offer slower = *o;
+    slower.way.slow = slow;
+    slower.timed.cycles = slow.most;
+    slower.waits = slower.unmade = true;
+    vec_push(ch->c->arena, &ch->offer, slower);
+}
+
+static void slow_offers(Chain *ch) {
+    uint32_t n = ch->offer.n;
+    VEC(Offer) front = {0};
+    for (uint32_t i = 0; i < n; i++)
+        if (is_front(ch, i))
+            vec_push(ch->c->arena, &front, ch->offer.at[i]);
+    for (uint32_t i = 0; i < front.n; i++)
+        for (uint32_t k = 0; k < front.n; k++)
+            if (front.at[k].rung > front.at[i].rung)
+                slow_offer(ch, &front.at[i], &front.at[k]);
+}
+
+/* ---- the chain ---- */
 
 static double cost_at(const Chain *ch, uint32_t rung, const Offer *o) {
     return o->rung > rung || !no_worse(ch->last, o->timed)
@@ -77,15 +127,16 @@ static bool chain_find(Chain *ch) {
     return found;
 }
 
-/* False if all in it were finished. */
-static bool chain_finish(Chain *ch) {
+/* False if none of these in it waits to be finished. */
+static bool chain_finish(Chain *ch, bool unmade) {
     bool any = false;
     for (uint32_t r = 0; r < ch->n; r++) {
         Offer *held = &ch->offer.at[ch->held[r]], o = *held;
-        if (!o.waits)
+        if (!o.waits || o.unmade != unmade)
             continue;
         any = true;
         held->waits = false;
+        held->rung = unmade ? NONE : held->rung;
         if (offer_finish(ch->c, &o))
             vec_push(ch->c->arena, &ch->offer, o);
     }
@@ -98,10 +149,11 @@ bool chain_make(const Contest *c, const uint64_t *size, uint32_t n, Timed last,
     ch.least = ARENA_ARRAY(c->arena, Timed, n);
     ch.held = ARENA_ARRAY(c->arena, uint32_t, n);
     chain_offer(&ch, size);
+    slow_offers(&ch);
     do {
         if (!chain_find(&ch))
             return false;
-    } while (chain_finish(&ch));
+    } while (chain_finish(&ch, false) || chain_finish(&ch, true));
     for (uint32_t r = 0; r < n; r++)
         held[r] = ch.offer.at[ch.held[r]];
     return true;

@@ -14,6 +14,7 @@
  * one that has the smaller memory in its lower half and the larger in its upper
  * one, and the larger gets nothing that is worse. In wide intervals there is
  * much to choose from; what is in others' way by chance is so in narrow ones.
+ * What is too fast beside the upper end's plan is slowed down to it (slower.c).
  * Where the machine makes more copies of narrow volumes on their way from DDR
  * than in active memory, what keeps everything may be slower than what keeps
  * nothing: then the chain goes on to a memory ROOMY times as large, as tiles

@@ -21,7 +21,9 @@ typedef struct Offer {
     Way way;
     Timed timed;
     uint32_t rung; /* chain.c: of those that it lies in the lowest */
+    uint64_t serial; /* cycles, were no transfer beside a layer */
     bool waits;    /* finished to the end it may take fewer cycles */
+    bool unmade;   /* chain.c: it is slowed down only once it is taken */
     bool exact;    /* cycles are those that the plan says */
 } Offer;
 
@@ -35,7 +37,8 @@ static const Timed costs_nothing = {{0}, 0},
                    costs_all = {{.moved = UINT64_MAX >> 8}, UINT64_MAX};
 
 /* Plans for the size that move as many bytes as both allow, those with the
- * fewest bytes first; not those that are there. */
+ * fewest bytes first; not those that are there. They are no faster than `above`
+ * where that only takes fewer transfers beside layers. */
 void offers_make(const Contest *c, uint64_t size, Timed below, Timed above,
                  Offers *offers);
 bool same_traffic(Traffic a, Traffic b);

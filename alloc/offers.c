@@ -66,8 +66,10 @@ bool offer_quickly(const Contest *c, Attempt *a, Offer *out) {
     if (!way_finish(a, diag_new(a->arena), c))
         return false;
     uint64_t cycles = cycles_of(c, a->plan);
+    const Plan *serial = a->plan->serial ? a->plan->serial : a->plan;
     *out = (Offer){.way = a->way,
                    .timed = {plan_traffic(a->plan), cycles},
+                   .serial = plan_cycles(serial),
                    .exact = cycles == a->plan->cycles,
                    .waits = waits(c, a->plan)};
     return true;
@@ -82,7 +84,8 @@ void offer_slower(const Contest *c, Attempt *a, Slow slow, Offer *o) {
 bool offer_finish(const Contest *c, Offer *o) {
     Arena *arena = arena_new("offer");
     Contest one = *c;
-    o->way.quick = o->waits = false;
+    o->way.quick = o->unmade;
+    o->waits = o->unmade = false;
     one.best = o->way;
     Plan *plan = way_plan(arena, diag_new(arena), &one, &o->way);
     if (plan) {
@@ -92,6 +95,21 @@ bool offer_finish(const Contest *c, Offer *o) {
     }
     arena_free(arena);
     return plan != NULL;
+}
+
+/* What is faster than a larger memory's plan becomes hardly slower than that;
+ * others are to find room between the two. */
+static void keep_above(const Contest *c, Attempt *a, Timed below, Timed above,
+                       Offer *o) {
+    enum { ROOM = 8, LITTLE = 64 };
+    if (o->timed.cycles >= above.cycles || o->serial < above.cycles ||
+        below.cycles < above.cycles)
+        return;
+    uint64_t room = (below.cycles - above.cycles) / ROOM;
+    uint64_t little = above.cycles / LITTLE;
+    Slow slow = {above.cycles, above.cycles + (room < little ? room : little)};
+    offer_slower(c, a, slow, o);
+    o->waits = false;
 }
 
 static bool is_between(const Attempt *a, Timed below, Timed above) {
@@ -114,8 +132,10 @@ void offers_make(const Contest *c, uint64_t size, Timed below, Timed above,
         if (!is_between(a, below, above) || is_offered(c, offers, a))
             continue;
         looked++;
-        if (offer_quickly(c, a, &offer))
-            vec_push(c->arena, offers, offer);
+        if (!offer_quickly(c, a, &offer))
+            continue;
+        keep_above(c, a, below, above, &offer);
+        vec_push(c->arena, offers, offer);
     }
     heat_free(&h);
 }
