@@ -258,9 +258,10 @@ static void say_parts(const Why *y, Text *text, TensorId t, const Story *s) {
     say_crowd(y, text, t, !s->abode.n, fullest_turn(y, s));
 }
 
-static void say_away(const Why *y, Text *text, Steps away) {
+/* False if it is never away. */
+static bool say_away(const Why *y, Text *text, Steps away) {
     if (away.first >= away.end)
-        return;
+        return false;
     uint32_t at = fullest(y->whole, away.first, away.end);
     text_add(text, ", away in ");
     say_steps(text, away.first, away.end - 1);
@@ -269,16 +270,22 @@ static void say_away(const Why *y, Text *text, Steps away) {
                   at + 1, num(y, y->whole[at]), num(y, y->total));
     else
         say_best(y, text, y->whole[at]);
+    return true;
 }
 
-/* Before, or behind, the steps in which it is whole there. */
+/* Before, or behind, the steps in which it is whole there; or on its way to the
+ * place of its concat. */
 static void say_aways(const Why *y, Text *text, TensorId t, const Story *s) {
     Steps life = y->life[t.i];
     uint32_t end = s->abode.at[s->abode.n - 1].end;
     if (!s->stored && !s->loaded && !s->tiled)
         return; /* a concat moves for it */
-    say_away(y, text, (Steps){life.first, s->abode.at[0].first});
-    say_away(y, text, (Steps){end, life.end});
+    bool before = say_away(y, text, (Steps){life.first, s->abode.at[0].first});
+    bool behind = say_away(y, text, (Steps){end, life.end});
+    if (before || behind || !s->stored || !s->loaded || s->inside.i == NONE)
+        return;
+    text_add(text, ", away between two steps");
+    say_best(y, text, 0);
 }
 
 static void say_outside(const Why *y, Text *text, TensorId t, const Story *s) {
