@@ -25,13 +25,6 @@ static uint64_t pool_taps(const Graph *g, const Node *node) {
                         : (uint64_t)pool->kernel[0] * pool->kernel[1];
 }
 
-/* Of a convolution with its pool: rows and columns in front of the pool. */
-static void before_pool(const Node *node, uint32_t *rows, uint32_t *cols) {
-    const PoolAttr *pool = &node->attr.pool;
-    *rows = (*rows - 1) * pool->stride[0] + pool->kernel[0];
-    *cols = (*cols - 1) * pool->stride[1] + pool->kernel[1];
-}
-
 static uint64_t conv_inner(const HwSpec *spec, const HwEngine *engine,
                            const Graph *g, const Node *node) {
     const ConvAttr *conv = &node->attr.conv;
@@ -49,8 +42,10 @@ static uint64_t run_cycles(const Plan *plan, const Action *a) {
     Volume in = plan_volume(g, node->in[0]);
     uint64_t inner = 1;
     uint32_t rows = a->rows, cols = a->cols;
-    if (node->op == OP_CONV_POOL)
-        before_pool(node, &rows, &cols);
+    if (node->op == OP_CONV_POOL) {
+        rows = axis_before_pool(g, a->node, 0, a->row, rows);
+        cols = axis_before_pool(g, a->node, 1, a->col, cols);
+    }
     if (node->op == OP_CONV || node->op == OP_CONV_POOL ||
         node->op == OP_DECONV)
         inner = conv_inner(spec, engine, g, node);

@@ -77,7 +77,7 @@ static bool apart(const Access *a, const Access *b) {
            rows_apart(a, b);
 }
 
-static bool meet(const Access *a, const Access *b) {
+bool access_meet(const Access *a, const Access *b) {
     return a->first < b->end && b->first < a->end && !apart(a, b);
 }
 
@@ -105,7 +105,7 @@ Accesses accesses_of(Arena *arena, const Plan *plan, const Action *a) {
 bool accesses_meet(const Accesses *a, const Accesses *b) {
     for (uint32_t i = 0; i < a->n; i++)
         for (uint32_t k = i < a->n_read ? b->n_read : 0; k < b->n; k++)
-            if (meet(&a->at[i], &b->at[k]))
+            if (access_meet(&a->at[i], &b->at[k]))
                 return true;
     return false;
 }

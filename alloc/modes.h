@@ -22,6 +22,9 @@ static inline void action_reads(Action *a, Rows need) {
 /* The same along an axis: 0 rows, 1 columns. */
 Rows axis_needed(const Graph *g, NodeId node, uint32_t axis, uint32_t at,
                  uint32_t n);
+/* Of a convolution with its pool: how many are in front of the pool. */
+uint32_t axis_before_pool(const Graph *g, NodeId node, uint32_t axis,
+                          uint32_t at, uint32_t n);
 /* Along an axis, parts of the node's result are multiples of this, as is where
  * they begin. */
 uint32_t node_quantum(const Graph *g, NodeId node, uint32_t axis);

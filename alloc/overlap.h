@@ -43,7 +43,9 @@ typedef struct Accesses {
 /* Whether two placements are channels of one volume at one place. */
 bool placements_share(const Placement *a, const Placement *b);
 Accesses accesses_of(Arena *arena, const Plan *plan, const Action *a);
-/* Whether both touch the same element, and one of them writes it. */
+/* Whether both may touch the same element. */
+bool access_meet(const Access *a, const Access *b);
+/* The same of two actions, one of which writes it. */
 bool accesses_meet(const Accesses *a, const Accesses *b);
 /* A quick "no" to that. */
 static inline bool accesses_apart(const Accesses *a, const Accesses *b) {
@@ -53,6 +55,12 @@ static inline bool accesses_apart(const Accesses *a, const Accesses *b) {
 static inline bool accesses_conflict(const Accesses *a, const Accesses *b) {
     return !accesses_apart(a, b) && accesses_meet(a, b);
 }
+
+/* ---- cells.c: the same to the byte, which takes longer ---- */
+
+bool accesses_touch(const HwSpec *spec, const Accesses *a, const Accesses *b);
+/* Whether the access touches one of these bytes of the first memory. */
+bool access_in(const HwSpec *spec, const Access *a, Reach bytes);
 
 /* ---- clock.c: time as the simulator counts it ---- */
 

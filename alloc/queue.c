@@ -22,31 +22,34 @@ Touched touched_by(Arena *arena, const Plan *plan, const Action *a) {
 }
 
 /* Whether the action's volumes touch bytes that another has for weights. */
-static bool over_weights(const Touched *volumes, const Touched *weights) {
+static bool over_weights(const HwSpec *spec, const Touched *volumes,
+                         const Touched *weights) {
     const Accesses *all = &volumes->volumes;
     if (weights->weights.end == 0)
         return false;
     for (uint32_t i = weights->loads ? 0 : all->n_read; i < all->n; i++) {
         const Access *a = &all->at[i];
-        if (a->at->memory == 0 &&
-            reaches_meet((Reach){a->first, a->end}, weights->weights))
+        if (a->at->memory == 0 && access_in(spec, a, weights->weights))
             return true;
     }
     return false;
 }
 
-bool touched_conflict(const Touched *a, const Touched *b) {
+/* To the byte: the listing's clock knows no other conflicts. */
+static bool conflict(const HwSpec *spec, const Touched *a, const Touched *b) {
     return ((a->loads || b->loads) && reaches_meet(a->weights, b->weights)) ||
-           over_weights(a, b) || over_weights(b, a) ||
+           over_weights(spec, a, b) || over_weights(spec, b, a) ||
            (a->volumes.n && b->volumes.n &&
-            accesses_conflict(&a->volumes, &b->volumes));
+            !accesses_apart(&a->volumes, &b->volumes) &&
+            accesses_touch(spec, &a->volumes, &b->volumes));
 }
 
 uint64_t queue_ready(const Queue *q, const Touched *t) {
+    const HwSpec *spec = q->plan->schedule->spec;
     uint64_t ready = q->floor;
     for (uint32_t i = 0; i < q->entry.n; i++) {
         const QueueEntry *e = &q->entry.at[i];
-        if (e->end > ready && touched_conflict(&e->touched, t))
+        if (e->end > ready && conflict(spec, &e->touched, t))
             ready = e->end;
     }
     return ready;

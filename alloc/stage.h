@@ -19,7 +19,6 @@ static inline Reach block_bytes(const WeightBlock *b) {
     return (Reach){b->offset, b->offset + b->bytes};
 }
 Touched touched_by(Arena *arena, const Plan *plan, const Action *a);
-bool touched_conflict(const Touched *a, const Touched *b);
 
 typedef struct QueueEntry {
     Touched touched;

@@ -149,6 +149,14 @@ Rows axis_needed(const Graph *g, NodeId id, uint32_t axis, uint32_t at,
     return r;
 }
 
+uint32_t axis_before_pool(const Graph *g, NodeId id, uint32_t axis, uint32_t at,
+                          uint32_t n) {
+    const Node *node = graph_node(g, id);
+    uint32_t size = mid_size(g, node, axis), pad;
+    Span span = pool_window(&node->attr.pool, axis, (Span){at, n}, size);
+    return (uint32_t)clip(span, size, &pad).n;
+}
+
 Rows rows_needed(const Graph *g, NodeId id, uint32_t row, uint32_t rows) {
     return axis_needed(g, id, 0, row, rows);
 }
