@@ -203,6 +203,7 @@ bool actions_make(Work *w, Diag *diag, const Problem *problem,
     place_inputs(&e);
     for (; e.step < w->schedule->n_steps && !emit_gives_up(&e); e.step++)
         step_actions(&e, &w->schedule->step[e.step]);
+    emit_drop_needless(&e);
     memset(plan->memory_used, 0, sizeof plan->memory_used);
     if (emit_gives_up(&e) ||
         !regions_place(&e.regions, diag, plan->memory_used))

@@ -94,6 +94,11 @@ uint32_t emit_result(Emit *e, NodeId id);
 /* Of a unit whose segment ends here: stores what is needed again. */
 void emit_leave(Emit *e, TensorId t);
 
+/* ---- needless.c ---- */
+
+/* All are written: without those that move what is there already. */
+void emit_drop_needless(Emit *e);
+
 /* ---- emit_runs.c: nodes ---- */
 
 /* A run of the node over whole operands, not added yet. */

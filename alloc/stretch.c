@@ -252,8 +252,10 @@ bool stretch_try(Stretch *s, Lives *lives, const PlanResult *result) {
     if (s->tried && same_places(s->problem, s->tried, result))
         return false;
     s->tried = ARENA_COPY(s->arena, PlanResult, result, 1);
-    if (!actions_make(s->w, s->diag, s->problem, result, &plan))
-        return false;
+    if (!actions_make(s->w, s->diag, s->problem, result, &plan) ||
+        (plan.n_actions > s->plan->serial->n_actions &&
+         plan_traffic(&plan).moved > plan_traffic(s->plan->serial).moved))
+        return false; /* what lay where it is needed does not any more */
     plan.serial = ARENA_COPY(s->arena, Plan, &plan, 1);
     overlap(s->arena, &plan, s->hosts);
     if (plan.cycles >= s->cycles)
