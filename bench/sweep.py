@@ -5,16 +5,17 @@
                            [-p PART]... [NETWORK...]
 
 Networks x machines, each with N values of what varies, from little to much:
-  am         bytes of active memory, evenly from an eighth of what a plan
-             without spills takes to all of that; SIZES where tiles take
-             fractions of it
+  am         bytes of active memory: the least in which anything fits, as the
+             refusal of a smaller one says, and NEAR granules above it; then
+             evenly to what a plan without spills takes, or to MOST where tiles
+             take fractions of that
   bandwidth  of DDR, and of weights where they come over it: three octaves on
              both sides of the machine's own, in equal ratios
   width      output and input channels that the array takes at once: the same,
              in whole channels; with N of 7 doublings, else what may leave
              channels over
-The last two with PARTS of the active memory in which nothing is spilled, or
-with those of SIZES. Each row says how many values fit; at how many of them
+The last two with PARTS of the active memory in which nothing is spilled, or of
+MOST. Each row says how many values fit; at how many of them
 simulated bytes over DDR, and cycles, are more than at some smaller value, or
 it fits no longer ("lost"); the most that they are more; and the seconds by the
 clock of the slowest plan. Exits 1 if anything rose. Two compilers run at a
@@ -23,6 +24,7 @@ time.
 import argparse
 import collections
 import concurrent.futures
+import re
 import sys
 import tempfile
 
@@ -37,7 +39,8 @@ MACHINES = ["xdnn-v2-28", "xdnn-v2-56", "xdnn-v3-96", "ring-npu", "line-npu",
             "tile-npu", "stage-npu", residency.MACHINE]
 VALUES = {"am": 50, "bandwidth": 19, "width": 7}
 PARTS = (0.75, 0.5, 0.25)
-SIZES = {"xdnn-v3-96": (1 << 20, 16 << 20), "tile-npu": (64 << 10, 2 << 20)}
+MOST = {"xdnn-v3-96": 16 << 20, "tile-npu": 2 << 20}
+NEAR = (0, 1, 2, 5, 12)
 WEIGHTS_OVER_DDR = {"tile-npu"}
 WIDTHS = {  # as the machines have them
     "xdnn-v2-28": {"conv.unroll.out_c": 32},
@@ -50,6 +53,7 @@ WIDTHS = {  # as the machines have them
 }
 OCTAVES = 3
 JOBS = 2
+TOO_LITTLE = 64  # bytes of active memory
 Point = collections.namedtuple("Point", "bytes cycles seconds")
 Rise = collections.namedtuple("Rise", "n most")
 
@@ -67,15 +71,40 @@ def spread(low, high, n):
     return [low + (high - low) * i // (n - 1) >> 10 << 10 for i in range(n)]
 
 
-def memories(network, machine, folder, n):
-    """So many sizes of active memory."""
-    if machine in SIZES:
-        return spread(*SIZES[machine], n)
+def most(network, machine, folder):
+    """Bytes above which more active memory buys little, or nothing."""
+    if machine in MOST:
+        return MOST[machine]
     plan = tool.compiled(network, machine, folder, tool.am(tool.ENDLESS))
     if not plan:
         sys.exit(f"{network} does not fit on {machine} at all")
-    peak = plan["am_bound_bytes"]
-    return spread(peak // 8, peak, n)
+    return plan["am_bound_bytes"]
+
+
+def size_of(text):
+    number, unit = re.fullmatch(r"(\d+)(\w*)", text).groups()
+    return int(number) << {"": 0, "KiB": 10, "MiB": 20, "GiB": 30}[unit]
+
+
+def least(network, machine, folder):
+    """The fewest bytes that do, and by how many more than those that do not."""
+    done = tool.run("compile", network, "-t", machine, "-o", folder,
+                    *tool.flags([tool.am(TOO_LITTLE)]))
+    said = re.search(r"size=(\S+) would do; (\S+) would not", done.stderr)
+    if not said:
+        sys.exit(f"{network} on {machine}, {TOO_LITTLE} bytes: {done.stderr}")
+    do, do_not = map(size_of, said.groups())
+    return do, do - do_not
+
+
+def memories(network, machine, folder, n):
+    """So many sizes of active memory."""
+    low, granule = least(network, machine, folder)
+    near = [low + granule * k for k in NEAR]
+    top = max(most(network, machine, folder), near[-1] + 1024)
+    if n <= len(NEAR) + 1:
+        return near[:n - 1] + [top]
+    return near + spread(near[-1] + 1024, top, n - len(NEAR))
 
 
 def scales(n):
@@ -104,7 +133,7 @@ def settings_of(args, network, machine, folder):
         return [("", [[tool.am(size)] for size in
                       memories(network, machine, folder, n)])]
     vary = bandwidths if args.vary == "bandwidth" else widths
-    top = memories(network, machine, folder, 2)[-1]
+    top = most(network, machine, folder)
     return [(f"{top * part / 1024:.0f}K",
              [[tool.am(int(top * part) >> 10 << 10)] + one
               for one in vary(machine, n)]) for part in args.part or PARTS]
