@@ -296,24 +296,29 @@ static void segments_make(Work *w, Unit *unit) {
 
 /* ---- problem ---- */
 
-static uint32_t buf_add(Work *w, Problem *p, Buf buf, Owner owner) {
-    buf.hint = PLAN_NO_HINT;
-    vec_push(w->arena, &p->buf, buf);
-    vec_push(w->arena, &p->owner, owner);
-    vec_push(w->arena, &p->tied, p->buf.n - 1);
-    return p->buf.n - 1;
+/* There are many, and they are made often: each is written where it stays. */
+static Buf *buf_new(Work *w, Problem *p, const Owner *owner) {
+    p->buf.at = vec_room(w->arena, p->buf.at, p->buf.n, &p->buf.cap,
+                         sizeof *p->buf.at);
+    vec_push(w->arena, &p->owner, *owner);
+    vec_push(w->arena, &p->tied, p->buf.n);
+    Buf *buf = &p->buf.at[p->buf.n++];
+    *buf = (Buf){.pin_pool = -1, .hint = PLAN_NO_HINT};
+    return buf;
 }
 
 /* A buffer that the planner may put anywhere in `memories`. */
 static uint32_t free_buf(Work *w, Problem *p, uint32_t first, uint32_t end,
                          const uint64_t bytes[PLAN_MAX_POOLS],
                          uint32_t memories, Owner owner) {
-    Buf buf = {.first = first, .end = end, .pin_pool = -1};
+    owner.least = least_bytes(w, bytes, memories);
+    Buf *buf = buf_new(w, p, &owner);
+    buf->first = first;
+    buf->end = end;
     for (uint32_t m = 0; m < w->spec->n_active; m++)
         if (memories >> m & 1)
-            buf.bytes[m] = bytes[m];
-    owner.least = least_bytes(w, bytes, memories);
-    return buf_add(w, p, buf, owner);
+            buf->bytes[m] = bytes[m];
+    return p->buf.n - 1;
 }
 
 /* The group with rings that the step is part of, or NULL. All that it touches
@@ -500,37 +505,36 @@ static void stretch_add(Work *w, Stretches *all, Stretch s) {
 
 /* While each of its touches runs, and from there to the next one. What returns
  * of a concat for some members alone has the place of all. */
-static Stretches segment_stretches(Work *w, const Unit *unit, const Segment *s,
-                                   Times times) {
-    Stretches all = {0};
+static void segment_stretches(Work *w, const Unit *unit, const Segment *s,
+                              Times times, Stretches *all) {
     uint32_t whole = plan_volume(w->g, unit->root).c, first = times.first;
     bool returns = unit->touch[s->first].step >= unit->complete &&
                    wanted_at(w, unit, s->first) < whole;
     if ((!unit->as_filled && !unit->as_needed) || returns) {
-        stretch_add(w, &all, (Stretch){first, times.end, whole});
-        return all;
+        stretch_add(w, all, (Stretch){first, times.end, whole});
+        return;
     }
     for (uint32_t i = s->first; i <= s->last; i++) {
         bool last = i == s->last;
         uint32_t next = last ? times.end : touch_first(w, &unit->touch[i + 1]);
         uint32_t end = last ? next : touch_end(w, &unit->touch[i]);
         end = end < next ? end : next;
-        stretch_add(w, &all, (Stretch){first, end, wanted_at(w, unit, i)});
-        stretch_add(w, &all, (Stretch){end, next, wanted_behind(w, unit, i)});
+        stretch_add(w, all, (Stretch){first, end, wanted_at(w, unit, i)});
+        stretch_add(w, all, (Stretch){end, next, wanted_behind(w, unit, i)});
         first = next;
     }
-    return all;
 }
 
 /* One buffer, or one for each time that more of a concat is there, or less. */
 static void segment_bufs(Work *w, Problem *p, uint32_t index, Segment *s,
-                         Times times) {
+                         Times times, Stretches *all) {
     const Unit *unit = &w->unit.at[index];
     uint64_t bytes[PLAN_MAX_POOLS];
-    Stretches all = segment_stretches(w, unit, s, times);
+    all->n = 0;
+    segment_stretches(w, unit, s, times, all);
     s->buf = p->buf.n;
-    for (uint32_t i = 0; i < all.n; i++) {
-        const Stretch *own = &all.at[i];
+    for (uint32_t i = 0; i < all->n; i++) {
+        const Stretch *own = &all->at[i];
         segment_bytes(w, unit, s, own->channels, bytes);
         uint32_t buf =
             free_buf(w, p, own->first, own->end, bytes, s->memories,
@@ -543,13 +547,13 @@ static void segment_bufs(Work *w, Problem *p, uint32_t index, Segment *s,
     }
 }
 
-static void unit_bufs(Work *w, Problem *p, uint32_t index) {
+static void unit_bufs(Work *w, Problem *p, uint32_t index, Stretches *room) {
     Unit *unit = &w->unit.at[index];
     segments_make(w, unit);
     for (uint32_t i = 0; i < unit->n_segments; i++) {
         Segment *s = &unit->segment[i];
         Times times = segment_times(w, p, unit, s);
-        segment_bufs(w, p, index, s, times);
+        segment_bufs(w, p, index, s, times, room);
     }
     for (uint32_t i = 0; i < unit->n_segments; i++)
         kept_buf(w, p, index, &unit->segment[i]);
@@ -708,17 +712,17 @@ static void tile_bufs(Work *w, Problem *p, NodeId id) {
     uint32_t time = 2 * w->schedule->step_of[id.i];
     w->mode[id.i].first_buf = p->buf.n;
     for (uint32_t i = 0; i < n; i++) {
-        Buf buf = {.first = time,
-                   .end = time + 1,
-                   .pin_pool = (int32_t)memory,
-                   .pin_offset = pin[i].at};
-        buf.bytes[memory] = pin[i].end - pin[i].at;
-        buf_add(w, p, buf,
-                (Owner){.kind = OWNER_TILE,
-                        .unit = NONE,
-                        .node = id,
-                        .tensor = graph_node(w->g, id)->in[0],
-                        .least = buf.bytes[memory]});
+        Owner owner = {.kind = OWNER_TILE,
+                       .unit = NONE,
+                       .node = id,
+                       .tensor = graph_node(w->g, id)->in[0],
+                       .least = pin[i].end - pin[i].at};
+        Buf *buf = buf_new(w, p, &owner);
+        buf->first = time;
+        buf->end = time + 1;
+        buf->pin_pool = (int32_t)memory;
+        buf->pin_offset = pin[i].at;
+        buf->bytes[memory] = owner.least;
     }
 }
 
@@ -821,7 +825,8 @@ bool live_follow(Work *w, Problem *p, uint32_t index) {
 
 bool live_unit(Work *w, Problem *p, uint32_t index, bool add) {
     Problem own = {.n_times = p->n_times};
-    unit_bufs(w, &own, index);
+    Stretches room = {0};
+    unit_bufs(w, &own, index, &room);
     for (uint32_t i = 0; i < own.buf.n; i++) {
         uint64_t bytes = own.owner.at[i].least;
         if (bytes == UINT64_MAX)
@@ -839,9 +844,10 @@ void problem_make(Work *w, Problem *p) {
     p->n_times = 2 * w->schedule->n_steps;
     if (!p->live)
         p->live = ARENA_ARRAY(w->arena, uint64_t, p->n_times);
+    Stretches room = {0};
     for (uint32_t i = 0; i < w->unit.n; i++)
         if (!w->unit.at[i].dead)
-            unit_bufs(w, p, i);
+            unit_bufs(w, p, i, &room);
     for (uint32_t s = 0; s < w->schedule->n_steps; s++)
         for (uint32_t i = 0; i < w->schedule->step[s].n; i++)
             node_bufs(w, p, w->schedule->step[s].slot[i].node);
