@@ -156,6 +156,8 @@ typedef struct Heat {
 } Heat;
 
 void heat_way(Heat *h, Way way);
+/* Without those that it asks for. */
+void heat_alone(Heat *h, Way way);
 /* All ways that there are; `beside`: those that take longest, too. */
 void heat_ways(Heat *h, uint64_t size, bool beside);
 void heat_free(Heat *h);

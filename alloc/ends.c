@@ -12,13 +12,57 @@
 
 enum { OCTAVES = 32 };
 
-static bool something_fits(const Contest *c, uint64_t size) {
-    Contest any = *c;
+/* What is known of the sizes in which anything fits. */
+typedef struct Least {
+    const Contest *c;
+    Way leader;     /* the way that fitted last */
+    bool led;       /* it may fit in the least; no other one asks for it */
+    uint64_t fits;  /* the least size in which something does; 0: none yet */
+    uint64_t fails; /* the largest in which nothing does; 0: none yet */
+    uint64_t doubt; /* the largest in which just the leader does not */
+} Least;
+
+static bool something_fits(Least *l, uint64_t size) {
+    Contest any = *l->c;
     any.enough = true;
     Heat h = {.c = &any, .most = HUGE_VAL};
     heat_ways(&h, size, true);
+    if (h.stops) {
+        l->leader = h.entry.at[h.entry.n - 1]->way;
+        l->led = (l->leader.share || l->leader.streams) && !l->leader.thrift &&
+                 !l->leader.wholes;
+        l->fits = size;
+    } else {
+        l->fails = larger(l->fails, size);
+    }
     heat_free(&h);
     return h.stops;
+}
+
+static bool leader_fits(const Least *l, uint64_t size) {
+    Contest any = *l->c;
+    any.enough = true;
+    Heat h = {.c = &any, .most = HUGE_VAL};
+    Way way = l->leader;
+    way.size = size;
+    heat_alone(&h, way);
+    heat_free(&h);
+    return h.stops;
+}
+
+/* Where nothing fits all ways are tried, which takes long: once that is known
+ * of some size, the way that fitted last answers for all. */
+static bool seems_to_fit(Least *l, uint64_t size) {
+    if ((l->fits && size >= l->fits) || size <= l->fails)
+        return size > l->fails;
+    if (l->led && leader_fits(l, size)) {
+        l->fits = size;
+        return true;
+    }
+    if (!l->led || !l->fails)
+        return something_fits(l, size);
+    l->doubt = larger(l->doubt, size);
+    return false;
 }
 
 /* The bytes that all takes together, if it lies within this size; else 0. */
@@ -47,8 +91,9 @@ uint64_t size_for_all(const Contest *c) {
 /* To the granule: a size below it has a plan of its own, which knows nothing of
  * what larger ones get. Only to a part of it where that would take long, or
  * where layers roll. */
-uint64_t size_for_any(const Contest *c, uint64_t fits) {
+static uint64_t least_halve(Least *l, uint64_t fits) {
     enum { PARTS = 256 };
+    const Contest *c = l->c;
     const HwSpec *spec = c->schedule->spec;
     bool rolls = spec->tiling.rings, coarse = rolls || has_many_steps(c);
     uint64_t step = rolls ? 1 : larger(spec->memory[0].align, 1);
@@ -58,19 +103,32 @@ uint64_t size_for_any(const Contest *c, uint64_t fits) {
            (!coarse || enough - too_low > enough / PARTS)) {
         uint64_t mid = too_low + (enough - too_low) / (too_low ? 2 : 8);
         mid = mid > too_low ? mid : too_low + 1;
-        *(something_fits(c, mid * step) ? &enough : &too_low) = mid;
+        *(seems_to_fit(l, mid * step) ? &enough : &too_low) = mid;
     }
     return enough * step < fits ? enough * step : fits;
 }
 
+/* If another way fits in the largest size that was in doubt, that is the one to
+ * ask. */
+uint64_t size_for_any(const Contest *c, uint64_t fits) {
+    Least l = {.c = c};
+    uint64_t least;
+    do {
+        l.doubt = 0;
+        least = least_halve(&l, fits);
+    } while (l.doubt > l.fails && something_fits(&l, l.doubt));
+    return least;
+}
+
 uint64_t size_to_granule(const Contest *c, uint64_t fits) {
+    Least l = {.c = c};
     enum { PARTS = 256, FINE = 16 * PARTS };
     uint64_t align = c->schedule->spec->memory[0].align;
     uint64_t step = larger(larger(align, 1), fits / FINE);
     uint64_t part = larger(step, fits / PARTS), too_low = 0;
     while (fits > part + step && fits > c->never) {
         uint64_t lower = fits - part - (fits - part) % step;
-        if (!something_fits(c, lower)) {
+        if (!something_fits(&l, lower)) {
             too_low = lower;
             break;
         }
@@ -81,7 +139,7 @@ uint64_t size_to_granule(const Contest *c, uint64_t fits) {
         uint64_t mid = round_up(too_low + (fits - too_low) / 2, step);
         if (mid >= fits)
             break;
-        *(something_fits(c, mid) ? &fits : &too_low) = mid;
+        *(something_fits(&l, mid) ? &fits : &too_low) = mid;
     }
     return fits;
 }

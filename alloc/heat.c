@@ -109,21 +109,36 @@ static Tried attempt(Heat *h, const Way *way) {
     return t;
 }
 
-void heat_way(Heat *h, Way way) {
-    uint32_t at = h->tried.n;
+/* False if there was nothing to try; `way` is then as it was tried. */
+static bool heat_try(Heat *h, Way *at, Tried *tried) {
+    Way way = *at;
+    uint32_t n = h->tried.n;
     h->height = 0;
     way.most = h->most;
     if (h->stops || way.size < h->c->never || is_tried(h, &way))
-        return;
+        return false;
     way.loose = h->loose;
     way.tight = h->tight;
     way.falls = h->falls;
     way.others = h->others;
     way.brief = h->loose || h->c->enough;
-    Tried tried = attempt(h, &way);
-    h->tried.at[at] = tried;
+    *at = way;
+    *tried = h->tried.at[n] = attempt(h, &way);
+    h->height = tried->height;
+    return true;
+}
+
+void heat_way(Heat *h, Way way) {
+    Tried tried;
+    if (!heat_try(h, &way, &tried))
+        return;
     follow(h, way, tried.by_parts, tried.too_long);
     h->height = tried.height;
+}
+
+void heat_alone(Heat *h, Way way) {
+    Tried tried;
+    heat_try(h, &way, &tried);
 }
 
 /* Products computed again that are worth a byte over DDR, where time counts:
