@@ -6,7 +6,8 @@
  * (boxes.h), from one that holds all volumes and all weights down to the least
  * in which a plan of moderate length fits; below that, of finer sizes, down to
  * the least in which any fits (scarce.c). That one alone has nothing below it:
- * so its plan may be slower than need be, where what lies above is slow.
+ * so its plan may be slower than need be, where what lies above is slow. If it
+ * is better all the same, nothing gets it, and a little more is the least.
  */
 #include "alloc/reserves.h"
 
@@ -21,6 +22,8 @@ enum { MOST_ACTIONS = 4096 };
 enum { LITTLE = 512 << 10 };
 /* One in so many bytes, or cycles, is worth a plan. */
 enum { PART = 256 };
+/* Sizes next to the least, for each power of two. */
+enum { FINE_OCTAVE = 16 * STAGED_OCTAVE };
 
 /* Of all nodes whose weights lie in active memory. */
 typedef struct Sum {
@@ -113,9 +116,9 @@ static Box best_long(void *staging, uint64_t size, const Box *below,
     return best_of(search_within(staging, size), below, above);
 }
 
-static uint64_t numbered_above(uint64_t size) {
-    uint32_t number = box_number(STAGED_OCTAVE, size);
-    return box_size(STAGED_OCTAVE, number + 1);
+/* The next larger one of so many for each power of two. */
+static uint64_t size_above(uint32_t octave, uint64_t size) {
+    return box_size(octave, box_number(octave, size) + 1);
 }
 
 /* A numbered size with room for all weights beside all volumes; 0: none. */
@@ -125,7 +128,7 @@ static uint64_t size_of_all(Staging *s) {
     uint64_t gaps =
         (uint64_t)s->schedule->n_steps * s->schedule->spec->memory[0].align;
     uint64_t weights = plan_staged_weights(s->schedule) + gaps;
-    return all ? numbered_above(all->am_height + weights) : 0;
+    return all ? size_above(STAGED_OCTAVE, all->am_height + weights) : 0;
 }
 
 static bool fits_any(Staging *s, uint64_t size, uint32_t most) {
@@ -156,17 +159,29 @@ static Box best_scarce(Staging *s, const Scarce *least, const Box *above) {
     return best_of(n, &(Box){0}, above);
 }
 
-/* The least memories of all, up to `numbered`, below `above`. */
+/* The least memory that gets anything, no better than what `above` gets: if
+ * what fits in the least of all is better, a little more has to do. */
+static Box least_below(Staging *s, uint64_t numbered, const Box *above) {
+    const Box none = {0};
+    Scarce scarce = scarce_find(s, numbered);
+    Box least = scarce.any ? best_scarce(s, &scarce, above) : none;
+    uint64_t coarse = size_above(STAGED_OCTAVE, scarce.size);
+    for (uint64_t at = scarce.size; !least.any;) {
+        at = size_above(at < coarse ? FINE_OCTAVE : STAGED_OCTAVE, at);
+        if (at >= above->size)
+            return *above;
+        least = best_long(s, at, &none, above);
+    }
+    return least;
+}
+
+/* The least memories of all, below `above`. */
 static Box choose_below(Staging *s, uint64_t numbered, const Box *above,
                         uint64_t size) {
-    enum { FINE_OCTAVE = 16 * STAGED_OCTAVE };
-    Scarce scarce = scarce_find(s, numbered);
-    if (!scarce.any || scarce.size > size)
+    Box least = least_below(s, numbered, above);
+    if (least.size > size)
         return (Box){0};
-    Box least = best_scarce(s, &scarce, above);
-    if (!least.any)
-        return best_scarce(s, &scarce, &(Box){0});
-    uint64_t next_size = numbered_above(least.size);
+    uint64_t next_size = size_above(STAGED_OCTAVE, least.size);
     Box next = next_size < above->size ? best_long(s, next_size, &least, above)
                                        : *above;
     bool fine = size < next.size;
@@ -182,22 +197,23 @@ static Box top_of(Staging *s) {
     return all ? best_within(s, all, &none, &none) : none;
 }
 
+/* The end below which memories are the least; `numbered`: as above. */
+static Box end_above_least(Staging *s, uint64_t numbered, const Box *top) {
+    const Box none = {0};
+    Box low = top->size > LITTLE ? best_within(s, numbered, &none, top) : none;
+    return low.any ? low : *top;
+}
+
 static Box choose(Staging *s, uint64_t size) {
     Box top = top_of(s);
     if (!top.any || size >= top.size)
         return top;
     uint64_t numbered = numbered_least(s, &top);
-    const Box none = {0};
-    if (top.size <= LITTLE) {
-        Box box = choose_below(s, numbered, &top, size);
-        if (box.any || size < numbered)
-            return box;
-    }
-    Box low = best_within(s, numbered, &none, &top);
-    if (low.any && low.size <= size)
+    Box low = end_above_least(s, numbered, &top);
+    if (low.size <= size)
         return boxes_halve(&(Halving){best_within, s, STAGED_OCTAVE, PART}, low,
                            top, size);
-    return choose_below(s, numbered, low.any ? &low : &top, size);
+    return choose_below(s, numbered, &low, size);
 }
 
 static Staging staging_open(Arena *arena, const Schedule *schedule,
@@ -243,8 +259,12 @@ uint64_t staged_least(const Schedule *schedule, const PlanOptions *options) {
     Arena *arena = arena_new("staged");
     Staging s = staging_open(arena, schedule, options);
     Box top = top_of(&s);
-    uint64_t numbered = top.any ? numbered_least(&s, &top) : 0;
-    uint64_t least = top.any ? scarce_find(&s, numbered).size : 0;
+    uint64_t least = 0;
+    if (top.any) {
+        uint64_t numbered = numbered_least(&s, &top);
+        Box end = end_above_least(&s, numbered, &top);
+        least = least_below(&s, numbered, &end).size;
+    }
     arena_free(arena);
     return least;
 }

@@ -55,6 +55,8 @@ SIZES = {  # in KiB, and how many of them fit
     # from the least bytes in which it fits
     ("micro/resnet8", "stage-npu"): (
         [size / KIB for size in range(3200, 3650, 64)], 7),
+    ("separable", "stage-npu"): (
+        [size / KIB for size in (34512, 34816, 34858, 36669, 45056)], 4),
     ("narrowing", "xdnn-v2-28"): (
         [size / KIB for size in (11712, 11776, 11840, 12032)], 3),
     ("narrowing", "ring-npu"): (
@@ -132,6 +134,28 @@ def narrowing(folder):
     return path
 
 
+def separable(folder):
+    """Wider and narrower again, with a result from the middle: what fits in the
+    least memory of all would move fewer bytes than what more gets."""
+    net = networks.Net("separable", 3, 80)
+    last, middle, wide = net.conv(net.input, 32, 3, 2), None, 32
+    for filters, stride, kernel in ((48, 1, 3), (64, 2, 5), (64, 1, 3),
+                                    (96, 2, 7), (96, 1, 3), (160, 2, 3),
+                                    (160, 1, 5)):
+        x = net.relu(net.conv(last, 3 * wide, 1))
+        x = net.relu(net.conv(x, 3 * wide, kernel, stride, group=3 * wide))
+        x = net.conv(x, filters, 1)
+        last = net.add(last, x) if (filters, stride) == (wide, 1) else x
+        middle, wide = last if filters == 64 else middle, filters
+    net.head(last, 100)
+    net.conv(middle, 10, 1)
+    path = os.path.join(folder, "separable.prototxt")
+    with open(path, "w", encoding="utf-8") as out:
+        print(net.text().replace("dim: 80 dim: 80", "dim: 80 dim: 64"),
+              file=out)
+    return path
+
+
 def joined(folder):
     """What the host scales up, beside what it was scaled down from."""
     net = networks.Net("joined", 3, 64)
@@ -151,6 +175,8 @@ def joined(folder):
 def network_file(name, folder):
     if name == "narrowing":
         return narrowing(folder)
+    if name == "separable":
+        return separable(folder)
     if name == "joined":
         return joined(folder)
     if name == "upsampled":
