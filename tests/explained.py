@@ -24,6 +24,9 @@ CELLS = (("examples/squeezenet.prototxt", "xdnn-v2-28", 2, (300, 700)),
          ("examples/squeezenet.prototxt", "ring-npu", 1, (40, 120)),
          ("examples/squeezenet.prototxt", "stage-npu", 1, (100, 800)),
          ("examples/densenet-cell.prototxt", "xdnn-v2-56", 2, (300, 600)),
+         # 120,000 bytes; what is there is not loaded: alloc/needless.c
+         ("tests/alloc/data/up-and-down.prototxt", "xdnn-v2-28", 2,
+          (117.1875, 181.75)),
          ("examples/yolov2-608.prototxt", "xdnn-v2-56", 2, (3072,)),
          (f"{DATA}/caffe/bvlc_googlenet_deploy.prototxt", "xdnn-v2-56", 2,
           (1500,)),
@@ -54,7 +57,7 @@ def number(text):
 def amphora(command, path, machine, kib, *more):
     run = subprocess.run(
         [AMPHORA, command, path, "-t", machine, "--json", "--set",
-         f"memories.am.size={kib}KiB", *more],
+         f"memories.am.size={int(kib * 1024)}", *more],
         stdout=subprocess.PIPE, text=True, check=True)
     return json.loads(run.stdout)
 
