@@ -31,7 +31,7 @@ SIZES = {  # in KiB, and how many of them fit
     ("googlenet", "xdnn-v2-28"): (range(512, 3073, 512), 6),
     ("googlenet", "xdnn-v3-96"): (range(512, 1665, 128), 10),
     ("squeezenet", "xdnn-v3-96"): (range(512, 4609, 512), 9),
-    ("residual", "xdnn-v2-28"): (range(160, 601, 88), 5),
+    ("residual", "xdnn-v2-28"): ([248, 424, 512, 600], 4),
     ("inception-v3", "xdnn-v3-96"): (range(2304, 4097, 512), 4),
     ("densenet-cell", "xdnn-v3-96"): (range(320, 1345, 64), 17),
     ("tiny", "ring-npu"): (range(2, 25), 23),
