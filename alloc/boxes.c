@@ -33,16 +33,20 @@ static bool differ(const Halving *h, const Box *below, const Box *above) {
            a->cycles - b->cycles > a->cycles / h->part;
 }
 
-Box boxes_halve(const Halving *h, Box below, Box above, uint64_t size) {
-    uint32_t low = box_number(h->octave, below.size);
-    uint32_t high = box_number(h->octave, above.size - 1) + 1;
-    while (low + 1 < high && above.any && differ(h, &below, &above)) {
+void boxes_narrow(const Halving *h, Box *below, Box *above, uint64_t size) {
+    uint32_t low = box_number(h->octave, below->size);
+    uint32_t high = box_number(h->octave, above->size - 1) + 1;
+    while (low + 1 < high && above->any && differ(h, below, above)) {
         uint32_t mid = low + (high - low) / 2;
         uint64_t planned = box_size(h->octave, mid);
-        Box box = h->plan(h->context, planned, &below, &above);
+        Box box = h->plan(h->context, planned, below, above);
         bool upper = planned <= size;
         *(upper ? &low : &high) = mid;
-        *(upper ? &below : &above) = box;
+        *(upper ? below : above) = box;
     }
+}
+
+Box boxes_halve(const Halving *h, Box below, Box above, uint64_t size) {
+    boxes_narrow(h, &below, &above, size);
     return below;
 }

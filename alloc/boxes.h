@@ -44,8 +44,10 @@ typedef struct Halving {
     uint32_t part;   /* one in so many of either price is worth a plan */
 } Halving;
 
-/* What a memory of `size` bytes gets, that of `below` at least and less than
- * that of `above` bytes. */
+/* The last two between which a memory of `size` bytes lies, that of `below` at
+ * least and less than that of `above` bytes. */
+void boxes_narrow(const Halving *h, Box *below, Box *above, uint64_t size);
+/* What it gets: the lower one. */
 Box boxes_halve(const Halving *h, Box below, Box above, uint64_t size);
 
 #endif

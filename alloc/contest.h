@@ -147,6 +147,7 @@ typedef struct Heat {
     const Contest *c;
     bool loose, tight, falls; /* as in Way */
     bool fewest;              /* only those with fewer bytes than all before */
+    bool places;              /* whether one fits is all that is asked */
     double most;              /* bytes: plans that move more are of no use */
     uint64_t others;          /* as in Way */
     uint64_t height;  /* of the way that was tried last; 0: it does not fit */
@@ -160,6 +161,8 @@ void heat_way(Heat *h, Way way);
 void heat_alone(Heat *h, Way way);
 /* All ways that there are; `beside`: those that take longest, too. */
 void heat_ways(Heat *h, uint64_t size, bool beside);
+/* An entry is of no use any more; the others keep their numbers. */
+void heat_drop(Heat *h, uint32_t entry);
 void heat_free(Heat *h);
 
 /* ---- ladder.c ---- */

@@ -302,6 +302,8 @@ bool groups_confirmed(const Work *w);
  */
 bool fit_rolling(Work *w, Problem *problem, PlanResult *result,
                  const char **planner);
+/* Cycles of all layers whole: no plan takes fewer, wherever transfers are. */
+uint64_t network_cycles(const Work *w);
 
 /* ---- depth.c: which groups ---- */
 

@@ -100,7 +100,8 @@ static Tried attempt(Heat *h, const Way *way) {
         h->fits |= placed || a->hopeless || a->too_long;
         t.by_parts = placed && a->plan->by_parts;
         t.height = a->height;
-        entered = placed && enter(h, a);
+        h->stops |= placed && h->places;
+        entered = placed && !h->places && enter(h, a);
         t.too_long = a->too_long || (placed && a->traffic.too_long);
     }
     if (!entered)
@@ -225,8 +226,15 @@ void heat_ways(Heat *h, uint64_t size, bool beside) {
         beside_ways(h, size);
 }
 
+void heat_drop(Heat *h, uint32_t entry) {
+    Attempt *a = h->entry.at[entry];
+    h->entry.at[entry] = NULL;
+    if (a)
+        arena_free(a->arena);
+}
+
 void heat_free(Heat *h) {
     for (uint32_t i = 0; i < h->entry.n; i++)
-        arena_free(h->entry.at[i]->arena);
+        heat_drop(h, i);
     h->entry.n = 0;
 }

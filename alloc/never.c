@@ -4,8 +4,9 @@
  * that some step takes however it runs: whole, by planks or in a group.
  * A bound from below, without alignment: of an engine's node at least the
  * operands stand beside its result, whole where the machine cannot take them by
- * rows, else the fewest rows that an instruction reads, and makes. Only for one
- * linear memory, without tiles of the machine or line buffers; 0 for others.
+ * rows, else the fewest rows that an instruction reads, and makes; of line
+ * buffers a column of these. Only for one linear memory, without tiles of the
+ * machine; 0 for others.
  */
 #include "alloc/work.h"
 
@@ -28,6 +29,12 @@ static uint32_t least_in_rows(const Work *w, NodeId id) {
 
 static uint64_t rows_bytes(const Work *w, TensorId t, uint32_t rows) {
     Volume v = plank_in(w, t, rows, 0);
+    v.w = w->spec->tiling.lines ? 1 : v.w;
+    return layout_bytes(w->spec->memory[0].layout, &v);
+}
+
+static uint64_t whole_bytes(const Work *w, TensorId t) {
+    Volume v = plank_in(w, t, plan_volume(w->g, t).h, 0);
     return layout_bytes(w->spec->memory[0].layout, &v);
 }
 
@@ -42,7 +49,7 @@ static uint64_t operands_bytes(const Work *w, const Node *node, bool whole,
         for (uint32_t k = 0; k < i; k++)
             again |= same_tensor(node->in[k], t);
         uint64_t bytes =
-            rows_bytes(w, t, whole ? plan_volume(w->g, t).h : rows);
+            whole ? whole_bytes(w, t) : rows_bytes(w, t, rows);
         sum += again ? 0 : bytes;
         most = bytes > most ? bytes : most;
         nested |= w->role[t.i].parent.i != NONE;
@@ -95,10 +102,10 @@ static uint64_t node_least(const Work *w, NodeId id) {
     const Node *node = graph_node(w->g, id);
     TensorId out = node->out[0];
     bool whole = !by_rows(w, id);
-    uint32_t h = plan_volume(w->g, out).h, q = node_quantum(w->g, id, 0);
     uint64_t in =
         operands_bytes(w, node, whole, whole ? 0 : least_in_rows(w, id));
-    uint64_t sum = in + rows_bytes(w, out, whole ? h : q);
+    uint64_t sum = in + (whole ? whole_bytes(w, out)
+                               : rows_bytes(w, out, node_quantum(w->g, id, 0)));
     uint64_t slab = slab_bytes_least(w, id);
     sum = replaces_operand(w, id) ? in : sum;
     uint64_t slabs = slabs_all_least(w, id);
@@ -109,7 +116,7 @@ static uint64_t node_least(const Work *w, NodeId id) {
 uint64_t never_less(const Work *w) {
     const HwSpec *spec = w->spec;
     uint64_t most = 0;
-    if (spec->n_active > 1 || spec->memory[0].buffers || spec->tiling.lines ||
+    if (spec->n_active > 1 || spec->memory[0].buffers ||
         spec->tiling.kind == HW_TILING_HARDWARE)
         return 0;
     for (NodeId id = {0}; id.i < w->g->node.n; id.i++) {

@@ -248,9 +248,13 @@ static bool beside_now(const Overlap *o, uint32_t i) {
     return !o->item[i].waits && i <= o->reach;
 }
 
-/* The next move from `i` on that waits for nothing; NONE. */
+/* The next move from `i` on that waits for nothing, within reach; NONE, or one
+ * that is not. */
 static uint32_t next_ready(const Overlap *o, uint32_t i) {
-    uint32_t words = o->n / 64 + 1, word = i / 64;
+    uint32_t last = o->reach < o->n ? o->reach : o->n;
+    uint32_t words = last / 64 + 1, word = i / 64;
+    if (word >= words)
+        return NONE;
     uint64_t bits = o->ready[word] >> i % 64 << i % 64;
     while (!bits && ++word < words)
         bits = o->ready[word];

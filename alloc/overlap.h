@@ -107,8 +107,9 @@ void resettle(Arena *arena, Plan *plan, uint32_t images);
 void slow_down(Arena *arena, Plan *plan, uint64_t least, uint64_t most);
 
 /* slices.c: lets layers run by slices of rows, where that hides transfers and
- * the machine names rows. Of a plan that is overlapped; it stays so. */
-void slices(Arena *arena, Plan *plan);
+ * the machine names rows; once if `quick`. Of a plan that is overlapped; it
+ * stays so. */
+void slices(Arena *arena, Plan *plan, bool quick);
 /* weave.c: slices of layers run as soon as they can, before those of layers in
  * front of theirs. False: none can. */
 bool weave(Arena *arena, Plan *plan);

@@ -7,19 +7,21 @@
  * fewest bytes is looked for, and taken where it is no worse than that of the
  * size before. What rolls in little memory does so row by row, and all that it
  * loads hides behind many layers; in more memory it may be slower, as what
- * stays whole is loaded before work begins. Between the first of the row from
- * which on time hardly falls and the least size in which anything fits there is
- * halving (boxes.h): of what lies between both ends the plan with the fewest
- * bytes. The least size in which layers roll, to the granule, is an end, too,
- * where that costs little time. What is too fast beside a larger memory's plan
- * hides fewer transfers (slower.c), or has narrow tiles where that does not
- * suffice; and it may take a little more time than it must, so that others find
- * room between it and that one. Time follows bytes here but for what chance
- * leaves unhidden and for tiles that are narrow in little memory, so that costs
- * little, and bytes nothing. Few plans are timed, and more are made, which hide
- * transfers in other ways, only where those shut out the fewest bytes. Networks
- * of many steps have fewer ways and sizes; the least size is looked for only
- * where the memory is so small that no size below it has a plan.
+ * stays whole is loaded before work begins. Below the first of the row from
+ * which on time hardly falls there is halving (boxes.h): of what lies between
+ * both ends the plan with the fewest bytes. The least size in which layers
+ * roll, to the granule, is an end, too, where that costs little time. What is
+ * too fast beside a larger memory's plan hides fewer transfers (slower.c), or
+ * has narrow tiles where that does not suffice; and it may take a little more
+ * time than it must, so that others find room between it and that one. Time
+ * follows bytes here but for what chance leaves unhidden and for tiles that are
+ * narrow in little memory, so that costs little, and bytes nothing. Few plans
+ * are timed, and more are made, which hide transfers in other ways, only where
+ * those shut out the fewest bytes and are not long. Halving goes on between
+ * neighbours of which the larger has far fewer bytes, if their plans are short.
+ * Networks of many steps have fewer ways and sizes. The least size in which
+ * anything fits is looked for only where no smaller size has a plan, or one
+ * that fits may not stand beside the larger memory's.
  */
 #include "alloc/ladder.h"
 #include "alloc/overlap.h"
@@ -88,6 +90,8 @@ typedef struct Search {
     Offer best;
     uint64_t fewest; /* bytes of those that may lie between both */
     bool too_fast;   /* some are faster than the larger memory's */
+    bool fits;       /* some fit, whatever they cost */
+    bool timed_long; /* one that takes long to time was */
     uint32_t n_seen;
     Seen seen[SEEN];
 } Search;
@@ -97,9 +101,9 @@ static bool is_less(Timed a, Timed b) {
     return mine != other ? mine < other : a.cycles < b.cycles;
 }
 
-/* Such a plan takes long to time: no others are for the same size. */
-static bool is_long(const Search *n) {
-    return n->found && n->best.timed.traffic.instructions > LONG;
+/* Such a plan takes long to time: no others are timed for the same size. */
+static bool is_long(Traffic t) {
+    return t.instructions > LONG;
 }
 
 /* Whether its bytes are worth the time that it takes to count cycles. */
@@ -111,19 +115,22 @@ static bool is_promising(Search *n, Traffic t) {
     n->fewest = bytes < n->fewest ? bytes : n->fewest;
     uint64_t best = traffic_bytes(n->best.timed.traffic);
     return !n->found || bytes < best ||
-           (n->fastest && bytes == best && !is_long(n));
+           (n->fastest && bytes == best &&
+            !is_long(n->best.timed.traffic));
 }
 
 /* The plan is no faster than that of a larger memory, and may be a little
- * slower: others are to be between it and that one. */
+ * slower: others are to be between it and that one; and others between it and
+ * the smaller memory's. */
 static bool fit_between(Search *n, Attempt *a, Offer *o) {
+    enum { HALF = 2 };
     Slow slow = {.least = n->above.cycles};
     const Plan *plan = a->plan;
     uint64_t serial = plan->serial ? plan_cycles(plan->serial) : plan->cycles;
-    slow.most = larger(o->timed.cycles, slow.least) +
-                (serial - plan->cycles) * n->room / ROOM;
-    if (slow.most > n->below.cycles)
-        slow.most = n->below.cycles;
+    uint64_t from = larger(o->timed.cycles, slow.least), most = n->below.cycles;
+    uint64_t room = (serial - plan->cycles) * n->room / ROOM;
+    uint64_t half = most > from ? (most - from) / HALF : 0;
+    slow.most = from + (room < half ? room : half);
     offer_slower(n->c, a, slow, o);
     return no_worse(n->above, o->timed) && no_worse(o->timed, n->below);
 }
@@ -142,7 +149,7 @@ static bool is_new(Search *n, const Attempt *a) {
     for (uint32_t i = 0; i < n->n_seen && i < SEEN; i++) {
         const Way *b = &n->seen[i].way;
         bool alike = same_traffic(n->seen[i].traffic, a->traffic);
-        if (alike && a->traffic.instructions > LONG)
+        if (alike && is_long(a->traffic))
             return false;
         if (alike && way->share == b->share && way->rolls == b->rolls &&
             way->runs == b->runs && way->narrow == b->narrow)
@@ -154,9 +161,12 @@ static bool is_new(Search *n, const Attempt *a) {
 
 static void consider(Search *n, Attempt *a) {
     Offer o;
+    n->fits |= !a->traffic.too_long;
     if (!is_promising(n, a->traffic) || !is_new(n, a) ||
-        is_too_fast(n, a->plan) || !offer_quickly(n->c, a, &o) ||
-        !fit_between(n, a, &o))
+        is_too_fast(n, a->plan) || !offer_quickly(n->c, a, &o))
+        return;
+    n->timed_long |= is_long(a->traffic);
+    if (!fit_between(n, a, &o))
         return;
     if (!n->found || is_less(o.timed, n->best.timed))
         n->best = o;
@@ -185,8 +195,10 @@ static void tier_try(Search *n, const Way *ways, uint32_t n_ways) {
             heat_way(&h, way);
     }
     heat_sort(&h);
-    for (uint32_t i = 0; i < h.entry.n; i++)
+    for (uint32_t i = 0; i < h.entry.n; i++) {
         consider(n, h.entry.at[i]);
+        heat_drop(&h, i);
+    }
     heat_free(&h);
 }
 
@@ -196,31 +208,39 @@ static bool is_good(const Search *n) {
     return n->found && !n->fastest && bytes - n->fewest <= n->fewest / NEAR;
 }
 
-/* Plans of so many steps take long: the first that are found are enough. */
+/* Plans of so many steps take long: the first that are found are enough. What
+ * does not fit at first fits in no other way. */
 static void few_try(Search *n, bool any) {
     for (uint32_t i = 0; i < (any ? 1 : QUICK_TIERS) && !n->found; i++) {
         tier_try(n, few_ways[i], FEW_WAYS);
         for (uint32_t k = 0; k < NARROW && n->too_fast && !n->found; k++)
             tier_try(n, &narrow_ways[k], 1);
         n->too_fast = false;
+        if (!n->fits)
+            return;
+    }
+}
+
+static void tiers_try(Search *n) {
+    for (uint32_t i = 0; i < n->tiers && !is_good(n) && !n->timed_long; i++) {
+        tier_try(n, tier_ways[i], WAYS);
+        for (uint32_t k = 0; k < NARROW && n->too_fast && !is_good(n); k++)
+            tier_try(n, &narrow_ways[k], 1);
+        n->too_fast = false;
+        if (!n->fits)
+            return;
     }
 }
 
 /* A box with what is found; else `none`. */
-static Box search_box(Climb *climb, Search n, const Box *none) {
-    n.c = climb->c;
-    n.fewest = UINT64_MAX;
-    if (has_many_steps(n.c)) {
-        few_try(&n, none->any);
-        n.tiers = 0;
-    }
-    for (uint32_t i = 0; i < n.tiers && !is_good(&n) && !is_long(&n); i++) {
-        tier_try(&n, tier_ways[i], WAYS);
-        for (uint32_t k = 0; k < NARROW && n.too_fast && !is_good(&n); k++)
-            tier_try(&n, &narrow_ways[k], 1);
-        n.too_fast = false;
-    }
-    return n.found ? climb_box(climb, n.size, n.best) : *none;
+static Box search_box(Climb *climb, Search *n, const Box *none) {
+    n->c = climb->c;
+    n->fewest = UINT64_MAX;
+    if (has_many_steps(n->c))
+        few_try(n, none->any);
+    else
+        tiers_try(n);
+    return n->found ? climb_box(climb, n->size, n->best) : *none;
 }
 
 /* ---- sizes in which layers do not roll ---- */
@@ -238,17 +258,6 @@ static uint32_t room_between(const Box *below, const Box *above) {
     return room;
 }
 
-static Box middle(void *context, uint64_t size, const Box *below,
-                  const Box *above) {
-    Climb *climb = context;
-    Search n = {.size = size,
-                .below = timed_of(climb, below),
-                .above = timed_of(climb, above),
-                .tiers = TIERS,
-                .room = room_between(below, above)};
-    return search_box(climb, n, below);
-}
-
 /* ---- sizes in which they do ---- */
 
 static Box fastest_box(Climb *climb, uint64_t size, Timed below, uint32_t tiers,
@@ -258,17 +267,17 @@ static Box fastest_box(Climb *climb, uint64_t size, Timed below, uint32_t tiers,
                 .above = costs_nothing,
                 .tiers = tiers,
                 .fastest = true};
-    return search_box(climb, n, none);
+    return search_box(climb, &n, none);
 }
 
 static bool rolls_within(const Contest *c, uint64_t size, bool groups) {
     Way rolls = {.size = size, .rolls = true},
         grouped = {.size = size, .share = 16};
-    Heat h = {.c = c, .loose = true, .most = HUGE_VAL};
+    Heat h = {.c = c, .loose = true, .most = HUGE_VAL, .places = !groups};
     heat_way(&h, groups ? grouped : rolls);
-    bool rolled = h.entry.n > 0;
-    if (rolled && groups)
-        rolled = h.entry.at[0]->traffic.moved == c->compulsory;
+    bool rolled = h.stops;
+    if (groups)
+        rolled = h.entry.n && h.entry.at[0]->traffic.moved == c->compulsory;
     heat_free(&h);
     return rolled;
 }
@@ -331,21 +340,35 @@ static Box box_next(Climb *climb, uint64_t all, const Box *box, bool first) {
     return next;
 }
 
+/* All layers take, whatever is done for transfers. */
+static uint64_t least_cycles(const Contest *c) {
+    Arena *arena = arena_new("layers");
+    Work *w =
+        work_new(arena, c->schedule, c->schedule->spec, c->options, c->once);
+    uint64_t least = network_cycles(w);
+    arena_free(arena);
+    return least;
+}
+
+/* Whether so little is between both that it is no use. */
+static bool is_near(uint64_t cycles, uint64_t least) {
+    enum { LITTLE = 32 };
+    return cycles - least <= cycles / LITTLE;
+}
+
 /* What a memory gets that is no smaller than the box. `fast` is the first of
  * the row behind which time hardly falls; a smaller memory gets that. */
 static Box box_beyond(Climb *climb, uint64_t all, Box box, Box *fast) {
-    enum { LITTLE = 32 };
     uint64_t real = climb->c->schedule->spec->memory[0].size;
-    bool found = false;
+    bool found = is_near(box.price.cycles, least_cycles(climb->c));
     *fast = box;
     for (bool first = true; box.size < all; first = false) {
-        if (found && row_size(all, &box, first) > real)
+        if (found && (fast->size > real || row_size(all, &box, first) > real))
             return box;
         Box next = box_next(climb, all, &box, first);
-        uint64_t saved = box.price.cycles - next.price.cycles;
         if (!found)
             *fast = box;
-        found |= saved <= box.price.cycles / LITTLE;
+        found |= is_near(box.price.cycles, next.price.cycles);
         if (found && (fast->size > real || next.size > real))
             return box;
         box = next;
@@ -360,44 +383,38 @@ static Box box_beyond(Climb *climb, uint64_t all, Box box, Box *fast) {
 /* Boxes of rising sizes. */
 typedef struct Boxes {
     uint32_t n;
-    Box at[4];
+    Box at[3];
 } Boxes;
 
-/* A plan for a small size that is no better than what a larger one gets. */
-static Box small_box(Climb *climb, uint64_t size, Timed above) {
+/* The least size up to `end`; its plan is not better than `last`, and as slow
+ * as can be: others are between the two. */
+static Box least_box(Climb *climb, uint64_t end, const Box *last) {
     const Box none = {0};
+    uint64_t size = size_to_granule(climb->c, size_for_any(climb->c, end));
     Search n = {.size = size,
                 .below = costs_all,
-                .above = above,
+                .above = timed_of(climb, last),
                 .tiers = TIERS,
                 .room = ROOM};
-    return search_box(climb, n, &none);
+    return search_box(climb, &n, &none);
 }
 
-/* The least size up to this one; its plan is not better than `last`, and as
- * slow as can be: others are between the two. */
-static Box least_box(Climb *climb, uint64_t end, const Box *last) {
-    return small_box(climb, size_for_any(climb->c, end), timed_of(climb, last));
-}
-
-/* The least size, and before it the one that is exact: what fits just below the
- * least may move fewer bytes by chance, or be faster whatever it hides, and is
- * in its place then. */
-static void add_least(Climb *climb, Box least, const Box *last, Boxes *to) {
-    uint64_t size = size_to_granule(climb->c, least.size);
-    Box exact = {0};
-    if (size < least.size)
-        exact = small_box(climb, size, timed_of(climb, last));
-    bool better = exact.any && exact.price.bytes < least.price.bytes;
-    if (exact.any && !better && !price_no_more(least.price, exact.price)) {
-        Box slow = small_box(climb, size, timed_of(climb, &least));
-        better = !slow.any;
-        exact = slow.any ? slow : exact;
-    }
-    if (exact.any)
-        to->at[to->n++] = exact;
-    if (!better)
-        to->at[to->n++] = least;
+/* Where none is found beside what a larger memory gets, though some fit, those
+ * between get what the least memory does. */
+static Box middle(void *context, uint64_t size, const Box *below,
+                  const Box *above) {
+    Climb *climb = context;
+    Search n = {.size = size,
+                .below = timed_of(climb, below),
+                .above = timed_of(climb, above),
+                .tiers = TIERS,
+                .room = room_between(below, above)};
+    Box box = search_box(climb, &n, below);
+    if (box.any || !n.fits)
+        return box;
+    Box least = least_box(climb, size, above);
+    least.size = size;
+    return least;
 }
 
 /* The least memory in which layers roll, no better than what rolls in more. Its
@@ -410,7 +427,7 @@ static Box first_box(Climb *climb, uint64_t size, const Box *top) {
                 .above = timed_of(climb, top),
                 .tiers = TIERS,
                 .fastest = true};
-    Box box = search_box(climb, n, &none);
+    Box box = search_box(climb, &n, &none);
     uint64_t slower = box.price.cycles - top->price.cycles;
     if (!box.any || slower <= top->price.cycles / LITTLE)
         return box;
@@ -424,49 +441,59 @@ static Box first_box(Climb *climb, uint64_t size, const Box *top) {
 }
 
 /* What is slow in the least memory in which layers roll makes all smaller ones
- * as slow: it has its own plan where that is not by much, and where others can
- * be. */
-static void add_boxes(Climb *climb, uint64_t rolls, Box top, Boxes *to) {
-    enum { MUCH = 6 };
+ * as slow: it has its own plan where that is not by much; of many steps, which
+ * are rarely so many times slower in less, by little. */
+static Boxes boxes_up_to(Climb *climb, uint64_t rolls, Box top) {
+    enum { MUCH = 6, LITTLE = 32 };
+    uint32_t part = has_many_steps(climb->c) ? LITTLE : MUCH;
     Box first = rolls < top.size ? first_box(climb, rolls, &top) : (Box){0};
-    uint64_t slower = first.price.cycles - top.price.cycles,
-             end = first.any ? rolls : top.size;
-    bool own = first.any && slower <= top.price.cycles / MUCH;
-    if (has_many_steps(climb->c)) {
-        *to = (Boxes){1, {{.size = climb->c->never}}};
-        if (own)
-            to->at[to->n++] = first;
-        to->at[to->n++] = top;
-        return;
-    }
-    Box least = least_box(climb, end, own ? &first : &top);
-    if (own && !least.any) {
-        own = false;
-        least = least_box(climb, end, &top);
-    }
-    if (least.any)
-        add_least(climb, least, own ? &first : &top, to);
-    if (own)
-        to->at[to->n++] = first;
-    to->at[to->n++] = top;
+    uint64_t slower = first.price.cycles - top.price.cycles;
+    Boxes boxes = {1, {{.size = climb->c->never}}};
+    if (first.any && slower <= top.price.cycles / part)
+        boxes.at[boxes.n++] = first;
+    boxes.at[boxes.n++] = top;
+    return boxes;
 }
 
-/* What a memory of `size` bytes gets between two of them. Of many steps the
- * least size is looked for only where the halves end below the least that has a
- * plan: then that was the last to be held. */
+static bool is_short(const Climb *climb, const Box *box) {
+    return box->any && !is_long(timed_of(climb, box).traffic);
+}
+
+/* Goes on between two sizes of which the larger has far fewer bytes, if it does
+ * not take long. */
+static void narrow_more(Climb *climb, Halving h, Box *below, Box *above,
+                        uint64_t size) {
+    enum { FINE_OCTAVE = 16 * OCTAVE, MUCH = 8 };
+    uint32_t at = box_number(h.octave, size);
+    uint64_t first = box_size(h.octave, at), end = box_size(h.octave, at + 1);
+    if (!is_short(climb, below) || !is_short(climb, above))
+        return;
+    below->size = larger(below->size, first);
+    above->size = above->size < end ? above->size : end;
+    h.octave = FINE_OCTAVE;
+    h.part = MUCH;
+    boxes_narrow(&h, below, above, size);
+}
+
+/* What a memory of `size` bytes gets between two of them. The least size is
+ * looked for only where the halves end below the least that has a plan: then
+ * that was the last to be held. */
 static Box box_between(Climb *climb, Box below, Box above, uint64_t size) {
     bool few = has_many_steps(climb->c);
     Halving h = {middle, climb, few ? FEW_OCTAVE : OCTAVE, PART};
     uint32_t held = climb->held.n;
-    Box box = boxes_halve(&h, below, above, size);
-    if (box.any || !few)
-        return box;
+    Box low = below, high = above;
+    boxes_narrow(&h, &low, &high, size);
+    if (low.any) {
+        narrow_more(climb, h, &low, &high, size);
+        return low;
+    }
     if (climb->held.n > held) {
         Offer last = climb->held.at[climb->held.n - 1];
         above = climb_box(climb, last.way.size, last);
     }
-    box = least_box(climb, above.size, &above);
-    return box.size <= size ? box : below;
+    low = least_box(climb, above.size, &above);
+    return low.size <= size ? low : below;
 }
 
 /* What a memory gets that is smaller than the last of them. */
@@ -492,7 +519,7 @@ void rolled_climb(Contest *c) {
     c->exact = climb.held.at[box.plan].exact;
     box = box_beyond(&climb, all, box, &fast);
     if (real < fast.size) {
-        add_boxes(&climb, least_to_roll(c, begins), fast, &boxes);
+        boxes = boxes_up_to(&climb, least_to_roll(c, begins), fast);
         box = box_among(&climb, &boxes);
     }
     if (box.any)

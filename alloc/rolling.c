@@ -16,6 +16,8 @@
  */
 #include "alloc/overlap.h"
 
+#include "base/arith.h"
+
 /* Longer groups than this, or twice this, are not looked at. */
 enum { LONGEST = 32 };
 
@@ -105,6 +107,18 @@ static double node_cycles(const Work *w, NodeId id) {
                     .rows = v.h,
                     .cols = v.w};
     return on_engine(w, id) ? (double)action_cycles(&plan, &whole) : 0;
+}
+
+uint64_t network_cycles(const Work *w) {
+    uint64_t sum = 0;
+    for (uint32_t step = 0; step < w->schedule->n_steps; step++) {
+        const Step *s = &w->schedule->step[step];
+        uint64_t most = 0;
+        for (uint32_t i = 0; i < s->n; i++)
+            most = larger(most, (uint64_t)node_cycles(w, s->slot[i].node));
+        sum += most;
+    }
+    return sum;
 }
 
 static uint64_t elements(const Work *w, TensorId t) {

@@ -349,6 +349,6 @@ void stretch(Work *w, Diag *diag, Problem *problem, PlanResult *result,
         for (uint32_t round = 0; round < rounds && improve(&s); round++)
             continue;
     }
-    slices(s.arena, plan);
+    slices(s.arena, plan, quick);
     plan->am_live = live;
 }
