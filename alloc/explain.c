@@ -79,6 +79,12 @@ static uint64_t bytes_wanted(const Work *w, const Problem *p, uint32_t buf) {
                : least_layout(w, o->tensor, o->channels, o->rows);
 }
 
+uint64_t bytes_said(const Work *w, uint64_t bytes) {
+    uint64_t align = w->spec->memory[0].align;
+    return bytes > w->would_do && w->would_do + align > bytes ? w->would_do
+                                                              : bytes;
+}
+
 typedef struct Line {
     uint32_t buf;
     uint64_t bytes;
@@ -302,6 +308,20 @@ static void halve(const Work *w, Between *b, uint32_t times) {
     }
 }
 
+/* What lies highest may end within the last granule: the same in steps of
+ * addresses. */
+static void size_within(const Work *w, Between *b) {
+    enum { FINE = 12 };
+    const HwMemory *m = &w->spec->memory[0];
+    uint64_t step = lcm(m->unit ? m->unit : 1, m->buffers ? m->buffers : 1);
+    uint64_t parts = b->step / step, enough = b->enough * parts - 1;
+    if (parts < 2 || b->too_small + 1 < b->enough ||
+        !would_fit(w, enough * step, b->too_small * b->step))
+        return;
+    *b = (Between){step, b->too_small * parts, enough};
+    halve(w, b, FINE);
+}
+
 /* Sizes of the first memory next to each other, of which the larger one would
  * do; as near as a search of a few plans comes, below `enough`, or above it if
  * need be. False if none does. */
@@ -328,6 +348,7 @@ static bool size_that_fits(const Work *w, uint64_t enough, Between *b) {
     uint64_t parts = b->step / granule;
     *b = (Between){granule, b->too_small * parts, b->enough * parts};
     halve(w, b, FINE);
+    size_within(w, b);
     return true;
 }
 
@@ -362,7 +383,7 @@ static uint64_t planks_wanted(const Work *w, NodeId id, uint32_t rows) {
 static void note_too_high(Diag *diag, const Work *w, const Node *node,
                           uint32_t least, uint64_t bytes) {
     uint32_t h = plan_volume(w->g, node->out[0]).h;
-    const char *size = with_commas(w->arena, bytes);
+    const char *size = with_commas(w->arena, bytes_said(w, bytes));
     if (least == h && h == 1)
         diag_note(diag, node->loc,
                   "no stripe of %s fits: its one row takes %s bytes",
@@ -397,7 +418,7 @@ static bool note_slab(Diag *diag, const Work *w, NodeId id) {
     uint64_t bytes =
         least_layout(w, node->in[0], channels, in.h) +
         least_layout(w, node->out[0], 0, 1) * plan_volume(w->g, node->out[0]).h;
-    const char *size = with_commas(w->arena, bytes);
+    const char *size = with_commas(w->arena, bytes_said(w, bytes));
     if (most)
         diag_note(diag, node->loc,
                   "%s by itself fits by %u of its %u channels at a time, and "
@@ -506,24 +527,29 @@ static void note_last(Diag *diag, const Work *w, const Between *b) {
     arena_free(arena);
 }
 
-static void note_size(Diag *diag, const Work *w, uint64_t short_of) {
+/* Sizes next to each other, if they are found. */
+static void find_size(Work *w, uint64_t short_of, Between *b) {
     const HwMemory *m = &w->spec->memory[0];
-    uint64_t aside = w->options->aside;
-    Between b;
-    bool next = (aside ? size_staged(w, &b)
-                       : size_that_fits(w, m->size + short_of, &b)) &&
-                b.too_small && b.too_small + 1 == b.enough;
-    uint64_t enough = b.enough * b.step, too_small = b.too_small * b.step;
-    if (next)
+    bool next =
+        (w->options->aside ? size_staged(w, b)
+                           : size_that_fits(w, m->size + short_of, b)) &&
+        b->too_small && b->too_small + 1 == b->enough;
+    w->would_do = next ? b->enough * b->step : 0;
+}
+
+static void note_size(Diag *diag, const Work *w, const Between *b) {
+    const HwMemory *m = &w->spec->memory[0];
+    uint64_t enough = b->enough * b->step, too_small = b->too_small * b->step;
+    if (w->would_do)
         diag_note(diag, (Loc){0},
                   "--set memories.%s.size=%s would do; %s would not", m->name,
                   size_text(w->arena, enough, too_small),
                   size_text(w->arena, too_small, enough));
-    else if (b.enough)
+    else if (b->enough)
         diag_note(diag, (Loc){0}, "--set memories.%s.size=%s would do", m->name,
                   size_text(w->arena, enough, 0));
-    if (next && !aside)
-        note_last(diag, w, &b);
+    if (w->would_do && !w->options->aside)
+        note_last(diag, w, b);
 }
 
 /* ---- the error ---- */
@@ -539,7 +565,8 @@ static const char *how_short(const Work *w, uint64_t sum) {
                               with_commas(w->arena, sum - active_bytes(w)));
 }
 
-static void say_short(Diag *diag, const Work *w, uint64_t sum) {
+static void say_short(Diag *diag, const Work *w, uint64_t bytes) {
+    uint64_t sum = bytes_said(w, bytes);
     diag_error(
         diag, step_loc(w),
         "does not fit: step %u (%s) needs %s bytes of %s, which has %s%s",
@@ -600,7 +627,8 @@ static void say_slabs(Diag *diag, const Work *w) {
               "no part of %s fits: the smallest, %u of its %u channels, takes "
               "%s bytes%s",
               node->name, slabs_thinnest(w, id),
-              plan_volume(w->g, node->out[0]).c, with_commas(w->arena, bytes),
+              plan_volume(w->g, node->out[0]).c,
+              with_commas(w->arena, bytes_said(w, bytes)),
               is_dense(node) ? " with all that it reads" : "");
 }
 
@@ -643,6 +671,9 @@ void explain(Diag *diag, Work *w, const Problem *p, const PlanResult *result) {
     Need need = need_at(w, p, time);
     uint64_t sum = tiled ? least.bytes : need.bytes;
     bool other = sum > active_bytes(w);
+    Between b = {0};
+    if (!w->options->no_remedy)
+        find_size(w, other ? sum - active_bytes(w) : 0, &b);
     if (tiled)
         say_tiles(diag, w, &least);
     else if (other && need.manner == IN_PLACE)
@@ -655,16 +686,19 @@ void explain(Diag *diag, Work *w, const Problem *p, const PlanResult *result) {
         say_volumes(diag, w, p, result, time);
     if (w->options->no_remedy)
         return;
-    note_size(diag, w, sum > active_bytes(w) ? sum - active_bytes(w) : 0);
+    note_size(diag, w, &b);
     if (!tiled)
         note_ways(diag, w);
 }
 
-void explain_length(Diag *diag, const Work *w, uint32_t instructions) {
+void explain_length(Diag *diag, Work *w, uint32_t instructions) {
     diag_error(diag, w->spec->loc,
                "does not fit: the listing has %u instructions; %s holds %u%s",
                instructions, w->spec->machine, w->spec->max_instructions,
                of_images(w));
-    if (!w->options->no_remedy)
-        note_size(diag, w, 0);
+    Between b = {0};
+    if (w->options->no_remedy)
+        return;
+    find_size(w, 0, &b);
+    note_size(diag, w, &b);
 }

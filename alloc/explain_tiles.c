@@ -116,7 +116,7 @@ static const char *tile_text(const Work *w, NodeId id, const LeastTile *t) {
 void note_least_tile(Diag *diag, const Work *w, NodeId id, const LeastTile *t) {
     const Node *node = graph_node(w->g, id);
     const HwTileStyle *s = &w->spec->tiling.style[t->mode.style];
-    const char *tile = with_commas(w->arena, t->tile);
+    const char *tile = with_commas(w->arena, bytes_said(w, t->tile));
     const char *kept =
         t->kept ? arena_printf(w->arena, "; what is whole beside it, %s bytes",
                                with_commas(w->arena, t->kept))

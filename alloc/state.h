@@ -248,6 +248,7 @@ typedef struct Work {
                            * early, */
     bool gave_up;         /* and has: it was not placed, or lacks actions */
     bool explains;        /* all steps that cannot run are to be known */
+    uint64_t would_do; /* bytes of the first memory: a refusal's; 0: unknown */
 } Work;
 
 #endif

@@ -67,8 +67,11 @@ bool actions_make(Work *w, Diag *diag, const Problem *problem,
 /* Says why nothing fits. */
 void explain(Diag *diag, Work *w, const Problem *problem,
              const PlanResult *result);
+/* Bytes that something takes, of a refusal: what lies highest need not end at a
+ * multiple of the alignment, so no more than would do. */
+uint64_t bytes_said(const Work *w, uint64_t bytes);
 /* Says that the shortest listing is longer than the machine holds. */
-void explain_length(Diag *diag, const Work *w, uint32_t instructions);
+void explain_length(Diag *diag, Work *w, uint32_t instructions);
 
 /* ---- explain_tiles.c ---- */
 

@@ -7,7 +7,8 @@ more than would do, nor does its smallest stripe or slab. With little backing
 memory, what fits must fit with more active memory, too, and nobody hears of the
 plans for which it was too little. Where weights lie in active memory, small
 networks of several kinds fit in no size below the one that is named, and in each
-above it, which never costs bytes or cycles.
+above it, which never costs bytes or cycles. Where addresses are multiples of 48,
+memories need not be: the size that would do is the least to the byte.
 """
 import json
 import os
@@ -156,6 +157,26 @@ def staged_wrong(path, folder):
     return None
 
 
+ODD = """extends: ring-npu
+machine: {name: odd-ring, element: 2}
+memories: {am: {align: 48}}
+"""
+
+
+def to_the_byte(path, folder):
+    """Whether nothing fits in a little less than what would do."""
+    machine = os.path.join(folder, "odd-ring.yaml")
+    with open(machine, "w", encoding="utf-8") as out:
+        out.write(ODD)
+    said = re.search(r"size=(\S+) would do;",
+                     plan(path, machine, 64, folder).stderr)
+    least = size_of(said.group(1))
+    codes = [plan(path, machine, least - less, folder).returncode
+             for less in (0, 1, 8, 16, 32)]
+    print(f"{os.path.basename(path)}, odd-ring: {said.group(0)} {codes}")
+    return codes == [0, 3, 3, 3, 3]
+
+
 def main():
     bad = 0
     names = NETWORKS + (LONG if "--long" in sys.argv[1:] else ())
@@ -167,6 +188,8 @@ def main():
             for path in paths:
                 bad += not is_true(path, machine, folder)
         bad += backing(folder)
+        for build in (hourglass, pyramid, several_inputs, concat_at_output):
+            bad += not to_the_byte(networks.built(build, folder), folder)
         paths = [tool.example("micro/ds-cnn")]
         paths += [networks.built(build, folder)
                   for build in (several_inputs, concat_at_output, resnext)]
