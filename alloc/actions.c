@@ -185,6 +185,8 @@ static void plan_fill(const Emit *e, Plan *plan) {
     for (uint32_t t = 0; t < e->problem->n_times; t++)
         if (e->problem->live[t] > plan->am_live)
             plan->am_live = e->problem->live[t];
+    if (plan->am_live > plan->am_height) /* the last one's need not be round */
+        plan->am_live = plan->am_height;
 }
 
 bool actions_make(Work *w, Diag *diag, const Problem *problem,

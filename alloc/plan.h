@@ -114,7 +114,8 @@ typedef struct Plan {
                                 * was made, if that was a smaller one; else 0 */
     uint64_t am_height;        /* bytes, summed over active memories */
     uint64_t am_packed;        /* the same before volumes were moved apart */
-    uint64_t am_live;          /* live peak, sizes rounded to their alignment */
+    uint64_t am_live;          /* live peak, sizes rounded to their alignment,
+                                * but no more than the height */
     uint64_t am_bound;         /* no placement is lower */
     bool am_proved;            /* am_packed is the least possible */
     uint64_t ddr_moved;        /* bytes loaded and stored, tiles included */

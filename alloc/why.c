@@ -501,14 +501,15 @@ static bool over_operand(const Why *y, const Node *node, uint32_t step) {
     return free;
 }
 
-/* Concats are their members. */
+/* Concats are their members; what the host makes lies over nothing. */
 static void find_whole(Why *y) {
     const Schedule *schedule = y->plan->schedule;
     y->whole = ARENA_ARRAY(y->arena, uint64_t, schedule->n_steps + 1);
     for (TensorId t = {0}; t.i < y->g->tensor.n; t.i++) {
         const Node *node = graph_node(y->g, graph_tensor(y->g, t)->producer);
         Steps life = y->life[t.i];
-        uint32_t over = over_operand(y, node, life.first);
+        uint32_t over =
+            !y->story[t.i].by_host && over_operand(y, node, life.first);
         if (node->op == OP_CONCAT)
             continue;
         for (uint32_t step = life.first + over; step < life.end; step++)
@@ -594,6 +595,16 @@ static void say_weights(const Why *y, Text *text) {
               w.loaded > all ? ": some again" : "");
 }
 
+/* A plan for less memory. */
+static void say_planned(const Why *y, Text *text) {
+    if (y->plan->am_planned)
+        text_addf(
+            text,
+            "plan: one for %s of %s bytes: nothing that was tried with "
+            "more is better, and no better than what more yet would get\n",
+            num(y, y->plan->am_planned), num(y, y->total));
+}
+
 const char *plan_explain(Arena *arena, const Plan *plan) {
     Why y = {.arena = arena,
              .plan = plan,
@@ -621,6 +632,7 @@ const char *plan_explain(Arena *arena, const Plan *plan) {
         text_add(&text, "\n");
     }
     say_weights(&y, &text);
+    say_planned(&y, &text);
     PlanBound bound = plan_bound(plan);
     text_addf(&text, "bytes: %s moved; compulsory %s, bound %s (%s)\n",
               num(&y, plan->ddr_moved), num(&y, plan->ddr_compulsory),

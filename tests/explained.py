@@ -95,7 +95,7 @@ def read_lines(text, element):
         if weights:
             said["weights"] = (0, number(weights[1]))
             continue
-        if line.startswith(("weights of ", "names: ")):
+        if line.startswith(("weights of ", "names: ", "plan: ")):
             names += line
             continue
         name, *shape, rest = LINE.fullmatch(line).groups()
