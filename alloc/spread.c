@@ -157,20 +157,17 @@ static void index_wishes(Spread *s) {
 
 /* ---- what is met ---- */
 
-static uint32_t partition_of(const Spread *s, uint64_t byte) {
-    return (uint32_t)(byte / (s->memory->size / s->memory->partitions));
-}
-
 /* With `buf` at `offset`, and the others where they are. */
 static bool is_met(const Spread *s, const Wish *wish, uint32_t buf,
                    uint64_t offset) {
     uint32_t other = wish->a == buf ? wish->b : wish->a;
     uint64_t end = offset + bytes_of(s, buf);
     uint64_t at = s->result->offset[other], stop = end_of(s, other);
+    const HwMemory *m = s->memory;
     if (!wish->in_partitions)
         return end <= at || stop <= offset;
-    return partition_of(s, end - 1) < partition_of(s, at) ||
-           partition_of(s, stop - 1) < partition_of(s, offset);
+    return hwspec_partition_of(m, end - 1) < hwspec_partition_of(m, at) ||
+           hwspec_partition_of(m, stop - 1) < hwspec_partition_of(m, offset);
 }
 
 static bool other_placed(const Spread *s, const Wish *wish, uint32_t buf) {
@@ -234,7 +231,7 @@ static void spots_beside(Spread *s, uint32_t buf, uint32_t other) {
 }
 
 static void list_spots(Spread *s, uint32_t buf) {
-    uint64_t size = s->memory->size / s->memory->partitions;
+    uint64_t size = hwspec_partition_bytes(s->memory);
     const Buf *all = s->problem->buf.at;
     s->n_spots = 0;
     for (uint32_t i = 0; i < s->memory->partitions && i < FIXED_SPOTS; i++) {
@@ -383,8 +380,8 @@ void spread(Work *w, Problem *problem, PlanResult *result) {
 /* How much later the byte's partition starts in `real`. */
 static uint64_t later_in(const HwMemory *real, const HwMemory *within,
                          uint64_t byte) {
-    uint64_t part = within->size / within->partitions;
-    return byte / part * (real->size / real->partitions - part);
+    return hwspec_partition_of(within, byte) *
+           (hwspec_partition_bytes(real) - hwspec_partition_bytes(within));
 }
 
 static bool lie_apart(const Problem *problem, const uint64_t *offset,

@@ -100,8 +100,8 @@ bool waits_parallel(const Plan *plan, const Action *action) {
     if (a->memory != b->memory || m->role != HW_ACTIVE || m->partitions < 2 ||
         !a->bytes || !b->bytes)
         return false;
-    uint64_t size = m->size / m->partitions;
-    uint64_t a_end = (a->offset + a->bytes - 1) / size;
-    uint64_t b_end = (b->offset + b->bytes - 1) / size;
-    return a_end < b->offset / size || b_end < a->offset / size;
+    uint32_t a_first = hwspec_partition_of(m, a->offset);
+    uint32_t b_first = hwspec_partition_of(m, b->offset);
+    return hwspec_partition_of(m, a->offset + a->bytes - 1) < b_first ||
+           hwspec_partition_of(m, b->offset + b->bytes - 1) < a_first;
 }

@@ -89,6 +89,18 @@ void hwspec_place_style(HwTileStyle *style, const HwMemory *memory) {
         style->reserved = (at[0] > at[1] ? at[0] : at[1]) + style->buffer_size;
 }
 
+/* No unit of alignment lies in two of them. */
+uint64_t hwspec_partition_bytes(const HwMemory *memory) {
+    uint64_t bytes = memory->size / memory->partitions;
+    return memory->buffers ? bytes : bytes - bytes % larger(memory->align, 1);
+}
+
+uint32_t hwspec_partition_of(const HwMemory *memory, uint64_t byte) {
+    uint64_t bytes = hwspec_partition_bytes(memory);
+    uint64_t last = memory->partitions - 1;
+    return (uint32_t)(!bytes || byte / bytes > last ? last : byte / bytes);
+}
+
 int32_t hwspec_engine(const HwSpec *spec, HwOp op) {
     return first_engine(spec, op, false);
 }

@@ -292,6 +292,10 @@ const char *hw_range_text(Arena *arena, const HwRange *range);
 
 /* Bytes of a place in a memory. */
 uint64_t hwspec_place(const HwPlace *place, const HwMemory *memory);
+/* Bytes of each partition; what is left over belongs to the last one. */
+uint64_t hwspec_partition_bytes(const HwMemory *memory);
+/* The partition that holds the byte. */
+uint32_t hwspec_partition_of(const HwMemory *memory, uint64_t byte);
 /* Puts the style's buffers, and what it reserves, where they are in it. */
 void hwspec_place_style(HwTileStyle *style, const HwMemory *memory);
 

@@ -90,7 +90,8 @@ static const Key memory_keys[] = {
         "fixed buffers of size / buffers bytes, one volume or one concat in "
         "each; else volumes lie anywhere"),
     KEY("partitions", read_count, HwMemory, partitions,
-        "equal parts with ports of their own; else 1"),
+        "equal parts with ports of their own, in whole units of `align`; "
+        "else 1"),
     {"ports", read_ports, 0, false, "reads and writes in one cycle"},
     KEY("bandwidth", read_rate, HwMemory, bandwidth,
         "bytes a second, of transfers, or of a port of an active memory: "

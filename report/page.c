@@ -117,7 +117,7 @@ static void draw_volume(const Frame *f, const AmVolume *v, uint64_t size,
 /* What lies on different sides of one can be read at the same time. */
 static void draw_partitions(const Frame *f, const HwMemory *m, uint64_t top) {
     for (uint32_t i = 1; i < m->partitions && !m->buffers; i++) {
-        uint64_t at = m->size / m->partitions * i;
+        uint64_t at = hwspec_partition_bytes(m) * i;
         if (at < top)
             text_addf(f->to,
                       "<path class=\"axis\" stroke-dasharray=\"4 4\" "

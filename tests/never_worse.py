@@ -63,6 +63,10 @@ SIZES = {  # in KiB, and how many of them fit
         [size / KIB for size in (3664, 3680, 3744, 3936)], 3),
     ("narrowing", "line-npu"): (
         [size / KIB for size in (8032, 8048, 8056, 8064, 8112)], 4),
+    # operands of a sum fill two partitions; more does not divide by three
+    ("summed", "xdnn-v3-96"): (
+        [484128 / KIB + more / KIB for more in (-64, 0, 8, 64, 96, 192, 288)],
+        6),
     ("tiny", residency.MACHINE): (range(1, 25), 24),
     ("squeezenet", residency.MACHINE): (range(64, 833, 48), 17),
 }
@@ -156,6 +160,17 @@ def separable(folder):
     return path
 
 
+def summed(folder):
+    """Everything stays, or nothing fits."""
+    net = networks.Net("summed", 4, 41)
+    a = net.conv(net.input, 20, 3)
+    net.conv(net.add(a, net.conv(net.another_input(6, 41), 20, 3)), 24, 3, 2)
+    path = os.path.join(folder, "summed.prototxt")
+    with open(path, "w", encoding="utf-8") as out:
+        print(*net.lines, sep="\n", file=out)
+    return path
+
+
 def joined(folder):
     """What the host scales up, beside what it was scaled down from."""
     net = networks.Net("joined", 3, 64)
@@ -179,6 +194,8 @@ def network_file(name, folder):
         return separable(folder)
     if name == "joined":
         return joined(folder)
+    if name == "summed":
+        return summed(folder)
     if name == "upsampled":
         return upsampled(folder)
     if name in GENERATED:
