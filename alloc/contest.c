@@ -260,9 +260,8 @@ void way_choose(Contest *c) {
     bool own =
         !smaller || (!by_time && spec->tiling.kind == HW_TILING_HARDWARE);
     c->known = known_groups_new(c->arena);
-    bool weighed = by_time && !c->options->layer_by_layer &&
-                   (spec->tiling.rings || !kept_is_fastest(c));
-    if (!weighed && fits_whole(c, size))
+    bool climbs = by_time && !c->options->layer_by_layer;
+    if (!climbs && fits_whole(c, size))
         return;
     if (own && !(has_others(spec) && !c->enough && others_choose(c)))
         size_try(c, size, true);

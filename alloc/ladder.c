@@ -95,6 +95,38 @@ static Offer climb(const Contest *c, const Chained *chain, uint32_t at) {
     return climb.held.at[box.plan];
 }
 
+/* ---- where everything stays ---- */
+
+static Box kept_middle(void *context, uint64_t size, const Box *below,
+                       const Box *above) {
+    Climb *climb = context;
+    Offer low = climb->held.at[below->plan];
+    Timed high = climb->held.at[above->plan].timed;
+    Offer o = {.way = {.size = size, .within = true}};
+    bool better = offer_finish(climb->c, &o) && no_worse(o.timed, low.timed) &&
+                  no_worse(high, o.timed);
+    return climb_box(climb, size, better ? o : low);
+}
+
+/* More room lets operands lie apart, and transfers begin earlier, up to ROOMY
+ * times what everything takes. */
+static void kept_climb(Contest *c, uint64_t all) {
+    enum { PART = 1024 };
+    Climb climb = {.c = c};
+    Halving h = {kept_middle, &climb, OCTAVE, PART};
+    uint64_t real = c->schedule->spec->memory[0].size, top = ROOMY * all;
+    Offer tight = {.way = {.size = all, .tight = true, .within = true}};
+    Offer roomy = {.way = {.size = top, .within = true}};
+    if (!offer_finish(c, &tight))
+        return;
+    if (!offer_finish(c, &roomy) || !no_worse(roomy.timed, tight.timed))
+        roomy = tight;
+    Box low = climb_box(&climb, all, tight),
+        high = climb_box(&climb, top, roomy);
+    Box box = real < top ? boxes_halve(&h, low, high, real) : high;
+    ladder_take(c, &climb.held.at[box.plan]);
+}
+
 /* Where weights count, what rolls reads them again with each run, and many
  * bytes are worth little time; and where there are very many steps, or many
  * that have line buffers, plans cost too much. */
@@ -176,7 +208,12 @@ void ladder_climb(Contest *c) {
         return;
     }
     uint64_t real = c->schedule->spec->memory[0].size;
-    uint64_t all = size_for_all(c), least = size_for_any(c, all);
+    uint64_t all = size_for_all(c);
+    if (real >= all && kept_is_fastest(c)) {
+        kept_climb(c, all);
+        return;
+    }
+    uint64_t least = size_for_any(c, all);
     Chained to;
     if (least > real || !chain_to_top(c, all, least, &to))
         return;
