@@ -230,7 +230,7 @@ typedef struct Work {
                            * counts as much as */
     uint32_t haste;       /* products that a group computes again and that
                            * count as much as a byte over DDR; 0: none does */
-    uint32_t price;       /* one of nest_prices, or 0: the first; */
+    uint32_t price;       /* one of nest_prices, or 0: the last; */
     bool tiny;            /* but tiles of channels are as small as can be */
     bool wholes_first;    /* whole volumes leave, even where parts would do */
     uint32_t low;         /* volumes stay where rows of them are read, of which

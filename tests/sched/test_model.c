@@ -11,6 +11,7 @@
 
 #include "base/rng.h"
 #include "sched/orders.h"
+#include "tests/effort.h"
 
 static const HwSpec *packed(Arena *arena) {
     Diag *diag = diag_new(arena);
@@ -150,7 +151,7 @@ static void best_orders_of_networks(void **state) {
     Arena *machine = arena_new("machine");
     const HwSpec *spec = packed(machine);
     uint32_t concats = 0;
-    for (uint64_t seed = 0; seed < 2000; seed++) {
+    for (uint64_t seed = 0; seed < cases_of(2000, 500); seed++) {
         Arena *arena = arena_new("test");
         const Graph *g = random_graph(arena, seed, 4 + (uint32_t)(seed % 5));
         Model m = model_make(arena, MODEL_MACHINE, spec, g, true);
@@ -166,7 +167,7 @@ static void best_orders_of_networks(void **state) {
             concats += g->node.at[i].op == OP_CONCAT;
         arena_free(arena);
     }
-    assert_true(concats > 200);
+    assert_true(concats > cases_of(200, 50));
     arena_free(machine);
 }
 
@@ -209,7 +210,7 @@ static void best_steps_of_networks(void **state) {
     Arena *machine = arena_new("machine");
     const HwSpec *spec = packed(machine);
     uint32_t packed_some = 0;
-    for (uint64_t seed = 0; seed < 600; seed++) {
+    for (uint64_t seed = 0; seed < cases_of(600, 150); seed++) {
         Arena *arena = arena_new("test");
         const Graph *g = random_graph(arena, seed, 3 + (uint32_t)(seed % 5));
         Model m = model_make(arena, MODEL_MACHINE, spec, g, true);
@@ -231,7 +232,7 @@ static void best_steps_of_networks(void **state) {
         packed_some += fewest->n_steps < serial->n_steps;
         arena_free(arena);
     }
-    assert_true(packed_some > 50);
+    assert_true(packed_some > cases_of(50, 12));
     arena_free(machine);
 }
 
@@ -241,7 +242,7 @@ static void every_schedule_is_one(void **state) {
     (void)state;
     Arena *machine = arena_new("machine");
     const HwSpec *spec = packed(machine);
-    for (uint64_t seed = 0; seed < 40; seed++) {
+    for (uint64_t seed = 0; seed < cases_of(40, 10); seed++) {
         Arena *arena = arena_new("test");
         const Graph *g = random_graph(arena, seed, 30);
         for (uint32_t k = 0; k < n_strategies * OBJECTIVE_COUNT; k++) {
