@@ -179,11 +179,20 @@ static void taken_by(Bodies *b, const Order *o, uint32_t i, uint32_t k) {
         }
 }
 
+/* Its neighbours that are placed are listed without a branch, which could not
+ * be predicted. */
 static void find_taken(Bodies *b, const Order *o, uint32_t body) {
+    const uint32_t *near = b->near + b->start[body];
+    const Seat *seat = o->seat;
+    uint32_t n_near = b->start[body + 1] - b->start[body], n = 0;
+    uint32_t *there = b->there, attempt = o->attempt;
+    for (uint32_t i = 0; i < n_near; i++) {
+        there[n] = near[i];
+        n += seat[near[i]].placed >= attempt;
+    }
     b->n_taken = 0;
-    for (uint32_t i = b->start[body]; i < b->start[body + 1]; i++)
-        if (o->seat[b->near[i]].placed >= o->attempt)
-            taken_by(b, o, body, b->near[i]);
+    for (uint32_t i = 0; i < n; i++)
+        taken_by(b, o, body, there[i]);
 }
 
 /* As much as any body may find. */
@@ -219,13 +228,15 @@ static void neighbours_stale(const Bodies *b, Order *o, uint32_t body) {
 
 /* Where nobody near it that comes before has moved since the attempt before
  * this one, it lies where it lay then. */
+static bool is_as_before(const Order *o, const Seat *seat) {
+    return seat->placed + 1 == o->attempt && seat->stale != o->attempt;
+}
+
 static void body_settle(Bodies *b, Order *o, uint32_t i) {
     Seat *seat = &o->seat[i];
+    Body *body = &b->body.at[i];
     bool known = seat->placed + 1 == o->attempt;
     seat->placed = o->attempt;
-    if (known && seat->stale != o->attempt)
-        return;
-    Body *body = &b->body.at[i];
     find_taken(b, o, i);
     if (!(o->hangs && o->hangs[i] && body_hang(b, body)))
         body_place(b, body);
@@ -240,6 +251,10 @@ static uint32_t place_order(Bodies *b, Order *o) {
     o->attempt++;
     for (uint32_t i = 0; i < b->body.n; i++) {
         uint32_t at = o->body[i];
+        if (is_as_before(o, &o->seat[at])) {
+            o->seat[at].placed = o->attempt;
+            continue;
+        }
         if (o->seat[at].placed != ALWAYS)
             body_settle(b, o, at);
         if (b->body.at[at].bytes > b->size ||
@@ -341,6 +356,7 @@ static bool bodies_find(Bodies *b, uint32_t orders) {
     bool turns = false;
     find_near(b);
     b->taken = taken_new(b);
+    b->there = ARENA_ARRAY(b->arena, uint32_t, b->body.n + 1);
     for (uint32_t i = 0; i < b->body.n; i++)
         turns |= b->body.at[i].turns;
     return orders_try(b, orders, false) ||

@@ -43,6 +43,7 @@ typedef struct Bodies {
     uint32_t failed;  /* the body that most often lay too high */
     uint32_t *near;   /* bodies that share time with body i: */
     uint32_t *start;  /* ... from start[i] to start[i + 1] */
+    uint32_t *there;  /* those that are placed of the neighbours at hand */
     Taken *taken;     /* what the body at hand cannot have */
     uint32_t n_taken;
 } Bodies;
