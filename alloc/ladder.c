@@ -128,14 +128,14 @@ static void kept_climb(Contest *c, uint64_t all) {
 }
 
 /* Where weights count, what rolls reads them again with each run, and many
- * bytes are worth little time; and where there are very many steps, or many
- * that have line buffers, plans cost too much. */
+ * bytes are worth little time; and where there are very many steps plans cost
+ * too much. */
 bool time_counts(const Schedule *schedule, const PlanOptions *options) {
     enum { MAX_STEPS = 1000 };
     const HwTiling *tiling = &schedule->spec->tiling;
     return options->cycles && !tiling->bytes_alone &&
            !(tiling->rings && tiling->weights_move) &&
-           schedule->n_steps <= (tiling->lines ? MANY_STEPS : MAX_STEPS);
+           schedule->n_steps <= MAX_STEPS;
 }
 
 bool weighs_time(const Contest *c) {

@@ -126,7 +126,7 @@ static bool fit_between(Search *n, Attempt *a, Offer *o) {
     enum { HALF = 2 };
     Slow slow = {.least = n->above.cycles};
     const Plan *plan = a->plan;
-    uint64_t serial = plan->serial ? plan_cycles(plan->serial) : plan->cycles;
+    uint64_t serial = plan->serial ? plan->serial->cycles : plan->cycles;
     uint64_t from = larger(o->timed.cycles, slow.least), most = n->below.cycles;
     uint64_t room = (serial - plan->cycles) * n->room / ROOM;
     uint64_t half = most > from ? (most - from) / HALF : 0;

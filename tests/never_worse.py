@@ -37,6 +37,7 @@ SIZES = {  # in KiB, and how many of them fit
     ("tiny", "ring-npu"): (range(2, 25), 23),
     ("googlenet", "ring-npu"): (range(61, 290, 19), 13),
     ("tiny", "line-npu"): (range(6, 60, 3), 18),
+    ("residual", "line-npu"): ([220, 256, 600], 3),
     ("squeezenet", "ring-npu"): (range(26, 250, 32), 7),
     ("residual", "ring-npu"): ([7.25, 7.75, 9, 30, 137, 245], 6),
     ("densenet-cell", "line-npu"): (range(64, 1089, 64), 17),
