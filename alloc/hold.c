@@ -19,10 +19,50 @@ void holds_open(Holds *h, Arena *arena, const Plan *plan) {
         vec_push(arena, &h->order, h->stays.order[i]);
 }
 
+/* ---- what volumes hold ---- */
+
+static void add_near(Holds *h, const Stay *stay) {
+    uint32_t low = 0, high = h->near.n;
+    while (low < high) {
+        uint32_t mid = low + (high - low) / 2;
+        bool below = h->near.at[mid].bytes.first < stay->bytes.first;
+        *(below ? &low : &high) = below ? mid + 1 : mid;
+    }
+    vec_push(h->arena, &h->near, *stay);
+    memmove(&h->near.at[low + 1], &h->near.at[low],
+            (h->near.n - 1 - low) * sizeof *h->near.at);
+    h->near.at[low] = *stay;
+}
+
+static void drop_over(Holds *h) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < h->near.n; i++)
+        if (h->near.at[i].until >= h->front)
+            h->near.at[n++] = h->near.at[i];
+    h->near.n = n;
+}
+
+void holds_reach(Holds *h, uint32_t front, uint32_t use) {
+    bool passes = front > h->front;
+    h->front = front;
+    h->use = use;
+    if (passes)
+        drop_over(h);
+    for (; h->seen < h->order.n; h->seen++) {
+        const Stay *stay = &h->stays.at.at[h->order.at[h->seen]];
+        if (stay->since > use)
+            break;
+        if (stay->until >= front)
+            add_near(h, stay);
+    }
+}
+
 void holds_begin_early(Holds *h, uint32_t load, uint32_t front) {
     uint32_t i = h->stays.of_load[load];
     if (i == NONE || h->stays.at.at[i].since <= front)
         return;
+    if (h->stays.at.at[i].since > h->use)
+        add_near(h, &h->stays.at.at[i]);
     h->stays.at.at[i].since = front;
     vec_push(h->arena, &h->early, i);
 }
@@ -98,13 +138,15 @@ typedef struct Search {
     const Holds *h;
     const Wanted *w;
     uint64_t now, align, size;
-    VEC(Hurdle) hurdle;
+    VEC(Hurdle) own;    /* but for what volumes hold near by */
+    VEC(Hurdle) hurdle; /* all, by first byte */
+    uint32_t always;    /* 1 + the last of them that is always in the way */
     VEC(Loose) loose;  /* blocks that may go */
     VEC(uint64_t) end; /* of those at work */
 } Search;
 
 static void add(Search *s, Reach bytes, uint64_t until, uint32_t turn) {
-    vec_push(s->arena, &s->hurdle, ((Hurdle){bytes, until, turn}));
+    vec_push(s->arena, &s->own, ((Hurdle){bytes, until, turn}));
 }
 
 static void add_stay(Search *s, uint32_t i) {
@@ -122,13 +164,11 @@ static void add_held(Search *s, const Held *held) {
 
 static void add_taken(Search *s) {
     const Holds *h = s->h;
-    for (uint32_t i = h->passed; i < h->order.n; i++) {
+    for (uint32_t i = h->seen; i < h->order.n; i++) {
         if (h->stays.at.at[h->order.at[i]].since > s->w->use)
             break;
         add_stay(s, h->order.at[i]);
     }
-    for (uint32_t i = 0; i < h->early.n; i++)
-        add_stay(s, h->early.at[i]);
     for (uint32_t i = 0; i < s->w->n_busy; i++)
         add(s, s->w->busy[i], UINT64_MAX, NONE);
     for (uint32_t i = 0; i < h->held.n; i++) {
@@ -173,6 +213,32 @@ static int by_cycle(const void *a, const void *b) {
     return (*x > *y) - (*x < *y);
 }
 
+static void put(Search *s, Hurdle h) {
+    Hurdle *last = s->always ? &s->hurdle.at[s->always - 1] : NULL;
+    bool always = h.until == UINT64_MAX && h.turn == NONE;
+    if (always && last && h.bytes.first <= last->bytes.end) {
+        if (h.bytes.end > last->bytes.end)
+            last->bytes.end = h.bytes.end;
+        return;
+    }
+    vec_push(s->arena, &s->hurdle, h);
+    if (always)
+        s->always = s->hurdle.n;
+}
+
+/* Those in the way of which there is always another are one with it. */
+static void merge_hurdles(Search *s) {
+    const Holds *h = s->h;
+    uint32_t k = 0;
+    for (uint32_t i = 0; i < s->own.n; i++) {
+        for (; k < h->near.n &&
+               h->near.at[k].bytes.first < s->own.at[i].bytes.first;
+             k++)
+            put(s, (Hurdle){h->near.at[k].bytes, UINT64_MAX, NONE});
+        put(s, s->own.at[i]);
+    }
+}
+
 /* What is needed last goes first. */
 static void order_hurdles(Search *s) {
     if (s->loose.n)
@@ -180,7 +246,8 @@ static void order_hurdles(Search *s) {
     for (uint32_t i = 0; i < s->loose.n; i++)
         add(s, s->loose.at[i].bytes, 0, i);
     add(s, (Reach){s->size, s->size}, UINT64_MAX, NONE);
-    qsort(s->hurdle.at, s->hurdle.n, sizeof *s->hurdle.at, by_first);
+    qsort(s->own.at, s->own.n, sizeof *s->own.at, by_first);
+    merge_hurdles(s);
     if (s->end.n)
         qsort(s->end.at, s->end.n, sizeof *s->end.at, by_cycle);
 }

@@ -317,6 +317,7 @@ static void look_at_block(Stage *s, bool evicts, Choice *best) {
     if (s->served == s->use.n)
         return;
     Wanted w = wanted_now(s, evicts);
+    holds_reach(&s->holds, w.front, w.use);
     if (!holds_place(&s->holds, &w, &s->queue, now, &c.bytes))
         return;
     find_better(s, &w, now, &c.bytes);

@@ -141,6 +141,8 @@ typedef struct Holds {
     VEC(uint32_t) order; /* stays that nobody began early, by since */
     VEC(uint32_t) early; /* the others */
     uint32_t passed;     /* so many of `order` are over */
+    VEC(Stay) near;      /* stays from `front` to `use`, by first byte */
+    uint32_t front, use, seen; /* so many of `order` were there */
     VEC(Held) held;
     VEC(WeightBlock) block;
 } Holds;
@@ -163,6 +165,9 @@ typedef struct Wanted {
     const Reach *busy;
     bool evicts; /* blocks that are used again may go */
 } Wanted;
+/* Places are wanted from `front` to `use`, which never fall. */
+void holds_reach(Holds *h, uint32_t front, uint32_t use);
+/* There, or longer. */
 bool holds_place(const Holds *h, const Wanted *w, const Queue *queue,
                  uint64_t now, Reach *out);
 /* Puts it there; what lay there is gone. Its number + 1. */
