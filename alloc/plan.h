@@ -21,6 +21,7 @@ typedef struct Placement {
     LineBuffer lines;    /* band > 0: `whole` is one row, of its pixels */
     uint32_t memory;     /* index in spec->memory */
     uint64_t offset;     /* bytes: start of `whole` in that memory */
+    uint64_t later;      /* by so many more than in Plan.planned_in */
     Volume whole;        /* the enclosing volume: the tensor itself, a plank of
                           * it (h = rows), or the parent of a concat */
     uint32_t part_c;     /* where channel c of the tensor lies in `whole` */
@@ -112,6 +113,8 @@ typedef struct Plan {
     const char *planner;       /* of the active memories */
     uint64_t am_planned;       /* bytes of the first active memory for which it
                                 * was made, if that was a smaller one; else 0 */
+    const HwMemory *planned_in; /* that memory, or NULL: what engines wait for,
+                                 * they wait for in both */
     uint64_t am_height;        /* bytes, summed over active memories */
     uint64_t am_packed;        /* the same before volumes were moved apart */
     uint64_t am_live;          /* live peak, sizes rounded to their alignment,

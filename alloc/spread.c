@@ -406,23 +406,25 @@ static bool any_reads_in_parallel(const Work *w) {
     return any;
 }
 
-void partitions_keep(const Work *w, const Problem *problem, PlanResult *result,
+void partitions_keep(Work *w, const Problem *problem, PlanResult *result,
                      const HwMemory *real) {
     const HwMemory *within = &w->spec->memory[0];
     uint32_t n = problem->buf.n;
     if (problem->p.n_pools != 1 || !any_reads_in_parallel(w))
         return;
-    Arena *arena = arena_new("partitions");
-    uint64_t *offset = ARENA_COPY(arena, uint64_t, result->offset, n);
+    uint64_t *offset = ARENA_COPY(w->arena, uint64_t, result->offset, n);
+    uint64_t *later = ARENA_ARRAY(w->arena, uint64_t, n + 1);
     for (uint32_t b = 0; b < n; b++) {
         const Buf *buf = &problem->buf.at[b];
         uint64_t align = buf_align(&problem->p.pool[0], buf);
         uint64_t first = result->offset[problem->tied.at[b]];
         if (buf->pin_pool < 0 && buf->bytes[0] && align != UINT64_MAX)
-            offset[b] += round_up(later_in(real, within, first), align);
+            later[b] = round_up(later_in(real, within, first), align);
+        offset[b] += later[b];
     }
-    if (lie_apart(problem, offset, real->size))
-        for (uint32_t b = 0; b < n; b++)
-            result->offset[b] = offset[b];
-    arena_free(arena);
+    if (!lie_apart(problem, offset, real->size))
+        return;
+    w->later = later;
+    for (uint32_t b = 0; b < n; b++)
+        result->offset[b] = offset[b];
 }

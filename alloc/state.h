@@ -216,7 +216,8 @@ typedef struct Work {
     Mode *mode;        /* by node */
     uint32_t *unit_of; /* by tensor; NONE */
     VEC(Unit) unit;
-    bool lends; /* slots.c has done it */
+    bool lends;      /* slots.c has done it */
+    uint64_t *later; /* by buffer: as in Placement; NULL: none is */
     VEC(Relay) relay;
     VEC(Group) group;
     uint32_t *relay_rows; /* by tensor: rows that a relay takes at a time */

@@ -229,6 +229,8 @@ bool way_finish(Attempt *a, Diag *diag, const Contest *c) {
         stretch(a->w, diag_new(a->arena), &a->problem, &a->result, plan,
                 a->way.quick, a->way.cycles);
     slow_down(a->arena, plan, a->way.slow.least, a->way.slow.most);
+    if (smaller)
+        plan->planned_in = &plan->schedule->spec->memory[0];
     if (smaller || a->way.others)
         plan->schedule = schedule_tiled(a->arena, c->schedule, real_spec(c),
                                         plan->schedule->spec);

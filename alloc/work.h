@@ -46,7 +46,7 @@ void spread(Work *w, Problem *problem, PlanResult *result);
 /* Where sums read both operands at once, if they lie in two partitions: what
  * lies in a partition of the memory that it was placed in goes to the same one
  * of a larger memory, if all of it can. */
-void partitions_keep(const Work *w, const Problem *problem, PlanResult *result,
+void partitions_keep(Work *w, const Problem *problem, PlanResult *result,
                      const HwMemory *real);
 
 /* ---- placed.c ---- */

@@ -4,7 +4,9 @@
  * Invariants: two instructions that are at work at the same time run on
  * engines that can run side by side, and neither writes bytes that the other
  * reads or writes. Parts of one volume with different channels are apart,
- * though their bytes interleave.
+ * though their bytes interleave. What was planned for a smaller memory waits
+ * for all that it waited for there, where its cycles were counted: else by
+ * chance it would be faster than what a larger memory gets.
  */
 #include "codegen/waits.h"
 
@@ -18,9 +20,17 @@ static bool apart_in_volume(const Placement *a, const Placement *b) {
            (a->part_c + a->n_c <= b->part_c || b->part_c + b->n_c <= a->part_c);
 }
 
+static bool overlap(uint64_t a, uint64_t a_bytes, uint64_t b,
+                    uint64_t b_bytes) {
+    return a < b + b_bytes && b < a + a_bytes;
+}
+
+/* In the memory, or in the smaller one that they were planned in. */
 static bool share_bytes(const Placement *a, const Placement *b) {
-    return a->memory == b->memory && a->offset < b->offset + b->bytes &&
-           b->offset < a->offset + a->bytes && !apart_in_volume(a, b);
+    return a->memory == b->memory && !apart_in_volume(a, b) &&
+           (overlap(a->offset, a->bytes, b->offset, b->bytes) ||
+            overlap(a->offset - a->later, a->bytes, b->offset - b->later,
+                    b->bytes));
 }
 
 /* Tiles pass through active memory on ways of their own. */
@@ -93,15 +103,23 @@ uint64_t waits_before(Waits *w, uint32_t i) {
     return units;
 }
 
+static bool in_two_partitions(const HwMemory *m, uint64_t a, uint64_t a_bytes,
+                              uint64_t b, uint64_t b_bytes) {
+    return hwspec_partition_of(m, a + a_bytes - 1) <
+               hwspec_partition_of(m, b) ||
+           hwspec_partition_of(m, b + b_bytes - 1) < hwspec_partition_of(m, a);
+}
+
 bool waits_parallel(const Plan *plan, const Action *action) {
     const Placement *a = operand(plan, action, 0);
     const Placement *b = operand(plan, action, 1);
     const HwMemory *m = &plan->schedule->spec->memory[a->memory];
+    const HwMemory *planned = a->memory ? NULL : plan->planned_in;
     if (a->memory != b->memory || m->role != HW_ACTIVE || m->partitions < 2 ||
         !a->bytes || !b->bytes)
         return false;
-    uint32_t a_first = hwspec_partition_of(m, a->offset);
-    uint32_t b_first = hwspec_partition_of(m, b->offset);
-    return hwspec_partition_of(m, a->offset + a->bytes - 1) < b_first ||
-           hwspec_partition_of(m, b->offset + b->bytes - 1) < a_first;
+    return in_two_partitions(m, a->offset, a->bytes, b->offset, b->bytes) &&
+           (!planned ||
+            in_two_partitions(planned, a->offset - a->later, a->bytes,
+                              b->offset - b->later, b->bytes));
 }

@@ -68,6 +68,9 @@ SIZES = {  # in KiB, and how many of them fit
     ("summed", "xdnn-v3-96"): (
         [484128 / KIB + more / KIB for more in (-64, 0, 8, 64, 96, 192, 288)],
         6),
+    # planned for less, operands of a sum come to lie apart in 373,248 bytes
+    ("decoder", "xdnn-v3-96"): (
+        [size / KIB for size in (311040, 373248, 383616, 497664)], 4),
     ("tiny", residency.MACHINE): (range(1, 25), 24),
     ("squeezenet", residency.MACHINE): (range(64, 833, 48), 17),
 }
@@ -172,6 +175,20 @@ def summed(folder):
     return path
 
 
+def decoder(folder):
+    """Down and up again by transposed convolutions."""
+    net = networks.Net("decoder", 3, 36)
+    a = net.conv(net.input, 10, 3)
+    b = net.conv(a, 20, 3, 2)
+    c = net.conv(net.conv(b, 40, 3, 2), 40, 3)
+    d = net.conv(net.concat([net.deconv(c, 20), b]), 24, 3)
+    net.deconv(net.conv(net.add(net.deconv(d, 10), a), 4, 1), 4)
+    path = os.path.join(folder, "decoder.prototxt")
+    with open(path, "w", encoding="utf-8") as out:
+        print(*net.lines, sep="\n", file=out)
+    return path
+
+
 def joined(folder):
     """What the host scales up, beside what it was scaled down from."""
     net = networks.Net("joined", 3, 64)
@@ -197,6 +214,8 @@ def network_file(name, folder):
         return joined(folder)
     if name == "summed":
         return summed(folder)
+    if name == "decoder":
+        return decoder(folder)
     if name == "upsampled":
         return upsampled(folder)
     if name in GENERATED:
