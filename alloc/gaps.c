@@ -12,10 +12,13 @@
  * leave whole do so if any of them should. Where fragmentation leaves no place,
  * two ways are gone, and the cheaper taken: the same for a little less memory;
  * or without parts of what is in the way, which then need no place to return
- * to.
+ * to. What leaves whole in the end is tried once more by parts, in many more
+ * orders, as there may be a place where fewer others have to return.
  */
 #include "alloc/bodies.h"
 #include "alloc/shares.h"
+
+#include "base/arith.h"
 
 #include <string.h>
 
@@ -571,11 +574,13 @@ static void ends_take(Work *w, const Bodies *b, const Problem *p,
                 b->body.at[body[i]].turned;
 }
 
-bool place_tied(Work *w, const Problem *p, PlanResult *result, Times *blocked) {
+/* At most so many orders are tried. */
+static bool place_in_orders(Work *w, const Problem *p, uint32_t orders,
+                            PlanResult *result, Times *blocked) {
     uint32_t n = p->buf.n;
     uint32_t *body = ARENA_ARRAY(w->arena, uint32_t, n + 1);
     Bodies b = bodies_of(w, p, body);
-    if (!bodies_place(&b, MAX_ORDERS)) {
+    if (!bodies_place(&b, orders)) {
         const Body *failed = &b.body.at[b.failed];
         *blocked = (Times){failed->first, failed->end};
         return false;
@@ -594,6 +599,10 @@ bool place_tied(Work *w, const Problem *p, PlanResult *result, Times *blocked) {
     result->bound = plan_live_peak(w->arena, &p->p, NULL);
     result->proved = result->bound == result->height[0];
     return !plan_check(w->arena, &p->p, result);
+}
+
+bool place_tied(Work *w, const Problem *p, PlanResult *result, Times *blocked) {
+    return place_in_orders(w, p, MAX_ORDERS, result, blocked);
 }
 
 /* What keeps a part must come back to where it was, and so needs its whole
@@ -707,6 +716,49 @@ static void targets_try(Gaps *x, bool by_parts, Found *best) {
         x->x.stay.at[k].uncut = false;
 }
 
+/* ---- what was given up ---- */
+
+/* Bytes that are free in all of the gap, beside what stays. */
+static double free_over(const Gaps *x, const Stay *stay) {
+    uint64_t most = 0;
+    for (uint32_t t = stay->first; t < stay->end; t++)
+        most = larger(most, x->p->live[t]);
+    return most < x->w->total ? (double)(x->w->total - most) : 0;
+}
+
+/* Keeps as much of it as there is room for, if that is worth it. */
+static void keep_part(Gaps *x, const Stay *stay, Found *best) {
+    enum { ORDERS = 4000, PART = 8 };
+    Unit *unit = &x->w->unit.at[stay->unit];
+    PlanResult result;
+    Times blocked;
+    unit->touch[stay->touch].keeps =
+        channels_within(x->w, unit, free_over(x, stay));
+    double cost = gaps_cost(x->w);
+    if (cost > best->cost - best->cost / PART)
+        return;
+    problem_make(x->w, x->p);
+    if (place_in_orders(x->w, x->p, ORDERS, &result, &blocked))
+        *best = (Found){true, cost, gaps_save(x->w), result};
+}
+
+/* What leaves whole because something found no place may stay in part. */
+static void keep_parts(Gaps *x, Found *best) {
+    enum { MOST = 4 };
+    uint32_t tried = 0;
+    for (uint32_t k = 0; k < x->x.stay.n && best->any && tried < MOST; k++) {
+        const Stay *stay = &x->x.stay.at[k];
+        gaps_restore(x->w, best->choice);
+        const Touch *touch = &x->w->unit.at[stay->unit].touch[stay->touch];
+        if (!touch->leaves || touch->keeps || !stay->parts || stay->filling ||
+            stay->first >= stay->end)
+            continue;
+        tried++;
+        problem_make(x->w, x->p);
+        keep_part(x, stay, best);
+    }
+}
+
 void units_fill(Work *w, Problem *p) {
     for (uint32_t u = 0; u < w->unit.n; u++) {
         Unit *unit = &w->unit.at[u];
@@ -755,6 +807,7 @@ bool fit_gaps(Work *w, double most, Problem *p, PlanResult *result,
     stays_make(&x);
     targets_try(&x, false, &best);
     targets_try(&x, true, &best);
+    keep_parts(&x, &best);
     gaps_restore(w, best.choice);
     for (uint32_t u = 0; u < w->unit.n && !best.any; u++) {
         w->unit.at[u].as_filled = grown[u].as_filled;
