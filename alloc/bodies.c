@@ -150,7 +150,7 @@ typedef struct Seat {
     uint32_t stale;  /* the attempt in which its neighbours moved */
 } Seat;
 
-enum { ALWAYS = UINT32_MAX };
+#define ALWAYS UINT32_MAX
 
 /* One order of bodies, and where its latest attempt has put them. */
 typedef struct Order {
