@@ -108,6 +108,19 @@ static uint64_t least_halve(Least *l, uint64_t fits) {
     return enough * step < fits ? enough * step : fits;
 }
 
+/* What lies on top need not fill the last granule: the same to the byte. */
+static uint64_t end_within(Least *l, uint64_t fits) {
+    uint64_t align = larger(l->c->schedule->spec->memory[0].align, 1);
+    uint64_t too_low = fits > align ? fits - align : 0;
+    if (fits - 1 == too_low || !something_fits(l, fits - 1))
+        return fits;
+    for (fits--; too_low + 1 < fits;) {
+        uint64_t mid = too_low + (fits - too_low) / 2;
+        *(something_fits(l, mid) ? &fits : &too_low) = mid;
+    }
+    return fits;
+}
+
 /* If another way fits in the largest size that was in doubt, that is the one to
  * ask. */
 uint64_t size_for_any(const Contest *c, uint64_t fits) {
@@ -117,7 +130,8 @@ uint64_t size_for_any(const Contest *c, uint64_t fits) {
         l.doubt = 0;
         least = least_halve(&l, fits);
     } while (l.doubt > l.fails && something_fits(&l, l.doubt));
-    return least;
+    bool coarse = c->schedule->spec->tiling.rings || has_many_steps(c);
+    return coarse ? least : end_within(&l, least);
 }
 
 uint64_t size_to_granule(const Contest *c, uint64_t fits) {
