@@ -118,31 +118,25 @@ def unnamed(machine, folder):
     return path
 
 
-def upsampled(folder):
+def upsampled():
     """Layers of the host between convolutions."""
     net = networks.Net("upsampled", 16, 32)
     x = net.pool(net.conv(net.input, 32, 3), "MAX", 2, 2, pad=0)
     x = net.conv(net.upsample(net.conv(x, 64, 3)), 32, 3)
     net.conv(net.upsample(x), 8, 3)
-    path = os.path.join(folder, "upsampled.prototxt")
-    with open(path, "w", encoding="utf-8") as out:
-        print(*net.lines, sep="\n", file=out)
-    return path
+    return net.text()
 
 
-def narrowing(folder):
+def narrowing():
     """What is found for the least size that any of it fits in is found for
     that size, not for one near it."""
     net = networks.Net("narrowing", 24, 40)
     x = net.conv(net.conv(net.input, 20, 3), 12, 3)
     net.conv(net.conv(x, 12, 3), 3, 5)
-    path = os.path.join(folder, "narrowing.prototxt")
-    with open(path, "w", encoding="utf-8") as out:
-        print(*net.lines, sep="\n", file=out)
-    return path
+    return net.text()
 
 
-def separable(folder):
+def separable():
     """Wider and narrower again, with a result from the middle: what fits in the
     least memory of all would move fewer bytes than what more gets."""
     net = networks.Net("separable", 3, 80)
@@ -157,25 +151,18 @@ def separable(folder):
         middle, wide = last if filters == 64 else middle, filters
     net.head(last, 100)
     net.conv(middle, 10, 1)
-    path = os.path.join(folder, "separable.prototxt")
-    with open(path, "w", encoding="utf-8") as out:
-        print(net.text().replace("dim: 80 dim: 80", "dim: 80 dim: 64"),
-              file=out)
-    return path
+    return net.text().replace("dim: 80 dim: 80", "dim: 80 dim: 64")
 
 
-def summed(folder):
+def summed():
     """Everything stays, or nothing fits."""
     net = networks.Net("summed", 4, 41)
     a = net.conv(net.input, 20, 3)
     net.conv(net.add(a, net.conv(net.another_input(6, 41), 20, 3)), 24, 3, 2)
-    path = os.path.join(folder, "summed.prototxt")
-    with open(path, "w", encoding="utf-8") as out:
-        print(*net.lines, sep="\n", file=out)
-    return path
+    return net.text()
 
 
-def decoder(folder):
+def decoder():
     """Down and up again by transposed convolutions."""
     net = networks.Net("decoder", 3, 36)
     a = net.conv(net.input, 10, 3)
@@ -183,13 +170,10 @@ def decoder(folder):
     c = net.conv(net.conv(b, 40, 3, 2), 40, 3)
     d = net.conv(net.concat([net.deconv(c, 20), b]), 24, 3)
     net.deconv(net.conv(net.add(net.deconv(d, 10), a), 4, 1), 4)
-    path = os.path.join(folder, "decoder.prototxt")
-    with open(path, "w", encoding="utf-8") as out:
-        print(*net.lines, sep="\n", file=out)
-    return path
+    return net.text()
 
 
-def joined(folder):
+def joined():
     """What the host scales up, beside what it was scaled down from."""
     net = networks.Net("joined", 3, 64)
     a = net.conv(net.conv(net.input, 16, 3), 32, 3, 2)
@@ -199,25 +183,19 @@ def joined(folder):
     z = net.conv(net.concat([net.upsample(net.conv(y, 32, 1)), a]), 32, 3)
     for x in (c, y, z):
         net.conv(x, 24, 1)
-    path = os.path.join(folder, "joined.prototxt")
-    with open(path, "w", encoding="utf-8") as out:
-        print(*net.lines, sep="\n", file=out)
-    return path
+    return net.text()
+
+
+OWN = {text.__name__: text for text in (upsampled, narrowing, separable, summed,
+                                        decoder, joined)}
 
 
 def network_file(name, folder):
-    if name == "narrowing":
-        return narrowing(folder)
-    if name == "separable":
-        return separable(folder)
-    if name == "joined":
-        return joined(folder)
-    if name == "summed":
-        return summed(folder)
-    if name == "decoder":
-        return decoder(folder)
-    if name == "upsampled":
-        return upsampled(folder)
+    if name in OWN:
+        path = os.path.join(folder, f"{name}.prototxt")
+        with open(path, "w", encoding="utf-8") as out:
+            out.write(OWN[name]())
+        return path
     if name in GENERATED:
         return residency.generated(name, folder)
     return tool.example(name)
