@@ -138,7 +138,7 @@ typedef struct Search {
     const Holds *h;
     const Wanted *w;
     uint64_t now, align, size;
-    VEC(Hurdle) own;    /* but for what volumes hold near by */
+    VEC(Hurdle) own;    /* but for what lies near by or is at work */
     VEC(Hurdle) hurdle; /* all, by first byte */
     uint32_t always;    /* 1 + the last of them that is always in the way */
     VEC(Loose) loose;  /* blocks that may go */
@@ -178,20 +178,10 @@ static void add_taken(Search *s) {
     }
 }
 
-static void add_at_work(Search *s, const Queue *queue) {
-    for (uint32_t i = 0; i < queue->entry.n; i++) {
-        const QueueEntry *e = &queue->entry.at[i];
-        if (e->end <= s->now)
-            continue;
-        vec_push(s->arena, &s->end, e->end);
-        if (e->touched.weights.end)
-            add(s, e->touched.weights, e->end, NONE);
-        for (uint32_t k = 0; k < e->touched.volumes.n; k++) {
-            const Access *a = &e->touched.volumes.at[k];
-            if (a->at->memory == 0)
-                add(s, (Reach){a->first, a->end}, e->end, NONE);
-        }
-    }
+static void add_ends(Search *s, const Queue *queue) {
+    for (uint32_t i = 0; i < queue->entry.n; i++)
+        if (queue->entry.at[i].end > s->now)
+            vec_push(s->arena, &s->end, queue->entry.at[i].end);
 }
 
 static int by_again(const void *a, const void *b) {
@@ -226,28 +216,38 @@ static void put(Search *s, Hurdle h) {
         s->always = s->hurdle.n;
 }
 
-/* Those in the way of which there is always another are one with it. */
-static void merge_hurdles(Search *s) {
+/* By first byte, of three lists in that order. The last byte of all ends it. */
+static void merge_hurdles(Search *s, const Queue *queue) {
     const Holds *h = s->h;
-    uint32_t k = 0;
-    for (uint32_t i = 0; i < s->own.n; i++) {
-        for (; k < h->near.n &&
-               h->near.at[k].bytes.first < s->own.at[i].bytes.first;
-             k++)
-            put(s, (Hurdle){h->near.at[k].bytes, UINT64_MAX, NONE});
-        put(s, s->own.at[i]);
+    uint32_t near = 0, work = 0;
+    for (uint32_t own = 0; own < s->own.n;) {
+        uint64_t first = s->own.at[own].bytes.first;
+        const Stay *stay = near < h->near.n ? &h->near.at[near] : NULL;
+        const AtWork *busy =
+            work < queue->at_work.n ? &queue->at_work.at[work] : NULL;
+        if (stay && stay->bytes.first < first &&
+            (!busy || stay->bytes.first <= busy->bytes.first)) {
+            put(s, (Hurdle){stay->bytes, UINT64_MAX, NONE});
+            near++;
+        } else if (busy && busy->bytes.first < first) {
+            if (busy->end > s->now)
+                put(s, (Hurdle){busy->bytes, busy->end, NONE});
+            work++;
+        } else {
+            put(s, s->own.at[own++]);
+        }
     }
 }
 
 /* What is needed last goes first. */
-static void order_hurdles(Search *s) {
+static void order_hurdles(Search *s, const Queue *queue) {
     if (s->loose.n)
         qsort(s->loose.at, s->loose.n, sizeof *s->loose.at, by_again);
     for (uint32_t i = 0; i < s->loose.n; i++)
         add(s, s->loose.at[i].bytes, 0, i);
     add(s, (Reach){s->size, s->size}, UINT64_MAX, NONE);
     qsort(s->own.at, s->own.n, sizeof *s->own.at, by_first);
-    merge_hurdles(s);
+    merge_hurdles(s, queue);
     if (s->end.n)
         qsort(s->end.at, s->end.n, sizeof *s->end.at, by_cycle);
 }
@@ -297,8 +297,8 @@ bool holds_place(const Holds *h, const Wanted *w, const Queue *queue,
                 .align = m->align ? m->align : 1,
                 .size = m->size};
     add_taken(&s);
-    add_at_work(&s, queue);
-    order_hurdles(&s);
+    add_ends(&s, queue);
+    order_hurdles(&s, queue);
     bool found = find_first(&s, 0, out);
     for (uint32_t gone = 1; gone <= s.loose.n && !found; gone++)
         found = find_first(&s, gone, out);

@@ -6,6 +6,8 @@
  */
 #include "alloc/stage.h"
 
+#include <string.h>
+
 enum { FORGET = 32 }; /* actions */
 
 static bool is_block(const Action *a) {
@@ -86,19 +88,53 @@ uint32_t unit_of(const Action *a) {
                : HW_MAX_ENGINES;
 }
 
+static void add_at_work(Queue *q, Reach bytes, uint64_t end) {
+    uint32_t low = 0, high = q->at_work.n;
+    while (low < high) {
+        uint32_t mid = low + (high - low) / 2;
+        bool below = q->at_work.at[mid].bytes.first < bytes.first;
+        *(below ? &low : &high) = below ? mid + 1 : mid;
+    }
+    AtWork work = {bytes, end};
+    vec_push(q->arena, &q->at_work, work);
+    memmove(&q->at_work.at[low + 1], &q->at_work.at[low],
+            (q->at_work.n - 1 - low) * sizeof work);
+    q->at_work.at[low] = work;
+}
+
+static void add_entry(Queue *q, const Touched *t, uint64_t end) {
+    QueueEntry entry = {*t, end};
+    vec_push(q->arena, &q->entry, entry);
+    if (t->weights.end)
+        add_at_work(q, t->weights, end);
+    for (uint32_t i = 0; i < t->volumes.n; i++) {
+        const Access *a = &t->volumes.at[i];
+        if (a->at->memory == 0)
+            add_at_work(q, (Reach){a->first, a->end}, end);
+    }
+}
+
+static void drop_before(Queue *q, uint64_t cycle) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < q->entry.n; i++)
+        if (q->entry.at[i].end > cycle)
+            q->entry.at[n++] = q->entry.at[i];
+    q->entry.n = n;
+    n = 0;
+    for (uint32_t i = 0; i < q->at_work.n; i++)
+        if (q->at_work.at[i].end > cycle)
+            q->at_work.at[n++] = q->at_work.at[i];
+    q->at_work.n = n;
+}
+
 /* Nothing begins before every unit is free: what ended earlier is forgotten. */
 static void forget_done(Queue *q) {
     uint64_t first = q->done[HW_MAX_ENGINES];
-    uint32_t n = 0;
     for (uint32_t e = 0; e < q->plan->schedule->spec->n_engines; e++) {
         uint64_t free = unit_free(q, e);
         first = free < first ? free : first;
     }
-    first = first > q->floor ? first : q->floor;
-    for (uint32_t i = 0; i < q->entry.n; i++)
-        if (q->entry.at[i].end > first)
-            q->entry.at[n++] = q->entry.at[i];
-    q->entry.n = n;
+    drop_before(q, first > q->floor ? first : q->floor);
 }
 
 void queue_add(Queue *q, const Action *a, const Touched *t) {
@@ -107,16 +143,14 @@ void queue_add(Queue *q, const Action *a, const Touched *t) {
         return;
     uint64_t start = queue_ready(q, t);
     if (a->kind == ACTION_HOST) { /* takes no time */
-        QueueEntry entry = {*t, start};
-        vec_push(q->arena, &q->entry, entry);
+        add_entry(q, t, start);
         return;
     }
     uint32_t unit = unit_of(a);
     uint64_t free = unit_free(q, unit);
     start = start > free ? start : free;
     q->done[unit] = start + action_cycles(q->plan, a);
-    QueueEntry entry = {*t, q->done[unit]};
-    vec_push(q->arena, &q->entry, entry);
+    add_entry(q, t, q->done[unit]);
     vec_push(q->arena, &q->ended, q->done[unit]);
     if (q->ended.n >= most) {
         uint64_t end = q->ended.at[q->ended.n - most];

@@ -25,6 +25,12 @@ typedef struct QueueEntry {
     uint64_t end; /* cycle */
 } QueueEntry;
 
+/* Bytes of the first memory that an action reads or writes. */
+typedef struct AtWork {
+    Reach bytes;
+    uint64_t end; /* cycle */
+} AtWork;
+
 typedef struct Queue {
     Arena *arena;
     const Plan *plan;                  /* its placements and blocks */
@@ -32,6 +38,7 @@ typedef struct Queue {
     uint64_t floor;                    /* cycle before which nothing begins */
     VEC(uint64_t) ended;               /* by action */
     VEC(QueueEntry) entry;             /* that may still be at work */
+    VEC(AtWork) at_work;               /* of these, by first byte */
 } Queue;
 
 /* The cycle at which the bytes that it touches are free for the action. */
