@@ -76,15 +76,19 @@ static uint64_t all_kept(const Contest *c, uint64_t size) {
     return height;
 }
 
+/* Volumes take less where there is little room: so the least that it could be,
+ * the peak of the order, is tried, too. */
 uint64_t size_for_all(const Contest *c) {
     uint32_t too_low = 0, fits = OCTAVES;
-    uint64_t least = 0;
+    uint64_t least = 0, peak = c->schedule->facts.peak;
     while (too_low + 1 < fits) {
         uint32_t mid = (too_low + fits) / 2;
         uint64_t height = all_kept(c, (uint64_t)1 << mid);
         least = height ? height : least;
         *(height ? &fits : &too_low) = mid;
     }
+    if (peak < least && peak > (uint64_t)1 << too_low && all_kept(c, peak))
+        return peak;
     return least && all_kept(c, least) ? least : (uint64_t)1 << fits;
 }
 
