@@ -138,7 +138,7 @@ uint64_t size_for_any(const Contest *c, uint64_t fits) {
     return coarse ? least : end_within(&l, least);
 }
 
-uint64_t size_to_granule(const Contest *c, uint64_t fits) {
+uint64_t size_to_byte(const Contest *c, uint64_t fits) {
     Least l = {.c = c};
     enum { PARTS = 256, FINE = 16 * PARTS };
     uint64_t align = c->schedule->spec->memory[0].align;
@@ -153,10 +153,8 @@ uint64_t size_to_granule(const Contest *c, uint64_t fits) {
         fits = lower;
         part *= 2;
     }
-    while (too_low + step < fits) {
-        uint64_t mid = round_up(too_low + (fits - too_low) / 2, step);
-        if (mid >= fits)
-            break;
+    while (too_low + 1 < fits) {
+        uint64_t mid = too_low + (fits - too_low) / 2;
         *(something_fits(&l, mid) ? &fits : &too_low) = mid;
     }
     return fits;

@@ -71,8 +71,8 @@ uint64_t size_for_all(const Contest *c);
 /* The least in which anything fits: to the granule, or where layers roll or
  * steps are many to one part in 256. */
 uint64_t size_for_any(const Contest *c, uint64_t fits);
-/* The same to the granule, or one part in 4096, from what that has found. */
-uint64_t size_to_granule(const Contest *c, uint64_t fits);
+/* The same to the byte, from what that has found: refusals name it so. */
+uint64_t size_to_byte(const Contest *c, uint64_t fits);
 
 /* ---- ladder.c ---- */
 

@@ -390,7 +390,7 @@ typedef struct Boxes {
  * as can be: others are between the two. */
 static Box least_box(Climb *climb, uint64_t end, const Box *last) {
     const Box none = {0};
-    uint64_t size = size_to_granule(climb->c, size_for_any(climb->c, end));
+    uint64_t size = size_to_byte(climb->c, size_for_any(climb->c, end));
     Search n = {.size = size,
                 .below = costs_all,
                 .above = timed_of(climb, last),

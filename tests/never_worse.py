@@ -64,6 +64,11 @@ SIZES = {  # in KiB, and how many of them fit
         [size / KIB for size in (3664, 3680, 3744, 3936)], 3),
     ("narrowing", "line-npu"): (
         [size / KIB for size in (8032, 8048, 8056, 8064, 8112)], 4),
+    # the least size is no whole number of granules
+    ("summed", "ring-npu"): (
+        [size / KIB for size in (2967, 2968, 2972, 2976, 2992)], 4),
+    ("separable", "line-npu"): (
+        [size / KIB for size in (72959, 72960, 72964, 72976, 73024)], 4),
     # operands of a sum fill two partitions; more does not divide by three
     ("summed", "xdnn-v3-96"): (
         [484128 / KIB + more / KIB for more in (-64, 0, 8, 64, 96, 192, 288)],
