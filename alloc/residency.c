@@ -655,5 +655,9 @@ bool fit_two_levels(Work *w, Problem *p, PlanResult *result,
         return false;
     start_again(w);
     everything_leaves(w);
-    return solve_each(w, p, result, planner) && !w->gave_up;
+    if (!solve_each(w, p, result, planner) || w->gave_up)
+        return false; /* else most of it left for a few */
+    keep_again(w, p, result, planner);
+    fit_gaps(w, gaps_cost(w), p, result, planner);
+    return true;
 }
