@@ -11,6 +11,8 @@
  */
 #include "alloc/reserves.h"
 
+#include <inttypes.h>
+
 #include "hwspec/cost.h"
 
 #include <assert.h>
@@ -76,10 +78,15 @@ void explain_staged(Arena *arena, Diag *diag, const Schedule *schedule,
     own.aside = aside;
     own.aside_for = over_nodes(schedule, take_least).name;
     size = size > aside ? size - aside : 0;
-    if (plan_volumes(arena, diag, schedule_within(arena, schedule, size), &own,
-                     &does_not_fit))
-        diag_error(diag, schedule->spec->loc,
-                   "does not fit: volumes leave weights no room");
+    if (!plan_volumes(arena, diag, schedule_within(arena, schedule, size), &own,
+                      &does_not_fit))
+        return;
+    diag_error(diag, schedule->spec->loc,
+               "does not fit: volumes leave weights no room");
+    uint64_t least = options->no_remedy ? 0 : staged_least(schedule, options);
+    if (least)
+        diag_note(diag, (Loc){0}, "--set memories.%s.size=%" PRIu64 " would do",
+                  schedule->spec->memory[0].name, least);
 }
 
 /* ---- what a memory gets ---- */
