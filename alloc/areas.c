@@ -81,18 +81,11 @@ static void leaves_of(Areas *all, TensorId t, uint32_t c, Leaves *out) {
 
 /* ---- areas ---- */
 
-bool areas_same_volume(const Volume *a, const Volume *b) {
-    return a->c == b->c && a->h == b->h && a->w == b->w &&
-           a->repl.full == b->repl.full &&
-           a->repl.sections == b->repl.sections &&
-           a->repl.units == b->repl.units && a->repl.width == b->repl.width;
-}
-
 static Area *area_find(Areas *all, const Placement *p) {
     InMemory *areas = &all->memory[p->memory];
     for (uint32_t i = 0; i < areas->at.n; i++) {
         Area *a = &areas->at.at[i];
-        if (a->at == p->offset && areas_same_volume(&a->whole, &p->whole))
+        if (a->at == p->offset && volumes_same(&a->whole, &p->whole))
             return a;
     }
     return NULL;
@@ -211,7 +204,7 @@ static void areas_clear(Areas *all, uint32_t memory, uint64_t at, uint64_t end,
     for (uint32_t i = 0; i < areas->at.n; i++) {
         Area *a = &areas->at.at[i];
         bool kept = keep && a->at == keep->offset &&
-                    areas_same_volume(&a->whole, &keep->whole);
+                    volumes_same(&a->whole, &keep->whole);
         if (!kept)
             area_clear(all, layout, a, at, end);
         if (kept || a->held.n)

@@ -32,7 +32,6 @@ void areas_drop(Areas *areas, uint32_t memory, uint64_t at, uint64_t end);
 /* The placement's own bytes: of its channels, in whole granules. */
 void areas_bytes(const Areas *areas, const Placement *p, uint64_t *first,
                  uint64_t *end);
-bool areas_same_volume(const Volume *a, const Volume *b);
 bool areas_is_concat(const Areas *areas, TensorId t);
 
 #endif

@@ -516,7 +516,7 @@ static const char *check_apart(Judge *j, const Action *a, const Action *b) {
         if (p->memory != out->memory || !overlap(p_first, p_end, first, end))
             continue;
         bool parts = p->offset == out->offset &&
-                     areas_same_volume(&p->whole, &out->whole) &&
+                     volumes_same(&p->whole, &out->whole) &&
                      (!overlap(p->part_c, p->part_c + p->n_c, out->part_c,
                                out->part_c + out->n_c) ||
                       !rows_meet(p->whole.h, row, rows, p_row, p_rows));

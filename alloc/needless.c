@@ -30,17 +30,10 @@ static bool writes(const Emit *e, const Action *a) {
            role_at(e, a->out) == HW_ACTIVE;
 }
 
-static bool same_volume(const Volume *a, const Volume *b) {
-    return a->c == b->c && a->h == b->h && a->w == b->w &&
-           a->repl.full == b->repl.full &&
-           a->repl.sections == b->repl.sections &&
-           a->repl.units == b->repl.units && a->repl.width == b->repl.width;
-}
-
 /* Whether each element of the tensor lies at the same byte. */
 static bool same_place(const Placement *a, const Placement *b) {
     return a->memory == b->memory && a->offset == b->offset &&
-           same_volume(&a->whole, &b->whole) && a->row == b->row &&
+           volumes_same(&a->whole, &b->whole) && a->row == b->row &&
            a->col == b->col && a->part_c - a->c == b->part_c - b->c &&
            !a->ring && !b->ring && !a->lines.band && !b->lines.band;
 }

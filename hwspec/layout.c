@@ -149,6 +149,13 @@ static uint64_t copy_step(const Layout *layout, const Volume *volume,
     return 0;
 }
 
+bool volumes_same(const Volume *a, const Volume *b) {
+    return a->c == b->c && a->h == b->h && a->w == b->w &&
+           a->repl.full == b->repl.full &&
+           a->repl.sections == b->repl.sections &&
+           a->repl.units == b->repl.units && a->repl.width == b->repl.width;
+}
+
 uint64_t layout_bytes(const Layout *layout, const Volume *volume) {
     Shape3 s;
     measure(layout, volume, &s);

@@ -46,6 +46,9 @@ typedef struct Volume {
     Repl repl;
 } Volume;
 
+/* Whether both have the same elements and copies. */
+bool volumes_same(const Volume *a, const Volume *b);
+
 /* Bytes that the volume takes, padding included. UINT64_MAX on overflow. */
 uint64_t layout_bytes(const Layout *layout, const Volume *volume);
 

@@ -16,13 +16,6 @@ struct KnownTables {
     VolumeTables tables;
 };
 
-static bool same_volume(const Volume *a, const Volume *b) {
-    return a->c == b->c && a->h == b->h && a->w == b->w &&
-           a->repl.full == b->repl.full &&
-           a->repl.sections == b->repl.sections &&
-           a->repl.units == b->repl.units && a->repl.width == b->repl.width;
-}
-
 static uint32_t slot_of(const Layout *layout, const Volume *v) {
     enum { C = 31, H = 37, W = 41, ELEMENT = 43 };
     return (C * v->c + H * v->h + W * v->w + ELEMENT * layout->n) % SLOTS;
@@ -68,7 +61,7 @@ void tables_between(Run *run) {
 VolumeTables tables_of(Run *run, const Layout *layout, const Volume *volume) {
     TableCache *cache = &run->tables;
     KnownTables *slot = &cache->slot[slot_of(layout, volume)];
-    if (slot->layout == layout && same_volume(&slot->volume, volume))
+    if (slot->layout == layout && volumes_same(&slot->volume, volume))
         return slot->tables;
     *slot = (KnownTables){layout, *volume, make(cache->arena, layout, volume)};
     cache->n += (uint64_t)volume->c + volume->h + volume->w;
