@@ -10,7 +10,6 @@
 #include "alloc/stage.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 void holds_open(Holds *h, Arena *arena, const Plan *plan) {
     *h = (Holds){.arena = arena, .plan = plan};
@@ -22,24 +21,7 @@ void holds_open(Holds *h, Arena *arena, const Plan *plan) {
 /* ---- what volumes hold ---- */
 
 static void add_near(Holds *h, const Stay *stay) {
-    uint32_t low = 0, high = h->near.n;
-    while (low < high) {
-        uint32_t mid = low + (high - low) / 2;
-        bool below = h->near.at[mid].bytes.first < stay->bytes.first;
-        *(below ? &low : &high) = below ? mid + 1 : mid;
-    }
-    vec_push(h->arena, &h->near, *stay);
-    memmove(&h->near.at[low + 1], &h->near.at[low],
-            (h->near.n - 1 - low) * sizeof *h->near.at);
-    h->near.at[low] = *stay;
-}
-
-static void drop_over(Holds *h) {
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < h->near.n; i++)
-        if (h->near.at[i].until >= h->front)
-            h->near.at[n++] = h->near.at[i];
-    h->near.n = n;
+    in_uses_add(h->arena, &h->near, (InUse){stay->bytes, stay->until});
 }
 
 void holds_reach(Holds *h, uint32_t front, uint32_t use) {
@@ -47,7 +29,7 @@ void holds_reach(Holds *h, uint32_t front, uint32_t use) {
     h->front = front;
     h->use = use;
     if (passes)
-        drop_over(h);
+        in_uses_drop(&h->near, front);
     for (; h->seen < h->order.n; h->seen++) {
         const Stay *stay = &h->stays.at.at[h->order.at[h->seen]];
         if (stay->since > use)
@@ -222,16 +204,16 @@ static void merge_hurdles(Search *s, const Queue *queue) {
     uint32_t near = 0, work = 0;
     for (uint32_t own = 0; own < s->own.n;) {
         uint64_t first = s->own.at[own].bytes.first;
-        const Stay *stay = near < h->near.n ? &h->near.at[near] : NULL;
-        const AtWork *busy =
+        const InUse *stay = near < h->near.n ? &h->near.at[near] : NULL;
+        const InUse *busy =
             work < queue->at_work.n ? &queue->at_work.at[work] : NULL;
         if (stay && stay->bytes.first < first &&
             (!busy || stay->bytes.first <= busy->bytes.first)) {
             put(s, (Hurdle){stay->bytes, UINT64_MAX, NONE});
             near++;
         } else if (busy && busy->bytes.first < first) {
-            if (busy->end > s->now)
-                put(s, (Hurdle){busy->bytes, busy->end, NONE});
+            if (busy->until > s->now)
+                put(s, (Hurdle){busy->bytes, busy->until, NONE});
             work++;
         } else {
             put(s, s->own.at[own++]);

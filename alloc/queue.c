@@ -10,6 +10,31 @@
 
 enum { FORGET = 32 }; /* actions */
 
+/* ---- bytes in use ---- */
+
+void in_uses_add(Arena *arena, InUses *all, InUse one) {
+    uint32_t low = 0, high = all->n;
+    while (low < high) {
+        uint32_t mid = low + (high - low) / 2;
+        bool below = all->at[mid].bytes.first < one.bytes.first;
+        *(below ? &low : &high) = below ? mid + 1 : mid;
+    }
+    vec_push(arena, all, one);
+    memmove(&all->at[low + 1], &all->at[low],
+            (all->n - 1 - low) * sizeof *all->at);
+    all->at[low] = one;
+}
+
+void in_uses_drop(InUses *all, uint64_t less) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < all->n; i++)
+        if (all->at[i].until >= less)
+            all->at[n++] = all->at[i];
+    all->n = n;
+}
+
+/* ---- actions ---- */
+
 static bool is_block(const Action *a) {
     return a->kind == ACTION_WEIGHTS;
 }
@@ -88,29 +113,16 @@ uint32_t unit_of(const Action *a) {
                : HW_MAX_ENGINES;
 }
 
-static void add_at_work(Queue *q, Reach bytes, uint64_t end) {
-    uint32_t low = 0, high = q->at_work.n;
-    while (low < high) {
-        uint32_t mid = low + (high - low) / 2;
-        bool below = q->at_work.at[mid].bytes.first < bytes.first;
-        *(below ? &low : &high) = below ? mid + 1 : mid;
-    }
-    AtWork work = {bytes, end};
-    vec_push(q->arena, &q->at_work, work);
-    memmove(&q->at_work.at[low + 1], &q->at_work.at[low],
-            (q->at_work.n - 1 - low) * sizeof work);
-    q->at_work.at[low] = work;
-}
-
 static void add_entry(Queue *q, const Touched *t, uint64_t end) {
     QueueEntry entry = {*t, end};
     vec_push(q->arena, &q->entry, entry);
     if (t->weights.end)
-        add_at_work(q, t->weights, end);
+        in_uses_add(q->arena, &q->at_work, (InUse){t->weights, end});
     for (uint32_t i = 0; i < t->volumes.n; i++) {
         const Access *a = &t->volumes.at[i];
         if (a->at->memory == 0)
-            add_at_work(q, (Reach){a->first, a->end}, end);
+            in_uses_add(q->arena, &q->at_work,
+                        (InUse){{a->first, a->end}, end});
     }
 }
 
@@ -120,11 +132,7 @@ static void drop_before(Queue *q, uint64_t cycle) {
         if (q->entry.at[i].end > cycle)
             q->entry.at[n++] = q->entry.at[i];
     q->entry.n = n;
-    n = 0;
-    for (uint32_t i = 0; i < q->at_work.n; i++)
-        if (q->at_work.at[i].end > cycle)
-            q->at_work.at[n++] = q->at_work.at[i];
-    q->at_work.n = n;
+    in_uses_drop(&q->at_work, cycle + 1);
 }
 
 /* Nothing begins before every unit is free: what ended earlier is forgotten. */

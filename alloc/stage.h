@@ -25,11 +25,17 @@ typedef struct QueueEntry {
     uint64_t end; /* cycle */
 } QueueEntry;
 
-/* Bytes of the first memory that an action reads or writes. */
-typedef struct AtWork {
+/* Bytes of the first memory that are in use. */
+typedef struct InUse {
     Reach bytes;
-    uint64_t end; /* cycle */
-} AtWork;
+    uint64_t until; /* cycle, or action */
+} InUse;
+
+/* By first byte. */
+typedef VEC(InUse) InUses;
+void in_uses_add(Arena *arena, InUses *all, InUse one);
+/* Those are gone that were in use until less than this. */
+void in_uses_drop(InUses *all, uint64_t less);
 
 typedef struct Queue {
     Arena *arena;
@@ -38,7 +44,7 @@ typedef struct Queue {
     uint64_t floor;                    /* cycle before which nothing begins */
     VEC(uint64_t) ended;               /* by action */
     VEC(QueueEntry) entry;             /* that may still be at work */
-    VEC(AtWork) at_work;               /* of these, by first byte */
+    InUses at_work;                    /* of these, until they end */
 } Queue;
 
 /* The cycle at which the bytes that it touches are free for the action. */
@@ -148,7 +154,7 @@ typedef struct Holds {
     VEC(uint32_t) order; /* stays that nobody began early, by since */
     VEC(uint32_t) early; /* the others */
     uint32_t passed;     /* so many of `order` are over */
-    VEC(Stay) near;      /* stays from `front` to `use`, by first byte */
+    InUses near;         /* by stays from `front` to `use` */
     uint32_t front, use, seen; /* so many of `order` were there */
     VEC(Held) held;
     VEC(WeightBlock) block;
