@@ -1,17 +1,17 @@
 /* work.h - what the files of alloc share while one plan is made; private.
  *
- * The values that they work on are in state.h; units.h, modes.h, depth.h and
- * residency.h tell what the files do with them, each a room of its own. Here is
+ * The values that they work on are in decisions.h; alias.h, tile.h, cascade.h
+ * and spill.h tell what the files do with them, each a room of its own. Here is
  * what begins and ends a plan.
  */
 #ifndef ALLOC_WORK_H
 #define ALLOC_WORK_H
 
-#include "alloc/depth.h"
-#include "alloc/modes.h"
-#include "alloc/residency.h"
-#include "alloc/state.h"
-#include "alloc/units.h"
+#include "alloc/alias/alias.h"
+#include "alloc/alias/decisions.h"
+#include "alloc/cascade/cascade.h"
+#include "alloc/spill/spill.h"
+#include "alloc/tile/tile.h"
 
 /* ---- traffic.c: what a plan costs ---- */
 
@@ -39,7 +39,7 @@ double bytes_seconds(const HwSpec *spec, double bytes);
 uint64_t row_work(const Graph *g, const Node *node);
 uint64_t node_work(const Work *w, NodeId id);
 
-/* ---- spread.c: free memory for less waiting ---- */
+/* ---- bank_spread.c: free memory for less waiting ---- */
 
 /* Moves buffers of a placement apart. */
 void spread(Work *w, Problem *problem, PlanResult *result);
@@ -49,20 +49,20 @@ void spread(Work *w, Problem *problem, PlanResult *result);
 void partitions_keep(Work *w, const Problem *problem, PlanResult *result,
                      const HwMemory *real);
 
-/* ---- placed.c ---- */
+/* ---- memo.c ---- */
 
 /* As plan_memory, but what was asked before is not searched again. */
 void placed_once(Recall *recall, Arena *arena, const PlanProblem *problem,
                  const char *planner, bool best, PlanResult *result,
                  const char **used);
 
-/* ---- actions.c ---- */
+/* ---- lower.c ---- */
 
 /* False, with an error, when an external memory is too small. */
 bool actions_make(Work *w, Diag *diag, const Problem *problem,
                   const PlanResult *result, Plan *plan);
 
-/* ---- explain.c ---- */
+/* ---- refusal.c ---- */
 
 /* Says why nothing fits. */
 void explain(Diag *diag, Work *w, const Problem *problem,
@@ -73,7 +73,7 @@ uint64_t bytes_said(const Work *w, uint64_t bytes);
 /* Says that the shortest listing is longer than the machine holds. */
 void explain_length(Diag *diag, Work *w, uint32_t instructions);
 
-/* ---- explain_tiles.c ---- */
+/* ---- refusal_tiles.c ---- */
 
 /* How a node takes the smallest memory, on a machine that tiles by itself. */
 typedef struct LeastTile {
@@ -87,7 +87,7 @@ LeastTile least_tile(const Work *w, NodeId node);
 void note_least_tile(Diag *diag, const Work *w, NodeId node,
                      const LeastTile *least);
 
-/* ---- explain_lines.c ---- */
+/* ---- refusal_lines.c ---- */
 
 /* The fewest bytes of line buffers in which the step rolls, by itself or with
  * its neighbours; UINT64_MAX if it cannot. */
@@ -95,7 +95,7 @@ uint64_t lines_wanted(const Work *w, uint32_t step);
 /* What these are. */
 void note_lines(Diag *diag, const Work *w, uint32_t step);
 
-/* ---- never.c ---- */
+/* ---- min_memory.c ---- */
 
 /* Bytes of the first active memory without which some step cannot run; 0 where
  * nobody knows. */
@@ -114,7 +114,7 @@ enum { MANY_STEPS = 200 };
 /* Whether plans for the machine are weighed by time beside bytes. */
 bool time_counts(const Schedule *schedule, const PlanOptions *options);
 
-/* ---- plan.c ---- */
+/* ---- alloc.c ---- */
 
 /* Whether there is any plan for the machine, of no more instructions than it
  * holds. `once`: as in work_new; `less`: bytes of its first memory in which

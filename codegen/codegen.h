@@ -2,7 +2,7 @@
 #ifndef CODEGEN_CODEGEN_H
 #define CODEGEN_CODEGEN_H
 
-#include "alloc/plan.h"
+#include "plan/plan.h"
 #include "codegen/listing.h"
 
 /* The listing of a plan. `action_of` (may be NULL) gets, by instruction, the

@@ -2,7 +2,7 @@
 #ifndef CODEGEN_IMAGE_H
 #define CODEGEN_IMAGE_H
 
-#include "alloc/plan.h"
+#include "plan/plan.h"
 #include "codegen/listing.h"
 
 /* action_of[i]: the plan's action behind instruction i of n. */

@@ -2,7 +2,7 @@
 #ifndef CODEGEN_WAITS_H
 #define CODEGEN_WAITS_H
 
-#include "alloc/plan.h"
+#include "plan/plan.h"
 #include "base/vec.h"
 
 typedef struct Flight {

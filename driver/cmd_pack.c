@@ -1,8 +1,8 @@
 /* cmd_pack.c - the allocator alone: a placement problem in, offsets out. */
 #include "driver/commands.h"
 
-#include "alloc/planner.h"
-#include "alloc/problem_csv.h"
+#include "pack/pack.h"
+#include "pack/csv.h"
 #include "base/file.h"
 #include "driver/pack_svg.h"
 
@@ -286,7 +286,7 @@ static bool parse_pool(const char *text, Pool *pool) {
 static const CsvPool *make_pools(Arena *arena, Diag *diag,
                                  const Options *options, uint32_t *n) {
     CsvPool *pool = ARENA_ARRAY(arena, CsvPool, options->n_pools + 1u);
-    /* without an end: as far as offsets of bundles reach (alloc/place.c) */
+    /* without an end: as far as offsets of bundles reach (pack/free_list.c) */
     uint64_t size = options->capacity ? options->capacity : INT64_MAX / 4;
     pool[0] = (CsvPool){"memory", {.size = size, .align = 1}};
     *n = options->n_pools ? options->n_pools : 1;

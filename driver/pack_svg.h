@@ -2,7 +2,7 @@
 #ifndef DRIVER_PACK_SVG_H
 #define DRIVER_PACK_SVG_H
 
-#include "alloc/problem_csv.h"
+#include "pack/csv.h"
 
 const char *pack_svg(Arena *arena, const CsvProblem *csv,
                      const PlanResult *result);

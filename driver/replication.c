@@ -3,7 +3,7 @@
  * Input: a schedule, and off, safe, best or a file. Output: a plan.
  *   safe  copies where nothing but convolutions reads a volume, by the rule of
  *         facts/xdnn.md 2.4;
- *   best  from there what a model of the network likes best (alloc/copies.h),
+ *   best  from there what a model of the network likes best (alloc/search/replication.h),
  *         then, where memory is short, volume by volume another way, then
  *         volumes that come from backing memory with more copies; each kept
  *         where the whole network, simulated, takes fewer cycles, or as many
@@ -14,7 +14,7 @@
  */
 #include "driver/replication.h"
 
-#include "alloc/copies.h"
+#include "alloc/search/replication.h"
 #include "base/file.h"
 #include "base/vec.h"
 #include "sim/sim.h"

@@ -1,7 +1,7 @@
 /* planner.c - the allocator as a library: three buffers in 16 bytes.
  *
  *     cc planner.c $(pkg-config --cflags --libs amphora-planner) */
-#include <alloc/planner.h>
+#include <pack/pack.h>
 #include <stdio.h>
 
 int main(void) {

@@ -7,7 +7,7 @@
 #ifndef NATIVE_NATIVE_H
 #define NATIVE_NATIVE_H
 
-#include "alloc/plan.h"
+#include "plan/plan.h"
 #include "codegen/listing.h"
 #include "graph/graph.h"
 #include "native/program.h"

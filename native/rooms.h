@@ -9,7 +9,7 @@
 #ifndef NATIVE_ROOMS_H
 #define NATIVE_ROOMS_H
 
-#include "alloc/planner.h"
+#include "pack/pack.h"
 #include "hwspec/hwspec.h"
 #include "native/program.h"
 

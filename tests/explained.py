@@ -24,7 +24,7 @@ CELLS = (("examples/squeezenet.prototxt", "xdnn-v2-28", 2, (300, 700)),
          ("examples/squeezenet.prototxt", "ring-npu", 1, (40, 120)),
          ("examples/squeezenet.prototxt", "stage-npu", 1, (100, 800)),
          ("examples/densenet-cell.prototxt", "xdnn-v2-56", 2, (300, 600)),
-         # 120,000 bytes; what is there is not loaded: alloc/needless.c
+         # 120,000 bytes; what is there is not loaded: alloc/lower/redundant_moves.c
          ("tests/alloc/data/up-and-down.prototxt", "xdnn-v2-28", 2,
           (117.1875, 181.75)),
          ("examples/yolov2-608.prototxt", "xdnn-v2-56", 2, (3072,)),

@@ -20,7 +20,7 @@ height 16, the least possible
 
 # Two members of a concat: one offset places all three.
 CPP = r"""
-#include <alloc/planner.h>
+#include <pack/pack.h>
 #include <cstdio>
 
 int main() {

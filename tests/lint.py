@@ -30,7 +30,7 @@ PUBLIC = {
     "graph/graph.h", "graph/quant.h", "graph/ops.def", "graph/elts.def",
     "frontends/frontend.h",
     "passes/legal.h", "passes/pass.h", "sched/sched.h",
-    "alloc/planner.h", "alloc/copies.h", "alloc/plan.h", "alloc/problem_csv.h",
+    "pack/pack.h", "alloc/search/replication.h", "plan/plan.h", "pack/csv.h",
     "codegen/listing.h", "codegen/codegen.h", "sim/sim.h",
     "native/native.h", "native/program.h", "native/maker.h",
     "report/moves.h", "report/points.h", "report/page.h",

@@ -5,8 +5,8 @@ with more bandwidth, or with a wider array.
 SIZES are sweeps of memory, SECOND of a second one, FASTER those over three
 octaves on both sides of what the machine has; no rise at all is allowed above
 what any smaller value costs: of bytes anywhere, nor of cycles, but with more
-memory where plans are not weighed by both (alloc/ladder.c, alloc/rolled.c,
-alloc/boxes.c). The sweeps of many more values and networks are those of
+memory where plans are not weighed by both (alloc/search/ladder.c, alloc/search/rolled.c,
+alloc/search/boxes.c). The sweeps of many more values and networks are those of
 bench/sweep.py; of ranges of sizes, every second one is looked at from the
 largest down, all of them with --long.
 """

@@ -2,8 +2,8 @@
 #ifndef TESTS_ALLOC_NETS_H
 #define TESTS_ALLOC_NETS_H
 
-#include "alloc/plan.h"
 #include "base/rng.h"
+#include "plan/plan.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "alloc/bodies.h"
 #include "base/rng.h"
+#include "pack/flippable.h"
 
 enum { ORDERS = 150 };
 

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "alloc/boxes.h"
+#include "alloc/search/boxes.h"
 #include "base/rng.h"
 
 static void sizes_are_numbered(void **state) {

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "alloc/overlap.h"
+#include "alloc/overlap/overlap.h"
 #include "base/rng.h"
 #include "tests/effort.h"
 
@@ -62,8 +62,8 @@ static void mark(const Layout *layout, const Access *a, uint8_t bit,
         for (uint32_t h = 0; h < a->rows; h++)
             for (uint32_t w = 0; w < p->whole.w; w++) {
                 uint32_t row = (a->row + h) % p->whole.h;
-                uint64_t at = p->offset + layout_offset(layout, &p->whole, c,
-                                                        row, w, 0);
+                uint64_t at =
+                    p->offset + layout_offset(layout, &p->whole, c, row, w, 0);
                 for (uint32_t i = 0; i < layout->element; i++)
                     touched[at + i] |= bit;
             }

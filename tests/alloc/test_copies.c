@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "alloc/copies.h"
+#include "alloc/search/replication.h"
 #include "nets.h"
 
 static const HwSpec *machine(Arena *arena, Diag *diag) {

@@ -7,11 +7,11 @@
 
 #include <cmocka.h>
 
-#include "alloc/exact.h"
-#include "alloc/planner.h"
 #include "base/file.h"
 #include "base/rng.h"
 #include "base/vec.h"
+#include "pack/exact/exact.h"
+#include "pack/pack.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
-#include "alloc/lp.h"
 #include "base/rng.h"
+#include "base/simplex.h"
 
 #include <math.h>
 

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "alloc/emit.h"
+#include "alloc/lower/emit.h"
 #include "tests/alloc/case.h"
 
 enum { ROW = 8, CHANNEL_BYTES = ROW * ROW };

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "alloc/cuts.h"
+#include "alloc/bound/bound.h"
 #include "tests/alloc/case.h"
 #include "tests/effort.h"
 

@@ -6,9 +6,9 @@
 
 #include <cmocka.h>
 
-#include "alloc/occupied.h"
-#include "alloc/place.h"
 #include "base/rng.h"
+#include "pack/free_list.h"
+#include "pack/interval_tree.h"
 
 #include <stdlib.h>
 

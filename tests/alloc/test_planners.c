@@ -7,10 +7,10 @@
 
 #include <cmocka.h>
 
-#include "alloc/planner.h"
 #include "base/file.h"
 #include "base/rng.h"
 #include "base/vec.h"
+#include "pack/pack.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
-#include "alloc/pqtree.h"
 #include "base/rng.h"
+#include "pack/exact/pqtree.h"
 
 enum { LEAVES = 6, MOST_SETS = 5 };
 

@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "alloc/planner.h"
 #include "base/rng.h"
+#include "pack/pack.h"
 
 #include <string.h>
 

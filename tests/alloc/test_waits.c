@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "alloc/waits.h"
+#include "alloc/overlap/dependences.h"
 #include "nets.h"
 
 enum { PLANS = 20, ACTIONS = 400, VOLUMES = 24, AM = 400 };

@@ -1,0 +1,84 @@
+/* base_tensors.c - tensors that hold values of their own, and who reads them.
+ *
+ * Input: roles, the schedule. Output: leaves in order of their ids. Bounds
+ * count these, not units: a plan may take a concat apart, and of a chain in
+ * place any part may be outside.
+ */
+#include "alloc/alias/base_tensors.h"
+
+#include <stdlib.h>
+
+/* ---- readers ---- */
+
+typedef struct Read {
+    uint32_t step;
+    NodeId node;
+} Read;
+
+static int by_step(const void *a, const void *b) {
+    const Read *x = a, *y = b;
+    if (x->step != y->step)
+        return x->step < y->step ? -1 : 1;
+    return (x->node.i > y->node.i) - (x->node.i < y->node.i);
+}
+
+typedef VEC(Read) Reads;
+
+static void reads_add(const Work *w, TensorId t, Reads *reads) {
+    for (uint32_t i = w->uses.start[t.i]; i < w->uses.start[t.i + 1]; i++) {
+        NodeId node = w->uses.node[i];
+        uint32_t step = w->schedule->step_of[node.i];
+        if (step != NONE && !is_placed(w, node))
+            vec_push(w->arena, reads, ((Read){step, node}));
+    }
+}
+
+static void readers_fill(const Work *w, Reads *reads, Leaf *leaf) {
+    NodeId *reader = ARENA_ARRAY(w->arena, NodeId, reads->n + 1);
+    if (reads->n)
+        qsort(reads->at, reads->n, sizeof *reads->at, by_step);
+    for (uint32_t i = 0; i < reads->n; i++)
+        if (!i || reads->at[i].node.i != reads->at[i - 1].node.i)
+            reader[leaf->n++] = reads->at[i].node;
+    leaf->reader = reader;
+}
+
+/* ---- leaves ---- */
+
+/* *sum: grows by what has been looked at. */
+static Leaf leaf_make(const Work *w, TensorId t, Reads *reads, uint64_t *sum) {
+    Volume v = plan_volume(w->g, t);
+    const Role *role = &w->role[t.i];
+    Leaf leaf = {.tensor = t,
+                 .bytes = (double)v.c * v.h * v.w * w->spec->element,
+                 .made = from_outside(w, t) ? NONE : role->made};
+    bool there = from_outside(w, t);
+    reads->n = 0;
+    for (TensorId at = t; at.i != NONE; at = w->role[at.i].parent) {
+        there |= w->role[at.i].outside;
+        reads_add(w, at, reads);
+        *sum += 1;
+    }
+    *sum += reads->n;
+    leaf.store = there ? 0 : leaf.bytes;
+    readers_fill(w, reads, &leaf);
+    return leaf;
+}
+
+bool leaves_make(const Work *w, Leaves *out) {
+    enum { MOST = 1 << 20 };
+    uint64_t sum = 0;
+    Reads reads = {0};
+    out->at = ARENA_ARRAY(w->arena, Leaf, w->g->tensor.n + 1);
+    out->of = ARENA_ARRAY(w->arena, uint32_t, w->g->tensor.n + 1);
+    out->n = 0;
+    for (TensorId t = {0}; t.i < w->g->tensor.n && sum <= MOST; t.i++) {
+        out->of[t.i] = NONE;
+        if (w->role[t.i].origin == FROM_PARTS)
+            continue;
+        out->of[t.i] = out->n;
+        out->at[out->n] = leaf_make(w, t, &reads, &sum);
+        out->n++;
+    }
+    return sum <= MOST;
+}

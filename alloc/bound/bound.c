@@ -1,0 +1,207 @@
+/* bound.c - how few bytes over DDR any plan in this order must move.
+ *
+ * Input: units of a network, none evicted. Output: compulsory bytes, and lower
+ * bounds for three classes of plans.
+ * Compulsory: what engines read of inputs and of what the host makes, once, and
+ * what they make for the host or the user, once.
+ * Any plan: while a step runs that machine and layers do not let run by parts,
+ * a *barrier*, its volumes are in active memory whole, all steps before it are
+ * complete, none behind it has begun. What was made before and is needed behind
+ * it shares what is left; the rest lies outside: a load for each byte in each
+ * gap between two uses, and a store once, unless it is there anyway. The
+ * program of spill_lp.c takes the cheapest fractions over all barriers. Plans
+ * layer by layer - each complete before the next begins, none twice - have a
+ * barrier between any two steps, whatever their tiles and buffers take. A
+ * machine whose instructions run whole layers has no other plans. Where rows
+ * cannot be put together in active memory: recompute_paths.c. Plans that
+ * compute nothing twice: single_compute_cuts.c.
+ */
+#include "alloc/bound/bound.h"
+#include "alloc/geometry/receptive_field.h"
+#include "alloc/spill/spill_lp.h"
+
+#include <stdlib.h>
+
+static uint64_t tensor_moved(const Work *w, TensorId t) {
+    Volume v = plan_volume(w->g, t);
+    return (uint64_t)v.c * v.h * v.w * w->spec->element;
+}
+
+/* Bytes of what comes from outside that some engine reads: of one that needs
+ * most. Rows that no window meets need not come. */
+static uint64_t entering(const Work *w, TensorId t) {
+    Volume v = plan_volume(w->g, t);
+    uint64_t most = 0;
+    for (uint32_t i = w->uses.start[t.i]; i < w->uses.start[t.i + 1]; i++) {
+        NodeId id = w->uses.node[i];
+        if (!on_engine(w, id))
+            continue;
+        Volume out = plan_volume(w->g, graph_node(w->g, id)->out[0]);
+        Feet rows = feet_of(w, id, 0), columns = feet_of(w, id, 1);
+        uint64_t n = (uint64_t)(feet_touched(&rows, v.h, out.h) *
+                                feet_touched(&columns, v.w, out.w));
+        most = n > most ? n : most;
+    }
+    return most * v.c * w->spec->element;
+}
+
+static uint64_t compulsory(const Work *w) {
+    uint64_t sum = 0;
+    for (TensorId t = {0}; t.i < w->g->tensor.n; t.i++) {
+        if (from_outside(w, t) && w->role[t.i].engine_reads)
+            sum += entering(w, t);
+        if (w->role[t.i].outside)
+            sum += tensor_moved(w, t);
+    }
+    return sum;
+}
+
+/* ---- barriers ---- */
+
+static bool runs_by_parts(const Work *w, NodeId id) {
+    HwOp op = w->legal[id.i].op;
+    if (w->spec->tiling.kind == HW_TILING_SOFTWARE)
+        return w->spec->tiling.ops >> op & 1;
+    if (w->spec->tiling.kind == HW_TILING_HARDWARE && slab_least(w, id))
+        return true;
+    for (uint32_t i = 0; i < w->spec->tiling.n; i++)
+        if (w->spec->tiling.kind == HW_TILING_HARDWARE &&
+            w->spec->tiling.style[i].ops >> op & 1)
+            return true;
+    return false;
+}
+
+/* Nodes that work ahead read their input through buffers. */
+static bool is_barrier(const Work *w, uint32_t step) {
+    const Step *s = &w->schedule->step[step];
+    for (uint32_t i = 0; i < s->n; i++) {
+        NodeId id = s->slot[i].node;
+        if (!on_engine(w, id) || runs_by_parts(w, id) ||
+            w->mode[id.i].kind == MODE_AHEAD)
+            return false;
+    }
+    return s->n > 0;
+}
+
+/* ---- programs ---- */
+
+/* While step s runs is time 2 s, behind it 2 s + 1. */
+typedef struct Waits {
+    Shares x;
+    uint8_t *barrier; /* by step */
+    bool passes;      /* one instruction runs a layer: what is read and made is
+                       * in active memory whole, or passes through it */
+} Waits;
+
+static void live_add(Shares *x, uint32_t first, uint32_t end, double bytes) {
+    x->live[first] += bytes;
+    x->live[end] -= bytes;
+}
+
+/* While a step runs it has what it reads and makes: there, if it is a barrier;
+ * else, where such passes, as part of the gap that would have it outside. */
+static void own_add(Waits *waits, uint32_t step, double bytes) {
+    if (waits->barrier[step])
+        live_add(&waits->x, 2 * step, 2 * step + 1, bytes);
+}
+
+/* A result that can take the place of an operand: not counted besides. */
+static bool in_place(const Work *w, const Leaf *leaf) {
+    NodeId id = graph_tensor(w->g, leaf->tensor)->producer;
+    const Node *node = graph_node(w->g, id);
+    for (uint32_t k = 0; k < node->n_in; k++)
+        if (takes_in_place(w, id, node->in[k]))
+            return true;
+    return false;
+}
+
+/* The leaf waits behind one step, which may have made it, for another. */
+static void wait_add(const Work *w, Waits *waits, uint32_t l, const Leaf *leaf,
+                     uint32_t from, uint32_t to) {
+    bool with_first = waits->passes && from == leaf->made &&
+                      !waits->barrier[from] && !in_place(w, leaf);
+    bool with_last = waits->passes && !waits->barrier[to];
+    Stay stay = {.unit = l,
+                 .first = 2 * from + !with_first,
+                 .end = 2 * to + with_last,
+                 .bytes = leaf->bytes,
+                 .load = leaf->bytes,
+                 .store = leaf->store};
+    if (leaf->bytes <= 0)
+        return;
+    vec_push(w->arena, &waits->x.stay, stay);
+    live_add(&waits->x, stay.first, stay.end, stay.bytes);
+}
+
+static void leaf_waits(const Work *w, Waits *waits, uint32_t l,
+                       const Leaf *leaf) {
+    uint32_t from = leaf->made;
+    for (uint32_t i = 0; i < leaf->n; i++) {
+        uint32_t step = w->schedule->step_of[leaf->reader[i].i];
+        if (!on_engine(w, leaf->reader[i]) || step == from)
+            continue;
+        if (from != NONE)
+            wait_add(w, waits, l, leaf, from, step);
+        own_add(waits, step, leaf->bytes);
+        from = step;
+    }
+}
+
+/* All gaps between two uses, and the bytes that wait, by time. */
+static Waits waits_make(const Work *w, const Leaves *leaves) {
+    uint32_t n = w->schedule->n_steps;
+    Waits waits = {.x = {.arena = w->arena,
+                         .total = (double)w->total,
+                         .live = ARENA_ARRAY(w->arena, double, 2 * n + 1),
+                         .n_times = 2 * n},
+                   .barrier = ARENA_ARRAY(w->arena, uint8_t, n + 1),
+                   .passes = w->spec->tiling.kind == HW_TILING_HARDWARE};
+    for (uint32_t s = 0; s < n; s++)
+        waits.barrier[s] = is_barrier(w, s);
+    for (uint32_t l = 0; l < leaves->n; l++) {
+        const Leaf *leaf = &leaves->at[l];
+        leaf_waits(w, &waits, l, leaf);
+        if (leaf->made != NONE && !in_place(w, leaf))
+            own_add(&waits, leaf->made, leaf->bytes);
+    }
+    for (uint32_t t = 0; t < 2 * n; t++)
+        waits.x.live[t + 1] += waits.x.live[t];
+    return waits;
+}
+
+/* What leaves at least, if all times of the program count or only barriers. */
+static double waits_bound(Waits *waits, bool barriers) {
+    Shares *x = &waits->x;
+    for (uint32_t t = 0; t < x->n_times && barriers; t++)
+        if (t % 2 || !waits->barrier[t / 2])
+            x->live[t] = 0;
+    return shares_bound(x);
+}
+
+void bound_make(const Work *w, Plan *plan) {
+    Leaves leaves;
+    double any = 0, once = 0, layers = 0;
+    if (leaves_make(w, &leaves)) {
+        Waits waits = waits_make(w, &leaves);
+        layers = waits_bound(&waits, false);
+        any = w->spec->tiling.kind == HW_TILING_SOFTWARE
+                  ? waits_bound(&waits, true)
+                  : layers;
+        once = layers > 0 ? cuts_bound(w, &leaves) : 0;
+    }
+    double paths = paths_bound(w);
+    any = paths > any ? paths : any;
+    once = once > any ? once : any;
+    layers = layers > once ? layers : once;
+    plan->ddr_compulsory = compulsory(w);
+    plan->ddr_bound = plan->ddr_compulsory + (uint64_t)any;
+    plan->ddr_once = plan->ddr_compulsory + (uint64_t)once;
+    plan->ddr_layers = plan->ddr_compulsory + (uint64_t)layers;
+}
+
+PlanBound plan_bound(const Plan *plan) {
+    if (plan->ddr_again || plan->ddr_once <= plan->ddr_bound)
+        return (PlanBound){plan->ddr_bound, "no plan in this order moves less"};
+    return (PlanBound){plan->ddr_once,
+                       "no plan that computes nothing twice moves less"};
+}

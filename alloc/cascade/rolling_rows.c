@@ -1,0 +1,410 @@
+/* rolling_rows.c - groups that run depth first and compute nothing twice.
+ *
+ * Input: a group of a machine whose operands may lie in rings of rows. Output:
+ * the order in which its nodes add rows, and how many rows of each tensor its
+ * ring must hold.
+ * A node that is asked for rows first asks those that make its operands for
+ * what it lacks, so rows come as late as can be. A ring keeps the rows that
+ * some reader still wants: of a window of k rows at stride s, k - s and the new
+ * ones (the rolling buffers of facts/two-level.md 1.5); of the short way around
+ * a residual, as many as the long way is behind. What the rest of the network
+ * needs of a group, and what it reads from before, lies whole in active memory
+ * if the group `stays`: then only network inputs and what the host makes are
+ * loaded. Else all of it passes row by row, each row once. Members of a concat
+ * of the group lie in its ring; the concat is complete as far as they all are.
+ * Recursion is as deep as a group is long.
+ */
+#include "alloc/work.h"
+
+#include <string.h>
+
+static uint32_t height(const Work *w, TensorId t) {
+    return plan_volume(w->g, t).h;
+}
+
+static TensorId result(const Work *w, const Group *g, uint32_t i) {
+    return graph_node(w->g, group_node(w, g, i))->out[0];
+}
+
+static uint32_t length(const Group *g) {
+    return g->end - g->first;
+}
+
+/* Whether nothing outside the group touches the unit. */
+static bool is_inner(const Unit *unit, const Group *g) {
+    return unit->touch[0].step >= g->first &&
+           unit->touch[unit->n_touches - 1].step < g->end;
+}
+
+bool group_keeps(const Work *w, const Group *g, TensorId t) {
+    const Role *role = &w->role[t.i];
+    if (!g->stays)
+        return false;
+    if (group_maker(w, g, t) == NONE)
+        return role->origin == FROM_ENGINE || role->origin == FROM_PARTS;
+    if (role->parent.i != NONE || role->origin == FROM_PARTS)
+        return !is_inner(&w->unit.at[w->unit_of[t.i]], g);
+    return role->last != NONE && role->last >= g->end;
+}
+
+/* ---- who rolls how far at a time ---- */
+
+static const FlowStep *flow_of(const Work *w, const Group *g) {
+    return w->once->flow + g->first;
+}
+
+uint32_t group_height(const Work *w, const Group *g) {
+    const FlowStep *step = flow_of(w, g);
+    uint32_t most = 1;
+    for (uint32_t i = 0; i < length(g); i++)
+        most = step[i].size[0] > most ? step[i].size[0] : most;
+    return most;
+}
+
+/* `rows` is for the highest result, of `most` rows; the others take their
+ * share. */
+static uint32_t chunk_of(const Group *g, const FlowStep *step, uint64_t most) {
+    uint64_t share = (uint64_t)step->size[0] * g->rows;
+    uint64_t q = step->quantum[0];
+    return (uint32_t)((share + most * q - 1) / (most * q) * q);
+}
+
+uint32_t roll_chunk(const Work *w, const Group *g, uint32_t i) {
+    return chunk_of(g, flow_of(w, g) + i, group_height(w, g));
+}
+
+uint32_t *roll_chunks(const Work *w, const Group *g) {
+    uint64_t most = group_height(w, g);
+    uint32_t *chunk = ARENA_ARRAY(w->arena, uint32_t, length(g));
+    for (uint32_t i = 0; i < length(g); i++)
+        chunk[i] = chunk_of(g, flow_of(w, g) + i, most);
+    return chunk;
+}
+
+/* ---- the order ---- */
+
+typedef struct Walk {
+    const Work *w;
+    const Group *g;
+    FlowStep *step; /* by node */
+    RollVisitor *visit;
+    void *context;
+    uint32_t *done, *chunk; /* by node: rows */
+    bool *inner;            /* whether the group reads its result */
+} Walk;
+
+static bool advance(Walk *walk, uint32_t i, uint32_t end);
+
+/* Asks for rows of all operands up to the last that is needed. */
+static bool operands_there(Walk *walk, const FlowStep *s, const Rows *need) {
+    for (uint32_t k = 0; k < s->n_makers; k++) {
+        uint32_t maker = s->maker[k] - walk->g->first;
+        if (maker < length(walk->g) &&
+            !advance(walk, maker, need->in_row + need->in_rows))
+            return false;
+    }
+    return true;
+}
+
+static bool advance(Walk *walk, uint32_t i, uint32_t end) {
+    const FlowStep *s = &walk->step[i];
+    uint32_t q = s->quantum[0];
+    end = (end + q - 1) / q * q;
+    while (walk->done[i] < end) {
+        uint32_t row = walk->done[i], rows = walk->chunk[i];
+        rows = rows < end - row ? rows : end - row;
+        Roll roll = {i, row, rows, rows_needed(walk->w->g, s->node, row, rows)};
+        if (!roll.need.in_rows || !operands_there(walk, s, &roll.need))
+            return false;
+        walk->visit(walk->context, &roll, walk->done);
+        walk->done[i] = row + rows;
+    }
+    return true;
+}
+
+/* What only others read keeps pace with the last result. */
+static bool others_follow(Walk *walk, uint32_t n) {
+    uint64_t last = walk->step[n - 1].size[0];
+    for (uint32_t i = 0; i + 1 < n; i++) {
+        uint64_t end =
+            (uint64_t)walk->step[i].size[0] * walk->done[n - 1] / last;
+        bool waits = walk->inner[i] && walk->done[n - 1] < last;
+        if (!waits && !advance(walk, i, (uint32_t)end))
+            return false;
+    }
+    return true;
+}
+
+static bool is_read(const Walk *walk, uint32_t i) {
+    const FlowStep *s = &walk->step[i];
+    for (uint32_t k = 0; k < s->n_readers; k++)
+        if (s->reader[k] - walk->g->first < length(walk->g))
+            return true;
+    return false;
+}
+
+static Walk walk_new(const Work *w, const Group *g, RollVisitor *visit,
+                     void *context) {
+    uint32_t n = length(g);
+    Walk walk = {.w = w, .g = g, .visit = visit, .context = context};
+    walk.step = w->once->flow + g->first;
+    walk.done = ARENA_ARRAY(w->arena, uint32_t, n);
+    walk.chunk = roll_chunks(w, g);
+    walk.inner = ARENA_ARRAY(w->arena, bool, n);
+    for (uint32_t i = 0; i < n; i++)
+        walk.inner[i] = is_read(&walk, i);
+    return walk;
+}
+
+/* Until `rows` rows of the last result are there. */
+static bool roll_until(const Work *w, const Group *g, uint32_t rows,
+                       RollVisitor *visit, void *context) {
+    uint32_t last = length(g) - 1;
+    Walk walk = walk_new(w, g, visit, context);
+    for (uint32_t end = 0; end < rows;) {
+        end = end + walk.chunk[last] < rows ? end + walk.chunk[last] : rows;
+        if (!advance(&walk, last, end) || !others_follow(&walk, last + 1))
+            return false;
+    }
+    return true;
+}
+
+static uint32_t last_height(const Work *w, const Group *g) {
+    return flow_of(w, g)[length(g) - 1].size[0];
+}
+
+bool group_roll(const Work *w, const Group *g, RollVisitor *visit,
+                void *context) {
+    return roll_until(w, g, last_height(w, g), visit, context);
+}
+
+/* ---- rings ---- */
+
+static void ring_add(const Work *w, Rings *rings, TensorId t, uint32_t maker) {
+    for (uint32_t i = 0; i < rings->at.n; i++)
+        if (same_tensor(rings->at.at[i].tensor, t))
+            return;
+    vec_push(w->arena, &rings->at,
+             ((Ring){.tensor = t,
+                     .maker = maker,
+                     .over = NONE,
+                     .under = NONE,
+                     .inside = NONE}));
+}
+
+/* Into the ring of a concat of the group. */
+static void ring_join(const Work *w, Rings *rings, Ring *part) {
+    TensorId parent = w->role[part->tensor.i].parent;
+    for (uint32_t i = rings->n_loaded; i < rings->at.n; i++)
+        if (same_tensor(rings->at.at[i].tensor, parent))
+            part->inside = i;
+}
+
+uint32_t ring_whole(const Work *w, const Rings *rings, uint32_t i,
+                    uint32_t *c) {
+    *c = 0;
+    for (; rings->at.at[i].inside != NONE; i = rings->at.at[i].inside)
+        *c += w->role[rings->at.at[i].tensor.i].part_c;
+    return i;
+}
+
+static bool has_operand(const Node *node, TensorId t) {
+    for (uint32_t k = 0; k < node->n_in; k++)
+        if (same_tensor(node->in[k], t))
+            return true;
+    return false;
+}
+
+/* A pointwise result may replace, row by row, an operand that nobody else
+ * reads. */
+static void ring_take_over(const Work *w, const Group *g, Rings *rings,
+                           uint32_t index) {
+    Ring *out = &rings->at.at[index];
+    NodeId id = graph_tensor(w->g, out->tensor)->producer;
+    for (uint32_t i = 0; i < rings->at.n && out->maker != NONE; i++) {
+        Ring *in = &rings->at.at[i];
+        if (i == index || in->maker == NONE || in->under != NONE ||
+            !has_operand(graph_node(w->g, id), in->tensor) ||
+            !takes_in_place(w, id, in->tensor) ||
+            !group_only_reader(w, g, in->tensor, out->maker))
+            continue;
+        out->over = i;
+        in->under = index;
+        return;
+    }
+}
+
+/* Once all are listed. */
+static void rings_place(const Work *w, Rings *rings) {
+    Ring *at = rings->at.at;
+    uint32_t c, buf = 0;
+    for (uint32_t i = 0; i < rings->at.n; i++) {
+        for (at[i].root = i; at[at[i].root].over != NONE;)
+            at[i].root = at[at[i].root].over;
+        at[i].place = ring_whole(w, rings, at[i].root, &c);
+    }
+    for (uint32_t i = 0; i < rings->at.n; i++)
+        if (at[i].place == i)
+            at[i].buf = buf++;
+    for (uint32_t i = 0; i < rings->at.n; i++)
+        at[i].buf = at[at[i].place].buf;
+}
+
+/* Those that are loaded come first. */
+void rings_list(const Work *w, const Group *g, Rings *rings) {
+    uint32_t n = length(g);
+    memset(rings, 0, sizeof *rings);
+    for (uint32_t i = 0; i < n; i++) {
+        const Node *node = graph_node(w->g, group_node(w, g, i));
+        for (uint32_t k = 0; k < node->n_in; k++)
+            if (group_maker(w, g, node->in[k]) == NONE &&
+                !group_keeps(w, g, node->in[k]))
+                ring_add(w, rings, node->in[k], NONE);
+    }
+    rings->n_loaded = rings->at.n;
+    rings->made = ARENA_ARRAY(w->arena, uint32_t, n);
+    for (uint32_t i = 0; i < n; i++) {
+        bool whole = group_keeps(w, g, result(w, g, i));
+        rings->made[i] = whole ? NONE : rings->at.n;
+        if (!whole)
+            ring_add(w, rings, result(w, g, i), i);
+    }
+    for (uint32_t i = 0; i < rings->at.n; i++)
+        ring_join(w, rings, &rings->at.at[i]);
+    for (uint32_t i = rings->n_loaded; i < rings->at.n; i++)
+        ring_take_over(w, g, rings, i);
+    rings_place(w, rings);
+}
+
+static uint32_t oldest(const Work *w, const Group *g, uint32_t i,
+                       const uint32_t *done, uint32_t row);
+
+/* The first row of its operands that node i of the group, or who reads it as a
+ * concat, still wants; `row` if that is earlier. */
+static uint32_t wanted_by(const Work *w, const Group *g, uint32_t i,
+                          const uint32_t *done, uint32_t row) {
+    FlowStep *s = &w->once->flow[g->first + i];
+    if (is_placed(w, s->node))
+        row = oldest(w, g, i, done, row);
+    if (done[i] == s->size[0])
+        return row;
+    uint32_t first = flow_first(w, s, 0, done[i]);
+    return first < row ? first : row;
+}
+
+/* The first row of node i's result that some reader of the group still wants
+ * when done[] rows of each node are there; `row` if that is earlier. Who reads
+ * a concat reads its members. */
+static uint32_t oldest(const Work *w, const Group *g, uint32_t i,
+                       const uint32_t *done, uint32_t row) {
+    const FlowStep *s = &w->once->flow[g->first + i];
+    for (uint32_t k = 0; k < s->n_readers; k++)
+        if (s->reader[k] - g->first < length(g))
+            row = wanted_by(w, g, s->reader[k] - g->first, done, row);
+    return row;
+}
+
+/* The same of a tensor that is loaded. */
+static uint32_t oldest_loaded(const Work *w, const Group *g, TensorId t,
+                              const uint32_t *done, uint32_t row) {
+    GroupReaders r = group_readers(w, g, t);
+    while (group_readers_next(&r))
+        row = wanted_by(w, g, r.i, done, row);
+    return row;
+}
+
+bool ring_load(const Work *w, const Group *g, Ring *ring, const Roll *roll,
+               const uint32_t *done, uint32_t *row) {
+    uint32_t end = roll->need.in_row + roll->need.in_rows;
+    if (ring->maker != NONE || ring->loaded >= end)
+        return false;
+    uint32_t first = oldest_loaded(w, g, ring->tensor, done, end);
+    *row = first > ring->loaded ? first : ring->loaded;
+    ring->loaded = end;
+    return true;
+}
+
+typedef struct Growth {
+    const Work *w;
+    const Group *g;
+    Rings *rings;
+} Growth;
+
+/* Those that share a place hold rows of one and the same stretch: the newest of
+ * the first, the oldest of the last. */
+static void grow(Growth *growth, Ring *ring, const uint32_t *done, uint32_t row,
+                 uint32_t end) {
+    Ring *at = growth->rings->at.at;
+    const Ring *root = &at[ring->root];
+    Ring *place = &at[ring->place];
+    if (root != ring)
+        end = done[root->maker];
+    if (root->maker == NONE)
+        row = oldest_loaded(growth->w, growth->g, root->tensor, done, row);
+    for (uint32_t i = ring->root; root->maker != NONE && i != NONE;
+         i = at[i].under)
+        row = oldest(growth->w, growth->g, at[i].maker, done, row);
+    place->rows = end - row > place->rows ? end - row : place->rows;
+}
+
+static bool reads(const Work *w, const Group *g, const Roll *roll, TensorId t) {
+    return has_operand(graph_node(w->g, group_node(w, g, roll->i)), t);
+}
+
+static void grow_by(void *context, const Roll *roll, const uint32_t *done) {
+    Growth *growth = context;
+    Rings *rings = growth->rings;
+    uint32_t row, made = rings->made[roll->i];
+    for (uint32_t i = 0; i < rings->n_loaded; i++) {
+        Ring *ring = &rings->at.at[i];
+        if (reads(growth->w, growth->g, roll, ring->tensor) &&
+            ring_load(growth->w, growth->g, ring, roll, done, &row))
+            grow(growth, ring, done, row, ring->loaded);
+    }
+    if (made != NONE)
+        grow(growth, &rings->at.at[made], done, roll->row,
+             roll->row + roll->rows);
+}
+
+/* Raises a concat's ring until all parts of it start at an address; false if
+ * they never do. */
+static bool ring_aligns(const Work *w, const Group *g, Rings *rings,
+                        uint32_t i) {
+    enum { MORE = 64 };
+    Ring *ring = &rings->at.at[i];
+    Ring *place = &rings->at.at[ring->place];
+    for (uint32_t k = 0; k < MORE; k++, place->rows++)
+        if (plank_parts_start(w, g, ring->maker, place->rows))
+            return true;
+    return false;
+}
+
+/* Rows that are loaded for a run of the group's last node. */
+static uint32_t rows_ahead(const Work *w, const Group *g, const Ring *ring) {
+    uint64_t rows = roll_chunk(w, g, length(g) - 1);
+    uint64_t last = last_height(w, g), h = height(w, ring->tensor);
+    return g->ahead ? (uint32_t)((rows * h + last - 1) / last) : 0;
+}
+
+bool rings_until(const Work *w, const Group *g, uint32_t rows, Rings *rings) {
+    Growth growth = {w, g, rings};
+    bool made = roll_until(w, g, rows, grow_by, &growth);
+    for (uint32_t i = rings->n_loaded; i < rings->at.n && made; i++)
+        made = ring_aligns(w, g, rings, i);
+    for (uint32_t i = 0; i < rings->at.n; i++) {
+        rings->at.at[i].loaded = 0;
+        rings->at.at[i].rows = rings->at.at[rings->at.at[i].place].rows;
+    }
+    for (uint32_t i = 0; i < rings->n_loaded; i++) {
+        Ring *ring = &rings->at.at[i];
+        uint32_t h = height(w, ring->tensor);
+        ring->rows += rows_ahead(w, g, ring);
+        ring->rows = ring->rows < h ? ring->rows : h;
+    }
+    return made;
+}
+
+bool rings_make(const Work *w, const Group *g, Rings *rings) {
+    rings_list(w, g, rings);
+    return rings_until(w, g, last_height(w, g), rings);
+}

@@ -1,0 +1,542 @@
+/* cascade_dp.c - which steps run depth first, and how high their stripes are.
+ *
+ * Input: units, and the bytes of active memory that a group may take. Output:
+ * groups.
+ * Method: dynamic programming over the schedule. It is cut into stretches; each
+ * is either kept (all its volumes stay in active memory from their first touch
+ * to their last) or a group. What is needed behind a stretch is stored once,
+ * what is needed from before it is loaded once, or, by a group, stripe by
+ * stripe with its halo. Fewest bytes win, then the least work. The price of
+ * kept stretches is an estimate from above: greedy.c finds what stays.
+ * Stripes are as high as fits: higher ones move and compute less twice.
+ * Where a machine holds few instructions, each counts like some bytes.
+ */
+#include "alloc/work.h"
+
+/* Longer groups than this are not looked at. */
+enum { LONGEST = 24, GIVE_UP = 3 };
+
+typedef struct Price {
+    uint64_t moved, work;
+} Price;
+
+/* `weights`: elements that are read, again and again by what runs in parts. */
+static Price price_of(const Work *w, uint64_t moved, uint64_t weights,
+                      uint64_t work) {
+    if (w->spec->tiling.weights_move)
+        return (Price){moved + weights * w->spec->element, work};
+    return (Price){moved, w->spec->tiling.rings ? weights : work};
+}
+
+static bool cheaper(Price a, Price b) {
+    return a.moved != b.moved ? a.moved < b.moved : a.work < b.work;
+}
+
+static Price sum(Price a, Price b) {
+    return (Price){a.moved + b.moved, a.work + b.work};
+}
+
+typedef struct Cut {
+    Price price; /* of all steps before this one */
+    bool reached;
+    uint32_t first; /* of the stretch that ends here */
+    uint32_t rows;  /* of its stripes; 0: kept */
+    uint32_t cols;  /* at a time, with line buffers; 0: whole rows */
+    bool shares;    /* group_share */
+} Cut;
+
+/* A touch of a unit, and what it means for a kept stretch. */
+typedef struct At {
+    uint64_t bytes;  /* that the unit takes from the touch before it on */
+    uint64_t moved;  /* if it comes or goes whole */
+    uint32_t since;  /* behind the step of the touch before; `opens`: its own */
+    uint32_t made;   /* the step of the unit's first touch */
+    bool opens;      /* is that */
+    bool stays;      /* the unit lies in active memory */
+    bool loads;      /* unless it is in the stretch already */
+    bool adds, ends; /* it is needed behind the step, or no longer */
+} At;
+
+typedef struct Search {
+    Work *w;
+    uint64_t budget;
+    bool exact;       /* look at all stripes */
+    Cut *cut;         /* by step, and behind the last */
+    At *at;           /* touches ordered by step */
+    uint32_t *at_end; /* by step: behind its touches */
+    uint64_t *live;   /* by step: of the stretch that is looked at */
+    Price *own;       /* by step: of what it runs */
+} Search;
+
+/* ---- kept stretches ---- */
+
+static uint64_t unit_moved(const Work *w, const Unit *unit) {
+    Volume v = plan_volume(w->g, unit->root);
+    return (uint64_t)v.c * v.h * v.w * w->spec->element;
+}
+
+static At at_of(const Work *w, const Unit *unit, uint32_t i) {
+    const Touch *touch = &unit->touch[i];
+    bool outside = w->role[unit->root.i].outside,
+         last = i + 1 == unit->n_touches;
+    bool comes = from_outside(w, unit->root), made = !unit->dead && !comes;
+    return (At){.bytes = least_bytes(w, unit->bytes, touch->memories),
+                .moved = unit_moved(w, unit),
+                .since = i ? unit->touch[i - 1].step + 1 : touch->step,
+                .made = unit->touch[0].step,
+                .opens = i == 0,
+                .stays = !unit->dead && (touch->whole || touch->stream),
+                .loads = i > 0 || comes,
+                .adds = made && i == 0 && (outside || !last),
+                .ends = made && i > 0 && last && !outside};
+}
+
+static void touches_by_step(Search *s) {
+    Work *w = s->w;
+    uint32_t n = w->schedule->n_steps, total = 0;
+    uint32_t *fill = ARENA_ARRAY(w->arena, uint32_t, n + 2);
+    s->at_end = ARENA_ARRAY(w->arena, uint32_t, n + 1);
+    for (uint32_t u = 0; u < w->unit.n; u++)
+        for (uint32_t i = 0; i < w->unit.at[u].n_touches; i++, total++)
+            fill[w->unit.at[u].touch[i].step + 1]++;
+    for (uint32_t i = 0; i < n; i++)
+        s->at_end[i] = fill[i + 1] += fill[i];
+    s->at = ARENA_ARRAY(w->arena, At, total + 1);
+    for (uint32_t u = 0; u < w->unit.n; u++) {
+        const Unit *unit = &w->unit.at[u];
+        for (uint32_t i = 0; i < unit->n_touches; i++)
+            s->at[fill[unit->touch[i].step]++] = at_of(w, unit, i);
+    }
+}
+
+/* Adds a touch to the stretch that starts at `first`; false if it does not fit
+ * then. */
+static bool keep_touch(Search *s, uint32_t first, uint32_t step, const At *at,
+                       Price *price) {
+    bool inside = !at->opens && at->since > first;
+    if (!at->stays)
+        return true;
+    if (at->bytes > s->budget)
+        return false;
+    if (!inside && at->loads)
+        price->moved += at->moved;
+    for (uint32_t i = inside ? at->since : step; i <= step; i++) {
+        s->live[i] += at->bytes;
+        if (s->live[i] > s->budget)
+            return false;
+    }
+    return true;
+}
+
+/* Adds to what was made since step `first` and is needed behind the touch,
+ * takes away what is not any more. */
+static void stored_after(uint32_t first, const At *at, uint64_t *stored) {
+    if (at->adds)
+        *stored += at->moved;
+    if (at->ends && at->made >= first)
+        *stored -= at->moved;
+}
+
+/* Whether nothing that is known is as cheap, were this its own price. */
+static bool is_cheapest(const Search *s, const Group *g, Price own) {
+    const Cut *cut = &s->cut[g->end];
+    return !cut->reached ||
+           cheaper(sum(s->cut[g->first].price, own), cut->price);
+}
+
+static void offer_group(Search *s, const Group *g, Price own) {
+    Price price = sum(s->cut[g->first].price, own);
+    if (is_cheapest(s, g, own))
+        s->cut[g->end] =
+            (Cut){price, true, g->first, g->rows, g->cols, g->n_shared > 0};
+}
+
+/* Of kept steps. */
+static void offer(Search *s, uint32_t first, uint32_t end, Price own) {
+    offer_group(s, &(Group){.first = first, .end = end}, own);
+}
+
+static void keep_from(Search *s, uint32_t first) {
+    uint32_t n = s->w->schedule->n_steps;
+    Price price = {0};
+    uint64_t stored = 0;
+    for (uint32_t step = first; step < n; step++)
+        s->live[step] = 0;
+    for (uint32_t step = first; step < n; step++) {
+        uint32_t from = step ? s->at_end[step - 1] : 0;
+        for (uint32_t i = from; i < s->at_end[step]; i++) {
+            if (!keep_touch(s, first, step, &s->at[i], &price))
+                return;
+            stored_after(first, &s->at[i], &stored);
+        }
+        price = sum(price, s->own[step]);
+        Price all = price;
+        all.moved += stored;
+        offer(s, first, step + 1, all);
+    }
+}
+
+/* ---- groups ---- */
+
+/* Between lo, which takes lo_bytes, and hi, which takes hi_bytes: where a line
+ * meets the budget. */
+static uint32_t guess(uint64_t budget, uint32_t lo, uint64_t lo_bytes,
+                      uint32_t hi, uint64_t hi_bytes) {
+    double part =
+        hi_bytes == UINT64_MAX || hi_bytes <= lo_bytes
+            ? 0.5
+            : (double)(budget - lo_bytes) / (double)(hi_bytes - lo_bytes);
+    uint32_t at = lo + (uint32_t)(part * (hi - lo));
+    return at <= lo ? lo + 1 : at >= hi ? hi - 1 : at;
+}
+
+/* For the stripe in the middle; UINT64_MAX if it cannot be computed. */
+static uint64_t middle_bytes(const Work *w, const Group *g) {
+    GroupCost cost;
+    return group_cost(w, g, STRIPES_MIDDLE, &cost) ? cost.peak : UINT64_MAX;
+}
+
+/* The highest stripes of which one in the middle fits; 0 if none do. */
+static uint32_t highest(const Search *s, Group g) {
+    const Work *w = s->w;
+    NodeId last = group_node(w, &g, g.end - g.first - 1);
+    uint32_t h = g.rolls ? group_height(w, &g)
+                         : plan_volume(w->g, graph_node(w->g, last)->out[0]).h;
+    uint32_t lo = 0, hi = h + 1;
+    uint64_t lo_bytes = 0, hi_bytes = UINT64_MAX;
+    for (g.rows = 1; lo + 1 < hi;
+         g.rows = guess(s->budget, lo, lo_bytes, hi, hi_bytes)) {
+        uint64_t bytes = middle_bytes(w, &g);
+        if (bytes <= s->budget) {
+            lo = g.rows;
+            lo_bytes = bytes;
+        } else {
+            hi = g.rows;
+            hi_bytes = bytes;
+        }
+        if (!lo)
+            return 0;
+        if (lo == 1 && hi == h + 1) {
+            g.rows = h;
+            hi_bytes = middle_bytes(w, &g);
+            if (hi_bytes <= s->budget)
+                return h;
+            hi = h;
+        }
+    }
+    uint32_t n = (h + lo - 1) / lo;
+    return (h + n - 1) / n;
+}
+
+static bool rings_from(Search *s, uint32_t first, uint32_t end) {
+    Group g = {
+        .first = first, .end = end, .rolls = true, .ahead = s->w->runs > 0};
+    RollCost cost;
+    if (roll_fits(s->w, g, s->budget, &cost) &&
+        !is_cheapest(s, &g, price_of(s->w, cost.moved, cost.weights, 0)))
+        return true;
+    g.rows = roll_rows(s->w, g, s->budget, &cost);
+    if (!g.rows && s->w->spec->tiling.lines)
+        g.rows = g.cols = roll_columns(s->w, g, s->budget, &cost);
+    if (g.rows)
+        offer_group(s, &g, price_of(s->w, cost.moved, cost.weights, 0));
+    return g.rows > 0;
+}
+
+static uint64_t stripes_weights(const Work *w, const Group *g) {
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < g->end - g->first; i++)
+        sum += node_weights(w, group_node(w, g, i));
+    return sum * group_stripes(w, g);
+}
+
+static Price price_of_group(const Search *s, const Group *g,
+                            const GroupCost *cost) {
+    const Work *w = s->w;
+    uint64_t once = 0, moved = cost->moved + w->thrift * cost->instructions;
+    for (uint32_t i = g->first; i < g->end; i++)
+        once += s->own[i].work;
+    if (w->haste && cost->work > once)
+        moved += (cost->work - once) / w->haste;
+    return price_of(w, moved, stripes_weights(w, g), cost->work);
+}
+
+static uint32_t rows_that_fit(const Search *s, Group g, GroupCost *cost) {
+    StripesLook look = s->exact ? STRIPES_ALL : STRIPES_THREE;
+    g.rows = highest(s, g);
+    for (uint32_t tries = 0; g.rows && tries < 3; tries++, g.rows--)
+        if (group_cost(s->w, &g, look, cost) && cost->peak <= s->budget)
+            return g.rows;
+    return 0;
+}
+
+/* Ways that differ in what they weigh ask for the same groups. */
+static const StripesFit *fit_of(const Search *s, const Group *g) {
+    StripesFit *fit = stripes_fit(s->w, g, LONGEST);
+    uint64_t size = s->w->spec->memory[0].size;
+    if (fit->is && fit->budget == s->budget && fit->size == size &&
+        fit->exact == s->exact)
+        return fit;
+    *fit = (StripesFit){
+        .budget = s->budget, .size = size, .is = true, .exact = s->exact};
+    fit->rows = rows_that_fit(s, *g, &fit->cost);
+    return fit;
+}
+
+static bool group_try(Search *s, Group g) {
+    const StripesFit *fit = fit_of(s, &g);
+    g.rows = fit->rows;
+    if (g.rows)
+        offer_group(s, &g, price_of_group(s, &g, &fit->cost));
+    return g.rows > 0;
+}
+
+static bool group_from(Search *s, uint32_t first, uint32_t end) {
+    Group g = {.first = first, .end = end};
+    bool fits = group_try(s, g);
+    group_share(s->w, &g);
+    return (g.n_shared && group_try(s, g)) || fits;
+}
+
+bool group_has_loose_end(const Work *w, uint32_t first, uint32_t end) {
+    Group g = {.first = first, .end = end};
+    for (uint32_t i = 0; i + 1 < end - first; i++) {
+        TensorId t = graph_node(w->g, group_node(w, &g, i))->out[0];
+        if (group_last_use(w, &g, t) == first + i)
+            return true;
+    }
+    return false;
+}
+
+static void groups_from(Search *s, uint32_t first) {
+    bool rings = s->w->spec->tiling.rings;
+    uint32_t n = s->w->schedule->n_steps, failed = 0;
+    if (!group_may_begin(s->w, first))
+        return;
+    for (uint32_t end = first + 1; end <= n && end <= first + LONGEST; end++) {
+        if (!group_may_hold(s->w, end - 1))
+            return;
+        if (!rings && group_has_loose_end(s->w, first, end))
+            continue;
+        bool fits =
+            rings ? rings_from(s, first, end) : group_from(s, first, end);
+        failed = fits ? 0 : failed + 1;
+        if (failed == GIVE_UP)
+            return;
+    }
+}
+
+/* ---- the best way through ---- */
+
+static void own_by_step(Search *s) {
+    Work *w = s->w;
+    for (uint32_t i = 0; i < w->schedule->n_steps; i++)
+        for (uint32_t k = 0; k < w->schedule->step[i].n; k++) {
+            NodeId id = w->schedule->step[i].slot[k].node;
+            Price own = price_of(w, 0, node_weights(w, id), node_work(w, id));
+            s->own[i] = sum(s->own[i], own);
+        }
+}
+
+/* A step that neither way can take is left to greedy.c. */
+static void pass(Search *s, uint32_t step) {
+    if (!s->cut[step + 1].reached)
+        offer(s, step, step + 1, (Price){0, 0});
+}
+
+static void cuts_follow(Work *w, const Cut *cut) {
+    w->group.n = 0;
+    for (uint32_t end = w->schedule->n_steps; end > 0; end = cut[end].first) {
+        Group g = {.first = cut[end].first,
+                   .end = end,
+                   .rows = cut[end].rows,
+                   .cols = cut[end].cols,
+                   .rolls = w->spec->tiling.rings,
+                   .ahead = w->spec->tiling.rings && w->runs > 0};
+        if (cut[end].shares)
+            group_share(w, &g);
+        if (g.rows)
+            vec_push(w->arena, &w->group, g);
+    }
+}
+
+static bool groups_hold(const Work *w, uint64_t budget) {
+    GroupCost cost;
+    for (uint32_t i = 0; i < w->group.n; i++)
+        if (!group_cost(w, &w->group.at[i], STRIPES_ALL, &cost) ||
+            cost.peak > budget)
+            return false;
+    return true;
+}
+
+static void search(Work *w, uint64_t budget, bool exact) {
+    uint32_t n = w->schedule->n_steps;
+    Search s = {.w = w,
+                .budget = budget,
+                .exact = exact,
+                .cut = ARENA_ARRAY(w->arena, Cut, n + 1),
+                .live = ARENA_ARRAY(w->arena, uint64_t, n + 1),
+                .own = ARENA_ARRAY(w->arena, Price, n + 1)};
+    touches_by_step(&s);
+    own_by_step(&s);
+    s.cut[0].reached = true;
+    for (uint32_t step = 0; step < n; step++) {
+        keep_from(&s, step);
+        groups_from(&s, step);
+        pass(&s, step);
+    }
+    cuts_follow(w, s.cut);
+}
+
+uint32_t groups_choose(Work *w, uint64_t budget) {
+    do
+        search(w, budget, false);
+    while (!groups_confirmed(w));
+    if (!w->spec->tiling.rings && !groups_hold(w, budget))
+        search(w, budget, true);
+    return w->group.n;
+}
+
+/* ---- known ones ---- */
+
+typedef struct Known {
+    uint64_t total, budget, thrift;
+    uint32_t apart, runs, haste;
+    uint32_t n;
+    const Group *group;
+} Known;
+
+struct KnownGroups {
+    Arena *arena;
+    VEC(Known) at;
+};
+
+KnownGroups *known_groups_new(Arena *arena) {
+    KnownGroups *known = ARENA_NEW(arena, KnownGroups);
+    known->arena = arena;
+    return known;
+}
+
+static Known known_as(const Work *w, uint64_t budget) {
+    return (Known){.total = w->total,
+                   .budget = budget,
+                   .thrift = w->thrift,
+                   .apart = w->apart,
+                   .runs = w->runs,
+                   .haste = w->haste};
+}
+
+static bool asks_same(const Known *a, const Known *b) {
+    return a->total == b->total && a->budget == b->budget &&
+           a->thrift == b->thrift && a->apart == b->apart &&
+           a->runs == b->runs && a->haste == b->haste;
+}
+
+static bool equal_groups(const Group *a, const Group *b, uint32_t n) {
+    for (uint32_t i = 0; i < n; i++, a++, b++)
+        if (a->first != b->first || a->end != b->end || a->rows != b->rows ||
+            a->rolls != b->rolls || a->stays != b->stays ||
+            a->ahead != b->ahead || a->cols != b->cols ||
+            a->n_shared != b->n_shared)
+            return false;
+    return true;
+}
+
+/* Those of the Work, where others like them were chosen these. */
+static const Group *same_groups(const Work *w, const Known *k) {
+    const KnownGroups *known = w->known;
+    for (uint32_t i = 0; i < known->at.n; i++) {
+        const Known *other = &known->at.at[i];
+        if (other->total == k->total && other->n == k->n &&
+            equal_groups(other->group, w->group.at, k->n))
+            return other->group;
+    }
+    return ARENA_COPY(known->arena, Group, w->group.at, k->n);
+}
+
+static void take_known(Work *w, const Known *k) {
+    w->chosen = k->group;
+    w->group.n = 0;
+    for (uint32_t i = 0; i < k->n; i++) {
+        Group g = k->group[i];
+        bool shares = g.n_shared > 0;
+        g.n_shared = 0;
+        if (shares)
+            group_share(w, &g);
+        vec_push(w->arena, &w->group, g);
+    }
+}
+
+uint32_t groups_known(Work *w, uint64_t budget) {
+    KnownGroups *known = w->known;
+    if (!known)
+        return groups_choose(w, budget);
+    Known k = known_as(w, budget);
+    for (uint32_t a = 0; a < known->at.n; a++)
+        if (asks_same(&known->at.at[a], &k)) {
+            take_known(w, &known->at.at[a]);
+            return w->group.n;
+        }
+    k.n = groups_choose(w, budget);
+    w->chosen = k.group = same_groups(w, &k);
+    vec_push(known->arena, &known->at, k);
+    return k.n;
+}
+
+void groups_narrow(Work *w) {
+    for (uint32_t i = 0; i < w->group.n && w->narrow; i++) {
+        Group *g = &w->group.at[i], tiles = *g;
+        RollCost cost;
+        if (g->rolls && !g->cols && w->spec->tiling.lines)
+            tiles.rows = tiles.cols = roll_columns(w, *g, w->total, &cost);
+        if (tiles.cols)
+            *g = tiles;
+        if (!g->rolls || g->rows <= w->narrow)
+            continue;
+        g->rows = w->narrow;
+        g->cols = g->cols ? w->narrow : 0;
+    }
+}
+
+/* ---- into modes ---- */
+
+static bool group_apply(Work *w, uint32_t index) {
+    const Group *g = &w->group.at[index];
+    for (uint32_t i = 0; i < g->end - g->first; i++) {
+        NodeId id = group_node(w, g, i);
+        const Node *node = graph_node(w->g, id);
+        w->mode[id.i] = (Mode){.kind = MODE_GROUP,
+                               .streams_in = true,
+                               .streams_out = true,
+                               .style = -1,
+                               .group = index};
+        for (uint32_t k = 0; k < node->n_in; k++)
+            if (group_maker(w, g, node->in[k]) == NONE &&
+                !operand_freed(w, id, node->in[k]))
+                return false;
+        bool leaves = is_placed(w, id) || group_stores(w, g, node->out[0]);
+        if (leaves && !operand_freed(w, id, node->out[0]))
+            return false;
+    }
+    return true;
+}
+
+/* Nobody runs by slabs with a node of a group. */
+static void couples_part(Work *w) {
+    for (uint32_t i = 0; i < w->group.n; i++) {
+        const Group *g = &w->group.at[i];
+        for (uint32_t k = 0; k < g->end - g->first; k++)
+            couple_part(w, group_node(w, g, k));
+    }
+}
+
+bool groups_apply(Work *w) {
+    couples_part(w);
+    for (uint32_t i = 0; i < w->group.n; i++)
+        if (!group_apply(w, i))
+            return false;
+    for (uint32_t i = 0; i < w->group.n; i++)
+        for (uint32_t s = w->group.at[i].first; s < w->group.at[i].end; s++)
+            touches_refresh(w, s);
+    return true;
+}

@@ -1,0 +1,281 @@
+/* channel_pairs.c - a layer and the only one that reads its result, by slabs.
+ *
+ * Input: units, all volumes whole. Output: modes of couples.
+ * Where the second layer makes each channel from the same one of its operands
+ * (sums, pools, upsampling, depthwise convolutions), the two take turns: the
+ * first, another such or a dense convolution, makes some channels, the second
+ * uses them up. So what lies between never exists whole, and nothing is
+ * computed twice or moved. All else that the two touch is in active memory
+ * while both run: their operands, and the result, which is written slab by
+ * slab.
+ * Method: couples are made where active memory would hold too much, and what
+ * they need by themselves fits; slabs are as thick as there is room for.
+ * Invariant: slabs are of one size, but for the last.
+ */
+#include "alloc/work.h"
+
+#include "base/arith.h"
+
+/* Slabs of a layer: as few as fit, at most. */
+enum { FEW_SLABS = 2, MOST_SLABS = 32, USUAL_SLABS = 8 };
+
+typedef struct Couple {
+    uint32_t step; /* of the giver */
+    NodeId giver, taker;
+    TensorId passed;
+} Couple;
+
+static NodeId only_node(const Work *w, uint32_t step) {
+    const Step *s = &w->schedule->step[step];
+    return s->n == 1 ? s->slot[0].node : NO_NODE;
+}
+
+bool couple_passes(const Work *w, TensorId t) {
+    NodeId maker = graph_tensor(w->g, t)->producer;
+    return maker.i != NONE && w->mode[maker.i].kind == MODE_GIVES;
+}
+
+NodeId couple_partner(const Work *w, NodeId id) {
+    uint32_t step = w->schedule->step_of[id.i];
+    ModeKind kind = w->mode[id.i].kind;
+    return kind == MODE_GIVES   ? only_node(w, step + 1)
+           : kind == MODE_TAKES ? only_node(w, step - 1)
+                                : NO_NODE;
+}
+
+/* ---- which layers ---- */
+
+static bool may_run_so(const Work *w, NodeId id) {
+    return id.i != NONE && on_engine(w, id) &&
+           w->mode[id.i].kind == MODE_WHOLE &&
+           !hwspec_stages(w->spec, w->legal[id.i].op) &&
+           w->spec->tiling.ops >> w->legal[id.i].op & 1;
+}
+
+/* Made for the taker alone, and no part of anything. */
+static bool passes_alone(const Work *w, TensorId t) {
+    const Role *role = &w->role[t.i];
+    return role->origin == FROM_ENGINE && !role->outside &&
+           role->parent.i == NONE && role->over.i == NONE &&
+           w->uses.start[t.i + 1] - w->uses.start[t.i] == 1;
+}
+
+NodeId couple_taker(const Work *w, NodeId id) {
+    if (!may_run_so(w, id))
+        return NO_NODE;
+    const Node *node = graph_node(w->g, id);
+    TensorId t = node->out[0];
+    if (!(is_dense(node) || goes_by_channel(w, node)) || !passes_alone(w, t))
+        return NO_NODE;
+    NodeId taker = w->uses.node[w->uses.start[t.i]];
+    return may_run_so(w, taker) && goes_by_channel(w, graph_node(w->g, taker))
+               ? taker
+               : NO_NODE;
+}
+
+/* Where the result takes the place of what is passed, nothing is won. */
+static bool takes_its_place(const Work *w, const Couple *c) {
+    const Node *node = graph_node(w->g, c->taker);
+    return same_tensor(w->role[node->out[0].i].over, c->passed);
+}
+
+/* A convolution reads all channels for each slab, so none may be written over.
+ */
+static bool spoils_operands(const Work *w, const Couple *c) {
+    const Node *node = graph_node(w->g, c->giver);
+    uint32_t result = w->unit_of[graph_node(w->g, c->taker)->out[0].i];
+    for (uint32_t k = 0; k < node->n_in; k++)
+        if (w->unit_of[node->in[k].i] == result)
+            return true;
+    return false;
+}
+
+static bool couple_at(const Work *w, uint32_t step, Couple *c) {
+    if (step + 1 >= w->schedule->n_steps)
+        return false;
+    *c = (Couple){step, only_node(w, step), only_node(w, step + 1), NO_TENSOR};
+    if (c->giver.i == NONE || c->taker.i == NONE ||
+        couple_taker(w, c->giver).i != c->taker.i)
+        return false;
+    c->passed = graph_node(w->g, c->giver)->out[0];
+    return w->role[graph_node(w->g, c->taker)->out[0].i].parent.i == NONE;
+}
+
+/* ---- how thick ---- */
+
+static bool engine_takes(const Work *w, NodeId id, uint32_t c) {
+    const HwEngine *engine = &w->spec->engine[w->legal[id.i].engine];
+    return !(c % engine->part_align) &&
+           hw_range_has(&engine->limit[HW_LIMIT_OUT_C], c) &&
+           (is_dense(graph_node(w->g, id)) ||
+            hw_range_has(&engine->limit[HW_LIMIT_IN_C], c));
+}
+
+/* Whether slabs of what it reads are volumes; of what is passed they need not
+ * be. */
+static bool operands_cut(const Work *w, const Couple *c, NodeId id,
+                         uint32_t channels) {
+    const Node *node = graph_node(w->g, id);
+    for (uint32_t k = 0; k < node->n_in && !is_dense(node); k++)
+        if (!same_tensor(node->in[k], c->passed) &&
+            !volume_cuts(w, node->in[k], channels))
+            return false;
+    return true;
+}
+
+static bool slabs_valid(const Work *w, const Couple *c, uint32_t channels) {
+    const Node *taker = graph_node(w->g, c->taker);
+    uint32_t rest = plan_volume(w->g, c->passed).c % channels;
+    bool valid = volume_cuts(w, taker->out[0], channels) &&
+                 operands_cut(w, c, c->giver, channels) &&
+                 operands_cut(w, c, c->taker, channels);
+    for (uint32_t i = 0; i < 2 && valid; i++) {
+        NodeId id = i ? c->taker : c->giver;
+        valid = engine_takes(w, id, channels) &&
+                (!rest || engine_takes(w, id, rest));
+    }
+    return valid;
+}
+
+/* Of `n` slabs, rounded up to what the array makes at a time. */
+static uint32_t channels_of(const Work *w, const Couple *c, uint32_t n) {
+    uint32_t all = plan_volume(w->g, c->passed).c;
+    uint32_t unit = w->spec->engine[w->legal[c->giver.i].engine].unroll.out_c;
+    uint32_t one = (all + n - 1) / n;
+    if (unit && all > unit)
+        one = (one + unit - 1) / unit * unit;
+    return one + one % 2;
+}
+
+static uint64_t slab_least_bytes(const Work *w, const Couple *c, uint32_t n) {
+    uint64_t bytes[PLAN_MAX_POOLS];
+    slab_bytes(w, c->passed, n, bytes);
+    return least_bytes(w, bytes, reach(w, c->giver) & reach(w, c->taker));
+}
+
+/* The thickest slabs within `free`; else such as are usual, within `most`; 0 if
+ * there are none. */
+static uint32_t slab_channels(const Work *w, const Couple *c, uint64_t free,
+                              uint64_t most) {
+    uint32_t all = plan_volume(w->g, c->passed).c, found = 0;
+    for (uint32_t n = FEW_SLABS; n <= MOST_SLABS; n *= 2) {
+        uint32_t channels = channels_of(w, c, n);
+        uint64_t bytes = slab_least_bytes(w, c, channels);
+        if (channels >= all || bytes > most || !slabs_valid(w, c, channels))
+            continue;
+        if (bytes > free && n > USUAL_SLABS && found)
+            break;
+        found = channels;
+        if (bytes <= free)
+            break;
+    }
+    return found;
+}
+
+/* ---- where ---- */
+
+static bool touches(const Unit *unit, uint32_t step) {
+    for (uint32_t k = 0; k < unit->n_touches; k++)
+        if (unit->touch[k].step == step)
+            return true;
+    return false;
+}
+
+/* Bytes that are there while the two run, less what is passed; `own`: those of
+ * volumes that they touch. */
+static uint64_t bytes_at(const Work *w, const Problem *p, const Couple *c,
+                         uint64_t *own) {
+    uint64_t sum = 0;
+    *own = 0;
+    for (uint32_t i = 0; i < p->buf.n; i++) {
+        const Buf *buf = &p->buf.at[i];
+        const Owner *o = &p->owner.at[i];
+        if (buf->first > 2 * c->step + 3 || buf->end <= 2 * c->step ||
+            o->unit == w->unit_of[c->passed.i])
+            continue;
+        sum = add_capped(sum, o->least);
+        const Unit *unit = o->unit == NONE ? NULL : &w->unit.at[o->unit];
+        if (unit && (touches(unit, c->step) || touches(unit, c->step + 1)))
+            *own = add_capped(*own, o->least);
+    }
+    return sum;
+}
+
+/* At the fuller of their steps. */
+static uint64_t fullest(const Problem *p, const Couple *c) {
+    uint64_t most = 0;
+    for (uint32_t t = 2 * c->step; t < 2 * c->step + 4; t++)
+        most = p->live[t] > most ? p->live[t] : most;
+    return most;
+}
+
+/* What either touches is there at both of their steps. */
+static void touch_both(Work *w, uint32_t step) {
+    for (uint32_t u = 0; u < w->unit.n; u++) {
+        Unit *unit = &w->unit.at[u];
+        bool first = touches(unit, step), second = touches(unit, step + 1);
+        if (first != second)
+            touch_insert(w, unit, first ? step + 1 : step);
+    }
+    touches_refill(w, step);
+    touches_refill(w, step + 1);
+}
+
+static bool couple_make(Work *w, const Problem *p, const Couple *c) {
+    uint64_t own, beside = bytes_at(w, p, c, &own);
+    if (own >= w->total)
+        return false;
+    uint64_t free = beside < w->total ? w->total - beside : 0;
+    uint32_t channels = slab_channels(w, c, free, w->total - own);
+    if (!channels ||
+        add_capped(beside, slab_least_bytes(w, c, channels)) >= fullest(p, c))
+        return false;
+    w->mode[c->giver.i] =
+        (Mode){.kind = MODE_GIVES, .channels = channels, .style = -1};
+    w->mode[c->taker.i] =
+        (Mode){.kind = MODE_TAKES, .channels = channels, .style = -1};
+    touch_both(w, c->step);
+    return true;
+}
+
+/* Another operand of which the place can be taken takes that of what is passed.
+ */
+static bool places_change(Work *w) {
+    bool any = false;
+    Couple c;
+    for (uint32_t s = 0; s < w->schedule->n_steps; s++)
+        if (couple_at(w, s, &c) && takes_its_place(w, &c))
+            any |= place_instead(w, c.taker, c.passed);
+    return any;
+}
+
+static bool machine_may(const Work *w) {
+    const HwTiling *tiling = &w->spec->tiling;
+    return tiling->kind == HW_TILING_SOFTWARE && !tiling->rings &&
+           !tiling->weights_move && !w->options->layer_by_layer;
+}
+
+void couples_choose(Work *w) {
+    Problem p = {0};
+    Couple c;
+    if (!machine_may(w))
+        return;
+    if (places_change(w)) {
+        w->unit.n = 0;
+        units_make(w);
+    }
+    problem_make(w, &p);
+    for (uint32_t s = 0; s < w->schedule->n_steps; s++)
+        if (couple_at(w, s, &c) && !takes_its_place(w, &c) &&
+            !spoils_operands(w, &c) && fullest(&p, &c) > w->total)
+            couple_make(w, &p, &c);
+}
+
+void couple_part(Work *w, NodeId id) {
+    NodeId other = couple_partner(w, id);
+    if (other.i == NONE)
+        return;
+    w->mode[id.i] = w->mode[other.i] = (Mode){.style = -1};
+    touches_refill(w, w->schedule->step_of[id.i]);
+    touches_refill(w, w->schedule->step_of[other.i]);
+}

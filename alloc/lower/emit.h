@@ -1,0 +1,142 @@
+/* emit.h - the actions of a plan, while they are written; private to alloc. */
+#ifndef ALLOC_LOWER_EMIT_H
+#define ALLOC_LOWER_EMIT_H
+
+#include "alloc/lower/dram_layout.h"
+#include "plan/placements.h"
+
+enum { FIRST_STEP = 1 }; /* of the listing */
+
+typedef struct Emit {
+    Work *w;
+    Arena *arena;
+    const Problem *problem;
+    const PlanResult *result;
+    Regions regions;
+    Placements placement;
+    VEC(uint32_t) region_of; /* by placement; NONE in active memory */
+    VEC(Action) action;
+    uint32_t *present; /* by tensor: its placement in active memory, or NONE */
+    uint32_t *copy;    /* by tensor: a placement that can be loaded, or NONE */
+    uint32_t *output;  /* by tensor: its placement in the output memory */
+    uint32_t *stored;  /* by tensor: how many of its last channels are home, or
+                        * of its first: Unit.keeps_end */
+    uint32_t *home;    /* by tensor: its region in backing memory, or NONE */
+    uint32_t step, number;
+} Emit;
+
+/* ---- emit.c: placements, and actions over them ---- */
+
+/* In a region; the tensor's first channel there is `part_c`. */
+uint32_t emit_outside(Emit *e, TensorId t, uint32_t region, uint32_t part_c);
+/* In a buffer, `at` bytes from its start; of all channels. */
+uint32_t emit_place(Emit *e, uint32_t buf, uint64_t at, Placement p);
+/* Rows of a tensor in a buffer of their own, for this step. */
+uint32_t emit_plank(Emit *e, uint32_t buf, TensorId t, uint32_t row,
+                    uint32_t rows);
+/* The same within rows of the concat `root`, from its channel `c` on. */
+uint32_t emit_part(Emit *e, uint32_t buf, TensorId t, TensorId root, uint32_t c,
+                   uint32_t row, uint32_t rows);
+/* Channels [c, end) of what a placement holds. */
+uint32_t emit_channels(Emit *e, uint32_t placement, uint32_t c, uint32_t end);
+/* The tensor's unit; the unit's segment at this step, or NULL; the tensor's
+ * place in a segment, and in the one at this step. */
+Unit *emit_unit(const Emit *e, TensorId t);
+const Segment *emit_segment(const Emit *e, const Unit *unit);
+uint32_t emit_in_segment(Emit *e, TensorId t, const Segment *s);
+uint32_t emit_resident(Emit *e, TensorId t);
+/* Rows of a tensor that is there: of its volume, as if that were a ring. */
+uint32_t emit_view(Emit *e, TensorId t, uint32_t row, uint32_t rows);
+
+/* An action over all of the result, not added yet. */
+Action emit_new(const Emit *e, ActionKind kind, uint32_t n_in,
+                const uint32_t *in, uint32_t out);
+void emit_action(Emit *e, Action a);
+/* Whether there are too many actions for anybody to want them. */
+bool emit_gives_up(Emit *e);
+void emit_move(Emit *e, ActionKind kind, uint32_t from, uint32_t to,
+               uint32_t row, uint32_t rows);
+/* All rows of the placement `to`; the pixels of the placement `from`. */
+void emit_move_all(Emit *e, ActionKind kind, uint32_t from, uint32_t to);
+void emit_move_from(Emit *e, ActionKind kind, uint32_t from, uint32_t to);
+/* An engine copies the rows of the placement `to`. */
+void emit_copy(Emit *e, uint32_t from, uint32_t to);
+
+/* ---- value_locations.c: where values are ---- */
+
+/* A placement from which the tensor can be loaded: its own, or its part of a
+ * concat's; NONE if there is none. */
+uint32_t emit_source(Emit *e, TensorId t);
+/* The same; it is stored if there is none. */
+uint32_t emit_readable(Emit *e, TensorId t);
+/* Its place in backing memory; in the output memory. */
+uint32_t emit_home(Emit *e, TensorId t);
+uint32_t emit_output(Emit *e, TensorId t);
+/* Where a result that streams must go: at most two placements. *home: that in
+ * backing memory, or NONE. */
+uint32_t emit_targets(Emit *e, TensorId t, uint32_t to[2], uint32_t *home);
+/* Stores what is there wherever it must go as soon as it is. */
+void emit_store(Emit *e, TensorId t);
+/* The rows of the plank: copied from what is resident of the tensor, loaded
+ * what is not. Returns the place from which they are loaded, or NONE. */
+uint32_t emit_rows_into(Emit *e, uint32_t plank);
+/* A unit of which channels have stayed is whole again as soon as it is
+ * touched. */
+void emit_return(Emit *e, TensorId t);
+/* Loads the tensor if it is not there. */
+void emit_load(Emit *e, TensorId t);
+/* What was written by parts is brought to its place in a concat. */
+void emit_land(Emit *e, TensorId t);
+/* Makes the tensor present; a group fills it. */
+void emit_made(Emit *e, TensorId t);
+/* The node's result in active memory, whole: present from now on. */
+uint32_t emit_result(Emit *e, NodeId id);
+/* Of a unit whose segment ends here: stores what is needed again. */
+void emit_leave(Emit *e, TensorId t);
+
+/* ---- redundant_moves.c ---- */
+
+/* All are written: without those that move what is there already. */
+void emit_drop_needless(Emit *e);
+
+/* ---- runs.c: nodes ---- */
+
+/* A run of the node over whole operands, not added yet. */
+Action emit_run_new(Emit *e, NodeId id, const uint32_t *in, uint32_t out);
+/* The first buffer of the planks of that tile: two sets take turns. */
+uint32_t emit_first_buf(const Mode *mode, uint32_t tile);
+/* All runs of the node, by its mode. */
+void emit_run(Emit *e, NodeId id);
+
+/* ---- channel_tiles.c ---- */
+
+/* A node by slabs; a couple, by its second node. */
+void emit_slabs(Emit *e, NodeId id);
+void emit_couple(Emit *e, NodeId id);
+
+/* ---- cascades.c: groups, whose nodes take turns ---- */
+
+/* Where a result is stored. */
+typedef struct Target {
+    uint32_t to[2], n, home; /* home: that of `to` from which it can be read */
+} Target;
+typedef struct GroupRuns {
+    Emit *e;
+    const Group *g;
+    uint32_t *done, *all; /* by node: runs so far, and in all */
+    Target *target;       /* by node */
+} GroupRuns;
+/* Makes present what is kept whole; `all` is left to be filled. */
+GroupRuns emit_group_begin(Emit *e, const Group *g);
+/* The next run of node i, and the stores of what it makes. */
+void emit_group_run(GroupRuns *runs, uint32_t i, Action a);
+/* What was stored can be read from there. */
+void emit_group_end(GroupRuns *runs);
+/* The placement's region is in use while any of the group is. */
+void emit_use_throughout(Emit *e, const Group *g, uint32_t placement);
+void emit_group(Emit *e, const Group *group);
+/* rolling_rows.c, rolling_columns.c: groups with rings; with line buffers. */
+void emit_rings(Emit *e, const Group *group);
+void emit_lines(Emit *e, const Group *group);
+
+#endif

@@ -1,0 +1,136 @@
+/* redundant_moves.c - no transfers of what is there already.
+ *
+ * Input: a plan's actions, as they were written, one behind the other. Output:
+ * these without loads of rows into the very bytes in which an action has left
+ * them, and without what is stored for nobody else. What a group makes last is
+ * stored, and loaded by what comes next, which may have got the same place.
+ * Invariants: never more bytes; what is not sure to be there is loaded. Places
+ * depend on chance: so nothing is left out where plans are weighed before they
+ * are finished, by bytes alone or in several memories, and a smaller memory
+ * might move fewer.
+ */
+#include "alloc/lower/emit.h"
+
+enum { LOOK = 64 }; /* actions back to the one that has left the rows */
+
+typedef struct Needless {
+    const Emit *e;
+    bool *drop; /* by action */
+    bool *seen; /* by tensor: active memory has had of it */
+} Needless;
+
+static HwRole role_at(const Emit *e, uint32_t placement) {
+    return e->w->spec->memory[e->placement.at[placement].memory].role;
+}
+
+/* Whether it writes to active memory. */
+static bool writes(const Emit *e, const Action *a) {
+    return (a->kind == ACTION_LOAD || a->kind == ACTION_RUN ||
+            a->kind == ACTION_COPY) &&
+           role_at(e, a->out) == HW_ACTIVE;
+}
+
+/* Whether each element of the tensor lies at the same byte. */
+static bool same_place(const Placement *a, const Placement *b) {
+    return a->memory == b->memory && a->offset == b->offset &&
+           volumes_same(&a->whole, &b->whole) && a->row == b->row &&
+           a->col == b->col && a->part_c - a->c == b->part_c - b->c &&
+           !a->ring && !b->ring && !a->lines.band && !b->lines.band;
+}
+
+/* Whether the action has written all that the load would. */
+static bool covers(const Emit *e, const Action *a, const Action *load) {
+    const Placement *from = &e->placement.at[a->out];
+    const Placement *to = &e->placement.at[load->out];
+    return same_tensor(from->tensor, to->tensor) && same_place(from, to) &&
+           a->row <= load->row && load->row + load->rows <= a->row + a->rows &&
+           a->col <= load->col && load->col + load->cols <= a->col + a->cols &&
+           from->c <= to->c && to->c + to->n_c <= from->c + from->n_c;
+}
+
+/* Whether an action has left there what the load would bring. */
+static bool is_there(const Needless *n, uint32_t load) {
+    const Emit *e = n->e;
+    const Placement *p = &e->placement.at[e->action.at[load].out];
+    for (uint32_t i = load; i-- > 0 && load - i <= LOOK;) {
+        const Action *a = &e->action.at[i];
+        const Placement *out = &e->placement.at[a->out];
+        if (n->drop[i] || !writes(e, a) || out->memory != p->memory ||
+            out->offset >= p->offset + p->bytes ||
+            p->offset >= out->offset + out->bytes)
+            continue;
+        return covers(e, a, &e->action.at[load]);
+    }
+    return false;
+}
+
+/* Whether there were any loads to drop. */
+static bool find_loads(Needless *n) {
+    const Emit *e = n->e;
+    bool any = false;
+    for (uint32_t i = 0; i < e->action.n; i++) {
+        const Action *a = &e->action.at[i];
+        bool *seen = &n->seen[e->placement.at[a->out].tensor.i];
+        if (!writes(e, a))
+            continue;
+        n->drop[i] = *seen && a->kind == ACTION_LOAD && is_there(n, i);
+        any |= n->drop[i];
+        *seen = true;
+    }
+    return any;
+}
+
+static bool is_read(const Needless *n, uint32_t buffer) {
+    const Emit *e = n->e;
+    for (uint32_t i = 0; i < e->action.n; i++) {
+        const Action *a = &e->action.at[i];
+        for (uint32_t k = 0; k < a->n_in && !n->drop[i]; k++)
+            if (e->placement.at[a->in[k]].buffer == buffer)
+                return true;
+    }
+    return false;
+}
+
+/* Of what was stored for the load that is dropped. */
+static void drop_stores(Needless *n, uint32_t load) {
+    const Emit *e = n->e;
+    uint32_t from = e->action.at[load].in[0];
+    uint32_t buffer = e->placement.at[from].buffer;
+    if (role_at(e, from) != HW_BACKING || is_read(n, buffer))
+        return;
+    for (uint32_t i = 0; i < e->action.n; i++) {
+        const Action *a = &e->action.at[i];
+        if (a->kind == ACTION_STORE && e->placement.at[a->out].buffer == buffer)
+            n->drop[i] = true;
+    }
+}
+
+/* Each transfer had a step of its own. */
+static void close_up(Emit *e, const bool *drop) {
+    uint32_t n = 0, dropped = 0;
+    for (uint32_t i = 0; i < e->action.n; i++) {
+        if (drop[i]) {
+            dropped++;
+            continue;
+        }
+        e->action.at[n] = e->action.at[i];
+        e->action.at[n++].step -= dropped;
+    }
+    e->action.n = n;
+}
+
+void emit_drop_needless(Emit *e) {
+    Needless n = {.e = e};
+    const HwSpec *spec = e->w->spec;
+    if (spec->tiling.kind != HW_TILING_SOFTWARE || spec->n_active > 1 ||
+        !time_counts(e->w->schedule, e->w->options))
+        return; /* tiles pass through active memory, too */
+    n.drop = ARENA_ARRAY(e->arena, bool, e->action.n + 1);
+    n.seen = ARENA_ARRAY(e->arena, bool, e->w->g->tensor.n + 1);
+    if (!find_loads(&n))
+        return;
+    for (uint32_t i = 0; i < e->action.n; i++)
+        if (n.drop[i] && e->action.at[i].kind == ACTION_LOAD)
+            drop_stores(&n, i);
+    close_up(e, n.drop);
+}

@@ -1,0 +1,102 @@
+/* rolling_columns.c - the actions of a group with line buffers.
+ *
+ * Input: a group, and where its line buffers lie. Output: in the order of
+ * rolling_columns.c: the loads of columns, the runs, the stores of what the
+ * outside needs.
+ */
+#include "alloc/lower/emit.h"
+
+typedef struct Turns {
+    Emit *e;
+    const Group *g;
+    Lines lines;
+    GroupRuns runs;
+} Turns;
+
+static const LineRing *line_of(const Turns *t, TensorId tensor) {
+    uint32_t i = 0;
+    while (!same_tensor(t->lines.at.at[i].tensor, tensor))
+        i++;
+    return &t->lines.at.at[i];
+}
+
+/* Pixels of the tensor, in its line buffer or in its volume. */
+static uint32_t pixels_of(Turns *t, TensorId tensor, Piece rows, Piece cols) {
+    Emit *e = t->e;
+    if (group_keeps(e->w, t->g, tensor)) {
+        uint32_t p = emit_view(e, tensor, rows.at, rows.n);
+        e->placement.at[p].col = cols.at;
+        e->placement.at[p].cols = cols.n;
+        return p;
+    }
+    const LineRing *line = line_of(t, tensor);
+    Placement p = {.tensor = tensor,
+                   .row = rows.at,
+                   .rows = rows.n,
+                   .col = cols.at,
+                   .cols = cols.n,
+                   .lines = line->buffer,
+                   .whole = line_volume(e->w, line),
+                   .first = t->g->first,
+                   .end = t->g->end};
+    return emit_place(e, t->g->first_buf + line->buf, line->offset, p);
+}
+
+static void load_columns(Turns *t, const LineTurn *turn) {
+    TensorId tensor = t->lines.at.at[turn->line].tensor;
+    uint32_t from = emit_readable(t->e, tensor);
+    emit_use_throughout(t->e, t->g, from);
+    emit_move_all(t->e, ACTION_LOAD, from,
+                  pixels_of(t, tensor, turn->rows, turn->cols));
+}
+
+static Piece piece(const Rows *need) {
+    return (Piece){need->in_row, need->in_rows};
+}
+
+static void run_columns(Turns *t, const LineTurn *turn) {
+    Emit *e = t->e;
+    NodeId id = group_node(e->w, t->g, turn->i);
+    const Node *node = graph_node(e->w->g, id);
+    const Rows *rows = &turn->in_rows, *cols = &turn->in_cols;
+    uint32_t in[MAX_OPERANDS];
+    for (uint32_t k = 0; k < node->n_in; k++)
+        in[k] = pixels_of(t, node->in[k], piece(rows), piece(cols));
+    uint32_t out = pixels_of(t, node->out[0], turn->rows, turn->cols);
+    Action a = emit_run_new(e, id, in, out);
+    a.in_row = rows->in_row;
+    a.in_rows = rows->in_rows;
+    a.pad_top = rows->pad_top;
+    a.in_col = cols->in_row;
+    a.in_cols = cols->in_rows;
+    a.pad_left = cols->pad_top;
+    emit_group_run(&t->runs, turn->i, a);
+}
+
+static void turn_emit(void *context, const LineTurn *turn, const uint32_t *done,
+                      const bool *makes) {
+    Turns *t = context;
+    (void)done;
+    (void)makes;
+    t->e->step = t->g->first + turn->i;
+    (turn->loads ? load_columns : run_columns)(t, turn);
+}
+
+static void turn_count(void *context, const LineTurn *turn,
+                       const uint32_t *done, const bool *makes) {
+    Turns *t = context;
+    (void)done;
+    (void)makes;
+    t->runs.all[turn->i] += !turn->loads;
+}
+
+void emit_lines(Emit *e, const Group *g) {
+    Turns t = {.e = e, .g = g, .runs = emit_group_begin(e, g)};
+    t.lines = *group_lines(e->w, g);
+    t.lines.at.at = ARENA_COPY(e->arena, LineRing, t.lines.at.at, t.lines.at.n);
+    lines_number(&t.lines);
+    if (!lines_roll(e->w, g, &t.lines, turn_count, &t) ||
+        !lines_roll(e->w, g, &t.lines, turn_emit, &t))
+        bug("columns of a group cannot be computed");
+    emit_group_end(&t.runs);
+}

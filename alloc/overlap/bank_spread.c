@@ -1,0 +1,430 @@
+/* bank_spread.c - buffers moved apart where that saves time.
+ *
+ * Input: a placement, and the memory that it leaves free. Output: a placement
+ * in which more pairs of operands lie as their machine likes it:
+ *   both operands of a sum in different partitions, so that they are read at
+ *     the same time;
+ *   what one engine reads or writes clear of what another one writes a few
+ *     steps later, so that neither waits for the other.
+ * Method: hill climbing, from the placement as it is and from one made anew; a
+ * buffer with an unmet wish goes where most of its wishes are met, lowest
+ * first. Invariants: no move loses a wish's worth;
+ * buffers that conflict stay apart; the wishes are those of the machine whose
+ * listings can tell of them.
+ */
+#include "alloc/work.h"
+
+#include "hwspec/insn.h"
+
+enum { LOOK_BACK = 3, MAX_ROUNDS = 4, FIXED_SPOTS = HW_MAX_MEMORIES };
+
+typedef struct Wish {
+    uint32_t a, b;      /* buffers */
+    bool in_partitions; /* else: clear of each other */
+    uint64_t worth;     /* bytes that are moved while something else is */
+} Wish;
+
+typedef struct Spread {
+    Work *w;
+    Problem *problem;
+    PlanResult *result;
+    const HwMemory *memory; /* the only pool, whole */
+    Pool pool;
+    VEC(Wish) wish;
+    bool *fixed;          /* by buffer: pinned, or tied to others */
+    bool *placed;         /* by buffer: has an offset */
+    uint32_t *start, *of; /* wishes of buffer b: of[start[b]..start[b + 1]) */
+    uint64_t *spot;       /* candidates for one buffer */
+    uint32_t n_spots;
+} Spread;
+
+static uint64_t bytes_of(const Spread *s, uint32_t buf) {
+    return s->problem->buf.at[buf].bytes[0];
+}
+
+static uint64_t end_of(const Spread *s, uint32_t buf) {
+    return s->result->offset[buf] + bytes_of(s, buf);
+}
+
+/* ---- wishes ---- */
+
+static bool says(const HwSpec *spec, HwOp op, HwField field) {
+    int32_t row = insn_row(spec, op);
+    return row >= 0 &&
+           insn_token_of(&spec->insns->row[row].form[0], field) >= 0;
+}
+
+static bool says_waits(const HwSpec *spec, HwOp op) {
+    for (HwField f = HW_F_WAIT_LOAD; f <= HW_F_WAIT_UPSAMPLE; f++)
+        if (says(spec, op, f))
+            return true;
+    return false;
+}
+
+/* The buffer that holds the tensor whole at the step; NONE. */
+static uint32_t buf_at(const Spread *s, TensorId t, uint32_t step) {
+    if (s->w->unit_of[t.i] == NONE)
+        return NONE;
+    const Unit *unit = &s->w->unit.at[s->w->unit_of[t.i]];
+    for (uint32_t i = 0; i < unit->n_segments; i++)
+        if (unit->touch[unit->segment[i].first].step <= step &&
+            step <= unit->touch[unit->segment[i].last].step)
+            return unit->segment[i].buf;
+    return NONE;
+}
+
+static bool is_whole(const Spread *s, NodeId node) {
+    return on_engine(s->w, node) && s->w->mode[node.i].kind == MODE_WHOLE;
+}
+
+static void wish_add(Spread *s, uint32_t a, uint32_t b, bool in_partitions) {
+    if (a == NONE || b == NONE || a == b)
+        return;
+    const Buf *buf = s->problem->buf.at;
+    if (!in_partitions && bufs_conflict(&buf[a], &buf[b]))
+        return;
+    uint64_t worth =
+        bytes_of(s, a) < bytes_of(s, b) ? bytes_of(s, a) : bytes_of(s, b);
+    Wish wish = {a, b, in_partitions, worth};
+    vec_push(s->w->arena, &s->wish, wish);
+}
+
+/* Whether it reads both operands at once where they lie in two partitions. */
+static bool reads_in_parallel(const Work *w, NodeId id) {
+    return graph_node(w->g, id)->n_in == 2 &&
+           w->spec->memory[0].partitions > 1 &&
+           says(w->spec, w->legal[id.i].op, HW_F_PARALLEL_READ);
+}
+
+static void wish_parallel_read(Spread *s, NodeId id) {
+    const Node *node = graph_node(s->w->g, id);
+    uint32_t step = s->w->schedule->step_of[id.i];
+    if (reads_in_parallel(s->w, id))
+        wish_add(s, buf_at(s, node->in[0], step), buf_at(s, node->in[1], step),
+                 true);
+}
+
+/* The later one's result off all that the earlier one touches, and its
+ * operands off the earlier one's result. */
+static void wish_clear(Spread *s, NodeId earlier, NodeId later) {
+    const Node *a = graph_node(s->w->g, earlier),
+               *b = graph_node(s->w->g, later);
+    uint32_t at = s->w->schedule->step_of[earlier.i];
+    uint32_t then = s->w->schedule->step_of[later.i];
+    uint32_t made = buf_at(s, b->out[0], then);
+    for (uint32_t i = 0; i < a->n_in; i++)
+        wish_add(s, buf_at(s, a->in[i], at), made, false);
+    wish_add(s, buf_at(s, a->out[0], at), made, false);
+    for (uint32_t i = 0; i < b->n_in; i++)
+        wish_add(s, buf_at(s, a->out[0], at), buf_at(s, b->in[i], then), false);
+}
+
+static bool beside(const Spread *s, NodeId a, NodeId b) {
+    const Legal *x = &s->w->legal[a.i], *y = &s->w->legal[b.i];
+    return x->engine != y->engine &&
+           s->w->spec->engine[y->engine].beside >> x->engine & 1 &&
+           says_waits(s->w->spec, y->op);
+}
+
+static void wishes_of(Spread *s, NodeId later) {
+    uint32_t step = s->w->schedule->step_of[later.i];
+    wish_parallel_read(s, later);
+    for (uint32_t back = 1; back <= LOOK_BACK && back <= step; back++) {
+        const Step *before = &s->w->schedule->step[step - back];
+        for (uint32_t i = 0; i < before->n; i++)
+            if (is_whole(s, before->slot[i].node) &&
+                beside(s, before->slot[i].node, later))
+                wish_clear(s, before->slot[i].node, later);
+    }
+}
+
+static void index_wishes(Spread *s) {
+    Arena *arena = s->w->arena;
+    uint32_t n = s->problem->buf.n;
+    s->start = ARENA_ARRAY(arena, uint32_t, n + 2);
+    s->of = ARENA_ARRAY(arena, uint32_t, 2 * s->wish.n);
+    for (uint32_t i = 0; i < s->wish.n; i++) {
+        s->start[s->wish.at[i].a + 2]++;
+        s->start[s->wish.at[i].b + 2]++;
+    }
+    for (uint32_t b = 2; b < n + 2; b++)
+        s->start[b] += s->start[b - 1];
+    for (uint32_t i = 0; i < s->wish.n; i++) {
+        s->of[s->start[s->wish.at[i].a + 1]++] = i;
+        s->of[s->start[s->wish.at[i].b + 1]++] = i;
+    }
+}
+
+/* ---- what is met ---- */
+
+/* With `buf` at `offset`, and the others where they are. */
+static bool is_met(const Spread *s, const Wish *wish, uint32_t buf,
+                   uint64_t offset) {
+    uint32_t other = wish->a == buf ? wish->b : wish->a;
+    uint64_t end = offset + bytes_of(s, buf);
+    uint64_t at = s->result->offset[other], stop = end_of(s, other);
+    const HwMemory *m = s->memory;
+    if (!wish->in_partitions)
+        return end <= at || stop <= offset;
+    return hwspec_partition_of(m, end - 1) < hwspec_partition_of(m, at) ||
+           hwspec_partition_of(m, stop - 1) < hwspec_partition_of(m, offset);
+}
+
+static bool other_placed(const Spread *s, const Wish *wish, uint32_t buf) {
+    return s->placed[wish->a == buf ? wish->b : wish->a];
+}
+
+static uint64_t met(const Spread *s, uint32_t buf, uint64_t offset) {
+    uint64_t sum = 0;
+    for (uint32_t i = s->start[buf]; i < s->start[buf + 1]; i++) {
+        const Wish *wish = &s->wish.at[s->of[i]];
+        if (other_placed(s, wish, buf) && is_met(s, wish, buf, offset))
+            sum += wish->worth;
+    }
+    return sum;
+}
+
+/* By all wishes together. */
+static uint64_t met_by_all(const Spread *s) {
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < s->wish.n; i++) {
+        uint32_t a = s->wish.at[i].a;
+        if (is_met(s, &s->wish.at[i], a, s->result->offset[a]))
+            sum += s->wish.at[i].worth;
+    }
+    return sum;
+}
+
+/* ---- moves ---- */
+
+static bool is_free(const Spread *s, uint32_t buf, uint64_t offset) {
+    const Buf *own = &s->problem->buf.at[buf];
+    if (bytes_of(s, buf) > s->pool.size ||
+        offset > s->pool.size - bytes_of(s, buf))
+        return false;
+    for (uint32_t i = 0; i < s->problem->buf.n; i++)
+        if (i != buf && s->placed[i] &&
+            bufs_conflict(own, &s->problem->buf.at[i]) &&
+            offset < end_of(s, i) &&
+            s->result->offset[i] < offset + bytes_of(s, buf))
+            return false;
+    return true;
+}
+
+/* From the byte on upwards. */
+static void spot_above(Spread *s, uint32_t buf, uint64_t byte) {
+    uint64_t align = buf_align(&s->pool, &s->problem->buf.at[buf]);
+    if (align != UINT64_MAX && byte <= s->pool.size)
+        s->spot[s->n_spots++] = round_up(byte, align);
+}
+
+/* Up to the byte. */
+static void spot_below(Spread *s, uint32_t buf, uint64_t byte) {
+    uint64_t align = buf_align(&s->pool, &s->problem->buf.at[buf]);
+    if (align != UINT64_MAX && byte >= bytes_of(s, buf))
+        s->spot[s->n_spots++] = (byte - bytes_of(s, buf)) / align * align;
+}
+
+static void spots_beside(Spread *s, uint32_t buf, uint32_t other) {
+    spot_above(s, buf, end_of(s, other));
+    spot_below(s, buf, s->result->offset[other]);
+}
+
+static void list_spots(Spread *s, uint32_t buf) {
+    uint64_t size = hwspec_partition_bytes(s->memory);
+    const Buf *all = s->problem->buf.at;
+    s->n_spots = 0;
+    for (uint32_t i = 0; i < s->memory->partitions && i < FIXED_SPOTS; i++) {
+        spot_above(s, buf, i * size);
+        spot_below(s, buf, (i + 1) * size);
+    }
+    for (uint32_t i = 0; i < s->problem->buf.n; i++)
+        if (i != buf && s->placed[i] && bufs_conflict(&all[buf], &all[i]))
+            spots_beside(s, buf, i);
+    for (uint32_t i = s->start[buf]; i < s->start[buf + 1]; i++) {
+        const Wish *wish = &s->wish.at[s->of[i]];
+        if (other_placed(s, wish, buf))
+            spots_beside(s, buf, wish->a == buf ? wish->b : wish->a);
+    }
+}
+
+/* The free spot where most is met, the lowest of these. False if there is
+ * none. */
+static bool settle_at_best(Spread *s, uint32_t buf) {
+    uint64_t most = 0;
+    bool found = false;
+    list_spots(s, buf);
+    for (uint32_t i = 0; i < s->n_spots; i++) {
+        uint64_t spot = s->spot[i], worth = met(s, buf, spot);
+        bool better = !found || worth > most ||
+                      (worth == most && spot < s->result->offset[buf]);
+        if (better && is_free(s, buf, spot)) {
+            found = true;
+            most = worth;
+            s->result->offset[buf] = spot;
+        }
+    }
+    return found;
+}
+
+/* True if it moved. */
+static bool move(Spread *s, uint32_t buf) {
+    uint64_t at = s->result->offset[buf], now = met(s, buf, at), most = now;
+    list_spots(s, buf);
+    for (uint32_t i = 0; i < s->n_spots; i++) {
+        uint64_t spot = s->spot[i], worth = met(s, buf, spot);
+        bool better =
+            worth > most || (worth == most && most > now && spot < at);
+        if (better && is_free(s, buf, spot)) {
+            at = spot;
+            most = worth;
+        }
+    }
+    s->result->offset[buf] = at;
+    return most > now;
+}
+
+static bool wants_more(const Spread *s, uint32_t buf) {
+    uint64_t at = s->result->offset[buf];
+    for (uint32_t i = s->start[buf]; i < s->start[buf + 1]; i++)
+        if (!is_met(s, &s->wish.at[s->of[i]], buf, at))
+            return true;
+    return false;
+}
+
+static void find_fixed(Spread *s) {
+    const Problem *p = s->problem;
+    s->fixed = ARENA_ARRAY(s->w->arena, bool, p->buf.n + 1);
+    s->placed = ARENA_ARRAY(s->w->arena, bool, p->buf.n + 1);
+    for (uint32_t b = 0; b < p->buf.n; b++)
+        s->placed[b] = true;
+    for (uint32_t b = 0; b < p->buf.n; b++) {
+        s->fixed[b] |= p->buf.at[b].pin_pool >= 0 || p->tied.at[b] != b;
+        s->fixed[p->tied.at[b]] |= p->tied.at[b] != b;
+    }
+}
+
+/* The buffer that comes next: the largest, then the first. */
+static uint32_t next_unplaced(const Spread *s) {
+    uint32_t next = NONE;
+    for (uint32_t b = 0; b < s->problem->buf.n; b++)
+        if (!s->placed[b] &&
+            (next == NONE || bytes_of(s, b) > bytes_of(s, next)))
+            next = b;
+    return next;
+}
+
+/* All that is not fixed anew, the largest first, each where its wishes are met.
+ * False if something finds no place. */
+static bool place_anew(Spread *s) {
+    for (uint32_t b = 0; b < s->problem->buf.n; b++)
+        s->placed[b] = s->fixed[b] || !bytes_of(s, b);
+    for (uint32_t b; (b = next_unplaced(s)) != NONE; s->placed[b] = true)
+        if (!settle_at_best(s, b))
+            return false;
+    return true;
+}
+
+static void climb(Spread *s) {
+    bool moved = true;
+    for (uint32_t round = 0; moved && round < MAX_ROUNDS; round++) {
+        moved = false;
+        for (uint32_t b = 0; b < s->problem->buf.n; b++)
+            if (!s->fixed[b] && wants_more(s, b))
+                moved |= move(s, b);
+    }
+}
+
+/* From the placement that there is, and from one made for the wishes; what
+ * meets more stays. */
+static void climb_twice(Spread *s) {
+    uint32_t n = s->problem->buf.n;
+    climb(s);
+    uint64_t most = met_by_all(s);
+    uint64_t *first = ARENA_COPY(s->w->arena, uint64_t, s->result->offset, n);
+    bool anew = place_anew(s);
+    for (uint32_t b = 0; b < n; b++)
+        s->placed[b] = true;
+    if (anew)
+        climb(s);
+    if (!anew || met_by_all(s) <= most)
+        for (uint32_t b = 0; b < n; b++)
+            s->result->offset[b] = first[b];
+    for (uint32_t b = 0; b < n; b++)
+        if (bytes_of(s, b) && end_of(s, b) > s->result->height[0])
+            s->result->height[0] = end_of(s, b);
+}
+
+void spread(Work *w, Problem *problem, PlanResult *result) {
+    Spread s = {.w = w,
+                .problem = problem,
+                .result = result,
+                .memory = &w->spec->memory[0],
+                .pool = problem->p.pool[0]};
+    if (problem->p.n_pools != 1 || s.memory->buffers)
+        return;
+    for (uint32_t step = 0; step < w->schedule->n_steps; step++)
+        for (uint32_t i = 0; i < w->schedule->step[step].n; i++)
+            if (is_whole(&s, w->schedule->step[step].slot[i].node))
+                wishes_of(&s, w->schedule->step[step].slot[i].node);
+    if (!s.wish.n)
+        return;
+    index_wishes(&s);
+    find_fixed(&s);
+    s.spot =
+        ARENA_ARRAY(w->arena, uint64_t,
+                    2 * (problem->buf.n + s.wish.n + (uint64_t)FIXED_SPOTS));
+    climb_twice(&s);
+}
+
+/* How much later the byte's partition starts in `real`. */
+static uint64_t later_in(const HwMemory *real, const HwMemory *within,
+                         uint64_t byte) {
+    return hwspec_partition_of(within, byte) *
+           (hwspec_partition_bytes(real) - hwspec_partition_bytes(within));
+}
+
+static bool lie_apart(const Problem *problem, const uint64_t *offset,
+                      uint64_t size) {
+    const Buf *all = problem->buf.at;
+    for (uint32_t b = 0; b < problem->buf.n; b++) {
+        if (offset[b] + all[b].bytes[0] > size)
+            return false;
+        for (uint32_t i = 0; i < b; i++)
+            if (bufs_conflict(&all[b], &all[i]) &&
+                offset[b] < offset[i] + all[i].bytes[0] &&
+                offset[i] < offset[b] + all[b].bytes[0])
+                return false;
+    }
+    return true;
+}
+
+static bool any_reads_in_parallel(const Work *w) {
+    bool any = false;
+    for (NodeId n = {0}; n.i < w->g->node.n && !any; n.i++)
+        any = on_engine(w, n) && reads_in_parallel(w, n);
+    return any;
+}
+
+void partitions_keep(Work *w, const Problem *problem, PlanResult *result,
+                     const HwMemory *real) {
+    const HwMemory *within = &w->spec->memory[0];
+    uint32_t n = problem->buf.n;
+    if (problem->p.n_pools != 1 || !any_reads_in_parallel(w))
+        return;
+    uint64_t *offset = ARENA_COPY(w->arena, uint64_t, result->offset, n);
+    uint64_t *later = ARENA_ARRAY(w->arena, uint64_t, n + 1);
+    for (uint32_t b = 0; b < n; b++) {
+        const Buf *buf = &problem->buf.at[b];
+        uint64_t align = buf_align(&problem->p.pool[0], buf);
+        uint64_t first = result->offset[problem->tied.at[b]];
+        if (buf->pin_pool < 0 && buf->bytes[0] && align != UINT64_MAX)
+            later[b] = round_up(later_in(real, within, first), align);
+        offset[b] += later[b];
+    }
+    if (!lie_apart(problem, offset, real->size))
+        return;
+    w->later = later;
+    for (uint32_t b = 0; b < n; b++)
+        result->offset[b] = offset[b];
+}

@@ -1,0 +1,159 @@
+/* double_buffer.c - planks and stripes in two sets of buffers, by turns.
+ *
+ * Input: a plan, and what it does not hide. Output: modes that are doubled,
+ * where that takes fewer cycles.
+ * Method: while one plank or stripe is computed, the operands of the next come
+ * in and the result of the one before leaves. So two turns that follow each
+ * other have buffers of their own, of which those that are loaded are alive
+ * `early` steps of a turn before they are used, those that are stored `late`
+ * steps behind. How many is a matter of what the transfers of a turn take;
+ * where that finds no place, of fewer. With none at all both sets lie at the
+ * same place. Two sets need not be twice the bytes: what is not alive at the
+ * same time may share them.
+ */
+#include "alloc/overlap/overlap.h"
+
+enum { PLANKS = 4 };
+
+/* ---- two sets ---- */
+
+/* The second sets lie where the first ones do. */
+static PlanResult spread_sets(const Stretch *s, const PlanResult *was) {
+    const Problem *p = s->problem;
+    PlanResult r = *was;
+    r.pool = ARENA_ARRAY(s->arena, int32_t, p->buf.n + 1);
+    r.offset = ARENA_ARRAY(s->arena, uint64_t, p->buf.n + 1);
+    for (uint32_t i = 0, old = 0; i < p->buf.n; i++) {
+        const Owner *owner = &p->owner.at[i];
+        const Mode *mode =
+            owner->kind == OWNER_PLANK ? &s->w->mode[owner->node.i] : NULL;
+        bool twin = mode && mode->doubled && i - mode->first_buf >= mode->twin;
+        r.pool[i] = twin ? r.pool[i - mode->twin] : was->pool[old];
+        r.offset[i] = twin ? r.offset[i - mode->twin] : was->offset[old];
+        old += !twin;
+    }
+    return r;
+}
+
+static void set_doubled(const Work *w, const Turning *t, bool doubled) {
+    for (uint32_t step = t->first; step < t->end; step++)
+        w->mode[w->schedule->step[step].slot[0].node.i].doubled = doubled;
+}
+
+/* Rows of the operands that all planks of so many rows read; UINT64_MAX where
+ * there are no such planks. */
+static uint64_t rows_read(const Graph *g, NodeId id, uint32_t rows) {
+    uint32_t h = plan_volume(g, graph_node(g, id)->out[0]).h;
+    uint64_t sum = 0;
+    for (uint32_t row = 0; row < h; row += rows) {
+        uint32_t n = rows < h - row ? rows : h - row;
+        uint32_t in = rows_needed(g, id, row, n).in_rows;
+        if (!in)
+            return UINT64_MAX;
+        sum += in;
+    }
+    return sum;
+}
+
+/* More and lower planks, if they read no row twice and the listing has room for
+ * them: the first is there sooner, the last gone sooner. */
+static void cut_planks(Stretch *s, NodeId id) {
+    const Node *node = graph_node(s->w->g, id);
+    Mode *mode = &s->w->mode[id.i];
+    uint32_t h = plan_volume(s->w->g, node->out[0]).h;
+    uint32_t planks = (h + mode->rows - 1) / mode->rows;
+    uint32_t q = node_quantum(s->w->g, id, 0);
+    uint32_t rows = ((h + PLANKS - 1) / PLANKS + q - 1) / q * q;
+    uint32_t more = (PLANKS - planks) * (node->n_in + 3);
+    if (mode->channels || planks >= PLANKS || rows >= mode->rows ||
+        more > s->instructions ||
+        rows_read(s->w->g, id, rows) > rows_read(s->w->g, id, mode->rows))
+        return;
+    s->instructions -= more;
+    mode->rows = rows;
+}
+
+/* Doubles what has wishes; true if there is any. */
+static bool double_wished(Stretch *s) {
+    bool any = false;
+    stretch_wishes(s);
+    for (uint32_t i = 0; i < s->wish.n; i++) {
+        const Owner *owner = &s->problem->owner.at[s->wish.at[i].buf];
+        Turning t;
+        if (owner->kind != OWNER_PLANK)
+            continue;
+        if (s->w->mode[owner->node.i].kind == MODE_PLANKS)
+            cut_planks(s, owner->node);
+        if (!turning_at(s->w, owner->node, &t))
+            continue;
+        set_doubled(s->w, &t, true);
+        any = true;
+    }
+    return any;
+}
+
+/* ---- how long ---- */
+
+typedef struct Moves {
+    uint64_t load, store; /* cycles */
+} Moves;
+
+static Moves sum_moves(const Stretch *s, const Turning *t) {
+    Moves sum = {0, 0};
+    for (uint32_t i = 0; i < s->plan->n_actions; i++) {
+        const Action *a = &s->plan->action[i];
+        if (a->at < t->first || a->at >= t->end)
+            continue;
+        if (a->kind == ACTION_LOAD)
+            sum.load += action_cycles(s->plan, a);
+        if (a->kind == ACTION_STORE)
+            sum.store += action_cycles(s->plan, a);
+    }
+    return sum;
+}
+
+/* Steps behind the end of a turn, or before, that take as long as `cycles` of
+ * all turns together. */
+static uint32_t steps_for(const Stretch *s, const Turning *t, uint64_t cycles,
+                          bool before) {
+    uint32_t n = t->end - t->first, steps = 0;
+    for (uint64_t hidden = 0; hidden < cycles && steps < n; steps++)
+        hidden += s->time[before ? t->end - 1 - steps : t->first + steps];
+    return steps;
+}
+
+/* The longest early and late of those for which there is a place. */
+static void lengthen(const Stretch *s, Lives *lives, uint32_t turning,
+                     PlanResult *r) {
+    const Turning *t = &lives->turning.at[turning];
+    Moves moves = sum_moves(s, t);
+    uint64_t all = moves.load + moves.store;
+    uint32_t early = moves.load ? steps_for(s, t, all, true) : 0;
+    uint32_t late = moves.store ? steps_for(s, t, all, false) : 0;
+    while (early + late) {
+        lives_turn(lives, turning, early, late);
+        if (window_place(lives, lives_phases(lives, t->first), r))
+            return;
+        if (late >= early)
+            late--;
+        else
+            early--;
+    }
+    lives_turn(lives, turning, 0, 0);
+}
+
+void turns_double(Stretch *s) {
+    bool any = double_wished(s);
+    if (any)
+        problem_make(s->w, s->problem);
+    *s->result = spread_sets(s, s->result);
+    s->lives = lives_make(s->arena, s->w, s->problem, s->time);
+    if (!any)
+        return;
+    Lives *lives = lives_copy(s->lives);
+    PlanResult r = window_copy(lives, s->result);
+    for (uint32_t i = 0; i < lives->turning.n; i++)
+        if (lives->turning.at[i].doubled)
+            lengthen(s, lives, i, &r);
+    stretch_try(s, lives, &r);
+}

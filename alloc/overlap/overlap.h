@@ -1,0 +1,170 @@
+/* overlap.h - loads and stores in the steps of layers; private to alloc. */
+#ifndef ALLOC_OVERLAP_OVERLAP_H
+#define ALLOC_OVERLAP_OVERLAP_H
+
+#include "alloc/live/phases.h"
+#include "plan/placements.h"
+
+/* ---- access.c: may two actions be at work at the same time? ---- */
+
+/* Bytes that an action reads or writes: rows of a volume's channels. */
+typedef struct Access {
+    const Placement *at;
+    uint64_t first, end; /* bytes, one memory behind the other */
+    uint64_t start;      /* of the placement, likewise */
+    uint32_t row, rows;  /* of the volume at `at`, rows from 0 */
+    bool exact;          /* else it may touch all of the bytes */
+} Access;
+
+/* Bytes, likewise. */
+typedef struct Reach {
+    uint64_t first, end;
+} Reach;
+
+static inline bool reaches_meet(Reach a, Reach b) {
+    return a.first < b.end && b.first < a.end;
+}
+
+/* Bytes of active memory that hold values from an action to another. */
+typedef struct Stay {
+    Reach bytes;
+    uint32_t since, until; /* actions, the last included */
+    uint32_t placement;    /* of what was written first */
+} Stay;
+
+/* Of an action: its operands, the result last; a concat just reads. */
+typedef struct Accesses {
+    uint32_t n, n_read;
+    const Access *at;
+    Reach active, outside; /* all bytes in active memory, and elsewhere, lie
+                            * there; first >= end: none */
+} Accesses;
+
+/* Whether two placements are channels of one volume at one place. */
+bool placements_share(const Placement *a, const Placement *b);
+Accesses accesses_of(Arena *arena, const Plan *plan, const Action *a);
+/* Whether both may touch the same element. */
+bool access_meet(const Access *a, const Access *b);
+/* The same of two actions, one of which writes it. */
+bool accesses_meet(const Accesses *a, const Accesses *b);
+/* A quick "no" to that. */
+static inline bool accesses_apart(const Accesses *a, const Accesses *b) {
+    return !reaches_meet(a->active, b->active) &&
+           !reaches_meet(a->outside, b->outside);
+}
+static inline bool accesses_conflict(const Accesses *a, const Accesses *b) {
+    return !accesses_apart(a, b) && accesses_meet(a, b);
+}
+
+/* ---- access_bytes.c: the same to the byte, which takes longer ---- */
+
+bool accesses_touch(const HwSpec *spec, const Accesses *a, const Accesses *b);
+/* Whether the access touches one of these bytes of the first memory. */
+bool access_in(const HwSpec *spec, const Access *a, Reach bytes);
+
+/* ---- cost.c: time as the simulator counts it ---- */
+
+/* Cycles of the action on its engine, or of the transfer; ports of active
+ * memory and weights aside. */
+uint64_t action_cycles(const Plan *plan, const Action *a);
+/* Cycles of a transfer of so many channels. */
+uint64_t move_cycles(const Plan *plan, const Action *a, uint32_t channels);
+/* Cycles of all actions, those of one step side by side. */
+uint64_t plan_cycles(const Plan *plan);
+/* Of plan->cycles, those in which neither all engines together nor all
+ * transfers work. */
+uint64_t plan_waiting(const Plan *plan);
+
+/* hoist_host.c: moves layers of the host up, where other layers then lie
+ * between them and their operands' stores, or their results' loads. False:
+ * none. */
+bool hosts_early(Arena *arena, Plan *plan);
+
+/* ---- list_schedule.c ---- */
+
+/* Layers of the host stay where they are among others, or move up
+ * (hoist_host.c). */
+typedef enum HostsAt { HOSTS_STAY, HOSTS_EARLY, HOSTS_EITHER } HostsAt;
+/* Orders the actions anew: loads early, stores late, both in the steps of
+ * layers with which they do not conflict, in pieces where that fills them.
+ * Placements stay where they are. Fills plan->cycles; returns which way was
+ * quicker. */
+HostsAt overlap(Arena *arena, Plan *plan, HostsAt hosts);
+/* compact.c: a copy in `arena`, without placements that no action uses; the
+ * first `n_kept` stay. */
+Plan plan_compact(Arena *arena, const Plan *plan, uint32_t n_kept);
+/* How many more instructions a listing may have, within reason. */
+uint32_t overlap_spare(const Plan *plan);
+/* How often the plan may be ordered again, of `most` times: the longer, the
+ * fewer. 0: it is too long to be ordered at all. */
+uint32_t overlap_tries(const Plan *plan, uint32_t most);
+
+/* repack_images.c: finds other places for what each of several images loads in
+ * front of its first layer and stores behind its last one. Volumes that share
+ * bytes in other ways than by their buffer may then be wrong. */
+void resettle(Arena *arena, Plan *plan, uint32_t images);
+
+/* slower.c: the plan takes up to `most` cycles. If these are less than `least`,
+ * or it took that many, it takes as little more than that as can be. */
+void slow_down(Arena *arena, Plan *plan, uint64_t least, uint64_t most);
+
+/* row_slices.c: lets layers run by slices of rows, where that hides transfers
+ * and the machine names rows; once if `quick`. Of a plan that is overlapped; it
+ * stays so. */
+void slices(Arena *arena, Plan *plan, bool quick);
+/* interleave.c: slices of layers run as soon as they can, before those of
+ * layers in front of theirs. False: none can. */
+bool weave(Arena *arena, Plan *plan);
+
+/* ---- prefetch.c, double_buffer.c, local_repack.c: room for transfers ---- */
+
+/* A transfer that nothing hides. */
+typedef struct Wish {
+    uint32_t buf;
+    bool load;
+    bool outer; /* not between two turns */
+    TensorId tensor;
+    uint64_t cycles;
+} Wish;
+
+typedef struct Stretch {
+    Work *w;
+    Arena *arena;
+    Diag *diag;
+    Problem *problem;
+    PlanResult *result;
+    Plan *plan;              /* with these */
+    const PlanResult *tried; /* last, by stretch_try; NULL */
+    Lives *lives;            /* of the problem */
+    uint64_t *time;          /* by step of the schedule: cycles of its layers */
+    uint64_t cycles;         /* of the plan */
+    HostsAt hosts;           /* what was quicker for its first placement */
+    uint32_t instructions;   /* that the listing has room for */
+    VEC(Wish) wish;
+} Stretch;
+
+/* Lists what the plan does not hide, the longest first. */
+void stretch_wishes(Stretch *s);
+/* The plan for these lives and places, whose modes are those of all tries. True
+ * if it takes fewer cycles; then it
+ * stays. */
+bool stretch_try(Stretch *s, Lives *lives, const PlanResult *result);
+
+/* double_buffer.c: gives planks and stripes two sets of buffers, by turns,
+ * where that hides what they load and store. */
+void turns_double(Stretch *s);
+
+/* local_repack.c: finds new places for the buffers that are alive in the phases
+ * and at no other time; those that move together, or are pinned, stay where
+ * they are. False, and nothing is changed, if it finds none. */
+bool window_place(const Lives *lives, Steps phases, PlanResult *result);
+/* A copy with offsets of its own. */
+PlanResult window_copy(const Lives *lives, const PlanResult *result);
+
+/* Overlaps the plan, and lets its buffers live longer where that hides more
+ * transfers, not if `quick`; all are placed anew then. With `most`, a plan that
+ * is to take as many cycles, or more, is of no use. */
+void stretch(Work *w, Diag *diag, Problem *problem, PlanResult *result,
+             Plan *plan, bool quick, uint64_t most);
+
+#endif

@@ -1,0 +1,354 @@
+/* prefetch.c - longer lives for buffers, so that transfers hide behind layers.
+ *
+ * Input: a plan's problem and placement. Output: both, and the plan, in fewer
+ * cycles by plan_cycles, with the same transfers.
+ * Method: where a transfer stands in a step of its own, its buffer is given a
+ * longer life: one that is loaded begins some phases earlier, one that is
+ * stored ends some phases later, as many as are needed to hide the transfer and
+ * as the live bytes allow. The buffers of those phases are placed anew
+ * (local_repack.c); if that fails a shorter life is tried. Then the actions are
+ * ordered anew (list_schedule.c), and what takes fewer cycles stays. Before all
+ * that, double_buffer.c doubles buffers. Invariants: what must be alive is;
+ * never more bytes, never more cycles.
+ */
+#include "alloc/overlap/overlap.h"
+
+#include <stdlib.h>
+
+enum { HALVINGS = 3, ROUNDS = 4, LOOK = 512 };
+
+/* ---- what is not hidden ---- */
+
+static void find_times(Stretch *s) {
+    uint32_t n = s->w->schedule->n_steps;
+    s->time = ARENA_ARRAY(s->arena, uint64_t, n + 1);
+    for (uint32_t i = 0; i < s->plan->n_actions; i++) {
+        const Action *a = &s->plan->action[i];
+        if (a->kind == ACTION_RUN || a->kind == ACTION_COPY)
+            s->time[a->at] += action_cycles(s->plan, a);
+    }
+}
+
+static bool runs_on(const Plan *plan, const Action *a, uint32_t buf,
+                    bool load) {
+    bool uses = false;
+    if (a->kind != ACTION_RUN && a->kind != ACTION_COPY)
+        return false;
+    for (uint32_t i = 0; load && i < a->n_in; i++)
+        uses |= plan->placement[a->in[i]].buffer == buf;
+    return uses || (!load && plan->placement[a->out].buffer == buf);
+}
+
+/* The run for which action i loads, or of which it stores; NULL. */
+static const Action *partner(const Plan *plan, uint32_t i, uint32_t buf,
+                             bool load) {
+    for (uint32_t k = 1; k < LOOK; k++) {
+        uint32_t at = load ? i + k : i - k;
+        if (at >= plan->n_actions)
+            return NULL;
+        if (runs_on(plan, &plan->action[at], buf, load))
+            return &plan->action[at];
+    }
+    return NULL;
+}
+
+static void wish_add(Stretch *s, uint32_t i) {
+    const Action *a = &s->plan->action[i];
+    bool load = a->kind == ACTION_LOAD;
+    const Placement *p = &s->plan->placement[load ? a->out : a->in[0]];
+    const Action *run = partner(s->plan, i, p->buffer, load);
+    bool outer = !run || run->tile == (load ? 0 : run->n_tiles - 1);
+    Wish wish = {p->buffer, load, outer, p->tensor, action_cycles(s->plan, a)};
+    for (uint32_t k = 0; k < s->wish.n; k++) {
+        Wish *other = &s->wish.at[k];
+        if (other->buf == wish.buf && other->load == load &&
+            other->outer == outer) {
+            other->cycles += wish.cycles;
+            return;
+        }
+    }
+    if (p->buffer < s->problem->buf.n)
+        vec_push(s->arena, &s->wish, wish);
+}
+
+static int by_cycles(const void *a, const void *b) {
+    const Wish *x = a, *y = b;
+    if (x->cycles != y->cycles)
+        return x->cycles > y->cycles ? -1 : 1;
+    if (x->buf != y->buf)
+        return x->buf < y->buf ? -1 : 1;
+    return x->load != y->load ? x->load - y->load : x->outer - y->outer;
+}
+
+/* Transfers in steps without layers. */
+void stretch_wishes(Stretch *s) {
+    const Plan *plan = s->plan;
+    s->wish.n = 0;
+    for (uint32_t i = 0, end; i < plan->n_actions; i = end) {
+        bool alone = true;
+        for (end = i; end < plan->n_actions &&
+                      plan->action[end].step == plan->action[i].step;
+             end++)
+            alone &= is_move(&plan->action[end]);
+        for (uint32_t k = i; alone && k < end; k++)
+            wish_add(s, k);
+    }
+    if (s->wish.n)
+        qsort(s->wish.at, s->wish.n, sizeof *s->wish.at, by_cycles);
+}
+
+/* ---- longer lives ---- */
+
+/* The step behind which the operands of a layer of the host are there. */
+static uint32_t ready_at(const Work *w, const Node *host) {
+    uint32_t last = 0;
+    for (uint32_t i = 0; i < host->n_in; i++) {
+        const Role *role = &w->role[host->in[i].i];
+        uint32_t made = role->made == NONE ? 0 : role->made + 1;
+        last = made > last ? made : last;
+    }
+    return last;
+}
+
+/* The step behind which something of the tensor is there. */
+static uint32_t made_at(const Work *w, TensorId t) {
+    const Node *node = graph_node(w->g, graph_tensor(w->g, t)->producer);
+    uint32_t made = w->role[t.i].made, first = made == NONE ? 0 : made + 1;
+    if (w->role[t.i].origin == FROM_HOST) /* which may be early: hoist_host.c */
+        return ready_at(w, node);
+    if (w->role[t.i].origin != FROM_PARTS)
+        return first;
+    for (uint32_t i = 0; i < node->n_in; i++) {
+        uint32_t part = made_at(w, node->in[i]);
+        first = part < first ? part : first;
+    }
+    return first;
+}
+
+/* The step behind which something of the tensor's values, or all of those of
+ * the segment before, are outside. */
+static uint32_t outside_from(const Stretch *s, const Wish *wish) {
+    const Owner *owner = &s->problem->owner.at[wish->buf];
+    uint32_t step = made_at(s->w, wish->tensor);
+    if (owner->kind != OWNER_SEGMENT)
+        return step;
+    const Unit *unit = &s->w->unit.at[owner->unit];
+    for (uint32_t i = 1; i < unit->n_segments; i++)
+        if (unit->segment[i].buf == wish->buf)
+            step = unit->touch[unit->segment[i - 1].last].step + 1;
+    return step;
+}
+
+/* The step at which the unit's next segment begins. */
+static uint32_t outside_until(const Stretch *s, const Wish *wish) {
+    const Owner *owner = &s->problem->owner.at[wish->buf];
+    if (owner->kind == OWNER_SEGMENT) {
+        const Unit *unit = &s->w->unit.at[owner->unit];
+        for (uint32_t i = 0; i + 1 < unit->n_segments; i++)
+            if (unit->segment[i].buf == wish->buf)
+                return unit->touch[unit->segment[i + 1].first].step;
+    }
+    return s->w->schedule->n_steps;
+}
+
+/* The buffer of what stays of the volume meanwhile; NONE. */
+static uint32_t kept_at(const Lives *l, uint32_t buf, uint32_t phase) {
+    const Problem *p = l->problem;
+    for (uint32_t i = 0; i < p->buf.n; i++)
+        if (i != buf && p->tied.at[i] == p->tied.at[buf] &&
+            lives_has(l, i, phase))
+            return i;
+    return NONE;
+}
+
+/* Whether the buffer may live in the phase; what stays of it while the rest is
+ * away is to be away for one phase at least. */
+static bool may_live(const Stretch *s, const Lives *l, uint32_t buf,
+                     uint32_t phase) {
+    uint64_t bytes = s->problem->owner.at[buf].least, live = l->live[phase];
+    uint32_t kept = kept_at(l, buf, phase);
+    if (kept != NONE) {
+        Steps span = lives_span(l, kept);
+        if (s->problem->owner.at[kept].kind != OWNER_KEPT ||
+            span.end - span.first < 3 || phase == span.first ||
+            phase + 1 == span.end)
+            return false;
+        live -= s->problem->owner.at[kept].least;
+    }
+    return live + bytes <= s->w->total;
+}
+
+/* Phases by which its buffer should live longer: before its life for a load,
+ * else behind it; first == end: none. */
+static Steps wanted_by(const Stretch *s, const Lives *l, const Wish *wish) {
+    Steps span = lives_span(l, wish->buf), wanted = {span.first, span.first};
+    uint64_t hidden = 0;
+    if (wish->load) {
+        uint32_t least = l->phase_of[2 * outside_from(s, wish)];
+        for (uint32_t phase = span.first; phase-- > least &&
+                                          hidden < wish->cycles &&
+                                          may_live(s, l, wish->buf, phase);) {
+            hidden += l->cost[phase];
+            if (l->cost[phase])
+                wanted.first = phase;
+        }
+        return wanted;
+    }
+    wanted = (Steps){span.end, span.end};
+    uint32_t most = l->phase_of[2 * outside_until(s, wish)];
+    for (uint32_t phase = span.end; phase < most && hidden < wish->cycles &&
+                                    may_live(s, l, wish->buf, phase);
+         phase++) {
+        hidden += l->cost[phase];
+        if (l->cost[phase])
+            wanted.end = phase + 1;
+    }
+    return wanted;
+}
+
+/* A phase in which a buffer came to life, or died. */
+typedef struct Change {
+    uint32_t buf, phase;
+} Change;
+
+typedef VEC(Change) Changes;
+
+static void change(Lives *l, Changes *done, uint32_t buf, uint32_t phase,
+                   bool alive) {
+    if (lives_has(l, buf, phase) == alive)
+        return;
+    lives_set(l, buf, phase, alive);
+    vec_push(l->arena, done, ((Change){buf, phase}));
+}
+
+static void grant(Lives *l, const Wish *wish, Steps phases, Changes *done) {
+    for (uint32_t phase = phases.first; phase < phases.end; phase++) {
+        uint32_t kept = kept_at(l, wish->buf, phase);
+        if (kept != NONE)
+            change(l, done, kept, phase, false);
+        change(l, done, wish->buf, phase, true);
+    }
+}
+
+static void take_back(Lives *l, Changes *done) {
+    for (; done->n; done->n--) {
+        const Change *c = &done->at[done->n - 1];
+        lives_set(l, c->buf, c->phase, !lives_has(l, c->buf, c->phase));
+    }
+}
+
+/* ---- trials ---- */
+
+static bool same_places(const Problem *p, const PlanResult *a,
+                        const PlanResult *b) {
+    bool same = true;
+    for (uint32_t i = 0; i < p->buf.n && same; i++)
+        same = a->pool[i] == b->pool[i] && a->offset[i] == b->offset[i];
+    return same;
+}
+
+bool stretch_try(Stretch *s, Lives *lives, const PlanResult *result) {
+    Plan plan = *s->plan;
+    if (s->tried && same_places(s->problem, s->tried, result))
+        return false;
+    s->tried = ARENA_COPY(s->arena, PlanResult, result, 1);
+    if (!actions_make(s->w, s->diag, s->problem, result, &plan) ||
+        (plan.n_actions > s->plan->serial->n_actions &&
+         plan_traffic(&plan).moved > plan_traffic(s->plan->serial).moved))
+        return false; /* what lay where it is needed does not any more */
+    plan.serial = ARENA_COPY(s->arena, Plan, &plan, 1);
+    overlap(s->arena, &plan, s->hosts);
+    if (plan.cycles >= s->cycles)
+        return false;
+    *s->result = *result;
+    *s->plan = plan;
+    s->lives = lives;
+    s->cycles = plan.cycles;
+    return true;
+}
+
+/* Phases of the buffer's life and of all turns that it is alive in. */
+static Steps around(const Lives *l, uint32_t buf) {
+    Steps span = lives_span(l, buf), all = span;
+    for (uint32_t i = 0; i < l->turning.n; i++) {
+        Steps turns = lives_phases(l, l->turning.at[i].first);
+        if (turns.first >= span.end || span.first >= turns.end)
+            continue;
+        all.first = turns.first < all.first ? turns.first : all.first;
+        all.end = turns.end > all.end ? turns.end : all.end;
+    }
+    return all;
+}
+
+static Steps half(const Wish *wish, Steps wanted) {
+    uint32_t n = (wanted.end - wanted.first) / 2;
+    return wish->load ? (Steps){wanted.end - n, wanted.end}
+                      : (Steps){wanted.first, wanted.first + n};
+}
+
+/* All of what is wanted, or half of it... */
+static bool try_wish(const Stretch *s, Lives *lives, PlanResult *r,
+                     const Wish *wish, Changes *done) {
+    Steps wanted = wanted_by(s, lives, wish);
+    for (uint32_t i = 0; i < HALVINGS && wanted.first < wanted.end; i++) {
+        done->n = 0;
+        grant(lives, wish, wanted, done);
+        if (window_place(lives, around(lives, wish->buf), r))
+            return true;
+        take_back(lives, done);
+        wanted = half(wish, wanted);
+    }
+    return false;
+}
+
+static bool improve(Stretch *s) {
+    Lives *lives = lives_copy(s->lives);
+    Changes done = {0};
+    PlanResult r = window_copy(lives, s->result);
+    bool any = false;
+    stretch_wishes(s);
+    for (uint32_t i = 0; i < s->wish.n; i++)
+        if (s->wish.at[i].outer)
+            any |= try_wish(s, lives, &r, &s->wish.at[i], &done);
+    return any && stretch_try(s, lives, &r);
+}
+
+/* Whether all that can be done for the plan, as it is ordered now, leaves it
+ * above `most` cycles: where layers roll, more than these parts of the waiting
+ * and of all were never saved. */
+static bool is_too_slow(const Plan *plan, uint64_t most) {
+    enum { ALL = 16 };
+    uint64_t hidden = plan_waiting(plan) / 8 * 3;
+    uint64_t saved = plan->cycles / ALL;
+    saved = saved < hidden ? saved : hidden;
+    return most && plan->cycles - saved >= most;
+}
+
+void stretch(Work *w, Diag *diag, Problem *problem, PlanResult *result,
+             Plan *plan, bool quick, uint64_t most) {
+    Stretch s = {.w = w,
+                 .arena = w->arena,
+                 .diag = diag,
+                 .problem = problem,
+                 .result = result,
+                 .plan = plan};
+    uint64_t live = plan->am_live;
+    uint32_t rounds = overlap_tries(plan, ROUNDS);
+    plan->cycles = plan_cycles(plan);
+    if (!rounds)
+        return;
+    s.instructions = overlap_spare(plan);
+    plan->serial = ARENA_COPY(s.arena, Plan, plan, 1);
+    s.hosts = overlap(s.arena, plan, HOSTS_EITHER);
+    s.cycles = plan->cycles;
+    if (is_too_slow(plan, most))
+        return;
+    find_times(&s);
+    if (!problem->relation.n && !quick) {
+        turns_double(&s);
+        for (uint32_t round = 0; round < rounds && improve(&s); round++)
+            continue;
+    }
+    slices(s.arena, plan, quick);
+    plan->am_live = live;
+}

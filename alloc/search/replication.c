@@ -1,0 +1,411 @@
+/* replication.c - a model of copies against cycles; see replication.h.
+ *
+ * Input: a schedule. Output: volumes with a choice, groups of them that share
+ * nodes, cycles by node.
+ * The problem is that of facts/two-level.md 3: for each volume a way, such that
+ * who writes it and who reads it agree; least cycles. Two volumes meet in a
+ * node, so volumes that no chain of nodes links are apart.
+ */
+#include "alloc/search/replication.h"
+
+#include "alloc/work.h"
+#include "base/arith.h"
+#include "base/vec.h"
+#include "hwspec/cost.h"
+
+#include <stdlib.h>
+
+enum { MAX_COMBINATIONS = 1 << 12, MAX_ROUNDS = 8 };
+
+struct CopyModel {
+    Arena *arena;
+    Work *w;
+    VEC(CopyVolume) volume;
+    uint32_t *volume_of; /* by tensor; NONE */
+    uint32_t *group;     /* by volume: the first of its group */
+    Repl *stored;        /* by tensor: the choice at hand */
+};
+
+/* ---- which volumes ---- */
+
+uint32_t copies_ways(const HwSpec *spec, uint32_t channels,
+                     Repl way[COPIES_MAX_WAYS]) {
+    const HwReplication *r = &spec->replication;
+    uint32_t n = 0;
+    if (!r->section)
+        return 0;
+    way[n++] = hwspec_repl_none(spec, channels);
+    uint32_t rest = channels % r->section;
+    for (uint32_t i = 0; rest && i < r->n_stored && n < COPIES_MAX_WAYS; i++) {
+        HwCopies copies = r->stored[i];
+        way[n++] = (Repl){channels / r->section,
+                          (rest + copies.width - 1) / copies.width,
+                          copies.units, copies.width};
+    }
+    return n;
+}
+
+static bool takes_copies(const Work *w, NodeId reader) {
+    OpKind op = graph_node(w->g, reader)->op;
+    return !on_engine(w, reader) || op == OP_CONV || op == OP_CONV_POOL ||
+           op == OP_POOL;
+}
+
+static const char *readers_refuse(const Work *w, TensorId t) {
+    for (uint32_t i = w->uses.start[t.i]; i < w->uses.start[t.i + 1]; i++) {
+        if (is_placed(w, w->uses.node[i]))
+            return "it is part of a concat, which decides";
+        if (!takes_copies(w, w->uses.node[i]))
+            return "something else than convolutions and pools reads it";
+    }
+    return NULL;
+}
+
+static bool engine_reads(const Work *w, TensorId t) {
+    for (uint32_t i = w->uses.start[t.i]; i < w->uses.start[t.i + 1]; i++)
+        if (on_engine(w, w->uses.node[i]))
+            return true;
+    return false;
+}
+
+/* Instructions have no field for a source that is a part, so who reads a part
+ * by itself must find it in the sections that have no copies. */
+static bool parts_refuse(const Work *w, TensorId whole, uint32_t base,
+                         uint32_t full) {
+    const Node *node = graph_node(w->g, graph_tensor(w->g, whole)->producer);
+    for (uint32_t i = 0; i < node->n_in; i++) {
+        TensorId part = node->in[i];
+        uint32_t c = base + w->role[part.i].part_c;
+        if (engine_reads(w, part) && c + plan_volume(w->g, part).c > full)
+            return true;
+        if (w->role[part.i].origin == FROM_PARTS &&
+            parts_refuse(w, part, c, full))
+            return true;
+    }
+    return false;
+}
+
+const char *copies_refusal(const CopyModel *m, TensorId t) {
+    const Work *w = m->w;
+    uint32_t section = w->spec->replication.section;
+    if (w->unit_of[t.i] == NONE)
+        return "no engine touches it";
+    const char *why = readers_refuse(w, t);
+    if (!why && section && w->role[t.i].origin == FROM_PARTS &&
+        parts_refuse(w, t, 0, plan_volume(w->g, t).c / section * section))
+        why = "a part of it is read by itself";
+    return why;
+}
+
+static uint32_t taps_of(const Work *w, NodeId id) {
+    const Node *node = graph_node(w->g, id);
+    bool conv = node->op == OP_CONV || node->op == OP_CONV_POOL;
+    if (!conv || !on_engine(w, id))
+        return 0;
+    return node->attr.conv.kernel[0] * node->attr.conv.kernel[1];
+}
+
+/* Copies save nothing where all kernels are 1x1. */
+static bool has_taps(const Work *w, TensorId t) {
+    for (uint32_t i = w->uses.start[t.i]; i < w->uses.start[t.i + 1]; i++)
+        if (taps_of(w, w->uses.node[i]) > 1)
+            return true;
+    return false;
+}
+
+static void volumes_find(CopyModel *m) {
+    const Graph *g = m->w->g;
+    m->volume_of = ARENA_ARRAY(m->arena, uint32_t, g->tensor.n + 1);
+    for (TensorId t = {0}; t.i < g->tensor.n; t.i++) {
+        CopyVolume v = {.tensor = t};
+        m->volume_of[t.i] = NONE;
+        if (!copies_refusal(m, t) && has_taps(m->w, t))
+            v.n = copies_ways(m->w->spec, plan_volume(g, t).c, v.way);
+        if (v.n < 2)
+            continue;
+        m->volume_of[t.i] = m->volume.n;
+        vec_push(m->arena, &m->volume, v);
+    }
+}
+
+/* ---- cycles of a node ---- */
+
+/* The volume that encloses the tensor, and how it lies. */
+static TensorId enclosing(const Work *w, TensorId t) {
+    while (w->role[t.i].parent.i != NONE)
+        t = w->role[t.i].parent;
+    return t;
+}
+
+/* Through one port of active memory. */
+static uint64_t port_cycles(const CopyModel *m, TensorId t) {
+    const HwMemory *memory = &m->w->spec->memory[0];
+    if (memory->bandwidth <= 0 || m->w->unit_of[t.i] == NONE)
+        return 0;
+    TensorId whole = enclosing(m->w, t);
+    Volume own = plan_volume(m->w->g, t), pixel = plan_volume(m->w->g, whole);
+    double share = (double)own.c / (double)pixel.c;
+    pixel.h = pixel.w = 1;
+    pixel.repl = m->stored[whole.i];
+    double bytes = (double)layout_bytes(memory->layout, &pixel) * share;
+    return hwspec_cycles(m->w->spec, bytes * own.h * own.w / memory->bandwidth);
+}
+
+/* With the input as `repl` says. */
+static uint64_t array_cycles(const CopyModel *m, NodeId id, const Repl *repl,
+                             uint64_t ports) {
+    const Node *node = graph_node(m->w->g, id);
+    const ConvAttr *conv = &node->attr.conv;
+    const HwSpec *spec = m->w->spec;
+    const HwEngine *engine = &spec->engine[m->w->legal[id.i].engine];
+    Volume in = plan_volume(m->w->g, node->in[0]);
+    uint32_t made[2], size[2] = {in.h, in.w};
+    for (int axis = 0; axis < 2; axis++)
+        made[axis] = conv_out_size(size[axis], conv->kernel[axis],
+                                   conv->stride[axis], conv->dilation[axis],
+                                   conv->pad[axis], conv->pad_end[axis]);
+    uint64_t inner =
+        hwspec_inner_steps(spec, engine, repl, in.c, taps_of(m->w, id));
+    const HwWeightCache *cache = &spec->weight_cache;
+    bool half = cache->full_rate && inner > cache->full_rate;
+    uint64_t weights = hwspec_weight_cycles(
+        spec, hwspec_weight_bytes(spec, in.c, taps_of(m->w, id), conv->out_c));
+    uint64_t work =
+        larger(ports, hwspec_engine_cycles(spec, engine, conv->out_c, made[0],
+                                           made[1], half ? 2 * inner : inner));
+    return inner <= cache->pingpong ? larger(work, weights) : work + weights;
+}
+
+static uint64_t node_cycles(const CopyModel *m, NodeId id) {
+    const Node *node = graph_node(m->w->g, id);
+    if (!on_engine(m->w, id))
+        return 0;
+    uint64_t ports = port_cycles(m, node->out[0]), read = 0;
+    for (uint32_t i = 0; i < node->n_in; i++)
+        read += port_cycles(m, node->in[i]);
+    ports = larger(ports, read);
+    return taps_of(m->w, id)
+               ? array_cycles(m, id, &m->stored[node->in[0].i], ports)
+               : ports;
+}
+
+/* ---- groups of volumes ---- */
+
+static uint32_t group_of(const CopyModel *m, uint32_t v) {
+    while (m->group[v] != v)
+        v = m->group[v];
+    return v;
+}
+
+static void link(CopyModel *m, uint32_t a, uint32_t b) {
+    if (a == NONE || b == NONE)
+        return;
+    a = group_of(m, a);
+    b = group_of(m, b);
+    m->group[a > b ? a : b] = a > b ? b : a;
+}
+
+static uint32_t volume_at(const CopyModel *m, TensorId t) {
+    return m->volume_of[enclosing(m->w, t).i];
+}
+
+static void groups_find(CopyModel *m) {
+    m->group = ARENA_ARRAY(m->arena, uint32_t, m->volume.n + 1);
+    for (uint32_t v = 0; v < m->volume.n; v++)
+        m->group[v] = v;
+    for (NodeId id = {0}; id.i < m->w->g->node.n; id.i++) {
+        const Node *node = graph_node(m->w->g, id);
+        for (uint32_t i = 0; on_engine(m->w, id) && i < node->n_in; i++)
+            link(m, volume_at(m, node->in[i]), volume_at(m, node->out[0]));
+    }
+}
+
+/* Nodes that touch a volume of the group. */
+static uint32_t group_nodes(const CopyModel *m, uint32_t group, NodeId *out) {
+    uint32_t n = 0;
+    for (NodeId id = {0}; id.i < m->w->g->node.n; id.i++) {
+        const Node *node = graph_node(m->w->g, id);
+        uint32_t v = node->n_out ? volume_at(m, node->out[0]) : NONE;
+        for (uint32_t i = 0; v == NONE && i < node->n_in; i++)
+            v = volume_at(m, node->in[i]);
+        if (on_engine(m->w, id) && v != NONE && group_of(m, v) == group)
+            out[n++] = id;
+    }
+    return n;
+}
+
+/* ---- the choice ---- */
+
+typedef struct GroupTask {
+    CopyModel *m;
+    uint32_t n_nodes, n_volumes;
+    NodeId *node;
+    uint32_t *volume;
+    uint64_t least; /* cycles */
+} GroupTask;
+
+static uint64_t task_cycles(const GroupTask *t) {
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < t->n_nodes; i++)
+        sum += node_cycles(t->m, t->node[i]);
+    return sum;
+}
+
+static Repl *slot(const GroupTask *t, uint32_t i) {
+    return &t->m->stored[t->m->volume.at[t->volume[i]].tensor.i];
+}
+
+/* All combinations; the first of the best is kept. */
+static void try_all(GroupTask *t, uint32_t count) {
+    uint32_t best = NONE;
+    for (uint32_t k = 0; k <= count; k++) {
+        uint32_t rest = k < count ? k : best;
+        if (rest == NONE)
+            return;
+        Repl before[COPIES_MAX_WAYS];
+        for (uint32_t i = 0; i < t->n_volumes; i++) {
+            const CopyVolume *v = &t->m->volume.at[t->volume[i]];
+            before[i] = *slot(t, i);
+            *slot(t, i) = v->way[rest % v->n];
+            rest /= v->n;
+        }
+        uint64_t cycles = k < count ? task_cycles(t) : t->least;
+        if (cycles < t->least) {
+            t->least = cycles;
+            best = k;
+        }
+        for (uint32_t i = 0; k < count && i < t->n_volumes; i++)
+            *slot(t, i) = before[i];
+    }
+}
+
+/* One volume at a time. */
+static void descend(GroupTask *t) {
+    bool better = true;
+    for (uint32_t round = 0; better && round < MAX_ROUNDS; round++) {
+        better = false;
+        for (uint32_t i = 0; i < t->n_volumes; i++) {
+            const CopyVolume *v = &t->m->volume.at[t->volume[i]];
+            Repl best = *slot(t, i);
+            for (uint32_t k = 0; k < v->n; k++) {
+                *slot(t, i) = v->way[k];
+                uint64_t cycles = task_cycles(t);
+                if (cycles >= t->least)
+                    continue;
+                t->least = cycles;
+                best = v->way[k];
+                better = true;
+            }
+            *slot(t, i) = best;
+        }
+    }
+}
+
+static void group_choose(GroupTask *t, uint32_t group) {
+    CopyModel *m = t->m;
+    uint64_t count = 1;
+    t->n_volumes = 0;
+    for (uint32_t v = group; v < m->volume.n; v++)
+        if (group_of(m, v) == group) {
+            t->volume[t->n_volumes++] = v;
+            count =
+                count > MAX_COMBINATIONS ? count : count * m->volume.at[v].n;
+        }
+    t->n_nodes = group_nodes(m, group, t->node);
+    t->least = task_cycles(t);
+    if (count <= MAX_COMBINATIONS && t->n_volumes <= COPIES_MAX_WAYS)
+        try_all(t, (uint32_t)count);
+    else
+        descend(t);
+}
+
+static void take(CopyModel *m, const Repl *stored) {
+    for (uint32_t t = 0; t < m->w->g->tensor.n; t++)
+        m->stored[t] = stored[t];
+}
+
+void copies_choose(CopyModel *m, Repl *stored) {
+    GroupTask t = {.m = m};
+    t.node = ARENA_ARRAY(m->arena, NodeId, m->w->g->node.n + 1);
+    t.volume = ARENA_ARRAY(m->arena, uint32_t, m->volume.n + 1);
+    take(m, stored);
+    for (uint32_t v = 0; v < m->volume.n; v++)
+        if (m->group[v] == v)
+            group_choose(&t, v);
+    for (uint32_t v = 0; v < m->volume.n; v++) {
+        TensorId tensor = m->volume.at[v].tensor;
+        stored[tensor.i] = m->stored[tensor.i];
+    }
+}
+
+uint64_t copies_cycles(CopyModel *m, const Repl *stored) {
+    uint64_t sum = 0;
+    take(m, stored);
+    for (NodeId id = {0}; id.i < m->w->g->node.n; id.i++)
+        sum += node_cycles(m, id);
+    return sum;
+}
+
+/* ---- on the fly ---- */
+
+/* To backing memory and back. */
+static uint64_t trip(const Work *w, TensorId t) {
+    Volume v = plan_volume(w->g, t);
+    const HwMemory *backing = &w->spec->memory[w->spec->backing];
+    return 2 * hwspec_transfer_cycles(w->spec, backing, v.c, v.h, v.w);
+}
+
+static uint64_t fly_gain(const CopyModel *m, NodeId id) {
+    const Work *w = m->w;
+    uint32_t taps = taps_of(w, id);
+    if (taps < 2 || w->spec->backing < 0)
+        return 0;
+    TensorId in = graph_node(w->g, id)->in[0];
+    if (w->role[in.i].origin == FROM_INPUT || w->role[in.i].parent.i != NONE)
+        return 0;
+    Repl fly = hwspec_repl_rule(w->spec, plan_volume(w->g, in).c, taps, true);
+    uint64_t ports = port_cycles(m, graph_node(w->g, id)->out[0]);
+    uint64_t now = node_cycles(m, id);
+    uint64_t then = array_cycles(m, id, &fly, ports) + trip(w, in);
+    return fly.sections && then < now ? now - then : 0;
+}
+
+static int by_gain(const void *a, const void *b) {
+    const CopyFly *x = a, *y = b;
+    if (x->gain != y->gain)
+        return x->gain < y->gain ? 1 : -1;
+    return x->node.i < y->node.i ? -1 : 1;
+}
+
+uint32_t copies_flies(CopyModel *m, const Repl *stored, const CopyFly **out) {
+    VEC(CopyFly) list = {0};
+    take(m, stored);
+    for (NodeId id = {0}; id.i < m->w->g->node.n; id.i++) {
+        CopyFly fly = {id, fly_gain(m, id)};
+        if (fly.gain)
+            vec_push(m->arena, &list, fly);
+    }
+    if (list.n)
+        qsort(list.at, list.n, sizeof *list.at, by_gain);
+    *out = list.at;
+    return list.n;
+}
+
+/* ---- the model ---- */
+
+CopyModel *copies_model(Arena *arena, const Schedule *schedule) {
+    CopyModel *m = ARENA_NEW(arena, CopyModel);
+    PlanOptions *options = ARENA_NEW(arena, PlanOptions);
+    *options = (PlanOptions){.planner = "auto", .replication = true};
+    m->arena = arena;
+    m->w = work_new(arena, schedule, schedule->spec, options, NULL);
+    m->stored = ARENA_ARRAY(arena, Repl, schedule->graph->tensor.n + 1);
+    volumes_find(m);
+    groups_find(m);
+    return m;
+}
+
+uint32_t copies_volumes(const CopyModel *m, const CopyVolume **out) {
+    *out = m->volume.at;
+    return m->volume.n;
+}

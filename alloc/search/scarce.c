@@ -1,0 +1,53 @@
+/* scarce.c - the least memory that volumes and weights fit in; see reserves.h.
+ *
+ * Input: a schedule for a machine with a queue. Output: a size that does not
+ * depend on the memory's own, and how to plan for it.
+ * Method: volumes are planned for many sizes. Beside each of these plans every
+ * layer has a range that is free, so what it lacks for its smallest block is
+ * known without a search; sizes next to the best one are looked at closely.
+ */
+#include "alloc/weights/reserves.h"
+
+/* The height of the volumes, or 0. */
+static uint64_t try_volumes(Staging *s, Scarce *least, uint64_t within) {
+    Volumes *v = volumes_within(s, within);
+    if (!v->plan)
+        return 0;
+    Banded banded = banded_by(v, (StageWay){0});
+    uint64_t size = blocks_need(&banded.plan, banded.room);
+    if (least->any ? size >= least->size : size > least->size)
+        return v->plan->am_height;
+    StageWay way;
+    Arena *arena = arena_new("scarce");
+    if (blocks_stage(schedule_within(arena, s->schedule, size), v, &way) ==
+        STAGED)
+        *least = (Scarce){true, size, {v, way, size}};
+    arena_free(arena);
+    return v->plan->am_height;
+}
+
+/* Volumes within each of `octave` sizes between a power of two and the next,
+ * from `end` down to `first`; those that are less than a plan takes, as others
+ * are the same. */
+static void try_sizes(Staging *s, Scarce *least, uint32_t octave,
+                      uint64_t first, uint64_t end) {
+    uint64_t height = UINT64_MAX;
+    for (uint32_t i = box_number(octave, end);
+         i >= box_number(octave, first) && height; i--) {
+        uint64_t within = box_size(octave, i);
+        if (within < height && within < least->size)
+            height = try_volumes(s, least, within);
+    }
+}
+
+Scarce scarce_find(Staging *s, uint64_t most) {
+    enum { FINER = 4, FINEST = STAGED_OCTAVE * FINER * FINER };
+    Scarce least = {.size = most};
+    try_sizes(s, &least, STAGED_OCTAVE, s->contest.never, most);
+    for (uint32_t octave = STAGED_OCTAVE * FINER; octave <= FINEST && least.any;
+         octave *= FINER) {
+        uint64_t at = least.offer.volumes->size, near = FINER * at / octave;
+        try_sizes(s, &least, octave, at - near, at + near);
+    }
+    return least;
+}

@@ -1,0 +1,273 @@
+/* channels_choose.c - running a layer by some of its channels at a time, where
+ * that moves fewer bytes than running it by rows.
+ *
+ * Input: a node, the bytes that are free at its step. Output: its mode: which
+ * operands are in active memory whole, whether its result is, and how many
+ * channels of the others pass at a time.
+ * A layer that makes each channel from the same one of its operands (pools,
+ * sums, scales, depthwise convolutions) takes any of them by slabs, gives its
+ * result so. A dense convolution reads all channels for each: its operand
+ * stays, its result passes. Slabs have all rows, so that nothing is loaded
+ * twice, and what is written by slabs need not leave, as rows must: they are no
+ * volume that the next layer could read.
+ * Method: of all ways to let some pass that fit, the one that moves least.
+ */
+#include "alloc/work.h"
+
+#include "base/arith.h"
+
+#include <math.h>
+
+/* Slabs of a layer, if it has channels for so many: thin ones leave room for
+ * what else could stay. */
+enum { USUAL_SLABS = 8, MOST_SLABS = 256, MOST_QUANTUM = 64, MOST_SLOTS = 4 };
+
+/* An operand, or behind them the result. */
+typedef struct Passing {
+    TensorId tensor;
+    uint32_t unit;
+    double cost; /* bytes that move if it passes */
+} Passing;
+
+typedef struct Slabs {
+    const Work *w;
+    NodeId id;
+    uint32_t n; /* slots */
+    Passing slot[MOST_SLOTS];
+    uint32_t all, quantum; /* channels */
+    bool dense;
+} Slabs;
+
+/* ---- which layers ---- */
+
+bool is_dense(const Node *node) {
+    return node->op == OP_CONV && node->attr.conv.groups < 2;
+}
+
+bool goes_by_channel(const Work *w, const Node *node) {
+    const ConvAttr *conv = &node->attr.conv;
+    Volume in = plan_volume(w->g, node->in[0]);
+    bool depthwise = node->op == OP_CONV && conv->groups == in.c &&
+                     conv->out_c == in.c && in.c > 1;
+    return node->op == OP_POOL || node->op == OP_ELTWISE ||
+           node->op == OP_SCALE || node->op == OP_ACT ||
+           node->op == OP_UPSAMPLE || depthwise;
+}
+
+static bool machine_may(const Work *w, NodeId id) {
+    const HwTiling *tiling = &w->spec->tiling;
+    return tiling->kind == HW_TILING_SOFTWARE && !tiling->rings &&
+           w->spec->backing >= 0 && w->spec->n_active == 1 &&
+           tiling->ops >> w->legal[id.i].op & 1;
+}
+
+/* ---- what it costs ---- */
+
+static double moved(const Work *w, TensorId t) {
+    Volume v = plan_volume(w->g, t);
+    return (double)v.c * v.h * v.w * w->spec->element;
+}
+
+static double cost_of(const Work *w, const Passing *slot, uint32_t step,
+                      bool result) {
+    const Unit *unit = &w->unit.at[slot->unit];
+    bool outside = from_outside(w, slot->tensor), stored = outside;
+    bool before = false, behind = false;
+    stored |= w->role[slot->tensor.i].outside;
+    for (uint32_t i = 0; i < unit->n_touches; i++) {
+        before |= unit->touch[i].step < step && unit->touch[i].whole;
+        behind |= unit->touch[i].step > step;
+    }
+    double trips = result ? (behind ? 1 + !stored : 0)
+                          : (before ? 1 + !stored : 0) + behind;
+    return trips * moved(w, slot->tensor);
+}
+
+/* By rows: all passes, and rows at the edges of planks twice. */
+static double cost_of_rows(const Slabs *s, uint64_t free) {
+    const Work *w = s->w;
+    const Node *node = graph_node(w->g, s->id);
+    uint32_t rows = plank_highest(w, s->id, free), read = 0;
+    uint32_t h = plan_volume(w->g, node->out[0]).h;
+    Volume in = plan_volume(w->g, node->in[0]);
+    double sum = 0;
+    if (!rows)
+        return HUGE_VAL;
+    for (uint32_t row = 0; row < h; row += rows)
+        read += rows_needed(w->g, s->id, row, rows < h - row ? rows : h - row)
+                    .in_rows;
+    for (uint32_t k = 0; k < s->n; k++)
+        sum += s->slot[k].cost;
+    for (uint32_t k = 0; k + 1 < s->n && read > in.h; k++)
+        sum += moved(w, s->slot[k].tensor) / in.h * (read - in.h);
+    return sum;
+}
+
+/* ---- what fits ---- */
+
+static bool stays(uint32_t staying, uint32_t k) {
+    return staying >> k & 1;
+}
+
+/* The unit counts once. */
+static bool counted(const Slabs *s, uint32_t staying, uint32_t k) {
+    for (uint32_t i = 0; i < k; i++)
+        if (stays(staying, i) && s->slot[i].unit == s->slot[k].unit)
+            return true;
+    return false;
+}
+
+static uint64_t bytes_of(const Slabs *s, uint32_t staying, uint32_t channels) {
+    const Work *w = s->w;
+    uint64_t sum = 0, bytes[PLAN_MAX_POOLS];
+    for (uint32_t k = 0; k < s->n; k++) {
+        const Passing *slot = &s->slot[k];
+        if (stays(staying, k) && counted(s, staying, k))
+            continue;
+        if (!stays(staying, k))
+            slab_bytes(w, slot->tensor, channels, bytes);
+        const uint64_t *own =
+            stays(staying, k) ? w->unit.at[slot->unit].bytes : bytes;
+        sum = add_capped(sum, least_bytes(w, own, reach(w, s->id)));
+    }
+    return sum;
+}
+
+static bool engine_makes(const Slabs *s, uint32_t channels) {
+    const HwEngine *engine = &s->w->spec->engine[s->w->legal[s->id.i].engine];
+    return hw_range_has(&engine->limit[HW_LIMIT_OUT_C], channels) &&
+           (s->dense || hw_range_has(&engine->limit[HW_LIMIT_IN_C], channels));
+}
+
+static bool valid(const Slabs *s, uint32_t channels) {
+    uint32_t rest = s->all % channels;
+    return channels < s->all && engine_makes(s, channels) &&
+           (!rest || engine_makes(s, rest));
+}
+
+/* What the array makes at a time, if that is a multiple of where it can be cut.
+ */
+static uint32_t step_of(const Slabs *s) {
+    const HwEngine *engine = &s->w->spec->engine[s->w->legal[s->id.i].engine];
+    uint32_t unit = s->dense ? engine->unroll.out_c : 0;
+    return unit && unit < s->all && unit % s->quantum == 0 ? unit : s->quantum;
+}
+
+/* Of all thicknesses those that part the layer into so many slabs, or more: the
+ * thickest within `free`; 0 if there is none. */
+static uint32_t thickest(const Slabs *s, uint32_t staying, uint64_t free,
+                         uint32_t most) {
+    uint32_t step = step_of(s);
+    for (int finer = 0; finer < 2; finer++, step = s->quantum)
+        for (uint32_t n = 2; n <= MOST_SLABS; n++) {
+            uint32_t one = ((s->all + n - 1) / n + step - 1) / step * step;
+            if (one <= most && valid(s, one) &&
+                bytes_of(s, staying, one) <= free)
+                return one;
+            if (one <= step)
+                break;
+        }
+    return 0;
+}
+
+/* ---- which pass ---- */
+
+static bool may_stay(const Slabs *s, uint32_t staying) {
+    uint32_t result = s->n - 1;
+    if (s->dense && staying != (1U << result) - 1)
+        return false;
+    for (uint32_t k = 0; k < s->n; k++)
+        for (uint32_t i = 0; i < k; i++)
+            if (s->slot[i].unit == s->slot[k].unit &&
+                stays(staying, i) != stays(staying, k))
+                return false;
+    return true;
+}
+
+static double cost_with(const Slabs *s, uint32_t staying) {
+    double sum = 0;
+    for (uint32_t k = 0; k < s->n; k++)
+        sum += stays(staying, k) ? 0 : s->slot[k].cost;
+    return sum;
+}
+
+static bool slabs_look(const Work *w, NodeId id, Slabs *s) {
+    const Node *node = graph_node(w->g, id);
+    uint32_t step = w->schedule->step_of[id.i];
+    bool dense = is_dense(node);
+    if (w->low || !machine_may(w, id) || node->n_in >= MOST_SLOTS ||
+        !(dense || goes_by_channel(w, node)))
+        return false;
+    *s = (Slabs){.w = w,
+                 .id = id,
+                 .n = node->n_in + 1,
+                 .all = plan_volume(w->g, node->out[0]).c,
+                 .quantum = slab_quantum(w, id),
+                 .dense = dense};
+    for (uint32_t k = 0; k < s->n; k++) {
+        Passing *slot = &s->slot[k];
+        slot->tensor = k < node->n_in ? node->in[k] : node->out[0];
+        slot->unit = w->unit_of[slot->tensor.i];
+        if (slot->unit == NONE)
+            return false;
+        slot->cost = cost_of(w, slot, step, k == node->n_in);
+    }
+    return s->quantum != NONE;
+}
+
+static Mode mode_of(const Slabs *s, uint32_t staying, uint32_t channels) {
+    uint32_t result = s->n - 1, operands = (1U << result) - 1;
+    return (Mode){.kind = MODE_PLANKS,
+                  .streams_in = (staying & operands) != operands,
+                  .streams_out = !stays(staying, result),
+                  .stays = staying & operands,
+                  .early = true,
+                  .rows = plan_volume(s->w->g, s->slot[result].tensor).h,
+                  .channels = channels,
+                  .style = -1};
+}
+
+bool slabs_start(Work *w, NodeId id, uint64_t free) {
+    Slabs s;
+    if (!slabs_look(w, id, &s))
+        return false;
+    double least = cost_of_rows(&s, free);
+    bool found = false;
+    for (uint32_t staying = 0; staying + 1 < 1U << s.n; staying++) {
+        double cost = cost_with(&s, staying);
+        if (cost >= least || !may_stay(&s, staying))
+            continue;
+        uint32_t usual = (s.all + USUAL_SLABS - 1) / USUAL_SLABS;
+        uint32_t channels = thickest(&s, staying, free, usual);
+        if (!channels)
+            channels = thickest(&s, staying, free, s.all);
+        if (!channels)
+            continue;
+        w->mode[id.i] = mode_of(&s, staying, channels);
+        least = cost;
+        found = true;
+    }
+    return found;
+}
+
+bool slabs_shrink(Work *w, NodeId id) {
+    Slabs s;
+    Mode *mode = &w->mode[id.i];
+    if (!slabs_look(w, id, &s))
+        return false;
+    uint32_t channels =
+        thickest(&s, mode->stays, UINT64_MAX, mode->channels * 3 / 4);
+    mode->channels = channels ? channels : mode->channels;
+    return channels > 0;
+}
+
+uint32_t slabs_thinnest(const Work *w, NodeId id) {
+    Slabs s;
+    if (!slabs_look(w, id, &s))
+        return 0;
+    uint32_t least = (s.all + MOST_SLABS - 1) / MOST_SLABS, q = s.quantum;
+    for (uint32_t c = (least + q - 1) / q * q; c < s.all; c += q)
+        if (valid(&s, c))
+            return c;
+    return 0;
+}

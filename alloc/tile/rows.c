@@ -1,0 +1,634 @@
+/* rows.c - running a node by parts: which rows a plank needs, and how large
+ * planks and tiles are.
+ *
+ * Input: a node, the bytes that are free at its step. Output: its Mode.
+ * Software tiling: planks of full width, as high as the free bytes allow and
+ * balanced. Hardware tiling: the largest tile that fits the input buffer,
+ * preferring the least re-read halo, then the widest (facts/xdnn.md 2.5).
+ */
+#include "alloc/work.h"
+
+/* ---- rows ---- */
+
+/* Windows over an axis: output rows [at, at + n) of a kernel read the input
+ * rows [at, at + n) that it leaves here, before clipping. */
+typedef struct Span {
+    int64_t at, n;
+} Span;
+
+static Span window(Span out, uint32_t kernel, uint32_t stride,
+                   uint32_t dilation, uint32_t pad) {
+    return (Span){out.at * stride - pad,
+                  (out.n - 1) * stride + (int64_t)dilation * (kernel - 1) + 1};
+}
+
+static Span pool_window(const PoolAttr *pool, uint32_t axis, Span out,
+                        uint32_t in) {
+    if (pool->global)
+        return (Span){0, in};
+    return window(out, pool->kernel[axis], pool->stride[axis], 1,
+                  pool->pad[axis]);
+}
+
+static Span conv_window(const ConvAttr *conv, uint32_t axis, Span out) {
+    return window(out, conv->kernel[axis], conv->stride[axis],
+                  conv->dilation[axis], conv->pad[axis]);
+}
+
+/* Cuts to [0, size); at least one row is left. */
+static Span clip(Span s, int64_t size, uint32_t *pad_top) {
+    int64_t end = s.at + s.n < size ? s.at + s.n : size;
+    int64_t at = s.at < 0 ? 0 : s.at;
+    if (at > size - 1)
+        at = size - 1;
+    if (end <= at)
+        end = at + 1;
+    *pad_top = s.at < 0 ? (uint32_t)-s.at : 0;
+    return (Span){at, end - at};
+}
+
+static uint32_t in_size(const Graph *g, const Node *node, uint32_t axis) {
+    Volume v = plan_volume(g, node->in[0]);
+    return axis ? v.w : v.h;
+}
+
+static uint32_t mid_size(const Graph *g, const Node *node, uint32_t axis) {
+    const ConvAttr *c = &node->attr.conv;
+    return conv_out_size(in_size(g, node, axis), c->kernel[axis],
+                         c->stride[axis], c->dilation[axis], c->pad[axis],
+                         c->pad_end[axis]);
+}
+
+/* Inputs of a transposed convolution that reach the output rows. Instructions
+ * cut one padding from both sides of what these make: no other rows can be
+ * made by themselves. */
+static Rows deconv_rows(const Graph *g, const Node *node, uint32_t axis,
+                        Span out) {
+    const ConvAttr *c = &node->attr.conv;
+    int64_t size = in_size(g, node, axis), stride = c->stride[axis];
+    int64_t reach = (int64_t)(c->kernel[axis] - 1) * c->dilation[axis];
+    int64_t first = out.at + c->pad[axis] - reach;
+    int64_t at = first > 0 ? (first + stride - 1) / stride : 0;
+    int64_t last = (out.at + out.n - 1 + c->pad[axis]) / stride;
+    last = last < size ? last : size - 1;
+    int64_t pad = out.at + c->pad[axis] - at * stride;
+    if (at > last || pad < 0 ||
+        (last - at) * stride + reach + 1 - 2 * pad != out.n)
+        return (Rows){0};
+    return (Rows){(uint32_t)at, (uint32_t)(last - at + 1), (uint32_t)pad, 0};
+}
+
+/* An instruction says the padding on top; what lies behind is implied by the
+ * output's height, and can be no more than that or the window reaches. */
+static bool starts_inside(Span out, uint32_t stride, Span in, uint32_t pad) {
+    return (out.n - 1) * stride < in.n + 2 * (int64_t)pad;
+}
+
+static bool windows_inside(const Node *node, uint32_t axis, Span out, Span mid,
+                           Span in, const Rows *r) {
+    const ConvAttr *conv = &node->attr.conv;
+    const PoolAttr *pool = &node->attr.pool;
+    bool global = pool->global;
+    switch (node->op) {
+    case OP_CONV:
+        return starts_inside(out, conv->stride[axis], in, r->pad_top);
+    case OP_POOL:
+        return global || starts_inside(out, pool->stride[axis], in, r->pad_top);
+    case OP_CONV_POOL:
+        return starts_inside(mid, conv->stride[axis], in, r->pad_top) &&
+               (global ||
+                starts_inside(out, pool->stride[axis], mid, r->pool_pad_top));
+    default:
+        return true;
+    }
+}
+
+/* in_rows is 0 where the rows cannot be computed from a plank: such as rows
+ * that read nothing but padding behind the input. */
+Rows axis_needed(const Graph *g, NodeId id, uint32_t axis, uint32_t at,
+                 uint32_t n) {
+    const Node *node = graph_node(g, id);
+    int64_t size = in_size(g, node, axis);
+    Span span = {at, n}, out = span, mid = span;
+    Rows r = {0};
+    switch (node->op) {
+    case OP_DECONV:
+        return deconv_rows(g, node, axis, span);
+    case OP_CONV:
+        span = conv_window(&node->attr.conv, axis, span);
+        break;
+    case OP_POOL:
+        span = pool_window(&node->attr.pool, axis, span, (uint32_t)size);
+        break;
+    case OP_CONV_POOL:
+        span =
+            pool_window(&node->attr.pool, axis, span, mid_size(g, node, axis));
+        mid = clip(span, mid_size(g, node, axis), &r.pool_pad_top);
+        span = conv_window(&node->attr.conv, axis, mid);
+        break;
+    case OP_UPSAMPLE: {
+        uint32_t f = node->attr.up.factor[axis];
+        span = (Span){at / f, (at + n + f - 1) / f - at / f};
+        break;
+    }
+    case OP_ELTWISE:
+    case OP_SCALE:
+    case OP_ACT:
+    case OP_CONCAT:
+        break;
+    default:
+        span = (Span){0, size};
+    }
+    if (span.at >= size)
+        return (Rows){0};
+    span = clip(span, size, &r.pad_top);
+    if (!windows_inside(node, axis, out, mid, span, &r))
+        return (Rows){0};
+    r.in_row = (uint32_t)span.at;
+    r.in_rows = (uint32_t)span.n;
+    return r;
+}
+
+uint32_t axis_before_pool(const Graph *g, NodeId id, uint32_t axis, uint32_t at,
+                          uint32_t n) {
+    const Node *node = graph_node(g, id);
+    uint32_t size = mid_size(g, node, axis), pad;
+    Span span = pool_window(&node->attr.pool, axis, (Span){at, n}, size);
+    return (uint32_t)clip(span, size, &pad).n;
+}
+
+Rows rows_needed(const Graph *g, NodeId id, uint32_t row, uint32_t rows) {
+    return axis_needed(g, id, 0, row, rows);
+}
+
+/* ---- planks ---- */
+
+static uint32_t out_rows(const Work *w, NodeId node) {
+    return plan_volume(w->g, graph_node(w->g, node)->out[0]).h;
+}
+
+static uint32_t most_in_rows(const Graph *g, NodeId node, uint32_t rows) {
+    uint32_t h = plan_volume(g, graph_node(g, node)->out[0]).h, most = 0;
+    for (uint32_t row = 0; row < h; row += rows) {
+        uint32_t n = rows < h - row ? rows : h - row;
+        uint32_t in = rows_needed(g, node, row, n).in_rows;
+        most = in > most ? in : most;
+    }
+    return most;
+}
+
+enum { PLANK_SLOTS = 8 }; /* a node */
+
+size_t plank_slots(const Graph *g) {
+    return (size_t)g->node.n * PLANK_SLOTS + 1;
+}
+
+uint32_t plank_in_rows(const Work *w, NodeId node, uint32_t rows) {
+    PlankRows *known =
+        &w->once->planks[node.i * PLANK_SLOTS + rows % PLANK_SLOTS];
+    if (known->rows != rows)
+        *known = (PlankRows){rows, most_in_rows(w->g, node, rows)};
+    return known->in;
+}
+
+/* Whether all planks of this height can be computed. */
+static bool planks_valid(const Graph *g, NodeId node, uint32_t rows) {
+    uint32_t h = plan_volume(g, graph_node(g, node)->out[0]).h;
+    for (uint32_t row = 0; row < h; row += rows) {
+        uint32_t n = rows < h - row ? rows : h - row;
+        if (!rows_needed(g, node, row, n).in_rows)
+            return false;
+    }
+    return true;
+}
+
+/* Bytes of the node's planks; UINT64_MAX if no memory holds one of them. */
+static uint64_t planks_bytes(const Work *w, NodeId id, uint32_t rows) {
+    const Node *node = graph_node(w->g, id);
+    uint32_t in = plank_in_rows(w, id, rows);
+    uint64_t sum = 0, bytes[PLAN_MAX_POOLS];
+    for (uint32_t i = 0; i <= node->n_in; i++) {
+        TensorId t = i < node->n_in ? node->in[i] : node->out[0];
+        pool_bytes(w, t, i < node->n_in ? in : rows, false, bytes);
+        uint64_t least = least_bytes(w, bytes, reach(w, id));
+        if (least == UINT64_MAX)
+            return UINT64_MAX;
+        sum += least;
+    }
+    return sum;
+}
+
+bool deconv_spreads(const Node *node) {
+    const ConvAttr *c = &node->attr.conv;
+    for (uint32_t axis = 0; axis < 2; axis++)
+        if (c->kernel[axis] != c->stride[axis] || c->pad[axis] ||
+            c->pad_end[axis] || c->dilation[axis] != 1)
+            return false;
+    return true;
+}
+
+uint32_t node_quantum(const Graph *g, NodeId id, uint32_t axis) {
+    const Node *node = graph_node(g, id);
+    if (node->op == OP_DECONV && deconv_spreads(node))
+        return node->attr.conv.stride[axis];
+    return node->op == OP_UPSAMPLE ? node->attr.up.factor[axis] : 1;
+}
+
+static uint32_t quantum(const Work *w, NodeId id) {
+    return node_quantum(w->g, id, 0);
+}
+
+/* Planks of one height, near `most` rows, so that the last is not tiny. */
+static uint32_t balance(const Work *w, NodeId id, uint32_t most) {
+    uint32_t h = out_rows(w, id), q = quantum(w, id);
+    uint32_t n = (h + most - 1) / most;
+    uint32_t rows = ((h + n - 1) / n + q - 1) / q * q;
+    return rows < most ? rows : most;
+}
+
+/* A height up to `most` whose planks take at most `free` bytes, as large as
+ * can be; 0 if there is none. */
+static uint32_t plank_height(const Work *w, NodeId id, uint32_t most,
+                             uint64_t free) {
+    uint32_t q = quantum(w, id), lo = 0, hi = most / q;
+    while (lo < hi) {
+        uint32_t mid = (lo + hi + 1) / 2;
+        uint64_t bytes = planks_bytes(w, id, mid * q);
+        if (bytes != UINT64_MAX && bytes <= free)
+            lo = mid;
+        else
+            hi = mid - 1;
+    }
+    uint32_t rows = lo ? balance(w, id, lo * q) : 0;
+    while (rows && !planks_valid(w->g, id, rows))
+        rows -= q;
+    return rows;
+}
+
+/* No plank is lower. A network is input from anywhere: it must not ask for
+ * planks without end. */
+static uint32_t plank_floor(const Work *w, NodeId id) {
+    enum { MAX_PLANKS = 1 << 14 };
+    uint32_t q = quantum(w, id);
+    return (out_rows(w, id) / MAX_PLANKS / q + 1) * q;
+}
+
+/* The smallest height that can be, whether it fits or not. */
+uint32_t plank_least(const Work *w, NodeId id) {
+    uint32_t h = out_rows(w, id), q = quantum(w, id);
+    for (uint32_t rows = plank_floor(w, id); rows <= h; rows += q)
+        if (planks_valid(w->g, id, rows))
+            return rows;
+    return 0;
+}
+
+uint32_t plank_highest(const Work *w, NodeId node, uint64_t free) {
+    return plank_height(w, node, out_rows(w, node), free);
+}
+
+/* Rows of lower planks than the mode has; 0 if there are none. */
+static uint32_t lower_planks(const Work *w, NodeId id, uint64_t free) {
+    const Mode *mode = &w->mode[id.i];
+    bool first = mode->kind == MODE_WHOLE;
+    uint32_t most = first ? out_rows(w, id) - 1 : mode->rows * 3 / 4;
+    if (mode->channels)
+        return 0;
+    if (!first && most == mode->rows)
+        most--;
+    uint32_t rows = plank_height(w, id, most, free);
+    if (rows < plank_floor(w, id)) {
+        uint32_t least = plank_least(w, id);
+        rows = rows < least ? least : rows;
+    }
+    return first || rows < mode->rows ? rows : 0;
+}
+
+/* Channels of smaller slabs than the mode has, where planks are not lower or
+ * do not fit; 0 if there are none. */
+static uint32_t smaller_slabs(const Work *w, NodeId id, uint32_t rows,
+                              uint64_t free) {
+    uint32_t below = w->mode[id.i].channels;
+    if (rows && planks_bytes(w, id, rows) <= free)
+        return 0;
+    below = below ? below : plan_volume(w->g, graph_node(w->g, id)->out[0]).c;
+    uint32_t channels = slab_largest(w, id, below, free);
+    if (channels || plank_least(w, id) < out_rows(w, id))
+        return channels;
+    uint32_t least = slab_least(w, id);
+    return least < below ? least : 0;
+}
+
+static bool set_planks(Work *w, NodeId id, uint32_t rows, uint32_t channels) {
+    if (!rows && !channels)
+        return false;
+    w->mode[id.i] = (Mode){.kind = MODE_PLANKS,
+                           .streams_in = true,
+                           .streams_out = !channels,
+                           .rows = channels ? out_rows(w, id) : rows,
+                           .channels = channels,
+                           .style = -1};
+    return true;
+}
+
+static bool planks_next(Work *w, NodeId id, uint64_t free) {
+    Mode *mode = &w->mode[id.i];
+    if (mode->kind == MODE_WHOLE ? slabs_start(w, id, free)
+                                 : mode->early && slabs_shrink(w, id))
+        return true;
+    if (mode->early)
+        *mode = (Mode){.style = -1};
+    uint32_t rows = lower_planks(w, id, free);
+    return set_planks(w, id, rows, smaller_slabs(w, id, rows, free));
+}
+
+/* Where the machine has tiles, but none that is small enough. */
+static bool slabs_next(Work *w, NodeId id, uint64_t free) {
+    bool never_whole = w->spec->tiling.always >> w->legal[id.i].op & 1;
+    return !never_whole && set_planks(w, id, 0, smaller_slabs(w, id, 0, free));
+}
+
+/* ---- hardware tiles ---- */
+
+/* Pixels of the input, along an axis, behind `n` pixels of the output. */
+static uint32_t tile_extent(const Graph *g, const Node *node, uint32_t axis,
+                            uint32_t n) {
+    uint32_t size = in_size(g, node, axis);
+    Span span = {0, n};
+    if (node->op == OP_CONV_POOL)
+        span = conv_window(
+            &node->attr.conv, axis,
+            pool_window(&node->attr.pool, axis, span, mid_size(g, node, axis)));
+    else if (node->op == OP_CONV)
+        span = conv_window(&node->attr.conv, axis, span);
+    else if (node->op == OP_POOL)
+        span = pool_window(&node->attr.pool, axis, span, size);
+    else if (node->op == OP_UPSAMPLE)
+        span.n =
+            (n + node->attr.up.factor[axis] - 1) / node->attr.up.factor[axis];
+    else if (!(node->op == OP_ELTWISE || node->op == OP_SCALE ||
+               node->op == OP_ACT))
+        span.n = size;
+    return span.n < size ? (uint32_t)span.n : size;
+}
+
+/* The part of an axis of the input behind a span of the output. */
+static Span span_needed(const Graph *g, const Node *node, uint32_t axis,
+                        Span span) {
+    uint32_t size = in_size(g, node, axis), unused;
+    if (node->op == OP_CONV_POOL) {
+        uint32_t mid = mid_size(g, node, axis);
+        span = pool_window(&node->attr.pool, axis, span, mid);
+        span = conv_window(&node->attr.conv, axis, clip(span, mid, &unused));
+    } else if (node->op == OP_CONV) {
+        span = conv_window(&node->attr.conv, axis, span);
+    } else if (node->op == OP_POOL) {
+        span = pool_window(&node->attr.pool, axis, span, size);
+    } else {
+        return (Span){0, tile_extent(g, node, axis, (uint32_t)span.n)};
+    }
+    return clip(span, size, &unused);
+}
+
+void tile_needs(const Graph *g, NodeId id, uint32_t axis, uint32_t at,
+                uint32_t n, uint32_t *in, uint32_t *made) {
+    const Node *node = graph_node(g, id);
+    uint32_t unused;
+    *made = n;
+    if (node->op == OP_CONV_POOL) {
+        uint32_t mid = mid_size(g, node, axis);
+        Span span = pool_window(&node->attr.pool, axis, (Span){at, n}, mid);
+        *made = (uint32_t)clip(span, mid, &unused).n;
+    }
+    *in = (uint32_t)span_needed(g, node, axis, (Span){at, n}).n;
+}
+
+/* Input pixels along an axis, summed over its tiles. */
+static uint64_t axis_pixels(const Graph *g, const Node *node, uint32_t axis,
+                            uint32_t size, uint32_t tile) {
+    uint64_t sum = 0;
+    for (uint32_t at = 0; at < size; at += tile) {
+        uint32_t n = tile < size - at ? tile : size - at;
+        sum += (uint64_t)span_needed(g, node, axis, (Span){at, n}).n;
+    }
+    return sum;
+}
+
+uint64_t tiles_read(const Graph *g, const Node *node, uint32_t tile_w,
+                    uint32_t tile_h) {
+    Volume out = plan_volume(g, node->out[0]);
+    return axis_pixels(g, node, 0, out.h, tile_h) *
+           axis_pixels(g, node, 1, out.w, tile_w);
+}
+
+typedef struct TileFit {
+    const Work *w;
+    const Node *node;
+    const HwTileStyle *style;
+    const Layout *layout;
+    Volume in, out;
+    Repl repl;
+} TileFit;
+
+static uint64_t fit_bytes(const TileFit *f, uint32_t tw, uint32_t th) {
+    Volume v = {f->in.c, tile_extent(f->w->g, f->node, 0, th),
+                tile_extent(f->w->g, f->node, 1, tw), f->repl};
+    return layout_bytes(f->layout, &v);
+}
+
+static bool tile_fits(const TileFit *f, uint32_t tw, uint32_t th) {
+    return fit_bytes(f, tw, th) <= f->style->buffer_size;
+}
+
+/* The greatest height with this width; 0 if none fits. */
+static uint32_t tile_height(const TileFit *f, uint32_t tw) {
+    uint32_t lo = 0, hi = f->out.h;
+    while (lo < hi) {
+        uint32_t mid = (lo + hi + 1) / 2;
+        if (tile_fits(f, tw, mid))
+            lo = mid;
+        else
+            hi = mid - 1;
+    }
+    return lo;
+}
+
+static bool tile_choose(const TileFit *f, Mode *mode) {
+    uint32_t step = f->style->multiple_w ? f->style->multiple_w : 1;
+    uint64_t best = UINT64_MAX;
+    uint32_t tw = f->out.w;
+    while (tw) {
+        uint32_t th = tile_height(f, tw);
+        if (th) {
+            uint64_t reads = tiles_read(f->w->g, f->node, tw, th);
+            if (reads < best) {
+                best = reads;
+                mode->tile_w = tw;
+                mode->tile_h = th;
+            }
+        }
+        tw = tw > step ? (tw - 1) / step * step : 0;
+    }
+    return best != UINT64_MAX;
+}
+
+static uint32_t first_bit(uint32_t bits) {
+    uint32_t i = 0;
+    while (!(bits >> i & 1))
+        i++;
+    return i;
+}
+
+Repl tile_repl(const Work *w, NodeId id) {
+    const Node *node = graph_node(w->g, id);
+    uint32_t c = plan_volume(w->g, node->in[0]).c;
+    HwOp op = w->legal[id.i].op;
+    bool dense = op == HW_OP_CONV || op == HW_OP_CONV_POOL_MAX ||
+                 op == HW_OP_CONV_POOL_AVG;
+    if (!w->options->replication || !dense)
+        return hwspec_repl_none(w->spec, c);
+    return hwspec_repl_rule(
+        w->spec, c, node->attr.conv.kernel[0] * node->attr.conv.kernel[1],
+        true);
+}
+
+/* Styles in order of preference: both operands stay in active memory, the
+ * output does, the input does, neither. */
+static uint32_t style_class(const HwTileStyle *s) {
+    if (s->in_backing)
+        return s->out_backing ? 3 : 1;
+    return s->out_backing ? 2 : 0;
+}
+
+/* The style of rank `rank` for the operation; -1 behind the last. */
+static int32_t style_of_rank(const Work *w, HwOp op, uint32_t rank) {
+    for (uint32_t class = 0; class < 4; class ++)
+        for (uint32_t i = 0; i < w->spec->tiling.n; i++) {
+            const HwTileStyle *s = &w->spec->tiling.style[i];
+            if (style_class(s) == class && (class || s->sums) &&
+                s->ops >> op & 1 && rank-- == 0)
+                return (int32_t)i;
+        }
+    return -1;
+}
+
+static bool hardware_next(Work *w, NodeId id) {
+    const Node *node = graph_node(w->g, id);
+    Mode *mode = &w->mode[id.i];
+    uint32_t rank = mode->kind == MODE_WHOLE ? 0 : mode->rank + 1;
+    uint32_t memory = first_bit(reach(w, id));
+    for (;; rank++) {
+        int32_t i = style_of_rank(w, w->legal[id.i].op, rank);
+        if (i < 0)
+            return false;
+        const HwTileStyle *style = &w->spec->tiling.style[i];
+        Mode next = {.kind = MODE_HARDWARE,
+                     .streams_in = style->in_backing,
+                     .streams_out = style->out_backing,
+                     .rank = rank,
+                     .style = i,
+                     .repl = tile_repl(w, id)};
+        if (style->sums) {
+            next.repl = (Repl){0};
+            nest_choose(w, id, &next);
+            *mode = next;
+            return true;
+        }
+        TileFit fit = {w,
+                       node,
+                       style,
+                       w->spec->memory[memory].layout,
+                       plan_volume(w->g, node->in[0]),
+                       plan_volume(w->g, node->out[0]),
+                       next.repl};
+        if (tile_choose(&fit, &next)) {
+            if (node->op == OP_CONV || node->op == OP_CONV_POOL)
+                tiles_hasten(w, id, BYTE_PRICE, &next);
+            else
+                tiles_quicken(w, id, &next);
+            *mode = next;
+            return true;
+        }
+    }
+}
+
+void modes_start(Work *w) {
+    for (NodeId id = {0}; id.i < w->g->node.n; id.i++)
+        if (on_engine(w, id) && w->mode[id.i].kind == MODE_WHOLE &&
+            w->spec->tiling.always >> w->legal[id.i].op & 1)
+            while (hardware_next(w, id) && w->streams_first)
+                ;
+}
+
+uint64_t tile_bytes(const Work *w, NodeId id, const Mode *mode) {
+    const Node *node = graph_node(w->g, id);
+    TileFit fit = {w,
+                   node,
+                   &w->spec->tiling.style[mode->style],
+                   w->spec->memory[first_bit(reach(w, id))].layout,
+                   plan_volume(w->g, node->in[0]),
+                   plan_volume(w->g, node->out[0]),
+                   mode->repl};
+    return fit_bytes(&fit, mode->tile_w, mode->tile_h);
+}
+
+bool mode_next(Work *w, NodeId id, uint64_t free) {
+    HwOp op = w->legal[id.i].op;
+    if (w->mode[id.i].kind == MODE_AHEAD)
+        return false;
+    switch (w->spec->tiling.kind) {
+    case HW_TILING_SOFTWARE:
+        return w->spec->tiling.ops >> op & 1 && planks_next(w, id, free);
+    case HW_TILING_HARDWARE:
+        return w->mode[id.i].kind == MODE_PLANKS
+                   ? slabs_next(w, id, free)
+                   : hardware_next(w, id) || slabs_next(w, id, free);
+    case HW_TILING_NONE:
+        break;
+    }
+    return false;
+}
+
+static void range_add(Range *pin, uint32_t *n, Range r) {
+    if (r.end <= r.at)
+        return;
+    for (uint32_t i = 0; i < *n; i++) {
+        if (r.at <= pin[i].end && pin[i].at <= r.end) {
+            r.at = r.at < pin[i].at ? r.at : pin[i].at;
+            r.end = r.end > pin[i].end ? r.end : pin[i].end;
+            pin[i] = pin[--*n];
+            range_add(pin, n, r);
+            return;
+        }
+    }
+    pin[(*n)++] = r;
+}
+
+/* The machine's buffers stay where they are if only a part of its memory is
+ * planned with: what is behind that need not be pinned. */
+static void pin_add(Range *pin, uint32_t *n, uint64_t at, uint64_t end,
+                    uint64_t size) {
+    range_add(pin, n, (Range){at, end < size ? end : size});
+}
+
+uint32_t mode_pins(const Work *w, NodeId id, Range pin[3], uint32_t *memory) {
+    const Mode *mode = &w->mode[id.i];
+    const HwTileStyle *style = &w->spec->tiling.style[mode->style];
+    uint32_t n = 0;
+    *memory = first_bit(reach(w, id));
+    Pool pool = pool_of(&w->spec->memory[*memory]);
+    pin_add(pin, &n, 0, style->reserved, pool.size);
+    range_add(pin, &n, (Range){0, mode->nest.over});
+    for (uint32_t i = 0; i < 2 && !style->sums; i++)
+        pin_add(pin, &n, style->buffer[i] / pool.align * pool.align,
+                style->buffer[i] + style->buffer_size, pool.size);
+    return n;
+}
+
+uint64_t mode_pinned(const Work *w, NodeId id) {
+    Range pin[3];
+    uint32_t memory, n = mode_pins(w, id, pin, &memory);
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < n; i++)
+        sum += pin[i].end - pin[i].at;
+    return sum;
+}

@@ -1,0 +1,226 @@
+/* weight_blocks.c - layers by slices of output channels, so that the weights of
+ * one slice fit; see weights.h.
+ *
+ * Input: a plan. Output: the same with a run of each slice in place of a run
+ * that needs weights, slices of a layer being the same in all of its runs.
+ * Invariants: slices are alike, but for the last, and begin where a volume may
+ * begin; nothing is computed twice, and no byte of a volume moves more.
+ */
+#include "alloc/weights/weights.h"
+
+#include "base/arith.h"
+#include "hwspec/cost.h"
+
+typedef struct Blocks {
+    Arena *arena;
+    const Plan *plan;
+    const Graph *g;
+    const HwSpec *spec;
+    uint32_t *unit;     /* by node: slices begin at multiples, in all runs */
+    uint32_t *channels; /* by node: of a slice; 0: not known */
+    uint32_t *first;    /* by node: index of its first slice */
+    VEC(Slice) slice;
+    VEC(Action) action;
+    Placements placement;
+    VEC(uint32_t) slice_of;
+} Blocks;
+
+uint32_t weight_taps(const Graph *g, const Node *node) {
+    Volume in = plan_volume(g, node->in[0]);
+    if (node->op == OP_FC)
+        return in.c * in.h * in.w;
+    const ConvAttr *c = &node->attr.conv;
+    return c->kernel[0] * c->kernel[1] * (in.c / (c->groups ? c->groups : 1));
+}
+
+static bool needs_weights(const Plan *plan, const Action *a) {
+    return a->kind == ACTION_RUN &&
+           hwspec_stages(plan->schedule->spec, a->legal.op);
+}
+
+static bool in_groups(const Node *node) {
+    return (node->op == OP_CONV || node->op == OP_CONV_POOL ||
+            node->op == OP_DECONV) &&
+           node->attr.conv.groups > 1;
+}
+
+/* Slices of the result begin where volumes may: at multiples of so many
+ * channels; all of them: it has no slices. */
+static uint32_t granule_of(const Plan *plan, const Action *a) {
+    const Placement *out = &plan->placement[a->out];
+    const HwMemory *m = &plan->schedule->spec->memory[out->memory];
+    uint64_t step = layout_part_offset(m->layout, &out->whole, 1);
+    if (in_groups(graph_node(plan->schedule->graph, a->node)) ||
+        layout_granule(m->layout) != 1 || out->whole.c < 2 || !step)
+        return out->n_c;
+    uint32_t align = m->align ? m->align : 1;
+    uint32_t n = align / (uint32_t)gcd(align, step % align);
+    return n < out->n_c ? n : out->n_c;
+}
+
+static uint64_t bytes_of(const Plan *plan, const Action *a, uint32_t channels) {
+    const Graph *g = plan->schedule->graph;
+    return (uint64_t)weight_taps(g, graph_node(g, a->node)) * channels *
+           plan->schedule->spec->element;
+}
+
+/* However few rows of the result a place holds. */
+uint64_t block_least(const HwSpec *spec, const Graph *g, const Node *node) {
+    const HwMemory *m = &spec->memory[0];
+    uint32_t all = plan_volume(g, node->out[0]).c, n = m->align ? m->align : 1;
+    if (in_groups(node) || layout_granule(m->layout) != 1 || n > all)
+        n = all;
+    return (uint64_t)weight_taps(g, node) * n * spec->element;
+}
+
+/* Channels that fill the array, from where a volume may begin. */
+static uint32_t turn_of(const Plan *plan, const Action *a, uint32_t unit) {
+    const HwEngine *engine = &plan->schedule->spec->engine[a->legal.engine];
+    uint32_t all = plan->placement[a->out].n_c;
+    uint32_t turn = engine->unroll.out_c ? engine->unroll.out_c : 1;
+    uint64_t both = (uint64_t)unit / gcd(unit, turn) * turn;
+    return both < all ? (uint32_t)both : all;
+}
+
+/* Channels of the largest slices of at most `most` bytes, whole turns of the
+ * array where that leaves any; 0: there are none. */
+static uint32_t channels_within(const Plan *plan, const Action *a,
+                                uint32_t unit, uint64_t most) {
+    uint32_t all = plan->placement[a->out].n_c;
+    uint32_t turn = turn_of(plan, a, unit);
+    uint64_t one = bytes_of(plan, a, 1);
+    if (one * all <= most)
+        return all;
+    uint32_t n = (uint32_t)(most / one);
+    if (unit == all || n < unit)
+        return 0;
+    return n >= turn ? n / turn * turn : n / unit * unit;
+}
+
+/* Runs of more rows may be cut at channels at which those of fewer may not. */
+static void find_units(Blocks *b) {
+    for (uint32_t i = 0; i < b->plan->n_actions; i++) {
+        const Action *a = &b->plan->action[i];
+        if (!needs_weights(b->plan, a))
+            continue;
+        uint32_t all = b->plan->placement[a->out].n_c;
+        uint32_t one = granule_of(b->plan, a), *unit = &b->unit[a->node.i];
+        uint64_t both = *unit ? (uint64_t)*unit / gcd(*unit, one) * one : one;
+        *unit = both < all ? (uint32_t)both : all;
+    }
+}
+
+static Blocks blocks_of(Arena *arena, const Plan *plan) {
+    uint32_t n_nodes = plan->schedule->graph->node.n;
+    Blocks b = {.arena = arena,
+                .plan = plan,
+                .g = plan->schedule->graph,
+                .spec = plan->schedule->spec,
+                .unit = ARENA_ARRAY(arena, uint32_t, n_nodes + 1)};
+    find_units(&b);
+    return b;
+}
+
+uint64_t blocks_need(const Plan *plan, const Room *room) {
+    Arena *scratch = arena_new("need");
+    Blocks b = blocks_of(scratch, plan);
+    uint64_t align = b.spec->memory[0].align, most = plan->am_height;
+    for (uint32_t i = 0; i < plan->n_actions; i++) {
+        const Action *a = &plan->action[i];
+        if (!needs_weights(plan, a))
+            continue;
+        uint64_t bytes = bytes_of(plan, a, b.unit[a->node.i]) + align;
+        uint64_t end = room[i].between < bytes ? room[i].end + bytes : 0;
+        most = end > most ? end : most;
+    }
+    arena_free(scratch);
+    return round_up(most, align ? align : 1);
+}
+
+/* Of each node with weights; false if one has no room. */
+static bool find_channels(Blocks *b, const Room *rooms, uint32_t share) {
+    uint64_t align = b->spec->memory[0].align;
+    for (uint32_t i = 0; i < b->plan->n_actions; i++) {
+        const Action *a = &b->plan->action[i];
+        if (!needs_weights(b->plan, a))
+            continue;
+        uint64_t room = room_longest(rooms[i], b->spec->memory[0].size);
+        room -= room < align ? room : align;
+        uint32_t unit = b->unit[a->node.i];
+        uint32_t most = channels_within(b->plan, a, unit, room);
+        uint32_t n = channels_within(b->plan, a, unit, room / 16 * share);
+        uint32_t least = share ? turn_of(b->plan, a, unit) : unit;
+        if (!most)
+            return false;
+        n = n < least ? least : n;
+        n = n < most ? n : most;
+        uint32_t *channels = &b->channels[a->node.i];
+        if (!*channels || n < *channels)
+            *channels = n;
+    }
+    return true;
+}
+
+static void list_slices(Blocks *b, const Action *a) {
+    uint32_t all = b->plan->placement[a->out].n_c, n = b->channels[a->node.i];
+    uint32_t taps = weight_taps(b->g, graph_node(b->g, a->node));
+    if (b->first[a->node.i] != NONE)
+        return;
+    b->first[a->node.i] = b->slice.n;
+    for (uint32_t c = 0; c < all; c += n) {
+        Slice s = {.node = a->node,
+                   .c = c,
+                   .n_c = n < all - c ? n : all - c,
+                   .taps = taps};
+        s.bytes = (uint64_t)taps * s.n_c * b->spec->element;
+        vec_push(b->arena, &b->slice, s);
+    }
+}
+
+static void push(Blocks *b, Action a, uint32_t slice) {
+    vec_push(b->arena, &b->action, a);
+    vec_push(b->arena, &b->slice_of, slice);
+}
+
+static void push_slices(Blocks *b, const Action *a) {
+    uint32_t all = b->plan->placement[a->out].n_c, n = b->channels[a->node.i];
+    uint32_t count = (all + n - 1) / n, first = b->first[a->node.i];
+    for (uint32_t k = 0; k < count; k++) {
+        Action one = *a;
+        one.tile = a->tile * count + k;
+        one.n_tiles = (a->n_tiles ? a->n_tiles : 1) * count;
+        const Slice *s = &b->slice.at[first + k];
+        if (count > 1)
+            one.out = placements_add_channels(b->arena, &b->placement, a->out,
+                                              s->c, s->n_c);
+        push(b, one, first + k);
+    }
+}
+
+bool blocks_make(Arena *arena, Plan *plan, const Room *room, uint32_t share,
+                 Sliced *out) {
+    uint32_t n_nodes = plan->schedule->graph->node.n;
+    Blocks b = blocks_of(arena, plan);
+    b.channels = ARENA_ARRAY(arena, uint32_t, n_nodes + 1);
+    b.first = ARENA_ARRAY(arena, uint32_t, n_nodes + 1);
+    for (uint32_t i = 0; i < n_nodes; i++)
+        b.first[i] = NONE;
+    if (!find_channels(&b, room, share))
+        return false;
+    b.placement = placements_of(arena, plan);
+    for (uint32_t i = 0; i < plan->n_actions; i++) {
+        const Action *a = &plan->action[i];
+        if (!needs_weights(plan, a)) {
+            push(&b, *a, NONE);
+            continue;
+        }
+        list_slices(&b, a);
+        push_slices(&b, a);
+    }
+    plan->n_actions = b.action.n;
+    plan->action = b.action.at;
+    plan->n_placements = b.placement.n;
+    plan->placement = b.placement.at;
+    *out = (Sliced){b.slice.n, b.slice.at, b.slice_of.at};
+    return true;
+}

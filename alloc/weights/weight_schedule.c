@@ -1,0 +1,501 @@
+/* weight_schedule.c - loads ahead, in the order in which the machine runs them;
+ * see weights.h.
+ *
+ * Input: a plan whose actions run one behind the other, on a machine with a
+ * queue. Output: the same layers in the same order; loads of weights are there,
+ * and all transfers are where they begin early and nobody waits for nothing.
+ * Method: list scheduling by the plan's clock. Layers are issued as soon as
+ * what they read is; then comes the next transfer: of those whose bytes are
+ * free when the DMA is, the one that is needed first, else the one whose bytes
+ * are free first. Blocks of weights are loaded in the order of their uses.
+ * Invariants: actions that conflict keep their order. A block's place is free
+ * of all volumes from its load to its use, in the order of layers: so a layer
+ * that is next always finds a place.
+ */
+#include "alloc/weights/weights.h"
+
+#include "hwspec/cost.h"
+
+/* How far in front of its place a transfer may run, in actions. */
+enum { LOOK = 128 };
+
+typedef struct Item {
+    Touched touched;
+    uint32_t waits; /* conflicting actions in front that are not issued */
+    uint32_t due;   /* the first action behind that conflicts; NONE */
+    bool moves, issued;
+} Item;
+
+typedef struct Use {
+    uint32_t item, slice;
+    uint32_t again; /* item of the next use of the slice; NONE */
+} Use;
+
+typedef struct Stage {
+    Arena *arena;
+    Plan now; /* placements, and the blocks so far */
+    const Action *source;
+    uint32_t n;
+    const Sliced *sliced;
+    bool evicts;
+    uint64_t keeps; /* bytes of slices that stay from image to image, if they
+                     * can: the last ones */
+    Item *item;
+    uint32_t *next_move;     /* by item: the first transfer from it on, or n */
+    uint32_t *start, *after; /* after[start[i]..start[i + 1]): wait for i */
+    uint32_t low, front;     /* first item, first layer that is not issued */
+    uint32_t *block;         /* by item: 1 + its block */
+    VEC(Use) use;
+    uint32_t served; /* uses that have their block */
+    Holds holds;
+    Queue queue;
+    VEC(Action) action;
+    const StageMost *most;
+    uint64_t rest[HW_MAX_ENGINES + 1]; /* by unit: cycles of what is not issued,
+                                        * each slice loaded once */
+    uint64_t moved;                    /* bytes, likewise */
+    bool *loaded;                      /* by slice */
+} Stage;
+
+/* ---- what must stay in order ---- */
+
+typedef struct Edge {
+    uint32_t from, to;
+} Edge;
+typedef struct Edges {
+    VEC(Edge) at;
+} Edges;
+
+static void find_edge(Stage *s, Edges *edges, Edge e) {
+    const Touched *from = &s->item[e.from].touched,
+                  *to = &s->item[e.to].touched;
+    if (!accesses_conflict(&from->volumes, &to->volumes))
+        return;
+    vec_push(s->arena, &edges->at, e);
+    s->item[e.to].waits++;
+    if (s->item[e.from].due == NONE)
+        s->item[e.from].due = e.to;
+}
+
+/* Two layers keep their order without that. */
+static void find_edges(Stage *s, Edges *edges) {
+    for (uint32_t i = 0; i < s->n; i++) {
+        bool moves = s->item[i].moves;
+        uint32_t k = i > LOOK ? i - LOOK : 0;
+        for (k = moves ? k : s->next_move[k]; k < i;
+             k = moves ? k + 1 : s->next_move[k + 1])
+            find_edge(s, edges, (Edge){k, i});
+    }
+}
+
+static void find_order(Stage *s) {
+    Edges edges = {0};
+    find_edges(s, &edges);
+    s->start = ARENA_ARRAY(s->arena, uint32_t, s->n + 2);
+    s->after = ARENA_ARRAY(s->arena, uint32_t, edges.at.n + 1);
+    for (uint32_t i = 0; i < edges.at.n; i++)
+        s->start[edges.at.at[i].from + 1]++;
+    for (uint32_t i = 0; i < s->n; i++)
+        s->start[i + 1] += s->start[i];
+    uint32_t *fill = ARENA_COPY(s->arena, uint32_t, s->start, s->n + 1);
+    for (uint32_t i = 0; i < edges.at.n; i++)
+        s->after[fill[edges.at.at[i].from]++] = edges.at.at[i].to;
+}
+
+static uint32_t image_of(const Stage *s, uint32_t item) {
+    uint32_t images = s->now.images ? s->now.images : 1;
+    return s->source[item].node.i / (s->now.schedule->graph->node.n / images);
+}
+
+/* By slice. */
+static const bool *kept_slices(Stage *s) {
+    uint32_t n = s->sliced->n_slices;
+    bool *kept = ARENA_ARRAY(s->arena, bool, n + 1);
+    uint64_t left = s->keeps;
+    for (uint32_t i = n; i-- > 0 && s->sliced->slice[i].bytes <= left;) {
+        left -= s->sliced->slice[i].bytes;
+        kept[i] = true;
+    }
+    return kept;
+}
+
+static void find_uses(Stage *s) {
+    const bool *kept = kept_slices(s);
+    uint32_t *next = ARENA_ARRAY(s->arena, uint32_t, s->sliced->n_slices + 1);
+    for (uint32_t i = 0; i < s->sliced->n_slices; i++)
+        next[i] = NONE;
+    for (uint32_t i = 0; i < s->n; i++)
+        if (s->sliced->slice_of[i] != NONE)
+            vec_push(s->arena, &s->use,
+                     ((Use){i, s->sliced->slice_of[i], NONE}));
+    for (uint32_t i = s->use.n; i-- > 0;) {
+        Use *use = &s->use.at[i];
+        uint32_t again = next[use->slice];
+        bool goes = again != NONE && !kept[use->slice] &&
+                    image_of(s, again) != image_of(s, use->item);
+        use->again = goes ? NONE : again;
+        next[use->slice] = use->item;
+    }
+}
+
+/* ---- what it costs at least ---- */
+
+static uint64_t slice_cycles(const Stage *s, const Slice *slice) {
+    return hwspec_staged_cycles(s->now.schedule->spec,
+                                (uint64_t)slice->taps * slice->n_c);
+}
+
+static void expect_cost(Stage *s) {
+    for (uint32_t i = 0; i < s->n; i++) {
+        const Action *a = &s->source[i];
+        if (a->kind != ACTION_CONCAT && a->kind != ACTION_HOST)
+            s->rest[unit_of(a)] += action_cycles(&s->now, a);
+    }
+    for (uint32_t i = 0; i < s->sliced->n_slices; i++) {
+        s->rest[HW_MAX_ENGINES] += slice_cycles(s, &s->sliced->slice[i]);
+        s->moved += s->sliced->slice[i].bytes;
+    }
+}
+
+static void note_load(Stage *s, uint32_t slice) {
+    if (s->loaded[slice])
+        s->moved += s->sliced->slice[slice].bytes;
+    else
+        s->rest[HW_MAX_ENGINES] -= slice_cycles(s, &s->sliced->slice[slice]);
+    s->loaded[slice] = true;
+}
+
+static bool is_dear(const Stage *s) {
+    const HwSpec *spec = s->now.schedule->spec;
+    uint64_t cycles = s->queue.done[HW_MAX_ENGINES] + s->rest[HW_MAX_ENGINES];
+    for (uint32_t e = 0; e < spec->n_engines; e++) {
+        uint64_t end = s->queue.done[e] + s->rest[e];
+        cycles = end > cycles ? end : cycles;
+    }
+    Price price = {s->moved, cycles};
+    return s->most && (!price_no_more(price, s->most->price) ||
+                       staged_cost(spec, price) >= s->most->cost);
+}
+
+/* ---- issuing ---- */
+
+static void emit(Stage *s, Action a, const Touched *touched) {
+    queue_add(&s->queue, &a, touched);
+    a.step = s->action.n + 1;
+    vec_push(s->arena, &s->action, a);
+}
+
+static void drop_blocks(Stage *s, const Accesses *all) {
+    for (uint32_t k = all->n_read; k < all->n; k++)
+        if (all->at[k].at->memory == 0)
+            holds_drop(&s->holds, (Reach){all->at[k].first, all->at[k].end});
+}
+
+static void issue(Stage *s, uint32_t i) {
+    Item *item = &s->item[i];
+    Action a = s->source[i];
+    Touched touched = item->touched;
+    a.weights = s->block[i];
+    if (a.weights)
+        touched.weights = block_bytes(&s->now.block[a.weights - 1]);
+    if (a.kind != ACTION_CONCAT && a.kind != ACTION_HOST)
+        s->rest[unit_of(&a)] -= action_cycles(&s->now, &a);
+    emit(s, a, &touched);
+    item->issued = true;
+    drop_blocks(s, &touched.volumes);
+    if (a.kind == ACTION_LOAD)
+        holds_begin_early(&s->holds, i, s->front);
+    for (uint32_t k = s->start[i]; k < s->start[i + 1]; k++)
+        s->item[s->after[k]].waits--;
+    while (s->low < s->n && s->item[s->low].issued)
+        s->low++;
+}
+
+static void pass_front(Stage *s) {
+    Holds *h = &s->holds;
+    while (s->front < s->n &&
+           (s->item[s->front].moves || s->item[s->front].issued))
+        s->front++;
+    while (h->passed < h->order.n &&
+           h->stays.at.at[h->order.at[h->passed]].until < s->front)
+        h->passed++;
+}
+
+/* Layers whose operands are all issued. */
+static void issue_layers(Stage *s) {
+    for (pass_front(s); s->front < s->n; pass_front(s)) {
+        const Item *item = &s->item[s->front];
+        bool lacks =
+            s->sliced->slice_of[s->front] != NONE && !s->block[s->front];
+        if (item->waits || lacks || s->front > s->low + LOOK)
+            return;
+        issue(s, s->front);
+    }
+}
+
+/* ---- transfers ---- */
+
+/* What could be issued next. */
+typedef struct Choice {
+    bool any, block;
+    uint32_t item, due;
+    uint64_t ready; /* cycle */
+    Reach bytes;    /* block: its place */
+} Choice;
+
+static void take_sooner(const Stage *s, Choice *best, Choice other) {
+    uint64_t now = s->queue.done[HW_MAX_ENGINES];
+    uint64_t a = best->ready > now ? best->ready : now;
+    uint64_t b = other.ready > now ? other.ready : now;
+    if (!best->any || b < a || (a == b && other.due < best->due))
+        *best = other;
+}
+
+static Reach written_by(const Stage *s, uint32_t i) {
+    const Accesses *all = &s->item[i].touched.volumes;
+    const Access *to = &all->at[all->n - 1];
+    return to->at->memory == 0 ? (Reach){to->first, to->end} : (Reach){0, 0};
+}
+
+/* What weights need first is loaded first: what comes after them must not take
+ * their room. */
+static void look_at_moves(Stage *s, uint32_t needed, Choice *best) {
+    for (uint32_t i = s->low; i < s->n && i <= s->low + LOOK; i++) {
+        const Item *item = &s->item[i];
+        bool load = s->source[i].kind == ACTION_LOAD;
+        if (!item->moves || item->issued || item->waits ||
+            (load && i > s->front && item->due > needed) ||
+            (load && holds_block(&s->holds, written_by(s, i), s->front)))
+            continue;
+        uint64_t ready = queue_ready(&s->queue, &item->touched);
+        take_sooner(s, best, (Choice){true, false, i, item->due, ready, {0}});
+    }
+}
+
+/* Bytes that stores still read, or loads have in front of their layers. */
+static uint32_t list_busy(const Stage *s, Reach **out) {
+    uint32_t n = 0;
+    Reach *busy = ARENA_ARRAY(s->arena, Reach, s->front - s->low + 1);
+    for (uint32_t i = s->low; i < s->front; i++) {
+        const Access *from = s->item[i].touched.volumes.at;
+        if (s->item[i].moves && !s->item[i].issued && from->at->memory == 0)
+            busy[n++] = (Reach){from->first, from->end};
+    }
+    *out = busy;
+    return n;
+}
+
+static Wanted wanted_now(const Stage *s, bool evicts) {
+    const Use *use = &s->use.at[s->served];
+    Wanted w = {.slice = &s->sliced->slice[use->slice],
+                .number = use->slice,
+                .use = use->item,
+                .again = use->again,
+                .front = s->front,
+                .evicts = evicts};
+    Reach *busy;
+    w.n_busy = s->low < s->front ? list_busy(s, &busy) : 0;
+    w.busy = w.n_busy ? busy : NULL;
+    return w;
+}
+
+/* A place that is as early, and where it can stay for the next image. */
+static void find_better(const Stage *s, const Wanted *w, uint64_t now,
+                        Reach *bytes) {
+    Wanted longer = *w;
+    Reach other;
+    longer.use = w->again;
+    if (s->keeps && w->again != NONE &&
+        holds_place(&s->holds, &longer, &s->queue, now, &other) &&
+        queue_free(&s->queue, other) <= queue_free(&s->queue, *bytes))
+        *bytes = other;
+}
+
+static void look_at_block(Stage *s, bool evicts, Choice *best) {
+    Choice c = {.any = true, .block = true};
+    uint64_t now = s->queue.done[HW_MAX_ENGINES];
+    if (s->served == s->use.n)
+        return;
+    Wanted w = wanted_now(s, evicts);
+    holds_reach(&s->holds, w.front, w.use);
+    if (!holds_place(&s->holds, &w, &s->queue, now, &c.bytes))
+        return;
+    find_better(s, &w, now, &c.bytes);
+    c.due = w.use;
+    c.ready = queue_free(&s->queue, c.bytes);
+    take_sooner(s, best, c);
+}
+
+static void issue_block(Stage *s, Reach bytes) {
+    const Use *use = &s->use.at[s->served];
+    Wanted w = wanted_now(s, false);
+    uint32_t block = holds_put(&s->holds, &w, bytes);
+    s->now.block = s->holds.block.at;
+    s->now.n_blocks = s->holds.block.n;
+    Action a = {.kind = ACTION_WEIGHTS,
+                .node = w.slice->node,
+                .legal = s->source[use->item].legal,
+                .out = s->source[use->item].out,
+                .at = s->source[use->item].at,
+                .style = -1,
+                .n_tiles = 1,
+                .weights = block};
+    Touched touched = touched_by(s->arena, &s->now, &a);
+    note_load(s, use->slice);
+    emit(s, a, &touched);
+    s->block[use->item] = block;
+    s->served++;
+}
+
+/* Uses of blocks that are there. */
+static void serve(Stage *s) {
+    for (; s->served < s->use.n; s->served++) {
+        const Use *use = &s->use.at[s->served];
+        uint32_t block =
+            holds_find(&s->holds, use->slice, s->front, use->item, use->again);
+        if (!block)
+            return;
+        s->block[use->item] = block;
+    }
+}
+
+/* False if nothing can. */
+static bool issue_transfer(Stage *s) {
+    Choice best = {0};
+    uint32_t needed = s->served < s->use.n ? s->use.at[s->served].item : NONE;
+    look_at_moves(s, needed, &best);
+    look_at_block(s, s->evicts, &best);
+    if (!best.any)
+        look_at_block(s, true, &best);
+    if (!best.any)
+        return false;
+    if (best.block)
+        issue_block(s, best.bytes);
+    else
+        issue(s, best.item);
+    return true;
+}
+
+static void open_items(Stage *s) {
+    s->item = ARENA_ARRAY(s->arena, Item, s->n + 1);
+    s->block = ARENA_ARRAY(s->arena, uint32_t, s->n + 1);
+    s->next_move = ARENA_ARRAY(s->arena, uint32_t, s->n + 1);
+    for (uint32_t i = 0; i < s->n; i++)
+        s->item[i] =
+            (Item){.touched = touched_by(s->arena, &s->now, &s->source[i]),
+                   .due = NONE,
+                   .moves = is_move(&s->source[i])};
+    s->next_move[s->n] = s->n;
+    for (uint32_t i = s->n; i-- > 0;)
+        s->next_move[i] = s->item[i].moves ? i : s->next_move[i + 1];
+}
+
+/* ---- all of it ---- */
+
+static Staged run(Stage *s) {
+    for (;;) {
+        serve(s);
+        issue_layers(s);
+        if (s->low == s->n)
+            return STAGED;
+        if (is_dear(s))
+            return STAGE_DEAR;
+        if (!issue_transfer(s))
+            return STAGE_STUCK;
+    }
+}
+
+static void open_stage(Stage *s) {
+    s->queue = (Queue){.arena = s->arena, .plan = &s->now};
+    open_items(s);
+    find_order(s);
+    find_uses(s);
+    holds_open(&s->holds, s->arena, &s->now);
+}
+
+/* Actions in the order that they had, each with its slice in place of a block,
+ * so that more of them can be staged in the same way. */
+static const Plan *as_sliced(const Stage *s, Arena *arena) {
+    Plan *plan = ARENA_COPY(arena, Plan, &s->now, 1);
+    Action *action = ARENA_COPY(arena, Action, s->source, s->n);
+    WeightBlock *block = ARENA_ARRAY(arena, WeightBlock, s->sliced->n_slices);
+    for (uint32_t i = 0; i < s->n; i++)
+        action[i].weights =
+            s->sliced->slice_of[i] == NONE ? 0 : s->sliced->slice_of[i] + 1;
+    for (uint32_t i = 0; i < s->sliced->n_slices; i++) {
+        const Slice *slice = &s->sliced->slice[i];
+        block[i] = (WeightBlock){slice->node, slice->c, slice->n_c,
+                                 slice->taps, 0,        slice->bytes};
+    }
+    plan->n_actions = s->n;
+    plan->action = action;
+    plan->n_blocks = s->sliced->n_slices;
+    plan->block = block;
+    return plan;
+}
+
+static void close_stage(const Stage *s, Arena *arena, Plan *out) {
+    *out = s->now;
+    out->sliced = as_sliced(s, arena);
+    out->n_actions = s->action.n;
+    out->action = ARENA_COPY(arena, Action, s->action.at, s->action.n);
+    out->n_blocks = s->holds.block.n;
+    out->block =
+        ARENA_COPY(arena, WeightBlock, s->holds.block.at, out->n_blocks);
+    out->cycles = queue_over(&s->queue);
+}
+
+/* Its slices and the actions that read them are known. */
+static Staged stage_sliced(Stage *s, Arena *arena, Plan *out) {
+    s->source = s->now.action;
+    s->n = s->now.n_actions;
+    s->loaded = ARENA_ARRAY(s->arena, bool, s->sliced->n_slices + 1);
+    expect_cost(s);
+    if (is_dear(s))
+        return STAGE_DEAR;
+    open_stage(s);
+    Staged done = run(s);
+    if (done == STAGED)
+        close_stage(s, arena, out);
+    return done;
+}
+
+Staged stage(Arena *arena, const Banded *banded, StageWay way,
+             const StageMost *most, Plan *out) {
+    Arena *scratch = arena_new("stage");
+    Sliced sliced;
+    Stage s = {.arena = scratch,
+               .now = banded->plan,
+               .sliced = &sliced,
+               .evicts = way.evicts,
+               .most = most,
+               .moved = banded->moved};
+    Staged done = STAGE_FULL;
+    if (blocks_make(arena, &s.now, banded->room, way.share, &sliced) &&
+        (!most || !most->actions || s.now.n_actions <= most->actions))
+        done = stage_sliced(&s, arena, out);
+    arena_free(scratch);
+    return done;
+}
+
+Staged stage_again(Arena *arena, const Plan *plan, bool evicts, uint64_t keeps,
+                   Plan *out) {
+    Arena *scratch = arena_new("stage");
+    Slice *slice = ARENA_ARRAY(scratch, Slice, plan->n_blocks + 1);
+    uint32_t *slice_of = ARENA_ARRAY(scratch, uint32_t, plan->n_actions + 1);
+    for (uint32_t i = 0; i < plan->n_blocks; i++) {
+        const WeightBlock *b = &plan->block[i];
+        slice[i] = (Slice){b->node, b->c, b->n_c, b->taps, b->bytes};
+    }
+    for (uint32_t i = 0; i < plan->n_actions; i++)
+        slice_of[i] = plan->action[i].weights - 1;
+    Sliced sliced = {plan->n_blocks, slice, slice_of};
+    Stage s = {.arena = scratch,
+               .now = *plan,
+               .sliced = &sliced,
+               .evicts = evicts,
+               .keeps = keeps};
+    Staged done = stage_sliced(&s, arena, out);
+    arena_free(scratch);
+    return done;
+}

@@ -1,0 +1,242 @@
+/* weights.h - weights in active memory, and loads ahead of the layers that need
+ * them, on machines with a queue; private to alloc.
+ */
+#ifndef ALLOC_WEIGHTS_WEIGHTS_H
+#define ALLOC_WEIGHTS_WEIGHTS_H
+
+#include "alloc/overlap/overlap.h"
+#include "alloc/search/boxes.h"
+
+/* ---- issue_queue.c: time as the simulator counts it ---- */
+
+/* What an action touches. */
+typedef struct Touched {
+    Accesses volumes;
+    Reach weights; /* bytes in the first memory; none: both 0 */
+    bool loads;    /* it writes these */
+} Touched;
+static inline Reach block_bytes(const WeightBlock *b) {
+    return (Reach){b->offset, b->offset + b->bytes};
+}
+Touched touched_by(Arena *arena, const Plan *plan, const Action *a);
+
+typedef struct QueueEntry {
+    Touched touched;
+    uint64_t end; /* cycle */
+} QueueEntry;
+
+/* Bytes of the first memory that are in use. */
+typedef struct InUse {
+    Reach bytes;
+    uint64_t until; /* cycle, or action */
+} InUse;
+
+/* By first byte. */
+typedef VEC(InUse) InUses;
+void in_uses_add(Arena *arena, InUses *all, InUse one);
+/* Those are gone that were in use until less than this. */
+void in_uses_drop(InUses *all, uint64_t less);
+
+typedef struct Queue {
+    Arena *arena;
+    const Plan *plan;                  /* its placements and blocks */
+    uint64_t done[HW_MAX_ENGINES + 1]; /* by engine; the DMA last */
+    uint64_t floor;                    /* cycle before which nothing begins */
+    VEC(uint64_t) ended;               /* by action */
+    VEC(QueueEntry) entry;             /* that may still be at work */
+    InUses at_work;                    /* of these, until they end */
+} Queue;
+
+/* The cycle at which the bytes that it touches are free for the action. */
+uint64_t queue_ready(const Queue *q, const Touched *t);
+/* The same of bytes of the first memory that are to be written. */
+uint64_t queue_free(const Queue *q, Reach bytes);
+/* The engine at which it is at work; HW_MAX_ENGINES: the DMA. */
+uint32_t unit_of(const Action *a);
+/* The action follows those that were added before. */
+void queue_add(Queue *q, const Action *a, const Touched *t);
+/* The cycle at which all is done. */
+uint64_t queue_over(const Queue *q);
+/* Cycles of the whole plan, its actions in their order. */
+uint64_t queue_cycles(const Plan *plan);
+
+/* ---- free_space.c: what volumes leave ---- */
+
+/* Bytes that no volume has while an action is at work. */
+typedef struct Room {
+    uint64_t between; /* the longest range between volumes, or below them */
+    uint64_t end;     /* above this all are free */
+} Room;
+/* By action, of a plan whose actions run one behind the other. */
+const Room *rooms_of(Arena *arena, const Plan *plan);
+/* The longest range in a memory of `size` bytes. */
+static inline uint64_t room_longest(Room room, uint64_t size) {
+    uint64_t above = size > room.end ? size - room.end : 0;
+    return above > room.between ? above : room.between;
+}
+
+/* ---- weight_blocks.c: layers by slices of output channels ---- */
+
+/* A set of output channels of a node that a run of it needs the weights of. */
+typedef struct Slice {
+    NodeId node;
+    uint32_t c, n_c, taps;
+    uint64_t bytes;
+} Slice;
+
+/* The plan's actions, of which those that have weights run by slices. */
+typedef struct Sliced {
+    uint32_t n_slices;
+    const Slice *slice;
+    const uint32_t *slice_of; /* by action: index in slice; NONE */
+} Sliced;
+
+/* Weights of an output channel. */
+uint32_t weight_taps(const Graph *g, const Node *node);
+/* Bytes of the smallest block that the node can run by. */
+uint64_t block_least(const HwSpec *spec, const Graph *g, const Node *node);
+/* Bytes of a first memory in which each layer has room for its smallest block.
+ */
+uint64_t blocks_need(const Plan *plan, const Room *room);
+/* Gives the plan sliced actions, in `arena`. `room`: by action; no block takes
+ * more than `share` sixteenths of the longest free range beside the volumes of
+ * its layer. False if one does not fit. */
+bool blocks_make(Arena *arena, Plan *plan, const Room *room, uint32_t share,
+                 Sliced *out);
+
+/* ---- row_bands.c ---- */
+
+/* What goes by bands behind that which makes it: nothing, what is stored
+ * behind its layer, or behind a tile of it, too. */
+typedef enum BandStores {
+    STORES_WHOLE,
+    STORES_OF_LAYERS,
+    STORES_OF_TILES
+} BandStores;
+/* A plan of volumes whose transfers go by bands. */
+typedef struct Banded {
+    uint32_t n; /* as in bands_make */
+    BandStores stores;
+    Plan plan;
+    const Room *room; /* by action */
+    uint64_t moved;   /* bytes */
+} Banded;
+/* What is loaded for the layer behind comes by n bands of rows, and `stores` go
+ * by as many; layers and tiles run by them, where they can. */
+Banded bands_make(Arena *arena, const Plan *plan, uint32_t n,
+                  BandStores stores);
+
+/* ---- free_space.c: where volumes lie, and when ---- */
+
+typedef struct Stays {
+    VEC(Stay) at;
+    uint32_t *of_load; /* by action: the stay that a load begins, or NONE */
+    uint32_t *order;   /* of them by `since` */
+} Stays;
+/* Of a plan whose actions run one behind the other. */
+Stays stays_of(Arena *arena, const Plan *plan);
+
+/* ---- weight_cache.c: which block lies where ---- */
+
+/* A block in memory. */
+typedef struct Held {
+    Reach bytes;
+    uint32_t slice, block; /* index; 1 + number */
+    uint32_t until; /* action: until it has run, the block has to stay; then it
+                     * may, for a later use, */
+    uint32_t again; /* by this action; NONE */
+} Held;
+
+typedef struct Holds {
+    Arena *arena;
+    const Plan *plan;
+    Stays stays;
+    VEC(uint32_t) order;       /* stays that nobody began early, by since */
+    VEC(uint32_t) early;       /* the others */
+    uint32_t passed;           /* so many of `order` are over */
+    InUses near;               /* by stays from `front` to `use` */
+    uint32_t front, use, seen; /* so many of `order` were there */
+    VEC(Held) held;
+    VEC(WeightBlock) block;
+} Holds;
+void holds_open(Holds *h, Arena *arena, const Plan *plan);
+/* A load is at work from action `front` on, not when it was planned. */
+void holds_begin_early(Holds *h, uint32_t load, uint32_t front);
+/* Whether bytes that it would write are those of a block that has to stay. */
+bool holds_block(const Holds *h, Reach bytes, uint32_t front);
+/* Volumes are written there: what lay there is gone. */
+void holds_drop(Holds *h, Reach bytes);
+/* The slice's block, if it is there and can stay for `use`: then it has to. */
+uint32_t holds_find(Holds *h, uint32_t slice, uint32_t front, uint32_t use,
+                    uint32_t again);
+/* Where to load the slice for `use`, the actions before `front` being over but
+ * for what `busy` bytes are still needed for. */
+typedef struct Wanted {
+    const Slice *slice;
+    uint32_t number, use, again, front;
+    uint32_t n_busy;
+    const Reach *busy;
+    bool evicts; /* blocks that are used again may go */
+} Wanted;
+/* Places are wanted from `front` to `use`, which never fall. */
+void holds_reach(Holds *h, uint32_t front, uint32_t use);
+/* There, or longer. */
+bool holds_place(const Holds *h, const Wanted *w, const Queue *queue,
+                 uint64_t now, Reach *out);
+/* Puts it there; what lay there is gone. Its number + 1. */
+uint32_t holds_put(Holds *h, const Wanted *w, Reach bytes);
+
+/* ---- weight_schedule.c ---- */
+
+/* How loads are brought forward. */
+typedef struct StageWay {
+    uint32_t bands; /* of bands_make; 0: none */
+    BandStores stores;
+    uint32_t share; /* of blocks_make */
+    bool evicts;    /* blocks that are used again make room for loads ahead */
+} StageWay;
+/* Plans beyond that are of no use. */
+typedef struct StageMost {
+    uint32_t actions; /* before weights are loaded; 0: any number */
+    Price price;      /* the most that it may have, */
+    double cost;      /* and it has to cost less than this */
+} StageMost;
+/* In cycles: fewer bytes are worth some time, but not any. */
+double staged_cost(const HwSpec *spec, Price price);
+typedef enum Staged {
+    STAGED,
+    STAGE_DEAR,  /* it costs too much */
+    STAGE_STUCK, /* blocks of this size do not fit */
+    STAGE_FULL   /* nor do smaller ones, or there are too many actions */
+} Staged;
+/* Gives the plan loads of weights, and orders its transfers. `most`: NULL: it
+ * may cost anything. */
+Staged stage(Arena *arena, const Banded *banded, StageWay way,
+             const StageMost *most, Plan *out);
+
+/* The same of what that has left in Plan.sliced, or of several such plans, one
+ * behind the other; of weights so many bytes stay from one to the next. */
+Staged stage_again(Arena *arena, const Plan *plan, bool evicts, uint64_t keeps,
+                   Plan *out);
+
+/* ---- explain_weights.c ---- */
+
+/* `live`: by step, bytes of volumes in the first memory. */
+const char *explain_weights(Arena *arena, const Plan *plan,
+                            const uint64_t *live);
+
+/* ---- reserves.c ---- */
+
+/* The plan with the least of cycles and bytes, volumes and weights sharing the
+ * first memory; NULL if none fits. */
+Plan *plan_staged(Arena *arena, const Schedule *schedule,
+                  const PlanOptions *options);
+/* Bytes of the least first memory in which one fits; 0: none. */
+uint64_t staged_least(const Schedule *schedule, const PlanOptions *options);
+/* Says why none fits. */
+void explain_staged(Arena *arena, Diag *diag, const Schedule *schedule,
+                    const PlanOptions *options);
+/* Bytes of the weights of all layers. */
+uint64_t plan_staged_weights(const Schedule *schedule);
+
+#endif

@@ -1,0 +1,83 @@
+/* portfolio.c - every cheap planner, then the search from the best of
+ * what they found; stops as soon as the bound is reached. Of the cheap ones
+ * most take the square of the number of buffers: many buffers get few of them.
+ *
+ * Several pools: cheap planners fill the first to the brim before they look at
+ * the next, where a lower first one may make both together lower. So they are
+ * asked again with one pool cut to sixteenths of what they used.
+ */
+#include "pack/exact/exact.h"
+#include "pack/packers.h"
+
+#include <string.h>
+
+enum { FEW = 500, MANY = 4000, TOO_MANY = 40000, PARTS = 16 };
+
+static bool is_cheap(const Planner *planner, uint32_t n_bufs) {
+    if (planner->run == plan_large)
+        return true;
+    if (n_bufs > MANY)
+        return n_bufs <= TOO_MANY && planner->run == plan_greedy_by_size;
+    return planner->in_auto && planner->run != plan_exact;
+}
+
+/* Of random orders a few: the budget is for the search behind them. */
+static void run_cheap(Arena *arena, const PlanProblem *problem,
+                      PlanResult *result) {
+    PlanResult best;
+    bool first = true;
+    for (const Planner *row = planners; row < planners + n_planners; row++) {
+        const char *used;
+        PlanProblem asked = *problem;
+        if (!is_cheap(row, problem->n_bufs))
+            continue;
+        if (row->run == plan_random)
+            asked.budget = 0;
+        plan_memory(arena, &asked, row->name, false, &best, &used);
+        if (first || plan_better(&best, result))
+            plan_keep(result, &best, problem->n_bufs);
+        first = false;
+        if (result->status == PLAN_FITS && (best.proved || problem->any_fit))
+            return;
+    }
+}
+
+/* What is proved of the smaller pool does not hold of the whole one. */
+static void run_cut(const PlanProblem *cut, const char *planner,
+                    PlanResult *result) {
+    Arena *scratch = arena_new("cut");
+    PlanResult other;
+    const char *used;
+    plan_memory(scratch, cut, planner, false, &other, &used);
+    other.bound = result->bound;
+    other.cost_bound = result->cost_bound;
+    other.proved = false;
+    if (other.status == PLAN_FITS && plan_better(&other, result))
+        plan_keep(result, &other, cut->n_bufs);
+    arena_free(scratch);
+}
+
+static void cut_pools(const PlanProblem *problem, PlanResult *result) {
+    for (uint32_t p = 0; p < problem->n_pools; p++) {
+        PlanProblem cut = *problem;
+        uint64_t used = result->height[p];
+        for (uint64_t part = PARTS; part-- > 1;) {
+            cut.pool[p].size = used / PARTS * part;
+            for (uint32_t i = 0; i < n_planners; i++)
+                if (is_cheap(&planners[i], problem->n_bufs) &&
+                    planners[i].run != plan_random) /* draws until one fits */
+                    run_cut(&cut, planners[i].name, result);
+        }
+    }
+}
+
+void plan_portfolio(Arena *arena, const PlanProblem *problem,
+                    PlanResult *result) {
+    result->status = PLAN_FAILS;
+    run_cheap(arena, problem, result);
+    bool done =
+        result->status == PLAN_FITS && (result->proved || problem->any_fit);
+    if (problem->n_pools > 1 && problem->n_bufs <= FEW && !done)
+        cut_pools(problem, result);
+    exact_improve(arena, problem, result);
+}

@@ -1,0 +1,161 @@
+/* registry.c - the table of planners, and what holds for all of them: what a
+ * placement is worth, the choice among rows, the judge at the end.
+ *
+ * Input: a PlanProblem. Output: a PlanResult whose arrays are in the caller's
+ * arena; the planners work in arenas of their own, dropped after each.
+ */
+#include "pack/packers.h"
+
+#include "base/arith.h"
+#include "base/diag.h"
+#include "pack/exact/exact.h"
+#include "pack/free_list.h"
+
+#include <assert.h>
+#include <string.h>
+
+#define PLANNER(name, in_auto, doc) {#name, plan_##name, in_auto, doc},
+const Planner planners[] = {
+#include "pack/packers.def"
+};
+#undef PLANNER
+
+const uint32_t n_planners = sizeof planners / sizeof *planners;
+
+const Planner *planner_find(const char *name) {
+    for (uint32_t i = 0; i < n_planners; i++)
+        if (!strcmp(planners[i].name, name))
+            return &planners[i];
+    return NULL;
+}
+
+/* Of a search on behalf of "auto", which a compiler waits for: about 10 ms. */
+enum { AUTO_STEPS = 10000 };
+
+static PlanResult new_result(Arena *arena, const PlanProblem *problem) {
+    PlanResult result = {.status = PLAN_FAILS, .failed = PLAN_NO_BUF};
+    result.pool = ARENA_ARRAY(arena, int32_t, problem->n_bufs);
+    result.offset = ARENA_ARRAY(arena, uint64_t, problem->n_bufs);
+    return result;
+}
+
+void plan_measure(const PlanProblem *problem, PlanResult *result) {
+    Arena *scratch = arena_new("heights");
+    const bool *inside = plan_insides(scratch, problem);
+    memset(result->height, 0, sizeof result->height);
+    result->cost = result->hints = 0;
+    for (uint32_t b = 0; b < problem->n_bufs; b++) {
+        uint32_t p = (uint32_t)result->pool[b];
+        if (result->pool[b] < 0 || p >= problem->n_pools ||
+            !problem->buf[b].bytes[p])
+            continue;
+        uint64_t end = result->offset[b] + problem->buf[b].bytes[p];
+        result->height[p] = end > result->height[p] ? end : result->height[p];
+        result->hints += result->offset[b] == problem->buf[b].hint;
+        if (!inside || !inside[b])
+            result->cost = add_capped(result->cost, place_cost(problem, b, p));
+    }
+    arena_free(scratch);
+}
+
+uint64_t plan_height(const PlanResult *result) {
+    uint64_t total = 0;
+    for (uint32_t p = 0; p < PLAN_MAX_POOLS; p++)
+        total = add_capped(total, result->height[p]);
+    return total;
+}
+
+bool plan_better(const PlanResult *a, const PlanResult *b) {
+    if (a->status != b->status)
+        return b->status == PLAN_FAILS || a->status == PLAN_FITS;
+    if (a->status != PLAN_FITS || a->cost != b->cost)
+        return a->status == PLAN_FITS && a->cost < b->cost;
+    uint64_t low = plan_height(a), high = plan_height(b);
+    return low < high || (low == high && a->hints > b->hints);
+}
+
+void plan_keep(PlanResult *to, const PlanResult *from, uint32_t n_bufs) {
+    PlanResult kept = *from;
+    kept.pool = to->pool;
+    kept.offset = to->offset;
+    memcpy(kept.pool, from->pool, n_bufs * sizeof *kept.pool);
+    memcpy(kept.offset, from->offset, n_bufs * sizeof *kept.offset);
+    *to = kept;
+}
+
+/* Runs one row; `*result` and `*used` change if it is the first, or better. */
+static void try_planner(const PlanProblem *problem, const Planner *planner,
+                        PlanResult *result, const char **used) {
+    Arena *scratch = arena_new("planner");
+    PlanResult candidate = new_result(scratch, problem);
+    candidate.bound = result->bound;
+    candidate.cost_bound = result->cost_bound;
+    planner->run(scratch, problem, &candidate);
+    plan_measure(problem, &candidate);
+    if (candidate.status == PLAN_FITS) {
+        const char *wrong = plan_check(scratch, problem, &candidate);
+        if (wrong)
+            bug("planner %s: %s", planner->name, wrong);
+    }
+    if (!*used || plan_better(&candidate, result)) {
+        plan_keep(result, &candidate, problem->n_bufs);
+        *used = planner->name;
+    }
+    if (candidate.bound > result->bound)
+        result->bound = candidate.bound;
+    if (candidate.cost_bound > result->cost_bound)
+        result->cost_bound = candidate.cost_bound;
+    result->proved = result->status == PLAN_FITS &&
+                     result->cost == result->cost_bound &&
+                     plan_height(result) == result->bound;
+    arena_free(scratch);
+}
+
+static void give_up(const PlanProblem *problem, PlanResult *result) {
+    for (uint32_t b = 0; b < problem->n_bufs; b++)
+        result->pool[b] = -1;
+    result->status = PLAN_INFEASIBLE;
+}
+
+/* Of random orders a few: the budget is for the search behind them. */
+static uint64_t auto_budget(const PlanProblem *problem, const Planner *row) {
+    if (row->run != plan_exact)
+        return 0;
+    return problem->budget ? problem->budget : AUTO_STEPS;
+}
+
+void plan_memory(Arena *arena, const PlanProblem *problem, const char *planner,
+                 bool best, PlanResult *result, const char **used) {
+    assert(problem->n_pools <= PLAN_MAX_POOLS);
+    *result = new_result(arena, problem);
+    *used = NULL;
+    bool all = !strcmp(planner, "auto");
+    const Planner *row = all ? planners : planner_find(planner);
+    if (!row)
+        bug("no planner is called %s", planner);
+    if (plan_refuted(problem, result)) {
+        give_up(problem, result);
+        *used = row->name;
+        return;
+    }
+    PlanProblem asked = *problem;
+    asked.any_fit |= all && !best;
+    const Planner *end = all ? planners + n_planners : row + 1;
+    for (; row < end; row++) {
+        if (all && !row->in_auto)
+            continue;
+        if (all)
+            asked.budget = auto_budget(problem, row);
+        try_planner(&asked, row, result, used);
+        if (result->proved || (result->status == PLAN_FITS && !best))
+            break;
+        if (all && row == planners && result->status != PLAN_FITS &&
+            exact_refuted(problem, &result->bound)) {
+            result->status =
+                PLAN_INFEASIBLE; /* which names who is in the way */
+            break;
+        }
+    }
+    if (result->status == PLAN_INFEASIBLE)
+        give_up(problem, result);
+}

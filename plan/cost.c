@@ -1,0 +1,120 @@
+/* cost.c - how long actions take; see overlap.h.
+ *
+ * Input: a plan. Output: cycles of the machine's clock, by hwspec/cost.h, which
+ * the simulator counts with, too.
+ */
+#include "alloc/weights/weights.h"
+
+#include "hwspec/cost.h"
+
+static const HwMemory *memory_of(const Plan *plan, uint32_t placement) {
+    return &plan->schedule->spec->memory[plan->placement[placement].memory];
+}
+
+uint64_t move_cycles(const Plan *plan, const Action *a, uint32_t channels) {
+    bool load = a->kind == ACTION_LOAD;
+    return hwspec_transfer_cycles(plan->schedule->spec,
+                                  memory_of(plan, load ? a->in[0] : a->out),
+                                  channels, a->rows, a->cols);
+}
+
+static uint64_t pool_taps(const Graph *g, const Node *node) {
+    const PoolAttr *pool = &node->attr.pool;
+    Volume in = plan_volume(g, node->in[0]);
+    return pool->global ? (uint64_t)in.h * in.w
+                        : (uint64_t)pool->kernel[0] * pool->kernel[1];
+}
+
+static uint64_t conv_inner(const HwSpec *spec, const HwEngine *engine,
+                           const Graph *g, const Node *node) {
+    const ConvAttr *conv = &node->attr.conv;
+    uint32_t groups = conv->groups ? conv->groups : 1;
+    return hwspec_inner_steps(spec, engine, NULL,
+                              plan_volume(g, node->in[0]).c / groups,
+                              (uint64_t)conv->kernel[0] * conv->kernel[1]);
+}
+
+static uint64_t run_cycles(const Plan *plan, const Action *a) {
+    const HwSpec *spec = plan->schedule->spec;
+    const Graph *g = plan->schedule->graph;
+    const HwEngine *engine = &spec->engine[a->legal.engine];
+    const Node *node = graph_node(g, a->node);
+    Volume in = plan_volume(g, node->in[0]);
+    uint64_t inner = 1;
+    uint32_t rows = a->rows, cols = a->cols;
+    if (node->op == OP_CONV_POOL) {
+        rows = axis_before_pool(g, a->node, 0, a->row, rows);
+        cols = axis_before_pool(g, a->node, 1, a->col, cols);
+    }
+    if (node->op == OP_CONV || node->op == OP_CONV_POOL ||
+        node->op == OP_DECONV)
+        inner = conv_inner(spec, engine, g, node);
+    else if (node->op == OP_POOL)
+        inner = hwspec_inner_steps(spec, engine, NULL, 1, pool_taps(g, node));
+    else if (node->op == OP_FC)
+        inner =
+            hwspec_inner_steps(spec, engine, NULL, in.c, (uint64_t)in.h * in.w);
+    return hwspec_engine_cycles(spec, engine, plan->placement[a->out].n_c, rows,
+                                cols, inner);
+}
+
+uint64_t action_cycles(const Plan *plan, const Action *a) {
+    const HwSpec *spec = plan->schedule->spec;
+    const Placement *p = &plan->placement[a->out];
+    switch (a->kind) {
+    case ACTION_LOAD:
+    case ACTION_STORE:
+        return move_cycles(plan, a, p->n_c);
+    case ACTION_RUN:
+        return a->legal.engine < 0 ? 0 : run_cycles(plan, a);
+    case ACTION_COPY:
+        return hwspec_engine_cycles(spec, &spec->engine[a->legal.engine],
+                                    p->n_c, a->rows, p->whole.w, 1);
+    case ACTION_WEIGHTS: {
+        const WeightBlock *b = &plan->block[a->weights - 1];
+        return hwspec_staged_cycles(spec, (uint64_t)b->taps * b->n_c);
+    }
+    case ACTION_CONCAT:
+    case ACTION_HOST:
+        break;
+    }
+    return 0;
+}
+
+static bool same_step(const Action *a, const Action *b) {
+    return a->step == b->step && b->kind != ACTION_CONCAT &&
+           b->kind != ACTION_HOST;
+}
+
+uint64_t plan_cycles(const Plan *plan) {
+    uint64_t sum = 0;
+    if (plan->schedule->spec->tiling.queue)
+        return queue_cycles(plan);
+    for (uint32_t i = 0, end; i < plan->n_actions; i = end) {
+        uint64_t unit[HW_MAX_ENGINES + 1] = {0}, most = 0;
+        for (end = i;
+             end < plan->n_actions &&
+             (end == i || same_step(&plan->action[i], &plan->action[end]));
+             end++) {
+            const Action *a = &plan->action[end];
+            uint32_t at =
+                is_move(a)
+                    ? HW_MAX_ENGINES
+                    : (uint32_t)(a->legal.engine < 0 ? 0 : a->legal.engine);
+            unit[at] += action_cycles(plan, a);
+            most = unit[at] > most ? unit[at] : most;
+        }
+        sum += most;
+    }
+    return sum;
+}
+
+uint64_t plan_waiting(const Plan *plan) {
+    uint64_t moves = 0, work = 0;
+    for (uint32_t i = 0; i < plan->n_actions; i++) {
+        const Action *a = &plan->action[i];
+        *(is_move(a) ? &moves : &work) += action_cycles(plan, a);
+    }
+    uint64_t busy = moves > work ? moves : work;
+    return plan->cycles > busy ? plan->cycles - busy : 0;
+}

@@ -1,0 +1,180 @@
+/* issue_queue.c - time on machines with a queue; see weights.h.
+ *
+ * Input: actions in the listing's order. Output: when each begins: when its
+ * engine, or the DMA, has done those before it, when those that it conflicts
+ * with are done, and all but the `tiling.queue` in front of it.
+ */
+#include "alloc/weights/weights.h"
+
+#include <string.h>
+
+enum { FORGET = 32 }; /* actions */
+
+/* ---- bytes in use ---- */
+
+void in_uses_add(Arena *arena, InUses *all, InUse one) {
+    uint32_t low = 0, high = all->n;
+    while (low < high) {
+        uint32_t mid = low + (high - low) / 2;
+        bool below = all->at[mid].bytes.first < one.bytes.first;
+        *(below ? &low : &high) = below ? mid + 1 : mid;
+    }
+    vec_push(arena, all, one);
+    memmove(&all->at[low + 1], &all->at[low],
+            (all->n - 1 - low) * sizeof *all->at);
+    all->at[low] = one;
+}
+
+void in_uses_drop(InUses *all, uint64_t less) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < all->n; i++)
+        if (all->at[i].until >= less)
+            all->at[n++] = all->at[i];
+    all->n = n;
+}
+
+/* ---- actions ---- */
+
+static bool is_block(const Action *a) {
+    return a->kind == ACTION_WEIGHTS;
+}
+
+Touched touched_by(Arena *arena, const Plan *plan, const Action *a) {
+    Touched t = {.loads = is_block(a)};
+    if (a->weights)
+        t.weights = block_bytes(&plan->block[a->weights - 1]);
+    if (!is_block(a))
+        t.volumes = accesses_of(arena, plan, a);
+    return t;
+}
+
+/* Whether the action's volumes touch bytes that another has for weights. */
+static bool over_weights(const HwSpec *spec, const Touched *volumes,
+                         const Touched *weights) {
+    const Accesses *all = &volumes->volumes;
+    if (weights->weights.end == 0)
+        return false;
+    for (uint32_t i = weights->loads ? 0 : all->n_read; i < all->n; i++) {
+        const Access *a = &all->at[i];
+        if (a->at->memory == 0 && access_in(spec, a, weights->weights))
+            return true;
+    }
+    return false;
+}
+
+/* To the byte: the listing's clock knows no other conflicts. */
+static bool conflict(const HwSpec *spec, const Touched *a, const Touched *b) {
+    return ((a->loads || b->loads) && reaches_meet(a->weights, b->weights)) ||
+           over_weights(spec, a, b) || over_weights(spec, b, a) ||
+           (a->volumes.n && b->volumes.n &&
+            !accesses_apart(&a->volumes, &b->volumes) &&
+            accesses_touch(spec, &a->volumes, &b->volumes));
+}
+
+uint64_t queue_ready(const Queue *q, const Touched *t) {
+    const HwSpec *spec = q->plan->schedule->spec;
+    uint64_t ready = q->floor;
+    for (uint32_t i = 0; i < q->entry.n; i++) {
+        const QueueEntry *e = &q->entry.at[i];
+        if (e->end > ready && conflict(spec, &e->touched, t))
+            ready = e->end;
+    }
+    return ready;
+}
+
+uint64_t queue_free(const Queue *q, Reach bytes) {
+    return queue_ready(q, &(Touched){.weights = bytes, .loads = true});
+}
+
+static bool beside(const HwSpec *spec, uint32_t a, uint32_t b) {
+    return spec->engine[a].beside >> b & 1 || spec->engine[b].beside >> a & 1;
+}
+
+/* Engines that cannot run beside each other take turns. */
+static uint64_t unit_free(const Queue *q, uint32_t unit) {
+    const HwSpec *spec = q->plan->schedule->spec;
+    uint64_t free = q->done[unit];
+    for (uint32_t e = 0; unit < HW_MAX_ENGINES && e < spec->n_engines; e++)
+        if (!beside(spec, unit, e) && q->done[e] > free)
+            free = q->done[e];
+    return free;
+}
+
+uint64_t queue_over(const Queue *q) {
+    uint64_t end = q->floor;
+    for (uint32_t i = 0; i <= HW_MAX_ENGINES; i++)
+        end = q->done[i] > end ? q->done[i] : end;
+    return end;
+}
+
+uint32_t unit_of(const Action *a) {
+    return a->kind == ACTION_RUN || a->kind == ACTION_COPY
+               ? (uint32_t)a->legal.engine
+               : HW_MAX_ENGINES;
+}
+
+static void add_entry(Queue *q, const Touched *t, uint64_t end) {
+    QueueEntry entry = {*t, end};
+    vec_push(q->arena, &q->entry, entry);
+    if (t->weights.end)
+        in_uses_add(q->arena, &q->at_work, (InUse){t->weights, end});
+    for (uint32_t i = 0; i < t->volumes.n; i++) {
+        const Access *a = &t->volumes.at[i];
+        if (a->at->memory == 0)
+            in_uses_add(q->arena, &q->at_work,
+                        (InUse){{a->first, a->end}, end});
+    }
+}
+
+static void drop_before(Queue *q, uint64_t cycle) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < q->entry.n; i++)
+        if (q->entry.at[i].end > cycle)
+            q->entry.at[n++] = q->entry.at[i];
+    q->entry.n = n;
+    in_uses_drop(&q->at_work, cycle + 1);
+}
+
+/* Nothing begins before every unit is free: what ended earlier is forgotten. */
+static void forget_done(Queue *q) {
+    uint64_t first = q->done[HW_MAX_ENGINES];
+    for (uint32_t e = 0; e < q->plan->schedule->spec->n_engines; e++) {
+        uint64_t free = unit_free(q, e);
+        first = free < first ? free : first;
+    }
+    drop_before(q, first > q->floor ? first : q->floor);
+}
+
+void queue_add(Queue *q, const Action *a, const Touched *t) {
+    uint32_t most = q->plan->schedule->spec->tiling.queue;
+    if (a->kind == ACTION_CONCAT)
+        return;
+    uint64_t start = queue_ready(q, t);
+    if (a->kind == ACTION_HOST) { /* takes no time */
+        add_entry(q, t, start);
+        return;
+    }
+    uint32_t unit = unit_of(a);
+    uint64_t free = unit_free(q, unit);
+    start = start > free ? start : free;
+    q->done[unit] = start + action_cycles(q->plan, a);
+    add_entry(q, t, q->done[unit]);
+    vec_push(q->arena, &q->ended, q->done[unit]);
+    if (q->ended.n >= most) {
+        uint64_t end = q->ended.at[q->ended.n - most];
+        q->floor = end > q->floor ? end : q->floor;
+    }
+    if (q->ended.n % FORGET == 0)
+        forget_done(q);
+}
+
+uint64_t queue_cycles(const Plan *plan) {
+    Queue q = {.arena = arena_new("queue"), .plan = plan};
+    for (uint32_t i = 0; i < plan->n_actions; i++) {
+        Touched t = touched_by(q.arena, plan, &plan->action[i]);
+        queue_add(&q, &plan->action[i], &t);
+    }
+    uint64_t cycles = queue_over(&q);
+    arena_free(q.arena);
+    return cycles;
+}

@@ -1,0 +1,427 @@
+/* memory_state.c - what the memories hold while a plan is replayed; see
+ * memory_state.h.
+ *
+ * Input: placements that are written, bytes that are lost. Output: whether rows
+ * of a placement are there.
+ * Invariant: areas of one memory do not overlap in what they hold.
+ */
+#include "plan/verify/memory_state.h"
+
+/* Channels [from, from + n_c) of a tensor that is no concat, from channel c of
+ * the area on, pixels [at, end), counted row by row; pixel p is pixel p - base
+ * of the area's channels. */
+typedef struct Held {
+    TensorId tensor;
+    uint32_t c, from, n_c;
+    uint64_t base, at, end;
+} Held;
+
+typedef struct Area {
+    uint64_t at, end;
+    Volume whole;
+    VEC(Held) held;
+} Area;
+
+typedef struct InMemory {
+    VEC(Area) at;
+} InMemory;
+
+struct Areas {
+    Arena *arena;
+    const Graph *g;
+    const HwSpec *spec;
+    InMemory *memory; /* by memory */
+};
+
+static uint32_t later(uint32_t a, uint32_t b) {
+    return a > b ? a : b;
+}
+
+static uint32_t earlier(uint32_t a, uint32_t b) {
+    return a < b ? a : b;
+}
+
+/* ---- what a tensor is made of ---- */
+
+bool areas_is_concat(const Areas *all, TensorId t) {
+    const Node *node = graph_node(all->g, graph_tensor(all->g, t)->producer);
+    if (node->op != OP_CONCAT)
+        return false;
+    Volume whole = plan_volume(all->g, t);
+    uint64_t c = 0;
+    for (uint32_t i = 0; i < node->n_in; i++) {
+        Volume v = plan_volume(all->g, node->in[i]);
+        if (v.h != whole.h || v.w != whole.w)
+            return false;
+        c += v.c;
+    }
+    return c == whole.c && node->attr.axis.axis == 1;
+}
+
+typedef struct Leaf {
+    TensorId tensor;
+    uint32_t c, from, n_c; /* as in Held */
+} Leaf;
+
+typedef struct Leaves {
+    VEC(Leaf) at;
+} Leaves;
+
+static void leaves_of(Areas *all, TensorId t, uint32_t c, Leaves *out) {
+    if (!areas_is_concat(all, t)) {
+        Leaf leaf = {t, c, 0, plan_volume(all->g, t).c};
+        vec_push(all->arena, &out->at, leaf);
+        return;
+    }
+    const Node *node = graph_node(all->g, graph_tensor(all->g, t)->producer);
+    for (uint32_t i = 0; i < node->n_in; i++) {
+        leaves_of(all, node->in[i], c, out);
+        c += plan_volume(all->g, node->in[i]).c;
+    }
+}
+
+/* ---- areas ---- */
+
+static Area *area_find(Areas *all, const Placement *p) {
+    InMemory *areas = &all->memory[p->memory];
+    for (uint32_t i = 0; i < areas->at.n; i++) {
+        Area *a = &areas->at.at[i];
+        if (a->at == p->offset && volumes_same(&a->whole, &p->whole))
+            return a;
+    }
+    return NULL;
+}
+
+/* The bytes of channels [c, c + n_c) of the volume at `at`: whole granules. */
+static void part_bytes(const Layout *layout, const Volume *whole, uint64_t at,
+                       uint32_t c, uint32_t n_c, uint64_t *first,
+                       uint64_t *end) {
+    uint32_t granule = layout_granule(layout);
+    uint64_t stop = granule
+                        ? ((uint64_t)c + n_c + granule - 1) / granule * granule
+                        : whole->c;
+    *first = at + (granule ? layout_part_offset(layout, whole, c) : 0);
+    *end = at + (stop < whole->c
+                     ? layout_part_offset(layout, whole, (uint32_t)stop)
+                     : layout_bytes(layout, whole));
+}
+
+/* What the placement holds of its tensor. */
+static void leaves_held(Areas *all, const Placement *p, Leaves *out) {
+    uint32_t first = p->c, end = p->c + p->n_c, n = 0;
+    leaves_of(all, p->tensor, 0, out);
+    for (uint32_t i = 0; i < out->at.n; i++) {
+        Leaf leaf = out->at.at[i];
+        uint32_t stop = earlier(leaf.c + leaf.n_c, end);
+        uint32_t skip = later(leaf.c, first) - leaf.c;
+        if (leaf.c + skip >= stop)
+            continue;
+        leaf.from += skip;
+        leaf.n_c = stop - leaf.c - skip;
+        leaf.c = leaf.c + skip - p->c + p->part_c;
+        out->at.at[n++] = leaf;
+    }
+    out->at.n = n;
+}
+
+void areas_bytes(const Areas *all, const Placement *p, uint64_t *first,
+                 uint64_t *end) {
+    part_bytes(all->spec->memory[p->memory].layout, &p->whole, p->offset,
+               p->part_c, p->n_c, first, end);
+}
+
+/* Whether channels [c, c + n_c) of the volume at `at` lie in the bytes. */
+static bool meets(const Layout *layout, const Volume *whole, uint64_t at,
+                  uint32_t c, uint32_t n_c, uint64_t low, uint64_t high) {
+    uint64_t first, end;
+    part_bytes(layout, whole, at, c, n_c, &first, &end);
+    return first < high && low < end;
+}
+
+/* How many of the held channels lie outside bytes [low, high): the first of
+ * them before it, or the last of them behind it. */
+static uint32_t channels_outside(const Layout *layout, const Area *a,
+                                 const Held *h, uint64_t low, uint64_t high,
+                                 bool behind) {
+    uint32_t lo = 0, hi = h->n_c;
+    while (lo < hi) {
+        uint32_t mid = (lo + hi + 1) / 2;
+        uint32_t c = behind ? h->c + h->n_c - mid : h->c;
+        uint64_t first, end;
+        part_bytes(layout, &a->whole, a->at, c, mid, &first, &end);
+        if (behind ? first >= high : end <= low)
+            lo = mid;
+        else
+            hi = mid - 1;
+    }
+    return lo;
+}
+
+/* Channels [at, at + n) of what is held, if there are any. */
+static uint32_t held_cut(const Held *h, uint32_t at, uint32_t n, Held *out) {
+    *out = *h;
+    out->c += at;
+    out->from += at;
+    out->n_c = n;
+    return n > 0;
+}
+
+/* What is left when bytes [low, high) are overwritten. */
+static uint32_t held_outside(const Layout *layout, const Area *a, const Held *h,
+                             uint64_t low, uint64_t high, Held left[2]) {
+    if (!meets(layout, &a->whole, a->at, h->c, h->n_c, low, high)) {
+        left[0] = *h;
+        return 1;
+    }
+    uint32_t before = channels_outside(layout, a, h, low, high, false);
+    uint32_t behind = channels_outside(layout, a, h, low, high, true);
+    uint32_t n = held_cut(h, 0, before, left);
+    return n + held_cut(h, h->n_c - behind, behind, left + n);
+}
+
+static void area_clear(Areas *all, const Layout *layout, Area *a, uint64_t low,
+                       uint64_t high) {
+    Held left[2];
+    uint32_t n = a->held.n, kept = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        Held old = a->held.at[i];
+        uint32_t pieces = held_outside(layout, a, &old, low, high, left);
+        if (pieces > 0)
+            a->held.at[kept++] = left[0];
+        if (pieces > 1)
+            vec_push(all->arena, &a->held, left[1]);
+    }
+    for (uint32_t i = n; i < a->held.n; i++)
+        a->held.at[kept++] = a->held.at[i];
+    a->held.n = kept;
+}
+
+/* Everything in the bytes is lost, but for the volume of `keep`. */
+static void areas_clear(Areas *all, uint32_t memory, uint64_t at, uint64_t end,
+                        const Placement *keep) {
+    const Layout *layout = all->spec->memory[memory].layout;
+    InMemory *areas = &all->memory[memory];
+    uint32_t left = 0;
+    for (uint32_t i = 0; i < areas->at.n; i++) {
+        Area *a = &areas->at.at[i];
+        bool kept = keep && a->at == keep->offset &&
+                    volumes_same(&a->whole, &keep->whole);
+        if (!kept)
+            area_clear(all, layout, a, at, end);
+        if (kept || a->held.n)
+            areas->at.at[left++] = *a;
+    }
+    areas->at.n = left;
+}
+
+/* What is left of `old` when `now` is written: up to four pieces. */
+static uint32_t held_left(const Held *old, const Held *now, Held left[4]) {
+    int64_t shift = (int64_t)(old->base - now->base);
+    int64_t at = (int64_t)now->at + shift, end = (int64_t)now->end + shift;
+    uint32_t c = later(old->c, now->c), n = 0;
+    uint32_t c_end = earlier(old->c + old->n_c, now->c + now->n_c);
+    if (c >= c_end || end <= (int64_t)old->at || at >= (int64_t)old->end) {
+        left[n++] = *old;
+        return n;
+    }
+    Held middle = *old;
+    if (at > (int64_t)old->at) {
+        left[n] = *old;
+        left[n++].end = middle.at = (uint64_t)at;
+    }
+    if (end < (int64_t)old->end) {
+        left[n] = *old;
+        left[n++].at = middle.end = (uint64_t)end;
+    }
+    n += held_cut(&middle, 0, c - old->c, left + n);
+    return n + held_cut(&middle, c_end - old->c, old->c + old->n_c - c_end,
+                        left + n);
+}
+
+static bool joins(const Held *old, const Held *now) {
+    return same_tensor(old->tensor, now->tensor) && old->c == now->c &&
+           old->from == now->from && old->n_c == now->n_c &&
+           old->base == now->base && old->at <= now->end && now->at <= old->end;
+}
+
+/* Takes what it joins with out of the area. */
+static Held area_join(Area *area, Held now) {
+    for (uint32_t i = 0; i < area->held.n;) {
+        const Held *old = &area->held.at[i];
+        if (!joins(old, &now)) {
+            i++;
+            continue;
+        }
+        now.at = old->at < now.at ? old->at : now.at;
+        now.end = old->end > now.end ? old->end : now.end;
+        area->held.at[i] = area->held.at[--area->held.n];
+        i = 0;
+    }
+    return now;
+}
+
+static void area_put(Areas *all, Area *area, Held now) {
+    Held left[4];
+    now = area_join(area, now);
+    uint32_t n = area->held.n;
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        Held old = area->held.at[i];
+        uint32_t pieces = held_left(&old, &now, left);
+        if (pieces > 0)
+            area->held.at[kept++] = left[0];
+        for (uint32_t k = 1; k < pieces; k++)
+            vec_push(all->arena, &area->held, left[k]);
+    }
+    for (uint32_t i = n; i < area->held.n; i++)
+        area->held.at[kept++] = area->held.at[i];
+    area->held.n = kept;
+    vec_push(all->arena, &area->held, now);
+}
+
+/* ---- pixels ---- */
+
+/* Pixels that lie one behind the other: pixel p in pixel p - base. */
+typedef struct Stretch {
+    uint64_t base, at, end;
+} Stretch;
+
+/* Walks through the stretches of a part of a tensor. */
+typedef struct Walk {
+    const Placement *p;
+    Part part;
+    uint32_t width, row, col; /* row, col: the next pixel */
+    Stretch now;
+} Walk;
+
+static Walk walk_of(const Areas *all, const Placement *p, Part part) {
+    return (Walk){.p = p,
+                  .part = part,
+                  .width = plan_volume(all->g, p->tensor).w,
+                  .row = part.row,
+                  .col = part.col};
+}
+
+/* Whole rows up to the end of a turn of the ring, or columns of one row. */
+static void walk_rows(Walk *w) {
+    const Placement *p = w->p;
+    uint32_t turn = p->ring ? w->row / p->whole.h * p->whole.h : p->row;
+    uint32_t end = w->part.row + w->part.rows;
+    uint64_t width = w->width;
+    if (p->ring)
+        end = earlier(end, turn + p->whole.h);
+    w->now = (Stretch){turn * width, w->row * width, end * width};
+    if (w->part.cols < width) {
+        end = w->row + 1;
+        w->now.at += w->part.col;
+        w->now.end = w->now.at + w->part.cols;
+    }
+    w->row = end;
+}
+
+/* Columns of one row of a line buffer, up to where their ring ends. Pixels are
+ * counted from as many on as it has, so that no base is negative. */
+static void walk_lines(Walk *w) {
+    const LineBuffer *lines = &w->p->lines;
+    uint64_t at =
+        lines_pixels(lines, w->width) + (uint64_t)w->row * w->width + w->col;
+    uint32_t n = earlier(lines_run(lines, w->width, w->row, w->col),
+                         w->part.col + w->part.cols - w->col);
+    uint64_t in = lines_pixel(lines, w->width, w->row, w->col);
+    w->now = (Stretch){at - in, at, at + n};
+    w->col += n;
+    if (w->col == w->part.col + w->part.cols) {
+        w->col = w->part.col;
+        w->row++;
+    }
+}
+
+static bool walk_next(Walk *w) {
+    if (w->row >= w->part.row + w->part.rows || !w->part.cols)
+        return false;
+    (w->p->lines.band ? walk_lines : walk_rows)(w);
+    return true;
+}
+
+static void leaf_put(Areas *all, Area *area, const Placement *p,
+                     const Leaf *leaf, Part part) {
+    Walk w = walk_of(all, p, part);
+    while (walk_next(&w))
+        area_put(all, area,
+                 (Held){leaf->tensor, leaf->c, leaf->from, leaf->n_c,
+                        w.now.base, w.now.at, w.now.end});
+}
+
+/* A piece that has pixel `at` of channel `c` of the area for the leaf. */
+static const Held *piece_at(const Area *area, const Leaf *leaf, uint32_t c,
+                            uint64_t base, uint64_t at) {
+    for (uint32_t i = 0; i < area->held.n; i++) {
+        const Held *h = &area->held.at[i];
+        if (same_tensor(h->tensor, leaf->tensor) &&
+            h->c - h->from == leaf->c - leaf->from && h->c <= c &&
+            c < h->c + h->n_c && h->base == base && h->at <= at && at < h->end)
+            return h;
+    }
+    return NULL;
+}
+
+/* Channel by channel, those together that the same pieces cover. */
+static bool area_holds(const Area *area, const Leaf *leaf, const Stretch *s) {
+    for (uint32_t c = leaf->c, next; c < leaf->c + leaf->n_c; c = next) {
+        next = leaf->c + leaf->n_c;
+        for (uint64_t at = s->at; at < s->end;) {
+            const Held *h = piece_at(area, leaf, c, s->base, at);
+            if (!h)
+                return false;
+            at = h->end;
+            next = earlier(next, h->c + h->n_c);
+        }
+    }
+    return true;
+}
+
+bool areas_find(Areas *all, const Placement *p) {
+    return area_find(all, p) != NULL;
+}
+
+bool areas_read(Areas *all, const Placement *p, Part part) {
+    const Area *area = area_find(all, p);
+    Walk w = walk_of(all, p, part);
+    Leaves leaves = {0};
+    leaves_held(all, p, &leaves);
+    while (area && walk_next(&w))
+        for (uint32_t i = 0; i < leaves.at.n; i++)
+            if (!area_holds(area, &leaves.at.at[i], &w.now))
+                return false;
+    return area != NULL;
+}
+
+void areas_write(Areas *all, const Placement *p, Part part) {
+    uint64_t first, end;
+    areas_bytes(all, p, &first, &end);
+    areas_clear(all, p->memory, first, end, p);
+    Area *area = area_find(all, p);
+    if (!area) {
+        Area fresh = {
+            .at = p->offset, .end = p->offset + p->bytes, .whole = p->whole};
+        vec_push(all->arena, &all->memory[p->memory].at, fresh);
+        area = area_find(all, p);
+    }
+    Leaves leaves = {0};
+    leaves_held(all, p, &leaves);
+    for (uint32_t i = 0; i < leaves.at.n; i++)
+        leaf_put(all, area, p, &leaves.at.at[i], part);
+}
+
+void areas_drop(Areas *all, uint32_t memory, uint64_t at, uint64_t end) {
+    areas_clear(all, memory, at, end, NULL);
+}
+
+Areas *areas_new(Arena *arena, const Graph *g, const HwSpec *spec) {
+    Areas *areas = ARENA_NEW(arena, Areas);
+    *areas = (Areas){.arena = arena,
+                     .g = g,
+                     .spec = spec,
+                     .memory = ARENA_ARRAY(arena, InMemory, spec->n_memories)};
+    return areas;
+}

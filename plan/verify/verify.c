@@ -1,0 +1,639 @@
+/* verify.c - the judge of whole plans, by replay.
+ *
+ * Input: a plan. Output: NULL, or a sentence on the first thing that is wrong.
+ * Method: an action reads rows that must be there, then writes; what it writes
+ * over is lost (memory_state.c). So a value that was overwritten while it was
+ * still needed is missing when it is read. Shares no code with the rest of
+ * alloc but plan_volume.
+ */
+#include "base/vec.h"
+#include "plan/verify/memory_state.h"
+
+typedef struct Judge {
+    Arena *arena;
+    const Plan *plan;
+    const Graph *g;
+    const HwSpec *spec;
+    Areas *areas;
+    uint32_t *done;          /* by node: rows computed so far, */
+    uint32_t *done_cols;     /* and columns of the rows behind these; */
+    uint32_t *done_channels; /* of these rows and columns, by slices */
+    VEC(uint32_t) blocks;    /* of weights that are there: numbers */
+    const Action *action;
+} Judge;
+
+static const char *tensor_name(const Judge *j, TensorId t) {
+    return graph_tensor(j->g, t)->name;
+}
+
+static const char *complain(Judge *j, const Placement *p, const char *what) {
+    const char *memory = j->spec->memory[p->memory].name;
+    const char *tensor = tensor_name(j, p->tensor);
+    if (!j->action)
+        return arena_printf(j->arena, "placement %u: %s %s in %s",
+                            (uint32_t)(p - j->plan->placement), tensor, what,
+                            memory);
+    return arena_printf(j->arena, "action %u (listing step %u): %s %s in %s",
+                        (uint32_t)(j->action - j->plan->action),
+                        j->action->step, tensor, what, memory);
+}
+
+/* ---- reading and writing ---- */
+
+static bool within(const Placement *p, Part part) {
+    return part.row >= p->row && part.row + part.rows <= p->row + p->rows &&
+           part.col >= p->col && part.col + part.cols <= p->col + p->cols;
+}
+
+static Part all_of(const Placement *p) {
+    return (Part){p->row, p->rows, p->col, p->cols};
+}
+
+/* What the action moves, or computes. */
+static Part made_by(const Action *a) {
+    return (Part){a->row, a->rows, a->col, a->cols};
+}
+
+static const char *check_read(Judge *j, uint32_t placement, Part part) {
+    const Placement *p = &j->plan->placement[placement];
+    if (!within(p, part))
+        return complain(j, p, "is read beyond the rows held");
+    if (!areas_find(j->areas, p))
+        return complain(j, p, "is not there (never written, or overwritten)");
+    return areas_read(j->areas, p, part) ? NULL
+                                         : complain(j, p, "is not all there");
+}
+
+static bool overlap(uint64_t a, uint64_t a_end, uint64_t b, uint64_t b_end) {
+    return a < b_end && b < a_end;
+}
+
+/* Weights in bytes of the first memory are gone. */
+static void drop_blocks(Judge *j, uint64_t first, uint64_t end) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < j->blocks.n; i++) {
+        const WeightBlock *b = &j->plan->block[j->blocks.at[i] - 1];
+        if (!overlap(b->offset, b->offset + b->bytes, first, end))
+            j->blocks.at[n++] = j->blocks.at[i];
+    }
+    j->blocks.n = n;
+}
+
+static const char *do_write(Judge *j, uint32_t placement, Part part) {
+    const Placement *p = &j->plan->placement[placement];
+    uint64_t first, end;
+    if (!within(p, part))
+        return complain(j, p, "is written beyond its rows");
+    areas_write(j->areas, p, part);
+    areas_bytes(j->areas, p, &first, &end);
+    if (p->memory == 0)
+        drop_blocks(j, first, end);
+    return NULL;
+}
+
+/* ---- placements by themselves ---- */
+
+static bool in_one_buffer(const HwMemory *m, const Placement *p) {
+    uint64_t one = m->size / m->buffers;
+    return one && p->offset / one == (p->offset + p->bytes - 1) / one;
+}
+
+static const char *check_placement(Judge *j, const Placement *p) {
+    const HwMemory *m = &j->spec->memory[p->memory];
+    Volume v = plan_volume(j->g, p->tensor);
+    if (p->bytes != layout_bytes(m->layout, &p->whole))
+        return complain(j, p, "has a wrong size");
+    if (m->align && p->offset % m->align)
+        return complain(j, p, "is not aligned");
+    if (p->offset > m->size || p->bytes > m->size - p->offset)
+        return complain(j, p, "leaves its memory");
+    const LineBuffer *l = &p->lines;
+    bool fits = p->ring ? p->rows <= p->whole.h : p->rows == p->whole.h;
+    bool wide = v.w == p->whole.w;
+    if (l->band) {
+        fits = p->rows <= l->keep + l->band && p->cols <= l->span;
+        wide = p->whole.h == 1 && p->whole.w == lines_pixels(l, v.w);
+    }
+    if (p->row + p->rows > v.h || p->col + p->cols > v.w || !fits || !wide)
+        return complain(j, p, "has wrong rows");
+    if (p->c + p->n_c > v.c || p->part_c + p->n_c > p->whole.c)
+        return complain(j, p, "leaves its volume");
+    bool concat = p->n_c != p->whole.c || areas_is_concat(j->areas, p->tensor);
+    if (m->buffers && !concat && !in_one_buffer(m, p))
+        return complain(j, p, "crosses a buffer's end");
+    return NULL;
+}
+
+static const char *check_placements(Judge *j) {
+    const char *wrong = NULL;
+    for (uint32_t i = 0; i < j->plan->n_placements && !wrong; i++)
+        wrong = check_placement(j, &j->plan->placement[i]);
+    return wrong;
+}
+
+/* ---- rows that a node needs ---- */
+
+typedef struct Need {
+    int64_t first, last; /* input rows, not clipped */
+} Need;
+
+/* What an action computes along an axis (rows, columns), and from what. */
+typedef struct Along {
+    uint32_t axis, at, n, in, in_n, pad;
+} Along;
+
+static Need conv_need(const ConvAttr *c, uint32_t axis, Need out) {
+    int64_t stride = c->stride[axis], pad = c->pad[axis];
+    return (Need){out.first * stride - pad,
+                  out.last * stride - pad +
+                      (int64_t)c->dilation[axis] * (c->kernel[axis] - 1)};
+}
+
+static Need pool_need(const PoolAttr *p, uint32_t axis, uint32_t in, Need out) {
+    int64_t stride = p->stride[axis], pad = p->pad[axis];
+    if (p->global)
+        return (Need){0, (int64_t)in - 1};
+    return (Need){out.first * stride - pad,
+                  out.last * stride - pad + p->kernel[axis] - 1};
+}
+
+static Need conv_pool_need(const Node *node, uint32_t axis, uint32_t in,
+                           Need out) {
+    const ConvAttr *c = &node->attr.conv;
+    uint32_t mid =
+        conv_out_size(in, c->kernel[axis], c->stride[axis], c->dilation[axis],
+                      c->pad[axis], c->pad_end[axis]);
+    Need pool = pool_need(&node->attr.pool, axis, mid, out);
+    if (pool.first < 0)
+        pool.first = 0;
+    if (pool.last > (int64_t)mid - 1)
+        pool.last = (int64_t)mid - 1;
+    return conv_need(c, axis, pool);
+}
+
+/* Whether the rows of the input hold all that reaches the output, and nothing
+ * but the padding, on both sides, is made besides. */
+static bool deconv_agrees(const ConvAttr *c, uint32_t size, Along x) {
+    int64_t s = c->stride[x.axis], end = (int64_t)x.in + x.in_n;
+    int64_t reach = (int64_t)(c->kernel[x.axis] - 1) * c->dilation[x.axis] + 1;
+    int64_t first = (int64_t)x.at + c->pad[x.axis], behind = first + x.n;
+    bool starts = x.in == 0 || ((int64_t)x.in - 1) * s + reach <= first;
+    bool ends = end == size || end * s >= behind;
+    return starts && ends && first == (int64_t)x.in * s + x.pad &&
+           behind == (end - 1) * s + reach - x.pad;
+}
+
+/* Whether the tile's input and padding give its output. */
+static const char *check_along(Judge *j, const Action *a, Along x) {
+    const Node *node = graph_node(j->g, a->node);
+    const Placement *out = &j->plan->placement[a->out];
+    Volume in = plan_volume(j->g, node->in[0]);
+    uint32_t size = x.axis ? in.w : in.h;
+    Need made = {x.at, (int64_t)x.at + x.n - 1};
+    Need need = {0, (int64_t)size - 1};
+    if (node->op == OP_CONV)
+        need = conv_need(&node->attr.conv, x.axis, made);
+    else if (node->op == OP_POOL)
+        need = pool_need(&node->attr.pool, x.axis, size, made);
+    else if (node->op == OP_CONV_POOL)
+        need = conv_pool_need(node, x.axis, size, made);
+    else if (node->op == OP_ELTWISE || node->op == OP_SCALE ||
+             node->op == OP_ACT)
+        need = made;
+    else if (node->op == OP_UPSAMPLE)
+        need = (Need){made.first / node->attr.up.factor[x.axis],
+                      made.last / node->attr.up.factor[x.axis]};
+    else if (node->op == OP_DECONV)
+        return deconv_agrees(&node->attr.conv, size, x)
+                   ? NULL
+                   : complain(j, out, "is computed from the wrong rows");
+    int64_t stop = need.last < size ? need.last : (int64_t)size - 1;
+    if ((int64_t)x.in - x.pad != need.first || (int64_t)x.in + x.in_n <= stop)
+        return complain(j, out, "is computed from the wrong rows");
+    return NULL;
+}
+
+/* Columns only where they are not all there: the padding of a whole row is its
+ * node's. */
+static const char *check_rows(Judge *j, const Action *a) {
+    const Node *node = graph_node(j->g, a->node);
+    const char *wrong = check_along(
+        j, a, (Along){0, a->row, a->rows, a->in_row, a->in_rows, a->pad_top});
+    if (wrong || a->cols == plan_volume(j->g, node->out[0]).w)
+        return wrong;
+    return check_along(
+        j, a, (Along){1, a->col, a->cols, a->in_col, a->in_cols, a->pad_left});
+}
+
+/* ---- actions ---- */
+
+static HwRole role_of(const Judge *j, uint32_t placement) {
+    return j->spec->memory[j->plan->placement[placement].memory].role;
+}
+
+static const char *check_move(Judge *j, const Action *a) {
+    const Placement *from = &j->plan->placement[a->in[0]];
+    HwRole in = role_of(j, a->in[0]), out = role_of(j, a->out);
+    bool load = a->kind == ACTION_LOAD;
+    bool right =
+        load ? (in == HW_BACKING || in == HW_INPUT) && out == HW_ACTIVE
+             : in == HW_ACTIVE && (out == HW_BACKING || out == HW_OUTPUT);
+    if (!right || a->n_in != 1)
+        return complain(j, from, "is moved the wrong way");
+    const Placement *to = &j->plan->placement[a->out];
+    if (!same_tensor(from->tensor, to->tensor) || from->c != to->c ||
+        from->n_c != to->n_c)
+        return complain(j, from, "changes its name on the way");
+    const char *wrong = check_read(j, a->in[0], made_by(a));
+    return wrong ? wrong : do_write(j, a->out, made_by(a));
+}
+
+static bool all_channels(const Judge *j, const Placement *p) {
+    return p->n_c == plan_volume(j->g, p->tensor).c;
+}
+
+/* An instruction says how high the plank is, not where its rows end: from a
+ * later row on it reaches over its end, though nothing is read there. */
+static bool reaches_over(Judge *j, const Placement *p, uint32_t row) {
+    const HwMemory *m = &j->spec->memory[p->memory];
+    uint64_t behind =
+        layout_offset(m->layout, &p->whole, 0, row - p->row, 0, 0);
+    return p->bytes > m->size - p->offset - behind ||
+           (m->align && behind % m->align);
+}
+
+static const char *do_copy(Judge *j, const Action *a) {
+    const Placement *from = &j->plan->placement[a->in[0]];
+    const Placement *to = &j->plan->placement[a->out];
+    if (a->n_in != 1 || !same_tensor(from->tensor, to->tensor) ||
+        role_of(j, a->in[0]) != HW_ACTIVE || role_of(j, a->out) != HW_ACTIVE ||
+        to->row != a->row || to->rows != a->rows)
+        return complain(j, from, "is copied the wrong way");
+    const char *wrong = check_read(j, a->in[0], made_by(a));
+    if (!wrong && reaches_over(j, from, a->row))
+        wrong = complain(j, from, "is copied from a place of no address");
+    return wrong ? wrong : do_write(j, a->out, made_by(a));
+}
+
+/* Whether each channel is made from the same one of all operands. */
+static bool goes_by_channel(const Judge *j, const Node *node) {
+    const ConvAttr *conv = &node->attr.conv;
+    bool depthwise = node->op == OP_CONV && conv->groups == conv->out_c &&
+                     conv->groups == plan_volume(j->g, node->in[0]).c;
+    return node->op == OP_POOL || node->op == OP_ELTWISE ||
+           node->op == OP_SCALE || node->op == OP_ACT ||
+           node->op == OP_UPSAMPLE || depthwise;
+}
+
+/* The operands' tensors, in the node's order. Some channels are made from the
+ * same ones, or by a convolution from all. */
+static const char *check_operands(Judge *j, const Action *a) {
+    const Node *node = graph_node(j->g, a->node);
+    const Placement *out = &j->plan->placement[a->out];
+    bool all = all_channels(j, out);
+    bool each = !a->weights && goes_by_channel(j, node);
+    bool may = each || a->weights ||
+               (node->op == OP_CONV && node->attr.conv.groups < 2);
+    bool right = a->n_in == node->n_in &&
+                 same_tensor(out->tensor, node->out[0]) &&
+                 (all || (may && a->kind == ACTION_RUN));
+    for (uint32_t i = 0; i < a->n_in && right; i++) {
+        const Placement *in = &j->plan->placement[a->in[i]];
+        right = same_tensor(in->tensor, node->in[i]) &&
+                (all || !each ? all_channels(j, in)
+                              : in->c == out->c && in->n_c == out->n_c);
+    }
+    return right ? NULL : complain(j, out, "is computed from other tensors");
+}
+
+/* One that is spread over the result, or is of another kind, is read as it is.
+ */
+static const char *check_operand(Judge *j, const Action *a, uint32_t i) {
+    const Placement *p = &j->plan->placement[a->in[i]];
+    Volume own = plan_volume(j->g, p->tensor);
+    Volume first = plan_volume(j->g, graph_node(j->g, a->node)->in[0]);
+    bool spread =
+        a->legal.op == HW_OP_LAYER && (own.h != first.h || own.w != first.w);
+    Part part = {a->in_row, a->in_rows, a->in_col, a->in_cols};
+    return check_read(j, a->in[i], spread ? all_of(p) : part);
+}
+
+/* Operands in memories that the engine, or the style of tiling, reaches. */
+static const char *check_reach(Judge *j, const Action *a) {
+    uint32_t reached = j->spec->engine[a->legal.engine].memories;
+    for (uint32_t i = 0; i <= a->n_in; i++) {
+        bool is_in = i < a->n_in;
+        const Placement *p = &j->plan->placement[is_in ? a->in[i] : a->out];
+        bool outside = false;
+        if (a->style >= 0) {
+            const HwTileStyle *s = &j->spec->tiling.style[a->style];
+            outside = is_in ? s->in_backing : s->out_backing;
+        } else if (is_in) {
+            outside = j->spec->engine[a->legal.engine].ahead;
+        }
+        if (outside != (j->spec->memory[p->memory].role != HW_ACTIVE))
+            return complain(j, p, "is an operand on the wrong side");
+        if (!outside && reached && !(reached >> p->memory & 1))
+            return complain(j, p, "is out of the engine's reach");
+    }
+    return NULL;
+}
+
+/* The machine uses the tile buffers while the instruction runs. */
+static const char *use_tile_buffers(Judge *j, const Action *a) {
+    const HwTileStyle *s = &j->spec->tiling.style[a->style];
+    uint32_t reached = j->spec->engine[a->legal.engine].memories;
+    uint32_t memory = 0;
+    while (memory + 1 < j->spec->n_active && !(reached >> memory & 1))
+        memory++;
+    uint64_t range[3][2] = {{0, s->reserved},
+                            {s->buffer[0], s->buffer[0] + s->buffer_size},
+                            {s->buffer[1], s->buffer[1] + s->buffer_size}};
+    const Placement *out = &j->plan->placement[a->out];
+    for (uint32_t i = 0; i < 3; i++) {
+        if (out->memory == memory &&
+            overlap(range[i][0], range[i][1], out->offset,
+                    out->offset + out->bytes))
+            return complain(j, out, "lies in the tile buffers");
+        areas_drop(j->areas, memory, range[i][0], range[i][1]);
+    }
+    return NULL;
+}
+
+/* Channels of the same rows and columns, each behind the last; true: these are
+ * complete now. */
+static bool channels_done(Judge *j, const Action *a) {
+    const Placement *out = &j->plan->placement[a->out];
+    uint32_t *channels = &j->done_channels[a->node.i];
+    *channels += out->n_c;
+    if (*channels < plan_volume(j->g, out->tensor).c)
+        return false;
+    *channels = 0;
+    return true;
+}
+
+/* Rows follow those that are done, and columns of rows each other. */
+static const char *check_turn(Judge *j, const Action *a) {
+    const Placement *out = &j->plan->placement[a->out];
+    uint32_t *rows = &j->done[a->node.i], *cols = &j->done_cols[a->node.i];
+    bool turn =
+        *rows == a->row + a->again && a->again <= a->rows && *cols == a->col;
+    if (turn && out->c != j->done_channels[a->node.i])
+        return complain(j, out, "has channels out of order, or twice");
+    if (!turn)
+        return complain(j, out, "is computed out of order, or twice");
+    if (!channels_done(j, a))
+        return NULL;
+    *cols += a->cols;
+    if (*cols < plan_volume(j->g, out->tensor).w)
+        return NULL;
+    *cols = 0;
+    *rows += a->rows - a->again;
+    return NULL;
+}
+
+/* ---- weights ---- */
+
+static bool holds_weights(const Judge *j, uint32_t number) {
+    for (uint32_t i = 0; i < j->blocks.n; i++)
+        if (j->blocks.at[i] == number)
+            return true;
+    return false;
+}
+
+static const char *check_weights(Judge *j, const Action *a) {
+    const Placement *out = &j->plan->placement[a->out];
+    bool needs = hwspec_stages(j->spec, a->legal.op);
+    if (!needs && !a->weights)
+        return NULL;
+    if (!needs || a->weights == 0 || a->weights > j->plan->n_blocks ||
+        !holds_weights(j, a->weights))
+        return complain(j, out, "is computed without its weights");
+    const WeightBlock *b = &j->plan->block[a->weights - 1];
+    uint32_t images = j->plan->images ? j->plan->images : 1;
+    uint32_t nodes = j->plan->schedule->graph->node.n / images;
+    bool right = b->node.i % nodes == a->node.i % nodes && b->c == out->c &&
+                 b->n_c == out->n_c;
+    return right ? NULL : complain(j, out, "is computed with other weights");
+}
+
+static const char *do_weights(Judge *j, const Action *a) {
+    const Placement *out = &j->plan->placement[a->out];
+    const HwMemory *m = &j->spec->memory[0];
+    if (a->weights == 0 || a->weights > j->plan->n_blocks)
+        return complain(j, out, "has no weights to load");
+    const WeightBlock *b = &j->plan->block[a->weights - 1];
+    if (b->offset > m->size || b->bytes > m->size - b->offset ||
+        (m->align && b->offset % m->align) ||
+        b->bytes != (uint64_t)b->taps * b->n_c * j->spec->element)
+        return complain(j, out, "has weights in a wrong place");
+    areas_drop(j->areas, 0, b->offset, b->offset + b->bytes);
+    drop_blocks(j, b->offset, b->offset + b->bytes);
+    vec_push(j->arena, &j->blocks, a->weights);
+    return NULL;
+}
+
+static const char *do_run(Judge *j, const Action *a) {
+    const char *wrong = check_operands(j, a);
+    if (!wrong)
+        wrong = check_reach(j, a);
+    if (!wrong)
+        wrong = check_rows(j, a);
+    if (!wrong)
+        wrong = check_weights(j, a);
+    if (!wrong && a->style >= 0)
+        wrong = use_tile_buffers(j, a);
+    for (uint32_t i = 0; i < a->n_in && !wrong; i++)
+        wrong = check_operand(j, a, i);
+    if (!wrong)
+        wrong = check_turn(j, a);
+    return wrong ? wrong : do_write(j, a->out, made_by(a));
+}
+
+static const char *do_host(Judge *j, const Action *a) {
+    const char *wrong = check_operands(j, a);
+    for (uint32_t i = 0; i < a->n_in && !wrong; i++) {
+        const Placement *p = &j->plan->placement[a->in[i]];
+        wrong = role_of(j, a->in[i]) == HW_ACTIVE
+                    ? complain(j, p, "is read by the host")
+                    : check_read(j, a->in[i], all_of(p));
+    }
+    if (wrong)
+        return wrong;
+    j->done[a->node.i] += a->rows;
+    if (role_of(j, a->out) == HW_ACTIVE)
+        return complain(j, &j->plan->placement[a->out],
+                        "is written by the host");
+    return do_write(j, a->out, made_by(a));
+}
+
+static const char *do_concat(Judge *j, const Action *a) {
+    const char *wrong = check_operands(j, a);
+    const Placement *out = &j->plan->placement[a->out];
+    if (!wrong)
+        wrong = check_read(j, a->out, all_of(out));
+    return wrong ? wrong : check_turn(j, a);
+}
+
+/* ---- side by side ---- */
+
+/* Rows of its operand i that the action touches, as rows of the volume; engines
+ * know where volumes are, and where in a ring, but not of fewer rows. */
+static void rows_touched(const Action *a, uint32_t i, const Placement *p,
+                         uint32_t *row, uint32_t *rows) {
+    bool reads = i < a->n_in && a->kind == ACTION_RUN;
+    *row = reads ? a->in_row : a->row;
+    *rows = reads ? a->in_rows : a->rows;
+    if (!p->ring && a->kind != ACTION_LOAD && a->kind != ACTION_STORE) {
+        *row = p->row;
+        *rows = p->rows;
+    }
+    *row -= p->ring ? 0 : p->row;
+}
+
+/* Whether a row of one lies where a row of the other does, h of them there. */
+static bool rows_meet(uint32_t h, uint32_t row, uint32_t rows, uint32_t other,
+                      uint32_t others) {
+    for (uint32_t r = 0; r < rows; r++)
+        for (uint32_t k = 0; k < others && k < h; k++)
+            if ((row + r) % h == (other + k) % h)
+                return true;
+    return false;
+}
+
+/* What one action writes, another of the same step must not touch. */
+static const char *check_apart(Judge *j, const Action *a, const Action *b) {
+    const Placement *out = &j->plan->placement[a->out];
+    uint64_t first, end, p_first, p_end;
+    uint32_t row, rows, p_row, p_rows;
+    areas_bytes(j->areas, out, &first, &end);
+    rows_touched(a, a->n_in, out, &row, &rows);
+    for (uint32_t i = 0; i <= b->n_in; i++) {
+        const Placement *p =
+            &j->plan->placement[i < b->n_in ? b->in[i] : b->out];
+        areas_bytes(j->areas, p, &p_first, &p_end);
+        rows_touched(b, i, p, &p_row, &p_rows);
+        if (p->memory != out->memory || !overlap(p_first, p_end, first, end))
+            continue;
+        bool parts = p->offset == out->offset &&
+                     volumes_same(&p->whole, &out->whole) &&
+                     (!overlap(p->part_c, p->part_c + p->n_c, out->part_c,
+                               out->part_c + out->n_c) ||
+                      !rows_meet(p->whole.h, row, rows, p_row, p_rows));
+        if (!parts)
+            return complain(j, out, "is written where another works");
+    }
+    return NULL;
+}
+
+static bool at_work(const Action *a) {
+    return a->kind != ACTION_CONCAT && a->kind != ACTION_HOST;
+}
+
+/* All that follow with the same number run at the same time; as do all whole
+ * nodes of one step of the schedule. */
+static const char *check_step(Judge *j, const Action *a, const Action *end) {
+    bool several = j->plan->schedule->step[a->at].n > 1;
+    const char *wrong = NULL;
+    for (const Action *b = a + 1;
+         at_work(a) && b < end && b->step == a->step && at_work(b) && !wrong;
+         b++)
+        if (!(wrong = check_apart(j, a, b)))
+            wrong = check_apart(j, b, a);
+    for (const Action *b = a + 1; a->kind == ACTION_RUN && several && b < end &&
+                                  b->at == a->at && !wrong;
+         b++)
+        if (b->kind == ACTION_RUN && b->node.i != a->node.i &&
+            !(wrong = check_apart(j, a, b)))
+            wrong = check_apart(j, b, a);
+    return wrong;
+}
+
+/* ---- the whole ---- */
+
+static const char *do_action(Judge *j) {
+    const Action *a = j->action;
+    const char *wrong = check_step(j, a, j->plan->action + j->plan->n_actions);
+    if (wrong)
+        return wrong;
+    switch (a->kind) {
+    case ACTION_LOAD:
+    case ACTION_STORE:
+        return check_move(j, a);
+    case ACTION_RUN:
+        return do_run(j, a);
+    case ACTION_COPY:
+        return do_copy(j, a);
+    case ACTION_WEIGHTS:
+        return do_weights(j, a);
+    case ACTION_CONCAT:
+        return do_concat(j, a);
+    case ACTION_HOST:
+        return do_host(j, a);
+    }
+    return "an action of unknown kind";
+}
+
+static bool lies_outside(Judge *j, TensorId t) {
+    for (uint32_t i = 0; i < j->plan->n_placements; i++) {
+        const Placement *p = &j->plan->placement[i];
+        if (same_tensor(p->tensor, t) && role_of(j, i) != HW_ACTIVE &&
+            p->n_c == plan_volume(j->g, t).c &&
+            areas_read(j->areas, p, all_of(p)))
+            return true;
+    }
+    return false;
+}
+
+static const char *check_end(Judge *j) {
+    for (uint32_t s = 0; s < j->plan->schedule->n_steps; s++) {
+        const Step *step = &j->plan->schedule->step[s];
+        for (uint32_t i = 0; i < step->n; i++) {
+            const Node *node = graph_node(j->g, step->slot[i].node);
+            if (j->done[step->slot[i].node.i] !=
+                plan_volume(j->g, node->out[0]).h)
+                return arena_printf(j->arena, "%s is not computed, or twice",
+                                    node->name);
+        }
+    }
+    for (uint32_t i = 0; i < j->g->output.n; i++)
+        if (!lies_outside(j, j->g->output.at[i]))
+            return arena_printf(j->arena, "output %s is nowhere outside",
+                                tensor_name(j, j->g->output.at[i]));
+    return NULL;
+}
+
+static void write_inputs(Judge *j) {
+    for (uint32_t i = 0; i < j->plan->n_placements; i++) {
+        const Placement *p = &j->plan->placement[i];
+        NodeId producer = graph_tensor(j->g, p->tensor)->producer;
+        if (graph_node(j->g, producer)->op == OP_INPUT &&
+            role_of(j, i) == HW_INPUT && p->part_c == 0 &&
+            !areas_find(j->areas, p))
+            do_write(j, i, all_of(p));
+    }
+}
+
+const char *plan_judge(Arena *arena, const Plan *plan) {
+    Judge j = {.arena = arena_new("judge"),
+               .plan = plan,
+               .g = plan->schedule->graph,
+               .spec = plan->schedule->spec};
+    j.areas = areas_new(j.arena, j.g, j.spec);
+    j.done = ARENA_ARRAY(j.arena, uint32_t, j.g->node.n + 1);
+    j.done_cols = ARENA_ARRAY(j.arena, uint32_t, j.g->node.n + 1);
+    j.done_channels = ARENA_ARRAY(j.arena, uint32_t, j.g->node.n + 1);
+    const char *wrong = check_placements(&j);
+    if (!wrong)
+        write_inputs(&j);
+    for (uint32_t i = 0; i < plan->n_actions && !wrong; i++) {
+        j.action = &plan->action[i];
+        wrong = do_action(&j);
+    }
+    if (!wrong)
+        wrong = check_end(&j);
+    if (wrong)
+        wrong = arena_strdup(arena, wrong);
+    arena_free(j.arena);
+    return wrong;
+}
