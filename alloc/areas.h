@@ -11,6 +11,7 @@
 #define ALLOC_AREAS_H
 
 #include "alloc/plan.h"
+#include "hwspec/address.h"
 
 typedef struct Areas Areas;
 
