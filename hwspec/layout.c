@@ -244,9 +244,11 @@ bool layout_part_alone(const Layout *layout, const Volume *whole, uint32_t c,
     if (replicated(layout, &whole->repl) &&
         (uint64_t)c + n > (uint64_t)whole->repl.full * granule)
         return false;
-    for (uint32_t i = 1; i < layout->n; i++)
-        if (extent_of(layout, whole, &layout->axis[i]) !=
-            extent_of(layout, &part, &layout->axis[i]))
+    Shape3 all, own;
+    measure(layout, whole, &all);
+    measure(layout, &part, &own);
+    for (uint32_t i = n > granule ? 0 : 1; i < layout->n; i++)
+        if (all.stride[i] != own.stride[i])
             return false;
     return true;
 }

@@ -85,8 +85,8 @@ uint64_t layout_part_offset(const Layout *layout, const Volume *whole,
 
 /* Whether channels [c, c + n) of the whole lie, from layout_part_offset on, as
  * a volume of n channels without copies does: an instruction that does not name
- * the whole takes them for one. Axes inside the outermost must be as long in
- * both: a clipped one is as long as its volume has channels. */
+ * the whole takes them for one. Strides must be the same in both: a clipped
+ * axis is no longer than its volume has channels. */
 bool layout_part_alone(const Layout *layout, const Volume *whole, uint32_t c,
                        uint32_t n);
 
