@@ -8,6 +8,7 @@
  */
 #include "base/vec.h"
 #include "plan/verify/memory_state.h"
+#include "plan/verify/operands.h"
 
 typedef struct Judge {
     Arena *arena;
@@ -101,7 +102,7 @@ static bool in_one_buffer(const HwMemory *m, const Placement *p) {
 static const char *check_placement(Judge *j, const Placement *p) {
     const HwMemory *m = &j->spec->memory[p->memory];
     Volume v = plan_volume(j->g, p->tensor);
-    if (p->bytes != layout_bytes(m->layout, &p->whole))
+    if (p->bytes != address_bytes(m->layout, &p->whole))
         return complain(j, p, "has a wrong size");
     if (m->align && p->offset % m->align)
         return complain(j, p, "is not aligned");
@@ -263,7 +264,8 @@ static bool all_channels(const Judge *j, const Placement *p) {
 static bool reaches_over(Judge *j, const Placement *p, uint32_t row) {
     const HwMemory *m = &j->spec->memory[p->memory];
     uint64_t behind =
-        layout_offset(m->layout, &p->whole, 0, row - p->row, 0, 0);
+        address_cell(m->layout, &p->whole, 0, row - p->row, 0, 0) *
+        m->layout->element;
     return p->bytes > m->size - p->offset - behind ||
            (m->align && behind % m->align);
 }
@@ -557,9 +559,20 @@ static const char *check_step(Judge *j, const Action *a, const Action *end) {
 
 /* ---- the whole ---- */
 
+static const char *check_views(Judge *j, const Action *a) {
+    for (uint32_t i = 0; i <= a->n_in; i++)
+        if (!view_agrees(j->plan, a, i))
+            return complain(
+                j, &j->plan->placement[i < a->n_in ? a->in[i] : a->out],
+                "lies elsewhere than the instruction would say");
+    return NULL;
+}
+
 static const char *do_action(Judge *j) {
     const Action *a = j->action;
     const char *wrong = check_step(j, a, j->plan->action + j->plan->n_actions);
+    if (!wrong)
+        wrong = check_views(j, a);
     if (wrong)
         return wrong;
     switch (a->kind) {
