@@ -299,7 +299,7 @@ static const char *check_operands(Judge *j, const Action *a) {
     const Node *node = graph_node(j->g, a->node);
     const Placement *out = &j->plan->placement[a->out];
     bool all = all_channels(j, out);
-    bool each = !a->weights && goes_by_channel(j, node);
+    bool each = goes_by_channel(j, node);
     bool may = each || a->weights ||
                (node->op == OP_CONV && node->attr.conv.groups < 2);
     bool right = a->n_in == node->n_in &&
