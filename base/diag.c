@@ -13,10 +13,15 @@ typedef struct Source {
     size_t len;
 } Source;
 
+typedef struct InputFile {
+    uint64_t device, number;
+} InputFile;
+
 struct Diag {
     Arena *arena;
     VEC(DiagMessage) message;
     VEC(Source) source;
+    VEC(InputFile) input;
     uint32_t errors, printed, printed_errors;
 };
 
@@ -29,6 +34,19 @@ Diag *diag_new(Arena *arena) {
 void diag_source(Diag *diag, const char *file, const char *text, size_t len) {
     Source source = {file, text, len};
     vec_push(diag->arena, &diag->source, source);
+}
+
+void diag_input(Diag *diag, uint64_t device, uint64_t number) {
+    InputFile input = {device, number};
+    vec_push(diag->arena, &diag->input, input);
+}
+
+bool diag_is_input(const Diag *diag, uint64_t device, uint64_t number) {
+    for (uint32_t i = 0; i < diag->input.n; i++)
+        if (diag->input.at[i].device == device &&
+            diag->input.at[i].number == number)
+            return true;
+    return false;
 }
 
 static void add(Diag *diag, DiagKind kind, Loc loc, const char *format,

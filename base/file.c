@@ -45,6 +45,7 @@ static bool map_file(Diag *diag, const char *path, int fd, Bytes *out) {
         diag_error(diag, (Loc){path, 0, 0}, "cannot read: not a regular file");
         return false;
     }
+    diag_input(diag, info.st_dev, info.st_ino);
     *out = (Bytes){(const uint8_t *)"", (size_t)info.st_size};
     if (!out->len)
         return true;
@@ -152,8 +153,22 @@ static int finish(const FilePart *part, const char *temporary) {
     return rename(temporary, part->path) ? errno : 0;
 }
 
-bool file_write_all(Arena *arena, Diag *diag, uint32_t n,
-                    const FilePart *part) {
+/* False, with an error, where one of them was read. */
+static bool none_was_read(Diag *diag, uint32_t n, const FilePart *part) {
+    struct stat info;
+    for (uint32_t i = 0; i < n; i++)
+        if (!stat(part[i].path, &info) && S_ISREG(info.st_mode) &&
+            diag_is_input(diag, info.st_dev, info.st_ino)) {
+            diag_error(diag, (Loc){part[i].path, 0, 0},
+                       "not written: it would replace a file that was read; "
+                       "-o names another place");
+            return false;
+        }
+    return true;
+}
+
+static bool write_parts(Arena *arena, Diag *diag, uint32_t n,
+                        const FilePart *part) {
     char **temporary = ARENA_ARRAY(arena, char *, n);
     uint32_t failed = 0;
     int error = 0;
@@ -169,6 +184,17 @@ bool file_write_all(Arena *arena, Diag *diag, uint32_t n,
             unlink(temporary[i]);
     errno = error;
     return fail(diag, part[failed].path, "cannot write");
+}
+
+bool file_write_all(Arena *arena, Diag *diag, uint32_t n,
+                    const FilePart *part) {
+    return none_was_read(diag, n, part) && write_parts(arena, diag, n, part);
+}
+
+bool file_replace(Arena *arena, Diag *diag, const char *path, const void *data,
+                  size_t len) {
+    const FilePart part = {.path = path, .data = data, .len = len};
+    return write_parts(arena, diag, 1, &part);
 }
 
 bool file_write(Arena *arena, Diag *diag, const char *path, const void *data,

@@ -125,8 +125,8 @@ static bool merge(Arena *arena, Diag *diag, const Options *o, PointSet *set) {
 
 static bool write_named(Arena *arena, Diag *diag, const char *dir,
                         const char *name, const char *text) {
-    return file_write(arena, diag, arena_printf(arena, "%s/%s", dir, name),
-                      text, strlen(text));
+    return file_replace(arena, diag, arena_printf(arena, "%s/%s", dir, name),
+                        text, strlen(text));
 }
 
 static bool write_files(Arena *arena, Diag *diag, const Options *o,

@@ -72,6 +72,23 @@ static void test_write_then_read(void **state) {
     assert_false(file_exists(path));
 }
 
+static void test_never_over_what_was_read(void **state) {
+    Fixture *f = *state;
+    const char *path = in_folder(f, "net.json"), *link = in_folder(f, "link");
+    Diag *fresh = diag_new(f->arena);
+    Bytes bytes;
+    assert_true(file_write(f->arena, fresh, path, "net", 3));
+    assert_true(file_read(f->arena, f->diag, path, &bytes));
+    assert_int_equal(symlink(path, link), 0);
+    assert_false(file_write(f->arena, f->diag, path, "plan", 4));
+    assert_false(file_write(f->arena, f->diag, link, "plan", 4));
+    assert_int_equal(diag_errors(f->diag), 2);
+    assert_memory_equal(bytes.at, "net", 3);
+    assert_true(file_replace(f->arena, f->diag, path, "plan", 4));
+    unlink(link);
+    unlink(path);
+}
+
 static void test_empty_file(void **state) {
     Fixture *f = *state;
     const char *path = in_folder(f, "empty");
@@ -190,6 +207,7 @@ static void test_names(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_write_then_read),
+        TEST(test_never_over_what_was_read),
         TEST(test_empty_file),
         TEST(test_all_or_none),
         TEST(test_what_cannot_be_read),
