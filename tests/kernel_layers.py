@@ -108,7 +108,7 @@ def deconv_size(a, shape):
 
 def convolution(r, op, acts):
     shape, a = narrow(r)
-    if r.random() < 0.5:
+    if r.random() < 0.3:
         shape, a = volume(r, 12 if op == "deconv" else 20), window(r)
     a = grouped(r, a, shape[1])
     size = (deconv_size if op == "deconv" else conv_size)(a, shape)
@@ -308,7 +308,7 @@ def lrn(r):
                  [shape], shape)
 
 
-FLOATS = (conv,) * 8 + (deconv,) * 8 + (pool,) * 4 + (
+FLOATS = (conv,) * 8 + (deconv,) * 12 + (pool,) * 4 + (
     fc, act, act, bn, scale, identity, eltwise, eltwise, concat, part, pad,
     upsample, transpose, reshape, gather, matmul, matmul, reduce, reduce, norm,
     softmax, lrn)
