@@ -19,7 +19,8 @@ makes. Kinds of tests:
   orders tests/orders.py: orders and steps, with their proofs
   bundle tests/bundle.py: networks as machine code, linked and run; the
          programs of docs/bundle.md
-  llvm   tests/llvm.py: with --long, native code by every LLVM installed
+  kernels  tests/kernels.py: kernels of random shapes on each processor
+  llvm   tests/llvm.py: with --long, native code by every LLVM that Debian has
   cycles tests/cycles.py: what never costs cycles; recorded ones no fewer
   overlap  tests/overlap.py: transfers in the steps of layers; races refused
   images  tests/images.py: several images one behind the other
@@ -93,6 +94,7 @@ def scripts(long):
             "explore",
             "cycles",
             "bundle",
+            "kernels",
             "llvm",
             "overlap",
             "images",
