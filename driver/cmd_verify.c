@@ -5,6 +5,7 @@
 #include "driver/expect.h"
 #include "driver/hostcode.h"
 #include "driver/images.h"
+#include "driver/room.h"
 
 #include <math.h>
 #include <string.h>
@@ -224,6 +225,8 @@ ExitCode cmd_verify(Arena *arena, Diag *diag, const Options *options) {
     if (code != EXIT_FINE)
         return code;
     Verdict verdict = {0};
+    if (!room_suffices(arena, diag, &p))
+        return EXIT_NO_FIT;
     if (!run(arena, diag, options, &p, &verdict))
         return EXIT_BAD_INPUT;
     if (options->json)
