@@ -28,6 +28,7 @@ KNOWN = tuple(
     for channels, split in ((12, "8"), (15, "4"), (20, "16"))
     for machine in ("ring-npu", "stage-npu", "tile-npu")
     for size in (2000, 3000, 4600))
+MUTANT_POINTS = (3, 8, 11, 14, 60, 65, 67, 109)  # seeds, see layout_mutants.py
 SHORT, LONG = 120, 4000
 
 
@@ -108,6 +109,12 @@ def known_point(case, folder):
                          for m in ("am", "ddr", "inputs", "outputs"))
                      + f"layouts:\n  all: {{axes: {axes}}}\n")
     return network, target, limit
+
+
+def point_of(case, folder):
+    """Of a known case, or a seed."""
+    return (random_point if isinstance(case, int) else known_point)(case,
+                                                                    folder)
 
 
 def points(arguments, folder):
