@@ -39,8 +39,6 @@ MUTANTS = (
      "(index_at(layout, whole, &layout->axis[0], c) + 1) * s.stride[0]"),
     ("any part is a volume", "if (all.stride[i] != own.stride[i])",
      "if (false)"),
-    ("parts may begin anywhere", "if (!granule || c % granule)",
-     "if (!granule)"),
     ("the extent is of rows", "{volume->c, volume->h, volume->w}",
      "{volume->c, volume->w, volume->h}"),
 )
