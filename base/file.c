@@ -1,8 +1,11 @@
 /* file.c - whole files in and out; see file.h. */
+#define _XOPEN_SOURCE 700 /* realpath */
+
 #include "base/file.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -65,6 +68,30 @@ bool file_read(Arena *arena, Diag *diag, const char *path, Bytes *out) {
     bool ok = map_file(diag, path, fd, out);
     close(fd);
     return ok;
+}
+
+static bool goes_down(const char *name) {
+    if (!*name || *name == '/' || strchr(name, '\\'))
+        return false;
+    for (const char *at = name; at; at = strchr(at, '/')) {
+        at += *at == '/';
+        if (!strncmp(at, "..", 2) && (at[2] == '/' || !at[2]))
+            return false;
+    }
+    return true;
+}
+
+const char *file_inside(Arena *arena, const char *dir, const char *name) {
+    char folder[PATH_MAX], real[PATH_MAX];
+    const char *path = arena_printf(arena, "%s/%s", dir, name);
+    if (!goes_down(name))
+        return NULL;
+    if (!realpath(dir, folder) || !realpath(path, real))
+        return path;
+    size_t n = strlen(folder);
+    n -= n > 0 && folder[n - 1] == '/';
+    bool inside = !strncmp(folder, real, n) && real[n] == '/';
+    return inside ? path : NULL;
 }
 
 static bool write_all(int fd, const void *data, size_t len) {

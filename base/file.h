@@ -20,6 +20,11 @@ typedef struct Bytes {
  * otherwise. An empty file gives len 0. */
 bool file_read(Arena *arena, Diag *diag, const char *path, Bytes *out);
 
+/* The path of the file that a model names as lying in its folder `dir`, or in
+ * one below; NULL if it lies elsewhere: `name` is absolute, has a part "..", or
+ * leads out by a symbolic link. What does not exist is left for file_read. */
+const char *file_inside(Arena *arena, const char *dir, const char *name);
+
 /* Writes `len` bytes to `path`, all or nothing, but not over a file that was
  * read with `diag`. Devices and pipes are written
  * as they are. A size limit (ulimit -f) is reported like a full disk where

@@ -32,6 +32,9 @@ makes. Kinds of tests:
   explained  tests/explained.py: --explain adds up, and has a reason for each
          volume
   slabs  tests/slabs.py: pools over whole images, by channels
+  layouts  tests/layouts.py: random networks on random layouts
+  layout_mutants  tests/layout_mutants.py: mistakes in layout.c are noticed
+  names  tests/names.py: names, links and sizes in models that mean harm
   couples  tests/couples.py: layers that pass slabs of channels to the next
   never_worse tests/never_worse.py: more memory, neither more bytes nor cycles
   small_memories  tests/small_memories.py: random networks in less memory than
@@ -103,7 +106,7 @@ def scripts(long):
             "depth",
             "least",
             "explained",
-            "slabs", "couples",
+            "slabs", "couples", "layouts", "layout_mutants", "names",
             "never_worse",
             "residency",
             "small_memories",
