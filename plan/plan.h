@@ -10,6 +10,7 @@
 
 #include "hwspec/lines.h"
 #include "pack/pack.h"
+#include "plan/objective.h"
 #include "sched/sched.h"
 
 typedef struct Placement {
@@ -21,7 +22,6 @@ typedef struct Placement {
     LineBuffer lines;    /* band > 0: `whole` is one row, of its pixels */
     uint32_t memory;     /* index in spec->memory */
     uint64_t offset;     /* bytes: start of `whole` in that memory */
-    uint64_t later;      /* by so many more than in Plan.planned_in */
     Volume whole;        /* the enclosing volume: the tensor itself, a plank of
                           * it (h = rows), or the parent of a concat */
     uint32_t part_c;     /* where channel c of the tensor lies in `whole` */
@@ -113,8 +113,6 @@ typedef struct Plan {
     const char *planner;        /* of the active memories */
     uint64_t am_planned;        /* bytes of the first active memory for which it
                                  * was made, if that was a smaller; else 0 */
-    const HwMemory *planned_in; /* that memory, or NULL: what engines wait for,
-                                 * they wait for in both */
     uint64_t am_height;         /* bytes, summed over active memories */
     uint64_t am_packed;         /* the same before volumes were moved apart */
     uint64_t am_live;           /* live peak, sizes rounded to their alignment,
@@ -131,7 +129,13 @@ typedef struct Plan {
     uint64_t cycles;     /* by the plan's own clock, where transfers overlap
                           * layers; else 0 */
     uint64_t memory_used[PLAN_MAX_POOLS * 2]; /* by memory: highest byte + 1 */
+    uint32_t n_front;
+    const PlanCost *front; /* what was found and nothing beats; fewest bytes
+                            * first */
+    uint32_t dropped;      /* better ones were illegal: our bug */
 } Plan;
+
+enum { PLAN_MOST_EFFORT = 3 };
 
 /* Cycles that a plan takes; UINT64_MAX: it breaks a rule. */
 typedef uint64_t PlanCycles(void *context, const Plan *plan);
@@ -149,6 +153,8 @@ typedef struct PlanOptions {
     /* or NULL; by node id: it is to read its input by tiles from backing
      * memory, with the copies that can be made on the way */
     const bool *fly;
+    PlanObjective objective;
+    uint32_t effort; /* of the search: 0 to PLAN_MOST_EFFORT */
     uint32_t images;    /* of the listing that this is the plan of one of; 0:
                          * just one */
     PlanCycles *cycles; /* or NULL: then bytes alone decide between plans */

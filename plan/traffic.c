@@ -51,31 +51,35 @@ static uint64_t tiled_elements(const Plan *plan, const Action *a) {
     return elements;
 }
 
-/* What an instruction of the node reads of weights, where that counts. */
-static uint64_t node_reads(const HwSpec *spec, const Graph *g, const Node *node,
-                           int32_t engine) {
+/* What an instruction reads of weights; those that are loaded into active
+ * memory count where they are. */
+static uint64_t node_reads(const Plan *plan, const Action *a) {
+    const HwSpec *spec = plan->schedule->spec;
+    const Graph *g = plan->schedule->graph;
+    const Node *node = graph_node(g, a->node);
     const ConvAttr *conv = &node->attr.conv;
-    if (!spec->tiling.weights_move || node->op != OP_CONV || engine < 0)
+    Volume in = plan_volume(g, node->in[0]);
+    uint32_t out_c = plan->placement[a->out].n_c;
+    if (a->legal.engine < 0 || hwspec_stages(spec, a->legal.op))
         return 0;
-    return hwspec_weight_bytes(
-        spec, plan_volume(g, node->in[0]).c / (conv->groups ? conv->groups : 1),
-        (uint64_t)conv->kernel[0] * conv->kernel[1], conv->out_c);
-}
-
-uint64_t weights_once(const Work *w) {
-    uint64_t sum = 0;
-    for (NodeId id = {0}; id.i < w->g->node.n; id.i++)
-        sum += node_reads(w->spec, w->g, graph_node(w->g, id),
-                          w->legal[id.i].engine);
-    return sum;
+    if (node->op == OP_FC)
+        return hwspec_weight_bytes(spec, in.c, (uint64_t)in.h * in.w, out_c);
+    if (node->op != OP_CONV && node->op != OP_CONV_POOL &&
+        node->op != OP_DECONV)
+        return 0;
+    uint32_t groups = conv->groups ? conv->groups : 1, in_c = in.c / groups;
+    if (groups == 1)
+        in_c = plan->placement[a->in[0]].n_c;
+    uint64_t taps = (uint64_t)conv->kernel[0] * conv->kernel[1];
+    return hwspec_weight_bytes(spec, in_c, taps, out_c);
 }
 
 static uint64_t run_weights(const Plan *plan, const Action *a) {
     const HwSpec *spec = plan->schedule->spec;
-    const Graph *g = plan->schedule->graph;
     uint64_t input, weights;
+    const Graph *g = plan->schedule->graph;
     if (!a->nest.c)
-        return node_reads(spec, g, graph_node(g, a->node), a->legal.engine);
+        return node_reads(plan, a);
     nest_reads(spec, g, a, &input, &weights);
     return weights;
 }

@@ -313,19 +313,8 @@ static bool improve(Stretch *s) {
     return any && stretch_try(s, lives, &r);
 }
 
-/* Whether all that can be done for the plan, as it is ordered now, leaves it
- * above `most` cycles: where layers roll, more than these parts of the waiting
- * and of all were never saved. */
-static bool is_too_slow(const Plan *plan, uint64_t most) {
-    enum { ALL = 16 };
-    uint64_t hidden = plan_waiting(plan) / 8 * 3;
-    uint64_t saved = plan->cycles / ALL;
-    saved = saved < hidden ? saved : hidden;
-    return most && plan->cycles - saved >= most;
-}
-
 void stretch(Work *w, Diag *diag, Problem *problem, PlanResult *result,
-             Plan *plan, bool quick, uint64_t most) {
+             Plan *plan, bool quick) {
     Stretch s = {.w = w,
                  .arena = w->arena,
                  .diag = diag,
@@ -341,8 +330,6 @@ void stretch(Work *w, Diag *diag, Problem *problem, PlanResult *result,
     plan->serial = ARENA_COPY(s.arena, Plan, plan, 1);
     s.hosts = overlap(s.arena, plan, HOSTS_EITHER);
     s.cycles = plan->cycles;
-    if (is_too_slow(plan, most))
-        return;
     find_times(&s);
     if (!problem->relation.n && !quick) {
         turns_double(&s);

@@ -5,7 +5,6 @@
 #define ALLOC_WEIGHTS_WEIGHTS_H
 
 #include "alloc/overlap/overlap.h"
-#include "alloc/search/boxes.h"
 
 /* ---- issue_queue.c: time as the simulator counts it ---- */
 
@@ -197,17 +196,14 @@ typedef struct StageWay {
 } StageWay;
 /* Plans beyond that are of no use. */
 typedef struct StageMost {
-    uint32_t actions; /* before weights are loaded; 0: any number */
-    Price price;      /* the most that it may have, */
-    double cost;      /* and it has to cost less than this */
+    PlanObjective objective;
+    PlanCost cost; /* it has to cost less than this */
 } StageMost;
-/* In cycles: fewer bytes are worth some time, but not any. */
-double staged_cost(const HwSpec *spec, Price price);
 typedef enum Staged {
     STAGED,
     STAGE_DEAR,  /* it costs too much */
     STAGE_STUCK, /* blocks of this size do not fit */
-    STAGE_FULL   /* nor do smaller ones, or there are too many actions */
+    STAGE_FULL   /* nor do smaller ones */
 } Staged;
 /* Gives the plan loads of weights, and orders its transfers. `most`: NULL: it
  * may cost anything. */
@@ -225,10 +221,13 @@ Staged stage_again(Arena *arena, const Plan *plan, bool evicts, uint64_t keeps,
 const char *explain_weights(Arena *arena, const Plan *plan,
                             const uint64_t *live);
 
-/* ---- reserves.c ---- */
+/* Bytes of the weights of all layers. */
+uint64_t plan_staged_weights(const Schedule *schedule);
 
-/* The plan with the least of cycles and bytes, volumes and weights sharing the
- * first memory; NULL if none fits. */
+/* ---- blocks.c ---- */
+
+/* The plan that meets the objective best, tensors and weights sharing the first
+ * memory; NULL if none fits. */
 Plan *plan_staged(Arena *arena, const Schedule *schedule,
                   const PlanOptions *options);
 /* Bytes of the least first memory in which one fits; 0: none. */
@@ -236,7 +235,5 @@ uint64_t staged_least(const Schedule *schedule, const PlanOptions *options);
 /* Says why none fits. */
 void explain_staged(Arena *arena, Diag *diag, const Schedule *schedule,
                     const PlanOptions *options);
-/* Bytes of the weights of all layers. */
-uint64_t plan_staged_weights(const Schedule *schedule);
 
 #endif
