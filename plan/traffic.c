@@ -60,7 +60,9 @@ static uint64_t node_reads(const Plan *plan, const Action *a) {
     const ConvAttr *conv = &node->attr.conv;
     Volume in = plan_volume(g, node->in[0]);
     uint32_t out_c = plan->placement[a->out].n_c;
-    if (a->legal.engine < 0 || hwspec_stages(spec, a->legal.op))
+    bool loaded =
+        hwspec_stages(spec, a->legal.op) && !spec->tiling.weights_move;
+    if (a->legal.engine < 0 || loaded)
         return 0;
     if (node->op == OP_FC)
         return hwspec_weight_bytes(spec, in.c, (uint64_t)in.h * in.w, out_c);
@@ -74,12 +76,20 @@ static uint64_t node_reads(const Plan *plan, const Action *a) {
     return hwspec_weight_bytes(spec, in_c, taps, out_c);
 }
 
+/* Each reads the weights. */
+static uint64_t hardware_tiles(const Action *a) {
+    if (a->style < 0 || !a->tile_w || !a->tile_h)
+        return 1;
+    uint64_t across = (a->cols + a->tile_w - 1) / a->tile_w;
+    return across * ((a->rows + a->tile_h - 1) / a->tile_h);
+}
+
 static uint64_t run_weights(const Plan *plan, const Action *a) {
     const HwSpec *spec = plan->schedule->spec;
     uint64_t input, weights;
     const Graph *g = plan->schedule->graph;
     if (!a->nest.c)
-        return node_reads(plan, a);
+        return node_reads(plan, a) * hardware_tiles(a);
     nest_reads(spec, g, a, &input, &weights);
     return weights;
 }

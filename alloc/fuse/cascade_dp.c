@@ -301,8 +301,10 @@ static bool group_from(Search *s, uint32_t first, uint32_t end) {
 bool group_has_loose_end(const Work *w, uint32_t first, uint32_t end) {
     Group g = {.first = first, .end = end};
     for (uint32_t i = 0; i + 1 < end - first; i++) {
-        TensorId t = graph_node(w->g, group_node(w, &g, i))->out[0];
-        if (group_last_use(w, &g, t) == first + i)
+        NodeId id = group_node(w, &g, i);
+        TensorId t = graph_node(w->g, id)->out[0];
+        if ((!w->loose || is_placed(w, id)) &&
+            group_last_use(w, &g, t) == first + i)
             return true;
     }
     return false;

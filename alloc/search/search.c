@@ -218,6 +218,8 @@ static void pool_time(Search *s) {
             trial_finish(s, timed[i]);
             note(s, timed[i]);
         }
+        if (s->volumes && !i && !trial_settle(s, timed[i]))
+            continue;
         best_add(s, timed[i]);
     }
 }

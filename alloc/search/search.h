@@ -72,7 +72,10 @@ bool trial_place(Search *s, Trial *t);
 /* Makes actions: bytes and instructions are known then. False, with an error,
  * if an external memory is too small. */
 bool trial_act(Trial *t, Diag *diag);
-/* Puts transfers beside layers, and counts cycles. False: it breaks a rule. */
+/* Lowers the placement, then moves tensors apart. */
+bool trial_settle(Search *s, Trial *t);
+/* That, puts transfers beside layers, and counts cycles. False: it breaks a
+ * rule. */
 bool trial_time(Search *s, Trial *t);
 /* The same with all that shortens the schedule, from what trial_time found. */
 void trial_finish(Search *s, Trial *t);

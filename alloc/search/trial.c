@@ -152,6 +152,14 @@ static uint64_t fingerprint(const Plan *plan) {
     return print;
 }
 
+/* All but cycles. */
+static void count(Trial *t) {
+    t->traffic = plan_traffic(t->plan);
+    t->cost.bytes = t->traffic.moved + t->traffic.weights;
+    t->cost.instructions = t->traffic.instructions;
+    t->cost.memory = t->plan->am_height;
+}
+
 bool trial_act(Trial *t, Diag *diag) {
     Plan *plan = t->plan;
     plan->am_packed = plan_height(&t->result);
@@ -159,12 +167,8 @@ bool trial_act(Trial *t, Diag *diag) {
     plan->am_proved = t->result.proved;
     if (!actions_make(t->w, diag, &t->problem, &t->result, plan))
         return false;
-    bool gave_up = t->w->gave_up;
-    t->traffic = plan_traffic(plan);
-    t->traffic.too_long |= gave_up;
-    t->cost = (PlanCost){.bytes = t->traffic.moved + t->traffic.weights,
-                         .instructions = t->traffic.instructions,
-                         .memory = plan->am_height};
+    count(t);
+    t->traffic.too_long |= t->w->gave_up;
     t->print = fingerprint(plan);
     t->w->brief = false;
     return true;
@@ -224,24 +228,26 @@ static bool schedule_transfers(Search *s, Trial *t, bool quick) {
     Plan *plan = t->plan;
     if (t->w->spec->tiling.overlap)
         stretch(t->w, diag_new(t->arena), &t->problem, &t->result, plan, quick);
+    count(t);
     t->cost.cycles = cycles_of(s, plan);
-    t->cost.instructions = plan_traffic(plan).instructions;
-    t->cost.memory = plan->am_height;
     return t->cost.cycles != UINT64_MAX;
 }
 
-bool trial_time(Search *s, Trial *t) {
+bool trial_settle(Search *s, Trial *t) {
     Plan *plan = t->plan;
-    uint64_t packed;
     settle(s, t);
-    packed = plan_height(&t->result);
-    enter_real(s, t);
+    uint64_t packed = plan_height(&t->result);
+    if (!s->volumes)
+        enter_real(s, t);
     if (strcmp(plan->planner, "slots") != 0) /* its parts lie as they must */
         spread(t->w, &t->problem, &t->result);
-    if (!trial_act(t, diag_new(t->arena)))
-        return false;
+    bool acts = trial_act(t, diag_new(t->arena));
     plan->am_packed = packed;
-    return schedule_transfers(s, t, true);
+    return acts;
+}
+
+bool trial_time(Search *s, Trial *t) {
+    return trial_settle(s, t) && schedule_transfers(s, t, true);
 }
 
 /* One part in so many of the time: what waiting must take, for it to be worth
@@ -263,5 +269,6 @@ void trial_finish(Search *s, Trial *t) {
     if (better)
         return;
     t->plan = ARENA_COPY(t->arena, Plan, quick, 1);
+    count(t);
     t->cost = cost;
 }
