@@ -235,6 +235,7 @@ static bool schedule_transfers(Search *s, Trial *t, bool quick) {
 
 bool trial_settle(Search *s, Trial *t) {
     Plan *plan = t->plan;
+    pass_through(t->w, &t->problem, &t->result, &plan->planner);
     settle(s, t);
     uint64_t packed = plan_height(&t->result);
     if (!s->volumes)
