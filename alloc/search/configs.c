@@ -27,6 +27,9 @@ static void list_rings(const Search *s, Config at, Configs *out) {
     if (!s->any) {
         c.runs = HIDE;
         add(s, out, c);
+        c.runs = 0;
+        c.lambda_weight = true;
+        add(s, out, c);
     }
     add(s, out, at);
 }

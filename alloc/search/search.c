@@ -19,7 +19,7 @@
 
 const Effort efforts[EFFORTS] = {
     {.sizes = 1, .timed = 2, .finished = 1, .steps = 2000, .packing = 1000},
-    {.sizes = 4, .timed = 4, .finished = 1, .steps = 40000, .packing = 30000},
+    {.sizes = 4, .timed = 3, .finished = 1, .steps = 40000, .packing = 30000},
     {.sizes = 13, .timed = 12, .finished = 2, .steps = 400000,
      .packing = 30000},
     {.sizes = 64, .timed = 32, .finished = 4, .steps = 8000000,
