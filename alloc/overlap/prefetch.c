@@ -331,11 +331,13 @@ void stretch(Work *w, Diag *diag, Problem *problem, PlanResult *result,
     s.hosts = overlap(s.arena, plan, HOSTS_EITHER);
     s.cycles = plan->cycles;
     find_times(&s);
-    if (!problem->relation.n && !quick) {
+    if (quick)
+        return;
+    if (!problem->relation.n) {
         turns_double(&s);
         for (uint32_t round = 0; round < rounds && improve(&s); round++)
             continue;
     }
-    slices(s.arena, plan, quick);
+    slices(s.arena, plan, false);
     plan->am_live = live;
 }

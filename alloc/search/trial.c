@@ -253,7 +253,7 @@ bool trial_time(Search *s, Trial *t) {
 
 /* One part in so many of the time: what waiting must take, for it to be worth
  * more of it. */
-enum { WAITING = 32 };
+enum { WAITING = 256 };
 
 void trial_finish(Search *s, Trial *t) {
     if (t->finished)
