@@ -313,31 +313,36 @@ static bool improve(Stretch *s) {
     return any && stretch_try(s, lives, &r);
 }
 
+HostsAt stretch_quickly(Work *w, Plan *plan) {
+    uint64_t live = plan->am_live;
+    plan->cycles = plan_cycles(plan);
+    if (!overlap_tries(plan, ROUNDS))
+        return HOSTS_STAY;
+    plan->serial = ARENA_COPY(w->arena, Plan, plan, 1);
+    HostsAt hosts = overlap(w->arena, plan, HOSTS_EITHER);
+    plan->am_live = live;
+    return hosts;
+}
+
 void stretch(Work *w, Diag *diag, Problem *problem, PlanResult *result,
-             Plan *plan, bool quick) {
+             Plan *plan, HostsAt hosts) {
     Stretch s = {.w = w,
                  .arena = w->arena,
                  .diag = diag,
                  .problem = problem,
                  .result = result,
-                 .plan = plan};
+                 .plan = plan,
+                 .cycles = plan->cycles,
+                 .hosts = hosts};
     uint64_t live = plan->am_live;
-    uint32_t rounds = overlap_tries(plan, ROUNDS);
-    plan->cycles = plan_cycles(plan);
-    if (!rounds)
-        return;
-    s.instructions = overlap_spare(plan);
-    plan->serial = ARENA_COPY(s.arena, Plan, plan, 1);
-    s.hosts = overlap(s.arena, plan, HOSTS_EITHER);
-    s.cycles = plan->cycles;
+    uint32_t rounds = overlap_tries(plan->serial, ROUNDS);
+    s.instructions = overlap_spare(plan->serial);
     find_times(&s);
-    if (quick)
-        return;
     if (!problem->relation.n) {
         turns_double(&s);
         for (uint32_t round = 0; round < rounds && improve(&s); round++)
             continue;
     }
-    slices(s.arena, plan, false);
+    slices(s.arena, plan);
     plan->am_live = live;
 }

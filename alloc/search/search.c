@@ -18,11 +18,12 @@
 #include <math.h>
 
 const Effort efforts[EFFORTS] = {
-    {.sizes = 1, .timed = 2, .finished = 1, .steps = 2000, .packing = 1000},
-    {.sizes = 4, .timed = 3, .finished = 1, .steps = 40000, .packing = 30000},
-    {.sizes = 13, .timed = 12, .finished = 2, .steps = 400000,
+    {1, .timed = 2, .rolled = 1, .finished = 1, .steps = 2000, .packing = 1000},
+    {4, .timed = 8, .rolled = 3, .finished = 1, .steps = 40000,
      .packing = 30000},
-    {.sizes = 64, .timed = 32, .finished = 4, .steps = 8000000,
+    {13, .timed = 12, .rolled = 8, .finished = 2, .steps = 400000,
+     .packing = 30000},
+    {64, .timed = 32, .rolled = 32, .finished = 4, .steps = 8000000,
      .packing = 300000},
 };
 
@@ -142,7 +143,8 @@ static void pool_add(Search *s, Trial *t) {
             return;
         }
     s->pool[s->n_pool++] = t;
-    if (s->n_pool > s->effort->timed)
+    bool rolls = s->schedule->spec->tiling.rings;
+    if (s->n_pool > (rolls ? s->effort->rolled : s->effort->timed))
         pool_drop_last(s);
 }
 

@@ -2,6 +2,7 @@
 #ifndef ALLOC_SEARCH_SEARCH_H
 #define ALLOC_SEARCH_SEARCH_H
 
+#include "alloc/overlap/overlap.h"
 #include "alloc/search/archive.h"
 #include "alloc/work.h"
 #include "base/vec.h"
@@ -39,7 +40,8 @@ typedef struct Config {
 /* How far a search goes: budgets in steps, the same on all machines. */
 typedef struct Effort {
     uint32_t sizes;    /* of the grid, the memory's own included */
-    uint32_t timed;    /* plans a size of which cycles are counted */
+    uint32_t timed;    /* plans a size of which cycles are counted, */
+    uint32_t rolled;   /* and where layers roll, which makes long plans */
     uint32_t finished; /* of these, whose transfers are scheduled to the end */
     uint64_t steps;    /* steps of schedules that are planned, in all */
     uint32_t packing;  /* steps of a packer on what is finished */
@@ -64,6 +66,7 @@ typedef struct Trial {
     Traffic traffic;
     PlanCost cost;
     uint64_t print; /* fingerprint of its actions */
+    HostsAt hosts;  /* as its transfers were put beside layers */
     bool finished;
 } Trial;
 

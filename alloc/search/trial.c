@@ -224,12 +224,10 @@ static uint64_t cycles_of(Search *s, const Plan *plan) {
     return cycles;
 }
 
-static bool schedule_transfers(Search *s, Trial *t, bool quick) {
-    Plan *plan = t->plan;
-    if (t->w->spec->tiling.overlap)
-        stretch(t->w, diag_new(t->arena), &t->problem, &t->result, plan, quick);
+/* False: it breaks a rule. */
+static bool count_cycles(Search *s, Trial *t) {
     count(t);
-    t->cost.cycles = cycles_of(s, plan);
+    t->cost.cycles = cycles_of(s, t->plan);
     return t->cost.cycles != UINT64_MAX;
 }
 
@@ -248,7 +246,11 @@ bool trial_settle(Search *s, Trial *t) {
 }
 
 bool trial_time(Search *s, Trial *t) {
-    return trial_settle(s, t) && schedule_transfers(s, t, true);
+    if (!trial_settle(s, t))
+        return false;
+    if (t->w->spec->tiling.overlap)
+        t->hosts = stretch_quickly(t->w, t->plan);
+    return count_cycles(s, t);
 }
 
 /* One part in so many of the time: what waiting must take, for it to be worth
@@ -259,15 +261,19 @@ void trial_finish(Search *s, Trial *t) {
     if (t->finished)
         return;
     t->finished = true;
-    const Plan *quick = t->plan;
+    const Plan *quick = ARENA_COPY(t->arena, Plan, t->plan, 1);
     PlanCost cost = t->cost;
     if (!quick->serial || quick->cycles / WAITING >= plan_waiting(quick))
         return;
-    t->plan = ARENA_COPY(t->arena, Plan, quick->serial, 1);
+    bool cuts = quick->cuts;
+    t->plan = ARENA_COPY(t->arena, Plan, cuts ? quick : quick->serial, 1);
     t->plan->cuts = true;
-    bool better = schedule_transfers(s, t, false) &&
-                  plan_cost_less(s->options->objective, &t->cost, &cost);
-    if (better)
+    if (!cuts)
+        t->hosts = stretch_quickly(t->w, t->plan);
+    stretch(t->w, diag_new(t->arena), &t->problem, &t->result, t->plan,
+            t->hosts);
+    if (count_cycles(s, t) &&
+        plan_cost_less(s->options->objective, &t->cost, &cost))
         return;
     t->plan = ARENA_COPY(t->arena, Plan, quick, 1);
     count(t);
