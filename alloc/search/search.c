@@ -19,7 +19,7 @@
 
 const Effort efforts[EFFORTS] = {
     {1, .timed = 2, .rolled = 1, .finished = 1, .steps = 2000, .packing = 1000},
-    {4, .timed = 8, .rolled = 3, .finished = 1, .steps = 40000,
+    {4, .timed = 8, .rolled = 3, .finished = 3, .steps = 40000,
      .packing = 30000},
     {13, .timed = 12, .rolled = 8, .finished = 2, .steps = 400000,
      .packing = 30000},
@@ -184,12 +184,14 @@ static bool is_seen(Search *s, uint64_t print) {
     return false;
 }
 
-/* As good as it may get when it is finished: so much of the waiting, and of
- * all, is hardly ever saved. */
+/* As good as it may get when it is finished: half of the waiting, and so much
+ * of all, is hardly ever saved; places change, and with them what need not
+ * move. */
 static PlanCost cost_bound(const Trial *t) {
-    enum { ALL = 16 };
+    enum { ALL = 16, MOVES = 8 };
     PlanCost cost = t->cost;
     uint64_t waiting = t->plan->serial ? plan_waiting(t->plan) / 2 : 0;
+    cost.bytes -= t->traffic.moved / MOVES;
     cost.cycles -= waiting < cost.cycles / ALL ? waiting : cost.cycles / ALL;
     return cost;
 }
@@ -198,6 +200,12 @@ static bool may_be_best(const Search *s, const Trial *t) {
     PlanCost bound = cost_bound(t);
     return !s->n_best || plan_cost_less(s->options->objective, &bound,
                                         &s->best[0]->cost);
+}
+
+static uint32_t finishes(const Search *s) {
+    bool rolls = s->schedule->spec->tiling.rings;
+    return s->volumes ? 0 : rolls ? (s->effort->finished + 2) / 3
+                                  : s->effort->finished;
 }
 
 /* Times what is in the pool, finishes the best. */
@@ -218,7 +226,7 @@ static void pool_time(Search *s) {
     }
     s->n_pool = 0;
     for (uint32_t i = 0; i < n; i++) {
-        if (i < s->effort->finished && !s->volumes && may_be_best(s, timed[i])) {
+        if (i < finishes(s) && may_be_best(s, timed[i])) {
             trial_finish(s, timed[i]);
             note(s, timed[i]);
         }
