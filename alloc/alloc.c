@@ -6,7 +6,7 @@
  * tiles. Then the actions, and the judge.
  */
 #include "alloc/overlap/overlap.h"
-#include "alloc/search/contest.h"
+#include "alloc/search/search.h"
 #include "alloc/weights/weights.h"
 #include "pack/packers.h"
 
@@ -34,7 +34,7 @@ static const Once *once_new(Arena *arena, const Schedule *schedule,
     }
     once->stripes = stripe_costs_new(arena, n);
     once->nest = ARENA_ARRAY(arena, NestKnown *, nest_slots(schedule));
-    if (time_counts(schedule, options)) {
+    if (options->cycles) {
         once->table = ARENA_ARRAY(arena, NestTable *, nest_slots(schedule));
         once->smallest = ARENA_ARRAY(arena, NestKnown *, nest_slots(schedule));
     }
@@ -114,18 +114,17 @@ bool work_fit(Work *w, Problem *problem, PlanResult *result,
     return fit_two_levels(w, problem, result, planner);
 }
 
-bool work_choose_groups(Work *w, uint32_t share) {
+bool work_choose_groups(Work *w) {
     if (w->spec->tiling.kind != HW_TILING_SOFTWARE)
         return false;
     couples_choose(w);
-    return groups_known(w, w->total / 16 * share) > 0;
+    return groups_known(w, w->total) > 0;
 }
 
 bool work_fit_groups(Work *w, Problem *problem, PlanResult *result,
                      const char **planner) {
     if (!w->group.n)
         return false;
-    groups_narrow(w);
     if (!groups_apply(w))
         return false;
     groups_lower(w);
@@ -141,30 +140,20 @@ static bool planner_known(Diag *diag, const char *name) {
     return false;
 }
 
-static uint32_t all_kinds(const Work *w) {
-    uint32_t kinds = 0;
-    for (NodeId n = {0}; n.i < w->g->node.n; n.i++)
-        kinds |= group_kind(w, n);
-    return kinds;
-}
-
 bool plan_exists(const Schedule *schedule, const HwSpec *spec,
                  const PlanOptions *options, const Once *once, uint64_t less) {
     Arena *arena = arena_new("exists");
     Schedule resized = *schedule;
+    Plan bound = {0};
+    Search s;
     resized.spec = spec;
-    Contest c = {.arena = arena,
-                 .schedule = &resized,
-                 .options = options,
-                 .enough = true};
-    const Work *first = work_new(arena, &resized, spec, options, once);
-    c.once = first->once;
-    c.kinds = all_kinds(first);
-    c.never = never_less(first);
-    c.never = c.never > less ? c.never : less + (less > 0);
-    way_choose(&c);
+    search_open(&s, arena, &resized, options, once, &bound);
+    s.any = true;
+    s.never = s.never > less ? s.never : less + (less > 0);
+    bool found = search_run(&s) && !s.best[0]->traffic.too_long;
+    search_close(&s);
     arena_free(arena);
-    return c.any && !c.least.traffic.too_long;
+    return found;
 }
 
 static void say_why(Arena *arena, Diag *diag, const Schedule *schedule,
@@ -180,98 +169,61 @@ static void say_why(Arena *arena, Diag *diag, const Schedule *schedule,
         explain(diag, w, &problem, &result);
 }
 
-/* The contest's plan to the last action. Its bytes are settled: from here on
- * transfers alone are ordered, at this pace. */
-static Plan *finish_volumes(void *context, Diag *diag, const Pace *pace) {
-    Contest c = *(const Contest *)context;
-    c.pace = pace;
-    Plan *plan = way_plan(c.arena, diag, &c, &c.best);
-    Plan *known = pace->known;
-    if (known &&
-        (!plan || plan->cycles >= known->cycles || !pace_admits(pace, plan)))
-        plan = known;
-    if (!plan)
-        return NULL;
-    Schedule *schedule = ARENA_COPY(c.arena, Schedule, c.schedule, 1);
-    schedule->spec = pace->spec;
-    c.schedule = schedule;
-    return plan_hidden(c.arena, &c, plan);
+/* The best plan that is legal; the others are counted. */
+static Plan *take_legal(Search *s) {
+    for (;;) {
+        Plan *plan = search_take(s);
+        const char *wrong = plan ? plan_judge(s->arena, plan) : NULL;
+        if (!wrong)
+            return plan;
+        s->dropped++;
+        if (!s->n_best)
+            bug("plan of %s: %s", s->schedule->graph->name, wrong);
+    }
 }
 
-Work *contest_open(Contest *c, Plan *bound) {
-    const Schedule *schedule = c->schedule;
-    Work *first =
-        work_new(c->arena, schedule, schedule->spec, c->options, NULL);
-    c->once = first->once;
-    c->weights = weights_once(first);
-    c->kinds = all_kinds(first);
-    c->never = never_less(first);
-    bound_make(first, bound);
-    c->compulsory = bound->ddr_compulsory;
-    return first;
+static void take_bounds(Plan *plan, const Plan *bound) {
+    plan->ddr_compulsory = bound->ddr_compulsory;
+    plan->ddr_bound = bound->ddr_bound;
+    plan->ddr_once = bound->ddr_once;
+    plan->ddr_layers = bound->ddr_layers;
 }
 
-Plan *plan_volumes(Arena *arena, Diag *diag, const Schedule *real,
+Plan *plan_volumes(Arena *arena, Diag *diag, const Schedule *schedule,
                    const PlanOptions *options, bool *does_not_fit) {
-    *does_not_fit = false;
     Plan bound = {0};
-    Schedule *schedule = ARENA_COPY(arena, Schedule, real, 1);
-    schedule->spec = hwspec_planned(arena, real->spec);
-    Contest c = {.arena = arena, .schedule = schedule, .options = options};
-    Work *first = contest_open(&c, &bound);
-    way_choose(&c);
-    if (!c.any) {
-        *does_not_fit = true;
-        say_why(arena, diag, schedule, options, c.once);
+    Search s;
+    Work *first = search_open(&s, arena, schedule, options, NULL, &bound);
+    search_run(&s);
+    Plan *plan = take_legal(&s);
+    search_close(&s);
+    *does_not_fit = true;
+    if (!plan) {
+        say_why(arena, diag, schedule, options, s.once);
         return NULL;
     }
-    Plan *plan = plan_at_pace(arena, diag, real, finish_volumes, &c);
-    if (!plan)
-        return NULL;
     Traffic traffic = plan_traffic(plan);
     if (traffic.too_long) {
-        *does_not_fit = true;
         explain_length(diag, first, traffic.instructions);
         return NULL;
     }
-    const HwSpec *spec = schedule->spec;
-    bool smaller = spec->n_active == 1 && c.best.size < spec->memory[0].size;
-    plan->am_planned = smaller && !plan->keeps_all ? c.best.size : 0;
-    plan->ddr_moved = traffic.moved;
-    plan->ddr_compulsory = bound.ddr_compulsory;
-    plan->ddr_bound = bound.ddr_bound;
-    plan->ddr_again = plan_traffic(plan).again;
-    plan->ddr_once = bound.ddr_once;
-    plan->ddr_layers = bound.ddr_layers;
+    *does_not_fit = false;
+    take_bounds(plan, &bound);
+    plan->dropped = s.dropped;
+    plan->n_front = archive_front(arena, &s.archive, &plan->front);
     return plan;
 }
 
-typedef struct StagedTask {
-    Arena *arena;
-    const Schedule *schedule;
-    const PlanOptions *options;
-} StagedTask;
-
-static Plan *finish_staged(void *context, Diag *diag, const Pace *pace) {
-    const StagedTask *task = context;
-    Schedule *schedule = ARENA_COPY(task->arena, Schedule, task->schedule, 1);
-    (void)diag; /* why it does not fit is asked once */
-    schedule->spec = pace->spec;
-    Plan *plan = plan_staged(task->arena, schedule, task->options);
-    return plan && pace_admits(pace, plan) ? plan : NULL;
-}
-
 /* Weights move as well, and bounds hold for both. */
-static Plan *make_staged(Arena *arena, Diag *diag, const Schedule *real,
+static Plan *make_staged(Arena *arena, Diag *diag, const Schedule *schedule,
                          const PlanOptions *options, bool *does_not_fit) {
-    StagedTask task = {arena, real, options};
-    Plan *plan = plan_at_pace(arena, diag, real, finish_staged, &task);
+    Plan *plan = plan_staged(arena, schedule, options);
     if (!plan) {
         *does_not_fit = true;
-        explain_staged(arena, diag, real, options);
+        explain_staged(arena, diag, schedule, options);
         return NULL;
     }
-    uint64_t once = plan_staged_weights(real);
+    uint64_t once = plan_staged_weights(schedule);
     plan->ddr_compulsory += once;
     plan->ddr_bound += once;
     plan->ddr_once += once;
@@ -284,12 +236,6 @@ const Plan *plan_make(Arena *arena, Diag *diag, const Schedule *schedule,
     *does_not_fit = false;
     if (!planner_known(diag, options->planner))
         return NULL;
-    Plan *plan = (schedule->spec->tiling.queue ? make_staged : plan_volumes)(
+    return (schedule->spec->tiling.queue ? make_staged : plan_volumes)(
         arena, diag, schedule, options, does_not_fit);
-    if (!plan)
-        return NULL;
-    const char *wrong = plan_judge(arena, plan);
-    if (wrong)
-        bug("plan of %s: %s", schedule->graph->name, wrong);
-    return plan;
 }

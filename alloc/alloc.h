@@ -4,6 +4,8 @@
 
 #include "plan/plan.h"
 
+enum { PLAN_MOST_EFFORT = 3 };
+
 /* Cycles that a plan takes; UINT64_MAX: it breaks a rule. */
 typedef uint64_t PlanCycles(void *context, const Plan *plan);
 
@@ -20,6 +22,8 @@ typedef struct PlanOptions {
     /* or NULL; by node id: it is to read its input by tiles from backing
      * memory, with the copies that can be made on the way */
     const bool *fly;
+    PlanObjective objective;
+    uint32_t effort;    /* of the search: 0 to PLAN_MOST_EFFORT */
     uint32_t images;    /* of the listing that this is the plan of one of; 0:
                          * just one */
     PlanCycles *cycles; /* or NULL: then bytes alone decide between plans */

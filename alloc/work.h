@@ -17,8 +17,6 @@
 
 /* ---- tensor_bytes.c: what nodes cost ---- */
 
-/* Traffic.weights if each node reads its own once. */
-uint64_t weights_once(const Work *w);
 /* A byte over DDR counts as often as this the cycles that it takes: fewer bytes
  * are worth some time, but not any. */
 enum { BYTE_PRICE = 10 };
@@ -28,11 +26,6 @@ uint64_t node_work(const Work *w, NodeId id);
 
 /* Moves buffers of a placement apart. */
 void spread(Work *w, Problem *problem, PlanResult *result);
-/* Where sums read both operands at once, if they lie in two partitions: what
- * lies in a partition of the memory that it was placed in goes to the same one
- * of a larger memory, if all of it can. */
-void partitions_keep(Work *w, const Problem *problem, PlanResult *result,
-                     const HwMemory *real);
 
 /* ---- lower.c ---- */
 
@@ -84,13 +77,8 @@ uint64_t never_less(const Work *w);
 /* Fills ddr_compulsory, ddr_bound, ddr_once and ddr_layers. */
 void bound_make(const Work *w, Plan *plan);
 
-/* ---- ladder.c ---- */
-
-/* Networks of more steps have fewer plans. */
+/* Longer networks are searched less. */
 enum { MANY_STEPS = 200 };
-
-/* Whether plans for the machine are weighed by time beside bytes. */
-bool time_counts(const Schedule *schedule, const PlanOptions *options);
 
 /* ---- alloc.c ---- */
 
@@ -113,19 +101,15 @@ typedef struct Start {
 } Start;
 Work *work_new_with(Arena *arena, const Schedule *schedule, const HwSpec *spec,
                     const PlanOptions *options, const Once *once, Start start);
-/* way.c: the machine with another size of its first memory; tile buffers are
+/* trial.c: the machine with another size of its first memory; tile buffers are
  * fractions of it. */
 const HwSpec *spec_within(Arena *arena, const HwSpec *spec, uint64_t size);
-/* way.c: the schedule on the real machine, with tiles as they were planned. */
-const Schedule *schedule_tiled(Arena *arena, const Schedule *schedule,
-                               const HwSpec *real, const HwSpec *planned);
 /* One level, else two. */
 bool work_fit(Work *w, Problem *problem, PlanResult *result,
               const char **planner, bool *two_levels);
 
-/* Layers in groups that may take `share` sixteenths of active memory; false if
- * there are none. */
-bool work_choose_groups(Work *w, uint32_t share);
+/* Layers in groups; false if there are none. */
+bool work_choose_groups(Work *w);
 /* With these. */
 bool work_fit_groups(Work *w, Problem *problem, PlanResult *result,
                      const char **planner);

@@ -4,9 +4,7 @@
  * Invariants: two instructions that are at work at the same time run on
  * engines that can run side by side, and neither writes bytes that the other
  * reads or writes. Parts of one volume with different channels are apart,
- * though their bytes interleave. What was planned for a smaller memory waits
- * for all that it waited for there, where its cycles were counted: else by
- * chance it would be faster than what a larger memory gets.
+ * though their bytes interleave.
  */
 #include "codegen/waits.h"
 
@@ -25,12 +23,9 @@ static bool overlap(uint64_t a, uint64_t a_bytes, uint64_t b,
     return a < b + b_bytes && b < a + a_bytes;
 }
 
-/* In the memory, or in the smaller one that they were planned in. */
 static bool share_bytes(const Placement *a, const Placement *b) {
     return a->memory == b->memory && !apart_in_volume(a, b) &&
-           (overlap(a->offset, a->bytes, b->offset, b->bytes) ||
-            overlap(a->offset - a->later, a->bytes, b->offset - b->later,
-                    b->bytes));
+           overlap(a->offset, a->bytes, b->offset, b->bytes);
 }
 
 /* Tiles pass through active memory on ways of their own. */
@@ -114,12 +109,8 @@ bool waits_parallel(const Plan *plan, const Action *action) {
     const Placement *a = operand(plan, action, 0);
     const Placement *b = operand(plan, action, 1);
     const HwMemory *m = &plan->schedule->spec->memory[a->memory];
-    const HwMemory *planned = a->memory ? NULL : plan->planned_in;
     if (a->memory != b->memory || m->role != HW_ACTIVE || m->partitions < 2 ||
         !a->bytes || !b->bytes)
         return false;
-    return in_two_partitions(m, a->offset, a->bytes, b->offset, b->bytes) &&
-           (!planned ||
-            in_two_partitions(planned, a->offset - a->later, a->bytes,
-                              b->offset - b->later, b->bytes));
+    return in_two_partitions(m, a->offset, a->bytes, b->offset, b->bytes);
 }

@@ -10,10 +10,10 @@
 
 #define MACHINE "tS"
 #define NETWORK "wPbHFsR"
-#define PLANNING "OJBprQ"
+#define PLANNING "OJBprQle"
 
 static const Command commands[] = {
-    {"compile", "NET", MACHINE NETWORK PLANNING "GodagqjXEIn", cmd_compile,
+    {"compile", "NET", MACHINE NETWORK PLANNING "GodagqjXEInf", cmd_compile,
      "Compiles a network for a machine.\n"
      "Writes NET.cmd (the listing), NET.json (the same with the data image)\n"
      "and, for weights that are not recipes, NET.weights; to the present\n"

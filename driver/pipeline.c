@@ -110,7 +110,7 @@ static bool stage_passes(Arena *arena, Diag *diag, const Options *options,
 
 bool pipeline_sched_options(Diag *diag, const Options *options,
                             SchedOptions *out) {
-    const char *order = options->objective ? "best" : "file";
+    const char *order = options->side ? "best" : "file";
     bool throughput = !strcmp(options->mode, "throughput");
     if (!throughput && strcmp(options->mode, "latency") != 0) {
         diag_error(diag, (Loc){0},
@@ -124,16 +124,16 @@ bool pipeline_sched_options(Diag *diag, const Options *options,
                           .budget = options->budget,
                           .replication = replication_on(options),
                           .ahead = throughput};
-    if (!options->objective)
+    if (!options->side)
         return true;
-    for (int i = OBJECTIVE_PEAK; i < OBJECTIVE_COUNT; i++)
-        if (!strcmp(options->objective, objective_name[i]))
-            out->objective = (Objective)i;
-    if (out->objective == OBJECTIVE_ORDER)
+    for (int i = SIDE_BY_SIDE_PEAK; i < SIDE_BY_SIDE_COUNT; i++)
+        if (!strcmp(options->side, side_by_side_name[i]))
+            out->aim = (SideBySide)i;
+    if (out->aim == SIDE_BY_SIDE_NOT)
         diag_error(diag, (Loc){0},
-                   "no objective \"%s\"; there are: peak, steps, time",
-                   options->objective);
-    return out->objective != OBJECTIVE_ORDER;
+                   "--side-by-side %s: there are peak, steps, time",
+                   options->side);
+    return out->aim != SIDE_BY_SIDE_NOT;
 }
 
 static bool stage_schedule(Arena *arena, Diag *diag, const Options *options,

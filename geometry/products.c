@@ -30,16 +30,6 @@ uint32_t weight_taps(const Graph *g, const Node *node) {
     return c->kernel[0] * c->kernel[1] * (in.c / (c->groups ? c->groups : 1));
 }
 
-uint64_t weight_reads(const HwSpec *spec, const Graph *g, const Node *node,
-                      int32_t engine) {
-    const ConvAttr *conv = &node->attr.conv;
-    if (!spec->tiling.weights_move || node->op != OP_CONV || engine < 0)
-        return 0;
-    return hwspec_weight_bytes(
-        spec, plan_volume(g, node->in[0]).c / (conv->groups ? conv->groups : 1),
-        (uint64_t)conv->kernel[0] * conv->kernel[1], conv->out_c);
-}
-
 double bytes_seconds(const HwSpec *spec, double bytes) {
     double speed =
         spec->backing >= 0 ? spec->memory[spec->backing].bandwidth : 0;

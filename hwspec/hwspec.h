@@ -73,7 +73,6 @@ typedef struct HwMemory {
     /* bytes a second, 0: not bounding: of transfers, and of one port where
      * engines compute in the memory */
     double bandwidth;
-    double planned_bandwidth; /* that plans are chosen for; 0: `bandwidth` */
     double latency;   /* seconds before the first byte of a transfer */
     double row_setup; /* seconds before each row of a transfer */
     uint32_t burst;   /* bytes: a transfer is a number of whole bursts */
@@ -122,7 +121,6 @@ typedef struct HwEngine {
     Loc acts_loc;               /* of `activations` */
     HwRange limit[HW_LIMIT_COUNT];
     HwUnroll unroll;
-    HwUnroll planned_unroll; /* that plans are chosen for; 0: as `unroll` */
     double clock;          /* Hz */
     double efficiency;     /* 0..1 */
     uint32_t setup;        /* cycles before an instruction's first result */
@@ -195,7 +193,6 @@ typedef struct HwTiling {
                         * wait, each for its engine and its bytes alone */
     int32_t weights_from; /* software: memory from which weights are loaded into
                            * active memory; 0: engines have them */
-    bool bytes_alone;  /* plans and nests are compared by bytes, not by time */
     uint32_t always;   /* hardware: bit (1 << HwOp) that never run whole */
     uint32_t n;
     const HwTileStyle *style;
@@ -205,7 +202,6 @@ typedef struct HwTiling {
 typedef struct HwWeightCache {
     uint32_t pingpong, full_rate, half_rate;
     double bandwidth; /* bytes a second into the cache; 0: not bounding */
-    double planned_bandwidth; /* as in HwMemory */
 } HwWeightCache;
 
 /* What machine code is for; NULL: the computer that amphora runs on, without

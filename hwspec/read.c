@@ -76,8 +76,6 @@ static const Key weight_cache_keys[] = {
     KEY("bandwidth", read_rate, HwWeightCache, bandwidth,
         "of weights on their way into the cache, bytes a second; else "
         "unbounded"),
-    KEY("planned_bandwidth", read_rate, HwWeightCache, planned_bandwidth,
-        "that plans are chosen for; else as that of memories"),
 };
 const Section read_weight_cache_section =
     SECTION("weight_cache", weight_cache_keys);

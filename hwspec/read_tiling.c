@@ -337,10 +337,6 @@ static const Key tiling_keys[] = {
     KEY("weights_from", read_weights_from, HwTiling, weights_from,
         "software: memory from which weights are loaded into active memory, "
         "where engines read them; else engines have them; needs `queue`"),
-    KEY("bytes_alone", read_bool, HwTiling, bytes_alone,
-        "true: of plans, and of tiles of channels, those that move the fewest "
-        "bytes are taken, however long they take; else time is weighed against "
-        "bytes"),
     KEY("always", read_run_ops, HwTiling, always,
         "hardware: operators of the styles that never run whole, so that all "
         "they read and make passes through tiles"),

@@ -32,7 +32,6 @@ uint32_t emit_outside(Emit *e, TensorId t, uint32_t region, uint32_t part_c) {
 uint32_t emit_place(Emit *e, uint32_t buf, uint64_t at, Placement p) {
     p.memory = (uint32_t)e->result->pool[buf];
     p.offset = e->result->offset[buf] + at;
-    p.later = e->w->later ? e->w->later[buf] : 0;
     p.buffer = buf;
     p.bytes = layout_bytes(e->w->spec->memory[p.memory].layout, &p.whole);
     p.n_c = plan_volume(e->w->g, p.tensor).c;

@@ -172,9 +172,9 @@ static bool is_dear(const Stage *s) {
         uint64_t end = s->queue.done[e] + s->rest[e];
         cycles = end > cycles ? end : cycles;
     }
-    Price price = {s->moved, cycles};
-    return s->most && (!price_no_more(price, s->most->price) ||
-                       staged_cost(spec, price) >= s->most->cost);
+    PlanCost least = {.cycles = cycles, .bytes = s->moved};
+    return s->most &&
+           !plan_cost_less(s->most->objective, &least, &s->most->cost);
 }
 
 /* ---- issuing ---- */
@@ -471,8 +471,7 @@ Staged stage(Arena *arena, const Banded *banded, StageWay way,
                .most = most,
                .moved = banded->moved};
     Staged done = STAGE_FULL;
-    if (blocks_make(arena, &s.now, banded->room, way.share, &sliced) &&
-        (!most || !most->actions || s.now.n_actions <= most->actions))
+    if (blocks_make(arena, &s.now, banded->room, way.share, &sliced))
         done = stage_sliced(&s, arena, out);
     arena_free(scratch);
     return done;

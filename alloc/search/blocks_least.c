@@ -1,4 +1,4 @@
-/* scarce.c - the least memory that volumes and weights fit in; see reserves.h.
+/* blocks_least.c - the least memory that tensors and weights fit in.
  *
  * Input: a schedule for a machine with a queue. Output: a size that does not
  * depend on the memory's own, and how to plan for it.
@@ -6,7 +6,8 @@
  * layer has a range that is free, so what it lacks for its smallest block is
  * known without a search; sizes next to the best one are looked at closely.
  */
-#include "alloc/weights/reserves.h"
+#include "alloc/search/blocks.h"
+#include "base/size_grid.h"
 
 /* The height of the volumes, or 0. */
 static uint64_t try_volumes(Staging *s, Scarce *least, uint64_t within) {
@@ -19,7 +20,7 @@ static uint64_t try_volumes(Staging *s, Scarce *least, uint64_t within) {
         return v->plan->am_height;
     StageWay way;
     Arena *arena = arena_new("scarce");
-    if (blocks_stage(schedule_within(arena, s->schedule, size), v, &way) ==
+    if (blocks_any(schedule_within(arena, s->schedule, size), v, &way) ==
         STAGED)
         *least = (Scarce){true, size, {v, way, size}};
     arena_free(arena);
@@ -32,9 +33,9 @@ static uint64_t try_volumes(Staging *s, Scarce *least, uint64_t within) {
 static void try_sizes(Staging *s, Scarce *least, uint32_t octave,
                       uint64_t first, uint64_t end) {
     uint64_t height = UINT64_MAX;
-    for (uint32_t i = box_number(octave, end);
-         i >= box_number(octave, first) && height; i--) {
-        uint64_t within = box_size(octave, i);
+    for (uint32_t i = grid_number(octave, end);
+         i >= grid_number(octave, first) && height; i--) {
+        uint64_t within = grid_size(octave, i);
         if (within < height && within < least->size)
             height = try_volumes(s, least, within);
     }
@@ -43,10 +44,10 @@ static void try_sizes(Staging *s, Scarce *least, uint32_t octave,
 Scarce scarce_find(Staging *s, uint64_t most) {
     enum { FINER = 4, FINEST = STAGED_OCTAVE * FINER * FINER };
     Scarce least = {.size = most};
-    try_sizes(s, &least, STAGED_OCTAVE, s->contest.never, most);
+    try_sizes(s, &least, STAGED_OCTAVE, s->search.never, most);
     for (uint32_t octave = STAGED_OCTAVE * FINER; octave <= FINEST && least.any;
          octave *= FINER) {
-        uint64_t at = least.offer.volumes->size, near = FINER * at / octave;
+        uint64_t at = least.blocks.volumes->size, near = FINER * at / octave;
         try_sizes(s, &least, octave, at - near, at + near);
     }
     return least;

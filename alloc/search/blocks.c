@@ -1,0 +1,353 @@
+/* blocks.c - tensors and weights in one active memory.
+ *
+ * Input: a schedule for a machine with a queue. Output: the plan that meets the
+ * objective best, or none.
+ * Method: tensors are planned as if active memory were smaller; weights get
+ * what that leaves at each time, in blocks of several sizes. Of a few sizes of
+ * memory, this one and some of the grid below it, each has its own plans, so
+ * that a larger memory gets none that is worse.
+ */
+#include "alloc/search/blocks.h"
+
+#include "base/size_grid.h"
+#include "hwspec/cost.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+/* How large blocks are, and whether loads ahead take the place of some. */
+static const StageWay block_ways[] = {{.share = 4},
+                                      {.share = 2},
+                                      {.share = 1},
+                                      {.share = 8, .evicts = true},
+                                      {.share = 2, .evicts = true},
+                                      {.share = 16},
+                                      {.share = 8}};
+/* Transfers of tensors in parts. */
+static const StageWay band_ways[] = {{.bands = 4},
+                                     {.bands = 4, .stores = STORES_OF_TILES}};
+/* What tensors get: sizes whose numbers are so much lower than the memory's, a
+ * multiple of `GRAIN`, so that memories share them. */
+static const uint32_t lower[] = {0, 4, 8, 16, 24, 32, 40, 48, 64};
+enum { GRAIN = 4 };
+#define LENGTH(array) ((uint32_t)(sizeof(array) / sizeof *(array)))
+
+/* ---- tensors ---- */
+
+static Plan *volumes_plan(Staging *s, uint64_t size) {
+    Search *n = &s->search;
+    Config kept = {.cap = size, .others = UINT64_MAX};
+    n->n_tried = n->tried.n = n->seen.n = 0;
+    n->steps = n->effort->steps;
+    if (!search_kept(n, &kept))
+        search_size(n, size);
+    Plan *plan = search_take(n);
+    search_close(n);
+    return plan;
+}
+
+Volumes *volumes_within(Staging *s, uint64_t size) {
+    for (uint32_t i = 0; i < s->volumes.n; i++)
+        if (s->volumes.at[i]->size == size)
+            return s->volumes.at[i];
+    Volumes *v = ARENA_NEW(s->arena, Volumes);
+    v->arena = s->arena;
+    v->size = size;
+    v->plan = volumes_plan(s, size);
+    vec_push(s->arena, &s->volumes, v);
+    return v;
+}
+
+Banded banded_by(Volumes *v, StageWay way) {
+    for (uint32_t i = 0; i < v->banded.n; i++)
+        if (v->banded.at[i].n == way.bands &&
+            v->banded.at[i].stores == way.stores)
+            return v->banded.at[i];
+    Banded made = bands_make(v->arena, v->plan, way.bands, way.stores);
+    vec_push(v->arena, &v->banded, made);
+    return made;
+}
+
+/* ---- weights of all layers ---- */
+
+/* Of all nodes whose weights lie in active memory. */
+typedef struct Sum {
+    uint64_t bytes;
+    const char *name; /* of the node that takes the most */
+} Sum;
+typedef void NodeVisitor(Sum *sum, const Schedule *schedule, const Node *node);
+
+static Sum over_nodes(const Schedule *schedule, NodeVisitor *visit) {
+    Sum sum = {0};
+    for (uint32_t i = 0; i < schedule->n_steps; i++)
+        for (uint32_t k = 0; k < schedule->step[i].n; k++) {
+            const Slot *slot = &schedule->step[i].slot[k];
+            if (slot->legal.engine >= 0 &&
+                hwspec_stages(schedule->spec, slot->legal.op))
+                visit(&sum, schedule, graph_node(schedule->graph, slot->node));
+        }
+    return sum;
+}
+
+static void add_weights(Sum *sum, const Schedule *schedule, const Node *node) {
+    const Graph *g = schedule->graph;
+    sum->bytes += (uint64_t)weight_taps(g, node) *
+                  plan_volume(g, node->out[0]).c * schedule->spec->element;
+}
+
+uint64_t plan_staged_weights(const Schedule *schedule) {
+    return over_nodes(schedule, add_weights).bytes;
+}
+
+static void take_least(Sum *most, const Schedule *schedule, const Node *node) {
+    uint64_t bytes = block_least(schedule->spec, schedule->graph, node);
+    if (!most->name || bytes > most->bytes)
+        *most = (Sum){bytes, node->name};
+}
+
+/* Beside so many bytes tensors can be planned by themselves: every layer then
+ * has room for its smallest block. */
+static uint64_t bytes_aside(const Schedule *schedule) {
+    uint64_t align = schedule->spec->memory[0].align;
+    align = align ? align : 1;
+    return round_up(over_nodes(schedule, take_least).bytes + align, align);
+}
+
+/* ---- with weights, in a memory of one size ---- */
+
+/* Whether some block is loaded more than once. */
+static bool loads_again(const Plan *plan) {
+    uint64_t loaded = 0, once = 0;
+    for (uint32_t i = 0; i < plan->n_blocks; i++)
+        loaded += plan->block[i].bytes;
+    for (uint32_t i = 0; i < plan->n_actions; i++) {
+        const Action *a = &plan->action[i];
+        if (a->kind == ACTION_RUN && a->weights && !a->row && !a->col)
+            once += plan->block[a->weights - 1].bytes;
+    }
+    return loaded > once;
+}
+
+Staged blocks_plan(Arena *arena, const Schedule *schedule, const Blocks *b,
+                   const StageMost *most, Plan *plan) {
+    Banded banded = banded_by(b->volumes, b->way);
+    banded.plan.schedule = schedule;
+    Staged done = stage(arena, &banded, b->way, most, plan);
+    if (done != STAGED)
+        return done;
+    Traffic traffic = plan_traffic(plan);
+    plan->ddr_moved = traffic.moved;
+    plan->ddr_again = traffic.again;
+    return traffic.too_long ? STAGE_STUCK : STAGED;
+}
+
+/* Bytes of the first memory that tensors and weights take. */
+static uint64_t height_of(const Plan *plan) {
+    PlanWeights weights = plan_weights(plan);
+    return weights.end > plan->am_height ? weights.end : plan->am_height;
+}
+
+static void take(Staging *s, const Blocks *b, const Plan *plan) {
+    Traffic traffic = plan_traffic(plan);
+    PlanCost cost = {plan->cycles, traffic.moved + traffic.weights,
+                     traffic.instructions, height_of(plan)};
+    archive_add(&s->archive, &(Candidate){s->number++, cost});
+    if (s->found && !plan_cost_less(s->options->objective, &cost, &s->cost))
+        return;
+    s->found = true;
+    s->best = *b;
+    s->cost = cost;
+    s->again = loads_again(plan);
+    s->least = plan->keeps_all && !s->again;
+}
+
+static Staged try_way(Staging *s, uint64_t size, Volumes *volumes,
+                      StageWay way) {
+    Arena *arena = arena_new("blocks");
+    StageMost most = {s->options->objective, s->cost};
+    Blocks b = {volumes, way, size};
+    Plan plan;
+    Staged done = blocks_plan(arena, schedule_within(arena, s->schedule, size),
+                              &b, s->found ? &most : NULL, &plan);
+    if (done == STAGED)
+        take(s, &b, &plan);
+    arena_free(arena);
+    return done;
+}
+
+/* By blocks of one size, or of a smaller one that fits. */
+static Staged try_volumes(Staging *s, uint64_t size, Volumes *volumes) {
+    Staged done = STAGE_STUCK;
+    for (uint32_t i = 0; i < LENGTH(block_ways) && done == STAGE_STUCK; i++)
+        done = try_way(s, size, volumes, block_ways[i]);
+    return done;
+}
+
+Staged blocks_any(const Schedule *schedule, Volumes *volumes, StageWay *way) {
+    Staged done = STAGE_STUCK;
+    for (uint32_t i = 0; i < LENGTH(block_ways) && done == STAGE_STUCK; i++) {
+        Arena *arena = arena_new("blocks");
+        Blocks b = {volumes, block_ways[i], schedule->spec->memory[0].size};
+        Plan plan;
+        *way = block_ways[i];
+        done = blocks_plan(arena, schedule, &b, NULL, &plan);
+        arena_free(arena);
+    }
+    return done;
+}
+
+/* In the best plan's order of layers, with its places of tensors. */
+static void try_others(Staging *s, uint64_t size) {
+    Volumes *volumes = s->best.volumes;
+    for (uint32_t i = 1; i < LENGTH(block_ways); i++)
+        if (!block_ways[i].evicts || s->again)
+            try_way(s, size, volumes, block_ways[i]);
+    StageWay way = s->best.way;
+    for (uint32_t i = 0; i < LENGTH(band_ways); i++) {
+        way.bands = band_ways[i].bands;
+        way.stores = band_ways[i].stores;
+        try_way(s, size, volumes, way);
+    }
+}
+
+/* Tensors leave every layer room for its smallest block; at times those fit
+ * that are planned for less, where others do not. */
+static void try_aside(Staging *s, uint64_t size) {
+    enum { STEPS = 4 };
+    uint64_t aside = bytes_aside(s->schedule), rest = size - aside;
+    for (uint32_t i = 0; aside < size && i < STEPS && !s->found; i++) {
+        Volumes *last = volumes_within(s, rest);
+        if (last->plan)
+            try_volumes(s, size, last);
+        rest = grid_size(STAGED_OCTAVE, grid_number(STAGED_OCTAVE, rest - 1));
+    }
+}
+
+/* True if it brought a better plan. */
+static bool try_shares(Staging *s, uint64_t size) {
+    enum { IDLE = 3 }; /* shares that brought nothing */
+    uint32_t number = grid_number(STAGED_OCTAVE, size), idle = 0;
+    uint32_t before = s->number;
+    bool better = false;
+    uint64_t height = UINT64_MAX;
+    for (uint32_t i = 0; i < LENGTH(lower) && number > lower[i]; i++) {
+        uint32_t own = number - lower[i];
+        uint64_t within =
+            grid_size(STAGED_OCTAVE, i ? own / GRAIN * GRAIN : own);
+        if (height <= within)
+            continue;
+        Volumes *volumes = volumes_within(s, within);
+        if (!volumes->plan)
+            break;
+        PlanCost last = s->cost;
+        bool found = s->found;
+        height = volumes->plan->am_height;
+        try_volumes(s, size, volumes);
+        bool gained =
+            s->found &&
+            (!found || plan_cost_less(s->options->objective, &s->cost, &last));
+        better |= gained;
+        idle = gained || !s->found ? 0 : idle + 1;
+        if (s->found && (s->least || idle == IDLE))
+            break;
+    }
+    (void)before;
+    return better;
+}
+
+static void size_try(Staging *s, uint64_t size) {
+    bool better = try_shares(s, size);
+    if (!s->found)
+        try_aside(s, size);
+    if (better || s->best.size == size)
+        try_others(s, size);
+}
+
+/* ---- all sizes ---- */
+
+static void open(Staging *s, Arena *arena, const Schedule *schedule,
+                 const PlanOptions *options) {
+    PlanOptions *own = ARENA_COPY(arena, PlanOptions, options, 1);
+    HwSpec *spec = ARENA_COPY(arena, HwSpec, schedule->spec, 1);
+    Schedule *planned = ARENA_COPY(arena, Schedule, schedule, 1);
+    own->cycles = NULL;
+    own->no_remedy = true;
+    own->objective = PLAN_BYTES;
+    spec->tiling.weights_move = true;
+    planned->spec = spec;
+    *s = (Staging){.arena = arena, .schedule = schedule, .options = options};
+    s->archive.arena = arena;
+    search_open(&s->search, arena, planned, own, NULL, &s->bound);
+    s->search.volumes = true;
+}
+
+static void sizes_try(Staging *s) {
+    uint64_t size = s->schedule->spec->memory[0].size;
+    for (uint32_t i = 0; i < s->search.effort->sizes && size; i++) {
+        size_try(s, size);
+        if (!s->found || s->least)
+            return;
+        size = grid_size(GRID_OCTAVE, grid_number(GRID_OCTAVE, size - 1));
+    }
+}
+
+/* The plan of the best, which is legal in the real memory. */
+static Plan *plan_of(const Staging *s) {
+    Plan *plan = ARENA_NEW(s->arena, Plan);
+    const Schedule *within =
+        schedule_within(s->arena, s->schedule, s->best.size);
+    if (blocks_plan(s->arena, within, &s->best, NULL, plan) != STAGED)
+        return NULL;
+    plan->schedule = s->schedule;
+    plan->ddr_compulsory = s->bound.ddr_compulsory;
+    plan->ddr_bound = s->bound.ddr_bound;
+    plan->ddr_once = s->bound.ddr_once;
+    plan->ddr_layers = s->bound.ddr_layers;
+    plan->n_front = archive_front(s->arena, &s->archive, &plan->front);
+    return plan;
+}
+
+Plan *plan_staged(Arena *arena, const Schedule *schedule,
+                  const PlanOptions *options) {
+    Staging s;
+    open(&s, arena, schedule, options);
+    sizes_try(&s);
+    if (!s.found) {
+        Scarce least = scarce_find(&s, schedule->spec->memory[0].size);
+        s.found = least.any;
+        s.best = least.blocks;
+    }
+    return s.found ? plan_of(&s) : NULL;
+}
+
+uint64_t staged_least(const Schedule *schedule, const PlanOptions *options) {
+    enum { MOST_BITS = 44 };
+    Arena *arena = arena_new("least");
+    Staging s;
+    open(&s, arena, schedule, options);
+    Scarce least = scarce_find(&s, (uint64_t)1 << MOST_BITS);
+    uint64_t size = least.any ? least.size : 0;
+    arena_free(arena);
+    return size;
+}
+
+void explain_staged(Arena *arena, Diag *diag, const Schedule *schedule,
+                    const PlanOptions *options) {
+    uint64_t size = schedule->spec->memory[0].size;
+    uint64_t aside = bytes_aside(schedule);
+    PlanOptions own = *options;
+    bool does_not_fit;
+    own.cycles = NULL;
+    own.aside = aside;
+    own.aside_for = over_nodes(schedule, take_least).name;
+    size = size > aside ? size - aside : 0;
+    if (!plan_volumes(arena, diag, schedule_within(arena, schedule, size), &own,
+                      &does_not_fit))
+        return;
+    diag_error(diag, schedule->spec->loc,
+               "does not fit: volumes leave weights no room");
+    uint64_t least = options->no_remedy ? 0 : staged_least(schedule, options);
+    if (least)
+        diag_note(diag, (Loc){0}, "--set memories.%s.size=%" PRIu64 " would do",
+                  schedule->spec->memory[0].name, least);
+}
