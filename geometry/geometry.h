@@ -54,9 +54,6 @@ uint64_t row_elements(const Graph *g, TensorId tensor);
 uint64_t row_work(const Graph *g, const Node *node);
 /* Weights of an output channel. */
 uint32_t weight_taps(const Graph *g, const Node *node);
-else 0. * /
-    uint64_t weight_reads(const HwSpec *spec, const Graph *g, const Node *node,
-                          int32_t engine);
 /* Seconds that bytes take from or to backing memory, bursts and latency aside;
  * 0 if nobody knows. */
 double bytes_seconds(const HwSpec *spec, double bytes);

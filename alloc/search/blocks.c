@@ -68,41 +68,31 @@ Banded banded_by(Volumes *v, StageWay way) {
     return made;
 }
 
-/* ---- weights of all layers ---- */
+/* ---- room for weights ---- */
 
-/* Of all nodes whose weights lie in active memory. */
+/* Of a node whose weights lie in active memory. */
 typedef struct Sum {
     uint64_t bytes;
-    const char *name; /* of the node that takes the most */
+    const char *name;
 } Sum;
-typedef void NodeVisitor(Sum *sum, const Schedule *schedule, const Node *node);
 
-static Sum over_nodes(const Schedule *schedule, NodeVisitor *visit) {
-    Sum sum = {0};
-    for (uint32_t i = 0; i < schedule->n_steps; i++)
-        for (uint32_t k = 0; k < schedule->step[i].n; k++) {
-            const Slot *slot = &schedule->step[i].slot[k];
-            if (slot->legal.engine >= 0 &&
-                hwspec_stages(schedule->spec, slot->legal.op))
-                visit(&sum, schedule, graph_node(schedule->graph, slot->node));
-        }
-    return sum;
-}
-
-static void add_weights(Sum *sum, const Schedule *schedule, const Node *node) {
-    const Graph *g = schedule->graph;
-    sum->bytes += (uint64_t)weight_taps(g, node) *
-                  plan_volume(g, node->out[0]).c * schedule->spec->element;
-}
-
-uint64_t plan_staged_weights(const Schedule *schedule) {
-    return over_nodes(schedule, add_weights).bytes;
-}
-
-static void take_least(Sum *most, const Schedule *schedule, const Node *node) {
+static void take_least(Sum *most, const Schedule *schedule, const Slot *slot) {
+    const Node *node = graph_node(schedule->graph, slot->node);
+    if (slot->legal.engine < 0 ||
+        !hwspec_stages(schedule->spec, slot->legal.op))
+        return;
     uint64_t bytes = block_least(schedule->spec, schedule->graph, node);
     if (!most->name || bytes > most->bytes)
         *most = (Sum){bytes, node->name};
+}
+
+/* The layer whose smallest block takes the most. */
+static Sum largest_block(const Schedule *schedule) {
+    Sum most = {0};
+    for (uint32_t i = 0; i < schedule->n_steps; i++)
+        for (uint32_t k = 0; k < schedule->step[i].n; k++)
+            take_least(&most, schedule, &schedule->step[i].slot[k]);
+    return most;
 }
 
 /* Beside so many bytes tensors can be planned by themselves: every layer then
@@ -110,7 +100,7 @@ static void take_least(Sum *most, const Schedule *schedule, const Node *node) {
 static uint64_t bytes_aside(const Schedule *schedule) {
     uint64_t align = schedule->spec->memory[0].align;
     align = align ? align : 1;
-    return round_up(over_nodes(schedule, take_least).bytes + align, align);
+    return round_up(largest_block(schedule).bytes + align, align);
 }
 
 /* ---- with weights, in a memory of one size ---- */
@@ -339,7 +329,7 @@ void explain_staged(Arena *arena, Diag *diag, const Schedule *schedule,
     bool does_not_fit;
     own.cycles = NULL;
     own.aside = aside;
-    own.aside_for = over_nodes(schedule, take_least).name;
+    own.aside_for = largest_block(schedule).name;
     size = size > aside ? size - aside : 0;
     if (!plan_volumes(arena, diag, schedule_within(arena, schedule, size), &own,
                       &does_not_fit))
