@@ -28,9 +28,9 @@ AMPHORA = os.path.abspath(os.environ.get("AMPHORA", "build-asan/amphora"))
 REPLAY = "build-asan/fuzz"
 LIBFUZZER = "build-fuzz/fuzz"
 CORPUS, GROWN = "tests/fuzz/corpus", "out/fuzz/corpus"
-CHANGES = 100  # of each file of the corpus
+CHANGES = 20  # of each file of the corpus
 MINUTES = 30
-KEPT = 14 << 10
+KEPT = 8 << 10
 TIMEOUT = 600  # only a hang takes so long, however busy the machine
 LIMITS = ["-timeout=300", "-rss_limit_mb=1500", "-max_len=16384"]
 

@@ -100,9 +100,10 @@ static void enough(bool seen) {
 /* machine NULL: Toy */
 static Seen sweep(const char *machine, uint64_t unit, uint32_t seeds) {
     Seen seen = {0};
+    uint64_t times = cases_of(2, 4);
     for (uint64_t seed = 1; seed <= seeds; seed++) {
         bool fit_before = false;
-        for (uint64_t size = unit; size <= 512 * unit; size *= 2) {
+        for (uint64_t size = unit; size <= 512 * unit; size *= times) {
             bool fit = fits(&seen, machine, size, seed, 24, 33);
             if (fit_before && !fit)
                 fail_msg("%s seed %u: %u bytes fail, half of it fits",

@@ -1,8 +1,8 @@
 /* replay.c - targets without libFuzzer: `fuzz TARGET CHANGES FOLDER...`.
  *
  * Runs each file of the folders, and so many damaged forms of it, the same ones
- * each time; files called found-* alone, as they went wrong once. The input that
- * ends the program, or takes too long, is left behind as out/fuzz/TARGET.
+ * each time; files called found-* alone, as they went wrong once. The input
+ * that ends the program, or takes too long, is left behind as out/fuzz/TARGET.
  */
 #include "fuzz.h"
 
