@@ -35,7 +35,8 @@ def limit():
 def run(path, *options):
     """Exit code, what it said, its peak in MB."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-    done = subprocess.run([AMPHORA, "show", path, *options],
+    command = "check" if path.endswith("yaml") else "show"
+    done = subprocess.run([AMPHORA, command, path, *options],
                           stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                           preexec_fn=limit, check=False)
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
@@ -203,6 +204,7 @@ FILES = [
      b"[convolutional]\nfilters=1\n" * 4000, None),
     ("reversed.json", repeated(2 << 20, *KERAS, True), None),
     ("ends.prototxt", repeated(2 << 20, *REPEATED[5][1:]), None),
+    ("tags.yaml", repeated(1 << 20, *REPEATED[-1][1:]), "not allowed here"),
     ("large.cfg", b"[net]\nwidth=2147483647\nheight=2147483647\nchannels=3\n"
      b"[convolutional]\nfilters=2147483647\nsize=2147483647\n", "too large"),
 ]
