@@ -65,9 +65,9 @@ bool pace_admits(const Pace *pace, const Plan *plan);
 typedef Plan *FinishPlan(void *context, Diag *diag, const Pace *pace);
 
 /* The plan for the real machine: finished for the bandwidths that plans are
- * chosen for, or for lower ones. */
+ * chosen for, or for lower ones, as long as the budget lasts. */
 Plan *plan_at_pace(Arena *arena, Diag *diag, const Schedule *real,
-                   FinishPlan *finish, void *context);
+                   const Budget *budget, FinishPlan *finish, void *context);
 
 /* ---- the contest ---- */
 

@@ -116,7 +116,8 @@ static bool heat_try(Heat *h, Way *at, Tried *tried) {
     uint32_t n = h->tried.n;
     h->height = 0;
     way.most = h->most;
-    if (h->stops || way.size < h->c->never || is_tried(h, &way))
+    if (h->stops || way.size < h->c->never ||
+        budget_spent(h->c->options->budget) || is_tried(h, &way))
         return false;
     way.loose = h->loose;
     way.tight = h->tight;

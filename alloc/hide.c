@@ -39,7 +39,7 @@ typedef struct Hide {
 
 /* False if nothing fits that way, or no more ways may be tried. */
 static bool try_way(Hide *h, Way way) {
-    if (!h->ways)
+    if (!h->ways || budget_spent(h->c->options->budget))
         return false;
     h->ways--;
     way.most = HUGE_VAL;

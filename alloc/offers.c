@@ -82,6 +82,8 @@ void offer_slower(const Contest *c, Attempt *a, Slow slow, Offer *o) {
 }
 
 bool offer_finish(const Contest *c, Offer *o) {
+    if (budget_spent(c->options->budget))
+        return false;
     Arena *arena = arena_new("offer");
     Contest one = *c;
     o->way.quick = o->unmade;

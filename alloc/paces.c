@@ -81,7 +81,7 @@ static void finish_slower(Paces *p, FinishPlan *finish, void *context,
 }
 
 Plan *plan_at_pace(Arena *arena, Diag *diag, const Schedule *real,
-                   FinishPlan *finish, void *context) {
+                   const Budget *budget, FinishPlan *finish, void *context) {
     const HwTiling *tiling = &real->spec->tiling;
     Paces p = {.arena = arena, .real = real};
     Pace own = {.spec = hwspec_ordered(arena, real->spec)};
@@ -92,7 +92,7 @@ Plan *plan_at_pace(Arena *arena, Diag *diag, const Schedule *real,
     uint32_t halvings = hwspec_halvings(own.spec, real->spec);
     if (!tiling->overlap && !tiling->queue)
         halvings = 0;
-    for (uint32_t i = 1; i <= halvings; i++)
+    for (uint32_t i = 1; i <= halvings && !budget_spent(budget); i++)
         finish_slower(&p, finish, context, own.spec, i);
     plan = fastest(&p, real->spec);
     plan->schedule =

@@ -5,7 +5,7 @@
  * not fit, two levels: some volumes leave and come back, some nodes run by
  * tiles. Then the actions, and the judge.
  */
-#include "alloc/contest.h"
+#include "alloc/ladder.h"
 #include "alloc/overlap.h"
 #include "alloc/planners.h"
 #include "alloc/stage.h"
@@ -149,7 +149,7 @@ static uint32_t all_kinds(const Work *w) {
 }
 
 bool plan_exists(const Schedule *schedule, const HwSpec *spec,
-                 const PlanOptions *options, const Once *once, uint64_t less) {
+                 const PlanOptions *options, const Once *once) {
     Arena *arena = arena_new("exists");
     Schedule resized = *schedule;
     resized.spec = spec;
@@ -161,7 +161,6 @@ bool plan_exists(const Schedule *schedule, const HwSpec *spec,
     c.once = first->once;
     c.kinds = all_kinds(first);
     c.never = never_less(first);
-    c.never = c.never > less ? c.never : less + (less > 0);
     way_choose(&c);
     arena_free(arena);
     return c.any && !c.least.traffic.too_long;
@@ -180,13 +179,62 @@ static void say_why(Arena *arena, Diag *diag, const Schedule *schedule,
         explain(diag, w, &problem, &result);
 }
 
+/* ---- budgets ---- */
+
+/* The options with another budget; NULL: none. */
+static const PlanOptions *options_with(Arena *arena, const PlanOptions *options,
+                                       Budget *budget) {
+    PlanOptions *own = ARENA_COPY(arena, PlanOptions, options, 1);
+    own->budget = budget;
+    return own;
+}
+
+static const PlanOptions *options_for(Arena *arena, const PlanOptions *options,
+                                      BudgetName name, uint32_t layers) {
+    Budget *budget = ARENA_NEW(arena, Budget);
+    *budget = budget_of(name, layers);
+    return options_with(arena, options, budget);
+}
+
+/* What the judge found wrong with plans that were to be the answer. */
+typedef struct Rejected {
+    uint32_t n;
+    const char *first; /* a sentence */
+} Rejected;
+
+static bool is_legal(Arena *arena, const PlanOptions *options,
+                     const Plan *plan, Rejected *rejected) {
+    PlanJudge *judge = options->judge ? options->judge : plan_judge;
+    const char *wrong = judge(arena, plan);
+    if (wrong && !rejected->n++)
+        rejected->first = wrong;
+    return !wrong;
+}
+
+/* No plan that was made is legal: whether one would fit is not known. */
+static void blame_us(const Schedule *schedule, const PlanOptions *options,
+                     const Rejected *rejected) {
+    if (rejected->n && !options->no_remedy)
+        bug("plan of %s: %s", schedule->graph->name,
+            rejected->first ? rejected->first : "none is legal");
+}
+
+/* ---- volumes ---- */
+
 /* The contest's plan to the last action. Its bytes are settled: from here on
- * transfers alone are ordered, at this pace. */
+ * transfers alone are ordered, at this pace. It was made before: however much
+ * of the budget is left, it can be again. */
 static Plan *finish_volumes(void *context, Diag *diag, const Pace *pace) {
-    Contest c = *(const Contest *)context;
+    enum { FINISHED = 16 }; /* steps for an action */
+    const Contest *counted = context;
+    Contest c = *counted;
+    c.options = options_with(c.arena, c.options, NULL);
     c.pace = pace;
     Plan *plan = way_plan(c.arena, diag, &c, &c.best);
     Plan *known = pace->known;
+    if (plan)
+        budget_take(counted->options->budget,
+                    FINISHED * (uint64_t)plan->n_actions);
     if (known &&
         (!plan || plan->cycles >= known->cycles || !pace_admits(pace, plan)))
         plan = known;
@@ -195,6 +243,7 @@ static Plan *finish_volumes(void *context, Diag *diag, const Pace *pace) {
     Schedule *schedule = ARENA_COPY(c.arena, Schedule, c.schedule, 1);
     schedule->spec = pace->spec;
     c.schedule = schedule;
+    c.options = counted->options;
     return plan_hidden(c.arena, &c, plan);
 }
 
@@ -211,40 +260,136 @@ Work *contest_open(Contest *c, Plan *bound) {
     return first;
 }
 
+/* Plans of volumes: what is asked, and what became of it. */
+typedef struct Asking {
+    Arena *arena;
+    const Schedule *real;
+    Contest c;
+    Rejected rejected;
+    uint32_t too_long; /* instructions of a plan that has too many; 0: none */
+    bool spent;        /* a budget ran out */
+} Asking;
+
+/* The plan of the contest's best way, if it is one. */
+static Plan *plan_taken(Asking *a) {
+    Contest *c = &a->c;
+    Plan *plan = plan_at_pace(a->arena, diag_new(a->arena), a->real,
+                              c->options->budget, finish_volumes, c);
+    if (!plan)
+        return NULL;
+    Traffic traffic = plan_traffic(plan);
+    if (traffic.too_long) {
+        a->too_long = traffic.instructions;
+        return NULL;
+    }
+    return is_legal(a->arena, c->options, plan, &a->rejected) ? plan : NULL;
+}
+
+static Plan *plan_chosen(Asking *a, const PlanOptions *options) {
+    Contest *c = &a->c;
+    c->options = options_for(a->arena, options, BUDGET_PLAN,
+                             a->real->n_steps);
+    way_choose(c);
+    a->spent |= budget_spent(c->options->budget);
+    return c->any ? plan_taken(a) : NULL;
+}
+
+/* Of the plans for the memory's own size the first that is legal, those with
+ * the fewest bytes first; `enough`: of the first ways that fit. */
+static Plan *plan_own_size(Asking *a, const PlanOptions *options, bool enough) {
+    Contest *c = &a->c;
+    c->options =
+        options_for(a->arena, options, BUDGET_OWN, a->real->n_steps);
+    c->enough = enough;
+    c->known = known_groups_new(c->arena);
+    Heat h = {.c = c, .most = HUGE_VAL};
+    Plan *plan = NULL;
+    heat_ways(&h, c->schedule->spec->memory[0].size, !enough);
+    heat_sort(&h);
+    for (uint32_t i = 0; i < h.entry.n && !plan; i++) {
+        const Attempt *one = h.entry.at[i];
+        c->best = one->way;
+        c->best.quick = true;
+        if (one->traffic.too_long)
+            a->too_long = one->traffic.instructions;
+        else
+            plan = plan_taken(a);
+    }
+    heat_free(&h);
+    a->spent |= budget_spent(c->options->budget);
+    return plan;
+}
+
+static Plan *plan_found(Asking *a, const PlanOptions *options) {
+    bool own = options->where != PLAN_CHOSEN;
+    bool chosen = options->where != PLAN_OWN;
+    Plan *plan = chosen ? plan_chosen(a, options) : NULL;
+    if (!plan && own && chosen)
+        plan = plan_own_size(a, options, false);
+    if (!plan && own)
+        plan = plan_own_size(a, options, true);
+    if (!plan && own && !chosen)
+        plan = plan_own_size(a, options, false);
+    return plan;
+}
+
+static void note_spent(Diag *diag) {
+    diag_note(diag, (Loc){0},
+              "the search ended where its budget of steps did: there may be a "
+              "plan that it has not come to");
+}
+
+/* Why there is none. False: it would fit, but for a memory outside. */
+static bool refuse(Asking *a, Diag *diag, Work *first,
+                   const PlanOptions *options) {
+    Contest *c = &a->c;
+    uint32_t before = diag_count(diag);
+    if (a->too_long)
+        explain_length(diag, first, a->too_long);
+    else
+        say_why(a->arena, diag, c->schedule, options, c->once);
+    if (diag_count(diag) == before && c->any) {
+        finish_volumes(c, diag, &(Pace){.spec = c->schedule->spec});
+        return false;
+    }
+    if (a->spent)
+        note_spent(diag);
+    return true;
+}
+
 Plan *plan_volumes(Arena *arena, Diag *diag, const Schedule *real,
                    const PlanOptions *options, bool *does_not_fit) {
     *does_not_fit = false;
     Plan bound = {0};
     Schedule *schedule = ARENA_COPY(arena, Schedule, real, 1);
     schedule->spec = hwspec_planned(arena, real->spec);
-    Contest c = {.arena = arena, .schedule = schedule, .options = options};
-    Work *first = contest_open(&c, &bound);
-    way_choose(&c);
-    if (!c.any) {
-        *does_not_fit = true;
-        say_why(arena, diag, schedule, options, c.once);
+    options = options_with(arena, options, NULL);
+    Asking a = {.arena = arena,
+                .real = real,
+                .c = {arena, schedule, .options = options}};
+    Work *first = contest_open(&a.c, &bound);
+    Plan *plan = plan_found(&a, options);
+    if (!plan) {
+        blame_us(real, options, &a.rejected);
+        *does_not_fit = refuse(&a, diag, first, options);
         return NULL;
     }
-    Plan *plan = plan_at_pace(arena, diag, real, finish_volumes, &c);
-    if (!plan)
-        return NULL;
     Traffic traffic = plan_traffic(plan);
-    if (traffic.too_long) {
-        *does_not_fit = true;
-        explain_length(diag, first, traffic.instructions);
-        return NULL;
-    }
     const HwSpec *spec = schedule->spec;
-    bool smaller = spec->n_active == 1 && c.best.size < spec->memory[0].size;
-    plan->am_planned = smaller && !plan->keeps_all ? c.best.size : 0;
+    uint64_t size = a.c.best.size;
+    bool smaller = spec->n_active == 1 && size < spec->memory[0].size;
+    plan->am_planned = smaller && !plan->keeps_all ? size : 0;
     plan->ddr_moved = traffic.moved;
     plan->ddr_compulsory = bound.ddr_compulsory;
     plan->ddr_bound = bound.ddr_bound;
-    plan->ddr_again = plan_traffic(plan).again;
+    plan->ddr_again = traffic.again;
     plan->ddr_once = bound.ddr_once;
     plan->ddr_layers = bound.ddr_layers;
+    plan->rejected = a.rejected.n;
     return plan;
 }
+
+/* ---- volumes and weights ---- */
 
 typedef struct StagedTask {
     Arena *arena;
@@ -261,14 +406,32 @@ static Plan *finish_staged(void *context, Diag *diag, const Pace *pace) {
     return plan && pace_admits(pace, plan) ? plan : NULL;
 }
 
+static Plan *staged_chosen(Arena *arena, const Schedule *real,
+                           const PlanOptions *options, Rejected *rejected) {
+    options = options_for(arena, options, BUDGET_PLAN, real->n_steps);
+    StagedTask task = {arena, real, options};
+    Plan *plan = plan_at_pace(arena, diag_new(arena), real, options->budget,
+                              finish_staged, &task);
+    return plan && is_legal(arena, options, plan, rejected) ? plan : NULL;
+}
+
 /* Weights move as well, and bounds hold for both. */
 static Plan *make_staged(Arena *arena, Diag *diag, const Schedule *real,
                          const PlanOptions *options, bool *does_not_fit) {
-    StagedTask task = {arena, real, options};
-    Plan *plan = plan_at_pace(arena, diag, real, finish_staged, &task);
+    const PlanOptions *own =
+        options_for(arena, options, BUDGET_OWN, real->n_steps);
+    Rejected rejected = {0};
+    Plan *plan = NULL;
+    if (options->where != PLAN_OWN)
+        plan = staged_chosen(arena, real, options, &rejected);
+    if (!plan && options->where != PLAN_CHOSEN)
+        plan = plan_staged_own(arena, real, own, &rejected.n);
     if (!plan) {
+        blame_us(real, options, &rejected);
         *does_not_fit = true;
         explain_staged(arena, diag, real, options);
+        if (budget_spent(own->budget))
+            note_spent(diag);
         return NULL;
     }
     uint64_t once = plan_staged_weights(real);
@@ -276,7 +439,33 @@ static Plan *make_staged(Arena *arena, Diag *diag, const Schedule *real,
     plan->ddr_bound += once;
     plan->ddr_once += once;
     plan->ddr_layers += once;
+    plan->rejected = rejected.n;
     return plan;
+}
+
+/* ---- the door ---- */
+
+static Plan *make(Arena *arena, Diag *diag, const Schedule *schedule,
+                  const PlanOptions *options, bool *does_not_fit) {
+    return (schedule->spec->tiling.queue ? make_staged : plan_volumes)(
+        arena, diag, schedule, options, does_not_fit);
+}
+
+bool plan_would_do(const Asked *asked, uint64_t size) {
+    static const PlanWhere where[] = {PLAN_OWN, PLAN_CHOSEN};
+    bool does = false, does_not_fit;
+    for (uint32_t i = 0; i < 2 && !does; i++) {
+        Arena *arena = arena_new("would do");
+        Schedule *schedule = ARENA_COPY(arena, Schedule, asked->schedule, 1);
+        PlanOptions *options =
+            ARENA_COPY(arena, PlanOptions, asked->options, 1);
+        schedule->spec = spec_within(arena, schedule->spec, size);
+        options->no_remedy = true;
+        options->where = where[i];
+        does = make(arena, diag_new(arena), schedule, options, &does_not_fit);
+        arena_free(arena);
+    }
+    return does;
 }
 
 const Plan *plan_make(Arena *arena, Diag *diag, const Schedule *schedule,
@@ -284,12 +473,7 @@ const Plan *plan_make(Arena *arena, Diag *diag, const Schedule *schedule,
     *does_not_fit = false;
     if (!planner_known(diag, options->planner))
         return NULL;
-    Plan *plan = (schedule->spec->tiling.queue ? make_staged : plan_volumes)(
-        arena, diag, schedule, options, does_not_fit);
-    if (!plan)
-        return NULL;
-    const char *wrong = plan_judge(arena, plan);
-    if (wrong)
-        bug("plan of %s: %s", schedule->graph->name, wrong);
-    return plan;
+    PlanOptions *own = ARENA_COPY(arena, PlanOptions, options, 1);
+    own->asked = &(Asked){schedule, options};
+    return make(arena, diag, schedule, own, does_not_fit);
 }

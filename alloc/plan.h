@@ -9,6 +9,7 @@
 #define ALLOC_PLAN_H
 
 #include "alloc/planner.h"
+#include "base/budget.h"
 #include "hwspec/lines.h"
 #include "sched/sched.h"
 
@@ -130,11 +131,19 @@ typedef struct Plan {
                           * the next begins, and compute nothing twice */
     uint64_t cycles;     /* by the plan's own clock, where transfers overlap
                           * layers; else 0 */
+    uint32_t rejected;   /* plans that were to be the answer before this one,
+                          * and that the judge found wrong: our mistakes */
     uint64_t memory_used[PLAN_MAX_POOLS * 2]; /* by memory: highest byte + 1 */
 } Plan;
 
 /* Cycles that a plan takes; UINT64_MAX: it breaks a rule. */
 typedef uint64_t PlanCycles(void *context, const Plan *plan);
+/* As plan_judge. */
+typedef const char *PlanJudge(Arena *arena, const Plan *plan);
+
+/* Where plans are looked for: among those for many sizes, of which the best is
+ * taken; if that finds none, any for the memory's own size. */
+typedef enum PlanWhere { PLAN_BOTH, PLAN_CHOSEN, PLAN_OWN } PlanWhere;
 
 typedef struct PlanOptions {
     const char *planner;   /* "auto" */
@@ -153,6 +162,12 @@ typedef struct PlanOptions {
                          * just one */
     PlanCycles *cycles; /* or NULL: then bytes alone decide between plans */
     void *context;
+    PlanJudge *judge; /* NULL: plan_judge */
+    PlanWhere where;
+    /* plan_make's own: what searches may still do, NULL: anything; what a
+     * refusal's advice is for */
+    Budget *budget;
+    const struct Asked *asked;
 } PlanOptions;
 
 /* NULL after errors. When nothing fits: one error with the explanation

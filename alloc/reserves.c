@@ -81,6 +81,7 @@ Volumes *volumes_within(Staging *s, uint64_t size) {
             return s->volumes.at[i];
     Volumes *v = ARENA_NEW(s->arena, Volumes);
     v->arena = s->arena;
+    v->budget = s->contest.options->budget;
     v->size = size;
     v->plan = volumes_plan(s, size);
     vec_push(s->arena, &s->volumes, v);
@@ -93,6 +94,8 @@ Banded banded_by(Volumes *v, StageWay way) {
             v->banded.at[i].stores == way.stores)
             return v->banded.at[i];
     Banded made = bands_make(v->arena, v->plan, way.bands, way.stores);
+    made.budget = v->budget;
+    budget_take(v->budget, made.plan.n_actions);
     vec_push(v->arena, &v->banded, made);
     return made;
 }
@@ -152,12 +155,23 @@ static StageMost most_of(const Search *n) {
                        n->found ? n->cost : HUGE_VAL};
 }
 
+/* Whether it may be the answer; counts those that must not. */
+static bool is_legal(Staging *s, Arena *arena, const Plan *plan) {
+    bool wrong = s->judge && s->judge(arena, plan);
+    s->rejected += wrong;
+    return !wrong;
+}
+
 static Staged try_way(Search *n, Volumes *volumes, StageWay way) {
+    if (budget_spent(volumes->budget))
+        return STAGE_FULL;
     Arena *arena = arena_new("offer");
     StageMost most = most_of(n);
     StagedOffer o = {volumes, way, n->schedule->spec->memory[0].size};
     Plan plan;
     Staged done = offer_stage(arena, n->schedule, &o, &most, &plan);
+    if (done == STAGED && !is_legal(n->s, arena, &plan))
+        done = STAGE_STUCK;
     if (done == STAGED)
         take(n, &o, &plan);
     arena_free(arena);

@@ -9,6 +9,7 @@
 /* Volumes within so many bytes. */
 typedef struct Volumes {
     Arena *arena;
+    Budget *budget;
     uint64_t size;
     Plan *plan;         /* NULL: they do not fit */
     VEC(Banded) banded; /* the same by bands, as far as it was asked */
@@ -31,6 +32,8 @@ typedef struct Staging {
     Plan bound;
     VEC(Volumes *) volumes; /* that were planned */
     VEC(StagedOffer) offer;
+    PlanJudge *judge;  /* of each plan; or NULL: just of the answer */
+    uint32_t rejected; /* plans that it found wrong */
 } Staging;
 
 /* ---- scarce.c: the least memory ---- */

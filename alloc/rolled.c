@@ -315,7 +315,7 @@ static uint64_t least_to_roll(const Contest *c, Begins b) {
     uint64_t least = least_between(c, b, false);
     uint32_t number = box_number(TOP_OCTAVE, least - 1);
     b = (Begins){0, least};
-    for (uint64_t at = least - 1; at > c->never; number--) {
+    for (uint64_t at = least - 1; at > c->never && number; number--) {
         if (!rolls_within(c, at, true)) {
             b.no = at;
             break;

@@ -11,8 +11,6 @@
  */
 #include "alloc/reserves.h"
 
-#include <inttypes.h>
-
 #include "hwspec/cost.h"
 
 #include <assert.h>
@@ -77,16 +75,16 @@ void explain_staged(Arena *arena, Diag *diag, const Schedule *schedule,
     own.cycles = NULL;
     own.aside = aside;
     own.aside_for = over_nodes(schedule, take_least).name;
+    own.where = PLAN_OWN;
     size = size > aside ? size - aside : 0;
     if (!plan_volumes(arena, diag, schedule_within(arena, schedule, size), &own,
                       &does_not_fit))
         return;
     diag_error(diag, schedule->spec->loc,
                "does not fit: volumes leave weights no room");
-    uint64_t least = options->no_remedy ? 0 : staged_least(schedule, options);
-    if (least)
-        diag_note(diag, (Loc){0}, "--set memories.%s.size=%" PRIu64 " would do",
-                  schedule->spec->memory[0].name, least);
+    if (!options->no_remedy)
+        note_advice(arena, diag, schedule->spec->memory[0].name,
+                    size_staged(options->asked));
 }
 
 /* ---- what a memory gets ---- */
@@ -175,7 +173,7 @@ static Box least_below(Staging *s, uint64_t numbered, const Box *above) {
     uint64_t coarse = size_above(STAGED_OCTAVE, scarce.size);
     for (uint64_t at = scarce.size; !least.any;) {
         at = size_above(at < coarse ? FINE_OCTAVE : STAGED_OCTAVE, at);
-        if (at >= above->size)
+        if (at >= above->size || budget_spent(s->contest.options->budget))
             return *above;
         least = best_long(s, at, &none, above);
     }
@@ -262,16 +260,71 @@ Plan *plan_staged(Arena *arena, const Schedule *schedule,
     return box.any ? plan_of(&s, &box) : NULL;
 }
 
-uint64_t staged_least(const Schedule *schedule, const PlanOptions *options) {
-    Arena *arena = arena_new("staged");
-    Staging s = staging_open(arena, schedule, options);
-    Box top = top_of(&s);
-    uint64_t least = 0;
-    if (top.any) {
-        uint64_t numbered = numbered_least(&s, &top);
-        Box end = end_above_least(&s, numbered, &top);
-        least = least_below(&s, numbered, &end).size;
+/* What was found to fit in less, if its size does not. */
+static bool search_own(Staging *s, Search *n, uint64_t size) {
+    *n = search_within(s, size);
+    search_run(n);
+    if (n->found)
+        return true;
+    Scarce scarce = scarce_find(s, size);
+    if (!scarce.any || scarce.size > size)
+        return false;
+    *n = search_within(s, size);
+    n->first = &scarce.offer;
+    search_run(n);
+    if (!n->found) {
+        *n = search_within(s, scarce.size);
+        n->first = &scarce.offer;
+        n->any = true;
+        search_run(n);
     }
+    n->first = NULL;
+    return n->found;
+}
+
+Plan *plan_staged_own(Arena *arena, const Schedule *schedule,
+                      const PlanOptions *options, uint32_t *rejected) {
+    Staging s = staging_open(arena, schedule, options);
+    Search n;
+    s.judge = options->judge ? options->judge : plan_judge;
+    bool found = search_own(&s, &n, schedule->spec->memory[0].size);
+    *rejected += s.rejected;
+    if (!found)
+        return NULL;
+    Box box = box_of(&s, &n, n.schedule->spec->memory[0].size);
+    return plan_of(&s, &box);
+}
+
+/* Bytes of the least first memory in which one seems to fit; 0: none. */
+static uint64_t size_guess(const Asked *asked) {
+    Arena *arena = arena_new("staged");
+    Budget budget = budget_of(BUDGET_ADVICE, asked->schedule->n_steps);
+    PlanOptions counted = *asked->options;
+    counted.budget = &budget;
+    Staging s = staging_open(arena, asked->schedule, &counted);
+    uint64_t all = size_of_all(&s);
+    Scarce least = {0};
+    if (all)
+        least = scarce_find(&s, all);
     arena_free(arena);
-    return least;
+    return least.any ? least.size : 0;
+}
+
+static bool would_do(void *asked, uint64_t size) {
+    return plan_would_do(asked, size);
+}
+
+SizeAdvice size_staged(const Asked *asked) {
+    enum { TRIES = 16 };
+    Asked own = *asked;
+    const HwMemory *memory = &asked->schedule->spec->memory[0];
+    uint64_t step = size_granule(memory);
+    SizeSearch search = {.step = step,
+                         .fine = step,
+                         .fails = memory->size,
+                         .guess = size_guess(asked),
+                         .does = would_do,
+                         .context = &own,
+                         .tries = TRIES};
+    return search.guess ? advise_size(&search) : (SizeAdvice){0};
 }

@@ -208,6 +208,7 @@ static void take_times(Attempt *a, const Contest *c) {
 }
 
 bool way_finish(Attempt *a, Diag *diag, const Contest *c) {
+    enum { TIMED = 8 }; /* steps to order an action, and to give it its time */
     Plan *plan = a->plan;
     take_times(a, c);
     if (!a->way.tight)
@@ -225,6 +226,7 @@ bool way_finish(Attempt *a, Diag *diag, const Contest *c) {
     if (!way_act(a, diag))
         return false;
     plan->am_packed = packed;
+    budget_take(c->options->budget, TIMED * (uint64_t)plan->n_actions);
     if (a->w->spec->tiling.overlap)
         stretch(a->w, diag_new(a->arena), &a->problem, &a->result, plan,
                 a->way.quick, a->way.cycles);

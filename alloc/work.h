@@ -7,6 +7,7 @@
 #ifndef ALLOC_WORK_H
 #define ALLOC_WORK_H
 
+#include "alloc/advice.h"
 #include "alloc/depth.h"
 #include "alloc/modes.h"
 #include "alloc/residency.h"
@@ -67,6 +68,11 @@ bool actions_make(Work *w, Diag *diag, const Problem *problem,
 /* Says why nothing fits. */
 void explain(Diag *diag, Work *w, const Problem *problem,
              const PlanResult *result);
+/* Sizes that a first active memory could have are multiples of this. */
+uint64_t size_granule(const HwMemory *m);
+/* "--set ... would do; ... would not", or as much of that as is known. */
+void note_advice(Arena *arena, Diag *diag, const char *memory,
+                 SizeAdvice advice);
 /* Bytes that something takes, of a refusal: what lies highest need not end at a
  * multiple of the alignment, so no more than would do. */
 uint64_t bytes_said(const Work *w, uint64_t bytes);
@@ -116,12 +122,19 @@ bool time_counts(const Schedule *schedule, const PlanOptions *options);
 
 /* ---- plan.c ---- */
 
-/* Whether there is any plan for the machine, of no more instructions than it
- * holds. `once`: as in work_new; `less`: bytes of its first memory in which
- * there is none, where tiles do not grow with that; or 0. */
+/* Whether there seems to be any plan for the machine, of no more instructions
+ * than it holds: none is made to the end. `once`: as in work_new. */
 bool plan_exists(const Schedule *schedule, const HwSpec *spec,
-                 const PlanOptions *options, const Once *once, uint64_t less);
-/* A plan of volumes alone, not judged; as plan_make. */
+                 const PlanOptions *options, const Once *once);
+/* What plan_make was asked. */
+typedef struct Asked {
+    const Schedule *schedule;
+    const PlanOptions *options;
+} Asked;
+/* Whether plan_make would make a plan of what was asked, in so many bytes of
+ * the first memory: made to the end, and judged. */
+bool plan_would_do(const Asked *asked, uint64_t size);
+/* A plan of volumes alone; as plan_make. */
 Plan *plan_volumes(Arena *arena, Diag *diag, const Schedule *schedule,
                    const PlanOptions *options, bool *does_not_fit);
 /* The work of planning, ready for fit_*. `once`: of another Work of the same

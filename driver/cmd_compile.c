@@ -63,6 +63,7 @@ static void print_json_report(Arena *arena, const Pipeline *p, const Made *made,
                                 (double)p->plan->memory_used[p->spec->backing]);
     add_traffic_json(json, p->plan);
     cJSON_AddBoolToObject(json, "two_levels", p->plan->two_levels);
+    cJSON_AddNumberToObject(json, "rejected", p->plan->rejected);
     if (explain)
         cJSON_AddStringToObject(json, "volumes", explanation(arena, p, made));
     cJSON_AddItemToObject(json, "order", order_json(p->schedule));
