@@ -66,6 +66,12 @@ uint64_t bytes_aside(const Schedule *schedule) {
     return round_up(over_nodes(schedule, take_least).bytes + align, align);
 }
 
+/* Volumes by themselves lack their weights. */
+static const char *not_judged(Arena *arena, const Plan *plan) {
+    (void)arena, (void)plan;
+    return NULL;
+}
+
 void explain_staged(Arena *arena, Diag *diag, const Schedule *schedule,
                     const PlanOptions *options) {
     uint64_t size = schedule->spec->memory[0].size;
@@ -76,6 +82,7 @@ void explain_staged(Arena *arena, Diag *diag, const Schedule *schedule,
     own.aside = aside;
     own.aside_for = over_nodes(schedule, take_least).name;
     own.where = PLAN_OWN;
+    own.judge = not_judged;
     size = size > aside ? size - aside : 0;
     if (!plan_volumes(arena, diag, schedule_within(arena, schedule, size), &own,
                       &does_not_fit))
