@@ -304,7 +304,11 @@ static Plan *plan_own_size(Asking *a, const PlanOptions *options, bool enough) {
     c->known = known_groups_new(c->arena);
     Heat h = {.c = c, .most = HUGE_VAL};
     Plan *plan = NULL;
-    heat_ways(&h, c->schedule->spec->memory[0].size, !enough);
+    uint64_t size = c->schedule->spec->memory[0].size;
+    if (options->layer_by_layer)
+        heat_way(&h, (Way){.size = size});
+    else
+        heat_ways(&h, size, !enough);
     heat_sort(&h);
     for (uint32_t i = 0; i < h.entry.n && !plan; i++) {
         const Attempt *one = h.entry.at[i];

@@ -1,5 +1,5 @@
-/* Sizes that would do are sizes that were tried: whatever the quick answers say,
- * and however few tries there are. */
+/* test_advice.c - sizes that would do are sizes that were tried: whatever the
+ * quick answers say, and however few tries there are. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
