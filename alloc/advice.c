@@ -18,6 +18,7 @@ typedef struct Between {
     uint64_t step;
     uint64_t low, high;   /* does not do, or 0; does, or is to be tried */
     uint32_t guesses, tries; /* left */
+    bool lost; /* the budget ran out: `low` may do */
 } Between;
 
 static bool seems(Between *b, uint64_t at) {
@@ -27,7 +28,12 @@ static bool seems(Between *b, uint64_t at) {
 
 static bool does(Between *b, uint64_t at) {
     b->tries--;
-    return b->search->does(b->search->context, at * b->step);
+    bool yes = b->search->does(b->search->context, at * b->step);
+    if (budget_spent(b->search->budget)) {
+        b->tries = 0;
+        b->lost |= !yes;
+    }
+    return yes;
 }
 
 /* Two sizes, of which the larger one seems to do; false if none is found. */
@@ -91,9 +97,9 @@ static void refine(Between *b) {
     fine.low *= parts;
     fine.high = high;
     if (parts < 2 || b->low + 1 < b->high || !b->tries || !does(&fine, high))
-        return;
+        return; /* `low` was tried before */
     halve(&fine);
-    *b = fine;
+    *b = fine; /* lost, too */
 }
 
 SizeAdvice advise_size(const SizeSearch *search) {
@@ -116,5 +122,5 @@ SizeAdvice advise_size(const SizeSearch *search) {
         halve(&b);
         refine(&b);
     }
-    return (SizeAdvice){b.high * b.step, ends ? b.low * b.step : 0};
+    return (SizeAdvice){b.high * b.step, ends && !b.lost ? b.low * b.step : 0};
 }

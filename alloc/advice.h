@@ -2,8 +2,7 @@
 #ifndef ALLOC_ADVICE_H
 #define ALLOC_ADVICE_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "base/budget.h"
 
 /* Whether a plan is made, and found to be legal, where the memory has so many
  * bytes. */
@@ -19,7 +18,8 @@ typedef struct SizeSearch {
     SizeTry *does;    /* the right one */
     void *context;
     uint32_t guesses; /* calls of `seems`, at most, */
-    uint32_t tries;   /* and of `does` */
+    uint32_t tries;   /* and of `does`, */
+    const Budget *budget; /* which uses this: what ran out tells nothing */
 } SizeSearch;
 
 /* Both were tried. */

@@ -288,13 +288,13 @@ uint64_t size_granule(const HwMemory *m) {
 typedef struct Adviser {
     const Work *w;
     PlanOptions options;
-    Budget budget;
+    Budget guesses, plans;
 } Adviser;
 
 static bool seems_to_fit(void *context, uint64_t size) {
     Adviser *a = context;
     const Work *w = a->w;
-    if (budget_spent(&a->budget))
+    if (budget_spent(&a->guesses))
         return false;
     Arena *arena = arena_new("remedy");
     bool fits = plan_exists(w->schedule, spec_within(arena, w->spec, size),
@@ -304,8 +304,8 @@ static bool seems_to_fit(void *context, uint64_t size) {
 }
 
 static bool would_do(void *context, uint64_t size) {
-    const Adviser *a = context;
-    return plan_would_do(a->w->options->asked, size);
+    Adviser *a = context;
+    return plan_would_do(a->w->options->asked, &a->plans, size);
 }
 
 /* Sizes of the first memory that were tried, of which the larger one would do;
@@ -315,8 +315,9 @@ static SizeAdvice size_that_fits(const Work *w, uint64_t enough) {
     enum { GUESSES = 48, TRIES = 16, MOST_STEPS = 300 };
     const HwMemory *m = &w->spec->memory[0];
     Adviser a = {.w = w, .options = *w->options};
-    a.budget = budget_of(BUDGET_ADVICE, w->schedule->n_steps);
-    a.options.budget = &a.budget;
+    a.guesses = budget_of(BUDGET_GUESS, w->schedule->n_steps);
+    a.plans = budget_of(BUDGET_ADVICE, w->schedule->n_steps);
+    a.options.budget = &a.guesses;
     uint64_t fine = lcm(m->unit ? m->unit : 1, m->buffers ? m->buffers : 1);
     SizeSearch search = {.step = size_granule(m),
                          .fine = fine,
@@ -325,6 +326,7 @@ static SizeAdvice size_that_fits(const Work *w, uint64_t enough) {
                          .seems = seems_to_fit,
                          .does = would_do,
                          .context = &a,
+                         .budget = &a.plans,
                          .guesses = GUESSES,
                          .tries = TRIES};
     if (w->schedule->n_steps > MOST_STEPS)

@@ -193,6 +193,7 @@ static const PlanOptions *options_for(Arena *arena, const PlanOptions *options,
                                       BudgetName name, uint32_t layers) {
     Budget *budget = ARENA_NEW(arena, Budget);
     *budget = budget_of(name, layers);
+    budget->whole = options->budget;
     return options_with(arena, options, budget);
 }
 
@@ -337,6 +338,12 @@ static Plan *plan_found(Asking *a, const PlanOptions *options) {
     return plan;
 }
 
+/* Whether the user waits for the answer, and for reasons; else it is one of
+ * many that advice is made of. */
+static bool wants_reasons(const PlanOptions *options) {
+    return !options->budget;
+}
+
 static void note_spent(Diag *diag) {
     diag_note(diag, (Loc){0},
               "the search ended where its budget of steps did: there may be a "
@@ -367,15 +374,16 @@ Plan *plan_volumes(Arena *arena, Diag *diag, const Schedule *real,
     Plan bound = {0};
     Schedule *schedule = ARENA_COPY(arena, Schedule, real, 1);
     schedule->spec = hwspec_planned(arena, real->spec);
-    options = options_with(arena, options, NULL);
-    Asking a = {.arena = arena,
-                .real = real,
-                .c = {arena, schedule, .options = options}};
+    Asking a = {.arena = arena, .real = real};
+    a.c = (Contest){.arena = arena,
+                    .schedule = schedule,
+                    .options = options_with(arena, options, NULL)};
     Work *first = contest_open(&a.c, &bound);
     Plan *plan = plan_found(&a, options);
     if (!plan) {
         blame_us(real, options, &a.rejected);
-        *does_not_fit = refuse(&a, diag, first, options);
+        *does_not_fit =
+            !wants_reasons(options) || refuse(&a, diag, first, options);
         return NULL;
     }
     Traffic traffic = plan_traffic(plan);
@@ -433,7 +441,8 @@ static Plan *make_staged(Arena *arena, Diag *diag, const Schedule *real,
     if (!plan) {
         blame_us(real, options, &rejected);
         *does_not_fit = true;
-        explain_staged(arena, diag, real, options);
+        if (wants_reasons(options))
+            explain_staged(arena, diag, real, options);
         if (budget_spent(own->budget))
             note_spent(diag);
         return NULL;
@@ -455,16 +464,17 @@ static Plan *make(Arena *arena, Diag *diag, const Schedule *schedule,
         arena, diag, schedule, options, does_not_fit);
 }
 
-bool plan_would_do(const Asked *asked, uint64_t size) {
+bool plan_would_do(const Asked *asked, Budget *budget, uint64_t size) {
     static const PlanWhere where[] = {PLAN_OWN, PLAN_CHOSEN};
     bool does = false, does_not_fit;
-    for (uint32_t i = 0; i < 2 && !does; i++) {
+    for (uint32_t i = 0; i < 2 && !does && !budget_spent(budget); i++) {
         Arena *arena = arena_new("would do");
         Schedule *schedule = ARENA_COPY(arena, Schedule, asked->schedule, 1);
         PlanOptions *options =
             ARENA_COPY(arena, PlanOptions, asked->options, 1);
         schedule->spec = spec_within(arena, schedule->spec, size);
         options->no_remedy = true;
+        options->budget = budget;
         options->where = where[i];
         does = make(arena, diag_new(arena), schedule, options, &does_not_fit);
         arena_free(arena);

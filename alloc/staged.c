@@ -305,7 +305,7 @@ Plan *plan_staged_own(Arena *arena, const Schedule *schedule,
 /* Bytes of the least first memory in which one seems to fit; 0: none. */
 static uint64_t size_guess(const Asked *asked) {
     Arena *arena = arena_new("staged");
-    Budget budget = budget_of(BUDGET_ADVICE, asked->schedule->n_steps);
+    Budget budget = budget_of(BUDGET_GUESS, asked->schedule->n_steps);
     PlanOptions counted = *asked->options;
     counted.budget = &budget;
     Staging s = staging_open(arena, asked->schedule, &counted);
@@ -317,13 +317,19 @@ static uint64_t size_guess(const Asked *asked) {
     return least.any ? least.size : 0;
 }
 
-static bool would_do(void *asked, uint64_t size) {
-    return plan_would_do(asked, size);
+typedef struct Adviser {
+    const Asked *asked;
+    Budget plans;
+} Adviser;
+
+static bool would_do(void *context, uint64_t size) {
+    Adviser *a = context;
+    return plan_would_do(a->asked, &a->plans, size);
 }
 
 SizeAdvice size_staged(const Asked *asked) {
     enum { TRIES = 16 };
-    Asked own = *asked;
+    Adviser a = {asked, budget_of(BUDGET_ADVICE, asked->schedule->n_steps)};
     const HwMemory *memory = &asked->schedule->spec->memory[0];
     uint64_t step = size_granule(memory);
     SizeSearch search = {.step = step,
@@ -331,7 +337,8 @@ SizeAdvice size_staged(const Asked *asked) {
                          .fails = memory->size,
                          .guess = size_guess(asked),
                          .does = would_do,
-                         .context = &own,
+                         .context = &a,
+                         .budget = &a.plans,
                          .tries = TRIES};
     return search.guess ? advise_size(&search) : (SizeAdvice){0};
 }

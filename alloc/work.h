@@ -132,8 +132,9 @@ typedef struct Asked {
     const PlanOptions *options;
 } Asked;
 /* Whether plan_make would make a plan of what was asked, in so many bytes of
- * the first memory: made to the end, and judged. */
-bool plan_would_do(const Asked *asked, uint64_t size);
+ * the first memory: made to the end, and judged. False, too, where the budget,
+ * which it uses, ran out. */
+bool plan_would_do(const Asked *asked, Budget *budget, uint64_t size);
 /* A plan of volumes alone; as plan_make. */
 Plan *plan_volumes(Arena *arena, Diag *diag, const Schedule *schedule,
                    const PlanOptions *options, bool *does_not_fit);

@@ -8,6 +8,7 @@
 #define BASE_BUDGET_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* Name; steps, and more of them for each layer of the network.
@@ -15,11 +16,13 @@
  *           made, an action given its time
  *   OWN     of these, plans for the memory's own size, where the choice has
  *           found nothing
- *   ADVICE  plans that are tried to find a size that would do */
+ *   GUESS   a guess at the size that would do, where nothing fits
+ *   ADVICE  plans that are made to the end to prove it */
 #define BUDGETS(X)           \
-    X(PLAN, 6000000, 300000) \
+    X(PLAN, 3000000, 300000) \
     X(OWN, 500000, 50000)    \
-    X(ADVICE, 500000, 50000)
+    X(GUESS, 500000, 50000)  \
+    X(ADVICE, 6000000, 600000)
 
 typedef enum BudgetName {
 #define BUDGET_NAME(name, steps, more) BUDGET_##name,
@@ -29,7 +32,8 @@ typedef enum BudgetName {
 } BudgetName;
 
 typedef struct Budget {
-    uint64_t steps, left;
+    uint64_t left;
+    struct Budget *whole; /* that it is a part of; or NULL */
 } Budget;
 
 static inline Budget budget_of(BudgetName name, uint32_t layers) {
@@ -38,18 +42,20 @@ static inline Budget budget_of(BudgetName name, uint32_t layers) {
         BUDGETS(BUDGET_ROW)
 #undef BUDGET_ROW
     };
-    uint64_t steps = row[name][0] + row[name][1] * layers;
-    return (Budget){steps, steps};
+    return (Budget){row[name][0] + row[name][1] * layers, NULL};
 }
 
 /* NULL: nobody counts. */
 static inline void budget_take(Budget *b, uint64_t steps) {
-    if (b)
+    for (; b; b = b->whole)
         b->left -= steps < b->left ? steps : b->left;
 }
 
 static inline bool budget_spent(const Budget *b) {
-    return b && !b->left;
+    bool spent = false;
+    for (; b; b = b->whole)
+        spent |= !b->left;
+    return spent;
 }
 
 #endif
