@@ -21,8 +21,8 @@
 #define BUDGETS(X)           \
     X(PLAN, 3000000, 300000) \
     X(OWN, 500000, 50000)    \
-    X(GUESS, 500000, 50000)  \
-    X(ADVICE, 6000000, 600000)
+    X(GUESS, 500000, 300000) \
+    X(ADVICE, 4000000, 2000000)
 
 typedef enum BudgetName {
 #define BUDGET_NAME(name, steps, more) BUDGET_##name,
