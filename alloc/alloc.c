@@ -141,7 +141,7 @@ static bool planner_known(Diag *diag, const char *name) {
 }
 
 bool plan_exists(const Schedule *schedule, const HwSpec *spec,
-                 const PlanOptions *options, const Once *once, uint64_t less) {
+                 const PlanOptions *options, const Once *once) {
     Arena *arena = arena_new("exists");
     Schedule resized = *schedule;
     Plan bound = {0};
@@ -149,7 +149,6 @@ bool plan_exists(const Schedule *schedule, const HwSpec *spec,
     resized.spec = spec;
     search_open(&s, arena, &resized, options, once, &bound);
     s.any = true;
-    s.never = s.never > less ? s.never : less + (less > 0);
     bool found = search_run(&s) && !s.best[0]->traffic.too_long;
     search_close(&s);
     arena_free(arena);
@@ -169,17 +168,30 @@ static void say_why(Arena *arena, Diag *diag, const Schedule *schedule,
         explain(diag, w, &problem, &result);
 }
 
-/* The best plan that is legal; the others are counted. */
+/* The best plan that is legal; NULL: there is none. */
 static Plan *take_legal(Search *s) {
     for (;;) {
         Plan *plan = search_take(s);
-        const char *wrong = plan ? plan_judge(s->arena, plan) : NULL;
-        if (!wrong)
+        if (!plan || s->judges || search_admits(s, plan))
             return plan;
-        s->dropped++;
-        if (!s->n_best)
-            bug("plan of %s: %s", s->schedule->graph->name, wrong);
     }
+}
+
+/* All plans that were found are illegal: our bug, if it was our judge. */
+static void blame_us(const Schedule *schedule, const PlanOptions *options) {
+    if (!options->judge)
+        bug("no plan of %s is legal", schedule->graph->name);
+}
+
+static void note_spent(Diag *diag) {
+    diag_note(diag, (Loc){0},
+              "the search ended where its budget of steps did: there may be a "
+              "plan that it has not come to; --effort gives it more");
+}
+
+/* Of a plan that is only tried nobody reads why there is none. */
+static bool wants_reasons(const PlanOptions *options) {
+    return options->asked != NULL;
 }
 
 static void take_bounds(Plan *plan, const Plan *bound) {
@@ -189,27 +201,49 @@ static void take_bounds(Plan *plan, const Plan *bound) {
     plan->ddr_layers = bound->ddr_layers;
 }
 
+/* Where all of the best were illegal, each is verified as it is found. */
+static Plan *find_legal(Search *s) {
+    search_run(s);
+    Plan *plan = take_legal(s);
+    if (plan || !s->rejected)
+        return plan;
+    search_again(s);
+    s->judges = true;
+    search_run(s);
+    plan = take_legal(s);
+    if (!plan)
+        blame_us(s->schedule, s->options);
+    return plan;
+}
+
 Plan *plan_volumes(Arena *arena, Diag *diag, const Schedule *schedule,
                    const PlanOptions *options, bool *does_not_fit) {
     Plan bound = {0};
     Search s;
     Work *first = search_open(&s, arena, schedule, options, NULL, &bound);
-    search_run(&s);
-    Plan *plan = take_legal(&s);
+    Plan *plan = find_legal(&s);
     search_close(&s);
+    bool spent = budget_spent(options->budget);
     *does_not_fit = true;
+    if (!plan && !wants_reasons(options))
+        return NULL;
     if (!plan) {
-        say_why(arena, diag, schedule, options, s.once);
+        PlanOptions *own = ARENA_COPY(arena, PlanOptions, options, 1);
+        own->budget = NULL;
+        say_why(arena, diag, schedule, own, s.once);
+        if (spent)
+            note_spent(diag);
         return NULL;
     }
     Traffic traffic = plan_traffic(plan);
     if (traffic.too_long) {
-        explain_length(diag, first, traffic.instructions);
+        if (wants_reasons(options))
+            explain_length(diag, first, traffic.instructions);
         return NULL;
     }
     *does_not_fit = false;
     take_bounds(plan, &bound);
-    plan->dropped = s.dropped;
+    plan->rejected = s.rejected;
     plan->n_front = archive_front(arena, &s.archive, &plan->front);
     return plan;
 }
@@ -217,10 +251,14 @@ Plan *plan_volumes(Arena *arena, Diag *diag, const Schedule *schedule,
 /* Weights move as well, and bounds hold for both. */
 static Plan *make_staged(Arena *arena, Diag *diag, const Schedule *schedule,
                          const PlanOptions *options, bool *does_not_fit) {
-    Plan *plan = plan_staged(arena, schedule, options);
+    uint32_t rejected = 0;
+    Plan *plan = plan_staged(arena, schedule, options, &rejected);
+    if (!plan && rejected)
+        blame_us(schedule, options);
     if (!plan) {
         *does_not_fit = true;
-        explain_staged(arena, diag, schedule, options);
+        if (wants_reasons(options))
+            explain_staged(arena, diag, schedule, options);
         return NULL;
     }
     uint64_t once = plan_staged_weights(schedule);
@@ -228,7 +266,40 @@ static Plan *make_staged(Arena *arena, Diag *diag, const Schedule *schedule,
     plan->ddr_bound += once;
     plan->ddr_once += once;
     plan->ddr_layers += once;
+    plan->rejected = rejected;
     return plan;
+}
+
+/* ---- the door ---- */
+
+static Plan *make(Arena *arena, Diag *diag, const Schedule *schedule,
+                  const PlanOptions *options, bool *does_not_fit) {
+    return (schedule->spec->tiling.queue ? make_staged : plan_volumes)(
+        arena, diag, schedule, options, does_not_fit);
+}
+
+bool plan_would_do(const Asked *asked, Budget *budget, uint64_t size) {
+    if (budget_spent(budget))
+        return false;
+    Arena *arena = arena_new("would do");
+    Schedule *schedule = ARENA_COPY(arena, Schedule, asked->schedule, 1);
+    PlanOptions *options = ARENA_COPY(arena, PlanOptions, asked->options, 1);
+    bool does_not_fit;
+    schedule->spec = spec_within(arena, schedule->spec, size);
+    options->no_remedy = true;
+    options->asked = NULL;
+    options->budget = budget;
+    bool does = make(arena, diag_new(arena), schedule, options, &does_not_fit);
+    arena_free(arena);
+    return does;
+}
+
+/* The higher the effort, the more. */
+static Budget plan_budget(const Schedule *schedule, uint32_t effort) {
+    static const uint64_t times[PLAN_MOST_EFFORT + 1] = {1, 1, 16, 256};
+    Budget budget = budget_of(BUDGET_PLAN, schedule->n_steps);
+    budget.left *= times[effort < PLAN_MOST_EFFORT ? effort : PLAN_MOST_EFFORT];
+    return budget;
 }
 
 const Plan *plan_make(Arena *arena, Diag *diag, const Schedule *schedule,
@@ -236,6 +307,9 @@ const Plan *plan_make(Arena *arena, Diag *diag, const Schedule *schedule,
     *does_not_fit = false;
     if (!planner_known(diag, options->planner))
         return NULL;
-    return (schedule->spec->tiling.queue ? make_staged : plan_volumes)(
-        arena, diag, schedule, options, does_not_fit);
+    PlanOptions *own = ARENA_COPY(arena, PlanOptions, options, 1);
+    Budget budget = plan_budget(schedule, options->effort);
+    own->asked = &(Asked){schedule, options};
+    own->budget = &budget;
+    return make(arena, diag, schedule, own, does_not_fit);
 }

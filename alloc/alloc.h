@@ -2,9 +2,13 @@
 #ifndef ALLOC_ALLOC_H
 #define ALLOC_ALLOC_H
 
+#include "base/budget.h"
 #include "plan/plan.h"
 
 enum { PLAN_MOST_EFFORT = 3 };
+
+/* As plan_judge. */
+typedef const char *PlanJudge(Arena *arena, const Plan *plan);
 
 /* Cycles that a plan takes; UINT64_MAX: it breaks a rule. */
 typedef uint64_t PlanCycles(void *context, const Plan *plan);
@@ -28,6 +32,11 @@ typedef struct PlanOptions {
                          * just one */
     PlanCycles *cycles; /* or NULL: then bytes alone decide between plans */
     void *context;
+    PlanJudge *judge; /* NULL: plan_judge */
+    /* plan_make's own: what searches may still do, NULL: anything; what a
+     * refusal's advice is for */
+    Budget *budget;
+    const struct Asked *asked;
 } PlanOptions;
 
 /* NULL after errors. When nothing fits: one error with the explanation

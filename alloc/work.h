@@ -10,6 +10,7 @@
 #include "alloc/alias/alias.h"
 #include "alloc/alias/decisions.h"
 #include "alloc/cascade/cascade.h"
+#include "alloc/explain/advice.h"
 #include "alloc/spill/spill.h"
 #include "alloc/tile/tile.h"
 #include "pack/memo.h"
@@ -38,6 +39,11 @@ bool actions_make(Work *w, Diag *diag, const Problem *problem,
 /* Says why nothing fits. */
 void explain(Diag *diag, Work *w, const Problem *problem,
              const PlanResult *result);
+/* Sizes that a first active memory could have are multiples of this. */
+uint64_t size_granule(const HwMemory *m);
+/* "--set ... would do; ... would not", or as much of that as is known. */
+void note_advice(Arena *arena, Diag *diag, const char *memory,
+                 SizeAdvice advice);
 /* Bytes that something takes, of a refusal: what lies highest need not end at a
  * multiple of the alignment, so no more than would do. */
 uint64_t bytes_said(const Work *w, uint64_t bytes);
@@ -82,12 +88,20 @@ enum { MANY_STEPS = 200 };
 
 /* ---- alloc.c ---- */
 
-/* Whether there is any plan for the machine, of no more instructions than it
- * holds. `once`: as in work_new; `less`: bytes of its first memory in which
- * there is none, where tiles do not grow with that; or 0. */
+/* Whether there seems to be any plan for the machine, of no more instructions
+ * than it holds: none is made to the end. `once`: as in work_new. */
 bool plan_exists(const Schedule *schedule, const HwSpec *spec,
-                 const PlanOptions *options, const Once *once, uint64_t less);
-/* A plan of volumes alone, not judged; as plan_make. */
+                 const PlanOptions *options, const Once *once);
+/* What plan_make was asked. */
+typedef struct Asked {
+    const Schedule *schedule;
+    const PlanOptions *options;
+} Asked;
+/* Whether plan_make would make a plan of what was asked, in so many bytes of
+ * the first memory: made to the end, and judged. False, too, where the budget,
+ * which it uses, ran out. */
+bool plan_would_do(const Asked *asked, Budget *budget, uint64_t size);
+/* A plan of volumes alone; as plan_make. */
 Plan *plan_volumes(Arena *arena, Diag *diag, const Schedule *schedule,
                    const PlanOptions *options, bool *does_not_fit);
 /* The work of planning, ready for fit_*. `once`: of another Work of the same

@@ -79,7 +79,7 @@ static void print_json_report(Arena *arena, const Pipeline *p, const Made *made,
     add_traffic_json(json, p->plan);
     cJSON_AddBoolToObject(json, "two_levels", p->plan->two_levels);
     cJSON_AddItemToObject(json, "front", front_json(p->plan));
-    cJSON_AddNumberToObject(json, "dropped_plans", p->plan->dropped);
+    cJSON_AddNumberToObject(json, "rejected", p->plan->rejected);
     if (explain)
         cJSON_AddStringToObject(json, "volumes", explanation(arena, p, made));
     cJSON_AddItemToObject(json, "order", order_json(p->schedule));

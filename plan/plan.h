@@ -125,7 +125,8 @@ typedef struct Plan {
     uint32_t n_front;
     const PlanCost *front; /* what was found and nothing beats; fewest bytes
                             * first */
-    uint32_t dropped;      /* better ones were illegal: our bug */
+    uint32_t rejected;     /* better ones that the verifier found illegal: our
+                            * mistakes */
 } Plan;
 
 /* The judge of whole plans, in release builds too: replays the actions over

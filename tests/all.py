@@ -27,6 +27,7 @@ makes. Kinds of tests:
   rings  tests/rings.py: least memory without spills where rows roll
   staged  tests/staged.py: weights in active memory, loaded ahead
   weights  tests/weights.py: plans that count weights, beside Vela's
+  budget tests/budget.py: searches end, plans are legal, advice is right
   depth  tests/depth.py: groups of layers that spread pixels
   least  tests/least.py: what would do where nothing fits, and what not
   explained  tests/explained.py: --explain adds up, and has a reason for each
@@ -103,6 +104,7 @@ def scripts(long):
             "images",
             "rings",
             "staged",
+            "budget",
             "depth",
             "least",
             "explained",

@@ -12,7 +12,6 @@
 #include "base/size_grid.h"
 #include "hwspec/cost.h"
 
-#include <inttypes.h>
 #include <math.h>
 
 /* How large blocks are, and whether loads ahead take the place of some. */
@@ -52,6 +51,7 @@ Volumes *volumes_within(Staging *s, uint64_t size) {
             return s->volumes.at[i];
     Volumes *v = ARENA_NEW(s->arena, Volumes);
     v->arena = s->arena;
+    v->budget = s->options->budget;
     v->size = size;
     v->plan = volumes_plan(s, size);
     vec_push(s->arena, &s->volumes, v);
@@ -64,6 +64,8 @@ Banded banded_by(Volumes *v, StageWay way) {
             v->banded.at[i].stores == way.stores)
             return v->banded.at[i];
     Banded made = bands_make(v->arena, v->plan, way.bands, way.stores);
+    made.budget = v->budget;
+    budget_take(v->budget, made.plan.n_actions);
     vec_push(v->arena, &v->banded, made);
     return made;
 }
@@ -151,14 +153,25 @@ static void take(Staging *s, const Blocks *b, const Plan *plan) {
     s->least = plan->keeps_all && !s->again;
 }
 
+static bool is_legal(Staging *s, Arena *arena, const Plan *plan) {
+    PlanJudge *judge = s->options->judge ? s->options->judge : plan_judge;
+    bool legal = !judge(arena, plan);
+    s->rejected += !legal;
+    return legal;
+}
+
 static Staged try_way(Staging *s, uint64_t size, Volumes *volumes,
                       StageWay way) {
+    if (budget_spent(volumes->budget))
+        return STAGE_FULL;
     Arena *arena = arena_new("blocks");
     StageMost most = {s->options->objective, s->cost};
     Blocks b = {volumes, way, size};
     Plan plan;
     Staged done = blocks_plan(arena, schedule_within(arena, s->schedule, size),
                               &b, s->found ? &most : NULL, &plan);
+    if (done == STAGED && s->judges && !is_legal(s, arena, &plan))
+        done = STAGE_STUCK;
     if (done == STAGED)
         take(s, &b, &plan);
     arena_free(arena);
@@ -297,28 +310,78 @@ static Plan *plan_of(const Staging *s) {
     return plan;
 }
 
-Plan *plan_staged(Arena *arena, const Schedule *schedule,
-                  const PlanOptions *options) {
-    Staging s;
-    open(&s, arena, schedule, options);
-    sizes_try(&s);
-    if (!s.found) {
-        Scarce least = scarce_find(&s, schedule->spec->memory[0].size);
-        s.found = least.any;
-        s.best = least.blocks;
+static Plan *find(Staging *s) {
+    sizes_try(s);
+    if (!s->found) {
+        Scarce least = scarce_find(s, s->schedule->spec->memory[0].size);
+        s->found = least.any;
+        s->best = least.blocks;
     }
-    return s.found ? plan_of(&s) : NULL;
+    Plan *plan = s->found ? plan_of(s) : NULL;
+    return plan && (s->judges || is_legal(s, s->arena, plan)) ? plan : NULL;
 }
 
-uint64_t staged_least(const Schedule *schedule, const PlanOptions *options) {
-    enum { MOST_BITS = 44 };
-    Arena *arena = arena_new("least");
+Plan *plan_staged(Arena *arena, const Schedule *schedule,
+                  const PlanOptions *options, uint32_t *rejected) {
     Staging s;
     open(&s, arena, schedule, options);
+    Plan *plan = find(&s);
+    *rejected = s.rejected;
+    if (plan || !s.rejected)
+        return plan;
+    open(&s, arena, schedule, options);
+    s.judges = true;
+    plan = find(&s);
+    *rejected += s.rejected;
+    return plan;
+}
+
+/* Bytes of the least first memory in which one seems to fit; 0: none. */
+static uint64_t size_guess(const Asked *asked) {
+    enum { MOST_BITS = 44 };
+    Arena *arena = arena_new("least");
+    Budget budget = budget_of(BUDGET_GUESS, asked->schedule->n_steps);
+    PlanOptions counted = *asked->options;
+    Staging s;
+    counted.budget = &budget;
+    open(&s, arena, asked->schedule, &counted);
     Scarce least = scarce_find(&s, (uint64_t)1 << MOST_BITS);
     uint64_t size = least.any ? least.size : 0;
     arena_free(arena);
     return size;
+}
+
+/* Who is asked for sizes, and how long. */
+typedef struct Adviser {
+    const Asked *asked;
+    Budget plans;
+} Adviser;
+
+static bool would_do(void *context, uint64_t size) {
+    Adviser *a = context;
+    return plan_would_do(a->asked, &a->plans, size);
+}
+
+SizeAdvice size_staged(const Asked *asked) {
+    enum { TRIES = 16 };
+    Adviser a = {asked, budget_of(BUDGET_ADVICE, asked->schedule->n_steps)};
+    const HwMemory *memory = &asked->schedule->spec->memory[0];
+    uint64_t step = size_granule(memory);
+    SizeSearch search = {.step = step,
+                         .fine = step,
+                         .fails = memory->size,
+                         .guess = size_guess(asked),
+                         .does = would_do,
+                         .context = &a,
+                         .budget = &a.plans,
+                         .tries = TRIES};
+    return search.guess ? advise_size(&search) : (SizeAdvice){0};
+}
+
+/* Tensors by themselves lack their weights. */
+static const char *not_judged(Arena *arena, const Plan *plan) {
+    (void)arena, (void)plan;
+    return NULL;
 }
 
 void explain_staged(Arena *arena, Diag *diag, const Schedule *schedule,
@@ -328,6 +391,7 @@ void explain_staged(Arena *arena, Diag *diag, const Schedule *schedule,
     PlanOptions own = *options;
     bool does_not_fit;
     own.cycles = NULL;
+    own.judge = not_judged;
     own.aside = aside;
     own.aside_for = largest_block(schedule).name;
     size = size > aside ? size - aside : 0;
@@ -336,8 +400,7 @@ void explain_staged(Arena *arena, Diag *diag, const Schedule *schedule,
         return;
     diag_error(diag, schedule->spec->loc,
                "does not fit: volumes leave weights no room");
-    uint64_t least = options->no_remedy ? 0 : staged_least(schedule, options);
-    if (least)
-        diag_note(diag, (Loc){0}, "--set memories.%s.size=%" PRIu64 " would do",
-                  schedule->spec->memory[0].name, least);
+    if (!options->no_remedy)
+        note_advice(arena, diag, schedule->spec->memory[0].name,
+                    size_staged(options->asked));
 }

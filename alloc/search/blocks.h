@@ -9,6 +9,7 @@
 /* A plan of tensors alone, within so many bytes. */
 typedef struct Volumes {
     Arena *arena;
+    Budget *budget; /* of the search that they are for; or NULL */
     uint64_t size;
     Plan *plan;         /* NULL: they do not fit */
     VEC(Banded) banded; /* the same by bands, as far as it was asked */
@@ -33,6 +34,8 @@ typedef struct Staging {
     Plan bound;
     VEC(Volumes *) volumes; /* that were planned */
     Archive archive;
+    bool judges;       /* plans are verified before they are the best */
+    uint32_t rejected; /* plans that were illegal */
     bool found;
     Blocks best;
     PlanCost cost; /* of the best */

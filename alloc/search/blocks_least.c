@@ -33,8 +33,8 @@ static uint64_t try_volumes(Staging *s, Scarce *least, uint64_t within) {
 static void try_sizes(Staging *s, Scarce *least, uint32_t octave,
                       uint64_t first, uint64_t end) {
     uint64_t height = UINT64_MAX;
-    for (uint32_t i = grid_number(octave, end);
-         i >= grid_number(octave, first) && height; i--) {
+    uint32_t low = grid_number(octave, first);
+    for (uint32_t i = grid_number(octave, end) + 1; i-- > low && height;) {
         uint64_t within = grid_size(octave, i);
         if (within < height && within < least->size)
             height = try_volumes(s, least, within);

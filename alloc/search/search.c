@@ -150,6 +150,15 @@ static void pool_add(Search *s, Trial *t) {
 
 /* ---- the best of all ---- */
 
+bool search_admits(Search *s, const Plan *plan) {
+    Arena *arena = arena_new("verifier");
+    PlanJudge *judge = s->options->judge ? s->options->judge : plan_judge;
+    bool legal = !judge(arena, plan);
+    s->rejected += !legal;
+    arena_free(arena);
+    return legal;
+}
+
 static bool is_better(const Search *s, const Trial *a, const Trial *b) {
     PlanObjective objective = s->options->objective;
     if (a->traffic.too_long != b->traffic.too_long)
@@ -233,11 +242,18 @@ static void pool_time(Search *s) {
         }
         if (s->volumes && !i && !trial_settle(s, timed[i]))
             continue;
-        best_add(s, timed[i]);
+        if (s->judges && !search_admits(s, timed[i]->plan))
+            arena_free(timed[i]->arena);
+        else
+            best_add(s, timed[i]);
     }
 }
 
 /* ---- sizes ---- */
+
+static bool is_spent(const Search *s) {
+    return !s->steps || budget_spent(s->options->budget);
+}
 
 /* Whether any fits; those that do are in the pool. */
 static bool configs_try(Search *s, Configs *list) {
@@ -245,7 +261,7 @@ static bool configs_try(Search *s, Configs *list) {
     for (uint32_t i = 0; i < list->n; i++) {
         Config config = list->at[i];
         Outcome out = {0};
-        if (is_tried(s, &config) || (!s->steps && i > 1))
+        if (is_tried(s, &config) || (is_spent(s) && i > 1))
             continue;
         Trial *t = trial_make(s, &config, &out);
         any |= t != NULL;
@@ -327,7 +343,7 @@ static bool has_buffers(const HwSpec *spec) {
 static void smaller_try(Search *s) {
     const HwSpec *spec = s->schedule->spec;
     uint64_t cap = spec->memory[0].size;
-    for (uint32_t i = 1; i < s->effort->sizes && cap && s->steps; i++) {
+    for (uint32_t i = 1; i < s->effort->sizes && cap && !is_spent(s); i++) {
         cap = grid_size(GRID_OCTAVE, grid_number(GRID_OCTAVE, cap - 1));
         if (cap < s->never || !size_try(s, cap, UINT64_MAX))
             return;
@@ -412,6 +428,12 @@ Plan *search_take(Search *s) {
     plan->ddr_moved = t->traffic.moved;
     plan->ddr_again = t->traffic.again;
     return plan;
+}
+
+void search_again(Search *s) {
+    search_close(s);
+    s->n_tried = s->tried.n = s->seen.n = s->archive.at.n = 0;
+    s->steps = s->effort->steps;
 }
 
 void search_close(Search *s) {

@@ -117,7 +117,8 @@ struct Search {
     bool asked, exact;   /* the plan's own clock is the simulator's */
     uint64_t steps;      /* of schedules, that may still be planned */
     uint32_t n_tried;    /* configurations */
-    uint32_t dropped;    /* plans that were illegal */
+    bool judges;         /* plans are verified before they are among the best */
+    uint32_t rejected;   /* plans that were illegal */
     Archive archive;
     VEC(Config) tried;
     VEC(uint64_t) seen; /* fingerprints of plans that were timed */
@@ -136,8 +137,12 @@ bool search_run(Search *s);
 bool search_kept(Search *s, const Config *config);
 /* Plans within just so many bytes of the first memory. */
 bool search_size(Search *s, uint64_t cap);
+/* Whether the verifier finds the plan legal; others are counted. */
+bool search_admits(Search *s, const Plan *plan);
 /* Frees what is not joined to s->arena. */
 void search_close(Search *s);
+/* As it was opened. */
+void search_again(Search *s);
 /* Takes the best of them: its arena is s->arena's from now on. NULL: none. */
 Plan *search_take(Search *s);
 

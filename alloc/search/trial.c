@@ -245,7 +245,11 @@ bool trial_settle(Search *s, Trial *t) {
     return acts;
 }
 
+/* Steps of the budget to order an action, and to give it its time. */
+enum { ORDERED = 8 };
+
 bool trial_time(Search *s, Trial *t) {
+    budget_take(s->options->budget, ORDERED * (uint64_t)t->plan->n_actions);
     if (!trial_settle(s, t))
         return false;
     if (t->w->spec->tiling.overlap)
@@ -261,6 +265,7 @@ void trial_finish(Search *s, Trial *t) {
     if (t->finished)
         return;
     t->finished = true;
+    budget_take(s->options->budget, ORDERED * (uint64_t)t->plan->n_actions);
     const Plan *quick = ARENA_COPY(t->arena, Plan, t->plan, 1);
     PlanCost cost = t->cost;
     if (!quick->serial || quick->cycles / WAITING >= plan_waiting(quick))

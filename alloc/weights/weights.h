@@ -60,7 +60,8 @@ typedef enum BandStores {
 } BandStores;
 /* A plan of volumes whose transfers go by bands. */
 typedef struct Banded {
-    uint32_t n; /* as in bands_make */
+    Budget *budget; /* of the search that it is for; or NULL */
+    uint32_t n;     /* as in bands_make */
     BandStores stores;
     Plan plan;
     const Room *room; /* by action */
@@ -164,11 +165,11 @@ Staged stage_again(Arena *arena, const Plan *plan, bool evicts, uint64_t keeps,
 /* ---- blocks.c ---- */
 
 /* The plan that meets the objective best, tensors and weights sharing the first
- * memory; NULL if none fits. */
+ * memory; NULL if none fits. `rejected`: better ones that were illegal. */
 Plan *plan_staged(Arena *arena, const Schedule *schedule,
-                  const PlanOptions *options);
-/* Bytes of the least first memory in which one fits; 0: none. */
-uint64_t staged_least(const Schedule *schedule, const PlanOptions *options);
+                  const PlanOptions *options, uint32_t *rejected);
+/* Sizes of the first memory of which the larger one would do. */
+SizeAdvice size_staged(const Asked *asked);
 /* Says why none fits. */
 void explain_staged(Arena *arena, Diag *diag, const Schedule *schedule,
                     const PlanOptions *options);
