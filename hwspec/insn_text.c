@@ -6,6 +6,7 @@
  */
 #include "hwspec/insn.h"
 
+#include "base/plain.h"
 #include "base/text.h"
 #include "base/vec.h"
 
@@ -54,11 +55,13 @@ static void add_name(Text *text, const char *name) {
     else
         for (const char *at = name; *at; at++) {
             unsigned char c = (unsigned char)*at;
-            if (c <= ' ' || c == 127 || (c == '#' && at == name) ||
-                is_escape(at))
+            size_t n = plain_length(at);
+            if (!n || c == ' ' || (c == '#' && at == name) || is_escape(at)) {
                 text_addf(text, "%%%02x", c);
-            else
-                text_add_n(text, at, 1);
+            } else {
+                text_add_n(text, at, n);
+                at += n - 1;
+            }
         }
 }
 
@@ -114,8 +117,11 @@ const char *insn_token_text(Arena *arena, const HwRow *row,
 
 static void add_comment(Text *text, const char *comment) {
     text_add(text, " # ");
-    for (const char *at = comment; *at; at++)
-        text_add_n(text, (unsigned char)*at < ' ' ? " " : at, 1);
+    for (size_t n; *comment; comment += n ? n : 1)
+        if ((n = plain_length(comment)) > 0)
+            text_add_n(text, comment, n);
+        else
+            text_add(text, " ");
 }
 
 const char *insn_print(Arena *arena, const HwSpec *spec, const HwInsn *insn) {
@@ -167,12 +173,15 @@ static bool is_space(char c) {
     return c == ' ' || c == '\t' || c == '\r';
 }
 
-/* The text behind a #, without white space around it; NULL if none. */
+/* The text behind a #, up to a NUL, without white space around it; NULL if
+ * none. Control characters are white space, as which they are printed. */
 static const char *comment_at(Arena *arena, const char *line, size_t at,
                               size_t len) {
-    while (at < len && is_space(line[at]))
+    const char *nul = memchr(line + at, '\0', len - at);
+    len = nul ? (size_t)(nul - line) : len;
+    while (at < len && (unsigned char)line[at] <= ' ')
         at++;
-    while (len > at && is_space(line[len - 1]))
+    while (len > at && (unsigned char)line[len - 1] <= ' ')
         len--;
     return len > at ? arena_strndup(arena, line + at, len - at) : NULL;
 }

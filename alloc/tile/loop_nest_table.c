@@ -12,7 +12,7 @@
  * rows and channels would not, the others are left out. So are sizes that
  * hardly differ from others, and tiles that leave most of the capacity free.
  */
-#include "alloc/geometry/tile_loops.h"
+#include "alloc/tile/loop_nest.h"
 #include "base/arith.h"
 #include "base/size_grid.h"
 #include "base/vec.h"
