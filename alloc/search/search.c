@@ -184,28 +184,31 @@ static bool is_seen(Search *s, uint64_t print) {
     return false;
 }
 
-/* As good as it may get when it is finished: half of the waiting, and so much
- * of all, is hardly ever saved; places change, and with them what need not
- * move. */
-static PlanCost cost_bound(const Trial *t) {
+/* As good as it may get when it is finished. Where layers roll half of the
+ * waiting, and so much of all, is hardly ever saved. Places change, and with
+ * them what need not move. */
+static PlanCost cost_bound(const Search *s, const Trial *t) {
     enum { ALL = 16, MOVES = 8 };
     PlanCost cost = t->cost;
-    uint64_t waiting = t->plan->serial ? plan_waiting(t->plan) / 2 : 0;
+    uint64_t saved = t->plan->serial ? plan_waiting(t->plan) : 0;
+    if (s->schedule->spec->tiling.rings)
+        saved = saved / 2 < cost.cycles / ALL ? saved / 2 : cost.cycles / ALL;
     cost.bytes -= t->traffic.moved / MOVES;
-    cost.cycles -= waiting < cost.cycles / ALL ? waiting : cost.cycles / ALL;
+    cost.cycles -= saved < cost.cycles ? saved : cost.cycles;
     return cost;
 }
 
 static bool may_be_best(const Search *s, const Trial *t) {
-    PlanCost bound = cost_bound(t);
-    return !s->n_best || plan_cost_less(s->options->objective, &bound,
-                                        &s->best[0]->cost);
+    PlanCost bound = cost_bound(s, t);
+    return !s->n_best ||
+           plan_cost_less(s->options->objective, &bound, &s->best[0]->cost);
 }
 
 static uint32_t finishes(const Search *s) {
     bool rolls = s->schedule->spec->tiling.rings;
-    return s->volumes ? 0 : rolls ? (s->effort->finished + 2) / 3
-                                  : s->effort->finished;
+    return s->volumes ? 0
+           : rolls    ? (s->effort->finished + 2) / 3
+                      : s->effort->finished;
 }
 
 /* Times what is in the pool, finishes the best. */
@@ -294,9 +297,8 @@ bool search_kept(Search *s, const Config *config) {
     }
     s->pool[s->n_pool++] = t;
     pool_time(s);
-    return s->n_best &&
-           (s->any || s->volumes || s->options->layer_by_layer ||
-            is_enough(s, s->best[0]));
+    return s->n_best && (s->any || s->volumes || s->options->layer_by_layer ||
+                         is_enough(s, s->best[0]));
 }
 
 /* Of several memories the others shrink as well. */
@@ -309,9 +311,8 @@ static void others_try(Search *s) {
     for (uint32_t i = 0; i < SIZES && first; i++) {
         uint64_t others = most;
         for (uint32_t k = 0; k < SIZES; k++) {
-            others = k + 1 < SIZES
-                         ? grid_size(1, grid_number(1, others - !!k))
-                         : 1;
+            others =
+                k + 1 < SIZES ? grid_size(1, grid_number(1, others - !!k)) : 1;
             size_try(s, first, others ? others : 1);
         }
         first = grid_size(1, grid_number(1, first - 1));
@@ -386,8 +387,8 @@ Work *search_open(Search *s, Arena *arena, const Schedule *schedule,
     *s = (Search){.arena = arena, .schedule = schedule, .options = options};
     Work *first = work_new(arena, schedule, schedule->spec, options, once);
     s->archive.arena = arena;
-    s->effort = &efforts[options->effort < EFFORTS ? options->effort
-                                                   : EFFORTS - 1];
+    s->effort =
+        &efforts[options->effort < EFFORTS ? options->effort : EFFORTS - 1];
     s->steps = s->effort->steps;
     s->once = first->once;
     s->known = known_groups_new(arena);
@@ -410,6 +411,7 @@ Plan *search_take(Search *s) {
     uint64_t cap = t->config.cap;
     bool smaller = cap < s->schedule->spec->memory[0].size;
     plan->am_planned = smaller && !plan->keeps_all ? cap : 0;
+    plan->cost = t->cost;
     plan->ddr_moved = t->traffic.moved;
     plan->ddr_again = t->traffic.again;
     return plan;

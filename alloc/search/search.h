@@ -32,8 +32,8 @@ typedef struct Config {
     uint32_t runs;             /* rolling: hides transfers behind so many */
     uint32_t tile_price;       /* one of nest_prices, or 0 */
     bool evict_whole;          /* whole tensors are spilled first */
-    bool streams; /* what never runs whole keeps nothing in active memory */
-    bool tiny;    /* by the smallest tiles */
+    bool streams;  /* what never runs whole keeps nothing in active memory */
+    bool tiny;     /* by the smallest tiles */
     bool long_too; /* listings too long for the machine as well */
 } Config;
 
