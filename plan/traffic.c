@@ -33,7 +33,7 @@ static uint64_t node_reads(const Plan *plan, const Action *a) {
     uint32_t out_c = plan->placement[a->out].n_c;
     bool loaded =
         hwspec_stages(spec, a->legal.op) && !spec->tiling.weights_move;
-    if (a->legal.engine < 0 || loaded)
+    if (a->legal.engine < 0 || loaded || spec->tiling.weights_stay)
         return 0;
     if (node->op == OP_FC)
         return hwspec_weight_bytes(spec, in.c, (uint64_t)in.h * in.w, out_c);

@@ -25,6 +25,7 @@ static const StageWay block_ways[] = {{.share = 4},
                                       {.share = 8}};
 /* Transfers of tensors in parts. */
 static const StageWay band_ways[] = {{.bands = 4},
+                                     {.bands = 4, .stores = STORES_OF_LAYERS},
                                      {.bands = 4, .stores = STORES_OF_TILES}};
 /* What tensors get: sizes whose numbers are so much lower than the memory's, a
  * multiple of `GRAIN`, so that memories share them. */
@@ -215,7 +216,7 @@ static void try_aside(Staging *s, uint64_t size) {
 }
 
 static void try_shares(Staging *s, uint64_t size) {
-    enum { IDLE = 3 }; /* shares that brought nothing */
+    enum { IDLE = 2 }; /* shares that brought nothing */
     uint32_t number = grid_number(STAGED_OCTAVE, size), idle = 0;
     uint64_t height = UINT64_MAX;
     for (uint32_t i = 0; i < LENGTH(lower) && number > lower[i]; i++) {
@@ -240,6 +241,17 @@ static void try_shares(Staging *s, uint64_t size) {
     }
 }
 
+/* Whether the best of the size may become the best of all: others of its kind
+ * are hardly ever so much better. */
+static bool is_near(const Staging *s) {
+    enum { LITTLE = 8 };
+    PlanCost least = s->own.cost;
+    least.cycles -= least.cycles / LITTLE;
+    least.bytes -= least.bytes / LITTLE;
+    return !s->all.found ||
+           plan_cost_less(s->options->objective, &least, &s->all.cost);
+}
+
 static void size_try(Staging *s, uint64_t size) {
     s->own = (BestBlocks){0};
     try_shares(s, size);
@@ -247,7 +259,8 @@ static void size_try(Staging *s, uint64_t size) {
         try_aside(s, size);
     if (!s->own.found)
         return;
-    try_others(s, size);
+    if (is_near(s))
+        try_others(s, size);
     if (!s->all.found ||
         plan_cost_less(s->options->objective, &s->own.cost, &s->all.cost))
         s->all = s->own;

@@ -13,6 +13,8 @@ enum { DEAR_WORK = 50, CHEAP_WORK = 150 };
 enum { LEAST_INSN = 4096, MOST_INSN = 8 * 8 * LEAST_INSN };
 
 static void add(const Search *s, Configs *out, Config config) {
+    if (config.lambda_weight && s->schedule->spec->tiling.weights_stay)
+        return;
     vec_push(s->arena, out, config);
 }
 
