@@ -45,18 +45,19 @@ static const char *explanation(Arena *arena, const Pipeline *p,
                               plan_explain_time(arena, p->plan));
 }
 
+static cJSON *cost_json(const PlanCost *cost) {
+    cJSON *one = cJSON_CreateObject();
+    cJSON_AddNumberToObject(one, "memory", (double)cost->memory);
+    cJSON_AddNumberToObject(one, "cycles", (double)cost->cycles);
+    cJSON_AddNumberToObject(one, "bytes", (double)cost->bytes);
+    cJSON_AddNumberToObject(one, "instructions", (double)cost->instructions);
+    return one;
+}
+
 static cJSON *front_json(const Plan *plan) {
     cJSON *front = cJSON_CreateArray();
-    for (uint32_t i = 0; i < plan->n_front; i++) {
-        const PlanCost *cost = &plan->front[i];
-        cJSON *one = cJSON_CreateObject();
-        cJSON_AddNumberToObject(one, "memory", (double)cost->memory);
-        cJSON_AddNumberToObject(one, "cycles", (double)cost->cycles);
-        cJSON_AddNumberToObject(one, "bytes", (double)cost->bytes);
-        cJSON_AddNumberToObject(one, "instructions",
-                                (double)cost->instructions);
-        cJSON_AddItemToArray(front, one);
-    }
+    for (uint32_t i = 0; i < plan->n_front; i++)
+        cJSON_AddItemToArray(front, cost_json(&plan->front[i]));
     return front;
 }
 
@@ -78,6 +79,9 @@ static void print_json_report(Arena *arena, const Pipeline *p, const Made *made,
                                 (double)p->plan->memory_used[p->spec->backing]);
     add_traffic_json(json, p->plan);
     cJSON_AddBoolToObject(json, "two_levels", p->plan->two_levels);
+    cJSON_AddItemToObject(json, "cost", cost_json(&p->plan->cost));
+    cJSON_AddNumberToObject(json, "planned_for_bytes",
+                            (double)p->plan->am_planned);
     cJSON_AddItemToObject(json, "front", front_json(p->plan));
     cJSON_AddNumberToObject(json, "rejected", p->plan->rejected);
     if (explain)
@@ -99,11 +103,10 @@ static void print_front(Arena *arena, const Plan *plan) {
            "instructions");
     for (uint32_t i = 0; i < plan->n_front; i++) {
         const PlanCost *cost = &plan->front[i];
-        printf("        %15s %15s %15s %13s\n",
-               with_commas(arena, cost->memory),
-               with_commas(arena, cost->cycles),
-               with_commas(arena, cost->bytes),
-               with_commas(arena, cost->instructions));
+        printf(
+            "        %15s %15s %15s %13s\n", with_commas(arena, cost->memory),
+            with_commas(arena, cost->cycles), with_commas(arena, cost->bytes),
+            with_commas(arena, cost->instructions));
     }
 }
 

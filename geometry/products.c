@@ -2,8 +2,6 @@
  * weights, and what its memory's buffers are. Closed forms of its shapes. */
 #include "geometry/geometry.h"
 
-#include "hwspec/cost.h"
-
 uint64_t row_elements(const Graph *g, TensorId t) {
     Volume v = plan_volume(g, t);
     return (uint64_t)v.c * v.w;

@@ -189,6 +189,7 @@ typedef struct HwTiling {
     bool lines;   /* software: ... in line buffers, lines.h */
     bool overlap; /* software: loads and stores run in the steps of layers */
     bool weights_move; /* software: each run reads its weights from DDR */
+    bool weights_stay; /* engines hold all weights: reading costs no bytes */
     uint32_t queue;    /* software: not 0: so many instructions are at work or
                         * wait, each for its engine and its bytes alone */
     int32_t weights_from; /* software: memory from which weights are loaded into

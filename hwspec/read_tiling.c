@@ -330,6 +330,10 @@ static const Key tiling_keys[] = {
     KEY("weights_move", read_bool, HwTiling, weights_move,
         "software: true: plans are compared by the bytes of weights, too, that "
         "each instruction reads; else by those of volumes alone"),
+    KEY("weights_stay", read_bool, HwTiling, weights_stay,
+        "true: engines hold the weights of all layers, so that runs read none; "
+        "else each run reads its own, and plans are compared by these bytes, "
+        "too"),
     KEY("queue", read_count, HwTiling, queue,
         "software: instructions that are at work or wait at once; each begins "
         "when its engine has done those before it and they touch its bytes no "

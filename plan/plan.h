@@ -122,6 +122,7 @@ typedef struct Plan {
     uint64_t cycles;     /* by the plan's own clock, where transfers overlap
                           * layers; else 0 */
     uint64_t memory_used[PLAN_MAX_POOLS * 2]; /* by memory: highest byte + 1 */
+    PlanCost cost;                            /* what it was chosen by */
     uint32_t n_front;
     const PlanCost *front; /* what was found and nothing beats; fewest bytes
                             * first */

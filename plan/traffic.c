@@ -22,14 +22,8 @@ static uint64_t tiled_elements(const Plan *plan, const Action *a) {
     return elements;
 }
 
-NestCost action_nest_reads(const Plan *plan, const Action *a) {
-    const Graph *g = plan->schedule->graph;
-    return nest_reads(plan->schedule->spec, g, graph_node(g, a->node),
-                      &a->legal, a->style, a->tile_h, a->tile_w, &a->nest);
-}
-
 /* What an instruction reads of weights; those that are loaded into active
- * memory count where they are. */
+ * memory count where they are, once they have a place there. */
 static uint64_t node_reads(const Plan *plan, const Action *a) {
     const HwSpec *spec = plan->schedule->spec;
     const Graph *g = plan->schedule->graph;
@@ -39,7 +33,7 @@ static uint64_t node_reads(const Plan *plan, const Action *a) {
     uint32_t out_c = plan->placement[a->out].n_c;
     bool loaded =
         hwspec_stages(spec, a->legal.op) && !spec->tiling.weights_move;
-    if (a->legal.engine < 0 || loaded)
+    if (a->legal.engine < 0 || loaded || spec->tiling.weights_stay)
         return 0;
     if (node->op == OP_FC)
         return hwspec_weight_bytes(spec, in.c, (uint64_t)in.h * in.w, out_c);
@@ -59,6 +53,12 @@ static uint64_t hardware_tiles(const Action *a) {
         return 1;
     uint64_t across = (a->cols + a->tile_w - 1) / a->tile_w;
     return across * ((a->rows + a->tile_h - 1) / a->tile_h);
+}
+
+NestCost action_nest_reads(const Plan *plan, const Action *a) {
+    const Graph *g = plan->schedule->graph;
+    return nest_reads(plan->schedule->spec, g, graph_node(g, a->node),
+                      &a->legal, a->style, a->tile_h, a->tile_w, &a->nest);
 }
 
 static uint64_t run_weights(const Plan *plan, const Action *a) {

@@ -37,7 +37,7 @@ makes. Kinds of tests:
   layout_mutants  tests/layout_mutants.py: mistakes in layout.c are noticed
   names  tests/names.py: names, links and sizes in models that mean harm
   couples  tests/couples.py: layers that pass slabs of channels to the next
-  never_worse tests/never_worse.py: more memory, neither more bytes nor cycles
+  promise  tests/promise.py: a larger memory gets no worse plan
   small_memories  tests/small_memories.py: random networks in less memory than
          they take
   residency  tests/residency.py: never more bytes over DDR than LRU moves
@@ -57,7 +57,7 @@ import time
 
 JOBS = os.cpu_count() or 1
 # These begin, so that nothing else waits for them in the end.
-SLOW = ("never_worse", "e2e", "onnx_testdata", "least", "staged",
+SLOW = ("e2e", "onnx_testdata", "least", "staged",
         "build-asan: alloc_test_plan_depth",
         "build-asan: alloc_test_plan_sweep", "build-asan: alloc_test_bound",
         "build-asan: sched_test_model", "build: alloc_test_plan_depth",
@@ -109,7 +109,7 @@ def scripts(long):
             "least",
             "explained",
             "slabs", "couples", "layouts", "layout_mutants", "names",
-            "never_worse",
+            "promise",
             "residency",
             "small_memories",
             "tiles", "nests",

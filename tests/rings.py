@@ -33,7 +33,8 @@ LONG = (("vgg-e-stem", "line-npu", 361872),
 def run(command, network, machine, size, *more):
     done = subprocess.run(
         [AMPHORA, command, f"examples/{network}.prototxt", "-t", machine,
-         "--json", "--set", f"memories.am.size={size}", *more],
+         "--json", "--set", f"memories.am.size={size}", "--objective", "bytes",
+         "--set", "tiling.weights_stay=true", *more],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
     return json.loads(done.stdout) if done.returncode == 0 else None
 

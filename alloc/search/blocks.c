@@ -24,6 +24,7 @@ static const StageWay block_ways[] = {{.share = 4},
                                       {.share = 8}};
 /* Transfers of tensors in parts. */
 static const StageWay band_ways[] = {{.bands = 4},
+                                     {.bands = 4, .stores = STORES_OF_LAYERS},
                                      {.bands = 4, .stores = STORES_OF_TILES}};
 /* What tensors get: sizes whose numbers are so much lower than the memory's, a
  * multiple of `GRAIN`, so that memories share them. */
@@ -144,13 +145,14 @@ static void take(Staging *s, const Blocks *b, const Plan *plan) {
     PlanCost cost = {plan->cycles, traffic.moved + traffic.weights,
                      traffic.instructions, height_of(plan)};
     archive_add(&s->archive, &(Candidate){s->number++, cost});
-    if (s->found && !plan_cost_less(s->options->objective, &cost, &s->cost))
+    if (s->own.found &&
+        !plan_cost_less(s->options->objective, &cost, &s->own.cost))
         return;
-    s->found = true;
-    s->best = *b;
-    s->cost = cost;
-    s->again = loads_again(plan);
-    s->least = plan->keeps_all && !s->again;
+    s->own.found = true;
+    s->own.best = *b;
+    s->own.cost = cost;
+    s->own.again = loads_again(plan);
+    s->own.least = plan->keeps_all && !s->own.again;
 }
 
 static bool is_legal(Staging *s, Arena *arena, const Plan *plan) {
@@ -165,11 +167,11 @@ static Staged try_way(Staging *s, uint64_t size, Volumes *volumes,
     if (budget_spent(volumes->budget))
         return STAGE_FULL;
     Arena *arena = arena_new("blocks");
-    StageMost most = {s->options->objective, s->cost};
+    StageMost most = {s->options->objective, s->own.cost};
     Blocks b = {volumes, way, size};
     Plan plan;
     Staged done = blocks_plan(arena, schedule_within(arena, s->schedule, size),
-                              &b, s->found ? &most : NULL, &plan);
+                              &b, s->own.found ? &most : NULL, &plan);
     if (done == STAGED && s->judges && !is_legal(s, arena, &plan))
         done = STAGE_STUCK;
     if (done == STAGED)
@@ -201,11 +203,11 @@ Staged blocks_any(const Schedule *schedule, Volumes *volumes, StageWay *way) {
 
 /* In the best plan's order of layers, with its places of tensors. */
 static void try_others(Staging *s, uint64_t size) {
-    Volumes *volumes = s->best.volumes;
+    Volumes *volumes = s->own.best.volumes;
     for (uint32_t i = 1; i < LENGTH(block_ways); i++)
-        if (!block_ways[i].evicts || s->again)
+        if (!block_ways[i].evicts || s->own.again)
             try_way(s, size, volumes, block_ways[i]);
-    StageWay way = s->best.way;
+    StageWay way = s->own.best.way;
     for (uint32_t i = 0; i < LENGTH(band_ways); i++) {
         way.bands = band_ways[i].bands;
         way.stores = band_ways[i].stores;
@@ -218,7 +220,7 @@ static void try_others(Staging *s, uint64_t size) {
 static void try_aside(Staging *s, uint64_t size) {
     enum { STEPS = 4 };
     uint64_t aside = bytes_aside(s->schedule), rest = size - aside;
-    for (uint32_t i = 0; aside < size && i < STEPS && !s->found; i++) {
+    for (uint32_t i = 0; aside < size && i < STEPS && !s->own.found; i++) {
         Volumes *last = volumes_within(s, rest);
         if (last->plan)
             try_volumes(s, size, last);
@@ -226,12 +228,9 @@ static void try_aside(Staging *s, uint64_t size) {
     }
 }
 
-/* True if it brought a better plan. */
-static bool try_shares(Staging *s, uint64_t size) {
-    enum { IDLE = 3 }; /* shares that brought nothing */
+static void try_shares(Staging *s, uint64_t size) {
+    enum { IDLE = 2 }; /* shares that brought nothing */
     uint32_t number = grid_number(STAGED_OCTAVE, size), idle = 0;
-    uint32_t before = s->number;
-    bool better = false;
     uint64_t height = UINT64_MAX;
     for (uint32_t i = 0; i < LENGTH(lower) && number > lower[i]; i++) {
         uint32_t own = number - lower[i];
@@ -242,28 +241,42 @@ static bool try_shares(Staging *s, uint64_t size) {
         Volumes *volumes = volumes_within(s, within);
         if (!volumes->plan)
             break;
-        PlanCost last = s->cost;
-        bool found = s->found;
+        PlanCost last = s->own.cost;
+        bool found = s->own.found;
         height = volumes->plan->am_height;
         try_volumes(s, size, volumes);
         bool gained =
-            s->found &&
-            (!found || plan_cost_less(s->options->objective, &s->cost, &last));
-        better |= gained;
-        idle = gained || !s->found ? 0 : idle + 1;
-        if (s->found && (s->least || idle == IDLE))
+            s->own.found && (!found || plan_cost_less(s->options->objective,
+                                                      &s->own.cost, &last));
+        idle = gained || !s->own.found ? 0 : idle + 1;
+        if (s->own.found && (s->own.least || idle == IDLE))
             break;
     }
-    (void)before;
-    return better;
+}
+
+/* Whether the best of the size may become the best of all: others of its kind
+ * are hardly ever so much better. */
+static bool is_near(const Staging *s) {
+    enum { LITTLE = 8 };
+    PlanCost least = s->own.cost;
+    least.cycles -= least.cycles / LITTLE;
+    least.bytes -= least.bytes / LITTLE;
+    return !s->all.found ||
+           plan_cost_less(s->options->objective, &least, &s->all.cost);
 }
 
 static void size_try(Staging *s, uint64_t size) {
-    bool better = try_shares(s, size);
-    if (!s->found)
+    s->own = (BestBlocks){0};
+    try_shares(s, size);
+    if (!s->own.found)
         try_aside(s, size);
-    if (better || s->best.size == size)
+    if (!s->own.found)
+        return;
+    if (is_near(s))
         try_others(s, size);
+    if (!s->all.found ||
+        plan_cost_less(s->options->objective, &s->own.cost, &s->all.cost))
+        s->all = s->own;
 }
 
 /* ---- all sizes ---- */
@@ -288,7 +301,7 @@ static void sizes_try(Staging *s) {
     uint64_t size = s->schedule->spec->memory[0].size;
     for (uint32_t i = 0; i < s->search.effort->sizes && size; i++) {
         size_try(s, size);
-        if (!s->found || s->least)
+        if (!s->own.found || s->own.least)
             return;
         size = grid_size(GRID_OCTAVE, grid_number(GRID_OCTAVE, size - 1));
     }
@@ -298,10 +311,13 @@ static void sizes_try(Staging *s) {
 static Plan *plan_of(const Staging *s) {
     Plan *plan = ARENA_NEW(s->arena, Plan);
     const Schedule *within =
-        schedule_within(s->arena, s->schedule, s->best.size);
-    if (blocks_plan(s->arena, within, &s->best, NULL, plan) != STAGED)
+        schedule_within(s->arena, s->schedule, s->all.best.size);
+    if (blocks_plan(s->arena, within, &s->all.best, NULL, plan) != STAGED)
         return NULL;
     plan->schedule = s->schedule;
+    plan->cost = s->all.cost;
+    if (s->all.best.size < s->schedule->spec->memory[0].size)
+        plan->am_planned = s->all.best.size;
     plan->ddr_compulsory = s->bound.ddr_compulsory;
     plan->ddr_bound = s->bound.ddr_bound;
     plan->ddr_once = s->bound.ddr_once;
@@ -312,12 +328,12 @@ static Plan *plan_of(const Staging *s) {
 
 static Plan *find(Staging *s) {
     sizes_try(s);
-    if (!s->found) {
+    if (!s->all.found) {
         Scarce least = scarce_find(s, s->schedule->spec->memory[0].size);
-        s->found = least.any;
-        s->best = least.blocks;
+        s->all.found = least.any;
+        s->all.best = least.blocks;
     }
-    Plan *plan = s->found ? plan_of(s) : NULL;
+    Plan *plan = s->all.found ? plan_of(s) : NULL;
     return plan && (s->judges || is_legal(s, s->arena, plan)) ? plan : NULL;
 }
 

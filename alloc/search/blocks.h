@@ -26,6 +26,15 @@ typedef struct Blocks {
     uint64_t size; /* of the memory that it is made for */
 } Blocks;
 
+/* A plan with weights that is the best so far. */
+typedef struct BestBlocks {
+    bool found;
+    Blocks best;
+    PlanCost cost;
+    bool again; /* it loads a block more than once */
+    bool least; /* it does not, and keeps all tensors */
+} BestBlocks;
+
 typedef struct Staging {
     Arena *arena;
     const Schedule *schedule; /* on the real machine */
@@ -34,14 +43,10 @@ typedef struct Staging {
     Plan bound;
     VEC(Volumes *) volumes; /* that were planned */
     Archive archive;
-    bool judges;       /* plans are verified before they are the best */
-    uint32_t rejected; /* plans that were illegal */
-    bool found;
-    Blocks best;
-    PlanCost cost; /* of the best */
-    bool again;    /* it loads a block more than once */
-    bool least;    /* it does not, and keeps all tensors */
-    uint32_t number;
+    bool judges;         /* plans are verified before they are the best */
+    uint32_t rejected;   /* plans that were illegal */
+    uint32_t number;     /* of plans */
+    BestBlocks own, all; /* the best for one size, and of all */
 } Staging;
 
 Volumes *volumes_within(Staging *s, uint64_t size);

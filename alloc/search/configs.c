@@ -5,6 +5,7 @@
  * network in some size. Some are tried only where plans of others ask for them.
  */
 #include "alloc/search/search.h"
+#include "geometry/tile_loops.h"
 
 /* Products computed again that are worth a byte over DDR. */
 enum { DEAR_WORK = 50, CHEAP_WORK = 150 };
@@ -12,6 +13,8 @@ enum { DEAR_WORK = 50, CHEAP_WORK = 150 };
 enum { LEAST_INSN = 4096, MOST_INSN = 8 * 8 * LEAST_INSN };
 
 static void add(const Search *s, Configs *out, Config config) {
+    if (config.lambda_weight && s->schedule->spec->tiling.weights_stay)
+        return;
     vec_push(s->arena, out, config);
 }
 

@@ -193,20 +193,22 @@ static bool is_seen(Search *s, uint64_t print) {
     return false;
 }
 
-/* As good as it may get when it is finished: half of the waiting, and so much
- * of all, is hardly ever saved; places change, and with them what need not
- * move. */
-static PlanCost cost_bound(const Trial *t) {
+/* As good as it may get when it is finished. Where layers roll half of the
+ * waiting, and so much of all, is hardly ever saved. Places change, and with
+ * them what need not move. */
+static PlanCost cost_bound(const Search *s, const Trial *t) {
     enum { ALL = 16, MOVES = 8 };
     PlanCost cost = t->cost;
-    uint64_t waiting = t->plan->serial ? plan_waiting(t->plan) / 2 : 0;
+    uint64_t saved = t->plan->serial ? plan_waiting(t->plan) : 0;
+    if (s->schedule->spec->tiling.rings)
+        saved = saved / 2 < cost.cycles / ALL ? saved / 2 : cost.cycles / ALL;
     cost.bytes -= t->traffic.moved / MOVES;
-    cost.cycles -= waiting < cost.cycles / ALL ? waiting : cost.cycles / ALL;
+    cost.cycles -= saved < cost.cycles ? saved : cost.cycles;
     return cost;
 }
 
 static bool may_be_best(const Search *s, const Trial *t) {
-    PlanCost bound = cost_bound(t);
+    PlanCost bound = cost_bound(s, t);
     return !s->n_best ||
            plan_cost_less(s->options->objective, &bound, &s->best[0]->cost);
 }
@@ -425,6 +427,7 @@ Plan *search_take(Search *s) {
     uint64_t cap = t->config.cap;
     bool smaller = cap < s->schedule->spec->memory[0].size;
     plan->am_planned = smaller && !plan->keeps_all ? cap : 0;
+    plan->cost = t->cost;
     plan->ddr_moved = t->traffic.moved;
     plan->ddr_again = t->traffic.again;
     return plan;

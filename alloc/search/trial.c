@@ -137,15 +137,20 @@ bool trial_place(Search *s, Trial *t) {
     return true;
 }
 
+/* What lies elsewhere waits for others; of plans that roll, which are long, and
+ * wait little, the first is enough. */
 static uint64_t fingerprint(const Plan *plan) {
     uint64_t print = plan->n_actions;
+    bool rolls = plan->schedule->spec->tiling.rings;
     for (uint32_t i = 0; i < plan->n_actions; i++) {
         const Action *a = &plan->action[i];
         const Placement *p = &plan->placement[a->out];
-        const uint64_t part[] = {a->kind,     a->node.i, a->row,      a->rows,
-                                 a->col,      a->cols,   p->tensor.i, p->memory,
-                                 p->n_c,      a->tile_w, a->tile_h,   a->nest.c,
-                                 a->nest.in_c};
+        const uint64_t part[] = {
+            a->kind,     a->node.i,   a->row,
+            a->rows,     a->col,      a->cols,
+            p->tensor.i, p->memory,   rolls ? 0 : p->offset,
+            p->n_c,      a->tile_w,   a->tile_h,
+            a->nest.c,   a->nest.in_c};
         for (uint32_t k = 0; k < sizeof part / sizeof *part; k++)
             print = (print ^ part[k]) * UINT64_C(0x100000001b3);
     }
@@ -202,15 +207,13 @@ static void settle(const Search *s, Trial *t) {
     t->result = lower;
 }
 
-/* From here on addresses are those of the real memories. */
+/* Its partitions are those of the real memories from here on. */
 static void enter_real(const Search *s, Trial *t) {
     const HwSpec *real = s->schedule->spec;
     if (!is_capped(s, &t->config))
         return;
     t->schedule->spec = t->w->spec =
         schedule_tiled(t->arena, s->schedule, real, t->w->spec)->spec;
-    for (uint32_t m = 0; m < t->problem.p.n_pools; m++)
-        t->problem.p.pool[m] = pool_of(&real->memory[m]);
 }
 
 /* As the simulator counts; by its listing, where that is not the same. */

@@ -39,11 +39,10 @@ static void keeps_the_best(void **state) {
             for (uint64_t size = 0; size < 11; size++) {
                 const Candidate *is =
                     archive_best(&archive, size, (PlanObjective)o);
-                const PlanCost *should =
-                    best_of(all, size, (PlanObjective)o);
+                const PlanCost *should = best_of(all, size, (PlanObjective)o);
                 assert_true(!is == !should);
-                assert_false(is && plan_cost_less((PlanObjective)o, should,
-                                                  &is->cost));
+                assert_false(
+                    is && plan_cost_less((PlanObjective)o, should, &is->cost));
             }
         arena_free(arena);
     }
