@@ -334,7 +334,7 @@ static Plan *find(Staging *s) {
         s->all.best = least.blocks;
     }
     Plan *plan = s->all.found ? plan_of(s) : NULL;
-    return plan && (s->judges || is_legal(s, s->arena, plan)) ? plan : NULL;
+    return plan && is_legal(s, s->arena, plan) ? plan : NULL;
 }
 
 Plan *plan_staged(Arena *arena, const Schedule *schedule,

@@ -20,9 +20,12 @@ static const char *strict(Arena *arena, const Plan *plan) {
 static const Graph *network(Arena *arena, Diag *diag) {
     Graph *g = graph_new(arena, "chain");
     TensorId a = net_input(g, 8, 28, 28);
-    for (int i = 0; i < 3; i++)
-        a = net_conv(g, diag, arena_printf(arena, "layer%d", i), a, 32, 3, 1, 1,
-                     1);
+    for (int i = 0; i < 6; i++) {
+        a = net_conv(g, diag, arena_printf(arena, "layer%d", i), a,
+                     16 + 8 * ((uint32_t)i % 3), 3, 1, 1, 1);
+        if (i == 2)
+            graph_mark_output(g, a);
+    }
     graph_mark_output(g, a);
     graph_mark_original(g);
     graph_seed_constants(g, 1);
