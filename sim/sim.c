@@ -10,6 +10,7 @@
 #include "sim/host.h"
 #include "sim/staged.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 enum { MAX_VIOLATIONS = 20, MAX_SIDE_BY_SIDE = 64 };
@@ -65,7 +66,10 @@ static bool image_is_sane(const Listing *listing, Diag *diag) {
 static const uint64_t all_units = UINT64_MAX;
 
 static uint32_t unit_of(const Run *run, const Work *w) {
-    return w->engine < 0 ? run->spec->n_engines : (uint32_t)w->engine;
+    if (w->engine >= 0)
+        return (uint32_t)w->engine;
+    return w->op == HW_OP_STORE ? insn_unit_of_stores(run->spec)
+                                : insn_unit_of_loads(run->spec);
 }
 
 static void touch(Run *run, const Work *w, const Place *place, bool writes) {
@@ -132,6 +136,25 @@ static void end_insn(Run *run, const Work *w) {
         touch(run, w, &operand[i].place, operand[i].writes);
 }
 
+/* A load of a network input may have a number of its own. */
+static bool is_numbered_apart(const Run *run, const Work *w) {
+    const HwSpec *spec = run->spec;
+    return w->op == HW_OP_LOAD && spec->input_step &&
+           w->step == spec->input_step &&
+           (int32_t)w->in_at.memory == spec->input;
+}
+
+static void check_order(Run *run, const Work *w) {
+    if (w->step == NO_STEP || is_numbered_apart(run, w))
+        return;
+    if (w->step < run->highest)
+        fault(run, "its step, %" PRId64 ", lies before step %" PRId64
+                   " of an instruction before it",
+              w->step, run->highest);
+    else
+        run->highest = w->step;
+}
+
 /* ---- one instruction ---- */
 
 static bool work_do(Run *run, const Work *w) {
@@ -147,8 +170,9 @@ static void run_insn(Run *run, uint32_t index) {
     run->once = 0;
     run->reads = false;
     run->who = "instruction";
-    if (!work_read(run, &run->listing->insn[index], &work) ||
-        work.op == HW_OP_CONCAT)
+    bool good = work_read(run, &run->listing->insn[index], &work);
+    check_order(run, &work);
+    if (!good || work.op == HW_OP_CONCAT)
         return;
     if (work.op == HW_OP_HOST || work.op == HW_OP_LAYER) {
         if (run->spec->tiling.queue)

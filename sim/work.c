@@ -36,10 +36,6 @@ bool op_is_average(HwOp op) {
     return op == HW_OP_POOL_AVG || op == HW_OP_CONV_POOL_AVG;
 }
 
-static bool is_binary(HwOp op) {
-    return op == HW_OP_ADD || op == HW_OP_MUL || op == HW_OP_MAX;
-}
-
 static bool is_move(HwOp op) {
     return op == HW_OP_LOAD || op == HW_OP_STORE;
 }
@@ -440,7 +436,7 @@ static bool place_operand(Reader *r, const Work *w, HwOperand operand,
 }
 
 static bool place_operands(Reader *r, Work *w) {
-    w->has_in2 = is_binary(w->op);
+    w->has_in2 = insn_is_binary(w->op);
     bool ok = place_operand(r, w, HW_IN, "input", &w->in, &w->in_at);
     if (w->has_in2)
         ok &= place_operand(r, w, HW_IN2, "second input", &w->in, &w->in2_at);
@@ -655,6 +651,37 @@ static int32_t engine_of(const HwSpec *spec, const HwFields *f, HwOp op) {
     return engine >= 0 ? engine : hwspec_engine(spec, op);
 }
 
+static bool read_run(Reader *r, Work *w) {
+    w->engine = engine_of(r->run->spec, r->f, w->op);
+    if (w->engine < 0) {
+        fault(r->run, "no engine runs %s", hw_op_name[w->op]);
+        return false;
+    }
+    read_act(r, w);
+    read_flags(r->f, w);
+    read_sizes(r, w);
+    read_tiling(r, w);
+    w->in_repl = read_repl(r, HW_IN, false);
+    return r->ok && check_effort(r, w) && check_sizes(r, w) &&
+           place_operands(r, w) && read_staged(r, w);
+}
+
+static bool read_work(Reader *r, Work *w) {
+    switch (w->op) {
+    case HW_OP_HOST:
+    case HW_OP_LAYER:
+    case HW_OP_CONCAT:
+        return true;
+    case HW_OP_LOAD_WEIGHTS:
+        return read_load_weights(r, w);
+    case HW_OP_LOAD:
+    case HW_OP_STORE:
+        return read_move(r, w);
+    default:
+        return read_run(r, w);
+    }
+}
+
 bool work_read(Run *run, const HwInsn *insn, Work *out) {
     HwFields fields;
     insn_fields(run->spec, insn, &fields);
@@ -665,25 +692,11 @@ bool work_read(Run *run, const HwInsn *insn, Work *out) {
     out->has_waits = insn_waits(run->spec, &fields, &out->waits);
     find_names(run, &fields, out);
     run->who = out->name;
-    if (out->op == HW_OP_HOST || out->op == HW_OP_LAYER ||
-        out->op == HW_OP_CONCAT)
-        return true;
-    if (out->op == HW_OP_LOAD_WEIGHTS)
-        return read_load_weights(&r, out);
-    if (is_move(out->op))
-        return read_move(&r, out);
-    out->engine = engine_of(run->spec, &fields, out->op);
-    if (out->engine < 0) {
-        fault(run, "no engine runs %s", hw_op_name[out->op]);
+    if (!read_work(&r, out))
         return false;
-    }
-    read_act(&r, out);
-    read_flags(&fields, out);
-    read_sizes(&r, out);
-    read_tiling(&r, out);
-    out->in_repl = read_repl(&r, HW_IN, false);
-    return r.ok && check_effort(&r, out) && check_sizes(&r, out) &&
-           place_operands(&r, out) && read_staged(&r, out);
+    if (!run->options.time_only)
+        fields_judge(run, insn, &fields, out);
+    return true;
 }
 
 /* ---- windows ---- */

@@ -92,6 +92,11 @@ bool op_is_average(HwOp op);
  * skipped. HOST and CONCAT only get op, step, name. */
 bool work_read(Run *run, const HwInsn *insn, Work *out);
 
+/* fields.c: reports each token that says something else than what follows from
+ * the rest of the instruction. */
+void fields_judge(Run *run, const HwInsn *insn, const HwFields *fields,
+                  const Work *work);
+
 /* Products that making `made` from `channels` channels takes. */
 uint64_t window_products(const Window window[2], uint32_t channels,
                          const Extent *made);
