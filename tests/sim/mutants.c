@@ -13,7 +13,7 @@
  * rest, how many are proved to be the same program, by what; the others, each in
  * a line. Exits 1 if there are such, or if the listing itself is not clean.
  */
-#include "base/vec.h"
+#include "base/text.h"
 #include "codegen/listing.h"
 #include "sim/sim.h"
 
