@@ -9,7 +9,7 @@
  * one meaning say the same. What the row declares unread is passed over.
  */
 #include "sim/blobs.h"
-#include "sim/work.h"
+#include "sim/host.h"
 
 #include "base/arith.h"
 
@@ -211,7 +211,25 @@ static void judge_windows(Judge *j) {
                 whole && w->out.h == 1 && w->out.w == 1);
     }
     if (op_is_conv(w->op) || w->op == HW_OP_DECONV)
-        must_be(j, HW_F_GROUPS, work_groups(j->run, w));
+        must_be(j, HW_F_GROUPS,
+                w->op == HW_OP_CONV ? 1 : work_groups(j->run, w));
+}
+
+static void judge_method(Judge *j) {
+    const char *method = given(j, HW_F_METHOD) ? j->f->str[HW_F_METHOD] : NULL;
+    if (j->w->op == HW_OP_UPSAMPLE && method &&
+        strcmp(method, "NearestNeighbor") != 0 && strcmp(method, "Zero") != 0)
+        fault(j->run, "`%s` is neither NearestNeighbor nor Zero", method);
+}
+
+/* What the image says that the host runs. */
+static void judge_kind(Judge *j) {
+    const HostLayer *layer = host_layer(j->run, j->w->name);
+    const char *kind =
+        given(j, HW_F_HOST_KIND) ? j->f->str[HW_F_HOST_KIND] : NULL;
+    if (layer && kind && strcmp(kind, layer->kind) != 0)
+        fault(j->run, "a layer of kind `%s`; in the image `%s`", kind,
+              layer->kind);
 }
 
 static void judge_flags(Judge *j) {
@@ -364,6 +382,69 @@ static void judge_tile(Judge *j) {
         must_be(j, HW_F_TILE_DEST, j->must[HW_F_OUT_ADDR].num);
 }
 
+/* ---- notes of concats ---- */
+
+/* What lies at the note's start; NULL, with a violation: nothing does. */
+static const Place *noted(Judge *j, uint32_t *memory, uint64_t *start) {
+    if (!insn_operand(j->spec, j->w->op, j->f, HW_OUT, memory, start)) {
+        fault(j->run, "its volume lies in no memory");
+        return NULL;
+    }
+    uint32_t element = j->spec->memory[*memory].layout->element;
+    const Place *first = memory_written(j->run, *memory, *start / element);
+    if (!first)
+        fault(j->run, "nothing lies at its start, %s",
+              address_text(j->run, *memory, *start));
+    return first;
+}
+
+static void judge_end(Judge *j, uint32_t memory, uint64_t end) {
+    HwFields f = {0};
+    insn_set_operand(j->spec, &f, HW_OUT, memory, end);
+    must_be(j, HW_F_END, f.num[HW_F_OUT_ADDR]);
+    must_be(j, HW_F_END_BUFFER, f.num[HW_F_OUT_BUFFER]);
+    must_be(j, HW_F_END_OFFSET, f.num[HW_F_OUT_OFFSET]);
+}
+
+/* The note's volume, as high and wide as the one that its first part is part
+ * of, with as many channels as its sections have: all, or, of a concat in a
+ * concat, the first ones. False where rows do not tell. */
+static bool noted_volume(Judge *j, const Place *first, Volume *out) {
+    static const HwField field[] = {HW_F_OUT_FULL, HW_F_OUT_REPL,
+                                    HW_F_OUT_UNITS, HW_F_OUT_WIDTH};
+    Repl repl;
+    if (!first->part || !first->whole.c || !read_copies(j, field, &repl))
+        return false;
+    uint32_t section = j->spec->replication.section;
+    uint64_t c = (uint64_t)repl.full * section +
+                 (uint64_t)repl.sections * repl.width;
+    *out = first->whole;
+    if (c < out->c)
+        out->c = (uint32_t)c;
+    out->repl = repl.sections ? repl : (Repl){0};
+    judge_copies(j, field, "the concat", out->c, false);
+    return out->c > 0;
+}
+
+/* Its parts say what volume it is, where rows have tokens for that; else its
+ * bytes tell its end. */
+static void judge_note(Judge *j) {
+    uint32_t memory;
+    uint64_t start;
+    Volume v;
+    const Place *first = noted(j, &memory, &start);
+    if (!first)
+        return;
+    int64_t bytes = given(j, HW_F_BYTES) ? j->f->num[HW_F_BYTES] : 0;
+    judge_address(j, HW_OUT);
+    if (noted_volume(j, first, &v)) {
+        bytes = (int64_t)layout_bytes(j->spec->memory[memory].layout, &v);
+        must_be(j, HW_F_BYTES, bytes);
+    }
+    if (bytes > 0)
+        judge_end(j, memory, start + (uint64_t)bytes);
+}
+
 /* ---- what all of it makes of the tokens ---- */
 
 static void judge_absent(Judge *j) {
@@ -502,12 +583,17 @@ void fields_judge(Run *run, const HwInsn *insn, const HwFields *fields,
     judge_operands(&j);
     if (is_run(w)) {
         judge_windows(&j);
+        judge_method(&j);
         judge_weights(&j);
         judge_parallel(&j);
         judge_tile(&j);
     }
     if (is_run(w) || is_move(w))
         judge_flags(&j);
+    if (is_layer(w))
+        judge_kind(&j);
+    if (w->op == HW_OP_CONCAT)
+        judge_note(&j);
     judge_placeholders(&j, insn);
     for (uint32_t i = 0; i < form->n; i++)
         judge_token(&j, &form->token[i], &insn->value[i]);

@@ -190,6 +190,8 @@ bool place_make(Run *run, const Spot *spot, Place *out) {
                    .ring = spot->ring,
                    .row = spot->row,
                    .col = spot->col,
+                   .part = spot->part,
+                   .whole = spot->said,
                    .start = spot->offset / layout->element,
                    .c_at = t.at.c_at + spot->part_c,
                    .h_at = t.at.h_at,

@@ -44,6 +44,7 @@ typedef struct Touch {
     const char *name;
     bool writes;
     uint32_t unit; /* of insn.h */
+    uint32_t insn; /* order.c */
     uint64_t end;  /* cycle; queue.c */
     Place place;
 } Touch;
@@ -70,7 +71,11 @@ typedef struct Run {
     uint32_t n_assumed; /* network inputs that nobody announced */
 
     int64_t step;    /* of the instruction before this one */
-    int64_t highest; /* step so far */
+    int64_t highest; /* step so far; 0: none */
+    const ListingLayer **item;       /* order.c: by instruction; or NULL */
+    Arena *peers;                    /* for one step: */
+    VEC(Touch) peer;                 /* touched in it, */
+    int64_t peer_step;               /* this one */
     uint64_t am_least, am_most; /* bytes of the first active memory that the
                                  * listing is for, as far as known; 0: not */
     enum { PUT_UNKNOWN, PUT_LATER, PUT_DONE } placeholders;

@@ -10,7 +10,6 @@
 #include "sim/host.h"
 #include "sim/staged.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 enum { MAX_VIOLATIONS = 20, MAX_SIDE_BY_SIDE = 64 };
@@ -136,25 +135,6 @@ static void end_insn(Run *run, const Work *w) {
         touch(run, w, &operand[i].place, operand[i].writes);
 }
 
-/* A load of a network input may have a number of its own. */
-static bool is_numbered_apart(const Run *run, const Work *w) {
-    const HwSpec *spec = run->spec;
-    return w->op == HW_OP_LOAD && spec->input_step &&
-           w->step == spec->input_step &&
-           (int32_t)w->in_at.memory == spec->input;
-}
-
-static void check_order(Run *run, const Work *w) {
-    if (w->step == NO_STEP || is_numbered_apart(run, w))
-        return;
-    if (w->step < run->highest)
-        fault(run, "its step, %" PRId64 ", lies before step %" PRId64
-                   " of an instruction before it",
-              w->step, run->highest);
-    else
-        run->highest = w->step;
-}
-
 /* ---- one instruction ---- */
 
 static bool work_do(Run *run, const Work *w) {
@@ -171,9 +151,10 @@ static void run_insn(Run *run, uint32_t index) {
     run->reads = false;
     run->who = "instruction";
     bool good = work_read(run, &run->listing->insn[index], &work);
-    check_order(run, &work);
+    order_check(run, &work);
     if (!good || work.op == HW_OP_CONCAT)
         return;
+    order_beside(run, &work);
     if (work.op == HW_OP_HOST || work.op == HW_OP_LAYER) {
         if (run->spec->tiling.queue)
             queue_host(run, &work);
@@ -295,6 +276,7 @@ static void name_uses(Run *run) {
 static void run_all(Run *run) {
     memory_open(run);
     tables_open(run);
+    order_open(run);
     name_uses(run);
     run->read = ARENA_ARRAY(run->arena, uint64_t, run->spec->n_memories);
     run->written = ARENA_ARRAY(run->arena, uint64_t, run->spec->n_memories);
@@ -321,7 +303,8 @@ const SimResult *sim_run(Arena *arena, Diag *diag, const Listing *listing,
     Run run = {.arena = arena,
                .hold = arena_new("simulated memories"),
                .work = arena_new("simulated instruction"),
-               .group = arena_new("simulated step"),
+               .group = arena_new("instructions at work"),
+               .peers = arena_new("simulated step"),
                .blobs = {.arena = arena_new("constants of a layer")},
                .staged_blobs = {.arena = arena_new("weights of a layer")},
                .listing = listing,
@@ -330,6 +313,7 @@ const SimResult *sim_run(Arena *arena, Diag *diag, const Listing *listing,
                .n_inputs = n_inputs,
                .inputs = inputs,
                .step = NO_STEP,
+               .peer_step = NO_STEP,
                .result = ARENA_NEW(arena, SimResult)};
     if (run.options.max_violations == 0)
         run.options.max_violations = MAX_VIOLATIONS;
@@ -337,6 +321,7 @@ const SimResult *sim_run(Arena *arena, Diag *diag, const Listing *listing,
     arena_free(run.hold);
     arena_free(run.work);
     arena_free(run.group);
+    arena_free(run.peers);
     arena_free(run.blobs.arena);
     arena_free(run.staged_blobs.arena);
     arena_free(run.tables.arena);

@@ -305,8 +305,9 @@ static void read_sizes(Reader *r, Work *w) {
 
 /* ---- places ---- */
 
-/* A second input that says nothing is replicated as the first one is. */
-static Repl read_repl(Reader *r, HwOperand operand, bool part) {
+/* As the instruction says. A second input that says nothing is replicated as
+ * the first one is. */
+static Repl said_repl(Reader *r, HwOperand operand, bool part) {
     const HwField own[] = {HW_F_IN_FULL, HW_F_IN_REPL, HW_F_IN_UNITS,
                            HW_F_IN_WIDTH};
     const HwField parent[] = {HW_F_IN_PART_FULL, HW_F_IN_PART_REPL,
@@ -318,7 +319,12 @@ static Repl read_repl(Reader *r, HwOperand operand, bool part) {
         bool as_first = operand == HW_IN2 && !r->f->set[field];
         v[i] = number(r, as_first ? in : field, 0, 0, MAX_FIELD);
     }
-    Repl repl = {v[0], v[1], v[2], v[3]};
+    return (Repl){v[0], v[1], v[2], v[3]};
+}
+
+/* All zero without copies. */
+static Repl read_repl(Reader *r, HwOperand operand, bool part) {
+    Repl repl = said_repl(r, operand, part);
     bool copied = repl.sections && repl.units && repl.width;
     return copied ? repl : (Repl){0};
 }
@@ -406,6 +412,10 @@ static bool read_spot(Reader *r, const Work *w, HwOperand operand,
     uint32_t whole = number(r, HW_FIELD_OF(operand, PART_C), 0, 0, MAX_SIZE);
     uint32_t least = spot.part_c + spot.c;
     spot.whole.c = whole ? whole : least; /* older texts do not say */
+    if (whole) {
+        spot.said = spot.whole;
+        spot.said.repl = said_repl(r, operand, true);
+    }
     *out = spot;
     bool ok = r->ok && step_back(r, &spot);
     out->offset = spot.offset;
@@ -443,6 +453,18 @@ static bool place_operands(Reader *r, Work *w) {
     return place_operand(r, w, HW_OUT, "output", &w->out, &w->out_at) && ok;
 }
 
+/* A load brings into active memory what a store takes out of it. */
+static bool moves_across(Reader *r, const Work *w) {
+    const HwMemory *m = r->run->spec->memory;
+    bool from = m[w->in_at.memory].role == HW_ACTIVE;
+    bool to = m[w->out_at.memory].role == HW_ACTIVE;
+    if (from == (w->op == HW_OP_STORE) && to == (w->op == HW_OP_LOAD))
+        return true;
+    fault(r->run, "a %s from %s to %s", hw_op_name[w->op],
+          m[w->in_at.memory].name, m[w->out_at.memory].name);
+    return false;
+}
+
 /* Of a move the side in active memory holds just the rows, or columns of them,
  * densely. */
 static bool read_move(Reader *r, Work *w) {
@@ -462,7 +484,8 @@ static bool read_move(Reader *r, Work *w) {
            place_operand(r, w, HW_IN, "source", load ? &w->in : &held,
                          &w->in_at) &&
            place_operand(r, w, HW_OUT, "destination", load ? &held : &w->in,
-                         &w->out_at);
+                         &w->out_at) &&
+           moves_across(r, w);
 }
 
 /* ---- weights ---- */
@@ -595,7 +618,8 @@ static const char *without_tile(Run *run, const char *name, uint32_t *tile) {
 
 static void find_names(Run *run, const HwFields *f, Work *w) {
     w->name = f->set[HW_F_NAME] && f->str[HW_F_NAME] ? f->str[HW_F_NAME] : "";
-    if (!*w->name)
+    w->is_named = *w->name;
+    if (!w->is_named)
         w->name = hw_op_name[w->op];
     bool own = f->set[HW_F_CONV_NAME] && f->str[HW_F_CONV_NAME];
     w->layer =

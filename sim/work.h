@@ -42,6 +42,7 @@ typedef struct Work {
     int32_t engine;
     int64_t step;
     const char *name;  /* with #k for a tile, or for channels from k on */
+    bool is_named;     /* the instruction says so */
     const char *layer; /* of its constants */
     uint32_t first;    /* k, else 0 */
     Window conv[2], pool[2];

@@ -86,6 +86,8 @@ static Outcome run_list(Arena *arena, const Listing *listing, uint32_t n,
     Outcome out = {.values = 1};
     SimOptions options = {
         .seed = 1, .observer = observe, .context = &out.values};
+    if (n != listing->n)
+        changed.image.n_layers = 0; /* as where an edited text is read */
     changed.n = n;
     changed.insn = list;
     const SimResult *r =
