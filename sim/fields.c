@@ -423,7 +423,36 @@ static bool noted_volume(Judge *j, const Place *first, Volume *out) {
         out->c = (uint32_t)c;
     out->repl = repl.sections ? repl : (Repl){0};
     judge_copies(j, field, "the concat", out->c, false);
+    if (!out->c)
+        fault(j->run, "the concat has no channels");
     return out->c > 0;
+}
+
+/* Where the note says its size, its elements are there. */
+static void judge_noted_size(Judge *j, uint32_t memory, uint64_t start,
+                             const Place *first) {
+    Run *run = j->run;
+    const HwField size[] = {HW_F_OUT_C, HW_F_OUT_H, HW_F_OUT_W};
+    uint32_t v[3];
+    for (int i = 0; i < 3; i++) {
+        int64_t num = given(j, size[i]) ? j->f->num[size[i]] : 0;
+        if (!given(j, size[i]))
+            return;
+        v[i] = num < 1 || num > INT32_MAX ? 0 : (uint32_t)num;
+    }
+    Spot spot = {.what = "the concat",
+                 .memory = memory,
+                 .offset = start,
+                 .c = v[0],
+                 .whole = {v[0], v[1], v[2], {0}}};
+    Place place;
+    if (first->ring || !place_make(run, &spot, &place))
+        return;
+    bool on_host = run->on_host, reads = run->reads;
+    run->on_host = true; /* it is no reader that anybody waits for */
+    memory_read(run, &place, place_box(&place), "the concat", NULL);
+    run->on_host = on_host;
+    run->reads = reads;
 }
 
 /* Its parts say what volume it is, where rows have tokens for that; else its
@@ -441,8 +470,11 @@ static void judge_note(Judge *j) {
         bytes = (int64_t)layout_bytes(j->spec->memory[memory].layout, &v);
         must_be(j, HW_F_BYTES, bytes);
     }
-    if (bytes > 0)
+    if (bytes < 0 || bytes > INT64_MAX / 2)
+        fault(j->run, "the concat takes %" PRId64 " bytes", bytes);
+    else if (given(j, HW_F_BYTES))
         judge_end(j, memory, start + (uint64_t)bytes);
+    judge_noted_size(j, memory, start, first);
 }
 
 /* ---- what all of it makes of the tokens ---- */

@@ -46,12 +46,32 @@ static bool name_fits(const Work *w, const ListingLayer *item) {
                              w->op == HW_OP_STORE ? "_output" : "");
 }
 
+/* Channels, rows and columns of a note that says them. */
+static void check_size(Run *run, const Work *w, const ListingLayer *item) {
+    uint32_t c, rows, cols;
+    shape_chw(&item->shape, &c, &rows, &cols);
+    if (w->op != HW_OP_CONCAT || item->n_insns > 1 || !w->out.c)
+        return;
+    if (w->out.c != c || w->out.h != rows || w->out.w != cols)
+        fault(run, "its size is %ux%ux%u, in the table of layers %ux%ux%u",
+              w->out.c, w->out.h, w->out.w, c, rows, cols);
+}
+
+/* An inner product of one pixel would pass for a convolution. */
+static bool type_fits(const Work *w, const ListingLayer *item) {
+    return (w->op == HW_OP_FC) == !strcmp(item->type, "InnerProduct") ||
+           (w->op != HW_OP_FC && !op_is_conv(w->op));
+}
+
 static void check_item(Run *run, const Work *w) {
     const ListingLayer *item = run->item ? run->item[run->insn] : NULL;
     if (!item || !item->name || !item->type)
         return;
     if (w->is_named && !name_fits(w, item))
         fault(run, "in the table of layers its name is %s", item->name);
+    if (!type_fits(w, item))
+        fault(run, "in the table of layers it is of type %s", item->type);
+    check_size(run, w, item);
     if (w->step != NO_STEP && item->n_insns == 1 && w->step != item->step)
         fault(run, "its step is %" PRId64 ", in the table of layers %u",
               w->step, item->step);

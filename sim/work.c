@@ -563,12 +563,17 @@ uint32_t work_operands(const Work *w, Operand out[4]) {
 
 /* ---- the rest ---- */
 
+/* Byte of the first active memory; 0 where the row does not say. */
 static uint64_t buffer_byte(Reader *r, HwField field) {
     const HwMemory *m = &r->run->spec->memory[0];
-    if (!r->f->set[field] || r->f->num[field] < (int64_t)m->base)
-        return 0;
-    uint64_t units = (uint64_t)r->f->num[field] - m->base;
-    return units > m->size / m->unit ? m->size : units * m->unit;
+    int64_t at = r->f->set[field] ? r->f->num[field] : (int64_t)m->base;
+    uint64_t units = (uint64_t)at - m->base;
+    if (at >= (int64_t)m->base && units <= m->size / m->unit)
+        return units * m->unit;
+    fault(r->run, "%s is %" PRId64 ", outside %s", hw_field_name[field], at,
+          m->name);
+    r->ok = false;
+    return 0;
 }
 
 /* Tiles of channels are of convolutions without groups, or depthwise: then of
@@ -694,8 +699,11 @@ static bool read_work(Reader *r, Work *w) {
     switch (w->op) {
     case HW_OP_HOST:
     case HW_OP_LAYER:
-    case HW_OP_CONCAT:
         return true;
+    case HW_OP_CONCAT:
+        if (r->f->set[HW_F_OUT_C])
+            w->out = read_extent(r, HW_OUT, (Extent){1, 1, 1});
+        return r->ok;
     case HW_OP_LOAD_WEIGHTS:
         return read_load_weights(r, w);
     case HW_OP_LOAD:

@@ -37,12 +37,18 @@ typedef enum Fate {
     NO_RACE,      /* a wait, a place of a tile, an order: without conflict in
                    * the replay, and as long */
     NOTE,         /* left out what moves nothing */
+    UNREAD_PIXELS, /* a size, the pixels that windows read being there before
+                    * and after */
+    ONE_TILE,      /* an order of tiles, of which there is one on an axis */
+    WHOLE_RING,    /* a ring with room for all rows, from the first on */
+    NEEDLESS,      /* of an instruction without which all is the same */
     SURVIVES,
     FATES
 } Fate;
 static const char *const fate_name[FATES] = {
     "parser", "violation",  "values", "time or bytes", "unread",
-    "label",  "one window", "no race", "note",         "survive"};
+    "label",  "one window", "no race", "note", "unread pixels", "one tile",
+    "whole ring", "needless", "survive"};
 
 /* What is compared of a run. */
 typedef struct Outcome {
@@ -176,6 +182,52 @@ static bool has_one(const HwFields *f, HwField stride) {
     }
 }
 
+/* Rows or columns of the pool's input that its windows reach. */
+static bool reads_up_to(const HwFields *f, bool rows, int64_t size) {
+    bool fused = f->op == HW_OP_CONV_POOL_MAX || f->op == HW_OP_CONV_POOL_AVG;
+    HwField kernel = fused ? HW_F_POOL_KERNEL_W : HW_F_KERNEL_W;
+    HwField stride = fused ? HW_F_POOL_STRIDE_W : HW_F_STRIDE_W;
+    HwField pad = fused ? HW_F_POOL_PAD_W : HW_F_PAD_W;
+    int64_t n = f->num[rows ? HW_F_OUT_H : HW_F_OUT_W];
+    return (n - 1) * f->num[stride + rows] + f->num[kernel + rows] -
+               f->num[pad + rows] <=
+           size;
+}
+
+static bool keeps_pixels(const HwFields *was, const HwFields *now,
+                         HwField field) {
+    bool rows = field == HW_F_MID_H || field == HW_F_IN_H;
+    bool pools = was->op == HW_OP_POOL_MAX || was->op == HW_OP_POOL_AVG;
+    bool is_size = rows || field == HW_F_MID_W || field == HW_F_IN_W;
+    bool mid = field == HW_F_MID_W || field == HW_F_MID_H;
+    return is_size && (mid || pools) &&
+           reads_up_to(was, rows, was->num[field]) &&
+           reads_up_to(was, rows, now->num[field]);
+}
+
+static bool is_one_tile(const HwFields *f) {
+    bool one = f->num[HW_F_TILE_W] >= f->num[HW_F_OUT_W] &&
+               f->num[HW_F_TILE_H] >= f->num[HW_F_OUT_H];
+    return one || f->num[HW_F_TILE_C] >= f->num[HW_F_OUT_C];
+}
+
+static bool is_whole_ring(const HwFields *now, HwField field) {
+    for (HwOperand o = HW_IN; o <= HW_OUT; o++)
+        if (field == HW_FIELD_OF(o, RING))
+            return now->num[field] >= now->num[HW_FIELD_OF(o, H)] &&
+                   now->num[HW_FIELD_OF(o, ROW)] == 0;
+    return false;
+}
+
+static bool is_needless(const Campaign *c, const Mutant *m) {
+    uint32_t n = c->listing->n;
+    HwInsn *list = ARENA_COPY(c->arena, HwInsn, c->listing->insn, n);
+    memmove(list + m->insn, list + m->insn + 1,
+            (n - m->insn - 1) * sizeof *list);
+    Outcome o = run_list(c->arena, c->listing, n - 1, list);
+    return !o.violations && o.values == c->right.values;
+}
+
 static bool is_placed_freely(HwField field) {
     return field == HW_F_TILE_BUFFER0 || field == HW_F_TILE_BUFFER1 ||
            field == HW_F_TILE_WEIGHTS0 || field == HW_F_TILE_WEIGHTS1 ||
@@ -187,7 +239,7 @@ static Fate proof(const Campaign *c, const Mutant *m) {
     HwFields f;
     insn_fields(c->spec, was, &f);
     if (m->field == HW_F_COUNT && m->dropped)
-        return f.op == HW_OP_CONCAT ? NOTE : SURVIVES;
+        return f.op == HW_OP_CONCAT ? NOTE : NEEDLESS;
     if (m->field == HW_F_COUNT)
         return NO_RACE;
     if (form_of(c, was)->token[m->token].unread)
@@ -198,7 +250,17 @@ static Fate proof(const Campaign *c, const Mutant *m) {
         return LABEL;
     if (has_one(&f, m->field))
         return ONE_WINDOW;
-    return is_placed_freely(m->field) ? NO_RACE : SURVIVES;
+    HwFields now;
+    insn_fields(c->spec, &m->list[m->insn], &now);
+    if (keeps_pixels(&f, &now, m->field))
+        return UNREAD_PIXELS;
+    if (m->field == HW_F_TILE_STAYS && is_one_tile(&f))
+        return ONE_TILE;
+    if (is_whole_ring(&now, m->field))
+        return WHOLE_RING;
+    if (is_placed_freely(m->field))
+        return NO_RACE;
+    return is_needless(c, m) ? NEEDLESS : SURVIVES;
 }
 
 /* ---- one mutant ---- */
