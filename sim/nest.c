@@ -227,9 +227,6 @@ static bool rooms_take(Nest *t) {
     Place place[N];
     uint32_t n = 0;
     for (uint32_t i = 0; i < N; i++) {
-        if (!all[i].bytes && all[i].at)
-            fault(run, "%s is at %s, though there is none", all[i].what,
-                  address_text(run, 0, all[i].at));
         if (!all[i].bytes)
             continue;
         room[n] = all[i];

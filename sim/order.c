@@ -98,7 +98,7 @@ static void check_step(Run *run, const Work *w) {
 }
 
 void order_check(Run *run, const Work *w) {
-    if (run->options.time_only)
+    if (run->options.time_only || run->options.lax)
         return;
     check_item(run, w);
     check_step(run, w);
@@ -153,7 +153,7 @@ static void meet_regions(Run *run, uint32_t n, const Region *region,
 void order_beside(Run *run, const Work *w) {
     bool shares = w->step != NO_STEP && w->step == run->peer_step;
     bool stays = w->step != NO_STEP && w->step == next_step(run);
-    if (run->options.time_only || run->spec->tiling.queue)
+    if (run->options.time_only || run->options.lax || run->spec->tiling.queue)
         return;
     if (!shares && run->peer.n) {
         arena_reset(run->peers);

@@ -246,7 +246,7 @@ static void double_buffers_hide_the_shorter(void **state) {
 
 #define AHEAD                                                                  \
     "1 XNConv a 7 7 2 2 3 3 1 1 16 26 2 1 0 1 0x0 32 32 3 0x0 16 16 64 1 0 1 " \
-    "0 0 0 1 0 0 0 0 0 0 0 0 0 0 1 1 1 1 1 1 0 0 1 0 0 1 0 1 0 0 0 0 0 0 0\n"
+    "0 0 0 1 0 0 0 0 0 0 0 0 0 0 1 1 1 1 1 1 0 0 0 0 0 1 0 1 0 0 0 0 0 0 0\n"
 #define REST                                                                   \
     "2 XNConv b 3 3 1 1 1 1 1 1 16 26 2 1 0 1 0x0 16 16 64 0x100 16 16 64 1 "  \
     "1 1 0 0 0 1 0 0 0" TAIL                                                   \
