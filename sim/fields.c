@@ -109,6 +109,8 @@ static void judge_turns(Judge *j, HwOperand operand, const Extent *e) {
         must_be(j, HW_FIELD_OF(operand, SPAN), 0);
         must_be(j, HW_FIELD_OF(operand, SHIFT), 0);
     }
+    if (lines)
+        must_be(j, HW_FIELD_OF(operand, RING), 0);
     if (lines || ring)
         return;
     must_be(j, HW_FIELD_OF(operand, ROW), 0);
@@ -428,7 +430,8 @@ static bool noted_volume(Judge *j, const Place *first, Volume *out) {
     return out->c > 0;
 }
 
-/* Where the note says its size, its elements are there. */
+/* Where the note says its size, its elements are there; or it is of as many
+ * rows as the last engine has made. */
 static void judge_noted_size(Judge *j, uint32_t memory, uint64_t start,
                              const Place *first) {
     Run *run = j->run;
@@ -440,6 +443,8 @@ static void judge_noted_size(Judge *j, uint32_t memory, uint64_t start,
             return;
         v[i] = num < 1 || num > INT32_MAX ? 0 : (uint32_t)num;
     }
+    if (v[1] < first->h && v[1] == run->rows_made)
+        return;
     Spot spot = {.what = "the concat",
                  .memory = memory,
                  .offset = start,
@@ -627,6 +632,8 @@ void fields_judge(Run *run, const HwInsn *insn, const HwFields *fields,
     if (w->op == HW_OP_CONCAT)
         judge_note(&j);
     judge_placeholders(&j, insn);
+    if (is_run(w))
+        run->rows_made = w->out.h;
     for (uint32_t i = 0; i < form->n; i++)
         judge_token(&j, &form->token[i], &insn->value[i]);
 }

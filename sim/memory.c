@@ -315,11 +315,14 @@ static bool agrees(const Place *reader, const Place *writer, Box box) {
             agrees_below(reader, writer, box.row + box.rows));
 }
 
-/* Outside active memory instructions say the size of the whole tensor. */
+/* Outside active memory instructions say the size of the whole tensor; inside,
+ * that of the ring or line buffer. */
 static bool sizes_agree(const Run *run, const Place *reader,
                         const Place *writer) {
-    return run->spec->memory[reader->memory].role == HW_ACTIVE ||
-           (reader->h == writer->h && reader->w == writer->w);
+    bool turn = reader->turns && writer->turns;
+    if (run->spec->memory[reader->memory].role == HW_ACTIVE)
+        return !turn || reader->turns == writer->turns;
+    return reader->h == writer->h && reader->w == writer->w;
 }
 
 typedef struct Found {

@@ -28,6 +28,8 @@ typedef struct Box {
 typedef struct Place {
     uint32_t memory;
     uint32_t c, h, w;  /* of the operand */
+    uint32_t turns;    /* rows of the ring that it lies in, or the columns of
+                        * the tensor in a line buffer; else 0 */
     bool ring;         /* it lies in a ring: its pixels are not h = 0, */
     uint32_t row, col; /* w = 0, but these of the whole tensor, and the next */
     const char *weights_of; /* NULL, or a layer: its weights, staged.h, from

@@ -46,13 +46,13 @@ static bool name_fits(const Work *w, const ListingLayer *item) {
                              w->op == HW_OP_STORE ? "_output" : "");
 }
 
-/* Channels, rows and columns of a note that says them. */
+/* Channels and columns of a note that says them; it may be of some rows. */
 static void check_size(Run *run, const Work *w, const ListingLayer *item) {
     uint32_t c, rows, cols;
     shape_chw(&item->shape, &c, &rows, &cols);
     if (w->op != HW_OP_CONCAT || item->n_insns > 1 || !w->out.c)
         return;
-    if (w->out.c != c || w->out.h != rows || w->out.w != cols)
+    if (w->out.c != c || w->out.h > rows || w->out.w != cols)
         fault(run, "its size is %ux%ux%u, in the table of layers %ux%ux%u",
               w->out.c, w->out.h, w->out.w, c, rows, cols);
 }
@@ -79,10 +79,11 @@ static void check_item(Run *run, const Work *w) {
 
 /* ---- steps ---- */
 
-/* A load of a network input may have a number of its own. */
+/* The loads of network inputs that come first may have a number of their own.
+ */
 static bool is_numbered_apart(const Run *run, const Work *w) {
     const HwSpec *spec = run->spec;
-    return w->op == HW_OP_LOAD && spec->input_step &&
+    return w->op == HW_OP_LOAD && !run->highest && spec->input_step &&
            w->step == spec->input_step &&
            (int32_t)w->in_at.memory == spec->input;
 }

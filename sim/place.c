@@ -188,6 +188,9 @@ bool place_make(Run *run, const Spot *spot, Place *out) {
                    .h = spot->ring ? spot->h : v->h,
                    .w = spot->ring ? spot->w : v->w,
                    .ring = spot->ring,
+                   .turns = !spot->ring         ? 0
+                            : spot->lines.band ? spot->pitch
+                                               : v->h,
                    .row = spot->row,
                    .col = spot->col,
                    .part = spot->part,

@@ -78,6 +78,7 @@ typedef struct Run {
     int64_t peer_step;               /* this one */
     uint64_t am_least, am_most; /* bytes of the first active memory that the
                                  * listing is for, as far as known; 0: not */
+    uint32_t rows_made; /* by the last engine */
     enum { PUT_UNKNOWN, PUT_LATER, PUT_DONE } placeholders;
     uint64_t busy;   /* units that may still be at work: bit (1 << unit) */
     uint64_t issued; /* cycle: nothing later in the listing starts before */

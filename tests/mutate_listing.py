@@ -8,8 +8,9 @@ simulated. Each mutant must be noticed, by the parser, a violation, other values
 another time or other bytes, or be proved to be the same program:
 
   unread         the hwspec says that the token has no effect
-  label          a step's number with the same order and the same groups; a name
-                 that stands for no constants
+  label          a step's number: in order, without conflict among those of a
+                 step, and as long; a name that stands for no constants, or the
+                 number of a tile
   one window     strides where there is one window, dilation of one tap
   no race        waits, places of tiles, orders: by the replay nothing meets, and
                  takes as long
@@ -37,13 +38,17 @@ BUILD = os.environ.get("BUILD", "build")
 AMPHORA = os.environ.get("AMPHORA", f"{BUILD}/amphora")
 MUTANTS = f"{BUILD}/sim_mutants"
 TARGETS = "hwspec/targets"
-EVERY = 41
+EVERY = 67
 AM = {  # active memory that takes volumes apart
-    "xdnn-v3-96": "memories.am.size=24KiB", "xdnn-v2-28": "memories.am.size=48KiB",
-    "xdnn-v2-56": "memories.am.size=64KiB", "tile-npu": "memories.am.size=8KiB",
-    "ring-npu": "memories.am.size=6KiB", "line-npu": "memories.am.size=24KiB",
-    "stage-npu": "memories.am.size=12KiB", "darius-32": "memories.am.size=64KiB",
-    "darius-64": "memories.am.size=96KiB", "template": "memories.fast.size=8KiB",
+    "xdnn-v3-96": "memories.am.size=48KiB",
+    "xdnn-v2-28": "memories.am.size=48KiB",
+    "xdnn-v2-56": "memories.am.size=80KiB",
+    "tile-npu": "memories.am.size=8KiB", "ring-npu": "memories.am.size=8KiB",
+    "line-npu": "memories.am.size=24KiB",
+    "stage-npu": "memories.am.size=16KiB",
+    "darius-32": "memories.am.size=64KiB",
+    "darius-64": "memories.am.size=96KiB",
+    "template": "memories.fast.size=8KiB",
     "math-engine": "memories.am.size=64KiB"}
 
 

@@ -30,8 +30,9 @@ typedef enum Fate {
     OTHER_VALUES,
     OTHER_TIME,
     UNREAD,       /* the hwspec says so */
-    LABEL,        /* a step's number with the same order and groups; a layer's
-                   * name that stands for no constants */
+    LABEL,        /* a step's number: in order, without conflict among those
+                   * of a step, and as long; a layer's name that stands for no
+                   * constants, or the number of a tile */
     ONE_WINDOW,   /* the step from a window to the next, where there is one;
                    * between taps, where there is one */
     NO_RACE,      /* a wait, a place of a tile, an order: without conflict in
@@ -119,28 +120,10 @@ static const HwForm *form_of(const Campaign *c, const HwInsn *insn) {
     return &c->spec->insns->row[insn->row].form[insn->form];
 }
 
-static int64_t step_of(const Campaign *c, const HwInsn *insn) {
-    int32_t at = insn_token_of(form_of(c, insn), HW_F_STEP);
-    return at < 0 ? -1 : insn->value[at].num;
-}
-
-static bool same_step(const Campaign *c, const HwInsn *list, uint32_t a,
-                      uint32_t b) {
-    return step_of(c, &list[a]) == step_of(c, &list[b]);
-}
-
-/* Still alone, or with the same others; or others tell what runs when. */
-static bool same_group(const Campaign *c, const Mutant *m) {
-    const HwInsn *was = c->listing->insn;
-    uint64_t waits;
-    HwFields f;
-    insn_fields(c->spec, &was[m->insn], &f);
-    if (insn_waits(c->spec, &f, &waits))
-        return true;
-    for (uint32_t i = 0; i < m->n; i++)
-        if (same_step(c, was, i, m->insn) != same_step(c, m->list, i, m->insn))
-            return false;
-    return true;
+/* Another number of a tile, which nothing but its order tells. */
+static bool is_tile_number(const char *was, const char *is) {
+    size_t n = strcspn(was, "#");
+    return was[n] && strncmp(was, is, n + 1) == 0;
 }
 
 static bool has_constants(const Campaign *c, const HwInsn *insn) {
@@ -244,9 +227,10 @@ static Fate proof(const Campaign *c, const Mutant *m) {
         return NO_RACE;
     if (form_of(c, was)->token[m->token].unread)
         return UNREAD;
-    if (m->field == HW_F_STEP && same_group(c, m))
+    if (m->field == HW_F_STEP)
         return LABEL;
-    if (m->field == HW_F_NAME && !has_constants(c, was))
+    if (m->field == HW_F_NAME &&
+        (!has_constants(c, was) || is_tile_number(m->was, m->is)))
         return LABEL;
     if (has_one(&f, m->field))
         return ONE_WINDOW;
