@@ -226,8 +226,8 @@ bool insn_operand(const HwSpec *spec, HwOp op, const HwFields *fields,
 void insn_set_operand(const HwSpec *spec, HwFields *fields, HwOperand operand,
                       uint32_t memory, uint64_t offset);
 
-/* Units that work by themselves: engines by index, then loads (of weights, too),
- * stores, the host. */
+/* Units that work by themselves: engines by index, then loads (of weights,
+ * too), stores, the host. */
 static inline uint32_t insn_unit_of_loads(const HwSpec *spec) {
     return spec->n_engines;
 }

@@ -109,8 +109,13 @@ static void judge_turns(Judge *j, HwOperand operand, const Extent *e) {
         must_be(j, HW_FIELD_OF(operand, SPAN), 0);
         must_be(j, HW_FIELD_OF(operand, SHIFT), 0);
     }
+    HwField band = HW_FIELD_OF(operand, BAND);
+    HwField shift = HW_FIELD_OF(operand, SHIFT);
     if (lines)
         must_be(j, HW_FIELD_OF(operand, RING), 0);
+    if (lines && says(j, shift) && j->f->num[shift] >= j->f->num[band])
+        fault(j->run, "%s is %" PRId64 ", not below %s", hw_field_name[shift],
+              j->f->num[shift], hw_field_name[band]);
     if (lines || ring)
         return;
     must_be(j, HW_FIELD_OF(operand, ROW), 0);

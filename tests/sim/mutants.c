@@ -1,17 +1,18 @@
 /* mutants.c - a listing with one token changed at a time: does the simulator
  * notice?
  *
- *     sim_mutants TARGET[,PATH=VALUE...] LISTING [EVERY [FIRST]]
+ *     sim_mutants TARGET[,PATH=VALUE...] LISTING [MOST [FIRST]]
  *
- * Input: a listing that runs without violations. Every EVERY-th of its mutants
- * (default 1), from the FIRST-th on, is printed, parsed and run. Of a token they
- * are: one more, one less, 0, a large number, each of the first other values
- * that the token has in the listing; of a string, another word and the other
- * ones. And each instruction is left out, and swapped with the next.
+ * Input: a listing that runs without violations. Its mutants, or MOST of them,
+ * evenly spread from the FIRST-th on, are printed, parsed and run. Of a token
+ * they are: one more, one less, 0, a large number, each of the first other
+ * values that the token has in the listing; of a string, another word and the
+ * other ones. And each instruction is left out, and swapped with the next.
  * Output: how many were noticed, by what: an error of the parser, a violation,
- * other values of a layer or an output, another time or other bytes; and of the
- * rest, how many are proved to be the same program, by what; the others, each in
- * a line. Exits 1 if there are such, or if the listing itself is not clean.
+ * other values of a layer or an output, another time or other bytes; and of
+ * the rest, how many are proved to be the same program, by what; the others,
+ * each in a line. Exits 1 if there are such, or if the listing itself is not
+ * clean.
  */
 #include "base/text.h"
 #include "codegen/listing.h"
@@ -38,11 +39,11 @@ typedef enum Fate {
     NO_RACE,      /* a wait, a place of a tile, an order: without conflict in
                    * the replay, and as long */
     NOTE,         /* left out what moves nothing */
-    UNREAD_PIXELS, /* a size, the pixels that windows read being there before
-                    * and after */
-    ONE_TILE,      /* an order of tiles, of which there is one on an axis */
+    UNREAD_PIXELS, /* a size, or padding, with the same pixels read */
+    ONE_TILE,      /* an order of tiles, of which there is one on an axis, or
+                    * of which none stays */
     WHOLE_RING,    /* a ring with room for all rows, from the first on */
-    NEEDLESS,      /* of an instruction without which all is the same */
+    NEEDLESS,      /* of an instruction without which outputs are the same */
     SURVIVES,
     FATES
 } Fate;
@@ -53,7 +54,8 @@ static const char *const fate_name[FATES] = {
 
 /* What is compared of a run. */
 typedef struct Outcome {
-    uint64_t violations, values, read, written, cycles, interval, weights;
+    uint64_t violations, values, outputs;
+    uint64_t read, written, cycles, interval, weights;
 } Outcome;
 
 typedef struct Mutant {
@@ -69,6 +71,7 @@ typedef struct Campaign {
     const HwSpec *spec;
     const Listing *listing;
     uint64_t every, first, number;
+    bool counts; /* how many there are; none is tried */
     uint64_t count[FATES];
     Outcome right;
     Arena *arena; /* of one mutant */
@@ -90,7 +93,7 @@ static void observe(void *context, uint32_t insn, const SimOutput *o) {
 static Outcome run_list(Arena *arena, const Listing *listing, uint32_t n,
                         const HwInsn *list) {
     Listing changed = *listing;
-    Outcome out = {.values = 1};
+    Outcome out = {.values = 1, .outputs = 1};
     SimOptions options = {
         .seed = 1, .observer = observe, .context = &out.values};
     if (n != listing->n)
@@ -103,7 +106,7 @@ static Outcome run_list(Arena *arena, const Listing *listing, uint32_t n,
         return (Outcome){.violations = 1};
     for (uint32_t i = 0; i < r->n_outputs; i++)
         if (r->value[i])
-            mix(&out.values, r->value[i],
+            mix(&out.outputs, r->value[i],
                 shape_count(&r->output[i].shape) * sizeof(float));
     out.violations = r->n_violations;
     out.read = r->backing_read;
@@ -165,40 +168,71 @@ static bool has_one(const HwFields *f, HwField stride) {
     }
 }
 
-/* Rows or columns of the pool's input that its windows reach. */
-static bool reads_up_to(const HwFields *f, bool rows, int64_t size) {
+/* The window of the last operation, along an axis. */
+typedef struct Reach {
+    int64_t kernel, stride, pad, out, in;
+} Reach;
+
+static Reach reach_of(const HwFields *f, bool rows) {
     bool fused = f->op == HW_OP_CONV_POOL_MAX || f->op == HW_OP_CONV_POOL_AVG;
-    HwField kernel = fused ? HW_F_POOL_KERNEL_W : HW_F_KERNEL_W;
-    HwField stride = fused ? HW_F_POOL_STRIDE_W : HW_F_STRIDE_W;
-    HwField pad = fused ? HW_F_POOL_PAD_W : HW_F_PAD_W;
-    int64_t n = f->num[rows ? HW_F_OUT_H : HW_F_OUT_W];
-    return (n - 1) * f->num[stride + rows] + f->num[kernel + rows] -
-               f->num[pad + rows] <=
-           size;
+    HwField first = fused ? HW_F_POOL_KERNEL_W : HW_F_KERNEL_W;
+    HwField in = fused ? HW_F_MID_W : HW_F_IN_W;
+    HwField dilation = rows ? HW_F_DILATION_H : HW_F_DILATION_W;
+    int64_t apart = !fused && f->set[dilation] ? f->num[dilation] : 1;
+    if (rows)
+        in = fused ? HW_F_MID_H : HW_F_IN_H;
+    return (Reach){(f->num[first + rows] - 1) * apart + 1,
+                   f->num[first + 2 + rows], f->num[first + 4 + rows],
+                   f->num[rows ? HW_F_OUT_H : HW_F_OUT_W], f->num[in]};
 }
 
+static int64_t last_read(const Reach *r) {
+    return (r->out - 1) * r->stride + r->kernel - r->pad;
+}
+
+/* The size of what windows slide over, beyond what they read; or the padding
+ * in front of all that a single window reads. */
 static bool keeps_pixels(const HwFields *was, const HwFields *now,
                          HwField field) {
-    bool rows = field == HW_F_MID_H || field == HW_F_IN_H;
-    bool pools = was->op == HW_OP_POOL_MAX || was->op == HW_OP_POOL_AVG;
-    bool is_size = rows || field == HW_F_MID_W || field == HW_F_IN_W;
-    bool mid = field == HW_F_MID_W || field == HW_F_MID_H;
-    return is_size && (mid || pools) &&
-           reads_up_to(was, rows, was->num[field]) &&
-           reads_up_to(was, rows, now->num[field]);
+    bool rows = field == HW_F_MID_H || field == HW_F_IN_H ||
+                field == HW_F_PAD_H || field == HW_F_POOL_PAD_H;
+    Reach a = reach_of(was, rows), b = reach_of(now, rows);
+    switch (field) {
+    case HW_F_MID_W:
+    case HW_F_MID_H:
+    case HW_F_IN_W:
+    case HW_F_IN_H:
+        return was->set[HW_F_KERNEL_W] && a.in != b.in &&
+               last_read(&a) <= a.in && last_read(&a) <= b.in;
+    case HW_F_PAD_W:
+    case HW_F_PAD_H:
+    case HW_F_POOL_PAD_W:
+    case HW_F_POOL_PAD_H:
+        return a.out == 1 && a.pad != b.pad && last_read(&a) >= a.in &&
+               last_read(&b) >= a.in;
+    default:
+        return false;
+    }
 }
 
+/* With several tiles of input channels each step fetches both its tiles. */
 static bool is_one_tile(const HwFields *f) {
     bool one = f->num[HW_F_TILE_W] >= f->num[HW_F_OUT_W] &&
                f->num[HW_F_TILE_H] >= f->num[HW_F_OUT_H];
-    return one || f->num[HW_F_TILE_C] >= f->num[HW_F_OUT_C];
+    return one || f->num[HW_F_TILE_C] >= f->num[HW_F_OUT_C] ||
+           f->num[HW_F_TILE_IN_C] < f->num[HW_F_IN_C];
 }
 
-static bool is_whole_ring(const HwFields *now, HwField field) {
+/* All rows, from the first on, in a ring with room for them, or in none. */
+static bool is_whole_ring(const HwFields *was, const HwFields *now,
+                          HwField field) {
     for (HwOperand o = HW_IN; o <= HW_OUT; o++)
-        if (field == HW_FIELD_OF(o, RING))
-            return now->num[field] >= now->num[HW_FIELD_OF(o, H)] &&
-                   now->num[HW_FIELD_OF(o, ROW)] == 0;
+        if (field == HW_FIELD_OF(o, RING)) {
+            int64_t rows = was->num[HW_FIELD_OF(o, H)];
+            return (!was->num[field] || was->num[field] >= rows) &&
+                   (!now->num[field] || now->num[field] >= rows) &&
+                   was->num[HW_FIELD_OF(o, ROW)] == 0;
+        }
     return false;
 }
 
@@ -208,7 +242,7 @@ static bool is_needless(const Campaign *c, const Mutant *m) {
     memmove(list + m->insn, list + m->insn + 1,
             (n - m->insn - 1) * sizeof *list);
     Outcome o = run_list(c->arena, c->listing, n - 1, list);
-    return !o.violations && o.values == c->right.values;
+    return !o.violations && o.outputs == c->right.outputs;
 }
 
 static bool is_placed_freely(HwField field) {
@@ -240,7 +274,7 @@ static Fate proof(const Campaign *c, const Mutant *m) {
         return UNREAD_PIXELS;
     if (m->field == HW_F_TILE_STAYS && is_one_tile(&f))
         return ONE_TILE;
-    if (is_whole_ring(&now, m->field))
+    if (is_whole_ring(&f, &now, m->field))
         return WHOLE_RING;
     if (is_placed_freely(m->field))
         return NO_RACE;
@@ -253,7 +287,7 @@ static Fate fate_of(const Campaign *c, const Mutant *m) {
     Outcome o = run_list(c->arena, c->listing, m->n, m->list);
     if (o.violations)
         return VIOLATES;
-    if (o.values != c->right.values)
+    if (o.values != c->right.values || o.outputs != c->right.outputs)
         return OTHER_VALUES;
     if (memcmp(&o, &c->right, sizeof o) != 0)
         return OTHER_TIME;
@@ -279,7 +313,8 @@ static void count(Campaign *c, const Mutant *m, Fate fate) {
 }
 
 static bool is_due(Campaign *c) {
-    return (c->number++ + c->every - c->first % c->every) % c->every == 0;
+    uint64_t from = c->every - c->first % c->every;
+    return (c->number++ + from) % c->every == 0 && !c->counts;
 }
 
 /* The instruction with this text for one token, through the parser. */
@@ -414,17 +449,35 @@ static const HwSpec *load(Arena *arena, Diag *diag, const char *text) {
     return hwspec_load(arena, diag, name, n, setting);
 }
 
+static void try_all(Campaign *c) {
+    c->number = 0;
+    for (uint32_t i = 0; i < c->listing->n; i++) {
+        uint32_t n = form_of(c, &c->listing->insn[i])->n;
+        for (uint32_t t = 0; t < n; t++)
+            try_token(c, i, t);
+        try_order(c, i);
+    }
+}
+
+/* Of all mutants, every so many. */
+static void spread(Campaign *c, uint64_t most) {
+    c->every = 1;
+    c->counts = true;
+    try_all(c);
+    c->counts = false;
+    if (most && c->number > most)
+        c->every = (c->number + most - 1) / most;
+}
+
 int main(int argc, char **argv) {
     if (argc < 3) {
         fprintf(stderr, "sim_mutants TARGET[,PATH=VALUE...] LISTING "
-                        "[EVERY [FIRST]]\n");
+                        "[MOST [FIRST]]\n");
         return 2;
     }
     Arena *arena = arena_new("mutants");
     Diag *diag = diag_new(arena);
-    Campaign c = {.every = argc > 3 ? strtoull(argv[3], NULL, 10) : 1,
-                  .first = argc > 4 ? strtoull(argv[4], NULL, 10) : 0};
-    c.every = c.every ? c.every : 1;
+    Campaign c = {.first = argc > 4 ? strtoull(argv[4], NULL, 10) : 0};
     c.spec = load(arena, diag, argv[1]);
     c.listing = c.spec ? listing_read(arena, diag, c.spec, argv[2]) : NULL;
     if (!c.listing) {
@@ -437,12 +490,8 @@ int main(int argc, char **argv) {
                c.right.violations);
         return 1;
     }
-    for (uint32_t i = 0; i < c.listing->n; i++) {
-        uint32_t n = form_of(&c, &c.listing->insn[i])->n;
-        for (uint32_t t = 0; t < n; t++)
-            try_token(&c, i, t);
-        try_order(&c, i);
-    }
+    spread(&c, argc > 3 ? strtoull(argv[3], NULL, 10) : 0);
+    try_all(&c);
     for (int i = 0; i < FATES; i++)
         printf("%s=%" PRIu64 "%s", fate_name[i], c.count[i],
                i + 1 < FATES ? ", " : "\n");
