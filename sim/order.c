@@ -36,10 +36,18 @@ static bool is_named(const char *name, const char *layer, const char *behind) {
     return !strncmp(name, layer, n) && (!name[n] || (!m && name[n] == '#'));
 }
 
-/* Loads, stores and notes among the tiles of a layer are in its item. */
+/* "NAME#8..15": rows of a volume, which are copied. */
+static bool is_copy(const char *name) {
+    const char *mark = strrchr(name, '#');
+    size_t digits = mark ? strspn(mark + 1, "0123456789") : 0;
+    return digits && !strncmp(mark + 1 + digits, "..", 2);
+}
+
+/* Loads, stores, copies and notes among the tiles of a layer are in its item.
+ */
 static bool name_fits(const Work *w, const ListingLayer *item) {
     bool aside = w->op == HW_OP_LOAD || w->op == HW_OP_STORE ||
-                 w->op == HW_OP_CONCAT;
+                 w->op == HW_OP_CONCAT || is_copy(w->name);
     bool apart = w->op == HW_OP_LOAD_WEIGHTS || (aside && item->n_insns > 1) ||
                  !strcmp(item->type, "Copy");
     return apart || is_named(w->name, item->name,
