@@ -20,6 +20,8 @@ makes. Kinds of tests:
   bundle tests/bundle.py: networks as machine code, linked and run; the
          programs of docs/bundle.md
   llvm   tests/llvm.py: with --long, native code by every LLVM installed
+  mutate_listing  tests/mutate_listing.py: no token of a listing can be changed
+         unseen
   cycles tests/cycles.py: what never costs cycles; recorded ones no fewer
   overlap  tests/overlap.py: transfers in the steps of layers; races refused
   images  tests/images.py: several images one behind the other
@@ -87,6 +89,7 @@ def scripts(long):
             "hostile",
             "orders",
             "recorded",
+            "mutate_listing",
             "cli",
             "library",
             "lint",
@@ -148,7 +151,7 @@ def main():
                   f"{used:.1f} of processors)",
                   flush=True)
             if not good or name.startswith("truth") or name in (
-                    "e2e", "onnx_testdata", "recorded"):
+                    "e2e", "onnx_testdata", "recorded", "mutate_listing"):
                 lines = output.rstrip().split("\n")
                 print("\n".join("    " + line for line in lines), flush=True)
     print(f"{passed} passed, {failed} failed")
