@@ -149,7 +149,9 @@ static void judge_copies(Judge *j, const HwField field[4], const char *what,
           channels, repl.full, repl.sections, repl.units, repl.width);
 }
 
-static void judge_part(Judge *j, HwOperand operand, const char *what) {
+/* The larger volume has copies only where the memory holds such. */
+static void judge_part(Judge *j, HwOperand operand, const char *what,
+                       bool stores_copies) {
     HwField field[] = {HW_FIELD_OF(operand, PART_FULL),
                        HW_FIELD_OF(operand, PART_REPL),
                        HW_FIELD_OF(operand, PART_UNITS),
@@ -157,10 +159,12 @@ static void judge_part(Judge *j, HwOperand operand, const char *what) {
     HwField start = HW_FIELD_OF(operand, PART_START);
     HwField whole = HW_FIELD_OF(operand, PART_C);
     if (says(j, HW_FIELD_OF(operand, PART))) {
-        if (says(j, whole))
-            judge_copies(j, field, what, (uint32_t)j->f->num[whole], false);
-        else if (given(j, whole))
+        if (given(j, whole) && !says(j, whole))
             fault(j->run, "%s is part of a volume without channels", what);
+        else if (given(j, whole) && stores_copies)
+            judge_copies(j, field, what, (uint32_t)j->f->num[whole], false);
+        for (int i = 0; i < 4 && !stores_copies; i++)
+            unset(j, field[i]);
         return;
     }
     for (int i = 0; i < 4; i++)
@@ -176,12 +180,13 @@ static void judge_operand(Judge *j, HwOperand operand, const Extent *e) {
     HwField field[] = {
         HW_FIELD_OF(operand, FULL), HW_FIELD_OF(operand, REPL),
         HW_FIELD_OF(operand, UNITS), HW_FIELD_OF(operand, WIDTH)};
+    if (!insn_operand(j->spec, j->w->op, j->f, operand, &memory, &offset))
+        return;
+    bool stores_copies = j->spec->replication.memories >> memory & 1;
     judge_address(j, operand);
     judge_turns(j, operand, e);
-    judge_part(j, operand, what[operand]);
-    if (insn_operand(j->spec, j->w->op, j->f, operand, &memory, &offset))
-        judge_copies(j, field, what[operand], e->c,
-                     !(j->spec->replication.memories >> memory & 1));
+    judge_part(j, operand, what[operand], stores_copies);
+    judge_copies(j, field, what[operand], e->c, !stores_copies);
 }
 
 static void judge_operands(Judge *j) {
