@@ -54,6 +54,16 @@ static bool name_fits(const Work *w, const ListingLayer *item) {
                              w->op == HW_OP_STORE ? "_output" : "");
 }
 
+/* Another layer of the table may run between the tiles of this one. */
+static bool is_between(const Run *run, const Work *w,
+                       const ListingLayer *item) {
+    const Image *image = &run->listing->image;
+    for (uint32_t i = 0; item->n_insns > 1 && i < image->n_layers; i++)
+        if (image->layer[i].name && is_named(w->name, image->layer[i].name, ""))
+            return true;
+    return false;
+}
+
 /* Channels and columns of a note that says them; it may be of some rows. */
 static void check_size(Run *run, const Work *w, const ListingLayer *item) {
     uint32_t c, rows, cols;
@@ -75,9 +85,9 @@ static void check_item(Run *run, const Work *w) {
     const ListingLayer *item = run->item ? run->item[run->insn] : NULL;
     if (!item || !item->name || !item->type)
         return;
-    if (w->is_named && !name_fits(w, item))
+    if (w->is_named && !name_fits(w, item) && !is_between(run, w, item))
         fault(run, "in the table of layers its name is %s", item->name);
-    if (!type_fits(w, item))
+    if (item->n_insns == 1 && !type_fits(w, item))
         fault(run, "in the table of layers it is of type %s", item->type);
     check_size(run, w, item);
     if (w->step != NO_STEP && item->n_insns == 1 && w->step != item->step)
