@@ -249,6 +249,8 @@ static void judge_flags(Judge *j) {
     bool scales = w->op == HW_OP_SCALE;
     must_be(j, HW_F_ADD, scales ? -1 : w->op == HW_OP_ADD);
     must_be(j, HW_F_SCALE, scales);
+    if (says(j, HW_F_PRELU))
+        must_be(j, HW_F_RELU, 1); /* a relu with slopes */
     if (scales)
         must_be(j, HW_F_BIAS, 1);
     else if (j->run->listing->has_image)

@@ -228,7 +228,9 @@ static bool is_whole_ring(const HwFields *was, const HwFields *now,
                           HwField field) {
     for (HwOperand o = HW_IN; o <= HW_OUT; o++)
         if (field == HW_FIELD_OF(o, RING)) {
-            int64_t rows = was->num[HW_FIELD_OF(o, H)];
+            int64_t rows = was->set[HW_F_ROW_LAST]
+                               ? was->num[HW_F_ROW_LAST] + 1
+                               : was->num[HW_FIELD_OF(o, H)];
             return (!was->num[field] || was->num[field] >= rows) &&
                    (!now->num[field] || now->num[field] >= rows) &&
                    was->num[HW_FIELD_OF(o, ROW)] == 0;
