@@ -358,9 +358,8 @@ static bool parents_agree(Reading *r, const Place *writer) {
         return true;
     if (!r->part)
         r->part = writer;
-    return r->part->whole.c == writer->whole.c &&
-           (r->part->start != writer->start ||
-            volumes_same(&r->part->whole, &writer->whole));
+    return r->part->start == writer->start &&
+           volumes_same(&r->part->whole, &writer->whole);
 }
 
 static bool known_to_agree(Reading *r, uint32_t writer) {
