@@ -43,7 +43,8 @@ ExitCode cmd_simulate(Arena *arena, Diag *diag, const Options *options) {
     if (!listing || !listing_inputs(arena, diag, options, listing, &inputs))
         return EXIT_BAD_INPUT;
     SimOptions sim_options = {.seed = options->seed,
-                              .memory_only = options->memory_only};
+                              .memory_only = options->memory_only,
+                              .lax = options->lax};
     HostCode *code;
     if (!hostcode_open(arena, diag, options, listing, &sim_options, &code))
         return EXIT_BAD_INPUT;

@@ -137,6 +137,12 @@ static const Option options[] = {
      "largest relative error that agrees (default 1e-4)"},
     {'m', false, "memory-only", NULL, OPTION_FLAG, AT(memory_only),
      "check addresses and count bytes; compute nothing"},
+    {'l', false, "lax", NULL, OPTION_FLAG, AT(lax),
+     "judge what is executed alone, not tokens that follow from others: for "
+     "listings that were written by hand"},
+    {'U', false, "unread", NULL, OPTION_FLAG, AT(unread),
+     "list the tokens that the hwspec excuses: those without effect, those that "
+     "others fill in later, and those of older texts that are taken as they are"},
     {'a', false, "print-passes", NULL, OPTION_FLAG, AT(print_passes),
      "print the pipeline and its rules, and stop"},
     {'g', false, "report", "FILE.html", OPTION_TEXT, AT(report),

@@ -61,6 +61,8 @@ typedef struct Options {
     bool front;             /* --front */
     bool explain;           /* --explain */
     bool json, print_passes, memory_only, help;
+    bool lax;    /* --lax */
+    bool unread; /* --unread */
     bool native; /* --native */
     uint32_t n_settings, n_shapes, n_inputs, n_expects, n_fixed;
     HwSetting *settings;  /* --set */

@@ -293,6 +293,10 @@ uint64_t hwspec_place(const HwPlace *place, const HwMemory *memory);
 uint64_t hwspec_partition_bytes(const HwMemory *memory);
 /* The partition that holds the byte. */
 uint32_t hwspec_partition_of(const HwMemory *memory, uint64_t byte);
+/* Whether bytes [a, a + n_a) lie in partitions of an active memory in which
+ * none of [b, b + n_b) do: both can be read at once. n_a, n_b > 0. */
+bool hwspec_in_partitions(const HwMemory *memory, uint64_t a, uint64_t n_a,
+                          uint64_t b, uint64_t n_b);
 /* Puts the style's buffers, and what it reserves, where they are in it. */
 void hwspec_place_style(HwTileStyle *style, const HwMemory *memory);
 
@@ -311,6 +315,10 @@ uint64_t hwspec_active_bytes(const HwSpec *spec);
 /* Volume without copies: sections rounded up where the layout of `memory` has
  * replication, all zero elsewhere. */
 Repl hwspec_repl_none(const HwSpec *spec, uint32_t channels);
+/* Whether the machine can store C channels so, or (on_the_fly) read them so on
+ * the way from DDR. Without replicated sections the copies may be named. */
+bool hwspec_repl_allowed(const HwSpec *spec, uint32_t channels, Repl repl,
+                         bool on_the_fly);
 /* The rule of facts/xdnn.md 2.4 for a volume read by a kernel of `area` taps:
  * the quadruple of least cycles full*area + ceil(sections*area/units), from
  * the stored ways, or (on_the_fly) those on the way from DDR. Ties: fewer

@@ -21,6 +21,8 @@ makes. Kinds of tests:
          programs of docs/bundle.md
   kernels  tests/kernels.py: kernels of random shapes on each processor
   llvm   tests/llvm.py: with --long, native code by every LLVM that Debian has
+  mutate_listing  tests/mutate_listing.py: no token of a listing can be changed
+         unseen
   cycles tests/cycles.py: what never costs cycles; recorded ones no fewer
   overlap  tests/overlap.py: transfers in the steps of layers; races refused
   images  tests/images.py: several images one behind the other
@@ -92,6 +94,7 @@ def scripts(long):
             "hostile",
             "orders",
             "recorded",
+            "mutate_listing",
             "cli",
             "library",
             "lint",
@@ -155,7 +158,7 @@ def main():
                   f"{used:.1f} of processors)",
                   flush=True)
             if not good or name.startswith("truth") or name in (
-                    "e2e", "onnx_testdata", "recorded"):
+                    "e2e", "onnx_testdata", "recorded", "mutate_listing"):
                 lines = output.rstrip().split("\n")
                 print("\n".join("    " + line for line in lines), flush=True)
     print(f"{passed} passed, {failed} failed")
