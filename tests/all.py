@@ -35,7 +35,7 @@ makes. Kinds of tests:
   never_worse tests/never_worse.py: more memory, neither more bytes nor cycles
   small_memories  tests/small_memories.py: random networks in less memory than
          they take
-  farm  tests/farm.py: random networks on random machines; what was found so
+  farm  tests/farm.py: random networks on random machines
   residency  tests/residency.py: never more bytes over DDR than LRU moves
   tiles  tests/tiles.py: single layers against a bound on their bytes
   nests  tests/nests.py: no tile of channels is cheaper than the plan's, by the

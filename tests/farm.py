@@ -208,6 +208,8 @@ def points(which, seed, folder, options):
                 if wrong:
                     counts["wrong"] += 1
                     found.append((k, wrong))
+                    print(f"point {k}: {wrong[0]}: {wrong[1][:200]}",
+                          flush=True)
     return found, counts
 
 

@@ -218,11 +218,13 @@ def replay(point):
 
 def target_only(point):
     """Of the options those that a listing needs as well."""
-    kept = ["-t", point.name + ".yaml", *point.sets]
-    for k, word in enumerate(point.options[:-1]):
-        if word in ("--set", "--seed"):
-            kept += [word, point.options[k + 1]]
-    return kept
+    return ["-t", point.name + ".yaml", *point.sets, *seed_only(point)]
+
+
+def seed_only(point):
+    at = (point.options.index("--seed") if "--seed" in point.options
+          else len(point.options))
+    return point.options[at:at + 2]
 
 
 def seeded(point):
@@ -233,7 +235,7 @@ def seeded(point):
 def same_outputs(point, out):
     """Outputs as .npy are those of `eval`, by a comparison of our own."""
     want = point.name + ".eval"
-    point.run("eval", point.net, "-o", want)
+    point.run("eval", point.net, "-o", want, *seed_only(point))
     folder = os.path.join(point.folder, want)
     names = sorted(n for n in os.listdir(folder) if n.endswith(".npy"))
     for name in names:
@@ -386,7 +388,8 @@ def pages(point):
     for words in point.farm.get("pages", ()):
         command, *more = words
         if command == "compile":
-            compile_to(point, "page", *more)
+            compile_to(point, "page", *more,
+                       may=(0, 1) if "--emit" in more else (0,))
         else:
             point.run(command, point.net, *point.target(), *more)
 
