@@ -172,8 +172,12 @@ static Need conv_pool_need(const Node *node, uint32_t axis, uint32_t in,
 }
 
 /* Whether the rows of the input hold all that reaches the output, and nothing
- * but the padding, on both sides, is made besides. */
-static bool deconv_agrees(const ConvAttr *c, uint32_t size, Along x) {
+ * but the padding is made besides: of a whole layer, of `size` to `made` rows,
+ * what its node says; of a part, as much on both sides. */
+static bool deconv_agrees(const ConvAttr *c, uint32_t size, uint32_t made,
+                          Along x) {
+    if (x.in_n == size && x.n == made)
+        return x.at == 0 && x.in == 0 && x.pad == c->pad[x.axis];
     int64_t s = c->stride[x.axis], end = (int64_t)x.in + x.in_n;
     int64_t reach = (int64_t)(c->kernel[x.axis] - 1) * c->dilation[x.axis] + 1;
     int64_t first = (int64_t)x.at + c->pad[x.axis], behind = first + x.n;
@@ -188,6 +192,7 @@ static const char *check_along(Judge *j, const Action *a, Along x) {
     const Node *node = graph_node(j->g, a->node);
     const Placement *out = &j->plan->placement[a->out];
     Volume in = plan_volume(j->g, node->in[0]);
+    Volume whole = plan_volume(j->g, node->out[0]);
     uint32_t size = x.axis ? in.w : in.h;
     Need made = {x.at, (int64_t)x.at + x.n - 1};
     Need need = {0, (int64_t)size - 1};
@@ -204,7 +209,8 @@ static const char *check_along(Judge *j, const Action *a, Along x) {
         need = (Need){made.first / node->attr.up.factor[x.axis],
                       made.last / node->attr.up.factor[x.axis]};
     else if (node->op == OP_DECONV)
-        return deconv_agrees(&node->attr.conv, size, x)
+        return deconv_agrees(&node->attr.conv, size, x.axis ? whole.w : whole.h,
+                             x)
                    ? NULL
                    : complain(j, out, "is computed from the wrong rows");
     int64_t stop = need.last < size ? need.last : (int64_t)size - 1;
