@@ -340,7 +340,8 @@ Image image_make(Arena *arena, const Plan *plan, const uint32_t *action_of,
     add_layers_data(&b);
     listing_name_functions(arena, b.graph->name, b.host.n, b.host.at);
     add_layers(&b);
-    return (Image){.n_blobs = b.blob.n,
+    return (Image){.element = b.spec->element,
+                   .n_blobs = b.blob.n,
                    .n_acts = b.act.n,
                    .n_quants = b.quant.n,
                    .n_inputs = b.input.n,

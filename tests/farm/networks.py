@@ -9,9 +9,9 @@ MOST_ELEMENTS = 40_000
 ACTS = ("relu", "relu6", "leaky", "prelu", "sigmoid", "tanh", "clip")
 SMOOTH = ("elu", "selu", "celu", "softplus", "softsign", "hard_sigmoid",
           "hard_swish", "silu", "gelu", "gelu_tanh", "mish", "abs", "neg",
-          "erf", "sin", "cos", "atan", "asinh", "to_f16", "to_bf16")
+          "erf", "sin", "cos", "atan", "asinh")
 STEPS = ("floor", "ceil", "round", "trunc", "sign", "not", "threshold",
-         "shrink")  # of what is the same to the last bit
+         "shrink", "to_f16", "to_bf16")  # of what is the same to the last bit
 CODED_ACTS = ("relu", "relu6", "clip")
 REDUCTIONS = ("mean", "sum", "max", "min", "l1", "l2", "squares",
               "log_sum_exp")

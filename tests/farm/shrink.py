@@ -4,10 +4,12 @@ Greedy: each change that makes a network or a machine smaller is kept if the
 failure stays, until none does.
 """
 import copy
+import time
 
 from . import graphs
 
 TRIALS = 400
+SECONDS = 150
 SIMPLER = {"kernel": [1, 1], "stride": [1, 1], "dilation": [1, 1],
            "pad": [0, 0], "pad_end": [0, 0], "groups": 1, "ceil": 0,
            "count_pad": 0, "pool_ceil": 0, "pool_count_pad": 0,
@@ -187,10 +189,10 @@ def smaller_machines(machine):
 
 def shrunk(net, machine, fails):
     """The smallest that still fails; fails(net, machine) says whether."""
-    trials = [TRIALS]
+    trials, end = [TRIALS], time.monotonic() + SECONDS
 
     def tried(a, b):
-        trials[0] -= 1
+        trials[0] = 0 if time.monotonic() > end else trials[0] - 1
         try:
             graphs.shapes_of(a)
         except (graphs.Misfit, KeyError, IndexError, TypeError, ValueError):
