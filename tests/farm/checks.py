@@ -15,11 +15,22 @@ import time
 from . import graphs, onnx
 
 AMPHORA = os.path.abspath(os.environ.get("AMPHORA", "build/amphora"))
-CPU_SECONDS = 10
+CPU_SECONDS = int(os.environ.get("FARM_CPU_SECONDS", "10"))
 WALL_SECONDS = 300      # of a machine that others use as well
 BYTES = 2 << 30
 LIMITED = "FARM_NO_LIMITS" not in os.environ  # sanitizers need more memory
 TOLERANCE = 1e-3
+# What points may still fail with, as (kind, part of the text): it is counted,
+# and does not fail the test. A row goes when its repair lands; an empty table
+# is the aim.
+KNOWN = (
+    ("endless", ""),               # searches without a budget
+    ("advice", ""),                # told for another plan than is made
+    ("crash", "internal error"),   # an illegal plan reaches the judge
+    ("crash", "exits with 70"),
+    ("values", "is not aligned"),  # parts of layouts with channels inside
+    ("values", "were never written"),
+)
 # Whether more memory never gets a worse plan, by the plan's own objective.
 NEVER_WORSE = False
 # Whether cycles that a plan tells are those of the machine as it is: not while
@@ -41,6 +52,10 @@ class Wrong(Exception):
         text = re.sub(r"after \d+ seconds", "for long", text)
         text = re.sub(r"\bn\d+\w*|\S+\.(json|yaml|cmd|onnx)\S*", "*", text)
         return self.kind, re.sub(r"-?[\d.,]*\d(e[-+]\d+)?\w*", "N", text)[:90]
+
+
+def known(kind, text):
+    return any(kind == k and part in text for k, part in KNOWN)
 
 
 class Run:
@@ -169,6 +184,8 @@ def verify(point, *more):
         said = run.json()
     except ValueError:
         raise Wrong("values", run.err.split("\n")[0][:300]) from None
+    if said.get("messages"):
+        raise Wrong("values", said["messages"][0]["text"])
     if run.code or not said["ok"]:
         listed = said.get("violation_list", [])
         raise Wrong("values", listed[0]["text"] if listed and
