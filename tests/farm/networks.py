@@ -63,7 +63,7 @@ class Builder:
         self.net["nodes"].append(node)
         if (graphs.work(self.net, self.shapes) > MOST_WORK or
                 not graphs.fits_weights(self.net, self.shapes)):
-            self.net["nodes"].pop()
+            del self.shapes[self.net["nodes"].pop()["name"]]
             raise graphs.Misfit("work")
         if op in ("input", "constant", "reshape", "transpose", "slice",
                   "concat", "identity", "pad") and all(
