@@ -119,8 +119,7 @@ static void add_layers_data(Builder *b) {
         const Node *node = graph_node(b->graph, action->node);
         bool whole =
             action->kind == ACTION_HOST || action->legal.op == HW_OP_LAYER;
-        add_constants(b, node,
-                      whole ? node->name : node_constants_layer(node));
+        add_constants(b, node, whole ? node->name : node_constants_layer(node));
         if (whole)
             add_host(b, action);
     }

@@ -36,11 +36,13 @@ SHORT = 4  # seconds that are endless, too, but with --long
 POINTS, LONG_POINTS, SEED = 200, 5000, 1
 ORDERS = ((), ("--order", "best"), ("--order", "random"), ("--order", "dfs"))
 OPTIONS = ((), (), (), ("--replication", "off"), ("--replication", "best"),
-           ("--planner", "greedy_by_size"), ("--planner", "exact"),
+           ("--planner", "greedy_by_size"), ("--planner", "hill_climb"),
+           ("--planner", "first_fit"), ("--planner", "exact"),
            ("--mode", "throughput"), ("--images", "2"), ("--seed", "7"),
            ("--order", "best", "--objective", "steps"),
            ("--order", "best", "--objective", "time"))
-PAGES = (("compile", "--explain"), ("compile", "--dump", "all"),
+PAGES = (("compile", "--explain"), ("compile", "--explain"),
+         ("compile", "--dump", "all"), ("compile", "--print-passes"),
          ("compile", "--report", "page.html"), ("show",),
          ("compile", "--trace", "trace.json"), ("show", "--orders"),
          ("compile", "--emit", "problem"))
@@ -66,7 +68,7 @@ def made(seed, k):
         farm["native"] = True
     if net["data"] == "file" and dice.random() < 0.7:
         farm["onnx"] = True
-    if dice.random() < 0.12:
+    if dice.random() < 0.2:
         farm["pages"] = [list(dice.choice(PAGES))]
     return net, machine, options, farm
 
