@@ -413,6 +413,8 @@ def pages(point):
     """Commands that tell of a network or a plan; they must not fail."""
     for words in point.farm.get("pages", ()):
         command, *more = words
+        if "--emit" in more and "--images" in point.options:
+            continue  # of listings alone
         if command == "compile":
             compile_to(point, "page", *more,
                        may=(0, 1) if "--emit" in more else (0,))
