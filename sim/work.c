@@ -602,7 +602,10 @@ static void read_tiling(Reader *r, Work *w) {
     w->tile.buffer[0] = buffer_byte(r, HW_F_TILE_BUFFER0);
     w->tile.buffer[1] = buffer_byte(r, HW_F_TILE_BUFFER1);
     w->tile.c = number(r, HW_F_TILE_C, 0, 0, MAX_SIZE);
-    w->tile.in_c = number(r, HW_F_TILE_IN_C, w->in.c, 1, MAX_SIZE);
+    uint32_t least = w->tile.c > 0; /* without tiles of channels: 0, all */
+    w->tile.in_c = number(r, HW_F_TILE_IN_C, w->in.c, least, MAX_SIZE);
+    if (!w->tile.in_c)
+        w->tile.in_c = w->in.c;
     w->tile.weights_stay = flag(r->f, HW_F_TILE_STAYS);
     w->tile.weights[0] = buffer_byte(r, HW_F_TILE_WEIGHTS0);
     w->tile.weights[1] = buffer_byte(r, HW_F_TILE_WEIGHTS1);

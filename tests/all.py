@@ -42,6 +42,7 @@ makes. Kinds of tests:
   promise  tests/promise.py: a larger memory gets no worse plan
   small_memories  tests/small_memories.py: random networks in less memory than
          they take
+  farm  tests/farm.py: random networks on random machines
   residency  tests/residency.py: never more bytes over DDR than LRU moves
   tiles  tests/tiles.py: single layers against a bound on their bytes
   nests  tests/nests.py: no tile of channels is cheaper than the plan's, by the
@@ -115,6 +116,7 @@ def scripts(long):
             "promise",
             "residency",
             "small_memories",
+            "farm",
             "tiles", "nests",
             "weights",
             "placements",
