@@ -2,7 +2,7 @@
  * printed reads back, and prints the same. */
 #include "fuzz.h"
 
-#include "alloc/problem_csv.h"
+#include "pack/csv.h"
 #include "base/npy.h"
 #include "base/yaml.h"
 #include "codegen/listing.h"
