@@ -24,10 +24,11 @@ usage: mutants.py [options]
   --seed TEXT      other mutants
   --rounds NAMES   of unit,script; else both
   --most SECONDS   of processors that a script may take; else 30
-  --only TEXT      only files whose path has this in it
+  --only TEXT      only mutants with this in their place, as PATH:LINE:
   --list           only print survivors of the folder: place, change, reason
 Closes with a table by room and the score; exits 1 if it is less than 90 %.
-Without --long and without options it tests itself on a tree of two files.
+Without an option it tests itself, on a tree of one room; ./test does that, and
+./test --long runs it with --long, which is the campaign as it stands here.
 """
 import argparse
 import collections
@@ -198,7 +199,7 @@ class Tree:
                 self.sources[path] = os.path.join(self.folder, path)
         self.digest = digest_of(self.sources.values())
         self.configure("build", "-O2")
-        self.objects = {}
+        self.objects, self.originals = {}, {}
 
     def configure(self, name, flags):
         """A kind of build of our own: flags without debug information."""
@@ -246,6 +247,13 @@ class Tree:
         with open(os.path.join(self.folder, "build", self.object_of(path)),
                   "rb") as file:
             return file.read()
+
+    def original_bytes(self, path):
+        """Of a source that is as it was; the object may be a mutant's."""
+        if path not in self.originals:
+            self.build("build", [self.object_of(path)])
+            self.originals[path] = self.object_bytes(path)
+        return self.originals[path]
 
     def run(self, command, cpu=0.0, factor=CPU_FACTOR, more=CPU_MORE,
             **environment):
@@ -403,9 +411,10 @@ def ranked(tree, seed, only):
     found = {name: [] for name, _, _ in PARTS}
     for path in tree.sources:
         part = part_of(path)
-        if part and path.endswith(".c") and only in path and \
-                tree.object_of(path):
-            for m in mutate.sites(path, tree.text(path)):
+        if not part or not path.endswith(".c") or not tree.object_of(path):
+            continue
+        for m in mutate.sites(path, tree.text(path)):
+            if only in f"{m.path}:{m.line}:":
                 draw = int(mutate.digest(seed, m.id)[:12], 16) + 1
                 key = -math.log(draw / 16 ** 12) / WEIGHT.get(m.operator, 1)
                 found[part].append((key, m.id, m))
@@ -479,17 +488,13 @@ class Campaign:
 
     def compiled(self, mutant, original):
         """Writes a mutant: invalid, equivalent, or None if it counts."""
-        before = self.tree.object_bytes(mutant.path)
+        before = self.tree.original_bytes(mutant.path)
         self.tree.write(mutant.path, mutate.apply(original, mutant))
         if not self.tree.build("build", [self.tree.object_of(mutant.path)]):
             return "invalid"
         if self.tree.object_bytes(mutant.path) == before:
             return "equivalent"
         return None
-
-    def restore(self, mutant, original):
-        self.tree.write(mutant.path, original)
-        self.tree.build("build", [self.tree.object_of(mutant.path)])
 
     def examine(self, mutant, tests, part):
         """Runs what has not been run of a mutant; its record."""
@@ -513,7 +518,7 @@ class Campaign:
                     break
                 ran[test.name] = test.digest
         finally:
-            self.restore(mutant, original)
+            self.tree.write(mutant.path, original)
         record = {"id": mutant.id, "path": mutant.path, "line": mutant.line,
                   "part": part, "operator": mutant.operator,
                   "change": mutate.change_of(original, mutant),
@@ -615,10 +620,10 @@ def parse(arguments):
 
 
 def main():
+    options = parse(sys.argv[1:])
     if len(sys.argv) == 1:
         import mutants_test
         return mutants_test.main()
-    options = parse(sys.argv[1:])
     if options.work:
         return campaign(os.path.abspath(options.work), ROOT, options) < SCORE
     with tempfile.TemporaryDirectory() as work:
