@@ -12,31 +12,16 @@
 #include "alloc/cascade/cascade.h"
 #include "alloc/spill/spill.h"
 #include "alloc/tile/tile.h"
+#include "pack/memo.h"
+#include "plan/cost.h"
 
-/* ---- traffic.c: what a plan costs ---- */
+/* ---- tensor_bytes.c: what nodes cost ---- */
 
-typedef struct Traffic {
-    uint64_t moved;   /* bytes */
-    uint64_t weights; /* bytes that are read, where these count: by tiles of
-                       * channels, and on machines that say so */
-    uint64_t work;    /* products, and elements of what has none */
-    uint64_t again;   /* bytes of results that are computed once more */
-    uint32_t instructions; /* of the listing, layers of the host aside */
-    bool too_long;         /* more than the machine holds */
-} Traffic;
-static inline uint64_t traffic_bytes(Traffic t) {
-    return t.moved + t.weights;
-}
-Traffic plan_traffic(const Plan *plan);
 /* Traffic.weights if each node reads its own once. */
 uint64_t weights_once(const Work *w);
 /* A byte over DDR counts as often as this the cycles that it takes: fewer bytes
- * are worth some time, but not any. Between tiles of channels more than between
- * others. */
-enum { BYTE_PRICE = 10, TILE_BYTE_PRICE = 150 };
-/* From or to backing memory, bursts and latency aside; 0 if nobody knows. */
-double bytes_seconds(const HwSpec *spec, double bytes);
-uint64_t row_work(const Graph *g, const Node *node);
+ * are worth some time, but not any. */
+enum { BYTE_PRICE = 10 };
 uint64_t node_work(const Work *w, NodeId id);
 
 /* ---- bank_spread.c: free memory for less waiting ---- */
@@ -48,13 +33,6 @@ void spread(Work *w, Problem *problem, PlanResult *result);
  * of a larger memory, if all of it can. */
 void partitions_keep(Work *w, const Problem *problem, PlanResult *result,
                      const HwMemory *real);
-
-/* ---- memo.c ---- */
-
-/* As plan_memory, but what was asked before is not searched again. */
-void placed_once(Recall *recall, Arena *arena, const PlanProblem *problem,
-                 const char *planner, bool best, PlanResult *result,
-                 const char **used);
 
 /* ---- lower.c ---- */
 

@@ -1,9 +1,9 @@
 /* pipeline.c - the stages in order; see pipeline.h. */
 #include "driver/pipeline.h"
 
+#include "alloc/alloc.h"
 #include "driver/replication.h"
 #include "native/native.h"
-
 #include "passes/pass.h"
 #include "sim/sim.h"
 

@@ -3,17 +3,18 @@
  * Input: a schedule, and off, safe, best or a file. Output: a plan.
  *   safe  copies where nothing but convolutions reads a volume, by the rule of
  *         facts/xdnn.md 2.4;
- *   best  from there what a model of the network likes best (alloc/search/replication.h),
- *         then, where memory is short, volume by volume another way, then
- *         volumes that come from backing memory with more copies; each kept
- *         where the whole network, simulated, takes fewer cycles, or as many
- *         in less active memory. Bounded by MAX_TRIALS simulations; never
- *         worse than safe;
+ *   best  from there what a model of the network likes best
+ *         (alloc/search/replication.h), then, where memory is short, volume by
+ *         volume another way, then volumes that come from backing memory with
+ *         more copies; each kept where the whole network, simulated, takes
+ *         fewer cycles, or as many in less active memory. Bounded by MAX_TRIALS
+ *         simulations; never worse than safe;
  *   file  lines of `name full sections units width` between tabs, for the
  *         outputs of layers; others as with safe (facts/xdnn.md 3, -G).
  */
 #include "driver/replication.h"
 
+#include "alloc/alloc.h"
 #include "alloc/search/replication.h"
 #include "base/file.h"
 #include "base/vec.h"

@@ -3,7 +3,7 @@
  * As plan_memory, whose answer depends on the question alone: of buffers
  * without relations each question is answered once.
  */
-#include "alloc/work.h"
+#include "pack/memo.h"
 
 typedef struct Placed {
     PlanResult result; /* without arrays */

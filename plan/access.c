@@ -5,7 +5,7 @@
  * them to write it. In one volume rows and channels tell them apart, though
  * their bytes interleave; else the bytes of whole granules.
  */
-#include "alloc/overlap/overlap.h"
+#include "plan/access.h"
 
 static uint64_t memory_base(const Placement *p) {
     enum { MEMORY_BITS = 48 };

@@ -6,7 +6,7 @@
  * teeth of as many bytes each, at equal distances. Rows that turn around the
  * end of a ring are two combs. What is no comb may touch all that it spans.
  */
-#include "alloc/overlap/overlap.h"
+#include "plan/access.h"
 
 #include "base/arith.h"
 #include "hwspec/layout.h"

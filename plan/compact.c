@@ -5,7 +5,7 @@
  * placements keep their numbers; of the others those that no action uses are
  * gone, and the rest stays in order.
  */
-#include "alloc/overlap/overlap.h"
+#include "plan/cost.h"
 
 /* By placement, its number in the copy; NONE: it is gone. */
 static uint32_t *new_numbers(Arena *arena, const Plan *plan, uint32_t n_kept,

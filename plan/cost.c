@@ -1,9 +1,9 @@
-/* cost.c - how long actions take; see overlap.h.
+/* cost.c - how long actions take; see cost.h.
  *
  * Input: a plan. Output: cycles of the machine's clock, by hwspec/cost.h, which
  * the simulator counts with, too.
  */
-#include "alloc/weights/weights.h"
+#include "plan/issue_queue.h"
 
 #include "hwspec/cost.h"
 
@@ -117,4 +117,11 @@ uint64_t plan_waiting(const Plan *plan) {
     }
     uint64_t busy = moves > work ? moves : work;
     return plan->cycles > busy ? plan->cycles - busy : 0;
+}
+
+PlanBound plan_bound(const Plan *plan) {
+    if (plan->ddr_again || plan->ddr_once <= plan->ddr_bound)
+        return (PlanBound){plan->ddr_bound, "no plan in this order moves less"};
+    return (PlanBound){plan->ddr_once,
+                       "no plan that computes nothing twice moves less"};
 }

@@ -4,7 +4,7 @@
  * engine, or the DMA, has done those before it, when those that it conflicts
  * with are done, and all but the `tiling.queue` in front of it.
  */
-#include "alloc/weights/weights.h"
+#include "plan/issue_queue.h"
 
 #include <string.h>
 

@@ -8,6 +8,7 @@
 #ifndef PLAN_PLAN_H
 #define PLAN_PLAN_H
 
+#include "geometry/geometry.h"
 #include "hwspec/lines.h"
 #include "pack/pack.h"
 #include "sched/sched.h"
@@ -41,14 +42,6 @@ typedef enum ActionKind {
     ACTION_HOST,   /* the host computes `node` in input/output/backing memory */
     ACTION_WEIGHTS /* block `weights` of `node` -> the first active memory */
 } ActionKind;
-
-/* Hardware tiles of channels, too: loop_nest.c. */
-typedef struct Nest {
-    uint32_t c, in_c; /* channels of a tile; 0: it has all, and is no nest */
-    bool weights_stay;
-    uint64_t input[2], weights[2], sums; /* bytes in active memory */
-    uint64_t over; /* 0, or the bytes of tiles that are too many */
-} Nest;
 
 /* Weights of a layer's output channels [c, c + n_c), `taps` of each, in the
  * first active memory, from one load on. */
@@ -133,42 +126,6 @@ typedef struct Plan {
     uint64_t memory_used[PLAN_MAX_POOLS * 2]; /* by memory: highest byte + 1 */
 } Plan;
 
-/* Cycles that a plan takes; UINT64_MAX: it breaks a rule. */
-typedef uint64_t PlanCycles(void *context, const Plan *plan);
-
-typedef struct PlanOptions {
-    const char *planner;   /* "auto" */
-    bool replication;      /* the rule of facts/xdnn.md 2.4, or none */
-    bool layer_by_layer;   /* none run together by stripes */
-    uint64_t aside;        /* bytes of the first memory that its size lacks, as
-                            * weights must have them: */
-    const char *aside_for; /* the layer whose smallest block is the largest */
-    bool no_remedy; /* what does not fit asks for no size that would do */
-    /* or NULL; by tensor id: how it is stored, all zero: by the rule */
-    const Repl *chosen;
-    /* or NULL; by node id: it is to read its input by tiles from backing
-     * memory, with the copies that can be made on the way */
-    const bool *fly;
-    uint32_t images;    /* of the listing that this is the plan of one of; 0:
-                         * just one */
-    PlanCycles *cycles; /* or NULL: then bytes alone decide between plans */
-    void *context;
-} PlanOptions;
-
-/* NULL after errors. When nothing fits: one error with the explanation
- * (step, volumes, bytes each, bytes short, the remedy if wanted), and
- * *does_not_fit. */
-const Plan *plan_make(Arena *arena, Diag *diag, const Schedule *real,
-                      const PlanOptions *options, bool *does_not_fit);
-
-/* The plan of one image so many times, over a schedule that sched_repeat has
- * made, on the same machine, which may hold more instructions; where transfers
- * run beside layers, those of one image beside layers of others. NULL after
- * errors; *does_not_fit: in memories, or as instructions. */
-const Plan *plan_images(Arena *arena, Diag *diag, const Plan *one,
-                        const Schedule *schedule, uint32_t images,
-                        bool *does_not_fit);
-
 /* The judge of whole plans, in release builds too: replays the actions over
  * byte ranges; every operand was written before it is read, and nothing alive
  * is overwritten. NULL if right, else a sentence. Shares no code with the
@@ -214,13 +171,6 @@ uint32_t plan_step_use(Arena *arena, const Plan *plan, const PlanStepUse **out);
 /* Whether it moves values between memories. */
 static inline bool is_move(const Action *a) {
     return a->kind == ACTION_LOAD || a->kind == ACTION_STORE;
-}
-
-/* C x H x W of a tensor. */
-static inline Volume plan_volume(const Graph *g, TensorId tensor) {
-    Volume v = {0};
-    shape_chw(&graph_tensor(g, tensor)->shape, &v.c, &v.h, &v.w);
-    return v;
 }
 
 #endif

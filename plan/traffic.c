@@ -4,38 +4,9 @@
  * Input: a plan. Output: its Traffic, counted by the actions as the simulator
  * counts instructions; elements, without padding of layouts.
  */
-#include "alloc/work.h"
+#include "plan/cost.h"
 
 #include "hwspec/cost.h"
-
-static uint64_t row_elements(const Graph *g, TensorId t) {
-    Volume v = plan_volume(g, t);
-    return (uint64_t)v.c * v.w;
-}
-
-double bytes_seconds(const HwSpec *spec, double bytes) {
-    double speed =
-        spec->backing >= 0 ? spec->memory[spec->backing].bandwidth : 0;
-    return speed > 0 ? bytes / speed : 0;
-}
-
-uint64_t node_work(const Work *w, NodeId id) {
-    const Node *node = graph_node(w->g, id);
-    return row_work(w->g, node) * plan_volume(w->g, node->out[0]).h;
-}
-
-uint64_t row_work(const Graph *g, const Node *node) {
-    uint64_t work = row_elements(g, node->out[0]);
-    if (node->op == OP_CONV || node->op == OP_CONV_POOL) {
-        const ConvAttr *c = &node->attr.conv;
-        uint32_t groups = c->groups ? c->groups : 1;
-        work *= (uint64_t)c->kernel[0] * c->kernel[1] *
-                (plan_volume(g, node->in[0]).c / groups);
-    }
-    if (node->op == OP_DECONV && deconv_spreads(node))
-        work *= plan_volume(g, node->in[0]).c;
-    return work;
-}
 
 /* Elements that an instruction with tiles of its own reads and writes. */
 static uint64_t tiled_elements(const Plan *plan, const Action *a) {
@@ -51,33 +22,18 @@ static uint64_t tiled_elements(const Plan *plan, const Action *a) {
     return elements;
 }
 
-/* What an instruction of the node reads of weights, where that counts. */
-static uint64_t node_reads(const HwSpec *spec, const Graph *g, const Node *node,
-                           int32_t engine) {
-    const ConvAttr *conv = &node->attr.conv;
-    if (!spec->tiling.weights_move || node->op != OP_CONV || engine < 0)
-        return 0;
-    return hwspec_weight_bytes(
-        spec, plan_volume(g, node->in[0]).c / (conv->groups ? conv->groups : 1),
-        (uint64_t)conv->kernel[0] * conv->kernel[1], conv->out_c);
-}
-
-uint64_t weights_once(const Work *w) {
-    uint64_t sum = 0;
-    for (NodeId id = {0}; id.i < w->g->node.n; id.i++)
-        sum += node_reads(w->spec, w->g, graph_node(w->g, id),
-                          w->legal[id.i].engine);
-    return sum;
+NestCost action_nest_reads(const Plan *plan, const Action *a) {
+    const Graph *g = plan->schedule->graph;
+    return nest_reads(plan->schedule->spec, g, graph_node(g, a->node),
+                      &a->legal, a->style, a->tile_h, a->tile_w, &a->nest);
 }
 
 static uint64_t run_weights(const Plan *plan, const Action *a) {
     const HwSpec *spec = plan->schedule->spec;
     const Graph *g = plan->schedule->graph;
-    uint64_t input, weights;
-    if (!a->nest.c)
-        return node_reads(spec, g, graph_node(g, a->node), a->legal.engine);
-    nest_reads(spec, g, a, &input, &weights);
-    return weights;
+    const Node *node = graph_node(g, a->node);
+    return a->nest.c ? action_nest_reads(plan, a).weights
+                     : weight_reads(spec, g, node, a->legal.engine);
 }
 
 /* Of the channels that it makes. */
@@ -121,11 +77,8 @@ Traffic plan_traffic(const Plan *plan) {
                        plan->block[a->weights - 1].n_c;
         if (a->kind == ACTION_RUN && a->style >= 0)
             elements = tiled_elements(plan, a);
-        if (a->kind == ACTION_RUN && a->nest.c) {
-            uint64_t input, weights;
-            nest_reads(plan->schedule->spec, g, a, &input, &weights);
-            sum.moved += input;
-        }
+        if (a->kind == ACTION_RUN && a->nest.c)
+            sum.moved += action_nest_reads(plan, a).input;
         if (a->kind == ACTION_COPY)
             sum.work +=
                 row_elements(g, plan->placement[a->out].tensor) * a->rows;
@@ -137,5 +90,26 @@ Traffic plan_traffic(const Plan *plan) {
         sum.moved += elements * plan->schedule->spec->element;
     }
     sum.too_long = most && sum.instructions > most;
+    return sum;
+}
+
+static uint64_t step_weights(const Schedule *schedule, const Step *step) {
+    const Graph *g = schedule->graph;
+    uint64_t sum = 0;
+    for (uint32_t k = 0; k < step->n; k++) {
+        const Slot *slot = &step->slot[k];
+        const Node *node = graph_node(g, slot->node);
+        if (slot->legal.engine >= 0 &&
+            hwspec_stages(schedule->spec, slot->legal.op))
+            sum += (uint64_t)weight_taps(g, node) *
+                   plan_volume(g, node->out[0]).c * schedule->spec->element;
+    }
+    return sum;
+}
+
+uint64_t plan_staged_weights(const Schedule *schedule) {
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < schedule->n_steps; i++)
+        sum += step_weights(schedule, &schedule->step[i]);
     return sum;
 }

@@ -14,7 +14,7 @@
 #define ALLOC_ALIAS_DECISIONS_H
 
 #include "base/memo.h"
-#include "plan/plan.h"
+#include "alloc/alloc.h"
 
 typedef enum Origin {
     FROM_INPUT,  /* the network's input: in the input memory */

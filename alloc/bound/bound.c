@@ -198,10 +198,3 @@ void bound_make(const Work *w, Plan *plan) {
     plan->ddr_once = plan->ddr_compulsory + (uint64_t)once;
     plan->ddr_layers = plan->ddr_compulsory + (uint64_t)layers;
 }
-
-PlanBound plan_bound(const Plan *plan) {
-    if (plan->ddr_again || plan->ddr_once <= plan->ddr_bound)
-        return (PlanBound){plan->ddr_bound, "no plan in this order moves less"};
-    return (PlanBound){plan->ddr_once,
-                       "no plan that computes nothing twice moves less"};
-}

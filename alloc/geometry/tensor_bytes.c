@@ -31,26 +31,9 @@ uint64_t active_bytes(const Work *w) {
     return sum;
 }
 
-/* Bytes of a fixed buffer; 0 in a linear memory. */
-static uint64_t buffer_bytes(const HwMemory *memory) {
-    return memory->buffers ? memory->size / memory->buffers : 0;
-}
-
-/* Volumes start with a buffer, and aligned, where the memory has buffers. */
-Pool pool_of(const HwMemory *memory) {
-    uint64_t align = memory->align ? memory->align : 1;
-    uint64_t buffer = buffer_bytes(memory);
-    if (!buffer)
-        return (Pool){.size = memory->buffers ? 0 : memory->size,
-                      .align = align};
-    uint64_t both = buffer;
-    while (both % align)
-        both += buffer;
-    return (Pool){.size = buffer * memory->buffers, .align = both};
-}
-
 static uint64_t bytes_in(const HwMemory *memory, const Volume *v, bool spans) {
-    uint64_t b = layout_bytes(memory->layout, v), one = buffer_bytes(memory);
+    uint64_t b = layout_bytes(memory->layout, v),
+             one = memory_buffer_bytes(memory);
     if (b > HUGE_BYTES)
         b = HUGE_BYTES;
     if (!one)
@@ -147,4 +130,17 @@ void replication_choose(Work *w) {
             role->repl = area ? hwspec_repl_rule(w->spec, c, area, false)
                               : hwspec_repl_none(w->spec, c);
     }
+}
+
+uint64_t node_work(const Work *w, NodeId id) {
+    const Node *node = graph_node(w->g, id);
+    return row_work(w->g, node) * plan_volume(w->g, node->out[0]).h;
+}
+
+uint64_t weights_once(const Work *w) {
+    uint64_t sum = 0;
+    for (NodeId id = {0}; id.i < w->g->node.n; id.i++)
+        sum += weight_reads(w->spec, w->g, graph_node(w->g, id),
+                            w->legal[id.i].engine);
+    return sum;
 }

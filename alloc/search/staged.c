@@ -46,16 +46,6 @@ static Sum over_nodes(const Schedule *schedule, NodeVisitor *visit) {
     return sum;
 }
 
-static void add_weights(Sum *sum, const Schedule *schedule, const Node *node) {
-    const Graph *g = schedule->graph;
-    sum->bytes += (uint64_t)weight_taps(g, node) *
-                  plan_volume(g, node->out[0]).c * schedule->spec->element;
-}
-
-uint64_t plan_staged_weights(const Schedule *schedule) {
-    return over_nodes(schedule, add_weights).bytes;
-}
-
 static void take_least(Sum *most, const Schedule *schedule, const Node *node) {
     uint64_t bytes = block_least(schedule->spec, schedule->graph, node);
     if (!most->name || bytes > most->bytes)

@@ -18,7 +18,7 @@
  * facts/two-level.md 2.4; the bound that bench/tiles.py prints is Chen et al.,
  * "Communication lower bound in convolution accelerators", HPCA 2020.
  */
-#include "alloc/geometry/tile_loops.h"
+#include "alloc/tile/loop_nest.h"
 
 #include <string.h>
 
@@ -149,30 +149,6 @@ static void consider_depths(const Loops *l, Sizes *s, const Channels *in,
     s->in_c = deepest(l, s, in);
     if (s->in_c)
         consider(l, s, best);
-}
-
-/* `input`: it comes from that memory. */
-static Loops loops_make(const HwSpec *spec, const Graph *g, const Node *node,
-                        const Legal *legal, const HwTileStyle *style,
-                        int32_t input) {
-    const ConvAttr *conv = &node->attr.conv;
-    const HwMemory *m = spec->memory;
-    double wire = bytes_seconds(spec, 1) * spec->clock;
-    return (Loops){.spec = spec,
-                   .wire = wire,
-                   .byte_cycles = TILE_BYTE_PRICE * wire,
-                   .bytes_alone = spec->tiling.bytes_alone || wire <= 0,
-                   .engine = &spec->engine[legal->engine],
-                   .from = style->in_backing ? &m[input] : NULL,
-                   .to = style->out_backing ? &m[spec->backing] : NULL,
-                   .conv = conv,
-                   .style = style,
-                   .in = plan_volume(g, node->in[0]),
-                   .out = plan_volume(g, node->out[0]),
-                   .taps = (uint64_t)conv->kernel[0] * conv->kernel[1],
-                   .element = spec->element,
-                   .align = pool_of(&m[0]).align,
-                   .by_channel = legal->op == HW_OP_CONV_DEPTHWISE};
 }
 
 static Loops loops_of(const Work *w, NodeId id, const HwTileStyle *style) {
@@ -421,34 +397,7 @@ void nest_choose(const Work *w, NodeId id, Mode *mode) {
 
 /* ---- what it moves ---- */
 
-static NestCost cost_of(const Loops *l, uint32_t tile_h, uint32_t tile_w,
-                        const Nest *nest, bool timed) {
-    Arena *arena = arena_new("nest");
-    Cut rows = nest_cut(arena, l->conv, 0, l->in.h, l->out.h, tile_h);
-    Cut cols = nest_cut(arena, l->conv, 1, l->in.w, l->out.w, tile_w);
-    Sizes s = {&rows, &cols, nest->c, nest->in_c};
-    bool stay = nest->weights_stay;
-    NestCost cost = {.weights =
-                         nest_weights(l) * nest_weight_reads(l, &s, stay)};
-    if (l->style->in_backing)
-        cost.input = nest_input_reads(l, &s, stay) * l->element;
-    if (timed)
-        cost.cycles = nest_cycles(l, &s, stay);
-    arena_free(arena);
-    return cost;
-}
-
 NestCost nest_cost(const Work *w, NodeId id, const Mode *mode) {
     Loops l = loops_of(w, id, &w->spec->tiling.style[mode->style]);
-    return cost_of(&l, mode->tile_h, mode->tile_w, &mode->nest, true);
-}
-
-void nest_reads(const HwSpec *spec, const Graph *g, const Action *a,
-                uint64_t *input, uint64_t *weights) {
-    const Node *node = graph_node(g, a->node);
-    Loops l = loops_make(spec, g, node, &a->legal,
-                         &spec->tiling.style[a->style], spec->backing);
-    NestCost cost = cost_of(&l, a->tile_h, a->tile_w, &a->nest, false);
-    *input = cost.input;
-    *weights = cost.weights;
+    return loops_cost(&l, mode->tile_h, mode->tile_w, &mode->nest, true);
 }

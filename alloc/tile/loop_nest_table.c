@@ -12,8 +12,8 @@
  * rows and channels would not, the others are left out. So are sizes that
  * hardly differ from others, and tiles that leave most of the capacity free.
  */
-#include "alloc/geometry/tile_loops.h"
 #include "alloc/search/boxes.h"
+#include "alloc/tile/loop_nest.h"
 #include "base/arith.h"
 #include "base/vec.h"
 

@@ -5,13 +5,10 @@
 #define ALLOC_TILE_TILE_H
 
 #include "alloc/alias/decisions.h"
+#include "geometry/geometry.h"
 
 /* ---- rows.c: planks and tiles ---- */
 
-typedef struct Rows {
-    uint32_t in_row, in_rows, pad_top, pool_pad_top;
-} Rows;
-Rows rows_needed(const Graph *g, NodeId node, uint32_t row, uint32_t rows);
 /* The action reads these of its operands. */
 static inline void action_reads(Action *a, Rows need) {
     a->in_row = need.in_row;
@@ -19,18 +16,6 @@ static inline void action_reads(Action *a, Rows need) {
     a->pad_top = need.pad_top;
     a->pool_pad_top = need.pool_pad_top;
 }
-/* The same along an axis: 0 rows, 1 columns. */
-Rows axis_needed(const Graph *g, NodeId node, uint32_t axis, uint32_t at,
-                 uint32_t n);
-/* Of a convolution with its pool: how many are in front of the pool. */
-uint32_t axis_before_pool(const Graph *g, NodeId node, uint32_t axis,
-                          uint32_t at, uint32_t n);
-/* Along an axis, parts of the node's result are multiples of this, as is where
- * they begin. */
-uint32_t node_quantum(const Graph *g, NodeId node, uint32_t axis);
-/* Whether each pixel that a transposed convolution reads makes pixels of its
- * own, as in upsampling. */
-bool deconv_spreads(const Node *node);
 /* The highest planks of the node that take at most `free` bytes, its operands'
  * with them: rows of its result; 0 if there are none. */
 uint32_t plank_highest(const Work *w, NodeId node, uint64_t free);
@@ -43,13 +28,6 @@ size_t plank_slots(const Graph *g);
 /* The next way to run a node with less in active memory, given the bytes that
  * are free at its step; false if there is none. */
 bool mode_next(Work *w, NodeId node, uint64_t free);
-/* Pixels of the input that hardware tiles of the output read. */
-uint64_t tiles_read(const Graph *g, const Node *node, uint32_t tile_w,
-                    uint32_t tile_h);
-/* Pixels along an axis that a span of the output needs of the input, and of
- * what lies in front of a fused pool. */
-void tile_needs(const Graph *g, NodeId node, uint32_t axis, uint32_t at,
-                uint32_t n, uint32_t *in, uint32_t *made);
 /* Bytes of a hardware tile's input, and the copies of its channels. */
 uint64_t tile_bytes(const Work *w, NodeId node, const Mode *mode);
 Repl tile_repl(const Work *w, NodeId node);
@@ -123,14 +101,7 @@ extern const uint32_t nest_prices[N_NEST_PRICES];
 size_t nest_slots(const Schedule *schedule);
 /* Bytes of the input and of weights that the mode reads from outside, and its
  * cycles. */
-typedef struct NestCost {
-    uint64_t input, weights, cycles;
-} NestCost;
 NestCost nest_cost(const Work *w, NodeId node, const Mode *mode);
-/* Bytes of the input and of weights that the action reads from outside. */
-void nest_reads(const HwSpec *spec, const Graph *g, const Action *action,
-                uint64_t *input, uint64_t *weights);
-
 /* ---- hardware.c: layers by hardware tiles ---- */
 
 /* Cycles with the mode's tiles, as the machine overlaps them; ports aside. */

@@ -25,14 +25,6 @@ typedef struct Blocks {
     VEC(uint32_t) slice_of;
 } Blocks;
 
-uint32_t weight_taps(const Graph *g, const Node *node) {
-    Volume in = plan_volume(g, node->in[0]);
-    if (node->op == OP_FC)
-        return in.c * in.h * in.w;
-    const ConvAttr *c = &node->attr.conv;
-    return c->kernel[0] * c->kernel[1] * (in.c / (c->groups ? c->groups : 1));
-}
-
 static bool needs_weights(const Plan *plan, const Action *a) {
     return a->kind == ACTION_RUN &&
            hwspec_stages(plan->schedule->spec, a->legal.op);

@@ -6,59 +6,7 @@
 
 #include "alloc/overlap/overlap.h"
 #include "alloc/search/boxes.h"
-
-/* ---- issue_queue.c: time as the simulator counts it ---- */
-
-/* What an action touches. */
-typedef struct Touched {
-    Accesses volumes;
-    Reach weights; /* bytes in the first memory; none: both 0 */
-    bool loads;    /* it writes these */
-} Touched;
-static inline Reach block_bytes(const WeightBlock *b) {
-    return (Reach){b->offset, b->offset + b->bytes};
-}
-Touched touched_by(Arena *arena, const Plan *plan, const Action *a);
-
-typedef struct QueueEntry {
-    Touched touched;
-    uint64_t end; /* cycle */
-} QueueEntry;
-
-/* Bytes of the first memory that are in use. */
-typedef struct InUse {
-    Reach bytes;
-    uint64_t until; /* cycle, or action */
-} InUse;
-
-/* By first byte. */
-typedef VEC(InUse) InUses;
-void in_uses_add(Arena *arena, InUses *all, InUse one);
-/* Those are gone that were in use until less than this. */
-void in_uses_drop(InUses *all, uint64_t less);
-
-typedef struct Queue {
-    Arena *arena;
-    const Plan *plan;                  /* its placements and blocks */
-    uint64_t done[HW_MAX_ENGINES + 1]; /* by engine; the DMA last */
-    uint64_t floor;                    /* cycle before which nothing begins */
-    VEC(uint64_t) ended;               /* by action */
-    VEC(QueueEntry) entry;             /* that may still be at work */
-    InUses at_work;                    /* of these, until they end */
-} Queue;
-
-/* The cycle at which the bytes that it touches are free for the action. */
-uint64_t queue_ready(const Queue *q, const Touched *t);
-/* The same of bytes of the first memory that are to be written. */
-uint64_t queue_free(const Queue *q, Reach bytes);
-/* The engine at which it is at work; HW_MAX_ENGINES: the DMA. */
-uint32_t unit_of(const Action *a);
-/* The action follows those that were added before. */
-void queue_add(Queue *q, const Action *a, const Touched *t);
-/* The cycle at which all is done. */
-uint64_t queue_over(const Queue *q);
-/* Cycles of the whole plan, its actions in their order. */
-uint64_t queue_cycles(const Plan *plan);
+#include "plan/issue_queue.h"
 
 /* ---- free_space.c: what volumes leave ---- */
 
@@ -91,8 +39,6 @@ typedef struct Sliced {
     const uint32_t *slice_of; /* by action: index in slice; NONE */
 } Sliced;
 
-/* Weights of an output channel. */
-uint32_t weight_taps(const Graph *g, const Node *node);
 /* Bytes of the smallest block that the node can run by. */
 uint64_t block_least(const HwSpec *spec, const Graph *g, const Node *node);
 /* Bytes of a first memory in which each layer has room for its smallest block.
@@ -219,11 +165,6 @@ Staged stage(Arena *arena, const Banded *banded, StageWay way,
 Staged stage_again(Arena *arena, const Plan *plan, bool evicts, uint64_t keeps,
                    Plan *out);
 
-/* ---- explain_weights.c ---- */
-
-/* `live`: by step, bytes of volumes in the first memory. */
-const char *explain_weights(Arena *arena, const Plan *plan,
-                            const uint64_t *live);
 
 /* ---- reserves.c ---- */
 
@@ -236,7 +177,5 @@ uint64_t staged_least(const Schedule *schedule, const PlanOptions *options);
 /* Says why none fits. */
 void explain_staged(Arena *arena, Diag *diag, const Schedule *schedule,
                     const PlanOptions *options);
-/* Bytes of the weights of all layers. */
-uint64_t plan_staged_weights(const Schedule *schedule);
 
 #endif

@@ -2,7 +2,8 @@
  *
  * Input: a plan. Output: text, volumes in the order in which they are made.
  */
-#include "alloc/weights/weights.h"
+#include "plan/report/explain.h"
+#include "plan/cost.h"
 #include "plan/report/tensor_history.h"
 
 #include "base/text.h"

@@ -4,7 +4,8 @@
  *
  * Input: a plan with blocks of weights. Output: text, or sums.
  */
-#include "alloc/weights/weights.h"
+#include "plan/issue_queue.h"
+#include "plan/report/explain.h"
 
 #include "base/text.h"
 

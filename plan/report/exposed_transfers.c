@@ -4,8 +4,9 @@
  * lines for the longest transfers in steps of their own: what they have to wait
  * for, and which layer runs next. Of a machine with a queue just the sums.
  */
-#include "alloc/overlap/overlap.h"
 #include "base/text.h"
+#include "plan/access.h"
+#include "plan/cost.h"
 
 #include <stdlib.h>
 #include <string.h>

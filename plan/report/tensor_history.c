@@ -6,6 +6,8 @@
  */
 #include "plan/report/tensor_history.h"
 
+#include "plan/cost.h"
+
 typedef struct Reader {
     Arena *arena;
     const Plan *plan;
@@ -168,12 +170,12 @@ static void read_move(Reader *r, const Action *a) {
 static void read_tiles(Reader *r, const Action *a, const Placement *in) {
     Story *s = &r->story[in->tensor.i];
     const Node *node = graph_node(r->g, a->node);
-    uint64_t input = 0, weights;
+    uint64_t input;
     if (a->style < 0 || is_active(r, in))
         return;
     s->tiled = true;
     if (a->nest.c)
-        nest_reads(r->spec, r->g, a, &input, &weights);
+        input = action_nest_reads(r->plan, a).input;
     else
         input = tiles_read(r->g, node, a->tile_w, a->tile_h) *
                 plan_volume(r->g, in->tensor).c * r->spec->element;

@@ -3,7 +3,8 @@
 #ifndef PLAN_REPORT_TENSOR_HISTORY_H
 #define PLAN_REPORT_TENSOR_HISTORY_H
 
-#include "alloc/work.h"
+#include "base/vec.h"
+#include "plan/plan.h"
 
 /* How much of a tensor moves between active memory and another one. */
 typedef struct Moved {

@@ -3,7 +3,7 @@
 #define TESTS_ALLOC_NETS_H
 
 #include "base/rng.h"
-#include "plan/plan.h"
+#include "alloc/alloc.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -5,7 +5,7 @@
  * tile, the next ones come in and its results leave, over the same wires. What
  * a tile costs depends on few sizes; those of an axis that are alike are runs.
  */
-#include "alloc/geometry/tile_loops.h"
+#include "geometry/tile_loops.h"
 
 #include "base/arith.h"
 #include "hwspec/cost.h"

@@ -1,4 +1,4 @@
-/* test_copies.c - which volumes are stored with copies: the model's choice
+/* test_replication.c - which volumes are stored with copies: the model's choice
  * against all combinations, and plans that carry copies through a concat. */
 #include <setjmp.h>
 #include <stdarg.h>

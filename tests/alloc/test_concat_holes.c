@@ -1,5 +1,5 @@
-/* test_slots.c - concats that lend their bytes: in memories of about the peak
- * that sched foretells, random networks are planned (plan_make judges each
+/* test_concat_holes.c - concats that lend their bytes: in memories of about the
+ * peak that sched foretells, random networks are planned (plan_make judges each
  * plan), and where slots were needed the live peak is the one foretold. */
 #include <setjmp.h>
 #include <stdarg.h>

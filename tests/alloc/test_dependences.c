@@ -1,4 +1,4 @@
-/* test_waits.c - actions that wait for what they must, and for no more:
+/* test_dependences.c - actions that wait for what they must, and for no more:
  * random plans against all pairs. */
 #include <setjmp.h>
 #include <stdarg.h>

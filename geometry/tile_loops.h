@@ -1,9 +1,9 @@
-/* tile_loops.h - loops over tiles of channels, too, as the files nest*.c see
- * them; private to alloc. */
-#ifndef ALLOC_GEOMETRY_TILE_LOOPS_H
-#define ALLOC_GEOMETRY_TILE_LOOPS_H
+/* tile_loops.h - a convolution as loops over tiles of rows, columns, output and
+ * input channels: sizes, places, bytes and cycles of the tiles. */
+#ifndef GEOMETRY_TILE_LOOPS_H
+#define GEOMETRY_TILE_LOOPS_H
 
-#include "alloc/work.h"
+#include "geometry/geometry.h"
 
 /* Tiles of an axis one behind the other that are alike: pixels of the input and
  * of the output. */
@@ -52,6 +52,19 @@ typedef struct Sizes {
     uint32_t c, in_c;
 } Sizes;
 
+/* A byte of a tile over DDR counts as often as this the cycles that it takes:
+ * fewer bytes are worth some time, but not any. */
+enum { TILE_BYTE_PRICE = 150 };
+
+/* ---- tile_loops.c ---- */
+
+/* `input`: the memory that the input comes from. */
+Loops loops_make(const HwSpec *spec, const Graph *g, const Node *node,
+                 const Legal *legal, const HwTileStyle *style, int32_t input);
+/* What loops over tiles of that size cost; `timed`: cycles, too. */
+NestCost loops_cost(const Loops *l, uint32_t tile_h, uint32_t tile_w,
+                    const Nest *nest, bool timed);
+
 /* ---- tile_loops_bytes.c ---- */
 
 Cut nest_cut(Arena *arena, const ConvAttr *conv, uint32_t axis, uint32_t in,
@@ -81,19 +94,5 @@ uint64_t nest_least_cycles(const Loops *l, const Sizes *s);
 uint64_t nest_ideal_cycles(const Loops *l);
 /* Cycles of the engine alone with all tiles of so many channels. */
 uint64_t nest_busy_cycles(const Loops *l, uint32_t c, uint32_t in_c);
-
-/* ---- loop_nest_table.c ---- */
-
-/* The cheapest tiles of a layer for all capacities, at several prices. */
-typedef struct NestEntry {
-    uint64_t end, moved, cycles;
-    uint32_t tile_h, tile_w;
-    Nest nest;
-} NestEntry;
-NestTable *nest_table_new(Arena *arena, const Loops *l);
-/* For the largest of these that is no larger, and at one of nest_prices, else
- * the last; NULL: none fits. */
-const NestEntry *nest_table_find(Arena *arena, NestTable *table, const Loops *l,
-                                 uint64_t capacity, uint32_t price);
 
 #endif

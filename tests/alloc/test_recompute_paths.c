@@ -1,5 +1,5 @@
-/* test_paths.c - chains of convolutions against an exhaustive search of plans
- * that may make any rows again. */
+/* test_recompute_paths.c - chains of convolutions against an exhaustive search
+ * of plans that may make any rows again. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* test_nest.c - tiles of rows, columns and channels: the plan's against every
- * size and order, each counted by walking its loops. */
+/* test_loop_nest.c - tiles of rows, columns and channels: the plan's against
+ * every size and order, each counted by walking its loops. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

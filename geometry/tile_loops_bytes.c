@@ -8,7 +8,9 @@
  * read again. Where a kernel steps over pixels, tiles have those alone that it
  * reads.
  */
-#include "alloc/geometry/tile_loops.h"
+#include "geometry/tile_loops.h"
+
+#include "base/arith.h"
 
 static uint32_t pieces(uint32_t size, uint32_t tile) {
     return (size + tile - 1) / tile;

@@ -1,6 +1,6 @@
-/* test_spread.c - room that is used against waiting: operands of sums lie in
- * different partitions, and pools clear of the convolution before them, where
- * active memory is large enough; plans in less are as good as before. */
+/* test_bank_spread.c - room that is used against waiting: operands of sums lie
+ * in different partitions, and pools clear of the convolution before them,
+ * where active memory is large enough; plans in less are as good as before. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

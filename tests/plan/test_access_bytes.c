@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "alloc/overlap/overlap.h"
+#include "plan/access.h"
 #include "base/rng.h"
 #include "tests/effort.h"
 

@@ -1,0 +1,43 @@
+/* alloc.h - Schedule -> Plan: the planner's door. */
+#ifndef ALLOC_ALLOC_H
+#define ALLOC_ALLOC_H
+
+#include "plan/plan.h"
+
+/* Cycles that a plan takes; UINT64_MAX: it breaks a rule. */
+typedef uint64_t PlanCycles(void *context, const Plan *plan);
+
+typedef struct PlanOptions {
+    const char *planner;   /* "auto" */
+    bool replication;      /* the rule of facts/xdnn.md 2.4, or none */
+    bool layer_by_layer;   /* none run together by stripes */
+    uint64_t aside;        /* bytes of the first memory that its size lacks, as
+                            * weights must have them: */
+    const char *aside_for; /* the layer whose smallest block is the largest */
+    bool no_remedy; /* what does not fit asks for no size that would do */
+    /* or NULL; by tensor id: how it is stored, all zero: by the rule */
+    const Repl *chosen;
+    /* or NULL; by node id: it is to read its input by tiles from backing
+     * memory, with the copies that can be made on the way */
+    const bool *fly;
+    uint32_t images;    /* of the listing that this is the plan of one of; 0:
+                         * just one */
+    PlanCycles *cycles; /* or NULL: then bytes alone decide between plans */
+    void *context;
+} PlanOptions;
+
+/* NULL after errors. When nothing fits: one error with the explanation
+ * (step, volumes, bytes each, bytes short, the remedy if wanted), and
+ * *does_not_fit. */
+const Plan *plan_make(Arena *arena, Diag *diag, const Schedule *real,
+                      const PlanOptions *options, bool *does_not_fit);
+
+/* The plan of one image so many times, over a schedule that sched_repeat has
+ * made, on the same machine, which may hold more instructions; where transfers
+ * run beside layers, those of one image beside layers of others. NULL after
+ * errors; *does_not_fit: in memories, or as instructions. */
+const Plan *plan_images(Arena *arena, Diag *diag, const Plan *one,
+                        const Schedule *schedule, uint32_t images,
+                        bool *does_not_fit);
+
+#endif

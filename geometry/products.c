@@ -1,0 +1,63 @@
+/* products.c - what a node takes of an engine and of backing memory: products,
+ * weights, and what its memory's buffers are. Closed forms of its shapes. */
+#include "geometry/geometry.h"
+
+#include "hwspec/cost.h"
+
+uint64_t row_elements(const Graph *g, TensorId t) {
+    Volume v = plan_volume(g, t);
+    return (uint64_t)v.c * v.w;
+}
+
+uint64_t row_work(const Graph *g, const Node *node) {
+    uint64_t work = row_elements(g, node->out[0]);
+    if (node->op == OP_CONV || node->op == OP_CONV_POOL) {
+        const ConvAttr *c = &node->attr.conv;
+        uint32_t groups = c->groups ? c->groups : 1;
+        work *= (uint64_t)c->kernel[0] * c->kernel[1] *
+                (plan_volume(g, node->in[0]).c / groups);
+    }
+    if (node->op == OP_DECONV && deconv_spreads(node))
+        work *= plan_volume(g, node->in[0]).c;
+    return work;
+}
+
+uint32_t weight_taps(const Graph *g, const Node *node) {
+    Volume in = plan_volume(g, node->in[0]);
+    if (node->op == OP_FC)
+        return in.c * in.h * in.w;
+    const ConvAttr *c = &node->attr.conv;
+    return c->kernel[0] * c->kernel[1] * (in.c / (c->groups ? c->groups : 1));
+}
+
+uint64_t weight_reads(const HwSpec *spec, const Graph *g, const Node *node,
+                      int32_t engine) {
+    const ConvAttr *conv = &node->attr.conv;
+    if (!spec->tiling.weights_move || node->op != OP_CONV || engine < 0)
+        return 0;
+    return hwspec_weight_bytes(
+        spec, plan_volume(g, node->in[0]).c / (conv->groups ? conv->groups : 1),
+        (uint64_t)conv->kernel[0] * conv->kernel[1], conv->out_c);
+}
+
+double bytes_seconds(const HwSpec *spec, double bytes) {
+    double speed =
+        spec->backing >= 0 ? spec->memory[spec->backing].bandwidth : 0;
+    return speed > 0 ? bytes / speed : 0;
+}
+
+uint64_t memory_buffer_bytes(const HwMemory *memory) {
+    return memory->buffers ? memory->size / memory->buffers : 0;
+}
+
+Pool pool_of(const HwMemory *memory) {
+    uint64_t align = memory->align ? memory->align : 1;
+    uint64_t buffer = memory_buffer_bytes(memory);
+    if (!buffer)
+        return (Pool){.size = memory->buffers ? 0 : memory->size,
+                      .align = align};
+    uint64_t both = buffer;
+    while (both % align)
+        both += buffer;
+    return (Pool){.size = buffer * memory->buffers, .align = both};
+}
