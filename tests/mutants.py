@@ -11,9 +11,10 @@ copy of the tree; the checkout is only read.
   survived     every test that runs the line passes; those that were read, and
                why they stay, are in tests/mutants_read.txt
 
-Two rounds: unit programs, then for those that are left the scripts of
-tests/all.py that take less than --most seconds. Which lines a test runs is
-measured once, by a build with --coverage. All results are lines of JSON in
+Three rounds, each for those that the ones before left: unit programs, the
+scripts of tests/all.py that take less than --most seconds, and the unit
+programs with sanitizers. Which lines a test runs is measured once, by a build
+with --coverage. All results are lines of JSON in
 WORK/results.jsonl, written as they come; a second run with the same folder goes
 on from there, and runs of the survivors only tests that were not run or have
 changed since.
@@ -22,7 +23,7 @@ usage: mutants.py [options]
   --work FOLDER    folder for the copy and the results (else a temporary one)
   --count N        mutants that count; else 200
   --seed TEXT      other mutants
-  --rounds NAMES   of unit,script; else both
+  --rounds NAMES   of unit,script,asan; else all
   --most SECONDS   of processors that a script may take; else 30
   --only TEXT      only mutants with this in their place, as PATH:LINE:
   --list           only print survivors of the folder: place, change, reason
@@ -72,12 +73,13 @@ SKIPPED = {"lint", "library", "llvm", "mutants", "farm"}
 
 # Of a test on a mutant: processor seconds and real ones, over those that it
 # takes by itself, and bytes of memory.
-CPU_FACTOR, CPU_MORE = 4, 5
+CPU_FACTOR, CPU_MORE = 4, 3
 WALL_FACTOR, WALL_MORE = 60, 120
 MEMORY = 4 << 30
 FILE_BYTES = 1 << 30
 
-Test = collections.namedtuple("Test", "name kind command needs digest")
+# `needs`: what ninja makes for it in the folder `build`.
+Test = collections.namedtuple("Test", "name kind command build needs digest")
 Run = collections.namedtuple("Run", "verdict cpu")
 
 
@@ -201,13 +203,13 @@ class Tree:
         self.configure("build", "-O2")
         self.objects, self.originals = {}, {}
 
-    def configure(self, name, flags):
+    def configure(self, name, flags, *options):
         """A kind of build of our own: flags without debug information."""
         if os.path.exists(os.path.join(self.folder, name, "build.ninja")):
             return
         command = ["cmake", "-S", ".", "-B", name, "-G", "Ninja",
                    "-DCMAKE_BUILD_TYPE=Mutants",
-                   f"-DCMAKE_C_FLAGS_MUTANTS={flags}"]
+                   f"-DCMAKE_C_FLAGS_MUTANTS={flags}", *options]
         done = subprocess.run(command, cwd=self.folder, capture_output=True,
                               text=True, check=False)
         if done.returncode:
@@ -267,26 +269,31 @@ class Tree:
 
 # ---- Tests, what they cost and which lines they run
 
-def tests_of(tree, rounds):
-    """The tests of a tree, of these rounds, in no order."""
-    os.chdir(tree.folder)
-    found = []
-    if "unit" in rounds:
-        for name, command in suite.unit_tests("build"):
-            program = command[0].split("/")[1]
-            room = program.split("_test_")[0]
-            files = glob.glob(f"tests/{room}/**", recursive=True)
-            found.append(Test(program, "unit", command, (program,),
-                              digest_of(files + glob.glob("tests/*.h"))))
-    if "script" in rounds:
-        files = [path for folder in ("tests", "bench")
-                 for path in glob.glob(f"{folder}/*.py")]
-        shared = digest_of(files + glob.glob("tests/cli/*"))
-        for name, command in suite.scripts(False):
-            if name not in SKIPPED:
-                found.append(Test(name, "script", command,
-                                  ("amphora", "amphora-native"), shared))
-    return found
+def unit_tests():
+    """The unit programs of the tree that is the current folder."""
+    for _, command in suite.unit_tests("build"):
+        program = command[0].split("/")[1]
+        room = program.split("_test_")[0]
+        files = glob.glob(f"tests/{room}/**", recursive=True)
+        yield Test(program, "unit", command, "build", (program,),
+                   digest_of(files + glob.glob("tests/*.h")))
+
+
+def sanitized(test):
+    """A unit program with sanitizers."""
+    return test._replace(name="asan " + test.name, kind="asan",
+                         command=["build-asan/" + test.name],
+                         build="build-asan")
+
+
+def script_tests():
+    files = [path for folder in ("tests", "bench")
+             for path in glob.glob(f"{folder}/*.py")]
+    shared = digest_of(files + glob.glob("tests/cli/*"))
+    for name, command in suite.scripts(False):
+        if name not in SKIPPED:
+            yield Test(name, "script", command, "build",
+                       ("amphora", "amphora-native"), shared)
 
 
 def lines_run(tree):
@@ -343,11 +350,13 @@ class Coverage:
 
     def measure(self, test):
         """Cost of a test in build, and its lines; None if it is not taken."""
+        if test.kind == "asan":
+            self.tree.build(test.build, test.needs)
         start = children_cpu()
         run = self.tree.run(test.command, 0, more=self.most)
         cost = max(children_cpu() - start, 0.01)
-        if run.verdict != "passed":
-            return {"verdict": run.verdict, "cost": cost}
+        if run.verdict != "passed" or test.kind == "asan":
+            return {"verdict": run.verdict, "cost": cost, "lines": {}}
         self.build()
         program = os.path.join(self.tree.folder, "build-coverage")
         command = [os.path.join(program, test.name)] \
@@ -372,6 +381,9 @@ class Coverage:
         if found["verdict"] != "passed":
             return False
         self.cost[test.name] = found["cost"]
+        if test.kind == "asan":  # the same lines as without
+            self.ran[test.name] = self.ran[test.needs[0]]
+            return True
         self.ran[test.name] = {}
         for source, (code, ran) in found["lines"].items():
             self.code[source].update(code)
@@ -479,12 +491,18 @@ class Campaign:
         self.quota = quotas(options.count)
         self.chosen = []
 
-    def tests(self, kind):
-        """Tests of a kind that are of use, the cheapest first."""
-        taken = [t for t in tests_of(self.tree, (kind,))
-                 if self.coverage.take(t)]
-        return sorted(taken, key=lambda t: (self.coverage.cost[t.name],
-                                            t.name))
+    def taken(self, tests):
+        """Those that are of use, the cheapest first."""
+        return sorted((t for t in tests if self.coverage.take(t)),
+                      key=lambda t: (self.coverage.cost[t.name], t.name))
+
+    def sanitized(self, tests):
+        """The unit programs that run lines of survivors, with sanitizers."""
+        left = [m for m, _ in self.chosen
+                if self.results.of[m.id]["verdict"] == "survived"]
+        return self.taken(
+            sanitized(t) for t in tests if t.kind == "unit" and
+            any(self.coverage.runs(t, m) for m in left))
 
     def compiled(self, mutant, original):
         """Writes a mutant: invalid, equivalent, or None if it counts."""
@@ -510,7 +528,7 @@ class Campaign:
             verdict = self.compiled(mutant, original)
             by = None
             for test in due if verdict is None else ():
-                self.tree.build("build", test.needs)
+                self.tree.build(test.build, test.needs)
                 run = self.tree.run(test.command,
                                     self.coverage.cost[test.name])
                 if run.verdict != "passed":
@@ -541,15 +559,22 @@ class Campaign:
                     self.chosen.append((mutant, part))
 
     def run(self, rounds):
-        tests = self.tests("unit") if "unit" in rounds else []
+        os.chdir(self.tree.folder)
+        tests = self.taken(unit_tests())
         say(f"{len(tests)} unit programs")
-        self.choose(tests)
+        self.choose(tests if "unit" in rounds else [])
         if "script" in rounds:
-            tests += self.tests("script")
-            say(f"{len(tests)} tests")
-            for mutant, part in self.chosen:
-                self.examine(mutant, tests, part)
+            self.continue_with(self.taken(script_tests()))
+        if "asan" in rounds:
+            self.tree.configure("build-asan", "-O1", "-DSANITIZE=ON",
+                                "-DCMAKE_C_COMPILER=clang")
+            self.continue_with(self.sanitized(tests))
         return [self.results.of[m.id] for m, _ in self.chosen]
+
+    def continue_with(self, tests):
+        say(f"{len(tests)} more tests")
+        for mutant, part in self.chosen:
+            self.examine(mutant, tests, part)
 
 
 def describe(record):
@@ -612,7 +637,7 @@ def parse(arguments):
     parser.add_argument("--work")
     parser.add_argument("--count", type=int, default=200)
     parser.add_argument("--seed", default="1")
-    parser.add_argument("--rounds", default="unit,script",
+    parser.add_argument("--rounds", default="unit,script,asan",
                         type=lambda text: text.split(","))
     parser.add_argument("--most", type=float, default=30)
     parser.add_argument("--only", default="")
