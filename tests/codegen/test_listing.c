@@ -656,6 +656,11 @@ static void damaged_bytes_are_refused_or_read(void **state) {
         copy[at] = data[at];
         arena_reset(scratch);
     }
+    copy[len - 1] = 'x';
+    diag = diag_new(arena);
+    assert_null(listing_decode(arena, diag, spec, "x.bin", copy, len));
+    assert_string_equal(messages(arena, diag),
+                        "0:12: the table of strings does not end in a NUL");
     diag = diag_new(arena);
     assert_null(
         listing_decode(arena, diag, load(arena, "null"), "x.bin", data, len));

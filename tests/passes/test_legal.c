@@ -272,6 +272,12 @@ static void sums_need_two_operands_of_one_shape(void **state) {
 }
 
 /* The first engine that can; the reason is the first one's. */
+static int ahead(const Net *net, const Machine *m, const char *name) {
+    Uses uses = graph_uses(net->arena, net->g);
+    NodeId id = net_find(net, name);
+    return legal_check_ahead(&m->spec, net->g, &uses, id).engine;
+}
+
 static void engines_are_tried_in_order(void **state) {
     (void)state;
     Machine m;
@@ -286,6 +292,33 @@ static void engines_are_tried_in_order(void **state) {
     assert_int_equal(check(&net, &m, "small").engine, 0);
     assert_int_equal(check(&net, &m, "wide").engine, 1);
     expect(&net, &m, "wider", "kernel.w 17 is outside 1..14 of engine conv");
+    net_free(&net);
+}
+
+/* What an engine may do ahead, with the next image: layers that alone read an
+ * input, and that do not write into a concat. */
+static void first_layers_may_run_ahead(void **state) {
+    (void)state;
+    Machine m;
+    machine_make(&m);
+    m.engine[0].ahead = true;
+    Net net = net_new();
+    TensorId in = net_input(&net, 2, 20, 20);
+    TensorId first = net_conv(&net, "first", in, 8, 3, 1, 1, 1);
+    TensorId next = net_conv(&net, "next", first, 8, 3, 1, 1, 1);
+    assert_int_equal(ahead(&net, &m, "first"), 0);
+    assert_int_equal(ahead(&net, &m, "next"), -1);
+    m.engine[0].ahead = false;
+    assert_int_equal(ahead(&net, &m, "first"), -1);
+    m.engine[0].ahead = true;
+    net_concat(&net, "cat", 2, (TensorId[]){first, next});
+    assert_int_equal(ahead(&net, &m, "first"), -1);
+    net_free(&net);
+    net = net_new();
+    in = net_input(&net, 2, 20, 20);
+    net_conv(&net, "first", in, 8, 3, 1, 1, 1);
+    net_conv(&net, "second", in, 8, 3, 1, 1, 1);
+    assert_int_equal(ahead(&net, &m, "first"), -1);
     net_free(&net);
 }
 
@@ -582,6 +615,7 @@ int main(void) {
         cmocka_unit_test(reasons_tell_the_value),
         cmocka_unit_test(sums_need_two_operands_of_one_shape),
         cmocka_unit_test(engines_are_tried_in_order),
+        cmocka_unit_test(first_layers_may_run_ahead),
         cmocka_unit_test(averages_are_legal_where_divisors_agree),
         cmocka_unit_test(an_average_of_fewer_says_so),
         cmocka_unit_test(members_start_where_their_engines_can),
