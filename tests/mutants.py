@@ -181,9 +181,15 @@ def refresh(source, copy):
                 os.remove(path)
 
 
+def with_flags(flags):
+    """A kind of build of our own: none has debug information, so that what
+    compiles to the same is the same."""
+    return ["-DCMAKE_BUILD_TYPE=Mutants", f"-DCMAKE_C_FLAGS_MUTANTS={flags}"]
+
+
 class Tree:
-    """A copy with two builds: build as the tests want it, and one that
-    counts lines."""
+    """A copy with builds: build and build-asan as the tests want them, and one
+    that counts lines."""
 
     def __init__(self, work, source):
         self.folder = os.path.join(work, "tree")
@@ -200,16 +206,13 @@ class Tree:
                     not path.startswith(("tests/", "bench/")):
                 self.sources[path] = os.path.join(self.folder, path)
         self.digest = digest_of(self.sources.values())
-        self.configure("build", "-O2")
+        self.configure("build", *with_flags("-O2"))
         self.objects, self.originals = {}, {}
 
-    def configure(self, name, flags, *options):
-        """A kind of build of our own: flags without debug information."""
+    def configure(self, name, *options):
         if os.path.exists(os.path.join(self.folder, name, "build.ninja")):
             return
-        command = ["cmake", "-S", ".", "-B", name, "-G", "Ninja",
-                   "-DCMAKE_BUILD_TYPE=Mutants",
-                   f"-DCMAKE_C_FLAGS_MUTANTS={flags}", *options]
+        command = ["cmake", "-S", ".", "-B", name, "-G", "Ninja", *options]
         done = subprocess.run(command, cwd=self.folder, capture_output=True,
                               text=True, check=False)
         if done.returncode:
@@ -339,8 +342,8 @@ class Coverage:
     def build(self):
         if not self.built:
             say("building with --coverage")
-            self.tree.configure("build-coverage",
-                                "-O1 -Wno-maybe-uninitialized --coverage")
+            self.tree.configure("build-coverage", *with_flags(
+                "-O1 -Wno-maybe-uninitialized --coverage"))
             if not self.tree.build("build-coverage"):
                 sys.exit("the tree does not build with --coverage")
             for path in glob.glob(self.tree.folder +
@@ -566,7 +569,7 @@ class Campaign:
         if "script" in rounds:
             self.continue_with(self.taken(script_tests()))
         if "asan" in rounds:
-            self.tree.configure("build-asan", "-O1", "-DSANITIZE=ON",
+            self.tree.configure("build-asan", "-DSANITIZE=ON",
                                 "-DCMAKE_C_COMPILER=clang")
             self.continue_with(self.sanitized(tests))
         return [self.results.of[m.id] for m, _ in self.chosen]
