@@ -22,6 +22,10 @@ static inline uint32_t larger32(uint32_t a, uint32_t b) {
     return a > b ? a : b;
 }
 
+static inline uint32_t smaller32(uint32_t a, uint32_t b) {
+    return a < b ? a : b;
+}
+
 /* The next multiple of `to`, of which 0 stands for 1. */
 static inline uint64_t round_up(uint64_t v, uint64_t to) {
     return to > 1 ? (v + to - 1) / to * to : v;

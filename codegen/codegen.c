@@ -310,12 +310,29 @@ static void fill_fc(const Emitter *e, HwFields *f, const Action *action,
 typedef void Fill(const Emitter *e, HwFields *f, const Action *action,
                   const Node *node);
 
+/* Operators that no instruction computes have none; a transposed convolution
+ * has the fields of one. */
+#define fill_input NULL
+#define fill_deconv fill_conv
+#define fill_bn NULL
+#define fill_concat NULL
+#define fill_slice NULL
+#define fill_lrn NULL
+#define fill_softmax NULL
+#define fill_pad NULL
+#define fill_reshape NULL
+#define fill_constant NULL
+#define fill_matmul NULL
+#define fill_transpose NULL
+#define fill_reduce NULL
+#define fill_gather NULL
+#define fill_norm NULL
+#define fill_identity NULL
+
 static Fill *const fill[OP_COUNT] = {
-    [OP_CONV] = fill_conv,       [OP_DECONV] = fill_conv,
-    [OP_POOL] = fill_pool,       [OP_CONV_POOL] = fill_conv_pool,
-    [OP_ELTWISE] = fill_eltwise, [OP_SCALE] = fill_scale,
-    [OP_ACT] = fill_act,         [OP_UPSAMPLE] = fill_upsample,
-    [OP_FC] = fill_fc,
+#define OP(NAME, name, min, max, doc) [OP_##NAME] = fill_##name,
+#include "graph/ops.def"
+#undef OP
 };
 
 /* What says "nothing of it" where an operation has no such thing: a pool is

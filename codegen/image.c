@@ -124,31 +124,36 @@ static void add_layers_data(Builder *b) {
 
 /* ---- the layer table ---- */
 
+/* Names that readers of such listings know, by operator. */
+#define TYPE_INPUT "Input"
+#define TYPE_CONV "Convolution"
+#define TYPE_DECONV "Deconvolution"
+#define TYPE_POOL "Pooling"
+#define TYPE_CONV_POOL "Pooling"
+#define TYPE_FC "InnerProduct"
+#define TYPE_BN "BatchNorm"
+#define TYPE_SCALE "Scale"
+#define TYPE_ACT "ReLU"
+#define TYPE_ELTWISE "Eltwise"
+#define TYPE_CONCAT "Concat"
+#define TYPE_SLICE "Slice"
+#define TYPE_LRN "LRN"
+#define TYPE_SOFTMAX "Softmax"
+#define TYPE_UPSAMPLE "Upsample"
+#define TYPE_PAD "Pad"
+#define TYPE_RESHAPE "Reshape"
+#define TYPE_IDENTITY "Identity"
+#define TYPE_CONSTANT "Constant"
+#define TYPE_MATMUL "MatMul"
+#define TYPE_TRANSPOSE "Permute"
+#define TYPE_REDUCE "Reduction"
+#define TYPE_GATHER "Gather"
+#define TYPE_NORM "Norm"
+
 static const char *const layer_type[OP_COUNT] = {
-    [OP_INPUT] = "Input",
-    [OP_CONV] = "Convolution",
-    [OP_DECONV] = "Deconvolution",
-    [OP_POOL] = "Pooling",
-    [OP_CONV_POOL] = "Pooling",
-    [OP_FC] = "InnerProduct",
-    [OP_BN] = "BatchNorm",
-    [OP_SCALE] = "Scale",
-    [OP_ACT] = "ReLU",
-    [OP_ELTWISE] = "Eltwise",
-    [OP_CONCAT] = "Concat",
-    [OP_SLICE] = "Slice",
-    [OP_LRN] = "LRN",
-    [OP_SOFTMAX] = "Softmax",
-    [OP_UPSAMPLE] = "Upsample",
-    [OP_PAD] = "Pad",
-    [OP_RESHAPE] = "Reshape",
-    [OP_IDENTITY] = "Identity",
-    [OP_CONSTANT] = "Constant",
-    [OP_MATMUL] = "MatMul",
-    [OP_TRANSPOSE] = "Permute",
-    [OP_REDUCE] = "Reduction",
-    [OP_GATHER] = "Gather",
-    [OP_NORM] = "Norm",
+#define OP(NAME, name, min, max, doc) [OP_##NAME] = TYPE_##NAME,
+#include "graph/ops.def"
+#undef OP
 };
 
 static uint64_t conv_ops(const Builder *b, const Node *node) {

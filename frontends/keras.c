@@ -383,8 +383,8 @@ static bool build_json(Keras *k, Bytes text) {
 }
 
 static bool build_hdf5(Keras *k, Bytes bytes) {
-    const char *config = keras_hdf5_config(k, k->net.path, bytes);
-    return config && keras_hdf5_weights(k, k->net.path, bytes) &&
+    const char *config;
+    return keras_hdf5(k, NULL, bytes, &config) &&
            build_json(k, (Bytes){(const uint8_t *)config, strlen(config)});
 }
 
@@ -392,7 +392,7 @@ static bool build_zip(Keras *k, Bytes bytes) {
     Bytes config, weights;
     return keras_unzip(k, bytes, "config.json", &config) &&
            keras_unzip(k, bytes, "model.weights.h5", &weights) &&
-           keras_hdf5_weights(k, NULL, weights) && build_json(k, config);
+           keras_hdf5(k, NULL, weights, NULL) && build_json(k, config);
 }
 
 static bool other_weights(Keras *k) {
@@ -403,9 +403,9 @@ static bool other_weights(Keras *k) {
     if (!file_read(k->net.arena, k->net.diag, path, &bytes))
         return false;
     if (!keras_is_zip(bytes))
-        return keras_hdf5_weights(k, path, bytes);
+        return keras_hdf5(k, path, bytes, NULL);
     return keras_unzip(k, bytes, "model.weights.h5", &inner) &&
-           keras_hdf5_weights(k, NULL, inner);
+           keras_hdf5(k, NULL, inner, NULL);
 }
 
 bool keras_looks(const char *path, Bytes bytes) {

@@ -4,6 +4,7 @@
 
 #include "frontends/netbuild.h"
 
+#include "base/child.h"
 #include "base/json.h"
 
 /* Weights by "layer/variable", or for .weights.h5 by
@@ -27,15 +28,17 @@ typedef struct Keras {
     const TensorId *in;
 } Keras;
 
-/* keras_hdf5.c: without libhdf5 both are an error that says so. */
+/* keras_hdf5.c: adds the weights in `bytes` of the file `path` (NULL: of the
+ * model); with `config` also gives the JSON of the model. False after errors,
+ * one of which is that this was built without libhdf5. */
 bool keras_is_hdf5(Bytes bytes);
-bool keras_hdf5_weights(Keras *k, const char *path, Bytes bytes);
-/* The JSON of the model; NULL after errors. */
-const char *keras_hdf5_config(Keras *k, const char *path, Bytes bytes);
+bool keras_hdf5(Keras *k, const char *path, Bytes bytes, const char **config);
 
-/* keras_zip.c: whether so many packed bytes may become `bytes`. Trained weights
+/* keras_zip.c: how many bytes so many packed ones may become. Trained weights
  * hardly shrink; a bomb does nothing else. */
-bool keras_can_hold(uint64_t packed, uint64_t bytes);
+uint64_t keras_most(uint64_t packed);
+/* What a library may take to read so many bytes of a file. */
+ChildLimits keras_limits(const char *who, Bytes bytes);
 /* One file of a .keras, whole; false after errors. */
 bool keras_is_zip(Bytes bytes);
 bool keras_unzip(Keras *k, Bytes archive, const char *name, Bytes *out);

@@ -1,7 +1,8 @@
-/* keras_zip.c - files within a .keras, which is a zip archive, through libzip.
- * Keras packs nothing: such files are given as they lie in the archive. One
- * that claims to be far larger than its packed bytes is refused before anything
- * is allocated. */
+/* keras_zip.c - files within a .keras, which is a zip archive.
+ *
+ * Keras packs nothing: such files are given as they lie in the archive. Packed
+ * ones are unpacked by libzip in a process of its own. One that claims to be
+ * far larger than its packed bytes is refused before anything is allocated. */
 #include "frontends/keras.h"
 
 #include <string.h>
@@ -15,14 +16,21 @@ static bool fail(Keras *k, const char *name, const char *what) {
     return false;
 }
 
-bool keras_can_hold(uint64_t packed, uint64_t bytes) {
+uint64_t keras_most(uint64_t packed) {
     const uint64_t free_of_charge = 64 << 20, most_ratio = 64;
-    return bytes <= free_of_charge || bytes / most_ratio <= packed;
+    uint64_t most = packed * most_ratio;
+    return most > free_of_charge ? most : free_of_charge;
 }
 
-#ifdef HAVE_ZIP
+/* Files of a few KB take milliseconds; unpacking is faster than 4 MB of packed
+ * bytes in a second on any machine, with sanitizers as well. */
+ChildLimits keras_limits(const char *who, Bytes bytes) {
+    return (ChildLimits){.who = who,
+                         .seconds = 2 + (uint32_t)(bytes.len >> 22),
+                         .bytes = (256 << 20) + keras_most(bytes.len)};
+}
 
-#include <zip.h>
+/* ---- what is not packed ---- */
 
 enum { CENTRAL = 0x02014b50, LOCAL = 0x04034b50, END = 0x06054b50 };
 enum { CENTRAL_SIZE = 46, LOCAL_SIZE = 30, END_SIZE = 22 };
@@ -51,77 +59,116 @@ static const uint8_t *find_end(Bytes zip) {
     return end;
 }
 
-/* Where a file that is not packed lies: libzip does not tell. Whatever is not
- * plain (archives in parts, of more than 4 GB) is left to libzip. */
-static const uint8_t *find_stored(Bytes zip, const zip_stat_t *info) {
-    const uint8_t *end = find_end(zip);
-    const uint8_t *entry = NULL, *local;
+/* The entry of a file in the directory of the archive; NULL: none is seen. */
+static const uint8_t *find_entry(Bytes zip, const char *name) {
+    const uint8_t *end = find_end(zip), *entry;
     uint64_t at = end ? four(end + 16) : zip.len;
-    if (info->comp_method != ZIP_CM_STORE || info->encryption_method)
-        return NULL;
-    for (uint64_t i = 0; i <= info->index; i++) {
-        entry = record(zip, at, CENTRAL_SIZE, CENTRAL);
-        if (!entry)
-            return NULL;
-        at +=
-            CENTRAL_SIZE + two(entry + 28) + two(entry + 30) + two(entry + 32);
+    size_t len = strlen(name);
+    while ((entry = record(zip, at, CENTRAL_SIZE, CENTRAL))) {
+        uint32_t name_len = two(entry + 28);
+        if (name_len == len && len <= zip.len - at - CENTRAL_SIZE &&
+            !memcmp(entry + CENTRAL_SIZE, name, len))
+            break;
+        at += CENTRAL_SIZE + name_len + two(entry + 30) + two(entry + 32);
     }
-    local = record(zip, four(entry + 42), LOCAL_SIZE, LOCAL);
-    if (!local)
-        return NULL;
-    at = (uint64_t)(local - zip.at) + LOCAL_SIZE + two(local + 26) +
-         two(local + 28);
-    bool inside = at <= zip.len && info->size <= zip.len - at;
-    return inside && four(entry + 24) == info->size ? zip.at + at : NULL;
+    return entry;
 }
 
-static bool read_all(Keras *k, zip_t *archive, const zip_stat_t *info,
-                     const char *name, Bytes *out) {
-    zip_file_t *file = zip_fopen_index(archive, info->index, 0);
-    if (!file)
-        return fail(k, name, "cannot be read from the archive");
-    uint8_t *at = arena_alloc(k->net.arena, info->size + 1, 8);
-    zip_int64_t got = zip_fread(file, at, info->size);
-    zip_fclose(file);
-    *out = (Bytes){at, info->size};
-    return (got >= 0 && (uint64_t)got == info->size) ||
-           fail(k, name, "cannot be read from the archive");
+/* Where a file that is not packed lies. Whatever is not plain (archives in
+ * parts, of more than 4 GB) is left to libzip. */
+static bool read_stored(Bytes zip, const char *name, Bytes *out) {
+    const uint8_t *entry = find_entry(zip, name);
+    bool encrypted = entry && (entry[8] & 1), packed = entry && two(entry + 10);
+    const uint8_t *local =
+        entry ? record(zip, four(entry + 42), LOCAL_SIZE, LOCAL) : NULL;
+    if (!local || encrypted || packed || four(entry + 20) != four(entry + 24))
+        return false;
+    uint64_t at = (uint64_t)(local - zip.at) + LOCAL_SIZE + two(local + 26) +
+                  two(local + 28);
+    *out = (Bytes){zip.at + at, four(entry + 24)};
+    return at <= zip.len && out->len <= zip.len - at;
 }
 
-static bool read_stored(Bytes zip, const zip_stat_t *info, Bytes *out) {
-    *out = (Bytes){find_stored(zip, info), info->size};
-    return out->at != NULL;
+/* ---- what is packed ---- */
+
+#ifdef HAVE_ZIP
+
+#include <zip.h>
+
+typedef struct ZipAsk {
+    Bytes zip;
+    const char *name;
+} ZipAsk;
+
+/* What comes before the bytes. */
+typedef struct ZipAnswer {
+    enum { FOUND, DAMAGED, ABSENT, BOMB } kind;
+    uint64_t bytes;
+} ZipAnswer;
+
+static ZipAnswer look(const ZipAsk *ask, zip_t *archive, zip_stat_t *info) {
+    if (!archive)
+        return (ZipAnswer){.kind = DAMAGED};
+    if (zip_stat(archive, ask->name, 0, info))
+        return (ZipAnswer){.kind = ABSENT};
+    if (info->comp_size > ask->zip.len ||
+        info->size > keras_most(info->comp_size))
+        return (ZipAnswer){.kind = BOMB};
+    return (ZipAnswer){.kind = FOUND, .bytes = info->size};
 }
 
-bool keras_unzip(Keras *k, Bytes bytes, const char *name, Bytes *out) {
-    zip_error_t error;
+/* In the child: the answer, and as many bytes of the file as can be had. */
+static void zip_work(int to, void *context) {
+    const ZipAsk *ask = context;
     zip_stat_t info;
-    zip_error_init(&error);
+    char part[1 << 14];
+    zip_int64_t got;
     zip_source_t *source =
-        zip_source_buffer_create(bytes.at, bytes.len, 0, &error);
+        zip_source_buffer_create(ask->zip.at, ask->zip.len, 0, NULL);
     zip_t *archive =
-        source ? zip_open_from_source(source, ZIP_RDONLY, &error) : NULL;
-    if (!archive) {
-        zip_source_free(source);
-        return fail(k, k->net.path, "is a damaged zip archive");
-    }
-    bool good = zip_stat(archive, name, 0, &info) == 0;
-    if (!good)
-        fail(k, name, "is not in the archive");
-    else if (info.comp_size > bytes.len ||
-             !keras_can_hold(info.comp_size, info.size))
-        good = fail(k, name, "claims more bytes than its packed ones can hold");
-    else
-        good = read_stored(bytes, &info, out) ||
-               read_all(k, archive, &info, name, out);
-    zip_discard(archive);
-    return good;
+        source ? zip_open_from_source(source, ZIP_RDONLY, NULL) : NULL;
+    ZipAnswer answer = look(ask, archive, &info);
+    child_write(to, &answer, sizeof answer);
+    zip_file_t *file = answer.kind == FOUND
+                           ? zip_fopen_index(archive, info.index, 0)
+                           : NULL;
+    while (file && (got = zip_fread(file, part, sizeof part)) > 0)
+        child_write(to, part, (size_t)got);
+}
+
+static const char damaged[] = "is a damaged zip archive";
+
+/* NULL: all of it was read. */
+static const char *read_answer(Keras *k, Child *child, uint64_t most,
+                               Bytes *out) {
+    ZipAnswer answer;
+    if (!child_read(child, &answer, sizeof answer) || answer.kind == DAMAGED)
+        return damaged;
+    if (answer.kind == ABSENT)
+        return "is not in the archive";
+    if (answer.kind == BOMB || answer.bytes > most)
+        return "claims more bytes than its packed ones can hold";
+    uint8_t *at = arena_alloc_raw(k->net.arena, answer.bytes + 1, 8);
+    *out = (Bytes){at, answer.bytes};
+    return child_read(child, at, answer.bytes)
+               ? NULL
+               : "cannot be read from the archive";
+}
+
+static bool read_packed(Keras *k, Bytes zip, const char *name, Bytes *out) {
+    ZipAsk ask = {zip, name};
+    ChildLimits limits = keras_limits("libzip", zip);
+    Child *child = child_start(k->net.arena, &limits, zip_work, &ask);
+    const char *wrong = read_answer(k, child, keras_most(zip.len), out);
+    if (!child_end(child, k->net.diag, (Loc){k->net.path, 0, 0}))
+        return false;
+    return !wrong || fail(k, wrong == damaged ? k->net.path : name, wrong);
 }
 
 #else
 
-bool keras_unzip(Keras *k, Bytes bytes, const char *name, Bytes *out) {
-    (void)bytes;
+static bool read_packed(Keras *k, Bytes zip, const char *name, Bytes *out) {
+    (void)zip;
     (void)out;
     return fail(k, name,
                 "cannot be unpacked: this amphora was built without "
@@ -129,3 +176,8 @@ bool keras_unzip(Keras *k, Bytes bytes, const char *name, Bytes *out) {
 }
 
 #endif
+
+bool keras_unzip(Keras *k, Bytes archive, const char *name, Bytes *out) {
+    return read_stored(archive, name, out) ||
+           read_packed(k, archive, name, out);
+}

@@ -20,7 +20,7 @@ typedef enum AttrType {
 } AttrType;
 
 typedef struct AttrRow {
-    uint32_t ops; /* bits by OpKind; ON_ACT: any node with an activation */
+    uint64_t ops; /* bits by OpKind; ON_ACT: any node with an activation */
     const char *name;
     AttrType type;
     uint32_t n;
@@ -28,9 +28,9 @@ typedef struct AttrRow {
     const char *const *words;
 } AttrRow;
 
-#define ON(NAME) (1u << OP_##NAME)
-#define ON_ACT (1u << OP_COUNT)
-_Static_assert(OP_COUNT < 32, "a set of operators is 32 bits");
+#define ON(NAME) (UINT64_C(1) << OP_##NAME)
+#define ON_ACT (UINT64_C(1) << OP_COUNT)
+_Static_assert(OP_COUNT < 64, "a set of operators is 63 bits");
 
 static const AttrRow rows[] = {
 #define ATTR(ops, name, type, n, field, words)                                 \

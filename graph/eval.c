@@ -15,30 +15,15 @@
 #include <math.h>
 #include <string.h>
 
+#define eval_input NULL /* values that the caller gives */
+#define eval_act eval_copy /* which all operators are followed by */
+#define eval_reshape eval_copy
+#define eval_identity eval_copy
+
 static EvalOp *const eval_op[OP_COUNT] = {
-    [OP_CONV] = eval_conv,
-    [OP_DECONV] = eval_deconv,
-    [OP_POOL] = eval_pool,
-    [OP_CONV_POOL] = eval_conv_pool,
-    [OP_FC] = eval_fc,
-    [OP_BN] = eval_bn,
-    [OP_SCALE] = eval_scale,
-    [OP_ACT] = eval_copy,
-    [OP_ELTWISE] = eval_eltwise,
-    [OP_CONCAT] = eval_concat,
-    [OP_SLICE] = eval_slice,
-    [OP_LRN] = eval_lrn,
-    [OP_SOFTMAX] = eval_softmax,
-    [OP_UPSAMPLE] = eval_upsample,
-    [OP_PAD] = eval_pad,
-    [OP_RESHAPE] = eval_copy,
-    [OP_CONSTANT] = eval_constant,
-    [OP_MATMUL] = eval_matmul,
-    [OP_TRANSPOSE] = eval_transpose,
-    [OP_REDUCE] = eval_reduce,
-    [OP_GATHER] = eval_gather,
-    [OP_NORM] = eval_norm,
-    [OP_IDENTITY] = eval_copy,
+#define OP(NAME, name, min, max, doc) [OP_##NAME] = eval_##name,
+#include "graph/ops.def"
+#undef OP
 };
 
 Split eval_split(const Shape *shape, uint32_t axis) {
@@ -72,7 +57,7 @@ const float *eval_need_const(const Eval *e, ConstRole role) {
 void eval_real(const Eval *e, EvalOp *op) {
     op(e);
     if (e->node->op != OP_CONV_POOL) /* whose activation is before its pool */
-        eval_act(e, e->out_shape, e->out);
+        eval_activate(e, e->out_shape, e->out);
 }
 
 static void eval_node(Eval *e, float **at) {

@@ -28,7 +28,7 @@ const float *eval_const(const Eval *e, ConstRole role);
 const float *eval_need_const(const Eval *e, ConstRole role);
 
 /* The node's activation over `shape`, in place: eval_act.c. */
-void eval_act(const Eval *e, const Shape *shape, float *value);
+void eval_activate(const Eval *e, const Shape *shape, float *value);
 
 /* eval_conv.c */
 void eval_conv(const Eval *e);

@@ -1,4 +1,4 @@
-/* eval_act.c - activations: functions of one number, from the table acts.def.
+/* eval_act.c - activations: functions of one number, those of base/acts.def.
  *
  * In and out: values in the order of the shape; channels are axis 1. Computed
  * in double, rounded once.
@@ -29,17 +29,67 @@ static double act_round_even(double x) {
     return over < 0.5 ? low : low + 1.0;
 }
 
-#define ACT(NAME, text, value)                                                 \
-    static double value_##NAME(const Act *a, double x) {                       \
+/* ---- what alpha, lo and hi of the Act mean is what the row says ---- */
+
+#define FUNCTION(name, value)                                                  \
+    static double value_##name(const Act *a, double x) {                       \
         (void)a;                                                               \
         return value;                                                          \
     }
-#include "graph/acts.def"
-#undef ACT
+
+FUNCTION(none, x)
+FUNCTION(relu, x > 0 ? x : 0)
+FUNCTION(relu6, act_clip(x, 0, 6))
+FUNCTION(leaky, x > 0 ? x : a->alpha * x)
+/* Slopes are constants by channel: act_slopes. */
+FUNCTION(prelu, x)
+FUNCTION(sigmoid, act_sigmoid(x))
+FUNCTION(tanh, tanh(x))
+FUNCTION(clip, act_clip(x, a->lo, a->hi))
+FUNCTION(elu, x > 0 ? x : a->alpha * expm1(x))
+FUNCTION(selu, a->hi *(x > 0 ? x : a->alpha * expm1(x)))
+FUNCTION(celu, x > 0 ? x : a->alpha * expm1(x / a->alpha))
+FUNCTION(softplus, act_softplus(x))
+FUNCTION(softsign, x / (1 + fabs(x)))
+FUNCTION(hard_sigmoid, act_clip(a->alpha *x + a->lo, 0, 1))
+FUNCTION(hard_swish, x *act_clip(x / 6 + 0.5, 0, 1))
+FUNCTION(silu, x *act_sigmoid(x))
+FUNCTION(gelu, 0.5 * x * (1 + erf(x * sqrt(0.5))))
+FUNCTION(gelu_tanh,
+         0.5 * x * (1 + tanh(0.7978845608028654 * (x + 0.044715 * x * x * x))))
+FUNCTION(mish, x *tanh(act_softplus(x)))
+FUNCTION(threshold, x > a->alpha ? x : 0)
+FUNCTION(shrink, x<-a->alpha ? x + a->lo : x> a->alpha ? x - a->lo : 0)
+FUNCTION(abs, fabs(x))
+FUNCTION(neg, -x)
+FUNCTION(exp, exp(x))
+FUNCTION(log, log(x))
+FUNCTION(sqrt, sqrt(x))
+FUNCTION(reciprocal, 1 / x)
+FUNCTION(erf, erf(x))
+FUNCTION(sin, sin(x))
+FUNCTION(cos, cos(x))
+FUNCTION(tan, tan(x))
+FUNCTION(asin, asin(x))
+FUNCTION(acos, acos(x))
+FUNCTION(atan, atan(x))
+FUNCTION(sinh, sinh(x))
+FUNCTION(cosh, cosh(x))
+FUNCTION(asinh, asinh(x))
+FUNCTION(acosh, acosh(x))
+FUNCTION(atanh, atanh(x))
+FUNCTION(floor, floor(x))
+FUNCTION(ceil, ceil(x))
+FUNCTION(round, act_round_even(x))
+FUNCTION(trunc, trunc(x))
+FUNCTION(sign, x > 0 ? 1 : x < 0 ? -1 : x)
+FUNCTION(not, x == 0)
+FUNCTION(to_f16, round_to_half(x))
+FUNCTION(to_bf16, round_to_brain(x))
 
 static double (*const act_value[ACT_COUNT])(const Act *, double) = {
-#define ACT(NAME, text, value) value_##NAME,
-#include "graph/acts.def"
+#define ACT(NAME, name) [ACT_##NAME] = value_##name,
+#include "base/acts.def"
 #undef ACT
 };
 
@@ -53,7 +103,7 @@ static void act_slopes(const Eval *e, const Shape *shape, float *value) {
                     *value *= slope[c];
 }
 
-void eval_act(const Eval *e, const Shape *shape, float *value) {
+void eval_activate(const Eval *e, const Shape *shape, float *value) {
     const Act *act = &e->node->act;
     size_t n = shape_count(shape);
     if (act->kind == ACT_PRELU)

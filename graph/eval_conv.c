@@ -218,7 +218,7 @@ void eval_conv_pool(const Eval *e) {
                           a->dilation[i], a->pad[i], a->pad_end[i]);
     float *between = ARENA_ARRAY(e->scratch, float, shape_count(&conv));
     conv_into(e, &conv, between);
-    eval_act(e, &conv, between);
+    eval_activate(e, &conv, between);
     eval_pool_into(&e->node->attr.pool, &conv, between, e->out_shape, e->out);
 }
 

@@ -11,14 +11,14 @@
 #include <string.h>
 
 const OpInfo op_info[OP_COUNT] = {
-#define OP(NAME, text, min, max, doc) {text, min, max, doc},
+#define OP(NAME, name, min, max, doc) {#name, min, max, doc},
 #include "graph/ops.def"
 #undef OP
 };
 
 const char *const act_name[ACT_COUNT + 1] = {
-#define ACT(NAME, text, value) text,
-#include "graph/acts.def"
+#define ACT(NAME, name) #name,
+#include "base/acts.def"
 #undef ACT
     NULL,
 };

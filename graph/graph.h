@@ -36,7 +36,7 @@ typedef struct ConstId {
 #define NO_CONST ((ConstId){NONE})
 
 typedef enum OpKind {
-#define OP(NAME, text, min, max, doc) OP_##NAME,
+#define OP(NAME, name, min, max, doc) OP_##NAME,
 #include "graph/ops.def"
 #undef OP
     OP_COUNT
@@ -51,8 +51,8 @@ extern const OpInfo op_info[OP_COUNT];
 
 /* PRELU: slope by channel, constant `slope` of the node. */
 typedef enum ActKind {
-#define ACT(NAME, text, value) ACT_##NAME,
-#include "graph/acts.def"
+#define ACT(NAME, name) ACT_##NAME,
+#include "base/acts.def"
 #undef ACT
     ACT_COUNT
 } ActKind;

@@ -360,31 +360,14 @@ static bool infer_reshape(const Infer *x) {
     return true;
 }
 
+#define infer_scale infer_same
+#define infer_act infer_same
+#define infer_identity infer_same
+
 static bool (*const infer_op[OP_COUNT])(const Infer *) = {
-    [OP_INPUT] = infer_input,
-    [OP_CONV] = infer_conv,
-    [OP_DECONV] = infer_deconv,
-    [OP_POOL] = infer_pool,
-    [OP_CONV_POOL] = infer_conv_pool,
-    [OP_FC] = infer_fc,
-    [OP_BN] = infer_bn,
-    [OP_SCALE] = infer_same,
-    [OP_ACT] = infer_same,
-    [OP_ELTWISE] = infer_eltwise,
-    [OP_CONCAT] = infer_concat,
-    [OP_SLICE] = infer_slice,
-    [OP_LRN] = infer_lrn,
-    [OP_SOFTMAX] = infer_softmax,
-    [OP_UPSAMPLE] = infer_upsample,
-    [OP_PAD] = infer_pad,
-    [OP_RESHAPE] = infer_reshape,
-    [OP_IDENTITY] = infer_same,
-    [OP_CONSTANT] = infer_constant,
-    [OP_MATMUL] = infer_matmul,
-    [OP_TRANSPOSE] = infer_transpose,
-    [OP_REDUCE] = infer_reduce,
-    [OP_GATHER] = infer_gather,
-    [OP_NORM] = infer_norm,
+#define OP(NAME, name, min, max, doc) [OP_##NAME] = infer_##name,
+#include "graph/ops.def"
+#undef OP
 };
 
 /* ---- constants and activations ---- */

@@ -8,7 +8,7 @@
 #include <string.h>
 
 const char *const hw_op_name[HW_OP_COUNT + 1] = {
-#define HW_OP(NAME, text, doc) [HW_OP_##NAME] = (text),
+#define HW_OP(NAME, name, doc) [HW_OP_##NAME] = #name,
 #include "hwspec/ops.def"
 #undef HW_OP
 };

@@ -11,7 +11,7 @@
 #include "hwspec/layout.h"
 
 typedef enum HwOp {
-#define HW_OP(NAME, text, doc) HW_OP_##NAME,
+#define HW_OP(NAME, name, doc) HW_OP_##NAME,
 #include "hwspec/ops.def"
 #undef HW_OP
     HW_OP_COUNT

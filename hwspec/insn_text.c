@@ -167,12 +167,15 @@ static bool is_space(char c) {
     return c == ' ' || c == '\t' || c == '\r';
 }
 
-/* The text behind a #, without white space around it; NULL if none. */
+/* The text behind a #, up to a NUL, without white space around it; NULL if
+ * none. Control characters are white space, as which they are printed. */
 static const char *comment_at(Arena *arena, const char *line, size_t at,
                               size_t len) {
-    while (at < len && is_space(line[at]))
+    const char *nul = memchr(line + at, '\0', len - at);
+    len = nul ? (size_t)(nul - line) : len;
+    while (at < len && (unsigned char)line[at] <= ' ')
         at++;
-    while (len > at && is_space(line[len - 1]))
+    while (len > at && (unsigned char)line[len - 1] <= ' ')
         len--;
     return len > at ? arena_strndup(arena, line + at, len - at) : NULL;
 }

@@ -233,6 +233,26 @@ uint64_t layout_part_offset(const Layout *layout, const Volume *whole,
     return index_at(layout, whole, &layout->axis[0], c) * s.stride[0];
 }
 
+bool layout_part_alone(const Layout *layout, const Volume *whole, uint32_t c,
+                       uint32_t n) {
+    uint32_t granule = layout_granule(layout);
+    Volume part = {n, whole->h, whole->w, {0}};
+    if (n == 0 || (c == 0 && n == whole->c))
+        return true;
+    if (!granule || c % granule)
+        return false;
+    if (replicated(layout, &whole->repl) &&
+        (uint64_t)c + n > (uint64_t)whole->repl.full * granule)
+        return false;
+    Shape3 all, own;
+    measure(layout, whole, &all);
+    measure(layout, &part, &own);
+    for (uint32_t i = n > granule ? 0 : 1; i < layout->n; i++)
+        if (all.stride[i] != own.stride[i])
+            return false;
+    return true;
+}
+
 uint64_t layout_row_bytes(const Layout *layout, const Volume *volume,
                           uint64_t *all) {
     Shape3 s;

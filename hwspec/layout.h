@@ -83,6 +83,13 @@ uint32_t layout_part_step(const Layout *layout);
 uint64_t layout_part_offset(const Layout *layout, const Volume *whole,
                             uint32_t c);
 
+/* Whether channels [c, c + n) of the whole lie, from layout_part_offset on, as
+ * a volume of n channels without copies does: an instruction that does not name
+ * the whole takes them for one. Strides must be the same in both: a clipped
+ * axis is no longer than its volume has channels. */
+bool layout_part_alone(const Layout *layout, const Volume *whole, uint32_t c,
+                       uint32_t n);
+
 /* Of one channel, the bytes that one row takes if rows of one channel lie
  * together, else the bytes of a row over all channels of a granule: what one
  * burst of a transfer can carry. *all: bytes of the volume. */

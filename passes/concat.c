@@ -127,9 +127,20 @@ bool concat_aligned(const HwSpec *spec, const Shape *shape, uint32_t step) {
     return true;
 }
 
-bool concat_told(const HwSpec *spec, HwOp op, uint32_t step) {
+/* Whether so many channels lie otherwise in a volume of more than they would
+ * as one of their own, in an active memory. */
+static bool too_few(const HwSpec *spec, uint32_t n) {
+    Volume more = {.c = UINT32_MAX, .h = 1, .w = 1};
+    for (uint32_t i = 0; i < spec->n_active; i++)
+        if (!layout_part_alone(spec->memory[i].layout, &more, 0, n))
+            return true;
+    return false;
+}
+
+bool concat_told(const HwSpec *spec, HwOp op, uint32_t step, uint32_t n) {
     uint32_t section = granule(spec);
-    if (section < 2 || step % section == 0 || !spec->insns)
+    if (section < 2 || !spec->insns ||
+        (step % section == 0 && !too_few(spec, n)))
         return true;
     int32_t row = insn_row(spec, op);
     return row < 0 || insn_token_of(&spec->insns->row[row].form[0],
@@ -153,7 +164,7 @@ static const char *refuses_writer(Arena *arena, const ConcatView *view,
                          "does, engine %s writes at multiples of %u",
                          tensor->name, m->path, engine->name, step);
     HwOp op = legal_candidate(view->spec, view->g, writer).op;
-    if (!concat_told(view->spec, op, m->path))
+    if (!concat_told(view->spec, op, m->path, channels(view->g, t)))
         return legal_say(arena,
                          "member %s starts at channel %u or in a part that "
                          "does, inside a section of %u channels: no token of "
@@ -182,6 +193,11 @@ static const char *refuses_tensor(Arena *arena, const ConcatView *view,
                          "member %s is read by others too and starts at "
                          "channel %u, volumes start at multiples of %u",
                          name, m->path, step);
+    if (view->others[t.i] && too_few(view->spec, channels(view->g, t)))
+        return legal_say(arena,
+                         "member %s is read by others too and has %u "
+                         "channels, which lie otherwise in a larger volume",
+                         name, channels(view->g, t));
     return NULL;
 }
 

@@ -60,10 +60,11 @@ const char *concat_refuses_member(Arena *arena, const ConcatView *view,
  * channels, start where active memories have volumes start. */
 bool concat_aligned(const HwSpec *spec, const Shape *shape, uint32_t step);
 
-/* Whether instructions of `op` can write parts at multiples of `step` channels:
- * where sections start, or where a token tells `out.part.start`. True for
- * machines without encodings. */
-bool concat_told(const HwSpec *spec, HwOp op, uint32_t step);
+/* Whether instructions of `op` can write parts of `n` channels at multiples of
+ * `step` channels: where sections start and the parts lie as volumes of their
+ * own, or where a token tells `out.part.start`. True for machines without
+ * encodings. */
+bool concat_told(const HwSpec *spec, HwOp op, uint32_t step, uint32_t n);
 
 /* NULL if all of it can be in place. */
 const char *concat_refuses_any(Arena *arena, const ConcatView *view,

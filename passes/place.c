@@ -63,8 +63,8 @@ static bool copies_to(const Placer *placer, OpKind op, TensorId member,
         return false;
     uint32_t step = spec->engine[e].part_align;
     return (step < 2 || start % step == 0) &&
-           concat_told(spec, legal_candidate(spec, placer->g, &node).op,
-                       start) &&
+           concat_told(spec, legal_candidate(spec, placer->g, &node).op, start,
+                       c) &&
            concat_aligned(spec, &graph_tensor(placer->g, member)->shape, start);
 }
 

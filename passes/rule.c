@@ -177,7 +177,7 @@ TensorId match_add(Match *m, uint32_t i, const NewNode *node) {
 
 /* ---- matching and firing ---- */
 
-static bool is_in(const Node *node, uint32_t ops) {
+static bool is_in(const Node *node, uint64_t ops) {
     return !node->dead && (ops >> node->op & 1);
 }
 
@@ -233,7 +233,7 @@ static void fire(Match *m, const Rule *rule) {
 }
 
 static bool suits_codes(const Match *m, const Rule *rule) {
-    const uint32_t sums = OPS(CONV) | OPS(DECONV) | OPS(FC) | OPS(ELTWISE);
+    const uint64_t sums = OPS(CONV) | OPS(DECONV) | OPS(FC) | OPS(ELTWISE);
     for (uint32_t i = 0; i < m->n; i++) {
         const Node *node = match_node(m, i);
         if (!quant_is_at(m->g, node))

@@ -15,15 +15,14 @@
 
 enum { RULE_MAX_CHAIN = 3 };
 
-/* A set of operators, as bits. */
-_Static_assert(OP_COUNT <= 32, "a set of operators is 32 bits");
-#define OPS(NAME) (UINT32_C(1) << OP_##NAME)
+/* A set of operators, as bits; the last one is free for what follows. */
+_Static_assert(OP_COUNT < 64, "a set of operators is 63 bits");
+#define OPS(NAME) (UINT64_C(1) << OP_##NAME)
 /* In a chain, with a set: it reads the one before it as its second input. */
-#define BY_SECOND (UINT32_C(1) << 31)
+#define BY_SECOND (UINT64_C(1) << 63)
 /* In a chain, with the first set: the rule holds for quantised layers too,
  * whose tensors all have one quantisation unless the layer computes sums. */
-#define ON_CODES (UINT32_C(1) << 31)
-_Static_assert(OP_COUNT <= 31, "a set of operators and BY_SECOND is 32 bits");
+#define ON_CODES (UINT64_C(1) << 63)
 
 typedef struct Rewriter Rewriter; /* of rule.c */
 
@@ -38,7 +37,7 @@ typedef struct Match {
 typedef struct Rule {
     const char *name;
     uint32_t n;
-    uint32_t chain[RULE_MAX_CHAIN]; /* sets of operators, first to last */
+    uint64_t chain[RULE_MAX_CHAIN]; /* sets of operators, first to last */
     bool (*guard)(const Match *m);  /* NULL: the chain says it all */
     void (*rewrite)(Match *m);
     const char *why;

@@ -130,12 +130,12 @@ static bool engine_reads(const Builder *b, TensorId t) {
     return false;
 }
 
-static bool starts_granule(const Builder *b, uint32_t c) {
-    for (uint32_t m = 0; m < b->spec->n_active; m++) {
-        uint32_t granule = layout_granule(b->spec->memory[m].layout);
-        if (granule ? c % granule : c)
+/* In a volume of more channels: those of the concats are not known yet. */
+static bool lies_alone(const Builder *b, uint32_t c, uint32_t n) {
+    Volume more = {.c = UINT32_MAX, .h = 1, .w = 1};
+    for (uint32_t m = 0; m < b->spec->n_active; m++)
+        if (!layout_part_alone(b->spec->memory[m].layout, &more, c, n))
             return false;
-    }
     return true;
 }
 
@@ -145,7 +145,7 @@ static bool part_addressable(const Builder *b, TensorId t, uint32_t c) {
     NodeId producer = graph_tensor(b->g, t)->producer;
     bool placed = is_placed(b, producer);
     if (((!placed && !on_engine(b, producer)) || engine_reads(b, t)) &&
-        !starts_granule(b, c))
+        !lies_alone(b, c, shape_dim(&graph_tensor(b->g, t)->shape, 1)))
         return false;
     return !placed || parts_addressable(b, producer, c);
 }

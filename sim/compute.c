@@ -299,25 +299,41 @@ typedef struct OpRow {
     void (*run_codes)(const Job *job, const Operands *operands);
 } OpRow;
 
-static const OpRow op_rows[HW_OP_COUNT] = {
-    [HW_OP_CONV] = {needs_conv, prepare_conv, run_conv, run_conv_codes},
-    [HW_OP_CONV_GROUPED] = {needs_conv, prepare_conv, run_conv, run_conv_codes},
-    [HW_OP_CONV_DEPTHWISE] = {needs_conv, prepare_conv, run_conv,
-                              run_conv_codes},
-    [HW_OP_FC] = {needs_all, prepare_conv, run_conv, run_conv_codes},
-    [HW_OP_DECONV] = {needs_all, prepare_conv, run_deconv, run_deconv_codes},
-    [HW_OP_CONV_POOL_MAX] = {needs_conv_pool, prepare_conv, run_conv_pool,
-                             run_conv_pool_codes},
-    [HW_OP_CONV_POOL_AVG] = {needs_conv_pool, prepare_conv, run_conv_pool,
-                             NULL},
-    [HW_OP_POOL_MAX] = {needs_pool, prepare_pool, run_pool, run_pool_codes},
-    [HW_OP_POOL_AVG] = {needs_pool, prepare_pool, run_pool, run_pool_codes},
-    [HW_OP_ADD] = {needs_same, NULL, run_blend, run_blend_codes},
-    [HW_OP_MUL] = {needs_same, NULL, run_blend, run_blend_codes},
-    [HW_OP_MAX] = {needs_same, NULL, run_blend, run_blend_codes},
-    [HW_OP_SCALE] = {needs_same, prepare_scale, run_scale, NULL},
-    [HW_OP_ACT] = {needs_same, NULL, run_scale, run_scale_codes},
-    [HW_OP_UPSAMPLE] = {needs_all, NULL, run_upsample, run_upsample_codes},
+/* How an operation is computed; NO_VALUES: it computes none. */
+static const OpRow row_conv = {needs_conv, prepare_conv, run_conv,
+                               run_conv_codes};
+static const OpRow row_conv_grouped = {needs_conv, prepare_conv, run_conv,
+                                       run_conv_codes};
+static const OpRow row_conv_depthwise = {needs_conv, prepare_conv, run_conv,
+                                         run_conv_codes};
+static const OpRow row_fc = {needs_all, prepare_conv, run_conv, run_conv_codes};
+static const OpRow row_deconv = {needs_all, prepare_conv, run_deconv,
+                                 run_deconv_codes};
+static const OpRow row_conv_pool_max = {needs_conv_pool, prepare_conv,
+                                        run_conv_pool, run_conv_pool_codes};
+static const OpRow row_conv_pool_avg = {needs_conv_pool, prepare_conv,
+                                        run_conv_pool, NULL};
+static const OpRow row_pool_max = {needs_pool, prepare_pool, run_pool,
+                                   run_pool_codes};
+static const OpRow row_pool_avg = {needs_pool, prepare_pool, run_pool,
+                                   run_pool_codes};
+static const OpRow row_add = {needs_same, NULL, run_blend, run_blend_codes};
+static const OpRow row_mul = {needs_same, NULL, run_blend, run_blend_codes};
+static const OpRow row_max = {needs_same, NULL, run_blend, run_blend_codes};
+static const OpRow row_scale = {needs_same, prepare_scale, run_scale, NULL};
+static const OpRow row_act = {needs_same, NULL, run_scale, run_scale_codes};
+static const OpRow row_upsample = {needs_all, NULL, run_upsample,
+                                   run_upsample_codes};
+#define NO_VALUES                                                              \
+    { 0 }
+static const OpRow row_layer = NO_VALUES, row_concat = NO_VALUES,
+                   row_load = NO_VALUES, row_store = NO_VALUES,
+                   row_load_weights = NO_VALUES, row_host = NO_VALUES;
+
+static const OpRow *const op_rows[HW_OP_COUNT] = {
+#define HW_OP(NAME, name, doc) [HW_OP_##NAME] = &row_##name,
+#include "hwspec/ops.def"
+#undef HW_OP
 };
 
 static bool fits_rule(const Work *w, QuantRule rule) {
@@ -352,7 +368,7 @@ static const QuantLayer *quant_part(Run *run, const Work *w) {
 }
 
 bool job_prepare(Run *run, const Work *work, Job *out) {
-    const OpRow *row = &op_rows[work->op];
+    const OpRow *row = op_rows[work->op];
     *out = (Job){.work = work};
     if (work->stages && !staged_read(run, work, &out->staged))
         return false;
@@ -373,13 +389,13 @@ bool job_prepare(Run *run, const Work *work, Job *out) {
 }
 
 Box job_needs(const Job *job, Box out) {
-    return op_rows[job->work->op].needs(job->work, out);
+    return op_rows[job->work->op]->needs(job->work, out);
 }
 
 void job_run(Arena *arena, const Job *job, const Patch *in, const Patch *in2,
              Patch *out) {
     Operands operands = {arena, in, in2, out};
-    const OpRow *row = &op_rows[job->work->op];
+    const OpRow *row = op_rows[job->work->op];
     if (job->quant)
         row->run_codes(job, &operands);
     else

@@ -6,11 +6,18 @@
 
 /* ---- functions of one number ---- */
 
+typedef struct ActRow {
+    ActStyle style;
+    float lo, hi; /* CLIP: bounds of the name itself */
+    double (*function)(const ActTask *task, double x);
+} ActRow;
+
 #define FUNCTION(name, value)                                                  \
     static double fn_##name(const ActTask *task, double x) {                   \
         (void)task;                                                            \
         return value;                                                          \
-    }
+    }                                                                          \
+    static const ActRow row_##name = {ACT_STYLE_FUNCTION, 0, 0, fn_##name};
 #define ALPHA ((double)task->alpha)
 #define LO ((double)task->lo)
 #define HI ((double)task->hi)
@@ -86,72 +93,31 @@ FUNCTION(not, !(x < 0 || x > 0))
 FUNCTION(to_f16, narrowed(x, 10, -24, 65504))
 FUNCTION(to_bf16, narrowed(x, 7, -133, 0x1.FEp127))
 
+/* ---- others ---- */
+
+static const ActRow row_none = {ACT_STYLE_NONE, 0, 0, NULL};
+static const ActRow row_relu = {ACT_STYLE_CLIP, 0, INFINITY, NULL};
+static const ActRow row_relu6 = {ACT_STYLE_CLIP, 0, 6, NULL};
+static const ActRow row_clip = {ACT_STYLE_CLIP, 0, 0, NULL};
+static const ActRow row_leaky = {ACT_STYLE_SLOPE, 0, 0, NULL};
+static const ActRow row_prelu = {ACT_STYLE_SLOPE, 0, 0, NULL};
+
 /* ---- by name ---- */
 
-typedef struct ActRow {
+static const struct {
     const char *name;
-    ActStyle style;
-    float lo, hi; /* CLIP: bounds of the name itself */
-    double (*function)(const ActTask *task, double x);
-} ActRow;
-
-#define ROW(name)                                                              \
-    { #name, ACT_STYLE_FUNCTION, 0, 0, fn_##name }
-static const ActRow act_rows[] = {
-    {"none", ACT_STYLE_NONE, 0, 0, NULL},
-    {"relu", ACT_STYLE_CLIP, 0, INFINITY, NULL},
-    {"relu6", ACT_STYLE_CLIP, 0, 6, NULL},
-    {"clip", ACT_STYLE_CLIP, 0, 0, NULL},
-    {"leaky", ACT_STYLE_SLOPE, 0, 0, NULL},
-    {"prelu", ACT_STYLE_SLOPE, 0, 0, NULL},
-    ROW(sigmoid),
-    ROW(tanh),
-    ROW(elu),
-    ROW(selu),
-    ROW(celu),
-    ROW(softplus),
-    ROW(softsign),
-    ROW(hard_sigmoid),
-    ROW(silu),
-    ROW(hard_swish),
-    ROW(gelu),
-    ROW(gelu_tanh),
-    ROW(mish),
-    ROW(threshold),
-    ROW(shrink),
-    ROW(abs),
-    ROW(neg),
-    ROW(exp),
-    ROW(log),
-    ROW(sqrt),
-    ROW(erf),
-    ROW(reciprocal),
-    ROW(sin),
-    ROW(cos),
-    ROW(tan),
-    ROW(asin),
-    ROW(acos),
-    ROW(atan),
-    ROW(sinh),
-    ROW(cosh),
-    ROW(asinh),
-    ROW(acosh),
-    ROW(atanh),
-    ROW(floor),
-    ROW(ceil),
-    ROW(round),
-    ROW(trunc),
-    ROW(sign),
-    ROW(not ),
-    ROW(to_f16),
-    ROW(to_bf16),
+    const ActRow *row;
+} acts[] = {
+#define ACT(NAME, name) {#name, &row_##name},
+#include "base/acts.def"
+#undef ACT
 };
 
 bool act_named(const char *kind, double alpha, double lo, double hi,
                ActTask *out) {
-    for (size_t i = 0; i < sizeof act_rows / sizeof *act_rows; i++) {
-        const ActRow *row = &act_rows[i];
-        if (strcmp(row->name, kind) != 0)
+    for (size_t i = 0; i < sizeof acts / sizeof *acts; i++) {
+        const ActRow *row = acts[i].row;
+        if (strcmp(acts[i].name, kind) != 0)
             continue;
         bool own = row->style == ACT_STYLE_CLIP && strcmp(kind, "clip") != 0;
         *out = (ActTask){.style = row->style,

@@ -68,7 +68,7 @@ static double port_seconds(const Run *run, const Place *place, Box box) {
     for (uint32_t c = 0; c < place->c; c++)
         cells += place->copies[c];
     Volume one = {place->c, 1, 1, {0}};
-    double padded = (double)layout_bytes(m->layout, &one);
+    double padded = (double)address_bytes(m->layout, &one);
     double bytes = ceil(cells * m->layout->element / m->align) * m->align;
     return (bytes > padded ? bytes : padded) * box.rows * box.cols /
            m->bandwidth;

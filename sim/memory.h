@@ -15,6 +15,7 @@
 #ifndef SIM_MEMORY_H
 #define SIM_MEMORY_H
 
+#include "hwspec/address.h"
 #include "hwspec/hwspec.h"
 #include "hwspec/lines.h"
 

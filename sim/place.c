@@ -52,7 +52,7 @@ static bool is_inside(Run *run, const Spot *spot) {
               v->w);
         return false;
     }
-    uint64_t bytes = layout_bytes(m->layout, v);
+    uint64_t bytes = address_bytes(m->layout, v);
     if (spot->offset <= m->size && bytes <= m->size - spot->offset)
         return true;
     if (spot->offset > m->size)
@@ -94,7 +94,7 @@ static void measure_touched(Run *run, const Spot *spot, const Place *p) {
     const HwMemory *m = &run->spec->memory[spot->memory];
     uint64_t end = p->end * m->layout->element;
     if (!spot->part)
-        end = spot->offset + layout_bytes(m->layout, &spot->whole);
+        end = spot->offset + address_bytes(m->layout, &spot->whole);
     Cells *cells = &run->cells[spot->memory];
     if (end > cells->touched)
         cells->touched = end;

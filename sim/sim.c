@@ -30,7 +30,7 @@ static const char *region_flaw(const HwSpec *spec, const Region *region) {
         c > v->c - region->part_c)
         return "does not fit into its volume";
     const HwMemory *m = &spec->memory[region->memory];
-    uint64_t bytes = layout_bytes(m->layout, v);
+    uint64_t bytes = address_bytes(m->layout, v);
     if (region->offset > m->size || bytes > m->size - region->offset)
         return "reaches beyond its memory";
     return NULL;

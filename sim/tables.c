@@ -21,11 +21,6 @@ static uint32_t slot_of(const Layout *layout, const Volume *v) {
     return (C * v->c + H * v->h + W * v->w + ELEMENT * layout->n) % SLOTS;
 }
 
-static void in_cells(uint64_t *bytes, uint32_t n, uint64_t element) {
-    for (uint32_t i = 0; i < n; i++)
-        bytes[i] /= element;
-}
-
 static bool rises(const uint64_t *at, uint32_t n) {
     for (uint32_t i = 1; i < n; i++)
         if (at[i] <= at[i - 1])
@@ -35,11 +30,7 @@ static bool rises(const uint64_t *at, uint32_t n) {
 
 static VolumeTables make(Arena *arena, const Layout *layout,
                          const Volume *volume) {
-    LayoutTables t = layout_tables(arena, layout, volume);
-    in_cells(t.c_at, volume->c, layout->element);
-    in_cells(t.h_at, volume->h, layout->element);
-    in_cells(t.w_at, volume->w, layout->element);
-    t.copy_step /= layout->element;
+    LayoutTables t = address_tables(arena, layout, volume);
     return (VolumeTables){t, !t.copy_step && rises(t.c_at, volume->c) &&
                                  rises(t.h_at, volume->h) &&
                                  rises(t.w_at, volume->w)};

@@ -334,7 +334,7 @@ static bool is_replicated(const HwSpec *spec, uint32_t memory) {
 /* Bytes from the start of a part's parent to where its address points. */
 static bool step_back(Reader *r, Spot *spot) {
     const HwMemory *m = &r->run->spec->memory[spot->memory];
-    uint64_t behind = layout_part_offset(m->layout, &spot->whole, spot->part_c);
+    uint64_t behind = address_part(m->layout, &spot->whole, spot->part_c);
     if (behind <= spot->offset) {
         spot->offset -= behind;
         return true;

@@ -28,9 +28,11 @@ static bool step_divides(const HwMemory *memory, uint32_t c) {
     return step ? c % step == 0 : c == 0;
 }
 
-bool part_has_address(const HwMemory *memory, const Volume *whole, uint32_t c) {
+bool part_has_address(const HwMemory *memory, const Volume *whole, uint32_t c,
+                      uint32_t n) {
     return step_divides(memory, c) &&
-           layout_part_offset(memory->layout, whole, c) % memory->unit == 0;
+           layout_part_offset(memory->layout, whole, c) % memory->unit == 0 &&
+           layout_part_alone(memory->layout, whole, c, n);
 }
 
 bool volume_cuts(const Work *w, TensorId t, uint32_t q) {
@@ -38,7 +40,7 @@ bool volume_cuts(const Work *w, TensorId t, uint32_t q) {
         const HwMemory *memory = &w->spec->memory[m];
         Volume v = volume_in(w, t, m);
         for (uint32_t c = q; c < v.c; c += q)
-            if (!part_has_address(memory, &v, c) ||
+            if (!part_has_address(memory, &v, c, smaller32(q, v.c - c)) ||
                 layout_part_offset(memory->layout, &v, c) % memory->align)
                 return false;
     }
@@ -56,7 +58,8 @@ static bool part_addressable(const Work *w, TensorId t, const Volume *whole,
     bool placed = is_placed(w, producer);
     if ((!placed && !on_engine(w, producer)) || engine_reads(w, t))
         for (uint32_t m = 0; m < w->spec->n_active; m++)
-            if (!part_has_address(&w->spec->memory[m], whole, c))
+            if (!part_has_address(&w->spec->memory[m], whole, c,
+                                  plan_volume(w->g, t).c))
                 return false;
     return !placed || parts_addressable(w, producer, whole, c);
 }
@@ -372,7 +375,8 @@ static bool parts_storable(const Work *w, TensorId parent) {
     Volume whole = plan_volume(w->g, home_of(w, parent, &base));
     for (uint32_t i = 0; i < node->n_in; i++) {
         uint32_t c = base + w->role[node->in[i].i].part_c;
-        if (!part_has_address(backing, &whole, c))
+        if (!part_has_address(backing, &whole, c,
+                              plan_volume(w->g, node->in[i]).c))
             return false;
     }
     return true;

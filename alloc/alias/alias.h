@@ -58,9 +58,10 @@ bool unit_dissolve(Work *w, uint32_t unit);
  * its first channel there. */
 TensorId home_of(const Work *w, TensorId tensor, uint32_t *c);
 
-/* A part from channel `c` on starts at a granule of its own, and at an address
- * that the listing can write. */
-bool part_has_address(const HwMemory *memory, const Volume *whole, uint32_t c);
+/* A part of `n` channels from channel `c` on starts at a granule of its own, at
+ * an address that the listing can write, and lies as a volume of its own. */
+bool part_has_address(const HwMemory *memory, const Volume *whole, uint32_t c,
+                      uint32_t n);
 /* Parts of the whole volume, of `q` channels each, have that in every active
  * memory, and start aligned there. */
 bool volume_cuts(const Work *w, TensorId t, uint32_t q);

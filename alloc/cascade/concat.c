@@ -45,7 +45,8 @@ bool concat_may_join(const Work *w, NodeId id) {
         uint32_t base = channel_in_root(w, a);
         for (uint32_t k = 0; k < node->n_in; k++)
             if (!part_has_address(backing, &whole,
-                                  base + w->role[node->in[k].i].part_c))
+                                  base + w->role[node->in[k].i].part_c,
+                                  plan_volume(w->g, node->in[k]).c))
                 return false;
     }
     return true;
@@ -105,12 +106,12 @@ uint32_t group_quantum(const Work *w, const Group *g, uint32_t i) {
 }
 
 /* A part of a plank has an address, aligned where channels lie outermost. */
-static bool part_starts(const Work *w, TensorId root, uint32_t rows,
-                        uint32_t c) {
+static bool part_starts(const Work *w, TensorId root, uint32_t rows, uint32_t c,
+                        uint32_t n) {
     for (uint32_t m = 0; m < w->spec->n_active; m++) {
         const HwMemory *memory = &w->spec->memory[m];
         Volume plank = plank_in(w, root, rows, m);
-        if (!part_has_address(memory, &plank, c))
+        if (!part_has_address(memory, &plank, c, n))
             return false;
         if (memory->align && layout_granule(memory->layout) == 1 &&
             layout_part_offset(memory->layout, &plank, c) % memory->align)
@@ -126,7 +127,8 @@ bool plank_parts_start(const Work *w, const Group *g, uint32_t i,
     uint32_t base, root = group_plank(w, g, i, &base);
     for (uint32_t k = 0; is_placed(w, id) && k < node->n_in; k++)
         if (!part_starts(w, result(w, g, root), rows,
-                         base + w->role[node->in[k].i].part_c))
+                         base + w->role[node->in[k].i].part_c,
+                         plan_volume(w->g, node->in[k]).c))
             return false;
     return true;
 }

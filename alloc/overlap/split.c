@@ -68,7 +68,8 @@ static bool ends_there(const Pieces *o, uint32_t placement, uint32_t c) {
     const HwMemory *m = &spec->memory[p->memory];
     uint32_t n = p->part_c + c;
     Volume before = {n, p->whole.h, p->whole.w, hwspec_repl_none(spec, n)};
-    if (!part_has_address(m, &p->whole, n))
+    if (!part_has_address(m, &p->whole, n, p->n_c - c) ||
+        !layout_part_alone(m->layout, &p->whole, p->part_c, c))
         return false;
     uint64_t at = layout_part_offset(m->layout, &p->whole, n);
     return layout_bytes(m->layout, &before) == at &&

@@ -134,12 +134,31 @@ static uint32_t filled(const Work *w, const Unit *unit, uint32_t touch) {
     return end;
 }
 
+/* Channels on both sides of `c` are moved, and stay, by themselves: those of
+ * the tensor in which it lies, too. */
+static bool cut_has_addresses(const Work *w, const Unit *unit, uint32_t memory,
+                              const Volume *whole, uint32_t c) {
+    const HwMemory *m = &w->spec->memory[memory];
+    if (!part_has_address(m, whole, c, whole->c - c))
+        return false;
+    for (uint32_t i = 0; i < unit->n_tensors; i++) {
+        uint32_t first = channel_in_unit(w, unit, unit->tensor[i]);
+        uint32_t end = first + plan_volume(w->g, unit->tensor[i]).c;
+        if (first < c && c < end &&
+            (!layout_part_alone(m->layout, whole, first, c - first) ||
+             !layout_part_alone(m->layout, whole, c, end - c)))
+            return false;
+    }
+    return true;
+}
+
 /* What is moved from channel `c` on must start as any volume does. */
-static bool part_is_aligned(const HwMemory *memory, const Volume *whole,
-                            uint32_t c) {
-    return part_has_address(memory, whole, c) &&
+static bool cut_is_aligned(const Work *w, const Unit *unit, const Volume *whole,
+                           uint32_t c) {
+    const HwMemory *active = &w->spec->memory[0];
+    return cut_has_addresses(w, unit, 0, whole, c) &&
            (c == whole->c ||
-            layout_part_offset(memory->layout, whole, c) % memory->align == 0);
+            layout_part_offset(active->layout, whole, c) % active->align == 0);
 }
 
 /* The most channels of at most `bytes`, fewer than `end`; more take no less. */
@@ -165,8 +184,8 @@ static uint32_t channels_within(const Work *w, const Unit *unit, double bytes) {
     if ((double)kept_bytes(w, unit, most) > bytes)
         most = channels_below(w, unit, most, bytes);
     for (uint32_t c = most; c > 0; c--)
-        if (part_is_aligned(&w->spec->memory[0], &active, c) &&
-            part_has_address(&w->spec->memory[backing], &outside, c))
+        if (cut_is_aligned(w, unit, &active, c) &&
+            cut_has_addresses(w, unit, backing, &outside, c))
             return c;
     return 0;
 }
@@ -506,12 +525,13 @@ static bool gap_turns(const Work *w, const Unit *unit, uint32_t touch) {
     const HwMemory *active = &w->spec->memory[0];
     uint32_t keeps = unit->touch[touch].keeps;
     Volume whole = volume_in(w, unit->root, 0);
-    Volume outside = volume_in(w, unit->root, (uint32_t)w->spec->backing);
+    uint32_t backing = (uint32_t)w->spec->backing;
+    Volume outside = volume_in(w, unit->root, backing);
     if (is_filling(unit, touch) || keeps > whole.c)
         return false;
     uint32_t c = whole.c - keeps;
-    return part_is_aligned(active, &whole, c) &&
-           part_has_address(&w->spec->memory[w->spec->backing], &outside, c) &&
+    return cut_is_aligned(w, unit, &whole, c) &&
+           cut_has_addresses(w, unit, backing, &outside, c) &&
            layout_part_offset(active->layout, &whole, c) +
                    kept_bytes(w, unit, keeps) ==
                unit->bytes[0];

@@ -29,8 +29,13 @@ void slab_bytes(const Work *w, TensorId t, uint32_t channels,
 
 /* ---- where a volume can be cut ---- */
 
-/* Channels before c, and those from c on, lie as volumes of their own. */
-static bool parts_there(const HwMemory *memory, Volume whole, uint32_t c) {
+/* Channels before c, and q or fewer from c on, lie as volumes of their own. */
+static bool parts_there(const HwMemory *memory, Volume whole, uint32_t c,
+                        uint32_t q) {
+    if (!layout_part_alone(memory->layout, &whole, 0, c) ||
+        !layout_part_alone(memory->layout, &whole, c,
+                           smaller32(q, whole.c - c)))
+        return false;
     uint64_t at = layout_offset(memory->layout, &whole, c, 0, 0, 0);
     whole.c = c;
     return at % memory->unit == 0 && layout_bytes(memory->layout, &whole) == at;
@@ -40,7 +45,7 @@ static bool parts_at_all(const HwMemory *memory, Volume whole, uint32_t q) {
     if (memory->layout->n && memory->layout->axis[0].dim != LAYOUT_C)
         return false; /* no instruction says where they begin */
     for (uint32_t c = q; c < whole.c; c += q)
-        if (!parts_there(memory, whole, c))
+        if (!parts_there(memory, whole, c, q))
             return false;
     return true;
 }

@@ -3,8 +3,9 @@
  *
  * Input: a plan. Output: the same with a run of each slice in place of a run
  * that needs weights, slices of a layer being the same in all of its runs.
- * Invariants: slices are alike, but for the last, and begin where a volume may
- * begin; nothing is computed twice, and no byte of a volume moves more.
+ * Invariants: slices of a run are alike, but for the last, and begin where a
+ * volume may begin; nothing is computed twice, and no byte of a volume moves
+ * more. A run that makes some channels of its layer has slices of these.
  */
 #include "alloc/weights/weights.h"
 
@@ -17,8 +18,9 @@ typedef struct Blocks {
     const Graph *g;
     const HwSpec *spec;
     uint32_t *unit;     /* by node: slices begin at multiples, in all runs */
-    uint32_t *channels; /* by node: of a slice; 0: not known */
-    uint32_t *first;    /* by node: index of its first slice */
+    uint32_t *channels; /* by node: of a slice, at most */
+    uint32_t *first;    /* by node: index of its first slice; NONE */
+    uint32_t *listed;   /* by node: channels that have slices */
     VEC(Slice) slice;
     VEC(Action) action;
     Placements placement;
@@ -37,17 +39,16 @@ static bool in_groups(const Node *node) {
 }
 
 /* Slices of the result begin where volumes may: at multiples of so many
- * channels; all of them: it has no slices. */
+ * channels; UINT32_MAX: it has no slices. */
 static uint32_t granule_of(const Plan *plan, const Action *a) {
     const Placement *out = &plan->placement[a->out];
     const HwMemory *m = &plan->schedule->spec->memory[out->memory];
     uint64_t step = layout_part_offset(m->layout, &out->whole, 1);
     if (in_groups(graph_node(plan->schedule->graph, a->node)) ||
         layout_granule(m->layout) != 1 || out->whole.c < 2 || !step)
-        return out->n_c;
+        return UINT32_MAX;
     uint32_t align = m->align ? m->align : 1;
-    uint32_t n = align / (uint32_t)gcd(align, step % align);
-    return n < out->n_c ? n : out->n_c;
+    return align / (uint32_t)gcd(align, step % align);
 }
 
 static uint64_t bytes_of(const Plan *plan, const Action *a, uint32_t channels) {
@@ -84,7 +85,7 @@ static uint32_t channels_within(const Plan *plan, const Action *a,
     if (one * all <= most)
         return all;
     uint32_t n = (uint32_t)(most / one);
-    if (unit == all || n < unit)
+    if (unit >= all || n < unit)
         return 0;
     return n >= turn ? n / turn * turn : n / unit * unit;
 }
@@ -95,10 +96,9 @@ static void find_units(Blocks *b) {
         const Action *a = &b->plan->action[i];
         if (!needs_weights(b->plan, a))
             continue;
-        uint32_t all = b->plan->placement[a->out].n_c;
         uint32_t one = granule_of(b->plan, a), *unit = &b->unit[a->node.i];
         uint64_t both = *unit ? (uint64_t)*unit / gcd(*unit, one) * one : one;
-        *unit = both < all ? (uint32_t)both : all;
+        *unit = both < UINT32_MAX ? (uint32_t)both : UINT32_MAX;
     }
 }
 
@@ -121,7 +121,8 @@ uint64_t blocks_need(const Plan *plan, const Room *room) {
         const Action *a = &plan->action[i];
         if (!needs_weights(plan, a))
             continue;
-        uint64_t bytes = bytes_of(plan, a, b.unit[a->node.i]) + align;
+        uint32_t unit = b.unit[a->node.i], all = plan->placement[a->out].n_c;
+        uint64_t bytes = bytes_of(plan, a, unit < all ? unit : all) + align;
         uint64_t end = room[i].between < bytes ? room[i].end + bytes : 0;
         most = end > most ? end : most;
     }
@@ -129,9 +130,12 @@ uint64_t blocks_need(const Plan *plan, const Room *room) {
     return round_up(most, align ? align : 1);
 }
 
-/* Of each node with weights; false if one has no room. */
+/* Of each node with weights; false if one has no room. A run of few channels
+ * that fit says nothing of runs of more. */
 static bool find_channels(Blocks *b, const Room *rooms, uint32_t share) {
     uint64_t align = b->spec->memory[0].align;
+    for (uint32_t i = 0; i < b->g->node.n; i++)
+        b->channels[i] = UINT32_MAX;
     for (uint32_t i = 0; i < b->plan->n_actions; i++) {
         const Action *a = &b->plan->action[i];
         if (!needs_weights(b->plan, a))
@@ -147,26 +151,36 @@ static bool find_channels(Blocks *b, const Room *rooms, uint32_t share) {
         n = n < least ? least : n;
         n = n < most ? n : most;
         uint32_t *channels = &b->channels[a->node.i];
-        if (!*channels || n < *channels)
+        if (n < b->plan->placement[a->out].n_c && n < *channels)
             *channels = n;
     }
     return true;
 }
 
-static void list_slices(Blocks *b, const Action *a) {
-    uint32_t all = b->plan->placement[a->out].n_c, n = b->channels[a->node.i];
+/* Index of the first slice of the run, which is listed now. Runs of the same
+ * channels share slices; those of others follow by rising channel. */
+static uint32_t list_slices(Blocks *b, const Action *a) {
+    const Placement *out = &b->plan->placement[a->out];
+    uint32_t end = out->c + out->n_c, most = b->channels[a->node.i];
     uint32_t taps = weight_taps(b->g, graph_node(b->g, a->node));
-    if (b->first[a->node.i] != NONE)
-        return;
-    b->first[a->node.i] = b->slice.n;
-    for (uint32_t c = 0; c < all; c += n) {
-        Slice s = {.node = a->node,
-                   .c = c,
-                   .n_c = n < all - c ? n : all - c,
-                   .taps = taps};
+    uint32_t at = b->first[a->node.i];
+    if (out->c < b->listed[a->node.i]) {
+        while (b->slice.at[at].node.i != a->node.i ||
+               b->slice.at[at].c != out->c)
+            at++;
+        return at;
+    }
+    at = b->slice.n;
+    if (b->first[a->node.i] == NONE)
+        b->first[a->node.i] = at;
+    b->listed[a->node.i] = end;
+    for (uint32_t c = out->c, n; c < end; c += n) {
+        n = most < end - c ? most : end - c;
+        Slice s = {.node = a->node, .c = c, .n_c = n, .taps = taps};
         s.bytes = (uint64_t)taps * s.n_c * b->spec->element;
         vec_push(b->arena, &b->slice, s);
     }
+    return at;
 }
 
 static void push(Blocks *b, Action a, uint32_t slice) {
@@ -175,8 +189,10 @@ static void push(Blocks *b, Action a, uint32_t slice) {
 }
 
 static void push_slices(Blocks *b, const Action *a) {
-    uint32_t all = b->plan->placement[a->out].n_c, n = b->channels[a->node.i];
-    uint32_t count = (all + n - 1) / n, first = b->first[a->node.i];
+    const Placement *out = &b->plan->placement[a->out];
+    uint32_t all = out->n_c, n = b->channels[a->node.i];
+    uint32_t count = n < all ? (all + n - 1) / n : 1;
+    uint32_t first = list_slices(b, a), from = out->c;
     for (uint32_t k = 0; k < count; k++) {
         Action one = *a;
         one.tile = a->tile * count + k;
@@ -184,7 +200,7 @@ static void push_slices(Blocks *b, const Action *a) {
         const Slice *s = &b->slice.at[first + k];
         if (count > 1)
             one.out = placements_add_channels(b->arena, &b->placement, a->out,
-                                              s->c, s->n_c);
+                                              s->c - from, s->n_c);
         push(b, one, first + k);
     }
 }
@@ -194,6 +210,7 @@ bool blocks_make(Arena *arena, Plan *plan, const Room *room, uint32_t share,
     uint32_t n_nodes = plan->schedule->graph->node.n;
     Blocks b = blocks_of(arena, plan);
     b.channels = ARENA_ARRAY(arena, uint32_t, n_nodes + 1);
+    b.listed = ARENA_ARRAY(arena, uint32_t, n_nodes + 1);
     b.first = ARENA_ARRAY(arena, uint32_t, n_nodes + 1);
     for (uint32_t i = 0; i < n_nodes; i++)
         b.first[i] = NONE;
@@ -206,7 +223,6 @@ bool blocks_make(Arena *arena, Plan *plan, const Room *room, uint32_t share,
             push(&b, *a, NONE);
             continue;
         }
-        list_slices(&b, a);
         push_slices(&b, a);
     }
     plan->n_actions = b.action.n;

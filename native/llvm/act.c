@@ -1,4 +1,4 @@
-/* act.c - what graph/acts.def and elts.def say, as code; see act.h. */
+/* act.c - what base/acts.def and graph/elts.def say, as code; see act.h. */
 #include "native/llvm/act.h"
 
 #include <math.h>
@@ -105,26 +105,18 @@ FUNCTION(to_f16, math_to_half(c, x))
 FUNCTION(to_bf16, math_to_brain(c, x))
 FUNCTION(not, float_of_bool(c, float_equal(c, x, NUMBER(0)), x))
 
-#define ROW(name)                                                              \
-    { #name, fn_##name }
+/* The value itself; by slopes of each channel: epilogue_apply. */
+#define fn_none NULL
+#define fn_prelu NULL
+
 static const struct ActRow {
     const char *name;
     Val (*apply)(Code *c, const Epilogue *e, Val x);
 } act_rows[] = {
-    {"none", NULL}, {"prelu", NULL}, ROW(relu),         ROW(relu6),
-    ROW(clip),      ROW(leaky),      ROW(sigmoid),      ROW(tanh),
-    ROW(elu),       ROW(selu),       ROW(celu),         ROW(softplus),
-    ROW(softsign),  ROW(silu),       ROW(hard_sigmoid), ROW(hard_swish),
-    ROW(gelu),      ROW(gelu_tanh),  ROW(mish),         ROW(threshold),
-    ROW(shrink),    ROW(abs),        ROW(neg),          ROW(exp),
-    ROW(log),       ROW(sqrt),       ROW(reciprocal),   ROW(erf),
-    ROW(sin),       ROW(cos),        ROW(tan),          ROW(asin),
-    ROW(acos),      ROW(atan),       ROW(sinh),         ROW(cosh),
-    ROW(asinh),     ROW(acosh),      ROW(atanh),        ROW(floor),
-    ROW(ceil),      ROW(round),      ROW(trunc),        ROW(sign),
-    ROW(to_f16),    ROW(to_bf16),    ROW(not ),
+#define ACT(NAME, name) {#name, fn_##name},
+#include "base/acts.def"
+#undef ACT
 };
-#undef ROW
 
 bool epilogue_read(const Kernel *kernel, Epilogue *out) {
     const AttrPair *act = kernel_attr(kernel, "act");

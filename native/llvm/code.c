@@ -1,6 +1,8 @@
 /* code.c - loops, variables and memory over LLVM-C; see code.h. */
 #include "native/llvm/code.h"
 
+#include <llvm-c/DebugInfo.h>
+#include <llvm/Config/llvm-config.h>
 #include <string.h>
 
 /* ---- constants ---- */
@@ -61,6 +63,8 @@ Val loop_open(Code *c, Loop *loop, Val from, Val to, int64_t step) {
     loop->end = new_block(c, "end");
     loop->to = to;
     loop->step = code_index(c, step);
+    loop->loops = ++c->loops;
+    loop->reloads = c->reloads;
     LLVMBuildCondBr(c->builder, index_less(c, from, to), loop->body, loop->end);
     LLVMPositionBuilderAtEnd(c->builder, loop->body);
     loop->i = LLVMBuildPhi(c->builder, c->index, "i");
@@ -73,11 +77,40 @@ Val loop_count(Code *c, Loop *loop, uint64_t count) {
                      1);
 }
 
+/* Before LLVM 17, the loop vectoriser takes strided loads together that lie
+ * side by side, and moves them to the first, though the loop stores in between
+ * to where the later ones read (LLVM's issue 63602). Rows that are added up in
+ * memory make such a loop of the one around them, once they are unrolled: of a
+ * transposed convolution on short rows, the loop over taps. */
+static bool is_vectorised_wrongly(const Code *c, const Loop *loop) {
+    bool around = c->loops > loop->loops, reloads = c->reloads > loop->reloads;
+    return LLVM_VERSION_MAJOR < 17 && around && reloads;
+}
+
+/* Of the loop that the branch closes; its metadata refers to itself. */
+static void forbid_vectors(const Code *c, Val branch) {
+    static const char word[] = "llvm.loop.vectorize.enable",
+                      kind[] = "llvm.loop";
+    LLVMMetadataRef pair[] = {
+        LLVMMDStringInContext2(c->context, word, sizeof word - 1),
+        LLVMValueAsMetadata(
+            LLVMConstInt(LLVMInt1TypeInContext(c->context), 0, false))};
+    LLVMMetadataRef self = LLVMTemporaryMDNode(c->context, NULL, 0);
+    LLVMMetadataRef both[] = {self, LLVMMDNodeInContext2(c->context, pair, 2)};
+    LLVMMetadataRef node = LLVMMDNodeInContext2(c->context, both, 2);
+    LLVMMetadataReplaceAllUsesWith(self, node);
+    LLVMSetMetadata(branch,
+                    LLVMGetMDKindIDInContext(c->context, kind, sizeof kind - 1),
+                    LLVMMetadataAsValue(c->context, node));
+}
+
 void loop_close(Code *c, Loop *loop) {
     LLVMBasicBlockRef last = LLVMGetInsertBlock(c->builder);
     Val next = index_add(c, loop->i, loop->step);
-    LLVMBuildCondBr(c->builder, index_less(c, next, loop->to), loop->body,
-                    loop->end);
+    Val branch = LLVMBuildCondBr(c->builder, index_less(c, next, loop->to),
+                                 loop->body, loop->end);
+    if (is_vectorised_wrongly(c, loop))
+        forbid_vectors(c, branch);
     LLVMAddIncoming(loop->i, &next, &last, 1);
     LLVMMoveBasicBlockAfter(loop->end, last);
     LLVMPositionBuilderAtEnd(c->builder, loop->end);
@@ -168,6 +201,11 @@ void code_store_type(Code *c, Val base, Val bytes, Val value) {
 
 Val code_load(Code *c, Val base, Val index) {
     return load_at(c, code_at(c, base, index), c->f32);
+}
+
+Val code_reload(Code *c, Val base, Val index) {
+    c->reloads++;
+    return code_load(c, base, index);
 }
 
 Val code_load_vector(Code *c, Val base, Val index, uint32_t lanes) {

@@ -29,6 +29,7 @@ typedef struct Code {
     bool dots;
     Val function;
     LLVMBasicBlockRef entry; /* of variables */
+    uint32_t loops, reloads; /* so far */
 } Code;
 
 /* ---- constants ---- */
@@ -47,6 +48,7 @@ Type code_vector(const Code *c, uint32_t lanes);
 typedef struct Loop {
     LLVMBasicBlockRef body, end;
     Val i, to, step;
+    uint32_t loops, reloads; /* of the Code, before it */
 } Loop;
 /* for (i = from; i < to; i += step): the code up to loop_close, with loop->i.
  */
@@ -74,6 +76,8 @@ Val code_at(Code *c, Val base, Val index);
 /* The address `bytes` behind `base`, as one of floats. */
 Val code_bytes_at(Code *c, Val base, Val bytes);
 Val code_load(Code *c, Val base, Val index);
+/* ... which this function has stored. */
+Val code_reload(Code *c, Val base, Val index);
 void code_store(Code *c, Val base, Val index, Val value);
 /* What is `bytes` behind `base`, and on. */
 Val code_load_type(Code *c, Val base, Val bytes, Type type);

@@ -54,14 +54,14 @@ static void multiply_row(const Emit *e, const Axes *matrix, Val row) {
     Val x =
         code_load(c, e->in[1], matrix_place(c, &e->k->in[1], matrix, i, at));
     code_store(c, e->out[0], to,
-               float_fma(c, by, x, code_load(c, e->out[0], to)));
+               float_fma(c, by, x, code_reload(c, e->out[0], to)));
     loop_close(c, &columns);
     loop_close(c, &terms);
     if (!e->act.apply)
         return;
     at = loop_count(c, &act, out->dim[rank - 1]);
     to = matrix_place(c, &e->k->out[0], matrix, row, at);
-    x = emit_act(e, code_load(c, e->out[0], to), code_index(c, 0));
+    x = emit_act(e, code_reload(c, e->out[0], to), code_index(c, 0));
     code_store(c, e->out[0], to, x);
     loop_close(c, &act);
 }
@@ -463,14 +463,14 @@ static void lrn_row(const Emit *e, const Lrn *l, Val first, Val member,
     Val x = input_at(e, index_add(c, first, other), row, i);
     Val at = operand_at(c, out, channel, row, i);
     code_store(c, e->out[0], at,
-               float_fma(c, x, x, code_load(c, e->out[0], at)));
+               float_fma(c, x, x, code_reload(c, e->out[0], at)));
     loop_close(c, &add);
     loop_close(c, &channels);
     i = loop_count(c, &divide, l->in.w);
     at = operand_at(c, out, channel, row, i);
     code_store(c, e->out[0], at,
                lrn_value(c, l, input_at(e, channel, row, i),
-                         code_load(c, e->out[0], at)));
+                         code_reload(c, e->out[0], at)));
     loop_close(c, &divide);
 }
 

@@ -172,14 +172,14 @@ static void act_row(const Emit *e, uint32_t width, const Channel *at, Val row) {
         return;
     Val column = loop_count(c, &loop, width);
     Val place = operand_at(c, &e->k->out[0], at->out_all, row, column);
-    Val value = emit_act(e, code_load(c, e->out[0], place), at->out);
+    Val value = emit_act(e, code_reload(c, e->out[0], place), at->out);
     code_store(c, e->out[0], place, value);
     loop_close(c, &loop);
 }
 
 static void add_at(const Emit *e, Val out, Val weight, Val in) {
     Code *c = e->c;
-    Val sum = code_load(c, e->out[0], out);
+    Val sum = code_reload(c, e->out[0], out);
     sum = float_fma(c, weight, code_load(c, e->in[0], in), sum);
     code_store(c, e->out[0], out, sum);
 }

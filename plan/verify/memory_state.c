@@ -96,14 +96,9 @@ static Area *area_find(Areas *all, const Placement *p) {
 static void part_bytes(const Layout *layout, const Volume *whole, uint64_t at,
                        uint32_t c, uint32_t n_c, uint64_t *first,
                        uint64_t *end) {
-    uint32_t granule = layout_granule(layout);
-    uint64_t stop = granule
-                        ? ((uint64_t)c + n_c + granule - 1) / granule * granule
-                        : whole->c;
-    *first = at + (granule ? layout_part_offset(layout, whole, c) : 0);
-    *end = at + (stop < whole->c
-                     ? layout_part_offset(layout, whole, (uint32_t)stop)
-                     : layout_bytes(layout, whole));
+    address_span(layout, whole, c, n_c, first, end);
+    *first += at;
+    *end += at;
 }
 
 /* What the placement holds of its tensor. */

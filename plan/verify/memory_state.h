@@ -11,6 +11,7 @@
 #ifndef PLAN_VERIFY_MEMORY_STATE_H
 #define PLAN_VERIFY_MEMORY_STATE_H
 
+#include "hwspec/address.h"
 #include "plan/plan.h"
 
 typedef struct Areas Areas;

@@ -8,6 +8,7 @@
  */
 #include "base/vec.h"
 #include "plan/verify/memory_state.h"
+#include "plan/verify/operands.h"
 
 typedef struct Judge {
     Arena *arena;
@@ -101,7 +102,7 @@ static bool in_one_buffer(const HwMemory *m, const Placement *p) {
 static const char *check_placement(Judge *j, const Placement *p) {
     const HwMemory *m = &j->spec->memory[p->memory];
     Volume v = plan_volume(j->g, p->tensor);
-    if (p->bytes != layout_bytes(m->layout, &p->whole))
+    if (p->bytes != address_bytes(m->layout, &p->whole))
         return complain(j, p, "has a wrong size");
     if (m->align && p->offset % m->align)
         return complain(j, p, "is not aligned");
@@ -172,8 +173,12 @@ static Need conv_pool_need(const Node *node, uint32_t axis, uint32_t in,
 }
 
 /* Whether the rows of the input hold all that reaches the output, and nothing
- * but the padding, on both sides, is made besides. */
-static bool deconv_agrees(const ConvAttr *c, uint32_t size, Along x) {
+ * but the padding is made besides: of a whole layer, of `size` to `made` rows,
+ * what its node says; of a part, as much on both sides. */
+static bool deconv_agrees(const ConvAttr *c, uint32_t size, uint32_t made,
+                          Along x) {
+    if (x.in_n == size && x.n == made)
+        return x.at == 0 && x.in == 0 && x.pad == c->pad[x.axis];
     int64_t s = c->stride[x.axis], end = (int64_t)x.in + x.in_n;
     int64_t reach = (int64_t)(c->kernel[x.axis] - 1) * c->dilation[x.axis] + 1;
     int64_t first = (int64_t)x.at + c->pad[x.axis], behind = first + x.n;
@@ -188,6 +193,7 @@ static const char *check_along(Judge *j, const Action *a, Along x) {
     const Node *node = graph_node(j->g, a->node);
     const Placement *out = &j->plan->placement[a->out];
     Volume in = plan_volume(j->g, node->in[0]);
+    Volume whole = plan_volume(j->g, node->out[0]);
     uint32_t size = x.axis ? in.w : in.h;
     Need made = {x.at, (int64_t)x.at + x.n - 1};
     Need need = {0, (int64_t)size - 1};
@@ -204,7 +210,8 @@ static const char *check_along(Judge *j, const Action *a, Along x) {
         need = (Need){made.first / node->attr.up.factor[x.axis],
                       made.last / node->attr.up.factor[x.axis]};
     else if (node->op == OP_DECONV)
-        return deconv_agrees(&node->attr.conv, size, x)
+        return deconv_agrees(&node->attr.conv, size, x.axis ? whole.w : whole.h,
+                             x)
                    ? NULL
                    : complain(j, out, "is computed from the wrong rows");
     int64_t stop = need.last < size ? need.last : (int64_t)size - 1;
@@ -257,7 +264,8 @@ static bool all_channels(const Judge *j, const Placement *p) {
 static bool reaches_over(Judge *j, const Placement *p, uint32_t row) {
     const HwMemory *m = &j->spec->memory[p->memory];
     uint64_t behind =
-        layout_offset(m->layout, &p->whole, 0, row - p->row, 0, 0);
+        address_cell(m->layout, &p->whole, 0, row - p->row, 0, 0) *
+        m->layout->element;
     return p->bytes > m->size - p->offset - behind ||
            (m->align && behind % m->align);
 }
@@ -291,7 +299,7 @@ static const char *check_operands(Judge *j, const Action *a) {
     const Node *node = graph_node(j->g, a->node);
     const Placement *out = &j->plan->placement[a->out];
     bool all = all_channels(j, out);
-    bool each = !a->weights && goes_by_channel(j, node);
+    bool each = goes_by_channel(j, node);
     bool may = each || a->weights ||
                (node->op == OP_CONV && node->attr.conv.groups < 2);
     bool right = a->n_in == node->n_in &&
@@ -551,9 +559,20 @@ static const char *check_step(Judge *j, const Action *a, const Action *end) {
 
 /* ---- the whole ---- */
 
+static const char *check_views(Judge *j, const Action *a) {
+    for (uint32_t i = 0; i <= a->n_in; i++)
+        if (!view_agrees(j->plan, a, i))
+            return complain(
+                j, &j->plan->placement[i < a->n_in ? a->in[i] : a->out],
+                "lies elsewhere than the instruction would say");
+    return NULL;
+}
+
 static const char *do_action(Judge *j) {
     const Action *a = j->action;
     const char *wrong = check_step(j, a, j->plan->action + j->plan->n_actions);
+    if (!wrong)
+        wrong = check_views(j, a);
     if (wrong)
         return wrong;
     switch (a->kind) {

@@ -6,8 +6,7 @@
 
 #include <cmocka.h>
 
-#include "base/rng.h"
-#include "hwspec/layout.h"
+#include "tests/hwspec/layouts.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -171,59 +170,6 @@ static void too_large(void **state) {
     assert_true(layout_bytes(&v3_8_am, &none) == 0);
 }
 
-/* A stream of small random numbers. */
-typedef struct Dice {
-    uint64_t seed, i;
-} Dice;
-
-static uint32_t roll(Dice *dice, uint32_t n) {
-    return (uint32_t)(rng_bits(dice->seed, dice->i++) % n);
-}
-
-/* Each dimension whole or in two parts, in any order, with any padding. */
-static Layout random_layout(Dice *dice) {
-    Layout layout = {.element = 1 + roll(dice, 4)};
-    for (int dim = LAYOUT_C; dim <= LAYOUT_W; dim++) {
-        LayoutAxis axis = {.dim = (LayoutDim)dim, .round = 1 + roll(dice, 4)};
-        if (roll(dice, 2))
-            axis.split = 2 + roll(dice, 7);
-        layout.axis[layout.n++] = axis;
-        if (axis.split) {
-            axis.inner = true;
-            axis.clip = roll(dice, 2);
-            layout.axis[layout.n++] = axis;
-        }
-    }
-    for (uint32_t i = layout.n; i-- > 1;) {
-        uint32_t j = roll(dice, i + 1);
-        LayoutAxis axis = layout.axis[i];
-        layout.axis[i] = layout.axis[j];
-        layout.axis[j] = axis;
-    }
-    return layout;
-}
-
-static uint32_t split_of_c(const Layout *layout) {
-    uint32_t split = 0;
-    for (uint32_t i = 0; i < layout->n; i++)
-        if (layout->axis[i].dim == LAYOUT_C)
-            split = layout->axis[i].split;
-    return split;
-}
-
-/* Nothing, a true quadruple, or one that contradicts the channels. */
-static Repl random_repl(Dice *dice, const Layout *layout, uint32_t c) {
-    uint32_t split = split_of_c(layout);
-    if (split < 2 || roll(dice, 2))
-        return (Repl){0};
-    uint32_t units = 1 + roll(dice, split);
-    uint32_t width = split / units;
-    uint32_t full = roll(dice, 3) ? c / split : roll(dice, 4);
-    uint32_t rest = c > full * split ? c - full * split : 0;
-    uint32_t n = roll(dice, 3) ? (rest + width - 1) / width : roll(dice, 4);
-    return (Repl){full, n, units, width};
-}
-
 /* No two elements (or copies) share a byte, and all lie inside. */
 static void check_distinct(const Layout *layout, const Volume *v) {
     uint64_t bytes = layout_bytes(layout, v);
@@ -255,25 +201,34 @@ static void check_tables(Arena *arena, const Layout *layout, const Volume *v) {
     }
 }
 
-static bool clips_channels(const Layout *layout) {
+/* A part that says so is a volume of its own at part_offset. */
+static void check_part(const Layout *layout, const Volume *v, uint32_t c,
+                       uint32_t n) {
+    Volume part = {n, v->h, v->w, {0}};
+    uint64_t start = layout_part_offset(layout, v, c);
+    for (uint32_t i = 0; i < n; i++) {
+        assert_int_equal(layout_copies(layout, v, c + i), 1);
+        for (uint32_t h = 0; h < v->h; h++)
+            for (uint32_t w = 0; w < v->w; w++)
+                assert_true(start + layout_offset(layout, &part, i, h, w, 0) ==
+                            layout_offset(layout, v, c + i, h, w, 0));
+    }
+}
+
+/* Without clipping those are all that begin with a granule. */
+static void check_parts(const Layout *layout, const Volume *v, Dice *dice) {
     bool clips = false;
     for (uint32_t i = 0; i < layout->n; i++)
         clips |= layout->axis[i].dim == LAYOUT_C && layout->axis[i].clip;
-    return clips;
-}
-
-/* A part that opens a granule is a volume of its own at part_offset (where
- * strides do not depend on the number of channels). */
-static void check_parts(const Layout *layout, const Volume *v) {
     uint32_t granule = layout_granule(layout);
-    if (granule == 0 || v->repl.sections || clips_channels(layout))
-        return;
-    for (uint32_t c = 0; c < v->c; c += granule) {
-        Volume part = {v->c - c, v->h, v->w, {0}};
-        uint64_t start = layout_part_offset(layout, v, c);
-        for (uint32_t i = 0; i < part.c; i++)
-            assert_true(start + layout_offset(layout, &part, i, 0, 0, 0) ==
-                        layout_offset(layout, v, c + i, 0, 0, 0));
+    for (uint32_t c = 0; c < v->c; c++) {
+        uint32_t n = 1 + roll(dice, v->c - c);
+        bool whole = n == v->c;
+        bool alone = layout_part_alone(layout, v, c, n);
+        if (alone && !(whole && v->repl.sections))
+            check_part(layout, v, c, n);
+        if (!v->repl.sections && !clips)
+            assert_true(alone == (whole || (granule && c % granule == 0)));
     }
 }
 
@@ -283,12 +238,10 @@ static void random_volumes(void **state) {
     for (uint64_t i = 0; i < 3000; i++) {
         Dice dice = {i, 0};
         Layout layout = random_layout(&dice);
-        Volume v = {
-            1 + roll(&dice, 20), 1 + roll(&dice, 9), 1 + roll(&dice, 20), {0}};
-        v.repl = random_repl(&dice, &layout, v.c);
+        Volume v = random_volume(&dice, &layout);
         check_distinct(&layout, &v);
         check_tables(arena, &layout, &v);
-        check_parts(&layout, &v);
+        check_parts(&layout, &v, &dice);
         arena_reset(arena);
     }
     arena_free(arena);

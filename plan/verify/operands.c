@@ -1,0 +1,104 @@
+/* operands.c - operands as instructions say them; see operands.h.
+ *
+ * Input: an action. Output: whether each of its operands' elements has, by what
+ * the instruction can say, the cell that it has by the placement.
+ */
+#include "plan/verify/operands.h"
+
+#include "hwspec/address.h"
+#include "hwspec/insn.h"
+
+/* The operation whose row is written; HW_OP_COUNT: none that names operands. */
+static HwOp op_of(const Action *a) {
+    switch (a->kind) {
+    case ACTION_LOAD:
+        return HW_OP_LOAD;
+    case ACTION_STORE:
+        return HW_OP_STORE;
+    case ACTION_RUN:
+    case ACTION_COPY:
+        return a->legal.op == HW_OP_LAYER ? HW_OP_COUNT : a->legal.op;
+    case ACTION_CONCAT:
+    case ACTION_HOST:
+    case ACTION_WEIGHTS:
+        break;
+    }
+    return HW_OP_COUNT;
+}
+
+static const HwForm *form_of(const HwSpec *spec, HwOp op) {
+    int32_t row = op < HW_OP_COUNT && spec->insns ? insn_row(spec, op) : -1;
+    return row < 0 ? NULL : &spec->insns->row[row].form[0];
+}
+
+static bool says(const HwForm *form, HwField field) {
+    return insn_token_of(form, field) >= 0;
+}
+
+/* The channels: of the enclosing volume where the row can name it. */
+static void see_channels(const HwForm *form, HwOperand operand,
+                         const Layout *layout, const Placement *p,
+                         AddressView *view) {
+    bool part = p->n_c != p->whole.c;
+    view->volume = p->whole;
+    if (!part)
+        return;
+    if (says(form, HW_FIELD_OF(operand, PART)) &&
+        says(form, HW_FIELD_OF(operand, PART_START))) {
+        view->c = p->part_c;
+        if (!says(form, HW_FIELD_OF(operand, PART_C)))
+            view->volume.c = p->part_c + p->n_c;
+        view->offset = address_part(layout, &p->whole, p->part_c) -
+                       address_part(layout, &view->volume, p->part_c);
+        return;
+    }
+    view->volume.c = p->n_c;
+    view->volume.repl = (Repl){0};
+    view->offset = address_part(layout, &p->whole, p->part_c);
+}
+
+/* Rows and columns that an engine, or the near side of a transfer, has. */
+static void see_pixels(const Plan *plan, const Action *a, uint32_t i,
+                       const Placement *p, const Layout *layout,
+                       AddressView *view, uint32_t first[3], uint32_t n[3]) {
+    const HwSpec *spec = plan->schedule->spec;
+    bool moves = a->kind == ACTION_LOAD || a->kind == ACTION_STORE;
+    bool reads = i < a->n_in && a->kind == ACTION_RUN;
+    if (p->ring || p->lines.band ||
+        (moves && spec->memory[p->memory].role != HW_ACTIVE))
+        return;
+    first[LAYOUT_H] = (reads ? a->in_row : a->row) - p->row;
+    first[LAYOUT_W] = (reads ? a->in_col : a->col) - p->col;
+    n[LAYOUT_H] = reads ? a->in_rows : a->rows;
+    n[LAYOUT_W] = reads ? a->in_cols : a->cols;
+    view->volume.h = n[LAYOUT_H];
+    view->volume.w = n[LAYOUT_W];
+    if (a->kind == ACTION_COPY && i < a->n_in) {
+        view->volume.h = p->whole.h;
+        view->offset += address_cell(layout, &p->whole, 0, first[LAYOUT_H],
+                                     first[LAYOUT_W], 0) *
+                        layout->element;
+    }
+}
+
+bool view_agrees(const Plan *plan, const Action *a, uint32_t i) {
+    const HwSpec *spec = plan->schedule->spec;
+    const HwForm *form = form_of(spec, op_of(a));
+    const Placement *p = &plan->placement[i < a->n_in ? a->in[i] : a->out];
+    const Layout *layout = spec->memory[p->memory].layout;
+    AddressView view = {.offset = 0};
+    uint32_t first[3] = {p->part_c, 0, 0};
+    uint32_t n[3] = {p->n_c, p->whole.h, p->whole.w};
+    if (!form || i > 2)
+        return true;
+    see_channels(form,
+                 i == a->n_in ? HW_OUT
+                 : i          ? HW_IN2
+                              : HW_IN,
+                 layout, p, &view);
+    see_pixels(plan, a, i, p, layout, &view, first, n);
+    if (view.offset == 0 && view.c == first[LAYOUT_C] && first[LAYOUT_H] == 0 &&
+        first[LAYOUT_W] == 0 && volumes_same(&view.volume, &p->whole))
+        return true;
+    return address_agrees(layout, &p->whole, &view, first, n);
+}

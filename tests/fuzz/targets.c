@@ -1,0 +1,229 @@
+/* targets.c - the readers, and what must hold of what they read: text that is
+ * printed reads back, and prints the same. */
+#include "fuzz.h"
+
+#include "alloc/problem_csv.h"
+#include "base/npy.h"
+#include "base/yaml.h"
+#include "codegen/listing.h"
+#include "frontends/frontend.h"
+#include "hwspec/hwspec.h"
+#include "sim/sim.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static _Noreturn void unreadable(const FuzzInput *in, const char *what,
+                                 const char *text) {
+    diag_print(in->diag, stderr);
+    bug("a %s prints as what does not read back:\n%s", what, text);
+}
+
+/* ---- networks ---- */
+
+static const char *print_read(const FuzzInput *in, const char *text) {
+    Graph *g = graph_read(in->arena, in->diag, "printed", text, strlen(text));
+    if (!g)
+        unreadable(in, "graph", text);
+    return graph_print(in->arena, g);
+}
+
+/* Data of constants is not in the text, so only the second text is as the one
+ * before it. */
+static void check_graph_text(const FuzzInput *in, const Graph *g) {
+    const char *text = print_read(in, graph_print(in->arena, g));
+    if (strcmp(text, print_read(in, text)))
+        bug("a graph that was read prints in another way:\n%s", text);
+}
+
+static void network(const FuzzInput *in) {
+    const ImportOptions options = {.weights = in->two ? FUZZ_SECOND : NULL};
+    ImportInfo info;
+    Graph *g =
+        frontend_read(in->arena, in->diag, in->path, &options, &info);
+    if (g)
+        check_graph_text(in, g);
+}
+
+/* JSON of ours names its weights itself. */
+static void named_weights(const FuzzInput *in) {
+    const ImportOptions none = {0};
+    ImportInfo info;
+    Graph *g = frontend_read(in->arena, in->diag, in->path, &none, &info);
+    if (g)
+        check_graph_text(in, g);
+}
+
+/* ---- values ---- */
+
+static void npy(const FuzzInput *in) {
+    Npy out;
+    npy_read(in->arena, in->diag, in->path, &out);
+}
+
+static void tensor(const FuzzInput *in) {
+    Npy out;
+    tensor_file_read(in->arena, in->diag, in->path, &out);
+}
+
+/* ---- machines ---- */
+
+static void hwspec(const FuzzInput *in) {
+    hwspec_load(in->arena, in->diag, in->path, 0, NULL);
+}
+
+/* ---- listings ---- */
+
+/* The machines whose listings are read: the first byte chooses. */
+static const char *const machines[] = {"xdnn-v2-28", "stage-npu", "ring-npu",
+                                       "tile-npu",   "darius-32", "n64"};
+enum { MACHINES = sizeof machines / sizeof *machines };
+
+static const HwSpec *machine(const FuzzInput *in) {
+    static const HwSpec *spec[MACHINES];
+    static Arena *arena;
+    uint32_t i = in->first.at[0] % MACHINES;
+    if (!spec[i]) {
+        arena = arena ? arena : arena_new("machines");
+        fuzz_serve(NULL);
+        spec[i] = hwspec_load(arena, diag_new(arena), machines[i], 0, NULL);
+        fuzz_serve(in);
+        if (!spec[i])
+            bug("%s does not read", machines[i]);
+    }
+    return spec[i];
+}
+
+/* Its text, which must read back as the same text. */
+static void check_listing(const FuzzInput *in, const Listing *listing) {
+    const char *text = listing_print(in->arena, listing);
+    const Listing *again = listing_parse(in->arena, in->diag, listing->spec,
+                                         "printed", text, strlen(text));
+    if (!again)
+        unreadable(in, "listing", text);
+    if (strcmp(text, listing_print(in->arena, again)))
+        bug("a listing that was read prints in another way:\n%s", text);
+}
+
+/* Where it stays small: damage can make an instruction move gigabytes. */
+static void simulate(const FuzzInput *in, const Listing *listing) {
+    const SimOptions options = {.memory_only = true};
+    sim_run(in->arena, in->diag, listing, 0, NULL, &options);
+}
+
+static void listing_text(const FuzzInput *in) {
+    const HwSpec *spec = in->first.len ? machine(in) : NULL;
+    const Listing *listing =
+        spec ? listing_parse(in->arena, in->diag, spec, in->path,
+                             (const char *)in->first.at + 1, in->first.len - 1)
+             : NULL;
+    const uint8_t *words;
+    size_t len;
+    if (!listing)
+        return;
+    check_listing(in, listing);
+    if (listing_encode(in->arena, in->diag, listing, &words, &len) &&
+        !listing_decode(in->arena, in->diag, spec, "encoded", words, len))
+        bug("a listing encodes to what does not decode");
+    simulate(in, listing);
+}
+
+static void listing_of_json(const FuzzInput *in) {
+    const HwSpec *spec = in->first.len ? machine(in) : NULL;
+    const Listing *listing =
+        spec ? listing_json_parse(in->arena, in->diag, spec, in->path,
+                                  (const char *)in->first.at + 1,
+                                  in->first.len - 1)
+             : NULL;
+    if (!listing)
+        return;
+    check_listing(in, listing);
+    listing_json(in->arena, listing, "x.weights");
+    simulate(in, listing);
+}
+
+static void listing_binary(const FuzzInput *in) {
+    const HwSpec *spec = in->first.len ? machine(in) : NULL;
+    const Listing *listing =
+        spec ? listing_decode(in->arena, in->diag, spec, in->path,
+                              in->first.at + 1, in->first.len - 1)
+             : NULL;
+    if (listing)
+        listing_print(in->arena, listing);
+}
+
+/* ---- placement problems ---- */
+
+static void problem(const FuzzInput *in) {
+    const CsvPool pool = {"am", {.size = 1 << 20, .align = 1}};
+    CsvProblem csv;
+    problem_csv_read(in->arena, in->diag, in->path, &pool, 1, &csv);
+}
+
+const FuzzTarget fuzz_targets[] = {
+    {"onnx", ".onnx", network, "ONNX, binary or text"},
+    {"caffe", ".prototxt", network, "Caffe's text, and a .caffemodel"},
+    {"caffemodel", ".caffemodel", network, "Caffe's binary form by itself"},
+    {"tensorflow", ".pb", network, "TensorFlow's GraphDef, tfjs"},
+    {"tflite", ".tflite", network, "TensorFlow Lite"},
+    {"keras", ".keras", network, "Keras: JSON, HDF5, zip, and weights"},
+    {"mxnet", ".json", network, "MXNet's symbols, and .params"},
+    {"darknet", ".cfg", network, "Darknet, and .weights"},
+    {"graphjson", ".json", named_weights, "a graph in JSON, and its weights"},
+    {"graphtext", ".graph", network, "a graph in text"},
+    {"npy", ".npy", npy, "NumPy's arrays"},
+    {"tensor", ".pb", tensor, "ONNX's TensorProto"},
+    {"hwspec", ".yaml", hwspec, "machines"},
+    {"listing", ".cmd", listing_text, "a byte for the machine, and a listing"},
+    {"listingjson", ".json", listing_of_json, "the same in JSON, and weights"},
+    {"binary", ".bin", listing_binary, "the same in binary form"},
+    {"problem", ".csv", problem, "placement problems"},
+    {0},
+};
+
+const FuzzTarget *fuzz_find(const char *name) {
+    for (const FuzzTarget *t = fuzz_targets; t->name; t++)
+        if (!strcmp(t->name, name))
+            return t;
+    fprintf(stderr, "no target is called %s; targets:\n", name);
+    for (const FuzzTarget *t = fuzz_targets; t->name; t++)
+        fprintf(stderr, "  %-12s%s\n", t->name, t->doc);
+    return NULL;
+}
+
+/* A copy of exactly its size, so that reading past its end is seen. */
+static Bytes part(Arena *arena, const uint8_t *at, size_t len) {
+    uint8_t *copy = arena_alloc_raw(arena, len, 16);
+    if (len)
+        memcpy(copy, at, len);
+    return (Bytes){copy, len};
+}
+
+static size_t find_second(const uint8_t *data, size_t len, size_t mark_len,
+                          const char *mark) {
+    for (size_t i = 0; i + mark_len <= len; i++)
+        if (!memcmp(data + i, mark, mark_len))
+            return i;
+    return len;
+}
+
+void fuzz_one(const FuzzTarget *target, const uint8_t *data, size_t len) {
+    static const char mark[] = "\n====\n";
+    static FILE *nowhere;
+    size_t mark_len = sizeof mark - 1;
+    Arena *arena = arena_new("fuzz");
+    size_t first = find_second(data, len, mark_len, mark);
+    bool two = first < len;
+    FuzzInput in = {.arena = arena, .diag = diag_new(arena), .two = two};
+    in.path = arena_printf(arena, "fuzz/first%s", target->suffix);
+    in.first = part(arena, data, first);
+    if (two)
+        in.second = part(arena, data + first + mark_len,
+                         len - first - mark_len);
+    fuzz_serve(&in);
+    target->run(&in);
+    fuzz_serve(NULL);
+    nowhere = nowhere ? nowhere : fopen("/dev/null", "w");
+    diag_print(in.diag, nowhere);
+    arena_free(arena);
+}
