@@ -743,6 +743,20 @@ static void bad_bits(void **state) {
                "14:43: 16 does not fit into 4 bits\n");
     check_rows(machine, CODE, CODE ", {field: k, word: 0, at: 4, width: 3}",
                "14:94: `k` needs 4 bits, for 1 to 14; it has 3\n");
+    check_rows(machine, CODE, CODE ", {field: k, word: 0, at: 4, width: 4}",
+               "");
+    check_rows(machine, CODE, CODE ", {field: k, word: 63, at: 60, width: 4}",
+               "");
+    check_rows(machine, CODE, CODE ", {field: k, word: 64, at: 0, width: 4}",
+               "14:60: an instruction has at most 64 words\n");
+    check_rows(machine, CODE, CODE ", {field: k, word: 0, at: 64, width: 4}",
+               "14:60: bits 64 to 67 are outside a word of 64 bits\n");
+    check_rows(machine, CODE, CODE ", {word: 1, at: 0, width: 0, is: 0}",
+               "14:60: a width of 0 holds nothing\n");
+    check_rows(machine, CODE,
+               CODE ", {word: 1, at: 0, width: 64, is: 1}, "
+                    "{word: 1, at: 63, width: 1, is: 0}",
+               "14:96: bits 63 to 63 of word 1 overlap those of a constant\n");
     check_rows(machine, CODE, CODE ", {field: k, word: 0, at: 62, width: 4}",
                "14:60: bits 62 to 65 are outside a word of 64 bits\n");
     check_rows(machine, CODE,

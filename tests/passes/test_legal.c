@@ -154,6 +154,34 @@ static void every_quantity_is_the_layers(void **state) {
     net_free(&net);
 }
 
+/* Pads are compared with each other, and with those that keep the size, either
+ * of which may be the larger. */
+static void pads_differ_both_ways(void **state) {
+    (void)state;
+    static const struct {
+        uint32_t pad, pad_end, uneven, not_same;
+    } rows[] = {{2, 2, 0, 0}, {0, 2, 2, 2}, {2, 0, 2, 2},
+                {3, 2, 1, 1}, {1, 1, 0, 1}, {4, 4, 0, 2}};
+    for (size_t i = 0; i < 2 * sizeof rows / sizeof *rows; i++) {
+        uint32_t axis = i % 2, row = (uint32_t)i / 2;
+        Machine m;
+        machine_make(&m);
+        Net net = net_new();
+        TensorId in = net_input(&net, 6, 21, 23);
+        Attrs attr = conv_attr(10, 5, 1, 2, 1);
+        attr.conv.pad[axis] = rows[row].pad;
+        attr.conv.pad_end[axis] = rows[row].pad_end;
+        net_add(&net, OP_CONV, "conv", 1, &in, &attr);
+        assert_int_equal(largest_legal(&m, &net, "conv", HW_LIMIT_PAD_UNEVEN),
+                         rows[row].uneven);
+        m.engine[0].limit[HW_LIMIT_PAD_UNEVEN].set = false;
+        assert_int_equal(
+            largest_legal(&m, &net, "conv", HW_LIMIT_PAD_NOT_SAME),
+            rows[row].not_same);
+        net_free(&net);
+    }
+}
+
 /* Of a convolution with its pool both kernels count. */
 static void both_halves_of_conv_pool_are_checked(void **state) {
     (void)state;
@@ -609,6 +637,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(limits_name_quantity_range_and_engine),
         cmocka_unit_test(every_quantity_is_the_layers),
+        cmocka_unit_test(pads_differ_both_ways),
         cmocka_unit_test(both_halves_of_conv_pool_are_checked),
         cmocka_unit_test(windows_start_in_time),
         cmocka_unit_test(transposed_ones_are_cut_alike),
