@@ -133,8 +133,7 @@ static bool in_word(BitsReader *r, const HwBits *bits) {
                    MAX_WORDS);
     else if (!bits->width)
         diag_error(r->diag, bits->loc, "a width of 0 holds nothing");
-    else if (bits->at >= r->word_bits ||
-             bits->width > r->word_bits - bits->at)
+    else if (bits->at >= r->word_bits || bits->width > r->word_bits - bits->at)
         diag_error(r->diag, bits->loc,
                    "bits %u to %u%s%s are outside a word of %u bits", bits->at,
                    bits->at + bits->width - 1, bits->name ? " of " : "",

@@ -728,8 +728,8 @@ static void damaged_json_is_refused_or_read(void **state) {
     Arena *arena = arena_new("test"), *scratch = arena_new("damage");
     const HwSpec *spec = load(arena, "template");
     const char *dir = folder(arena), *path[3];
-    assert_true(listing_write(arena, diag_new(arena), made(arena, spec), dir,
-                              path));
+    assert_true(
+        listing_write(arena, diag_new(arena), made(arena, spec), dir, path));
     const char *text = listing_json(arena, made(arena, spec), "net.weights");
     size_t len = strlen(text), n_read = 0;
     char *copy = arena_strdup(arena, text);

@@ -162,8 +162,7 @@ static void test_gathers_that_move(void **state) {
         node->attr.gather.n = 3;
         node->attr.gather.taps = 1;
         assert_false(quant_moves(net.g, node));
-        Const c = {
-            .shape = {2, {3, 1}}, .kind = CONST_F32, .data = factor[i]};
+        Const c = {.shape = {2, {3, 1}}, .kind = CONST_F32, .data = factor[i]};
         node->constant[CONST_VALUE] = graph_add_const(net.g, c);
         assert_int_equal(quant_moves(net.g, node), i == 0);
         node->attr.gather.taps = 3;
@@ -192,9 +191,12 @@ static void test_unsound(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_halves_up), cmocka_unit_test(test_scales),
-        cmocka_unit_test(test_codes),     cmocka_unit_test(test_sums),
-        cmocka_unit_test(test_rules),     cmocka_unit_test(test_unsound),
+        cmocka_unit_test(test_halves_up),
+        cmocka_unit_test(test_scales),
+        cmocka_unit_test(test_codes),
+        cmocka_unit_test(test_sums),
+        cmocka_unit_test(test_rules),
+        cmocka_unit_test(test_unsound),
         cmocka_unit_test(test_gathers_that_move),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -591,8 +591,8 @@ static void fields_are_a_map(void **state) {
 static void every_operation_has_a_row(void **state) {
     (void)state;
     Arena *arena = arena_new("test");
-    check_rows(swap(arena, machine, "[conv]", "[conv, fc, upsample]"), "k:",
-               "k:",
+    check_rows(swap(arena, machine, "[conv]", "[conv, fc, upsample]"),
+               "k:", "k:",
                "0:11: engine `all` runs `upsample`, which no instruction is "
                "for\n"
                "0:11: engine `all` runs `fc`, which no instruction is for\n");

@@ -175,9 +175,8 @@ static void pads_differ_both_ways(void **state) {
         assert_int_equal(largest_legal(&m, &net, "conv", HW_LIMIT_PAD_UNEVEN),
                          rows[row].uneven);
         m.engine[0].limit[HW_LIMIT_PAD_UNEVEN].set = false;
-        assert_int_equal(
-            largest_legal(&m, &net, "conv", HW_LIMIT_PAD_NOT_SAME),
-            rows[row].not_same);
+        assert_int_equal(largest_legal(&m, &net, "conv", HW_LIMIT_PAD_NOT_SAME),
+                         rows[row].not_same);
         net_free(&net);
     }
 }
