@@ -39,10 +39,10 @@ WANTED = {
     (7, "negation", "if (run && a >= 2) /* 1 + 1 */"),
     (7, "logic", "if (!run || a >= 2) /* 1 + 1 */"),
     (7, "relation", "if (!run && a > 2) /* 1 + 1 */"),
-    (8, "statement", ";"),
+    (8, "statement", "{}"),
     (9, "constant", "for (int i = 1; i < a; i++)"),
     (9, "relation", "for (int i = 0; i <= a; i++)"),
-    (10, "statement", ";"),
+    (10, "statement", "{}"),
     (10, "sum", "p[a] -= larger(b * 2, smaller(a, b));"),
     (10, "product", "p[a] += larger(b / 2, smaller(a, b));"),
     (10, "order", "p[a] += larger(smaller(a, b), b * 2);"),
@@ -111,7 +111,7 @@ VERDICTS = {
     ("half_tested", "+ return a < most && a == 7;"): "survived",
     ("untested", "+ return a + 1;"): "survived",
     ("untested", "+ same = same & a;"): "equivalent",
-    ("untested", "+ ;"): "equivalent",
+    ("untested", "+ {}"): "equivalent",
 }
 
 
@@ -158,7 +158,7 @@ def check_verdicts(records):
         if verdicts.get(change[2:]) != wanted:
             bad.append(f"{change}: {verdicts.get(change[2:])}, not {wanted}")
     for record in records:
-        if record["change"][1] == ";" and "sum +=" in record["change"][0] and \
+        if record["change"][1] == "{}" and "sum +=" in record["change"][0] and \
                 record["by"] != "hwspec_test_layout: cpu":
             bad.append(f"endless: {record}")
         if "untested" not in record["change"][0] and record["line"] > 12 and \

@@ -195,7 +195,7 @@ class File:
             return
         last = self.tokens[end]
         lines = self.text.count("\n", token.start, last.end)
-        yield "statement", token.start, last.end, ";" + "\n" * lines
+        yield "statement", token.start, last.end, "{" + "\n" * lines + "}"
 
     def result(self, i, token):
         if token.text != "return" or self.tokens[i + 1].text == ";":

@@ -731,6 +731,10 @@ static void untold_activations(void **state) {
 
 static void bad_bits(void **state) {
     (void)state;
+    Arena *arena = arena_new("test");
+    check_rows(swap(arena, machine, "1..14", "0"), CODE,
+               CODE ", {field: k, word: 0, at: 8, width: auto}", "");
+    arena_free(arena);
     check_rows(machine, CODE, CODE ", {field: k, word: 0, at: 3, width: 4}",
                "14:60: bits 3 to 6 of word 0 overlap those of `code`\n");
     check_rows(machine, CODE,
@@ -762,6 +766,13 @@ static void bad_bits(void **state) {
     check_rows(machine, CODE,
                CODE ", {field: k, word: 0, at: 8, width: 8, bias: 2}",
                "14:60: `k` can be -1 here, and is not `signed`\n");
+    check_rows(machine, CODE,
+               CODE ", {field: k, word: 0, at: 8, width: 4, bias: 2, "
+                    "signed: true}",
+               "14:94: `k` needs 5 bits, for -1 to 12; it has 4\n");
+    check_rows(machine, CODE,
+               CODE ", {field: k, word: 0, at: 8, width: 2, unit: 2}",
+               "14:94: `k` needs 3 bits, for 0 to 7; it has 2\n");
     check_rows(machine, CODE, CODE ", {field: id, word: 0, at: 8, width: auto}",
                "14:95: nothing bounds `id`: its width must be given\n");
     check_rows(machine, CODE, CODE ", {field: RUN, word: 0, at: 8, width: 8}",
