@@ -1,6 +1,7 @@
 /* diag.c - collecting and printing messages; see diag.h. */
 #include "base/diag.h"
 
+#include "base/plain.h"
 #include "base/vec.h"
 
 #include <stdlib.h>
@@ -13,10 +14,15 @@ typedef struct Source {
     size_t len;
 } Source;
 
+typedef struct InputFile {
+    uint64_t device, number;
+} InputFile;
+
 struct Diag {
     Arena *arena;
     VEC(DiagMessage) message;
     VEC(Source) source;
+    VEC(InputFile) input;
     uint32_t errors, printed, printed_errors;
 };
 
@@ -29,6 +35,19 @@ Diag *diag_new(Arena *arena) {
 void diag_source(Diag *diag, const char *file, const char *text, size_t len) {
     Source source = {file, text, len};
     vec_push(diag->arena, &diag->source, source);
+}
+
+void diag_input(Diag *diag, uint64_t device, uint64_t number) {
+    InputFile input = {device, number};
+    vec_push(diag->arena, &diag->input, input);
+}
+
+bool diag_is_input(const Diag *diag, uint64_t device, uint64_t number) {
+    for (uint32_t i = 0; i < diag->input.n; i++)
+        if (diag->input.at[i].device == device &&
+            diag->input.at[i].number == number)
+            return true;
+    return false;
 }
 
 static void add(Diag *diag, DiagKind kind, Loc loc, const char *format,
@@ -72,11 +91,11 @@ static void print_place(Loc loc, FILE *to) {
     if (!loc.file)
         fputs("amphora: ", to);
     else if (loc.line)
-        fprintf(to, "%s:%u:%u: ", loc.file, loc.line, loc.col);
+        say_to(to, "%s:%u:%u: ", loc.file, loc.line, loc.col);
     else if (loc.col)
-        fprintf(to, "%s: byte %u: ", loc.file, loc.col);
+        say_to(to, "%s: byte %u: ", loc.file, loc.col);
     else
-        fprintf(to, "%s: ", loc.file);
+        say_to(to, "%s: ", loc.file);
 }
 
 static const Source *find_source(const Diag *diag, const char *file) {
@@ -84,6 +103,15 @@ static const Source *find_source(const Diag *diag, const char *file) {
         if (!strcmp(diag->source.at[i - 1].file, file))
             return &diag->source.at[i - 1];
     return NULL;
+}
+
+/* As many bytes as there are, so that a caret stands below what it means. */
+static void print_dotted(const char *line, FILE *to) {
+    for (size_t n; *line; line += n ? n : 1)
+        if ((n = plain_length(line)) > 0)
+            fwrite(line, 1, n, to);
+        else
+            fputc(*line == '\t' ? ' ' : '.', to);
 }
 
 /* The line, tabs as spaces and control characters as dots, and a caret. */
@@ -97,15 +125,17 @@ static void print_line(const Diag *diag, Loc loc, FILE *to) {
     if (at >= end || !loc.col || loc.col > MAX_LINE_SHOWN)
         return;
     fputs("    ", to);
+    char line[MAX_LINE_SHOWN + 1] = {0};
     for (int n = 0; at < end && *at != '\n' && n < MAX_LINE_SHOWN; at++, n++)
-        fputc(*at == '\t' ? ' ' : (unsigned char)*at < ' ' ? '.' : *at, to);
+        line[n] = (char)(*at ? *at : '.');
+    print_dotted(line, to);
     fprintf(to, "\n    %*s\n", (int)loc.col, "^");
 }
 
 static void print_one(const Diag *diag, const DiagMessage *message, FILE *to) {
     static const char *const kind[] = {"error", "warning", "note"};
     print_place(message->loc, to);
-    fprintf(to, "%s: %s\n", kind[message->kind], message->text);
+    say_to(to, "%s: %s\n", kind[message->kind], message->text);
     print_line(diag, message->loc, to);
 }
 
@@ -129,8 +159,10 @@ _Noreturn void bug_at(const char *file, int line, const char *format, ...) {
     fprintf(stderr, "amphora: internal error at %s:%d: ", file, line);
     va_list args;
     va_start(args, format);
-    vfprintf(stderr, format, args);
+    char said[1 << 10]; /* no arena: memory may be what is wrong */
+    vsnprintf(said, sizeof said, format, args);
     va_end(args);
+    print_dotted(said, stderr);
     fputs("\nThis is a bug in amphora, not in your input.\n", stderr);
     exit(70);
 }

@@ -43,6 +43,11 @@ void diag_warning(Diag *diag, Loc loc, const char *format, ...)
 void diag_note(Diag *diag, Loc loc, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* Remembers a file of the user's that was read, by device and number, and says
+ * whether one was: none is written over by what is made from it. */
+void diag_input(Diag *diag, uint64_t device, uint64_t number);
+bool diag_is_input(const Diag *diag, uint64_t device, uint64_t number);
+
 uint32_t diag_errors(const Diag *diag);
 uint32_t diag_count(const Diag *diag);
 const DiagMessage *diag_at(const Diag *diag, uint32_t i);

@@ -1,8 +1,11 @@
 /* file.c - whole files in and out; see file.h. */
+#define _XOPEN_SOURCE 700 /* realpath */
+
 #include "base/file.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -45,6 +48,7 @@ static bool map_file(Diag *diag, const char *path, int fd, Bytes *out) {
         diag_error(diag, (Loc){path, 0, 0}, "cannot read: not a regular file");
         return false;
     }
+    diag_input(diag, info.st_dev, info.st_ino);
     *out = (Bytes){(const uint8_t *)"", (size_t)info.st_size};
     if (!out->len)
         return true;
@@ -64,6 +68,30 @@ bool file_read(Arena *arena, Diag *diag, const char *path, Bytes *out) {
     bool ok = map_file(diag, path, fd, out);
     close(fd);
     return ok;
+}
+
+static bool goes_down(const char *name) {
+    if (!*name || *name == '/' || strchr(name, '\\'))
+        return false;
+    for (const char *at = name; at; at = strchr(at, '/')) {
+        at += *at == '/';
+        if (!strncmp(at, "..", 2) && (at[2] == '/' || !at[2]))
+            return false;
+    }
+    return true;
+}
+
+const char *file_inside(Arena *arena, const char *dir, const char *name) {
+    char folder[PATH_MAX], real[PATH_MAX];
+    const char *path = arena_printf(arena, "%s/%s", dir, name);
+    if (!goes_down(name))
+        return NULL;
+    if (!realpath(dir, folder) || !realpath(path, real))
+        return path;
+    size_t n = strlen(folder);
+    n -= n > 0 && folder[n - 1] == '/';
+    bool inside = !strncmp(folder, real, n) && real[n] == '/';
+    return inside ? path : NULL;
 }
 
 static bool write_all(int fd, const void *data, size_t len) {
@@ -152,8 +180,22 @@ static int finish(const FilePart *part, const char *temporary) {
     return rename(temporary, part->path) ? errno : 0;
 }
 
-bool file_write_all(Arena *arena, Diag *diag, uint32_t n,
-                    const FilePart *part) {
+/* False, with an error, where one of them was read. */
+static bool none_was_read(Diag *diag, uint32_t n, const FilePart *part) {
+    struct stat info;
+    for (uint32_t i = 0; i < n; i++)
+        if (!stat(part[i].path, &info) && S_ISREG(info.st_mode) &&
+            diag_is_input(diag, info.st_dev, info.st_ino)) {
+            diag_error(diag, (Loc){part[i].path, 0, 0},
+                       "not written: it would replace a file that was read; "
+                       "-o names another place");
+            return false;
+        }
+    return true;
+}
+
+static bool write_parts(Arena *arena, Diag *diag, uint32_t n,
+                        const FilePart *part) {
     char **temporary = ARENA_ARRAY(arena, char *, n);
     uint32_t failed = 0;
     int error = 0;
@@ -169,6 +211,17 @@ bool file_write_all(Arena *arena, Diag *diag, uint32_t n,
             unlink(temporary[i]);
     errno = error;
     return fail(diag, part[failed].path, "cannot write");
+}
+
+bool file_write_all(Arena *arena, Diag *diag, uint32_t n,
+                    const FilePart *part) {
+    return none_was_read(diag, n, part) && write_parts(arena, diag, n, part);
+}
+
+bool file_replace(Arena *arena, Diag *diag, const char *path, const void *data,
+                  size_t len) {
+    const FilePart part = {.path = path, .data = data, .len = len};
+    return write_parts(arena, diag, 1, &part);
 }
 
 bool file_write(Arena *arena, Diag *diag, const char *path, const void *data,

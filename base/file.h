@@ -20,11 +20,22 @@ typedef struct Bytes {
  * otherwise. An empty file gives len 0. */
 bool file_read(Arena *arena, Diag *diag, const char *path, Bytes *out);
 
-/* Writes `len` bytes to `path`, all or nothing. Devices and pipes are written
+/* The path of the file that a model names as lying in its folder `dir`, or in
+ * one below; NULL if it lies elsewhere: `name` is absolute, has a part "..", or
+ * leads out by a symbolic link. What does not exist is left for file_read. */
+const char *file_inside(Arena *arena, const char *dir, const char *name);
+
+/* Writes `len` bytes to `path`, all or nothing, but not over a file that was
+ * read with `diag`. Devices and pipes are written
  * as they are. A size limit (ulimit -f) is reported like a full disk where
  * SIGXFSZ is ignored, which main must see to. */
 bool file_write(Arena *arena, Diag *diag, const char *path, const void *data,
                 size_t len);
+
+/* The same, also over a file that was read: results that a later run goes on
+ * with. */
+bool file_replace(Arena *arena, Diag *diag, const char *path, const void *data,
+                  size_t len);
 
 /* Several files, none of which is of use without the others: if one cannot be
  * written, none is. */

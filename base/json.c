@@ -1,6 +1,8 @@
 /* json.c - JSON in and out, on cJSON; see json.h. */
 #include "base/json.h"
 
+#include "base/plain.h"
+
 #include <string.h>
 
 static bool is_space(char c) {
@@ -77,7 +79,7 @@ const char *json_print(Arena *arena, const cJSON *json, bool pretty) {
         bug("cJSON cannot print a value");
     const char *copy = arena_strdup(arena, text);
     cJSON_free(text);
-    return copy;
+    return plain_json(arena, copy);
 }
 
 void json_free(cJSON *json) {

@@ -7,6 +7,8 @@
  */
 #include "base/json_out.h"
 
+#include "base/plain.h"
+
 #include <assert.h>
 #include <string.h>
 
@@ -19,10 +21,10 @@ static void tabs(JsonOut *out, uint32_t n) {
         text_add_n(out->text, "\t", 1);
 }
 
-/* cJSON escapes these alone. */
+/* All that is written as it is. */
 static bool is_plain(const char *text) {
-    for (const unsigned char *at = (const unsigned char *)text; *at; at++)
-        if (*at < ' ' || *at == '"' || *at == '\\')
+    for (size_t n; *text; text += n)
+        if (!(n = plain_length(text)) || *text == '"' || *text == '\\')
             return false;
     return true;
 }
@@ -31,7 +33,8 @@ static void add_printed(JsonOut *out, const cJSON *value) {
     char *text = cJSON_Print(value);
     if (!text)
         bug("cJSON cannot print a value");
-    for (const char *at = text, *end; *at; at = end) {
+    const char *safe = plain_json(out->text->arena, text);
+    for (const char *at = safe, *end; *at; at = end) {
         end = strchr(at, '\n');
         end = end ? end + 1 : at + strlen(at);
         text_add_n(out->text, at, (size_t)(end - at));

@@ -2,6 +2,8 @@
  * where a listing calls them; see listing.h. */
 #include "codegen/listing.h"
 
+#include "base/plain.h"
+
 #include <string.h>
 
 const char *listing_identifier(Arena *arena, const char *name) {
@@ -16,10 +18,10 @@ const char *listing_identifier(Arena *arena, const char *name) {
 }
 
 const char *listing_comment(Arena *arena, const char *name) {
-    char *out = arena_strdup(arena, name);
+    char *out = arena_strdup(arena, plain_text(arena, name));
     for (char *at = out; *at; at++) {
         bool star = *at == '*' && (at[1] == '/' || (at > out && at[-1] == '/'));
-        if (star || (unsigned char)*at < ' ')
+        if (star)
             *at = '_';
     }
     return out;

@@ -13,8 +13,7 @@ static ExitCode report(Arena *arena, const Options *options,
         cJSON_AddStringToObject(json, "file", out);
         print_json(arena, json);
     } else if (strcmp(out, "-")) {
-        printf("wrote   %s: %u instructions, %zu bytes\n", out, listing->n,
-               bytes);
+        say("wrote   %s: %u instructions, %zu bytes\n", out, listing->n, bytes);
     }
     return EXIT_FINE;
 }
@@ -50,7 +49,7 @@ ExitCode cmd_disasm(Arena *arena, Diag *diag, const Options *options) {
         return EXIT_BAD_INPUT;
     const char *text = listing_print(arena, listing);
     if (!options->out && !options->json) {
-        fputs(text, stdout);
+        say_lines(stdout, text);
         return EXIT_FINE;
     }
     const char *out =

@@ -7,25 +7,25 @@ static const char *const role_name[] = {"active", "backing", "input", "output",
                                         "constants"};
 
 static void print_machine(Arena *arena, const HwSpec *spec) {
-    printf("%s: %.0f MHz, %u-byte elements\n", spec->machine, spec->clock / 1e6,
-           spec->element);
+    say("%s: %.0f MHz, %u-byte elements\n", spec->machine, spec->clock / 1e6,
+        spec->element);
     for (uint32_t i = 0; i < spec->n_memories; i++) {
         const HwMemory *m = &spec->memory[i];
-        printf("memory  %-10s %-8s %16s bytes, align %u, unit %u, layout %s\n",
-               m->name, role_name[m->role], with_commas(arena, m->size),
-               m->align, m->unit, m->layout->name);
+        say("memory  %-10s %-8s %16s bytes, align %u, unit %u, layout %s\n",
+            m->name, role_name[m->role], with_commas(arena, m->size), m->align,
+            m->unit, m->layout->name);
     }
     for (uint32_t i = 0; i < spec->n_engines; i++) {
         const HwEngine *engine = &spec->engine[i];
-        printf("engine  %-10s", engine->name);
+        say("engine  %-10s", engine->name);
         for (uint32_t op = 0; op < HW_OP_COUNT; op++)
             if (engine->ops >> op & 1)
-                printf(" %s", hw_op_name[op]);
+                say(" %s", hw_op_name[op]);
         puts("");
     }
-    printf("insns  ");
+    say("insns  ");
     for (uint32_t i = 0; i < spec->insns->n; i++)
-        printf(" %s", spec->insns->row[i].mnemonic);
+        say(" %s", spec->insns->row[i].mnemonic);
     puts("");
 }
 

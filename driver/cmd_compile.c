@@ -80,44 +80,43 @@ static void print_json_report(Arena *arena, const Pipeline *p, const Made *made,
 static void print_report(Arena *arena, const Pipeline *p, const Made *made,
                          bool explain) {
     const Schedule *better = made->better;
-    printf("%s on %s: %u instructions, %u of them layers of the host\n",
-           p->listing->network, p->spec->machine, p->listing->n,
-           listing_host_layers(p->listing));
+    say("%s on %s: %u instructions, %u of them layers of the host\n",
+        p->listing->network, p->spec->machine, p->listing->n,
+        listing_host_layers(p->listing));
     for (uint32_t i = 0; i < p->listing->image.n_hosts; i++) {
         const HostLayer *host = &p->listing->image.host[i];
         if (host->reason && image_is_first(p, host->name))
-            printf("host    %s (%s): %s\n", host->name, host->kind,
-                   host->reason);
+            say("host    %s (%s): %s\n", host->name, host->kind, host->reason);
     }
     if (pipeline_images(p) > 1)
-        printf("images  %u, one behind the other; names of the second end in "
-               "@2, and so on\n",
-               pipeline_images(p));
+        say("images  %u, one behind the other; names of the second end in "
+            "@2, and so on\n",
+            pipeline_images(p));
     if (made->bundle)
         print_bundle(arena, made->bundle);
     else
         print_plan(arena, p);
     if (explain)
-        fputs(explanation(arena, p, made), stdout);
+        say_lines(stdout, explanation(arena, p, made));
     if (better)
-        printf("order   --order best has %s bytes alive at the worst step, not "
-               "%s%s\n",
-               with_commas(arena, better->facts.peak),
-               with_commas(arena, p->schedule->facts.peak),
-               better->facts.proved ? ": the least of all orders" : "");
+        say("order   --order best has %s bytes alive at the worst step, not "
+            "%s%s\n",
+            with_commas(arena, better->facts.peak),
+            with_commas(arena, p->schedule->facts.peak),
+            better->facts.proved ? ": the least of all orders" : "");
     if (p->import.seeded)
-        printf("weights %u layers had none: seeded ones\n", p->import.seeded);
+        say("weights %u layers had none: seeded ones\n", p->import.seeded);
     for (int i = 0; i < PATHS; i++)
         if (made->path[i])
-            printf("wrote   %s\n", made->path[i]);
+            say("wrote   %s\n", made->path[i]);
     double total = 0;
-    printf("ms     ");
+    say("ms     ");
     for (int i = 0; i < STAGE_COUNT; i++) {
         total += p->ms[i];
         if (p->ms[i] > 0)
-            printf(" %s %.1f", stage_name[i], p->ms[i]);
+            say(" %s %.1f", stage_name[i], p->ms[i]);
     }
-    printf(", all %.1f\n", total);
+    say(", all %.1f\n", total);
 }
 
 /* Pages and traces need a simulation. */

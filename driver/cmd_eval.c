@@ -54,16 +54,15 @@ static void report(Arena *arena, const Pipeline *p, const NativeRunTimes *times,
     const Graph *g = p->original;
     for (uint32_t i = 0; i < g->output.n; i++) {
         const Tensor *tensor = graph_tensor(g, g->output.at[i]);
-        printf("output  %s %s\n", tensor->name,
-               shape_text(arena, &tensor->shape));
+        say("output  %s %s\n", tensor->name, shape_text(arena, &tensor->shape));
     }
     if (times)
-        printf("native  %.1f ms to make, %.1f ms to run\n", times->made,
-               times->run);
+        say("native  %.1f ms to make, %.1f ms to run\n", times->made,
+            times->run);
     if (e->outputs)
         expect_print(times ? "native" : "reference", e);
     if (p->import.seeded)
-        printf("weights %u layers had none: seeded ones\n", p->import.seeded);
+        say("weights %u layers had none: seeded ones\n", p->import.seeded);
 }
 
 /* By the reference, or natively. */

@@ -125,8 +125,8 @@ static bool merge(Arena *arena, Diag *diag, const Options *o, PointSet *set) {
 
 static bool write_named(Arena *arena, Diag *diag, const char *dir,
                         const char *name, const char *text) {
-    return file_write(arena, diag, arena_printf(arena, "%s/%s", dir, name),
-                      text, strlen(text));
+    return file_replace(arena, diag, arena_printf(arena, "%s/%s", dir, name),
+                        text, strlen(text));
 }
 
 static bool write_files(Arena *arena, Diag *diag, const Options *o,
@@ -148,13 +148,13 @@ static bool write_files(Arena *arena, Diag *diag, const Options *o,
 
 static void print_point(Arena *arena, const Point *p, const char *marks) {
     if (p->status != POINT_FITS) {
-        printf("%6u %14s %12s %12s  %s\n       %s: %s\n", p->index, "-", "-",
-               "-", p->name, point_status_name[p->status], p->reason);
+        say("%6u %14s %12s %12s  %s\n       %s: %s\n", p->index, "-", "-", "-",
+            p->name, point_status_name[p->status], p->reason);
         return;
     }
-    printf("%6u %14s %12s %12s  %s%s\n", p->index,
-           with_commas(arena, p->cycles), with_commas(arena, p->am_peak),
-           with_commas(arena, p->ddr), p->name, marks);
+    say("%6u %14s %12s %12s  %s%s\n", p->index, with_commas(arena, p->cycles),
+        with_commas(arena, p->am_peak), with_commas(arena, p->ddr), p->name,
+        marks);
 }
 
 /* Few points are printed all; of many the fronts. */
@@ -164,7 +164,7 @@ static void print_points(Arena *arena, const PointSet *set) {
     bool *am = points_front(arena, n, point, AXIS_AM);
     bool *ddr = points_front(arena, n, point, AXIS_DDR);
     bool *enough = points_enough(arena, n, point);
-    printf("%6s %14s %12s %12s\n", "point", "cycles", "AM bytes", "DDR bytes");
+    say("%6s %14s %12s %12s\n", "point", "cycles", "AM bytes", "DDR bytes");
     for (uint32_t i = 0; i < n; i++) {
         fits += point[i].status == POINT_FITS;
         if (n > MAX_SHOWN && !am[i] && !ddr[i])
@@ -175,10 +175,10 @@ static void print_points(Arena *arena, const PointSet *set) {
                                  ddr[i] ? "  [front DDR]" : "",
                                  enough[i] ? "  [enough AM]" : ""));
     }
-    printf("%u points, %u fit", n, fits);
+    say("%u points, %u fit", n, fits);
     if (shown < n)
-        printf("; only the fronts are shown");
-    printf("\n");
+        say("; only the fronts are shown");
+    say("\n");
 }
 
 static void print_points_json(Arena *arena, const PointSet *set) {
@@ -187,7 +187,8 @@ static void print_points_json(Arena *arena, const PointSet *set) {
     for (uint32_t i = 0; i < set->line.n; i++)
         text_addf(&text, "%s%s", i ? "," : "", set->line.at[i]);
     text_add(&text, "]}");
-    puts(text_str(&text));
+    say_lines(stdout, text_str(&text));
+    puts("");
 }
 
 ExitCode cmd_explore(Arena *arena, Diag *diag, const Options *o) {

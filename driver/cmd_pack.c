@@ -152,10 +152,10 @@ static void print_row(Arena *arena, const Row *row) {
                        : !fits                      ? "none found"
                        : r->proved                  ? "the least"
                                    : arena_printf(arena, "+%.2f %%", over);
-    printf("%-20s %15s %15s  %-12s %12s  %.1f\n", row->planner,
-           fits ? with_commas(arena, height_of(r)) : "-",
-           with_commas(arena, r->bound), word, with_commas(arena, r->nodes),
-           row->ms);
+    say("%-20s %15s %15s  %-12s %12s  %.1f\n", row->planner,
+        fits ? with_commas(arena, height_of(r)) : "-",
+        with_commas(arena, r->bound), word, with_commas(arena, r->nodes),
+        row->ms);
 }
 
 /* What only some problems have, of the best. */
@@ -164,20 +164,20 @@ static void print_extras(Arena *arena, const CsvProblem *csv,
     uint32_t hints = count_hints(csv);
     for (uint32_t p = 0; p < csv->problem.n_pools && csv->problem.n_pools > 1;
          p++)
-        printf("pool    %s: %s of %s bytes\n", csv->pool[p].name,
-               with_commas(arena, r->height[p]),
-               with_commas(arena, csv->problem.pool[p].size));
+        say("pool    %s: %s of %s bytes\n", csv->pool[p].name,
+            with_commas(arena, r->height[p]),
+            with_commas(arena, csv->problem.pool[p].size));
     if (r->cost)
-        printf("cost    %s, at least %s\n", with_commas(arena, r->cost),
-               with_commas(arena, r->cost_bound));
+        say("cost    %s, at least %s\n", with_commas(arena, r->cost),
+            with_commas(arena, r->cost_bound));
     if (hints)
-        printf("hints   %u of %u kept\n", r->hints, hints);
+        say("hints   %u of %u kept\n", r->hints, hints);
 }
 
 static void report_text(Arena *arena, const CsvProblem *csv, const Row *row,
                         uint32_t n, const Row *best) {
-    printf("%-20s %15s %15s  %-12s %12s  %s\n", "planner", "height", "bound",
-           "", "nodes", "ms");
+    say("%-20s %15s %15s  %-12s %12s  %s\n", "planner", "height", "bound", "",
+        "nodes", "ms");
     for (uint32_t i = 0; i < n; i++)
         print_row(arena, &row[i]);
     if (best->result.status == PLAN_FITS)

@@ -66,44 +66,43 @@ static void print_ends(Arena *arena, const Graph *g) {
         if (node->op != OP_INPUT)
             continue;
         const Tensor *tensor = graph_tensor(g, node->out[0]);
-        printf("input   %s %s%s\n", tensor->name,
-               shape_text(arena, &tensor->shape), quant_text(arena, tensor));
+        say("input   %s %s%s\n", tensor->name,
+            shape_text(arena, &tensor->shape), quant_text(arena, tensor));
     }
     for (uint32_t i = 0; i < g->output.n; i++) {
         const Tensor *tensor = graph_tensor(g, g->output.at[i]);
-        printf("output  %s %s%s\n", tensor->name,
-               shape_text(arena, &tensor->shape), quant_text(arena, tensor));
+        say("output  %s %s%s\n", tensor->name,
+            shape_text(arena, &tensor->shape), quant_text(arena, tensor));
     }
 }
 
 static void print_types(const Graph *g, const Totals *totals) {
     if (totals->by_type[QUANT_NONE] == g->tensor.n)
         return;
-    printf("tensors");
+    say("tensors");
     for (int type = 0; type < QUANT_TYPE_COUNT; type++)
         if (totals->by_type[type])
-            printf(" %s %u", quant_type[type].name, totals->by_type[type]);
+            say(" %s %u", quant_type[type].name, totals->by_type[type]);
     puts("");
 }
 
 static void print_network(Arena *arena, const Pipeline *p) {
     const Graph *g = p->original;
     Totals totals = count(g);
-    printf("%s: %u layers, %u after the passes\n", g->name, g->node.n,
-           p->graph->node.n);
+    say("%s: %u layers, %u after the passes\n", g->name, g->node.n,
+        p->graph->node.n);
     print_ends(arena, g);
-    printf("work    %s multiply-adds, %s parameters, %s activations\n",
-           with_commas(arena, totals.macs),
-           with_commas(arena, totals.parameters),
-           with_commas(arena, totals.activations));
-    printf("layers ");
+    say("work    %s multiply-adds, %s parameters, %s activations\n",
+        with_commas(arena, totals.macs), with_commas(arena, totals.parameters),
+        with_commas(arena, totals.activations));
+    say("layers ");
     for (int op = 0; op < OP_COUNT; op++)
         if (totals.by_op[op])
-            printf(" %s %u", op_info[op].name, totals.by_op[op]);
+            say(" %s %u", op_info[op].name, totals.by_op[op]);
     puts("");
     print_types(g, &totals);
     if (p->import.seeded)
-        printf("weights %u layers have none: seeded ones\n", p->import.seeded);
+        say("weights %u layers have none: seeded ones\n", p->import.seeded);
 }
 
 static void add_quant(cJSON *json, const Quant *q) {
@@ -161,12 +160,12 @@ static const char *volume_name(const Pipeline *p, uint32_t placement) {
 }
 
 static void print_use(Arena *arena, const Pipeline *p, const PlanStepUse *use) {
-    printf("%4u  %-32s %12s  ", use->step + 1, step_layer(p, use->step),
-           with_commas(arena, use->bytes));
+    say("%4u  %-32s %12s  ", use->step + 1, step_layer(p, use->step),
+        with_commas(arena, use->bytes));
     for (uint32_t k = 0; k < use->n; k++) {
         uint32_t i = use->placement[k];
-        printf("%s%s %s", k ? ", " : "", volume_name(p, i),
-               with_commas(arena, p->plan->placement[i].bytes));
+        say("%s%s %s", k ? ", " : "", volume_name(p, i),
+            with_commas(arena, p->plan->placement[i].bytes));
     }
     puts("");
 }
@@ -197,8 +196,8 @@ static void show_plan(Arena *arena, const Pipeline *p, cJSON *json) {
         add_placement_json(json, p->plan);
     } else {
         print_plan(arena, p);
-        printf("step  %-32s %12s  live volumes, largest first\n", "layer",
-               "AM bytes");
+        say("step  %-32s %12s  live volumes, largest first\n", "layer",
+            "AM bytes");
     }
     for (uint32_t i = 0; i < n; i++) {
         if (json)
@@ -209,9 +208,9 @@ static void show_plan(Arena *arena, const Pipeline *p, cJSON *json) {
             worst = i;
     }
     if (!json && n)
-        printf("worst   step %u (%s): %s bytes\n", use[worst].step + 1,
-               step_layer(p, use[worst].step),
-               with_commas(arena, use[worst].bytes));
+        say("worst   step %u (%s): %s bytes\n", use[worst].step + 1,
+            step_layer(p, use[worst].step),
+            with_commas(arena, use[worst].bytes));
 }
 
 /* ---- the network itself ---- */

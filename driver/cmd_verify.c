@@ -5,6 +5,7 @@
 #include "driver/expect.h"
 #include "driver/hostcode.h"
 #include "driver/images.h"
+#include "driver/room.h"
 
 #include <math.h>
 #include <string.h>
@@ -163,15 +164,15 @@ static void report_json(Arena *arena, const Pipeline *p, const Verdict *v) {
 static void print_compared(const Comparison *c) {
     uint32_t real = c->layers - c->quantised;
     if (real || !c->layers)
-        printf("values  %u layers and tiles compared, largest relative error "
-               "%.3g\n",
-               real, c->max_error);
+        say("values  %u layers and tiles compared, largest relative error "
+            "%.3g\n",
+            real, c->max_error);
     if (c->quantised && c->max_codes > 0)
-        printf("codes   %u layers and tiles compared, off by up to %g\n",
-               c->quantised, c->max_codes);
+        say("codes   %u layers and tiles compared, off by up to %g\n",
+            c->quantised, c->max_codes);
     else if (c->quantised)
-        printf("codes   %u layers and tiles compared, all equal bit for bit\n",
-               c->quantised);
+        say("codes   %u layers and tiles compared, all equal bit for bit\n",
+            c->quantised);
 }
 
 static void report_values(const Comparison *c) {
@@ -179,21 +180,21 @@ static void report_values(const Comparison *c) {
     uint32_t missing = compare_missing(c, name);
     print_compared(c);
     if (c->first.layer)
-        printf("        first to differ: %s at c %u, h %u, w %u: expected "
-               "%.9g, got %.9g\n",
-               c->first.layer, c->first.c, c->first.h, c->first.w,
-               (double)c->first.expected, (double)c->first.got);
+        say("        first to differ: %s at c %u, h %u, w %u: expected "
+            "%.9g, got %.9g\n",
+            c->first.layer, c->first.c, c->first.h, c->first.w,
+            (double)c->first.expected, (double)c->first.got);
     if (!missing)
         return;
-    printf("        %u made no values to compare:", missing);
+    say("        %u made no values to compare:", missing);
     for (uint32_t i = 0; i < missing && i < COMPARE_NAMES; i++)
-        printf("%s %s", i ? "," : "", name[i]);
+        say("%s %s", i ? "," : "", name[i]);
     puts(missing > COMPARE_NAMES ? ", ..." : "");
 }
 
 static void report(Arena *arena, const Pipeline *p, const Verdict *v) {
-    printf("%s on %s: %s\n", v->listing->network, p->spec->machine,
-           v->ok ? "the listing computes what the network computes" : "WRONG");
+    say("%s on %s: %s\n", v->listing->network, p->spec->machine,
+        v->ok ? "the listing computes what the network computes" : "WRONG");
     report_values(&v->comparison);
     if (v->reference.outputs) {
         expect_print("reference", &v->reference);
@@ -203,18 +204,18 @@ static void report(Arena *arena, const Pipeline *p, const Verdict *v) {
     print_sim(arena, v->listing, v->sim, p->plan->ddr_compulsory);
     print_images(arena, p, v->sim);
     PlanBound bound = plan_bound(p->plan);
-    printf("bound   %s bytes over DDR: %s\n", with_commas(arena, bound.bytes),
-           bound.of);
-    printf("host    %u layers", listing_host_layers(v->listing));
+    say("bound   %s bytes over DDR: %s\n", with_commas(arena, bound.bytes),
+        bound.of);
+    say("host    %u layers", listing_host_layers(v->listing));
     if (v->native_layers)
-        printf("; native code for %u", v->native_layers);
+        say("; native code for %u", v->native_layers);
     puts("");
     if (p->import.seeded)
-        printf("weights %u layers had none: seeded ones\n", p->import.seeded);
-    printf("ms     ");
+        say("weights %u layers had none: seeded ones\n", p->import.seeded);
+    say("ms     ");
     for (int i = 0; i < STAGE_COUNT; i++)
         if (p->ms[i] > 0)
-            printf(" %s %.1f", stage_name[i], p->ms[i]);
+            say(" %s %.1f", stage_name[i], p->ms[i]);
     puts("");
 }
 
@@ -224,6 +225,8 @@ ExitCode cmd_verify(Arena *arena, Diag *diag, const Options *options) {
     if (code != EXIT_FINE)
         return code;
     Verdict verdict = {0};
+    if (!room_suffices(arena, diag, &p))
+        return EXIT_NO_FIT;
     if (!run(arena, diag, options, &p, &verdict))
         return EXIT_BAD_INPUT;
     if (options->json)

@@ -69,10 +69,10 @@ Expectation expect_compare(const Graph *graph, const float *const *expected,
 }
 
 void expect_print(const char *who, const Expectation *e) {
-    printf("expect  %s: %u outputs, largest relative error %.3g\n", who,
-           e->outputs, e->max_error);
+    say("expect  %s: %u outputs, largest relative error %.3g\n", who,
+        e->outputs, e->max_error);
     if (e->output)
-        printf("        first to differ: %s at %llu: expected %.9g, got %.9g\n",
-               e->output, (unsigned long long)e->at, (double)e->expected,
-               (double)e->got);
+        say("        first to differ: %s at %llu: expected %.9g, got %.9g\n",
+            e->output, (unsigned long long)e->at, (double)e->expected,
+            (double)e->got);
 }

@@ -169,8 +169,8 @@ static void show_progress(const Progress *p) {
     uint32_t full = (uint32_t)((uint64_t)p->done * BAR / p->all);
     memset(bar, '-', BAR);
     memset(bar, '#', full);
-    fprintf(stderr, "\r[%s] %u of %u points%s", bar, p->done, p->all,
-            p->done == p->all ? "\n" : "");
+    say_to(stderr, "\r[%s] %u of %u points%s", bar, p->done, p->all,
+           p->done == p->all ? "\n" : "");
 }
 
 /* Whole lines go on; the rest waits for more. */

@@ -180,15 +180,15 @@ void print_bundle(Arena *arena, const NativeBundle *bundle) {
         uint64_t bytes = rooms_bytes(bundle->rooms, m, bundle->images);
         all += bytes;
         if (m == 0 || bytes)
-            printf("pool    %s: %s of %s bytes\n", bundle->spec->memory[m].name,
-                   with_commas(arena, bytes),
-                   with_commas(arena, bundle->spec->memory[m].size));
+            say("pool    %s: %s of %s bytes\n", bundle->spec->memory[m].name,
+                with_commas(arena, bytes),
+                with_commas(arena, bundle->spec->memory[m].size));
     }
-    printf("bundle  %s bytes for %u buffers, bound %s (planner %s, %s)\n",
-           with_commas(arena, all), rooms_count(bundle->rooms),
-           with_commas(arena, result->bound), rooms_planner(bundle->rooms),
-           result->proved ? "proved" : "not proved");
-    printf("        %s\n", constants_words(arena, bundle));
+    say("bundle  %s bytes for %u buffers, bound %s (planner %s, %s)\n",
+        with_commas(arena, all), rooms_count(bundle->rooms),
+        with_commas(arena, result->bound), rooms_planner(bundle->rooms),
+        result->proved ? "proved" : "not proved");
+    say("        %s\n", constants_words(arena, bundle));
 }
 
 cJSON *bundle_json(const NativeBundle *bundle) {

@@ -38,10 +38,10 @@ ImageTimes image_times(const Pipeline *p, const SimResult *sim) {
 void print_images(Arena *arena, const Pipeline *p, const SimResult *sim) {
     ImageTimes t = image_times(p, sim);
     if (t.n > 1)
-        printf("images  %" PRIu32 ", one behind the other: %s cycles an image, "
-               "%s from the %s to the last\n",
-               t.n, with_commas(arena, t.mean), with_commas(arena, t.steady),
-               t.n > 2 ? "last but one" : "first");
+        say("images  %" PRIu32 ", one behind the other: %s cycles an image, "
+            "%s from the %s to the last\n",
+            t.n, with_commas(arena, t.mean), with_commas(arena, t.steady),
+            t.n > 2 ? "last but one" : "first");
 }
 
 void add_images_json(cJSON *json, const Pipeline *p, const SimResult *sim) {

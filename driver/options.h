@@ -3,6 +3,7 @@
 #ifndef DRIVER_OPTIONS_H
 #define DRIVER_OPTIONS_H
 
+#include "base/plain.h"
 #include "frontends/frontend.h"
 #include "hwspec/hwspec.h"
 
@@ -57,7 +58,7 @@ typedef struct Options {
     bool orders;            /* --orders */
     bool explain;           /* --explain */
     bool json, print_passes, memory_only, help;
-    bool native;          /* --native */
+    bool native; /* --native */
     uint32_t n_settings, n_shapes, n_inputs, n_expects, n_fixed;
     HwSetting *settings;  /* --set */
     ShapeSetting *shapes; /* --shape */

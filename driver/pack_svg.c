@@ -12,6 +12,8 @@
  */
 #include "driver/pack_svg.h"
 
+#include "base/plain.h"
+
 #include "base/text.h"
 
 #include <inttypes.h>
@@ -71,7 +73,8 @@ static uint32_t *list_depths(Arena *arena, const CsvProblem *csv) {
 }
 
 /* Text in a box, escaped. */
-static void add_label(Canvas *c, const char *id, double x, double y) {
+static void add_label(Canvas *c, const char *name, double x, double y) {
+    const char *id = plain_text(c->text.arena, name);
     text_addf(&c->text, "<text x=\"%.1f\" y=\"%.1f\" class=\"id\">", x, y);
     for (; *id; id++) {
         const char *as = *id == '<'   ? "&lt;"

@@ -93,7 +93,7 @@ static bool fit_element(Arena *arena, Diag *diag, const Options *options,
 static bool stage_passes(Arena *arena, Diag *diag, const Options *options,
                          Pipeline *p) {
     if (dumps(options, "graph"))
-        fputs(graph_print(arena, p->original), stderr);
+        say_lines(stderr, graph_print(arena, p->original));
     Graph *graph = graph_clone(arena, p->original);
     for (uint32_t i = 0; i < graph->tensor.n; i++)
         graph->tensor.at[i].origin = (TensorId){i};
@@ -143,7 +143,7 @@ static bool stage_schedule(Arena *arena, Diag *diag, const Options *options,
         return false;
     p->schedule = sched_search(arena, diag, p->spec, p->graph, &sched);
     if (p->schedule && dumps(options, "schedule"))
-        fputs(sched_print(arena, p->schedule), stderr);
+        say_lines(stderr, sched_print(arena, p->schedule));
     return p->schedule != NULL;
 }
 
@@ -188,7 +188,7 @@ static ExitCode stage_alloc(Arena *arena, Diag *diag, const Options *options,
                         ? plan_all_images(arena, diag, options, p)
                         : replication_plan(arena, diag, options, p);
     if (p->plan && dumps(options, "plan"))
-        fputs(plan_print(arena, p->plan), stderr);
+        say_lines(stderr, plan_print(arena, p->plan));
     return code;
 }
 

@@ -151,35 +151,35 @@ static void print_violations(const Listing *listing, const SimResult *sim) {
         const Violation *v = &sim->violation[i];
         Loc loc = listing->insn[v->insn].loc;
         if (loc.line)
-            printf("  %s:%u: %s\n", loc.file, loc.line, v->text);
+            say("  %s:%u: %s\n", loc.file, loc.line, v->text);
         else
-            printf("  instruction %u: %s\n", v->insn, v->text);
+            say("  instruction %u: %s\n", v->insn, v->text);
     }
     if (sim->n_violations > sim->n_kept)
-        printf("  and %llu more\n",
-               (unsigned long long)(sim->n_violations - sim->n_kept));
+        say("  and %llu more\n",
+            (unsigned long long)(sim->n_violations - sim->n_kept));
 }
 
 void print_sim(Arena *arena, const Listing *listing, const SimResult *sim,
                uint64_t compulsory) {
-    printf("AM      %s of %s bytes touched\n", with_commas(arena, sim->am_peak),
-           with_commas(arena, hwspec_active_bytes(listing->spec)));
-    printf("DDR     %s bytes read, %s written; compulsory %s\n",
-           with_commas(arena, sim->backing_read),
-           with_commas(arena, sim->backing_written),
-           with_commas(arena, compulsory));
-    printf("time    %s cycles (%.3f ms at %.0f MHz), %s instructions\n",
-           with_commas(arena, sim->cycles),
-           (double)sim->cycles / listing->spec->clock * 1e3,
-           listing->spec->clock / 1e6, with_commas(arena, sim->instructions));
+    say("AM      %s of %s bytes touched\n", with_commas(arena, sim->am_peak),
+        with_commas(arena, hwspec_active_bytes(listing->spec)));
+    say("DDR     %s bytes read, %s written; compulsory %s\n",
+        with_commas(arena, sim->backing_read),
+        with_commas(arena, sim->backing_written),
+        with_commas(arena, compulsory));
+    say("time    %s cycles (%.3f ms at %.0f MHz), %s instructions\n",
+        with_commas(arena, sim->cycles),
+        (double)sim->cycles / listing->spec->clock * 1e3,
+        listing->spec->clock / 1e6, with_commas(arena, sim->instructions));
     if (sim->interval != sim->cycles)
-        printf("steady  %s cycles an image (%.1f images/s), one behind the "
-               "other\n",
-               with_commas(arena, sim->interval),
-               listing->spec->clock / (double)sim->interval);
+        say("steady  %s cycles an image (%.1f images/s), one behind the "
+            "other\n",
+            with_commas(arena, sim->interval),
+            listing->spec->clock / (double)sim->interval);
     for (uint32_t i = 0; i < sim->n_notes; i++)
-        printf("note    %s\n", sim->note[i]);
-    printf("memory  %s violations\n", with_commas(arena, sim->n_violations));
+        say("note    %s\n", sim->note[i]);
+    say("memory  %s violations\n", with_commas(arena, sim->n_violations));
     print_violations(listing, sim);
 }
 
@@ -198,8 +198,8 @@ static const char *placement_words(Arena *arena, const Plan *plan) {
 }
 
 void print_placement(Arena *arena, const Plan *plan) {
-    printf("plan    %s bytes of AM, %s\n", with_commas(arena, plan->am_height),
-           placement_words(arena, plan));
+    say("plan    %s bytes of AM, %s\n", with_commas(arena, plan->am_height),
+        placement_words(arena, plan));
 }
 
 void add_placement_json(cJSON *json, const Plan *plan) {
@@ -221,36 +221,36 @@ void add_placement_json(cJSON *json, const Plan *plan) {
 static void print_weights(Arena *arena, const Plan *plan) {
     PlanWeights w = plan_weights(plan);
     if (w.blocks)
-        printf("        volumes alone; beside them at most %s bytes of weights "
-               "wait or are read, up to byte %s\n",
-               with_commas(arena, w.most), with_commas(arena, w.end));
+        say("        volumes alone; beside them at most %s bytes of weights "
+            "wait or are read, up to byte %s\n",
+            with_commas(arena, w.most), with_commas(arena, w.end));
 }
 
 void print_plan(Arena *arena, const Pipeline *p) {
     const Plan *plan = p->plan;
-    printf("AM      %s of %s bytes, %s\n", with_commas(arena, plan->am_height),
-           with_commas(arena, hwspec_active_bytes(p->spec)),
-           placement_words(arena, plan));
+    say("AM      %s of %s bytes, %s\n", with_commas(arena, plan->am_height),
+        with_commas(arena, hwspec_active_bytes(p->spec)),
+        placement_words(arena, plan));
     print_weights(arena, plan);
     uint64_t ddr =
         p->spec->backing < 0 ? 0 : plan->memory_used[p->spec->backing];
-    printf("DDR     %s bytes for %s\n", with_commas(arena, ddr),
-           plan->two_levels ? "spilled and tiled volumes"
-                            : "volumes: everything stays in AM");
+    say("DDR     %s bytes for %s\n", with_commas(arena, ddr),
+        plan->two_levels ? "spilled and tiled volumes"
+                         : "volumes: everything stays in AM");
     PlanBound bound = plan_bound(plan);
-    printf("        %s bytes moved; compulsory %s, bound %s (%s)\n",
-           with_commas(arena, plan->ddr_moved),
-           with_commas(arena, plan->ddr_compulsory),
-           with_commas(arena, bound.bytes), bound.of);
+    say("        %s bytes moved; compulsory %s, bound %s (%s)\n",
+        with_commas(arena, plan->ddr_moved),
+        with_commas(arena, plan->ddr_compulsory),
+        with_commas(arena, bound.bytes), bound.of);
     if (plan->ddr_once > bound.bytes)
-        printf("        computing nothing twice no plan moves less than %s; "
-               "this one computes %s bytes of results again\n",
-               with_commas(arena, plan->ddr_once),
-               with_commas(arena, plan->ddr_again));
+        say("        computing nothing twice no plan moves less than %s; "
+            "this one computes %s bytes of results again\n",
+            with_commas(arena, plan->ddr_once),
+            with_commas(arena, plan->ddr_again));
     if (plan->ddr_layers > bound.bytes && plan->ddr_layers > plan->ddr_once)
-        printf("        layer by layer no plan in this order moves less than "
-               "%s\n",
-               with_commas(arena, plan->ddr_layers));
+        say("        layer by layer no plan in this order moves less than "
+            "%s\n",
+            with_commas(arena, plan->ddr_layers));
 }
 
 const float *const *read_inputs(Arena *arena, Diag *diag,

@@ -56,17 +56,16 @@ static const char *proof(Arena *arena, const OrderFacts *f) {
 
 static void print_rows(Arena *arena, const Pipeline *p, const Row *row) {
     const Schedule *first = row[0].schedule;
-    printf("%s%s%s: %u layers in order\n", first->graph->name,
-           p->spec ? " on " : "", p->spec ? p->spec->machine : "",
-           first->n_steps);
-    printf("%-10s %14s %6s %14s %8s  %s\n", "order", "peak bytes", "steps",
-           "least bytes", "ms", "proof");
+    say("%s%s%s: %u layers in order\n", first->graph->name,
+        p->spec ? " on " : "", p->spec ? p->spec->machine : "", first->n_steps);
+    say("%-10s %14s %6s %14s %8s  %s\n", "order", "peak bytes", "steps",
+        "least bytes", "ms", "proof");
     for (uint32_t i = 0; i < n_strategies; i++) {
         const OrderFacts *f = &row[i].schedule->facts;
-        printf("%-10s %14s %6u %14s %8.1f  %s\n", strategies[i].name,
-               with_commas(arena, f->peak), row[i].schedule->n_steps,
-               f->bound ? with_commas(arena, f->bound) : "-", row[i].ms,
-               proof(arena, f));
+        say("%-10s %14s %6u %14s %8.1f  %s\n", strategies[i].name,
+            with_commas(arena, f->peak), row[i].schedule->n_steps,
+            f->bound ? with_commas(arena, f->bound) : "-", row[i].ms,
+            proof(arena, f));
     }
 }
 
@@ -162,7 +161,7 @@ static void draw_level(Arena *arena, const Chart *c, uint64_t bytes,
 
 static const char *escaped(Arena *arena, const char *name) {
     Text text = text_new(arena);
-    for (; *name; name++)
+    for (name = plain_text(arena, name); *name; name++)
         if (*name == '<' || *name == '&')
             text_add(&text, *name == '<' ? "&lt;" : "&amp;");
         else

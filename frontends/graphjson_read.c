@@ -415,12 +415,10 @@ static bool open_weights(Reader *r, const cJSON *json) {
     if (!name)
         return true;
     /* A file that comes from elsewhere may name one beside it, no other. */
-    if (!*name || strchr(name, '/'))
+    const char *path = file_inside(r->arena, file_dir(r->arena, r->path), name);
+    if (!path || strchr(name, '/'))
         return wrong(r, "\"weights\" must name a file in the same folder");
-    return file_read(
-        r->arena, r->diag,
-        arena_printf(r->arena, "%s/%s", file_dir(r->arena, r->path), name),
-        &r->weights);
+    return file_read(r->arena, r->diag, path, &r->weights);
 }
 
 static bool read_graph(Reader *r, const cJSON *json) {

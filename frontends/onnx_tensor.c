@@ -325,26 +325,14 @@ static void read_text(Parts *p, const ProtoMessage *message) {
 
 /* ---- external data ---- */
 
-/* A path below the model's folder, in which no part is "..". */
-static bool stays_inside(const char *path) {
-    if (!*path || *path == '/' || strchr(path, '\\'))
-        return false;
-    for (const char *at = path; at; at = strchr(at, '/')) {
-        at += *at == '/';
-        if (!strncmp(at, "..", 2) && (at[2] == '/' || !at[2]))
-            return false;
-    }
-    return true;
-}
-
 static bool read_external(Parts *p) {
     Bytes file;
     if (!p->location || !p->dir)
         return fail(p, "its data lies in another file, which it does not name");
-    if (!stays_inside(p->location))
+    const char *path = file_inside(p->arena, p->dir, p->location);
+    if (!path)
         return fail(p, "its data lies outside the model's folder: %.200s",
                     p->location);
-    const char *path = arena_printf(p->arena, "%s/%s", p->dir, p->location);
     if (!file_read(p->arena, p->diag, path, &file))
         return fail(p, "its data is in %s", path);
     uint64_t length = p->length ? p->length : UINT64_MAX;

@@ -174,8 +174,8 @@ typedef struct Manifest {
 
 static bool read_part(Tf *tf, const char *name, Bytes *out) {
     const char *folder = file_dir(tf->net.arena, tf->net.path);
-    const char *path = arena_printf(tf->net.arena, "%s/%s", folder, name);
-    if (strchr(name, '/') || !file_exists(path)) {
+    const char *path = file_inside(tf->net.arena, folder, name);
+    if (!path || strchr(name, '/') || !file_exists(path)) {
         diag_warning(tf->net.diag, tf->net.loc,
                      "weights \"%s\" are not beside it; seeded values are used",
                      name);

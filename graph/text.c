@@ -15,19 +15,19 @@
  */
 #include "graph/graph.h"
 
-#include "base/text.h"
+#include "base/plain.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 
 static void add_string(Text *text, const char *string) {
     text_add(text, "\"");
-    for (; *string; string++) {
-        unsigned char byte = (unsigned char)*string;
-        if (byte < 0x20 || byte == 0x7f || byte == '"' || byte == '\\')
-            text_addf(text, "\\x%02x", byte);
+    for (size_t n; *string; string += n ? n : 1) {
+        n = *string == '"' || *string == '\\' ? 0 : plain_length(string);
+        if (n)
+            text_add_n(text, string, n);
         else
-            text_add_n(text, string, 1);
+            text_addf(text, "\\x%02x", (unsigned char)*string);
     }
     text_add(text, "\"");
 }

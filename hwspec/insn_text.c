@@ -6,6 +6,7 @@
  */
 #include "hwspec/insn.h"
 
+#include "base/plain.h"
 #include "base/text.h"
 #include "base/vec.h"
 
@@ -54,11 +55,13 @@ static void add_name(Text *text, const char *name) {
     else
         for (const char *at = name; *at; at++) {
             unsigned char c = (unsigned char)*at;
-            if (c <= ' ' || c == 127 || (c == '#' && at == name) ||
-                is_escape(at))
+            size_t n = plain_length(at);
+            if (!n || c == ' ' || (c == '#' && at == name) || is_escape(at)) {
                 text_addf(text, "%%%02x", c);
-            else
-                text_add_n(text, at, 1);
+            } else {
+                text_add_n(text, at, n);
+                at += n - 1;
+            }
         }
 }
 
@@ -114,8 +117,11 @@ const char *insn_token_text(Arena *arena, const HwRow *row,
 
 static void add_comment(Text *text, const char *comment) {
     text_add(text, " # ");
-    for (const char *at = comment; *at; at++)
-        text_add_n(text, (unsigned char)*at < ' ' ? " " : at, 1);
+    for (size_t n; *comment; comment += n ? n : 1)
+        if ((n = plain_length(comment)) > 0)
+            text_add_n(text, comment, n);
+        else
+            text_add(text, " ");
 }
 
 const char *insn_print(Arena *arena, const HwSpec *spec, const HwInsn *insn) {

@@ -110,10 +110,37 @@ const char *concat_refuses(Arena *arena, const ConcatView *view,
 
 /* ---- members ---- */
 
-/* Where whole channels lie outermost a listing gives a part like a volume, by
- * its first byte, and it is padded like one. */
-bool concat_aligned(const HwSpec *spec, const Shape *shape, uint32_t step) {
-    if (granule(spec) != 1 || hwspec_engine(spec, HW_OP_LAYER) >= 0)
+/* Whether so many channels lie otherwise in a volume of more than they would
+ * as one of their own, in an active memory. */
+static bool too_few(const HwSpec *spec, uint32_t n) {
+    Volume more = {.c = UINT32_MAX, .h = 1, .w = 1};
+    for (uint32_t i = 0; i < spec->n_active; i++)
+        if (!layout_part_alone(spec->memory[i].layout, &more, 0, n))
+            return true;
+    return false;
+}
+
+/* Whether instructions of `op` say where in the whole a part begins. */
+static bool tells(const HwSpec *spec, HwOp op) {
+    int32_t row = spec->insns ? insn_row(spec, op) : -1;
+    return row < 0 || insn_token_of(&spec->insns->row[row].form[0],
+                                    HW_FIELD_OF(HW_OUT, PART_START)) >= 0;
+}
+
+bool concat_told(const HwSpec *spec, HwOp op, uint32_t step, uint32_t n) {
+    uint32_t section = granule(spec);
+    return section < 2 || (step % section == 0 && !too_few(spec, n)) ||
+           tells(spec, op);
+}
+
+/* Without a token for it a listing gives a part like a volume, by its first
+ * byte, and it is padded like one; where whole channels lie outermost, always.
+ */
+bool concat_aligned(const HwSpec *spec, HwOp op, const Shape *shape,
+                    uint32_t step) {
+    uint32_t section = granule(spec);
+    if (hwspec_engine(spec, HW_OP_LAYER) >= 0 ||
+        (section > 1 && tells(spec, op)))
         return true;
     Volume whole = {
         .c = step + 1, .h = shape_dim(shape, 2), .w = shape_dim(shape, 3)};
@@ -125,26 +152,6 @@ bool concat_aligned(const HwSpec *spec, const Shape *shape, uint32_t step) {
             return false;
     }
     return true;
-}
-
-/* Whether so many channels lie otherwise in a volume of more than they would
- * as one of their own, in an active memory. */
-static bool too_few(const HwSpec *spec, uint32_t n) {
-    Volume more = {.c = UINT32_MAX, .h = 1, .w = 1};
-    for (uint32_t i = 0; i < spec->n_active; i++)
-        if (!layout_part_alone(spec->memory[i].layout, &more, 0, n))
-            return true;
-    return false;
-}
-
-bool concat_told(const HwSpec *spec, HwOp op, uint32_t step, uint32_t n) {
-    uint32_t section = granule(spec);
-    if (section < 2 || !spec->insns ||
-        (step % section == 0 && !too_few(spec, n)))
-        return true;
-    int32_t row = insn_row(spec, op);
-    return row < 0 || insn_token_of(&spec->insns->row[row].form[0],
-                                    HW_FIELD_OF(HW_OUT, PART_START)) >= 0;
 }
 
 static const char *refuses_writer(Arena *arena, const ConcatView *view,
@@ -171,7 +178,7 @@ static const char *refuses_writer(Arena *arena, const ConcatView *view,
                          "%s tells it",
                          tensor->name, m->path, granule(view->spec),
                          hw_op_name[op]);
-    if (!concat_aligned(view->spec, &tensor->shape, m->path))
+    if (!concat_aligned(view->spec, op, &tensor->shape, m->path))
         return legal_say(arena,
                          "member %s starts at channel %u or in a part that "
                          "does, which is not aligned",

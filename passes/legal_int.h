@@ -57,8 +57,10 @@ const char *concat_refuses_member(Arena *arena, const ConcatView *view,
                                   NodeId concat, uint32_t k, uint32_t start);
 
 /* Whether parts of volumes of such a height and width, at multiples of `step`
- * channels, start where active memories have volumes start. */
-bool concat_aligned(const HwSpec *spec, const Shape *shape, uint32_t step);
+ * channels, start where active memories have volumes start, or need not, since
+ * instructions of `op` name the whole. */
+bool concat_aligned(const HwSpec *spec, HwOp op, const Shape *shape,
+                    uint32_t step);
 
 /* Whether instructions of `op` can write parts of `n` channels at multiples of
  * `step` channels: where sections start and the parts lie as volumes of their

@@ -1,6 +1,8 @@
 /* html.c - what all pages share; see html.h. */
 #include "report/html.h"
 
+#include "base/plain.h"
+
 #include <inttypes.h>
 
 static const char style[] =
@@ -35,10 +37,14 @@ void html_text(Text *to, const char *text) {
         for (int i = 0; i < 4; i++)
             if (*text == special[i].plain)
                 safe = special[i].safe;
+        size_t n = plain_length(text);
         if (safe)
             text_add(to, safe);
+        else if (n)
+            text_add_n(to, text, n);
         else
-            text_add_n(to, text, 1);
+            text_addf(to, "\\x%02x", (unsigned char)*text);
+        text += n ? n - 1 : 0;
     }
 }
 

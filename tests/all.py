@@ -19,7 +19,8 @@ makes. Kinds of tests:
   orders tests/orders.py: orders and steps, with their proofs
   bundle tests/bundle.py: networks as machine code, linked and run; the
          programs of docs/bundle.md
-  llvm   tests/llvm.py: with --long, native code by every LLVM installed
+  kernels  tests/kernels.py: kernels of random shapes on each processor
+  llvm   tests/llvm.py: with --long, native code by every LLVM that Debian has
   cycles tests/cycles.py: what never costs cycles; recorded ones no fewer
   overlap  tests/overlap.py: transfers in the steps of layers; races refused
   images  tests/images.py: several images one behind the other
@@ -31,6 +32,9 @@ makes. Kinds of tests:
   explained  tests/explained.py: --explain adds up, and has a reason for each
          volume
   slabs  tests/slabs.py: pools over whole images, by channels
+  layouts  tests/layouts.py: random networks on random layouts
+  layout_mutants  tests/layout_mutants.py: mistakes in layout.c are noticed
+  names  tests/names.py: names, links and sizes in models that mean harm
   couples  tests/couples.py: layers that pass slabs of channels to the next
   never_worse tests/never_worse.py: more memory, neither more bytes nor cycles
   small_memories  tests/small_memories.py: random networks in less memory than
@@ -96,6 +100,7 @@ def scripts(long):
             "explore",
             "cycles",
             "bundle",
+            "kernels",
             "llvm",
             "overlap",
             "images",
@@ -104,7 +109,7 @@ def scripts(long):
             "depth",
             "least",
             "explained",
-            "slabs", "couples",
+            "slabs", "couples", "layouts", "layout_mutants", "names",
             "never_worse",
             "residency",
             "small_memories",

@@ -13,6 +13,12 @@ python3-h5py libarmnn-dev libarmnntfliteparser-dev libarmnn-cpuref-backend22
 python3-pyarmnn coinor-cbc"
 # shellcheck disable=SC2034
 node_packages="nodejs npm"
+# Compilers, C libraries and emulators for the processors of native code, for
+# tests/kernels.py and tests/bundle.py.
+# shellcheck disable=SC2034
+emulator_packages="qemu-user-static gcc-aarch64-linux-gnu
+libc6-dev-arm64-cross gcc-riscv64-linux-gnu libc6-dev-riscv64-cross
+gcc-arm-linux-gnueabihf libc6-dev-armhf-cross"
 # AddressSanitizer's runtime comes with the version of clang that is installed.
 
 say() { printf '%s\n' "$*" >&2; }

@@ -35,13 +35,19 @@ bool part_has_address(const HwMemory *memory, const Volume *whole, uint32_t c,
            layout_part_alone(memory->layout, whole, c, n);
 }
 
+bool part_is_volume(const HwMemory *memory, const Volume *whole, uint32_t c,
+                    uint32_t n) {
+    uint64_t at = layout_part_offset(memory->layout, whole, c);
+    return part_has_address(memory, whole, c, n) &&
+           (!memory->align || at % memory->align == 0);
+}
+
 bool volume_cuts(const Work *w, TensorId t, uint32_t q) {
     for (uint32_t m = 0; m < w->spec->n_active; m++) {
         const HwMemory *memory = &w->spec->memory[m];
         Volume v = volume_in(w, t, m);
         for (uint32_t c = q; c < v.c; c += q)
-            if (!part_has_address(memory, &v, c, smaller32(q, v.c - c)) ||
-                layout_part_offset(memory->layout, &v, c) % memory->align)
+            if (!part_is_volume(memory, &v, c, smaller32(q, v.c - c)))
                 return false;
     }
     return true;
@@ -58,8 +64,8 @@ static bool part_addressable(const Work *w, TensorId t, const Volume *whole,
     bool placed = is_placed(w, producer);
     if ((!placed && !on_engine(w, producer)) || engine_reads(w, t))
         for (uint32_t m = 0; m < w->spec->n_active; m++)
-            if (!part_has_address(&w->spec->memory[m], whole, c,
-                                  plan_volume(w->g, t).c))
+            if (!part_is_volume(&w->spec->memory[m], whole, c,
+                                plan_volume(w->g, t).c))
                 return false;
     return !placed || parts_addressable(w, producer, whole, c);
 }

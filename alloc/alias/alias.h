@@ -62,6 +62,9 @@ TensorId home_of(const Work *w, TensorId tensor, uint32_t *c);
  * an address that the listing can write, and lies as a volume of its own. */
 bool part_has_address(const HwMemory *memory, const Volume *whole, uint32_t c,
                       uint32_t n);
+/* It does, and starts as volumes of active memories do. */
+bool part_is_volume(const HwMemory *memory, const Volume *whole, uint32_t c,
+                    uint32_t n);
 /* Parts of the whole volume, of `q` channels each, have that in every active
  * memory, and start aligned there. */
 bool volume_cuts(const Work *w, TensorId t, uint32_t q);

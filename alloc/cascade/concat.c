@@ -105,16 +105,11 @@ uint32_t group_quantum(const Work *w, const Group *g, uint32_t i) {
     return all;
 }
 
-/* A part of a plank has an address, aligned where channels lie outermost. */
 static bool part_starts(const Work *w, TensorId root, uint32_t rows, uint32_t c,
                         uint32_t n) {
     for (uint32_t m = 0; m < w->spec->n_active; m++) {
-        const HwMemory *memory = &w->spec->memory[m];
         Volume plank = plank_in(w, root, rows, m);
-        if (!part_has_address(memory, &plank, c, n))
-            return false;
-        if (memory->align && layout_granule(memory->layout) == 1 &&
-            layout_part_offset(memory->layout, &plank, c) % memory->align)
+        if (!part_is_volume(&w->spec->memory[m], &plank, c, n))
             return false;
     }
     return true;

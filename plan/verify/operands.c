@@ -57,6 +57,13 @@ static void see_channels(const HwForm *form, HwOperand operand,
     view->offset = address_part(layout, &p->whole, p->part_c);
 }
 
+/* What is no volume by what the instruction says, need not start as one. */
+static bool starts_there(const HwMemory *m, const Placement *p,
+                         const AddressView *view) {
+    return m->role != HW_ACTIVE || !m->align || view->c ||
+           (p->offset + view->offset) % m->align == 0;
+}
+
 /* Rows and columns that an engine, or the near side of a transfer, has. */
 static void see_pixels(const Plan *plan, const Action *a, uint32_t i,
                        const Placement *p, const Layout *layout,
@@ -100,5 +107,6 @@ bool view_agrees(const Plan *plan, const Action *a, uint32_t i) {
     if (view.offset == 0 && view.c == first[LAYOUT_C] && first[LAYOUT_H] == 0 &&
         first[LAYOUT_W] == 0 && volumes_same(&view.volume, &p->whole))
         return true;
-    return address_agrees(layout, &p->whole, &view, first, n);
+    return starts_there(&spec->memory[p->memory], p, &view) &&
+           address_agrees(layout, &p->whole, &view, first, n);
 }

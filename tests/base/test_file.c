@@ -52,6 +52,34 @@ static int entries(const char *folder) {
     return n;
 }
 
+/* A folder with a file, a link to it, links out of the folder, and one to a
+ * folder outside. */
+static void names_stay_in_their_folder(void **state) {
+    Fixture *f = *state;
+    const char *file = in_folder(f, "data"), *in = in_folder(f, "in");
+    const char *out = in_folder(f, "out"), *up = in_folder(f, "up");
+    const char *below = in_folder(f, "below");
+    assert_true(file_write(f->arena, f->diag, file, "x", 1));
+    assert_int_equal(symlink("data", in), 0);
+    assert_int_equal(symlink("/dev/null", out), 0);
+    assert_int_equal(symlink("..", up), 0);
+    assert_true(file_make_dir(f->arena, f->diag, below));
+    assert_string_equal(file_inside(f->arena, f->folder, "data"), file);
+    assert_string_equal(file_inside(f->arena, f->folder, "in"), in);
+    assert_non_null(file_inside(f->arena, f->folder, "./below/none"));
+    assert_non_null(file_inside(f->arena, f->folder, "..data"));
+    assert_null(file_inside(f->arena, f->folder, "out"));
+    assert_null(file_inside(f->arena, f->folder, "up/none/../../etc"));
+    assert_null(file_inside(f->arena, f->folder, "../data"));
+    assert_null(file_inside(f->arena, f->folder, "below/.."));
+    assert_null(file_inside(f->arena, below, "../data"));
+    assert_null(file_inside(f->arena, f->folder, "/dev/null"));
+    assert_null(file_inside(f->arena, f->folder, "a\\b"));
+    assert_null(file_inside(f->arena, f->folder, ""));
+    assert_null(file_inside(f->arena, f->folder, "up"));
+    unlink(file), unlink(in), unlink(out), unlink(up), rmdir(below);
+}
+
 static void test_write_then_read(void **state) {
     Fixture *f = *state;
     const char *path = in_folder(f, "a.bin");
@@ -70,6 +98,23 @@ static void test_write_then_read(void **state) {
     assert_true(file_exists(path));
     unlink(path);
     assert_false(file_exists(path));
+}
+
+static void test_never_over_what_was_read(void **state) {
+    Fixture *f = *state;
+    const char *path = in_folder(f, "net.json"), *link = in_folder(f, "link");
+    Diag *fresh = diag_new(f->arena);
+    Bytes bytes;
+    assert_true(file_write(f->arena, fresh, path, "net", 3));
+    assert_true(file_read(f->arena, f->diag, path, &bytes));
+    assert_int_equal(symlink(path, link), 0);
+    assert_false(file_write(f->arena, f->diag, path, "plan", 4));
+    assert_false(file_write(f->arena, f->diag, link, "plan", 4));
+    assert_int_equal(diag_errors(f->diag), 2);
+    assert_memory_equal(bytes.at, "net", 3);
+    assert_true(file_replace(f->arena, f->diag, path, "plan", 4));
+    unlink(link);
+    unlink(path);
 }
 
 static void test_empty_file(void **state) {
@@ -190,6 +235,8 @@ static void test_names(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_write_then_read),
+        TEST(test_never_over_what_was_read),
+        TEST(names_stay_in_their_folder),
         TEST(test_empty_file),
         TEST(test_all_or_none),
         TEST(test_what_cannot_be_read),
