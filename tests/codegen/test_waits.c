@@ -24,6 +24,7 @@ typedef struct Case {
     Schedule schedule;
     Placement place[N_PLACES];
     Action action[8];
+    int32_t style[8]; /* of actions */
     Plan plan;
     Waits waits;
 } Case;
@@ -41,6 +42,8 @@ static void begin(Case *c) {
                                   .buffer = i,
                                   .n_c = 1,
                                   .whole = {1, 10, 10, {0}}};
+    for (uint32_t i = 0; i < 8; i++)
+        c->style[i] = -1;
     c->plan = (Plan){.schedule = &c->schedule,
                      .n_placements = N_PLACES,
                      .placement = c->place,
@@ -56,7 +59,7 @@ static uint64_t add(Case *c, ActionKind kind, int32_t engine, uint32_t in,
                             .n_in = 1,
                             .in = &number[in],
                             .out = out,
-                            .style = -1};
+                            .style = c->style[i]};
     return waits_before(&c->waits, i);
 }
 
@@ -74,6 +77,24 @@ static void engines_run_side_by_side(void **state) {
                      UNIT(CONV) | UNIT(POOL) | UNIT(ELTWISE));
     assert_int_equal(runs(&c, CONV, 0, 1), UNIT(ELTWISE) | UNIT(CONV));
     arena_free(c.arena);
+    begin(&c);
+    assert_int_equal(runs(&c, POOL, 2, 3), UNIT(POOL));
+    assert_int_equal(runs(&c, CONV, 0, 1), UNIT(CONV));
+    arena_free(c.arena);
+}
+
+/* Tiles pass through active memory on ways of their own: who is beside them is
+ * not asked. */
+static void tiles_run_alone(void **state) {
+    (void)state;
+    for (uint32_t tiled = 0; tiled < 2; tiled++) {
+        Case c;
+        begin(&c);
+        c.style[tiled] = 0;
+        assert_int_equal(runs(&c, CONV, 0, 1), UNIT(CONV));
+        assert_int_equal(runs(&c, POOL, 2, 3), UNIT(CONV) | UNIT(POOL));
+        arena_free(c.arena);
+    }
 }
 
 static void transfers_run_beside_all(void **state) {
@@ -106,33 +127,50 @@ static void bytes_make_engines_wait(void **state) {
     }
 }
 
+/* Does the pool, of bytes [at, at + n), wait for who writes 100..199? Both lie
+ * by so much later than in the memory that they were planned for. */
+static bool meets(uint64_t at, uint64_t n, uint64_t later, uint64_t other_later,
+                  uint32_t memory) {
+    Case c;
+    begin(&c);
+    c.place[2].offset = at;
+    c.place[2].bytes = n;
+    c.place[2].later = later;
+    c.place[1].later = other_later;
+    c.place[2].memory = memory;
+    runs(&c, CONV, 0, 1);
+    uint64_t units = runs(&c, POOL, 2, 5);
+    arena_free(c.arena);
+    assert_int_equal(units & ~UNIT(CONV), UNIT(POOL));
+    return units & UNIT(CONV);
+}
+
 /* A byte in common is enough; in another memory it is another one. */
 static void ends_and_memories_keep_apart(void **state) {
     (void)state;
-    for (uint32_t by = 0; by < 3; by++) {
-        Case c;
-        begin(&c);
-        c.place[2].offset = c.place[1].offset + BYTES - (by > 0);
-        c.place[2].memory = by > 1;
-        runs(&c, CONV, 0, 1);
-        assert_int_equal(runs(&c, POOL, 2, 5),
-                         UNIT(POOL) | (by == 1 ? UNIT(CONV) : 0));
-        arena_free(c.arena);
-    }
+    assert_true(meets(199, 30, 0, 0, 0));
+    assert_false(meets(200, 30, 0, 0, 0));
+    assert_true(meets(71, 30, 0, 0, 0));
+    assert_false(meets(70, 30, 0, 0, 0));
+    assert_true(meets(150, 1, 0, 0, 0));
+    assert_true(meets(1, 400, 0, 0, 0));
+    assert_false(meets(150, 1, 0, 0, 1));
+    assert_false(meets(1000, 5, 0, 0, 0));
+    assert_false(meets(5, 6, 0, 0, 0));
 }
 
 /* Channels of one volume lie apart, though their bytes interleave. */
 static void parts_of_a_volume_are_apart(void **state) {
     (void)state;
-    for (uint32_t by = 0; by < 2; by++) {
+    for (uint32_t i = 0; i < 4; i++) {
+        uint32_t by = i / 2, lower = i % 2;
         Case c;
         begin(&c);
-        for (uint32_t i = 1; i < 3; i++) {
-            c.place[i] = c.place[1];
-            c.place[i].whole.c = 8;
-            c.place[i].n_c = 4;
-        }
-        c.place[2].part_c = 4 - by;
+        c.place[1].whole.c = 8;
+        c.place[1].n_c = 4;
+        c.place[2] = c.place[1];
+        c.place[1].part_c = lower ? 4 - by : 0;
+        c.place[2].part_c = lower ? 0 : 4 - by;
         runs(&c, CONV, 0, 1);
         assert_int_equal(runs(&c, POOL, 3, 2),
                          UNIT(POOL) | (by ? UNIT(CONV) : 0));
@@ -143,17 +181,24 @@ static void parts_of_a_volume_are_apart(void **state) {
 /* What was planned for less memory waits as it would there. */
 static void places_in_less_memory_count(void **state) {
     (void)state;
-    Case c;
-    begin(&c);
-    c.place[2].later = BYTES;
-    runs(&c, CONV, 0, 1);
-    assert_int_equal(runs(&c, POOL, 2, 5), UNIT(CONV) | UNIT(POOL));
-    arena_free(c.arena);
+    assert_true(meets(300, 30, 101, 0, 0));
+    assert_true(meets(300, 30, 200, 0, 0));
+    assert_true(meets(300, 30, 229, 0, 0));
+    assert_false(meets(300, 30, 100, 0, 0));
+    assert_false(meets(300, 30, 230, 0, 0));
+    assert_true(meets(300, 30, 229, 20, 0));
+    assert_true(meets(300, 30, 249, 20, 0));
+    assert_false(meets(300, 30, 250, 20, 0));
+    assert_false(meets(300, 30, 120, 20, 0));
+    assert_true(meets(300, 30, 121, 20, 0));
+    assert_true(meets(50, 30, 0, 21, 0));
+    assert_false(meets(50, 30, 0, 20, 0));
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(engines_run_side_by_side),
+        cmocka_unit_test(tiles_run_alone),
         cmocka_unit_test(transfers_run_beside_all),
         cmocka_unit_test(bytes_make_engines_wait),
         cmocka_unit_test(ends_and_memories_keep_apart),
