@@ -26,9 +26,9 @@ bool file_read(Arena *arena, Diag *diag, const char *path, Bytes *out);
 const char *file_inside(Arena *arena, const char *dir, const char *name);
 
 /* Writes `len` bytes to `path`, all or nothing, but not over a file that was
- * read with `diag`. Devices and pipes are written
- * as they are. A size limit (ulimit -f) is reported like a full disk where
- * SIGXFSZ is ignored, which main must see to. */
+ * read with `diag`. Devices and pipes are written as they are. A size limit
+ * (ulimit -f) is reported like a full disk where SIGXFSZ is ignored, which main
+ * must see to. */
 bool file_write(Arena *arena, Diag *diag, const char *path, const void *data,
                 size_t len);
 

@@ -27,6 +27,17 @@ const float *eval_const(const Eval *e, ConstRole role);
 /* The same for a constant without which the node has no meaning. */
 const float *eval_need_const(const Eval *e, ConstRole role);
 
+/* A matrix of floats, `stride` of them from row to row as it is stored; used as
+ * it is or transposed. */
+typedef struct Matrix {
+    const float *at;
+    size_t stride;
+    bool transposed;
+} Matrix;
+/* out [m, n] = a [m, k] * b [k, n]; `stride`: from row to row of out. */
+void eval_product(size_t m, size_t n, size_t k, Matrix a, Matrix b, float *out,
+                  size_t stride);
+
 /* The node's activation over `shape`, in place: eval_act.c. */
 void eval_activate(const Eval *e, const Shape *shape, float *value);
 

@@ -10,7 +10,6 @@
  */
 #include "graph/eval.h"
 
-#include <cblas.h>
 #include <string.h>
 
 /* Floats in one block of columns: fits in an outer cache. */
@@ -132,11 +131,10 @@ static void conv_group(const Windows *win, const float *weight, uint32_t out_c,
             memset(columns, 0, length * n * sizeof *columns);
             move_columns(win, begin, begin + n, columns, gather);
         }
-        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)out_c,
-                    (int)n, (int)length, 1.0F, weight, (int)length,
-                    pointwise ? win->from + begin : columns,
-                    pointwise ? (int)pixels : (int)n, 0.0F, out + begin,
-                    (int)pixels);
+        Matrix right = pointwise ? (Matrix){win->from + begin, pixels, false}
+                                 : (Matrix){columns, n, false};
+        eval_product(out_c, n, length, (Matrix){weight, length, false}, right,
+                     out + begin, pixels);
     }
 }
 
@@ -229,9 +227,8 @@ static void deconv_group(const Windows *win, const float *weight, uint32_t in_c,
     size_t step = block_pixels(win);
     for (size_t begin = 0; begin < pixels; begin += step) {
         size_t n = min_size(step, pixels - begin);
-        cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)length,
-                    (int)n, (int)in_c, 1.0F, weight, (int)length, in + begin,
-                    (int)pixels, 0.0F, columns, (int)n);
+        eval_product(length, n, in_c, (Matrix){weight, length, true},
+                     (Matrix){in + begin, pixels, false}, columns, n);
         move_columns(win, begin, begin + n, columns, scatter);
     }
 }
@@ -256,10 +253,10 @@ void eval_deconv(const Eval *e) {
 }
 
 void eval_fc(const Eval *e) {
-    int images = (int)e->in_shape->dim[0], out = (int)e->node->attr.fc.out;
-    int in = (int)(shape_count(e->in_shape) / e->in_shape->dim[0]);
+    size_t images = e->in_shape->dim[0], out = e->node->attr.fc.out;
+    size_t in = shape_count(e->in_shape) / images;
     const float *weight = eval_need_const(e, CONST_WEIGHT);
-    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, images, out, in, 1.0F,
-                e->in[0], in, weight, in, 0.0F, e->out, out);
+    eval_product(images, out, in, (Matrix){e->in[0], in, false},
+                 (Matrix){weight, in, true}, e->out, out);
     add_bias(e, e->out_shape, e->out);
 }

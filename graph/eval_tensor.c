@@ -5,7 +5,6 @@
  */
 #include "graph/eval.h"
 
-#include <cblas.h>
 #include <math.h>
 #include <string.h>
 
@@ -77,9 +76,8 @@ void eval_matmul(const Eval *e) {
     Walk wa = batches(&batch, a), wb = batches(&batch, b);
     float *to = e->out;
     for (uint64_t i = 0, count = shape_count(&batch); i < count; i++) {
-        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)m, (int)n,
-                    (int)k, 1.0F, e->in[0] + wa.at * m * k, (int)k,
-                    e->in[1] + wb.at * k * n, (int)n, 0.0F, to, (int)n);
+        eval_product(m, n, k, (Matrix){e->in[0] + wa.at * m * k, k, false},
+                     (Matrix){e->in[1] + wb.at * k * n, n, false}, to, n);
         to += m * n;
         walk_on(&wa);
         walk_on(&wb);
