@@ -69,7 +69,7 @@ PARTS = (
 WEIGHT = {"order": 0.1, "constant": 0.6, "statement": 0.6, "result": 0.6,
           "bits": 2, "extreme": 2}
 # Scripts that look at the text of the sources, build on their own, or are this.
-SKIPPED = {"lint", "library", "llvm", "mutants", "farm"}
+SKIPPED = {"lint", "library", "llvm", "mutants", "layout_mutants", "farm"}
 
 # Of a test on a mutant: processor seconds and real ones, over those that it
 # takes by itself, and bytes of memory.
