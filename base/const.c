@@ -303,6 +303,8 @@ static void read_values(const Const *c, float *f32, double *f64) {
     w.rest = w.d0 && w.d1 ? shape_count(&c->shape) / w.d0 / w.d1 : 0;
     w.in_group = w.d1 / groups;
     w.out_group = w.d0 / groups;
+    if (!w.rest) /* no elements, of however many rows */
+        return;
     if (!const_has_order(c)) {
         for (uint64_t i0 = 0; i0 < w.d0; i0++)
             walk_row(&w, i0);

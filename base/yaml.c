@@ -227,12 +227,31 @@ static YamlNode *read_document(Reader *r) {
     return root;
 }
 
+/* Whether a line begins with %TAG: no tag is allowed, and libyaml compares each
+ * such line with all before it. */
+static bool has_tag_directive(const char *text, size_t len, uint32_t *line) {
+    *line = 1;
+    for (const char *at = text, *end = text + len; at < end; ++*line) {
+        if ((size_t)(end - at) >= 4 && !memcmp(at, "%TAG", 4))
+            return true;
+        const char *stop = memchr(at, '\n', (size_t)(end - at));
+        at = stop ? stop + 1 : end;
+    }
+    return false;
+}
+
 YamlNode *yaml_parse(Arena *arena, Diag *diag, const char *file,
                      const char *text, size_t len) {
+    uint32_t line;
     Reader r = {.arena = arena, .diag = diag, .file = file};
     r.text = text;
     r.len = len;
     diag_source(diag, file, text, len);
+    if (has_tag_directive(text, len, &line)) {
+        diag_error(diag, (Loc){file, line, 1},
+                   "tags (%%TAG) are not allowed here");
+        return NULL;
+    }
     if (!yaml_parser_initialize(&r.parser)) {
         diag_error(diag, (Loc){file, 0, 0}, "no memory to read it");
         return NULL;

@@ -321,13 +321,17 @@ static const char *suggest(const YamlNode *map, const char *key) {
     return best;
 }
 
+enum { MAX_SUGGESTED = 100 }; /* errors; a search through the map for each */
+
 void yaml_check_used(Diag *diag, const YamlNode *root) {
     for (uint32_t i = 0; i < root->n; i++) {
         if (root->kind == YAML_LIST || root->item[i]->used) {
             yaml_check_used(diag, root->item[i]);
             continue;
         }
-        const char *likely = suggest(root, root->key[i]);
+        const char *likely = diag_errors(diag) < MAX_SUGGESTED
+                                 ? suggest(root, root->key[i])
+                                 : NULL;
         diag_error(diag, root->key_loc[i],
                    likely ? "unknown key `%.80s`; did you mean `%s`?"
                           : "unknown key `%.80s`",

@@ -19,8 +19,10 @@ enum { MAX_DEPTH = 16, MAX_INPUTS = 4096 };
 typedef struct Call {
     const cJSON *layer, *inputs; /* one of its inbound nodes */
     const char *name, *slot;
-    uint32_t index; /* of the call, among those of its layer */
-    bool built;
+    uint32_t index;        /* of the call, among those of its layer */
+    uint32_t n_in, looked; /* looked: how many of `in` were gone to */
+    const uint32_t *in;    /* calls; NONE: there is none */
+    bool met, built;
     TensorId out;
 } Call;
 
@@ -197,38 +199,52 @@ static TensorId build_layer(Keras *k, const cJSON *layer, const char *slot,
     return known->build(k, known->kind);
 }
 
-static bool ready(const Model *m, const Found *found, TensorId *in) {
-    for (uint32_t i = 0; i < found->n; i++) {
-        uint32_t call = find_call(m, found->history[i]);
-        if (call == NONE || !m->call.at[call].built)
-            return false;
-        in[i] = m->call.at[call].out;
-    }
-    return true;
-}
-
-static bool try_call(Model *m, Call *call) {
-    Keras *k = m->k;
-    Arena *scratch = arena_new("keras call");
+static void link_calls(Model *m) {
+    Arena *arena = m->k->net.arena, *scratch = arena_new("keras inputs");
     Found *found = ARENA_NEW(scratch, Found);
-    find_inputs(call->inputs, found);
-    TensorId *in = ARENA_ARRAY(k->net.arena, TensorId, found->n);
-    bool good = ready(m, found, in);
-    uint32_t n = found->n;
-    arena_free(scratch);
-    if (good) {
-        call->built = true;
-        call->out = build_layer(k, call->layer, call->slot, n, in);
+    for (uint32_t i = 0; i < m->call.n; i++) {
+        Call *call = &m->call.at[i];
+        found->n = 0;
+        find_inputs(call->inputs, found);
+        uint32_t *in = ARENA_ARRAY(arena, uint32_t, found->n);
+        for (uint32_t k = 0; k < found->n; k++)
+            in[k] = find_call(m, found->history[k]);
+        call->n_in = found->n;
+        call->in = in;
     }
-    return good;
+    arena_free(scratch);
 }
 
-/* Round after round, until no call is left whose inputs are built. */
+/* Nothing where one of its inputs is not built. */
+static void build_call(Model *m, Call *call) {
+    Keras *k = m->k;
+    TensorId *in = ARENA_ARRAY(k->net.arena, TensorId, call->n_in);
+    for (uint32_t i = 0; i < call->n_in; i++) {
+        if (call->in[i] == NONE || !m->call.at[call->in[i]].built)
+            return;
+        in[i] = m->call.at[call->in[i]].out;
+    }
+    call->built = true;
+    call->out = build_layer(k, call->layer, call->slot, call->n_in, in);
+}
+
+/* In the order of the file, each behind what it reads. */
 static void build_calls(Model *m) {
-    for (bool any = true; any;) {
-        any = false;
-        for (uint32_t i = 0; i < m->call.n; i++)
-            any |= !m->call.at[i].built && try_call(m, &m->call.at[i]);
+    uint32_t *way = ARENA_ARRAY(m->k->net.arena, uint32_t, m->call.n + 1);
+    for (uint32_t i = 0, n = 0; i < m->call.n; i++) {
+        for (way[n++] = i; n;) {
+            Call *call = &m->call.at[way[n - 1]];
+            call->met = true;
+            if (!call->built && call->looked < call->n_in) {
+                uint32_t in = call->in[call->looked++];
+                if (in != NONE && !m->call.at[in].met)
+                    way[n++] = in;
+                continue;
+            }
+            n--;
+            if (!call->built)
+                build_call(m, call);
+        }
     }
     for (uint32_t i = 0; i < m->call.n; i++)
         if (!m->call.at[i].built)
@@ -283,6 +299,7 @@ static TensorId build_functional(Keras *k, const cJSON *config, uint32_t n,
         add_calls(&m, layer, next_slot(k, counts, layer));
     }
     place_inputs(&m, n, in);
+    link_calls(&m);
     build_calls(&m);
     return find_outputs(&m, config);
 }

@@ -139,10 +139,7 @@ ConstId graph_add_const(Graph *g, Const value) {
 }
 
 bool graph_is_output(const Graph *g, TensorId tensor) {
-    for (uint32_t i = 0; i < g->output.n; i++)
-        if (same_tensor(g->output.at[i], tensor))
-            return true;
-    return false;
+    return tensor.i < g->tensor.n && g->tensor.at[tensor.i].is_output;
 }
 
 void graph_gloss(Graph *g, const char *sentence) {
@@ -153,8 +150,10 @@ void graph_gloss(Graph *g, const char *sentence) {
 }
 
 void graph_mark_output(Graph *g, TensorId tensor) {
-    if (!graph_is_output(g, tensor))
+    Tensor *t = graph_tensor(g, tensor);
+    if (!t->is_output)
         vec_push(g->arena, &g->output, tensor);
+    t->is_output = true;
 }
 
 void graph_mark_original(Graph *g) {

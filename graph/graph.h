@@ -192,6 +192,7 @@ typedef struct Tensor {
     NodeId producer;
     TensorId origin; /* the same values in the graph before all passes;
                       * NO_TENSOR until graph_mark_original */
+    bool is_output;  /* it is in the graph's list of them */
     Loc loc;
 } Tensor;
 

@@ -12,6 +12,8 @@ static void replace_output(Graph *g, TensorId from, TensorId to) {
     for (uint32_t i = 0; i < g->output.n; i++) {
         TensorId output = g->output.at[i];
         if (same_tensor(output, from)) {
+            graph_tensor(g, from)->is_output = false;
+            graph_tensor(g, to)->is_output = true;
             if (there)
                 continue;
             output = to;

@@ -14,7 +14,7 @@ import time
 
 AMPHORA = os.environ.get("AMPHORA", "build/amphora")
 NET = "examples/squeezenet.prototxt"
-SWEEP = [NET, "-t", "xdnn-v3-96", "--vary", "memories.am.size=512K:6M:256K",
+SWEEP = [NET, "-t", "xdnn-v3-96", "--vary", "memories.am.size=512K:6M:768K",
          "--vary", "replication=off,safe"]
 FILES = ("points.jsonl", "points.csv", "index.html")
 problems = []

@@ -1,25 +1,99 @@
 #!/usr/bin/env python3
 """fuzz.py - damaged input of every kind: no crash, no hang, no odd exit code.
 
-Takes good files (examples, targets, listings made from them), cuts and flips
-them at seeded places, and runs the sanitized amphora on each. An exit code
-outside 0..3, a sanitizer's report or a time-out is a failure; the input is
-then kept in out/fuzz/. --long runs 20 times as many.
+Readers, in process (tests/fuzz/targets.c): every file of tests/fuzz/corpus, and
+as many damaged forms of them as CHANGES says, under the sanitizers. Then a few
+damaged files through the whole program, where an exit code outside 0..3, a
+sanitizer's report or a time-out is a failure. Inputs that fail stay in out/fuzz.
+
+  --long        libFuzzer for MINUTES of a processor on each target, from the
+                corpus and what it found before (out/fuzz/corpus), and more
+                files through the program
+  --minutes N   instead of MINUTES
+  --minimise    what libFuzzer found becomes the corpus: the smallest files that
+                reach what all reach, up to KEPT bytes a target; files called
+                found-* and seed-* stay
+  TARGET...     these alone
 """
+import argparse
 import concurrent.futures
 import os
 import random
+import shutil
 import subprocess
 import sys
 import tempfile
 
 AMPHORA = os.path.abspath(os.environ.get("AMPHORA", "build-asan/amphora"))
+REPLAY = "build-asan/fuzz"
+LIBFUZZER = "build-fuzz/fuzz"
+CORPUS, GROWN = "tests/fuzz/corpus", "out/fuzz/corpus"
+CHANGES = 20  # of each file of the corpus
+MINUTES = 30
+KEPT = 8 << 10
 TIMEOUT = 600  # only a hang takes so long, however busy the machine
+LIMITS = ["-timeout=300", "-rss_limit_mb=1500", "-max_len=16384"]
 
+
+# ---- readers ----
+
+def targets():
+    return sorted(os.listdir(CORPUS))
+
+
+def replay(target):
+    """What went wrong, or None."""
+    done = subprocess.run([REPLAY, target, str(CHANGES), f"{CORPUS}/{target}"],
+                          stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                          check=False)
+    return done.returncode and done.stderr.decode(errors="replace")[-2000:]
+
+
+def build_libfuzzer():
+    """False: this clang has no libFuzzer."""
+    made = [["cmake", "-S", ".", "-B", "build-fuzz", "-G", "Ninja",
+             "-DFUZZ=ON", "-DCMAKE_C_COMPILER=clang"],
+            ["cmake", "--build", "build-fuzz", "--target", "fuzz"]]
+    return all(subprocess.run(command, stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL,
+                              check=False).returncode == 0 for command in made)
+
+
+def fuzz(target, minutes):
+    grown = f"{GROWN}/{target}"
+    os.makedirs(grown, exist_ok=True)
+    done = subprocess.run(
+        [LIBFUZZER, target, f"-max_total_time={int(minutes * 60)}", *LIMITS,
+         f"-artifact_prefix=out/fuzz/{target}-", grown, f"{CORPUS}/{target}"],
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
+    return done.returncode and done.stderr.decode(errors="replace")[-2000:]
+
+
+def minimise(target):
+    """Smallest first, up to KEPT bytes."""
+    corpus, grown = f"{CORPUS}/{target}", f"{GROWN}/{target}"
+    with tempfile.TemporaryDirectory() as merged:
+        subprocess.run([LIBFUZZER, target, "-merge=1", *LIMITS, merged, corpus,
+                        grown], stdout=subprocess.DEVNULL,
+                       stderr=subprocess.DEVNULL, check=True)
+        for name in os.listdir(corpus):
+            if not name.startswith(("found-", "seed-")):
+                os.unlink(f"{corpus}/{name}")
+        left = KEPT
+        for name in sorted(os.listdir(merged), key=lambda name: (
+                os.path.getsize(f"{merged}/{name}"), name)):
+            left -= os.path.getsize(f"{merged}/{name}")
+            if left < 0:
+                break
+            if not name.startswith(("found-", "seed-")):
+                shutil.copy(f"{merged}/{name}", f"{corpus}/{name[:12]}")
+
+
+# ---- the whole program ----
 
 def damage(rng, data):
     """One of: cut, bit flips, a byte run repeated, a run removed, a token of
-    the file put elsewhere."""
+    the file put elsewhere, a number put in."""
     data = bytearray(data)
     kind = rng.randrange(6)
     at = rng.randrange(len(data))
@@ -48,34 +122,20 @@ def seeds(folder):
     def read(path):
         with open(path, "rb") as file:
             return file.read()
-    subprocess.run([AMPHORA, "compile", "examples/tiny.prototxt", "-t",
-                    "xdnn-v2-28", "-o", folder], check=True,
-                   stdout=subprocess.DEVNULL)
-    subprocess.run([AMPHORA, "asm", folder + "/tiny.cmd", "-t", "xdnn-v2-28",
-                    "-o", folder + "/tiny.bin"], check=True,
-                   stdout=subprocess.DEVNULL)
-    net = read("examples/tiny.prototxt")
-    onnx = [(".onnx", read(f"tests/truth/onnx-{name}.onnx"),
-             ["verify", "FILE", "-t", "xdnn-v3-96", "--set",
-              "limits.instructions=99"])
-            for name in ("conv-padding", "pools", "pools19", "resizes19",
-                         "attention", "newer18", "newer21", "shapes",
-                         "products")]
-    return onnx + [
-        (".prototxt", net, ["verify", "FILE", "-t", "xdnn-v3-96"]),
-        (".prototxt", net, ["compile", "FILE", "-t", "math-engine", "-o",
-                            folder]),
-        (".yaml", read("hwspec/targets/xdnn-v2-28.yaml"), ["check", "FILE"]),
+    net = "examples/tiny.prototxt"
+    subprocess.run([AMPHORA, "compile", net, "-t", "xdnn-v2-28", "-o", folder],
+                   check=True, stdout=subprocess.DEVNULL)
+    return [
+        (".onnx", read(f"tests/truth/onnx-{name}.onnx"),
+         ["verify", "FILE", "-t", "xdnn-v3-96", "--set",
+          "limits.instructions=99"]) for name in ("conv-padding", "pools")] + [
+        (".prototxt", read(net), ["verify", "FILE", "-t", "math-engine"]),
         (".yaml", read("hwspec/targets/xdnn-v3-96.yaml"),
-         ["compile", "examples/tiny.prototxt", "-t", "FILE", "-o", folder]),
+         ["compile", net, "-t", "FILE", "-o", folder]),
         (".yaml", read("hwspec/targets/template.yaml"),
-         ["compile", "examples/tiny.prototxt", "-t", "FILE", "-o", folder]),
+         ["compile", net, "-t", "FILE", "-o", folder]),
         (".cmd", read(folder + "/tiny.cmd"),
          ["simulate", "FILE", "-t", "xdnn-v2-28"]),
-        (".json", read(folder + "/tiny.json"),
-         ["simulate", "FILE", "-t", "xdnn-v2-28"]),
-        (".bin", read(folder + "/tiny.bin"),
-         ["disasm", "FILE", "-t", "xdnn-v2-28"]),
     ]
 
 
@@ -105,21 +165,48 @@ def run(case):
     return None
 
 
-def main():
-    long = "--long" in sys.argv[1:]
-    count = 800 if long else 40
+def program(pool, count):
+    """(cases, what went wrong with each that failed)."""
     rng = random.Random(20)
     with tempfile.TemporaryDirectory() as folder:
-        cases = []
-        for k, (suffix, data, command) in enumerate(seeds(folder)):
-            for i in range(count):
-                cases.append((f"case-{k}-{i}{suffix}", damage(rng, data),
-                              command, folder))
-        with concurrent.futures.ThreadPoolExecutor(2) as pool:
-            bad = [b for b in pool.map(run, cases) if b]
-    for text in bad:
-        print(text)
-    print(f"{len(cases)} damaged inputs, {len(bad)} failures")
+        cases = [(f"case-{k}-{i}{suffix}", damage(rng, data), command, folder)
+                 for k, (suffix, data, command) in enumerate(seeds(folder))
+                 for i in range(count)]
+        return len(cases), [b for b in pool.map(run, cases) if b]
+
+
+def readers(pool, names, job):
+    bad = 0
+    for target, why in zip(names, pool.map(job, names)):
+        bad += bool(why)
+        if why:
+            print(f"{target}: {why}")
+    print(f"{len(names)} targets, {bad} with failures")
+    return bad
+
+
+def main():
+    parse = argparse.ArgumentParser()
+    parse.add_argument("--long", action="store_true")
+    parse.add_argument("--minutes", type=float, default=MINUTES)
+    parse.add_argument("--minimise", action="store_true")
+    parse.add_argument("target", nargs="*")
+    asked = parse.parse_args()
+    names = asked.target or targets()
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        if (asked.long or asked.minimise) and not build_libfuzzer():
+            print("no libFuzzer here")
+            return 1
+        if asked.minimise:
+            return len(list(pool.map(minimise, names))) == 0
+        bad = readers(pool, names, replay)
+        if asked.long:
+            bad += readers(pool, names, lambda t: fuzz(t, asked.minutes))
+        if not asked.target:
+            n, wrong = program(pool, 300 if asked.long else 3)
+            print("\n".join(wrong + [f"{n} damaged files through the program, "
+                                     f"{len(wrong)} failures"]))
+            bad += len(wrong)
     return bool(bad)
 
 

@@ -3,7 +3,8 @@
 
 Each must end in the message that stands beside it (exit code 1), or be read,
 within 30 seconds of a processor and 400 MB, by the build with sanitizers where
-there is one.
+there is one. With --long, files that repeat one thing must take no more than
+LINEAR times as long where they are eight times as large.
 Damage at random: tests/fuzz.py; HDF5 and zip archives: test_keras.c.
 """
 import os
@@ -23,6 +24,7 @@ BUILDS = ("build-asan/amphora", "build/amphora")
 AMPHORA = next((path for path in BUILDS if os.path.exists(path)), BUILDS[1])
 SECONDS, MEGABYTES = 30, 400
 DEEP = 1_000_000
+LINEAR, LEAST_SECONDS = 14, 0.1  # the latter: what is measured, not noise
 
 
 def limit():
@@ -33,7 +35,8 @@ def limit():
 def run(path, *options):
     """Exit code, what it said, its peak in MB."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-    done = subprocess.run([AMPHORA, "show", path, *options],
+    command = "check" if path.endswith("yaml") else "show"
+    done = subprocess.run([AMPHORA, command, path, *options],
                           stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                           preexec_fn=limit, check=False)
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
@@ -99,6 +102,75 @@ def waits_for_itself(g):
     g.node("AddV2", "x", "a", name="b")
 
 
+# ---- one thing, again and again: text of item i of so many ----
+
+def repeated(size, head, item, tail, backwards=False):
+    """About `size` bytes; `tail` may hold {last}, the index of the last item."""
+    items, n = [], 0
+    while n < size:
+        items.append(item.replace("{i}", str(len(items) + 1)).replace(
+            "{before}", str(len(items))))
+        n += len(items[-1])
+    if backwards:
+        items.reverse()
+    last = str(len(items))
+    return (head + "".join(items) + tail.replace("{last}", last)).encode()
+
+
+KERAS = ('{"class_name":"Functional","config":{"name":"m","layers":[{"class_name":'
+         '"InputLayer","name":"l0","config":{"name":"l0","batch_input_shape":'
+         '[null,2,2,2]},"inbound_nodes":[]}',
+         ',{"class_name":"ReLU","name":"l{i}","config":{"name":"l{i}"},'
+         '"inbound_nodes":[[["l{before}",0,0,{}]]]}',
+         '],"input_layers":[["l0",0,0]],"output_layers":[["l{last}",0,0]]}}')
+CAFFE = 'input:"l0" input_shape{dim:1 dim:2 dim:4 dim:4}\n'
+REPEATED = [  # name, head, item, tail, whether backwards
+    ("chain.json", *KERAS),
+    ("reversed.json", *KERAS, True),
+    ("calls.json", KERAS[0] + ',{"class_name":"ReLU","name":"r","config":'
+     '{"name":"r"},"inbound_nodes":[[["l0",0,0,{}]]',
+     ',[["r",{before},0,{}]]',
+     ']}],"input_layers":[["l0",0,0]],"output_layers":[["r",{last},0]]}}'),
+    ("symbol.json", '{"nodes":[{"op":"null","name":"x","attrs":{"__shape__":'
+     '"(1, 2, 4, 4)"},"inputs":[]}',
+     ',{"op":"Activation","name":"a{i}","attrs":{"act_type":"relu"},'
+     '"inputs":[[{before},0,0]]}',
+     '],"arg_nodes":[0],"heads":[[{last},0,0]]}'),
+    ("chain.prototxt", CAFFE, 'layer{name:"l{i}" type:"ReLU" bottom:"l{before}"'
+     ' top:"l{i}"}\n', ""),
+    ("ends.prototxt", CAFFE, 'layer{name:"l{i}" type:"ReLU" bottom:"l0"'
+     ' top:"l{i}"}\n', ""),
+    ("chain.cfg", "[net]\nwidth=8\nheight=8\nchannels=1\n",
+     "[maxpool]\nsize=1\nstride=1\n", ""),
+    ("keys.yaml", "machine: {name: x}\n", "k{i}: 1\n", ""),
+    ("list.yaml", "machine: [", "a, ", "]\n"),
+    ("lines.yaml", "machine: >\n", "  a\n", ""),
+    ("deep.yaml", "machine: ", "[", ""),
+    ("tags.yaml", "", "%TAG !a{i}! tag:x\n", "---\na: 1\n"),
+]
+
+
+def grows(row, folder):
+    """What is wrong with how long files of 1 and 8 MB take, or None."""
+    name, seconds = row[0], []
+    for megabytes in (1, 8):
+        path = os.path.join(folder, name)
+        with open(path, "wb") as file:
+            file.write(repeated(megabytes << 20, *row[1:]))
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run([BUILDS[1], "check" if name.endswith("yaml") else "show",
+                        path], stdout=subprocess.DEVNULL,
+                       stderr=subprocess.DEVNULL, preexec_fn=limit,
+                       check=False)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        seconds.append(after.ru_utime + after.ru_stime - before.ru_utime
+                       - before.ru_stime)
+    small, large = seconds
+    if large <= LINEAR * max(small, LEAST_SECONDS):
+        return None
+    return f"{name}: {small:.1f} s for 1 MB, {large:.1f} s for 8 MB"
+
+
 def params(dims, version=0xF993FAC9, count=1):
     shape = struct.pack(f"<I{len(dims)}q", len(dims), *dims)
     return struct.pack("<3QIi", 0x112, 0, count, version, 0) + shape + \
@@ -130,6 +202,9 @@ FILES = [
     ("chain.pb", graph_def(long_chain), None),
     ("many.cfg", b"[net]\nwidth=8\nheight=8\nchannels=1\n" +
      b"[convolutional]\nfilters=1\n" * 4000, None),
+    ("reversed.json", repeated(2 << 20, *KERAS, True), None),
+    ("ends.prototxt", repeated(2 << 20, *REPEATED[5][1:]), None),
+    ("tags.yaml", repeated(1 << 20, *REPEATED[-1][1:]), "not allowed here"),
     ("large.cfg", b"[net]\nwidth=2147483647\nheight=2147483647\nchannels=3\n"
      b"[convolutional]\nfilters=2147483647\nsize=2147483647\n", "too large"),
 ]
@@ -175,6 +250,9 @@ def main():
                 file.write(data)
             wrong.append(judge(".params: " + name,
                                run(path, "--weights", weights), want))
+            n += 1
+        for row in REPEATED if "--long" in sys.argv[1:] else ():
+            wrong.append(grows(row, folder))
             n += 1
     wrong = [line for line in wrong if line]
     print("\n".join(wrong + [f"{n - len(wrong)} of {n} end well"]))

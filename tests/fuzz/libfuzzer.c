@@ -8,14 +8,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 static const FuzzTarget *target;
 
-/* Takes the target's name; libFuzzer gets the rest. */
+/* Takes the target's name; libFuzzer gets the rest. Processes that it starts
+ * itself find the name in the environment. */
 int LLVMFuzzerInitialize(int *argc, char ***argv) {
-    target = *argc > 1 ? fuzz_find((*argv)[1]) : fuzz_find("");
+    const char *name = getenv("FUZZ_TARGET");
+    if (*argc > 1 && (*argv)[1][0] != '-') {
+        name = (*argv)[1];
+        setenv("FUZZ_TARGET", name, true);
+        for (int i = 1; i + 1 <= *argc; i++)
+            (*argv)[i] = (*argv)[i + 1];
+        --*argc;
+    }
+    target = fuzz_find(name ? name : "");
     if (!target)
         exit(2);
-    for (int i = 1; i + 1 <= *argc; i++)
-        (*argv)[i] = (*argv)[i + 1];
-    --*argc;
     return 0;
 }
 
