@@ -273,11 +273,14 @@ class Tree:
 # ---- Tests, what they cost and which lines they run
 
 def unit_tests():
-    """The unit programs of the tree that is the current folder."""
+    """The unit programs of the tree that is the current folder. Some may be
+    left in it of sources that are gone."""
     for _, command in suite.unit_tests("build"):
         program = command[0].split("/")[1]
-        room = program.split("_test_")[0]
+        room, _, name = program.partition("_")
         files = glob.glob(f"tests/{room}/**", recursive=True)
+        if not any(file.endswith(f"/{name}.c") for file in files):
+            continue
         yield Test(program, "unit", command, "build", (program,),
                    digest_of(files + glob.glob("tests/*.h")))
 
@@ -303,8 +306,9 @@ def lines_run(tree):
     """Of each source, the lines that have code and those that were run, from
     what the last program left in build-coverage."""
     folder = os.path.join(tree.folder, "build-coverage")
-    data = glob.glob(os.path.join(folder, "CMakeFiles/**/*.gcda"),
-                     recursive=True)
+    data = [path for path in glob.glob(folder + "/CMakeFiles/**/*.gcda",
+                                       recursive=True)
+            if ".dir/tests/" not in path]
     wanted = {os.path.realpath(p): name for name, p in tree.sources.items()}
     found = {}
     for i in range(0, len(data), 50):
@@ -316,9 +320,14 @@ def lines_run(tree):
                 path = os.path.realpath(os.path.join(folder, entry["file"]))
                 if path in wanted:
                     add_lines(found, wanted[path], entry["lines"])
-    for path in data:
-        os.remove(path)
+    forget_runs(tree)
     return found
+
+
+def forget_runs(tree):
+    for path in glob.glob(tree.folder + "/build-coverage/**/*.gcda",
+                          recursive=True):
+        os.remove(path)
 
 
 def add_lines(found, path, lines):
@@ -346,9 +355,7 @@ class Coverage:
                 "-O1 -Wno-maybe-uninitialized --coverage"))
             if not self.tree.build("build-coverage"):
                 sys.exit("the tree does not build with --coverage")
-            for path in glob.glob(self.tree.folder +
-                                  "/build-coverage/**/*.gcda", recursive=True):
-                os.remove(path)
+            forget_runs(self.tree)
         self.built = True
 
     def measure(self, test):
