@@ -6,7 +6,7 @@
  * tiles. Then the actions, and the judge.
  */
 #include "alloc/overlap/overlap.h"
-#include "alloc/search/contest.h"
+#include "alloc/search/search.h"
 #include "alloc/weights/weights.h"
 #include "pack/packers.h"
 
@@ -34,7 +34,7 @@ static const Once *once_new(Arena *arena, const Schedule *schedule,
     }
     once->stripes = stripe_costs_new(arena, n);
     once->nest = ARENA_ARRAY(arena, NestKnown *, nest_slots(schedule));
-    if (time_counts(schedule, options)) {
+    if (options->cycles) {
         once->table = ARENA_ARRAY(arena, NestTable *, nest_slots(schedule));
         once->smallest = ARENA_ARRAY(arena, NestKnown *, nest_slots(schedule));
     }
@@ -114,18 +114,17 @@ bool work_fit(Work *w, Problem *problem, PlanResult *result,
     return fit_two_levels(w, problem, result, planner);
 }
 
-bool work_choose_groups(Work *w, uint32_t share) {
+bool work_choose_groups(Work *w) {
     if (w->spec->tiling.kind != HW_TILING_SOFTWARE)
         return false;
     couples_choose(w);
-    return groups_known(w, w->total / 16 * share) > 0;
+    return groups_known(w, w->total) > 0;
 }
 
 bool work_fit_groups(Work *w, Problem *problem, PlanResult *result,
                      const char **planner) {
     if (!w->group.n)
         return false;
-    groups_narrow(w);
     if (!groups_apply(w))
         return false;
     groups_lower(w);
@@ -141,30 +140,19 @@ static bool planner_known(Diag *diag, const char *name) {
     return false;
 }
 
-static uint32_t all_kinds(const Work *w) {
-    uint32_t kinds = 0;
-    for (NodeId n = {0}; n.i < w->g->node.n; n.i++)
-        kinds |= group_kind(w, n);
-    return kinds;
-}
-
 bool plan_exists(const Schedule *schedule, const HwSpec *spec,
-                 const PlanOptions *options, const Once *once, uint64_t less) {
+                 const PlanOptions *options, const Once *once) {
     Arena *arena = arena_new("exists");
     Schedule resized = *schedule;
+    Plan bound = {0};
+    Search s;
     resized.spec = spec;
-    Contest c = {.arena = arena,
-                 .schedule = &resized,
-                 .options = options,
-                 .enough = true};
-    const Work *first = work_new(arena, &resized, spec, options, once);
-    c.once = first->once;
-    c.kinds = all_kinds(first);
-    c.never = never_less(first);
-    c.never = c.never > less ? c.never : less + (less > 0);
-    way_choose(&c);
+    search_open(&s, arena, &resized, options, once, &bound);
+    s.any = true;
+    bool found = search_run(&s) && !s.best[0]->traffic.too_long;
+    search_close(&s);
     arena_free(arena);
-    return c.any && !c.least.traffic.too_long;
+    return found;
 }
 
 static void say_why(Arena *arena, Diag *diag, const Schedule *schedule,
@@ -180,103 +168,138 @@ static void say_why(Arena *arena, Diag *diag, const Schedule *schedule,
         explain(diag, w, &problem, &result);
 }
 
-/* The contest's plan to the last action. Its bytes are settled: from here on
- * transfers alone are ordered, at this pace. */
-static Plan *finish_volumes(void *context, Diag *diag, const Pace *pace) {
-    Contest c = *(const Contest *)context;
-    c.pace = pace;
-    Plan *plan = way_plan(c.arena, diag, &c, &c.best);
-    Plan *known = pace->known;
-    if (known &&
-        (!plan || plan->cycles >= known->cycles || !pace_admits(pace, plan)))
-        plan = known;
-    if (!plan)
-        return NULL;
-    Schedule *schedule = ARENA_COPY(c.arena, Schedule, c.schedule, 1);
-    schedule->spec = pace->spec;
-    c.schedule = schedule;
-    return plan_hidden(c.arena, &c, plan);
+/* The best plan that is legal; NULL: there is none. */
+static Plan *take_legal(Search *s) {
+    for (;;) {
+        Plan *plan = search_take(s);
+        if (!plan || s->judges || search_admits(s, plan))
+            return plan;
+    }
 }
 
-Work *contest_open(Contest *c, Plan *bound) {
-    const Schedule *schedule = c->schedule;
-    Work *first =
-        work_new(c->arena, schedule, schedule->spec, c->options, NULL);
-    c->once = first->once;
-    c->weights = weights_once(first);
-    c->kinds = all_kinds(first);
-    c->never = never_less(first);
-    bound_make(first, bound);
-    c->compulsory = bound->ddr_compulsory;
-    return first;
+/* All plans that were found are illegal: our bug, if it was our judge. */
+static void blame_us(const Schedule *schedule, const PlanOptions *options) {
+    if (!options->judge)
+        bug("no plan of %s is legal", schedule->graph->name);
 }
 
-Plan *plan_volumes(Arena *arena, Diag *diag, const Schedule *real,
-                   const PlanOptions *options, bool *does_not_fit) {
-    *does_not_fit = false;
-    Plan bound = {0};
-    Schedule *schedule = ARENA_COPY(arena, Schedule, real, 1);
-    schedule->spec = hwspec_planned(arena, real->spec);
-    Contest c = {.arena = arena, .schedule = schedule, .options = options};
-    Work *first = contest_open(&c, &bound);
-    way_choose(&c);
-    if (!c.any) {
-        *does_not_fit = true;
-        say_why(arena, diag, schedule, options, c.once);
-        return NULL;
-    }
-    Plan *plan = plan_at_pace(arena, diag, real, finish_volumes, &c);
+static void note_spent(Diag *diag) {
+    diag_note(diag, (Loc){0},
+              "the search ended where its budget of steps did: there may be a "
+              "plan that it has not come to; --effort gives it more");
+}
+
+/* Of a plan that is only tried nobody reads why there is none. */
+static bool wants_reasons(const PlanOptions *options) {
+    return options->asked != NULL;
+}
+
+static void take_bounds(Plan *plan, const Plan *bound) {
+    plan->ddr_compulsory = bound->ddr_compulsory;
+    plan->ddr_bound = bound->ddr_bound;
+    plan->ddr_once = bound->ddr_once;
+    plan->ddr_layers = bound->ddr_layers;
+}
+
+/* Where all of the best were illegal, each is verified as it is found. */
+static Plan *find_legal(Search *s) {
+    search_run(s);
+    Plan *plan = take_legal(s);
+    if (plan || !s->rejected)
+        return plan;
+    search_again(s);
+    s->judges = true;
+    search_run(s);
+    plan = take_legal(s);
     if (!plan)
-        return NULL;
-    Traffic traffic = plan_traffic(plan);
-    if (traffic.too_long) {
-        *does_not_fit = true;
-        explain_length(diag, first, traffic.instructions);
-        return NULL;
-    }
-    const HwSpec *spec = schedule->spec;
-    bool smaller = spec->n_active == 1 && c.best.size < spec->memory[0].size;
-    plan->am_planned = smaller && !plan->keeps_all ? c.best.size : 0;
-    plan->ddr_moved = traffic.moved;
-    plan->ddr_compulsory = bound.ddr_compulsory;
-    plan->ddr_bound = bound.ddr_bound;
-    plan->ddr_again = plan_traffic(plan).again;
-    plan->ddr_once = bound.ddr_once;
-    plan->ddr_layers = bound.ddr_layers;
+        blame_us(s->schedule, s->options);
     return plan;
 }
 
-typedef struct StagedTask {
-    Arena *arena;
-    const Schedule *schedule;
-    const PlanOptions *options;
-} StagedTask;
-
-static Plan *finish_staged(void *context, Diag *diag, const Pace *pace) {
-    const StagedTask *task = context;
-    Schedule *schedule = ARENA_COPY(task->arena, Schedule, task->schedule, 1);
-    (void)diag; /* why it does not fit is asked once */
-    schedule->spec = pace->spec;
-    Plan *plan = plan_staged(task->arena, schedule, task->options);
-    return plan && pace_admits(pace, plan) ? plan : NULL;
+Plan *plan_volumes(Arena *arena, Diag *diag, const Schedule *schedule,
+                   const PlanOptions *options, bool *does_not_fit) {
+    Plan bound = {0};
+    Search s;
+    Work *first = search_open(&s, arena, schedule, options, NULL, &bound);
+    Plan *plan = find_legal(&s);
+    search_close(&s);
+    bool spent = budget_spent(options->budget);
+    *does_not_fit = true;
+    if (!plan && !wants_reasons(options))
+        return NULL;
+    if (!plan) {
+        PlanOptions *own = ARENA_COPY(arena, PlanOptions, options, 1);
+        own->budget = NULL;
+        say_why(arena, diag, schedule, own, s.once);
+        if (spent)
+            note_spent(diag);
+        return NULL;
+    }
+    Traffic traffic = plan_traffic(plan);
+    if (traffic.too_long) {
+        if (wants_reasons(options))
+            explain_length(diag, first, traffic.instructions);
+        return NULL;
+    }
+    *does_not_fit = false;
+    take_bounds(plan, &bound);
+    plan->rejected = s.rejected;
+    plan->n_front = archive_front(arena, &s.archive, &plan->front);
+    return plan;
 }
 
 /* Weights move as well, and bounds hold for both. */
-static Plan *make_staged(Arena *arena, Diag *diag, const Schedule *real,
+static Plan *make_staged(Arena *arena, Diag *diag, const Schedule *schedule,
                          const PlanOptions *options, bool *does_not_fit) {
-    StagedTask task = {arena, real, options};
-    Plan *plan = plan_at_pace(arena, diag, real, finish_staged, &task);
+    uint32_t rejected = 0;
+    Plan *plan = plan_staged(arena, schedule, options, &rejected);
+    if (!plan && rejected)
+        blame_us(schedule, options);
     if (!plan) {
         *does_not_fit = true;
-        explain_staged(arena, diag, real, options);
+        if (wants_reasons(options))
+            explain_staged(arena, diag, schedule, options);
         return NULL;
     }
-    uint64_t once = plan_staged_weights(real);
+    uint64_t once = plan_staged_weights(schedule);
     plan->ddr_compulsory += once;
     plan->ddr_bound += once;
     plan->ddr_once += once;
     plan->ddr_layers += once;
+    plan->rejected = rejected;
     return plan;
+}
+
+/* ---- the door ---- */
+
+static Plan *make(Arena *arena, Diag *diag, const Schedule *schedule,
+                  const PlanOptions *options, bool *does_not_fit) {
+    return (schedule->spec->tiling.queue ? make_staged : plan_volumes)(
+        arena, diag, schedule, options, does_not_fit);
+}
+
+bool plan_would_do(const Asked *asked, Budget *budget, uint64_t size) {
+    if (budget_spent(budget))
+        return false;
+    Arena *arena = arena_new("would do");
+    Schedule *schedule = ARENA_COPY(arena, Schedule, asked->schedule, 1);
+    PlanOptions *options = ARENA_COPY(arena, PlanOptions, asked->options, 1);
+    bool does_not_fit;
+    schedule->spec = spec_within(arena, schedule->spec, size);
+    options->no_remedy = true;
+    options->asked = NULL;
+    options->budget = budget;
+    bool does = make(arena, diag_new(arena), schedule, options, &does_not_fit);
+    arena_free(arena);
+    return does;
+}
+
+/* The higher the effort, the more. */
+static Budget plan_budget(const Schedule *schedule, uint32_t effort) {
+    static const uint64_t times[PLAN_MOST_EFFORT + 1] = {1, 1, 16, 256};
+    Budget budget = budget_of(BUDGET_PLAN, schedule->n_steps);
+    budget.left *= times[effort < PLAN_MOST_EFFORT ? effort : PLAN_MOST_EFFORT];
+    return budget;
 }
 
 const Plan *plan_make(Arena *arena, Diag *diag, const Schedule *schedule,
@@ -284,12 +307,9 @@ const Plan *plan_make(Arena *arena, Diag *diag, const Schedule *schedule,
     *does_not_fit = false;
     if (!planner_known(diag, options->planner))
         return NULL;
-    Plan *plan = (schedule->spec->tiling.queue ? make_staged : plan_volumes)(
-        arena, diag, schedule, options, does_not_fit);
-    if (!plan)
-        return NULL;
-    const char *wrong = plan_judge(arena, plan);
-    if (wrong)
-        bug("plan of %s: %s", schedule->graph->name, wrong);
-    return plan;
+    PlanOptions *own = ARENA_COPY(arena, PlanOptions, options, 1);
+    Budget budget = plan_budget(schedule, options->effort);
+    own->asked = &(Asked){schedule, options};
+    own->budget = &budget;
+    return make(arena, diag, schedule, own, does_not_fit);
 }

@@ -2,7 +2,13 @@
 #ifndef ALLOC_ALLOC_H
 #define ALLOC_ALLOC_H
 
+#include "base/budget.h"
 #include "plan/plan.h"
+
+enum { PLAN_MOST_EFFORT = 3 };
+
+/* As plan_judge. */
+typedef const char *PlanJudge(Arena *arena, const Plan *plan);
 
 /* Cycles that a plan takes; UINT64_MAX: it breaks a rule. */
 typedef uint64_t PlanCycles(void *context, const Plan *plan);
@@ -20,10 +26,17 @@ typedef struct PlanOptions {
     /* or NULL; by node id: it is to read its input by tiles from backing
      * memory, with the copies that can be made on the way */
     const bool *fly;
+    PlanObjective objective;
+    uint32_t effort;    /* of the search: 0 to PLAN_MOST_EFFORT */
     uint32_t images;    /* of the listing that this is the plan of one of; 0:
                          * just one */
     PlanCycles *cycles; /* or NULL: then bytes alone decide between plans */
     void *context;
+    PlanJudge *judge; /* NULL: plan_judge */
+    /* plan_make's own: what searches may still do, NULL: anything; what a
+     * refusal's advice is for */
+    Budget *budget;
+    const struct Asked *asked;
 } PlanOptions;
 
 /* NULL after errors. When nothing fits: one error with the explanation

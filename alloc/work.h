@@ -10,6 +10,7 @@
 #include "alloc/alias/alias.h"
 #include "alloc/alias/decisions.h"
 #include "alloc/cascade/cascade.h"
+#include "alloc/explain/advice.h"
 #include "alloc/spill/spill.h"
 #include "alloc/tile/tile.h"
 #include "pack/memo.h"
@@ -17,8 +18,6 @@
 
 /* ---- tensor_bytes.c: what nodes cost ---- */
 
-/* Traffic.weights if each node reads its own once. */
-uint64_t weights_once(const Work *w);
 /* A byte over DDR counts as often as this the cycles that it takes: fewer bytes
  * are worth some time, but not any. */
 enum { BYTE_PRICE = 10 };
@@ -28,11 +27,6 @@ uint64_t node_work(const Work *w, NodeId id);
 
 /* Moves buffers of a placement apart. */
 void spread(Work *w, Problem *problem, PlanResult *result);
-/* Where sums read both operands at once, if they lie in two partitions: what
- * lies in a partition of the memory that it was placed in goes to the same one
- * of a larger memory, if all of it can. */
-void partitions_keep(Work *w, const Problem *problem, PlanResult *result,
-                     const HwMemory *real);
 
 /* ---- lower.c ---- */
 
@@ -45,6 +39,11 @@ bool actions_make(Work *w, Diag *diag, const Problem *problem,
 /* Says why nothing fits. */
 void explain(Diag *diag, Work *w, const Problem *problem,
              const PlanResult *result);
+/* Sizes that a first active memory could have are multiples of this. */
+uint64_t size_granule(const HwMemory *m);
+/* "--set ... would do; ... would not", or as much of that as is known. */
+void note_advice(Arena *arena, Diag *diag, const char *memory,
+                 SizeAdvice advice);
 /* Bytes that something takes, of a refusal: what lies highest need not end at a
  * multiple of the alignment, so no more than would do. */
 uint64_t bytes_said(const Work *w, uint64_t bytes);
@@ -84,22 +83,25 @@ uint64_t never_less(const Work *w);
 /* Fills ddr_compulsory, ddr_bound, ddr_once and ddr_layers. */
 void bound_make(const Work *w, Plan *plan);
 
-/* ---- ladder.c ---- */
-
-/* Networks of more steps have fewer plans. */
+/* Longer networks are searched less. */
 enum { MANY_STEPS = 200 };
-
-/* Whether plans for the machine are weighed by time beside bytes. */
-bool time_counts(const Schedule *schedule, const PlanOptions *options);
 
 /* ---- alloc.c ---- */
 
-/* Whether there is any plan for the machine, of no more instructions than it
- * holds. `once`: as in work_new; `less`: bytes of its first memory in which
- * there is none, where tiles do not grow with that; or 0. */
+/* Whether there seems to be any plan for the machine, of no more instructions
+ * than it holds: none is made to the end. `once`: as in work_new. */
 bool plan_exists(const Schedule *schedule, const HwSpec *spec,
-                 const PlanOptions *options, const Once *once, uint64_t less);
-/* A plan of volumes alone, not judged; as plan_make. */
+                 const PlanOptions *options, const Once *once);
+/* What plan_make was asked. */
+typedef struct Asked {
+    const Schedule *schedule;
+    const PlanOptions *options;
+} Asked;
+/* Whether plan_make would make a plan of what was asked, in so many bytes of
+ * the first memory: made to the end, and judged. False, too, where the budget,
+ * which it uses, ran out. */
+bool plan_would_do(const Asked *asked, Budget *budget, uint64_t size);
+/* A plan of volumes alone; as plan_make. */
 Plan *plan_volumes(Arena *arena, Diag *diag, const Schedule *schedule,
                    const PlanOptions *options, bool *does_not_fit);
 /* The work of planning, ready for fit_*. `once`: of another Work of the same
@@ -113,19 +115,15 @@ typedef struct Start {
 } Start;
 Work *work_new_with(Arena *arena, const Schedule *schedule, const HwSpec *spec,
                     const PlanOptions *options, const Once *once, Start start);
-/* way.c: the machine with another size of its first memory; tile buffers are
+/* trial.c: the machine with another size of its first memory; tile buffers are
  * fractions of it. */
 const HwSpec *spec_within(Arena *arena, const HwSpec *spec, uint64_t size);
-/* way.c: the schedule on the real machine, with tiles as they were planned. */
-const Schedule *schedule_tiled(Arena *arena, const Schedule *schedule,
-                               const HwSpec *real, const HwSpec *planned);
 /* One level, else two. */
 bool work_fit(Work *w, Problem *problem, PlanResult *result,
               const char **planner, bool *two_levels);
 
-/* Layers in groups that may take `share` sixteenths of active memory; false if
- * there are none. */
-bool work_choose_groups(Work *w, uint32_t share);
+/* Layers in groups; false if there are none. */
+bool work_choose_groups(Work *w);
 /* With these. */
 bool work_fit_groups(Work *w, Problem *problem, PlanResult *result,
                      const char **planner);

@@ -73,6 +73,15 @@ void arena_free(Arena *arena) {
     free(arena);
 }
 
+void arena_join(Arena *arena, Arena *from) {
+    Block **end = &arena->block;
+    while (*end)
+        end = &(*end)->next;
+    *end = from->block;
+    arena->used += from->used;
+    free(from);
+}
+
 size_t arena_used(const Arena *arena) {
     return arena->used;
 }

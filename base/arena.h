@@ -28,6 +28,9 @@ Arena *arena_new(const char *name);
 /* Gives back the arena and all that was allocated from it. NULL is allowed. */
 void arena_free(Arena *arena);
 
+/* What `from` owns is `arena`'s from now on; `from` itself is gone. */
+void arena_join(Arena *arena, Arena *from);
+
 /* Gives back all that was allocated; the arena itself stays usable. */
 void arena_reset(Arena *arena);
 

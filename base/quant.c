@@ -25,6 +25,11 @@ QuantType quant_type_named(const char *name) {
     return type;
 }
 
+float quant_seeded(QuantType type, double u) {
+    double lo = quant_type[type].lo, n = quant_type[type].hi - lo + 1;
+    return (float)(type == QUANT_NONE ? u : lo + floor((u + 1) / 2 * n));
+}
+
 bool quant_equal(const Quant *a, const Quant *b) {
     return a->type == b->type && a->zero == b->zero && a->scale >= b->scale &&
            a->scale <= b->scale;

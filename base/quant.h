@@ -40,6 +40,10 @@ typedef struct Quant {
     double scale;
 } Quant;
 
+/* The value of an input that nobody gives: u is in [-1, 1); a real number, or
+ * a code, each of the type's equally likely. */
+float quant_seeded(QuantType type, double u);
+
 bool quant_equal(const Quant *a, const Quant *b);
 /* A type, a finite scale above 0, and a zero that is a code; or all zero. */
 bool quant_sound(const Quant *q);

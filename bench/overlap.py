@@ -75,8 +75,8 @@ def sizes_of(network, machine, folder):
 def bandwidth_for(share, sim, machine):
     """Settings with which the transfers take that share of the work."""
     bytes_a_second = BANDWIDTH[machine] * sim["dma"] / (share * sim["work"])
-    return [f"memories.{memory}.{key}={bytes_a_second / 1e6:.3f}MB/s"
-            for memory in MEMORIES for key in ("bandwidth", "planned_bandwidth")]
+    return [f"memories.{memory}.bandwidth={bytes_a_second / 1e6:.3f}MB/s"
+            for memory in MEMORIES]
 
 
 def rows(network, machine, folder, shares=(), plainly=False, images=1):

@@ -12,7 +12,7 @@ counts by running the emitted listing: inputs, weights and outputs over DDR.
 `verify` also compares the values with the reference; with --count nothing
 does, which is faster.
 The bound is one of bytes alone, however long they take, so layers are planned
-with tiling.bytes_alone=true; with --default as a user gets them, who would not
+with --objective bytes; with --default as a user gets them, who would not
 wait twice as long for a twentieth of the bytes.
 bound: the larger of what must move in any case (pixels that a kernel touches,
 weights, outputs, each once) and 2 MACs / sqrt(R S) + outputs, R the reuse by
@@ -102,12 +102,14 @@ def moved(network, folder, memory, values, alone):
     path = os.path.join(folder, "layer.json")
     with open(path, "w", encoding="utf-8") as text:
         json.dump(network, text)
-    sets = [tool.am(memory), f"tiling.bytes_alone={str(alone).lower()}"]
+    sets = [tool.am(memory)]
+    objective = "bytes" if alone else None
     if values:
-        run = tool.verified(path, "tile-npu", *sets)
+        run = tool.verified(path, "tile-npu", *sets, objective=objective)
         planning = run and run["ms"]["alloc"]
     else:
-        run = tool.counted(path, "tile-npu", folder, *sets)
+        run = tool.counted(path, "tile-npu", folder, *sets,
+                           objective=objective)
         planning = run and run["plan"]["ms"]["alloc"]
     if not run:
         sys.exit(f"{network['nodes'][1]['name']} does not fit")

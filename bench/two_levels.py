@@ -179,7 +179,7 @@ def chen(folder):
           + ", ".join(f"{r:.3f}" for r in TILES[kib])
           for kib in TILES if kib != TILES_AT),
         "the bound is of bytes alone, and so were layers planned "
-        "(tiling.bytes_alone=true); where time is weighed, too, as a user has "
+        "(--objective bytes); where time is weighed, too, as a user has "
         f"it, {text(weighed)}",
         "the bound is asymptotic, for any one layer it may be above what can "
         "be done: below 1 means that, no more")

@@ -202,25 +202,34 @@ static void fill_conv(const Emitter *e, HwFields *f, const Action *action,
     set_weight_mode(e, f, area);
 }
 
+/* An instruction that pools all of its input to one pixel says so. `first`,
+ * `in_w`: the fields of its window and of its input. */
+static void set_global(HwFields *f, HwField first, HwField in_w, HwField in_h) {
+    bool whole = f->num[first] == f->num[in_w] &&
+                 f->num[first + 1] == f->num[in_h] && !f->num[first + 4] &&
+                 !f->num[first + 5];
+    set(f, HW_F_POOL_GLOBAL,
+        whole && f->num[HW_F_OUT_W] == 1 && f->num[HW_F_OUT_H] == 1);
+}
+
 /* A global pool has the size of its input as its kernel. */
-static void pool_window(const Emitter *e, const Node *node, uint32_t in_h,
-                        uint32_t in_w, HwFields *f, HwField first,
-                        uint32_t pad_h, uint32_t pad_w) {
+static void pool_window(const Node *node, uint32_t in_h, uint32_t in_w,
+                        HwFields *f, HwField first, uint32_t pad_h,
+                        uint32_t pad_w) {
     const PoolAttr *pool = &node->attr.pool;
     const uint32_t whole[2] = {in_h, in_w}, one[2] = {1, 1};
     bool global = pool->global;
     set_window(f, first, global ? whole : pool->kernel,
                global ? one : pool->stride, global ? 0 : pad_h,
                global ? 0 : pad_w);
-    Volume out = plan_volume(e->graph, node->out[0]);
-    set(f, HW_F_POOL_GLOBAL, out.h == 1 && out.w == 1);
 }
 
 static void fill_pool(const Emitter *e, HwFields *f, const Action *action,
                       const Node *node) {
     Volume in = plan_volume(e->graph, node->in[0]);
-    pool_window(e, node, in.h, in.w, f, HW_F_KERNEL_W, action->pad_top,
+    pool_window(node, in.h, in.w, f, HW_F_KERNEL_W, action->pad_top,
                 action->pad_left);
+    set_global(f, HW_F_KERNEL_W, HW_F_IN_W, HW_F_IN_H);
     set(f, HW_F_PINGPONG, 1);
 }
 
@@ -250,8 +259,9 @@ static void fill_conv_pool(const Emitter *e, HwFields *f, const Action *action,
         some ? rows_between(action, &node->attr.pool, mid[0]) : mid[0]);
     set(f, HW_F_MID_W, mid[1]);
     set(f, HW_F_MID_C, conv->out_c);
-    pool_window(e, node, mid[0], mid[1], f, HW_F_POOL_KERNEL_W,
+    pool_window(node, mid[0], mid[1], f, HW_F_POOL_KERNEL_W,
                 action->pool_pad_top, node->attr.pool.pad[1]);
+    set_global(f, HW_F_POOL_KERNEL_W, HW_F_MID_W, HW_F_MID_H);
     set_text(f, HW_F_CONV_NAME, node->conv_name);
 }
 
@@ -335,33 +345,28 @@ static Fill *const fill[OP_COUNT] = {
 #undef OP
 };
 
-/* What says "nothing of it" where an operation has no such thing: a pool is
- * not dilated, an activation has no stride. */
-static const struct {
-    HwField field;
-    int64_t value;
-} neutral[] = {
-    {HW_F_KERNEL_W, 1},      {HW_F_KERNEL_H, 1},      {HW_F_STRIDE_W, 1},
-    {HW_F_STRIDE_H, 1},      {HW_F_PAD_W, 0},         {HW_F_PAD_H, 0},
-    {HW_F_DILATION_W, 1},    {HW_F_DILATION_H, 1},    {HW_F_GROUPS, 1},
-    {HW_F_POOL_KERNEL_W, 1}, {HW_F_POOL_KERNEL_H, 1}, {HW_F_POOL_STRIDE_W, 1},
-    {HW_F_POOL_STRIDE_H, 1}, {HW_F_POOL_PAD_W, 0},    {HW_F_POOL_PAD_H, 0},
-    {HW_F_POOL_GLOBAL, 0},   {HW_F_FACTOR_W, 1},      {HW_F_FACTOR_H, 1},
-    {HW_F_BIAS, 0},          {HW_F_ACT, 0},           {HW_F_RELU, 0},
-    {HW_F_PRELU, 0},
-};
-
 /* A token of two meanings says the one that the operation has. */
-static void set_neutral(const HwForm *form, HwFields *fields) {
-    bool told[HW_F_COUNT + 1] = {false};
+static bool says_other(const HwForm *form, const HwFields *fields,
+                       HwField field) {
     for (uint32_t i = 0; i < form->n; i++) {
         const HwToken *token = &form->token[i];
-        if (token->also != HW_F_CONST && fields->set[token->also])
-            told[token->from] = true;
+        if (token->from == field && token->also != HW_F_CONST &&
+            fields->set[token->also])
+            return true;
     }
-    for (size_t i = 0; i < sizeof neutral / sizeof *neutral; i++)
-        if (!told[neutral[i].field] && !fields->set[neutral[i].field])
-            set(fields, neutral[i].field, neutral[i].value);
+    return false;
+}
+
+/* What says "nothing of it" where an operation has no such thing. */
+static void set_neutral(const HwForm *form, HwOp op, HwFields *fields) {
+    for (uint32_t i = 0; i < form->n; i++) {
+        HwField field = form->token[i].from;
+        int64_t value;
+        if (field < HW_F_COUNT && !fields->set[field] &&
+            insn_absent(op, field, &value) == HW_NEUTRAL &&
+            !says_other(form, fields, field))
+            set(fields, field, value);
+    }
 }
 
 static void add_insn(Emitter *e, HwOp op, HwFields *fields, const char *comment,
@@ -369,7 +374,7 @@ static void add_insn(Emitter *e, HwOp op, HwFields *fields, const char *comment,
     int32_t row = insn_row(e->spec, op);
     if (row < 0)
         bug("no instruction for %s", hw_op_name[op]);
-    set_neutral(&e->spec->insns->row[row].form[0], fields);
+    set_neutral(&e->spec->insns->row[row].form[0], op, fields);
     fields->has_op = true;
     fields->op = op;
     HwInsn insn = insn_build(e->arena, e->spec, (uint32_t)row, fields, comment);
@@ -454,7 +459,8 @@ static void emit_copy(Emitter *e, const Action *action, uint32_t index,
             layout_offset(layout, &in->whole, 0, action->row - in->row, 0, 0));
     set_operand(e, &f, HW_OUT, action->out, action->row, action->rows);
     set_window(&f, HW_F_KERNEL_W, one, one, 0, 0);
-    set(&f, HW_F_POOL_GLOBAL, 0);
+    set_global(&f, HW_F_KERNEL_W, HW_F_IN_W, HW_F_IN_H);
+    set(&f, HW_F_BLOCK, 1);
     set(&f, HW_F_PINGPONG, 1);
     insn_set_waits(e->spec, &f, waits);
     add_insn(e, action->legal.op, &f, "copy", index);

@@ -26,8 +26,8 @@ typedef struct Builder {
     VEC(ListingLayer) layer;
 } Builder;
 
-static void add_constants(Builder *b, const Node *node) {
-    const char *layer = node_constants_layer(node);
+/* layer: the name under which they are looked for. */
+static void add_constants(Builder *b, const Node *node, const char *layer) {
     for (uint32_t role = 0; role < CONST_ROLES; role++) {
         if (node->constant[role].i == NONE)
             continue;
@@ -116,8 +116,11 @@ static void add_layers_data(Builder *b) {
         bool runs = action->kind == ACTION_RUN || action->kind == ACTION_HOST;
         if (!runs || action->tile > 0)
             continue;
-        add_constants(b, graph_node(b->graph, action->node));
-        if (action->kind == ACTION_HOST || action->legal.op == HW_OP_LAYER)
+        const Node *node = graph_node(b->graph, action->node);
+        bool whole =
+            action->kind == ACTION_HOST || action->legal.op == HW_OP_LAYER;
+        add_constants(b, node, whole ? node->name : node_constants_layer(node));
+        if (whole)
             add_host(b, action);
     }
 }
@@ -336,7 +339,8 @@ Image image_make(Arena *arena, const Plan *plan, const uint32_t *action_of,
     add_layers_data(&b);
     listing_name_functions(arena, b.graph->name, b.host.n, b.host.at);
     add_layers(&b);
-    return (Image){.n_blobs = b.blob.n,
+    return (Image){.element = b.spec->element,
+                   .n_blobs = b.blob.n,
                    .n_acts = b.act.n,
                    .n_quants = b.quant.n,
                    .n_inputs = b.input.n,

@@ -437,5 +437,8 @@ bool image_read(Arena *arena, Diag *diag, const HwSpec *spec, const char *file,
     listing_name_functions(arena, network, out->n_hosts, host);
     out->host = host;
     read_layers(&r, json, root, n_insns, out);
+    const cJSON *element = get(get(root, "arguments"), "bytesperpixels");
+    if (!number_to_u32(element, &out->element))
+        out->element = 0;
     return r.ok;
 }

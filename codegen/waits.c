@@ -4,9 +4,7 @@
  * Invariants: two instructions that are at work at the same time run on
  * engines that can run side by side, and neither writes bytes that the other
  * reads or writes. Parts of one volume with different channels are apart,
- * though their bytes interleave. What was planned for a smaller memory waits
- * for all that it waited for there, where its cycles were counted: else by
- * chance it would be faster than what a larger memory gets.
+ * though their bytes interleave.
  */
 #include "codegen/waits.h"
 
@@ -25,12 +23,9 @@ static bool overlap(uint64_t a, uint64_t a_bytes, uint64_t b,
     return a < b + b_bytes && b < a + a_bytes;
 }
 
-/* In the memory, or in the smaller one that they were planned in. */
 static bool share_bytes(const Placement *a, const Placement *b) {
     return a->memory == b->memory && !apart_in_volume(a, b) &&
-           (overlap(a->offset, a->bytes, b->offset, b->bytes) ||
-            overlap(a->offset - a->later, a->bytes, b->offset - b->later,
-                    b->bytes));
+           overlap(a->offset, a->bytes, b->offset, b->bytes);
 }
 
 /* Tiles pass through active memory on ways of their own. */
@@ -51,7 +46,7 @@ static bool conflict(const Plan *plan, const Action *a, const Action *b) {
 }
 
 static bool side_by_side(const HwSpec *spec, uint32_t a, uint32_t b) {
-    bool moves = a == spec->n_engines || b == spec->n_engines;
+    bool moves = a >= spec->n_engines || b >= spec->n_engines;
     return moves || spec->engine[a].beside >> b & 1;
 }
 
@@ -80,18 +75,20 @@ static void take_off(Waits *w, uint32_t action, uint32_t unit, uint64_t idle) {
 
 uint64_t waits_before(Waits *w, uint32_t i) {
     const Action *action = &w->plan->action[i];
-    uint32_t n_engines = w->plan->schedule->spec->n_engines;
-    uint64_t all = (UINT64_C(2) << n_engines) - 1;
+    const HwSpec *spec = w->plan->schedule->spec;
+    uint64_t all = insn_units(spec);
     switch (action->kind) {
     case ACTION_CONCAT:
         return all;
     case ACTION_HOST:
         w->flight.n = 0;
         return all;
-    case ACTION_LOAD:
     case ACTION_STORE:
+        take_off(w, i, insn_unit_of_stores(spec), all);
+        return all;
+    case ACTION_LOAD:
     case ACTION_WEIGHTS:
-        take_off(w, i, n_engines, all);
+        take_off(w, i, insn_unit_of_loads(spec), all);
         return all;
     case ACTION_RUN:
     case ACTION_COPY:
@@ -103,23 +100,10 @@ uint64_t waits_before(Waits *w, uint32_t i) {
     return units;
 }
 
-static bool in_two_partitions(const HwMemory *m, uint64_t a, uint64_t a_bytes,
-                              uint64_t b, uint64_t b_bytes) {
-    return hwspec_partition_of(m, a + a_bytes - 1) <
-               hwspec_partition_of(m, b) ||
-           hwspec_partition_of(m, b + b_bytes - 1) < hwspec_partition_of(m, a);
-}
-
 bool waits_parallel(const Plan *plan, const Action *action) {
     const Placement *a = operand(plan, action, 0);
     const Placement *b = operand(plan, action, 1);
     const HwMemory *m = &plan->schedule->spec->memory[a->memory];
-    const HwMemory *planned = a->memory ? NULL : plan->planned_in;
-    if (a->memory != b->memory || m->role != HW_ACTIVE || m->partitions < 2 ||
-        !a->bytes || !b->bytes)
-        return false;
-    return in_two_partitions(m, a->offset, a->bytes, b->offset, b->bytes) &&
-           (!planned ||
-            in_two_partitions(planned, a->offset - a->later, a->bytes,
-                              b->offset - b->later, b->bytes));
+    return a->memory == b->memory && a->bytes && b->bytes &&
+           hwspec_in_partitions(m, a->offset, a->bytes, b->offset, b->bytes);
 }

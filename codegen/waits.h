@@ -4,10 +4,11 @@
 
 #include "plan/plan.h"
 #include "base/vec.h"
+#include "hwspec/insn.h"
 
 typedef struct Flight {
     uint32_t action; /* index in the plan */
-    uint32_t unit;   /* engine, or behind the engines: loads and stores */
+    uint32_t unit;   /* of insn.h */
 } Flight;
 
 typedef struct Waits {

@@ -1,6 +1,7 @@
 /* cmd_check.c - is a hwspec right, and what machine does it describe. */
 #include "driver/commands.h"
 
+#include "base/text.h"
 #include "hwspec/insn.h"
 
 static const char *const role_name[] = {"active", "backing", "input", "output",
@@ -27,6 +28,71 @@ static void print_machine(Arena *arena, const HwSpec *spec) {
     for (uint32_t i = 0; i < spec->insns->n; i++)
         say(" %s", spec->insns->row[i].mnemonic);
     puts("");
+}
+
+/* ---- tokens that nothing is known of ---- */
+
+/* Why a token is not judged, or is not always. */
+typedef enum Excuse { EXCUSE_UNREAD, EXCUSE_LATER, EXCUSE_FREE } Excuse;
+static const char *const excuse_name[] = {"unread", "later", "free", NULL};
+
+static bool has_excuse(const HwToken *token, Excuse excuse) {
+    return excuse == EXCUSE_UNREAD  ? token->unread
+           : excuse == EXCUSE_LATER ? token->later
+                                    : token->free;
+}
+
+/* Of the row's texts, each once. */
+static bool is_listed_before(const HwRow *row, uint32_t form, uint32_t token) {
+    const char *name = row->form[form].token[token].name;
+    for (uint32_t i = 0; i < form; i++)
+        if (insn_token(&row->form[i], name) >= 0)
+            return true;
+    return false;
+}
+
+/* To the list, or where there is none to the text. */
+static void add_excused(const HwRow *row, Excuse excuse, cJSON *names,
+                        Text *text) {
+    for (uint32_t i = 0; i < row->n_forms; i++)
+        for (uint32_t t = 0; t < row->form[i].n; t++) {
+            const HwToken *token = &row->form[i].token[t];
+            if (!has_excuse(token, excuse) || is_listed_before(row, i, t))
+                continue;
+            if (names)
+                cJSON_AddItemToArray(names, cJSON_CreateString(token->name));
+            else
+                text_addf(text, " %s", token->name);
+        }
+}
+
+static cJSON *excused_json(const HwSpec *spec, Excuse excuse) {
+    cJSON *json = cJSON_CreateObject();
+    for (uint32_t i = 0; i < spec->insns->n; i++) {
+        const HwRow *row = &spec->insns->row[i];
+        add_excused(row, excuse, cJSON_AddArrayToObject(json, row->mnemonic),
+                    NULL);
+    }
+    return json;
+}
+
+static void print_excused(Arena *arena, const HwSpec *spec) {
+    uint32_t rows = 0;
+    for (int excuse = 0; excuse_name[excuse]; excuse++)
+        for (uint32_t i = 0; i < spec->insns->n; i++) {
+            const HwRow *row = &spec->insns->row[i];
+            Text text = text_new(arena);
+            add_excused(row, (Excuse)excuse, NULL, &text);
+            if (!*text_str(&text))
+                continue;
+            printf("%-7s %s:%s\n", excuse_name[excuse], row->mnemonic,
+                   text_str(&text));
+            rows++;
+        }
+    if (!rows)
+        printf("unread  none: every token of %s is executed, or follows from "
+               "others\n",
+               spec->machine);
 }
 
 static cJSON *machine_json(const HwSpec *spec) {
@@ -62,9 +128,16 @@ ExitCode cmd_check(Arena *arena, Diag *diag, const Options *options) {
                                      options->n_settings, options->settings);
     if (!spec)
         return EXIT_BAD_INPUT;
-    if (options->json)
-        print_json(arena, machine_json(spec));
-    else
+    if (options->json) {
+        cJSON *json = machine_json(spec);
+        for (int i = 0; options->unread && excuse_name[i]; i++)
+            cJSON_AddItemToObject(json, excuse_name[i],
+                                  excused_json(spec, (Excuse)i));
+        print_json(arena, json);
+    } else if (options->unread) {
+        print_excused(arena, spec);
+    } else {
         print_machine(arena, spec);
+    }
     return EXIT_FINE;
 }

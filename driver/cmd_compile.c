@@ -13,7 +13,7 @@ static const Schedule *better_order(Arena *arena, Diag *diag,
                                     const Options *options, const Pipeline *p) {
     enum { LOOKS = 200000 };
     SchedOptions sched;
-    if (options->order || options->objective ||
+    if (options->order || options->side ||
         !pipeline_sched_options(diag, options, &sched))
         return NULL;
     sched.strategy = "best";
@@ -45,6 +45,22 @@ static const char *explanation(Arena *arena, const Pipeline *p,
                               plan_explain_time(arena, p->plan));
 }
 
+static cJSON *cost_json(const PlanCost *cost) {
+    cJSON *one = cJSON_CreateObject();
+    cJSON_AddNumberToObject(one, "memory", (double)cost->memory);
+    cJSON_AddNumberToObject(one, "cycles", (double)cost->cycles);
+    cJSON_AddNumberToObject(one, "bytes", (double)cost->bytes);
+    cJSON_AddNumberToObject(one, "instructions", (double)cost->instructions);
+    return one;
+}
+
+static cJSON *front_json(const Plan *plan) {
+    cJSON *front = cJSON_CreateArray();
+    for (uint32_t i = 0; i < plan->n_front; i++)
+        cJSON_AddItemToArray(front, cost_json(&plan->front[i]));
+    return front;
+}
+
 static void print_json_report(Arena *arena, const Pipeline *p, const Made *made,
                               bool explain) {
     cJSON *json = cJSON_CreateObject();
@@ -63,6 +79,11 @@ static void print_json_report(Arena *arena, const Pipeline *p, const Made *made,
                                 (double)p->plan->memory_used[p->spec->backing]);
     add_traffic_json(json, p->plan);
     cJSON_AddBoolToObject(json, "two_levels", p->plan->two_levels);
+    cJSON_AddItemToObject(json, "cost", cost_json(&p->plan->cost));
+    cJSON_AddNumberToObject(json, "planned_for_bytes",
+                            (double)p->plan->am_planned);
+    cJSON_AddItemToObject(json, "front", front_json(p->plan));
+    cJSON_AddNumberToObject(json, "rejected", p->plan->rejected);
     if (explain)
         cJSON_AddStringToObject(json, "volumes", explanation(arena, p, made));
     cJSON_AddItemToObject(json, "order", order_json(p->schedule));
@@ -77,8 +98,21 @@ static void print_json_report(Arena *arena, const Pipeline *p, const Made *made,
     print_json(arena, json);
 }
 
+static void print_front(Arena *arena, const Plan *plan) {
+    printf("front   %15s %15s %15s %13s\n", "memory", "cycles", "bytes",
+           "instructions");
+    for (uint32_t i = 0; i < plan->n_front; i++) {
+        const PlanCost *cost = &plan->front[i];
+        printf(
+            "        %15s %15s %15s %13s\n", with_commas(arena, cost->memory),
+            with_commas(arena, cost->cycles), with_commas(arena, cost->bytes),
+            with_commas(arena, cost->instructions));
+    }
+}
+
 static void print_report(Arena *arena, const Pipeline *p, const Made *made,
-                         bool explain) {
+                         const Options *options) {
+    bool explain = options->explain;
     const Schedule *better = made->better;
     say("%s on %s: %u instructions, %u of them layers of the host\n",
         p->listing->network, p->spec->machine, p->listing->n,
@@ -96,6 +130,8 @@ static void print_report(Arena *arena, const Pipeline *p, const Made *made,
         print_bundle(arena, made->bundle);
     else
         print_plan(arena, p);
+    if (options->front)
+        print_front(arena, p->plan);
     if (explain)
         say_lines(stdout, explanation(arena, p, made));
     if (better)
@@ -235,6 +271,6 @@ ExitCode cmd_compile(Arena *arena, Diag *diag, const Options *options) {
     if (options->json)
         print_json_report(arena, &p, &made, options->explain);
     else
-        print_report(arena, &p, &made, options->explain);
+        print_report(arena, &p, &made, options);
     return EXIT_FINE;
 }

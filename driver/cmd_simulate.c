@@ -34,16 +34,30 @@ static bool listing_inputs(Arena *arena, Diag *diag, const Options *options,
     return true;
 }
 
+/* Where elements are as small as a network lets them be, the listing tells how
+ * small. */
+static const Listing *listing_fitted(Arena *arena, Diag *diag,
+                                     const Options *options,
+                                     const HwSpec *spec) {
+    const Listing *listing = listing_read(arena, diag, spec, options->file);
+    uint32_t element = listing ? listing->image.element : 0;
+    if (!element || !spec->native.fit_element || element >= spec->element)
+        return listing;
+    spec = pipeline_spec_of(arena, diag, options, element);
+    return spec ? listing_read(arena, diag, spec, options->file) : NULL;
+}
+
 ExitCode cmd_simulate(Arena *arena, Diag *diag, const Options *options) {
     const HwSpec *spec = pipeline_spec(arena, diag, options);
     if (!spec)
         return options->target ? EXIT_BAD_INPUT : EXIT_BAD_USAGE;
-    const Listing *listing = listing_read(arena, diag, spec, options->file);
+    const Listing *listing = listing_fitted(arena, diag, options, spec);
     const float *const *inputs;
     if (!listing || !listing_inputs(arena, diag, options, listing, &inputs))
         return EXIT_BAD_INPUT;
     SimOptions sim_options = {.seed = options->seed,
-                              .memory_only = options->memory_only};
+                              .memory_only = options->memory_only,
+                              .lax = options->lax};
     HostCode *code;
     if (!hostcode_open(arena, diag, options, listing, &sim_options, &code))
         return EXIT_BAD_INPUT;

@@ -132,7 +132,8 @@ static bool read_vary(Arena *arena, Diag *diag, const HwSetting *given,
 bool is_compiler_option(const char *path) {
     return !strcmp(path, "replication") || !strcmp(path, "mode") ||
            !strcmp(path, "order") || !strcmp(path, "planner") ||
-           !strcmp(path, "objective");
+           !strcmp(path, "side-by-side") || !strcmp(path, "objective") ||
+           !strcmp(path, "effort");
 }
 
 /* A value that no machine takes is a mistake in the command; one that some

@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -30,8 +31,12 @@ static void apply(const Point *p, Options *o, HwSetting *settings) {
             o->order = value;
         else if (!strcmp(path, "planner"))
             o->planner = value;
+        else if (!strcmp(path, "side-by-side"))
+            o->side = value;
         else if (!strcmp(path, "objective"))
             o->objective = value;
+        else if (!strcmp(path, "effort"))
+            o->effort = strtoull(value, NULL, 10);
         else
             settings[o->n_settings++] = (HwSetting){path, value};
     }

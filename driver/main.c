@@ -10,16 +10,16 @@
 
 #define MACHINE "tS"
 #define NETWORK "wPbHFsR"
-#define PLANNING "OJBprQ"
+#define PLANNING "OJBprQle"
 
 static const Command commands[] = {
-    {"compile", "NET", MACHINE NETWORK PLANNING "GodagqjXEIn", cmd_compile,
+    {"compile", "NET", MACHINE NETWORK PLANNING "GodagqjXEInf", cmd_compile,
      "Compiles a network for a machine.\n"
      "Writes NET.cmd (the listing), NET.json (the same with the data image)\n"
      "and, for weights that are not recipes, NET.weights; to the present\n"
      "folder, if -o names none.",
      NULL},
-    {"simulate", "LISTING", MACHINE "siomgqjN", cmd_simulate,
+    {"simulate", "LISTING", MACHINE "siomgqjNl", cmd_simulate,
      "Runs a listing and judges it.\n"
      "Takes .cmd text or .json: memory safety, bytes moved, cycles; with -o\n"
      "DIR the network's outputs are written as .npy.",
@@ -59,7 +59,7 @@ static const Command commands[] = {
      "planner `all` compares all of them; the default is portfolio. What "
      "cannot\n"
      "fit is explained by an irreducible set of buffers."},
-    {"check", "HWSPEC", "Sj", cmd_check,
+    {"check", "HWSPEC", "SUj", cmd_check,
      "Checks a hwspec and says what machine it describes.\n"
      "A file, or a shipped target by name.",
      NULL},

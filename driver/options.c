@@ -47,7 +47,7 @@ static const Option options[] = {
     {'y', false, "vary", "PATH=a,b,c or PATH=lo:hi:step", OPTION_VARY, 0,
      "values of a scalar of the hwspec, or of replication, mode, order, "
      "planner, "
-     "objective"},
+     "side-by-side, objective, effort"},
     {'u', false, "resume", "FILE", OPTION_TEXT, AT(resume),
      "points.jsonl of a run that was stopped"},
     {'D', false, "shard", "i/n", OPTION_TEXT, AT(shard),
@@ -68,8 +68,16 @@ static const Option options[] = {
      "for weights and inputs that are not given (default 1)"},
     {'O', false, "order", "NAME", OPTION_TEXT, AT(order),
      "file (default), best, dfs, random or enumerate"},
-    {'J', false, "objective", "peak|steps|time", OPTION_TEXT, AT(objective),
+    {'J', false, "side-by-side", "peak|steps|time", OPTION_TEXT, AT(side),
      "let engines run side by side, for the least of it (order: best)"},
+    {'l', false, "objective", "balanced|time|bytes", OPTION_WORD,
+     AT(objective),
+     "what the plan is to have least of (default balanced: 3 ln(cycles) + "
+     "ln(bytes))"},
+    {'e', false, "effort", "N", OPTION_NUMBER, AT(effort),
+     "how long to search for it: 0 (milliseconds) to 3 (minutes); default 1"},
+    {'f', false, "front", NULL, OPTION_FLAG, AT(front),
+     "print all plans that were found and that no other beats"},
     {'B', false, "budget", "N", OPTION_NUMBER, AT(budget),
      "looks at layers before a search of orders gives up; pack: steps"},
     {'c', false, "capacity", "BYTES", OPTION_NUMBER, AT(capacity),
@@ -129,6 +137,12 @@ static const Option options[] = {
      "largest relative error that agrees (default 1e-4)"},
     {'m', false, "memory-only", NULL, OPTION_FLAG, AT(memory_only),
      "check addresses and count bytes; compute nothing"},
+    {'l', false, "lax", NULL, OPTION_FLAG, AT(lax),
+     "judge what is executed alone, not tokens that follow from others: for "
+     "listings that were written by hand"},
+    {'U', false, "unread", NULL, OPTION_FLAG, AT(unread),
+     "list the tokens that the hwspec excuses: those without effect, those that "
+     "others fill in later, and those of older texts that are taken as they are"},
     {'a', false, "print-passes", NULL, OPTION_FLAG, AT(print_passes),
      "print the pipeline and its rules, and stop"},
     {'g', false, "report", "FILE.html", OPTION_TEXT, AT(report),
@@ -336,6 +350,8 @@ static bool parse_all(Arena *arena, Diag *diag, const Command *command,
 bool options_parse(Arena *arena, Diag *diag, const Command *command, int argc,
                    char **argv, Options *out) {
     *out = (Options){.planner = "auto",
+                     .objective = "balanced",
+                     .effort = 1,
                      .replication = "safe",
                      .mode = "latency",
                      .reports = "front",

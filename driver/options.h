@@ -24,7 +24,9 @@ typedef struct Options {
     const char *weights;     /* --weights */
     const char *phase;       /* --phase */
     const char *order;       /* --order; NULL: the default */
-    const char *objective;   /* --objective; NULL: one layer a step */
+    const char *side;        /* --side-by-side; NULL: one layer a step */
+    const char *objective;   /* --objective */
+    uint64_t effort;         /* --effort */
     const char *svg;         /* --svg */
     const char *planner;     /* --planner */
     const char *replication; /* --replication */
@@ -56,8 +58,11 @@ typedef struct Options {
     double tolerance;       /* --tolerance */
     bool rules;             /* --log-rules */
     bool orders;            /* --orders */
+    bool front;             /* --front */
     bool explain;           /* --explain */
     bool json, print_passes, memory_only, help;
+    bool lax;    /* --lax */
+    bool unread; /* --unread */
     bool native; /* --native */
     uint32_t n_settings, n_shapes, n_inputs, n_expects, n_fixed;
     HwSetting *settings;  /* --set */

@@ -39,6 +39,17 @@ const HwSpec *pipeline_spec(Arena *arena, Diag *diag, const Options *options) {
                        options->settings);
 }
 
+const HwSpec *pipeline_spec_of(Arena *arena, Diag *diag, const Options *options,
+                               uint32_t element) {
+    uint32_t n = options->n_settings;
+    HwSetting *settings = ARENA_ARRAY(arena, HwSetting, n + 1);
+    for (uint32_t i = 0; i < n; i++)
+        settings[i] = options->settings[i];
+    settings[n] =
+        (HwSetting){"machine.element", arena_printf(arena, "%u", element)};
+    return hwspec_load(arena, diag, options->target, n + 1, settings);
+}
+
 static bool stage_read(Arena *arena, Diag *diag, const Options *options,
                        Pipeline *p) {
     ImportOptions import = {.weights = options->weights,
@@ -76,18 +87,12 @@ static uint32_t widest_type(const Graph *g) {
 /* The machine with elements as small as the network lets them be. */
 static bool fit_element(Arena *arena, Diag *diag, const Options *options,
                         Pipeline *p) {
-    uint32_t size = widest_type(p->original), n = options->n_settings;
+    uint32_t size = widest_type(p->original);
     if (!p->machine || !p->machine->native.fit_element ||
         size >= p->machine->element)
         return true;
-    HwSetting *settings = ARENA_ARRAY(arena, HwSetting, n + 1);
-    for (uint32_t i = 0; i < n; i++)
-        settings[i] = options->settings[i];
-    settings[n] =
-        (HwSetting){"machine.element", arena_printf(arena, "%u", size)};
-    return set_machine(
-        arena, options, p,
-        hwspec_load(arena, diag, options->target, n + 1, settings));
+    return set_machine(arena, options, p,
+                       pipeline_spec_of(arena, diag, options, size));
 }
 
 static bool stage_passes(Arena *arena, Diag *diag, const Options *options,
@@ -110,7 +115,7 @@ static bool stage_passes(Arena *arena, Diag *diag, const Options *options,
 
 bool pipeline_sched_options(Diag *diag, const Options *options,
                             SchedOptions *out) {
-    const char *order = options->objective ? "best" : "file";
+    const char *order = options->side ? "best" : "file";
     bool throughput = !strcmp(options->mode, "throughput");
     if (!throughput && strcmp(options->mode, "latency") != 0) {
         diag_error(diag, (Loc){0},
@@ -124,16 +129,16 @@ bool pipeline_sched_options(Diag *diag, const Options *options,
                           .budget = options->budget,
                           .replication = replication_on(options),
                           .ahead = throughput};
-    if (!options->objective)
+    if (!options->side)
         return true;
-    for (int i = OBJECTIVE_PEAK; i < OBJECTIVE_COUNT; i++)
-        if (!strcmp(options->objective, objective_name[i]))
-            out->objective = (Objective)i;
-    if (out->objective == OBJECTIVE_ORDER)
+    for (int i = SIDE_BY_SIDE_PEAK; i < SIDE_BY_SIDE_COUNT; i++)
+        if (!strcmp(options->side, side_by_side_name[i]))
+            out->aim = (SideBySide)i;
+    if (out->aim == SIDE_BY_SIDE_NOT)
         diag_error(diag, (Loc){0},
-                   "no objective \"%s\"; there are: peak, steps, time",
-                   options->objective);
-    return out->objective != OBJECTIVE_ORDER;
+                   "--side-by-side %s: there are peak, steps, time",
+                   options->side);
+    return out->aim != SIDE_BY_SIDE_NOT;
 }
 
 static bool stage_schedule(Arena *arena, Diag *diag, const Options *options,

@@ -40,6 +40,9 @@ double now_ms(void);
 
 /* Reads the hwspec of options->target; NULL after errors. */
 const HwSpec *pipeline_spec(Arena *arena, Diag *diag, const Options *options);
+/* The same with elements of so many bytes. */
+const HwSpec *pipeline_spec_of(Arena *arena, Diag *diag, const Options *options,
+                               uint32_t element);
 
 /* Runs the stages up to and including `last` (at most STAGE_CODEGEN). With no
  * options->target the stages after STAGE_PASSES are out of reach. */

@@ -286,13 +286,31 @@ static uint64_t plan_cycles(void *context, const Plan *plan) {
     return cycles;
 }
 
+static bool read_objective(Diag *diag, const Options *o, PlanOptions *out) {
+    uint32_t i = 0;
+    while (i < PLAN_OBJECTIVES &&
+           strcmp(o->objective, plan_objective_name[i]) != 0)
+        i++;
+    out->objective = (PlanObjective)i;
+    if (i == PLAN_OBJECTIVES)
+        diag_error(diag, (Loc){0},
+                   "--objective %s: there are balanced, time, bytes",
+                   o->objective);
+    if (o->effort > PLAN_MOST_EFFORT)
+        diag_error(diag, (Loc){0}, "--effort: at most %d", PLAN_MOST_EFFORT);
+    return i < PLAN_OBJECTIVES && o->effort <= PLAN_MOST_EFFORT;
+}
+
 ExitCode replication_plan(Arena *arena, Diag *diag, const Options *o,
                           Pipeline *p) {
     PlanOptions options = {.planner = o->planner,
                            .cycles = plan_cycles,
+                           .effort = (uint32_t)o->effort,
                            .replication = replication_on(o),
                            .images = (uint32_t)o->images,
                            .no_remedy = true};
+    if (!read_objective(diag, o, &options))
+        return EXIT_BAD_USAGE;
     if (!choose(arena, diag, o, p, &options))
         return EXIT_BAD_INPUT;
     bool does_not_fit = false;

@@ -54,10 +54,6 @@ uint64_t row_elements(const Graph *g, TensorId tensor);
 uint64_t row_work(const Graph *g, const Node *node);
 /* Weights of an output channel. */
 uint32_t weight_taps(const Graph *g, const Node *node);
-/* Bytes of weights that an instruction of the node reads on that engine, where
- * the machine counts them; else 0. */
-uint64_t weight_reads(const HwSpec *spec, const Graph *g, const Node *node,
-                      int32_t engine);
 /* Seconds that bytes take from or to backing memory, bursts and latency aside;
  * 0 if nobody knows. */
 double bytes_seconds(const HwSpec *spec, double bytes);
@@ -68,6 +64,10 @@ uint64_t memory_buffer_bytes(const HwMemory *memory);
 Pool pool_of(const HwMemory *memory);
 
 /* ---- tile_loops.c: loops over tiles of channels, too ---- */
+
+/* A byte of a tile over DDR counts as often as this the cycles that it takes:
+ * fewer bytes are worth some time, but not any. */
+enum { TILE_BYTE_PRICE = 150 };
 
 /* Hardware tiles of channels, too */
 typedef struct Nest {

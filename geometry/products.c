@@ -2,8 +2,6 @@
  * weights, and what its memory's buffers are. Closed forms of its shapes. */
 #include "geometry/geometry.h"
 
-#include "hwspec/cost.h"
-
 uint64_t row_elements(const Graph *g, TensorId t) {
     Volume v = plan_volume(g, t);
     return (uint64_t)v.c * v.w;
@@ -28,16 +26,6 @@ uint32_t weight_taps(const Graph *g, const Node *node) {
         return in.c * in.h * in.w;
     const ConvAttr *c = &node->attr.conv;
     return c->kernel[0] * c->kernel[1] * (in.c / (c->groups ? c->groups : 1));
-}
-
-uint64_t weight_reads(const HwSpec *spec, const Graph *g, const Node *node,
-                      int32_t engine) {
-    const ConvAttr *conv = &node->attr.conv;
-    if (!spec->tiling.weights_move || node->op != OP_CONV || engine < 0)
-        return 0;
-    return hwspec_weight_bytes(
-        spec, plan_volume(g, node->in[0]).c / (conv->groups ? conv->groups : 1),
-        (uint64_t)conv->kernel[0] * conv->kernel[1], conv->out_c);
 }
 
 double bytes_seconds(const HwSpec *spec, double bytes) {

@@ -52,10 +52,6 @@ typedef struct Sizes {
     uint32_t c, in_c;
 } Sizes;
 
-/* A byte of a tile over DDR counts as often as this the cycles that it takes:
- * fewer bytes are worth some time, but not any. */
-enum { TILE_BYTE_PRICE = 150 };
-
 /* ---- tile_loops.c ---- */
 
 /* `input`: the memory that the input comes from. */

@@ -114,15 +114,6 @@ Values graph_eval(Arena *arena, const Graph *g, uint32_t n_inputs,
     return values;
 }
 
-/* u in [-1, 1) */
-static float seeded_input(const Quant *q, double u) {
-    const QuantTypeInfo *type = &quant_type[q->type];
-    double codes = (double)type->hi - type->lo + 1;
-    return q->type == QUANT_NONE
-               ? (float)u
-               : (float)(type->lo + floor((u + 1) / 2 * codes));
-}
-
 const float *const *graph_seed_inputs(Arena *arena, const Graph *g,
                                       uint64_t seed, uint32_t *n) {
     VEC(const float *) inputs = {0};
@@ -135,7 +126,7 @@ const float *const *graph_seed_inputs(Arena *arena, const Graph *g,
         uint64_t stream = rng_seed(node->name, seed);
         float *value = ARENA_ARRAY(arena, float, count);
         for (uint64_t k = 0; k < count; k++)
-            value[k] = seeded_input(&tensor->quant, rng_unit(stream, k));
+            value[k] = quant_seeded(tensor->quant.type, rng_unit(stream, k));
         vec_push(arena, &inputs, value);
     }
     *n = inputs.n;

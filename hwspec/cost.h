@@ -31,29 +31,6 @@ uint64_t hwspec_weight_cycles(const HwSpec *spec, uint64_t bytes);
 uint64_t hwspec_transfer_cycles(const HwSpec *spec, const HwMemory *memory,
                                 uint32_t c, uint32_t rows, uint32_t cols);
 
-/* planned.c: the machine with the bandwidths and arrays that plans are chosen
- * for; a copy. Where it names none: its own arrays, and bandwidths that depend
- * on these alone. */
-const HwSpec *hwspec_planned(Arena *arena, const HwSpec *spec);
-/* The same with those that a plan's transfers are ordered for: where it names
- * none, its own. */
-const HwSpec *hwspec_ordered(Arena *arena, const HwSpec *spec);
-/* A copy of `spec` with the bandwidths and arrays of `of`, which has the same
- * memories and engines. */
-const HwSpec *hwspec_timed_as(Arena *arena, const HwSpec *spec,
-                              const HwSpec *of);
-/* How often the planned bandwidths must be halved until none is more than the
- * machine's; six times at most. */
-uint32_t hwspec_halvings(const HwSpec *planned, const HwSpec *spec);
-/* The planned machine, each bandwidth halved so often as that takes, at most
- * that many times. */
-const HwSpec *hwspec_halved(Arena *arena, const HwSpec *planned,
-                            const HwSpec *spec, uint32_t halvings);
-/* A copy of `spec` in which no bandwidth is less than the planned one, halved
- * so often. */
-const HwSpec *hwspec_no_slower(Arena *arena, const HwSpec *spec,
-                               const HwSpec *planned, uint32_t halvings);
-
 /* Cycles that so many weights take from where they come into active memory. */
 uint64_t hwspec_staged_cycles(const HwSpec *spec, uint64_t elements);
 

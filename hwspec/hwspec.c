@@ -101,6 +101,14 @@ uint32_t hwspec_partition_of(const HwMemory *memory, uint64_t byte) {
     return (uint32_t)(!bytes || byte / bytes > last ? last : byte / bytes);
 }
 
+bool hwspec_in_partitions(const HwMemory *m, uint64_t a, uint64_t n_a,
+                          uint64_t b, uint64_t n_b) {
+    if (m->role != HW_ACTIVE || m->partitions < 2)
+        return false;
+    return hwspec_partition_of(m, a + n_a - 1) < hwspec_partition_of(m, b) ||
+           hwspec_partition_of(m, b + n_b - 1) < hwspec_partition_of(m, a);
+}
+
 int32_t hwspec_engine(const HwSpec *spec, HwOp op) {
     return first_engine(spec, op, false);
 }
@@ -129,6 +137,32 @@ Repl hwspec_repl_none(const HwSpec *spec, uint32_t channels) {
     if (section == 0)
         return (Repl){0};
     return (Repl){.full = (uint32_t)ceil_div(channels, section)};
+}
+
+static bool same_repl(Repl a, Repl b) {
+    return a.full == b.full && a.sections == b.sections && a.units == b.units &&
+           a.width == b.width;
+}
+
+bool hwspec_repl_allowed(const HwSpec *spec, uint32_t channels, Repl repl,
+                         bool on_the_fly) {
+    const HwReplication *rule = &spec->replication;
+    Repl none = hwspec_repl_none(spec, channels);
+    if (same_repl(repl, none) || !rule->section)
+        return same_repl(repl, none);
+    uint32_t rest = channels % rule->section;
+    for (uint32_t i = 0; i < rule->n_stored + rule->n_fly; i++) {
+        bool stored = i < rule->n_stored;
+        HwCopies way = stored ? rule->stored[i] : rule->fly[i - rule->n_stored];
+        Repl copied = {channels / rule->section,
+                       (uint32_t)ceil_div(rest, way.width), way.units,
+                       way.width};
+        Repl named = {none.full, 0, way.units, way.width};
+        if ((stored || on_the_fly) &&
+            (same_repl(repl, copied) || same_repl(repl, named)))
+            return true;
+    }
+    return false;
 }
 
 uint64_t hwspec_weight_rows(Repl repl, uint32_t area) {

@@ -73,7 +73,6 @@ typedef struct HwMemory {
     /* bytes a second, 0: not bounding: of transfers, and of one port where
      * engines compute in the memory */
     double bandwidth;
-    double planned_bandwidth; /* that plans are chosen for; 0: `bandwidth` */
     double latency;   /* seconds before the first byte of a transfer */
     double row_setup; /* seconds before each row of a transfer */
     uint32_t burst;   /* bytes: a transfer is a number of whole bursts */
@@ -122,7 +121,6 @@ typedef struct HwEngine {
     Loc acts_loc;               /* of `activations` */
     HwRange limit[HW_LIMIT_COUNT];
     HwUnroll unroll;
-    HwUnroll planned_unroll; /* that plans are chosen for; 0: as `unroll` */
     double clock;          /* Hz */
     double efficiency;     /* 0..1 */
     uint32_t setup;        /* cycles before an instruction's first result */
@@ -191,11 +189,11 @@ typedef struct HwTiling {
     bool lines;   /* software: ... in line buffers, lines.h */
     bool overlap; /* software: loads and stores run in the steps of layers */
     bool weights_move; /* software: each run reads its weights from DDR */
+    bool weights_stay; /* engines hold all weights: reading costs no bytes */
     uint32_t queue;    /* software: not 0: so many instructions are at work or
                         * wait, each for its engine and its bytes alone */
     int32_t weights_from; /* software: memory from which weights are loaded into
                            * active memory; 0: engines have them */
-    bool bytes_alone;  /* plans and nests are compared by bytes, not by time */
     uint32_t always;   /* hardware: bit (1 << HwOp) that never run whole */
     uint32_t n;
     const HwTileStyle *style;
@@ -205,7 +203,6 @@ typedef struct HwTiling {
 typedef struct HwWeightCache {
     uint32_t pingpong, full_rate, half_rate;
     double bandwidth; /* bytes a second into the cache; 0: not bounding */
-    double planned_bandwidth; /* as in HwMemory */
 } HwWeightCache;
 
 /* What machine code is for; NULL: the computer that amphora runs on, without
@@ -296,6 +293,10 @@ uint64_t hwspec_place(const HwPlace *place, const HwMemory *memory);
 uint64_t hwspec_partition_bytes(const HwMemory *memory);
 /* The partition that holds the byte. */
 uint32_t hwspec_partition_of(const HwMemory *memory, uint64_t byte);
+/* Whether bytes [a, a + n_a) lie in partitions of an active memory in which
+ * none of [b, b + n_b) do: both can be read at once. n_a, n_b > 0. */
+bool hwspec_in_partitions(const HwMemory *memory, uint64_t a, uint64_t n_a,
+                          uint64_t b, uint64_t n_b);
 /* Puts the style's buffers, and what it reserves, where they are in it. */
 void hwspec_place_style(HwTileStyle *style, const HwMemory *memory);
 
@@ -314,6 +315,10 @@ uint64_t hwspec_active_bytes(const HwSpec *spec);
 /* Volume without copies: sections rounded up where the layout of `memory` has
  * replication, all zero elsewhere. */
 Repl hwspec_repl_none(const HwSpec *spec, uint32_t channels);
+/* Whether the machine can store C channels so, or (on_the_fly) read them so on
+ * the way from DDR. Without replicated sections the copies may be named. */
+bool hwspec_repl_allowed(const HwSpec *spec, uint32_t channels, Repl repl,
+                         bool on_the_fly);
 /* The rule of facts/xdnn.md 2.4 for a volume read by a kernel of `area` taps:
  * the quadruple of least cycles full*area + ceil(sections*area/units), from
  * the stored ways, or (on_the_fly) those on the way from DDR. Ties: fewer

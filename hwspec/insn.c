@@ -10,7 +10,7 @@
 
 const char *const hw_field_name[HW_F_COUNT + 1] = {
 #define HW_FIELD(NAME, text, kind, doc) [HW_F_##NAME] = text,
-#define HW_OPERAND(NAME, text, doc)                                            \
+#define HW_OPERAND(NAME, text, kind, doc)                                      \
     [HW_F_IN_##NAME] = "in." text, [HW_F_IN2_##NAME] = "in2." text,            \
     [HW_F_OUT_##NAME] = "out." text,
 #include "hwspec/fields.def"
@@ -18,16 +18,17 @@ const char *const hw_field_name[HW_F_COUNT + 1] = {
 #undef HW_OPERAND
 };
 
-bool hw_field_is_string(HwField field) {
-    enum { NUM, STR };
+HwFieldKind hw_field_kind(HwField field) {
+    enum { NUM = HW_NUM, FLAG = HW_FLAG, STR = HW_STR };
     static const uint8_t kind[HW_F_COUNT + 2] = {
 #define HW_FIELD(NAME, text, is, doc) [HW_F_##NAME] = is,
-#define HW_OPERAND(NAME, text, doc) [HW_F_IN_##NAME] = NUM,
+#define HW_OPERAND(NAME, text, is, doc)                                        \
+    [HW_F_IN_##NAME] = is, [HW_F_IN2_##NAME] = is, [HW_F_OUT_##NAME] = is,
 #include "hwspec/fields.def"
 #undef HW_FIELD
 #undef HW_OPERAND
     };
-    return kind[field] == STR;
+    return (HwFieldKind)kind[field];
 }
 
 int32_t insn_token(const HwForm *form, const char *name) {
@@ -92,6 +93,10 @@ HwOp insn_op(const HwSpec *spec, const HwInsn *insn) {
 
 /* ---- building ---- */
 
+int64_t insn_token_value(const HwToken *token, int64_t field) {
+    return field / token->unit + token->bias;
+}
+
 static HwValue constant_value(const HwToken *token) {
     return token->is_string ? (HwValue){.str = token->constant_text}
                             : (HwValue){.num = token->constant};
@@ -109,7 +114,7 @@ static HwValue value_of(const HwToken *token, const HwFields *fields) {
         return (HwValue){.str = fields->set[field] ? fields->str[field] : "0"};
     if (!fields->set[field])
         return (HwValue){0};
-    return (HwValue){.num = fields->num[field] / token->unit + token->bias};
+    return (HwValue){.num = insn_token_value(token, fields->num[field])};
 }
 
 static void apply_conditions(const HwForm *form, const HwServe *serve,
@@ -178,7 +183,8 @@ void insn_fields(const HwSpec *spec, const HwInsn *insn, HwFields *out) {
     *out = (HwFields){.has_op = true, .op = insn_op(spec, insn)};
     for (uint32_t i = 0; i < form->n; i++) {
         const HwToken *token = &form->token[i];
-        if (token->from >= HW_F_COUNT)
+        bool skipped = token->unread && !token->is_string;
+        if (token->from >= HW_F_COUNT || skipped)
             continue;
         put(out, token->from, token, &insn->value[i]);
         if (token->also != HW_F_CONST)

@@ -19,7 +19,7 @@
 
 typedef enum HwField {
 #define HW_FIELD(NAME, text, kind, doc) HW_F_##NAME,
-#define HW_OPERAND(NAME, text, doc)                                            \
+#define HW_OPERAND(NAME, text, kind, doc)                                      \
     HW_F_IN_##NAME, HW_F_IN2_##NAME, HW_F_OUT_##NAME,
 #include "hwspec/fields.def"
 #undef HW_FIELD
@@ -30,7 +30,8 @@ typedef enum HwField {
 } HwField;
 
 extern const char *const hw_field_name[HW_F_COUNT + 1];
-bool hw_field_is_string(HwField field);
+typedef enum HwFieldKind { HW_NUM, HW_FLAG, HW_STR } HwFieldKind;
+HwFieldKind hw_field_kind(HwField field);
 
 /* One operand's fields: HW_F_IN_ADDR + operand etc. */
 typedef enum HwOperand { HW_IN, HW_IN2, HW_OUT } HwOperand;
@@ -44,6 +45,10 @@ typedef struct HwToken {
     bool hex;         /* printed 0x%x */
     bool gap;         /* one more space behind it */
     bool is_string;
+    bool unread;      /* of no effect, whatever it says */
+    bool free;        /* taken as it stands, though it follows from others */
+    bool later;       /* a placeholder: others put numbers there, in all
+                       * instructions of a listing */
     int64_t constant; /* HW_F_CONST: value that is written */
     const char *constant_text;
     uint32_t unit; /* listing value = value / unit ... */
@@ -58,7 +63,7 @@ typedef struct HwImplied {
 
 typedef struct HwForm {
     uint32_t n;
-    const HwToken *token;
+    HwToken *token;
     uint32_t mnemonic; /* which token */
     uint32_t n_implied;
     const HwImplied *implied;
@@ -151,8 +156,26 @@ typedef struct HwFields {
 HwInsn insn_build(Arena *arena, const HwSpec *spec, uint32_t row,
                   const HwFields *fields, const char *comment);
 
-/* Reads an instruction back by meaning (constants are skipped), with what its
- * form implies. */
+/* What the token says of a field that has this value; the token is neither a
+ * constant nor the mnemonic. */
+int64_t insn_token_value(const HwToken *token, int64_t field);
+
+/* What a token says of a field of something that the operation does not have,
+ * such as the kernel of a sum. */
+typedef enum HwAbsent {
+    HW_PRESENT, /* the operation has it */
+    HW_NEUTRAL, /* `value`: a kernel of 1 */
+    HW_UNSET    /* the token is 0, or "0" */
+} HwAbsent;
+HwAbsent insn_absent(HwOp op, HwField field, int64_t *value);
+/* The second operand is there for these: add, mul, max. */
+bool insn_is_binary(HwOp op);
+
+/* The limit of engines that holds for the field; false: none does. */
+bool insn_limit(HwField field, HwLimitKind *out);
+
+/* Reads an instruction back by meaning (constants are skipped, and numbers that
+ * the row declares unread), with what its form implies. */
 void insn_fields(const HwSpec *spec, const HwInsn *insn, HwFields *out);
 
 /* One line without its newline. */
@@ -203,9 +226,29 @@ bool insn_operand(const HwSpec *spec, HwOp op, const HwFields *fields,
 void insn_set_operand(const HwSpec *spec, HwFields *fields, HwOperand operand,
                       uint32_t memory, uint64_t offset);
 
-/* Units that must be idle before the instruction starts, as bits: engines by
- * index, behind them the DMA. What no field names is waited for. False if the
- * fields hold none of wait.*: steps then tell. */
+/* Units that work by themselves: engines by index, then loads (of weights,
+ * too), stores, the host. */
+static inline uint32_t insn_unit_of_loads(const HwSpec *spec) {
+    return spec->n_engines;
+}
+static inline uint32_t insn_unit_of_stores(const HwSpec *spec) {
+    return spec->n_engines + 1;
+}
+static inline uint32_t insn_unit_of_host(const HwSpec *spec) {
+    return spec->n_engines + 2;
+}
+enum { HW_MAX_UNITS = HW_MAX_ENGINES + 3 };
+/* All of them but the host, as bits. */
+static inline uint64_t insn_units(const HwSpec *spec) {
+    return (UINT64_C(4) << spec->n_engines) - 1;
+}
+
+bool hw_field_is_wait(HwField field);
+/* Whether a field wait.* is for something that the machine has. */
+bool insn_wait_stands(const HwSpec *spec, HwField field);
+/* Units, as bits, that must be idle before the instruction starts. What no
+ * field names is waited for. False if the fields hold none of wait.*: steps
+ * then tell. */
 bool insn_waits(const HwSpec *spec, const HwFields *fields, uint64_t *units);
 void insn_set_waits(const HwSpec *spec, HwFields *fields, uint64_t units);
 

@@ -76,8 +76,6 @@ static const Key weight_cache_keys[] = {
     KEY("bandwidth", read_rate, HwWeightCache, bandwidth,
         "of weights on their way into the cache, bytes a second; else "
         "unbounded"),
-    KEY("planned_bandwidth", read_rate, HwWeightCache, planned_bandwidth,
-        "that plans are chosen for; else as that of memories"),
 };
 const Section read_weight_cache_section =
     SECTION("weight_cache", weight_cache_keys);
@@ -217,6 +215,25 @@ const Section *const hwspec_sections[] = {
     NULL,
 };
 
+/* Keys that earlier versions had: they are passed over, with a warning. */
+static void pass_retired(Diag *diag, const YamlNode *map) {
+    static const char *const retired[] = {"planned_bandwidth", "planned_unroll",
+                                          "bytes_alone"};
+    for (uint32_t i = 0; i < map->n; i++) {
+        for (size_t k = 0; map->kind == YAML_MAP && !map->item[i]->used &&
+                           k < sizeof retired / sizeof *retired;
+             k++)
+            if (!strcmp(map->key[i], retired[k])) {
+                map->item[i]->used = true;
+                diag_warning(diag, map->key_loc[i],
+                             "`%s` has no meaning any more: plans are made for "
+                             "the machine as it is, by --objective",
+                             retired[k]);
+            }
+        pass_retired(diag, map->item[i]);
+    }
+}
+
 static const HwSpec *build(Arena *arena, Diag *diag, YamlNode *root) {
     uint32_t errors = diag_errors(diag);
     HwSpec *spec = ARENA_NEW(arena, HwSpec);
@@ -233,6 +250,7 @@ static const HwSpec *build(Arena *arena, Diag *diag, YamlNode *root) {
     read_keys(&r, root, &read_top_section, spec);
     if (root->kind == YAML_MAP)
         spec->insns = rows_read(arena, diag, spec, root);
+    pass_retired(diag, root);
     yaml_check_used(diag, root);
     return diag_errors(diag) > errors ? NULL : spec;
 }

@@ -116,9 +116,6 @@ static const Key engine_keys[] = {
         "engines that can run in the same step; else none"),
     KEY("unroll", read_unroll, HwEngine, unroll,
         "how far each loop axis is unrolled: cycles are products of ceilings"),
-    KEY("planned_unroll", read_unroll, HwEngine, planned_unroll,
-        "that plans are chosen for, whatever `unroll` is, so that a wider "
-        "array never costs bytes; axes that are not named: as in `unroll`"),
     KEY("clock", read_hertz, HwEngine, clock, "else that of the machine"),
     KEY("efficiency", read_share, HwEngine, efficiency,
         "useful share of the cycles, above 0 and up to 1; else 1"),

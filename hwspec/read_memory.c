@@ -96,10 +96,6 @@ static const Key memory_keys[] = {
     KEY("bandwidth", read_rate, HwMemory, bandwidth,
         "bytes a second, of transfers, or of a port of an active memory: "
         "17.28GB/s; else unbounded"),
-    KEY("planned_bandwidth", read_rate, HwMemory, planned_bandwidth,
-        "that plans are chosen for, whatever `bandwidth` is, so that more of "
-        "it never costs bytes or cycles; else a byte for each 32 products of "
-        "the widest array, and transfers are ordered for `bandwidth`"),
     KEY("latency", read_seconds, HwMemory, latency,
         "before a transfer's first byte: 200ns; else 0"),
     KEY("row_setup", read_seconds, HwMemory, row_setup,

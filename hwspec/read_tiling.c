@@ -330,6 +330,10 @@ static const Key tiling_keys[] = {
     KEY("weights_move", read_bool, HwTiling, weights_move,
         "software: true: plans are compared by the bytes of weights, too, that "
         "each instruction reads; else by those of volumes alone"),
+    KEY("weights_stay", read_bool, HwTiling, weights_stay,
+        "true: engines hold the weights of all layers, so that runs read none; "
+        "else each run reads its own, and plans are compared by these bytes, "
+        "too"),
     KEY("queue", read_count, HwTiling, queue,
         "software: instructions that are at work or wait at once; each begins "
         "when its engine has done those before it and they touch its bytes no "
@@ -337,10 +341,6 @@ static const Key tiling_keys[] = {
     KEY("weights_from", read_weights_from, HwTiling, weights_from,
         "software: memory from which weights are loaded into active memory, "
         "where engines read them; else engines have them; needs `queue`"),
-    KEY("bytes_alone", read_bool, HwTiling, bytes_alone,
-        "true: of plans, and of tiles of channels, those that move the fewest "
-        "bytes are taken, however long they take; else time is weighed against "
-        "bytes"),
     KEY("always", read_run_ops, HwTiling, always,
         "hardware: operators of the styles that never run whole, so that all "
         "they read and make passes through tiles"),

@@ -114,9 +114,9 @@ static void read_from(Reader *r, const YamlNode *node, HwToken *token) {
     }
     if (token->from == HW_F_CONST)
         return;
-    token->is_string = hw_field_is_string(token->from);
+    token->is_string = hw_field_kind(token->from) == HW_STR;
     if (token->also != HW_F_CONST &&
-        hw_field_is_string(token->also) != token->is_string)
+        (hw_field_kind(token->also) == HW_STR) != token->is_string)
         diag_error(r->diag, node->loc,
                    "one of these meanings is a number, the other a string");
 }
@@ -163,6 +163,11 @@ static void read_token(Reader *r, const YamlNode *map, HwToken *token) {
     if (yaml_u32(r->diag, gap, &trail) && trail > 1)
         diag_error(r->diag, gap->loc, "`trail` is 0 or 1");
     token->gap = trail == 1;
+    const YamlNode *later = yaml_get(map, "later");
+    yaml_bool(r->diag, yaml_get(map, "free"), &token->free);
+    yaml_bool(r->diag, later, &token->later);
+    if (token->later && !is)
+        diag_error(r->diag, later->loc, "`%s` has no `is`", token->name);
     read_number_style(r, map, token);
 }
 
@@ -304,7 +309,7 @@ static void read_implied(Reader *r, const YamlNode *map, HwForm *form) {
         const char *text;
         const YamlNode *node = yaml_get(map, map->key[i]);
         bool known = field_by_name(map->key[i], &implied.field);
-        if (!known || hw_field_is_string(implied.field))
+        if (!known || hw_field_kind(implied.field) == HW_STR)
             diag_error(r->diag, map->key_loc[i],
                        "`%s` is no meaning of a field that is a number",
                        map->key[i]);
@@ -427,6 +432,46 @@ static void read_serves(Reader *r, const YamlNode *node, HwRow *row) {
     row->op = serves.n ? serves.at[0].op : HW_OP_HOST;
 }
 
+/* ---- tokens that are not read ---- */
+
+/* False if no form has the token. The tokens of forms are this row's own. */
+static bool mark_unread(HwRow *row, const char *name) {
+    bool any = false;
+    for (uint32_t i = 0; i < row->n_forms; i++) {
+        int32_t at = insn_token(&row->form[i], name);
+        if (at >= 0)
+            row->form[i].token[at].unread = any = true;
+    }
+    return any;
+}
+
+/* Tells operations apart: it is read in any case. */
+static bool is_asked(const HwRow *row, const char *name) {
+    for (uint32_t s = 0; s < row->n_serves; s++)
+        for (uint32_t w = 0; w < row->serve[s].n; w++)
+            if (!strcmp(row->serve[s].when[w].token, name))
+                return true;
+    return false;
+}
+
+static void read_unread(Reader *r, const YamlNode *list, HwRow *row) {
+    const char *name;
+    if (!list || !yaml_is(r->diag, list, YAML_LIST))
+        return;
+    for (uint32_t i = 0; i < list->n; i++) {
+        if (!yaml_str(r->diag, list->item[i], &name))
+            continue;
+        if (is_asked(row, name))
+            diag_error(r->diag, list->item[i]->loc,
+                       "`%s` tells the operations of %s apart", name,
+                       row->mnemonic);
+        else if (!strcmp(name, r->mnemonic_name) || !mark_unread(row, name))
+            diag_error(r->diag, list->item[i]->loc,
+                       "`%s` is no token of the texts of %s", name,
+                       row->mnemonic);
+    }
+}
+
 /* ---- rows ---- */
 
 static HwRow read_row(Reader *r, const char *mnemonic, Loc loc,
@@ -442,6 +487,7 @@ static HwRow read_row(Reader *r, const char *mnemonic, Loc loc,
     read_forms(r, map, &row);
     read_serves(r, yaml_need(r->diag, map, "for"), &row);
     yaml_bool(r->diag, yaml_get(map, "comment"), &row.comment);
+    read_unread(r, yaml_get(map, "unread"), &row);
     rows_read_bits(r->arena, r->diag, r->spec, &row, word_bits,
                    yaml_get(map, "bits"));
     return row;

@@ -131,8 +131,8 @@ static bool in_word(BitsReader *r, const HwBits *bits) {
     if (bits->word >= MAX_WORDS)
         diag_error(r->diag, bits->loc, "an instruction has at most %d words",
                    MAX_WORDS);
-    else if (!bits->width || bits->at >= r->word_bits ||
-             bits->width > r->word_bits - bits->at)
+    else if (!bits->width ||
+             (uint64_t)bits->at + bits->width > r->word_bits)
         diag_error(r->diag, bits->loc,
                    "bits %u to %u%s%s are outside a word of %u bits", bits->at,
                    bits->at + bits->width - 1, bits->name ? " of " : "",

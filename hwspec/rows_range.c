@@ -12,21 +12,6 @@ typedef struct Span {
 
 static const struct {
     HwField field;
-    Span span;
-} flag[] = {
-    {HW_F_RELU, {0, 1}},        {HW_F_PRELU, {0, 1}},
-    {HW_F_BIAS, {0, 1}},        {HW_F_ADD, {-1, 1}},
-    {HW_F_SCALE, {0, 1}},       {HW_F_POOL_GLOBAL, {0, 1}},
-    {HW_F_TILE_ON, {0, 1}},     {HW_F_PINGPONG, {0, 1}},
-    {HW_F_HALFRATE, {0, 1}},    {HW_F_IN_BACKING, {0, 1}},
-    {HW_F_IN2_BACKING, {0, 1}}, {HW_F_OUT_BACKING, {0, 1}},
-    {HW_F_IN_IO, {0, 1}},       {HW_F_IN2_IO, {0, 1}},
-    {HW_F_OUT_IO, {0, 1}},      {HW_F_IN_PART, {0, 1}},
-    {HW_F_IN2_PART, {0, 1}},    {HW_F_OUT_PART, {0, 1}},
-};
-
-static const struct {
-    HwField field;
     HwLimitKind limit;
 } limited[] = {
     {HW_F_KERNEL_W, HW_LIMIT_KERNEL_W},
@@ -46,6 +31,15 @@ static const struct {
     {HW_F_OUT_W, HW_LIMIT_OUT_W},
     {HW_F_OUT_H, HW_LIMIT_OUT_H},
 };
+
+bool insn_limit(HwField field, HwLimitKind *out) {
+    for (size_t i = 0; i < sizeof limited / sizeof *limited; i++) {
+        *out = limited[i].limit;
+        if (limited[i].field == field)
+            return true;
+    }
+    return false;
+}
 
 static void widen(Span *span, bool *known, int64_t least, int64_t most) {
     if (!*known || least < span->least)
@@ -200,14 +194,13 @@ static bool field_span(const HwSpec *spec, const HwRow *row,
         *span = act_span(spec, row);
         return true;
     }
-    for (size_t i = 0; i < sizeof flag / sizeof *flag; i++)
-        if (flag[i].field == token->from) {
-            *span = flag[i].span;
-            return true;
-        }
-    for (size_t i = 0; i < sizeof limited / sizeof *limited; i++)
-        if (limited[i].field == token->from)
-            return limit_span(spec, row, limited[i].limit, span);
+    if (hw_field_kind(token->from) == HW_FLAG || token->from == HW_F_ADD) {
+        *span = (Span){token->from == HW_F_ADD ? -1 : 0, 1};
+        return true;
+    }
+    HwLimitKind limit;
+    if (insn_limit(token->from, &limit))
+        return limit_span(spec, row, limit, span);
     return operand_span(spec, row, token->from, span);
 }
 

@@ -8,11 +8,10 @@
 /* ---- traffic.c: what a plan costs ---- */
 
 typedef struct Traffic {
-    uint64_t moved;   /* bytes */
-    uint64_t weights; /* bytes that are read, where these count: by tiles of
-                       * channels, and on machines that say so */
-    uint64_t work;    /* products, and elements of what has none */
-    uint64_t again;   /* bytes of results that are computed once more */
+    uint64_t moved;        /* bytes */
+    uint64_t weights;      /* bytes that are read, again with each run */
+    uint64_t work;         /* products, and elements of what has none */
+    uint64_t again;        /* bytes of results that are computed once more */
     uint32_t instructions; /* of the listing, layers of the host aside */
     bool too_long;         /* more than the machine holds */
 } Traffic;

@@ -11,6 +11,7 @@
 #include "geometry/geometry.h"
 #include "hwspec/lines.h"
 #include "pack/pack.h"
+#include "plan/objective.h"
 #include "sched/sched.h"
 
 typedef struct Placement {
@@ -22,7 +23,6 @@ typedef struct Placement {
     LineBuffer lines;    /* band > 0: `whole` is one row, of its pixels */
     uint32_t memory;     /* index in spec->memory */
     uint64_t offset;     /* bytes: start of `whole` in that memory */
-    uint64_t later;      /* by so many more than in Plan.planned_in */
     Volume whole;        /* the enclosing volume: the tensor itself, a plank of
                           * it (h = rows), or the parent of a concat */
     uint32_t part_c;     /* where channel c of the tensor lies in `whole` */
@@ -88,35 +88,33 @@ typedef struct Plan {
     const Action *action;
     uint32_t n_blocks;
     const WeightBlock *block;
-    const Repl *repl;           /* by tensor id: how it is replicated in AM */
-    bool replicated;            /* options->replication */
-    bool two_levels;            /* something is spilled or tiled */
-    bool keeps_all;             /* nothing is, but for what is replicated on the
-                                 * fly */
-    bool by_parts;              /* parts of volumes leave, chosen first */
-    bool cuts;                  /* transfers are cut between rows, and where a
-                                 * later layer hides the pieces */
-    uint32_t images;            /* one behind the other; 0: one */
-    const struct Plan *serial;  /* or NULL: its actions and placements before
-                                 * transfers were put beside layers */
-    const struct Plan *sliced;  /* or NULL: its actions and placements before
-                                 * weights were loaded; blocks are slices */
-    bool lends;                 /* bytes of concats serve others until their
-                                 * members are written */
-    const char *planner;        /* of the active memories */
-    uint64_t am_planned;        /* bytes of the first active memory for which it
-                                 * was made, if that was a smaller; else 0 */
-    const HwMemory *planned_in; /* that memory, or NULL: what engines wait for,
-                                 * they wait for in both */
-    uint64_t am_height;         /* bytes, summed over active memories */
-    uint64_t am_packed;         /* the same before volumes were moved apart */
-    uint64_t am_live;           /* live peak, sizes rounded to their alignment,
-                                 * but no more than the height */
-    uint64_t am_bound;          /* no placement is lower */
-    bool am_proved;             /* am_packed is the least possible */
-    uint64_t ddr_moved;         /* bytes loaded and stored, tiles included */
-    uint64_t ddr_compulsory;    /* of these, what no plan can do without */
-    uint64_t ddr_bound;         /* no plan in this order moves less: proved */
+    const Repl *repl;          /* by tensor id: how it is replicated in AM */
+    bool replicated;           /* options->replication */
+    bool two_levels;           /* something is spilled or tiled */
+    bool keeps_all;            /* nothing is, but for what is replicated on the
+                                * fly */
+    bool by_parts;             /* parts of volumes leave, chosen first */
+    bool cuts;                 /* transfers are cut between rows, and where a
+                                * later layer hides the pieces */
+    uint32_t images;           /* one behind the other; 0: one */
+    const struct Plan *serial; /* or NULL: its actions and placements before
+                                * transfers were put beside layers */
+    const struct Plan *sliced; /* or NULL: its actions and placements before
+                                * weights were loaded; blocks are slices */
+    bool lends;                /* bytes of concats serve others until their
+                                * members are written */
+    const char *planner;       /* of the active memories */
+    uint64_t am_planned;       /* bytes of the first active memory for which it
+                                * was made, if that was a smaller; else 0 */
+    uint64_t am_height;        /* bytes, summed over active memories */
+    uint64_t am_packed;        /* the same before volumes were moved apart */
+    uint64_t am_live;          /* live peak, sizes rounded to their alignment,
+                                * but no more than the height */
+    uint64_t am_bound;         /* no placement is lower */
+    bool am_proved;            /* am_packed is the least possible */
+    uint64_t ddr_moved;        /* bytes loaded and stored, tiles included */
+    uint64_t ddr_compulsory;   /* of these, what no plan can do without */
+    uint64_t ddr_bound;        /* no plan in this order moves less: proved */
     uint64_t ddr_once;   /* none in any order that computes nothing twice */
     uint64_t ddr_again;  /* bytes of results that it computes again */
     uint64_t ddr_layers; /* the same of plans that complete each layer before
@@ -124,6 +122,12 @@ typedef struct Plan {
     uint64_t cycles;     /* by the plan's own clock, where transfers overlap
                           * layers; else 0 */
     uint64_t memory_used[PLAN_MAX_POOLS * 2]; /* by memory: highest byte + 1 */
+    PlanCost cost;                            /* what it was chosen by */
+    uint32_t n_front;
+    const PlanCost *front; /* what was found and nothing beats; fewest bytes
+                            * first */
+    uint32_t rejected;     /* better ones that the verifier found illegal: our
+                            * mistakes */
 } Plan;
 
 /* The judge of whole plans, in release builds too: replays the actions over

@@ -22,6 +22,39 @@ static uint64_t tiled_elements(const Plan *plan, const Action *a) {
     return elements;
 }
 
+/* What an instruction reads of weights; those that are loaded into active
+ * memory count where they are, once they have a place there. */
+static uint64_t node_reads(const Plan *plan, const Action *a) {
+    const HwSpec *spec = plan->schedule->spec;
+    const Graph *g = plan->schedule->graph;
+    const Node *node = graph_node(g, a->node);
+    const ConvAttr *conv = &node->attr.conv;
+    Volume in = plan_volume(g, node->in[0]);
+    uint32_t out_c = plan->placement[a->out].n_c;
+    bool loaded =
+        hwspec_stages(spec, a->legal.op) && !spec->tiling.weights_move;
+    if (a->legal.engine < 0 || loaded || spec->tiling.weights_stay)
+        return 0;
+    if (node->op == OP_FC)
+        return hwspec_weight_bytes(spec, in.c, (uint64_t)in.h * in.w, out_c);
+    if (node->op != OP_CONV && node->op != OP_CONV_POOL &&
+        node->op != OP_DECONV)
+        return 0;
+    uint32_t groups = conv->groups ? conv->groups : 1, in_c = in.c / groups;
+    if (groups == 1)
+        in_c = plan->placement[a->in[0]].n_c;
+    uint64_t taps = (uint64_t)conv->kernel[0] * conv->kernel[1];
+    return hwspec_weight_bytes(spec, in_c, taps, out_c);
+}
+
+/* Each reads the weights. */
+static uint64_t hardware_tiles(const Action *a) {
+    if (a->style < 0 || !a->tile_w || !a->tile_h)
+        return 1;
+    uint64_t across = (a->cols + a->tile_w - 1) / a->tile_w;
+    return across * ((a->rows + a->tile_h - 1) / a->tile_h);
+}
+
 NestCost action_nest_reads(const Plan *plan, const Action *a) {
     const Graph *g = plan->schedule->graph;
     return nest_reads(plan->schedule->spec, g, graph_node(g, a->node),
@@ -29,11 +62,8 @@ NestCost action_nest_reads(const Plan *plan, const Action *a) {
 }
 
 static uint64_t run_weights(const Plan *plan, const Action *a) {
-    const HwSpec *spec = plan->schedule->spec;
-    const Graph *g = plan->schedule->graph;
-    const Node *node = graph_node(g, a->node);
     return a->nest.c ? action_nest_reads(plan, a).weights
-                     : weight_reads(spec, g, node, a->legal.engine);
+                     : node_reads(plan, a) * hardware_tiles(a);
 }
 
 /* Of the channels that it makes. */

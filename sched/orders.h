@@ -45,7 +45,7 @@ bool can_join(const Model *model, const uint32_t *step, uint32_t n,
               uint32_t node);
 /* Along an order: each node joins the step before it where that is allowed. */
 Ordering pack_along(Arena *arena, const Model *model, const Ordering *serial);
-/* The best steps for the objective, by search; `serial` is an order of least
+/* The best steps for the aim, by search; `serial` is an order of least
  * peak, with its facts. */
 Ordering pack_search(Arena *arena, const OrderTask *task,
                      const Ordering *serial);

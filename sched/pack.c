@@ -139,20 +139,20 @@ enum { DEFAULT_MOVES = 200000 };
 
 /* The bytes that a step may take: with PEAK those of the best serial order,
  * with TIME what does not spill. */
-static uint64_t bound_for(Objective objective, uint64_t serial_peak,
+static uint64_t bound_for(SideBySide aim, uint64_t serial_peak,
                           const HwSpec *spec) {
-    if (objective == OBJECTIVE_STEPS)
+    if (aim == SIDE_BY_SIDE_STEPS)
         return UINT64_MAX;
     uint64_t active =
-        objective == OBJECTIVE_TIME ? hwspec_active_bytes(spec) : 0;
+        aim == SIDE_BY_SIDE_TIME ? hwspec_active_bytes(spec) : 0;
     return serial_peak > active ? serial_peak : active;
 }
 
 static const uint64_t *node_costs(Arena *arena, const Model *m,
-                                  Objective objective) {
+                                  SideBySide aim) {
     uint64_t *cost = ARENA_ARRAY(arena, uint64_t, m->p->n_nodes + 1);
     for (uint32_t v = 0; v < m->p->n_nodes; v++)
-        cost[v] = objective == OBJECTIVE_TIME ? model_cycles(m, v) : 1;
+        cost[v] = aim == SIDE_BY_SIDE_TIME ? model_cycles(m, v) : 1;
     return cost;
 }
 
@@ -209,13 +209,13 @@ static void try_simple(Arena *arena, const PackPart *part, Ordering *best) {
 Ordering pack_search(Arena *arena, const OrderTask *task,
                      const Ordering *serial) {
     const Model *m = task->model;
-    Objective objective = task->options->objective;
+    SideBySide aim = task->options->aim;
     Parts parts = parts_make(arena, m->p, NULL, NULL);
     PackPart part = {
         .model = m,
-        .cost = node_costs(arena, m, objective),
+        .cost = node_costs(arena, m, aim),
         .bound = bound_for(
-            objective, order_peak(arena, m->p, serial->node, NULL), m->spec),
+            aim, order_peak(arena, m->p, serial->node, NULL), m->spec),
         .budget =
             task->options->budget ? task->options->budget : DEFAULT_MOVES};
     Line x = {.arena = arena,

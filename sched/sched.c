@@ -13,7 +13,7 @@
 
 #include <string.h>
 
-const char *const objective_name[OBJECTIVE_COUNT + 1] = {"order", "peak",
+const char *const side_by_side_name[SIDE_BY_SIDE_COUNT + 1] = {"order", "peak",
                                                          "steps", "time", NULL};
 
 /* ---- the table ---- */
@@ -129,7 +129,7 @@ const Schedule *sched_search(Arena *arena, Diag *diag, const HwSpec *spec,
     Ordering o;
     strategy->run(arena, &task, &o);
     o.node = order_concats(arena, &model, o.node);
-    if (options->objective != OBJECTIVE_ORDER && spec)
+    if (options->aim != SIDE_BY_SIDE_NOT && spec)
         o = strategy->run == run_best ? pack_search(arena, &task, &o)
                                       : pack_along(arena, &model, &o);
     return schedule_make(arena, &model, strategy->name, &o);

@@ -27,7 +27,7 @@ typedef struct OrderFacts {
     uint64_t states; /* sets of done nodes that the search met */
     uint64_t cycles; /* estimate: of each step the longest slot */
     /* Steps of several nodes: none cost less, in steps (or, for TIME, in
-     * cycles), where the objective bounds bytes in its way; 0: not sought. */
+     * cycles), where the aim bounds bytes in its way; 0: not sought. */
     uint64_t least_cost;
     bool cost_proved; /* these have least_cost */
     /* --order enumerate: parts between joins, the orders of all of them (at
@@ -59,19 +59,19 @@ typedef struct Strategy {
 extern const Strategy strategies[];
 extern const uint32_t n_strategies;
 
-/* What steps of several nodes are to be good for. ORDER: one node a step. */
-typedef enum Objective {
-    OBJECTIVE_ORDER,
-    OBJECTIVE_PEAK,  /* least peak, then fewest steps */
-    OBJECTIVE_STEPS, /* fewest steps, then least peak */
-    OBJECTIVE_TIME,  /* least estimated time that fits into active memory */
-    OBJECTIVE_COUNT
-} Objective;
-extern const char *const objective_name[OBJECTIVE_COUNT + 1];
+/* What steps of several nodes are to be good for. NOT: one node a step. */
+typedef enum SideBySide {
+    SIDE_BY_SIDE_NOT,
+    SIDE_BY_SIDE_PEAK,  /* least peak, then fewest steps */
+    SIDE_BY_SIDE_STEPS, /* fewest steps, then least peak */
+    SIDE_BY_SIDE_TIME,  /* least estimated time that fits into active memory */
+    SIDE_BY_SIDE_COUNT
+} SideBySide;
+extern const char *const side_by_side_name[SIDE_BY_SIDE_COUNT + 1];
 
 typedef struct SchedOptions {
     const char *strategy;
-    Objective objective;
+    SideBySide aim;
     uint64_t seed;    /* of "random" */
     uint64_t budget;  /* looks at nodes before a search gives up; 0: default */
     bool replication; /* volumes are stored with copies, as plan_make's */

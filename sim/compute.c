@@ -287,6 +287,15 @@ static Box needs_same(const Work *w, Box out) {
     return out;
 }
 
+static Box needs_upsample(const Work *w, Box out) {
+    if (out.rows == 0 || out.cols == 0)
+        return (Box){0};
+    uint32_t fh = w->factor[ROWS], fw = w->factor[COLS];
+    uint32_t row = out.row / fh, col = out.col / fw;
+    return (Box){row, (out.row + out.rows - 1) / fh - row + 1, col,
+                 (out.col + out.cols - 1) / fw - col + 1};
+}
+
 static Box needs_all(const Work *w, Box out) {
     (void)out;
     return whole_box(&w->in);
@@ -322,7 +331,7 @@ static const OpRow row_mul = {needs_same, NULL, run_blend, run_blend_codes};
 static const OpRow row_max = {needs_same, NULL, run_blend, run_blend_codes};
 static const OpRow row_scale = {needs_same, prepare_scale, run_scale, NULL};
 static const OpRow row_act = {needs_same, NULL, run_scale, run_scale_codes};
-static const OpRow row_upsample = {needs_all, NULL, run_upsample,
+static const OpRow row_upsample = {needs_upsample, NULL, run_upsample,
                                    run_upsample_codes};
 #define NO_VALUES                                                              \
     { 0 }

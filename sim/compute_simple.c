@@ -106,14 +106,15 @@ void scale_run(const float *scale, const float *bias, const Patch *in,
 void upsample_run(const uint32_t factor[2], bool zero_fill, const Patch *in,
                   Patch *out) {
     uint32_t fh = factor[ROWS], fw = factor[COLS];
+    const Box *box = &out->box;
     float *to = out->at;
     for (uint32_t c = 0; c < out->full.c; c++)
-        for (uint32_t h = 0; h < out->full.h; h++) {
-            const float *row =
-                in->at + ((size_t)c * in->full.h + h / fh) * in->full.w;
-            for (uint32_t w = 0; w < out->full.w; w++) {
+        for (uint32_t h = box->row; h < box->row + box->rows; h++) {
+            const float *row = in->at + c * patch_plane(in) +
+                               (size_t)(h / fh - in->box.row) * in->box.cols;
+            for (uint32_t w = box->col; w < box->col + box->cols; w++) {
                 bool kept = !zero_fill || (h % fh == 0 && w % fw == 0);
-                *to++ = kept ? row[w / fw] : 0.0f;
+                *to++ = kept ? row[w / fw - in->box.col] : 0.0f;
             }
         }
 }

@@ -55,6 +55,14 @@ void queue_host(Run *run, const Work *work);
 /* Remembers what it touches until it is done. */
 void queue_end(Run *run, const Work *work, uint32_t unit);
 
+/* order.c */
+/* Finds the table's item of each instruction. */
+void order_open(Run *run);
+/* Is it named and numbered as it must be? */
+void order_check(Run *run, const Work *work);
+/* Does it touch what another one of its step touches? */
+void order_beside(Run *run, const Work *work);
+
 /* steady.c */
 /* Cycles between the ends of two images, the events being known. */
 uint64_t steady_cycles(Run *run);

@@ -5,22 +5,17 @@
 #include "base/rng.h"
 
 #include <inttypes.h>
-#include <math.h>
 
 /* 256 MiB of floats: no picture is larger. */
 static const uint64_t MAX_ASSUMED = UINT64_C(1) << 26;
 
 static const float *seeded(Run *run, const char *name, const Quant *q,
                            uint64_t n) {
-    const QuantTypeInfo *type = q ? &quant_type[q->type] : NULL;
-    bool codes = q && q->type != QUANT_NONE;
+    QuantType type = q ? q->type : QUANT_NONE;
     float *value = ARENA_ARRAY(run->work, float, n);
     uint64_t seed = rng_seed(name, run->options.seed);
     for (uint64_t i = 0; i < n; i++)
-        value[i] = (float)rng_unit(seed, i);
-    for (uint64_t i = 0; codes && i < n; i++)
-        value[i] = floorf((value[i] + 1) / 2 * (float)(type->hi - type->lo)) +
-                   (float)type->lo;
+        value[i] = quant_seeded(type, rng_unit(seed, i));
     return value;
 }
 

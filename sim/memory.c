@@ -166,12 +166,18 @@ void memory_write(Run *run, const Place *p, Box box, uint32_t writer,
         }
 }
 
+const Place *memory_written(const Run *run, uint32_t memory, uint64_t cell) {
+    const Cells *cells = &run->cells[memory];
+    const Page *page = cell < cells->n ? page_of(cells, cell) : NULL;
+    uint32_t writer = page ? page->writer[cell & (PAGE_CELLS - 1)] : 0;
+    return writer ? &run->writer.at[writer - 1].place : NULL;
+}
+
 bool memory_is_blank(const Run *run, const Place *p) {
     if (run->options.time_only)
         return false;
     uint64_t cell = p->start + p->c_at[0] + p->h_at[0] + p->w_at[0];
-    const Page *page = page_of(&run->cells[p->memory], cell);
-    return !page || page->writer[cell & (PAGE_CELLS - 1)] == 0;
+    return !memory_written(run, p->memory, cell);
 }
 
 /* ---- reading ---- */
@@ -309,6 +315,16 @@ static bool agrees(const Place *reader, const Place *writer, Box box) {
             agrees_below(reader, writer, box.row + box.rows));
 }
 
+/* Outside active memory instructions say the size of the whole tensor; inside,
+ * that of the ring or line buffer. */
+static bool sizes_agree(const Run *run, const Place *reader,
+                        const Place *writer) {
+    bool turn = reader->turns && writer->turns;
+    if (run->spec->memory[reader->memory].role == HW_ACTIVE)
+        return !turn || reader->turns == writer->turns;
+    return reader->h == writer->h && reader->w == writer->w;
+}
+
 typedef struct Found {
     uint64_t n;
     uint32_t c, h, w, writer; /* the first one */
@@ -326,6 +342,7 @@ typedef struct Reading {
         uint32_t writer;
         bool agrees;
     } known[KNOWN];
+    const Place *part; /* a writer that says what it is part of */
     Found unwritten, foreign;
 } Reading;
 
@@ -335,12 +352,24 @@ static void found(Found *f, uint32_t c, uint32_t h, uint32_t w, uint64_t cell,
         *f = (Found){1, c, h, w, writer, cell};
 }
 
+/* Parts that are read together are parts of the same volume. */
+static bool parents_agree(Reading *r, const Place *writer) {
+    if (!writer->part || !writer->whole.c)
+        return true;
+    if (!r->part)
+        r->part = writer;
+    return r->part->start == writer->start &&
+           volumes_same(&r->part->whole, &writer->whole);
+}
+
 static bool known_to_agree(Reading *r, uint32_t writer) {
     uint32_t slot = writer % KNOWN;
     if (r->known[slot].writer != writer) {
         Writer *w = &r->run->writer.at[writer - 1];
         r->known[slot].writer = writer;
-        r->known[slot].agrees = agrees(r->place, &w->place, r->box);
+        r->known[slot].agrees = agrees(r->place, &w->place, r->box) &&
+                                sizes_agree(r->run, r->place, &w->place) &&
+                                parents_agree(r, &w->place);
         if (!r->run->on_host)
             w->last_reader = r->run->insn;
     }

@@ -29,10 +29,14 @@ typedef struct Box {
 typedef struct Place {
     uint32_t memory;
     uint32_t c, h, w;  /* of the operand */
+    uint32_t turns;    /* rows of the ring that it lies in, or the columns of
+                        * the tensor in a line buffer; else 0 */
     bool ring;         /* it lies in a ring: its pixels are not h = 0, */
     uint32_t row, col; /* w = 0, but these of the whole tensor, and the next */
     const char *weights_of; /* NULL, or a layer: its weights, staged.h, from
                              * output channel `row` on */
+    bool part;              /* it is said to be part of the channels of */
+    Volume whole;           /* ... this, as far as the instruction says */
     uint64_t first, end;    /* cells that it may touch, half open */
     uint64_t start;         /* cell of channel 0 of the enclosing volume */
     const uint64_t *c_at;   /* cells from start, by the operand's channels */
@@ -51,6 +55,7 @@ typedef struct Spot {
     uint32_t part_c;  /* the operand's first channel in whole */
     uint32_t c;       /* its channels */
     bool part;        /* a part of a volume need not be aligned */
+    Volume said;      /* `whole` where the instruction says its channels */
     bool ring;        /* row r of the tensor is row r % whole.h of whole */
     LineBuffer lines; /* band > 0: its pixels are those of whole's row */
     uint32_t row, col, h, w; /* ring: the operand's first row and column, and
@@ -142,6 +147,8 @@ bool memory_holds(Run *run, const Place *place, Box box, const char *what);
  * are not there are violations and read as what the cell holds. */
 void memory_read(Run *run, const Place *place, Box box, const char *what,
                  float *out);
+/* The place that the cell's last writer wrote; NULL: nobody has. */
+const Place *memory_written(const Run *run, uint32_t memory, uint64_t cell);
 /* True if the operand's first cell was never written. */
 bool memory_is_blank(const Run *run, const Place *place);
 

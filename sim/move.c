@@ -33,6 +33,9 @@ bool move_run(Run *run, const Work *w) {
     event.out = span_of(run, &w->out_at);
     event.cycles = cycles_of_transfer(run, load ? &w->in_at : &w->out_at, rows);
     event.cost[SIM_TRANSFER] = event.cycles;
-    timeline_add(run, run->spec->n_engines, &event);
+    timeline_add(run,
+                 load ? insn_unit_of_loads(run->spec)
+                      : insn_unit_of_stores(run->spec),
+                 &event);
     return true;
 }

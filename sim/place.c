@@ -188,8 +188,13 @@ bool place_make(Run *run, const Spot *spot, Place *out) {
                    .h = spot->ring ? spot->h : v->h,
                    .w = spot->ring ? spot->w : v->w,
                    .ring = spot->ring,
+                   .turns = !spot->ring         ? 0
+                            : spot->lines.band ? spot->pitch
+                                               : v->h,
                    .row = spot->row,
                    .col = spot->col,
+                   .part = spot->part,
+                   .whole = spot->said,
                    .start = spot->offset / layout->element,
                    .c_at = t.at.c_at + spot->part_c,
                    .h_at = t.at.h_at,

@@ -88,7 +88,7 @@ static void over_regions(Run *run, uint32_t n, const Region *region,
         if (waits)
             wait_for_cells(run, &operand);
         else
-            touch(run, &operand, run->spec->n_engines + 1, run->issued);
+            touch(run, &operand, insn_unit_of_host(run->spec), run->issued);
     }
 }
 

@@ -43,13 +43,11 @@ enum { NO_STEP = -1 };
 typedef struct Touch {
     const char *name;
     bool writes;
-    uint32_t unit; /* engine, or behind the engines: the DMA */
+    uint32_t unit; /* of insn.h */
+    uint32_t insn; /* order.c */
     uint64_t end;  /* cycle; queue.c */
     Place place;
 } Touch;
-
-/* Units are engines by index, then the DMA, then the host. */
-enum { MAX_UNITS = HW_MAX_ENGINES + 2 };
 
 typedef struct Run {
     Arena *arena, *hold, *work, *group; /* group: for one step */
@@ -73,10 +71,19 @@ typedef struct Run {
     uint32_t n_assumed; /* network inputs that nobody announced */
 
     int64_t step;    /* of the instruction before this one */
+    int64_t highest; /* step so far; 0: none */
+    const ListingLayer **item;       /* order.c: by instruction; or NULL */
+    Arena *peers;                    /* for one step: */
+    VEC(Touch) peer;                 /* touched in it, */
+    int64_t peer_step;               /* this one */
+    uint64_t am_least, am_most; /* bytes of the first active memory that the
+                                 * listing is for, as far as known; 0: not */
+    uint32_t rows_made; /* by the last engine */
+    enum { PUT_UNKNOWN, PUT_LATER, PUT_DONE } placeholders;
     uint64_t busy;   /* units that may still be at work: bit (1 << unit) */
     uint64_t issued; /* cycle: nothing later in the listing starts before */
-    uint64_t done[MAX_UNITS]; /* by unit: cycle when its work ends */
-    uint32_t last[MAX_UNITS]; /* by unit: its last event + 1 */
+    uint64_t done[HW_MAX_UNITS]; /* by unit: cycle when its work ends */
+    uint32_t last_move;          /* the last event of the DMA + 1 */
     VEC(Touch) touched;       /* by busy units */
     VEC(SimEvent) event;
     uint64_t floor;      /* queue.c: cycle before which nothing begins */

@@ -65,7 +65,10 @@ static bool image_is_sane(const Listing *listing, Diag *diag) {
 static const uint64_t all_units = UINT64_MAX;
 
 static uint32_t unit_of(const Run *run, const Work *w) {
-    return w->engine < 0 ? run->spec->n_engines : (uint32_t)w->engine;
+    if (w->engine >= 0)
+        return (uint32_t)w->engine;
+    return w->op == HW_OP_STORE ? insn_unit_of_stores(run->spec)
+                                : insn_unit_of_loads(run->spec);
 }
 
 static void touch(Run *run, const Work *w, const Place *place, bool writes) {
@@ -147,9 +150,11 @@ static void run_insn(Run *run, uint32_t index) {
     run->once = 0;
     run->reads = false;
     run->who = "instruction";
-    if (!work_read(run, &run->listing->insn[index], &work) ||
-        work.op == HW_OP_CONCAT)
+    bool good = work_read(run, &run->listing->insn[index], &work);
+    order_check(run, &work);
+    if (!good || work.op == HW_OP_CONCAT)
         return;
+    order_beside(run, &work);
     if (work.op == HW_OP_HOST || work.op == HW_OP_LAYER) {
         if (run->spec->tiling.queue)
             queue_host(run, &work);
@@ -271,6 +276,7 @@ static void name_uses(Run *run) {
 static void run_all(Run *run) {
     memory_open(run);
     tables_open(run);
+    order_open(run);
     name_uses(run);
     run->read = ARENA_ARRAY(run->arena, uint64_t, run->spec->n_memories);
     run->written = ARENA_ARRAY(run->arena, uint64_t, run->spec->n_memories);
@@ -297,7 +303,8 @@ const SimResult *sim_run(Arena *arena, Diag *diag, const Listing *listing,
     Run run = {.arena = arena,
                .hold = arena_new("simulated memories"),
                .work = arena_new("simulated instruction"),
-               .group = arena_new("simulated step"),
+               .group = arena_new("instructions at work"),
+               .peers = arena_new("simulated step"),
                .blobs = {.arena = arena_new("constants of a layer")},
                .staged_blobs = {.arena = arena_new("weights of a layer")},
                .listing = listing,
@@ -306,6 +313,7 @@ const SimResult *sim_run(Arena *arena, Diag *diag, const Listing *listing,
                .n_inputs = n_inputs,
                .inputs = inputs,
                .step = NO_STEP,
+               .peer_step = NO_STEP,
                .result = ARENA_NEW(arena, SimResult)};
     if (run.options.max_violations == 0)
         run.options.max_violations = MAX_VIOLATIONS;
@@ -313,6 +321,7 @@ const SimResult *sim_run(Arena *arena, Diag *diag, const Listing *listing,
     arena_free(run.hold);
     arena_free(run.work);
     arena_free(run.group);
+    arena_free(run.peers);
     arena_free(run.blobs.arena);
     arena_free(run.staged_blobs.arena);
     arena_free(run.tables.arena);

@@ -34,6 +34,8 @@ typedef bool SimHost(void *context, uint32_t index, const float *const *in,
 typedef struct SimOptions {
     uint64_t seed;         /* for constants and inputs that are missing */
     bool memory_only;      /* no arithmetic: addresses, tags and cycles */
+    bool lax;              /* what is executed alone is judged: tokens that
+                            * follow from others may say anything */
     bool time_only;        /* cycles alone, of a listing known to be right */
     SimObserver *observer; /* or NULL: called after each instruction that
                             * computes, and each host layer's output */

@@ -257,7 +257,7 @@ bool staged_load(Run *run, const Work *w) {
                       .out = span_of(run, place)};
     event.cycles = hwspec_staged_cycles(run->spec, elements);
     event.cost[SIM_TRANSFER] = event.cycles;
-    timeline_add(run, run->spec->n_engines, &event);
+    timeline_add(run, insn_unit_of_loads(run->spec), &event);
     return true;
 }
 

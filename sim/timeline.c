@@ -8,6 +8,8 @@
  */
 #include "sim/engine.h"
 
+#include "base/arith.h"
+
 static void forget(Run *run, uint64_t units) {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < run->touched.n; i++)
@@ -22,7 +24,7 @@ static void forget(Run *run, uint64_t units) {
 }
 
 void timeline_wait(Run *run, uint64_t units) {
-    for (uint32_t unit = 0; unit < run->spec->n_engines + 2; unit++)
+    for (uint32_t unit = 0; unit < HW_MAX_UNITS; unit++)
         if ((units >> unit & 1) && run->done[unit] > run->issued)
             run->issued = run->done[unit];
     run->busy &= ~units;
@@ -39,34 +41,49 @@ static const char *event_what(const Run *run, uint32_t event) {
 /* How long all engines have been idle when an engine starts, and why: the
  * transfer that ended last. */
 static void find_idle(const Run *run, SimEvent *e) {
-    uint32_t dma = run->spec->n_engines;
+    uint32_t engines = run->spec->n_engines;
     uint64_t computed = 0;
-    for (uint32_t unit = 0; unit < dma; unit++)
-        computed = run->done[unit] > computed ? run->done[unit] : computed;
-    if (e->use >= dma || e->start <= computed)
+    for (uint32_t unit = 0; unit < engines; unit++)
+        computed = larger(computed, run->done[unit]);
+    if (e->use >= engines || e->start <= computed)
         return;
     e->idle = e->start - computed;
-    if (run->last[dma])
-        e->behind = event_what(run, run->last[dma] - 1);
+    if (run->last_move)
+        e->behind = event_what(run, run->last_move - 1);
+}
+
+/* Index in run->use: loads and stores are the DMA's. */
+static uint32_t use_of(const Run *run, uint32_t unit) {
+    return unit - (unit >= insn_unit_of_stores(run->spec));
+}
+
+/* When the unit can begin: loads and stores take the same wires in turn. */
+static uint64_t free_at(const Run *run, uint32_t unit) {
+    uint32_t loads = insn_unit_of_loads(run->spec);
+    uint32_t stores = insn_unit_of_stores(run->spec);
+    if (unit != loads && unit != stores)
+        return run->done[unit];
+    return larger(run->done[loads], run->done[stores]);
 }
 
 void timeline_add(Run *run, uint32_t unit, const SimEvent *event) {
     SimEvent e = *event;
     e.name = run->who;
     e.insn = run->insn;
-    e.use = unit;
-    e.start = run->issued > run->done[unit] ? run->issued : run->done[unit];
+    e.use = use_of(run, unit);
+    e.start = larger(run->issued, free_at(run, unit));
     find_idle(run, &e);
     run->issued = e.start;
     run->done[unit] = e.start + e.cycles;
     if (run->done[unit] > run->result->cycles)
         run->result->cycles = run->done[unit];
     run->busy |= UINT64_C(1) << unit;
-    run->use[unit].cycles += e.cycles;
-    run->use[unit].instructions++;
+    run->use[e.use].cycles += e.cycles;
+    run->use[e.use].instructions++;
     run->result->weights_read += e.weights;
     run->result->busy += e.busy;
     run->result->transfer += e.cost[SIM_TRANSFER] + e.fetched;
     vec_push(run->arena, &run->event, e);
-    run->last[unit] = run->event.n;
+    if (e.use == run->spec->n_engines)
+        run->last_move = run->event.n;
 }

@@ -36,10 +36,6 @@ bool op_is_average(HwOp op) {
     return op == HW_OP_POOL_AVG || op == HW_OP_CONV_POOL_AVG;
 }
 
-static bool is_binary(HwOp op) {
-    return op == HW_OP_ADD || op == HW_OP_MUL || op == HW_OP_MAX;
-}
-
 static bool is_move(HwOp op) {
     return op == HW_OP_LOAD || op == HW_OP_STORE;
 }
@@ -309,8 +305,9 @@ static void read_sizes(Reader *r, Work *w) {
 
 /* ---- places ---- */
 
-/* A second input that says nothing is replicated as the first one is. */
-static Repl read_repl(Reader *r, HwOperand operand, bool part) {
+/* As the instruction says. A second input that says nothing is replicated as
+ * the first one is. */
+static Repl said_repl(Reader *r, HwOperand operand, bool part) {
     const HwField own[] = {HW_F_IN_FULL, HW_F_IN_REPL, HW_F_IN_UNITS,
                            HW_F_IN_WIDTH};
     const HwField parent[] = {HW_F_IN_PART_FULL, HW_F_IN_PART_REPL,
@@ -322,7 +319,12 @@ static Repl read_repl(Reader *r, HwOperand operand, bool part) {
         bool as_first = operand == HW_IN2 && !r->f->set[field];
         v[i] = number(r, as_first ? in : field, 0, 0, MAX_FIELD);
     }
-    Repl repl = {v[0], v[1], v[2], v[3]};
+    return (Repl){v[0], v[1], v[2], v[3]};
+}
+
+/* All zero without copies. */
+static Repl read_repl(Reader *r, HwOperand operand, bool part) {
+    Repl repl = said_repl(r, operand, part);
     bool copied = repl.sections && repl.units && repl.width;
     return copied ? repl : (Repl){0};
 }
@@ -410,6 +412,10 @@ static bool read_spot(Reader *r, const Work *w, HwOperand operand,
     uint32_t whole = number(r, HW_FIELD_OF(operand, PART_C), 0, 0, MAX_SIZE);
     uint32_t least = spot.part_c + spot.c;
     spot.whole.c = whole ? whole : least; /* older texts do not say */
+    if (whole) {
+        spot.said = spot.whole;
+        spot.said.repl = said_repl(r, operand, true);
+    }
     *out = spot;
     bool ok = r->ok && step_back(r, &spot);
     out->offset = spot.offset;
@@ -440,11 +446,23 @@ static bool place_operand(Reader *r, const Work *w, HwOperand operand,
 }
 
 static bool place_operands(Reader *r, Work *w) {
-    w->has_in2 = is_binary(w->op);
+    w->has_in2 = insn_is_binary(w->op);
     bool ok = place_operand(r, w, HW_IN, "input", &w->in, &w->in_at);
     if (w->has_in2)
         ok &= place_operand(r, w, HW_IN2, "second input", &w->in, &w->in2_at);
     return place_operand(r, w, HW_OUT, "output", &w->out, &w->out_at) && ok;
+}
+
+/* A load brings into active memory what a store takes out of it. */
+static bool moves_across(Reader *r, const Work *w) {
+    const HwMemory *m = r->run->spec->memory;
+    bool from = m[w->in_at.memory].role == HW_ACTIVE;
+    bool to = m[w->out_at.memory].role == HW_ACTIVE;
+    if (from == (w->op == HW_OP_STORE) && to == (w->op == HW_OP_LOAD))
+        return true;
+    fault(r->run, "a %s from %s to %s", hw_op_name[w->op],
+          m[w->in_at.memory].name, m[w->out_at.memory].name);
+    return false;
 }
 
 /* Of a move the side in active memory holds just the rows, or columns of them,
@@ -466,7 +484,8 @@ static bool read_move(Reader *r, Work *w) {
            place_operand(r, w, HW_IN, "source", load ? &w->in : &held,
                          &w->in_at) &&
            place_operand(r, w, HW_OUT, "destination", load ? &held : &w->in,
-                         &w->out_at);
+                         &w->out_at) &&
+           moves_across(r, w);
 }
 
 /* ---- weights ---- */
@@ -544,12 +563,17 @@ uint32_t work_operands(const Work *w, Operand out[4]) {
 
 /* ---- the rest ---- */
 
+/* Byte of the first active memory; 0 where the row does not say. */
 static uint64_t buffer_byte(Reader *r, HwField field) {
     const HwMemory *m = &r->run->spec->memory[0];
-    if (!r->f->set[field] || r->f->num[field] < (int64_t)m->base)
-        return 0;
-    uint64_t units = (uint64_t)r->f->num[field] - m->base;
-    return units > m->size / m->unit ? m->size : units * m->unit;
+    int64_t at = r->f->set[field] ? r->f->num[field] : (int64_t)m->base;
+    uint64_t units = (uint64_t)at - m->base;
+    if (at >= (int64_t)m->base && units <= m->size / m->unit)
+        return units * m->unit;
+    fault(r->run, "%s is %" PRId64 ", outside %s", hw_field_name[field], at,
+          m->name);
+    r->ok = false;
+    return 0;
 }
 
 /* Tiles of channels are of convolutions without groups, or depthwise: then of
@@ -578,7 +602,10 @@ static void read_tiling(Reader *r, Work *w) {
     w->tile.buffer[0] = buffer_byte(r, HW_F_TILE_BUFFER0);
     w->tile.buffer[1] = buffer_byte(r, HW_F_TILE_BUFFER1);
     w->tile.c = number(r, HW_F_TILE_C, 0, 0, MAX_SIZE);
-    w->tile.in_c = number(r, HW_F_TILE_IN_C, w->in.c, 1, MAX_SIZE);
+    uint32_t least = w->tile.c > 0; /* without tiles of channels: 0, all */
+    w->tile.in_c = number(r, HW_F_TILE_IN_C, w->in.c, least, MAX_SIZE);
+    if (!w->tile.in_c)
+        w->tile.in_c = w->in.c;
     w->tile.weights_stay = flag(r->f, HW_F_TILE_STAYS);
     w->tile.weights[0] = buffer_byte(r, HW_F_TILE_WEIGHTS0);
     w->tile.weights[1] = buffer_byte(r, HW_F_TILE_WEIGHTS1);
@@ -599,7 +626,8 @@ static const char *without_tile(Run *run, const char *name, uint32_t *tile) {
 
 static void find_names(Run *run, const HwFields *f, Work *w) {
     w->name = f->set[HW_F_NAME] && f->str[HW_F_NAME] ? f->str[HW_F_NAME] : "";
-    if (!*w->name)
+    w->is_named = *w->name;
+    if (!w->is_named)
         w->name = hw_op_name[w->op];
     bool own = f->set[HW_F_CONV_NAME] && f->str[HW_F_CONV_NAME];
     w->layer =
@@ -655,6 +683,40 @@ static int32_t engine_of(const HwSpec *spec, const HwFields *f, HwOp op) {
     return engine >= 0 ? engine : hwspec_engine(spec, op);
 }
 
+static bool read_run(Reader *r, Work *w) {
+    w->engine = engine_of(r->run->spec, r->f, w->op);
+    if (w->engine < 0) {
+        fault(r->run, "no engine runs %s", hw_op_name[w->op]);
+        return false;
+    }
+    read_act(r, w);
+    read_flags(r->f, w);
+    read_sizes(r, w);
+    read_tiling(r, w);
+    w->in_repl = read_repl(r, HW_IN, false);
+    return r->ok && check_effort(r, w) && check_sizes(r, w) &&
+           place_operands(r, w) && read_staged(r, w);
+}
+
+static bool read_work(Reader *r, Work *w) {
+    switch (w->op) {
+    case HW_OP_HOST:
+    case HW_OP_LAYER:
+        return true;
+    case HW_OP_CONCAT:
+        if (r->f->set[HW_F_OUT_C])
+            w->out = read_extent(r, HW_OUT, (Extent){1, 1, 1});
+        return r->ok;
+    case HW_OP_LOAD_WEIGHTS:
+        return read_load_weights(r, w);
+    case HW_OP_LOAD:
+    case HW_OP_STORE:
+        return read_move(r, w);
+    default:
+        return read_run(r, w);
+    }
+}
+
 bool work_read(Run *run, const HwInsn *insn, Work *out) {
     HwFields fields;
     insn_fields(run->spec, insn, &fields);
@@ -665,25 +727,11 @@ bool work_read(Run *run, const HwInsn *insn, Work *out) {
     out->has_waits = insn_waits(run->spec, &fields, &out->waits);
     find_names(run, &fields, out);
     run->who = out->name;
-    if (out->op == HW_OP_HOST || out->op == HW_OP_LAYER ||
-        out->op == HW_OP_CONCAT)
-        return true;
-    if (out->op == HW_OP_LOAD_WEIGHTS)
-        return read_load_weights(&r, out);
-    if (is_move(out->op))
-        return read_move(&r, out);
-    out->engine = engine_of(run->spec, &fields, out->op);
-    if (out->engine < 0) {
-        fault(run, "no engine runs %s", hw_op_name[out->op]);
+    if (!read_work(&r, out))
         return false;
-    }
-    read_act(&r, out);
-    read_flags(&fields, out);
-    read_sizes(&r, out);
-    read_tiling(&r, out);
-    out->in_repl = read_repl(&r, HW_IN, false);
-    return r.ok && check_effort(&r, out) && check_sizes(&r, out) &&
-           place_operands(&r, out) && read_staged(&r, out);
+    if (!run->options.time_only && !run->options.lax)
+        fields_judge(run, insn, &fields, out);
+    return true;
 }
 
 /* ---- windows ---- */

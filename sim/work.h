@@ -42,6 +42,7 @@ typedef struct Work {
     int32_t engine;
     int64_t step;
     const char *name;  /* with #k for a tile, or for channels from k on */
+    bool is_named;     /* the instruction says so */
     const char *layer; /* of its constants */
     uint32_t first;    /* k, else 0 */
     Window conv[2], pool[2];
@@ -91,6 +92,11 @@ bool op_is_average(HwOp op);
 /* False, with a violation, if the instruction makes no sense; it is then
  * skipped. HOST and CONCAT only get op, step, name. */
 bool work_read(Run *run, const HwInsn *insn, Work *out);
+
+/* fields.c: reports each token that says something else than what follows from
+ * the rest of the instruction. */
+void fields_judge(Run *run, const HwInsn *insn, const HwFields *fields,
+                  const Work *work);
 
 /* Products that making `made` from `channels` channels takes. */
 uint64_t window_products(const Window window[2], uint32_t channels,

@@ -21,12 +21,15 @@ makes. Kinds of tests:
          programs of docs/bundle.md
   kernels  tests/kernels.py: kernels of random shapes on each processor
   llvm   tests/llvm.py: with --long, native code by every LLVM that Debian has
+  mutate_listing  tests/mutate_listing.py: no token of a listing can be changed
+         unseen
   cycles tests/cycles.py: what never costs cycles; recorded ones no fewer
   overlap  tests/overlap.py: transfers in the steps of layers; races refused
   images  tests/images.py: several images one behind the other
   rings  tests/rings.py: least memory without spills where rows roll
   staged  tests/staged.py: weights in active memory, loaded ahead
   weights  tests/weights.py: plans that count weights, beside Vela's
+  budget tests/budget.py: searches end, plans are legal, advice is right
   depth  tests/depth.py: groups of layers that spread pixels
   least  tests/least.py: what would do where nothing fits, and what not
   explained  tests/explained.py: --explain adds up, and has a reason for each
@@ -36,9 +39,10 @@ makes. Kinds of tests:
   layout_mutants  tests/layout_mutants.py: mistakes in layout.c are noticed
   names  tests/names.py: names, links and sizes in models that mean harm
   couples  tests/couples.py: layers that pass slabs of channels to the next
-  never_worse tests/never_worse.py: more memory, neither more bytes nor cycles
+  promise  tests/promise.py: a larger memory gets no worse plan
   small_memories  tests/small_memories.py: random networks in less memory than
          they take
+  farm  tests/farm.py: random networks on random machines
   residency  tests/residency.py: never more bytes over DDR than LRU moves
   mutants  tests/mutants.py: how it makes mutants; with --long, whether these
          tests notice 200 small mistakes in the sources
@@ -58,7 +62,7 @@ import time
 
 JOBS = os.cpu_count() or 1
 # These begin, so that nothing else waits for them in the end.
-SLOW = ("never_worse", "e2e", "onnx_testdata", "least", "staged",
+SLOW = ("e2e", "onnx_testdata", "least", "staged",
         "build-asan: alloc_test_plan_depth",
         "build-asan: alloc_test_plan_sweep", "build-asan: alloc_test_bound",
         "build-asan: sched_test_model", "build: alloc_test_plan_depth",
@@ -93,6 +97,7 @@ def scripts(long):
             "hostile",
             "orders",
             "recorded",
+            "mutate_listing",
             "cli",
             "library",
             "lint",
@@ -106,13 +111,15 @@ def scripts(long):
             "images",
             "rings",
             "staged",
+            "budget",
             "depth",
             "least",
             "explained",
             "slabs", "couples", "layouts", "layout_mutants", "names",
-            "never_worse",
+            "promise",
             "residency",
             "small_memories",
+            "farm",
             "tiles", "nests",
             "weights",
             "placements",
@@ -156,7 +163,7 @@ def main():
                   f"{used:.1f} of processors)",
                   flush=True)
             if not good or name.startswith("truth") or name in (
-                    "e2e", "onnx_testdata", "recorded"):
+                    "e2e", "onnx_testdata", "recorded", "mutate_listing"):
                 lines = output.rstrip().split("\n")
                 print("\n".join("    " + line for line in lines), flush=True)
     print(f"{passed} passed, {failed} failed")

@@ -33,7 +33,7 @@ PUBLIC = {
     "pack/pack.h", "pack/csv.h", "pack/flippable.h", "pack/memo.h",
     "pack/packers.h", "geometry/geometry.h", "geometry/tile_loops.h",
     "plan/plan.h", "plan/access.h", "plan/cost.h", "plan/issue_queue.h",
-    "plan/placements.h",
+    "plan/objective.h", "plan/placements.h",
     "alloc/alloc.h", "alloc/search/replication.h",
     "codegen/listing.h", "codegen/codegen.h", "sim/sim.h",
     "native/native.h", "native/program.h", "native/maker.h",

@@ -59,7 +59,8 @@ def wide(folder):
 def run(command, network, machine, size, *more):
     done = subprocess.run(
         [AMPHORA, command, os.path.join("examples", network + ".prototxt"),
-         "-t", machine, "--json", "--set", f"memories.am.size={size}", *more],
+         "-t", machine, "--json", "--set", f"memories.am.size={size}",
+         "--objective", "bytes", "--set", "tiling.weights_stay=true", *more],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
     return json.loads(done.stdout) if done.returncode == 0 else None
 

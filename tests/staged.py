@@ -87,8 +87,7 @@ def u_net():
 
 
 OWN = {TRANSPOSED: (transposed(), []), MEMBERS: (members(), []),
-       SLOW: (u_net(), ["--set", "memories.ddr.bandwidth=4GB/s",
-                        "--set", "memories.ddr.planned_bandwidth=4GB/s"])}
+       SLOW: (u_net(), ["--set", "memories.ddr.bandwidth=4GB/s"])}
 
 
 def run(command, network, size, *more, machine=MACHINE):

@@ -2,7 +2,7 @@
 """tiles.py - single layers against the bound of bench/tiles.py at 512 KiB.
 
 Every convolution of three networks alone, four with --long, planned for the fewest bytes
-(tiling.bytes_alone), its listing run and verified by value; the sums over a
+(--objective bytes), its listing run and verified by value; the sums over a
 network stay within the figures of the field.
 """
 import os

@@ -13,8 +13,8 @@
 #ifndef ALLOC_ALIAS_DECISIONS_H
 #define ALLOC_ALIAS_DECISIONS_H
 
-#include "base/memo.h"
 #include "alloc/alloc.h"
+#include "base/memo.h"
 
 typedef enum Origin {
     FROM_INPUT,  /* the network's input: in the input memory */
@@ -218,8 +218,7 @@ typedef struct Work {
     Mode *mode;        /* by node */
     uint32_t *unit_of; /* by tensor; NONE */
     VEC(Unit) unit;
-    bool lends;      /* concat_holes.c has done it */
-    uint64_t *later; /* by buffer: as in Placement; NULL: none is */
+    bool lends; /* concat_holes.c has done it */
     VEC(Relay) relay;
     VEC(Group) group;
     uint32_t *relay_rows; /* by tensor: rows that a relay takes at a time */
@@ -239,7 +238,8 @@ typedef struct Work {
     uint32_t low;         /* volumes stay where rows of them are read, of which
                            * little is there at a time: of active memory one
                            * part in so many; 0: none stays */
-    uint32_t narrow;      /* most rows, or columns, of a group's run; 0: any */
+    bool weights_count;   /* a byte of weights counts as one of a tensor */
+    bool loose;           /* groups may have several results */
     uint32_t runs;        /* groups roll so that transfers hide behind so many
                            * runs of their layers; 0: not for that */
     bool settled;         /* modes_settle, when the Work was made */

@@ -316,8 +316,6 @@ KnownGroups *known_groups_new(Arena *arena);
 /* Whether steps [first, end) make something that nobody reads there, but for
  * the last. */
 bool group_has_loose_end(const Work *w, uint32_t first, uint32_t end);
-/* Groups that roll add no more at a time than Work.narrow says. */
-void groups_narrow(Work *w);
 /* Sets the modes of their nodes; false if a concat stands in the way. */
 bool groups_apply(Work *w);
 

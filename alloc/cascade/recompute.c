@@ -214,19 +214,35 @@ static void stripe_round(uint32_t q, Stripe *stripe) {
     stripe->rows = (end + q - 1) / q * q - stripe->row;
 }
 
+/* Of a result that nobody reads in the group: the stripe's part of it, as large
+ * as the stripe's part of the last result. */
+static void take_share(const Work *w, const Group *g, uint32_t i,
+                       uint32_t index, Stripe *stripe) {
+    uint64_t h = plan_volume(w->g, held_tensor(w, g, i)).h;
+    uint64_t n = group_stripes(w, g);
+    stripe[i].row = (uint32_t)(h * index / n);
+    stripe[i].rows = (uint32_t)(h * (index + 1) / n) - stripe[i].row;
+}
+
+static void take_last(const Work *w, const Group *g, uint32_t index,
+                      Stripe *stripe) {
+    uint32_t i = g->end - g->first - 1, row = index * g->rows;
+    uint32_t h = plan_volume(w->g, held_tensor(w, g, i)).h;
+    stripe[i].row = row;
+    stripe[i].rows = g->rows < h - row ? g->rows : h - row;
+}
+
 bool stripe_make(const Work *w, const Group *g, uint32_t index,
                  Stripe *stripe) {
     uint32_t n = g->end - g->first;
     for (uint32_t i = n; i-- > 0;) {
         NodeId id = group_node(w, g, i);
-        uint32_t h = plan_volume(w->g, graph_node(w->g, id)->out[0]).h;
-        if (i + 1 == n) {
-            uint32_t row = index * g->rows;
-            stripe[i].row = row;
-            stripe[i].rows = g->rows < h - row ? g->rows : h - row;
-        } else if (!rows_wanted(w, g, i, stripe)) {
+        if (i + 1 == n)
+            take_last(w, g, index, stripe);
+        else if (!rows_wanted(w, g, i, stripe))
+            take_share(w, g, i, index, stripe);
+        if (!stripe[i].rows)
             return false;
-        }
         stripe_round(group_quantum(w, g, i), &stripe[i]);
         stripe[i].need =
             needed(w, id, stripe[i].row, stripe[i].rows, reads_inner(w, g, id));

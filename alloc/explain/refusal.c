@@ -2,8 +2,8 @@
  * short, and a remedy.
  *
  * Input: the work as it got stuck. Output: one error with notes.
- * The size that would do is found by planning again with it, so it is never
- * promised in vain.
+ * The size that would do is that of a plan which was made and judged, and the
+ * one that would not was tried as well (advice.c).
  */
 #include "alloc/weights/weights.h"
 #include "alloc/work.h"
@@ -279,85 +279,59 @@ static uint64_t lcm(uint64_t a, uint64_t b) {
     return a / x * b;
 }
 
-/* Sizes that the first active memory could have are multiples of this. */
-static uint64_t size_granule(const HwMemory *m) {
+uint64_t size_granule(const HwMemory *m) {
     uint64_t step = lcm(m->align ? m->align : 1, m->unit ? m->unit : 1);
     return lcm(step, m->buffers ? m->buffers : 1);
 }
 
-/* In `less` bytes there is known to be no plan. */
-static bool would_fit(const Work *w, uint64_t size, uint64_t less) {
+/* Who is asked for sizes, and how long. */
+typedef struct Adviser {
+    const Work *w;
+    PlanOptions options;
+    Budget guesses, plans;
+} Adviser;
+
+static bool seems_to_fit(void *context, uint64_t size) {
+    Adviser *a = context;
+    const Work *w = a->w;
+    if (budget_spent(&a->guesses))
+        return false;
     Arena *arena = arena_new("remedy");
-    bool same = w->spec->tiling.kind != HW_TILING_HARDWARE;
     bool fits = plan_exists(w->schedule, spec_within(arena, w->spec, size),
-                            w->options, w->once, same ? less : 0);
+                            &a->options, w->once);
     arena_free(arena);
     return fits;
 }
 
-/* Sizes in `step` bytes: one that does not do, and a larger one that does. */
-typedef struct Between {
-    uint64_t step, too_small, enough;
-} Between;
-
-static void halve(const Work *w, Between *b, uint32_t times) {
-    for (uint32_t i = 0; i < times && b->too_small + 1 < b->enough; i++) {
-        uint64_t mid = b->too_small + (b->enough - b->too_small) / 2;
-        bool fits = would_fit(w, mid * b->step, b->too_small * b->step);
-        *(fits ? &b->enough : &b->too_small) = mid;
-    }
+static bool would_do(void *context, uint64_t size) {
+    Adviser *a = context;
+    return plan_would_do(a->w->options->asked, &a->plans, size);
 }
 
-/* What lies highest may end within the last granule: the same in steps of
- * addresses. */
-static void size_within(const Work *w, Between *b) {
-    enum { FINE = 12 };
+/* Sizes of the first memory that were tried, of which the larger one would do;
+ * about `enough` bytes are looked at first. What lies highest may end within
+ * the last granule; of many steps sizes are known to a KiB. */
+static SizeAdvice size_that_fits(const Work *w, uint64_t enough) {
+    enum { GUESSES = 48, TRIES = 16, MOST_STEPS = 300 };
     const HwMemory *m = &w->spec->memory[0];
-    uint64_t step = lcm(m->unit ? m->unit : 1, m->buffers ? m->buffers : 1);
-    uint64_t parts = b->step / step, enough = b->enough * parts - 1;
-    if (parts < 2 || b->too_small + 1 < b->enough ||
-        !would_fit(w, enough * step, b->too_small * b->step))
-        return;
-    *b = (Between){step, b->too_small * parts, enough};
-    halve(w, b, FINE);
-}
-
-/* Sizes of the first memory next to each other, of which the larger one would
- * do; as near as a search of a few plans comes, below `enough`, or above it if
- * need be. False if none does. */
-static bool size_that_fits(const Work *w, uint64_t enough, Between *b) {
-    enum { DOUBLINGS = 6, HALVINGS = 12, FINE = 12, MOST_STEPS = 300 };
-    uint64_t granule = size_granule(&w->spec->memory[0]);
-    *b = (Between){.step = lcm(1024, granule)};
-    b->too_small = w->spec->memory[0].size / b->step;
-    b->enough = (enough + b->step - 1) / b->step;
-    if (b->enough <= b->too_small)
-        b->enough = b->too_small + 1;
-    if (b->enough > UINT32_MAX)
-        return false;
-    for (uint32_t tries = 0;
-         !would_fit(w, b->enough * b->step, b->too_small * b->step); tries++) {
-        if (tries == DOUBLINGS)
-            return false;
-        b->too_small = b->enough;
-        b->enough *= 2;
-    }
-    halve(w, b, HALVINGS);
-    if (b->too_small + 1 < b->enough || w->schedule->n_steps > MOST_STEPS)
-        return true;
-    uint64_t parts = b->step / granule;
-    *b = (Between){granule, b->too_small * parts, b->enough * parts};
-    halve(w, b, FINE);
-    size_within(w, b);
-    return true;
-}
-
-/* The same beside weights. */
-static bool size_staged(const Work *w, Between *b) {
-    uint64_t granule = size_granule(&w->spec->memory[0]);
-    uint64_t n = staged_least(w->schedule, w->options) / granule;
-    *b = (Between){granule, n - (n > 0), n};
-    return n > 0;
+    Adviser a = {.w = w, .options = *w->options};
+    a.guesses = budget_of(BUDGET_GUESS, w->schedule->n_steps);
+    a.plans = budget_of(BUDGET_ADVICE, w->schedule->n_steps);
+    a.options.budget = &a.guesses;
+    uint64_t fine = lcm(m->unit ? m->unit : 1, m->buffers ? m->buffers : 1);
+    SizeSearch search = {.step = size_granule(m),
+                         .fine = fine,
+                         .fails = m->size,
+                         .guess = enough,
+                         .seems = seems_to_fit,
+                         .does = would_do,
+                         .context = &a,
+                         .budget = &a.plans,
+                         .guesses = GUESSES,
+                         .tries = TRIES};
+    if (w->schedule->n_steps > MOST_STEPS)
+        search.step = search.fine = lcm(1024, size_granule(m));
+    return advise_size(&search);
 }
 
 static bool by_planks(const Work *w, NodeId id) {
@@ -498,9 +472,9 @@ static const char *of_images(const Work *w) {
 
 /* What is in the way in a little less: another step, or the listing's length.
  */
-static void note_last(Diag *diag, const Work *w, const Between *b) {
+static void note_last(Diag *diag, const Work *w, const SizeAdvice *b) {
     Arena *arena = arena_new("last");
-    const HwSpec *spec = spec_within(arena, w->spec, b->too_small * b->step);
+    const HwSpec *spec = spec_within(arena, w->spec, b->too_small);
     Work *less = work_new(arena, w->schedule, spec, w->options, w->once);
     Plan plan = {0};
     Problem p = {0};
@@ -513,7 +487,7 @@ static void note_last(Diag *diag, const Work *w, const Between *b) {
         uint64_t sum = stuck_in_tiles(less, &least) ? least.bytes
                                                     : needed_at(less, &p, time);
         if (less->stuck != w->stuck && sum > active_bytes(less) &&
-            sum <= b->enough * b->step)
+            sum <= b->enough)
             diag_note(diag, step_loc(less), "step %u (%s) needs that: %s bytes",
                       less->stuck + 1, step_node(less),
                       with_commas(w->arena, sum));
@@ -527,27 +501,27 @@ static void note_last(Diag *diag, const Work *w, const Between *b) {
     arena_free(arena);
 }
 
-/* Sizes next to each other, if they are found. */
-static void find_size(Work *w, uint64_t short_of, Between *b) {
+/* Sizes of which the larger one would do. */
+static void find_size(Work *w, uint64_t short_of, SizeAdvice *b) {
     const HwMemory *m = &w->spec->memory[0];
-    bool next =
-        (w->options->aside ? size_staged(w, b)
-                           : size_that_fits(w, m->size + short_of, b)) &&
-        b->too_small && b->too_small + 1 == b->enough;
-    w->would_do = next ? b->enough * b->step : 0;
+    *b = w->options->aside ? size_staged(w->options->asked)
+                           : size_that_fits(w, m->size + short_of);
+    w->would_do = b->too_small ? b->enough : 0;
 }
 
-static void note_size(Diag *diag, const Work *w, const Between *b) {
-    const HwMemory *m = &w->spec->memory[0];
-    uint64_t enough = b->enough * b->step, too_small = b->too_small * b->step;
-    if (w->would_do)
+void note_advice(Arena *arena, Diag *diag, const char *memory, SizeAdvice b) {
+    if (b.enough && b.too_small)
         diag_note(diag, (Loc){0},
-                  "--set memories.%s.size=%s would do; %s would not", m->name,
-                  size_text(w->arena, enough, too_small),
-                  size_text(w->arena, too_small, enough));
-    else if (b->enough)
-        diag_note(diag, (Loc){0}, "--set memories.%s.size=%s would do", m->name,
-                  size_text(w->arena, enough, 0));
+                  "--set memories.%s.size=%s would do; %s would not", memory,
+                  size_text(arena, b.enough, b.too_small),
+                  size_text(arena, b.too_small, b.enough));
+    else if (b.enough)
+        diag_note(diag, (Loc){0}, "--set memories.%s.size=%s would do", memory,
+                  size_text(arena, b.enough, 0));
+}
+
+static void note_size(Diag *diag, const Work *w, const SizeAdvice *b) {
+    note_advice(w->arena, diag, w->spec->memory[0].name, *b);
     if (w->would_do && !w->options->aside)
         note_last(diag, w, b);
 }
@@ -671,7 +645,7 @@ void explain(Diag *diag, Work *w, const Problem *p, const PlanResult *result) {
     Need need = need_at(w, p, time);
     uint64_t sum = tiled ? least.bytes : need.bytes;
     bool other = sum > active_bytes(w);
-    Between b = {0};
+    SizeAdvice b = {0};
     if (!w->options->no_remedy)
         find_size(w, other ? sum - active_bytes(w) : 0, &b);
     if (tiled)
@@ -696,7 +670,7 @@ void explain_length(Diag *diag, Work *w, uint32_t instructions) {
                "does not fit: the listing has %u instructions; %s holds %u%s",
                instructions, w->spec->machine, w->spec->max_instructions,
                of_images(w));
-    Between b = {0};
+    SizeAdvice b = {0};
     if (w->options->no_remedy)
         return;
     find_size(w, 0, &b);

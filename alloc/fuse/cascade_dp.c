@@ -23,7 +23,7 @@ typedef struct Price {
 /* `weights`: elements that are read, again and again by what runs in parts. */
 static Price price_of(const Work *w, uint64_t moved, uint64_t weights,
                       uint64_t work) {
-    if (w->spec->tiling.weights_move)
+    if (w->weights_count)
         return (Price){moved + weights * w->spec->element, work};
     return (Price){moved, w->spec->tiling.rings ? weights : work};
 }
@@ -301,8 +301,10 @@ static bool group_from(Search *s, uint32_t first, uint32_t end) {
 bool group_has_loose_end(const Work *w, uint32_t first, uint32_t end) {
     Group g = {.first = first, .end = end};
     for (uint32_t i = 0; i + 1 < end - first; i++) {
-        TensorId t = graph_node(w->g, group_node(w, &g, i))->out[0];
-        if (group_last_use(w, &g, t) == first + i)
+        NodeId id = group_node(w, &g, i);
+        TensorId t = graph_node(w->g, id)->out[0];
+        if ((!w->loose || is_placed(w, id)) &&
+            group_last_use(w, &g, t) == first + i)
             return true;
     }
     return false;
@@ -402,6 +404,7 @@ uint32_t groups_choose(Work *w, uint64_t budget) {
 typedef struct Known {
     uint64_t total, budget, thrift;
     uint32_t apart, runs, haste;
+    bool weights_count, loose;
     uint32_t n;
     const Group *group;
 } Known;
@@ -423,13 +426,16 @@ static Known known_as(const Work *w, uint64_t budget) {
                    .thrift = w->thrift,
                    .apart = w->apart,
                    .runs = w->runs,
-                   .haste = w->haste};
+                   .haste = w->haste,
+                   .weights_count = w->weights_count,
+                   .loose = w->loose};
 }
 
 static bool asks_same(const Known *a, const Known *b) {
     return a->total == b->total && a->budget == b->budget &&
            a->thrift == b->thrift && a->apart == b->apart &&
-           a->runs == b->runs && a->haste == b->haste;
+           a->runs == b->runs && a->haste == b->haste &&
+           a->weights_count == b->weights_count && a->loose == b->loose;
 }
 
 static bool equal_groups(const Group *a, const Group *b, uint32_t n) {
@@ -481,21 +487,6 @@ uint32_t groups_known(Work *w, uint64_t budget) {
     w->chosen = k.group = same_groups(w, &k);
     vec_push(known->arena, &known->at, k);
     return k.n;
-}
-
-void groups_narrow(Work *w) {
-    for (uint32_t i = 0; i < w->group.n && w->narrow; i++) {
-        Group *g = &w->group.at[i], tiles = *g;
-        RollCost cost;
-        if (g->rolls && !g->cols && w->spec->tiling.lines)
-            tiles.rows = tiles.cols = roll_columns(w, *g, w->total, &cost);
-        if (tiles.cols)
-            *g = tiles;
-        if (!g->rolls || g->rows <= w->narrow)
-            continue;
-        g->rows = w->narrow;
-        g->cols = g->cols ? w->narrow : 0;
-    }
 }
 
 /* ---- into modes ---- */

@@ -136,11 +136,3 @@ uint64_t node_work(const Work *w, NodeId id) {
     const Node *node = graph_node(w->g, id);
     return row_work(w->g, node) * plan_volume(w->g, node->out[0]).h;
 }
-
-uint64_t weights_once(const Work *w) {
-    uint64_t sum = 0;
-    for (NodeId id = {0}; id.i < w->g->node.n; id.i++)
-        sum += weight_reads(w->spec, w->g, graph_node(w->g, id),
-                            w->legal[id.i].engine);
-    return sum;
-}

@@ -856,4 +856,5 @@ void problem_make(Work *w, Problem *p) {
     for (uint32_t m = 0; m < w->spec->n_active; m++)
         p->p.pool[m] = pool_of(&w->spec->memory[m]);
     p->p.buf = p->buf.at;
+    budget_take(w->options->budget, p->buf.n + 1);
 }

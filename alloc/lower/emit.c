@@ -32,7 +32,6 @@ uint32_t emit_outside(Emit *e, TensorId t, uint32_t region, uint32_t part_c) {
 uint32_t emit_place(Emit *e, uint32_t buf, uint64_t at, Placement p) {
     p.memory = (uint32_t)e->result->pool[buf];
     p.offset = e->result->offset[buf] + at;
-    p.later = e->w->later ? e->w->later[buf] : 0;
     p.buffer = buf;
     p.bytes = layout_bytes(e->w->spec->memory[p.memory].layout, &p.whole);
     p.n_c = plan_volume(e->w->g, p.tensor).c;
@@ -150,7 +149,8 @@ static bool runs_beside(const Emit *e, const Action *a) {
 /* Concats and layers of the host may not be in the listing. */
 bool emit_gives_up(Emit *e) {
     uint32_t most = e->w->spec->max_instructions, unlisted = e->w->g->node.n;
-    e->w->gave_up = e->w->brief && most && e->action.n > most + unlisted;
+    e->w->gave_up = (e->w->brief && most && e->action.n > most + unlisted) ||
+                    budget_spent(e->w->options->budget);
     return e->w->gave_up;
 }
 
@@ -165,6 +165,7 @@ void emit_action(Emit *e, Action a) {
         a.step = input && shares ? e->w->spec->input_step : e->number++;
     use_regions(e, &a);
     vec_push(e->arena, &e->action, a);
+    budget_take(e->w->options->budget, 1);
 }
 
 void emit_move(Emit *e, ActionKind kind, uint32_t from, uint32_t to,

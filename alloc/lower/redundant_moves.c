@@ -4,10 +4,7 @@
  * these without loads of rows into the very bytes in which an action has left
  * them, and without what is stored for nobody else. What a group makes last is
  * stored, and loaded by what comes next, which may have got the same place.
- * Invariants: never more bytes; what is not sure to be there is loaded. Places
- * depend on chance: so nothing is left out where plans are weighed before they
- * are finished, by bytes alone or in several memories, and a smaller memory
- * might move fewer.
+ * Invariants: never more bytes; what is not sure to be there is loaded.
  */
 #include "alloc/lower/emit.h"
 
@@ -122,8 +119,7 @@ static void close_up(Emit *e, const bool *drop) {
 void emit_drop_needless(Emit *e) {
     Needless n = {.e = e};
     const HwSpec *spec = e->w->spec;
-    if (spec->tiling.kind != HW_TILING_SOFTWARE || spec->n_active > 1 ||
-        !time_counts(e->w->schedule, e->w->options))
+    if (spec->tiling.kind != HW_TILING_SOFTWARE)
         return; /* tiles pass through active memory, too */
     n.drop = ARENA_ARRAY(e->arena, bool, e->action.n + 1);
     n.seen = ARENA_ARRAY(e->arena, bool, e->w->g->tensor.n + 1);

@@ -33,14 +33,10 @@ uint32_t overlap_tries(const Plan *plan, uint32_t most);
  * bytes in other ways than by their buffer may then be wrong. */
 void resettle(Arena *arena, Plan *plan, uint32_t images);
 
-/* slower.c: the plan takes up to `most` cycles. If these are less than `least`,
- * or it took that many, it takes as little more than that as can be. */
-void slow_down(Arena *arena, Plan *plan, uint64_t least, uint64_t most);
-
 /* row_slices.c: lets layers run by slices of rows, where that hides transfers
  * and the machine names rows; once if `quick`. Of a plan that is overlapped; it
  * stays so. */
-void slices(Arena *arena, Plan *plan, bool quick);
+void slices(Arena *arena, Plan *plan);
 /* interleave.c: slices of layers run as soon as they can, before those of
  * layers in front of theirs. False: none can. */
 bool weave(Arena *arena, Plan *plan);
@@ -90,10 +86,11 @@ bool window_place(const Lives *lives, Steps phases, PlanResult *result);
 /* A copy with offsets of its own. */
 PlanResult window_copy(const Lives *lives, const PlanResult *result);
 
-/* Overlaps the plan, and lets its buffers live longer where that hides more
- * transfers, not if `quick`; all are placed anew then. With `most`, a plan that
- * is to take as many cycles, or more, is of no use. */
+/* Overlaps the plan; returns what that has done with layers of the host. */
+HostsAt stretch_quickly(Work *w, Plan *plan);
+/* Lets buffers of a plan that was overlapped so live longer where that hides
+ * more transfers; all are placed anew then. */
 void stretch(Work *w, Diag *diag, Problem *problem, PlanResult *result,
-             Plan *plan, bool quick, uint64_t most);
+             Plan *plan, HostsAt hosts);
 
 #endif

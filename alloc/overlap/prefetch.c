@@ -313,42 +313,36 @@ static bool improve(Stretch *s) {
     return any && stretch_try(s, lives, &r);
 }
 
-/* Whether all that can be done for the plan, as it is ordered now, leaves it
- * above `most` cycles: where layers roll, more than these parts of the waiting
- * and of all were never saved. */
-static bool is_too_slow(const Plan *plan, uint64_t most) {
-    enum { ALL = 16 };
-    uint64_t hidden = plan_waiting(plan) / 8 * 3;
-    uint64_t saved = plan->cycles / ALL;
-    saved = saved < hidden ? saved : hidden;
-    return most && plan->cycles - saved >= most;
+HostsAt stretch_quickly(Work *w, Plan *plan) {
+    uint64_t live = plan->am_live;
+    plan->cycles = plan_cycles(plan);
+    if (!overlap_tries(plan, ROUNDS))
+        return HOSTS_STAY;
+    plan->serial = ARENA_COPY(w->arena, Plan, plan, 1);
+    HostsAt hosts = overlap(w->arena, plan, HOSTS_EITHER);
+    plan->am_live = live;
+    return hosts;
 }
 
 void stretch(Work *w, Diag *diag, Problem *problem, PlanResult *result,
-             Plan *plan, bool quick, uint64_t most) {
+             Plan *plan, HostsAt hosts) {
     Stretch s = {.w = w,
                  .arena = w->arena,
                  .diag = diag,
                  .problem = problem,
                  .result = result,
-                 .plan = plan};
+                 .plan = plan,
+                 .cycles = plan->cycles,
+                 .hosts = hosts};
     uint64_t live = plan->am_live;
-    uint32_t rounds = overlap_tries(plan, ROUNDS);
-    plan->cycles = plan_cycles(plan);
-    if (!rounds)
-        return;
-    s.instructions = overlap_spare(plan);
-    plan->serial = ARENA_COPY(s.arena, Plan, plan, 1);
-    s.hosts = overlap(s.arena, plan, HOSTS_EITHER);
-    s.cycles = plan->cycles;
-    if (is_too_slow(plan, most))
-        return;
+    uint32_t rounds = overlap_tries(plan->serial, ROUNDS);
+    s.instructions = overlap_spare(plan->serial);
     find_times(&s);
-    if (!problem->relation.n && !quick) {
+    if (!problem->relation.n) {
         turns_double(&s);
         for (uint32_t round = 0; round < rounds && improve(&s); round++)
             continue;
     }
-    slices(s.arena, plan, quick);
+    slices(s.arena, plan);
     plan->am_live = live;
 }

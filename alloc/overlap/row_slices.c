@@ -444,22 +444,11 @@ static uint32_t cut_slices(Arena *arena, Plan *plan, uint32_t most) {
     return most;
 }
 
-/* What three rounds find mostly is found by one try of each kind. */
-static void slice_once(Arena *arena, Plan *plan) {
-    uint32_t chosen;
-    try_slices(arena, plan, MOST, true, &chosen);
-    try_slices(arena, plan, MOST, false, &chosen);
-}
-
-void slices(Arena *arena, Plan *plan, bool quick) {
+void slices(Arena *arena, Plan *plan) {
     uint32_t most = MOST;
     if (!plan->schedule->spec->tiling.rings)
         return;
     uint32_t rounds = overlap_tries(plan, ROUNDS);
-    if (quick && rounds) {
-        slice_once(arena, plan);
-        return;
-    }
     for (uint32_t round = 0; round < rounds && most > 1; round++)
         most = cut_slices(arena, plan, most);
 }

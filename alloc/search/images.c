@@ -273,7 +273,7 @@ static Plan *finish(Images *im, Way way) {
     if (tiling->overlap)
         overlap(im->arena, plan, HOSTS_EITHER);
     if (way.serial)
-        slices(im->arena, plan, false);
+        slices(im->arena, plan);
     if (tiling->overlap || tiling->queue)
         plan->cycles = plan_cycles(plan);
     return plan;

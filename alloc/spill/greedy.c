@@ -489,7 +489,8 @@ static bool solve(Work *w, Problem *p, PlanResult *result,
     bool placed = false;
     while (!placed) {
         w->hopeless = streams_cost(w) > w->most;
-        if (w->hopeless || !improve(w, p, result, planner, &placed))
+        if (w->hopeless || budget_spent(w->options->budget) ||
+            !improve(w, p, result, planner, &placed))
             return false;
     }
     return true;

@@ -253,6 +253,7 @@ static void nest_search(const Work *w, NodeId id, const Mode *mode,
                         const NestKnown *limit, NestKnown *found) {
     Loops l = loops_of(w, id, &w->spec->tiling.style[mode->style]);
     Arena *arena = arena_new("nest");
+    l.bytes_alone |= w->once->table != NULL; /* which weighs both */
     const Axes *a = axes_make(arena, &l);
     Best best = {.moved = UINT64_MAX,
                  .ideal = nest_ideal_cycles(&l),
@@ -381,7 +382,7 @@ static bool nest_look_up(const Work *w, NodeId id, Mode *mode) {
 
 void nest_choose(const Work *w, NodeId id, Mode *mode) {
     NodeId like = node_known(w, id, mode);
-    if (w->once->table &&
+    if (w->once->table && w->price != NEST_BYTES &&
         (w->tiny ? nest_smallest(w, like, mode) : nest_look_up(w, like, mode)))
         return;
     const NestKnown *known = known_of(w, like, mode);

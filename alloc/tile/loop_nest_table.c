@@ -12,9 +12,9 @@
  * rows and channels would not, the others are left out. So are sizes that
  * hardly differ from others, and tiles that leave most of the capacity free.
  */
-#include "alloc/search/boxes.h"
 #include "alloc/tile/loop_nest.h"
 #include "base/arith.h"
+#include "base/size_grid.h"
 #include "base/vec.h"
 
 #include <assert.h>
@@ -137,8 +137,8 @@ static bool enter(Filling *f, uint32_t first, const NestEntry *e) {
 }
 
 static uint32_t number_above(uint64_t bytes) {
-    uint32_t number = box_number(PER_OCTAVE, bytes);
-    return number + (box_size(PER_OCTAVE, number) < bytes);
+    uint32_t number = grid_number(PER_OCTAVE, bytes);
+    return number + (grid_size(PER_OCTAVE, number) < bytes);
 }
 
 static double latency(const Loops *l, const HwMemory *memory) {
@@ -354,7 +354,7 @@ static void filling_open(Filling *f, Arena *own, const Loops *l, uint32_t first,
     for (uint32_t p = 0; p < N_NEST_PRICES; p++)
         f->worth[p] = nest_prices[p] * l->wire;
     for (uint32_t i = 0; i < n * BAND; i++) {
-        f->capacity[i] = box_size(PER_OCTAVE, first * BAND + i);
+        f->capacity[i] = grid_size(PER_OCTAVE, first * BAND + i);
         for (uint32_t p = 0; p < N_NEST_PRICES; p++)
             f->at[i][p].cost = HUGE_VAL;
     }
@@ -395,7 +395,7 @@ NestTable *nest_table_new(Arena *arena, const Loops *l) {
 
 const NestEntry *nest_table_find(Arena *arena, NestTable *table, const Loops *l,
                                  uint64_t capacity, uint32_t price) {
-    uint32_t number = box_number(PER_OCTAVE, capacity), p = 0;
+    uint32_t number = grid_number(PER_OCTAVE, capacity), p = 0;
     number = number < table->most ? number : table->most;
     uint32_t i = number / BAND;
     if (!capacity || i >= BANDS)

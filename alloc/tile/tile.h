@@ -97,6 +97,7 @@ void nest_choose(const Work *w, NodeId node, Mode *mode);
 /* How many times that where time is weighed by plans. */
 enum { N_NEST_PRICES = 5 };
 extern const uint32_t nest_prices[N_NEST_PRICES];
+enum { NEST_BYTES = UINT16_MAX }; /* a price beyond all: bytes alone */
 /* Of Once. */
 size_t nest_slots(const Schedule *schedule);
 /* Bytes of the input and of weights that the mode reads from outside, and its

@@ -315,7 +315,7 @@ Banded bands_make(Arena *arena, const Plan *plan, uint32_t n,
                .g = plan->schedule->graph,
                .n = n,
                .stores = stores};
-    Banded banded = {n, stores, .plan = *plan};
+    Banded banded = {.n = n, .stores = stores, .plan = *plan};
     if (n > 1 && plan->schedule->spec->tiling.rings)
         cut_all(&b, &banded.plan);
     banded.room = rooms_of(arena, &banded.plan);

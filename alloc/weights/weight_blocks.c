@@ -51,10 +51,16 @@ static uint32_t granule_of(const Plan *plan, const Action *a) {
     return align / (uint32_t)gcd(align, step % align);
 }
 
+/* Bytes that a weight takes in active memory: those of an element of a volume
+ * there. */
+static uint32_t stored_weight(const HwSpec *spec) {
+    return spec->memory[0].layout->element;
+}
+
 static uint64_t bytes_of(const Plan *plan, const Action *a, uint32_t channels) {
     const Graph *g = plan->schedule->graph;
     return (uint64_t)weight_taps(g, graph_node(g, a->node)) * channels *
-           plan->schedule->spec->element;
+           stored_weight(plan->schedule->spec);
 }
 
 /* However few rows of the result a place holds. */
@@ -63,7 +69,7 @@ uint64_t block_least(const HwSpec *spec, const Graph *g, const Node *node) {
     uint32_t all = plan_volume(g, node->out[0]).c, n = m->align ? m->align : 1;
     if (in_groups(node) || layout_granule(m->layout) != 1 || n > all)
         n = all;
-    return (uint64_t)weight_taps(g, node) * n * spec->element;
+    return (uint64_t)weight_taps(g, node) * n * stored_weight(spec);
 }
 
 /* Channels that fill the array, from where a volume may begin. */
@@ -177,7 +183,7 @@ static uint32_t list_slices(Blocks *b, const Action *a) {
     for (uint32_t c = out->c, n; c < end; c += n) {
         n = most < end - c ? most : end - c;
         Slice s = {.node = a->node, .c = c, .n_c = n, .taps = taps};
-        s.bytes = (uint64_t)taps * s.n_c * b->spec->element;
+        s.bytes = (uint64_t)taps * s.n_c * stored_weight(b->spec);
         vec_push(b->arena, &b->slice, s);
     }
     return at;

@@ -51,6 +51,7 @@ typedef struct Stage {
     Queue queue;
     VEC(Action) action;
     const StageMost *most;
+    Budget *budget;
     uint64_t rest[HW_MAX_ENGINES + 1]; /* by unit: cycles of what is not issued,
                                         * each slice loaded once */
     uint64_t moved;                    /* bytes, likewise */
@@ -172,9 +173,9 @@ static bool is_dear(const Stage *s) {
         uint64_t end = s->queue.done[e] + s->rest[e];
         cycles = end > cycles ? end : cycles;
     }
-    Price price = {s->moved, cycles};
-    return s->most && (!price_no_more(price, s->most->price) ||
-                       staged_cost(spec, price) >= s->most->cost);
+    PlanCost least = {.cycles = cycles, .bytes = s->moved};
+    return s->most &&
+           !plan_cost_less(s->most->objective, &least, &s->most->cost);
 }
 
 /* ---- issuing ---- */
@@ -318,6 +319,7 @@ static void look_at_block(Stage *s, bool evicts, Choice *best) {
         return;
     Wanted w = wanted_now(s, evicts);
     holds_reach(&s->holds, w.front, w.use);
+    budget_take(s->budget, 1 + s->holds.held.n + s->holds.near.n);
     if (!holds_place(&s->holds, &w, &s->queue, now, &c.bytes))
         return;
     find_better(s, &w, now, &c.bytes);
@@ -398,7 +400,7 @@ static Staged run(Stage *s) {
         issue_layers(s);
         if (s->low == s->n)
             return STAGED;
-        if (is_dear(s))
+        if (is_dear(s) || (s->most && budget_spent(s->budget)))
             return STAGE_DEAR;
         if (!issue_transfer(s))
             return STAGE_STUCK;
@@ -447,8 +449,10 @@ static void close_stage(const Stage *s, Arena *arena, Plan *out) {
 
 /* Its slices and the actions that read them are known. */
 static Staged stage_sliced(Stage *s, Arena *arena, Plan *out) {
+    enum { STEPS = 16 }; /* for each action */
     s->source = s->now.action;
     s->n = s->now.n_actions;
+    budget_take(s->budget, STEPS * (uint64_t)s->n);
     s->loaded = ARENA_ARRAY(s->arena, bool, s->sliced->n_slices + 1);
     expect_cost(s);
     if (is_dear(s))
@@ -469,10 +473,10 @@ Staged stage(Arena *arena, const Banded *banded, StageWay way,
                .sliced = &sliced,
                .evicts = way.evicts,
                .most = most,
+               .budget = banded->budget,
                .moved = banded->moved};
     Staged done = STAGE_FULL;
-    if (blocks_make(arena, &s.now, banded->room, way.share, &sliced) &&
-        (!most || !most->actions || s.now.n_actions <= most->actions))
+    if (blocks_make(arena, &s.now, banded->room, way.share, &sliced))
         done = stage_sliced(&s, arena, out);
     arena_free(scratch);
     return done;

@@ -5,7 +5,6 @@
 #define ALLOC_WEIGHTS_WEIGHTS_H
 
 #include "alloc/overlap/overlap.h"
-#include "alloc/search/boxes.h"
 #include "plan/issue_queue.h"
 
 /* ---- free_space.c: what volumes leave ---- */
@@ -61,7 +60,8 @@ typedef enum BandStores {
 } BandStores;
 /* A plan of volumes whose transfers go by bands. */
 typedef struct Banded {
-    uint32_t n; /* as in bands_make */
+    Budget *budget; /* of the search that it is for; or NULL */
+    uint32_t n;     /* as in bands_make */
     BandStores stores;
     Plan plan;
     const Room *room; /* by action */
@@ -143,17 +143,14 @@ typedef struct StageWay {
 } StageWay;
 /* Plans beyond that are of no use. */
 typedef struct StageMost {
-    uint32_t actions; /* before weights are loaded; 0: any number */
-    Price price;      /* the most that it may have, */
-    double cost;      /* and it has to cost less than this */
+    PlanObjective objective;
+    PlanCost cost; /* it has to cost less than this */
 } StageMost;
-/* In cycles: fewer bytes are worth some time, but not any. */
-double staged_cost(const HwSpec *spec, Price price);
 typedef enum Staged {
     STAGED,
     STAGE_DEAR,  /* it costs too much */
     STAGE_STUCK, /* blocks of this size do not fit */
-    STAGE_FULL   /* nor do smaller ones, or there are too many actions */
+    STAGE_FULL   /* nor do smaller ones */
 } Staged;
 /* Gives the plan loads of weights, and orders its transfers. `most`: NULL: it
  * may cost anything. */
@@ -165,15 +162,14 @@ Staged stage(Arena *arena, const Banded *banded, StageWay way,
 Staged stage_again(Arena *arena, const Plan *plan, bool evicts, uint64_t keeps,
                    Plan *out);
 
+/* ---- blocks.c ---- */
 
-/* ---- reserves.c ---- */
-
-/* The plan with the least of cycles and bytes, volumes and weights sharing the
- * first memory; NULL if none fits. */
+/* The plan that meets the objective best, tensors and weights sharing the first
+ * memory; NULL if none fits. `rejected`: better ones that were illegal. */
 Plan *plan_staged(Arena *arena, const Schedule *schedule,
-                  const PlanOptions *options);
-/* Bytes of the least first memory in which one fits; 0: none. */
-uint64_t staged_least(const Schedule *schedule, const PlanOptions *options);
+                  const PlanOptions *options, uint32_t *rejected);
+/* Sizes of the first memory of which the larger one would do. */
+SizeAdvice size_staged(const Asked *asked);
 /* Says why none fits. */
 void explain_staged(Arena *arena, Diag *diag, const Schedule *schedule,
                     const PlanOptions *options);

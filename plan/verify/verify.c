@@ -433,7 +433,7 @@ static const char *do_weights(Judge *j, const Action *a) {
     const WeightBlock *b = &j->plan->block[a->weights - 1];
     if (b->offset > m->size || b->bytes > m->size - b->offset ||
         (m->align && b->offset % m->align) ||
-        b->bytes != (uint64_t)b->taps * b->n_c * j->spec->element)
+        b->bytes != (uint64_t)b->taps * b->n_c * m->layout->element)
         return complain(j, out, "has weights in a wrong place");
     areas_drop(j->areas, 0, b->offset, b->offset + b->bytes);
     drop_blocks(j, b->offset, b->offset + b->bytes);

@@ -133,7 +133,6 @@ static const Action *plan_of(Case *c, const Layer *l) {
                                      .sums = 4};
     c->toy->spec.tiling = (HwTiling){.kind = HW_TILING_HARDWARE,
                                      .always = 1u << HW_OP_CONV,
-                                     .bytes_alone = true,
                                      .n = 1,
                                      .style = c->toy->style};
     TensorId x = net_input(c->g, l->in_c, l->in, l->in);

@@ -161,60 +161,11 @@ static void barrier(void **state) {
     arena_free(c.arena);
 }
 
-static uint64_t moved(const char *machine, uint64_t seed, uint64_t size) {
-    Arena *arena = arena_new("sweep");
-    Diag *diag = diag_new(arena);
-    Graph *g = net_random(arena, diag, seed, 12, 33);
-    bool does_not_fit;
-    const HwSpec *spec =
-        machine ? net_machine(arena, diag, machine, net_size(arena, size))
-                : &toy_new(arena, size, 1)->spec;
-    const Plan *plan = net_plan_only(arena, diag, spec, g, &does_not_fit);
-    uint64_t bytes = plan ? plan->ddr_moved : UINT64_MAX;
-    if (plan)
-        assert_true(plan->ddr_compulsory <= plan->ddr_bound &&
-                    plan->ddr_bound <= bytes);
-    arena_free(arena);
-    return bytes;
-}
-
-/* Of sizes that are multiples of `step`, up to 50 of it: with --long all of
- * them, else some. */
-static void never_more(const char *machine, uint64_t step) {
-    uint32_t worse = 0, seeds = cases_up_to(10, 3, 1);
-    uint32_t every = cases_up_to(1, 5, 10);
-    for (uint64_t seed = 1; seed <= seeds; seed++) {
-        uint64_t before = UINT64_MAX;
-        for (uint64_t size = step; size <= 50 * step; size += every * step) {
-            uint64_t now = moved(machine, seed, size);
-            if (now > before)
-                print_message("seed %u, %u bytes: %llu moved, less memory "
-                              "%llu\n",
-                              (unsigned)seed, (unsigned)size,
-                              (unsigned long long)now,
-                              (unsigned long long)before);
-            worse += now > before;
-            before = now;
-        }
-    }
-    assert_int_equal(worse, 0);
-}
-
-static void sweep_v2(void **state) {
-    (void)state;
-    never_more("xdnn-v2-28", 20480);
-}
-static void sweep_toy(void **state) {
-    (void)state;
-    never_more(NULL, 5000);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(two_stripes),     cmocka_unit_test(whole_when_it_fits),
         cmocka_unit_test(judged),          cmocka_unit_test(residual),
         cmocka_unit_test(residual_inside), cmocka_unit_test(barrier),
-        cmocka_unit_test(sweep_v2),        cmocka_unit_test(sweep_toy),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -55,7 +55,7 @@ static void manual_has_all_names(void **state) {
 #include "hwspec/limits.def"
 #undef HW_LIMIT
 #define HW_FIELD(NAME, text, kind, doc) ROW(text, doc)
-#define HW_OPERAND(NAME, text, doc) ROW(text, doc)
+#define HW_OPERAND(NAME, text, kind, doc) ROW(text, doc)
 #include "hwspec/fields.def"
 #undef HW_FIELD
 #undef HW_OPERAND

@@ -666,6 +666,17 @@ static void bad_texts(void **state) {
                "13:22: `kernel.w*2` is no number, field or FIELD/NUMBER\n");
 }
 
+static void bad_excuses(void **state) {
+    (void)state;
+    check_rows(machine, "for: conv\n", "for: conv\n    unread: [k]\n", "");
+    check_rows(machine, "for: conv\n", "for: conv\n    unread: [q]\n",
+               "13:14: `q` is no token of the texts of RUN\n");
+    check_rows(machine, "for: conv\n", "for: {conv: {k: 1}}\n    unread: [k]\n",
+               "13:14: `k` tells the operations of RUN apart\n");
+    check_rows(machine, "k: kernel.w", "k: {from: kernel.w, later: true}",
+               "5:30: `k` has no `is`\n");
+}
+
 static void bad_machines(void **state) {
     (void)state;
     check_rows(machine, "for: store", "for: host",
@@ -761,6 +772,12 @@ static void bad_bits(void **state) {
                "14:96: bits 63 to 63 of word 1 overlap those of a constant\n");
     check_rows(machine, CODE, CODE ", {field: k, word: 0, at: 62, width: 4}",
                "14:60: bits 62 to 65 are outside a word of 64 bits\n");
+    check_rows(machine, CODE, CODE ", {field: k, word: 0, at: 64, width: 4}",
+               "14:60: bits 64 to 67 are outside a word of 64 bits\n");
+    check_rows(machine, CODE, CODE ", {field: k, word: 63, at: 60, width: 4}",
+               "");
+    check_rows(machine, CODE, CODE ", {field: k, word: 64, at: 0, width: 4}",
+               "14:60: an instruction has at most 64 words\n");
     check_rows(machine, CODE,
                CODE ", {field: k, word: 0, at: 8, width: 8, bias: 2}",
                "14:60: `k` can be -1 here, and is not `signed`\n");
@@ -805,6 +822,7 @@ int main(void) {
         cmocka_unit_test(every_operation_has_a_row),
         cmocka_unit_test(rings_are_told),
         cmocka_unit_test(bad_texts),
+        cmocka_unit_test(bad_excuses),
         cmocka_unit_test(bad_machines),
         cmocka_unit_test(untold_activations),
         cmocka_unit_test(bad_bits),

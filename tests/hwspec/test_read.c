@@ -296,7 +296,7 @@ static void bad_files(void **state) {
     load(arena, "xdnn-v2-28", "memories.am.sise", "1",
          "0:0: nothing is called `memories.am.sise`; there are: role, size, "
          "unit, align, partitions, ports, layout; also base, id, buffers, "
-         "bandwidth, planned_bandwidth, latency, row_setup, burst, cost, "
+         "bandwidth, latency, row_setup, burst, cost, "
          "load, piece\n");
     load(arena, "xdnn-v2-28", "memories.dm.row_setup", "1ns",
          "0:0: nothing is called `memories.dm`; there are: am, ddr, inputs, "
@@ -318,78 +318,6 @@ static void shipped_targets(void **state) {
     for (; names[n]; n++)
         assert_non_null(load(arena, names[n], NULL, NULL, ""));
     assert_true(n >= 8);
-    arena_free(arena);
-}
-
-/* Plans of shipped machines are chosen for what these are; other bandwidths and
- * arrays change nothing about that. */
-static void planned_machines(void **state) {
-    (void)state;
-    Arena *arena = arena_new("test");
-    const char *const *names = hwspec_targets(arena);
-    for (uint32_t n = 0; names[n]; n++) {
-        const HwSpec *spec = load(arena, names[n], NULL, NULL, "");
-        const HwSpec *planned = hwspec_planned(arena, spec);
-        for (uint32_t m = 0; m < spec->n_memories; m++)
-            assert_true(planned->memory[m].bandwidth ==
-                        spec->memory[m].bandwidth);
-        for (uint32_t e = 0; e < spec->n_engines; e++)
-            assert_memory_equal(&planned->engine[e].unroll,
-                                &spec->engine[e].unroll, sizeof(HwUnroll));
-        assert_true(planned->weight_cache.bandwidth ==
-                    spec->weight_cache.bandwidth);
-    }
-    const HwSpec *wide =
-        load(arena, "xdnn-v3-96", "engines.conv.unroll.out_c", "64", "");
-    const HwSpec *planned = hwspec_planned(arena, wide);
-    assert_int_equal(planned->engine[0].unroll.out_c, 32);
-    planned = hwspec_timed_as(arena, planned, wide);
-    assert_int_equal(planned->engine[0].unroll.out_c, 64);
-    assert_int_equal(planned->engine[0].unroll.in_c, 96);
-    arena_free(arena);
-}
-
-/* Who names none has plans for bandwidths that depend on the array alone. */
-static void unnamed_machines(void **state) {
-    (void)state;
-    Arena *arena = arena_new("test");
-    double planned[2];
-    for (int i = 0; i < 2; i++) {
-        const HwSpec *spec = load(arena, "xdnn-v2-28", "memories.ddr.bandwidth",
-                                  i ? "40GB/s" : "1GB/s", "");
-        HwMemory *memory =
-            ARENA_COPY(arena, HwMemory, spec->memory, spec->n_memories);
-        HwSpec *own = ARENA_COPY(arena, HwSpec, spec, 1);
-        own->memory = memory;
-        memory[1].planned_bandwidth = 0;
-        planned[i] = hwspec_planned(arena, own)->memory[1].bandwidth;
-        assert_true(hwspec_ordered(arena, own)->memory[1].bandwidth ==
-                    spec->memory[1].bandwidth);
-    }
-    assert_true(planned[0] == planned[1]);
-    assert_true(planned[0] == 28 * 32 * 500e6 / 32);
-    arena_free(arena);
-}
-
-/* Slower machines are planned for by halves of what the machine names. */
-static void halved_machines(void **state) {
-    (void)state;
-    Arena *arena = arena_new("test");
-    const HwSpec *slow =
-        load(arena, "ring-npu", "memories.ddr.bandwidth", "300MB/s", "");
-    const HwSpec *planned = hwspec_planned(arena, slow);
-    assert_int_equal(hwspec_halvings(planned, planned), 0);
-    assert_int_equal(hwspec_halvings(planned, slow), 3);
-    assert_int_equal(hwspec_halvings(slow, planned), 0);
-    const HwSpec *two = hwspec_halved(arena, planned, slow, 2);
-    assert_true(two->memory[1].bandwidth == 0.4e9);
-    assert_true(two->memory[2].bandwidth == 1.6e9);
-    const HwSpec *all = hwspec_halved(arena, planned, slow, 6);
-    assert_true(all->memory[1].bandwidth == 0.2e9);
-    const HwSpec *faster = hwspec_no_slower(arena, slow, planned, 2);
-    assert_true(faster->memory[1].bandwidth == 0.4e9);
-    faster = hwspec_no_slower(arena, slow, planned, 3);
-    assert_true(faster->memory[1].bandwidth == 0.3e9);
     arena_free(arena);
 }
 
@@ -660,9 +588,6 @@ int main(void) {
         cmocka_unit_test(all_errors_at_once),
         cmocka_unit_test(bad_files),
         cmocka_unit_test(shipped_targets),
-        cmocka_unit_test(planned_machines),
-        cmocka_unit_test(unnamed_machines),
-        cmocka_unit_test(halved_machines),
         cmocka_unit_test(settings_reach_base),
         cmocka_unit_test(settings_add_keys),
         cmocka_unit_test(recorded_sizes),

@@ -235,6 +235,38 @@ static void transposed_ones_are_cut_alike(void **state) {
     net_free(&net);
 }
 
+/* What is padded more on either side is uneven by as much. */
+static void paddings_differ_both_ways(void **state) {
+    (void)state;
+    Machine m;
+    machine_make(&m);
+    m.engine[0].limit[HW_LIMIT_PAD_UNEVEN] = range(0, 1);
+    m.engine[0].limit[HW_LIMIT_PAD_NOT_SAME] = range(0, 2);
+    static const struct {
+        uint32_t before, behind;
+        const char *reason;
+    } cases[] = {
+        {1, 2, NULL},
+        {2, 1, NULL},
+        {1, 3, "pad.uneven 2 is outside 0..1 of engine conv"},
+        {3, 1, "pad.uneven 2 is outside 0..1 of engine conv"},
+        {0, 0, "pad.not_same 3 is outside 0..2 of engine conv"},
+        {6, 6, "pad.not_same 3 is outside 0..2 of engine conv"},
+        {5, 6, "pad.not_same 3 is outside 0..2 of engine conv"},
+        {1, 0, "pad.not_same 3 is outside 0..2 of engine conv"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        Net net = net_new();
+        TensorId in = net_input(&net, 4, 9, 9);
+        Attrs attr = conv_attr(8, 7, 1, 3, 1);
+        attr.conv.pad[1] = cases[i].before;
+        attr.conv.pad_end[1] = cases[i].behind;
+        net_add(&net, OP_CONV, "c", 1, &in, &attr);
+        expect(&net, &m, "c", cases[i].reason);
+        net_free(&net);
+    }
+}
+
 /* ---- other constraints ---- */
 
 static void reasons_tell_the_value(void **state) {
@@ -640,6 +672,7 @@ int main(void) {
         cmocka_unit_test(both_halves_of_conv_pool_are_checked),
         cmocka_unit_test(windows_start_in_time),
         cmocka_unit_test(transposed_ones_are_cut_alike),
+        cmocka_unit_test(paddings_differ_both_ways),
         cmocka_unit_test(reasons_tell_the_value),
         cmocka_unit_test(sums_need_two_operands_of_one_shape),
         cmocka_unit_test(engines_are_tried_in_order),

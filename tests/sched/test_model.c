@@ -70,8 +70,8 @@ static const Graph *inception_3b(Arena *arena) {
 
 static const Schedule *schedule(Arena *arena, const HwSpec *spec,
                                 const Graph *g, const char *strategy,
-                                Objective objective) {
-    SchedOptions options = {.strategy = strategy, .objective = objective};
+                                SideBySide aim) {
+    SchedOptions options = {.strategy = strategy, .aim = aim};
     return sched_search(arena, diag_new(arena), spec, g, &options);
 }
 
@@ -80,20 +80,20 @@ static void the_slides_example(void **state) {
     Arena *arena = arena_new("test");
     const HwSpec *spec = packed(arena);
     const Graph *g = inception_3b(arena);
-    const Schedule *s = schedule(arena, spec, g, "enumerate", OBJECTIVE_ORDER);
+    const Schedule *s = schedule(arena, spec, g, "enumerate", SIDE_BY_SIDE_NOT);
     assert_int_equal(s->facts.orders, 120);
     assert_int_equal(s->facts.seed_peak, 1505280);
     assert_int_equal(s->facts.seed_steps, 7);
-    s = schedule(arena, spec, g, "best", OBJECTIVE_ORDER);
+    s = schedule(arena, spec, g, "best", SIDE_BY_SIDE_NOT);
     assert_int_equal(s->facts.peak, 903168);
     assert_true(s->facts.proved);
     assert_int_equal(s->n_steps, 7);
-    s = schedule(arena, spec, g, "best", OBJECTIVE_STEPS);
+    s = schedule(arena, spec, g, "best", SIDE_BY_SIDE_STEPS);
     assert_int_equal(s->facts.peak, 953344);
     assert_int_equal(s->n_steps, 6);
     assert_true(s->facts.cost_proved);
     assert_int_equal(s->facts.least_cost, 6);
-    s = schedule(arena, spec, g, "best", OBJECTIVE_PEAK);
+    s = schedule(arena, spec, g, "best", SIDE_BY_SIDE_PEAK);
     assert_int_equal(s->facts.peak, 903168);
     assert_int_equal(s->n_steps, 7);
     arena_free(arena);
@@ -155,7 +155,7 @@ static void best_orders_of_networks(void **state) {
         Arena *arena = arena_new("test");
         const Graph *g = random_graph(arena, seed, 4 + (uint32_t)(seed % 5));
         Model m = model_make(arena, MODEL_MACHINE, spec, g, true);
-        const Schedule *s = schedule(arena, spec, g, "best", OBJECTIVE_ORDER);
+        const Schedule *s = schedule(arena, spec, g, "best", SIDE_BY_SIDE_NOT);
         OrderState walk = order_state(arena, m.p);
         uint64_t least = UINT64_MAX;
         try_orders(&walk, walk.live, &least);
@@ -215,11 +215,11 @@ static void best_steps_of_networks(void **state) {
         const Graph *g = random_graph(arena, seed, 3 + (uint32_t)(seed % 5));
         Model m = model_make(arena, MODEL_MACHINE, spec, g, true);
         const Schedule *serial =
-            schedule(arena, spec, g, "best", OBJECTIVE_ORDER);
+            schedule(arena, spec, g, "best", SIDE_BY_SIDE_NOT);
         const Schedule *fewest =
-            schedule(arena, spec, g, "best", OBJECTIVE_STEPS);
+            schedule(arena, spec, g, "best", SIDE_BY_SIDE_STEPS);
         const Schedule *least =
-            schedule(arena, spec, g, "best", OBJECTIVE_PEAK);
+            schedule(arena, spec, g, "best", SIDE_BY_SIDE_PEAK);
         Steps x = {&m, order_state(arena, m.p), UINT64_MAX, 100, 0};
         try_steps(&x, 0, x.s.live);
         assert_int_equal(fewest->n_steps, x.steps);
@@ -245,10 +245,10 @@ static void every_schedule_is_one(void **state) {
     for (uint64_t seed = 0; seed < cases_of(40, 10); seed++) {
         Arena *arena = arena_new("test");
         const Graph *g = random_graph(arena, seed, 30);
-        for (uint32_t k = 0; k < n_strategies * OBJECTIVE_COUNT; k++) {
+        for (uint32_t k = 0; k < n_strategies * SIDE_BY_SIDE_COUNT; k++) {
             const Schedule *s =
                 schedule(arena, spec, g, strategies[k % n_strategies].name,
-                         (Objective)(k / n_strategies));
+                         (SideBySide)(k / n_strategies));
             for (uint32_t i = 0; i < g->node.n; i++) {
                 const Node *node = &g->node.at[i];
                 int64_t last = -1, at = s->step_of[i];

@@ -59,6 +59,33 @@ static void copies_save_cycles(void **state) {
     assert_int_equal(copied, up(weights));
 }
 
+/* More rows of weights than are read at full rate: each product takes twice as
+ * long. */
+static void half_rate_takes_twice_as_long(void **state) {
+    (void)state;
+    static const struct {
+        uint32_t channels, full, half, factor;
+    } cases[] = {{672, 7, 0, 1}, {768, 8, 1, 2}};
+    for (int i = 0; i < 2; i++) {
+        uint32_t c = cases[i].channels, full = cases[i].full;
+        Bench *b = bench_open("xdnn-v3-96");
+        b->options.memory_only = true;
+        bench_text(b, arena_printf(b->arena,
+                                   "1 XNGather 0x0 0x0 8 8 %u 0 1 1 0 7 1 %u 0 "
+                                   "0 0 1\n"
+                                   "2 XNConv a 3 3 1 1 1 1 1 1 16 26 2 1 0 1 "
+                                   "0x0 8 8 %u 0x1000 8 8 32 1 1 %u 0 0 0 1 0 "
+                                   "0 0 0 0 0 0 0 0 0 1 1 1 1 1 1 0 0 0 %u 0 0 "
+                                   "0 0 0 0 0 0 0 0 0\n",
+                                   c, full, c, full, cases[i].half));
+        bench_run(b, 0, NULL);
+        bench_clean(b);
+        assert_int_equal(b->result->event[1].cost[SIM_COMPUTE],
+                         up(64 * full * 9 * cases[i].factor / 0.77));
+        bench_close(b);
+    }
+}
+
 static void transfers_take_bytes_over_bandwidth(void **state) {
     (void)state;
     uint64_t load =
@@ -246,7 +273,7 @@ static void double_buffers_hide_the_shorter(void **state) {
 
 #define AHEAD                                                                  \
     "1 XNConv a 7 7 2 2 3 3 1 1 16 26 2 1 0 1 0x0 32 32 3 0x0 16 16 64 1 0 1 " \
-    "0 0 0 1 0 0 0 0 0 0 0 0 0 0 1 1 1 1 1 1 0 0 1 0 0 1 0 1 0 0 0 0 0 0 0\n"
+    "0 0 0 1 0 0 0 0 0 0 0 0 0 0 1 1 1 1 1 1 0 0 0 0 0 1 0 1 0 0 0 0 0 0 0\n"
 #define REST                                                                   \
     "2 XNConv b 3 3 1 1 1 1 1 1 16 26 2 1 0 1 0x0 16 16 64 0x100 16 16 64 1 "  \
     "1 1 0 0 0 1 0 0 0" TAIL                                                   \
@@ -307,6 +334,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(width_and_output_channels),
         cmocka_unit_test(copies_save_cycles),
+        cmocka_unit_test(half_rate_takes_twice_as_long),
         cmocka_unit_test(transfers_take_bytes_over_bandwidth),
         cmocka_unit_test(one_step_is_its_longest),
         cmocka_unit_test(flags_let_engines_overlap),

@@ -117,7 +117,7 @@ static void rings(void **state) {
 /* a window of 3 x 3 from there on */
 #define PATCH(step, name, row, col)                                            \
     "MAXP " step " " name " 0x100 1 1 1 0 0 0 1 0 0 0 0 0x0 1 3 3 " row        \
-    " 0 " col " 6 2 1 3 0 3 3 1 1 0 0 0\n"
+    " 0 " col " 6 2 1 3 0 3 3 1 1 0 0 1\n"
 
 static void line_buffers(void **state) {
     (void)state;
@@ -240,9 +240,9 @@ static void only_the_first_are_kept(void **state) {
     Bench *b = bench_open(V2);
     b->options.memory_only = true;
     b->options.max_violations = 3;
-    for (int i = 0; i < 5; i++)
-        bench_text(b, CONV("1", "a", "0x0", "0x1020")
-                          CONV("2", "a", "0x0", "0x1020"));
+    for (int i = 1; i <= 10; i++)
+        bench_text(b, arena_printf(b->arena, CONV("%d", "a", "0x0", "0x1020"),
+                                   i));
     const SimResult *r = bench_run(b, 0, NULL);
     assert_int_equal(r->n_violations, 10);
     assert_int_equal(r->n_kept, 3);

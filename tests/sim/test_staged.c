@@ -22,7 +22,7 @@ static Bench *open_on(const char *machine) {
 
 static void add_load(Bench *b, const char *layer, uint32_t at, uint32_t first,
                      uint32_t last) {
-    bench_text(b, arena_printf(b->arena, "LDW 1 %s 0x%x %u %u %u\n", layer, at,
+    bench_text(b, arena_printf(b->arena, "LDW 2 %s 0x%x %u %u %u\n", layer, at,
                                first, last, (uint32_t)TAPS));
 }
 
@@ -109,7 +109,7 @@ static void overwritten(void **state) {
     (void)state;
     Bench *b = open_on("stage-npu");
     add_load(b, "x", WEIGHTS, 0, OUT - 1);
-    bench_text(b, "LD 1 2 0x4000 0 0x0 8 6 6 0 5\n");
+    bench_text(b, "LD 2 2 0x4000 0 0x0 8 6 6 0 5\n");
     add_conv(b, "x", 0, OUT, "0x4000 0");
     refuse(b, "288 of its cells hold something else");
 }
@@ -150,7 +150,7 @@ static float *open_deconv(Bench **out, uint32_t channels) {
 
 static void add_deconv(Bench *b, const char *name, uint32_t at, uint32_t first,
                        uint32_t n) {
-    bench_text(b, arena_printf(b->arena, "LDW 1 x 0x%x %u %u 32\n", at, first,
+    bench_text(b, arena_printf(b->arena, "LDW 2 x 0x%x %u %u 32\n", at, first,
                                first + n - 1));
     bench_text(b,
                arena_printf(b->arena,

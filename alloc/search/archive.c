@@ -1,0 +1,53 @@
+/* archive.c - see archive.h. */
+#include "alloc/search/archive.h"
+
+#include <stdlib.h>
+
+bool archive_add(Archive *archive, const Candidate *candidate) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < archive->at.n; i++)
+        if (plan_cost_no_worse(&archive->at.at[i].cost, &candidate->cost))
+            return false;
+    for (uint32_t i = 0; i < archive->at.n; i++)
+        if (!plan_cost_no_worse(&candidate->cost, &archive->at.at[i].cost))
+            archive->at.at[n++] = archive->at.at[i];
+    archive->at.n = n;
+    vec_push(archive->arena, &archive->at, *candidate);
+    return true;
+}
+
+const Candidate *archive_best(const Archive *archive, uint64_t size,
+                              PlanObjective objective) {
+    const Candidate *best = NULL;
+    for (uint32_t i = 0; i < archive->at.n; i++) {
+        const Candidate *one = &archive->at.at[i];
+        if (one->cost.memory <= size &&
+            (!best || plan_cost_less(objective, &one->cost, &best->cost)))
+            best = one;
+    }
+    return best;
+}
+
+static int by_bytes(const void *a, const void *b) {
+    const PlanCost *x = a, *y = b;
+    if (x->bytes != y->bytes)
+        return x->bytes < y->bytes ? -1 : 1;
+    if (x->cycles != y->cycles)
+        return x->cycles < y->cycles ? -1 : 1;
+    if (x->memory != y->memory)
+        return x->memory < y->memory ? -1 : 1;
+    return (x->instructions > y->instructions) -
+           (x->instructions < y->instructions);
+}
+
+uint32_t archive_front(Arena *arena, const Archive *archive,
+                       const PlanCost **out) {
+    uint32_t n = archive->at.n;
+    PlanCost *cost = ARENA_ARRAY(arena, PlanCost, n + 1);
+    for (uint32_t i = 0; i < n; i++)
+        cost[i] = archive->at.at[i].cost;
+    if (n)
+        qsort(cost, n, sizeof *cost, by_bytes);
+    *out = cost;
+    return n;
+}

@@ -1,0 +1,422 @@
+/* blocks.c - tensors and weights in one active memory.
+ *
+ * Input: a schedule for a machine with a queue. Output: the plan that meets the
+ * objective best, or none.
+ * Method: tensors are planned as if active memory were smaller; weights get
+ * what that leaves at each time, in blocks of several sizes. Of a few sizes of
+ * memory, this one and some of the grid below it, each has its own plans, so
+ * that a larger memory gets none that is worse.
+ */
+#include "alloc/search/blocks.h"
+
+#include "base/size_grid.h"
+#include "hwspec/cost.h"
+
+#include <math.h>
+
+/* How large blocks are, and whether loads ahead take the place of some. */
+static const StageWay block_ways[] = {{.share = 4},
+                                      {.share = 2},
+                                      {.share = 1},
+                                      {.share = 8, .evicts = true},
+                                      {.share = 2, .evicts = true},
+                                      {.share = 16},
+                                      {.share = 8}};
+/* Transfers of tensors in parts. */
+static const StageWay band_ways[] = {{.bands = 4},
+                                     {.bands = 4, .stores = STORES_OF_LAYERS},
+                                     {.bands = 4, .stores = STORES_OF_TILES}};
+/* What tensors get: sizes whose numbers are so much lower than the memory's, a
+ * multiple of `GRAIN`, so that memories share them. */
+static const uint32_t lower[] = {0, 4, 8, 16, 24, 32, 40, 48, 64};
+enum { GRAIN = 4 };
+#define LENGTH(array) ((uint32_t)(sizeof(array) / sizeof *(array)))
+
+/* ---- tensors ---- */
+
+static Plan *volumes_plan(Staging *s, uint64_t size) {
+    Search *n = &s->search;
+    Config kept = {.cap = size, .others = UINT64_MAX};
+    n->n_tried = n->tried.n = n->seen.n = 0;
+    n->steps = n->effort->steps;
+    if (!search_kept(n, &kept))
+        search_size(n, size);
+    Plan *plan = search_take(n);
+    search_close(n);
+    return plan;
+}
+
+Volumes *volumes_within(Staging *s, uint64_t size) {
+    for (uint32_t i = 0; i < s->volumes.n; i++)
+        if (s->volumes.at[i]->size == size)
+            return s->volumes.at[i];
+    Volumes *v = ARENA_NEW(s->arena, Volumes);
+    v->arena = s->arena;
+    v->budget = s->options->budget;
+    v->size = size;
+    v->plan = volumes_plan(s, size);
+    vec_push(s->arena, &s->volumes, v);
+    return v;
+}
+
+Banded banded_by(Volumes *v, StageWay way) {
+    for (uint32_t i = 0; i < v->banded.n; i++)
+        if (v->banded.at[i].n == way.bands &&
+            v->banded.at[i].stores == way.stores)
+            return v->banded.at[i];
+    Banded made = bands_make(v->arena, v->plan, way.bands, way.stores);
+    made.budget = v->budget;
+    budget_take(v->budget, made.plan.n_actions);
+    vec_push(v->arena, &v->banded, made);
+    return made;
+}
+
+/* ---- room for weights ---- */
+
+/* Of a node whose weights lie in active memory. */
+typedef struct Sum {
+    uint64_t bytes;
+    const char *name;
+} Sum;
+
+static void take_least(Sum *most, const Schedule *schedule, const Slot *slot) {
+    const Node *node = graph_node(schedule->graph, slot->node);
+    if (slot->legal.engine < 0 ||
+        !hwspec_stages(schedule->spec, slot->legal.op))
+        return;
+    uint64_t bytes = block_least(schedule->spec, schedule->graph, node);
+    if (!most->name || bytes > most->bytes)
+        *most = (Sum){bytes, node->name};
+}
+
+/* The layer whose smallest block takes the most. */
+static Sum largest_block(const Schedule *schedule) {
+    Sum most = {0};
+    for (uint32_t i = 0; i < schedule->n_steps; i++)
+        for (uint32_t k = 0; k < schedule->step[i].n; k++)
+            take_least(&most, schedule, &schedule->step[i].slot[k]);
+    return most;
+}
+
+/* Beside so many bytes tensors can be planned by themselves: every layer then
+ * has room for its smallest block. */
+static uint64_t bytes_aside(const Schedule *schedule) {
+    uint64_t align = schedule->spec->memory[0].align;
+    align = align ? align : 1;
+    return round_up(largest_block(schedule).bytes + align, align);
+}
+
+/* ---- with weights, in a memory of one size ---- */
+
+/* Whether some block is loaded more than once. */
+static bool loads_again(const Plan *plan) {
+    uint64_t loaded = 0, once = 0;
+    for (uint32_t i = 0; i < plan->n_blocks; i++)
+        loaded += plan->block[i].bytes;
+    for (uint32_t i = 0; i < plan->n_actions; i++) {
+        const Action *a = &plan->action[i];
+        if (a->kind == ACTION_RUN && a->weights && !a->row && !a->col)
+            once += plan->block[a->weights - 1].bytes;
+    }
+    return loaded > once;
+}
+
+Staged blocks_plan(Arena *arena, const Schedule *schedule, const Blocks *b,
+                   const StageMost *most, Plan *plan) {
+    Banded banded = banded_by(b->volumes, b->way);
+    banded.plan.schedule = schedule;
+    Staged done = stage(arena, &banded, b->way, most, plan);
+    if (done != STAGED)
+        return done;
+    Traffic traffic = plan_traffic(plan);
+    plan->ddr_moved = traffic.moved;
+    plan->ddr_again = traffic.again;
+    return traffic.too_long ? STAGE_STUCK : STAGED;
+}
+
+/* Bytes of the first memory that tensors and weights take. */
+static uint64_t height_of(const Plan *plan) {
+    PlanWeights weights = plan_weights(plan);
+    return weights.end > plan->am_height ? weights.end : plan->am_height;
+}
+
+static void take(Staging *s, const Blocks *b, const Plan *plan) {
+    Traffic traffic = plan_traffic(plan);
+    PlanCost cost = {plan->cycles, traffic.moved + traffic.weights,
+                     traffic.instructions, height_of(plan)};
+    archive_add(&s->archive, &(Candidate){s->number++, cost});
+    if (s->own.found &&
+        !plan_cost_less(s->options->objective, &cost, &s->own.cost))
+        return;
+    s->own.found = true;
+    s->own.best = *b;
+    s->own.cost = cost;
+    s->own.again = loads_again(plan);
+    s->own.least = plan->keeps_all && !s->own.again;
+}
+
+static bool is_legal(Staging *s, Arena *arena, const Plan *plan) {
+    PlanJudge *judge = s->options->judge ? s->options->judge : plan_judge;
+    bool legal = !judge(arena, plan);
+    s->rejected += !legal;
+    return legal;
+}
+
+static Staged try_way(Staging *s, uint64_t size, Volumes *volumes,
+                      StageWay way) {
+    if (budget_spent(volumes->budget))
+        return STAGE_FULL;
+    Arena *arena = arena_new("blocks");
+    StageMost most = {s->options->objective, s->own.cost};
+    Blocks b = {volumes, way, size};
+    Plan plan;
+    Staged done = blocks_plan(arena, schedule_within(arena, s->schedule, size),
+                              &b, s->own.found ? &most : NULL, &plan);
+    if (done == STAGED && s->judges && !is_legal(s, arena, &plan))
+        done = STAGE_STUCK;
+    if (done == STAGED)
+        take(s, &b, &plan);
+    arena_free(arena);
+    return done;
+}
+
+/* By blocks of one size, or of a smaller one that fits. */
+static Staged try_volumes(Staging *s, uint64_t size, Volumes *volumes) {
+    Staged done = STAGE_STUCK;
+    for (uint32_t i = 0; i < LENGTH(block_ways) && done == STAGE_STUCK; i++)
+        done = try_way(s, size, volumes, block_ways[i]);
+    return done;
+}
+
+Staged blocks_any(const Schedule *schedule, Volumes *volumes, StageWay *way) {
+    Staged done = STAGE_STUCK;
+    for (uint32_t i = 0; i < LENGTH(block_ways) && done == STAGE_STUCK; i++) {
+        Arena *arena = arena_new("blocks");
+        Blocks b = {volumes, block_ways[i], schedule->spec->memory[0].size};
+        Plan plan;
+        *way = block_ways[i];
+        done = blocks_plan(arena, schedule, &b, NULL, &plan);
+        arena_free(arena);
+    }
+    return done;
+}
+
+/* In the best plan's order of layers, with its places of tensors. */
+static void try_others(Staging *s, uint64_t size) {
+    Volumes *volumes = s->own.best.volumes;
+    for (uint32_t i = 1; i < LENGTH(block_ways); i++)
+        if (!block_ways[i].evicts || s->own.again)
+            try_way(s, size, volumes, block_ways[i]);
+    StageWay way = s->own.best.way;
+    for (uint32_t i = 0; i < LENGTH(band_ways); i++) {
+        way.bands = band_ways[i].bands;
+        way.stores = band_ways[i].stores;
+        try_way(s, size, volumes, way);
+    }
+}
+
+/* Tensors leave every layer room for its smallest block; at times those fit
+ * that are planned for less, where others do not. */
+static void try_aside(Staging *s, uint64_t size) {
+    enum { STEPS = 4 };
+    uint64_t aside = bytes_aside(s->schedule), rest = size - aside;
+    for (uint32_t i = 0; aside < size && i < STEPS && !s->own.found; i++) {
+        Volumes *last = volumes_within(s, rest);
+        if (last->plan)
+            try_volumes(s, size, last);
+        rest = grid_size(STAGED_OCTAVE, grid_number(STAGED_OCTAVE, rest - 1));
+    }
+}
+
+static void try_shares(Staging *s, uint64_t size) {
+    enum { IDLE = 2 }; /* shares that brought nothing */
+    uint32_t number = grid_number(STAGED_OCTAVE, size), idle = 0;
+    uint64_t height = UINT64_MAX;
+    for (uint32_t i = 0; i < LENGTH(lower) && number > lower[i]; i++) {
+        uint32_t own = number - lower[i];
+        uint64_t within =
+            grid_size(STAGED_OCTAVE, i ? own / GRAIN * GRAIN : own);
+        if (height <= within)
+            continue;
+        Volumes *volumes = volumes_within(s, within);
+        if (!volumes->plan)
+            break;
+        PlanCost last = s->own.cost;
+        bool found = s->own.found;
+        height = volumes->plan->am_height;
+        try_volumes(s, size, volumes);
+        bool gained =
+            s->own.found && (!found || plan_cost_less(s->options->objective,
+                                                      &s->own.cost, &last));
+        idle = gained || !s->own.found ? 0 : idle + 1;
+        if (s->own.found && (s->own.least || idle == IDLE))
+            break;
+    }
+}
+
+/* Whether the best of the size may become the best of all: others of its kind
+ * are hardly ever so much better. */
+static bool is_near(const Staging *s) {
+    enum { LITTLE = 8 };
+    PlanCost least = s->own.cost;
+    least.cycles -= least.cycles / LITTLE;
+    least.bytes -= least.bytes / LITTLE;
+    return !s->all.found ||
+           plan_cost_less(s->options->objective, &least, &s->all.cost);
+}
+
+static void size_try(Staging *s, uint64_t size) {
+    s->own = (BestBlocks){0};
+    try_shares(s, size);
+    if (!s->own.found)
+        try_aside(s, size);
+    if (!s->own.found)
+        return;
+    if (is_near(s))
+        try_others(s, size);
+    if (!s->all.found ||
+        plan_cost_less(s->options->objective, &s->own.cost, &s->all.cost))
+        s->all = s->own;
+}
+
+/* ---- all sizes ---- */
+
+static void open(Staging *s, Arena *arena, const Schedule *schedule,
+                 const PlanOptions *options) {
+    PlanOptions *own = ARENA_COPY(arena, PlanOptions, options, 1);
+    HwSpec *spec = ARENA_COPY(arena, HwSpec, schedule->spec, 1);
+    Schedule *planned = ARENA_COPY(arena, Schedule, schedule, 1);
+    own->cycles = NULL;
+    own->no_remedy = true;
+    own->objective = PLAN_BYTES;
+    spec->tiling.weights_move = true;
+    planned->spec = spec;
+    *s = (Staging){.arena = arena, .schedule = schedule, .options = options};
+    s->archive.arena = arena;
+    search_open(&s->search, arena, planned, own, NULL, &s->bound);
+    s->search.volumes = true;
+}
+
+static void sizes_try(Staging *s) {
+    uint64_t size = s->schedule->spec->memory[0].size;
+    for (uint32_t i = 0; i < s->search.effort->sizes && size; i++) {
+        size_try(s, size);
+        if (!s->own.found || s->own.least)
+            return;
+        size = grid_size(GRID_OCTAVE, grid_number(GRID_OCTAVE, size - 1));
+    }
+}
+
+/* The plan of the best, which is legal in the real memory. */
+static Plan *plan_of(const Staging *s) {
+    Plan *plan = ARENA_NEW(s->arena, Plan);
+    const Schedule *within =
+        schedule_within(s->arena, s->schedule, s->all.best.size);
+    if (blocks_plan(s->arena, within, &s->all.best, NULL, plan) != STAGED)
+        return NULL;
+    plan->schedule = s->schedule;
+    plan->cost = s->all.cost;
+    if (s->all.best.size < s->schedule->spec->memory[0].size)
+        plan->am_planned = s->all.best.size;
+    plan->ddr_compulsory = s->bound.ddr_compulsory;
+    plan->ddr_bound = s->bound.ddr_bound;
+    plan->ddr_once = s->bound.ddr_once;
+    plan->ddr_layers = s->bound.ddr_layers;
+    plan->n_front = archive_front(s->arena, &s->archive, &plan->front);
+    return plan;
+}
+
+static Plan *find(Staging *s) {
+    sizes_try(s);
+    if (!s->all.found) {
+        Scarce least = scarce_find(s, s->schedule->spec->memory[0].size);
+        s->all.found = least.any;
+        s->all.best = least.blocks;
+    }
+    Plan *plan = s->all.found ? plan_of(s) : NULL;
+    return plan && is_legal(s, s->arena, plan) ? plan : NULL;
+}
+
+Plan *plan_staged(Arena *arena, const Schedule *schedule,
+                  const PlanOptions *options, uint32_t *rejected) {
+    Staging s;
+    open(&s, arena, schedule, options);
+    Plan *plan = find(&s);
+    *rejected = s.rejected;
+    if (plan || !s.rejected)
+        return plan;
+    open(&s, arena, schedule, options);
+    s.judges = true;
+    plan = find(&s);
+    *rejected += s.rejected;
+    return plan;
+}
+
+/* Bytes of the least first memory in which one seems to fit; 0: none. */
+static uint64_t size_guess(const Asked *asked) {
+    enum { MOST_BITS = 44 };
+    Arena *arena = arena_new("least");
+    Budget budget = budget_of(BUDGET_GUESS, asked->schedule->n_steps);
+    PlanOptions counted = *asked->options;
+    Staging s;
+    counted.budget = &budget;
+    open(&s, arena, asked->schedule, &counted);
+    Scarce least = scarce_find(&s, (uint64_t)1 << MOST_BITS);
+    uint64_t size = least.any ? least.size : 0;
+    arena_free(arena);
+    return size;
+}
+
+/* Who is asked for sizes, and how long. */
+typedef struct Adviser {
+    const Asked *asked;
+    Budget plans;
+} Adviser;
+
+static bool would_do(void *context, uint64_t size) {
+    Adviser *a = context;
+    return plan_would_do(a->asked, &a->plans, size);
+}
+
+SizeAdvice size_staged(const Asked *asked) {
+    enum { TRIES = 16 };
+    Adviser a = {asked, budget_of(BUDGET_ADVICE, asked->schedule->n_steps)};
+    const HwMemory *memory = &asked->schedule->spec->memory[0];
+    uint64_t step = size_granule(memory);
+    SizeSearch search = {.step = step,
+                         .fine = step,
+                         .fails = memory->size,
+                         .guess = size_guess(asked),
+                         .does = would_do,
+                         .context = &a,
+                         .budget = &a.plans,
+                         .tries = TRIES};
+    return search.guess ? advise_size(&search) : (SizeAdvice){0};
+}
+
+/* Tensors by themselves lack their weights. */
+static const char *not_judged(Arena *arena, const Plan *plan) {
+    (void)arena, (void)plan;
+    return NULL;
+}
+
+void explain_staged(Arena *arena, Diag *diag, const Schedule *schedule,
+                    const PlanOptions *options) {
+    uint64_t size = schedule->spec->memory[0].size;
+    uint64_t aside = bytes_aside(schedule);
+    PlanOptions own = *options;
+    bool does_not_fit;
+    own.cycles = NULL;
+    own.judge = not_judged;
+    own.aside = aside;
+    own.aside_for = largest_block(schedule).name;
+    size = size > aside ? size - aside : 0;
+    if (!plan_volumes(arena, diag, schedule_within(arena, schedule, size), &own,
+                      &does_not_fit))
+        return;
+    diag_error(diag, schedule->spec->loc,
+               "does not fit: volumes leave weights no room");
+    if (!options->no_remedy)
+        note_advice(arena, diag, schedule->spec->memory[0].name,
+                    size_staged(options->asked));
+}

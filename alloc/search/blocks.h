@@ -1,0 +1,70 @@
+/* blocks.h - the search where weights share the first active memory with
+ * tensors; private to alloc. */
+#ifndef ALLOC_SEARCH_BLOCKS_H
+#define ALLOC_SEARCH_BLOCKS_H
+
+#include "alloc/search/search.h"
+#include "alloc/weights/weights.h"
+
+/* A plan of tensors alone, within so many bytes. */
+typedef struct Volumes {
+    Arena *arena;
+    Budget *budget; /* of the search that they are for; or NULL */
+    uint64_t size;
+    Plan *plan;         /* NULL: they do not fit */
+    VEC(Banded) banded; /* the same by bands, as far as it was asked */
+} Volumes;
+
+/* Sizes of active memory that tensors are planned for, for each power of two.
+ */
+enum { STAGED_OCTAVE = 16 };
+
+/* How a plan with weights is made. */
+typedef struct Blocks {
+    Volumes *volumes;
+    StageWay way;
+    uint64_t size; /* of the memory that it is made for */
+} Blocks;
+
+/* A plan with weights that is the best so far. */
+typedef struct BestBlocks {
+    bool found;
+    Blocks best;
+    PlanCost cost;
+    bool again; /* it loads a block more than once */
+    bool least; /* it does not, and keeps all tensors */
+} BestBlocks;
+
+typedef struct Staging {
+    Arena *arena;
+    const Schedule *schedule; /* on the real machine */
+    const PlanOptions *options;
+    Search search; /* of tensors by themselves */
+    Plan bound;
+    VEC(Volumes *) volumes; /* that were planned */
+    Archive archive;
+    bool judges;         /* plans are verified before they are the best */
+    uint32_t rejected;   /* plans that were illegal */
+    uint32_t number;     /* of plans */
+    BestBlocks own, all; /* the best for one size, and of all */
+} Staging;
+
+Volumes *volumes_within(Staging *s, uint64_t size);
+Banded banded_by(Volumes *v, StageWay way);
+/* Makes the plan; `most`: NULL: it may cost anything. */
+Staged blocks_plan(Arena *arena, const Schedule *schedule, const Blocks *b,
+                   const StageMost *most, Plan *plan);
+/* With blocks of some size, as large as fit; STAGED: in `way`. */
+Staged blocks_any(const Schedule *schedule, Volumes *volumes, StageWay *way);
+
+/* ---- blocks_least.c ---- */
+
+typedef struct Scarce {
+    bool any;
+    uint64_t size; /* `most` if there is none */
+    Blocks blocks; /* that fit in it */
+} Scarce;
+/* The least size, up to `most`, for which there is a plan, however long. */
+Scarce scarce_find(Staging *s, uint64_t most);
+
+#endif

@@ -1,0 +1,54 @@
+/* blocks_least.c - the least memory that tensors and weights fit in.
+ *
+ * Input: a schedule for a machine with a queue. Output: a size that does not
+ * depend on the memory's own, and how to plan for it.
+ * Method: volumes are planned for many sizes. Beside each of these plans every
+ * layer has a range that is free, so what it lacks for its smallest block is
+ * known without a search; sizes next to the best one are looked at closely.
+ */
+#include "alloc/search/blocks.h"
+#include "base/size_grid.h"
+
+/* The height of the volumes, or 0. */
+static uint64_t try_volumes(Staging *s, Scarce *least, uint64_t within) {
+    Volumes *v = volumes_within(s, within);
+    if (!v->plan)
+        return 0;
+    Banded banded = banded_by(v, (StageWay){0});
+    uint64_t size = blocks_need(&banded.plan, banded.room);
+    if (least->any ? size >= least->size : size > least->size)
+        return v->plan->am_height;
+    StageWay way;
+    Arena *arena = arena_new("scarce");
+    if (blocks_any(schedule_within(arena, s->schedule, size), v, &way) ==
+        STAGED)
+        *least = (Scarce){true, size, {v, way, size}};
+    arena_free(arena);
+    return v->plan->am_height;
+}
+
+/* Volumes within each of `octave` sizes between a power of two and the next,
+ * from `end` down to `first`; those that are less than a plan takes, as others
+ * are the same. */
+static void try_sizes(Staging *s, Scarce *least, uint32_t octave,
+                      uint64_t first, uint64_t end) {
+    uint64_t height = UINT64_MAX;
+    uint32_t low = grid_number(octave, first);
+    for (uint32_t i = grid_number(octave, end) + 1; i-- > low && height;) {
+        uint64_t within = grid_size(octave, i);
+        if (within < height && within < least->size)
+            height = try_volumes(s, least, within);
+    }
+}
+
+Scarce scarce_find(Staging *s, uint64_t most) {
+    enum { FINER = 4, FINEST = STAGED_OCTAVE * FINER * FINER };
+    Scarce least = {.size = most};
+    try_sizes(s, &least, STAGED_OCTAVE, s->search.never, most);
+    for (uint32_t octave = STAGED_OCTAVE * FINER; octave <= FINEST && least.any;
+         octave *= FINER) {
+        uint64_t at = least.blocks.volumes->size, near = FINER * at / octave;
+        try_sizes(s, &least, octave, at - near, at + near);
+    }
+    return least;
+}

@@ -1,0 +1,156 @@
+/* configs.c - the configurations that a search tries for one size.
+ *
+ * Input: a machine, what was found. Output: configurations, one list for each
+ * kind of machine: families and prices of which each was the best of some
+ * network in some size. Some are tried only where plans of others ask for them.
+ */
+#include "alloc/search/search.h"
+#include "geometry/tile_loops.h"
+
+/* Products computed again that are worth a byte over DDR. */
+enum { DEAR_WORK = 50, CHEAP_WORK = 150 };
+/* Bytes over DDR that an instruction is worth where there are too many. */
+enum { LEAST_INSN = 4096, MOST_INSN = 8 * 8 * LEAST_INSN };
+
+static void add(const Search *s, Configs *out, Config config) {
+    if (config.lambda_weight && s->schedule->spec->tiling.weights_stay)
+        return;
+    vec_push(s->arena, out, config);
+}
+
+/* Rows of operands in rings: groups, or all layers as one; `hide` runs of each
+ * group hide what the group loads. */
+static void list_rings(const Search *s, Config at, Configs *out) {
+    enum { HIDE = 8 };
+    Config c = at;
+    c.family = FAMILY_ROLL;
+    add(s, out, c);
+    c.family = FAMILY_GROUPS;
+    add(s, out, c);
+    if (!s->any) {
+        c.runs = HIDE;
+        add(s, out, c);
+        c.runs = 0;
+        c.lambda_weight = true;
+        add(s, out, c);
+    }
+    add(s, out, at);
+}
+
+/* Layers that never run whole, for several prices of a byte. */
+static void list_nests(const Search *s, Config at, Configs *out) {
+    static const uint32_t price[] = {TILE_BYTE_PRICE, 20, 10};
+    enum { N = sizeof price / sizeof *price };
+    Config c = at;
+    if (s->any) { /* all from outside mostly takes the least */
+        c.tiny = c.streams = true;
+        add(s, out, c);
+        c.streams = false;
+        add(s, out, c);
+        return;
+    }
+    for (uint32_t i = 0; i < N; i++) {
+        c.tile_price = price[i];
+        add(s, out, c);
+    }
+    c.tile_price = NEST_BYTES;
+    add(s, out, c);
+}
+
+/* Rows of operands by instructions of their own. */
+static void list_rows(const Search *s, Config at, Configs *out) {
+    static const Config own[] = {
+        {.family = FAMILY_GROUPS},
+        {.family = FAMILY_GROUPS, .lambda_recompute = DEAR_WORK},
+        {.family = FAMILY_BESIDE, .lambda_recompute = CHEAP_WORK},
+        {.family = FAMILY_BESIDE, .lambda_recompute = DEAR_WORK},
+        {.family = FAMILY_GROUPS,
+         .lambda_recompute = CHEAP_WORK,
+         .lambda_weight = true,
+         .loose = true},
+        {.family = FAMILY_GROUPS,
+         .lambda_recompute = CHEAP_WORK,
+         .lambda_weight = true},
+        {.family = FAMILY_GROUPS,
+         .lambda_recompute = CHEAP_WORK,
+         .loose = true},
+        {.family = FAMILY_BESIDE,
+         .lambda_recompute = CHEAP_WORK,
+         .lambda_weight = true},
+        {.family = FAMILY_MEND},
+    };
+    enum { N = sizeof own / sizeof *own };
+    add(s, out, at);
+    for (uint32_t i = 0; i < N; i++) {
+        Config c = own[i];
+        c.cap = at.cap;
+        c.others = at.others;
+        add(s, out, c);
+    }
+}
+
+void configs_list(const Search *s, uint64_t cap, uint64_t others,
+                  Configs *out) {
+    const HwTiling *tiling = &s->schedule->spec->tiling;
+    Config at = {.cap = cap, .others = others};
+    if (s->options->layer_by_layer)
+        add(s, out, at);
+    else if (tiling->rings)
+        list_rings(s, at, out);
+    else if (tiling->always)
+        list_nests(s, at, out);
+    else if (tiling->kind == HW_TILING_SOFTWARE)
+        list_rows(s, at, out);
+    else
+        add(s, out, at);
+}
+
+void configs_last(const Search *s, Configs *out) {
+    const HwTiling *tiling = &s->schedule->spec->tiling;
+    Config at = {.cap = s->schedule->spec->memory[0].size,
+                 .others = UINT64_MAX};
+    Config c = at;
+    c.evict_whole = true;
+    add(s, out, c);
+    c = at;
+    c.streams = true;
+    add(s, out, c);
+    c.tiny = true;
+    add(s, out, c);
+    c.streams = false;
+    add(s, out, c);
+    if (tiling->kind == HW_TILING_SOFTWARE && !s->options->layer_by_layer) {
+        c = at;
+        c.family = FAMILY_GROUPS;
+        c.lambda_insn = LEAST_INSN;
+        add(s, out, c);
+    }
+    c = at;
+    c.long_too = true;
+    add(s, out, c);
+}
+
+static bool may_group(const Config *c) {
+    return c->family != FAMILY_SPILL && c->family != FAMILY_MEND;
+}
+
+void configs_follow(const Search *s, const Config *config, bool by_parts,
+                    bool too_long, Configs *out) {
+    Config c = *config;
+    if (s->volumes && by_parts && !c.evict_whole && c.family == FAMILY_SPILL) {
+        c.evict_whole = true;
+        add(s, out, c);
+    }
+    c = *config;
+    if (may_group(&c) && !c.without && !c.lambda_insn && !c.runs && s->kinds &&
+        !c.loose && !c.lambda_weight) {
+        c.without = s->kinds;
+        add(s, out, c);
+    }
+    c = *config;
+    if (c.family == FAMILY_GROUPS && !c.without && too_long &&
+        c.lambda_insn < MOST_INSN && !c.long_too) {
+        c.lambda_insn = c.lambda_insn ? 8 * c.lambda_insn : LEAST_INSN;
+        add(s, out, c);
+    }
+}

@@ -1,0 +1,447 @@
+/* search.c - the search for the best plan: order of evaluation.
+ *
+ * Input: a schedule, an objective, an effort. Output: the plans that meet the
+ * objective best, with their actions, and an archive of all that were found.
+ * Method: first everything stays whole; if nothing then moves twice and little
+ * is waited for, that is the answer. Else, for the memory's own size and some
+ * below it, all configurations are placed, and bytes counted. Of each size the
+ * most promising plans are timed, and the best of these finished. What one size
+ * gets does not depend on the others, or on the memory's own but for addresses:
+ * so a larger memory gets no worse than what was found for these sizes. Ends
+ * when the effort's steps are used up. Invariant: no clock, no threads, no
+ * addresses: equal inputs, equal plans.
+ */
+#include "alloc/search/search.h"
+#include "alloc/overlap/overlap.h"
+#include "base/size_grid.h"
+
+#include <math.h>
+
+const Effort efforts[EFFORTS] = {
+    {1, .timed = 2, .rolled = 1, .finished = 1, .steps = 2000, .packing = 1000},
+    {4, .timed = 8, .rolled = 3, .finished = 3, .steps = 40000,
+     .packing = 30000},
+    {13, .timed = 12, .rolled = 8, .finished = 2, .steps = 400000,
+     .packing = 30000},
+    {64, .timed = 32, .rolled = 32, .finished = 4, .steps = 8000000,
+     .packing = 300000},
+};
+
+/* ---- one configuration ---- */
+
+static bool same_config(const Config *a, const Config *b) {
+    return a->cap == b->cap && a->others == b->others &&
+           a->family == b->family &&
+           a->lambda_recompute == b->lambda_recompute &&
+           a->lambda_weight == b->lambda_weight && a->loose == b->loose &&
+           a->lambda_insn == b->lambda_insn && a->without == b->without &&
+           a->runs == b->runs && a->tile_price == b->tile_price &&
+           a->evict_whole == b->evict_whole && a->streams == b->streams &&
+           a->tiny == b->tiny && a->long_too == b->long_too;
+}
+
+static bool is_tried(const Search *s, const Config *config) {
+    for (uint32_t i = 0; i < s->tried.n; i++)
+        if (same_config(&s->tried.at[i], config))
+            return true;
+    return false;
+}
+
+/* What became of it. */
+typedef struct Outcome {
+    bool fits, by_parts, too_long;
+} Outcome;
+
+static Trial *trial_new(Search *s, const Config *config) {
+    Arena *arena = arena_new("plan");
+    Trial *t = ARENA_NEW(arena, Trial);
+    t->arena = arena;
+    t->config = *config;
+    t->number = s->n_tried++;
+    vec_push(s->arena, &s->tried, *config);
+    return t;
+}
+
+/* Placed, with actions; NULL: it does not fit. */
+static Trial *trial_make(Search *s, const Config *config, Outcome *out) {
+    Trial *t = trial_new(s, config);
+    uint64_t steps = s->schedule->n_steps + 1;
+    s->steps -= s->steps < steps ? s->steps : steps;
+    bool placed = trial_place(s, t);
+    out->too_long = t->w->gave_up;
+    out->fits = placed && trial_act(t, diag_new(t->arena));
+    out->by_parts = placed && t->plan->by_parts;
+    out->too_long |= out->fits && t->traffic.too_long;
+    if (out->fits && (!out->too_long || config->long_too))
+        return t;
+    out->fits = false;
+    arena_free(t->arena);
+    return NULL;
+}
+
+/* ---- the most promising of one size ---- */
+
+static bool fewer(uint64_t a, uint64_t b, const Trial *x, const Trial *y) {
+    return a != b ? a < b : x->number < y->number;
+}
+
+static double both(const Trial *t) {
+    double work = (double)t->traffic.work + 1;
+    return work * work * work * ((double)t->cost.bytes + 1);
+}
+
+/* Four orders: bytes, work, instructions, work and bytes as if balanced. */
+enum { ORDERS = 4 };
+static bool precedes(uint32_t order, const Trial *a, const Trial *b) {
+    switch (order) {
+    case 0:
+        return fewer(a->cost.bytes, b->cost.bytes, a, b);
+    case 1:
+        return fewer(a->traffic.work, b->traffic.work, a, b);
+    case 2:
+        return fewer(a->cost.instructions, b->cost.instructions, a, b);
+    default:
+        break;
+    }
+    double x = both(a), y = both(b);
+    return x < y || (x <= y && a->number < b->number);
+}
+
+/* Its place in the order in which it comes first. */
+static uint32_t rank(const Search *s, const Trial *t) {
+    uint32_t best = UINT32_MAX;
+    for (uint32_t order = 0; order < ORDERS; order++) {
+        uint32_t n = 0;
+        for (uint32_t i = 0; i < s->n_pool; i++)
+            n += s->pool[i] != t && precedes(order, s->pool[i], t);
+        best = n * ORDERS + order < best ? n * ORDERS + order : best;
+    }
+    return best;
+}
+
+static void pool_drop(Search *s, uint32_t i) {
+    arena_free(s->pool[i]->arena);
+    s->pool[i] = s->pool[--s->n_pool];
+}
+
+static void pool_drop_last(Search *s) {
+    uint32_t worst = 0, most = 0;
+    for (uint32_t i = 0; i < s->n_pool; i++) {
+        uint32_t own = rank(s, s->pool[i]);
+        if (own >= most) {
+            most = own;
+            worst = i;
+        }
+    }
+    pool_drop(s, worst);
+}
+
+static void pool_add(Search *s, Trial *t) {
+    for (uint32_t i = 0; i < s->n_pool; i++)
+        if (s->pool[i]->print == t->print) {
+            arena_free(t->arena);
+            return;
+        }
+    s->pool[s->n_pool++] = t;
+    bool rolls = s->schedule->spec->tiling.rings;
+    if (s->n_pool > (rolls ? s->effort->rolled : s->effort->timed))
+        pool_drop_last(s);
+}
+
+/* ---- the best of all ---- */
+
+bool search_admits(Search *s, const Plan *plan) {
+    Arena *arena = arena_new("verifier");
+    PlanJudge *judge = s->options->judge ? s->options->judge : plan_judge;
+    bool legal = !judge(arena, plan);
+    s->rejected += !legal;
+    arena_free(arena);
+    return legal;
+}
+
+static bool is_better(const Search *s, const Trial *a, const Trial *b) {
+    PlanObjective objective = s->options->objective;
+    if (a->traffic.too_long != b->traffic.too_long)
+        return b->traffic.too_long;
+    if (plan_cost_less(objective, &a->cost, &b->cost))
+        return true;
+    return !plan_cost_less(objective, &b->cost, &a->cost) &&
+           a->number < b->number;
+}
+
+static void best_add(Search *s, Trial *t) {
+    uint32_t at = s->n_best;
+    while (at > 0 && is_better(s, t, s->best[at - 1]))
+        at--;
+    for (uint32_t i = s->n_best; i > at; i--)
+        s->best[i] = s->best[i - 1];
+    s->best[at] = t;
+    s->n_best++;
+    if (s->n_best > MOST_BEST / 2)
+        arena_free(s->best[--s->n_best]->arena);
+}
+
+static void note(Search *s, const Trial *t) {
+    archive_add(&s->archive, &(Candidate){t->number, t->cost});
+}
+
+static bool is_seen(Search *s, uint64_t print) {
+    for (uint32_t i = 0; i < s->seen.n; i++)
+        if (s->seen.at[i] == print)
+            return true;
+    vec_push(s->arena, &s->seen, print);
+    return false;
+}
+
+/* As good as it may get when it is finished. Where layers roll half of the
+ * waiting, and so much of all, is hardly ever saved. Places change, and with
+ * them what need not move. */
+static PlanCost cost_bound(const Search *s, const Trial *t) {
+    enum { ALL = 16, MOVES = 8 };
+    PlanCost cost = t->cost;
+    uint64_t saved = t->plan->serial ? plan_waiting(t->plan) : 0;
+    if (s->schedule->spec->tiling.rings)
+        saved = saved / 2 < cost.cycles / ALL ? saved / 2 : cost.cycles / ALL;
+    cost.bytes -= t->traffic.moved / MOVES;
+    cost.cycles -= saved < cost.cycles ? saved : cost.cycles;
+    return cost;
+}
+
+static bool may_be_best(const Search *s, const Trial *t) {
+    PlanCost bound = cost_bound(s, t);
+    return !s->n_best ||
+           plan_cost_less(s->options->objective, &bound, &s->best[0]->cost);
+}
+
+static uint32_t finishes(const Search *s) {
+    bool rolls = s->schedule->spec->tiling.rings;
+    return s->volumes ? 0
+           : rolls    ? (s->effort->finished + 2) / 3
+                      : s->effort->finished;
+}
+
+/* Times what is in the pool, finishes the best. */
+static void pool_time(Search *s) {
+    Trial *timed[MOST_TIMED];
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < s->n_pool; i++) {
+        Trial *t = s->pool[i];
+        if (is_seen(s, t->print) || (!s->volumes && !trial_time(s, t))) {
+            arena_free(t->arena);
+            continue;
+        }
+        uint32_t at = n++;
+        for (; at > 0 && is_better(s, t, timed[at - 1]); at--)
+            timed[at] = timed[at - 1];
+        timed[at] = t;
+        note(s, t);
+    }
+    s->n_pool = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        if (i < finishes(s) && may_be_best(s, timed[i])) {
+            trial_finish(s, timed[i]);
+            note(s, timed[i]);
+        }
+        if (s->volumes && !i && !trial_settle(s, timed[i]))
+            continue;
+        if (s->judges && !search_admits(s, timed[i]->plan))
+            arena_free(timed[i]->arena);
+        else
+            best_add(s, timed[i]);
+    }
+}
+
+/* ---- sizes ---- */
+
+static bool is_spent(const Search *s) {
+    return !s->steps || budget_spent(s->options->budget);
+}
+
+/* Whether any fits; those that do are in the pool. */
+static bool configs_try(Search *s, Configs *list) {
+    bool any = false;
+    for (uint32_t i = 0; i < list->n; i++) {
+        Config config = list->at[i];
+        Outcome out = {0};
+        if (is_tried(s, &config) || (is_spent(s) && i > 1))
+            continue;
+        Trial *t = trial_make(s, &config, &out);
+        any |= t != NULL;
+        if (t)
+            pool_add(s, t);
+        if (any && s->any)
+            return true;
+        configs_follow(s, &config, out.by_parts, out.too_long, list);
+    }
+    return any;
+}
+
+static bool size_try(Search *s, uint64_t cap, uint64_t others) {
+    Configs list = {0};
+    configs_list(s, cap, others, &list);
+    bool any = configs_try(s, &list);
+    pool_time(s);
+    return any;
+}
+
+bool search_size(Search *s, uint64_t cap) {
+    return size_try(s, cap, UINT64_MAX);
+}
+
+/* Everything stays, nothing moves but what must, and little is waited for: no
+ * other plan is much better. */
+static bool is_enough(const Search *s, const Trial *t) {
+    enum { PART = 32 };
+    const Plan *plan = t->plan;
+    const HwTiling *tiling = &s->schedule->spec->tiling;
+    uint64_t moved = t->traffic.moved;
+    return plan->keeps_all && !tiling->always &&
+           moved - s->compulsory <= moved / PART &&
+           (!plan->serial || plan_waiting(plan) <= plan->cycles / PART);
+}
+
+bool search_kept(Search *s, const Config *config) {
+    Outcome out = {0};
+    Trial *t = trial_make(s, config, &out);
+    Configs list = {0};
+    if (!t || !t->plan->keeps_all) {
+        if (t)
+            pool_add(s, t);
+        configs_follow(s, config, out.by_parts, out.too_long, &list);
+        configs_try(s, &list);
+        return t && s->any;
+    }
+    s->pool[s->n_pool++] = t;
+    pool_time(s);
+    return s->n_best && (s->any || s->volumes || s->options->layer_by_layer ||
+                         is_enough(s, s->best[0]));
+}
+
+/* Of several memories the others shrink as well. */
+static void others_try(Search *s) {
+    enum { SIZES = 3 };
+    const HwSpec *spec = s->schedule->spec;
+    uint64_t first = spec->memory[0].size, most = 0;
+    for (uint32_t m = 1; m < spec->n_active; m++)
+        most = spec->memory[m].size > most ? spec->memory[m].size : most;
+    for (uint32_t i = 0; i < SIZES && first; i++) {
+        uint64_t others = most;
+        for (uint32_t k = 0; k < SIZES; k++) {
+            others =
+                k + 1 < SIZES ? grid_size(1, grid_number(1, others - !!k)) : 1;
+            size_try(s, first, others ? others : 1);
+        }
+        first = grid_size(1, grid_number(1, first - 1));
+    }
+}
+
+static bool has_buffers(const HwSpec *spec) {
+    bool any = false;
+    for (uint32_t m = 0; m < spec->n_active; m++)
+        any |= spec->memory[m].buffers;
+    return any;
+}
+
+static void smaller_try(Search *s) {
+    const HwSpec *spec = s->schedule->spec;
+    uint64_t cap = spec->memory[0].size;
+    for (uint32_t i = 1; i < s->effort->sizes && cap && !is_spent(s); i++) {
+        cap = grid_size(GRID_OCTAVE, grid_number(GRID_OCTAVE, cap - 1));
+        if (cap < s->never || !size_try(s, cap, UINT64_MAX))
+            return;
+    }
+}
+
+/* One behind the other, until one fits. */
+static void last_try(Search *s) {
+    Configs list = {0};
+    configs_last(s, &list);
+    for (uint32_t i = 0; i < list.n && !s->n_best; i++) {
+        Configs one = {0};
+        vec_push(s->arena, &one, list.at[i]);
+        s->steps += s->schedule->n_steps + 1;
+        configs_try(s, &one);
+        pool_time(s);
+    }
+}
+
+bool search_run(Search *s) {
+    const HwSpec *spec = s->schedule->spec;
+    if (spec->n_active == 1 && spec->memory[0].size < s->never)
+        return false;
+    Config kept = {.cap = spec->memory[0].size, .others = UINT64_MAX};
+    if (search_kept(s, &kept)) {
+        pool_time(s);
+        return true;
+    }
+    size_try(s, spec->memory[0].size, UINT64_MAX);
+    if (s->any && s->n_best)
+        return true;
+    if (s->n_best && !s->any && !s->volumes && !has_buffers(spec) &&
+        !s->options->layer_by_layer) {
+        if (spec->n_active > 1)
+            others_try(s);
+        else
+            smaller_try(s);
+    }
+    if (!s->n_best)
+        last_try(s);
+    return s->n_best > 0;
+}
+
+/* ---- from outside ---- */
+
+static uint32_t all_kinds(const Work *w) {
+    uint32_t kinds = 0;
+    for (NodeId n = {0}; n.i < w->g->node.n; n.i++)
+        kinds |= group_kind(w, n);
+    return kinds;
+}
+
+Work *search_open(Search *s, Arena *arena, const Schedule *schedule,
+                  const PlanOptions *options, const Once *once, Plan *bound) {
+    *s = (Search){.arena = arena, .schedule = schedule, .options = options};
+    Work *first = work_new(arena, schedule, schedule->spec, options, once);
+    s->archive.arena = arena;
+    s->effort =
+        &efforts[options->effort < EFFORTS ? options->effort : EFFORTS - 1];
+    s->steps = s->effort->steps;
+    s->once = first->once;
+    s->known = known_groups_new(arena);
+    s->kinds = all_kinds(first);
+    s->never = never_less(first);
+    bound_make(first, bound);
+    s->compulsory = bound->ddr_compulsory;
+    return first;
+}
+
+Plan *search_take(Search *s) {
+    if (!s->n_best)
+        return NULL;
+    Trial *t = s->best[0];
+    arena_join(s->arena, t->arena);
+    for (uint32_t i = 1; i < s->n_best; i++)
+        s->best[i - 1] = s->best[i];
+    s->n_best--;
+    Plan *plan = t->plan;
+    uint64_t cap = t->config.cap;
+    bool smaller = cap < s->schedule->spec->memory[0].size;
+    plan->am_planned = smaller && !plan->keeps_all ? cap : 0;
+    plan->cost = t->cost;
+    plan->ddr_moved = t->traffic.moved;
+    plan->ddr_again = t->traffic.again;
+    return plan;
+}
+
+void search_again(Search *s) {
+    search_close(s);
+    s->n_tried = s->tried.n = s->seen.n = s->archive.at.n = 0;
+    s->steps = s->effort->steps;
+}
+
+void search_close(Search *s) {
+    while (s->n_pool)
+        arena_free(s->pool[--s->n_pool]->arena);
+    while (s->n_best)
+        arena_free(s->best[--s->n_best]->arena);
+}

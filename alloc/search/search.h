@@ -1,0 +1,149 @@
+/* search.h - the search for the best plan; private to alloc. */
+#ifndef ALLOC_SEARCH_SEARCH_H
+#define ALLOC_SEARCH_SEARCH_H
+
+#include "alloc/overlap/overlap.h"
+#include "alloc/search/archive.h"
+#include "alloc/work.h"
+#include "base/vec.h"
+
+/* ---- what the search varies ---- */
+
+/* How what does not fit whole is made to fit. */
+typedef enum Family {
+    FAMILY_SPILL,  /* whole layers; parts of tensors leave, or tiles run */
+    FAMILY_GROUPS, /* depth-first groups, chosen by dynamic programming */
+    FAMILY_BESIDE, /* the same beside tensors that stay whole */
+    FAMILY_MEND,   /* groups only around steps that do not fit */
+    FAMILY_ROLL    /* all layers roll, nothing is spilled */
+} Family;
+
+/* A plan is made as if the first active memory ended at `cap` bytes, and the
+ * others at `others`, where they are larger. */
+typedef struct Config {
+    uint64_t cap, others;
+    Family family;
+    uint32_t lambda_recompute; /* products computed again that count as much
+                                * as a byte; 0: none do */
+    bool lambda_weight;        /* bytes of weights count as others do */
+    bool loose;                /* groups may have several results */
+    uint64_t lambda_insn;      /* bytes that an instruction counts as */
+    uint32_t without;          /* kinds of nodes kept out of groups: bits */
+    uint32_t runs;             /* rolling: hides transfers behind so many */
+    uint32_t tile_price;       /* one of nest_prices, or 0 */
+    bool evict_whole;          /* whole tensors are spilled first */
+    bool streams;  /* what never runs whole keeps nothing in active memory */
+    bool tiny;     /* by the smallest tiles */
+    bool long_too; /* listings too long for the machine as well */
+} Config;
+
+/* How far a search goes: budgets in steps, the same on all machines. */
+typedef struct Effort {
+    uint32_t sizes;    /* of the grid, the memory's own included */
+    uint32_t timed;    /* plans a size of which cycles are counted, */
+    uint32_t rolled;   /* and where layers roll, which makes long plans */
+    uint32_t finished; /* of these, whose transfers are scheduled to the end */
+    uint64_t steps;    /* steps of schedules that are planned, in all */
+    uint32_t packing;  /* steps of a packer on what is finished */
+} Effort;
+enum { EFFORTS = 4, GRID_OCTAVE = 4 };
+extern const Effort efforts[EFFORTS];
+
+/* ---- trial.c: one configuration, from groups to actions ---- */
+
+typedef struct Search Search;
+
+/* A plan in the making. */
+typedef struct Trial {
+    Arena *arena;
+    Config config;
+    uint32_t number; /* of the configuration, in the order of the search */
+    Schedule *schedule;
+    Work *w;
+    Problem problem;
+    PlanResult result;
+    Plan *plan;
+    Traffic traffic;
+    PlanCost cost;
+    uint64_t print; /* fingerprint of its actions */
+    HostsAt hosts;  /* as its transfers were put beside layers */
+    bool finished;
+} Trial;
+
+/* Chooses groups and places everything; false if it does not fit. */
+bool trial_place(Search *s, Trial *t);
+/* Makes actions: bytes and instructions are known then. False, with an error,
+ * if an external memory is too small. */
+bool trial_act(Trial *t, Diag *diag);
+/* Lowers the placement, then moves tensors apart. */
+bool trial_settle(Search *s, Trial *t);
+/* That, puts transfers beside layers, and counts cycles. False: it breaks a
+ * rule. */
+bool trial_time(Search *s, Trial *t);
+/* The same with all that shortens the schedule, from what trial_time found. */
+void trial_finish(Search *s, Trial *t);
+
+/* The schedule on a machine with a first memory of `size` bytes. */
+const Schedule *schedule_within(Arena *arena, const Schedule *real,
+                                uint64_t size);
+
+/* ---- configs.c: which configurations there are ---- */
+
+typedef VEC(Config) Configs;
+/* For a machine whose memories end there, the most promising first. */
+void configs_list(const Search *s, uint64_t cap, uint64_t others, Configs *out);
+/* Those to try where none of these fits. */
+void configs_last(const Search *s, Configs *out);
+/* Those that the result of one asks for. */
+void configs_follow(const Search *s, const Config *config, bool by_parts,
+                    bool too_long, Configs *out);
+
+/* ---- search.c ---- */
+
+enum { MOST_TIMED = 32, MOST_BEST = 8 };
+
+struct Search {
+    Arena *arena;
+    const Schedule *schedule; /* on the real machine */
+    const PlanOptions *options;
+    const Effort *effort;
+    const Once *once;
+    KnownGroups *known;
+    uint64_t compulsory; /* bytes that every plan moves */
+    uint64_t never;      /* no plan in fewer bytes of memory than this */
+    uint32_t kinds;      /* of nodes that can be kept out of groups: bits */
+    bool any;            /* one that fits is enough */
+    bool volumes;        /* weights are not placed yet: cycles do not count */
+    bool asked, exact;   /* the plan's own clock is the simulator's */
+    uint64_t steps;      /* of schedules, that may still be planned */
+    uint32_t n_tried;    /* configurations */
+    bool judges;         /* plans are verified before they are among the best */
+    uint32_t rejected;   /* plans that were illegal */
+    Archive archive;
+    VEC(Config) tried;
+    VEC(uint64_t) seen; /* fingerprints of plans that were timed */
+    uint32_t n_pool;    /* of one size */
+    Trial *pool[MOST_TIMED + 1];
+    uint32_t n_best; /* of all, the best first */
+    Trial *best[MOST_BEST + 1];
+};
+
+/* Opens a search, and gives `bound` its bounds. `once`: as in work_new. */
+Work *search_open(Search *s, Arena *arena, const Schedule *schedule,
+                  const PlanOptions *options, const Once *once, Plan *bound);
+/* Looks for plans; the best are in s->best. False: nothing fits. */
+bool search_run(Search *s);
+/* Whether everything stays, which is then the best. */
+bool search_kept(Search *s, const Config *config);
+/* Plans within just so many bytes of the first memory. */
+bool search_size(Search *s, uint64_t cap);
+/* Whether the verifier finds the plan legal; others are counted. */
+bool search_admits(Search *s, const Plan *plan);
+/* Frees what is not joined to s->arena. */
+void search_close(Search *s);
+/* As it was opened. */
+void search_again(Search *s);
+/* Takes the best of them: its arena is s->arena's from now on. NULL: none. */
+Plan *search_take(Search *s);
+
+#endif

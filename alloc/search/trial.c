@@ -1,0 +1,289 @@
+/* trial.c - one plan, from a configuration to actions.
+ *
+ * Input: a search, a configuration. Output: a plan for the real memory, made as
+ * if that ended at the configuration's cap, and what it costs; or none.
+ */
+#include "alloc/overlap/overlap.h"
+#include "alloc/search/search.h"
+#include "pack/packers.h"
+
+#include "base/memo.h"
+#include "hwspec/cost.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- machines with less memory ---- */
+
+/* Tile buffers stay where they are. */
+static HwSpec *spec_shrunk(Arena *arena, const HwSpec *spec, uint64_t size,
+                           uint64_t others) {
+    HwSpec *copy = ARENA_COPY(arena, HwSpec, spec, 1);
+    HwMemory *memory =
+        ARENA_COPY(arena, HwMemory, spec->memory, spec->n_memories);
+    memory[0].size = size;
+    for (uint32_t m = 1; m < spec->n_active; m++)
+        if (memory[m].size > others)
+            memory[m].size = others;
+    copy->memory = memory;
+    return copy;
+}
+
+/* Tile buffers are fractions of the first memory. */
+static HwSpec *spec_capped(Arena *arena, const HwSpec *spec, uint64_t size,
+                           uint64_t others) {
+    HwSpec *copy = spec_shrunk(arena, spec, size, others);
+    HwTileStyle *style =
+        ARENA_COPY(arena, HwTileStyle, spec->tiling.style, spec->tiling.n);
+    for (uint32_t i = 0; i < spec->tiling.n; i++)
+        hwspec_place_style(&style[i], &copy->memory[0]);
+    copy->tiling.style = style;
+    return copy;
+}
+
+const HwSpec *spec_within(Arena *arena, const HwSpec *spec, uint64_t size) {
+    return spec_capped(arena, spec, size, UINT64_MAX);
+}
+
+static const Schedule *schedule_on(Arena *arena, const Schedule *schedule,
+                                   const HwSpec *spec) {
+    Schedule *copy = ARENA_COPY(arena, Schedule, schedule, 1);
+    copy->spec = spec;
+    return copy;
+}
+
+const Schedule *schedule_within(Arena *arena, const Schedule *real,
+                                uint64_t size) {
+    return schedule_on(arena, real,
+                       spec_shrunk(arena, real->spec, size, UINT64_MAX));
+}
+
+/* The schedule on the real machine, with tiles as they were planned. */
+static const Schedule *schedule_tiled(Arena *arena, const Schedule *schedule,
+                                      const HwSpec *real,
+                                      const HwSpec *planned) {
+    HwSpec *spec = ARENA_COPY(arena, HwSpec, real, 1);
+    spec->tiling.style = planned->tiling.style;
+    return schedule_on(arena, schedule, spec);
+}
+
+static bool is_capped(const Search *s, const Config *c) {
+    const HwSpec *spec = s->schedule->spec;
+    return c->cap != spec->memory[0].size || c->others != UINT64_MAX;
+}
+
+/* ---- placement ---- */
+
+enum { LOW = 8 };
+
+static void config_set(Work *w, const Config *c) {
+    w->wholes_first = c->evict_whole;
+    w->apart = c->without;
+    w->low = c->family == FAMILY_BESIDE || c->family == FAMILY_MEND ? LOW : 0;
+    w->thrift = c->lambda_insn;
+    w->haste = c->lambda_recompute;
+    w->weights_count = c->lambda_weight || w->spec->tiling.weights_move;
+    w->loose = c->loose;
+    w->runs = c->runs;
+    w->brief = !c->long_too;
+}
+
+static void open(Search *s, Trial *t) {
+    const Config *c = &t->config;
+    Schedule *schedule = ARENA_COPY(t->arena, Schedule, s->schedule, 1);
+    if (is_capped(s, c))
+        schedule->spec =
+            spec_capped(t->arena, schedule->spec, c->cap, c->others);
+    bool all = c->others == UINT64_MAX;
+    Start start = {c->streams, c->tiny, c->tile_price};
+    t->schedule = schedule;
+    t->plan = ARENA_NEW(t->arena, Plan);
+    t->w = work_new_with(t->arena, schedule, schedule->spec, s->options,
+                         all ? s->once : NULL, start);
+    t->w->known = all ? s->known : NULL;
+    config_set(t->w, c);
+}
+
+static bool fit(Trial *t) {
+    Work *w = t->w;
+    const char **planner = &t->plan->planner;
+    t->plan->two_levels = true;
+    switch (t->config.family) {
+    case FAMILY_SPILL:
+        return work_fit(w, &t->problem, &t->result, planner,
+                        &t->plan->two_levels);
+    case FAMILY_GROUPS:
+    case FAMILY_BESIDE:
+        return work_choose_groups(w) &&
+               work_fit_groups(w, &t->problem, &t->result, planner);
+    case FAMILY_MEND:
+        couples_choose(w);
+        return groups_mend(w) &&
+               fit_around(w, &t->problem, &t->result, planner);
+    case FAMILY_ROLL:
+        return fit_rolling(w, &t->problem, &t->result, planner);
+    }
+    return false;
+}
+
+bool trial_place(Search *s, Trial *t) {
+    open(s, t);
+    if (!fit(t))
+        return false;
+    t->plan->keeps_all = t->w->keeps_all;
+    t->plan->cuts = t->w->spec->tiling.rings;
+    t->plan->lends = t->w->lends;
+    t->plan->by_parts = t->w->by_parts;
+    return true;
+}
+
+/* What lies elsewhere waits for others; of plans that roll, which are long, and
+ * wait little, the first is enough. */
+static uint64_t fingerprint(const Plan *plan) {
+    uint64_t print = plan->n_actions;
+    bool rolls = plan->schedule->spec->tiling.rings;
+    for (uint32_t i = 0; i < plan->n_actions; i++) {
+        const Action *a = &plan->action[i];
+        const Placement *p = &plan->placement[a->out];
+        const uint64_t part[] = {
+            a->kind,     a->node.i,   a->row,
+            a->rows,     a->col,      a->cols,
+            p->tensor.i, p->memory,   rolls ? 0 : p->offset,
+            p->n_c,      a->tile_w,   a->tile_h,
+            a->nest.c,   a->nest.in_c};
+        for (uint32_t k = 0; k < sizeof part / sizeof *part; k++)
+            print = (print ^ part[k]) * UINT64_C(0x100000001b3);
+    }
+    return print;
+}
+
+/* All but cycles. */
+static void count(Trial *t) {
+    t->traffic = plan_traffic(t->plan);
+    t->cost.bytes = t->traffic.moved + t->traffic.weights;
+    t->cost.instructions = t->traffic.instructions;
+    t->cost.memory = t->plan->am_height;
+}
+
+bool trial_act(Trial *t, Diag *diag) {
+    Plan *plan = t->plan;
+    plan->am_packed = plan_height(&t->result);
+    plan->am_bound = t->result.bound;
+    plan->am_proved = t->result.proved;
+    if (!actions_make(t->w, diag, &t->problem, &t->result, plan))
+        return false;
+    count(t);
+    t->traffic.too_long |= t->w->gave_up;
+    t->print = fingerprint(plan);
+    t->w->brief = false;
+    return true;
+}
+
+/* ---- time ---- */
+
+/* Lowers the placement to the least height, or as far as some steps of search
+ * go. Where buffers are pinned together that is not asked. */
+static void settle(const Search *s, Trial *t) {
+    const Work *w = t->w;
+    const Problem *problem = &t->problem;
+    bool tied = false; /* but not by relations */
+    for (uint32_t i = 0; i < problem->buf.n && !tied && !problem->relation.n;
+         i++)
+        tied = problem->owner.at[i].kind != OWNER_TILE &&
+               (problem->tied.at[i] != i || problem->buf.at[i].pin_pool >= 0);
+    if (t->result.proved || tied || strcmp(w->options->planner, "auto") != 0)
+        return;
+    PlanProblem asked = problem->p;
+    asked.budget = s->effort->packing;
+    PlanResult lower;
+    const char *used;
+    placed_once(w->once->recall, w->arena, &asked, "portfolio", true, &lower,
+                &used);
+    if (lower.status != PLAN_FITS ||
+        plan_height(&lower) > plan_height(&t->result))
+        return;
+    if (plan_height(&lower) < plan_height(&t->result))
+        t->plan->planner = used;
+    t->result = lower;
+}
+
+/* Its partitions are those of the real memories from here on. */
+static void enter_real(const Search *s, Trial *t) {
+    const HwSpec *real = s->schedule->spec;
+    if (!is_capped(s, &t->config))
+        return;
+    t->schedule->spec = t->w->spec =
+        schedule_tiled(t->arena, s->schedule, real, t->w->spec)->spec;
+}
+
+/* As the simulator counts; by its listing, where that is not the same. */
+static uint64_t cycles_of(Search *s, const Plan *plan) {
+    const PlanOptions *options = s->options;
+    if (!options->cycles || (s->asked && s->exact))
+        return plan->cycles;
+    uint64_t cycles = options->cycles(options->context, plan);
+    s->exact = (!s->asked || s->exact) && cycles == plan->cycles;
+    s->asked = true;
+    return cycles;
+}
+
+/* False: it breaks a rule. */
+static bool count_cycles(Search *s, Trial *t) {
+    count(t);
+    t->cost.cycles = cycles_of(s, t->plan);
+    return t->cost.cycles != UINT64_MAX;
+}
+
+bool trial_settle(Search *s, Trial *t) {
+    Plan *plan = t->plan;
+    pass_through(t->w, &t->problem, &t->result, &plan->planner);
+    settle(s, t);
+    uint64_t packed = plan_height(&t->result);
+    if (!s->volumes)
+        enter_real(s, t);
+    if (strcmp(plan->planner, "slots") != 0) /* its parts lie as they must */
+        spread(t->w, &t->problem, &t->result);
+    bool acts = trial_act(t, diag_new(t->arena));
+    plan->am_packed = packed;
+    return acts;
+}
+
+/* Steps of the budget to order an action, and to give it its time. */
+enum { ORDERED = 8 };
+
+bool trial_time(Search *s, Trial *t) {
+    budget_take(s->options->budget, ORDERED * (uint64_t)t->plan->n_actions);
+    if (!trial_settle(s, t))
+        return false;
+    if (t->w->spec->tiling.overlap)
+        t->hosts = stretch_quickly(t->w, t->plan);
+    return count_cycles(s, t);
+}
+
+/* One part in so many of the time: what waiting must take, for it to be worth
+ * more of it. */
+enum { WAITING = 256 };
+
+void trial_finish(Search *s, Trial *t) {
+    if (t->finished)
+        return;
+    t->finished = true;
+    budget_take(s->options->budget, ORDERED * (uint64_t)t->plan->n_actions);
+    const Plan *quick = ARENA_COPY(t->arena, Plan, t->plan, 1);
+    PlanCost cost = t->cost;
+    if (!quick->serial || quick->cycles / WAITING >= plan_waiting(quick))
+        return;
+    bool cuts = quick->cuts;
+    t->plan = ARENA_COPY(t->arena, Plan, cuts ? quick : quick->serial, 1);
+    t->plan->cuts = true;
+    if (!cuts)
+        t->hosts = stretch_quickly(t->w, t->plan);
+    stretch(t->w, diag_new(t->arena), &t->problem, &t->result, t->plan,
+            t->hosts);
+    if (count_cycles(s, t) &&
+        plan_cost_less(s->options->objective, &t->cost, &cost))
+        return;
+    t->plan = ARENA_COPY(t->arena, Plan, quick, 1);
+    count(t);
+    t->cost = cost;
+}

@@ -1,0 +1,445 @@
+"""checks.py - what must hold of a network on a machine, by amphora's commands.
+
+Each check is a function of a Point that raises Wrong; CHECKS names them. They
+share what was compiled already: the first is `plan`.
+"""
+import array
+import ast
+import json
+import os
+import re
+import resource
+import subprocess
+import time
+
+from . import graphs, onnx
+
+AMPHORA = os.path.abspath(os.environ.get("AMPHORA", "build/amphora"))
+CPU_SECONDS = 10
+WALL_SECONDS = 300      # of a machine that others use as well
+BYTES = 2 << 30
+LIMITED = "FARM_NO_LIMITS" not in os.environ  # sanitizers need more memory
+TOLERANCE = 1e-3
+# What points may still fail with, as (kind, part of the text): it is counted,
+# and does not fail the test. A row goes when its repair lands; an empty table
+# is the aim.
+KNOWN = (
+    ("endless", ""),               # searches without a budget
+    ("advice", ""),                # told for another plan than is made
+    ("crash", "internal error"),   # an illegal plan reaches the judge
+    ("crash", "exits with 70"),
+    ("values", "is not aligned"),  # parts of layouts with channels inside
+    ("values", "were never written"),
+)
+# Whether more memory never gets a worse plan, by the plan's own objective.
+NEVER_WORSE = False
+# Whether cycles that a plan tells are those of the machine as it is: not while
+# plans are made for `planned_bandwidth` and `planned_unroll`.
+PLANNED_AS_COUNTED = False
+OBJECTIVE = ("plan_cycles",)  # what is compared then, in the JSON of compile
+
+
+class Wrong(Exception):
+    """What does not hold: a kind, and what was seen."""
+
+    def __init__(self, kind, text):
+        super().__init__(f"{kind}: {text}")
+        self.kind, self.text = kind, text
+
+    def signature(self):
+        """The same of two failures of one origin, as far as one can tell."""
+        text = re.sub(r"'[^']*'|\"[^\"]*\"|\([^)]*\)", "*", self.text)
+        text = re.sub(r"after \d+ seconds", "for long", text)
+        text = re.sub(r"\bn\d+\w*|\S+\.(json|yaml|cmd|onnx)\S*", "*", text)
+        return self.kind, re.sub(r"-?[\d.,]*\d(e[-+]\d+)?\w*", "N", text)[:90]
+
+
+def known(kind, text):
+    return any(kind == k and part in text for k, part in KNOWN)
+
+
+class Run:
+    """What a command did."""
+
+    def __init__(self, command, code, out, err, seconds):
+        self.command, self.code = command, code
+        self.out, self.err, self.seconds = out, err, seconds
+
+    def json(self):
+        return json.loads(self.out)
+
+
+def limited():
+    resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS + 1))
+    resource.setrlimit(resource.RLIMIT_AS, (BYTES, BYTES))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+class Point:
+    """A network and a machine as files in a folder, and how to compile."""
+
+    def __init__(self, folder, name, options=(), farm=None):
+        self.folder, self.name = folder, name
+        self.options, self.farm = list(options), farm or {}
+        self.sets = []          # that made it fit
+        self.compiled = None    # JSON of compile
+        self.verified = None    # JSON of verify
+        self.listing = None
+
+    @property
+    def net(self):
+        return self.name + ".json"
+
+    def run(self, *arguments, may=(0,)):
+        """An amphora command; Wrong where it exits otherwise than it may."""
+        command = [AMPHORA, *arguments]
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        try:
+            done = subprocess.run(
+                command, cwd=self.folder, stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE, text=True, errors="replace",
+                check=False, timeout=WALL_SECONDS, stdin=subprocess.DEVNULL,
+                preexec_fn=limited if LIMITED else None)
+        except subprocess.TimeoutExpired:
+            raise Wrong("endless", f"{arguments[0]} after "
+                        f"{WALL_SECONDS} seconds") from None
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        used = (after.ru_utime + after.ru_stime - before.ru_utime
+                - before.ru_stime)
+        run = Run(command, done.returncode, done.stdout, done.stderr, used)
+        self.judge(run, arguments[0], may)
+        return run
+
+    @staticmethod
+    def judge(run, what, may):
+        said = run.err.strip().split("\n")[0][:300]
+        if run.code in (-24, -9):
+            raise Wrong("endless", f"{what} after {CPU_SECONDS} seconds")
+        if run.code < 0 or run.code not in (0, 1, 3):
+            raise Wrong("crash", f"{what} exits with {run.code}: {said}")
+        if run.code not in may:
+            raise Wrong("refused", f"{what} exits with {run.code}: {said}")
+        if run.code == 1 and run.out[:1] != "{" and not re.search(r"\S+: error: ", run.err):
+            raise Wrong("refused", f"{what} without a place: {said}")
+
+    def target(self):
+        return ["-t", self.name + ".yaml", *self.options, *self.sets]
+
+
+# ---- compiling ----
+
+ADVICE = re.compile(r"--set (\S+)=(\S+) would do(?:; (\S+) would not)?")
+
+
+def plan(point):
+    """Compiled; where it does not fit, with what would do. False: the machine
+    or the network is refused with a reason."""
+    point.run("check", point.name + ".yaml", may=(0, 1))
+    run = compile_to(point, "out", may=(0, 1, 3))
+    if run.code == 1:
+        if re.search(r"\.yaml:\d+:\d+: error: ", run.err):
+            return False
+        raise Wrong("refused", "compile: " + run.err.split("\n")[0][:300])
+    if run.code == 3:
+        advice(point, run)
+        if not point.sets:
+            return False
+        run = compile_to(point, "out")
+    point.compiled = run.json()
+    point.listing = os.path.join(point.name + ".out", point.name + ".cmd")
+    return True
+
+
+def compile_to(point, suffix, *more, net=None, may=(0,)):
+    return point.run("compile", net or point.net, *point.target(), *more,
+                     "-o", f"{point.name}.{suffix}", "--json", may=may)
+
+
+def advice(point, refused):
+    """What is said of a size is true; the point goes on with one that would
+    do."""
+    found = ADVICE.findall(refused.err)
+    if not found and " limit" not in refused.err and not re.search(
+            r"instructions|backing|one piece|would do", refused.err):
+        point.farm["silent"] = refused.err.split("\n")[0]
+    first = None
+    for key, good, bad in found:
+        point.sets = ["--set", f"{key}={bad}"] if bad else []
+        if bad and compile_to(point, "less", may=(0, 3)).code != 3:
+            raise Wrong("advice", f"{bad} would not do, it says, and does")
+        point.sets = ["--set", f"{key}={good}"]
+        if compile_to(point, "more", may=(0, 1, 3)).code:
+            raise Wrong("advice", f"{good} would do, it says, and does not")
+        first = first or point.sets
+    point.sets = first or []
+
+
+# ---- running ----
+
+def verify(point, *more):
+    """What verify says, judged right."""
+    run = point.run("verify", point.net, *point.target(), *more, "--json",
+                    may=(0, 1))
+    try:
+        said = run.json()
+    except ValueError:
+        raise Wrong("values", run.err.split("\n")[0][:300]) from None
+    if said.get("messages"):
+        raise Wrong("values", said["messages"][0]["text"])
+    if run.code or not said["ok"]:
+        listed = said.get("violation_list", [])
+        raise Wrong("values", listed[0]["text"] if listed and
+                    isinstance(listed[0], dict) else str(listed[:1] or [
+                        said.get("max_rel_error"), said.get("max_code_error"),
+                        said.get("first_mismatch")]))
+    return said
+
+
+def values(point):
+    """The listing computes what the network computes."""
+    point.verified = verify(point, "--host", "interpret")
+
+
+def native(point):
+    """... also where the host's layers are machine code."""
+    if point.farm.get("native"):
+        try:
+            verify(point, "--host", "native")
+        except Wrong as wrong:
+            raise Wrong("native", wrong.text) from None
+
+
+FIGURES = ("am_peak_bytes", "ddr_read_bytes", "ddr_written_bytes", "cycles",
+           "busy_cycles", "transfer_cycles", "instructions", "violations",
+           "ddr_compulsory_bytes", "weights_read_bytes")
+
+
+def replay(point):
+    """The listing that was written, as text and as JSON, runs as verify said,
+    and leaves what the reference computes."""
+    out = point.name + ".values"
+    for listing in point.listing, point.listing[:-3] + "json":
+        if not os.path.exists(os.path.join(point.folder, listing)):
+            raise Wrong("replay", f"no {listing}")
+        run = point.run("simulate", listing, *target_only(point), "--json",
+                        "--host", "interpret", "-o", out, may=(0, 1))
+        try:
+            said = run.json()
+        except ValueError:
+            raise Wrong("replay", run.err.split("\n")[0][:300]) from None
+        if not said["ok"]:
+            raise Wrong("replay", str(said["violation_list"][:1]))
+        for figure in FIGURES if point.verified else ():
+            if said[figure] != point.verified[figure]:
+                raise Wrong("figures", f"{figure} is {said[figure]} in "
+                            f"simulate, {point.verified[figure]} in verify")
+    if seeded(point):
+        same_outputs(point, out)
+
+
+def target_only(point):
+    """Of the options those that a listing needs as well."""
+    return [*machine_only(point), *seed_only(point)]
+
+
+def machine_only(point):
+    return ["-t", point.name + ".yaml", *point.sets]
+
+
+def seed_only(point):
+    at = (point.options.index("--seed") if "--seed" in point.options
+          else len(point.options))
+    return point.options[at:at + 2]
+
+
+def seeded(point):
+    """Whether reference and listing are given the same inputs."""
+    return not any(word in point.options for word in ("--images", "--batch"))
+
+
+def same_outputs(point, out):
+    """Outputs as .npy are those of `eval`, by a comparison of our own."""
+    want = point.name + ".eval"
+    point.run("eval", point.net, "-o", want, *seed_only(point))
+    folder = os.path.join(point.folder, want)
+    names = sorted(n for n in os.listdir(folder) if n.endswith(".npy"))
+    for name in names:
+        path = os.path.join(point.folder, out, name)
+        if not os.path.exists(path):
+            raise Wrong("replay", f"simulate writes no {name}")
+        far = distance(npy(os.path.join(folder, name)), npy(path))
+        if far > TOLERANCE:
+            raise Wrong("replay", f"{name} is {far:.3g} off")
+
+
+def npy(path):
+    """(shape, numbers)"""
+    with open(path, "rb") as file:
+        data = file.read()
+    size = int.from_bytes(data[8:10], "little")
+    head = ast.literal_eval(data[10:10 + size].decode())
+    letter = {"<f4": "f", "|i1": "b", "|u1": "B", "<i2": "h", "<f8": "d",
+              "<i4": "i"}[head["descr"]]
+    return head["shape"], array.array(letter, data[10 + size:])
+
+
+def distance(a, b):
+    """The largest difference, in units of the largest number."""
+    if a[0] != b[0]:
+        return float("inf")
+    most = max((abs(x) for x in a[1] if x == x), default=0)
+    if most == float("inf"):
+        most = 1
+    far = 0
+    for x, y in zip(a[1], b[1]):
+        if x != y and not (x != x and y != y):
+            gap = abs(x - y)
+            far = max(far, float("inf") if gap != gap else gap)
+    return far / max(most, 1e-3)
+
+
+def figures(point):
+    """What compile counts is what the simulator counts."""
+    v, c = point.verified, point.compiled
+    moved = v["ddr_read_bytes"] + v["ddr_written_bytes"]
+    pairs = (("moved", c.get("ddr_moved_bytes"), moved),
+             ("moved, by verify", v.get("ddr_moved_bytes"), moved),
+             ("cycles", c.get("plan_cycles") if PLANNED_AS_COUNTED else None,
+              v["cycles"]))
+    for name, told, counted in pairs:
+        if told not in (None, counted):
+            raise Wrong("figures", f"{name}: {told} planned, {counted} "
+                        "counted")
+    bound = v.get("ddr_bound_bytes", 0)
+    if bound > moved:
+        raise Wrong("bound", f"{bound} at least, {moved} moved")
+    if v["am_peak_bytes"] > v["am_capacity_bytes"]:
+        raise Wrong("figures", "more memory than there is")
+
+
+def binary(point):
+    """Encoded and decoded, twice. The bytes tell the lines of the text, so
+    the second time these stay, too."""
+    bits, text = point.name + ".bin", point.name + ".dis.cmd"
+    target = machine_only(point)
+    point.run("asm", point.listing, *target, "-o", bits)
+    point.run("disasm", bits, *target, "-o", text)
+    if bare(point, point.listing) != bare(point, text):
+        raise Wrong("binary", "disasm gives another text")
+    point.run("asm", text, *target, "-o", bits)
+    point.run("disasm", bits, *target, "-o", text + "2")
+    point.run("asm", text + "2", *target, "-o", bits + "2")
+    if content(point, text) != content(point, text + "2"):
+        raise Wrong("binary", "disasm gives another text the second time")
+    if content(point, bits) != content(point, bits + "2"):
+        raise Wrong("binary", "asm of what disasm gives: other bytes")
+
+
+def content(point, path):
+    with open(os.path.join(point.folder, path), "rb") as file:
+        return file.read()
+
+
+def bare(point, path):
+    """The instructions, without comments."""
+    lines = content(point, path).decode().split("\n")
+    return [line.split(" #")[0].rstrip() for line in lines
+            if line and not line.startswith("#")]
+
+
+def same(point):
+    """Once more, on one processor and in another folder: the same bytes."""
+    others = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(others)})
+    try:
+        compile_to(point, "again")
+    finally:
+        os.sched_setaffinity(0, others)
+    first = point.name + ".out"
+    for name in sorted(os.listdir(os.path.join(point.folder, first))):
+        a = content(point, os.path.join(first, name))
+        b = content(point, os.path.join(point.name + ".again", name))
+        if a.replace(b".out/", b".again/") != b:
+            raise Wrong("same", f"another {name.split('.')[-1]}")
+
+
+def objective(point):
+    """More memory, no worse plan."""
+    if not NEVER_WORSE or point.farm.get("open"):
+        return
+    key, last = "memories.am.size", None
+    size = point.compiled["am_capacity_bytes"]
+    for step in range(6):
+        point.sets = ["--set", f"{key}={size * (16 + step) // 16}"]
+        run = compile_to(point, "grown", may=(0, 1))
+        if run.code:
+            return  # no memory of that name
+        now = tuple(run.json()[name] for name in OBJECTIVE)
+        if last and now > last:
+            raise Wrong("objective", f"{now} in more memory, {last} in less")
+        last = now
+
+
+def formats(point):
+    """As an ONNX file: the same outputs, and a listing that is right."""
+    if not point.farm.get("onnx"):
+        return
+    with open(os.path.join(point.folder, point.net),
+              encoding="ascii") as file:
+        net, _ = graphs.from_json(file.read())
+    try:
+        made = onnx.model(net)
+    except onnx.Unknown:
+        return
+    path = os.path.join(point.folder, point.name + ".onnx")
+    with open(path, "wb") as file:
+        file.write(made)
+    want, have = point.name + ".eval", point.name + ".onnx.eval"
+    point.run("eval", point.net, "-o", want)
+    point.run("eval", point.name + ".onnx", "-o", have)
+    for name in net["outputs"]:
+        a, b = (npy(os.path.join(point.folder, folder, name + ".npy"))
+                for folder in (want, have))
+        far = distance(a, b)
+        if far > TOLERANCE:
+            raise Wrong("onnx", f"{name} is {far:.3g} off")
+    run = point.run("verify", point.name + ".onnx", *point.target(), "--json",
+                    "--host", "interpret", may=(0, 1, 3))
+    if run.code == 1:
+        raise Wrong("onnx", "verify is wrong")
+
+
+def pages(point):
+    """Commands that tell of a network or a plan; they must not fail."""
+    for words in point.farm.get("pages", ()):
+        command, *more = words
+        if "--emit" in more and "--images" in point.options:
+            continue  # of listings alone
+        if command == "compile":
+            compile_to(point, "page", *more,
+                       may=(0, 1) if "--emit" in more else (0,))
+        else:
+            point.run(command, point.net, *point.target(), *more)
+
+
+CHECKS = {"values": values, "native": native, "figures": figures,
+          "replay": replay, "binary": binary, "same": same,
+          "formats": formats, "pages": pages, "objective": objective}
+
+
+def judge(point, only=None):
+    """(a Wrong, or None; whether the point was compiled)"""
+    try:
+        if not plan(point):
+            return None, False
+        for name, check in CHECKS.items():
+            if name == "values" or only in (None, name):
+                if name != "values" or only not in ("same", "binary", "pages"):
+                    check(point)
+    except Wrong as wrong:
+        return wrong, True
+    return None, True
+
+
+def elapsed(start):
+    return time.monotonic() - start
