@@ -44,6 +44,8 @@ makes. Kinds of tests:
          they take
   farm  tests/farm.py: random networks on random machines
   residency  tests/residency.py: never more bytes over DDR than LRU moves
+  mutants  tests/mutants.py: how it makes mutants; with --long, whether these
+         tests notice 200 small mistakes in the sources
   tiles  tests/tiles.py: single layers against a bound on their bytes
   nests  tests/nests.py: no tile of channels is cheaper than the plan's, by the
          simulator
@@ -99,6 +101,7 @@ def scripts(long):
             "cli",
             "library",
             "lint",
+            "mutants",
             "explore",
             "cycles",
             "bundle",

@@ -131,6 +131,12 @@ static const ListingLayer *layers(Arena *arena) {
     return ARENA_COPY(arena, ListingLayer, all, 2);
 }
 
+static const QuantScale scales[] = {{1288490189, 32}, {INT32_MAX, 1}};
+static const LayerQuant quants[] = {
+    {"conv1", {QUANT_SUMS, {-128, 0}, 3, -128, 127, 0, false, 2, scales}},
+    {"sum", {QUANT_ADDS, {-32768, 32767}, -1, -7, 7, 20, true, 1, scales + 1}},
+};
+
 static const Listing *made(Arena *arena, const HwSpec *spec) {
     static const LayerAct act[] = {{"conv1", "relu6", 0, 0, 6},
                                    {"conv2", "leaky", 0.1, 0, 0}};
@@ -145,12 +151,15 @@ static const Listing *made(Arena *arena, const HwSpec *spec) {
     Region *output = ARENA_NEW(arena, Region);
     *input = region("data", (uint32_t)spec->input, 0);
     *output = region("out", (uint32_t)spec->output, 128);
+    output->quant = (Quant){QUANT_I8, -3, 1.0 / 3.0};
     Image image = {.n_acts = 2,
+                   .n_quants = 2,
                    .n_inputs = 1,
                    .n_outputs = 1,
                    .n_hosts = 1,
                    .n_layers = 2,
                    .act = act,
+                   .quant = quants,
                    .input = input,
                    .output = output,
                    .host = hosts(arena, spec),
@@ -627,6 +636,49 @@ static void damaged_json_is_reported(void **state) {
         "0:0: `outputs` is not a list");
 }
 
+/* The image of made() with one text in place of another. */
+static void check_changed(const char *from, const char *to,
+                          const char *wanted) {
+    Arena *arena = arena_new("test");
+    Diag *diag = diag_new(arena);
+    const HwSpec *spec = load(arena, "template");
+    const Listing *listing = made(arena, spec);
+    const char *dir = folder(arena), *path[3];
+    assert_true(listing_write(arena, diag, listing, dir, path));
+    const char *text = listing_json(arena, listing, "net.weights");
+    const char *at = strstr(text, from);
+    if (!at)
+        fail_msg("no %s in the listing", from);
+    text = arena_printf(arena, "%.*s%s%s", (int)(at - text), text, to,
+                        at + strlen(from));
+    if (listing_json_parse(arena, diag, spec, path[1], text, strlen(text)))
+        fail_msg("%s instead of %s is read", to, from);
+    assert_string_equal(messages(arena, diag), wanted);
+    remove_all(dir, path);
+    arena_free(arena);
+}
+
+static void damaged_quantisation_is_reported(void **state) {
+    (void)state;
+#define AT "0:0: amphora.image.quants"
+    check_changed("-32768", "-32769",
+                  AT "[1].zero_in holds something that is no code");
+    check_changed("32767", "32768",
+                  AT "[1].zero_in holds something that is no code");
+    check_changed("32767", "\"0\"",
+                  AT "[1].zero_in holds something that is no code");
+    check_changed("32767", "0, 0",
+                  AT "[1].zero_in is not a list of two numbers");
+    check_changed("\"sums\"", "\"sum\"",
+                  AT "[0].rule is no rule of quantised layers");
+    check_changed("\"left\":\t20", "\"left\": 21", AT "[1].left is above 20");
+    check_changed("1288490189", "2147483648",
+                  AT "[0].factor is above 2^31, or its shift is none of 1..62");
+#undef AT
+    check_changed("\"int8\"", "\"int9\"",
+                  "0:0: amphora.image.outputs[0].quant is no quantisation");
+}
+
 static void check_damage(Arena *arena, const HwSpec *spec, const uint8_t *data,
                          size_t len) {
     Diag *diag = diag_new(arena);
@@ -656,6 +708,11 @@ static void damaged_bytes_are_refused_or_read(void **state) {
         copy[at] = data[at];
         arena_reset(scratch);
     }
+    copy[len - 1] = 'x';
+    diag = diag_new(arena);
+    assert_null(listing_decode(arena, diag, spec, "x.bin", copy, len));
+    assert_string_equal(messages(arena, diag),
+                        "0:12: the table of strings does not end in a NUL");
     diag = diag_new(arena);
     assert_null(
         listing_decode(arena, diag, load(arena, "null"), "x.bin", data, len));
@@ -670,8 +727,11 @@ static void damaged_json_is_refused_or_read(void **state) {
     (void)state;
     Arena *arena = arena_new("test"), *scratch = arena_new("damage");
     const HwSpec *spec = load(arena, "template");
-    const char *text = listing_json(arena, made(arena, spec), "");
-    size_t len = strlen(text);
+    const char *dir = folder(arena), *path[3];
+    assert_true(
+        listing_write(arena, diag_new(arena), made(arena, spec), dir, path));
+    const char *text = listing_json(arena, made(arena, spec), "net.weights");
+    size_t len = strlen(text), n_read = 0;
     char *copy = arena_strdup(arena, text);
     for (uint64_t i = 0; i < 1000; i++) {
         Diag *diag = diag_new(scratch);
@@ -679,13 +739,16 @@ static void damaged_json_is_refused_or_read(void **state) {
         copy[at] = (char)(copy[at] ^ (1 << (rng_bits(4, i) % 7)));
         size_t n = i % 10 ? len : at;
         const Listing *back =
-            listing_json_parse(scratch, diag, spec, "x.json", copy, n);
+            listing_json_parse(scratch, diag, spec, path[1], copy, n);
         assert_int_equal(!back, diag_errors(diag) > 0);
+        n_read += back != NULL;
         if (back)
             everything(scratch, back);
         copy[at] = text[at];
         arena_reset(scratch);
     }
+    assert_in_range(n_read, 100, 900);
+    remove_all(dir, path);
     arena_free(scratch);
     arena_free(arena);
 }
@@ -704,6 +767,7 @@ int main(void) {
         cmocka_unit_test(muted_items_are_not_run),
         cmocka_unit_test(damaged_text_is_reported_in_place),
         cmocka_unit_test(damaged_json_is_reported),
+        cmocka_unit_test(damaged_quantisation_is_reported),
         cmocka_unit_test(damaged_bytes_are_refused_or_read),
         cmocka_unit_test(damaged_json_is_refused_or_read),
     };

@@ -150,6 +150,27 @@ static void test_rules(void **state) {
     net_free(&net);
 }
 
+/* A gather hands values on as they are where its factors are all 1. */
+static void test_gathers_that_move(void **state) {
+    (void)state;
+    static const float factor[][3] = {
+        {1, 1, 1}, {1, 1, 0.5F}, {1, 2, 1}, {0, 1, 1}, {-1, 1, 1}};
+    for (size_t i = 0; i < sizeof factor / sizeof *factor; i++) {
+        Net net = net_new();
+        NodeId id = net_node1(&net, OP_GATHER, "y", add_input(&net));
+        Node *node = graph_node(net.g, id);
+        node->attr.gather.n = 3;
+        node->attr.gather.taps = 1;
+        assert_false(quant_moves(net.g, node));
+        Const c = {.shape = {2, {3, 1}}, .kind = CONST_F32, .data = factor[i]};
+        node->constant[CONST_VALUE] = graph_add_const(net.g, c);
+        assert_int_equal(quant_moves(net.g, node), i == 0);
+        node->attr.gather.taps = 3;
+        assert_false(quant_moves(net.g, node));
+        net_free(&net);
+    }
+}
+
 static void test_unsound(void **state) {
     (void)state;
     Net net = net_new();
@@ -170,9 +191,13 @@ static void test_unsound(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_halves_up), cmocka_unit_test(test_scales),
-        cmocka_unit_test(test_codes),     cmocka_unit_test(test_sums),
-        cmocka_unit_test(test_rules),     cmocka_unit_test(test_unsound),
+        cmocka_unit_test(test_halves_up),
+        cmocka_unit_test(test_scales),
+        cmocka_unit_test(test_codes),
+        cmocka_unit_test(test_sums),
+        cmocka_unit_test(test_rules),
+        cmocka_unit_test(test_unsound),
+        cmocka_unit_test(test_gathers_that_move),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -571,6 +571,79 @@ static void bad_dictionary(void **state) {
                "5:3: `7` cannot be the name of a token\n");
 }
 
+static void fields_are_a_map(void **state) {
+    (void)state;
+    Arena *arena = arena_new("test");
+    Diag *diag = diag_new(arena);
+    const char *text = arena_printf(arena,
+                                    "%sfields: [step]\n"
+                                    "instructions:\n"
+                                    "  RUN: {for: conv, text: RUN}\n",
+                                    machine);
+    assert_null(
+        hwspec_read(arena, diag, "tiny.yaml", text, strlen(text), 0, NULL));
+    assert_string_equal(diag_at(diag, 0)->text,
+                        "a map is expected here, not a list");
+    arena_free(arena);
+}
+
+/* Every operation that an engine runs needs a row, whatever its number. */
+static void every_operation_has_a_row(void **state) {
+    (void)state;
+    Arena *arena = arena_new("test");
+    check_rows(swap(arena, machine, "[conv]", "[conv, fc, upsample]"),
+               "k:", "k:",
+               "0:11: engine `all` runs `upsample`, which no instruction is "
+               "for\n"
+               "0:11: engine `all` runs `fc`, which no instruction is for\n");
+    arena_free(arena);
+}
+
+/* What a machine with rings is told whose RUN, ADD, LOAD and SAVE have these
+ * tokens besides addresses. */
+static void check_rings(const char *run, const char *add, const char *load,
+                        const char *save, const char *wanted) {
+    Arena *arena = arena_new("test");
+    Diag *diag = diag_new(arena);
+    const char *text = arena_printf(
+        arena,
+        "%stiling: {kind: software, ops: [conv, add], rings: true}\n"
+        "fields: {src: in.addr, dst: out.addr, two: in2.addr, ri: in.ring,"
+        " qi: in.row, ro: out.ring, qo: out.row, r2: in2.ring, q2: in2.row}\n"
+        "instructions:\n"
+        "  RUN: {for: conv, text: RUN src dst %s}\n"
+        "  ADD: {for: add, text: ADD src two dst %s}\n"
+        "  LOAD: {for: load, text: LOAD src dst %s}\n"
+        "  SAVE: {for: store, text: SAVE src dst %s}\n",
+        swap(arena, machine, "[conv]", "[conv, add]"), run, add, load, save);
+    const HwSpec *spec =
+        hwspec_read(arena, diag, "tiny.yaml", text, strlen(text), 0, NULL);
+    Text told = text_new(arena);
+    for (uint32_t i = 0; i < diag_count(diag); i++) {
+        const char *needs = strstr(diag_at(diag, i)->text, "it needs ");
+        text_addf(&told, "%u: %s\n", diag_at(diag, i)->loc.line,
+                  needs ? needs : diag_at(diag, i)->text);
+    }
+    assert_string_equal(text_str(&told), wanted);
+    assert_int_equal(!spec, *wanted != '\0');
+    arena_free(arena);
+}
+
+/* Where rings are used, each operand in active memory tells its own. */
+static void rings_are_told(void **state) {
+    (void)state;
+    const char *two = "ri qi ro qo", *all = "ri qi ro qo r2 q2";
+    check_rings(two, all, "ro", "ri", "");
+    check_rings("qi ro qo", all, "ro", "ri",
+                "12: it needs `in.ring` and `in.row`\n");
+    check_rings("ri qi ro", all, "ro", "ri",
+                "12: it needs `out.ring` and `out.row`\n");
+    check_rings(two, two, "ro", "ri",
+                "13: it needs `in2.ring` and `in2.row`\n");
+    check_rings(two, all, "", "ri", "14: it needs `out.ring`\n");
+    check_rings(two, all, "ro", "", "15: it needs `in.ring`\n");
+}
+
 static void bad_texts(void **state) {
     (void)state;
     check_rows(machine, "id RUN both k", "id RUN both q",
@@ -669,14 +742,34 @@ static void untold_activations(void **state) {
 
 static void bad_bits(void **state) {
     (void)state;
+    Arena *arena = arena_new("test");
+    check_rows(swap(arena, machine, "1..14", "0"), CODE,
+               CODE ", {field: k, word: 0, at: 8, width: auto}", "");
+    arena_free(arena);
     check_rows(machine, CODE, CODE ", {field: k, word: 0, at: 3, width: 4}",
                "14:60: bits 3 to 6 of word 0 overlap those of `code`\n");
     check_rows(machine, CODE,
                "{word: 0, at: 0, width: 4, is: 1}, "
                "{field: k, word: 0, at: 3, width: 4}",
                "14:47: bits 3 to 6 of word 0 overlap those of a constant\n");
+    check_rows(machine, CODE,
+               "{word: 0, at: 0, width: 4, is: 16}, "
+               "{field: k, word: 0, at: 3, width: 4}",
+               "14:43: 16 does not fit into 4 bits\n");
     check_rows(machine, CODE, CODE ", {field: k, word: 0, at: 4, width: 3}",
                "14:94: `k` needs 4 bits, for 1 to 14; it has 3\n");
+    check_rows(machine, CODE, CODE ", {field: k, word: 0, at: 4, width: 4}",
+               "");
+    check_rows(machine, CODE, CODE ", {field: k, word: 63, at: 60, width: 4}",
+               "");
+    check_rows(machine, CODE, CODE ", {field: k, word: 64, at: 0, width: 4}",
+               "14:60: an instruction has at most 64 words\n");
+    check_rows(machine, CODE, CODE ", {field: k, word: 0, at: 64, width: 4}",
+               "14:60: bits 64 to 67 are outside a word of 64 bits\n");
+    check_rows(machine, CODE,
+               CODE ", {word: 1, at: 0, width: 64, is: 1}, "
+                    "{word: 1, at: 63, width: 1, is: 0}",
+               "14:96: bits 63 to 63 of word 1 overlap those of a constant\n");
     check_rows(machine, CODE, CODE ", {field: k, word: 0, at: 62, width: 4}",
                "14:60: bits 62 to 65 are outside a word of 64 bits\n");
     check_rows(machine, CODE, CODE ", {field: k, word: 0, at: 64, width: 4}",
@@ -688,6 +781,13 @@ static void bad_bits(void **state) {
     check_rows(machine, CODE,
                CODE ", {field: k, word: 0, at: 8, width: 8, bias: 2}",
                "14:60: `k` can be -1 here, and is not `signed`\n");
+    check_rows(machine, CODE,
+               CODE ", {field: k, word: 0, at: 8, width: 4, bias: 2, "
+                    "signed: true}",
+               "14:94: `k` needs 5 bits, for -1 to 12; it has 4\n");
+    check_rows(machine, CODE,
+               CODE ", {field: k, word: 0, at: 8, width: 2, unit: 2}",
+               "14:94: `k` needs 3 bits, for 0 to 7; it has 2\n");
     check_rows(machine, CODE, CODE ", {field: id, word: 0, at: 8, width: auto}",
                "14:95: nothing bounds `id`: its width must be given\n");
     check_rows(machine, CODE, CODE ", {field: RUN, word: 0, at: 8, width: 8}",
@@ -718,6 +818,9 @@ int main(void) {
         cmocka_unit_test(bad_lines),
         cmocka_unit_test(conditions_are_written_and_read),
         cmocka_unit_test(bad_dictionary),
+        cmocka_unit_test(fields_are_a_map),
+        cmocka_unit_test(every_operation_has_a_row),
+        cmocka_unit_test(rings_are_told),
         cmocka_unit_test(bad_texts),
         cmocka_unit_test(bad_excuses),
         cmocka_unit_test(bad_machines),

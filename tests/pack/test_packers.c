@@ -11,6 +11,7 @@
 #include "base/rng.h"
 #include "base/vec.h"
 #include "pack/pack.h"
+#include "pack/packers.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -69,6 +70,28 @@ static void test_conflicts(void **state) {
     assert_true(bufs_conflict(&a, &c) && bufs_conflict(&c, &b));
     assert_false(bufs_conflict(&a, &none) || bufs_conflict(&none, &a));
     assert_false(bufs_conflict(&none, &none));
+}
+
+/* With how many others each one is there, beside all pairs. */
+static void test_conflicts_are_counted(void **state) {
+    Fixture *f = *state;
+    enum { N = 40 };
+    for (uint64_t seed = 0; seed < 20; seed++) {
+        Buf buf[N];
+        for (uint32_t i = 0; i < N; i++) {
+            uint32_t first = (uint32_t)(rng_bits(seed, 2 * i) % 12);
+            uint32_t steps = (uint32_t)(rng_bits(seed, 2 * i + 1) % 6);
+            buf[i] = box(first, first + steps, 1);
+        }
+        PlanProblem problem = one_pool(100, buf, N);
+        const uint32_t *counted = plan_conflicts(f->arena, &problem);
+        for (uint32_t i = 0; i < N; i++) {
+            uint32_t n = 0;
+            for (uint32_t k = 0; k < N; k++)
+                n += k != i && bufs_conflict(&buf[i], &buf[k]);
+            assert_int_equal(counted[i], n);
+        }
+    }
 }
 
 static void test_live_peak(void **state) {
@@ -662,6 +685,7 @@ static void test_large_and_nested(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_conflicts),
+        TEST(test_conflicts_are_counted),
         TEST(test_live_peak),
         TEST(test_chain),
         TEST(test_strategies_differ),

@@ -154,6 +154,33 @@ static void every_quantity_is_the_layers(void **state) {
     net_free(&net);
 }
 
+/* Pads are compared with each other, and with those that keep the size, either
+ * of which may be the larger. */
+static void pads_differ_both_ways(void **state) {
+    (void)state;
+    static const struct {
+        uint32_t pad, pad_end, uneven, not_same;
+    } rows[] = {{2, 2, 0, 0}, {0, 2, 2, 2}, {2, 0, 2, 2},
+                {3, 2, 1, 1}, {1, 1, 0, 1}, {4, 4, 0, 2}};
+    for (size_t i = 0; i < 2 * sizeof rows / sizeof *rows; i++) {
+        uint32_t axis = i % 2, row = (uint32_t)i / 2;
+        Machine m;
+        machine_make(&m);
+        Net net = net_new();
+        TensorId in = net_input(&net, 6, 21, 23);
+        Attrs attr = conv_attr(10, 5, 1, 2, 1);
+        attr.conv.pad[axis] = rows[row].pad;
+        attr.conv.pad_end[axis] = rows[row].pad_end;
+        net_add(&net, OP_CONV, "conv", 1, &in, &attr);
+        assert_int_equal(largest_legal(&m, &net, "conv", HW_LIMIT_PAD_UNEVEN),
+                         rows[row].uneven);
+        m.engine[0].limit[HW_LIMIT_PAD_UNEVEN].set = false;
+        assert_int_equal(largest_legal(&m, &net, "conv", HW_LIMIT_PAD_NOT_SAME),
+                         rows[row].not_same);
+        net_free(&net);
+    }
+}
+
 /* Of a convolution with its pool both kernels count. */
 static void both_halves_of_conv_pool_are_checked(void **state) {
     (void)state;
@@ -304,6 +331,12 @@ static void sums_need_two_operands_of_one_shape(void **state) {
 }
 
 /* The first engine that can; the reason is the first one's. */
+static int ahead(const Net *net, const Machine *m, const char *name) {
+    Uses uses = graph_uses(net->arena, net->g);
+    NodeId id = net_find(net, name);
+    return legal_check_ahead(&m->spec, net->g, &uses, id).engine;
+}
+
 static void engines_are_tried_in_order(void **state) {
     (void)state;
     Machine m;
@@ -318,6 +351,33 @@ static void engines_are_tried_in_order(void **state) {
     assert_int_equal(check(&net, &m, "small").engine, 0);
     assert_int_equal(check(&net, &m, "wide").engine, 1);
     expect(&net, &m, "wider", "kernel.w 17 is outside 1..14 of engine conv");
+    net_free(&net);
+}
+
+/* What an engine may do ahead, with the next image: layers that alone read an
+ * input, and that do not write into a concat. */
+static void first_layers_may_run_ahead(void **state) {
+    (void)state;
+    Machine m;
+    machine_make(&m);
+    m.engine[0].ahead = true;
+    Net net = net_new();
+    TensorId in = net_input(&net, 2, 20, 20);
+    TensorId first = net_conv(&net, "first", in, 8, 3, 1, 1, 1);
+    TensorId next = net_conv(&net, "next", first, 8, 3, 1, 1, 1);
+    assert_int_equal(ahead(&net, &m, "first"), 0);
+    assert_int_equal(ahead(&net, &m, "next"), -1);
+    m.engine[0].ahead = false;
+    assert_int_equal(ahead(&net, &m, "first"), -1);
+    m.engine[0].ahead = true;
+    net_concat(&net, "cat", 2, (TensorId[]){first, next});
+    assert_int_equal(ahead(&net, &m, "first"), -1);
+    net_free(&net);
+    net = net_new();
+    in = net_input(&net, 2, 20, 20);
+    net_conv(&net, "first", in, 8, 3, 1, 1, 1);
+    net_conv(&net, "second", in, 8, 3, 1, 1, 1);
+    assert_int_equal(ahead(&net, &m, "first"), -1);
     net_free(&net);
 }
 
@@ -608,6 +668,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(limits_name_quantity_range_and_engine),
         cmocka_unit_test(every_quantity_is_the_layers),
+        cmocka_unit_test(pads_differ_both_ways),
         cmocka_unit_test(both_halves_of_conv_pool_are_checked),
         cmocka_unit_test(windows_start_in_time),
         cmocka_unit_test(transposed_ones_are_cut_alike),
@@ -615,6 +676,7 @@ int main(void) {
         cmocka_unit_test(reasons_tell_the_value),
         cmocka_unit_test(sums_need_two_operands_of_one_shape),
         cmocka_unit_test(engines_are_tried_in_order),
+        cmocka_unit_test(first_layers_may_run_ahead),
         cmocka_unit_test(averages_are_legal_where_divisors_agree),
         cmocka_unit_test(an_average_of_fewer_says_so),
         cmocka_unit_test(members_start_where_their_engines_can),

@@ -317,6 +317,19 @@ static void next_image_needs_its_place(void **state) {
     bench_close(b);
 }
 
+/* 9x9 kernels take 81 rows of the cache, more than come at the full rate: each
+ * step of the array takes two cycles, and weights are not hidden. */
+static void large_kernels_come_at_half_rate(void **state) {
+    (void)state;
+    uint64_t half = cycles_of(
+        "xdnn-v3-96", "1 XNGather 0x0 0x0 8 8 64 0 1 1 0 7 1 1 0 0 0 1\n",
+        "2 XNConv a 9 9 1 1 4 4 1 1 16 26 2 1 0 1 0x0 8 8 64 0x100 8 "
+        "8 64 1 1 1 0 0 0 1 0 0 0"
+        " 0 0 0 0 0 0 0 1 1 1 1 1 1 0 0 0 1 0 0 0 0 0 0 0 0 0 0 0\n");
+    assert_int_equal(half, up(2 * 64 * 2 * 81 / 0.77) +
+                               up(81 * 64 * 64 / 17.28e9 * 700e6));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(width_and_output_channels),
@@ -332,6 +345,7 @@ int main(void) {
         cmocka_unit_test(double_buffers_hide_the_shorter),
         cmocka_unit_test(next_image_comes_ahead),
         cmocka_unit_test(next_image_needs_its_place),
+        cmocka_unit_test(large_kernels_come_at_half_rate),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

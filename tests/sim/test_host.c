@@ -153,6 +153,17 @@ static void concat_and_slice(void **state) {
     attr(&cut, one(b, "end", 4));
     const float *from = run_layer(b, &cut)[0];
     expect(b, ARENA_COPY(b->arena, float, from + 8, 8), 8);
+    b = bench_open("null");
+    Layer rows = {
+        "slice", 1, 0, {shape_nchw(1, 3, 4, 2)}, shape_nchw(1, 3, 2, 2), {{0}}};
+    attr(&rows, one(b, "axis", 2));
+    attr(&rows, one(b, "begin", 1));
+    attr(&rows, one(b, "end", 3));
+    from = run_layer(b, &rows)[0];
+    float cut_out[12];
+    for (int i = 0; i < 12; i++)
+        cut_out[i] = from[i / 4 * 8 + 2 + i % 4];
+    expect(b, cut_out, 12);
 }
 
 static void eltwise_broadcasts(void **state) {
