@@ -18,7 +18,7 @@
 #include <math.h>
 
 const Effort efforts[EFFORTS] = {
-    {1, .timed = 2, .rolled = 1, .finished = 1, .steps = 2000, .packing = 1000},
+    {1, .timed = 4, .rolled = 1, .finished = 1, .steps = 2000, .packing = 1000},
     {4, .timed = 8, .rolled = 3, .finished = 3, .steps = 40000,
      .packing = 30000},
     {13, .timed = 12, .rolled = 8, .finished = 2, .steps = 400000,
@@ -211,10 +211,17 @@ static uint32_t finishes(const Search *s) {
                       : s->effort->finished;
 }
 
-/* Times what is in the pool, finishes the best. */
-static void pool_time(Search *s) {
+static bool waits_much(const Trial *t) {
+    enum { PART = 16 };
+    const Plan *plan = t->plan;
+    return plan->serial && plan_waiting(plan) > plan->cycles / PART;
+}
+
+/* Times what is in the pool, finishes the best; whether that waits much. */
+static bool pool_time(Search *s) {
     Trial *timed[MOST_TIMED];
     uint32_t n = 0;
+    bool waits = false;
     for (uint32_t i = 0; i < s->n_pool; i++) {
         Trial *t = s->pool[i];
         if (is_seen(s, t->print) || (!s->volumes && !trial_time(s, t))) {
@@ -235,8 +242,10 @@ static void pool_time(Search *s) {
         }
         if (s->volumes && !i && !trial_settle(s, timed[i]))
             continue;
+        waits |= !i && waits_much(timed[i]);
         best_add(s, timed[i]);
     }
+    return waits;
 }
 
 /* ---- sizes ---- */
@@ -264,7 +273,12 @@ static bool size_try(Search *s, uint64_t cap, uint64_t others) {
     Configs list = {0};
     configs_list(s, cap, others, &list);
     bool any = configs_try(s, &list);
-    pool_time(s);
+    if (pool_time(s)) {
+        list = (Configs){0};
+        configs_hide(s, cap, others, &list);
+        configs_try(s, &list);
+        pool_time(s);
+    }
     return any;
 }
 

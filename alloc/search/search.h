@@ -92,6 +92,8 @@ const Schedule *schedule_within(Arena *arena, const Schedule *real,
 typedef VEC(Config) Configs;
 /* For a machine whose memories end there, the most promising first. */
 void configs_list(const Search *s, uint64_t cap, uint64_t others, Configs *out);
+/* Those to try where the best of these waits much for transfers. */
+void configs_hide(const Search *s, uint64_t cap, uint64_t others, Configs *out);
 /* Those to try where none of these fits. */
 void configs_last(const Search *s, Configs *out);
 /* Those that the result of one asks for. */
