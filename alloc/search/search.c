@@ -18,7 +18,7 @@
 #include <math.h>
 
 const Effort efforts[EFFORTS] = {
-    {1, .timed = 4, .rolled = 1, .finished = 1, .steps = 2000, .packing = 1000},
+    {1, .timed = 6, .rolled = 1, .finished = 1, .steps = 2000, .packing = 1000},
     {4, .timed = 8, .rolled = 3, .finished = 3, .steps = 40000,
      .packing = 30000},
     {13, .timed = 12, .rolled = 8, .finished = 2, .steps = 400000,
