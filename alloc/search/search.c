@@ -293,7 +293,7 @@ static bool is_enough(const Search *s, const Trial *t) {
     const Plan *plan = t->plan;
     const HwTiling *tiling = &s->schedule->spec->tiling;
     uint64_t moved = t->traffic.moved;
-    return plan->keeps_all && !tiling->always &&
+    return plan->keeps_all && !tiling->always && !s->hastens &&
            moved - s->compulsory <= moved / PART &&
            (!plan->serial || plan_waiting(plan) <= plan->cycles / PART);
 }
@@ -396,6 +396,15 @@ static uint32_t all_kinds(const Work *w) {
     return kinds;
 }
 
+static bool hastens(const Search *s) {
+    Arena *arena = arena_new("flies");
+    Work *w = work_new(arena, s->schedule, s->schedule->spec, s->options,
+                       s->once);
+    bool faster = fly_hastens(w);
+    arena_free(arena);
+    return faster;
+}
+
 Work *search_open(Search *s, Arena *arena, const Schedule *schedule,
                   const PlanOptions *options, const Once *once, Plan *bound) {
     *s = (Search){.arena = arena, .schedule = schedule, .options = options};
@@ -410,6 +419,7 @@ Work *search_open(Search *s, Arena *arena, const Schedule *schedule,
     s->never = never_less(first);
     bound_make(first, bound);
     s->compulsory = bound->ddr_compulsory;
+    s->hastens = hastens(s);
     return first;
 }
 

@@ -114,6 +114,7 @@ struct Search {
     uint64_t compulsory; /* bytes that every plan moves */
     uint64_t never;      /* no plan in fewer bytes of memory than this */
     uint32_t kinds;      /* of nodes that can be kept out of groups: bits */
+    bool hastens;        /* layers may be faster if they read from outside */
     bool any;            /* one that fits is enough */
     bool volumes;        /* weights are not placed yet: cycles do not count */
     bool asked, exact;   /* the plan's own clock is the simulator's */
