@@ -398,8 +398,8 @@ static uint32_t all_kinds(const Work *w) {
 
 static bool hastens(const Search *s) {
     Arena *arena = arena_new("flies");
-    Work *w = work_new(arena, s->schedule, s->schedule->spec, s->options,
-                       s->once);
+    Work *w =
+        work_new(arena, s->schedule, s->schedule->spec, s->options, s->once);
     bool faster = fly_hastens(w);
     arena_free(arena);
     return faster;
