@@ -47,11 +47,6 @@ static bool is_tried(const Search *s, const Config *config) {
     return false;
 }
 
-/* What became of it. */
-typedef struct Outcome {
-    bool fits, by_parts, too_long;
-} Outcome;
-
 static Trial *trial_new(Search *s, const Config *config) {
     Arena *arena = arena_new("plan");
     Trial *t = ARENA_NEW(arena, Trial);
@@ -264,7 +259,7 @@ static bool configs_try(Search *s, Configs *list) {
             pool_add(s, t);
         if (any && s->any)
             return true;
-        configs_follow(s, &config, out.by_parts, out.too_long, list);
+        configs_follow(s, &config, out, list);
     }
     return any;
 }
@@ -305,7 +300,7 @@ bool search_kept(Search *s, const Config *config) {
     if (!t || !t->plan->keeps_all) {
         if (t)
             pool_add(s, t);
-        configs_follow(s, config, out.by_parts, out.too_long, &list);
+        configs_follow(s, config, out, &list);
         configs_try(s, &list);
         return t && s->any;
     }

@@ -89,6 +89,11 @@ const Schedule *schedule_within(Arena *arena, const Schedule *real,
 
 /* ---- configs.c: which configurations there are ---- */
 
+/* What became of one. */
+typedef struct Outcome {
+    bool fits, by_parts, too_long;
+} Outcome;
+
 typedef VEC(Config) Configs;
 /* For a machine whose memories end there, the most promising first. */
 void configs_list(const Search *s, uint64_t cap, uint64_t others, Configs *out);
@@ -97,8 +102,8 @@ void configs_hide(const Search *s, uint64_t cap, uint64_t others, Configs *out);
 /* Those to try where none of these fits. */
 void configs_last(const Search *s, Configs *out);
 /* Those that the result of one asks for. */
-void configs_follow(const Search *s, const Config *config, bool by_parts,
-                    bool too_long, Configs *out);
+void configs_follow(const Search *s, const Config *config, Outcome outcome,
+                    Configs *out);
 
 /* ---- search.c ---- */
 

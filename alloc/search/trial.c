@@ -174,7 +174,7 @@ bool trial_act(Trial *t, Diag *diag) {
         return false;
     count(t);
     t->traffic.too_long |= t->w->gave_up;
-    t->print = fingerprint(plan);
+    t->print = fingerprint(plan) + t->config.tile_price; /* pass_through */
     t->w->brief = false;
     return true;
 }
