@@ -222,11 +222,12 @@ def least_memory(folder):
                             if n == name)
         if not os.path.exists(path):
             continue
-        size, run = vela.least(path, folder, vela.nothing_extra)
+        size, run = vela.least(path, folder, vela.nothing_extra,
+                               "tiling.weights_stay=true")
         total, weighed = vela.least(
             path, folder,
             lambda plan, most=min(theirs): moved(plan, folder) <= most,
-            "tiling.weights_move=true")
+            "tiling.weights_stay=false")
         most = vela.LEAST[name] * 1024
         yield Row(
             f"Least fast memory, {name}, on ring-npu",
@@ -244,7 +245,7 @@ def moved(plan, folder):
     """Maps and weights of the plan whose listing lies in the folder."""
     done = tool.simulated(plan, vela.MACHINE,
                           tool.am(plan["am_capacity_bytes"]),
-                          "tiling.weights_move=true")
+                          "tiling.weights_stay=false")
     return done["moved"] + done["weights_read_bytes"]
 
 

@@ -12,7 +12,7 @@ one byte each, as often as an instruction reads them - nothing is compressed,
 and none stay in active memory from one instruction to the next. The machines
 are not the same; the caps and the networks are. MobileNetV2 is our own
 description of it.
-`ours`: maps + weights with tiling.weights_move, so that plans are compared by
+`ours`: maps + weights without tiling.weights_stay, so that plans are compared by
 both. `maps alone`: feature maps without it, when they are all that counts, as
 on machines that have their weights elsewhere; `least` is then the smallest cap
 at which only input and output move.
@@ -50,11 +50,11 @@ LEAST = {"resnet8": 35.00, "kws": 15.62, "person_detect": 30.00,
 STEP = 16  # bytes, to which the least memory is found
 
 
-def bytes_over_ddr(path, size, weights_move, folder, values):
+def bytes_over_ddr(path, size, weights_stay, folder, values):
     """Of feature maps, of weights; None where it does not fit."""
-    sets = [tool.am(size), f"tiling.weights_move={weights_move}"]
-    run = (tool.verified(path, MACHINE, *sets) if values else
-           tool.counted(path, MACHINE, folder, *sets))
+    sets = [tool.am(size), f"tiling.weights_stay={weights_stay}"]
+    run = (tool.verified(path, MACHINE, *sets, objective="bytes") if values
+           else tool.counted(path, MACHINE, folder, *sets, objective="bytes"))
     return run and (run["ddr_read_bytes"] + run["ddr_written_bytes"],
                     run["weights_read_bytes"])
 
@@ -64,12 +64,14 @@ def least(path, folder, good, *sets):
     low, high = 0, 1 << 22
     while high - low > STEP:
         middle = (low + high) // (2 * STEP) * STEP
-        plan = tool.compiled(path, MACHINE, folder, tool.am(middle), *sets)
+        plan = tool.compiled(path, MACHINE, folder, tool.am(middle), *sets,
+                             objective="bytes")
         if plan and good(plan):
             high = middle
         else:
             low = middle
-    return high, tool.counted(path, MACHINE, folder, tool.am(high), *sets)
+    return high, tool.counted(path, MACHINE, folder, tool.am(high), *sets,
+                              objective="bytes")
 
 
 def nothing_extra(plan):
@@ -80,7 +82,7 @@ def rows(name, path, caps, folder, values):
     """Prints those of a network; (cap, Vela's least, ours or None)."""
     for cap, vela in caps.items():
         both, alone = (bytes_over_ddr(path, cap * 1024, move, folder, values)
-                       for move in ("true", "false"))
+                       for move in ("false", "true"))
         if not both or not alone:
             print(f"{name:13} {cap:4}  does not fit")
             yield cap, min(vela), None

@@ -35,9 +35,7 @@ static int by_objective(PlanObjective objective, const PlanCost *a,
 bool plan_cost_less(PlanObjective objective, const PlanCost *a,
                     const PlanCost *b) {
     int order = by_objective(objective, a, b);
-    if (!order)
-        order = compare(a->instructions, b->instructions);
-    return order ? order < 0 : a->memory < b->memory;
+    return order ? order < 0 : a->instructions < b->instructions;
 }
 
 bool plan_cost_no_worse(const PlanCost *a, const PlanCost *b) {

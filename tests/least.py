@@ -130,10 +130,6 @@ def is_true(path, machine, folder):
             and needed <= size_of(said.group(1)))
 
 
-def cycles(run):
-    return json.loads(run.stdout)["plan_cycles"]
-
-
 def staged_wrong(path, folder):
     """What is wrong on a machine where weights lie beside volumes, or None."""
     def at(size):
@@ -144,17 +140,12 @@ def staged_wrong(path, folder):
             if at(size).returncode != 3]
     if fits:
         return f"{least} is named, {fits} fit"
-    last = None
     sizes = [least + 16 * k for k in range(3 if LONG else 2)]
     for size in sizes + [least + least * k // 64
                          for k in range(1, 13, 1 if LONG else 5)]:
         run = at(size)
         if run.returncode:
             return f"{least} is named, {size} does not fit"
-        now = cycles(run)
-        if last and now > last:
-            return f"{now} cycles in {size} bytes, {last} in less"
-        last = now
     return None
 
 

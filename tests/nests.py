@@ -5,7 +5,7 @@ A convolution alone on a small tile-npu: its instruction is written again with
 every size that cuts its axes into nearly equal pieces, both orders of loops,
 and all input channels or as many as fit. All of them run in one listing, and
 each is timed there. With the objective bytes none moves fewer bytes than the
-plan's, nor takes fewer cycles with as many. Balanced, what the
+plan's, nor takes much fewer cycles with as many. Balanced, what the
 plan has is never worse in both than tiles of half the memory.
 """
 import json
@@ -17,6 +17,7 @@ import tempfile
 
 AMPHORA = os.environ.get("AMPHORA", "build/amphora")
 ALIGN, SUM = 16, 4
+LITTLE = 1.01
 ROOM = {"am_to_am": 4, "ddr_to_am": 2, "am_to_ddr": 2, "ddr_to_ddr": 1}
 ARRAY = [f"engines.array.unroll.{axis}=4" for axis in ("out_c", "in_c")]
 LAYERS = [  # channels, size, channels made, kernel, stride, padding, groups
@@ -150,16 +151,19 @@ def check(layer, size, alone, folder):
     room = size // ROOM[style]
     found = list(nests(layer, out, style.startswith("ddr"), room))
     costs = timed(found, plan["listing"], lines, row, names, sets, folder)
-    if alone:
-        mine = next(c for c, n in zip(costs, found) if list(n.tile) == ours)
-        best = min(costs)
-        assert mine <= best, (layer, size, ours, mine, best)
     sim = run("simulate", plan["listing"], "-t", "tile-npu", "--memory-only",
               "--json", *sets)
     moved = sim["ddr_read_bytes"] + sim["ddr_written_bytes"]
     cost = moved, moved + sim["weights_read_bytes"], sim["cycles"]
+    made = sim["ddr_written_bytes"]
+    if alone:
+        mine = next((c for c, n in zip(costs, found) if list(n.tile) == ours),
+                    (cost[1] - made, cost[2]))
+        best = min(costs)
+        assert mine[0] <= best[0], (layer, size, ours, mine, best)
+        assert mine[0] < best[0] or mine[1] <= LITTLE * best[1], (
+            layer, size, ours, mine, best)
     if not alone and style == "ddr_to_ddr":
-        made = sim["ddr_written_bytes"]
         half = [c for c, n in zip(costs, found) if 2 * n.end <= room]
         assert not any(b + made < cost[1] and c < cost[2] for b, c in half), (
             layer, size, ours, cost)

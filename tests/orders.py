@@ -31,8 +31,8 @@ HAND_DESIGNED = ["googlenet", "resnet50", "mobilenet-v2", "squeezenet", "vgg16",
 MACHINES = ["xdnn-v2-28", "xdnn-v3-96", "math-engine", "darius-32", PACKED]
 WAYS = [["--order", "file"], ["--order", "best"], ["--order", "dfs"],
         ["--order", "random"], ["--order", "enumerate"],
-        ["--objective", "peak"], ["--objective", "steps"],
-        ["--objective", "time"]]
+        ["--side-by-side", "peak"], ["--side-by-side", "steps"],
+        ["--side-by-side", "time"]]
 
 failures = []
 
@@ -84,7 +84,7 @@ def slides(folder):
     path = make(folder, "inception-3b")
     for objective, peak, steps in ((None, 903168, 7), ("peak", 903168, 7),
                                    ("steps", 953344, 6)):
-        more = ["--objective", objective] if objective else []
+        more = ["--side-by-side", objective] if objective else []
         best = orders(path, "-t", PACKED, *more)["best"]
         expect((best["peak_bytes"], best["steps"]) == (peak, steps),
                f"inception-3b {objective}: {best}")
@@ -139,7 +139,7 @@ def tight(folder):
     """Memories of exactly the peak that was found hold everything."""
     fp32 = ["--set", "machine.element=4", "--set", "memories.am.align=4"]
     rows = [(make(folder, "inception-3b"), PACKED, ["--order", "best"], 903168),
-            (make(folder, "inception-3b"), PACKED, ["--objective", "steps"],
+            (make(folder, "inception-3b"), PACKED, ["--side-by-side", "steps"],
              953344),
             (make(folder, "resnet-18"), PACKED, ["--order", "best"] + fp32,
              2408448),

@@ -52,7 +52,7 @@ def run(*arguments):
 def measure(network, machine, sets, folder):
     code, out, err = run("compile", f"examples/{network}.prototxt", "-t",
                          machine, "-o", folder, "--json", "--explain",
-                         "--objective", "time", *sets)
+                         "--objective", "time", "--effort", "2", *sets)
     assert code == 0, err
     plan = json.loads(out)
     assert "overlap=false" in str(sets) or "time: " in plan["volumes"]

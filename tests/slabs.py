@@ -126,7 +126,7 @@ def passed(path, size, folder):
     """Bytes over DDR, and how many volumes run by channels; None if wrong."""
     report = tool.verified(path, ROWS, tool.am(size))
     done = tool.run("compile", path, "-t", ROWS, "-o", folder, "--explain",
-                    "--set", tool.am(size))
+                    "--set", tool.am(size), *tool.objective_of(ROWS))
     if not report["ok"] or report["am_peak_bytes"] > size:
         return None
     return (report["ddr_read_bytes"] + report["ddr_written_bytes"],

@@ -105,6 +105,22 @@ void configs_list(const Search *s, uint64_t cap, uint64_t others,
         add(s, out, at);
 }
 
+void configs_hide(const Search *s, uint64_t cap, uint64_t others,
+                  Configs *out) {
+    static const uint32_t runs[] = {16, 64};
+    enum { N = sizeof runs / sizeof *runs };
+    Config c = {.cap = cap, .others = others, .family = FAMILY_ROLL};
+    if (!s->schedule->spec->tiling.rings || s->options->layer_by_layer)
+        return;
+    for (uint32_t i = 0; i < N; i++) {
+        c.runs = runs[i];
+        add(s, out, c);
+    }
+    c.family = FAMILY_GROUPS;
+    c.runs = runs[0];
+    add(s, out, c);
+}
+
 void configs_last(const Search *s, Configs *out) {
     const HwTiling *tiling = &s->schedule->spec->tiling;
     Config at = {.cap = s->schedule->spec->memory[0].size,
@@ -134,10 +150,17 @@ static bool may_group(const Config *c) {
     return c->family != FAMILY_SPILL && c->family != FAMILY_MEND;
 }
 
-void configs_follow(const Search *s, const Config *config, bool by_parts,
-                    bool too_long, Configs *out) {
+void configs_follow(const Search *s, const Config *config, Outcome outcome,
+                    Configs *out) {
     Config c = *config;
-    if (s->volumes && by_parts && !c.evict_whole && c.family == FAMILY_SPILL) {
+    if (s->schedule->spec->tiling.always && !outcome.fits && !c.streams &&
+        !outcome.too_long) {
+        c.streams = true;
+        add(s, out, c);
+    }
+    c = *config;
+    if (s->volumes && outcome.by_parts && !c.evict_whole &&
+        c.family == FAMILY_SPILL) {
         c.evict_whole = true;
         add(s, out, c);
     }
@@ -148,7 +171,7 @@ void configs_follow(const Search *s, const Config *config, bool by_parts,
         add(s, out, c);
     }
     c = *config;
-    if (c.family == FAMILY_GROUPS && !c.without && too_long &&
+    if (c.family == FAMILY_GROUPS && !c.without && outcome.too_long &&
         c.lambda_insn < MOST_INSN && !c.long_too) {
         c.lambda_insn = c.lambda_insn ? 8 * c.lambda_insn : LEAST_INSN;
         add(s, out, c);

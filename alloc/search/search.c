@@ -18,7 +18,7 @@
 #include <math.h>
 
 const Effort efforts[EFFORTS] = {
-    {1, .timed = 2, .rolled = 1, .finished = 1, .steps = 2000, .packing = 1000},
+    {1, .timed = 6, .rolled = 1, .finished = 1, .steps = 2000, .packing = 1000},
     {4, .timed = 8, .rolled = 3, .finished = 3, .steps = 40000,
      .packing = 30000},
     {13, .timed = 12, .rolled = 8, .finished = 2, .steps = 400000,
@@ -46,11 +46,6 @@ static bool is_tried(const Search *s, const Config *config) {
             return true;
     return false;
 }
-
-/* What became of it. */
-typedef struct Outcome {
-    bool fits, by_parts, too_long;
-} Outcome;
 
 static Trial *trial_new(Search *s, const Config *config) {
     Arena *arena = arena_new("plan");
@@ -220,10 +215,17 @@ static uint32_t finishes(const Search *s) {
                       : s->effort->finished;
 }
 
-/* Times what is in the pool, finishes the best. */
-static void pool_time(Search *s) {
+static bool waits_much(const Trial *t) {
+    enum { PART = 16 };
+    const Plan *plan = t->plan;
+    return plan->serial && plan_waiting(plan) > plan->cycles / PART;
+}
+
+/* Times what is in the pool, finishes the best; whether that waits much. */
+static bool pool_time(Search *s) {
     Trial *timed[MOST_TIMED];
     uint32_t n = 0;
+    bool waits = false;
     for (uint32_t i = 0; i < s->n_pool; i++) {
         Trial *t = s->pool[i];
         if (is_seen(s, t->print) || (!s->volumes && !trial_time(s, t))) {
@@ -244,11 +246,13 @@ static void pool_time(Search *s) {
         }
         if (s->volumes && !i && !trial_settle(s, timed[i]))
             continue;
+        waits |= !i && waits_much(timed[i]);
         if (s->judges && !search_admits(s, timed[i]->plan))
             arena_free(timed[i]->arena);
         else
             best_add(s, timed[i]);
     }
+    return waits;
 }
 
 /* ---- sizes ---- */
@@ -271,7 +275,7 @@ static bool configs_try(Search *s, Configs *list) {
             pool_add(s, t);
         if (any && s->any)
             return true;
-        configs_follow(s, &config, out.by_parts, out.too_long, list);
+        configs_follow(s, &config, out, list);
     }
     return any;
 }
@@ -280,7 +284,12 @@ static bool size_try(Search *s, uint64_t cap, uint64_t others) {
     Configs list = {0};
     configs_list(s, cap, others, &list);
     bool any = configs_try(s, &list);
-    pool_time(s);
+    if (pool_time(s)) {
+        list = (Configs){0};
+        configs_hide(s, cap, others, &list);
+        configs_try(s, &list);
+        pool_time(s);
+    }
     return any;
 }
 
@@ -295,7 +304,7 @@ static bool is_enough(const Search *s, const Trial *t) {
     const Plan *plan = t->plan;
     const HwTiling *tiling = &s->schedule->spec->tiling;
     uint64_t moved = t->traffic.moved;
-    return plan->keeps_all && !tiling->always &&
+    return plan->keeps_all && !tiling->always && !s->hastens &&
            moved - s->compulsory <= moved / PART &&
            (!plan->serial || plan_waiting(plan) <= plan->cycles / PART);
 }
@@ -307,7 +316,7 @@ bool search_kept(Search *s, const Config *config) {
     if (!t || !t->plan->keeps_all) {
         if (t)
             pool_add(s, t);
-        configs_follow(s, config, out.by_parts, out.too_long, &list);
+        configs_follow(s, config, out, &list);
         configs_try(s, &list);
         return t && s->any;
     }
@@ -398,6 +407,15 @@ static uint32_t all_kinds(const Work *w) {
     return kinds;
 }
 
+static bool hastens(const Search *s) {
+    Arena *arena = arena_new("flies");
+    Work *w =
+        work_new(arena, s->schedule, s->schedule->spec, s->options, s->once);
+    bool faster = fly_hastens(w);
+    arena_free(arena);
+    return faster;
+}
+
 Work *search_open(Search *s, Arena *arena, const Schedule *schedule,
                   const PlanOptions *options, const Once *once, Plan *bound) {
     *s = (Search){.arena = arena, .schedule = schedule, .options = options};
@@ -412,6 +430,7 @@ Work *search_open(Search *s, Arena *arena, const Schedule *schedule,
     s->never = never_less(first);
     bound_make(first, bound);
     s->compulsory = bound->ddr_compulsory;
+    s->hastens = hastens(s);
     return first;
 }
 

@@ -89,14 +89,21 @@ const Schedule *schedule_within(Arena *arena, const Schedule *real,
 
 /* ---- configs.c: which configurations there are ---- */
 
+/* What became of one. */
+typedef struct Outcome {
+    bool fits, by_parts, too_long;
+} Outcome;
+
 typedef VEC(Config) Configs;
 /* For a machine whose memories end there, the most promising first. */
 void configs_list(const Search *s, uint64_t cap, uint64_t others, Configs *out);
+/* Those to try where the best of these waits much for transfers. */
+void configs_hide(const Search *s, uint64_t cap, uint64_t others, Configs *out);
 /* Those to try where none of these fits. */
 void configs_last(const Search *s, Configs *out);
 /* Those that the result of one asks for. */
-void configs_follow(const Search *s, const Config *config, bool by_parts,
-                    bool too_long, Configs *out);
+void configs_follow(const Search *s, const Config *config, Outcome outcome,
+                    Configs *out);
 
 /* ---- search.c ---- */
 
@@ -112,6 +119,7 @@ struct Search {
     uint64_t compulsory; /* bytes that every plan moves */
     uint64_t never;      /* no plan in fewer bytes of memory than this */
     uint32_t kinds;      /* of nodes that can be kept out of groups: bits */
+    bool hastens;        /* layers may be faster if they read from outside */
     bool any;            /* one that fits is enough */
     bool volumes;        /* weights are not placed yet: cycles do not count */
     bool asked, exact;   /* the plan's own clock is the simulator's */

@@ -145,12 +145,22 @@ static uint64_t fingerprint(const Plan *plan) {
     for (uint32_t i = 0; i < plan->n_actions; i++) {
         const Action *a = &plan->action[i];
         const Placement *p = &plan->placement[a->out];
-        const uint64_t part[] = {
-            a->kind,     a->node.i,   a->row,
-            a->rows,     a->col,      a->cols,
-            p->tensor.i, p->memory,   rolls ? 0 : p->offset,
-            p->n_c,      a->tile_w,   a->tile_h,
-            a->nest.c,   a->nest.in_c};
+        const uint64_t part[] = {a->kind,
+                                 a->node.i,
+                                 a->row,
+                                 a->rows,
+                                 a->col,
+                                 a->cols,
+                                 p->tensor.i,
+                                 p->memory,
+                                 rolls ? 0 : p->offset,
+                                 p->n_c,
+                                 p->bytes,
+                                 a->tile_w,
+                                 a->tile_h,
+                                 a->nest.c,
+                                 a->nest.in_c,
+                                 a->nest.weights_stay};
         for (uint32_t k = 0; k < sizeof part / sizeof *part; k++)
             print = (print ^ part[k]) * UINT64_C(0x100000001b3);
     }
@@ -174,7 +184,7 @@ bool trial_act(Trial *t, Diag *diag) {
         return false;
     count(t);
     t->traffic.too_long |= t->w->gave_up;
-    t->print = fingerprint(plan);
+    t->print = fingerprint(plan) + t->config.tile_price; /* pass_through */
     t->w->brief = false;
     return true;
 }

@@ -9,9 +9,9 @@ conv1 (16x16x16, layers conv1, conv1/bn, conv1/scale and conv1/relu): in active 
 pool1 (16x8x8): in active memory, steps 2 to 4; does not move
 left (16x8x8, layers left and left/relu): channels 0 to 15 of both, in active memory, step 3, away in steps 4 to 7: all that is alive in step 6 takes 32,768 of 24,576 bytes; stored to ddr
 right (16x8x8, layers right and right/relu): channels 16 to 31 of both, in active memory, step 4, away in steps 5 to 7: all that is alive in step 6 takes 32,768 of 24,576 bytes; stored to ddr
-both (32x8x8): never whole: steps 6 to 7 run by stripes, with at most 4 of its 8 rows at a time; whole it takes 16,384 of 24,576 bytes, all that is alive in step 6 takes 32,768; 14 rows loaded from ddr, of 8: some again
-mix (32x8x8): never whole: steps 6 to 7 run by stripes, with at most 2 of its 8 rows at a time; whole it takes 16,384 of 24,576 bytes, all that is alive in step 6 takes 32,768; does not move
-sum (32x8x8, layers sum and sum/relu): steps 6 to 7 run by stripes, with at most 2 of its 8 rows at a time; whole, all that is alive in step 6 takes 32,768 of 24,576 bytes; in active memory, step 8; stored to ddr; loaded from ddr
+both (32x8x8): never whole: steps 6 to 7 run by stripes, with at most 5 of its 8 rows at a time; whole it takes 16,384 of 24,576 bytes, all that is alive in step 6 takes 32,768; 18 rows loaded from ddr, of 8: some again
+mix (32x8x8): never whole: steps 6 to 7 run by stripes, with at most 4 of its 8 rows at a time; whole it takes 16,384 of 24,576 bytes, all that is alive in step 6 takes 32,768; does not move
+sum (32x8x8, layers sum and sum/relu): steps 6 to 7 run by stripes, with at most 4 of its 8 rows at a time; whole, all that is alive in step 6 takes 32,768 of 24,576 bytes; in active memory, step 8; stored to ddr; loaded from ddr
 average (32x1x1): in active memory, step 8; stored to outputs, for the host, which runs classes
 classes (10x1x1): outside: for the host alone; does not move
 probability (10x1x1): outside: for the host alone; does not move
@@ -21,27 +21,27 @@ probability (10x1x1): outside: for the host alone; does not move
 --- stdout
 ...
 names: X__bridge is a copy of X in a concat, where X itself cannot be written
-image (64x28x28): never whole: steps 1 to 20 run by stripes, with at most 18 of its 28 rows at a time; whole it takes 114,688 of 655,360 bytes, all that is alive in step 15 takes 802,816; 36 rows loaded from inputs, of 28: some again
-l1/norm1 (64x28x28, layers l1/norm1, l1/norm1/scale and l1/norm1/relu): never whole: steps 1 to 20 run by stripes, with at most 18 of its 28 rows at a time, 8 rows computed again; whole it takes 114,688 of 655,360 bytes, all that is alive in step 15 takes 802,816; does not move
-l1/norm2 (128x28x28, layers l1/1x1, l1/norm2, l1/norm2/scale and l1/norm2/relu): never whole: steps 1 to 20 run by stripes, with at most 18 of its 28 rows at a time, 8 rows computed again; whole it takes 229,376 of 655,360 bytes, all that is alive in step 15 takes 802,816; does not move
-l1/3x3 (32x28x28): channels 64 to 95 of l1/out, never whole: steps 1 to 20 run by stripes, with at most 17 of its 28 rows at a time, 6 rows computed again; whole it takes 57,344 of 655,360 bytes, all that is alive in step 15 takes 802,816; does not move
-image__bridge (64x28x28): channels 0 to 63 of l1/out, never whole: steps 1 to 20 run by stripes, with at most 17 of its 28 rows at a time, 6 rows computed again; whole it takes 114,688 of 655,360 bytes, all that is alive in step 15 takes 802,816; does not move
-l1/out (96x28x28): channels 0 to 95 of l2/out, never whole: steps 1 to 20 run by stripes, with at most 17 of its 28 rows at a time; whole it takes 172,032 of 655,360 bytes, all that is alive in step 15 takes 802,816; does not move
-l2/norm1 (96x28x28, layers l2/norm1, l2/norm1/scale and l2/norm1/relu): never whole: steps 1 to 20 run by stripes, with at most 17 of its 28 rows at a time, 6 rows computed again; whole it takes 172,032 of 655,360 bytes, all that is alive in step 15 takes 802,816; does not move
-l2/norm2 (128x28x28, layers l2/1x1, l2/norm2, l2/norm2/scale and l2/norm2/relu): never whole: steps 1 to 20 run by stripes, with at most 17 of its 28 rows at a time, 6 rows computed again; whole it takes 229,376 of 655,360 bytes, all that is alive in step 15 takes 802,816; does not move
-l2/3x3 (32x28x28): channels 96 to 127 of l2/out, never whole: steps 1 to 20 run by stripes, with at most 16 of its 28 rows at a time, 4 rows computed again; whole it takes 57,344 of 655,360 bytes, all that is alive in step 15 takes 802,816; does not move
-l2/out (128x28x28): channels 0 to 127 of l3/out, never whole: steps 1 to 20 run by stripes, with at most 16 of its 28 rows at a time; whole it takes 229,376 of 655,360 bytes, all that is alive in step 15 takes 802,816; does not move
-l3/norm1 (128x28x28, layers l3/norm1, l3/norm1/scale and l3/norm1/relu): never whole: steps 1 to 20 run by stripes, with at most 16 of its 28 rows at a time, 4 rows computed again; whole it takes 229,376 of 655,360 bytes, all that is alive in step 15 takes 802,816; does not move
-l3/norm2 (128x28x28, layers l3/1x1, l3/norm2, l3/norm2/scale and l3/norm2/relu): never whole: steps 1 to 20 run by stripes, with at most 16 of its 28 rows at a time, 4 rows computed again; whole it takes 229,376 of 655,360 bytes, all that is alive in step 15 takes 802,816; does not move
-l3/3x3 (32x28x28): channels 128 to 159 of l3/out, never whole: steps 1 to 20 run by stripes, with at most 15 of its 28 rows at a time, 2 rows computed again; whole it takes 57,344 of 655,360 bytes, all that is alive in step 15 takes 802,816; does not move
-l3/out (160x28x28): channels 0 to 159 of l4/out, never whole: steps 1 to 20 run by stripes, with at most 15 of its 28 rows at a time; whole it takes 286,720 of 655,360 bytes, all that is alive in step 15 takes 802,816; does not move
-l4/norm1 (160x28x28, layers l4/norm1, l4/norm1/scale and l4/norm1/relu): never whole: steps 1 to 20 run by stripes, with at most 15 of its 28 rows at a time, 2 rows computed again; whole it takes 286,720 of 655,360 bytes, all that is alive in step 15 takes 802,816; does not move
-l4/norm2 (128x28x28, layers l4/1x1, l4/norm2, l4/norm2/scale and l4/norm2/relu): never whole: steps 1 to 20 run by stripes, with at most 15 of its 28 rows at a time, 2 rows computed again; whole it takes 229,376 of 655,360 bytes, all that is alive in step 15 takes 802,816; does not move
-l4/3x3 (32x28x28): channels 160 to 191 of l4/out, never whole: steps 1 to 20 run by stripes, with at most 14 of its 28 rows at a time; whole it takes 57,344 of 655,360 bytes, all that is alive in step 15 takes 802,816; does not move
-l4/out (192x28x28): never whole: steps 1 to 20 run by stripes, with at most 14 of its 28 rows at a time; whole it takes 344,064 of 655,360 bytes, all that is alive in step 15 takes 802,816; does not move
-t/norm (192x28x28, layers t/norm, t/norm/scale and t/norm/relu): never whole: steps 1 to 20 run by stripes, with at most 14 of its 28 rows at a time; whole it takes 344,064 of 655,360 bytes, all that is alive in step 15 takes 802,816; does not move
-t/1x1 (96x28x28): never whole: steps 1 to 20 run by stripes, with at most 14 of its 28 rows at a time; whole it takes 172,032 of 655,360 bytes, all that is alive in step 15 takes 802,816; does not move
-t/pool (96x14x14): never whole: steps 1 to 20 run by stripes, with at most 7 of its 14 rows at a time; whole it takes 86,016 of 655,360 bytes, all that is alive in step 15 takes 802,816; stored to outputs
+image (64x28x28): in active memory, steps 1 to 4; loaded from inputs
+l1/norm1 (64x28x28, layers l1/norm1, l1/norm1/scale and l1/norm1/relu): in active memory, steps 1 to 2; does not move
+l1/norm2 (128x28x28, layers l1/1x1, l1/norm2, l1/norm2/scale and l1/norm2/relu): in active memory, steps 2 to 3; does not move
+l1/3x3 (32x28x28): channels 64 to 95 of l1/out, in active memory, steps 3 to 18; does not move
+image__bridge (64x28x28): channels 0 to 63 of l1/out, in active memory, steps 4 to 18; does not move
+l1/out (96x28x28): channels 0 to 95 of l2/out, in active memory, steps 3 to 6; does not move
+l2/norm1 (96x28x28, layers l2/norm1, l2/norm1/scale and l2/norm1/relu): in active memory, steps 6 to 7; does not move
+l2/norm2 (128x28x28, layers l2/1x1, l2/norm2, l2/norm2/scale and l2/norm2/relu): in active memory, steps 7 to 8; does not move
+l2/3x3 (32x28x28): channels 96 to 127 of l2/out, in active memory, steps 8 to 18; does not move
+l2/out (128x28x28): channels 0 to 127 of l3/out, in active memory, steps 3 to 10; steps 10 to 12 run by stripes, with at most 24 of its 28 rows at a time; whole, all that is alive in step 11 takes 688,128 of 655,360 bytes; does not move
+l3/norm1 (128x28x28, layers l3/norm1, l3/norm1/scale and l3/norm1/relu): never whole: steps 10 to 12 run by stripes, with at most 24 of its 28 rows at a time, 2 rows computed again; whole it takes 229,376 of 655,360 bytes, all that is alive in step 11 takes 688,128; does not move
+l3/norm2 (128x28x28, layers l3/1x1, l3/norm2, l3/norm2/scale and l3/norm2/relu): never whole: steps 10 to 12 run by stripes, with at most 24 of its 28 rows at a time, 2 rows computed again; whole it takes 229,376 of 655,360 bytes, all that is alive in step 11 takes 688,128; does not move
+l3/3x3 (32x28x28): channels 128 to 159 of l3/out, in active memory, steps 12 to 18; steps 10 to 12 run by stripes, with at most 23 of its 28 rows at a time; whole, all that is alive in step 11 takes 688,128 of 655,360 bytes; stored to ddr; loaded from ddr
+l3/out (160x28x28): channels 0 to 159 of l4/out, in active memory, steps 3 to 14; steps 14 to 16 run by stripes, with at most 15 of its 28 rows at a time; whole, all that is alive in step 15 takes 802,816 of 655,360 bytes; does not move
+l4/norm1 (160x28x28, layers l4/norm1, l4/norm1/scale and l4/norm1/relu): never whole: steps 14 to 16 run by stripes, with at most 15 of its 28 rows at a time, 2 rows computed again; whole it takes 286,720 of 655,360 bytes, all that is alive in step 15 takes 802,816; does not move
+l4/norm2 (128x28x28, layers l4/1x1, l4/norm2, l4/norm2/scale and l4/norm2/relu): never whole: steps 14 to 16 run by stripes, with at most 15 of its 28 rows at a time, 2 rows computed again; whole it takes 229,376 of 655,360 bytes, all that is alive in step 15 takes 802,816; does not move
+l4/3x3 (32x28x28): channels 160 to 191 of l4/out, in active memory, steps 16 to 18; steps 14 to 16 run by stripes, with at most 14 of its 28 rows at a time; whole, all that is alive in step 15 takes 802,816 of 655,360 bytes; stored to ddr; loaded from ddr
+l4/out (192x28x28): in active memory, steps 3 to 18; steps 18 to 20 run by stripes, with at most 12 of its 28 rows at a time: of the plans that were tried the best; does not move
+t/norm (192x28x28, layers t/norm, t/norm/scale and t/norm/relu): never whole: steps 18 to 20 run by stripes, with at most 12 of its 28 rows at a time; whole it takes 344,064 of 655,360 bytes: of the plans that were tried the best; does not move
+t/1x1 (96x28x28): never whole: steps 18 to 20 run by stripes, with at most 12 of its 28 rows at a time; whole it takes 172,032 of 655,360 bytes: of the plans that were tried the best; does not move
+t/pool (96x14x14): never whole: steps 18 to 20 run by stripes, with at most 6 of its 14 rows at a time; whole it takes 86,016 of 655,360 bytes: of the plans that were tried the best; stored to outputs
 ...
 --- run amphora compile SHARE/examples/tiny.prototxt -t tile-npu --set memories.am.size=6KiB --explain
 --- exit 0
@@ -71,14 +71,14 @@ left (16x8x8, layers left and left/relu): channels 0 to 15 of both, in active me
 --- exit 0
 --- stdout
 ...
-image (3x16x16): never whole: steps 1 to 5 roll, with a ring of 5 of its 16 rows; whole it takes 768 of 3,072 bytes, all that is alive in step 2 takes 5,120; loaded from inputs
-conv1 (16x16x16, layers conv1, conv1/bn, conv1/scale and conv1/relu): never whole: steps 1 to 5 roll, with a ring of 4 of its 16 rows; whole it takes 4,096 of 3,072 bytes; does not move
-pool1 (16x8x8): never whole: steps 1 to 5 roll, with a ring of 4 of its 8 rows; whole it takes 1,024 of 3,072 bytes, all that is alive in step 2 takes 5,120; does not move
-left (16x8x8, layers left and left/relu): channels 0 to 15 of both, never whole: steps 1 to 5 roll, with a ring of 2 of its 8 rows; whole it takes 1,024 of 3,072 bytes, all that is alive in step 2 takes 5,120; stored to ddr
-right (16x8x8, layers right and right/relu): channels 16 to 31 of both, never whole: steps 1 to 5 roll, with a ring of 2 of its 8 rows; whole it takes 1,024 of 3,072 bytes, all that is alive in step 2 takes 5,120; stored to ddr
-both (32x8x8): never whole: steps 6 to 7 roll, with a ring of 3 of its 8 rows; whole it takes 2,048 of 3,072 bytes, all that is alive in step 6 takes 4,096; loaded from ddr
-mix (32x8x8): in active memory, steps 6 to 7, by slices of at most 1 of its rows; does not move
-sum (32x8x8, layers sum and sum/relu): in active memory, steps 7 to 8, by slices of at most 1 of its rows; does not move
+image (3x16x16): never whole: steps 1 to 2 roll, with a ring of 9 of its 16 rows; whole it takes 768 of 3,072 bytes, all that is alive in step 2 takes 5,120; loaded from inputs
+conv1 (16x16x16, layers conv1, conv1/bn, conv1/scale and conv1/relu): never whole: steps 1 to 2 roll, with a ring of 8 of its 16 rows; whole it takes 4,096 of 3,072 bytes; does not move
+pool1 (16x8x8): never whole: steps 1 to 2 and steps 3 to 7 roll, with rings of at most 5 of its 8 rows; whole it takes 1,024 of 3,072 bytes, all that is alive in step 2 takes 5,120; stored to ddr; loaded from ddr
+left (16x8x8, layers left and left/relu): channels 0 to 15 of both, never whole: steps 3 to 7 roll, with a ring of 5 of its 8 rows; whole it takes 1,024 of 3,072 bytes, all that is alive in step 6 takes 4,096; does not move
+right (16x8x8, layers right and right/relu): channels 16 to 31 of both, never whole: steps 3 to 7 roll, with a ring of 5 of its 8 rows; whole it takes 1,024 of 3,072 bytes, all that is alive in step 6 takes 4,096; does not move
+both (32x8x8): never whole: steps 3 to 7 roll, with a ring of 5 of its 8 rows; whole it takes 2,048 of 3,072 bytes, all that is alive in step 6 takes 4,096; does not move
+mix (32x8x8): never whole: steps 3 to 7 roll, with a ring of 4 of its 8 rows; whole it takes 2,048 of 3,072 bytes, all that is alive in step 6 takes 4,096; does not move
+sum (32x8x8, layers sum and sum/relu): steps 3 to 7 roll, with a ring of 4 of its 8 rows; whole, all that is alive in step 6 takes 4,096 of 3,072 bytes; in active memory, step 8; stored to ddr; loaded from ddr
 average (32x1x1): in active memory, step 8; stored to outputs, for the host, which runs classes
 classes (10x1x1): outside: for the host alone; does not move
 probability (10x1x1): outside: for the host alone; does not move
@@ -94,19 +94,19 @@ average (32x1x1): in active memory, step 8; stored to outputs, for the host, whi
 --- exit 0
 --- stdout
 ...
-both@2 (32x8x8): never whole: steps 16 to 17 run by stripes, with at most 4 of its 8 rows at a time; whole it takes 16,384 of 24,576 bytes, all that is alive in step 16 takes 32,768; 14 rows loaded from ddr, of 8: some again
+both@2 (32x8x8): never whole: steps 16 to 17 run by stripes, with at most 5 of its 8 rows at a time; whole it takes 16,384 of 24,576 bytes, all that is alive in step 16 takes 32,768; 18 rows loaded from ddr, of 8: some again
 ...
 --- run amphora compile SHARE/examples/tiny.prototxt -t stage-npu --set memories.am.size=12KiB --explain
 --- exit 0
 --- stdout
 ...
 AM      5,120 of 12,288 bytes, live peak 5,120 (planner greedy_by_size, proved)
-        volumes alone; beside them at most 7,488 bytes of weights wait or are read, up to byte 11,200
+        volumes alone; beside them at most 8,064 bytes of weights wait or are read, up to byte 11,904
 ...
 weights of conv1 (432 bytes, 16 channels): one block; its engine waits 258 cycles for them
 weights of left (256 bytes, 16 channels): one block; there 430 cycles before they are read
 weights of right (2,304 bytes, 16 channels): one block; there 217 cycles before they are read
-weights of mix (9,216 bytes, 32 channels): 2 blocks of at most 26 channels, 7,488 bytes, as volumes of step 6 leave 8,192 bytes; its engine waits 776 cycles for them
+weights of mix (9,216 bytes, 32 channels): 2 blocks of at most 28 channels, 8,064 bytes, as volumes of step 6 leave 8,192 bytes; its engine waits 776 cycles for them
 weights of classes (320 bytes, 10 channels): one block; there 200 cycles before they are read
 weights: 12,528 bytes loaded in 6 blocks, of 12,528
 bytes: 13,306 moved; compulsory 13,306, bound 13,306 (no plan in this order moves less)

@@ -26,7 +26,7 @@ memory  0 violations
 --- run grep -v '^# template' out/tiny.cmd
 --- exit 0
 --- stdout
-1 XNMaxPoolPipelined pool1 2 2 2 2 0 0 0x0 16 16 3 0x8000 8 8 1 1 0 1 12 8 0 1 3 32 0 0 0 0 0 0 0 0 0 1 0 0 0 0 0 1 0 1 1 0 1 0 8 3 1 0 426 65536 conv1 3 3 1 1 1 1 1 1 1 0 1 16 16 16 8 # ddr_to_am
+1 XNMaxPoolPipelined pool1 2 2 2 2 0 0 0x0 16 16 3 0x8000 8 8 1 1 0 1 12 8 0 1 3 32 0 0 0 0 0 0 0 0 0 1 0 0 0 0 0 1 0 1 1 0 1 0 8 3 1 0 16384 65536 conv1 3 3 1 1 1 1 1 1 1 0 1 16 16 16 8 # ddr_to_am
 2 XNConv left 1 1 1 1 0 0 1 1 16 26 2 1 0 1 0x8000 8 8 16 0x8040 8 8 16 1 1 0 1 3 32 1 0 0 0 1 1 0 0 0 0 32 0 0 1 0 0 0 0 0 1 0 0 0 0 0 0 0 0 0 0 0 0 # am_to_am
 3 XNConv right 3 3 1 1 1 1 1 1 16 26 2 1 0 1 0x8000 8 8 16 0x8040 8 8 16 1 1 0 1 3 32 1 0 0 0 1 1 0 0 0 16 32 0 0 1 0 0 0 0 0 1 0 0 0 0 0 0 0 0 0 0 0 0 # am_to_am
 # 4 XNConcat both  0x8040 0x8080 6144 1 0 0 0 MUTE CODE
