@@ -1,12 +1,11 @@
-/* alloc.c - Schedule -> Plan: the story on one page.
+/* alloc.c - Schedule -> Plan: the planner's door.
  *
- * Roles of tensors, then units that share a buffer, then one level: everything
- * stays in active memory from its first write to its last read. Where that does
- * not fit, two levels: some volumes leave and come back, some nodes run by
- * tiles. Then the actions, and the judge.
+ * Input: a schedule, an objective, an effort. Output: the best plan found that
+ * the verifier finds legal; or errors that say why there is none, and what
+ * would do.
  */
-#include "alloc/overlap/overlap.h"
-#include "alloc/search/search.h"
+#include "alloc/explain/explain.h"
+#include "alloc/search/blocks.h"
 #include "alloc/weights/weights.h"
 #include "pack/packers.h"
 
@@ -15,122 +14,6 @@
 #include <math.h>
 #include <string.h>
 
-static void slots_read(Work *w) {
-    for (uint32_t s = 0; s < w->schedule->n_steps; s++)
-        for (uint32_t i = 0; i < w->schedule->step[s].n; i++) {
-            const Slot *slot = &w->schedule->step[s].slot[i];
-            w->legal[slot->node.i] = slot->legal;
-        }
-}
-
-static const Once *once_new(Arena *arena, const Schedule *schedule,
-                            const PlanOptions *options) {
-    Once *once = ARENA_NEW(arena, Once);
-    uint32_t n = schedule->n_steps;
-    once->arena = arena;
-    if (schedule->spec->tiling.rings) {
-        once->rolls = roll_costs_new(arena, n);
-        once->flow = flow_new(arena, schedule);
-    }
-    once->stripes = stripe_costs_new(arena, n);
-    once->nest = ARENA_ARRAY(arena, NestKnown *, nest_slots(schedule));
-    if (options->cycles) {
-        once->table = ARENA_ARRAY(arena, NestTable *, nest_slots(schedule));
-        once->smallest = ARENA_ARRAY(arena, NestKnown *, nest_slots(schedule));
-    }
-    once->planks = ARENA_ARRAY(arena, PlankRows, plank_slots(schedule->graph));
-    once->recall = recall_new(arena);
-    once->slab = ARENA_ARRAY(arena, uint32_t, 2 * schedule->graph->node.n + 2);
-    return once;
-}
-
-Work *work_new(Arena *arena, const Schedule *schedule, const HwSpec *spec,
-               const PlanOptions *options, const Once *once) {
-    return work_new_with(arena, schedule, spec, options, once, (Start){0});
-}
-
-Work *work_new_with(Arena *arena, const Schedule *schedule, const HwSpec *spec,
-                    const PlanOptions *options, const Once *once, Start start) {
-    Work *w = ARENA_NEW(arena, Work);
-    w->streams_first = start.streams_first;
-    w->tiny = start.tiny;
-    w->price = start.price;
-    w->arena = arena;
-    w->schedule = schedule;
-    w->spec = spec;
-    w->g = schedule->graph;
-    w->options = options;
-    w->once = once ? once : once_new(arena, schedule, options);
-    w->uses = graph_uses(arena, w->g);
-    w->legal = ARENA_ARRAY(arena, Legal, w->g->node.n + 1);
-    w->copy = ARENA_ARRAY(arena, Legal, w->g->tensor.n + 1);
-    w->mode = ARENA_ARRAY(arena, Mode, w->g->node.n + 1);
-    w->role = ARENA_ARRAY(arena, Role, w->g->tensor.n + 1);
-    w->unit_of = ARENA_ARRAY(arena, uint32_t, w->g->tensor.n + 1);
-    w->relay_rows = ARENA_ARRAY(arena, uint32_t, w->g->tensor.n + 1);
-    w->given_up = ARENA_ARRAY(arena, uint8_t, schedule->n_steps + 1);
-    for (TensorId t = {0}; t.i < w->g->tensor.n; t.i++)
-        w->relay_rows[t.i] = plan_volume(w->g, t).h;
-    for (NodeId n = {0}; n.i < w->g->node.n; n.i++)
-        w->legal[n.i] = (Legal){.engine = -1, .op = HW_OP_HOST};
-    for (uint32_t m = 0; m < spec->n_active; m++) {
-        Pool pool = pool_of(&spec->memory[m]);
-        w->total += round_up(pool.size, pool.align);
-    }
-    slots_read(w);
-    roles_make(w);
-    ahead_choose(w);
-    modes_start(w);
-    units_make(w);
-    w->settled = modes_settle(w);
-    w->most = HUGE_VAL;
-    return w;
-}
-
-/* All volumes stay that are not replicated on the fly. */
-static bool fit_kept(Work *w, Problem *problem, PlanResult *result,
-                     const char **planner, bool *two_levels) {
-    *two_levels = fly_choose(w);
-    if (fit_one_level(w, problem, result, planner))
-        return true;
-    if (*two_levels) {
-        *two_levels = false;
-        start_again(w);
-        if (fit_one_level(w, problem, result, planner))
-            return true;
-    }
-    return fit_slots(w, problem, result, planner);
-}
-
-bool work_fit(Work *w, Problem *problem, PlanResult *result,
-              const char **planner, bool *two_levels) {
-    if (!w->settled)
-        return false;
-    w->keeps_all = fit_kept(w, problem, result, planner, two_levels);
-    if (w->keeps_all)
-        return true;
-    *two_levels = true;
-    couples_choose(w);
-    return fit_two_levels(w, problem, result, planner);
-}
-
-bool work_choose_groups(Work *w) {
-    if (w->spec->tiling.kind != HW_TILING_SOFTWARE)
-        return false;
-    couples_choose(w);
-    return groups_known(w, w->total) > 0;
-}
-
-bool work_fit_groups(Work *w, Problem *problem, PlanResult *result,
-                     const char **planner) {
-    if (!w->group.n)
-        return false;
-    if (!groups_apply(w))
-        return false;
-    groups_lower(w);
-    return fit_around(w, problem, result, planner);
-}
-
 static bool planner_known(Diag *diag, const char *name) {
     if (!strcmp(name, "auto") || planner_find(name))
         return true;
@@ -138,21 +21,6 @@ static bool planner_known(Diag *diag, const char *name) {
     for (uint32_t i = 0; i < n_planners; i++)
         diag_note(diag, (Loc){0}, "%s: %s", planners[i].name, planners[i].doc);
     return false;
-}
-
-bool plan_exists(const Schedule *schedule, const HwSpec *spec,
-                 const PlanOptions *options, const Once *once) {
-    Arena *arena = arena_new("exists");
-    Schedule resized = *schedule;
-    Plan bound = {0};
-    Search s;
-    resized.spec = spec;
-    search_open(&s, arena, &resized, options, once, &bound);
-    s.any = true;
-    bool found = search_run(&s) && !s.best[0]->traffic.too_long;
-    search_close(&s);
-    arena_free(arena);
-    return found;
 }
 
 static void say_why(Arena *arena, Diag *diag, const Schedule *schedule,
@@ -216,8 +84,8 @@ static Plan *find_legal(Search *s) {
     return plan;
 }
 
-Plan *plan_volumes(Arena *arena, Diag *diag, const Schedule *schedule,
-                   const PlanOptions *options, bool *does_not_fit) {
+static Plan *plan_volumes(Arena *arena, Diag *diag, const Schedule *schedule,
+                          const PlanOptions *options, bool *does_not_fit) {
     Plan bound = {0};
     Search s;
     Work *first = search_open(&s, arena, schedule, options, NULL, &bound);
@@ -246,6 +114,32 @@ Plan *plan_volumes(Arena *arena, Diag *diag, const Schedule *schedule,
     plan->rejected = s.rejected;
     plan->n_front = archive_front(arena, &s.archive, &plan->front);
     return plan;
+}
+
+/* Tensors by themselves lack their weights. */
+static const char *not_judged(Arena *arena, const Plan *plan) {
+    (void)arena, (void)plan;
+    return NULL;
+}
+
+static void explain_staged(Arena *arena, Diag *diag, const Schedule *schedule,
+                           const PlanOptions *options) {
+    uint64_t size = schedule->spec->memory[0].size;
+    PlanOptions own = *options;
+    uint64_t aside = blocks_aside(schedule, &own.aside_for);
+    bool does_not_fit;
+    own.cycles = NULL;
+    own.judge = not_judged;
+    own.aside = aside;
+    size = size > aside ? size - aside : 0;
+    if (!plan_volumes(arena, diag, schedule_within(arena, schedule, size), &own,
+                      &does_not_fit))
+        return;
+    diag_error(diag, schedule->spec->loc,
+               "does not fit: volumes leave weights no room");
+    if (!options->no_remedy)
+        note_advice(arena, diag, schedule->spec->memory[0].name,
+                    size_staged(options->asked));
 }
 
 /* Weights move as well, and bounds hold for both. */
@@ -278,7 +172,7 @@ static Plan *make(Arena *arena, Diag *diag, const Schedule *schedule,
         arena, diag, schedule, options, does_not_fit);
 }
 
-bool plan_would_do(const Asked *asked, Budget *budget, uint64_t size) {
+static bool would_do(const Asked *asked, Budget *budget, uint64_t size) {
     if (budget_spent(budget))
         return false;
     Arena *arena = arena_new("would do");
@@ -309,7 +203,7 @@ const Plan *plan_make(Arena *arena, Diag *diag, const Schedule *schedule,
         return NULL;
     PlanOptions *own = ARENA_COPY(arena, PlanOptions, options, 1);
     Budget budget = plan_budget(schedule, options->effort);
-    own->asked = &(Asked){schedule, options};
+    own->asked = &(Asked){schedule, options, would_do};
     own->budget = &budget;
     return make(arena, diag, schedule, own, does_not_fit);
 }

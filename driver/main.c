@@ -19,7 +19,7 @@ static const Command commands[] = {
      "and, for weights that are not recipes, NET.weights; to the present\n"
      "folder, if -o names none.",
      NULL},
-    {"simulate", "LISTING", MACHINE "siomgqjNl", cmd_simulate,
+    {"simulate", "LISTING", MACHINE "siomgqjNL", cmd_simulate,
      "Runs a listing and judges it.\n"
      "Takes .cmd text or .json: memory safety, bytes moved, cycles; with -o\n"
      "DIR the network's outputs are written as .npy.",

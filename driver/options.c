@@ -137,7 +137,7 @@ static const Option options[] = {
      "largest relative error that agrees (default 1e-4)"},
     {'m', false, "memory-only", NULL, OPTION_FLAG, AT(memory_only),
      "check addresses and count bytes; compute nothing"},
-    {'l', false, "lax", NULL, OPTION_FLAG, AT(lax),
+    {'L', false, "lax", NULL, OPTION_FLAG, AT(lax),
      "judge what is executed alone, not tokens that follow from others: for "
      "listings that were written by hand"},
     {'U', false, "unread", NULL, OPTION_FLAG, AT(unread),

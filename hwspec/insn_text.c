@@ -174,16 +174,19 @@ static bool is_space(char c) {
 }
 
 /* The text behind a #, up to a NUL, without white space around it; NULL if
- * none. Control characters are white space, as which they are printed. */
+ * none. What is not written as it is becomes white space, as which it is
+ * printed. */
 static const char *comment_at(Arena *arena, const char *line, size_t at,
                               size_t len) {
-    const char *nul = memchr(line + at, '\0', len - at);
-    len = nul ? (size_t)(nul - line) : len;
-    while (at < len && (unsigned char)line[at] <= ' ')
-        at++;
-    while (len > at && (unsigned char)line[len - 1] <= ' ')
-        len--;
-    return len > at ? arena_strndup(arena, line + at, len - at) : NULL;
+    char *text = arena_strndup(arena, line + at, len - at);
+    for (size_t i = 0, n; text[i]; i += n ? n : 1)
+        if (!(n = plain_length(text + i)))
+            text[i] = ' ';
+    while (*text == ' ')
+        text++;
+    for (len = strlen(text); len && text[len - 1] == ' '; len--)
+        text[len - 1] = '\0';
+    return len ? text : NULL;
 }
 
 static void split(Line *l, const char *line, size_t len) {

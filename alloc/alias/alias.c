@@ -317,7 +317,6 @@ static void unit_add(Work *w, TensorId root, const TensorId *from, uint32_t n) {
         w->unit_of[unit.tensor[i].i] = w->unit.n;
     pool_bytes(w, root, plan_volume(w->g, root).h, role->origin == FROM_PARTS,
                unit.bytes);
-    touches_make(w, &unit);
     vec_push(w->arena, &w->unit, unit);
 }
 

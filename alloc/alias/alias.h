@@ -69,57 +69,20 @@ bool part_is_volume(const HwMemory *memory, const Volume *whole, uint32_t c,
  * memory, and start aligned there. */
 bool volume_cuts(const Work *w, TensorId t, uint32_t q);
 
-/* ---- buffers.c: touches and lifetimes -> problem ---- */
+/* ---- modes.c: what modes of nodes mean for tensors ---- */
 
-typedef struct Times {
-    uint32_t first, end;
-} Times;
-
-void touches_make(Work *w, Unit *unit);
-/* Whether the node takes the operand by rows that may be copied from a volume
- * that stays. */
-bool takes_rows(const Work *w, NodeId node, TensorId in);
-/* Whether what the node writes by parts is to be loaded into the concat that it
- * is part of. */
-bool result_lands(const Work *w, NodeId node);
-/* From a whole touch to the next one, or to the last that reads rows. */
-typedef struct Away {
-    uint32_t next;      /* touch: the next whole one, or n_touches */
-    uint32_t n_by_rows; /* touches on the way */
-    uint32_t end;       /* time at which it ends */
-} Away;
-/* False if the unit has to leave before any of them. */
-bool away_find(const Work *w, const Unit *unit, uint32_t touch, Away *away);
-/* After modes of nodes at the step have changed. */
-void touches_refresh(Work *w, uint32_t step);
-/* The same of all units. */
-void touches_refill(Work *w, uint32_t step);
-/* A touch of the unit at a step at which it has none; touches_refill fills it.
- */
-void touch_insert(Work *w, Unit *unit, uint32_t step);
-void problem_make(Work *w, Problem *out);
-/* Corrects the problem's `live`, and no more, after a gap of the unit leaves;
- * false if it could not. problem_make must follow. */
-bool live_follow(Work *w, Problem *p, uint32_t unit);
-/* Adds to the problem's `live` what the unit has as it is now, or takes it
- * away; false if no memory holds a part of that. problem_make must follow. */
-bool live_unit(Work *w, Problem *p, uint32_t unit, bool add);
-/* Whether it is a concat of which all is alive at the time, though not all of
- * it is written. */
-bool waits_empty(const Unit *unit, uint32_t time);
-/* The same though not all of it is needed any more. */
-bool waits_for_part(const Work *w, const Unit *unit, uint32_t time);
-/* Channels of the unit up to the last that is there behind the touch and
- * touched later. */
-uint32_t wanted_behind(const Work *w, const Unit *unit, uint32_t touch);
-/* Sums `live` again, after buffers have changed. */
-void live_make(Problem *problem);
-/* Where a tensor's values must go as soon as they are there; `streamed`: they
- * are written by tiles, not kept in active memory. */
-typedef struct Dests {
-    bool home;   /* its place in backing memory */
-    bool output; /* its region in the output memory */
-} Dests;
-Dests dests_of(const Work *w, TensorId tensor, bool streamed);
+/* Sets the modes of nodes on engines that work ahead: these read their inputs
+ * from where they lie. */
+void ahead_choose(Work *w);
+bool runs_ahead(const Work *w, NodeId node);
+/* Whether it may be written while other images are at work. */
+bool made_ahead(const Work *w, TensorId t);
+/* Whether the tensor passes from one of a pair of layers to the other. */
+bool couple_passes(const Work *w, TensorId t);
+/* The other node of the pair; NO_NODE if it is in none. */
+NodeId couple_partner(const Work *w, NodeId node);
+/* Bytes of active memory that the first channels of the unit's volume take:
+ * whole granules. */
+uint64_t kept_bytes(const Work *w, const Unit *unit, uint32_t channels);
 
 #endif

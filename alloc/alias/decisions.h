@@ -157,6 +157,11 @@ typedef struct Owner {
     uint64_t least; /* bytes in its cheapest pool; UINT64_MAX: none holds it */
 } Owner;
 
+/* Half-open. */
+typedef struct Times {
+    uint32_t first, end;
+} Times;
+
 typedef struct Problem {
     PlanProblem p;
     VEC(Buf) buf;
@@ -201,7 +206,8 @@ typedef struct Once {
 /* cascade_dp.c: what it chose, for all Works of one plan. */
 typedef struct KnownGroups KnownGroups;
 
-typedef struct Work {
+typedef struct Work Work;
+struct Work {
     Arena *arena;
     const Schedule *schedule;
     const HwSpec *spec;
@@ -252,6 +258,9 @@ typedef struct Work {
     bool gave_up;         /* and has: it was not placed, or lacks actions */
     bool explains;        /* all steps that cannot run are to be known */
     uint64_t would_do; /* bytes of the first memory: a refusal's; 0: unknown */
-} Work;
+    /* whether, with these decisions, the listing is longer than the machine
+     * holds wherever buffers lie: count_instructions.c */
+    bool (*too_long)(Work *w, Problem *problem);
+};
 
 #endif

@@ -5,8 +5,8 @@
  * The size that would do is that of a plan which was made and judged, and the
  * one that would not was tried as well (advice.c).
  */
+#include "alloc/explain/explain.h"
 #include "alloc/weights/weights.h"
-#include "alloc/work.h"
 
 #include "base/text.h"
 
@@ -305,7 +305,8 @@ static bool seems_to_fit(void *context, uint64_t size) {
 
 static bool would_do(void *context, uint64_t size) {
     Adviser *a = context;
-    return plan_would_do(a->w->options->asked, &a->plans, size);
+    const Asked *asked = a->w->options->asked;
+    return asked->would_do(asked, &a->plans, size);
 }
 
 /* Sizes of the first memory that were tried, of which the larger one would do;

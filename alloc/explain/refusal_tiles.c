@@ -5,7 +5,7 @@
  * Where the buffers of tiles are fractions of active memory, a tile asks for a
  * larger memory than its own bytes: styles are placed in memories of all sizes.
  */
-#include "alloc/work.h"
+#include "alloc/explain/explain.h"
 
 #include "base/arith.h"
 #include "base/text.h"

@@ -30,19 +30,6 @@ static NodeId only_node(const Work *w, uint32_t step) {
     return s->n == 1 ? s->slot[0].node : NO_NODE;
 }
 
-bool couple_passes(const Work *w, TensorId t) {
-    NodeId maker = graph_tensor(w->g, t)->producer;
-    return maker.i != NONE && w->mode[maker.i].kind == MODE_GIVES;
-}
-
-NodeId couple_partner(const Work *w, NodeId id) {
-    uint32_t step = w->schedule->step_of[id.i];
-    ModeKind kind = w->mode[id.i].kind;
-    return kind == MODE_GIVES   ? only_node(w, step + 1)
-           : kind == MODE_TAKES ? only_node(w, step - 1)
-                                : NO_NODE;
-}
-
 /* ---- which layers ---- */
 
 static bool may_run_so(const Work *w, NodeId id) {
@@ -263,19 +250,11 @@ void couples_choose(Work *w) {
     if (places_change(w)) {
         w->unit.n = 0;
         units_make(w);
+        touches_make(w);
     }
     problem_make(w, &p);
     for (uint32_t s = 0; s < w->schedule->n_steps; s++)
         if (couple_at(w, s, &c) && !takes_its_place(w, &c) &&
             !spoils_operands(w, &c) && fullest(&p, &c) > w->total)
             couple_make(w, &p, &c);
-}
-
-void couple_part(Work *w, NodeId id) {
-    NodeId other = couple_partner(w, id);
-    if (other.i == NONE)
-        return;
-    w->mode[id.i] = w->mode[other.i] = (Mode){.style = -1};
-    touches_refill(w, w->schedule->step_of[id.i]);
-    touches_refill(w, w->schedule->step_of[other.i]);
 }

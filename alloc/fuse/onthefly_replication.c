@@ -5,8 +5,7 @@
  * volume by tiles from where it lies outside, though it would fit: between
  * memory and array more copies are possible than a volume can be stored with.
  * These are the readers of network inputs that nothing else needs, and the
- * nodes that the options name. Engines that work ahead read their inputs from
- * where they lie in any case.
+ * nodes that the options name.
  */
 #include "alloc/work.h"
 
@@ -43,21 +42,6 @@ static bool fly_one(Work *w, NodeId id) {
     }
     memset(mode, 0, sizeof *mode);
     return false;
-}
-
-static bool runs_ahead(const Work *w, NodeId id) {
-    return on_engine(w, id) && w->spec->engine[w->legal[id.i].engine].ahead;
-}
-
-void ahead_choose(Work *w) {
-    for (NodeId id = {0}; id.i < w->g->node.n; id.i++)
-        if (runs_ahead(w, id))
-            w->mode[id.i] =
-                (Mode){.kind = MODE_AHEAD, .streams_in = true, .style = -1};
-}
-
-bool made_ahead(const Work *w, TensorId t) {
-    return runs_ahead(w, graph_tensor(w->g, t)->producer);
 }
 
 static bool can_fly(const Work *w) {

@@ -163,7 +163,7 @@ static void touches_behind(const Work *w, Unit *unit, TensorId t, uint32_t n,
             unit->touch[i].behind = end;
 }
 
-void touches_make(Work *w, Unit *unit) {
+static void unit_touch(Work *w, Unit *unit) {
     uint32_t n = 0, most = 0;
     for (uint32_t i = 0; i < unit->n_tensors; i++) {
         uint32_t t = unit->tensor[i].i;
@@ -183,6 +183,12 @@ void touches_make(Work *w, Unit *unit) {
     for (uint32_t i = 0; i < unit->n_tensors && unit->concat; i++)
         touches_behind(w, unit, unit->tensor[i],
                        tensor_steps(w, unit->tensor[i], step), step);
+}
+
+void touches_make(Work *w) {
+    for (uint32_t u = 0; u < w->unit.n; u++)
+        if (!w->unit.at[u].touch)
+            unit_touch(w, &w->unit.at[u]);
 }
 
 static void unit_refresh(Work *w, TensorId t, uint32_t step) {
@@ -228,6 +234,15 @@ void touches_refresh(Work *w, uint32_t step) {
             unit_refresh(w, node->in[k], step);
         unit_refresh(w, node->out[0], step);
     }
+}
+
+void couple_part(Work *w, NodeId id) {
+    NodeId other = couple_partner(w, id);
+    if (other.i == NONE)
+        return;
+    w->mode[id.i] = w->mode[other.i] = (Mode){.style = -1};
+    touches_refill(w, w->schedule->step_of[id.i]);
+    touches_refill(w, w->schedule->step_of[other.i]);
 }
 
 /* ---- where values go ---- */

@@ -98,12 +98,12 @@ static Sum largest_block(const Schedule *schedule) {
     return most;
 }
 
-/* Beside so many bytes tensors can be planned by themselves: every layer then
- * has room for its smallest block. */
-static uint64_t bytes_aside(const Schedule *schedule) {
+uint64_t blocks_aside(const Schedule *schedule, const char **layer) {
     uint64_t align = schedule->spec->memory[0].align;
+    Sum most = largest_block(schedule);
     align = align ? align : 1;
-    return round_up(largest_block(schedule).bytes + align, align);
+    *layer = most.name;
+    return round_up(most.bytes + align, align);
 }
 
 /* ---- with weights, in a memory of one size ---- */
@@ -219,7 +219,8 @@ static void try_others(Staging *s, uint64_t size) {
  * that are planned for less, where others do not. */
 static void try_aside(Staging *s, uint64_t size) {
     enum { STEPS = 4 };
-    uint64_t aside = bytes_aside(s->schedule), rest = size - aside;
+    const char *layer;
+    uint64_t aside = blocks_aside(s->schedule, &layer), rest = size - aside;
     for (uint32_t i = 0; aside < size && i < STEPS && !s->own.found; i++) {
         Volumes *last = volumes_within(s, rest);
         if (last->plan)
@@ -352,8 +353,7 @@ Plan *plan_staged(Arena *arena, const Schedule *schedule,
     return plan;
 }
 
-/* Bytes of the least first memory in which one seems to fit; 0: none. */
-static uint64_t size_guess(const Asked *asked) {
+uint64_t blocks_guess(const Asked *asked) {
     enum { MOST_BITS = 44 };
     Arena *arena = arena_new("least");
     Budget budget = budget_of(BUDGET_GUESS, asked->schedule->n_steps);
@@ -365,58 +365,4 @@ static uint64_t size_guess(const Asked *asked) {
     uint64_t size = least.any ? least.size : 0;
     arena_free(arena);
     return size;
-}
-
-/* Who is asked for sizes, and how long. */
-typedef struct Adviser {
-    const Asked *asked;
-    Budget plans;
-} Adviser;
-
-static bool would_do(void *context, uint64_t size) {
-    Adviser *a = context;
-    return plan_would_do(a->asked, &a->plans, size);
-}
-
-SizeAdvice size_staged(const Asked *asked) {
-    enum { TRIES = 16 };
-    Adviser a = {asked, budget_of(BUDGET_ADVICE, asked->schedule->n_steps)};
-    const HwMemory *memory = &asked->schedule->spec->memory[0];
-    uint64_t step = size_granule(memory);
-    SizeSearch search = {.step = step,
-                         .fine = step,
-                         .fails = memory->size,
-                         .guess = size_guess(asked),
-                         .does = would_do,
-                         .context = &a,
-                         .budget = &a.plans,
-                         .tries = TRIES};
-    return search.guess ? advise_size(&search) : (SizeAdvice){0};
-}
-
-/* Tensors by themselves lack their weights. */
-static const char *not_judged(Arena *arena, const Plan *plan) {
-    (void)arena, (void)plan;
-    return NULL;
-}
-
-void explain_staged(Arena *arena, Diag *diag, const Schedule *schedule,
-                    const PlanOptions *options) {
-    uint64_t size = schedule->spec->memory[0].size;
-    uint64_t aside = bytes_aside(schedule);
-    PlanOptions own = *options;
-    bool does_not_fit;
-    own.cycles = NULL;
-    own.judge = not_judged;
-    own.aside = aside;
-    own.aside_for = largest_block(schedule).name;
-    size = size > aside ? size - aside : 0;
-    if (!plan_volumes(arena, diag, schedule_within(arena, schedule, size), &own,
-                      &does_not_fit))
-        return;
-    diag_error(diag, schedule->spec->loc,
-               "does not fit: volumes leave weights no room");
-    if (!options->no_remedy)
-        note_advice(arena, diag, schedule->spec->memory[0].name,
-                    size_staged(options->asked));
 }

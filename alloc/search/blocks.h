@@ -57,6 +57,17 @@ Staged blocks_plan(Arena *arena, const Schedule *schedule, const Blocks *b,
 /* With blocks of some size, as large as fit; STAGED: in `way`. */
 Staged blocks_any(const Schedule *schedule, Volumes *volumes, StageWay *way);
 
+/* Beside so many bytes tensors can be planned by themselves: every layer, the
+ * worst of which is named, then has room for its smallest block. */
+uint64_t blocks_aside(const Schedule *schedule, const char **layer);
+/* Bytes of the least first memory in which a plan seems to fit; 0: none. */
+uint64_t blocks_guess(const Asked *asked);
+
+/* The plan that meets the objective best, tensors and weights sharing the first
+ * memory; NULL if none fits. `rejected`: better ones that were illegal. */
+Plan *plan_staged(Arena *arena, const Schedule *schedule,
+                  const PlanOptions *options, uint32_t *rejected);
+
 /* ---- blocks_least.c ---- */
 
 typedef struct Scarce {

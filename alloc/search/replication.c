@@ -8,7 +8,7 @@
  */
 #include "alloc/search/replication.h"
 
-#include "alloc/work.h"
+#include "alloc/search/search.h"
 #include "base/arith.h"
 #include "base/vec.h"
 #include "hwspec/cost.h"

@@ -49,6 +49,45 @@ typedef struct Effort {
 enum { EFFORTS = 4, GRID_OCTAVE = 4 };
 extern const Effort efforts[EFFORTS];
 
+/* ---- fit.c ---- */
+
+/* Whether there seems to be any plan for the machine, of no more instructions
+ * than it holds: none is made to the end. `once`: as in work_new. */
+bool plan_exists(const Schedule *schedule, const HwSpec *spec,
+                 const PlanOptions *options, const Once *once);
+/* What plan_make was asked. */
+typedef struct Asked {
+    const Schedule *schedule;
+    const PlanOptions *options;
+    /* Whether plan_make would make a plan of that, in so many bytes of the
+     * first memory: made to the end, and judged. False, too, where the budget,
+     * which it uses, ran out. */
+    bool (*would_do)(const struct Asked *asked, Budget *budget, uint64_t size);
+} Asked;
+/* The work of planning, ready for fit_*. `once`: of another Work of the same
+ * schedule and machine, but for its first memory's size; or NULL. */
+Work *work_new(Arena *arena, const Schedule *schedule, const HwSpec *spec,
+               const PlanOptions *options, const Once *once);
+/* The tiles with which layers start that never run whole; as in Work. */
+typedef struct Start {
+    bool streams_first, tiny;
+    uint32_t price;
+} Start;
+Work *work_new_with(Arena *arena, const Schedule *schedule, const HwSpec *spec,
+                    const PlanOptions *options, const Once *once, Start start);
+/* trial.c: the machine with another size of its first memory; tile buffers are
+ * fractions of it. */
+const HwSpec *spec_within(Arena *arena, const HwSpec *spec, uint64_t size);
+/* One level, else two. */
+bool work_fit(Work *w, Problem *problem, PlanResult *result,
+              const char **planner, bool *two_levels);
+
+/* Layers in groups; false if there are none. */
+bool work_choose_groups(Work *w);
+/* With these. */
+bool work_fit_groups(Work *w, Problem *problem, PlanResult *result,
+                     const char **planner);
+
 /* ---- trial.c: one configuration, from groups to actions ---- */
 
 typedef struct Search Search;

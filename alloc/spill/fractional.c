@@ -52,16 +52,6 @@ typedef struct Gaps {
 
 /* ---- what can leave ---- */
 
-/* A granule is taken as soon as one of its channels is there. */
-uint64_t kept_bytes(const Work *w, const Unit *unit, uint32_t channels) {
-    const Layout *layout = w->spec->memory[0].layout;
-    Volume whole = volume_in(w, unit->root, 0);
-    uint64_t granule = layout_granule(layout);
-    uint64_t end = granule ? round_up(channels, granule) : whole.c;
-    return end < whole.c ? layout_part_offset(layout, &whole, (uint32_t)end)
-                         : layout_bytes(layout, &whole);
-}
-
 /* The one tensor of the unit that is needed behind the step; NO_TENSOR if there
  * are several, or none. */
 static TensorId needed_behind(const Work *w, const Unit *unit, uint32_t step) {

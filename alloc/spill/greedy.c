@@ -111,6 +111,14 @@ static bool resident_at(const Unit *unit, uint32_t time) {
     return false;
 }
 
+/* Its members become units of their own, with their touches. */
+static bool dissolve(Work *w, uint32_t unit) {
+    if (!unit_dissolve(w, unit))
+        return false;
+    touches_make(w);
+    return true;
+}
+
 /* The largest concat that is being filled at the time. */
 static bool dissolve_at(Work *w, uint32_t time) {
     uint32_t best = NONE;
@@ -124,7 +132,7 @@ static bool dissolve_at(Work *w, uint32_t time) {
                 least_bytes(w, w->unit.at[best].bytes, UINT32_MAX))
             best = u;
     }
-    return best != NONE && unit_dissolve(w, best);
+    return best != NONE && dissolve(w, best);
 }
 
 bool operand_freed(Work *w, NodeId node, TensorId t) {
@@ -136,7 +144,7 @@ bool operand_freed(Work *w, NodeId node, TensorId t) {
         const Unit *unit = &w->unit.at[w->unit_of[t.i]];
         if (!unit->concat || step > unit->complete || from_outside(w, t))
             return true;
-        if (!unit_dissolve(w, w->unit_of[t.i]))
+        if (!dissolve(w, w->unit_of[t.i]))
             return false;
     }
     return true;
@@ -292,7 +300,7 @@ static bool relieve_oversized(Work *w, const Problem *p, uint32_t buf) {
     if (o->kind != OWNER_SEGMENT)
         return false;
     const Unit *unit = &w->unit.at[o->unit];
-    if (unit->concat && unit_dissolve(w, o->unit))
+    if (unit->concat && dissolve(w, o->unit))
         return true;
     for (uint32_t i = 0; i < unit->n_touches; i++) {
         uint32_t step = unit->touch[i].step;
@@ -464,7 +472,7 @@ static bool improve(Work *w, Problem *p, PlanResult *result,
     uint32_t unit = torn(w);
     if (unit != NONE) {
         w->stuck = w->unit.at[unit].complete;
-        return unit_dissolve(w, unit);
+        return dissolve(w, unit);
     }
     uint32_t buf = oversized(w, p), time = overloaded(w, p);
     if (buf != NONE)
@@ -479,7 +487,7 @@ static bool improve(Work *w, Problem *p, PlanResult *result,
         w->stuck = step;
         return false;
     }
-    w->gave_up = too_long_to_place(w, p);
+    w->gave_up = w->too_long(w, p);
     *placed = w->gave_up || place(w, p, result, planner);
     return *placed || relieve_buffer(w, p, result->failed);
 }
@@ -617,13 +625,14 @@ void start_again(Work *w) {
     modes_start(w);
     w->unit.n = 0;
     units_make(w);
+    touches_make(w);
     w->settled = modes_settle(w);
 }
 
 static void everything_leaves(Work *w) {
     for (uint32_t u = 0; u < w->unit.n; u++)
         if (!w->unit.at[u].dead && w->unit.at[u].concat)
-            unit_dissolve(w, u);
+            dissolve(w, u);
     for (uint32_t u = 0; u < w->unit.n; u++) {
         Unit *unit = &w->unit.at[u];
         for (uint32_t i = 0; i + 1 < unit->n_touches; i++)

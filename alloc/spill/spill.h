@@ -30,10 +30,6 @@ void start_again(Work *w);
 bool fly_choose(Work *w);
 /* Whether some layer takes fewer steps of the array so; modes change. */
 bool fly_hastens(Work *w);
-/* Sets the modes of nodes on engines that work ahead. */
-void ahead_choose(Work *w);
-/* Whether it may be written while other images are at work. */
-bool made_ahead(const Work *w, TensorId t);
 bool fit_two_levels(Work *w, Problem *problem, PlanResult *result,
                     const char **planner);
 
@@ -51,9 +47,6 @@ void pass_through(Work *w, Problem *problem, PlanResult *result,
 
 /* ---- fractional.c: how much of a volume stays between two uses ---- */
 
-/* Bytes of active memory that the first channels of the unit's volume take:
- * whole granules. */
-uint64_t kept_bytes(const Work *w, const Unit *unit, uint32_t channels);
 /* The tensors of which a part may stay over the gap behind the touch, of none
  * that is part of another; at most as many as the unit has. */
 uint32_t kept_tensors(const Work *w, const Unit *unit, uint32_t touch,

@@ -81,12 +81,6 @@ uint32_t slabs_thinnest(const Work *w, NodeId node);
 void couples_choose(Work *w);
 /* The layer that could take what the node gives, were it the next; NO_NODE. */
 NodeId couple_taker(const Work *w, NodeId giver);
-/* Whether the tensor passes from one of a couple to the other. */
-bool couple_passes(const Work *w, TensorId t);
-/* The other node of the couple; NO_NODE if it is in none. */
-NodeId couple_partner(const Work *w, NodeId node);
-/* Both run whole again, if it is one of a couple. */
-void couple_part(Work *w, NodeId node);
 
 /* ---- loop_nest.c: tiles of channels, too ---- */
 

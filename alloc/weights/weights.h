@@ -162,16 +162,4 @@ Staged stage(Arena *arena, const Banded *banded, StageWay way,
 Staged stage_again(Arena *arena, const Plan *plan, bool evicts, uint64_t keeps,
                    Plan *out);
 
-/* ---- blocks.c ---- */
-
-/* The plan that meets the objective best, tensors and weights sharing the first
- * memory; NULL if none fits. `rejected`: better ones that were illegal. */
-Plan *plan_staged(Arena *arena, const Schedule *schedule,
-                  const PlanOptions *options, uint32_t *rejected);
-/* Sizes of the first memory of which the larger one would do. */
-SizeAdvice size_staged(const Asked *asked);
-/* Says why none fits. */
-void explain_staged(Arena *arena, Diag *diag, const Schedule *schedule,
-                    const PlanOptions *options);
-
 #endif

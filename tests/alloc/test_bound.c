@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "alloc/bound/bound.h"
+#include "alloc/search/search.h"
 #include "tests/alloc/case.h"
 #include "tests/effort.h"
 
@@ -160,15 +161,15 @@ typedef struct Row {
     bool result;
 } Row;
 
-typedef struct Search {
+typedef struct Sweep {
     uint32_t n, capacity;
     Row row[MOST_ROWS];
     Arena *arena;
     VEC(uint32_t) queue[COSTS]; /* states, by cost */
     uint8_t *seen;
-} Search;
+} Sweep;
 
-static void reach_state(Search *s, const uint8_t *where, uint32_t cost) {
+static void reach_state(Sweep *s, const uint8_t *where, uint32_t cost) {
     uint32_t code = 0, inside = 0;
     for (uint32_t r = s->n; r-- > 0;) {
         code = code * WHERES + where[r];
@@ -181,7 +182,7 @@ static void reach_state(Search *s, const uint8_t *where, uint32_t cost) {
 }
 
 /* A result may take the place of what it is made from. */
-static void make_row(Search *s, uint8_t *where, uint32_t r, uint32_t cost) {
+static void make_row(Sweep *s, uint8_t *where, uint32_t r, uint32_t cost) {
     uint32_t from = s->row[r].from;
     for (uint32_t i = 0; i < s->n; i++)
         if (from >> i & 1 && where[i] != INSIDE && where[i] != TWICE)
@@ -199,7 +200,7 @@ static void make_row(Search *s, uint8_t *where, uint32_t r, uint32_t cost) {
     where[r] = NOT_YET;
 }
 
-static void go_on(Search *s, uint8_t *where, uint32_t cost) {
+static void go_on(Sweep *s, uint8_t *where, uint32_t cost) {
     for (uint32_t r = 0; r < s->n; r++) {
         uint8_t was = where[r];
         if (was == NOT_YET && s->row[r].from) {
@@ -218,7 +219,7 @@ static void go_on(Search *s, uint8_t *where, uint32_t cost) {
 }
 
 /* Fewest bytes that move; COSTS if there is no way. */
-static uint32_t search(Search *s) {
+static uint32_t search(Sweep *s) {
     uint32_t states = 1, found = COSTS;
     uint8_t where[MOST_ROWS] = {0};
     for (uint32_t r = 0; r < s->n; r++) {
@@ -253,7 +254,7 @@ static uint32_t tensor_index(const RandomNet *r, TensorId t) {
 }
 
 /* Adds `from`, of which each row needs its own, or `all`. */
-static void rows_add(Search *s, uint32_t high, uint32_t first, uint32_t from,
+static void rows_add(Sweep *s, uint32_t high, uint32_t first, uint32_t from,
                      bool all) {
     for (uint32_t k = 0; k < high; k++)
         s->row[first + k].from |=
@@ -266,7 +267,7 @@ static uint32_t tiny_pick(RandomNet *r, uint32_t among) {
 
 /* Convolutions and sums that reach back, of tensors of one or two rows; `high`
  * rows of the search for each of them. */
-static void tiny(Case *c, uint64_t seed, uint32_t high, Search *s) {
+static void tiny(Case *c, uint64_t seed, uint32_t high, Sweep *s) {
     RandomNet r = {.g = c->g, .diag = c->diag, .seed = seed};
     r.pool[r.n++] = net_input(c->g, 1 + net_draw(&r, 3), high, 2);
     for (; s->n + high <= MOST_ROWS; s->n += high) {
@@ -306,7 +307,7 @@ static void none_moves_less(void **state) {
     for (uint64_t seed = 1; seed <= cases_of(50, 20); seed++)
         for (uint32_t am = 8; am <= 28; am += 4) {
             Case c = case_new(am);
-            Search s = {.capacity = am, .arena = c.arena};
+            Sweep s = {.capacity = am, .arena = c.arena};
             tiny(&c, seed, 1 + seed % 2, &s);
             PlanOptions options = {.planner = "auto"};
             Plan plan = {0};

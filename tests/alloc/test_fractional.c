@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "alloc/work.h"
+#include "alloc/search/search.h"
 #include "tests/alloc/case.h"
 
 enum { CHANNELS = 4, ROW = 8, CHANNEL_BYTES = ROW * ROW };

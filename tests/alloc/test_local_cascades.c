@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "alloc/lower/emit.h"
+#include "alloc/search/search.h"
 #include "tests/alloc/case.h"
 
 enum { ROW = 8, CHANNEL_BYTES = ROW * ROW };

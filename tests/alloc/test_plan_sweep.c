@@ -131,8 +131,7 @@ static void v2(void **state) {
 }
 static void v3(void **state) {
     (void)state;
-    enough(
-        sweep("xdnn-v3-96", 96 * 6 * 16, cases_up_to(16, 4, 1)).hardware);
+    enough(sweep("xdnn-v3-96", 96 * 6 * 16, cases_up_to(16, 4, 2)).hardware);
 }
 static void rings(void **state) {
     (void)state;

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "alloc/bound/bound.h"
+#include "alloc/search/search.h"
 #include "tests/alloc/case.h"
 #include "tests/effort.h"
 

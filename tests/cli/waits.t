@@ -21,7 +21,7 @@ layer { name: "s" type: "Eltwise" bottom: "p" bottom: "b" top: "s" }
 --- stdout
 net on xdnn-v3-96: the listing computes what the network computes
 values  5 layers and tiles compared, largest relative error <ms>
-plan    120,768 bytes of AM, packed 43,008, live peak 43,008 (planner greedy_by_size, proved)
+plan    3,151,872 bytes of AM, packed 43,008, live peak 43,008 (planner greedy_by_size, proved)
 AM      3,151,872 of 9,437,184 bytes touched
 DDR     6,144 bytes read, 30,720 written; compulsory 36,864
 time    7,321 cycles (0.010 ms at 700 MHz), 8 instructions
@@ -35,7 +35,7 @@ ms      hwspec <ms> read <ms> passes <ms> schedule <ms> alloc <ms> codegen <ms> 
 --- exit 0
 --- stdout
 net on xdnn-v3-96: 8 instructions, 0 of them layers of the host
-AM      120,768 of 9,437,184 bytes, packed 43,008, live peak 43,008 (planner greedy_by_size, proved)
+AM      3,151,872 of 9,437,184 bytes, packed 43,008, live peak 43,008 (planner greedy_by_size, proved)
 DDR     0 bytes for volumes: everything stays in AM
         36,864 bytes moved; compulsory 36,864, bound 36,864 (no plan in this order moves less)
 order   --order best has 30,720 bytes alive at the worst step, not 43,008: the least of all orders
