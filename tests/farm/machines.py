@@ -120,7 +120,6 @@ def timing(dice, memory):
     maybe(dice, 0.3, memory, "burst", 1, 16, 32, 64, 96, 256)
     maybe(dice, 0.3, memory, "bandwidth", "0.1GB/s", "1GB/s", "3.2GB/s",
           "16GB/s")
-    maybe(dice, 0.3, memory, "planned_bandwidth", "0.1GB/s", "1GB/s", "4GB/s")
     maybe(dice, 0.3, memory, "latency", "1ns", "77ns", "200ns", "5us")
     maybe(dice, 0.15, memory, "row_setup", "3ns", "40ns")
 
@@ -157,9 +156,8 @@ def engine_keys(dice, engine, beside):
     maybe(dice, 0.2, engine, "efficiency", 0.5, 0.77, 1)
     maybe(dice, 0.1, engine, "slope_cycles", 2)
     maybe(dice, 0.1, engine, "clock", "100MHz", "1GHz")
-    for key in "unroll", "planned_unroll":
-        if dice.random() < 0.25:
-            engine[key] = unroll(dice)
+    if dice.random() < 0.4:
+        engine["unroll"] = unroll(dice)
     if dice.random() < 0.4:
         engine["limits"] = limits(dice)
     if beside and dice.random() < 0.2:
