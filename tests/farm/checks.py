@@ -376,8 +376,10 @@ def active(point):
     if len(found) > 1 or not size:
         return None, None
     key = f"memories.{size[1]}.size"
-    told = point.sets[-1] if point.sets else f"{key}={size[2]}"
-    return key, int(told.split("=")[1]) if told.startswith(key) else None
+    told = re.fullmatch(re.escape(key) + r"=(\d+)(\D*)", point.sets[-1] if
+                        point.sets else f"{key}={size[2]}")
+    units = {"": 1, "KiB": 1 << 10, "MiB": 1 << 20}
+    return key, int(told[1]) * units[told[2]] if told else None
 
 
 def grid_below(size):
