@@ -287,7 +287,7 @@ def figures(point):
     moved = v["ddr_read_bytes"] + v["ddr_written_bytes"]
     pairs = (("moved", c.get("ddr_moved_bytes"), moved),
              ("moved, by verify", v.get("ddr_moved_bytes"), moved),
-             ("cycles", c.get("plan_cycles"), v["cycles"]))
+             ("cycles", c["cost"]["cycles"], v["cycles_an_image"]))
     for name, told, counted in pairs:
         if told not in (None, counted):
             raise Wrong("figures", f"{name}: {told} planned, {counted} "
