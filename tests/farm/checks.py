@@ -350,7 +350,7 @@ def objective(point):
     asked for, if that was made for a size that this memory looks at as well."""
     key, size = active(point)
     below = grid_below(size or 0)
-    if not below:
+    if not below or (by_place(point) and asked(point) != "bytes"):
         return
     point.sets = ["--set", f"{key}={below}"]
     run = compile_to(point, "below", may=(0, 1, 3))
@@ -382,6 +382,18 @@ def active(point):
     return key, int(told[1]) * units[told[2]] if told else None
 
 
+def by_place(point):
+    """Whether cycles depend on where volumes lie in a memory of this size."""
+    text = content(point, point.name + ".yaml").decode()
+    return re.search(r"partitions|rings|extends: (xdnn|math|ring|line)", text)
+
+
+def asked(point):
+    words = point.options
+    return (words[words.index("--objective") + 1]
+            if "--objective" in words else "balanced")
+
+
 def grid_below(size):
     """The largest size of the grid that is smaller."""
     if size <= OCTAVE:
@@ -394,10 +406,8 @@ def grid_below(size):
 def cost(point, made):
     """By the point's objective, of which less is better."""
     cycles, moved = made["cost"]["cycles"], made["cost"]["bytes"]
-    words = point.options
-    asked = (words[words.index("--objective") + 1]
-             if "--objective" in words else "balanced")
-    return {"time": cycles, "bytes": moved}.get(asked, cycles ** 3 * moved)
+    return {"time": cycles, "bytes": moved}.get(asked(point),
+                                                cycles ** 3 * moved)
 
 
 def formats(point):

@@ -231,7 +231,6 @@ def shipped_tiling(dice, base, engines):
         if dice.random() < 0.1:
             ops = [op for runs in engines.values() for op in runs]
             tiling["ops"] = [op for op in ops if dice.random() < 0.7] or ops
-    maybe(dice, 0.15, tiling, "bytes_alone", True)
     if base in SOFTWARE:
         maybe(dice, 0.15, tiling, "weights_move", True)
     if base == "tile-npu":
@@ -367,7 +366,6 @@ def software(dice, ops, fields):
                                     ("ring",) + line[2:]]
         fields["columns"] = ["left", "right"]
     maybe(dice, 0.2, tiling, "weights_move", True)
-    maybe(dice, 0.2, tiling, "bytes_alone", True)
     return tiling
 
 
@@ -406,7 +404,6 @@ def hardware(dice, ops, first, memories, engines, fields):
     if dice.random() < 0.3:
         fields["waits"] = ["after_load", "after_store", "after_conv",
                            "after_pool", "after_eltwise", "after_upsample"]
-    maybe(dice, 0.2, tiling, "bytes_alone", True)
     return tiling
 
 
