@@ -114,7 +114,6 @@ struct Search {
     uint32_t kinds;      /* of nodes that can be kept out of groups: bits */
     bool any;            /* one that fits is enough */
     bool volumes;        /* weights are not placed yet: cycles do not count */
-    bool asked, exact;   /* the plan's own clock is the simulator's */
     uint64_t steps;      /* of schedules, that may still be planned */
     uint32_t n_tried;    /* configurations */
     bool judges;         /* plans are verified before they are among the best */
