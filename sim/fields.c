@@ -137,12 +137,17 @@ static bool read_copies(const Judge *j, const HwField field[4], Repl *out) {
     return true;
 }
 
+static bool is_zero(Repl r) {
+    return !r.full && !r.sections && !r.units && !r.width;
+}
+
+/* All are 0 where a memory stores none and none are made on the fly. */
 static void judge_copies(Judge *j, const HwField field[4], const char *what,
                          uint32_t channels, bool on_the_fly) {
     Repl repl;
     int32_t token = insn_token_of(j->form, field[0]);
     if (!read_copies(j, field, &repl) || token < 0 ||
-        j->form->token[token].free ||
+        j->form->token[token].free || (on_the_fly && is_zero(repl)) ||
         hwspec_repl_allowed(j->spec, channels, repl, on_the_fly))
         return;
     fault(j->run, "%s: %u channels cannot be stored as %u %u %u %u", what,

@@ -101,7 +101,8 @@ static void check_item(Run *run, const Work *w) {
  */
 static bool is_numbered_apart(const Run *run, const Work *w) {
     const HwSpec *spec = run->spec;
-    return w->op == HW_OP_LOAD && !run->highest && spec->input_step &&
+    return w->op == HW_OP_LOAD && !run->highest &&
+           (spec->input_step || spec->input_shares_step) &&
            w->step == spec->input_step &&
            (int32_t)w->in_at.memory == spec->input;
 }

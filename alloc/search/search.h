@@ -161,7 +161,6 @@ struct Search {
     bool hastens;        /* layers may be faster if they read from outside */
     bool any;            /* one that fits is enough */
     bool volumes;        /* weights are not placed yet: cycles do not count */
-    bool asked, exact;   /* the plan's own clock is the simulator's */
     uint64_t steps;      /* of schedules, that may still be planned */
     uint32_t n_tried;    /* configurations */
     bool judges;         /* plans are verified before they are among the best */

@@ -226,15 +226,11 @@ static void enter_real(const Search *s, Trial *t) {
         schedule_tiled(t->arena, s->schedule, real, t->w->spec)->spec;
 }
 
-/* As the simulator counts; by its listing, where that is not the same. */
-static uint64_t cycles_of(Search *s, const Plan *plan) {
+/* As the simulator counts, by its listing. */
+static uint64_t cycles_of(const Search *s, const Plan *plan) {
     const PlanOptions *options = s->options;
-    if (!options->cycles || (s->asked && s->exact))
-        return plan->cycles;
-    uint64_t cycles = options->cycles(options->context, plan);
-    s->exact = (!s->asked || s->exact) && cycles == plan->cycles;
-    s->asked = true;
-    return cycles;
+    return options->cycles ? options->cycles(options->context, plan)
+                           : plan->cycles;
 }
 
 /* False: it breaks a rule. */

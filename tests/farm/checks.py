@@ -20,23 +20,9 @@ WALL_SECONDS = 300      # of a machine that others use as well
 BYTES = 2 << 30
 LIMITED = "FARM_NO_LIMITS" not in os.environ  # sanitizers need more memory
 TOLERANCE = 1e-3
-# What points may still fail with, as (kind, part of the text): it is counted,
-# and does not fail the test. A row goes when its repair lands; an empty table
-# is the aim.
-KNOWN = (
-    ("endless", ""),               # searches without a budget
-    ("advice", ""),                # told for another plan than is made
-    ("crash", "internal error"),   # an illegal plan reaches the judge
-    ("crash", "exits with 70"),
-    ("values", "is not aligned"),  # parts of layouts with channels inside
-    ("values", "were never written"),
-)
-# Whether more memory never gets a worse plan, by the plan's own objective.
-NEVER_WORSE = False
-# Whether cycles that a plan tells are those of the machine as it is: not while
-# plans are made for `planned_bandwidth` and `planned_unroll`.
-PLANNED_AS_COUNTED = False
-OBJECTIVE = ("plan_cycles",)  # what is compared then, in the JSON of compile
+# Of the grid of sizes on which plans are made: sizes in an octave, and how many
+# of them a command looks at.
+OCTAVE, LOOKS = 4, 4
 
 
 class Wrong(Exception):
@@ -52,10 +38,6 @@ class Wrong(Exception):
         text = re.sub(r"after \d+ seconds", "for long", text)
         text = re.sub(r"\bn\d+\w*|\S+\.(json|yaml|cmd|onnx)\S*", "*", text)
         return self.kind, re.sub(r"-?[\d.,]*\d(e[-+]\d+)?\w*", "N", text)[:90]
-
-
-def known(kind, text):
-    return any(kind == k and part in text for k, part in KNOWN)
 
 
 class Run:
@@ -119,7 +101,8 @@ class Point:
             raise Wrong("crash", f"{what} exits with {run.code}: {said}")
         if run.code not in may:
             raise Wrong("refused", f"{what} exits with {run.code}: {said}")
-        if run.code == 1 and run.out[:1] != "{" and not re.search(r"\S+: error: ", run.err):
+        if run.code == 1 and run.out[:1] != "{" and not re.search(
+                r"\S+: error: ", run.err):
             raise Wrong("refused", f"{what} without a place: {said}")
 
     def target(self):
@@ -302,9 +285,10 @@ def figures(point):
     """What compile counts is what the simulator counts."""
     v, c = point.verified, point.compiled
     moved = v["ddr_read_bytes"] + v["ddr_written_bytes"]
+    several = {"--images", "--mode"}.intersection(point.options)
     pairs = (("moved", c.get("ddr_moved_bytes"), moved),
              ("moved, by verify", v.get("ddr_moved_bytes"), moved),
-             ("cycles", c.get("plan_cycles") if PLANNED_AS_COUNTED else None,
+             ("cycles", None if several else c["cost"]["cycles"],
               v["cycles"]))
     for name, told, counted in pairs:
         if told not in (None, counted):
@@ -364,20 +348,68 @@ def same(point):
 
 
 def objective(point):
-    """More memory, no worse plan."""
-    if not NEVER_WORSE or point.farm.get("open"):
+    """No worse a plan than the next smaller size of the grid has, by what is
+    asked for, if that was made for a size that this memory looks at as well."""
+    key, size = active(point)
+    below = grid_below(size or 0)
+    if not below or (by_place(point) and asked(point) != "bytes"):
         return
-    key, last = "memories.am.size", None
-    size = point.compiled["am_capacity_bytes"]
-    for step in range(6):
-        point.sets = ["--set", f"{key}={size * (16 + step) // 16}"]
-        run = compile_to(point, "grown", may=(0, 1))
-        if run.code:
-            return  # no memory of that name
-        now = tuple(run.json()[name] for name in OBJECTIVE)
-        if last and now > last:
-            raise Wrong("objective", f"{now} in more memory, {last} in less")
-        last = now
+    point.sets = ["--set", f"{key}={below}"]
+    run = compile_to(point, "below", may=(0, 1, 3))
+    if run.code:
+        return
+    small, last = run.json(), size
+    for _ in range(LOOKS - 1):
+        last = grid_below(last)
+    if (small["planned_for_bytes"] or below) < last:
+        return
+    have, least = cost(point, point.compiled), cost(point, small)
+    if have > least:
+        raise Wrong("objective", f"{have} in {size} bytes, {least} in {below}")
+
+
+def active(point):
+    """(key, bytes) of the size of the one active memory, or two of None."""
+    with open(os.path.join(point.folder, point.name + ".yaml"),
+              encoding="ascii") as file:
+        found = [line for line in file if "role: active" in line
+                 or re.match(r"  (am|fast|bulk):", line)]
+    size = re.match(r"  (\w+): .*\bsize: (\d+)", found[0]) if found else None
+    if len(found) > 1 or not size:
+        return None, None
+    key = f"memories.{size[1]}.size"
+    told = re.fullmatch(re.escape(key) + r"=(\d+)(\D*)", point.sets[-1] if
+                        point.sets else f"{key}={size[2]}")
+    units = {"": 1, "KiB": 1 << 10, "MiB": 1 << 20}
+    return key, int(told[1]) * units[told[2]] if told else None
+
+
+def by_place(point):
+    """Whether cycles depend on where volumes lie in a memory of this size."""
+    text = content(point, point.name + ".yaml").decode()
+    return re.search(r"partitions|rings|extends: (xdnn|math|ring|line)", text)
+
+
+def asked(point):
+    words = point.options
+    return (words[words.index("--objective") + 1]
+            if "--objective" in words else "balanced")
+
+
+def grid_below(size):
+    """The largest size of the grid that is smaller."""
+    if size <= OCTAVE:
+        return 0
+    power = 1 << ((size - 1).bit_length() - 1)
+    return max(power * i // OCTAVE for i in range(OCTAVE, 2 * OCTAVE)
+               if power * i // OCTAVE < size)
+
+
+def cost(point, made):
+    """By the point's objective, of which less is better."""
+    cycles, moved = made["cost"]["cycles"], made["cost"]["bytes"]
+    return {"time": cycles, "bytes": moved}.get(asked(point),
+                                                cycles ** 3 * moved)
 
 
 def formats(point):

@@ -120,7 +120,6 @@ def timing(dice, memory):
     maybe(dice, 0.3, memory, "burst", 1, 16, 32, 64, 96, 256)
     maybe(dice, 0.3, memory, "bandwidth", "0.1GB/s", "1GB/s", "3.2GB/s",
           "16GB/s")
-    maybe(dice, 0.3, memory, "planned_bandwidth", "0.1GB/s", "1GB/s", "4GB/s")
     maybe(dice, 0.3, memory, "latency", "1ns", "77ns", "200ns", "5us")
     maybe(dice, 0.15, memory, "row_setup", "3ns", "40ns")
 
@@ -157,9 +156,8 @@ def engine_keys(dice, engine, beside):
     maybe(dice, 0.2, engine, "efficiency", 0.5, 0.77, 1)
     maybe(dice, 0.1, engine, "slope_cycles", 2)
     maybe(dice, 0.1, engine, "clock", "100MHz", "1GHz")
-    for key in "unroll", "planned_unroll":
-        if dice.random() < 0.25:
-            engine[key] = unroll(dice)
+    if dice.random() < 0.4:
+        engine["unroll"] = unroll(dice)
     if dice.random() < 0.4:
         engine["limits"] = limits(dice)
     if beside and dice.random() < 0.2:
@@ -233,7 +231,6 @@ def shipped_tiling(dice, base, engines):
         if dice.random() < 0.1:
             ops = [op for runs in engines.values() for op in runs]
             tiling["ops"] = [op for op in ops if dice.random() < 0.7] or ops
-    maybe(dice, 0.15, tiling, "bytes_alone", True)
     if base in SOFTWARE:
         maybe(dice, 0.15, tiling, "weights_move", True)
     if base == "tile-npu":
@@ -369,7 +366,6 @@ def software(dice, ops, fields):
                                     ("ring",) + line[2:]]
         fields["columns"] = ["left", "right"]
     maybe(dice, 0.2, tiling, "weights_move", True)
-    maybe(dice, 0.2, tiling, "bytes_alone", True)
     return tiling
 
 
@@ -408,7 +404,6 @@ def hardware(dice, ops, first, memories, engines, fields):
     if dice.random() < 0.3:
         fields["waits"] = ["after_load", "after_store", "after_conv",
                            "after_pool", "after_eltwise", "after_upsample"]
-    maybe(dice, 0.2, tiling, "bytes_alone", True)
     return tiling
 
 

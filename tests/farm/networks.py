@@ -412,7 +412,10 @@ def network(dice):
     layers = dice.choice((1, 2, 3, 3, 4, 5, 6, 7, 8, 10, 12, 16))
     for _ in range(layers):
         if dice.random() < 0.08:
-            made.append(further_input(b, dice, batch))
+            try:
+                made.append(further_input(b, dice, batch))
+            except graphs.Misfit:
+                pass  # too large
         x = made[-1] if dice.random() < 0.75 else dice.choice(made)
         made.append(step(b, dice, table, x))
     if not any(n["op"] not in ("input", "constant") for n in b.net["nodes"]):
