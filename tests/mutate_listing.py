@@ -51,6 +51,9 @@ AM = {  # active memory that takes volumes apart
     "darius-64": "memories.am.size=96KiB",
     "template": "memories.fast.size=8KiB",
     "math-engine": "memories.am.size=64KiB"}
+OTHER_AM = {  # where that gives a listing of hundreds of instructions
+    ("line-npu", "parts"): "memories.am.size=40KiB",
+    ("stage-npu", "parts"): "memories.am.size=28KiB"}
 
 
 def convolution(name, bottom, **how):
@@ -138,7 +141,8 @@ def cases(folder):
         for machine in machines:
             found.append((machine, name, None, path))
             if machine in AM:
-                found.append((machine, name, AM[machine], path))
+                setting = OTHER_AM.get((machine, name), AM[machine])
+                found.append((machine, name, setting, path))
     return found
 
 
