@@ -244,6 +244,13 @@ static void judge_kind(Judge *j) {
               layer->kind);
 }
 
+/* Weights are those of a layer, not of one of its tiles. */
+static void judge_weights_name(Judge *j) {
+    const Work *w = j->w;
+    if (w->op == HW_OP_LOAD_WEIGHTS && strcmp(w->name, w->layer) != 0)
+        fault(j->run, "weights of %s, a tile of %s", w->name, w->layer);
+}
+
 static void judge_flags(Judge *j) {
     const Work *w = j->w;
     bool scales = w->op == HW_OP_SCALE;
@@ -641,6 +648,7 @@ void fields_judge(Run *run, const HwInsn *insn, const HwFields *fields,
         judge_flags(&j);
     if (is_layer(w))
         judge_kind(&j);
+    judge_weights_name(&j);
     if (w->op == HW_OP_CONCAT)
         judge_note(&j);
     judge_placeholders(&j, insn);

@@ -119,8 +119,10 @@ NETWORKS = {
         layer("rf", "PReLU", ["f"], top="f"),
         pool("fp", "f", "MAX", kernel_size=2, stride=2),
         convolution("g", "fp", num_output=32, kernel_size=3, stride=2),
-        layer("mul", "Eltwise", ["g", "g"],
-              "eltwise_param { operation: PROD }")],
+        convolution("h", "g", num_output=32, kernel_size=1),
+        layer("mul", "Eltwise", ["g", "h"],
+              "eltwise_param { operation: PROD }"),
+        layer("twice", "Eltwise", ["mul", "mul"])],
 }
 
 
