@@ -244,10 +244,13 @@ static void judge_kind(Judge *j) {
               layer->kind);
 }
 
-/* Weights are those of a layer, not of one of its tiles. */
+/* Weights are those of a layer, not of one of its tiles; one whose own name
+ * ends as that of a tile has the number 0. */
 static void judge_weights_name(Judge *j) {
     const Work *w = j->w;
-    if (w->op == HW_OP_LOAD_WEIGHTS && strcmp(w->name, w->layer) != 0)
+    bool numbered = w->layer[listing_tile_mark(w->layer)];
+    if (w->op == HW_OP_LOAD_WEIGHTS &&
+        ((strcmp(w->name, w->layer) != 0) != numbered || w->first))
         fault(j->run, "weights of %s, a tile of %s", w->name, w->layer);
 }
 
