@@ -185,6 +185,13 @@ static void set_source_repl(const Emitter *e, HwFields *f, const Action *action,
         set_repl(f, HW_IN, hwspec_repl_none(e->spec, channels));
 }
 
+/* Of a layer that runs as one: a name that ends as that of a tile does gets the
+ * number 0. */
+static const char *whole_name(const Emitter *e, const char *name) {
+    bool as_tile = name && name[listing_tile_mark(name)];
+    return as_tile ? arena_printf(e->arena, "%s#0", name) : name;
+}
+
 static void fill_conv(const Emitter *e, HwFields *f, const Action *action,
                       const Node *node) {
     const ConvAttr *conv = &node->attr.conv;
@@ -262,7 +269,7 @@ static void fill_conv_pool(const Emitter *e, HwFields *f, const Action *action,
     pool_window(node, mid[0], mid[1], f, HW_F_POOL_KERNEL_W,
                 action->pool_pad_top, node->attr.pool.pad[1]);
     set_global(f, HW_F_POOL_KERNEL_W, HW_F_MID_W, HW_F_MID_H);
-    set_text(f, HW_F_CONV_NAME, node->conv_name);
+    set_text(f, HW_F_CONV_NAME, whole_name(e, node->conv_name));
 }
 
 static void fill_eltwise(const Emitter *e, HwFields *f, const Action *action,
@@ -399,7 +406,8 @@ static void emit_weights(Emitter *e, const Action *action, uint32_t index) {
     HwFields f = {0};
     set(&f, HW_F_STEP, action->step);
     set_text(&f, HW_F_NAME,
-             node_constants_layer(graph_node(e->graph, action->node)));
+             whole_name(e, node_constants_layer(
+                               graph_node(e->graph, action->node))));
     set_weights(e, &f, action);
     add_insn(e, HW_OP_LOAD_WEIGHTS, &f, "weights", index);
 }
@@ -412,7 +420,7 @@ static const char *run_name(const Emitter *e, const Action *action,
     bool some =
         !action->weights && out->n_c < plan_volume(e->graph, out->tensor).c;
     if (action->n_tiles < 2)
-        return node->name;
+        return whole_name(e, node->name);
     return arena_printf(e->arena, "%s#%u", node->name,
                         some ? out->c : action->tile);
 }

@@ -57,8 +57,6 @@ uint32_t weight_taps(const Graph *g, const Node *node);
 /* Seconds that bytes take from or to backing memory, bursts and latency aside;
  * 0 if nobody knows. */
 double bytes_seconds(const HwSpec *spec, double bytes);
-/* Bytes of a fixed buffer; 0 in a linear memory. */
-uint64_t memory_buffer_bytes(const HwMemory *memory);
 /* The memory as a pool; volumes start with a buffer, and aligned, where it has
  * buffers. */
 Pool pool_of(const HwMemory *memory);

@@ -34,18 +34,11 @@ double bytes_seconds(const HwSpec *spec, double bytes) {
     return speed > 0 ? bytes / speed : 0;
 }
 
-uint64_t memory_buffer_bytes(const HwMemory *memory) {
-    return memory->buffers ? memory->size / memory->buffers : 0;
-}
-
 Pool pool_of(const HwMemory *memory) {
     uint64_t align = memory->align ? memory->align : 1;
-    uint64_t buffer = memory_buffer_bytes(memory);
+    uint64_t buffer = hwspec_buffer_bytes(memory);
     if (!buffer)
         return (Pool){.size = memory->buffers ? 0 : memory->size,
                       .align = align};
-    uint64_t both = buffer;
-    while (both % align)
-        both += buffer;
-    return (Pool){.size = buffer * memory->buffers, .align = both};
+    return (Pool){.size = buffer * memory->buffers, .align = buffer};
 }

@@ -89,10 +89,20 @@ void hwspec_place_style(HwTileStyle *style, const HwMemory *memory) {
         style->reserved = (at[0] > at[1] ? at[0] : at[1]) + style->buffer_size;
 }
 
-/* No unit of alignment lies in two of them. */
+/* Equal parts, such that no unit of alignment lies in two of them. */
+static uint64_t part_bytes(const HwMemory *memory, uint32_t parts) {
+    uint64_t bytes = memory->size / parts;
+    return bytes - bytes % larger(memory->align, 1);
+}
+
+uint64_t hwspec_buffer_bytes(const HwMemory *memory) {
+    return memory->buffers ? part_bytes(memory, memory->buffers) : 0;
+}
+
 uint64_t hwspec_partition_bytes(const HwMemory *memory) {
-    uint64_t bytes = memory->size / memory->partitions;
-    return memory->buffers ? bytes : bytes - bytes % larger(memory->align, 1);
+    uint64_t bytes = hwspec_buffer_bytes(memory) * memory->buffers;
+    return bytes ? bytes / memory->partitions
+                 : part_bytes(memory, memory->partitions);
 }
 
 uint32_t hwspec_partition_of(const HwMemory *memory, uint64_t byte) {

@@ -67,7 +67,7 @@ typedef struct HwMemory {
     uint64_t base;       /* address, in units, of the memory's first byte */
     uint32_t id;         /* number in the `memory` field of an operand */
     uint32_t align;      /* volumes start at multiples of this many bytes */
-    uint32_t buffers;    /* 0: linear; else fixed buffers of size / buffers */
+    uint32_t buffers;    /* 0: linear; else of hwspec_buffer_bytes each */
     uint32_t partitions; /* for rules on parallel reads; >= 1 */
     uint32_t ports_read, ports_write;
     /* bytes a second, 0: not bounding: of transfers, and of one port where
@@ -289,6 +289,9 @@ const char *hw_range_text(Arena *arena, const HwRange *range);
 
 /* Bytes of a place in a memory. */
 uint64_t hwspec_place(const HwPlace *place, const HwMemory *memory);
+/* Bytes of a fixed buffer, a multiple of `align`; 0 in a linear memory. What is
+ * left over belongs to none. */
+uint64_t hwspec_buffer_bytes(const HwMemory *memory);
 /* Bytes of each partition; what is left over belongs to the last one. */
 uint64_t hwspec_partition_bytes(const HwMemory *memory);
 /* The partition that holds the byte. */

@@ -92,7 +92,7 @@ static bool offset_in(const HwMemory *memory, const HwFields *fields,
         given(fields, HW_FIELD_OF(operand, OFFSET), &offset)) {
         uint64_t before;
         return buffer >= 0 && offset >= 0 &&
-               to_bytes((uint64_t)buffer, memory->size / memory->buffers, 0,
+               to_bytes((uint64_t)buffer, hwspec_buffer_bytes(memory), 0,
                         &before) &&
                to_bytes((uint64_t)offset, memory->unit, before, out);
     }
@@ -121,7 +121,7 @@ void insn_set_operand(const HwSpec *spec, HwFields *fields, HwOperand operand,
                       uint32_t memory, uint64_t offset) {
     const HwMemory *m = &spec->memory[memory];
     uint64_t address = m->base + offset / m->unit;
-    uint64_t buffer_size = m->buffers ? m->size / m->buffers : 0;
+    uint64_t buffer_size = hwspec_buffer_bytes(m);
     set(fields, HW_FIELD_OF(operand, ADDR), address);
     set(fields, HW_FIELD_OF(operand, MEMORY), m->id);
     set(fields, HW_FIELD_OF(operand, BUFFER),

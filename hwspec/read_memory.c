@@ -87,8 +87,8 @@ static const Key memory_keys[] = {
         "lie outermost members of concats as well; else the least that unit "
         "and element allow"),
     KEY("buffers", read_count, HwMemory, buffers,
-        "fixed buffers of size / buffers bytes, one volume or one concat in "
-        "each; else volumes lie anywhere"),
+        "fixed buffers of size / buffers bytes, in whole units of `align`, one "
+        "volume or one concat in each; else volumes lie anywhere"),
     KEY("partitions", read_count, HwMemory, partitions,
         "equal parts with ports of their own, in whole units of `align`; "
         "else 1"),
@@ -142,7 +142,7 @@ static void check_buffers(Reader *r, const YamlNode *node, const HwMemory *m) {
     Loc loc = read_loc(node, "buffers");
     if (m->buffers && m->role != HW_ACTIVE)
         diag_error(r->diag, loc, "only an active memory can have buffers");
-    if (m->buffers > m->size)
+    if (m->buffers && !hwspec_buffer_bytes(m))
         diag_error(r->diag, loc, "%u buffers in %llu bytes", m->buffers,
                    (unsigned long long)m->size);
 }

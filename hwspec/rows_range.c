@@ -115,7 +115,7 @@ typedef enum Place { PLACE_ADDR, PLACE_OFFSET, PLACE_BUFFER, PLACE_ID } Place;
 static bool place_in(const HwMemory *memory, Place place, uint64_t *least,
                      uint64_t *most) {
     bool in_buffers = memory->buffers && place != PLACE_ADDR;
-    uint64_t bytes = in_buffers ? memory->size / memory->buffers : memory->size;
+    uint64_t bytes = in_buffers ? hwspec_buffer_bytes(memory) : memory->size;
     uint64_t base = in_buffers ? 0 : memory->base;
     if (place == PLACE_ID)
         *least = *most = memory->id;

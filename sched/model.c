@@ -103,7 +103,7 @@ static uint64_t bytes_in(const Builder *b, TensorId t, uint32_t memory) {
     uint64_t bytes = layout_bytes(m->layout, &v);
     if (bytes > HUGE_BYTES)
         return HUGE_BYTES;
-    return round_up(bytes, m->buffers ? m->size / m->buffers : m->align);
+    return round_up(bytes, m->buffers ? hwspec_buffer_bytes(m) : m->align);
 }
 
 /* The active memory of the set in which the volume takes least. */

@@ -159,7 +159,10 @@ static bool prepare_act(Run *run, Job *job) {
     bool needs = strcmp(kind, "leaky") == 0 || strcmp(kind, "clip") == 0;
     if (needs && !act && run->listing->has_image)
         fault(run, "the image has no numbers for its %s", kind);
-    if (strcmp(kind, "prelu") == 0)
+    bool prelu = strcmp(kind, "prelu") == 0;
+    if (prelu && run->listing->has_image && !blob_find(run, w->layer, "slope"))
+        fault(run, "the image has no slopes for its prelu");
+    if (prelu)
         job->act.slope =
             by_channel(run, w, "slope", middle_channels(w), 0.125, 0.0625);
     return true;

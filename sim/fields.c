@@ -249,6 +249,16 @@ static void judge_kind(Judge *j) {
               layer->kind);
 }
 
+/* Weights are those of a layer, not of one of its tiles; one whose own name
+ * ends as that of a tile has the number 0. */
+static void judge_weights_name(Judge *j) {
+    const Work *w = j->w;
+    bool numbered = w->layer[listing_tile_mark(w->layer)];
+    if (w->op == HW_OP_LOAD_WEIGHTS &&
+        ((strcmp(w->name, w->layer) != 0) != numbered || w->first))
+        fault(j->run, "weights of %s, a tile of %s", w->name, w->layer);
+}
+
 static void judge_flags(Judge *j) {
     const Work *w = j->w;
     bool scales = w->op == HW_OP_SCALE;
@@ -646,6 +656,7 @@ void fields_judge(Run *run, const HwInsn *insn, const HwFields *fields,
         judge_flags(&j);
     if (is_layer(w))
         judge_kind(&j);
+    judge_weights_name(&j);
     if (w->op == HW_OP_CONCAT)
         judge_note(&j);
     judge_placeholders(&j, insn);

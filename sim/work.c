@@ -615,13 +615,12 @@ static void read_tiling(Reader *r, Work *w) {
 
 static const char *without_tile(Run *run, const char *name, uint32_t *tile) {
     enum { MOST_DIGITS = 9 };
-    const char *mark = strrchr(name, '#');
-    size_t digits = mark ? strspn(mark + 1, "0123456789") : 0;
-    if (!digits || mark[1 + digits])
+    size_t mark = listing_tile_mark(name);
+    if (!name[mark])
         return name;
-    if (digits <= MOST_DIGITS)
-        *tile = (uint32_t)strtoul(mark + 1, NULL, 10);
-    return arena_strndup(run->work, name, (size_t)(mark - name));
+    if (strlen(name + mark) <= 1 + MOST_DIGITS)
+        *tile = (uint32_t)strtoul(name + mark + 1, NULL, 10);
+    return arena_strndup(run->work, name, mark);
 }
 
 static void find_names(Run *run, const HwFields *f, Work *w) {

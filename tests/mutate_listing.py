@@ -51,6 +51,9 @@ AM = {  # active memory that takes volumes apart
     "darius-64": "memories.am.size=96KiB",
     "template": "memories.fast.size=8KiB",
     "math-engine": "memories.am.size=64KiB"}
+OTHER_AM = {  # where that gives a listing of hundreds of instructions
+    ("line-npu", "parts"): "memories.am.size=40KiB",
+    ("stage-npu", "parts"): "memories.am.size=28KiB"}
 
 
 def convolution(name, bottom, **how):
@@ -116,8 +119,10 @@ NETWORKS = {
         layer("rf", "PReLU", ["f"], top="f"),
         pool("fp", "f", "MAX", kernel_size=2, stride=2),
         convolution("g", "fp", num_output=32, kernel_size=3, stride=2),
-        layer("mul", "Eltwise", ["g", "g"],
-              "eltwise_param { operation: PROD }")],
+        convolution("h", "g", num_output=32, kernel_size=1),
+        layer("mul", "Eltwise", ["g", "h"],
+              "eltwise_param { operation: PROD }"),
+        layer("twice", "Eltwise", ["mul", "mul"])],
 }
 
 
@@ -138,7 +143,8 @@ def cases(folder):
         for machine in machines:
             found.append((machine, name, None, path))
             if machine in AM:
-                found.append((machine, name, AM[machine], path))
+                setting = OTHER_AM.get((machine, name), AM[machine])
+                found.append((machine, name, setting, path))
     return found
 
 

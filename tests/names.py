@@ -6,7 +6,8 @@ sequences of terminals, and characters that turn the direction of writing: none
 of them is in anything that a command prints or writes, in any of its forms.
 Data of an ONNX model behind links: read where it stays in the model's folder,
 refused where it does not. Values that memory has no room for: refused before
-any is taken.
+any is taken. Layers with names that end as those of tiles have their own
+weights, where they are cut and where not.
 """
 import os
 import re
@@ -26,6 +27,22 @@ BIG = """layer { name: "data" type: "Input" top: "data"
   input_param { shape { dim: 1 dim: 16 dim: 8192 dim: 8192 } } }
 layer { name: "r" type: "ReLU" bottom: "data" top: "r" }
 """
+TILES = """name: "tiles"
+input: "data" input_shape { dim: 1 dim: 8 dim: 20 dim: 20 }
+""" + "".join(
+    f"""layer {{ name: "{name}" type: "{kind}" bottom: "{bottom}" top: "{name}"
+  {more} }}
+""" for name, kind, bottom, more in (
+        ("x", "Convolution", "data", "convolution_param { num_output: 16 "
+         "kernel_size: 3 pad: 1 }"),
+        ("x#1", "Convolution", "x", "convolution_param { num_output: 16 "
+         "kernel_size: 3 pad: 1 }"),
+        ("x#0", "Pooling", "x#1", "pooling_param { pool: MAX kernel_size: 2 "
+         "stride: 2 }"),
+        ("x#0#0", "InnerProduct", "x#0", "inner_product_param "
+         "{ num_output: 10 }")))
+CUT = (("stage-npu", "20KiB"), ("line-npu", "6KiB"), ("ring-npu", "6KiB"),
+       ("xdnn-v2-28", "12KiB"), ("tile-npu", "6KiB"), ("null", "1MiB"))
 
 
 def run(*words, room=None):
@@ -157,9 +174,18 @@ def check_room(folder):
         yield f"4 GiB tensors: exit code {code}: {said[:300]}"
 
 
+def check_tiles(folder):
+    path = written(folder, "tiles.prototxt", TILES)
+    for machine, size in CUT:
+        code, said = run("verify", path, "-t", machine, "--set",
+                         f"memories.am.size={size}")
+        if code:
+            yield f"tiles, {machine}, {size}: {said.decode()}"
+
+
 def main():
     bad = 0
-    for check in (check_names, check_links, check_room):
+    for check in (check_names, check_links, check_room, check_tiles):
         with tempfile.TemporaryDirectory() as folder:
             for what in check(folder):
                 print(f"{check.__name__}: {what}")

@@ -65,7 +65,7 @@ static uint64_t least_layout(const Work *w, TensorId t, uint32_t channels,
         uint64_t b = round_up(layout_bytes(memory->layout, &v),
                               memory->align ? memory->align : 1);
         if (memory->buffers)
-            b = round_up(b, memory->size / memory->buffers);
+            b = round_up(b, hwspec_buffer_bytes(memory));
         least = b < least ? b : least;
     }
     return least;
@@ -281,7 +281,7 @@ static uint64_t lcm(uint64_t a, uint64_t b) {
 
 uint64_t size_granule(const HwMemory *m) {
     uint64_t step = lcm(m->align ? m->align : 1, m->unit ? m->unit : 1);
-    return lcm(step, m->buffers ? m->buffers : 1);
+    return step * (m->buffers ? m->buffers : 1);
 }
 
 /* Who is asked for sizes, and how long. */
@@ -319,9 +319,9 @@ static SizeAdvice size_that_fits(const Work *w, uint64_t enough) {
     a.guesses = budget_of(BUDGET_GUESS, w->schedule->n_steps);
     a.plans = budget_of(BUDGET_ADVICE, w->schedule->n_steps);
     a.options.budget = &a.guesses;
-    uint64_t fine = lcm(m->unit ? m->unit : 1, m->buffers ? m->buffers : 1);
-    SizeSearch search = {.step = size_granule(m),
-                         .fine = fine,
+    uint64_t step = size_granule(m);
+    SizeSearch search = {.step = step,
+                         .fine = m->buffers ? step : larger(m->unit, 1),
                          .fails = m->size,
                          .guess = enough,
                          .seems = seems_to_fit,

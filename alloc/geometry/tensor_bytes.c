@@ -33,7 +33,7 @@ uint64_t active_bytes(const Work *w) {
 
 static uint64_t bytes_in(const HwMemory *memory, const Volume *v, bool spans) {
     uint64_t b = layout_bytes(memory->layout, v),
-             one = memory_buffer_bytes(memory);
+             one = hwspec_buffer_bytes(memory);
     if (b > HUGE_BYTES)
         b = HUGE_BYTES;
     if (!one)

@@ -95,7 +95,7 @@ static const char *do_write(Judge *j, uint32_t placement, Part part) {
 /* ---- placements by themselves ---- */
 
 static bool in_one_buffer(const HwMemory *m, const Placement *p) {
-    uint64_t one = m->size / m->buffers;
+    uint64_t one = hwspec_buffer_bytes(m);
     return one && p->offset / one == (p->offset + p->bytes - 1) / one;
 }
 

@@ -445,6 +445,12 @@ static void several_pools(void **state) {
     assert_int_equal(spec->engine[1].beside, 1);
     spec = load(arena, "math-engine", NULL, NULL, "");
     assert_int_equal(spec->memory[0].buffers, 4);
+    spec = load(arena, "math-engine", "memories.am.size", "90548", "");
+    assert_int_equal(hwspec_buffer_bytes(&spec->memory[0]), 22636);
+    assert_int_equal(hwspec_partition_bytes(&spec->memory[0]), 22636);
+    assert_int_equal(hwspec_buffer_bytes(&spec->memory[1]), 0);
+    load(arena, "math-engine", "memories.am.size", "7",
+         "16:14: 4 buffers in 7 bytes\n");
     arena_free(arena);
 }
 
