@@ -16,6 +16,8 @@
 
 /* A constant of a layer: role is "weight", "bias", "scale", "mean", "var" or
  * "slope", shapes as in graph.h. */
+#include <string.h>
+
 typedef struct Blob {
     const char *layer;
     const char *role;
@@ -110,7 +112,11 @@ typedef struct Listing {
 
 /* Bytes of an instruction's name in front of the number of a tile, "#12"; all
  * of them where it has none. */
-size_t listing_tile_mark(const char *name);
+static inline size_t listing_tile_mark(const char *name) {
+    const char *mark = strrchr(name, '#');
+    size_t digits = mark ? strspn(mark + 1, "0123456789") : 0;
+    return digits && !mark[1 + digits] ? (size_t)(mark - name) : strlen(name);
+}
 
 /* The name with all that C does not allow in one made '_'. */
 const char *listing_identifier(Arena *arena, const char *name);

@@ -38,7 +38,7 @@ BOUNDED = (
     ("branches.prototxt", "two-active.yaml"),
 )
 ADVISED = (
-    ("branches.prototxt", "stage-npu", "tiling.bytes_alone=true",
+    ("branches.prototxt", "stage-npu", 
      "memories.am.size=40"),
     ("branches.prototxt", "stage-npu", "memories.am.size=188"),
     ("slabs.prototxt", "stage-npu", "tiling.rings=false",
@@ -58,7 +58,6 @@ ADVICE = re.compile(r"--set memories\.(\w+)\.size=(\w+) would do"
                     r"(?:; (\w+) would not)?")
 SWITCHES = {
     "tiling.rings": ("false", "true"), "tiling.queue": (1, 2, 7, 1024),
-    "tiling.bytes_alone": ("false", "true"),
     "tiling.weights_move": ("false", "true"),
     "memories.am.align": (1, 2, 4, 16, 64, 192),
     "memories.am.partitions": (1, 2, 3, 7), "machine.element": (1, 2, 4),
