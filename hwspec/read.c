@@ -123,10 +123,23 @@ static const Key rewrites_keys[] = {
 };
 const Section read_rewrites_section = SECTION("rewrites", rewrites_keys);
 
+/* Layers count from 1; what has the same number runs at the same time. */
+static bool read_input_step(Reader *r, YamlNode *node, void *out) {
+    uint32_t *step = out;
+    if (!read_u32(r, node, step))
+        return false;
+    if (*step == 1)
+        diag_error(r->diag, node->loc,
+                   "1 is the number of the first layer: loads of inputs would "
+                   "be said to run beside it");
+    return *step != 1;
+}
+
 static const Key listing_keys[] = {
     KEY("input_shares_step", read_bool, HwSpec, input_shares_step,
         "true: loads of network inputs take no step number of their own"),
-    KEY("input_step", read_u32, HwSpec, input_step, "... but this one"),
+    KEY("input_step", read_input_step, HwSpec, input_step,
+        "... but this one, which is not 1"),
 };
 const Section read_listing_section = SECTION("listing", listing_keys);
 

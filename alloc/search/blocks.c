@@ -317,6 +317,8 @@ static Plan *plan_of(const Staging *s) {
         return NULL;
     plan->schedule = s->schedule;
     plan->cost = s->all.cost;
+    if (s->options->cycles) /* which its own clock may not know */
+        plan->cost.cycles = s->options->cycles(s->options->context, plan);
     if (s->all.best.size < s->schedule->spec->memory[0].size)
         plan->am_planned = s->all.best.size;
     plan->ddr_compulsory = s->bound.ddr_compulsory;

@@ -466,7 +466,7 @@ def common(dice, machine):
             "conv_1x1_stride2", "pool_around_concat", "expand_groups")}
     if dice.random() < 0.08:
         machine["listing"] = {"input_shares_step": dice.random() < 0.5}
-        maybe(dice, 0.5, machine["listing"], "input_step", 1, 2)
+        maybe(dice, 0.5, machine["listing"], "input_step", 0, 2)
     return machine
 
 
