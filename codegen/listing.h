@@ -108,10 +108,6 @@ typedef struct Listing {
     bool has_image;
 } Listing;
 
-/* Bytes of an instruction's name in front of the number of a tile, "#12"; all
- * of them where it has none. */
-size_t listing_tile_mark(const char *name);
-
 /* The name with all that C does not allow in one made '_'. */
 const char *listing_identifier(Arena *arena, const char *name);
 /* The name as it may stand in a comment of C, in one line. */

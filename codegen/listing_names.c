@@ -6,12 +6,6 @@
 
 #include <string.h>
 
-size_t listing_tile_mark(const char *name) {
-    const char *mark = strrchr(name, '#');
-    size_t digits = mark ? strspn(mark + 1, "0123456789") : 0;
-    return digits && !mark[1 + digits] ? (size_t)(mark - name) : strlen(name);
-}
-
 const char *listing_identifier(Arena *arena, const char *name) {
     static const char allowed[] = "abcdefghijklmnopqrstuvwxyz"
                                   "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
