@@ -188,7 +188,7 @@ static void set_source_repl(const Emitter *e, HwFields *f, const Action *action,
 /* Of a layer that runs as one: a name that ends as that of a tile does gets the
  * number 0. */
 static const char *whole_name(const Emitter *e, const char *name) {
-    bool as_tile = name && name[listing_tile_mark(name)];
+    bool as_tile = name && name[insn_tile_mark(name)];
     return as_tile ? arena_printf(e->arena, "%s#0", name) : name;
 }
 

@@ -16,8 +16,6 @@
 
 /* A constant of a layer: role is "weight", "bias", "scale", "mean", "var" or
  * "slope", shapes as in graph.h. */
-#include <string.h>
-
 typedef struct Blob {
     const char *layer;
     const char *role;
@@ -109,14 +107,6 @@ typedef struct Listing {
     Image image; /* all zero when only a text was read */
     bool has_image;
 } Listing;
-
-/* Bytes of an instruction's name in front of the number of a tile, "#12"; all
- * of them where it has none. */
-static inline size_t listing_tile_mark(const char *name) {
-    const char *mark = strrchr(name, '#');
-    size_t digits = mark ? strspn(mark + 1, "0123456789") : 0;
-    return digits && !mark[1 + digits] ? (size_t)(mark - name) : strlen(name);
-}
 
 /* The name with all that C does not allow in one made '_'. */
 const char *listing_identifier(Arena *arena, const char *name);

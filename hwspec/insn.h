@@ -252,4 +252,8 @@ bool insn_wait_stands(const HwSpec *spec, HwField field);
 bool insn_waits(const HwSpec *spec, const HwFields *fields, uint64_t *units);
 void insn_set_waits(const HwSpec *spec, HwFields *fields, uint64_t units);
 
+/* Bytes of an instruction's name in front of the number of a tile, "#12"; all
+ * of them where it has none. */
+size_t insn_tile_mark(const char *name);
+
 #endif

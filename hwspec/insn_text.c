@@ -367,3 +367,9 @@ InsnParse insn_parse(Arena *arena, Diag *diag, const HwSpec *spec,
     return read_values(&l, form, value) && check_op(&l, out) ? INSN_OK
                                                              : INSN_ERROR;
 }
+
+size_t insn_tile_mark(const char *name) {
+    const char *mark = strrchr(name, '#');
+    size_t digits = mark ? strspn(mark + 1, "0123456789") : 0;
+    return digits && !mark[1 + digits] ? (size_t)(mark - name) : strlen(name);
+}

@@ -253,7 +253,7 @@ static void judge_kind(Judge *j) {
  * ends as that of a tile has the number 0. */
 static void judge_weights_name(Judge *j) {
     const Work *w = j->w;
-    bool numbered = w->layer[listing_tile_mark(w->layer)];
+    bool numbered = w->layer[insn_tile_mark(w->layer)];
     if (w->op == HW_OP_LOAD_WEIGHTS &&
         ((strcmp(w->name, w->layer) != 0) != numbered || w->first))
         fault(j->run, "weights of %s, a tile of %s", w->name, w->layer);

@@ -43,15 +43,16 @@ static bool is_copy(const char *name) {
     return digits && !strncmp(mark + 1 + digits, "..", 2);
 }
 
-/* Loads, stores, copies and notes among the tiles of a layer are in its item.
- */
+/* Loads, stores, copies, notes and layers of the host among the tiles of a
+ * layer are in its item. */
 static bool name_fits(const Work *w, const ListingLayer *item) {
     bool aside = w->op == HW_OP_LOAD || w->op == HW_OP_STORE ||
-                 w->op == HW_OP_CONCAT || is_copy(w->name);
+                 w->op == HW_OP_CONCAT || w->op == HW_OP_HOST ||
+                 is_copy(w->name);
     bool apart = w->op == HW_OP_LOAD_WEIGHTS || (aside && item->n_insns > 1) ||
                  !strcmp(item->type, "Copy");
-    return apart || is_named(w->name, item->name,
-                             w->op == HW_OP_STORE ? "_output" : "");
+    return apart ||
+           is_named(w->name, item->name, w->op == HW_OP_STORE ? "_output" : "");
 }
 
 /* Another layer of the table may run between the tiles of this one. */

@@ -615,7 +615,7 @@ static void read_tiling(Reader *r, Work *w) {
 
 static const char *without_tile(Run *run, const char *name, uint32_t *tile) {
     enum { MOST_DIGITS = 9 };
-    size_t mark = listing_tile_mark(name);
+    size_t mark = insn_tile_mark(name);
     if (!name[mark])
         return name;
     if (strlen(name + mark) <= 1 + MOST_DIGITS)

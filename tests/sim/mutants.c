@@ -123,10 +123,10 @@ static const HwForm *form_of(const Campaign *c, const HwInsn *insn) {
     return &c->spec->insns->row[insn->row].form[insn->form];
 }
 
-/* Another number of a tile, which nothing but its order tells. */
+/* Another number of a tile, or none, which nothing but its order tells. */
 static bool is_tile_number(const char *was, const char *is) {
-    size_t n = strcspn(was, "#");
-    return was[n] && strncmp(was, is, n + 1) == 0;
+    size_t n = insn_tile_mark(was);
+    return n == insn_tile_mark(is) && memcmp(was, is, n) == 0;
 }
 
 static bool has_constants(const Campaign *c, const HwInsn *insn) {
