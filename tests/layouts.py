@@ -28,7 +28,7 @@ KNOWN = tuple(
     for channels, split in ((12, "8"), (15, "4"), (20, "16"))
     for machine in ("ring-npu", "stage-npu", "tile-npu")
     for size in (2000, 3000, 4600))
-MUTANT_POINTS = (3, 8, 11, 14, 60, 65, 67, 109)  # seeds, see layout_mutants.py
+MUTANT_POINTS = (3, 8, 11, 14, 60, 65, 67, 80, 109)  # seeds, see layout_mutants.py
 SHORT, LONG = 120, 4000
 
 

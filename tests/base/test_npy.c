@@ -39,7 +39,7 @@ static int tear_down(void **state) {
 
 static void round_trip(Fixture *f, const Npy *npy) {
     Npy back;
-    assert_true(npy_write(f->arena, f->diag, f->path, npy));
+    assert_true(npy_write(f->arena, diag_new(f->arena), f->path, npy));
     assert_true(npy_read(f->arena, f->diag, f->path, &back));
     assert_int_equal(back.rank, npy->rank);
     assert_memory_equal(back.dim, npy->dim, sizeof npy->dim);
@@ -71,7 +71,7 @@ static void put_file(Fixture *f, char version, const char *dict,
     text_add_n(&text, size, version == 1 ? 4 : 6);
     text_add(&text, dict);
     text_add_n(&text, data, len);
-    assert_true(file_write(f->arena, f->diag, f->path, text.at, text.len));
+    assert_true(file_replace(f->arena, f->diag, f->path, text.at, text.len));
 }
 
 #define DICT(kind, shape)                                                      \
@@ -144,10 +144,10 @@ static void test_cut_off_anywhere(void **state) {
     Npy npy;
     Bytes whole;
     npy = (Npy){1, {3}, (float *)(uintptr_t)data, 3, NULL};
-    assert_true(npy_write(f->arena, f->diag, f->path, &npy));
+    assert_true(npy_write(f->arena, diag_new(f->arena), f->path, &npy));
     assert_true(file_read(f->arena, f->diag, f->path, &whole));
     for (size_t len = 0; len < whole.len; len++) {
-        assert_true(file_write(f->arena, f->diag, f->path, whole.at, len));
+        assert_true(file_replace(f->arena, f->diag, f->path, whole.at, len));
         assert_false(npy_read(f->arena, f->diag, f->path, &npy));
     }
 }

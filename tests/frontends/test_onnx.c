@@ -40,7 +40,7 @@ static int teardown(void **state) {
 static Graph *read_bytes(const char *bytes, size_t len) {
     ImportOptions options = {.seed = 1};
     ImportInfo info;
-    assert_true(file_write(arena, diag, path, bytes, len));
+    assert_true(file_replace(arena, diag, path, bytes, len));
     return frontend_read(arena, diag, path, &options, &info);
 }
 
