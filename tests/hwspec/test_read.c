@@ -212,6 +212,9 @@ static void bad_sections(void **state) {
               "width: 5}]}\nengines:\n",
               "8:52: 2 copies of 5 channels do not fit into a section of 8\n"
               "8:37: the layout of `am` has no sections of 8 channels\n");
+    check_bad(at, "listing: {input_step: 1}\nengines:\n",
+              "8:23: 1 is the number of the first layer: loads of inputs would "
+              "be said to run beside it\n");
     check_bad(at, "tiling: {kind: software, ops: [add]}\nengines:\n",
               "8:32: no engine runs `add`\n");
     check_bad(at,
