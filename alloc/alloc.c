@@ -46,9 +46,11 @@ static Plan *take_legal(Search *s) {
 }
 
 /* All plans that were found are illegal: our bug, if it was our judge. */
-static void blame_us(const Schedule *schedule, const PlanOptions *options) {
+static void blame_us(const Schedule *schedule, const PlanOptions *options,
+                     const Rejected *rejected) {
     if (!options->judge)
-        bug("no plan of %s is legal", schedule->graph->name);
+        bug("no plan of %s is legal: %s", schedule->graph->name,
+            rejected->wrong);
 }
 
 static void note_spent(Diag *diag) {
@@ -73,14 +75,14 @@ static void take_bounds(Plan *plan, const Plan *bound) {
 static Plan *find_legal(Search *s) {
     search_run(s);
     Plan *plan = take_legal(s);
-    if (plan || !s->rejected)
+    if (plan || !s->rejected.n)
         return plan;
     search_again(s);
     s->judges = true;
     search_run(s);
     plan = take_legal(s);
     if (!plan)
-        blame_us(s->schedule, s->options);
+        blame_us(s->schedule, s->options, &s->rejected);
     return plan;
 }
 
@@ -111,7 +113,7 @@ static Plan *plan_volumes(Arena *arena, Diag *diag, const Schedule *schedule,
     }
     *does_not_fit = false;
     take_bounds(plan, &bound);
-    plan->rejected = s.rejected;
+    plan->rejected = s.rejected.n;
     plan->n_front = archive_front(arena, &s.archive, &plan->front);
     return plan;
 }
@@ -145,10 +147,10 @@ static void explain_staged(Arena *arena, Diag *diag, const Schedule *schedule,
 /* Weights move as well, and bounds hold for both. */
 static Plan *make_staged(Arena *arena, Diag *diag, const Schedule *schedule,
                          const PlanOptions *options, bool *does_not_fit) {
-    uint32_t rejected = 0;
+    Rejected rejected = {0};
     Plan *plan = plan_staged(arena, schedule, options, &rejected);
-    if (!plan && rejected)
-        blame_us(schedule, options);
+    if (!plan && rejected.n)
+        blame_us(schedule, options, &rejected);
     if (!plan) {
         *does_not_fit = true;
         if (wants_reasons(options))
@@ -160,7 +162,7 @@ static Plan *make_staged(Arena *arena, Diag *diag, const Schedule *schedule,
     plan->ddr_bound += once;
     plan->ddr_once += once;
     plan->ddr_layers += once;
-    plan->rejected = rejected;
+    plan->rejected = rejected.n;
     return plan;
 }
 

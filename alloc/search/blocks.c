@@ -155,11 +155,8 @@ static void take(Staging *s, const Blocks *b, const Plan *plan) {
     s->own.least = plan->keeps_all && !s->own.again;
 }
 
-static bool is_legal(Staging *s, Arena *arena, const Plan *plan) {
-    PlanJudge *judge = s->options->judge ? s->options->judge : plan_judge;
-    bool legal = !judge(arena, plan);
-    s->rejected += !legal;
-    return legal;
+static bool is_legal(Staging *s, const Plan *plan) {
+    return plan_admitted(s->arena, s->options, plan, &s->rejected);
 }
 
 static Staged try_way(Staging *s, uint64_t size, Volumes *volumes,
@@ -172,7 +169,7 @@ static Staged try_way(Staging *s, uint64_t size, Volumes *volumes,
     Plan plan;
     Staged done = blocks_plan(arena, schedule_within(arena, s->schedule, size),
                               &b, s->own.found ? &most : NULL, &plan);
-    if (done == STAGED && s->judges && !is_legal(s, arena, &plan))
+    if (done == STAGED && s->judges && !is_legal(s, &plan))
         done = STAGE_STUCK;
     if (done == STAGED)
         take(s, &b, &plan);
@@ -337,21 +334,22 @@ static Plan *find(Staging *s) {
         s->all.best = least.blocks;
     }
     Plan *plan = s->all.found ? plan_of(s) : NULL;
-    return plan && is_legal(s, s->arena, plan) ? plan : NULL;
+    return plan && is_legal(s, plan) ? plan : NULL;
 }
 
 Plan *plan_staged(Arena *arena, const Schedule *schedule,
-                  const PlanOptions *options, uint32_t *rejected) {
+                  const PlanOptions *options, Rejected *rejected) {
     Staging s;
     open(&s, arena, schedule, options);
     Plan *plan = find(&s);
     *rejected = s.rejected;
-    if (plan || !s.rejected)
+    if (plan || !s.rejected.n)
         return plan;
     open(&s, arena, schedule, options);
     s.judges = true;
+    s.rejected = *rejected;
     plan = find(&s);
-    *rejected += s.rejected;
+    *rejected = s.rejected;
     return plan;
 }
 

@@ -43,8 +43,8 @@ typedef struct Staging {
     Plan bound;
     VEC(Volumes *) volumes; /* that were planned */
     Archive archive;
-    bool judges;         /* plans are verified before they are the best */
-    uint32_t rejected;   /* plans that were illegal */
+    bool judges; /* plans are verified before they are the best */
+    Rejected rejected;
     uint32_t number;     /* of plans */
     BestBlocks own, all; /* the best for one size, and of all */
 } Staging;
@@ -66,7 +66,7 @@ uint64_t blocks_guess(const Asked *asked);
 /* The plan that meets the objective best, tensors and weights sharing the first
  * memory; NULL if none fits. `rejected`: better ones that were illegal. */
 Plan *plan_staged(Arena *arena, const Schedule *schedule,
-                  const PlanOptions *options, uint32_t *rejected);
+                  const PlanOptions *options, Rejected *rejected);
 
 /* ---- blocks_least.c ---- */
 

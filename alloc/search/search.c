@@ -145,13 +145,17 @@ static void pool_add(Search *s, Trial *t) {
 
 /* ---- the best of all ---- */
 
+bool plan_admitted(Arena *arena, const PlanOptions *options, const Plan *plan,
+                   Rejected *rejected) {
+    PlanJudge *judge = options->judge ? options->judge : plan_judge;
+    const char *wrong = judge(arena, plan);
+    if (wrong)
+        *rejected = (Rejected){rejected->n + 1, wrong};
+    return !wrong;
+}
+
 bool search_admits(Search *s, const Plan *plan) {
-    Arena *arena = arena_new("verifier");
-    PlanJudge *judge = s->options->judge ? s->options->judge : plan_judge;
-    bool legal = !judge(arena, plan);
-    s->rejected += !legal;
-    arena_free(arena);
-    return legal;
+    return plan_admitted(s->arena, s->options, plan, &s->rejected);
 }
 
 static bool is_better(const Search *s, const Trial *a, const Trial *b) {

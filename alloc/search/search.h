@@ -88,6 +88,15 @@ bool work_choose_groups(Work *w);
 bool work_fit_groups(Work *w, Problem *problem, PlanResult *result,
                      const char **planner);
 
+/* Plans that the verifier found illegal: how many, and what it said last. */
+typedef struct Rejected {
+    uint32_t n;
+    const char *wrong; /* NULL: none was */
+} Rejected;
+/* Whether the plan is legal, by the verifier that the options name. */
+bool plan_admitted(Arena *arena, const PlanOptions *options, const Plan *plan,
+                   Rejected *rejected);
+
 /* ---- trial.c: one configuration, from groups to actions ---- */
 
 typedef struct Search Search;
@@ -164,7 +173,7 @@ struct Search {
     uint64_t steps;      /* of schedules, that may still be planned */
     uint32_t n_tried;    /* configurations */
     bool judges;         /* plans are verified before they are among the best */
-    uint32_t rejected;   /* plans that were illegal */
+    Rejected rejected;
     Archive archive;
     VEC(Config) tried;
     VEC(uint64_t) seen; /* fingerprints of plans that were timed */
