@@ -230,10 +230,13 @@ static void try_shares(Staging *s, uint64_t size) {
     enum { IDLE = 2 }; /* shares that brought nothing */
     uint32_t number = grid_number(STAGED_OCTAVE, size), idle = 0;
     uint64_t height = UINT64_MAX;
-    for (uint32_t i = 0; i < LENGTH(lower) && number > lower[i]; i++) {
+    uint32_t n = s->one_size ? 1 : LENGTH(lower);
+    for (uint32_t i = 0; i < n && number > lower[i]; i++) {
         uint32_t own = number - lower[i];
         uint64_t within =
-            grid_size(STAGED_OCTAVE, i ? own / GRAIN * GRAIN : own);
+            s->one_size
+                ? size
+                : grid_size(STAGED_OCTAVE, i ? own / GRAIN * GRAIN : own);
         if (height <= within)
             continue;
         Volumes *volumes = volumes_within(s, within);
@@ -266,7 +269,7 @@ static bool is_near(const Staging *s) {
 static void size_try(Staging *s, uint64_t size) {
     s->own = (BestBlocks){0};
     try_shares(s, size);
-    if (!s->own.found)
+    if (!s->own.found && !s->one_size)
         try_aside(s, size);
     if (!s->own.found)
         return;
@@ -289,7 +292,10 @@ static void open(Staging *s, Arena *arena, const Schedule *schedule,
     own->objective = PLAN_BYTES;
     spec->tiling.weights_move = true;
     planned->spec = spec;
-    *s = (Staging){.arena = arena, .schedule = schedule, .options = options};
+    *s = (Staging){.arena = arena,
+                   .schedule = schedule,
+                   .options = options,
+                   .one_size = schedule->spec->memory[0].buffers};
     s->archive.arena = arena;
     search_open(&s->search, arena, planned, own, NULL, &s->bound);
     s->search.volumes = true;
@@ -299,7 +305,7 @@ static void sizes_try(Staging *s) {
     uint64_t size = s->schedule->spec->memory[0].size;
     for (uint32_t i = 0; i < s->search.effort->sizes && size; i++) {
         size_try(s, size);
-        if (!s->own.found || s->own.least)
+        if (!s->own.found || s->own.least || s->one_size)
             return;
         size = grid_size(GRID_OCTAVE, grid_number(GRID_OCTAVE, size - 1));
     }
@@ -328,7 +334,7 @@ static Plan *plan_of(const Staging *s) {
 
 static Plan *find(Staging *s) {
     sizes_try(s);
-    if (!s->all.found) {
+    if (!s->all.found && !s->one_size) {
         Scarce least = scarce_find(s, s->schedule->spec->memory[0].size);
         s->all.found = least.any;
         s->all.best = least.blocks;

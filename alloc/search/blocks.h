@@ -39,6 +39,7 @@ typedef struct Staging {
     Arena *arena;
     const Schedule *schedule; /* on the real machine */
     const PlanOptions *options;
+    bool one_size; /* fixed buffers: those of a smaller memory are others */
     Search search; /* of tensors by themselves */
     Plan bound;
     VEC(Volumes *) volumes; /* that were planned */
