@@ -5,6 +5,7 @@ Needs the folders build (gcc) and build-asan (clang, sanitizers), which ./test
 makes. Kinds of tests:
   unit   cmocka programs tests/ROOM/test_*.c, in both builds
   lint   tests/lint.py
+  rooms  tests/rooms.py: no room uses what stands behind it
   cli    tests/cli.py: commands with their exact output
   library  tests/library.py: the planners, installed and used
   onnx_testdata  tests/onnx_testdata.py: ONNX's own models and outputs
@@ -101,6 +102,7 @@ def scripts(long):
             "cli",
             "library",
             "lint",
+            "rooms",
             "mutants",
             "explore",
             "cycles",
