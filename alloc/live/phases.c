@@ -103,15 +103,6 @@ void lives_set(Lives *l, uint32_t buf, uint32_t phase, bool alive) {
     l->live[phase] = alive ? l->live[phase] + bytes : l->live[phase] - bytes;
 }
 
-bool lives_meet(const Lives *l, uint32_t a, uint32_t b) {
-    const uint64_t *x = &l->alive[(size_t)a * l->words];
-    const uint64_t *y = &l->alive[(size_t)b * l->words];
-    for (uint32_t i = 0; i < l->words; i++)
-        if (x[i] & y[i])
-            return true;
-    return false;
-}
-
 Lives *lives_copy(const Lives *l) {
     Lives *copy = ARENA_COPY(l->arena, Lives, l, 1);
     size_t n = (size_t)l->problem->buf.n * l->words;

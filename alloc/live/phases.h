@@ -46,7 +46,6 @@ static inline bool lives_has(const Lives *l, uint32_t buf, uint32_t phase) {
 /* The buffer is alive then, or not. */
 void lives_set(Lives *l, uint32_t buf, uint32_t phase, bool alive);
 Lives *lives_copy(const Lives *l);
-bool lives_meet(const Lives *l, uint32_t a, uint32_t b);
 /* Its first and last phase. */
 Steps lives_span(const Lives *l, uint32_t buf);
 /* Whether it is alive in any of these phases. */
