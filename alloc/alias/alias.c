@@ -140,7 +140,7 @@ static void role_fill(Work *w, TensorId t) {
     Role *role = &w->role[t.i];
     bool host_reads = false;
     role->origin = origin_of(w, t);
-    role->over = NO_TENSOR;
+    w->over[t.i] = NO_TENSOR;
     role->made = role->origin == FROM_INPUT ? NONE : made_at(w, t);
     role->last = NONE;
     for (uint32_t i = w->uses.start[t.i]; i < w->uses.start[t.i + 1]; i++) {
@@ -236,7 +236,7 @@ static void in_place_decide(Work *w, NodeId id) {
         TensorId t = node->in[i % node->n_in];
         if (from_outside(w, t) == (i >= node->n_in) &&
             takes_in_place(w, id, t) && !read_besides(w, t, id)) {
-            w->role[node->out[0].i].over = t;
+            w->over[node->out[0].i] = t;
             return;
         }
     }
@@ -248,7 +248,7 @@ bool place_instead(Work *w, NodeId id, TensorId operand) {
         if (!same_tensor(node->in[i], operand) &&
             takes_in_place(w, id, node->in[i]) &&
             !read_besides(w, node->in[i], id)) {
-            w->role[node->out[0].i].over = node->in[i];
+            w->over[node->out[0].i] = node->in[i];
             return true;
         }
     return false;
@@ -272,9 +272,9 @@ void roles_make(Work *w) {
 /* What encloses the tensor, or what it takes the place of; itself. */
 static TensorId outward(const Work *w, TensorId t) {
     const Role *role = &w->role[t.i];
-    if (role->parent.i != NONE && !w->role[role->parent.i].dissolved)
+    if (role->parent.i != NONE && !w->dissolved[role->parent.i])
         return role->parent;
-    return role->over.i != NONE ? role->over : t;
+    return w->over[t.i].i != NONE ? w->over[t.i] : t;
 }
 
 /* The last one outward. Chains in place can be long: what is found is kept in
@@ -294,9 +294,8 @@ static TensorId root_of(const Work *w, TensorId t, TensorId *root) {
 
 static bool in_active(const Work *w, TensorId t) {
     const Role *role = &w->role[t.i];
-    bool whole_parent =
-        role->parent.i != NONE && !w->role[role->parent.i].dissolved;
-    if (role->origin == FROM_PARTS && role->dissolved)
+    bool whole_parent = role->parent.i != NONE && !w->dissolved[role->parent.i];
+    if (role->origin == FROM_PARTS && w->dissolved[t.i])
         return role->engine_reads;
     return role->origin == FROM_ENGINE || role->origin == FROM_PARTS ||
            role->engine_reads || whole_parent;
@@ -306,7 +305,7 @@ static bool in_active(const Work *w, TensorId t) {
 static void unit_add(Work *w, TensorId root, const TensorId *from, uint32_t n) {
     const Role *role = &w->role[root.i];
     Unit unit = {.root = root,
-                 .concat = role->origin == FROM_PARTS && !role->dissolved};
+                 .concat = role->origin == FROM_PARTS && !w->dissolved[root.i]};
     unit.complete = unit.concat ? role->made : 0;
     unit.tensor = ARENA_ARRAY(w->arena, TensorId, n + 1);
     unit.tensor[unit.n_tensors++] = root;
@@ -365,7 +364,7 @@ TensorId home_of(const Work *w, TensorId tensor, uint32_t *c) {
     *c = 0;
     for (;;) {
         const Role *role = &w->role[tensor.i];
-        if (role->parent.i == NONE || !w->role[role->parent.i].dissolved)
+        if (role->parent.i == NONE || !w->dissolved[role->parent.i])
             return tensor;
         *c += role->part_c;
         tensor = role->parent;
@@ -392,7 +391,7 @@ bool unit_dissolve(Work *w, uint32_t unit) {
     if (!old->concat || w->spec->backing < 0 || !parts_storable(w, old->root))
         return false;
     old->dead = true;
-    w->role[old->root.i].dissolved = true;
+    w->dissolved[old->root.i] = true;
     TensorId *tensor = old->tensor;
     uint32_t n = old->n_tensors;
     for (uint32_t i = 0; i < n; i++)

@@ -28,10 +28,8 @@ typedef struct Role {
     Origin origin;
     bool engine_reads;
     bool outside;    /* from engines, and the host or the user needs it */
-    bool dissolved;  /* FROM_PARTS: its members are units of their own */
     TensorId parent; /* the concat by placement that it is a member of */
     uint32_t part_c; /* its first channel in `parent` */
-    TensorId over;   /* the operand whose place it takes */
     uint32_t made;   /* step, NONE for network inputs */
     uint32_t last;   /* last step at which an engine reads it; NONE */
     Repl repl;       /* in memories that hold replicated volumes */
@@ -223,6 +221,8 @@ struct Work {
     Role *role;        /* by tensor */
     Mode *mode;        /* by node */
     uint32_t *unit_of; /* by tensor; NONE */
+    bool *dissolved;   /* by concat: its members are units of their own */
+    TensorId *over;    /* by tensor: the operand whose place it takes */
     VEC(Unit) unit;
     bool lends; /* concat_holes.c has done it */
     VEC(Relay) relay;

@@ -27,7 +27,7 @@ uint32_t group_maker(const Work *w, const Group *g, TensorId t) {
 }
 
 GroupReaders group_readers(const Work *w, const Group *g, TensorId t) {
-    return (GroupReaders){w, g, t, w->uses.start[t.i], 0};
+    return (GroupReaders){.w = w, g, t, w->uses.start[t.i], 0};
 }
 
 bool group_readers_next(GroupReaders *r) {

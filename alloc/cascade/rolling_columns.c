@@ -536,7 +536,7 @@ static Busy busy_in(const Work *w, const Group *g, const Lines *lines,
 static bool spans_make(const Work *w, const Group *g, Lines *lines,
                        bool exact) {
     enum { STEPS = 5 };
-    Watch v = {w, g, lines};
+    Watch v = {.w = w, g, lines};
     Sweep s = sweep_new(w, g, lines, watch, &v);
     Busy last = {0};
     for (uint32_t i = 0; i < lines->at.n; i++) {

@@ -387,7 +387,7 @@ static uint32_t rows_ahead(const Work *w, const Group *g, const Ring *ring) {
 }
 
 bool rings_until(const Work *w, const Group *g, uint32_t rows, Rings *rings) {
-    Growth growth = {w, g, rings};
+    Growth growth = {.w = w, g, rings};
     bool made = roll_until(w, g, rows, grow_by, &growth);
     for (uint32_t i = rings->n_loaded; i < rings->at.n && made; i++)
         made = ring_aligns(w, g, rings, i);

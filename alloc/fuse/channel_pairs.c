@@ -43,7 +43,7 @@ static bool may_run_so(const Work *w, NodeId id) {
 static bool passes_alone(const Work *w, TensorId t) {
     const Role *role = &w->role[t.i];
     return role->origin == FROM_ENGINE && !role->outside &&
-           role->parent.i == NONE && role->over.i == NONE &&
+           role->parent.i == NONE && w->over[t.i].i == NONE &&
            w->uses.start[t.i + 1] - w->uses.start[t.i] == 1;
 }
 
@@ -63,7 +63,7 @@ NodeId couple_taker(const Work *w, NodeId id) {
 /* Where the result takes the place of what is passed, nothing is won. */
 static bool takes_its_place(const Work *w, const Couple *c) {
     const Node *node = graph_node(w->g, c->taker);
-    return same_tensor(w->role[node->out[0].i].over, c->passed);
+    return same_tensor(w->over[node->out[0].i], c->passed);
 }
 
 /* A convolution reads all channels for each slab, so none may be written over.

@@ -312,7 +312,7 @@ static void modes_set(Work *w) {
 /* Rows of a result come while those of the operand are still read. */
 static void apart(Work *w) {
     for (TensorId t = {0}; t.i < w->g->tensor.n; t.i++)
-        w->role[t.i].over = NO_TENSOR;
+        w->over[t.i] = NO_TENSOR;
     start_again(w);
 }
 

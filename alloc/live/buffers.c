@@ -15,7 +15,7 @@
 /* ---- touches ---- */
 
 static bool dissolved(const Work *w, TensorId t) {
-    return w->role[t.i].origin == FROM_PARTS && w->role[t.i].dissolved;
+    return w->role[t.i].origin == FROM_PARTS && w->dissolved[t.i];
 }
 
 /* Made and read within one group, and there only: it never exists whole. */
@@ -68,7 +68,7 @@ bool result_lands(const Work *w, NodeId node) {
         const Group *g = &w->group.at[mode->group];
         last = !g->rolls && step + 1 == g->end;
     }
-    return last && !role->outside && !w->role[role->parent.i].dissolved;
+    return last && !role->outside && !w->dissolved[role->parent.i];
 }
 
 static void touch_by(Work *w, Touch *touch, NodeId node, bool streams,
@@ -143,7 +143,7 @@ static uint32_t tensor_steps(const Work *w, TensorId t, uint32_t *step) {
     const Role *role = &w->role[t.i];
     uint32_t n = 0;
     if (role->origin == FROM_ENGINE ||
-        (role->origin == FROM_PARTS && !role->dissolved))
+        (role->origin == FROM_PARTS && !w->dissolved[t.i]))
         n += node_steps(w, graph_tensor(w->g, t)->producer, step);
     for (uint32_t i = w->uses.start[t.i]; i < w->uses.start[t.i + 1]; i++)
         if (on_engine(w, w->uses.node[i]))
@@ -254,8 +254,7 @@ static const Group *group_of(const Work *w, NodeId node) {
 
 Dests dests_of(const Work *w, TensorId t, bool streamed) {
     const Role *role = &w->role[t.i];
-    bool in_dissolved =
-        role->parent.i != NONE && w->role[role->parent.i].dissolved;
+    bool in_dissolved = role->parent.i != NONE && w->dissolved[role->parent.i];
     const Group *g = group_of(w, graph_tensor(w->g, t)->producer);
     bool reread = streamed && !g && role->engine_reads;
     Dests d = {.home = g && !g->stays ? group_leaves(w, g, t)
@@ -718,7 +717,7 @@ static void group_bufs(Work *w, Problem *p, NodeId id) {
     if (!g->rolls)
         stripe_bufs(w, p, id);
     else if (w->schedule->step_of[id.i] == g->first)
-        (g->cols ? line_bufs : ring_bufs)(w, p, g);
+        g->cols ? line_bufs(w, p, g) : ring_bufs(w, p, g);
 }
 
 static void tile_bufs(Work *w, Problem *p, NodeId id) {

@@ -67,7 +67,7 @@ static void run_slab(Emit *e, NodeId id, const Slab *s) {
 void emit_slabs(Emit *e, NodeId id) {
     Slab s = {.n_tiles = parts_of_planks(e->w, id)};
     const Node *node = graph_node(e->w->g, id);
-    TensorId over = e->w->role[node->out[0].i].over;
+    TensorId over = e->w->over[node->out[0].i];
     uint32_t home = NONE;
     uint32_t there = over.i == NONE ? NONE : e->present[over.i];
     if (e->w->mode[id.i].streams_out)

@@ -95,7 +95,7 @@ static void finish(Emit *e, NodeId id) {
     TensorId out = graph_node(e->w->g, id)->out[0];
     if (is_placed(e->w, id) && in_group(e->w, id))
         return;
-    if (is_placed(e->w, id) && e->w->role[out.i].dissolved) {
+    if (is_placed(e->w, id) && e->w->dissolved[out.i]) {
         concat_dissolved(e, id);
         return;
     }

@@ -161,7 +161,7 @@ static void present_with(Emit *e, TensorId t) {
     e->present[t.i] = emit_resident(e, t);
     const Node *node = graph_node(e->w->g, graph_tensor(e->w->g, t)->producer);
     const Role *role = &e->w->role[t.i];
-    if (role->origin == FROM_PARTS && !role->dissolved)
+    if (role->origin == FROM_PARTS && !e->w->dissolved[t.i])
         for (uint32_t i = 0; i < node->n_in; i++)
             present_with(e, node->in[i]);
 }
@@ -230,7 +230,7 @@ void emit_made(Emit *e, TensorId t) {
 
 uint32_t emit_result(Emit *e, NodeId id) {
     TensorId out = graph_node(e->w->g, id)->out[0];
-    TensorId over = e->w->role[out.i].over;
+    TensorId over = e->w->over[out.i];
     if (over.i != NONE)
         e->present[over.i] = NONE;
     e->present[out.i] = emit_resident(e, out);

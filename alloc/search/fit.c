@@ -62,6 +62,8 @@ Work *work_new_with(Arena *arena, const Schedule *schedule, const HwSpec *spec,
     w->copy = ARENA_ARRAY(arena, Legal, w->g->tensor.n + 1);
     w->mode = ARENA_ARRAY(arena, Mode, w->g->node.n + 1);
     w->role = ARENA_ARRAY(arena, Role, w->g->tensor.n + 1);
+    w->dissolved = ARENA_ARRAY(arena, bool, w->g->tensor.n + 1);
+    w->over = ARENA_ARRAY(arena, TensorId, w->g->tensor.n + 1);
     w->unit_of = ARENA_ARRAY(arena, uint32_t, w->g->tensor.n + 1);
     w->relay_rows = ARENA_ARRAY(arena, uint32_t, w->g->tensor.n + 1);
     w->given_up = ARENA_ARRAY(arena, uint8_t, schedule->n_steps + 1);

@@ -201,10 +201,9 @@ static bool passes_in_parts(const Unit *unit) {
 
 /* Whether storing costs nothing: it lies outside anyway. */
 static bool is_outside(const Work *w, const Unit *unit) {
-    const Role *role = &w->role[unit->root.i];
     if (unit->n_tensors > 1)
         return false;
-    return from_outside(w, unit->root) || role->dissolved ||
+    return from_outside(w, unit->root) || w->dissolved[unit->root.i] ||
            passes_in_parts(unit) || dests_of(w, unit->root, false).home;
 }
 
@@ -244,11 +243,10 @@ static double least_moved(const Work *w, const Unit *unit) {
 /* How often all of it comes before its first use, or goes behind it, whatever
  * stays between its uses. */
 static uint32_t moves_of(const Work *w, const Unit *unit) {
-    const Role *role = &w->role[unit->root.i];
     if (unit->n_tensors > 1 || !unit->n_touches || !unit->touch[0].whole ||
         unit->touch[0].stream)
         return 0;
-    if (from_outside(w, unit->root) || role->dissolved)
+    if (from_outside(w, unit->root) || w->dissolved[unit->root.i])
         return 1;
     Dests d = dests_of(w, unit->root, false);
     return d.home + d.output;

@@ -619,7 +619,7 @@ bool modes_settle(Work *w) {
 
 void start_again(Work *w) {
     for (TensorId t = {0}; t.i < w->g->tensor.n; t.i++)
-        w->role[t.i].dissolved = false;
+        w->dissolved[t.i] = false;
     memset(w->mode, 0, w->g->node.n * sizeof *w->mode);
     ahead_choose(w);
     modes_start(w);

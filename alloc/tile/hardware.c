@@ -174,7 +174,7 @@ static void try_tile(Hasten *h, uint32_t tile_w, uint32_t tile_h) {
 /* Tiles that cut the output differently: not how large a tile fits decides
  * which there are, so that more memory adds some and takes none away. */
 void tiles_hasten(const Work *w, NodeId id, uint32_t price, Mode *mode) {
-    Hasten h = {w, id, price, mode, HUGE_VAL};
+    Hasten h = {.w = w, id, price, mode, HUGE_VAL};
     Volume out = plan_volume(w->g, graph_node(w->g, id)->out[0]);
     uint32_t step = w->spec->tiling.style[mode->style].multiple_w;
     for (uint32_t across = 1, w_before = 0; across <= MAX_CUTS; across++) {

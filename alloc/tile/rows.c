@@ -293,7 +293,7 @@ static bool hardware_next(Work *w, NodeId id) {
             *mode = next;
             return true;
         }
-        TileFit fit = {w,
+        TileFit fit = {.w = w,
                        node,
                        style,
                        w->spec->memory[memory].layout,
@@ -321,7 +321,7 @@ void modes_start(Work *w) {
 
 uint64_t tile_bytes(const Work *w, NodeId id, const Mode *mode) {
     const Node *node = graph_node(w->g, id);
-    TileFit fit = {w,
+    TileFit fit = {.w = w,
                    node,
                    &w->spec->tiling.style[mode->style],
                    w->spec->memory[first_bit(reach(w, id))].layout,
