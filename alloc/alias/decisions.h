@@ -188,8 +188,10 @@ typedef struct NestKnown {
     struct NestKnown *older;
 } NestKnown;
 typedef struct NestTable NestTable;
+typedef struct KnownGroups KnownGroups;
 typedef struct Once {
     Arena *arena;
+    KnownGroups *groups;  /* cascade_dp.c: what it chose */
     RollCosts *rolls;     /* rolling_cost.c; NULL for machines without rings */
     FlowStep *flow;       /* dataflow.c: by step; likewise */
     StripeCosts *stripes; /* recompute_memo.c */
@@ -201,9 +203,6 @@ typedef struct Once {
     Recall *recall;       /* what was placed, and which shares leave */
 } Once;
 
-/* cascade_dp.c: what it chose, for all Works of one plan. */
-typedef struct KnownGroups KnownGroups;
-
 typedef struct Work Work;
 struct Work {
     Arena *arena;
@@ -212,9 +211,6 @@ struct Work {
     const Graph *g;
     const PlanOptions *options;
     const Once *once;
-    KnownGroups *known;  /* or NULL */
-    const Group *chosen; /* of these: equal groups for the same size, equal
-                          * pointers; NULL: not known */
     Uses uses;
     Legal *legal;      /* by node */
     Legal *copy;       /* by tensor: copy_legal; HW_OP_CONV: not asked yet */

@@ -438,30 +438,7 @@ static bool asks_same(const Known *a, const Known *b) {
            a->weights_count == b->weights_count && a->loose == b->loose;
 }
 
-static bool equal_groups(const Group *a, const Group *b, uint32_t n) {
-    for (uint32_t i = 0; i < n; i++, a++, b++)
-        if (a->first != b->first || a->end != b->end || a->rows != b->rows ||
-            a->rolls != b->rolls || a->stays != b->stays ||
-            a->ahead != b->ahead || a->cols != b->cols ||
-            a->n_shared != b->n_shared)
-            return false;
-    return true;
-}
-
-/* Those of the Work, where others like them were chosen these. */
-static const Group *same_groups(const Work *w, const Known *k) {
-    const KnownGroups *known = w->known;
-    for (uint32_t i = 0; i < known->at.n; i++) {
-        const Known *other = &known->at.at[i];
-        if (other->total == k->total && other->n == k->n &&
-            equal_groups(other->group, w->group.at, k->n))
-            return other->group;
-    }
-    return ARENA_COPY(known->arena, Group, w->group.at, k->n);
-}
-
 static void take_known(Work *w, const Known *k) {
-    w->chosen = k->group;
     w->group.n = 0;
     for (uint32_t i = 0; i < k->n; i++) {
         Group g = k->group[i];
@@ -474,9 +451,7 @@ static void take_known(Work *w, const Known *k) {
 }
 
 uint32_t groups_known(Work *w, uint64_t budget) {
-    KnownGroups *known = w->known;
-    if (!known)
-        return groups_choose(w, budget);
+    KnownGroups *known = w->once->groups;
     Known k = known_as(w, budget);
     for (uint32_t a = 0; a < known->at.n; a++)
         if (asks_same(&known->at.at[a], &k)) {
@@ -484,7 +459,7 @@ uint32_t groups_known(Work *w, uint64_t budget) {
             return w->group.n;
         }
     k.n = groups_choose(w, budget);
-    w->chosen = k.group = same_groups(w, &k);
+    k.group = ARENA_COPY(known->arena, Group, w->group.at, k.n);
     vec_push(known->arena, &known->at, k);
     return k.n;
 }

@@ -36,6 +36,7 @@ static const Once *once_new(Arena *arena, const Schedule *schedule,
     }
     once->planks = ARENA_ARRAY(arena, PlankRows, plank_slots(schedule->graph));
     once->recall = recall_new(arena);
+    once->groups = known_groups_new(arena);
     once->slab = ARENA_ARRAY(arena, uint32_t, 2 * schedule->graph->node.n + 2);
     return once;
 }

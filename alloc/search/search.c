@@ -429,7 +429,6 @@ Work *search_open(Search *s, Arena *arena, const Schedule *schedule,
         &efforts[options->effort < EFFORTS ? options->effort : EFFORTS - 1];
     s->steps = s->effort->steps;
     s->once = first->once;
-    s->known = known_groups_new(arena);
     s->kinds = all_kinds(first);
     s->never = never_less(first);
     bound_make(first, bound);

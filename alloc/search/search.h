@@ -163,7 +163,6 @@ struct Search {
     const PlanOptions *options;
     const Effort *effort;
     const Once *once;
-    KnownGroups *known;
     uint64_t compulsory; /* bytes that every plan moves */
     uint64_t never;      /* no plan in fewer bytes of memory than this */
     uint32_t kinds;      /* of nodes that can be kept out of groups: bits */

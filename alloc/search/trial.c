@@ -100,7 +100,6 @@ static void open(Search *s, Trial *t) {
     t->plan = ARENA_NEW(t->arena, Plan);
     t->w = work_new_with(t->arena, schedule, schedule->spec, s->options,
                          all ? s->once : NULL, start);
-    t->w->known = all ? s->known : NULL;
     config_set(t->w, c);
 }
 
