@@ -10,6 +10,7 @@
 #include "alloc/alias/alias.h"
 #include "alloc/alias/decisions.h"
 #include "alloc/cascade/cascade.h"
+#include "alloc/fuse/fuse.h"
 #include "alloc/live/live.h"
 #include "alloc/spill/spill.h"
 #include "alloc/tile/tile.h"
@@ -21,29 +22,29 @@
 /* A byte over DDR counts as often as this the cycles that it takes: fewer bytes
  * are worth some time, but not any. */
 enum { BYTE_PRICE = 10 };
-uint64_t node_work(const Work *w, NodeId id);
+uint64_t node_work(const Facts *f, NodeId id);
 
 /* ---- bank_spread.c: free memory for less waiting ---- */
 
 /* Moves buffers of a placement apart. */
-void spread(Work *w, Problem *problem, PlanResult *result);
+void spread(Decisions *d, Problem *problem, PlanResult *result);
 
 /* ---- lower.c ---- */
 
 /* False, with an error, when an external memory is too small. */
-bool actions_make(Work *w, Diag *diag, const Problem *problem,
+bool actions_make(Attempt *a, Diag *diag, const Problem *problem,
                   const PlanResult *result, Plan *plan);
 
 /* ---- min_memory.c ---- */
 
 /* Bytes of the first active memory without which some step cannot run; 0 where
  * nobody knows. */
-uint64_t never_less(const Work *w);
+uint64_t never_less(const Decisions *d);
 
 /* ---- bound.c ---- */
 
 /* Fills ddr_compulsory, ddr_bound, ddr_once and ddr_layers. */
-void bound_make(const Work *w, Plan *plan);
+void bound_make(const Decisions *d, Plan *plan);
 
 /* Longer networks are searched less. */
 enum { MANY_STEPS = 200 };

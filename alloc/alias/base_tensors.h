@@ -22,6 +22,6 @@ typedef struct Leaves {
 } Leaves;
 
 /* False if there are too many readers to list. */
-bool leaves_make(const Work *w, Leaves *out);
+bool leaves_make(const Facts *f, Leaves *out);
 
 #endif

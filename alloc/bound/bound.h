@@ -5,12 +5,12 @@
 #include "alloc/alias/base_tensors.h"
 
 /* Bytes beyond the compulsory ones, of plans that compute nothing twice. */
-double cuts_bound(const Work *w, const Leaves *leaves);
+double cuts_bound(const Facts *f, const Leaves *leaves);
 
 /* ---- recompute_paths.c: plans that may compute again ---- */
 
 /* The same for all plans; 0 where the machine is none of those that it is known
  * for. */
-double paths_bound(const Work *w);
+double paths_bound(const Decisions *d);
 
 #endif

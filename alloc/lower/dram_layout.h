@@ -16,7 +16,7 @@ typedef struct Region {
 
 typedef struct Regions {
     Arena *arena;
-    const Work *work;
+    const Facts *f;
     VEC(Region) at;
 } Regions;
 

@@ -8,7 +8,9 @@
 enum { FIRST_STEP = 1 }; /* of the listing */
 
 typedef struct Emit {
-    Work *w;
+    const Facts *f;
+    const Decisions *d;
+    Attempt *a; /* may be given up */
     Arena *arena;
     const Problem *problem;
     const PlanResult *result;

@@ -63,7 +63,7 @@ static Trial *trial_make(Search *s, const Config *config, Outcome *out) {
     uint64_t steps = s->schedule->n_steps + 1;
     s->steps -= s->steps < steps ? s->steps : steps;
     bool placed = trial_place(s, t);
-    out->too_long = t->w->gave_up;
+    out->too_long = t->a->gave_up;
     out->fits = placed && trial_act(t, diag_new(t->arena));
     out->by_parts = placed && t->plan->by_parts;
     out->too_long |= out->fits && t->traffic.too_long;
@@ -404,34 +404,36 @@ bool search_run(Search *s) {
 
 /* ---- from outside ---- */
 
-static uint32_t all_kinds(const Work *w) {
+static uint32_t all_kinds(const Facts *f) {
     uint32_t kinds = 0;
-    for (NodeId n = {0}; n.i < w->g->node.n; n.i++)
-        kinds |= group_kind(w, n);
+    for (NodeId n = {0}; n.i < f->g->node.n; n.i++)
+        kinds |= group_kind(f, n);
     return kinds;
 }
 
 static bool hastens(const Search *s) {
     Arena *arena = arena_new("flies");
-    Work *w =
-        work_new(arena, s->schedule, s->schedule->spec, s->options, s->once);
-    bool faster = fly_hastens(w);
+    Attempt *a = attempt_new(arena, s->schedule, s->schedule->spec, s->options,
+                             s->once, NULL);
+    bool faster = fly_hastens(&a->d);
     arena_free(arena);
     return faster;
 }
 
-Work *search_open(Search *s, Arena *arena, const Schedule *schedule,
-                  const PlanOptions *options, const Once *once, Plan *bound) {
+Attempt *search_open(Search *s, Arena *arena, const Schedule *schedule,
+                     const PlanOptions *options, const Once *once,
+                     Plan *bound) {
     *s = (Search){.arena = arena, .schedule = schedule, .options = options};
-    Work *first = work_new(arena, schedule, schedule->spec, options, once);
+    Attempt *first =
+        attempt_new(arena, schedule, schedule->spec, options, once, NULL);
     s->archive.arena = arena;
     s->effort =
         &efforts[options->effort < EFFORTS ? options->effort : EFFORTS - 1];
     s->steps = s->effort->steps;
-    s->once = first->once;
-    s->kinds = all_kinds(first);
-    s->never = never_less(first);
-    bound_make(first, bound);
+    s->once = first->f->once;
+    s->kinds = all_kinds(first->f);
+    s->never = never_less(&first->d);
+    bound_make(&first->d, bound);
     s->compulsory = bound->ddr_compulsory;
     s->hastens = hastens(s);
     return first;
