@@ -5,6 +5,7 @@
  * would do.
  */
 #include "alloc/explain/explain.h"
+#include "alloc/lower/lower.h"
 #include "alloc/search/blocks.h"
 #include "alloc/weights/weights.h"
 #include "pack/packers.h"

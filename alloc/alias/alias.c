@@ -6,7 +6,8 @@
  * Invariant: a tensor belongs to one unit at most, and to none if no engine
  * writes or reads it.
  */
-#include "alloc/work.h"
+#include "alloc/alias/alias.h"
+#include "alloc/geometry/tensor_bytes.h"
 
 #include "base/arith.h"
 

@@ -1,13 +1,10 @@
-/* alias.h - volumes, who shares a buffer, and when it is alive; private.
- *
- * From roles of tensors to units, from units and modes to the problem that the
- * planners are asked.
+/* alias.h - what is known of tensors and nodes, and which tensors share a
+ * buffer; private.
  */
 #ifndef ALLOC_ALIAS_ALIAS_H
 #define ALLOC_ALIAS_ALIAS_H
 
-#include "alloc/alias/decisions.h"
-#include "base/arith.h"
+#include "alloc/decisions.h"
 
 /* ---- facts.c ---- */
 
@@ -16,38 +13,6 @@ const Facts *facts_make(Arena *arena, const Schedule *schedule,
                         const Once *once);
 /* The same on another machine, where bytes and tiles are as they were. */
 const Facts *facts_on(const Facts *f, const HwSpec *spec);
-
-/* ---- tensor_bytes.c: geometry ---- */
-
-/* The tensor's volume as it lies in a memory. */
-Volume volume_in(const Facts *f, TensorId tensor, uint32_t memory);
-/* Rows of it. */
-Volume plank_in(const Facts *f, TensorId tensor, uint32_t rows,
-                uint32_t memory);
-/* Bytes for a volume in each pool, rounded up to whole buffers where the
- * memory has such; 0 where it cannot lie. `spans`: may take several. */
-void pool_bytes(const Facts *f, TensorId tensor, uint32_t rows, bool spans,
-                uint64_t bytes[PLAN_MAX_POOLS]);
-/* The same of any volume, where buffers of one are not spanned. */
-void volume_pool_bytes(const Facts *f, Volume v,
-                       uint64_t bytes[PLAN_MAX_POOLS]);
-/* The least of them that is allowed, aligned; UINT64_MAX if none is. */
-uint64_t least_bytes(const Facts *f, const uint64_t bytes[PLAN_MAX_POOLS],
-                     uint32_t memories);
-Pool pool_of(const HwMemory *memory);
-uint64_t active_bytes(const Facts *f); /* what whole buffers leave of them */
-/* Active memories that the node's engine reaches: bits. */
-uint32_t reach(const Facts *f, NodeId node);
-bool on_engine(const Facts *f, NodeId node); /* runs there: no concat */
-bool is_placed(const Facts *f, NodeId node); /* a concat by placement */
-/* Fills repl of every role. */
-void replication_choose(Facts *f);
-
-/* Whether no engine makes it. */
-static inline bool from_outside(const Facts *f, TensorId t) {
-    Origin origin = f->role[t.i].origin;
-    return origin == FROM_INPUT || origin == FROM_HOST;
-}
 
 /* ---- alias.c: who shares a buffer ---- */
 

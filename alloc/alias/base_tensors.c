@@ -5,6 +5,7 @@
  * place any part may be outside.
  */
 #include "alloc/alias/base_tensors.h"
+#include "alloc/geometry/tensor_bytes.h"
 
 #include <stdlib.h>
 

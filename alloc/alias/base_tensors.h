@@ -2,7 +2,7 @@
 #ifndef ALLOC_ALIAS_BASE_TENSORS_H
 #define ALLOC_ALIAS_BASE_TENSORS_H
 
-#include "alloc/work.h"
+#include "alloc/facts.h"
 
 /* Any tensor but a concat by placement: that is what its members are. */
 typedef struct Leaf {

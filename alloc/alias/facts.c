@@ -4,6 +4,7 @@
  * active memories. Output: what is known of each node and tensor there.
  */
 #include "alloc/alias/alias.h"
+#include "base/arith.h"
 
 static void legal_read(Facts *f) {
     for (NodeId n = {0}; n.i < f->g->node.n; n.i++)

@@ -1,7 +1,8 @@
 /* modes.c - what modes of nodes mean for their tensors: queries that change
  * nothing, but for the modes of engines that work ahead.
  */
-#include "alloc/work.h"
+#include "alloc/alias/alias.h"
+#include "alloc/geometry/tensor_bytes.h"
 #include "base/arith.h"
 
 /* ---- engines that read their inputs from where they lie ---- */

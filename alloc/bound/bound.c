@@ -17,8 +17,11 @@
  * compute nothing twice: single_compute_cuts.c.
  */
 #include "alloc/bound/bound.h"
+#include "alloc/alias/alias.h"
 #include "alloc/geometry/receptive_field.h"
+#include "alloc/geometry/tensor_bytes.h"
 #include "alloc/spill/spill_lp.h"
+#include "alloc/tile/tile.h"
 
 #include <stdlib.h>
 

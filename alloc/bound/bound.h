@@ -3,6 +3,20 @@
 #define ALLOC_BOUND_BOUND_H
 
 #include "alloc/alias/base_tensors.h"
+#include "alloc/decisions.h"
+
+/* ---- bound.c ---- */
+
+/* Fills ddr_compulsory, ddr_bound, ddr_once and ddr_layers. */
+void bound_make(const Decisions *d, Plan *plan);
+
+/* ---- min_memory.c ---- */
+
+/* Bytes of the first active memory without which some step cannot run; 0 where
+ * nobody knows. */
+uint64_t never_less(const Decisions *d);
+
+/* ---- single_compute_cuts.c ---- */
 
 /* Bytes beyond the compulsory ones, of plans that compute nothing twice. */
 double cuts_bound(const Facts *f, const Leaves *leaves);

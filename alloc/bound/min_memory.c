@@ -8,7 +8,10 @@
  * buffers a column of these. Only for one linear memory, without tiles of the
  * machine; 0 for others.
  */
-#include "alloc/work.h"
+#include "alloc/alias/alias.h"
+#include "alloc/bound/bound.h"
+#include "alloc/geometry/tensor_bytes.h"
+#include "alloc/tile/tile.h"
 
 static bool by_rows(const Facts *f, NodeId id) {
     return f->spec->backing >= 0 && f->spec->tiling.kind != HW_TILING_NONE &&

@@ -31,6 +31,8 @@
  */
 #include "alloc/bound/bound.h"
 #include "alloc/geometry/receptive_field.h"
+#include "alloc/geometry/tensor_bytes.h"
+#include "alloc/tile/tile.h"
 
 #include <math.h>
 #include <string.h>

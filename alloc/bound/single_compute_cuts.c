@@ -19,6 +19,8 @@
  * where strides or dilation leave holes, fewer rows.
  */
 #include "alloc/bound/bound.h"
+#include "alloc/geometry/tensor_bytes.h"
+#include "alloc/tile/tile.h"
 
 #include "alloc/geometry/receptive_field.h"
 #include "alloc/spill/spill_lp.h"

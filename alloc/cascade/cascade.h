@@ -130,13 +130,6 @@ typedef struct StripesFit {
 } StripesFit;
 StripesFit *stripes_fit(const Facts *f, const Group *g, uint32_t longest);
 
-/* ---- onchip_copy.c: rows of a plank as a volume of their own ---- */
-
-/* How an engine copies rows of planks of the tensor; engine -1 if none can. */
-Legal copy_legal(const Facts *f, TensorId t);
-/* Bytes from the start of a plank to its row `row`. */
-uint64_t copy_offset(const HwSpec *spec, const Volume *plank, uint32_t row);
-
 /* ---- dataflow.c: who reads whom, and from where on, found once ---- */
 
 /* The first node of a step. */

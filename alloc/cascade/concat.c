@@ -9,7 +9,9 @@
  * whole, so what others need of it they find in backing memory. In a ring all
  * members lie in the concat's: each is as far ahead as its readers ask.
  */
-#include "alloc/work.h"
+#include "alloc/alias/alias.h"
+#include "alloc/cascade/cascade.h"
+#include "alloc/geometry/tensor_bytes.h"
 #include "base/arith.h"
 
 static TensorId result(const Facts *f, const Group *g, uint32_t i) {

@@ -7,7 +7,7 @@
  * they are first asked for; long ones are not, as networks come from anywhere.
  * Invariant: what is found is what graph_uses and axis_needed say.
  */
-#include "alloc/work.h"
+#include "alloc/cascade/cascade.h"
 
 /* Of makers[] and readers[]: those of all steps, one behind the other. */
 typedef struct Fill {

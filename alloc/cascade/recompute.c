@@ -11,7 +11,9 @@
  * computes the halo of its readers again (facts/two-level.md 1.5, 2.2). A
  * reader that needs fewer rows of a stripe than another gets a copy of them.
  */
-#include "alloc/work.h"
+#include "alloc/cascade/cascade.h"
+#include "alloc/geometry/onchip_copy.h"
+#include "alloc/geometry/tensor_bytes.h"
 #include "base/arith.h"
 
 NodeId group_node(const Facts *f, const Group *g, uint32_t i) {

@@ -6,7 +6,8 @@
  * aligned in them: so they are kept for all Works of one plan, in a list for
  * each first step and a few lengths and heights.
  */
-#include "alloc/work.h"
+#include "alloc/cascade/cascade.h"
+#include "alloc/geometry/tensor_bytes.h"
 
 enum { LOOKS = STRIPES_ALL + 1 };
 

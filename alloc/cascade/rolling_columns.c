@@ -12,7 +12,8 @@
  * only passes; such tensors share a room where they are never there together.
  * Recursion is as deep as a group is long.
  */
-#include "alloc/work.h"
+#include "alloc/cascade/cascade.h"
+#include "alloc/geometry/tensor_bytes.h"
 #include "base/arith.h"
 
 #include <string.h>

@@ -7,7 +7,8 @@
  * the memory that is planned for, so they are kept: of each group for some
  * numbers of rows, close together where they are small.
  */
-#include "alloc/work.h"
+#include "alloc/cascade/cascade.h"
+#include "alloc/geometry/tensor_bytes.h"
 
 enum { RUNS = 3, MAX_TRIED = 48 };
 

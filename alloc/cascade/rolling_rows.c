@@ -14,7 +14,9 @@
  * of the group lie in its ring; the concat is complete as far as they all are.
  * Recursion is as deep as a group is long.
  */
-#include "alloc/work.h"
+#include "alloc/alias/alias.h"
+#include "alloc/cascade/cascade.h"
+#include "alloc/geometry/tensor_bytes.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
  * Who needs fewer rows copies them. That moves fewer bytes than when each
  * loads its own, and takes more active memory: both ways are tried.
  */
-#include "alloc/work.h"
+#include "alloc/cascade/cascade.h"
 
 static bool is_shared(const Facts *f, const Group *g, TensorId t) {
     GroupReaders r = group_readers(f, g, t);

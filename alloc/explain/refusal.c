@@ -6,6 +6,9 @@
  * one that would not was tried as well (advice.c).
  */
 #include "alloc/explain/explain.h"
+#include "alloc/geometry/tensor_bytes.h"
+#include "alloc/lower/lower.h"
+#include "alloc/tile/tile.h"
 #include "alloc/weights/weights.h"
 
 #include "base/text.h"

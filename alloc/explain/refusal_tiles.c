@@ -6,6 +6,8 @@
  * larger memory than its own bytes: styles are placed in memories of all sizes.
  */
 #include "alloc/explain/explain.h"
+#include "alloc/geometry/tensor_bytes.h"
+#include "alloc/tile/tile.h"
 
 #include "base/arith.h"
 #include "base/text.h"

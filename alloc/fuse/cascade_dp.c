@@ -11,7 +11,11 @@
  * Stripes are as high as fits: higher ones move and compute less twice.
  * Where a machine holds few instructions, each counts like some bytes.
  */
-#include "alloc/work.h"
+#include "alloc/cascade/cascade.h"
+#include "alloc/fuse/fuse.h"
+#include "alloc/geometry/tensor_bytes.h"
+#include "alloc/live/live.h"
+#include "alloc/spill/spill.h"
 
 /* Longer groups than this are not looked at. */
 enum { LONGEST = 24, GIVE_UP = 3 };

@@ -12,7 +12,11 @@
  * they need by themselves fits; slabs are as thick as there is room for.
  * Invariant: slabs are of one size, but for the last.
  */
-#include "alloc/work.h"
+#include "alloc/alias/alias.h"
+#include "alloc/fuse/fuse.h"
+#include "alloc/geometry/tensor_bytes.h"
+#include "alloc/live/live.h"
+#include "alloc/tile/tile.h"
 
 #include "base/arith.h"
 

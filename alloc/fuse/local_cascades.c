@@ -10,7 +10,11 @@
  * if these are no more than what is too much would move if it left; then the
  * next step.
  */
-#include "alloc/work.h"
+#include "alloc/cascade/cascade.h"
+#include "alloc/fuse/fuse.h"
+#include "alloc/geometry/tensor_bytes.h"
+#include "alloc/live/live.h"
+#include "alloc/spill/spill.h"
 
 /* Steps of a group on either side of the one that is mended. */
 enum { REACH = 6 };

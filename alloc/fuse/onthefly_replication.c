@@ -7,7 +7,11 @@
  * These are the readers of network inputs that nothing else needs, and the
  * nodes that the options name.
  */
-#include "alloc/work.h"
+#include "alloc/alias/alias.h"
+#include "alloc/fuse/fuse.h"
+#include "alloc/geometry/tensor_bytes.h"
+#include "alloc/live/live.h"
+#include "alloc/tile/tile.h"
 
 #include <string.h>
 

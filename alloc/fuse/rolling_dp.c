@@ -15,11 +15,17 @@
  * stores there hides behind its other runs, so what is loaded is rolled with
  * many layers, in some runs of each.
  */
-#include "alloc/overlap/overlap.h"
+#include "alloc/cascade/cascade.h"
+#include "alloc/fuse/fuse.h"
+#include "alloc/geometry/tensor_bytes.h"
+#include "alloc/live/live.h"
+#include "plan/cost.h"
 
 #include "base/arith.h"
 
 /* Longer groups than this, or twice this, are not looked at. */
+/* Longer networks are searched less. */
+enum { MANY_STEPS = 200 };
 enum { LONGEST = 32 };
 
 typedef struct Price {

@@ -7,7 +7,10 @@
  * by itself it would wait for the layer, and the layer for it.
  * Invariant: no byte more moves, no layer takes longer.
  */
-#include "alloc/work.h"
+#include "alloc/fuse/fuse.h"
+#include "alloc/live/live.h"
+#include "alloc/spill/spill.h"
+#include "alloc/tile/tile.h"
 
 #include "hwspec/cost.h"
 

@@ -7,7 +7,8 @@
  * its source begins at the first of these rows and says the plank's height, its
  * result says how many rows there are.
  */
-#include "alloc/work.h"
+#include "alloc/geometry/onchip_copy.h"
+#include "alloc/geometry/tensor_bytes.h"
 
 uint64_t copy_offset(const HwSpec *spec, const Volume *plank, uint32_t row) {
     return layout_offset(spec->memory[0].layout, plank, 0, row, 0, 0);

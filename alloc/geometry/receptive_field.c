@@ -4,6 +4,7 @@
  * what an area needs is the product of what its rows and its columns need.
  */
 #include "alloc/geometry/receptive_field.h"
+#include "alloc/geometry/tensor_bytes.h"
 
 #include "base/arith.h"
 

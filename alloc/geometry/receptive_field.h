@@ -5,7 +5,7 @@
 #ifndef ALLOC_GEOMETRY_RECEPTIVE_FIELD_H
 #define ALLOC_GEOMETRY_RECEPTIVE_FIELD_H
 
-#include "alloc/work.h"
+#include "alloc/facts.h"
 
 typedef struct Span {
     int64_t at, end; /* empty unless at < end */

@@ -6,7 +6,8 @@
  * copies where a convolution with more than one tap reads it and nothing but
  * convolutions does.
  */
-#include "alloc/work.h"
+#include "alloc/geometry/tensor_bytes.h"
+#include "alloc/facts.h"
 
 /* Larger volumes are counted as this many bytes, so that sums stay exact. */
 #define HUGE_BYTES (UINT64_C(1) << 50)

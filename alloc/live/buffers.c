@@ -6,7 +6,12 @@
  * Invariant: the problem is a function of units and modes; nothing of an
  * earlier problem is left in it.
  */
-#include "alloc/work.h"
+#include "alloc/alias/alias.h"
+#include "alloc/cascade/cascade.h"
+#include "alloc/geometry/onchip_copy.h"
+#include "alloc/geometry/tensor_bytes.h"
+#include "alloc/live/live.h"
+#include "alloc/tile/tile.h"
 #include "base/arith.h"
 
 #include <stdlib.h>

@@ -9,6 +9,7 @@
  * before its use, perhaps in the block before; what is stored `late` behind.
  */
 #include "alloc/live/phases.h"
+#include "alloc/cascade/cascade.h"
 
 enum { MAX_BLOCKS = 4 };
 

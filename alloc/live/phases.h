@@ -7,7 +7,7 @@
 #ifndef ALLOC_LIVE_PHASES_H
 #define ALLOC_LIVE_PHASES_H
 
-#include "alloc/work.h"
+#include "alloc/decisions.h"
 
 /* Steps [first, end) that run by turns: a group by stripes, or a node by
  * planks. A block is one turn's phases; which blocks there are, and which

@@ -6,6 +6,8 @@
  * The buffers live by step as if the group had one stripe; stripes follow each
  * other, so they use the same ones.
  */
+#include "alloc/cascade/cascade.h"
+#include "alloc/geometry/tensor_bytes.h"
 #include "alloc/lower/emit.h"
 
 /* What node i of a group has made, or what several share. */

@@ -6,6 +6,7 @@
  * the stores.
  */
 #include "alloc/lower/emit.h"
+#include "alloc/tile/tile.h"
 
 /* Channels [c, c + n) of the tensor, in a buffer of their own. */
 static uint32_t place_slab(Emit *e, uint32_t buf, TensorId t, uint32_t c,

@@ -7,7 +7,12 @@
  * be, so that nothing leaves that may stay, and are counted. What leaves takes
  * more, as do the lower planks and thinner slabs that come next.
  */
-#include "alloc/work.h"
+#include "alloc/cascade/cascade.h"
+#include "alloc/live/live.h"
+#include "alloc/lower/lower.h"
+#include "alloc/spill/spill.h"
+#include "alloc/tile/tile.h"
+#include "plan/cost.h"
 
 /* As long as it can be if nothing leaves: most plans are far from any limit,
  * which this tells sooner. */

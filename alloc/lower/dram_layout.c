@@ -1,6 +1,7 @@
 /* dram_layout.c - where volumes lie in the input, output and backing memories.
  */
 #include "alloc/lower/dram_layout.h"
+#include "alloc/geometry/tensor_bytes.h"
 
 #include "base/text.h"
 

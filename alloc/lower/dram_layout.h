@@ -2,7 +2,7 @@
 #ifndef ALLOC_LOWER_DRAM_LAYOUT_H
 #define ALLOC_LOWER_DRAM_LAYOUT_H
 
-#include "alloc/work.h"
+#include "alloc/facts.h"
 
 /* A volume in the input, output or backing memory. */
 typedef struct Region {

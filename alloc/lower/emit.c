@@ -4,6 +4,9 @@
  * them, in buffers and regions; actions, numbered as they come.
  */
 #include "alloc/lower/emit.h"
+#include "alloc/cascade/cascade.h"
+#include "alloc/geometry/onchip_copy.h"
+#include "alloc/geometry/tensor_bytes.h"
 
 #include <assert.h>
 

@@ -3,6 +3,7 @@
 #define ALLOC_LOWER_EMIT_H
 
 #include "alloc/lower/dram_layout.h"
+#include "alloc/spill/spill.h"
 #include "plan/placements.h"
 
 enum { FIRST_STEP = 1 }; /* of the listing */

@@ -7,6 +7,10 @@
  * needed later is stored, unless it lies outside already.
  * Within a step: loads, runs (or tiles), concats and stores.
  */
+#include "alloc/lower/lower.h"
+#include "alloc/cascade/cascade.h"
+#include "alloc/geometry/tensor_bytes.h"
+#include "alloc/live/live.h"
 #include "alloc/lower/emit.h"
 
 #include <string.h>

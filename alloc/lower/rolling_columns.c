@@ -4,6 +4,7 @@
  * rolling_columns.c: the loads of columns, the runs, the stores of what the
  * outside needs.
  */
+#include "alloc/cascade/cascade.h"
 #include "alloc/lower/emit.h"
 
 typedef struct Turns {

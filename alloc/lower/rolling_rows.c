@@ -4,6 +4,8 @@
  * rolling_rows.c: the loads of rows that were not loaded before, the run of the
  * rows that are new, the stores of those that the outside needs.
  */
+#include "alloc/cascade/cascade.h"
+#include "alloc/geometry/tensor_bytes.h"
 #include "alloc/lower/emit.h"
 
 typedef struct Turn {

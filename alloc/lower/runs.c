@@ -3,6 +3,9 @@
  * Input: a node whose operands are where its mode wants them. Output: what it
  * loads by planks, its runs, and stores of what it makes by planks.
  */
+#include "alloc/cascade/cascade.h"
+#include "alloc/geometry/tensor_bytes.h"
+#include "alloc/live/live.h"
 #include "alloc/lower/emit.h"
 
 static void set_whole(const Facts *f, const Node *node, Action *a) {

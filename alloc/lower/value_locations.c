@@ -4,6 +4,7 @@
  * there, stores of what leaves and is needed later, unless it lies outside
  * already; copies of rows of what is resident.
  */
+#include "alloc/live/live.h"
 #include "alloc/lower/emit.h"
 
 #include <assert.h>

@@ -12,7 +12,9 @@
  * buffers that conflict stay apart; the wishes are those of the machine whose
  * listings can tell of them.
  */
-#include "alloc/work.h"
+#include "alloc/overlap/bank_spread.h"
+#include "alloc/decisions.h"
+#include "alloc/geometry/tensor_bytes.h"
 
 #include "hwspec/insn.h"
 

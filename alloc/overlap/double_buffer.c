@@ -11,6 +11,7 @@
  * same place. Two sets need not be twice the bytes: what is not alive at the
  * same time may share them.
  */
+#include "alloc/live/live.h"
 #include "alloc/overlap/overlap.h"
 
 enum { PLANKS = 4 };

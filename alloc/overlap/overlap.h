@@ -3,6 +3,7 @@
 #define ALLOC_OVERLAP_OVERLAP_H
 
 #include "alloc/live/phases.h"
+#include "alloc/spill/spill.h"
 #include "plan/access.h"
 #include "plan/cost.h"
 #include "plan/placements.h"

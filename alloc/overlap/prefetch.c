@@ -11,6 +11,7 @@
  * that, double_buffer.c doubles buffers. Invariants: what must be alive is;
  * never more bytes, never more cycles.
  */
+#include "alloc/lower/lower.h"
 #include "alloc/overlap/overlap.h"
 
 #include <stdlib.h>

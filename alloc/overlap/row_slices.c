@@ -14,6 +14,7 @@
  * of them are named; nothing is computed twice.
  */
 #include "alloc/overlap/overlap.h"
+#include "alloc/tile/tile.h"
 
 enum { LOOK = 512, MOST = 16, ROUNDS = 3, NEIGHBOURS = 6 };
 

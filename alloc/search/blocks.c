@@ -8,6 +8,7 @@
  * that a larger memory gets none that is worse.
  */
 #include "alloc/search/blocks.h"
+#include "base/arith.h"
 
 #include "base/size_grid.h"
 #include "hwspec/cost.h"

@@ -5,6 +5,7 @@
  * network in some size. Some are tried only where plans of others ask for them.
  */
 #include "alloc/search/search.h"
+#include "alloc/tile/tile.h"
 #include "geometry/tile_loops.h"
 
 /* Products computed again that are worth a byte over DDR. */

@@ -7,6 +7,9 @@
  * first write to its last read. Where that does not fit, two levels: some
  * tensors leave and come back, some nodes run by tiles.
  */
+#include "alloc/cascade/cascade.h"
+#include "alloc/fuse/fuse.h"
+#include "alloc/lower/lower.h"
 #include "alloc/search/search.h"
 
 #include <math.h>

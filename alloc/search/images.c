@@ -14,9 +14,11 @@
  * leaves of them serves the next one. Invariants: every image moves what one
  * alone moves, or fewer weights.
  */
+#include "alloc/alloc.h"
 #include "alloc/overlap/overlap.h"
 #include "alloc/weights/weights.h"
-#include "alloc/work.h"
+#include "base/arith.h"
+#include "plan/cost.h"
 
 #include "base/text.h"
 

@@ -7,6 +7,7 @@
  * node, so volumes that no chain of nodes links are apart.
  */
 #include "alloc/search/replication.h"
+#include "alloc/geometry/tensor_bytes.h"
 
 #include "alloc/search/search.h"
 #include "base/arith.h"
@@ -401,6 +402,7 @@ CopyModel *copies_model(Arena *arena, const Schedule *schedule) {
     m->arena = arena;
     m->d =
         &attempt_new(arena, schedule, schedule->spec, options, NULL, NULL)->d;
+    m->f = m->d->f;
     m->stored = ARENA_ARRAY(arena, Repl, schedule->graph->tensor.n + 1);
     volumes_find(m);
     groups_find(m);

@@ -12,6 +12,9 @@
  * addresses: equal inputs, equal plans.
  */
 #include "alloc/search/search.h"
+#include "alloc/bound/bound.h"
+#include "alloc/cascade/cascade.h"
+#include "alloc/fuse/fuse.h"
 #include "alloc/overlap/overlap.h"
 #include "base/size_grid.h"
 

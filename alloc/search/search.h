@@ -2,10 +2,12 @@
 #ifndef ALLOC_SEARCH_SEARCH_H
 #define ALLOC_SEARCH_SEARCH_H
 
+#include "alloc/alloc.h"
 #include "alloc/overlap/overlap.h"
 #include "alloc/search/archive.h"
-#include "alloc/work.h"
+#include "alloc/spill/spill.h"
 #include "base/vec.h"
+#include "plan/cost.h"
 
 /* How far a search goes: budgets in steps, the same on all machines. */
 typedef struct Effort {

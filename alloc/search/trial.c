@@ -3,8 +3,12 @@
  * Input: a search, a configuration. Output: a plan for the real memory, made as
  * if that ended at the configuration's cap, and what it costs; or none.
  */
+#include "alloc/fuse/fuse.h"
+#include "alloc/lower/lower.h"
+#include "alloc/overlap/bank_spread.h"
 #include "alloc/overlap/overlap.h"
 #include "alloc/search/search.h"
+#include "pack/memo.h"
 #include "pack/packers.h"
 
 #include "base/memo.h"

@@ -16,6 +16,9 @@
  * to. What leaves whole in the end is tried once more by parts, in many more
  * orders, as there may be a place where fewer others have to return.
  */
+#include "alloc/geometry/tensor_bytes.h"
+#include "alloc/live/live.h"
+#include "alloc/spill/spill.h"
 #include "alloc/spill/spill_lp.h"
 #include "pack/flippable.h"
 

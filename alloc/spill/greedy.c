@@ -12,7 +12,12 @@
  * into a memory fits into a larger one.
  * Invariant: each round evicts, dissolves, tiles or shrinks; none undoes.
  */
-#include "alloc/work.h"
+#include "alloc/alias/alias.h"
+#include "alloc/geometry/tensor_bytes.h"
+#include "alloc/live/live.h"
+#include "alloc/spill/spill.h"
+#include "alloc/tile/tile.h"
+#include "pack/memo.h"
 
 #include <assert.h>
 #include <math.h>

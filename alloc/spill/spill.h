@@ -51,11 +51,6 @@ void start_again(Attempt *a);
 bool fit_two_levels(Attempt *a, Problem *problem, PlanResult *result,
                     const char **planner);
 
-/* count_instructions.c: whether w->brief can do without places for the problem,
- * as the plan has too many instructions anywhere; it is made anew. False also
- * if it might move more than w->most. */
-bool too_long_to_place(Attempt *a, Problem *problem);
-
 /* ---- fractional.c: how much of a volume stays between two uses ---- */
 
 /* The tensors of which a part may stay over the gap behind the touch, of none

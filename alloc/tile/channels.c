@@ -9,7 +9,9 @@
  * be cut.
  * Invariant: slabs are of one size, but for the last.
  */
-#include "alloc/work.h"
+#include "alloc/alias/alias.h"
+#include "alloc/geometry/tensor_bytes.h"
+#include "alloc/tile/tile.h"
 
 #include "base/arith.h"
 

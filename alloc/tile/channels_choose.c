@@ -12,7 +12,8 @@
  * volume that the next layer could read.
  * Method: of all ways to let some pass that fit, the one that moves least.
  */
-#include "alloc/work.h"
+#include "alloc/geometry/tensor_bytes.h"
+#include "alloc/tile/tile.h"
 
 #include "base/arith.h"
 

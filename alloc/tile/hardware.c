@@ -6,7 +6,7 @@
  * there before it does. Tiles overlap as facts/xdnn.md 2.5 has it: while one
  * is computed, the next comes in and the one before leaves.
  */
-#include "alloc/work.h"
+#include "alloc/tile/tile.h"
 
 #include "base/arith.h"
 #include "hwspec/cost.h"

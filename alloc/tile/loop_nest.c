@@ -19,6 +19,7 @@
  * "Communication lower bound in convolution accelerators", HPCA 2020.
  */
 #include "alloc/tile/loop_nest.h"
+#include "alloc/tile/tile.h"
 
 #include <string.h>
 

@@ -6,7 +6,8 @@
  * balanced. Hardware tiling: the largest tile that fits the input buffer,
  * preferring the least re-read halo, then the widest (facts/xdnn.md 2.5).
  */
-#include "alloc/work.h"
+#include "alloc/geometry/tensor_bytes.h"
+#include "alloc/tile/tile.h"
 
 /* ---- planks ---- */
 
@@ -273,6 +274,10 @@ static int32_t style_of_rank(const Facts *f, HwOp op, uint32_t rank) {
         }
     return -1;
 }
+
+/* A byte over DDR counts as often as this the cycles that it takes: fewer bytes
+ * are worth some time, but not any. */
+enum { BYTE_PRICE = 10 };
 
 static bool hardware_next(Decisions *d, NodeId id) {
     const Facts *f = d->f;

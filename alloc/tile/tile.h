@@ -4,7 +4,7 @@
 #ifndef ALLOC_TILE_TILE_H
 #define ALLOC_TILE_TILE_H
 
-#include "alloc/alias/decisions.h"
+#include "alloc/decisions.h"
 #include "geometry/geometry.h"
 
 /* ---- rows.c: planks and tiles ---- */

@@ -11,9 +11,11 @@
  * for the others.
  * Invariants: no byte more moves, nothing is computed twice.
  */
+#include "alloc/overlap/dependences.h"
 #include "alloc/overlap/split.h"
+#include "alloc/tile/tile.h"
 #include "alloc/weights/weights.h"
-#include "alloc/work.h"
+#include "plan/cost.h"
 
 typedef struct Bands {
     Arena *arena;

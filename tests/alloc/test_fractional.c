@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "alloc/geometry/tensor_bytes.h"
+#include "alloc/live/live.h"
 #include "alloc/search/search.h"
 #include "tests/alloc/case.h"
 

@@ -7,7 +7,9 @@
 
 #include <cmocka.h>
 
+#include "alloc/fuse/fuse.h"
 #include "alloc/lower/emit.h"
+#include "alloc/lower/lower.h"
 #include "alloc/search/search.h"
 #include "tests/alloc/case.h"
 

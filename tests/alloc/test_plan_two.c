@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "alloc/work.h"
+#include "alloc/alloc.h"
 #include "tests/alloc/case.h"
 
 /* The actions alone, without their numbers of placements. */

@@ -10,11 +10,11 @@
  *
  * Time has two phases a step: 2 s while nodes run, 2 s + 1 behind them.
  */
-#ifndef ALLOC_ALIAS_DECISIONS_H
-#define ALLOC_ALIAS_DECISIONS_H
+#ifndef ALLOC_DECISIONS_H
+#define ALLOC_DECISIONS_H
 
-#include "alloc/alias/config.h"
-#include "alloc/alias/facts.h"
+#include "alloc/config.h"
+#include "alloc/facts.h"
 
 typedef struct Touch {
     uint32_t step;

@@ -3,11 +3,11 @@
  * Of a network, in an order, on a machine. Const once facts_make has returned,
  * but for what is remembered so that it is not found twice.
  */
-#ifndef ALLOC_ALIAS_FACTS_H
-#define ALLOC_ALIAS_FACTS_H
+#ifndef ALLOC_FACTS_H
+#define ALLOC_FACTS_H
 
-#include "alloc/alias/mode.h"
 #include "alloc/alloc.h"
+#include "alloc/mode.h"
 #include "base/memo.h"
 
 typedef enum Origin {

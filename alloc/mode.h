@@ -1,6 +1,6 @@
 /* mode.h - how a node runs; private. */
-#ifndef ALLOC_ALIAS_MODE_H
-#define ALLOC_ALIAS_MODE_H
+#ifndef ALLOC_MODE_H
+#define ALLOC_MODE_H
 
 #include "plan/plan.h"
 

@@ -8,7 +8,9 @@
  * Invariants: the members of a concat are disjoint, and together as many bytes
  * as it has.
  */
-#include "alloc/work.h"
+#include "alloc/geometry/tensor_bytes.h"
+#include "alloc/live/live.h"
+#include "alloc/spill/spill.h"
 
 enum { MAX_BUFS = 1000, STEPS = 2000 };
 

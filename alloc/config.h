@@ -1,6 +1,6 @@
 /* config.h - what the search for plans varies; private. */
-#ifndef ALLOC_ALIAS_CONFIG_H
-#define ALLOC_ALIAS_CONFIG_H
+#ifndef ALLOC_CONFIG_H
+#define ALLOC_CONFIG_H
 
 #include <stdbool.h>
 #include <stdint.h>
