@@ -32,12 +32,6 @@ typedef struct Touch {
                         * at its end: Unit.keeps_end */
 } Touch;
 
-typedef struct Segment {
-    uint32_t first, last; /* touches */
-    uint32_t memories;
-    uint32_t buf; /* in the problem */
-} Segment;
-
 typedef struct Unit {
     TensorId root; /* the tensor whose volume encloses the others */
     bool dead;     /* dissolved into other units */
@@ -47,10 +41,9 @@ typedef struct Unit {
     bool as_needed;    /* ... and only up to the last that is needed later */
     bool keeps_end;    /* of its volume the last channels stay over gaps */
     uint32_t complete; /* concat: step at which all members are written */
-    uint32_t n_tensors, n_touches, n_segments;
+    uint32_t n_tensors, n_touches;
     TensorId *tensor; /* root first */
     Touch *touch;
-    Segment *segment;
     uint64_t bytes[PLAN_MAX_POOLS]; /* 0: does not fit there */
 } Unit;
 
@@ -66,54 +59,9 @@ typedef struct Group {
     uint32_t
         cols; /* rolls: by rolling_columns.c, with so many columns of the widest
                * result at a time, 1: as few as can be; 0: by rings */
-    uint32_t first_buf; /* then, in the problem: its rings */
     uint32_t n_shared;  /* by stripes: what is loaded for several nodes */
     const TensorId *shared;
 } Group;
-
-/* A tensor that passes through active memory on its way from one external
- * place to another. */
-typedef struct Relay {
-    uint32_t step;
-    TensorId tensor;
-    uint32_t rows;
-    uint32_t buf;
-} Relay;
-
-typedef enum OwnerKind {
-    OWNER_SEGMENT,
-    OWNER_KEPT, /* what stays of a unit between two segments */
-    OWNER_PLANK,
-    OWNER_TILE,
-    OWNER_RELAY
-} OwnerKind;
-
-/* What a buffer of the problem holds. */
-typedef struct Owner {
-    OwnerKind kind;
-    uint32_t unit; /* SEGMENT, KEPT */
-    NodeId node;   /* PLANK, TILE */
-    TensorId tensor;
-    uint32_t rows;
-    uint32_t channels; /* 0: all */
-    uint64_t least; /* bytes in its cheapest pool; UINT64_MAX: none holds it */
-} Owner;
-
-/* Half-open. */
-typedef struct Times {
-    uint32_t first, end;
-} Times;
-
-typedef struct Problem {
-    PlanProblem p;
-    VEC(Buf) buf;
-    VEC(Owner) owner;
-    VEC(uint32_t) tied; /* by buffer: the first of those that move with it */
-    VEC(Relation)
-    relation;       /* of concat_holes.c: members inside their concats */
-    uint64_t *live; /* by time: bytes */
-    uint32_t n_times;
-} Problem;
 
 /* A value: what one plan is made of. */
 typedef struct Decisions {
@@ -125,9 +73,7 @@ typedef struct Decisions {
     TensorId *over;       /* by tensor: the operand whose place it takes */
     VEC(Unit) unit;
     VEC(Group) group;
-    VEC(Relay) relay;
     uint32_t *relay_rows; /* by tensor: rows that a relay takes at a time */
-    uint32_t split;       /* step at which a unit must change memory; NONE */
 } Decisions;
 
 /* Whether a byte of weights counts as one of a tensor. */

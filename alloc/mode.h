@@ -31,10 +31,8 @@ typedef struct Mode {
     uint32_t tile_w, tile_h;
     Nest nest;
     Repl repl;          /* of input tiles */
-    uint32_t first_buf; /* in the problem: planks of operands, output last */
     uint32_t group;     /* in Decisions */
-    bool doubled;       /* planks, stripes: two sets of buffers take turns; */
-    uint32_t twin;      /* the second is so many behind the first */
+    bool doubled;       /* planks, stripes: two sets of buffers take turns */
 } Mode;
 
 static inline bool mode_streams(const Mode *mode, uint32_t k) {

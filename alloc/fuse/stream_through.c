@@ -21,9 +21,10 @@ typedef struct Change {
 } Change;
 
 /* The unit's segment that begins and ends with the touch at that step; NULL. */
-static const Segment *alone_at(const Unit *unit, uint32_t step) {
-    for (uint32_t i = 0; i < unit->n_segments; i++) {
-        const Segment *s = &unit->segment[i];
+static const Segment *alone_at(const Unit *unit, const Segments *stays,
+                               uint32_t step) {
+    for (uint32_t i = 0; i < stays->n; i++) {
+        const Segment *s = &stays->at[i];
         if (s->first == s->last && unit->touch[s->first].step == step)
             return s;
     }
@@ -32,27 +33,28 @@ static const Segment *alone_at(const Unit *unit, uint32_t step) {
 
 /* Whether the tensor's volume is in active memory for that step only, and all
  * of it is outside before or behind. */
-static bool is_alone(const Decisions *d, TensorId t, uint32_t step, bool made) {
+static bool is_alone(const Decisions *d, const Problem *p, TensorId t,
+                     uint32_t step, bool made) {
     uint32_t u = d->unit_of[t.i];
     const Unit *unit = u == NONE ? NULL : &d->unit.at[u];
     if (!unit || (unit->concat && (made || step <= unit->complete)))
         return false;
-    const Segment *s = alone_at(unit, step);
+    const Segment *s = alone_at(unit, segments_of(p, u), step);
     const Touch *touch = s ? &unit->touch[s->first] : NULL;
     return s && !touch->keeps && (s->first == 0 || !touch[-1].keeps);
 }
 
-static bool loaded_for(const Decisions *d, NodeId id) {
+static bool loaded_for(const Decisions *d, const Problem *p, NodeId id) {
     TensorId t = graph_node(d->f->g, id)->in[0];
-    return is_alone(d, t, d->f->schedule->step_of[id.i], false);
+    return is_alone(d, p, t, d->f->schedule->step_of[id.i], false);
 }
 
 /* What must go to two places would be loaded again for the second. */
-static bool stored_by(const Decisions *dec, NodeId id) {
+static bool stored_by(const Decisions *dec, const Problem *p, NodeId id) {
     TensorId t = graph_node(dec->f->g, id)->out[0];
     Dests d = dests_of(dec, t, true);
     return !(d.home && d.output) &&
-           is_alone(dec, t, dec->f->schedule->step_of[id.i], true);
+           is_alone(dec, p, t, dec->f->schedule->step_of[id.i], true);
 }
 
 static int32_t style_for(const Facts *f, HwOp op, bool in, bool out) {
@@ -124,8 +126,8 @@ static bool node_passes(Attempt *a, NodeId id, Problem *p, PlanResult *result,
     if (mode->kind != MODE_HARDWARE || !mode->nest.c)
         return false;
     bool was_in = mode->streams_in, was_out = mode->streams_out;
-    bool in = !was_in && loaded_for(&a->d, id),
-         out = !was_out && stored_by(&a->d, id);
+    bool in = !was_in && loaded_for(&a->d, p, id),
+         out = !was_out && stored_by(&a->d, p, id);
     if (in && out &&
         change_try(a, (Change){id, true, true}, p, result, planner, tries))
         return true;

@@ -1,282 +1,18 @@
-/* buffers.c - when volumes are alive: touches of units, segments between them,
- * and from these the problem that a planner solves.
+/* buffers.c - decisions -> buffers with live ranges.
  *
- * Input: units, modes of nodes. Output: buffers with lifetimes and bytes by
- * pool, each with its owner, and the live bytes by time.
- * Invariant: the problem is a function of units and modes; nothing of an
+ * Input: units with their touches, modes of nodes. Output: segments over which
+ * a unit stays, buffers with lifetimes and bytes by pool, each with its owner,
+ * and the live bytes by time.
+ * Invariant: the problem is a function of facts and decisions; nothing of an
  * earlier problem is left in it.
  */
+#include "alloc/live/buffers.h"
+
 #include "alloc/alias/alias.h"
-#include "alloc/cascade/cascade.h"
 #include "alloc/geometry/onchip_copy.h"
 #include "alloc/geometry/tensor_bytes.h"
-#include "alloc/live/live.h"
-#include "alloc/tile/tile.h"
-#include "base/arith.h"
 
-#include <stdlib.h>
 #include <string.h>
-
-/* ---- touches ---- */
-
-static bool dissolved(const Decisions *d, TensorId t) {
-    return d->f->role[t.i].origin == FROM_PARTS && d->dissolved[t.i];
-}
-
-/* Made and read within one group, and there only: it never exists whole. */
-static bool inner(const Decisions *d, NodeId node, TensorId t) {
-    const Facts *f = d->f;
-    const Mode *mode = &d->mode[node.i];
-    if (couple_passes(d, t))
-        return true;
-    if (mode->kind != MODE_GROUP)
-        return false;
-    const Group *g = &d->group.at[mode->group];
-    NodeId maker = graph_tensor(f->g, t)->producer;
-    if (g->stays)
-        return group_maker(f, g, t) != NONE && !group_keeps(d, g, t);
-    return group_maker(f, g, t) != NONE &&
-           (maker.i != node.i || !group_stores(f, g, t));
-}
-
-/* Whether the node takes operand k by parts, or gives the result so, which is
- * behind the operands. */
-static bool streams(const Decisions *d, NodeId node, uint32_t k) {
-    const Mode *mode = &d->mode[node.i];
-    const Node *n = graph_node(d->f->g, node);
-    TensorId t = k < n->n_in ? n->in[k] : n->out[0];
-    if (mode->kind == MODE_GROUP && d->group.at[mode->group].stays)
-        return !group_keeps(d, &d->group.at[mode->group], t);
-    return k < n->n_in ? mode_streams(mode, k) : mode->streams_out;
-}
-
-bool takes_rows(const Decisions *d, NodeId node, TensorId in) {
-    const Mode *mode = &d->mode[node.i];
-    bool stripes = mode->kind == MODE_GROUP && !d->group.at[mode->group].rolls;
-    return config_low(d->config) &&
-           (stripes || (mode->kind == MODE_PLANKS && !mode->channels)) &&
-           copy_legal(d->f, in).engine >= 0;
-}
-
-/* Behind all parts: the last node of a group writes its last ones then. */
-bool result_lands(const Decisions *d, NodeId node) {
-    const Facts *f = d->f;
-    const Mode *mode = &d->mode[node.i];
-    TensorId out = graph_node(f->g, node)->out[0];
-    const Role *role = &f->role[out.i];
-    uint32_t step = f->schedule->step_of[node.i];
-    bool last = mode->kind == MODE_PLANKS && mode->streams_out;
-    if (!config_low(d->config) || !on_engine(f, node) || role->parent.i == NONE)
-        return false;
-    for (uint32_t i = 0; i < graph_node(f->g, node)->n_in; i++)
-        if (d->unit_of[graph_node(f->g, node)->in[i].i] == d->unit_of[out.i])
-            return false;
-    if (mode->kind == MODE_GROUP) {
-        const Group *g = &d->group.at[mode->group];
-        last = !g->rolls && step + 1 == g->end;
-    }
-    return last && !role->outside && !d->dissolved[role->parent.i];
-}
-
-static void touch_by(const Facts *f, Touch *touch, NodeId node, bool streams,
-                     bool by_rows) {
-    if (streams) {
-        touch->by_rows = by_rows && (touch->by_rows || !touch->stream);
-        touch->stream = true;
-        return;
-    }
-    touch->whole = true;
-    touch->memories &= reach(f, node);
-}
-
-/* What a node of the touch's step, or its partner in a couple, makes of it. */
-static void touch_by_node(Decisions *d, const Unit *u, Touch *touch,
-                          NodeId id) {
-    const Facts *f = d->f;
-    uint32_t unit = d->unit_of[u->root.i];
-    bool filling = u->concat && touch->step <= u->complete;
-    const Node *node = graph_node(f->g, id);
-    TensorId out = node->out[0];
-    if (is_placed(f, id) && !dissolved(d, out) && !inner(d, id, out) &&
-        d->unit_of[out.i] == unit)
-        touch->whole = true;
-    if (!on_engine(f, id))
-        return;
-    for (uint32_t k = 0; k < node->n_in; k++) {
-        TensorId in = node->in[k];
-        bool by_parts = streams(d, id, k);
-        bool by_rows = by_parts && takes_rows(d, id, in);
-        if (d->unit_of[in.i] == unit && !inner(d, id, in) &&
-            !(filling && by_parts && !by_rows))
-            touch_by(f, touch, id, by_parts, by_rows);
-    }
-    if (d->unit_of[out.i] != unit || inner(d, id, out))
-        return;
-    bool lands = result_lands(d, id);
-    touch->lands |= lands;
-    touch_by(f, touch, id, !lands && streams(d, id, node->n_in), false);
-}
-
-/* Fills the touch from the nodes of its step. What streams from a concat that
- * is still being filled is a member that lies outside anyway: that does not
- * touch the unit (unit_of has dissolved the others, see greedy.c). */
-static void touch_fill(Decisions *d, const Unit *u, Touch *touch) {
-    const Step *step = &d->f->schedule->step[touch->step];
-    touch->whole = touch->stream = touch->by_rows = touch->lands = false;
-    touch->memories = UINT32_MAX;
-    for (uint32_t i = 0; i < step->n; i++) {
-        NodeId other = couple_partner(d, step->slot[i].node);
-        touch_by_node(d, u, touch, step->slot[i].node);
-        if (other.i != NONE)
-            touch_by_node(d, u, touch, other);
-    }
-    touch->by_rows &= !touch->whole;
-}
-
-static int by_step(const void *a, const void *b) {
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return (x > y) - (x < y);
-}
-
-/* What a node of a couple touches is there while either runs. */
-static uint32_t node_steps(const Decisions *d, NodeId id, uint32_t *step) {
-    NodeId other = couple_partner(d, id);
-    step[0] = d->f->schedule->step_of[id.i];
-    if (other.i != NONE)
-        step[1] = d->f->schedule->step_of[other.i];
-    return 1 + (other.i != NONE);
-}
-
-/* Steps at which engines touch the tensor; returns how many. */
-static uint32_t tensor_steps(const Decisions *d, TensorId t, uint32_t *step) {
-    const Facts *f = d->f;
-    const Role *role = &f->role[t.i];
-    uint32_t n = 0;
-    if (role->origin == FROM_ENGINE ||
-        (role->origin == FROM_PARTS && !d->dissolved[t.i]))
-        n += node_steps(d, graph_tensor(f->g, t)->producer, step);
-    for (uint32_t i = f->uses.start[t.i]; i < f->uses.start[t.i + 1]; i++)
-        if (on_engine(f, f->uses.node[i]))
-            n += node_steps(d, f->uses.node[i], step + n);
-    return n;
-}
-
-/* Of the concat's tensor, up to its last channel, until it is touched last. */
-static void touches_behind(const Facts *f, Unit *unit, TensorId t, uint32_t n,
-                           const uint32_t *step) {
-    uint32_t last = 0;
-    uint32_t end = channel_in_unit(f, unit, t) + plan_volume(f->g, t).c;
-    for (uint32_t i = 0; i < n; i++)
-        last = step[i] > last ? step[i] : last;
-    for (uint32_t i = 0; i < unit->n_touches; i++)
-        if (unit->touch[i].step < last && unit->touch[i].behind < end)
-            unit->touch[i].behind = end;
-}
-
-static void unit_touch(Decisions *d, Unit *unit) {
-    const Facts *f = d->f;
-    uint32_t n = 0, most = 0;
-    for (uint32_t i = 0; i < unit->n_tensors; i++) {
-        uint32_t t = unit->tensor[i].i;
-        most += 2 * (1 + f->uses.start[t + 1] - f->uses.start[t]);
-    }
-    uint32_t *step = ARENA_ARRAY(f->arena, uint32_t, most);
-    for (uint32_t i = 0; i < unit->n_tensors; i++)
-        n += tensor_steps(d, unit->tensor[i], step + n);
-    qsort(step, n, sizeof *step, by_step);
-    unit->touch = ARENA_ARRAY(f->arena, Touch, n);
-    unit->segment = ARENA_ARRAY(f->arena, Segment, n);
-    for (uint32_t i = 0; i < n; i++)
-        if (i == 0 || step[i] != step[i - 1])
-            unit->touch[unit->n_touches++].step = step[i];
-    for (uint32_t i = 0; i < unit->n_touches; i++)
-        touch_fill(d, unit, &unit->touch[i]);
-    for (uint32_t i = 0; i < unit->n_tensors && unit->concat; i++)
-        touches_behind(f, unit, unit->tensor[i],
-                       tensor_steps(d, unit->tensor[i], step), step);
-}
-
-void touches_make(Decisions *d) {
-    for (uint32_t u = 0; u < d->unit.n; u++)
-        if (!d->unit.at[u].touch)
-            unit_touch(d, &d->unit.at[u]);
-}
-
-static void unit_refresh(Decisions *d, TensorId t, uint32_t step) {
-    if (d->unit_of[t.i] == NONE)
-        return;
-    Unit *unit = &d->unit.at[d->unit_of[t.i]];
-    for (uint32_t i = 0; i < unit->n_touches; i++)
-        if (unit->touch[i].step == step)
-            touch_fill(d, unit, &unit->touch[i]);
-}
-
-void touch_insert(const Facts *f, Unit *unit, uint32_t step) {
-    uint32_t at = 0, n = unit->n_touches;
-    while (at < n && unit->touch[at].step < step)
-        at++;
-    Touch *touch = ARENA_ARRAY(f->arena, Touch, n + 1);
-    memcpy(touch, unit->touch, at * sizeof *touch);
-    touch[at].step = step;
-    touch[at].behind = at ? touch[at - 1].behind : UINT32_MAX;
-    if (at)
-        touch[at - 1].behind = at > 1 ? touch[at - 2].behind : UINT32_MAX;
-    memcpy(touch + at + 1, unit->touch + at, (n - at) * sizeof *touch);
-    unit->touch = touch;
-    unit->n_touches = n + 1;
-    unit->segment = ARENA_ARRAY(f->arena, Segment, n + 1);
-    unit->n_segments = 0;
-}
-
-void touches_refill(Decisions *d, uint32_t step) {
-    for (uint32_t u = 0; u < d->unit.n; u++) {
-        Unit *unit = &d->unit.at[u];
-        for (uint32_t i = 0; i < unit->n_touches; i++)
-            if (unit->touch[i].step == step)
-                touch_fill(d, unit, &unit->touch[i]);
-    }
-}
-
-void touches_refresh(Decisions *d, uint32_t step) {
-    const Step *s = &d->f->schedule->step[step];
-    for (uint32_t i = 0; i < s->n; i++) {
-        const Node *node = graph_node(d->f->g, s->slot[i].node);
-        for (uint32_t k = 0; k < node->n_in; k++)
-            unit_refresh(d, node->in[k], step);
-        unit_refresh(d, node->out[0], step);
-    }
-}
-
-void couple_part(Decisions *d, NodeId id) {
-    NodeId other = couple_partner(d, id);
-    if (other.i == NONE)
-        return;
-    d->mode[id.i] = d->mode[other.i] = (Mode){.style = -1};
-    touches_refill(d, d->f->schedule->step_of[id.i]);
-    touches_refill(d, d->f->schedule->step_of[other.i]);
-}
-
-/* ---- where values go ---- */
-
-static const Group *group_of(const Decisions *d, NodeId node) {
-    const Mode *mode = &d->mode[node.i];
-    return mode->kind == MODE_GROUP ? &d->group.at[mode->group] : NULL;
-}
-
-Dests dests_of(const Decisions *dec, TensorId t, bool streamed) {
-    const Facts *f = dec->f;
-    const Role *role = &f->role[t.i];
-    bool in_dissolved =
-        role->parent.i != NONE && dec->dissolved[role->parent.i];
-    const Group *g = group_of(dec, graph_tensor(f->g, t)->producer);
-    bool reread = streamed && !g && role->engine_reads;
-    Dests d = {.home = g && !g->stays ? group_leaves(f, g, t)
-                                      : in_dissolved || reread,
-               .output = role->outside};
-    if (streamed && !d.output)
-        d.home = true;
-    return d;
-}
 
 /* ---- segments ---- */
 
@@ -300,8 +36,9 @@ static bool leaves(const Unit *unit, uint32_t i, uint32_t j) {
     return false;
 }
 
-static void segments_make(Decisions *d, Unit *unit) {
-    unit->n_segments = 0;
+static void segments_make(const Decisions *d, Problem *p, uint32_t index) {
+    const Unit *unit = &d->unit.at[index];
+    p->stays[index].n = 0;
     uint32_t n = unit->n_touches;
     for (uint32_t i = 0, j; i < n; i = j) {
         j = touch_next(unit, i);
@@ -316,15 +53,15 @@ static void segments_make(Decisions *d, Unit *unit) {
         }
         s.last = i;
         if (j < n && !leaves(unit, i, j))
-            d->split = unit->touch[j].step;
-        unit->segment[unit->n_segments++] = s;
+            p->split = unit->touch[j].step;
+        vec_push(d->f->arena, &p->stays[index], s);
     }
 }
 
 /* ---- problem ---- */
 
 /* There are many, and they are made often: each is written where it stays. */
-static Buf *buf_new(const Facts *f, Problem *p, const Owner *owner) {
+Buf *buffer_new(const Facts *f, Problem *p, const Owner *owner) {
     p->buf.at =
         vec_room(f->arena, p->buf.at, p->buf.n, &p->buf.cap, sizeof *p->buf.at);
     vec_push(f->arena, &p->owner, *owner);
@@ -334,12 +71,11 @@ static Buf *buf_new(const Facts *f, Problem *p, const Owner *owner) {
     return buf;
 }
 
-/* A buffer that the planner may put anywhere in `memories`. */
-static uint32_t free_buf(const Facts *f, Problem *p, uint32_t first,
-                         uint32_t end, const uint64_t bytes[PLAN_MAX_POOLS],
-                         uint32_t memories, Owner owner) {
+uint32_t buffer_add(const Facts *f, Problem *p, uint32_t first, uint32_t end,
+                    const uint64_t bytes[PLAN_MAX_POOLS], uint32_t memories,
+                    Owner owner) {
     owner.least = least_bytes(f, bytes, memories);
-    Buf *buf = buf_new(f, p, &owner);
+    Buf *buf = buffer_new(f, p, &owner);
     buf->first = first;
     buf->end = end;
     for (uint32_t m = 0; m < f->spec->n_active; m++)
@@ -400,7 +136,7 @@ bool away_find(const Decisions *d, const Unit *unit, uint32_t touch,
 
 /* What stays between a segment and the next, or the last rows that are read of
  * it: at the same place as both. */
-static void kept_buf(Decisions *d, Problem *p, uint32_t index,
+static void kept_buf(const Decisions *d, Problem *p, uint32_t index,
                      const Segment *s) {
     const Facts *f = d->f;
     const Unit *unit = &d->unit.at[index];
@@ -410,12 +146,12 @@ static void kept_buf(Decisions *d, Problem *p, uint32_t index,
         return;
     uint64_t bytes[PLAN_MAX_POOLS] = {kept_bytes(f, unit, last->keeps)};
     uint32_t kept =
-        free_buf(f, p, 2 * last->step + 2, away.end, bytes, s->memories,
-                 (Owner){.kind = OWNER_KEPT,
-                         .unit = index,
-                         .node = NO_NODE,
-                         .tensor = unit->root,
-                         .rows = plan_volume(f->g, unit->root).h});
+        buffer_add(f, p, 2 * last->step + 2, away.end, bytes, s->memories,
+                   (Owner){.kind = OWNER_KEPT,
+                           .unit = index,
+                           .node = NO_NODE,
+                           .tensor = unit->root,
+                           .rows = plan_volume(f->g, unit->root).h});
     p->tied.at[kept] = p->tied.at[s->buf];
     if (away.next == unit->n_touches)
         return;
@@ -462,12 +198,14 @@ static bool touched_in_turn(const Facts *f, const Unit *unit) {
     return in_turn;
 }
 
-bool waits_for_part(const Decisions *d, const Unit *unit, uint32_t time) {
+bool waits_for_part(const Decisions *d, const Problem *p, uint32_t index,
+                    uint32_t time) {
+    const Unit *unit = &d->unit.at[index];
+    const Segments *stays = segments_of(p, index);
     if (unit->dead || unit->as_needed || !touched_in_turn(d->f, unit))
         return false;
-    for (uint32_t k = 0; k < unit->n_segments; k++)
-        for (uint32_t i = unit->segment[k].first; i < unit->segment[k].last;
-             i++)
+    for (uint32_t k = 0; k < stays->n; k++)
+        for (uint32_t i = stays->at[k].first; i < stays->at[k].last; i++)
             if (unit->touch[i].step >= unit->complete &&
                 touch_end(d, &unit->touch[i]) <= time &&
                 time < touch_first(d, &unit->touch[i + 1]))
@@ -493,12 +231,15 @@ uint32_t wanted_behind(const Facts *f, const Unit *unit, uint32_t touch) {
     return wanted < there ? wanted : there;
 }
 
-bool waits_empty(const Unit *unit, uint32_t time) {
+bool waits_empty(const Decisions *d, const Problem *p, uint32_t index,
+                 uint32_t time) {
+    const Unit *unit = &d->unit.at[index];
+    const Segments *stays = segments_of(p, index);
     if (unit->dead || !unit->concat || unit->as_filled)
         return false;
-    for (uint32_t k = 0; k < unit->n_segments; k++)
-        if (2 * unit->touch[unit->segment[k].first].step <= time &&
-            time <= 2 * unit->touch[unit->segment[k].last].step &&
+    for (uint32_t k = 0; k < stays->n; k++)
+        if (2 * unit->touch[stays->at[k].first].step <= time &&
+            time <= 2 * unit->touch[stays->at[k].last].step &&
             time < 2 * unit->complete)
             return true;
     return false;
@@ -537,8 +278,8 @@ static void stretch_add(const Facts *f, Stretches *all, Stretch s) {
 
 /* While each of its touches runs, and from there to the next one. What returns
  * of a concat for some members alone has the place of all. */
-static void segment_stretches(Decisions *d, const Unit *unit, const Segment *s,
-                              Times times, Stretches *all) {
+static void segment_stretches(const Decisions *d, const Unit *unit,
+                              const Segment *s, Times times, Stretches *all) {
     const Facts *f = d->f;
     uint32_t whole = plan_volume(f->g, unit->root).c, first = times.first;
     bool returns = unit->touch[s->first].step >= unit->complete &&
@@ -559,8 +300,8 @@ static void segment_stretches(Decisions *d, const Unit *unit, const Segment *s,
 }
 
 /* One buffer, or one for each time that more of a concat is there, or less. */
-static void segment_bufs(Decisions *d, Problem *p, uint32_t index, Segment *s,
-                         Times times, Stretches *all) {
+static void segment_bufs(const Decisions *d, Problem *p, uint32_t index,
+                         Segment *s, Times times, Stretches *all) {
     const Facts *f = d->f;
     const Unit *unit = &d->unit.at[index];
     uint64_t bytes[PLAN_MAX_POOLS];
@@ -571,271 +312,26 @@ static void segment_bufs(Decisions *d, Problem *p, uint32_t index, Segment *s,
         const Stretch *own = &all->at[i];
         segment_bytes(f, unit, s, own->channels, bytes);
         uint32_t buf =
-            free_buf(f, p, own->first, own->end, bytes, s->memories,
-                     (Owner){.kind = OWNER_SEGMENT,
-                             .unit = index,
-                             .node = NO_NODE,
-                             .tensor = unit->root,
-                             .rows = plan_volume(f->g, unit->root).h});
+            buffer_add(f, p, own->first, own->end, bytes, s->memories,
+                       (Owner){.kind = OWNER_SEGMENT,
+                               .unit = index,
+                               .node = NO_NODE,
+                               .tensor = unit->root,
+                               .rows = plan_volume(f->g, unit->root).h});
         p->tied.at[buf] = s->buf;
     }
 }
 
-static void unit_bufs(Decisions *d, Problem *p, uint32_t index,
-                      Stretches *room) {
-    Unit *unit = &d->unit.at[index];
-    segments_make(d, unit);
-    for (uint32_t i = 0; i < unit->n_segments; i++) {
-        Segment *s = &unit->segment[i];
+static void unit_bufs(const Decisions *d, Problem *p, uint32_t index,
+                      Segments *stays, Stretches *room) {
+    const Unit *unit = &d->unit.at[index];
+    for (uint32_t i = 0; i < stays->n; i++) {
+        Segment *s = &stays->at[i];
         Times times = segment_times(d, p, unit, s);
         segment_bufs(d, p, index, s, times, room);
     }
-    for (uint32_t i = 0; i < unit->n_segments; i++)
-        kept_buf(d, p, index, &unit->segment[i]);
-}
-
-/* ---- planks and stripes ---- */
-
-static void plank_set(Decisions *d, Problem *p, NodeId id) {
-    const Facts *f = d->f;
-    const Node *node = graph_node(f->g, id);
-    const Mode *mode = &d->mode[id.i];
-    uint32_t time = 2 * f->schedule->step_of[id.i];
-    uint32_t in_rows = plank_in_rows(f, id, mode->rows);
-    uint64_t bytes[PLAN_MAX_POOLS];
-    for (uint32_t i = 0; i < node->n_in + mode->streams_out; i++) {
-        bool is_in = i < node->n_in;
-        if (is_in && !mode_streams(mode, i))
-            continue;
-        Owner owner = {.kind = OWNER_PLANK,
-                       .unit = NONE,
-                       .node = id,
-                       .tensor = is_in ? node->in[i] : node->out[0],
-                       .rows = is_in ? in_rows : mode->rows,
-                       .channels = mode->channels};
-        if (mode->channels)
-            slab_bytes(f, owner.tensor, mode->channels, bytes);
-        else
-            pool_bytes(f, owner.tensor, owner.rows, false, bytes);
-        free_buf(f, p, time, time + 1, bytes, reach(f, id), owner);
-    }
-}
-
-static void plank_bufs(Decisions *d, Problem *p, NodeId id) {
-    Mode *mode = &d->mode[id.i];
-    mode->first_buf = p->buf.n;
-    plank_set(d, p, id);
-    mode->twin = p->buf.n - mode->first_buf;
-    if (mode->doubled)
-        plank_set(d, p, id);
-}
-
-/* The plank of what a stripe holds, from step `first` on. */
-static void held_buf(Decisions *d, Problem *p, NodeId id, TensorId t,
-                     uint32_t first, const Stripe *most) {
-    const Facts *f = d->f;
-    const Group *g = group_of(d, id);
-    uint64_t bytes[PLAN_MAX_POOLS];
-    stripe_bytes(f, t, most, bytes);
-    free_buf(f, p, 2 * first, 2 * group_last_use(f, g, t) + 1, bytes,
-             group_reach(f, g, t),
-             (Owner){.kind = OWNER_PLANK,
-                     .unit = NONE,
-                     .node = id,
-                     .tensor = t,
-                     .rows = most->rows});
-}
-
-/* One buffer for an operand that the node loads for itself, or copies; in a
- * concat's plank they have their place. */
-static void operand_buf(Decisions *d, Problem *p, NodeId id, uint32_t k,
-                        const Stripe *own) {
-    const Facts *f = d->f;
-    TensorId t = graph_node(f->g, id)->in[k];
-    bool held = group_holder(f, group_of(d, id), t) != NONE;
-    uint32_t step = f->schedule->step_of[id.i];
-    uint64_t bytes[PLAN_MAX_POOLS];
-    if (is_placed(f, id) || (held && !(own->copies >> k & 1)))
-        return;
-    pool_bytes(f, t, own->need.in_rows, false, bytes);
-    free_buf(f, p, 2 * step, 2 * step + 1, bytes, reach(f, id),
-             (Owner){.kind = OWNER_PLANK,
-                     .unit = NONE,
-                     .node = id,
-                     .tensor = t,
-                     .rows = own->need.in_rows});
-}
-
-/* First what is loaded for this node and others, then its operands, then its
- * result, if that lies in no other. */
-static void stripe_set(Decisions *d, Problem *p, NodeId id,
-                       const Stripe *most) {
-    const Facts *f = d->f;
-    const Node *node = graph_node(f->g, id);
-    const Group *g = group_of(d, id);
-    uint32_t step = f->schedule->step_of[id.i], at = step - g->first;
-    for (uint32_t s = 0; s < g->n_shared; s++)
-        if (shared_first(f, g, s) == at)
-            held_buf(d, p, id, g->shared[s], step,
-                     &most[g->end - g->first + s]);
-    for (uint32_t k = 0; k < node->n_in; k++)
-        operand_buf(d, p, id, k, &most[at]);
-    if (!group_joins(f, g, node->out[0]))
-        held_buf(d, p, id, node->out[0], g->first + plank_first(f, g, at),
-                 &most[at]);
-}
-
-static void stripe_bufs(Decisions *d, Problem *p, NodeId id) {
-    Mode *mode = &d->mode[id.i];
-    const Group *g = group_of(d, id);
-    const Stripe *most = group_highest(d->f, g);
-    mode->first_buf = p->buf.n;
-    stripe_set(d, p, id, most);
-    mode->twin = p->buf.n - mode->first_buf;
-    if (mode->doubled)
-        stripe_set(d, p, id, most);
-}
-
-/* All rings of a group, at its first step. */
-static void ring_bufs(Decisions *d, Problem *p, Group *g) {
-    const Facts *f = d->f;
-    const Rings *rings = group_rings(d, g);
-    uint64_t bytes[PLAN_MAX_POOLS];
-    g->first_buf = p->buf.n;
-    for (uint32_t i = 0; i < rings->at.n; i++) {
-        const Ring *ring = &rings->at.at[i];
-        if (ring->over != NONE || ring->inside != NONE)
-            continue;
-        uint32_t maker = ring->maker == NONE ? 0 : ring->maker;
-        pool_bytes(f, ring->tensor, ring->rows, false, bytes);
-        free_buf(f, p, 2 * g->first, 2 * g->end, bytes,
-                 group_reach(f, g, ring->tensor),
-                 (Owner){.kind = OWNER_PLANK,
-                         .unit = NONE,
-                         .node = group_node(f, g, maker),
-                         .tensor = ring->tensor,
-                         .rows = ring->rows});
-    }
-}
-
-/* All line buffers of a group, and the room of those that pass. */
-static void line_bufs(Decisions *d, Problem *p, Group *g) {
-    const Facts *f = d->f;
-    const Lines *lines = group_lines(d, g);
-    uint64_t bytes[PLAN_MAX_POOLS] = {0};
-    g->first_buf = p->buf.n;
-    Owner owner = {
-        .kind = OWNER_PLANK, .unit = NONE, .node = group_node(f, g, 0)};
-    for (uint32_t i = 0; i < lines->at.n; i++) {
-        const LineRing *line = &lines->at.at[i];
-        Volume v = line_volume(f, line);
-        owner.tensor = line->tensor;
-        owner.rows = line->buffer.keep + line->buffer.band;
-        bytes[0] = layout_bytes(f->spec->memory[0].layout, &v);
-        if (!line->passes)
-            free_buf(f, p, 2 * g->first, 2 * g->end, bytes, 1, owner);
-    }
-    bytes[0] = lines->room;
-    if (lines->room)
-        free_buf(f, p, 2 * g->first, 2 * g->end, bytes, 1, owner);
-}
-
-static void group_bufs(Decisions *d, Problem *p, NodeId id) {
-    Group *g = &d->group.at[d->mode[id.i].group];
-    if (!g->rolls)
-        stripe_bufs(d, p, id);
-    else if (d->f->schedule->step_of[id.i] == g->first)
-        g->cols ? line_bufs(d, p, g) : ring_bufs(d, p, g);
-}
-
-static void tile_bufs(Decisions *d, Problem *p, NodeId id) {
-    const Facts *f = d->f;
-    Range pin[3];
-    uint32_t memory, n = mode_pins(d, id, pin, &memory);
-    uint32_t time = 2 * f->schedule->step_of[id.i];
-    d->mode[id.i].first_buf = p->buf.n;
-    for (uint32_t i = 0; i < n; i++) {
-        Owner owner = {.kind = OWNER_TILE,
-                       .unit = NONE,
-                       .node = id,
-                       .tensor = graph_node(f->g, id)->in[0],
-                       .least = pin[i].end - pin[i].at};
-        Buf *buf = buf_new(f, p, &owner);
-        buf->first = time;
-        buf->end = time + 1;
-        buf->pin_pool = (int32_t)memory;
-        buf->pin_offset = pin[i].at;
-        buf->bytes[memory] = owner.least;
-    }
-}
-
-/* What passes between two nodes. */
-static void couple_buf(Decisions *d, Problem *p, NodeId id) {
-    const Facts *f = d->f;
-    Mode *mode = &d->mode[id.i];
-    TensorId t = graph_node(f->g, id)->out[0];
-    uint32_t step = f->schedule->step_of[id.i];
-    uint64_t bytes[PLAN_MAX_POOLS];
-    slab_bytes(f, t, mode->channels, bytes);
-    mode->first_buf = free_buf(f, p, 2 * step, 2 * step + 3, bytes,
-                               reach(f, id) & reach(f, couple_partner(d, id)),
-                               (Owner){.kind = OWNER_PLANK,
-                                       .unit = NONE,
-                                       .node = id,
-                                       .tensor = t,
-                                       .rows = plan_volume(f->g, t).h,
-                                       .channels = mode->channels});
-}
-
-/* ---- relays ---- */
-
-static void relay_add(Decisions *d, Problem *p, uint32_t step, TensorId t) {
-    const Facts *f = d->f;
-    Relay relay = {.step = step, .tensor = t, .rows = d->relay_rows[t.i]};
-    uint64_t bytes[PLAN_MAX_POOLS];
-    pool_bytes(f, t, relay.rows, false, bytes);
-    relay.buf = free_buf(f, p, 2 * step + 1, 2 * step + 2, bytes, UINT32_MAX,
-                         (Owner){.kind = OWNER_RELAY,
-                                 .unit = NONE,
-                                 .node = NO_NODE,
-                                 .tensor = t,
-                                 .rows = relay.rows});
-    vec_push(f->arena, &d->relay, relay);
-}
-
-/* Members of a dissolved concat that no engine writes must be brought to the
- * parent's place; the parent itself to the output. */
-static void concat_relays(Decisions *d, Problem *p, NodeId id) {
-    const Facts *f = d->f;
-    const Node *node = graph_node(f->g, id);
-    uint32_t step = f->schedule->step_of[id.i];
-    for (uint32_t i = 0; i < node->n_in; i++) {
-        if (from_outside(f, node->in[i]))
-            relay_add(d, p, step, node->in[i]);
-    }
-    if (f->role[node->out[0].i].outside)
-        relay_add(d, p, step, node->out[0]);
-}
-
-static void node_bufs(Decisions *dec, Problem *p, NodeId id) {
-    const Facts *f = dec->f;
-    TensorId out = graph_node(f->g, id)->out[0];
-    uint32_t step = f->schedule->step_of[id.i];
-    bool grouped = in_group(dec, id);
-    if (is_placed(f, id) && dissolved(dec, out) && !grouped)
-        concat_relays(dec, p, id);
-    if (dec->mode[id.i].kind == MODE_PLANKS)
-        plank_bufs(dec, p, id);
-    if (dec->mode[id.i].kind == MODE_GIVES)
-        couple_buf(dec, p, id);
-    if (grouped)
-        group_bufs(dec, p, id);
-    if (dec->mode[id.i].kind != MODE_HARDWARE)
-        return;
-    tile_bufs(dec, p, id);
-    Dests d = dests_of(dec, out, true);
-    if (dec->mode[id.i].streams_out && d.home && d.output)
-        relay_add(dec, p, step, out);
+    for (uint32_t i = 0; i < stays->n; i++)
+        kept_buf(d, p, index, &stays->at[i]);
 }
 
 /* ---- live bytes ---- */
@@ -849,10 +345,12 @@ void live_make(Problem *p) {
 
 /* Adds bytes of the unit's segments, or takes them away; false if no memory
  * holds one of them: no sums then know how much they hold besides. */
-static bool unit_live(const Decisions *d, Problem *p, const Unit *unit,
+static bool unit_live(const Decisions *d, Problem *p, uint32_t index,
                       bool add) {
-    for (uint32_t i = 0; i < unit->n_segments; i++) {
-        const Segment *s = &unit->segment[i];
+    const Unit *unit = &d->unit.at[index];
+    const Segments *stays = &p->stays[index];
+    for (uint32_t i = 0; i < stays->n; i++) {
+        const Segment *s = &stays->at[i];
         uint64_t bytes = least_bytes(d->f, unit->bytes, s->memories);
         Times times = segment_times(d, p, unit, s);
         if (bytes == UINT64_MAX)
@@ -864,17 +362,17 @@ static bool unit_live(const Decisions *d, Problem *p, const Unit *unit,
     return true;
 }
 
-bool live_follow(Decisions *d, Problem *p, uint32_t index) {
-    Unit *unit = &d->unit.at[index];
-    bool known = !config_low(d->config) && unit_live(d, p, unit, false);
-    segments_make(d, unit);
-    return known && unit_live(d, p, unit, true);
+bool live_follow(const Decisions *d, Problem *p, uint32_t index) {
+    bool known = !config_low(d->config) && unit_live(d, p, index, false);
+    segments_make(d, p, index);
+    return known && unit_live(d, p, index, true);
 }
 
-bool live_unit(Decisions *d, Problem *p, uint32_t index, bool add) {
+bool live_unit(const Decisions *d, Problem *p, uint32_t index, bool add) {
     Problem own = {.n_times = p->n_times};
     Stretches room = {0};
-    unit_bufs(d, &own, index, &room);
+    segments_make(d, p, index);
+    unit_bufs(d, &own, index, &p->stays[index], &room);
     for (uint32_t i = 0; i < own.buf.n; i++) {
         uint64_t bytes = own.owner.at[i].least;
         if (bytes == UINT64_MAX)
@@ -885,18 +383,38 @@ bool live_unit(Decisions *d, Problem *p, uint32_t index, bool add) {
     return true;
 }
 
-void problem_make(Decisions *d, Problem *p) {
+/* Empties it; arrays stay as long as they are long enough. */
+static void problem_clear(const Decisions *d, Problem *p) {
     const Facts *f = d->f;
-    p->buf.n = p->owner.n = p->tied.n = d->relay.n = 0;
-    p->relation.n = 0;
-    d->split = NONE;
+    p->buf.n = p->owner.n = p->tied.n = p->relay.n = p->relation.n = 0;
+    p->split = NONE;
     p->n_times = 2 * f->schedule->n_steps;
-    if (!p->live)
+    if (!p->live) {
         p->live = ARENA_ARRAY(f->arena, uint64_t, p->n_times);
+        p->first_buf = ARENA_ARRAY(f->arena, uint32_t, f->g->node.n + 1);
+        p->twin = ARENA_ARRAY(f->arena, uint32_t, f->g->node.n + 1);
+    }
+    for (uint32_t i = 0; i < p->n_units; i++)
+        p->stays[i].n = 0;
+    if (p->n_units >= d->unit.n)
+        return;
+    Segments *stays = ARENA_ARRAY(f->arena, Segments, 2 * d->unit.n);
+    for (uint32_t i = 0; i < p->n_units; i++)
+        stays[i] = p->stays[i];
+    p->stays = stays;
+    p->n_units = 2 * d->unit.n;
+}
+
+void problem_make(const Decisions *d, Problem *p) {
+    const Facts *f = d->f;
     Stretches room = {0};
-    for (uint32_t i = 0; i < d->unit.n; i++)
-        if (!d->unit.at[i].dead)
-            unit_bufs(d, p, i, &room);
+    problem_clear(d, p);
+    for (uint32_t i = 0; i < d->unit.n; i++) {
+        if (d->unit.at[i].dead)
+            continue;
+        segments_make(d, p, i);
+        unit_bufs(d, p, i, &p->stays[i], &room);
+    }
     for (uint32_t s = 0; s < f->schedule->n_steps; s++)
         for (uint32_t i = 0; i < f->schedule->step[s].n; i++)
             node_bufs(d, p, f->schedule->step[s].slot[i].node);

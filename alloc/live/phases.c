@@ -179,7 +179,9 @@ static void life_by_turns(Lives *l, uint32_t buf, const Turning *t) {
         same_tensor(owner->tensor, graph_node(d->f->g, owner->node)->out[0]);
     bool loaded = !made && (!g || group_maker(d->f, g, owner->tensor) == NONE);
     bool stored = made && (!g || group_stores(d->f, g, owner->tensor));
-    uint32_t set = t->doubled && buf - mode->first_buf >= mode->twin;
+    const Problem *p = l->problem;
+    uint32_t set = t->doubled &&
+                   buf - p->first_buf[owner->node.i] >= p->twin[owner->node.i];
     int64_t a = b->first / 2 - t->first, e = (b->end + 1) / 2 - t->first;
     turn_life(l, buf, t, set, a - (loaded ? t->early : 0),
               e + (stored ? t->late : 0));

@@ -8,6 +8,7 @@
 #define ALLOC_LIVE_PHASES_H
 
 #include "alloc/decisions.h"
+#include "alloc/live/live.h"
 
 /* Steps [first, end) that run by turns: a group by stripes, or a node by
  * planks. A block is one turn's phases; which blocks there are, and which

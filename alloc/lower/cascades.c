@@ -84,8 +84,7 @@ static Plank plank_of(const Emit *e, const Group *g, uint32_t i, uint32_t own,
     NodeId id = group_node(e->f, g, by);
     plank.root = graph_node(e->f->g, id)->out[0];
     if (by != i)
-        plank.buf =
-            emit_first_buf(&e->d->mode[id.i], tile) + shared_by(e->f, g, by);
+        plank.buf = emit_first_buf(e, id, tile) + shared_by(e->f, g, by);
     return plank;
 }
 
@@ -114,7 +113,7 @@ static void run_member(GroupRuns *runs, Member *member, uint32_t i,
     NodeId id = group_node(e->f, g, i);
     const Node *node = graph_node(e->f->g, id);
     uint32_t in[MAX_OPERANDS];
-    uint32_t buf = emit_first_buf(&e->d->mode[id.i], tile);
+    uint32_t buf = emit_first_buf(e, id, tile);
     load_shared(e, g, member, i, &buf, all);
     for (uint32_t k = 0; k < node->n_in; k++)
         in[k] = operand(e, g, member, node->in[k], &buf, &stripe->need,
@@ -168,7 +167,7 @@ static void join_members(GroupRuns *runs, Member *member, uint32_t i,
     NodeId id = group_node(e->f, g, i);
     const Node *node = graph_node(e->f->g, id);
     uint32_t *in = ARENA_ARRAY(e->arena, uint32_t, node->n_in);
-    uint32_t own = emit_first_buf(&e->d->mode[id.i], tile);
+    uint32_t own = emit_first_buf(e, id, tile);
     load_shared(e, g, member, i, &own, all);
     Plank plank = plank_of(e, g, i, own, tile);
     for (uint32_t k = 0; k < node->n_in; k++)

@@ -49,7 +49,7 @@ static void run_slab(Emit *e, NodeId id, const Slab *s) {
     const Mode *mode = &e->d->mode[id.i];
     TensorId t = node->out[0];
     uint32_t end = plan_volume(e->f->g, t).c, in[MAX_OPERANDS];
-    uint32_t c = s->tile * mode->channels, buf = emit_first_buf(mode, s->tile);
+    uint32_t c = s->tile * mode->channels, buf = emit_first_buf(e, id, s->tile);
     end = mode->channels < end - c ? c + mode->channels : end;
     for (uint32_t k = 0; k < node->n_in; k++)
         in[k] = slab_operand(e, id, k, &buf, c, end);
@@ -98,7 +98,7 @@ static uint32_t give_slab(Emit *e, NodeId id, uint32_t tile, uint32_t n_tiles,
     }
     e->step--;
     uint32_t slab =
-        place_slab(e, e->d->mode[id.i].first_buf, node->out[0], c, n);
+        place_slab(e, e->problem->first_buf[id.i], node->out[0], c, n);
     e->placement.at[slab].end++;
     Action a = emit_run_new(e, id, in, slab);
     a.tile = tile;

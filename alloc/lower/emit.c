@@ -73,9 +73,14 @@ uint32_t emit_channels(Emit *e, uint32_t placement, uint32_t c, uint32_t end) {
                          e->region_of.at[placement]);
 }
 
+const Segments *emit_stays(const Emit *e, const Unit *unit) {
+    return &e->problem->stays[e->d->unit_of[unit->root.i]];
+}
+
 const Segment *emit_segment(const Emit *e, const Unit *unit) {
-    for (uint32_t i = 0; i < unit->n_segments; i++) {
-        const Segment *s = &unit->segment[i];
+    const Segments *stays = emit_stays(e, unit);
+    for (uint32_t i = 0; i < stays->n; i++) {
+        const Segment *s = &stays->at[i];
         if (unit->touch[s->first].step <= e->step &&
             e->step <= unit->touch[s->last].step)
             return s;

@@ -32,8 +32,8 @@ static void relay(Emit *e, const Relay *r, uint32_t to) {
  * the outside needs to the output memory. */
 static void relays_now(Emit *e, NodeId id, bool outward) {
     const Node *node = graph_node(e->f->g, id);
-    for (uint32_t i = 0; i < e->d->relay.n; i++) {
-        const Relay *r = &e->d->relay.at[i];
+    for (uint32_t i = 0; i < e->problem->relay.n; i++) {
+        const Relay *r = &e->problem->relay.at[i];
         bool is_out = same_tensor(r->tensor, node->out[0]);
         if (r->step == e->step && is_out && outward)
             relay(e, r, emit_output(e, r->tensor));

@@ -40,7 +40,7 @@ static uint32_t pixels_of(Turns *t, TensorId tensor, Piece rows, Piece cols) {
                    .whole = line_volume(e->f, line),
                    .first = t->g->first,
                    .end = t->g->end};
-    return emit_place(e, t->g->first_buf + line->buf, line->offset, p);
+    return emit_place(e, group_first_buf(e, t->g) + line->buf, line->offset, p);
 }
 
 static void load_columns(Turns *t, const LineTurn *turn) {

@@ -32,8 +32,13 @@ Action emit_run_new(Emit *e, NodeId id, const uint32_t *in, uint32_t out) {
     return a;
 }
 
-uint32_t emit_first_buf(const Mode *mode, uint32_t tile) {
-    return mode->first_buf + (mode->doubled && tile % 2 ? mode->twin : 0);
+uint32_t group_first_buf(const Emit *e, const Group *g) {
+    return e->problem->first_buf[group_node(e->f, g, 0).i];
+}
+
+uint32_t emit_first_buf(const Emit *e, NodeId id, uint32_t tile) {
+    bool second = e->d->mode[id.i].doubled && tile % 2;
+    return e->problem->first_buf[id.i] + (second ? e->problem->twin[id.i] : 0);
 }
 
 static void run_whole(Emit *e, NodeId id) {
@@ -52,7 +57,7 @@ static void run_plank(Emit *e, NodeId id, uint32_t tile, uint32_t n_tiles,
     uint32_t row = tile * mode->rows;
     uint32_t rows = mode->rows < h - row ? mode->rows : h - row;
     Rows need = rows_needed(e->f->g, id, row, rows);
-    uint32_t in[MAX_OPERANDS], buf = emit_first_buf(mode, tile);
+    uint32_t in[MAX_OPERANDS], buf = emit_first_buf(e, id, tile);
     for (uint32_t i = 0; i < node->n_in; i++) {
         in[i] = emit_plank(e, buf + i, node->in[i], need.in_row, need.in_rows);
         emit_rows_into(e, in[i]);

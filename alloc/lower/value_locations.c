@@ -111,8 +111,9 @@ static bool read_by_rows(const Emit *e, const Unit *unit) {
 
 /* The last segment before this step of which channels stay for it, or NULL. */
 static const Segment *segment_kept(const Emit *e, const Unit *unit) {
-    for (uint32_t i = 0; i < unit->n_segments; i++) {
-        const Segment *s = &unit->segment[i];
+    const Segments *stays = emit_stays(e, unit);
+    for (uint32_t i = 0; i < stays->n; i++) {
+        const Segment *s = &stays->at[i];
         const Touch *last = &unit->touch[s->last];
         Away away;
         if (last->keeps && last->step < e->step &&
@@ -186,8 +187,8 @@ void emit_return(Emit *e, TensorId t) {
         return;
     const Unit *unit = emit_unit(e, t);
     const Segment *s = emit_segment(e, unit);
-    if (!s || s == unit->segment || unit->touch[s->first].step != e->step ||
-        !unit->touch[s[-1].last].keeps)
+    if (!s || s == emit_stays(e, unit)->at ||
+        unit->touch[s->first].step != e->step || !unit->touch[s[-1].last].keeps)
         return;
     uint32_t keeps = unit->touch[s[-1].last].keeps;
     TensorId *kept = ARENA_ARRAY(e->arena, TensorId, unit->n_tensors);

@@ -69,10 +69,11 @@ static uint32_t buf_at(const Spread *s, TensorId t, uint32_t step) {
     if (s->d->unit_of[t.i] == NONE)
         return NONE;
     const Unit *unit = &s->d->unit.at[s->d->unit_of[t.i]];
-    for (uint32_t i = 0; i < unit->n_segments; i++)
-        if (unit->touch[unit->segment[i].first].step <= step &&
-            step <= unit->touch[unit->segment[i].last].step)
-            return unit->segment[i].buf;
+    const Segments *stays = &s->problem->stays[s->d->unit_of[t.i]];
+    for (uint32_t i = 0; i < stays->n; i++)
+        if (unit->touch[stays->at[i].first].step <= step &&
+            step <= unit->touch[stays->at[i].last].step)
+            return stays->at[i].buf;
     return NONE;
 }
 

@@ -28,9 +28,11 @@ static PlanResult spread_sets(const Stretch *s, const PlanResult *was) {
         const Owner *owner = &p->owner.at[i];
         const Mode *mode =
             owner->kind == OWNER_PLANK ? &s->a->d.mode[owner->node.i] : NULL;
-        bool twin = mode && mode->doubled && i - mode->first_buf >= mode->twin;
-        r.pool[i] = twin ? r.pool[i - mode->twin] : was->pool[old];
-        r.offset[i] = twin ? r.offset[i - mode->twin] : was->offset[old];
+        uint32_t n = mode ? p->twin[owner->node.i] : 0;
+        bool twin =
+            mode && mode->doubled && i - p->first_buf[owner->node.i] >= n;
+        r.pool[i] = twin ? r.pool[i - n] : was->pool[old];
+        r.offset[i] = twin ? r.offset[i - n] : was->offset[old];
         old += !twin;
     }
     return r;

@@ -134,9 +134,10 @@ static uint32_t outside_from(const Stretch *s, const Wish *wish) {
     if (owner->kind != OWNER_SEGMENT)
         return step;
     const Unit *unit = &s->a->d.unit.at[owner->unit];
-    for (uint32_t i = 1; i < unit->n_segments; i++)
-        if (unit->segment[i].buf == wish->buf)
-            step = unit->touch[unit->segment[i - 1].last].step + 1;
+    const Segments *stays = &s->problem->stays[owner->unit];
+    for (uint32_t i = 1; i < stays->n; i++)
+        if (stays->at[i].buf == wish->buf)
+            step = unit->touch[stays->at[i - 1].last].step + 1;
     return step;
 }
 
@@ -145,9 +146,10 @@ static uint32_t outside_until(const Stretch *s, const Wish *wish) {
     const Owner *owner = &s->problem->owner.at[wish->buf];
     if (owner->kind == OWNER_SEGMENT) {
         const Unit *unit = &s->a->d.unit.at[owner->unit];
-        for (uint32_t i = 0; i + 1 < unit->n_segments; i++)
-            if (unit->segment[i].buf == wish->buf)
-                return unit->touch[unit->segment[i + 1].first].step;
+        const Segments *stays = &s->problem->stays[owner->unit];
+        for (uint32_t i = 0; i + 1 < stays->n; i++)
+            if (stays->at[i].buf == wish->buf)
+                return unit->touch[stays->at[i + 1].first].step;
     }
     return s->a->f->schedule->n_steps;
 }

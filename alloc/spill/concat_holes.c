@@ -95,7 +95,7 @@ static void members_split(Decisions *d, Problem *p, uint32_t concat) {
 
 static bool is_filled(const Decisions *d, const Problem *p, uint32_t buf) {
     const Unit *unit = &d->unit.at[p->owner.at[buf].unit];
-    return unit->concat && unit->n_segments == 1 &&
+    return unit->concat && p->stays[p->owner.at[buf].unit].n == 1 &&
            p->buf.at[buf].first < 2 * unit->complete;
 }
 
@@ -110,7 +110,7 @@ static bool can_split(const Decisions *d, const Problem *p) {
     }
     return concat && d->f->spec->n_active == 1 &&
            !d->f->spec->memory[0].buffers && p->buf.n <= MAX_BUFS &&
-           d->split == NONE;
+           p->split == NONE;
 }
 
 bool fit_slots(Attempt *a, Problem *p, PlanResult *result,

@@ -783,7 +783,8 @@ void units_fill(Decisions *d, Problem *p) {
     for (uint32_t u = 0; u < d->unit.n; u++) {
         Unit *unit = &d->unit.at[u];
         for (uint32_t t = 0; t < 2 * unit->complete && unit->concat; t++)
-            unit->as_filled |= p->live[t] > d->f->total && waits_empty(unit, t);
+            unit->as_filled |=
+                p->live[t] > d->f->total && waits_empty(d, p, u, t);
     }
     problem_make(d, p);
 }
@@ -795,7 +796,7 @@ static void units_drain(Decisions *d, Problem *p) {
         for (uint32_t t = 2 * unit->complete; t < p->n_times && unit->concat;
              t++)
             unit->as_needed |=
-                p->live[t] > d->f->total && waits_for_part(d, unit, t);
+                p->live[t] > d->f->total && waits_for_part(d, p, u, t);
     }
     problem_make(d, p);
 }

@@ -41,10 +41,13 @@ static bool segment_near(const Decisions *d, const Unit *unit, const Segment *s,
 
 /* The gap of the unit that covers `time`; NONE if it is not resident then, or
  * touched. */
-static uint32_t gap_at(const Decisions *d, const Unit *unit, uint32_t time) {
+static uint32_t gap_at(const Decisions *d, const Problem *p, uint32_t index,
+                       uint32_t time) {
+    const Unit *unit = &d->unit.at[index];
+    const Segments *stays = segments_of(p, index);
     Away away;
-    for (uint32_t k = 0; k < unit->n_segments; k++) {
-        const Segment *s = &unit->segment[k];
+    for (uint32_t k = 0; k < stays->n; k++) {
+        const Segment *s = &stays->at[k];
         if (!segment_near(d, unit, s, time))
             continue;
         for (uint32_t i = s->first; i < s->last; i++)
@@ -91,11 +94,11 @@ static bool gap_better(const Gap *a, const Gap *b) {
 }
 
 /* The unit that leaves; NONE if there is none. */
-static uint32_t evict_at(Decisions *d, uint32_t time) {
+static uint32_t evict_at(Decisions *d, const Problem *p, uint32_t time) {
     Gap best = {.unit = NONE};
     for (uint32_t u = 0; u < d->unit.n; u++) {
         const Unit *unit = &d->unit.at[u];
-        uint32_t i = unit->dead ? NONE : gap_at(d, unit, time);
+        uint32_t i = unit->dead ? NONE : gap_at(d, p, u, time);
         if (i == NONE)
             continue;
         Gap gap = gap_make(d, u, i);
@@ -109,10 +112,11 @@ static uint32_t evict_at(Decisions *d, uint32_t time) {
 
 /* ---- concats ---- */
 
-static bool resident_at(const Unit *unit, uint32_t time) {
-    for (uint32_t k = 0; k < unit->n_segments; k++)
-        if (2 * unit->touch[unit->segment[k].first].step <= time &&
-            time < 2 * unit->touch[unit->segment[k].last].step + 2)
+static bool resident_at(const Unit *unit, const Segments *stays,
+                        uint32_t time) {
+    for (uint32_t k = 0; k < stays->n; k++)
+        if (2 * unit->touch[stays->at[k].first].step <= time &&
+            time < 2 * unit->touch[stays->at[k].last].step + 2)
             return true;
     return false;
 }
@@ -126,12 +130,12 @@ static bool dissolve(Decisions *d, uint32_t unit) {
 }
 
 /* The largest concat that is being filled at the time. */
-static bool dissolve_at(Decisions *d, uint32_t time) {
+static bool dissolve_at(Decisions *d, const Problem *p, uint32_t time) {
     uint32_t best = NONE;
     for (uint32_t u = 0; u < d->unit.n; u++) {
         const Unit *unit = &d->unit.at[u];
         if (unit->dead || !unit->concat || time > 2 * unit->complete + 1 ||
-            !resident_at(unit, time))
+            !resident_at(unit, segments_of(p, u), time))
             continue;
         if (best == NONE ||
             least_bytes(d->f, unit->bytes, UINT32_MAX) >
@@ -266,20 +270,20 @@ static bool relay_shrink(Decisions *d, TensorId t) {
     return true;
 }
 
-static bool relays_shrink_at(Decisions *d, uint32_t step) {
+static bool relays_shrink_at(Decisions *d, const Problem *p, uint32_t step) {
     bool any = false;
-    for (uint32_t i = 0; i < d->relay.n; i++)
-        if (d->relay.at[i].step == step)
-            any |= relay_shrink(d, d->relay.at[i].tensor);
+    for (uint32_t i = 0; i < p->relay.n; i++)
+        if (p->relay.at[i].step == step)
+            any |= relay_shrink(d, p->relay.at[i].tensor);
     return any;
 }
 
 /* ---- one round ---- */
 
 /* A concat need not have what is not written yet. */
-static bool fill_at(Decisions *d, uint32_t time) {
+static bool fill_at(Decisions *d, const Problem *p, uint32_t time) {
     for (uint32_t u = 0; u < d->unit.n && config_low(d->config); u++)
-        if (waits_empty(&d->unit.at[u], time)) {
+        if (waits_empty(d, p, u, time)) {
             d->unit.at[u].as_filled = true;
             return true;
         }
@@ -287,19 +291,19 @@ static bool fill_at(Decisions *d, uint32_t time) {
 }
 
 /* What waits takes less. */
-static bool make_room(Decisions *d, uint32_t time) {
-    return fill_at(d, time) || evict_at(d, time) != NONE ||
-           dissolve_at(d, time);
+static bool make_room(Decisions *d, const Problem *p, uint32_t time) {
+    return fill_at(d, p, time) || evict_at(d, p, time) != NONE ||
+           dissolve_at(d, p, time);
 }
 
 /* What runs takes less. */
 static bool run_smaller(Decisions *d, const Problem *p, uint32_t time) {
-    return (time % 2 && relays_shrink_at(d, time / 2)) ||
+    return (time % 2 && relays_shrink_at(d, p, time / 2)) ||
            tile_at(d, p, time / 2);
 }
 
 static bool relieve(Decisions *d, const Problem *p, uint32_t time) {
-    return make_room(d, time) || run_smaller(d, p, time);
+    return make_room(d, p, time) || run_smaller(d, p, time);
 }
 
 /* A volume that no memory can hold: its nodes must run by tiles. */
@@ -332,11 +336,11 @@ static bool relieve_oversized(Attempt *a, const Problem *p, uint32_t buf) {
 
 /* A concat whose members are written in memories that no engine shares cannot
  * be filled in one of them. */
-static uint32_t torn(const Decisions *d) {
+static uint32_t torn(const Decisions *d, const Problem *p) {
     for (uint32_t u = 0; u < d->unit.n; u++) {
         const Unit *unit = &d->unit.at[u];
-        if (!unit->dead && unit->concat && unit->n_segments > 1 &&
-            unit->touch[unit->segment[0].last].step < unit->complete)
+        if (!unit->dead && unit->concat && segments_of(p, u)->n > 1 &&
+            unit->touch[segments_of(p, u)->at[0].last].step < unit->complete)
             return u;
     }
     return NONE;
@@ -404,8 +408,9 @@ static uint8_t *room_by_time(const Decisions *d, const Problem *p) {
     Away away;
     for (uint32_t u = 0; u < d->unit.n; u++) {
         const Unit *unit = &d->unit.at[u];
-        for (uint32_t k = 0; k < unit->n_segments && !unit->dead; k++) {
-            const Segment *s = &unit->segment[k];
+        const Segments *stays = segments_of(p, u);
+        for (uint32_t k = 0; k < stays->n && !unit->dead; k++) {
+            const Segment *s = &stays->at[k];
             const Touch *first = &unit->touch[s->first];
             uint32_t end = unit->touch[s->last].step;
             for (uint32_t i = s->first; i < s->last; i++)
@@ -434,7 +439,7 @@ static bool relieve_buffer(Attempt *a, const Problem *p, uint32_t buf) {
         a->stuck = load[0].time / 2;
     }
     for (uint32_t i = 0; i < end - first; i++)
-        if ((room[load[i].time] && make_room(&a->d, load[i].time)) ||
+        if ((room[load[i].time] && make_room(&a->d, p, load[i].time)) ||
             run_smaller(&a->d, p, load[i].time))
             return true;
     return false;
@@ -460,7 +465,8 @@ static bool place(Decisions *d, const Problem *p, PlanResult *result,
  * leave. Of the problem only `live` is kept; whether anything left. */
 static bool evict_on(Attempt *a, Problem *p, uint32_t time) {
     bool any = false;
-    for (uint32_t unit; time != NONE && (unit = evict_at(&a->d, time)) != NONE;
+    for (uint32_t unit;
+         time != NONE && (unit = evict_at(&a->d, p, time)) != NONE;
          time = overloaded(a, p)) {
         any = true;
         a->stuck = time / 2;
@@ -482,7 +488,7 @@ static bool improve(Attempt *a, Problem *p, PlanResult *result,
                     const char **planner, bool *placed) {
     problem_make(&a->d, p);
     result->pool = NULL;
-    uint32_t unit = torn(&a->d);
+    uint32_t unit = torn(&a->d, p);
     if (unit != NONE) {
         a->stuck = a->d.unit.at[unit].complete;
         return dissolve(&a->d, unit);
@@ -493,7 +499,7 @@ static bool improve(Attempt *a, Problem *p, PlanResult *result,
     time = time == NONE ? crowded(a, p) : time;
     if (time != NONE) {
         a->stuck = time / 2;
-        return fill_at(&a->d, time) || evict_on(a, p, time) ||
+        return fill_at(&a->d, p, time) || evict_on(a, p, time) ||
                relieve(&a->d, p, time);
     }
     uint32_t step = first_given_up(a);
@@ -614,9 +620,9 @@ bool fit_one_level(Attempt *a, Problem *p, PlanResult *result,
                    const char **planner) {
     problem_make(&a->d, p);
     uint32_t buf = oversized(a, p), time = overloaded(a, p);
-    if (a->d.split == NONE && buf == NONE && place(&a->d, p, result, planner))
+    if (p->split == NONE && buf == NONE && place(&a->d, p, result, planner))
         return true;
-    a->stuck = a->d.split != NONE          ? a->d.split
+    a->stuck = p->split != NONE            ? p->split
                : time != NONE              ? time / 2
                : buf != NONE               ? p->buf.at[buf].first / 2
                : result->failed < p->buf.n ? p->buf.at[result->failed].first / 2

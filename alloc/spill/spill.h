@@ -4,7 +4,7 @@
 #ifndef ALLOC_SPILL_SPILL_H
 #define ALLOC_SPILL_SPILL_H
 
-#include "alloc/alias/alias.h"
+#include "alloc/live/live.h"
 
 /* Where everything is made to fit. */
 typedef struct Attempt Attempt;
