@@ -29,13 +29,11 @@ static void say_why(Arena *arena, Diag *diag, const Schedule *schedule,
     Attempt *a =
         attempt_new(arena, schedule, schedule->spec, options, once, NULL);
     Plan *plan = ARENA_NEW(arena, Plan);
-    Problem problem = {0};
-    PlanResult result = {0};
     a->explains = true;
-    if (work_fit(a, &problem, &result, &plan->planner, &plan->two_levels))
-        actions_make(a, diag, &problem, &result, plan);
+    if (work_fit(a))
+        actions_make(a, diag, &a->problem, &a->result, plan);
     else
-        explain(diag, a, &problem, &result);
+        explain(diag, a);
 }
 
 /* The best plan that is legal; NULL: there is none. */

@@ -14,6 +14,13 @@ const Facts *facts_make(Arena *arena, const Schedule *schedule,
 /* The same on another machine, where bytes and tiles are as they were. */
 const Facts *facts_on(const Facts *f, const HwSpec *spec);
 
+/* ---- decisions.c ---- */
+
+/* No units yet, no touches. */
+Decisions decisions_make(const Facts *f, const Config *config);
+/* What it holds is its own, but for the tensors of units. */
+Decisions decisions_copy(Arena *arena, const Decisions *d);
+
 /* ---- alias.c: who shares a buffer ---- */
 
 /* Fills the roles of tensors. */

@@ -8,8 +8,7 @@
 /* ---- refusal.c ---- */
 
 /* Says why nothing fits. */
-void explain(Diag *diag, Attempt *a, const Problem *problem,
-             const PlanResult *result);
+void explain(Diag *diag, Attempt *a);
 /* Sizes that a first active memory could have are multiples of this. */
 uint64_t size_granule(const HwMemory *m);
 /* "--set ... would do; ... would not", or as much of that as is known. */

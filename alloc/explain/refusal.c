@@ -491,21 +491,20 @@ static void note_last(Diag *diag, const Attempt *a, const SizeAdvice *b) {
     Attempt *less = attempt_new(arena, a->f->schedule, spec, a->f->options,
                                 a->f->once, NULL);
     Plan plan = {0};
-    Problem p = {0};
-    PlanResult result = {0};
+    const Problem *p = &less->problem;
     less->explains = true;
-    if (!work_fit(less, &p, &result, &plan.planner, &plan.two_levels)) {
-        uint32_t time = worst_time(less, &p);
+    if (!work_fit(less)) {
+        uint32_t time = worst_time(less, p);
         LeastTile least;
         less->stuck = time / 2;
         uint64_t sum = stuck_in_tiles(less, &least) ? least.bytes
-                                                    : needed_at(less, &p, time);
+                                                    : needed_at(less, p, time);
         if (less->stuck != a->stuck && sum > active_bytes(less->f) &&
             sum <= b->enough)
             diag_note(diag, step_loc(less), "step %u (%s) needs that: %s bytes",
                       less->stuck + 1, step_node(less),
                       with_commas(a->f->arena, sum));
-    } else if (actions_make(less, diag_new(arena), &p, &result, &plan) &&
+    } else if (actions_make(less, diag_new(arena), p, &less->result, &plan) &&
                plan_traffic(&plan).too_long) {
         diag_note(diag, (Loc){0},
                   "with less, listings have more than the %u instructions "
@@ -656,8 +655,8 @@ static void say_tiles(Diag *diag, const Attempt *a, const LeastTile *least) {
         note_slab(diag, a, id);
 }
 
-void explain(Diag *diag, Attempt *a, const Problem *p,
-             const PlanResult *result) {
+void explain(Diag *diag, Attempt *a) {
+    const Problem *p = &a->problem;
     uint32_t time = worst_time(a, p);
     a->stuck = time / 2;
     LeastTile least;
@@ -677,7 +676,7 @@ void explain(Diag *diag, Attempt *a, const Problem *p,
     else if (other && need.manner == BY_LINES)
         say_lines(diag, a, sum);
     else
-        say_volumes(diag, a, p, result, time);
+        say_volumes(diag, a, p, &a->result, time);
     if (a->f->options->no_remedy)
         return;
     note_size(diag, a, &b);

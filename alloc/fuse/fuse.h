@@ -10,8 +10,7 @@
 bool groups_confirmed(const Decisions *d);
 /* Without moves but those of inputs and outputs; only for machines with rings.
  */
-bool fit_rolling(Attempt *a, Problem *problem, PlanResult *result,
-                 const char **planner);
+bool fit_rolling(Attempt *a);
 /* Cycles of all layers whole: no plan takes fewer, wherever transfers are. */
 uint64_t network_cycles(const Facts *f);
 
@@ -57,7 +56,6 @@ bool fly_hastens(Decisions *d);
  * stored as soon as it is made, passes in the layer's tiles, where that moves
  * no more.
  */
-void pass_through(Attempt *a, Problem *problem, PlanResult *result,
-                  const char **planner);
+void pass_through(Attempt *a);
 
 #endif

@@ -326,13 +326,12 @@ static void apart(Attempt *a) {
     start_again(a);
 }
 
-bool fit_rolling(Attempt *a, Problem *problem, PlanResult *result,
-                 const char **planner) {
+bool fit_rolling(Attempt *a) {
     if (!a->f->spec->tiling.rings)
         return false;
     apart(a);
     if (!rolling_choose(&a->d))
         return false;
     modes_set(&a->d);
-    return fit_one_level(a, problem, result, planner);
+    return fit_one_level(a);
 }

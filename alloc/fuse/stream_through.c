@@ -94,9 +94,8 @@ static bool pays(const Decisions *d, const Change *change, const Mode *mode) {
 }
 
 /* False, and nothing is changed, if it does not pay or not fit. */
-static bool change_try(Attempt *a, Change change, Problem *p,
-                       PlanResult *result, const char **planner,
-                       uint32_t *tries) {
+static bool change_try(Attempt *a, Change change, uint32_t *tries) {
+    Problem *p = &a->problem;
     Mode *mode = &a->d.mode[change.node.i], old = *mode;
     uint32_t step = a->f->schedule->step_of[change.node.i];
     Mode next = {.kind = MODE_HARDWARE,
@@ -112,7 +111,7 @@ static bool change_try(Attempt *a, Change change, Problem *p,
         return false;
     *mode = next;
     touches_refresh(&a->d, step);
-    if (place_again(a, p, result, planner, tries))
+    if (place_again(a, tries))
         return true;
     *mode = old;
     touches_refresh(&a->d, step);
@@ -120,27 +119,23 @@ static bool change_try(Attempt *a, Change change, Problem *p,
     return false;
 }
 
-static bool node_passes(Attempt *a, NodeId id, Problem *p, PlanResult *result,
-                        const char **planner, uint32_t *tries) {
+static bool node_passes(Attempt *a, NodeId id, uint32_t *tries) {
+    Problem *p = &a->problem;
     const Mode *mode = &a->d.mode[id.i];
     if (mode->kind != MODE_HARDWARE || !mode->nest.c)
         return false;
     bool was_in = mode->streams_in, was_out = mode->streams_out;
     bool in = !was_in && loaded_for(&a->d, p, id),
          out = !was_out && stored_by(&a->d, p, id);
-    if (in && out &&
-        change_try(a, (Change){id, true, true}, p, result, planner, tries))
+    if (in && out && change_try(a, (Change){id, true, true}, tries))
         return true;
-    return (in && change_try(a, (Change){id, true, was_out}, p, result, planner,
-                             tries)) ||
-           (out && change_try(a, (Change){id, was_in, true}, p, result, planner,
-                              tries));
+    return (in && change_try(a, (Change){id, true, was_out}, tries)) ||
+           (out && change_try(a, (Change){id, was_in, true}, tries));
 }
 
-void pass_through(Attempt *a, Problem *p, PlanResult *result,
-                  const char **planner) {
+void pass_through(Attempt *a) {
     enum { MAX_TRIES = 64 };
     uint32_t tries = 0;
     for (NodeId id = {0}; id.i < a->f->g->node.n && tries < MAX_TRIES; id.i++)
-        node_passes(a, id, p, result, planner, &tries);
+        node_passes(a, id, &tries);
 }

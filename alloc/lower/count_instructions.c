@@ -36,30 +36,26 @@ static uint64_t instructions_most(const Decisions *d) {
 }
 
 /* If nothing leaves; 0: nobody knows. */
-static uint32_t instructions_kept(Attempt *a) {
-    const GapChoice *chosen = gaps_save(&a->d);
+static uint32_t instructions_kept(const Attempt *a) {
+    Arena *arena = a->f->arena;
+    Attempt kept = *a;
     Problem p = {0};
     Plan plan = {0};
-    gaps_close(&a->d);
-    problem_make(&a->d, &p);
-    PlanResult nowhere = {
-        .pool = ARENA_ARRAY(a->f->arena, int32_t, p.buf.n + 1),
-        .offset = ARENA_ARRAY(a->f->arena, uint64_t, p.buf.n + 1)};
-    bool made = actions_make(a, diag_new(a->f->arena), &p, &nowhere, &plan);
-    uint32_t n = made         ? plan_traffic(&plan).instructions
-                 : a->gave_up ? UINT32_MAX
-                              : 0;
-    gaps_restore(&a->d, chosen);
-    return n;
+    kept.d = decisions_copy(arena, &a->d);
+    spills_none(&kept.d);
+    problem_make(&kept.d, &p);
+    PlanResult nowhere = {.pool = ARENA_ARRAY(arena, int32_t, p.buf.n + 1),
+                          .offset = ARENA_ARRAY(arena, uint64_t, p.buf.n + 1)};
+    if (actions_make(&kept, diag_new(arena), &p, &nowhere, &plan))
+        return plan_traffic(&plan).instructions;
+    return kept.gave_up ? UINT32_MAX : 0;
 }
 
-bool too_long_to_place(Attempt *a, Problem *p) {
+bool too_long_to_place(const Attempt *a) {
     uint32_t most = a->f->spec->max_instructions;
     if (!a->brief || !most || a->f->spec->n_active > 1 ||
         instructions_most(&a->d) <= most ||
         gaps_cost(&a->d) + streams_cost(&a->d) >= a->most)
         return false;
-    bool longer = instructions_kept(a) > most;
-    problem_make(&a->d, p);
-    return longer;
+    return instructions_kept(a) > most;
 }

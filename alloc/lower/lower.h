@@ -12,9 +12,8 @@ bool actions_make(Attempt *a, Diag *diag, const Problem *problem,
 
 /* ---- count_instructions.c ---- */
 
-/* Whether a->brief can do without places for the problem,
- * as the plan has too many instructions anywhere; it is made anew. False also
- * if it might move more than a->most. */
-bool too_long_to_place(Attempt *a, Problem *problem);
+/* Whether a->brief can do without places, as the plan has too many instructions
+ * wherever buffers lie. False also if it might move more than a->most. */
+bool too_long_to_place(const Attempt *a);
 
 #endif

@@ -36,23 +36,6 @@ static const Once *once_new(Arena *arena, const Schedule *schedule,
     return once;
 }
 
-/* All volumes kept, all nodes whole, but for those that never run so. */
-static Decisions decisions_new(const Facts *f, const Config *config) {
-    Arena *arena = f->arena;
-    uint32_t n_tensors = f->g->tensor.n + 1;
-    Decisions d = {.f = f,
-                   .config = config,
-                   .mode = ARENA_ARRAY(arena, Mode, f->g->node.n + 1),
-                   .unit_of = ARENA_ARRAY(arena, uint32_t, n_tensors),
-                   .dissolved = ARENA_ARRAY(arena, bool, n_tensors),
-                   .over = ARENA_ARRAY(arena, TensorId, n_tensors),
-                   .relay_rows = ARENA_ARRAY(arena, uint32_t, n_tensors)};
-    for (TensorId t = {0}; t.i < f->g->tensor.n; t.i++)
-        d.relay_rows[t.i] = plan_volume(f->g, t).h;
-    in_place_make(&d);
-    return d;
-}
-
 Attempt *attempt_new(Arena *arena, const Schedule *schedule, const HwSpec *spec,
                      const PlanOptions *options, const Once *once,
                      const Config *config) {
@@ -62,7 +45,7 @@ Attempt *attempt_new(Arena *arena, const Schedule *schedule, const HwSpec *spec,
                    once ? once : once_new(arena, schedule, options));
     Attempt *a = ARENA_NEW(arena, Attempt);
     *a = (Attempt){.f = f,
-                   .d = decisions_new(f, config ? config : &plain),
+                   .d = decisions_make(f, config ? config : &plain),
                    .most = HUGE_VAL,
                    .brief = config && !config->long_too,
                    .too_long = too_long_to_place};
@@ -72,30 +55,28 @@ Attempt *attempt_new(Arena *arena, const Schedule *schedule, const HwSpec *spec,
 }
 
 /* All volumes stay that are not replicated on the fly. */
-static bool fit_kept(Attempt *a, Problem *problem, PlanResult *result,
-                     const char **planner, bool *two_levels) {
-    *two_levels = fly_choose(&a->d);
-    if (fit_one_level(a, problem, result, planner))
+static bool fit_kept(Attempt *a) {
+    a->two_levels = fly_choose(&a->d);
+    if (fit_one_level(a))
         return true;
-    if (*two_levels) {
-        *two_levels = false;
+    if (a->two_levels) {
+        a->two_levels = false;
         start_again(a);
-        if (fit_one_level(a, problem, result, planner))
+        if (fit_one_level(a))
             return true;
     }
-    return fit_slots(a, problem, result, planner);
+    return fit_slots(a);
 }
 
-bool work_fit(Attempt *a, Problem *problem, PlanResult *result,
-              const char **planner, bool *two_levels) {
+bool work_fit(Attempt *a) {
     if (!a->settled)
         return false;
-    a->keeps_all = fit_kept(a, problem, result, planner, two_levels);
+    a->keeps_all = fit_kept(a);
     if (a->keeps_all)
         return true;
-    *two_levels = true;
+    a->two_levels = true;
     couples_choose(&a->d);
-    return fit_two_levels(a, problem, result, planner);
+    return fit_two_levels(a);
 }
 
 bool work_choose_groups(Decisions *d) {
@@ -105,14 +86,13 @@ bool work_choose_groups(Decisions *d) {
     return groups_known(d, d->f->total) > 0;
 }
 
-bool work_fit_groups(Attempt *a, Problem *problem, PlanResult *result,
-                     const char **planner) {
+bool work_fit_groups(Attempt *a) {
     if (!a->d.group.n)
         return false;
     if (!groups_apply(&a->d))
         return false;
     groups_lower(&a->d);
-    return fit_around(a, problem, result, planner);
+    return fit_around(a);
 }
 
 bool plan_exists(const Schedule *schedule, const HwSpec *spec,

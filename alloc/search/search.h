@@ -46,14 +46,12 @@ Attempt *attempt_new(Arena *arena, const Schedule *schedule, const HwSpec *spec,
  * fractions of it. */
 const HwSpec *spec_within(Arena *arena, const HwSpec *spec, uint64_t size);
 /* One level, else two. */
-bool work_fit(Attempt *a, Problem *problem, PlanResult *result,
-              const char **planner, bool *two_levels);
+bool work_fit(Attempt *a);
 
 /* Layers in groups; false if there are none. */
 bool work_choose_groups(Decisions *d);
 /* With these. */
-bool work_fit_groups(Attempt *a, Problem *problem, PlanResult *result,
-                     const char **planner);
+bool work_fit_groups(Attempt *a);
 
 /* Plans that the verifier found illegal: how many, and what it said last. */
 typedef struct Rejected {
@@ -75,8 +73,6 @@ typedef struct Trial {
     uint32_t number; /* of the configuration, in the order of the search */
     Schedule *schedule;
     Attempt *a;
-    Problem problem;
-    PlanResult result;
     Plan *plan;
     Traffic traffic;
     PlanCost cost;

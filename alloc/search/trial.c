@@ -93,22 +93,18 @@ static void open(Search *s, Trial *t) {
 
 static bool fit(Trial *t) {
     Attempt *a = t->a;
-    const char **planner = &t->plan->planner;
-    t->plan->two_levels = true;
+    a->two_levels = true;
     switch (t->config.family) {
     case FAMILY_SPILL:
-        return work_fit(a, &t->problem, &t->result, planner,
-                        &t->plan->two_levels);
+        return work_fit(a);
     case FAMILY_GROUPS:
     case FAMILY_BESIDE:
-        return work_choose_groups(&a->d) &&
-               work_fit_groups(a, &t->problem, &t->result, planner);
+        return work_choose_groups(&a->d) && work_fit_groups(a);
     case FAMILY_MEND:
         couples_choose(&a->d);
-        return groups_mend(&a->d) &&
-               fit_around(a, &t->problem, &t->result, planner);
+        return groups_mend(&a->d) && fit_around(a);
     case FAMILY_ROLL:
-        return fit_rolling(a, &t->problem, &t->result, planner);
+        return fit_rolling(a);
     }
     return false;
 }
@@ -117,6 +113,8 @@ bool trial_place(Search *s, Trial *t) {
     open(s, t);
     if (!fit(t))
         return false;
+    t->plan->planner = t->a->planner;
+    t->plan->two_levels = t->a->two_levels;
     t->plan->keeps_all = t->a->keeps_all;
     t->plan->cuts = t->a->f->spec->tiling.rings;
     t->plan->lends = t->a->lends;
@@ -164,10 +162,10 @@ static void count(Trial *t) {
 
 bool trial_act(Trial *t, Diag *diag) {
     Plan *plan = t->plan;
-    plan->am_packed = plan_height(&t->result);
-    plan->am_bound = t->result.bound;
-    plan->am_proved = t->result.proved;
-    if (!actions_make(t->a, diag, &t->problem, &t->result, plan))
+    plan->am_packed = plan_height(&t->a->result);
+    plan->am_bound = t->a->result.bound;
+    plan->am_proved = t->a->result.proved;
+    if (!actions_make(t->a, diag, &t->a->problem, &t->a->result, plan))
         return false;
     count(t);
     t->traffic.too_long |= t->a->gave_up;
@@ -182,13 +180,13 @@ bool trial_act(Trial *t, Diag *diag) {
  * go. Where buffers are pinned together that is not asked. */
 static void settle(const Search *s, Trial *t) {
     const Facts *f = t->a->f;
-    const Problem *problem = &t->problem;
+    const Problem *problem = &t->a->problem;
     bool tied = false; /* but not by relations */
     for (uint32_t i = 0; i < problem->buf.n && !tied && !problem->relation.n;
          i++)
         tied = problem->owner.at[i].kind != OWNER_TILE &&
                (problem->tied.at[i] != i || problem->buf.at[i].pin_pool >= 0);
-    if (t->result.proved || tied || strcmp(f->options->planner, "auto") != 0)
+    if (t->a->result.proved || tied || strcmp(f->options->planner, "auto") != 0)
         return;
     PlanProblem asked = problem->p;
     asked.budget = s->effort->packing;
@@ -197,11 +195,11 @@ static void settle(const Search *s, Trial *t) {
     placed_once(f->once->recall, f->arena, &asked, "portfolio", true, &lower,
                 &used);
     if (lower.status != PLAN_FITS ||
-        plan_height(&lower) > plan_height(&t->result))
+        plan_height(&lower) > plan_height(&t->a->result))
         return;
-    if (plan_height(&lower) < plan_height(&t->result))
+    if (plan_height(&lower) < plan_height(&t->a->result))
         t->plan->planner = used;
-    t->result = lower;
+    t->a->result = lower;
 }
 
 /* Its partitions are those of the real memories from here on. */
@@ -230,13 +228,14 @@ static bool count_cycles(Search *s, Trial *t) {
 
 bool trial_settle(Search *s, Trial *t) {
     Plan *plan = t->plan;
-    pass_through(t->a, &t->problem, &t->result, &plan->planner);
+    pass_through(t->a);
+    plan->planner = t->a->planner;
     settle(s, t);
-    uint64_t packed = plan_height(&t->result);
+    uint64_t packed = plan_height(&t->a->result);
     if (!s->volumes)
         enter_real(s, t);
     if (strcmp(plan->planner, "slots") != 0) /* its parts lie as they must */
-        spread(&t->a->d, &t->problem, &t->result);
+        spread(&t->a->d, &t->a->problem, &t->a->result);
     bool acts = trial_act(t, diag_new(t->arena));
     plan->am_packed = packed;
     return acts;
@@ -272,7 +271,7 @@ void trial_finish(Search *s, Trial *t) {
     t->plan->cuts = true;
     if (!cuts)
         t->hosts = stretch_quickly(t->a->f, t->plan);
-    stretch(t->a, diag_new(t->arena), &t->problem, &t->result, t->plan,
+    stretch(t->a, diag_new(t->arena), &t->a->problem, &t->a->result, t->plan,
             t->hosts);
     if (count_cycles(s, t) &&
         plan_cost_less(s->options->objective, &t->cost, &cost))

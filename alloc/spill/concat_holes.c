@@ -113,8 +113,9 @@ static bool can_split(const Decisions *d, const Problem *p) {
            p->split == NONE;
 }
 
-bool fit_slots(Attempt *a, Problem *p, PlanResult *result,
-               const char **planner) {
+bool fit_slots(Attempt *a) {
+    Problem *p = &a->problem;
+    PlanResult *result = &a->result;
     problem_make(&a->d, p);
     if (!can_split(&a->d, p))
         return false;
@@ -131,7 +132,7 @@ bool fit_slots(Attempt *a, Problem *p, PlanResult *result,
         if (p->live[t] > p->p.pool[0].size)
             return false;
     plan_memory(a->f->arena, &p->p, a->f->options->planner, false, result,
-                planner);
+                &a->planner);
     a->lends = result->status == PLAN_FITS;
     return a->lends;
 }

@@ -32,7 +32,7 @@ enum { MAX_ORDERS = 400, MAX_ROUNDS = 6, MAX_TARGETS = 5 };
 
 /* What found no place, and what was most in the way. */
 typedef struct Failed {
-    const GapChoice *choice;
+    const Spill *choice;
     Times blocked;
 } Failed;
 
@@ -40,7 +40,7 @@ typedef struct Failed {
 typedef struct Solved {
     double target;
     bool priced, any;
-    const GapChoice *choice;
+    const Spill *choice;
 } Solved;
 
 typedef struct Gaps {
@@ -391,20 +391,20 @@ static const uint64_t *whole_live(Gaps *x) {
 
 /* ---- undoing ---- */
 
-GapChoice *gaps_save(const Decisions *d) {
+Spill *spills_copy(const Decisions *d) {
     uint32_t n = 0;
     for (uint32_t u = 0; u < d->unit.n; u++)
         n += d->unit.at[u].n_touches;
-    GapChoice *all = ARENA_ARRAY(d->f->arena, GapChoice, n + 1), *at = all;
+    Spill *all = ARENA_ARRAY(d->f->arena, Spill, n + 1), *at = all;
     for (uint32_t u = 0; u < d->unit.n; u++)
         for (uint32_t i = 0; i < d->unit.at[u].n_touches; i++)
-            *at++ = (GapChoice){d->unit.at[u].touch[i].leaves,
-                                d->unit.at[u].keeps_end,
-                                d->unit.at[u].touch[i].keeps};
+            *at++ =
+                (Spill){d->unit.at[u].touch[i].leaves, d->unit.at[u].keeps_end,
+                        d->unit.at[u].touch[i].keeps};
     return all;
 }
 
-void gaps_restore(Decisions *d, const GapChoice *at) {
+void spills_take(Decisions *d, const Spill *at) {
     for (uint32_t u = 0; u < d->unit.n; u++)
         for (uint32_t i = 0; i < d->unit.at[u].n_touches; i++, at++) {
             d->unit.at[u].touch[i].leaves = at->leaves;
@@ -413,7 +413,7 @@ void gaps_restore(Decisions *d, const GapChoice *at) {
         }
 }
 
-void gaps_close(Decisions *d) {
+void spills_none(Decisions *d) {
     for (uint32_t u = 0; u < d->unit.n; u++)
         for (uint32_t i = 0; i < d->unit.at[u].n_touches; i++) {
             d->unit.at[u].touch[i].leaves = false;
@@ -490,11 +490,11 @@ static bool shares_choose(Gaps *x, double target) {
         const Solved *s = &x->solved.at[i];
         if (s->priced != x->priced || s->target < target || s->target > target)
             continue;
-        gaps_restore(x->d, s->choice);
+        spills_take(x->d, s->choice);
         return s->any;
     }
     Solved own = {target, x->priced, shares_find(x, target), NULL};
-    own.choice = gaps_save(x->d);
+    own.choice = spills_copy(x->d);
     vec_push(x->f->arena, &x->solved, own);
     return own.any;
 }
@@ -650,7 +650,7 @@ static bool part_give_up(Gaps *x, Times blocked) {
     return least != NULL;
 }
 
-static bool is_chosen(const Decisions *d, const GapChoice *at) {
+static bool spills_equal(const Decisions *d, const Spill *at) {
     for (uint32_t u = 0; u < d->unit.n; u++)
         for (uint32_t i = 0; i < d->unit.at[u].n_touches; i++, at++)
             if (at->leaves != d->unit.at[u].touch[i].leaves ||
@@ -665,7 +665,7 @@ static bool is_chosen(const Decisions *d, const GapChoice *at) {
 typedef struct Found {
     bool any;
     double cost;
-    const GapChoice *choice;
+    const Spill *choice;
     PlanResult result;
 } Found;
 
@@ -674,14 +674,14 @@ typedef enum Tried { PLACED, NO_PLACE, NO_USE } Tried;
 /* False if there is no place for what is chosen. */
 static bool choice_place(Gaps *x, PlanResult *result, Times *blocked) {
     for (uint32_t i = 0; i < x->failed.n; i++)
-        if (is_chosen(x->d, x->failed.at[i].choice)) {
+        if (spills_equal(x->d, x->failed.at[i].choice)) {
             *blocked = x->failed.at[i].blocked;
             return false;
         }
     problem_make(x->d, x->p);
     if (place_tied(x->d, x->p, result, blocked))
         return true;
-    Failed failed = {gaps_save(x->d), *blocked};
+    Failed failed = {spills_copy(x->d), *blocked};
     vec_push(x->f->arena, &x->failed, failed);
     return false;
 }
@@ -693,7 +693,7 @@ static Tried target_try(Gaps *x, double target, Found *best, Times *blocked) {
         return NO_USE;
     if (!choice_place(x, &result, blocked))
         return NO_PLACE;
-    *best = (Found){true, gaps_cost(x->d), gaps_save(x->d), result};
+    *best = (Found){true, gaps_cost(x->d), spills_copy(x->d), result};
     return PLACED;
 }
 
@@ -759,7 +759,7 @@ static void keep_part(Gaps *x, const Stay *stay, Found *best) {
         return;
     problem_make(x->d, x->p);
     if (place_in_orders(x->d, x->p, ORDERS, &result, &blocked))
-        *best = (Found){true, cost, gaps_save(x->d), result};
+        *best = (Found){true, cost, spills_copy(x->d), result};
 }
 
 /* What leaves whole because something found no place may stay in part. */
@@ -768,7 +768,7 @@ static void keep_parts(Gaps *x, Found *best) {
     uint32_t tried = 0;
     for (uint32_t k = 0; k < x->x.stay.n && best->any && tried < MOST; k++) {
         const Stay *stay = &x->x.stay.at[k];
-        gaps_restore(x->d, best->choice);
+        spills_take(x->d, best->choice);
         const Touch *touch = &x->d->unit.at[stay->unit].touch[stay->touch];
         if (!touch->leaves || touch->keeps || !stay->parts || stay->filling ||
             stay->first >= stay->end)
@@ -801,21 +801,15 @@ static void units_drain(Decisions *d, Problem *p) {
     problem_make(d, p);
 }
 
-/* Of a unit, as it is there. */
-typedef struct Grown {
-    bool as_filled, as_needed;
-} Grown;
-
-bool fit_gaps(Decisions *d, double most, Problem *p, PlanResult *result,
-              const char **planner) {
+bool fit_gaps(Attempt *a, double most) {
+    Problem *p = &a->problem;
+    Decisions *d = &a->d;
     const Facts *f = d->f;
     if (f->spec->n_active > 1 || f->spec->memory[0].buffers ||
         f->spec->backing < 0)
         return false;
     problem_make(d, p);
-    Grown *grown = ARENA_ARRAY(f->arena, Grown, d->unit.n + 1);
-    for (uint32_t u = 0; u < d->unit.n; u++)
-        grown[u] = (Grown){d->unit.at[u].as_filled, d->unit.at[u].as_needed};
+    Decisions before = decisions_copy(f->arena, d);
     units_fill(d, p);
     units_drain(d, p);
     Gaps x = {.f = f,
@@ -826,20 +820,19 @@ bool fit_gaps(Decisions *d, double most, Problem *p, PlanResult *result,
                     .total = (double)f->total,
                     .n_times = p->n_times,
                     .live = ARENA_ARRAY(f->arena, double, p->n_times + 1)}};
-    Found best = {.cost = most, .choice = gaps_save(d)};
+    Found best = {.cost = most};
     stays_make(&x);
     targets_try(&x, false, &best);
     targets_try(&x, true, &best);
     keep_parts(&x, &best);
-    gaps_restore(d, best.choice);
-    for (uint32_t u = 0; u < d->unit.n && !best.any; u++) {
-        d->unit.at[u].as_filled = grown[u].as_filled;
-        d->unit.at[u].as_needed = grown[u].as_needed;
-    }
+    if (best.any)
+        spills_take(d, best.choice);
+    else
+        *d = before;
     problem_make(d, p);
     if (!best.any)
         return false;
-    *result = best.result;
-    *planner = "gaps";
+    a->result = best.result;
+    a->planner = "gaps";
     return true;
 }

@@ -484,8 +484,9 @@ static uint32_t first_given_up(const Attempt *a) {
 }
 
 /* One round: true if something changed, or all has its place (*placed). */
-static bool improve(Attempt *a, Problem *p, PlanResult *result,
-                    const char **planner, bool *placed) {
+static bool improve(Attempt *a, bool *placed) {
+    Problem *p = &a->problem;
+    PlanResult *result = &a->result;
     problem_make(&a->d, p);
     result->pool = NULL;
     uint32_t unit = torn(&a->d, p);
@@ -507,18 +508,17 @@ static bool improve(Attempt *a, Problem *p, PlanResult *result,
         a->stuck = step;
         return false;
     }
-    a->gave_up = a->too_long(a, p);
-    *placed = a->gave_up || place(&a->d, p, result, planner);
+    a->gave_up = a->too_long(a);
+    *placed = a->gave_up || place(&a->d, p, result, &a->planner);
     return *placed || relieve_buffer(a, p, result->failed);
 }
 
-static bool solve(Attempt *a, Problem *p, PlanResult *result,
-                  const char **planner) {
+static bool solve(Attempt *a) {
     bool placed = false;
     while (!placed) {
         a->hopeless = streams_cost(&a->d) > a->most;
         if (a->hopeless || budget_spent(a->f->options->budget) ||
-            !improve(a, p, result, planner, &placed))
+            !improve(a, &placed))
             return false;
     }
     return true;
@@ -526,10 +526,10 @@ static bool solve(Attempt *a, Problem *p, PlanResult *result,
 
 /* The same when all stand alone: to explain, goes on behind a step that cannot
  * run, so that all such steps are known. */
-static bool solve_each(Attempt *a, Problem *p, PlanResult *result,
-                       const char **planner) {
+static bool solve_each(Attempt *a) {
+    PlanResult *result = &a->result;
     bool all = true;
-    while (!solve(a, p, result, planner)) {
+    while (!solve(a)) {
         all = false;
         if (!a->explains || result->pool || a->given_up[a->stuck])
             break;
@@ -571,8 +571,9 @@ static uint32_t evicted_list(const Decisions *d, Evicted **out) {
     return list.n;
 }
 
-bool place_again(Attempt *a, Problem *p, PlanResult *result,
-                 const char **planner, uint32_t *tries) {
+bool place_again(Attempt *a, uint32_t *tries) {
+    Problem *p = &a->problem;
+    PlanResult *result = &a->result;
     PlanResult again;
     const char *used;
     problem_make(&a->d, p);
@@ -582,7 +583,7 @@ bool place_again(Attempt *a, Problem *p, PlanResult *result,
     if (!place(&a->d, p, &again, &used))
         return false;
     *result = again;
-    *planner = used;
+    a->planner = used;
     return true;
 }
 
@@ -595,8 +596,8 @@ static bool gap_set(Decisions *d, Problem *p, const Evicted *gap, bool leaves) {
 }
 
 /* Later evictions may have made earlier ones needless. */
-static void keep_again(Attempt *a, Problem *p, PlanResult *result,
-                       const char **planner) {
+static void keep_again(Attempt *a) {
+    Problem *p = &a->problem;
     enum { MAX_TRIES = 24 };
     Evicted *list;
     uint32_t n = evicted_list(&a->d, &list), tries = 0;
@@ -605,7 +606,7 @@ static void keep_again(Attempt *a, Problem *p, PlanResult *result,
         known = gap_set(&a->d, p, &list[i], false) && known;
         bool fits = !known || overloaded(a, p) == NONE;
         if (fits) {
-            fits = place_again(a, p, result, planner, &tries);
+            fits = place_again(a, &tries);
             known = true;
         }
         if (!fits)
@@ -616,11 +617,12 @@ static void keep_again(Attempt *a, Problem *p, PlanResult *result,
 
 /* ---- the two ways ---- */
 
-bool fit_one_level(Attempt *a, Problem *p, PlanResult *result,
-                   const char **planner) {
+bool fit_one_level(Attempt *a) {
+    Problem *p = &a->problem;
+    PlanResult *result = &a->result;
     problem_make(&a->d, p);
     uint32_t buf = oversized(a, p), time = overloaded(a, p);
-    if (p->split == NONE && buf == NONE && place(&a->d, p, result, planner))
+    if (p->split == NONE && buf == NONE && place(&a->d, p, result, &a->planner))
         return true;
     a->stuck = p->split != NONE            ? p->split
                : time != NONE              ? time / 2
@@ -661,37 +663,32 @@ static void everything_leaves(Decisions *d) {
     }
 }
 
-bool fit_around(Attempt *a, Problem *p, PlanResult *result,
-                const char **planner) {
+bool fit_around(Attempt *a) {
     double most = a->most - streams_cost(&a->d);
-    a->by_parts =
-        !a->d.config->evict_whole && fit_gaps(&a->d, most, p, result, planner);
+    a->by_parts = !a->d.config->evict_whole && fit_gaps(a, most);
     if (a->by_parts)
         return true;
-    if (!solve(a, p, result, planner) || a->gave_up)
+    if (!solve(a) || a->gave_up)
         return false;
-    keep_again(a, p, result, planner);
+    keep_again(a);
     double own = gaps_cost(&a->d);
     most = a->most - streams_cost(&a->d);
-    a->hopeless =
-        !fit_gaps(&a->d, own < most ? own : most, p, result, planner) &&
-        own >= most;
+    a->hopeless = !fit_gaps(a, own < most ? own : most) && own >= most;
     return !a->hopeless;
 }
 
-bool fit_two_levels(Attempt *attempt, Problem *p, PlanResult *result,
-                    const char **planner) {
+bool fit_two_levels(Attempt *attempt) {
     if (attempt->f->spec->backing < 0)
         return false;
-    if (fit_around(attempt, p, result, planner))
+    if (fit_around(attempt))
         return true;
     if (attempt->hopeless || attempt->gave_up)
         return false;
     start_again(attempt);
     everything_leaves(&attempt->d);
-    if (!solve_each(attempt, p, result, planner) || attempt->gave_up)
+    if (!solve_each(attempt) || attempt->gave_up)
         return false; /* else most of it left for a few */
-    keep_again(attempt, p, result, planner);
-    fit_gaps(&attempt->d, gaps_cost(&attempt->d), p, result, planner);
+    keep_again(attempt);
+    fit_gaps(attempt, gaps_cost(&attempt->d));
     return true;
 }

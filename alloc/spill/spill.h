@@ -11,22 +11,26 @@ typedef struct Attempt Attempt;
 struct Attempt {
     const Facts *f;
     Decisions d;
-    bool keeps_all;    /* of a plan: see there */
-    bool lends;        /* concat_holes.c has done it */
-    uint32_t stuck;    /* step at which nothing more can be done */
-    uint8_t *given_up; /* by step: it cannot run in what there is */
-    bool settled;      /* modes_settle, when it was begun */
-    double most;       /* bytes moved by a plan that is known already */
-    bool hopeless;     /* more than that must move, however it goes on */
-    bool by_parts;     /* what fit_around chose without evict_whole */
-    bool brief;        /* a plan that is too long is of no use: it may end
-                        * early, */
-    bool gave_up;      /* and has: it was not placed, or lacks actions */
-    bool explains;     /* all steps that cannot run are to be known */
+    Problem problem;     /* of these decisions */
+    PlanResult result;   /* of that */
+    const char *planner; /* that found it */
+    bool two_levels;     /* of a plan: see there */
+    bool keeps_all;      /* of a plan: see there */
+    bool lends;          /* concat_holes.c has done it */
+    uint32_t stuck;      /* step at which nothing more can be done */
+    uint8_t *given_up;   /* by step: it cannot run in what there is */
+    bool settled;        /* modes_settle, when it was begun */
+    double most;         /* bytes moved by a plan that is known already */
+    bool hopeless;       /* more than that must move, however it goes on */
+    bool by_parts;       /* what fit_around chose without evict_whole */
+    bool brief;          /* a plan that is too long is of no use: it may end
+                          * early, */
+    bool gave_up;        /* and has: it was not placed, or lacks actions */
+    bool explains;       /* all steps that cannot run are to be known */
     uint64_t would_do; /* bytes of the first memory: a refusal's; 0: unknown */
     /* whether, with these decisions, the listing is longer than the machine
      * holds wherever buffers lie: count_instructions.c */
-    bool (*too_long)(Attempt *a, Problem *problem);
+    bool (*too_long)(const Attempt *a);
 };
 
 /* ---- greedy.c: what is evicted, dissolved, tiled ---- */
@@ -37,19 +41,15 @@ bool operand_freed(Decisions *d, NodeId node, TensorId t);
 /* The same for all modes that are set; false if one cannot be. */
 bool modes_settle(Decisions *d);
 /* The modes that are set stay; false if they leave no way. */
-bool fit_around(Attempt *a, Problem *problem, PlanResult *result,
-                const char **planner);
+bool fit_around(Attempt *a);
 /* Places everything. False if it does not fit; w->stuck then tells where. */
-bool fit_one_level(Attempt *a, Problem *problem, PlanResult *result,
-                   const char **planner);
+bool fit_one_level(Attempt *a);
 /* Places what units and modes ask for now. False if it does not fit: then the
  * result is as it was. Counts placements in *tries. */
-bool place_again(Attempt *a, Problem *problem, PlanResult *result,
-                 const char **planner, uint32_t *tries);
+bool place_again(Attempt *a, uint32_t *tries);
 /* All volumes kept, all nodes whole. */
 void start_again(Attempt *a);
-bool fit_two_levels(Attempt *a, Problem *problem, PlanResult *result,
-                    const char **planner);
+bool fit_two_levels(Attempt *a);
 
 /* ---- fractional.c: how much of a volume stays between two uses ---- */
 
@@ -61,23 +61,23 @@ uint32_t kept_tensors(const Facts *f, const Unit *unit, uint32_t touch,
 uint32_t kept_of(const Facts *f, const Unit *unit, TensorId t, uint32_t keeps);
 /* Bytes that move at least, whatever stays between two uses. */
 double streams_cost(const Decisions *d);
-/* By touch of each unit: whether, and what of it, leaves. */
-typedef struct GapChoice {
+/* By touch of each unit: whether, and what of it, leaves. All of them are a
+ * value of their own. */
+typedef struct Spill {
     bool leaves, keeps_end;
     uint32_t keeps;
-} GapChoice;
-GapChoice *gaps_save(const Decisions *d);
-void gaps_restore(Decisions *d, const GapChoice *choice);
+} Spill;
+Spill *spills_copy(const Decisions *d);
+void spills_take(Decisions *d, const Spill *choice);
 /* Nothing leaves. */
-void gaps_close(Decisions *d);
+void spills_none(Decisions *d);
 /* Bytes that leave and come back, by gaps' leaves and keeps. */
 double gaps_cost(const Decisions *d);
 /* Concats take no more than is written of them, where they would not fit. */
 void units_fill(Decisions *d, Problem *problem);
 /* Chooses the gaps anew and places everything, if that moves fewer bytes than
  * `most`; else false, and all is as it was. */
-bool fit_gaps(Decisions *d, double most, Problem *problem, PlanResult *result,
-              const char **planner);
+bool fit_gaps(Attempt *a, double most);
 
 /* Places a problem with buffers that move together. False if no place is found;
  * *blocked: while what was most in the way is alive. Sets Unit.keeps_end. */
@@ -88,7 +88,6 @@ bool place_tied(Decisions *d, const Problem *p, PlanResult *result,
  * ---- */
 
 /* One level in one linear memory, where whole concats did not fit. */
-bool fit_slots(Attempt *a, Problem *problem, PlanResult *result,
-               const char **planner);
+bool fit_slots(Attempt *a);
 
 #endif

@@ -186,19 +186,15 @@ static void equals_the_best_choice(void **state) {
         PlanOptions options = {.planner = "auto"};
         Attempt *a =
             attempt_new(c.arena, schedule, &c.toy->spec, &options, NULL, NULL);
-        Problem p = {0};
         Free gap[32];
         uint32_t n = list_gaps(&a->d, gap);
         for (uint32_t k = 0; k < n; k++) {
             gap[k].touch->leaves = true;
             gap[k].touch->keeps = 0;
         }
-        PlanResult result;
-        const char *planner;
-        if (n > 0 && n <= 4 &&
-            fit_gaps(&a->d, gaps_cost(&a->d), &p, &result, &planner)) {
+        if (n > 0 && n <= 4 && fit_gaps(a, gaps_cost(&a->d))) {
             double found = gaps_cost(&a->d);
-            double best = best_of_all(&a->d, &p, gap, n, found);
+            double best = best_of_all(&a->d, &a->problem, gap, n, found);
             tried++;
             equal += found <= best;
         }

@@ -25,11 +25,9 @@ static Plan *mended(Case *c) {
     Attempt *a =
         attempt_new(c->arena, schedule, &c->toy->spec, options, NULL, &config);
     Plan *plan = ARENA_NEW(c->arena, Plan);
-    Problem problem = {0};
-    PlanResult result = {0};
     assert_true(groups_mend(&a->d));
-    assert_true(fit_around(a, &problem, &result, &plan->planner));
-    assert_true(actions_make(a, c->diag, &problem, &result, plan));
+    assert_true(fit_around(a));
+    assert_true(actions_make(a, c->diag, &a->problem, &a->result, plan));
     assert_null(plan_judge(c->arena, plan));
     return plan;
 }
