@@ -197,7 +197,8 @@ static bool may_take_place(const Facts *f, NodeId id, TensorId operand) {
     bool reads = false;
     for (uint32_t i = 0; i < node->n_in; i++)
         reads |= same_tensor(node->in[i], operand);
-    return reads && a.c == b.c && a.h == b.h && a.w == b.w;
+    return reads && a.c == b.c && a.h == b.h && a.w == b.w &&
+           (reach_of(f, id, operand) & reach_of(f, id, result));
 }
 
 bool takes_in_place(const Facts *f, NodeId id, TensorId operand) {
@@ -209,7 +210,7 @@ bool takes_in_place(const Facts *f, NodeId id, TensorId operand) {
 static uint64_t whole_least(const Facts *f, NodeId id, TensorId t) {
     uint64_t bytes[PLAN_MAX_POOLS];
     pool_bytes(f, t, plan_volume(f->g, t).h, true, bytes);
-    return least_bytes(f, bytes, reach(f, id));
+    return least_bytes(f, bytes, reach_of(f, id, t));
 }
 
 /* Copies save time; a result that lies beside its operand for their sake alone

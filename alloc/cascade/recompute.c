@@ -110,7 +110,7 @@ uint32_t group_reach(const Facts *f, const Group *g, TensorId t) {
     uint32_t memories = UINT32_MAX;
     NodeId maker = graph_tensor(f->g, t)->producer;
     if (group_maker(f, g, t) != NONE)
-        memories = reach(f, maker);
+        memories = reach(f, maker, HW_OUT);
     if (group_maker(f, g, t) != NONE && is_placed(f, maker)) {
         const Node *node = graph_node(f->g, maker);
         for (uint32_t k = 0; k < node->n_in; k++)
@@ -120,7 +120,7 @@ uint32_t group_reach(const Facts *f, const Group *g, TensorId t) {
     for (uint32_t i = f->uses.start[t.i]; i < f->uses.start[t.i + 1]; i++) {
         uint32_t step = f->schedule->step_of[f->uses.node[i].i];
         if (g->first <= step && step < g->end)
-            memories &= reach(f, f->uses.node[i]);
+            memories &= reach_of(f, f->uses.node[i], t);
     }
     return memories;
 }
@@ -359,8 +359,9 @@ static void operands_live(const Facts *f, const Group *g, uint32_t i,
         if (group_holder(f, g, node->in[k]) != NONE && !(most->copies >> k & 1))
             continue;
         pool_bytes(f, node->in[k], most->need.in_rows, false, bytes);
-        *live = add_capped(*live,
-                           buffer_bytes(f, bytes, reach(f, id), sized, cost));
+        *live = add_capped(
+            *live,
+            buffer_bytes(f, bytes, reach_of(f, id, node->in[k]), sized, cost));
     }
 }
 

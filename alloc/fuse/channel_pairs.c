@@ -145,7 +145,9 @@ static uint32_t channels_of(const Facts *f, const Couple *c, uint32_t n) {
 static uint64_t slab_least_bytes(const Facts *f, const Couple *c, uint32_t n) {
     uint64_t bytes[PLAN_MAX_POOLS];
     slab_bytes(f, c->passed, n, bytes);
-    return least_bytes(f, bytes, reach(f, c->giver) & reach(f, c->taker));
+    return least_bytes(f, bytes,
+                       reach_of(f, c->giver, c->passed) &
+                           reach_of(f, c->taker, c->passed));
 }
 
 /* The thickest slabs within `free`; else such as are usual, within `most`; 0 if

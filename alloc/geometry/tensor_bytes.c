@@ -81,12 +81,21 @@ bool on_engine(const Facts *f, NodeId node) {
     return f->legal[node.i].engine >= 0 && !is_placed(f, node);
 }
 
-uint32_t reach(const Facts *f, NodeId node) {
+uint32_t reach(const Facts *f, NodeId node, HwOperand operand) {
     uint32_t active = (UINT32_C(1) << f->spec->n_active) - 1;
     int32_t engine = f->legal[node.i].engine;
     uint32_t reached =
-        engine < 0 ? active : f->spec->engine[engine].memories & active;
+        engine < 0 ? active : f->spec->engine[engine].lies[operand] & active;
     return reached ? reached : active;
+}
+
+uint32_t reach_of(const Facts *f, NodeId node, TensorId t) {
+    const Node *n = graph_node(f->g, node);
+    uint32_t memories = UINT32_MAX;
+    for (uint32_t k = 0; k <= n->n_in; k++)
+        if (same_tensor(k < n->n_in ? n->in[k] : n->out[0], t))
+            memories &= reach(f, node, hw_operand(k, n->n_in));
+    return memories;
 }
 
 /* Taps of a convolution that could read copies; 0 for other nodes. */

@@ -32,7 +32,8 @@ static void plank_set(const Decisions *d, Problem *p, NodeId id) {
             slab_bytes(f, owner.tensor, mode->channels, bytes);
         else
             pool_bytes(f, owner.tensor, owner.rows, false, bytes);
-        buffer_add(f, p, time, time + 1, bytes, reach(f, id), owner);
+        buffer_add(f, p, time, time + 1, bytes,
+                   reach(f, id, hw_operand(i, node->n_in)), owner);
     }
 }
 
@@ -72,7 +73,7 @@ static void operand_buf(const Decisions *d, Problem *p, NodeId id, uint32_t k,
     if (is_placed(f, id) || (held && !(own->copies >> k & 1)))
         return;
     pool_bytes(f, t, own->need.in_rows, false, bytes);
-    buffer_add(f, p, 2 * step, 2 * step + 1, bytes, reach(f, id),
+    buffer_add(f, p, 2 * step, 2 * step + 1, bytes, reach_of(f, id, t),
                (Owner){.kind = OWNER_PLANK,
                        .unit = NONE,
                        .node = id,
@@ -192,7 +193,7 @@ static void couple_buf(const Decisions *d, Problem *p, NodeId id) {
     slab_bytes(f, t, mode->channels, bytes);
     p->first_buf[id.i] =
         buffer_add(f, p, 2 * step, 2 * step + 3, bytes,
-                   reach(f, id) & reach(f, couple_partner(d, id)),
+                   reach_of(f, id, t) & reach_of(f, couple_partner(d, id), t),
                    (Owner){.kind = OWNER_PLANK,
                            .unit = NONE,
                            .node = id,

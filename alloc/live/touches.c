@@ -68,15 +68,15 @@ bool result_lands(const Decisions *d, NodeId node) {
     return last && !role->outside && !d->dissolved[role->parent.i];
 }
 
-static void touch_by(const Facts *f, Touch *touch, NodeId node, bool streams,
-                     bool by_rows) {
+static void touch_by(const Facts *f, Touch *touch, NodeId node,
+                     HwOperand operand, bool streams, bool by_rows) {
     if (streams) {
         touch->by_rows = by_rows && (touch->by_rows || !touch->stream);
         touch->stream = true;
         return;
     }
     touch->whole = true;
-    touch->memories &= reach(f, node);
+    touch->memories &= reach(f, node, operand);
 }
 
 /* What a node of the touch's step, or its partner in a couple, makes of it. */
@@ -98,13 +98,14 @@ static void touch_by_node(Decisions *d, const Unit *u, Touch *touch,
         bool by_rows = by_parts && takes_rows(d, id, in);
         if (d->unit_of[in.i] == unit && !inner(d, id, in) &&
             !(filling && by_parts && !by_rows))
-            touch_by(f, touch, id, by_parts, by_rows);
+            touch_by(f, touch, id, hw_operand(k, node->n_in), by_parts,
+                     by_rows);
     }
     if (d->unit_of[out.i] != unit || inner(d, id, out))
         return;
     bool lands = result_lands(d, id);
     touch->lands |= lands;
-    touch_by(f, touch, id, !lands && streams(d, id, node->n_in), false);
+    touch_by(f, touch, id, HW_OUT, !lands && streams(d, id, node->n_in), false);
 }
 
 /* Fills the touch from the nodes of its step. What streams from a concat that

@@ -198,8 +198,8 @@ static uint64_t bytes_whole(const Decisions *d, NodeId id) {
         TensorId t = is_in ? node->in[i] : node->out[0];
         if (is_in ? mode->streams_in : mode->streams_out)
             continue;
-        uint64_t least =
-            least_bytes(f, d->unit.at[d->unit_of[t.i]].bytes, reach(f, id));
+        uint64_t least = least_bytes(f, d->unit.at[d->unit_of[t.i]].bytes,
+                                     reach_of(f, id, t));
         if (least == UINT64_MAX)
             return UINT64_MAX;
         sum += least;

@@ -125,8 +125,8 @@ static uint64_t slabs_bytes(const Decisions *d, NodeId id, uint32_t channels) {
     const Unit *result = &d->unit.at[d->unit_of[node->out[0].i]];
     uint64_t bytes[PLAN_MAX_POOLS];
     slab_bytes(f, node->in[0], channels, bytes);
-    return add_capped(least_bytes(f, bytes, reach(f, id)),
-                      least_bytes(f, result->bytes, reach(f, id)));
+    return add_capped(least_bytes(f, bytes, reach(f, id, HW_IN)),
+                      least_bytes(f, result->bytes, reach(f, id, HW_OUT)));
 }
 
 static bool engine_takes(const Facts *f, NodeId id, uint32_t channels) {

@@ -131,7 +131,8 @@ static uint64_t bytes_of(const Slabs *s, uint32_t staying, uint32_t channels) {
             slab_bytes(d->f, slot->tensor, channels, bytes);
         const uint64_t *own =
             stays(staying, k) ? d->unit.at[slot->unit].bytes : bytes;
-        sum = add_capped(sum, least_bytes(d->f, own, reach(d->f, s->id)));
+        uint32_t memories = reach_of(d->f, s->id, slot->tensor);
+        sum = add_capped(sum, least_bytes(d->f, own, memories));
     }
     return sum;
 }

@@ -58,7 +58,7 @@ static uint64_t planks_bytes(const Facts *f, NodeId id, uint32_t rows) {
     for (uint32_t i = 0; i <= node->n_in; i++) {
         TensorId t = i < node->n_in ? node->in[i] : node->out[0];
         pool_bytes(f, t, i < node->n_in ? in : rows, false, bytes);
-        uint64_t least = least_bytes(f, bytes, reach(f, id));
+        uint64_t least = least_bytes(f, bytes, reach_of(f, id, t));
         if (least == UINT64_MAX)
             return UINT64_MAX;
         sum += least;
@@ -284,7 +284,7 @@ static bool hardware_next(Decisions *d, NodeId id) {
     const Node *node = graph_node(f->g, id);
     Mode *mode = &d->mode[id.i];
     uint32_t rank = mode->kind == MODE_WHOLE ? 0 : mode->rank + 1;
-    uint32_t memory = first_bit(reach(f, id));
+    uint32_t memory = first_bit(reach(f, id, HW_IN));
     for (;; rank++) {
         int32_t i = style_of_rank(f, f->legal[id.i].op, rank);
         if (i < 0)
@@ -334,7 +334,7 @@ uint64_t tile_bytes(const Facts *f, NodeId id, const Mode *mode) {
     TileFit fit = {.f = f,
                    node,
                    &f->spec->tiling.style[mode->style],
-                   f->spec->memory[first_bit(reach(f, id))].layout,
+                   f->spec->memory[first_bit(reach(f, id, HW_IN))].layout,
                    plan_volume(f->g, node->in[0]),
                    plan_volume(f->g, node->out[0]),
                    mode->repl};
@@ -387,7 +387,7 @@ uint32_t mode_pins(const Decisions *d, NodeId id, Range pin[3],
     const Mode *mode = &d->mode[id.i];
     const HwTileStyle *style = &f->spec->tiling.style[mode->style];
     uint32_t n = 0;
-    *memory = first_bit(reach(f, id));
+    *memory = first_bit(reach(f, id, HW_IN));
     Pool pool = pool_of(&f->spec->memory[*memory]);
     pin_add(pin, &n, 0, style->reserved, pool.size);
     range_add(pin, &n, (Range){0, mode->nest.over});
