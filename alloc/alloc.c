@@ -170,8 +170,9 @@ static Plan *make_staged(Arena *arena, Diag *diag, const Schedule *schedule,
 
 static Plan *make(Arena *arena, Diag *diag, const Schedule *schedule,
                   const PlanOptions *options, bool *does_not_fit) {
-    return (schedule->spec->tiling.queue ? make_staged : plan_volumes)(
-        arena, diag, schedule, options, does_not_fit);
+    return (schedule->spec->tiling.rows.moves == HW_MOVES_QUEUED
+                ? make_staged
+                : plan_volumes)(arena, diag, schedule, options, does_not_fit);
 }
 
 static bool would_do(const Asked *asked, Budget *budget, uint64_t size) {

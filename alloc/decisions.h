@@ -59,7 +59,7 @@ typedef struct Group {
     uint32_t
         cols; /* rolls: by rolling_columns.c, with so many columns of the widest
                * result at a time, 1: as few as can be; 0: by rings */
-    uint32_t n_shared;  /* by stripes: what is loaded for several nodes */
+    uint32_t n_shared; /* by stripes: what is loaded for several nodes */
     const TensorId *shared;
 } Group;
 
@@ -78,7 +78,7 @@ typedef struct Decisions {
 
 /* Whether a byte of weights counts as one of a tensor. */
 static inline bool weights_count(const Decisions *d) {
-    return d->config->lambda_weight || d->f->spec->tiling.weights_move;
+    return d->config->lambda_weight || d->f->spec->tiling.rows.weights_move;
 }
 
 #endif

@@ -148,7 +148,7 @@ bool hwspec_stages(const HwSpec *spec, HwOp op) {
                        op == HW_OP_CONV_DEPTHWISE || op == HW_OP_DECONV ||
                        op == HW_OP_CONV_POOL_MAX || op == HW_OP_CONV_POOL_AVG ||
                        op == HW_OP_FC;
-    return spec->tiling.weights_from && has_weights;
+    return spec->tiling.rows.weights_from && has_weights;
 }
 
 uint64_t hwspec_active_bytes(const HwSpec *spec) {

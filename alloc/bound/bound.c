@@ -64,12 +64,12 @@ static uint64_t compulsory(const Facts *f) {
 static bool runs_by_parts(const Facts *f, NodeId id) {
     HwOp op = f->legal[id.i].op;
     if (f->spec->tiling.kind == HW_TILING_SOFTWARE)
-        return f->spec->tiling.ops >> op & 1;
+        return f->spec->tiling.rows.ops >> op & 1;
     if (f->spec->tiling.kind == HW_TILING_HARDWARE && slab_least(f, id))
         return true;
-    for (uint32_t i = 0; i < f->spec->tiling.n; i++)
+    for (uint32_t i = 0; i < f->spec->tiling.tiles.n; i++)
         if (f->spec->tiling.kind == HW_TILING_HARDWARE &&
-            f->spec->tiling.style[i].ops >> op & 1)
+            f->spec->tiling.tiles.style[i].ops >> op & 1)
             return true;
     return false;
 }

@@ -15,7 +15,7 @@
 
 static bool by_rows(const Facts *f, NodeId id) {
     return f->spec->backing >= 0 && f->spec->tiling.kind != HW_TILING_NONE &&
-           f->spec->tiling.ops >> f->legal[id.i].op & 1;
+           f->spec->tiling.rows.ops >> f->legal[id.i].op & 1;
 }
 
 /* The fewest rows of an operand that any rows of the result need. */
@@ -32,7 +32,7 @@ static uint32_t least_in_rows(const Facts *f, NodeId id) {
 
 static uint64_t rows_bytes(const Facts *f, TensorId t, uint32_t rows) {
     Volume v = plank_in(f, t, rows, 0);
-    v.w = f->spec->tiling.lines ? 1 : v.w;
+    v.w = hwspec_by_columns(f->spec) ? 1 : v.w;
     return layout_bytes(f->spec->memory[0].layout, &v);
 }
 
@@ -80,7 +80,7 @@ static uint64_t slab_of(const Facts *f, TensorId t, uint32_t c) {
 static uint64_t slabs_all_least(const Facts *f, NodeId id) {
     const Node *node = graph_node(f->g, id);
     bool dense = is_dense(node);
-    if (!by_rows(f, id) || f->spec->tiling.rings ||
+    if (!by_rows(f, id) || f->spec->tiling.rows.rolls ||
         !(dense || goes_by_channel(f, node)) || slab_quantum(f, id) == NONE)
         return UINT64_MAX;
     uint32_t q = slab_quantum(f, id), n = dense ? 0 : node->n_in;

@@ -73,10 +73,11 @@ typedef struct Paths {
 static bool machine_is_such(const Facts *f) {
     const HwSpec *spec = f->spec;
     const Layout *layout = spec->memory[0].layout;
-    return spec->tiling.kind == HW_TILING_SOFTWARE && !spec->tiling.rings &&
-           spec->n_active == 1 && !spec->memory[0].buffers &&
-           !spec->replication.memories && layout->n &&
-           layout->axis[0].dim == LAYOUT_C && !layout->axis[0].split;
+    return spec->tiling.kind == HW_TILING_SOFTWARE &&
+           !spec->tiling.rows.rolls && spec->n_active == 1 &&
+           !spec->memory[0].buffers && !spec->replication.memories &&
+           layout->n && layout->axis[0].dim == LAYOUT_C &&
+           !layout->axis[0].split;
 }
 
 static bool may_link(const Decisions *d, NodeId id) {
@@ -172,7 +173,7 @@ static Link link_make(const Facts *f, TensorId t) {
                   .by = by,
                   .feet = feet,
                   .windows = has_windows(&feet),
-                  .by_parts = f->spec->tiling.ops >> f->legal[by.i].op & 1,
+                  .by_parts = f->spec->tiling.rows.ops >> f->legal[by.i].op & 1,
                   .row = (double)v.c * v.w * f->spec->element *
                          (f->role[t.i].outside ? 1 : 2),
                   .h = v.h};

@@ -83,7 +83,7 @@ static Op op_make(const Facts *f, const Leaves *leaves, NodeId id, TensorId t) {
              .out = leaves->of[t.i]};
     op.feet[0] = feet_of(f, id, 0);
     op.feet[1] = feet_of(f, id, 1);
-    if (!f->spec->tiling.lines)
+    if (!hwspec_by_columns(f->spec))
         op.feet[1].foot[0].kind = FOOT_ALL;
     return op;
 }
@@ -269,7 +269,7 @@ static bool covers(const Area *a, const Area *b) {
 /* A row in the middle, of which most needs and is needed. */
 static Area cut_row(const Cuts *c, uint32_t op) {
     Area row = c->whole[c->op[op].out];
-    uint32_t axes = c->f->spec->tiling.lines ? 2 : 1;
+    uint32_t axes = hwspec_by_columns(c->f->spec) ? 2 : 1;
     for (uint32_t axis = 0; axis < axes; axis++) {
         int64_t at = row.axis[axis].end / 2;
         row.axis[axis] = (Span){at, at + 1};

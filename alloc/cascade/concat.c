@@ -35,7 +35,8 @@ static bool all_made(const Facts *f, NodeId id) {
 }
 
 bool concat_may_join(const Facts *f, NodeId id) {
-    if (f->spec->backing < 0 || (f->spec->tiling.rings && !all_made(f, id)))
+    if (f->spec->backing < 0 ||
+        (f->spec->tiling.rows.rolls && !all_made(f, id)))
         return false;
     const HwMemory *backing = &f->spec->memory[f->spec->backing];
     TensorId own = graph_node(f->g, id)->out[0], root = own;

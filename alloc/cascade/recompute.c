@@ -59,7 +59,8 @@ bool group_may_hold(const Decisions *d, uint32_t step) {
         return false;
     if (is_placed(f, id))
         return concat_may_join(f, id);
-    return on_engine(f, id) && f->spec->tiling.ops >> f->legal[id.i].op & 1 &&
+    return on_engine(f, id) &&
+           f->spec->tiling.rows.ops >> f->legal[id.i].op & 1 &&
            d->mode[id.i].kind != MODE_AHEAD &&
            (node->op != OP_DECONV || deconv_spreads(node));
 }

@@ -347,7 +347,7 @@ static SizeAdvice size_that_fits(const Facts *f, uint64_t enough) {
 static bool by_planks(const Facts *f, NodeId id) {
     return f->spec->tiling.kind == HW_TILING_SOFTWARE &&
            f->spec->backing >= 0 && on_engine(f, id) &&
-           f->spec->tiling.ops >> f->legal[id.i].op & 1;
+           f->spec->tiling.rows.ops >> f->legal[id.i].op & 1;
 }
 
 /* Bytes of planks of so many rows, if a memory can hold them or not. */
@@ -446,10 +446,10 @@ static void note_stripe(Diag *diag, const Attempt *a) {
 static bool has_tiles(const Attempt *a) {
     const Step *step = &a->f->schedule->step[a->stuck];
     bool any = false;
-    for (uint32_t i = 0; step->n && i < a->f->spec->tiling.n; i++)
+    for (uint32_t i = 0; step->n && i < a->f->spec->tiling.tiles.n; i++)
         any |= a->f->spec->tiling.kind == HW_TILING_HARDWARE &&
                on_engine(a->f, step->slot[0].node) &&
-               a->f->spec->tiling.style[i].ops >>
+               a->f->spec->tiling.tiles.style[i].ops >>
                        a->f->legal[step->slot[0].node.i].op &
                    1;
     return any;

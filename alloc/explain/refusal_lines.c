@@ -24,7 +24,7 @@ static bool makes(const Decisions *d, Group *g, uint32_t first, uint32_t end,
 static bool least_lines(const Decisions *d, uint32_t step, Lines *least) {
     enum { MOST = 3 };
     bool any = false;
-    if (!d->f->spec->tiling.lines || d->f->spec->backing < 0)
+    if (!hwspec_by_columns(d->f->spec) || d->f->spec->backing < 0)
         return false;
     for (uint32_t n = 1; n <= MOST; n++)
         for (uint32_t before = 0; before < n && before <= step; before++) {

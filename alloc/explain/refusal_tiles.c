@@ -31,7 +31,7 @@ static uint64_t kept_whole(const Facts *f, NodeId id, bool in, bool out) {
 
 /* Whether the tiles, and what is kept beside them, lie in so many bytes. */
 static bool holds(const Facts *f, const LeastTile *t, uint64_t size) {
-    HwTileStyle style = f->spec->tiling.style[t->mode.style];
+    HwTileStyle style = f->spec->tiling.tiles.style[t->mode.style];
     HwMemory memory = f->spec->memory[0];
     memory.size = size;
     hwspec_place_style(&style, &memory);
@@ -54,7 +54,7 @@ static uint64_t size_needed(const Facts *f, const LeastTile *t) {
 
 static LeastTile by_style(const Decisions *d, NodeId id, int32_t style) {
     const Facts *f = d->f;
-    const HwTileStyle *s = &f->spec->tiling.style[style];
+    const HwTileStyle *s = &f->spec->tiling.tiles.style[style];
     uint32_t width = plan_volume(f->g, graph_node(f->g, id)->out[0]).w;
     LeastTile t = {.mode = {.kind = MODE_HARDWARE, .style = style}};
     if (s->sums) {
@@ -94,8 +94,8 @@ LeastTile least_tile(const Decisions *d, NodeId id) {
     HwOp op = f->legal[id.i].op;
     LeastTile best = {.mode = {.kind = MODE_WHOLE},
                       .bytes = kept_whole(f, id, true, true)};
-    for (int32_t i = 0; (uint32_t)i < tiling->n; i++) {
-        if (!(tiling->style[i].ops >> op & 1))
+    for (int32_t i = 0; (uint32_t)i < tiling->tiles.n; i++) {
+        if (!(tiling->tiles.style[i].ops >> op & 1))
             continue;
         LeastTile t = by_style(d, id, i);
         best = t.bytes < best.bytes ? t : best;
@@ -111,7 +111,7 @@ static const char *tile_text(const Facts *f, NodeId id, const LeastTile *t) {
     const char *text =
         arena_printf(f->arena, "%u of its %u rows, %u of its %u columns",
                      t->mode.tile_h, out.h, t->mode.tile_w, out.w);
-    if (!f->spec->tiling.style[t->mode.style].sums)
+    if (!f->spec->tiling.tiles.style[t->mode.style].sums)
         return text;
     return arena_printf(f->arena, "%s, %u of its %u channels", text,
                         t->mode.nest.c, out.c);
@@ -120,7 +120,7 @@ static const char *tile_text(const Facts *f, NodeId id, const LeastTile *t) {
 void note_least_tile(Diag *diag, const Attempt *attempt, NodeId id,
                      const LeastTile *t) {
     const Node *node = graph_node(attempt->f->g, id);
-    const HwTileStyle *s = &attempt->f->spec->tiling.style[t->mode.style];
+    const HwTileStyle *s = &attempt->f->spec->tiling.tiles.style[t->mode.style];
     const char *tile =
         with_commas(attempt->f->arena, bytes_said(attempt, t->tile));
     const char *kept =

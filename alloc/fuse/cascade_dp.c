@@ -29,7 +29,7 @@ static Price price_of(const Decisions *d, uint64_t moved, uint64_t weights,
                       uint64_t work) {
     if (weights_count(d))
         return (Price){moved + weights * d->f->spec->element, work};
-    return (Price){moved, d->f->spec->tiling.rings ? weights : work};
+    return (Price){moved, d->f->spec->tiling.rows.rolls ? weights : work};
 }
 
 static bool cheaper(Price a, Price b) {
@@ -243,7 +243,7 @@ static bool rings_from(Search *s, uint32_t first, uint32_t end) {
         !is_cheapest(s, &g, price_of(s->d, cost.moved, cost.weights, 0)))
         return true;
     g.rows = roll_rows(s->d, g, s->budget, &cost);
-    if (!g.rows && s->f->spec->tiling.lines)
+    if (!g.rows && hwspec_by_columns(s->f->spec))
         g.rows = g.cols = roll_columns(s->d, g, s->budget, &cost);
     if (g.rows)
         offer_group(s, &g, price_of(s->d, cost.moved, cost.weights, 0));
@@ -320,7 +320,7 @@ bool group_has_loose_end(const Decisions *d, uint32_t first, uint32_t end) {
 }
 
 static void groups_from(Search *s, uint32_t first) {
-    bool rings = s->f->spec->tiling.rings;
+    bool rings = s->f->spec->tiling.rows.rolls;
     uint32_t n = s->f->schedule->n_steps, failed = 0;
     if (!group_may_begin(s->d, first))
         return;
@@ -364,8 +364,8 @@ static void cuts_follow(Decisions *d, const Cut *cut) {
                    .end = end,
                    .rows = cut[end].rows,
                    .cols = cut[end].cols,
-                   .rolls = f->spec->tiling.rings,
-                   .ahead = f->spec->tiling.rings && d->config->runs > 0};
+                   .rolls = f->spec->tiling.rows.rolls,
+                   .ahead = f->spec->tiling.rows.rolls && d->config->runs > 0};
         if (cut[end].shares)
             group_share(f, &g);
         if (g.rows)
@@ -407,7 +407,7 @@ uint32_t groups_choose(Decisions *d, uint64_t budget) {
     do
         search(d, budget, false);
     while (!groups_confirmed(d));
-    if (!d->f->spec->tiling.rings && !groups_hold(d, budget))
+    if (!d->f->spec->tiling.rows.rolls && !groups_hold(d, budget))
         search(d, budget, true);
     return d->group.n;
 }

@@ -41,7 +41,7 @@ static bool may_run_so(const Decisions *d, NodeId id) {
     return id.i != NONE && on_engine(f, id) &&
            d->mode[id.i].kind == MODE_WHOLE &&
            !hwspec_stages(f->spec, f->legal[id.i].op) &&
-           f->spec->tiling.ops >> f->legal[id.i].op & 1;
+           f->spec->tiling.rows.ops >> f->legal[id.i].op & 1;
 }
 
 /* Made for the taker alone, and no part of anything. */
@@ -249,8 +249,8 @@ static bool places_change(Decisions *d) {
 
 static bool machine_may(const Facts *f) {
     const HwTiling *tiling = &f->spec->tiling;
-    return tiling->kind == HW_TILING_SOFTWARE && !tiling->rings &&
-           !tiling->weights_move && !f->options->layer_by_layer;
+    return tiling->kind == HW_TILING_SOFTWARE && !tiling->rows.rolls &&
+           !tiling->rows.weights_move && !f->options->layer_by_layer;
 }
 
 void couples_choose(Decisions *d) {

@@ -228,7 +228,7 @@ static bool group_try(Search *s, uint32_t first, uint32_t end) {
     if (fits && is_beaten(s, &g, total - whole))
         return true;
     g.rows = roll_rows(s->d, g, fits ? total - whole : 0, &cost);
-    if (!g.rows && s->f->spec->tiling.lines)
+    if (!g.rows && hwspec_by_columns(s->f->spec))
         g.rows = g.cols =
             roll_columns(s->d, g, fits ? total - whole : 0, &cost);
     if (g.rows && fits)
@@ -327,7 +327,7 @@ static void apart(Attempt *a) {
 }
 
 bool fit_rolling(Attempt *a) {
-    if (!a->f->spec->tiling.rings)
+    if (!a->f->spec->tiling.rows.rolls)
         return false;
     apart(a);
     if (!rolling_choose(&a->d))

@@ -58,8 +58,8 @@ static bool stored_by(const Decisions *dec, const Problem *p, NodeId id) {
 }
 
 static int32_t style_for(const Facts *f, HwOp op, bool in, bool out) {
-    for (uint32_t i = 0; i < f->spec->tiling.n; i++) {
-        const HwTileStyle *s = &f->spec->tiling.style[i];
+    for (uint32_t i = 0; i < f->spec->tiling.tiles.n; i++) {
+        const HwTileStyle *s = &f->spec->tiling.tiles.style[i];
         if (s->sums && s->ops >> op & 1 && s->in_backing == in &&
             s->out_backing == out)
             return (int32_t)i;

@@ -131,9 +131,9 @@ static void sizes_fill(const Facts *f, const Node *node, uint32_t axis,
 }
 
 static bool by_parts(const Facts *f, NodeId id) {
-    uint32_t ops = f->spec->tiling.ops;
-    for (uint32_t i = 0; i < f->spec->tiling.n; i++)
-        ops |= f->spec->tiling.style[i].ops;
+    uint32_t ops = f->spec->tiling.rows.ops;
+    for (uint32_t i = 0; i < f->spec->tiling.tiles.n; i++)
+        ops |= f->spec->tiling.tiles.style[i].ops;
     return on_engine(f, id) && ops >> f->legal[id.i].op & 1;
 }
 

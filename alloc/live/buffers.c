@@ -192,7 +192,7 @@ static uint32_t filled_at(const Facts *f, const Unit *unit, uint32_t step) {
 
 /* Whether none of its touches lasts into the next one. */
 static bool touched_in_turn(const Facts *f, const Unit *unit) {
-    bool in_turn = unit->concat && !f->spec->tiling.rings;
+    bool in_turn = unit->concat && !f->spec->tiling.rows.rolls;
     for (uint32_t i = 0; i < unit->n_touches && in_turn; i++)
         in_turn = !unit->touch[i].by_rows;
     return in_turn;

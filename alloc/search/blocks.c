@@ -293,7 +293,7 @@ static void open(Staging *s, Arena *arena, const Schedule *schedule,
     own->cycles = NULL;
     own->no_remedy = true;
     own->objective = PLAN_BYTES;
-    spec->tiling.weights_move = true;
+    spec->tiling.rows.weights_move = true;
     planned->spec = spec;
     *s = (Staging){.arena = arena,
                    .schedule = schedule,

@@ -19,7 +19,7 @@ static const Once *once_new(Arena *arena, const Schedule *schedule,
     Once *once = ARENA_NEW(arena, Once);
     uint32_t n = schedule->n_steps;
     once->arena = arena;
-    if (schedule->spec->tiling.rings) {
+    if (schedule->spec->tiling.rows.rolls) {
         once->rolls = roll_costs_new(arena, n);
         once->flow = flow_new(arena, schedule);
     }

@@ -141,7 +141,7 @@ static void pool_add(Search *s, Trial *t) {
             return;
         }
     s->pool[s->n_pool++] = t;
-    bool rolls = s->schedule->spec->tiling.rings;
+    bool rolls = s->schedule->spec->tiling.rows.rolls;
     if (s->n_pool > (rolls ? s->effort->rolled : s->effort->timed))
         pool_drop_last(s);
 }
@@ -202,7 +202,7 @@ static PlanCost cost_bound(const Search *s, const Trial *t) {
     enum { ALL = 16, MOVES = 8 };
     PlanCost cost = t->cost;
     uint64_t saved = t->plan->serial ? plan_waiting(t->plan) : 0;
-    if (s->schedule->spec->tiling.rings)
+    if (s->schedule->spec->tiling.rows.rolls)
         saved = saved / 2 < cost.cycles / ALL ? saved / 2 : cost.cycles / ALL;
     cost.bytes -= t->traffic.moved / MOVES;
     cost.cycles -= saved < cost.cycles ? saved : cost.cycles;
@@ -216,7 +216,7 @@ static bool may_be_best(const Search *s, const Trial *t) {
 }
 
 static uint32_t finishes(const Search *s) {
-    bool rolls = s->schedule->spec->tiling.rings;
+    bool rolls = s->schedule->spec->tiling.rows.rolls;
     return s->volumes ? 0
            : rolls    ? (s->effort->finished + 2) / 3
                       : s->effort->finished;
@@ -311,7 +311,7 @@ static bool is_enough(const Search *s, const Trial *t) {
     const Plan *plan = t->plan;
     const HwTiling *tiling = &s->schedule->spec->tiling;
     uint64_t moved = t->traffic.moved;
-    return plan->keeps_all && !tiling->always && !s->hastens &&
+    return plan->keeps_all && !tiling->tiles.always && !s->hastens &&
            moved - s->compulsory <= moved / PART &&
            (!plan->serial || plan_waiting(plan) <= plan->cycles / PART);
 }

@@ -37,11 +37,11 @@ static HwSpec *spec_shrunk(Arena *arena, const HwSpec *spec, uint64_t size,
 static HwSpec *spec_capped(Arena *arena, const HwSpec *spec, uint64_t size,
                            uint64_t others) {
     HwSpec *copy = spec_shrunk(arena, spec, size, others);
-    HwTileStyle *style =
-        ARENA_COPY(arena, HwTileStyle, spec->tiling.style, spec->tiling.n);
-    for (uint32_t i = 0; i < spec->tiling.n; i++)
+    HwTileStyle *style = ARENA_COPY(
+        arena, HwTileStyle, spec->tiling.tiles.style, spec->tiling.tiles.n);
+    for (uint32_t i = 0; i < spec->tiling.tiles.n; i++)
         hwspec_place_style(&style[i], &copy->memory[0]);
-    copy->tiling.style = style;
+    copy->tiling.tiles.style = style;
     return copy;
 }
 
@@ -67,7 +67,7 @@ static const Schedule *schedule_tiled(Arena *arena, const Schedule *schedule,
                                       const HwSpec *real,
                                       const HwSpec *planned) {
     HwSpec *spec = ARENA_COPY(arena, HwSpec, real, 1);
-    spec->tiling.style = planned->tiling.style;
+    spec->tiling.tiles.style = planned->tiling.tiles.style;
     return schedule_on(arena, schedule, spec);
 }
 
@@ -116,7 +116,7 @@ bool trial_place(Search *s, Trial *t) {
     t->plan->planner = t->a->planner;
     t->plan->two_levels = t->a->two_levels;
     t->plan->keeps_all = t->a->keeps_all;
-    t->plan->cuts = t->a->f->spec->tiling.rings;
+    t->plan->cuts = t->a->f->spec->tiling.rows.rolls;
     t->plan->lends = t->a->lends;
     t->plan->by_parts = t->a->by_parts;
     return true;
@@ -126,7 +126,7 @@ bool trial_place(Search *s, Trial *t) {
  * wait little, the first is enough. */
 static uint64_t fingerprint(const Plan *plan) {
     uint64_t print = plan->n_actions;
-    bool rolls = plan->schedule->spec->tiling.rings;
+    bool rolls = plan->schedule->spec->tiling.rows.rolls;
     for (uint32_t i = 0; i < plan->n_actions; i++) {
         const Action *a = &plan->action[i];
         const Placement *p = &plan->placement[a->out];
@@ -248,7 +248,7 @@ bool trial_time(Search *s, Trial *t) {
     budget_take(s->options->budget, ORDERED * (uint64_t)t->plan->n_actions);
     if (!trial_settle(s, t))
         return false;
-    if (t->a->f->spec->tiling.overlap)
+    if (t->a->f->spec->tiling.rows.moves == HW_MOVES_BESIDE)
         t->hosts = stretch_quickly(t->a->f, t->plan);
     return count_cycles(s, t);
 }

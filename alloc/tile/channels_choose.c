@@ -58,9 +58,9 @@ bool goes_by_channel(const Facts *f, const Node *node) {
 
 static bool machine_may(const Facts *f, NodeId id) {
     const HwTiling *tiling = &f->spec->tiling;
-    return tiling->kind == HW_TILING_SOFTWARE && !tiling->rings &&
+    return tiling->kind == HW_TILING_SOFTWARE && !tiling->rows.rolls &&
            f->spec->backing >= 0 && f->spec->n_active == 1 &&
-           tiling->ops >> f->legal[id.i].op & 1;
+           tiling->rows.ops >> f->legal[id.i].op & 1;
 }
 
 /* ---- what it costs ---- */

@@ -155,7 +155,7 @@ static double tile_cost(const Hasten *h, const Mode *mode) {
 
 static bool is_held(const Facts *f, NodeId id, const Mode *mode) {
     return tile_bytes(f, id, mode) <=
-           f->spec->tiling.style[mode->style].buffer_size;
+           f->spec->tiling.tiles.style[mode->style].buffer_size;
 }
 
 static void try_tile(Hasten *h, uint32_t tile_w, uint32_t tile_h) {
@@ -176,7 +176,7 @@ static void try_tile(Hasten *h, uint32_t tile_w, uint32_t tile_h) {
 void tiles_hasten(const Facts *f, NodeId id, uint32_t price, Mode *mode) {
     Hasten h = {.f = f, id, price, mode, HUGE_VAL};
     Volume out = plan_volume(f->g, graph_node(f->g, id)->out[0]);
-    uint32_t step = f->spec->tiling.style[mode->style].multiple_w;
+    uint32_t step = f->spec->tiling.tiles.style[mode->style].multiple_w;
     for (uint32_t across = 1, w_before = 0; across <= MAX_CUTS; across++) {
         uint32_t tile_w = cut(out.w, across, across > 1 ? step : 1);
         uint32_t columns = (out.w + tile_w - 1) / tile_w;

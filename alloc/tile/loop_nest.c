@@ -239,7 +239,7 @@ static const Axes *axes_make(Arena *arena, const Loops *l) {
 /* Fills `found` with the smallest tiles of the mode's style. */
 static void nest_least(const Facts *f, NodeId id, const Mode *mode,
                        NestKnown *found) {
-    Loops l = loops_of(f, id, &f->spec->tiling.style[mode->style]);
+    Loops l = loops_of(f, id, &f->spec->tiling.tiles.style[mode->style]);
     Arena *arena = arena_new("nest");
     Best best = {.mode = *mode};
     smallest(&l, axes_make(arena, &l), &best);
@@ -252,7 +252,7 @@ static void nest_least(const Facts *f, NodeId id, const Mode *mode,
  * number of input channels perhaps; or NULL. */
 static void nest_search(const Facts *f, NodeId id, const Mode *mode,
                         const NestKnown *limit, NestKnown *found) {
-    Loops l = loops_of(f, id, &f->spec->tiling.style[mode->style]);
+    Loops l = loops_of(f, id, &f->spec->tiling.tiles.style[mode->style]);
     Arena *arena = arena_new("nest");
     l.bytes_alone |= f->once->table != NULL; /* which weighs both */
     const Axes *a = axes_make(arena, &l);
@@ -275,11 +275,13 @@ static void nest_search(const Facts *f, NodeId id, const Mode *mode,
 }
 
 size_t nest_slots(const Schedule *schedule) {
-    return (size_t)(schedule->graph->node.n + 1) * schedule->spec->tiling.n;
+    return (size_t)(schedule->graph->node.n + 1) *
+           schedule->spec->tiling.tiles.n;
 }
 
 static size_t slot_of(const Facts *f, NodeId id, const Mode *mode) {
-    return (size_t)id.i * f->spec->tiling.n + (size_t)(uint32_t)mode->style;
+    return (size_t)id.i * f->spec->tiling.tiles.n +
+           (size_t)(uint32_t)mode->style;
 }
 
 static NestKnown **smallest_slot(const Facts *f, NodeId id, const Mode *mode) {
@@ -309,7 +311,7 @@ static bool nodes_alike(const Facts *f, NodeId a, NodeId b) {
 
 /* What is known of the node by the mode's style, for these bytes; NULL. */
 static const NestKnown *known_of(const Facts *f, NodeId id, const Mode *mode) {
-    uint64_t reserved = f->spec->tiling.style[mode->style].reserved;
+    uint64_t reserved = f->spec->tiling.tiles.style[mode->style].reserved;
     const NestKnown *known = *known_slot(f, id, mode);
     while (known && (reserved < known->end || reserved > known->reserved))
         known = known->older;
@@ -318,7 +320,7 @@ static const NestKnown *known_of(const Facts *f, NodeId id, const Mode *mode) {
 
 /* Known of it, the largest that takes no more bytes than there are; NULL. */
 static const NestKnown *limit_of(const Facts *f, NodeId id, const Mode *mode) {
-    uint64_t reserved = f->spec->tiling.style[mode->style].reserved;
+    uint64_t reserved = f->spec->tiling.tiles.style[mode->style].reserved;
     const NestKnown *most = NULL;
     for (const NestKnown *k = *known_slot(f, id, mode); k; k = k->older)
         if (k->moved < UINT64_MAX && k->end <= reserved &&
@@ -351,7 +353,7 @@ static void take(Mode *mode, const Mode *tiles) {
 
 /* The smallest tiles; false if they do not fit. */
 static bool nest_smallest(const Facts *f, NodeId id, Mode *mode) {
-    const HwTileStyle *style = &f->spec->tiling.style[mode->style];
+    const HwTileStyle *style = &f->spec->tiling.tiles.style[mode->style];
     NestKnown **slot = smallest_slot(f, id, mode);
     if (!*slot) {
         *slot = ARENA_NEW(f->once->arena, NestKnown);
@@ -367,7 +369,7 @@ static bool nest_smallest(const Facts *f, NodeId id, Mode *mode) {
 /* From the table; false if nothing fits. */
 static bool nest_look_up(const Decisions *d, NodeId id, Mode *mode) {
     const Facts *f = d->f;
-    const HwTileStyle *style = &f->spec->tiling.style[mode->style];
+    const HwTileStyle *style = &f->spec->tiling.tiles.style[mode->style];
     NestTable **table = &f->once->table[slot_of(f, id, mode)];
     Loops l = loops_of(f, id, style);
     if (!*table)
@@ -403,6 +405,6 @@ void nest_choose(const Decisions *d, NodeId id, Mode *mode) {
 /* ---- what it moves ---- */
 
 NestCost nest_cost(const Facts *f, NodeId id, const Mode *mode) {
-    Loops l = loops_of(f, id, &f->spec->tiling.style[mode->style]);
+    Loops l = loops_of(f, id, &f->spec->tiling.tiles.style[mode->style]);
     return loops_cost(&l, mode->tile_h, mode->tile_w, &mode->nest, true);
 }

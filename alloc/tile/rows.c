@@ -178,7 +178,8 @@ static bool planks_next(Decisions *d, NodeId id, uint64_t free) {
 
 /* Where the machine has tiles, but none that is small enough. */
 static bool slabs_next(Decisions *d, NodeId id, uint64_t free) {
-    bool never_whole = d->f->spec->tiling.always >> d->f->legal[id.i].op & 1;
+    bool never_whole =
+        d->f->spec->tiling.tiles.always >> d->f->legal[id.i].op & 1;
     return !never_whole && set_planks(d, id, 0, smaller_slabs(d, id, 0, free));
 }
 
@@ -266,8 +267,8 @@ static uint32_t style_class(const HwTileStyle *s) {
 /* The style of rank `rank` for the operation; -1 behind the last. */
 static int32_t style_of_rank(const Facts *f, HwOp op, uint32_t rank) {
     for (uint32_t class = 0; class < 4; class ++)
-        for (uint32_t i = 0; i < f->spec->tiling.n; i++) {
-            const HwTileStyle *s = &f->spec->tiling.style[i];
+        for (uint32_t i = 0; i < f->spec->tiling.tiles.n; i++) {
+            const HwTileStyle *s = &f->spec->tiling.tiles.style[i];
             if (style_class(s) == class && (class || s->sums) &&
                 s->ops >> op & 1 && rank-- == 0)
                 return (int32_t)i;
@@ -289,7 +290,7 @@ static bool hardware_next(Decisions *d, NodeId id) {
         int32_t i = style_of_rank(f, f->legal[id.i].op, rank);
         if (i < 0)
             return false;
-        const HwTileStyle *style = &f->spec->tiling.style[i];
+        const HwTileStyle *style = &f->spec->tiling.tiles.style[i];
         Mode next = {.kind = MODE_HARDWARE,
                      .streams_in = style->in_backing,
                      .streams_out = style->out_backing,
@@ -324,7 +325,7 @@ void modes_start(Decisions *d) {
     const Facts *f = d->f;
     for (NodeId id = {0}; id.i < f->g->node.n; id.i++)
         if (on_engine(f, id) && d->mode[id.i].kind == MODE_WHOLE &&
-            f->spec->tiling.always >> f->legal[id.i].op & 1)
+            f->spec->tiling.tiles.always >> f->legal[id.i].op & 1)
             while (hardware_next(d, id) && d->config->streams)
                 ;
 }
@@ -333,7 +334,7 @@ uint64_t tile_bytes(const Facts *f, NodeId id, const Mode *mode) {
     const Node *node = graph_node(f->g, id);
     TileFit fit = {.f = f,
                    node,
-                   &f->spec->tiling.style[mode->style],
+                   &f->spec->tiling.tiles.style[mode->style],
                    f->spec->memory[first_bit(reach(f, id, HW_IN))].layout,
                    plan_volume(f->g, node->in[0]),
                    plan_volume(f->g, node->out[0]),
@@ -348,7 +349,7 @@ bool mode_next(Decisions *d, NodeId id, uint64_t free) {
         return false;
     switch (f->spec->tiling.kind) {
     case HW_TILING_SOFTWARE:
-        return f->spec->tiling.ops >> op & 1 && planks_next(d, id, free);
+        return f->spec->tiling.rows.ops >> op & 1 && planks_next(d, id, free);
     case HW_TILING_HARDWARE:
         return d->mode[id.i].kind == MODE_PLANKS
                    ? slabs_next(d, id, free)
@@ -385,7 +386,7 @@ uint32_t mode_pins(const Decisions *d, NodeId id, Range pin[3],
                    uint32_t *memory) {
     const Facts *f = d->f;
     const Mode *mode = &d->mode[id.i];
-    const HwTileStyle *style = &f->spec->tiling.style[mode->style];
+    const HwTileStyle *style = &f->spec->tiling.tiles.style[mode->style];
     uint32_t n = 0;
     *memory = first_bit(reach(f, id, HW_IN));
     Pool pool = pool_of(&f->spec->memory[*memory]);
