@@ -54,6 +54,13 @@ bool volume_cuts(const Facts *f, TensorId t, uint32_t q) {
     return true;
 }
 
+/* As an operand of an instruction. */
+static bool part_told(const Facts *f, const HwMemory *memory,
+                      const Volume *whole, uint32_t c, uint32_t n) {
+    return hwspec_parts_between(f->spec, memory) ||
+           part_is_volume(memory, whole, c, n);
+}
+
 static bool parts_addressable(const Facts *f, NodeId concat,
                               const Volume *whole, uint32_t base);
 
@@ -65,8 +72,8 @@ static bool part_addressable(const Facts *f, TensorId t, const Volume *whole,
     bool placed = is_placed(f, producer);
     if ((!placed && !on_engine(f, producer)) || engine_reads(f, t))
         for (uint32_t m = 0; m < f->spec->n_active; m++)
-            if (!part_is_volume(&f->spec->memory[m], whole, c,
-                                plan_volume(f->g, t).c))
+            if (!part_told(f, &f->spec->memory[m], whole, c,
+                           plan_volume(f->g, t).c))
                 return false;
     return !placed || parts_addressable(f, producer, whole, c);
 }
@@ -393,7 +400,8 @@ static bool parts_storable(const Decisions *d, TensorId parent) {
     Volume whole = plan_volume(f->g, home_of(d, parent, &base));
     for (uint32_t i = 0; i < node->n_in; i++) {
         uint32_t c = base + f->role[node->in[i].i].part_c;
-        if (!part_has_address(backing, &whole, c,
+        if (!hwspec_parts_between(f->spec, backing) &&
+            !part_has_address(backing, &whole, c,
                               plan_volume(f->g, node->in[i]).c))
             return false;
     }
