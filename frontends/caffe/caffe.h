@@ -43,8 +43,6 @@ typedef struct CaffeType {
     uint32_t min_bottom, max_bottom, max_top;
     CaffeBuild *build;
 } CaffeType;
-extern const CaffeType caffe_types[];
-extern const uint32_t n_caffe_types;
 
 typedef struct CaffeBottom {
     const char *blob;
@@ -94,13 +92,6 @@ struct Caffe {
     const uint8_t *weights_start;
 };
 
-#define caffe_error(c, layer, ...)                                             \
-    caffe_error_at((c), (layer), (layer)->loc, __VA_ARGS__)
-/* `layer "its name": ...`; returns false. */
-bool caffe_error_at(Caffe *c, const CaffeLayer *layer, Loc loc,
-                    const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
-
 /* ---- phase.c ---- */
 typedef struct CaffeState {
     uint32_t phase; /* 0: TRAIN, 1: TEST */
@@ -119,8 +110,6 @@ extern const ProtoSchema caffe_schema;
 /* Binds bottoms to tops and puts layers into an order in which blobs are made
  * before they are read. False after errors. */
 bool caffe_link(Caffe *c);
-/* The name for the tensor of a top. */
-const char *caffe_tensor_name(Caffe *c, const CaffeLayer *layer, uint32_t top);
 
 /* ---- inputs.c ---- */
 CaffeBuild caffe_inputs;
@@ -143,6 +132,14 @@ bool caffe_use_blob(Caffe *c, CaffeLayer *layer, NodeId node, ConstRole role,
 
 /* ---- what builders use: node.c ---- */
 
+#define caffe_error(c, layer, ...)                                             \
+    caffe_error_at((c), (layer), (layer)->loc, __VA_ARGS__)
+/* `layer "its name": ...`; returns false. */
+bool caffe_error_at(Caffe *c, const CaffeLayer *layer, Loc loc,
+                    const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+/* The name for the tensor of a top. */
+const char *caffe_tensor_name(Caffe *c, const CaffeLayer *layer, uint32_t top);
 /* The layer's message of parameters, or NULL. */
 const ProtoMessage *caffe_param(Caffe *c, const CaffeLayer *layer,
                                 const char *name);
@@ -170,6 +167,15 @@ bool caffe_pair(Caffe *c, const CaffeLayer *layer, const ProtoMessage *param,
                 uint32_t out[2]);
 /* A constant of one value. */
 ConstId caffe_fill(Caffe *c, NodeId node, ConstRole role, double value);
+
+/* ---- ops.c ---- */
+
+/* A type by its name, or as a `layers` field gives it: word or number; NULL if
+ * it is not known. */
+const CaffeType *caffe_find_type(const ProtoField *field);
+/* Takes the place of a type that is not supported, so that layers behind it
+ * are not reported too. */
+extern const CaffeType caffe_unsupported;
 
 #define TYPE(name, v1, number, role, min, max, tops, build) CaffeBuild build;
 #include "frontends/caffe/ops.def"

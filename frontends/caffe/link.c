@@ -198,12 +198,3 @@ bool caffe_link(Caffe *c) {
     count_readers(c);
     return true;
 }
-
-const char *caffe_tensor_name(Caffe *c, const CaffeLayer *layer, uint32_t t) {
-    const CaffeTop *top = &layer->top[t];
-    if (top->last)
-        return top->blob;
-    if (map_get(c->blobs, layer->name, NONE) == NONE)
-        return layer->name;
-    return arena_printf(c->arena, "%s@%u", layer->name, top->version);
-}

@@ -1,6 +1,25 @@
 /* node.c - what the builders of Caffe layers have in common. */
 #include "frontends/caffe/caffe.h"
 
+bool caffe_error_at(Caffe *c, const CaffeLayer *layer, Loc loc,
+                    const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    const char *text = arena_vprintf(c->arena, format, args);
+    va_end(args);
+    diag_error(c->diag, loc, "layer \"%s\": %s", layer->name, text);
+    return false;
+}
+
+const char *caffe_tensor_name(Caffe *c, const CaffeLayer *layer, uint32_t t) {
+    const CaffeTop *top = &layer->top[t];
+    if (top->last)
+        return top->blob;
+    if (map_get(c->blobs, layer->name, NONE) == NONE)
+        return layer->name;
+    return arena_printf(c->arena, "%s@%u", layer->name, top->version);
+}
+
 const ProtoMessage *caffe_param(Caffe *c, const CaffeLayer *layer,
                                 const char *name) {
     return proto_message(c->arena, c->diag, layer->message, name);

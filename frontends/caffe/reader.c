@@ -14,14 +14,6 @@
 
 #include <string.h>
 
-const CaffeType caffe_types[] = {
-#define TYPE(name, v1, number, role, min, max, tops, build)                    \
-    {name, v1, number, role, min, max, tops, build},
-#include "frontends/caffe/ops.def"
-#undef TYPE
-};
-const uint32_t n_caffe_types = sizeof caffe_types / sizeof *caffe_types;
-
 /* Fields that do not change what the network computes in the field. */
 static const char *const ignored_fields[] = {
     "accuracy_param",
@@ -49,58 +41,24 @@ static const char *const ignored_fields[] = {
     "stable_prod_grad",
     "state",
     "transform_param",
-
     "weight_decay",
     "weight_filler",
     "window_data_param",
     NULL,
 };
 
-bool caffe_error_at(Caffe *c, const CaffeLayer *layer, Loc loc,
-                    const char *format, ...) {
-    va_list args;
-    va_start(args, format);
-    const char *text = arena_vprintf(c->arena, format, args);
-    va_end(args);
-    diag_error(c->diag, loc, "layer \"%s\": %s", layer->name, text);
-    return false;
-}
-
 /* ---- layers ---- */
-
-/* A type by its name, or as a `layers` field gives it: word or number. */
-static const CaffeType *find_type(const ProtoField *field) {
-    for (uint32_t i = 0; i < n_caffe_types; i++) {
-        const CaffeType *type = &caffe_types[i];
-        if (field->kind == PROTO_STRING && !strcmp(type->name, field->text))
-            return type;
-        if (field->kind == PROTO_WORD && type->v1 &&
-            !strcmp(type->v1, field->text))
-            return type;
-        if (field->kind == PROTO_NUMBER && field->whole && type->number &&
-            field->integer == type->number)
-            return type;
-    }
-    return NULL;
-}
-
-/* What takes the place of a type that is not supported, so that layers behind
- * it are not reported too. */
-static const CaffeType unsupported = {.name = "",
-                                      .max_bottom = UINT32_MAX,
-                                      .max_top = UINT32_MAX,
-                                      .build = caffe_refuse};
 
 static void read_type(Caffe *c, CaffeLayer *layer) {
     const ProtoField *field = proto_last(layer->message, "type");
-    layer->type = field ? find_type(field) : NULL;
+    layer->type = field ? caffe_find_type(field) : NULL;
     if (!field)
         caffe_error(c, layer, "has no type");
     else if (!layer->type || layer->type->build == caffe_refuse)
         caffe_error_at(c, layer, field->at, "type \"%.80s\" is not supported",
                        layer->type ? layer->type->name : field->text);
     if (!layer->type || layer->type->build == caffe_refuse) {
-        layer->type = &unsupported;
+        layer->type = &caffe_unsupported;
         proto_use_all(layer->message);
     }
 }
@@ -205,7 +163,7 @@ static void read_inputs(Caffe *c) {
     c->inputs.shape = net_fields(c, "input_shape", &c->inputs.n_shapes);
     while ((f = proto_next(c->net, "input", f))) {
         CaffeLayer layer = {.loc = f->loc,
-                            .type = find_type(&input),
+                            .type = caffe_find_type(&input),
                             .input = c->inputs.n++,
                             .n_top = 1};
         if (!proto_get_str(c->diag, f, &layer.name))

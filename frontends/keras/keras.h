@@ -43,6 +43,12 @@ ChildLimits keras_limits(const char *who, Bytes bytes);
 bool keras_is_zip(Bytes bytes);
 bool keras_unzip(Keras *k, Bytes archive, const char *name, Bytes *out);
 
+/* model.c: a model's nodes, reading `n` tensors (none: it has inputs of its
+ * own); its first output, NO_TENSOR after errors. */
+TensorId keras_model(Keras *k, const cJSON *json, uint32_t n,
+                     const TensorId *in);
+const cJSON *keras_get(const cJSON *json, const char *key);
+
 typedef TensorId KerasBuild(Keras *k, int kind);
 typedef struct KerasLayer {
     const char *name;

@@ -30,7 +30,10 @@ typedef struct Mx {
 /* Values of a .params file by name, "arg:" and "aux:" taken off. */
 bool mx_read_params(Mx *mx, const char *path);
 
-/* ---- the node being built: reader.c ---- */
+/* ---- the node being built: node.c ---- */
+
+/* Not a layer: an input of the network, or the name of weights. */
+bool mx_is_variable(const MxNode *node);
 
 /* An input as tensor; a variable becomes a network input, or a constant where
  * the weights hold it. */

@@ -88,18 +88,6 @@ TensorId net_elt_const(Net *net, EltKind kind, TensorId in, const Const *value,
 
 /* ---- parts and shapes ---- */
 
-TensorId net_squeeze(Net *net, TensorId in, uint32_t axes) {
-    if (in.i == NONE)
-        return in;
-    Shape shape = net_shape(net, in), to = {0};
-    for (uint32_t i = 0; i < shape.rank; i++)
-        if (axes ? !(axes >> i & 1) : shape.dim[i] != 1)
-            to.dim[to.rank++] = shape.dim[i];
-    if (!to.rank)
-        to = (Shape){1, {1}};
-    return net_reshape(net, NULL, in, to);
-}
-
 TensorId net_reduce_axes(Net *net, TensorId in, ReduceKind kind, uint32_t n,
                          const int64_t *axis, bool keep) {
     uint32_t bits = 0, of_file = 0, at;

@@ -312,6 +312,18 @@ TensorId net_reshape(Net *net, const char *part, TensorId in, Shape to) {
     return net_transpose(net, part, in, shape_nchw(0, 3, 1, 2));
 }
 
+TensorId net_squeeze(Net *net, TensorId in, uint32_t axes) {
+    if (in.i == NONE)
+        return in;
+    Shape shape = net_shape(net, in), to = {0};
+    for (uint32_t i = 0; i < shape.rank; i++)
+        if (axes ? !(axes >> i & 1) : shape.dim[i] != 1)
+            to.dim[to.rank++] = shape.dim[i];
+    if (!to.rank)
+        to = (Shape){1, {1}};
+    return net_reshape(net, NULL, in, to);
+}
+
 TensorId net_flatten(Net *net, TensorId in) {
     if (in.i == NONE)
         return in;

@@ -124,6 +124,8 @@ TensorId net_pad(Net *net, TensorId in, const uint32_t before[2],
 TensorId net_identity(Net *net, TensorId in);
 /* To a shape of the file. */
 TensorId net_reshape(Net *net, const char *part, TensorId in, Shape to);
+/* Without those axes of the file (bits); 0: all of one element. */
+TensorId net_squeeze(Net *net, TensorId in, uint32_t axes);
 /* All but the first dimension become one. */
 TensorId net_flatten(Net *net, TensorId in);
 /* perm: of the graph. */
@@ -136,8 +138,6 @@ TensorId net_constant(Net *net, const char *part, const Const *value);
 /* A function of a tensor and values of the file; `first`: these come first. */
 TensorId net_elt_const(Net *net, EltKind kind, TensorId in, const Const *value,
                        bool first);
-/* Without those axes of the file (bits); 0: all of one element. */
-TensorId net_squeeze(Net *net, TensorId in, uint32_t axes);
 /* Reduces axes of the file; without `keep` they are gone. */
 TensorId net_reduce_axes(Net *net, TensorId in, ReduceKind kind, uint32_t n,
                          const int64_t *axis, bool keep);

@@ -55,8 +55,6 @@ typedef struct OnnxOp {
     OnnxFold *fold;
     int kind; /* for builders that serve several operators */
 } OnnxOp;
-extern const OnnxOp onnx_ops[];
-extern const uint32_t n_onnx_ops;
 
 struct OnnxNode {
     const ProtoMessage *message;
@@ -80,6 +78,9 @@ struct Onnx {
     uint32_t first_new; /* tensors from here on are of the present node */
     uint64_t numbers;   /* of constants, read and computed so far */
 };
+
+/* ops.c: what the node's type names; NULL if it is not known. */
+const OnnxOp *onnx_find_op(const OnnxNode *n);
 
 /* ---- errors: node.c ---- */
 

@@ -14,14 +14,6 @@
 
 enum { OLDEST_IR = 3, OLDEST_OPSET = 1, NEWEST_OPSET = 21 };
 
-const OnnxOp onnx_ops[] = {
-#define OP(name, min, max, outs, build, fold, kind)                            \
-    {name, min, max, outs, build, fold, kind},
-#include "frontends/onnx/ops.def"
-#undef OP
-};
-const uint32_t n_onnx_ops = sizeof onnx_ops / sizeof *onnx_ops;
-
 /* ---- values ---- */
 
 /* The value called `name`, new where there is none. */
@@ -218,15 +210,6 @@ static uint32_t *read_names(Onnx *x, const ProtoMessage *message,
     return out;
 }
 
-static const OnnxOp *find_op(const OnnxNode *n) {
-    if (*n->domain && strcmp(n->domain, "ai.onnx") != 0)
-        return NULL;
-    for (uint32_t i = 0; i < n_onnx_ops; i++)
-        if (!strcmp(onnx_ops[i].name, n->type))
-            return &onnx_ops[i];
-    return NULL;
-}
-
 static OnnxNode read_node(Onnx *x, const ProtoField *field) {
     OnnxNode n = {.message = field->message,
                   .loc = field->loc,
@@ -242,7 +225,7 @@ static OnnxNode read_node(Onnx *x, const ProtoField *field) {
         n.name = x->value.at[n.out[0]].name;
     if (!*n.name)
         n.name = n.type;
-    n.op = find_op(&n);
+    n.op = onnx_find_op(&n);
     return n;
 }
 

@@ -37,7 +37,7 @@ typedef struct Tf {
     VEC(Const) weight;
 } Tf;
 
-/* ---- reader.c: the node that is being built ---- */
+/* ---- node.c: the node that is being built ---- */
 
 /* The attribute `key` as AttrValue; NULL: absent. */
 const ProtoMessage *tf_attr(const Tf *tf, const char *key);

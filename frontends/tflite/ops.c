@@ -6,41 +6,6 @@
  */
 #include "frontends/tflite/tflite.h"
 
-static const Act fused_acts[] = {
-    {.kind = ACT_NONE},
-    {.kind = ACT_RELU},
-    {.kind = ACT_CLIP, .lo = -1, .hi = 1},
-    {.kind = ACT_RELU6},
-    {.kind = ACT_TANH},
-};
-enum { FUSED_ACTS = sizeof fused_acts / sizeof *fused_acts };
-
-static Node *node_of(const Tfl *t, TensorId made) {
-    return graph_node(t->net.g, graph_tensor(t->net.g, made)->producer);
-}
-
-static bool is_quantised(const Tfl *t) {
-    int32_t id = flat_at_i32(&t->flat, t->out, 0);
-    return t->tensor[id].quant.type != QUANT_NONE;
-}
-
-/* The activation that an option fuses, as a node behind; part of the layer
- * where results are codes, which are rounded only once. */
-TensorId tfl_fused(Tfl *t, uint32_t field, TensorId in) {
-    uint8_t kind = flat_u8(&t->flat, t->options, field, 0);
-    if (kind >= FUSED_ACTS)
-        return net_none(&t->net, "fused activation %u is not supported", kind);
-    if (kind && in.i != NONE && is_quantised(t)) {
-        node_of(t, in)->act = fused_acts[kind];
-        return in;
-    }
-    return kind ? net_act(&t->net, "act", in, fused_acts[kind]) : in;
-}
-
-int32_t tfl_option(Tfl *t, uint32_t field, int32_t missing) {
-    return flat_i32(&t->flat, t->options, field, missing);
-}
-
 static bool is_valid(Tfl *t) {
     return flat_u8(&t->flat, t->options, 0, 0) == 1;
 }
@@ -59,7 +24,7 @@ static bool kernel(Tfl *t, Const *w) {
 static Const turn_kernel(Tfl *t, const Const *w, const uint32_t *perm,
                          uint32_t axis) {
     Const turned = net_permute(&t->net, w, w->shape, perm);
-    tfl_put_scales(t, 1, axis, &turned);
+    tfl_put_scales(t, tfl_tensor(t, 1), axis, &turned);
     return turned;
 }
 
@@ -74,7 +39,7 @@ static bool take_bias(Tfl *t, uint32_t i, Bias *bias) {
         return true;
     if (!tfl_codes(t, i, &bias->value))
         return false;
-    tfl_put_scales(t, i, 0, &bias->value);
+    tfl_put_scales(t, tfl_tensor(t, i), 0, &bias->value);
     return true;
 }
 
@@ -156,7 +121,7 @@ static TensorId fully_connected(Tfl *t, int kind) {
     if (in.i == NONE || !tfl_codes(t, 1, &w) || w.shape.rank != 2 ||
         !take_bias(t, 2, &bias))
         return NO_TENSOR;
-    tfl_put_scales(t, 1, 0, &w);
+    tfl_put_scales(t, tfl_tensor(t, 1), 0, &w);
     Shape shape = net_shape(&t->net, in);
     if (shape.rank != 2 && w.shape.dim[1]) {
         uint64_t rows = shape_count(&shape) / w.shape.dim[1];
@@ -177,7 +142,7 @@ static bool is_constant(Tfl *t, uint32_t i) {
 
 static TensorId elements(Tfl *t, int kind) {
     TensorId out;
-    if ((is_constant(t, 0) || is_constant(t, 1)) && !is_quantised(t)) {
+    if ((is_constant(t, 0) || is_constant(t, 1)) && !tfl_is_quantised(t)) {
         bool first = is_constant(t, 0);
         const Const *value = tfl_const(t, first ? 0 : 1);
         if (!value)
@@ -203,7 +168,7 @@ static TensorId leaky(Tfl *t, int kind) {
     if (kind == ACT_ELU)
         act.alpha = 1;
     if (kind == ACT_CLIP)
-        act = fused_acts[2];
+        act = (Act){.kind = ACT_CLIP, .lo = -1, .hi = 1};
     return net_act(&t->net, NULL, tfl_in(t, 0), act);
 }
 

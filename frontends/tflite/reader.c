@@ -23,74 +23,6 @@ static Loc place(const Tfl *t, uint32_t at) {
     return (Loc){t->net.path, 0, at};
 }
 
-/* ---- inputs ---- */
-
-TflTensor *tfl_tensor(Tfl *t, uint32_t i) {
-    if (i >= t->in.n)
-        return NULL;
-    int32_t id = flat_at_i32(&t->flat, t->in, i);
-    return id >= 0 && (uint32_t)id < t->n ? &t->tensor[id] : NULL;
-}
-
-const Const *tfl_const(Tfl *t, uint32_t i) {
-    TflTensor *tensor = tfl_tensor(t, i);
-    if (!tensor || !tensor->data.at) {
-        net_fail(&t->net, "its input %u must be a constant", i);
-        return NULL;
-    }
-    return tfl_values(t, tensor) ? &tensor->value : NULL;
-}
-
-/* The tensor is as the file says, and so are those that were made since `known`
- * and only moved into it. */
-static void set_quant(Tfl *t, uint32_t known, TensorId made,
-                      const Quant *quant) {
-    Graph *g = t->net.g;
-    graph_tensor(g, made)->quant = *quant;
-    for (;;) {
-        const Node *node = graph_node(g, graph_tensor(g, made)->producer);
-        if (node->n_in != 1 || node->in[0].i < known || !quant_moves(g, node))
-            return;
-        made = node->in[0];
-        if (graph_tensor(g, made)->quant.type == QUANT_NONE)
-            graph_tensor(g, made)->quant = *quant;
-    }
-}
-
-TensorId tfl_in(Tfl *t, uint32_t i) {
-    TflTensor *tensor = tfl_tensor(t, i);
-    if (!tensor)
-        return net_none(&t->net, "its input %u is missing", i);
-    if (tensor->made.i != NONE || !tensor->data.at)
-        return tensor->made;
-    uint32_t known = t->net.g->tensor.n;
-    const Const *value = tfl_const(t, i);
-    if (value)
-        tensor->made = net_constant(&t->net, "constant", value);
-    if (tensor->made.i != NONE)
-        set_quant(t, known, tensor->made, &tensor->quant);
-    return tensor->made;
-}
-
-int tfl_ints(Tfl *t, uint32_t i, uint32_t max, int64_t *out) {
-    const TflTensor *tensor = tfl_tensor(t, i);
-    bool wide = tensor && tensor->type == 4;
-    if (!tensor || !tensor->data.at || (tensor->type != 2 && !wide)) {
-        net_fail(&t->net, "its input %u must be constant whole numbers", i);
-        return -1;
-    }
-    uint64_t n = tensor->data.len / (wide ? 8 : 4);
-    FlatVector all = {(uint32_t)(tensor->data.at - t->flat.at), (uint32_t)n};
-    if (n > max) {
-        net_fail(&t->net, "its input %u has more than %u numbers", i, max);
-        return -1;
-    }
-    for (uint32_t k = 0; k < n; k++)
-        out[k] = wide ? flat_at_i64(&t->flat, all, k)
-                      : flat_at_i32(&t->flat, all, k);
-    return (int)n;
-}
-
 /* ---- tables ---- */
 
 static bool damaged(const Tfl *t) {
@@ -192,7 +124,7 @@ static void quantise(Tfl *t, uint32_t known, TflTensor *out) {
     if (out->made.i < known &&
         !quant_equal(&graph_tensor(g, out->made)->quant, &out->quant))
         out->made = net_identity(&t->net, out->made);
-    set_quant(t, known, out->made, &out->quant);
+    tfl_set_quant(t, known, out->made, &out->quant);
 }
 
 static void build_op(Tfl *t, uint32_t table) {

@@ -28,7 +28,19 @@ typedef struct Tfl {
     uint32_t options;
 } Tfl;
 
-/* ---- reader.c: inputs of the operator being built ---- */
+/* ---- values.c ---- */
+
+/* Dequantises a constant into its `value`; false after errors. */
+bool tfl_values(Tfl *t, TflTensor *tensor);
+Quant tfl_quant(Tfl *t, const TflTensor *tensor);
+/* A constant as codes without factors; false where it is none of codes. */
+bool tfl_coded(Tfl *t, const TflTensor *tensor, Const *out);
+/* Gives codes their factors, by the first (axis 0) or second index of `value`,
+ * once it has its shape. */
+void tfl_put_scales(Tfl *t, const TflTensor *tensor, uint32_t axis,
+                    Const *value);
+
+/* ---- node.c: the operator being built ---- */
 
 /* NULL where the operator has no input i (or it is -1). */
 TflTensor *tfl_tensor(Tfl *t, uint32_t i);
@@ -37,16 +49,20 @@ TensorId tfl_in(Tfl *t, uint32_t i);
 /* Values of a constant, dequantised; NULL and an error if it is none. */
 const Const *tfl_const(Tfl *t, uint32_t i);
 /* The same for weights and biases: where they are quantised, as codes without
- * factors; tfl_put_scales gives them theirs, by the first (axis 0) or second
- * index of `value`, once it has its shape. */
+ * factors, which tfl_put_scales gives them. */
 bool tfl_codes(Tfl *t, uint32_t i, Const *out);
-void tfl_put_scales(Tfl *t, uint32_t i, uint32_t axis, Const *value);
 /* The same as whole numbers, of int32 or int64: how many, -1 on errors. */
 int tfl_ints(Tfl *t, uint32_t i, uint32_t max, int64_t *out);
-
-/* ---- values.c ---- */
-bool tfl_values(Tfl *t, TflTensor *tensor);
-Quant tfl_quant(Tfl *t, const TflTensor *tensor);
+/* The tensor is as the file says, and so are those that were made since `known`
+ * and only moved into it. */
+void tfl_set_quant(Tfl *t, uint32_t known, TensorId made, const Quant *quant);
+/* Whether its first output is. */
+bool tfl_is_quantised(const Tfl *t);
+/* A number of the options. */
+int32_t tfl_option(Tfl *t, uint32_t field, int32_t missing);
+/* The activation that an option fuses, as a node behind; part of the layer
+ * where results are codes, which are rounded only once. */
+TensorId tfl_fused(Tfl *t, uint32_t field, TensorId in);
 
 typedef TensorId TflBuild(Tfl *t, int kind);
 typedef struct TflOp {
@@ -55,9 +71,6 @@ typedef struct TflOp {
     TflBuild *build; /* sets `made` of outputs behind the first by itself */
     int kind;
 } TflOp;
-/* ops.c: a number of the options; the activation that one fuses. */
-int32_t tfl_option(Tfl *t, uint32_t field, int32_t missing);
-TensorId tfl_fused(Tfl *t, uint32_t field, TensorId in);
 /* ops_axes.c */
 TflBuild tfl_concat, tfl_reshape, tfl_transpose, tfl_reduce, tfl_pad,
     tfl_mirror_pad, tfl_batches, tfl_resize, tfl_blocks, tfl_slice,

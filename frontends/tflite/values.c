@@ -99,14 +99,18 @@ static const float *dequantise(Tfl *t, const TflTensor *tensor,
     return out;
 }
 
-static bool is_whole(Tfl *t, const TflTensor *tensor, const Type *type) {
+static bool is_whole(const TflTensor *tensor, const Type *type) {
     uint64_t n = shape_count(&tensor->shape);
+    return n < SHAPE_MAX_COUNT && n * type->size <= tensor->data.len;
+}
+
+static bool check(Tfl *t, const TflTensor *tensor, const Type *type) {
     if (!type)
         return net_fail(&t->net,
                         "constant \"%s\" has a type of elements that "
                         "is not supported",
                         tensor->name);
-    if (n >= SHAPE_MAX_COUNT || n * type->size > tensor->data.len)
+    if (!is_whole(tensor, type))
         return net_fail(&t->net, "constant \"%s\" of %s has %zu bytes",
                         tensor->name, shape_text(t->net.arena, &tensor->shape),
                         tensor->data.len);
@@ -117,7 +121,7 @@ bool tfl_values(Tfl *t, TflTensor *tensor) {
     const Type *type = find_type(tensor->type);
     if (tensor->has_value)
         return true;
-    if (!is_whole(t, tensor, type))
+    if (!check(t, tensor, type))
         return false;
     tensor->value = (Const){.shape = tensor->shape, .kind = CONST_F32};
     if (type->number == 0)
@@ -158,34 +162,24 @@ static bool narrow(Tfl *t, const TflTensor *tensor, const void **out) {
     return true;
 }
 
-bool tfl_codes(Tfl *t, uint32_t i, Const *out) {
-    TflTensor *tensor = tfl_tensor(t, i);
-    Scales s;
-    if (tensor && tensor->data.at) {
-        s = read_scales(t, tensor);
-        if (is_coded(t, tensor, &s)) {
-            if (!is_whole(t, tensor, find_type(tensor->type)))
-                return false;
-            *out = (Const){.shape = tensor->shape,
-                           .kind = find_type(tensor->type)->code,
-                           .data = tensor->data.at,
-                           .zero = (int32_t)zero_at(t, &s, 0)};
-            if (find_type(tensor->type)->size != 8 ||
-                narrow(t, tensor, &out->data))
-                return true;
-        }
-    }
-    const Const *value = tfl_const(t, i);
-    if (value)
-        *out = *value;
-    return value != NULL;
+bool tfl_coded(Tfl *t, const TflTensor *tensor, Const *out) {
+    const Type *type = find_type(tensor->type);
+    Scales s = read_scales(t, tensor);
+    if (!is_coded(t, tensor, &s) || !is_whole(tensor, type))
+        return false;
+    *out = (Const){.shape = tensor->shape,
+                   .kind = type->code,
+                   .data = tensor->data.at,
+                   .zero = (int32_t)zero_at(t, &s, 0)};
+    return type->size != 8 || narrow(t, tensor, &out->data);
 }
 
-void tfl_put_scales(Tfl *t, uint32_t i, uint32_t axis, Const *value) {
+void tfl_put_scales(Tfl *t, const TflTensor *tensor, uint32_t axis,
+                    Const *value) {
     uint32_t n = shape_dim(&value->shape, axis);
     if (!const_has_codes(value, 4))
         return;
-    Scales s = read_scales(t, tfl_tensor(t, i));
+    Scales s = read_scales(t, tensor);
     double *factor = ARENA_ARRAY(t->net.arena, double, n);
     for (uint32_t k = 0; k < n; k++)
         factor[k] = scale_at(t, &s, k < s.scale.n ? k : 0);
