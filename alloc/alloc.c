@@ -207,5 +207,7 @@ const Plan *plan_make(Arena *arena, Diag *diag, const Schedule *schedule,
     Budget budget = plan_budget(schedule, options->effort);
     own->asked = &(Asked){schedule, options, would_do};
     own->budget = &budget;
+    if (schedule->spec->tiling.queue) /* volumes that cost no cycles */
+        own->shared = NULL;
     return make(arena, diag, schedule, own, does_not_fit);
 }

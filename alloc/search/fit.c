@@ -40,6 +40,14 @@ static const Once *once_new(Arena *arena, const Schedule *schedule,
     return once;
 }
 
+PlanShared *plan_shared_new(Arena *arena, const Schedule *schedule,
+                            const PlanOptions *options) {
+    PlanShared *shared = ARENA_NEW(arena, PlanShared);
+    shared->once = once_new(arena, schedule, options);
+    shared->known = known_groups_new(arena);
+    return shared;
+}
+
 Work *work_new(Arena *arena, const Schedule *schedule, const HwSpec *spec,
                const PlanOptions *options, const Once *once) {
     return work_new_with(arena, schedule, spec, options, once, (Start){0});

@@ -423,13 +423,15 @@ static bool hastens(const Search *s) {
 Work *search_open(Search *s, Arena *arena, const Schedule *schedule,
                   const PlanOptions *options, const Once *once, Plan *bound) {
     *s = (Search){.arena = arena, .schedule = schedule, .options = options};
-    Work *first = work_new(arena, schedule, schedule->spec, options, once);
+    const PlanShared *shared = options->shared;
+    Work *first = work_new(arena, schedule, schedule->spec, options,
+                           once || !shared ? once : shared->once);
     s->archive.arena = arena;
     s->effort =
         &efforts[options->effort < EFFORTS ? options->effort : EFFORTS - 1];
     s->steps = s->effort->steps;
     s->once = first->once;
-    s->known = known_groups_new(arena);
+    s->known = shared ? shared->known : known_groups_new(arena);
     s->kinds = all_kinds(first);
     s->never = never_less(first);
     bound_make(first, bound);

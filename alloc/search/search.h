@@ -55,6 +55,10 @@ extern const Effort efforts[EFFORTS];
  * than it holds: none is made to the end. `once`: as in work_new. */
 bool plan_exists(const Schedule *schedule, const HwSpec *spec,
                  const PlanOptions *options, const Once *once);
+struct PlanShared {
+    const Once *once;
+    KnownGroups *known;
+};
 /* What plan_make was asked. */
 typedef struct Asked {
     const Schedule *schedule;
