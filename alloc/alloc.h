@@ -18,6 +18,11 @@ typedef uint64_t PlanCycles(void *context, const Plan *plan);
  * out no other one finds again. Each plan is the one that it is alone. */
 typedef struct PlanShared PlanShared;
 
+/* Told of each size of memory that was searched: what it took so far, and the
+ * least cost that was found, or NULL. */
+typedef void PlanWatch(void *context, const PlanEffort *effort,
+                       const PlanCost *best);
+
 typedef struct PlanOptions {
     const char *planner;   /* "auto" */
     bool replication;      /* the rule of facts/xdnn.md 2.4, or none */
@@ -37,11 +42,13 @@ typedef struct PlanOptions {
                          * just one */
     PlanCycles *cycles; /* or NULL: then bytes alone decide between plans */
     void *context;
+    PlanWatch *watch;   /* or NULL */
     PlanJudge *judge;   /* NULL: plan_judge */
     PlanShared *shared; /* or NULL */
     /* plan_make's own: what searches may still do, NULL: anything; what a
      * refusal's advice is for */
     Budget *budget;
+    PlanEffort *spent;
     const struct Asked *asked;
 } PlanOptions;
 

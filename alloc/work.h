@@ -23,6 +23,12 @@
 enum { BYTE_PRICE = 10 };
 uint64_t node_work(const Work *w, NodeId id);
 
+/* A placement is asked of the packer: counts it. */
+static inline void packing_count(const Work *w) {
+    if (w->options->spent)
+        w->options->spent->packings++;
+}
+
 /* ---- bank_spread.c: free memory for less waiting ---- */
 
 /* Moves buffers of a placement apart. */

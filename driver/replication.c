@@ -17,10 +17,12 @@
 #include "alloc/alloc.h"
 #include "alloc/search/replication.h"
 #include "base/file.h"
+#include "base/plain.h"
 #include "base/vec.h"
 #include "sim/sim.h"
 
 #include <string.h>
+#include <unistd.h>
 
 enum { MAX_TRIALS = 32 };
 
@@ -317,6 +319,44 @@ static uint64_t plan_cycles(void *context, const Plan *plan) {
     return cycles;
 }
 
+/* ---- progress ---- */
+
+static const char *progress_text(Arena *arena, const PlanEffort *effort,
+                                 const PlanCost *best) {
+    const char *cost =
+        best ? arena_printf(arena, "best %s cycles, %s bytes",
+                            with_commas(arena, best->cycles),
+                            with_commas(arena, best->bytes))
+             : "none fits yet";
+    return arena_printf(arena, "%s configurations, %s of %s steps: %s",
+                        with_commas(arena, effort->configurations),
+                        with_commas(arena, effort->steps),
+                        with_commas(arena, effort->budget), cost);
+}
+
+static void tell_line(void *context, const PlanEffort *effort,
+                      const PlanCost *best) {
+    Arena *arena = arena_new("progress");
+    (void)context;
+    say_to(stderr, "%s\n", progress_text(arena, effort, best));
+    arena_free(arena);
+}
+
+/* One line that is written over. */
+static void tell_terminal(void *context, const PlanEffort *effort,
+                          const PlanCost *best) {
+    Arena *arena = arena_new("progress");
+    (void)context;
+    say_to(stderr, "\r%s\x1b[K", progress_text(arena, effort, best));
+    arena_free(arena);
+}
+
+static PlanWatch *watch_of(const Options *o) {
+    if (isatty(STDERR_FILENO) && (o->progress || o->effort == PLAN_MOST_EFFORT))
+        return tell_terminal;
+    return o->progress ? tell_line : NULL;
+}
+
 /* Of plans that are all stored in one way. */
 static PlanShared *shared_of(const Pipeline *p, const PlanOptions *options) {
     Shared *shared = p->shared;
@@ -347,6 +387,7 @@ ExitCode replication_plan(Arena *arena, Diag *diag, const Options *o,
     PlanOptions options = {.planner = o->planner,
                            .cycles = plan_cycles,
                            .context = p->shared,
+                           .watch = watch_of(o),
                            .effort = (uint32_t)o->effort,
                            .replication = replication_on(o),
                            .images = (uint32_t)o->images,
@@ -359,5 +400,7 @@ ExitCode replication_plan(Arena *arena, Diag *diag, const Options *o,
     options.no_remedy = false;
     options.shared = shared_of(p, &options);
     p->plan = plan_make(arena, diag, p->schedule, &options, &does_not_fit);
+    if (options.watch == tell_terminal)
+        say_to(stderr, "\r\x1b[K");
     return p->plan ? EXIT_FINE : does_not_fit ? EXIT_NO_FIT : EXIT_BAD_INPUT;
 }

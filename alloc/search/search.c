@@ -53,6 +53,8 @@ static Trial *trial_new(Search *s, const Config *config) {
     t->arena = arena;
     t->config = *config;
     t->number = s->n_tried++;
+    if (s->options->spent)
+        s->options->spent->configurations++;
     vec_push(s->arena, &s->tried, *config);
     return t;
 }
@@ -284,6 +286,16 @@ static bool configs_try(Search *s, Configs *list) {
     return any;
 }
 
+/* Steps are known when all is done: here those so far. */
+static void tell(const Search *s) {
+    const PlanOptions *o = s->options;
+    if (!o->watch || !o->spent)
+        return;
+    o->spent->steps =
+        o->spent->budget - (o->budget ? o->budget->left : o->spent->budget);
+    o->watch(o->context, o->spent, s->n_best ? &s->best[0]->cost : NULL);
+}
+
 static bool size_try(Search *s, uint64_t cap, uint64_t others) {
     Configs list = {0};
     configs_list(s, cap, others, &list);
@@ -294,6 +306,7 @@ static bool size_try(Search *s, uint64_t cap, uint64_t others) {
         configs_try(s, &list);
         pool_time(s);
     }
+    tell(s);
     return any;
 }
 

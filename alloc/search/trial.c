@@ -207,6 +207,7 @@ static void settle(const Search *s, Trial *t) {
     asked.budget = s->effort->packing;
     PlanResult lower;
     const char *used;
+    packing_count(w);
     placed_once(w->once->recall, w->arena, &asked, "portfolio", true, &lower,
                 &used);
     if (lower.status != PLAN_FITS ||

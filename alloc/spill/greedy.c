@@ -432,6 +432,7 @@ static bool place(Work *w, const Problem *p, PlanResult *result,
                   const char **planner) {
     Times blocked;
     memset(result, 0, sizeof *result);
+    packing_count(w);
     for (uint32_t i = 0; i < p->buf.n; i++)
         if (p->tied.at[i] != i) {
             *planner = "gaps";
