@@ -56,6 +56,8 @@ static Trial *trial_new(Search *s, const Config *config) {
     t->arena = arena;
     t->config = *config;
     t->number = s->n_tried++;
+    if (s->options->spent)
+        s->options->spent->configurations++;
     vec_push(s->arena, &s->tried, *config);
     return t;
 }
@@ -287,6 +289,16 @@ static bool configs_try(Search *s, Configs *list) {
     return any;
 }
 
+/* Steps are known when all is done: here those so far. */
+static void tell(const Search *s) {
+    const PlanOptions *o = s->options;
+    if (!o->watch || !o->spent)
+        return;
+    o->spent->steps =
+        o->spent->budget - (o->budget ? o->budget->left : o->spent->budget);
+    o->watch(o->context, o->spent, s->n_best ? &s->best[0]->cost : NULL);
+}
+
 static bool size_try(Search *s, uint64_t cap, uint64_t others) {
     Configs list = {0};
     configs_list(s, cap, others, &list);
@@ -297,6 +309,7 @@ static bool size_try(Search *s, uint64_t cap, uint64_t others) {
         configs_try(s, &list);
         pool_time(s);
     }
+    tell(s);
     return any;
 }
 
@@ -427,8 +440,10 @@ Attempt *search_open(Search *s, Arena *arena, const Schedule *schedule,
                      const PlanOptions *options, const Once *once,
                      Plan *bound) {
     *s = (Search){.arena = arena, .schedule = schedule, .options = options};
+    const PlanShared *shared = options->shared;
     Attempt *first =
-        attempt_new(arena, schedule, schedule->spec, options, once, NULL);
+        attempt_new(arena, schedule, schedule->spec, options,
+                    once || !shared ? once : shared->once, NULL);
     s->archive.arena = arena;
     s->effort =
         &efforts[options->effort < EFFORTS ? options->effort : EFFORTS - 1];
