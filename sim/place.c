@@ -8,6 +8,7 @@
 #include "sim/run.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* No dimension of a real volume comes near; tables stay small. */
@@ -188,7 +189,7 @@ bool place_make(Run *run, const Spot *spot, Place *out) {
                    .h = spot->ring ? spot->h : v->h,
                    .w = spot->ring ? spot->w : v->w,
                    .ring = spot->ring,
-                   .turns = !spot->ring         ? 0
+                   .turns = !spot->ring        ? 0
                             : spot->lines.band ? spot->pitch
                                                : v->h,
                    .row = spot->row,
@@ -253,42 +254,136 @@ bool place_same(const Place *a, const Place *b) {
            memcmp(a->w_at, b->w_at, columns_told(a) * sizeof *a->w_at) == 0;
 }
 
-/* Calls `visit` for every cell of a place that lies in [from, to). */
-typedef bool CellVisitor(uint64_t *bits, uint64_t bit);
+/* ---- overlap ---- */
 
-static bool visit_cells(const Place *p, uint64_t from, uint64_t to,
-                        uint64_t *bits, CellVisitor *visit) {
+/* Cells without gaps. */
+typedef struct Span {
+    uint64_t from, to;
+} Span;
+typedef struct Spans {
+    Arena *arena;
+    Span window; /* cells outside do not count */
+    bool rises;  /* each begins behind the one before it */
+    VEC(Span) at;
+} Spans;
+
+static void add_span(Spans *s, uint64_t from, uint64_t n) {
+    uint64_t to = from + n < s->window.to ? from + n : s->window.to;
+    from = from > s->window.from ? from : s->window.from;
+    if (from >= to)
+        return;
+    Span *last = s->at.n ? &s->at.at[s->at.n - 1] : NULL;
+    if (last && last->to == from) {
+        last->to = to;
+        return;
+    }
+    s->rises &= !last || last->to < from;
+    vec_push(s->arena, &s->at, ((Span){from, to}));
+}
+
+static int by_start(const void *a, const void *b) {
+    const Span *x = a, *y = b;
+    return (x->from > y->from) - (x->from < y->from);
+}
+
+/* Channels and their copies, in cells from the start. */
+static Spans spans_of_channels(Run *run, const Place *p) {
+    Spans s = {.arena = run->work, .window = {0, UINT64_MAX}};
     for (uint32_t c = 0; c < p->c; c++)
         for (uint32_t copy = 0; copy < p->copies[c]; copy++)
-            for (uint32_t h = 0; h < p->h; h++) {
-                uint64_t row =
-                    p->start + p->c_at[c] + copy * p->copy_step + p->h_at[h];
-                for (uint32_t w = 0; w < p->w; w++) {
-                    uint64_t cell = row + place_columns(p, h)[w];
-                    if (cell >= from && cell < to && visit(bits, cell - from))
-                        return true;
-                }
-            }
-    return false;
+            add_span(&s, p->c_at[c] + copy * p->copy_step, 1);
+    return s;
 }
 
-static bool set_bit(uint64_t *bits, uint64_t bit) {
-    bits[bit / 64] |= UINT64_C(1) << bit % 64;
-    return false;
+static bool follow_each_other(const uint64_t *at, uint32_t n) {
+    for (uint32_t i = 1; i < n; i++)
+        if (at[i] != at[i - 1] + 1)
+            return false;
+    return true;
 }
 
-static bool has_bit(uint64_t *bits, uint64_t bit) {
-    return bits[bit / 64] >> bit % 64 & 1;
+static bool has_plain_rows(const Place *p) {
+    for (uint32_t h = 0; h < (p->w_step ? p->h : 1); h++)
+        if (!follow_each_other(place_columns(p, h), p->w))
+            return false;
+    return true;
+}
+
+/* Cells from the lowest pixel of a channel to behind its highest. */
+static Span plane_of(const Place *p) {
+    uint32_t n = columns_told(p);
+    return (Span){lowest(p->h_at, p->h) + lowest(p->w_at, n),
+                  highest(p->h_at, p->h) + highest(p->w_at, n) + 1};
+}
+
+/* All cells of the place in the window, ascending. */
+static Spans spans_of(Run *run, const Place *p, Span window) {
+    Spans s = {.arena = run->work, .window = window, .rises = true};
+    Spans channel = spans_of_channels(run, p);
+    Span plane = plane_of(p);
+    uint32_t n = has_plain_rows(p) ? p->w : 1;
+    for (uint32_t i = 0; i < channel.at.n; i++) {
+        Span c = channel.at.at[i];
+        if (p->start + c.from + plane.from >= window.to ||
+            p->start + c.to + plane.to <= window.from)
+            continue;
+        for (uint32_t h = 0; h < p->h; h++)
+            for (uint32_t w = 0; w < p->w; w += n)
+                add_span(
+                    &s, p->start + c.from + p->h_at[h] + place_columns(p, h)[w],
+                    c.to - c.from + n - 1);
+    }
+    if (!s.rises)
+        qsort(s.at.at, s.at.n, sizeof *s.at.at, by_start);
+    return s;
+}
+
+/* Whether all channels of the one lie as the first ones of the other do, each
+ * in a range of its own: then the first channels meet, or none do. */
+static bool channels_alike(const Place *a, const Place *b) {
+    if (a->c > b->c)
+        return channels_alike(b, a);
+    if (a->start != b->start ||
+        memcmp(a->c_at, b->c_at, a->c * sizeof *a->c_at) != 0)
+        return false;
+    Span own = plane_of(a), its = plane_of(b);
+    uint64_t plane = (own.to > its.to ? own.to : its.to) -
+                     (own.from < its.from ? own.from : its.from);
+    for (uint32_t c = 0; c < b->c; c++)
+        if (b->copies[c] != 1 || (c < a->c && a->copies[c] != 1) ||
+            (c && b->c_at[c] < b->c_at[c - 1] + plane))
+            return false;
+    return true;
+}
+
+static bool meet_in(Run *run, const Place *a, const Place *b, Span window) {
+    Spans own = spans_of(run, a, window), its = spans_of(run, b, window);
+    for (uint32_t i = 0, k = 0; i < own.at.n && k < its.at.n;) {
+        if (own.at.at[i].to <= its.at.at[k].from)
+            i++;
+        else if (its.at.at[k].to <= own.at.at[i].from)
+            k++;
+        else
+            return true;
+    }
+    return false;
 }
 
 bool place_overlap(Run *run, const Place *a, const Place *b) {
-    uint64_t from = a->first > b->first ? a->first : b->first;
-    uint64_t to = a->end < b->end ? a->end : b->end;
-    if (a->memory != b->memory || from >= to || !cells_matter(run))
+    enum { FIRST = 256, MORE = 8 }; /* cells: those that meet do so early */
+    Place first[] = {*a, *b};
+    uint64_t at = a->first > b->first ? a->first : b->first;
+    uint64_t end = a->end < b->end ? a->end : b->end;
+    if (a->memory != b->memory || at >= end || !cells_matter(run))
         return false;
-    uint64_t *bits = ARENA_ARRAY(run->work, uint64_t, (to - from) / 64 + 1);
-    visit_cells(a, from, to, bits, set_bit);
-    return visit_cells(b, from, to, bits, has_bit);
+    if (channels_alike(a, b))
+        first[0].c = first[1].c = 1;
+    for (uint64_t n = FIRST, to; at < end; at = to, n *= MORE) {
+        to = end - at < n ? end : at + n;
+        if (meet_in(run, &first[0], &first[1], (Span){at, to}))
+            return true;
+    }
+    return false;
 }
 
 const char *place_text(Run *run, const Place *place) {
