@@ -286,15 +286,6 @@ static int by_start(const void *a, const void *b) {
     return (x->from > y->from) - (x->from < y->from);
 }
 
-/* Channels and their copies, in cells from the start. */
-static Spans spans_of_channels(Run *run, const Place *p) {
-    Spans s = {.arena = run->work, .window = {0, UINT64_MAX}};
-    for (uint32_t c = 0; c < p->c; c++)
-        for (uint32_t copy = 0; copy < p->copies[c]; copy++)
-            add_span(&s, p->c_at[c] + copy * p->copy_step, 1);
-    return s;
-}
-
 static bool follow_each_other(const uint64_t *at, uint32_t n) {
     for (uint32_t i = 1; i < n; i++)
         if (at[i] != at[i - 1] + 1)
@@ -316,26 +307,67 @@ static Span plane_of(const Place *p) {
                   highest(p->h_at, p->h) + highest(p->w_at, n) + 1};
 }
 
-/* All cells of the place in the window, ascending. */
-static Spans spans_of(Run *run, const Place *p, Span window) {
+/* No cell between its first and last is another's. */
+static bool is_dense(const Place *p) {
+    return !p->copy_step && box_count(p, place_box(p)) == p->end - p->first;
+}
+
+/* What is told of a place to find its cells. */
+typedef struct Cut {
+    const Place *place;
+    Spans channel; /* with their copies, in cells from the start */
+    Span plane;    /* plane_of */
+    uint32_t cols; /* so many columns follow each other */
+} Cut;
+
+static Cut cut_of(Run *run, const Place *p) {
+    Cut cut = {p, {.arena = run->work, .window = {0, UINT64_MAX}}, {0}, 0};
+    if (is_dense(p))
+        return cut;
+    for (uint32_t c = 0; c < p->c; c++)
+        for (uint32_t copy = 0; copy < p->copies[c]; copy++)
+            add_span(&cut.channel, p->c_at[c] + copy * p->copy_step, 1);
+    cut.plane = plane_of(p);
+    cut.cols = has_plain_rows(p) ? p->w : 1;
+    return cut;
+}
+
+static void add_rows(Spans *s, const Cut *cut, Span c) {
+    const Place *p = cut->place;
+    for (uint32_t h = 0; h < p->h; h++)
+        for (uint32_t w = 0; w < p->w; w += cut->cols)
+            add_span(s, p->start + c.from + p->h_at[h] + place_columns(p, h)[w],
+                     c.to - c.from + cut->cols - 1);
+}
+
+/* All cells in the window, ascending. */
+static Spans spans_of(Run *run, const Cut *cut, Span window) {
+    const Place *p = cut->place;
     Spans s = {.arena = run->work, .window = window, .rises = true};
-    Spans channel = spans_of_channels(run, p);
-    Span plane = plane_of(p);
-    uint32_t n = has_plain_rows(p) ? p->w : 1;
-    for (uint32_t i = 0; i < channel.at.n; i++) {
-        Span c = channel.at.at[i];
-        if (p->start + c.from + plane.from >= window.to ||
-            p->start + c.to + plane.to <= window.from)
-            continue;
-        for (uint32_t h = 0; h < p->h; h++)
-            for (uint32_t w = 0; w < p->w; w += n)
-                add_span(
-                    &s, p->start + c.from + p->h_at[h] + place_columns(p, h)[w],
-                    c.to - c.from + n - 1);
+    if (!cut->cols)
+        add_span(&s, p->first, p->end - p->first);
+    for (uint32_t i = 0; i < cut->channel.at.n; i++) {
+        Span c = cut->channel.at.at[i];
+        if (p->start + c.from + cut->plane.from < window.to &&
+            p->start + c.to + cut->plane.to > window.from)
+            add_rows(&s, cut, c);
     }
     if (!s.rises)
         qsort(s.at.at, s.at.n, sizeof *s.at.at, by_start);
     return s;
+}
+
+static bool meet_in(Run *run, const Cut *a, const Cut *b, Span window) {
+    Spans own = spans_of(run, a, window), its = spans_of(run, b, window);
+    for (uint32_t i = 0, k = 0; i < own.at.n && k < its.at.n;) {
+        if (own.at.at[i].to <= its.at.at[k].from)
+            i++;
+        else if (its.at.at[k].to <= own.at.at[i].from)
+            k++;
+        else
+            return true;
+    }
+    return false;
 }
 
 /* Whether all channels of the one lie as the first ones of the other do, each
@@ -356,19 +388,6 @@ static bool channels_alike(const Place *a, const Place *b) {
     return true;
 }
 
-static bool meet_in(Run *run, const Place *a, const Place *b, Span window) {
-    Spans own = spans_of(run, a, window), its = spans_of(run, b, window);
-    for (uint32_t i = 0, k = 0; i < own.at.n && k < its.at.n;) {
-        if (own.at.at[i].to <= its.at.at[k].from)
-            i++;
-        else if (its.at.at[k].to <= own.at.at[i].from)
-            k++;
-        else
-            return true;
-    }
-    return false;
-}
-
 bool place_overlap(Run *run, const Place *a, const Place *b) {
     enum { FIRST = 256, MORE = 8 }; /* cells: those that meet do so early */
     Place first[] = {*a, *b};
@@ -376,11 +395,14 @@ bool place_overlap(Run *run, const Place *a, const Place *b) {
     uint64_t end = a->end < b->end ? a->end : b->end;
     if (a->memory != b->memory || at >= end || !cells_matter(run))
         return false;
+    if (is_dense(a) && is_dense(b))
+        return true;
     if (channels_alike(a, b))
         first[0].c = first[1].c = 1;
+    Cut own = cut_of(run, &first[0]), its = cut_of(run, &first[1]);
     for (uint64_t n = FIRST, to; at < end; at = to, n *= MORE) {
         to = end - at < n ? end : at + n;
-        if (meet_in(run, &first[0], &first[1], (Span){at, to}))
+        if (meet_in(run, &own, &its, (Span){at, to}))
             return true;
     }
     return false;
