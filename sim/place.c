@@ -197,13 +197,13 @@ bool place_make(Run *run, const Spot *spot, Place *out) {
                    .part = spot->part,
                    .whole = spot->said,
                    .start = spot->offset / layout->element,
-                   .c_at = t.at.c_at + spot->part_c,
                    .h_at = t.at.h_at,
                    .w_at = t.at.w_at,
                    .copies = t.at.copies + spot->part_c,
                    .copy_step = t.at.copy_step};
     if (!cells_matter(run))
         return true;
+    out->c_at = t.at.c_at + spot->part_c;
     if (spot->lines.band)
         turn_lines(run, spot, out);
     else if (spot->ring)
@@ -215,6 +215,8 @@ bool place_make(Run *run, const Spot *spot, Place *out) {
 
 Place place_keep(Arena *arena, const Place *p) {
     Place kept = *p;
+    if (!p->c_at)
+        return kept;
     kept.c_at = ARENA_COPY(arena, uint64_t, p->c_at, p->c);
     kept.h_at = ARENA_COPY(arena, uint64_t, p->h_at, p->h);
     kept.w_at = ARENA_COPY(arena, uint64_t, p->w_at, columns_told(p));
@@ -224,8 +226,10 @@ Place place_keep(Arena *arena, const Place *p) {
 
 Place place_rows(const Place *place, uint32_t row, uint32_t rows) {
     Place part = *place;
-    part.h_at += row;
     part.h = rows;
+    if (!place->h_at)
+        return part;
+    part.h_at += row;
     part.first += part.h_at[0] - place->h_at[0];
     part.end -= place->h_at[place->h - 1] - part.h_at[rows - 1];
     return part;
