@@ -28,10 +28,15 @@ static bool step_divides(const HwMemory *memory, uint32_t c) {
     return step ? c % step == 0 : c == 0;
 }
 
+/* Whether an address tells the section in which channel c of the whole lies. */
+static bool section_has_address(const HwMemory *memory, const Volume *whole,
+                                uint32_t c) {
+    return layout_part_offset(memory->layout, whole, c) % memory->unit == 0;
+}
+
 bool part_has_address(const HwMemory *memory, const Volume *whole, uint32_t c,
                       uint32_t n) {
-    return step_divides(memory, c) &&
-           layout_part_offset(memory->layout, whole, c) % memory->unit == 0 &&
+    return step_divides(memory, c) && section_has_address(memory, whole, c) &&
            layout_part_alone(memory->layout, whole, c, n);
 }
 
@@ -56,17 +61,19 @@ bool volume_cuts(const Work *w, TensorId t, uint32_t q) {
 static bool parts_addressable(const Work *w, NodeId concat, const Volume *whole,
                               uint32_t base);
 
-/* A part that is loaded, or read by itself, needs an address of its own; so do
- * the parts of a part. */
+/* A part that is loaded, or read by itself, needs an address of its own; of
+ * others the section needs one. So do the parts of a part. */
 static bool part_addressable(const Work *w, TensorId t, const Volume *whole,
                              uint32_t c) {
     NodeId producer = graph_tensor(w->g, t)->producer;
     bool placed = is_placed(w, producer);
-    if ((!placed && !on_engine(w, producer)) || engine_reads(w, t))
-        for (uint32_t m = 0; m < w->spec->n_active; m++)
-            if (!part_is_volume(&w->spec->memory[m], whole, c,
-                                plan_volume(w->g, t).c))
-                return false;
+    bool alone = (!placed && !on_engine(w, producer)) || engine_reads(w, t);
+    for (uint32_t m = 0; m < w->spec->n_active; m++) {
+        const HwMemory *memory = &w->spec->memory[m];
+        if (alone ? !part_is_volume(memory, whole, c, plan_volume(w->g, t).c)
+                  : !section_has_address(memory, whole, c))
+            return false;
+    }
     return !placed || parts_addressable(w, producer, whole, c);
 }
 

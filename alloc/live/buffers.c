@@ -52,6 +52,20 @@ bool takes_rows(const Work *w, NodeId node, TensorId in) {
            copy_legal(w, in).engine >= 0;
 }
 
+/* Whether a load can bring the member of a concat to its place: it cannot name
+ * the volume of which that is a part. */
+static bool loads_into_concat(const Work *w, TensorId t) {
+    const Unit *unit = &w->unit.at[w->unit_of[t.i]];
+    uint32_t c = channel_in_unit(w, unit, t);
+    for (uint32_t m = 0; m < w->spec->n_active; m++) {
+        Volume whole = volume_in(w, unit->root, m);
+        if (!part_is_volume(&w->spec->memory[m], &whole, c,
+                            plan_volume(w->g, t).c))
+            return false;
+    }
+    return true;
+}
+
 /* Behind all parts: the last node of a group writes its last ones then. */
 bool result_lands(const Work *w, NodeId node) {
     const Mode *mode = &w->mode[node.i];
@@ -68,7 +82,8 @@ bool result_lands(const Work *w, NodeId node) {
         const Group *g = &w->group.at[mode->group];
         last = !g->rolls && step + 1 == g->end;
     }
-    return last && !role->outside && !w->role[role->parent.i].dissolved;
+    return last && !role->outside && !w->role[role->parent.i].dissolved &&
+           loads_into_concat(w, out);
 }
 
 static void touch_by(Work *w, Touch *touch, NodeId node, bool streams,
