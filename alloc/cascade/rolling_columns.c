@@ -559,7 +559,7 @@ static bool spans_make(const Work *w, const Group *g, Lines *lines,
 /* ---- bytes ---- */
 
 Volume line_volume(const Work *w, const LineRing *line) {
-    Volume v = plan_volume(w->g, line->tensor);
+    Volume v = volume_in(w, line->tensor, 0);
     uint64_t pixels = lines_pixels(&line->buffer, v.w);
     v.h = 1;
     v.w = pixels > UINT32_MAX ? UINT32_MAX : (uint32_t)pixels;

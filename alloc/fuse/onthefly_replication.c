@@ -1,7 +1,7 @@
 /* onthefly_replication.c - volumes that are replicated on their way to the
  * array.
  *
- * Input: roles and modes, all whole. Output: modes of the nodes that read a
+ * Input: roles and modes. Output: modes of the nodes that read a
  * volume by tiles from where it lies outside, though it would fit: between
  * memory and array more copies are possible than a volume can be stored with.
  * These are the readers of network inputs that nothing else needs, and the
@@ -29,7 +29,8 @@ static uint64_t array_rows(Repl repl, const Node *node) {
  * array. */
 static bool fly_one(Work *w, NodeId id) {
     const Node *node = graph_node(w->g, id);
-    Mode *mode = &w->mode[id.i];
+    Mode *mode = &w->mode[id.i], old = *mode;
+    memset(mode, 0, sizeof *mode); /* from the first way on */
     while (mode_next(w, id, w->total)) {
         if (mode->kind != MODE_HARDWARE)
             break;
@@ -40,7 +41,7 @@ static bool fly_one(Work *w, NodeId id) {
             return true;
         }
     }
-    memset(mode, 0, sizeof *mode);
+    *mode = old;
     return false;
 }
 
