@@ -165,6 +165,23 @@ static uint32_t channels_below(const Work *w, const Unit *unit, uint32_t end,
     return lo;
 }
 
+/* Whether the engine that copies rows of what stays takes so many channels. */
+static bool copies_take(const Work *w, const Unit *unit, uint32_t c) {
+    bool copied = false;
+    for (uint32_t i = 0; i < unit->n_touches; i++)
+        copied |= unit->touch[i].by_rows;
+    for (uint32_t i = 0; copied && i < unit->n_tensors; i++) {
+        uint32_t kept = kept_of(w, unit, unit->tensor[i], c);
+        int32_t e = copy_legal(w, unit->tensor[i]).engine;
+        const HwRange *limit = e < 0 ? NULL : w->spec->engine[e].limit;
+        if (kept && limit &&
+            (!hw_range_has(&limit[HW_LIMIT_IN_C], kept) ||
+             !hw_range_has(&limit[HW_LIMIT_OUT_C], kept)))
+            return false;
+    }
+    return true;
+}
+
 /* The most channels of at most `bytes` that have an address behind them. */
 static uint32_t channels_within(const Work *w, const Unit *unit, double bytes) {
     Volume active = volume_in(w, unit->root, 0);
@@ -175,7 +192,8 @@ static uint32_t channels_within(const Work *w, const Unit *unit, double bytes) {
         most = channels_below(w, unit, most, bytes);
     for (uint32_t c = most; c > 0; c--)
         if (cut_is_aligned(w, unit, &active, c) &&
-            cut_has_addresses(w, unit, backing, &outside, c))
+            cut_has_addresses(w, unit, backing, &outside, c) &&
+            copies_take(w, unit, c))
             return c;
     return 0;
 }
