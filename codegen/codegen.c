@@ -518,7 +518,8 @@ static bool noted_there(const Emitter *e, const HwInsn *insn,
         memory != out->memory)
         return false;
     granule = layout_granule(e->spec->memory[memory].layout);
-    return granule ? out->part_c % granule == 0 : out->part_c == 0;
+    return granule ? out->part_c % granule == 0
+                   : !out->part_c || e->spec->insns->tells_parts;
 }
 
 static void emit_concat(Emitter *e, const Action *action, uint32_t index) {

@@ -329,6 +329,14 @@ uint32_t hwspec_lies(const HwSpec *spec, HwOp op, HwOperand operand);
 /* Whether the weights of such layers are loaded to where engines read them. */
 bool hwspec_stages(const HwSpec *spec, HwOp op);
 
+/* Whether an instruction can have channels [c, c + n) of the whole for an
+ * operand there: they lie as a volume of their own does, or the machine's
+ * instructions name the whole. */
+bool hwspec_part_told(const HwSpec *spec, const HwMemory *memory,
+                      const Volume *whole, uint32_t c, uint32_t n);
+/* Whether parts of volumes lie between each other there, and are told. */
+bool hwspec_parts_between(const HwSpec *spec, const HwMemory *memory);
+
 /* Bytes of all active memories together. */
 uint64_t hwspec_active_bytes(const HwSpec *spec);
 

@@ -328,6 +328,31 @@ static void check_encodings(Diag *diag, const HwInsnSet *set) {
                            set->row[i].mnemonic, set->row[j].mnemonic);
 }
 
+/* ---- parts ---- */
+
+/* Of what volume an operand that the row locates is a part, and which. */
+static bool tells_part(const HwRow *row, HwOperand operand) {
+    return !(has(row, HW_FIELD_OF(operand, ADDR)) ||
+             has(row, HW_FIELD_OF(operand, OFFSET))) ||
+           (has(row, HW_FIELD_OF(operand, PART)) &&
+            has(row, HW_FIELD_OF(operand, PART_START)) &&
+            has(row, HW_FIELD_OF(operand, PART_C)));
+}
+
+bool rows_tell_parts(const HwSpec *spec, const HwInsnSet *set) {
+    uint32_t ops =
+        BIT(HW_OP_LOAD) | BIT(HW_OP_STORE) | BIT(HW_OP_CONCAT);
+    for (uint32_t e = 0; e < spec->n_engines; e++)
+        ops |= spec->engine[e].ops;
+    for (uint32_t op = 0; op < HW_OP_COUNT; op++) {
+        const HwRow *row = ops & BIT(op) ? row_for(set, (HwOp)op) : NULL;
+        if (row && !(tells_part(row, HW_IN) && tells_part(row, HW_IN2) &&
+                     tells_part(row, HW_OUT)))
+            return false;
+    }
+    return set->n > 0;
+}
+
 void rows_check(Diag *diag, const HwSpec *spec, const HwInsnSet *set) {
     check_engines(diag, spec, set);
     check_moves(diag, spec, set);

@@ -58,6 +58,12 @@ bool volume_cuts(const Work *w, TensorId t, uint32_t q) {
     return true;
 }
 
+bool part_told(const Work *w, const HwMemory *memory,
+                      const Volume *whole, uint32_t c, uint32_t n) {
+    return hwspec_parts_between(w->spec, memory) ||
+           part_is_volume(memory, whole, c, n);
+}
+
 static bool parts_addressable(const Work *w, NodeId concat, const Volume *whole,
                               uint32_t base);
 
@@ -70,7 +76,7 @@ static bool part_addressable(const Work *w, TensorId t, const Volume *whole,
     bool alone = (!placed && !on_engine(w, producer)) || engine_reads(w, t);
     for (uint32_t m = 0; m < w->spec->n_active; m++) {
         const HwMemory *memory = &w->spec->memory[m];
-        if (alone ? !part_is_volume(memory, whole, c, plan_volume(w->g, t).c)
+        if (alone ? !part_told(w, memory, whole, c, plan_volume(w->g, t).c)
                   : !section_has_address(memory, whole, c))
             return false;
     }
@@ -388,7 +394,8 @@ static bool parts_storable(const Work *w, TensorId parent) {
     Volume whole = plan_volume(w->g, home_of(w, parent, &base));
     for (uint32_t i = 0; i < node->n_in; i++) {
         uint32_t c = base + w->role[node->in[i].i].part_c;
-        if (!part_has_address(backing, &whole, c,
+        if (!hwspec_parts_between(w->spec, backing) &&
+            !part_has_address(backing, &whole, c,
                               plan_volume(w->g, node->in[i]).c))
             return false;
     }

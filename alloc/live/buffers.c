@@ -59,8 +59,8 @@ static bool loads_into_concat(const Work *w, TensorId t) {
     uint32_t c = channel_in_unit(w, unit, t);
     for (uint32_t m = 0; m < w->spec->n_active; m++) {
         Volume whole = volume_in(w, unit->root, m);
-        if (!part_is_volume(&w->spec->memory[m], &whole, c,
-                            plan_volume(w->g, t).c))
+        if (!part_told(w, &w->spec->memory[m], &whole, c,
+                       plan_volume(w->g, t).c))
             return false;
     }
     return true;
