@@ -272,8 +272,7 @@ static bool choose(Arena *arena, Diag *diag, const Options *o, Pipeline *p,
     return best || read_choices(arena, diag, how, p, chosen);
 }
 
-/* From image to image, as the simulator counts. */
-static uint64_t plan_cycles(void *context, const Plan *plan) {
+uint64_t simulated_cycles(void *context, const Plan *plan) {
     (void)context;
     Arena *arena = arena_new("cycles of a plan");
     Diag *diag = diag_new(arena);
@@ -304,7 +303,7 @@ static bool read_objective(Diag *diag, const Options *o, PlanOptions *out) {
 ExitCode replication_plan(Arena *arena, Diag *diag, const Options *o,
                           Pipeline *p) {
     PlanOptions options = {.planner = o->planner,
-                           .cycles = plan_cycles,
+                           .cycles = simulated_cycles,
                            .effort = (uint32_t)o->effort,
                            .replication = replication_on(o),
                            .images = (uint32_t)o->images,
