@@ -43,8 +43,8 @@ static Val gelu(Code *c, Val x) {
 
 static Val shrink(Code *c, const Epilogue *e, Val x) {
     Val inside = float_less_equal(c, x, NUMBER(e->alpha));
-    Val above = code_select(c, inside, NUMBER(0),
-                            float_sub(c, x, NUMBER(e->lo)));
+    Val above =
+        code_select(c, inside, NUMBER(0), float_sub(c, x, NUMBER(e->lo)));
     Val below = float_less(c, x, NUMBER(-e->alpha));
     return code_select(c, below, float_add(c, x, NUMBER(e->lo)), above);
 }
