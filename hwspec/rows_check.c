@@ -106,11 +106,14 @@ static Units addresses(const HwMemory *memory) {
 }
 
 static void check_apart(Diag *diag, const HwSpec *spec, const HwRow *row,
-                        HwOperand operand, const char *name) {
+                        HwOp op, HwOperand operand, const char *name) {
+    uint32_t lies = hwspec_lies(spec, op, operand);
     if (has(row, HW_FIELD_OF(operand, MEMORY)))
         return;
     for (uint32_t a = 0; a < spec->n_active; a++)
         for (uint32_t b = 0; b < a; b++) {
+            if (!(lies >> a & lies >> b & 1))
+                continue;
             Units x = addresses(&spec->memory[a]);
             Units y = addresses(&spec->memory[b]);
             if (x.first < y.end && y.first < x.end) {
@@ -142,7 +145,7 @@ static void check_operand(Diag *diag, const HwSpec *spec, const HwRow *row,
         diag_error(diag, row->loc, "%s has `%s.offset` without `%s.buffer`",
                    row->mnemonic, name, name);
     else if (!outside)
-        check_apart(diag, spec, row, operand, name);
+        check_apart(diag, spec, row, op, operand, name);
 }
 
 static void check_operands(Diag *diag, const HwSpec *spec,
@@ -246,6 +249,10 @@ static void check_weights(Diag *diag, const HwSpec *spec,
                           const HwInsnSet *set) {
     static const HwField field[] = {HW_F_WEIGHTS_ADDR, HW_F_WEIGHTS_FIRST,
                                     HW_F_WEIGHTS_LAST, HW_F_WEIGHTS_TAPS};
+    if (!spec->tiling.weights_from && spec->weights)
+        diag_error(diag, spec->memory[spec->weights].loc,
+                   "nothing loads `%s`: weights need `tiling.weights_from`",
+                   spec->memory[spec->weights].name);
     if (!spec->tiling.weights_from)
         return;
     if (!row_for(set, HW_OP_LOAD_WEIGHTS))
@@ -319,6 +326,31 @@ static void check_encodings(Diag *diag, const HwInsnSet *set) {
                 diag_error(diag, set->row[i].loc,
                            "no constant bits tell %s from %s",
                            set->row[i].mnemonic, set->row[j].mnemonic);
+}
+
+/* ---- parts ---- */
+
+/* Of what volume an operand that the row locates is a part, and which. */
+static bool tells_part(const HwRow *row, HwOperand operand) {
+    return !(has(row, HW_FIELD_OF(operand, ADDR)) ||
+             has(row, HW_FIELD_OF(operand, OFFSET))) ||
+           (has(row, HW_FIELD_OF(operand, PART)) &&
+            has(row, HW_FIELD_OF(operand, PART_START)) &&
+            has(row, HW_FIELD_OF(operand, PART_C)));
+}
+
+bool rows_tell_parts(const HwSpec *spec, const HwInsnSet *set) {
+    uint32_t ops =
+        BIT(HW_OP_LOAD) | BIT(HW_OP_STORE) | BIT(HW_OP_CONCAT);
+    for (uint32_t e = 0; e < spec->n_engines; e++)
+        ops |= spec->engine[e].ops;
+    for (uint32_t op = 0; op < HW_OP_COUNT; op++) {
+        const HwRow *row = ops & BIT(op) ? row_for(set, (HwOp)op) : NULL;
+        if (row && !(tells_part(row, HW_IN) && tells_part(row, HW_IN2) &&
+                     tells_part(row, HW_OUT)))
+            return false;
+    }
+    return set->n > 0;
 }
 
 void rows_check(Diag *diag, const HwSpec *spec, const HwInsnSet *set) {

@@ -53,6 +53,13 @@ bool volume_cuts(const Work *w, TensorId t, uint32_t q) {
     return true;
 }
 
+/* As an operand of an instruction. */
+static bool part_told(const Work *w, const HwMemory *memory,
+                      const Volume *whole, uint32_t c, uint32_t n) {
+    return hwspec_parts_between(w->spec, memory) ||
+           part_is_volume(memory, whole, c, n);
+}
+
 static bool parts_addressable(const Work *w, NodeId concat, const Volume *whole,
                               uint32_t base);
 
@@ -64,8 +71,8 @@ static bool part_addressable(const Work *w, TensorId t, const Volume *whole,
     bool placed = is_placed(w, producer);
     if ((!placed && !on_engine(w, producer)) || engine_reads(w, t))
         for (uint32_t m = 0; m < w->spec->n_active; m++)
-            if (!part_is_volume(&w->spec->memory[m], whole, c,
-                                plan_volume(w->g, t).c))
+            if (!part_told(w, &w->spec->memory[m], whole, c,
+                           plan_volume(w->g, t).c))
                 return false;
     return !placed || parts_addressable(w, producer, whole, c);
 }
@@ -197,7 +204,8 @@ static bool may_take_place(const Work *w, NodeId id, TensorId operand) {
     bool reads = false;
     for (uint32_t i = 0; i < node->n_in; i++)
         reads |= same_tensor(node->in[i], operand);
-    return reads && a.c == b.c && a.h == b.h && a.w == b.w;
+    return reads && a.c == b.c && a.h == b.h && a.w == b.w &&
+           (reach_of(w, id, operand) & reach_of(w, id, result));
 }
 
 bool takes_in_place(const Work *w, NodeId id, TensorId operand) {
@@ -209,7 +217,7 @@ bool takes_in_place(const Work *w, NodeId id, TensorId operand) {
 static uint64_t whole_least(const Work *w, NodeId id, TensorId t) {
     uint64_t bytes[PLAN_MAX_POOLS];
     pool_bytes(w, t, plan_volume(w->g, t).h, true, bytes);
-    return least_bytes(w, bytes, reach(w, id));
+    return least_bytes(w, bytes, reach_of(w, id, t));
 }
 
 /* Copies save time; a result that lies beside its operand for their sake alone
@@ -380,7 +388,8 @@ static bool parts_storable(const Work *w, TensorId parent) {
     Volume whole = plan_volume(w->g, home_of(w, parent, &base));
     for (uint32_t i = 0; i < node->n_in; i++) {
         uint32_t c = base + w->role[node->in[i].i].part_c;
-        if (!part_has_address(backing, &whole, c,
+        if (!hwspec_parts_between(w->spec, backing) &&
+            !part_has_address(backing, &whole, c,
                               plan_volume(w->g, node->in[i]).c))
             return false;
     }
