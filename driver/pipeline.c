@@ -182,8 +182,9 @@ static ExitCode plan_all_images(Arena *arena, Diag *diag,
     p->original = graph_repeat(arena, p->original, images, n);
     p->graph = graph_repeat(arena, p->graph, images, n);
     p->schedule = sched_repeat(arena, schedule, p->graph, images);
+    PlanOptions all = {.cycles = simulated_cycles, .images = images};
     p->plan =
-        plan_images(arena, diag, p->plan, p->schedule, images, &does_not_fit);
+        plan_images(arena, diag, p->plan, p->schedule, &all, &does_not_fit);
     return p->plan ? EXIT_FINE : does_not_fit ? EXIT_NO_FIT : EXIT_BAD_INPUT;
 }
 
