@@ -3,11 +3,16 @@
 
 Compiles networks of tests/mutate_listing.py and tests/cases for every shipped
 machine, in several sizes of memory and with several options, and random ones on
-random machines (tests/figures), and simulates the listings. Each case is a line of tests/figures.txt: the exit
-code, the instructions, cycles and bytes over DDR of the simulator, the peak of
-active memory, and digests of the listing and of everything else that `simulate
---json` says. A case that differs from its line is printed, the old line and the
-new one; a digest alone that changed means another order, address or field.
+random machines (tests/figures), and simulates the listings. Then DAMAGED plans
+are made of each by changing one thing (tests/plan/damage.c), and judged: those
+that the judge accepts must be right by the simulator.
+
+Each case is a line of tests/figures.txt: instructions, cycles and bytes over DDR
+by the simulator, the peak of active memory; digests of the listing and of
+everything else that `simulate --json` says; how many of the damaged plans were
+accepted, and a digest of what was said against the others. A case that differs
+is printed, the old line and the new one; if only the first digest changed, it is
+another order, address or field.
 
   --write   makes the file anew. A change of the planner, of a layout, of the
             cost model or of a row may change lines; see to it that no figure
@@ -27,6 +32,8 @@ import tempfile
 import mutate_listing
 
 AMPHORA = os.environ.get("AMPHORA", "build/amphora")
+PLAN_DAMAGE = os.path.join(os.path.dirname(AMPHORA), "plan_damage")
+DAMAGED = 8
 RECORDED = "tests/figures.txt"
 RANDOM = "tests/figures"
 # Options that machines with active memory are asked for, on networks of theirs.
@@ -45,10 +52,11 @@ def cases(folder):
     for machine, name, setting, path in mutate_listing.cases(folder):
         found.append((f"{name} {machine}", path, machine,
                       ["--set", setting] if setting else []))
-        if setting:
+        if setting:  # each option on one of the networks
             found += [(f"{name} {machine}", path, machine,
                        ["--set", setting] + option.split())
-                      for option in OPTIONS]
+                      for i, option in enumerate(OPTIONS)
+                      if (len(machine) + i) % 2 == (name == "all")]
     for path in sorted(glob.glob("tests/cases/*.*")):
         name = os.path.basename(path)
         if not name.endswith(".yaml"):
@@ -79,30 +87,47 @@ def target_options(target, options):
     return taken
 
 
+def said_of(program, *arguments):
+    """Exit code and output."""
+    done = subprocess.run([program, *arguments], stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL, check=False)
+    return done.returncode, done.stdout.decode()
+
+
+def damaged(path, target, options, number):
+    """What the judge says of damaged plans."""
+    if "throughput" in options:  # two images at once, of which a plan knows one
+        return "not damaged"
+    code, said = said_of(PLAN_DAMAGE, path, "-t", target, *options,
+                         "--seed", str(number + 1), str(DAMAGED))
+    lines = said.splitlines()
+    if code or not lines:
+        return f"WRONG: plan_damage exits {code}: {'; '.join(lines)}"
+    return lines[-1].partition(", ")[2]
+
+
 def line_of(case, folder, number):
     name, path, target, options = case
     out = f"{folder}/{number}"
-    done = subprocess.run(
-        [AMPHORA, "compile", path, "-t", target, "-o", out, *options],
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
-    if done.returncode:
-        return f"{name}: exit {done.returncode}"
+    code, _ = said_of(AMPHORA, "compile", path, "-t", target, "-o", out,
+                      *options)
+    if code:
+        return f"{name}: WRONG: exit {code}"
     listing = glob.glob(out + "/*.cmd")[0]
-    done = subprocess.run(
-        [AMPHORA, "simulate", listing, "--memory-only", "--json",
-         *target_options(target, options)],
-        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
-    if done.returncode not in (0, 1):
-        return f"{name}: simulate exits {done.returncode}"
-    said = json.loads(done.stdout)
+    code, said = said_of(AMPHORA, "simulate", listing, "--memory-only",
+                         "--json", *target_options(target, options))
+    if code:
+        return f"{name}: WRONG: simulate exits {code}"
+    said = json.loads(said)
     said.pop("ms", None)
     with open(listing, "rb") as file:
         text = file.read()
     rest = json.dumps(said, sort_keys=True).encode()
     moved = said["ddr_read_bytes"] + said["ddr_written_bytes"]
     return (f"{name}: {said['instructions']} instructions, {said['cycles']} "
-            f"cycles, {moved} bytes, peak {said['am_peak_bytes']}, "
-            f"{said['violations']} violations, {digest(text)} {digest(rest)}")
+            f"cycles, {moved} bytes, peak {said['am_peak_bytes']}; "
+            f"{digest(text)} {digest(rest)}; "
+            f"{damaged(path, target, options, number)}")
 
 
 def figures():
@@ -115,10 +140,12 @@ def figures():
 
 def main():
     lines = figures()
+    wrong = [line for line in lines if "WRONG" in line]
     if "--write" in sys.argv[1:]:
         with open(RECORDED, "w", encoding="utf-8") as file:
             file.write("".join(line + "\n" for line in lines))
-        return 0
+        print("\n".join(wrong))
+        return bool(wrong)
     with open(RECORDED, encoding="utf-8") as file:
         recorded = file.read().splitlines()
     old, new = set(recorded), set(lines)
@@ -126,7 +153,7 @@ def main():
                     [f"+ {line}" for line in lines if line not in old]))
     changed = len(new - old) + len(old - new)
     print(f"{len(lines)} cases, {changed} lines differ")
-    return bool(changed or not lines)
+    return bool(changed or wrong or not lines)
 
 
 if __name__ == "__main__":
