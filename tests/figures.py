@@ -17,6 +17,7 @@ another order, address or field.
   --write   makes the file anew. A change of the planner, of a layout, of the
             cost model or of a row may change lines; see to it that no figure
             grows for no reason
+  --first   stops at the first difference
 
 Exits 1 if any line differs.
 """
@@ -130,29 +131,46 @@ def line_of(case, folder, number):
             f"{damaged(path, target, options, number)}")
 
 
-def figures():
+def figures(last=lambda line: False):
+    """Lines of all cases, or up to one that is the last."""
     with tempfile.TemporaryDirectory() as folder, \
             concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        every = cases(folder)
-        return list(pool.map(lambda pair: line_of(pair[1], folder, pair[0]),
-                             enumerate(every)))
+        jobs = [pool.submit(line_of, case, folder, number)
+                for number, case in enumerate(cases(folder))]
+        lines = []
+        for job in jobs:
+            lines.append(job.result())
+            if last(lines[-1]):
+                pool.shutdown(cancel_futures=True)
+                break
+        return lines
+
+
+def write(lines):
+    with open(RECORDED, "w", encoding="utf-8") as file:
+        file.write("".join(line + "\n" for line in lines))
+    wrong = [line for line in lines if "WRONG" in line]
+    print("\n".join(wrong))
+    return bool(wrong)
 
 
 def main():
-    lines = figures()
-    wrong = [line for line in lines if "WRONG" in line]
     if "--write" in sys.argv[1:]:
-        with open(RECORDED, "w", encoding="utf-8") as file:
-            file.write("".join(line + "\n" for line in lines))
-        print("\n".join(wrong))
-        return bool(wrong)
+        return write(figures())
     with open(RECORDED, encoding="utf-8") as file:
         recorded = file.read().splitlines()
-    old, new = set(recorded), set(lines)
+    old = set(recorded)
+    if "--first" in sys.argv[1:]:
+        lines = figures(lambda line: line not in old)
+        print(lines[-1])
+        return lines[-1] not in old
+    lines = figures()
+    new = set(lines)
     print("\n".join([f"- {line}" for line in recorded if line not in new] +
                     [f"+ {line}" for line in lines if line not in old]))
     changed = len(new - old) + len(old - new)
     print(f"{len(lines)} cases, {changed} lines differ")
+    wrong = any("WRONG" in line for line in lines)
     return bool(changed or wrong or not lines)
 
 
