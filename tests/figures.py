@@ -121,8 +121,10 @@ def line_of(case, folder, number):
         return f"{name}: WRONG: simulate exits {code}"
     said = json.loads(said)
     said.pop("ms", None)
-    with open(listing, "rb") as file:
-        text = file.read()
+    text = b""
+    for path in (listing, listing[:-4] + ".json"):
+        with open(path, "rb") as file:
+            text += file.read()
     rest = json.dumps(said, sort_keys=True).encode()
     moved = said["ddr_read_bytes"] + said["ddr_written_bytes"]
     return (f"{name}: {said['instructions']} instructions, {said['cycles']} "
