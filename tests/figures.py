@@ -122,8 +122,8 @@ def line_of(case, folder, number):
     said = json.loads(said)
     said.pop("ms", None)
     text = b""
-    for path in (listing, listing[:-4] + ".json"):
-        with open(path, "rb") as file:
+    for written in (listing, listing[:-4] + ".json"):
+        with open(written, "rb") as file:
             text += file.read()
     rest = json.dumps(said, sort_keys=True).encode()
     moved = said["ddr_read_bytes"] + said["ddr_written_bytes"]
