@@ -172,7 +172,8 @@ static void change_block(Campaign *c, Damaged *d) {
                &d->block[k], i, d);
         return;
     }
-    uint32_t align = d->plan.schedule->spec->memory[0].align;
+    const HwSpec *spec = d->plan.schedule->spec;
+    uint32_t align = spec->memory[spec->weights].align;
     d->block[i].offset =
         i == k ? was + (align ? align : 1) : d->block[k].offset;
     d->what = arena_printf(c->arena, "%u: block.offset", i);
