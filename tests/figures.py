@@ -43,6 +43,14 @@ OPTIONS = (
     "--objective bytes", "--objective time", "--images 3", "--order best",
     "--order best --side-by-side time", "--replication best",
     "--replication off", "--mode throughput", "--effort 0", "--batch 2")
+DEEP = "tests/figures/deep.prototxt"  # groups of layers, spills, rows by rows
+DEEP_AM = {  # memory and two sizes of it, in KiB
+    "xdnn-v3-96": ("am", 112, 160), "xdnn-v2-28": ("am", 40, 72),
+    "xdnn-v2-56": ("am", 64, 112), "ring-npu": ("am", 8, 20),
+    "line-npu": ("am", 16, 36), "stage-npu": ("am", 16, 28),
+    "darius-32": ("am", 48, 80), "darius-64": ("am", 64, 128),
+    "template": ("fast", 2, 12), "math-engine": ("am", 32, 52),
+    "tile-npu": ("am", 8, 14)}
 RANDOM_OPTIONS = ("", "--objective bytes", "--order best", "--images 2")
 
 
@@ -64,6 +72,10 @@ def cases(folder):
         if not name.endswith(".yaml"):
             found += [(f"{name} {machine}", path, machine, ["--set", setting])
                       for machine, setting in sorted(mutate_listing.AM.items())]
+    for machine, (memory, *sizes) in DEEP_AM.items():
+        found += [(f"deep {machine}", DEEP, machine,
+                   ["--set", f"memories.{memory}.size={size}KiB"])
+                  for size in sizes]
     for path in sorted(glob.glob(RANDOM + "/*.json")):
         name, target = os.path.basename(path)[:-5], path[:-4] + "yaml"
         found += [(name, path, target, option.split())
