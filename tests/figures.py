@@ -135,7 +135,12 @@ def line_of(case, folder, number):
     said = json.loads(said)
     said.pop("ms", None)
     text = b""
-    for written in (listing, listing[:-4] + ".json"):
+    files = [listing, listing[:-4] + ".json"]
+    if target == "template":  # whose rows have bits
+        files.append(out + "/listing.bin")
+        said_of(AMPHORA, "asm", listing, *target_options(target, options),
+                "-o", files[-1])
+    for written in files:
         with open(written, "rb") as file:
             text += file.read()
     rest = json.dumps(said, sort_keys=True).encode()
