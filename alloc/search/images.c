@@ -157,7 +157,7 @@ static uint32_t head_end(const Plan *one, uint32_t tail) {
 
 static void add_actions(Images *im, uint32_t from, uint32_t end,
                         uint32_t image) {
-    im->step_of_one = 0;
+    im->step_of_one = NONE; /* loads of inputs may be of step 0 */
     for (uint32_t i = from; i < end; i++)
         add_action(im, i, image);
 }
