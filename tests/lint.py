@@ -25,7 +25,7 @@ FILE_LINES, FUNCTION_LINES, LINE_COLUMNS = 900, 100, 80
 # What other rooms may include of a room (.def files come with their header).
 PUBLIC = {
     "hwspec/address.h", "hwspec/cost.h", "hwspec/hwspec.h", "hwspec/insn.h", "hwspec/layout.h",
-    "hwspec/lines.h",
+    "hwspec/lines.h", "hwspec/program.h",
     "hwspec/fields.def", "hwspec/limits.def", "hwspec/ops.def",
     "graph/graph.h", "graph/quant.h", "graph/ops.def", "graph/elts.def",
     "frontends/frontend.h",
