@@ -124,6 +124,8 @@ static const Key engine_keys[] = {
     KEY("slope_cycles", read_u32, HwEngine, slope_cycles,
         "cycles more for each group of results whose negative values are "
         "scaled by a slope; else 0"),
+    KEY("arithmetic", read_arith_name, HwEngine, arithmetic,
+        "one of `arithmetic`: what it does with codes; else not said"),
     KEY("in_place", read_bool, HwEngine, in_place,
         "true: a result may take the place of an operand; else false"),
     KEY("overlap", read_overlap, HwEngine, overlap,
