@@ -387,10 +387,11 @@ static void decode_fill(Decoder *d, const Item *item) {
 
 /* A vector's bytes in its own order: no need to look at each. */
 static bool decode_plain(Decoder *d, const Item *each, uint64_t n) {
+    if (!each->is_plain || each->item->field->how != FIELD_READ)
+        return false;
     uint32_t name = each->item->field->name;
     const ExprName *of = &d->format->names->list.at[name];
-    if (!each->is_plain || each->item->field->how != FIELD_READ ||
-        of->domain.n || of->domain.range.lo || of->domain.range.hi < 255)
+    if (of->domain.n || of->domain.range.lo || of->domain.range.hi < 255)
         return false;
     for (uint32_t i = 0; i < of->n_extents; i++) {
         int64_t a, b;
