@@ -312,6 +312,7 @@ typedef struct HwBundle {
 } HwBundle;
 
 typedef struct HwInsnSet HwInsnSet; /* insn.h */
+typedef struct HwFormat HwFormat;   /* program.h */
 
 typedef struct HwSpec {
     const char *machine; /* name */
@@ -341,6 +342,7 @@ typedef struct HwSpec {
     bool input_shares_step;  /* loads of network inputs take no step number */
     uint32_t input_step;     /* ... but this one */
     const HwInsnSet *insns;
+    const HwFormat *format; /* of its files; NULL: listings only */
 } HwSpec;
 
 /* An override from the command line: `path=value`. */

@@ -10,6 +10,7 @@
 
 #include "base/file.h"
 #include "base/vec.h"
+#include "hwspec/format/read.h"
 #include "hwspec/rows.h"
 
 #include <string.h>
@@ -272,6 +273,8 @@ static const HwSpec *build(Arena *arena, Diag *diag, YamlNode *root) {
     read_keys(&r, root, &read_top_section, spec);
     if (root->kind == YAML_MAP)
         spec->insns = rows_read(arena, diag, spec, root);
+    if (root->kind == YAML_MAP)
+        spec->format = format_read(arena, diag, root);
     pass_retired(diag, root);
     yaml_check_used(diag, root);
     return diag_errors(diag) > errors ? NULL : spec;
