@@ -66,6 +66,9 @@ typedef struct Program {
 bool prog_get(const ProgScope *scope, const char *name, int64_t *out);
 /* The same, `absent` where there is none. */
 int64_t prog_num(const ProgScope *scope, const char *name, int64_t absent);
+/* The word that the meaning's value is called by; NULL if it has none. */
+const char *prog_word(const Program *program, const ProgScope *scope,
+                      const char *name);
 /* NULL if the scope has no such vector, or it was not set. */
 const ProgVector *prog_vector(const ProgScope *scope, const char *name);
 static inline int64_t prog_at(const ProgVector *v, uint32_t i) {

@@ -53,8 +53,7 @@ bool cells_volume(ProgramRun *run, const char *what, uint32_t bank,
     uint64_t bytes = cells_bytes(run, bank, v);
     if (bytes > run->bank[bank].size || layout->element != 1)
         return prog_fault(run, "%s: %u x %u x %u codes are too many for %s",
-                          what, v->c, v->h, v->w,
-                          run->bank[bank].memory->name);
+                          what, v->c, v->h, v->w, run->bank[bank].memory->name);
     if (!inside(run, what, bank, start, bytes * images))
         return false;
     LayoutTables t = address_tables(run->work, layout, v);
@@ -134,15 +133,16 @@ static void check_read(ProgramRun *run, const Cells *c) {
         uint64_t at = cell(c, i);
         uint32_t k = bank->writer[at];
         bool is_missing = k == 0;
-        bool is_other = k && !same_place(&run->writers.at[k - 1], c,
-                                         bank->element[at], i);
+        bool is_other =
+            k && !same_place(&run->writers.at[k - 1], c, bank->element[at], i);
         first = is_missing && !missing ? at : first;
         missing += is_missing;
         other += is_other;
     }
     if (missing)
-        prog_fault(run, "%s: nobody wrote %llu of its bytes; the first is %llu "
-                        "of %s",
+        prog_fault(run,
+                   "%s: nobody wrote %llu of its bytes; the first is %llu "
+                   "of %s",
                    c->what, (unsigned long long)missing,
                    (unsigned long long)first, bank->memory->name);
     if (other)

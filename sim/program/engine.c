@@ -39,10 +39,11 @@ static bool extents(ProgramRun *run, Conv *v) {
         const char *name;
         int64_t least, most;
         uint32_t *out;
-    } need[] = {{"in.c", 1, MOST, &v->in_c},    {"in.h", 1, MOST, &v->in[0]},
-                {"in.w", 1, MOST, &v->in[1]},   {"out.c", 1, MOST, &v->out_c},
-                {"out.h", 1, MOST, &v->out[0]}, {"out.w", 1, MOST, &v->out[1]},
-                {"kernel.w", 1, WINDOW, &v->kernel[1]}};
+    } need[] = {
+        {"in.c", 1, MOST, &v->in_c},           {"in.h", 1, MOST, &v->in[0]},
+        {"in.w", 1, MOST, &v->in[1]},          {"out.c", 1, MOST, &v->out_c},
+        {"out.h", 1, MOST, &v->out[0]},        {"out.w", 1, MOST, &v->out[1]},
+        {"kernel.w", 1, WINDOW, &v->kernel[1]}};
     for (size_t i = 0; i < sizeof need / sizeof *need; i++) {
         int64_t value;
         if (!node_num(run, need[i].name, need[i].least, need[i].most, &value))
@@ -127,8 +128,8 @@ static bool shapes(ProgramRun *run, Conv *v) {
     for (int a = 0; a < 2; a++) {
         uint32_t extent = pool_extent(&v->pool, a, v->behind[a]);
         if (v->out[a] != extent)
-            return prog_fault(run, "out.%c is %u, the result has %u",
-                              "hw"[a], v->out[a], extent);
+            return prog_fault(run, "out.%c is %u, the result has %u", "hw"[a],
+                              v -> out[a], extent);
     }
     return true;
 }
@@ -146,8 +147,8 @@ static bool constants(ProgramRun *run, Conv *v) {
     v->pad = a->pad.given == HW_GIVEN_ZERO ? v->zero_in : a->pad.lo;
     if (ok && a->pad.given == HW_GIVEN_LAYER)
         ok = node_num(run, "in.pad", a->pad.lo, a->pad.hi, &v->pad);
-    for (int i = 0; ok && a->zero_points == HW_ZERO_EXPANDED && i < HW_ZERO_TERMS;
-         i++) {
+    for (int i = 0;
+         ok && a->zero_points == HW_ZERO_EXPANDED && i < HW_ZERO_TERMS; i++) {
         const HwParam *p = &a->zero[i];
         const char *name = arena_printf(run->work, "zero.%s", hw_zero_term[i]);
         v->zero[i] = p->lo;
@@ -236,7 +237,7 @@ static bool bank_of(ProgramRun *run, const HwEngine *engine, const char *name,
 static bool place(ProgramRun *run, const Conv *v, const HwEngine *engine,
                   const char *what, const Volume *volume, Cells *out) {
     const uint64_t most = UINT64_C(1) << 40;
-    uint32_t bank;
+    uint32_t bank = 0;
     int64_t addr;
     if (!bank_of(run, engine, arena_printf(run->work, "%s.memory", what),
                  &bank) ||
@@ -267,8 +268,8 @@ static bool second(ProgramRun *run, Conv *v, const Volume *volume) {
                           (unsigned long long)o.size,
                           (unsigned long long)cells_bytes(run, o.bank, volume) *
                               v->images);
-    bool ok = cells_volume(run, "out2", o.bank, o.start, v->images, volume,
-                           &v->copy);
+    bool ok =
+        cells_volume(run, "out2", o.bank, o.start, v->images, volume, &v->copy);
     v->copy.shaped = false; /* what reads it takes bytes */
     return ok;
 }
@@ -406,7 +407,8 @@ static bool held(const HwArith *a, int64_t *x) {
         *x = *x < lo ? lo : hi;
     else if (a->overflow == HW_WRAPS) /* of less than 64 bits */
         *x = (int64_t)(((uint64_t)*x - (uint64_t)lo) &
-                       ((UINT64_C(1) << a->sums.bits) - 1)) + lo;
+                       ((UINT64_C(1) << a->sums.bits) - 1)) +
+             lo;
     return a->overflow != HW_OVERFLOW_NEVER;
 }
 
@@ -439,8 +441,7 @@ static bool channel(ProgramRun *run, const Conv *v, Sums *s, uint32_t o,
         for (uint32_t x = 0; x < v->behind[1]; x++) {
             int64_t sum = s->sum[(uint64_t)y * v->stride[0] * v->pitch +
                                  (uint64_t)x * v->stride[1]];
-            if (!finish(run, v, o, sum,
-                        &codes[(size_t)y * v->behind[1] + x]))
+            if (!finish(run, v, o, sum, &codes[(size_t)y * v->behind[1] + x]))
                 return false;
         }
     pool_codes(&v->pool, v->behind[0], v->behind[1], codes, pooled);
@@ -473,6 +474,16 @@ static bool image(ProgramRun *run, const Conv *v, const uint8_t *in,
 
 /* ---- the whole ---- */
 
+static bool sizes(ProgramRun *run, const Conv *v) {
+    const uint64_t most = UINT64_C(1) << 28;
+    if (v->arith->activations.bits > 8 || !planes_at_once(v))
+        return prog_fault(run, "codes of %u and %u bits are not computed here",
+                          v->arith->activations.bits, v->arith->weights.bits);
+    if (plane_size(v) * v->in_c > most)
+        return prog_fault(run, "the volume is too large with its pads");
+    return true;
+}
+
 static bool compute(ProgramRun *run, const Conv *v, Made *made) {
     uint64_t in = v->from.n / v->images, out = v->to.n / v->images;
     const uint8_t *from = cells_read(run, &v->from);
@@ -480,9 +491,9 @@ static bool compute(ProgramRun *run, const Conv *v, Made *made) {
     for (uint32_t i = 0; i < v->images; i++)
         if (!image(run, v, from + i * in, to + i * out))
             return false;
-    const char *name = arena_printf(
-        run->arena, "node %u (%s)", run->node,
-        prog_row_name(run->program->node[run->node].row));
+    const char *name =
+        arena_printf(run->arena, "node %u (%s)", run->node,
+                     prog_row_name(run->program->node[run->node].row));
     cells_write(run, &v->to, name, to);
     if (v->copies)
         cells_write(run, &v->copy, name, to);
@@ -498,8 +509,6 @@ bool engine_conv(ProgramRun *run, Made *made) {
     Conv v = {.arith = engine ? engine->arithmetic : NULL};
     if (!v.arith)
         return prog_fault(run, "no engine with an `arithmetic` runs conv");
-    if (v.arith->activations.bits > 8 || planes_at_once(&v) == 0)
-        v.arith = v.arith;
-    return shapes(run, &v) && constants(run, &v) && stages(run, &v) &&
-           places(run, engine, &v) && compute(run, &v, made);
+    return shapes(run, &v) && sizes(run, &v) && constants(run, &v) &&
+           stages(run, &v) && places(run, engine, &v) && compute(run, &v, made);
 }

@@ -152,10 +152,10 @@ bool dims_fill(ProgramRun *run, const Dims *d, const Operand *o) {
     uint64_t n = dims_count(d);
     if (d->at[0] && n == operand_count(o))
         return true;
-    return prog_fault(run, "%s: %ux%ux%ux%u are %llu elements, its range has %llu",
-                      o->what, d->at[0], d->at[1], d->at[2], d->at[3],
-                      (unsigned long long)n,
-                      (unsigned long long)operand_count(o));
+    return prog_fault(
+        run, "%s: %ux%ux%ux%u are %llu elements, its range has %llu", o->what,
+        d->at[0], d->at[1], d->at[2], d->at[3], (unsigned long long)n,
+        (unsigned long long)operand_count(o));
 }
 
 /* ---- values ---- */
@@ -180,14 +180,14 @@ float *operand_reals(ProgramRun *run, const Operand *o) {
     return out;
 }
 
-bool operand_write(ProgramRun *run, const Operand *o, const void *from) {
+bool result_write(ProgramRun *run, const Operand *o, const void *from) {
     Cells cells;
     if (!cells_flat(run, o->what, o->bank, o->start, o->size, &cells))
         return false;
     const ProgRow *row = run->program->node[run->node].row;
-    cells_write(run, &cells,
-                arena_printf(run->arena, "node %u (%s)", run->node,
-                             prog_row_name(row)),
-                from);
+    cells_write(
+        run, &cells,
+        arena_printf(run->arena, "node %u (%s)", run->node, prog_row_name(row)),
+        from);
     return true;
 }

@@ -51,8 +51,8 @@ static int32_t result(const PoolKind *pool, const uint32_t extent[2],
     return (int32_t)floor;
 }
 
-void pool_codes(const PoolKind *pool, uint32_t h, uint32_t w,
-                const int32_t *in, int32_t *out) {
+void pool_codes(const PoolKind *pool, uint32_t h, uint32_t w, const int32_t *in,
+                int32_t *out) {
     const uint32_t extent[] = {h, w};
     for (uint32_t y = 0; y < pool_extent(pool, 0, h); y++)
         for (uint32_t x = 0; x < pool_extent(pool, 1, w); x++)

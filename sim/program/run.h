@@ -17,7 +17,7 @@ typedef struct BankWriter {
 /* A memory. */
 typedef struct Bank {
     const HwMemory *memory;
-    uint64_t size;     /* bytes that the file says it uses, or that there are */
+    uint64_t size; /* bytes that the file says it uses, or that there are */
     uint64_t touched;
     uint8_t *byte;     /* NULL before the first use, as the two others */
     uint32_t *writer;  /* 1 + index in ProgramRun.writer; 0: never written */
@@ -50,10 +50,10 @@ bool prog_fault(ProgramRun *run, const char *format, ...) FAULT_FORMAT;
 typedef struct Cells {
     const char *what; /* "in": for messages */
     uint32_t bank;
-    uint64_t start, end;   /* that they lie in */
+    uint64_t start, end; /* that they lie in */
     uint64_t n;
-    const uint32_t *at;    /* NULL: start, start + 1... */
-    bool shaped;           /* a volume of h rows and w columns */
+    const uint32_t *at; /* NULL: start, start + 1... */
+    bool shaped;        /* a volume of h rows and w columns */
     uint32_t h, w;
 } Cells;
 
@@ -129,7 +129,7 @@ const ProgScope *node_scope(const ProgramRun *run);
 /* The values of an operand that lies in bytes. */
 uint8_t *operand_bytes(ProgramRun *run, const Operand *o);
 float *operand_reals(ProgramRun *run, const Operand *o);
-bool operand_write(ProgramRun *run, const Operand *o, const void *from);
+bool result_write(ProgramRun *run, const Operand *o, const void *from);
 
 /* ---- layers ---- */
 
@@ -149,8 +149,8 @@ typedef struct PoolKind {
 } PoolKind;
 /* Of the rows and columns behind it: how many there are. */
 uint32_t pool_extent(const PoolKind *pool, int axis, uint32_t extent);
-void pool_codes(const PoolKind *pool, uint32_t h, uint32_t w,
-                const int32_t *in, int32_t *out);
+void pool_codes(const PoolKind *pool, uint32_t h, uint32_t w, const int32_t *in,
+                int32_t *out);
 
 /* host*.c: by the name of the operator; NULL at the end. */
 typedef bool ProgramHost(ProgramRun *run);
@@ -158,6 +158,6 @@ typedef struct ProgramHostRow {
     const char *op;
     ProgramHost *run;
 } ProgramHostRow;
-extern const ProgramHostRow host_moves[], host_codes[], host_reals[];
+extern const ProgramHostRow prog_moves[], prog_codes[], prog_reals[];
 
 #endif
