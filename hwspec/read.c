@@ -225,6 +225,7 @@ const Section *const hwspec_sections[] = {
     &read_stage_section,
     &read_table_section,
     &read_engine_section,
+    &read_operands_section,
     &read_unroll_section,
     &read_replication_section,
     &read_copies_section,
