@@ -43,9 +43,9 @@ static void see(void *context, uint32_t name) {
     if (p->seen[name] || p->known[name] || n->kind == EXPR_INDEX)
         return;
     p->seen[name] = true;
-    Numbers *list = is_label(p, name)         ? &p->labels
+    Numbers *list = is_label(p, name)        ? &p->labels
                     : n->kind == EXPR_VECTOR ? &p->vectors
-                                              : &p->meanings;
+                                             : &p->meanings;
     vec_push(p->arena, list, name);
     for (uint32_t i = 0; i < n->n_extents; i++)
         if (n->extent[i])
@@ -92,8 +92,7 @@ typedef struct Unknown {
 static void count_unknown(void *context, uint32_t name) {
     Unknown *u = context;
     const ExprName *n = name_at(u->p, name);
-    if (u->p->known[name] || n->kind == EXPR_INDEX ||
-        (u->n && u->name == name))
+    if (u->p->known[name] || n->kind == EXPR_INDEX || (u->n && u->name == name))
         return;
     u->n++;
     u->name = name;
@@ -193,9 +192,9 @@ static void plan_field(Planner *p, Field *field) {
         expr_visit(p->names, field->value, visit_any, &any);
     field->is_constant = !any;
     if (!field->label)
-        field->label =
-            field->table ? field->table->name
-                         : expr_text(p->arena, p->names, field->value, NULL);
+        field->label = field->table
+                           ? field->table->name
+                           : expr_text(p->arena, p->names, field->value, NULL);
     if (settle(p, field))
         imply(p, true);
     else if (p->depth)
@@ -295,9 +294,8 @@ static void plan_end(Planner *p) {
         p->known[u.name] = true; /* once is enough */
     }
     for (uint32_t i = 0; i < p->meanings.n + p->vectors.n; i++) {
-        uint32_t name = i < p->meanings.n
-                            ? p->meanings.at[i]
-                            : p->vectors.at[i - p->meanings.n];
+        uint32_t name = i < p->meanings.n ? p->meanings.at[i]
+                                          : p->vectors.at[i - p->meanings.n];
         if (!p->known[name])
             diag_error(p->diag, p->row->loc,
                        "%s needs %s, which no field of it holds and nothing "
@@ -421,8 +419,8 @@ static void check_constant(const Planner *p, const Field *field) {
     if (!expr_eval(&env, field->value, &value, &fault))
         diag_error(p->diag, field->loc, "%s",
                    expr_fault_text(p->arena, &env, &fault));
-    else if (value < 0 || (field->width < 64 &&
-                           (uint64_t)value > low_bits(field->width)))
+    else if (value < 0 ||
+             (field->width < 64 && (uint64_t)value > low_bits(field->width)))
         diag_error(p->diag, field->loc, "%lld does not fit %u bits",
                    (long long)value, field->width);
 }
