@@ -116,9 +116,12 @@ static void set_window(HwFields *f, HwField first, const uint32_t kernel[2],
     set(f, first + 5, pad_h);
 }
 
-static uint64_t address_in_units(const Emitter *e, uint64_t bytes) {
-    const HwMemory *memory = &e->spec->memory[0];
+static uint64_t units_in(const HwMemory *memory, uint64_t bytes) {
     return memory->base + bytes / memory->unit;
+}
+
+static uint64_t address_in_units(const Emitter *e, uint64_t bytes) {
+    return units_in(&e->spec->memory[0], bytes);
 }
 
 static void set_nest(const Emitter *e, HwFields *f, const Nest *nest) {
@@ -396,7 +399,8 @@ static const char *side(const Emitter *e, uint32_t placement) {
 
 static void set_weights(const Emitter *e, HwFields *f, const Action *action) {
     const WeightBlock *b = &e->plan->block[action->weights - 1];
-    set(f, HW_F_WEIGHTS_ADDR, (int64_t)address_in_units(e, b->offset));
+    const HwMemory *memory = &e->spec->memory[e->spec->weights];
+    set(f, HW_F_WEIGHTS_ADDR, (int64_t)units_in(memory, b->offset));
     set(f, HW_F_WEIGHTS_FIRST, b->c);
     set(f, HW_F_WEIGHTS_LAST, (int64_t)b->c + b->n_c - 1);
     set(f, HW_F_WEIGHTS_TAPS, b->taps);

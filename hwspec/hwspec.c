@@ -7,6 +7,14 @@
 #include <assert.h>
 #include <string.h>
 
+const char *const hw_role_name[HW_ROLES + 1] = {
+    [HW_ACTIVE] = "active",   [HW_BACKING] = "backing",
+    [HW_INPUT] = "input",     [HW_OUTPUT] = "output",
+    [HW_WEIGHTS] = "weights", [HW_CONSTANTS] = "constants"};
+
+const char *const hw_operand_name[HW_OPERANDS + 1] = {
+    [HW_IN] = "in", [HW_IN2] = "in2", [HW_OUT] = "out"};
+
 const char *const hw_op_name[HW_OP_COUNT + 1] = {
 #define HW_OP(NAME, name, doc) [HW_OP_##NAME] = #name,
 #include "hwspec/ops.def"
@@ -125,6 +133,14 @@ int32_t hwspec_engine(const HwSpec *spec, HwOp op) {
 
 int32_t hwspec_engine_ahead(const HwSpec *spec, HwOp op) {
     return first_engine(spec, op, true);
+}
+
+uint32_t hwspec_lies(const HwSpec *spec, HwOp op, HwOperand operand) {
+    uint32_t active = (UINT32_C(1) << spec->n_active) - 1, memories = 0;
+    for (uint32_t e = 0; e < spec->n_engines; e++)
+        if (spec->engine[e].ops >> op & 1)
+            memories |= spec->engine[e].lies[operand];
+    return memories & active ? memories & active : active;
 }
 
 bool hwspec_stages(const HwSpec *spec, HwOp op) {

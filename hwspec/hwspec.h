@@ -51,12 +51,15 @@ const char *hw_act_text(uint32_t number);
 enum { HW_MAX_MEMORIES = 16, HW_MAX_ENGINES = 32, HW_MAX_POOLS = 8 };
 
 typedef enum HwRole {
-    HW_ACTIVE,   /* engines compute in it */
-    HW_BACKING,  /* what does not fit goes there */
-    HW_INPUT,    /* network inputs, and what the host gives to engines */
-    HW_OUTPUT,   /* network outputs, and what engines give to the host */
-    HW_CONSTANTS /* of bundles: what layers bring along */
+    HW_ACTIVE,    /* engines compute in it */
+    HW_BACKING,   /* what does not fit goes there */
+    HW_INPUT,     /* network inputs, and what the host gives to engines */
+    HW_OUTPUT,    /* network outputs, and what engines give to the host */
+    HW_WEIGHTS,   /* on chip, beside active memory: weights that were loaded */
+    HW_CONSTANTS, /* of bundles: what layers bring along */
+    HW_ROLES
 } HwRole;
+extern const char *const hw_role_name[HW_ROLES + 1]; /* NULL at the end */
 
 typedef struct HwMemory {
     const char *name;
@@ -113,6 +116,14 @@ typedef enum HwOverlap {
     HW_OVERLAP_SUM
 } HwOverlap;
 
+/* Operands of an operation: the first input, any other, the result. */
+typedef enum HwOperand { HW_IN, HW_IN2, HW_OUT, HW_OPERANDS } HwOperand;
+extern const char *const hw_operand_name[HW_OPERANDS + 1];
+/* Which one operand k of n_in inputs and a result is: 0 .. n_in. */
+static inline HwOperand hw_operand(uint32_t k, uint32_t n_in) {
+    return k == n_in ? HW_OUT : k ? HW_IN2 : HW_IN;
+}
+
 typedef struct HwEngine {
     const char *name;
     Loc loc;
@@ -132,7 +143,7 @@ typedef struct HwEngine {
                             * through buffers of its own */
     HwDivisor divisor;     /* of average pooling */
     uint32_t part_align;   /* channels: where a part of a volume may start */
-    uint32_t memories;     /* bit (1 << memory): where its operands may lie */
+    uint32_t lies[HW_OPERANDS]; /* bit (1 << memory): where each may lie */
     uint32_t beside; /* bit (1 << engine): what can run in the same step */
 } HwEngine;
 
@@ -194,7 +205,7 @@ typedef struct HwTiling {
                         * wait, each for its engine and its bytes alone */
     int32_t weights_from; /* software: memory from which weights are loaded into
                            * active memory; 0: engines have them */
-    uint32_t always;   /* hardware: bit (1 << HwOp) that never run whole */
+    uint32_t always;      /* hardware: bit (1 << HwOp) that never run whole */
     uint32_t n;
     const HwTileStyle *style;
 } HwTiling;
@@ -248,6 +259,8 @@ typedef struct HwSpec {
     uint32_t n_active;
     /* index into memory[], or -1: `backing` and `constants` may be absent */
     int32_t backing, input, output, constants;
+    uint32_t weights; /* index: where weights lie that `weights_from` loads: a
+                       * memory of that role, else the first active one */
     uint32_t n_engines;
     const HwEngine *engine;
     HwReplication replication;
@@ -311,7 +324,11 @@ int32_t hwspec_engine(const HwSpec *spec, HwOp op);
 /* The first that does; -1: none. */
 int32_t hwspec_engine_ahead(const HwSpec *spec, HwOp op);
 
-/* Whether the weights of such layers lie in active memory. */
+/* Active memories in which an engine that runs `op` lets the operand lie, bit
+ * (1 << memory); all, of what no engine runs. */
+uint32_t hwspec_lies(const HwSpec *spec, HwOp op, HwOperand operand);
+
+/* Whether the weights of such layers are loaded to where engines read them. */
 bool hwspec_stages(const HwSpec *spec, HwOp op);
 
 /* Bytes of all active memories together. */

@@ -216,6 +216,7 @@ const Section *const hwspec_sections[] = {
     &read_layout_section,
     &read_axis_section,
     &read_engine_section,
+    &read_operands_section,
     &read_unroll_section,
     &read_replication_section,
     &read_copies_section,

@@ -225,12 +225,12 @@ static void check_reach(Reader *r, const YamlNode *node, HwOp op,
     for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
         if (needed[i] >= 0)
             lacking |= UINT32_C(1) << needed[i];
-    lacking &= ~r->engine[e].memories;
+    lacking &= ~(r->engine[e].lies[HW_IN] | r->engine[e].lies[HW_OUT]);
     for (uint32_t m = 0; m < spec->n_memories; m++)
         if (lacking >> m & 1)
             diag_error(r->diag, read_loc(node, "ops"),
                        "the style from `%s` to `%s` tiles `%s`, but engine "
-                       "`%s` has no `%s` in its `memories`",
+                       "`%s` has no `%s` in its `memories` or `operands`",
                        r->memory[keys->from].name, r->memory[keys->to].name,
                        hw_op_name[op], r->engine[e].name, r->memory[m].name);
 }

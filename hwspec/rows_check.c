@@ -106,11 +106,14 @@ static Units addresses(const HwMemory *memory) {
 }
 
 static void check_apart(Diag *diag, const HwSpec *spec, const HwRow *row,
-                        HwOperand operand, const char *name) {
+                        HwOp op, HwOperand operand, const char *name) {
+    uint32_t lies = hwspec_lies(spec, op, operand);
     if (has(row, HW_FIELD_OF(operand, MEMORY)))
         return;
     for (uint32_t a = 0; a < spec->n_active; a++)
         for (uint32_t b = 0; b < a; b++) {
+            if (!(lies >> a & lies >> b & 1))
+                continue;
             Units x = addresses(&spec->memory[a]);
             Units y = addresses(&spec->memory[b]);
             if (x.first < y.end && y.first < x.end) {
@@ -142,7 +145,7 @@ static void check_operand(Diag *diag, const HwSpec *spec, const HwRow *row,
         diag_error(diag, row->loc, "%s has `%s.offset` without `%s.buffer`",
                    row->mnemonic, name, name);
     else if (!outside)
-        check_apart(diag, spec, row, operand, name);
+        check_apart(diag, spec, row, op, operand, name);
 }
 
 static void check_operands(Diag *diag, const HwSpec *spec,
@@ -246,6 +249,10 @@ static void check_weights(Diag *diag, const HwSpec *spec,
                           const HwInsnSet *set) {
     static const HwField field[] = {HW_F_WEIGHTS_ADDR, HW_F_WEIGHTS_FIRST,
                                     HW_F_WEIGHTS_LAST, HW_F_WEIGHTS_TAPS};
+    if (!spec->tiling.weights_from && spec->weights)
+        diag_error(diag, spec->memory[spec->weights].loc,
+                   "nothing loads `%s`: weights need `tiling.weights_from`",
+                   spec->memory[spec->weights].name);
     if (!spec->tiling.weights_from)
         return;
     if (!row_for(set, HW_OP_LOAD_WEIGHTS))

@@ -197,7 +197,8 @@ static bool may_take_place(const Work *w, NodeId id, TensorId operand) {
     bool reads = false;
     for (uint32_t i = 0; i < node->n_in; i++)
         reads |= same_tensor(node->in[i], operand);
-    return reads && a.c == b.c && a.h == b.h && a.w == b.w;
+    return reads && a.c == b.c && a.h == b.h && a.w == b.w &&
+           (reach_of(w, id, operand) & reach_of(w, id, result));
 }
 
 bool takes_in_place(const Work *w, NodeId id, TensorId operand) {
@@ -209,7 +210,7 @@ bool takes_in_place(const Work *w, NodeId id, TensorId operand) {
 static uint64_t whole_least(const Work *w, NodeId id, TensorId t) {
     uint64_t bytes[PLAN_MAX_POOLS];
     pool_bytes(w, t, plan_volume(w->g, t).h, true, bytes);
-    return least_bytes(w, bytes, reach(w, id));
+    return least_bytes(w, bytes, reach_of(w, id, t));
 }
 
 /* Copies save time; a result that lies beside its operand for their sake alone

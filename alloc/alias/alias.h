@@ -27,7 +27,10 @@ uint64_t least_bytes(const Work *w, const uint64_t bytes[PLAN_MAX_POOLS],
 Pool pool_of(const HwMemory *memory);
 uint64_t active_bytes(const Work *w); /* what whole buffers leave of them */
 /* Active memories that the node's engine reaches: bits. */
-uint32_t reach(const Work *w, NodeId node);
+uint32_t reach(const Work *w, NodeId node, HwOperand operand);
+/* The same of a tensor that the node reads or makes: where all these operands
+ * may lie. */
+uint32_t reach_of(const Work *w, NodeId node, TensorId t);
 bool on_engine(const Work *w, NodeId node); /* runs there: no concat */
 bool is_placed(const Work *w, NodeId node); /* a concat by placement */
 /* Fills repl of every role. */

@@ -107,7 +107,7 @@ uint32_t group_reach(const Work *w, const Group *g, TensorId t) {
     uint32_t memories = UINT32_MAX;
     NodeId maker = graph_tensor(w->g, t)->producer;
     if (group_maker(w, g, t) != NONE)
-        memories = reach(w, maker);
+        memories = reach(w, maker, HW_OUT);
     if (group_maker(w, g, t) != NONE && is_placed(w, maker)) {
         const Node *node = graph_node(w->g, maker);
         for (uint32_t k = 0; k < node->n_in; k++)
@@ -117,7 +117,7 @@ uint32_t group_reach(const Work *w, const Group *g, TensorId t) {
     for (uint32_t i = w->uses.start[t.i]; i < w->uses.start[t.i + 1]; i++) {
         uint32_t step = w->schedule->step_of[w->uses.node[i].i];
         if (g->first <= step && step < g->end)
-            memories &= reach(w, w->uses.node[i]);
+            memories &= reach_of(w, w->uses.node[i], t);
     }
     return memories;
 }
@@ -357,7 +357,8 @@ static void operands_live(const Work *w, const Group *g, uint32_t i,
             continue;
         pool_bytes(w, node->in[k], most->need.in_rows, false, bytes);
         *live = add_capped(*live,
-                           buffer_bytes(w, bytes, reach(w, id), sized, cost));
+                           buffer_bytes(w, bytes, reach_of(w, id, node->in[k]),
+                                        sized, cost));
     }
 }
 

@@ -137,7 +137,8 @@ static uint32_t channels_of(const Work *w, const Couple *c, uint32_t n) {
 static uint64_t slab_least_bytes(const Work *w, const Couple *c, uint32_t n) {
     uint64_t bytes[PLAN_MAX_POOLS];
     slab_bytes(w, c->passed, n, bytes);
-    return least_bytes(w, bytes, reach(w, c->giver) & reach(w, c->taker));
+    return least_bytes(w, bytes, reach_of(w, c->giver, c->passed) &
+                                     reach_of(w, c->taker, c->passed));
 }
 
 /* The thickest slabs within `free`; else such as are usual, within `most`; 0 if

@@ -80,12 +80,22 @@ bool on_engine(const Work *w, NodeId node) {
     return w->legal[node.i].engine >= 0 && !is_placed(w, node);
 }
 
-uint32_t reach(const Work *w, NodeId node) {
+uint32_t reach(const Work *w, NodeId node, HwOperand operand) {
     uint32_t active = (UINT32_C(1) << w->spec->n_active) - 1;
     int32_t engine = w->legal[node.i].engine;
-    uint32_t reached =
-        engine < 0 ? active : w->spec->engine[engine].memories & active;
+    uint32_t reached = engine < 0
+                           ? active
+                           : w->spec->engine[engine].lies[operand] & active;
     return reached ? reached : active;
+}
+
+uint32_t reach_of(const Work *w, NodeId node, TensorId t) {
+    const Node *n = graph_node(w->g, node);
+    uint32_t memories = UINT32_MAX;
+    for (uint32_t k = 0; k <= n->n_in; k++)
+        if (same_tensor(k < n->n_in ? n->in[k] : n->out[0], t))
+            memories &= reach(w, node, hw_operand(k, n->n_in));
+    return memories;
 }
 
 /* Taps of a convolution that could read copies; 0 for other nodes. */

@@ -71,15 +71,15 @@ bool result_lands(const Work *w, NodeId node) {
     return last && !role->outside && !w->role[role->parent.i].dissolved;
 }
 
-static void touch_by(Work *w, Touch *touch, NodeId node, bool streams,
-                     bool by_rows) {
+static void touch_by(Work *w, Touch *touch, NodeId node, HwOperand operand,
+                     bool streams, bool by_rows) {
     if (streams) {
         touch->by_rows = by_rows && (touch->by_rows || !touch->stream);
         touch->stream = true;
         return;
     }
     touch->whole = true;
-    touch->memories &= reach(w, node);
+    touch->memories &= reach(w, node, operand);
 }
 
 /* What a node of the touch's step, or its partner in a couple, makes of it. */
@@ -99,13 +99,15 @@ static void touch_by_node(Work *w, const Unit *u, Touch *touch, NodeId id) {
         bool by_rows = by_parts && takes_rows(w, id, in);
         if (w->unit_of[in.i] == unit && !inner(w, id, in) &&
             !(filling && by_parts && !by_rows))
-            touch_by(w, touch, id, by_parts, by_rows);
+            touch_by(w, touch, id, hw_operand(k, node->n_in), by_parts,
+                     by_rows);
     }
     if (w->unit_of[out.i] != unit || inner(w, id, out))
         return;
     bool lands = result_lands(w, id);
     touch->lands |= lands;
-    touch_by(w, touch, id, !lands && streams(w, id, node->n_in), false);
+    touch_by(w, touch, id, HW_OUT, !lands && streams(w, id, node->n_in),
+             false);
 }
 
 /* Fills the touch from the nodes of its step. What streams from a concat that
@@ -596,7 +598,8 @@ static void plank_set(Work *w, Problem *p, NodeId id) {
             slab_bytes(w, owner.tensor, mode->channels, bytes);
         else
             pool_bytes(w, owner.tensor, owner.rows, false, bytes);
-        free_buf(w, p, time, time + 1, bytes, reach(w, id), owner);
+        free_buf(w, p, time, time + 1, bytes,
+                 reach(w, id, hw_operand(i, node->n_in)), owner);
     }
 }
 
@@ -635,7 +638,7 @@ static void operand_buf(Work *w, Problem *p, NodeId id, uint32_t k,
     if (is_placed(w, id) || (held && !(own->copies >> k & 1)))
         return;
     pool_bytes(w, t, own->need.in_rows, false, bytes);
-    free_buf(w, p, 2 * step, 2 * step + 1, bytes, reach(w, id),
+    free_buf(w, p, 2 * step, 2 * step + 1, bytes, reach_of(w, id, t),
              (Owner){.kind = OWNER_PLANK,
                      .unit = NONE,
                      .node = id,
@@ -748,8 +751,9 @@ static void couple_buf(Work *w, Problem *p, NodeId id) {
     uint32_t step = w->schedule->step_of[id.i];
     uint64_t bytes[PLAN_MAX_POOLS];
     slab_bytes(w, t, mode->channels, bytes);
-    mode->first_buf = free_buf(w, p, 2 * step, 2 * step + 3, bytes,
-                               reach(w, id) & reach(w, couple_partner(w, id)),
+    uint32_t memories =
+        reach_of(w, id, t) & reach_of(w, couple_partner(w, id), t);
+    mode->first_buf = free_buf(w, p, 2 * step, 2 * step + 3, bytes, memories,
                                (Owner){.kind = OWNER_PLANK,
                                        .unit = NONE,
                                        .node = id,

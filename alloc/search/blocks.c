@@ -137,6 +137,8 @@ Staged blocks_plan(Arena *arena, const Schedule *schedule, const Blocks *b,
 /* Bytes of the first memory that tensors and weights take. */
 static uint64_t height_of(const Plan *plan) {
     PlanWeights weights = plan_weights(plan);
+    if (plan->schedule->spec->weights)
+        return plan->am_height;
     return weights.end > plan->am_height ? weights.end : plan->am_height;
 }
 

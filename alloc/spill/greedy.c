@@ -185,8 +185,8 @@ static uint64_t bytes_whole(const Work *w, NodeId id) {
         TensorId t = is_in ? node->in[i] : node->out[0];
         if (is_in ? mode->streams_in : mode->streams_out)
             continue;
-        uint64_t least =
-            least_bytes(w, w->unit.at[w->unit_of[t.i]].bytes, reach(w, id));
+        uint64_t least = least_bytes(w, w->unit.at[w->unit_of[t.i]].bytes,
+                                     reach_of(w, id, t));
         if (least == UINT64_MAX)
             return UINT64_MAX;
         sum += least;

@@ -122,8 +122,8 @@ static uint64_t slabs_bytes(const Work *w, NodeId id, uint32_t channels) {
     const Unit *result = &w->unit.at[w->unit_of[node->out[0].i]];
     uint64_t bytes[PLAN_MAX_POOLS];
     slab_bytes(w, node->in[0], channels, bytes);
-    return add_capped(least_bytes(w, bytes, reach(w, id)),
-                      least_bytes(w, result->bytes, reach(w, id)));
+    return add_capped(least_bytes(w, bytes, reach(w, id, HW_IN)),
+                      least_bytes(w, result->bytes, reach(w, id, HW_OUT)));
 }
 
 static bool engine_takes(const Work *w, NodeId id, uint32_t channels) {

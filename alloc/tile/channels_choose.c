@@ -128,7 +128,8 @@ static uint64_t bytes_of(const Slabs *s, uint32_t staying, uint32_t channels) {
             slab_bytes(w, slot->tensor, channels, bytes);
         const uint64_t *own =
             stays(staying, k) ? w->unit.at[slot->unit].bytes : bytes;
-        sum = add_capped(sum, least_bytes(w, own, reach(w, s->id)));
+        uint32_t memories = reach_of(w, s->id, slot->tensor);
+        sum = add_capped(sum, least_bytes(w, own, memories));
     }
     return sum;
 }

@@ -57,7 +57,7 @@ static uint64_t planks_bytes(const Work *w, NodeId id, uint32_t rows) {
     for (uint32_t i = 0; i <= node->n_in; i++) {
         TensorId t = i < node->n_in ? node->in[i] : node->out[0];
         pool_bytes(w, t, i < node->n_in ? in : rows, false, bytes);
-        uint64_t least = least_bytes(w, bytes, reach(w, id));
+        uint64_t least = least_bytes(w, bytes, reach_of(w, id, t));
         if (least == UINT64_MAX)
             return UINT64_MAX;
         sum += least;
@@ -275,7 +275,7 @@ static bool hardware_next(Work *w, NodeId id) {
     const Node *node = graph_node(w->g, id);
     Mode *mode = &w->mode[id.i];
     uint32_t rank = mode->kind == MODE_WHOLE ? 0 : mode->rank + 1;
-    uint32_t memory = first_bit(reach(w, id));
+    uint32_t memory = first_bit(reach(w, id, HW_IN));
     for (;; rank++) {
         int32_t i = style_of_rank(w, w->legal[id.i].op, rank);
         if (i < 0)
@@ -324,7 +324,7 @@ uint64_t tile_bytes(const Work *w, NodeId id, const Mode *mode) {
     TileFit fit = {w,
                    node,
                    &w->spec->tiling.style[mode->style],
-                   w->spec->memory[first_bit(reach(w, id))].layout,
+                   w->spec->memory[first_bit(reach(w, id, HW_IN))].layout,
                    plan_volume(w->g, node->in[0]),
                    plan_volume(w->g, node->out[0]),
                    mode->repl};
@@ -374,7 +374,7 @@ uint32_t mode_pins(const Work *w, NodeId id, Range pin[3], uint32_t *memory) {
     const Mode *mode = &w->mode[id.i];
     const HwTileStyle *style = &w->spec->tiling.style[mode->style];
     uint32_t n = 0;
-    *memory = first_bit(reach(w, id));
+    *memory = first_bit(reach(w, id, HW_IN));
     Pool pool = pool_of(&w->spec->memory[*memory]);
     pin_add(pin, &n, 0, style->reserved, pool.size);
     range_add(pin, &n, (Range){0, mode->nest.over});

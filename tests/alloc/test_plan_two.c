@@ -295,8 +295,8 @@ static void engines_apart(void **state) {
     (void)state;
     Case c = case_new(0);
     c.toy = toy_new(c.arena, 128, 2);
-    c.toy->engine[0].memories = 1;
-    c.toy->engine[1].memories = 2;
+    toy_reach(&c.toy->engine[0], 1);
+    toy_reach(&c.toy->engine[1], 2);
     TensorId x = net_input(c.g, 1, 8, 8);
     TensorId a = net_conv(c.g, c.diag, "a", x, 1, 1, 1, 1, 0);
     graph_mark_output(c.g, net_pool(c.g, c.diag, "p", a, 2, 2, 0));

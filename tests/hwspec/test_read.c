@@ -76,7 +76,7 @@ static void smallest_machine(void **state) {
     assert_int_equal(spec->memory[0].unit, 1);
     assert_int_equal(spec->memory[0].align, 1);
     assert_int_equal(spec->memory[2].id, 2);
-    assert_int_equal(spec->engine[0].memories, 1);
+    assert_int_equal(spec->engine[0].lies[HW_OUT], 1);
     assert_true(spec->engine[0].clock == 1e6);
     assert_int_equal(hwspec_engine(spec, HW_OP_CONV), 0);
     assert_int_equal(hwspec_engine(spec, HW_OP_FC), -1);
@@ -151,6 +151,10 @@ static void bad_memories(void **state) {
     check_bad("role: active", "role: input",
               "4:3: `in` is a second memory of role `input`: `am` is one\n"
               "3:3: no memory has the role `active`\n");
+    check_bad("role: output", "role: weights",
+              "3:3: no memory has the role `output`\n"
+              "5:3: nothing loads `out`: weights need "
+              "`tiling.weights_from`\n");
     check_bad("size: 1KiB", "size: 1KiB, unit: 4, align: 6",
               "3:51: align is 6 bytes: no multiple of the address unit, 4\n");
     check_bad("size: 1KiB", "size: 1KiB, buffers: 2000",
@@ -196,6 +200,11 @@ static void bad_engines(void **state) {
               "9:34: `ram` is not one of: am, in, out\n");
     check_bad("[conv],", "[conv], memories: [in, out],",
               "9:33: engine `all` needs an active memory to work in\n");
+    check_bad("[conv],", "[conv], operands: {in2: [am], out: [in]},",
+              "9:50: engine `all` needs an active memory for its operand "
+              "`out`\n");
+    check_bad("[conv],", "[conv], operands: {acc: [am]},",
+              "9:34: unknown key `acc`\n");
     check_bad("[conv],", "[conv], activations: {add: [relu]},",
               "9:42: the engine does not run `add`\n");
     check_bad("[conv],", "[conv], efficiency: 1.5,",
@@ -222,7 +231,7 @@ static void bad_sections(void **state) {
               "[conv], buffers: [0, 1/4], buffer_size: 1/2}]}\nengines:\n",
               "8:76: the two input tiles overlap\n"
               "8:59: the style from `in` to `am` tiles `conv`, but engine "
-              "`all` has no `in` in its `memories`\n");
+              "`all` has no `in` in its `memories` or `operands`\n");
     check_bad(at,
               "tiling: {kind: hardware, styles: [{from: am, to: am, ops: "
               "[conv], sums: 4, dest: 1/2}]}\nengines:\n",
@@ -294,7 +303,7 @@ static void bad_files(void **state) {
          "cpu-aarch64, cpu-riscv64, cpu-x86-64, cpu-x86-64-v4, darius-32, "
          "darius-64, k210, line-npu, math-engine, n64, null, ring-npu, stage-npu, "
          "template, "
-         "tile-npu, xdnn-v2-28, xdnn-v2-56, xdnn-v3-96; or "
+         "tile-npu, vta-pynq, xdnn-v2-28, xdnn-v2-56, xdnn-v3-96; or "
          "give a path, with a `/` or ending in .yaml\n");
     load(arena, "xdnn-v2-28", "memories.am.sise", "1",
          "0:0: nothing is called `memories.am.sise`; there are: role, size, "
@@ -483,7 +492,7 @@ static void three_pools(void **state) {
     assert_int_equal(spec->memory[2].id, 4);
     assert_int_equal(spec->memory[1].align, 8);
     assert_string_equal(spec->memory[spec->backing].name, "ddr");
-    assert_int_equal(spec->engine[0].memories, 7);
+    assert_int_equal(spec->engine[0].lies[HW_IN], 7);
     Volume v = {9, 2, 5, {0}};
     assert_int_equal(layout_bytes(spec->memory[0].layout, &v), 90);
     assert_int_equal(layout_bytes(spec->memory[1].layout, &v), 160);
