@@ -178,17 +178,25 @@ static void parse_indices(Parser *p, Expr *e, const char *at) {
     set_args(p, e, n, arg);
 }
 
-/* A name of a record is made where it is used for the first time. */
+/* A name of a record is made where it is used for the first time, like what is
+ * said of all operands (`.start`), if anything; so is a standard one. */
 static uint32_t record_name(Parser *p, const char *word) {
     const char *full =
         arena_printf(p->names->arena, "%s%s", p->place->prefix, word);
     uint32_t number = expr_find(p->names, full);
-    ExprName name = {
-        .name = full,
-        .kind = p->place->suffix ? EXPR_VECTOR : EXPR_MEANING,
-        .domain = {.range = {0, UINT32_MAX}},
-    };
-    return number == EXPR_NONE ? expr_add(p->names, &name) : number;
+    uint32_t all = expr_find(p->names, word);
+    ExprName name = {.domain = {.range = {0, UINT32_MAX}}};
+    if (all != EXPR_NONE)
+        name = p->names->list.at[all];
+    else if (number != EXPR_NONE)
+        return number;
+    name.name = full;
+    name.kind = p->place->suffix ? EXPR_VECTOR : EXPR_MEANING;
+    if (number == EXPR_NONE)
+        return expr_add(p->names, &name);
+    if (!p->names->list.at[number].loc.line)
+        p->names->list.at[number] = name;
+    return number;
 }
 
 /* The index of a record's operand: `input[i]` makes .start input.start[i]. */

@@ -304,6 +304,44 @@ static void plan_end(Planner *p) {
     }
 }
 
+/* ---- circles of rules: each could be left out for the other ---- */
+
+typedef struct Circle {
+    Planner *p;
+    uint8_t *state; /* by rule: 0 new, 1 open, 2 done */
+    bool found;
+} Circle;
+
+static void follow_rule(Circle *c, uint32_t i);
+
+static void follow_name(void *context, uint32_t name) {
+    Circle *c = context;
+    for (uint32_t i = 0; i < c->p->row->n_rules && !c->found; i++)
+        if (c->p->row->rule[i].name == name)
+            follow_rule(c, i);
+}
+
+static void follow_rule(Circle *c, uint32_t i) {
+    const FormatRule *rule = &c->p->row->rule[i];
+    if (c->state[i] == 1) {
+        c->found = true;
+        diag_error(c->p->diag, rule->loc, "circle: %s depends on itself",
+                   name_at(c->p, rule->name)->name);
+    }
+    if (c->state[i])
+        return;
+    c->state[i] = 1;
+    expr_visit(c->p->names, rule->value, follow_name, c);
+    c->state[i] = 2;
+}
+
+static void check_circles(Planner *p) {
+    Circle c = {.p = p,
+                .state = ARENA_ARRAY(p->arena, uint8_t, p->row->n_rules + 1)};
+    for (uint32_t i = 0; i < p->row->n_rules && !c.found; i++)
+        follow_rule(&c, i);
+}
+
 /* ---- what names can be ---- */
 
 /* Signed where a number says so, or a meaning in a word can be below 0. */
@@ -501,6 +539,7 @@ void format_plan(Arena *arena, Diag *diag, HwFormat *format, ProgRow *row,
         settle_pending(&p, i);
     }
     plan_end(&p);
+    check_circles(&p);
     row->n_meanings = p.meanings.n;
     row->meaning = p.meanings.at;
     row->n_vectors = p.vectors.n;

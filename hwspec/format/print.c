@@ -113,7 +113,7 @@ static void print_vector(Printer *p, const ExprName *name,
     text_add(p->text, " ");
     p->column = 1;
     put(p, arena_printf(p->arena, "%s[]=", name->name));
-    if (v->byte && v->n > FEW_BYTES)
+    if (v->byte && v->n > FEW_BYTES && name->domain.range.hi == UINT8_MAX)
         print_bytes(p, v);
     else
         for (uint32_t i = 0; i < v->n; i++)

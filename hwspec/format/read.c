@@ -110,7 +110,7 @@ static void read_meaning(Arena *arena, Diag *diag, ExprNames *names,
                      .kind = EXPR_MEANING,
                      .domain = {.range = {0, UINT32_MAX}}};
     const YamlNode *of = NULL;
-    if (!is_plain_name(name.name))
+    if (!is_plain_name(name.name + (*name.name == '.')))
         diag_error(diag, name.loc, "`%s` cannot be a meaning", name.name);
     if (node->kind == YAML_MAP) {
         YamlNode *type = yaml_get(node, "type");
