@@ -125,6 +125,7 @@ def scripts(long):
             "small_memories",
             "farm",
             "tiles", "nests",
+            "k210",
             "weights",
             "placements",
             "ilp",
