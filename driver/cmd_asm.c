@@ -60,8 +60,8 @@ static ExitCode disasm_program(Arena *arena, Diag *diag, const Options *options,
     Bytes bytes;
     if (!file_read(arena, diag, options->file, &bytes))
         return EXIT_BAD_INPUT;
-    const Program *program = program_decode(arena, diag, spec, options->file,
-                                            bytes.at, bytes.len);
+    const Program *program =
+        program_decode(arena, diag, spec, options->file, bytes.at, bytes.len);
     if (!program)
         return EXIT_BAD_INPUT;
     if (!options->out && !options->json) {

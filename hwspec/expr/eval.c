@@ -230,10 +230,10 @@ const char *expr_fault_text(Arena *arena, const ExprEnv *env,
     case EXPR_OVERFLOW:
         return arena_printf(arena, "%s exceeds 64 bits", text);
     case EXPR_ZERO:
-        return arena_printf(arena, "%s has no value: %s is %s", text,
-                            expr_text(arena, env->names,
-                                      e->arg[e->n > 1 ? 1 : 0], NULL),
-                            e->n > 1 ? "0" : "below 1");
+        return arena_printf(
+            arena, "%s has no value: %s is %s", text,
+            expr_text(arena, env->names, e->arg[e->n > 1 ? 1 : 0], NULL),
+            e->n > 1 ? "0" : "below 1");
     case EXPR_OUTSIDE:
         return arena_printf(arena, "%s has %u values, number %lld is asked for",
                             env->names->list.at[e->name].name,

@@ -90,8 +90,8 @@ static void expect(Parser *p, const char *symbol) {
 
 static Expr *new_expr(Parser *p, ExprKind kind, const char *at, bool is_flag) {
     Expr *e = ARENA_NEW(p->names->arena, Expr);
-    *e = (Expr){
-        .kind = kind, .is_flag = is_flag, .loc = here(p, at), .size = 1};
+    *e =
+        (Expr){.kind = kind, .is_flag = is_flag, .loc = here(p, at), .size = 1};
     return e;
 }
 
@@ -178,17 +178,25 @@ static void parse_indices(Parser *p, Expr *e, const char *at) {
     set_args(p, e, n, arg);
 }
 
-/* A name of a record is made where it is used for the first time. */
+/* A name of a record is made where it is used for the first time, like what is
+ * said of all operands (`.start`), if anything; so is a standard one. */
 static uint32_t record_name(Parser *p, const char *word) {
     const char *full =
         arena_printf(p->names->arena, "%s%s", p->place->prefix, word);
     uint32_t number = expr_find(p->names, full);
-    ExprName name = {
-        .name = full,
-        .kind = p->place->suffix ? EXPR_VECTOR : EXPR_MEANING,
-        .domain = {.range = {0, UINT32_MAX}},
-    };
-    return number == EXPR_NONE ? expr_add(p->names, &name) : number;
+    uint32_t all = expr_find(p->names, word);
+    ExprName name = {.domain = {.range = {0, UINT32_MAX}}};
+    if (all != EXPR_NONE)
+        name = p->names->list.at[all];
+    else if (number != EXPR_NONE)
+        return number;
+    name.name = full;
+    name.kind = p->place->suffix ? EXPR_VECTOR : EXPR_MEANING;
+    if (number == EXPR_NONE)
+        return expr_add(p->names, &name);
+    if (!p->names->list.at[number].loc.line)
+        p->names->list.at[number] = name;
+    return number;
 }
 
 /* The index of a record's operand: `input[i]` makes .start input.start[i]. */
@@ -207,8 +215,8 @@ static const Expr *name_of(Parser *p, const char *at, uint32_t number,
                            bool from_record) {
     const ExprName *name = &p->names->list.at[number];
     bool is_vector = name->kind == EXPR_VECTOR;
-    Expr *e = new_expr(p, is_vector ? EXPR_ELEMENT : EXPR_NAME, at,
-                       name->is_flag);
+    Expr *e =
+        new_expr(p, is_vector ? EXPR_ELEMENT : EXPR_NAME, at, name->is_flag);
     e->name = number;
     if (name->kind == EXPR_INDEX && !is_active(p, number))
         FAIL(p, at, "no `each` around this goes over %s", name->name);
@@ -230,9 +238,9 @@ static uint32_t find_label(Parser *p, const char *word) {
     size_t len = *p->at == '(' ? word_length(p->at + 1) : 0;
     if (!len || p->at[len + 1] != ')')
         return EXPR_NONE;
-    uint32_t number = expr_find(
-        p->names, arena_printf(p->names->arena, "%s(%.*s)", word, (int)len,
-                               p->at + 1));
+    uint32_t number =
+        expr_find(p->names, arena_printf(p->names->arena, "%s(%.*s)", word,
+                                         (int)len, p->at + 1));
     if (number != EXPR_NONE)
         p->at += len + 2;
     return number;
@@ -317,8 +325,10 @@ static const Expr *parse_atom(Parser *p) {
     if (is_letter(*p->at) || *p->at == '.')
         return parse_word(p);
     if (!take(p, "(")) {
-        FAIL(p, p->at, *p->at ? "`%.1s` is no start of a value"
-                              : "the expression ends too early", p->at);
+        FAIL(p, p->at,
+             *p->at ? "`%.1s` is no start of a value"
+                    : "the expression ends too early",
+             p->at);
         return NULL;
     }
     const Expr *e = parse_or(p);

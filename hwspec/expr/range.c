@@ -114,8 +114,7 @@ static void refuse(Walk *w, const Expr *e, const Expr *of, const char *what) {
         return;
     }
     ExprDomain domain = expr_domain_of(w->bounds, name);
-    diag_error(w->diag, e->loc, "%s (%s: %s)",
-               arena_printf(arena, what, text),
+    diag_error(w->diag, e->loc, "%s (%s: %s)", arena_printf(arena, what, text),
                w->bounds->names->list.at[name].name,
                expr_domain_text(arena, &domain));
 }

@@ -7,11 +7,14 @@ typedef struct Symbol {
 } Symbol;
 
 static const Symbol symbols[EXPR_KINDS] = {
-    [EXPR_OR] = {" or ", 1}, [EXPR_AND] = {" and ", 2}, [EXPR_NOT] = {"not ", 3},
-    [EXPR_LT] = {" < ", 4},  [EXPR_LE] = {" <= ", 4},   [EXPR_GT] = {" > ", 4},
-    [EXPR_GE] = {" >= ", 4}, [EXPR_EQ] = {" == ", 4},   [EXPR_NE] = {" != ", 4},
-    [EXPR_ADD] = {" + ", 5}, [EXPR_SUB] = {" - ", 5},   [EXPR_MUL] = {" * ", 6},
-    [EXPR_DIV] = {" / ", 6}, [EXPR_MOD] = {" % ", 6},   [EXPR_NEG] = {"-", 7},
+    [EXPR_OR] = {" or ", 1},  [EXPR_AND] = {" and ", 2},
+    [EXPR_NOT] = {"not ", 3}, [EXPR_LT] = {" < ", 4},
+    [EXPR_LE] = {" <= ", 4},  [EXPR_GT] = {" > ", 4},
+    [EXPR_GE] = {" >= ", 4},  [EXPR_EQ] = {" == ", 4},
+    [EXPR_NE] = {" != ", 4},  [EXPR_ADD] = {" + ", 5},
+    [EXPR_SUB] = {" - ", 5},  [EXPR_MUL] = {" * ", 6},
+    [EXPR_DIV] = {" / ", 6},  [EXPR_MOD] = {" % ", 6},
+    [EXPR_NEG] = {"-", 7},
 #define EXPR_FUNCTION(NAME, name, least, most, doc) [EXPR_##NAME] = {#name, 0},
 #include "hwspec/expr/functions.def"
 #undef EXPR_FUNCTION

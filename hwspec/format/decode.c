@@ -41,7 +41,7 @@ typedef struct Decoder {
     ExprEnv env;
     Filling *filling; /* by name */
     const ProgRow *row;
-    Raw *raw; /* late fields of the row */
+    Raw *raw;      /* late fields of the row */
     bool *natural; /* by name: a gap that alignment alone explains */
     Program *program;
     NodeMark *mark;
@@ -292,8 +292,8 @@ static void put_element(Decoder *d, const Field *field, const Expr *e,
     }
     if (!inside) {
         if (value)
-            FAIL(d, d->at, "%s is %lld outside of %s, 0 expected",
-                 field->label, (long long)value, name_of(d, e->name));
+            FAIL(d, d->at, "%s is %lld outside of %s, 0 expected", field->label,
+                 (long long)value, name_of(d, e->name));
         return;
     }
     if (!grow(d, e->name, at))
@@ -339,8 +339,7 @@ static void decode_bits(Decoder *d, const Item *item) {
     }
     for (uint32_t i = 0; i < item->n_fields; i++) {
         const Field *field = &item->field[i];
-        uint64_t bits =
-            part[field->part] >> field->lo & low_bits(field->width);
+        uint64_t bits = part[field->part] >> field->lo & low_bits(field->width);
         size_t from = start[field->part] + field->lo / 8;
         if (field->late != NOT_LATE)
             d->raw[field->late] = (Raw){true, bits, from};
@@ -501,10 +500,9 @@ static void export_scope(Decoder *d, const ProgRow *row, ProgScope *out) {
     out->vector = ARENA_ARRAY(d->arena, ProgVector, row->n_vectors + 1);
     for (uint32_t i = 0; i < row->n_meanings; i++) {
         uint32_t name = row->meaning[i];
-        out->meaning[i] =
-            (ProgMeaning){name_of(d, name),
-                          d->env.set[name] && !d->natural[name],
-                          d->env.num[name]};
+        out->meaning[i] = (ProgMeaning){name_of(d, name),
+                                        d->env.set[name] && !d->natural[name],
+                                        d->env.num[name]};
     }
     for (uint32_t i = 0; i < row->n_vectors; i++) {
         const ExprVector *v = &d->env.vector[row->vector[i]];
@@ -552,17 +550,15 @@ static void decode_row(Decoder *d, const ProgRow *row, ProgScope *out) {
 
 static const ProgRow *row_of_number(const Decoder *d, int64_t number) {
     for (uint32_t i = 0; i < d->format->n_rows; i++)
-        if (d->format->row[i].has_number &&
-            d->format->row[i].number == number)
+        if (d->format->row[i].has_number && d->format->row[i].number == number)
             return &d->format->row[i];
     return NULL;
 }
 
 static const ProgRow *row_of_words(const Decoder *d) {
     for (uint32_t i = 0; i < d->format->n_rows; i++)
-        if (d->at < d->len &&
-            format_begins(d->format, &d->format->row[i], d->data + d->at,
-                          d->len - d->at))
+        if (d->at < d->len && format_begins(d->format, &d->format->row[i],
+                                            d->data + d->at, d->len - d->at))
             return &d->format->row[i];
     return NULL;
 }
@@ -573,8 +569,8 @@ static void decode_body(Decoder *d) {
     ProgNode *node = &d->program->node[d->node];
     size_t start = d->at, outer_end = d->end;
     node->loc = place(d, start);
-    node->row = mark->has_number ? row_of_number(d, mark->number)
-                                 : row_of_words(d);
+    node->row =
+        mark->has_number ? row_of_number(d, mark->number) : row_of_words(d);
     if (!node->row) {
         if (mark->has_number)
             FAIL(d, start, "node %u: no row has the number 0x%llx", d->node,
@@ -631,8 +627,8 @@ static bool find_count(Decoder *d, uint64_t *n) {
     *n = (uint64_t)d->env.num[format->n_nodes];
     if (*n <= d->len && *n <= MAX_NODES)
         return true;
-    FAIL(d, d->at, "%llu nodes in a file of %zu bytes",
-         (unsigned long long)*n, d->len);
+    FAIL(d, d->at, "%llu nodes in a file of %zu bytes", (unsigned long long)*n,
+         d->len);
     return false;
 }
 
@@ -675,9 +671,8 @@ static void end_file(Decoder *d) {
     if (d->at > d->len)
         for (uint32_t i = 0; i < d->program->scope.n_meanings; i++)
             if (format->file.meaning[i] == format->lacks)
-                d->program->scope.meaning[i] =
-                    (ProgMeaning){name_of(d, format->lacks), true,
-                                  (int64_t)(d->at - d->len)};
+                d->program->scope.meaning[i] = (ProgMeaning){
+                    name_of(d, format->lacks), true, (int64_t)(d->at - d->len)};
 }
 
 const Program *program_decode(Arena *arena, Diag *diag, const HwSpec *spec,
@@ -704,8 +699,7 @@ const Program *program_decode(Arena *arena, Diag *diag, const HwSpec *spec,
                  .natural = ARENA_ARRAY(arena, bool, n),
                  .program = program};
     if (format->may_lack)
-        d.lacks =
-            (size_t)format->names->list.at[format->lacks].domain.range.hi;
+        d.lacks = (size_t)format->names->list.at[format->lacks].domain.range.hi;
     d.end = len + d.lacks;
     if (len >= UINT32_MAX)
         FAIL(&d, 0, "more than 4 GiB");

@@ -45,8 +45,7 @@ static const char *name_of(const Encoder *e, uint32_t name) {
 }
 
 static const char *text_of(const Encoder *e, const Expr *expr, bool values) {
-    return expr_text(e->arena, e->format->names, expr,
-                     values ? &e->env : NULL);
+    return expr_text(e->arena, e->format->names, expr, values ? &e->env : NULL);
 }
 
 static uint8_t *room(Encoder *e, uint64_t n) {
@@ -71,8 +70,7 @@ static bool eval(Encoder *e, const Expr *expr, int64_t *out) {
     ExprFault fault;
     if (expr_eval(&e->env, expr, out, &fault))
         return true;
-    FAIL(e, "%s: %s", e->row->name,
-         expr_fault_text(e->arena, &e->env, &fault));
+    FAIL(e, "%s: %s", e->row->name, expr_fault_text(e->arena, &e->env, &fault));
     return false;
 }
 
@@ -84,8 +82,7 @@ static bool fits(const Field *field, int64_t value) {
     if (width == 64)
         return value >= 0 || may_be_negative;
     int64_t most = (int64_t)low_bits(field->is_signed ? width - 1 : width);
-    int64_t least =
-        may_be_negative ? -1 - (int64_t)low_bits(width - 1) : 0;
+    int64_t least = may_be_negative ? -1 - (int64_t)low_bits(width - 1) : 0;
     return value >= least && value <= most;
 }
 
@@ -95,8 +92,7 @@ static void tell_line(Encoder *e, const Field *field) {
     for (uint32_t i = 0; i < (table->n ? table->line[0].n : 0); i++) {
         uint32_t name = table->line[0].name[i];
         text_addf(&text, e->env.set[name] ? "%s%s=%lld" : "%s%s=?",
-                  i ? " " : "", name_of(e, name),
-                  (long long)e->env.num[name]);
+                  i ? " " : "", name_of(e, name), (long long)e->env.num[name]);
     }
     FAIL(e, "%s: no line of %s has %s", e->row->name, table->name,
          text_str(&text));
@@ -116,9 +112,9 @@ static void tell_width(Encoder *e, const Field *field, int64_t value) {
     const char *text =
         field->table ? field->table->name : text_of(e, field->value, false);
     bool same = !strcmp(text, field->label);
-    FAIL(e, "%s: field %s%s%s%s is %lld, %u bits%s", e->row->name,
-         field->label, same ? "" : " (", same ? "" : text, same ? "" : ")",
-         (long long)value, field->width, field->is_signed ? " with sign" : "");
+    FAIL(e, "%s: field %s%s%s%s is %lld, %u bits%s", e->row->name, field->label,
+         same ? "" : " (", same ? "" : text, same ? "" : ")", (long long)value,
+         field->width, field->is_signed ? " with sign" : "");
 }
 
 static void encode_bits(Encoder *e, const Item *item) {
@@ -401,8 +397,8 @@ static void encode_body(Encoder *e) {
 /* ---- files ---- */
 
 static Layouts new_layouts(Arena *arena, const ProgRow *row) {
-    return (Layouts){ARENA_ARRAY(arena, int64_t,
-                                 row->n_labels + row->n_gaps + 1)};
+    return (Layouts){
+        ARENA_ARRAY(arena, int64_t, row->n_labels + row->n_gaps + 1)};
 }
 
 /* Once; whether all offsets were those of the time before. */

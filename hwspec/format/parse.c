@@ -84,8 +84,8 @@ static void begin_scope(Parser *p, const char *name) {
                    !p->row   ? "`%s`: the first line is of %s"
                    : is_file ? "`%s` stands here twice"
                              : "`%s` is no row of %s",
-                   name, !p->row ? p->format->file.name
-                                 : p->program->spec->machine);
+                   name,
+                   !p->row ? p->format->file.name : p->program->spec->machine);
         if (!p->row || !row)
             row = p->row ? p->row : &p->format->file;
     }
@@ -197,8 +197,7 @@ static void set_meaning(Parser *p, const char *name, const char *text,
         if (meaning->set)
             diag_error(p->diag, p->loc, "%s stands here twice", name);
         meaning->set = true;
-        parse_value(p, name_at(p, p->row->meaning[i]), text, at,
-                    &meaning->num);
+        parse_value(p, name_at(p, p->row->meaning[i]), text, at, &meaning->num);
         return;
     }
     unknown(p, name);
@@ -227,8 +226,7 @@ static void parse_word(Parser *p, const char *word, bool first) {
     }
     size_t len = (size_t)(equals - word);
     bool is_vector = len > 2 && !strncmp(equals - 2, "[]", 2);
-    char *name =
-        arena_strndup(p->arena, word, is_vector ? len - 2 : len);
+    char *name = arena_strndup(p->arena, word, is_vector ? len - 2 : len);
     if (!is_vector)
         set_meaning(p, name, equals + 1, (uint32_t)len + 1);
     else

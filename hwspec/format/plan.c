@@ -43,9 +43,9 @@ static void see(void *context, uint32_t name) {
     if (p->seen[name] || p->known[name] || n->kind == EXPR_INDEX)
         return;
     p->seen[name] = true;
-    Numbers *list = is_label(p, name)         ? &p->labels
+    Numbers *list = is_label(p, name)        ? &p->labels
                     : n->kind == EXPR_VECTOR ? &p->vectors
-                                              : &p->meanings;
+                                             : &p->meanings;
     vec_push(p->arena, list, name);
     for (uint32_t i = 0; i < n->n_extents; i++)
         if (n->extent[i])
@@ -92,8 +92,7 @@ typedef struct Unknown {
 static void count_unknown(void *context, uint32_t name) {
     Unknown *u = context;
     const ExprName *n = name_at(u->p, name);
-    if (u->p->known[name] || n->kind == EXPR_INDEX ||
-        (u->n && u->name == name))
+    if (u->p->known[name] || n->kind == EXPR_INDEX || (u->n && u->name == name))
         return;
     u->n++;
     u->name = name;
@@ -193,9 +192,9 @@ static void plan_field(Planner *p, Field *field) {
         expr_visit(p->names, field->value, visit_any, &any);
     field->is_constant = !any;
     if (!field->label)
-        field->label =
-            field->table ? field->table->name
-                         : expr_text(p->arena, p->names, field->value, NULL);
+        field->label = field->table
+                           ? field->table->name
+                           : expr_text(p->arena, p->names, field->value, NULL);
     if (settle(p, field))
         imply(p, true);
     else if (p->depth)
@@ -295,15 +294,52 @@ static void plan_end(Planner *p) {
         p->known[u.name] = true; /* once is enough */
     }
     for (uint32_t i = 0; i < p->meanings.n + p->vectors.n; i++) {
-        uint32_t name = i < p->meanings.n
-                            ? p->meanings.at[i]
-                            : p->vectors.at[i - p->meanings.n];
+        uint32_t name = i < p->meanings.n ? p->meanings.at[i]
+                                          : p->vectors.at[i - p->meanings.n];
         if (!p->known[name])
             diag_error(p->diag, p->row->loc,
                        "%s needs %s, which no field of it holds and nothing "
                        "implies",
                        p->row->name, name_at(p, name)->name);
     }
+}
+
+/* ---- circles of rules: each could be left out for the other ---- */
+
+typedef struct Circle {
+    Planner *p;
+    uint8_t *state; /* by rule: 0 new, 1 open, 2 done */
+    bool found;
+} Circle;
+
+static void follow_rule(Circle *c, uint32_t i);
+
+static void follow_name(void *context, uint32_t name) {
+    Circle *c = context;
+    for (uint32_t i = 0; i < c->p->row->n_rules && !c->found; i++)
+        if (c->p->row->rule[i].name == name)
+            follow_rule(c, i);
+}
+
+static void follow_rule(Circle *c, uint32_t i) {
+    const FormatRule *rule = &c->p->row->rule[i];
+    if (c->state[i] == 1) {
+        c->found = true;
+        diag_error(c->p->diag, rule->loc, "circle: %s depends on itself",
+                   name_at(c->p, rule->name)->name);
+    }
+    if (c->state[i])
+        return;
+    c->state[i] = 1;
+    expr_visit(c->p->names, rule->value, follow_name, c);
+    c->state[i] = 2;
+}
+
+static void check_circles(Planner *p) {
+    Circle c = {.p = p,
+                .state = ARENA_ARRAY(p->arena, uint8_t, p->row->n_rules + 1)};
+    for (uint32_t i = 0; i < p->row->n_rules && !c.found; i++)
+        follow_rule(&c, i);
 }
 
 /* ---- what names can be ---- */
@@ -421,8 +457,8 @@ static void check_constant(const Planner *p, const Field *field) {
     if (!expr_eval(&env, field->value, &value, &fault))
         diag_error(p->diag, field->loc, "%s",
                    expr_fault_text(p->arena, &env, &fault));
-    else if (value < 0 || (field->width < 64 &&
-                           (uint64_t)value > low_bits(field->width)))
+    else if (value < 0 ||
+             (field->width < 64 && (uint64_t)value > low_bits(field->width)))
         diag_error(p->diag, field->loc, "%lld does not fit %u bits",
                    (long long)value, field->width);
 }
@@ -503,6 +539,7 @@ void format_plan(Arena *arena, Diag *diag, HwFormat *format, ProgRow *row,
         settle_pending(&p, i);
     }
     plan_end(&p);
+    check_circles(&p);
     row->n_meanings = p.meanings.n;
     row->meaning = p.meanings.at;
     row->n_vectors = p.vectors.n;

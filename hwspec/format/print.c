@@ -7,9 +7,9 @@
  *       weights[]= x79fe0382
  *
  * A line that is not indented names the container, then the row of each node in
- * order. `name=value` is a meaning, `name[]=` a vector, whose values go on until
- * the next name; x and hexadecimal digits are bytes. What rules say anyway is
- * left out.
+ * order. `name=value` is a meaning, `name[]=` a vector, whose values go on
+ * until the next name; x and hexadecimal digits are bytes. What rules say
+ * anyway is left out.
  */
 #include "hwspec/format/format.h"
 
@@ -51,8 +51,7 @@ static const char *real_text(Arena *arena, int64_t num) {
     float back = strtof(text, NULL);
     memcpy(&again, &back, sizeof again);
     bool finite = value - value == 0;
-    return finite && again == bits ? text
-                                   : arena_printf(arena, "0x%08x", bits);
+    return finite && again == bits ? text : arena_printf(arena, "0x%08x", bits);
 }
 
 static const char *value_text(Arena *arena, const ExprName *name, int64_t num) {
@@ -114,7 +113,7 @@ static void print_vector(Printer *p, const ExprName *name,
     text_add(p->text, " ");
     p->column = 1;
     put(p, arena_printf(p->arena, "%s[]=", name->name));
-    if (v->byte && v->n > FEW_BYTES)
+    if (v->byte && v->n > FEW_BYTES && name->domain.range.hi == UINT8_MAX)
         print_bytes(p, v);
     else
         for (uint32_t i = 0; i < v->n; i++)
@@ -139,10 +138,10 @@ static void print_scope(Printer *p, const ProgRow *row,
         const ProgMeaning *meaning = &scope->meaning[i];
         uint32_t name = row->meaning[i];
         if (meaning->set && !is_implied(p, row, name, meaning->num))
-            put(p, arena_printf(
-                       p->arena, "%s=%s", meaning->name,
-                       value_text(p->arena, &p->format->names->list.at[name],
-                                  meaning->num)));
+            put(p, arena_printf(p->arena, "%s=%s", meaning->name,
+                                value_text(p->arena,
+                                           &p->format->names->list.at[name],
+                                           meaning->num)));
     }
     end_line(p);
     for (uint32_t i = 0; i < row->n_vectors; i++) {

@@ -96,10 +96,9 @@ void program_nodes(Arena *arena, Program *program, uint32_t n,
     program->n_nodes = n;
     program->node = ARENA_ARRAY(arena, ProgNode, n + 1);
     for (uint32_t i = 0; i < n; i++)
-        program->node[i] =
-            (ProgNode){.row = row[i],
-                       .scope = new_scope(arena, program->spec->format,
-                                          row[i])};
+        program->node[i] = (ProgNode){
+            .row = row[i],
+            .scope = new_scope(arena, program->spec->format, row[i])};
 }
 
 void prog_set(ProgScope *scope, const char *name, int64_t num) {

@@ -95,7 +95,8 @@ static void put_name(ExprNames *names, Diag *diag, const ExprName *name) {
 }
 
 static bool is_plain_name(const char *name) {
-    const char *letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_";
+    const char *letters =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_";
     return *name && strchr(letters, *name) &&
            strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_."
                         "0123456789") == strlen(name);
@@ -109,7 +110,7 @@ static void read_meaning(Arena *arena, Diag *diag, ExprNames *names,
                      .kind = EXPR_MEANING,
                      .domain = {.range = {0, UINT32_MAX}}};
     const YamlNode *of = NULL;
-    if (!is_plain_name(name.name))
+    if (!is_plain_name(name.name + (*name.name == '.')))
         diag_error(diag, name.loc, "`%s` cannot be a meaning", name.name);
     if (node->kind == YAML_MAP) {
         YamlNode *type = yaml_get(node, "type");
@@ -226,9 +227,8 @@ static void read_lets(ItemReader *r, const YamlNode *map) {
         return;
     }
     for (uint32_t i = 0; i < map->n; i++) {
-        ExprName name = {.name = map->key[i],
-                         .loc = map->key_loc[i],
-                         .kind = EXPR_LET};
+        ExprName name = {
+            .name = map->key[i], .loc = map->key_loc[i], .kind = EXPR_LET};
         if (!is_plain_name(name.name))
             diag_error(r->diag, name.loc, "`%s` cannot be a name", name.name);
         if (expr_find(r->format->names, name.name) != EXPR_NONE) {
@@ -237,9 +237,8 @@ static void read_lets(ItemReader *r, const YamlNode *map) {
         }
         expr_add(r->format->names, &name);
     }
-    Lets l = {.r = r,
-              .map = map,
-              .state = ARENA_ARRAY(r->arena, LetState, map->n)};
+    Lets l = {
+        .r = r, .map = map, .state = ARENA_ARRAY(r->arena, LetState, map->n)};
     for (uint32_t i = 0; i < map->n; i++)
         if (l.state[i] == LET_NEW)
             read_let(&l, i, path, 0);
@@ -474,8 +473,7 @@ static void plan_all(ItemReader *r) {
     HwFormat *format = r->format;
     format_plan(r->arena, r->diag, format, &format->file, NULL);
     for (uint32_t i = 0; i < format->n_rows; i++)
-        format_plan(r->arena, r->diag, format, &format->row[i],
-                    &format->file);
+        format_plan(r->arena, r->diag, format, &format->row[i], &format->file);
 }
 
 const HwFormat *format_read(Arena *arena, Diag *diag, YamlNode *root) {
@@ -490,8 +488,9 @@ const HwFormat *format_read(Arena *arena, Diag *diag, YamlNode *root) {
     YamlNode *meanings = yaml_get(root, "meanings");
     add_standard(names);
     add_labels(names, yaml_get(root, "sections"));
-    format->node = expr_add(
-        names, &(ExprName){.name = "node", .domain = {.range = {0, UINT32_MAX}}});
+    format->node =
+        expr_add(names, &(ExprName){.name = "node",
+                                    .domain = {.range = {0, UINT32_MAX}}});
     format->body_at = add_label(names, "at", "body");
     format->body_size = add_label(names, "size", "body");
     format->n_nodes = add_label(names, "count", "nodes");

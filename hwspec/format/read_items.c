@@ -286,14 +286,12 @@ enum { N_NUMBER_TYPES = sizeof number_types / sizeof *number_types };
 
 static const NumberType *number_type(const YamlNode *map) {
     for (int i = 0; i < N_NUMBER_TYPES; i++)
-        if (yaml_child(map, number_types[i].name,
-                       strlen(number_types[i].name)))
+        if (yaml_child(map, number_types[i].name, strlen(number_types[i].name)))
             return &number_types[i];
     return NULL;
 }
 
-static Item read_numbers(ItemReader *r, YamlNode *map,
-                         const NumberType *type) {
+static Item read_numbers(ItemReader *r, YamlNode *map, const NumberType *type) {
     Item item = {.kind = ITEM_BITS, .loc = map->loc};
     YamlNode *node = yaml_get(map, type->name);
     uint32_t n = node->kind == YAML_LIST ? node->n : 1;
@@ -333,9 +331,8 @@ static Item read_fill(ItemReader *r, YamlNode *map, const char *key) {
     if (!gap || !yaml_str(r->diag, gap, &name))
         return item;
     item.gap = expr_find(r->format->names, name);
-    const ExprName *at = item.gap == EXPR_NONE
-                             ? NULL
-                             : &r->format->names->list.at[item.gap];
+    const ExprName *at =
+        item.gap == EXPR_NONE ? NULL : &r->format->names->list.at[item.gap];
     if (!at || at->kind != EXPR_MEANING || !item.to_multiple)
         diag_error(r->diag, gap->loc,
                    "`gap` names a meaning, behind `align`: the bytes that "
@@ -401,8 +398,7 @@ static bool read_record(ItemReader *r, const YamlNode *use, Item *out) {
     size_t len = strcspn(text, "("), end = strlen(text);
     if (!text[len] || text[end - 1] != ')')
         return false;
-    YamlNode *node =
-        shared(r, "records", arena_strndup(r->arena, text, len));
+    YamlNode *node = shared(r, "records", arena_strndup(r->arena, text, len));
     if (!node)
         return false;
     char *operand = arena_strndup(r->arena, text + len + 1, end - len - 2);
@@ -493,8 +489,8 @@ static bool read_indices(ItemReader *r, YamlNode *map, Item *item,
         index[i] = inner->index[i];
     for (uint32_t i = 0; i < map->n; i++) {
         extent[i] = format_read_expr(r, yaml_get(map, map->key[i]));
-        if (!extent[i] || !read_index(r, map->key[i], map->key_loc[i],
-                                      &index[outer + i]))
+        if (!extent[i] ||
+            !read_index(r, map->key[i], map->key_loc[i], &index[outer + i]))
             return false;
     }
     item->n_indices = map->n;
@@ -555,8 +551,8 @@ static bool read_content(ItemReader *r, YamlNode *map, Item *out) {
     const NumberType *type = number_type(map);
     YamlNode *word = yaml_get(map, "word");
     if (yaml_child(map, "align", 5) || yaml_child(map, "fill", 4)) {
-        *out = read_fill(r, map,
-                         yaml_child(map, "align", 5) ? "align" : "fill");
+        *out =
+            read_fill(r, map, yaml_child(map, "align", 5) ? "align" : "fill");
         return out->count != NULL;
     }
     if (type) {

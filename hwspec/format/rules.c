@@ -29,8 +29,7 @@ bool format_count(const ExprEnv *env, uint32_t vector, uint64_t *out,
         if (extent < 0)
             extent = 0;
         if (__builtin_mul_overflow(*out, (uint64_t)extent, out)) {
-            *fault = (ExprFault){.kind = EXPR_OVERFLOW,
-                                 .at = name->extent[i]};
+            *fault = (ExprFault){.kind = EXPR_OVERFLOW, .at = name->extent[i]};
             return false;
         }
     }
