@@ -126,7 +126,7 @@ def scripts(long):
             "small_memories",
             "farm",
             "tiles", "nests",
-            "k210",
+            "k210", "k210_sim",
             "weights",
             "placements",
             "ilp",

@@ -219,30 +219,36 @@ static bool stages(ProgramRun *run, Conv *v) {
 
 /* ---- places ---- */
 
-/* The memory that the node names, else the engine's first. */
-static bool bank_of(ProgramRun *run, const HwEngine *engine, const char *name,
+/* The memory that the node names, else the first that the operand may lie in.
+ */
+static bool bank_of(ProgramRun *run, const char *what, HwOperand operand,
                     uint32_t *out) {
+    uint32_t may = hwspec_lies(run->spec, HW_OP_CONV, operand);
     int64_t id;
-    bool named = prog_get(node_scope(run), name, &id);
-    for (uint32_t i = 0; i < run->spec->n_memories; i++)
-        if (named ? run->spec->memory[i].id == (uint64_t)id
-                  : engine->memories >> i & 1) {
-            *out = i;
+    bool named = prog_get(node_scope(run),
+                          arena_printf(run->work, "%s.memory", what), &id);
+    for (uint32_t i = 0; i < run->spec->n_memories; i++) {
+        const HwMemory *m = &run->spec->memory[i];
+        if (named ? m->id != (uint64_t)id : !(may >> i & 1))
+            continue;
+        *out = i;
+        if (may >> i & 1)
             return true;
-        }
-    return prog_fault(run, "%s: no memory has the number %lld", name,
+        return prog_fault(run, "%s is in %s, where it may not lie", what,
+                          m->name);
+    }
+    return prog_fault(run, "%s: no memory has the number %lld", what,
                       (long long)(named ? id : -1));
 }
 
-static bool place(ProgramRun *run, const Conv *v, const HwEngine *engine,
-                  const char *what, const Volume *volume, Cells *out) {
-    const uint64_t most = UINT64_C(1) << 40;
+static bool place(ProgramRun *run, const Conv *v, const char *what,
+                  HwOperand operand, const Volume *volume, Cells *out) {
+    const int64_t most = INT64_C(1) << 40;
     uint32_t bank = 0;
     int64_t addr;
-    if (!bank_of(run, engine, arena_printf(run->work, "%s.memory", what),
-                 &bank) ||
-        !node_num(run, arena_printf(run->work, "%s.addr", what), 0,
-                  (int64_t)most, &addr))
+    if (!bank_of(run, what, operand, &bank) ||
+        !node_num(run, arena_printf(run->work, "%s.addr", what), 0, most,
+                  &addr))
         return false;
     const HwMemory *m = &run->spec->memory[bank];
     if ((uint64_t)addr < m->base)
@@ -274,11 +280,11 @@ static bool second(ProgramRun *run, Conv *v, const Volume *volume) {
     return ok;
 }
 
-static bool places(ProgramRun *run, const HwEngine *engine, Conv *v) {
+static bool places(ProgramRun *run, Conv *v) {
     Volume in = {v->in_c, v->in[0], v->in[1], {0}};
     Volume out = {v->out_c, v->out[0], v->out[1], {0}};
-    if (!place(run, v, engine, "in", &in, &v->from) ||
-        !place(run, v, engine, "out", &out, &v->to) || !second(run, v, &out))
+    if (!place(run, v, "in", HW_IN, &in, &v->from) ||
+        !place(run, v, "out", HW_OUT, &out, &v->to) || !second(run, v, &out))
         return false;
     cells_apart(run, &v->from, &v->to);
     return true;
@@ -510,5 +516,5 @@ bool engine_conv(ProgramRun *run, Made *made) {
     if (!v.arith)
         return prog_fault(run, "no engine with an `arithmetic` runs conv");
     return shapes(run, &v) && sizes(run, &v) && constants(run, &v) &&
-           stages(run, &v) && places(run, engine, &v) && compute(run, &v, made);
+           stages(run, &v) && places(run, &v) && compute(run, &v, made);
 }
