@@ -42,6 +42,7 @@ typedef struct Decoder {
     Filling *filling; /* by name */
     const ProgRow *row;
     Raw *raw;      /* late fields of the row */
+    size_t *state; /* by word that stays in force: 1 + where, 0: not yet */
     bool *natural; /* by name: a gap that alignment alone explains */
     Program *program;
     NodeMark *mark;
@@ -85,8 +86,9 @@ static bool eval(Decoder *d, const Expr *e, int64_t *out) {
     ExprFault fault;
     if (expr_eval(&d->env, e, out, &fault))
         return true;
-    FAIL(d, d->at, "%s: %s", d->row->name,
-         expr_fault_text(d->arena, &d->env, &fault));
+    if (!d->failed || fault.kind != EXPR_UNSET) /* else that was told */
+        FAIL(d, d->at, "%s: %s", d->row->name,
+             expr_fault_text(d->arena, &d->env, &fault));
     return false;
 }
 
@@ -320,7 +322,7 @@ static void check_unnamed(Decoder *d, const Part *part, uint64_t bits,
              (unsigned long long)wrong, part->name ? part->name : "a number");
 }
 
-static void decode_bits(Decoder *d, const Item *item) {
+static void read_bits(Decoder *d, const Item *item) {
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < item->n_parts; i++)
         bytes += part_bytes(&item->part[i]);
@@ -331,7 +333,7 @@ static void decode_bits(Decoder *d, const Item *item) {
     size_t start[256];
     for (uint32_t i = 0; i < item->n_parts; i++) {
         uint32_t n = part_bytes(&item->part[i]);
-        part[i] = load_bits(at, n);
+        part[i] = load_bits(d->format, at, n);
         start[i] = d->at;
         check_unnamed(d, &item->part[i], part[i], d->at);
         at += n;
@@ -346,6 +348,31 @@ static void decode_bits(Decoder *d, const Item *item) {
         else
             decode_field(d, field, bits, from);
     }
+}
+
+/* A word that stays in force is read again where it is left out. */
+static void decode_bits(Decoder *d, const Item *item) {
+    if (item->state == EXPR_NONE) {
+        read_bits(d, item);
+        return;
+    }
+    size_t *last = &d->state[item->state], at = d->at, end = d->end;
+    if (at < d->len &&
+        format_item_begins(d->format, item, d->data + at, d->len - at)) {
+        *last = at + 1;
+        read_bits(d, item);
+        return;
+    }
+    if (!*last) {
+        FAIL(d, at, "%s: no word before tells what `%s` would", d->row->name,
+             item->name);
+        return;
+    }
+    d->at = *last - 1;
+    d->end = d->len;
+    read_bits(d, item);
+    d->at = at;
+    d->end = end;
 }
 
 /* Zeros; at the end of the file some may be missing. */
@@ -697,6 +724,7 @@ const Program *program_decode(Arena *arena, Diag *diag, const HwSpec *spec,
                  .env = format_env(arena, format),
                  .filling = ARENA_ARRAY(arena, Filling, n),
                  .natural = ARENA_ARRAY(arena, bool, n),
+                 .state = ARENA_ARRAY(arena, size_t, format->n_states + 1),
                  .program = program};
     if (format->may_lack)
         d.lacks = (size_t)format->names->list.at[format->lacks].domain.range.hi;

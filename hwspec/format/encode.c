@@ -17,6 +17,13 @@ typedef struct Layouts {
     int64_t *label;
 } Layouts;
 
+/* A word that stays in force, as it was written last. */
+typedef struct State {
+    bool set;
+    size_t n;
+    const uint8_t *byte;
+} State;
+
 typedef struct Encoder {
     Arena *arena;
     Diag *diag;
@@ -30,7 +37,8 @@ typedef struct Encoder {
     Loc loc;
     Layouts *node; /* [n_nodes] is the file's */
     int64_t *body_size, *body_at;
-    uint32_t at; /* the node that is being written */
+    State *state; /* by its number */
+    uint32_t at;  /* the node that is being written */
     bool moved, failed;
 } Encoder;
 
@@ -117,7 +125,19 @@ static void tell_width(Encoder *e, const Field *field, int64_t value) {
          field->width, field->is_signed ? " with sign" : "");
 }
 
+/* A word that stays in force is left out where it would say the same again. */
+static void keep_state(Encoder *e, const Item *item, size_t start) {
+    State *last = &e->state[item->state];
+    size_t n = e->n - start;
+    if (last->set && n == last->n && !memcmp(last->byte, e->out + start, n)) {
+        e->n = start;
+        return;
+    }
+    *last = (State){true, n, ARENA_COPY(e->arena, uint8_t, e->out + start, n)};
+}
+
 static void encode_bits(Encoder *e, const Item *item) {
+    size_t start = e->n;
     uint64_t part[256] = {0};
     for (uint32_t i = 0; i < item->n_fields; i++) {
         const Field *field = &item->field[i];
@@ -133,8 +153,11 @@ static void encode_bits(Encoder *e, const Item *item) {
         uint32_t bytes = part_bytes(&item->part[i]);
         uint8_t *at = room(e, bytes);
         for (uint32_t k = 0; at && k < bytes; k++)
-            at[k] = (uint8_t)(part[i] >> 8 * k);
+            at[e->format->is_big ? bytes - 1 - k : k] =
+                (uint8_t)(part[i] >> 8 * k);
     }
+    if (item->state != EXPR_NONE && !e->failed)
+        keep_state(e, item, start);
 }
 
 /* ---- items ---- */
@@ -409,6 +432,8 @@ static bool encode_once(Encoder *e, Diag *diag) {
     e->diag = diag;
     e->n = 0;
     e->moved = e->failed = false;
+    for (uint32_t i = 0; i < format->n_states; i++)
+        e->state[i].set = false;
     e->env.set[format->n_nodes] = e->env.set[format->file_size] = true;
     for (uint32_t i = 0; i < format->file.n_labels; i++)
         if (format->file.label[i] == format->n_nodes)
@@ -447,6 +472,7 @@ bool program_encode(Arena *arena, Diag *diag, const Program *program,
                  .row = &format->file,
                  .env = format_env(arena, format),
                  .node = ARENA_ARRAY(arena, Layouts, n + 1),
+                 .state = ARENA_ARRAY(arena, State, format->n_states + 1),
                  .body_at = ARENA_ARRAY(arena, int64_t, n + 1),
                  .body_size = ARENA_ARRAY(arena, int64_t, n + 1)};
     for (uint32_t i = 0; i < n; i++)

@@ -75,6 +75,7 @@ struct Item {
     uint32_t n_parts, n_fields;
     Part *part;
     Field *field;
+    uint32_t state; /* BITS: a word that stays in force, by number; or NONE */
     const Expr *count; /* FILL; WHEN: the condition */
     bool to_multiple;  /* FILL */
     uint32_t gap;      /* FILL: the meaning that says how many; or EXPR_NONE */
@@ -136,6 +137,9 @@ struct HwFormat {
     ProgRow file; /* the container */
     /* meanings that nodes have, of which the file's own items cannot be */
     uint32_t node, body_size, body_at, n_nodes, file_size;
+    bool is_big; /* numbers have their highest byte first */
+    uint32_t n_states;
+    const YamlNode **state; /* words that stay in force */
     bool may_lack; /* zero bytes at the end may be missing: `lacks` counts */
     uint32_t lacks;
 };
@@ -166,8 +170,12 @@ const FormatLine *format_line(const ExprEnv *env, const FormatTable *table);
  * requirement that does not hold. */
 void format_judge(Arena *arena, Diag *diag, Loc loc, const ExprEnv *env,
                   const ProgRow *row);
-/* Could these bytes be the row's: do the constants of its first item agree, and
- * the bits that are 0? */
+/* Could these bytes be the item's: do its constants agree, and the bits that
+ * are 0? */
+bool format_item_begins(const HwFormat *format, const Item *item,
+                        const uint8_t *data, size_t len);
+/* The same for a row, which may begin with words that stay in force and are
+ * left out. */
 bool format_begins(const HwFormat *format, const ProgRow *row,
                    const uint8_t *data, size_t len);
 /* Bytes of a part. */
@@ -177,10 +185,11 @@ static inline uint32_t part_bytes(const Part *part) {
 static inline uint64_t low_bits(uint32_t n) {
     return n >= 64 ? UINT64_MAX : (UINT64_C(1) << n) - 1;
 }
-static inline uint64_t load_bits(const uint8_t *at, uint32_t bytes) {
+static inline uint64_t load_bits(const HwFormat *format, const uint8_t *at,
+                                 uint32_t bytes) {
     uint64_t value = 0;
     for (uint32_t i = 0; i < bytes; i++)
-        value |= (uint64_t)at[i] << 8 * i;
+        value |= (uint64_t)at[format->is_big ? bytes - 1 - i : i] << 8 * i;
     return value;
 }
 
@@ -194,6 +203,7 @@ typedef struct ItemReader {
     ExprPlace place;
     bool in_container, in_nodes;
     uint32_t depth;
+    VEC(const YamlNode *) states;
     VEC(const YamlNode *) broken; /* of those: what is wrong was told */
 } ItemReader;
 

@@ -461,6 +461,10 @@ static void read_container(ItemReader *r, YamlNode *map) {
     yaml_str(r->diag, yaml_need(r->diag, map, "name"), &file->name);
     r->in_container = true;
     read_parts(r, map, "items", file);
+    static const char *const orders[] = {"little", "big", NULL};
+    uint32_t order = 0;
+    yaml_enum(r->diag, yaml_get(map, "order"), orders, &order);
+    format->is_big = order == 1;
     YamlNode *lacks = yaml_get(map, "lacks");
     const char *name;
     format->lacks = EXPR_NONE;

@@ -257,10 +257,28 @@ static bool read_parts(ItemReader *r, YamlNode *word, YamlNode *words,
     return false;
 }
 
+/* The word's number among those that stay in force. */
+static uint32_t state_number(ItemReader *r, const YamlNode *word) {
+    HwFormat *format = r->format;
+    uint32_t i = 0;
+    while (i < format->n_states && format->state[i] != word)
+        i++;
+    if (i == format->n_states) {
+        vec_push(r->arena, &r->states, word);
+        format->state = r->states.at;
+        format->n_states = r->states.n;
+    }
+    return i;
+}
+
 static Item read_word(ItemReader *r, YamlNode *word, YamlNode *words) {
-    Item item = {.kind = ITEM_BITS, .loc = word->loc};
+    Item item = {.kind = ITEM_BITS, .loc = word->loc, .state = EXPR_NONE};
+    bool stays = false;
     if (!yaml_is(r->diag, word, YAML_MAP))
         return item;
+    yaml_bool(r->diag, yaml_get(word, "state"), &stays);
+    if (stays)
+        item.state = state_number(r, word);
     YamlNode *bits = yaml_need(r->diag, word, "bits");
     if (read_parts(r, word, words, &item))
         read_bits(r, bits, &item);
@@ -292,7 +310,7 @@ static const NumberType *number_type(const YamlNode *map) {
 }
 
 static Item read_numbers(ItemReader *r, YamlNode *map, const NumberType *type) {
-    Item item = {.kind = ITEM_BITS, .loc = map->loc};
+    Item item = {.kind = ITEM_BITS, .loc = map->loc, .state = EXPR_NONE};
     YamlNode *node = yaml_get(map, type->name);
     uint32_t n = node->kind == YAML_LIST ? node->n : 1;
     node->used = true;
@@ -431,6 +449,7 @@ static Item read_use(ItemReader *r, YamlNode *node) {
             return item;
         uint32_t errors = diag_errors(r->diag);
         item = read_word(r, found, yaml_get(r->root, "words"));
+        item.name = node->text;
         if (diag_errors(r->diag) > errors)
             vec_push(r->arena, &r->broken, found);
         return item;
@@ -570,7 +589,7 @@ static bool read_content(ItemReader *r, YamlNode *map, Item *out) {
         *out = read_use(r, word);
         return true;
     }
-    *out = (Item){.kind = ITEM_BITS, .loc = map->loc};
+    *out = (Item){.kind = ITEM_BITS, .loc = map->loc, .state = EXPR_NONE};
     YamlNode *bits = yaml_need(r->diag, map, "bits");
     if (read_size(r, word, out))
         read_bits(r, bits, out);

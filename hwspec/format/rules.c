@@ -126,15 +126,6 @@ void format_judge(Arena *arena, Diag *diag, Loc loc, const ExprEnv *env,
     }
 }
 
-/* The first item with bits; NULL if something else may stand before it. */
-static const Item *first_bits(uint32_t n, const Item *item) {
-    while (n && item->kind == ITEM_NAMED) {
-        n = item->n;
-        item = item->item;
-    }
-    return n && item->kind == ITEM_BITS ? item : NULL;
-}
-
 /* Do the constants among the part's fields agree? */
 static bool constants_agree(const HwFormat *format, const Item *item,
                             uint32_t part, uint64_t raw) {
@@ -151,16 +142,32 @@ static bool constants_agree(const HwFormat *format, const Item *item,
     return !(raw & ~item->part[part].named);
 }
 
-bool format_begins(const HwFormat *format, const ProgRow *row,
-                   const uint8_t *data, size_t len) {
-    const Item *item = first_bits(row->n, row->item);
+bool format_item_begins(const HwFormat *format, const Item *item,
+                        const uint8_t *data, size_t len) {
     size_t at = 0;
-    for (uint32_t i = 0; item && i < item->n_parts; i++) {
+    for (uint32_t i = 0; i < item->n_parts; i++) {
         uint32_t bytes = part_bytes(&item->part[i]);
         if (bytes > len - at ||
-            !constants_agree(format, item, i, load_bits(data + at, bytes)))
+            !constants_agree(format, item, i,
+                             load_bits(format, data + at, bytes)))
             return false;
         at += bytes;
     }
-    return item != NULL;
+    return true;
+}
+
+bool format_begins(const HwFormat *format, const ProgRow *row,
+                   const uint8_t *data, size_t len) {
+    for (uint32_t i = 0; i < row->n; i++) {
+        const Item *item = &row->item[i];
+        while (item->kind == ITEM_NAMED && item->n)
+            item = item->item;
+        if (item->kind != ITEM_BITS)
+            return false;
+        if (format_item_begins(format, item, data, len))
+            return true;
+        if (item->state == EXPR_NONE)
+            return false;
+    }
+    return false;
 }
