@@ -275,7 +275,7 @@ static const HwSpec *build(Arena *arena, Diag *diag, YamlNode *root) {
     if (root->kind == YAML_MAP)
         spec->insns = rows_read(arena, diag, spec, root);
     if (root->kind == YAML_MAP)
-        spec->format = format_read(arena, diag, root);
+        spec->format = format_read(arena, diag, spec, root);
     pass_retired(diag, root);
     yaml_check_used(diag, root);
     return diag_errors(diag) > errors ? NULL : spec;

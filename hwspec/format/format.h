@@ -214,6 +214,8 @@ const Expr *format_read_expr(ItemReader *r, YamlNode *node);
 /* A type: u8, s24, flag, f32, 1..64, [1, 3]. */
 bool format_read_domain(Arena *arena, Diag *diag, YamlNode *node,
                         ExprName *name);
+/* lay.c: adds names for how operands lie. */
+void format_lay_names(ItemReader *r, const HwSpec *spec);
 /* An error for each word, section and record that nothing uses. */
 void format_check_shared(ItemReader *r);
 

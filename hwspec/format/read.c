@@ -480,7 +480,8 @@ static void plan_all(ItemReader *r) {
         format_plan(r->arena, r->diag, format, &format->row[i], &format->file);
 }
 
-const HwFormat *format_read(Arena *arena, Diag *diag, YamlNode *root) {
+const HwFormat *format_read(Arena *arena, Diag *diag, const HwSpec *spec,
+                            YamlNode *root) {
     YamlNode *container = yaml_get(root, "container");
     if (!container)
         return NULL;
@@ -502,6 +503,7 @@ const HwFormat *format_read(Arena *arena, Diag *diag, YamlNode *root) {
     if (is_map(diag, meanings))
         for (uint32_t i = 0; i < meanings->n; i++)
             read_meaning(arena, diag, names, meanings, i);
+    format_lay_names(&r, spec);
     read_lets(&r, yaml_get(root, "let"));
     if (meanings && meanings->kind == YAML_MAP)
         read_extents(&r, meanings);
