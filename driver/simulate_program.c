@@ -12,6 +12,18 @@
 
 #include <string.h>
 
+/* A text says no more than it must: the rest is known when it was a file. */
+static const Program *read_text(Arena *arena, Diag *diag, const HwSpec *spec,
+                                const char *path, const Bytes *text) {
+    const uint8_t *data;
+    size_t len;
+    const Program *program = program_parse(arena, diag, spec, path,
+                                           (const char *)text->at, text->len);
+    if (!program || !program_encode(arena, diag, program, &data, &len))
+        return NULL;
+    return program_decode(arena, diag, spec, path, data, len);
+}
+
 static const Program *read_program(Arena *arena, Diag *diag, const HwSpec *spec,
                                    const char *path) {
     Bytes bytes;
@@ -19,8 +31,7 @@ static const Program *read_program(Arena *arena, Diag *diag, const HwSpec *spec,
         return NULL;
     return program_is(spec, bytes.at, bytes.len)
                ? program_decode(arena, diag, spec, path, bytes.at, bytes.len)
-               : program_parse(arena, diag, spec, path, (const char *)bytes.at,
-                               bytes.len);
+               : read_text(arena, diag, spec, path, &bytes);
 }
 
 /* Codes: any byte; reals: in [-1, 1). */
@@ -75,10 +86,14 @@ static bool write_outputs(Arena *arena, Diag *diag, const char *dir,
 static void print_lines(const ProgramResult *result, const HwSpec *spec) {
     for (uint32_t i = 0; i < result->n_steps; i++) {
         const ProgramStep *step = &result->step[i];
+        say("%u %s ", i, step->row);
         if (step->ran)
-            say("%u %s %s crc32 %08x\n", i, step->row, step->result, step->crc);
+            say("%s crc32 %08x", step->result, step->crc);
         else
-            say("%u %s did not run\n", i, step->row);
+            say("did not run");
+        if (step->priced)
+            say(" %.3f ms", step->seconds * 1e3);
+        say("\n");
     }
     for (uint32_t i = 0; i < result->n_memories; i++)
         if (result->touched[i])
@@ -87,6 +102,9 @@ static void print_lines(const ProgramResult *result, const HwSpec *spec) {
                 (unsigned long long)spec->memory[i].size);
     for (uint32_t i = 0; i < result->n_faults && i < PROGRAM_FAULTS; i++)
         say("fault   %s\n", result->fault[i]);
+    if (result->n_priced)
+        say("time    %.3f ms, of %u nodes that have a price\n",
+            result->seconds * 1e3, result->n_priced);
     say("%u nodes, %u faults\n", result->n_steps, result->n_faults);
 }
 
@@ -102,12 +120,16 @@ static void print_object(Arena *arena, const ProgramResult *result,
         cJSON_AddBoolToObject(node, "ran", step->ran);
         cJSON_AddStringToObject(node, "result", step->result);
         cJSON_AddNumberToObject(node, "crc32", step->crc);
+        if (step->priced)
+            cJSON_AddNumberToObject(node, "seconds", step->seconds);
         cJSON_AddItemToArray(nodes, node);
     }
     cJSON *touched = cJSON_AddObjectToObject(json, "touched");
     for (uint32_t i = 0; i < result->n_memories; i++)
         cJSON_AddNumberToObject(touched, spec->memory[i].name,
                                 (double)result->touched[i]);
+    cJSON_AddNumberToObject(json, "seconds", result->seconds);
+    cJSON_AddNumberToObject(json, "n_priced", result->n_priced);
     cJSON_AddNumberToObject(json, "n_faults", result->n_faults);
     cJSON *faults = cJSON_AddArrayToObject(json, "faults");
     for (uint32_t i = 0; i < result->n_faults && i < PROGRAM_FAULTS; i++)

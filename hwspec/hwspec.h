@@ -221,6 +221,8 @@ typedef struct HwEngine {
     uint32_t lies[HW_OPERANDS]; /* bit (1 << memory): where each may lie */
     uint32_t beside; /* bit (1 << engine): what can run in the same step */
     const HwArith *arithmetic; /* NULL: not said */
+    bool has_time;             /* it has prices: hwspec/format/price.c */
+    double floor;              /* seconds that anything takes at least */
 } HwEngine;
 
 /* Replication: section of N channels; ways to store the last partial one. */

@@ -87,6 +87,11 @@ const Program *program_decode(Arena *arena, Diag *diag, const HwSpec *spec,
                               const char *file, const uint8_t *data,
                               size_t len);
 
+/* Seconds that a node takes by the prices of its row or engine. False if it has
+ * none, or, with an error, if a quantity has no value. */
+bool program_seconds(Arena *arena, Diag *diag, const Program *program,
+                     const ProgNode *node, double *out);
+
 /* Writes one: derived fields are filled in, meanings that were not set come
  * from `default`. Errors (a value that its field cannot hold, a meaning that is
  * needed and not there, a vector of another length) are at the node's place. */

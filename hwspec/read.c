@@ -258,6 +258,20 @@ static void pass_retired(Diag *diag, const YamlNode *map) {
     }
 }
 
+/* Quantities are over meanings of nodes. */
+static void check_prices(Reader *r, const YamlNode *root) {
+    const YamlNode *engines = yaml_get(root, "engines");
+    for (uint32_t i = 0; i < r->spec->n_engines; i++) {
+        const HwEngine *engine = &r->spec->engine[i];
+        YamlNode *node = yaml_get(engines, engine->name);
+        if (!engine->has_time || yaml_get(root, "container"))
+            continue;
+        diag_error(r->diag, read_loc(node, "time"),
+                   "prices are of nodes, and there is no `container`");
+        read_ignore(yaml_get(node, "time"));
+    }
+}
+
 static const HwSpec *build(Arena *arena, Diag *diag, YamlNode *root) {
     uint32_t errors = diag_errors(diag);
     HwSpec *spec = ARENA_NEW(arena, HwSpec);
@@ -276,6 +290,7 @@ static const HwSpec *build(Arena *arena, Diag *diag, YamlNode *root) {
         spec->insns = rows_read(arena, diag, spec, root);
     if (root->kind == YAML_MAP)
         spec->format = format_read(arena, diag, spec, root);
+    check_prices(&r, root);
     pass_retired(diag, root);
     yaml_check_used(diag, root);
     return diag_errors(diag) > errors ? NULL : spec;

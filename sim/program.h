@@ -28,6 +28,8 @@ typedef struct ProgramStep {
     uint32_t crc; /* of volumes of engines: of their codes, image by image in
                    * the order c, h, w; else of the bytes of the range */
     bool ran;     /* false: it has faults that left nothing to compute */
+    bool priced;
+    double seconds; /* where it has prices */
 } ProgramStep;
 
 typedef struct ProgramOutput {
@@ -42,6 +44,8 @@ typedef struct ProgramResult {
     const ProgramOutput *output;
     uint32_t n_faults;        /* all of them */
     const char *const *fault; /* the first PROGRAM_FAULTS */
+    uint32_t n_priced; /* nodes */
+    double seconds;    /* of all of them */
     uint32_t n_memories;
     const uint64_t *touched; /* by memory of the hwspec: bytes up to the last
                               * one that was written or read */

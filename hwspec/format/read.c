@@ -424,6 +424,7 @@ static ProgRow read_row(ItemReader *r, const char *name, Loc loc,
     row.has_number = yaml_i64(r->diag, node, &row.number);
     row.ops = read_ops(r, yaml_need(r->diag, map, "for"));
     read_parts(r, map, "body", &row);
+    format_read_prices(r, yaml_get(map, "time"), &row.time);
     return row;
 }
 
@@ -510,6 +511,7 @@ const HwFormat *format_read(Arena *arena, Diag *diag, const HwSpec *spec,
     read_tables(&r, yaml_get(root, "tables"));
     read_rows(&r, yaml_get(root, "instructions"));
     read_container(&r, container);
+    format_read_engine_prices(&r, spec); /* over names that records make */
     format_check_shared(&r);
     if (diag_errors(diag) == errors)
         plan_all(&r);

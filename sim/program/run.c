@@ -162,16 +162,21 @@ static bool run_node(ProgramRun *run, Made *made) {
     return true;
 }
 
-static const ProgramStep *run_nodes(ProgramRun *run) {
+static const ProgramStep *run_nodes(ProgramRun *run, Diag *diag) {
     uint32_t n = run->program->n_nodes;
     ProgramStep *step = ARENA_ARRAY(run->arena, ProgramStep, n + 1);
     for (run->node = 0; run->node < n; run->node++) {
         Made made = {"", 0};
         arena_reset(run->work);
         bool ran = run_node(run, &made);
-        step[run->node] =
-            (ProgramStep){prog_row_name(run->program->node[run->node].row),
-                          made.text, made.crc, ran};
+        const ProgNode *node = &run->program->node[run->node];
+        ProgramStep *at = &step[run->node];
+        *at = (ProgramStep){.row = prog_row_name(node->row),
+                            .result = made.text,
+                            .crc = made.crc,
+                            .ran = ran};
+        at->priced =
+            program_seconds(run->work, diag, run->program, node, &at->seconds);
     }
     return step;
 }
@@ -195,6 +200,10 @@ static ProgramResult *finish(ProgramRun *run, const ProgramStep *step) {
                               .fault = run->faults.at,
                               .n_memories = run->spec->n_memories,
                               .touched = touched};
+    for (uint32_t i = 0; i < result->n_steps; i++) {
+        result->n_priced += step[i].priced;
+        result->seconds += step[i].seconds;
+    }
     return result;
 }
 
@@ -215,7 +224,7 @@ const ProgramResult *program_run(Arena *arena, Diag *diag,
     for (uint32_t i = 0; i < run.faults.n; i++)
         diag_error(diag, (Loc){0}, "%s", run.faults.at[i]);
     const ProgramResult *result =
-        run.n_faults ? NULL : finish(&run, run_nodes(&run));
+        run.n_faults ? NULL : finish(&run, run_nodes(&run, diag));
     arena_free(run.work);
     return result;
 }
