@@ -25,15 +25,19 @@ typedef struct ExprRange {
     int64_t lo, hi;
 } ExprRange;
 
-/* The values that a name can have: lo..hi, of these only `list` where n > 0
- * (rising). */
+/* The values that a name can have: lo..hi; of these only `list` where n > 0
+ * (rising), or multiples of `step` where that is above 1. */
 typedef struct ExprDomain {
     ExprRange range;
     uint32_t n;
     const int64_t *list;
+    int64_t step;
 } ExprDomain;
 
 bool expr_domain_has(const ExprDomain *domain, int64_t value);
+/* The one value of the domain in the range; false if there is none, or several.
+ */
+bool expr_domain_only(const ExprDomain *domain, ExprRange range, int64_t *out);
 /* "1..64", "1, 3". */
 const char *expr_domain_text(Arena *arena, const ExprDomain *domain);
 
@@ -77,8 +81,12 @@ ExprNames *expr_names(Arena *arena);
 uint32_t expr_find(const ExprNames *names, const char *name);
 /* Adds a name that is not there yet. */
 uint32_t expr_add(ExprNames *names, const ExprName *name);
-/* The name that looks most like `wrong`, NULL if none does. */
+/* The name that looks most like `wrong`, NULL if none does: of all, or of
+ * these.
+ */
 const char *expr_suggest(const ExprNames *names, const char *wrong);
+const char *expr_suggest_of(const ExprNames *names, uint32_t n,
+                            const uint32_t *name, const char *wrong);
 
 typedef enum ExprKind {
     EXPR_NUMBER,

@@ -93,6 +93,28 @@ static bool all_differ(const ExprBounds *bounds, const Expr *e, uint32_t x,
     return ok;
 }
 
+/* x and what is added to it. */
+static bool is_shifted(const ExprNames *names, const Expr *e, uint32_t x) {
+    if (e->kind == EXPR_NAME && names->list.at[e->name].kind == EXPR_LET)
+        return is_shifted(names, names->list.at[e->name].let, x);
+    if (e->kind != EXPR_ADD && e->kind != EXPR_SUB)
+        return e->kind == EXPR_NAME && e->name == x;
+    bool left = holds(names, e->arg[0], x);
+    return is_shifted(names, e->arg[left ? 0 : 1], x);
+}
+
+/* Is x divided once, by no more than the step between its values? */
+static bool steps_differ(const ExprNames *names, const Expr *e, uint32_t x,
+                         int64_t step) {
+    if (e->kind == EXPR_NAME && names->list.at[e->name].kind == EXPR_LET)
+        return steps_differ(names, names->list.at[e->name].let, x, step);
+    if (e->kind == EXPR_DIV || e->kind == EXPR_CEIL)
+        return e->arg[1]->kind == EXPR_NUMBER && e->arg[1]->num <= step &&
+               is_shifted(names, e->arg[0], x);
+    bool left = e->n && holds(names, e->arg[0], x);
+    return e->n && steps_differ(names, e->arg[left ? 0 : e->n - 1], x, step);
+}
+
 bool expr_tells(const ExprBounds *bounds, const Expr *e, uint32_t x) {
     Seek seek = {x, 0};
     expr_visit(bounds->names, e, count_name, &seek);
@@ -102,6 +124,8 @@ bool expr_tells(const ExprBounds *bounds, const Expr *e, uint32_t x) {
     if (undo != UNDO_RANGE)
         return undo == UNDO_EXACT;
     ExprDomain domain = expr_domain_of(bounds, x);
+    if (!domain.n && domain.step > 1)
+        return steps_differ(bounds->names, e, x, domain.step);
     return domain.n && bounds->names->list.at[x].kind == EXPR_MEANING &&
            all_differ(bounds, e, x, &domain);
 }

@@ -49,18 +49,23 @@ static uint32_t distance(const char *a, const char *b) {
     return row[m];
 }
 
-const char *expr_suggest(const ExprNames *names, const char *wrong) {
+const char *expr_suggest_of(const ExprNames *names, uint32_t n,
+                            const uint32_t *name, const char *wrong) {
     uint32_t best = (uint32_t)strlen(wrong) / 3 + 2;
     const char *found = NULL;
-    for (uint32_t i = 0; i < names->list.n; i++) {
-        const char *name = names->list.at[i].name;
-        uint32_t far = strchr(name, '(') ? best : distance(name, wrong);
+    for (uint32_t i = 0; i < n; i++) {
+        const char *text = names->list.at[name ? name[i] : i].name;
+        uint32_t far = strchr(text, '(') ? best : distance(text, wrong);
         if (far < best) {
             best = far;
-            found = name;
+            found = text;
         }
     }
     return found;
+}
+
+const char *expr_suggest(const ExprNames *names, const char *wrong) {
+    return expr_suggest_of(names, names->list.n, NULL, wrong);
 }
 
 bool expr_domain_has(const ExprDomain *domain, int64_t value) {
@@ -69,7 +74,27 @@ bool expr_domain_has(const ExprDomain *domain, int64_t value) {
     for (uint32_t i = 0; i < domain->n; i++)
         if (domain->list[i] == value)
             return true;
-    return domain->n == 0;
+    return domain->n == 0 && (domain->step < 2 || value % domain->step == 0);
+}
+
+bool expr_domain_only(const ExprDomain *domain, ExprRange range, int64_t *out) {
+    uint32_t found = 0;
+    for (uint32_t i = 0; i < domain->n; i++)
+        if (domain->list[i] >= range.lo && domain->list[i] <= range.hi) {
+            *out = domain->list[i];
+            found++;
+        }
+    if (domain->n)
+        return found == 1;
+    int64_t step = domain->step > 1 ? domain->step : 1;
+    int64_t up = range.lo % step > 0   ? step - range.lo % step
+                 : range.lo % step < 0 ? -(range.lo % step)
+                                       : 0;
+    if (up > range.hi - range.lo && range.hi - range.lo >= 0)
+        return false;
+    *out = range.lo + up;
+    return (*out > INT64_MAX - step || *out + step > range.hi) &&
+           expr_domain_has(domain, *out);
 }
 
 const char *expr_domain_text(Arena *arena, const ExprDomain *domain) {
@@ -79,5 +104,7 @@ const char *expr_domain_text(Arena *arena, const ExprDomain *domain) {
     if (!domain->n)
         text_addf(&text, "%lld..%lld", (long long)domain->range.lo,
                   (long long)domain->range.hi);
+    if (domain->step > 1)
+        text_addf(&text, " in steps of %lld", (long long)domain->step);
     return text_str(&text);
 }

@@ -126,23 +126,6 @@ static void check_field(Decoder *d, const Field *field, uint64_t bits,
              text_of(d, field->value, false), (long long)wanted, field->width);
 }
 
-/* The one value of the domain in the range; false if there is none or several.
- */
-static bool only_value(const ExprDomain *domain, ExprRange range,
-                       int64_t *out) {
-    uint32_t found = 0;
-    for (uint32_t i = 0; i < domain->n; i++)
-        if (domain->list[i] >= range.lo && domain->list[i] <= range.hi) {
-            *out = domain->list[i];
-            found++;
-        }
-    if (domain->n)
-        return found == 1;
-    *out = range.lo;
-    return range.lo == range.hi && range.lo >= domain->range.lo &&
-           range.lo <= domain->range.hi;
-}
-
 static void put_element(Decoder *d, const Field *field, const Expr *e,
                         int64_t value);
 
@@ -172,7 +155,7 @@ static void read_field(Decoder *d, const Field *field, uint64_t bits,
         return;
     }
     if (!expr_invert(&d->env, field->value, field->name, is, &range) ||
-        !only_value(domain, range, &value)) {
+        !expr_domain_only(domain, range, &value)) {
         FAIL(d, at, "%s is %lld: no %s of %s makes it so", field->label,
              (long long)is, name->name, expr_domain_text(d->arena, domain));
         return;
@@ -314,11 +297,22 @@ static void put_element(Decoder *d, const Field *field, const Expr *e,
 
 static void decode_items(Decoder *d, uint32_t n, const Item *item);
 
+/* Which byte holds the bit of a part that starts there. */
+static size_t byte_of(const Decoder *d, const Part *part, size_t start,
+                      uint32_t bit) {
+    return start +
+           (d->format->is_big ? part_bytes(part) - 1 - bit / 8 : bit / 8);
+}
+
 static void check_unnamed(Decoder *d, const Part *part, uint64_t bits,
                           size_t at) {
     uint64_t wrong = bits & ~part->named;
+    uint32_t first = 0;
+    while (wrong && !(wrong >> first & 1))
+        first++;
     if (wrong)
-        FAIL(d, at, "bits 0x%llx of %s, which no field has, are set",
+        FAIL(d, byte_of(d, part, at, first),
+             "bits 0x%llx of %s, which no field has, are set",
              (unsigned long long)wrong, part->name ? part->name : "a number");
 }
 
@@ -342,7 +336,8 @@ static void read_bits(Decoder *d, const Item *item) {
     for (uint32_t i = 0; i < item->n_fields; i++) {
         const Field *field = &item->field[i];
         uint64_t bits = part[field->part] >> field->lo & low_bits(field->width);
-        size_t from = start[field->part] + field->lo / 8;
+        size_t from =
+            byte_of(d, &item->part[field->part], start[field->part], field->lo);
         if (field->late != NOT_LATE)
             d->raw[field->late] = (Raw){true, bits, from};
         else

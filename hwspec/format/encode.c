@@ -394,7 +394,7 @@ static void encode_row(Encoder *e, const ProgRow *row, const ProgScope *scope,
     e->row = row;
     e->scope = scope;
     load_scope(e, row, scope, layouts);
-    format_imply(e->arena, &e->env, row, false);
+    format_complete(e->arena, &e->env, row);
     uint32_t errors = diag_errors(e->diag);
     format_judge(e->arena, e->diag, e->loc, &e->env, row);
     check_lengths(e, row);

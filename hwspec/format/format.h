@@ -134,9 +134,11 @@ struct ProgRow {
     uint32_t n_gaps;
     const uint32_t *gap; /* meanings that it tells where nobody else does */
     uint32_t n_rules, n_requirements, n_late;
-    const FormatRule *rule;
+    FormatRule *rule;
     const Requirement *requirement;
     const Late *late;
+    uint32_t n_tables;
+    const FormatTable *const *table; /* that its fields use */
     ExprDomain *domain; /* by name: what its fields leave; lo > hi: all */
     uint32_t n_domains;
 };
@@ -174,6 +176,9 @@ void format_forget(ExprEnv *env, const ProgRow *row);
  * be computed; with `always_only` those of `implies`. */
 void format_imply(Arena *arena, ExprEnv *env, const ProgRow *row,
                   bool always_only);
+/* Before something is written: what the row's tables and rules say of the rest.
+ * Where only one line of a table agrees with what is known, it is that. */
+void format_complete(Arena *arena, ExprEnv *env, const ProgRow *row);
 /* Elements of a vector with extents; false if that has no value. */
 bool format_count(const ExprEnv *env, uint32_t vector, uint64_t *out,
                   ExprFault *fault);
@@ -183,8 +188,7 @@ const FormatLine *format_line(const ExprEnv *env, const FormatTable *table);
  * requirement that does not hold. */
 void format_judge(Arena *arena, Diag *diag, Loc loc, const ExprEnv *env,
                   const ProgRow *row);
-/* Could these bytes be the item's: do its constants agree, and the bits that
- * are 0? */
+/* Could these bytes be the item's: do its constants agree? */
 bool format_item_begins(const HwFormat *format, const Item *item,
                         const uint8_t *data, size_t len);
 /* The same for a row, which may begin with words that stay in force and are

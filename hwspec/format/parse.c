@@ -17,9 +17,9 @@ typedef struct Parser {
     const HwFormat *format;
     Program *program;
     VEC(ProgNode) nodes;
-    const ProgRow *row; /* of the scope that is being filled; NULL: none yet */
+    const ProgRow *row; /* of the scope that is being filled; NULL: of none */
     ProgScope scope;
-    bool in_node;
+    bool begun, in_node;
     Loc loc;         /* of the word */
     uint32_t vector; /* index in the scope, or EXPR_NONE */
     Values values;
@@ -75,25 +75,35 @@ static ProgScope empty_scope(Parser *p, const ProgRow *row) {
     return one.node->scope;
 }
 
-static void begin_scope(Parser *p, const char *name) {
+/* Is the word one that begins a scope here? */
+static bool check_first(Parser *p, const char *word, bool is_file,
+                        const ProgRow *row) {
+    const char *file = p->format->file.name;
+    if (!p->begun && !is_file)
+        diag_error(p->diag, p->loc, "`%s`: the first line is of %s", word,
+                   file);
+    else if (p->begun && is_file)
+        diag_error(p->diag, p->loc, "`%s` stands here twice", word);
+    else if (!is_file && !row)
+        diag_error(p->diag, p->loc, "`%s` is no row of %s", word,
+                   p->program->spec->machine);
+    else
+        return true;
+    return false;
+}
+
+static void begin_scope(Parser *p, const char *word) {
+    bool is_file = !strcmp(word, p->format->file.name);
+    const ProgRow *row = is_file ? &p->format->file : find_row(p, word);
     end_scope(p);
-    bool is_file = !strcmp(name, p->format->file.name);
-    const ProgRow *row = find_row(p, name);
-    if (is_file == (p->row != NULL) || (!is_file && !row)) {
-        diag_error(p->diag, p->loc,
-                   !p->row   ? "`%s`: the first line is of %s"
-                   : is_file ? "`%s` stands here twice"
-                             : "`%s` is no row of %s",
-                   name,
-                   !p->row ? p->format->file.name : p->program->spec->machine);
-        if (!p->row || !row)
-            row = p->row ? p->row : &p->format->file;
-    }
-    p->in_node = !is_file && p->row;
-    p->row = is_file ? &p->format->file : row;
-    p->scope = empty_scope(p, p->row);
+    bool ok = check_first(p, word, is_file, row);
+    p->begun = true;
+    p->row = ok ? row : NULL;
+    p->in_node = ok && !is_file;
+    if (ok)
+        p->scope = empty_scope(p, row);
     if (p->in_node) {
-        ProgNode node = {.row = p->row, .loc = p->loc};
+        ProgNode node = {.row = row, .loc = p->loc};
         vec_push(p->arena, &p->nodes, node);
     }
 }
@@ -172,7 +182,11 @@ static void add_element(Parser *p, const char *text) {
 }
 
 static void unknown(Parser *p, const char *name) {
-    const char *like = expr_suggest(p->format->names, name);
+    const ExprNames *names = p->format->names;
+    const char *like =
+        expr_suggest_of(names, p->row->n_meanings, p->row->meaning, name);
+    if (!like)
+        like = expr_suggest_of(names, p->row->n_vectors, p->row->vector, name);
     diag_error(p->diag, p->loc, "%s has no %s%s%s%s", p->row->name, name,
                like ? ": " : "", like ? like : "", like ? "?" : "");
 }
@@ -209,11 +223,10 @@ static void parse_word(Parser *p, const char *word, bool first) {
         begin_scope(p, word);
         return;
     }
-    if (!p->row) {
-        diag_error(p->diag, p->loc, "a first line is missing: %s",
-                   p->format->file.name);
-        p->row = &p->format->file;
-        p->scope = empty_scope(p, p->row);
+    if (!p->row) { /* of a line that was refused */
+        if (!p->begun)
+            begin_scope(p, word);
+        return;
     }
     if (!equals && p->vector != EXPR_NONE) {
         add_element(p, word);
@@ -277,7 +290,7 @@ const Program *program_parse(Arena *arena, Diag *diag, const HwSpec *spec,
         parse_line(&p, text + at, n, line, file);
         at += n + 1;
     }
-    if (!p.row)
+    if (!p.begun)
         diag_error(diag, (Loc){.file = file}, "nothing in it: no line of %s",
                    spec->format->file.name);
     end_scope(&p);

@@ -24,6 +24,7 @@ typedef struct Planner {
     Numbers meanings, vectors, labels, gaps;
     VEC(Field *) pending;
     VEC(Late) late;
+    VEC(const FormatTable *) tables;
     VEC(const Field *) tells; /* fields that are read or looked up, in order */
 } Planner;
 
@@ -186,16 +187,31 @@ static void visit_any(void *context, uint32_t name) {
     *(bool *)context = true;
 }
 
+static void count_known(void *context, uint32_t name) {
+    Unknown *u = context;
+    u->n += u->p->known[name];
+}
+
+/* Would a name be told with the help of others? A field that tells it by itself
+ * may come; its value then says whether this one is right. */
+static bool leans_on_others(const Planner *p, const Field *field) {
+    Unknown u = {p, 0, EXPR_NONE};
+    if (!field->value || !unknown_of(p, field->value).n)
+        return false;
+    expr_visit(p->names, field->value, count_known, &u);
+    return u.n > 0;
+}
+
 static void plan_field(Planner *p, Field *field) {
     bool any = field->table != NULL;
     if (field->value)
         expr_visit(p->names, field->value, visit_any, &any);
     field->is_constant = !any;
     if (!field->label)
-        field->label = field->table
-                           ? field->table->name
-                           : expr_text(p->arena, p->names, field->value, NULL);
-    if (settle(p, field))
+        field->label = field->table ? field->table->name
+                       : any ? expr_text(p->arena, p->names, field->value, NULL)
+                             : "a constant";
+    if ((p->depth || !leans_on_others(p, field)) && settle(p, field))
         imply(p, true);
     else if (p->depth)
         diag_error(p->diag, field->loc,
@@ -277,9 +293,34 @@ static void plan_items(Planner *p, uint32_t n, Item *item) {
         plan_item(p, &item[i]);
 }
 
+static bool is_told(const Planner *p, uint32_t name) {
+    for (uint32_t i = 0; i < p->tells.n; i++) {
+        const Field *field = p->tells.at[i];
+        const FormatLine *line = field->table ? field->table->line : NULL;
+        if (!field->table && field->how == FIELD_READ && field->name == name)
+            return true;
+        for (uint32_t k = 0; line && k < line->n; k++)
+            if (line->name[k] == name)
+                return true;
+    }
+    for (uint32_t i = 0; i < p->gaps.n; i++)
+        if (p->gaps.at[i] == name)
+            return true;
+    return name == p->format->lacks && p->format->may_lack;
+}
+
+/* A default that no field can say otherwise is what always holds. */
+static void fix_untold(Planner *p) {
+    for (uint32_t i = 0; i < p->row->n_rules; i++) {
+        FormatRule *rule = &p->row->rule[i];
+        rule->always = rule->always || !is_told(p, rule->name);
+    }
+}
+
 static void plan_end(Planner *p) {
     p->known[p->format->file_size] = true;
     imply(p, false);
+    fix_untold(p);
     settle_pending(p, p->row->n);
     imply(p, false);
     for (uint32_t i = 0; i < p->pending.n; i++) {
@@ -287,6 +328,8 @@ static void plan_end(Planner *p) {
         if (!field)
             continue;
         Unknown u = unknown_of(p, field->value);
+        if (!u.n)
+            continue; /* of one that was told already */
         diag_error(p->diag, field->loc,
                    "%s cannot be read back: nothing else tells %s",
                    expr_text(p->arena, p->names, field->value, NULL),
@@ -412,7 +455,8 @@ static void narrow_table(Planner *p, const Field *field) {
         uint32_t n = values_in(table, k, list);
         ExprDomain *domain = &p->row->domain[table->line[0].name[k]];
         if (!domain->n)
-            *domain = (ExprDomain){{list[0], list[n - 1]}, n, list};
+            *domain = (ExprDomain){
+                .range = {list[0], list[n - 1]}, .n = n, .list = list};
     }
 }
 
@@ -546,6 +590,11 @@ void format_plan(Arena *arena, Diag *diag, HwFormat *format, ProgRow *row,
     row->vector = p.vectors.at;
     row->n_labels = p.labels.n;
     row->label = p.labels.at;
+    for (uint32_t i = 0; i < p.tells.n; i++)
+        if (p.tells.at[i]->table)
+            vec_push(arena, &p.tables, p.tells.at[i]->table);
+    row->n_tables = p.tables.n;
+    row->table = p.tables.at;
     row->n_gaps = p.gaps.n;
     row->gap = p.gaps.at;
     row->n_late = p.late.n;

@@ -117,6 +117,9 @@ static void read_meaning(Arena *arena, Diag *diag, ExprNames *names,
         if (type)
             format_read_domain(arena, diag, type, &name);
         read_words(arena, diag, yaml_get(node, "words"), &name);
+        YamlNode *step = yaml_get(node, "step");
+        if (yaml_i64(diag, step, &name.domain.step) && name.domain.step < 1)
+            diag_error(diag, step->loc, "a step is 1 or more");
         of = yaml_get(node, "of");
         yaml_get(node, "doc");
     } else {

@@ -74,7 +74,9 @@ static bool read_list(Arena *arena, Diag *diag, const YamlNode *list,
         }
     }
     if (ok)
-        *out = (ExprDomain){{value[0], value[list->n - 1]}, list->n, value};
+        *out = (ExprDomain){.range = {value[0], value[list->n - 1]},
+                            .n = list->n,
+                            .list = value};
     return ok;
 }
 

@@ -74,6 +74,35 @@ void format_imply(Arena *arena, ExprEnv *env, const ProgRow *row,
     }
 }
 
+/* Does it agree with all that is known? */
+static bool line_agrees(const ExprEnv *env, const FormatLine *line) {
+    for (uint32_t k = 0; k < line->n; k++)
+        if (env->set[line->name[k]] && env->num[line->name[k]] != line->num[k])
+            return false;
+    return true;
+}
+
+static void complete_line(ExprEnv *env, const FormatTable *table) {
+    const FormatLine *only = NULL;
+    for (uint32_t i = 0; i < table->n; i++) {
+        if (!line_agrees(env, &table->line[i]))
+            continue;
+        if (only)
+            return;
+        only = &table->line[i];
+    }
+    for (uint32_t k = 0; only && k < only->n; k++) {
+        env->set[only->name[k]] = true;
+        env->num[only->name[k]] = only->num[k];
+    }
+}
+
+void format_complete(Arena *arena, ExprEnv *env, const ProgRow *row) {
+    for (uint32_t i = 0; i < row->n_tables; i++)
+        complete_line(env, row->table[i]);
+    format_imply(arena, env, row, false);
+}
+
 const FormatLine *format_line(const ExprEnv *env, const FormatTable *table) {
     for (uint32_t i = 0; i < table->n; i++) {
         const FormatLine *line = &table->line[i];
@@ -139,7 +168,7 @@ static bool constants_agree(const HwFormat *format, const Item *item,
             (raw >> field->lo & low_bits(field->width)) != (uint64_t)value)
             return false;
     }
-    return !(raw & ~item->part[part].named);
+    return true;
 }
 
 bool format_item_begins(const HwFormat *format, const Item *item,
