@@ -1,5 +1,6 @@
 /* hwspec.c - names, ranges, engines and the replication rule; see hwspec.h. */
 #include "hwspec/hwspec.h"
+#include "hwspec/insn.h"
 
 #include "base/arith.h"
 #include "base/text.h"
@@ -148,7 +149,18 @@ bool hwspec_stages(const HwSpec *spec, HwOp op) {
                        op == HW_OP_CONV_DEPTHWISE || op == HW_OP_DECONV ||
                        op == HW_OP_CONV_POOL_MAX || op == HW_OP_CONV_POOL_AVG ||
                        op == HW_OP_FC;
-    return spec->tiling.weights_from && has_weights;
+    return spec->tiling.rows.weights_from && has_weights;
+}
+
+bool hwspec_parts_between(const HwSpec *spec, const HwMemory *memory) {
+    return layout_granule(memory->layout) == 0 && spec->insns &&
+           spec->insns->tells_parts;
+}
+
+bool hwspec_part_told(const HwSpec *spec, const HwMemory *memory,
+                      const Volume *whole, uint32_t c, uint32_t n) {
+    return hwspec_parts_between(spec, memory) ||
+           layout_part_alone(memory->layout, whole, c, n);
 }
 
 uint64_t hwspec_active_bytes(const HwSpec *spec) {

@@ -546,6 +546,7 @@ const HwInsnSet *rows_read(Arena *arena, Diag *diag, const HwSpec *partial,
             set->word_bits = word_bits;
     }
     set->row = row;
+    set->tells_parts = rows_tell_parts(partial, set);
     if (diag_errors(diag) == before && set->n)
         rows_check(diag, partial, set);
     return set;

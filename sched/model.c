@@ -134,7 +134,7 @@ static bool engine_reads(const Builder *b, TensorId t) {
 static bool lies_alone(const Builder *b, uint32_t c, uint32_t n) {
     Volume more = {.c = UINT32_MAX, .h = 1, .w = 1};
     for (uint32_t m = 0; m < b->spec->n_active; m++)
-        if (!layout_part_alone(b->spec->memory[m].layout, &more, c, n))
+        if (!hwspec_part_told(b->spec, &b->spec->memory[m], &more, c, n))
             return false;
     return true;
 }

@@ -82,8 +82,8 @@ static void judge_address(Judge *j, HwOperand operand) {
     uint32_t memory;
     uint64_t offset;
     HwFields same = {0};
-    static const HwField told[] = {HW_F_IN_ADDR,   HW_F_IN_MEMORY,
-                                   HW_F_IN_BUFFER, HW_F_IN_OFFSET,
+    static const HwField told[] = {HW_F_IN_ADDR,    HW_F_IN_MEMORY,
+                                   HW_F_IN_BUFFER,  HW_F_IN_OFFSET,
                                    HW_F_IN_BACKING, HW_F_IN_IO};
     if (!insn_operand(j->spec, j->w->op, j->f, operand, &memory, &offset))
         return;
@@ -157,10 +157,9 @@ static void judge_copies(Judge *j, const HwField field[4], const char *what,
 /* The larger volume has copies only where the memory holds such. */
 static void judge_part(Judge *j, HwOperand operand, const char *what,
                        bool stores_copies) {
-    HwField field[] = {HW_FIELD_OF(operand, PART_FULL),
-                       HW_FIELD_OF(operand, PART_REPL),
-                       HW_FIELD_OF(operand, PART_UNITS),
-                       HW_FIELD_OF(operand, PART_WIDTH)};
+    HwField field[] = {
+        HW_FIELD_OF(operand, PART_FULL), HW_FIELD_OF(operand, PART_REPL),
+        HW_FIELD_OF(operand, PART_UNITS), HW_FIELD_OF(operand, PART_WIDTH)};
     HwField start = HW_FIELD_OF(operand, PART_START);
     HwField whole = HW_FIELD_OF(operand, PART_C);
     if (says(j, HW_FIELD_OF(operand, PART))) {
@@ -182,9 +181,9 @@ static void judge_operand(Judge *j, HwOperand operand, const Extent *e) {
     static const char *const what[] = {"input", "second input", "output"};
     uint32_t memory;
     uint64_t offset;
-    HwField field[] = {
-        HW_FIELD_OF(operand, FULL), HW_FIELD_OF(operand, REPL),
-        HW_FIELD_OF(operand, UNITS), HW_FIELD_OF(operand, WIDTH)};
+    HwField field[] = {HW_FIELD_OF(operand, FULL), HW_FIELD_OF(operand, REPL),
+                       HW_FIELD_OF(operand, UNITS),
+                       HW_FIELD_OF(operand, WIDTH)};
     if (!insn_operand(j->spec, j->w->op, j->f, operand, &memory, &offset))
         return;
     bool stores_copies = j->spec->replication.memories >> memory & 1;
@@ -224,8 +223,7 @@ static void judge_windows(Judge *j) {
         const Window *p = w->pool;
         bool whole = p[ROWS].kernel == w->mid.h && p[COLS].kernel == w->mid.w &&
                      !p[ROWS].pad && !p[COLS].pad;
-        must_be(j, HW_F_POOL_GLOBAL,
-                whole && w->out.h == 1 && w->out.w == 1);
+        must_be(j, HW_F_POOL_GLOBAL, whole && w->out.h == 1 && w->out.w == 1);
     }
     if (op_is_conv(w->op) || w->op == HW_OP_DECONV)
         must_be(j, HW_F_GROUPS,
@@ -273,8 +271,7 @@ static void judge_flags(Judge *j) {
     for (HwField f = 0; f < HW_F_IN_ADDR; f++)
         if (hw_field_is_wait(f) && !insn_wait_stands(j->spec, f))
             must_be(j, f, 0);
-    must_be(j, HW_F_BLOCK,
-            is_move(w) || !j->spec->engine[w->engine].ahead);
+    must_be(j, HW_F_BLOCK, is_move(w) || !j->spec->engine[w->engine].ahead);
 }
 
 /* Rows of the weight cache, where the instruction tells them. */
@@ -284,8 +281,8 @@ static bool weight_rows(const Judge *j, uint64_t *rows) {
                                     HW_F_IN_WIDTH};
     Repl repl = {0};
     bool known = read_copies(j, field, &repl);
-    *rows = hwspec_weight_rows(repl, w->conv[ROWS].kernel *
-                                         w->conv[COLS].kernel);
+    *rows =
+        hwspec_weight_rows(repl, w->conv[ROWS].kernel * w->conv[COLS].kernel);
     return known || !j->spec->replication.section;
 }
 
@@ -325,8 +322,8 @@ static bool is_outside(const Judge *j, const Place *place) {
 static const HwTileStyle *style_of(const Judge *j) {
     const HwTiling *tiling = &j->spec->tiling;
     const Work *w = j->w;
-    for (uint32_t i = 0; i < tiling->n; i++) {
-        const HwTileStyle *s = &tiling->style[i];
+    for (uint32_t i = 0; i < tiling->tiles.n; i++) {
+        const HwTileStyle *s = &tiling->tiles.style[i];
         if (s->ops >> w->op & 1 && s->in_backing == is_outside(j, &w->in_at) &&
             s->out_backing == is_outside(j, &w->out_at) &&
             !s->sums == !w->tile.c)
@@ -347,8 +344,9 @@ static void judge_tile_size(Judge *j, const HwTileStyle *style) {
         fault(j->run, "its tiles of %ux%u are larger than its output",
               w->tile.h, w->tile.w);
     else if (w->tile.w % step && w->tile.w != w->out.w)
-        fault(j->run, "its tiles are %u wide, neither all of the output nor a "
-                      "multiple of %u",
+        fault(j->run,
+              "its tiles are %u wide, neither all of the output nor a "
+              "multiple of %u",
               w->tile.w, step);
 }
 
@@ -365,8 +363,9 @@ static void judge_share(Judge *j, uint64_t at, const HwPlace *share) {
     uint64_t known = run->am_most ? run->am_most : m->size;
     most = most < known ? most : known;
     if (!sane || least > most) {
-        fault(run, "its input tiles at %s are not %u/%u of an active memory of "
-                   "which the others are such a share",
+        fault(run,
+              "its input tiles at %s are not %u/%u of an active memory of "
+              "which the others are such a share",
               address_text(run, 0, at), share->part, share->whole);
         return;
     }
@@ -384,9 +383,9 @@ static void judge_buffer(Judge *j, int i, const HwPlace *place) {
 
 static void judge_tile(Judge *j) {
     const Work *w = j->w;
-    HwField tile[] = {HW_F_TILE_W,       HW_F_TILE_H,       HW_F_TILE_BUFFER0,
-                      HW_F_TILE_BUFFER1, HW_F_TILE_DEST,    HW_F_TILE_C,
-                      HW_F_TILE_IN_C,    HW_F_TILE_STAYS,   HW_F_TILE_WEIGHTS0,
+    HwField tile[] = {HW_F_TILE_W,        HW_F_TILE_H,     HW_F_TILE_BUFFER0,
+                      HW_F_TILE_BUFFER1,  HW_F_TILE_DEST,  HW_F_TILE_C,
+                      HW_F_TILE_IN_C,     HW_F_TILE_STAYS, HW_F_TILE_WEIGHTS0,
                       HW_F_TILE_WEIGHTS1, HW_F_TILE_SUMS};
     enum { N = sizeof tile / sizeof *tile, OF_NEST = 5 };
     for (int i = w->tile.on ? OF_NEST : 0; i < N && !w->tile.c; i++)
@@ -395,8 +394,9 @@ static void judge_tile(Judge *j) {
         return;
     const HwTileStyle *style = style_of(j);
     if (!style) {
-        fault(j->run, "the machine has no such tiles of %s between these "
-                      "memories",
+        fault(j->run,
+              "the machine has no such tiles of %s between these "
+              "memories",
               hw_op_name[w->op]);
         return;
     }
@@ -413,14 +413,55 @@ static void judge_tile(Judge *j) {
 
 /* ---- notes of concats ---- */
 
+/* Extent that the row tells; 0: none, or no possible one. */
+static uint32_t told_extent(const Judge *j, HwField field) {
+    int64_t num = given(j, field) ? j->f->num[field] : 0;
+    return num < 1 || num > INT32_MAX ? 0 : (uint32_t)num;
+}
+
+/* Where the row tells that the concat is part of a larger volume: which
+ * channels. */
+static void read_noted_part(const Judge *j, Spot *spot) {
+    if (!says(j, HW_F_OUT_PART))
+        return;
+    spot->part = true;
+    spot->whole.c = told_extent(j, HW_F_OUT_PART_C);
+    spot->part_c = told_extent(j, HW_F_OUT_PART_START);
+}
+
+/* What the row tells of its volume; a row without sizes: just where. */
+static Spot noted_spot(const Judge *j, uint32_t memory, uint64_t start) {
+    Volume v = {told_extent(j, HW_F_OUT_C), told_extent(j, HW_F_OUT_H),
+                told_extent(j, HW_F_OUT_W), {0}};
+    Spot spot = {.what = "the concat",
+                 .memory = memory,
+                 .offset = start,
+                 .c = v.c,
+                 .whole = v};
+    read_noted_part(j, &spot);
+    return spot;
+}
+
+/* Where its first element lies, in cells. */
+static uint64_t first_cell(const Judge *j, const Spot *spot) {
+    const Layout *layout = j->spec->memory[spot->memory].layout;
+    uint64_t at = spot->offset / layout->element;
+    bool inside = spot->part && spot->whole.h && spot->whole.w &&
+                  spot->part_c < spot->whole.c;
+    return inside && !layout_granule(layout)
+               ? at + address_cell(layout, &spot->whole, spot->part_c, 0, 0, 0)
+               : at;
+}
+
 /* What lies at the note's start; NULL, with a violation: nothing does. */
 static const Place *noted(Judge *j, uint32_t *memory, uint64_t *start) {
     if (!insn_operand(j->spec, j->w->op, j->f, HW_OUT, memory, start)) {
         fault(j->run, "its volume lies in no memory");
         return NULL;
     }
-    uint32_t element = j->spec->memory[*memory].layout->element;
-    const Place *first = memory_written(j->run, *memory, *start / element);
+    Spot spot = noted_spot(j, *memory, *start);
+    const Place *first =
+        memory_written(j->run, *memory, first_cell(j, &spot));
     if (!first)
         fault(j->run, "nothing lies at its start, %s",
               address_text(j->run, *memory, *start));
@@ -445,8 +486,8 @@ static bool noted_volume(Judge *j, const Place *first, Volume *out) {
     if (!first->part || !first->whole.c || !read_copies(j, field, &repl))
         return false;
     uint32_t section = j->spec->replication.section;
-    uint64_t c = (uint64_t)repl.full * section +
-                 (uint64_t)repl.sections * repl.width;
+    uint64_t c =
+        (uint64_t)repl.full * section + (uint64_t)repl.sections * repl.width;
     *out = first->whole;
     if (c < out->c)
         out->c = (uint32_t)c;
@@ -462,21 +503,11 @@ static bool noted_volume(Judge *j, const Place *first, Volume *out) {
 static void judge_noted_size(Judge *j, uint32_t memory, uint64_t start,
                              const Place *first) {
     Run *run = j->run;
-    const HwField size[] = {HW_F_OUT_C, HW_F_OUT_H, HW_F_OUT_W};
-    uint32_t v[3];
-    for (int i = 0; i < 3; i++) {
-        int64_t num = given(j, size[i]) ? j->f->num[size[i]] : 0;
-        if (!given(j, size[i]))
-            return;
-        v[i] = num < 1 || num > INT32_MAX ? 0 : (uint32_t)num;
-    }
-    if (v[1] < first->h && v[1] == run->rows_made)
+    Spot spot = noted_spot(j, memory, start);
+    if (!given(j, HW_F_OUT_C) || !given(j, HW_F_OUT_H) ||
+        !given(j, HW_F_OUT_W) ||
+        (spot.whole.h < first->h && spot.whole.h == run->rows_made))
         return;
-    Spot spot = {.what = "the concat",
-                 .memory = memory,
-                 .offset = start,
-                 .c = v[0],
-                 .whole = {v[0], v[1], v[2], {0}}};
     Place place;
     if (first->ring || !place_make(run, &spot, &place))
         return;
@@ -627,8 +658,9 @@ static void judge_placeholders(Judge *j, const HwInsn *insn) {
     if (!j->run->placeholders)
         j->run->placeholders = put ? PUT_DONE : PUT_LATER;
     else if (put != (j->run->placeholders == PUT_DONE))
-        fault(j->run, "%s and the like are %s here, %s in instructions before "
-                      "this one",
+        fault(j->run,
+              "%s and the like are %s here, %s in instructions before "
+              "this one",
               some->name, put ? "numbers" : "placeholders",
               put ? "placeholders" : "numbers");
 }

@@ -4,7 +4,10 @@
 vta-pynq reads inputs from `inp`, weights from `wgt`, and writes to `acc`, where
 its vector unit works. Networks are verified by value; in the listing every
 operand lies where its engine takes it, as read here from the text and the
-description alone; and a listing that says otherwise is refused.
+description alone; and a listing that says otherwise is refused. The same machine
+with channels innermost, and rows that name the volume that an operand is part
+of, writes the members of concats in place; a listing that names another part is
+refused.
 """
 import os
 import re
@@ -19,6 +22,13 @@ CASES = (("tiny", ()), ("micro/resnet8", ()), ("micro/ds-cnn", ()),
          ("squeezenet", ()),
          ("mobilenet-v2", ("memories.acc.size=512KiB",)))
 IDS = {"inp": "2", "acc": "3"}
+ROOM = ("memories.acc.size=4MiB", "memories.inp.size=1MiB",
+        "memories.wgt.size=1MiB")
+# of the strided machine: network, settings, concats that are none in place
+STRIDED = (("tiny", (), 0), ("densenet-cell", ROOM, 0),
+           ("densenet-cell", ("memories.inp.size=128KiB",
+                              "memories.acc.size=512KiB"), 0),
+           ("squeezenet", ROOM, 0))
 
 
 def run(*args):
@@ -114,6 +124,50 @@ def unplaceable(folder):
     return wrong
 
 
+def strided(folder):
+    """A description with channels innermost, whose rows tell parts."""
+    text = open(MACHINE).read()
+    text = text.replace("[c/16, h, w, c%16]", "[h, w, c/16, c%16]")
+    text = text.replace("    unroll:", "    part_align: 16\n    unroll:")
+    parts = ""
+    for token, operand in (("s", "in"), ("q", "in2"), ("d", "out")):
+        parts += (f"  {token}p: {operand}.part.on\n"
+                  f"  {token}p_from: {operand}.part.start\n"
+                  f"  {token}p_of: {operand}.part.c\n")
+    text = text.replace("  source: [", parts + "  source: [sp, sp_from, sp_of, ")
+    text = text.replace("  dest: [", "  dest: [dp, dp_from, dp_of, ")
+    text = text.replace("src2 src2_row", "src2 src2_row qp qp_from qp_of")
+    for move in ("LOAD", "STORE"):
+        text = text.replace(f"{move} t from to",
+                            f"{move} t from to dp dp_from dp_of sp sp_from sp_of")
+    text = text.replace("CAT t layer", "CAT t layer dp dp_from dp_of")
+    path = os.path.join(folder, "strided.yaml")
+    open(path, "w").write(text)
+    return path
+
+
+def in_place(folder):
+    wrong, machine = [], strided(folder)
+    for name, sets, others in STRIDED:
+        done = run("verify", network(name), "-t", machine, *settings(sets))
+        hosts = len(re.findall(r"\(concat\)", done.stdout))
+        if done.returncode or "0 violations" not in done.stdout or (
+                hosts != others):
+            wrong.append(f"{name}, strided: {done.stdout}{done.stderr}")
+    done = run("compile", network("densenet-cell"), "-t", machine,
+               *settings(ROOM), "-o", folder)
+    assert done.returncode == 0, done.stderr
+    cmd = os.path.join(folder, "densenet-cell.cmd")
+    text = open(cmd).read()
+    bad = text.replace(" 1 64 192 ", " 1 80 192 ", 1)
+    assert bad != text
+    open(cmd, "w").write(bad)
+    done = run("simulate", cmd, "-t", machine)
+    if done.returncode == 0:
+        wrong.append("a part that begins elsewhere passes")
+    return wrong
+
+
 def main():
     wrong = []
     for name, sets in CASES:
@@ -121,10 +175,10 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         for name, sets in CASES[:3]:
             wrong += misplaced(compile_to(folder, name, sets)[0])
-        wrong += damaged(folder) + unplaceable(folder)
+        wrong += damaged(folder) + unplaceable(folder) + in_place(folder)
     for one in wrong:
         print(one)
-    print(f"places.py: {len(CASES)} networks on three memories, "
+    print(f"places.py: {len(CASES) + len(STRIDED)} networks on three memories, "
           f"{len(wrong)} wrong")
     return bool(wrong)
 

@@ -38,21 +38,27 @@ static bool in_groups(const Node *node) {
            node->attr.conv.groups > 1;
 }
 
-/* Slices of the result begin where volumes may: at multiples of so many
+/* Where volumes may begin, slices of the result may: at multiples of so many
  * channels; UINT32_MAX: it has no slices. */
 static uint32_t granule_of(const Plan *plan, const Action *a) {
+    const HwSpec *spec = plan->schedule->spec;
     const Placement *out = &plan->placement[a->out];
-    const HwMemory *m = &plan->schedule->spec->memory[out->memory];
+    const HwMemory *m = &spec->memory[out->memory];
+    const HwEngine *engine = &spec->engine[a->legal.engine];
     uint32_t one = layout_granule(m->layout), all = out->whole.c;
+    if (in_groups(graph_node(plan->schedule->graph, a->node)))
+        return UINT32_MAX;
+    if (hwspec_parts_between(spec, m))
+        return engine->part_align < all ? engine->part_align : UINT32_MAX;
     uint64_t step = layout_part_offset(m->layout, &out->whole, one);
-    if (in_groups(graph_node(plan->schedule->graph, a->node)) || !one ||
-        all <= one || !step)
+    if (!one || all <= one || !step)
         return UINT32_MAX;
     uint32_t align = m->align ? m->align : 1;
     uint64_t unit = one * (align / gcd(align, step % align));
     uint32_t last = unit < all ? (uint32_t)((all - 1) / unit * unit) : 0;
-    bool alone = last && layout_part_alone(m->layout, &out->whole, 0,
-                                           (uint32_t)unit) &&
+    bool alone = last &&
+                 layout_part_alone(m->layout, &out->whole, 0,
+                                   (uint32_t)unit) &&
                  layout_part_alone(m->layout, &out->whole, last, all - last);
     return alone ? (uint32_t)unit : UINT32_MAX;
 }
