@@ -66,6 +66,9 @@ typedef struct Program {
 bool prog_get(const ProgScope *scope, const char *name, int64_t *out);
 /* The same, `absent` where there is none. */
 int64_t prog_num(const ProgScope *scope, const char *name, int64_t absent);
+/* The word that the meaning's value is called by; NULL if it has none. */
+const char *prog_word(const Program *program, const ProgScope *scope,
+                      const char *name);
 /* NULL if the scope has no such vector, or it was not set. */
 const ProgVector *prog_vector(const ProgScope *scope, const char *name);
 static inline int64_t prog_at(const ProgVector *v, uint32_t i) {
@@ -83,6 +86,11 @@ bool program_is(const HwSpec *spec, const uint8_t *data, size_t len);
 const Program *program_decode(Arena *arena, Diag *diag, const HwSpec *spec,
                               const char *file, const uint8_t *data,
                               size_t len);
+
+/* Seconds that a node takes by the prices of its row or engine. False if it has
+ * none, or, with an error, if a quantity has no value. */
+bool program_seconds(Arena *arena, Diag *diag, const Program *program,
+                     const ProgNode *node, double *out);
 
 /* Writes one: derived fields are filled in, meanings that were not set come
  * from `default`. Errors (a value that its field cannot hold, a meaning that is

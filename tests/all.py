@@ -39,6 +39,7 @@ makes. Kinds of tests:
          volume
   slabs  tests/slabs.py: pools over whole images, by channels
   layouts  tests/layouts.py: random networks on random layouts
+  k210_sim  tests/k210_sim.py: recorded files of a real machine, node by node
   layout_mutants  tests/layout_mutants.py: mistakes in layout.c are noticed
   names  tests/names.py: names, links and sizes in models that mean harm
   couples  tests/couples.py: layers that pass slabs of channels to the next
@@ -125,7 +126,7 @@ def scripts(long):
             "small_memories",
             "farm",
             "tiles", "nests",
-            "k210",
+            "k210", "k210_sim",
             "weights",
             "placements",
             "ilp",

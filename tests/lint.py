@@ -35,7 +35,7 @@ PUBLIC = {
     "plan/plan.h", "plan/access.h", "plan/cost.h", "plan/issue_queue.h",
     "plan/objective.h", "plan/placements.h",
     "alloc/alloc.h", "alloc/search/replication.h",
-    "codegen/listing.h", "codegen/codegen.h", "sim/sim.h",
+    "codegen/listing.h", "codegen/codegen.h", "sim/sim.h", "sim/program.h",
     "native/native.h", "native/program.h", "native/maker.h",
     "report/moves.h", "report/points.h", "report/page.h",
 }

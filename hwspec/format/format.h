@@ -101,6 +101,17 @@ typedef struct Requirement {
     const Expr *holds;
 } Requirement;
 
+/* What a node costs: the sum of its prices, at least `floor`. */
+typedef struct FormatPrice {
+    const Expr *quantity;
+    double seconds; /* of one */
+} FormatPrice;
+typedef struct FormatTime {
+    uint32_t n;
+    const FormatPrice *price;
+    double floor;
+} FormatTime;
+
 /* A late field, in the order in which they are looked at. */
 typedef struct Late {
     const Field *field;
@@ -113,6 +124,7 @@ struct ProgRow {
     bool has_number;
     int64_t number; /* `node`: in the table of nodes */
     const char *const *ops;
+    FormatTime time; /* n = 0: the engine's */
     uint32_t n;
     Item *item;
     uint32_t n_meanings, n_vectors;
@@ -135,6 +147,7 @@ struct HwFormat {
     ExprNames *names;
     uint32_t n_tables, n_rows;
     const FormatTable *table;
+    const FormatTime *engine_time; /* by engine */
     ProgRow *row;
     ProgRow file; /* the container */
     /* meanings that nodes have, of which the file's own items cannot be */
@@ -218,6 +231,11 @@ const Expr *format_read_expr(ItemReader *r, YamlNode *node);
 /* A type: u8, s24, flag, f32, 1..64, [1, 3]. */
 bool format_read_domain(Arena *arena, Diag *diag, YamlNode *node,
                         ExprName *name);
+/* price.c: of a row, and of all engines. */
+void format_read_prices(ItemReader *r, YamlNode *map, FormatTime *out);
+void format_read_engine_prices(ItemReader *r, const HwSpec *spec);
+/* lay.c: adds names for how operands lie. */
+void format_lay_names(ItemReader *r, const HwSpec *spec);
 /* An error for each word, section and record that nothing uses. */
 void format_check_shared(ItemReader *r);
 

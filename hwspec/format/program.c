@@ -43,6 +43,17 @@ int64_t prog_num(const ProgScope *scope, const char *name, int64_t absent) {
     return num;
 }
 
+const char *prog_word(const Program *program, const ProgScope *scope,
+                      const char *name) {
+    const ExprNames *names = program->spec->format->names;
+    uint32_t i = expr_find(names, name);
+    int64_t num;
+    if (i == EXPR_NONE || !prog_get(scope, name, &num))
+        return NULL;
+    const ExprName *at = &names->list.at[i];
+    return num >= 0 && num < at->n_words ? at->word[num] : NULL;
+}
+
 const ProgVector *prog_vector(const ProgScope *scope, const char *name) {
     const ProgVector *vector = find_vector(scope, name);
     return vector && vector->set ? vector : NULL;

@@ -427,6 +427,7 @@ static ProgRow read_row(ItemReader *r, const char *name, Loc loc,
     row.has_number = yaml_i64(r->diag, node, &row.number);
     row.ops = read_ops(r, yaml_need(r->diag, map, "for"));
     read_parts(r, map, "body", &row);
+    format_read_prices(r, yaml_get(map, "time"), &row.time);
     return row;
 }
 
@@ -483,7 +484,8 @@ static void plan_all(ItemReader *r) {
         format_plan(r->arena, r->diag, format, &format->row[i], &format->file);
 }
 
-const HwFormat *format_read(Arena *arena, Diag *diag, YamlNode *root) {
+const HwFormat *format_read(Arena *arena, Diag *diag, const HwSpec *spec,
+                            YamlNode *root) {
     YamlNode *container = yaml_get(root, "container");
     if (!container)
         return NULL;
@@ -505,12 +507,14 @@ const HwFormat *format_read(Arena *arena, Diag *diag, YamlNode *root) {
     if (is_map(diag, meanings))
         for (uint32_t i = 0; i < meanings->n; i++)
             read_meaning(arena, diag, names, meanings, i);
+    format_lay_names(&r, spec);
     read_lets(&r, yaml_get(root, "let"));
     if (meanings && meanings->kind == YAML_MAP)
         read_extents(&r, meanings);
     read_tables(&r, yaml_get(root, "tables"));
     read_rows(&r, yaml_get(root, "instructions"));
     read_container(&r, container);
+    format_read_engine_prices(&r, spec); /* over names that records make */
     format_check_shared(&r);
     if (diag_errors(diag) == errors)
         plan_all(&r);

@@ -9,7 +9,8 @@
 /* Is this item of `instructions` one that has a body? */
 bool format_is_row(const YamlNode *row);
 
-/* NULL where the hwspec has no container. */
-const HwFormat *format_read(Arena *arena, Diag *diag, YamlNode *root);
+/* NULL where the hwspec has no container. `spec`: all but its rows. */
+const HwFormat *format_read(Arena *arena, Diag *diag, const HwSpec *spec,
+                            YamlNode *root);
 
 #endif
