@@ -77,6 +77,9 @@ static inline int64_t prog_at(const ProgVector *v, uint32_t i) {
 
 /* Has the machine a container? */
 bool program_has(const HwSpec *spec);
+/* How each field of each row is read back, a line each; of a machine that has a
+ * container. */
+void program_explain(Text *text, const HwSpec *spec);
 /* Could these bytes be one: do the constants of its first number agree? */
 bool program_is(const HwSpec *spec, const uint8_t *data, size_t len);
 
@@ -107,8 +110,9 @@ const Program *program_parse(Arena *arena, Diag *diag, const HwSpec *spec,
  */
 
 Program *program_new(Arena *arena, const HwSpec *spec);
-/* The row with the name; NULL if the machine has none. */
+/* The row with the name, and the i-th; NULL if the machine has none. */
 const ProgRow *program_row(const HwSpec *spec, const char *name);
+const ProgRow *program_row_at(const HwSpec *spec, uint32_t i);
 /* `n` nodes with nothing set; `row` by node. */
 void program_nodes(Arena *arena, Program *program, uint32_t n,
                    const ProgRow *const *row);

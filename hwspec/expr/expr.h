@@ -74,7 +74,7 @@ typedef struct ExprNames {
     VEC(ExprName) list;
 } ExprNames;
 
-enum { EXPR_NONE = UINT32_MAX };
+#define EXPR_NONE UINT32_MAX
 
 ExprNames *expr_names(Arena *arena);
 /* The number of a name; EXPR_NONE if there is none. */

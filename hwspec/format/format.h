@@ -38,7 +38,7 @@ typedef struct FormatTable {
 
 typedef enum FieldHow { FIELD_CHECK, FIELD_READ, FIELD_TABLE } FieldHow;
 
-enum { NOT_LATE = UINT32_MAX };
+#define NOT_LATE UINT32_MAX
 
 typedef struct Field {
     const Expr *value;        /* or: */

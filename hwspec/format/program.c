@@ -59,6 +59,11 @@ const ProgVector *prog_vector(const ProgScope *scope, const char *name) {
     return vector && vector->set ? vector : NULL;
 }
 
+const ProgRow *program_row_at(const HwSpec *spec, uint32_t i) {
+    return spec->format && i < spec->format->n_rows ? &spec->format->row[i]
+                                                    : NULL;
+}
+
 /* ---- building ---- */
 
 static ProgScope new_scope(Arena *arena, const HwFormat *format,
