@@ -71,9 +71,9 @@ bool cells_volume(ProgramRun *run, const char *what, uint32_t bank,
                    .end = start + bytes * images,
                    .n = n,
                    .at = at,
-                   .shaped = true,
-                   .h = v->h,
-                   .w = v->w};
+                   .images = images,
+                   .volume = *v,
+                   .shaped = true};
     return true;
 }
 
@@ -83,52 +83,78 @@ static uint64_t cell(const Cells *c, uint64_t i) {
 
 /* ---- reading ---- */
 
-static bool wrote(const BankWriter *w, uint64_t at) {
-    if (at < w->first || at >= w->end)
-        return false;
-    uint64_t bit = at - w->first;
-    return !w->wrote || (w->wrote[bit / BITS] >> bit % BITS & 1);
-}
-
 /* Is the element that the writer put there the row and column that is wanted?
  * A volume is read as other channels of the same rows and columns, or not by
  * rows and columns at all. */
 static bool same_place(const BankWriter *w, const Cells *c, uint32_t element,
                        uint64_t i) {
-    uint64_t plane = (uint64_t)c->h * c->w;
+    uint64_t plane = (uint64_t)c->volume.h * c->volume.w;
     if (!w->shaped || !c->shaped)
         return w->shaped == c->shaped;
-    return w->h == c->h && w->w == c->w && element % plane == i % plane;
+    return w->volume.h == c->volume.h && w->volume.w == c->volume.w &&
+           element % plane == i % plane;
 }
 
-static void list_writers(ProgramRun *run, const Cells *c, uint8_t *seen) {
-    const Bank *bank = &run->bank[c->bank];
-    for (uint64_t i = 0; i < c->n; i++)
-        seen[bank->writer[cell(c, i)]] = 1;
-}
+/* Cells that a reader wants, and of whom they are. */
+typedef struct Wanted {
+    uint8_t *bit;     /* by cell */
+    VEC(uint32_t) by; /* some writers of them */
+} Wanted;
 
-/* Cells that writer `k` wrote, and others have now. */
-static void check_whole(ProgramRun *run, const Cells *c, uint32_t k) {
+/* So many writers of what a node reads are looked at. */
+enum { MOST_WRITERS = 256 };
+
+static Wanted wanted_of(ProgramRun *run, const Cells *c) {
     const Bank *bank = &run->bank[c->bank];
-    const BankWriter *w = &run->writers.at[k];
-    uint64_t lost = 0, by = 0;
+    Wanted w = {.bit = ARENA_ARRAY(run->work, uint8_t, bank->size / BITS + 1)};
+    uint8_t *seen = ARENA_ARRAY(run->work, uint8_t, run->writers.n + 1);
     for (uint64_t i = 0; i < c->n; i++) {
         uint64_t at = cell(c, i);
-        bool gone = wrote(w, at) && bank->writer[at] != k + 1;
-        lost += gone;
-        by = gone ? bank->writer[at] : by;
+        uint32_t k = bank->writer[at];
+        w.bit[at / BITS] |= (uint8_t)(1 << at % BITS);
+        if (k && !seen[k] && w.by.n < MOST_WRITERS)
+            vec_push(run->work, &w.by, k - 1);
+        seen[k] = 1;
     }
+    return w;
+}
+
+/* All cells that a writer wrote. */
+static bool cells_of(ProgramRun *run, uint32_t bank, const BankWriter *w,
+                     Cells *out) {
+    return w->images ? cells_volume(run, w->name, bank, w->start, w->images,
+                                    &w->volume, out)
+                     : cells_flat(run, w->name, bank, w->start, w->n, out);
+}
+
+/* Wanted cells that writer `k` wrote, and others have now. */
+static void check_whole(ProgramRun *run, const Cells *c, const Wanted *wanted,
+                        uint32_t k) {
+    const Bank *bank = &run->bank[c->bank];
+    Arena *work = run->work;
+    uint64_t lost = 0;
+    uint32_t by = 0;
+    Cells own;
+    run->work = arena_new("writer");
+    if (cells_of(run, c->bank, &run->writers.at[k], &own))
+        for (uint64_t i = 0; i < own.n; i++) {
+            uint64_t at = cell(&own, i);
+            bool gone = (wanted->bit[at / BITS] >> at % BITS & 1) &&
+                        bank->writer[at] != k + 1;
+            lost += gone;
+            by = gone ? bank->writer[at] : by;
+        }
+    arena_free(run->work);
+    run->work = work;
     if (lost)
         prog_fault(run, "%s: %llu bytes of %s were overwritten by %s", c->what,
-                   (unsigned long long)lost, w->name,
+                   (unsigned long long)lost, run->writers.at[k].name,
                    run->writers.at[by - 1].name);
 }
 
 static void check_read(ProgramRun *run, const Cells *c) {
     const Bank *bank = &run->bank[c->bank];
-    uint8_t *seen = ARENA_ARRAY(run->work, uint8_t, run->writers.n + 1);
     uint64_t missing = 0, other = 0, first = 0;
-    list_writers(run, c, seen);
     for (uint64_t i = 0; i < c->n; i++) {
         uint64_t at = cell(c, i);
         uint32_t k = bank->writer[at];
@@ -148,9 +174,9 @@ static void check_read(ProgramRun *run, const Cells *c) {
     if (other)
         prog_fault(run, "%s: %llu bytes were written as other rows or columns",
                    c->what, (unsigned long long)other);
-    for (uint32_t k = 0; k < run->writers.n; k++)
-        if (seen[k + 1])
-            check_whole(run, c, k);
+    Wanted wanted = wanted_of(run, c);
+    for (uint32_t i = 0; i < wanted.by.n; i++)
+        check_whole(run, c, &wanted, wanted.by.at[i]);
 }
 
 uint8_t *cells_read(ProgramRun *run, const Cells *c) {
@@ -164,26 +190,15 @@ uint8_t *cells_read(ProgramRun *run, const Cells *c) {
 
 /* ---- writing ---- */
 
-static const uint8_t *bits_of(ProgramRun *run, const Cells *c) {
-    uint8_t *bits =
-        ARENA_ARRAY(run->arena, uint8_t, (c->end - c->start) / BITS + 1);
-    for (uint64_t i = 0; i < c->n; i++) {
-        uint64_t bit = c->at[i] - c->start;
-        bits[bit / BITS] |= (uint8_t)(1 << bit % BITS);
-    }
-    return bits;
-}
-
 void cells_write(ProgramRun *run, const Cells *c, const char *writer,
                  const uint8_t *from) {
     Bank *bank = &run->bank[c->bank];
     BankWriter w = {.name = writer,
                     .shaped = c->shaped,
-                    .h = c->h,
-                    .w = c->w,
-                    .first = c->start,
-                    .end = c->end,
-                    .wrote = c->at ? bits_of(run, c) : NULL};
+                    .start = c->start,
+                    .n = c->n,
+                    .images = c->at ? c->images : 0,
+                    .volume = c->volume};
     vec_push(run->arena, &run->writers, w);
     for (uint64_t i = 0; i < c->n; i++) {
         uint64_t at = cell(c, i);

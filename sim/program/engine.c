@@ -481,12 +481,16 @@ static bool image(ProgramRun *run, const Conv *v, const uint8_t *in,
 /* ---- the whole ---- */
 
 static bool sizes(ProgramRun *run, const Conv *v) {
-    const uint64_t most = UINT64_C(1) << 28;
+    const uint64_t most = UINT64_C(1) << 28, steps = UINT64_C(1) << 36;
     if (v->arith->activations.bits > 8 || !planes_at_once(v))
         return prog_fault(run, "codes of %u and %u bits are not computed here",
                           v->arith->activations.bits, v->arith->weights.bits);
     if (plane_size(v) * v->in_c > most)
         return prog_fault(run, "the volume is too large with its pads");
+    uint64_t inner = (v->depthwise ? 1 : v->in_c) * (uint64_t)v->kernel[0] *
+                     v->kernel[1] * v->out_c;
+    if (inner > steps / plane_size(v))
+        return prog_fault(run, "the layer has more than 2^36 products");
     return true;
 }
 

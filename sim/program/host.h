@@ -22,8 +22,8 @@ typedef struct HostConv {
     uint64_t n_weights;
 } HostConv;
 bool host_conv_of(ProgramRun *run, HostConv *out);
-/* The windows' rows and columns; reads before, after, kernel and so on. */
-bool host_windows_of(ProgramRun *run, HostConv *v);
+/* Windows over each channel by itself; without weights. */
+bool host_pool_of(ProgramRun *run, HostConv *v);
 
 /* The taps of element i of the result that lie inside, in the order of input
  * channels, rows, columns. */

@@ -176,12 +176,7 @@ static bool reduce_window(ProgramRun *run) {
     HostConv v;
     const char *kind = node_word(run, "reduce");
     float ignored;
-    if (!host_windows_of(run, &v))
-        return false;
-    v.out.at[0] = v.in.at[0];
-    v.out.at[1] = v.in.at[1];
-    v.groups = v.in.at[1]; /* each channel by itself */
-    if (!dims_fill(run, &v.out, &v.of_out))
+    if (!host_pool_of(run, &v))
         return false;
     if (!v.of_out.reals || !reduced(kind, 0, 0, &ignored))
         return prog_fault(run, "nobody knows the reduction `%s`", kind);

@@ -56,7 +56,17 @@ static bool axis_of(ProgramRun *run, HostConv *v, int a) {
     return true;
 }
 
-bool host_windows_of(ProgramRun *run, HostConv *v) {
+/* Work without end is no layer. */
+static bool bounded(ProgramRun *run, const HostConv *v, uint64_t channels) {
+    const uint64_t most = UINT64_C(1) << 34;
+    uint64_t taps = channels * v->kernel[0] * v->kernel[1];
+    return taps <= most / dims_count(&v->out) ||
+           prog_fault(run, "%llu taps for each of %llu elements are too many",
+                      (unsigned long long)taps,
+                      (unsigned long long)dims_count(&v->out));
+}
+
+static bool windows_of(ProgramRun *run, HostConv *v) {
     return operand_of(run, node_scope(run), "in", &v->of_in) &&
            operand_of(run, node_scope(run), "out", &v->of_out) &&
            dims_of(run, "in", &v->in) && dims_fill(run, &v->in, &v->of_in) &&
@@ -66,8 +76,7 @@ bool host_windows_of(ProgramRun *run, HostConv *v) {
 bool host_conv_of(ProgramRun *run, HostConv *v) {
     enum { MOST = 1 << 16 };
     int64_t groups, out_c;
-    if (!host_windows_of(run, v) ||
-        !node_num(run, "groups", 1, MOST, &groups) ||
+    if (!windows_of(run, v) || !node_num(run, "groups", 1, MOST, &groups) ||
         !node_num(run, "out.c", 1, MOST, &out_c))
         return false;
     if (v->in.at[1] % groups || out_c % groups)
@@ -78,7 +87,16 @@ bool host_conv_of(ProgramRun *run, HostConv *v) {
     v->out.at[1] = (uint32_t)out_c;
     v->n_weights = (uint64_t)out_c * (v->in.at[1] / v->groups) * v->kernel[0] *
                    v->kernel[1];
-    return dims_fill(run, &v->out, &v->of_out);
+    return dims_fill(run, &v->out, &v->of_out) &&
+           bounded(run, v, v->in.at[1] / v->groups);
+}
+
+bool host_pool_of(ProgramRun *run, HostConv *v) {
+    if (!windows_of(run, v))
+        return false;
+    v->out.at[0] = v->in.at[0];
+    v->out.at[1] = v->groups = v->in.at[1];
+    return dims_fill(run, &v->out, &v->of_out) && bounded(run, v, 1);
 }
 
 HostTap host_first_tap(const HostConv *v, uint64_t i) {

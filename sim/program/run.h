@@ -7,11 +7,12 @@
 
 /* Who wrote cells, and as what. */
 typedef struct BankWriter {
-    const char *name;     /* "node 3 (PAD)", "input 0" */
-    bool shaped;          /* a volume by the memory's layout, else bytes */
-    uint32_t h, w;        /* shaped: of the volume */
-    uint64_t first, end;  /* cells that it may have written */
-    const uint8_t *wrote; /* bits from `first` on; NULL: all of them */
+    const char *name; /* "node 3 (PAD)", "input 0" */
+    bool shaped;      /* as a volume of an engine, else as bytes */
+    uint64_t start, n;
+    uint32_t images; /* volumes by the memory's layout from `start` on; 0: the
+                      * n bytes there */
+    Volume volume;
 } BankWriter;
 
 /* A memory. */
@@ -53,8 +54,9 @@ typedef struct Cells {
     uint64_t start, end; /* that they lie in */
     uint64_t n;
     const uint32_t *at; /* NULL: start, start + 1... */
-    bool shaped;        /* a volume of h rows and w columns */
-    uint32_t h, w;
+    uint32_t images;    /* at != NULL: of this volume */
+    Volume volume;
+    bool shaped; /* its rows and columns count */
 } Cells;
 
 /* False, with a fault, if they leave the memory. */
