@@ -115,6 +115,9 @@ static bool range_of(ProgramRun *run, const ProgScope *scope, const char *name,
         return prog_fault(run, "%s: %llu is no type of elements", name,
                           (unsigned long long)type);
     out->reals = type == TYPE_REALS;
+    Cells inside;
+    if (!cells_flat(run, name, out->bank, out->start, out->size, &inside))
+        return false;
     if (out->size % operand_unit(out))
         return prog_fault(run, "%s: %llu bytes are no reals", name,
                           (unsigned long long)out->size);

@@ -149,6 +149,26 @@ static bool is_conv(const char *op) {
            !strcmp(op, hw_op_name[HW_OP_CONV_DEPTHWISE]);
 }
 
+/* The range that the node says, if it says one. */
+static bool cells_said(ProgramRun *run, const char *name, Cells *out) {
+    Operand o;
+    int64_t ignored;
+    return prog_get(node_scope(run), arena_printf(run->work, "%s.memory", name),
+                    &ignored) &&
+           operand_of(run, node_scope(run), name, &o) &&
+           cells_flat(run, name, o.bank, o.start, o.size, out);
+}
+
+static void check_apart(ProgramRun *run) {
+    Cells in, out;
+    if (!cells_said(run, "out", &out))
+        return;
+    if (cells_said(run, "in", &in))
+        cells_apart(run, &in, &out);
+    if (cells_said(run, "in2", &in))
+        cells_apart(run, &in, &out);
+}
+
 static bool run_node(ProgramRun *run, Made *made) {
     const char *const *op = prog_row_ops(run->program->node[run->node].row);
     if (*op && is_conv(*op))
@@ -156,6 +176,7 @@ static bool run_node(ProgramRun *run, Made *made) {
     ProgramHost *host = *op ? host_of(*op) : NULL;
     if (!host)
         return prog_fault(run, "nobody runs `%s`", *op ? *op : "");
+    check_apart(run);
     if (!host(run))
         return false;
     describe(run, made);

@@ -89,7 +89,8 @@ typedef struct Operand {
     uint64_t start, size; /* bytes */
 } Operand;
 
-/* `NAME.memory`, `.type`, `.start`, `.size`; with `i` of vectors of these. */
+/* `NAME.memory`, `.type`, `.start`, `.size`; with `i` of vectors of these.
+ * False, with a fault, where there are none or they leave their memory. */
 bool operand_of(ProgramRun *run, const ProgScope *scope, const char *name,
                 Operand *out);
 bool operand_at(ProgramRun *run, const ProgScope *scope, const char *name,
@@ -128,7 +129,8 @@ const float *node_reals(ProgramRun *run, const char *name, uint64_t n);
 const char *node_word(ProgramRun *run, const char *name);
 const ProgScope *node_scope(const ProgramRun *run);
 
-/* The values of an operand that lies in bytes. */
+/* The values of an operand that lies in bytes; reals: NULL, with a fault, if
+ * it has codes. */
 uint8_t *operand_bytes(ProgramRun *run, const Operand *o);
 float *operand_reals(ProgramRun *run, const Operand *o);
 bool result_write(ProgramRun *run, const Operand *o, const void *from);

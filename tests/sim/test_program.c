@@ -335,12 +335,199 @@ static void overwriting_is_told(void **state) {
     arena_free(arena);
 }
 
+/* ---- nodes of a processor, by the rows of a shipped machine ---- */
+
+#define RANGE(name, type, start, size)                                         \
+    name ".memory=main " name ".type=" type " " name ".start=" #start " " name \
+         ".size=" #size " "
+#define SHAPE(name) name ".n=1 " name ".c=2 " name ".h=4 " name ".w=4 "
+
+/* Input: 32 codes, 0 to 31, as 1 x 2 x 4 x 4; each node reads it, or the reals
+ * that DEQUANTISE makes of it. */
+static const char processor[] =
+    "SLICE " RANGE("in", "u8", 0, 32) RANGE("out", "u8", 32, 8) SHAPE(
+        "in") "\n"
+              "  begin[]= 0 0 1 0\n  end[]= 1 2 4 4\n  step[]= 1 1 2 3\n"
+              "  mask[]= 0 0 0 0 0\n"
+              "RESIZE " RANGE("in", "u8", 0, 32) RANGE("out", "u8", 64, 128) SHAPE(
+                  "in") "out.h=8 out.w=8 resize=nearest corners=0\n"
+                        "RESIZE " RANGE("in", "u8", 0, 32) RANGE("out", "u8", 192, 98) SHAPE(
+                            "in") "out.h=7 out.w=7 resize=bilinear corners=1\n"
+                                  "DEQUANTISE " RANGE("in", "u8", 0, 32) RANGE(
+                                      "out", "f32",
+                                      320,
+                                      128) "code.zero=3 code.scale=2\n"
+                                           "REDUCE_WINDOW " RANGE(
+                                               "in",
+                                               "f32", 320,
+                                               128) RANGE("out", "f32", 448, 128)
+                                               SHAPE(
+                                                   "in") "reduce=mean "
+                                                         "before.h=1 after.h=1 "
+                                                         "before.w=1 "
+                                                         "after.w=1\n"
+                                                         "    kernel.h=3 "
+                                                         "kernel.w=3 "
+                                                         "stride.h=1 "
+                                                         "stride.w=1 "
+                                                         "dilation.h=1 "
+                                                         "dilation.w=1"
+                                                         " first=0 least=-1000 "
+                                                         "most=9.5\n"
+                                                         "BINARY " RANGE(
+                                                             "in", "f32",
+                                                             320,
+                                                             128) RANGE("in2", "f32", 320, 128)
+                                                             RANGE(
+                                                                 "out", "f32",
+                                                                 576,
+                                                                 128) SHAPE("i"
+                                                                            "n")
+                                                                 SHAPE("in2") SHAPE(
+                                                                     "out") "op"
+                                                                            "er"
+                                                                            "at"
+                                                                            "io"
+                                                                            "n="
+                                                                            "mu"
+                                                                            "l "
+                                                                            "le"
+                                                                            "as"
+                                                                            "t="
+                                                                            "0."
+                                                                            "5 "
+                                                                            "mo"
+                                                                            "st"
+                                                                            "=1"
+                                                                            "00"
+                                                                            "0"
+                                                                            "\n"
+                                                                            "MA"
+                                                                            "TM"
+                                                                            "UL"
+                                                                            "_C"
+                                                                            "OD"
+                                                                            "ES"
+                                                                            " " RANGE(
+                                                                                "in",
+                                                                                "u8",
+                                                                                0,
+                                                                                32) RANGE("in2",
+                                                                                          "u8", 0,
+                                                                                          32)
+                                                                                RANGE(
+                                                                                    "out",
+                                                                                    "u8",
+                                                                                    704,
+                                                                                    16) "rows=4 columns=8 columns2=4\n"
+                                                                                        "    in.add=-3 in2.add=2 out.mul=3 out.shift=7 out.add=1\n"
+                                                                                        "  product.code_bias[]= 0 5 -10 600\n"
+                                                                                        "LOOKUP " RANGE("in", "u8", 0, 32) "in2.memory=constants in2.type=u8 in2.start=0 in2.size=256 " RANGE(
+                                                                                            "out",
+                                                                                            "u8",
+                                                                                            720,
+                                                                                            32) "\n";
+
+static const ProgramResult *run_processor(Arena *arena, const uint8_t *input) {
+    Diag *diag = diag_new(arena);
+    const HwSpec *spec = hwspec_load(arena, diag, "k210", 0, NULL);
+    Text text = text_new(arena);
+    const uint8_t *data;
+    size_t len;
+    text_add(&text, "kmodel main.bytes=752 inputs=1 outputs=1 "
+                    "constants.bytes=256\n  constants[]=");
+    for (int i = 0; i < 256; i++)
+        text_addf(&text, " %d", 255 - i);
+    text_add(&text, "\n  input.memory[]= main\n  input.type[]= u8\n"
+                    "  input.start[]= 0\n  input.size[]= 32\n  input.n[]= 1\n"
+                    "  input.c[]= 2\n  input.h[]= 4\n  input.w[]= 4\n"
+                    "  output.memory[]= main\n  output.type[]= u8\n"
+                    "  output.start[]= 0\n  output.size[]= 752\n");
+    text_add(&text, processor);
+    const Program *program = program_parse(
+        arena, diag, spec, "text", text_str(&text), strlen(text_str(&text)));
+    if (!program || !program_encode(arena, diag, program, &data, &len))
+        fail_msg("%s", diag_at(diag, 0)->text);
+    program = program_decode(arena, diag, spec, "file", data, len);
+    ProgramBytes bytes = {input, 32};
+    return program_run(arena, diag, program, 1, &bytes);
+}
+
+static float real_at(const uint8_t *at, uint32_t i) {
+    float value;
+    memcpy(&value, at + 4 * i, sizeof value);
+    return value;
+}
+
+/* Between 4 x 4 codes that rise by 1 and by 4, at seven places each way. */
+static void check_resized(const uint8_t *near, const uint8_t *between) {
+    for (uint32_t c = 0; c < 2; c++) {
+        for (uint32_t i = 0; i < 64; i++)
+            assert_int_equal(near[64 * c + i], 16 * c + i / 16 * 4 + i % 8 / 2);
+        for (uint32_t i = 0; i < 49; i++)
+            assert_int_equal(between[49 * c + i],
+                             16 * c + (i / 7 * 4 + i % 7) / 2);
+    }
+}
+
+static void check_reals(const uint8_t *at) {
+    for (uint32_t i = 0; i < 32; i++) {
+        uint32_t y = i % 16 / 4, x = i % 4, n = 0;
+        float sum = 0, value = ((float)i - 3) / 2, square = value * value;
+        for (uint32_t k = 0; k < 9; k++) {
+            uint32_t row = y + k / 3, col = x + k % 3; /* less 1 */
+            if (row < 1 || row > 4 || col < 1 || col > 4)
+                continue;
+            sum += ((float)(i / 16 * 16 + (row - 1) * 4 + col - 1) - 3) / 2;
+            n++;
+        }
+        float mean = sum / (float)n;
+        assert_true(real_at(at + 320, i) == value);
+        assert_true(real_at(at + 448, i) == (mean > 9.5F ? 9.5F : mean));
+        assert_true(real_at(at + 576, i) == (square < 0.5F ? 0.5F : square));
+    }
+}
+
+static void check_product(const uint8_t *at) {
+    static const int32_t bias[] = {0, 5, -10, 600};
+    for (int32_t i = 0; i < 16; i++) {
+        int32_t sum = bias[i % 4];
+        for (int32_t k = 0; k < 8; k++)
+            sum += (i / 4 * 8 + k - 3) * (k * 4 + i % 4 + 2);
+        int64_t code = floor_shift((int64_t)sum * 3 + 64, 7) + 1;
+        assert_int_equal(at[i], code < 0 ? 0 : code > 255 ? 255 : code);
+    }
+}
+
+static void processors_compute(void **state) {
+    (void)state;
+    static const uint8_t sliced[] = {4, 7, 12, 15, 20, 23, 28, 31};
+    Arena *arena = arena_new("test");
+    uint8_t in[32];
+    for (uint8_t i = 0; i < 32; i++)
+        in[i] = i;
+    const ProgramResult *r = run_processor(arena, in);
+    for (uint32_t i = 0; i < r->n_steps; i++)
+        assert_true(r->step[i].ran);
+    /* The output is all of the memory, of which 24 + 30 bytes are nobody's. */
+    assert_int_equal(r->n_faults, 1);
+    const uint8_t *at = r->output[0].bytes.at;
+    assert_memory_equal(at + 32, sliced, sizeof sliced);
+    check_resized(at + 64, at + 192);
+    check_reals(at);
+    check_product(at + 704);
+    for (uint32_t i = 0; i < 32; i++)
+        assert_int_equal(at[720 + i], 255 - i);
+    arena_free(arena);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_are_those_of_loops),
         cmocka_unit_test(nodes_have_prices),
         cmocka_unit_test(mistakes_are_told),
         cmocka_unit_test(overwriting_is_told),
+        cmocka_unit_test(processors_compute),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
