@@ -337,96 +337,94 @@ static void overwriting_is_told(void **state) {
 
 /* ---- nodes of a processor, by the rows of a shipped machine ---- */
 
-#define RANGE(name, type, start, size)                                         \
-    name ".memory=main " name ".type=" type " " name ".start=" #start " " name \
-         ".size=" #size " "
-#define SHAPE(name) name ".n=1 " name ".c=2 " name ".h=4 " name ".w=4 "
+typedef struct Span {
+    const char *type;
+    uint32_t start, size; /* of main memory */
+} Span;
 
 /* Input: 32 codes, 0 to 31, as 1 x 2 x 4 x 4; each node reads it, or the reals
  * that DEQUANTISE makes of it. */
-static const char processor[] =
-    "SLICE " RANGE("in", "u8", 0, 32) RANGE("out", "u8", 32, 8) SHAPE(
-        "in") "\n"
-              "  begin[]= 0 0 1 0\n  end[]= 1 2 4 4\n  step[]= 1 1 2 3\n"
-              "  mask[]= 0 0 0 0 0\n"
-              "RESIZE " RANGE("in", "u8", 0, 32) RANGE("out", "u8", 64, 128) SHAPE(
-                  "in") "out.h=8 out.w=8 resize=nearest corners=0\n"
-                        "RESIZE " RANGE("in", "u8", 0, 32) RANGE("out", "u8", 192, 98) SHAPE(
-                            "in") "out.h=7 out.w=7 resize=bilinear corners=1\n"
-                                  "DEQUANTISE " RANGE("in", "u8", 0, 32) RANGE(
-                                      "out", "f32",
-                                      320,
-                                      128) "code.zero=3 code.scale=2\n"
-                                           "REDUCE_WINDOW " RANGE(
-                                               "in",
-                                               "f32", 320,
-                                               128) RANGE("out", "f32", 448, 128)
-                                               SHAPE(
-                                                   "in") "reduce=mean "
-                                                         "before.h=1 after.h=1 "
-                                                         "before.w=1 "
-                                                         "after.w=1\n"
-                                                         "    kernel.h=3 "
-                                                         "kernel.w=3 "
-                                                         "stride.h=1 "
-                                                         "stride.w=1 "
-                                                         "dilation.h=1 "
-                                                         "dilation.w=1"
-                                                         " first=0 least=-1000 "
-                                                         "most=9.5\n"
-                                                         "BINARY " RANGE(
-                                                             "in", "f32",
-                                                             320,
-                                                             128) RANGE("in2", "f32", 320, 128)
-                                                             RANGE(
-                                                                 "out", "f32",
-                                                                 576,
-                                                                 128) SHAPE("i"
-                                                                            "n")
-                                                                 SHAPE("in2") SHAPE(
-                                                                     "out") "op"
-                                                                            "er"
-                                                                            "at"
-                                                                            "io"
-                                                                            "n="
-                                                                            "mu"
-                                                                            "l "
-                                                                            "le"
-                                                                            "as"
-                                                                            "t="
-                                                                            "0."
-                                                                            "5 "
-                                                                            "mo"
-                                                                            "st"
-                                                                            "=1"
-                                                                            "00"
-                                                                            "0"
-                                                                            "\n"
-                                                                            "MA"
-                                                                            "TM"
-                                                                            "UL"
-                                                                            "_C"
-                                                                            "OD"
-                                                                            "ES"
-                                                                            " " RANGE(
-                                                                                "in",
-                                                                                "u8",
-                                                                                0,
-                                                                                32) RANGE("in2",
-                                                                                          "u8", 0,
-                                                                                          32)
-                                                                                RANGE(
-                                                                                    "out",
-                                                                                    "u8",
-                                                                                    704,
-                                                                                    16) "rows=4 columns=8 columns2=4\n"
-                                                                                        "    in.add=-3 in2.add=2 out.mul=3 out.shift=7 out.add=1\n"
-                                                                                        "  product.code_bias[]= 0 5 -10 600\n"
-                                                                                        "LOOKUP " RANGE("in", "u8", 0, 32) "in2.memory=constants in2.type=u8 in2.start=0 in2.size=256 " RANGE(
-                                                                                            "out",
-                                                                                            "u8",
-                                                                                            720,
-                                                                                            32) "\n";
+static const struct {
+    const char *row;
+    Span in, in2, out;
+    const char *shapes; /* i, 2, o: of which operands it says them */
+    const char *rest;
+} processor[] = {
+    {"SLICE",
+     {"u8", 0, 32},
+     {0},
+     {"u8", 32, 8},
+     "i",
+     "\n  begin[]= 0 0 1 0\n  end[]= 1 2 4 4\n  step[]= 1 1 2 3\n"
+     "  mask[]= 0 0 0 0 0"},
+    {"RESIZE",
+     {"u8", 0, 32},
+     {0},
+     {"u8", 64, 128},
+     "i",
+     "out.h=8 out.w=8 resize=nearest corners=0"},
+    {"RESIZE",
+     {"u8", 0, 32},
+     {0},
+     {"u8", 192, 98},
+     "i",
+     "out.h=7 out.w=7 resize=bilinear corners=1"},
+    {"DEQUANTISE",
+     {"u8", 0, 32},
+     {0},
+     {"f32", 320, 128},
+     "",
+     "code.zero=3 code.scale=2"},
+    {"REDUCE_WINDOW",
+     {"f32", 320, 128},
+     {0},
+     {"f32", 448, 128},
+     "i",
+     "reduce=mean before.h=1 after.h=1 before.w=1 after.w=1 kernel.h=3\n"
+     "    kernel.w=3 stride.h=1 stride.w=1 dilation.h=1 dilation.w=1 first=0\n"
+     "    least=-1000 most=9.5"},
+    {"BINARY",
+     {"f32", 320, 128},
+     {"f32", 320, 128},
+     {"f32", 576, 128},
+     "i2o",
+     "operation=mul least=0.5 most=1000"},
+    {"MATMUL_CODES",
+     {"u8", 0, 32},
+     {"u8", 0, 32},
+     {"u8", 704, 16},
+     "",
+     "rows=4 columns=8 columns2=4 in.add=-3 in2.add=2 out.mul=3\n"
+     "    out.shift=7 out.add=1\n  product.code_bias[]= 0 5 -10 600"},
+    {"LOOKUP",
+     {"u8", 0, 32},
+     {0},
+     {"u8", 720, 32},
+     "",
+     "in2.memory=constants in2.type=u8 in2.start=0 in2.size=256"},
+};
+
+static void add_span(Text *text, const char *name, const Span *span,
+                     bool shaped) {
+    if (span->type)
+        text_addf(text,
+                  "    %s.memory=main %s.type=%s %s.start=%u %s.size=%u\n",
+                  name, name, span->type, name, span->start, name, span->size);
+    if (shaped)
+        text_addf(text, "    %s.n=1 %s.c=2 %s.h=4 %s.w=4\n", name, name, name,
+                  name);
+}
+
+static void add_processor(Text *text) {
+    for (size_t i = 0; i < sizeof processor / sizeof *processor; i++) {
+        const char *shapes = processor[i].shapes;
+        text_addf(text, "%s\n", processor[i].row);
+        add_span(text, "in", &processor[i].in, strchr(shapes, 'i'));
+        add_span(text, "in2", &processor[i].in2, strchr(shapes, '2'));
+        add_span(text, "out", &processor[i].out, strchr(shapes, 'o'));
+        text_addf(text, "    %s\n", processor[i].rest);
+    }
+}
 
 static const ProgramResult *run_processor(Arena *arena, const uint8_t *input) {
     Diag *diag = diag_new(arena);
@@ -443,7 +441,7 @@ static const ProgramResult *run_processor(Arena *arena, const uint8_t *input) {
                     "  input.c[]= 2\n  input.h[]= 4\n  input.w[]= 4\n"
                     "  output.memory[]= main\n  output.type[]= u8\n"
                     "  output.start[]= 0\n  output.size[]= 752\n");
-    text_add(&text, processor);
+    add_processor(&text);
     const Program *program = program_parse(
         arena, diag, spec, "text", text_str(&text), strlen(text_str(&text)));
     if (!program || !program_encode(arena, diag, program, &data, &len))
