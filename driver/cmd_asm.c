@@ -31,14 +31,11 @@ static const char *output(Arena *arena, const Options *options,
 }
 
 static ExitCode asm_program(Arena *arena, Diag *diag, const Options *options,
-                            const HwSpec *spec) {
-    Bytes text;
+                            const HwSpec *spec, const Bytes *text) {
     const uint8_t *data;
     size_t len;
-    if (!file_read(arena, diag, options->file, &text))
-        return EXIT_BAD_INPUT;
     const Program *program = program_parse(arena, diag, spec, options->file,
-                                           (const char *)text.at, text.len);
+                                           (const char *)text->at, text->len);
     if (!program || !program_encode(arena, diag, program, &data, &len))
         return EXIT_BAD_INPUT;
     const char *out = output(arena, options, program->container);
@@ -56,12 +53,9 @@ static void to_stdout(void *context, const char *bytes, size_t len) {
 }
 
 static ExitCode disasm_program(Arena *arena, Diag *diag, const Options *options,
-                               const HwSpec *spec) {
-    Bytes bytes;
-    if (!file_read(arena, diag, options->file, &bytes))
-        return EXIT_BAD_INPUT;
-    const Program *program =
-        program_decode(arena, diag, spec, options->file, bytes.at, bytes.len);
+                               const HwSpec *spec, const Bytes *bytes) {
+    const Program *program = program_decode(arena, diag, spec, options->file,
+                                            bytes->at, bytes->len);
     if (!program)
         return EXIT_BAD_INPUT;
     if (!options->out && !options->json) {
@@ -75,7 +69,7 @@ static ExitCode disasm_program(Arena *arena, Diag *diag, const Options *options,
                      .context = program};
     if (!file_write_all(arena, diag, 1, &part))
         return EXIT_BAD_INPUT;
-    return report(arena, options, program->n_nodes, part.path, bytes.len);
+    return report(arena, options, program->n_nodes, part.path, bytes->len);
 }
 
 /* ---- commands ---- */
@@ -84,8 +78,14 @@ ExitCode cmd_asm(Arena *arena, Diag *diag, const Options *options) {
     const HwSpec *spec = pipeline_spec(arena, diag, options);
     if (!spec)
         return options->target ? EXIT_BAD_INPUT : EXIT_BAD_USAGE;
-    if (program_has(spec))
-        return asm_program(arena, diag, options, spec);
+    if (program_has(spec)) {
+        Bytes file;
+        if (!file_read(arena, diag, options->file, &file))
+            return EXIT_BAD_INPUT;
+        if (!spec->insns->n ||
+            program_is_text(spec, (const char *)file.at, file.len))
+            return asm_program(arena, diag, options, spec, &file);
+    }
     const Listing *listing = listing_read(arena, diag, spec, options->file);
     const uint8_t *data;
     size_t len;
@@ -104,11 +104,12 @@ ExitCode cmd_disasm(Arena *arena, Diag *diag, const Options *options) {
     const HwSpec *spec = pipeline_spec(arena, diag, options);
     if (!spec)
         return options->target ? EXIT_BAD_INPUT : EXIT_BAD_USAGE;
-    if (program_has(spec))
-        return disasm_program(arena, diag, options, spec);
     Bytes bytes;
     if (!file_read(arena, diag, options->file, &bytes))
         return EXIT_BAD_INPUT;
+    if (program_has(spec) &&
+        (!spec->insns->n || program_is(spec, bytes.at, bytes.len)))
+        return disasm_program(arena, diag, options, spec, &bytes);
     const Listing *listing =
         listing_decode(arena, diag, spec, options->file, bytes.at, bytes.len);
     if (!listing)
