@@ -83,6 +83,9 @@ void program_explain(Text *text, const HwSpec *spec);
 /* Could these bytes be one: do the constants of its first number agree? */
 bool program_is(const HwSpec *spec, const uint8_t *data, size_t len);
 
+/* Does this text begin as one of a file does? */
+bool program_is_text(const HwSpec *spec, const char *text, size_t len);
+
 /* Reads a file. Errors have the byte offset of what is wrong: what lies outside
  * its section, a constant or reserved bit that differs, a field that is not
  * what the others say it must be. NULL after any. */

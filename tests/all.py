@@ -31,7 +31,7 @@ makes. Kinds of tests:
   rings  tests/rings.py: least memory without spills where rows roll
   staged  tests/staged.py: weights in active memory, loaded ahead
   places  tests/places.py: operands in memories of their own
-  k210   tests/k210.py: kmodels by the hwspec's rows, both ways
+  containers  tests/containers.py: files of real machines, both ways
   weights  tests/weights.py: plans that count weights, beside Vela's
   budget tests/budget.py: searches end, plans are legal, advice is right
   depth  tests/depth.py: groups of layers that spread pixels

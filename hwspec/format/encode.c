@@ -9,13 +9,7 @@
 
 #include <string.h>
 
-enum { MAX_PASSES = 8, MAX_FILE = 1 << 30, MAX_FILL = 1 << 20 };
-
-/* What the layout told of a node, or of the file: by its row's labels, then
- * its gaps. */
-typedef struct Layouts {
-    int64_t *label;
-} Layouts;
+enum { MAX_PASSES = 8, MAX_FILE = 1 << 28, MAX_FILL = 1 << 20 };
 
 /* A word that stays in force, as it was written last. */
 typedef struct State {
@@ -35,7 +29,9 @@ typedef struct Encoder {
     const ProgRow *row;
     const ProgScope *scope;
     Loc loc;
-    Layouts *node; /* [n_nodes] is the file's */
+    /* what the layout told of each node, and last of the file: by its row's
+     * labels, then its gaps */
+    int64_t **told;
     int64_t *body_size, *body_at;
     State *state; /* by its number */
     uint32_t at;  /* the node that is being written */
@@ -316,7 +312,7 @@ static void encode_items(Encoder *e, uint32_t n, const Item *item) {
 /* ---- rows ---- */
 
 static void load_scope(Encoder *e, const ProgRow *row, const ProgScope *scope,
-                       const Layouts *layouts) {
+                       const int64_t *told) {
     for (uint32_t i = 0; i < row->n_meanings; i++) {
         e->env.set[row->meaning[i]] = scope->meaning[i].set;
         e->env.num[row->meaning[i]] = scope->meaning[i].num;
@@ -328,13 +324,13 @@ static void load_scope(Encoder *e, const ProgRow *row, const ProgScope *scope,
     }
     for (uint32_t i = 0; i < row->n_labels; i++) {
         e->env.set[row->label[i]] = true;
-        e->env.num[row->label[i]] = layouts->label[i];
+        e->env.num[row->label[i]] = told[i];
     }
     for (uint32_t i = 0; i < row->n_gaps; i++) {
         if (is_told(scope, row, row->gap[i]))
             continue;
         e->env.set[row->gap[i]] = true;
-        e->env.num[row->gap[i]] = layouts->label[row->n_labels + i];
+        e->env.num[row->gap[i]] = told[row->n_labels + i];
     }
 }
 
@@ -373,12 +369,12 @@ static void check_elements(Encoder *e, const ProgRow *row) {
     }
 }
 
-static void save_layout(Encoder *e, const ProgRow *row, Layouts *layouts,
+static void save_layout(Encoder *e, const ProgRow *row, int64_t *told,
                         const ProgScope *scope) {
     for (uint32_t i = 0; i < row->n_labels; i++)
-        layouts->label[i] = e->env.num[row->label[i]];
+        told[i] = e->env.num[row->label[i]];
     for (uint32_t i = 0; i < row->n_gaps; i++) {
-        int64_t *was = &layouts->label[row->n_labels + i];
+        int64_t *was = &told[row->n_labels + i];
         int64_t is = e->env.num[row->gap[i]];
         if (is_told(scope, row, row->gap[i]))
             continue;
@@ -388,12 +384,12 @@ static void save_layout(Encoder *e, const ProgRow *row, Layouts *layouts,
 }
 
 static void encode_row(Encoder *e, const ProgRow *row, const ProgScope *scope,
-                       Layouts *layouts) {
+                       int64_t *told) {
     const ProgRow *outer = e->row;
     const ProgScope *outer_scope = e->scope;
     e->row = row;
     e->scope = scope;
-    load_scope(e, row, scope, layouts);
+    load_scope(e, row, scope, told);
     format_complete(e->arena, &e->env, row);
     uint32_t errors = diag_errors(e->diag);
     format_judge(e->arena, e->diag, e->loc, &e->env, row);
@@ -401,7 +397,7 @@ static void encode_row(Encoder *e, const ProgRow *row, const ProgScope *scope,
     check_elements(e, row);
     e->failed = e->failed || diag_errors(e->diag) > errors;
     encode_items(e, row->n, row->item);
-    save_layout(e, row, layouts, scope);
+    save_layout(e, row, told, scope);
     e->row = outer;
     e->scope = outer_scope;
 }
@@ -409,7 +405,7 @@ static void encode_row(Encoder *e, const ProgRow *row, const ProgScope *scope,
 static void encode_body(Encoder *e) {
     const ProgNode *node = &e->program->node[e->at];
     size_t start = e->n;
-    encode_row(e, node->row, &node->scope, &e->node[e->at]);
+    encode_row(e, node->row, &node->scope, e->told[e->at]);
     e->moved = e->moved || e->body_at[e->at] != (int64_t)start ||
                e->body_size[e->at] != (int64_t)(e->n - start);
     e->body_at[e->at] = (int64_t)start;
@@ -419,16 +415,15 @@ static void encode_body(Encoder *e) {
 
 /* ---- files ---- */
 
-static Layouts new_layouts(Arena *arena, const ProgRow *row) {
-    return (Layouts){
-        ARENA_ARRAY(arena, int64_t, row->n_labels + row->n_gaps + 1)};
+static int64_t *new_layout(Arena *arena, const ProgRow *row) {
+    return ARENA_ARRAY(arena, int64_t, row->n_labels + row->n_gaps + 1);
 }
 
 /* Once; whether all offsets were those of the time before. */
 static bool encode_once(Encoder *e, Diag *diag) {
     const HwFormat *format = e->format;
     uint32_t n = e->program->n_nodes;
-    Layouts *file = &e->node[n];
+    int64_t *file = e->told[n];
     e->diag = diag;
     e->n = 0;
     e->moved = e->failed = false;
@@ -437,12 +432,12 @@ static bool encode_once(Encoder *e, Diag *diag) {
     e->env.set[format->n_nodes] = e->env.set[format->file_size] = true;
     for (uint32_t i = 0; i < format->file.n_labels; i++)
         if (format->file.label[i] == format->n_nodes)
-            file->label[i] = n;
+            file[i] = n;
     encode_row(e, &format->file, &e->program->scope, file);
     for (uint32_t i = 0; i < format->file.n_labels; i++)
         if (format->file.label[i] == format->file_size) {
-            e->moved = e->moved || file->label[i] != (int64_t)e->n;
-            file->label[i] = (int64_t)e->n;
+            e->moved = e->moved || file[i] != (int64_t)e->n;
+            file[i] = (int64_t)e->n;
         }
     return !e->moved;
 }
@@ -471,13 +466,13 @@ bool program_encode(Arena *arena, Diag *diag, const Program *program,
                  .program = program,
                  .row = &format->file,
                  .env = format_env(arena, format),
-                 .node = ARENA_ARRAY(arena, Layouts, n + 1),
+                 .told = ARENA_ARRAY(arena, int64_t *, n + 1),
                  .state = ARENA_ARRAY(arena, State, format->n_states + 1),
                  .body_at = ARENA_ARRAY(arena, int64_t, n + 1),
                  .body_size = ARENA_ARRAY(arena, int64_t, n + 1)};
     for (uint32_t i = 0; i < n; i++)
-        e.node[i] = new_layouts(arena, program->node[i].row);
-    e.node[n] = new_layouts(arena, &format->file);
+        e.told[i] = new_layout(arena, program->node[i].row);
+    e.told[n] = new_layout(arena, &format->file);
     bool done = false;
     Diag *messages = NULL;
     for (int pass = 0; pass < MAX_PASSES && !done; pass++) {

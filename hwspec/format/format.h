@@ -97,10 +97,6 @@ typedef struct FormatRule {
     bool always;
 } FormatRule;
 
-typedef struct Requirement {
-    const Expr *holds;
-} Requirement;
-
 /* What a node costs: the sum of its prices, at least `floor`. */
 typedef struct FormatPrice {
     const Expr *quantity;
@@ -135,7 +131,7 @@ struct ProgRow {
     const uint32_t *gap; /* meanings that it tells where nobody else does */
     uint32_t n_rules, n_requirements, n_late;
     FormatRule *rule;
-    const Requirement *requirement;
+    const Expr *const *requirement; /* conditions that hold */
     const Late *late;
     uint32_t n_tables;
     const FormatTable *const *table; /* that its fields use */

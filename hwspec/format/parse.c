@@ -273,6 +273,17 @@ static void parse_line(Parser *p, const char *at, size_t len, uint32_t line,
     }
 }
 
+bool program_is_text(const HwSpec *spec, const char *text, size_t len) {
+    const char *name = spec->format ? spec->format->file.name : "";
+    size_t at = 0, n = strlen(name);
+    while (at < len && strchr("# \t\r\n", text[at])) {
+        const char *end = memchr(text + at, '\n', len - at);
+        at = end ? (size_t)(end - text) + 1 : len;
+    }
+    return n && len - at >= n && !memcmp(text + at, name, n) &&
+           (len - at == n || strchr(" \t\r\n", text[at + n]));
+}
+
 const Program *program_parse(Arena *arena, Diag *diag, const HwSpec *spec,
                              const char *file, const char *text, size_t len) {
     enum { MAX_ERRORS = 100 };

@@ -576,7 +576,7 @@ void format_plan(Arena *arena, Diag *diag, HwFormat *format, ProgRow *row,
         see_all(&p, row->rule[i].value);
     }
     for (uint32_t i = 0; i < row->n_requirements; i++)
-        see_all(&p, row->requirement[i].holds);
+        see_all(&p, row->requirement[i]);
     imply(&p, true);
     for (uint32_t i = 0; i < row->n; i++) {
         plan_item(&p, &row->item[i]);

@@ -395,13 +395,13 @@ static void read_requirements(ItemReader *r, const YamlNode *list,
                               ProgRow *row) {
     if (!list || !yaml_is(r->diag, list, YAML_LIST))
         return;
-    Requirement *requirement = ARENA_ARRAY(r->arena, Requirement, list->n + 1);
+    const Expr **requirement = ARENA_ARRAY(r->arena, const Expr *, list->n + 1);
     for (uint32_t i = 0; i < list->n; i++) {
         const Expr *e = format_read_expr(r, list->item[i]);
         if (e && !e->is_flag)
             diag_error(r->diag, e->loc, "a requirement is a condition");
         else if (e)
-            requirement[row->n_requirements++].holds = e;
+            requirement[row->n_requirements++] = e;
     }
     row->requirement = requirement;
 }

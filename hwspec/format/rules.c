@@ -144,7 +144,7 @@ void format_judge(Arena *arena, Diag *diag, Loc loc, const ExprEnv *env,
                        expr_domain_text(arena, &row->domain[name]));
     }
     for (uint32_t i = 0; i < row->n_requirements; i++) {
-        const Expr *e = row->requirement[i].holds;
+        const Expr *e = row->requirement[i];
         if (!expr_eval(env, e, &value, &fault))
             diag_error(diag, loc, "%s: %s", row->name,
                        expr_fault_text(arena, env, &fault));

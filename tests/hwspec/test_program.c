@@ -176,6 +176,50 @@ static void damage_is_noticed(void **state) {
     arena_free(arena);
 }
 
+/* ---- words of a machine that exists ---- */
+
+/* Recorded words of a Vitis DPU, and what they say. */
+static const uint32_t dpu_words[] = {
+    0x01121000, 0x000000ff, 0x000000ff, 0x001f4800, /* LOAD of a bias */
+    0x9440207f, 0x00001400, 0x0000000f, 0x00000000, /* CONVINIT */
+    0x85500000, 0x7f000000, 0x00000000, 0x00008000, 0x00000000, /* CONV */
+    0x85500000, 0x7f000001, 0x00000080, 0x00008001, 0x00000000,
+    0x05110000, 0x000007ff, 0x7f0007ff, 0x00080000, /* a slot again */
+    0x46208000, 0x00000000, 0x0f0000ff, 0x60000000, /* SAVE */
+    0x72200000};                                    /* END */
+
+static void dpu_words_are_read(void **state) {
+    (void)state;
+    enum { N = sizeof dpu_words / sizeof *dpu_words };
+    Arena *arena = arena_new("test");
+    Diag *diag = diag_new(arena);
+    const HwSpec *spec = load(arena, "tests/hwspec/data/dpu-isa0.yaml");
+    uint8_t data[4 * N];
+    for (int i = 0; i < 4 * N; i++)
+        data[i] = (uint8_t)(dpu_words[i / 4] >> 8 * (i % 4));
+    const Program *program =
+        program_decode(arena, diag, spec, "words", data, sizeof data);
+    assert_non_null(program);
+    assert_int_equal(program->n_nodes, 7);
+    const ProgNode *node = program->node;
+    assert_int_equal(prog_num(&node[0].scope, "bank.id", 0), 33);
+    assert_int_equal(prog_num(&node[0].scope, "channels", 0), 256);
+    assert_int_equal(prog_num(&node[0].scope, "ddr.addr", 0), 0x1f4800);
+    assert_int_equal(prog_num(&node[1].scope, "jump.read", 0), 128);
+    assert_int_equal(prog_num(&node[1].scope, "kernel.w", 0), 1);
+    assert_int_equal(prog_num(&node[3].scope, "weights.addr", 0), 128);
+    assert_int_equal(prog_num(&node[3].scope, "groups", 0), 128);
+    assert_int_equal(prog_num(&node[4].scope, "waits", 0), 5);
+    assert_int_equal(prog_num(&node[5].scope, "ddr.base", 0), 3);
+    assert_string_equal(prog_row_name(node[6].row), "END");
+    const uint8_t *out;
+    size_t len;
+    assert_true(program_encode(arena, diag, program, &out, &len));
+    assert_int_equal(len, sizeof data);
+    assert_memory_equal(out, data, len);
+    arena_free(arena);
+}
+
 /* ---- mistakes in files and texts ---- */
 
 static const struct {
@@ -379,6 +423,7 @@ int main(void) {
         cmocka_unit_test(are_read),
         cmocka_unit_test(are_built),
         cmocka_unit_test(damage_is_noticed),
+        cmocka_unit_test(dpu_words_are_read),
         cmocka_unit_test(places_are_told),
         cmocka_unit_test(texts_are_refused),
         cmocka_unit_test(programs_are_refused),

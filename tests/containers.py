@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
-"""k210.py - kmodels of the K210 are read and written by its hwspec alone.
+"""containers.py - files of real machines are read and written by hwspecs alone.
 
   given    25 descriptions (JSON and weights) become text, `asm` makes the bytes
            of the given kmodel
   files    each of these, and 8 of the vendor's: disasm, asm: the same bytes
+  dpu      a program of a Vitis DPU, 1,076 instructions, by a description of its
+           words: disasm, asm, the same bytes
   damage   every bit of the twelve words of a layer: noticed, or read as another
            value of a meaning that a file may choose
 
-The files are those of ../shared/data/k210; without them nothing is tested here
+The files are those of ../shared/data; without them nothing is tested here
 (tests/hwspec/test_program.c stands alone). Needs the folder build.
 """
 import json
@@ -18,7 +20,10 @@ import sys
 import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-DATA = os.path.join(ROOT, "..", "shared", "data", "k210")
+SHARED = os.path.join(ROOT, "..", "shared", "data")
+DATA = os.path.join(SHARED, "k210")
+PROGRAM = os.path.join(SHARED, "dpu", "resnet_v2_101_tf.mc")
+DPU = os.path.join(ROOT, "tests/hwspec/data/dpu-isa0.yaml")
 
 MEMORY = {"constants": "constants", "main": "main", "kpu": "am"}
 POOLS = {  # kind, kernel, stride, phase
@@ -145,12 +150,13 @@ def read(path):
 
 
 class Tester:
-    def __init__(self, amphora, folder):
+    def __init__(self, amphora, folder, machine="k210"):
         self.amphora, self.folder = amphora, folder
+        self.machine = machine
 
     def run(self, command, path, out):
         done = subprocess.run(
-            [self.amphora, command, path, "-t", "k210", "-o", out],
+            [self.amphora, command, path, "-t", self.machine, "-o", out],
             capture_output=True, text=True, check=False)
         if done.returncode not in (0, 1):
             raise Failed(f"{command} {path}: exit {done.returncode}: "
@@ -205,6 +211,20 @@ def check_files(tester):
     return f"{len(paths)} files of {nodes} nodes: disasm, asm, the same bytes"
 
 
+def check_dpu(tester):
+    """The file is JSON, a line a subgraph, with the words in hexadecimal."""
+    with open(PROGRAM, encoding="utf-8") as file:
+        code = [json.loads(line)["mc_code_sstr.str()"] for line in file]
+    dpu = Tester(tester.amphora, tester.folder, DPU)
+    text = dpu.round_trip(bytes.fromhex(code[0]))
+    rows = re.findall(r"^([A-Z]+) ?", text, re.M)
+    counts = {row: rows.count(row) for row in sorted(set(rows))}
+    if counts != {"CONV": 63, "CONVINIT": 2, "END": 1, "LOAD": 1006,
+                  "SAVE": 4}:
+        raise Failed(f"other instructions: {counts}")
+    return f"{len(rows)} instructions of a DPU: disasm, asm, the same bytes"
+
+
 def meanings(text):
     return dict(re.findall(r"(\S+)=(\S+)", text))
 
@@ -239,11 +259,12 @@ def check_damage(tester):
 
 def main():
     if not os.path.isdir(DATA):
-        print("no ../shared/data/k210: nothing is tested")
+        print("no ../shared/data: nothing is tested")
         return
     with tempfile.TemporaryDirectory() as folder:
-        tester = Tester(os.path.join(ROOT, "build/amphora"), folder)
-        for check in (check_given, check_files, check_damage):
+        tester = Tester(os.path.abspath(
+            os.environ.get("AMPHORA", "build/amphora")), folder)
+        for check in (check_given, check_files, check_dpu, check_damage):
             try:
                 print(f"ok    {check(tester)}")
             except Failed as why:
