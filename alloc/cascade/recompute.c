@@ -58,6 +58,9 @@ bool group_may_hold(const Work *w, uint32_t step) {
         return concat_may_join(w, id);
     return on_engine(w, id) && w->spec->tiling.ops >> w->legal[id.i].op & 1 &&
            w->mode[id.i].kind != MODE_AHEAD &&
+           engine_takes_parts(w->spec, w->g, &w->legal[id.i], id, 0) &&
+           (!w->spec->tiling.lines ||
+            engine_takes_parts(w->spec, w->g, &w->legal[id.i], id, 1)) &&
            (node->op != OP_DECONV || deconv_spreads(node));
 }
 

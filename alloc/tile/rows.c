@@ -8,6 +8,50 @@
  */
 #include "alloc/work.h"
 
+#include "base/arith.h"
+
+/* ---- which engines ---- */
+
+static bool range_spans(const HwRange *range, uint64_t lo, uint64_t hi) {
+    if (range->set && !range->n)
+        return range->lo <= lo && hi <= range->hi;
+    for (uint64_t v = lo; range->set && v <= hi; v++)
+        if (!hw_range_has(range, v))
+            return false;
+    return true;
+}
+
+/* Of a part: no more than the layer's, but where windows are spread. */
+static uint32_t most_pad(const Node *node, uint32_t axis) {
+    const ConvAttr *c = &node->attr.conv;
+    if (node->op == OP_DECONV)
+        return larger32(c->pad[axis], (c->kernel[axis] - 1) * c->dilation[axis]);
+    return node->op == OP_POOL ? node->attr.pool.pad[axis]
+           : node->op == OP_CONV || node->op == OP_CONV_POOL ? c->pad[axis]
+                                                             : 0;
+}
+
+bool engine_takes_parts(const HwSpec *spec, const Graph *g, const Legal *legal,
+                        NodeId id, uint32_t axis) {
+    const HwLimitKind of[2][3] = {
+        {HW_LIMIT_IN_H, HW_LIMIT_OUT_H, HW_LIMIT_PAD_H},
+        {HW_LIMIT_IN_W, HW_LIMIT_OUT_W, HW_LIMIT_PAD_W}};
+    const Node *node = graph_node(g, id);
+    const HwRange *limit = spec->engine[legal->engine].limit;
+    Volume in = plan_volume(g, node->in[0]), out = plan_volume(g, node->out[0]);
+    return range_spans(&limit[of[axis][0]], 1, axis ? in.w : in.h) &&
+           range_spans(&limit[of[axis][1]], 1, axis ? out.w : out.h) &&
+           range_spans(&limit[of[axis][2]], 0, most_pad(node, axis));
+}
+
+bool engine_takes_channels(const HwEngine *engine, uint32_t all) {
+    return range_spans(&engine->limit[HW_LIMIT_OUT_C], 1, all);
+}
+
+static bool takes_planks(const Work *w, NodeId id) {
+    return engine_takes_parts(w->spec, w->g, &w->legal[id.i], id, 0);
+}
+
 /* ---- planks ---- */
 
 static uint32_t out_rows(const Work *w, NodeId node) {
@@ -81,7 +125,8 @@ static uint32_t balance(const Work *w, NodeId id, uint32_t most) {
  * can be; 0 if there is none. */
 static uint32_t plank_height(const Work *w, NodeId id, uint32_t most,
                              uint64_t free) {
-    uint32_t q = quantum(w, id), lo = 0, hi = most / q;
+    uint32_t q = quantum(w, id), lo = 0;
+    uint32_t hi = takes_planks(w, id) ? most / q : 0;
     while (lo < hi) {
         uint32_t mid = (lo + hi + 1) / 2;
         uint64_t bytes = planks_bytes(w, id, mid * q);
@@ -107,6 +152,8 @@ static uint32_t plank_floor(const Work *w, NodeId id) {
 /* The smallest height that can be, whether it fits or not. */
 uint32_t plank_least(const Work *w, NodeId id) {
     uint32_t h = out_rows(w, id), q = quantum(w, id);
+    if (!takes_planks(w, id))
+        return 0;
     for (uint32_t rows = plank_floor(w, id); rows <= h; rows += q)
         if (planks_valid(w->g, id, rows))
             return rows;
