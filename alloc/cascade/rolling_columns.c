@@ -616,9 +616,17 @@ static void room_make(const Work *w, Lines *lines) {
     }
 }
 
+/* Line buffers lie in the first memory, side by side. */
+static bool may_lie(const Work *w, const Group *g, const Lines *lines) {
+    for (uint32_t i = 0; i < lines->at.n; i++)
+        if (!(group_reach(w, g, lines->at.at[i].tensor) & 1))
+            return false;
+    return !w->spec->memory[0].buffers;
+}
+
 static bool bytes_make(const Work *w, const Group *g, Lines *lines,
                        bool exact) {
-    if (!spans_make(w, g, lines, exact))
+    if (!may_lie(w, g, lines) || !spans_make(w, g, lines, exact))
         return false;
     room_make(w, lines);
     lines->bytes = lines->room;

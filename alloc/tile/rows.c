@@ -25,7 +25,8 @@ static bool range_spans(const HwRange *range, uint64_t lo, uint64_t hi) {
 static uint32_t most_pad(const Node *node, uint32_t axis) {
     const ConvAttr *c = &node->attr.conv;
     if (node->op == OP_DECONV)
-        return larger32(c->pad[axis], (c->kernel[axis] - 1) * c->dilation[axis]);
+        return larger32(c->pad[axis],
+                        (c->kernel[axis] - 1) * c->dilation[axis]);
     return node->op == OP_POOL ? node->attr.pool.pad[axis]
            : node->op == OP_CONV || node->op == OP_CONV_POOL ? c->pad[axis]
                                                              : 0;
