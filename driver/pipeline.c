@@ -182,8 +182,9 @@ static ExitCode plan_all_images(Arena *arena, Diag *diag,
     p->original = graph_repeat(arena, p->original, images, n);
     p->graph = graph_repeat(arena, p->graph, images, n);
     p->schedule = sched_repeat(arena, schedule, p->graph, images);
+    PlanOptions all = {.cycles = simulated_cycles, .images = images};
     p->plan =
-        plan_images(arena, diag, p->plan, p->schedule, images, &does_not_fit);
+        plan_images(arena, diag, p->plan, p->schedule, &all, &does_not_fit);
     return p->plan ? EXIT_FINE : does_not_fit ? EXIT_NO_FIT : EXIT_BAD_INPUT;
 }
 
@@ -226,8 +227,8 @@ static ExitCode run_stage(Arena *arena, Diag *diag, const Options *options,
     return ok ? EXIT_FINE : EXIT_BAD_INPUT;
 }
 
-static ExitCode run_stages(Arena *arena, Diag *diag, const Options *options,
-                           Stage first, Stage last, Pipeline *out) {
+ExitCode pipeline_resume(Arena *arena, Diag *diag, const Options *options,
+                         Stage first, Stage last, Pipeline *out) {
     for (Stage stage = first; stage <= last; stage++) {
         double start = now_ms();
         ExitCode code = run_stage(arena, diag, options, stage, out);
@@ -281,13 +282,13 @@ static ExitCode run_throughput(Arena *arena, Diag *diag, const Options *o,
     latency.mode = "latency";
     Diag *said = diag_new(arena), *said_plain = diag_new(arena);
     Pipeline ahead = *out;
-    ExitCode code = run_stages(arena, said, o, STAGE_SCHEDULE, STAGE_CODEGEN,
-                               &ahead);
+    ExitCode code =
+        pipeline_resume(arena, said, o, STAGE_SCHEDULE, STAGE_CODEGEN, &ahead);
     bool alone = code == EXIT_FINE && !runs_ahead(&ahead);
-    ExitCode plain =
-        alone ? EXIT_NO_FIT
-              : run_stages(arena, said_plain, &latency, STAGE_SCHEDULE,
-                           STAGE_CODEGEN, out);
+    ExitCode plain = alone
+                         ? EXIT_NO_FIT
+                         : pipeline_resume(arena, said_plain, &latency,
+                                           STAGE_SCHEDULE, STAGE_CODEGEN, out);
     bool stays = plain == EXIT_FINE &&
                  (code != EXIT_FINE ||
                   interval_of(&ahead, o->seed) >= interval_of(out, o->seed));
@@ -320,8 +321,8 @@ ExitCode pipeline_run(Arena *arena, Diag *diag, const Options *options,
         return EXIT_BAD_USAGE;
     }
     bool both = last == STAGE_CODEGEN && !strcmp(options->mode, "throughput");
-    ExitCode code = run_stages(arena, diag, options, STAGE_HWSPEC,
-                               both ? STAGE_PASSES : last, out);
+    ExitCode code = pipeline_resume(arena, diag, options, STAGE_HWSPEC,
+                                    both ? STAGE_PASSES : last, out);
     return code == EXIT_FINE && both ? run_throughput(arena, diag, options, out)
                                      : code;
 }

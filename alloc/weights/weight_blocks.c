@@ -8,7 +8,7 @@
  * more. A run that makes some channels of its layer has slices of these.
  */
 #include "alloc/weights/weights.h"
-#include "alloc/work.h"
+#include "alloc/tile/tile.h"
 
 #include "base/arith.h"
 #include "hwspec/cost.h"

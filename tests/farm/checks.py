@@ -288,11 +288,10 @@ def figures(point):
     """What compile counts is what the simulator counts."""
     v, c = point.verified, point.compiled
     moved = v["ddr_read_bytes"] + v["ddr_written_bytes"]
-    several = {"--images", "--mode"}.intersection(point.options)
+    which = "cycles_an_image" if "--mode" in point.options else "cycles"
     pairs = (("moved", c.get("ddr_moved_bytes"), moved),
              ("moved, by verify", v.get("ddr_moved_bytes"), moved),
-             ("cycles", None if several else c["cost"]["cycles"],
-              v["cycles"]))
+             ("cycles", c["cost"]["cycles"], v[which]))
     for name, told, counted in pairs:
         if told not in (None, counted):
             raise Wrong("figures", f"{name}: {told} planned, {counted} "
