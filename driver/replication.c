@@ -274,10 +274,21 @@ static bool choose(Arena *arena, Diag *diag, const Options *o, Pipeline *p,
     return best || read_choices(arena, diag, how, p, chosen);
 }
 
+static bool runs_ahead(const HwSpec *spec, const SimResult *sim) {
+    for (uint32_t e = 0; e < spec->n_engines; e++)
+        if (spec->engine[e].ahead && sim->engine[e].instructions)
+            return true;
+    return false;
+}
+
+/* When the next image may come depends on who reads what is made ahead. */
 static uint64_t listing_cycles(Arena *arena, Diag *diag,
                                const Listing *listing) {
-    SimOptions time_only = {.seed = 1, .memory_only = true, .time_only = true};
-    const SimResult *sim = sim_run(arena, diag, listing, 0, NULL, &time_only);
+    SimOptions options = {.seed = 1, .memory_only = true, .time_only = true};
+    const SimResult *sim = sim_run(arena, diag, listing, 0, NULL, &options);
+    options.time_only = false;
+    if (sim && runs_ahead(listing->spec, sim))
+        sim = sim_run(arena, diag, listing, 0, NULL, &options);
     return sim ? sim->interval : UINT64_MAX;
 }
 

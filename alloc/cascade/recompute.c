@@ -62,6 +62,9 @@ bool group_may_hold(const Decisions *d, uint32_t step) {
     return on_engine(f, id) &&
            f->spec->tiling.rows.ops >> f->legal[id.i].op & 1 &&
            d->mode[id.i].kind != MODE_AHEAD &&
+           engine_takes_parts(f->spec, f->g, &f->legal[id.i], id, 0) &&
+           (f->spec->tiling.rows.rolls != HW_ROLLS_COLUMNS ||
+            engine_takes_parts(f->spec, f->g, &f->legal[id.i], id, 1)) &&
            (node->op != OP_DECONV || deconv_spreads(node));
 }
 

@@ -617,9 +617,17 @@ static void room_make(const Facts *f, Lines *lines) {
     }
 }
 
+/* Line buffers lie in the first memory, side by side. */
+static bool may_lie(const Facts *f, const Group *g, const Lines *lines) {
+    for (uint32_t i = 0; i < lines->at.n; i++)
+        if (!(group_reach(f, g, lines->at.at[i].tensor) & 1))
+            return false;
+    return !f->spec->memory[0].buffers;
+}
+
 static bool bytes_make(const Facts *f, const Group *g, Lines *lines,
                        bool exact) {
-    if (!spans_make(f, g, lines, exact))
+    if (!may_lie(f, g, lines) || !spans_make(f, g, lines, exact))
         return false;
     room_make(f, lines);
     lines->bytes = lines->room;

@@ -60,6 +60,7 @@ static bool may_slice(const Slices *s, const Action *a) {
     if (a->kind != ACTION_RUN || a->style >= 0 || a->again ||
         a->legal.engine < 0 || !(spec->tiling.rows.ops >> a->legal.op & 1) ||
         node_quantum(s->g, a->node, 0) > 1 || is_slab(s, a) ||
+        !engine_takes_parts(spec, s->g, &a->legal, a->node, 0) ||
         (spec->tiling.rows.weights_move &&
          graph_node(s->g, a->node)->op == OP_CONV))
         return false;

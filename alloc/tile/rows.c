@@ -9,6 +9,51 @@
 #include "alloc/geometry/tensor_bytes.h"
 #include "alloc/tile/tile.h"
 
+#include "base/arith.h"
+
+/* ---- which engines ---- */
+
+static bool range_spans(const HwRange *range, uint64_t lo, uint64_t hi) {
+    if (range->set && !range->n)
+        return range->lo <= lo && hi <= range->hi;
+    for (uint64_t v = lo; range->set && v <= hi; v++)
+        if (!hw_range_has(range, v))
+            return false;
+    return true;
+}
+
+/* Of a part: no more than the layer's, but where windows are spread. */
+static uint32_t most_pad(const Node *node, uint32_t axis) {
+    const ConvAttr *c = &node->attr.conv;
+    if (node->op == OP_DECONV)
+        return larger32(c->pad[axis],
+                        (c->kernel[axis] - 1) * c->dilation[axis]);
+    return node->op == OP_POOL ? node->attr.pool.pad[axis]
+           : node->op == OP_CONV || node->op == OP_CONV_POOL ? c->pad[axis]
+                                                             : 0;
+}
+
+bool engine_takes_parts(const HwSpec *spec, const Graph *g, const Legal *legal,
+                        NodeId id, uint32_t axis) {
+    const HwLimitKind of[2][3] = {
+        {HW_LIMIT_IN_H, HW_LIMIT_OUT_H, HW_LIMIT_PAD_H},
+        {HW_LIMIT_IN_W, HW_LIMIT_OUT_W, HW_LIMIT_PAD_W}};
+    const Node *node = graph_node(g, id);
+    const HwRange *limit = spec->engine[legal->engine].limit;
+    Volume in = plan_volume(g, node->in[0]), out = plan_volume(g, node->out[0]);
+    return range_spans(&limit[of[axis][0]], 1, axis ? in.w : in.h) &&
+           range_spans(&limit[of[axis][1]], 1, axis ? out.w : out.h) &&
+           range_spans(&limit[of[axis][2]], 0, most_pad(node, axis));
+}
+
+bool engine_takes_channels(const HwEngine *engine, uint32_t all) {
+    return range_spans(&engine->limit[HW_LIMIT_OUT_C], 1, all);
+}
+
+static bool takes_planks(const Facts *f, NodeId id) {
+    return engine_takes_parts(f->spec, f->g, &f->legal[id.i], id, 0);
+}
+
 /* ---- planks ---- */
 
 static uint32_t out_rows(const Facts *f, NodeId node) {
@@ -82,7 +127,8 @@ static uint32_t balance(const Facts *f, NodeId id, uint32_t most) {
  * can be; 0 if there is none. */
 static uint32_t plank_height(const Facts *f, NodeId id, uint32_t most,
                              uint64_t free) {
-    uint32_t q = quantum(f, id), lo = 0, hi = most / q;
+    uint32_t q = quantum(f, id), lo = 0;
+    uint32_t hi = takes_planks(f, id) ? most / q : 0;
     while (lo < hi) {
         uint32_t mid = (lo + hi + 1) / 2;
         uint64_t bytes = planks_bytes(f, id, mid * q);
@@ -108,6 +154,8 @@ static uint32_t plank_floor(const Facts *f, NodeId id) {
 /* The smallest height that can be, whether it fits or not. */
 uint32_t plank_least(const Facts *f, NodeId id) {
     uint32_t h = out_rows(f, id), q = quantum(f, id);
+    if (!takes_planks(f, id))
+        return 0;
     for (uint32_t rows = plank_floor(f, id); rows <= h; rows += q)
         if (planks_valid(f->g, id, rows))
             return rows;

@@ -9,6 +9,13 @@
 
 /* ---- rows.c: planks and tiles ---- */
 
+/* Whether the limits of the node's engine let it make any of its rows (axis 0)
+ * or columns by themselves. */
+bool engine_takes_parts(const HwSpec *spec, const Graph *g, const Legal *legal,
+                        NodeId node, uint32_t axis);
+/* Whether it makes any number of channels up to all. */
+bool engine_takes_channels(const HwEngine *engine, uint32_t all);
+
 /* The action reads these of its operands. */
 static inline void action_reads(Action *a, Rows need) {
     a->in_row = need.in_row;
