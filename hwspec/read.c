@@ -207,26 +207,16 @@ static const Key top_keys[] = {
 const Section read_top_section = SECTION("", top_keys);
 
 const Section *const hwspec_sections[] = {
-    &read_top_section,
-    &read_machine_section,
-    &read_native_section,
-    &read_memory_section,
-    &read_ports_section,
-    &read_layout_section,
-    &read_axis_section,
-    &read_engine_section,
-    &read_operands_section,
-    &read_unroll_section,
-    &read_replication_section,
-    &read_copies_section,
-    &read_tiling_section,
-    &read_style_section,
-    &read_weight_cache_section,
-    &read_limits_section,
-    &read_rewrites_section,
-    &read_listing_section,
-    &read_bundle_section,
-    NULL,
+    &read_top_section,          &read_machine_section,
+    &read_native_section,       &read_memory_section,
+    &read_ports_section,        &read_layout_section,
+    &read_axis_section,         &read_engine_section,
+    &read_operands_section,     &read_unroll_section,
+    &read_replication_section,  &read_copies_section,
+    &read_tiling_section,       &read_style_section,
+    &read_weight_cache_section, &read_limits_section,
+    &read_rewrites_section,     &read_listing_section,
+    &read_bundle_section,       NULL,
 };
 
 /* Keys that earlier versions had: they are passed over, with a warning. */
@@ -349,7 +339,11 @@ const HwSpec *hwspec_load(Arena *arena, Diag *diag, const char *name_or_path,
     uint32_t errors = diag_errors(diag);
     const char *path = target_path(arena, diag, nowhere, NULL, name_or_path);
     YamlNode *root = path ? parse_file(arena, diag, nowhere, path, NULL) : NULL;
-    return finish(arena, diag, errors, root, n_settings, settings);
+    const HwSpec *spec =
+        finish(arena, diag, errors, root, n_settings, settings);
+    if (spec && spec->insns)
+        rows_check_told(diag, spec);
+    return diag_errors(diag) == errors ? spec : NULL;
 }
 
 const HwSpec *hwspec_read(Arena *arena, Diag *diag, const char *file,
