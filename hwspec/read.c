@@ -222,7 +222,7 @@ const Section *const hwspec_sections[] = {
 /* Keys that earlier versions had: they are passed over, with a warning. */
 static void pass_retired(Diag *diag, const YamlNode *map) {
     static const char *const retired[] = {"planned_bandwidth", "planned_unroll",
-                                          "bytes_alone"};
+                                          "bytes_alone", "weights_move"};
     for (uint32_t i = 0; i < map->n; i++) {
         for (size_t k = 0; map->kind == YAML_MAP && !map->item[i]->used &&
                            k < sizeof retired / sizeof *retired;

@@ -11,7 +11,8 @@
 /* Elements that an instruction with tiles of its own reads and writes. */
 static uint64_t tiled_elements(const Plan *plan, const Action *a) {
     const Graph *g = plan->schedule->graph;
-    const HwTileStyle *style = &plan->schedule->spec->tiling.style[a->style];
+    const HwTileStyle *style =
+        &plan->schedule->spec->tiling.tiles.style[a->style];
     const Node *node = graph_node(g, a->node);
     uint64_t elements = 0;
     for (uint32_t i = 0; i < node->n_in && style->in_backing && !a->nest.c; i++)
@@ -19,6 +20,19 @@ static uint64_t tiled_elements(const Plan *plan, const Action *a) {
                     plan_volume(g, node->in[i]).c;
     if (style->out_backing)
         elements += row_elements(g, node->out[0]) * a->rows;
+    return elements;
+}
+
+/* Elements that an engine ahead of the others reads where they lie. */
+static uint64_t ahead_elements(const Plan *plan, const Action *a) {
+    const Graph *g = plan->schedule->graph;
+    const HwSpec *spec = plan->schedule->spec;
+    uint64_t elements = 0;
+    if (a->legal.engine < 0 || !spec->engine[a->legal.engine].ahead)
+        return 0;
+    for (uint32_t i = 0; i < a->n_in; i++)
+        elements +=
+            row_elements(g, plan->placement[a->in[i]].tensor) * a->in_rows;
     return elements;
 }
 
@@ -32,7 +46,7 @@ static uint64_t node_reads(const Plan *plan, const Action *a) {
     Volume in = plan_volume(g, node->in[0]);
     uint32_t out_c = plan->placement[a->out].n_c;
     bool loaded =
-        hwspec_stages(spec, a->legal.op) && !spec->tiling.weights_move;
+        hwspec_stages(spec, a->legal.op) && !spec->tiling.rows.weights_move;
     if (a->legal.engine < 0 || loaded || spec->tiling.weights_stay)
         return 0;
     if (node->op == OP_FC)
@@ -107,6 +121,8 @@ Traffic plan_traffic(const Plan *plan) {
                        plan->block[a->weights - 1].n_c;
         if (a->kind == ACTION_RUN && a->style >= 0)
             elements = tiled_elements(plan, a);
+        else if (a->kind == ACTION_RUN)
+            elements = ahead_elements(plan, a);
         if (a->kind == ACTION_RUN && a->nest.c)
             sum.moved += action_nest_reads(plan, a).input;
         if (a->kind == ACTION_COPY)

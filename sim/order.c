@@ -125,6 +125,13 @@ void order_check(Run *run, const Work *w) {
     check_step(run, w);
 }
 
+void order_close(Run *run) {
+    if (!run->listing->image.of_another || run->options.lax)
+        return;
+    run->who = "listing";
+    fault(run, "it has not as many instructions as the file beside it says");
+}
+
 /* ---- side by side ---- */
 
 static void check_beside(Run *run, const Place *place, bool writes) {
@@ -174,7 +181,8 @@ static void meet_regions(Run *run, uint32_t n, const Region *region,
 void order_beside(Run *run, const Work *w) {
     bool shares = w->step != NO_STEP && w->step == run->peer_step;
     bool stays = w->step != NO_STEP && w->step == next_step(run);
-    if (run->options.time_only || run->options.lax || run->spec->tiling.queue)
+    if (run->options.time_only || run->options.lax ||
+        run->spec->tiling.rows.moves == HW_MOVES_QUEUED)
         return;
     if (!shares && run->peer.n) {
         arena_reset(run->peers);

@@ -24,6 +24,7 @@ makes. Kinds of tests:
   llvm   tests/llvm.py: with --long, native code by every LLVM that Debian has
   mutate_listing  tests/mutate_listing.py: no token of a listing can be changed
          unseen
+  figures  tests/figures.py: what small networks cost, as recorded
   cycles tests/cycles.py: what never costs cycles; recorded ones no fewer
   overlap  tests/overlap.py: transfers in the steps of layers; races refused
   images  tests/images.py: several images one behind the other
@@ -108,6 +109,7 @@ def scripts(long):
             "rooms",
             "mutants",
             "explore",
+            "figures",
             "cycles",
             "bundle",
             "kernels",

@@ -129,6 +129,9 @@ def plan(point):
             return False
         run = compile_to(point, "out")
     point.compiled = run.json()
+    if point.compiled["rejected"]:
+        raise Wrong("illegal", f"{point.compiled['rejected']} better plans "
+                    "were found illegal")
     point.listing = os.path.join(point.name + ".out", point.name + ".cmd")
     return True
 
