@@ -98,8 +98,8 @@ static void check_tiles(const Told *t) {
                                    HW_F_TILE_STAYS,    HW_F_TILE_WEIGHTS0,
                                    HW_F_TILE_WEIGHTS1, HW_F_TILE_SUMS};
     bool any = false, sums = false;
-    for (uint32_t i = 0; i < t->spec->tiling.n; i++) {
-        const HwTileStyle *style = &t->spec->tiling.style[i];
+    for (uint32_t i = 0; i < t->spec->tiling.tiles.n; i++) {
+        const HwTileStyle *style = &t->spec->tiling.tiles.style[i];
         if (style->ops >> t->op & 1) {
             any = true;
             sums |= style->sums != 0;
