@@ -13,6 +13,7 @@
  */
 #include "alloc/cascade/cascade.h"
 #include "alloc/fuse/fuse.h"
+#include "alloc/fuse/stretches.h"
 #include "alloc/geometry/tensor_bytes.h"
 #include "alloc/live/live.h"
 #include "alloc/spill/spill.h"
@@ -20,34 +21,14 @@
 /* Longer groups than this are not looked at. */
 enum { LONGEST = 24, GIVE_UP = 3 };
 
-typedef struct Price {
-    uint64_t moved, work;
-} Price;
-
 /* `weights`: elements that are read, again and again by what runs in parts. */
 static Price price_of(const Decisions *d, uint64_t moved, uint64_t weights,
                       uint64_t work) {
     if (weights_count(d))
-        return (Price){moved + weights * d->f->spec->element, work};
-    return (Price){moved, d->f->spec->tiling.rows.rolls ? weights : work};
+        return (Price){(double)(moved + weights * d->f->spec->element), work};
+    return (Price){(double)moved,
+                   d->f->spec->tiling.rows.rolls ? weights : work};
 }
-
-static bool cheaper(Price a, Price b) {
-    return a.moved != b.moved ? a.moved < b.moved : a.work < b.work;
-}
-
-static Price sum(Price a, Price b) {
-    return (Price){a.moved + b.moved, a.work + b.work};
-}
-
-typedef struct Cut {
-    Price price; /* of all steps before this one */
-    bool reached;
-    uint32_t first; /* of the stretch that ends here */
-    uint32_t rows;  /* of its stripes; 0: kept */
-    uint32_t cols;  /* at a time, with line buffers; 0: whole rows */
-    bool shares;    /* group_share */
-} Cut;
 
 /* A touch of a unit, and what it means for a kept stretch. */
 typedef struct At {
@@ -66,7 +47,7 @@ typedef struct Search {
     Decisions *d;
     uint64_t budget;
     bool exact;       /* look at all stripes */
-    Cut *cut;         /* by step, and behind the last */
+    Stretches x;      /* prices: bytes moved, products */
     At *at;           /* touches ordered by step */
     uint32_t *at_end; /* by step: behind its touches */
     uint64_t *live;   /* by step: of the stretch that is looked at */
@@ -124,7 +105,7 @@ static bool keep_touch(Search *s, uint32_t first, uint32_t step, const At *at,
     if (at->bytes > s->budget)
         return false;
     if (!inside && at->loads)
-        price->moved += at->moved;
+        price->first += (double)at->moved;
     for (uint32_t i = inside ? at->since : step; i <= step; i++) {
         s->live[i] += at->bytes;
         if (s->live[i] > s->budget)
@@ -142,23 +123,9 @@ static void stored_after(uint32_t first, const At *at, uint64_t *stored) {
         *stored -= at->moved;
 }
 
-/* Whether nothing that is known is as cheap, were this its own price. */
-static bool is_cheapest(const Search *s, const Group *g, Price own) {
-    const Cut *cut = &s->cut[g->end];
-    return !cut->reached ||
-           cheaper(sum(s->cut[g->first].price, own), cut->price);
-}
-
-static void offer_group(Search *s, const Group *g, Price own) {
-    Price price = sum(s->cut[g->first].price, own);
-    if (is_cheapest(s, g, own))
-        s->cut[g->end] =
-            (Cut){price, true, g->first, g->rows, g->cols, g->n_shared > 0};
-}
-
 /* Of kept steps. */
 static void offer(Search *s, uint32_t first, uint32_t end, Price own) {
-    offer_group(s, &(Group){.first = first, .end = end}, own);
+    stretch_offer(&s->x, &(Group){.first = first, .end = end}, own);
 }
 
 static void keep_from(Search *s, uint32_t first) {
@@ -174,9 +141,9 @@ static void keep_from(Search *s, uint32_t first) {
                 return;
             stored_after(first, &s->at[i], &stored);
         }
-        price = sum(price, s->own[step]);
+        price = price_sum(price, s->own[step]);
         Price all = price;
-        all.moved += stored;
+        all.first += (double)stored;
         offer(s, first, step + 1, all);
     }
 }
@@ -233,21 +200,11 @@ static uint32_t highest(const Search *s, Group g) {
     return (h + n - 1) / n;
 }
 
-static bool rings_from(Search *s, uint32_t first, uint32_t end) {
-    Group g = {.first = first,
-               .end = end,
-               .rolls = true,
-               .ahead = s->d->config->runs > 0};
-    RollCost cost;
-    if (roll_fits(s->d, g, s->budget, &cost) &&
-        !is_cheapest(s, &g, price_of(s->d, cost.moved, cost.weights, 0)))
-        return true;
-    g.rows = roll_rows(s->d, g, s->budget, &cost);
-    if (!g.rows && hwspec_by_columns(s->f->spec))
-        g.rows = g.cols = roll_columns(s->d, g, s->budget, &cost);
-    if (g.rows)
-        offer_group(s, &g, price_of(s->d, cost.moved, cost.weights, 0));
-    return g.rows > 0;
+static Price price_of_rolling(const void *context, const Group *g,
+                              const RollCost *cost) {
+    const Search *s = context;
+    (void)g;
+    return price_of(s->d, cost->moved, cost->weights, 0);
 }
 
 static uint64_t stripes_weights(const Facts *f, const Group *g) {
@@ -263,7 +220,7 @@ static Price price_of_group(const Search *s, const Group *g,
     uint64_t once = 0,
              moved = cost->moved + d->config->lambda_insn * cost->instructions;
     for (uint32_t i = g->first; i < g->end; i++)
-        once += s->own[i].work;
+        once += s->own[i].second;
     if (d->config->lambda_recompute && cost->work > once)
         moved += (cost->work - once) / d->config->lambda_recompute;
     return price_of(d, moved, stripes_weights(d->f, g), cost->work);
@@ -295,7 +252,7 @@ static bool group_try(Search *s, Group g) {
     const StripesFit *fit = fit_of(s, &g);
     g.rows = fit->rows;
     if (g.rows)
-        offer_group(s, &g, price_of_group(s, &g, &fit->cost));
+        stretch_offer(&s->x, &g, price_of_group(s, &g, &fit->cost));
     return g.rows > 0;
 }
 
@@ -329,8 +286,9 @@ static void groups_from(Search *s, uint32_t first) {
             return;
         if (!rings && group_has_loose_end(s->d, first, end))
             continue;
-        bool fits =
-            rings ? rings_from(s, first, end) : group_from(s, first, end);
+        RollCost cost;
+        bool fits = rings ? stretch_roll(&s->x, first, end, s->budget, &cost)
+                          : group_from(s, first, end);
         failed = fits ? 0 : failed + 1;
         if (failed == GIVE_UP)
             return;
@@ -346,31 +304,20 @@ static void own_by_step(Search *s) {
             NodeId id = d->f->schedule->step[i].slot[k].node;
             Price own =
                 price_of(d, 0, node_weights(d->f, id), node_work(d->f, id));
-            s->own[i] = sum(s->own[i], own);
+            s->own[i] = price_sum(s->own[i], own);
         }
 }
 
 /* A step that neither way can take is left to greedy.c. */
 static void pass(Search *s, uint32_t step) {
-    if (!s->cut[step + 1].reached)
+    if (!s->x.cut[step + 1].reached)
         offer(s, step, step + 1, (Price){0, 0});
 }
 
-static void cuts_follow(Decisions *d, const Cut *cut) {
-    const Facts *f = d->f;
-    d->group.n = 0;
-    for (uint32_t end = f->schedule->n_steps; end > 0; end = cut[end].first) {
-        Group g = {.first = cut[end].first,
-                   .end = end,
-                   .rows = cut[end].rows,
-                   .cols = cut[end].cols,
-                   .rolls = f->spec->tiling.rows.rolls,
-                   .ahead = f->spec->tiling.rows.rolls && d->config->runs > 0};
-        if (cut[end].shares)
-            group_share(f, &g);
-        if (g.rows)
-            vec_push(f->arena, &d->group, g);
-    }
+static void stretches_from(void *context, uint32_t step) {
+    keep_from(context, step);
+    groups_from(context, step);
+    pass(context, step);
 }
 
 static bool groups_hold(const Decisions *d, uint64_t budget) {
@@ -385,22 +332,22 @@ static bool groups_hold(const Decisions *d, uint64_t budget) {
 static void search(Decisions *d, uint64_t budget, bool exact) {
     const Facts *f = d->f;
     uint32_t n = f->schedule->n_steps;
+    bool rolls = f->spec->tiling.rows.rolls;
     Search s = {.f = f,
                 .d = d,
                 .budget = budget,
                 .exact = exact,
-                .cut = ARENA_ARRAY(f->arena, Cut, n + 1),
                 .live = ARENA_ARRAY(f->arena, uint64_t, n + 1),
                 .own = ARENA_ARRAY(f->arena, Price, n + 1)};
+    s.x = (Stretches){
+        .d = d,
+        .context = &s,
+        .from = stretches_from,
+        .price = price_of_rolling,
+        .form = {.rolls = rolls, .ahead = rolls && d->config->runs > 0}};
     touches_by_step(&s);
     own_by_step(&s);
-    s.cut[0].reached = true;
-    for (uint32_t step = 0; step < n; step++) {
-        keep_from(&s, step);
-        groups_from(&s, step);
-        pass(&s, step);
-    }
-    cuts_follow(d, s.cut);
+    stretches_cut(&s.x);
 }
 
 uint32_t groups_choose(Decisions *d, uint64_t budget) {
@@ -479,17 +426,29 @@ uint32_t groups_known(Decisions *d, uint64_t budget) {
 
 /* ---- into modes ---- */
 
+void group_modes(Decisions *d, uint32_t index) {
+    const Group *g = &d->group.at[index];
+    for (uint32_t i = 0; i < g->end - g->first; i++)
+        d->mode[group_node(d->f, g, i).i] = (Mode){.kind = MODE_GROUP,
+                                                   .streams_in = true,
+                                                   .streams_out = true,
+                                                   .style = -1,
+                                                   .group = index};
+}
+
+void groups_refresh(Decisions *d) {
+    for (uint32_t i = 0; i < d->group.n; i++)
+        for (uint32_t s = d->group.at[i].first; s < d->group.at[i].end; s++)
+            touches_refresh(d, s);
+}
+
 static bool group_apply(Decisions *d, uint32_t index) {
     const Facts *f = d->f;
     const Group *g = &d->group.at[index];
+    group_modes(d, index);
     for (uint32_t i = 0; i < g->end - g->first; i++) {
         NodeId id = group_node(f, g, i);
         const Node *node = graph_node(f->g, id);
-        d->mode[id.i] = (Mode){.kind = MODE_GROUP,
-                               .streams_in = true,
-                               .streams_out = true,
-                               .style = -1,
-                               .group = index};
         for (uint32_t k = 0; k < node->n_in; k++)
             if (group_maker(f, g, node->in[k]) == NONE &&
                 !operand_freed(d, id, node->in[k]))
@@ -515,8 +474,6 @@ bool groups_apply(Decisions *d) {
     for (uint32_t i = 0; i < d->group.n; i++)
         if (!group_apply(d, i))
             return false;
-    for (uint32_t i = 0; i < d->group.n; i++)
-        for (uint32_t s = d->group.at[i].first; s < d->group.at[i].end; s++)
-            touches_refresh(d, s);
+    groups_refresh(d);
     return true;
 }

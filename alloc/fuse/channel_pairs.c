@@ -135,10 +135,10 @@ static bool slabs_valid(const Facts *f, const Couple *c, uint32_t channels) {
 /* Of `n` slabs, rounded up to what the array makes at a time. */
 static uint32_t channels_of(const Facts *f, const Couple *c, uint32_t n) {
     uint32_t all = plan_volume(f->g, c->passed).c;
-    uint32_t unit = f->spec->engine[f->legal[c->giver.i].engine].unroll.out_c;
+    uint32_t lanes = f->spec->engine[f->legal[c->giver.i].engine].unroll.out_c;
     uint32_t one = (all + n - 1) / n;
-    if (unit && all > unit)
-        one = (one + unit - 1) / unit * unit;
+    if (lanes && all > lanes)
+        one = (one + lanes - 1) / lanes * lanes;
     return one + one % 2;
 }
 

@@ -27,6 +27,10 @@ KnownGroups *known_groups_new(Arena *arena);
 bool group_has_loose_end(const Decisions *d, uint32_t first, uint32_t end);
 /* Sets the modes of their nodes; false if a concat stands in the way. */
 bool groups_apply(Decisions *d);
+/* Of the nodes of one. */
+void group_modes(Decisions *d, uint32_t index);
+/* Touches at steps of groups follow their nodes' modes. */
+void groups_refresh(Decisions *d);
 
 /* ---- local_cascades.c: groups beside volumes that stay; config_low is set
  * ---- */
