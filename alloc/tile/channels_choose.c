@@ -154,7 +154,8 @@ static bool valid(const Slabs *s, uint32_t channels) {
 static uint32_t step_of(const Slabs *s) {
     const HwEngine *engine = &s->f->spec->engine[s->f->legal[s->id.i].engine];
     uint32_t lanes = s->dense ? engine->unroll.out_c : 0;
-    return lanes && lanes < s->all && lanes % s->quantum == 0 ? lanes : s->quantum;
+    return lanes && lanes < s->all && lanes % s->quantum == 0 ? lanes
+                                                              : s->quantum;
 }
 
 /* Of all thicknesses those that part the layer into so many slabs, or more: the
