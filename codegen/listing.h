@@ -11,6 +11,7 @@
 #include "base/const.h"
 #include "base/diag.h"
 #include "base/map.h"
+#include "base/memo.h"
 #include "base/quant.h"
 #include "hwspec/insn.h"
 
@@ -107,6 +108,9 @@ typedef struct Listing {
     Image image; /* all zero when only a text was read */
     bool has_image;
 } Listing;
+
+/* Goes on with all that the instructions and the layers of the host say. */
+void listing_fingerprint(const Listing *listing, Print *print);
 
 /* The name with all that C does not allow in one made '_'. */
 const char *listing_identifier(Arena *arena, const char *name);

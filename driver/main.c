@@ -13,7 +13,7 @@
 #define PLANNING "OJBprQle"
 
 static const Command commands[] = {
-    {"compile", "NET", MACHINE NETWORK PLANNING "GodagqjXEInf", cmd_compile,
+    {"compile", "NET", MACHINE NETWORK PLANNING "GodagqjXEInfz", cmd_compile,
      "Compiles a network for a machine.\n"
      "Writes NET.cmd (the listing), NET.json (the same with the data image)\n"
      "and, for weights that are not recipes, NET.weights; to the present\n"
@@ -25,7 +25,7 @@ static const Command commands[] = {
      "DIR the network's outputs are written as .npy.",
      "NAME.json beside NAME.cmd gives the weights and the layers of the host;\n"
      "without it weights are seeded and host layers are skipped."},
-    {"verify", "NET", MACHINE NETWORK PLANNING "GixTdjN", cmd_verify,
+    {"verify", "NET", MACHINE NETWORK PLANNING "GixTdjNz", cmd_verify,
      "Compiles, simulates the listing, compares the values.\n"
      "Every kept layer is compared with the reference evaluation of the\n"
      "network as it was read; with --expect also the outputs of both with\n"
@@ -37,7 +37,7 @@ static const Command commands[] = {
      "with\n"
      "-o DIR the outputs are written as .npy.",
      NULL},
-    {"show", "NET", MACHINE NETWORK PLANNING "GAVodjE", cmd_show,
+    {"show", "NET", MACHINE NETWORK PLANNING "GAVodjEz", cmd_show,
      "Says what a network is, and what its plan holds when.\n"
      "With -t: step by step, which volumes are alive in active memory and how\n"
      "many bytes they take.",

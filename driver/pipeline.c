@@ -226,8 +226,8 @@ static ExitCode run_stage(Arena *arena, Diag *diag, const Options *options,
     return ok ? EXIT_FINE : EXIT_BAD_INPUT;
 }
 
-static ExitCode run_stages(Arena *arena, Diag *diag, const Options *options,
-                           Stage first, Stage last, Pipeline *out) {
+ExitCode pipeline_resume(Arena *arena, Diag *diag, const Options *options,
+                         Stage first, Stage last, Pipeline *out) {
     for (Stage stage = first; stage <= last; stage++) {
         double start = now_ms();
         ExitCode code = run_stage(arena, diag, options, stage, out);
@@ -267,14 +267,14 @@ static ExitCode run_throughput(Arena *arena, Diag *diag, const Options *o,
     Options latency = *o;
     latency.mode = "latency";
     Pipeline ahead = *out;
-    ExitCode code = run_stages(arena, diag_new(arena), o, STAGE_SCHEDULE,
-                               STAGE_CODEGEN, &ahead);
+    ExitCode code = pipeline_resume(arena, diag_new(arena), o, STAGE_SCHEDULE,
+                                    STAGE_CODEGEN, &ahead);
     if (code == EXIT_FINE && !runs_ahead(&ahead)) {
         *out = ahead;
         return EXIT_FINE;
     }
-    ExitCode plain =
-        run_stages(arena, diag, &latency, STAGE_SCHEDULE, STAGE_CODEGEN, out);
+    ExitCode plain = pipeline_resume(arena, diag, &latency, STAGE_SCHEDULE,
+                                     STAGE_CODEGEN, out);
     if (code == EXIT_FINE &&
         (plain != EXIT_FINE ||
          interval_of(&ahead, o->seed) < interval_of(out, o->seed))) {
@@ -307,8 +307,8 @@ ExitCode pipeline_run(Arena *arena, Diag *diag, const Options *options,
         return EXIT_BAD_USAGE;
     }
     bool both = last == STAGE_CODEGEN && !strcmp(options->mode, "throughput");
-    ExitCode code = run_stages(arena, diag, options, STAGE_HWSPEC,
-                               both ? STAGE_PASSES : last, out);
+    ExitCode code = pipeline_resume(arena, diag, options, STAGE_HWSPEC,
+                                    both ? STAGE_PASSES : last, out);
     return code == EXIT_FINE && both ? run_throughput(arena, diag, options, out)
                                      : code;
 }
