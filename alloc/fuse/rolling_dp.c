@@ -2,13 +2,13 @@
  * depth first with rings (rolling_rows.c), and how many rows they add at a
  * time.
  *
- * Input: units, and the bytes of active memory. Output: groups, modes, a
- * placement of all buffers; nothing is evicted.
- * Method: dynamic programming over the schedule. It is cut into stretches, each
- * one step that runs whole or a group. A stretch takes what is alive across it
- * and the rings of the group, all at the same time; it must fit. Of the ways
- * that fit the one that reads the fewest weights wins: each run of a node reads
- * its weights again. So nodes add as many rows at a time as fit, and what fits
+ * Input: alias classes, and the bytes of active memory. Output: cascades,
+ * modes, a placement of all buffers; nothing is evicted. Method: dynamic
+ * programming over the schedule. It is cut into stretches, each one step that
+ * runs whole or a cascade. A stretch takes what is alive across it and the
+ * rings of the cascade, all at the same time; it must fit. Of the ways that fit
+ * the one that reads the fewest weights wins: each run of a node reads its
+ * weights again. So nodes add as many rows at a time as fit, and what fits
  * whole stays whole.
  * Where transfers are to hide (Config.runs), the least time in which nothing
  * works but them comes before weights: what a stretch loads from outside and
@@ -24,7 +24,7 @@
 
 #include "base/arith.h"
 
-/* Longer groups than this, or twice this, are not looked at. */
+/* Longer cascades than this, or twice this, are not looked at. */
 enum { LONGEST = 32 };
 /* Longer networks are searched less. */
 enum { MANY_STEPS = 200 };
@@ -34,7 +34,7 @@ typedef struct Time {
     double work, moves;
 } Time;
 
-/* A unit, from its first step to its last. */
+/* An alias class, from its first step to its last. */
 typedef struct Whole {
     uint32_t first, last;
     bool outside;   /* it comes from there */
@@ -51,35 +51,35 @@ typedef struct Search {
     Time time; /* of the stretch that is looked at */
 } Search;
 
-/* What each unit takes whole, found once. */
+/* What each alias class takes whole, found once. */
 static void wholes_make(Search *s) {
     const Decisions *d = s->d;
-    s->whole = ARENA_ARRAY(d->f->arena, Whole, d->unit.n + 1);
-    for (uint32_t u = 0; u < d->unit.n; u++) {
-        const Unit *unit = &d->unit.at[u];
-        if (unit->dead || !unit->n_touches)
+    s->whole = ARENA_ARRAY(d->f->arena, Whole, d->alias.n + 1);
+    for (uint32_t u = 0; u < d->alias.n; u++) {
+        const AliasClass *alias = &d->alias.at[u];
+        if (alias->dead || !alias->n_uses)
             continue;
         s->whole[s->n_wholes++] =
-            (Whole){unit->touch[0].step, unit->touch[unit->n_touches - 1].step,
-                    from_outside(d->f, unit->root),
-                    least_bytes(d->f, unit->bytes, UINT32_MAX)};
+            (Whole){alias->use[0].step, alias->use[alias->n_uses - 1].step,
+                    from_outside(d->f, alias->root),
+                    least_bytes(d->f, alias->bytes, UINT32_MAX)};
     }
 }
 
 /* Bytes of the volumes that are there whole during steps [first, end), which
- * run as a group or are one step that runs whole. */
+ * run as a cascade or are one step that runs whole. */
 static uint64_t whole_bytes(const Search *s, uint32_t first, uint32_t end,
-                            bool group) {
+                            bool cascade) {
     uint64_t sum = 0;
     for (uint32_t i = 0; i < s->n_wholes; i++) {
-        const Whole *unit = &s->whole[i];
-        bool inner = unit->first >= first && unit->last < end;
-        if (unit->last < first || unit->first >= end ||
-            (group && (inner || unit->outside)))
+        const Whole *alias = &s->whole[i];
+        bool inner = alias->first >= first && alias->last < end;
+        if (alias->last < first || alias->first >= end ||
+            (cascade && (inner || alias->outside)))
             continue;
-        if (unit->bytes == UINT64_MAX)
+        if (alias->bytes == UINT64_MAX)
             return UINT64_MAX;
-        sum += unit->bytes;
+        sum += alias->bytes;
     }
     return sum;
 }
@@ -127,11 +127,11 @@ static uint64_t elements(const Facts *f, TensorId t) {
 static uint64_t passing(const Facts *f, uint32_t first, uint32_t step,
                         NodeId id) {
     const Node *node = graph_node(f->g, id);
-    Group before = {.first = first, .end = step};
+    Cascade before = {.first = first, .end = step};
     uint64_t sum = 0;
     for (uint32_t k = 0; k < node->n_in; k++) {
-        GroupReaders r = group_readers(f, &before, node->in[k]);
-        if (from_outside(f, node->in[k]) && !group_readers_next(&r))
+        CascadeReaders r = cascade_readers(f, &before, node->in[k]);
+        if (from_outside(f, node->in[k]) && !cascade_readers_next(&r))
             sum += elements(f, node->in[k]);
     }
     return sum +
@@ -163,31 +163,31 @@ static double waits(const Search *s, uint32_t runs) {
     return t->moves - hidden + hidden / runs;
 }
 
-static uint32_t runs_of(const Search *s, const Group *g) {
-    return g->rows ? group_height(s->f, g) / g->rows : s->d->config->runs;
+static uint32_t runs_of(const Search *s, const Cascade *g) {
+    return g->rows ? cascade_height(s->f, g) / g->rows : s->d->config->runs;
 }
 
 /* ---- stretches ---- */
 
-static Price price_with(const Search *s, const Group *g, uint64_t weights) {
+static Price price_with(const Search *s, const Cascade *g, uint64_t weights) {
     double alone = s->d->config->runs ? waits(s, runs_of(s, g)) : 0;
     return (Price){alone, weights};
 }
 
-static Price price_of(const void *context, const Group *g,
+static Price price_of(const void *context, const Cascade *g,
                       const RollCost *cost) {
     return price_with(context, g, cost->weights);
 }
 
-/* False if the rings alone are too large, as those of longer groups then are.
+/* False if the rings alone are too large, as those of longer cascades then are.
  */
-static bool group_try(Search *s, uint32_t first, uint32_t end) {
+static bool cascade_try(Search *s, uint32_t first, uint32_t end) {
     uint64_t whole = whole_bytes(s, first, end, true), total = s->f->total;
     RollCost cost;
     if (whole <= total)
         return stretch_roll(&s->x, first, end, total - whole, &cost) ||
                cost.bytes <= total;
-    Group g = s->x.form;
+    Cascade g = s->x.form;
     g.first = first;
     g.end = end;
     return stretch_rows(s->d, &g, 0, &cost) || cost.bytes <= total;
@@ -201,7 +201,7 @@ static uint32_t longest(const Decisions *d) {
 
 /* Whole. */
 static void offer_step(Search *s, uint32_t step) {
-    Group g = {.first = step, .end = step + 1};
+    Cascade g = {.first = step, .end = step + 1};
     stretch_offer(&s->x, &g, price_with(s, &g, step_weights(s->f, step)));
 }
 
@@ -211,13 +211,13 @@ static void stretches_from(void *context, uint32_t first) {
     time_add(s, first, first);
     if (whole_bytes(s, first, first + 1, false) <= s->f->total)
         offer_step(s, first);
-    if (!group_may_begin(s->d, first))
+    if (!cascade_may_begin(s->d, first))
         return;
     for (uint32_t end = first + 1; end <= n && end <= first + longest(s->d);
          end++) {
         if (end > first + 1)
             time_add(s, first, end - 1);
-        if (!group_may_hold(s->d, end - 1) || !group_try(s, first, end))
+        if (!cascade_may_hold(s->d, end - 1) || !cascade_try(s, first, end))
             return;
     }
 }
@@ -232,23 +232,23 @@ static bool search(Decisions *d) {
         .price = price_of,
         .form = {.rolls = true, .stays = true, .ahead = d->config->runs > 0}};
     wholes_make(&s);
-    return stretches_cut(&s.x) && d->group.n > 0;
+    return stretches_cut(&s.x) && d->cascade.n > 0;
 }
 
-bool groups_confirmed(const Decisions *d) {
+bool cascades_confirmed(const Decisions *d) {
     bool all = true;
-    for (uint32_t i = 0; i < d->group.n; i++)
-        if (d->group.at[i].rolls)
-            all &= roll_confirm(d, &d->group.at[i]);
+    for (uint32_t i = 0; i < d->cascade.n; i++)
+        if (d->cascade.at[i].rolls)
+            all &= roll_confirm(d, &d->cascade.at[i]);
     return all;
 }
 
-/* Each round looks closely at groups that it has not looked at. */
+/* Each round looks closely at cascades that it has not looked at. */
 static bool rolling_choose(Decisions *d) {
     do
         if (!search(d))
             return false;
-    while (!groups_confirmed(d));
+    while (!cascades_confirmed(d));
     return true;
 }
 
@@ -265,8 +265,8 @@ bool fit_rolling(Attempt *a) {
     apart(a);
     if (!rolling_choose(&a->d))
         return false;
-    for (uint32_t i = 0; i < a->d.group.n; i++)
-        group_modes(&a->d, i);
-    groups_refresh(&a->d);
+    for (uint32_t i = 0; i < a->d.cascade.n; i++)
+        cascade_modes(&a->d, i);
+    cascades_refresh(&a->d);
     return fit_one_level(a);
 }

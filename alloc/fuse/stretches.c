@@ -1,6 +1,6 @@
 /* stretches.c - the cheapest way to cut a schedule into stretches.
  *
- * Input: who offers stretches, and what they cost. Output: groups.
+ * Input: who offers stretches, and what they cost. Output: cascades.
  * Method: dynamic programming over the schedule, in its order.
  */
 #include "alloc/fuse/stretches.h"
@@ -15,13 +15,13 @@ Price price_sum(Price a, Price b) {
     return (Price){a.first + b.first, a.second + b.second};
 }
 
-bool stretch_improves(const Stretches *s, const Group *g, Price own) {
+bool stretch_improves(const Stretches *s, const Cascade *g, Price own) {
     const Cut *cut = &s->cut[g->end];
     return !cut->reached ||
            price_less(price_sum(s->cut[g->first].price, own), cut->price);
 }
 
-void stretch_offer(Stretches *s, const Group *g, Price own) {
+void stretch_offer(Stretches *s, const Cascade *g, Price own) {
     if (stretch_improves(s, g, own))
         s->cut[g->end] = (Cut){.reached = true,
                                .shares = g->n_shared > 0,
@@ -31,7 +31,7 @@ void stretch_offer(Stretches *s, const Group *g, Price own) {
                                .cols = g->cols};
 }
 
-bool stretch_rows(const Decisions *d, Group *g, uint64_t bytes,
+bool stretch_rows(const Decisions *d, Cascade *g, uint64_t bytes,
                   RollCost *cost) {
     g->rows = roll_rows(d, *g, bytes, cost);
     if (!g->rows && hwspec_by_columns(d->f->spec))
@@ -41,7 +41,7 @@ bool stretch_rows(const Decisions *d, Group *g, uint64_t bytes,
 
 bool stretch_roll(Stretches *s, uint32_t first, uint32_t end, uint64_t bytes,
                   RollCost *cost) {
-    Group g = s->form;
+    Cascade g = s->form;
     g.first = first;
     g.end = end;
     if (roll_fits(s->d, g, bytes, cost) &&
@@ -54,18 +54,18 @@ bool stretch_roll(Stretches *s, uint32_t first, uint32_t end, uint64_t bytes,
 
 static void follow(Stretches *s, uint32_t n) {
     const Facts *f = s->d->f;
-    s->d->group.n = 0;
+    s->d->cascade.n = 0;
     for (uint32_t end = n; end > 0; end = s->cut[end].first) {
         const Cut *cut = &s->cut[end];
-        Group g = s->form;
+        Cascade g = s->form;
         g.first = cut->first;
         g.end = end;
         g.rows = cut->rows;
         g.cols = cut->cols;
         if (cut->shares)
-            group_share(f, &g);
+            cascade_share(f, &g);
         if (g.rows)
-            vec_push(f->arena, &s->d->group, g);
+            vec_push(f->arena, &s->d->cascade, g);
     }
 }
 
