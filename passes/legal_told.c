@@ -156,7 +156,7 @@ const char *legal_untold(Arena *arena, const Candidate *c, uint32_t n,
         return NULL;
     bool tiled = tiling->rows.ops >> c->op & 1;
     Row row = {c, &c->spec->insns->row[at], arena, tiled,
-               tiled && tiling->rows.rolls == HW_ROLLS_COLUMNS};
+               tiled && hwspec_by_columns(c->spec)};
     const char *broken = check_names(&row);
     for (uint32_t i = 0; i < n && !broken; i++)
         broken = check_part(&row, &part[i], i, n);

@@ -21,13 +21,13 @@
 /* In the largest unit of which `like` is a whole number, too. */
 static const char *size_text(Arena *arena, uint64_t bytes, uint64_t like) {
     static const struct {
-        uint64_t alias;
+        uint64_t scale;
         const char *name;
     } units[] = {{1 << 20, "MiB"}, {1 << 10, "KiB"}};
     for (uint32_t i = 0; i < sizeof units / sizeof *units; i++)
-        if (bytes && bytes % units[i].unit == 0 && like % units[i].unit == 0)
+        if (bytes && bytes % units[i].scale == 0 && like % units[i].scale == 0)
             return arena_printf(arena, "%llu%s",
-                                (unsigned long long)(bytes / units[i].unit),
+                                (unsigned long long)(bytes / units[i].scale),
                                 units[i].name);
     return arena_printf(arena, "%llu", (unsigned long long)bytes);
 }

@@ -12,6 +12,7 @@
  */
 #include "alloc/cascade/cascade.h"
 #include "alloc/fuse/fuse.h"
+#include "alloc/fuse/stretches.h"
 #include "alloc/geometry/tensor_bytes.h"
 #include "alloc/live/live.h"
 #include "alloc/spill/spill.h"
@@ -19,34 +20,14 @@
 /* Longer cascades than this are not looked at. */
 enum { LONGEST = 24, GIVE_UP = 3 };
 
-typedef struct Price {
-    uint64_t moved, work;
-} Price;
-
 /* `weights`: elements that are read, again and again by what runs in parts. */
 static Price price_of(const Decisions *d, uint64_t moved, uint64_t weights,
                       uint64_t work) {
     if (weights_count(d))
-        return (Price){moved + weights * d->f->spec->element, work};
-    return (Price){moved, d->f->spec->tiling.rows.rolls ? weights : work};
+        return (Price){(double)(moved + weights * d->f->spec->element), work};
+    return (Price){(double)moved,
+                   d->f->spec->tiling.rows.rolls ? weights : work};
 }
-
-static bool cheaper(Price a, Price b) {
-    return a.moved != b.moved ? a.moved < b.moved : a.work < b.work;
-}
-
-static Price sum(Price a, Price b) {
-    return (Price){a.moved + b.moved, a.work + b.work};
-}
-
-typedef struct Cut {
-    Price price; /* of all steps before this one */
-    bool reached;
-    uint32_t first; /* of the stretch that ends here */
-    uint32_t rows;  /* of its stripes; 0: kept */
-    uint32_t cols;  /* at a time, with line buffers; 0: whole rows */
-    bool shares;    /* cascade_share */
-} Cut;
 
 /* A touch of an alias class, and what it means for a kept stretch. */
 typedef struct At {
@@ -65,7 +46,7 @@ typedef struct Search {
     Decisions *d;
     uint64_t budget;
     bool exact;       /* look at all stripes */
-    Cut *cut;         /* by step, and behind the last */
+    Stretches x;      /* prices: bytes moved, products */
     At *at;           /* uses ordered by step */
     uint32_t *at_end; /* by step: behind its uses */
     uint64_t *live;   /* by step: of the stretch that is looked at */
@@ -123,7 +104,7 @@ static bool keep_use(Search *s, uint32_t first, uint32_t step, const At *at,
     if (at->bytes > s->budget)
         return false;
     if (!inside && at->loads)
-        price->moved += at->moved;
+        price->first += (double)at->moved;
     for (uint32_t i = inside ? at->since : step; i <= step; i++) {
         s->live[i] += at->bytes;
         if (s->live[i] > s->budget)
@@ -141,23 +122,9 @@ static void stored_after(uint32_t first, const At *at, uint64_t *stored) {
         *stored -= at->moved;
 }
 
-/* Whether nothing that is known is as cheap, were this its own price. */
-static bool is_cheapest(const Search *s, const Cascade *g, Price own) {
-    const Cut *cut = &s->cut[g->end];
-    return !cut->reached ||
-           cheaper(sum(s->cut[g->first].price, own), cut->price);
-}
-
-static void offer_cascade(Search *s, const Cascade *g, Price own) {
-    Price price = sum(s->cut[g->first].price, own);
-    if (is_cheapest(s, g, own))
-        s->cut[g->end] =
-            (Cut){price, true, g->first, g->rows, g->cols, g->n_shared > 0};
-}
-
 /* Of kept steps. */
 static void offer(Search *s, uint32_t first, uint32_t end, Price own) {
-    offer_cascade(s, &(Cascade){.first = first, .end = end}, own);
+    stretch_offer(&s->x, &(Cascade){.first = first, .end = end}, own);
 }
 
 static void keep_from(Search *s, uint32_t first) {
@@ -173,9 +140,9 @@ static void keep_from(Search *s, uint32_t first) {
                 return;
             stored_after(first, &s->at[i], &stored);
         }
-        price = sum(price, s->own[step]);
+        price = price_sum(price, s->own[step]);
         Price all = price;
-        all.moved += stored;
+        all.first += (double)stored;
         offer(s, first, step + 1, all);
     }
 }
@@ -232,21 +199,11 @@ static uint32_t highest(const Search *s, Cascade g) {
     return (h + n - 1) / n;
 }
 
-static bool rings_from(Search *s, uint32_t first, uint32_t end) {
-    Cascade g = {.first = first,
-                 .end = end,
-                 .rolls = true,
-                 .ahead = s->d->config->runs > 0};
-    RollCost cost;
-    if (roll_fits(s->d, g, s->budget, &cost) &&
-        !is_cheapest(s, &g, price_of(s->d, cost.moved, cost.weights, 0)))
-        return true;
-    g.rows = roll_rows(s->d, g, s->budget, &cost);
-    if (!g.rows && hwspec_by_columns(s->f->spec))
-        g.rows = g.cols = roll_columns(s->d, g, s->budget, &cost);
-    if (g.rows)
-        offer_cascade(s, &g, price_of(s->d, cost.moved, cost.weights, 0));
-    return g.rows > 0;
+static Price price_of_rolling(const void *context, const Cascade *g,
+                              const RollCost *cost) {
+    const Search *s = context;
+    (void)g;
+    return price_of(s->d, cost->moved, cost->weights, 0);
 }
 
 static uint64_t stripes_weights(const Facts *f, const Cascade *g) {
@@ -262,7 +219,7 @@ static Price price_of_cascade(const Search *s, const Cascade *g,
     uint64_t once = 0,
              moved = cost->moved + d->config->lambda_insn * cost->instructions;
     for (uint32_t i = g->first; i < g->end; i++)
-        once += s->own[i].work;
+        once += s->own[i].second;
     if (d->config->lambda_recompute && cost->work > once)
         moved += (cost->work - once) / d->config->lambda_recompute;
     return price_of(d, moved, stripes_weights(d->f, g), cost->work);
@@ -294,7 +251,7 @@ static bool cascade_try(Search *s, Cascade g) {
     const StripesFit *fit = fit_of(s, &g);
     g.rows = fit->rows;
     if (g.rows)
-        offer_cascade(s, &g, price_of_cascade(s, &g, &fit->cost));
+        stretch_offer(&s->x, &g, price_of_cascade(s, &g, &fit->cost));
     return g.rows > 0;
 }
 
@@ -328,8 +285,9 @@ static void cascades_from(Search *s, uint32_t first) {
             return;
         if (!rings && cascade_has_loose_end(s->d, first, end))
             continue;
-        bool fits =
-            rings ? rings_from(s, first, end) : cascade_from(s, first, end);
+        RollCost cost;
+        bool fits = rings ? stretch_roll(&s->x, first, end, s->budget, &cost)
+                          : cascade_from(s, first, end);
         failed = fits ? 0 : failed + 1;
         if (failed == GIVE_UP)
             return;
@@ -345,32 +303,20 @@ static void own_by_step(Search *s) {
             NodeId id = d->f->schedule->step[i].slot[k].node;
             Price own =
                 price_of(d, 0, node_weights(d->f, id), node_work(d->f, id));
-            s->own[i] = sum(s->own[i], own);
+            s->own[i] = price_sum(s->own[i], own);
         }
 }
 
 /* A step that neither way can take is left to greedy.c. */
 static void pass(Search *s, uint32_t step) {
-    if (!s->cut[step + 1].reached)
+    if (!s->x.cut[step + 1].reached)
         offer(s, step, step + 1, (Price){0, 0});
 }
 
-static void cuts_follow(Decisions *d, const Cut *cut) {
-    const Facts *f = d->f;
-    d->cascade.n = 0;
-    for (uint32_t end = f->schedule->n_steps; end > 0; end = cut[end].first) {
-        Cascade g = {.first = cut[end].first,
-                     .end = end,
-                     .rows = cut[end].rows,
-                     .cols = cut[end].cols,
-                     .rolls = f->spec->tiling.rows.rolls,
-                     .ahead =
-                         f->spec->tiling.rows.rolls && d->config->runs > 0};
-        if (cut[end].shares)
-            cascade_share(f, &g);
-        if (g.rows)
-            vec_push(f->arena, &d->cascade, g);
-    }
+static void stretches_from(void *context, uint32_t step) {
+    keep_from(context, step);
+    cascades_from(context, step);
+    pass(context, step);
 }
 
 static bool cascades_hold(const Decisions *d, uint64_t budget) {
@@ -385,22 +331,22 @@ static bool cascades_hold(const Decisions *d, uint64_t budget) {
 static void search(Decisions *d, uint64_t budget, bool exact) {
     const Facts *f = d->f;
     uint32_t n = f->schedule->n_steps;
+    bool rolls = f->spec->tiling.rows.rolls;
     Search s = {.f = f,
                 .d = d,
                 .budget = budget,
                 .exact = exact,
-                .cut = ARENA_ARRAY(f->arena, Cut, n + 1),
                 .live = ARENA_ARRAY(f->arena, uint64_t, n + 1),
                 .own = ARENA_ARRAY(f->arena, Price, n + 1)};
+    s.x = (Stretches){
+        .d = d,
+        .context = &s,
+        .from = stretches_from,
+        .price = price_of_rolling,
+        .form = {.rolls = rolls, .ahead = rolls && d->config->runs > 0}};
     uses_by_step(&s);
     own_by_step(&s);
-    s.cut[0].reached = true;
-    for (uint32_t step = 0; step < n; step++) {
-        keep_from(&s, step);
-        cascades_from(&s, step);
-        pass(&s, step);
-    }
-    cuts_follow(d, s.cut);
+    stretches_cut(&s.x);
 }
 
 uint32_t cascades_choose(Decisions *d, uint64_t budget) {
@@ -479,17 +425,29 @@ uint32_t cascades_known(Decisions *d, uint64_t budget) {
 
 /* ---- into modes ---- */
 
+void cascade_modes(Decisions *d, uint32_t index) {
+    const Cascade *g = &d->cascade.at[index];
+    for (uint32_t i = 0; i < g->end - g->first; i++)
+        d->mode[cascade_node(d->f, g, i).i] = (Mode){.kind = MODE_CASCADE,
+                                                     .streams_in = true,
+                                                     .streams_out = true,
+                                                     .style = -1,
+                                                     .cascade = index};
+}
+
+void cascades_refresh(Decisions *d) {
+    for (uint32_t i = 0; i < d->cascade.n; i++)
+        for (uint32_t s = d->cascade.at[i].first; s < d->cascade.at[i].end; s++)
+            uses_refresh(d, s);
+}
+
 static bool cascade_apply(Decisions *d, uint32_t index) {
     const Facts *f = d->f;
     const Cascade *g = &d->cascade.at[index];
+    cascade_modes(d, index);
     for (uint32_t i = 0; i < g->end - g->first; i++) {
         NodeId id = cascade_node(f, g, i);
         const Node *node = graph_node(f->g, id);
-        d->mode[id.i] = (Mode){.kind = MODE_CASCADE,
-                               .streams_in = true,
-                               .streams_out = true,
-                               .style = -1,
-                               .cascade = index};
         for (uint32_t k = 0; k < node->n_in; k++)
             if (cascade_maker(f, g, node->in[k]) == NONE &&
                 !operand_freed(d, id, node->in[k]))
@@ -515,8 +473,6 @@ bool cascades_apply(Decisions *d) {
     for (uint32_t i = 0; i < d->cascade.n; i++)
         if (!cascade_apply(d, i))
             return false;
-    for (uint32_t i = 0; i < d->cascade.n; i++)
-        for (uint32_t s = d->cascade.at[i].first; s < d->cascade.at[i].end; s++)
-            uses_refresh(d, s);
+    cascades_refresh(d);
     return true;
 }

@@ -144,11 +144,11 @@ static bool channel_tiles_valid(const Facts *f, const FusedPair *c,
 /* Of `n` channel tiles, rounded up to what the array makes at a time. */
 static uint32_t channels_of(const Facts *f, const FusedPair *c, uint32_t n) {
     uint32_t all = plan_volume(f->g, c->passed).c;
-    uint32_t alias =
+    uint32_t lanes =
         f->spec->engine[f->legal[c->producer.i].engine].unroll.out_c;
     uint32_t one = (all + n - 1) / n;
-    if (alias && all > alias)
-        one = (one + alias - 1) / alias * alias;
+    if (lanes && all > lanes)
+        one = (one + lanes - 1) / lanes * lanes;
     return one + one % 2;
 }
 

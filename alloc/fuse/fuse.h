@@ -27,6 +27,10 @@ KnownCascades *known_cascades_new(Arena *arena);
 bool cascade_has_loose_end(const Decisions *d, uint32_t first, uint32_t end);
 /* Sets the modes of their nodes; false if a concat stands in the way. */
 bool cascades_apply(Decisions *d);
+/* Of the nodes of one. */
+void cascade_modes(Decisions *d, uint32_t index);
+/* Uses at steps of cascades follow their nodes' modes. */
+void cascades_refresh(Decisions *d);
 
 /* ---- local_cascades.c: cascades beside volumes that stay; config_low is set
  * ---- */

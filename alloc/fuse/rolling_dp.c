@@ -17,6 +17,7 @@
  */
 #include "alloc/cascade/cascade.h"
 #include "alloc/fuse/fuse.h"
+#include "alloc/fuse/stretches.h"
 #include "alloc/geometry/tensor_bytes.h"
 #include "alloc/live/live.h"
 #include "plan/cost.h"
@@ -24,22 +25,9 @@
 #include "base/arith.h"
 
 /* Longer cascades than this, or twice this, are not looked at. */
+enum { LONGEST = 32 };
 /* Longer networks are searched less. */
 enum { MANY_STEPS = 200 };
-enum { LONGEST = 32 };
-
-typedef struct Price {
-    double waits;     /* cycles, only if transfers are to hide */
-    uint64_t weights; /* elements that are read */
-} Price;
-
-typedef struct Cut {
-    bool reached;
-    Price price;    /* of all steps before this one */
-    uint32_t first; /* of the stretch that ends here */
-    uint32_t rows;  /* at a time; 0: whole */
-    uint32_t cols;  /* at a time, with line buffers; 0: whole rows */
-} Cut;
 
 /* Cycles of a stretch's layers, and of what it moves. */
 typedef struct Time {
@@ -56,10 +44,10 @@ typedef struct Whole {
 typedef struct Search {
     const Facts *f;
     Decisions *d;
-    Cut *cut; /* by step, and behind the last */
+    Stretches x; /* prices: cycles, only if transfers are to hide, in which
+                  * they are at work alone; elements of weights that are read */
     Whole *whole;
     uint32_t n_wholes;
-    Rings rings;
     Time time; /* of the stretch that is looked at */
 } Search;
 
@@ -181,59 +169,28 @@ static uint32_t runs_of(const Search *s, const Cascade *g) {
 
 /* ---- stretches ---- */
 
-static bool cheaper(Price a, Price b) {
-    return a.waits != b.waits ? a.waits < b.waits : a.weights < b.weights;
+static Price price_with(const Search *s, const Cascade *g, uint64_t weights) {
+    double alone = s->d->config->runs ? waits(s, runs_of(s, g)) : 0;
+    return (Price){alone, weights};
 }
 
-/* Of all that comes before the cascade's end, with so many runs of it. */
-static Price price_with(const Search *s, const Cascade *g, uint32_t runs,
-                        uint64_t weights) {
-    Price price = s->cut[g->first].price;
-    price.weights += weights;
-    price.waits += s->d->config->runs ? waits(s, runs) : 0;
-    return price;
-}
-
-static bool is_cheapest(const Search *s, const Cascade *g, Price price) {
-    const Cut *cut = &s->cut[g->end];
-    return !cut->reached || cheaper(price, cut->price);
-}
-
-static void offer(Search *s, const Cascade *g, uint64_t weights) {
-    Price price = price_with(s, g, runs_of(s, g), weights);
-    if (is_cheapest(s, g, price))
-        s->cut[g->end] = (Cut){true, price, g->first, g->rows, g->cols};
-}
-
-/* Whether it fits, but is no cheaper than what is known. */
-static bool is_beaten(const Search *s, const Cascade *g, uint64_t bytes) {
-    RollCost least;
-    return roll_fits(s->d, *g, bytes, &least) &&
-           !is_cheapest(s, g,
-                        price_with(s, g, s->d->config->runs, least.weights));
+static Price price_of(const void *context, const Cascade *g,
+                      const RollCost *cost) {
+    return price_with(context, g, cost->weights);
 }
 
 /* False if the rings alone are too large, as those of longer cascades then are.
  */
 static bool cascade_try(Search *s, uint32_t first, uint32_t end) {
-    uint64_t whole = whole_bytes(s, first, end, true);
-    uint64_t total = s->f->total;
-    Cascade g = {.first = first,
-                 .end = end,
-                 .rolls = true,
-                 .stays = true,
-                 .ahead = s->d->config->runs > 0};
+    uint64_t whole = whole_bytes(s, first, end, true), total = s->f->total;
     RollCost cost;
-    bool fits = whole <= total;
-    if (fits && is_beaten(s, &g, total - whole))
-        return true;
-    g.rows = roll_rows(s->d, g, fits ? total - whole : 0, &cost);
-    if (!g.rows && hwspec_by_columns(s->f->spec))
-        g.rows = g.cols =
-            roll_columns(s->d, g, fits ? total - whole : 0, &cost);
-    if (g.rows && fits)
-        offer(s, &g, cost.weights);
-    return g.rows || cost.bytes <= total;
+    if (whole <= total)
+        return stretch_roll(&s->x, first, end, total - whole, &cost) ||
+               cost.bytes <= total;
+    Cascade g = s->x.form;
+    g.first = first;
+    g.end = end;
+    return stretch_rows(s->d, &g, 0, &cost) || cost.bytes <= total;
 }
 
 /* To hide more, unless that is looked at too often. */
@@ -242,12 +199,18 @@ static uint32_t longest(const Decisions *d) {
     return more ? 2 * LONGEST : LONGEST;
 }
 
-static void stretches_from(Search *s, uint32_t first) {
+/* Whole. */
+static void offer_step(Search *s, uint32_t step) {
+    Cascade g = {.first = step, .end = step + 1};
+    stretch_offer(&s->x, &g, price_with(s, &g, step_weights(s->f, step)));
+}
+
+static void stretches_from(void *context, uint32_t first) {
+    Search *s = context;
     uint32_t n = s->f->schedule->n_steps;
     time_add(s, first, first);
     if (whole_bytes(s, first, first + 1, false) <= s->f->total)
-        offer(s, &(Cascade){.first = first, .end = first + 1},
-              step_weights(s->f, first));
+        offer_step(s, first);
     if (!cascade_may_begin(s->d, first))
         return;
     for (uint32_t end = first + 1; end <= n && end <= first + longest(s->d);
@@ -259,32 +222,17 @@ static void stretches_from(Search *s, uint32_t first) {
     }
 }
 
-static void cascades_follow(Decisions *d, const Cut *cut) {
-    d->cascade.n = 0;
-    for (uint32_t end = d->f->schedule->n_steps; end > 0; end = cut[end].first)
-        if (cut[end].rows)
-            vec_push(d->f->arena, &d->cascade,
-                     ((Cascade){.first = cut[end].first,
-                                .end = end,
-                                .rows = cut[end].rows,
-                                .cols = cut[end].cols,
-                                .rolls = true,
-                                .stays = true,
-                                .ahead = d->config->runs > 0}));
-}
-
 /* False if there is no way through. */
 static bool search(Decisions *d) {
-    uint32_t n = d->f->schedule->n_steps;
-    Search s = {.f = d->f, .d = d, .cut = ARENA_ARRAY(d->f->arena, Cut, n + 1)};
+    Search s = {.f = d->f, .d = d};
+    s.x = (Stretches){
+        .d = d,
+        .context = &s,
+        .from = stretches_from,
+        .price = price_of,
+        .form = {.rolls = true, .stays = true, .ahead = d->config->runs > 0}};
     wholes_make(&s);
-    s.cut[0].reached = true;
-    for (uint32_t step = 0; step < n; step++)
-        if (s.cut[step].reached)
-            stretches_from(&s, step);
-    if (s.cut[n].reached)
-        cascades_follow(d, s.cut);
-    return s.cut[n].reached && d->cascade.n > 0;
+    return stretches_cut(&s.x) && d->cascade.n > 0;
 }
 
 bool cascades_confirmed(const Decisions *d) {
@@ -304,21 +252,6 @@ static bool rolling_choose(Decisions *d) {
     return true;
 }
 
-static void modes_set(Decisions *d) {
-    for (uint32_t i = 0; i < d->cascade.n; i++) {
-        const Cascade *g = &d->cascade.at[i];
-        for (uint32_t k = 0; k < g->end - g->first; k++)
-            d->mode[cascade_node(d->f, g, k).i] = (Mode){.kind = MODE_CASCADE,
-                                                         .streams_in = true,
-                                                         .streams_out = true,
-                                                         .style = -1,
-                                                         .cascade = i};
-    }
-    for (uint32_t i = 0; i < d->cascade.n; i++)
-        for (uint32_t s = d->cascade.at[i].first; s < d->cascade.at[i].end; s++)
-            uses_refresh(d, s);
-}
-
 /* Rows of a result come while those of the operand are still read. */
 static void apart(Attempt *a) {
     for (TensorId t = {0}; t.i < a->f->g->tensor.n; t.i++)
@@ -332,6 +265,8 @@ bool fit_rolling(Attempt *a) {
     apart(a);
     if (!rolling_choose(&a->d))
         return false;
-    modes_set(&a->d);
+    for (uint32_t i = 0; i < a->d.cascade.n; i++)
+        cascade_modes(&a->d, i);
+    cascades_refresh(&a->d);
     return fit_one_level(a);
 }

@@ -159,8 +159,8 @@ static bool valid(const ChannelTiles *s, uint32_t channels) {
  */
 static uint32_t step_of(const ChannelTiles *s) {
     const HwEngine *engine = &s->f->spec->engine[s->f->legal[s->id.i].engine];
-    uint32_t alias = s->dense ? engine->unroll.out_c : 0;
-    return alias && alias < s->all && alias % s->quantum == 0 ? alias
+    uint32_t lanes = s->dense ? engine->unroll.out_c : 0;
+    return lanes && lanes < s->all && lanes % s->quantum == 0 ? lanes
                                                               : s->quantum;
 }
 

@@ -33,7 +33,7 @@ static bool needs_weights(const Plan *plan, const Action *a) {
            hwspec_stages(plan->schedule->spec, a->legal.op);
 }
 
-static bool in_cascades(const Node *node) {
+static bool in_groups(const Node *node) {
     return (node->op == OP_CONV || node->op == OP_CONV_POOL ||
             node->op == OP_DECONV) &&
            node->attr.conv.groups > 1;
@@ -47,7 +47,7 @@ static uint32_t granule_of(const Plan *plan, const Action *a) {
     const HwMemory *m = &spec->memory[out->memory];
     const HwEngine *engine = &spec->engine[a->legal.engine];
     uint32_t one = layout_granule(m->layout), all = out->whole.c;
-    if (in_cascades(graph_node(plan->schedule->graph, a->node)) ||
+    if (in_groups(graph_node(plan->schedule->graph, a->node)) ||
         !engine_takes_channels(engine, all))
         return UINT32_MAX;
     if (hwspec_parts_between(spec, m))
@@ -83,7 +83,7 @@ uint64_t block_least(const HwSpec *spec, const Graph *g, const Slot *slot) {
     uint32_t all = plan_volume(g, node->out[0]).c;
     uint64_t n = layout_granule(m->layout);
     n *= m->align ? m->align : 1;
-    if (in_cascades(node) || !n || n > all ||
+    if (in_groups(node) || !n || n > all ||
         !engine_takes_channels(engine, all))
         n = all;
     return (uint64_t)weight_taps(g, node) * n * stored_weight(spec);
