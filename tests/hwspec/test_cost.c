@@ -96,7 +96,7 @@ static void staged(void **state) {
     (void)state;
     HwMemory m[] = {{.burst = 1}, {.burst = 64}};
     HwSpec spec = {
-        .clock = 1e9, .element = 2, .memory = m, .tiling.weights_from = 1};
+        .clock = 1e9, .element = 2, .memory = m, .tiling.rows.weights_from = 1};
     assert_int_equal(hwspec_staged_cycles(&spec, 100), 0);
     m[1].latency = 50e-9;
     m[1].row_setup = 3e-9;
