@@ -256,8 +256,7 @@ static void check_operand(Arena *arena, const HwSpec *spec, HwOp op,
                           HwOperand operand, uint32_t memory, Random *random) {
     int32_t row = insn_row(spec, op);
     bool active = spec->memory[memory].role == HW_ACTIVE;
-    if (row < 0 ||
-        (active && !(hwspec_lies(spec, op, operand) >> memory & 1)))
+    if (row < 0 || (active && !(hwspec_lies(spec, op, operand) >> memory & 1)))
         return;
     const HwMemory *m = &spec->memory[memory];
     uint64_t offset = next(random) % m->size / m->unit * m->unit;
@@ -794,6 +793,10 @@ static void bad_bits(void **state) {
                "14:95: nothing bounds `id`: its width must be given\n");
     check_rows(machine, CODE, CODE ", {field: RUN, word: 0, at: 8, width: 8}",
                "14:68: `RUN` is no token of this row's text\n");
+    check_rows(machine, CODE,
+               CODE ", {field: k, word: 0, at: 8, width: 4}, "
+                    "{field: k, word: 0, at: 12, width: 4}",
+               "14:106: `k` has bits already\n");
     check_rows(machine, CODE, CODE ", {field: src, word: 0, at: 8, width: 9}",
                "14:96: `src` needs 10 bits, for 0 to 1023; it has 9\n");
     check_rows(machine, "is: 1}", "is: 16}",
