@@ -41,6 +41,7 @@ makes. Kinds of tests:
   layouts  tests/layouts.py: random networks on random layouts
   layout_mutants  tests/layout_mutants.py: mistakes in layout.c are noticed
   names  tests/names.py: names, links and sizes in models that mean harm
+  specials  tests/specials.py: NaN and infinities, the same everywhere
   couples  tests/couples.py: layers that pass slabs of channels to the next
   promise  tests/promise.py: a larger memory gets no worse plan
   small_memories  tests/small_memories.py: random networks in less memory than
@@ -121,6 +122,7 @@ def scripts(long):
             "least",
             "explained",
             "slabs", "couples", "layouts", "layout_mutants", "names",
+            "specials",
             "promise",
             "residency",
             "small_memories",

@@ -427,6 +427,19 @@ static void last_try(Search *s) {
     }
 }
 
+/* What fits in less fits here, too, though plans for all of it do not: for
+ * these, bytes are counted as if the last volume ended with all its padding. */
+static void less_try(Search *s) {
+    const HwMemory *memory = &s->schedule->spec->memory[0];
+    uint64_t align = memory->align ? memory->align : 1;
+    uint64_t cap = memory->size - memory->size % align;
+    for (uint32_t i = 0; i < s->effort->sizes && cap && cap >= s->never; i++) {
+        if (cap < memory->size && size_try(s, cap, UINT64_MAX))
+            return;
+        cap = grid_size(GRID_OCTAVE, grid_number(GRID_OCTAVE, cap - 1));
+    }
+}
+
 bool search_run(Search *s) {
     const HwSpec *spec = s->schedule->spec;
     if (spec->n_active == 1 && spec->memory[0].size < s->never)
@@ -448,6 +461,8 @@ bool search_run(Search *s) {
     }
     if (!s->n_best)
         last_try(s);
+    if (!s->n_best && !s->volumes && !has_buffers(spec))
+        less_try(s);
     return s->n_best > 0;
 }
 
