@@ -144,9 +144,10 @@ const char *legal_untold(Arena *arena, const Candidate *c, uint32_t n,
     int32_t at = c->spec->insns ? insn_row(c->spec, c->op) : -1;
     if (at < 0)
         return NULL;
-    bool tiled = tiling->kind == HW_TILING_SOFTWARE && tiling->ops >> c->op & 1;
+    bool tiled =
+        tiling->kind == HW_TILING_SOFTWARE && tiling->rows.ops >> c->op & 1;
     Row row = {c, &c->spec->insns->row[at], arena, tiled,
-               tiled && tiling->lines};
+               tiled && tiling->rows.rolls == HW_ROLLS_COLUMNS};
     const char *broken = NULL;
     for (uint32_t i = 0; i < n && !broken; i++)
         broken = check_part(&row, &part[i], i, n);
