@@ -292,14 +292,14 @@ static Print listing_print_of(const Listing *listing) {
 }
 
 /* The same, but for listings that were timed before. */
-static uint64_t known_cycles(Recall *times, Arena *arena, Diag *diag,
+static uint64_t known_cycles(MemoTable *times, Arena *arena, Diag *diag,
                              const Listing *listing) {
     Print print = listing_print_of(listing);
-    const uint64_t *known = recall_find(times, print);
+    const uint64_t *known = memo_find(times, print);
     if (known)
         return *known;
     uint64_t cycles = listing_cycles(arena, diag, listing);
-    uint64_t *kept = recall_keep(times, print, sizeof cycles);
+    uint64_t *kept = memo_insert(times, print, sizeof cycles);
     if (kept)
         *kept = cycles;
     return cycles;
@@ -322,11 +322,10 @@ uint64_t simulated_cycles(void *context, const Plan *plan) {
 
 static const char *progress_text(Arena *arena, const PlanEffort *effort,
                                  const PlanCost *best) {
-    const char *cost =
-        best ? arena_printf(arena, "best %s cycles, %s bytes",
-                            with_commas(arena, best->cycles),
-                            with_commas(arena, best->bytes))
-             : "none fits yet";
+    const char *cost = best ? arena_printf(arena, "best %s cycles, %s bytes",
+                                           with_commas(arena, best->cycles),
+                                           with_commas(arena, best->bytes))
+                            : "none fits yet";
     return arena_printf(arena, "%s configurations, %s of %s steps: %s",
                         with_commas(arena, effort->configurations),
                         with_commas(arena, effort->steps),

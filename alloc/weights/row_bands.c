@@ -139,7 +139,7 @@ static Rows needed(const Bands *b, const Action *run, uint32_t k) {
 }
 
 /* Rows that read nothing but padding cannot be computed alone; a tile of a
- * group has no rows but those that it reads. */
+ * cascade has no rows but those that it reads. */
 static bool reads_alone(Rows need, const Action *run) {
     return need.in_rows > 0 && need.in_row >= run->in_row &&
            need.in_row + need.in_rows <= run->in_row + run->in_rows;

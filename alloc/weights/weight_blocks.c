@@ -32,7 +32,7 @@ static bool needs_weights(const Plan *plan, const Action *a) {
            hwspec_stages(plan->schedule->spec, a->legal.op);
 }
 
-static bool in_groups(const Node *node) {
+static bool in_cascades(const Node *node) {
     return (node->op == OP_CONV || node->op == OP_CONV_POOL ||
             node->op == OP_DECONV) &&
            node->attr.conv.groups > 1;
@@ -46,7 +46,7 @@ static uint32_t granule_of(const Plan *plan, const Action *a) {
     const HwMemory *m = &spec->memory[out->memory];
     const HwEngine *engine = &spec->engine[a->legal.engine];
     uint32_t one = layout_granule(m->layout), all = out->whole.c;
-    if (in_groups(graph_node(plan->schedule->graph, a->node)))
+    if (in_cascades(graph_node(plan->schedule->graph, a->node)))
         return UINT32_MAX;
     if (hwspec_parts_between(spec, m))
         return engine->part_align < all ? engine->part_align : UINT32_MAX;
@@ -57,8 +57,7 @@ static uint32_t granule_of(const Plan *plan, const Action *a) {
     uint64_t unit = one * (align / gcd(align, step % align));
     uint32_t last = unit < all ? (uint32_t)((all - 1) / unit * unit) : 0;
     bool alone = last &&
-                 layout_part_alone(m->layout, &out->whole, 0,
-                                   (uint32_t)unit) &&
+                 layout_part_alone(m->layout, &out->whole, 0, (uint32_t)unit) &&
                  layout_part_alone(m->layout, &out->whole, last, all - last);
     return alone ? (uint32_t)unit : UINT32_MAX;
 }
@@ -80,7 +79,7 @@ uint64_t block_least(const HwSpec *spec, const Graph *g, const Node *node) {
     uint32_t all = plan_volume(g, node->out[0]).c;
     uint64_t n = layout_granule(m->layout);
     n *= m->align ? m->align : 1;
-    if (in_groups(node) || !n || n > all)
+    if (in_cascades(node) || !n || n > all)
         n = all;
     return (uint64_t)weight_taps(g, node) * n * stored_weight(spec);
 }
