@@ -812,6 +812,10 @@ static void bad_bits(void **state) {
                "14:95: nothing bounds `id`: its width must be given\n");
     check_rows(machine, CODE, CODE ", {field: RUN, word: 0, at: 8, width: 8}",
                "14:68: `RUN` is no token of this row's text\n");
+    check_rows(machine, CODE,
+               CODE ", {field: k, word: 0, at: 8, width: 4}, "
+                    "{field: k, word: 0, at: 12, width: 4}",
+               "14:106: `k` has bits already\n");
     check_rows(machine, CODE, CODE ", {field: src, word: 0, at: 8, width: 9}",
                "14:96: `src` needs 10 bits, for 0 to 1023; it has 9\n");
     check_rows(machine, "is: 1}", "is: 16}",
