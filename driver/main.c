@@ -73,6 +73,11 @@ static const Command commands[] = {
      "Prints an encoded listing as text.\n"
      "On stdout, if -o names no file.",
      "Of a machine with a container: its files."},
+    {"import", "FILE", "oj", cmd_import,
+     "Makes a hwspec from a description of a DPU by Vitis AI.\n"
+     "To NAME.yaml in the present folder, if -o names no file.",
+     "FILE is the target's text, DPUCZDX8G_....prototxt; the hwspec extends\n"
+     "dpuczdx8g, and says in a comment what it leaves out."},
 };
 enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
 
