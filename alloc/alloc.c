@@ -30,10 +30,18 @@ static void say_why(Arena *arena, Diag *diag, const Schedule *schedule,
     Problem problem = {0};
     PlanResult result = {0};
     w->explains = true;
-    if (work_fit(w, &problem, &result, &plan->planner, &plan->two_levels))
-        actions_make(w, diag, &problem, &result, plan);
-    else
+    if (!work_fit(w, &problem, &result, &plan->planner, &plan->two_levels)) {
         explain(diag, w, &problem, &result);
+        return;
+    }
+    if (!actions_make(w, diag, &problem, &result, plan))
+        return;
+    Traffic traffic = plan_traffic(plan);
+    if (traffic.too_long || w->gave_up)
+        explain_length(diag, w, traffic.instructions);
+    else
+        diag_error(diag, schedule->spec->loc,
+                   "does not fit: no plan was found that is legal");
 }
 
 /* The best plan that is legal; NULL: there is none. */
