@@ -5,6 +5,7 @@
  * would do.
  */
 #include "alloc/explain/explain.h"
+#include "alloc/lower/lower.h"
 #include "alloc/search/blocks.h"
 #include "alloc/weights/weights.h"
 #include "pack/packers.h"
@@ -25,20 +26,19 @@ static bool planner_known(Diag *diag, const char *name) {
 
 static void say_why(Arena *arena, Diag *diag, const Schedule *schedule,
                     const PlanOptions *options, const Once *once) {
-    Work *w = work_new(arena, schedule, schedule->spec, options, once);
+    Attempt *a =
+        attempt_new(arena, schedule, schedule->spec, options, once, NULL);
     Plan *plan = ARENA_NEW(arena, Plan);
-    Problem problem = {0};
-    PlanResult result = {0};
-    w->explains = true;
-    if (!work_fit(w, &problem, &result, &plan->planner, &plan->two_levels)) {
-        explain(diag, w, &problem, &result);
+    a->explains = true;
+    if (!work_fit(a)) {
+        explain(diag, a);
         return;
     }
-    if (!actions_make(w, diag, &problem, &result, plan))
+    if (!actions_make(a, diag, &a->problem, &a->result, plan))
         return;
     Traffic traffic = plan_traffic(plan);
-    if (traffic.too_long || w->gave_up)
-        explain_length(diag, w, traffic.instructions);
+    if (traffic.too_long || a->gave_up)
+        explain_length(diag, a, traffic.instructions);
     else
         diag_error(diag, schedule->spec->loc,
                    "does not fit: no plan was found that is legal");
@@ -98,7 +98,7 @@ static Plan *plan_volumes(Arena *arena, Diag *diag, const Schedule *schedule,
                           const PlanOptions *options, bool *does_not_fit) {
     Plan bound = {0};
     Search s;
-    Work *first = search_open(&s, arena, schedule, options, NULL, &bound);
+    Attempt *a = search_open(&s, arena, schedule, options, NULL, &bound);
     Plan *plan = find_legal(&s);
     search_close(&s);
     bool spent = budget_spent(options->budget);
@@ -117,7 +117,7 @@ static Plan *plan_volumes(Arena *arena, Diag *diag, const Schedule *schedule,
     Traffic traffic = plan_traffic(plan);
     if (traffic.too_long) {
         if (wants_reasons(options))
-            explain_length(diag, first, traffic.instructions);
+            explain_length(diag, a, traffic.instructions);
         return NULL;
     }
     *does_not_fit = false;
@@ -179,8 +179,9 @@ static Plan *make_staged(Arena *arena, Diag *diag, const Schedule *schedule,
 
 static Plan *make(Arena *arena, Diag *diag, const Schedule *schedule,
                   const PlanOptions *options, bool *does_not_fit) {
-    return (schedule->spec->tiling.queue ? make_staged : plan_volumes)(
-        arena, diag, schedule, options, does_not_fit);
+    return (schedule->spec->tiling.rows.moves == HW_MOVES_QUEUED
+                ? make_staged
+                : plan_volumes)(arena, diag, schedule, options, does_not_fit);
 }
 
 static bool would_do(const Asked *asked, Budget *budget, uint64_t size) {
@@ -220,7 +221,7 @@ const Plan *plan_make(Arena *arena, Diag *diag, const Schedule *schedule,
     own->asked = &(Asked){schedule, options, would_do};
     own->budget = &budget;
     own->spent = &spent;
-    if (schedule->spec->tiling.queue) /* volumes that cost no cycles */
+    if (schedule->spec->tiling.rows.queue) /* volumes that cost no cycles */
         own->shared = NULL;
     Plan *plan = make(arena, diag, schedule, own, does_not_fit);
     spent.steps = spent.budget - budget.left;

@@ -136,7 +136,7 @@ static void set_nest(const Emitter *e, HwFields *f, const Nest *nest) {
 static void set_tile(const Emitter *e, HwFields *f, const Action *action) {
     if (action->style < 0)
         return;
-    const HwTileStyle *style = &e->spec->tiling.style[action->style];
+    const HwTileStyle *style = &e->spec->tiling.tiles.style[action->style];
     const Placement *out = placement_of(e, action->out);
     set(f, HW_F_TILE_ON, 1);
     set(f, HW_F_TILE_W, action->tile_w);
@@ -410,8 +410,8 @@ static void emit_weights(Emitter *e, const Action *action, uint32_t index) {
     HwFields f = {0};
     set(&f, HW_F_STEP, action->step);
     set_text(&f, HW_F_NAME,
-             whole_name(e, node_constants_layer(
-                               graph_node(e->graph, action->node))));
+             whole_name(
+                 e, node_constants_layer(graph_node(e->graph, action->node))));
     set_weights(e, &f, action);
     add_insn(e, HW_OP_LOAD_WEIGHTS, &f, "weights", index);
 }

@@ -285,7 +285,7 @@ static uint64_t listing_cycles(Arena *arena, Diag *diag,
 static Print listing_print_of(const Listing *listing) {
     const HwTiling *tiling = &listing->spec->tiling;
     Print print = {0};
-    if (tiling->n || tiling->rings)
+    if (tiling->tiles.n || tiling->rows.rolls)
         print_add(&print, listing->spec->memory[0].size);
     listing_fingerprint(listing, &print);
     return print;

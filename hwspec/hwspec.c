@@ -149,7 +149,7 @@ bool hwspec_stages(const HwSpec *spec, HwOp op) {
                        op == HW_OP_CONV_DEPTHWISE || op == HW_OP_DECONV ||
                        op == HW_OP_CONV_POOL_MAX || op == HW_OP_CONV_POOL_AVG ||
                        op == HW_OP_FC;
-    return spec->tiling.weights_from && has_weights;
+    return spec->tiling.rows.weights_from && has_weights;
 }
 
 bool hwspec_parts_between(const HwSpec *spec, const HwMemory *memory) {

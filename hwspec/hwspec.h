@@ -193,21 +193,46 @@ typedef struct HwTileStyle {
     } given;
 } HwTileStyle;
 
-typedef struct HwTiling {
-    HwTilingKind kind;
-    uint32_t ops; /* software: bit (1 << HwOp) that can run by row planks */
-    bool rings;   /* software: operands may lie in rings of rows */
-    bool lines;   /* software: ... in line buffers, lines.h */
-    bool overlap; /* software: loads and stores run in the steps of layers */
-    bool weights_move; /* software: each run reads its weights from DDR */
-    bool weights_stay; /* engines hold all weights: reading costs no bytes */
-    uint32_t queue;    /* software: not 0: so many instructions are at work or
-                        * wait, each for its engine and its bytes alone */
-    int32_t weights_from; /* software: memory from which weights are loaded into
-                           * active memory; 0: engines have them */
-    uint32_t always;      /* hardware: bit (1 << HwOp) that never run whole */
+/* What a group of layers keeps of tensors that only it needs. */
+typedef enum HwRolls {
+    HW_ROLLS_NOTHING, /* rows that several layers need are computed again */
+    HW_ROLLS_ROWS,    /* rings of rows */
+    HW_ROLLS_COLUMNS  /* ... and line buffers, lines.h */
+} HwRolls;
+
+/* When loads and stores run. */
+typedef enum HwMoves {
+    HW_MOVES_ALONE,  /* in steps of their own */
+    HW_MOVES_BESIDE, /* in the steps of layers, too */
+    HW_MOVES_QUEUED  /* each instruction waits for its engine and its bytes
+                      * alone */
+} HwMoves;
+
+/* Kind software: rows of full width are loaded, run, stored. */
+typedef struct HwRowTiling {
+    uint32_t ops; /* bit (1 << HwOp) that can run so */
+    HwRolls rolls;
+    HwMoves moves;
+    uint32_t queue;       /* queued: so many instructions are at work or wait */
+    int32_t weights_from; /* memory from which weights are loaded into active
+                           * memory; 0: engines have them */
+    bool weights_move;    /* each run reads its weights from DDR: of machines as
+                           * which plans are made before weights are loaded */
+} HwRowTiling;
+
+/* Kind hardware: an instruction holds the tile's size. */
+typedef struct HwTileTiling {
+    uint32_t always; /* bit (1 << HwOp) that never run whole */
     uint32_t n;
     const HwTileStyle *style;
+} HwTileTiling;
+
+/* What the other kind has is zero. */
+typedef struct HwTiling {
+    HwTilingKind kind;
+    bool weights_stay; /* engines hold all weights: reading costs no bytes */
+    HwRowTiling rows;
+    HwTileTiling tiles;
 } HwTiling;
 
 /* Ping-pong and half rate of the weight cache: rows <= limit. 0: no cache. */
@@ -326,6 +351,10 @@ int32_t hwspec_engine_ahead(const HwSpec *spec, HwOp op);
  * (1 << memory); all, of what no engine runs. */
 uint32_t hwspec_lies(const HwSpec *spec, HwOp op, HwOperand operand);
 
+/* Whether groups may roll by columns. */
+static inline bool hwspec_by_columns(const HwSpec *spec) {
+    return spec->tiling.rows.rolls == HW_ROLLS_COLUMNS;
+}
 /* Whether the weights of such layers are loaded to where engines read them. */
 bool hwspec_stages(const HwSpec *spec, HwOp op);
 

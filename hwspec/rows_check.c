@@ -170,14 +170,14 @@ static bool tells_ring(const HwRow *row, HwOperand operand) {
 
 /* Loads and stores move rows that they name: these need the height only. */
 static void check_rings(Diag *diag, const HwSpec *spec, const HwInsnSet *set) {
-    if (!spec->tiling.rings)
+    if (!spec->tiling.rows.rolls)
         return;
     for (uint32_t i = 0; i < HW_OP_COUNT; i++) {
         HwOp op = (HwOp)i;
         const HwRow *row = row_for(set, op);
         bool load = op == HW_OP_LOAD, store = op == HW_OP_STORE;
         bool two = op == HW_OP_ADD || op == HW_OP_MUL || op == HW_OP_MAX;
-        if (!row || !(load || store || spec->tiling.ops >> op & 1))
+        if (!row || !(load || store || spec->tiling.rows.ops >> op & 1))
             continue;
         bool in =
             load || (store && has(row, HW_F_IN_RING)) || tells_ring(row, HW_IN);
@@ -220,12 +220,12 @@ static bool move_tells_lines(const HwRow *row, HwOperand active) {
 }
 
 static void check_lines(Diag *diag, const HwSpec *spec, const HwInsnSet *set) {
-    for (uint32_t i = 0; spec->tiling.lines && i < HW_OP_COUNT; i++) {
+    for (uint32_t i = 0; hwspec_by_columns(spec) && i < HW_OP_COUNT; i++) {
         HwOp op = (HwOp)i;
         const HwRow *row = row_for(set, op);
         bool two = op == HW_OP_ADD || op == HW_OP_MUL || op == HW_OP_MAX;
         bool move = op == HW_OP_LOAD || op == HW_OP_STORE;
-        if (!row || !(move || spec->tiling.ops >> op & 1))
+        if (!row || !(move || spec->tiling.rows.ops >> op & 1))
             continue;
         bool told =
             move ? move_tells_lines(row, op == HW_OP_LOAD ? HW_OUT : HW_IN)
@@ -249,11 +249,11 @@ static void check_weights(Diag *diag, const HwSpec *spec,
                           const HwInsnSet *set) {
     static const HwField field[] = {HW_F_WEIGHTS_ADDR, HW_F_WEIGHTS_FIRST,
                                     HW_F_WEIGHTS_LAST, HW_F_WEIGHTS_TAPS};
-    if (!spec->tiling.weights_from && spec->weights)
+    if (!spec->tiling.rows.weights_from && spec->weights)
         diag_error(diag, spec->memory[spec->weights].loc,
                    "nothing loads `%s`: weights need `tiling.weights_from`",
                    spec->memory[spec->weights].name);
-    if (!spec->tiling.weights_from)
+    if (!spec->tiling.rows.weights_from)
         return;
     if (!row_for(set, HW_OP_LOAD_WEIGHTS))
         diag_error(diag, spec->loc,

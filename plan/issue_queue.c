@@ -147,7 +147,7 @@ static void forget_done(Queue *q) {
 }
 
 void queue_add(Queue *q, const Action *a, const Touched *t) {
-    uint32_t most = q->plan->schedule->spec->tiling.queue;
+    uint32_t most = q->plan->schedule->spec->tiling.rows.queue;
     if (a->kind == ACTION_CONCAT)
         return;
     uint64_t start = queue_ready(q, t);

@@ -74,7 +74,7 @@ typedef struct Action {
                      * computed too */
     uint32_t at;    /* index in schedule->step */
     /* hardware tiling */
-    int32_t style; /* index in spec->tiling.style; -1: none */
+    int32_t style; /* index in spec->tiling.tiles.style; -1: none */
     uint32_t tile_w, tile_h;
     Nest nest;
     Repl tile_repl; /* of the input tiles, on the way from `in` */

@@ -82,8 +82,8 @@ static void judge_address(Judge *j, HwOperand operand) {
     uint32_t memory;
     uint64_t offset;
     HwFields same = {0};
-    static const HwField told[] = {HW_F_IN_ADDR,   HW_F_IN_MEMORY,
-                                   HW_F_IN_BUFFER, HW_F_IN_OFFSET,
+    static const HwField told[] = {HW_F_IN_ADDR,    HW_F_IN_MEMORY,
+                                   HW_F_IN_BUFFER,  HW_F_IN_OFFSET,
                                    HW_F_IN_BACKING, HW_F_IN_IO};
     if (!insn_operand(j->spec, j->w->op, j->f, operand, &memory, &offset))
         return;
@@ -157,10 +157,9 @@ static void judge_copies(Judge *j, const HwField field[4], const char *what,
 /* The larger volume has copies only where the memory holds such. */
 static void judge_part(Judge *j, HwOperand operand, const char *what,
                        bool stores_copies) {
-    HwField field[] = {HW_FIELD_OF(operand, PART_FULL),
-                       HW_FIELD_OF(operand, PART_REPL),
-                       HW_FIELD_OF(operand, PART_UNITS),
-                       HW_FIELD_OF(operand, PART_WIDTH)};
+    HwField field[] = {
+        HW_FIELD_OF(operand, PART_FULL), HW_FIELD_OF(operand, PART_REPL),
+        HW_FIELD_OF(operand, PART_UNITS), HW_FIELD_OF(operand, PART_WIDTH)};
     HwField start = HW_FIELD_OF(operand, PART_START);
     HwField whole = HW_FIELD_OF(operand, PART_C);
     if (says(j, HW_FIELD_OF(operand, PART))) {
@@ -182,9 +181,9 @@ static void judge_operand(Judge *j, HwOperand operand, const Extent *e) {
     static const char *const what[] = {"input", "second input", "output"};
     uint32_t memory;
     uint64_t offset;
-    HwField field[] = {
-        HW_FIELD_OF(operand, FULL), HW_FIELD_OF(operand, REPL),
-        HW_FIELD_OF(operand, UNITS), HW_FIELD_OF(operand, WIDTH)};
+    HwField field[] = {HW_FIELD_OF(operand, FULL), HW_FIELD_OF(operand, REPL),
+                       HW_FIELD_OF(operand, UNITS),
+                       HW_FIELD_OF(operand, WIDTH)};
     if (!insn_operand(j->spec, j->w->op, j->f, operand, &memory, &offset))
         return;
     bool stores_copies = j->spec->replication.memories >> memory & 1;
@@ -224,8 +223,7 @@ static void judge_windows(Judge *j) {
         const Window *p = w->pool;
         bool whole = p[ROWS].kernel == w->mid.h && p[COLS].kernel == w->mid.w &&
                      !p[ROWS].pad && !p[COLS].pad;
-        must_be(j, HW_F_POOL_GLOBAL,
-                whole && w->out.h == 1 && w->out.w == 1);
+        must_be(j, HW_F_POOL_GLOBAL, whole && w->out.h == 1 && w->out.w == 1);
     }
     if (op_is_conv(w->op) || w->op == HW_OP_DECONV)
         must_be(j, HW_F_GROUPS,
@@ -273,8 +271,7 @@ static void judge_flags(Judge *j) {
     for (HwField f = 0; f < HW_F_IN_ADDR; f++)
         if (hw_field_is_wait(f) && !insn_wait_stands(j->spec, f))
             must_be(j, f, 0);
-    must_be(j, HW_F_BLOCK,
-            is_move(w) || !j->spec->engine[w->engine].ahead);
+    must_be(j, HW_F_BLOCK, is_move(w) || !j->spec->engine[w->engine].ahead);
 }
 
 /* Rows of the weight cache, where the instruction tells them. */
@@ -284,8 +281,8 @@ static bool weight_rows(const Judge *j, uint64_t *rows) {
                                     HW_F_IN_WIDTH};
     Repl repl = {0};
     bool known = read_copies(j, field, &repl);
-    *rows = hwspec_weight_rows(repl, w->conv[ROWS].kernel *
-                                         w->conv[COLS].kernel);
+    *rows =
+        hwspec_weight_rows(repl, w->conv[ROWS].kernel * w->conv[COLS].kernel);
     return known || !j->spec->replication.section;
 }
 
@@ -325,8 +322,8 @@ static bool is_outside(const Judge *j, const Place *place) {
 static const HwTileStyle *style_of(const Judge *j) {
     const HwTiling *tiling = &j->spec->tiling;
     const Work *w = j->w;
-    for (uint32_t i = 0; i < tiling->n; i++) {
-        const HwTileStyle *s = &tiling->style[i];
+    for (uint32_t i = 0; i < tiling->tiles.n; i++) {
+        const HwTileStyle *s = &tiling->tiles.style[i];
         if (s->ops >> w->op & 1 && s->in_backing == is_outside(j, &w->in_at) &&
             s->out_backing == is_outside(j, &w->out_at) &&
             !s->sums == !w->tile.c)
@@ -347,8 +344,9 @@ static void judge_tile_size(Judge *j, const HwTileStyle *style) {
         fault(j->run, "its tiles of %ux%u are larger than its output",
               w->tile.h, w->tile.w);
     else if (w->tile.w % step && w->tile.w != w->out.w)
-        fault(j->run, "its tiles are %u wide, neither all of the output nor a "
-                      "multiple of %u",
+        fault(j->run,
+              "its tiles are %u wide, neither all of the output nor a "
+              "multiple of %u",
               w->tile.w, step);
 }
 
@@ -365,8 +363,9 @@ static void judge_share(Judge *j, uint64_t at, const HwPlace *share) {
     uint64_t known = run->am_most ? run->am_most : m->size;
     most = most < known ? most : known;
     if (!sane || least > most) {
-        fault(run, "its input tiles at %s are not %u/%u of an active memory of "
-                   "which the others are such a share",
+        fault(run,
+              "its input tiles at %s are not %u/%u of an active memory of "
+              "which the others are such a share",
               address_text(run, 0, at), share->part, share->whole);
         return;
     }
@@ -384,9 +383,9 @@ static void judge_buffer(Judge *j, int i, const HwPlace *place) {
 
 static void judge_tile(Judge *j) {
     const Work *w = j->w;
-    HwField tile[] = {HW_F_TILE_W,       HW_F_TILE_H,       HW_F_TILE_BUFFER0,
-                      HW_F_TILE_BUFFER1, HW_F_TILE_DEST,    HW_F_TILE_C,
-                      HW_F_TILE_IN_C,    HW_F_TILE_STAYS,   HW_F_TILE_WEIGHTS0,
+    HwField tile[] = {HW_F_TILE_W,        HW_F_TILE_H,     HW_F_TILE_BUFFER0,
+                      HW_F_TILE_BUFFER1,  HW_F_TILE_DEST,  HW_F_TILE_C,
+                      HW_F_TILE_IN_C,     HW_F_TILE_STAYS, HW_F_TILE_WEIGHTS0,
                       HW_F_TILE_WEIGHTS1, HW_F_TILE_SUMS};
     enum { N = sizeof tile / sizeof *tile, OF_NEST = 5 };
     for (int i = w->tile.on ? OF_NEST : 0; i < N && !w->tile.c; i++)
@@ -395,8 +394,9 @@ static void judge_tile(Judge *j) {
         return;
     const HwTileStyle *style = style_of(j);
     if (!style) {
-        fault(j->run, "the machine has no such tiles of %s between these "
-                      "memories",
+        fault(j->run,
+              "the machine has no such tiles of %s between these "
+              "memories",
               hw_op_name[w->op]);
         return;
     }
@@ -486,8 +486,8 @@ static bool noted_volume(Judge *j, const Place *first, Volume *out) {
     if (!first->part || !first->whole.c || !read_copies(j, field, &repl))
         return false;
     uint32_t section = j->spec->replication.section;
-    uint64_t c = (uint64_t)repl.full * section +
-                 (uint64_t)repl.sections * repl.width;
+    uint64_t c =
+        (uint64_t)repl.full * section + (uint64_t)repl.sections * repl.width;
     *out = first->whole;
     if (c < out->c)
         out->c = (uint32_t)c;
@@ -658,8 +658,9 @@ static void judge_placeholders(Judge *j, const HwInsn *insn) {
     if (!j->run->placeholders)
         j->run->placeholders = put ? PUT_DONE : PUT_LATER;
     else if (put != (j->run->placeholders == PUT_DONE))
-        fault(j->run, "%s and the like are %s here, %s in instructions before "
-                      "this one",
+        fault(j->run,
+              "%s and the like are %s here, %s in instructions before "
+              "this one",
               some->name, put ? "numbers" : "placeholders",
               put ? "placeholders" : "numbers");
 }

@@ -147,9 +147,9 @@ static bool room_place(Run *run, const Room *room, Place *out) {
 
 static uint64_t sum_bytes(const Run *run, HwOp op) {
     const HwTiling *tiling = &run->spec->tiling;
-    for (uint32_t i = 0; i < tiling->n; i++)
-        if (tiling->style[i].sums && tiling->style[i].ops >> op & 1)
-            return tiling->style[i].sums;
+    for (uint32_t i = 0; i < tiling->tiles.n; i++)
+        if (tiling->tiles.style[i].sums && tiling->tiles.style[i].ops >> op & 1)
+            return tiling->tiles.style[i].sums;
     return run->spec->element;
 }
 
@@ -355,11 +355,10 @@ static uint64_t fetch_cycles(Nest *t, uint32_t rows, uint32_t cols,
     const HwSpec *spec = t->run->spec;
     Fetched *f = &t->fetched[(rows + 3 * cols + 7 * in) % KNOWN];
     if (f->rows != rows || f->cols != cols || f->in != in)
-        *f = (Fetched){
-            rows, cols, in,
-            hwspec_transfer_cycles(
-                spec, &spec->memory[t->job->work->in_at.memory], in, rows,
-                cols)};
+        *f = (Fetched){rows, cols, in,
+                       hwspec_transfer_cycles(
+                           spec, &spec->memory[t->job->work->in_at.memory], in,
+                           rows, cols)};
     return f->cycles;
 }
 

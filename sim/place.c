@@ -173,7 +173,8 @@ static void find_range(const VolumeTables *t, bool turns, Place *p) {
 }
 
 bool cells_matter(const Run *run) {
-    return !run->options.time_only || run->spec->tiling.queue;
+    return !run->options.time_only ||
+           run->spec->tiling.rows.moves == HW_MOVES_QUEUED;
 }
 
 bool place_make(Run *run, const Spot *spot, Place *out) {
@@ -188,7 +189,7 @@ bool place_make(Run *run, const Spot *spot, Place *out) {
                    .h = spot->ring ? spot->h : v->h,
                    .w = spot->ring ? spot->w : v->w,
                    .ring = spot->ring,
-                   .turns = !spot->ring         ? 0
+                   .turns = !spot->ring        ? 0
                             : spot->lines.band ? spot->pitch
                                                : v->h,
                    .row = spot->row,

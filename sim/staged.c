@@ -248,7 +248,7 @@ bool staged_load(Run *run, const Work *w) {
         return false;
     uint64_t elements = box_count(place, place_box(place));
     uint64_t bytes = elements * run->spec->element;
-    uint32_t from = (uint32_t)run->spec->tiling.weights_from;
+    uint32_t from = (uint32_t)run->spec->tiling.rows.weights_from;
     count_once(run, w, channels);
     run->result->backing_read += bytes;
     run->read[from] += bytes;

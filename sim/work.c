@@ -535,7 +535,7 @@ static bool read_load_weights(Reader *r, Work *w) {
     w->first_c = number(r, HW_F_WEIGHTS_FIRST, 0, 0, MAX_SIZE);
     uint32_t last =
         number(r, HW_F_WEIGHTS_LAST, w->first_c, w->first_c, MAX_SIZE);
-    if (!r->run->spec->tiling.weights_from) {
+    if (!r->run->spec->tiling.rows.weights_from) {
         fault(r->run, "the machine loads no weights");
         return false;
     }

@@ -8,6 +8,7 @@
  * that a larger memory gets none that is worse.
  */
 #include "alloc/search/blocks.h"
+#include "base/arith.h"
 
 #include "base/size_grid.h"
 #include "hwspec/cost.h"
@@ -292,7 +293,7 @@ static void open(Staging *s, Arena *arena, const Schedule *schedule,
     own->cycles = NULL;
     own->no_remedy = true;
     own->objective = PLAN_BYTES;
-    spec->tiling.weights_move = true;
+    spec->tiling.rows.weights_move = true;
     planned->spec = spec;
     *s = (Staging){.arena = arena,
                    .schedule = schedule,

@@ -335,7 +335,7 @@ static const char *check_reach(Judge *j, const Action *a) {
         const Placement *p = &j->plan->placement[is_in ? a->in[i] : a->out];
         bool outside = false;
         if (a->style >= 0) {
-            const HwTileStyle *s = &j->spec->tiling.style[a->style];
+            const HwTileStyle *s = &j->spec->tiling.tiles.style[a->style];
             outside = is_in ? s->in_backing : s->out_backing;
         } else if (is_in) {
             outside = j->spec->engine[a->legal.engine].ahead;
@@ -350,7 +350,7 @@ static const char *check_reach(Judge *j, const Action *a) {
 
 /* The machine uses the tile buffers while the instruction runs. */
 static const char *use_tile_buffers(Judge *j, const Action *a) {
-    const HwTileStyle *s = &j->spec->tiling.style[a->style];
+    const HwTileStyle *s = &j->spec->tiling.tiles.style[a->style];
     uint32_t reached = j->spec->engine[a->legal.engine].lies[HW_IN];
     uint32_t memory = 0;
     while (memory + 1 < j->spec->n_active && !(reached >> memory & 1))

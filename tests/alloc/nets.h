@@ -2,8 +2,8 @@
 #ifndef TESTS_ALLOC_NETS_H
 #define TESTS_ALLOC_NETS_H
 
-#include "base/rng.h"
 #include "alloc/alloc.h"
+#include "base/rng.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -154,19 +154,20 @@ static inline Toy *toy_new(Arena *arena, uint64_t am, uint32_t pools) {
                               .part_align = 1};
     toy_reach(&t->engine[0], reach);
     toy_reach(&t->engine[1], reach);
-    t->spec = (HwSpec){.machine = "toy",
-                       .element = 1,
-                       .n_memories = pools + 3,
-                       .memory = t->memory,
-                       .n_active = pools,
-                       .backing = (int32_t)pools,
-                       .input = (int32_t)pools + 1,
-                       .output = (int32_t)pools + 2,
-                       .n_engines = 2,
-                       .engine = t->engine,
-                       .tiling = {.kind = HW_TILING_SOFTWARE,
-                                  .ops = t->engine[0].ops | t->engine[1].ops,
-                                  .style = t->style}};
+    t->spec =
+        (HwSpec){.machine = "toy",
+                 .element = 1,
+                 .n_memories = pools + 3,
+                 .memory = t->memory,
+                 .n_active = pools,
+                 .backing = (int32_t)pools,
+                 .input = (int32_t)pools + 1,
+                 .output = (int32_t)pools + 2,
+                 .n_engines = 2,
+                 .engine = t->engine,
+                 .tiling = {.kind = HW_TILING_SOFTWARE,
+                            .rows.ops = t->engine[0].ops | t->engine[1].ops,
+                            .tiles.style = t->style}};
     return t;
 }
 

@@ -243,11 +243,18 @@ static void bad_sections(void **state) {
               "8:47: `always` belongs to kind `hardware`, not `software`\n");
     check_bad(at,
               "tiling: {kind: software, ops: [conv], lines: true}\nengines:\n",
-              "8:9: `lines` needs `rings`\n"
+              "8:9: `lines` needs `rings`\n");
+    check_bad(at,
+              "tiling: {kind: software, ops: [conv], rings: true, lines: true, "
+              "weights_move: true}\nengines:\n",
+              "13:3: `tiling.rings` is set, but RUN does not tell the rings of "
+              "its operands in active memory: it needs `in.ring` and `in.row`\n"
               "13:3: `tiling.lines` is set, but RUN does not tell the line "
               "buffers of its operands in active memory: they need "
               "`line.band`, `line.keep`, `line.span`, `line.shift`, and `col` "
-              "and `pitch`\n");
+              "and `pitch`\n"
+              "8:65: `weights_move` has no meaning any more: plans are made "
+              "for the machine as it is, by --objective\n");
     check_bad(at, "tiling: {kind: hardware, ops: [conv]}\nengines:\n",
               "8:31: `ops` belongs to kind `software`, not `hardware`\n"
               "8:9: the key `styles` is missing\n");
@@ -425,20 +432,20 @@ static void hardware_tiles(void **state) {
     const HwTiling *t = &spec->tiling;
     assert_int_equal(spec->memory[0].unit, 96);
     assert_int_equal(t->kind, HW_TILING_HARDWARE);
-    assert_int_equal(t->n, 3);
-    assert_int_equal(t->style[0].buffer[1] / 96, 49152);
-    assert_true(t->style[0].in_backing && t->style[0].out_backing);
-    assert_false(t->style[0].has_dest);
-    assert_int_equal(t->style[1].buffer[1] / 96, 16384);
-    assert_int_equal(t->style[1].buffer_size / 96, 16384);
-    assert_int_equal(t->style[1].reserved, 3 << 20);
-    assert_false(t->style[1].out_backing || t->style[1].has_dest);
-    assert_true(t->style[2].has_dest);
-    assert_int_equal(t->style[2].dest / 96, 65536);
-    assert_int_equal(t->style[2].multiple_w, 8);
+    assert_int_equal(t->tiles.n, 3);
+    assert_int_equal(t->tiles.style[0].buffer[1] / 96, 49152);
+    assert_true(t->tiles.style[0].in_backing && t->tiles.style[0].out_backing);
+    assert_false(t->tiles.style[0].has_dest);
+    assert_int_equal(t->tiles.style[1].buffer[1] / 96, 16384);
+    assert_int_equal(t->tiles.style[1].buffer_size / 96, 16384);
+    assert_int_equal(t->tiles.style[1].reserved, 3 << 20);
+    assert_false(t->tiles.style[1].out_backing || t->tiles.style[1].has_dest);
+    assert_true(t->tiles.style[2].has_dest);
+    assert_int_equal(t->tiles.style[2].dest / 96, 65536);
+    assert_int_equal(t->tiles.style[2].multiple_w, 8);
     spec = load(arena, "xdnn-v3-96", "machine.element", "2", "");
     assert_int_equal(spec->memory[0].unit, 192);
-    assert_int_equal(spec->tiling.style[2].dest / 192, 32768);
+    assert_int_equal(spec->tiling.tiles.style[2].dest / 192, 32768);
     load(arena, "xdnn-v3-96", "memories.am.size", "1KiB", "");
     arena_free(arena);
 }
