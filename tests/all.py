@@ -7,6 +7,7 @@ makes. Kinds of tests:
   lint   tests/lint.py
   rooms  tests/rooms.py: no room uses what stands behind it
   cli    tests/cli.py: commands with their exact output
+  docs   tests/docs.py: documents show what the commands print
   library  tests/library.py: the planners, installed and used
   onnx_testdata  tests/onnx_testdata.py: ONNX's own models and outputs
   e2e    tests/e2e.py: networks x machines, verified
@@ -101,6 +102,7 @@ def scripts(long):
             "recorded",
             "mutate_listing",
             "cli",
+            "docs",
             "library",
             "lint",
             "rooms",

@@ -49,7 +49,7 @@ def write_files(path, folder):
     """Files that the document shows, in their folder."""
     with open(path, encoding="utf-8") as file:
         text = file.read()
-    for name, body in re.findall(r"^    # (\w+\.yaml)\n((?:    .*\n)+)", text,
+    for name, body in re.findall(r"^    # ([\w-]+\.yaml)\n((?:    .*\n)+)", text,
                                  re.M):
         with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
             file.write(re.sub(r"^    ", "", body, flags=re.M))
