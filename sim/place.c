@@ -299,3 +299,23 @@ const char *place_text(Run *run, const Place *place) {
         address_text(run, place->memory,
                      (place->start + place->c_at[0]) * element));
 }
+
+/* ---- regions ---- */
+
+bool region_place(Run *run, const Region *region, const char *what,
+                  Place *out) {
+    uint32_t c, h, w;
+    shape_chw(&region->shape, &c, &h, &w);
+    Volume whole = region->whole;
+    bool part = whole.c != c || region->part_c != 0;
+    if (!(run->spec->replication.memories >> region->memory & 1))
+        whole.repl = (Repl){0};
+    Spot spot = {.what = what,
+                 .memory = region->memory,
+                 .offset = region->offset,
+                 .whole = whole,
+                 .part_c = region->part_c,
+                 .c = c,
+                 .part = part};
+    return place_make(run, &spot, out);
+}
