@@ -63,12 +63,13 @@ PlanShared *plan_shared_new(Arena *arena, const Schedule *schedule,
 const Plan *plan_make(Arena *arena, Diag *diag, const Schedule *real,
                       const PlanOptions *options, bool *does_not_fit);
 
-/* The plan of one image so many times, over a schedule that sched_repeat has
- * made, on the same machine, which may hold more instructions; where transfers
- * run beside layers, those of one image beside layers of others. NULL after
+/* The plan of one image `options->images` times, over a schedule that
+ * sched_repeat has made, on the same machine, which may hold more instructions;
+ * where transfers run beside layers, those of one image beside layers of
+ * others. Its cost is that of all images; `front` stays that of one. NULL after
  * errors; *does_not_fit: in memories, or as instructions. */
 const Plan *plan_images(Arena *arena, Diag *diag, const Plan *one,
-                        const Schedule *schedule, uint32_t images,
+                        const Schedule *schedule, const PlanOptions *options,
                         bool *does_not_fit);
 
 #endif

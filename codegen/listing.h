@@ -92,6 +92,8 @@ typedef struct ListingLayer {
 typedef struct Image {
     uint32_t n_blobs, n_acts, n_quants, n_inputs, n_outputs, n_hosts, n_layers;
     uint32_t element; /* bytes in active memory, as planned; 0: not told */
+    bool of_another;  /* its file has another number of instructions: there are
+                       * no layers */
     const Blob *blob;
     const LayerAct *act;
     const LayerQuant *quant;

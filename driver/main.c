@@ -1,4 +1,5 @@
 /* main.c - the door: finds the command, runs it, prints what it found. */
+#include "base/plain.h"
 #include "driver/commands.h"
 
 #include <errno.h>
@@ -199,8 +200,8 @@ int main(int argc, char **argv) {
     }
     const Command *command = find_command(argv[1]);
     if (!command) {
-        fprintf(stderr, "amphora: no command %s\nTry `amphora --help`.\n",
-                argv[1]);
+        say_to(stderr, "amphora: no command %s\nTry `amphora --help`.\n",
+               argv[1]);
         return EXIT_BAD_USAGE;
     }
     return (int)run_command(command, argc - 1, argv + 1);

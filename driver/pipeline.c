@@ -182,8 +182,9 @@ static ExitCode plan_all_images(Arena *arena, Diag *diag,
     p->original = graph_repeat(arena, p->original, images, n);
     p->graph = graph_repeat(arena, p->graph, images, n);
     p->schedule = sched_repeat(arena, schedule, p->graph, images);
+    PlanOptions all = {.cycles = simulated_cycles, .images = images};
     p->plan =
-        plan_images(arena, diag, p->plan, p->schedule, images, &does_not_fit);
+        plan_images(arena, diag, p->plan, p->schedule, &all, &does_not_fit);
     return p->plan ? EXIT_FINE : does_not_fit ? EXIT_NO_FIT : EXIT_BAD_INPUT;
 }
 
@@ -260,28 +261,41 @@ static uint64_t interval_of(const Pipeline *p, uint64_t seed) {
     return cycles;
 }
 
+static void pass_on(Diag *to, const Diag *from) {
+    for (uint32_t i = 0; i < diag_count(from); i++) {
+        const DiagMessage *m = diag_at(from, i);
+        if (m->kind == DIAG_ERROR)
+            diag_error(to, m->loc, "%s", m->text);
+        else if (m->kind == DIAG_WARNING)
+            diag_warning(to, m->loc, "%s", m->text);
+        else
+            diag_note(to, m->loc, "%s", m->text);
+    }
+}
+
 /* With engines that work ahead and without; what takes fewer cycles an image
- * stays. */
+ * stays. Where neither fits, what is said is of those ahead, which need less
+ * memory. */
 static ExitCode run_throughput(Arena *arena, Diag *diag, const Options *o,
                                Pipeline *out) {
     Options latency = *o;
     latency.mode = "latency";
+    Diag *said = diag_new(arena), *said_plain = diag_new(arena);
     Pipeline ahead = *out;
-    ExitCode code = pipeline_resume(arena, diag_new(arena), o, STAGE_SCHEDULE,
-                                    STAGE_CODEGEN, &ahead);
-    if (code == EXIT_FINE && !runs_ahead(&ahead)) {
+    ExitCode code =
+        pipeline_resume(arena, said, o, STAGE_SCHEDULE, STAGE_CODEGEN, &ahead);
+    bool alone = code == EXIT_FINE && !runs_ahead(&ahead);
+    ExitCode plain = alone
+                         ? EXIT_NO_FIT
+                         : pipeline_resume(arena, said_plain, &latency,
+                                           STAGE_SCHEDULE, STAGE_CODEGEN, out);
+    bool stays = plain == EXIT_FINE &&
+                 (code != EXIT_FINE ||
+                  interval_of(&ahead, o->seed) >= interval_of(out, o->seed));
+    pass_on(diag, stays ? said_plain : said);
+    if (!stays)
         *out = ahead;
-        return EXIT_FINE;
-    }
-    ExitCode plain = pipeline_resume(arena, diag, &latency, STAGE_SCHEDULE,
-                                     STAGE_CODEGEN, out);
-    if (code == EXIT_FINE &&
-        (plain != EXIT_FINE ||
-         interval_of(&ahead, o->seed) < interval_of(out, o->seed))) {
-        *out = ahead;
-        return EXIT_FINE;
-    }
-    return plain;
+    return stays ? EXIT_FINE : code;
 }
 
 static bool images_are_right(Diag *diag, const Options *options) {

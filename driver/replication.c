@@ -305,8 +305,7 @@ static uint64_t known_cycles(Recall *times, Arena *arena, Diag *diag,
     return cycles;
 }
 
-/* From image to image, as the simulator counts. */
-static uint64_t plan_cycles(void *context, const Plan *plan) {
+uint64_t simulated_cycles(void *context, const Plan *plan) {
     const Shared *shared = context;
     Arena *arena = arena_new("cycles of a plan");
     Diag *diag = diag_new(arena);
@@ -385,7 +384,7 @@ static bool read_objective(Diag *diag, const Options *o, PlanOptions *out) {
 ExitCode replication_plan(Arena *arena, Diag *diag, const Options *o,
                           Pipeline *p) {
     PlanOptions options = {.planner = o->planner,
-                           .cycles = plan_cycles,
+                           .cycles = simulated_cycles,
                            .context = p->shared,
                            .watch = watch_of(o),
                            .effort = (uint32_t)o->effort,

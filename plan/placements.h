@@ -5,6 +5,8 @@
 #include "base/vec.h"
 #include "plan/plan.h"
 
+#include <string.h>
+
 typedef VEC(Placement) Placements;
 
 /* Rows [row, row + rows) of the tensor, which are named by their numbers as
@@ -45,11 +47,13 @@ static inline uint32_t placements_add_channels(Arena *arena, Placements *all,
     return placements_add(arena, all, placement_channels(all->at[of], c, n));
 }
 
-/* A list of the plan's. */
+/* A list of the plan's, with room for as many more. */
 static inline Placements placements_of(Arena *arena, const Plan *plan) {
     Placements all = {0};
-    for (uint32_t i = 0; i < plan->n_placements; i++)
-        vec_push(arena, &all, plan->placement[i]);
+    vec_reserve(arena, &all, 2 * plan->n_placements + 1);
+    if (plan->n_placements)
+        memcpy(all.at, plan->placement, plan->n_placements * sizeof *all.at);
+    all.n = plan->n_placements;
     return all;
 }
 

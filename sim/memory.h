@@ -41,7 +41,7 @@ typedef struct Place {
     uint64_t first, end;    /* cells that it may touch, half open */
     uint64_t start;         /* cell of channel 0 of the enclosing volume */
     const uint64_t *c_at;   /* cells from start, by the operand's channels */
-    const uint64_t *h_at, *w_at;
+    const uint64_t *h_at, *w_at; /* all NULL where no cell is looked at */
     uint32_t w_step; /* 0, or w: columns of each row have their own w_at */
     const uint32_t *copies; /* by channel */
     uint64_t copy_step;

@@ -79,7 +79,8 @@ static bool is_active(const Run *run, const Place *place) {
 static Place channels_of(const Place *place, Part c) {
     Place p = *place;
     p.c = c.n;
-    p.c_at += c.at;
+    if (p.c_at)
+        p.c_at += c.at;
     p.copies += c.at;
     return p;
 }

@@ -8,6 +8,7 @@
 #include "sim/run.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* No dimension of a real volume comes near; tables stay small. */
@@ -197,13 +198,13 @@ bool place_make(Run *run, const Spot *spot, Place *out) {
                    .part = spot->part,
                    .whole = spot->said,
                    .start = spot->offset / layout->element,
-                   .c_at = t.at.c_at + spot->part_c,
                    .h_at = t.at.h_at,
                    .w_at = t.at.w_at,
                    .copies = t.at.copies + spot->part_c,
                    .copy_step = t.at.copy_step};
     if (!cells_matter(run))
         return true;
+    out->c_at = t.at.c_at + spot->part_c;
     if (spot->lines.band)
         turn_lines(run, spot, out);
     else if (spot->ring)
@@ -215,6 +216,8 @@ bool place_make(Run *run, const Spot *spot, Place *out) {
 
 Place place_keep(Arena *arena, const Place *p) {
     Place kept = *p;
+    if (!p->c_at)
+        return kept;
     kept.c_at = ARENA_COPY(arena, uint64_t, p->c_at, p->c);
     kept.h_at = ARENA_COPY(arena, uint64_t, p->h_at, p->h);
     kept.w_at = ARENA_COPY(arena, uint64_t, p->w_at, columns_told(p));
@@ -224,8 +227,10 @@ Place place_keep(Arena *arena, const Place *p) {
 
 Place place_rows(const Place *place, uint32_t row, uint32_t rows) {
     Place part = *place;
-    part.h_at += row;
     part.h = rows;
+    if (!place->h_at)
+        return part;
+    part.h_at += row;
     part.first += part.h_at[0] - place->h_at[0];
     part.end -= place->h_at[place->h - 1] - part.h_at[rows - 1];
     return part;
@@ -254,42 +259,158 @@ bool place_same(const Place *a, const Place *b) {
            memcmp(a->w_at, b->w_at, columns_told(a) * sizeof *a->w_at) == 0;
 }
 
-/* Calls `visit` for every cell of a place that lies in [from, to). */
-typedef bool CellVisitor(uint64_t *bits, uint64_t bit);
+/* ---- overlap ---- */
 
-static bool visit_cells(const Place *p, uint64_t from, uint64_t to,
-                        uint64_t *bits, CellVisitor *visit) {
+/* Cells without gaps. */
+typedef struct Span {
+    uint64_t from, to;
+} Span;
+typedef struct Spans {
+    Arena *arena;
+    Span window; /* cells outside do not count */
+    bool rises;  /* each begins behind the one before it */
+    VEC(Span) at;
+} Spans;
+
+static void add_span(Spans *s, uint64_t from, uint64_t n) {
+    uint64_t to = from + n < s->window.to ? from + n : s->window.to;
+    from = from > s->window.from ? from : s->window.from;
+    if (from >= to)
+        return;
+    Span *last = s->at.n ? &s->at.at[s->at.n - 1] : NULL;
+    if (last && last->to == from) {
+        last->to = to;
+        return;
+    }
+    s->rises &= !last || last->to < from;
+    vec_push(s->arena, &s->at, ((Span){from, to}));
+}
+
+static int by_start(const void *a, const void *b) {
+    const Span *x = a, *y = b;
+    return (x->from > y->from) - (x->from < y->from);
+}
+
+static bool follow_each_other(const uint64_t *at, uint32_t n) {
+    for (uint32_t i = 1; i < n; i++)
+        if (at[i] != at[i - 1] + 1)
+            return false;
+    return true;
+}
+
+static bool has_plain_rows(const Place *p) {
+    for (uint32_t h = 0; h < (p->w_step ? p->h : 1); h++)
+        if (!follow_each_other(place_columns(p, h), p->w))
+            return false;
+    return true;
+}
+
+/* Cells from the lowest pixel of a channel to behind its highest. */
+static Span plane_of(const Place *p) {
+    uint32_t n = columns_told(p);
+    return (Span){lowest(p->h_at, p->h) + lowest(p->w_at, n),
+                  highest(p->h_at, p->h) + highest(p->w_at, n) + 1};
+}
+
+/* No cell between its first and last is another's. */
+static bool is_dense(const Place *p) {
+    return !p->copy_step && box_count(p, place_box(p)) == p->end - p->first;
+}
+
+/* What is told of a place to find its cells. */
+typedef struct Cut {
+    const Place *place;
+    Spans channel; /* with their copies, in cells from the start */
+    Span plane;    /* plane_of */
+    uint32_t cols; /* so many columns follow each other */
+} Cut;
+
+static Cut cut_of(Run *run, const Place *p) {
+    Cut cut = {p, {.arena = run->work, .window = {0, UINT64_MAX}}, {0}, 0};
+    if (is_dense(p))
+        return cut;
     for (uint32_t c = 0; c < p->c; c++)
         for (uint32_t copy = 0; copy < p->copies[c]; copy++)
-            for (uint32_t h = 0; h < p->h; h++) {
-                uint64_t row =
-                    p->start + p->c_at[c] + copy * p->copy_step + p->h_at[h];
-                for (uint32_t w = 0; w < p->w; w++) {
-                    uint64_t cell = row + place_columns(p, h)[w];
-                    if (cell >= from && cell < to && visit(bits, cell - from))
-                        return true;
-                }
-            }
+            add_span(&cut.channel, p->c_at[c] + copy * p->copy_step, 1);
+    cut.plane = plane_of(p);
+    cut.cols = has_plain_rows(p) ? p->w : 1;
+    return cut;
+}
+
+static void add_rows(Spans *s, const Cut *cut, Span c) {
+    const Place *p = cut->place;
+    for (uint32_t h = 0; h < p->h; h++)
+        for (uint32_t w = 0; w < p->w; w += cut->cols)
+            add_span(s, p->start + c.from + p->h_at[h] + place_columns(p, h)[w],
+                     c.to - c.from + cut->cols - 1);
+}
+
+/* All cells in the window, ascending. */
+static Spans spans_of(Run *run, const Cut *cut, Span window) {
+    const Place *p = cut->place;
+    Spans s = {.arena = run->work, .window = window, .rises = true};
+    if (!cut->cols)
+        add_span(&s, p->first, p->end - p->first);
+    for (uint32_t i = 0; i < cut->channel.at.n; i++) {
+        Span c = cut->channel.at.at[i];
+        if (p->start + c.from + cut->plane.from < window.to &&
+            p->start + c.to + cut->plane.to > window.from)
+            add_rows(&s, cut, c);
+    }
+    if (!s.rises)
+        qsort(s.at.at, s.at.n, sizeof *s.at.at, by_start);
+    return s;
+}
+
+static bool meet_in(Run *run, const Cut *a, const Cut *b, Span window) {
+    Spans own = spans_of(run, a, window), its = spans_of(run, b, window);
+    for (uint32_t i = 0, k = 0; i < own.at.n && k < its.at.n;) {
+        if (own.at.at[i].to <= its.at.at[k].from)
+            i++;
+        else if (its.at.at[k].to <= own.at.at[i].from)
+            k++;
+        else
+            return true;
+    }
     return false;
 }
 
-static bool set_bit(uint64_t *bits, uint64_t bit) {
-    bits[bit / 64] |= UINT64_C(1) << bit % 64;
-    return false;
-}
-
-static bool has_bit(uint64_t *bits, uint64_t bit) {
-    return bits[bit / 64] >> bit % 64 & 1;
+/* Whether all channels of the one lie as the first ones of the other do, each
+ * in a range of its own: then the first channels meet, or none do. */
+static bool channels_alike(const Place *a, const Place *b) {
+    if (a->c > b->c)
+        return channels_alike(b, a);
+    if (a->start != b->start ||
+        memcmp(a->c_at, b->c_at, a->c * sizeof *a->c_at) != 0)
+        return false;
+    Span own = plane_of(a), its = plane_of(b);
+    uint64_t plane = (own.to > its.to ? own.to : its.to) -
+                     (own.from < its.from ? own.from : its.from);
+    for (uint32_t c = 0; c < b->c; c++)
+        if (b->copies[c] != 1 || (c < a->c && a->copies[c] != 1) ||
+            (c && b->c_at[c] < b->c_at[c - 1] + plane))
+            return false;
+    return true;
 }
 
 bool place_overlap(Run *run, const Place *a, const Place *b) {
-    uint64_t from = a->first > b->first ? a->first : b->first;
-    uint64_t to = a->end < b->end ? a->end : b->end;
-    if (a->memory != b->memory || from >= to || !cells_matter(run))
+    enum { FIRST = 256, MORE = 8 }; /* cells: those that meet do so early */
+    Place first[] = {*a, *b};
+    uint64_t at = a->first > b->first ? a->first : b->first;
+    uint64_t end = a->end < b->end ? a->end : b->end;
+    if (a->memory != b->memory || at >= end || !cells_matter(run))
         return false;
-    uint64_t *bits = ARENA_ARRAY(run->work, uint64_t, (to - from) / 64 + 1);
-    visit_cells(a, from, to, bits, set_bit);
-    return visit_cells(b, from, to, bits, has_bit);
+    if (is_dense(a) && is_dense(b))
+        return true;
+    if (channels_alike(a, b))
+        first[0].c = first[1].c = 1;
+    Cut own = cut_of(run, &first[0]), its = cut_of(run, &first[1]);
+    for (uint64_t n = FIRST, to; at < end; at = to, n *= MORE) {
+        to = end - at < n ? end : at + n;
+        if (meet_in(run, &own, &its, (Span){at, to}))
+            return true;
+    }
+    return false;
 }
 
 const char *place_text(Run *run, const Place *place) {

@@ -12,22 +12,11 @@
 
 enum { MAX_OPERANDS = 4, SPARE = 8 };
 
-/* Cells without gaps overlap where their ends do. */
-static bool is_dense(const Place *p) {
-    return !p->copy_step && box_count(p, place_box(p)) == p->end - p->first;
-}
-
-static bool share_cells(Run *run, const Place *a, const Place *b) {
-    if (a->memory != b->memory || a->first >= b->end || b->first >= a->end)
-        return false;
-    return (is_dense(a) && is_dense(b)) || place_overlap(run, a, b);
-}
-
 static void wait_for_cells(Run *run, const Operand *operand) {
     for (uint32_t i = 0; i < run->touched.n; i++) {
         const Touch *t = &run->touched.at[i];
         if (t->end > run->issued && (t->writes || operand->writes) &&
-            share_cells(run, &t->place, &operand->place))
+            place_overlap(run, &t->place, &operand->place))
             run->issued = t->end;
     }
 }

@@ -70,21 +70,21 @@ typedef struct Run {
     bool reads;         /* this one has */
     uint32_t n_assumed; /* network inputs that nobody announced */
 
-    int64_t step;    /* of the instruction before this one */
-    int64_t highest; /* step so far; 0: none */
-    const ListingLayer **item;       /* order.c: by instruction; or NULL */
-    Arena *peers;                    /* for one step: */
-    VEC(Touch) peer;                 /* touched in it, */
-    int64_t peer_step;               /* this one */
+    int64_t step;               /* of the instruction before this one */
+    int64_t highest;            /* step so far; 0: none */
+    const ListingLayer **item;  /* order.c: by instruction; or NULL */
+    Arena *peers;               /* for one step: */
+    VEC(Touch) peer;            /* touched in it, */
+    int64_t peer_step;          /* this one */
     uint64_t am_least, am_most; /* bytes of the first active memory that the
                                  * listing is for, as far as known; 0: not */
-    uint32_t rows_made; /* by the last engine */
+    uint32_t rows_made;         /* by the last engine */
     enum { PUT_UNKNOWN, PUT_LATER, PUT_DONE } placeholders;
     uint64_t busy;   /* units that may still be at work: bit (1 << unit) */
     uint64_t issued; /* cycle: nothing later in the listing starts before */
     uint64_t done[HW_MAX_UNITS]; /* by unit: cycle when its work ends */
     uint32_t last_move;          /* the last event of the DMA + 1 */
-    VEC(Touch) touched;       /* by busy units */
+    VEC(Touch) touched;          /* by busy units */
     VEC(SimEvent) event;
     uint64_t floor;      /* queue.c: cycle before which nothing begins */
     VEC(uint64_t) ended; /* ... by instruction */

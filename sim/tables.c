@@ -17,8 +17,11 @@ struct KnownTables {
 };
 
 static uint32_t slot_of(const Layout *layout, const Volume *v) {
-    enum { C = 31, H = 37, W = 41, ELEMENT = 43 };
-    return (C * v->c + H * v->h + W * v->w + ELEMENT * layout->n) % SLOTS;
+    const uint32_t part[] = {v->c, v->h, v->w, layout->n};
+    uint64_t mix = UINT64_C(0xcbf29ce484222325);
+    for (uint32_t i = 0; i < sizeof part / sizeof *part; i++)
+        mix = (mix ^ part[i]) * UINT64_C(0x100000001b3);
+    return (uint32_t)(mix >> 16) % SLOTS;
 }
 
 static bool rises(const uint64_t *at, uint32_t n) {
@@ -34,6 +37,15 @@ static VolumeTables make(Arena *arena, const Layout *layout,
     return (VolumeTables){t, !t.copy_step && rises(t.c_at, volume->c) &&
                                  rises(t.h_at, volume->h) &&
                                  rises(t.w_at, volume->w)};
+}
+
+/* Where no cell is looked at. */
+static VolumeTables make_copies(Arena *arena, const Layout *layout,
+                                const Volume *volume) {
+    VolumeTables t = {.at.copies = ARENA_ARRAY(arena, uint32_t, volume->c)};
+    for (uint32_t c = 0; c < volume->c; c++)
+        t.at.copies[c] = address_copies(layout, volume, c);
+    return t;
 }
 
 void tables_open(Run *run) {
@@ -54,7 +66,9 @@ VolumeTables tables_of(Run *run, const Layout *layout, const Volume *volume) {
     KnownTables *slot = &cache->slot[slot_of(layout, volume)];
     if (slot->layout == layout && volumes_same(&slot->volume, volume))
         return slot->tables;
-    *slot = (KnownTables){layout, *volume, make(cache->arena, layout, volume)};
+    *slot = (KnownTables){
+        layout, *volume,
+        (cells_matter(run) ? make : make_copies)(cache->arena, layout, volume)};
     cache->n += (uint64_t)volume->c + volume->h + volume->w;
     return slot->tables;
 }

@@ -25,6 +25,7 @@ makes. Kinds of tests:
   llvm   tests/llvm.py: with --long, native code by every LLVM that Debian has
   mutate_listing  tests/mutate_listing.py: no token of a listing can be changed
          unseen
+  figures  tests/figures.py: what small networks cost, as recorded
   cycles tests/cycles.py: what never costs cycles; recorded ones no fewer
   overlap  tests/overlap.py: transfers in the steps of layers; races refused
   images  tests/images.py: several images one behind the other
@@ -41,6 +42,7 @@ makes. Kinds of tests:
   layouts  tests/layouts.py: random networks on random layouts
   layout_mutants  tests/layout_mutants.py: mistakes in layout.c are noticed
   names  tests/names.py: names, links and sizes in models that mean harm
+  specials  tests/specials.py: NaN and infinities, the same everywhere
   couples  tests/couples.py: layers that pass slabs of channels to the next
   promise  tests/promise.py: a larger memory gets no worse plan
   small_memories  tests/small_memories.py: random networks in less memory than
@@ -108,6 +110,7 @@ def scripts(long):
             "rooms",
             "mutants",
             "explore",
+            "figures",
             "cycles",
             "bundle",
             "kernels",
@@ -121,6 +124,7 @@ def scripts(long):
             "least",
             "explained",
             "slabs", "couples", "layouts", "layout_mutants", "names",
+            "specials",
             "promise",
             "residency",
             "small_memories",

@@ -35,7 +35,6 @@ static void list_rings(const Search *s, Config at, Configs *out) {
         c.lambda_weight = true;
         add(s, out, c);
     }
-    add(s, out, at);
 }
 
 /* Layers that never run whole, for several prices of a byte. */
@@ -106,20 +105,10 @@ void configs_list(const Search *s, uint64_t cap, uint64_t others,
         add(s, out, at);
 }
 
-void configs_hide(const Search *s, uint64_t cap, uint64_t others,
+void configs_rest(const Search *s, uint64_t cap, uint64_t others,
                   Configs *out) {
-    static const uint32_t runs[] = {16, 64};
-    enum { N = sizeof runs / sizeof *runs };
-    Config c = {.cap = cap, .others = others, .family = FAMILY_ROLL};
-    if (!s->schedule->spec->tiling.rows.rolls || s->options->layer_by_layer)
-        return;
-    for (uint32_t i = 0; i < N; i++) {
-        c.runs = runs[i];
-        add(s, out, c);
-    }
-    c.family = FAMILY_GROUPS;
-    c.runs = runs[0];
-    add(s, out, c);
+    if (s->schedule->spec->tiling.rows.rolls)
+        add(s, out, (Config){.cap = cap, .others = others});
 }
 
 void configs_last(const Search *s, Configs *out) {

@@ -224,44 +224,77 @@ static uint32_t finishes(const Search *s) {
                       : s->effort->finished;
 }
 
-static bool waits_much(const Trial *t) {
-    enum { PART = 16 };
-    const Plan *plan = t->plan;
-    return plan->serial && plan_waiting(plan) > plan->cycles / PART;
-}
-
-/* Times what is in the pool, finishes the best; whether that waits much. */
-static bool pool_time(Search *s) {
-    Trial *timed[MOST_TIMED];
-    uint32_t n = 0;
-    bool waits = false;
-    for (uint32_t i = 0; i < s->n_pool; i++) {
-        Trial *t = s->pool[i];
-        if (is_seen(s, t->print) || (!s->volumes && !trial_time(s, t))) {
-            arena_free(t->arena);
-            continue;
-        }
-        uint32_t at = n++;
+static void by_objective(const Search *s, Trial **timed, uint32_t n) {
+    for (uint32_t i = 1; i < n; i++) {
+        Trial *t = timed[i];
+        uint32_t at = i;
         for (; at > 0 && is_better(s, t, timed[at - 1]); at--)
             timed[at] = timed[at - 1];
         timed[at] = t;
-        note(s, t);
+    }
+}
+
+/* Gives those in the pool their time, the best first; how many there are. */
+static uint32_t pool_order(Search *s, Trial **timed) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < s->n_pool; i++) {
+        Trial *t = s->pool[i];
+        if (is_seen(s, t->print) || (!s->volumes && !trial_time(s, t)))
+            arena_free(t->arena);
+        else
+            timed[n++] = t;
     }
     s->n_pool = 0;
+    by_objective(s, timed, n);
+    return n;
+}
+
+/* Whether the simulator is to say if it is better than that, which may be
+ * nothing: not where its own clock says that it is much worse. */
+static bool is_near(const Search *s, const Trial *t, const PlanCost *best) {
+    enum { PART = 16 };
+    PlanCost least = t->cost;
+    least.cycles -= least.cycles / PART;
+    return !best || s->clock_errs || !t->plan->cycles ||
+           plan_cost_less(s->options->objective, &least, best);
+}
+
+/* Asks the simulator for the cycles of those that may be the best. */
+static uint32_t pool_count(Search *s, Trial **timed, uint32_t n) {
+    const PlanCost *best = s->n_best ? &s->best[0]->cost : NULL;
+    uint32_t kept = 0;
     for (uint32_t i = 0; i < n; i++) {
+        Trial *t = timed[i];
+        if (!s->volumes && is_near(s, t, best) && !trial_count(s, t)) {
+            arena_free(t->arena);
+            continue;
+        }
+        timed[kept++] = t;
+        if (!best || plan_cost_less(s->options->objective, &t->cost, best))
+            best = &t->cost;
+    }
+    by_objective(s, timed, kept);
+    return kept;
+}
+
+/* Times what is in the pool, finishes the best. */
+static void pool_time(Search *s) {
+    Trial *timed[MOST_TIMED];
+    uint32_t n = pool_order(s, timed);
+    n = pool_count(s, timed, n);
+    for (uint32_t i = 0; i < n; i++) {
+        note(s, timed[i]);
         if (i < finishes(s) && may_be_best(s, timed[i])) {
             trial_finish(s, timed[i]);
             note(s, timed[i]);
         }
         if (s->volumes && !i && !trial_settle(s, timed[i]))
             continue;
-        waits |= !i && waits_much(timed[i]);
         if (s->judges && !search_admits(s, timed[i]->plan))
             arena_free(timed[i]->arena);
         else
             best_add(s, timed[i]);
     }
-    return waits;
 }
 
 /* ---- sizes ---- */
@@ -303,12 +336,12 @@ static bool size_try(Search *s, uint64_t cap, uint64_t others) {
     Configs list = {0};
     configs_list(s, cap, others, &list);
     bool any = configs_try(s, &list);
-    if (pool_time(s)) {
+    if (!any) {
         list = (Configs){0};
-        configs_hide(s, cap, others, &list);
-        configs_try(s, &list);
-        pool_time(s);
+        configs_rest(s, cap, others, &list);
+        any = configs_try(s, &list);
     }
+    pool_time(s);
     tell(s);
     return any;
 }
@@ -394,6 +427,19 @@ static void last_try(Search *s) {
     }
 }
 
+/* What fits in less fits here, too, though plans for all of it do not: for
+ * these, bytes are counted as if the last volume ended with all its padding. */
+static void less_try(Search *s) {
+    const HwMemory *memory = &s->schedule->spec->memory[0];
+    uint64_t align = memory->align ? memory->align : 1;
+    uint64_t cap = memory->size - memory->size % align;
+    for (uint32_t i = 0; i < s->effort->sizes && cap && cap >= s->never; i++) {
+        if (cap < memory->size && size_try(s, cap, UINT64_MAX))
+            return;
+        cap = grid_size(GRID_OCTAVE, grid_number(GRID_OCTAVE, cap - 1));
+    }
+}
+
 bool search_run(Search *s) {
     const HwSpec *spec = s->schedule->spec;
     if (spec->n_active == 1 && spec->memory[0].size < s->never)
@@ -415,6 +461,8 @@ bool search_run(Search *s) {
     }
     if (!s->n_best)
         last_try(s);
+    if (!s->n_best && !s->volumes && !has_buffers(spec))
+        less_try(s);
     return s->n_best > 0;
 }
 
@@ -461,6 +509,8 @@ Plan *search_take(Search *s) {
     if (!s->n_best)
         return NULL;
     Trial *t = s->best[0];
+    if (!s->volumes && !t->counted)
+        trial_count(s, t);
     arena_join(s->arena, t->arena);
     for (uint32_t i = 1; i < s->n_best; i++)
         s->best[i - 1] = s->best[i];

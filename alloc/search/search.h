@@ -82,6 +82,7 @@ typedef struct Trial {
     uint64_t print; /* fingerprint of its actions */
     HostsAt hosts;  /* as its transfers were put beside layers */
     bool finished;
+    bool counted; /* its cycles are the simulator's, not its own clock's */
 } Trial;
 
 /* Chooses groups and places everything; false if it does not fit. */
@@ -91,10 +92,12 @@ bool trial_place(Search *s, Trial *t);
 bool trial_act(Trial *t, Diag *diag);
 /* Lowers the placement, then moves tensors apart. */
 bool trial_settle(Search *s, Trial *t);
-/* That, puts transfers beside layers, and counts cycles. False: it breaks a
- * rule. */
+/* That, and puts transfers beside layers. Cycles are those of the plan's own
+ * clock. False: it breaks a rule. */
 bool trial_time(Search *s, Trial *t);
-/* The same with all that shortens the schedule, from what trial_time found. */
+/* Asks the simulator for the cycles. False: it breaks a rule. */
+bool trial_count(Search *s, Trial *t);
+/* trial_time with all that shortens the schedule, from what that found. */
 void trial_finish(Search *s, Trial *t);
 
 /* The schedule on a machine with a first memory of `size` bytes. */
@@ -111,9 +114,9 @@ typedef struct Outcome {
 typedef VEC(Config) Configs;
 /* For a machine whose memories end there, the most promising first. */
 void configs_list(const Search *s, uint64_t cap, uint64_t others, Configs *out);
-/* Those to try where the best of these waits much for transfers. */
-void configs_hide(const Search *s, uint64_t cap, uint64_t others, Configs *out);
-/* Those to try where none of these fits. */
+/* Those to try where none of these fits, */
+void configs_rest(const Search *s, uint64_t cap, uint64_t others, Configs *out);
+/* and where nothing does in any size. */
 void configs_last(const Search *s, Configs *out);
 /* Those that the result of one asks for. */
 void configs_follow(const Search *s, const Config *config, Outcome outcome,
@@ -136,6 +139,8 @@ struct Search {
     bool any;            /* one that fits is enough */
     bool volumes;        /* weights are not placed yet: cycles do not count */
     uint64_t steps;      /* of schedules, that may still be planned */
+    bool clock_errs;     /* the simulator was seen to count other cycles than
+                          * a plan's own clock */
     uint32_t n_tried;    /* configurations */
     bool judges;         /* plans are verified before they are among the best */
     Rejected rejected;
