@@ -2,6 +2,7 @@
 #include "driver/commands.h"
 #include "driver/hostcode.h"
 #include "driver/room.h"
+#include "hwspec/program.h"
 
 #include <string.h>
 
@@ -52,6 +53,8 @@ ExitCode cmd_simulate(Arena *arena, Diag *diag, const Options *options) {
     const HwSpec *spec = pipeline_spec(arena, diag, options);
     if (!spec)
         return options->target ? EXIT_BAD_INPUT : EXIT_BAD_USAGE;
+    if (program_has(spec))
+        return simulate_program(arena, diag, options, spec);
     const Listing *listing = listing_fitted(arena, diag, options, spec);
     const float *const *inputs;
     if (!listing)

@@ -60,18 +60,19 @@ static const Command commands[] = {
      "planner `all` compares all of them; the default is portfolio. What "
      "cannot\n"
      "fit is explained by an irreducible set of buffers."},
-    {"check", "HWSPEC", "SUj", cmd_check,
+    {"check", "HWSPEC", "SUXj", cmd_check,
      "Checks a hwspec and says what machine it describes.\n"
      "A file, or a shipped target by name.",
-     NULL},
+     "--explain: of a machine with a container, how each field is read back\n"
+     "and what its meanings can be."},
     {"asm", "LISTING", MACHINE "oj", cmd_asm,
      "Encodes a listing by the `bits` of the hwspec's rows.\n"
      "To LISTING.bin in the present folder, if -o names no file.",
-     NULL},
+     "Of a machine with a container: the text of a file becomes the file."},
     {"disasm", "FILE", MACHINE "oj", cmd_disasm,
      "Prints an encoded listing as text.\n"
      "On stdout, if -o names no file.",
-     NULL},
+     "Of a machine with a container: its files."},
 };
 enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
 

@@ -74,6 +74,16 @@ static bool set_machine(Arena *arena, const Options *options, Pipeline *p,
     return machine != NULL;
 }
 
+/* A listing is of rows with a text. */
+static bool has_texts(Diag *diag, const HwSpec *machine) {
+    if (!machine->insns->n)
+        diag_error(diag, machine->loc,
+                   "%s has no instructions with a text: its files can be read "
+                   "and written (disasm, asm), no network compiled for it yet",
+                   machine->machine);
+    return machine->insns->n > 0;
+}
+
 /* Bytes of the widest type of the network. */
 static uint32_t widest_type(const Graph *g) {
     uint32_t most = 1;
@@ -205,7 +215,8 @@ static ExitCode run_stage(Arena *arena, Diag *diag, const Options *options,
     case STAGE_HWSPEC:
         if (options->target)
             ok = set_machine(arena, options, p,
-                             pipeline_spec(arena, diag, options));
+                             pipeline_spec(arena, diag, options)) &&
+                 has_texts(diag, p->machine);
         break;
     case STAGE_READ:
         ok = stage_read(arena, diag, options, p) &&

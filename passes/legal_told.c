@@ -144,8 +144,8 @@ const char *legal_untold(Arena *arena, const Candidate *c, uint32_t n,
     int32_t at = c->spec->insns ? insn_row(c->spec, c->op) : -1;
     if (at < 0)
         return NULL;
-    bool tiled = tiling->kind == HW_TILING_SOFTWARE &&
-                 tiling->rows.ops >> c->op & 1;
+    bool tiled =
+        tiling->kind == HW_TILING_SOFTWARE && tiling->rows.ops >> c->op & 1;
     Row row = {c, &c->spec->insns->row[at], arena, tiled,
                tiled && tiling->rows.rolls == HW_ROLLS_COLUMNS};
     const char *broken = NULL;

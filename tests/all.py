@@ -32,6 +32,7 @@ makes. Kinds of tests:
   rings  tests/rings.py: least memory without spills where rows roll
   staged  tests/staged.py: weights in active memory, loaded ahead
   places  tests/places.py: operands in memories of their own
+  containers  tests/containers.py: files of real machines, both ways
   weights  tests/weights.py: plans that count weights, beside Vela's
   budget tests/budget.py: searches end, plans are legal, advice is right
   depth  tests/depth.py: groups of layers that spread pixels
@@ -40,6 +41,7 @@ makes. Kinds of tests:
          volume
   slabs  tests/slabs.py: pools over whole images, by channels
   layouts  tests/layouts.py: random networks on random layouts
+  k210_sim  tests/k210_sim.py: recorded files of a real machine, node by node
   layout_mutants  tests/layout_mutants.py: mistakes in layout.c are noticed
   names  tests/names.py: names, links and sizes in models that mean harm
   specials  tests/specials.py: NaN and infinities, the same everywhere
@@ -130,6 +132,7 @@ def scripts(long):
             "small_memories",
             "farm",
             "tiles", "nests",
+            "k210", "k210_sim",
             "weights",
             "placements",
             "ilp",

@@ -255,7 +255,7 @@ static void check_bytes(const Case *c, const Loops *l, const Sizes *s,
     assert_int_equal(cost.weights, weights);
     assert_int_equal(cost.cycles, sums.cycles);
     HwSpec spec = c->spec;
-    spec.tiling.style = &c->style;
+    spec.tiling.tiles.style = &c->style;
     cost = nest_reads(&spec, c->net.g, net_node(&c->net), &c->legal, 0, t->h,
                       t->w, &nest);
     assert_int_equal(cost.input, input);
