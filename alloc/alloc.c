@@ -221,7 +221,8 @@ const Plan *plan_make(Arena *arena, Diag *diag, const Schedule *schedule,
     own->asked = &(Asked){schedule, options, would_do};
     own->budget = &budget;
     own->spent = &spent;
-    if (schedule->spec->tiling.rows.moves == HW_MOVES_QUEUED) /* volumes that cost no cycles */
+    if (schedule->spec->tiling.rows.moves ==
+        HW_MOVES_QUEUED) /* volumes that cost no cycles */
         own->shared = NULL;
     Plan *plan = make(arena, diag, schedule, own, does_not_fit);
     spent.steps = spent.budget - budget.left;

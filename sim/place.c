@@ -173,11 +173,6 @@ static void find_range(const VolumeTables *t, bool turns, Place *p) {
     p->end = p->start + most + 1;
 }
 
-bool cells_matter(const Run *run) {
-    return !run->options.time_only ||
-           run->spec->tiling.rows.moves == HW_MOVES_QUEUED;
-}
-
 bool place_make(Run *run, const Spot *spot, Place *out) {
     if (!is_inside(run, spot) || !is_aligned(run, spot) ||
         !fits_ring(run, spot))

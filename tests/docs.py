@@ -56,11 +56,11 @@ def write_files(path, folder):
 
 
 def line_pattern(line):
-    """Times differ: all of a line of milliseconds, else the last column."""
+    """Times differ: all of a line of milliseconds, else a column of them."""
     if line == "...":
         return r"(?:.*\n)*?"
     times = r"[0-9]+\.[0-9]" if line.startswith("ms ") else \
-        r"(?<=  )[0-9]+\.[0-9]$"
+        r"(?<=  )[0-9]+\.[0-9](?=  |$)"
     parts = re.split(times, line)
     return r"\s*[0-9.]+".join(re.escape(p.rstrip() if i + 1 < len(parts)
                                          else p)
