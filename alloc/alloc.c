@@ -25,16 +25,16 @@ static bool planner_known(Diag *diag, const char *name) {
 }
 
 static void say_why(Arena *arena, Diag *diag, const Schedule *schedule,
-                    const PlanOptions *options, const Once *once) {
+                    const PlanOptions *options, const Memo *memo) {
     Attempt *a =
-        attempt_new(arena, schedule, schedule->spec, options, once, NULL);
+        attempt_new(arena, schedule, schedule->spec, options, memo, NULL);
     Plan *plan = ARENA_NEW(arena, Plan);
     a->explains = true;
     if (!work_fit(a)) {
         explain(diag, a);
         return;
     }
-    if (!actions_make(a, diag, &a->problem, &a->result, plan))
+    if (!actions_make(a, diag, &a->buffers, &a->result, plan))
         return;
     Traffic traffic = plan_traffic(plan);
     if (traffic.too_long || a->gave_up)
@@ -109,7 +109,7 @@ static Plan *plan_volumes(Arena *arena, Diag *diag, const Schedule *schedule,
         PlanOptions *own = ARENA_COPY(arena, PlanOptions, options, 1);
         own->budget = NULL;
         own->spent = NULL;
-        say_why(arena, diag, schedule, own, s.once);
+        say_why(arena, diag, schedule, own, s.memo);
         if (spent)
             note_spent(diag);
         return NULL;
@@ -166,11 +166,11 @@ static Plan *make_staged(Arena *arena, Diag *diag, const Schedule *schedule,
             explain_staged(arena, diag, schedule, options);
         return NULL;
     }
-    uint64_t once = plan_staged_weights(schedule);
-    plan->ddr_compulsory += once;
-    plan->ddr_bound += once;
-    plan->ddr_once += once;
-    plan->ddr_layers += once;
+    uint64_t memo = plan_staged_weights(schedule);
+    plan->ddr_compulsory += memo;
+    plan->ddr_bound += memo;
+    plan->ddr_once += memo;
+    plan->ddr_layers += memo;
     plan->rejected = rejected.n;
     return plan;
 }
