@@ -5,6 +5,7 @@
  * would do.
  */
 #include "alloc/explain/explain.h"
+#include "alloc/lower/lower.h"
 #include "alloc/search/blocks.h"
 #include "alloc/weights/weights.h"
 #include "pack/packers.h"
@@ -25,15 +26,14 @@ static bool planner_known(Diag *diag, const char *name) {
 
 static void say_why(Arena *arena, Diag *diag, const Schedule *schedule,
                     const PlanOptions *options, const Once *once) {
-    Work *w = work_new(arena, schedule, schedule->spec, options, once);
+    Attempt *a =
+        attempt_new(arena, schedule, schedule->spec, options, once, NULL);
     Plan *plan = ARENA_NEW(arena, Plan);
-    Problem problem = {0};
-    PlanResult result = {0};
-    w->explains = true;
-    if (work_fit(w, &problem, &result, &plan->planner, &plan->two_levels))
-        actions_make(w, diag, &problem, &result, plan);
+    a->explains = true;
+    if (work_fit(a))
+        actions_make(a, diag, &a->problem, &a->result, plan);
     else
-        explain(diag, w, &problem, &result);
+        explain(diag, a);
 }
 
 /* The best plan that is legal; NULL: there is none. */
@@ -90,7 +90,7 @@ static Plan *plan_volumes(Arena *arena, Diag *diag, const Schedule *schedule,
                           const PlanOptions *options, bool *does_not_fit) {
     Plan bound = {0};
     Search s;
-    Work *first = search_open(&s, arena, schedule, options, NULL, &bound);
+    Attempt *a = search_open(&s, arena, schedule, options, NULL, &bound);
     Plan *plan = find_legal(&s);
     search_close(&s);
     bool spent = budget_spent(options->budget);
@@ -108,7 +108,7 @@ static Plan *plan_volumes(Arena *arena, Diag *diag, const Schedule *schedule,
     Traffic traffic = plan_traffic(plan);
     if (traffic.too_long) {
         if (wants_reasons(options))
-            explain_length(diag, first, traffic.instructions);
+            explain_length(diag, a, traffic.instructions);
         return NULL;
     }
     *does_not_fit = false;
@@ -170,8 +170,9 @@ static Plan *make_staged(Arena *arena, Diag *diag, const Schedule *schedule,
 
 static Plan *make(Arena *arena, Diag *diag, const Schedule *schedule,
                   const PlanOptions *options, bool *does_not_fit) {
-    return (schedule->spec->tiling.queue ? make_staged : plan_volumes)(
-        arena, diag, schedule, options, does_not_fit);
+    return (schedule->spec->tiling.rows.moves == HW_MOVES_QUEUED
+                ? make_staged
+                : plan_volumes)(arena, diag, schedule, options, does_not_fit);
 }
 
 static bool would_do(const Asked *asked, Budget *budget, uint64_t size) {

@@ -116,9 +116,12 @@ static void set_window(HwFields *f, HwField first, const uint32_t kernel[2],
     set(f, first + 5, pad_h);
 }
 
-static uint64_t address_in_units(const Emitter *e, uint64_t bytes) {
-    const HwMemory *memory = &e->spec->memory[0];
+static uint64_t units_in(const HwMemory *memory, uint64_t bytes) {
     return memory->base + bytes / memory->unit;
+}
+
+static uint64_t address_in_units(const Emitter *e, uint64_t bytes) {
+    return units_in(&e->spec->memory[0], bytes);
 }
 
 static void set_nest(const Emitter *e, HwFields *f, const Nest *nest) {
@@ -133,7 +136,7 @@ static void set_nest(const Emitter *e, HwFields *f, const Nest *nest) {
 static void set_tile(const Emitter *e, HwFields *f, const Action *action) {
     if (action->style < 0)
         return;
-    const HwTileStyle *style = &e->spec->tiling.style[action->style];
+    const HwTileStyle *style = &e->spec->tiling.tiles.style[action->style];
     const Placement *out = placement_of(e, action->out);
     set(f, HW_F_TILE_ON, 1);
     set(f, HW_F_TILE_W, action->tile_w);
@@ -396,7 +399,8 @@ static const char *side(const Emitter *e, uint32_t placement) {
 
 static void set_weights(const Emitter *e, HwFields *f, const Action *action) {
     const WeightBlock *b = &e->plan->block[action->weights - 1];
-    set(f, HW_F_WEIGHTS_ADDR, (int64_t)address_in_units(e, b->offset));
+    const HwMemory *memory = &e->spec->memory[e->spec->weights];
+    set(f, HW_F_WEIGHTS_ADDR, (int64_t)units_in(memory, b->offset));
     set(f, HW_F_WEIGHTS_FIRST, b->c);
     set(f, HW_F_WEIGHTS_LAST, (int64_t)b->c + b->n_c - 1);
     set(f, HW_F_WEIGHTS_TAPS, b->taps);
@@ -406,8 +410,8 @@ static void emit_weights(Emitter *e, const Action *action, uint32_t index) {
     HwFields f = {0};
     set(&f, HW_F_STEP, action->step);
     set_text(&f, HW_F_NAME,
-             whole_name(e, node_constants_layer(
-                               graph_node(e->graph, action->node))));
+             whole_name(
+                 e, node_constants_layer(graph_node(e->graph, action->node))));
     set_weights(e, &f, action);
     add_insn(e, HW_OP_LOAD_WEIGHTS, &f, "weights", index);
 }

@@ -4,17 +4,14 @@
 #include "base/text.h"
 #include "hwspec/insn.h"
 
-static const char *const role_name[] = {"active", "backing", "input", "output",
-                                        "constants"};
-
 static void print_machine(Arena *arena, const HwSpec *spec) {
     say("%s: %.0f MHz, %u-byte elements\n", spec->machine, spec->clock / 1e6,
         spec->element);
     for (uint32_t i = 0; i < spec->n_memories; i++) {
         const HwMemory *m = &spec->memory[i];
         say("memory  %-10s %-8s %16s bytes, align %u, unit %u, layout %s\n",
-            m->name, role_name[m->role], with_commas(arena, m->size), m->align,
-            m->unit, m->layout->name);
+            m->name, hw_role_name[m->role], with_commas(arena, m->size),
+            m->align, m->unit, m->layout->name);
     }
     for (uint32_t i = 0; i < spec->n_engines; i++) {
         const HwEngine *engine = &spec->engine[i];
@@ -105,7 +102,7 @@ static cJSON *machine_json(const HwSpec *spec) {
     for (uint32_t i = 0; i < spec->n_memories; i++) {
         const HwMemory *m = &spec->memory[i];
         cJSON *item = cJSON_AddObjectToObject(memories, m->name);
-        cJSON_AddStringToObject(item, "role", role_name[m->role]);
+        cJSON_AddStringToObject(item, "role", hw_role_name[m->role]);
         cJSON_AddNumberToObject(item, "size", (double)m->size);
         cJSON_AddNumberToObject(item, "align", m->align);
     }

@@ -44,7 +44,7 @@ NestCost loops_cost(const Loops *l, uint32_t tile_h, uint32_t tile_w,
 NestCost nest_reads(const HwSpec *spec, const Graph *g, const Node *node,
                     const Legal *legal, int32_t style, uint32_t tile_h,
                     uint32_t tile_w, const Nest *nest) {
-    Loops l = loops_make(spec, g, node, legal, &spec->tiling.style[style],
+    Loops l = loops_make(spec, g, node, legal, &spec->tiling.tiles.style[style],
                          spec->backing);
     return loops_cost(&l, tile_h, tile_w, nest, false);
 }

@@ -71,7 +71,7 @@ uint64_t hwspec_transfer_cycles(const HwSpec *spec, const HwMemory *memory,
 }
 
 uint64_t hwspec_staged_cycles(const HwSpec *spec, uint64_t elements) {
-    const HwMemory *m = &spec->memory[spec->tiling.weights_from];
+    const HwMemory *m = &spec->memory[spec->tiling.rows.weights_from];
     double bytes = (double)round_up(elements * spec->element, m->burst);
     double seconds = m->latency + m->row_setup;
     if (m->bandwidth > 0)

@@ -1,11 +1,20 @@
 /* hwspec.c - names, ranges, engines and the replication rule; see hwspec.h. */
 #include "hwspec/hwspec.h"
+#include "hwspec/insn.h"
 
 #include "base/arith.h"
 #include "base/text.h"
 
 #include <assert.h>
 #include <string.h>
+
+const char *const hw_role_name[HW_ROLES + 1] = {
+    [HW_ACTIVE] = "active",   [HW_BACKING] = "backing",
+    [HW_INPUT] = "input",     [HW_OUTPUT] = "output",
+    [HW_WEIGHTS] = "weights", [HW_CONSTANTS] = "constants"};
+
+const char *const hw_operand_name[HW_OPERANDS + 1] = {
+    [HW_IN] = "in", [HW_IN2] = "in2", [HW_OUT] = "out"};
 
 const char *const hw_op_name[HW_OP_COUNT + 1] = {
 #define HW_OP(NAME, name, doc) [HW_OP_##NAME] = #name,
@@ -127,12 +136,31 @@ int32_t hwspec_engine_ahead(const HwSpec *spec, HwOp op) {
     return first_engine(spec, op, true);
 }
 
+uint32_t hwspec_lies(const HwSpec *spec, HwOp op, HwOperand operand) {
+    uint32_t active = (UINT32_C(1) << spec->n_active) - 1, memories = 0;
+    for (uint32_t e = 0; e < spec->n_engines; e++)
+        if (spec->engine[e].ops >> op & 1)
+            memories |= spec->engine[e].lies[operand];
+    return memories & active ? memories & active : active;
+}
+
 bool hwspec_stages(const HwSpec *spec, HwOp op) {
     bool has_weights = op == HW_OP_CONV || op == HW_OP_CONV_GROUPED ||
                        op == HW_OP_CONV_DEPTHWISE || op == HW_OP_DECONV ||
                        op == HW_OP_CONV_POOL_MAX || op == HW_OP_CONV_POOL_AVG ||
                        op == HW_OP_FC;
-    return spec->tiling.weights_from && has_weights;
+    return spec->tiling.rows.weights_from && has_weights;
+}
+
+bool hwspec_parts_between(const HwSpec *spec, const HwMemory *memory) {
+    return layout_granule(memory->layout) == 0 && spec->insns &&
+           spec->insns->tells_parts;
+}
+
+bool hwspec_part_told(const HwSpec *spec, const HwMemory *memory,
+                      const Volume *whole, uint32_t c, uint32_t n) {
+    return hwspec_parts_between(spec, memory) ||
+           layout_part_alone(memory->layout, whole, c, n);
 }
 
 uint64_t hwspec_active_bytes(const HwSpec *spec) {

@@ -51,12 +51,15 @@ const char *hw_act_text(uint32_t number);
 enum { HW_MAX_MEMORIES = 16, HW_MAX_ENGINES = 32, HW_MAX_POOLS = 8 };
 
 typedef enum HwRole {
-    HW_ACTIVE,   /* engines compute in it */
-    HW_BACKING,  /* what does not fit goes there */
-    HW_INPUT,    /* network inputs, and what the host gives to engines */
-    HW_OUTPUT,   /* network outputs, and what engines give to the host */
-    HW_CONSTANTS /* of bundles: what layers bring along */
+    HW_ACTIVE,    /* engines compute in it */
+    HW_BACKING,   /* what does not fit goes there */
+    HW_INPUT,     /* network inputs, and what the host gives to engines */
+    HW_OUTPUT,    /* network outputs, and what engines give to the host */
+    HW_WEIGHTS,   /* on chip, beside active memory: weights that were loaded */
+    HW_CONSTANTS, /* of bundles: what layers bring along */
+    HW_ROLES
 } HwRole;
+extern const char *const hw_role_name[HW_ROLES + 1]; /* NULL at the end */
 
 typedef struct HwMemory {
     const char *name;
@@ -113,6 +116,14 @@ typedef enum HwOverlap {
     HW_OVERLAP_SUM
 } HwOverlap;
 
+/* Operands of an operation: the first input, any other, the result. */
+typedef enum HwOperand { HW_IN, HW_IN2, HW_OUT, HW_OPERANDS } HwOperand;
+extern const char *const hw_operand_name[HW_OPERANDS + 1];
+/* Which one operand k of n_in inputs and a result is: 0 .. n_in. */
+static inline HwOperand hw_operand(uint32_t k, uint32_t n_in) {
+    return k == n_in ? HW_OUT : k ? HW_IN2 : HW_IN;
+}
+
 typedef struct HwEngine {
     const char *name;
     Loc loc;
@@ -132,7 +143,7 @@ typedef struct HwEngine {
                             * through buffers of its own */
     HwDivisor divisor;     /* of average pooling */
     uint32_t part_align;   /* channels: where a part of a volume may start */
-    uint32_t memories;     /* bit (1 << memory): where its operands may lie */
+    uint32_t lies[HW_OPERANDS]; /* bit (1 << memory): where each may lie */
     uint32_t beside; /* bit (1 << engine): what can run in the same step */
 } HwEngine;
 
@@ -182,21 +193,46 @@ typedef struct HwTileStyle {
     } given;
 } HwTileStyle;
 
-typedef struct HwTiling {
-    HwTilingKind kind;
-    uint32_t ops; /* software: bit (1 << HwOp) that can run by row planks */
-    bool rings;   /* software: operands may lie in rings of rows */
-    bool lines;   /* software: ... in line buffers, lines.h */
-    bool overlap; /* software: loads and stores run in the steps of layers */
-    bool weights_move; /* software: each run reads its weights from DDR */
-    bool weights_stay; /* engines hold all weights: reading costs no bytes */
-    uint32_t queue;    /* software: not 0: so many instructions are at work or
-                        * wait, each for its engine and its bytes alone */
-    int32_t weights_from; /* software: memory from which weights are loaded into
-                           * active memory; 0: engines have them */
-    uint32_t always;   /* hardware: bit (1 << HwOp) that never run whole */
+/* What a group of layers keeps of tensors that only it needs. */
+typedef enum HwRolls {
+    HW_ROLLS_NOTHING, /* rows that several layers need are computed again */
+    HW_ROLLS_ROWS,    /* rings of rows */
+    HW_ROLLS_COLUMNS  /* ... and line buffers, lines.h */
+} HwRolls;
+
+/* When loads and stores run. */
+typedef enum HwMoves {
+    HW_MOVES_ALONE,  /* in steps of their own */
+    HW_MOVES_BESIDE, /* in the steps of layers, too */
+    HW_MOVES_QUEUED  /* each instruction waits for its engine and its bytes
+                      * alone */
+} HwMoves;
+
+/* Kind software: rows of full width are loaded, run, stored. */
+typedef struct HwRowTiling {
+    uint32_t ops; /* bit (1 << HwOp) that can run so */
+    HwRolls rolls;
+    HwMoves moves;
+    uint32_t queue;       /* queued: so many instructions are at work or wait */
+    int32_t weights_from; /* memory from which weights are loaded into active
+                           * memory; 0: engines have them */
+    bool weights_move;    /* each run reads its weights from DDR: of machines as
+                           * which plans are made before weights are loaded */
+} HwRowTiling;
+
+/* Kind hardware: an instruction holds the tile's size. */
+typedef struct HwTileTiling {
+    uint32_t always; /* bit (1 << HwOp) that never run whole */
     uint32_t n;
     const HwTileStyle *style;
+} HwTileTiling;
+
+/* What the other kind has is zero. */
+typedef struct HwTiling {
+    HwTilingKind kind;
+    bool weights_stay; /* engines hold all weights: reading costs no bytes */
+    HwRowTiling rows;
+    HwTileTiling tiles;
 } HwTiling;
 
 /* Ping-pong and half rate of the weight cache: rows <= limit. 0: no cache. */
@@ -247,6 +283,8 @@ typedef struct HwSpec {
     uint32_t n_active;
     /* index into memory[], or -1: `backing` and `constants` may be absent */
     int32_t backing, input, output, constants;
+    uint32_t weights; /* index: where weights lie that `weights_from` loads: a
+                       * memory of that role, else the first active one */
     uint32_t n_engines;
     const HwEngine *engine;
     HwReplication replication;
@@ -309,8 +347,24 @@ int32_t hwspec_engine(const HwSpec *spec, HwOp op);
 /* The first that does; -1: none. */
 int32_t hwspec_engine_ahead(const HwSpec *spec, HwOp op);
 
-/* Whether the weights of such layers lie in active memory. */
+/* Active memories in which an engine that runs `op` lets the operand lie, bit
+ * (1 << memory); all, of what no engine runs. */
+uint32_t hwspec_lies(const HwSpec *spec, HwOp op, HwOperand operand);
+
+/* Whether groups may roll by columns. */
+static inline bool hwspec_by_columns(const HwSpec *spec) {
+    return spec->tiling.rows.rolls == HW_ROLLS_COLUMNS;
+}
+/* Whether the weights of such layers are loaded to where engines read them. */
 bool hwspec_stages(const HwSpec *spec, HwOp op);
+
+/* Whether an instruction can have channels [c, c + n) of the whole for an
+ * operand there: they lie as a volume of their own does, or the machine's
+ * instructions name the whole. */
+bool hwspec_part_told(const HwSpec *spec, const HwMemory *memory,
+                      const Volume *whole, uint32_t c, uint32_t n);
+/* Whether parts of volumes lie between each other there, and are told. */
+bool hwspec_parts_between(const HwSpec *spec, const HwMemory *memory);
 
 /* Bytes of all active memories together. */
 uint64_t hwspec_active_bytes(const HwSpec *spec);

@@ -34,7 +34,6 @@ typedef enum HwFieldKind { HW_NUM, HW_FLAG, HW_STR } HwFieldKind;
 HwFieldKind hw_field_kind(HwField field);
 
 /* One operand's fields: HW_F_IN_ADDR + operand etc. */
-typedef enum HwOperand { HW_IN, HW_IN2, HW_OUT } HwOperand;
 #define HW_FIELD_OF(operand, NAME) ((HwField)(HW_F_IN_##NAME + (operand)))
 
 typedef struct HwToken {
@@ -112,6 +111,8 @@ struct HwInsnSet {
     uint32_t n;
     const HwRow *row;
     uint32_t word_bits; /* of `bits`; 0: no binary encoding is given */
+    bool tells_parts; /* all operands of engines and moves say of what volume
+                       * they are a part, and from which channel on */
 };
 
 typedef struct HwValue {

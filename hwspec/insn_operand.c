@@ -44,14 +44,17 @@ static bool in_range(const HwMemory *memory, uint64_t address) {
            address - memory->base < memory->size / memory->unit;
 }
 
-static int32_t active_memory(const HwSpec *spec, const HwFields *fields,
-                             HwOperand operand) {
+static int32_t active_memory(const HwSpec *spec, HwOp op,
+                             const HwFields *fields, HwOperand operand) {
     int64_t number;
     bool by_buffer = given(fields, HW_FIELD_OF(operand, BUFFER), &number);
-    if (spec->n_active == 1)
-        return 0;
+    uint32_t lies = hwspec_lies(spec, op, operand);
     for (uint32_t i = 0; i < spec->n_active; i++) {
         const HwMemory *memory = &spec->memory[i];
+        if (lies == UINT32_C(1) << i)
+            return (int32_t)i;
+        if (!(lies >> i & 1))
+            continue;
         if (memory->buffers && by_buffer)
             return (int32_t)i;
         if (address_of(fields, operand, &number) &&
@@ -73,7 +76,7 @@ static int32_t memory_of(const HwSpec *spec, HwOp op, const HwFields *fields,
     if (is_far_side(op, operand) ||
         flagged(fields, HW_FIELD_OF(operand, BACKING)))
         return spec->backing;
-    return active_memory(spec, fields, operand);
+    return active_memory(spec, op, fields, operand);
 }
 
 /* ---- the place in it ---- */

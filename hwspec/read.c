@@ -207,31 +207,22 @@ static const Key top_keys[] = {
 const Section read_top_section = SECTION("", top_keys);
 
 const Section *const hwspec_sections[] = {
-    &read_top_section,
-    &read_machine_section,
-    &read_native_section,
-    &read_memory_section,
-    &read_ports_section,
-    &read_layout_section,
-    &read_axis_section,
-    &read_engine_section,
-    &read_unroll_section,
-    &read_replication_section,
-    &read_copies_section,
-    &read_tiling_section,
-    &read_style_section,
-    &read_weight_cache_section,
-    &read_limits_section,
-    &read_rewrites_section,
-    &read_listing_section,
-    &read_bundle_section,
-    NULL,
+    &read_top_section,          &read_machine_section,
+    &read_native_section,       &read_memory_section,
+    &read_ports_section,        &read_layout_section,
+    &read_axis_section,         &read_engine_section,
+    &read_operands_section,     &read_unroll_section,
+    &read_replication_section,  &read_copies_section,
+    &read_tiling_section,       &read_style_section,
+    &read_weight_cache_section, &read_limits_section,
+    &read_rewrites_section,     &read_listing_section,
+    &read_bundle_section,       NULL,
 };
 
 /* Keys that earlier versions had: they are passed over, with a warning. */
 static void pass_retired(Diag *diag, const YamlNode *map) {
     static const char *const retired[] = {"planned_bandwidth", "planned_unroll",
-                                          "bytes_alone"};
+                                          "bytes_alone", "weights_move"};
     for (uint32_t i = 0; i < map->n; i++) {
         for (size_t k = 0; map->kind == YAML_MAP && !map->item[i]->used &&
                            k < sizeof retired / sizeof *retired;

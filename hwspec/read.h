@@ -114,6 +114,7 @@ extern const Section read_axis_section;
 extern const Section read_memory_section;
 extern const Section read_ports_section;
 extern const Section read_engine_section;
+extern const Section read_operands_section;
 extern const Section read_unroll_section;
 extern const Section read_replication_section;
 extern const Section read_copies_section;

@@ -102,6 +102,33 @@ static bool read_unroll(Reader *r, YamlNode *node, void *out) {
     return read_keys(r, node, &read_unroll_section, out);
 }
 
+static bool read_engine_memories(Reader *r, YamlNode *node, void *out) {
+    HwEngine *engine = out;
+    uint32_t all;
+    if (!read_memory_set(r, node, &all))
+        return false;
+    engine->lies[HW_IN] = engine->lies[HW_IN2] = engine->lies[HW_OUT] = all;
+    return true;
+}
+
+#define OPERAND(NAME, OPERAND, doc) \
+    {NAME, read_memory_set, offsetof(HwEngine, lies[OPERAND]), false, doc}
+static const Key operand_keys[] = {
+    OPERAND("in", HW_IN, "the first input; else in `memories`"),
+    OPERAND("in2", HW_IN2, "any other input; else where `in` may lie"),
+    OPERAND("out", HW_OUT, "the result; else in `memories`"),
+};
+const Section read_operands_section =
+    SECTION("engines.*.operands", operand_keys);
+
+static bool read_operands(Reader *r, YamlNode *node, void *out) {
+    HwEngine *engine = out;
+    bool ok = read_keys(r, node, &read_operands_section, out);
+    if (ok && yaml_get(node, "in") && !yaml_get(node, "in2"))
+        engine->lies[HW_IN2] = engine->lies[HW_IN];
+    return ok;
+}
+
 static const Key engine_keys[] = {
     NEED("runs", read_runs, HwEngine, ops,
          "list of operators; each goes to the first engine that lists it"),
@@ -110,8 +137,11 @@ static const Key engine_keys[] = {
      "list for all; else nothing"},
     {"limits", read_limits, 0, false,
      "map from quantity to range; what is not named is not limited"},
-    KEY("memories", read_memory_set, HwEngine, memories,
-        "where operands may lie; else in any active memory"),
+    {"memories", read_engine_memories, 0, false,
+     "where its operands may lie, inputs and result alike; else in any active "
+     "memory"},
+    {"operands", read_operands, 0, false,
+     "where each operand may lie, if not all where `memories` says"},
     KEY("beside", read_engine_set, HwEngine, beside,
         "engines that can run in the same step; else none"),
     KEY("unroll", read_unroll, HwEngine, unroll,
@@ -145,18 +175,36 @@ static const Key engine_keys[] = {
 };
 const Section read_engine_section = SECTION("engines.*", engine_keys);
 
+/* What an engine works in is active memory; what else it names comes and goes
+ * by tiles. */
+static void check_operands(Reader *r, const YamlNode *node,
+                           const HwEngine *engine) {
+    uint32_t active = (UINT32_C(1) << r->spec->n_active) - 1, lacks = 0;
+    const YamlNode *operands = yaml_get(node, "operands");
+    for (uint32_t i = 0; active && i < HW_OPERANDS; i++)
+        lacks |= engine->lies[i] & active ? 0 : BIT(i);
+    if (lacks && !operands)
+        diag_error(r->diag, read_loc(node, "memories"),
+                   "engine `%s` needs an active memory to work in",
+                   engine->name);
+    for (uint32_t i = 0; operands && i < HW_OPERANDS; i++)
+        if (lacks & BIT(i))
+            diag_error(r->diag, read_loc(operands, hw_operand_name[i]),
+                       "engine `%s` needs an active memory for its operand "
+                       "`%s`",
+                       engine->name, hw_operand_name[i]);
+}
+
 static void read_engine(Reader *r, YamlNode *node, HwEngine *engine) {
     engine->unroll = (HwUnroll){1, 1, 1, 1, 1};
     engine->clock = r->spec->clock;
     engine->efficiency = 1;
     engine->part_align = 1;
     uint32_t active = (UINT32_C(1) << r->spec->n_active) - 1;
-    engine->memories = active;
+    for (uint32_t i = 0; i < HW_OPERANDS; i++)
+        engine->lies[i] = active;
     read_keys(r, node, &read_engine_section, engine);
-    if (active && !(engine->memories & active))
-        diag_error(r->diag, read_loc(node, "memories"),
-                   "engine `%s` needs an active memory to work in",
-                   engine->name);
+    check_operands(r, node, engine);
 }
 
 static void check_beside(Reader *r) {

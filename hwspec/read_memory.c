@@ -7,17 +7,12 @@
 
 #include <string.h>
 
-static const char *const role_name[] = {
-    [HW_ACTIVE] = "active", [HW_BACKING] = "backing",     [HW_INPUT] = "input",
-    [HW_OUTPUT] = "output", [HW_CONSTANTS] = "constants", NULL,
-};
-
 /* More bytes than that are a slip of the pen, and their sums could overflow. */
 static const uint64_t max_size = UINT64_C(1) << 48;
 
 static bool read_role(Reader *r, YamlNode *node, void *out) {
     uint32_t role;
-    if (!yaml_enum(r->diag, node, role_name, &role))
+    if (!yaml_enum(r->diag, node, hw_role_name, &role))
         return false;
     *(HwRole *)out = (HwRole)role;
     return true;
@@ -74,7 +69,9 @@ static const Key memory_keys[] = {
     NEED("role", read_role, HwMemory, role,
          "active: engines compute in it; backing: what does not fit goes "
          "there; input, output: those of the network; constants: what layers "
-         "bring along, of bundles"),
+         "bring along, of bundles; weights: on chip, where "
+         "`tiling.weights_from` "
+         "puts weights, and nothing else lies"),
     NEED("size", read_memory_size, HwMemory, size, "bytes"),
     KEY("unit", read_bytes32, HwMemory, unit,
         "bytes that one step of an address stands for; else 1"),
@@ -197,7 +194,7 @@ static int32_t only(Reader *r, HwRole role) {
         else
             diag_error(r->diag, m->loc,
                        "`%s` is a second memory of role `%s`: `%s` is one",
-                       m->name, role_name[role], r->memory[found].name);
+                       m->name, hw_role_name[role], r->memory[found].name);
     }
     return found;
 }
@@ -206,7 +203,7 @@ static int32_t need_role(Reader *r, const YamlNode *node, HwRole role) {
     int32_t found = only(r, role);
     if (found < 0)
         diag_error(r->diag, node->loc, "no memory has the role `%s`",
-                   role_name[role]);
+                   hw_role_name[role]);
     return found;
 }
 
@@ -214,6 +211,8 @@ static void find_roles(Reader *r, const YamlNode *node) {
     HwSpec *spec = r->spec;
     spec->backing = only(r, HW_BACKING);
     spec->constants = only(r, HW_CONSTANTS);
+    int32_t weights = only(r, HW_WEIGHTS);
+    spec->weights = weights < 0 ? 0 : (uint32_t)weights;
     spec->input = need_role(r, node, HW_INPUT);
     spec->output = need_role(r, node, HW_OUTPUT);
     if (spec->n_active == 0)

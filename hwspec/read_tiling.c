@@ -225,12 +225,12 @@ static void check_reach(Reader *r, const YamlNode *node, HwOp op,
     for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
         if (needed[i] >= 0)
             lacking |= UINT32_C(1) << needed[i];
-    lacking &= ~r->engine[e].memories;
+    lacking &= ~(r->engine[e].lies[HW_IN] | r->engine[e].lies[HW_OUT]);
     for (uint32_t m = 0; m < spec->n_memories; m++)
         if (lacking >> m & 1)
             diag_error(r->diag, read_loc(node, "ops"),
                        "the style from `%s` to `%s` tiles `%s`, but engine "
-                       "`%s` has no `%s` in its `memories`",
+                       "`%s` has no `%s` in its `memories` or `operands`",
                        r->memory[keys->from].name, r->memory[keys->to].name,
                        hw_op_name[op], r->engine[e].name, r->memory[m].name);
 }
@@ -293,15 +293,24 @@ static bool read_style(Reader *r, YamlNode *node, HwTileStyle *style) {
     return true;
 }
 
+/* As the keys have it. */
+typedef struct TilingKeys {
+    HwTilingKind kind;
+    uint32_t ops, queue, always;
+    int32_t weights_from;
+    bool rings, lines, overlap, weights_stay;
+    HwTileTiling tiles;
+} TilingKeys;
+
 static bool read_styles(Reader *r, YamlNode *node, void *out) {
-    HwTiling *tiling = out;
+    HwTileTiling *tiles = &((TilingKeys *)out)->tiles;
     if (!read_is(r, node, YAML_LIST))
         return false;
     HwTileStyle *style = ARENA_ARRAY(r->arena, HwTileStyle, node->n);
     for (uint32_t i = 0; i < node->n; i++)
         read_style(r, node->item[i], &style[i]);
-    tiling->n = node->n;
-    tiling->style = style;
+    tiles->n = node->n;
+    tiles->style = style;
     return true;
 }
 
@@ -316,35 +325,31 @@ static bool read_weights_from(Reader *r, YamlNode *node, void *out) {
 }
 
 static const Key tiling_keys[] = {
-    NEED("kind", read_kind, HwTiling, kind,
+    NEED("kind", read_kind, TilingKeys, kind,
          "none; software: load, run, store by rows of full width; hardware: "
          "one instruction holds the tile's size"),
-    KEY("ops", read_run_ops, HwTiling, ops,
+    KEY("ops", read_run_ops, TilingKeys, ops,
         "software: operators that can run by rows"),
-    KEY("rings", read_bool, HwTiling, rings,
+    KEY("rings", read_bool, TilingKeys, rings,
         "software: operands may be rows of a ring, row r of the tensor in its "
         "row r modulo its height"),
-    KEY("overlap", read_bool, HwTiling, overlap,
+    KEY("overlap", read_bool, TilingKeys, overlap,
         "software: true: loads and stores may share a step with layers, and "
         "run while these do; else each waits for all"),
-    KEY("weights_move", read_bool, HwTiling, weights_move,
-        "software: true: plans are compared by the bytes of weights, too, that "
-        "each instruction reads; else by those of volumes alone"),
-    KEY("weights_stay", read_bool, HwTiling, weights_stay,
+    KEY("weights_stay", read_bool, TilingKeys, weights_stay,
         "true: engines hold the weights of all layers, so that runs read none; "
-        "else each run reads its own, and plans are compared by these bytes, "
-        "too"),
-    KEY("queue", read_count, HwTiling, queue,
+        "else each run reads its own, and these bytes count, too"),
+    KEY("queue", read_count, TilingKeys, queue,
         "software: instructions that are at work or wait at once; each begins "
         "when its engine has done those before it and they touch its bytes no "
         "more; else they run step by step"),
-    KEY("weights_from", read_weights_from, HwTiling, weights_from,
+    KEY("weights_from", read_weights_from, TilingKeys, weights_from,
         "software: memory from which weights are loaded into active memory, "
         "where engines read them; else engines have them; needs `queue`"),
-    KEY("always", read_run_ops, HwTiling, always,
+    KEY("always", read_run_ops, TilingKeys, always,
         "hardware: operators of the styles that never run whole, so that all "
         "they read and make passes through tiles"),
-    KEY("lines", read_bool, HwTiling, lines,
+    KEY("lines", read_bool, TilingKeys, lines,
         "software: operands may lie in line buffers, and instructions read and "
         "write some of the columns; needs `rings`"),
     {"styles", read_styles, 0, false,
@@ -354,47 +359,62 @@ const Section read_tiling_section = SECTION("tiling", tiling_keys);
 
 /* A key that belongs to one kind. */
 static bool check_absent(Reader *r, const YamlNode *node, const char *key,
-                         HwTilingKind kind) {
-    const HwTiling *tiling = &r->spec->tiling;
-    const YamlNode *value = tiling->kind == kind ? NULL : yaml_get(node, key);
+                         HwTilingKind is, HwTilingKind kind) {
+    const YamlNode *value = is == kind ? NULL : yaml_get(node, key);
     if (value)
         diag_error(r->diag, value->loc, "`%s` belongs to kind `%s`, not `%s`",
-                   key, kind_name[kind], kind_name[tiling->kind]);
+                   key, kind_name[kind], kind_name[is]);
     return !value;
 }
 
-/* ... and must be there then. */
-static bool check_kind(Reader *r, const YamlNode *node, const char *key,
-                       HwTilingKind kind) {
-    if (r->spec->tiling.kind == kind)
-        return yaml_need(r->diag, node, key);
-    return check_absent(r, node, key, kind);
+/* Keys of each kind, which others must not have; the first must be there. */
+static bool check_kind(Reader *r, const YamlNode *node, HwTilingKind is) {
+    static const char *const of_kind[][8] = {
+        [HW_TILING_NONE] = {NULL},
+        [HW_TILING_SOFTWARE] = {"ops", "rings", "overlap", "lines", "queue",
+                                "weights_from", NULL},
+        [HW_TILING_HARDWARE] = {"styles", "always", NULL},
+    };
+    bool ok = true;
+    for (HwTilingKind k = HW_TILING_SOFTWARE; k <= HW_TILING_HARDWARE; k++)
+        for (const char *const *key = of_kind[k]; *key; key++)
+            ok &= check_absent(r, node, *key, is, k);
+    if (is != HW_TILING_NONE)
+        ok &= yaml_need(r->diag, node, of_kind[is][0]) != NULL;
+    return ok;
+}
+
+/* Keys that need another, or exclude it. */
+static bool check_pairs(Reader *r, const YamlNode *node, const TilingKeys *k) {
+    const char *wrong =
+        k->weights_from && !k->queue ? "`weights_from` needs `queue`"
+        : k->overlap && k->queue ? "`overlap` and `queue` exclude each other"
+        : k->lines && !k->rings  ? "`lines` needs `rings`"
+                                 : NULL;
+    if (wrong)
+        diag_error(r->diag, node->loc, "%s", wrong);
+    return !wrong;
 }
 
 bool read_tiling(Reader *r, YamlNode *node, void *out) {
+    TilingKeys k = {0};
     (void)out;
-    if (!read_keys(r, node, &read_tiling_section, &r->spec->tiling))
+    if (!read_keys(r, node, &read_tiling_section, &k))
         return false;
-    bool ok = check_kind(r, node, "ops", HW_TILING_SOFTWARE);
-    ok &= check_absent(r, node, "rings", HW_TILING_SOFTWARE);
-    ok &= check_absent(r, node, "overlap", HW_TILING_SOFTWARE);
-    ok &= check_absent(r, node, "weights_move", HW_TILING_SOFTWARE);
-    ok &= check_absent(r, node, "always", HW_TILING_HARDWARE);
-    ok &= check_absent(r, node, "lines", HW_TILING_SOFTWARE);
-    ok &= check_absent(r, node, "queue", HW_TILING_SOFTWARE);
-    ok &= check_absent(r, node, "weights_from", HW_TILING_SOFTWARE);
-    if (r->spec->tiling.weights_from && !r->spec->tiling.queue) {
-        diag_error(r->diag, node->loc, "`weights_from` needs `queue`");
-        ok = false;
-    }
-    if (r->spec->tiling.overlap && r->spec->tiling.queue) {
-        diag_error(r->diag, node->loc,
-                   "`overlap` and `queue` exclude each other");
-        ok = false;
-    }
-    if (r->spec->tiling.lines && !r->spec->tiling.rings) {
-        diag_error(r->diag, node->loc, "`lines` needs `rings`");
-        ok = false;
-    }
-    return check_kind(r, node, "styles", HW_TILING_HARDWARE) && ok;
+    HwTiling *tiling = &r->spec->tiling;
+    *tiling = (HwTiling){.kind = k.kind,
+                         .weights_stay = k.weights_stay,
+                         .rows = {.ops = k.ops,
+                                  .queue = k.queue,
+                                  .weights_from = k.weights_from},
+                         .tiles = k.tiles};
+    tiling->tiles.always = k.always;
+    tiling->rows.rolls = !k.rings  ? HW_ROLLS_NOTHING
+                         : k.lines ? HW_ROLLS_COLUMNS
+                                   : HW_ROLLS_ROWS;
+    tiling->rows.moves = k.queue     ? HW_MOVES_QUEUED
+                         : k.overlap ? HW_MOVES_BESIDE
+                                     : HW_MOVES_ALONE;
+    bool ok = check_kind(r, node, k.kind);
+    return check_pairs(r, node, &k) && ok;
 }

@@ -531,6 +531,7 @@ const HwInsnSet *rows_read(Arena *arena, Diag *diag, const HwSpec *partial,
     }
     set->n = map->n;
     set->row = row;
+    set->tells_parts = rows_tell_parts(partial, set);
     if (diag_errors(diag) == before)
         rows_check(diag, partial, set);
     return set;

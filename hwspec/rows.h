@@ -27,6 +27,9 @@ void rows_read_bits(Arena *arena, Diag *diag, const HwSpec *spec, HwRow *row,
 
 /* rows_check.c: rows against the machine and each other: every operation of an
  * engine has a row, operands can be located, constant bits tell rows apart. */
+/* Whether the operands of engines and of moves all say of what volume they are
+ * a part. */
+bool rows_tell_parts(const HwSpec *spec, const HwInsnSet *set);
 void rows_check(Diag *diag, const HwSpec *spec, const HwInsnSet *set);
 
 /* rows_range.c: the values that the machine lets a token of the row have, as

@@ -106,11 +106,14 @@ static Units addresses(const HwMemory *memory) {
 }
 
 static void check_apart(Diag *diag, const HwSpec *spec, const HwRow *row,
-                        HwOperand operand, const char *name) {
+                        HwOp op, HwOperand operand, const char *name) {
+    uint32_t lies = hwspec_lies(spec, op, operand);
     if (has(row, HW_FIELD_OF(operand, MEMORY)))
         return;
     for (uint32_t a = 0; a < spec->n_active; a++)
         for (uint32_t b = 0; b < a; b++) {
+            if (!(lies >> a & lies >> b & 1))
+                continue;
             Units x = addresses(&spec->memory[a]);
             Units y = addresses(&spec->memory[b]);
             if (x.first < y.end && y.first < x.end) {
@@ -142,7 +145,7 @@ static void check_operand(Diag *diag, const HwSpec *spec, const HwRow *row,
         diag_error(diag, row->loc, "%s has `%s.offset` without `%s.buffer`",
                    row->mnemonic, name, name);
     else if (!outside)
-        check_apart(diag, spec, row, operand, name);
+        check_apart(diag, spec, row, op, operand, name);
 }
 
 static void check_operands(Diag *diag, const HwSpec *spec,
@@ -167,14 +170,14 @@ static bool tells_ring(const HwRow *row, HwOperand operand) {
 
 /* Loads and stores move rows that they name: these need the height only. */
 static void check_rings(Diag *diag, const HwSpec *spec, const HwInsnSet *set) {
-    if (!spec->tiling.rings)
+    if (!spec->tiling.rows.rolls)
         return;
     for (uint32_t i = 0; i < HW_OP_COUNT; i++) {
         HwOp op = (HwOp)i;
         const HwRow *row = row_for(set, op);
         bool load = op == HW_OP_LOAD, store = op == HW_OP_STORE;
         bool two = op == HW_OP_ADD || op == HW_OP_MUL || op == HW_OP_MAX;
-        if (!row || !(load || store || spec->tiling.ops >> op & 1))
+        if (!row || !(load || store || spec->tiling.rows.ops >> op & 1))
             continue;
         bool in =
             load || (store && has(row, HW_F_IN_RING)) || tells_ring(row, HW_IN);
@@ -217,12 +220,12 @@ static bool move_tells_lines(const HwRow *row, HwOperand active) {
 }
 
 static void check_lines(Diag *diag, const HwSpec *spec, const HwInsnSet *set) {
-    for (uint32_t i = 0; spec->tiling.lines && i < HW_OP_COUNT; i++) {
+    for (uint32_t i = 0; hwspec_by_columns(spec) && i < HW_OP_COUNT; i++) {
         HwOp op = (HwOp)i;
         const HwRow *row = row_for(set, op);
         bool two = op == HW_OP_ADD || op == HW_OP_MUL || op == HW_OP_MAX;
         bool move = op == HW_OP_LOAD || op == HW_OP_STORE;
-        if (!row || !(move || spec->tiling.ops >> op & 1))
+        if (!row || !(move || spec->tiling.rows.ops >> op & 1))
             continue;
         bool told =
             move ? move_tells_lines(row, op == HW_OP_LOAD ? HW_OUT : HW_IN)
@@ -246,7 +249,11 @@ static void check_weights(Diag *diag, const HwSpec *spec,
                           const HwInsnSet *set) {
     static const HwField field[] = {HW_F_WEIGHTS_ADDR, HW_F_WEIGHTS_FIRST,
                                     HW_F_WEIGHTS_LAST, HW_F_WEIGHTS_TAPS};
-    if (!spec->tiling.weights_from)
+    if (!spec->tiling.rows.weights_from && spec->weights)
+        diag_error(diag, spec->memory[spec->weights].loc,
+                   "nothing loads `%s`: weights need `tiling.weights_from`",
+                   spec->memory[spec->weights].name);
+    if (!spec->tiling.rows.weights_from)
         return;
     if (!row_for(set, HW_OP_LOAD_WEIGHTS))
         diag_error(diag, spec->loc,
@@ -319,6 +326,31 @@ static void check_encodings(Diag *diag, const HwInsnSet *set) {
                 diag_error(diag, set->row[i].loc,
                            "no constant bits tell %s from %s",
                            set->row[i].mnemonic, set->row[j].mnemonic);
+}
+
+/* ---- parts ---- */
+
+/* Of what volume an operand that the row locates is a part, and which. */
+static bool tells_part(const HwRow *row, HwOperand operand) {
+    return !(has(row, HW_FIELD_OF(operand, ADDR)) ||
+             has(row, HW_FIELD_OF(operand, OFFSET))) ||
+           (has(row, HW_FIELD_OF(operand, PART)) &&
+            has(row, HW_FIELD_OF(operand, PART_START)) &&
+            has(row, HW_FIELD_OF(operand, PART_C)));
+}
+
+bool rows_tell_parts(const HwSpec *spec, const HwInsnSet *set) {
+    uint32_t ops =
+        BIT(HW_OP_LOAD) | BIT(HW_OP_STORE) | BIT(HW_OP_CONCAT);
+    for (uint32_t e = 0; e < spec->n_engines; e++)
+        ops |= spec->engine[e].ops;
+    for (uint32_t op = 0; op < HW_OP_COUNT; op++) {
+        const HwRow *row = ops & BIT(op) ? row_for(set, (HwOp)op) : NULL;
+        if (row && !(tells_part(row, HW_IN) && tells_part(row, HW_IN2) &&
+                     tells_part(row, HW_OUT)))
+            return false;
+    }
+    return set->n > 0;
 }
 
 void rows_check(Diag *diag, const HwSpec *spec, const HwInsnSet *set) {

@@ -83,13 +83,13 @@ static bool has(const HwRow *row, HwField field) {
     return insn_token_of(&row->form[0], field) >= 0;
 }
 
-/* Memories that the engines of `op` reach; for moves, all. */
-static uint32_t reached(const HwSpec *spec, HwOp op) {
+/* Memories in which the engines of `op` let it lie; for moves, all. */
+static uint32_t reached(const HwSpec *spec, HwOp op, HwOperand operand) {
     uint32_t memories = 0;
     bool moves = op == HW_OP_LOAD || op == HW_OP_STORE;
     for (uint32_t e = 0; e < spec->n_engines; e++)
         if (spec->engine[e].ops >> op & 1)
-            memories |= spec->engine[e].memories;
+            memories |= spec->engine[e].lies[operand];
     return moves ? UINT32_MAX : memories;
 }
 
@@ -103,7 +103,7 @@ static bool can_lie_in(const HwSpec *spec, const HwRow *row, HwOp op,
     bool moves = op == HW_OP_LOAD || op == HW_OP_STORE;
     if (moves && (operand == HW_IN) == (op == HW_OP_LOAD))
         return role == HW_BACKING || (io && role == outside);
-    if (moves || !(reached(spec, op) >> memory & 1))
+    if (moves || !(reached(spec, op, operand) >> memory & 1))
         return moves && role == HW_ACTIVE;
     return role == HW_ACTIVE || (io && role == outside) ||
            (role == HW_BACKING &&

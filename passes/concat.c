@@ -62,12 +62,13 @@ ConcatView concat_view(Arena *arena, const HwSpec *spec, const Graph *g) {
     return view;
 }
 
-/* The coarsest of the active memories; 0 if one cannot address parts. */
+/* The coarsest of the active memories; 0 if one cannot address parts. Where
+ * they are told they may begin anywhere. */
 static uint32_t granule(const HwSpec *spec) {
     uint32_t coarsest = 1;
     for (uint32_t i = 0; i < spec->n_active; i++) {
         uint32_t step = layout_granule(spec->memory[i].layout);
-        if (step == 0)
+        if (step == 0 && !hwspec_parts_between(spec, &spec->memory[i]))
             return 0;
         if (step > coarsest)
             coarsest = step;
@@ -115,7 +116,7 @@ const char *concat_refuses(Arena *arena, const ConcatView *view,
 static bool too_few(const HwSpec *spec, uint32_t n) {
     Volume more = {.c = UINT32_MAX, .h = 1, .w = 1};
     for (uint32_t i = 0; i < spec->n_active; i++)
-        if (!layout_part_alone(spec->memory[i].layout, &more, 0, n))
+        if (!hwspec_part_told(spec, &spec->memory[i], &more, 0, n))
             return true;
     return false;
 }
@@ -146,6 +147,8 @@ bool concat_aligned(const HwSpec *spec, HwOp op, const Shape *shape,
         .c = step + 1, .h = shape_dim(shape, 2), .w = shape_dim(shape, 3)};
     for (uint32_t i = 0; i < spec->n_active; i++) {
         const HwMemory *m = &spec->memory[i];
+        if (hwspec_parts_between(spec, m))
+            continue;
         if (step % layout_part_step(m->layout))
             return false;
         if (m->align && layout_part_offset(m->layout, &whole, step) % m->align)

@@ -88,7 +88,7 @@ static bool same_step(const Action *a, const Action *b) {
 
 uint64_t plan_cycles(const Plan *plan) {
     uint64_t sum = 0;
-    if (plan->schedule->spec->tiling.queue)
+    if (plan->schedule->spec->tiling.rows.moves == HW_MOVES_QUEUED)
         return queue_cycles(plan);
     for (uint32_t i = 0, end; i < plan->n_actions; i = end) {
         uint64_t unit[HW_MAX_ENGINES + 1] = {0}, most = 0;

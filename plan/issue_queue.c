@@ -56,7 +56,8 @@ static bool over_weights(const HwSpec *spec, const Touched *volumes,
         return false;
     for (uint32_t i = weights->loads ? 0 : all->n_read; i < all->n; i++) {
         const Access *a = &all->at[i];
-        if (a->at->memory == 0 && access_in(spec, a, weights->weights))
+        if (a->at->memory == spec->weights &&
+            access_in(spec, a, weights->weights))
             return true;
     }
     return false;
@@ -120,7 +121,7 @@ static void add_entry(Queue *q, const Touched *t, uint64_t end) {
         in_uses_add(q->arena, &q->at_work, (InUse){t->weights, end});
     for (uint32_t i = 0; i < t->volumes.n; i++) {
         const Access *a = &t->volumes.at[i];
-        if (a->at->memory == 0)
+        if (a->at->memory == q->plan->schedule->spec->weights)
             in_uses_add(q->arena, &q->at_work,
                         (InUse){{a->first, a->end}, end});
     }
@@ -146,7 +147,7 @@ static void forget_done(Queue *q) {
 }
 
 void queue_add(Queue *q, const Action *a, const Touched *t) {
-    uint32_t most = q->plan->schedule->spec->tiling.queue;
+    uint32_t most = q->plan->schedule->spec->tiling.rows.queue;
     if (a->kind == ACTION_CONCAT)
         return;
     uint64_t start = queue_ready(q, t);

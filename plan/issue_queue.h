@@ -12,7 +12,7 @@
 /* What an action touches. */
 typedef struct Touched {
     Accesses volumes;
-    Reach weights; /* bytes in the first memory; none: both 0 */
+    Reach weights; /* bytes where weights lie; none: both 0 */
     bool loads;    /* it writes these */
 } Touched;
 static inline Reach block_bytes(const WeightBlock *b) {
@@ -25,7 +25,7 @@ typedef struct QueueEntry {
     uint64_t end; /* cycle */
 } QueueEntry;
 
-/* Bytes of the first memory that are in use. */
+/* Bytes of the memory for weights that are in use. */
 typedef struct InUse {
     Reach bytes;
     uint64_t until; /* cycle, or action */
@@ -49,7 +49,7 @@ typedef struct Queue {
 
 /* The cycle at which the bytes that it touches are free for the action. */
 uint64_t queue_ready(const Queue *q, const Touched *t);
-/* The same of bytes of the first memory that are to be written. */
+/* The same of bytes for weights that are to be written. */
 uint64_t queue_free(const Queue *q, Reach bytes);
 /* The engine at which it is at work; HW_MAX_ENGINES: the DMA. */
 uint32_t unit_of(const Action *a);

@@ -40,11 +40,11 @@ typedef enum ActionKind {
                     * these, both active: max pooling of single pixels */
     ACTION_CONCAT, /* nothing moves: out is complete now */
     ACTION_HOST,   /* the host computes `node` in input/output/backing memory */
-    ACTION_WEIGHTS /* block `weights` of `node` -> the first active memory */
+    ACTION_WEIGHTS /* block `weights` of `node` -> its memory */
 } ActionKind;
 
 /* Weights of a layer's output channels [c, c + n_c), `taps` of each, in the
- * first active memory, from one load on. */
+ * memory for weights, from one load on. */
 typedef struct WeightBlock {
     NodeId node;
     uint32_t c, n_c, taps;
@@ -74,7 +74,7 @@ typedef struct Action {
                      * computed too */
     uint32_t at;    /* index in schedule->step */
     /* hardware tiling */
-    int32_t style; /* index in spec->tiling.style; -1: none */
+    int32_t style; /* index in spec->tiling.tiles.style; -1: none */
     uint32_t tile_w, tile_h;
     Nest nest;
     Repl tile_repl; /* of the input tiles, on the way from `in` */
@@ -151,7 +151,7 @@ typedef struct PlanWeights {
     uint32_t blocks; /* loads of weights; 0: there are none */
     uint64_t loaded; /* bytes, in all */
     uint64_t most;   /* that are loaded and not yet read for the last time */
-    uint64_t end;    /* of the first memory: none lies beyond */
+    uint64_t end;    /* of their memory: none lies beyond */
 } PlanWeights;
 PlanWeights plan_weights(const Plan *plan);
 

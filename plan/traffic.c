@@ -11,7 +11,8 @@
 /* Elements that an instruction with tiles of its own reads and writes. */
 static uint64_t tiled_elements(const Plan *plan, const Action *a) {
     const Graph *g = plan->schedule->graph;
-    const HwTileStyle *style = &plan->schedule->spec->tiling.style[a->style];
+    const HwTileStyle *style =
+        &plan->schedule->spec->tiling.tiles.style[a->style];
     const Node *node = graph_node(g, a->node);
     uint64_t elements = 0;
     for (uint32_t i = 0; i < node->n_in && style->in_backing && !a->nest.c; i++)
@@ -32,7 +33,7 @@ static uint64_t node_reads(const Plan *plan, const Action *a) {
     Volume in = plan_volume(g, node->in[0]);
     uint32_t out_c = plan->placement[a->out].n_c;
     bool loaded =
-        hwspec_stages(spec, a->legal.op) && !spec->tiling.weights_move;
+        hwspec_stages(spec, a->legal.op) && !spec->tiling.rows.weights_move;
     if (a->legal.engine < 0 || loaded || spec->tiling.weights_stay)
         return 0;
     if (node->op == OP_FC)

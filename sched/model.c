@@ -134,7 +134,7 @@ static bool engine_reads(const Builder *b, TensorId t) {
 static bool lies_alone(const Builder *b, uint32_t c, uint32_t n) {
     Volume more = {.c = UINT32_MAX, .h = 1, .w = 1};
     for (uint32_t m = 0; m < b->spec->n_active; m++)
-        if (!layout_part_alone(b->spec->memory[m].layout, &more, c, n))
+        if (!hwspec_part_told(b->spec, &b->spec->memory[m], &more, c, n))
             return false;
     return true;
 }
@@ -198,6 +198,17 @@ static bool touches(const Builder *b, NodeId n) {
            (b->kind != MODEL_MACHINE || on_engine(b, n));
 }
 
+/* Where the node's engine lets the tensor lie; 0: it has none. */
+static uint32_t reached_by(const Builder *b, NodeId n, TensorId t) {
+    const Node *node = graph_node(b->g, n);
+    int32_t engine = b->legal[n.i].engine;
+    uint32_t memories = engine < 0 ? 0 : UINT32_MAX;
+    for (uint32_t k = 0; k <= node->n_in && engine >= 0; k++)
+        if (same_tensor(k < node->n_in ? node->in[k] : node->out[0], t))
+            memories &= b->spec->engine[engine].lies[hw_operand(k, node->n_in)];
+    return memories;
+}
+
 static void add_touches(const Builder *b, TensorId t, Nodes *out,
                         uint32_t *memories) {
     for (uint32_t i = b->uses.start[t.i]; i <= b->uses.start[t.i + 1]; i++) {
@@ -206,9 +217,7 @@ static void add_touches(const Builder *b, TensorId t, Nodes *out,
         if (!touches(b, n) && !(made && is_placed(b, n)))
             continue;
         vec_push(b->arena, out, b->number[n.i]);
-        uint32_t reached = b->legal[n.i].engine < 0
-                               ? 0
-                               : b->spec->engine[b->legal[n.i].engine].memories;
+        uint32_t reached = reached_by(b, n, t);
         if (touches(b, n) && *memories & reached)
             *memories &= reached;
     }

@@ -322,8 +322,8 @@ static bool is_outside(const Judge *j, const Place *place) {
 static const HwTileStyle *style_of(const Judge *j) {
     const HwTiling *tiling = &j->spec->tiling;
     const Work *w = j->w;
-    for (uint32_t i = 0; i < tiling->n; i++) {
-        const HwTileStyle *s = &tiling->style[i];
+    for (uint32_t i = 0; i < tiling->tiles.n; i++) {
+        const HwTileStyle *s = &tiling->tiles.style[i];
         if (s->ops >> w->op & 1 && s->in_backing == is_outside(j, &w->in_at) &&
             s->out_backing == is_outside(j, &w->out_at) &&
             !s->sums == !w->tile.c)
@@ -413,14 +413,55 @@ static void judge_tile(Judge *j) {
 
 /* ---- notes of concats ---- */
 
+/* Extent that the row tells; 0: none, or no possible one. */
+static uint32_t told_extent(const Judge *j, HwField field) {
+    int64_t num = given(j, field) ? j->f->num[field] : 0;
+    return num < 1 || num > INT32_MAX ? 0 : (uint32_t)num;
+}
+
+/* Where the row tells that the concat is part of a larger volume: which
+ * channels. */
+static void read_noted_part(const Judge *j, Spot *spot) {
+    if (!says(j, HW_F_OUT_PART))
+        return;
+    spot->part = true;
+    spot->whole.c = told_extent(j, HW_F_OUT_PART_C);
+    spot->part_c = told_extent(j, HW_F_OUT_PART_START);
+}
+
+/* What the row tells of its volume; a row without sizes: just where. */
+static Spot noted_spot(const Judge *j, uint32_t memory, uint64_t start) {
+    Volume v = {told_extent(j, HW_F_OUT_C), told_extent(j, HW_F_OUT_H),
+                told_extent(j, HW_F_OUT_W), {0}};
+    Spot spot = {.what = "the concat",
+                 .memory = memory,
+                 .offset = start,
+                 .c = v.c,
+                 .whole = v};
+    read_noted_part(j, &spot);
+    return spot;
+}
+
+/* Where its first element lies, in cells. */
+static uint64_t first_cell(const Judge *j, const Spot *spot) {
+    const Layout *layout = j->spec->memory[spot->memory].layout;
+    uint64_t at = spot->offset / layout->element;
+    bool inside = spot->part && spot->whole.h && spot->whole.w &&
+                  spot->part_c < spot->whole.c;
+    return inside && !layout_granule(layout)
+               ? at + address_cell(layout, &spot->whole, spot->part_c, 0, 0, 0)
+               : at;
+}
+
 /* What lies at the note's start; NULL, with a violation: nothing does. */
 static const Place *noted(Judge *j, uint32_t *memory, uint64_t *start) {
     if (!insn_operand(j->spec, j->w->op, j->f, HW_OUT, memory, start)) {
         fault(j->run, "its volume lies in no memory");
         return NULL;
     }
-    uint32_t element = j->spec->memory[*memory].layout->element;
-    const Place *first = memory_written(j->run, *memory, *start / element);
+    Spot spot = noted_spot(j, *memory, *start);
+    const Place *first =
+        memory_written(j->run, *memory, first_cell(j, &spot));
     if (!first)
         fault(j->run, "nothing lies at its start, %s",
               address_text(j->run, *memory, *start));
@@ -462,21 +503,11 @@ static bool noted_volume(Judge *j, const Place *first, Volume *out) {
 static void judge_noted_size(Judge *j, uint32_t memory, uint64_t start,
                              const Place *first) {
     Run *run = j->run;
-    const HwField size[] = {HW_F_OUT_C, HW_F_OUT_H, HW_F_OUT_W};
-    uint32_t v[3];
-    for (int i = 0; i < 3; i++) {
-        int64_t num = given(j, size[i]) ? j->f->num[size[i]] : 0;
-        if (!given(j, size[i]))
-            return;
-        v[i] = num < 1 || num > INT32_MAX ? 0 : (uint32_t)num;
-    }
-    if (v[1] < first->h && v[1] == run->rows_made)
+    Spot spot = noted_spot(j, memory, start);
+    if (!given(j, HW_F_OUT_C) || !given(j, HW_F_OUT_H) ||
+        !given(j, HW_F_OUT_W) ||
+        (spot.whole.h < first->h && spot.whole.h == run->rows_made))
         return;
-    Spot spot = {.what = "the concat",
-                 .memory = memory,
-                 .offset = start,
-                 .c = v[0],
-                 .whole = {v[0], v[1], v[2], {0}}};
     Place place;
     if (first->ring || !place_make(run, &spot, &place))
         return;

@@ -148,9 +148,9 @@ static bool room_place(Run *run, const Room *room, Place *out) {
 
 static uint64_t sum_bytes(const Run *run, HwOp op) {
     const HwTiling *tiling = &run->spec->tiling;
-    for (uint32_t i = 0; i < tiling->n; i++)
-        if (tiling->style[i].sums && tiling->style[i].ops >> op & 1)
-            return tiling->style[i].sums;
+    for (uint32_t i = 0; i < tiling->tiles.n; i++)
+        if (tiling->tiles.style[i].sums && tiling->tiles.style[i].ops >> op & 1)
+            return tiling->tiles.style[i].sums;
     return run->spec->element;
 }
 

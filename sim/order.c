@@ -174,7 +174,8 @@ static void meet_regions(Run *run, uint32_t n, const Region *region,
 void order_beside(Run *run, const Work *w) {
     bool shares = w->step != NO_STEP && w->step == run->peer_step;
     bool stays = w->step != NO_STEP && w->step == next_step(run);
-    if (run->options.time_only || run->options.lax || run->spec->tiling.queue)
+    if (run->options.time_only || run->options.lax ||
+        run->spec->tiling.rows.moves == HW_MOVES_QUEUED)
         return;
     if (!shares && run->peer.n) {
         arena_reset(run->peers);

@@ -174,7 +174,8 @@ static void find_range(const VolumeTables *t, bool turns, Place *p) {
 }
 
 bool cells_matter(const Run *run) {
-    return !run->options.time_only || run->spec->tiling.queue;
+    return !run->options.time_only ||
+           run->spec->tiling.rows.moves == HW_MOVES_QUEUED;
 }
 
 bool place_make(Run *run, const Spot *spot, Place *out) {

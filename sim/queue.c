@@ -56,7 +56,7 @@ static void forget_done(Run *run) {
 
 static void touch(Run *run, const Operand *operand, uint32_t unit,
                   uint64_t end) {
-    uint64_t most = run->spec->tiling.queue;
+    uint64_t most = run->spec->tiling.rows.queue;
     Touch touch = {.name = run->who,
                    .writes = operand->writes,
                    .unit = unit,
@@ -96,7 +96,7 @@ void queue_host(Run *run, const Work *w) {
 }
 
 void queue_end(Run *run, const Work *w, uint32_t unit) {
-    uint32_t most = run->spec->tiling.queue;
+    uint32_t most = run->spec->tiling.rows.queue;
     Operand operand[MAX_OPERANDS];
     uint32_t n = work_operands(w, operand);
     for (uint32_t i = 0; i < n; i++)

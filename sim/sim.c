@@ -96,7 +96,7 @@ static void check_beside(Run *run, const Place *place, bool writes,
 /* An engine runs one instruction at a time, and beside certain others. */
 static void check_engines(Run *run, const Work *w) {
     const HwSpec *spec = run->spec;
-    if (w->engine < 0 || spec->tiling.queue)
+    if (w->engine < 0 || spec->tiling.rows.moves == HW_MOVES_QUEUED)
         return;
     for (uint32_t i = 0; i < spec->n_engines; i++) {
         const HwEngine *mine = &spec->engine[w->engine],
@@ -111,7 +111,7 @@ static void check_engines(Run *run, const Work *w) {
 /* It starts when those are done that its fields name; else when those of
  * earlier steps are. */
 static void begin_insn(Run *run, const Work *w) {
-    if (run->spec->tiling.queue)
+    if (run->spec->tiling.rows.moves == HW_MOVES_QUEUED)
         queue_begin(run, w);
     else if (w->has_waits)
         timeline_wait(run, w->waits | UINT64_C(1) << unit_of(run, w));
@@ -125,7 +125,7 @@ static void end_insn(Run *run, const Work *w) {
     uint32_t before = run->options.time_only ? 0 : run->touched.n;
     Operand operand[4];
     uint32_t n = work_operands(w, operand);
-    if (run->spec->tiling.queue) {
+    if (run->spec->tiling.rows.moves == HW_MOVES_QUEUED) {
         queue_end(run, w, unit_of(run, w));
         return;
     }
@@ -156,7 +156,7 @@ static void run_insn(Run *run, uint32_t index) {
         return;
     order_beside(run, &work);
     if (work.op == HW_OP_HOST || work.op == HW_OP_LAYER) {
-        if (run->spec->tiling.queue)
+        if (run->spec->tiling.rows.moves == HW_MOVES_QUEUED)
             queue_host(run, &work);
         else
             timeline_wait(run, all_units);

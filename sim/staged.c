@@ -45,17 +45,17 @@ static const char *owner_of(Run *run, const char *layer) {
 /* ---- where they lie ---- */
 
 static bool lies_inside(Run *run, uint64_t at, uint32_t n, uint32_t taps) {
-    const HwMemory *m = &run->spec->memory[0];
+    const HwMemory *m = &run->spec->memory[run->spec->weights];
     uint64_t bytes = (uint64_t)n * taps * m->layout->element;
     if (at > m->size || bytes > m->size - at) {
         fault(run, "weights at %s take %" PRIu64 " bytes, more than there are",
-              address_text(run, 0, at), bytes);
+              address_text(run, run->spec->weights, at), bytes);
         return false;
     }
     if (at % m->align == 0)
         return true;
     fault(run, "weights at %s are not aligned to %u bytes",
-          address_text(run, 0, at), m->align);
+          address_text(run, run->spec->weights, at), m->align);
     return false;
 }
 
@@ -77,9 +77,11 @@ bool staged_place(Run *run, const char *layer, uint64_t at, uint32_t first,
                   uint32_t n, uint32_t taps, Place *out) {
     if (!lies_inside(run, at, n, taps))
         return false;
-    uint32_t element = run->spec->memory[0].layout->element;
+    uint32_t memory = run->spec->weights;
+    uint32_t element = run->spec->memory[memory].layout->element;
     uint64_t start = at / element, cells = (uint64_t)n * taps;
-    *out = (Place){.weights_of = owner_of(run, layer),
+    *out = (Place){.memory = memory,
+                   .weights_of = owner_of(run, layer),
                    .row = first,
                    .c = n,
                    .h = 1,
@@ -91,7 +93,7 @@ bool staged_place(Run *run, const char *layer, uint64_t at, uint32_t first,
                    .h_at = multiples(run, 1, 0),
                    .w_at = multiples(run, taps, 1),
                    .copies = single_copies(run, n)};
-    Cells *held = &run->cells[0];
+    Cells *held = &run->cells[memory];
     if (at + cells * element > held->touched)
         held->touched = at + cells * element;
     return true;
@@ -246,7 +248,7 @@ bool staged_load(Run *run, const Work *w) {
         return false;
     uint64_t elements = box_count(place, place_box(place));
     uint64_t bytes = elements * run->spec->element;
-    uint32_t from = (uint32_t)run->spec->tiling.weights_from;
+    uint32_t from = (uint32_t)run->spec->tiling.rows.weights_from;
     count_once(run, w, channels);
     run->result->backing_read += bytes;
     run->read[from] += bytes;

@@ -423,14 +423,15 @@ static bool read_spot(Reader *r, const Work *w, HwOperand operand,
 }
 
 /* An engine reaches some memories, and others by tiles. */
-static bool reaches(Reader *r, const Work *w, const Spot *spot) {
+static bool reaches(Reader *r, const Work *w, HwOperand operand,
+                    const Spot *spot) {
     const HwSpec *spec = r->run->spec;
     if (w->engine < 0)
         return true;
     const HwEngine *engine = &spec->engine[w->engine];
     const HwMemory *m = &spec->memory[spot->memory];
     bool tiled = w->tile.on || m->role == HW_ACTIVE || engine->ahead;
-    if (tiled && engine->memories >> spot->memory & 1)
+    if (tiled && engine->lies[operand] >> spot->memory & 1)
         return true;
     fault(r->run, "%s at %s: engine %s cannot reach it%s", spot->what,
           address_text(r->run, spot->memory, spot->offset), engine->name,
@@ -442,7 +443,7 @@ static bool place_operand(Reader *r, const Work *w, HwOperand operand,
                           const char *what, const Extent *size, Place *out) {
     Spot spot;
     return read_spot(r, w, operand, what, size, &spot) &&
-           reaches(r, w, &spot) && place_make(r->run, &spot, out);
+           reaches(r, w, operand, &spot) && place_make(r->run, &spot, out);
 }
 
 static bool place_operands(Reader *r, Work *w) {
@@ -500,9 +501,9 @@ uint32_t work_groups(Run *run, const Work *w) {
     return of_group && w->in.c % of_group == 0 ? w->in.c / of_group : 1;
 }
 
-/* Byte of the first active memory; its size: beyond. */
+/* Byte of the memory for weights; its size: beyond. */
 static uint64_t weights_byte(const Reader *r) {
-    const HwMemory *m = &r->run->spec->memory[0];
+    const HwMemory *m = &r->run->spec->memory[r->run->spec->weights];
     int64_t at =
         r->f->set[HW_F_WEIGHTS_ADDR] ? r->f->num[HW_F_WEIGHTS_ADDR] : -1;
     if (at < (int64_t)m->base)
@@ -534,7 +535,7 @@ static bool read_load_weights(Reader *r, Work *w) {
     w->first_c = number(r, HW_F_WEIGHTS_FIRST, 0, 0, MAX_SIZE);
     uint32_t last =
         number(r, HW_F_WEIGHTS_LAST, w->first_c, w->first_c, MAX_SIZE);
-    if (!r->run->spec->tiling.weights_from) {
+    if (!r->run->spec->tiling.rows.weights_from) {
         fault(r->run, "the machine loads no weights");
         return false;
     }

@@ -29,6 +29,7 @@ makes. Kinds of tests:
   images  tests/images.py: several images one behind the other
   rings  tests/rings.py: least memory without spills where rows roll
   staged  tests/staged.py: weights in active memory, loaded ahead
+  places  tests/places.py: operands in memories of their own
   weights  tests/weights.py: plans that count weights, beside Vela's
   budget tests/budget.py: searches end, plans are legal, advice is right
   depth  tests/depth.py: groups of layers that spread pixels
@@ -112,7 +113,7 @@ def scripts(long):
             "overlap",
             "images",
             "rings",
-            "staged",
+            "staged", "places",
             "budget",
             "depth",
             "least",

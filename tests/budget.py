@@ -58,7 +58,6 @@ ADVICE = re.compile(r"--set memories\.(\w+)\.size=(\w+) would do"
                     r"(?:; (\w+) would not)?")
 SWITCHES = {
     "tiling.rings": ("false", "true"), "tiling.queue": (1, 2, 7, 1024),
-    "tiling.weights_move": ("false", "true"),
     "memories.am.align": (1, 2, 4, 16, 64, 192),
     "memories.am.partitions": (1, 2, 3, 7), "machine.element": (1, 2, 4),
     "memories.ddr.bandwidth": ("0.1GB/s", "7GB/s"),

@@ -25,7 +25,7 @@ def inner_rooms():
     """Rows of the table of alloc's rooms."""
     with open(os.path.join(ROOT, "ARCHITECTURE.md"), encoding="utf-8") as file:
         text = file.read()
-    table = text[text.index("`alloc/` has rooms"):text.index("## How a network")]
+    table = text[text.index("Its rooms, in the order"):text.index("## How a network")]
     return re.findall(r"^\| `(\w+)` \|", table, re.M)
 
 

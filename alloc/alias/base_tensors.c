@@ -5,6 +5,7 @@
  * place any part may be outside.
  */
 #include "alloc/alias/base_tensors.h"
+#include "alloc/geometry/tensor_bytes.h"
 
 #include <stdlib.h>
 
@@ -24,17 +25,17 @@ static int by_step(const void *a, const void *b) {
 
 typedef VEC(Read) Reads;
 
-static void reads_add(const Work *w, TensorId t, Reads *reads) {
-    for (uint32_t i = w->uses.start[t.i]; i < w->uses.start[t.i + 1]; i++) {
-        NodeId node = w->uses.node[i];
-        uint32_t step = w->schedule->step_of[node.i];
-        if (step != NONE && !is_placed(w, node))
-            vec_push(w->arena, reads, ((Read){step, node}));
+static void reads_add(const Facts *f, TensorId t, Reads *reads) {
+    for (uint32_t i = f->uses.start[t.i]; i < f->uses.start[t.i + 1]; i++) {
+        NodeId node = f->uses.node[i];
+        uint32_t step = f->schedule->step_of[node.i];
+        if (step != NONE && !is_placed(f, node))
+            vec_push(f->arena, reads, ((Read){step, node}));
     }
 }
 
-static void readers_fill(const Work *w, Reads *reads, Leaf *leaf) {
-    NodeId *reader = ARENA_ARRAY(w->arena, NodeId, reads->n + 1);
+static void readers_fill(const Facts *f, Reads *reads, Leaf *leaf) {
+    NodeId *reader = ARENA_ARRAY(f->arena, NodeId, reads->n + 1);
     if (reads->n)
         qsort(reads->at, reads->n, sizeof *reads->at, by_step);
     for (uint32_t i = 0; i < reads->n; i++)
@@ -46,38 +47,38 @@ static void readers_fill(const Work *w, Reads *reads, Leaf *leaf) {
 /* ---- leaves ---- */
 
 /* *sum: grows by what has been looked at. */
-static Leaf leaf_make(const Work *w, TensorId t, Reads *reads, uint64_t *sum) {
-    Volume v = plan_volume(w->g, t);
-    const Role *role = &w->role[t.i];
+static Leaf leaf_make(const Facts *f, TensorId t, Reads *reads, uint64_t *sum) {
+    Volume v = plan_volume(f->g, t);
+    const Role *role = &f->role[t.i];
     Leaf leaf = {.tensor = t,
-                 .bytes = (double)v.c * v.h * v.w * w->spec->element,
-                 .made = from_outside(w, t) ? NONE : role->made};
-    bool there = from_outside(w, t);
+                 .bytes = (double)v.c * v.h * v.w * f->spec->element,
+                 .made = from_outside(f, t) ? NONE : role->made};
+    bool there = from_outside(f, t);
     reads->n = 0;
-    for (TensorId at = t; at.i != NONE; at = w->role[at.i].parent) {
-        there |= w->role[at.i].outside;
-        reads_add(w, at, reads);
+    for (TensorId at = t; at.i != NONE; at = f->role[at.i].parent) {
+        there |= f->role[at.i].outside;
+        reads_add(f, at, reads);
         *sum += 1;
     }
     *sum += reads->n;
     leaf.store = there ? 0 : leaf.bytes;
-    readers_fill(w, reads, &leaf);
+    readers_fill(f, reads, &leaf);
     return leaf;
 }
 
-bool leaves_make(const Work *w, Leaves *out) {
+bool leaves_make(const Facts *f, Leaves *out) {
     enum { MOST = 1 << 20 };
     uint64_t sum = 0;
     Reads reads = {0};
-    out->at = ARENA_ARRAY(w->arena, Leaf, w->g->tensor.n + 1);
-    out->of = ARENA_ARRAY(w->arena, uint32_t, w->g->tensor.n + 1);
+    out->at = ARENA_ARRAY(f->arena, Leaf, f->g->tensor.n + 1);
+    out->of = ARENA_ARRAY(f->arena, uint32_t, f->g->tensor.n + 1);
     out->n = 0;
-    for (TensorId t = {0}; t.i < w->g->tensor.n && sum <= MOST; t.i++) {
+    for (TensorId t = {0}; t.i < f->g->tensor.n && sum <= MOST; t.i++) {
         out->of[t.i] = NONE;
-        if (w->role[t.i].origin == FROM_PARTS)
+        if (f->role[t.i].origin == FROM_PARTS)
             continue;
         out->of[t.i] = out->n;
-        out->at[out->n] = leaf_make(w, t, &reads, &sum);
+        out->at[out->n] = leaf_make(f, t, &reads, &sum);
         out->n++;
     }
     return sum <= MOST;

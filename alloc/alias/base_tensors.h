@@ -2,7 +2,7 @@
 #ifndef ALLOC_ALIAS_BASE_TENSORS_H
 #define ALLOC_ALIAS_BASE_TENSORS_H
 
-#include "alloc/work.h"
+#include "alloc/facts.h"
 
 /* Any tensor but a concat by placement: that is what its members are. */
 typedef struct Leaf {
@@ -22,6 +22,6 @@ typedef struct Leaves {
 } Leaves;
 
 /* False if there are too many readers to list. */
-bool leaves_make(const Work *w, Leaves *out);
+bool leaves_make(const Facts *f, Leaves *out);
 
 #endif

@@ -17,67 +17,71 @@
  * compute nothing twice: single_compute_cuts.c.
  */
 #include "alloc/bound/bound.h"
+#include "alloc/alias/alias.h"
 #include "alloc/geometry/receptive_field.h"
+#include "alloc/geometry/tensor_bytes.h"
 #include "alloc/spill/spill_lp.h"
+#include "alloc/tile/tile.h"
 
 #include <stdlib.h>
 
-static uint64_t tensor_moved(const Work *w, TensorId t) {
-    Volume v = plan_volume(w->g, t);
-    return (uint64_t)v.c * v.h * v.w * w->spec->element;
+static uint64_t tensor_moved(const Facts *f, TensorId t) {
+    Volume v = plan_volume(f->g, t);
+    return (uint64_t)v.c * v.h * v.w * f->spec->element;
 }
 
 /* Bytes of what comes from outside that some engine reads: of one that needs
  * most. Rows that no window meets need not come. */
-static uint64_t entering(const Work *w, TensorId t) {
-    Volume v = plan_volume(w->g, t);
+static uint64_t entering(const Facts *f, TensorId t) {
+    Volume v = plan_volume(f->g, t);
     uint64_t most = 0;
-    for (uint32_t i = w->uses.start[t.i]; i < w->uses.start[t.i + 1]; i++) {
-        NodeId id = w->uses.node[i];
-        if (!on_engine(w, id))
+    for (uint32_t i = f->uses.start[t.i]; i < f->uses.start[t.i + 1]; i++) {
+        NodeId id = f->uses.node[i];
+        if (!on_engine(f, id))
             continue;
-        Volume out = plan_volume(w->g, graph_node(w->g, id)->out[0]);
-        Feet rows = feet_of(w, id, 0), columns = feet_of(w, id, 1);
+        Volume out = plan_volume(f->g, graph_node(f->g, id)->out[0]);
+        Feet rows = feet_of(f, id, 0), columns = feet_of(f, id, 1);
         uint64_t n = (uint64_t)(feet_touched(&rows, v.h, out.h) *
                                 feet_touched(&columns, v.w, out.w));
         most = n > most ? n : most;
     }
-    return most * v.c * w->spec->element;
+    return most * v.c * f->spec->element;
 }
 
-static uint64_t compulsory(const Work *w) {
+static uint64_t compulsory(const Facts *f) {
     uint64_t sum = 0;
-    for (TensorId t = {0}; t.i < w->g->tensor.n; t.i++) {
-        if (from_outside(w, t) && w->role[t.i].engine_reads)
-            sum += entering(w, t);
-        if (w->role[t.i].outside)
-            sum += tensor_moved(w, t);
+    for (TensorId t = {0}; t.i < f->g->tensor.n; t.i++) {
+        if (from_outside(f, t) && f->role[t.i].engine_reads)
+            sum += entering(f, t);
+        if (f->role[t.i].outside)
+            sum += tensor_moved(f, t);
     }
     return sum;
 }
 
 /* ---- barriers ---- */
 
-static bool runs_by_parts(const Work *w, NodeId id) {
-    HwOp op = w->legal[id.i].op;
-    if (w->spec->tiling.kind == HW_TILING_SOFTWARE)
-        return w->spec->tiling.ops >> op & 1;
-    if (w->spec->tiling.kind == HW_TILING_HARDWARE && slab_least(w, id))
+static bool runs_by_parts(const Facts *f, NodeId id) {
+    HwOp op = f->legal[id.i].op;
+    if (f->spec->tiling.kind == HW_TILING_SOFTWARE)
+        return f->spec->tiling.rows.ops >> op & 1;
+    if (f->spec->tiling.kind == HW_TILING_HARDWARE && slab_least(f, id))
         return true;
-    for (uint32_t i = 0; i < w->spec->tiling.n; i++)
-        if (w->spec->tiling.kind == HW_TILING_HARDWARE &&
-            w->spec->tiling.style[i].ops >> op & 1)
+    for (uint32_t i = 0; i < f->spec->tiling.tiles.n; i++)
+        if (f->spec->tiling.kind == HW_TILING_HARDWARE &&
+            f->spec->tiling.tiles.style[i].ops >> op & 1)
             return true;
     return false;
 }
 
 /* Nodes that work ahead read their input through buffers. */
-static bool is_barrier(const Work *w, uint32_t step) {
-    const Step *s = &w->schedule->step[step];
+static bool is_barrier(const Decisions *d, uint32_t step) {
+    const Facts *f = d->f;
+    const Step *s = &f->schedule->step[step];
     for (uint32_t i = 0; i < s->n; i++) {
         NodeId id = s->slot[i].node;
-        if (!on_engine(w, id) || runs_by_parts(w, id) ||
-            w->mode[id.i].kind == MODE_AHEAD)
+        if (!on_engine(f, id) || runs_by_parts(f, id) ||
+            d->mode[id.i].kind == MODE_AHEAD)
             return false;
     }
     return s->n > 0;
@@ -106,20 +110,20 @@ static void own_add(Waits *waits, uint32_t step, double bytes) {
 }
 
 /* A result that can take the place of an operand: not counted besides. */
-static bool in_place(const Work *w, const Leaf *leaf) {
-    NodeId id = graph_tensor(w->g, leaf->tensor)->producer;
-    const Node *node = graph_node(w->g, id);
+static bool in_place(const Facts *f, const Leaf *leaf) {
+    NodeId id = graph_tensor(f->g, leaf->tensor)->producer;
+    const Node *node = graph_node(f->g, id);
     for (uint32_t k = 0; k < node->n_in; k++)
-        if (takes_in_place(w, id, node->in[k]))
+        if (takes_in_place(f, id, node->in[k]))
             return true;
     return false;
 }
 
 /* The leaf waits behind one step, which may have made it, for another. */
-static void wait_add(const Work *w, Waits *waits, uint32_t l, const Leaf *leaf,
+static void wait_add(const Facts *f, Waits *waits, uint32_t l, const Leaf *leaf,
                      uint32_t from, uint32_t to) {
     bool with_first = waits->passes && from == leaf->made &&
-                      !waits->barrier[from] && !in_place(w, leaf);
+                      !waits->barrier[from] && !in_place(f, leaf);
     bool with_last = waits->passes && !waits->barrier[to];
     Stay stay = {.unit = l,
                  .first = 2 * from + !with_first,
@@ -129,39 +133,40 @@ static void wait_add(const Work *w, Waits *waits, uint32_t l, const Leaf *leaf,
                  .store = leaf->store};
     if (leaf->bytes <= 0)
         return;
-    vec_push(w->arena, &waits->x.stay, stay);
+    vec_push(f->arena, &waits->x.stay, stay);
     live_add(&waits->x, stay.first, stay.end, stay.bytes);
 }
 
-static void leaf_waits(const Work *w, Waits *waits, uint32_t l,
+static void leaf_waits(const Facts *f, Waits *waits, uint32_t l,
                        const Leaf *leaf) {
     uint32_t from = leaf->made;
     for (uint32_t i = 0; i < leaf->n; i++) {
-        uint32_t step = w->schedule->step_of[leaf->reader[i].i];
-        if (!on_engine(w, leaf->reader[i]) || step == from)
+        uint32_t step = f->schedule->step_of[leaf->reader[i].i];
+        if (!on_engine(f, leaf->reader[i]) || step == from)
             continue;
         if (from != NONE)
-            wait_add(w, waits, l, leaf, from, step);
+            wait_add(f, waits, l, leaf, from, step);
         own_add(waits, step, leaf->bytes);
         from = step;
     }
 }
 
 /* All gaps between two uses, and the bytes that wait, by time. */
-static Waits waits_make(const Work *w, const Leaves *leaves) {
-    uint32_t n = w->schedule->n_steps;
-    Waits waits = {.x = {.arena = w->arena,
-                         .total = (double)w->total,
-                         .live = ARENA_ARRAY(w->arena, double, 2 * n + 1),
+static Waits waits_make(const Decisions *d, const Leaves *leaves) {
+    const Facts *f = d->f;
+    uint32_t n = f->schedule->n_steps;
+    Waits waits = {.x = {.arena = f->arena,
+                         .total = (double)f->total,
+                         .live = ARENA_ARRAY(f->arena, double, 2 * n + 1),
                          .n_times = 2 * n},
-                   .barrier = ARENA_ARRAY(w->arena, uint8_t, n + 1),
-                   .passes = w->spec->tiling.kind == HW_TILING_HARDWARE};
+                   .barrier = ARENA_ARRAY(f->arena, uint8_t, n + 1),
+                   .passes = f->spec->tiling.kind == HW_TILING_HARDWARE};
     for (uint32_t s = 0; s < n; s++)
-        waits.barrier[s] = is_barrier(w, s);
+        waits.barrier[s] = is_barrier(d, s);
     for (uint32_t l = 0; l < leaves->n; l++) {
         const Leaf *leaf = &leaves->at[l];
-        leaf_waits(w, &waits, l, leaf);
-        if (leaf->made != NONE && !in_place(w, leaf))
+        leaf_waits(f, &waits, l, leaf);
+        if (leaf->made != NONE && !in_place(f, leaf))
             own_add(&waits, leaf->made, leaf->bytes);
     }
     for (uint32_t t = 0; t < 2 * n; t++)
@@ -178,22 +183,23 @@ static double waits_bound(Waits *waits, bool barriers) {
     return shares_bound(x);
 }
 
-void bound_make(const Work *w, Plan *plan) {
+void bound_make(const Decisions *d, Plan *plan) {
+    const Facts *f = d->f;
     Leaves leaves;
     double any = 0, once = 0, layers = 0;
-    if (leaves_make(w, &leaves)) {
-        Waits waits = waits_make(w, &leaves);
+    if (leaves_make(f, &leaves)) {
+        Waits waits = waits_make(d, &leaves);
         layers = waits_bound(&waits, false);
-        any = w->spec->tiling.kind == HW_TILING_SOFTWARE
+        any = f->spec->tiling.kind == HW_TILING_SOFTWARE
                   ? waits_bound(&waits, true)
                   : layers;
-        once = layers > 0 ? cuts_bound(w, &leaves) : 0;
+        once = layers > 0 ? cuts_bound(f, &leaves) : 0;
     }
-    double paths = paths_bound(w);
+    double paths = paths_bound(d);
     any = paths > any ? paths : any;
     once = once > any ? once : any;
     layers = layers > once ? layers : once;
-    plan->ddr_compulsory = compulsory(w);
+    plan->ddr_compulsory = compulsory(f);
     plan->ddr_bound = plan->ddr_compulsory + (uint64_t)any;
     plan->ddr_once = plan->ddr_compulsory + (uint64_t)once;
     plan->ddr_layers = plan->ddr_compulsory + (uint64_t)layers;

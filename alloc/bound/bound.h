@@ -3,14 +3,28 @@
 #define ALLOC_BOUND_BOUND_H
 
 #include "alloc/alias/base_tensors.h"
+#include "alloc/decisions.h"
+
+/* ---- bound.c ---- */
+
+/* Fills ddr_compulsory, ddr_bound, ddr_once and ddr_layers. */
+void bound_make(const Decisions *d, Plan *plan);
+
+/* ---- min_memory.c ---- */
+
+/* Bytes of the first active memory without which some step cannot run; 0 where
+ * nobody knows. */
+uint64_t never_less(const Decisions *d);
+
+/* ---- single_compute_cuts.c ---- */
 
 /* Bytes beyond the compulsory ones, of plans that compute nothing twice. */
-double cuts_bound(const Work *w, const Leaves *leaves);
+double cuts_bound(const Facts *f, const Leaves *leaves);
 
 /* ---- recompute_paths.c: plans that may compute again ---- */
 
 /* The same for all plans; 0 where the machine is none of those that it is known
  * for. */
-double paths_bound(const Work *w);
+double paths_bound(const Decisions *d);
 
 #endif

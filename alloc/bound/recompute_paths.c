@@ -31,6 +31,8 @@
  */
 #include "alloc/bound/bound.h"
 #include "alloc/geometry/receptive_field.h"
+#include "alloc/geometry/tensor_bytes.h"
+#include "alloc/tile/tile.h"
 
 #include <math.h>
 #include <string.h>
@@ -57,7 +59,8 @@ typedef struct Trace {
 } Trace;
 
 typedef struct Paths {
-    const Work *w;
+    const Facts *f;
+    const Decisions *d;
     TensorId *before;  /* by tensor: which the path comes from; NO_TENSOR */
     uint32_t *length;  /* by tensor: links up to it; 0: it is none */
     uint8_t *needed;   /* by tensor: all of its rows are */
@@ -67,29 +70,31 @@ typedef struct Paths {
 
 /* ---- which tensors ---- */
 
-static bool machine_is_such(const Work *w) {
-    const HwSpec *spec = w->spec;
+static bool machine_is_such(const Facts *f) {
+    const HwSpec *spec = f->spec;
     const Layout *layout = spec->memory[0].layout;
-    return spec->tiling.kind == HW_TILING_SOFTWARE && !spec->tiling.rings &&
-           spec->n_active == 1 && !spec->memory[0].buffers &&
-           !spec->replication.memories && layout->n &&
-           layout->axis[0].dim == LAYOUT_C && !layout->axis[0].split;
+    return spec->tiling.kind == HW_TILING_SOFTWARE &&
+           !spec->tiling.rows.rolls && spec->n_active == 1 &&
+           !spec->memory[0].buffers && !spec->replication.memories &&
+           layout->n && layout->axis[0].dim == LAYOUT_C &&
+           !layout->axis[0].split;
 }
 
-static bool may_link(const Work *w, NodeId id) {
-    const Node *node = graph_node(w->g, id);
-    if (!on_engine(w, id) || node->n_out != 1 ||
-        w->mode[id.i].kind == MODE_AHEAD)
+static bool may_link(const Decisions *d, NodeId id) {
+    const Facts *f = d->f;
+    const Node *node = graph_node(f->g, id);
+    if (!on_engine(f, id) || node->n_out != 1 ||
+        d->mode[id.i].kind == MODE_AHEAD)
         return false;
-    Feet rows = feet_of(w, id, 0);
+    Feet rows = feet_of(f, id, 0);
     for (uint32_t i = 0; i < rows.n; i++)
         if (rows.foot[i].kind == FOOT_NONE)
             return false;
-    return plan_volume(w->g, node->out[0]).c > 1;
+    return plan_volume(f->g, node->out[0]).c > 1;
 }
 
-static double tensor_bytes(const Work *w, TensorId t) {
-    Volume v = plan_volume(w->g, t);
+static double tensor_bytes(const Facts *f, TensorId t) {
+    Volume v = plan_volume(f->g, t);
     return (double)v.c * v.h * v.w;
 }
 
@@ -98,23 +103,23 @@ static double tensor_bytes(const Work *w, TensorId t) {
 static bool is_better(const Paths *p, TensorId a, TensorId b, bool wide) {
     if (b.i == NONE || !p->length[a.i] || !p->length[b.i])
         return p->length[a.i] > 0;
-    double x = tensor_bytes(p->w, a), y = tensor_bytes(p->w, b);
+    double x = tensor_bytes(p->f, a), y = tensor_bytes(p->f, b);
     uint32_t m = p->length[a.i], n = p->length[b.i];
     return wide && x != y ? x > y : m != n ? m > n : x > y;
 }
 
 /* A concat is what its best member is. */
 static void tensor_link(Paths *p, NodeId id, bool wide) {
-    const Work *w = p->w;
-    const Node *node = graph_node(w->g, id);
-    bool placed = is_placed(w, id);
+    const Decisions *d = p->d;
+    const Node *node = graph_node(d->f->g, id);
+    bool placed = is_placed(d->f, id);
     TensorId best = NO_TENSOR;
-    if (!placed && !may_link(w, id))
+    if (!placed && !may_link(d, id))
         return;
     for (uint32_t k = 0; k < node->n_in; k++) {
         TensorId t = node->in[k];
-        NodeId maker = graph_tensor(w->g, t)->producer;
-        if (is_placed(w, maker))
+        NodeId maker = graph_tensor(d->f->g, t)->producer;
+        if (is_placed(d->f, maker))
             t = p->before[t.i];
         if (t.i != NONE && is_better(p, t, best, wide))
             best = t;
@@ -125,28 +130,28 @@ static void tensor_link(Paths *p, NodeId id, bool wide) {
 }
 
 static bool reader_needs_all(const Paths *p, TensorId t, NodeId id) {
-    const Node *node = graph_node(p->w->g, id);
+    const Node *node = graph_node(p->f->g, id);
     if (!p->needed[node->out[0].i])
         return false;
-    if (is_placed(p->w, id))
+    if (is_placed(p->f, id))
         return true;
-    Feet rows = feet_of(p->w, id, 0);
-    Volume v = plan_volume(p->w->g, t);
-    return on_engine(p->w, id) &&
-           feet_touched(&rows, v.h, plan_volume(p->w->g, node->out[0]).h) ==
+    Feet rows = feet_of(p->f, id, 0);
+    Volume v = plan_volume(p->f->g, t);
+    return on_engine(p->f, id) &&
+           feet_touched(&rows, v.h, plan_volume(p->f->g, node->out[0]).h) ==
                v.h;
 }
 
 static void needed_find(Paths *p) {
-    const Work *w = p->w;
-    for (uint32_t s = w->schedule->n_steps; s-- > 0;)
-        for (uint32_t i = 0; i < w->schedule->step[s].n; i++) {
-            NodeId id = w->schedule->step[s].slot[i].node;
-            TensorId t = graph_node(w->g, id)->out[0];
-            bool needed = w->role[t.i].outside;
-            for (uint32_t k = w->uses.start[t.i];
-                 k < w->uses.start[t.i + 1] && !needed; k++)
-                needed = reader_needs_all(p, t, w->uses.node[k]);
+    const Facts *f = p->f;
+    for (uint32_t s = f->schedule->n_steps; s-- > 0;)
+        for (uint32_t i = 0; i < f->schedule->step[s].n; i++) {
+            NodeId id = f->schedule->step[s].slot[i].node;
+            TensorId t = graph_node(f->g, id)->out[0];
+            bool needed = f->role[t.i].outside;
+            for (uint32_t k = f->uses.start[t.i];
+                 k < f->uses.start[t.i + 1] && !needed; k++)
+                needed = reader_needs_all(p, t, f->uses.node[k]);
             p->needed[t.i] = needed;
         }
 }
@@ -160,31 +165,31 @@ static bool has_windows(const Feet *feet) {
     return true;
 }
 
-static Link link_make(const Work *w, TensorId t) {
-    Volume v = plan_volume(w->g, t);
-    NodeId by = graph_tensor(w->g, t)->producer;
-    Feet feet = feet_of(w, by, 0);
+static Link link_make(const Facts *f, TensorId t) {
+    Volume v = plan_volume(f->g, t);
+    NodeId by = graph_tensor(f->g, t)->producer;
+    Feet feet = feet_of(f, by, 0);
     return (Link){.tensor = t,
                   .by = by,
                   .feet = feet,
                   .windows = has_windows(&feet),
-                  .by_parts = w->spec->tiling.ops >> w->legal[by.i].op & 1,
-                  .row = (double)v.c * v.w * w->spec->element *
-                         (w->role[t.i].outside ? 1 : 2),
+                  .by_parts = f->spec->tiling.rows.ops >> f->legal[by.i].op & 1,
+                  .row = (double)v.c * v.w * f->spec->element *
+                         (f->role[t.i].outside ? 1 : 2),
                   .h = v.h};
 }
 
 /* The longest there is. */
 static void path_make(Paths *p, bool wide) {
-    const Work *w = p->w;
+    const Facts *f = p->f;
     TensorId last = NO_TENSOR;
-    memset(p->length, 0, w->g->tensor.n * sizeof *p->length);
-    for (TensorId t = {0}; t.i < w->g->tensor.n; t.i++)
+    memset(p->length, 0, f->g->tensor.n * sizeof *p->length);
+    for (TensorId t = {0}; t.i < f->g->tensor.n; t.i++)
         p->before[t.i] = NO_TENSOR;
-    for (uint32_t s = 0; s < w->schedule->n_steps; s++)
-        for (uint32_t i = 0; i < w->schedule->step[s].n; i++) {
-            NodeId id = w->schedule->step[s].slot[i].node;
-            TensorId t = graph_node(w->g, id)->out[0];
+    for (uint32_t s = 0; s < f->schedule->n_steps; s++)
+        for (uint32_t i = 0; i < f->schedule->step[s].n; i++) {
+            NodeId id = f->schedule->step[s].slot[i].node;
+            TensorId t = graph_node(f->g, id)->out[0];
             tensor_link(p, id, wide);
             if (p->length[t.i] &&
                 (last.i == NONE || p->length[t.i] > p->length[last.i]))
@@ -192,14 +197,14 @@ static void path_make(Paths *p, bool wide) {
         }
     p->n = last.i == NONE ? 0 : p->length[last.i];
     for (uint32_t i = p->n; i-- > 0; last = p->before[last.i])
-        p->link[i] = link_make(w, last);
+        p->link[i] = link_make(f, last);
 }
 
 /* ---- what is behind a row ---- */
 
-static double plank_bytes(const Work *w, TensorId t, int64_t rows) {
-    Volume v = plank_in(w, t, (uint32_t)rows, 0);
-    return (double)layout_bytes(w->spec->memory[0].layout, &v);
+static double plank_bytes(const Facts *f, TensorId t, int64_t rows) {
+    Volume v = plank_in(f, t, (uint32_t)rows, 0);
+    return (double)layout_bytes(f->spec->memory[0].layout, &v);
 }
 
 static bool was_read(const Node *node, uint32_t k) {
@@ -211,54 +216,54 @@ static bool was_read(const Node *node, uint32_t k) {
 
 /* From the first to the last row of an operand of `size` that the link's rows
  * are made from. */
-static Span rows_behind(const Work *w, const Link *link, int64_t size,
+static Span rows_behind(const Facts *f, const Link *link, int64_t size,
                         Span rows) {
     Span sure = feet_reads(&link->feet, size, rows);
     if (!link->windows || size == 1)
         return sure;
-    Rows need = rows_needed(w->g, link->by, (uint32_t)rows.at,
+    Rows need = rows_needed(f->g, link->by, (uint32_t)rows.at,
                             (uint32_t)span_length(rows));
     return (Span){need.in_row, need.in_row + need.in_rows};
 }
 
 /* Whether it may make some channels of its result from the same ones. */
-static bool takes_channels(const Work *w, const Link *link) {
-    const Node *node = graph_node(w->g, link->by);
-    return node->op == OP_POOL || (link->by_parts && goes_by_channel(w, node));
+static bool takes_channels(const Facts *f, const Link *link) {
+    const Node *node = graph_node(f->g, link->by);
+    return node->op == OP_POOL || (link->by_parts && goes_by_channel(f, node));
 }
 
 /* Bytes for the rows of the result: of one channel, where there may be others.
  */
-static double made_bytes(const Work *w, const Link *link, int64_t rows) {
-    Volume v = plank_in(w, link->tensor, (uint32_t)rows, 0);
-    if (w->spec->engine[w->legal[link->by.i].engine].in_place)
+static double made_bytes(const Facts *f, const Link *link, int64_t rows) {
+    Volume v = plank_in(f, link->tensor, (uint32_t)rows, 0);
+    if (f->spec->engine[f->legal[link->by.i].engine].in_place)
         return 0;
-    if (link->by_parts && is_dense(graph_node(w->g, link->by)))
+    if (link->by_parts && is_dense(graph_node(f->g, link->by)))
         v.c = 1;
-    return (double)layout_bytes(w->spec->memory[0].layout, &v);
+    return (double)layout_bytes(f->spec->memory[0].layout, &v);
 }
 
 /* Whether an instruction can make the rows of the link, or some channels of
  * these. */
-static bool can_make(const Work *w, const Link *link, Span rows) {
-    const Node *node = graph_node(w->g, link->by);
-    if (takes_channels(w, link))
+static bool can_make(const Facts *f, const Link *link, Span rows) {
+    const Node *node = graph_node(f->g, link->by);
+    if (takes_channels(f, link))
         return true;
-    double sum = made_bytes(w, link, span_length(rows));
+    double sum = made_bytes(f, link, span_length(rows));
     for (uint32_t k = 0; k < node->n_in; k++) {
-        int64_t size = plan_volume(w->g, node->in[k]).h;
-        Span need = rows_behind(w, link, size, rows);
+        int64_t size = plan_volume(f->g, node->in[k]).h;
+        Span need = rows_behind(f, link, size, rows);
         if (!was_read(node, k))
-            sum += plank_bytes(w, node->in[k], span_length(need));
+            sum += plank_bytes(f, node->in[k], span_length(need));
     }
-    return sum <= (double)w->total;
+    return sum <= (double)f->total;
 }
 
 static void blocks_find(Paths *p) {
     p->first = p->n;
     for (uint32_t i = p->n; i-- > 0;) {
         Link *link = &p->link[i];
-        link->fits = can_make(p->w, link, (Span){0, link->h});
+        link->fits = can_make(p->f, link, (Span){0, link->h});
         p->first = link->fits ? p->first : i;
     }
 }
@@ -289,11 +294,11 @@ static double traces_step(const Paths *p, uint32_t i, Trace *trace, int64_t n) {
             continue;
         if (!link->by_parts)
             t->rows = (Span){0, link->h};
-        t->ends = !link->fits && !can_make(p->w, link, t->rows);
+        t->ends = !link->fits && !can_make(p->f, link, t->rows);
         paid += t->ends && t->least < HUGE_VAL ? t->least : 0;
         if (t->ends || !i)
             continue;
-        t->rows = rows_behind(p->w, link, size, t->rows);
+        t->rows = rows_behind(p->f, link, size, t->rows);
         t->sure = feet_reads(&link->feet, size, t->sure);
         t->ends = !span_length(t->sure) || !span_length(t->rows);
     }
@@ -324,7 +329,7 @@ static bool is_blocked(const Paths *p, uint32_t last) {
 /* most[i]: what links before the i-th pay. Finds it for link `last`. */
 static void most_find(const Paths *p, uint32_t last, double *most) {
     int64_t n = p->link[last].h;
-    Trace *trace = ARENA_ARRAY(p->w->arena, Trace, (size_t)n);
+    Trace *trace = ARENA_ARRAY(p->f->arena, Trace, (size_t)n);
     double sum = 0;
     for (int64_t y = 0; y < n; y++)
         trace[y] = (Trace){{y, y + 1}, {y, y + 1}, HUGE_VAL, false};
@@ -340,7 +345,7 @@ static void most_find(const Paths *p, uint32_t last, double *most) {
 }
 
 static double path_bound(const Paths *p) {
-    double *most = ARENA_ARRAY(p->w->arena, double, p->n + 1);
+    double *most = ARENA_ARRAY(p->f->arena, double, p->n + 1);
     if (p->first == p->n)
         return 0;
     for (uint32_t i = 1; i < p->n; i++) {
@@ -351,15 +356,16 @@ static double path_bound(const Paths *p) {
     return p->n ? most[p->n - 1] : 0;
 }
 
-double paths_bound(const Work *w) {
-    Paths p = {.w = w};
+double paths_bound(const Decisions *d) {
+    const Facts *f = d->f;
+    Paths p = {.f = f, .d = d};
     double most = 0;
-    if (!machine_is_such(w))
+    if (!machine_is_such(f))
         return 0;
-    p.before = ARENA_ARRAY(w->arena, TensorId, w->g->tensor.n + 1);
-    p.length = ARENA_ARRAY(w->arena, uint32_t, w->g->tensor.n + 1);
-    p.needed = ARENA_ARRAY(w->arena, uint8_t, w->g->tensor.n + 1);
-    p.link = ARENA_ARRAY(w->arena, Link, w->g->tensor.n + 1);
+    p.before = ARENA_ARRAY(f->arena, TensorId, f->g->tensor.n + 1);
+    p.length = ARENA_ARRAY(f->arena, uint32_t, f->g->tensor.n + 1);
+    p.needed = ARENA_ARRAY(f->arena, uint8_t, f->g->tensor.n + 1);
+    p.link = ARENA_ARRAY(f->arena, Link, f->g->tensor.n + 1);
     needed_find(&p);
     for (int wide = 0; wide < 2; wide++) {
         path_make(&p, wide);

@@ -19,6 +19,8 @@
  * where strides or dilation leave holes, fewer rows.
  */
 #include "alloc/bound/bound.h"
+#include "alloc/geometry/tensor_bytes.h"
+#include "alloc/tile/tile.h"
 
 #include "alloc/geometry/receptive_field.h"
 #include "alloc/spill/spill_lp.h"
@@ -60,7 +62,7 @@ typedef struct Cut {
 } Cut;
 
 typedef struct Cuts {
-    const Work *w;
+    const Facts *f;
     const Leaves *leaves;
     uint32_t n_ops, n;
     Op *op;                          /* by step */
@@ -69,35 +71,35 @@ typedef struct Cuts {
     Cut *cut;
 } Cuts;
 
-static Area area_of(const Work *w, TensorId t) {
-    Volume v = plan_volume(w->g, t);
+static Area area_of(const Facts *f, TensorId t) {
+    Volume v = plan_volume(f->g, t);
     return (Area){{{0, v.h}, {0, v.w}}};
 }
 
-static Op op_make(const Work *w, const Leaves *leaves, NodeId id, TensorId t) {
-    Op op = {.engine = on_engine(w, id),
-             .parts = goes_by_channel(w, graph_node(w->g, id)),
-             .step = w->schedule->step_of[id.i],
+static Op op_make(const Facts *f, const Leaves *leaves, NodeId id, TensorId t) {
+    Op op = {.engine = on_engine(f, id),
+             .parts = goes_by_channel(f, graph_node(f->g, id)),
+             .step = f->schedule->step_of[id.i],
              .out = leaves->of[t.i]};
-    op.feet[0] = feet_of(w, id, 0);
-    op.feet[1] = feet_of(w, id, 1);
-    if (!w->spec->tiling.lines)
+    op.feet[0] = feet_of(f, id, 0);
+    op.feet[1] = feet_of(f, id, 1);
+    if (!hwspec_by_columns(f->spec))
         op.feet[1].foot[0].kind = FOOT_ALL;
     return op;
 }
 
 /* Each result of each layer, and by node the first of them. */
 static void ops_make(Cuts *c, uint32_t *first_of) {
-    const Work *w = c->w;
+    const Facts *f = c->f;
     VEC(Op) ops = {0};
-    for (uint32_t s = 0; s < w->schedule->n_steps; s++)
-        for (uint32_t i = 0; i < w->schedule->step[s].n; i++) {
-            NodeId id = w->schedule->step[s].slot[i].node;
-            const Node *node = graph_node(w->g, id);
+    for (uint32_t s = 0; s < f->schedule->n_steps; s++)
+        for (uint32_t i = 0; i < f->schedule->step[s].n; i++) {
+            NodeId id = f->schedule->step[s].slot[i].node;
+            const Node *node = graph_node(f->g, id);
             first_of[id.i] = ops.n;
-            for (uint32_t k = 0; k < node->n_out && !is_placed(w, id); k++)
-                vec_push(w->arena, &ops,
-                         op_make(w, c->leaves, id, node->out[k]));
+            for (uint32_t k = 0; k < node->n_out && !is_placed(f, id); k++)
+                vec_push(f->arena, &ops,
+                         op_make(f, c->leaves, id, node->out[k]));
         }
     c->op = ops.at;
     c->n_ops = ops.n;
@@ -105,14 +107,14 @@ static void ops_make(Cuts *c, uint32_t *first_of) {
 
 /* Of each op, what its node reads. */
 static void operands_make(Cuts *c, const uint32_t *first_of) {
-    const Work *w = c->w;
+    const Facts *f = c->f;
     const Leaves *leaves = c->leaves;
     uint32_t sum = 0;
     for (int fill = 0; fill < 2; fill++) {
         for (uint32_t l = 0; l < leaves->n; l++)
             for (uint32_t i = 0; i < leaves->at[l].n; i++) {
                 NodeId id = leaves->at[l].reader[i];
-                uint32_t n_out = graph_node(w->g, id)->n_out;
+                uint32_t n_out = graph_node(f->g, id)->n_out;
                 for (uint32_t k = 0; k < n_out; k++) {
                     Op *op = &c->op[first_of[id.i] + k];
                     if (fill)
@@ -126,7 +128,7 @@ static void operands_make(Cuts *c, const uint32_t *first_of) {
             c->op[o].n = 0;
         }
         if (!fill)
-            c->operand = ARENA_ARRAY(w->arena, uint32_t, sum + 1);
+            c->operand = ARENA_ARRAY(f->arena, uint32_t, sum + 1);
     }
 }
 
@@ -236,7 +238,7 @@ static int by_price(const void *a, const void *b) {
 
 /* What moves at least for one cut. */
 static double excess(const Cuts *c, const Cut *cut, Price *price) {
-    double moved = 0, much = -(double)c->w->total;
+    double moved = 0, much = -(double)c->f->total;
     uint32_t n = 0;
     for (uint32_t l = 0; l < c->leaves->n; l++) {
         const Leaf *leaf = &c->leaves->at[l];
@@ -267,7 +269,7 @@ static bool covers(const Area *a, const Area *b) {
 /* A row in the middle, of which most needs and is needed. */
 static Area cut_row(const Cuts *c, uint32_t op) {
     Area row = c->whole[c->op[op].out];
-    uint32_t axes = c->w->spec->tiling.lines ? 2 : 1;
+    uint32_t axes = hwspec_by_columns(c->f->spec) ? 2 : 1;
     for (uint32_t axis = 0; axis < axes; axis++) {
         int64_t at = row.axis[axis].end / 2;
         row.axis[axis] = (Span){at, at + 1};
@@ -277,7 +279,7 @@ static Area cut_row(const Cuts *c, uint32_t op) {
 
 static void cut_make(Cuts *c, uint32_t op, Price *price) {
     uint32_t n = c->leaves->n;
-    Arena *arena = c->w->arena;
+    Arena *arena = c->f->arena;
     Cut *cut = &c->cut[c->n];
     Area row = cut_row(c, op);
     *cut = (Cut){.op = op,
@@ -304,16 +306,16 @@ static void cut_make(Cuts *c, uint32_t op, Price *price) {
 
 /* By step: bytes that wait in whatever order, were all of them whole. */
 static double *crossing(const Cuts *c) {
-    const Work *w = c->w;
-    uint32_t n = w->schedule->n_steps;
-    double *live = ARENA_ARRAY(w->arena, double, n + 2);
+    const Facts *f = c->f;
+    uint32_t n = f->schedule->n_steps;
+    double *live = ARENA_ARRAY(f->arena, double, n + 2);
     for (uint32_t l = 0; l < c->leaves->n; l++) {
         const Leaf *leaf = &c->leaves->at[l];
         if (!leaf->n)
             continue;
         uint32_t first = leaf->made == NONE ? 0 : leaf->made;
         live[first] += leaf->bytes;
-        live[w->schedule->step_of[leaf->reader[leaf->n - 1].i]] -= leaf->bytes;
+        live[f->schedule->step_of[leaf->reader[leaf->n - 1].i]] -= leaf->bytes;
     }
     for (uint32_t s = 0; s < n; s++)
         live[s + 1] += live[s];
@@ -326,12 +328,12 @@ static void cuts_make(Cuts *c) {
     uint32_t most = STEPS / (c->n_ops + 1), n = 0, tried = 0;
     most = most < LEAST ? LEAST : most > MOST ? MOST : most;
     const double *live = crossing(c);
-    uint32_t *op = ARENA_ARRAY(c->w->arena, uint32_t, c->n_ops + 1);
+    uint32_t *op = ARENA_ARRAY(c->f->arena, uint32_t, c->n_ops + 1);
     for (uint32_t o = 0; o < c->n_ops; o++)
-        if (!c->op[o].parts && live[c->op[o].step] > (double)c->w->total)
+        if (!c->op[o].parts && live[c->op[o].step] > (double)c->f->total)
             op[n++] = o;
-    Price *price = ARENA_ARRAY(c->w->arena, Price, c->leaves->n + 1);
-    c->cut = ARENA_ARRAY(c->w->arena, Cut, most + 1);
+    Price *price = ARENA_ARRAY(c->f->arena, Price, c->leaves->n + 1);
+    c->cut = ARENA_ARRAY(c->f->arena, Cut, most + 1);
     for (uint32_t i = 0; i < n; i++)
         if ((uint64_t)i * most / n >= tried || n <= most) {
             cut_make(c, op[i], price);
@@ -372,9 +374,9 @@ typedef struct Chain {
 static bool read_between(const Cuts *c, const Leaf *leaf, const Cut *a,
                          const Cut *b) {
     for (uint32_t i = 0; i < leaf->n; i++) {
-        const Node *node = graph_node(c->w->g, leaf->reader[i]);
+        const Node *node = graph_node(c->f->g, leaf->reader[i]);
         uint32_t out = c->leaves->of[node->out[0].i];
-        if (on_engine(c->w, leaf->reader[i]) && a->open[out] && b->made[out])
+        if (on_engine(c->f, leaf->reader[i]) && a->open[out] && b->made[out])
             return true;
     }
     return false;
@@ -423,7 +425,7 @@ static void slabs_add(Chain *chain, const Leaf *leaf, uint32_t l) {
 }
 
 static double chain_bound(const Cuts *c, uint32_t last) {
-    Arena *arena = c->w->arena;
+    Arena *arena = c->f->arena;
     Chain chain = {.again = ARENA_ARRAY(arena, uint8_t, c->n + 1)};
     chain.cut = ARENA_ARRAY(arena, const Cut *, c->n + 1);
     for (uint32_t i = last; i != NONE; i = c->cut[i].from)
@@ -431,7 +433,7 @@ static double chain_bound(const Cuts *c, uint32_t last) {
     for (uint32_t i = last, k = chain.n; i != NONE; i = c->cut[i].from)
         chain.cut[--k] = &c->cut[i];
     chain.x = (Shares){.arena = arena,
-                       .total = (double)c->w->total,
+                       .total = (double)c->f->total,
                        .n_times = chain.n,
                        .live = ARENA_ARRAY(arena, double, chain.n + 1)};
     for (uint32_t l = 0; l < c->leaves->n; l++) {
@@ -447,16 +449,16 @@ static double chain_bound(const Cuts *c, uint32_t last) {
     return shares_bound(&chain.x);
 }
 
-double cuts_bound(const Work *w, const Leaves *leaves) {
-    Arena *arena = w->arena;
-    Cuts c = {.w = w, .leaves = leaves};
-    uint32_t *first_of = ARENA_ARRAY(arena, uint32_t, w->g->node.n + 1);
+double cuts_bound(const Facts *f, const Leaves *leaves) {
+    Arena *arena = f->arena;
+    Cuts c = {.f = f, .leaves = leaves};
+    uint32_t *first_of = ARENA_ARRAY(arena, uint32_t, f->g->node.n + 1);
     c.whole = ARENA_ARRAY(arena, Area, leaves->n + 1);
     c.need = ARENA_ARRAY(arena, Area, leaves->n + 1);
     c.led = ARENA_ARRAY(arena, Area, leaves->n + 1);
     c.held = ARENA_ARRAY(arena, Area, leaves->n + 1);
     for (uint32_t l = 0; l < leaves->n; l++)
-        c.whole[l] = area_of(w, leaves->at[l].tensor);
+        c.whole[l] = area_of(f, leaves->at[l].tensor);
     ops_make(&c, first_of);
     operands_make(&c, first_of);
     cuts_make(&c);

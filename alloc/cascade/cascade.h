@@ -27,43 +27,44 @@ typedef struct GroupCost {
 } GroupCost;
 /* Kinds of layers without which groups may move less: bits. */
 enum { KIND_SPREADS = 1, KIND_CONCAT = 2, KIND_END = 4 };
-uint32_t group_kind(const Work *w, NodeId id);
-static inline bool in_group(const Work *w, NodeId id) {
-    return w->mode[id.i].kind == MODE_GROUP;
+uint32_t group_kind(const Facts *f, NodeId id);
+static inline bool in_group(const Decisions *d, NodeId id) {
+    return d->mode[id.i].kind == MODE_GROUP;
 }
 /* Whether a group may contain the step. */
-bool group_may_hold(const Work *w, uint32_t step);
+bool group_may_hold(const Decisions *d, uint32_t step);
 /* Whether one may begin with it: with a concat it would but load the parts of
  * what lies outside together. */
-bool group_may_begin(const Work *w, uint32_t step);
-NodeId group_node(const Work *w, const Group *g, uint32_t i);
+bool group_may_begin(const Decisions *d, uint32_t step);
+NodeId group_node(const Facts *f, const Group *g, uint32_t i);
 /* Index of the node of the group that makes the tensor; NONE. */
-uint32_t group_maker(const Work *w, const Group *g, TensorId t);
+uint32_t group_maker(const Facts *f, const Group *g, TensorId t);
 /* The nodes of the group that read a tensor, in turn: after each
  * group_readers_next that is true, `i` is the index of one. */
 typedef struct GroupReaders {
-    const Work *w;
+    const Facts *f;
     const Group *g;
     TensorId t;
     uint32_t at, i;
 } GroupReaders;
-GroupReaders group_readers(const Work *w, const Group *g, TensorId t);
+GroupReaders group_readers(const Facts *f, const Group *g, TensorId t);
 bool group_readers_next(GroupReaders *r);
 /* Whether it must be in backing memory for what is outside the group: nodes
  * that read it or a concat that it is part of, or one that is not complete. */
-bool group_leaves(const Work *w, const Group *g, TensorId t);
+bool group_leaves(const Facts *f, const Group *g, TensorId t);
 /* Whether somebody outside the group needs what it makes. */
-bool group_stores(const Work *w, const Group *g, TensorId t);
+bool group_stores(const Facts *f, const Group *g, TensorId t);
 /* Active memories that all of the group's nodes that touch it reach: bits. */
-uint32_t group_reach(const Work *w, const Group *g, TensorId t);
+uint32_t group_reach(const Facts *f, const Group *g, TensorId t);
 /* The last step of the group that reads it, or makes it. */
-uint32_t group_last_use(const Work *w, const Group *g, TensorId t);
-uint32_t group_stripes(const Work *w, const Group *g);
+uint32_t group_last_use(const Facts *f, const Group *g, TensorId t);
+uint32_t group_stripes(const Facts *f, const Group *g);
 /* Rows of one stripe, by what is held (group_held); false if it cannot be
  * computed. */
-bool stripe_make(const Work *w, const Group *g, uint32_t index, Stripe *stripe);
+bool stripe_make(const Facts *f, const Group *g, uint32_t index,
+                 Stripe *stripe);
 /* Most rows of any stripe, by what is held; in `arena`. */
-const Stripe *stripes_highest(const Work *w, const Group *g, Arena *arena);
+const Stripe *stripes_highest(const Facts *f, const Group *g, Arena *arena);
 /* Of which stripes the cost is found. */
 typedef enum StripesLook {
     STRIPES_MIDDLE, /* one in the middle: the peak alone */
@@ -73,52 +74,52 @@ typedef enum StripesLook {
 } StripesLook;
 /* False if one of these cannot be computed. Not `sized`: in one linear memory
  * of any size. */
-bool group_measure(const Work *w, const Group *g, StripesLook look, bool sized,
+bool group_measure(const Facts *f, const Group *g, StripesLook look, bool sized,
                    GroupCost *cost);
 /* Bytes by pool of the result of a node of the group: its most rows, and what
  * a copy of its last rows reaches over. */
-void stripe_bytes(const Work *w, TensorId result, const Stripe *most,
+void stripe_bytes(const Facts *f, TensorId result, const Stripe *most,
                   uint64_t bytes[PLAN_MAX_POOLS]);
 
 /* ---- shared_inputs.c: what several nodes of a group read from outside ---- */
 
 /* Those are loaded once a stripe. */
-void group_share(const Work *w, Group *g);
+void group_share(const Facts *f, Group *g);
 /* How many tensors a stripe holds: results of its nodes, then what is shared.
  */
 uint32_t group_held(const Group *g);
 /* Which of them the tensor is; NONE: each reader loads its own rows. */
-uint32_t group_holder(const Work *w, const Group *g, TensorId t);
+uint32_t group_holder(const Facts *f, const Group *g, TensorId t);
 /* The first node that reads what is shared; of how much node i is that. */
-uint32_t shared_first(const Work *w, const Group *g, uint32_t s);
-uint32_t shared_by(const Work *w, const Group *g, uint32_t i);
+uint32_t shared_first(const Facts *f, const Group *g, uint32_t s);
+uint32_t shared_by(const Facts *f, const Group *g, uint32_t i);
 
 /* ---- concat.c: concats in groups ---- */
 
 /* Whether a group may contain the concat: parts of it, and of those around it,
  * have places of their own in backing memory. */
-bool concat_may_join(const Work *w, NodeId concat);
+bool concat_may_join(const Facts *f, NodeId concat);
 /* Whether no node of the group reads the tensor but its node i. */
-bool group_only_reader(const Work *w, const Group *g, TensorId t, uint32_t i);
+bool group_only_reader(const Facts *f, const Group *g, TensorId t, uint32_t i);
 /* The node in whose plank that of node i lies, from channel *c on: a concat, or
  * i itself. */
-uint32_t group_plank(const Work *w, const Group *g, uint32_t i, uint32_t *c);
+uint32_t group_plank(const Facts *f, const Group *g, uint32_t i, uint32_t *c);
 /* Whether the group makes the tensor in the plank of a concat. */
-bool group_joins(const Work *w, const Group *g, TensorId t);
+bool group_joins(const Facts *f, const Group *g, TensorId t);
 /* The first node that writes into the plank of node i. */
-uint32_t plank_first(const Work *w, const Group *g, uint32_t i);
+uint32_t plank_first(const Facts *f, const Group *g, uint32_t i);
 /* Rows of node i's result are multiples of this, as is where they begin. */
-uint32_t group_quantum(const Work *w, const Group *g, uint32_t i);
+uint32_t group_quantum(const Facts *f, const Group *g, uint32_t i);
 /* Whether all operands of a concat can lie in its plank of so many rows. */
-bool plank_parts_start(const Work *w, const Group *g, uint32_t i,
+bool plank_parts_start(const Facts *f, const Group *g, uint32_t i,
                        uint32_t rows);
 
 /* ---- recompute_memo.c: the same, found once ---- */
 
 StripeCosts *stripe_costs_new(Arena *arena, uint32_t n_steps);
-bool group_cost(const Work *w, const Group *g, StripesLook look,
+bool group_cost(const Facts *f, const Group *g, StripesLook look,
                 GroupCost *cost);
-const Stripe *group_highest(const Work *w, const Group *g);
+const Stripe *group_highest(const Facts *f, const Group *g);
 /* What cascade_dp.c found last for a group of at most `longest` steps: its
  * rows, 0 if none fit, and their cost. */
 typedef struct StripesFit {
@@ -127,14 +128,7 @@ typedef struct StripesFit {
     uint32_t rows;
     GroupCost cost;
 } StripesFit;
-StripesFit *stripes_fit(const Work *w, const Group *g, uint32_t longest);
-
-/* ---- onchip_copy.c: rows of a plank as a volume of their own ---- */
-
-/* How an engine copies rows of planks of the tensor; engine -1 if none can. */
-Legal copy_legal(const Work *w, TensorId t);
-/* Bytes from the start of a plank to its row `row`. */
-uint64_t copy_offset(const HwSpec *spec, const Volume *plank, uint32_t row);
+StripesFit *stripes_fit(const Facts *f, const Group *g, uint32_t longest);
 
 /* ---- dataflow.c: who reads whom, and from where on, found once ---- */
 
@@ -150,13 +144,13 @@ struct FlowStep {
 };
 FlowStep *flow_new(Arena *arena, const Schedule *schedule);
 /* The same as flow_first, and remembers it. */
-uint32_t flow_ask(const Work *w, FlowStep *s, uint32_t axis, uint32_t at);
+uint32_t flow_ask(const Facts *f, FlowStep *s, uint32_t axis, uint32_t at);
 /* The first row, or column, of its operands that the one at `at` of its result
  * needs: axis_needed. */
-static inline uint32_t flow_first(const Work *w, FlowStep *s, uint32_t axis,
+static inline uint32_t flow_first(const Facts *f, FlowStep *s, uint32_t axis,
                                   uint32_t at) {
     return at < s->n_first[axis] ? s->first[axis][at]
-                                 : flow_ask(w, s, axis, at);
+                                 : flow_ask(f, s, axis, at);
 }
 
 /* ---- rolling_rows.c: groups that compute nothing twice ---- */
@@ -187,30 +181,31 @@ typedef struct Roll {
 /* done: rows by node before that. */
 typedef void RollVisitor(void *context, const Roll *roll, const uint32_t *done);
 /* Whether the tensor, made or read by the group, is whole in active memory. */
-bool group_keeps(const Work *w, const Group *g, TensorId t);
+bool group_keeps(const Decisions *d, const Group *g, TensorId t);
 /* Of its highest result: what `rows` can be. */
-uint32_t group_height(const Work *w, const Group *g);
+uint32_t group_height(const Facts *f, const Group *g);
 /* Rows that node i then adds at a time. */
-uint32_t roll_chunk(const Work *w, const Group *g, uint32_t i);
+uint32_t roll_chunk(const Facts *f, const Group *g, uint32_t i);
 /* The same of all nodes. */
-uint32_t *roll_chunks(const Work *w, const Group *g);
+uint32_t *roll_chunks(const Facts *f, const Group *g);
 /* All that the group's nodes do, in order; false if rows cannot be computed. */
-bool group_roll(const Work *w, const Group *g, RollVisitor *visit,
+bool group_roll(const Facts *f, const Group *g, RollVisitor *visit,
                 void *context);
 /* The ring that it is part of, from channel *c on; itself. */
-uint32_t ring_whole(const Work *w, const Rings *rings, uint32_t i, uint32_t *c);
+uint32_t ring_whole(const Facts *f, const Rings *rings, uint32_t i,
+                    uint32_t *c);
 /* Whether a node that reads the ring's tensor, from outside, lacks rows: from
  * *row on to ring->loaded, which is raised. */
-bool ring_load(const Work *w, const Group *g, Ring *ring, const Roll *roll,
+bool ring_load(const Facts *f, const Group *g, Ring *ring, const Roll *roll,
                const uint32_t *done, uint32_t *row);
 /* The group's rings, in a fixed order; false if rows cannot be computed. */
-bool rings_make(const Work *w, const Group *g, Rings *rings);
+bool rings_make(const Decisions *d, const Group *g, Rings *rings);
 /* Those it has, not how many rows: `rows` of the group are not asked. */
-void rings_list(const Work *w, const Group *g, Rings *rings);
+void rings_list(const Decisions *d, const Group *g, Rings *rings);
 /* Rows of listed ones until the last result has `rows`. */
-bool rings_until(const Work *w, const Group *g, uint32_t rows, Rings *rings);
+bool rings_until(const Facts *f, const Group *g, uint32_t rows, Rings *rings);
 /* Elements of the node's weights. */
-uint64_t node_weights(const Work *w, NodeId id);
+uint64_t node_weights(const Facts *f, NodeId id);
 
 /* What a group with rings costs, if a few runs of its last node are like all
  * the others. */
@@ -221,17 +216,18 @@ typedef struct RollCost {
 } RollCost;
 /* The most rows at a time of those that are tried, with which the rings take at
  * most `bytes`; 0 if there are none. */
-uint32_t roll_rows(const Work *w, Group g, uint64_t bytes, RollCost *cost);
+uint32_t roll_rows(const Decisions *d, Group g, uint64_t bytes, RollCost *cost);
 /* Whether roll_rows finds any, and then what they cost at least. */
-bool roll_fits(const Work *w, Group g, uint64_t bytes, RollCost *least);
+bool roll_fits(const Decisions *d, Group g, uint64_t bytes, RollCost *least);
 /* Looks at all runs; false if that changes what roll_rows knows of the group.
  */
-bool roll_confirm(const Work *w, const Group *g);
+bool roll_confirm(const Decisions *d, const Group *g);
 RollCosts *roll_costs_new(Arena *arena, uint32_t n_steps);
 
 /* The most columns at a time of those that are tried, with which line buffers
  * take at most `bytes`; 0 if there are none. */
-uint32_t roll_columns(const Work *w, Group g, uint64_t bytes, RollCost *cost);
+uint32_t roll_columns(const Decisions *d, Group g, uint64_t bytes,
+                      RollCost *cost);
 
 /* ---- rolling_columns.c: groups that roll by rows and columns ---- */
 
@@ -277,54 +273,21 @@ typedef void LineVisitor(void *context, const LineTurn *turn,
                          const uint32_t *done, const bool *makes);
 /* The line buffers of a group with `cols`; false if it cannot be computed so.
  * Not `exact`: of what a band in the middle begins with. */
-bool lines_make(const Work *w, const Group *g, bool exact, Lines *lines);
+bool lines_make(const Decisions *d, const Group *g, bool exact, Lines *lines);
 /* All that the group's nodes do, in order. */
-bool lines_roll(const Work *w, const Group *g, Lines *lines, LineVisitor *visit,
-                void *context);
+bool lines_roll(const Facts *f, const Group *g, Lines *lines,
+                LineVisitor *visit, void *context);
 /* Rows that node i makes in a band; that are loaded. */
-Piece lines_made(const Work *w, const Group *g, const Lines *lines, uint32_t i,
+Piece lines_made(const Facts *f, const Group *g, const Lines *lines, uint32_t i,
                  int64_t band);
-Piece lines_loaded(const Work *w, const LineRing *line, int64_t band);
+Piece lines_loaded(const Facts *f, const LineRing *line, int64_t band);
 /* The volume of its pixels. */
-Volume line_volume(const Work *w, const LineRing *line);
-uint64_t line_bytes(const Work *w, const LineRing *line);
+Volume line_volume(const Facts *f, const LineRing *line);
+uint64_t line_bytes(const Facts *f, const LineRing *line);
 /* Of a group that was chosen, rings_make, and lines_make, found once. */
-const Rings *group_rings(const Work *w, const Group *g);
-const Lines *group_lines(const Work *w, const Group *g);
+const Rings *group_rings(const Decisions *d, const Group *g);
+const Lines *group_lines(const Decisions *d, const Group *g);
 /* Numbers the buffers: one for each line that keeps rows, then the room. */
 void lines_number(Lines *lines);
-
-/* ---- rolling_dp.c: what fits if only rows are kept ---- */
-
-/* Whether all groups with rings cost what the search thought. */
-bool groups_confirmed(const Work *w);
-/* Without moves but those of inputs and outputs; only for machines with rings.
- */
-bool fit_rolling(Work *w, Problem *problem, PlanResult *result,
-                 const char **planner);
-/* Cycles of all layers whole: no plan takes fewer, wherever transfers are. */
-uint64_t network_cycles(const Work *w);
-
-/* ---- cascade_dp.c: which groups ---- */
-
-/* Groups and their heights for few bytes over DDR, were `budget` bytes of
- * active memory theirs. Returns how many it has put into w->group. */
-uint32_t groups_choose(Work *w, uint64_t budget);
-/* The same for units as they were made, from what is known already. */
-uint32_t groups_known(Work *w, uint64_t budget);
-KnownGroups *known_groups_new(Arena *arena);
-/* Whether steps [first, end) make something that nobody reads there, but for
- * the last. */
-bool group_has_loose_end(const Work *w, uint32_t first, uint32_t end);
-/* Sets the modes of their nodes; false if a concat stands in the way. */
-bool groups_apply(Work *w);
-
-/* ---- local_cascades.c: groups beside volumes that stay; w->low is set ---- */
-
-/* Groups that were applied get lower stripes where that lets volumes stay. */
-void groups_lower(Work *w);
-/* Groups where layers do not fit, applied; false if a concat stands in the way.
- */
-bool groups_mend(Work *w);
 
 #endif

@@ -9,51 +9,54 @@
  * whole, so what others need of it they find in backing memory. In a ring all
  * members lie in the concat's: each is as far ahead as its readers ask.
  */
-#include "alloc/work.h"
+#include "alloc/alias/alias.h"
+#include "alloc/cascade/cascade.h"
+#include "alloc/geometry/tensor_bytes.h"
 #include "base/arith.h"
 
-static TensorId result(const Work *w, const Group *g, uint32_t i) {
-    return graph_node(w->g, group_node(w, g, i))->out[0];
+static TensorId result(const Facts *f, const Group *g, uint32_t i) {
+    return graph_node(f->g, group_node(f, g, i))->out[0];
 }
 
-static uint32_t channel_in_root(const Work *w, TensorId t) {
+static uint32_t channel_in_root(const Facts *f, TensorId t) {
     uint32_t c = 0;
-    for (; w->role[t.i].parent.i != NONE; t = w->role[t.i].parent)
-        c += w->role[t.i].part_c;
+    for (; f->role[t.i].parent.i != NONE; t = f->role[t.i].parent)
+        c += f->role[t.i].part_c;
     return c;
 }
 
-static bool all_made(const Work *w, NodeId id) {
-    const Node *node = graph_node(w->g, id);
+static bool all_made(const Facts *f, NodeId id) {
+    const Node *node = graph_node(f->g, id);
     for (uint32_t k = 0; k < node->n_in; k++) {
-        if (from_outside(w, node->in[k]))
+        if (from_outside(f, node->in[k]))
             return false;
     }
     return true;
 }
 
-bool concat_may_join(const Work *w, NodeId id) {
-    if (w->spec->backing < 0 || (w->spec->tiling.rings && !all_made(w, id)))
+bool concat_may_join(const Facts *f, NodeId id) {
+    if (f->spec->backing < 0 ||
+        (f->spec->tiling.rows.rolls && !all_made(f, id)))
         return false;
-    const HwMemory *backing = &w->spec->memory[w->spec->backing];
-    TensorId own = graph_node(w->g, id)->out[0], root = own;
-    while (w->role[root.i].parent.i != NONE)
-        root = w->role[root.i].parent;
-    Volume whole = plan_volume(w->g, root);
-    for (TensorId a = own; a.i != NONE; a = w->role[a.i].parent) {
-        const Node *node = graph_node(w->g, graph_tensor(w->g, a)->producer);
-        uint32_t base = channel_in_root(w, a);
+    const HwMemory *backing = &f->spec->memory[f->spec->backing];
+    TensorId own = graph_node(f->g, id)->out[0], root = own;
+    while (f->role[root.i].parent.i != NONE)
+        root = f->role[root.i].parent;
+    Volume whole = plan_volume(f->g, root);
+    for (TensorId a = own; a.i != NONE; a = f->role[a.i].parent) {
+        const Node *node = graph_node(f->g, graph_tensor(f->g, a)->producer);
+        uint32_t base = channel_in_root(f, a);
         for (uint32_t k = 0; k < node->n_in; k++)
             if (!part_has_address(backing, &whole,
-                                  base + w->role[node->in[k].i].part_c,
-                                  plan_volume(w->g, node->in[k]).c))
+                                  base + f->role[node->in[k].i].part_c,
+                                  plan_volume(f->g, node->in[k]).c))
                 return false;
     }
     return true;
 }
 
-bool group_only_reader(const Work *w, const Group *g, TensorId t, uint32_t i) {
-    GroupReaders r = group_readers(w, g, t);
+bool group_only_reader(const Facts *f, const Group *g, TensorId t, uint32_t i) {
+    GroupReaders r = group_readers(f, g, t);
     while (group_readers_next(&r))
         if (r.i != i)
             return false;
@@ -62,68 +65,68 @@ bool group_only_reader(const Work *w, const Group *g, TensorId t, uint32_t i) {
 
 /* The concat of the group in whose plank the result of node i is written, the
  * innermost; NONE. */
-static uint32_t joined_by(const Work *w, const Group *g, uint32_t i) {
-    TensorId t = result(w, g, i), parent = w->role[t.i].parent;
-    uint32_t by = parent.i == NONE ? NONE : group_maker(w, g, parent);
-    return by != NONE && (g->rolls || group_only_reader(w, g, t, by)) ? by
+static uint32_t joined_by(const Facts *f, const Group *g, uint32_t i) {
+    TensorId t = result(f, g, i), parent = f->role[t.i].parent;
+    uint32_t by = parent.i == NONE ? NONE : group_maker(f, g, parent);
+    return by != NONE && (g->rolls || group_only_reader(f, g, t, by)) ? by
                                                                       : NONE;
 }
 
-uint32_t group_plank(const Work *w, const Group *g, uint32_t i, uint32_t *c) {
+uint32_t group_plank(const Facts *f, const Group *g, uint32_t i, uint32_t *c) {
     *c = 0;
-    for (uint32_t by; (by = joined_by(w, g, i)) != NONE; i = by)
-        *c += w->role[result(w, g, i).i].part_c;
+    for (uint32_t by; (by = joined_by(f, g, i)) != NONE; i = by)
+        *c += f->role[result(f, g, i).i].part_c;
     return i;
 }
 
-bool group_joins(const Work *w, const Group *g, TensorId t) {
-    uint32_t maker = group_maker(w, g, t);
-    return maker != NONE && joined_by(w, g, maker) != NONE;
+bool group_joins(const Facts *f, const Group *g, TensorId t) {
+    uint32_t maker = group_maker(f, g, t);
+    return maker != NONE && joined_by(f, g, maker) != NONE;
 }
 
-uint32_t plank_first(const Work *w, const Group *g, uint32_t i) {
-    const Node *node = graph_node(w->g, group_node(w, g, i));
+uint32_t plank_first(const Facts *f, const Group *g, uint32_t i) {
+    const Node *node = graph_node(f->g, group_node(f, g, i));
     uint32_t first = i;
-    for (uint32_t k = 0; is_placed(w, group_node(w, g, i)) && k < node->n_in;
+    for (uint32_t k = 0; is_placed(f, group_node(f, g, i)) && k < node->n_in;
          k++)
-        if (group_joins(w, g, node->in[k])) {
-            uint32_t part = plank_first(w, g, group_maker(w, g, node->in[k]));
+        if (group_joins(f, g, node->in[k])) {
+            uint32_t part = plank_first(f, g, group_maker(f, g, node->in[k]));
             first = part < first ? part : first;
         }
     return first;
 }
 
-uint32_t group_quantum(const Work *w, const Group *g, uint32_t i) {
-    NodeId id = group_node(w, g, i);
-    const Node *node = graph_node(w->g, id);
-    uint32_t all = node_quantum(w->g, id, 0);
-    for (uint32_t k = 0; is_placed(w, id) && k < node->n_in; k++)
-        if (group_joins(w, g, node->in[k])) {
-            uint32_t q = group_quantum(w, g, group_maker(w, g, node->in[k]));
+uint32_t group_quantum(const Facts *f, const Group *g, uint32_t i) {
+    NodeId id = group_node(f, g, i);
+    const Node *node = graph_node(f->g, id);
+    uint32_t all = node_quantum(f->g, id, 0);
+    for (uint32_t k = 0; is_placed(f, id) && k < node->n_in; k++)
+        if (group_joins(f, g, node->in[k])) {
+            uint32_t q = group_quantum(f, g, group_maker(f, g, node->in[k]));
             all = all / (uint32_t)gcd(all, q) * q;
         }
     return all;
 }
 
-static bool part_starts(const Work *w, TensorId root, uint32_t rows, uint32_t c,
-                        uint32_t n) {
-    for (uint32_t m = 0; m < w->spec->n_active; m++) {
-        Volume plank = plank_in(w, root, rows, m);
-        if (!part_is_volume(&w->spec->memory[m], &plank, c, n))
+static bool part_starts(const Facts *f, TensorId root, uint32_t rows,
+                        uint32_t c, uint32_t n) {
+    for (uint32_t m = 0; m < f->spec->n_active; m++) {
+        Volume plank = plank_in(f, root, rows, m);
+        if (!part_is_volume(&f->spec->memory[m], &plank, c, n))
             return false;
     }
     return true;
 }
 
-bool plank_parts_start(const Work *w, const Group *g, uint32_t i,
+bool plank_parts_start(const Facts *f, const Group *g, uint32_t i,
                        uint32_t rows) {
-    NodeId id = group_node(w, g, i);
-    const Node *node = graph_node(w->g, id);
-    uint32_t base, root = group_plank(w, g, i, &base);
-    for (uint32_t k = 0; is_placed(w, id) && k < node->n_in; k++)
-        if (!part_starts(w, result(w, g, root), rows,
-                         base + w->role[node->in[k].i].part_c,
-                         plan_volume(w->g, node->in[k]).c))
+    NodeId id = group_node(f, g, i);
+    const Node *node = graph_node(f->g, id);
+    uint32_t base, root = group_plank(f, g, i, &base);
+    for (uint32_t k = 0; is_placed(f, id) && k < node->n_in; k++)
+        if (!part_starts(f, result(f, g, root), rows,
+                         base + f->role[node->in[k].i].part_c,
+                         plan_volume(f->g, node->in[k]).c))
             return false;
     return true;
 }

@@ -7,7 +7,7 @@
  * they are first asked for; long ones are not, as networks come from anywhere.
  * Invariant: what is found is what graph_uses and axis_needed say.
  */
-#include "alloc/work.h"
+#include "alloc/cascade/cascade.h"
 
 /* Of makers[] and readers[]: those of all steps, one behind the other. */
 typedef struct Fill {
@@ -51,14 +51,14 @@ FlowStep *flow_new(Arena *arena, const Schedule *schedule) {
     return flow;
 }
 
-uint32_t flow_ask(const Work *w, FlowStep *s, uint32_t axis, uint32_t at) {
+uint32_t flow_ask(const Facts *f, FlowStep *s, uint32_t axis, uint32_t at) {
     enum { MOST = 1 << 14 };
     uint32_t n = s->size[axis];
     if (n > MOST || at >= n)
-        return axis_needed(w->g, s->node, axis, at, 1).in_row;
-    uint32_t *first = ARENA_ARRAY(w->once->arena, uint32_t, n);
+        return axis_needed(f->g, s->node, axis, at, 1).in_row;
+    uint32_t *first = ARENA_ARRAY(f->once->arena, uint32_t, n);
     for (uint32_t i = 0; i < n; i++)
-        first[i] = axis_needed(w->g, s->node, axis, i, 1).in_row;
+        first[i] = axis_needed(f->g, s->node, axis, i, 1).in_row;
     s->first[axis] = first;
     s->n_first[axis] = n;
     return first[at];

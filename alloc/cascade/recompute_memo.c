@@ -6,7 +6,8 @@
  * aligned in them: so they are kept for all Works of one plan, in a list for
  * each first step and a few lengths and heights.
  */
-#include "alloc/work.h"
+#include "alloc/cascade/cascade.h"
+#include "alloc/geometry/tensor_bytes.h"
 
 enum { LOOKS = STRIPES_ALL + 1 };
 
@@ -40,16 +41,16 @@ static size_t slot_of(const Group *g) {
     return (STRIDE * (size_t)(g->end - g->first) + g->rows) % SLOTS;
 }
 
-StripesFit *stripes_fit(const Work *w, const Group *g, uint32_t longest) {
-    StripeCosts *costs = w->once->stripes;
+StripesFit *stripes_fit(const Facts *f, const Group *g, uint32_t longest) {
+    StripeCosts *costs = f->once->stripes;
     StripesFit **fit = &costs->fit[g->first];
     if (!*fit)
         *fit = ARENA_ARRAY(costs->arena, StripesFit, 2 * (longest + 1));
     return &(*fit)[2 * (g->end - g->first) + (g->n_shared > 0)];
 }
 
-static Known *known_of(const Work *w, const Group *g) {
-    StripeCosts *costs = w->once->stripes;
+static Known *known_of(const Facts *f, const Group *g) {
+    StripeCosts *costs = f->once->stripes;
     uint32_t length = g->end - g->first;
     bool shares = g->n_shared;
     Known **first = &costs->of[(size_t)g->first * SLOTS + slot_of(g)];
@@ -67,30 +68,30 @@ static Known *known_of(const Work *w, const Group *g) {
 }
 
 /* Whether the peak would be another with this memory. */
-static bool depends_on_size(const Work *w, uint64_t largest) {
-    Pool pool = pool_of(&w->spec->memory[0]);
+static bool depends_on_size(const Facts *f, uint64_t largest) {
+    Pool pool = pool_of(&f->spec->memory[0]);
     return largest <= pool.size && round_up(largest, pool.align) > pool.size;
 }
 
-bool group_cost(const Work *w, const Group *g, StripesLook look,
+bool group_cost(const Facts *f, const Group *g, StripesLook look,
                 GroupCost *cost) {
-    if (w->spec->n_active > 1 || w->spec->memory[0].buffers)
-        return group_measure(w, g, look, true, cost);
-    Known *known = known_of(w, g);
+    if (f->spec->n_active > 1 || f->spec->memory[0].buffers)
+        return group_measure(f, g, look, true, cost);
+    Known *known = known_of(f, g);
     if (!known->is[look])
-        known->can[look] = group_measure(w, g, look, false, &known->cost[look]);
+        known->can[look] = group_measure(f, g, look, false, &known->cost[look]);
     known->is[look] = true;
     *cost = known->cost[look];
-    if (known->can[look] && depends_on_size(w, cost->largest))
-        return group_measure(w, g, look, true, cost);
-    if (cost->largest > pool_of(&w->spec->memory[0]).size)
+    if (known->can[look] && depends_on_size(f, cost->largest))
+        return group_measure(f, g, look, true, cost);
+    if (cost->largest > pool_of(&f->spec->memory[0]).size)
         cost->peak = UINT64_MAX;
     return known->can[look];
 }
 
-const Stripe *group_highest(const Work *w, const Group *g) {
-    Known *known = known_of(w, g);
+const Stripe *group_highest(const Facts *f, const Group *g) {
+    Known *known = known_of(f, g);
     if (!known->most)
-        known->most = stripes_highest(w, g, w->once->stripes->arena);
+        known->most = stripes_highest(f, g, f->once->stripes->arena);
     return known->most;
 }

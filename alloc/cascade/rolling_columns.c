@@ -12,7 +12,8 @@
  * only passes; such tensors share a room where they are never there together.
  * Recursion is as deep as a group is long.
  */
-#include "alloc/work.h"
+#include "alloc/cascade/cascade.h"
+#include "alloc/geometry/tensor_bytes.h"
 #include "base/arith.h"
 
 #include <string.h>
@@ -20,16 +21,16 @@
 /* A result is computed in bands of at most so many rows. */
 enum { MAX_BAND = 64 };
 
-static Volume volume(const Work *w, TensorId t) {
-    return plan_volume(w->g, t);
+static Volume volume(const Facts *f, TensorId t) {
+    return plan_volume(f->g, t);
 }
 
-static const Node *node_of(const Work *w, const Group *g, uint32_t i) {
-    return graph_node(w->g, group_node(w, g, i));
+static const Node *node_of(const Facts *f, const Group *g, uint32_t i) {
+    return graph_node(f->g, group_node(f, g, i));
 }
 
-static TensorId result(const Work *w, const Group *g, uint32_t i) {
-    return node_of(w, g, i)->out[0];
+static TensorId result(const Facts *f, const Group *g, uint32_t i) {
+    return node_of(f, g, i)->out[0];
 }
 
 static uint32_t length(const Group *g) {
@@ -103,7 +104,7 @@ static Rate times(Rate a, Rate b, bool inverse) {
 }
 
 typedef struct Pace {
-    const Work *w;
+    const Facts *f;
     const Group *g;
     Lines *lines;
     Rate *made, *read; /* rows a band: by node; by loaded line. den 0: open */
@@ -119,7 +120,7 @@ static uint32_t line_of(const Lines *lines, TensorId t) {
 
 /* Where the pace of a tensor is kept; NULL for what lies whole. */
 static Rate *pace_of(Pace *p, TensorId t) {
-    uint32_t maker = group_maker(p->w, p->g, t);
+    uint32_t maker = group_maker(p->f, p->g, t);
     uint32_t line = line_of(p->lines, t);
     if (maker != NONE)
         return &p->made[maker];
@@ -138,7 +139,7 @@ static bool settle(Pace *p, Rate *rate, Rate value) {
 
 /* From the node to its operands, or from one of these to the node. */
 static bool pace_node(Pace *p, uint32_t i) {
-    const Node *node = node_of(p->w, p->g, i);
+    const Node *node = node_of(p->f, p->g, i);
     Rate rate;
     if (!rate_of(node, &rate))
         return false;
@@ -172,7 +173,7 @@ static bool paces_whole(Pace *p) {
             return false;
     for (uint32_t i = 0; i < n; i++) {
         uint32_t rows = (uint32_t)(all / p->made[i].den * p->made[i].num);
-        if (rows % node_quantum(p->w->g, group_node(p->w, p->g, i), 0))
+        if (rows % node_quantum(p->f->g, group_node(p->f, p->g, i), 0))
             return false;
         p->lines->node[i].rows = rows;
     }
@@ -182,11 +183,11 @@ static bool paces_whole(Pace *p) {
     return true;
 }
 
-static bool paces_make(const Work *w, const Group *g, Lines *lines) {
+static bool paces_make(const Facts *f, const Group *g, Lines *lines) {
     uint32_t n = length(g);
-    Pace p = {.w = w, .g = g, .lines = lines};
-    p.made = ARENA_ARRAY(w->arena, Rate, n);
-    p.read = ARENA_ARRAY(w->arena, Rate, lines->n_loaded + 1);
+    Pace p = {.f = f, .g = g, .lines = lines};
+    p.made = ARENA_ARRAY(f->arena, Rate, n);
+    p.read = ARENA_ARRAY(f->arena, Rate, lines->n_loaded + 1);
     p.made[n - 1] = (Rate){1, 1};
     do {
         p.changed = false;
@@ -200,25 +201,25 @@ static bool paces_make(const Work *w, const Group *g, Lines *lines) {
 /* ---- how far each is ahead, and what it keeps ---- */
 
 /* How many rows more than its bands' the tensor must have. */
-static int64_t lead_of(const Work *w, const Group *g, const Lines *lines,
+static int64_t lead_of(const Facts *f, const Group *g, const Lines *lines,
                        TensorId t) {
-    GroupReaders r = group_readers(w, g, t);
+    GroupReaders r = group_readers(f, g, t);
     int64_t lead = 0;
     bool any = false;
     while (group_readers_next(&r)) {
-        int64_t end = end_behind(node_of(w, g, r.i), lines->node[r.i].lead);
+        int64_t end = end_behind(node_of(f, g, r.i), lines->node[r.i].lead);
         lead = !any || end > lead ? end : lead;
         any = true;
     }
     return lead;
 }
 
-static void line_keeps(const Work *w, const Group *g, const Lines *lines,
+static void line_keeps(const Facts *f, const Group *g, const Lines *lines,
                        LineRing *line) {
-    GroupReaders r = group_readers(w, g, line->tensor);
+    GroupReaders r = group_readers(f, g, line->tensor);
     int64_t band = line->buffer.band, keep = 0;
     while (group_readers_next(&r)) {
-        int64_t first = first_behind(node_of(w, g, r.i), lines->node[r.i].lead);
+        int64_t first = first_behind(node_of(f, g, r.i), lines->node[r.i].lead);
         keep = line->lead - first > keep ? line->lead - first : keep;
     }
     line->buffer.keep = (uint32_t)keep;
@@ -226,21 +227,21 @@ static void line_keeps(const Work *w, const Group *g, const Lines *lines,
     line->passes = keep == 0;
 }
 
-static void leads_make(const Work *w, const Group *g, Lines *lines) {
+static void leads_make(const Facts *f, const Group *g, Lines *lines) {
     for (uint32_t i = length(g); i-- > 0;) {
-        int64_t q = node_quantum(w->g, group_node(w, g, i), 0);
-        int64_t lead = lead_of(w, g, lines, result(w, g, i));
+        int64_t q = node_quantum(f->g, group_node(f, g, i), 0);
+        int64_t lead = lead_of(f, g, lines, result(f, g, i));
         lines->node[i].lead = floor_div(lead + q - 1, q) * q;
     }
     for (uint32_t i = 0; i < lines->at.n; i++) {
         LineRing *line = &lines->at.at[i];
         if (line->maker == NONE)
-            line->lead = lead_of(w, g, lines, line->tensor);
+            line->lead = lead_of(f, g, lines, line->tensor);
         else
             line->lead = lines->node[line->maker].lead;
         if (line->maker != NONE)
             line->buffer.band = lines->node[line->maker].rows;
-        line_keeps(w, g, lines, line);
+        line_keeps(f, g, lines, line);
     }
 }
 
@@ -253,18 +254,18 @@ static Piece band_rows(int64_t index, uint32_t rows, int64_t lead,
     return at < end ? (Piece){(uint32_t)at, (uint32_t)(end - at)} : (Piece){0};
 }
 
-Piece lines_made(const Work *w, const Group *g, const Lines *lines, uint32_t i,
+Piece lines_made(const Facts *f, const Group *g, const Lines *lines, uint32_t i,
                  int64_t band) {
     return band_rows(band, lines->node[i].rows, lines->node[i].lead,
-                     w->once->flow[g->first + i].size[0]);
+                     f->once->flow[g->first + i].size[0]);
 }
 
-Piece lines_loaded(const Work *w, const LineRing *line, int64_t band) {
+Piece lines_loaded(const Facts *f, const LineRing *line, int64_t band) {
     return band_rows(band, line->buffer.band, line->lead,
-                     volume(w, line->tensor).h);
+                     volume(f, line->tensor).h);
 }
 
-static void bands_count(const Work *w, const Group *g, Lines *lines) {
+static void bands_count(const Facts *f, const Group *g, Lines *lines) {
     lines->first = INT64_MAX;
     lines->end = INT64_MIN;
     for (uint32_t i = 0; i < length(g) + lines->n_loaded; i++) {
@@ -272,7 +273,7 @@ static void bands_count(const Work *w, const Group *g, Lines *lines) {
         const LineRing *line = node ? NULL : &lines->at.at[i - length(g)];
         int64_t rows = node ? lines->node[i].rows : line->buffer.band;
         int64_t lead = node ? lines->node[i].lead : line->lead;
-        int64_t h = volume(w, node ? result(w, g, i) : line->tensor).h;
+        int64_t h = volume(f, node ? result(f, g, i) : line->tensor).h;
         int64_t first = floor_div(-lead, rows);
         int64_t end = floor_div(h - lead - 1, rows) + 1;
         lines->first = first < lines->first ? first : lines->first;
@@ -283,7 +284,7 @@ static void bands_count(const Work *w, const Group *g, Lines *lines) {
 /* ---- columns ---- */
 
 typedef struct Sweep {
-    const Work *w;
+    const Facts *f;
     const Group *g;
     const FlowStep *step; /* by node */
     Lines *lines;
@@ -299,7 +300,7 @@ static bool sweep_node(Sweep *s, uint32_t i, uint32_t end);
 /* Whether an operand that is loaded lacks columns up to `end`. */
 static void sweep_load(Sweep *s, uint32_t i, uint32_t line, uint32_t end) {
     LineRing *l = &s->lines->at.at[line];
-    Piece rows = lines_loaded(s->w, l, s->band);
+    Piece rows = lines_loaded(s->f, l, s->band);
     if (l->loaded >= end || !rows.n)
         return;
     LineTurn turn = {.i = i,
@@ -321,7 +322,7 @@ static bool operands_swept(Sweep *s, uint32_t i, const Rows *need) {
                 return false;
             continue;
         }
-        uint32_t line = line_of(s->lines, node_of(s->w, s->g, i)->in[k]);
+        uint32_t line = line_of(s->lines, node_of(s->f, s->g, i)->in[k]);
         if (line != NONE)
             sweep_load(s, i, line, end);
     }
@@ -334,8 +335,8 @@ static bool sweep_node(Sweep *s, uint32_t i, uint32_t end) {
     end = (end + q - 1) / q * q;
     if (!s->makes[i] || s->done[i] >= end)
         return true;
-    Piece rows = lines_made(s->w, s->g, s->lines, i, s->band);
-    Rows in_rows = rows_needed(s->w->g, id, rows.at, rows.n);
+    Piece rows = lines_made(s->f, s->g, s->lines, i, s->band);
+    Rows in_rows = rows_needed(s->f->g, id, rows.at, rows.n);
     while (s->done[i] < end) {
         uint32_t col = s->done[i], cols = s->lines->node[i].cols;
         cols = cols < end - col ? cols : end - col;
@@ -344,7 +345,7 @@ static bool sweep_node(Sweep *s, uint32_t i, uint32_t end) {
                          .rows = rows,
                          .cols = {col, cols},
                          .in_rows = in_rows,
-                         .in_cols = axis_needed(s->w->g, id, 1, col, cols)};
+                         .in_cols = axis_needed(s->f->g, id, 1, col, cols)};
         if (!turn.in_rows.in_rows || !turn.in_cols.in_rows ||
             !operands_swept(s, i, &turn.in_cols))
             return false;
@@ -369,11 +370,11 @@ static bool is_awaited(const Sweep *s, uint32_t i) {
 static void sweep_rest(Sweep *s) {
     for (uint32_t k = 0; k < s->lines->n_loaded; k++) {
         LineRing *line = &s->lines->at.at[k];
-        uint32_t width = volume(s->w, line->tensor).w;
-        GroupReaders r = group_readers(s->w, s->g, line->tensor);
-        if (!group_readers_next(&r) || !lines_loaded(s->w, line, s->band).n)
+        uint32_t width = volume(s->f, line->tensor).w;
+        GroupReaders r = group_readers(s->f, s->g, line->tensor);
+        if (!group_readers_next(&r) || !lines_loaded(s->f, line, s->band).n)
             continue;
-        uint64_t read = volume(s->w, result(s->w, s->g, r.i)).w;
+        uint64_t read = volume(s->f, result(s->f, s->g, r.i)).w;
         uint64_t cols = s->lines->node[r.i].cols;
         uint32_t step = (uint32_t)((cols * width + read - 1) / read);
         while (line->loaded < width) {
@@ -394,7 +395,7 @@ static bool sweep(Sweep *s, uint32_t most) {
         s->lines->at.at[i].loaded = 0;
     for (uint32_t i = 0; i < n; i++) {
         s->done[i] = 0;
-        s->makes[i] = lines_made(s->w, s->g, s->lines, i, s->band).n > 0;
+        s->makes[i] = lines_made(s->f, s->g, s->lines, i, s->band).n > 0;
     }
     for (uint32_t k = 1; k <= steps && k <= most; k++)
         for (uint32_t i = n; i-- > 0;) {
@@ -409,21 +410,21 @@ static bool sweep(Sweep *s, uint32_t most) {
     return true;
 }
 
-static Sweep sweep_new(const Work *w, const Group *g, Lines *lines,
+static Sweep sweep_new(const Facts *f, const Group *g, Lines *lines,
                        LineVisitor *visit, void *context) {
-    return (Sweep){.w = w,
+    return (Sweep){.f = f,
                    .g = g,
-                   .step = w->once->flow + g->first,
+                   .step = f->once->flow + g->first,
                    .lines = lines,
                    .visit = visit,
                    .context = context,
-                   .done = ARENA_ARRAY(w->arena, uint32_t, length(g)),
-                   .makes = ARENA_ARRAY(w->arena, bool, length(g))};
+                   .done = ARENA_ARRAY(f->arena, uint32_t, length(g)),
+                   .makes = ARENA_ARRAY(f->arena, bool, length(g))};
 }
 
-bool lines_roll(const Work *w, const Group *g, Lines *lines, LineVisitor *visit,
-                void *context) {
-    Sweep s = sweep_new(w, g, lines, visit, context);
+bool lines_roll(const Facts *f, const Group *g, Lines *lines,
+                LineVisitor *visit, void *context) {
+    Sweep s = sweep_new(f, g, lines, visit, context);
     for (s.band = lines->first; s.band < lines->end; s.band++)
         if (!sweep(&s, UINT32_MAX))
             return false;
@@ -433,7 +434,7 @@ bool lines_roll(const Work *w, const Group *g, Lines *lines, LineVisitor *visit,
 /* ---- spans, and who is there together ---- */
 
 typedef struct Watch {
-    const Work *w;
+    const Facts *f;
     const Group *g;
     Lines *lines;
 } Watch;
@@ -442,10 +443,10 @@ typedef struct Watch {
  * that is earlier. */
 static uint32_t wanted_by(const Watch *v, uint32_t i, const uint32_t *done,
                           const bool *makes, uint32_t end) {
-    FlowStep *s = &v->w->once->flow[v->g->first + i];
+    FlowStep *s = &v->f->once->flow[v->g->first + i];
     if (!makes[i] || done[i] == s->size[1])
         return end;
-    uint32_t first = flow_first(v->w, s, 1, done[i]);
+    uint32_t first = flow_first(v->f, s, 1, done[i]);
     return first < end ? first : end;
 }
 
@@ -454,12 +455,12 @@ static uint32_t oldest(const Watch *v, const LineRing *line,
                        const uint32_t *done, const bool *makes, uint32_t end) {
     uint32_t first = v->g->first;
     if (line->maker == NONE) {
-        GroupReaders r = group_readers(v->w, v->g, line->tensor);
+        GroupReaders r = group_readers(v->f, v->g, line->tensor);
         while (group_readers_next(&r))
             end = wanted_by(v, r.i, done, makes, end);
         return end;
     }
-    const FlowStep *s = &v->w->once->flow[first + line->maker];
+    const FlowStep *s = &v->f->once->flow[first + line->maker];
     for (uint32_t k = 0; k < s->n_readers; k++)
         if (s->reader[k] - first < length(v->g))
             end = wanted_by(v, s->reader[k] - first, done, makes, end);
@@ -474,7 +475,7 @@ static bool touched(const Watch *v, const LineRing *line, uint32_t index,
                     const LineTurn *turn) {
     if (turn->loads)
         return index == turn->line;
-    const Node *node = node_of(v->w, v->g, turn->i);
+    const Node *node = node_of(v->f, v->g, turn->i);
     for (uint32_t k = 0; k < node->n_in; k++)
         if (same_tensor(node->in[k], line->tensor))
             return true;
@@ -519,25 +520,25 @@ typedef struct Busy {
     uint64_t makes, loads;
 } Busy;
 
-static Busy busy_in(const Work *w, const Group *g, const Lines *lines,
+static Busy busy_in(const Facts *f, const Group *g, const Lines *lines,
                     int64_t band) {
     Busy busy = {0};
     for (uint32_t i = 0; i < length(g); i++)
-        if (lines_made(w, g, lines, i, band).n)
+        if (lines_made(f, g, lines, i, band).n)
             busy.makes |= UINT64_C(1) << i;
     for (uint32_t i = 0; i < lines->n_loaded; i++)
-        if (lines_loaded(w, &lines->at.at[i], band).n)
+        if (lines_loaded(f, &lines->at.at[i], band).n)
             busy.loads |= UINT64_C(1) << i;
     return busy;
 }
 
 /* Bands in which the same comes are alike. `exact`: all kinds of
  * them and all columns; else the beginning of one in the middle. */
-static bool spans_make(const Work *w, const Group *g, Lines *lines,
+static bool spans_make(const Facts *f, const Group *g, Lines *lines,
                        bool exact) {
     enum { STEPS = 5 };
-    Watch v = {w, g, lines};
-    Sweep s = sweep_new(w, g, lines, watch, &v);
+    Watch v = {.f = f, g, lines};
+    Sweep s = sweep_new(f, g, lines, watch, &v);
     Busy last = {0};
     for (uint32_t i = 0; i < lines->at.n; i++) {
         lines->at.at[i].buffer.span = 1;
@@ -547,7 +548,7 @@ static bool spans_make(const Work *w, const Group *g, Lines *lines,
     if (!exact)
         return sweep(&s, STEPS);
     for (s.band = lines->first; s.band < lines->end; s.band++) {
-        Busy now = busy_in(w, g, lines, s.band);
+        Busy now = busy_in(f, g, lines, s.band);
         if ((now.makes != last.makes || now.loads != last.loads) &&
             !sweep(&s, UINT32_MAX))
             return false;
@@ -558,24 +559,24 @@ static bool spans_make(const Work *w, const Group *g, Lines *lines,
 
 /* ---- bytes ---- */
 
-Volume line_volume(const Work *w, const LineRing *line) {
-    Volume v = plan_volume(w->g, line->tensor);
+Volume line_volume(const Facts *f, const LineRing *line) {
+    Volume v = plan_volume(f->g, line->tensor);
     uint64_t pixels = lines_pixels(&line->buffer, v.w);
     v.h = 1;
     v.w = pixels > UINT32_MAX ? UINT32_MAX : (uint32_t)pixels;
     return v;
 }
 
-uint64_t line_bytes(const Work *w, const LineRing *line) {
-    const HwMemory *memory = &w->spec->memory[0];
-    Volume v = line_volume(w, line);
+uint64_t line_bytes(const Facts *f, const LineRing *line) {
+    const HwMemory *memory = &f->spec->memory[0];
+    Volume v = line_volume(f, line);
     uint64_t bytes = layout_bytes(memory->layout, &v);
     return bytes > UINT64_MAX / 2 ? bytes
                                   : round_up(bytes, pool_of(memory).align);
 }
 
 /* The lowest place in the room beside those that are there with it. */
-static uint64_t place_in_room(const Work *w, const Lines *lines,
+static uint64_t place_in_room(const Facts *f, const Lines *lines,
                               uint64_t placed, const LineRing *line,
                               uint64_t bytes) {
     uint64_t at = 0, was;
@@ -583,7 +584,7 @@ static uint64_t place_in_room(const Work *w, const Lines *lines,
         was = at;
         for (uint32_t i = 0; i < lines->at.n; i++) {
             const LineRing *other = &lines->at.at[i];
-            uint64_t end = other->offset + line_bytes(w, other);
+            uint64_t end = other->offset + line_bytes(f, other);
             if ((placed & line->beside) >> i & 1 && at < end &&
                 other->offset < at + bytes)
                 at = end;
@@ -593,14 +594,14 @@ static uint64_t place_in_room(const Work *w, const Lines *lines,
 }
 
 /* Largest first. */
-static void room_make(const Work *w, Lines *lines) {
+static void room_make(const Facts *f, Lines *lines) {
     uint64_t placed = 0;
     lines->room = 0;
     for (;;) {
         uint64_t most = 0;
         uint32_t next = NONE;
         for (uint32_t i = 0; i < lines->at.n; i++) {
-            uint64_t bytes = line_bytes(w, &lines->at.at[i]);
+            uint64_t bytes = line_bytes(f, &lines->at.at[i]);
             if (lines->at.at[i].passes && !(placed >> i & 1) && bytes > most) {
                 most = bytes;
                 next = i;
@@ -609,22 +610,22 @@ static void room_make(const Work *w, Lines *lines) {
         if (next == NONE)
             return;
         LineRing *line = &lines->at.at[next];
-        line->offset = place_in_room(w, lines, placed, line, most);
+        line->offset = place_in_room(f, lines, placed, line, most);
         placed |= UINT64_C(1) << next;
         if (line->offset + most > lines->room)
             lines->room = line->offset + most;
     }
 }
 
-static bool bytes_make(const Work *w, const Group *g, Lines *lines,
+static bool bytes_make(const Facts *f, const Group *g, Lines *lines,
                        bool exact) {
-    if (!spans_make(w, g, lines, exact))
+    if (!spans_make(f, g, lines, exact))
         return false;
-    room_make(w, lines);
+    room_make(f, lines);
     lines->bytes = lines->room;
     for (uint32_t i = 0; i < lines->at.n; i++) {
         const LineRing *line = &lines->at.at[i];
-        uint64_t own = line->passes ? 0 : line_bytes(w, line);
+        uint64_t own = line->passes ? 0 : line_bytes(f, line);
         if (own > UINT64_MAX / 4 - lines->bytes)
             return false;
         lines->bytes += own;
@@ -634,88 +635,91 @@ static bool bytes_make(const Work *w, const Group *g, Lines *lines,
 
 /* ---- the group's lines ---- */
 
-static void line_add(const Work *w, Lines *lines, TensorId t, uint32_t maker) {
+static void line_add(const Facts *f, Lines *lines, TensorId t, uint32_t maker) {
     if (line_of(lines, t) == NONE)
-        vec_push(w->arena, &lines->at,
+        vec_push(f->arena, &lines->at,
                  ((LineRing){.tensor = t, .maker = maker}));
 }
 
 /* Those that are loaded come first. False if there are too many. */
-static bool lines_list(const Work *w, const Group *g, Lines *lines) {
+static bool lines_list(const Decisions *d, const Group *g, Lines *lines) {
+    const Facts *f = d->f;
     enum { MOST = 64 };
     uint32_t n = length(g);
     memset(lines, 0, sizeof *lines);
     for (uint32_t i = 0; i < n; i++) {
-        const Node *node = node_of(w, g, i);
+        const Node *node = node_of(f, g, i);
         for (uint32_t k = 0; k < node->n_in; k++)
-            if (group_maker(w, g, node->in[k]) == NONE &&
-                !group_keeps(w, g, node->in[k]))
-                line_add(w, lines, node->in[k], NONE);
+            if (group_maker(f, g, node->in[k]) == NONE &&
+                !group_keeps(d, g, node->in[k]))
+                line_add(f, lines, node->in[k], NONE);
     }
     lines->n_loaded = lines->at.n;
     for (uint32_t i = 0; i < n; i++)
-        if (!group_keeps(w, g, result(w, g, i)))
-            line_add(w, lines, result(w, g, i), i);
-    lines->node = ARENA_ARRAY(w->arena, LineNode, n);
+        if (!group_keeps(d, g, result(f, g, i)))
+            line_add(f, lines, result(f, g, i), i);
+    lines->node = ARENA_ARRAY(f->arena, LineNode, n);
     return lines->at.n <= MOST && n <= MOST;
 }
 
-static uint32_t widest(const Work *w, const Group *g) {
+static uint32_t widest(const Facts *f, const Group *g) {
     uint32_t most = 1;
     for (uint32_t i = 0; i < length(g); i++) {
-        uint32_t own = volume(w, result(w, g, i)).w;
+        uint32_t own = volume(f, result(f, g, i)).w;
         most = own > most ? own : most;
     }
     return most;
 }
 
-static uint32_t columns_at_least(const Work *w, const Group *g, uint32_t i,
+static uint32_t columns_at_least(const Facts *f, const Group *g, uint32_t i,
                                  uint32_t cols) {
-    uint32_t q = node_quantum(w->g, group_node(w, g, i), 1);
+    uint32_t q = node_quantum(f->g, group_node(f, g, i), 1);
     return (cols + q - 1) / q * q;
 }
 
 /* One column at a time; where that takes fewer bytes, as many as the reader
  * goes on by. */
-static bool narrowest(const Work *w, const Group *g, Lines *lines, bool exact) {
+static bool narrowest(const Facts *f, const Group *g, Lines *lines,
+                      bool exact) {
     uint32_t n = length(g);
     for (uint32_t i = 0; i < n; i++)
-        lines->node[i].cols = columns_at_least(w, g, i, 1);
-    if (!bytes_make(w, g, lines, false))
+        lines->node[i].cols = columns_at_least(f, g, i, 1);
+    if (!bytes_make(f, g, lines, false))
         return false;
     for (uint32_t i = n; i-- > 0;) {
         uint64_t before = lines->bytes;
-        GroupReaders r = group_readers(w, g, result(w, g, i));
+        GroupReaders r = group_readers(f, g, result(f, g, i));
         bool read = group_readers_next(&r);
-        const Node *reader = read ? node_of(w, g, r.i) : NULL;
+        const Node *reader = read ? node_of(f, g, r.i) : NULL;
         if (!read || reader->op != OP_POOL || reader->attr.pool.stride[1] < 2)
             continue;
         lines->node[i].cols =
-            columns_at_least(w, g, i, reader->attr.pool.stride[1]);
-        if (bytes_make(w, g, lines, false) && lines->bytes < before)
+            columns_at_least(f, g, i, reader->attr.pool.stride[1]);
+        if (bytes_make(f, g, lines, false) && lines->bytes < before)
             continue;
-        lines->node[i].cols = columns_at_least(w, g, i, 1);
-        if (!bytes_make(w, g, lines, false))
+        lines->node[i].cols = columns_at_least(f, g, i, 1);
+        if (!bytes_make(f, g, lines, false))
             return false;
     }
-    return bytes_make(w, g, lines, exact);
+    return bytes_make(f, g, lines, exact);
 }
 
-bool lines_make(const Work *w, const Group *g, bool exact, Lines *lines) {
-    if (w->spec->n_active != 1 || !lines_list(w, g, lines) ||
-        !paces_make(w, g, lines))
+bool lines_make(const Decisions *d, const Group *g, bool exact, Lines *lines) {
+    const Facts *f = d->f;
+    if (f->spec->n_active != 1 || !lines_list(d, g, lines) ||
+        !paces_make(f, g, lines))
         return false;
-    leads_make(w, g, lines);
-    bands_count(w, g, lines);
+    leads_make(f, g, lines);
+    bands_count(f, g, lines);
     if (g->cols == 1)
-        return narrowest(w, g, lines, exact);
-    uint64_t most = widest(w, g);
+        return narrowest(f, g, lines, exact);
+    uint64_t most = widest(f, g);
     for (uint32_t i = 0; i < length(g); i++) {
-        uint64_t own = volume(w, result(w, g, i)).w;
+        uint64_t own = volume(f, result(f, g, i)).w;
         uint64_t cols = (own * g->cols + most - 1) / most;
-        lines->node[i].cols = columns_at_least(w, g, i, (uint32_t)cols);
+        lines->node[i].cols = columns_at_least(f, g, i, (uint32_t)cols);
     }
-    return bytes_make(w, g, lines, exact);
+    return bytes_make(f, g, lines, exact);
 }
 
 void lines_number(Lines *lines) {

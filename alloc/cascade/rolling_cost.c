@@ -7,7 +7,8 @@
  * the memory that is planned for, so they are kept: of each group for some
  * numbers of rows, close together where they are small.
  */
-#include "alloc/work.h"
+#include "alloc/cascade/cascade.h"
+#include "alloc/geometry/tensor_bytes.h"
 
 enum { RUNS = 3, MAX_TRIED = 48 };
 
@@ -69,69 +70,70 @@ static Known *known_of(RollCosts *costs, const Group *g) {
 
 /* ---- costs ---- */
 
-static uint64_t ring_bytes(const Work *w, const Group *g, const Ring *ring) {
-    uint32_t reached = group_reach(w, g, ring->tensor);
+static uint64_t ring_bytes(const Facts *f, const Group *g, const Ring *ring) {
+    uint32_t reached = group_reach(f, g, ring->tensor);
     uint64_t bytes[PLAN_MAX_POOLS], least = UINT64_MAX;
-    pool_bytes(w, ring->tensor, ring->rows, false, bytes);
-    for (uint32_t m = 0; m < w->spec->n_active; m++) {
-        uint64_t b = round_up(bytes[m], pool_of(&w->spec->memory[m]).align);
+    pool_bytes(f, ring->tensor, ring->rows, false, bytes);
+    for (uint32_t m = 0; m < f->spec->n_active; m++) {
+        uint64_t b = round_up(bytes[m], pool_of(&f->spec->memory[m]).align);
         if (reached >> m & 1 && bytes[m] && b < least)
             least = b;
     }
     return least;
 }
 
-static uint64_t tensor_bytes(const Work *w, TensorId t) {
-    Volume v = plan_volume(w->g, t);
-    return (uint64_t)v.c * v.h * v.w * w->spec->element;
+static uint64_t tensor_bytes(const Facts *f, TensorId t) {
+    Volume v = plan_volume(f->g, t);
+    return (uint64_t)v.c * v.h * v.w * f->spec->element;
 }
 
-uint64_t node_weights(const Work *w, NodeId id) {
-    ConstId weight = graph_node(w->g, id)->constant[CONST_WEIGHT];
+uint64_t node_weights(const Facts *f, NodeId id) {
+    ConstId weight = graph_node(f->g, id)->constant[CONST_WEIGHT];
     return weight.i == NONE ? 0
-                            : shape_count(&graph_const(w->g, weight)->shape);
+                            : shape_count(&graph_const(f->g, weight)->shape);
 }
 
 /* But for rows that were asked for out of turn. */
-static uint64_t weights_read(const Work *w, const Group *g) {
+static uint64_t weights_read(const Facts *f, const Group *g) {
     uint64_t sum = 0;
-    const uint32_t *chunk = roll_chunks(w, g);
+    const uint32_t *chunk = roll_chunks(f, g);
     for (uint32_t i = 0; i < g->end - g->first; i++) {
-        NodeId id = group_node(w, g, i);
-        uint32_t h = plan_volume(w->g, graph_node(w->g, id)->out[0]).h;
-        sum += node_weights(w, id) * ((h + chunk[i] - 1) / chunk[i]);
+        NodeId id = group_node(f, g, i);
+        uint32_t h = plan_volume(f->g, graph_node(f->g, id)->out[0]).h;
+        sum += node_weights(f, id) * ((h + chunk[i] - 1) / chunk[i]);
     }
     return sum;
 }
 
-static uint64_t moved_by(const Work *w, const Group *g, TensorId t,
+static uint64_t moved_by(const Facts *f, const Group *g, TensorId t,
                          bool loaded) {
-    bool placed = is_placed(w, graph_tensor(w->g, t)->producer);
-    bool stored = placed ? w->role[t.i].outside : group_stores(w, g, t);
-    return loaded || stored ? tensor_bytes(w, t) : 0;
+    bool placed = is_placed(f, graph_tensor(f->g, t)->producer);
+    bool stored = placed ? f->role[t.i].outside : group_stores(f, g, t);
+    return loaded || stored ? tensor_bytes(f, t) : 0;
 }
 
-static uint64_t line_weights(const Work *w, const Group *g,
+static uint64_t line_weights(const Facts *f, const Group *g,
                              const Lines *lines) {
     uint64_t sum = 0;
     for (uint32_t i = 0; i < g->end - g->first; i++) {
-        NodeId id = group_node(w, g, i);
-        Volume v = plan_volume(w->g, graph_node(w->g, id)->out[0]);
+        NodeId id = group_node(f, g, i);
+        Volume v = plan_volume(f->g, graph_node(f->g, id)->out[0]);
         const LineNode *node = &lines->node[i];
-        sum += node_weights(w, id) * ((v.h + node->rows - 1) / node->rows) *
+        sum += node_weights(f, id) * ((v.h + node->rows - 1) / node->rows) *
                ((v.w + node->cols - 1) / node->cols);
     }
     return sum;
 }
 
-static RollCost line_cost_make(const Work *w, const Group *g, bool exact) {
+static RollCost line_cost_make(const Decisions *d, const Group *g, bool exact) {
     Lines lines;
-    if (!lines_make(w, g, exact, &lines))
+    if (!lines_make(d, g, exact, &lines))
         return (RollCost){.bytes = UINT64_MAX};
     RollCost cost = {.bytes = lines.bytes,
-                     .weights = line_weights(w, g, &lines)};
+                     .weights = line_weights(d->f, g, &lines)};
     for (uint32_t i = 0; i < lines.at.n; i++)
-        cost.moved += moved_by(w, g, lines.at.at[i].tensor, i < lines.n_loaded);
+        cost.moved +=
+            moved_by(d->f, g, lines.at.at[i].tensor, i < lines.n_loaded);
     return cost;
 }
 
@@ -144,32 +146,34 @@ static Rings *rings_keep(Arena *arena, const Group *g, const Rings *rings) {
 
 /* Of groups that stay they depend on units, which are the same whenever costs
  * are asked for. */
-static void list_make(const Work *w, const Group *g, Known *known) {
+static void list_make(const Decisions *d, const Group *g, Known *known) {
+    const Facts *f = d->f;
     Rings rings;
-    rings_list(w, g, &rings);
-    known->list = rings_keep(w->once->rolls->arena, g, &rings);
+    rings_list(d, g, &rings);
+    known->list = rings_keep(f->once->rolls->arena, g, &rings);
     for (uint32_t i = 0; i < rings.at.n; i++)
         known->moved +=
-            moved_by(w, g, rings.at.at[i].tensor, i < rings.n_loaded);
+            moved_by(f, g, rings.at.at[i].tensor, i < rings.n_loaded);
     for (uint32_t i = 0; i < g->end - g->first; i++)
-        known->once += node_weights(w, group_node(w, g, i));
+        known->once += node_weights(f, group_node(f, g, i));
 }
 
-static RollCost ring_cost_make(const Work *w, const Group *g, bool exact) {
-    Known *known = known_of(w->once->rolls, g);
+static RollCost ring_cost_make(const Decisions *d, const Group *g, bool exact) {
+    const Facts *f = d->f;
+    Known *known = known_of(f->once->rolls, g);
     if (!known->list)
-        list_make(w, g, known);
-    Rings *rings = rings_keep(w->arena, g, known->list);
-    RollCost cost = {.moved = known->moved, .weights = weights_read(w, g)};
+        list_make(d, g, known);
+    Rings *rings = rings_keep(f->arena, g, known->list);
+    RollCost cost = {.moved = known->moved, .weights = weights_read(f, g)};
     uint32_t last = g->end - g->first - 1;
-    uint32_t rows = RUNS * roll_chunk(w, g, last);
-    NodeId id = group_node(w, g, last);
-    uint32_t h = plan_volume(w->g, graph_node(w->g, id)->out[0]).h;
-    if (!rings_until(w, g, exact || rows > h ? h : rows, rings))
+    uint32_t rows = RUNS * roll_chunk(f, g, last);
+    NodeId id = group_node(f, g, last);
+    uint32_t h = plan_volume(f->g, graph_node(f->g, id)->out[0]).h;
+    if (!rings_until(f, g, exact || rows > h ? h : rows, rings))
         return (RollCost){.bytes = UINT64_MAX};
     for (uint32_t i = 0; i < rings->at.n; i++) {
         const Ring *ring = &rings->at.at[i];
-        uint64_t bytes = ring->place == i ? ring_bytes(w, g, ring) : 0;
+        uint64_t bytes = ring->place == i ? ring_bytes(f, g, ring) : 0;
         if (bytes > UINT64_MAX - cost.bytes)
             return (RollCost){.bytes = UINT64_MAX};
         cost.bytes += bytes;
@@ -178,10 +182,12 @@ static RollCost ring_cost_make(const Work *w, const Group *g, bool exact) {
 }
 
 /* What is made on the way goes at once. */
-static RollCost cost_make(const Work *w, const Group *g, bool exact) {
+static RollCost cost_make(const Decisions *d, const Group *g, bool exact) {
     Arena *scratch = arena_new("roll");
-    Work within = *w;
-    within.arena = scratch;
+    Facts facts = *d->f;
+    Decisions within = *d;
+    facts.arena = scratch;
+    within.f = &facts;
     RollCost cost = g->cols ? line_cost_make(&within, g, exact)
                             : ring_cost_make(&within, g, exact);
     arena_free(scratch);
@@ -197,20 +203,20 @@ static uint32_t tried(uint32_t k) {
 }
 
 /* Sets the rows, or columns, to the k-th number. */
-static RollCost cost_of(const Work *w, Group *g, uint32_t k) {
-    Known *known = known_of(w->once->rolls, g);
+static RollCost cost_of(const Decisions *d, Group *g, uint32_t k) {
+    Known *known = known_of(d->f->once->rolls, g);
     *(g->cols ? &g->cols : &g->rows) = tried(k);
     struct Trial *trial = &known->trial[k];
     if (!trial->is)
-        trial->cost = cost_make(w, g, false);
+        trial->cost = cost_make(d, g, false);
     trial->is = true;
     return trial->cost;
 }
 
 /* Whether the k-th number takes at most `bytes`. */
-static bool try_bytes(const Work *w, Group *g, uint32_t k, uint64_t bytes,
+static bool try_bytes(const Decisions *d, Group *g, uint32_t k, uint64_t bytes,
                       Answer *answer) {
-    uint64_t own = cost_of(w, g, k).bytes;
+    uint64_t own = cost_of(d, g, k).bytes;
     if (own <= bytes)
         answer->fits = own > answer->fits ? own : answer->fits;
     else
@@ -220,56 +226,61 @@ static bool try_bytes(const Work *w, Group *g, uint32_t k, uint64_t bytes,
 
 /* The greatest number up to `most` with which the group takes at most `bytes`;
  * NONE if there is none. */
-static Answer answer_find(const Work *w, Group *g, uint32_t most,
+static Answer answer_find(const Decisions *d, Group *g, uint32_t most,
                           uint64_t bytes) {
     Answer answer = {
         .exceeds = UINT64_MAX, .most = most, .k = NONE, .is = true};
     uint32_t lo = 0, hi = 1;
-    bool any = try_bytes(w, g, 0, bytes, &answer);
-    answer.cost = cost_of(w, g, 0);
+    bool any = try_bytes(d, g, 0, bytes, &answer);
+    answer.cost = cost_of(d, g, 0);
     if (!any)
         return answer;
     while (hi < MAX_TRIED && tried(hi) < 2 * most)
         hi++;
     while (lo + 1 < hi) {
         uint32_t k = lo + (hi - lo) / 2;
-        *(try_bytes(w, g, k, bytes, &answer) ? &lo : &hi) = k;
+        *(try_bytes(d, g, k, bytes, &answer) ? &lo : &hi) = k;
     }
     answer.k = lo;
-    answer.cost = cost_of(w, g, lo);
+    answer.cost = cost_of(d, g, lo);
     return answer;
 }
 
 /* Sets the group's rows, or columns, to it; 0 if there is none. */
-static void roll_most(const Work *w, Group *g, uint32_t most, uint64_t bytes,
-                      RollCost *cost) {
-    Answer *answer = &known_of(w->once->rolls, g)->answer;
+static void roll_most(const Decisions *d, Group *g, uint32_t most,
+                      uint64_t bytes, RollCost *cost) {
+    Answer *answer = &known_of(d->f->once->rolls, g)->answer;
     if (!answer->is || answer->most != most || bytes < answer->fits ||
         bytes >= answer->exceeds)
-        *answer = answer_find(w, g, most, bytes);
+        *answer = answer_find(d, g, most, bytes);
     *cost = answer->cost;
     *(g->cols ? &g->cols : &g->rows) = answer->k == NONE ? 0 : tried(answer->k);
 }
 
-uint32_t roll_rows(const Work *w, Group g, uint64_t bytes, RollCost *cost) {
-    uint32_t h = group_height(w, &g), most = h / (g.ahead ? w->runs : 1);
-    roll_most(w, &g, most ? most : 1, bytes, cost);
+uint32_t roll_rows(const Decisions *d, Group g, uint64_t bytes,
+                   RollCost *cost) {
+    uint32_t h = group_height(d->f, &g),
+             most = h / (g.ahead ? d->config->runs : 1);
+    roll_most(d, &g, most ? most : 1, bytes, cost);
     return g.rows;
 }
 
-bool roll_fits(const Work *w, Group g, uint64_t bytes, RollCost *least) {
-    *least = cost_of(w, &g, 0);
+bool roll_fits(const Decisions *d, Group g, uint64_t bytes, RollCost *least) {
+    *least = cost_of(d, &g, 0);
     if (least->bytes > bytes)
         return false;
-    least->weights = known_of(w->once->rolls, &g)->once;
+    least->weights = known_of(d->f->once->rolls, &g)->once;
     return true;
 }
 
-uint32_t roll_columns(const Work *w, Group g, uint64_t bytes, RollCost *cost) {
+uint32_t roll_columns(const Decisions *d, Group g, uint64_t bytes,
+                      RollCost *cost) {
     g.cols = 1; /* by columns */
     uint32_t most =
-        plan_volume(w->g, graph_node(w->g, group_node(w, &g, 0))->out[0]).w;
-    roll_most(w, &g, (most + 1) / 2, bytes, cost);
+        plan_volume(d->f->g,
+                    graph_node(d->f->g, group_node(d->f, &g, 0))->out[0])
+            .w;
+    roll_most(d, &g, (most + 1) / 2, bytes, cost);
     return g.cols;
 }
 
@@ -281,14 +292,14 @@ static uint32_t tried_as(const Group *g) {
     return k;
 }
 
-bool roll_confirm(const Work *w, const Group *g) {
-    Known *known = known_of(w->once->rolls, g);
+bool roll_confirm(const Decisions *d, const Group *g) {
+    Known *known = known_of(d->f->once->rolls, g);
     struct Trial *trial = &known->trial[tried_as(g)];
     if (trial->exact)
         return true;
     uint64_t before = trial->cost.bytes;
     trial->exact = true;
-    trial->cost = cost_make(w, g, true);
+    trial->cost = cost_make(d, g, true);
     known->answer.is = false;
     return trial->cost.bytes == before;
 }
@@ -296,32 +307,34 @@ bool roll_confirm(const Work *w, const Group *g) {
 /* ---- rings and lines ---- */
 
 /* Of groups that stay they are made anew. */
-const Rings *group_rings(const Work *w, const Group *g) {
-    Arena *arena = w->once->rolls->arena;
-    Known *known = known_of(w->once->rolls, g);
+const Rings *group_rings(const Decisions *d, const Group *g) {
+    const Facts *f = d->f;
+    Arena *arena = f->once->rolls->arena;
+    Known *known = known_of(f->once->rolls, g);
     uint32_t k = tried_as(g);
     if (!known->rings)
         known->rings = ARENA_ARRAY(arena, const Rings *, MAX_TRIED);
     if (known->rings[k] && !g->stays)
         return known->rings[k];
     Rings rings;
-    rings_make(w, g, &rings);
+    rings_make(d, g, &rings);
     if (g->stays)
-        return rings_keep(w->arena, g, &rings);
+        return rings_keep(f->arena, g, &rings);
     return known->rings[k] = rings_keep(arena, g, &rings);
 }
 
-const Lines *group_lines(const Work *w, const Group *g) {
-    Arena *arena = g->stays ? w->arena : w->once->rolls->arena;
-    Known *known = known_of(w->once->rolls, g);
+const Lines *group_lines(const Decisions *d, const Group *g) {
+    const Facts *f = d->f;
+    Arena *arena = g->stays ? f->arena : f->once->rolls->arena;
+    Known *known = known_of(f->once->rolls, g);
     uint32_t k = tried_as(g);
     if (!known->lines)
         known->lines =
-            ARENA_ARRAY(w->once->rolls->arena, const Lines *, MAX_TRIED);
+            ARENA_ARRAY(f->once->rolls->arena, const Lines *, MAX_TRIED);
     if (known->lines[k] && !g->stays)
         return known->lines[k];
     Lines lines;
-    if (!lines_make(w, g, true, &lines))
+    if (!lines_make(d, g, true, &lines))
         bug("line buffers of a group cannot be made");
     Lines *kept = ARENA_COPY(arena, Lines, &lines, 1);
     kept->at.at = ARENA_COPY(arena, LineRing, lines.at.at, lines.at.n);

@@ -14,16 +14,18 @@
  * of the group lie in its ring; the concat is complete as far as they all are.
  * Recursion is as deep as a group is long.
  */
-#include "alloc/work.h"
+#include "alloc/alias/alias.h"
+#include "alloc/cascade/cascade.h"
+#include "alloc/geometry/tensor_bytes.h"
 
 #include <string.h>
 
-static uint32_t height(const Work *w, TensorId t) {
-    return plan_volume(w->g, t).h;
+static uint32_t height(const Facts *f, TensorId t) {
+    return plan_volume(f->g, t).h;
 }
 
-static TensorId result(const Work *w, const Group *g, uint32_t i) {
-    return graph_node(w->g, group_node(w, g, i))->out[0];
+static TensorId result(const Facts *f, const Group *g, uint32_t i) {
+    return graph_node(f->g, group_node(f, g, i))->out[0];
 }
 
 static uint32_t length(const Group *g) {
@@ -36,25 +38,25 @@ static bool is_inner(const Unit *unit, const Group *g) {
            unit->touch[unit->n_touches - 1].step < g->end;
 }
 
-bool group_keeps(const Work *w, const Group *g, TensorId t) {
-    const Role *role = &w->role[t.i];
+bool group_keeps(const Decisions *d, const Group *g, TensorId t) {
+    const Role *role = &d->f->role[t.i];
     if (!g->stays)
         return false;
-    if (group_maker(w, g, t) == NONE)
+    if (group_maker(d->f, g, t) == NONE)
         return role->origin == FROM_ENGINE || role->origin == FROM_PARTS;
     if (role->parent.i != NONE || role->origin == FROM_PARTS)
-        return !is_inner(&w->unit.at[w->unit_of[t.i]], g);
+        return !is_inner(&d->unit.at[d->unit_of[t.i]], g);
     return role->last != NONE && role->last >= g->end;
 }
 
 /* ---- who rolls how far at a time ---- */
 
-static const FlowStep *flow_of(const Work *w, const Group *g) {
-    return w->once->flow + g->first;
+static const FlowStep *flow_of(const Facts *f, const Group *g) {
+    return f->once->flow + g->first;
 }
 
-uint32_t group_height(const Work *w, const Group *g) {
-    const FlowStep *step = flow_of(w, g);
+uint32_t group_height(const Facts *f, const Group *g) {
+    const FlowStep *step = flow_of(f, g);
     uint32_t most = 1;
     for (uint32_t i = 0; i < length(g); i++)
         most = step[i].size[0] > most ? step[i].size[0] : most;
@@ -69,22 +71,22 @@ static uint32_t chunk_of(const Group *g, const FlowStep *step, uint64_t most) {
     return (uint32_t)((share + most * q - 1) / (most * q) * q);
 }
 
-uint32_t roll_chunk(const Work *w, const Group *g, uint32_t i) {
-    return chunk_of(g, flow_of(w, g) + i, group_height(w, g));
+uint32_t roll_chunk(const Facts *f, const Group *g, uint32_t i) {
+    return chunk_of(g, flow_of(f, g) + i, group_height(f, g));
 }
 
-uint32_t *roll_chunks(const Work *w, const Group *g) {
-    uint64_t most = group_height(w, g);
-    uint32_t *chunk = ARENA_ARRAY(w->arena, uint32_t, length(g));
+uint32_t *roll_chunks(const Facts *f, const Group *g) {
+    uint64_t most = group_height(f, g);
+    uint32_t *chunk = ARENA_ARRAY(f->arena, uint32_t, length(g));
     for (uint32_t i = 0; i < length(g); i++)
-        chunk[i] = chunk_of(g, flow_of(w, g) + i, most);
+        chunk[i] = chunk_of(g, flow_of(f, g) + i, most);
     return chunk;
 }
 
 /* ---- the order ---- */
 
 typedef struct Walk {
-    const Work *w;
+    const Facts *f;
     const Group *g;
     FlowStep *step; /* by node */
     RollVisitor *visit;
@@ -113,7 +115,7 @@ static bool advance(Walk *walk, uint32_t i, uint32_t end) {
     while (walk->done[i] < end) {
         uint32_t row = walk->done[i], rows = walk->chunk[i];
         rows = rows < end - row ? rows : end - row;
-        Roll roll = {i, row, rows, rows_needed(walk->w->g, s->node, row, rows)};
+        Roll roll = {i, row, rows, rows_needed(walk->f->g, s->node, row, rows)};
         if (!roll.need.in_rows || !operands_there(walk, s, &roll.need))
             return false;
         walk->visit(walk->context, &roll, walk->done);
@@ -143,24 +145,24 @@ static bool is_read(const Walk *walk, uint32_t i) {
     return false;
 }
 
-static Walk walk_new(const Work *w, const Group *g, RollVisitor *visit,
+static Walk walk_new(const Facts *f, const Group *g, RollVisitor *visit,
                      void *context) {
     uint32_t n = length(g);
-    Walk walk = {.w = w, .g = g, .visit = visit, .context = context};
-    walk.step = w->once->flow + g->first;
-    walk.done = ARENA_ARRAY(w->arena, uint32_t, n);
-    walk.chunk = roll_chunks(w, g);
-    walk.inner = ARENA_ARRAY(w->arena, bool, n);
+    Walk walk = {.f = f, .g = g, .visit = visit, .context = context};
+    walk.step = f->once->flow + g->first;
+    walk.done = ARENA_ARRAY(f->arena, uint32_t, n);
+    walk.chunk = roll_chunks(f, g);
+    walk.inner = ARENA_ARRAY(f->arena, bool, n);
     for (uint32_t i = 0; i < n; i++)
         walk.inner[i] = is_read(&walk, i);
     return walk;
 }
 
 /* Until `rows` rows of the last result are there. */
-static bool roll_until(const Work *w, const Group *g, uint32_t rows,
+static bool roll_until(const Facts *f, const Group *g, uint32_t rows,
                        RollVisitor *visit, void *context) {
     uint32_t last = length(g) - 1;
-    Walk walk = walk_new(w, g, visit, context);
+    Walk walk = walk_new(f, g, visit, context);
     for (uint32_t end = 0; end < rows;) {
         end = end + walk.chunk[last] < rows ? end + walk.chunk[last] : rows;
         if (!advance(&walk, last, end) || !others_follow(&walk, last + 1))
@@ -169,22 +171,22 @@ static bool roll_until(const Work *w, const Group *g, uint32_t rows,
     return true;
 }
 
-static uint32_t last_height(const Work *w, const Group *g) {
-    return flow_of(w, g)[length(g) - 1].size[0];
+static uint32_t last_height(const Facts *f, const Group *g) {
+    return flow_of(f, g)[length(g) - 1].size[0];
 }
 
-bool group_roll(const Work *w, const Group *g, RollVisitor *visit,
+bool group_roll(const Facts *f, const Group *g, RollVisitor *visit,
                 void *context) {
-    return roll_until(w, g, last_height(w, g), visit, context);
+    return roll_until(f, g, last_height(f, g), visit, context);
 }
 
 /* ---- rings ---- */
 
-static void ring_add(const Work *w, Rings *rings, TensorId t, uint32_t maker) {
+static void ring_add(const Facts *f, Rings *rings, TensorId t, uint32_t maker) {
     for (uint32_t i = 0; i < rings->at.n; i++)
         if (same_tensor(rings->at.at[i].tensor, t))
             return;
-    vec_push(w->arena, &rings->at,
+    vec_push(f->arena, &rings->at,
              ((Ring){.tensor = t,
                      .maker = maker,
                      .over = NONE,
@@ -193,18 +195,18 @@ static void ring_add(const Work *w, Rings *rings, TensorId t, uint32_t maker) {
 }
 
 /* Into the ring of a concat of the group. */
-static void ring_join(const Work *w, Rings *rings, Ring *part) {
-    TensorId parent = w->role[part->tensor.i].parent;
+static void ring_join(const Facts *f, Rings *rings, Ring *part) {
+    TensorId parent = f->role[part->tensor.i].parent;
     for (uint32_t i = rings->n_loaded; i < rings->at.n; i++)
         if (same_tensor(rings->at.at[i].tensor, parent))
             part->inside = i;
 }
 
-uint32_t ring_whole(const Work *w, const Rings *rings, uint32_t i,
+uint32_t ring_whole(const Facts *f, const Rings *rings, uint32_t i,
                     uint32_t *c) {
     *c = 0;
     for (; rings->at.at[i].inside != NONE; i = rings->at.at[i].inside)
-        *c += w->role[rings->at.at[i].tensor.i].part_c;
+        *c += f->role[rings->at.at[i].tensor.i].part_c;
     return i;
 }
 
@@ -217,16 +219,16 @@ static bool has_operand(const Node *node, TensorId t) {
 
 /* A pointwise result may replace, row by row, an operand that nobody else
  * reads. */
-static void ring_take_over(const Work *w, const Group *g, Rings *rings,
+static void ring_take_over(const Facts *f, const Group *g, Rings *rings,
                            uint32_t index) {
     Ring *out = &rings->at.at[index];
-    NodeId id = graph_tensor(w->g, out->tensor)->producer;
+    NodeId id = graph_tensor(f->g, out->tensor)->producer;
     for (uint32_t i = 0; i < rings->at.n && out->maker != NONE; i++) {
         Ring *in = &rings->at.at[i];
         if (i == index || in->maker == NONE || in->under != NONE ||
-            !has_operand(graph_node(w->g, id), in->tensor) ||
-            !takes_in_place(w, id, in->tensor) ||
-            !group_only_reader(w, g, in->tensor, out->maker))
+            !has_operand(graph_node(f->g, id), in->tensor) ||
+            !takes_in_place(f, id, in->tensor) ||
+            !group_only_reader(f, g, in->tensor, out->maker))
             continue;
         out->over = i;
         in->under = index;
@@ -235,13 +237,13 @@ static void ring_take_over(const Work *w, const Group *g, Rings *rings,
 }
 
 /* Once all are listed. */
-static void rings_place(const Work *w, Rings *rings) {
+static void rings_place(const Facts *f, Rings *rings) {
     Ring *at = rings->at.at;
     uint32_t c, buf = 0;
     for (uint32_t i = 0; i < rings->at.n; i++) {
         for (at[i].root = i; at[at[i].root].over != NONE;)
             at[i].root = at[at[i].root].over;
-        at[i].place = ring_whole(w, rings, at[i].root, &c);
+        at[i].place = ring_whole(f, rings, at[i].root, &c);
     }
     for (uint32_t i = 0; i < rings->at.n; i++)
         if (at[i].place == i)
@@ -251,81 +253,82 @@ static void rings_place(const Work *w, Rings *rings) {
 }
 
 /* Those that are loaded come first. */
-void rings_list(const Work *w, const Group *g, Rings *rings) {
+void rings_list(const Decisions *d, const Group *g, Rings *rings) {
+    const Facts *f = d->f;
     uint32_t n = length(g);
     memset(rings, 0, sizeof *rings);
     for (uint32_t i = 0; i < n; i++) {
-        const Node *node = graph_node(w->g, group_node(w, g, i));
+        const Node *node = graph_node(f->g, group_node(f, g, i));
         for (uint32_t k = 0; k < node->n_in; k++)
-            if (group_maker(w, g, node->in[k]) == NONE &&
-                !group_keeps(w, g, node->in[k]))
-                ring_add(w, rings, node->in[k], NONE);
+            if (group_maker(f, g, node->in[k]) == NONE &&
+                !group_keeps(d, g, node->in[k]))
+                ring_add(f, rings, node->in[k], NONE);
     }
     rings->n_loaded = rings->at.n;
-    rings->made = ARENA_ARRAY(w->arena, uint32_t, n);
+    rings->made = ARENA_ARRAY(f->arena, uint32_t, n);
     for (uint32_t i = 0; i < n; i++) {
-        bool whole = group_keeps(w, g, result(w, g, i));
+        bool whole = group_keeps(d, g, result(f, g, i));
         rings->made[i] = whole ? NONE : rings->at.n;
         if (!whole)
-            ring_add(w, rings, result(w, g, i), i);
+            ring_add(f, rings, result(f, g, i), i);
     }
     for (uint32_t i = 0; i < rings->at.n; i++)
-        ring_join(w, rings, &rings->at.at[i]);
+        ring_join(f, rings, &rings->at.at[i]);
     for (uint32_t i = rings->n_loaded; i < rings->at.n; i++)
-        ring_take_over(w, g, rings, i);
-    rings_place(w, rings);
+        ring_take_over(f, g, rings, i);
+    rings_place(f, rings);
 }
 
-static uint32_t oldest(const Work *w, const Group *g, uint32_t i,
+static uint32_t oldest(const Facts *f, const Group *g, uint32_t i,
                        const uint32_t *done, uint32_t row);
 
 /* The first row of its operands that node i of the group, or who reads it as a
  * concat, still wants; `row` if that is earlier. */
-static uint32_t wanted_by(const Work *w, const Group *g, uint32_t i,
+static uint32_t wanted_by(const Facts *f, const Group *g, uint32_t i,
                           const uint32_t *done, uint32_t row) {
-    FlowStep *s = &w->once->flow[g->first + i];
-    if (is_placed(w, s->node))
-        row = oldest(w, g, i, done, row);
+    FlowStep *s = &f->once->flow[g->first + i];
+    if (is_placed(f, s->node))
+        row = oldest(f, g, i, done, row);
     if (done[i] == s->size[0])
         return row;
-    uint32_t first = flow_first(w, s, 0, done[i]);
+    uint32_t first = flow_first(f, s, 0, done[i]);
     return first < row ? first : row;
 }
 
 /* The first row of node i's result that some reader of the group still wants
  * when done[] rows of each node are there; `row` if that is earlier. Who reads
  * a concat reads its members. */
-static uint32_t oldest(const Work *w, const Group *g, uint32_t i,
+static uint32_t oldest(const Facts *f, const Group *g, uint32_t i,
                        const uint32_t *done, uint32_t row) {
-    const FlowStep *s = &w->once->flow[g->first + i];
+    const FlowStep *s = &f->once->flow[g->first + i];
     for (uint32_t k = 0; k < s->n_readers; k++)
         if (s->reader[k] - g->first < length(g))
-            row = wanted_by(w, g, s->reader[k] - g->first, done, row);
+            row = wanted_by(f, g, s->reader[k] - g->first, done, row);
     return row;
 }
 
 /* The same of a tensor that is loaded. */
-static uint32_t oldest_loaded(const Work *w, const Group *g, TensorId t,
+static uint32_t oldest_loaded(const Facts *f, const Group *g, TensorId t,
                               const uint32_t *done, uint32_t row) {
-    GroupReaders r = group_readers(w, g, t);
+    GroupReaders r = group_readers(f, g, t);
     while (group_readers_next(&r))
-        row = wanted_by(w, g, r.i, done, row);
+        row = wanted_by(f, g, r.i, done, row);
     return row;
 }
 
-bool ring_load(const Work *w, const Group *g, Ring *ring, const Roll *roll,
+bool ring_load(const Facts *f, const Group *g, Ring *ring, const Roll *roll,
                const uint32_t *done, uint32_t *row) {
     uint32_t end = roll->need.in_row + roll->need.in_rows;
     if (ring->maker != NONE || ring->loaded >= end)
         return false;
-    uint32_t first = oldest_loaded(w, g, ring->tensor, done, end);
+    uint32_t first = oldest_loaded(f, g, ring->tensor, done, end);
     *row = first > ring->loaded ? first : ring->loaded;
     ring->loaded = end;
     return true;
 }
 
 typedef struct Growth {
-    const Work *w;
+    const Facts *f;
     const Group *g;
     Rings *rings;
 } Growth;
@@ -340,15 +343,16 @@ static void grow(Growth *growth, Ring *ring, const uint32_t *done, uint32_t row,
     if (root != ring)
         end = done[root->maker];
     if (root->maker == NONE)
-        row = oldest_loaded(growth->w, growth->g, root->tensor, done, row);
+        row = oldest_loaded(growth->f, growth->g, root->tensor, done, row);
     for (uint32_t i = ring->root; root->maker != NONE && i != NONE;
          i = at[i].under)
-        row = oldest(growth->w, growth->g, at[i].maker, done, row);
+        row = oldest(growth->f, growth->g, at[i].maker, done, row);
     place->rows = end - row > place->rows ? end - row : place->rows;
 }
 
-static bool reads(const Work *w, const Group *g, const Roll *roll, TensorId t) {
-    return has_operand(graph_node(w->g, group_node(w, g, roll->i)), t);
+static bool reads(const Facts *f, const Group *g, const Roll *roll,
+                  TensorId t) {
+    return has_operand(graph_node(f->g, group_node(f, g, roll->i)), t);
 }
 
 static void grow_by(void *context, const Roll *roll, const uint32_t *done) {
@@ -357,8 +361,8 @@ static void grow_by(void *context, const Roll *roll, const uint32_t *done) {
     uint32_t row, made = rings->made[roll->i];
     for (uint32_t i = 0; i < rings->n_loaded; i++) {
         Ring *ring = &rings->at.at[i];
-        if (reads(growth->w, growth->g, roll, ring->tensor) &&
-            ring_load(growth->w, growth->g, ring, roll, done, &row))
+        if (reads(growth->f, growth->g, roll, ring->tensor) &&
+            ring_load(growth->f, growth->g, ring, roll, done, &row))
             grow(growth, ring, done, row, ring->loaded);
     }
     if (made != NONE)
@@ -368,43 +372,43 @@ static void grow_by(void *context, const Roll *roll, const uint32_t *done) {
 
 /* Raises a concat's ring until all parts of it start at an address; false if
  * they never do. */
-static bool ring_aligns(const Work *w, const Group *g, Rings *rings,
+static bool ring_aligns(const Facts *f, const Group *g, Rings *rings,
                         uint32_t i) {
     enum { MORE = 64 };
     Ring *ring = &rings->at.at[i];
     Ring *place = &rings->at.at[ring->place];
     for (uint32_t k = 0; k < MORE; k++, place->rows++)
-        if (plank_parts_start(w, g, ring->maker, place->rows))
+        if (plank_parts_start(f, g, ring->maker, place->rows))
             return true;
     return false;
 }
 
 /* Rows that are loaded for a run of the group's last node. */
-static uint32_t rows_ahead(const Work *w, const Group *g, const Ring *ring) {
-    uint64_t rows = roll_chunk(w, g, length(g) - 1);
-    uint64_t last = last_height(w, g), h = height(w, ring->tensor);
+static uint32_t rows_ahead(const Facts *f, const Group *g, const Ring *ring) {
+    uint64_t rows = roll_chunk(f, g, length(g) - 1);
+    uint64_t last = last_height(f, g), h = height(f, ring->tensor);
     return g->ahead ? (uint32_t)((rows * h + last - 1) / last) : 0;
 }
 
-bool rings_until(const Work *w, const Group *g, uint32_t rows, Rings *rings) {
-    Growth growth = {w, g, rings};
-    bool made = roll_until(w, g, rows, grow_by, &growth);
+bool rings_until(const Facts *f, const Group *g, uint32_t rows, Rings *rings) {
+    Growth growth = {.f = f, g, rings};
+    bool made = roll_until(f, g, rows, grow_by, &growth);
     for (uint32_t i = rings->n_loaded; i < rings->at.n && made; i++)
-        made = ring_aligns(w, g, rings, i);
+        made = ring_aligns(f, g, rings, i);
     for (uint32_t i = 0; i < rings->at.n; i++) {
         rings->at.at[i].loaded = 0;
         rings->at.at[i].rows = rings->at.at[rings->at.at[i].place].rows;
     }
     for (uint32_t i = 0; i < rings->n_loaded; i++) {
         Ring *ring = &rings->at.at[i];
-        uint32_t h = height(w, ring->tensor);
-        ring->rows += rows_ahead(w, g, ring);
+        uint32_t h = height(f, ring->tensor);
+        ring->rows += rows_ahead(f, g, ring);
         ring->rows = ring->rows < h ? ring->rows : h;
     }
     return made;
 }
 
-bool rings_make(const Work *w, const Group *g, Rings *rings) {
-    rings_list(w, g, rings);
-    return rings_until(w, g, last_height(w, g), rings);
+bool rings_make(const Decisions *d, const Group *g, Rings *rings) {
+    rings_list(d, g, rings);
+    return rings_until(d->f, g, last_height(d->f, g), rings);
 }

@@ -8,8 +8,7 @@
 /* ---- refusal.c ---- */
 
 /* Says why nothing fits. */
-void explain(Diag *diag, Work *w, const Problem *problem,
-             const PlanResult *result);
+void explain(Diag *diag, Attempt *a);
 /* Sizes that a first active memory could have are multiples of this. */
 uint64_t size_granule(const HwMemory *m);
 /* "--set ... would do; ... would not", or as much of that as is known. */
@@ -17,9 +16,9 @@ void note_advice(Arena *arena, Diag *diag, const char *memory,
                  SizeAdvice advice);
 /* Bytes that something takes, of a refusal: what lies highest need not end at a
  * multiple of the alignment, so no more than would do. */
-uint64_t bytes_said(const Work *w, uint64_t bytes);
+uint64_t bytes_said(const Attempt *a, uint64_t bytes);
 /* Says that the shortest listing is longer than the machine holds. */
-void explain_length(Diag *diag, Work *w, uint32_t instructions);
+void explain_length(Diag *diag, Attempt *a, uint32_t instructions);
 
 /* ---- refusal_tiles.c ---- */
 
@@ -30,18 +29,18 @@ typedef struct LeastTile {
     uint64_t tile;  /* of these for a tile of the input, with `sums` for all */
     uint64_t kept;  /* and for operands that stay whole */
 } LeastTile;
-LeastTile least_tile(const Work *w, NodeId node);
+LeastTile least_tile(const Decisions *d, NodeId node);
 /* That no tile fits, and how large the smallest is. */
-void note_least_tile(Diag *diag, const Work *w, NodeId node,
+void note_least_tile(Diag *diag, const Attempt *a, NodeId node,
                      const LeastTile *least);
 
 /* ---- refusal_lines.c ---- */
 
 /* The fewest bytes of line buffers in which the step rolls, by itself or with
  * its neighbours; UINT64_MAX if it cannot. */
-uint64_t lines_wanted(const Work *w, uint32_t step);
+uint64_t lines_wanted(const Decisions *d, uint32_t step);
 /* What these are. */
-void note_lines(Diag *diag, const Work *w, uint32_t step);
+void note_lines(Diag *diag, const Decisions *d, uint32_t step);
 
 /* ---- advice_weights.c ---- */
 

@@ -6,6 +6,9 @@
  * one that would not was tried as well (advice.c).
  */
 #include "alloc/explain/explain.h"
+#include "alloc/geometry/tensor_bytes.h"
+#include "alloc/lower/lower.h"
+#include "alloc/tile/tile.h"
 #include "alloc/weights/weights.h"
 
 #include "base/text.h"
@@ -30,38 +33,42 @@ static const char *size_text(Arena *arena, uint64_t bytes, uint64_t like) {
 }
 
 /* "am", or "fast + bulk". */
-static const char *active_names(const Work *w) {
-    const char *text = w->spec->memory[0].name;
-    for (uint32_t m = 1; m < w->spec->n_active; m++)
-        text = arena_printf(w->arena, "%s + %s", text, w->spec->memory[m].name);
+static const char *active_names(const Facts *f) {
+    const char *text = f->spec->memory[0].name;
+    for (uint32_t m = 1; m < f->spec->n_active; m++)
+        text = arena_printf(f->arena, "%s + %s", text, f->spec->memory[m].name);
     return text;
 }
 
-static const char *step_node(const Work *w) {
-    if (w->stuck >= w->schedule->n_steps || !w->schedule->step[w->stuck].n)
+static const char *step_node(const Attempt *a) {
+    if (a->stuck >= a->f->schedule->n_steps ||
+        !a->f->schedule->step[a->stuck].n)
         return "";
-    return graph_node(w->g, w->schedule->step[w->stuck].slot[0].node)->name;
+    return graph_node(a->f->g, a->f->schedule->step[a->stuck].slot[0].node)
+        ->name;
 }
 
-static Loc step_loc(const Work *w) {
-    if (w->stuck >= w->schedule->n_steps || !w->schedule->step[w->stuck].n)
-        return w->spec->loc;
-    return graph_node(w->g, w->schedule->step[w->stuck].slot[0].node)->loc;
+static Loc step_loc(const Attempt *a) {
+    if (a->stuck >= a->f->schedule->n_steps ||
+        !a->f->schedule->step[a->stuck].n)
+        return a->f->spec->loc;
+    return graph_node(a->f->g, a->f->schedule->step[a->stuck].slot[0].node)
+        ->loc;
 }
 
 /* ---- what is alive ---- */
 
 /* Bytes of rows of the tensor, or of rows of some channels, in the memory where
  * they take the fewest. */
-static uint64_t least_layout(const Work *w, TensorId t, uint32_t channels,
+static uint64_t least_layout(const Facts *f, TensorId t, uint32_t channels,
                              uint32_t rows) {
     uint64_t least = UINT64_MAX;
-    for (uint32_t m = 0; m < w->spec->n_active; m++) {
-        Volume v = plank_in(w, t, rows, m);
+    for (uint32_t m = 0; m < f->spec->n_active; m++) {
+        Volume v = plank_in(f, t, rows, m);
         if (channels)
             v = (Volume){channels, rows, v.w,
-                         hwspec_repl_none(w->spec, channels)};
-        const HwMemory *memory = &w->spec->memory[m];
+                         hwspec_repl_none(f->spec, channels)};
+        const HwMemory *memory = &f->spec->memory[m];
         uint64_t b = round_up(layout_bytes(memory->layout, &v),
                               memory->align ? memory->align : 1);
         if (memory->buffers)
@@ -72,16 +79,16 @@ static uint64_t least_layout(const Work *w, TensorId t, uint32_t channels,
 }
 
 /* Bytes of a buffer where it is smallest, even if no memory can hold it. */
-static uint64_t bytes_wanted(const Work *w, const Problem *p, uint32_t buf) {
+static uint64_t bytes_wanted(const Facts *f, const Problem *p, uint32_t buf) {
     const Owner *o = &p->owner.at[buf];
     return o->least != UINT64_MAX
                ? o->least
-               : least_layout(w, o->tensor, o->channels, o->rows);
+               : least_layout(f, o->tensor, o->channels, o->rows);
 }
 
-uint64_t bytes_said(const Work *w, uint64_t bytes) {
-    uint64_t align = w->spec->memory[0].align;
-    return bytes > w->would_do && w->would_do + align > bytes ? w->would_do
+uint64_t bytes_said(const Attempt *a, uint64_t bytes) {
+    uint64_t align = a->f->spec->memory[0].align;
+    return bytes > a->would_do && a->would_do + align > bytes ? a->would_do
                                                               : bytes;
 }
 
@@ -101,49 +108,50 @@ static bool alive(const Problem *p, uint32_t buf, uint32_t time) {
     return p->buf.at[buf].first <= time && time < p->buf.at[buf].end;
 }
 
-static uint64_t sum_at(const Work *w, const Problem *p, uint32_t time) {
+static uint64_t sum_at(const Facts *f, const Problem *p, uint32_t time) {
     uint64_t sum = 0;
     for (uint32_t i = 0; i < p->buf.n; i++) {
-        uint64_t bytes = alive(p, i, time) ? bytes_wanted(w, p, i) : 0;
+        uint64_t bytes = alive(p, i, time) ? bytes_wanted(f, p, i) : 0;
         sum = bytes > UINT64_MAX - sum ? UINT64_MAX : sum + bytes;
     }
     return sum;
 }
 
-static NodeId step_only(const Work *w, uint32_t step) {
-    const Step *s = &w->schedule->step[step];
-    return step < w->schedule->n_steps && s->n == 1 &&
-                   on_engine(w, s->slot[0].node)
+static NodeId step_only(const Facts *f, uint32_t step) {
+    const Step *s = &f->schedule->step[step];
+    return step < f->schedule->n_steps && s->n == 1 &&
+                   on_engine(f, s->slot[0].node)
                ? s->slot[0].node
                : NO_NODE;
 }
 
 /* Bytes of the node's thinnest slabs, with what a dense convolution reads;
  * UINT64_MAX if it cannot run so. */
-static uint64_t slabs_wanted(const Work *w, NodeId id) {
-    uint32_t c = id.i == NONE ? 0 : slabs_thinnest(w, id);
+static uint64_t slabs_wanted(const Decisions *d, NodeId id) {
+    const Facts *f = d->f;
+    uint32_t c = id.i == NONE ? 0 : slabs_thinnest(d, id);
     if (!c)
         return UINT64_MAX;
-    const Node *node = graph_node(w->g, id);
+    const Node *node = graph_node(f->g, id);
     uint64_t sum = 0;
     for (uint32_t i = 0; i <= node->n_in; i++) {
         TensorId t = i < node->n_in ? node->in[i] : node->out[0];
         bool whole = i < node->n_in && is_dense(node);
-        sum += least_layout(w, t, whole ? 0 : c, plan_volume(w->g, t).h);
+        sum += least_layout(f, t, whole ? 0 : c, plan_volume(f->g, t).h);
     }
     return sum;
 }
 
 /* Of the operands whose place the result takes; UINT64_MAX if it cannot. */
-static uint64_t place_wanted(const Work *w, NodeId id) {
-    const Node *node = id.i == NONE ? NULL : graph_node(w->g, id);
+static uint64_t place_wanted(const Facts *f, NodeId id) {
+    const Node *node = id.i == NONE ? NULL : graph_node(f->g, id);
     uint64_t sum = 0;
     bool takes = false;
     for (uint32_t i = 0; node && i < node->n_in; i++) {
         TensorId t = node->in[i];
         bool again = i && same_tensor(node->in[i - 1], t);
-        takes |= takes_in_place(w, id, t);
-        sum += again ? 0 : least_layout(w, t, 0, plan_volume(w->g, t).h);
+        takes |= takes_in_place(f, id, t);
+        sum += again ? 0 : least_layout(f, t, 0, plan_volume(f->g, t).h);
     }
     return takes ? sum : UINT64_MAX;
 }
@@ -161,33 +169,34 @@ static void need_less(Need *need, uint64_t bytes, Manner manner) {
         *need = (Need){bytes, manner};
 }
 
-static Need need_at(const Work *w, const Problem *p, uint32_t time) {
-    Need need = {sum_at(w, p, time), AS_TRIED};
-    NodeId id = step_only(w, time / 2);
-    if (!w->given_up[time / 2])
+static Need need_at(const Attempt *a, const Problem *p, uint32_t time) {
+    Need need = {sum_at(a->f, p, time), AS_TRIED};
+    NodeId id = step_only(a->f, time / 2);
+    if (!a->given_up[time / 2])
         return need;
-    need_less(&need, place_wanted(w, id), IN_PLACE);
-    need_less(&need, slabs_wanted(w, id), BY_SLABS);
-    need_less(&need, lines_wanted(w, time / 2), BY_LINES);
+    need_less(&need, place_wanted(a->f, id), IN_PLACE);
+    need_less(&need, slabs_wanted(&a->d, id), BY_SLABS);
+    need_less(&need, lines_wanted(&a->d, time / 2), BY_LINES);
     return need;
 }
 
-static uint64_t needed_at(const Work *w, const Problem *p, uint32_t time) {
-    return need_at(w, p, time).bytes;
+static uint64_t needed_at(const Attempt *a, const Problem *p, uint32_t time) {
+    return need_at(a, p, time).bytes;
 }
 
 /* Of the steps that cannot run, the one that would need the largest memory by
  * itself, as the machine tiles it; NONE if the others' volumes are in the way,
  * or if the machine does not tile. */
-static uint32_t worst_tiled(const Work *w) {
+static uint32_t worst_tiled(const Attempt *a) {
     uint32_t worst = NONE;
-    uint64_t most = active_bytes(w);
-    if (w->spec->tiling.kind != HW_TILING_HARDWARE || w->spec->n_active > 1)
+    uint64_t most = active_bytes(a->f);
+    if (a->f->spec->tiling.kind != HW_TILING_HARDWARE ||
+        a->f->spec->n_active > 1)
         return NONE;
-    for (uint32_t s = 0; s < w->schedule->n_steps; s++) {
-        NodeId id = step_only(w, s);
+    for (uint32_t s = 0; s < a->f->schedule->n_steps; s++) {
+        NodeId id = step_only(a->f, s);
         uint64_t bytes =
-            w->given_up[s] && id.i != NONE ? least_tile(w, id).bytes : 0;
+            a->given_up[s] && id.i != NONE ? least_tile(&a->d, id).bytes : 0;
         if (bytes > most) {
             worst = s;
             most = bytes;
@@ -197,39 +206,39 @@ static uint32_t worst_tiled(const Work *w) {
 }
 
 /* Whether the step that is stuck is one of those. */
-static bool stuck_in_tiles(const Work *w, LeastTile *least) {
-    if (worst_tiled(w) == NONE || worst_tiled(w) != w->stuck)
+static bool stuck_in_tiles(const Attempt *a, LeastTile *least) {
+    if (worst_tiled(a) == NONE || worst_tiled(a) != a->stuck)
         return false;
-    *least = least_tile(w, step_only(w, w->stuck));
+    *least = least_tile(&a->d, step_only(a->f, a->stuck));
     return least->mode.kind != MODE_WHOLE;
 }
 
 /* The time of the step that needs most, among those that cannot run; among
  * all, if it is not known which these are. */
-static uint32_t worst_time(const Work *w, const Problem *p) {
-    bool known = memchr(w->given_up, 1, w->schedule->n_steps) != NULL;
-    uint32_t worst = 2 * w->stuck, tiled = worst_tiled(w);
+static uint32_t worst_time(const Attempt *a, const Problem *p) {
+    bool known = memchr(a->given_up, 1, a->f->schedule->n_steps) != NULL;
+    uint32_t worst = 2 * a->stuck, tiled = worst_tiled(a);
     if (tiled != NONE)
         return 2 * tiled;
-    uint64_t most = needed_at(w, p, worst);
+    uint64_t most = needed_at(a, p, worst);
     for (uint32_t t = 0; t < p->n_times; t++) {
-        uint64_t sum = known && !w->given_up[t / 2] ? 0 : needed_at(w, p, t);
+        uint64_t sum = known && !a->given_up[t / 2] ? 0 : needed_at(a, p, t);
         if (sum > most) {
             most = sum;
             worst = t;
         }
     }
-    return most > active_bytes(w) ? worst : 2 * w->stuck;
+    return most > active_bytes(a->f) ? worst : 2 * a->stuck;
 }
 
 /* Buffers alive at the time, largest first. */
-static uint32_t alive_at(const Work *w, const Problem *p, uint32_t time,
+static uint32_t alive_at(const Facts *f, const Problem *p, uint32_t time,
                          Line **out) {
-    Line *line = ARENA_ARRAY(w->arena, Line, p->buf.n + 1);
+    Line *line = ARENA_ARRAY(f->arena, Line, p->buf.n + 1);
     uint32_t n = 0;
     for (uint32_t i = 0; i < p->buf.n; i++)
         if (alive(p, i, time))
-            line[n++] = (Line){i, bytes_wanted(w, p, i)};
+            line[n++] = (Line){i, bytes_wanted(f, p, i)};
     if (n)
         qsort(line, n, sizeof *line, by_bytes);
     *out = line;
@@ -252,16 +261,16 @@ static const char *owner_text(Arena *arena, const Owner *o, uint32_t h) {
                : text[o->kind];
 }
 
-static void note_volumes(Diag *diag, const Work *w, const Problem *p,
+static void note_volumes(Diag *diag, const Facts *f, const Problem *p,
                          const Line *line, uint32_t n) {
     enum { MOST = 12 };
     for (uint32_t i = 0; i < n && i < MOST; i++) {
         const Owner *o = &p->owner.at[line[i].buf];
-        Volume v = plan_volume(w->g, o->tensor);
-        const Tensor *t = graph_tensor(w->g, o->tensor);
+        Volume v = plan_volume(f->g, o->tensor);
+        const Tensor *t = graph_tensor(f->g, o->tensor);
         diag_note(diag, t->loc, "%s (%ux%ux%u%s): %s bytes", t->name, v.c, v.h,
-                  v.w, owner_text(w->arena, o, v.h),
-                  with_commas(w->arena, line[i].bytes));
+                  v.w, owner_text(f->arena, o, v.h),
+                  with_commas(f->arena, line[i].bytes));
     }
     if (n > MOST)
         diag_note(diag, (Loc){0}, "and %u smaller ones", n - MOST);
@@ -286,38 +295,38 @@ uint64_t size_granule(const HwMemory *m) {
 
 /* Who is asked for sizes, and how long. */
 typedef struct Adviser {
-    const Work *w;
+    const Facts *f;
     PlanOptions options;
     Budget guesses, plans;
 } Adviser;
 
 static bool seems_to_fit(void *context, uint64_t size) {
     Adviser *a = context;
-    const Work *w = a->w;
+    const Facts *f = a->f;
     if (budget_spent(&a->guesses))
         return false;
     Arena *arena = arena_new("remedy");
-    bool fits = plan_exists(w->schedule, spec_within(arena, w->spec, size),
-                            &a->options, w->once);
+    bool fits = plan_exists(f->schedule, spec_within(arena, f->spec, size),
+                            &a->options, f->once);
     arena_free(arena);
     return fits;
 }
 
 static bool would_do(void *context, uint64_t size) {
     Adviser *a = context;
-    const Asked *asked = a->w->options->asked;
+    const Asked *asked = a->f->options->asked;
     return asked->would_do(asked, &a->plans, size);
 }
 
 /* Sizes of the first memory that were tried, of which the larger one would do;
  * about `enough` bytes are looked at first. What lies highest may end within
  * the last granule; of many steps sizes are known to a KiB. */
-static SizeAdvice size_that_fits(const Work *w, uint64_t enough) {
+static SizeAdvice size_that_fits(const Facts *f, uint64_t enough) {
     enum { GUESSES = 48, TRIES = 16, MOST_STEPS = 300 };
-    const HwMemory *m = &w->spec->memory[0];
-    Adviser a = {.w = w, .options = *w->options};
-    a.guesses = budget_of(BUDGET_GUESS, w->schedule->n_steps);
-    a.plans = budget_of(BUDGET_ADVICE, w->schedule->n_steps);
+    const HwMemory *m = &f->spec->memory[0];
+    Adviser a = {.f = f, .options = *f->options};
+    a.guesses = budget_of(BUDGET_GUESS, f->schedule->n_steps);
+    a.plans = budget_of(BUDGET_ADVICE, f->schedule->n_steps);
     a.options.budget = &a.guesses;
     uint64_t step = size_granule(m);
     SizeSearch search = {.step = step,
@@ -330,35 +339,35 @@ static SizeAdvice size_that_fits(const Work *w, uint64_t enough) {
                          .budget = &a.plans,
                          .guesses = GUESSES,
                          .tries = TRIES};
-    if (w->schedule->n_steps > MOST_STEPS)
+    if (f->schedule->n_steps > MOST_STEPS)
         search.step = search.fine = lcm(1024, size_granule(m));
     return advise_size(&search);
 }
 
-static bool by_planks(const Work *w, NodeId id) {
-    return w->spec->tiling.kind == HW_TILING_SOFTWARE &&
-           w->spec->backing >= 0 && on_engine(w, id) &&
-           w->spec->tiling.ops >> w->legal[id.i].op & 1;
+static bool by_planks(const Facts *f, NodeId id) {
+    return f->spec->tiling.kind == HW_TILING_SOFTWARE &&
+           f->spec->backing >= 0 && on_engine(f, id) &&
+           f->spec->tiling.rows.ops >> f->legal[id.i].op & 1;
 }
 
 /* Bytes of planks of so many rows, if a memory can hold them or not. */
-static uint64_t planks_wanted(const Work *w, NodeId id, uint32_t rows) {
-    const Node *node = graph_node(w->g, id);
-    uint32_t in = plank_in_rows(w, id, rows);
+static uint64_t planks_wanted(const Facts *f, NodeId id, uint32_t rows) {
+    const Node *node = graph_node(f->g, id);
+    uint32_t in = plank_in_rows(f, id, rows);
     uint64_t sum = 0;
     for (uint32_t i = 0; i <= node->n_in; i++) {
         bool is_in = i < node->n_in;
-        sum += least_layout(w, is_in ? node->in[i] : node->out[0], 0,
+        sum += least_layout(f, is_in ? node->in[i] : node->out[0], 0,
                             is_in ? in : rows);
     }
     return sum;
 }
 
 /* `least`: rows of its lowest stripe, which does not fit. */
-static void note_too_high(Diag *diag, const Work *w, const Node *node,
+static void note_too_high(Diag *diag, const Attempt *a, const Node *node,
                           uint32_t least, uint64_t bytes) {
-    uint32_t h = plan_volume(w->g, node->out[0]).h;
-    const char *size = with_commas(w->arena, bytes_said(w, bytes));
+    uint32_t h = plan_volume(a->f->g, node->out[0]).h;
+    const char *size = with_commas(a->f->arena, bytes_said(a, bytes));
     if (least == h && h == 1)
         diag_note(diag, node->loc,
                   "no stripe of %s fits: its one row takes %s bytes",
@@ -375,25 +384,27 @@ static void note_too_high(Diag *diag, const Work *w, const Node *node,
                   node->name, least, h, size);
 }
 
-static bool step_tiled(const Work *w) {
-    const Step *step = &w->schedule->step[w->stuck];
-    return step->n && w->mode[step->slot[0].node.i].kind != MODE_WHOLE;
+static bool step_tiled(const Attempt *a) {
+    const Step *step = &a->f->schedule->step[a->stuck];
+    return step->n && a->d.mode[step->slot[0].node.i].kind != MODE_WHOLE;
 }
 
 /* Whether the node runs by slabs where no stripe fits: how thick these can be.
  */
-static bool note_slab(Diag *diag, const Work *w, NodeId id) {
-    const Node *node = graph_node(w->g, id);
-    Volume in = plan_volume(w->g, node->in[0]);
-    uint32_t least = slab_least(w, id);
-    uint32_t most = slab_largest(w, id, in.c, active_bytes(w));
+static bool note_slab(Diag *diag, const Attempt *attempt, NodeId id) {
+    const Node *node = graph_node(attempt->f->g, id);
+    Volume in = plan_volume(attempt->f->g, node->in[0]);
+    uint32_t least = slab_least(attempt->f, id);
+    uint32_t most =
+        slab_largest(&attempt->d, id, in.c, active_bytes(attempt->f));
     uint32_t channels = most ? most : least;
     if (!least)
         return false;
-    uint64_t bytes =
-        least_layout(w, node->in[0], channels, in.h) +
-        least_layout(w, node->out[0], 0, 1) * plan_volume(w->g, node->out[0]).h;
-    const char *size = with_commas(w->arena, bytes_said(w, bytes));
+    uint64_t bytes = least_layout(attempt->f, node->in[0], channels, in.h) +
+                     least_layout(attempt->f, node->out[0], 0, 1) *
+                         plan_volume(attempt->f->g, node->out[0]).h;
+    const char *size =
+        with_commas(attempt->f->arena, bytes_said(attempt, bytes));
     if (most)
         diag_note(diag, node->loc,
                   "%s by itself fits by %u of its %u channels at a time, and "
@@ -408,106 +419,107 @@ static bool note_slab(Diag *diag, const Work *w, NodeId id) {
 }
 
 /* How high stripes of the step's node can be, by themselves. */
-static void note_stripe(Diag *diag, const Work *w) {
-    const Step *step = &w->schedule->step[w->stuck];
+static void note_stripe(Diag *diag, const Attempt *a) {
+    const Step *step = &a->f->schedule->step[a->stuck];
     NodeId id = step->n ? step->slot[0].node : NO_NODE;
-    if (step->n && step_tiled(w) && !by_planks(w, id) && slab_least(w, id))
-        note_slab(diag, w, id);
-    if (!step->n || !by_planks(w, id))
+    if (step->n && step_tiled(a) && !by_planks(a->f, id) &&
+        slab_least(a->f, id))
+        note_slab(diag, a, id);
+    if (!step->n || !by_planks(a->f, id))
         return;
-    const Node *node = graph_node(w->g, id);
-    uint32_t h = plan_volume(w->g, node->out[0]).h;
-    uint32_t rows = plank_highest(w, id, active_bytes(w));
-    uint32_t least = plank_least(w, id);
+    const Node *node = graph_node(a->f->g, id);
+    uint32_t h = plan_volume(a->f->g, node->out[0]).h;
+    uint32_t rows = plank_highest(a->f, id, active_bytes(a->f));
+    uint32_t least = plank_least(a->f, id);
     if (rows && rows < h)
         diag_note(diag, node->loc,
                   "%s by itself fits by stripes of at most %u of its %u rows: "
                   "%s bytes",
                   node->name, rows, h,
-                  with_commas(w->arena, planks_wanted(w, id, rows)));
-    else if (!rows && least && (least < h || !note_slab(diag, w, id)))
-        note_too_high(diag, w, node, least, planks_wanted(w, id, least));
+                  with_commas(a->f->arena, planks_wanted(a->f, id, rows)));
+    else if (!rows && least && (least < h || !note_slab(diag, a, id)))
+        note_too_high(diag, a, node, least, planks_wanted(a->f, id, least));
 }
 
 /* Whether the machine has tiles for the step's node, if larger ones than fit.
  */
-static bool has_tiles(const Work *w) {
-    const Step *step = &w->schedule->step[w->stuck];
+static bool has_tiles(const Attempt *a) {
+    const Step *step = &a->f->schedule->step[a->stuck];
     bool any = false;
-    for (uint32_t i = 0; step->n && i < w->spec->tiling.n; i++)
-        any |=
-            w->spec->tiling.kind == HW_TILING_HARDWARE &&
-            on_engine(w, step->slot[0].node) &&
-            w->spec->tiling.style[i].ops >> w->legal[step->slot[0].node.i].op &
-                1;
+    for (uint32_t i = 0; step->n && i < a->f->spec->tiling.tiles.n; i++)
+        any |= a->f->spec->tiling.kind == HW_TILING_HARDWARE &&
+               on_engine(a->f, step->slot[0].node) &&
+               a->f->spec->tiling.tiles.style[i].ops >>
+                       a->f->legal[step->slot[0].node.i].op &
+                   1;
     return any;
 }
 
-static bool step_runs(const Work *w) {
-    const Step *step = &w->schedule->step[w->stuck];
-    return step->n && on_engine(w, step->slot[0].node);
+static bool step_runs(const Attempt *a) {
+    const Step *step = &a->f->schedule->step[a->stuck];
+    return step->n && on_engine(a->f, step->slot[0].node);
 }
 
-static void note_ways(Diag *diag, const Work *w) {
-    if (w->spec->backing < 0)
+static void note_ways(Diag *diag, const Attempt *attempt) {
+    if (attempt->f->spec->backing < 0)
         diag_note(diag, (Loc){0},
                   "the machine has no backing memory: with one, volumes that "
                   "wait could leave %s",
-                  active_names(w));
-    else if (!step_tiled(w) && has_tiles(w))
+                  active_names(attempt->f));
+    else if (!step_tiled(attempt) && has_tiles(attempt))
         diag_note(diag, (Loc){0},
                   "the machine runs %s by tiles, but the smallest is too large "
                   "for %s",
-                  step_node(w), active_names(w));
-    else if (!step_tiled(w) && step_runs(w))
+                  step_node(attempt), active_names(attempt->f));
+    else if (!step_tiled(attempt) && step_runs(attempt))
         diag_note(diag, (Loc){0},
                   "the machine cannot run %s by tiles: with tiling for it, a "
                   "part of each volume would do",
-                  step_node(w));
+                  step_node(attempt));
 }
 
-static const char *of_images(const Work *w) {
-    uint32_t n = w->options->images;
-    return n > 1 ? arena_printf(w->arena, " for each of %u images", n) : "";
+static const char *of_images(const Facts *f) {
+    uint32_t n = f->options->images;
+    return n > 1 ? arena_printf(f->arena, " for each of %u images", n) : "";
 }
 
 /* What is in the way in a little less: another step, or the listing's length.
  */
-static void note_last(Diag *diag, const Work *w, const SizeAdvice *b) {
+static void note_last(Diag *diag, const Attempt *a, const SizeAdvice *b) {
     Arena *arena = arena_new("last");
-    const HwSpec *spec = spec_within(arena, w->spec, b->too_small);
-    Work *less = work_new(arena, w->schedule, spec, w->options, w->once);
+    const HwSpec *spec = spec_within(arena, a->f->spec, b->too_small);
+    Attempt *less = attempt_new(arena, a->f->schedule, spec, a->f->options,
+                                a->f->once, NULL);
     Plan plan = {0};
-    Problem p = {0};
-    PlanResult result = {0};
+    const Problem *p = &less->problem;
     less->explains = true;
-    if (!work_fit(less, &p, &result, &plan.planner, &plan.two_levels)) {
-        uint32_t time = worst_time(less, &p);
+    if (!work_fit(less)) {
+        uint32_t time = worst_time(less, p);
         LeastTile least;
         less->stuck = time / 2;
         uint64_t sum = stuck_in_tiles(less, &least) ? least.bytes
-                                                    : needed_at(less, &p, time);
-        if (less->stuck != w->stuck && sum > active_bytes(less) &&
+                                                    : needed_at(less, p, time);
+        if (less->stuck != a->stuck && sum > active_bytes(less->f) &&
             sum <= b->enough)
             diag_note(diag, step_loc(less), "step %u (%s) needs that: %s bytes",
                       less->stuck + 1, step_node(less),
-                      with_commas(w->arena, sum));
-    } else if (actions_make(less, diag_new(arena), &p, &result, &plan) &&
+                      with_commas(a->f->arena, sum));
+    } else if (actions_make(less, diag_new(arena), p, &less->result, &plan) &&
                plan_traffic(&plan).too_long) {
         diag_note(diag, (Loc){0},
                   "with less, listings have more than the %u instructions "
                   "that %s holds%s",
-                  spec->max_instructions, spec->machine, of_images(less));
+                  spec->max_instructions, spec->machine, of_images(less->f));
     }
     arena_free(arena);
 }
 
 /* Sizes of which the larger one would do. */
-static void find_size(Work *w, uint64_t short_of, SizeAdvice *b) {
-    const HwMemory *m = &w->spec->memory[0];
-    *b = w->options->aside ? size_staged(w->options->asked)
-                           : size_that_fits(w, m->size + short_of);
-    w->would_do = b->too_small ? b->enough : 0;
+static void find_size(Attempt *a, uint64_t short_of, SizeAdvice *b) {
+    const HwMemory *m = &a->f->spec->memory[0];
+    *b = a->f->options->aside ? size_staged(a->f->options->asked)
+                              : size_that_fits(a->f, m->size + short_of);
+    a->would_do = b->too_small ? b->enough : 0;
 }
 
 void note_advice(Arena *arena, Diag *diag, const char *memory, SizeAdvice b) {
@@ -521,159 +533,165 @@ void note_advice(Arena *arena, Diag *diag, const char *memory, SizeAdvice b) {
                   size_text(arena, b.enough, 0));
 }
 
-static void note_size(Diag *diag, const Work *w, const SizeAdvice *b) {
-    note_advice(w->arena, diag, w->spec->memory[0].name, *b);
-    if (w->would_do && !w->options->aside)
-        note_last(diag, w, b);
+static void note_size(Diag *diag, const Attempt *a, const SizeAdvice *b) {
+    note_advice(a->f->arena, diag, a->f->spec->memory[0].name, *b);
+    if (a->would_do && !a->f->options->aside)
+        note_last(diag, a, b);
 }
 
 /* ---- the error ---- */
 
 /* What is set aside for weights is the most that any layer needs at once, not
  * what this step does: how much is short is not known by that. */
-static const char *how_short(const Work *w, uint64_t sum) {
-    const PlanOptions *o = w->options;
+static const char *how_short(const Facts *f, uint64_t sum) {
+    const PlanOptions *o = f->options;
     return o->aside_for
-               ? arena_printf(w->arena, " beside %s for weights of %s",
-                              with_commas(w->arena, o->aside), o->aside_for)
-               : arena_printf(w->arena, ": %s short",
-                              with_commas(w->arena, sum - active_bytes(w)));
+               ? arena_printf(f->arena, " beside %s for weights of %s",
+                              with_commas(f->arena, o->aside), o->aside_for)
+               : arena_printf(f->arena, ": %s short",
+                              with_commas(f->arena, sum - active_bytes(f)));
 }
 
-static void say_short(Diag *diag, const Work *w, uint64_t bytes) {
-    uint64_t sum = bytes_said(w, bytes);
+static void say_short(Diag *diag, const Attempt *a, uint64_t bytes) {
+    uint64_t sum = bytes_said(a, bytes);
     diag_error(
-        diag, step_loc(w),
+        diag, step_loc(a),
         "does not fit: step %u (%s) needs %s bytes of %s, which has %s%s",
-        w->stuck + 1, step_node(w), with_commas(w->arena, sum), active_names(w),
-        with_commas(w->arena, active_bytes(w)), how_short(w, sum));
+        a->stuck + 1, step_node(a), with_commas(a->f->arena, sum),
+        active_names(a->f), with_commas(a->f->arena, active_bytes(a->f)),
+        how_short(a->f, sum));
 }
 
 /* There would be bytes enough, but not in one piece. */
-static void say_pieces(Diag *diag, const Work *w, const Problem *p,
+static void say_pieces(Diag *diag, const Attempt *attempt, const Problem *p,
                        const PlanResult *result, const Line *line, uint32_t n,
                        uint64_t sum) {
     for (uint32_t i = 0; i < n; i++) {
         const Owner *o = &p->owner.at[line[i].buf];
         if (o->least != UINT64_MAX)
             continue;
-        diag_error(diag, step_loc(w),
+        diag_error(diag, step_loc(attempt),
                    "does not fit: step %u (%s) has %s of %s bytes, which %s "
                    "cannot hold in one piece",
-                   w->stuck + 1, step_node(w),
-                   graph_tensor(w->g, o->tensor)->name,
-                   with_commas(w->arena, line[i].bytes), active_names(w));
+                   attempt->stuck + 1, step_node(attempt),
+                   graph_tensor(attempt->f->g, o->tensor)->name,
+                   with_commas(attempt->f->arena, line[i].bytes),
+                   active_names(attempt->f));
         return;
     }
     if (!result->pool)
-        diag_error(diag, step_loc(w),
+        diag_error(diag, step_loc(attempt),
                    "does not fit: at step %u (%s) a volume must change between "
                    "the memories of two engines",
-                   w->stuck + 1, step_node(w));
+                   attempt->stuck + 1, step_node(attempt));
     else
-        diag_error(diag, step_loc(w),
+        diag_error(diag, step_loc(attempt),
                    "does not fit: at step %u (%s) volumes of %s bytes wait in "
                    "%s, which has %s, but planner %s finds no place for all",
-                   w->stuck + 1, step_node(w), with_commas(w->arena, sum),
-                   active_names(w), with_commas(w->arena, active_bytes(w)),
-                   w->options->planner);
+                   attempt->stuck + 1, step_node(attempt),
+                   with_commas(attempt->f->arena, sum),
+                   active_names(attempt->f),
+                   with_commas(attempt->f->arena, active_bytes(attempt->f)),
+                   attempt->f->options->planner);
 }
 
-static void say_volumes(Diag *diag, const Work *w, const Problem *p,
+static void say_volumes(Diag *diag, const Attempt *a, const Problem *p,
                         const PlanResult *result, uint32_t time) {
     Line *line;
-    uint32_t n = alive_at(w, p, time, &line);
-    uint64_t sum = sum_at(w, p, time);
-    if (sum > active_bytes(w))
-        say_short(diag, w, sum);
+    uint32_t n = alive_at(a->f, p, time, &line);
+    uint64_t sum = sum_at(a->f, p, time);
+    if (sum > active_bytes(a->f))
+        say_short(diag, a, sum);
     else
-        say_pieces(diag, w, p, result, line, n, sum);
-    note_volumes(diag, w, p, line, n);
-    note_stripe(diag, w);
+        say_pieces(diag, a, p, result, line, n, sum);
+    note_volumes(diag, a->f, p, line, n);
+    note_stripe(diag, a);
 }
 
 /* Where no stripe is as small as a slab. */
-static void say_slabs(Diag *diag, const Work *w) {
-    NodeId id = step_only(w, w->stuck);
-    const Node *node = graph_node(w->g, id);
-    uint64_t bytes = slabs_wanted(w, id);
-    say_short(diag, w, bytes);
+static void say_slabs(Diag *diag, const Attempt *a) {
+    NodeId id = step_only(a->f, a->stuck);
+    const Node *node = graph_node(a->f->g, id);
+    uint64_t bytes = slabs_wanted(&a->d, id);
+    say_short(diag, a, bytes);
     diag_note(diag, node->loc,
               "no part of %s fits: the smallest, %u of its %u channels, takes "
               "%s bytes%s",
-              node->name, slabs_thinnest(w, id),
-              plan_volume(w->g, node->out[0]).c,
-              with_commas(w->arena, bytes_said(w, bytes)),
+              node->name, slabs_thinnest(&a->d, id),
+              plan_volume(a->f->g, node->out[0]).c,
+              with_commas(a->f->arena, bytes_said(a, bytes)),
               is_dense(node) ? " with all that it reads" : "");
 }
 
 /* Where none is as small as line buffers. */
-static void say_lines(Diag *diag, const Work *w, uint64_t bytes) {
-    say_short(diag, w, bytes);
-    note_lines(diag, w, w->stuck);
+static void say_lines(Diag *diag, const Attempt *a, uint64_t bytes) {
+    say_short(diag, a, bytes);
+    note_lines(diag, &a->d, a->stuck);
 }
 
 /* Where the result takes the place of an operand, as nothing else would do. */
-static void say_place(Diag *diag, const Work *w, uint64_t bytes) {
-    const Node *node = graph_node(w->g, step_only(w, w->stuck));
-    say_short(diag, w, bytes);
+static void say_place(Diag *diag, const Attempt *a, uint64_t bytes) {
+    const Node *node = graph_node(a->f->g, step_only(a->f, a->stuck));
+    say_short(diag, a, bytes);
     for (uint32_t i = 0; i < node->n_in; i++) {
-        const Tensor *t = graph_tensor(w->g, node->in[i]);
-        Volume v = plan_volume(w->g, node->in[i]);
+        const Tensor *t = graph_tensor(a->f->g, node->in[i]);
+        Volume v = plan_volume(a->f->g, node->in[i]);
         if (i == 0 || !same_tensor(node->in[i - 1], node->in[i]))
-            diag_note(
-                diag, t->loc, "%s (%ux%ux%u): %s bytes", t->name, v.c, v.h, v.w,
-                with_commas(w->arena, least_layout(w, node->in[i], 0, v.h)));
+            diag_note(diag, t->loc, "%s (%ux%ux%u): %s bytes", t->name, v.c,
+                      v.h, v.w,
+                      with_commas(a->f->arena,
+                                  least_layout(a->f, node->in[i], 0, v.h)));
     }
     diag_note(diag, node->loc, "%s takes the place of an operand",
-              graph_tensor(w->g, node->out[0])->name);
+              graph_tensor(a->f->g, node->out[0])->name);
 }
 
-static void say_tiles(Diag *diag, const Work *w, const LeastTile *least) {
-    NodeId id = step_only(w, w->stuck);
-    say_short(diag, w, least->bytes);
+static void say_tiles(Diag *diag, const Attempt *a, const LeastTile *least) {
+    NodeId id = step_only(a->f, a->stuck);
+    say_short(diag, a, least->bytes);
     if (least->mode.kind == MODE_HARDWARE)
-        note_least_tile(diag, w, id, least);
+        note_least_tile(diag, a, id, least);
     else
-        note_slab(diag, w, id);
+        note_slab(diag, a, id);
 }
 
-void explain(Diag *diag, Work *w, const Problem *p, const PlanResult *result) {
-    uint32_t time = worst_time(w, p);
-    w->stuck = time / 2;
+void explain(Diag *diag, Attempt *a) {
+    const Problem *p = &a->problem;
+    uint32_t time = worst_time(a, p);
+    a->stuck = time / 2;
     LeastTile least;
-    bool tiled = stuck_in_tiles(w, &least);
-    Need need = need_at(w, p, time);
+    bool tiled = stuck_in_tiles(a, &least);
+    Need need = need_at(a, p, time);
     uint64_t sum = tiled ? least.bytes : need.bytes;
-    bool other = sum > active_bytes(w);
+    bool other = sum > active_bytes(a->f);
     SizeAdvice b = {0};
-    if (!w->options->no_remedy)
-        find_size(w, other ? sum - active_bytes(w) : 0, &b);
+    if (!a->f->options->no_remedy)
+        find_size(a, other ? sum - active_bytes(a->f) : 0, &b);
     if (tiled)
-        say_tiles(diag, w, &least);
+        say_tiles(diag, a, &least);
     else if (other && need.manner == IN_PLACE)
-        say_place(diag, w, sum);
+        say_place(diag, a, sum);
     else if (other && need.manner == BY_SLABS)
-        say_slabs(diag, w);
+        say_slabs(diag, a);
     else if (other && need.manner == BY_LINES)
-        say_lines(diag, w, sum);
+        say_lines(diag, a, sum);
     else
-        say_volumes(diag, w, p, result, time);
-    if (w->options->no_remedy)
+        say_volumes(diag, a, p, &a->result, time);
+    if (a->f->options->no_remedy)
         return;
-    note_size(diag, w, &b);
+    note_size(diag, a, &b);
     if (!tiled)
-        note_ways(diag, w);
+        note_ways(diag, a);
 }
 
-void explain_length(Diag *diag, Work *w, uint32_t instructions) {
-    diag_error(diag, w->spec->loc,
+void explain_length(Diag *diag, Attempt *a, uint32_t instructions) {
+    diag_error(diag, a->f->spec->loc,
                "does not fit: the listing has %u instructions; %s holds %u%s",
-               instructions, w->spec->machine, w->spec->max_instructions,
-               of_images(w));
+               instructions, a->f->spec->machine, a->f->spec->max_instructions,
+               of_images(a->f));
     SizeAdvice b = {0};
-    if (w->options->no_remedy)
+    if (a->f->options->no_remedy)
         return;
-    find_size(w, 0, &b);
-    note_size(diag, w, &b);
+    find_size(a, 0, &b);
+    note_size(diag, a, &b);
 }

@@ -6,6 +6,8 @@
  * larger memory than its own bytes: styles are placed in memories of all sizes.
  */
 #include "alloc/explain/explain.h"
+#include "alloc/geometry/tensor_bytes.h"
+#include "alloc/tile/tile.h"
 
 #include "base/arith.h"
 #include "base/text.h"
@@ -14,13 +16,13 @@ enum { MOST_BITS = 40 };
 
 /* Bytes of the node's operands in the first active memory that its way leaves
  * there whole. */
-static uint64_t kept_whole(const Work *w, NodeId id, bool in, bool out) {
-    const Node *node = graph_node(w->g, id);
-    const Layout *layout = w->spec->memory[0].layout;
-    uint64_t align = w->spec->memory[0].align, sum = 0;
+static uint64_t kept_whole(const Facts *f, NodeId id, bool in, bool out) {
+    const Node *node = graph_node(f->g, id);
+    const Layout *layout = f->spec->memory[0].layout;
+    uint64_t align = f->spec->memory[0].align, sum = 0;
     for (uint32_t i = 0; i <= node->n_in; i++) {
         bool is_in = i < node->n_in;
-        Volume v = volume_in(w, is_in ? node->in[i] : node->out[0], 0);
+        Volume v = volume_in(f, is_in ? node->in[i] : node->out[0], 0);
         if (is_in ? in : out)
             sum += round_up(layout_bytes(layout, &v), align);
     }
@@ -28,9 +30,9 @@ static uint64_t kept_whole(const Work *w, NodeId id, bool in, bool out) {
 }
 
 /* Whether the tiles, and what is kept beside them, lie in so many bytes. */
-static bool holds(const Work *w, const LeastTile *t, uint64_t size) {
-    HwTileStyle style = w->spec->tiling.style[t->mode.style];
-    HwMemory memory = w->spec->memory[0];
+static bool holds(const Facts *f, const LeastTile *t, uint64_t size) {
+    HwTileStyle style = f->spec->tiling.tiles.style[t->mode.style];
+    HwMemory memory = f->spec->memory[0];
     memory.size = size;
     hwspec_place_style(&style, &memory);
     return t->tile <= (style.sums ? style.reserved : style.buffer_size) &&
@@ -38,98 +40,103 @@ static bool holds(const Work *w, const LeastTile *t, uint64_t size) {
 }
 
 /* The smallest memory that does; UINT64_MAX if none does. */
-static uint64_t size_needed(const Work *w, const LeastTile *t) {
-    uint64_t align = w->spec->memory[0].align;
+static uint64_t size_needed(const Facts *f, const LeastTile *t) {
+    uint64_t align = f->spec->memory[0].align;
     uint64_t lo = 0, hi = ((uint64_t)1 << MOST_BITS) / align;
-    if (!holds(w, t, hi * align))
+    if (!holds(f, t, hi * align))
         return UINT64_MAX;
     while (lo + 1 < hi) {
         uint64_t mid = lo + (hi - lo) / 2;
-        *(holds(w, t, mid * align) ? &hi : &lo) = mid;
+        *(holds(f, t, mid * align) ? &hi : &lo) = mid;
     }
     return hi * align;
 }
 
-static LeastTile by_style(const Work *w, NodeId id, int32_t style) {
-    const HwTileStyle *s = &w->spec->tiling.style[style];
-    uint32_t width = plan_volume(w->g, graph_node(w->g, id)->out[0]).w;
+static LeastTile by_style(const Decisions *d, NodeId id, int32_t style) {
+    const Facts *f = d->f;
+    const HwTileStyle *s = &f->spec->tiling.tiles.style[style];
+    uint32_t width = plan_volume(f->g, graph_node(f->g, id)->out[0]).w;
     LeastTile t = {.mode = {.kind = MODE_HARDWARE, .style = style}};
     if (s->sums) {
-        nest_choose(w, id, &t.mode);
+        nest_choose(d, id, &t.mode);
         t.tile = t.mode.nest.over;
     } else {
         t.mode.tile_h = 1;
         t.mode.tile_w = s->multiple_w && s->multiple_w < width ? s->multiple_w
                         : s->multiple_w                        ? width
                                                                : 1;
-        t.mode.repl = tile_repl(w, id);
-        t.tile = tile_bytes(w, id, &t.mode);
+        t.mode.repl = tile_repl(f, id);
+        t.tile = tile_bytes(f, id, &t.mode);
     }
-    t.kept = kept_whole(w, id, !s->in_backing, !s->out_backing);
-    t.bytes = size_needed(w, &t);
+    t.kept = kept_whole(f, id, !s->in_backing, !s->out_backing);
+    t.bytes = size_needed(f, &t);
     return t;
 }
 
-static LeastTile by_slabs(const Work *w, NodeId id) {
-    const Node *node = graph_node(w->g, id);
+static LeastTile by_slabs(const Facts *f, NodeId id) {
+    const Node *node = graph_node(f->g, id);
     LeastTile t = {.bytes = UINT64_MAX};
-    uint32_t channels = slab_least(w, id);
+    uint32_t channels = slab_least(f, id);
     uint64_t bytes[PLAN_MAX_POOLS];
     if (!channels)
         return t;
-    slab_bytes(w, node->in[0], channels, bytes);
+    slab_bytes(f, node->in[0], channels, bytes);
     t.mode = (Mode){.kind = MODE_PLANKS, .channels = channels};
-    t.tile = least_bytes(w, bytes, UINT32_MAX);
-    t.kept = kept_whole(w, id, false, true);
+    t.tile = least_bytes(f, bytes, UINT32_MAX);
+    t.kept = kept_whole(f, id, false, true);
     t.bytes = add_capped(t.tile, t.kept);
     return t;
 }
 
-LeastTile least_tile(const Work *w, NodeId id) {
-    const HwTiling *tiling = &w->spec->tiling;
-    HwOp op = w->legal[id.i].op;
+LeastTile least_tile(const Decisions *d, NodeId id) {
+    const Facts *f = d->f;
+    const HwTiling *tiling = &f->spec->tiling;
+    HwOp op = f->legal[id.i].op;
     LeastTile best = {.mode = {.kind = MODE_WHOLE},
-                      .bytes = kept_whole(w, id, true, true)};
-    for (int32_t i = 0; (uint32_t)i < tiling->n; i++) {
-        if (!(tiling->style[i].ops >> op & 1))
+                      .bytes = kept_whole(f, id, true, true)};
+    for (int32_t i = 0; (uint32_t)i < tiling->tiles.n; i++) {
+        if (!(tiling->tiles.style[i].ops >> op & 1))
             continue;
-        LeastTile t = by_style(w, id, i);
+        LeastTile t = by_style(d, id, i);
         best = t.bytes < best.bytes ? t : best;
     }
-    LeastTile slab = by_slabs(w, id);
+    LeastTile slab = by_slabs(f, id);
     return slab.bytes < best.bytes ? slab : best;
 }
 
 /* "3 of its 56 rows, 8 of its 56 columns", and channels where tiles have them.
  */
-static const char *tile_text(const Work *w, NodeId id, const LeastTile *t) {
-    Volume out = plan_volume(w->g, graph_node(w->g, id)->out[0]);
+static const char *tile_text(const Facts *f, NodeId id, const LeastTile *t) {
+    Volume out = plan_volume(f->g, graph_node(f->g, id)->out[0]);
     const char *text =
-        arena_printf(w->arena, "%u of its %u rows, %u of its %u columns",
+        arena_printf(f->arena, "%u of its %u rows, %u of its %u columns",
                      t->mode.tile_h, out.h, t->mode.tile_w, out.w);
-    if (!w->spec->tiling.style[t->mode.style].sums)
+    if (!f->spec->tiling.tiles.style[t->mode.style].sums)
         return text;
-    return arena_printf(w->arena, "%s, %u of its %u channels", text,
+    return arena_printf(f->arena, "%s, %u of its %u channels", text,
                         t->mode.nest.c, out.c);
 }
 
-void note_least_tile(Diag *diag, const Work *w, NodeId id, const LeastTile *t) {
-    const Node *node = graph_node(w->g, id);
-    const HwTileStyle *s = &w->spec->tiling.style[t->mode.style];
-    const char *tile = with_commas(w->arena, bytes_said(w, t->tile));
+void note_least_tile(Diag *diag, const Attempt *attempt, NodeId id,
+                     const LeastTile *t) {
+    const Node *node = graph_node(attempt->f->g, id);
+    const HwTileStyle *s = &attempt->f->spec->tiling.tiles.style[t->mode.style];
+    const char *tile =
+        with_commas(attempt->f->arena, bytes_said(attempt, t->tile));
     const char *kept =
-        t->kept ? arena_printf(w->arena, "; what is whole beside it, %s bytes",
-                               with_commas(w->arena, t->kept))
+        t->kept ? arena_printf(attempt->f->arena,
+                               "; what is whole beside it, %s bytes",
+                               with_commas(attempt->f->arena, t->kept))
                 : "";
     if (s->sums)
         diag_note(diag, node->loc,
                   "no tile of %s fits: the smallest, %s, takes %s bytes with "
                   "its weights and sums%s",
-                  node->name, tile_text(w, id, t), tile, kept);
+                  node->name, tile_text(attempt->f, id, t), tile, kept);
     else
         diag_note(diag, node->loc,
                   "no tile of %s fits: the smallest, %s, reads %s bytes; a "
                   "buffer for one has %s%s",
-                  node->name, tile_text(w, id, t), tile,
-                  with_commas(w->arena, s->buffer_size), kept);
+                  node->name, tile_text(attempt->f, id, t), tile,
+                  with_commas(attempt->f->arena, s->buffer_size), kept);
 }

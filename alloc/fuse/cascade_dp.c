@@ -11,7 +11,11 @@
  * Stripes are as high as fits: higher ones move and compute less twice.
  * Where a machine holds few instructions, each counts like some bytes.
  */
-#include "alloc/work.h"
+#include "alloc/cascade/cascade.h"
+#include "alloc/fuse/fuse.h"
+#include "alloc/geometry/tensor_bytes.h"
+#include "alloc/live/live.h"
+#include "alloc/spill/spill.h"
 
 /* Longer groups than this are not looked at. */
 enum { LONGEST = 24, GIVE_UP = 3 };
@@ -21,11 +25,11 @@ typedef struct Price {
 } Price;
 
 /* `weights`: elements that are read, again and again by what runs in parts. */
-static Price price_of(const Work *w, uint64_t moved, uint64_t weights,
+static Price price_of(const Decisions *d, uint64_t moved, uint64_t weights,
                       uint64_t work) {
-    if (w->weights_count)
-        return (Price){moved + weights * w->spec->element, work};
-    return (Price){moved, w->spec->tiling.rings ? weights : work};
+    if (weights_count(d))
+        return (Price){moved + weights * d->f->spec->element, work};
+    return (Price){moved, d->f->spec->tiling.rows.rolls ? weights : work};
 }
 
 static bool cheaper(Price a, Price b) {
@@ -58,7 +62,8 @@ typedef struct At {
 } At;
 
 typedef struct Search {
-    Work *w;
+    const Facts *f;
+    Decisions *d;
     uint64_t budget;
     bool exact;       /* look at all stripes */
     Cut *cut;         /* by step, and behind the last */
@@ -70,18 +75,18 @@ typedef struct Search {
 
 /* ---- kept stretches ---- */
 
-static uint64_t unit_moved(const Work *w, const Unit *unit) {
-    Volume v = plan_volume(w->g, unit->root);
-    return (uint64_t)v.c * v.h * v.w * w->spec->element;
+static uint64_t unit_moved(const Facts *f, const Unit *unit) {
+    Volume v = plan_volume(f->g, unit->root);
+    return (uint64_t)v.c * v.h * v.w * f->spec->element;
 }
 
-static At at_of(const Work *w, const Unit *unit, uint32_t i) {
+static At at_of(const Facts *f, const Unit *unit, uint32_t i) {
     const Touch *touch = &unit->touch[i];
-    bool outside = w->role[unit->root.i].outside,
+    bool outside = f->role[unit->root.i].outside,
          last = i + 1 == unit->n_touches;
-    bool comes = from_outside(w, unit->root), made = !unit->dead && !comes;
-    return (At){.bytes = least_bytes(w, unit->bytes, touch->memories),
-                .moved = unit_moved(w, unit),
+    bool comes = from_outside(f, unit->root), made = !unit->dead && !comes;
+    return (At){.bytes = least_bytes(f, unit->bytes, touch->memories),
+                .moved = unit_moved(f, unit),
                 .since = i ? unit->touch[i - 1].step + 1 : touch->step,
                 .made = unit->touch[0].step,
                 .opens = i == 0,
@@ -92,20 +97,20 @@ static At at_of(const Work *w, const Unit *unit, uint32_t i) {
 }
 
 static void touches_by_step(Search *s) {
-    Work *w = s->w;
-    uint32_t n = w->schedule->n_steps, total = 0;
-    uint32_t *fill = ARENA_ARRAY(w->arena, uint32_t, n + 2);
-    s->at_end = ARENA_ARRAY(w->arena, uint32_t, n + 1);
-    for (uint32_t u = 0; u < w->unit.n; u++)
-        for (uint32_t i = 0; i < w->unit.at[u].n_touches; i++, total++)
-            fill[w->unit.at[u].touch[i].step + 1]++;
+    Decisions *d = s->d;
+    uint32_t n = d->f->schedule->n_steps, total = 0;
+    uint32_t *fill = ARENA_ARRAY(d->f->arena, uint32_t, n + 2);
+    s->at_end = ARENA_ARRAY(d->f->arena, uint32_t, n + 1);
+    for (uint32_t u = 0; u < d->unit.n; u++)
+        for (uint32_t i = 0; i < d->unit.at[u].n_touches; i++, total++)
+            fill[d->unit.at[u].touch[i].step + 1]++;
     for (uint32_t i = 0; i < n; i++)
         s->at_end[i] = fill[i + 1] += fill[i];
-    s->at = ARENA_ARRAY(w->arena, At, total + 1);
-    for (uint32_t u = 0; u < w->unit.n; u++) {
-        const Unit *unit = &w->unit.at[u];
+    s->at = ARENA_ARRAY(d->f->arena, At, total + 1);
+    for (uint32_t u = 0; u < d->unit.n; u++) {
+        const Unit *unit = &d->unit.at[u];
         for (uint32_t i = 0; i < unit->n_touches; i++)
-            s->at[fill[unit->touch[i].step]++] = at_of(w, unit, i);
+            s->at[fill[unit->touch[i].step]++] = at_of(d->f, unit, i);
     }
 }
 
@@ -157,7 +162,7 @@ static void offer(Search *s, uint32_t first, uint32_t end, Price own) {
 }
 
 static void keep_from(Search *s, uint32_t first) {
-    uint32_t n = s->w->schedule->n_steps;
+    uint32_t n = s->f->schedule->n_steps;
     Price price = {0};
     uint64_t stored = 0;
     for (uint32_t step = first; step < n; step++)
@@ -191,22 +196,22 @@ static uint32_t guess(uint64_t budget, uint32_t lo, uint64_t lo_bytes,
 }
 
 /* For the stripe in the middle; UINT64_MAX if it cannot be computed. */
-static uint64_t middle_bytes(const Work *w, const Group *g) {
+static uint64_t middle_bytes(const Facts *f, const Group *g) {
     GroupCost cost;
-    return group_cost(w, g, STRIPES_MIDDLE, &cost) ? cost.peak : UINT64_MAX;
+    return group_cost(f, g, STRIPES_MIDDLE, &cost) ? cost.peak : UINT64_MAX;
 }
 
 /* The highest stripes of which one in the middle fits; 0 if none do. */
 static uint32_t highest(const Search *s, Group g) {
-    const Work *w = s->w;
-    NodeId last = group_node(w, &g, g.end - g.first - 1);
-    uint32_t h = g.rolls ? group_height(w, &g)
-                         : plan_volume(w->g, graph_node(w->g, last)->out[0]).h;
+    const Facts *f = s->f;
+    NodeId last = group_node(f, &g, g.end - g.first - 1);
+    uint32_t h = g.rolls ? group_height(f, &g)
+                         : plan_volume(f->g, graph_node(f->g, last)->out[0]).h;
     uint32_t lo = 0, hi = h + 1;
     uint64_t lo_bytes = 0, hi_bytes = UINT64_MAX;
     for (g.rows = 1; lo + 1 < hi;
          g.rows = guess(s->budget, lo, lo_bytes, hi, hi_bytes)) {
-        uint64_t bytes = middle_bytes(w, &g);
+        uint64_t bytes = middle_bytes(f, &g);
         if (bytes <= s->budget) {
             lo = g.rows;
             lo_bytes = bytes;
@@ -218,7 +223,7 @@ static uint32_t highest(const Search *s, Group g) {
             return 0;
         if (lo == 1 && hi == h + 1) {
             g.rows = h;
-            hi_bytes = middle_bytes(w, &g);
+            hi_bytes = middle_bytes(f, &g);
             if (hi_bytes <= s->budget)
                 return h;
             hi = h;
@@ -229,51 +234,54 @@ static uint32_t highest(const Search *s, Group g) {
 }
 
 static bool rings_from(Search *s, uint32_t first, uint32_t end) {
-    Group g = {
-        .first = first, .end = end, .rolls = true, .ahead = s->w->runs > 0};
+    Group g = {.first = first,
+               .end = end,
+               .rolls = true,
+               .ahead = s->d->config->runs > 0};
     RollCost cost;
-    if (roll_fits(s->w, g, s->budget, &cost) &&
-        !is_cheapest(s, &g, price_of(s->w, cost.moved, cost.weights, 0)))
+    if (roll_fits(s->d, g, s->budget, &cost) &&
+        !is_cheapest(s, &g, price_of(s->d, cost.moved, cost.weights, 0)))
         return true;
-    g.rows = roll_rows(s->w, g, s->budget, &cost);
-    if (!g.rows && s->w->spec->tiling.lines)
-        g.rows = g.cols = roll_columns(s->w, g, s->budget, &cost);
+    g.rows = roll_rows(s->d, g, s->budget, &cost);
+    if (!g.rows && hwspec_by_columns(s->f->spec))
+        g.rows = g.cols = roll_columns(s->d, g, s->budget, &cost);
     if (g.rows)
-        offer_group(s, &g, price_of(s->w, cost.moved, cost.weights, 0));
+        offer_group(s, &g, price_of(s->d, cost.moved, cost.weights, 0));
     return g.rows > 0;
 }
 
-static uint64_t stripes_weights(const Work *w, const Group *g) {
+static uint64_t stripes_weights(const Facts *f, const Group *g) {
     uint64_t sum = 0;
     for (uint32_t i = 0; i < g->end - g->first; i++)
-        sum += node_weights(w, group_node(w, g, i));
-    return sum * group_stripes(w, g);
+        sum += node_weights(f, group_node(f, g, i));
+    return sum * group_stripes(f, g);
 }
 
 static Price price_of_group(const Search *s, const Group *g,
                             const GroupCost *cost) {
-    const Work *w = s->w;
-    uint64_t once = 0, moved = cost->moved + w->thrift * cost->instructions;
+    const Decisions *d = s->d;
+    uint64_t once = 0,
+             moved = cost->moved + d->config->lambda_insn * cost->instructions;
     for (uint32_t i = g->first; i < g->end; i++)
         once += s->own[i].work;
-    if (w->haste && cost->work > once)
-        moved += (cost->work - once) / w->haste;
-    return price_of(w, moved, stripes_weights(w, g), cost->work);
+    if (d->config->lambda_recompute && cost->work > once)
+        moved += (cost->work - once) / d->config->lambda_recompute;
+    return price_of(d, moved, stripes_weights(d->f, g), cost->work);
 }
 
 static uint32_t rows_that_fit(const Search *s, Group g, GroupCost *cost) {
     StripesLook look = s->exact ? STRIPES_ALL : STRIPES_THREE;
     g.rows = highest(s, g);
     for (uint32_t tries = 0; g.rows && tries < 3; tries++, g.rows--)
-        if (group_cost(s->w, &g, look, cost) && cost->peak <= s->budget)
+        if (group_cost(s->f, &g, look, cost) && cost->peak <= s->budget)
             return g.rows;
     return 0;
 }
 
 /* Ways that differ in what they weigh ask for the same groups. */
 static const StripesFit *fit_of(const Search *s, const Group *g) {
-    StripesFit *fit = stripes_fit(s->w, g, LONGEST);
-    uint64_t size = s->w->spec->memory[0].size;
+    StripesFit *fit = stripes_fit(s->f, g, LONGEST);
+    uint64_t size = s->f->spec->memory[0].size;
     if (fit->is && fit->budget == s->budget && fit->size == size &&
         fit->exact == s->exact)
         return fit;
@@ -294,31 +302,32 @@ static bool group_try(Search *s, Group g) {
 static bool group_from(Search *s, uint32_t first, uint32_t end) {
     Group g = {.first = first, .end = end};
     bool fits = group_try(s, g);
-    group_share(s->w, &g);
+    group_share(s->f, &g);
     return (g.n_shared && group_try(s, g)) || fits;
 }
 
-bool group_has_loose_end(const Work *w, uint32_t first, uint32_t end) {
+bool group_has_loose_end(const Decisions *d, uint32_t first, uint32_t end) {
+    const Facts *f = d->f;
     Group g = {.first = first, .end = end};
     for (uint32_t i = 0; i + 1 < end - first; i++) {
-        NodeId id = group_node(w, &g, i);
-        TensorId t = graph_node(w->g, id)->out[0];
-        if ((!w->loose || is_placed(w, id)) &&
-            group_last_use(w, &g, t) == first + i)
+        NodeId id = group_node(f, &g, i);
+        TensorId t = graph_node(f->g, id)->out[0];
+        if ((!d->config->loose || is_placed(f, id)) &&
+            group_last_use(f, &g, t) == first + i)
             return true;
     }
     return false;
 }
 
 static void groups_from(Search *s, uint32_t first) {
-    bool rings = s->w->spec->tiling.rings;
-    uint32_t n = s->w->schedule->n_steps, failed = 0;
-    if (!group_may_begin(s->w, first))
+    bool rings = s->f->spec->tiling.rows.rolls;
+    uint32_t n = s->f->schedule->n_steps, failed = 0;
+    if (!group_may_begin(s->d, first))
         return;
     for (uint32_t end = first + 1; end <= n && end <= first + LONGEST; end++) {
-        if (!group_may_hold(s->w, end - 1))
+        if (!group_may_hold(s->d, end - 1))
             return;
-        if (!rings && group_has_loose_end(s->w, first, end))
+        if (!rings && group_has_loose_end(s->d, first, end))
             continue;
         bool fits =
             rings ? rings_from(s, first, end) : group_from(s, first, end);
@@ -331,11 +340,12 @@ static void groups_from(Search *s, uint32_t first) {
 /* ---- the best way through ---- */
 
 static void own_by_step(Search *s) {
-    Work *w = s->w;
-    for (uint32_t i = 0; i < w->schedule->n_steps; i++)
-        for (uint32_t k = 0; k < w->schedule->step[i].n; k++) {
-            NodeId id = w->schedule->step[i].slot[k].node;
-            Price own = price_of(w, 0, node_weights(w, id), node_work(w, id));
+    Decisions *d = s->d;
+    for (uint32_t i = 0; i < d->f->schedule->n_steps; i++)
+        for (uint32_t k = 0; k < d->f->schedule->step[i].n; k++) {
+            NodeId id = d->f->schedule->step[i].slot[k].node;
+            Price own =
+                price_of(d, 0, node_weights(d->f, id), node_work(d->f, id));
             s->own[i] = sum(s->own[i], own);
         }
 }
@@ -346,39 +356,42 @@ static void pass(Search *s, uint32_t step) {
         offer(s, step, step + 1, (Price){0, 0});
 }
 
-static void cuts_follow(Work *w, const Cut *cut) {
-    w->group.n = 0;
-    for (uint32_t end = w->schedule->n_steps; end > 0; end = cut[end].first) {
+static void cuts_follow(Decisions *d, const Cut *cut) {
+    const Facts *f = d->f;
+    d->group.n = 0;
+    for (uint32_t end = f->schedule->n_steps; end > 0; end = cut[end].first) {
         Group g = {.first = cut[end].first,
                    .end = end,
                    .rows = cut[end].rows,
                    .cols = cut[end].cols,
-                   .rolls = w->spec->tiling.rings,
-                   .ahead = w->spec->tiling.rings && w->runs > 0};
+                   .rolls = f->spec->tiling.rows.rolls,
+                   .ahead = f->spec->tiling.rows.rolls && d->config->runs > 0};
         if (cut[end].shares)
-            group_share(w, &g);
+            group_share(f, &g);
         if (g.rows)
-            vec_push(w->arena, &w->group, g);
+            vec_push(f->arena, &d->group, g);
     }
 }
 
-static bool groups_hold(const Work *w, uint64_t budget) {
+static bool groups_hold(const Decisions *d, uint64_t budget) {
     GroupCost cost;
-    for (uint32_t i = 0; i < w->group.n; i++)
-        if (!group_cost(w, &w->group.at[i], STRIPES_ALL, &cost) ||
+    for (uint32_t i = 0; i < d->group.n; i++)
+        if (!group_cost(d->f, &d->group.at[i], STRIPES_ALL, &cost) ||
             cost.peak > budget)
             return false;
     return true;
 }
 
-static void search(Work *w, uint64_t budget, bool exact) {
-    uint32_t n = w->schedule->n_steps;
-    Search s = {.w = w,
+static void search(Decisions *d, uint64_t budget, bool exact) {
+    const Facts *f = d->f;
+    uint32_t n = f->schedule->n_steps;
+    Search s = {.f = f,
+                .d = d,
                 .budget = budget,
                 .exact = exact,
-                .cut = ARENA_ARRAY(w->arena, Cut, n + 1),
-                .live = ARENA_ARRAY(w->arena, uint64_t, n + 1),
-                .own = ARENA_ARRAY(w->arena, Price, n + 1)};
+                .cut = ARENA_ARRAY(f->arena, Cut, n + 1),
+                .live = ARENA_ARRAY(f->arena, uint64_t, n + 1),
+                .own = ARENA_ARRAY(f->arena, Price, n + 1)};
     touches_by_step(&s);
     own_by_step(&s);
     s.cut[0].reached = true;
@@ -387,16 +400,16 @@ static void search(Work *w, uint64_t budget, bool exact) {
         groups_from(&s, step);
         pass(&s, step);
     }
-    cuts_follow(w, s.cut);
+    cuts_follow(d, s.cut);
 }
 
-uint32_t groups_choose(Work *w, uint64_t budget) {
+uint32_t groups_choose(Decisions *d, uint64_t budget) {
     do
-        search(w, budget, false);
-    while (!groups_confirmed(w));
-    if (!w->spec->tiling.rings && !groups_hold(w, budget))
-        search(w, budget, true);
-    return w->group.n;
+        search(d, budget, false);
+    while (!groups_confirmed(d));
+    if (!d->f->spec->tiling.rows.rolls && !groups_hold(d, budget))
+        search(d, budget, true);
+    return d->group.n;
 }
 
 /* ---- known ones ---- */
@@ -420,15 +433,15 @@ KnownGroups *known_groups_new(Arena *arena) {
     return known;
 }
 
-static Known known_as(const Work *w, uint64_t budget) {
-    return (Known){.total = w->total,
+static Known known_as(const Decisions *d, uint64_t budget) {
+    return (Known){.total = d->f->total,
                    .budget = budget,
-                   .thrift = w->thrift,
-                   .apart = w->apart,
-                   .runs = w->runs,
-                   .haste = w->haste,
-                   .weights_count = w->weights_count,
-                   .loose = w->loose};
+                   .thrift = d->config->lambda_insn,
+                   .apart = d->config->without,
+                   .runs = d->config->runs,
+                   .haste = d->config->lambda_recompute,
+                   .weights_count = weights_count(d),
+                   .loose = d->config->loose};
 }
 
 static bool asks_same(const Known *a, const Known *b) {
@@ -438,96 +451,72 @@ static bool asks_same(const Known *a, const Known *b) {
            a->weights_count == b->weights_count && a->loose == b->loose;
 }
 
-static bool equal_groups(const Group *a, const Group *b, uint32_t n) {
-    for (uint32_t i = 0; i < n; i++, a++, b++)
-        if (a->first != b->first || a->end != b->end || a->rows != b->rows ||
-            a->rolls != b->rolls || a->stays != b->stays ||
-            a->ahead != b->ahead || a->cols != b->cols ||
-            a->n_shared != b->n_shared)
-            return false;
-    return true;
-}
-
-/* Those of the Work, where others like them were chosen these. */
-static const Group *same_groups(const Work *w, const Known *k) {
-    const KnownGroups *known = w->known;
-    for (uint32_t i = 0; i < known->at.n; i++) {
-        const Known *other = &known->at.at[i];
-        if (other->total == k->total && other->n == k->n &&
-            equal_groups(other->group, w->group.at, k->n))
-            return other->group;
-    }
-    return ARENA_COPY(known->arena, Group, w->group.at, k->n);
-}
-
-static void take_known(Work *w, const Known *k) {
-    w->chosen = k->group;
-    w->group.n = 0;
+static void take_known(Decisions *d, const Known *k) {
+    d->group.n = 0;
     for (uint32_t i = 0; i < k->n; i++) {
         Group g = k->group[i];
         bool shares = g.n_shared > 0;
         g.n_shared = 0;
         if (shares)
-            group_share(w, &g);
-        vec_push(w->arena, &w->group, g);
+            group_share(d->f, &g);
+        vec_push(d->f->arena, &d->group, g);
     }
 }
 
-uint32_t groups_known(Work *w, uint64_t budget) {
-    KnownGroups *known = w->known;
-    if (!known)
-        return groups_choose(w, budget);
-    Known k = known_as(w, budget);
+uint32_t groups_known(Decisions *d, uint64_t budget) {
+    KnownGroups *known = d->f->once->groups;
+    Known k = known_as(d, budget);
     for (uint32_t a = 0; a < known->at.n; a++)
         if (asks_same(&known->at.at[a], &k)) {
-            take_known(w, &known->at.at[a]);
-            return w->group.n;
+            take_known(d, &known->at.at[a]);
+            return d->group.n;
         }
-    k.n = groups_choose(w, budget);
-    w->chosen = k.group = same_groups(w, &k);
+    k.n = groups_choose(d, budget);
+    k.group = ARENA_COPY(known->arena, Group, d->group.at, k.n);
     vec_push(known->arena, &known->at, k);
     return k.n;
 }
 
 /* ---- into modes ---- */
 
-static bool group_apply(Work *w, uint32_t index) {
-    const Group *g = &w->group.at[index];
+static bool group_apply(Decisions *d, uint32_t index) {
+    const Facts *f = d->f;
+    const Group *g = &d->group.at[index];
     for (uint32_t i = 0; i < g->end - g->first; i++) {
-        NodeId id = group_node(w, g, i);
-        const Node *node = graph_node(w->g, id);
-        w->mode[id.i] = (Mode){.kind = MODE_GROUP,
+        NodeId id = group_node(f, g, i);
+        const Node *node = graph_node(f->g, id);
+        d->mode[id.i] = (Mode){.kind = MODE_GROUP,
                                .streams_in = true,
                                .streams_out = true,
                                .style = -1,
                                .group = index};
         for (uint32_t k = 0; k < node->n_in; k++)
-            if (group_maker(w, g, node->in[k]) == NONE &&
-                !operand_freed(w, id, node->in[k]))
+            if (group_maker(f, g, node->in[k]) == NONE &&
+                !operand_freed(d, id, node->in[k]))
                 return false;
-        bool leaves = is_placed(w, id) || group_stores(w, g, node->out[0]);
-        if (leaves && !operand_freed(w, id, node->out[0]))
+        bool leaves = is_placed(f, id) || group_stores(f, g, node->out[0]);
+        if (leaves && !operand_freed(d, id, node->out[0]))
             return false;
     }
     return true;
 }
 
 /* Nobody runs by slabs with a node of a group. */
-static void couples_part(Work *w) {
-    for (uint32_t i = 0; i < w->group.n; i++) {
-        const Group *g = &w->group.at[i];
+static void couples_part(Decisions *d) {
+    for (uint32_t i = 0; i < d->group.n; i++) {
+        const Group *g = &d->group.at[i];
         for (uint32_t k = 0; k < g->end - g->first; k++)
-            couple_part(w, group_node(w, g, k));
+            couple_part(d, group_node(d->f, g, k));
     }
 }
 
-bool groups_apply(Work *w) {
-    couples_part(w);
-    for (uint32_t i = 0; i < w->group.n; i++)
-        if (!group_apply(w, i))
+bool groups_apply(Decisions *d) {
+    couples_part(d);
+    for (uint32_t i = 0; i < d->group.n; i++)
+        if (!group_apply(d, i))
             return false;
-    for (uint32_t i = 0; i < w->group.n; i++)
-        for (uint32_t s = w->group.at[i].first; s < w->group.at[i].end; s++)
-            touches_refresh(w, s);
+    for (uint32_t i = 0; i < d->group.n; i++)
+        for (uint32_t s = d->group.at[i].first; s < d->group.at[i].end; s++)
+            touches_refresh(d, s);
     return true;
 }

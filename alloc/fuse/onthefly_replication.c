@@ -7,17 +7,21 @@
  * These are the readers of network inputs that nothing else needs, and the
  * nodes that the options name.
  */
-#include "alloc/work.h"
+#include "alloc/alias/alias.h"
+#include "alloc/fuse/fuse.h"
+#include "alloc/geometry/tensor_bytes.h"
+#include "alloc/live/live.h"
+#include "alloc/tile/tile.h"
 
 #include <string.h>
 
-static bool reads_alone(const Work *w, TensorId t) {
-    return w->role[t.i].origin == FROM_INPUT &&
-           w->uses.start[t.i + 1] - w->uses.start[t.i] == 1;
+static bool reads_alone(const Facts *f, TensorId t) {
+    return f->role[t.i].origin == FROM_INPUT &&
+           f->uses.start[t.i + 1] - f->uses.start[t.i] == 1;
 }
 
-static bool is_asked(const Work *w, NodeId id) {
-    return w->options->fly && w->options->fly[id.i];
+static bool is_asked(const Facts *f, NodeId id) {
+    return f->options->fly && f->options->fly[id.i];
 }
 
 static uint64_t array_rows(Repl repl, const Node *node) {
@@ -27,16 +31,17 @@ static uint64_t array_rows(Repl repl, const Node *node) {
 
 /* A way that leaves the output in active memory and takes fewer rows of the
  * array. */
-static bool fly_one(Work *w, NodeId id) {
-    const Node *node = graph_node(w->g, id);
-    Mode *mode = &w->mode[id.i];
-    while (mode_next(w, id, w->total)) {
+static bool fly_one(Decisions *d, NodeId id) {
+    const Facts *f = d->f;
+    const Node *node = graph_node(f->g, id);
+    Mode *mode = &d->mode[id.i];
+    while (mode_next(d, id, f->total)) {
         if (mode->kind != MODE_HARDWARE)
             break;
         if (mode->streams_in && !mode->streams_out && mode->repl.sections &&
             array_rows(mode->repl, node) <
-                array_rows(w->role[node->in[0].i].repl, node)) {
-            tiles_hasten(w, id, 0, mode);
+                array_rows(f->role[node->in[0].i].repl, node)) {
+            tiles_hasten(f, id, 0, mode);
             return true;
         }
     }
@@ -44,36 +49,38 @@ static bool fly_one(Work *w, NodeId id) {
     return false;
 }
 
-static bool can_fly(const Work *w) {
-    return w->options->replication &&
-           w->spec->tiling.kind == HW_TILING_HARDWARE &&
-           w->spec->replication.n_fly;
+static bool can_fly(const Facts *f) {
+    return f->options->replication &&
+           f->spec->tiling.kind == HW_TILING_HARDWARE &&
+           f->spec->replication.n_fly;
 }
 
-static bool may_fly(const Work *w, NodeId id) {
-    const Node *node = graph_node(w->g, id);
+static bool may_fly(const Facts *f, NodeId id) {
+    const Node *node = graph_node(f->g, id);
     bool conv = node->op == OP_CONV || node->op == OP_CONV_POOL;
-    return conv && on_engine(w, id) && !runs_ahead(w, id);
+    return conv && on_engine(f, id) && !runs_ahead(f, id);
 }
 
-bool fly_hastens(Work *w) {
-    for (NodeId id = {0}; can_fly(w) && id.i < w->g->node.n; id.i++)
-        if (may_fly(w, id) && fly_one(w, id))
+bool fly_hastens(Decisions *d) {
+    const Facts *f = d->f;
+    for (NodeId id = {0}; can_fly(f) && id.i < f->g->node.n; id.i++)
+        if (may_fly(f, id) && fly_one(d, id))
             return true;
     return false;
 }
 
-bool fly_choose(Work *w) {
+bool fly_choose(Decisions *d) {
+    const Facts *f = d->f;
     bool any = false;
-    if (!can_fly(w))
+    if (!can_fly(f))
         return false;
-    for (NodeId id = {0}; id.i < w->g->node.n; id.i++) {
-        const Node *node = graph_node(w->g, id);
-        if (!may_fly(w, id) ||
-            !(reads_alone(w, node->in[0]) || is_asked(w, id)) ||
-            !fly_one(w, id))
+    for (NodeId id = {0}; id.i < f->g->node.n; id.i++) {
+        const Node *node = graph_node(f->g, id);
+        if (!may_fly(f, id) ||
+            !(reads_alone(f, node->in[0]) || is_asked(f, id)) ||
+            !fly_one(d, id))
             continue;
-        touches_refresh(w, w->schedule->step_of[id.i]);
+        touches_refresh(d, f->schedule->step_of[id.i]);
         any = true;
     }
     return any;

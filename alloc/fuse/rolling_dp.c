@@ -10,16 +10,22 @@
  * that fit the one that reads the fewest weights wins: each run of a node reads
  * its weights again. So nodes add as many rows at a time as fit, and what fits
  * whole stays whole.
- * Where transfers are to hide (Work.runs), the least time in which nothing
+ * Where transfers are to hide (Config.runs), the least time in which nothing
  * works but them comes before weights: what a stretch loads from outside and
  * stores there hides behind its other runs, so what is loaded is rolled with
  * many layers, in some runs of each.
  */
-#include "alloc/overlap/overlap.h"
+#include "alloc/cascade/cascade.h"
+#include "alloc/fuse/fuse.h"
+#include "alloc/geometry/tensor_bytes.h"
+#include "alloc/live/live.h"
+#include "plan/cost.h"
 
 #include "base/arith.h"
 
 /* Longer groups than this, or twice this, are not looked at. */
+/* Longer networks are searched less. */
+enum { MANY_STEPS = 200 };
 enum { LONGEST = 32 };
 
 typedef struct Price {
@@ -48,7 +54,8 @@ typedef struct Whole {
 } Whole;
 
 typedef struct Search {
-    Work *w;
+    const Facts *f;
+    Decisions *d;
     Cut *cut; /* by step, and behind the last */
     Whole *whole;
     uint32_t n_wholes;
@@ -58,16 +65,16 @@ typedef struct Search {
 
 /* What each unit takes whole, found once. */
 static void wholes_make(Search *s) {
-    const Work *w = s->w;
-    s->whole = ARENA_ARRAY(w->arena, Whole, w->unit.n + 1);
-    for (uint32_t u = 0; u < w->unit.n; u++) {
-        const Unit *unit = &w->unit.at[u];
+    const Decisions *d = s->d;
+    s->whole = ARENA_ARRAY(d->f->arena, Whole, d->unit.n + 1);
+    for (uint32_t u = 0; u < d->unit.n; u++) {
+        const Unit *unit = &d->unit.at[u];
         if (unit->dead || !unit->n_touches)
             continue;
         s->whole[s->n_wholes++] =
             (Whole){unit->touch[0].step, unit->touch[unit->n_touches - 1].step,
-                    from_outside(w, unit->root),
-                    least_bytes(w, unit->bytes, UINT32_MAX)};
+                    from_outside(d->f, unit->root),
+                    least_bytes(d->f, unit->bytes, UINT32_MAX)};
     }
 }
 
@@ -89,70 +96,72 @@ static uint64_t whole_bytes(const Search *s, uint32_t first, uint32_t end,
     return sum;
 }
 
-static uint64_t step_weights(const Work *w, uint32_t step) {
+static uint64_t step_weights(const Facts *f, uint32_t step) {
     uint64_t sum = 0;
-    for (uint32_t i = 0; i < w->schedule->step[step].n; i++)
-        sum += node_weights(w, w->schedule->step[step].slot[i].node);
+    for (uint32_t i = 0; i < f->schedule->step[step].n; i++)
+        sum += node_weights(f, f->schedule->step[step].slot[i].node);
     return sum;
 }
 
 /* ---- time ---- */
 
-static double node_cycles(const Work *w, NodeId id) {
-    Volume v = plan_volume(w->g, graph_node(w->g, id)->out[0]);
+static double node_cycles(const Facts *f, NodeId id) {
+    Volume v = plan_volume(f->g, graph_node(f->g, id)->out[0]);
     Placement all = {.n_c = v.c};
-    Plan plan = {.schedule = w->schedule, .placement = &all};
+    Plan plan = {.schedule = f->schedule, .placement = &all};
     Action whole = {.kind = ACTION_RUN,
                     .node = id,
-                    .legal = w->legal[id.i],
+                    .legal = f->legal[id.i],
                     .rows = v.h,
                     .cols = v.w};
-    return on_engine(w, id) ? (double)action_cycles(&plan, &whole) : 0;
+    return on_engine(f, id) ? (double)action_cycles(&plan, &whole) : 0;
 }
 
-uint64_t network_cycles(const Work *w) {
+uint64_t network_cycles(const Facts *f) {
     uint64_t sum = 0;
-    for (uint32_t step = 0; step < w->schedule->n_steps; step++) {
-        const Step *s = &w->schedule->step[step];
+    for (uint32_t step = 0; step < f->schedule->n_steps; step++) {
+        const Step *s = &f->schedule->step[step];
         uint64_t most = 0;
         for (uint32_t i = 0; i < s->n; i++)
-            most = larger(most, (uint64_t)node_cycles(w, s->slot[i].node));
+            most = larger(most, (uint64_t)node_cycles(f, s->slot[i].node));
         sum += most;
     }
     return sum;
 }
 
-static uint64_t elements(const Work *w, TensorId t) {
-    Volume v = plan_volume(w->g, t);
+static uint64_t elements(const Facts *f, TensorId t) {
+    Volume v = plan_volume(f->g, t);
     return (uint64_t)v.c * v.h * v.w;
 }
 
 /* Elements that the node loads from outside, which none of the steps from
  * `first` on before its own does, or stores there. */
-static uint64_t passing(const Work *w, uint32_t first, uint32_t step,
+static uint64_t passing(const Facts *f, uint32_t first, uint32_t step,
                         NodeId id) {
-    const Node *node = graph_node(w->g, id);
+    const Node *node = graph_node(f->g, id);
     Group before = {.first = first, .end = step};
     uint64_t sum = 0;
     for (uint32_t k = 0; k < node->n_in; k++) {
-        GroupReaders r = group_readers(w, &before, node->in[k]);
-        if (from_outside(w, node->in[k]) && !group_readers_next(&r))
-            sum += elements(w, node->in[k]);
+        GroupReaders r = group_readers(f, &before, node->in[k]);
+        if (from_outside(f, node->in[k]) && !group_readers_next(&r))
+            sum += elements(f, node->in[k]);
     }
     return sum +
-           (w->role[node->out[0].i].outside ? elements(w, node->out[0]) : 0);
+           (f->role[node->out[0].i].outside ? elements(f, node->out[0]) : 0);
 }
 
 /* Adds a step to the stretch that begins at `first`. */
 static void time_add(Search *s, uint32_t first, uint32_t step) {
-    const Work *w = s->w;
+    const Decisions *d = s->d;
     if (step == first)
         s->time = (Time){0, 0};
-    for (uint32_t i = 0; w->runs && i < w->schedule->step[step].n; i++) {
-        NodeId id = w->schedule->step[step].slot[i].node;
-        double bytes = (double)passing(w, first, step, id) * w->spec->element;
-        s->time.work += node_cycles(w, id);
-        s->time.moves += bytes_seconds(w->spec, bytes) * w->spec->clock;
+    for (uint32_t i = 0; d->config->runs && i < d->f->schedule->step[step].n;
+         i++) {
+        NodeId id = d->f->schedule->step[step].slot[i].node;
+        double bytes =
+            (double)passing(d->f, first, step, id) * d->f->spec->element;
+        s->time.work += node_cycles(d->f, id);
+        s->time.moves += bytes_seconds(d->f->spec, bytes) * d->f->spec->clock;
     }
 }
 
@@ -160,14 +169,14 @@ static void time_add(Search *s, uint32_t first, uint32_t step) {
  * for its runs, and what comes before the first or behind the last. */
 static double waits(const Search *s, uint32_t runs) {
     const Time *t = &s->time;
-    uint32_t most = s->w->runs;
+    uint32_t most = s->d->config->runs;
     double hidden = t->moves < t->work ? t->moves : t->work;
     runs = runs < 1 ? 1 : runs > most ? most : runs;
     return t->moves - hidden + hidden / runs;
 }
 
 static uint32_t runs_of(const Search *s, const Group *g) {
-    return g->rows ? group_height(s->w, g) / g->rows : s->w->runs;
+    return g->rows ? group_height(s->f, g) / g->rows : s->d->config->runs;
 }
 
 /* ---- stretches ---- */
@@ -181,7 +190,7 @@ static Price price_with(const Search *s, const Group *g, uint32_t runs,
                         uint64_t weights) {
     Price price = s->cut[g->first].price;
     price.weights += weights;
-    price.waits += s->w->runs ? waits(s, runs) : 0;
+    price.waits += s->d->config->runs ? waits(s, runs) : 0;
     return price;
 }
 
@@ -199,130 +208,130 @@ static void offer(Search *s, const Group *g, uint64_t weights) {
 /* Whether it fits, but is no cheaper than what is known. */
 static bool is_beaten(const Search *s, const Group *g, uint64_t bytes) {
     RollCost least;
-    return roll_fits(s->w, *g, bytes, &least) &&
-           !is_cheapest(s, g, price_with(s, g, s->w->runs, least.weights));
+    return roll_fits(s->d, *g, bytes, &least) &&
+           !is_cheapest(s, g,
+                        price_with(s, g, s->d->config->runs, least.weights));
 }
 
 /* False if the rings alone are too large, as those of longer groups then are.
  */
 static bool group_try(Search *s, uint32_t first, uint32_t end) {
     uint64_t whole = whole_bytes(s, first, end, true);
-    uint64_t total = s->w->total;
+    uint64_t total = s->f->total;
     Group g = {.first = first,
                .end = end,
                .rolls = true,
                .stays = true,
-               .ahead = s->w->runs > 0};
+               .ahead = s->d->config->runs > 0};
     RollCost cost;
     bool fits = whole <= total;
     if (fits && is_beaten(s, &g, total - whole))
         return true;
-    g.rows = roll_rows(s->w, g, fits ? total - whole : 0, &cost);
-    if (!g.rows && s->w->spec->tiling.lines)
+    g.rows = roll_rows(s->d, g, fits ? total - whole : 0, &cost);
+    if (!g.rows && hwspec_by_columns(s->f->spec))
         g.rows = g.cols =
-            roll_columns(s->w, g, fits ? total - whole : 0, &cost);
+            roll_columns(s->d, g, fits ? total - whole : 0, &cost);
     if (g.rows && fits)
         offer(s, &g, cost.weights);
     return g.rows || cost.bytes <= total;
 }
 
 /* To hide more, unless that is looked at too often. */
-static uint32_t longest(const Work *w) {
-    bool more = w->runs && w->schedule->n_steps <= MANY_STEPS;
+static uint32_t longest(const Decisions *d) {
+    bool more = d->config->runs && d->f->schedule->n_steps <= MANY_STEPS;
     return more ? 2 * LONGEST : LONGEST;
 }
 
 static void stretches_from(Search *s, uint32_t first) {
-    uint32_t n = s->w->schedule->n_steps;
+    uint32_t n = s->f->schedule->n_steps;
     time_add(s, first, first);
-    if (whole_bytes(s, first, first + 1, false) <= s->w->total)
+    if (whole_bytes(s, first, first + 1, false) <= s->f->total)
         offer(s, &(Group){.first = first, .end = first + 1},
-              step_weights(s->w, first));
-    if (!group_may_begin(s->w, first))
+              step_weights(s->f, first));
+    if (!group_may_begin(s->d, first))
         return;
-    for (uint32_t end = first + 1; end <= n && end <= first + longest(s->w);
+    for (uint32_t end = first + 1; end <= n && end <= first + longest(s->d);
          end++) {
         if (end > first + 1)
             time_add(s, first, end - 1);
-        if (!group_may_hold(s->w, end - 1) || !group_try(s, first, end))
+        if (!group_may_hold(s->d, end - 1) || !group_try(s, first, end))
             return;
     }
 }
 
-static void groups_follow(Work *w, const Cut *cut) {
-    w->group.n = 0;
-    for (uint32_t end = w->schedule->n_steps; end > 0; end = cut[end].first)
+static void groups_follow(Decisions *d, const Cut *cut) {
+    d->group.n = 0;
+    for (uint32_t end = d->f->schedule->n_steps; end > 0; end = cut[end].first)
         if (cut[end].rows)
-            vec_push(w->arena, &w->group,
+            vec_push(d->f->arena, &d->group,
                      ((Group){.first = cut[end].first,
                               .end = end,
                               .rows = cut[end].rows,
                               .cols = cut[end].cols,
                               .rolls = true,
                               .stays = true,
-                              .ahead = w->runs > 0}));
+                              .ahead = d->config->runs > 0}));
 }
 
 /* False if there is no way through. */
-static bool search(Work *w) {
-    uint32_t n = w->schedule->n_steps;
-    Search s = {.w = w, .cut = ARENA_ARRAY(w->arena, Cut, n + 1)};
+static bool search(Decisions *d) {
+    uint32_t n = d->f->schedule->n_steps;
+    Search s = {.f = d->f, .d = d, .cut = ARENA_ARRAY(d->f->arena, Cut, n + 1)};
     wholes_make(&s);
     s.cut[0].reached = true;
     for (uint32_t step = 0; step < n; step++)
         if (s.cut[step].reached)
             stretches_from(&s, step);
     if (s.cut[n].reached)
-        groups_follow(w, s.cut);
-    return s.cut[n].reached && w->group.n > 0;
+        groups_follow(d, s.cut);
+    return s.cut[n].reached && d->group.n > 0;
 }
 
-bool groups_confirmed(const Work *w) {
+bool groups_confirmed(const Decisions *d) {
     bool all = true;
-    for (uint32_t i = 0; i < w->group.n; i++)
-        if (w->group.at[i].rolls)
-            all &= roll_confirm(w, &w->group.at[i]);
+    for (uint32_t i = 0; i < d->group.n; i++)
+        if (d->group.at[i].rolls)
+            all &= roll_confirm(d, &d->group.at[i]);
     return all;
 }
 
 /* Each round looks closely at groups that it has not looked at. */
-static bool rolling_choose(Work *w) {
+static bool rolling_choose(Decisions *d) {
     do
-        if (!search(w))
+        if (!search(d))
             return false;
-    while (!groups_confirmed(w));
+    while (!groups_confirmed(d));
     return true;
 }
 
-static void modes_set(Work *w) {
-    for (uint32_t i = 0; i < w->group.n; i++) {
-        const Group *g = &w->group.at[i];
+static void modes_set(Decisions *d) {
+    for (uint32_t i = 0; i < d->group.n; i++) {
+        const Group *g = &d->group.at[i];
         for (uint32_t k = 0; k < g->end - g->first; k++)
-            w->mode[group_node(w, g, k).i] = (Mode){.kind = MODE_GROUP,
-                                                    .streams_in = true,
-                                                    .streams_out = true,
-                                                    .style = -1,
-                                                    .group = i};
+            d->mode[group_node(d->f, g, k).i] = (Mode){.kind = MODE_GROUP,
+                                                       .streams_in = true,
+                                                       .streams_out = true,
+                                                       .style = -1,
+                                                       .group = i};
     }
-    for (uint32_t i = 0; i < w->group.n; i++)
-        for (uint32_t s = w->group.at[i].first; s < w->group.at[i].end; s++)
-            touches_refresh(w, s);
+    for (uint32_t i = 0; i < d->group.n; i++)
+        for (uint32_t s = d->group.at[i].first; s < d->group.at[i].end; s++)
+            touches_refresh(d, s);
 }
 
 /* Rows of a result come while those of the operand are still read. */
-static void apart(Work *w) {
-    for (TensorId t = {0}; t.i < w->g->tensor.n; t.i++)
-        w->role[t.i].over = NO_TENSOR;
-    start_again(w);
+static void apart(Attempt *a) {
+    for (TensorId t = {0}; t.i < a->f->g->tensor.n; t.i++)
+        a->d.over[t.i] = NO_TENSOR;
+    start_again(a);
 }
 
-bool fit_rolling(Work *w, Problem *problem, PlanResult *result,
-                 const char **planner) {
-    if (!w->spec->tiling.rings)
+bool fit_rolling(Attempt *a) {
+    if (!a->f->spec->tiling.rows.rolls)
         return false;
-    apart(w);
-    if (!rolling_choose(w))
+    apart(a);
+    if (!rolling_choose(&a->d))
         return false;
-    modes_set(w);
-    return fit_one_level(w, problem, result, planner);
+    modes_set(&a->d);
+    return fit_one_level(a);
 }

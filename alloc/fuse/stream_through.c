@@ -7,7 +7,10 @@
  * by itself it would wait for the layer, and the layer for it.
  * Invariant: no byte more moves, no layer takes longer.
  */
-#include "alloc/work.h"
+#include "alloc/fuse/fuse.h"
+#include "alloc/live/live.h"
+#include "alloc/spill/spill.h"
+#include "alloc/tile/tile.h"
 
 #include "hwspec/cost.h"
 
@@ -18,9 +21,10 @@ typedef struct Change {
 } Change;
 
 /* The unit's segment that begins and ends with the touch at that step; NULL. */
-static const Segment *alone_at(const Unit *unit, uint32_t step) {
-    for (uint32_t i = 0; i < unit->n_segments; i++) {
-        const Segment *s = &unit->segment[i];
+static const Segment *alone_at(const Unit *unit, const Segments *stays,
+                               uint32_t step) {
+    for (uint32_t i = 0; i < stays->n; i++) {
+        const Segment *s = &stays->at[i];
         if (s->first == s->last && unit->touch[s->first].step == step)
             return s;
     }
@@ -29,32 +33,33 @@ static const Segment *alone_at(const Unit *unit, uint32_t step) {
 
 /* Whether the tensor's volume is in active memory for that step only, and all
  * of it is outside before or behind. */
-static bool is_alone(const Work *w, TensorId t, uint32_t step, bool made) {
-    uint32_t u = w->unit_of[t.i];
-    const Unit *unit = u == NONE ? NULL : &w->unit.at[u];
+static bool is_alone(const Decisions *d, const Problem *p, TensorId t,
+                     uint32_t step, bool made) {
+    uint32_t u = d->unit_of[t.i];
+    const Unit *unit = u == NONE ? NULL : &d->unit.at[u];
     if (!unit || (unit->concat && (made || step <= unit->complete)))
         return false;
-    const Segment *s = alone_at(unit, step);
+    const Segment *s = alone_at(unit, segments_of(p, u), step);
     const Touch *touch = s ? &unit->touch[s->first] : NULL;
     return s && !touch->keeps && (s->first == 0 || !touch[-1].keeps);
 }
 
-static bool loaded_for(const Work *w, NodeId id) {
-    TensorId t = graph_node(w->g, id)->in[0];
-    return is_alone(w, t, w->schedule->step_of[id.i], false);
+static bool loaded_for(const Decisions *d, const Problem *p, NodeId id) {
+    TensorId t = graph_node(d->f->g, id)->in[0];
+    return is_alone(d, p, t, d->f->schedule->step_of[id.i], false);
 }
 
 /* What must go to two places would be loaded again for the second. */
-static bool stored_by(const Work *w, NodeId id) {
-    TensorId t = graph_node(w->g, id)->out[0];
-    Dests d = dests_of(w, t, true);
+static bool stored_by(const Decisions *dec, const Problem *p, NodeId id) {
+    TensorId t = graph_node(dec->f->g, id)->out[0];
+    Dests d = dests_of(dec, t, true);
     return !(d.home && d.output) &&
-           is_alone(w, t, w->schedule->step_of[id.i], true);
+           is_alone(dec, p, t, dec->f->schedule->step_of[id.i], true);
 }
 
-static int32_t style_for(const Work *w, HwOp op, bool in, bool out) {
-    for (uint32_t i = 0; i < w->spec->tiling.n; i++) {
-        const HwTileStyle *s = &w->spec->tiling.style[i];
+static int32_t style_for(const Facts *f, HwOp op, bool in, bool out) {
+    for (uint32_t i = 0; i < f->spec->tiling.tiles.n; i++) {
+        const HwTileStyle *s = &f->spec->tiling.tiles.style[i];
         if (s->sums && s->ops >> op & 1 && s->in_backing == in &&
             s->out_backing == out)
             return (int32_t)i;
@@ -63,76 +68,74 @@ static int32_t style_for(const Work *w, HwOp op, bool in, bool out) {
 }
 
 /* Cycles of the whole tensor on its way. */
-static uint64_t move_time(const Work *w, TensorId t) {
-    Volume v = plan_volume(w->g, t);
-    const HwMemory *m = &w->spec->memory[w->spec->backing];
-    return hwspec_transfer_cycles(w->spec, m, v.c, v.h, v.w);
+static uint64_t move_time(const Facts *f, TensorId t) {
+    Volume v = plan_volume(f->g, t);
+    const HwMemory *m = &f->spec->memory[f->spec->backing];
+    return hwspec_transfer_cycles(f->spec, m, v.c, v.h, v.w);
 }
 
 /* Whether it moves no more in that mode, and takes less time. */
-static bool pays(const Work *w, const Change *change, const Mode *mode) {
-    const Node *node = graph_node(w->g, change->node);
-    const Mode *old = &w->mode[change->node.i];
-    NestCost now = nest_cost(w, change->node, old);
-    NestCost then = nest_cost(w, change->node, mode);
+static bool pays(const Decisions *d, const Change *change, const Mode *mode) {
+    const Facts *f = d->f;
+    const Node *node = graph_node(f->g, change->node);
+    const Mode *old = &d->mode[change->node.i];
+    NestCost now = nest_cost(f, change->node, old);
+    NestCost then = nest_cost(f, change->node, mode);
     uint64_t moved = now.input, time = now.cycles;
     if (change->in && !old->streams_in) {
-        Volume v = plan_volume(w->g, node->in[0]);
-        moved += (uint64_t)v.c * v.h * v.w * w->spec->element;
-        time += move_time(w, node->in[0]);
+        Volume v = plan_volume(f->g, node->in[0]);
+        moved += (uint64_t)v.c * v.h * v.w * f->spec->element;
+        time += move_time(f, node->in[0]);
     }
     if (change->out && !old->streams_out)
-        time += move_time(w, node->out[0]);
+        time += move_time(f, node->out[0]);
     return !mode->nest.over && then.input <= moved &&
            then.weights <= now.weights && then.cycles < time;
 }
 
 /* False, and nothing is changed, if it does not pay or not fit. */
-static bool change_try(Work *w, Change change, Problem *p, PlanResult *result,
-                       const char **planner, uint32_t *tries) {
-    Mode *mode = &w->mode[change.node.i], old = *mode;
-    uint32_t step = w->schedule->step_of[change.node.i];
+static bool change_try(Attempt *a, Change change, uint32_t *tries) {
+    Problem *p = &a->problem;
+    Mode *mode = &a->d.mode[change.node.i], old = *mode;
+    uint32_t step = a->f->schedule->step_of[change.node.i];
     Mode next = {.kind = MODE_HARDWARE,
                  .streams_in = change.in,
                  .streams_out = change.out,
                  .rank = old.rank,
-                 .style = style_for(w, w->legal[change.node.i].op, change.in,
-                                    change.out)};
+                 .style = style_for(a->f, a->f->legal[change.node.i].op,
+                                    change.in, change.out)};
     if (next.style < 0)
         return false;
-    nest_choose(w, change.node, &next);
-    if (!pays(w, &change, &next))
+    nest_choose(&a->d, change.node, &next);
+    if (!pays(&a->d, &change, &next))
         return false;
     *mode = next;
-    touches_refresh(w, step);
-    if (place_again(w, p, result, planner, tries))
+    touches_refresh(&a->d, step);
+    if (place_again(a, tries))
         return true;
     *mode = old;
-    touches_refresh(w, step);
-    problem_make(w, p);
+    touches_refresh(&a->d, step);
+    problem_make(&a->d, p);
     return false;
 }
 
-static bool node_passes(Work *w, NodeId id, Problem *p, PlanResult *result,
-                        const char **planner, uint32_t *tries) {
-    const Mode *mode = &w->mode[id.i];
+static bool node_passes(Attempt *a, NodeId id, uint32_t *tries) {
+    Problem *p = &a->problem;
+    const Mode *mode = &a->d.mode[id.i];
     if (mode->kind != MODE_HARDWARE || !mode->nest.c)
         return false;
     bool was_in = mode->streams_in, was_out = mode->streams_out;
-    bool in = !was_in && loaded_for(w, id), out = !was_out && stored_by(w, id);
-    if (in && out &&
-        change_try(w, (Change){id, true, true}, p, result, planner, tries))
+    bool in = !was_in && loaded_for(&a->d, p, id),
+         out = !was_out && stored_by(&a->d, p, id);
+    if (in && out && change_try(a, (Change){id, true, true}, tries))
         return true;
-    return (in && change_try(w, (Change){id, true, was_out}, p, result, planner,
-                             tries)) ||
-           (out && change_try(w, (Change){id, was_in, true}, p, result, planner,
-                              tries));
+    return (in && change_try(a, (Change){id, true, was_out}, tries)) ||
+           (out && change_try(a, (Change){id, was_in, true}, tries));
 }
 
-void pass_through(Work *w, Problem *p, PlanResult *result,
-                  const char **planner) {
+void pass_through(Attempt *a) {
     enum { MAX_TRIES = 64 };
     uint32_t tries = 0;
-    for (NodeId id = {0}; id.i < w->g->node.n && tries < MAX_TRIES; id.i++)
-        node_passes(w, id, p, result, planner, &tries);
+    for (NodeId id = {0}; id.i < a->f->g->node.n && tries < MAX_TRIES; id.i++)
+        node_passes(a, id, &tries);
 }

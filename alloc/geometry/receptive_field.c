@@ -4,6 +4,7 @@
  * what an area needs is the product of what its rows and its columns need.
  */
 #include "alloc/geometry/receptive_field.h"
+#include "alloc/geometry/tensor_bytes.h"
 
 #include "base/arith.h"
 
@@ -115,10 +116,10 @@ static Span foot_readers(const Foot *f, Span s) {
     return span_both(found, all);
 }
 
-static void sizes_fill(const Work *w, const Node *node, uint32_t axis,
+static void sizes_fill(const Facts *f, const Node *node, uint32_t axis,
                        Feet *feet) {
-    Volume in = plan_volume(w->g, node->in[0]);
-    Volume out = plan_volume(w->g, node->out[0]);
+    Volume in = plan_volume(f->g, node->in[0]);
+    Volume out = plan_volume(f->g, node->out[0]);
     feet->foot[0].in = axis ? in.w : in.h;
     feet->foot[feet->n - 1].out = axis ? out.w : out.h;
     if (feet->n < 2)
@@ -129,15 +130,15 @@ static void sizes_fill(const Work *w, const Node *node, uint32_t axis,
                       c->dilation[axis], c->pad[axis], c->pad_end[axis]);
 }
 
-static bool by_parts(const Work *w, NodeId id) {
-    uint32_t ops = w->spec->tiling.ops;
-    for (uint32_t i = 0; i < w->spec->tiling.n; i++)
-        ops |= w->spec->tiling.style[i].ops;
-    return on_engine(w, id) && ops >> w->legal[id.i].op & 1;
+static bool by_parts(const Facts *f, NodeId id) {
+    uint32_t ops = f->spec->tiling.rows.ops;
+    for (uint32_t i = 0; i < f->spec->tiling.tiles.n; i++)
+        ops |= f->spec->tiling.tiles.style[i].ops;
+    return on_engine(f, id) && ops >> f->legal[id.i].op & 1;
 }
 
-Feet feet_of(const Work *w, NodeId id, uint32_t axis) {
-    const Node *node = graph_node(w->g, id);
+Feet feet_of(const Facts *f, NodeId id, uint32_t axis) {
+    const Node *node = graph_node(f->g, id);
     Feet feet = {.pointwise = node->op == OP_ELTWISE || node->op == OP_SCALE ||
                               node->op == OP_ACT,
                  .n = node->op == OP_CONV_POOL ? 2 : 1};
@@ -146,8 +147,8 @@ Feet feet_of(const Work *w, NodeId id, uint32_t axis) {
     if (!feet.pointwise && node->n_in != 1)
         feet.foot[0].kind = FOOT_NONE;
     if (node->n_in)
-        sizes_fill(w, node, axis, &feet);
-    if (!by_parts(w, id))
+        sizes_fill(f, node, axis, &feet);
+    if (!by_parts(f, id))
         feet.foot[0].kind = feet.foot[1].kind = FOOT_ALL;
     return feet;
 }

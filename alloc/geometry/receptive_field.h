@@ -5,7 +5,7 @@
 #ifndef ALLOC_GEOMETRY_RECEPTIVE_FIELD_H
 #define ALLOC_GEOMETRY_RECEPTIVE_FIELD_H
 
-#include "alloc/work.h"
+#include "alloc/facts.h"
 
 typedef struct Span {
     int64_t at, end; /* empty unless at < end */
@@ -33,7 +33,7 @@ typedef struct Feet {
 } Feet;
 
 /* Along rows (0) or columns. Of layers that never run by parts: all. */
-Feet feet_of(const Work *w, NodeId id, uint32_t axis);
+Feet feet_of(const Facts *f, NodeId id, uint32_t axis);
 /* Pixels of an operand of `size`, each of which some of `made` of the result is
  * made from. */
 Span feet_reads(const Feet *feet, int64_t size, Span made);

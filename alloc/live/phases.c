@@ -9,6 +9,7 @@
  * before its use, perhaps in the block before; what is stored `late` behind.
  */
 #include "alloc/live/phases.h"
+#include "alloc/cascade/cascade.h"
 
 enum { MAX_BLOCKS = 4 };
 
@@ -31,19 +32,20 @@ static uint32_t turning_phases(const Turning *t) {
     return blocks_of(t).n * (t->end - t->first);
 }
 
-bool turning_at(const Work *w, NodeId id, Turning *out) {
-    const Mode *mode = &w->mode[id.i];
-    uint32_t step = w->schedule->step_of[id.i];
+bool turning_at(const Decisions *d, NodeId id, Turning *out) {
+    const Facts *f = d->f;
+    const Mode *mode = &d->mode[id.i];
+    uint32_t step = f->schedule->step_of[id.i];
     *out = (Turning){.first = step, .end = step + 1, .doubled = mode->doubled};
-    if (w->schedule->step[step].n > 1)
+    if (f->schedule->step[step].n > 1)
         return false;
     if (mode->kind == MODE_PLANKS) {
-        out->n = parts_of_planks(w, id);
+        out->n = parts_of_planks(d, id);
     } else if (mode->kind == MODE_GROUP) {
-        const Group *g = &w->group.at[mode->group];
+        const Group *g = &d->group.at[mode->group];
         out->first = g->first;
         out->end = g->end;
-        out->n = g->rolls ? 1 : group_stripes(w, g);
+        out->n = g->rolls ? 1 : group_stripes(f, g);
     }
     return out->n > 1;
 }
@@ -61,13 +63,13 @@ static void add_turning(Lives *l, Turning t) {
 }
 
 static void find_phases(Lives *l) {
-    uint32_t steps = l->w->schedule->n_steps;
+    uint32_t steps = l->f->schedule->n_steps;
     l->phase_of = ARENA_ARRAY(l->arena, uint32_t, 2 * steps + 1);
     l->turning_of = ARENA_ARRAY(l->arena, uint32_t, steps + 1);
     for (uint32_t step = 0; step < steps; step++) {
         Turning t;
         l->turning_of[step] = NONE;
-        if (turning_at(l->w, l->w->schedule->step[step].slot[0].node, &t)) {
+        if (turning_at(l->d, l->f->schedule->step[step].slot[0].node, &t)) {
             add_turning(l, t);
             step = t.end - 1;
         } else {
@@ -81,7 +83,7 @@ static void find_phases(Lives *l) {
 static void find_costs(Lives *l, const uint64_t *time) {
     l->cost = ARENA_ARRAY(l->arena, uint64_t, l->n + 1);
     l->live = ARENA_ARRAY(l->arena, uint64_t, l->n + 1);
-    for (uint32_t step = 0; step < l->w->schedule->n_steps; step++)
+    for (uint32_t step = 0; step < l->f->schedule->n_steps; step++)
         if (l->turning_of[step] == NONE)
             l->cost[l->phase_of[2 * step]] = time[step];
     for (uint32_t i = 0; i < l->turning.n; i++) {
@@ -167,17 +169,19 @@ static void turn_life(Lives *l, uint32_t buf, const Turning *t, uint32_t set,
 }
 
 static void life_by_turns(Lives *l, uint32_t buf, const Turning *t) {
-    const Work *w = l->w;
+    const Decisions *d = l->d;
     const Owner *owner = &l->problem->owner.at[buf];
     const Buf *b = &l->problem->buf.at[buf];
-    const Mode *mode = &w->mode[owner->node.i];
+    const Mode *mode = &d->mode[owner->node.i];
     const Group *g =
-        mode->kind == MODE_GROUP ? &w->group.at[mode->group] : NULL;
+        mode->kind == MODE_GROUP ? &d->group.at[mode->group] : NULL;
     bool made =
-        same_tensor(owner->tensor, graph_node(w->g, owner->node)->out[0]);
-    bool loaded = !made && (!g || group_maker(w, g, owner->tensor) == NONE);
-    bool stored = made && (!g || group_stores(w, g, owner->tensor));
-    uint32_t set = t->doubled && buf - mode->first_buf >= mode->twin;
+        same_tensor(owner->tensor, graph_node(d->f->g, owner->node)->out[0]);
+    bool loaded = !made && (!g || group_maker(d->f, g, owner->tensor) == NONE);
+    bool stored = made && (!g || group_stores(d->f, g, owner->tensor));
+    const Problem *p = l->problem;
+    uint32_t set = t->doubled &&
+                   buf - p->first_buf[owner->node.i] >= p->twin[owner->node.i];
     int64_t a = b->first / 2 - t->first, e = (b->end + 1) / 2 - t->first;
     turn_life(l, buf, t, set, a - (loaded ? t->early : 0),
               e + (stored ? t->late : 0));
@@ -195,7 +199,7 @@ static void life_by_steps(Lives *l, uint32_t buf) {
 static uint32_t turning_of_buf(const Lives *l, uint32_t buf) {
     const Owner *owner = &l->problem->owner.at[buf];
     return owner->kind == OWNER_PLANK
-               ? l->turning_of[l->w->schedule->step_of[owner->node.i]]
+               ? l->turning_of[l->f->schedule->step_of[owner->node.i]]
                : NONE;
 }
 
@@ -220,10 +224,10 @@ Steps lives_phases(const Lives *l, uint32_t step) {
     return (Steps){first, first + turning_phases(&l->turning.at[at])};
 }
 
-Lives *lives_make(Arena *arena, const Work *w, const Problem *problem,
+Lives *lives_make(Arena *arena, const Decisions *d, const Problem *problem,
                   const uint64_t *time) {
     Lives *l = ARENA_NEW(arena, Lives);
-    *l = (Lives){.arena = arena, .w = w, .problem = problem};
+    *l = (Lives){.arena = arena, .f = d->f, .d = d, .problem = problem};
     find_phases(l);
     find_costs(l, time);
     l->words = (l->n + 63) / 64;

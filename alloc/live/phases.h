@@ -7,7 +7,8 @@
 #ifndef ALLOC_LIVE_PHASES_H
 #define ALLOC_LIVE_PHASES_H
 
-#include "alloc/work.h"
+#include "alloc/decisions.h"
+#include "alloc/live/live.h"
 
 /* Steps [first, end) that run by turns: a group by stripes, or a node by
  * planks. A block is one turn's phases; which blocks there are, and which
@@ -24,7 +25,8 @@ typedef struct Turning {
 
 typedef struct Lives {
     Arena *arena;
-    const Work *w;
+    const Facts *f;
+    const Decisions *d;
     const Problem *problem;
     uint32_t n, words;     /* phases; words of 64 of them */
     uint64_t *cost, *live; /* by phase: cycles of its layers; bytes */
@@ -35,10 +37,10 @@ typedef struct Lives {
 } Lives;
 
 /* Whether the node runs by turns; ->phase is not filled. */
-bool turning_at(const Work *w, NodeId id, Turning *out);
+bool turning_at(const Decisions *d, NodeId id, Turning *out);
 
 /* As units and modes have it; time: cycles by step. */
-Lives *lives_make(Arena *arena, const Work *w, const Problem *problem,
+Lives *lives_make(Arena *arena, const Decisions *d, const Problem *problem,
                   const uint64_t *time);
 static inline bool lives_has(const Lives *l, uint32_t buf, uint32_t phase) {
     return l->alive[(size_t)buf * l->words + phase / 64] >> phase % 64 & 1;

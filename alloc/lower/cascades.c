@@ -6,6 +6,8 @@
  * The buffers live by step as if the group had one stripe; stripes follow each
  * other, so they use the same ones.
  */
+#include "alloc/cascade/cascade.h"
+#include "alloc/geometry/tensor_bytes.h"
 #include "alloc/lower/emit.h"
 
 /* What node i of a group has made, or what several share. */
@@ -42,10 +44,10 @@ static void load_shared(Emit *e, const Group *g, Member *member, uint32_t i,
     for (uint32_t s = 0; s < g->n_shared; s++) {
         const Stripe *own = &stripe[n + s];
         TensorId t = g->shared[s];
-        if (shared_first(e->w, g, s) != i)
+        if (shared_first(e->f, g, s) != i)
             continue;
         uint32_t p = emit_plank(e, (*buf)++, t, own->row, own->rows);
-        e->placement.at[p].end = group_last_use(e->w, g, t) + 1;
+        e->placement.at[p].end = group_last_use(e->f, g, t) + 1;
         member[n + s].placed = load_to(e, g, p);
     }
 }
@@ -54,7 +56,7 @@ static void load_shared(Emit *e, const Group *g, Member *member, uint32_t i,
 static uint32_t operand(Emit *e, const Group *g, const Member *member,
                         TensorId t, uint32_t *buf, const Rows *need,
                         bool copied) {
-    uint32_t holder = group_holder(e->w, g, t);
+    uint32_t holder = group_holder(e->f, g, t);
     if (holder != NONE) {
         uint32_t from = member[holder].placed, own = copied ? (*buf)++ : NONE;
         const Placement *p = &e->placement.at[from];
@@ -78,12 +80,11 @@ typedef struct Plank {
 static Plank plank_of(const Emit *e, const Group *g, uint32_t i, uint32_t own,
                       uint32_t tile) {
     Plank plank = {.buf = own};
-    uint32_t by = group_plank(e->w, g, i, &plank.c);
-    NodeId id = group_node(e->w, g, by);
-    plank.root = graph_node(e->w->g, id)->out[0];
+    uint32_t by = group_plank(e->f, g, i, &plank.c);
+    NodeId id = group_node(e->f, g, by);
+    plank.root = graph_node(e->f->g, id)->out[0];
     if (by != i)
-        plank.buf =
-            emit_first_buf(&e->w->mode[id.i], tile) + shared_by(e->w, g, by);
+        plank.buf = emit_first_buf(e, id, tile) + shared_by(e->f, g, by);
     return plank;
 }
 
@@ -91,7 +92,7 @@ static uint32_t place_result(Emit *e, const Group *g, Plank plank, TensorId t,
                              const Stripe *stripe) {
     uint32_t p = emit_part(e, plank.buf, t, plank.root, plank.c, stripe->row,
                            stripe->rows);
-    e->placement.at[p].end = group_last_use(e->w, g, t) + 1;
+    e->placement.at[p].end = group_last_use(e->f, g, t) + 1;
     return p;
 }
 
@@ -109,10 +110,10 @@ static void run_member(GroupRuns *runs, Member *member, uint32_t i,
     const Group *g = runs->g;
     const Stripe *stripe = &all[i];
     uint32_t tile = runs->done[i];
-    NodeId id = group_node(e->w, g, i);
-    const Node *node = graph_node(e->w->g, id);
+    NodeId id = group_node(e->f, g, i);
+    const Node *node = graph_node(e->f->g, id);
     uint32_t in[MAX_OPERANDS];
-    uint32_t buf = emit_first_buf(&e->w->mode[id.i], tile);
+    uint32_t buf = emit_first_buf(e, id, tile);
     load_shared(e, g, member, i, &buf, all);
     for (uint32_t k = 0; k < node->n_in; k++)
         in[k] = operand(e, g, member, node->in[k], &buf, &stripe->need,
@@ -130,10 +131,10 @@ static void run_member(GroupRuns *runs, Member *member, uint32_t i,
  * it in the concat's, too. */
 static void bring_home(Emit *e, const Group *g, uint32_t placed) {
     Placement p = e->placement.at[placed];
-    Origin origin = e->w->role[p.tensor.i].origin;
+    Origin origin = e->f->role[p.tensor.i].origin;
     uint32_t to[2], home;
     if ((origin != FROM_INPUT && origin != FROM_HOST) ||
-        !group_leaves(e->w, g, p.tensor))
+        !group_leaves(e->f, g, p.tensor))
         return;
     for (uint32_t k = 0, n = emit_targets(e, p.tensor, to, &home); k < n; k++) {
         emit_use_throughout(e, g, to[k]);
@@ -143,16 +144,16 @@ static void bring_home(Emit *e, const Group *g, uint32_t placed) {
 
 static uint32_t join_operand(Emit *e, const Group *g, const Member *member,
                              TensorId t, Plank plank, const Stripe *stripe) {
-    uint32_t holder = group_holder(e->w, g, t);
-    if (group_joins(e->w, g, t))
+    uint32_t holder = group_holder(e->f, g, t);
+    if (group_joins(e->f, g, t))
         return member[holder].placed;
-    plank.c += e->w->role[t.i].part_c;
+    plank.c += e->f->role[t.i].part_c;
     uint32_t part = place_result(e, g, plank, t, stripe);
     if (holder != NONE)
         copy_to(e, member[holder].placed, part);
     else
         load_to(e, g, part);
-    if (group_maker(e->w, g, t) == NONE)
+    if (group_maker(e->f, g, t) == NONE)
         bring_home(e, g, part);
     return part;
 }
@@ -163,10 +164,10 @@ static void join_members(GroupRuns *runs, Member *member, uint32_t i,
     const Group *g = runs->g;
     const Stripe *stripe = &all[i];
     uint32_t tile = runs->done[i];
-    NodeId id = group_node(e->w, g, i);
-    const Node *node = graph_node(e->w->g, id);
+    NodeId id = group_node(e->f, g, i);
+    const Node *node = graph_node(e->f->g, id);
     uint32_t *in = ARENA_ARRAY(e->arena, uint32_t, node->n_in);
-    uint32_t own = emit_first_buf(&e->w->mode[id.i], tile);
+    uint32_t own = emit_first_buf(e, id, tile);
     load_shared(e, g, member, i, &own, all);
     Plank plank = plank_of(e, g, i, own, tile);
     for (uint32_t k = 0; k < node->n_in; k++)
@@ -188,14 +189,14 @@ static void drop_home(Target *target) {
 }
 
 static Target target_of(Emit *e, const Group *g, uint32_t i) {
-    NodeId id = group_node(e->w, g, i);
-    TensorId t = graph_node(e->w->g, id)->out[0];
+    NodeId id = group_node(e->f, g, i);
+    TensorId t = graph_node(e->f->g, id)->out[0];
     Target own = {.home = NONE};
-    if (group_keeps(e->w, g, t))
+    if (group_keeps(e->d, g, t))
         emit_made(e, t);
-    if (g->stays ? e->w->role[t.i].outside : group_stores(e->w, g, t))
+    if (g->stays ? e->f->role[t.i].outside : group_stores(e->f, g, t))
         own.n = emit_targets(e, t, own.to, &own.home);
-    if (is_placed(e->w, id))
+    if (is_placed(e->f, id))
         drop_home(&own);
     for (uint32_t k = 0; k < own.n; k++)
         emit_use_throughout(e, g, own.to[k]);
@@ -229,7 +230,7 @@ void emit_group_end(GroupRuns *runs) {
     Emit *e = runs->e;
     const Group *g = runs->g;
     for (uint32_t i = 0; i < g->end - g->first; i++) {
-        TensorId out = graph_node(e->w->g, group_node(e->w, g, i))->out[0];
+        TensorId out = graph_node(e->f->g, group_node(e->f, g, i))->out[0];
         if (runs->target[i].home != NONE)
             e->copy[out.i] = runs->target[i].home;
     }
@@ -242,7 +243,7 @@ static void emit_stripe(GroupRuns *runs, Member *member, const Stripe *stripe,
     const Group *g = runs->g;
     for (uint32_t i = 0; i < g->end - g->first; i++) {
         e->step = g->first + i;
-        if (is_placed(e->w, group_node(e->w, g, i)))
+        if (is_placed(e->f, group_node(e->f, g, i)))
             join_members(runs, member, i, stripe);
         else
             run_member(runs, member, i, stripe, most[i].copies);
@@ -250,15 +251,15 @@ static void emit_stripe(GroupRuns *runs, Member *member, const Stripe *stripe,
 }
 
 static void emit_stripes(Emit *e, const Group *g) {
-    uint32_t stripes = group_stripes(e->w, g);
+    uint32_t stripes = group_stripes(e->f, g);
     Stripe *stripe = ARENA_ARRAY(e->arena, Stripe, group_held(g));
-    const Stripe *most = group_highest(e->w, g);
+    const Stripe *most = group_highest(e->f, g);
     Member *member = ARENA_ARRAY(e->arena, Member, group_held(g));
     GroupRuns runs = emit_group_begin(e, g);
     for (uint32_t i = 0; i < g->end - g->first; i++)
         runs.all[i] = stripes;
     for (uint32_t k = 0; k < stripes && !emit_gives_up(e); k++) {
-        if (!stripe_make(e->w, g, k, stripe))
+        if (!stripe_make(e->f, g, k, stripe))
             bug("a stripe of a group cannot be computed");
         emit_stripe(&runs, member, stripe, most);
     }

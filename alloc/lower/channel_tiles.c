@@ -6,30 +6,31 @@
  * the stores.
  */
 #include "alloc/lower/emit.h"
+#include "alloc/tile/tile.h"
 
 /* Channels [c, c + n) of the tensor, in a buffer of their own. */
 static uint32_t place_slab(Emit *e, uint32_t buf, TensorId t, uint32_t c,
                            uint32_t n) {
-    Volume v = plan_volume(e->w->g, t);
+    Volume v = plan_volume(e->f->g, t);
     uint32_t plank = emit_plank(e, buf, t, 0, v.h);
     Placement *p = &e->placement.at[plank];
     v.c = n;
-    v.repl = hwspec_repl_none(e->w->spec, n);
+    v.repl = hwspec_repl_none(e->f->spec, n);
     p->whole = v;
     p->c = c;
     p->n_c = n;
-    p->bytes = layout_bytes(e->w->spec->memory[p->memory].layout, &v);
+    p->bytes = layout_bytes(e->f->spec->memory[p->memory].layout, &v);
     return plank;
 }
 
 /* What a node reads of an operand for channels [c, end): these, or all. */
 static uint32_t slab_operand(Emit *e, NodeId id, uint32_t k, uint32_t *buf,
                              uint32_t c, uint32_t end) {
-    const Node *node = graph_node(e->w->g, id);
+    const Node *node = graph_node(e->f->g, id);
     TensorId t = node->in[k];
     if (is_dense(node))
         return e->present[t.i];
-    if (!mode_streams(&e->w->mode[id.i], k))
+    if (!mode_streams(&e->d->mode[id.i], k))
         return emit_channels(e, e->present[t.i], c, end);
     uint32_t from = emit_readable(e, t);
     uint32_t slab = place_slab(e, (*buf)++, t, c, end - c);
@@ -44,11 +45,11 @@ typedef struct Slab {
 } Slab;
 
 static void run_slab(Emit *e, NodeId id, const Slab *s) {
-    const Node *node = graph_node(e->w->g, id);
-    const Mode *mode = &e->w->mode[id.i];
+    const Node *node = graph_node(e->f->g, id);
+    const Mode *mode = &e->d->mode[id.i];
     TensorId t = node->out[0];
-    uint32_t end = plan_volume(e->w->g, t).c, in[MAX_OPERANDS];
-    uint32_t c = s->tile * mode->channels, buf = emit_first_buf(mode, s->tile);
+    uint32_t end = plan_volume(e->f->g, t).c, in[MAX_OPERANDS];
+    uint32_t c = s->tile * mode->channels, buf = emit_first_buf(e, id, s->tile);
     end = mode->channels < end - c ? c + mode->channels : end;
     for (uint32_t k = 0; k < node->n_in; k++)
         in[k] = slab_operand(e, id, k, &buf, c, end);
@@ -65,12 +66,12 @@ static void run_slab(Emit *e, NodeId id, const Slab *s) {
 
 /* Operands that stay may give their place to the result. */
 void emit_slabs(Emit *e, NodeId id) {
-    Slab s = {.n_tiles = parts_of_planks(e->w, id)};
-    const Node *node = graph_node(e->w->g, id);
-    TensorId over = e->w->role[node->out[0].i].over;
+    Slab s = {.n_tiles = parts_of_planks(e->d, id)};
+    const Node *node = graph_node(e->f->g, id);
+    TensorId over = e->d->over[node->out[0].i];
     uint32_t home = NONE;
     uint32_t there = over.i == NONE ? NONE : e->present[over.i];
-    if (e->w->mode[id.i].streams_out)
+    if (e->d->mode[id.i].streams_out)
         s.n_to = emit_targets(e, node->out[0], s.to, &home);
     else
         emit_result(e, id);
@@ -78,7 +79,7 @@ void emit_slabs(Emit *e, NodeId id) {
         e->present[over.i] = there;
     for (; s.tile < s.n_tiles; s.tile++)
         run_slab(e, id, &s);
-    if (e->w->mode[id.i].streams_out)
+    if (e->d->mode[id.i].streams_out)
         e->copy[node->out[0].i] = home;
     else if (over.i != NONE)
         e->present[over.i] = NONE;
@@ -88,7 +89,7 @@ void emit_slabs(Emit *e, NodeId id) {
 
 static uint32_t give_slab(Emit *e, NodeId id, uint32_t tile, uint32_t n_tiles,
                           uint32_t c, uint32_t n) {
-    const Node *node = graph_node(e->w->g, id);
+    const Node *node = graph_node(e->f->g, id);
     uint32_t in[MAX_OPERANDS];
     for (uint32_t i = 0; i < node->n_in; i++) {
         in[i] = e->present[node->in[i].i];
@@ -97,7 +98,7 @@ static uint32_t give_slab(Emit *e, NodeId id, uint32_t tile, uint32_t n_tiles,
     }
     e->step--;
     uint32_t slab =
-        place_slab(e, e->w->mode[id.i].first_buf, node->out[0], c, n);
+        place_slab(e, e->problem->first_buf[id.i], node->out[0], c, n);
     e->placement.at[slab].end++;
     Action a = emit_run_new(e, id, in, slab);
     a.tile = tile;
@@ -109,16 +110,16 @@ static uint32_t give_slab(Emit *e, NodeId id, uint32_t tile, uint32_t n_tiles,
 
 static void take_slab(Emit *e, NodeId id, const uint32_t *in, uint32_t out,
                       uint32_t tile) {
-    const Node *node = graph_node(e->w->g, id);
-    const Mode *mode = &e->w->mode[id.i];
-    NodeId giver = couple_partner(e->w, id);
-    uint32_t n_tiles = parts_of_planks(e->w, id), part[MAX_OPERANDS];
+    const Node *node = graph_node(e->f->g, id);
+    const Mode *mode = &e->d->mode[id.i];
+    NodeId giver = couple_partner(e->d, id);
+    uint32_t n_tiles = parts_of_planks(e->d, id), part[MAX_OPERANDS];
     uint32_t c = tile * mode->channels;
-    uint32_t end = plan_volume(e->w->g, node->out[0]).c;
+    uint32_t end = plan_volume(e->f->g, node->out[0]).c;
     end = mode->channels < end - c ? c + mode->channels : end;
     uint32_t slab = give_slab(e, giver, tile, n_tiles, c, end - c);
     for (uint32_t i = 0; i < node->n_in; i++)
-        part[i] = couple_passes(e->w, node->in[i])
+        part[i] = couple_passes(e->d, node->in[i])
                       ? slab
                       : emit_channels(e, in[i], c, end);
     Action a = emit_run_new(e, id, part, emit_channels(e, out, c, end));
@@ -128,8 +129,8 @@ static void take_slab(Emit *e, NodeId id, const uint32_t *in, uint32_t out,
 }
 
 void emit_couple(Emit *e, NodeId id) {
-    const Node *node = graph_node(e->w->g, id);
-    uint32_t in[MAX_OPERANDS], n_tiles = parts_of_planks(e->w, id);
+    const Node *node = graph_node(e->f->g, id);
+    uint32_t in[MAX_OPERANDS], n_tiles = parts_of_planks(e->d, id);
     for (uint32_t i = 0; i < node->n_in; i++)
         in[i] = e->present[node->in[i].i];
     uint32_t out = emit_result(e, id);

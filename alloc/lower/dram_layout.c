@@ -1,23 +1,24 @@
 /* dram_layout.c - where volumes lie in the input, output and backing memories.
  */
 #include "alloc/lower/dram_layout.h"
+#include "alloc/geometry/tensor_bytes.h"
 
 #include "base/text.h"
 
 static void region_stays(const Regions *r, Region *region) {
     region->timed = false;
     region->first = 0;
-    region->end = r->work->schedule->n_steps;
+    region->end = r->f->schedule->n_steps;
 }
 
 uint32_t region_add(Regions *r, TensorId tensor, uint32_t memory, bool timed) {
     Region region = {.memory = memory,
-                     .whole = volume_in(r->work, tensor, memory),
+                     .whole = volume_in(r->f, tensor, memory),
                      .first = UINT32_MAX,
                      .timed = timed,
-                     .name = graph_tensor(r->work->g, tensor)->name};
+                     .name = graph_tensor(r->f->g, tensor)->name};
     region.bytes =
-        layout_bytes(r->work->spec->memory[memory].layout, &region.whole);
+        layout_bytes(r->f->spec->memory[memory].layout, &region.whole);
     if (!timed)
         region_stays(r, &region);
     vec_push(r->arena, &r->at, region);
@@ -34,7 +35,7 @@ void region_use(Regions *r, uint32_t region, uint32_t step) {
 
 static bool too_small(const Regions *r, Diag *diag, const Region *region,
                       uint64_t free) {
-    const HwMemory *memory = &r->work->spec->memory[region->memory];
+    const HwMemory *memory = &r->f->spec->memory[region->memory];
     diag_error(diag, memory->loc,
                "does not fit: %s needs %s bytes of %s, which has %s left of %s",
                region->name, with_commas(r->arena, region->bytes), memory->name,
@@ -45,7 +46,7 @@ static bool too_small(const Regions *r, Diag *diag, const Region *region,
 
 /* Whether all of a memory's regions have a place of their own. */
 static bool has_room(const Regions *r, uint32_t m) {
-    const HwMemory *memory = &r->work->spec->memory[m];
+    const HwMemory *memory = &r->f->spec->memory[m];
     uint64_t align = memory->align ? memory->align : 1;
     uint64_t at = 0;
     for (uint32_t i = 0; i < r->at.n; i++) {
@@ -61,8 +62,8 @@ static bool has_room(const Regions *r, uint32_t m) {
 
 /* Volumes that wait between the host's layers share only where they must. */
 static void spread_out(Regions *r) {
-    for (uint32_t m = 0; m < r->work->spec->n_memories; m++) {
-        if (m == (uint32_t)r->work->spec->backing || !has_room(r, m))
+    for (uint32_t m = 0; m < r->f->spec->n_memories; m++) {
+        if (m == (uint32_t)r->f->spec->backing || !has_room(r, m))
             continue;
         for (uint32_t i = 0; i < r->at.n; i++)
             if (r->at.at[i].memory == m)
@@ -74,7 +75,7 @@ static void spread_out(Regions *r) {
 static bool place_fixed(Regions *r, Diag *diag, uint64_t *used) {
     for (uint32_t i = 0; i < r->at.n; i++) {
         Region *region = &r->at.at[i];
-        const HwMemory *memory = &r->work->spec->memory[region->memory];
+        const HwMemory *memory = &r->f->spec->memory[region->memory];
         if (region->timed)
             continue;
         uint64_t align = memory->align ? memory->align : 1;
@@ -122,7 +123,7 @@ static uint64_t most_at_once(const PlanProblem *p) {
 /* One volume that is too large by itself, or all of the fullest step. */
 static bool no_place(const Regions *r, Diag *diag, const PlanProblem *p,
                      const uint32_t *region) {
-    const HwMemory *memory = &r->work->spec->memory[r->at.at[region[0]].memory];
+    const HwMemory *memory = &r->f->spec->memory[r->at.at[region[0]].memory];
     for (uint32_t i = 0; i < p->n_bufs; i++)
         if (p->buf[i].bytes[0] > p->pool[0].size)
             return too_small(r, diag, &r->at.at[region[i]], p->pool[0].size);
@@ -141,7 +142,7 @@ static bool place_timed(Regions *r, Diag *diag, uint32_t m, uint64_t *used) {
     PlanProblem p = {.n_pools = 1, .n_bufs = timed_bufs(r, m, buf, region)};
     if (!p.n_bufs)
         return true;
-    const HwMemory *memory = &r->work->spec->memory[m];
+    const HwMemory *memory = &r->f->spec->memory[m];
     uint64_t align = memory->align ? memory->align : 1;
     uint64_t base = (used[m] + align - 1) / align * align;
     p.pool[0] = (Pool){.size = memory->size > base ? memory->size - base : 0,
@@ -161,7 +162,7 @@ static bool place_timed(Regions *r, Diag *diag, uint32_t m, uint64_t *used) {
 bool regions_place(Regions *r, Diag *diag, uint64_t *used) {
     spread_out(r);
     bool ok = place_fixed(r, diag, used);
-    for (uint32_t m = 0; ok && m < r->work->spec->n_memories; m++)
+    for (uint32_t m = 0; ok && m < r->f->spec->n_memories; m++)
         ok = place_timed(r, diag, m, used);
     return ok;
 }

@@ -2,7 +2,7 @@
 #ifndef ALLOC_LOWER_DRAM_LAYOUT_H
 #define ALLOC_LOWER_DRAM_LAYOUT_H
 
-#include "alloc/work.h"
+#include "alloc/facts.h"
 
 /* A volume in the input, output or backing memory. */
 typedef struct Region {
@@ -16,7 +16,7 @@ typedef struct Region {
 
 typedef struct Regions {
     Arena *arena;
-    const Work *work;
+    const Facts *f;
     VEC(Region) at;
 } Regions;
 

@@ -4,6 +4,9 @@
  * them, in buffers and regions; actions, numbered as they come.
  */
 #include "alloc/lower/emit.h"
+#include "alloc/cascade/cascade.h"
+#include "alloc/geometry/onchip_copy.h"
+#include "alloc/geometry/tensor_bytes.h"
 
 #include <assert.h>
 
@@ -18,9 +21,9 @@ uint32_t emit_outside(Emit *e, TensorId t, uint32_t region, uint32_t part_c) {
     const Region *r = &e->regions.at.at[region];
     return placement_add(e,
                          (Placement){.tensor = t,
-                                     .rows = plan_volume(e->w->g, t).h,
-                                     .cols = plan_volume(e->w->g, t).w,
-                                     .n_c = plan_volume(e->w->g, t).c,
+                                     .rows = plan_volume(e->f->g, t).h,
+                                     .cols = plan_volume(e->f->g, t).w,
+                                     .n_c = plan_volume(e->f->g, t).c,
                                      .memory = r->memory,
                                      .whole = r->whole,
                                      .part_c = part_c,
@@ -33,14 +36,14 @@ uint32_t emit_place(Emit *e, uint32_t buf, uint64_t at, Placement p) {
     p.memory = (uint32_t)e->result->pool[buf];
     p.offset = e->result->offset[buf] + at;
     p.buffer = buf;
-    p.bytes = layout_bytes(e->w->spec->memory[p.memory].layout, &p.whole);
-    p.n_c = plan_volume(e->w->g, p.tensor).c;
+    p.bytes = layout_bytes(e->f->spec->memory[p.memory].layout, &p.whole);
+    p.n_c = plan_volume(e->f->g, p.tensor).c;
     return placement_add(e, p, NONE);
 }
 
 /* All columns. */
 static uint32_t place_buffer(Emit *e, uint32_t buf, Placement p) {
-    p.cols = plan_volume(e->w->g, p.tensor).w;
+    p.cols = plan_volume(e->f->g, p.tensor).w;
     return emit_place(e, buf, 0, p);
 }
 
@@ -51,7 +54,7 @@ uint32_t emit_part(Emit *e, uint32_t buf, TensorId t, TensorId root, uint32_t c,
                         (Placement){.tensor = t,
                                     .row = row,
                                     .rows = rows,
-                                    .whole = plank_in(e->w, root, rows, memory),
+                                    .whole = plank_in(e->f, root, rows, memory),
                                     .part_c = c,
                                     .first = e->step,
                                     .end = e->step + 1});
@@ -70,9 +73,14 @@ uint32_t emit_channels(Emit *e, uint32_t placement, uint32_t c, uint32_t end) {
                          e->region_of.at[placement]);
 }
 
+const Segments *emit_stays(const Emit *e, const Unit *unit) {
+    return &e->problem->stays[e->d->unit_of[unit->root.i]];
+}
+
 const Segment *emit_segment(const Emit *e, const Unit *unit) {
-    for (uint32_t i = 0; i < unit->n_segments; i++) {
-        const Segment *s = &unit->segment[i];
+    const Segments *stays = emit_stays(e, unit);
+    for (uint32_t i = 0; i < stays->n; i++) {
+        const Segment *s = &stays->at[i];
         if (unit->touch[s->first].step <= e->step &&
             e->step <= unit->touch[s->last].step)
             return s;
@@ -81,7 +89,7 @@ const Segment *emit_segment(const Emit *e, const Unit *unit) {
 }
 
 Unit *emit_unit(const Emit *e, TensorId t) {
-    return &e->w->unit.at[e->w->unit_of[t.i]];
+    return &e->d->unit.at[e->d->unit_of[t.i]];
 }
 
 uint32_t emit_in_segment(Emit *e, TensorId t, const Segment *s) {
@@ -90,9 +98,9 @@ uint32_t emit_in_segment(Emit *e, TensorId t, const Segment *s) {
     return place_buffer(
         e, s->buf,
         (Placement){.tensor = t,
-                    .rows = plan_volume(e->w->g, t).h,
-                    .whole = volume_in(e->w, unit->root, memory),
-                    .part_c = channel_in_unit(e->w, unit, t),
+                    .rows = plan_volume(e->f->g, t).h,
+                    .whole = volume_in(e->f, unit->root, memory),
+                    .part_c = channel_in_unit(e->f, unit, t),
                     .first = unit->touch[s->first].step,
                     .end = unit->touch[s->last].step + 1});
 }
@@ -148,24 +156,24 @@ static bool runs_beside(const Emit *e, const Action *a) {
  * nothing has one yet: behind that, theirs would be another's. */
 /* Concats and layers of the host may not be in the listing. */
 bool emit_gives_up(Emit *e) {
-    uint32_t most = e->w->spec->max_instructions, unlisted = e->w->g->node.n;
-    e->w->gave_up = (e->w->brief && most && e->action.n > most + unlisted) ||
-                    budget_spent(e->w->options->budget);
-    return e->w->gave_up;
+    uint32_t most = e->f->spec->max_instructions, unlisted = e->f->g->node.n;
+    e->a->gave_up = (e->a->brief && most && e->action.n > most + unlisted) ||
+                    budget_spent(e->f->options->budget);
+    return e->a->gave_up;
 }
 
 void emit_action(Emit *e, Action a) {
     bool input =
         a.kind == ACTION_LOAD &&
-        e->w->role[e->placement.at[a.in[0]].tensor.i].origin == FROM_INPUT;
-    bool shares = e->w->spec->input_shares_step && e->number == FIRST_STEP;
+        e->f->role[e->placement.at[a.in[0]].tensor.i].origin == FROM_INPUT;
+    bool shares = e->f->spec->input_shares_step && e->number == FIRST_STEP;
     if (runs_beside(e, &a))
         a.step = e->number - 1;
     else
-        a.step = input && shares ? e->w->spec->input_step : e->number++;
+        a.step = input && shares ? e->f->spec->input_step : e->number++;
     use_regions(e, &a);
     vec_push(e->arena, &e->action, a);
-    budget_take(e->w->options->budget, 1);
+    budget_take(e->f->options->budget, 1);
 }
 
 void emit_move(Emit *e, ActionKind kind, uint32_t from, uint32_t to,
@@ -194,5 +202,5 @@ void emit_move_all(Emit *e, ActionKind kind, uint32_t from, uint32_t to) {
 void emit_copy(Emit *e, uint32_t from, uint32_t to) {
     emit_move_all(e, ACTION_COPY, from, to);
     e->action.at[e->action.n - 1].legal =
-        copy_legal(e->w, e->placement.at[to].tensor);
+        copy_legal(e->f, e->placement.at[to].tensor);
 }

@@ -3,12 +3,15 @@
 #define ALLOC_LOWER_EMIT_H
 
 #include "alloc/lower/dram_layout.h"
+#include "alloc/spill/spill.h"
 #include "plan/placements.h"
 
 enum { FIRST_STEP = 1 }; /* of the listing */
 
 typedef struct Emit {
-    Work *w;
+    const Facts *f;
+    const Decisions *d;
+    Attempt *a; /* may be given up */
     Arena *arena;
     const Problem *problem;
     const PlanResult *result;
@@ -42,6 +45,7 @@ uint32_t emit_channels(Emit *e, uint32_t placement, uint32_t c, uint32_t end);
 /* The tensor's unit; the unit's segment at this step, or NULL; the tensor's
  * place in a segment, and in the one at this step. */
 Unit *emit_unit(const Emit *e, TensorId t);
+const Segments *emit_stays(const Emit *e, const Unit *unit);
 const Segment *emit_segment(const Emit *e, const Unit *unit);
 uint32_t emit_in_segment(Emit *e, TensorId t, const Segment *s);
 uint32_t emit_resident(Emit *e, TensorId t);
@@ -104,7 +108,9 @@ void emit_drop_needless(Emit *e);
 /* A run of the node over whole operands, not added yet. */
 Action emit_run_new(Emit *e, NodeId id, const uint32_t *in, uint32_t out);
 /* The first buffer of the planks of that tile: two sets take turns. */
-uint32_t emit_first_buf(const Mode *mode, uint32_t tile);
+/* The first buffer of a group that rolls. */
+uint32_t group_first_buf(const Emit *e, const Group *g);
+uint32_t emit_first_buf(const Emit *e, NodeId node, uint32_t tile);
 /* All runs of the node, by its mode. */
 void emit_run(Emit *e, NodeId id);
 

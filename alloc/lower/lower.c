@@ -7,6 +7,10 @@
  * needed later is stored, unless it lies outside already.
  * Within a step: loads, runs (or tiles), concats and stores.
  */
+#include "alloc/lower/lower.h"
+#include "alloc/cascade/cascade.h"
+#include "alloc/geometry/tensor_bytes.h"
+#include "alloc/live/live.h"
 #include "alloc/lower/emit.h"
 
 #include <string.h>
@@ -15,7 +19,7 @@
 
 static void relay(Emit *e, const Relay *r, uint32_t to) {
     uint32_t from = emit_source(e, r->tensor);
-    uint32_t h = plan_volume(e->w->g, r->tensor).h;
+    uint32_t h = plan_volume(e->f->g, r->tensor).h;
     for (uint32_t row = 0; row < h; row += r->rows) {
         uint32_t rows = r->rows < h - row ? r->rows : h - row;
         uint32_t plank = emit_plank(e, r->buf, r->tensor, row, rows);
@@ -27,9 +31,9 @@ static void relay(Emit *e, const Relay *r, uint32_t to) {
 /* Relays of this step: members into the concat's place, or (`outward`) what
  * the outside needs to the output memory. */
 static void relays_now(Emit *e, NodeId id, bool outward) {
-    const Node *node = graph_node(e->w->g, id);
-    for (uint32_t i = 0; i < e->w->relay.n; i++) {
-        const Relay *r = &e->w->relay.at[i];
+    const Node *node = graph_node(e->f->g, id);
+    for (uint32_t i = 0; i < e->problem->relay.n; i++) {
+        const Relay *r = &e->problem->relay.at[i];
         bool is_out = same_tensor(r->tensor, node->out[0]);
         if (r->step == e->step && is_out && outward)
             relay(e, r, emit_output(e, r->tensor));
@@ -41,14 +45,14 @@ static void relays_now(Emit *e, NodeId id, bool outward) {
 
 static void concat_add(Emit *e, NodeId id, const uint32_t *in, uint32_t out) {
     Action a =
-        emit_new(e, ACTION_CONCAT, graph_node(e->w->g, id)->n_in, in, out);
+        emit_new(e, ACTION_CONCAT, graph_node(e->f->g, id)->n_in, in, out);
     a.node = id;
     a.in_rows = a.rows;
     emit_action(e, a);
 }
 
 static void concat_dissolved(Emit *e, NodeId id) {
-    const Node *node = graph_node(e->w->g, id);
+    const Node *node = graph_node(e->f->g, id);
     uint32_t *in = ARENA_ARRAY(e->arena, uint32_t, node->n_in);
     relays_now(e, id, false);
     for (uint32_t i = 0; i < node->n_in; i++)
@@ -60,7 +64,7 @@ static void concat_dissolved(Emit *e, NodeId id) {
 }
 
 static void concat_whole(Emit *e, NodeId id) {
-    const Node *node = graph_node(e->w->g, id);
+    const Node *node = graph_node(e->f->g, id);
     uint32_t *in = ARENA_ARRAY(e->arena, uint32_t, node->n_in);
     for (uint32_t i = 0; i < node->n_in; i++) {
         emit_load(e, node->in[i]);
@@ -73,46 +77,46 @@ static void concat_whole(Emit *e, NodeId id) {
 /* ---- steps ---- */
 
 static void loads(Emit *e, NodeId id) {
-    const Node *node = graph_node(e->w->g, id);
+    const Node *node = graph_node(e->f->g, id);
     for (uint32_t i = 0; i < node->n_in; i++)
         emit_return(e, node->in[i]);
-    if (!result_lands(e->w, id))
+    if (!result_lands(e->d, id))
         emit_return(e, node->out[0]);
-    for (uint32_t i = 0; i < node->n_in && on_engine(e->w, id); i++)
-        if (!mode_streams(&e->w->mode[id.i], i) &&
-            !couple_passes(e->w, node->in[i]))
+    for (uint32_t i = 0; i < node->n_in && on_engine(e->f, id); i++)
+        if (!mode_streams(&e->d->mode[id.i], i) &&
+            !couple_passes(e->d, node->in[i]))
             emit_load(e, node->in[i]);
 }
 
 /* Those of a couple, before either runs. */
 static void all_loads(Emit *e, NodeId id) {
     loads(e, id);
-    if (e->w->mode[id.i].kind == MODE_GIVES)
-        loads(e, couple_partner(e->w, id));
+    if (e->d->mode[id.i].kind == MODE_GIVES)
+        loads(e, couple_partner(e->d, id));
 }
 
 static void finish(Emit *e, NodeId id) {
-    TensorId out = graph_node(e->w->g, id)->out[0];
-    if (is_placed(e->w, id) && in_group(e->w, id))
+    TensorId out = graph_node(e->f->g, id)->out[0];
+    if (is_placed(e->f, id) && in_group(e->d, id))
         return;
-    if (is_placed(e->w, id) && e->w->role[out.i].dissolved) {
+    if (is_placed(e->f, id) && e->d->dissolved[out.i]) {
         concat_dissolved(e, id);
         return;
     }
-    if (is_placed(e->w, id))
+    if (is_placed(e->f, id))
         concat_whole(e, id);
-    else if (!on_engine(e->w, id))
+    else if (!on_engine(e->f, id))
         return;
-    if (result_lands(e->w, id))
+    if (result_lands(e->d, id))
         emit_land(e, out);
-    if (e->w->mode[id.i].streams_out)
+    if (e->d->mode[id.i].streams_out)
         relays_now(e, id, true);
     else
         emit_store(e, out);
 }
 
 static void leave_all(Emit *e, NodeId id) {
-    const Node *node = graph_node(e->w->g, id);
+    const Node *node = graph_node(e->f->g, id);
     for (uint32_t k = 0; k < node->n_in; k++)
         emit_leave(e, node->in[k]);
     emit_leave(e, node->out[0]);
@@ -127,8 +131,8 @@ static void step_actions(Emit *e, const Step *step) {
         finish(e, step->slot[i].node);
     for (uint32_t i = 0; i < step->n; i++) {
         NodeId id = step->slot[i].node;
-        if (e->w->mode[id.i].kind == MODE_TAKES)
-            leave_all(e, couple_partner(e->w, id));
+        if (e->d->mode[id.i].kind == MODE_TAKES)
+            leave_all(e, couple_partner(e->d, id));
         leave_all(e, id);
     }
 }
@@ -143,13 +147,13 @@ static uint32_t *nones(Arena *arena, uint32_t n) {
 }
 
 static void place_inputs(Emit *e) {
-    for (NodeId n = {0}; n.i < e->w->g->node.n; n.i++) {
-        const Node *node = graph_node(e->w->g, n);
+    for (NodeId n = {0}; n.i < e->f->g->node.n; n.i++) {
+        const Node *node = graph_node(e->f->g, n);
         if (node->op != OP_INPUT)
             continue;
         TensorId t = node->out[0];
         uint32_t region =
-            region_add(&e->regions, t, (uint32_t)e->w->spec->input, false);
+            region_add(&e->regions, t, (uint32_t)e->f->spec->input, false);
         e->copy[t.i] = emit_outside(e, t, region, 0);
     }
 }
@@ -167,18 +171,18 @@ static void offsets_fill(Emit *e) {
 }
 
 static void plan_fill(const Emit *e, Plan *plan) {
-    const Work *w = e->w;
-    plan->schedule = w->schedule;
+    const Facts *f = e->f;
+    plan->schedule = f->schedule;
     plan->n_placements = e->placement.n;
     plan->placement = e->placement.at;
     plan->n_actions = e->action.n;
     plan->action = e->action.at;
-    Repl *repl = ARENA_ARRAY(e->arena, Repl, w->g->tensor.n + 1);
-    for (uint32_t t = 0; t < w->g->tensor.n; t++)
-        repl[t] = w->role[t].repl;
+    Repl *repl = ARENA_ARRAY(e->arena, Repl, f->g->tensor.n + 1);
+    for (uint32_t t = 0; t < f->g->tensor.n; t++)
+        repl[t] = f->role[t].repl;
     plan->repl = repl;
     plan->am_height = plan->am_live = 0;
-    for (uint32_t m = 0; m < w->spec->n_active; m++) {
+    for (uint32_t m = 0; m < f->spec->n_active; m++) {
         plan->memory_used[m] = e->result->height[m];
         plan->am_height += e->result->height[m];
     }
@@ -189,22 +193,24 @@ static void plan_fill(const Emit *e, Plan *plan) {
         plan->am_live = plan->am_height;
 }
 
-bool actions_make(Work *w, Diag *diag, const Problem *problem,
+bool actions_make(Attempt *a, Diag *diag, const Problem *problem,
                   const PlanResult *result, Plan *plan) {
-    Emit e = {.w = w,
-              .arena = w->arena,
+    Emit e = {.f = a->f,
+              .d = &a->d,
+              .a = a,
+              .arena = a->f->arena,
               .problem = problem,
               .result = result,
-              .regions = {.arena = w->arena, .work = w},
+              .regions = {.arena = a->f->arena, .f = a->f},
               .number = FIRST_STEP};
-    e.present = nones(w->arena, w->g->tensor.n);
-    e.stored = ARENA_ARRAY(w->arena, uint32_t, w->g->tensor.n + 1);
-    e.copy = nones(w->arena, w->g->tensor.n);
-    e.output = nones(w->arena, w->g->tensor.n);
-    e.home = nones(w->arena, w->g->tensor.n);
+    e.present = nones(a->f->arena, a->f->g->tensor.n);
+    e.stored = ARENA_ARRAY(a->f->arena, uint32_t, a->f->g->tensor.n + 1);
+    e.copy = nones(a->f->arena, a->f->g->tensor.n);
+    e.output = nones(a->f->arena, a->f->g->tensor.n);
+    e.home = nones(a->f->arena, a->f->g->tensor.n);
     place_inputs(&e);
-    for (; e.step < w->schedule->n_steps && !emit_gives_up(&e); e.step++)
-        step_actions(&e, &w->schedule->step[e.step]);
+    for (; e.step < a->f->schedule->n_steps && !emit_gives_up(&e); e.step++)
+        step_actions(&e, &a->f->schedule->step[e.step]);
     emit_drop_needless(&e);
     memset(plan->memory_used, 0, sizeof plan->memory_used);
     if (emit_gives_up(&e) ||

@@ -17,7 +17,7 @@ typedef struct Needless {
 } Needless;
 
 static HwRole role_at(const Emit *e, uint32_t placement) {
-    return e->w->spec->memory[e->placement.at[placement].memory].role;
+    return e->f->spec->memory[e->placement.at[placement].memory].role;
 }
 
 /* Whether it writes to active memory. */
@@ -118,11 +118,11 @@ static void close_up(Emit *e, const bool *drop) {
 
 void emit_drop_needless(Emit *e) {
     Needless n = {.e = e};
-    const HwSpec *spec = e->w->spec;
+    const HwSpec *spec = e->f->spec;
     if (spec->tiling.kind != HW_TILING_SOFTWARE)
         return; /* tiles pass through active memory, too */
     n.drop = ARENA_ARRAY(e->arena, bool, e->action.n + 1);
-    n.seen = ARENA_ARRAY(e->arena, bool, e->w->g->tensor.n + 1);
+    n.seen = ARENA_ARRAY(e->arena, bool, e->f->g->tensor.n + 1);
     if (!find_loads(&n))
         return;
     for (uint32_t i = 0; i < e->action.n; i++)

@@ -4,6 +4,7 @@
  * rolling_columns.c: the loads of columns, the runs, the stores of what the
  * outside needs.
  */
+#include "alloc/cascade/cascade.h"
 #include "alloc/lower/emit.h"
 
 typedef struct Turns {
@@ -23,7 +24,7 @@ static const LineRing *line_of(const Turns *t, TensorId tensor) {
 /* Pixels of the tensor, in its line buffer or in its volume. */
 static uint32_t pixels_of(Turns *t, TensorId tensor, Piece rows, Piece cols) {
     Emit *e = t->e;
-    if (group_keeps(e->w, t->g, tensor)) {
+    if (group_keeps(e->d, t->g, tensor)) {
         uint32_t p = emit_view(e, tensor, rows.at, rows.n);
         e->placement.at[p].col = cols.at;
         e->placement.at[p].cols = cols.n;
@@ -36,10 +37,10 @@ static uint32_t pixels_of(Turns *t, TensorId tensor, Piece rows, Piece cols) {
                    .col = cols.at,
                    .cols = cols.n,
                    .lines = line->buffer,
-                   .whole = line_volume(e->w, line),
+                   .whole = line_volume(e->f, line),
                    .first = t->g->first,
                    .end = t->g->end};
-    return emit_place(e, t->g->first_buf + line->buf, line->offset, p);
+    return emit_place(e, group_first_buf(e, t->g) + line->buf, line->offset, p);
 }
 
 static void load_columns(Turns *t, const LineTurn *turn) {
@@ -56,8 +57,8 @@ static Piece piece(const Rows *need) {
 
 static void run_columns(Turns *t, const LineTurn *turn) {
     Emit *e = t->e;
-    NodeId id = group_node(e->w, t->g, turn->i);
-    const Node *node = graph_node(e->w->g, id);
+    NodeId id = group_node(e->f, t->g, turn->i);
+    const Node *node = graph_node(e->f->g, id);
     const Rows *rows = &turn->in_rows, *cols = &turn->in_cols;
     uint32_t in[MAX_OPERANDS];
     for (uint32_t k = 0; k < node->n_in; k++)
@@ -92,11 +93,11 @@ static void turn_count(void *context, const LineTurn *turn,
 
 void emit_lines(Emit *e, const Group *g) {
     Turns t = {.e = e, .g = g, .runs = emit_group_begin(e, g)};
-    t.lines = *group_lines(e->w, g);
+    t.lines = *group_lines(e->d, g);
     t.lines.at.at = ARENA_COPY(e->arena, LineRing, t.lines.at.at, t.lines.at.n);
     lines_number(&t.lines);
-    if (!lines_roll(e->w, g, &t.lines, turn_count, &t) ||
-        !lines_roll(e->w, g, &t.lines, turn_emit, &t))
+    if (!lines_roll(e->f, g, &t.lines, turn_count, &t) ||
+        !lines_roll(e->f, g, &t.lines, turn_emit, &t))
         bug("columns of a group cannot be computed");
     emit_group_end(&t.runs);
 }

@@ -4,6 +4,8 @@
  * rolling_rows.c: the loads of rows that were not loaded before, the run of the
  * rows that are new, the stores of those that the outside needs.
  */
+#include "alloc/cascade/cascade.h"
+#include "alloc/geometry/tensor_bytes.h"
 #include "alloc/lower/emit.h"
 
 typedef struct Turn {
@@ -22,12 +24,12 @@ static uint32_t ring_of(const Turn *r, TensorId t) {
 
 /* Rows of the tensor, in its ring or in its volume. */
 static uint32_t rows_of(Turn *r, TensorId t, uint32_t row, uint32_t rows) {
-    if (group_keeps(r->e->w, r->g, t))
+    if (group_keeps(r->e->d, r->g, t))
         return emit_view(r->e, t, row, rows);
-    uint32_t c, whole = ring_whole(r->e->w, &r->rings, ring_of(r, t), &c);
+    uint32_t c, whole = ring_whole(r->e->f, &r->rings, ring_of(r, t), &c);
     const Ring *ring = &r->rings.at.at[whole];
-    uint32_t p = emit_part(r->e, r->g->first_buf + ring->buf, t, ring->tensor,
-                           c, ring->rows, ring->rows);
+    uint32_t p = emit_part(r->e, group_first_buf(r->e, r->g) + ring->buf, t,
+                           ring->tensor, c, ring->rows, ring->rows);
     Placement *held = &r->e->placement.at[p];
     held->row = row;
     held->rows = rows;
@@ -40,11 +42,11 @@ static uint32_t rows_of(Turn *r, TensorId t, uint32_t row, uint32_t rows) {
 static void load_rows(Turn *r, TensorId t, const Roll *roll,
                       const uint32_t *done) {
     Emit *e = r->e;
-    if (group_keeps(e->w, r->g, t))
+    if (group_keeps(e->d, r->g, t))
         return;
     Ring *ring = &r->rings.at.at[ring_of(r, t)];
     uint32_t row;
-    if (!ring_load(e->w, r->g, ring, roll, done, &row))
+    if (!ring_load(e->f, r->g, ring, roll, done, &row))
         return;
     uint32_t from = emit_readable(e, t);
     emit_use_throughout(e, r->g, from);
@@ -54,10 +56,10 @@ static void load_rows(Turn *r, TensorId t, const Roll *roll,
 static void run_rows(void *context, const Roll *roll, const uint32_t *done) {
     Turn *r = context;
     Emit *e = r->e;
-    NodeId id = group_node(e->w, r->g, roll->i);
-    const Node *node = graph_node(e->w->g, id);
+    NodeId id = group_node(e->f, r->g, roll->i);
+    const Node *node = graph_node(e->f->g, id);
     const Rows *need = &roll->need;
-    bool joins = is_placed(e->w, id);
+    bool joins = is_placed(e->f, id);
     uint32_t *in = ARENA_ARRAY(e->arena, uint32_t, node->n_in + 1);
     e->step = r->g->first + roll->i;
     for (uint32_t k = 0; k < node->n_in; k++)
@@ -79,10 +81,10 @@ static void count_runs(void *context, const Roll *roll, const uint32_t *done) {
 
 void emit_rings(Emit *e, const Group *g) {
     Turn r = {.e = e, .g = g, .runs = emit_group_begin(e, g)};
-    r.rings = *group_rings(e->w, g);
+    r.rings = *group_rings(e->d, g);
     r.rings.at.at = ARENA_COPY(e->arena, Ring, r.rings.at.at, r.rings.at.n);
-    if (!group_roll(e->w, g, count_runs, &r) ||
-        !group_roll(e->w, g, run_rows, &r))
+    if (!group_roll(e->f, g, count_runs, &r) ||
+        !group_roll(e->f, g, run_rows, &r))
         bug("rows of a group cannot be computed");
     emit_group_end(&r.runs);
 }

@@ -3,13 +3,16 @@
  * Input: a node whose operands are where its mode wants them. Output: what it
  * loads by planks, its runs, and stores of what it makes by planks.
  */
+#include "alloc/cascade/cascade.h"
+#include "alloc/geometry/tensor_bytes.h"
+#include "alloc/live/live.h"
 #include "alloc/lower/emit.h"
 
-static void set_whole(const Work *w, const Node *node, Action *a) {
+static void set_whole(const Facts *f, const Node *node, Action *a) {
     bool conv = node->op == OP_CONV || node->op == OP_CONV_POOL ||
                 node->op == OP_DECONV;
-    a->in_rows = plan_volume(w->g, node->in[0]).h;
-    a->in_cols = plan_volume(w->g, node->in[0]).w;
+    a->in_rows = plan_volume(f->g, node->in[0]).h;
+    a->in_cols = plan_volume(f->g, node->in[0]).w;
     a->pad_top = conv                  ? node->attr.conv.pad[0]
                  : node->op == OP_POOL ? node->attr.pool.pad[0]
                                        : 0;
@@ -21,20 +24,25 @@ static void set_whole(const Work *w, const Node *node, Action *a) {
 }
 
 Action emit_run_new(Emit *e, NodeId id, const uint32_t *in, uint32_t out) {
-    const Node *node = graph_node(e->w->g, id);
+    const Node *node = graph_node(e->f->g, id);
     Action a = emit_new(e, ACTION_RUN, node->n_in, in, out);
     a.node = id;
-    a.legal = e->w->legal[id.i];
-    set_whole(e->w, node, &a);
+    a.legal = e->f->legal[id.i];
+    set_whole(e->f, node, &a);
     return a;
 }
 
-uint32_t emit_first_buf(const Mode *mode, uint32_t tile) {
-    return mode->first_buf + (mode->doubled && tile % 2 ? mode->twin : 0);
+uint32_t group_first_buf(const Emit *e, const Group *g) {
+    return e->problem->first_buf[group_node(e->f, g, 0).i];
+}
+
+uint32_t emit_first_buf(const Emit *e, NodeId id, uint32_t tile) {
+    bool second = e->d->mode[id.i].doubled && tile % 2;
+    return e->problem->first_buf[id.i] + (second ? e->problem->twin[id.i] : 0);
 }
 
 static void run_whole(Emit *e, NodeId id) {
-    const Node *node = graph_node(e->w->g, id);
+    const Node *node = graph_node(e->f->g, id);
     uint32_t in[MAX_OPERANDS];
     for (uint32_t i = 0; i < node->n_in; i++)
         in[i] = e->present[node->in[i].i];
@@ -43,13 +51,13 @@ static void run_whole(Emit *e, NodeId id) {
 
 static void run_plank(Emit *e, NodeId id, uint32_t tile, uint32_t n_tiles,
                       const uint32_t *to, uint32_t n_to) {
-    const Node *node = graph_node(e->w->g, id);
-    const Mode *mode = &e->w->mode[id.i];
-    uint32_t h = plan_volume(e->w->g, node->out[0]).h;
+    const Node *node = graph_node(e->f->g, id);
+    const Mode *mode = &e->d->mode[id.i];
+    uint32_t h = plan_volume(e->f->g, node->out[0]).h;
     uint32_t row = tile * mode->rows;
     uint32_t rows = mode->rows < h - row ? mode->rows : h - row;
-    Rows need = rows_needed(e->w->g, id, row, rows);
-    uint32_t in[MAX_OPERANDS], buf = emit_first_buf(mode, tile);
+    Rows need = rows_needed(e->f->g, id, row, rows);
+    uint32_t in[MAX_OPERANDS], buf = emit_first_buf(e, id, tile);
     for (uint32_t i = 0; i < node->n_in; i++) {
         in[i] = emit_plank(e, buf + i, node->in[i], need.in_row, need.in_rows);
         emit_rows_into(e, in[i]);
@@ -65,10 +73,10 @@ static void run_plank(Emit *e, NodeId id, uint32_t tile, uint32_t n_tiles,
 }
 
 static void run_planks(Emit *e, NodeId id) {
-    TensorId out = graph_node(e->w->g, id)->out[0];
-    uint32_t n_tiles = parts_of_planks(e->w, id);
+    TensorId out = graph_node(e->f->g, id)->out[0];
+    uint32_t n_tiles = parts_of_planks(e->d, id);
     uint32_t to[2], home;
-    if (e->w->mode[id.i].channels) {
+    if (e->d->mode[id.i].channels) {
         emit_slabs(e, id);
         return;
     }
@@ -85,8 +93,8 @@ static void run_giver(Emit *e, NodeId id) {
 }
 
 static void run_hardware(Emit *e, NodeId id) {
-    const Node *node = graph_node(e->w->g, id);
-    const Mode *mode = &e->w->mode[id.i];
+    const Node *node = graph_node(e->f->g, id);
+    const Mode *mode = &e->d->mode[id.i];
     TensorId out = node->out[0];
     uint32_t in[MAX_OPERANDS], to;
     for (uint32_t i = 0; i < node->n_in; i++)
@@ -94,7 +102,7 @@ static void run_hardware(Emit *e, NodeId id) {
                                  : e->present[node->in[i].i];
     if (!mode->streams_out)
         to = emit_result(e, id);
-    else if (dests_of(e->w, out, true).home)
+    else if (dests_of(e->d, out, true).home)
         to = e->copy[out.i] = emit_home(e, out);
     else
         to = emit_output(e, out);
@@ -109,31 +117,31 @@ static void run_hardware(Emit *e, NodeId id) {
 
 /* The first of its steps runs the whole group. */
 static void run_group(Emit *e, NodeId id) {
-    const Group *g = &e->w->group.at[e->w->mode[id.i].group];
+    const Group *g = &e->d->group.at[e->d->mode[id.i].group];
     if (e->step == g->first)
         emit_group(e, g);
 }
 
 static void run_host(Emit *e, NodeId id) {
-    const Node *node = graph_node(e->w->g, id);
+    const Node *node = graph_node(e->f->g, id);
     TensorId out = node->out[0];
-    const Role *role = &e->w->role[out.i];
+    const Role *role = &e->f->role[out.i];
     uint32_t *in = ARENA_ARRAY(e->arena, uint32_t, node->n_in);
     for (uint32_t i = 0; i < node->n_in; i++) {
-        Origin origin = e->w->role[node->in[i].i].origin;
+        Origin origin = e->f->role[node->in[i].i].origin;
         bool engines = origin == FROM_ENGINE || origin == FROM_PARTS;
         in[i] = engines ? e->output[node->in[i].i] : e->copy[node->in[i].i];
     }
-    bool result = graph_is_output(e->w->g, out) && !role->engine_reads &&
+    bool result = graph_is_output(e->f->g, out) && !role->engine_reads &&
                   role->parent.i == NONE;
-    int32_t memory = result ? e->w->spec->output : e->w->spec->input;
-    bool timed = !graph_is_output(e->w->g, out);
+    int32_t memory = result ? e->f->spec->output : e->f->spec->input;
+    bool timed = !graph_is_output(e->f->g, out);
     e->copy[out.i] = emit_outside(
         e, out, region_add(&e->regions, out, (uint32_t)memory, timed), 0);
     Action a = emit_new(e, ACTION_HOST, node->n_in, in, e->copy[out.i]);
     a.node = id;
-    a.legal = e->w->legal[id.i];
-    a.in_rows = node->n_in ? plan_volume(e->w->g, node->in[0]).h : 0;
+    a.legal = e->f->legal[id.i];
+    a.in_rows = node->n_in ? plan_volume(e->f->g, node->in[0]).h : 0;
     emit_action(e, a);
 }
 
@@ -144,8 +152,8 @@ void emit_run(Emit *e, NodeId id) {
         [MODE_GROUP] = run_group,       [MODE_GIVES] = run_giver,
         [MODE_TAKES] = emit_couple,
     };
-    if (on_engine(e->w, id) || in_group(e->w, id))
-        by_mode[e->w->mode[id.i].kind](e, id);
-    else if (!is_placed(e->w, id))
+    if (on_engine(e->f, id) || in_group(e->d, id))
+        by_mode[e->d->mode[id.i].kind](e, id);
+    else if (!is_placed(e->f, id))
         run_host(e, id);
 }

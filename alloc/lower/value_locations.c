@@ -4,6 +4,7 @@
  * there, stores of what leaves and is needed later, unless it lies outside
  * already; copies of rows of what is resident.
  */
+#include "alloc/live/live.h"
 #include "alloc/lower/emit.h"
 
 #include <assert.h>
@@ -12,7 +13,7 @@
 
 uint32_t emit_source(Emit *e, TensorId t) {
     uint32_t c = 0;
-    for (TensorId a = t; a.i != NONE; a = e->w->role[a.i].parent) {
+    for (TensorId a = t; a.i != NONE; a = e->f->role[a.i].parent) {
         if (e->copy[a.i] != NONE) {
             if (same_tensor(a, t))
                 return e->copy[t.i];
@@ -20,26 +21,26 @@ uint32_t emit_source(Emit *e, TensorId t) {
             return emit_outside(e, t, e->region_of.at[e->copy[a.i]],
                                 p->part_c + c);
         }
-        c += e->w->role[a.i].part_c;
+        c += e->f->role[a.i].part_c;
     }
     return NONE;
 }
 
 uint32_t emit_home(Emit *e, TensorId t) {
     uint32_t c;
-    TensorId root = home_of(e->w, t, &c);
+    TensorId root = home_of(e->d, t, &c);
     uint32_t *region = &e->home[root.i];
     if (*region == NONE)
         *region =
-            region_add(&e->regions, root, (uint32_t)e->w->spec->backing, true);
+            region_add(&e->regions, root, (uint32_t)e->f->spec->backing, true);
     return emit_outside(e, t, *region, c);
 }
 
 uint32_t emit_output(Emit *e, TensorId t) {
     uint32_t *output = &e->output[t.i];
     if (*output == NONE) {
-        uint32_t memory = (uint32_t)e->w->spec->output;
-        bool timed = !graph_is_output(e->w->g, t);
+        uint32_t memory = (uint32_t)e->f->spec->output;
+        bool timed = !graph_is_output(e->f->g, t);
         *output =
             emit_outside(e, t, region_add(&e->regions, t, memory, timed), 0);
     }
@@ -47,7 +48,7 @@ uint32_t emit_output(Emit *e, TensorId t) {
 }
 
 uint32_t emit_targets(Emit *e, TensorId t, uint32_t to[2], uint32_t *home) {
-    Dests d = dests_of(e->w, t, true);
+    Dests d = dests_of(e->d, t, true);
     uint32_t n = 0;
     *home = d.home ? emit_home(e, t) : NONE;
     if (d.home)
@@ -58,13 +59,13 @@ uint32_t emit_targets(Emit *e, TensorId t, uint32_t to[2], uint32_t *home) {
 }
 
 static bool keeps_end(const Emit *e, TensorId t) {
-    uint32_t unit = e->w->unit_of[t.i];
-    return unit != NONE && e->w->unit.at[unit].keeps_end;
+    uint32_t unit = e->d->unit_of[t.i];
+    return unit != NONE && e->d->unit.at[unit].keeps_end;
 }
 
 /* But for so many channels that stay, and those that lie there. */
 static void store_but(Emit *e, TensorId t, uint32_t kept) {
-    uint32_t home = emit_home(e, t), end = plan_volume(e->w->g, t).c;
+    uint32_t home = emit_home(e, t), end = plan_volume(e->f->g, t).c;
     bool front = keeps_end(e, t);
     uint32_t c = front ? e->stored[t.i] : kept;
     end -= front ? kept : e->stored[t.i];
@@ -82,7 +83,7 @@ static void store_home(Emit *e, TensorId t) {
 }
 
 void emit_store(Emit *e, TensorId t) {
-    Dests d = dests_of(e->w, t, false);
+    Dests d = dests_of(e->d, t, false);
     if (d.home)
         store_home(e, t);
     if (d.output)
@@ -110,12 +111,13 @@ static bool read_by_rows(const Emit *e, const Unit *unit) {
 
 /* The last segment before this step of which channels stay for it, or NULL. */
 static const Segment *segment_kept(const Emit *e, const Unit *unit) {
-    for (uint32_t i = 0; i < unit->n_segments; i++) {
-        const Segment *s = &unit->segment[i];
+    const Segments *stays = emit_stays(e, unit);
+    for (uint32_t i = 0; i < stays->n; i++) {
+        const Segment *s = &stays->at[i];
         const Touch *last = &unit->touch[s->last];
         Away away;
         if (last->keeps && last->step < e->step &&
-            away_find(e->w, unit, s->last, &away) && 2 * e->step < away.end)
+            away_find(e->d, unit, s->last, &away) && 2 * e->step < away.end)
             return s;
     }
     return NULL;
@@ -124,22 +126,22 @@ static const Segment *segment_kept(const Emit *e, const Unit *unit) {
 /* The tensor's first channels that are resident, of a volume that is read by
  * rows; *from: where. */
 static uint32_t resident_part(Emit *e, TensorId t, uint32_t *from) {
-    const Unit *unit = e->w->unit_of[t.i] == NONE ? NULL : emit_unit(e, t);
+    const Unit *unit = e->d->unit_of[t.i] == NONE ? NULL : emit_unit(e, t);
     if (!unit || !read_by_rows(e, unit))
         return 0;
     *from = e->present[t.i];
     if (*from != NONE)
-        return plan_volume(e->w->g, t).c;
+        return plan_volume(e->f->g, t).c;
     const Segment *s = segment_kept(e, unit);
     if (!s)
         return 0;
     *from = emit_in_segment(e, t, s);
-    return kept_of(e->w, unit, t, unit->touch[s->last].keeps);
+    return kept_of(e->f, unit, t, unit->touch[s->last].keeps);
 }
 
 uint32_t emit_rows_into(Emit *e, uint32_t plank) {
     TensorId t = e->placement.at[plank].tensor;
-    uint32_t from, end = plan_volume(e->w->g, t).c;
+    uint32_t from, end = plan_volume(e->f->g, t).c;
     uint32_t kept = resident_part(e, t, &from);
     if (kept)
         emit_copy(e, emit_channels(e, from, 0, kept),
@@ -159,16 +161,16 @@ uint32_t emit_rows_into(Emit *e, uint32_t plank) {
 /* All of the unit's tensors that lie within `t` are there with it. */
 static void present_with(Emit *e, TensorId t) {
     e->present[t.i] = emit_resident(e, t);
-    const Node *node = graph_node(e->w->g, graph_tensor(e->w->g, t)->producer);
-    const Role *role = &e->w->role[t.i];
-    if (role->origin == FROM_PARTS && !role->dissolved)
+    const Node *node = graph_node(e->f->g, graph_tensor(e->f->g, t)->producer);
+    const Role *role = &e->f->role[t.i];
+    if (role->origin == FROM_PARTS && !e->d->dissolved[t.i])
         for (uint32_t i = 0; i < node->n_in; i++)
             present_with(e, node->in[i]);
 }
 
 /* Loads what has not stayed. */
 static void load_rest(Emit *e, TensorId t, uint32_t kept) {
-    uint32_t n = plan_volume(e->w->g, t).c - kept;
+    uint32_t n = plan_volume(e->f->g, t).c - kept;
     uint32_t c = keeps_end(e, t) ? 0 : kept;
     uint32_t whole = emit_source(e, t);
     present_with(e, t);
@@ -181,23 +183,23 @@ static void load_rest(Emit *e, TensorId t, uint32_t kept) {
 }
 
 void emit_return(Emit *e, TensorId t) {
-    if (e->w->unit_of[t.i] == NONE)
+    if (e->d->unit_of[t.i] == NONE)
         return;
     const Unit *unit = emit_unit(e, t);
     const Segment *s = emit_segment(e, unit);
-    if (!s || s == unit->segment || unit->touch[s->first].step != e->step ||
-        !unit->touch[s[-1].last].keeps)
+    if (!s || s == emit_stays(e, unit)->at ||
+        unit->touch[s->first].step != e->step || !unit->touch[s[-1].last].keeps)
         return;
     uint32_t keeps = unit->touch[s[-1].last].keeps;
     TensorId *kept = ARENA_ARRAY(e->arena, TensorId, unit->n_tensors);
-    uint32_t n = kept_tensors(e->w, unit, s[-1].last, kept);
+    uint32_t n = kept_tensors(e->f, unit, s[-1].last, kept);
     for (uint32_t i = 0; i < n; i++)
         if (e->present[kept[i].i] == NONE)
-            load_rest(e, kept[i], kept_of(e->w, unit, kept[i], keeps));
+            load_rest(e, kept[i], kept_of(e->f, unit, kept[i], keeps));
 }
 
 static bool needed(const Emit *e, TensorId t, uint32_t from_step) {
-    uint32_t last = e->w->role[t.i].last;
+    uint32_t last = e->f->role[t.i].last;
     return last != NONE && last >= from_step;
 }
 
@@ -229,8 +231,8 @@ void emit_made(Emit *e, TensorId t) {
 }
 
 uint32_t emit_result(Emit *e, NodeId id) {
-    TensorId out = graph_node(e->w->g, id)->out[0];
-    TensorId over = e->w->role[out.i].over;
+    TensorId out = graph_node(e->f->g, id)->out[0];
+    TensorId over = e->d->over[out.i];
     if (over.i != NONE)
         e->present[over.i] = NONE;
     e->present[out.i] = emit_resident(e, out);
@@ -241,15 +243,15 @@ uint32_t emit_result(Emit *e, NodeId id) {
 
 static void leave_partly(Emit *e, const Unit *unit, uint32_t touch) {
     TensorId *kept = ARENA_ARRAY(e->arena, TensorId, unit->n_tensors);
-    uint32_t n = kept_tensors(e->w, unit, touch, kept);
+    uint32_t n = kept_tensors(e->f, unit, touch, kept);
     for (uint32_t i = 0; i < n; i++)
         if (e->present[kept[i].i] != NONE && emit_source(e, kept[i]) == NONE)
             store_but(e, kept[i],
-                      kept_of(e->w, unit, kept[i], unit->touch[touch].keeps));
+                      kept_of(e->f, unit, kept[i], unit->touch[touch].keeps));
 }
 
 void emit_leave(Emit *e, TensorId t) {
-    if (e->w->unit_of[t.i] == NONE)
+    if (e->d->unit_of[t.i] == NONE)
         return;
     const Unit *unit = emit_unit(e, t);
     const Segment *s = emit_segment(e, unit);

@@ -12,7 +12,9 @@
  * buffers that conflict stay apart; the wishes are those of the machine whose
  * listings can tell of them.
  */
-#include "alloc/work.h"
+#include "alloc/overlap/bank_spread.h"
+#include "alloc/decisions.h"
+#include "alloc/geometry/tensor_bytes.h"
 
 #include "hwspec/insn.h"
 
@@ -25,7 +27,8 @@ typedef struct Wish {
 } Wish;
 
 typedef struct Spread {
-    Work *w;
+    const Facts *f;
+    Decisions *d;
     Problem *problem;
     PlanResult *result;
     const HwMemory *memory; /* the only pool, whole */
@@ -63,18 +66,19 @@ static bool says_waits(const HwSpec *spec, HwOp op) {
 
 /* The buffer that holds the tensor whole at the step; NONE. */
 static uint32_t buf_at(const Spread *s, TensorId t, uint32_t step) {
-    if (s->w->unit_of[t.i] == NONE)
+    if (s->d->unit_of[t.i] == NONE)
         return NONE;
-    const Unit *unit = &s->w->unit.at[s->w->unit_of[t.i]];
-    for (uint32_t i = 0; i < unit->n_segments; i++)
-        if (unit->touch[unit->segment[i].first].step <= step &&
-            step <= unit->touch[unit->segment[i].last].step)
-            return unit->segment[i].buf;
+    const Unit *unit = &s->d->unit.at[s->d->unit_of[t.i]];
+    const Segments *stays = &s->problem->stays[s->d->unit_of[t.i]];
+    for (uint32_t i = 0; i < stays->n; i++)
+        if (unit->touch[stays->at[i].first].step <= step &&
+            step <= unit->touch[stays->at[i].last].step)
+            return stays->at[i].buf;
     return NONE;
 }
 
 static bool is_whole(const Spread *s, NodeId node) {
-    return on_engine(s->w, node) && s->w->mode[node.i].kind == MODE_WHOLE;
+    return on_engine(s->f, node) && s->d->mode[node.i].kind == MODE_WHOLE;
 }
 
 static void wish_add(Spread *s, uint32_t a, uint32_t b, bool in_partitions) {
@@ -86,20 +90,20 @@ static void wish_add(Spread *s, uint32_t a, uint32_t b, bool in_partitions) {
     uint64_t worth =
         bytes_of(s, a) < bytes_of(s, b) ? bytes_of(s, a) : bytes_of(s, b);
     Wish wish = {a, b, in_partitions, worth};
-    vec_push(s->w->arena, &s->wish, wish);
+    vec_push(s->f->arena, &s->wish, wish);
 }
 
 /* Whether it reads both operands at once where they lie in two partitions. */
-static bool reads_in_parallel(const Work *w, NodeId id) {
-    return graph_node(w->g, id)->n_in == 2 &&
-           w->spec->memory[0].partitions > 1 &&
-           says(w->spec, w->legal[id.i].op, HW_F_PARALLEL_READ);
+static bool reads_in_parallel(const Facts *f, NodeId id) {
+    return graph_node(f->g, id)->n_in == 2 &&
+           f->spec->memory[0].partitions > 1 &&
+           says(f->spec, f->legal[id.i].op, HW_F_PARALLEL_READ);
 }
 
 static void wish_parallel_read(Spread *s, NodeId id) {
-    const Node *node = graph_node(s->w->g, id);
-    uint32_t step = s->w->schedule->step_of[id.i];
-    if (reads_in_parallel(s->w, id))
+    const Node *node = graph_node(s->f->g, id);
+    uint32_t step = s->f->schedule->step_of[id.i];
+    if (reads_in_parallel(s->f, id))
         wish_add(s, buf_at(s, node->in[0], step), buf_at(s, node->in[1], step),
                  true);
 }
@@ -107,10 +111,10 @@ static void wish_parallel_read(Spread *s, NodeId id) {
 /* The later one's result off all that the earlier one touches, and its
  * operands off the earlier one's result. */
 static void wish_clear(Spread *s, NodeId earlier, NodeId later) {
-    const Node *a = graph_node(s->w->g, earlier),
-               *b = graph_node(s->w->g, later);
-    uint32_t at = s->w->schedule->step_of[earlier.i];
-    uint32_t then = s->w->schedule->step_of[later.i];
+    const Node *a = graph_node(s->f->g, earlier),
+               *b = graph_node(s->f->g, later);
+    uint32_t at = s->f->schedule->step_of[earlier.i];
+    uint32_t then = s->f->schedule->step_of[later.i];
     uint32_t made = buf_at(s, b->out[0], then);
     for (uint32_t i = 0; i < a->n_in; i++)
         wish_add(s, buf_at(s, a->in[i], at), made, false);
@@ -120,17 +124,17 @@ static void wish_clear(Spread *s, NodeId earlier, NodeId later) {
 }
 
 static bool beside(const Spread *s, NodeId a, NodeId b) {
-    const Legal *x = &s->w->legal[a.i], *y = &s->w->legal[b.i];
+    const Legal *x = &s->f->legal[a.i], *y = &s->f->legal[b.i];
     return x->engine != y->engine &&
-           s->w->spec->engine[y->engine].beside >> x->engine & 1 &&
-           says_waits(s->w->spec, y->op);
+           s->f->spec->engine[y->engine].beside >> x->engine & 1 &&
+           says_waits(s->f->spec, y->op);
 }
 
 static void wishes_of(Spread *s, NodeId later) {
-    uint32_t step = s->w->schedule->step_of[later.i];
+    uint32_t step = s->f->schedule->step_of[later.i];
     wish_parallel_read(s, later);
     for (uint32_t back = 1; back <= LOOK_BACK && back <= step; back++) {
-        const Step *before = &s->w->schedule->step[step - back];
+        const Step *before = &s->f->schedule->step[step - back];
         for (uint32_t i = 0; i < before->n; i++)
             if (is_whole(s, before->slot[i].node) &&
                 beside(s, before->slot[i].node, later))
@@ -139,7 +143,7 @@ static void wishes_of(Spread *s, NodeId later) {
 }
 
 static void index_wishes(Spread *s) {
-    Arena *arena = s->w->arena;
+    Arena *arena = s->f->arena;
     uint32_t n = s->problem->buf.n;
     s->start = ARENA_ARRAY(arena, uint32_t, n + 2);
     s->of = ARENA_ARRAY(arena, uint32_t, 2 * s->wish.n);
@@ -294,8 +298,8 @@ static bool wants_more(const Spread *s, uint32_t buf) {
 
 static void find_fixed(Spread *s) {
     const Problem *p = s->problem;
-    s->fixed = ARENA_ARRAY(s->w->arena, bool, p->buf.n + 1);
-    s->placed = ARENA_ARRAY(s->w->arena, bool, p->buf.n + 1);
+    s->fixed = ARENA_ARRAY(s->f->arena, bool, p->buf.n + 1);
+    s->placed = ARENA_ARRAY(s->f->arena, bool, p->buf.n + 1);
     for (uint32_t b = 0; b < p->buf.n; b++)
         s->placed[b] = true;
     for (uint32_t b = 0; b < p->buf.n; b++) {
@@ -341,7 +345,7 @@ static void climb_twice(Spread *s) {
     uint32_t n = s->problem->buf.n;
     climb(s);
     uint64_t most = met_by_all(s);
-    uint64_t *first = ARENA_COPY(s->w->arena, uint64_t, s->result->offset, n);
+    uint64_t *first = ARENA_COPY(s->f->arena, uint64_t, s->result->offset, n);
     bool anew = place_anew(s);
     for (uint32_t b = 0; b < n; b++)
         s->placed[b] = true;
@@ -355,24 +359,26 @@ static void climb_twice(Spread *s) {
             s->result->height[0] = end_of(s, b);
 }
 
-void spread(Work *w, Problem *problem, PlanResult *result) {
-    Spread s = {.w = w,
+void spread(Decisions *d, Problem *problem, PlanResult *result) {
+    const Facts *f = d->f;
+    Spread s = {.f = f,
+                .d = d,
                 .problem = problem,
                 .result = result,
-                .memory = &w->spec->memory[0],
+                .memory = &f->spec->memory[0],
                 .pool = problem->p.pool[0]};
     if (problem->p.n_pools != 1 || s.memory->buffers)
         return;
-    for (uint32_t step = 0; step < w->schedule->n_steps; step++)
-        for (uint32_t i = 0; i < w->schedule->step[step].n; i++)
-            if (is_whole(&s, w->schedule->step[step].slot[i].node))
-                wishes_of(&s, w->schedule->step[step].slot[i].node);
+    for (uint32_t step = 0; step < f->schedule->n_steps; step++)
+        for (uint32_t i = 0; i < f->schedule->step[step].n; i++)
+            if (is_whole(&s, f->schedule->step[step].slot[i].node))
+                wishes_of(&s, f->schedule->step[step].slot[i].node);
     if (!s.wish.n)
         return;
     index_wishes(&s);
     find_fixed(&s);
     s.spot =
-        ARENA_ARRAY(w->arena, uint64_t,
+        ARENA_ARRAY(f->arena, uint64_t,
                     2 * (problem->buf.n + s.wish.n + (uint64_t)FIXED_SPOTS));
     climb_twice(&s);
 }

@@ -11,6 +11,7 @@
  * same place. Two sets need not be twice the bytes: what is not alive at the
  * same time may share them.
  */
+#include "alloc/live/live.h"
 #include "alloc/overlap/overlap.h"
 
 enum { PLANKS = 4 };
@@ -26,18 +27,20 @@ static PlanResult spread_sets(const Stretch *s, const PlanResult *was) {
     for (uint32_t i = 0, old = 0; i < p->buf.n; i++) {
         const Owner *owner = &p->owner.at[i];
         const Mode *mode =
-            owner->kind == OWNER_PLANK ? &s->w->mode[owner->node.i] : NULL;
-        bool twin = mode && mode->doubled && i - mode->first_buf >= mode->twin;
-        r.pool[i] = twin ? r.pool[i - mode->twin] : was->pool[old];
-        r.offset[i] = twin ? r.offset[i - mode->twin] : was->offset[old];
+            owner->kind == OWNER_PLANK ? &s->a->d.mode[owner->node.i] : NULL;
+        uint32_t n = mode ? p->twin[owner->node.i] : 0;
+        bool twin =
+            mode && mode->doubled && i - p->first_buf[owner->node.i] >= n;
+        r.pool[i] = twin ? r.pool[i - n] : was->pool[old];
+        r.offset[i] = twin ? r.offset[i - n] : was->offset[old];
         old += !twin;
     }
     return r;
 }
 
-static void set_doubled(const Work *w, const Turning *t, bool doubled) {
+static void set_doubled(const Decisions *d, const Turning *t, bool doubled) {
     for (uint32_t step = t->first; step < t->end; step++)
-        w->mode[w->schedule->step[step].slot[0].node.i].doubled = doubled;
+        d->mode[d->f->schedule->step[step].slot[0].node.i].doubled = doubled;
 }
 
 /* Rows of the operands that all planks of so many rows read; UINT64_MAX where
@@ -58,16 +61,16 @@ static uint64_t rows_read(const Graph *g, NodeId id, uint32_t rows) {
 /* More and lower planks, if they read no row twice and the listing has room for
  * them: the first is there sooner, the last gone sooner. */
 static void cut_planks(Stretch *s, NodeId id) {
-    const Node *node = graph_node(s->w->g, id);
-    Mode *mode = &s->w->mode[id.i];
-    uint32_t h = plan_volume(s->w->g, node->out[0]).h;
+    const Node *node = graph_node(s->a->f->g, id);
+    Mode *mode = &s->a->d.mode[id.i];
+    uint32_t h = plan_volume(s->a->f->g, node->out[0]).h;
     uint32_t planks = (h + mode->rows - 1) / mode->rows;
-    uint32_t q = node_quantum(s->w->g, id, 0);
+    uint32_t q = node_quantum(s->a->f->g, id, 0);
     uint32_t rows = ((h + PLANKS - 1) / PLANKS + q - 1) / q * q;
     uint32_t more = (PLANKS - planks) * (node->n_in + 3);
     if (mode->channels || planks >= PLANKS || rows >= mode->rows ||
         more > s->instructions ||
-        rows_read(s->w->g, id, rows) > rows_read(s->w->g, id, mode->rows))
+        rows_read(s->a->f->g, id, rows) > rows_read(s->a->f->g, id, mode->rows))
         return;
     s->instructions -= more;
     mode->rows = rows;
@@ -82,11 +85,11 @@ static bool double_wished(Stretch *s) {
         Turning t;
         if (owner->kind != OWNER_PLANK)
             continue;
-        if (s->w->mode[owner->node.i].kind == MODE_PLANKS)
+        if (s->a->d.mode[owner->node.i].kind == MODE_PLANKS)
             cut_planks(s, owner->node);
-        if (!turning_at(s->w, owner->node, &t))
+        if (!turning_at(&s->a->d, owner->node, &t))
             continue;
-        set_doubled(s->w, &t, true);
+        set_doubled(&s->a->d, &t, true);
         any = true;
     }
     return any;
@@ -145,9 +148,9 @@ static void lengthen(const Stretch *s, Lives *lives, uint32_t turning,
 void turns_double(Stretch *s) {
     bool any = double_wished(s);
     if (any)
-        problem_make(s->w, s->problem);
+        problem_make(&s->a->d, s->problem);
     *s->result = spread_sets(s, s->result);
-    s->lives = lives_make(s->arena, s->w, s->problem, s->time);
+    s->lives = lives_make(s->arena, &s->a->d, s->problem, s->time);
     if (!any)
         return;
     Lives *lives = lives_copy(s->lives);

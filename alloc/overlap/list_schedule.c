@@ -13,6 +13,7 @@
  * WINDOW others; plan_cycles never rises. Plans of more than MOST actions are
  * not ordered.
  */
+#include "alloc/geometry/tensor_bytes.h"
 #include "alloc/overlap/dependences.h"
 
 #include <string.h>

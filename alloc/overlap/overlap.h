@@ -3,6 +3,7 @@
 #define ALLOC_OVERLAP_OVERLAP_H
 
 #include "alloc/live/phases.h"
+#include "alloc/spill/spill.h"
 #include "plan/access.h"
 #include "plan/cost.h"
 #include "plan/placements.h"
@@ -53,7 +54,7 @@ typedef struct Wish {
 } Wish;
 
 typedef struct Stretch {
-    Work *w;
+    Attempt *a;
     Arena *arena;
     Diag *diag;
     Problem *problem;
@@ -87,10 +88,10 @@ bool window_place(const Lives *lives, Steps phases, PlanResult *result);
 PlanResult window_copy(const Lives *lives, const PlanResult *result);
 
 /* Overlaps the plan; returns what that has done with layers of the host. */
-HostsAt stretch_quickly(Work *w, Plan *plan);
+HostsAt stretch_quickly(const Facts *f, Plan *plan);
 /* Lets buffers of a plan that was overlapped so live longer where that hides
  * more transfers; all are placed anew then. */
-void stretch(Work *w, Diag *diag, Problem *problem, PlanResult *result,
+void stretch(Attempt *a, Diag *diag, Problem *problem, PlanResult *result,
              Plan *plan, HostsAt hosts);
 
 #endif

@@ -11,6 +11,7 @@
  * that, double_buffer.c doubles buffers. Invariants: what must be alive is;
  * never more bytes, never more cycles.
  */
+#include "alloc/lower/lower.h"
 #include "alloc/overlap/overlap.h"
 
 #include <stdlib.h>
@@ -20,7 +21,7 @@ enum { HALVINGS = 3, ROUNDS = 4, LOOK = 512 };
 /* ---- what is not hidden ---- */
 
 static void find_times(Stretch *s) {
-    uint32_t n = s->w->schedule->n_steps;
+    uint32_t n = s->a->f->schedule->n_steps;
     s->time = ARENA_ARRAY(s->arena, uint64_t, n + 1);
     for (uint32_t i = 0; i < s->plan->n_actions; i++) {
         const Action *a = &s->plan->action[i];
@@ -100,10 +101,10 @@ void stretch_wishes(Stretch *s) {
 /* ---- longer lives ---- */
 
 /* The step behind which the operands of a layer of the host are there. */
-static uint32_t ready_at(const Work *w, const Node *host) {
+static uint32_t ready_at(const Facts *f, const Node *host) {
     uint32_t last = 0;
     for (uint32_t i = 0; i < host->n_in; i++) {
-        const Role *role = &w->role[host->in[i].i];
+        const Role *role = &f->role[host->in[i].i];
         uint32_t made = role->made == NONE ? 0 : role->made + 1;
         last = made > last ? made : last;
     }
@@ -111,15 +112,15 @@ static uint32_t ready_at(const Work *w, const Node *host) {
 }
 
 /* The step behind which something of the tensor is there. */
-static uint32_t made_at(const Work *w, TensorId t) {
-    const Node *node = graph_node(w->g, graph_tensor(w->g, t)->producer);
-    uint32_t made = w->role[t.i].made, first = made == NONE ? 0 : made + 1;
-    if (w->role[t.i].origin == FROM_HOST) /* which may be early: hoist_host.c */
-        return ready_at(w, node);
-    if (w->role[t.i].origin != FROM_PARTS)
+static uint32_t made_at(const Facts *f, TensorId t) {
+    const Node *node = graph_node(f->g, graph_tensor(f->g, t)->producer);
+    uint32_t made = f->role[t.i].made, first = made == NONE ? 0 : made + 1;
+    if (f->role[t.i].origin == FROM_HOST) /* which may be early: hoist_host.c */
+        return ready_at(f, node);
+    if (f->role[t.i].origin != FROM_PARTS)
         return first;
     for (uint32_t i = 0; i < node->n_in; i++) {
-        uint32_t part = made_at(w, node->in[i]);
+        uint32_t part = made_at(f, node->in[i]);
         first = part < first ? part : first;
     }
     return first;
@@ -129,13 +130,14 @@ static uint32_t made_at(const Work *w, TensorId t) {
  * the segment before, are outside. */
 static uint32_t outside_from(const Stretch *s, const Wish *wish) {
     const Owner *owner = &s->problem->owner.at[wish->buf];
-    uint32_t step = made_at(s->w, wish->tensor);
+    uint32_t step = made_at(s->a->f, wish->tensor);
     if (owner->kind != OWNER_SEGMENT)
         return step;
-    const Unit *unit = &s->w->unit.at[owner->unit];
-    for (uint32_t i = 1; i < unit->n_segments; i++)
-        if (unit->segment[i].buf == wish->buf)
-            step = unit->touch[unit->segment[i - 1].last].step + 1;
+    const Unit *unit = &s->a->d.unit.at[owner->unit];
+    const Segments *stays = &s->problem->stays[owner->unit];
+    for (uint32_t i = 1; i < stays->n; i++)
+        if (stays->at[i].buf == wish->buf)
+            step = unit->touch[stays->at[i - 1].last].step + 1;
     return step;
 }
 
@@ -143,12 +145,13 @@ static uint32_t outside_from(const Stretch *s, const Wish *wish) {
 static uint32_t outside_until(const Stretch *s, const Wish *wish) {
     const Owner *owner = &s->problem->owner.at[wish->buf];
     if (owner->kind == OWNER_SEGMENT) {
-        const Unit *unit = &s->w->unit.at[owner->unit];
-        for (uint32_t i = 0; i + 1 < unit->n_segments; i++)
-            if (unit->segment[i].buf == wish->buf)
-                return unit->touch[unit->segment[i + 1].first].step;
+        const Unit *unit = &s->a->d.unit.at[owner->unit];
+        const Segments *stays = &s->problem->stays[owner->unit];
+        for (uint32_t i = 0; i + 1 < stays->n; i++)
+            if (stays->at[i].buf == wish->buf)
+                return unit->touch[stays->at[i + 1].first].step;
     }
-    return s->w->schedule->n_steps;
+    return s->a->f->schedule->n_steps;
 }
 
 /* The buffer of what stays of the volume meanwhile; NONE. */
@@ -175,7 +178,7 @@ static bool may_live(const Stretch *s, const Lives *l, uint32_t buf,
             return false;
         live -= s->problem->owner.at[kept].least;
     }
-    return live + bytes <= s->w->total;
+    return live + bytes <= s->a->f->total;
 }
 
 /* Phases by which its buffer should live longer: before its life for a load,
@@ -252,7 +255,7 @@ bool stretch_try(Stretch *s, Lives *lives, const PlanResult *result) {
     if (s->tried && same_places(s->problem, s->tried, result))
         return false;
     s->tried = ARENA_COPY(s->arena, PlanResult, result, 1);
-    if (!actions_make(s->w, s->diag, s->problem, result, &plan) ||
+    if (!actions_make(s->a, s->diag, s->problem, result, &plan) ||
         (plan.n_actions > s->plan->serial->n_actions &&
          plan_traffic(&plan).moved > plan_traffic(s->plan->serial).moved))
         return false; /* what lay where it is needed does not any more */
@@ -313,21 +316,21 @@ static bool improve(Stretch *s) {
     return any && stretch_try(s, lives, &r);
 }
 
-HostsAt stretch_quickly(Work *w, Plan *plan) {
+HostsAt stretch_quickly(const Facts *f, Plan *plan) {
     uint64_t live = plan->am_live;
     plan->cycles = plan_cycles(plan);
     if (!overlap_tries(plan, ROUNDS))
         return HOSTS_STAY;
-    plan->serial = ARENA_COPY(w->arena, Plan, plan, 1);
-    HostsAt hosts = overlap(w->arena, plan, HOSTS_EITHER);
+    plan->serial = ARENA_COPY(f->arena, Plan, plan, 1);
+    HostsAt hosts = overlap(f->arena, plan, HOSTS_EITHER);
     plan->am_live = live;
     return hosts;
 }
 
-void stretch(Work *w, Diag *diag, Problem *problem, PlanResult *result,
+void stretch(Attempt *a, Diag *diag, Problem *problem, PlanResult *result,
              Plan *plan, HostsAt hosts) {
-    Stretch s = {.w = w,
-                 .arena = w->arena,
+    Stretch s = {.a = a,
+                 .arena = a->f->arena,
                  .diag = diag,
                  .problem = problem,
                  .result = result,

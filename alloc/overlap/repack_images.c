@@ -12,6 +12,7 @@
  * Invariants: buffers move whole, and never to where another one lives.
  */
 #include "alloc/overlap/overlap.h"
+#include "base/arith.h"
 
 typedef struct Resettle {
     Arena *arena;

@@ -14,6 +14,7 @@
  * of them are named; nothing is computed twice.
  */
 #include "alloc/overlap/overlap.h"
+#include "alloc/tile/tile.h"
 
 enum { LOOK = 512, MOST = 16, ROUNDS = 3, NEIGHBOURS = 6 };
 
@@ -57,9 +58,10 @@ static bool is_slab(const Slices *s, const Action *a) {
 static bool may_slice(const Slices *s, const Action *a) {
     const HwSpec *spec = s->plan->schedule->spec;
     if (a->kind != ACTION_RUN || a->style >= 0 || a->again ||
-        a->legal.engine < 0 || !(spec->tiling.ops >> a->legal.op & 1) ||
+        a->legal.engine < 0 || !(spec->tiling.rows.ops >> a->legal.op & 1) ||
         node_quantum(s->g, a->node, 0) > 1 || is_slab(s, a) ||
-        (spec->tiling.weights_move && graph_node(s->g, a->node)->op == OP_CONV))
+        (spec->tiling.rows.weights_move &&
+         graph_node(s->g, a->node)->op == OP_CONV))
         return false;
     bool named = names_rows(&s->plan->placement[a->out]);
     for (uint32_t i = 0; i < a->n_in; i++)
@@ -446,7 +448,7 @@ static uint32_t cut_slices(Arena *arena, Plan *plan, uint32_t most) {
 
 void slices(Arena *arena, Plan *plan) {
     uint32_t most = MOST;
-    if (!plan->schedule->spec->tiling.rings)
+    if (!plan->schedule->spec->tiling.rows.rolls)
         return;
     uint32_t rounds = overlap_tries(plan, ROUNDS);
     for (uint32_t round = 0; round < rounds && most > 1; round++)

@@ -8,6 +8,7 @@
  * that a larger memory gets none that is worse.
  */
 #include "alloc/search/blocks.h"
+#include "base/arith.h"
 
 #include "base/size_grid.h"
 #include "hwspec/cost.h"
@@ -137,6 +138,8 @@ Staged blocks_plan(Arena *arena, const Schedule *schedule, const Blocks *b,
 /* Bytes of the first memory that tensors and weights take. */
 static uint64_t height_of(const Plan *plan) {
     PlanWeights weights = plan_weights(plan);
+    if (plan->schedule->spec->weights)
+        return plan->am_height;
     return weights.end > plan->am_height ? weights.end : plan->am_height;
 }
 
@@ -290,7 +293,7 @@ static void open(Staging *s, Arena *arena, const Schedule *schedule,
     own->cycles = NULL;
     own->no_remedy = true;
     own->objective = PLAN_BYTES;
-    spec->tiling.weights_move = true;
+    spec->tiling.rows.weights_move = true;
     planned->spec = spec;
     *s = (Staging){.arena = arena,
                    .schedule = schedule,

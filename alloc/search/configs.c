@@ -5,6 +5,7 @@
  * network in some size. Some are tried only where plans of others ask for them.
  */
 #include "alloc/search/search.h"
+#include "alloc/tile/tile.h"
 #include "geometry/tile_loops.h"
 
 /* Products computed again that are worth a byte over DDR. */
@@ -94,9 +95,9 @@ void configs_list(const Search *s, uint64_t cap, uint64_t others,
     Config at = {.cap = cap, .others = others};
     if (s->options->layer_by_layer)
         add(s, out, at);
-    else if (tiling->rings)
+    else if (tiling->rows.rolls)
         list_rings(s, at, out);
-    else if (tiling->always)
+    else if (tiling->tiles.always)
         list_nests(s, at, out);
     else if (tiling->kind == HW_TILING_SOFTWARE)
         list_rows(s, at, out);
@@ -106,7 +107,7 @@ void configs_list(const Search *s, uint64_t cap, uint64_t others,
 
 void configs_rest(const Search *s, uint64_t cap, uint64_t others,
                   Configs *out) {
-    if (s->schedule->spec->tiling.rings)
+    if (s->schedule->spec->tiling.rows.rolls)
         add(s, out, (Config){.cap = cap, .others = others});
 }
 
@@ -142,7 +143,7 @@ static bool may_group(const Config *c) {
 void configs_follow(const Search *s, const Config *config, Outcome outcome,
                     Configs *out) {
     Config c = *config;
-    if (s->schedule->spec->tiling.always && !outcome.fits && !c.streams &&
+    if (s->schedule->spec->tiling.tiles.always && !outcome.fits && !c.streams &&
         !outcome.too_long) {
         c.streams = true;
         add(s, out, c);

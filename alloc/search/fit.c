@@ -7,24 +7,19 @@
  * first write to its last read. Where that does not fit, two levels: some
  * tensors leave and come back, some nodes run by tiles.
  */
+#include "alloc/cascade/cascade.h"
+#include "alloc/fuse/fuse.h"
+#include "alloc/lower/lower.h"
 #include "alloc/search/search.h"
 
 #include <math.h>
-
-static void slots_read(Work *w) {
-    for (uint32_t s = 0; s < w->schedule->n_steps; s++)
-        for (uint32_t i = 0; i < w->schedule->step[s].n; i++) {
-            const Slot *slot = &w->schedule->step[s].slot[i];
-            w->legal[slot->node.i] = slot->legal;
-        }
-}
 
 static const Once *once_new(Arena *arena, const Schedule *schedule,
                             const PlanOptions *options) {
     Once *once = ARENA_NEW(arena, Once);
     uint32_t n = schedule->n_steps;
     once->arena = arena;
-    if (schedule->spec->tiling.rings) {
+    if (schedule->spec->tiling.rows.rolls) {
         once->rolls = roll_costs_new(arena, n);
         once->flow = flow_new(arena, schedule);
     }
@@ -36,97 +31,68 @@ static const Once *once_new(Arena *arena, const Schedule *schedule,
     }
     once->planks = ARENA_ARRAY(arena, PlankRows, plank_slots(schedule->graph));
     once->recall = recall_new(arena);
+    once->groups = known_groups_new(arena);
     once->slab = ARENA_ARRAY(arena, uint32_t, 2 * schedule->graph->node.n + 2);
     return once;
 }
 
-Work *work_new(Arena *arena, const Schedule *schedule, const HwSpec *spec,
-               const PlanOptions *options, const Once *once) {
-    return work_new_with(arena, schedule, spec, options, once, (Start){0});
-}
-
-Work *work_new_with(Arena *arena, const Schedule *schedule, const HwSpec *spec,
-                    const PlanOptions *options, const Once *once, Start start) {
-    Work *w = ARENA_NEW(arena, Work);
-    w->streams_first = start.streams_first;
-    w->tiny = start.tiny;
-    w->price = start.price;
-    w->arena = arena;
-    w->schedule = schedule;
-    w->spec = spec;
-    w->g = schedule->graph;
-    w->options = options;
-    w->once = once ? once : once_new(arena, schedule, options);
-    w->uses = graph_uses(arena, w->g);
-    w->legal = ARENA_ARRAY(arena, Legal, w->g->node.n + 1);
-    w->copy = ARENA_ARRAY(arena, Legal, w->g->tensor.n + 1);
-    w->mode = ARENA_ARRAY(arena, Mode, w->g->node.n + 1);
-    w->role = ARENA_ARRAY(arena, Role, w->g->tensor.n + 1);
-    w->unit_of = ARENA_ARRAY(arena, uint32_t, w->g->tensor.n + 1);
-    w->relay_rows = ARENA_ARRAY(arena, uint32_t, w->g->tensor.n + 1);
-    w->given_up = ARENA_ARRAY(arena, uint8_t, schedule->n_steps + 1);
-    for (TensorId t = {0}; t.i < w->g->tensor.n; t.i++)
-        w->relay_rows[t.i] = plan_volume(w->g, t).h;
-    for (NodeId n = {0}; n.i < w->g->node.n; n.i++)
-        w->legal[n.i] = (Legal){.engine = -1, .op = HW_OP_HOST};
-    for (uint32_t m = 0; m < spec->n_active; m++) {
-        Pool pool = pool_of(&spec->memory[m]);
-        w->total += round_up(pool.size, pool.align);
-    }
-    w->too_long = too_long_to_place;
-    slots_read(w);
-    roles_make(w);
-    ahead_choose(w);
-    modes_start(w);
-    units_make(w);
-    touches_make(w);
-    w->settled = modes_settle(w);
-    w->most = HUGE_VAL;
-    return w;
+Attempt *attempt_new(Arena *arena, const Schedule *schedule, const HwSpec *spec,
+                     const PlanOptions *options, const Once *once,
+                     const Config *config) {
+    static const Config plain;
+    const Facts *f =
+        facts_make(arena, schedule, spec, options,
+                   once ? once : once_new(arena, schedule, options));
+    Attempt *a = ARENA_NEW(arena, Attempt);
+    *a = (Attempt){.f = f,
+                   .d = decisions_make(f, config ? config : &plain),
+                   .most = HUGE_VAL,
+                   .brief = config && !config->long_too,
+                   .too_long = too_long_to_place};
+    a->given_up = ARENA_ARRAY(arena, uint8_t, schedule->n_steps + 1);
+    start_again(a);
+    return a;
 }
 
 /* All volumes stay that are not replicated on the fly. */
-static bool fit_kept(Work *w, Problem *problem, PlanResult *result,
-                     const char **planner, bool *two_levels) {
-    *two_levels = fly_choose(w);
-    if (fit_one_level(w, problem, result, planner))
+static bool fit_kept(Attempt *a) {
+    a->two_levels = fly_choose(&a->d);
+    if (fit_one_level(a))
         return true;
-    if (*two_levels) {
-        *two_levels = false;
-        start_again(w);
-        if (fit_one_level(w, problem, result, planner))
+    if (a->two_levels) {
+        a->two_levels = false;
+        start_again(a);
+        if (fit_one_level(a))
             return true;
     }
-    return fit_slots(w, problem, result, planner);
+    return fit_slots(a);
 }
 
-bool work_fit(Work *w, Problem *problem, PlanResult *result,
-              const char **planner, bool *two_levels) {
-    if (!w->settled)
+bool work_fit(Attempt *a) {
+    if (!a->settled)
         return false;
-    w->keeps_all = fit_kept(w, problem, result, planner, two_levels);
-    if (w->keeps_all)
+    a->keeps_all = fit_kept(a);
+    if (a->keeps_all)
         return true;
-    *two_levels = true;
-    couples_choose(w);
-    return fit_two_levels(w, problem, result, planner);
+    a->two_levels = true;
+    couples_choose(&a->d);
+    return fit_two_levels(a);
 }
 
-bool work_choose_groups(Work *w) {
-    if (w->spec->tiling.kind != HW_TILING_SOFTWARE)
+bool work_choose_groups(Decisions *d) {
+    if (d->f->spec->tiling.kind != HW_TILING_SOFTWARE)
         return false;
-    couples_choose(w);
-    return groups_known(w, w->total) > 0;
+    couples_choose(d);
+    return groups_known(d, d->f->total) > 0;
 }
 
-bool work_fit_groups(Work *w, Problem *problem, PlanResult *result,
-                     const char **planner) {
-    if (!w->group.n)
+bool work_fit_groups(Attempt *a) {
+    if (!a->d.group.n)
         return false;
-    if (!groups_apply(w))
+    if (!groups_apply(&a->d))
         return false;
-    groups_lower(w);
-    return fit_around(w, problem, result, planner);
+    groups_lower(&a->d);
+    return fit_around(a);
 }
 
 bool plan_exists(const Schedule *schedule, const HwSpec *spec,

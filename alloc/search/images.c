@@ -14,9 +14,11 @@
  * leaves of them serves the next one. Invariants: every image moves what one
  * alone moves, or fewer weights.
  */
+#include "alloc/alloc.h"
 #include "alloc/overlap/overlap.h"
 #include "alloc/weights/weights.h"
-#include "alloc/work.h"
+#include "base/arith.h"
+#include "plan/cost.h"
 
 #include "base/text.h"
 
@@ -162,7 +164,7 @@ static void add_actions(Images *im, uint32_t from, uint32_t end,
 static void actions(Images *im) {
     const Plan *one = im->one;
     uint32_t tail = first_of_tail(one), head = head_end(one, tail);
-    bool delays = one->schedule->spec->tiling.overlap;
+    bool delays = one->schedule->spec->tiling.rows.moves == HW_MOVES_BESIDE;
     if (!delays)
         head = 0;
     for (uint32_t i = 0; i < tail; i++)
@@ -245,7 +247,7 @@ static bool may_turn(const Plan *one) {
     for (uint32_t i = 0; i < one->n_actions; i++)
         if (one->action[i].kind == ACTION_RUN && one->action[i].style >= 0)
             return false;
-    return spec->tiling.overlap && spec->n_active == 1 &&
+    return spec->tiling.rows.moves == HW_MOVES_BESIDE && spec->n_active == 1 &&
            !spec->memory[0].buffers;
 }
 
@@ -270,11 +272,12 @@ static Plan *finish(Images *im, Way way) {
         resettle(im->arena, plan, im->n);
     memory_fill(im, plan);
     const HwTiling *tiling = &im->one->schedule->spec->tiling;
-    if (tiling->overlap)
+    if (tiling->rows.moves == HW_MOVES_BESIDE)
         overlap(im->arena, plan, HOSTS_EITHER);
     if (way.serial)
         slices(im->arena, plan);
-    if (tiling->overlap || tiling->queue)
+    if (tiling->rows.moves == HW_MOVES_BESIDE ||
+        tiling->rows.moves == HW_MOVES_QUEUED)
         plan->cycles = plan_cycles(plan);
     return plan;
 }
@@ -389,7 +392,7 @@ const Plan *plan_images(Arena *arena, Diag *diag, const Plan *one,
     const char *wrong = plan_judge(arena, plan);
     if (wrong)
         bug("%u images of %s: %s", images, schedule->graph->name, wrong);
-    if (spec->tiling.queue) {
+    if (spec->tiling.rows.moves == HW_MOVES_QUEUED) {
         plan = share_blocks(&im, plan);
         read_once(&im, plan);
     }

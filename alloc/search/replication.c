@@ -7,6 +7,7 @@
  * node, so volumes that no chain of nodes links are apart.
  */
 #include "alloc/search/replication.h"
+#include "alloc/geometry/tensor_bytes.h"
 
 #include "alloc/search/search.h"
 #include "base/arith.h"
@@ -19,7 +20,8 @@ enum { MAX_COMBINATIONS = 1 << 12, MAX_ROUNDS = 8 };
 
 struct CopyModel {
     Arena *arena;
-    Work *w;
+    const Facts *f;
+    Decisions *d;
     VEC(CopyVolume) volume;
     uint32_t *volume_of; /* by tensor; NONE */
     uint32_t *group;     /* by volume: the first of its group */
@@ -45,82 +47,82 @@ uint32_t copies_ways(const HwSpec *spec, uint32_t channels,
     return n;
 }
 
-static bool takes_copies(const Work *w, NodeId reader) {
-    OpKind op = graph_node(w->g, reader)->op;
-    return !on_engine(w, reader) || op == OP_CONV || op == OP_CONV_POOL ||
+static bool takes_copies(const Facts *f, NodeId reader) {
+    OpKind op = graph_node(f->g, reader)->op;
+    return !on_engine(f, reader) || op == OP_CONV || op == OP_CONV_POOL ||
            op == OP_POOL;
 }
 
-static const char *readers_refuse(const Work *w, TensorId t) {
-    for (uint32_t i = w->uses.start[t.i]; i < w->uses.start[t.i + 1]; i++) {
-        if (is_placed(w, w->uses.node[i]))
+static const char *readers_refuse(const Facts *f, TensorId t) {
+    for (uint32_t i = f->uses.start[t.i]; i < f->uses.start[t.i + 1]; i++) {
+        if (is_placed(f, f->uses.node[i]))
             return "it is part of a concat, which decides";
-        if (!takes_copies(w, w->uses.node[i]))
+        if (!takes_copies(f, f->uses.node[i]))
             return "something else than convolutions and pools reads it";
     }
     return NULL;
 }
 
-static bool engine_reads(const Work *w, TensorId t) {
-    for (uint32_t i = w->uses.start[t.i]; i < w->uses.start[t.i + 1]; i++)
-        if (on_engine(w, w->uses.node[i]))
+static bool engine_reads(const Facts *f, TensorId t) {
+    for (uint32_t i = f->uses.start[t.i]; i < f->uses.start[t.i + 1]; i++)
+        if (on_engine(f, f->uses.node[i]))
             return true;
     return false;
 }
 
 /* Instructions have no field for a source that is a part, so who reads a part
  * by itself must find it in the sections that have no copies. */
-static bool parts_refuse(const Work *w, TensorId whole, uint32_t base,
+static bool parts_refuse(const Facts *f, TensorId whole, uint32_t base,
                          uint32_t full) {
-    const Node *node = graph_node(w->g, graph_tensor(w->g, whole)->producer);
+    const Node *node = graph_node(f->g, graph_tensor(f->g, whole)->producer);
     for (uint32_t i = 0; i < node->n_in; i++) {
         TensorId part = node->in[i];
-        uint32_t c = base + w->role[part.i].part_c;
-        if (engine_reads(w, part) && c + plan_volume(w->g, part).c > full)
+        uint32_t c = base + f->role[part.i].part_c;
+        if (engine_reads(f, part) && c + plan_volume(f->g, part).c > full)
             return true;
-        if (w->role[part.i].origin == FROM_PARTS &&
-            parts_refuse(w, part, c, full))
+        if (f->role[part.i].origin == FROM_PARTS &&
+            parts_refuse(f, part, c, full))
             return true;
     }
     return false;
 }
 
 const char *copies_refusal(const CopyModel *m, TensorId t) {
-    const Work *w = m->w;
-    uint32_t section = w->spec->replication.section;
-    if (w->unit_of[t.i] == NONE)
+    const Decisions *d = m->d;
+    uint32_t section = d->f->spec->replication.section;
+    if (d->unit_of[t.i] == NONE)
         return "no engine touches it";
-    const char *why = readers_refuse(w, t);
-    if (!why && section && w->role[t.i].origin == FROM_PARTS &&
-        parts_refuse(w, t, 0, plan_volume(w->g, t).c / section * section))
+    const char *why = readers_refuse(d->f, t);
+    if (!why && section && d->f->role[t.i].origin == FROM_PARTS &&
+        parts_refuse(d->f, t, 0, plan_volume(d->f->g, t).c / section * section))
         why = "a part of it is read by itself";
     return why;
 }
 
-static uint32_t taps_of(const Work *w, NodeId id) {
-    const Node *node = graph_node(w->g, id);
+static uint32_t taps_of(const Facts *f, NodeId id) {
+    const Node *node = graph_node(f->g, id);
     bool conv = node->op == OP_CONV || node->op == OP_CONV_POOL;
-    if (!conv || !on_engine(w, id))
+    if (!conv || !on_engine(f, id))
         return 0;
     return node->attr.conv.kernel[0] * node->attr.conv.kernel[1];
 }
 
 /* Copies save nothing where all kernels are 1x1. */
-static bool has_taps(const Work *w, TensorId t) {
-    for (uint32_t i = w->uses.start[t.i]; i < w->uses.start[t.i + 1]; i++)
-        if (taps_of(w, w->uses.node[i]) > 1)
+static bool has_taps(const Facts *f, TensorId t) {
+    for (uint32_t i = f->uses.start[t.i]; i < f->uses.start[t.i + 1]; i++)
+        if (taps_of(f, f->uses.node[i]) > 1)
             return true;
     return false;
 }
 
 static void volumes_find(CopyModel *m) {
-    const Graph *g = m->w->g;
+    const Graph *g = m->f->g;
     m->volume_of = ARENA_ARRAY(m->arena, uint32_t, g->tensor.n + 1);
     for (TensorId t = {0}; t.i < g->tensor.n; t.i++) {
         CopyVolume v = {.tensor = t};
         m->volume_of[t.i] = NONE;
-        if (!copies_refusal(m, t) && has_taps(m->w, t))
-            v.n = copies_ways(m->w->spec, plan_volume(g, t).c, v.way);
+        if (!copies_refusal(m, t) && has_taps(m->f, t))
+            v.n = copies_ways(m->f->spec, plan_volume(g, t).c, v.way);
         if (v.n < 2)
             continue;
         m->volume_of[t.i] = m->volume.n;
@@ -131,45 +133,45 @@ static void volumes_find(CopyModel *m) {
 /* ---- cycles of a node ---- */
 
 /* The volume that encloses the tensor, and how it lies. */
-static TensorId enclosing(const Work *w, TensorId t) {
-    while (w->role[t.i].parent.i != NONE)
-        t = w->role[t.i].parent;
+static TensorId enclosing(const Facts *f, TensorId t) {
+    while (f->role[t.i].parent.i != NONE)
+        t = f->role[t.i].parent;
     return t;
 }
 
 /* Through one port of active memory. */
 static uint64_t port_cycles(const CopyModel *m, TensorId t) {
-    const HwMemory *memory = &m->w->spec->memory[0];
-    if (memory->bandwidth <= 0 || m->w->unit_of[t.i] == NONE)
+    const HwMemory *memory = &m->f->spec->memory[0];
+    if (memory->bandwidth <= 0 || m->d->unit_of[t.i] == NONE)
         return 0;
-    TensorId whole = enclosing(m->w, t);
-    Volume own = plan_volume(m->w->g, t), pixel = plan_volume(m->w->g, whole);
+    TensorId whole = enclosing(m->f, t);
+    Volume own = plan_volume(m->f->g, t), pixel = plan_volume(m->f->g, whole);
     double share = (double)own.c / (double)pixel.c;
     pixel.h = pixel.w = 1;
     pixel.repl = m->stored[whole.i];
     double bytes = (double)layout_bytes(memory->layout, &pixel) * share;
-    return hwspec_cycles(m->w->spec, bytes * own.h * own.w / memory->bandwidth);
+    return hwspec_cycles(m->f->spec, bytes * own.h * own.w / memory->bandwidth);
 }
 
 /* With the input as `repl` says. */
 static uint64_t array_cycles(const CopyModel *m, NodeId id, const Repl *repl,
                              uint64_t ports) {
-    const Node *node = graph_node(m->w->g, id);
+    const Node *node = graph_node(m->f->g, id);
     const ConvAttr *conv = &node->attr.conv;
-    const HwSpec *spec = m->w->spec;
-    const HwEngine *engine = &spec->engine[m->w->legal[id.i].engine];
-    Volume in = plan_volume(m->w->g, node->in[0]);
+    const HwSpec *spec = m->f->spec;
+    const HwEngine *engine = &spec->engine[m->f->legal[id.i].engine];
+    Volume in = plan_volume(m->f->g, node->in[0]);
     uint32_t made[2], size[2] = {in.h, in.w};
     for (int axis = 0; axis < 2; axis++)
         made[axis] = conv_out_size(size[axis], conv->kernel[axis],
                                    conv->stride[axis], conv->dilation[axis],
                                    conv->pad[axis], conv->pad_end[axis]);
     uint64_t inner =
-        hwspec_inner_steps(spec, engine, repl, in.c, taps_of(m->w, id));
+        hwspec_inner_steps(spec, engine, repl, in.c, taps_of(m->f, id));
     const HwWeightCache *cache = &spec->weight_cache;
     bool half = cache->full_rate && inner > cache->full_rate;
     uint64_t weights = hwspec_weight_cycles(
-        spec, hwspec_weight_bytes(spec, in.c, taps_of(m->w, id), conv->out_c));
+        spec, hwspec_weight_bytes(spec, in.c, taps_of(m->f, id), conv->out_c));
     uint64_t work =
         larger(ports, hwspec_engine_cycles(spec, engine, conv->out_c, made[0],
                                            made[1], half ? 2 * inner : inner));
@@ -177,14 +179,14 @@ static uint64_t array_cycles(const CopyModel *m, NodeId id, const Repl *repl,
 }
 
 static uint64_t node_cycles(const CopyModel *m, NodeId id) {
-    const Node *node = graph_node(m->w->g, id);
-    if (!on_engine(m->w, id))
+    const Node *node = graph_node(m->f->g, id);
+    if (!on_engine(m->f, id))
         return 0;
     uint64_t ports = port_cycles(m, node->out[0]), read = 0;
     for (uint32_t i = 0; i < node->n_in; i++)
         read += port_cycles(m, node->in[i]);
     ports = larger(ports, read);
-    return taps_of(m->w, id)
+    return taps_of(m->f, id)
                ? array_cycles(m, id, &m->stored[node->in[0].i], ports)
                : ports;
 }
@@ -206,16 +208,16 @@ static void link(CopyModel *m, uint32_t a, uint32_t b) {
 }
 
 static uint32_t volume_at(const CopyModel *m, TensorId t) {
-    return m->volume_of[enclosing(m->w, t).i];
+    return m->volume_of[enclosing(m->f, t).i];
 }
 
 static void groups_find(CopyModel *m) {
     m->group = ARENA_ARRAY(m->arena, uint32_t, m->volume.n + 1);
     for (uint32_t v = 0; v < m->volume.n; v++)
         m->group[v] = v;
-    for (NodeId id = {0}; id.i < m->w->g->node.n; id.i++) {
-        const Node *node = graph_node(m->w->g, id);
-        for (uint32_t i = 0; on_engine(m->w, id) && i < node->n_in; i++)
+    for (NodeId id = {0}; id.i < m->f->g->node.n; id.i++) {
+        const Node *node = graph_node(m->f->g, id);
+        for (uint32_t i = 0; on_engine(m->f, id) && i < node->n_in; i++)
             link(m, volume_at(m, node->in[i]), volume_at(m, node->out[0]));
     }
 }
@@ -223,12 +225,12 @@ static void groups_find(CopyModel *m) {
 /* Nodes that touch a volume of the group. */
 static uint32_t group_nodes(const CopyModel *m, uint32_t group, NodeId *out) {
     uint32_t n = 0;
-    for (NodeId id = {0}; id.i < m->w->g->node.n; id.i++) {
-        const Node *node = graph_node(m->w->g, id);
+    for (NodeId id = {0}; id.i < m->f->g->node.n; id.i++) {
+        const Node *node = graph_node(m->f->g, id);
         uint32_t v = node->n_out ? volume_at(m, node->out[0]) : NONE;
         for (uint32_t i = 0; v == NONE && i < node->n_in; i++)
             v = volume_at(m, node->in[i]);
-        if (on_engine(m->w, id) && v != NONE && group_of(m, v) == group)
+        if (on_engine(m->f, id) && v != NONE && group_of(m, v) == group)
             out[n++] = id;
     }
     return n;
@@ -320,13 +322,13 @@ static void group_choose(GroupTask *t, uint32_t group) {
 }
 
 static void take(CopyModel *m, const Repl *stored) {
-    for (uint32_t t = 0; t < m->w->g->tensor.n; t++)
+    for (uint32_t t = 0; t < m->f->g->tensor.n; t++)
         m->stored[t] = stored[t];
 }
 
 void copies_choose(CopyModel *m, Repl *stored) {
     GroupTask t = {.m = m};
-    t.node = ARENA_ARRAY(m->arena, NodeId, m->w->g->node.n + 1);
+    t.node = ARENA_ARRAY(m->arena, NodeId, m->f->g->node.n + 1);
     t.volume = ARENA_ARRAY(m->arena, uint32_t, m->volume.n + 1);
     take(m, stored);
     for (uint32_t v = 0; v < m->volume.n; v++)
@@ -341,7 +343,7 @@ void copies_choose(CopyModel *m, Repl *stored) {
 uint64_t copies_cycles(CopyModel *m, const Repl *stored) {
     uint64_t sum = 0;
     take(m, stored);
-    for (NodeId id = {0}; id.i < m->w->g->node.n; id.i++)
+    for (NodeId id = {0}; id.i < m->f->g->node.n; id.i++)
         sum += node_cycles(m, id);
     return sum;
 }
@@ -349,24 +351,24 @@ uint64_t copies_cycles(CopyModel *m, const Repl *stored) {
 /* ---- on the fly ---- */
 
 /* To backing memory and back. */
-static uint64_t trip(const Work *w, TensorId t) {
-    Volume v = plan_volume(w->g, t);
-    const HwMemory *backing = &w->spec->memory[w->spec->backing];
-    return 2 * hwspec_transfer_cycles(w->spec, backing, v.c, v.h, v.w);
+static uint64_t trip(const Facts *f, TensorId t) {
+    Volume v = plan_volume(f->g, t);
+    const HwMemory *backing = &f->spec->memory[f->spec->backing];
+    return 2 * hwspec_transfer_cycles(f->spec, backing, v.c, v.h, v.w);
 }
 
 static uint64_t fly_gain(const CopyModel *m, NodeId id) {
-    const Work *w = m->w;
-    uint32_t taps = taps_of(w, id);
-    if (taps < 2 || w->spec->backing < 0)
+    const Facts *f = m->f;
+    uint32_t taps = taps_of(f, id);
+    if (taps < 2 || f->spec->backing < 0)
         return 0;
-    TensorId in = graph_node(w->g, id)->in[0];
-    if (w->role[in.i].origin == FROM_INPUT || w->role[in.i].parent.i != NONE)
+    TensorId in = graph_node(f->g, id)->in[0];
+    if (f->role[in.i].origin == FROM_INPUT || f->role[in.i].parent.i != NONE)
         return 0;
-    Repl fly = hwspec_repl_rule(w->spec, plan_volume(w->g, in).c, taps, true);
-    uint64_t ports = port_cycles(m, graph_node(w->g, id)->out[0]);
+    Repl fly = hwspec_repl_rule(f->spec, plan_volume(f->g, in).c, taps, true);
+    uint64_t ports = port_cycles(m, graph_node(f->g, id)->out[0]);
     uint64_t now = node_cycles(m, id);
-    uint64_t then = array_cycles(m, id, &fly, ports) + trip(w, in);
+    uint64_t then = array_cycles(m, id, &fly, ports) + trip(f, in);
     return fly.sections && then < now ? now - then : 0;
 }
 
@@ -380,7 +382,7 @@ static int by_gain(const void *a, const void *b) {
 uint32_t copies_flies(CopyModel *m, const Repl *stored, const CopyFly **out) {
     VEC(CopyFly) list = {0};
     take(m, stored);
-    for (NodeId id = {0}; id.i < m->w->g->node.n; id.i++) {
+    for (NodeId id = {0}; id.i < m->f->g->node.n; id.i++) {
         CopyFly fly = {id, fly_gain(m, id)};
         if (fly.gain)
             vec_push(m->arena, &list, fly);
@@ -398,7 +400,9 @@ CopyModel *copies_model(Arena *arena, const Schedule *schedule) {
     PlanOptions *options = ARENA_NEW(arena, PlanOptions);
     *options = (PlanOptions){.planner = "auto", .replication = true};
     m->arena = arena;
-    m->w = work_new(arena, schedule, schedule->spec, options, NULL);
+    m->d =
+        &attempt_new(arena, schedule, schedule->spec, options, NULL, NULL)->d;
+    m->f = m->d->f;
     m->stored = ARENA_ARRAY(arena, Repl, schedule->graph->tensor.n + 1);
     volumes_find(m);
     groups_find(m);

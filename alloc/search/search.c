@@ -12,6 +12,9 @@
  * addresses: equal inputs, equal plans.
  */
 #include "alloc/search/search.h"
+#include "alloc/bound/bound.h"
+#include "alloc/cascade/cascade.h"
+#include "alloc/fuse/fuse.h"
 #include "alloc/overlap/overlap.h"
 #include "base/size_grid.h"
 
@@ -63,7 +66,7 @@ static Trial *trial_make(Search *s, const Config *config, Outcome *out) {
     uint64_t steps = s->schedule->n_steps + 1;
     s->steps -= s->steps < steps ? s->steps : steps;
     bool placed = trial_place(s, t);
-    out->too_long = t->w->gave_up;
+    out->too_long = t->a->gave_up;
     out->fits = placed && trial_act(t, diag_new(t->arena));
     out->by_parts = placed && t->plan->by_parts;
     out->too_long |= out->fits && t->traffic.too_long;
@@ -138,7 +141,7 @@ static void pool_add(Search *s, Trial *t) {
             return;
         }
     s->pool[s->n_pool++] = t;
-    bool rolls = s->schedule->spec->tiling.rings;
+    bool rolls = s->schedule->spec->tiling.rows.rolls;
     if (s->n_pool > (rolls ? s->effort->rolled : s->effort->timed))
         pool_drop_last(s);
 }
@@ -199,7 +202,7 @@ static PlanCost cost_bound(const Search *s, const Trial *t) {
     enum { ALL = 16, MOVES = 8 };
     PlanCost cost = t->cost;
     uint64_t saved = t->plan->serial ? plan_waiting(t->plan) : 0;
-    if (s->schedule->spec->tiling.rings)
+    if (s->schedule->spec->tiling.rows.rolls)
         saved = saved / 2 < cost.cycles / ALL ? saved / 2 : cost.cycles / ALL;
     cost.bytes -= t->traffic.moved / MOVES;
     cost.cycles -= saved < cost.cycles ? saved : cost.cycles;
@@ -213,7 +216,7 @@ static bool may_be_best(const Search *s, const Trial *t) {
 }
 
 static uint32_t finishes(const Search *s) {
-    bool rolls = s->schedule->spec->tiling.rings;
+    bool rolls = s->schedule->spec->tiling.rows.rolls;
     return s->volumes ? 0
            : rolls    ? (s->effort->finished + 2) / 3
                       : s->effort->finished;
@@ -341,7 +344,7 @@ static bool is_enough(const Search *s, const Trial *t) {
     const Plan *plan = t->plan;
     const HwTiling *tiling = &s->schedule->spec->tiling;
     uint64_t moved = t->traffic.moved;
-    return plan->keeps_all && !tiling->always && !s->hastens &&
+    return plan->keeps_all && !tiling->tiles.always && !s->hastens &&
            moved - s->compulsory <= moved / PART &&
            (!plan->serial || plan_waiting(plan) <= plan->cycles / PART);
 }
@@ -437,35 +440,36 @@ bool search_run(Search *s) {
 
 /* ---- from outside ---- */
 
-static uint32_t all_kinds(const Work *w) {
+static uint32_t all_kinds(const Facts *f) {
     uint32_t kinds = 0;
-    for (NodeId n = {0}; n.i < w->g->node.n; n.i++)
-        kinds |= group_kind(w, n);
+    for (NodeId n = {0}; n.i < f->g->node.n; n.i++)
+        kinds |= group_kind(f, n);
     return kinds;
 }
 
 static bool hastens(const Search *s) {
     Arena *arena = arena_new("flies");
-    Work *w =
-        work_new(arena, s->schedule, s->schedule->spec, s->options, s->once);
-    bool faster = fly_hastens(w);
+    Attempt *a = attempt_new(arena, s->schedule, s->schedule->spec, s->options,
+                             s->once, NULL);
+    bool faster = fly_hastens(&a->d);
     arena_free(arena);
     return faster;
 }
 
-Work *search_open(Search *s, Arena *arena, const Schedule *schedule,
-                  const PlanOptions *options, const Once *once, Plan *bound) {
+Attempt *search_open(Search *s, Arena *arena, const Schedule *schedule,
+                     const PlanOptions *options, const Once *once,
+                     Plan *bound) {
     *s = (Search){.arena = arena, .schedule = schedule, .options = options};
-    Work *first = work_new(arena, schedule, schedule->spec, options, once);
+    Attempt *first =
+        attempt_new(arena, schedule, schedule->spec, options, once, NULL);
     s->archive.arena = arena;
     s->effort =
         &efforts[options->effort < EFFORTS ? options->effort : EFFORTS - 1];
     s->steps = s->effort->steps;
-    s->once = first->once;
-    s->known = known_groups_new(arena);
-    s->kinds = all_kinds(first);
-    s->never = never_less(first);
-    bound_make(first, bound);
+    s->once = first->f->once;
+    s->kinds = all_kinds(first->f);
+    s->never = never_less(&first->d);
+    bound_make(&first->d, bound);
     s->compulsory = bound->ddr_compulsory;
     s->hastens = hastens(s);
     return first;

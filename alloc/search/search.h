@@ -2,40 +2,12 @@
 #ifndef ALLOC_SEARCH_SEARCH_H
 #define ALLOC_SEARCH_SEARCH_H
 
+#include "alloc/alloc.h"
 #include "alloc/overlap/overlap.h"
 #include "alloc/search/archive.h"
-#include "alloc/work.h"
+#include "alloc/spill/spill.h"
 #include "base/vec.h"
-
-/* ---- what the search varies ---- */
-
-/* How what does not fit whole is made to fit. */
-typedef enum Family {
-    FAMILY_SPILL,  /* whole layers; parts of tensors leave, or tiles run */
-    FAMILY_GROUPS, /* depth-first groups, chosen by dynamic programming */
-    FAMILY_BESIDE, /* the same beside tensors that stay whole */
-    FAMILY_MEND,   /* groups only around steps that do not fit */
-    FAMILY_ROLL    /* all layers roll, nothing is spilled */
-} Family;
-
-/* A plan is made as if the first active memory ended at `cap` bytes, and the
- * others at `others`, where they are larger. */
-typedef struct Config {
-    uint64_t cap, others;
-    Family family;
-    uint32_t lambda_recompute; /* products computed again that count as much
-                                * as a byte; 0: none do */
-    bool lambda_weight;        /* bytes of weights count as others do */
-    bool loose;                /* groups may have several results */
-    uint64_t lambda_insn;      /* bytes that an instruction counts as */
-    uint32_t without;          /* kinds of nodes kept out of groups: bits */
-    uint32_t runs;             /* rolling: hides transfers behind so many */
-    uint32_t tile_price;       /* one of nest_prices, or 0 */
-    bool evict_whole;          /* whole tensors are spilled first */
-    bool streams;  /* what never runs whole keeps nothing in active memory */
-    bool tiny;     /* by the smallest tiles */
-    bool long_too; /* listings too long for the machine as well */
-} Config;
+#include "plan/cost.h"
 
 /* How far a search goes: budgets in steps, the same on all machines. */
 typedef struct Effort {
@@ -52,7 +24,7 @@ extern const Effort efforts[EFFORTS];
 /* ---- fit.c ---- */
 
 /* Whether there seems to be any plan for the machine, of no more instructions
- * than it holds: none is made to the end. `once`: as in work_new. */
+ * than it holds: none is made to the end. `once`: as in attempt_new. */
 bool plan_exists(const Schedule *schedule, const HwSpec *spec,
                  const PlanOptions *options, const Once *once);
 /* What plan_make was asked. */
@@ -64,29 +36,22 @@ typedef struct Asked {
      * which it uses, ran out. */
     bool (*would_do)(const struct Asked *asked, Budget *budget, uint64_t size);
 } Asked;
-/* The work of planning, ready for fit_*. `once`: of another Work of the same
- * schedule and machine, but for its first memory's size; or NULL. */
-Work *work_new(Arena *arena, const Schedule *schedule, const HwSpec *spec,
-               const PlanOptions *options, const Once *once);
-/* The tiles with which layers start that never run whole; as in Work. */
-typedef struct Start {
-    bool streams_first, tiny;
-    uint32_t price;
-} Start;
-Work *work_new_with(Arena *arena, const Schedule *schedule, const HwSpec *spec,
-                    const PlanOptions *options, const Once *once, Start start);
+/* Ready for fit_*; `once`: of other Facts of the same schedule and machine, but
+ * for its first memory's size; or NULL. `config`: or NULL, and then listings
+ * may be too long. */
+Attempt *attempt_new(Arena *arena, const Schedule *schedule, const HwSpec *spec,
+                     const PlanOptions *options, const Once *once,
+                     const Config *config);
 /* trial.c: the machine with another size of its first memory; tile buffers are
  * fractions of it. */
 const HwSpec *spec_within(Arena *arena, const HwSpec *spec, uint64_t size);
 /* One level, else two. */
-bool work_fit(Work *w, Problem *problem, PlanResult *result,
-              const char **planner, bool *two_levels);
+bool work_fit(Attempt *a);
 
 /* Layers in groups; false if there are none. */
-bool work_choose_groups(Work *w);
+bool work_choose_groups(Decisions *d);
 /* With these. */
-bool work_fit_groups(Work *w, Problem *problem, PlanResult *result,
-                     const char **planner);
+bool work_fit_groups(Attempt *a);
 
 /* Plans that the verifier found illegal: how many, and what it said last. */
 typedef struct Rejected {
@@ -107,9 +72,7 @@ typedef struct Trial {
     Config config;
     uint32_t number; /* of the configuration, in the order of the search */
     Schedule *schedule;
-    Work *w;
-    Problem problem;
-    PlanResult result;
+    Attempt *a;
     Plan *plan;
     Traffic traffic;
     PlanCost cost;
@@ -166,7 +129,6 @@ struct Search {
     const PlanOptions *options;
     const Effort *effort;
     const Once *once;
-    KnownGroups *known;
     uint64_t compulsory; /* bytes that every plan moves */
     uint64_t never;      /* no plan in fewer bytes of memory than this */
     uint32_t kinds;      /* of nodes that can be kept out of groups: bits */
@@ -188,9 +150,9 @@ struct Search {
     Trial *best[MOST_BEST + 1];
 };
 
-/* Opens a search, and gives `bound` its bounds. `once`: as in work_new. */
-Work *search_open(Search *s, Arena *arena, const Schedule *schedule,
-                  const PlanOptions *options, const Once *once, Plan *bound);
+/* Opens a search, and gives `bound` its bounds. `once`: as in attempt_new. */
+Attempt *search_open(Search *s, Arena *arena, const Schedule *schedule,
+                     const PlanOptions *options, const Once *once, Plan *bound);
 /* Looks for plans; the best are in s->best. False: nothing fits. */
 bool search_run(Search *s);
 /* Whether everything stays, which is then the best. */

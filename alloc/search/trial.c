@@ -3,8 +3,12 @@
  * Input: a search, a configuration. Output: a plan for the real memory, made as
  * if that ended at the configuration's cap, and what it costs; or none.
  */
+#include "alloc/fuse/fuse.h"
+#include "alloc/lower/lower.h"
+#include "alloc/overlap/bank_spread.h"
 #include "alloc/overlap/overlap.h"
 #include "alloc/search/search.h"
+#include "pack/memo.h"
 #include "pack/packers.h"
 
 #include "base/memo.h"
@@ -33,11 +37,11 @@ static HwSpec *spec_shrunk(Arena *arena, const HwSpec *spec, uint64_t size,
 static HwSpec *spec_capped(Arena *arena, const HwSpec *spec, uint64_t size,
                            uint64_t others) {
     HwSpec *copy = spec_shrunk(arena, spec, size, others);
-    HwTileStyle *style =
-        ARENA_COPY(arena, HwTileStyle, spec->tiling.style, spec->tiling.n);
-    for (uint32_t i = 0; i < spec->tiling.n; i++)
+    HwTileStyle *style = ARENA_COPY(
+        arena, HwTileStyle, spec->tiling.tiles.style, spec->tiling.tiles.n);
+    for (uint32_t i = 0; i < spec->tiling.tiles.n; i++)
         hwspec_place_style(&style[i], &copy->memory[0]);
-    copy->tiling.style = style;
+    copy->tiling.tiles.style = style;
     return copy;
 }
 
@@ -63,7 +67,7 @@ static const Schedule *schedule_tiled(Arena *arena, const Schedule *schedule,
                                       const HwSpec *real,
                                       const HwSpec *planned) {
     HwSpec *spec = ARENA_COPY(arena, HwSpec, real, 1);
-    spec->tiling.style = planned->tiling.style;
+    spec->tiling.tiles.style = planned->tiling.tiles.style;
     return schedule_on(arena, schedule, spec);
 }
 
@@ -74,20 +78,6 @@ static bool is_capped(const Search *s, const Config *c) {
 
 /* ---- placement ---- */
 
-enum { LOW = 8 };
-
-static void config_set(Work *w, const Config *c) {
-    w->wholes_first = c->evict_whole;
-    w->apart = c->without;
-    w->low = c->family == FAMILY_BESIDE || c->family == FAMILY_MEND ? LOW : 0;
-    w->thrift = c->lambda_insn;
-    w->haste = c->lambda_recompute;
-    w->weights_count = c->lambda_weight || w->spec->tiling.weights_move;
-    w->loose = c->loose;
-    w->runs = c->runs;
-    w->brief = !c->long_too;
-}
-
 static void open(Search *s, Trial *t) {
     const Config *c = &t->config;
     Schedule *schedule = ARENA_COPY(t->arena, Schedule, s->schedule, 1);
@@ -95,33 +85,26 @@ static void open(Search *s, Trial *t) {
         schedule->spec =
             spec_capped(t->arena, schedule->spec, c->cap, c->others);
     bool all = c->others == UINT64_MAX;
-    Start start = {c->streams, c->tiny, c->tile_price};
     t->schedule = schedule;
     t->plan = ARENA_NEW(t->arena, Plan);
-    t->w = work_new_with(t->arena, schedule, schedule->spec, s->options,
-                         all ? s->once : NULL, start);
-    t->w->known = all ? s->known : NULL;
-    config_set(t->w, c);
+    t->a = attempt_new(t->arena, schedule, schedule->spec, s->options,
+                       all ? s->once : NULL, c);
 }
 
 static bool fit(Trial *t) {
-    Work *w = t->w;
-    const char **planner = &t->plan->planner;
-    t->plan->two_levels = true;
+    Attempt *a = t->a;
+    a->two_levels = true;
     switch (t->config.family) {
     case FAMILY_SPILL:
-        return work_fit(w, &t->problem, &t->result, planner,
-                        &t->plan->two_levels);
+        return work_fit(a);
     case FAMILY_GROUPS:
     case FAMILY_BESIDE:
-        return work_choose_groups(w) &&
-               work_fit_groups(w, &t->problem, &t->result, planner);
+        return work_choose_groups(&a->d) && work_fit_groups(a);
     case FAMILY_MEND:
-        couples_choose(w);
-        return groups_mend(w) &&
-               fit_around(w, &t->problem, &t->result, planner);
+        couples_choose(&a->d);
+        return groups_mend(&a->d) && fit_around(a);
     case FAMILY_ROLL:
-        return fit_rolling(w, &t->problem, &t->result, planner);
+        return fit_rolling(a);
     }
     return false;
 }
@@ -130,10 +113,12 @@ bool trial_place(Search *s, Trial *t) {
     open(s, t);
     if (!fit(t))
         return false;
-    t->plan->keeps_all = t->w->keeps_all;
-    t->plan->cuts = t->w->spec->tiling.rings;
-    t->plan->lends = t->w->lends;
-    t->plan->by_parts = t->w->by_parts;
+    t->plan->planner = t->a->planner;
+    t->plan->two_levels = t->a->two_levels;
+    t->plan->keeps_all = t->a->keeps_all;
+    t->plan->cuts = t->a->f->spec->tiling.rows.rolls;
+    t->plan->lends = t->a->lends;
+    t->plan->by_parts = t->a->by_parts;
     return true;
 }
 
@@ -141,7 +126,7 @@ bool trial_place(Search *s, Trial *t) {
  * wait little, the first is enough. */
 static uint64_t fingerprint(const Plan *plan) {
     uint64_t print = plan->n_actions;
-    bool rolls = plan->schedule->spec->tiling.rings;
+    bool rolls = plan->schedule->spec->tiling.rows.rolls;
     for (uint32_t i = 0; i < plan->n_actions; i++) {
         const Action *a = &plan->action[i];
         const Placement *p = &plan->placement[a->out];
@@ -177,15 +162,15 @@ static void count(Trial *t) {
 
 bool trial_act(Trial *t, Diag *diag) {
     Plan *plan = t->plan;
-    plan->am_packed = plan_height(&t->result);
-    plan->am_bound = t->result.bound;
-    plan->am_proved = t->result.proved;
-    if (!actions_make(t->w, diag, &t->problem, &t->result, plan))
+    plan->am_packed = plan_height(&t->a->result);
+    plan->am_bound = t->a->result.bound;
+    plan->am_proved = t->a->result.proved;
+    if (!actions_make(t->a, diag, &t->a->problem, &t->a->result, plan))
         return false;
     count(t);
-    t->traffic.too_long |= t->w->gave_up;
+    t->traffic.too_long |= t->a->gave_up;
     t->print = fingerprint(plan) + t->config.tile_price; /* pass_through */
-    t->w->brief = false;
+    t->a->brief = false;
     return true;
 }
 
@@ -194,27 +179,27 @@ bool trial_act(Trial *t, Diag *diag) {
 /* Lowers the placement to the least height, or as far as some steps of search
  * go. Where buffers are pinned together that is not asked. */
 static void settle(const Search *s, Trial *t) {
-    const Work *w = t->w;
-    const Problem *problem = &t->problem;
+    const Facts *f = t->a->f;
+    const Problem *problem = &t->a->problem;
     bool tied = false; /* but not by relations */
     for (uint32_t i = 0; i < problem->buf.n && !tied && !problem->relation.n;
          i++)
         tied = problem->owner.at[i].kind != OWNER_TILE &&
                (problem->tied.at[i] != i || problem->buf.at[i].pin_pool >= 0);
-    if (t->result.proved || tied || strcmp(w->options->planner, "auto") != 0)
+    if (t->a->result.proved || tied || strcmp(f->options->planner, "auto") != 0)
         return;
     PlanProblem asked = problem->p;
     asked.budget = s->effort->packing;
     PlanResult lower;
     const char *used;
-    placed_once(w->once->recall, w->arena, &asked, "portfolio", true, &lower,
+    placed_once(f->once->recall, f->arena, &asked, "portfolio", true, &lower,
                 &used);
     if (lower.status != PLAN_FITS ||
-        plan_height(&lower) > plan_height(&t->result))
+        plan_height(&lower) > plan_height(&t->a->result))
         return;
-    if (plan_height(&lower) < plan_height(&t->result))
+    if (plan_height(&lower) < plan_height(&t->a->result))
         t->plan->planner = used;
-    t->result = lower;
+    t->a->result = lower;
 }
 
 /* Its partitions are those of the real memories from here on. */
@@ -222,8 +207,9 @@ static void enter_real(const Search *s, Trial *t) {
     const HwSpec *real = s->schedule->spec;
     if (!is_capped(s, &t->config))
         return;
-    t->schedule->spec = t->w->spec =
-        schedule_tiled(t->arena, s->schedule, real, t->w->spec)->spec;
+    t->schedule->spec =
+        schedule_tiled(t->arena, s->schedule, real, t->a->f->spec)->spec;
+    t->a->f = t->a->d.f = facts_on(t->a->f, t->schedule->spec);
 }
 
 /* The plan's own clock is right on most machines, and says so until it is seen
@@ -241,13 +227,14 @@ bool trial_count(Search *s, Trial *t) {
 
 bool trial_settle(Search *s, Trial *t) {
     Plan *plan = t->plan;
-    pass_through(t->w, &t->problem, &t->result, &plan->planner);
+    pass_through(t->a);
+    plan->planner = t->a->planner;
     settle(s, t);
-    uint64_t packed = plan_height(&t->result);
+    uint64_t packed = plan_height(&t->a->result);
     if (!s->volumes)
         enter_real(s, t);
     if (strcmp(plan->planner, "slots") != 0) /* its parts lie as they must */
-        spread(t->w, &t->problem, &t->result);
+        spread(&t->a->d, &t->a->problem, &t->a->result);
     bool acts = trial_act(t, diag_new(t->arena));
     plan->am_packed = packed;
     return acts;
@@ -260,8 +247,8 @@ bool trial_time(Search *s, Trial *t) {
     budget_take(s->options->budget, ORDERED * (uint64_t)t->plan->n_actions);
     if (!trial_settle(s, t))
         return false;
-    if (t->w->spec->tiling.overlap)
-        t->hosts = stretch_quickly(t->w, t->plan);
+    if (t->a->f->spec->tiling.rows.moves == HW_MOVES_BESIDE)
+        t->hosts = stretch_quickly(t->a->f, t->plan);
     count(t);
     t->cost.cycles = t->plan->cycles;
     return true;
@@ -284,8 +271,8 @@ void trial_finish(Search *s, Trial *t) {
     t->plan = ARENA_COPY(t->arena, Plan, cuts ? quick : quick->serial, 1);
     t->plan->cuts = true;
     if (!cuts)
-        t->hosts = stretch_quickly(t->w, t->plan);
-    stretch(t->w, diag_new(t->arena), &t->problem, &t->result, t->plan,
+        t->hosts = stretch_quickly(t->a->f, t->plan);
+    stretch(t->a, diag_new(t->arena), &t->a->problem, &t->a->result, t->plan,
             t->hosts);
     if ((s->clock_errs || t->plan->cycles < quick->cycles) &&
         trial_count(s, t) &&

@@ -3,8 +3,9 @@
 #ifndef ALLOC_SPILL_SPILL_LP_H
 #define ALLOC_SPILL_SPILL_LP_H
 
-#include "alloc/work.h"
+#include "base/memo.h"
 #include "base/simplex.h"
+#include "graph/graph.h"
 
 /* Between touch i of a unit and the next one. */
 typedef struct Stay {

@@ -9,22 +9,24 @@
  * be cut.
  * Invariant: slabs are of one size, but for the last.
  */
-#include "alloc/work.h"
+#include "alloc/alias/alias.h"
+#include "alloc/geometry/tensor_bytes.h"
+#include "alloc/tile/tile.h"
 
 #include "base/arith.h"
 
 enum { MOST_QUANTUM = 256, TRIES = 64, MOST_SLABS = 1 << 12 };
 
-static uint32_t channels_of(const Work *w, NodeId id) {
-    return plan_volume(w->g, graph_node(w->g, id)->out[0]).c;
+static uint32_t channels_of(const Facts *f, NodeId id) {
+    return plan_volume(f->g, graph_node(f->g, id)->out[0]).c;
 }
 
-void slab_bytes(const Work *w, TensorId t, uint32_t channels,
+void slab_bytes(const Facts *f, TensorId t, uint32_t channels,
                 uint64_t bytes[PLAN_MAX_POOLS]) {
-    Volume v = plan_volume(w->g, t);
+    Volume v = plan_volume(f->g, t);
     v.c = channels;
-    v.repl = hwspec_repl_none(w->spec, channels);
-    volume_pool_bytes(w, v, bytes);
+    v.repl = hwspec_repl_none(f->spec, channels);
+    volume_pool_bytes(f, v, bytes);
 }
 
 /* ---- where a volume can be cut ---- */
@@ -51,141 +53,144 @@ static bool parts_at_all(const HwMemory *memory, Volume whole, uint32_t q) {
 }
 
 /* Of the concats that it is part of. */
-static bool starts_at(const Work *w, TensorId t, uint32_t q) {
-    for (; t.i != NONE; t = w->role[t.i].parent)
-        if (w->role[t.i].part_c % q)
+static bool starts_at(const Facts *f, TensorId t, uint32_t q) {
+    for (; t.i != NONE; t = f->role[t.i].parent)
+        if (f->role[t.i].part_c % q)
             return false;
     return true;
 }
 
 /* Whether slabs of the operand have places where it may lie outside. */
-static bool operand_cuts(const Work *w, TensorId t, uint32_t q) {
-    const HwMemory *memory = w->spec->memory;
-    Volume v = plan_volume(w->g, t);
-    return starts_at(w, t, q) &&
-           parts_at_all(&memory[w->spec->backing], v, q) &&
-           (!from_outside(w, t) || parts_at_all(&memory[w->spec->input], v, q));
+static bool operand_cuts(const Facts *f, TensorId t, uint32_t q) {
+    const HwMemory *memory = f->spec->memory;
+    Volume v = plan_volume(f->g, t);
+    return starts_at(f, t, q) &&
+           parts_at_all(&memory[f->spec->backing], v, q) &&
+           (!from_outside(f, t) || parts_at_all(&memory[f->spec->input], v, q));
 }
 
 /* Whether the engine can write each part of the result. */
-static bool result_cuts(const Work *w, NodeId id, uint32_t q) {
-    TensorId t = graph_node(w->g, id)->out[0];
-    return starts_at(w, t, q) && volume_cuts(w, t, q) &&
-           q % w->spec->engine[w->legal[id.i].engine].part_align == 0;
+static bool result_cuts(const Facts *f, NodeId id, uint32_t q) {
+    TensorId t = graph_node(f->g, id)->out[0];
+    return starts_at(f, t, q) && volume_cuts(f, t, q) &&
+           q % f->spec->engine[f->legal[id.i].engine].part_align == 0;
 }
 
 /* The same of all that may pass or stay. */
-static bool all_cut(const Work *w, NodeId id, uint32_t q) {
-    const Node *node = graph_node(w->g, id);
+static bool all_cut(const Facts *f, NodeId id, uint32_t q) {
+    const Node *node = graph_node(f->g, id);
     TensorId out = node->out[0];
-    Volume v = plan_volume(w->g, out);
-    const HwMemory *to = &w->spec->memory[w->spec->output];
+    Volume v = plan_volume(f->g, out);
+    const HwMemory *to = &f->spec->memory[f->spec->output];
     for (uint32_t k = 0; k < node->n_in && !is_dense(node); k++)
-        if (!operand_cuts(w, node->in[k], q) || !volume_cuts(w, node->in[k], q))
+        if (!operand_cuts(f, node->in[k], q) || !volume_cuts(f, node->in[k], q))
             return false;
-    return result_cuts(w, id, q) && operand_cuts(w, out, q) &&
-           (!w->role[out.i].outside || parts_at_all(to, v, q));
+    return result_cuts(f, id, q) && operand_cuts(f, out, q) &&
+           (!f->role[out.i].outside || parts_at_all(to, v, q));
 }
 
-uint32_t slab_quantum(const Work *w, NodeId id) {
-    uint32_t *known = &w->once->slab[2 * id.i + 1], c = channels_of(w, id);
+uint32_t slab_quantum(const Facts *f, NodeId id) {
+    uint32_t *known = &f->once->slab[2 * id.i + 1], c = channels_of(f, id);
     for (uint32_t q = 1; !*known && q < c && q <= MOST_QUANTUM; q++)
-        *known = all_cut(w, id, q) ? q : 0;
+        *known = all_cut(f, id, q) ? q : 0;
     *known = *known ? *known : NONE;
     return *known;
 }
 
-static uint32_t quantum_find(const Work *w, NodeId id) {
-    const Node *node = graph_node(w->g, id);
-    uint32_t c = channels_of(w, id);
-    if (node->op != OP_POOL || w->spec->backing < 0)
+static uint32_t quantum_find(const Facts *f, NodeId id) {
+    const Node *node = graph_node(f->g, id);
+    uint32_t c = channels_of(f, id);
+    if (node->op != OP_POOL || f->spec->backing < 0)
         return NONE;
     for (uint32_t q = 1; q < c && q <= MOST_QUANTUM; q++)
-        if (operand_cuts(w, node->in[0], q) && result_cuts(w, id, q))
+        if (operand_cuts(f, node->in[0], q) && result_cuts(f, id, q))
             return q;
     return NONE;
 }
 
 /* Slabs have multiples of this; NONE: the node cannot run by slabs. */
-static uint32_t quantum(const Work *w, NodeId id) {
-    uint32_t *known = &w->once->slab[2 * id.i];
+static uint32_t quantum(const Facts *f, NodeId id) {
+    uint32_t *known = &f->once->slab[2 * id.i];
     if (!*known)
-        *known = quantum_find(w, id);
+        *known = quantum_find(f, id);
     return *known;
 }
 
 /* ---- how many channels ---- */
 
 /* With the result, or the concat that it is part of. */
-static uint64_t slabs_bytes(const Work *w, NodeId id, uint32_t channels) {
-    const Node *node = graph_node(w->g, id);
-    const Unit *result = &w->unit.at[w->unit_of[node->out[0].i]];
+static uint64_t slabs_bytes(const Decisions *d, NodeId id, uint32_t channels) {
+    const Facts *f = d->f;
+    const Node *node = graph_node(f->g, id);
+    const Unit *result = &d->unit.at[d->unit_of[node->out[0].i]];
     uint64_t bytes[PLAN_MAX_POOLS];
-    slab_bytes(w, node->in[0], channels, bytes);
-    return add_capped(least_bytes(w, bytes, reach(w, id)),
-                      least_bytes(w, result->bytes, reach(w, id)));
+    slab_bytes(f, node->in[0], channels, bytes);
+    return add_capped(least_bytes(f, bytes, reach(f, id, HW_IN)),
+                      least_bytes(f, result->bytes, reach(f, id, HW_OUT)));
 }
 
-static bool engine_takes(const Work *w, NodeId id, uint32_t channels) {
-    const HwEngine *engine = &w->spec->engine[w->legal[id.i].engine];
+static bool engine_takes(const Facts *f, NodeId id, uint32_t channels) {
+    const HwEngine *engine = &f->spec->engine[f->legal[id.i].engine];
     return hw_range_has(&engine->limit[HW_LIMIT_IN_C], channels) &&
            hw_range_has(&engine->limit[HW_LIMIT_OUT_C], channels);
 }
 
-static bool slabs_valid(const Work *w, NodeId id, uint32_t channels) {
-    uint32_t rest = channels_of(w, id) % channels;
-    return engine_takes(w, id, channels) &&
-           (!rest || engine_takes(w, id, rest));
+static bool slabs_valid(const Facts *f, NodeId id, uint32_t channels) {
+    uint32_t rest = channels_of(f, id) % channels;
+    return engine_takes(f, id, channels) &&
+           (!rest || engine_takes(f, id, rest));
 }
 
 /* The fewest multiples of the quantum that may be. */
-static uint32_t floor_of(const Work *w, NodeId id) {
-    return channels_of(w, id) / MOST_SLABS / quantum(w, id) + 1;
+static uint32_t floor_of(const Facts *f, NodeId id) {
+    return channels_of(f, id) / MOST_SLABS / quantum(f, id) + 1;
 }
 
-uint32_t slab_least(const Work *w, NodeId id) {
-    uint32_t q = quantum(w, id);
+uint32_t slab_least(const Facts *f, NodeId id) {
+    uint32_t q = quantum(f, id);
     if (q == NONE)
         return 0;
-    uint32_t n = floor_of(w, id);
-    for (uint32_t k = 0; k < TRIES && (n + k) * q < channels_of(w, id); k++)
-        if (slabs_valid(w, id, (n + k) * q))
+    uint32_t n = floor_of(f, id);
+    for (uint32_t k = 0; k < TRIES && (n + k) * q < channels_of(f, id); k++)
+        if (slabs_valid(f, id, (n + k) * q))
             return (n + k) * q;
     return 0;
 }
 
 /* Slabs of one size, near `most` multiples of q, so that the last is not tiny.
  */
-static uint32_t balance(const Work *w, NodeId id, uint32_t most, uint32_t q) {
-    uint32_t all = (channels_of(w, id) + q - 1) / q;
+static uint32_t balance(const Facts *f, NodeId id, uint32_t most, uint32_t q) {
+    uint32_t all = (channels_of(f, id) + q - 1) / q;
     uint32_t n = (all + most - 1) / most;
     return (all + n - 1) / n;
 }
 
-uint32_t slab_largest(const Work *w, NodeId id, uint32_t below, uint64_t free) {
-    uint32_t q = quantum(w, id), least = slab_least(w, id);
+uint32_t slab_largest(const Decisions *d, NodeId id, uint32_t below,
+                      uint64_t free) {
+    const Facts *f = d->f;
+    uint32_t q = quantum(f, id), least = slab_least(f, id);
     if (!least || below <= least)
         return 0;
     uint32_t lo = 0, hi = (below - 1) / q;
     while (lo < hi) {
         uint32_t mid = lo + (hi - lo + 1) / 2;
-        if (slabs_bytes(w, id, mid * q) <= free)
+        if (slabs_bytes(d, id, mid * q) <= free)
             lo = mid;
         else
             hi = mid - 1;
     }
     if (lo * q < least)
         return 0;
-    uint32_t n = balance(w, id, lo, q);
+    uint32_t n = balance(f, id, lo, q);
     for (uint32_t k = 0; k < TRIES && k < n && (n - k) * q >= least; k++)
-        if (slabs_valid(w, id, (n - k) * q))
+        if (slabs_valid(f, id, (n - k) * q))
             return (n - k) * q;
     return least;
 }
 
-uint32_t parts_of_planks(const Work *w, NodeId id) {
-    const Mode *mode = &w->mode[id.i];
-    Volume v = plan_volume(w->g, graph_node(w->g, id)->out[0]);
+uint32_t parts_of_planks(const Decisions *d, NodeId id) {
+    const Mode *mode = &d->mode[id.i];
+    Volume v = plan_volume(d->f->g, graph_node(d->f->g, id)->out[0]);
     uint32_t all = mode->channels ? v.c : v.h;
     uint32_t one = mode->channels ? mode->channels : mode->rows;
     return (all + one - 1) / one;

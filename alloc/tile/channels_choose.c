@@ -12,7 +12,8 @@
  * volume that the next layer could read.
  * Method: of all ways to let some pass that fit, the one that moves least.
  */
-#include "alloc/work.h"
+#include "alloc/geometry/tensor_bytes.h"
+#include "alloc/tile/tile.h"
 
 #include "base/arith.h"
 
@@ -30,7 +31,8 @@ typedef struct Passing {
 } Passing;
 
 typedef struct Slabs {
-    const Work *w;
+    const Facts *f;
+    const Decisions *d;
     NodeId id;
     uint32_t n; /* slots */
     Passing slot[MOST_SLOTS];
@@ -44,9 +46,9 @@ bool is_dense(const Node *node) {
     return node->op == OP_CONV && node->attr.conv.groups < 2;
 }
 
-bool goes_by_channel(const Work *w, const Node *node) {
+bool goes_by_channel(const Facts *f, const Node *node) {
     const ConvAttr *conv = &node->attr.conv;
-    Volume in = plan_volume(w->g, node->in[0]);
+    Volume in = plan_volume(f->g, node->in[0]);
     bool depthwise = node->op == OP_CONV && conv->groups == in.c &&
                      conv->out_c == in.c && in.c > 1;
     return node->op == OP_POOL || node->op == OP_ELTWISE ||
@@ -54,52 +56,53 @@ bool goes_by_channel(const Work *w, const Node *node) {
            node->op == OP_UPSAMPLE || depthwise;
 }
 
-static bool machine_may(const Work *w, NodeId id) {
-    const HwTiling *tiling = &w->spec->tiling;
-    return tiling->kind == HW_TILING_SOFTWARE && !tiling->rings &&
-           w->spec->backing >= 0 && w->spec->n_active == 1 &&
-           tiling->ops >> w->legal[id.i].op & 1;
+static bool machine_may(const Facts *f, NodeId id) {
+    const HwTiling *tiling = &f->spec->tiling;
+    return tiling->kind == HW_TILING_SOFTWARE && !tiling->rows.rolls &&
+           f->spec->backing >= 0 && f->spec->n_active == 1 &&
+           tiling->rows.ops >> f->legal[id.i].op & 1;
 }
 
 /* ---- what it costs ---- */
 
-static double moved(const Work *w, TensorId t) {
-    Volume v = plan_volume(w->g, t);
-    return (double)v.c * v.h * v.w * w->spec->element;
+static double moved(const Facts *f, TensorId t) {
+    Volume v = plan_volume(f->g, t);
+    return (double)v.c * v.h * v.w * f->spec->element;
 }
 
-static double cost_of(const Work *w, const Passing *slot, uint32_t step,
+static double cost_of(const Decisions *d, const Passing *slot, uint32_t step,
                       bool result) {
-    const Unit *unit = &w->unit.at[slot->unit];
-    bool outside = from_outside(w, slot->tensor), stored = outside;
+    const Facts *f = d->f;
+    const Unit *unit = &d->unit.at[slot->unit];
+    bool outside = from_outside(f, slot->tensor), stored = outside;
     bool before = false, behind = false;
-    stored |= w->role[slot->tensor.i].outside;
+    stored |= f->role[slot->tensor.i].outside;
     for (uint32_t i = 0; i < unit->n_touches; i++) {
         before |= unit->touch[i].step < step && unit->touch[i].whole;
         behind |= unit->touch[i].step > step;
     }
     double trips = result ? (behind ? 1 + !stored : 0)
                           : (before ? 1 + !stored : 0) + behind;
-    return trips * moved(w, slot->tensor);
+    return trips * moved(f, slot->tensor);
 }
 
 /* By rows: all passes, and rows at the edges of planks twice. */
 static double cost_of_rows(const Slabs *s, uint64_t free) {
-    const Work *w = s->w;
-    const Node *node = graph_node(w->g, s->id);
-    uint32_t rows = plank_highest(w, s->id, free), read = 0;
-    uint32_t h = plan_volume(w->g, node->out[0]).h;
-    Volume in = plan_volume(w->g, node->in[0]);
+    const Facts *f = s->f;
+    const Node *node = graph_node(f->g, s->id);
+    uint32_t rows = plank_highest(f, s->id, free), read = 0;
+    uint32_t h = plan_volume(f->g, node->out[0]).h;
+    Volume in = plan_volume(f->g, node->in[0]);
     double sum = 0;
     if (!rows)
         return HUGE_VAL;
     for (uint32_t row = 0; row < h; row += rows)
-        read += rows_needed(w->g, s->id, row, rows < h - row ? rows : h - row)
+        read += rows_needed(f->g, s->id, row, rows < h - row ? rows : h - row)
                     .in_rows;
     for (uint32_t k = 0; k < s->n; k++)
         sum += s->slot[k].cost;
     for (uint32_t k = 0; k + 1 < s->n && read > in.h; k++)
-        sum += moved(w, s->slot[k].tensor) / in.h * (read - in.h);
+        sum += moved(f, s->slot[k].tensor) / in.h * (read - in.h);
     return sum;
 }
 
@@ -118,23 +121,24 @@ static bool counted(const Slabs *s, uint32_t staying, uint32_t k) {
 }
 
 static uint64_t bytes_of(const Slabs *s, uint32_t staying, uint32_t channels) {
-    const Work *w = s->w;
+    const Decisions *d = s->d;
     uint64_t sum = 0, bytes[PLAN_MAX_POOLS];
     for (uint32_t k = 0; k < s->n; k++) {
         const Passing *slot = &s->slot[k];
         if (stays(staying, k) && counted(s, staying, k))
             continue;
         if (!stays(staying, k))
-            slab_bytes(w, slot->tensor, channels, bytes);
+            slab_bytes(d->f, slot->tensor, channels, bytes);
         const uint64_t *own =
-            stays(staying, k) ? w->unit.at[slot->unit].bytes : bytes;
-        sum = add_capped(sum, least_bytes(w, own, reach(w, s->id)));
+            stays(staying, k) ? d->unit.at[slot->unit].bytes : bytes;
+        uint32_t memories = reach_of(d->f, s->id, slot->tensor);
+        sum = add_capped(sum, least_bytes(d->f, own, memories));
     }
     return sum;
 }
 
 static bool engine_makes(const Slabs *s, uint32_t channels) {
-    const HwEngine *engine = &s->w->spec->engine[s->w->legal[s->id.i].engine];
+    const HwEngine *engine = &s->f->spec->engine[s->f->legal[s->id.i].engine];
     return hw_range_has(&engine->limit[HW_LIMIT_OUT_C], channels) &&
            (s->dense || hw_range_has(&engine->limit[HW_LIMIT_IN_C], channels));
 }
@@ -148,7 +152,7 @@ static bool valid(const Slabs *s, uint32_t channels) {
 /* What the array makes at a time, if that is a multiple of where it can be cut.
  */
 static uint32_t step_of(const Slabs *s) {
-    const HwEngine *engine = &s->w->spec->engine[s->w->legal[s->id.i].engine];
+    const HwEngine *engine = &s->f->spec->engine[s->f->legal[s->id.i].engine];
     uint32_t unit = s->dense ? engine->unroll.out_c : 0;
     return unit && unit < s->all && unit % s->quantum == 0 ? unit : s->quantum;
 }
@@ -191,26 +195,28 @@ static double cost_with(const Slabs *s, uint32_t staying) {
     return sum;
 }
 
-static bool slabs_look(const Work *w, NodeId id, Slabs *s) {
-    const Node *node = graph_node(w->g, id);
-    uint32_t step = w->schedule->step_of[id.i];
+static bool slabs_look(const Decisions *d, NodeId id, Slabs *s) {
+    const Facts *f = d->f;
+    const Node *node = graph_node(f->g, id);
+    uint32_t step = f->schedule->step_of[id.i];
     bool dense = is_dense(node);
-    if (w->low || !machine_may(w, id) || node->n_in >= MOST_SLOTS ||
-        !(dense || goes_by_channel(w, node)))
+    if (config_low(d->config) || !machine_may(f, id) ||
+        node->n_in >= MOST_SLOTS || !(dense || goes_by_channel(f, node)))
         return false;
-    *s = (Slabs){.w = w,
+    *s = (Slabs){.f = f,
+                 .d = d,
                  .id = id,
                  .n = node->n_in + 1,
-                 .all = plan_volume(w->g, node->out[0]).c,
-                 .quantum = slab_quantum(w, id),
+                 .all = plan_volume(f->g, node->out[0]).c,
+                 .quantum = slab_quantum(f, id),
                  .dense = dense};
     for (uint32_t k = 0; k < s->n; k++) {
         Passing *slot = &s->slot[k];
         slot->tensor = k < node->n_in ? node->in[k] : node->out[0];
-        slot->unit = w->unit_of[slot->tensor.i];
+        slot->unit = d->unit_of[slot->tensor.i];
         if (slot->unit == NONE)
             return false;
-        slot->cost = cost_of(w, slot, step, k == node->n_in);
+        slot->cost = cost_of(d, slot, step, k == node->n_in);
     }
     return s->quantum != NONE;
 }
@@ -222,14 +228,14 @@ static Mode mode_of(const Slabs *s, uint32_t staying, uint32_t channels) {
                   .streams_out = !stays(staying, result),
                   .stays = staying & operands,
                   .early = true,
-                  .rows = plan_volume(s->w->g, s->slot[result].tensor).h,
+                  .rows = plan_volume(s->f->g, s->slot[result].tensor).h,
                   .channels = channels,
                   .style = -1};
 }
 
-bool slabs_start(Work *w, NodeId id, uint64_t free) {
+bool slabs_start(Decisions *d, NodeId id, uint64_t free) {
     Slabs s;
-    if (!slabs_look(w, id, &s))
+    if (!slabs_look(d, id, &s))
         return false;
     double least = cost_of_rows(&s, free);
     bool found = false;
@@ -243,17 +249,17 @@ bool slabs_start(Work *w, NodeId id, uint64_t free) {
             channels = thickest(&s, staying, free, s.all);
         if (!channels)
             continue;
-        w->mode[id.i] = mode_of(&s, staying, channels);
+        d->mode[id.i] = mode_of(&s, staying, channels);
         least = cost;
         found = true;
     }
     return found;
 }
 
-bool slabs_shrink(Work *w, NodeId id) {
+bool slabs_shrink(Decisions *d, NodeId id) {
     Slabs s;
-    Mode *mode = &w->mode[id.i];
-    if (!slabs_look(w, id, &s))
+    Mode *mode = &d->mode[id.i];
+    if (!slabs_look(d, id, &s))
         return false;
     uint32_t channels =
         thickest(&s, mode->stays, UINT64_MAX, mode->channels * 3 / 4);
@@ -261,9 +267,9 @@ bool slabs_shrink(Work *w, NodeId id) {
     return channels > 0;
 }
 
-uint32_t slabs_thinnest(const Work *w, NodeId id) {
+uint32_t slabs_thinnest(const Decisions *d, NodeId id) {
     Slabs s;
-    if (!slabs_look(w, id, &s))
+    if (!slabs_look(d, id, &s))
         return 0;
     uint32_t least = (s.all + MOST_SLABS - 1) / MOST_SLABS, q = s.quantum;
     for (uint32_t c = (least + q - 1) / q * q; c < s.all; c += q)

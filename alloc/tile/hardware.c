@@ -6,7 +6,7 @@
  * there before it does. Tiles overlap as facts/xdnn.md 2.5 has it: while one
  * is computed, the next comes in and the one before leaves.
  */
-#include "alloc/work.h"
+#include "alloc/tile/tile.h"
 
 #include "base/arith.h"
 #include "hwspec/cost.h"
@@ -22,7 +22,7 @@ typedef struct Axis {
 } Axis;
 
 typedef struct Timer {
-    const Work *w;
+    const Facts *f;
     NodeId id;
     const Mode *mode;
     const HwEngine *engine;
@@ -50,25 +50,25 @@ static uint64_t taps_of(const Graph *g, const Node *node) {
     return (uint64_t)kernel[0] * kernel[1];
 }
 
-static Timer timer_make(const Work *w, NodeId id, const Mode *mode) {
-    const Node *node = graph_node(w->g, id);
-    bool input = w->role[node->in[0].i].origin == FROM_INPUT;
-    Timer t = {.w = w,
+static Timer timer_make(const Facts *f, NodeId id, const Mode *mode) {
+    const Node *node = graph_node(f->g, id);
+    bool input = f->role[node->in[0].i].origin == FROM_INPUT;
+    Timer t = {.f = f,
                .id = id,
                .mode = mode,
-               .engine = &w->spec->engine[w->legal[id.i].engine],
-               .in_c = plan_volume(w->g, node->in[0]).c,
-               .out_c = plan_volume(w->g, node->out[0]).c,
+               .engine = &f->spec->engine[f->legal[id.i].engine],
+               .in_c = plan_volume(f->g, node->in[0]).c,
+               .out_c = plan_volume(f->g, node->out[0]).c,
                .operands = node->n_in,
                .weighs = node->op == OP_CONV || node->op == OP_CONV_POOL,
-               .taps = taps_of(w->g, node)};
+               .taps = taps_of(f->g, node)};
     if (mode->streams_in)
         t.from =
-            memory_or_null(w->spec, input ? w->spec->input : w->spec->backing);
+            memory_or_null(f->spec, input ? f->spec->input : f->spec->backing);
     if (mode->streams_out)
-        t.to = memory_or_null(w->spec, w->spec->backing);
+        t.to = memory_or_null(f->spec, f->spec->backing);
     t.inner =
-        hwspec_inner_steps(w->spec, t.engine, t.weighs ? &mode->repl : NULL,
+        hwspec_inner_steps(f->spec, t.engine, t.weighs ? &mode->repl : NULL,
                            t.weighs ? t.in_c : 1, t.taps);
     return t;
 }
@@ -81,14 +81,14 @@ static Axis axis_cut(const Timer *t, Arena *arena, uint32_t axis, uint32_t size,
     a.out = ARENA_ARRAY(arena, uint32_t, a.n);
     for (uint32_t i = 0, at = 0; i < a.n; i++, at += tile) {
         a.out[i] = tile < size - at ? tile : size - at;
-        tile_needs(t->w->g, t->id, axis, at, a.out[i], &a.in[i], &a.made[i]);
+        tile_needs(t->f->g, t->id, axis, at, a.out[i], &a.in[i], &a.made[i]);
     }
     return a;
 }
 
 static uint64_t moved(const Timer *t, const HwMemory *memory, uint32_t c,
                       uint32_t rows, uint32_t cols) {
-    return memory ? hwspec_transfer_cycles(t->w->spec, memory, c, rows, cols)
+    return memory ? hwspec_transfer_cycles(t->f->spec, memory, c, rows, cols)
                   : 0;
 }
 
@@ -96,12 +96,12 @@ static uint64_t tile_weights(const Timer *t, bool first) {
     if (!t->weighs || (!first && t->out_c <= t->engine->unroll.out_c))
         return 0; /* all of them are there */
     return hwspec_weight_cycles(
-        t->w->spec,
-        hwspec_weight_bytes(t->w->spec, t->in_c, t->taps, t->out_c));
+        t->f->spec,
+        hwspec_weight_bytes(t->f->spec, t->in_c, t->taps, t->out_c));
 }
 
 static uint64_t time_of(const Timer *t, const Axis *rows, const Axis *cols) {
-    const HwSpec *spec = t->w->spec;
+    const HwSpec *spec = t->f->spec;
     uint64_t total = 0, busy = 0, made = 0, leaving = 0;
     bool pingpong = t->inner <= spec->weight_cache.pingpong;
     for (uint32_t i = 0; i < rows->n; i++)
@@ -119,9 +119,9 @@ static uint64_t time_of(const Timer *t, const Axis *rows, const Axis *cols) {
     return total + larger(busy, leaving) + made;
 }
 
-uint64_t tiles_cycles(const Work *w, NodeId id, const Mode *mode) {
-    Timer t = timer_make(w, id, mode);
-    Volume out = plan_volume(w->g, graph_node(w->g, id)->out[0]);
+uint64_t tiles_cycles(const Facts *f, NodeId id, const Mode *mode) {
+    Timer t = timer_make(f, id, mode);
+    Volume out = plan_volume(f->g, graph_node(f->g, id)->out[0]);
     Arena *arena = arena_new("tile time");
     Axis rows = axis_cut(&t, arena, 0, out.h, mode->tile_h);
     Axis cols = axis_cut(&t, arena, 1, out.w, mode->tile_w);
@@ -136,7 +136,7 @@ static uint32_t cut(uint32_t size, uint32_t pieces, uint32_t step) {
 }
 
 typedef struct Hasten {
-    const Work *w;
+    const Facts *f;
     NodeId id;
     uint32_t price;
     Mode *best;
@@ -145,24 +145,24 @@ typedef struct Hasten {
 
 /* Cycles, and those that the input takes to come, `price` times. */
 static double tile_cost(const Hasten *h, const Mode *mode) {
-    const Node *node = graph_node(h->w->g, h->id);
+    const Node *node = graph_node(h->f->g, h->id);
     double bytes =
-        (double)tiles_read(h->w->g, node, mode->tile_w, mode->tile_h) *
-        plan_volume(h->w->g, node->in[0]).c * h->w->spec->element;
-    return (double)tiles_cycles(h->w, h->id, mode) +
-           h->price * bytes_seconds(h->w->spec, bytes) * h->w->spec->clock;
+        (double)tiles_read(h->f->g, node, mode->tile_w, mode->tile_h) *
+        plan_volume(h->f->g, node->in[0]).c * h->f->spec->element;
+    return (double)tiles_cycles(h->f, h->id, mode) +
+           h->price * bytes_seconds(h->f->spec, bytes) * h->f->spec->clock;
 }
 
-static bool is_held(const Work *w, NodeId id, const Mode *mode) {
-    return tile_bytes(w, id, mode) <=
-           w->spec->tiling.style[mode->style].buffer_size;
+static bool is_held(const Facts *f, NodeId id, const Mode *mode) {
+    return tile_bytes(f, id, mode) <=
+           f->spec->tiling.tiles.style[mode->style].buffer_size;
 }
 
 static void try_tile(Hasten *h, uint32_t tile_w, uint32_t tile_h) {
     Mode mode = *h->best;
     mode.tile_w = tile_w;
     mode.tile_h = tile_h;
-    if (!is_held(h->w, h->id, &mode))
+    if (!is_held(h->f, h->id, &mode))
         return;
     double cost = tile_cost(h, &mode);
     if (cost < h->least) {
@@ -173,10 +173,10 @@ static void try_tile(Hasten *h, uint32_t tile_w, uint32_t tile_h) {
 
 /* Tiles that cut the output differently: not how large a tile fits decides
  * which there are, so that more memory adds some and takes none away. */
-void tiles_hasten(const Work *w, NodeId id, uint32_t price, Mode *mode) {
-    Hasten h = {w, id, price, mode, HUGE_VAL};
-    Volume out = plan_volume(w->g, graph_node(w->g, id)->out[0]);
-    uint32_t step = w->spec->tiling.style[mode->style].multiple_w;
+void tiles_hasten(const Facts *f, NodeId id, uint32_t price, Mode *mode) {
+    Hasten h = {.f = f, id, price, mode, HUGE_VAL};
+    Volume out = plan_volume(f->g, graph_node(f->g, id)->out[0]);
+    uint32_t step = f->spec->tiling.tiles.style[mode->style].multiple_w;
     for (uint32_t across = 1, w_before = 0; across <= MAX_CUTS; across++) {
         uint32_t tile_w = cut(out.w, across, across > 1 ? step : 1);
         uint32_t columns = (out.w + tile_w - 1) / tile_w;
@@ -190,18 +190,18 @@ void tiles_hasten(const Work *w, NodeId id, uint32_t price, Mode *mode) {
 }
 
 /* Of full width, as tiles that read the least mostly are. */
-void tiles_quicken(const Work *w, NodeId id, Mode *mode) {
-    const Node *node = graph_node(w->g, id);
-    uint64_t least = tiles_cycles(w, id, mode);
-    uint64_t reads = tiles_read(w->g, node, mode->tile_w, mode->tile_h);
-    uint32_t rows = plan_volume(w->g, node->out[0]).h;
+void tiles_quicken(const Facts *f, NodeId id, Mode *mode) {
+    const Node *node = graph_node(f->g, id);
+    uint64_t least = tiles_cycles(f, id, mode);
+    uint64_t reads = tiles_read(f->g, node, mode->tile_w, mode->tile_h);
+    uint32_t rows = plan_volume(f->g, node->out[0]).h;
     for (uint32_t down = 2; down <= MAX_CUTS; down++) {
         Mode other = *mode;
         other.tile_h = cut(rows, down, 1);
-        if (!is_held(w, id, &other) ||
-            tiles_read(w->g, node, other.tile_w, other.tile_h) > reads)
+        if (!is_held(f, id, &other) ||
+            tiles_read(f->g, node, other.tile_w, other.tile_h) > reads)
             continue;
-        uint64_t cycles = tiles_cycles(w, id, &other);
+        uint64_t cycles = tiles_cycles(f, id, &other);
         if (cycles < least) {
             least = cycles;
             *mode = other;

@@ -19,6 +19,7 @@
  * "Communication lower bound in convolution accelerators", HPCA 2020.
  */
 #include "alloc/tile/loop_nest.h"
+#include "alloc/tile/tile.h"
 
 #include <string.h>
 
@@ -151,11 +152,11 @@ static void consider_depths(const Loops *l, Sizes *s, const Channels *in,
         consider(l, s, best);
 }
 
-static Loops loops_of(const Work *w, NodeId id, const HwTileStyle *style) {
-    const Node *node = graph_node(w->g, id);
-    bool input = w->role[node->in[0].i].origin == FROM_INPUT;
-    return loops_make(w->spec, w->g, node, &w->legal[id.i], style,
-                      input ? w->spec->input : w->spec->backing);
+static Loops loops_of(const Facts *f, NodeId id, const HwTileStyle *style) {
+    const Node *node = graph_node(f->g, id);
+    bool input = f->role[node->in[0].i].origin == FROM_INPUT;
+    return loops_make(f->spec, f->g, node, &f->legal[id.i], style,
+                      input ? f->spec->input : f->spec->backing);
 }
 
 /* What does not fit: remembered if it takes less than what is. */
@@ -236,9 +237,9 @@ static const Axes *axes_make(Arena *arena, const Loops *l) {
 }
 
 /* Fills `found` with the smallest tiles of the mode's style. */
-static void nest_least(const Work *w, NodeId id, const Mode *mode,
+static void nest_least(const Facts *f, NodeId id, const Mode *mode,
                        NestKnown *found) {
-    Loops l = loops_of(w, id, &w->spec->tiling.style[mode->style]);
+    Loops l = loops_of(f, id, &f->spec->tiling.tiles.style[mode->style]);
     Arena *arena = arena_new("nest");
     Best best = {.mode = *mode};
     smallest(&l, axes_make(arena, &l), &best);
@@ -249,11 +250,11 @@ static void nest_least(const Work *w, NodeId id, const Mode *mode,
 
 /* Fills `found` for the mode's style. `limit`: tiles that fit, too, of another
  * number of input channels perhaps; or NULL. */
-static void nest_search(const Work *w, NodeId id, const Mode *mode,
+static void nest_search(const Facts *f, NodeId id, const Mode *mode,
                         const NestKnown *limit, NestKnown *found) {
-    Loops l = loops_of(w, id, &w->spec->tiling.style[mode->style]);
+    Loops l = loops_of(f, id, &f->spec->tiling.tiles.style[mode->style]);
     Arena *arena = arena_new("nest");
-    l.bytes_alone |= w->once->table != NULL; /* which weighs both */
+    l.bytes_alone |= f->once->table != NULL; /* which weighs both */
     const Axes *a = axes_make(arena, &l);
     Best best = {.moved = UINT64_MAX,
                  .ideal = nest_ideal_cycles(&l),
@@ -274,19 +275,21 @@ static void nest_search(const Work *w, NodeId id, const Mode *mode,
 }
 
 size_t nest_slots(const Schedule *schedule) {
-    return (size_t)(schedule->graph->node.n + 1) * schedule->spec->tiling.n;
+    return (size_t)(schedule->graph->node.n + 1) *
+           schedule->spec->tiling.tiles.n;
 }
 
-static size_t slot_of(const Work *w, NodeId id, const Mode *mode) {
-    return (size_t)id.i * w->spec->tiling.n + (size_t)(uint32_t)mode->style;
+static size_t slot_of(const Facts *f, NodeId id, const Mode *mode) {
+    return (size_t)id.i * f->spec->tiling.tiles.n +
+           (size_t)(uint32_t)mode->style;
 }
 
-static NestKnown **smallest_slot(const Work *w, NodeId id, const Mode *mode) {
-    return &w->once->smallest[slot_of(w, id, mode)];
+static NestKnown **smallest_slot(const Facts *f, NodeId id, const Mode *mode) {
+    return &f->once->smallest[slot_of(f, id, mode)];
 }
 
-static NestKnown **known_slot(const Work *w, NodeId id, const Mode *mode) {
-    return &w->once->nest[slot_of(w, id, mode)];
+static NestKnown **known_slot(const Facts *f, NodeId id, const Mode *mode) {
+    return &f->once->nest[slot_of(f, id, mode)];
 }
 
 static bool volumes_equal(const Graph *g, TensorId a, TensorId b) {
@@ -295,49 +298,49 @@ static bool volumes_equal(const Graph *g, TensorId a, TensorId b) {
 }
 
 /* Whether both nodes have the same loops by each style. */
-static bool nodes_alike(const Work *w, NodeId a, NodeId b) {
-    const Node *x = graph_node(w->g, a), *y = graph_node(w->g, b);
-    const Legal *p = &w->legal[a.i], *q = &w->legal[b.i];
-    bool x_input = w->role[x->in[0].i].origin == FROM_INPUT;
-    bool y_input = w->role[y->in[0].i].origin == FROM_INPUT;
+static bool nodes_alike(const Facts *f, NodeId a, NodeId b) {
+    const Node *x = graph_node(f->g, a), *y = graph_node(f->g, b);
+    const Legal *p = &f->legal[a.i], *q = &f->legal[b.i];
+    bool x_input = f->role[x->in[0].i].origin == FROM_INPUT;
+    bool y_input = f->role[y->in[0].i].origin == FROM_INPUT;
     return p->op == q->op && p->engine == q->engine && x_input == y_input &&
-           volumes_equal(w->g, x->in[0], y->in[0]) &&
-           volumes_equal(w->g, x->out[0], y->out[0]) &&
+           volumes_equal(f->g, x->in[0], y->in[0]) &&
+           volumes_equal(f->g, x->out[0], y->out[0]) &&
            !memcmp(&x->attr.conv, &y->attr.conv, sizeof x->attr.conv);
 }
 
 /* What is known of the node by the mode's style, for these bytes; NULL. */
-static const NestKnown *known_of(const Work *w, NodeId id, const Mode *mode) {
-    uint64_t reserved = w->spec->tiling.style[mode->style].reserved;
-    const NestKnown *known = *known_slot(w, id, mode);
+static const NestKnown *known_of(const Facts *f, NodeId id, const Mode *mode) {
+    uint64_t reserved = f->spec->tiling.tiles.style[mode->style].reserved;
+    const NestKnown *known = *known_slot(f, id, mode);
     while (known && (reserved < known->end || reserved > known->reserved))
         known = known->older;
     return known;
 }
 
 /* Known of it, the largest that takes no more bytes than there are; NULL. */
-static const NestKnown *limit_of(const Work *w, NodeId id, const Mode *mode) {
-    uint64_t reserved = w->spec->tiling.style[mode->style].reserved;
+static const NestKnown *limit_of(const Facts *f, NodeId id, const Mode *mode) {
+    uint64_t reserved = f->spec->tiling.tiles.style[mode->style].reserved;
     const NestKnown *most = NULL;
-    for (const NestKnown *k = *known_slot(w, id, mode); k; k = k->older)
+    for (const NestKnown *k = *known_slot(f, id, mode); k; k = k->older)
         if (k->moved < UINT64_MAX && k->end <= reserved &&
             (!most || k->end > most->end))
             most = k;
     return most;
 }
 
-static bool is_known(const Work *w, NodeId id, const Mode *mode) {
-    size_t slot = slot_of(w, id, mode);
-    return w->once->nest[slot] || (w->once->table && (w->once->table[slot] ||
-                                                      w->once->smallest[slot]));
+static bool is_known(const Facts *f, NodeId id, const Mode *mode) {
+    size_t slot = slot_of(f, id, mode);
+    return f->once->nest[slot] || (f->once->table && (f->once->table[slot] ||
+                                                      f->once->smallest[slot]));
 }
 
 /* The first node with the same loops of which some are known, or itself. */
-static NodeId node_known(const Work *w, NodeId id, const Mode *mode) {
-    if (is_known(w, id, mode))
+static NodeId node_known(const Facts *f, NodeId id, const Mode *mode) {
+    if (is_known(f, id, mode))
         return id;
-    for (NodeId n = {0}; n.i < w->g->node.n; n.i++)
-        if (is_known(w, n, mode) && nodes_alike(w, n, id))
+    for (NodeId n = {0}; n.i < f->g->node.n; n.i++)
+        if (is_known(f, n, mode) && nodes_alike(f, n, id))
             return n;
     return id;
 }
@@ -349,12 +352,12 @@ static void take(Mode *mode, const Mode *tiles) {
 }
 
 /* The smallest tiles; false if they do not fit. */
-static bool nest_smallest(const Work *w, NodeId id, Mode *mode) {
-    const HwTileStyle *style = &w->spec->tiling.style[mode->style];
-    NestKnown **slot = smallest_slot(w, id, mode);
+static bool nest_smallest(const Facts *f, NodeId id, Mode *mode) {
+    const HwTileStyle *style = &f->spec->tiling.tiles.style[mode->style];
+    NestKnown **slot = smallest_slot(f, id, mode);
     if (!*slot) {
-        *slot = ARENA_NEW(w->once->arena, NestKnown);
-        nest_least(w, id, mode, *slot);
+        *slot = ARENA_NEW(f->once->arena, NestKnown);
+        nest_least(f, id, mode, *slot);
     }
     if ((*slot)->end > style->reserved)
         return false;
@@ -364,14 +367,15 @@ static bool nest_smallest(const Work *w, NodeId id, Mode *mode) {
 }
 
 /* From the table; false if nothing fits. */
-static bool nest_look_up(const Work *w, NodeId id, Mode *mode) {
-    const HwTileStyle *style = &w->spec->tiling.style[mode->style];
-    NestTable **table = &w->once->table[slot_of(w, id, mode)];
-    Loops l = loops_of(w, id, style);
+static bool nest_look_up(const Decisions *d, NodeId id, Mode *mode) {
+    const Facts *f = d->f;
+    const HwTileStyle *style = &f->spec->tiling.tiles.style[mode->style];
+    NestTable **table = &f->once->table[slot_of(f, id, mode)];
+    Loops l = loops_of(f, id, style);
     if (!*table)
-        *table = nest_table_new(w->once->arena, &l);
-    const NestEntry *e =
-        nest_table_find(w->once->arena, *table, &l, style->reserved, w->price);
+        *table = nest_table_new(f->once->arena, &l);
+    const NestEntry *e = nest_table_find(
+        f->once->arena, *table, &l, style->reserved, d->config->tile_price);
     if (!e)
         return false;
     mode->tile_h = e->tile_h;
@@ -380,16 +384,18 @@ static bool nest_look_up(const Work *w, NodeId id, Mode *mode) {
     return true;
 }
 
-void nest_choose(const Work *w, NodeId id, Mode *mode) {
-    NodeId like = node_known(w, id, mode);
-    if (w->once->table && w->price != NEST_BYTES &&
-        (w->tiny ? nest_smallest(w, like, mode) : nest_look_up(w, like, mode)))
+void nest_choose(const Decisions *d, NodeId id, Mode *mode) {
+    const Facts *f = d->f;
+    NodeId like = node_known(f, id, mode);
+    if (f->once->table && d->config->tile_price != NEST_BYTES &&
+        (d->config->tiny ? nest_smallest(f, like, mode)
+                         : nest_look_up(d, like, mode)))
         return;
-    const NestKnown *known = known_of(w, like, mode);
+    const NestKnown *known = known_of(f, like, mode);
     if (!known) {
-        NestKnown **slot = known_slot(w, like, mode);
-        NestKnown *found = ARENA_NEW(w->once->arena, NestKnown);
-        nest_search(w, id, mode, limit_of(w, like, mode), found);
+        NestKnown **slot = known_slot(f, like, mode);
+        NestKnown *found = ARENA_NEW(f->once->arena, NestKnown);
+        nest_search(f, id, mode, limit_of(f, like, mode), found);
         found->older = *slot;
         known = *slot = found;
     }
@@ -398,7 +404,7 @@ void nest_choose(const Work *w, NodeId id, Mode *mode) {
 
 /* ---- what it moves ---- */
 
-NestCost nest_cost(const Work *w, NodeId id, const Mode *mode) {
-    Loops l = loops_of(w, id, &w->spec->tiling.style[mode->style]);
+NestCost nest_cost(const Facts *f, NodeId id, const Mode *mode) {
+    Loops l = loops_of(f, id, &f->spec->tiling.tiles.style[mode->style]);
     return loops_cost(&l, mode->tile_h, mode->tile_w, &mode->nest, true);
 }

@@ -3,7 +3,7 @@
 #ifndef ALLOC_TILE_LOOP_NEST_H
 #define ALLOC_TILE_LOOP_NEST_H
 
-#include "alloc/work.h"
+#include "alloc/facts.h"
 #include "geometry/tile_loops.h"
 
 /* ---- loop_nest_table.c ---- */

@@ -13,6 +13,7 @@
  * hardly differ from others, and tiles that leave most of the capacity free.
  */
 #include "alloc/tile/loop_nest.h"
+#include "alloc/tile/tile.h"
 #include "base/arith.h"
 #include "base/size_grid.h"
 #include "base/vec.h"

@@ -6,12 +6,13 @@
  * balanced. Hardware tiling: the largest tile that fits the input buffer,
  * preferring the least re-read halo, then the widest (facts/xdnn.md 2.5).
  */
-#include "alloc/work.h"
+#include "alloc/geometry/tensor_bytes.h"
+#include "alloc/tile/tile.h"
 
 /* ---- planks ---- */
 
-static uint32_t out_rows(const Work *w, NodeId node) {
-    return plan_volume(w->g, graph_node(w->g, node)->out[0]).h;
+static uint32_t out_rows(const Facts *f, NodeId node) {
+    return plan_volume(f->g, graph_node(f->g, node)->out[0]).h;
 }
 
 static uint32_t most_in_rows(const Graph *g, NodeId node, uint32_t rows) {
@@ -30,11 +31,11 @@ size_t plank_slots(const Graph *g) {
     return (size_t)g->node.n * PLANK_SLOTS + 1;
 }
 
-uint32_t plank_in_rows(const Work *w, NodeId node, uint32_t rows) {
+uint32_t plank_in_rows(const Facts *f, NodeId node, uint32_t rows) {
     PlankRows *known =
-        &w->once->planks[node.i * PLANK_SLOTS + rows % PLANK_SLOTS];
+        &f->once->planks[node.i * PLANK_SLOTS + rows % PLANK_SLOTS];
     if (known->rows != rows)
-        *known = (PlankRows){rows, most_in_rows(w->g, node, rows)};
+        *known = (PlankRows){rows, most_in_rows(f->g, node, rows)};
     return known->in;
 }
 
@@ -50,14 +51,14 @@ static bool planks_valid(const Graph *g, NodeId node, uint32_t rows) {
 }
 
 /* Bytes of the node's planks; UINT64_MAX if no memory holds one of them. */
-static uint64_t planks_bytes(const Work *w, NodeId id, uint32_t rows) {
-    const Node *node = graph_node(w->g, id);
-    uint32_t in = plank_in_rows(w, id, rows);
+static uint64_t planks_bytes(const Facts *f, NodeId id, uint32_t rows) {
+    const Node *node = graph_node(f->g, id);
+    uint32_t in = plank_in_rows(f, id, rows);
     uint64_t sum = 0, bytes[PLAN_MAX_POOLS];
     for (uint32_t i = 0; i <= node->n_in; i++) {
         TensorId t = i < node->n_in ? node->in[i] : node->out[0];
-        pool_bytes(w, t, i < node->n_in ? in : rows, false, bytes);
-        uint64_t least = least_bytes(w, bytes, reach(w, id));
+        pool_bytes(f, t, i < node->n_in ? in : rows, false, bytes);
+        uint64_t least = least_bytes(f, bytes, reach_of(f, id, t));
         if (least == UINT64_MAX)
             return UINT64_MAX;
         sum += least;
@@ -65,13 +66,13 @@ static uint64_t planks_bytes(const Work *w, NodeId id, uint32_t rows) {
     return sum;
 }
 
-static uint32_t quantum(const Work *w, NodeId id) {
-    return node_quantum(w->g, id, 0);
+static uint32_t quantum(const Facts *f, NodeId id) {
+    return node_quantum(f->g, id, 0);
 }
 
 /* Planks of one height, near `most` rows, so that the last is not tiny. */
-static uint32_t balance(const Work *w, NodeId id, uint32_t most) {
-    uint32_t h = out_rows(w, id), q = quantum(w, id);
+static uint32_t balance(const Facts *f, NodeId id, uint32_t most) {
+    uint32_t h = out_rows(f, id), q = quantum(f, id);
     uint32_t n = (h + most - 1) / most;
     uint32_t rows = ((h + n - 1) / n + q - 1) / q * q;
     return rows < most ? rows : most;
@@ -79,56 +80,57 @@ static uint32_t balance(const Work *w, NodeId id, uint32_t most) {
 
 /* A height up to `most` whose planks take at most `free` bytes, as large as
  * can be; 0 if there is none. */
-static uint32_t plank_height(const Work *w, NodeId id, uint32_t most,
+static uint32_t plank_height(const Facts *f, NodeId id, uint32_t most,
                              uint64_t free) {
-    uint32_t q = quantum(w, id), lo = 0, hi = most / q;
+    uint32_t q = quantum(f, id), lo = 0, hi = most / q;
     while (lo < hi) {
         uint32_t mid = (lo + hi + 1) / 2;
-        uint64_t bytes = planks_bytes(w, id, mid * q);
+        uint64_t bytes = planks_bytes(f, id, mid * q);
         if (bytes != UINT64_MAX && bytes <= free)
             lo = mid;
         else
             hi = mid - 1;
     }
-    uint32_t rows = lo ? balance(w, id, lo * q) : 0;
-    while (rows && !planks_valid(w->g, id, rows))
+    uint32_t rows = lo ? balance(f, id, lo * q) : 0;
+    while (rows && !planks_valid(f->g, id, rows))
         rows -= q;
     return rows;
 }
 
 /* No plank is lower. A network is input from anywhere: it must not ask for
  * planks without end. */
-static uint32_t plank_floor(const Work *w, NodeId id) {
+static uint32_t plank_floor(const Facts *f, NodeId id) {
     enum { MAX_PLANKS = 1 << 14 };
-    uint32_t q = quantum(w, id);
-    return (out_rows(w, id) / MAX_PLANKS / q + 1) * q;
+    uint32_t q = quantum(f, id);
+    return (out_rows(f, id) / MAX_PLANKS / q + 1) * q;
 }
 
 /* The smallest height that can be, whether it fits or not. */
-uint32_t plank_least(const Work *w, NodeId id) {
-    uint32_t h = out_rows(w, id), q = quantum(w, id);
-    for (uint32_t rows = plank_floor(w, id); rows <= h; rows += q)
-        if (planks_valid(w->g, id, rows))
+uint32_t plank_least(const Facts *f, NodeId id) {
+    uint32_t h = out_rows(f, id), q = quantum(f, id);
+    for (uint32_t rows = plank_floor(f, id); rows <= h; rows += q)
+        if (planks_valid(f->g, id, rows))
             return rows;
     return 0;
 }
 
-uint32_t plank_highest(const Work *w, NodeId node, uint64_t free) {
-    return plank_height(w, node, out_rows(w, node), free);
+uint32_t plank_highest(const Facts *f, NodeId node, uint64_t free) {
+    return plank_height(f, node, out_rows(f, node), free);
 }
 
 /* Rows of lower planks than the mode has; 0 if there are none. */
-static uint32_t lower_planks(const Work *w, NodeId id, uint64_t free) {
-    const Mode *mode = &w->mode[id.i];
+static uint32_t lower_planks(const Decisions *d, NodeId id, uint64_t free) {
+    const Facts *f = d->f;
+    const Mode *mode = &d->mode[id.i];
     bool first = mode->kind == MODE_WHOLE;
-    uint32_t most = first ? out_rows(w, id) - 1 : mode->rows * 3 / 4;
+    uint32_t most = first ? out_rows(f, id) - 1 : mode->rows * 3 / 4;
     if (mode->channels)
         return 0;
     if (!first && most == mode->rows)
         most--;
-    uint32_t rows = plank_height(w, id, most, free);
-    if (rows < plank_floor(w, id)) {
-        uint32_t least = plank_least(w, id);
+    uint32_t rows = plank_height(f, id, most, free);
+    if (rows < plank_floor(f, id)) {
+        uint32_t least = plank_least(f, id);
         rows = rows < least ? least : rows;
     }
     return first || rows < mode->rows ? rows : 0;
@@ -136,52 +138,55 @@ static uint32_t lower_planks(const Work *w, NodeId id, uint64_t free) {
 
 /* Channels of smaller slabs than the mode has, where planks are not lower or
  * do not fit; 0 if there are none. */
-static uint32_t smaller_slabs(const Work *w, NodeId id, uint32_t rows,
+static uint32_t smaller_slabs(const Decisions *d, NodeId id, uint32_t rows,
                               uint64_t free) {
-    uint32_t below = w->mode[id.i].channels;
-    if (rows && planks_bytes(w, id, rows) <= free)
+    const Facts *f = d->f;
+    uint32_t below = d->mode[id.i].channels;
+    if (rows && planks_bytes(f, id, rows) <= free)
         return 0;
-    below = below ? below : plan_volume(w->g, graph_node(w->g, id)->out[0]).c;
-    uint32_t channels = slab_largest(w, id, below, free);
-    if (channels || plank_least(w, id) < out_rows(w, id))
+    below = below ? below : plan_volume(f->g, graph_node(f->g, id)->out[0]).c;
+    uint32_t channels = slab_largest(d, id, below, free);
+    if (channels || plank_least(f, id) < out_rows(f, id))
         return channels;
-    uint32_t least = slab_least(w, id);
+    uint32_t least = slab_least(f, id);
     return least < below ? least : 0;
 }
 
-static bool set_planks(Work *w, NodeId id, uint32_t rows, uint32_t channels) {
+static bool set_planks(Decisions *d, NodeId id, uint32_t rows,
+                       uint32_t channels) {
     if (!rows && !channels)
         return false;
-    w->mode[id.i] = (Mode){.kind = MODE_PLANKS,
+    d->mode[id.i] = (Mode){.kind = MODE_PLANKS,
                            .streams_in = true,
                            .streams_out = !channels,
-                           .rows = channels ? out_rows(w, id) : rows,
+                           .rows = channels ? out_rows(d->f, id) : rows,
                            .channels = channels,
                            .style = -1};
     return true;
 }
 
-static bool planks_next(Work *w, NodeId id, uint64_t free) {
-    Mode *mode = &w->mode[id.i];
-    if (mode->kind == MODE_WHOLE ? slabs_start(w, id, free)
-                                 : mode->early && slabs_shrink(w, id))
+static bool planks_next(Decisions *d, NodeId id, uint64_t free) {
+    Mode *mode = &d->mode[id.i];
+    if (mode->kind == MODE_WHOLE ? slabs_start(d, id, free)
+                                 : mode->early && slabs_shrink(d, id))
         return true;
     if (mode->early)
         *mode = (Mode){.style = -1};
-    uint32_t rows = lower_planks(w, id, free);
-    return set_planks(w, id, rows, smaller_slabs(w, id, rows, free));
+    uint32_t rows = lower_planks(d, id, free);
+    return set_planks(d, id, rows, smaller_slabs(d, id, rows, free));
 }
 
 /* Where the machine has tiles, but none that is small enough. */
-static bool slabs_next(Work *w, NodeId id, uint64_t free) {
-    bool never_whole = w->spec->tiling.always >> w->legal[id.i].op & 1;
-    return !never_whole && set_planks(w, id, 0, smaller_slabs(w, id, 0, free));
+static bool slabs_next(Decisions *d, NodeId id, uint64_t free) {
+    bool never_whole =
+        d->f->spec->tiling.tiles.always >> d->f->legal[id.i].op & 1;
+    return !never_whole && set_planks(d, id, 0, smaller_slabs(d, id, 0, free));
 }
 
 /* ---- hardware tiles ---- */
 
 typedef struct TileFit {
-    const Work *w;
+    const Facts *f;
     const Node *node;
     const HwTileStyle *style;
     const Layout *layout;
@@ -190,8 +195,8 @@ typedef struct TileFit {
 } TileFit;
 
 static uint64_t fit_bytes(const TileFit *f, uint32_t tw, uint32_t th) {
-    Volume v = {f->in.c, tile_extent(f->w->g, f->node, 0, th),
-                tile_extent(f->w->g, f->node, 1, tw), f->repl};
+    Volume v = {f->in.c, tile_extent(f->f->g, f->node, 0, th),
+                tile_extent(f->f->g, f->node, 1, tw), f->repl};
     return layout_bytes(f->layout, &v);
 }
 
@@ -219,7 +224,7 @@ static bool tile_choose(const TileFit *f, Mode *mode) {
     while (tw) {
         uint32_t th = tile_height(f, tw);
         if (th) {
-            uint64_t reads = tiles_read(f->w->g, f->node, tw, th);
+            uint64_t reads = tiles_read(f->f->g, f->node, tw, th);
             if (reads < best) {
                 best = reads;
                 mode->tile_w = tw;
@@ -238,16 +243,16 @@ static uint32_t first_bit(uint32_t bits) {
     return i;
 }
 
-Repl tile_repl(const Work *w, NodeId id) {
-    const Node *node = graph_node(w->g, id);
-    uint32_t c = plan_volume(w->g, node->in[0]).c;
-    HwOp op = w->legal[id.i].op;
+Repl tile_repl(const Facts *f, NodeId id) {
+    const Node *node = graph_node(f->g, id);
+    uint32_t c = plan_volume(f->g, node->in[0]).c;
+    HwOp op = f->legal[id.i].op;
     bool dense = op == HW_OP_CONV || op == HW_OP_CONV_POOL_MAX ||
                  op == HW_OP_CONV_POOL_AVG;
-    if (!w->options->replication || !dense)
-        return hwspec_repl_none(w->spec, c);
+    if (!f->options->replication || !dense)
+        return hwspec_repl_none(f->spec, c);
     return hwspec_repl_rule(
-        w->spec, c, node->attr.conv.kernel[0] * node->attr.conv.kernel[1],
+        f->spec, c, node->attr.conv.kernel[0] * node->attr.conv.kernel[1],
         true);
 }
 
@@ -260,10 +265,10 @@ static uint32_t style_class(const HwTileStyle *s) {
 }
 
 /* The style of rank `rank` for the operation; -1 behind the last. */
-static int32_t style_of_rank(const Work *w, HwOp op, uint32_t rank) {
+static int32_t style_of_rank(const Facts *f, HwOp op, uint32_t rank) {
     for (uint32_t class = 0; class < 4; class ++)
-        for (uint32_t i = 0; i < w->spec->tiling.n; i++) {
-            const HwTileStyle *s = &w->spec->tiling.style[i];
+        for (uint32_t i = 0; i < f->spec->tiling.tiles.n; i++) {
+            const HwTileStyle *s = &f->spec->tiling.tiles.style[i];
             if (style_class(s) == class && (class || s->sums) &&
                 s->ops >> op & 1 && rank-- == 0)
                 return (int32_t)i;
@@ -271,77 +276,84 @@ static int32_t style_of_rank(const Work *w, HwOp op, uint32_t rank) {
     return -1;
 }
 
-static bool hardware_next(Work *w, NodeId id) {
-    const Node *node = graph_node(w->g, id);
-    Mode *mode = &w->mode[id.i];
+/* A byte over DDR counts as often as this the cycles that it takes: fewer bytes
+ * are worth some time, but not any. */
+enum { BYTE_PRICE = 10 };
+
+static bool hardware_next(Decisions *d, NodeId id) {
+    const Facts *f = d->f;
+    const Node *node = graph_node(f->g, id);
+    Mode *mode = &d->mode[id.i];
     uint32_t rank = mode->kind == MODE_WHOLE ? 0 : mode->rank + 1;
-    uint32_t memory = first_bit(reach(w, id));
+    uint32_t memory = first_bit(reach(f, id, HW_IN));
     for (;; rank++) {
-        int32_t i = style_of_rank(w, w->legal[id.i].op, rank);
+        int32_t i = style_of_rank(f, f->legal[id.i].op, rank);
         if (i < 0)
             return false;
-        const HwTileStyle *style = &w->spec->tiling.style[i];
+        const HwTileStyle *style = &f->spec->tiling.tiles.style[i];
         Mode next = {.kind = MODE_HARDWARE,
                      .streams_in = style->in_backing,
                      .streams_out = style->out_backing,
                      .rank = rank,
                      .style = i,
-                     .repl = tile_repl(w, id)};
+                     .repl = tile_repl(f, id)};
         if (style->sums) {
             next.repl = (Repl){0};
-            nest_choose(w, id, &next);
+            nest_choose(d, id, &next);
             *mode = next;
             return true;
         }
-        TileFit fit = {w,
+        TileFit fit = {.f = f,
                        node,
                        style,
-                       w->spec->memory[memory].layout,
-                       plan_volume(w->g, node->in[0]),
-                       plan_volume(w->g, node->out[0]),
+                       f->spec->memory[memory].layout,
+                       plan_volume(f->g, node->in[0]),
+                       plan_volume(f->g, node->out[0]),
                        next.repl};
         if (tile_choose(&fit, &next)) {
             if (node->op == OP_CONV || node->op == OP_CONV_POOL)
-                tiles_hasten(w, id, BYTE_PRICE, &next);
+                tiles_hasten(f, id, BYTE_PRICE, &next);
             else
-                tiles_quicken(w, id, &next);
+                tiles_quicken(f, id, &next);
             *mode = next;
             return true;
         }
     }
 }
 
-void modes_start(Work *w) {
-    for (NodeId id = {0}; id.i < w->g->node.n; id.i++)
-        if (on_engine(w, id) && w->mode[id.i].kind == MODE_WHOLE &&
-            w->spec->tiling.always >> w->legal[id.i].op & 1)
-            while (hardware_next(w, id) && w->streams_first)
+void modes_start(Decisions *d) {
+    const Facts *f = d->f;
+    for (NodeId id = {0}; id.i < f->g->node.n; id.i++)
+        if (on_engine(f, id) && d->mode[id.i].kind == MODE_WHOLE &&
+            f->spec->tiling.tiles.always >> f->legal[id.i].op & 1)
+            while (hardware_next(d, id) && d->config->streams)
                 ;
 }
 
-uint64_t tile_bytes(const Work *w, NodeId id, const Mode *mode) {
-    const Node *node = graph_node(w->g, id);
-    TileFit fit = {w,
+uint64_t tile_bytes(const Facts *f, NodeId id, const Mode *mode) {
+    const Node *node = graph_node(f->g, id);
+    TileFit fit = {.f = f,
                    node,
-                   &w->spec->tiling.style[mode->style],
-                   w->spec->memory[first_bit(reach(w, id))].layout,
-                   plan_volume(w->g, node->in[0]),
-                   plan_volume(w->g, node->out[0]),
+                   &f->spec->tiling.tiles.style[mode->style],
+                   f->spec->memory[first_bit(reach(f, id, HW_IN))].layout,
+                   plan_volume(f->g, node->in[0]),
+                   plan_volume(f->g, node->out[0]),
                    mode->repl};
     return fit_bytes(&fit, mode->tile_w, mode->tile_h);
 }
 
-bool mode_next(Work *w, NodeId id, uint64_t free) {
-    HwOp op = w->legal[id.i].op;
-    if (w->mode[id.i].kind == MODE_AHEAD)
+bool mode_next(Decisions *d, NodeId id, uint64_t free) {
+    const Facts *f = d->f;
+    HwOp op = f->legal[id.i].op;
+    if (d->mode[id.i].kind == MODE_AHEAD)
         return false;
-    switch (w->spec->tiling.kind) {
+    switch (f->spec->tiling.kind) {
     case HW_TILING_SOFTWARE:
-        return w->spec->tiling.ops >> op & 1 && planks_next(w, id, free);
+        return f->spec->tiling.rows.ops >> op & 1 && planks_next(d, id, free);
     case HW_TILING_HARDWARE:
-        return w->mode[id.i].kind == MODE_PLANKS
-                   ? slabs_next(w, id, free)
-                   : hardware_next(w, id) || slabs_next(w, id, free);
+        return d->mode[id.i].kind == MODE_PLANKS
+                   ? slabs_next(d, id, free)
+                   : hardware_next(d, id) || slabs_next(d, id, free);
     case HW_TILING_NONE:
         break;
     }
@@ -370,12 +382,14 @@ static void pin_add(Range *pin, uint32_t *n, uint64_t at, uint64_t end,
     range_add(pin, n, (Range){at, end < size ? end : size});
 }
 
-uint32_t mode_pins(const Work *w, NodeId id, Range pin[3], uint32_t *memory) {
-    const Mode *mode = &w->mode[id.i];
-    const HwTileStyle *style = &w->spec->tiling.style[mode->style];
+uint32_t mode_pins(const Decisions *d, NodeId id, Range pin[3],
+                   uint32_t *memory) {
+    const Facts *f = d->f;
+    const Mode *mode = &d->mode[id.i];
+    const HwTileStyle *style = &f->spec->tiling.tiles.style[mode->style];
     uint32_t n = 0;
-    *memory = first_bit(reach(w, id));
-    Pool pool = pool_of(&w->spec->memory[*memory]);
+    *memory = first_bit(reach(f, id, HW_IN));
+    Pool pool = pool_of(&f->spec->memory[*memory]);
     pin_add(pin, &n, 0, style->reserved, pool.size);
     range_add(pin, &n, (Range){0, mode->nest.over});
     for (uint32_t i = 0; i < 2 && !style->sums; i++)
@@ -384,9 +398,9 @@ uint32_t mode_pins(const Work *w, NodeId id, Range pin[3], uint32_t *memory) {
     return n;
 }
 
-uint64_t mode_pinned(const Work *w, NodeId id) {
+uint64_t mode_pinned(const Decisions *d, NodeId id) {
     Range pin[3];
-    uint32_t memory, n = mode_pins(w, id, pin, &memory);
+    uint32_t memory, n = mode_pins(d, id, pin, &memory);
     uint64_t sum = 0;
     for (uint32_t i = 0; i < n; i++)
         sum += pin[i].end - pin[i].at;

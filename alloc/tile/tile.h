@@ -4,7 +4,7 @@
 #ifndef ALLOC_TILE_TILE_H
 #define ALLOC_TILE_TILE_H
 
-#include "alloc/alias/decisions.h"
+#include "alloc/decisions.h"
 #include "geometry/geometry.h"
 
 /* ---- rows.c: planks and tiles ---- */
@@ -18,47 +18,48 @@ static inline void action_reads(Action *a, Rows need) {
 }
 /* The highest planks of the node that take at most `free` bytes, its operands'
  * with them: rows of its result; 0 if there are none. */
-uint32_t plank_highest(const Work *w, NodeId node, uint64_t free);
+uint32_t plank_highest(const Facts *f, NodeId node, uint64_t free);
 /* Rows of its lowest planks; 0: it cannot run so. */
-uint32_t plank_least(const Work *w, NodeId node);
+uint32_t plank_least(const Facts *f, NodeId node);
 /* Most input rows that any plank of `rows` rows needs. */
-uint32_t plank_in_rows(const Work *w, NodeId node, uint32_t rows);
+uint32_t plank_in_rows(const Facts *f, NodeId node, uint32_t rows);
 /* Of Once. */
 size_t plank_slots(const Graph *g);
 /* The next way to run a node with less in active memory, given the bytes that
  * are free at its step; false if there is none. */
-bool mode_next(Work *w, NodeId node, uint64_t free);
+bool mode_next(Decisions *d, NodeId node, uint64_t free);
 /* Bytes of a hardware tile's input, and the copies of its channels. */
-uint64_t tile_bytes(const Work *w, NodeId node, const Mode *mode);
-Repl tile_repl(const Work *w, NodeId node);
+uint64_t tile_bytes(const Facts *f, NodeId node, const Mode *mode);
+Repl tile_repl(const Facts *f, NodeId node);
 /* Bytes that the mode pins. */
-uint64_t mode_pinned(const Work *w, NodeId node);
+uint64_t mode_pinned(const Decisions *d, NodeId node);
 /* Bytes that the mode keeps pinned in the memory of its engine: ranges. */
 typedef struct Range {
     uint64_t at, end;
 } Range;
-uint32_t mode_pins(const Work *w, NodeId node, Range pin[3], uint32_t *memory);
+uint32_t mode_pins(const Decisions *d, NodeId node, Range pin[3],
+                   uint32_t *memory);
 
 /* Operators that never run whole start with their first way, or last. */
-void modes_start(Work *w);
+void modes_start(Decisions *d);
 
 /* ---- channels.c: pools by some channels at a time ---- */
 
 /* Channels of the largest slabs of the node, fewer than `below`, that take at
  * most `free` bytes with its result; 0 if there are none. */
-uint32_t slab_largest(const Work *w, NodeId node, uint32_t below,
+uint32_t slab_largest(const Decisions *d, NodeId node, uint32_t below,
                       uint64_t free);
 /* Of its smallest slabs; 0: it cannot run so. */
-uint32_t slab_least(const Work *w, NodeId node);
+uint32_t slab_least(const Facts *f, NodeId node);
 /* As pool_bytes, of all rows of so many channels. */
-void slab_bytes(const Work *w, TensorId tensor, uint32_t channels,
+void slab_bytes(const Facts *f, TensorId tensor, uint32_t channels,
                 uint64_t bytes[PLAN_MAX_POOLS]);
 /* How many planks, or slabs, the node's mode has. */
-uint32_t parts_of_planks(const Work *w, NodeId node);
+uint32_t parts_of_planks(const Decisions *d, NodeId node);
 
 /* Slabs of all that the node touches, for all of which there are places
  * outside, have multiples of this; NONE: there are none such. */
-uint32_t slab_quantum(const Work *w, NodeId node);
+uint32_t slab_quantum(const Facts *f, NodeId node);
 
 /* ---- channels_choose.c: the same of other layers, where they move less ----
  */
@@ -66,28 +67,21 @@ uint32_t slab_quantum(const Work *w, NodeId node);
 /* Whether each channel of the result is made from all of the operand. */
 bool is_dense(const Node *node);
 /* Whether it is made from the same one of each operand. */
-bool goes_by_channel(const Work *w, const Node *node);
+bool goes_by_channel(const Facts *f, const Node *node);
 /* Gives a node that runs whole the slabs that move least of those that take at
  * most `free` bytes; false if there are none, or planks move no more. */
-bool slabs_start(Work *w, NodeId node, uint64_t free);
+bool slabs_start(Decisions *d, NodeId node, uint64_t free);
 /* Thinner ones than its mode has; false if there are none. */
-bool slabs_shrink(Work *w, NodeId node);
+bool slabs_shrink(Decisions *d, NodeId node);
 /* Channels of the thinnest there are, whatever is free; 0: it cannot run so. */
-uint32_t slabs_thinnest(const Work *w, NodeId node);
-
-/* ---- channel_pairs.c: a layer and its only reader, by slabs ---- */
-
-/* Makes couples where active memory would hold too much. */
-void couples_choose(Work *w);
-/* The layer that could take what the node gives, were it the next; NO_NODE. */
-NodeId couple_taker(const Work *w, NodeId giver);
+uint32_t slabs_thinnest(const Decisions *d, NodeId node);
 
 /* ---- loop_nest.c: tiles of channels, too ---- */
 
 /* Gives the mode, by a style with sums, the tiles that cost least: cycles, and
  * those that their bytes take to come TILE_BYTE_PRICE times. Where bytes alone
  * count, the fastest of those that move the fewest. */
-void nest_choose(const Work *w, NodeId node, Mode *mode);
+void nest_choose(const Decisions *d, NodeId node, Mode *mode);
 /* How many times that where time is weighed by plans. */
 enum { N_NEST_PRICES = 5 };
 extern const uint32_t nest_prices[N_NEST_PRICES];
@@ -96,16 +90,16 @@ enum { NEST_BYTES = UINT16_MAX }; /* a price beyond all: bytes alone */
 size_t nest_slots(const Schedule *schedule);
 /* Bytes of the input and of weights that the mode reads from outside, and its
  * cycles. */
-NestCost nest_cost(const Work *w, NodeId node, const Mode *mode);
+NestCost nest_cost(const Facts *f, NodeId node, const Mode *mode);
 /* ---- hardware.c: layers by hardware tiles ---- */
 
 /* Cycles with the mode's tiles, as the machine overlaps them; ports aside. */
-uint64_t tiles_cycles(const Work *w, NodeId node, const Mode *mode);
+uint64_t tiles_cycles(const Facts *f, NodeId node, const Mode *mode);
 /* Gives the mode the tile, of those that fit, with the fewest cycles plus
  * `price` times those that its input takes to come; of equals the largest. */
-void tiles_hasten(const Work *w, NodeId node, uint32_t price, Mode *mode);
+void tiles_hasten(const Facts *f, NodeId node, uint32_t price, Mode *mode);
 /* Gives it lower tiles, of layers without weights, that take fewer cycles and
  * read no more. */
-void tiles_quicken(const Work *w, NodeId node, Mode *mode);
+void tiles_quicken(const Facts *f, NodeId node, Mode *mode);
 
 #endif

@@ -1,8 +1,8 @@
 /* free_space.c - what volumes leave of active memory; see weights.h.
  *
  * Input: a plan whose actions run one behind the other. Output: which bytes of
- * the first memory hold values, from which action to which; the longest range
- * beside these.
+ * the memory for weights hold values, from which action to which; the longest
+ * range beside these.
  * Method: what is written stays until its last reader, or until another volume
  * is written over it. So what stays of a volume between two uses, while
  * nothing names it, is found as well.
@@ -81,7 +81,7 @@ static void take_action(Walk *w, Arena *scratch, uint32_t i) {
         const Access *access = &all.at[k];
         Reach bytes = {access->first, access->end};
         uint32_t placement = k < a->n_in ? a->in[k] : a->out;
-        if (access->at->memory != 0)
+        if (access->at->memory != w->plan->schedule->spec->weights)
             continue;
         if (k < all.n_read) {
             read_bytes(w, bytes, i);

@@ -11,9 +11,11 @@
  * for the others.
  * Invariants: no byte more moves, nothing is computed twice.
  */
+#include "alloc/overlap/dependences.h"
 #include "alloc/overlap/split.h"
+#include "alloc/tile/tile.h"
 #include "alloc/weights/weights.h"
-#include "alloc/work.h"
+#include "plan/cost.h"
 
 typedef struct Bands {
     Arena *arena;
@@ -116,7 +118,7 @@ static const Plan *by_members(Arena *arena, const Plan *plan, bool tiles) {
 static bool may_band(const Bands *b, const Action *run) {
     const HwTiling *tiling = &b->plan->schedule->spec->tiling;
     bool may = run->kind == ACTION_RUN && run->style < 0 && !run->again &&
-               tiling->ops >> run->legal.op & 1 &&
+               tiling->rows.ops >> run->legal.op & 1 &&
                node_quantum(b->g, run->node, 0) == 1 && run->rows >= b->n &&
                has_rows(b->plan, &b->plan->placement[run->out]) &&
                b->plan->placement[run->out].n_c ==
@@ -316,7 +318,7 @@ Banded bands_make(Arena *arena, const Plan *plan, uint32_t n,
                .n = n,
                .stores = stores};
     Banded banded = {.n = n, .stores = stores, .plan = *plan};
-    if (n > 1 && plan->schedule->spec->tiling.rings)
+    if (n > 1 && plan->schedule->spec->tiling.rows.rolls)
         cut_all(&b, &banded.plan);
     banded.room = rooms_of(arena, &banded.plan);
     banded.moved = plan_traffic(plan).moved;

@@ -38,23 +38,34 @@ static bool in_groups(const Node *node) {
            node->attr.conv.groups > 1;
 }
 
-/* Slices of the result begin where volumes may: at multiples of so many
+/* Where volumes may begin, slices of the result may: at multiples of so many
  * channels; UINT32_MAX: it has no slices. */
 static uint32_t granule_of(const Plan *plan, const Action *a) {
+    const HwSpec *spec = plan->schedule->spec;
     const Placement *out = &plan->placement[a->out];
-    const HwMemory *m = &plan->schedule->spec->memory[out->memory];
-    uint64_t step = layout_part_offset(m->layout, &out->whole, 1);
-    if (in_groups(graph_node(plan->schedule->graph, a->node)) ||
-        layout_granule(m->layout) != 1 || out->whole.c < 2 || !step)
+    const HwMemory *m = &spec->memory[out->memory];
+    const HwEngine *engine = &spec->engine[a->legal.engine];
+    uint32_t one = layout_granule(m->layout), all = out->whole.c;
+    if (in_groups(graph_node(plan->schedule->graph, a->node)))
+        return UINT32_MAX;
+    if (hwspec_parts_between(spec, m))
+        return engine->part_align < all ? engine->part_align : UINT32_MAX;
+    uint64_t step = layout_part_offset(m->layout, &out->whole, one);
+    if (!one || all <= one || !step)
         return UINT32_MAX;
     uint32_t align = m->align ? m->align : 1;
-    return align / (uint32_t)gcd(align, step % align);
+    uint64_t unit = one * (align / gcd(align, step % align));
+    uint32_t last = unit < all ? (uint32_t)((all - 1) / unit * unit) : 0;
+    bool alone = last &&
+                 layout_part_alone(m->layout, &out->whole, 0,
+                                   (uint32_t)unit) &&
+                 layout_part_alone(m->layout, &out->whole, last, all - last);
+    return alone ? (uint32_t)unit : UINT32_MAX;
 }
 
-/* Bytes that a weight takes in active memory: those of an element of a volume
- * there. */
+/* Bytes that a weight takes on chip: those of an element of a volume there. */
 static uint32_t stored_weight(const HwSpec *spec) {
-    return spec->memory[0].layout->element;
+    return spec->memory[spec->weights].layout->element;
 }
 
 static uint64_t bytes_of(const Plan *plan, const Action *a, uint32_t channels) {
@@ -66,8 +77,10 @@ static uint64_t bytes_of(const Plan *plan, const Action *a, uint32_t channels) {
 /* However few rows of the result a place holds. */
 uint64_t block_least(const HwSpec *spec, const Graph *g, const Node *node) {
     const HwMemory *m = &spec->memory[0];
-    uint32_t all = plan_volume(g, node->out[0]).c, n = m->align ? m->align : 1;
-    if (in_groups(node) || layout_granule(m->layout) != 1 || n > all)
+    uint32_t all = plan_volume(g, node->out[0]).c;
+    uint64_t n = layout_granule(m->layout);
+    n *= m->align ? m->align : 1;
+    if (in_groups(node) || !n || n > all)
         n = all;
     return (uint64_t)weight_taps(g, node) * n * stored_weight(spec);
 }
@@ -120,6 +133,8 @@ static Blocks blocks_of(Arena *arena, const Plan *plan) {
 }
 
 uint64_t blocks_need(const Plan *plan, const Room *room) {
+    if (plan->schedule->spec->weights)
+        return plan->am_height;
     Arena *scratch = arena_new("need");
     Blocks b = blocks_of(scratch, plan);
     uint64_t align = b.spec->memory[0].align, most = plan->am_height;
@@ -139,14 +154,15 @@ uint64_t blocks_need(const Plan *plan, const Room *room) {
 /* Of each node with weights; false if one has no room. A run of few channels
  * that fit says nothing of runs of more. */
 static bool find_channels(Blocks *b, const Room *rooms, uint32_t share) {
-    uint64_t align = b->spec->memory[0].align;
+    const HwMemory *memory = &b->spec->memory[b->spec->weights];
+    uint64_t align = memory->align;
     for (uint32_t i = 0; i < b->g->node.n; i++)
         b->channels[i] = UINT32_MAX;
     for (uint32_t i = 0; i < b->plan->n_actions; i++) {
         const Action *a = &b->plan->action[i];
         if (!needs_weights(b->plan, a))
             continue;
-        uint64_t room = room_longest(rooms[i], b->spec->memory[0].size);
+        uint64_t room = room_longest(rooms[i], memory->size);
         room -= room < align ? room : align;
         uint32_t unit = b->unit[a->node.i];
         uint32_t most = channels_within(b->plan, a, unit, room);

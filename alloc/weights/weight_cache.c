@@ -271,7 +271,8 @@ static bool find_first(const Search *s, uint32_t gone, Reach *out) {
 
 bool holds_place(const Holds *h, const Wanted *w, const Queue *queue,
                  uint64_t now, Reach *out) {
-    const HwMemory *m = &h->plan->schedule->spec->memory[0];
+    const HwSpec *spec = h->plan->schedule->spec;
+    const HwMemory *m = &spec->memory[spec->weights];
     Search s = {.arena = arena_new("hold"),
                 .h = h,
                 .w = w,

@@ -188,7 +188,7 @@ static void emit(Stage *s, Action a, const Touched *touched) {
 
 static void drop_blocks(Stage *s, const Accesses *all) {
     for (uint32_t k = all->n_read; k < all->n; k++)
-        if (all->at[k].at->memory == 0)
+        if (all->at[k].at->memory == s->now.schedule->spec->weights)
             holds_drop(&s->holds, (Reach){all->at[k].first, all->at[k].end});
 }
 
@@ -255,7 +255,9 @@ static void take_sooner(const Stage *s, Choice *best, Choice other) {
 static Reach written_by(const Stage *s, uint32_t i) {
     const Accesses *all = &s->item[i].touched.volumes;
     const Access *to = &all->at[all->n - 1];
-    return to->at->memory == 0 ? (Reach){to->first, to->end} : (Reach){0, 0};
+    return to->at->memory == s->now.schedule->spec->weights
+               ? (Reach){to->first, to->end}
+               : (Reach){0, 0};
 }
 
 /* What weights need first is loaded first: what comes after them must not take
@@ -279,7 +281,8 @@ static uint32_t list_busy(const Stage *s, Reach **out) {
     Reach *busy = ARENA_ARRAY(s->arena, Reach, s->front - s->low + 1);
     for (uint32_t i = s->low; i < s->front; i++) {
         const Access *from = s->item[i].touched.volumes.at;
-        if (s->item[i].moves && !s->item[i].issued && from->at->memory == 0)
+        if (s->item[i].moves && !s->item[i].issued &&
+            from->at->memory == s->now.schedule->spec->weights)
             busy[n++] = (Reach){from->first, from->end};
     }
     *out = busy;

@@ -40,8 +40,8 @@ typedef struct Sliced {
 
 /* Bytes of the smallest block that the node can run by. */
 uint64_t block_least(const HwSpec *spec, const Graph *g, const Node *node);
-/* Bytes of a first memory in which each layer has room for its smallest block.
- */
+/* Bytes of a first memory in which each layer has room for its smallest block,
+ * or, where weights lie elsewhere, that volumes take. */
 uint64_t blocks_need(const Plan *plan, const Room *room);
 /* Gives the plan sliced actions, in `arena`. `room`: by action; no block takes
  * more than `share` sixteenths of the longest free range beside the volumes of

@@ -117,7 +117,8 @@ static void say_layer(const Told *t, Text *text, NodeId id,
     const Loads *l = &t->of[id.i];
     uint32_t channels = plan_volume(g, node->out[0]).c;
     uint64_t bytes = (uint64_t)weight_taps(g, node) * channels * spec->element;
-    uint64_t size = spec->memory[0].size, used = live[l->step];
+    uint64_t size = spec->memory[spec->weights].size;
+    uint64_t used = spec->weights ? 0 : live[l->step];
     text_addf(text, "weights of %s (%s bytes, %u channels): ", node->name,
               num(t, bytes), channels);
     say_blocks(t, text, l, bytes, size > used ? size - used : 0);

@@ -154,7 +154,7 @@ static const char *queue_time(Arena *arena, const Plan *plan) {
 }
 
 const char *plan_explain_time(Arena *arena, const Plan *plan) {
-    if (plan->schedule->spec->tiling.queue)
+    if (plan->schedule->spec->tiling.rows.moves == HW_MOVES_QUEUED)
         return queue_time(arena, plan);
     Sums sums = {0};
     Text text = text_new(arena);

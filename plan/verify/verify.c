@@ -69,7 +69,7 @@ static bool overlap(uint64_t a, uint64_t a_end, uint64_t b, uint64_t b_end) {
     return a < b_end && b < a_end;
 }
 
-/* Weights in bytes of the first memory are gone. */
+/* Weights in these bytes of their memory are gone. */
 static void drop_blocks(Judge *j, uint64_t first, uint64_t end) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < j->blocks.n; i++) {
@@ -87,7 +87,7 @@ static const char *do_write(Judge *j, uint32_t placement, Part part) {
         return complain(j, p, "is written beyond its rows");
     areas_write(j->areas, p, part);
     areas_bytes(j->areas, p, &first, &end);
-    if (p->memory == 0)
+    if (p->memory == j->spec->weights)
         drop_blocks(j, first, end);
     return NULL;
 }
@@ -328,13 +328,14 @@ static const char *check_operand(Judge *j, const Action *a, uint32_t i) {
 
 /* Operands in memories that the engine, or the style of tiling, reaches. */
 static const char *check_reach(Judge *j, const Action *a) {
-    uint32_t reached = j->spec->engine[a->legal.engine].memories;
+    const uint32_t *lies = j->spec->engine[a->legal.engine].lies;
     for (uint32_t i = 0; i <= a->n_in; i++) {
         bool is_in = i < a->n_in;
+        uint32_t reached = lies[hw_operand(i, a->n_in)];
         const Placement *p = &j->plan->placement[is_in ? a->in[i] : a->out];
         bool outside = false;
         if (a->style >= 0) {
-            const HwTileStyle *s = &j->spec->tiling.style[a->style];
+            const HwTileStyle *s = &j->spec->tiling.tiles.style[a->style];
             outside = is_in ? s->in_backing : s->out_backing;
         } else if (is_in) {
             outside = j->spec->engine[a->legal.engine].ahead;
@@ -349,8 +350,8 @@ static const char *check_reach(Judge *j, const Action *a) {
 
 /* The machine uses the tile buffers while the instruction runs. */
 static const char *use_tile_buffers(Judge *j, const Action *a) {
-    const HwTileStyle *s = &j->spec->tiling.style[a->style];
-    uint32_t reached = j->spec->engine[a->legal.engine].memories;
+    const HwTileStyle *s = &j->spec->tiling.tiles.style[a->style];
+    uint32_t reached = j->spec->engine[a->legal.engine].lies[HW_IN];
     uint32_t memory = 0;
     while (memory + 1 < j->spec->n_active && !(reached >> memory & 1))
         memory++;
@@ -427,7 +428,7 @@ static const char *check_weights(Judge *j, const Action *a) {
 
 static const char *do_weights(Judge *j, const Action *a) {
     const Placement *out = &j->plan->placement[a->out];
-    const HwMemory *m = &j->spec->memory[0];
+    const HwMemory *m = &j->spec->memory[j->spec->weights];
     if (a->weights == 0 || a->weights > j->plan->n_blocks)
         return complain(j, out, "has no weights to load");
     const WeightBlock *b = &j->plan->block[a->weights - 1];
@@ -435,7 +436,7 @@ static const char *do_weights(Judge *j, const Action *a) {
         (m->align && b->offset % m->align) ||
         b->bytes != (uint64_t)b->taps * b->n_c * m->layout->element)
         return complain(j, out, "has weights in a wrong place");
-    areas_drop(j->areas, 0, b->offset, b->offset + b->bytes);
+    areas_drop(j->areas, j->spec->weights, b->offset, b->offset + b->bytes);
     drop_blocks(j, b->offset, b->offset + b->bytes);
     vec_push(j->arena, &j->blocks, a->weights);
     return NULL;

@@ -2,8 +2,8 @@
 #ifndef TESTS_ALLOC_NETS_H
 #define TESTS_ALLOC_NETS_H
 
-#include "base/rng.h"
 #include "alloc/alloc.h"
+#include "base/rng.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -125,6 +125,12 @@ static inline HwMemory toy_memory(const char *name, HwRole role,
                       .layout = &toy_layout};
 }
 
+/* The engine works in these memories only: bits. */
+static inline void toy_reach(HwEngine *engine, uint32_t memories) {
+    for (uint32_t i = 0; i < HW_OPERANDS; i++)
+        engine->lies[i] = memories;
+}
+
 static inline Toy *toy_new(Arena *arena, uint64_t am, uint32_t pools) {
     static const char *const names[] = {"am", "am1", "am2", "am3"};
     Toy *t = ARENA_NEW(arena, Toy);
@@ -139,28 +145,29 @@ static inline Toy *toy_new(Arena *arena, uint64_t am, uint32_t pools) {
                    .ops = 1u << HW_OP_CONV | 1u << HW_OP_CONV_GROUPED |
                           1u << HW_OP_CONV_DEPTHWISE | 1u << HW_OP_DECONV |
                           1u << HW_OP_CONV_POOL_MAX,
-                   .part_align = 1,
-                   .memories = reach};
+                   .part_align = 1};
     t->engine[1] = (HwEngine){.name = "misc",
                               .ops = 1u << HW_OP_POOL_MAX |
                                      1u << HW_OP_POOL_AVG | 1u << HW_OP_ADD |
                                      1u << HW_OP_SCALE | 1u << HW_OP_UPSAMPLE,
                               .in_place = true,
-                              .part_align = 1,
-                              .memories = reach};
-    t->spec = (HwSpec){.machine = "toy",
-                       .element = 1,
-                       .n_memories = pools + 3,
-                       .memory = t->memory,
-                       .n_active = pools,
-                       .backing = (int32_t)pools,
-                       .input = (int32_t)pools + 1,
-                       .output = (int32_t)pools + 2,
-                       .n_engines = 2,
-                       .engine = t->engine,
-                       .tiling = {.kind = HW_TILING_SOFTWARE,
-                                  .ops = t->engine[0].ops | t->engine[1].ops,
-                                  .style = t->style}};
+                              .part_align = 1};
+    toy_reach(&t->engine[0], reach);
+    toy_reach(&t->engine[1], reach);
+    t->spec =
+        (HwSpec){.machine = "toy",
+                 .element = 1,
+                 .n_memories = pools + 3,
+                 .memory = t->memory,
+                 .n_active = pools,
+                 .backing = (int32_t)pools,
+                 .input = (int32_t)pools + 1,
+                 .output = (int32_t)pools + 2,
+                 .n_engines = 2,
+                 .engine = t->engine,
+                 .tiling = {.kind = HW_TILING_SOFTWARE,
+                            .rows.ops = t->engine[0].ops | t->engine[1].ops,
+                            .tiles.style = t->style}};
     return t;
 }
 

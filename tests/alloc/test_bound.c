@@ -313,13 +313,13 @@ static void none_moves_less(void **state) {
             Plan plan = {0};
             const Schedule *schedule =
                 sched_run(c.arena, c.diag, &c.toy->spec, c.g, "file");
-            const Work *w =
-                work_new(c.arena, schedule, &c.toy->spec, &options, NULL);
+            const Attempt *a = attempt_new(c.arena, schedule, &c.toy->spec,
+                                           &options, NULL, NULL);
             Leaves leaves;
-            bound_make(w, &plan);
-            assert_true(leaves_make(w, &leaves));
+            bound_make(&a->d, &plan);
+            assert_true(leaves_make(a->f, &leaves));
             uint64_t once =
-                plan.ddr_compulsory + (uint64_t)cuts_bound(w, &leaves);
+                plan.ddr_compulsory + (uint64_t)cuts_bound(a->f, &leaves);
             uint32_t least = search(&s);
             assert_true(once <= least);
             compared += least < COSTS;

@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "alloc/geometry/tensor_bytes.h"
+#include "alloc/live/live.h"
 #include "alloc/search/search.h"
 #include "tests/alloc/case.h"
 
@@ -87,18 +89,18 @@ static void sections_are_taken_whole(void **state) {
     graph_mark_output(g, net_conv(g, diag, "last", concat, 64, 1, 1, 1, 0));
     const Schedule *schedule = sched_run(arena, diag, spec, g, "file");
     PlanOptions options = {.planner = "auto"};
-    Work *w = work_new(arena, schedule, spec, &options, NULL);
-    const Unit *unit = &w->unit.at[w->unit_of[concat.i]];
-    Volume whole = volume_in(w, concat, 0);
+    Attempt *a = attempt_new(arena, schedule, spec, &options, NULL, NULL);
+    const Unit *unit = &a->d.unit.at[a->d.unit_of[concat.i]];
+    Volume whole = volume_in(a->f, concat, 0);
     assert_int_equal(whole.c, 64 * PARTS);
     for (uint32_t n = 0; n <= whole.c; n++) {
         uint32_t sections = (n + SECTION - 1) / SECTION;
-        assert_int_equal(kept_bytes(w, unit, n),
+        assert_int_equal(kept_bytes(a->f, unit, n),
                          sections * SECTION * ROW * ROW);
         for (uint32_t c = 0; c < n; c++)
             assert_true(layout_offset(spec->memory[0].layout, &whole, c,
                                       ROW - 1, ROW - 1,
-                                      0) < kept_bytes(w, unit, n));
+                                      0) < kept_bytes(a->f, unit, n));
     }
     arena_free(arena);
 }
@@ -109,10 +111,10 @@ typedef struct Free {
     Touch *touch;
 } Free;
 
-static uint32_t list_gaps(Work *w, Free *gap) {
+static uint32_t list_gaps(Decisions *d, Free *gap) {
     uint32_t n = 0;
-    for (uint32_t u = 0; u < w->unit.n; u++) {
-        const Unit *unit = &w->unit.at[u];
+    for (uint32_t u = 0; u < d->unit.n; u++) {
+        const Unit *unit = &d->unit.at[u];
         for (uint32_t i = 0; i + 1 < unit->n_touches; i++)
             if (unit->touch[i].step + 1 < unit->touch[i + 1].step)
                 gap[n++] = (Free){&unit->touch[i]};
@@ -120,23 +122,23 @@ static uint32_t list_gaps(Work *w, Free *gap) {
     return n;
 }
 
-static bool holds(Work *w, Problem *p) {
-    problem_make(w, p);
+static bool holds(Decisions *d, Problem *p) {
+    problem_make(d, p);
     for (uint32_t t = 0; t < p->n_times; t++)
-        if (p->live[t] > w->total)
+        if (p->live[t] > d->f->total)
             return false;
     return true;
 }
 
-static bool has_place(Work *w, Problem *p) {
+static bool has_place(Decisions *d, Problem *p) {
     PlanResult result;
     Times blocked;
-    return holds(w, p) && place_tied(w, p, &result, &blocked);
+    return holds(d, p) && place_tied(d, p, &result, &blocked);
 }
 
 /* Least bytes of all ways to keep channels of some gaps that have a place, if
  * less than `most`. */
-static double best_of_all(Work *w, Problem *p, const Free *gap, uint32_t n,
+static double best_of_all(Decisions *d, Problem *p, const Free *gap, uint32_t n,
                           double most) {
     double best = most;
     uint32_t ways = 1;
@@ -149,8 +151,8 @@ static double best_of_all(Work *w, Problem *p, const Free *gap, uint32_t n,
             gap[k].touch->leaves = kept < CHANNELS;
             gap[k].touch->keeps = kept % CHANNELS;
         }
-        if (gaps_cost(w) < best && has_place(w, p))
-            best = gaps_cost(w);
+        if (gaps_cost(d) < best && has_place(d, p))
+            best = gaps_cost(d);
     }
     return best;
 }
@@ -182,20 +184,17 @@ static void equals_the_best_choice(void **state) {
         const Schedule *schedule =
             sched_run(c.arena, c.diag, &c.toy->spec, c.g, "file");
         PlanOptions options = {.planner = "auto"};
-        Work *w = work_new(c.arena, schedule, &c.toy->spec, &options, NULL);
-        Problem p = {0};
+        Attempt *a =
+            attempt_new(c.arena, schedule, &c.toy->spec, &options, NULL, NULL);
         Free gap[32];
-        uint32_t n = list_gaps(w, gap);
+        uint32_t n = list_gaps(&a->d, gap);
         for (uint32_t k = 0; k < n; k++) {
             gap[k].touch->leaves = true;
             gap[k].touch->keeps = 0;
         }
-        PlanResult result;
-        const char *planner;
-        if (n > 0 && n <= 4 &&
-            fit_gaps(w, gaps_cost(w), &p, &result, &planner)) {
-            double found = gaps_cost(w);
-            double best = best_of_all(w, &p, gap, n, found);
+        if (n > 0 && n <= 4 && fit_gaps(a, gaps_cost(&a->d))) {
+            double found = gaps_cost(&a->d);
+            double best = best_of_all(&a->d, &a->problem, gap, n, found);
             tried++;
             equal += found <= best;
         }

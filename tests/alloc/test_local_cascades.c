@@ -7,7 +7,9 @@
 
 #include <cmocka.h>
 
+#include "alloc/fuse/fuse.h"
 #include "alloc/lower/emit.h"
+#include "alloc/lower/lower.h"
 #include "alloc/search/search.h"
 #include "tests/alloc/case.h"
 
@@ -19,14 +21,13 @@ static Plan *mended(Case *c) {
         sched_run(c->arena, c->diag, &c->toy->spec, c->g, "file");
     PlanOptions *options = ARENA_NEW(c->arena, PlanOptions);
     options->planner = "auto";
-    Work *w = work_new(c->arena, schedule, &c->toy->spec, options, NULL);
+    static const Config config = {.family = FAMILY_MEND, .long_too = true};
+    Attempt *a =
+        attempt_new(c->arena, schedule, &c->toy->spec, options, NULL, &config);
     Plan *plan = ARENA_NEW(c->arena, Plan);
-    Problem problem = {0};
-    PlanResult result = {0};
-    w->low = 8;
-    assert_true(groups_mend(w));
-    assert_true(fit_around(w, &problem, &result, &plan->planner));
-    assert_true(actions_make(w, c->diag, &problem, &result, plan));
+    assert_true(groups_mend(&a->d));
+    assert_true(fit_around(a));
+    assert_true(actions_make(a, c->diag, &a->problem, &a->result, plan));
     assert_null(plan_judge(c->arena, plan));
     return plan;
 }

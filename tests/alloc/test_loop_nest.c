@@ -131,10 +131,9 @@ static const Action *plan_of(Case *c, const Layer *l) {
                                      .ops = 1u << HW_OP_CONV,
                                      .reserved = c->toy->memory[0].size,
                                      .sums = 4};
-    c->toy->spec.tiling = (HwTiling){.kind = HW_TILING_HARDWARE,
-                                     .always = 1u << HW_OP_CONV,
-                                     .n = 1,
-                                     .style = c->toy->style};
+    c->toy->spec.tiling = (HwTiling){
+        .kind = HW_TILING_HARDWARE,
+        .tiles = {.always = 1u << HW_OP_CONV, .n = 1, .style = c->toy->style}};
     TensorId x = net_input(c->g, l->in_c, l->in, l->in);
     graph_mark_output(c->g, net_conv(c->g, c->diag, "a", x, l->out_c, l->kernel,
                                      l->stride, 1, l->pad));
@@ -194,10 +193,9 @@ static void too_small(void **state) {
                                     .ops = 1u << HW_OP_CONV,
                                     .reserved = 20,
                                     .sums = 4};
-    c.toy->spec.tiling = (HwTiling){.kind = HW_TILING_HARDWARE,
-                                    .always = 1u << HW_OP_CONV,
-                                    .n = 1,
-                                    .style = c.toy->style};
+    c.toy->spec.tiling = (HwTiling){
+        .kind = HW_TILING_HARDWARE,
+        .tiles = {.always = 1u << HW_OP_CONV, .n = 1, .style = c.toy->style}};
     TensorId x = net_input(c.g, 4, 8, 8);
     graph_mark_output(c.g, net_conv(c.g, c.diag, "a", x, 4, 3, 1, 1, 1));
     assert_null(net_plan(c.arena, c.diag, &c.toy->spec, c.g, &does_not_fit));

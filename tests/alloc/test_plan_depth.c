@@ -146,7 +146,7 @@ static void residual_inside(void **state) {
 static void barrier(void **state) {
     (void)state;
     Case c = case_new(300);
-    c.toy->spec.tiling.ops &= ~(1u << HW_OP_CONV);
+    c.toy->spec.tiling.rows.ops &= ~(1u << HW_OP_CONV);
     TensorId x = net_input(c.g, 2, 8, 8);
     TensorId a = net_conv(c.g, c.diag, "a", x, 2, 3, 1, 1, 1);
     TensorId b = net_conv(c.g, c.diag, "b", a, 2, 3, 1, 1, 1);

@@ -23,7 +23,7 @@ static Case case_new(uint64_t am, bool hardware) {
     Toy *toy = toy_new(c.arena, am, 1);
     if (hardware) {
         toy->spec.tiling.kind = HW_TILING_HARDWARE;
-        toy->spec.tiling.n = 1;
+        toy->spec.tiling.tiles.n = 1;
         toy->style[0] = (HwTileStyle){.in_backing = true,
                                       .ops = 1u << HW_OP_CONV,
                                       .buffer = {0, am / 6},

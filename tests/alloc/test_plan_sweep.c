@@ -55,8 +55,8 @@ static const Plan *toy_plan(Arena *arena, Diag *diag, const Graph *g,
     Toy *toy = toy_new(arena, size, pools);
     for (uint32_t m = pools; m < pools + 3; m++)
         toy->memory[m].size = 1 << 26;
-    toy->engine[0].memories = pools < 3 ? 1 : 3;
-    toy->engine[1].memories = pools < 3 ? pools : 6;
+    toy_reach(&toy->engine[0], pools < 3 ? 1 : 3);
+    toy_reach(&toy->engine[1], pools < 3 ? pools : 6);
     const Schedule *schedule = sched_run(arena, diag, &toy->spec, g, "file");
     for (uint32_t s = 0; s < schedule->n_steps; s++) {
         Slot *slot = (Slot *)schedule->step[s].slot;

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "alloc/work.h"
+#include "alloc/alloc.h"
 #include "tests/alloc/case.h"
 
 /* The actions alone, without their numbers of placements. */
@@ -222,7 +222,7 @@ static void hardware_styles(Toy *toy) {
                                   .reserved = am / 3,
                                   .multiple_w = 4};
     toy->spec.tiling.kind = HW_TILING_HARDWARE;
-    toy->spec.tiling.n = 2;
+    toy->spec.tiling.tiles.n = 2;
 }
 
 static void hardware(void **state) {
@@ -295,8 +295,8 @@ static void engines_apart(void **state) {
     (void)state;
     Case c = case_new(0);
     c.toy = toy_new(c.arena, 128, 2);
-    c.toy->engine[0].memories = 1;
-    c.toy->engine[1].memories = 2;
+    toy_reach(&c.toy->engine[0], 1);
+    toy_reach(&c.toy->engine[1], 2);
     TensorId x = net_input(c.g, 1, 8, 8);
     TensorId a = net_conv(c.g, c.diag, "a", x, 1, 1, 1, 1, 0);
     graph_mark_output(c.g, net_pool(c.g, c.diag, "p", a, 2, 2, 0));
@@ -478,7 +478,7 @@ static void planks_short(void **state) {
 static void no_tiling(void **state) {
     (void)state;
     Case c = case_new(3000);
-    c.toy->spec.tiling.ops = 0;
+    c.toy->spec.tiling.rows.ops = 0;
     TensorId x = net_input(c.g, 16, 10, 10);
     graph_mark_output(c.g, net_conv(c.g, c.diag, "a", x, 20, 1, 1, 1, 0));
     static const char *const text[] = {

@@ -183,14 +183,15 @@ static void hold(uint64_t seed, uint32_t n, uint32_t am, Count *count) {
     Plan plan = {0};
     const Schedule *schedule =
         sched_run(c.arena, c.diag, &c.toy->spec, c.g, "file");
-    const Work *w = work_new(c.arena, schedule, &c.toy->spec, &options, NULL);
-    bound_make(w, &plan);
-    double bound = (double)plan.ddr_compulsory + paths_bound(w);
+    const Attempt *a =
+        attempt_new(c.arena, schedule, &c.toy->spec, &options, NULL, NULL);
+    bound_make(&a->d, &plan);
+    double bound = (double)plan.ddr_compulsory + paths_bound(&a->d);
     uint32_t least = search(&chain);
     assert_true(bound <= least);
     count->compared += least < COSTS;
     count->equal += bound >= least;
-    count->more += least < COSTS && paths_bound(w) > 0;
+    count->more += least < COSTS && paths_bound(&a->d) > 0;
     arena_free(c.arena);
 }
 

@@ -255,7 +255,9 @@ static void text_as_recorded(void **state) {
 static void check_operand(Arena *arena, const HwSpec *spec, HwOp op,
                           HwOperand operand, uint32_t memory, Random *random) {
     int32_t row = insn_row(spec, op);
-    if (row < 0)
+    bool active = spec->memory[memory].role == HW_ACTIVE;
+    if (row < 0 ||
+        (active && !(hwspec_lies(spec, op, operand) >> memory & 1)))
         return;
     const HwMemory *m = &spec->memory[memory];
     uint64_t offset = next(random) % m->size / m->unit * m->unit;

@@ -76,7 +76,7 @@ static void smallest_machine(void **state) {
     assert_int_equal(spec->memory[0].unit, 1);
     assert_int_equal(spec->memory[0].align, 1);
     assert_int_equal(spec->memory[2].id, 2);
-    assert_int_equal(spec->engine[0].memories, 1);
+    assert_int_equal(spec->engine[0].lies[HW_OUT], 1);
     assert_true(spec->engine[0].clock == 1e6);
     assert_int_equal(hwspec_engine(spec, HW_OP_CONV), 0);
     assert_int_equal(hwspec_engine(spec, HW_OP_FC), -1);
@@ -151,6 +151,10 @@ static void bad_memories(void **state) {
     check_bad("role: active", "role: input",
               "4:3: `in` is a second memory of role `input`: `am` is one\n"
               "3:3: no memory has the role `active`\n");
+    check_bad("role: output", "role: weights",
+              "3:3: no memory has the role `output`\n"
+              "5:3: nothing loads `out`: weights need "
+              "`tiling.weights_from`\n");
     check_bad("size: 1KiB", "size: 1KiB, unit: 4, align: 6",
               "3:51: align is 6 bytes: no multiple of the address unit, 4\n");
     check_bad("size: 1KiB", "size: 1KiB, buffers: 2000",
@@ -196,6 +200,11 @@ static void bad_engines(void **state) {
               "9:34: `ram` is not one of: am, in, out\n");
     check_bad("[conv],", "[conv], memories: [in, out],",
               "9:33: engine `all` needs an active memory to work in\n");
+    check_bad("[conv],", "[conv], operands: {in2: [am], out: [in]},",
+              "9:50: engine `all` needs an active memory for its operand "
+              "`out`\n");
+    check_bad("[conv],", "[conv], operands: {acc: [am]},",
+              "9:34: unknown key `acc`\n");
     check_bad("[conv],", "[conv], activations: {add: [relu]},",
               "9:42: the engine does not run `add`\n");
     check_bad("[conv],", "[conv], efficiency: 1.5,",
@@ -222,7 +231,7 @@ static void bad_sections(void **state) {
               "[conv], buffers: [0, 1/4], buffer_size: 1/2}]}\nengines:\n",
               "8:76: the two input tiles overlap\n"
               "8:59: the style from `in` to `am` tiles `conv`, but engine "
-              "`all` has no `in` in its `memories`\n");
+              "`all` has no `in` in its `memories` or `operands`\n");
     check_bad(at,
               "tiling: {kind: hardware, styles: [{from: am, to: am, ops: "
               "[conv], sums: 4, dest: 1/2}]}\nengines:\n",
@@ -234,11 +243,18 @@ static void bad_sections(void **state) {
               "8:47: `always` belongs to kind `hardware`, not `software`\n");
     check_bad(at,
               "tiling: {kind: software, ops: [conv], lines: true}\nengines:\n",
-              "8:9: `lines` needs `rings`\n"
+              "8:9: `lines` needs `rings`\n");
+    check_bad(at,
+              "tiling: {kind: software, ops: [conv], rings: true, lines: true, "
+              "weights_move: true}\nengines:\n",
+              "13:3: `tiling.rings` is set, but RUN does not tell the rings of "
+              "its operands in active memory: it needs `in.ring` and `in.row`\n"
               "13:3: `tiling.lines` is set, but RUN does not tell the line "
               "buffers of its operands in active memory: they need "
               "`line.band`, `line.keep`, `line.span`, `line.shift`, and `col` "
-              "and `pitch`\n");
+              "and `pitch`\n"
+              "8:65: `weights_move` has no meaning any more: plans are made "
+              "for the machine as it is, by --objective\n");
     check_bad(at, "tiling: {kind: hardware, ops: [conv]}\nengines:\n",
               "8:31: `ops` belongs to kind `software`, not `hardware`\n"
               "8:9: the key `styles` is missing\n");
@@ -294,7 +310,7 @@ static void bad_files(void **state) {
          "cpu-aarch64, cpu-riscv64, cpu-x86-64, cpu-x86-64-v4, darius-32, "
          "darius-64, line-npu, math-engine, n64, null, ring-npu, stage-npu, "
          "template, "
-         "tile-npu, xdnn-v2-28, xdnn-v2-56, xdnn-v3-96; or "
+         "tile-npu, vta-pynq, xdnn-v2-28, xdnn-v2-56, xdnn-v3-96; or "
          "give a path, with a `/` or ending in .yaml\n");
     load(arena, "xdnn-v2-28", "memories.am.sise", "1",
          "0:0: nothing is called `memories.am.sise`; there are: role, size, "
@@ -416,20 +432,20 @@ static void hardware_tiles(void **state) {
     const HwTiling *t = &spec->tiling;
     assert_int_equal(spec->memory[0].unit, 96);
     assert_int_equal(t->kind, HW_TILING_HARDWARE);
-    assert_int_equal(t->n, 3);
-    assert_int_equal(t->style[0].buffer[1] / 96, 49152);
-    assert_true(t->style[0].in_backing && t->style[0].out_backing);
-    assert_false(t->style[0].has_dest);
-    assert_int_equal(t->style[1].buffer[1] / 96, 16384);
-    assert_int_equal(t->style[1].buffer_size / 96, 16384);
-    assert_int_equal(t->style[1].reserved, 3 << 20);
-    assert_false(t->style[1].out_backing || t->style[1].has_dest);
-    assert_true(t->style[2].has_dest);
-    assert_int_equal(t->style[2].dest / 96, 65536);
-    assert_int_equal(t->style[2].multiple_w, 8);
+    assert_int_equal(t->tiles.n, 3);
+    assert_int_equal(t->tiles.style[0].buffer[1] / 96, 49152);
+    assert_true(t->tiles.style[0].in_backing && t->tiles.style[0].out_backing);
+    assert_false(t->tiles.style[0].has_dest);
+    assert_int_equal(t->tiles.style[1].buffer[1] / 96, 16384);
+    assert_int_equal(t->tiles.style[1].buffer_size / 96, 16384);
+    assert_int_equal(t->tiles.style[1].reserved, 3 << 20);
+    assert_false(t->tiles.style[1].out_backing || t->tiles.style[1].has_dest);
+    assert_true(t->tiles.style[2].has_dest);
+    assert_int_equal(t->tiles.style[2].dest / 96, 65536);
+    assert_int_equal(t->tiles.style[2].multiple_w, 8);
     spec = load(arena, "xdnn-v3-96", "machine.element", "2", "");
     assert_int_equal(spec->memory[0].unit, 192);
-    assert_int_equal(spec->tiling.style[2].dest / 192, 32768);
+    assert_int_equal(spec->tiling.tiles.style[2].dest / 192, 32768);
     load(arena, "xdnn-v3-96", "memories.am.size", "1KiB", "");
     arena_free(arena);
 }
@@ -483,7 +499,7 @@ static void three_pools(void **state) {
     assert_int_equal(spec->memory[2].id, 4);
     assert_int_equal(spec->memory[1].align, 8);
     assert_string_equal(spec->memory[spec->backing].name, "ddr");
-    assert_int_equal(spec->engine[0].memories, 7);
+    assert_int_equal(spec->engine[0].lies[HW_IN], 7);
     Volume v = {9, 2, 5, {0}};
     assert_int_equal(layout_bytes(spec->memory[0].layout, &v), 90);
     assert_int_equal(layout_bytes(spec->memory[1].layout, &v), 160);

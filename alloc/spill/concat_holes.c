@@ -8,19 +8,21 @@
  * Invariants: the members of a concat are disjoint, and together as many bytes
  * as it has.
  */
-#include "alloc/work.h"
+#include "alloc/geometry/tensor_bytes.h"
+#include "alloc/live/live.h"
+#include "alloc/spill/spill.h"
 
 enum { MAX_BUFS = 1000, STEPS = 2000 };
 
 /* ---- members ---- */
 
 /* When the tensor, or a member of it, is first touched. */
-static uint32_t first_touch(const Work *w, TensorId t, uint32_t complete) {
-    const Role *role = &w->role[t.i];
+static uint32_t first_touch(const Facts *f, TensorId t, uint32_t complete) {
+    const Role *role = &f->role[t.i];
     uint32_t first = role->origin == FROM_ENGINE ? role->made : complete;
-    for (uint32_t i = w->uses.start[t.i]; i < w->uses.start[t.i + 1]; i++) {
-        uint32_t step = w->schedule->step_of[w->uses.node[i].i];
-        if (on_engine(w, w->uses.node[i]) && step < first)
+    for (uint32_t i = f->uses.start[t.i]; i < f->uses.start[t.i + 1]; i++) {
+        uint32_t step = f->schedule->step_of[f->uses.node[i].i];
+        if (on_engine(f, f->uses.node[i]) && step < first)
             first = step;
     }
     return first;
@@ -32,45 +34,47 @@ typedef struct Part {
 typedef VEC(Part) Parts;
 
 /* Members that no concat makes, by channel. */
-static void list_parts(const Work *w, TensorId t, uint32_t c, uint32_t complete,
-                       Parts *out) {
-    if (w->role[t.i].origin != FROM_PARTS) {
-        vec_push(w->arena, out, ((Part){c, first_touch(w, t, complete)}));
+static void list_parts(const Facts *f, TensorId t, uint32_t c,
+                       uint32_t complete, Parts *out) {
+    if (f->role[t.i].origin != FROM_PARTS) {
+        vec_push(f->arena, out, ((Part){c, first_touch(f, t, complete)}));
         return;
     }
-    const Node *node = graph_node(w->g, graph_tensor(w->g, t)->producer);
+    const Node *node = graph_node(f->g, graph_tensor(f->g, t)->producer);
     for (uint32_t i = 0; i < node->n_in; i++)
-        list_parts(w, node->in[i], c + w->role[node->in[i].i].part_c, complete,
+        list_parts(f, node->in[i], c + f->role[node->in[i].i].part_c, complete,
                    out);
 }
 
 /* Bytes [low, high) of the concat, first touched at the step. */
-static void member_add(Work *w, Problem *p, uint32_t concat, uint32_t first,
-                       uint64_t low, uint64_t high) {
+static void member_add(Decisions *d, Problem *p, uint32_t concat,
+                       uint32_t first, uint64_t low, uint64_t high) {
+    const Facts *f = d->f;
     Owner owner = p->owner.at[concat];
-    uint32_t complete = 2 * w->unit.at[owner.unit].complete;
+    uint32_t complete = 2 * d->unit.at[owner.unit].complete;
     Buf buf = {.first = 2 * first,
                .end = complete > 2 * first ? complete : 2 * first,
                .pin_pool = -1,
                .hint = PLAN_NO_HINT};
     buf.bytes[0] = owner.least = high - low;
     Relation inside = {REL_INSIDE, p->buf.n, concat, (int64_t)low};
-    vec_push(w->arena, &p->relation, inside);
-    vec_push(w->arena, &p->buf, buf);
-    vec_push(w->arena, &p->owner, owner);
-    vec_push(w->arena, &p->tied, concat);
+    vec_push(f->arena, &p->relation, inside);
+    vec_push(f->arena, &p->buf, buf);
+    vec_push(f->arena, &p->owner, owner);
+    vec_push(f->arena, &p->tied, concat);
 }
 
 /* One a run of members that share no granule, each up to the end. */
-static void members_split(Work *w, Problem *p, uint32_t concat) {
-    const Unit *unit = &w->unit.at[p->owner.at[concat].unit];
-    const Layout *layout = w->spec->memory[0].layout;
-    uint64_t align = pool_of(&w->spec->memory[0]).align, low = 0;
+static void members_split(Decisions *d, Problem *p, uint32_t concat) {
+    const Facts *f = d->f;
+    const Unit *unit = &d->unit.at[p->owner.at[concat].unit];
+    const Layout *layout = f->spec->memory[0].layout;
+    uint64_t align = pool_of(&f->spec->memory[0]).align, low = 0;
     uint32_t granule = layout_granule(layout), first = UINT32_MAX;
     uint32_t n_before = p->buf.n;
-    Volume whole = volume_in(w, unit->root, 0);
+    Volume whole = volume_in(f, unit->root, 0);
     Parts parts = {0};
-    list_parts(w, unit->root, 0, unit->complete, &parts);
+    list_parts(f, unit->root, 0, unit->complete, &parts);
     for (uint32_t i = 0; i < parts.n; i++) {
         bool last = i + 1 == parts.n;
         uint64_t high = p->buf.at[concat].bytes[0];
@@ -81,7 +85,7 @@ static void members_split(Work *w, Problem *p, uint32_t concat) {
                 continue;
         }
         if (low || !last)
-            member_add(w, p, concat, first, low, high);
+            member_add(d, p, concat, first, low, high);
         first = UINT32_MAX;
         low = high;
     }
@@ -89,32 +93,35 @@ static void members_split(Work *w, Problem *p, uint32_t concat) {
         p->buf.at[concat].first = 2 * unit->complete;
 }
 
-static bool is_filled(const Work *w, const Problem *p, uint32_t buf) {
-    const Unit *unit = &w->unit.at[p->owner.at[buf].unit];
-    return unit->concat && unit->n_segments == 1 &&
+static bool is_filled(const Decisions *d, const Problem *p, uint32_t buf) {
+    const Unit *unit = &d->unit.at[p->owner.at[buf].unit];
+    return unit->concat && p->stays[p->owner.at[buf].unit].n == 1 &&
            p->buf.at[buf].first < 2 * unit->complete;
 }
 
-static bool can_split(const Work *w, const Problem *p) {
+static bool can_split(const Decisions *d, const Problem *p) {
     bool concat = false;
     for (uint32_t i = 0; i < p->buf.n; i++) {
         const Owner *o = &p->owner.at[i];
         if (o->kind != OWNER_SEGMENT || p->buf.at[i].pin_pool >= 0 ||
             o->least == UINT64_MAX)
             return false;
-        concat |= w->unit.at[o->unit].concat;
+        concat |= d->unit.at[o->unit].concat;
     }
-    return concat && w->spec->n_active == 1 && !w->spec->memory[0].buffers &&
-           p->buf.n <= MAX_BUFS && w->split == NONE;
+    return concat && d->f->spec->n_active == 1 &&
+           !d->f->spec->memory[0].buffers && p->buf.n <= MAX_BUFS &&
+           p->split == NONE;
 }
 
-bool fit_slots(Work *w, Problem *p, PlanResult *result, const char **planner) {
-    problem_make(w, p);
-    if (!can_split(w, p))
+bool fit_slots(Attempt *a) {
+    Problem *p = &a->problem;
+    PlanResult *result = &a->result;
+    problem_make(&a->d, p);
+    if (!can_split(&a->d, p))
         return false;
     for (uint32_t i = 0, n = p->buf.n; i < n; i++)
-        if (is_filled(w, p, i))
-            members_split(w, p, i);
+        if (is_filled(&a->d, p, i))
+            members_split(&a->d, p, i);
     live_make(p);
     p->p.buf = p->buf.at;
     p->p.n_bufs = p->buf.n;
@@ -124,7 +131,8 @@ bool fit_slots(Work *w, Problem *p, PlanResult *result, const char **planner) {
     for (uint32_t t = 0; t < p->n_times; t++)
         if (p->live[t] > p->p.pool[0].size)
             return false;
-    plan_memory(w->arena, &p->p, w->options->planner, false, result, planner);
-    w->lends = result->status == PLAN_FITS;
-    return w->lends;
+    plan_memory(a->f->arena, &p->p, a->f->options->planner, false, result,
+                &a->planner);
+    a->lends = result->status == PLAN_FITS;
+    return a->lends;
 }

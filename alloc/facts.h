@@ -1,0 +1,78 @@
+/* facts.h - what is known before anything is decided; private.
+ *
+ * Of a network, in an order, on a machine. Const once facts_make has returned,
+ * but for what is remembered so that it is not found twice.
+ */
+#ifndef ALLOC_FACTS_H
+#define ALLOC_FACTS_H
+
+#include "alloc/alloc.h"
+#include "alloc/mode.h"
+#include "base/memo.h"
+
+typedef enum Origin {
+    FROM_INPUT,  /* the network's input: in the input memory */
+    FROM_HOST,   /* made by the host: in the input or output memory */
+    FROM_ENGINE, /* made in active memory */
+    FROM_PARTS   /* a concat by placement: complete when its members are */
+} Origin;
+
+/* Where a tensor comes from, and who needs it. */
+typedef struct Role {
+    Origin origin;
+    bool engine_reads;
+    bool outside;    /* from engines, and the host or the user needs it */
+    TensorId parent; /* the concat by placement that it is a member of */
+    uint32_t part_c; /* its first channel in `parent` */
+    uint32_t made;   /* step, NONE for network inputs */
+    uint32_t last;   /* last step at which an engine reads it; NONE */
+    Repl repl;       /* in memories that hold replicated volumes */
+} Role;
+
+/* What does not depend on the bytes that are planned with, found once for all
+ * Facts of one plan. */
+typedef struct RollCosts RollCosts;
+typedef struct StripeCosts StripeCosts;
+typedef struct FlowStep FlowStep;
+typedef struct PlankRows {
+    uint32_t rows, in;
+} PlankRows;
+/* loop_nest.c: the tiles of a style for `reserved` bytes, which end at `end`:
+ * where there are fewer bytes they are the same, as long as they fit. */
+typedef struct NestKnown {
+    uint64_t reserved, end;
+    uint64_t moved, cycles; /* moved UINT64_MAX: not even the smallest fit */
+    Mode mode;
+    struct NestKnown *older;
+} NestKnown;
+typedef struct NestTable NestTable;
+typedef struct KnownGroups KnownGroups;
+typedef struct Once {
+    Arena *arena;
+    KnownGroups *groups;  /* cascade_dp.c: what it chose */
+    RollCosts *rolls;     /* rolling_cost.c; NULL for machines without rings */
+    FlowStep *flow;       /* dataflow.c: by step; likewise */
+    StripeCosts *stripes; /* recompute_memo.c */
+    NestKnown **nest;     /* by node, then style; NULL: not yet */
+    NestTable **table;    /* the same, where time is weighed; or NULL */
+    NestKnown **smallest; /* with it: the smallest tiles, in Mode.nest.over */
+    PlankRows *planks;    /* rows.c: what was asked last */
+    uint32_t *slab;       /* channels.c: by node: its quanta; 0: not yet */
+    Recall *recall;       /* what was placed, and which shares leave */
+} Once;
+
+typedef struct Facts {
+    Arena *arena; /* of what is made while planning */
+    const Schedule *schedule;
+    const HwSpec *spec;
+    const Graph *g;
+    const PlanOptions *options;
+    const Once *once;
+    Uses uses;
+    Legal *legal;   /* by node */
+    Legal *copy;    /* by tensor: copy_legal; HW_OP_CONV: not asked yet */
+    Role *role;     /* by tensor */
+    uint64_t total; /* active bytes, with the last volume's alignment */
+} Facts;
+
+#endif

@@ -1,0 +1,46 @@
+/* tensor_bytes.h - what a tensor takes in each memory, and what a node works;
+ * private.
+ */
+#ifndef ALLOC_GEOMETRY_TENSOR_BYTES_H
+#define ALLOC_GEOMETRY_TENSOR_BYTES_H
+
+#include "alloc/facts.h"
+#include "base/arith.h"
+
+/* The tensor's volume as it lies in a memory. */
+Volume volume_in(const Facts *f, TensorId tensor, uint32_t memory);
+/* Rows of it. */
+Volume plank_in(const Facts *f, TensorId tensor, uint32_t rows,
+                uint32_t memory);
+/* Bytes for a volume in each pool, rounded up to whole buffers where the
+ * memory has such; 0 where it cannot lie. `spans`: may take several. */
+void pool_bytes(const Facts *f, TensorId tensor, uint32_t rows, bool spans,
+                uint64_t bytes[PLAN_MAX_POOLS]);
+/* The same of any volume, where buffers of one are not spanned. */
+void volume_pool_bytes(const Facts *f, Volume v,
+                       uint64_t bytes[PLAN_MAX_POOLS]);
+/* The least of them that is allowed, aligned; UINT64_MAX if none is. */
+uint64_t least_bytes(const Facts *f, const uint64_t bytes[PLAN_MAX_POOLS],
+                     uint32_t memories);
+Pool pool_of(const HwMemory *memory);
+uint64_t active_bytes(const Facts *f); /* what whole buffers leave of them */
+/* Active memories that the node's engine reaches: bits. */
+uint32_t reach(const Facts *f, NodeId node, HwOperand operand);
+/* The same of a tensor that the node reads or makes: where all these operands
+ * may lie. */
+uint32_t reach_of(const Facts *f, NodeId node, TensorId t);
+bool on_engine(const Facts *f, NodeId node); /* runs there: no concat */
+bool is_placed(const Facts *f, NodeId node); /* a concat by placement */
+/* Fills repl of every role. */
+void replication_choose(Facts *f);
+
+/* Whether no engine makes it. */
+static inline bool from_outside(const Facts *f, TensorId t) {
+    Origin origin = f->role[t.i].origin;
+    return origin == FROM_INPUT || origin == FROM_HOST;
+}
+
+/* Products of the node. */
+uint64_t node_work(const Facts *f, NodeId id);
+
+#endif
