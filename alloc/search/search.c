@@ -206,15 +206,15 @@ static bool is_seen(Search *s, uint64_t print) {
     return false;
 }
 
-/* As good as it may get when it is finished. Where layers roll half of the
- * waiting, and so much of all, is hardly ever saved. Places change, and with
- * them what need not move. */
+/* As good as it may get when it is finished. Where layers roll, more than this
+ * part of all is hardly ever saved. Places change, and with them what need not
+ * move. */
 static PlanCost cost_bound(const Search *s, const Trial *t) {
     enum { ALL = 6, MOVES = 8 };
     PlanCost cost = t->cost;
     uint64_t saved = t->plan->serial ? plan_waiting(t->plan) : 0;
-    if (s->schedule->spec->tiling.rows.rolls)
-        saved = saved / 2 < cost.cycles / ALL ? saved / 2 : cost.cycles / ALL;
+    if (s->schedule->spec->tiling.rows.rolls && saved > cost.cycles / ALL)
+        saved = cost.cycles / ALL;
     cost.bytes -= t->traffic.moved / MOVES;
     cost.cycles -= saved < cost.cycles ? saved : cost.cycles;
     return cost;
