@@ -75,18 +75,18 @@ def written(kind, layers, folder):
 
 
 def compiled(path, machine, sets, args, folder):
-    """(exit code, CPU seconds, standard output); None: it took too long."""
+    """(exit code, CPU seconds, standard output); code None: it took too long,
+    of CPU, as others may be at work."""
     before = tool.cpu_seconds()
-    try:
-        done = subprocess.run(
-            [tool.AMPHORA, "compile", path, "-t", machine, "-o", folder,
-             "--json", "--effort", str(args.effort), *sets],
-            capture_output=True, text=True, check=False, timeout=args.limit)
-    except subprocess.TimeoutExpired:
-        return None, tool.cpu_seconds() - before, ""
-    if done.returncode not in (0, tool.DOES_NOT_FIT):
+    done = subprocess.run(
+        ["prlimit", f"--cpu={args.limit}", tool.AMPHORA, "compile", path,
+         "-t", machine, "-o", folder, "--json", "--effort", str(args.effort),
+         *sets],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+    code = None if done.returncode < 0 else done.returncode
+    if code not in (None, 0, tool.DOES_NOT_FIT):
         sys.exit(f"{path} on {machine}: {done.stderr}")
-    return done.returncode, tool.cpu_seconds() - before, done.stdout
+    return code, tool.cpu_seconds() - before, done.stdout
 
 
 def tight(plan):
@@ -117,7 +117,7 @@ def main():
     parser.add_argument("-k", dest="kinds", action="append")
     parser.add_argument("-l", dest="layers", action="append", type=int)
     parser.add_argument("--effort", type=int, default=1)
-    parser.add_argument("--limit", type=float, default=120)
+    parser.add_argument("--limit", type=int, default=120)
     args = parser.parse_args()
     args.layers = args.layers or LAYERS
     good = True
