@@ -100,6 +100,7 @@ static Plan *plan_volumes(Arena *arena, Diag *diag, const Schedule *schedule,
     if (!plan) {
         PlanOptions *own = ARENA_COPY(arena, PlanOptions, options, 1);
         own->budget = NULL;
+        own->spent = NULL;
         say_why(arena, diag, schedule, own, s.once);
         if (spent)
             note_spent(diag);
@@ -186,6 +187,8 @@ static bool would_do(const Asked *asked, Budget *budget, uint64_t size) {
     options->no_remedy = true;
     options->asked = NULL;
     options->budget = budget;
+    options->spent = NULL;
+    options->watch = NULL;
     bool does = make(arena, diag_new(arena), schedule, options, &does_not_fit);
     arena_free(arena);
     return does;
@@ -206,7 +209,15 @@ const Plan *plan_make(Arena *arena, Diag *diag, const Schedule *schedule,
         return NULL;
     PlanOptions *own = ARENA_COPY(arena, PlanOptions, options, 1);
     Budget budget = plan_budget(schedule, options->effort);
+    PlanEffort spent = {.budget = budget.left};
     own->asked = &(Asked){schedule, options, would_do};
     own->budget = &budget;
-    return make(arena, diag, schedule, own, does_not_fit);
+    own->spent = &spent;
+    if (schedule->spec->tiling.rows.queue) /* volumes that cost no cycles */
+        own->shared = NULL;
+    Plan *plan = make(arena, diag, schedule, own, does_not_fit);
+    spent.steps = spent.budget - budget.left;
+    if (plan)
+        plan->effort = spent;
+    return plan;
 }

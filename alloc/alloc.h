@@ -13,6 +13,16 @@ typedef const char *PlanJudge(Arena *arena, const Plan *plan);
 /* Cycles that a plan takes; UINT64_MAX: it breaks a rule. */
 typedef uint64_t PlanCycles(void *context, const Plan *plan);
 
+/* What plans of one schedule, by the same options, have in common on machines
+ * that differ in the size of their first memory alone: what one of them found
+ * out no other one finds again. Each plan is the one that it is alone. */
+typedef struct PlanShared PlanShared;
+
+/* Told of each size of memory that was searched: what it took so far, and the
+ * least cost that was found, or NULL. */
+typedef void PlanWatch(void *context, const PlanEffort *effort,
+                       const PlanCost *best);
+
 typedef struct PlanOptions {
     const char *planner;   /* "auto" */
     bool replication;      /* the rule of facts/xdnn.md 2.4, or none */
@@ -32,12 +42,20 @@ typedef struct PlanOptions {
                          * just one */
     PlanCycles *cycles; /* or NULL: then bytes alone decide between plans */
     void *context;
-    PlanJudge *judge; /* NULL: plan_judge */
+    PlanWatch *watch;   /* or NULL */
+    PlanJudge *judge;   /* NULL: plan_judge */
+    PlanShared *shared; /* or NULL */
     /* plan_make's own: what searches may still do, NULL: anything; what a
      * refusal's advice is for */
     Budget *budget;
+    PlanEffort *spent;
     const struct Asked *asked;
 } PlanOptions;
+
+/* `options`: whose `cycles`, `chosen` and `fly` all plans have. It lives as
+ * long as `arena`. */
+PlanShared *plan_shared_new(Arena *arena, const Schedule *schedule,
+                            const PlanOptions *options);
 
 /* NULL after errors. When nothing fits: one error with the explanation
  * (step, volumes, bytes each, bytes short, the remedy if wanted), and
@@ -45,12 +63,13 @@ typedef struct PlanOptions {
 const Plan *plan_make(Arena *arena, Diag *diag, const Schedule *real,
                       const PlanOptions *options, bool *does_not_fit);
 
-/* The plan of one image so many times, over a schedule that sched_repeat has
- * made, on the same machine, which may hold more instructions; where transfers
- * run beside layers, those of one image beside layers of others. NULL after
+/* The plan of one image `options->images` times, over a schedule that
+ * sched_repeat has made, on the same machine, which may hold more instructions;
+ * where transfers run beside layers, those of one image beside layers of
+ * others. Its cost is that of all images; `front` stays that of one. NULL after
  * errors; *does_not_fit: in memories, or as instructions. */
 const Plan *plan_images(Arena *arena, Diag *diag, const Plan *one,
-                        const Schedule *schedule, uint32_t images,
+                        const Schedule *schedule, const PlanOptions *options,
                         bool *does_not_fit);
 
 #endif

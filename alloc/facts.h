@@ -75,4 +75,10 @@ typedef struct Facts {
     uint64_t total; /* active bytes, with the last volume's alignment */
 } Facts;
 
+/* A placement is asked of the packer: counts it. */
+static inline void packing_count(const Facts *f) {
+    if (f->options->spent)
+        f->options->spent->packings++;
+}
+
 #endif

@@ -137,7 +137,6 @@ static void set_tile(const Emitter *e, HwFields *f, const Action *action) {
     if (action->style < 0)
         return;
     const HwTileStyle *style = &e->spec->tiling.tiles.style[action->style];
-    const Placement *out = placement_of(e, action->out);
     set(f, HW_F_TILE_ON, 1);
     set(f, HW_F_TILE_W, action->tile_w);
     set(f, HW_F_TILE_H, action->tile_h);
@@ -152,8 +151,7 @@ static void set_tile(const Emitter *e, HwFields *f, const Action *action) {
     else if (style->out_backing)
         set(f, HW_F_TILE_DEST, -1);
     else
-        set(f, HW_F_TILE_DEST,
-            (int64_t)address_in_units(e, operand_offset(e, out)));
+        set(f, HW_F_TILE_DEST, f->num[HW_F_OUT_ADDR]);
 }
 
 static void set_act(HwFields *f, const Act *act) {
@@ -178,11 +176,12 @@ static bool works_ahead(const Emitter *e, const Action *action) {
     return e->spec->engine[action->legal.engine].ahead;
 }
 
-/* A source that is read by tiles is replicated on its way from DDR; engines
+/* A source that is read by tiles from outside is replicated on its way; engines
  * that work ahead have their own ways. */
 static void set_source_repl(const Emitter *e, HwFields *f, const Action *action,
                             uint32_t channels) {
-    if (action->style >= 0)
+    if (action->style >= 0 &&
+        e->spec->tiling.tiles.style[action->style].in_backing)
         set_repl(f, HW_IN, action->tile_repl);
     else if (works_ahead(e, action))
         set_repl(f, HW_IN, hwspec_repl_none(e->spec, channels));
@@ -379,17 +378,25 @@ static void set_neutral(const HwForm *form, HwOp op, HwFields *fields) {
     }
 }
 
-static void add_insn(Emitter *e, HwOp op, HwFields *fields, const char *comment,
-                     uint32_t action) {
+static HwInsn build_insn(Emitter *e, HwOp op, HwFields *fields,
+                         const char *comment) {
     int32_t row = insn_row(e->spec, op);
     if (row < 0)
         bug("no instruction for %s", hw_op_name[op]);
     set_neutral(&e->spec->insns->row[row].form[0], op, fields);
     fields->has_op = true;
     fields->op = op;
-    HwInsn insn = insn_build(e->arena, e->spec, (uint32_t)row, fields, comment);
+    return insn_build(e->arena, e->spec, (uint32_t)row, fields, comment);
+}
+
+static void push_insn(Emitter *e, HwInsn insn, uint32_t action) {
     vec_push(e->arena, &e->insn, insn);
     vec_push(e->arena, &e->action_of, action);
+}
+
+static void add_insn(Emitter *e, HwOp op, HwFields *fields, const char *comment,
+                     uint32_t action) {
+    push_insn(e, build_insn(e, op, fields, comment), action);
 }
 
 static const char *side(const Emitter *e, uint32_t placement) {
@@ -500,6 +507,22 @@ static void emit_move(Emitter *e, const Action *action, uint32_t index) {
              index);
 }
 
+/* Whether a concat's note would say where it begins: not inside a section of
+ * channels, and, where memories have the same addresses, which one it is. */
+static bool noted_there(const Emitter *e, const HwInsn *insn,
+                        const Placement *out) {
+    HwFields read;
+    uint32_t memory, granule;
+    uint64_t offset;
+    insn_fields(e->spec, insn, &read);
+    if (!insn_operand(e->spec, HW_OP_CONCAT, &read, HW_OUT, &memory, &offset) ||
+        memory != out->memory)
+        return false;
+    granule = layout_granule(e->spec->memory[memory].layout);
+    return granule ? out->part_c % granule == 0
+                   : !out->part_c || e->spec->insns->tells_parts;
+}
+
 static void emit_concat(Emitter *e, const Action *action, uint32_t index) {
     if (insn_row(e->spec, HW_OP_CONCAT) < 0)
         return;
@@ -521,7 +544,9 @@ static void emit_concat(Emitter *e, const Action *action, uint32_t index) {
     set(&f, HW_F_END, end.num[HW_F_OUT_ADDR]);
     set(&f, HW_F_END_BUFFER, end.num[HW_F_OUT_BUFFER]);
     set(&f, HW_F_END_OFFSET, end.num[HW_F_OUT_OFFSET]);
-    add_insn(e, HW_OP_CONCAT, &f, NULL, index);
+    HwInsn note = build_insn(e, HW_OP_CONCAT, &f, NULL);
+    if (noted_there(e, &note, out))
+        push_insn(e, note, index);
 }
 
 /* A layer of the host, or of a processor: what it does is in the image. */

@@ -18,6 +18,38 @@ uint32_t listing_host_layers(const Listing *listing) {
     return n;
 }
 
+/* ---- fingerprint ---- */
+
+static void add_regions(Print *print, uint32_t n, const Region *region) {
+    for (uint32_t i = 0; i < n; i++) {
+        print_add(print, region[i].memory);
+        print_add(print, region[i].offset);
+    }
+}
+
+static void add_insn(Print *print, const Listing *listing, const HwInsn *insn) {
+    const HwForm *form = &listing->spec->insns->row[insn->row].form[insn->form];
+    print_add(print, (uint64_t)insn->row << 16 | insn->form);
+    for (uint32_t i = 0; i < form->n; i++)
+        if (form->token[i].is_string)
+            print_add_text(print, insn->value[i].str);
+        else
+            print_add(print, (uint64_t)insn->value[i].num);
+}
+
+void listing_fingerprint(const Listing *listing, Print *print) {
+    const Image *image = &listing->image;
+    print_add(print, listing->n);
+    for (uint32_t i = 0; i < listing->n; i++)
+        add_insn(print, listing, &listing->insn[i]);
+    add_regions(print, image->n_inputs, image->input);
+    add_regions(print, image->n_outputs, image->output);
+    for (uint32_t i = 0; i < image->n_hosts; i++) {
+        add_regions(print, image->host[i].n_in, image->host[i].in);
+        add_regions(print, image->host[i].n_out, image->host[i].out);
+    }
+}
+
 /* ---- text ---- */
 
 static void print_to(Text *text, const Listing *listing) {

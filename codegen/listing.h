@@ -11,6 +11,7 @@
 #include "base/const.h"
 #include "base/diag.h"
 #include "base/map.h"
+#include "base/memo.h"
 #include "base/quant.h"
 #include "hwspec/insn.h"
 
@@ -91,6 +92,8 @@ typedef struct ListingLayer {
 typedef struct Image {
     uint32_t n_blobs, n_acts, n_quants, n_inputs, n_outputs, n_hosts, n_layers;
     uint32_t element; /* bytes in active memory, as planned; 0: not told */
+    bool of_another;  /* its file has another number of instructions: there are
+                       * no layers */
     const Blob *blob;
     const LayerAct *act;
     const LayerQuant *quant;
@@ -107,6 +110,9 @@ typedef struct Listing {
     Image image; /* all zero when only a text was read */
     bool has_image;
 } Listing;
+
+/* Goes on with all that the instructions and the layers of the host say. */
+void listing_fingerprint(const Listing *listing, Print *print);
 
 /* The name with all that C does not allow in one made '_'. */
 const char *listing_identifier(Arena *arena, const char *name);

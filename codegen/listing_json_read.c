@@ -189,8 +189,9 @@ bool json_image(Arena *arena, Diag *diag, const HwSpec *spec, const char *file,
     bool ok = !image ||
               image_read(arena, diag, spec, file, network, image, root, n, out);
     *has = image != NULL;
-    if (n != n_insns)
-        out->n_layers = 0; /* the text was edited: they no longer agree */
+    out->of_another = *has && n != n_insns; /* the text was edited */
+    if (out->of_another)
+        out->n_layers = 0;
     json_free(root);
     return ok;
 }

@@ -1,27 +1,92 @@
 /* cmd_asm.c - listing text to bytes and back, by the hwspec's rows. */
 #include "driver/commands.h"
 
+#include "hwspec/program.h"
+
 #include <string.h>
 
-static ExitCode report(Arena *arena, const Options *options,
-                       const Listing *listing, const char *out, size_t bytes) {
+/* `n` of what: instructions, or nodes of a container. */
+static ExitCode report(Arena *arena, const Options *options, const char *what,
+                       uint32_t n, const char *out, size_t bytes) {
     if (options->json) {
         cJSON *json = cJSON_CreateObject();
         cJSON_AddBoolToObject(json, "ok", true);
-        cJSON_AddNumberToObject(json, "instructions", listing->n);
+        cJSON_AddNumberToObject(json, what, n);
         cJSON_AddNumberToObject(json, "bytes", (double)bytes);
         cJSON_AddStringToObject(json, "file", out);
         print_json(arena, json);
     } else if (strcmp(out, "-")) {
-        say("wrote   %s: %u instructions, %zu bytes\n", out, listing->n, bytes);
+        say("wrote   %s: %u %s, %zu bytes\n", out, n, what, bytes);
     }
     return EXIT_FINE;
 }
+
+/* ---- containers ---- */
+
+static const char *output(Arena *arena, const Options *options,
+                          const char *suffix) {
+    return options->out ? options->out
+                        : arena_printf(arena, "%s.%s",
+                                       file_stem(arena, options->file), suffix);
+}
+
+static ExitCode asm_program(Arena *arena, Diag *diag, const Options *options,
+                            const HwSpec *spec, const Bytes *text) {
+    const uint8_t *data;
+    size_t len;
+    const Program *program = program_parse(arena, diag, spec, options->file,
+                                           (const char *)text->at, text->len);
+    if (!program || !program_encode(arena, diag, program, &data, &len))
+        return EXIT_BAD_INPUT;
+    const char *out = output(arena, options, program->container);
+    if (!file_write(arena, diag, out, data, len))
+        return EXIT_BAD_INPUT;
+    return report(arena, options, "nodes", program->n_nodes, out, len);
+}
+
+static void write_program(Text *out, const void *context) {
+    program_print(out, context);
+}
+
+static void to_stdout(void *context, const char *bytes, size_t len) {
+    fwrite(bytes, 1, len, context);
+}
+
+static ExitCode disasm_program(Arena *arena, Diag *diag, const Options *options,
+                               const HwSpec *spec, const Bytes *bytes) {
+    const Program *program =
+        program_decode(arena, diag, spec, options->file, bytes->at, bytes->len);
+    if (!program)
+        return EXIT_BAD_INPUT;
+    if (!options->out && !options->json) {
+        Text text = text_into(arena, to_stdout, stdout);
+        program_print(&text, program);
+        text_end(&text);
+        return EXIT_FINE;
+    }
+    FilePart part = {.path = output(arena, options, "txt"),
+                     .write = write_program,
+                     .context = program};
+    if (!file_write_all(arena, diag, 1, &part))
+        return EXIT_BAD_INPUT;
+    return report(arena, options, "nodes", program->n_nodes, part.path,
+                  bytes->len);
+}
+
+/* ---- commands ---- */
 
 ExitCode cmd_asm(Arena *arena, Diag *diag, const Options *options) {
     const HwSpec *spec = pipeline_spec(arena, diag, options);
     if (!spec)
         return options->target ? EXIT_BAD_INPUT : EXIT_BAD_USAGE;
+    if (program_has(spec)) {
+        Bytes file;
+        if (!file_read(arena, diag, options->file, &file))
+            return EXIT_BAD_INPUT;
+        if (!spec->insns->n ||
+            program_is_text(spec, (const char *)file.at, file.len))
+            return asm_program(arena, diag, options, spec, &file);
+    }
     const Listing *listing = listing_read(arena, diag, spec, options->file);
     const uint8_t *data;
     size_t len;
@@ -33,7 +98,7 @@ ExitCode cmd_asm(Arena *arena, Diag *diag, const Options *options) {
             : arena_printf(arena, "%s.bin", file_stem(arena, options->file));
     if (!file_write(arena, diag, out, data, len))
         return EXIT_BAD_INPUT;
-    return report(arena, options, listing, out, len);
+    return report(arena, options, "instructions", listing->n, out, len);
 }
 
 ExitCode cmd_disasm(Arena *arena, Diag *diag, const Options *options) {
@@ -43,6 +108,9 @@ ExitCode cmd_disasm(Arena *arena, Diag *diag, const Options *options) {
     Bytes bytes;
     if (!file_read(arena, diag, options->file, &bytes))
         return EXIT_BAD_INPUT;
+    if (program_has(spec) &&
+        (!spec->insns->n || program_is(spec, bytes.at, bytes.len)))
+        return disasm_program(arena, diag, options, spec, &bytes);
     const Listing *listing =
         listing_decode(arena, diag, spec, options->file, bytes.at, bytes.len);
     if (!listing)
@@ -58,5 +126,6 @@ ExitCode cmd_disasm(Arena *arena, Diag *diag, const Options *options) {
             : arena_printf(arena, "%s.cmd", file_stem(arena, options->file));
     if (!file_write(arena, diag, out, text, strlen(text)))
         return EXIT_BAD_INPUT;
-    return report(arena, options, listing, out, strlen(text));
+    return report(arena, options, "instructions", listing->n, out,
+                  strlen(text));
 }

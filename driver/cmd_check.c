@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 #include "hwspec/insn.h"
+#include "hwspec/program.h"
 
 static void print_machine(Arena *arena, const HwSpec *spec) {
     say("%s: %.0f MHz, %u-byte elements\n", spec->machine, spec->clock / 1e6,
@@ -24,6 +25,8 @@ static void print_machine(Arena *arena, const HwSpec *spec) {
     say("insns  ");
     for (uint32_t i = 0; i < spec->insns->n; i++)
         say(" %s", spec->insns->row[i].mnemonic);
+    for (uint32_t i = 0; program_row_at(spec, i); i++)
+        say(" %s", prog_row_name(program_row_at(spec, i)));
     puts("");
 }
 
@@ -117,7 +120,22 @@ static cJSON *machine_json(const HwSpec *spec) {
     for (uint32_t i = 0; i < spec->insns->n; i++)
         cJSON_AddItemToArray(rows,
                              cJSON_CreateString(spec->insns->row[i].mnemonic));
+    for (uint32_t i = 0; program_row_at(spec, i); i++)
+        cJSON_AddItemToArray(
+            rows, cJSON_CreateString(prog_row_name(program_row_at(spec, i))));
     return json;
+}
+
+static ExitCode explain(Arena *arena, Diag *diag, const HwSpec *spec) {
+    if (!program_has(spec)) {
+        diag_error(diag, spec->loc, "%s has no container: nothing to explain",
+                   spec->machine);
+        return EXIT_BAD_INPUT;
+    }
+    Text text = text_new(arena);
+    program_explain(&text, spec);
+    say_lines(stdout, text_str(&text));
+    return EXIT_FINE;
 }
 
 ExitCode cmd_check(Arena *arena, Diag *diag, const Options *options) {
@@ -131,6 +149,8 @@ ExitCode cmd_check(Arena *arena, Diag *diag, const Options *options) {
             cJSON_AddItemToObject(json, excuse_name[i],
                                   excused_json(spec, (Excuse)i));
         print_json(arena, json);
+    } else if (options->explain) {
+        return explain(arena, diag, spec);
     } else if (options->unread) {
         print_excused(arena, spec);
     } else {

@@ -61,6 +61,16 @@ static cJSON *front_json(const Plan *plan) {
     return front;
 }
 
+static cJSON *effort_json(const Plan *plan) {
+    const PlanEffort *e = &plan->effort;
+    cJSON *json = cJSON_CreateObject();
+    cJSON_AddNumberToObject(json, "configurations", (double)e->configurations);
+    cJSON_AddNumberToObject(json, "packings", (double)e->packings);
+    cJSON_AddNumberToObject(json, "steps", (double)e->steps);
+    cJSON_AddNumberToObject(json, "budget", (double)e->budget);
+    return json;
+}
+
 static void print_json_report(Arena *arena, const Pipeline *p, const Made *made,
                               bool explain) {
     cJSON *json = cJSON_CreateObject();
@@ -83,6 +93,7 @@ static void print_json_report(Arena *arena, const Pipeline *p, const Made *made,
     cJSON_AddNumberToObject(json, "planned_for_bytes",
                             (double)p->plan->am_planned);
     cJSON_AddItemToObject(json, "front", front_json(p->plan));
+    cJSON_AddItemToObject(json, "effort", effort_json(p->plan));
     cJSON_AddNumberToObject(json, "rejected", p->plan->rejected);
     if (explain)
         cJSON_AddStringToObject(json, "volumes", explanation(arena, p, made));

@@ -2,6 +2,7 @@
 #include "driver/commands.h"
 #include "driver/evalnative.h"
 #include "driver/expect.h"
+#include "driver/room.h"
 
 #include <math.h>
 
@@ -87,6 +88,8 @@ ExitCode cmd_eval(Arena *arena, Diag *diag, const Options *options) {
     ExitCode code = pipeline_run(arena, diag, &plain, STAGE_READ, &p);
     if (code != EXIT_FINE)
         return code;
+    if (!options->native && !room_evaluates(arena, diag, p.original))
+        return EXIT_NO_FIT;
     const float *const *inputs = read_inputs(arena, diag, options, p.original);
     const float *const *expected;
     if (!inputs || !expect_read(arena, diag, options, p.original, &expected))

@@ -1,6 +1,8 @@
 /* cmd_simulate.c - runs a listing from its files; no network is needed. */
 #include "driver/commands.h"
 #include "driver/hostcode.h"
+#include "driver/room.h"
+#include "hwspec/program.h"
 
 #include <string.h>
 
@@ -51,9 +53,15 @@ ExitCode cmd_simulate(Arena *arena, Diag *diag, const Options *options) {
     const HwSpec *spec = pipeline_spec(arena, diag, options);
     if (!spec)
         return options->target ? EXIT_BAD_INPUT : EXIT_BAD_USAGE;
+    if (program_has(spec))
+        return simulate_program(arena, diag, options, spec);
     const Listing *listing = listing_fitted(arena, diag, options, spec);
     const float *const *inputs;
-    if (!listing || !listing_inputs(arena, diag, options, listing, &inputs))
+    if (!listing)
+        return EXIT_BAD_INPUT;
+    if (!options->memory_only && !room_simulates(arena, diag, listing))
+        return EXIT_NO_FIT;
+    if (!listing_inputs(arena, diag, options, listing, &inputs))
         return EXIT_BAD_INPUT;
     SimOptions sim_options = {.seed = options->seed,
                               .memory_only = options->memory_only,

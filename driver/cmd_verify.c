@@ -225,7 +225,7 @@ ExitCode cmd_verify(Arena *arena, Diag *diag, const Options *options) {
     if (code != EXIT_FINE)
         return code;
     Verdict verdict = {0};
-    if (!room_suffices(arena, diag, &p))
+    if (!room_verifies(arena, diag, &p))
         return EXIT_NO_FIT;
     if (!run(arena, diag, options, &p, &verdict))
         return EXIT_BAD_INPUT;

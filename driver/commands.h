@@ -21,6 +21,10 @@ ExitCode cmd_check(Arena *arena, Diag *diag, const Options *options);
 ExitCode cmd_asm(Arena *arena, Diag *diag, const Options *options);
 ExitCode cmd_disasm(Arena *arena, Diag *diag, const Options *options);
 
+/* simulate, of a machine's file */
+ExitCode simulate_program(Arena *arena, Diag *diag, const Options *options,
+                          const HwSpec *spec);
+
 /* show --orders */
 ExitCode show_orders(Arena *arena, Diag *diag, const Options *options);
 

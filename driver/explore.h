@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "base/vec.h"
 #include "driver/commands.h"
+#include "driver/pipeline.h"
 #include "report/points.h"
 
 enum { MAX_POINTS = 1000000 };
@@ -39,11 +40,32 @@ Point sweep_point(Arena *arena, const Sweep *sweep, uint32_t index);
  * worker died. */
 typedef void SweepDone(void *context, const char *line, size_t len);
 bool sweep_run(Arena *arena, Diag *diag, const Sweep *sweep, uint32_t n,
-               const uint32_t *todo, SweepDone *done, void *context);
+               uint32_t *todo, SweepDone *done, void *context);
 
-/* Compiles and simulates one point, and fills its results. NULL where it does
- * not fit or is wrong. */
-const SimResult *point_run(Arena *arena, const Options *options, Point *point,
+/* explore_group.c: points that differ in the size of the first memory alone.
+ * Those of a group, one behind the other, read the network once and share what
+ * their plans found out; all zero: none is entered. */
+typedef struct PointGroup {
+    Arena *arena;
+    uint32_t number;
+    Shared shared;
+    bool opened, fine; /* `first` was tried; is there */
+    Pipeline first;    /* up to the schedule */
+} PointGroup;
+
+/* Sorts todo[0..n) so that the points of a group stand together, by size. */
+void sweep_sort(const Sweep *sweep, uint32_t n, uint32_t *todo);
+/* The group is that of the point `index` from here on. */
+void group_enter(PointGroup *group, const Sweep *sweep, uint32_t index);
+void group_leave(PointGroup *group);
+/* From the file to the listing of a point in the group, or in none (NULL). */
+ExitCode group_run(PointGroup *group, Arena *arena, Diag *diag,
+                   const Options *options, const Point *point, Pipeline *out);
+
+/* Compiles and simulates one point, and fills its results, which are the same
+ * in a group or by itself (NULL). NULL where it does not fit or is wrong. */
+const SimResult *point_run(Arena *arena, const Options *options,
+                           PointGroup *group, Point *point,
                            const Listing **listing);
 
 /* explore_report.c: the page of each point that options->reports names, as

@@ -70,7 +70,7 @@ static bool write_one(Arena *arena, Diag *diag, const Options *o,
                       const char *dir, Point *p) {
     Point again = *p;
     const Listing *listing;
-    const SimResult *sim = point_run(arena, o, &again, &listing);
+    const SimResult *sim = point_run(arena, o, NULL, &again, &listing);
     if (!sim || again.cycles != p->cycles || again.am_peak != p->am_peak) {
         diag_note(diag, (Loc){0},
                   "no report of point %u: it does not come "

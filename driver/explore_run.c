@@ -72,7 +72,8 @@ static void take_result(Point *p, const Pipeline *pipeline,
         p->reason = sim->violation[0].text;
 }
 
-const SimResult *point_run(Arena *arena, const Options *options, Point *point,
+const SimResult *point_run(Arena *arena, const Options *options,
+                           PointGroup *group, Point *point,
                            const Listing **listing) {
     Options o = *options;
     HwSetting *settings =
@@ -85,7 +86,7 @@ const SimResult *point_run(Arena *arena, const Options *options, Point *point,
     apply(point, &o, settings);
     Diag *diag = diag_new(arena);
     Pipeline pipeline;
-    ExitCode code = pipeline_run(arena, diag, &o, STAGE_CODEGEN, &pipeline);
+    ExitCode code = group_run(group, arena, diag, &o, point, &pipeline);
     const SimResult *sim = NULL;
     SimOptions memory_only = {.seed = o.seed, .memory_only = true};
     if (code == EXIT_FINE)
@@ -126,10 +127,12 @@ static uint32_t file_of(const Sweep *s, uint32_t index) {
 static _Noreturn void work(const Sweep *s, uint32_t n, const uint32_t *todo,
                            uint32_t first, uint32_t step, int to) {
     Arena *arena = arena_new("point");
+    PointGroup group = {0};
     for (uint32_t i = first; i < n; i += step) {
         Point point = sweep_point(arena, s, todo[i]);
         const Listing *listing;
-        point_run(arena, s->options, &point, &listing);
+        group_enter(&group, s, todo[i]);
+        point_run(arena, s->options, &group, &point, &listing);
         const char *print = s->print[file_of(s, todo[i])];
         const char *line =
             arena_printf(arena, "%s\n", point_line(arena, &point, print));
@@ -251,7 +254,8 @@ static uint32_t worker_count(const Sweep *s, uint32_t n_points) {
 }
 
 bool sweep_run(Arena *arena, Diag *diag, const Sweep *s, uint32_t n,
-               const uint32_t *todo, SweepDone *done, void *context) {
+               uint32_t *todo, SweepDone *done, void *context) {
+    sweep_sort(s, n, todo);
     uint32_t n_workers = worker_count(s, n), started = 0;
     Worker *workers = ARENA_ARRAY(arena, Worker, n_workers + 1);
     Progress progress = {0, n, isatty(STDERR_FILENO)};

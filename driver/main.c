@@ -1,4 +1,5 @@
 /* main.c - the door: finds the command, runs it, prints what it found. */
+#include "base/plain.h"
 #include "driver/commands.h"
 
 #include <errno.h>
@@ -13,7 +14,7 @@
 #define PLANNING "OJBprQle"
 
 static const Command commands[] = {
-    {"compile", "NET", MACHINE NETWORK PLANNING "GodagqjXEInf", cmd_compile,
+    {"compile", "NET", MACHINE NETWORK PLANNING "GodagqjXEInfz", cmd_compile,
      "Compiles a network for a machine.\n"
      "Writes NET.cmd (the listing), NET.json (the same with the data image)\n"
      "and, for weights that are not recipes, NET.weights; to the present\n"
@@ -25,7 +26,7 @@ static const Command commands[] = {
      "DIR the network's outputs are written as .npy.",
      "NAME.json beside NAME.cmd gives the weights and the layers of the host;\n"
      "without it weights are seeded and host layers are skipped."},
-    {"verify", "NET", MACHINE NETWORK PLANNING "GixTdjN", cmd_verify,
+    {"verify", "NET", MACHINE NETWORK PLANNING "GixTdjNz", cmd_verify,
      "Compiles, simulates the listing, compares the values.\n"
      "Every kept layer is compared with the reference evaluation of the\n"
      "network as it was read; with --expect also the outputs of both with\n"
@@ -37,7 +38,7 @@ static const Command commands[] = {
      "with\n"
      "-o DIR the outputs are written as .npy.",
      NULL},
-    {"show", "NET", MACHINE NETWORK PLANNING "GAVodjE", cmd_show,
+    {"show", "NET", MACHINE NETWORK PLANNING "GAVodjEz", cmd_show,
      "Says what a network is, and what its plan holds when.\n"
      "With -t: step by step, which volumes are alive in active memory and how\n"
      "many bytes they take.",
@@ -59,18 +60,19 @@ static const Command commands[] = {
      "planner `all` compares all of them; the default is portfolio. What "
      "cannot\n"
      "fit is explained by an irreducible set of buffers."},
-    {"check", "HWSPEC", "SUj", cmd_check,
+    {"check", "HWSPEC", "SUXj", cmd_check,
      "Checks a hwspec and says what machine it describes.\n"
      "A file, or a shipped target by name.",
-     NULL},
+     "--explain: of a machine with a container, how each field is read back\n"
+     "and what its meanings can be."},
     {"asm", "LISTING", MACHINE "oj", cmd_asm,
      "Encodes a listing by the `bits` of the hwspec's rows.\n"
      "To LISTING.bin in the present folder, if -o names no file.",
-     NULL},
+     "Of a machine with a container: the text of a file becomes the file."},
     {"disasm", "FILE", MACHINE "oj", cmd_disasm,
      "Prints an encoded listing as text.\n"
      "On stdout, if -o names no file.",
-     NULL},
+     "Of a machine with a container: its files."},
 };
 enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
 
@@ -199,8 +201,8 @@ int main(int argc, char **argv) {
     }
     const Command *command = find_command(argv[1]);
     if (!command) {
-        fprintf(stderr, "amphora: no command %s\nTry `amphora --help`.\n",
-                argv[1]);
+        say_to(stderr, "amphora: no command %s\nTry `amphora --help`.\n",
+               argv[1]);
         return EXIT_BAD_USAGE;
     }
     return (int)run_command(command, argc - 1, argv + 1);

@@ -70,12 +70,14 @@ static const Option options[] = {
      "file (default), best, dfs, random or enumerate"},
     {'J', false, "side-by-side", "peak|steps|time", OPTION_TEXT, AT(side),
      "let engines run side by side, for the least of it (order: best)"},
-    {'l', false, "objective", "balanced|time|bytes", OPTION_WORD,
-     AT(objective),
+    {'l', false, "objective", "balanced|time|bytes", OPTION_WORD, AT(objective),
      "what the plan is to have least of (default balanced: 3 ln(cycles) + "
      "ln(bytes))"},
     {'e', false, "effort", "N", OPTION_NUMBER, AT(effort),
      "how long to search for it: 0 (milliseconds) to 3 (minutes); default 1"},
+    {'z', false, "progress", NULL, OPTION_FLAG, AT(progress),
+     "tell on stderr, in a line for each size searched, how far the search is "
+     "(on a terminal --effort 3 shows it)"},
     {'f', false, "front", NULL, OPTION_FLAG, AT(front),
      "print all plans that were found and that no other beats"},
     {'B', false, "budget", "N", OPTION_NUMBER, AT(budget),
@@ -141,8 +143,10 @@ static const Option options[] = {
      "judge what is executed alone, not tokens that follow from others: for "
      "listings that were written by hand"},
     {'U', false, "unread", NULL, OPTION_FLAG, AT(unread),
-     "list the tokens that the hwspec excuses: those without effect, those that "
-     "others fill in later, and those of older texts that are taken as they are"},
+     "list the tokens that the hwspec excuses: those without effect, those "
+     "that "
+     "others fill in later, and those of older texts that are taken as they "
+     "are"},
     {'a', false, "print-passes", NULL, OPTION_FLAG, AT(print_passes),
      "print the pipeline and its rules, and stop"},
     {'g', false, "report", "FILE.html", OPTION_TEXT, AT(report),

@@ -59,6 +59,7 @@ typedef struct Options {
     bool rules;             /* --log-rules */
     bool orders;            /* --orders */
     bool front;             /* --front */
+    bool progress;          /* --progress */
     bool explain;           /* --explain */
     bool json, print_passes, memory_only, help;
     bool lax;    /* --lax */

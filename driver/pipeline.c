@@ -74,6 +74,16 @@ static bool set_machine(Arena *arena, const Options *options, Pipeline *p,
     return machine != NULL;
 }
 
+/* A listing is of rows with a text. */
+static bool has_texts(Diag *diag, const HwSpec *machine) {
+    if (!machine->insns->n)
+        diag_error(diag, machine->loc,
+                   "%s has no instructions with a text: its files can be read "
+                   "and written (disasm, asm), no network compiled for it yet",
+                   machine->machine);
+    return machine->insns->n > 0;
+}
+
 /* Bytes of the widest type of the network. */
 static uint32_t widest_type(const Graph *g) {
     uint32_t most = 1;
@@ -182,8 +192,9 @@ static ExitCode plan_all_images(Arena *arena, Diag *diag,
     p->original = graph_repeat(arena, p->original, images, n);
     p->graph = graph_repeat(arena, p->graph, images, n);
     p->schedule = sched_repeat(arena, schedule, p->graph, images);
+    PlanOptions all = {.cycles = simulated_cycles, .images = images};
     p->plan =
-        plan_images(arena, diag, p->plan, p->schedule, images, &does_not_fit);
+        plan_images(arena, diag, p->plan, p->schedule, &all, &does_not_fit);
     return p->plan ? EXIT_FINE : does_not_fit ? EXIT_NO_FIT : EXIT_BAD_INPUT;
 }
 
@@ -204,7 +215,8 @@ static ExitCode run_stage(Arena *arena, Diag *diag, const Options *options,
     case STAGE_HWSPEC:
         if (options->target)
             ok = set_machine(arena, options, p,
-                             pipeline_spec(arena, diag, options));
+                             pipeline_spec(arena, diag, options)) &&
+                 has_texts(diag, p->machine);
         break;
     case STAGE_READ:
         ok = stage_read(arena, diag, options, p) &&
@@ -226,8 +238,8 @@ static ExitCode run_stage(Arena *arena, Diag *diag, const Options *options,
     return ok ? EXIT_FINE : EXIT_BAD_INPUT;
 }
 
-static ExitCode run_stages(Arena *arena, Diag *diag, const Options *options,
-                           Stage first, Stage last, Pipeline *out) {
+ExitCode pipeline_resume(Arena *arena, Diag *diag, const Options *options,
+                         Stage first, Stage last, Pipeline *out) {
     for (Stage stage = first; stage <= last; stage++) {
         double start = now_ms();
         ExitCode code = run_stage(arena, diag, options, stage, out);
@@ -260,28 +272,41 @@ static uint64_t interval_of(const Pipeline *p, uint64_t seed) {
     return cycles;
 }
 
+static void pass_on(Diag *to, const Diag *from) {
+    for (uint32_t i = 0; i < diag_count(from); i++) {
+        const DiagMessage *m = diag_at(from, i);
+        if (m->kind == DIAG_ERROR)
+            diag_error(to, m->loc, "%s", m->text);
+        else if (m->kind == DIAG_WARNING)
+            diag_warning(to, m->loc, "%s", m->text);
+        else
+            diag_note(to, m->loc, "%s", m->text);
+    }
+}
+
 /* With engines that work ahead and without; what takes fewer cycles an image
- * stays. */
+ * stays. Where neither fits, what is said is of those ahead, which need less
+ * memory. */
 static ExitCode run_throughput(Arena *arena, Diag *diag, const Options *o,
                                Pipeline *out) {
     Options latency = *o;
     latency.mode = "latency";
+    Diag *said = diag_new(arena), *said_plain = diag_new(arena);
     Pipeline ahead = *out;
-    ExitCode code = run_stages(arena, diag_new(arena), o, STAGE_SCHEDULE,
-                               STAGE_CODEGEN, &ahead);
-    if (code == EXIT_FINE && !runs_ahead(&ahead)) {
+    ExitCode code =
+        pipeline_resume(arena, said, o, STAGE_SCHEDULE, STAGE_CODEGEN, &ahead);
+    bool alone = code == EXIT_FINE && !runs_ahead(&ahead);
+    ExitCode plain = alone
+                         ? EXIT_NO_FIT
+                         : pipeline_resume(arena, said_plain, &latency,
+                                           STAGE_SCHEDULE, STAGE_CODEGEN, out);
+    bool stays = plain == EXIT_FINE &&
+                 (code != EXIT_FINE ||
+                  interval_of(&ahead, o->seed) >= interval_of(out, o->seed));
+    pass_on(diag, stays ? said_plain : said);
+    if (!stays)
         *out = ahead;
-        return EXIT_FINE;
-    }
-    ExitCode plain =
-        run_stages(arena, diag, &latency, STAGE_SCHEDULE, STAGE_CODEGEN, out);
-    if (code == EXIT_FINE &&
-        (plain != EXIT_FINE ||
-         interval_of(&ahead, o->seed) < interval_of(out, o->seed))) {
-        *out = ahead;
-        return EXIT_FINE;
-    }
-    return plain;
+    return stays ? EXIT_FINE : code;
 }
 
 static bool images_are_right(Diag *diag, const Options *options) {
@@ -307,8 +332,8 @@ ExitCode pipeline_run(Arena *arena, Diag *diag, const Options *options,
         return EXIT_BAD_USAGE;
     }
     bool both = last == STAGE_CODEGEN && !strcmp(options->mode, "throughput");
-    ExitCode code = run_stages(arena, diag, options, STAGE_HWSPEC,
-                               both ? STAGE_PASSES : last, out);
+    ExitCode code = pipeline_resume(arena, diag, options, STAGE_HWSPEC,
+                                    both ? STAGE_PASSES : last, out);
     return code == EXIT_FINE && both ? run_throughput(arena, diag, options, out)
                                      : code;
 }

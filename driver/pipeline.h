@@ -20,6 +20,14 @@ typedef enum Stage {
 } Stage;
 extern const char *const stage_name[STAGE_COUNT];
 
+/* What plans have in common that differ in the size of the first memory alone.
+ * `times`: cycles by what a listing says. */
+typedef struct Shared {
+    Arena *arena; /* outlives all of them */
+    struct PlanShared *plans;
+    Recall *times;
+} Shared;
+
 /* Everything between the file and the listing; what was not reached is NULL. */
 typedef struct Pipeline {
     const HwSpec *spec;    /* of a bundle: with room for any plan */
@@ -32,6 +40,7 @@ typedef struct Pipeline {
     const Listing *listing;
     const uint32_t *action_of; /* by instruction */
     ImportInfo import;
+    Shared *shared; /* or NULL */
     double ms[STAGE_COUNT];
 } Pipeline;
 
@@ -48,6 +57,10 @@ const HwSpec *pipeline_spec_of(Arena *arena, Diag *diag, const Options *options,
  * options->target the stages after STAGE_PASSES are out of reach. */
 ExitCode pipeline_run(Arena *arena, Diag *diag, const Options *options,
                       Stage last, Pipeline *out);
+
+/* The same from `first` on, in a pipeline that was run up to there. */
+ExitCode pipeline_resume(Arena *arena, Diag *diag, const Options *options,
+                         Stage first, Stage last, Pipeline *pipeline);
 
 /* What the command line says about the order. False after an error. */
 bool pipeline_sched_options(Diag *diag, const Options *options,

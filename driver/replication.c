@@ -17,10 +17,12 @@
 #include "alloc/alloc.h"
 #include "alloc/search/replication.h"
 #include "base/file.h"
+#include "base/plain.h"
 #include "base/vec.h"
 #include "sim/sim.h"
 
 #include <string.h>
+#include <unistd.h>
 
 enum { MAX_TRIALS = 32 };
 
@@ -272,18 +274,96 @@ static bool choose(Arena *arena, Diag *diag, const Options *o, Pipeline *p,
     return best || read_choices(arena, diag, how, p, chosen);
 }
 
-/* From image to image, as the simulator counts. */
-static uint64_t plan_cycles(void *context, const Plan *plan) {
-    (void)context;
+static uint64_t listing_cycles(Arena *arena, Diag *diag,
+                               const Listing *listing) {
+    SimOptions time_only = {.seed = 1, .memory_only = true, .time_only = true};
+    const SimResult *sim = sim_run(arena, diag, listing, 0, NULL, &time_only);
+    return sim ? sim->interval : UINT64_MAX;
+}
+
+/* The size counts where buffers have their places by it. */
+static Print listing_print_of(const Listing *listing) {
+    const HwTiling *tiling = &listing->spec->tiling;
+    Print print = {0};
+    if (tiling->tiles.n || tiling->rows.rolls)
+        print_add(&print, listing->spec->memory[0].size);
+    listing_fingerprint(listing, &print);
+    return print;
+}
+
+/* The same, but for listings that were timed before. */
+static uint64_t known_cycles(Recall *times, Arena *arena, Diag *diag,
+                             const Listing *listing) {
+    Print print = listing_print_of(listing);
+    const uint64_t *known = recall_find(times, print);
+    if (known)
+        return *known;
+    uint64_t cycles = listing_cycles(arena, diag, listing);
+    uint64_t *kept = recall_keep(times, print, sizeof cycles);
+    if (kept)
+        *kept = cycles;
+    return cycles;
+}
+
+uint64_t simulated_cycles(void *context, const Plan *plan) {
+    const Shared *shared = context;
     Arena *arena = arena_new("cycles of a plan");
     Diag *diag = diag_new(arena);
-    SimOptions time_only = {.seed = 1, .memory_only = true, .time_only = true};
     const Listing *listing = codegen_run(arena, diag, plan, NULL);
-    const SimResult *sim =
-        listing ? sim_run(arena, diag, listing, 0, NULL, &time_only) : NULL;
-    uint64_t cycles = sim ? sim->interval : UINT64_MAX;
+    uint64_t cycles = !listing ? UINT64_MAX
+                      : shared
+                          ? known_cycles(shared->times, arena, diag, listing)
+                          : listing_cycles(arena, diag, listing);
     arena_free(arena);
     return cycles;
+}
+
+/* ---- progress ---- */
+
+static const char *progress_text(Arena *arena, const PlanEffort *effort,
+                                 const PlanCost *best) {
+    const char *cost =
+        best ? arena_printf(arena, "best %s cycles, %s bytes",
+                            with_commas(arena, best->cycles),
+                            with_commas(arena, best->bytes))
+             : "none fits yet";
+    return arena_printf(arena, "%s configurations, %s of %s steps: %s",
+                        with_commas(arena, effort->configurations),
+                        with_commas(arena, effort->steps),
+                        with_commas(arena, effort->budget), cost);
+}
+
+static void tell_line(void *context, const PlanEffort *effort,
+                      const PlanCost *best) {
+    Arena *arena = arena_new("progress");
+    (void)context;
+    say_to(stderr, "%s\n", progress_text(arena, effort, best));
+    arena_free(arena);
+}
+
+/* One line that is written over. */
+static void tell_terminal(void *context, const PlanEffort *effort,
+                          const PlanCost *best) {
+    Arena *arena = arena_new("progress");
+    (void)context;
+    say_to(stderr, "\r%s\x1b[K", progress_text(arena, effort, best));
+    arena_free(arena);
+}
+
+static PlanWatch *watch_of(const Options *o) {
+    if (isatty(STDERR_FILENO) && (o->progress || o->effort == PLAN_MOST_EFFORT))
+        return tell_terminal;
+    return o->progress ? tell_line : NULL;
+}
+
+/* Of plans that are all stored in one way. */
+static PlanShared *shared_of(const Pipeline *p, const PlanOptions *options) {
+    Shared *shared = p->shared;
+    if (!shared || options->chosen)
+        return NULL;
+    if (!shared->plans)
+        shared->plans = plan_shared_new(shared->arena, p->schedule, options);
+    return shared->plans;
 }
 
 static bool read_objective(Diag *diag, const Options *o, PlanOptions *out) {
@@ -304,7 +384,9 @@ static bool read_objective(Diag *diag, const Options *o, PlanOptions *out) {
 ExitCode replication_plan(Arena *arena, Diag *diag, const Options *o,
                           Pipeline *p) {
     PlanOptions options = {.planner = o->planner,
-                           .cycles = plan_cycles,
+                           .cycles = simulated_cycles,
+                           .context = p->shared,
+                           .watch = watch_of(o),
                            .effort = (uint32_t)o->effort,
                            .replication = replication_on(o),
                            .images = (uint32_t)o->images,
@@ -315,6 +397,9 @@ ExitCode replication_plan(Arena *arena, Diag *diag, const Options *o,
         return EXIT_BAD_INPUT;
     bool does_not_fit = false;
     options.no_remedy = false;
+    options.shared = shared_of(p, &options);
     p->plan = plan_make(arena, diag, p->schedule, &options, &does_not_fit);
+    if (options.watch == tell_terminal)
+        say_to(stderr, "\r\x1b[K");
     return p->plan ? EXIT_FINE : does_not_fit ? EXIT_NO_FIT : EXIT_BAD_INPUT;
 }

@@ -9,6 +9,11 @@
 ExitCode replication_plan(Arena *arena, Diag *diag, const Options *options,
                           Pipeline *p);
 
+/* A PlanCycles: from image to image, as the simulator counts; UINT64_MAX where
+ * there is no listing of the plan. Its context: what points of a sweep share,
+ * or NULL. */
+uint64_t simulated_cycles(void *context, const Plan *plan);
+
 /* False for "off". */
 bool replication_on(const Options *options);
 

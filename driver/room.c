@@ -11,6 +11,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+/* A value and its writer. */
+enum { CELL = sizeof(float) + sizeof(uint32_t) };
+
 static uint64_t reference_bytes(const Graph *g) {
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < g->node.n; i++) {
@@ -25,7 +28,6 @@ static uint64_t reference_bytes(const Graph *g) {
 
 /* Of the largest volume of a tensor that is placed there. */
 static uint64_t written_bytes(const Pipeline *p, uint32_t memory) {
-    enum { CELL = sizeof(float) + sizeof(uint32_t) };
     uint64_t most = 0;
     for (uint32_t i = 0; i < p->plan->n_placements; i++) {
         const Placement *at = &p->plan->placement[i];
@@ -63,15 +65,41 @@ uint64_t room_there(void) {
     return bytes;
 }
 
-bool room_suffices(Arena *arena, Diag *diag, const Pipeline *p) {
-    uint64_t needs = room_to_verify(p), there = room_there();
+static bool suffices(Arena *arena, Diag *diag, const char *doing,
+                     const char *name, uint64_t needs) {
+    uint64_t there = room_there();
     if (needs <= there)
         return true;
     diag_error(diag, (Loc){0},
-               "does not fit: verifying %s takes at least %s bytes of this "
+               "does not fit: %s %s takes at least %s bytes of this "
                "computer's memory, of which %s are to be had",
-               p->original->name, with_commas(arena, needs),
+               doing, name, with_commas(arena, needs),
                with_commas(arena, there));
     diag_note(diag, (Loc){0}, "`amphora compile` takes none for values");
     return false;
+}
+
+bool room_verifies(Arena *arena, Diag *diag, const Pipeline *p) {
+    return suffices(arena, diag, "verifying", p->original->name,
+                    room_to_verify(p));
+}
+
+bool room_evaluates(Arena *arena, Diag *diag, const Graph *g) {
+    return suffices(arena, diag, "evaluating", g->name, reference_bytes(g));
+}
+
+/* Of each value at the border its cell in a memory, and itself. */
+static uint64_t border_bytes(uint32_t n, const Region *region) {
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < n; i++)
+        bytes = add_capped(bytes, shape_count(&region[i].shape) *
+                                      (CELL + sizeof(float)));
+    return bytes;
+}
+
+bool room_simulates(Arena *arena, Diag *diag, const Listing *listing) {
+    const Image *image = &listing->image;
+    return suffices(arena, diag, "simulating", listing->network,
+                    add_capped(border_bytes(image->n_inputs, image->input),
+                               border_bytes(image->n_outputs, image->output)));
 }

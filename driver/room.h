@@ -14,7 +14,11 @@ uint64_t room_to_verify(const Pipeline *pipeline);
  * own (ulimit -v, -d). */
 uint64_t room_there(void);
 
-/* False, with an error that tells both, where there is too little. */
-bool room_suffices(Arena *arena, Diag *diag, const Pipeline *pipeline);
+/* False, with an error that tells both, where there is too little: to verify;
+ * for the values of all tensors; for those at the listing's border, in memories
+ * as well. */
+bool room_verifies(Arena *arena, Diag *diag, const Pipeline *pipeline);
+bool room_evaluates(Arena *arena, Diag *diag, const Graph *graph);
+bool room_simulates(Arena *arena, Diag *diag, const Listing *listing);
 
 #endif

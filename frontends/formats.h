@@ -5,47 +5,47 @@
 
 #include "frontends/frontend.h"
 
-/* caffe.c */
+/* caffe/reader.c */
 bool caffe_looks(const char *path, Bytes bytes);
 Graph *caffe_read(Arena *arena, Diag *diag, const char *path, Bytes bytes,
                   const ImportOptions *options);
 
-/* onnx.c */
+/* onnx/reader.c */
 bool onnx_looks(const char *path, Bytes bytes);
 Graph *onnx_read(Arena *arena, Diag *diag, const char *path, Bytes bytes,
                  const ImportOptions *options);
 
-/* graphtext.c */
+/* text/reader.c */
 bool graphtext_looks(const char *path, Bytes bytes);
 Graph *graphtext_read(Arena *arena, Diag *diag, const char *path, Bytes bytes,
                       const ImportOptions *options);
 
-/* graphjson_read.c */
+/* json/reader.c */
 bool graphjson_looks(const char *path, Bytes bytes);
 Graph *graphjson_read(Arena *arena, Diag *diag, const char *path, Bytes bytes,
                       const ImportOptions *options);
 
-/* mxnet.c */
+/* mxnet/reader.c */
 bool mxnet_looks(const char *path, Bytes bytes);
 Graph *mxnet_read(Arena *arena, Diag *diag, const char *path, Bytes bytes,
                   const ImportOptions *options);
 
-/* darknet.c */
+/* darknet/reader.c */
 bool darknet_looks(const char *path, Bytes bytes);
 Graph *darknet_read(Arena *arena, Diag *diag, const char *path, Bytes bytes,
                     const ImportOptions *options);
 
-/* tflite.c */
+/* tflite/reader.c */
 bool tflite_looks(const char *path, Bytes bytes);
 Graph *tflite_read(Arena *arena, Diag *diag, const char *path, Bytes bytes,
                    const ImportOptions *options);
 
-/* tf.c */
+/* tensorflow/reader.c */
 bool tensorflow_looks(const char *path, Bytes bytes);
 Graph *tensorflow_read(Arena *arena, Diag *diag, const char *path, Bytes bytes,
                        const ImportOptions *options);
 
-/* keras.c */
+/* keras/reader.c */
 bool keras_looks(const char *path, Bytes bytes);
 Graph *keras_read(Arena *arena, Diag *diag, const char *path, Bytes bytes,
                   const ImportOptions *options);

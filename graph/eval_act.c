@@ -1,7 +1,8 @@
 /* eval_act.c - activations: functions of one number, those of base/acts.def.
  *
  * In and out: values in the order of the shape; channels are axis 1. Computed
- * in double, rounded once.
+ * in double, rounded once. NaN stays NaN but where the result is a truth, or
+ * where `threshold` asks whether a number is large enough.
  */
 #include "base/half.h"
 #include "graph/eval.h"
@@ -38,7 +39,7 @@ static double act_round_even(double x) {
     }
 
 FUNCTION(none, x)
-FUNCTION(relu, x > 0 ? x : 0)
+FUNCTION(relu, x <= 0 ? 0 : x)
 FUNCTION(relu6, act_clip(x, 0, 6))
 FUNCTION(leaky, x > 0 ? x : a->alpha * x)
 /* Slopes are constants by channel: act_slopes. */
@@ -59,7 +60,7 @@ FUNCTION(gelu_tanh,
          0.5 * x * (1 + tanh(0.7978845608028654 * (x + 0.044715 * x * x * x))))
 FUNCTION(mish, x *tanh(act_softplus(x)))
 FUNCTION(threshold, x > a->alpha ? x : 0)
-FUNCTION(shrink, x<-a->alpha ? x + a->lo : x> a->alpha ? x - a->lo : 0)
+FUNCTION(shrink, x<-a->alpha ? x + a->lo : x <= a->alpha ? 0 : x - a->lo)
 FUNCTION(abs, fabs(x))
 FUNCTION(neg, -x)
 FUNCTION(exp, exp(x))
@@ -110,7 +111,7 @@ void eval_activate(const Eval *e, const Shape *shape, float *value) {
         act_slopes(e, shape, value);
     else if (act->kind == ACT_RELU) /* by far the commonest */
         for (size_t i = 0; i < n; i++)
-            value[i] = value[i] > 0 ? value[i] : 0;
+            value[i] = value[i] <= 0 ? 0 : value[i];
     else if (act->kind != ACT_NONE)
         for (size_t i = 0; i < n; i++)
             value[i] = (float)act_value[act->kind](act, (double)value[i]);

@@ -24,7 +24,7 @@ static float largest(const float *plane, uint32_t w, Window y, Window x) {
     float most = plane[(size_t)y.begin * w + x.begin];
     for (size_t i = y.begin; i < y.end; i++)
         for (size_t j = x.begin; j < x.end; j++)
-            if (plane[i * w + j] > most)
+            if (!(plane[i * w + j] <= most) && !isnan(most))
                 most = plane[i * w + j];
     return most;
 }

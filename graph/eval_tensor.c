@@ -103,9 +103,9 @@ static double reduce_first(ReduceKind kind) {
 static double reduce_next(ReduceKind kind, double sum, double x, double most) {
     switch (kind) {
     case REDUCE_MAX:
-        return x > sum ? x : sum;
+        return x <= sum || isnan(sum) ? sum : x;
     case REDUCE_MIN:
-        return x < sum ? x : sum;
+        return x >= sum || isnan(sum) ? sum : x;
     case REDUCE_PROD:
         return sum * x;
     case REDUCE_L1:

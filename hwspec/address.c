@@ -17,6 +17,25 @@ static uint32_t extent(const Volume *v, LayoutDim dim) {
     return dim == LAYOUT_C ? v->c : dim == LAYOUT_H ? v->h : v->w;
 }
 
+/* Whether the volume's extents are those of the case. */
+static bool is_case(const LayoutCase *c, const Volume *v) {
+    return v->c >= c->when[LAYOUT_C].lo && v->c <= c->when[LAYOUT_C].hi &&
+           v->h >= c->when[LAYOUT_H].lo && v->h <= c->when[LAYOUT_H].hi &&
+           v->w >= c->when[LAYOUT_W].lo && v->w <= c->when[LAYOUT_W].hi;
+}
+
+/* The axes of the first case that the volume is; what no case before it takes
+ * is the last one's. */
+static const Layout *axes_of(const Layout *layout, const Volume *v) {
+    const LayoutCase *c = layout->cases;
+    if (!layout->n_cases)
+        return layout;
+    for (const LayoutCase *last = c + layout->n_cases - 1; c < last; c++)
+        if (is_case(c, v))
+            break;
+    return &c->axes;
+}
+
 static uint32_t section(const Layout *layout) {
     for (uint32_t i = 0; i < layout->n; i++)
         if (layout->axis[i].dim == LAYOUT_C && layout->axis[i].split)
@@ -36,8 +55,12 @@ static uint64_t single(const Layout *layout, const Volume *v) {
                                  : UINT64_MAX;
 }
 
-uint32_t address_copies(const Layout *layout, const Volume *v, uint32_t c) {
+static uint32_t copies_of(const Layout *layout, const Volume *v, uint32_t c) {
     return c < single(layout, v) ? 1 : v->repl.units;
+}
+
+uint32_t address_copies(const Layout *layout, const Volume *v, uint32_t c) {
+    return copies_of(axes_of(layout, v), v, c);
 }
 
 static uint64_t digit(const Layout *layout, const Volume *v,
@@ -102,6 +125,7 @@ static uint64_t append(uint64_t number, uint64_t base, uint64_t last) {
 }
 
 uint64_t address_cells(const Layout *layout, const Volume *v) {
+    layout = axes_of(layout, v);
     Radices r = radices(layout, v);
     uint64_t cells = 1;
     for (uint32_t i = 0; i < layout->n; i++)
@@ -130,6 +154,7 @@ static uint64_t cell_of(const Layout *layout, const Volume *v, const Radices *r,
 
 uint64_t address_cell(const Layout *layout, const Volume *v, uint32_t c,
                       uint32_t h, uint32_t w, uint32_t copy) {
+    layout = axes_of(layout, v);
     Radices r = radices(layout, v);
     return cell_of(layout, v, &r, &(Element){{c, h, w}, copy});
 }
@@ -159,6 +184,7 @@ static uint64_t step_of_copies(const Layout *layout, const Volume *v,
 
 LayoutTables address_tables(Arena *arena, const Layout *layout,
                             const Volume *v) {
+    layout = axes_of(layout, v);
     Radices r = radices(layout, v);
     LayoutTables t = {
         .c_at = cells_along(arena, layout, v, &r, LAYOUT_C),
@@ -168,8 +194,20 @@ LayoutTables address_tables(Arena *arena, const Layout *layout,
         .copy_step = step_of_copies(layout, v, &r),
     };
     for (uint32_t c = 0; c < v->c; c++)
-        t.copies[c] = address_copies(layout, v, c);
+        t.copies[c] = copies_of(layout, v, c);
     return t;
+}
+
+/* By the digit that the next index, or section, has more on its axis. */
+uint64_t address_step(const Layout *layout, const Volume *v, LayoutDim dim) {
+    layout = axes_of(layout, v);
+    Radices r = radices(layout, v);
+    uint64_t cells = 0;
+    for (uint32_t i = 0; i < layout->n; i++) {
+        bool counts = layout->axis[i].dim == dim && !layout->axis[i].inner;
+        cells = append(cells, r.of[i], counts);
+    }
+    return in_bytes(layout, cells);
 }
 
 /* ---- parts ---- */
@@ -193,6 +231,7 @@ static uint64_t outermost_digit(const Layout *layout, const Volume *whole,
 }
 
 uint64_t address_part(const Layout *layout, const Volume *whole, uint32_t c) {
+    layout = axes_of(layout, whole);
     Radices r = radices(layout, whole);
     if (!outermost_is_channels(layout))
         return 0;
@@ -201,6 +240,7 @@ uint64_t address_part(const Layout *layout, const Volume *whole, uint32_t c) {
 
 void address_span(const Layout *layout, const Volume *whole, uint32_t c,
                   uint32_t n, uint64_t *first, uint64_t *end) {
+    layout = axes_of(layout, whole);
     Radices r = radices(layout, whole);
     *first = 0;
     *end = address_bytes(layout, whole);
@@ -217,8 +257,10 @@ void address_span(const Layout *layout, const Volume *whole, uint32_t c,
 bool address_agrees(const Layout *layout, const Volume *whole,
                     const AddressView *view, const uint32_t first[3],
                     const uint32_t n[3]) {
+    const Layout *own_axes = axes_of(layout, &view->volume);
+    layout = axes_of(layout, whole);
     Radices r = radices(layout, whole);
-    Radices seen = radices(layout, &view->volume);
+    Radices seen = radices(own_axes, &view->volume);
     if (view->offset % layout->element)
         return false;
     uint64_t start = view->offset / layout->element;
@@ -229,11 +271,11 @@ bool address_agrees(const Layout *layout, const Volume *whole,
             e.at[dim] += i;
             own.at[dim] += i;
             if (cell_of(layout, whole, &r, &e) !=
-                start + cell_of(layout, &view->volume, &seen, &own))
+                start + cell_of(own_axes, &view->volume, &seen, &own))
                 return false;
             if (dim == LAYOUT_C &&
-                address_copies(layout, whole, e.at[dim]) !=
-                    address_copies(layout, &view->volume, own.at[dim]))
+                copies_of(layout, whole, e.at[dim]) !=
+                    copies_of(own_axes, &view->volume, own.at[dim]))
                 return false;
         }
     return true;

@@ -8,7 +8,8 @@
  * from the outermost axis in, read as a number of mixed radix, are its cell.
  * The radix of an axis is what comes behind the highest digit that any element
  * of the *enclosing* volume has there, rounded up; of an inner part that is not
- * clipped, or holds copies, the whole section.
+ * clipped, or holds copies, the whole section. Of a layout of cases, the axes
+ * are those of the first case that the enclosing volume's extents are in.
  */
 #ifndef HWSPEC_ADDRESS_H
 #define HWSPEC_ADDRESS_H
@@ -24,6 +25,11 @@ uint64_t address_bytes(const Layout *layout, const Volume *volume);
  * channel c. The volume must have no more than 2^64 cells. */
 uint64_t address_cell(const Layout *layout, const Volume *volume, uint32_t c,
                       uint32_t h, uint32_t w, uint32_t copy);
+
+/* Bytes from an index of the dimension to the next, or from a section to the
+ * next where it is split, whether or not the volume has two of them. */
+uint64_t address_step(const Layout *layout, const Volume *volume,
+                      LayoutDim dim);
 
 /* Copies of channel c: >= 1. */
 uint32_t address_copies(const Layout *layout, const Volume *volume, uint32_t c);

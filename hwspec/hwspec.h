@@ -8,6 +8,7 @@
 #define HWSPEC_HWSPEC_H
 
 #include "base/diag.h"
+#include "base/requant.h"
 #include "hwspec/layout.h"
 
 typedef enum HwOp {
@@ -116,6 +117,80 @@ typedef enum HwOverlap {
     HW_OVERLAP_SUM
 } HwOverlap;
 
+/* Whole numbers of so many bits, 1..64. */
+typedef struct HwCode {
+    uint32_t bits; /* 0: not said */
+    bool is_signed;
+} HwCode;
+int64_t hw_code_least(HwCode code);
+int64_t hw_code_most(HwCode code);
+
+/* What happens to a sum that its type does not hold. */
+typedef enum HwOverflow {
+    HW_OVERFLOW_NEVER,
+    HW_WRAPS,
+    HW_SATURATES
+} HwOverflow;
+
+/* Where a number of the arithmetic comes from. */
+typedef enum HwGiven {
+    HW_GIVEN_NOT,     /* there is none */
+    HW_GIVEN_HERE,    /* lo = hi: the number */
+    HW_GIVEN_ZERO,    /* the zero point: of the result; of the input for pads */
+    HW_GIVEN_LAYER,   /* one a layer, in lo..hi */
+    HW_GIVEN_CHANNEL, /* one an output channel */
+    HW_GIVEN_SEGMENT  /* one a segment of the stage's table */
+} HwGiven;
+typedef struct HwParam {
+    HwGiven given;
+    int64_t lo, hi;
+} HwParam;
+
+/* One stage from sum to code; base/requant.h computes it. A number that is
+ * given by layer, channel or segment is the meaning `stage.param`. */
+typedef struct HwStage {
+    const char *name; /* NULL: all its numbers are given here */
+    Loc loc;
+    bool by_channel, to_codes;
+    HwParam param[STAGE_PARAM_COUNT];
+    bool has_round;
+    Rounding round;
+    uint32_t bias_at;
+    uint32_t segments; /* 0: no table */
+    StageSelect select;
+} HwStage;
+
+/* How the zero points of a sum of products are taken away. */
+typedef enum HwZeroKind {
+    HW_ZERO_ANY,     /* codes less their zero points are multiplied */
+    HW_ZERO_NONE,    /* zero points are 0 */
+    HW_ZERO_EXPANDED /* codes are multiplied; terms are added, see below */
+} HwZeroKind;
+/* Of the expanded form: to the sum of products are added x times the sum of
+ * the inputs, / 2^shift_x, w times that of the weights, / 2^shift_w (both
+ * downwards), and xw once for each input channel. The inputs' sum has pads. */
+typedef enum HwZeroTerm {
+    HW_ZERO_X,
+    HW_ZERO_W,
+    HW_ZERO_XW,
+    HW_ZERO_SHIFT_X,
+    HW_ZERO_SHIFT_W,
+    HW_ZERO_TERMS
+} HwZeroTerm;
+extern const char *const hw_zero_term[HW_ZERO_TERMS + 1]; /* "x" */
+
+typedef struct HwArith {
+    const char *name;
+    Loc loc;
+    HwParam pad; /* the code outside a volume */
+    HwCode activations, weights, bias, sums;
+    HwOverflow overflow; /* of sums */
+    bool pow2;           /* scales are powers of two */
+    HwZeroKind zero_points;
+    HwParam zero[HW_ZERO_TERMS];
+    uint32_t n_stages;
+    const HwStage *stage;
+} HwArith;
 /* Operands of an operation: the first input, any other, the result. */
 typedef enum HwOperand { HW_IN, HW_IN2, HW_OUT, HW_OPERANDS } HwOperand;
 extern const char *const hw_operand_name[HW_OPERANDS + 1];
@@ -145,6 +220,9 @@ typedef struct HwEngine {
     uint32_t part_align;   /* channels: where a part of a volume may start */
     uint32_t lies[HW_OPERANDS]; /* bit (1 << memory): where each may lie */
     uint32_t beside; /* bit (1 << engine): what can run in the same step */
+    const HwArith *arithmetic; /* NULL: not said */
+    bool has_time;             /* it has prices: hwspec/format/price.c */
+    double floor;              /* seconds that anything takes at least */
 } HwEngine;
 
 /* Replication: section of N channels; ways to store the last partial one. */
@@ -271,6 +349,7 @@ typedef struct HwBundle {
 } HwBundle;
 
 typedef struct HwInsnSet HwInsnSet; /* insn.h */
+typedef struct HwFormat HwFormat;   /* program.h */
 
 typedef struct HwSpec {
     const char *machine; /* name */
@@ -287,6 +366,8 @@ typedef struct HwSpec {
                        * memory of that role, else the first active one */
     uint32_t n_engines;
     const HwEngine *engine;
+    uint32_t n_arithmetics;
+    const HwArith *arithmetic;
     HwReplication replication;
     HwTiling tiling;
     HwWeightCache weight_cache;
@@ -300,6 +381,7 @@ typedef struct HwSpec {
     bool input_shares_step;  /* loads of network inputs take no step number */
     uint32_t input_step;     /* ... but this one */
     const HwInsnSet *insns;
+    const HwFormat *format; /* of its files; NULL: listings only */
 } HwSpec;
 
 /* An override from the command line: `path=value`. */

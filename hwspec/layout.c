@@ -39,6 +39,22 @@ static uint32_t size_of(const Volume *volume, LayoutDim dim) {
     return size[dim];
 }
 
+static bool holds(const LayoutCase *at, const Volume *volume) {
+    for (int dim = LAYOUT_C; dim <= LAYOUT_W; dim++) {
+        uint32_t size = size_of(volume, (LayoutDim)dim);
+        if (size < at->when[dim].lo || size > at->when[dim].hi)
+            return false;
+    }
+    return true;
+}
+
+const Layout *layout_case(const Layout *layout, const Volume *volume) {
+    for (uint32_t i = 0; i < layout->n_cases; i++)
+        if (i + 1 == layout->n_cases || holds(&layout->cases[i], volume))
+            return &layout->cases[i].axes;
+    return layout;
+}
+
 /* The split of the channels; 0 if the layout has none. */
 static uint32_t channel_split(const Layout *layout) {
     for (uint32_t i = 0; i < layout->n; i++)
@@ -158,13 +174,14 @@ bool volumes_same(const Volume *a, const Volume *b) {
 
 uint64_t layout_bytes(const Layout *layout, const Volume *volume) {
     Shape3 s;
-    measure(layout, volume, &s);
+    measure(layout_case(layout, volume), volume, &s);
     return s.bytes;
 }
 
 uint64_t layout_offset(const Layout *layout, const Volume *volume, uint32_t c,
                        uint32_t h, uint32_t w, uint32_t copy) {
     Shape3 s;
+    layout = layout_case(layout, volume);
     measure(layout, volume, &s);
     return term(layout, volume, &s, LAYOUT_C, c) +
            term(layout, volume, &s, LAYOUT_H, h) +
@@ -173,6 +190,7 @@ uint64_t layout_offset(const Layout *layout, const Volume *volume, uint32_t c,
 }
 
 uint32_t layout_copies(const Layout *layout, const Volume *volume, uint32_t c) {
+    layout = layout_case(layout, volume);
     uint32_t split = channel_split(layout);
     return split ? section_of(layout, volume, split, c).copies : 1;
 }
@@ -202,6 +220,7 @@ static uint32_t *copies_table(Arena *arena, const Layout *layout,
 LayoutTables layout_tables(Arena *arena, const Layout *layout,
                            const Volume *volume) {
     Shape3 s;
+    layout = layout_case(layout, volume);
     measure(layout, volume, &s);
     LayoutTables t = {
         .c_at = term_table(arena, layout, volume, &s, LAYOUT_C),
@@ -213,19 +232,63 @@ LayoutTables layout_tables(Arena *arena, const Layout *layout,
     return t;
 }
 
-uint32_t layout_granule(const Layout *layout) {
+uint32_t layout_split(const Layout *layout, const Volume *volume,
+                      LayoutDim dim) {
+    layout = layout_case(layout, volume);
+    for (uint32_t i = 0; i < layout->n; i++)
+        if (layout->axis[i].dim == dim && layout->axis[i].split)
+            return layout->axis[i].split;
+    return 1;
+}
+
+uint64_t layout_step(const Layout *layout, const Volume *volume,
+                     LayoutDim dim) {
+    Shape3 s;
+    layout = layout_case(layout, volume);
+    measure(layout, volume, &s);
+    for (uint32_t i = 0; i < layout->n; i++)
+        if (layout->axis[i].dim == dim && !layout->axis[i].inner)
+            return s.stride[i];
+    return 0;
+}
+
+/* Of one list of axes. */
+static uint32_t own_granule(const Layout *layout) {
     const LayoutAxis *outer = &layout->axis[0];
     if (outer->dim != LAYOUT_C || outer->inner)
         return 0;
     return outer->split ? outer->split : 1;
 }
 
+static uint32_t own_part_step(const Layout *layout) {
+    return own_granule(layout) * layout->axis[0].round;
+}
+
+/* The least common multiple over the cases; 0 if one has none, or if it is too
+ * large. */
+static uint32_t of_all(const Layout *layout, uint32_t (*of)(const Layout *)) {
+    uint64_t all = 1;
+    if (!layout->n_cases)
+        return of(layout);
+    for (uint32_t i = 0; i < layout->n_cases && all; i++) {
+        uint32_t own = of(&layout->cases[i].axes);
+        all = own ? all / gcd(all, own) * own : 0;
+        all = all > UINT32_MAX ? 0 : all;
+    }
+    return (uint32_t)all;
+}
+
+uint32_t layout_granule(const Layout *layout) {
+    return of_all(layout, own_granule);
+}
+
 uint32_t layout_part_step(const Layout *layout) {
-    return layout_granule(layout) * layout->axis[0].round;
+    return of_all(layout, own_part_step);
 }
 
 uint64_t layout_part_offset(const Layout *layout, const Volume *whole,
                             uint32_t c) {
+    layout = layout_case(layout, whole);
     if (c == 0 || layout_granule(layout) == 0)
         return 0;
     Shape3 s;
@@ -235,11 +298,13 @@ uint64_t layout_part_offset(const Layout *layout, const Volume *whole,
 
 bool layout_part_alone(const Layout *layout, const Volume *whole, uint32_t c,
                        uint32_t n) {
-    uint32_t granule = layout_granule(layout);
     Volume part = {n, whole->h, whole->w, {0}};
     if (n == 0 || (c == 0 && n == whole->c))
         return true;
-    if (!granule || c % granule)
+    const Layout *other = layout_case(layout, &part);
+    layout = layout_case(layout, whole);
+    uint32_t granule = layout_granule(layout);
+    if (layout != other || !granule || c % granule)
         return false;
     if (replicated(layout, &whole->repl) &&
         (uint64_t)c + n > (uint64_t)whole->repl.full * granule)
@@ -256,6 +321,7 @@ bool layout_part_alone(const Layout *layout, const Volume *whole, uint32_t c,
 uint64_t layout_row_bytes(const Layout *layout, const Volume *volume,
                           uint64_t *all) {
     Shape3 s;
+    layout = layout_case(layout, volume);
     measure(layout, volume, &s);
     *all = s.bytes;
     for (uint32_t i = layout->n; i-- > 0;)

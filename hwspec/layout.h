@@ -6,6 +6,10 @@
  * the dimension first (so that narrow volumes take less). An address is thus
  * fc(c) + fh(h) + fw(w): separable.
  *
+ * A layout may be one of several lists, its cases, chosen by the extents of the
+ * volume: the first case whose ranges hold. All functions take such a layout,
+ * too.
+ *
  * Replication: of C channels the first `full` * N fill sections of N; the
  * rest is stored `width` channels a section, each section holding `units`
  * copies side by side. full = sections = units = width = 0: not replicated.
@@ -29,13 +33,27 @@ typedef struct LayoutAxis {
     uint32_t round; /* extent is rounded up to a multiple; >= 1 */
 } LayoutAxis;
 
+typedef struct LayoutCase LayoutCase;
+
 typedef struct Layout {
     const char *name;
     Loc loc;
-    uint32_t n;
+    uint32_t n;                       /* 0 where there are cases */
     LayoutAxis axis[LAYOUT_MAX_AXES]; /* [0] is the outermost */
     uint32_t element;                 /* bytes of an element */
+    uint32_t n_cases;
+    const LayoutCase *cases; /* one of them holds for every volume */
 } Layout;
+
+/* lo..hi, both of them in it. */
+typedef struct LayoutRange {
+    uint32_t lo, hi;
+} LayoutRange;
+
+struct LayoutCase {
+    LayoutRange when[3]; /* extents, by LayoutDim */
+    Layout axes;
+};
 
 typedef struct Repl {
     uint32_t full, sections, units, width;
@@ -48,6 +66,16 @@ typedef struct Volume {
 
 /* Whether both have the same elements and copies. */
 bool volumes_same(const Volume *a, const Volume *b);
+
+/* The case that holds for the volume; the layout itself if it has no cases. */
+const Layout *layout_case(const Layout *layout, const Volume *volume);
+
+/* The N of d/N in the case that holds, 1 where the dimension is whole. */
+uint32_t layout_split(const Layout *layout, const Volume *volume,
+                      LayoutDim dim);
+/* Bytes from an index to the next of the dimension, or of its sections where it
+ * is split (d/N), whether or not the volume has two of them. */
+uint64_t layout_step(const Layout *layout, const Volume *volume, LayoutDim dim);
 
 /* Bytes that the volume takes, padding included. UINT64_MAX on overflow. */
 uint64_t layout_bytes(const Layout *layout, const Volume *volume);
@@ -72,7 +100,8 @@ LayoutTables layout_tables(Arena *arena, const Layout *layout,
 /* Channels in one step of the outermost channel axis: a part of a volume that
  * starts at a multiple of this starts at an address of its own. 1 for a layout
  * with whole channels outermost; 0 if no channel axis is outermost (parts of
- * the channels can then not be addressed as volumes). */
+ * the channels can then not be addressed as volumes). Of cases, the least
+ * number that is right for all; that of a volume is that of its layout_case. */
 uint32_t layout_granule(const Layout *layout);
 
 /* Channels at whose multiples a part of a volume ends before the next begins,

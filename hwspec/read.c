@@ -10,6 +10,7 @@
 
 #include "base/file.h"
 #include "base/vec.h"
+#include "hwspec/format/read.h"
 #include "hwspec/rows.h"
 
 #include <string.h>
@@ -187,6 +188,8 @@ static const Key top_keys[] = {
     {"layouts", read_layouts, 0, true, "map: how volumes lie in a memory"},
     {"memories", read_memories, 0, true,
      "map, in order of preference: where volumes lie"},
+    {"arithmetic", read_arithmetic, 0, false,
+     "map: how sums of codes become codes; engines name one"},
     {"engines", read_engines, 0, true, "map: what computes"},
     {"replication", read_replication, 0, false,
      "copies of the last, partial section of channels"},
@@ -207,16 +210,33 @@ static const Key top_keys[] = {
 const Section read_top_section = SECTION("", top_keys);
 
 const Section *const hwspec_sections[] = {
-    &read_top_section,          &read_machine_section,
-    &read_native_section,       &read_memory_section,
-    &read_ports_section,        &read_layout_section,
-    &read_axis_section,         &read_engine_section,
-    &read_operands_section,     &read_unroll_section,
-    &read_replication_section,  &read_copies_section,
-    &read_tiling_section,       &read_style_section,
-    &read_weight_cache_section, &read_limits_section,
-    &read_rewrites_section,     &read_listing_section,
-    &read_bundle_section,       NULL,
+    &read_top_section,
+    &read_machine_section,
+    &read_native_section,
+    &read_memory_section,
+    &read_ports_section,
+    &read_layout_section,
+    &read_axis_section,
+    &read_case_section,
+    &read_when_section,
+    &read_arith_section,
+    &read_codes_section,
+    &read_zero_section,
+    &read_stage_section,
+    &read_table_section,
+    &read_engine_section,
+    &read_operands_section,
+    &read_unroll_section,
+    &read_replication_section,
+    &read_copies_section,
+    &read_tiling_section,
+    &read_style_section,
+    &read_weight_cache_section,
+    &read_limits_section,
+    &read_rewrites_section,
+    &read_listing_section,
+    &read_bundle_section,
+    NULL,
 };
 
 /* Keys that earlier versions had: they are passed over, with a warning. */
@@ -238,6 +258,20 @@ static void pass_retired(Diag *diag, const YamlNode *map) {
     }
 }
 
+/* Quantities are over meanings of nodes. */
+static void check_prices(Reader *r, const YamlNode *root) {
+    const YamlNode *engines = yaml_get(root, "engines");
+    for (uint32_t i = 0; i < r->spec->n_engines; i++) {
+        const HwEngine *engine = &r->spec->engine[i];
+        YamlNode *node = yaml_get(engines, engine->name);
+        if (!engine->has_time || yaml_get(root, "container"))
+            continue;
+        diag_error(r->diag, read_loc(node, "time"),
+                   "prices are of nodes, and there is no `container`");
+        read_ignore(yaml_get(node, "time"));
+    }
+}
+
 static const HwSpec *build(Arena *arena, Diag *diag, YamlNode *root) {
     uint32_t errors = diag_errors(diag);
     HwSpec *spec = ARENA_NEW(arena, HwSpec);
@@ -254,6 +288,9 @@ static const HwSpec *build(Arena *arena, Diag *diag, YamlNode *root) {
     read_keys(&r, root, &read_top_section, spec);
     if (root->kind == YAML_MAP)
         spec->insns = rows_read(arena, diag, spec, root);
+    if (root->kind == YAML_MAP)
+        spec->format = format_read(arena, diag, spec, root);
+    check_prices(&r, root);
     pass_retired(diag, root);
     yaml_check_used(diag, root);
     return diag_errors(diag) > errors ? NULL : spec;

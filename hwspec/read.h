@@ -21,6 +21,7 @@ typedef struct Reader {
     HwEngine *engine;
     uint32_t n_layouts;
     Layout *layout;
+    HwArith *arith; /* spec->arithmetic, to be written */
 } Reader;
 
 typedef bool ReadValue(Reader *r, YamlNode *node, void *out);
@@ -95,6 +96,8 @@ bool read_names(Reader *r, YamlNode *list, const char *const *names,
 ReadValue read_layouts;     /* read_layout.c */
 ReadValue read_memories;    /* read_memory.c */
 ReadValue read_engines;     /* read_engine.c */
+ReadValue read_arithmetic;  /* read_arith.c */
+ReadValue read_arith_name;  /* ... const HwArith *: one by name */
 ReadValue read_replication; /* read_tiling.c */
 ReadValue read_tiling;
 ReadValue read_bundle; /* read_bundle.c; `out` is the HwBundle */
@@ -111,6 +114,8 @@ extern const Section read_listing_section;
 extern const Section read_weight_cache_section;
 extern const Section read_layout_section;
 extern const Section read_axis_section;
+extern const Section read_case_section;
+extern const Section read_when_section;
 extern const Section read_memory_section;
 extern const Section read_ports_section;
 extern const Section read_engine_section;
@@ -121,6 +126,11 @@ extern const Section read_copies_section;
 extern const Section read_tiling_section;
 extern const Section read_style_section;
 extern const Section read_bundle_section;
+extern const Section read_arith_section;
+extern const Section read_codes_section;
+extern const Section read_zero_section;
+extern const Section read_stage_section;
+extern const Section read_table_section;
 
 /* ---- shipped targets (targets.c) ---- */
 

@@ -129,6 +129,13 @@ static bool read_operands(Reader *r, YamlNode *node, void *out) {
     return ok;
 }
 
+/* Only whether there are prices: price.c reads them, behind all meanings. */
+static bool read_time(Reader *r, YamlNode *node, void *out) {
+    HwEngine *engine = out;
+    engine->has_time = true;
+    return yaml_is(r->diag, node, YAML_MAP);
+}
+
 static const Key engine_keys[] = {
     NEED("runs", read_runs, HwEngine, ops,
          "list of operators; each goes to the first engine that lists it"),
@@ -154,6 +161,14 @@ static const Key engine_keys[] = {
     KEY("slope_cycles", read_u32, HwEngine, slope_cycles,
         "cycles more for each group of results whose negative values are "
         "scaled by a slope; else 0"),
+    KEY("arithmetic", read_arith_name, HwEngine, arithmetic,
+        "one of `arithmetic`: what it does with codes; else not said"),
+    {"time", read_time, 0, false,
+     "of nodes of a container, map from quantities, expressions over a node's "
+     "meanings, to the price of one: {out.units: 3ns, 1: 6us}; a node takes "
+     "their sum"},
+    KEY("floor", read_seconds, HwEngine, floor,
+        "... and at least this long; else 0"),
     KEY("in_place", read_bool, HwEngine, in_place,
         "true: a result may take the place of an operand; else false"),
     KEY("overlap", read_overlap, HwEngine, overlap,

@@ -1,8 +1,8 @@
 /* read_layout.c - `layouts`: lists of axes, checked to hold each dimension
- * exactly once.
+ * exactly once; of cases, checked to take every volume, and each of them some.
  *
  * Input: a map of layouts. Output: Reader's layouts, in the file's order; one
- * with errors has no axes.
+ * with errors has no axes and no cases.
  */
 #include "hwspec/read.h"
 
@@ -12,25 +12,44 @@
 /* A split that is computed: what fills a word. */
 #define FIT UINT32_MAX
 
-enum { MAX_SPLIT_DIGITS = 6 };
+enum { MAX_SPLIT_DIGITS = 6, MAX_CASES = 16 };
 
 typedef struct LayoutKeys {
     uint32_t element, word;
     Layout axes;
+    uint32_t n_cases;
+    LayoutCase *cases;
 } LayoutKeys;
 
-static ReadValue read_axes;
+static ReadValue read_axes, read_cases, read_when, read_extents;
 
 static const Key layout_keys[] = {
     KEY("element", read_element, LayoutKeys, element,
         "bytes of an element; else machine.element"),
     KEY("word", read_bytes32, LayoutKeys, word,
         "bytes that the inner parts fill where a split is called `fit`"),
-    NEED("axes", read_axes, LayoutKeys, axes,
-         "from the outside in: c, h, w, or both parts of one, such as c/96 "
-         "and c%96"),
+    KEY("axes", read_axes, LayoutKeys, axes,
+        "from the outside in: c, h, w, or both parts of one, such as c/96 "
+        "and c%96; needed where there are no cases"),
+    {"cases", read_cases, 0, false,
+     "instead: list of axes for volumes of certain extents; the first that "
+     "holds is taken"},
 };
 const Section read_layout_section = SECTION("layouts.*", layout_keys);
+
+static const Key case_keys[] = {
+    KEY("when", read_when, LayoutCase, when,
+        "extents that a volume has for it: {w: ..16}; else any"),
+    NEED("axes", read_axes, LayoutCase, axes, "as in a layout"),
+};
+const Section read_case_section = SECTION("layouts.*.cases.*", case_keys);
+
+static const Key when_keys[] = {
+    {"c", read_extents, LAYOUT_C * sizeof(LayoutRange), false, "channels"},
+    {"h", read_extents, LAYOUT_H * sizeof(LayoutRange), false, "rows"},
+    {"w", read_extents, LAYOUT_W * sizeof(LayoutRange), false, "columns"},
+};
+const Section read_when_section = SECTION("layouts.*.cases.*.when", when_keys);
 
 static const Key axis_keys[] = {
     KEY("round", read_count, LayoutAxis, round,
@@ -198,15 +217,161 @@ static bool fit(Reader *r, Layout *layout, uint32_t word) {
     return true;
 }
 
+static bool axes_good(Reader *r, Layout *axes, const LayoutKeys *keys,
+                      const char *name) {
+    axes->name = name;
+    axes->element = keys->element;
+    return axes->n && check_dims(r, axes) && fit(r, axes, keys->word);
+}
+
+/* ---- cases ---- */
+
+/* From 1 on: a volume has no extent of 0. */
+static bool read_extents(Reader *r, YamlNode *node, void *out) {
+    LayoutRange *extents = out;
+    HwRange range = {0};
+    if (!read_range(r, node, &range))
+        return false;
+    if (range.n || range.lo > UINT32_MAX || range.hi == 0) {
+        diag_error(r->diag, node->loc,
+                   "extents of a case are from .. to, from 1 on");
+        return false;
+    }
+    extents->lo = range.lo ? (uint32_t)range.lo : 1;
+    extents->hi = range.hi > UINT32_MAX ? UINT32_MAX : (uint32_t)range.hi;
+    return true;
+}
+
+static bool read_when(Reader *r, YamlNode *node, void *out) {
+    return read_keys(r, node, &read_when_section, out);
+}
+
+static bool read_cases(Reader *r, YamlNode *node, void *out) {
+    LayoutKeys *keys = out;
+    bool ok = read_is(r, node, YAML_LIST);
+    if (ok && (node->n == 0 || node->n > MAX_CASES)) {
+        diag_error(r->diag, node->loc, "1 to %d cases", MAX_CASES);
+        read_ignore(node);
+        ok = false;
+    }
+    if (!ok)
+        return false;
+    keys->cases = ARENA_ARRAY(r->arena, LayoutCase, node->n);
+    for (uint32_t i = 0; i < node->n; i++) {
+        LayoutCase *at = &keys->cases[i];
+        for (int dim = LAYOUT_C; dim <= LAYOUT_W; dim++)
+            at->when[dim] = (LayoutRange){1, UINT32_MAX};
+        ok &= read_keys(r, node->item[i], &read_case_section, at);
+        at->axes.loc = node->item[i]->loc;
+    }
+    if (ok)
+        keys->n_cases = node->n;
+    return ok;
+}
+
+/* The extents of one dimension, cut wherever a case begins or ends: each piece
+ * is wholly inside every case's range or wholly outside. */
+typedef struct Pieces {
+    uint32_t n;
+    LayoutRange at[2 * MAX_CASES + 1];
+} Pieces;
+
+static Pieces pieces_of(const LayoutKeys *keys, int dim) {
+    Pieces p = {0};
+    for (uint64_t lo = 1; lo <= UINT32_MAX;) {
+        uint64_t hi = UINT32_MAX;
+        for (uint32_t i = 0; i < keys->n_cases; i++) {
+            LayoutRange range = keys->cases[i].when[dim];
+            if (range.lo > lo && range.lo - 1 < hi)
+                hi = range.lo - 1;
+            if (range.hi >= lo && range.hi < hi)
+                hi = range.hi;
+        }
+        p.at[p.n++] = (LayoutRange){(uint32_t)lo, (uint32_t)hi};
+        lo = hi + 1;
+    }
+    return p;
+}
+
+/* The first case of a volume of these extents; n_cases: none. */
+static uint32_t case_at(const LayoutKeys *keys, const LayoutRange at[3]) {
+    uint32_t i = 0;
+    for (; i < keys->n_cases; i++) {
+        const LayoutRange *when = keys->cases[i].when;
+        bool holds = true;
+        for (int dim = LAYOUT_C; dim <= LAYOUT_W; dim++)
+            holds &= at[dim].lo >= when[dim].lo && at[dim].hi <= when[dim].hi;
+        if (holds)
+            break;
+    }
+    return i;
+}
+
+static void report_open(Reader *r, Loc loc, const LayoutRange at[3]) {
+    const char *text = "";
+    for (int dim = LAYOUT_C; dim <= LAYOUT_W; dim++) {
+        const char *hi = at[dim].hi == UINT32_MAX
+                             ? ""
+                             : arena_printf(r->arena, "%u", at[dim].hi);
+        if (at[dim].lo > 1 || *hi)
+            text =
+                arena_printf(r->arena, "%s%s%c = %u..%s", text,
+                             *text ? ", " : "", dim_name[dim], at[dim].lo, hi);
+    }
+    diag_error(r->diag, loc, "cases leave %s open", text);
+}
+
+/* Every volume has a case, and every case a volume. */
+static bool check_cases(Reader *r, Loc loc, const LayoutKeys *keys) {
+    Pieces p[3];
+    bool taken[MAX_CASES + 1] = {false}, open = false;
+    for (int dim = LAYOUT_C; dim <= LAYOUT_W; dim++)
+        p[dim] = pieces_of(keys, dim);
+    for (uint32_t c = 0; c < p[0].n; c++)
+        for (uint32_t h = 0; h < p[1].n; h++)
+            for (uint32_t w = 0; w < p[2].n; w++) {
+                LayoutRange at[] = {p[0].at[c], p[1].at[h], p[2].at[w]};
+                uint32_t i = case_at(keys, at);
+                taken[i] = true;
+                if (i == keys->n_cases && !open)
+                    report_open(r, loc, at);
+                open |= i == keys->n_cases;
+            }
+    bool ok = !open;
+    for (uint32_t i = 0; i < keys->n_cases; i++) {
+        if (!taken[i])
+            diag_error(r->diag, keys->cases[i].axes.loc,
+                       "case %u is never taken", i + 1);
+        ok &= taken[i];
+    }
+    return ok;
+}
+
+static bool cases_good(Reader *r, Loc loc, const LayoutKeys *keys,
+                       const char *name) {
+    bool ok = true;
+    for (uint32_t i = 0; i < keys->n_cases; i++)
+        ok &= axes_good(r, &keys->cases[i].axes, keys, name);
+    return ok && check_cases(r, loc, keys);
+}
+
 static void read_layout(Reader *r, YamlNode *node, Layout *layout) {
     LayoutKeys keys = {.element = r->spec->element};
-    if (!read_keys(r, node, &read_layout_section, &keys))
+    bool ok = read_keys(r, node, &read_layout_section, &keys);
+    bool axes = yaml_get(node, "axes"), cases = yaml_get(node, "cases");
+    if (node->kind == YAML_MAP && axes == cases)
+        diag_error(r->diag, node->loc,
+                   "a layout has `axes`, or `cases` with axes each");
+    if (!ok || axes == cases)
         return;
-    Layout axes = keys.axes;
-    axes.name = layout->name;
-    axes.element = keys.element;
-    if (axes.n && check_dims(r, &axes) && fit(r, &axes, keys.word))
-        *layout = axes;
+    if (axes && axes_good(r, &keys.axes, &keys, layout->name))
+        *layout = keys.axes;
+    if (!cases ||
+        !cases_good(r, yaml_get(node, "cases")->loc, &keys, layout->name))
+        return;
+    layout->element = keys.element;
+    layout->n_cases = keys.n_cases;
+    layout->cases = keys.cases;
 }
 
 bool read_layouts(Reader *r, YamlNode *node, void *out) {

@@ -156,7 +156,7 @@ static void check_load(Reader *r, const YamlNode *node, const HwMemory *m) {
 static void read_memory(Reader *r, YamlNode *node, HwMemory *m) {
     m->unit = m->partitions = m->ports_read = m->ports_write = m->burst = 1;
     bool ok = read_keys(r, node, &read_memory_section, m);
-    if (m->layout && m->layout->n)
+    if (m->layout && (m->layout->n || m->layout->n_cases))
         check_align(r, node, m);
     check_base(r, node, m);
     if (ok) {

@@ -73,7 +73,8 @@ static void check_sections(Reader *r, const YamlNode *node,
                            const HwReplication *rule) {
     for (uint32_t i = 0; i < r->spec->n_memories; i++) {
         const HwMemory *m = &r->memory[i];
-        if (rule->memories >> i & 1 && m->layout && m->layout->n &&
+        if (rule->memories >> i & 1 && m->layout &&
+            (m->layout->n || m->layout->n_cases) &&
             channel_split(m->layout) != rule->section)
             diag_error(r->diag, read_loc(node, "memories"),
                        "the layout of `%s` has no sections of %u channels",

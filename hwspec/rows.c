@@ -9,6 +9,7 @@
 #include "hwspec/rows.h"
 
 #include "base/vec.h"
+#include "hwspec/format/read.h"
 
 #include <string.h>
 
@@ -506,14 +507,26 @@ static uint32_t read_word_bits(Diag *diag, const YamlNode *root) {
     return bits;
 }
 
+/* Rows that are lines of text; the others are of a container. */
+static uint32_t count_texts(const YamlNode *map) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < map->n; i++)
+        n += map->kind != YAML_MAP || !format_is_row(map->item[i]);
+    return n;
+}
+
 const HwInsnSet *rows_read(Arena *arena, Diag *diag, const HwSpec *partial,
                            YamlNode *root) {
     Reader r = {
         .arena = arena, .diag = diag, .spec = partial, .mnemonic_name = "op"};
     HwInsnSet *set = ARENA_NEW(arena, HwInsnSet);
     uint32_t word_bits = read_word_bits(diag, root);
-    read_dictionary(&r, yaml_need(diag, root, "fields"), &r.common);
     const YamlNode *map = yaml_need(diag, root, "instructions");
+    bool texts = !map || count_texts(map) || !map->n;
+    read_dictionary(&r,
+                    texts ? yaml_need(diag, root, "fields")
+                          : yaml_get(root, "fields"),
+                    &r.common);
     if (!map || !yaml_is(diag, map, YAML_MAP))
         return set;
     if (map->n > MAX_ROWS) {
@@ -524,15 +537,17 @@ const HwInsnSet *rows_read(Arena *arena, Diag *diag, const HwSpec *partial,
     uint32_t before = diag_errors(diag);
     HwRow *row = ARENA_ARRAY(arena, HwRow, map->n);
     for (uint32_t i = 0; i < map->n; i++) {
-        row[i] = read_row(&r, map->key[i], map->key_loc[i],
-                          yaml_get(map, map->key[i]), word_bits);
-        if (row[i].n_bits)
+        if (format_is_row(map->item[i]))
+            continue;
+        HwRow *at = &row[set->n++];
+        *at = read_row(&r, map->key[i], map->key_loc[i],
+                       yaml_get(map, map->key[i]), word_bits);
+        if (at->n_bits)
             set->word_bits = word_bits;
     }
-    set->n = map->n;
     set->row = row;
     set->tells_parts = rows_tell_parts(partial, set);
-    if (diag_errors(diag) == before)
+    if (diag_errors(diag) == before && set->n)
         rows_check(diag, partial, set);
     return set;
 }

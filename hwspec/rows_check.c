@@ -163,6 +163,28 @@ static void check_operands(Diag *diag, const HwSpec *spec,
     }
 }
 
+/* What moves may be some rows of a volume, and says of which; a concat says all
+ * of its size or nothing. What layers say is for the legality of nodes. */
+static void check_moved(Diag *diag, const HwSpec *spec, const HwInsnSet *set) {
+    static const HwField moved[] = {HW_F_ROW_FIRST, HW_F_ROW_LAST, HW_F_IN_C,
+                                    HW_F_IN_H, HW_F_IN_W};
+    static const HwField whole[] = {HW_F_OUT_C, HW_F_OUT_H, HW_F_OUT_W};
+    static const HwOp op[] = {HW_OP_LOAD, HW_OP_STORE, HW_OP_CONCAT};
+    bool by_rows = spec->tiling.kind == HW_TILING_SOFTWARE;
+    for (int k = 0; k < 3; k++) {
+        const HwRow *row = row_for(set, op[k]);
+        bool concat = op[k] == HW_OP_CONCAT;
+        const HwField *field = concat ? whole : moved;
+        int n = concat ? 3 : by_rows ? 5 : 0, told = 0;
+        for (int i = 0; row && i < n; i++)
+            told += has(row, field[i]);
+        for (int i = 0; row && i < n && (told || !concat); i++)
+            if (!has(row, field[i]))
+                diag_error(diag, row->loc, "%s does not tell `%s`",
+                           row->mnemonic, hw_field_name[field[i]]);
+    }
+}
+
 static bool tells_ring(const HwRow *row, HwOperand operand) {
     return has(row, HW_FIELD_OF(operand, RING)) &&
            has(row, HW_FIELD_OF(operand, ROW));
@@ -340,8 +362,7 @@ static bool tells_part(const HwRow *row, HwOperand operand) {
 }
 
 bool rows_tell_parts(const HwSpec *spec, const HwInsnSet *set) {
-    uint32_t ops =
-        BIT(HW_OP_LOAD) | BIT(HW_OP_STORE) | BIT(HW_OP_CONCAT);
+    uint32_t ops = BIT(HW_OP_LOAD) | BIT(HW_OP_STORE) | BIT(HW_OP_CONCAT);
     for (uint32_t e = 0; e < spec->n_engines; e++)
         ops |= spec->engine[e].ops;
     for (uint32_t op = 0; op < HW_OP_COUNT; op++) {
@@ -358,6 +379,7 @@ void rows_check(Diag *diag, const HwSpec *spec, const HwInsnSet *set) {
     check_moves(diag, spec, set);
     check_acts(diag, spec, set);
     check_operands(diag, spec, set);
+    check_moved(diag, spec, set);
     check_rings(diag, spec, set);
     check_lines(diag, spec, set);
     check_weights(diag, spec, set);

@@ -32,9 +32,9 @@ static bool says_layout(const Operand *o, const LayoutTables *t, uint32_t cell,
  * channels. The caller's arrays have no gaps between elements. */
 bool bundle_operand(Bundler *b, const Placement *p, Operand *out) {
     const HwMemory *memory = &b->spec->memory[p->memory];
-    const Layout *layout = memory->layout;
     const Tensor *tensor = graph_tensor(b->g, p->tensor);
     const Volume *whole = &p->whole;
+    const Layout *layout = layout_case(memory->layout, whole);
     LayoutTables t = layout_tables(b->arena, layout, whole);
     uint32_t granule = layout_granule(layout), cell = layout->element;
     uint32_t block = granule ? granule : whole->c;

@@ -8,7 +8,7 @@
  * engine (their texts are the errors and the manual's lines), and one function
  * for each quantity that a hwspec can bound (limits.def).
  */
-#include "passes/legal_int.h"
+#include "passes/legal_parts.h"
 
 #include "base/arith.h"
 #include "graph/quant.h"
@@ -89,28 +89,6 @@ HwOp legal_op(const Graph *g, NodeId node) {
 }
 
 /* ---- quantities ---- */
-
-/* What a quantity speaks of; a node has the parts that apply to it. */
-enum {
-    PART_WINDOW = 1u << 0,
-    PART_VOLUME = 1u << 1,
-    PART_WEIGHT = 1u << 2,
-    PART_FACTOR = 1u << 3
-};
-
-typedef struct Size {
-    uint32_t c, h, w;
-} Size;
-
-/* One window operation; a convolution with pooling is two. An inner product
- * has weights as if its kernel were the whole input. */
-typedef struct Part {
-    uint32_t has;
-    const HwSpec *spec;
-    Size in, out;
-    uint32_t groups;
-    uint32_t kernel[2], stride[2], dilation[2], pad[2], pad_end[2], factor[2];
-} Part;
 
 static uint32_t difference(uint32_t a, uint32_t b) {
     return a > b ? a - b : b - a;
@@ -490,12 +468,21 @@ static const char *divides_alike(Arena *arena, const Candidate *c,
     return NULL;
 }
 
+static const char *is_told(Arena *arena, const Candidate *c,
+                           const HwEngine *engine) {
+    (void)engine;
+    Part part[2];
+    uint32_t n = node_parts(c, part);
+    return legal_untold(arena, c, n, part);
+}
+
 static const struct EngineRow {
     const char *text;
     bool bare; /* the detail alone is the error */
     EngineCheck *check;
 } engine_rows[] = {
     {"quantities are within the engine's limits", true, is_within_limits},
+    {"its instruction tells what is not usual", true, is_told},
     {"activations are among those of the engine", true, has_activation},
     {"averages divide by different numbers", false, divides_alike},
 };

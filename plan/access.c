@@ -15,7 +15,8 @@ static uint64_t memory_base(const Placement *p) {
 /* Bytes of channels [part_c, part_c + n_c), whole granules. */
 static void bytes_of(const HwSpec *spec, Access *access) {
     const Placement *p = access->at;
-    const Layout *layout = spec->memory[p->memory].layout;
+    const Layout *layout =
+        layout_case(spec->memory[p->memory].layout, &p->whole);
     uint32_t granule = layout_granule(layout);
     access->first = p->offset;
     access->end = p->offset + p->bytes;

@@ -41,6 +41,7 @@ static bool comb_of(const Layout *layout, const Access *access, Extent rows,
                     Comb *out) {
     const Placement *p = access->at;
     const uint32_t size[] = {p->whole.c, p->whole.h, p->whole.w};
+    layout = layout_case(layout, &p->whole);
     const Extent range[] = {{p->part_c, p->n_c}, rows, {0, p->whole.w}};
     uint64_t stride = layout->element;
     *out = (Comb){access->start, layout->element, 1, 0};

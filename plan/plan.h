@@ -80,6 +80,13 @@ typedef struct Action {
     Repl tile_repl; /* of the input tiles, on the way from `in` */
 } Action;
 
+/* What a search took, the same on every machine. */
+typedef struct PlanEffort {
+    uint64_t configurations; /* tried */
+    uint64_t packings;       /* placements asked of the packer */
+    uint64_t steps, budget;  /* of BUDGET_PLAN: taken, and given */
+} PlanEffort;
+
 typedef struct Plan {
     const Schedule *schedule;
     uint32_t n_placements;
@@ -126,8 +133,9 @@ typedef struct Plan {
     uint32_t n_front;
     const PlanCost *front; /* what was found and nothing beats; fewest bytes
                             * first */
-    uint32_t rejected;     /* better ones that the verifier found illegal: our
-                            * mistakes */
+    PlanEffort effort;
+    uint32_t rejected; /* better ones that the verifier found illegal: our
+                        * mistakes */
 } Plan;
 
 /* The judge of whole plans, in release builds too: replays the actions over

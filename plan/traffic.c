@@ -23,6 +23,19 @@ static uint64_t tiled_elements(const Plan *plan, const Action *a) {
     return elements;
 }
 
+/* Elements that an engine ahead of the others reads where they lie. */
+static uint64_t ahead_elements(const Plan *plan, const Action *a) {
+    const Graph *g = plan->schedule->graph;
+    const HwSpec *spec = plan->schedule->spec;
+    uint64_t elements = 0;
+    if (a->legal.engine < 0 || !spec->engine[a->legal.engine].ahead)
+        return 0;
+    for (uint32_t i = 0; i < a->n_in; i++)
+        elements +=
+            row_elements(g, plan->placement[a->in[i]].tensor) * a->in_rows;
+    return elements;
+}
+
 /* What an instruction reads of weights; those that are loaded into active
  * memory count where they are, once they have a place there. */
 static uint64_t node_reads(const Plan *plan, const Action *a) {
@@ -108,6 +121,8 @@ Traffic plan_traffic(const Plan *plan) {
                        plan->block[a->weights - 1].n_c;
         if (a->kind == ACTION_RUN && a->style >= 0)
             elements = tiled_elements(plan, a);
+        else if (a->kind == ACTION_RUN)
+            elements = ahead_elements(plan, a);
         if (a->kind == ACTION_RUN && a->nest.c)
             sum.moved += action_nest_reads(plan, a).input;
         if (a->kind == ACTION_COPY)

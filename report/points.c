@@ -5,7 +5,7 @@
  */
 #include "report/points.h"
 
-#include "base/text.h"
+#include "base/plain.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -161,17 +161,39 @@ bool *points_enough(Arena *arena, uint32_t n, const Point *point) {
 
 static void quoted(Text *text, const char *value) {
     text_add(text, "\"");
-    for (; *value; value++)
-        text_addf(text, *value == '"' ? "\"\"" : "%c", *value);
+    for (size_t n; *value; value += n) {
+        n = plain_length(value);
+        if (*value == '"')
+            text_add(text, "\"\"");
+        else if (n)
+            text_addf(text, "%.*s", (int)n, value);
+        else
+            text_addf(text, "\\x%02x", (unsigned char)*value);
+        n += n == 0;
+    }
     text_add(text, "\"");
+}
+
+/* Quoted where it has to be. */
+static void cell(Text *text, const char *value) {
+    const char *at = value;
+    while (*at && !strchr("\", ", *at) && plain_length(at))
+        at += plain_length(at);
+    if (*at)
+        quoted(text, value);
+    else
+        text_add(text, value);
 }
 
 static void csv_row(Text *text, const Point *p) {
     text_addf(text, "%u,", p->index);
     quoted(text, p->network);
-    text_addf(text, ",%s", p->target);
-    for (uint32_t k = 0; k < p->n_settings; k++)
-        text_addf(text, ",%s", p->value[k]);
+    text_add(text, ",");
+    cell(text, p->target);
+    for (uint32_t k = 0; k < p->n_settings; k++) {
+        text_add(text, ",");
+        cell(text, p->value[k]);
+    }
     text_addf(text, ",%s,", point_status_name[p->status]);
     if (p->status == POINT_FITS)
         text_addf(text,
@@ -188,8 +210,10 @@ static void csv_row(Text *text, const Point *p) {
 const char *points_csv(Arena *arena, uint32_t n, const Point *point) {
     Text text = text_new(arena);
     text_add(&text, "point,network,target");
-    for (uint32_t i = 0; n && i < point[0].n_settings; i++)
-        text_addf(&text, ",%s", point[0].path[i]);
+    for (uint32_t i = 0; n && i < point[0].n_settings; i++) {
+        text_add(&text, ",");
+        cell(&text, point[0].path[i]);
+    }
     text_add(&text, ",status,cycles,ms,am_capacity_bytes,am_peak_bytes,"
                     "ddr_bytes,ddr_compulsory_bytes,weight_bytes,instructions,"
                     "reason\n");

@@ -31,12 +31,13 @@ static double softplus(double x) {
 }
 
 static double between(double x, double lo, double hi) {
-    return fmin(fmax(x, lo), hi);
+    x = x < lo ? lo : x; /* NaN stays */
+    return x > hi ? hi : x;
 }
 
 /* To the nearest; halves to the even one. */
 static double nearest(double x) {
-    return x - remainder(x, 1.0);
+    return isinf(x) ? x : x - remainder(x, 1.0);
 }
 
 /* To the nearest float with so many bits of fraction, none below 2^least. */
@@ -53,7 +54,7 @@ FUNCTION(sigmoid, logistic(x))
 FUNCTION(tanh, tanh(x))
 FUNCTION(elu, x < 0 ? ALPHA * (exp(x) - 1) : x)
 FUNCTION(selu, x < 0 ? HI * ALPHA * (exp(x) - 1) : HI * x)
-FUNCTION(celu, fmax(0, x) + fmin(0, ALPHA *(exp(x / ALPHA) - 1)))
+FUNCTION(celu, x < 0 ? ALPHA *(exp(x / ALPHA) - 1) : x)
 FUNCTION(softplus, softplus(x))
 FUNCTION(softsign, x < 0 ? x / (1 - x) : x / (1 + x))
 FUNCTION(hard_sigmoid, between(ALPHA *x + LO, 0, 1))
@@ -65,7 +66,7 @@ FUNCTION(gelu_tanh,
              (1 + tanh(sqrt(8 / acos(-1)) / 2 * (x + 0.044715 * x * x * x))))
 FUNCTION(mish, x *tanh(softplus(x)))
 FUNCTION(threshold, x > ALPHA ? x : 0)
-FUNCTION(shrink, fabs(x) <= ALPHA ? 0 : x - copysign(LO, x))
+FUNCTION(shrink, x<-ALPHA ? x + LO : x <= ALPHA ? 0 : x - LO)
 FUNCTION(abs, x < 0 ? -x : x)
 FUNCTION(neg, -x)
 FUNCTION(exp, exp(x))
@@ -88,8 +89,8 @@ FUNCTION(floor, floor(x))
 FUNCTION(ceil, ceil(x))
 FUNCTION(round, nearest(x))
 FUNCTION(trunc, x < 0 ? ceil(x) : floor(x))
-FUNCTION(sign, (x > 0) - (x < 0))
-FUNCTION(not, !(x < 0 || x > 0))
+FUNCTION(sign, x < 0 ? -1 : x > 0 ? 1 : x)
+FUNCTION(not, x >= 0 && x <= 0)
 FUNCTION(to_f16, narrowed(x, 10, -24, 65504))
 FUNCTION(to_bf16, narrowed(x, 7, -133, 0x1.FEp127))
 

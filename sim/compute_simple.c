@@ -60,7 +60,7 @@ static float pool_one(const PoolTask *task, const Patch *in, const float *from,
         for (uint32_t w = x->from; w < x->to; w++)
             if (average)
                 value += row[w];
-            else if (row[w] > value)
+            else if (row[w] > value || isnan(row[w]))
                 value = row[w];
     }
     return average ? value / (float)pool_divisor(task, y, x) : value;
@@ -88,7 +88,7 @@ void blend_run(Blend blend, const Patch *a, const Patch *b, Patch *out) {
         float x = a->at[i], y = b->at[i];
         out->at[i] = blend == BLEND_ADD   ? x + y
                      : blend == BLEND_MUL ? x * y
-                     : x > y              ? x
+                     : x > y || isnan(x)  ? x
                                           : y;
     }
 }

@@ -58,6 +58,8 @@ void queue_end(Run *run, const Work *work, uint32_t unit);
 /* order.c */
 /* Finds the table's item of each instruction. */
 void order_open(Run *run);
+/* Has the listing as many instructions as its image knows of? */
+void order_close(Run *run);
 /* Is it named and numbered as it must be? */
 void order_check(Run *run, const Work *work);
 /* Does it touch what another one of its step touches? */

@@ -96,10 +96,10 @@ static float op_mul(float a, float b) {
     return a * b;
 }
 static float op_max(float a, float b) {
-    return b > a ? b : a;
+    return b > a || isnan(b) ? b : a;
 }
 static float op_min(float a, float b) {
-    return b < a ? b : a;
+    return b < a || isnan(b) ? b : a;
 }
 static float op_sub(float a, float b) {
     return a - b;

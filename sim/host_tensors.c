@@ -129,11 +129,11 @@ static double next_sum(double so_far, double x, double most) {
 }
 static double next_max(double so_far, double x, double most) {
     (void)most;
-    return fmax(so_far, x);
+    return x > so_far || isnan(x) ? x : so_far;
 }
 static double next_min(double so_far, double x, double most) {
     (void)most;
-    return fmin(so_far, x);
+    return x < so_far || isnan(x) ? x : so_far;
 }
 static double next_product(double so_far, double x, double most) {
     (void)most;

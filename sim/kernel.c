@@ -69,3 +69,10 @@ float kernel_dot(const float *a, const float *b, size_t n) {
         total += a[i] * b[i];
     return total;
 }
+
+FOR_EACH_CPU
+void kernel_add_codes(int32_t *restrict sum, const int32_t *restrict at,
+                      int32_t by, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        sum[i] += by * at[i];
+}

@@ -23,4 +23,8 @@ void kernel_conv(const float *const in[KERNEL_STRIPS], size_t plane,
 /* Sum of a[i] * b[i], as 8 sums of every eighth product. */
 float kernel_dot(const float *a, const float *b, size_t n);
 
+/* sum[i] += by * at[i], which must have room. */
+void kernel_add_codes(int32_t *restrict sum, const int32_t *restrict at,
+                      int32_t by, size_t n);
+
 #endif

@@ -65,6 +65,20 @@ uint32_t memory_writer(Run *run, const Place *place, const char *name,
     return run->writer.n;
 }
 
+/* How many of the first cells one writer wrote: whole blocks of them, which are
+ * compared side by side. */
+static uint64_t same_writer(const uint32_t *at, uint64_t n, uint32_t writer) {
+    enum { BLOCK = 8 };
+    uint64_t same = 0;
+    for (uint32_t other = 0; n - same >= BLOCK; same += BLOCK) {
+        for (uint32_t i = 0; i < BLOCK; i++)
+            other |= at[same + i] ^ writer;
+        if (other)
+            break;
+    }
+    return same;
+}
+
 /* w_at: from the box's first column on. */
 static void write_row(Run *run, Cells *cells, const uint64_t *w_at,
                       uint32_t cols, uint64_t row, uint32_t writer,
@@ -83,6 +97,26 @@ static void write_row(Run *run, Cells *cells, const uint64_t *w_at,
         if (values)
             page->value[at] = values[i];
     }
+}
+
+static bool is_straight(const uint64_t *at, uint32_t n) {
+    for (uint32_t i = 1; i < n; i++)
+        if (at[i] != at[0] + i)
+            return false;
+    return true;
+}
+
+/* Rows of the box whose cells follow each other, all of them or each; 0: not
+ * even those of a row. */
+static uint32_t rows_together(const Place *p, Box box) {
+    const uint64_t *row = place_columns(p, box.row) + box.col;
+    uint32_t n = 1;
+    if (p->ring || p->w_step || !is_straight(row, box.cols))
+        return 0;
+    while (n < box.rows &&
+           p->h_at[box.row + n] == p->h_at[box.row] + (uint64_t)n * box.cols)
+        n++;
+    return n == box.rows ? n : 1;
 }
 
 /* Cells of one pixel that follow each other, from the pixel's first. */
@@ -147,13 +181,29 @@ static bool write_pixels(Run *run, Cells *cells, const Place *p, Box box,
     return n > 0;
 }
 
+static bool write_rows(Run *run, Cells *cells, const Place *p, Box box,
+                       uint32_t writer) {
+    uint32_t step = rows_together(p, box);
+    uint64_t n = (uint64_t)step * box.cols;
+    for (uint32_t c = 0; n && c < p->c; c++)
+        for (uint32_t copy = 0; copy < p->copies[c]; copy++)
+            for (uint32_t h = 0; h < box.rows; h += step)
+                write_span(run, cells,
+                           p->start + p->c_at[c] + copy * p->copy_step +
+                               p->h_at[box.row + h] +
+                               place_columns(p, box.row)[box.col],
+                           n, writer);
+    return n > 0;
+}
+
 void memory_write(Run *run, const Place *p, Box box, uint32_t writer,
                   const float *values) {
     if (run->options.time_only)
         return;
     Cells *cells = &run->cells[p->memory];
     run->writer.at[writer - 1].elements += box_count(p, box);
-    if (!values && write_pixels(run, cells, p, box, writer))
+    if (!values && (write_pixels(run, cells, p, box, writer) ||
+                    write_rows(run, cells, p, box, writer)))
         return;
     for (uint32_t c = 0; c < p->c; c++)
         for (uint32_t h = 0; h < box.rows; h++) {
@@ -414,20 +464,29 @@ static void read_row(Reading *r, uint32_t c, uint32_t h, uint64_t row,
     }
 }
 
-/* False at the first cell that does not hold what it should. */
+/* Cells of a page; false at the first that does not hold what it should. */
+static bool read_cells(Reading *r, const uint32_t *at, uint64_t n) {
+    for (uint64_t i = 0; i < n; i++) {
+        if (at[i] == r->last && at[i])
+            continue;
+        if (!at[i] || !known_to_agree(r, at[i]) ||
+            r->run->writer.at[at[i] - 1].place.ring)
+            return false;
+        r->last = at[i];
+        i += same_writer(at + i + 1, n - i - 1, r->last);
+    }
+    return true;
+}
+
 static bool read_span(Reading *r, uint64_t cell, uint64_t n) {
     while (n) {
         const Page *page = page_of(r->cells, cell);
         uint64_t at = cell & (PAGE_CELLS - 1);
         uint64_t part = n < PAGE_CELLS - at ? n : PAGE_CELLS - at;
-        for (uint64_t i = 0; i < part; i++) {
-            uint32_t writer = page ? page->writer[at + i] : 0;
-            if (writer == r->last && writer)
-                continue;
-            if (!writer || !known_to_agree(r, writer))
-                return false;
-            r->last = writer;
-        }
+        const uint32_t *from = page ? page->writer + at : NULL;
+        uint64_t same = page && r->last ? same_writer(from, part, r->last) : 0;
+        if (!page || !read_cells(r, from + same, part - same))
+            return false;
         cell += part;
         n -= part;
     }
@@ -447,6 +506,23 @@ static bool read_pixels(Reading *r) {
                 if (!read_span(r, pixel + span[i].at, span[i].n))
                     return false;
         }
+    return n > 0;
+}
+
+/* The same by rows. */
+static bool read_rows(Reading *r) {
+    const Place *p = r->place;
+    uint32_t step = rows_together(p, r->box);
+    uint64_t n = (uint64_t)step * r->box.cols;
+    for (uint32_t c = 0; n && c < p->c; c++)
+        for (uint32_t copy = 0; copy < p->copies[c]; copy++)
+            for (uint32_t h = 0; h < r->box.rows; h += step) {
+                uint64_t row = p->start + p->c_at[c] + copy * p->copy_step +
+                               p->h_at[r->box.row + h];
+                uint64_t col = place_columns(p, r->box.row)[r->box.col];
+                if (!read_span(r, row + col, n))
+                    return false;
+            }
     return n > 0;
 }
 
@@ -495,11 +571,22 @@ static bool crosses(const Run *run, uint32_t writer) {
 
 static void cross_row(Run *run, Cells *cells, uint64_t row,
                       const uint64_t *w_at, uint32_t cols) {
+    uint64_t held = UINT64_MAX;
+    uint32_t last = 0; /* a writer that does not cross */
+    Page *page = NULL;
     for (uint32_t w = 0; w < cols; w++) {
-        Page *page = page_of(cells, row + w_at[w]);
-        uint32_t at = (uint32_t)((row + w_at[w]) & (PAGE_CELLS - 1));
-        if (!page || !crosses(run, page->writer[at]))
+        uint64_t cell = row + w_at[w];
+        if (cell >> PAGE_BITS != held) {
+            held = cell >> PAGE_BITS;
+            page = page_of(cells, cell);
+        }
+        uint32_t at = (uint32_t)(cell & (PAGE_CELLS - 1));
+        if (!page || page->writer[at] == last)
             continue;
+        if (!crosses(run, page->writer[at])) {
+            last = page->writer[at];
+            continue;
+        }
         if (!page->crossed)
             page->crossed = ARENA_ARRAY(run->hold, uint32_t, PAGE_CELLS);
         cells->crossed += page->crossed[at] != page->writer[at];
@@ -525,7 +612,7 @@ void memory_read(Run *run, const Place *p, Box box, const char *what,
     run->reads = true;
     if (run->spec->memory[p->memory].role != HW_ACTIVE)
         cross(run, p, box);
-    if (!out && !p->ring && read_pixels(&r))
+    if (!out && !p->ring && (read_pixels(&r) || read_rows(&r)))
         return;
     r.last = 0;
     for (uint32_t c = 0; c < p->c; c++)

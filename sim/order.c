@@ -125,6 +125,13 @@ void order_check(Run *run, const Work *w) {
     check_step(run, w);
 }
 
+void order_close(Run *run) {
+    if (!run->listing->image.of_another || run->options.lax)
+        return;
+    run->who = "listing";
+    fault(run, "it has not as many instructions as the file beside it says");
+}
+
 /* ---- side by side ---- */
 
 static void check_beside(Run *run, const Place *place, bool writes) {

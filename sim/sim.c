@@ -287,6 +287,7 @@ static void run_all(Run *run) {
         tables_between(run);
     }
     timeline_wait(run, all_units);
+    order_close(run);
     read_outputs(run);
     fill_result(run);
 }

@@ -24,12 +24,14 @@ makes. Kinds of tests:
   llvm   tests/llvm.py: with --long, native code by every LLVM that Debian has
   mutate_listing  tests/mutate_listing.py: no token of a listing can be changed
          unseen
+  figures  tests/figures.py: what small networks cost, as recorded
   cycles tests/cycles.py: what never costs cycles; recorded ones no fewer
   overlap  tests/overlap.py: transfers in the steps of layers; races refused
   images  tests/images.py: several images one behind the other
   rings  tests/rings.py: least memory without spills where rows roll
   staged  tests/staged.py: weights in active memory, loaded ahead
   places  tests/places.py: operands in memories of their own
+  containers  tests/containers.py: files of real machines, both ways
   weights  tests/weights.py: plans that count weights, beside Vela's
   budget tests/budget.py: searches end, plans are legal, advice is right
   depth  tests/depth.py: groups of layers that spread pixels
@@ -38,8 +40,10 @@ makes. Kinds of tests:
          volume
   slabs  tests/slabs.py: pools over whole images, by channels
   layouts  tests/layouts.py: random networks on random layouts
+  k210_sim  tests/k210_sim.py: recorded files of a real machine, node by node
   layout_mutants  tests/layout_mutants.py: mistakes in layout.c are noticed
   names  tests/names.py: names, links and sizes in models that mean harm
+  specials  tests/specials.py: NaN and infinities, the same everywhere
   couples  tests/couples.py: layers that pass slabs of channels to the next
   promise  tests/promise.py: a larger memory gets no worse plan
   small_memories  tests/small_memories.py: random networks in less memory than
@@ -106,6 +110,7 @@ def scripts(long):
             "rooms",
             "mutants",
             "explore",
+            "figures",
             "cycles",
             "bundle",
             "kernels",
@@ -119,11 +124,13 @@ def scripts(long):
             "least",
             "explained",
             "slabs", "couples", "layouts", "layout_mutants", "names",
+            "specials",
             "promise",
             "residency",
             "small_memories",
             "farm",
             "tiles", "nests",
+            "k210", "k210_sim",
             "weights",
             "placements",
             "ilp",

@@ -2,8 +2,11 @@
 """explore.py - sweeps that are spread, killed, resumed and merged.
 
 The same files come out whatever the number of processes; a sweep that was
-killed half-way and resumed, and shards that were merged, give them too.
+killed half-way and resumed, and shards that were merged, give them too. Points
+that differ in the size of a memory, which share what their plans found out, are
+each what they are alone.
 """
+import json
 import os
 import re
 import signal
@@ -67,7 +70,36 @@ def killed(folder):
     return path
 
 
+SIZES = {"xdnn-v2-28": ("448KiB", "640KiB", "1MiB", "1280KiB"),
+         "ring-npu": ("96KiB", "112KiB", "128KiB")}
+
+
+def sizes(target, values):
+    done = explore(NET, "-t", target, "--jobs", "1", "--json", "--vary",
+                   "memories.am.size=" + ",".join(values))
+    points = json.loads(done.stdout)["points"]
+    for point in points:
+        del point["point"]
+    return points
+
+
+def alone():
+    """Points that share and points alone; how many, and how many fit."""
+    n = fit = 0
+    for target, values in SIZES.items():
+        together = sizes(target, values)
+        for value, point in zip(values, together):
+            if sizes(target, [value]) != [point]:
+                problems.append(f"{target} with {value} is not as alone")
+            n += 1
+            fit += point["status"] == "fits"
+    if fit < n // 2:
+        problems.append(f"only {fit} of {n} sizes fit")
+    return n
+
+
 def main():
+    shared = alone()
     with tempfile.TemporaryDirectory() as top:
         def at(name):
             return os.path.join(top, name)
@@ -93,7 +125,7 @@ def main():
             problems.append("resumed with another sweep")
     print("\n".join(problems) if problems else
           f"{whole} points: alike by 1 and 3 processes, killed behind {left} "
-          "and resumed, in 3 shards")
+          f"and resumed, in 3 shards; {shared} sizes as alone")
     return bool(problems)
 
 

@@ -58,6 +58,15 @@ def verified(network, machine, settings, images):
     return json.loads(out)
 
 
+def compiled_cost(network, machine, settings):
+    """Of all images, as `compile` tells it."""
+    with tempfile.TemporaryDirectory() as folder:
+        code, out, err = run("compile", "--json", "-o", folder,
+                             *flags(network, machine, settings, N))
+    assert code == 0, err
+    return json.loads(out)["cost"]
+
+
 def check_values(points):
     for network, machine, settings in points:
         one = verified(network, machine, settings, 1)
@@ -72,6 +81,9 @@ def check_values(points):
         assert all_["cycles"] <= N * one["cycles"], (network, machine)
         assert all_["steady_cycles"] <= one["cycles"], (network, machine)
         assert all_["cycles_an_image"] == -(-all_["cycles"] // N)
+        cost = compiled_cost(network, machine, settings)
+        assert cost["cycles"] == all_["cycles"], (network, machine, cost)
+        assert cost["memory"] == all_["am_bytes"], (network, machine, cost)
 
 
 def check_weights(folder):

@@ -396,6 +396,15 @@ def codes_deconv(r):
     return weighed(r, layer)
 
 
+def codes_reals(r):
+    """Weights are no codes, so that sums are of real numbers; any groups."""
+    layer = convolution(r, r.choice(("conv", "deconv")), FUSED)
+    if layer:
+        layer.quants = [quant(r, r.choice(("int8", "uint8")))
+                        for _ in range(2)]
+    return layer
+
+
 def codes_fc(r):
     layer = fc(r)
     for key in ("act", "alpha", "lo", "hi"):
@@ -436,7 +445,7 @@ def moved(draw):
 
 
 CODES = (codes_conv, codes_conv, codes_conv, codes_conv, codes_deconv,
-         codes_deconv, codes_fc, codes_sum, codes_sum,
+         codes_deconv, codes_reals, codes_reals, codes_fc, codes_sum, codes_sum,
          codes_bound, codes_mean) + tuple(
     moved(draw) for draw in (pool, pool, pool, concat, part, pad, upsample,
                              transpose, reshape, identity))

@@ -106,6 +106,13 @@ def check_names(folder):
         ("compile", written(folder, "broken.prototxt", evil_network().replace(
             "pad: 1", "pad: x")), "-t", "ring-npu", "-o", out),
     ]
+    commands.append(("explore", path, "-t", "ring-npu", "--vary",
+                     "memories.am.size=64KiB,128KiB", "-o", out, "--reports",
+                     "none"))
+    for words in (("no" + EVIL,), ("show", "--no" + EVIL), ("show", path, EVIL)):
+        code, said = run(*words)
+        if code != 2 or raw_in(said):
+            yield f"{words}: exit code {code}: {said[:200]}"
     codes = set()
     for words in commands:
         code, said = run(*words)
@@ -172,6 +179,16 @@ def check_room(folder):
     code, said = run("verify", path, "-t", "null", room=3 << 30)
     if code != 3 or b"does not fit: verifying big takes at least" not in said:
         yield f"4 GiB tensors: exit code {code}: {said[:300]}"
+    code, said = run("eval", path, room=3 << 30)
+    if code != 3 or b"does not fit: evaluating big takes at least" not in said:
+        yield f"eval of 4 GiB tensors: exit code {code}: {said[:300]}"
+    code, said = run("compile", path, "-t", "null", "-o", folder)
+    if code:
+        yield f"compile of 4 GiB tensors: exit code {code}: {said[:300]}"
+    code, said = run("simulate", os.path.join(folder, "big.cmd"), "-t", "null",
+                     room=3 << 30)
+    if code != 3 or b"does not fit: simulating big takes at least" not in said:
+        yield f"simulate of 4 GiB tensors: exit code {code}: {said[:300]}"
 
 
 def check_tiles(folder):

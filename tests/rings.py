@@ -21,6 +21,9 @@ LEAST = (("mobilenet-v2", "ring-npu", 145376), ("vgg16", "ring-npu", 503776),
          ("vgg-e-stem", "line-npu", 361872))
 # between sizes far apart in bytes that move: network, machine, bytes, most
 BETWEEN = (("squeezenet", "line-npu", 831120, 797964),)
+# None of these sizes is refused: smaller ones are enough.
+PERSON = ("micro/person-detect", "line-npu", range(11228, 11268, 8))
+WIDE_SIZES = range(74984, 75012, 8)
 # network, machine, bytes
 VERIFIED = (("mobilenet-v2", "ring-npu", 145376),
             ("vgg-e-stem", "line-npu", 480000),
@@ -85,6 +88,12 @@ def main():
             print(f"{network}, {machine}: {size} bytes move "
                   f"{plan['ddr_moved_bytes']}, {most} at most")
             bad += plan["ddr_moved_bytes"] > most
+        for network, machine, sizes in (PERSON, (wide(folder), "line-npu",
+                                                 WIDE_SIZES)):
+            for size in sizes:
+                if not run("compile", network, machine, size, "-o", folder):
+                    print(f"{network}, {machine}: {size} bytes are refused")
+                    bad += 1
         for network, machine, size in (
                 VERIFIED + ((wide(folder), "line-npu", 80000),) +
                 (LONG if "--long" in sys.argv[1:] else ())):

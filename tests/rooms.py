@@ -2,9 +2,11 @@
 """rooms.py - what each room of the built tree uses stands before it.
 
 Reads the symbols of the objects in the folder build (nm). The rooms are those
-of CMakeLists.txt in its order; those inside alloc/ are in the order of
-ARCHITECTURE.md, where alloc's own files, its door, come last. codegen, native,
-sim and report use nothing of alloc. Prints each use that runs against this.
+of CMakeLists.txt in its order; those inside alloc/ and frontends/ are in the
+order of ARCHITECTURE.md's tables, where the room's own files, its door, come
+last. codegen, native, sim and report use nothing of alloc. In the rooms of
+LAYERED no file uses, through whatever others, one that uses it. Prints each use
+that runs against this, and each cycle.
 """
 import os
 import re
@@ -14,6 +16,8 @@ import sys
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 OBJECTS = os.path.join(ROOT, "build", "CMakeFiles")
 BLIND_TO_ALLOC = ("codegen", "native", "sim", "report")
+DIVIDED = ("frontends", "alloc")
+LAYERED = ("frontends", "geometry", "codegen")
 
 
 def rooms():
@@ -21,12 +25,13 @@ def rooms():
         return re.findall(r"^room\((\w+)", file.read(), re.M)
 
 
-def inner_rooms():
-    """Rows of the table of alloc's rooms."""
+def inner_rooms(room):
+    """Rows of the table of the rooms inside a room."""
     with open(os.path.join(ROOT, "ARCHITECTURE.md"), encoding="utf-8") as file:
         text = file.read()
-    table = text[text.index("Its rooms, in the order"):text.index("## How a network")]
-    return re.findall(r"^\| `(\w+)` \|", table, re.M)
+    table = text[text.index(f"\n`{room}/` has rooms"):]
+    rows = re.match(r".*?\n((?:\|.*\n)+)", table, re.S).group(1)
+    return re.findall(r"^\| `(\w+)` \|", rows, re.M)
 
 
 def objects(room):
@@ -51,16 +56,55 @@ def symbols(path):
 
 
 def place(source, order, inner):
-    """Where a source stands: its room, and inside alloc its inner room."""
+    """Where a source stands: its room, and its inner room where there are."""
     parts = source.split("/")
     room = order.index(parts[0])
-    if parts[0] != "alloc":
+    if parts[0] not in DIVIDED:
         return room, 0
-    return room, inner.index(parts[1]) if len(parts) > 2 else len(inner)
+    rows = inner[parts[0]]
+    return room, rows.index(parts[1]) if len(parts) > 2 else len(rows)
+
+
+def find_cycle(uses):
+    """Files of which each uses the next, and the last the first; or nothing."""
+    done, path = set(), []
+
+    def visit(source):
+        if source in path:
+            return path[path.index(source):]
+        if source in done:
+            return []
+        path.append(source)
+        for other in sorted(uses[source]):
+            found = visit(other)
+            if found:
+                return found
+        done.add(path.pop())
+        return []
+
+    for source in sorted(uses):
+        found = visit(source)
+        if found:
+            return found
+    return []
+
+
+def count_cycles(made, used):
+    bad = 0
+    for room in LAYERED:
+        inside = {s for s in used if s.split("/")[0] == room}
+        uses = {s: {made[n] for n in used[s] if n in made} & inside - {s}
+                for s in inside}
+        found = find_cycle(uses)
+        if found:
+            print("a cycle: " + " -> ".join(found + found[:1]))
+        bad += bool(found)
+    return bad
 
 
 def main():
-    order, inner = rooms(), inner_rooms()
+    order = rooms()
+    inner = {room: inner_rooms(room) for room in DIVIDED}
     made, used = {}, {}
     for room in order:
         for source, path in objects(room):
@@ -77,8 +121,10 @@ def main():
                                                            inner):
                 print(f"{source} uses {name} of {maker}")
                 bad += 1
-    print(f"{len(used)} files, {len(made)} symbols, {bad} used upward")
-    return bad > 0 or not used
+    cycles = count_cycles(made, used)
+    print(f"{len(used)} files, {len(made)} symbols, {bad} used upward, "
+          f"{cycles} cycles")
+    return bad + cycles > 0 or not used
 
 
 sys.exit(main())

@@ -29,10 +29,15 @@ static bool step_divides(const HwMemory *memory, uint32_t c) {
     return step ? c % step == 0 : c == 0;
 }
 
+/* Whether an address tells the section in which channel c of the whole lies. */
+static bool section_has_address(const HwMemory *memory, const Volume *whole,
+                                uint32_t c) {
+    return layout_part_offset(memory->layout, whole, c) % memory->unit == 0;
+}
+
 bool part_has_address(const HwMemory *memory, const Volume *whole, uint32_t c,
                       uint32_t n) {
-    return step_divides(memory, c) &&
-           layout_part_offset(memory->layout, whole, c) % memory->unit == 0 &&
+    return step_divides(memory, c) && section_has_address(memory, whole, c) &&
            layout_part_alone(memory->layout, whole, c, n);
 }
 
@@ -54,9 +59,8 @@ bool volume_cuts(const Facts *f, TensorId t, uint32_t q) {
     return true;
 }
 
-/* As an operand of an instruction. */
-static bool part_told(const Facts *f, const HwMemory *memory,
-                      const Volume *whole, uint32_t c, uint32_t n) {
+bool part_told(const Facts *f, const HwMemory *memory, const Volume *whole,
+               uint32_t c, uint32_t n) {
     return hwspec_parts_between(f->spec, memory) ||
            part_is_volume(memory, whole, c, n);
 }
@@ -64,17 +68,19 @@ static bool part_told(const Facts *f, const HwMemory *memory,
 static bool parts_addressable(const Facts *f, NodeId concat,
                               const Volume *whole, uint32_t base);
 
-/* A part that is loaded, or read by itself, needs an address of its own; so do
- * the parts of a part. */
+/* A part that is loaded, or read by itself, needs an address of its own; of
+ * others the section needs one. So do the parts of a part. */
 static bool part_addressable(const Facts *f, TensorId t, const Volume *whole,
                              uint32_t c) {
     NodeId producer = graph_tensor(f->g, t)->producer;
     bool placed = is_placed(f, producer);
-    if ((!placed && !on_engine(f, producer)) || engine_reads(f, t))
-        for (uint32_t m = 0; m < f->spec->n_active; m++)
-            if (!part_told(f, &f->spec->memory[m], whole, c,
-                           plan_volume(f->g, t).c))
-                return false;
+    bool alone = (!placed && !on_engine(f, producer)) || engine_reads(f, t);
+    for (uint32_t m = 0; m < f->spec->n_active; m++) {
+        const HwMemory *memory = &f->spec->memory[m];
+        if (alone ? !part_told(f, memory, whole, c, plan_volume(f->g, t).c)
+                  : !section_has_address(memory, whole, c))
+            return false;
+    }
     return !placed || parts_addressable(f, producer, whole, c);
 }
 

@@ -50,6 +50,9 @@ bool part_has_address(const HwMemory *memory, const Volume *whole, uint32_t c,
 /* It does, and starts as volumes of active memories do. */
 bool part_is_volume(const HwMemory *memory, const Volume *whole, uint32_t c,
                     uint32_t n);
+/* Whether an operand of an instruction can be those channels. */
+bool part_told(const Facts *f, const HwMemory *memory, const Volume *whole,
+               uint32_t c, uint32_t n);
 /* Parts of the whole volume, of `q` channels each, have that in every active
  * memory, and start aligned there. */
 bool volume_cuts(const Facts *f, TensorId t, uint32_t q);

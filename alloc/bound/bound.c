@@ -23,6 +23,7 @@
 #include "alloc/spill/spill_lp.h"
 #include "alloc/tile/tile.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 static uint64_t tensor_moved(const Facts *f, TensorId t) {
@@ -119,36 +120,62 @@ static bool in_place(const Facts *f, const Leaf *leaf) {
     return false;
 }
 
-/* The leaf waits behind one step, which may have made it, for another. */
+/* Of the leaf's bytes, those that a reader needs: strides may leave some out.
+ */
+static double bytes_touched(const Facts *f, const Leaf *leaf, NodeId reader) {
+    Volume v = plan_volume(f->g, leaf->tensor);
+    Volume out = plan_volume(f->g, graph_node(f->g, reader)->out[0]);
+    Feet rows = feet_of(f, reader, 0), columns = feet_of(f, reader, 1);
+    double pixels = (double)feet_touched(&rows, v.h, out.h) *
+                    (double)feet_touched(&columns, v.w, out.w);
+    return leaf->bytes * pixels / ((double)v.h * v.w);
+}
+
+/* Bytes of the leaf wait behind one step, which may have made it, for another.
+ */
 static void wait_add(const Facts *f, Waits *waits, uint32_t l, const Leaf *leaf,
-                     uint32_t from, uint32_t to) {
+                     double bytes, uint32_t from, uint32_t to) {
     bool with_first = waits->passes && from == leaf->made &&
                       !waits->barrier[from] && !in_place(f, leaf);
     bool with_last = waits->passes && !waits->barrier[to];
     Stay stay = {.unit = l,
                  .first = 2 * from + !with_first,
                  .end = 2 * to + with_last,
-                 .bytes = leaf->bytes,
-                 .load = leaf->bytes,
+                 .bytes = bytes,
+                 .load = bytes,
                  .store = leaf->store};
-    if (leaf->bytes <= 0)
+    if (bytes <= 0)
         return;
     vec_push(f->arena, &waits->x.stay, stay);
     live_add(&waits->x, stay.first, stay.end, stay.bytes);
 }
 
+/* A unit's gaps store the same, once: no more than waits over any of them. */
+static void stores_least(Waits *waits, uint32_t first) {
+    double least = HUGE_VAL;
+    for (uint32_t i = first; i < waits->x.stay.n; i++)
+        least = fmin(least, waits->x.stay.at[i].bytes);
+    for (uint32_t i = first; i < waits->x.stay.n; i++)
+        waits->x.stay.at[i].store = fmin(waits->x.stay.at[i].store, least);
+}
+
 static void leaf_waits(const Facts *f, Waits *waits, uint32_t l,
                        const Leaf *leaf) {
-    uint32_t from = leaf->made;
+    uint32_t from = leaf->made, first = waits->x.stay.n;
+    double before = leaf->bytes; /* that the step `from` needs, or makes */
     for (uint32_t i = 0; i < leaf->n; i++) {
         uint32_t step = f->schedule->step_of[leaf->reader[i].i];
         if (!on_engine(f, leaf->reader[i]) || step == from)
             continue;
+        double needs = bytes_touched(f, leaf, leaf->reader[i]);
         if (from != NONE)
-            wait_add(f, waits, l, leaf, from, step);
+            wait_add(f, waits, l, leaf, before + needs - leaf->bytes, from,
+                     step);
         own_add(waits, step, leaf->bytes);
         from = step;
+        before = needs;
     }
+    stores_least(waits, first);
 }
 
 /* All gaps between two uses, and the bytes that wait, by time. */

@@ -560,7 +560,7 @@ static bool spans_make(const Facts *f, const Group *g, Lines *lines,
 /* ---- bytes ---- */
 
 Volume line_volume(const Facts *f, const LineRing *line) {
-    Volume v = plan_volume(f->g, line->tensor);
+    Volume v = volume_in(f, line->tensor, 0);
     uint64_t pixels = lines_pixels(&line->buffer, v.w);
     v.h = 1;
     v.w = pixels > UINT32_MAX ? UINT32_MAX : (uint32_t)pixels;

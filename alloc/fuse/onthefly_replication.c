@@ -1,7 +1,7 @@
 /* onthefly_replication.c - volumes that are replicated on their way to the
  * array.
  *
- * Input: roles and modes, all whole. Output: modes of the nodes that read a
+ * Input: roles and modes. Output: modes of the nodes that read a
  * volume by tiles from where it lies outside, though it would fit: between
  * memory and array more copies are possible than a volume can be stored with.
  * These are the readers of network inputs that nothing else needs, and the
@@ -34,7 +34,8 @@ static uint64_t array_rows(Repl repl, const Node *node) {
 static bool fly_one(Decisions *d, NodeId id) {
     const Facts *f = d->f;
     const Node *node = graph_node(f->g, id);
-    Mode *mode = &d->mode[id.i];
+    Mode *mode = &d->mode[id.i], old = *mode;
+    memset(mode, 0, sizeof *mode); /* from the first way on */
     while (mode_next(d, id, f->total)) {
         if (mode->kind != MODE_HARDWARE)
             break;
@@ -45,7 +46,7 @@ static bool fly_one(Decisions *d, NodeId id) {
             return true;
         }
     }
-    memset(mode, 0, sizeof *mode);
+    *mode = old;
     return false;
 }
 

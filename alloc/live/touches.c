@@ -48,6 +48,21 @@ bool takes_rows(const Decisions *d, NodeId node, TensorId in) {
            copy_legal(d->f, in).engine >= 0;
 }
 
+/* Whether a load can bring the member of a concat to its place: it cannot name
+ * the volume of which that is a part. */
+static bool loads_into_concat(const Decisions *d, TensorId t) {
+    const Facts *f = d->f;
+    const Unit *unit = &d->unit.at[d->unit_of[t.i]];
+    uint32_t c = channel_in_unit(f, unit, t);
+    for (uint32_t m = 0; m < f->spec->n_active; m++) {
+        Volume whole = volume_in(f, unit->root, m);
+        if (!part_told(f, &f->spec->memory[m], &whole, c,
+                       plan_volume(f->g, t).c))
+            return false;
+    }
+    return true;
+}
+
 /* Behind all parts: the last node of a group writes its last ones then. */
 bool result_lands(const Decisions *d, NodeId node) {
     const Facts *f = d->f;
@@ -65,7 +80,8 @@ bool result_lands(const Decisions *d, NodeId node) {
         const Group *g = &d->group.at[mode->group];
         last = !g->rolls && step + 1 == g->end;
     }
-    return last && !role->outside && !d->dissolved[role->parent.i];
+    return last && !role->outside && !d->dissolved[role->parent.i] &&
+           loads_into_concat(d, out);
 }
 
 static void touch_by(const Facts *f, Touch *touch, NodeId node,

@@ -36,6 +36,13 @@ static const Once *once_new(Arena *arena, const Schedule *schedule,
     return once;
 }
 
+PlanShared *plan_shared_new(Arena *arena, const Schedule *schedule,
+                            const PlanOptions *options) {
+    PlanShared *shared = ARENA_NEW(arena, PlanShared);
+    shared->once = once_new(arena, schedule, options);
+    return shared;
+}
+
 Attempt *attempt_new(Arena *arena, const Schedule *schedule, const HwSpec *spec,
                      const PlanOptions *options, const Once *once,
                      const Config *config) {

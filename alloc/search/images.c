@@ -28,6 +28,7 @@ typedef struct Images {
     const Plan *one;          /* the same, or that before its transfers were put
                                * beside layers */
     const Schedule *schedule; /* of all */
+    const PlanOptions *options;
     uint32_t n;
     uint64_t height; /* every other one lies upside down in so many bytes of
                       * active memory; 0: none does */
@@ -156,7 +157,7 @@ static uint32_t head_end(const Plan *one, uint32_t tail) {
 
 static void add_actions(Images *im, uint32_t from, uint32_t end,
                         uint32_t image) {
-    im->step_of_one = 0;
+    im->step_of_one = NONE; /* loads of inputs may be of step 0 */
     for (uint32_t i = from; i < end; i++)
         add_action(im, i, image);
 }
@@ -256,6 +257,19 @@ typedef struct Way {
     bool serial, settles;
 } Way;
 
+/* As for `options->objective`, of all images. */
+static void count_cost(const Images *im, Plan *plan) {
+    const PlanOptions *options = im->options;
+    Traffic traffic = plan_traffic(plan);
+    plan->ddr_moved = traffic.moved;
+    plan->cost = (PlanCost){.cycles = plan->cycles,
+                            .bytes = traffic_bytes(traffic),
+                            .instructions = traffic.instructions,
+                            .memory = plan->am_height};
+    if (options->cycles)
+        plan->cost.cycles = options->cycles(options->context, plan);
+}
+
 static Plan *finish(Images *im, Way way) {
     Plan base = *im->as_planned;
     im->height = way.height;
@@ -279,6 +293,7 @@ static Plan *finish(Images *im, Way way) {
     if (tiling->rows.moves == HW_MOVES_BESIDE ||
         tiling->rows.moves == HW_MOVES_QUEUED)
         plan->cycles = plan_cycles(plan);
+    count_cost(im, plan);
     return plan;
 }
 
@@ -293,7 +308,8 @@ static Plan *best_of(Images *im, Plan *best) {
     for (uint32_t i = 0; im->as_planned->serial && i < sizeof way / sizeof *way;
          i++) {
         Plan *plan = finish(im, way[i]);
-        if (plan->cycles < best->cycles && !plan_judge(im->arena, plan))
+        if (plan->cost.cycles < best->cost.cycles &&
+            !plan_judge(im->arena, plan))
             best = plan;
     }
     return best;
@@ -334,15 +350,16 @@ static Plan *keeping(const Images *im, const Plan *plan, const Plan *bare,
     out->n_blocks = made.n_blocks;
     out->block = made.block;
     out->cycles = made.cycles;
-    Traffic traffic = plan_traffic(out);
     memory_fill(im, out);
-    out->ddr_moved = traffic.moved;
-    return traffic.too_long || plan_judge(im->arena, out) ? NULL : out;
+    count_cost(im, out);
+    uint64_t most = im->schedule->spec->max_instructions;
+    bool too_long = most && out->cost.instructions > most;
+    return too_long || plan_judge(im->arena, out) ? NULL : out;
 }
 
 static bool moves_less(const Plan *a, const Plan *b) {
     return a->ddr_moved != b->ddr_moved ? a->ddr_moved < b->ddr_moved
-                                        : a->cycles < b->cycles;
+                                        : a->cost.cycles < b->cost.cycles;
 }
 
 /* Of plans in which an image leaves weights that the next one reads, all that
@@ -357,7 +374,8 @@ static Plan *share_blocks(Images *im, Plan *plan) {
         bool all = part == PARTS;
         Plan *other = keeping(im, plan, bare, !all,
                               all ? UINT64_MAX : size / PARTS * part);
-        if (other && other->cycles <= plan->cycles && moves_less(other, best))
+        if (other && other->cost.cycles <= plan->cost.cycles &&
+            moves_less(other, best))
             best = other;
     }
     return best;
@@ -374,8 +392,9 @@ static void read_once(const Images *im, Plan *plan) {
 }
 
 const Plan *plan_images(Arena *arena, Diag *diag, const Plan *one,
-                        const Schedule *schedule, uint32_t images,
+                        const Schedule *schedule, const PlanOptions *options,
                         bool *does_not_fit) {
+    uint32_t images = options->images;
     HwSpec *spec = ARENA_COPY(arena, HwSpec, one->schedule->spec, 1);
     Schedule *all = ARENA_COPY(arena, Schedule, schedule, 1);
     spec->max_instructions = schedule->spec->max_instructions;
@@ -384,6 +403,7 @@ const Plan *plan_images(Arena *arena, Diag *diag, const Plan *one,
                  .as_planned = one,
                  .one = one,
                  .schedule = all,
+                 .options = options,
                  .n = images};
     *does_not_fit = !find_strides(&im, diag);
     if (*does_not_fit)

@@ -57,6 +57,8 @@ static Trial *trial_new(Search *s, const Config *config) {
     t->arena = arena;
     t->config = *config;
     t->number = s->n_tried++;
+    if (s->options->spent)
+        s->options->spent->configurations++;
     vec_push(s->arena, &s->tried, *config);
     return t;
 }
@@ -327,6 +329,16 @@ static bool configs_try(Search *s, Configs *list) {
     return any;
 }
 
+/* Steps are known when all is done: here those so far. */
+static void tell(const Search *s) {
+    const PlanOptions *o = s->options;
+    if (!o->watch || !o->spent)
+        return;
+    o->spent->steps =
+        o->spent->budget - (o->budget ? o->budget->left : o->spent->budget);
+    o->watch(o->context, o->spent, s->n_best ? &s->best[0]->cost : NULL);
+}
+
 static bool size_try(Search *s, uint64_t cap, uint64_t others) {
     Configs list = {0};
     configs_list(s, cap, others, &list);
@@ -337,6 +349,7 @@ static bool size_try(Search *s, uint64_t cap, uint64_t others) {
         any = configs_try(s, &list);
     }
     pool_time(s);
+    tell(s);
     return any;
 }
 
@@ -421,6 +434,19 @@ static void last_try(Search *s) {
     }
 }
 
+/* What fits in less fits here, too, though plans for all of it do not: for
+ * these, bytes are counted as if the last volume ended with all its padding. */
+static void less_try(Search *s) {
+    const HwMemory *memory = &s->schedule->spec->memory[0];
+    uint64_t align = memory->align ? memory->align : 1;
+    uint64_t cap = memory->size - memory->size % align;
+    for (uint32_t i = 0; i < s->effort->sizes && cap && cap >= s->never; i++) {
+        if (cap < memory->size && size_try(s, cap, UINT64_MAX))
+            return;
+        cap = grid_size(GRID_OCTAVE, grid_number(GRID_OCTAVE, cap - 1));
+    }
+}
+
 bool search_run(Search *s) {
     const HwSpec *spec = s->schedule->spec;
     if (spec->n_active == 1 && spec->memory[0].size < s->never)
@@ -442,6 +468,8 @@ bool search_run(Search *s) {
     }
     if (!s->n_best)
         last_try(s);
+    if (!s->n_best && !s->volumes && !has_buffers(spec))
+        less_try(s);
     return s->n_best > 0;
 }
 
@@ -467,8 +495,10 @@ Attempt *search_open(Search *s, Arena *arena, const Schedule *schedule,
                      const PlanOptions *options, const Once *once,
                      Plan *bound) {
     *s = (Search){.arena = arena, .schedule = schedule, .options = options};
+    const PlanShared *shared = options->shared;
     Attempt *first =
-        attempt_new(arena, schedule, schedule->spec, options, once, NULL);
+        attempt_new(arena, schedule, schedule->spec, options,
+                    once || !shared ? once : shared->once, NULL);
     s->archive.arena = arena;
     s->effort =
         &efforts[options->effort < EFFORTS ? options->effort : EFFORTS - 1];

@@ -27,6 +27,9 @@ extern const Effort efforts[EFFORTS];
  * than it holds: none is made to the end. `once`: as in attempt_new. */
 bool plan_exists(const Schedule *schedule, const HwSpec *spec,
                  const PlanOptions *options, const Once *once);
+struct PlanShared {
+    const Once *once;
+};
 /* What plan_make was asked. */
 typedef struct Asked {
     const Schedule *schedule;

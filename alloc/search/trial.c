@@ -192,6 +192,7 @@ static void settle(const Search *s, Trial *t) {
     asked.budget = s->effort->packing;
     PlanResult lower;
     const char *used;
+    packing_count(f);
     placed_once(f->once->recall, f->arena, &asked, "portfolio", true, &lower,
                 &used);
     if (lower.status != PLAN_FITS ||

@@ -16,6 +16,7 @@
  * to. What leaves whole in the end is tried once more by parts, in many more
  * orders, as there may be a place where fewer others have to return.
  */
+#include "alloc/geometry/onchip_copy.h"
 #include "alloc/geometry/tensor_bytes.h"
 #include "alloc/live/live.h"
 #include "alloc/spill/spill.h"
@@ -155,6 +156,7 @@ static bool cut_is_aligned(const Facts *f, const Unit *unit,
             layout_part_offset(active->layout, whole, c) % active->align == 0);
 }
 
+/* Whether the engine that copies rows of what stays takes so many channels. */
 /* The most channels of at most `bytes`, fewer than `end`; more take no less. */
 static uint32_t channels_below(const Facts *f, const Unit *unit, uint32_t end,
                                double bytes) {
@@ -169,6 +171,23 @@ static uint32_t channels_below(const Facts *f, const Unit *unit, uint32_t end,
     return lo;
 }
 
+/* Whether the engine that copies rows of what stays takes so many channels. */
+static bool copies_take(const Facts *f, const Unit *unit, uint32_t c) {
+    bool copied = false;
+    for (uint32_t i = 0; i < unit->n_touches; i++)
+        copied |= unit->touch[i].by_rows;
+    for (uint32_t i = 0; copied && i < unit->n_tensors; i++) {
+        uint32_t kept = kept_of(f, unit, unit->tensor[i], c);
+        int32_t e = copy_legal(f, unit->tensor[i]).engine;
+        const HwRange *limit = e < 0 ? NULL : f->spec->engine[e].limit;
+        if (kept && limit &&
+            (!hw_range_has(&limit[HW_LIMIT_IN_C], kept) ||
+             !hw_range_has(&limit[HW_LIMIT_OUT_C], kept)))
+            return false;
+    }
+    return true;
+}
+
 /* The most channels of at most `bytes` that have an address behind them. */
 static uint32_t channels_within(const Facts *f, const Unit *unit,
                                 double bytes) {
@@ -180,7 +199,8 @@ static uint32_t channels_within(const Facts *f, const Unit *unit,
         most = channels_below(f, unit, most, bytes);
     for (uint32_t c = most; c > 0; c--)
         if (cut_is_aligned(f, unit, &active, c) &&
-            cut_has_addresses(f, unit, backing, &outside, c))
+            cut_has_addresses(f, unit, backing, &outside, c) &&
+            copies_take(f, unit, c))
             return c;
     return 0;
 }

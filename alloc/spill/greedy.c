@@ -450,6 +450,7 @@ static bool place(Decisions *d, const Problem *p, PlanResult *result,
     const Facts *f = d->f;
     Times blocked;
     memset(result, 0, sizeof *result);
+    packing_count(f);
     for (uint32_t i = 0; i < p->buf.n; i++)
         if (p->tied.at[i] != i) {
             *planner = "gaps";

@@ -42,9 +42,11 @@ static Val gelu(Code *c, Val x) {
 }
 
 static Val shrink(Code *c, const Epilogue *e, Val x) {
-    Val inside = float_less_equal(c, float_abs(c, x), NUMBER(e->alpha));
-    Val moved = float_sub(c, x, float_copysign(c, NUMBER(e->lo), x));
-    return code_select(c, inside, NUMBER(0), moved);
+    Val inside = float_less_equal(c, x, NUMBER(e->alpha));
+    Val above =
+        code_select(c, inside, NUMBER(0), float_sub(c, x, NUMBER(e->lo)));
+    Val below = float_less(c, x, NUMBER(-e->alpha));
+    return code_select(c, below, float_add(c, x, NUMBER(e->lo)), above);
 }
 
 static Val sign(Code *c, Val x) {
@@ -189,7 +191,7 @@ static const struct BinaryRow {
     Binary *run;
 } binary_rows[] = {
     {"add", float_add},       {"mul", float_mul},
-    {"max", float_max},       {"min", float_min},
+    {"max", float_largest},   {"min", float_least},
     {"sub", float_sub},       {"div", float_div},
     {"mod", math_mod},        {"fmod", math_fmod},
     {"pow", math_pow},        {"prelu", bin_prelu},

@@ -397,6 +397,20 @@ Val float_min(Code *c, Val a, Val b) {
     return code_select(c, float_less(c, b, a), b, a);
 }
 
+/* `b` if `wins`, or where it is NaN. */
+static Val or_nan(Code *c, Val wins, Val a, Val b) {
+    Val nan = LLVMBuildFCmp(c->builder, LLVMRealUNO, b, b, "");
+    return code_select(c, LLVMBuildOr(c->builder, wins, nan, ""), b, a);
+}
+
+Val float_largest(Code *c, Val a, Val b) {
+    return or_nan(c, float_less(c, a, b), a, b);
+}
+
+Val float_least(Code *c, Val a, Val b) {
+    return or_nan(c, float_less(c, b, a), a, b);
+}
+
 Val float_bits(Code *c, Val a) {
     return LLVMBuildBitCast(c->builder, a, code_int_type(c, a), "");
 }

@@ -115,6 +115,9 @@ Val code_select(Code *c, Val condition, Val a, Val b);
 /* b where it is greater (smaller), else a; a no-number `a` stays. */
 Val float_max(Code *c, Val a, Val b);
 Val float_min(Code *c, Val a, Val b);
+/* The greater (smaller); NaN if one is. */
+Val float_largest(Code *c, Val a, Val b);
+Val float_least(Code *c, Val a, Val b);
 Val float_abs(Code *c, Val a);
 Val float_sqrt(Code *c, Val a);
 /* The sign of b, the rest of a. */

@@ -173,11 +173,13 @@ Val emit_number(const Emit *e, double value) {
 }
 
 Val emit_max(const Emit *e, Val a, Val b) {
-    return kernel_on_codes(e->k) ? int_max(e->c, a, b) : float_max(e->c, a, b);
+    return kernel_on_codes(e->k) ? int_max(e->c, a, b)
+                                : float_largest(e->c, a, b);
 }
 
 Val emit_min(const Emit *e, Val a, Val b) {
-    return kernel_on_codes(e->k) ? int_min(e->c, a, b) : float_min(e->c, a, b);
+    return kernel_on_codes(e->k) ? int_min(e->c, a, b)
+                                : float_least(e->c, a, b);
 }
 
 /* ---- arithmetic ---- */

@@ -315,7 +315,7 @@ Val math_erfc(Code *c, Val x) {
 /* ---- circles ---- */
 
 /* x = n pi / 2 + r; pi / 2 in three parts, of which n times the first two is
- * exact for n < 2^13. */
+ * exact for n < 2^13. Of what is infinite r is NaN. */
 static Val without_quarters(Code *c, Val x, Val *n) {
     Val most = code_float(x, 1e6), least = code_float(x, -1e6);
     Val near = float_max(c, float_min(c, x, most), least);
@@ -323,7 +323,8 @@ static Val without_quarters(Code *c, Val x, Val *n) {
     Val minus = float_neg(c, whole);
     Val r = float_fma(c, minus, code_float(x, 1.5703125), near);
     r = float_fma(c, minus, code_float(x, 4.837512969970703125e-4), r);
-    return float_fma(c, minus, code_float(x, 7.5497901264043e-8), r);
+    r = float_fma(c, minus, code_float(x, 7.5497901264043e-8), r);
+    return float_add(c, r, float_sub(c, x, x));
 }
 
 /* The sine of a quarter more for each `n`. */

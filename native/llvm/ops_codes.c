@@ -128,23 +128,6 @@ static Val pooled_code(const Emit *e, const void *context, Val row,
     return pool_value(e, &both->p, row, column, conv_code, both);
 }
 
-/* All results, each by itself. */
-static void emit_results(const Emit *e, ConvPool *both, PoolElement *result) {
-    Code *c = e->c;
-    Extent out = operand_extent(&e->k->out[0]);
-    ConvLoops l;
-    Loop rows, columns;
-    conv_open(e, &both->v, &l);
-    both->at = l.at;
-    Val row = loop_count(c, &rows, out.h);
-    Val column = loop_count(c, &columns, out.w);
-    Val at = operand_at(c, &e->k->out[0], l.at.out_all, row, column);
-    emit_set(e, at, result(e, both, row, column));
-    loop_close(c, &columns);
-    loop_close(c, &rows);
-    conv_close(e, &l);
-}
-
 static void emit_conv_sums(const Emit *e) {
     ConvPool conv;
     conv_read(e->k, &conv.v, false);

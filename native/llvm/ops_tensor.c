@@ -136,10 +136,10 @@ static Val reduce_sum(const Group *g) {
     return sum_group(g, term_same);
 }
 static Val reduce_max(const Group *g) {
-    return fold_group(g, float_max, -INFINITY);
+    return fold_group(g, float_largest, -INFINITY);
 }
 static Val reduce_min(const Group *g) {
-    return fold_group(g, float_min, INFINITY);
+    return fold_group(g, float_least, INFINITY);
 }
 static Val reduce_prod(const Group *g) {
     return fold_group(g, float_mul, 1);

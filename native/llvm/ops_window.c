@@ -125,7 +125,7 @@ bool check_conv(const Kernel *k) {
 
 static bool check_deconv(const Kernel *k) {
     Conv v;
-    return !k->quant && conv_read(k, &v, true);
+    return conv_read(k, &v, true);
 }
 
 void conv_open(const Emit *e, const Conv *v, ConvLoops *l) {
@@ -154,6 +154,97 @@ static Val bias_of(const Emit *e, Val channel) {
     Val bias = emit_constant(e, "bias");
     return bias ? code_load(e->c, bias, channel) : code_scalar(e->c, 0);
 }
+
+/* ---- results one by one, of codes as real numbers, too ---- */
+
+/* Of a convolution. A result under several windows of a pool is computed for
+ * each: no room is needed in between. */
+static Val conv_element(const Emit *e, const void *context, Val row,
+                        Val column) {
+    const ConvPool *both = context;
+    const Conv *v = &both->v;
+    Code *c = e->c;
+    uint32_t fan = v->in.c / v->groups;
+    uint64_t width = v->w[COLS].kernel, taps = v->w[ROWS].kernel * width;
+    Loop channels, rows, columns;
+    Branch inside_rows, inside;
+    Val sum = code_variable(c, bias_of(e, both->at.out));
+    Val i = loop_count(c, &channels, fan);
+    Val first = index_mul(c, index_step(c, both->at.out, fan, i), taps);
+    Val ky = loop_count(c, &rows, v->w[ROWS].kernel);
+    Val in_row = window_place(c, &v->w[ROWS], row, ky);
+    branch_open(c, &inside_rows, is_inside(c, in_row, v->in.h));
+    Val kx = loop_count(c, &columns, width);
+    Val in_column = window_place(c, &v->w[COLS], column, kx);
+    branch_open(c, &inside, is_inside(c, in_column, v->in.w));
+    Val weight = code_load(c, emit_constant(e, "weight"),
+                           index_add(c, first, index_step(c, ky, width, kx)));
+    Val at = operand_at(c, &e->k->in[0], index_add(c, both->at.in_first, i),
+                        in_row, in_column);
+    code_set(
+        c, sum,
+        float_fma(c, weight, emit_get(e, 0, at), code_get(c, c->f32, sum)));
+    branch_close(c, &inside);
+    loop_close(c, &columns);
+    branch_close(c, &inside_rows);
+    loop_close(c, &rows);
+    loop_close(c, &channels);
+    return emit_act(e, code_get(c, c->f32, sum), both->at.out);
+}
+
+/* Of a transposed convolution: the input's elements that reach it. */
+static Val deconv_element(const Emit *e, const void *context, Val row,
+                          Val column) {
+    const ConvPool *one = context;
+    const Conv *v = &one->v;
+    Code *c = e->c;
+    uint32_t fan = v->in.c / v->groups, members = v->out.c / v->groups;
+    uint64_t width = v->w[COLS].kernel, taps = v->w[ROWS].kernel * width;
+    Loop channels, rows, columns;
+    Branch in_rows, in_columns;
+    Val sum = code_variable(c, bias_of(e, one->at.out));
+    Val i = loop_count(c, &channels, fan);
+    Val from = index_step(c, one->at.group, fan, i);
+    Val first =
+        index_mul(c, index_step(c, from, members, one->at.member), taps);
+    Val ky = loop_count(c, &rows, v->w[ROWS].kernel);
+    Source y = window_source(c, &v->w[ROWS], row, ky, v->in.h);
+    branch_open(c, &in_rows, y.is);
+    Val kx = loop_count(c, &columns, width);
+    Source x = window_source(c, &v->w[COLS], column, kx, v->in.w);
+    branch_open(c, &in_columns, x.is);
+    Val weight = code_load(c, emit_constant(e, "weight"),
+                           index_add(c, first, index_step(c, ky, width, kx)));
+    Val at = operand_at(c, &e->k->in[0], index_add(c, one->at.in_first, i),
+                        y.at, x.at);
+    code_set(
+        c, sum,
+        float_fma(c, weight, emit_get(e, 0, at), code_get(c, c->f32, sum)));
+    branch_close(c, &in_columns);
+    loop_close(c, &columns);
+    branch_close(c, &in_rows);
+    loop_close(c, &rows);
+    loop_close(c, &channels);
+    return emit_act(e, code_get(c, c->f32, sum), one->at.out);
+}
+
+void emit_results(const Emit *e, ConvPool *both, PoolElement *result) {
+    Code *c = e->c;
+    Extent out = operand_extent(&e->k->out[0]);
+    ConvLoops l;
+    Loop rows, columns;
+    conv_open(e, &both->v, &l);
+    both->at = l.at;
+    Val row = loop_count(c, &rows, out.h);
+    Val column = loop_count(c, &columns, out.w);
+    Val at = operand_at(c, &e->k->out[0], l.at.out_all, row, column);
+    emit_set(e, at, result(e, both, row, column));
+    loop_close(c, &columns);
+    loop_close(c, &rows);
+    conv_close(e, &l);
+}
+
+/* ---- convolutions of floats, row by row ---- */
 
 static void fill_row(const Emit *e, uint32_t width, Val channel, Val row,
                      Val value) {
@@ -221,6 +312,10 @@ static void emit_conv(const Emit *e) {
     Code *c = e->c;
     Conv v;
     conv_read(e->k, &v, false);
+    if (e->k->quant) {
+        emit_results(e, &(ConvPool){.v = v}, conv_element);
+        return;
+    }
     KernelPacking packing = kernel_packing(e->k);
     if (packing == PACKED_BLOCKS) {
         emit_conv_blocks(e, &v);
@@ -275,6 +370,10 @@ static void emit_deconv(const Emit *e) {
     Code *c = e->c;
     Conv v;
     conv_read(e->k, &v, true);
+    if (e->k->quant) {
+        emit_results(e, &(ConvPool){.v = v}, deconv_element);
+        return;
+    }
     uint32_t fan = v.in.c / v.groups, members = v.out.c / v.groups;
     uint64_t taps = (uint64_t)v.w[ROWS].kernel * v.w[COLS].kernel;
     ConvLoops l;
@@ -411,56 +510,16 @@ bool check_conv_pool(const Kernel *k) {
     return conv_pool_read(k, &both);
 }
 
-/* One result of the convolution. A result under several windows of the pool is
- * computed for each: no room is needed in between. */
-static Val conv_element(const Emit *e, const void *context, Val row,
-                        Val column) {
+static Val pooled_element(const Emit *e, const void *context, Val row,
+                          Val column) {
     const ConvPool *both = context;
-    const Conv *v = &both->v;
-    Code *c = e->c;
-    uint32_t fan = v->in.c / v->groups;
-    uint64_t width = v->w[COLS].kernel, taps = v->w[ROWS].kernel * width;
-    Loop channels, rows, columns;
-    Branch inside_rows, inside;
-    Val sum = code_variable(c, bias_of(e, both->at.out));
-    Val i = loop_count(c, &channels, fan);
-    Val first = index_mul(c, index_step(c, both->at.out, fan, i), taps);
-    Val ky = loop_count(c, &rows, v->w[ROWS].kernel);
-    Val in_row = window_place(c, &v->w[ROWS], row, ky);
-    branch_open(c, &inside_rows, is_inside(c, in_row, v->in.h));
-    Val kx = loop_count(c, &columns, width);
-    Val in_column = window_place(c, &v->w[COLS], column, kx);
-    branch_open(c, &inside, is_inside(c, in_column, v->in.w));
-    Val weight = code_load(c, emit_constant(e, "weight"),
-                           index_add(c, first, index_step(c, ky, width, kx)));
-    Val at = operand_at(c, &e->k->in[0], index_add(c, both->at.in_first, i),
-                        in_row, in_column);
-    code_set(
-        c, sum,
-        float_fma(c, weight, emit_get(e, 0, at), code_get(c, c->f32, sum)));
-    branch_close(c, &inside);
-    loop_close(c, &columns);
-    branch_close(c, &inside_rows);
-    loop_close(c, &rows);
-    loop_close(c, &channels);
-    return emit_act(e, code_get(c, c->f32, sum), both->at.out);
+    return pool_value(e, &both->p, row, column, conv_element, both);
 }
 
 static void emit_conv_pool(const Emit *e) {
-    Code *c = e->c;
     ConvPool both;
-    ConvLoops l;
-    Loop rows, columns;
     conv_pool_read(e->k, &both);
-    conv_open(e, &both.v, &l);
-    both.at = l.at;
-    Val row = loop_count(c, &rows, both.p.out.h);
-    Val column = loop_count(c, &columns, both.p.out.w);
-    Val value = pool_value(e, &both.p, row, column, conv_element, &both);
-    emit_set(e, operand_at(c, &e->k->out[0], l.at.out_all, row, column), value);
-    loop_close(c, &columns);
-    loop_close(c, &rows);
-    conv_close(e, &l);
+    emit_results(e, &both, pooled_element);
 }
 
 /* ---- inner products ---- */

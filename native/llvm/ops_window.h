@@ -97,6 +97,8 @@ typedef struct ConvPool {
     Channel at;
 } ConvPool;
 bool conv_pool_read(const Kernel *k, ConvPool *both);
+/* All results, each by itself; `result` is given `both`, at its channel. */
+void emit_results(const Emit *e, ConvPool *both, PoolElement *result);
 
 /* batch x n numbers by a matrix of m x n. */
 typedef struct Product {

@@ -21,6 +21,7 @@ typedef struct Judge {
     uint32_t *done_channels; /* of these rows and columns, by slices */
     VEC(uint32_t) blocks;    /* of weights that are there: numbers */
     const Action *action;
+    uint32_t step; /* of the action before */
 } Judge;
 
 static const char *tensor_name(const Judge *j, TensorId t) {
@@ -220,14 +221,16 @@ static const char *check_along(Judge *j, const Action *a, Along x) {
     return NULL;
 }
 
-/* Columns only where they are not all there: the padding of a whole row is its
- * node's. */
 static const char *check_rows(Judge *j, const Action *a) {
-    const Node *node = graph_node(j->g, a->node);
     const char *wrong = check_along(
         j, a, (Along){0, a->row, a->rows, a->in_row, a->in_rows, a->pad_top});
-    if (wrong || a->cols == plan_volume(j->g, node->out[0]).w)
+    if (wrong)
         return wrong;
+    const Node *node = graph_node(j->g, a->node);
+    bool whole = a->cols == plan_volume(j->g, node->out[0]).w;
+    if (whole && a->in_cols != plan_volume(j->g, node->in[0]).w)
+        return complain(j, &j->plan->placement[a->out],
+                        "is computed from some columns");
     return check_along(
         j, a, (Along){1, a->col, a->cols, a->in_col, a->in_cols, a->pad_left});
 }
@@ -328,7 +331,11 @@ static const char *check_operand(Judge *j, const Action *a, uint32_t i) {
 
 /* Operands in memories that the engine, or the style of tiling, reaches. */
 static const char *check_reach(Judge *j, const Action *a) {
-    const uint32_t *lies = j->spec->engine[a->legal.engine].lies;
+    const HwEngine *engine = &j->spec->engine[a->legal.engine];
+    if (!(engine->ops >> a->legal.op & 1))
+        return complain(j, &j->plan->placement[a->out],
+                        "is made by an engine that cannot");
+    const uint32_t *lies = engine->lies;
     for (uint32_t i = 0; i <= a->n_in; i++) {
         bool is_in = i < a->n_in;
         uint32_t reached = lies[hw_operand(i, a->n_in)];
@@ -338,7 +345,7 @@ static const char *check_reach(Judge *j, const Action *a) {
             const HwTileStyle *s = &j->spec->tiling.tiles.style[a->style];
             outside = is_in ? s->in_backing : s->out_backing;
         } else if (is_in) {
-            outside = j->spec->engine[a->legal.engine].ahead;
+            outside = engine->ahead;
         }
         if (outside != (j->spec->memory[p->memory].role != HW_ACTIVE))
             return complain(j, p, "is an operand on the wrong side");
@@ -423,7 +430,14 @@ static const char *check_weights(Judge *j, const Action *a) {
     uint32_t nodes = j->plan->schedule->graph->node.n / images;
     bool right = b->node.i % nodes == a->node.i % nodes && b->c == out->c &&
                  b->n_c == out->n_c;
-    return right ? NULL : complain(j, out, "is computed with other weights");
+    if (!right)
+        return complain(j, out, "is computed with other weights");
+    uint64_t first, end;
+    areas_bytes(j->areas, out, &first, &end);
+    if (out->memory == j->spec->weights &&
+        overlap(b->offset, b->offset + b->bytes, first, end))
+        return complain(j, out, "is written over its weights");
+    return NULL;
 }
 
 static const char *do_weights(Judge *j, const Action *a) {
@@ -510,6 +524,15 @@ static bool rows_meet(uint32_t h, uint32_t row, uint32_t rows, uint32_t other,
     return false;
 }
 
+/* Whether both are of one volume, and other channels or rows of it. */
+static bool parts_apart(const Placement *p, uint32_t p_row, uint32_t p_rows,
+                        const Placement *out, uint32_t row, uint32_t rows) {
+    return p->offset == out->offset && volumes_same(&p->whole, &out->whole) &&
+           (!overlap(p->part_c, p->part_c + p->n_c, out->part_c,
+                     out->part_c + out->n_c) ||
+            !rows_meet(p->whole.h, row, rows, p_row, p_rows));
+}
+
 /* What one action writes, another of the same step must not touch. */
 static const char *check_apart(Judge *j, const Action *a, const Action *b) {
     const Placement *out = &j->plan->placement[a->out];
@@ -524,19 +547,60 @@ static const char *check_apart(Judge *j, const Action *a, const Action *b) {
         rows_touched(b, i, p, &p_row, &p_rows);
         if (p->memory != out->memory || !overlap(p_first, p_end, first, end))
             continue;
-        bool parts = p->offset == out->offset &&
-                     volumes_same(&p->whole, &out->whole) &&
-                     (!overlap(p->part_c, p->part_c + p->n_c, out->part_c,
-                               out->part_c + out->n_c) ||
-                      !rows_meet(p->whole.h, row, rows, p_row, p_rows));
-        if (!parts)
+        if (!parts_apart(p, p_row, p_rows, out, row, rows))
             return complain(j, out, "is written where another works");
     }
     return NULL;
 }
 
+/* Whether both hold the same elements of volumes that are alike. */
+static bool same_place(const Placement *a, const Placement *b) {
+    return a->memory == b->memory && a->offset == b->offset &&
+           volumes_same(&a->whole, &b->whole) && a->part_c == b->part_c &&
+           a->n_c == b->n_c && a->row == b->row && a->rows == b->rows &&
+           a->col == b->col && a->cols == b->cols && a->ring == b->ring;
+}
+
+/* What an action writes, it does not read but in the same place. */
+static const char *check_in_place(Judge *j, const Action *a) {
+    const Placement *out = &j->plan->placement[a->out];
+    bool in_place = j->spec->engine[a->legal.engine].in_place;
+    uint64_t first, end, p_first, p_end;
+    uint32_t row, rows, p_row, p_rows;
+    areas_bytes(j->areas, out, &first, &end);
+    rows_touched(a, a->n_in, out, &row, &rows);
+    for (uint32_t i = 0; i < a->n_in; i++) {
+        const Placement *p = &j->plan->placement[a->in[i]];
+        areas_bytes(j->areas, p, &p_first, &p_end);
+        rows_touched(a, i, p, &p_row, &p_rows);
+        bool apart = p->memory != out->memory ||
+                     !overlap(p_first, p_end, first, end) ||
+                     parts_apart(p, p_row, p_rows, out, row, rows);
+        if (!apart && !(in_place && same_place(p, out)))
+            return complain(j, out, "is written over its operand");
+    }
+    return NULL;
+}
+
+/* An engine runs what it has, one action at a time, and beside certain others.
+ */
+static const char *check_engines(Judge *j, const Action *a, const Action *b) {
+    const HwEngine *mine = &j->spec->engine[a->legal.engine],
+                   *other = &j->spec->engine[b->legal.engine];
+    bool beside = mine->beside >> b->legal.engine & 1 ||
+                  other->beside >> a->legal.engine & 1;
+    return beside || j->spec->tiling.rows.queue
+               ? NULL
+               : complain(j, &j->plan->placement[a->out],
+                          "is made beside what its engine cannot run beside");
+}
+
 static bool at_work(const Action *a) {
     return a->kind != ACTION_CONCAT && a->kind != ACTION_HOST;
+}
+
+static bool on_engine(const Action *a) {
+    return a->kind == ACTION_RUN || a->kind == ACTION_COPY;
 }
 
 /* All that follow with the same number run at the same time; as do all whole
@@ -546,9 +610,12 @@ static const char *check_step(Judge *j, const Action *a, const Action *end) {
     const char *wrong = NULL;
     for (const Action *b = a + 1;
          at_work(a) && b < end && b->step == a->step && at_work(b) && !wrong;
-         b++)
+         b++) {
         if (!(wrong = check_apart(j, a, b)))
             wrong = check_apart(j, b, a);
+        if (!wrong && on_engine(a) && on_engine(b))
+            wrong = check_engines(j, a, b);
+    }
     for (const Action *b = a + 1; a->kind == ACTION_RUN && several && b < end &&
                                   b->at == a->at && !wrong;
          b++)
@@ -569,11 +636,27 @@ static const char *check_views(Judge *j, const Action *a) {
     return NULL;
 }
 
+/* Steps follow each other; loads of inputs may have a number of their own. */
+static const char *check_order(Judge *j, const Action *a) {
+    bool own = a->kind == ACTION_LOAD && j->spec->input_shares_step;
+    if (own || a->kind == ACTION_HOST || a->kind == ACTION_CONCAT)
+        return NULL;
+    if (a->step < j->step)
+        return complain(j, &j->plan->placement[a->out],
+                        "is of a step that is over");
+    j->step = a->step;
+    return NULL;
+}
+
 static const char *do_action(Judge *j) {
     const Action *a = j->action;
     const char *wrong = check_step(j, a, j->plan->action + j->plan->n_actions);
     if (!wrong)
+        wrong = check_order(j, a);
+    if (!wrong)
         wrong = check_views(j, a);
+    if (!wrong && on_engine(a))
+        wrong = check_in_place(j, a);
     if (wrong)
         return wrong;
     switch (a->kind) {
@@ -623,6 +706,24 @@ static const char *check_end(Judge *j) {
     return NULL;
 }
 
+/* What the host gives and takes lies in one place of each memory. */
+static const char *check_host_side(Judge *j) {
+    const Placement **at =
+        ARENA_ARRAY(j->arena, const Placement *, (j->g->tensor.n + 1) * 2);
+    for (uint32_t i = 0; i < j->plan->n_placements; i++) {
+        const Placement *p = &j->plan->placement[i];
+        HwRole role = role_of(j, i);
+        if (role != HW_INPUT && role != HW_OUTPUT)
+            continue;
+        const Placement **first = &at[p->tensor.i * 2 + (role == HW_OUTPUT)];
+        if (*first && ((*first)->offset != p->offset ||
+                       !volumes_same(&(*first)->whole, &p->whole)))
+            return complain(j, p, "lies in two places");
+        *first = p;
+    }
+    return NULL;
+}
+
 static void write_inputs(Judge *j) {
     for (uint32_t i = 0; i < j->plan->n_placements; i++) {
         const Placement *p = &j->plan->placement[i];
@@ -644,6 +745,8 @@ const char *plan_judge(Arena *arena, const Plan *plan) {
     j.done_cols = ARENA_ARRAY(j.arena, uint32_t, j.g->node.n + 1);
     j.done_channels = ARENA_ARRAY(j.arena, uint32_t, j.g->node.n + 1);
     const char *wrong = check_placements(&j);
+    if (!wrong)
+        wrong = check_host_side(&j);
     if (!wrong)
         write_inputs(&j);
     for (uint32_t i = 0; i < plan->n_actions && !wrong; i++) {

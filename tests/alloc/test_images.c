@@ -47,9 +47,10 @@ static Made make(const char *machine, const char *path, const char *value) {
     const Graph *graphs =
         graph_repeat(m.arena, m.graph, IMAGES, m.graph->tensor.n);
     assert_null(graph_broken(m.arena, graphs));
+    options.images = IMAGES;
     m.all = plan_images(m.arena, m.diag, m.one,
-                        sched_repeat(m.arena, schedule, graphs, IMAGES), IMAGES,
-                        &m.does_not_fit);
+                        sched_repeat(m.arena, schedule, graphs, IMAGES),
+                        &options, &m.does_not_fit);
     return m;
 }
 

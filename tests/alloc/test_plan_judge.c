@@ -116,7 +116,7 @@ static void overwritten(void **state) {
     alone.bytes = 4 * 8 * 8;
     alone.part_c = 0;
     *b = alone;
-    refuse(&c, "ab is not there");
+    refuse(&c, "b is written over its operand in am");
 }
 
 static void misplaced(void **state) {
@@ -205,14 +205,56 @@ static void beside_layers(void **state) {
     refuse(&c, "is written where another works in am");
 }
 
+/* Numbers of steps do not fall. */
+static void steps_backwards(void **state) {
+    (void)state;
+    Case c = case_new(ALL, false);
+    first(&c, ACTION_RUN)[1].step = 1;
+    refuse(&c, "b is of a step that is over");
+}
+
+/* Columns of whole rows are what their node says. */
+static void wrong_columns(void **state) {
+    (void)state;
+    Case c = case_new(ALL, false);
+    first(&c, ACTION_RUN)->pad_left = 0;
+    refuse(&c, "a is computed from the wrong rows");
+    c = case_new(ALL, false);
+    first(&c, ACTION_RUN)->in_cols--;
+    refuse(&c, "a is computed from some columns");
+}
+
+static void wrong_engine(void **state) {
+    (void)state;
+    Case c = case_new(ALL, false);
+    first(&c, ACTION_RUN)->legal.engine = 1;
+    refuse(&c, "a is made by an engine that cannot");
+}
+
+/* The host has put it into one. */
+static void two_inputs(void **state) {
+    (void)state;
+    Case c = case_new(ALL, false);
+    uint32_t n = c.plan.n_placements;
+    Placement *p = ARENA_ARRAY(c.arena, Placement, n + 1);
+    memcpy(p, c.placement, n * sizeof *p);
+    p[n] = p[first(&c, ACTION_LOAD)->in[0]];
+    p[n].offset += 64;
+    c.plan.placement = p;
+    c.plan.n_placements++;
+    refuse(&c, "data lies in two places in inputs");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(load_missing), cmocka_unit_test(store_missing),
-        cmocka_unit_test(run_missing),  cmocka_unit_test(run_twice),
-        cmocka_unit_test(overwritten),  cmocka_unit_test(misplaced),
-        cmocka_unit_test(wrong_way),    cmocka_unit_test(other_tensor),
-        cmocka_unit_test(wrong_rows),   cmocka_unit_test(tile_buffers),
-        cmocka_unit_test(side_by_side), cmocka_unit_test(beside_layers),
+        cmocka_unit_test(load_missing),    cmocka_unit_test(store_missing),
+        cmocka_unit_test(run_missing),     cmocka_unit_test(run_twice),
+        cmocka_unit_test(overwritten),     cmocka_unit_test(misplaced),
+        cmocka_unit_test(wrong_way),       cmocka_unit_test(other_tensor),
+        cmocka_unit_test(wrong_rows),      cmocka_unit_test(tile_buffers),
+        cmocka_unit_test(side_by_side),    cmocka_unit_test(beside_layers),
+        cmocka_unit_test(steps_backwards), cmocka_unit_test(wrong_columns),
+        cmocka_unit_test(wrong_engine),    cmocka_unit_test(two_inputs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

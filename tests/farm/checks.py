@@ -129,6 +129,9 @@ def plan(point):
             return False
         run = compile_to(point, "out")
     point.compiled = run.json()
+    if point.compiled["rejected"]:
+        raise Wrong("illegal", f"{point.compiled['rejected']} better plans "
+                    "were found illegal")
     point.listing = os.path.join(point.name + ".out", point.name + ".cmd")
     return True
 
@@ -285,11 +288,10 @@ def figures(point):
     """What compile counts is what the simulator counts."""
     v, c = point.verified, point.compiled
     moved = v["ddr_read_bytes"] + v["ddr_written_bytes"]
-    several = {"--images", "--mode"}.intersection(point.options)
+    which = "cycles_an_image" if "--mode" in point.options else "cycles"
     pairs = (("moved", c.get("ddr_moved_bytes"), moved),
              ("moved, by verify", v.get("ddr_moved_bytes"), moved),
-             ("cycles", None if several else c["cost"]["cycles"],
-              v["cycles"]))
+             ("cycles", c["cost"]["cycles"], v[which]))
     for name, told, counted in pairs:
         if told not in (None, counted):
             raise Wrong("figures", f"{name}: {told} planned, {counted} "

@@ -359,7 +359,10 @@ def first_shape(dice, coded, batch):
         h = 1
     elif flat < 0.2:
         w = 1
-    return [batch, dice.choice(CHANNELS[2:13]), h, w]
+    shape = [batch, dice.choice(CHANNELS[2:13]), h, w]
+    while graphs.count(shape) > MOST_ELEMENTS:
+        shape[1] = (shape[1] + 1) // 2
+    return shape
 
 
 def further_input(b, dice, batch):

@@ -232,12 +232,14 @@ def model(net):
         if node["op"] == "input":
             w.value(11, node["name"])
             continue
+        if node.get("quant"):
+            raise Unknown("codes")
         acts = node["attributes"].get("act") and node["op"] != "act"
         out = node["name"] + "_sum" if acts else node["name"]
         w.shapes[out] = w.shapes[node["name"]]
         if node["op"] == "act":
             w.act(node, node["reads"][0], out)
-        elif node["op"] in LAYERS and not node.get("quant"):
+        elif node["op"] in LAYERS:
             LAYERS[node["op"]](w, node, node["reads"], out)
         else:
             raise Unknown(node["op"])

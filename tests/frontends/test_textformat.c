@@ -1,6 +1,6 @@
 /* The whole grammar of protobuf's text format, and what is said of bad input.
  */
-#include "frontends/textformat.h"
+#include "frontends/proto/textformat.h"
 
 #include "base/text.h"
 

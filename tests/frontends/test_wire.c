@@ -1,6 +1,6 @@
 /* Protobuf's binary format: every wire type, and never a crash on damage. */
-#include "frontends/protobin.h"
-#include "frontends/wire.h"
+#include "frontends/proto/protobin.h"
+#include "frontends/proto/wire.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,12 +2,14 @@
  * printed reads back, and prints the same. */
 #include "fuzz.h"
 
-#include "pack/csv.h"
 #include "base/npy.h"
 #include "base/yaml.h"
 #include "codegen/listing.h"
 #include "frontends/frontend.h"
+#include "hwspec/expr/expr.h"
 #include "hwspec/hwspec.h"
+#include "hwspec/program.h"
+#include "pack/csv.h"
 #include "sim/sim.h"
 
 #include <stdlib.h>
@@ -39,8 +41,7 @@ static void check_graph_text(const FuzzInput *in, const Graph *g) {
 static void network(const FuzzInput *in) {
     const ImportOptions options = {.weights = in->two ? FUZZ_SECOND : NULL};
     ImportInfo info;
-    Graph *g =
-        frontend_read(in->arena, in->diag, in->path, &options, &info);
+    Graph *g = frontend_read(in->arena, in->diag, in->path, &options, &info);
     if (g)
         check_graph_text(in, g);
 }
@@ -152,6 +153,122 @@ static void listing_binary(const FuzzInput *in) {
         listing_print(in->arena, listing);
 }
 
+/* ---- files of machines ---- */
+
+static const HwSpec *file_machine(const FuzzInput *in) {
+    static const HwSpec *spec;
+    static Arena *arena;
+    if (!spec) {
+        arena = arena_new("machine");
+        fuzz_serve(NULL);
+        spec = hwspec_load(arena, diag_new(arena),
+                           "tests/hwspec/data/slice.yaml", 0, NULL);
+        fuzz_serve(in);
+        if (!spec)
+            bug("tests/hwspec/data/slice.yaml does not read");
+    }
+    return spec;
+}
+
+/* The first byte chooses between two machines. */
+static const HwSpec *container_machine(const FuzzInput *in) {
+    static const HwSpec *kmodel;
+    static Arena *arena;
+    if (in->first.at[0] % 2)
+        return file_machine(in);
+    if (!kmodel) {
+        arena = arena_new("machine");
+        fuzz_serve(NULL);
+        kmodel = hwspec_load(arena, diag_new(arena), "k210", 0, NULL);
+        fuzz_serve(in);
+        if (!kmodel)
+            bug("k210 does not read");
+    }
+    return kmodel;
+}
+
+static void same_bytes(const FuzzInput *in, const Program *program,
+                       const uint8_t *data, size_t len) {
+    const uint8_t *out;
+    size_t n;
+    if (!program_encode(in->arena, in->diag, program, &out, &n))
+        bug("a file that was read is not written");
+    if (n != len || (n && memcmp(out, data, n)))
+        bug("a file that was read is written with other bytes");
+}
+
+/* What is read comes back, by its text, too. */
+static void container(const FuzzInput *in) {
+    if (!in->first.len)
+        return;
+    const HwSpec *spec = container_machine(in);
+    const uint8_t *data = in->first.at + 1;
+    size_t len = in->first.len - 1;
+    const Program *program =
+        program_decode(in->arena, in->diag, spec, in->path, data, len);
+    if (!program)
+        return;
+    Text text = text_new(in->arena);
+    program_print(&text, program);
+    const char *printed = text_str(&text);
+    const Program *again = program_parse(in->arena, in->diag, spec, "printed",
+                                         printed, strlen(printed));
+    if (!again)
+        unreadable(in, "file", printed);
+    same_bytes(in, again, data, len);
+}
+
+/* What is written can be read. */
+static void container_text(const FuzzInput *in) {
+    const HwSpec *spec = in->first.len ? container_machine(in) : NULL;
+    const Program *program =
+        spec ? program_parse(in->arena, in->diag, spec, in->path,
+                             (const char *)in->first.at + 1, in->first.len - 1)
+             : NULL;
+    const uint8_t *out;
+    size_t len;
+    if (program && program_encode(in->arena, in->diag, program, &out, &len) &&
+        !program_decode(in->arena, in->diag, spec, "written", out, len))
+        unreadable(in, "file", (const char *)in->first.at + 1);
+}
+
+/* Each line an expression; what it is lies in its range. */
+static void expression(const FuzzInput *in) {
+    ExprNames *names = expr_names(in->arena);
+    static const char *const name[] = {"a", "b", "c", "d"};
+    bool set[8] = {true, true, true, true};
+    int64_t num[8] = {3, -5, 1000000, INT64_MAX};
+    ExprVector vector[8] = {{0}};
+    for (int i = 0; i < 4; i++)
+        expr_add(names, &(ExprName){.name = name[i],
+                                    .kind = EXPR_MEANING,
+                                    .domain = {.range = {num[i], num[i]}}});
+    const ExprBounds bounds = {.names = names};
+    const ExprEnv env = {names, set, num, vector};
+    const char *text =
+        arena_strndup(in->arena, (const char *)in->first.at, in->first.len);
+    const Expr *e = expr_parse(names, in->diag, text, (Loc){0}, NULL);
+    ExprRange range;
+    int64_t value;
+    ExprFault fault;
+    if (!e || !expr_range(&bounds, in->diag, e, &range))
+        return;
+    bool has = expr_eval(&env, e, &value, &fault);
+    if (has && (value < range.lo || value > range.hi))
+        bug("%s is outside of its range", text);
+    const char *again = expr_text(in->arena, names, e, NULL);
+    const Expr *same = expr_parse(names, in->diag, again, (Loc){0}, NULL);
+    int64_t other = 0;
+    if (!same ||
+        (has && (!expr_eval(&env, same, &other, &fault) || other != value)))
+        bug("%s prints as %s", text, again);
+    for (uint32_t x = 0; x < 4 && has; x++)
+        if (expr_tells(&bounds, e, x) &&
+            expr_invert(&env, e, x, value, &range) &&
+            (num[x] < range.lo || num[x] > range.hi))
+            bug("%s is not read back", text);
+}
+
 /* ---- placement problems ---- */
 
 static void problem(const FuzzInput *in) {
@@ -177,6 +294,9 @@ const FuzzTarget fuzz_targets[] = {
     {"listing", ".cmd", listing_text, "a byte for the machine, and a listing"},
     {"listingjson", ".json", listing_of_json, "the same in JSON, and weights"},
     {"binary", ".bin", listing_binary, "the same in binary form"},
+    {"container", ".bin", container, "a byte for the machine, and a file"},
+    {"containertext", ".txt", container_text, "the same as text"},
+    {"expression", ".txt", expression, "expressions of a hwspec"},
     {"problem", ".csv", problem, "placement problems"},
     {0},
 };
@@ -218,8 +338,8 @@ void fuzz_one(const FuzzTarget *target, const uint8_t *data, size_t len) {
     in.path = arena_printf(arena, "fuzz/first%s", target->suffix);
     in.first = part(arena, data, first);
     if (two)
-        in.second = part(arena, data + first + mark_len,
-                         len - first - mark_len);
+        in.second =
+            part(arena, data + first + mark_len, len - first - mark_len);
     fuzz_serve(&in);
     target->run(&in);
     fuzz_serve(NULL);

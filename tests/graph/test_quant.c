@@ -2,6 +2,8 @@
  * layer follows, its numbers, and what a layer then computes. */
 #include "net.h"
 
+#include "base/requant.h"
+#include "base/rng.h"
 #include "graph/quant.h"
 
 #include <math.h>
@@ -189,8 +191,47 @@ static void test_unsound(void **state) {
     net_free(&net);
 }
 
+/* ---- as a list of stages ---- */
+
+/* The rule of sums is [mul, shift, half_up], [add zero], [saturate]; with
+ * `double` it is what rounds twice. */
+static void test_stages(void **state) {
+    (void)state;
+    uint32_t differ = 0;
+    for (uint64_t i = 0; i < 20000; i++) {
+        double real = ldexp(1 + rng_unit(1, i) * 0.999,
+                            -(int)(rng_bits(2, i) % 14) - 2);
+        QuantScale scale = quant_scale(real);
+        QuantLayer layer = {.rule = QUANT_SUMS,
+                            .zero_out = (int32_t)(rng_bits(3, i) % 256) - 128,
+                            .lo = -128,
+                            .hi = 127};
+        const int64_t mul = scale.factor, shift = scale.shift;
+        const int64_t zero = layer.zero_out, lo = layer.lo, hi = layer.hi;
+        RequantStage stage[] = {{.round = ROUND_HALF_UP},
+                                {.round = ROUND_FLOOR},
+                                {.round = ROUND_FLOOR}};
+        stage[0].of[STAGE_MUL] = (StageValues){1, &mul};
+        stage[0].of[STAGE_SHIFT] = (StageValues){1, &shift};
+        stage[1].of[STAGE_ADD] = (StageValues){1, &zero};
+        stage[2].of[STAGE_MIN] = (StageValues){1, &hi};
+        stage[2].of[STAGE_MAX] = (StageValues){1, &lo};
+        int64_t x = (int64_t)(rng_bits(4, i) % 4000001) - 2000000;
+        int64_t want = quant_finish(&layer, quant_apply(scale, x)), once, twice;
+        uint32_t at;
+        assert_int_equal(requant(3, stage, 0, x, &once, &at), REQUANT_FINE);
+        assert_true(once == want);
+        stage[0].round = ROUND_DOUBLE;
+        assert_int_equal(requant(3, stage, 0, x, &twice, &at), REQUANT_FINE);
+        assert_true(twice - once <= 1 && once - twice <= 1);
+        differ += once != twice;
+    }
+    assert_true(differ > 0 && differ < 200);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_stages),
         cmocka_unit_test(test_halves_up),
         cmocka_unit_test(test_scales),
         cmocka_unit_test(test_codes),

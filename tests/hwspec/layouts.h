@@ -37,6 +37,25 @@ static inline Layout random_layout(Dice *dice) {
     return layout;
 }
 
+/* Two or three random layouts, by channels, rows or columns; the last has no
+ * ranges. `at`: room for them. */
+static inline Layout random_cases(Dice *dice, LayoutCase at[3]) {
+    Layout layout = {.element = 1 + roll(dice, 4), .cases = at};
+    layout.n_cases = 2 + roll(dice, 2);
+    for (uint32_t i = 0; i < layout.n_cases; i++) {
+        at[i] = (LayoutCase){.axes = random_layout(dice)};
+        at[i].axes.element = layout.element;
+        for (int dim = LAYOUT_C; dim <= LAYOUT_W; dim++)
+            at[i].when[dim] = (LayoutRange){1, UINT32_MAX};
+        if (i + 1 == layout.n_cases)
+            continue;
+        LayoutRange *when = &at[i].when[roll(dice, 3)];
+        when->lo = 1 + roll(dice, 10);
+        when->hi = roll(dice, 2) ? UINT32_MAX : when->lo + roll(dice, 8);
+    }
+    return layout;
+}
+
 static inline uint32_t split_of_c(const Layout *layout) {
     uint32_t split = 0;
     for (uint32_t i = 0; i < layout->n; i++)

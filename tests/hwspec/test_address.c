@@ -119,6 +119,58 @@ static void both_agree(void **state) {
     arena_free(arena);
 }
 
+/* Of a layout of cases, what each of the cases gives by itself. */
+static void both_take_the_case(void **state) {
+    (void)state;
+    Arena *arena = arena_new("test");
+    uint32_t taken[3] = {0};
+    for (uint64_t i = 0; i < 2000; i++) {
+        Dice dice = {i, 1};
+        LayoutCase room[3];
+        Layout layout = random_cases(&dice, room);
+        Volume v = random_volume(&dice, &room[0].axes);
+        const Layout *own = layout_case(&layout, &v);
+        taken[own == &room[0].axes ? 0 : own == &room[1].axes ? 1 : 2]++;
+        assert_true(layout_bytes(&layout, &v) == layout_bytes(own, &v));
+        assert_true(address_bytes(&layout, &v) == address_bytes(own, &v));
+        LayoutTables t = address_tables(arena, &layout, &v);
+        check_elements(&layout, &v, &t);
+        LayoutTables other = layout_tables(arena, &layout, &v);
+        for (uint32_t w = 0; w < v.w; w++)
+            assert_true(other.w_at[w] == t.w_at[w] * layout.element);
+        for (uint32_t c = 0; c < v.c; c++)
+            assert_true(address_part(&layout, &v, c) ==
+                        layout_part_offset(&layout, &v, c));
+        assert_true(address_part(&layout, &v, v.c - 1) ==
+                    address_part(own, &v, v.c - 1));
+        arena_reset(arena);
+    }
+    assert_true(taken[0] > 100 && taken[1] > 100 && taken[2] > 100);
+    arena_free(arena);
+}
+
+static void steps_agree(void **state) {
+    (void)state;
+    for (uint64_t i = 0; i < 2000; i++) {
+        Dice dice = {i, 2};
+        LayoutCase room[3];
+        Layout layout = random_cases(&dice, room);
+        Volume v = random_volume(&dice, &layout);
+        for (int d = LAYOUT_C; d <= LAYOUT_W; d++) {
+            LayoutDim dim = (LayoutDim)d;
+            uint32_t split = layout_split(&layout, &v, dim);
+            uint64_t step = layout_step(&layout, &v, dim);
+            assert_true(step == address_step(&layout, &v, dim));
+            if (split >= size_of(&v, dim))
+                continue;
+            uint32_t at[3] = {0};
+            at[dim] = split;
+            assert_true(layout_offset(&layout, &v, at[0], at[1], at[2], 0) ==
+                        step);
+        }
+    }
+}
+
 static void both_are_capped(void **state) {
     (void)state;
     Layout layout = {.n = 3,
@@ -240,6 +292,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(cells_follow_each_other),
         cmocka_unit_test(both_agree),
+        cmocka_unit_test(both_take_the_case),
+        cmocka_unit_test(steps_agree),
         cmocka_unit_test(both_are_capped),
         cmocka_unit_test(spans_hold_their_channels),
         cmocka_unit_test(views_agree_where_cells_do),

@@ -59,6 +59,12 @@ static void manual_has_all_names(void **state) {
 #include "hwspec/fields.def"
 #undef HW_FIELD
 #undef HW_OPERAND
+#define EXPR_FUNCTION(NAME, name, least, most, doc) ROW(#name, doc)
+#include "hwspec/expr/functions.def"
+#undef EXPR_FUNCTION
+#define HW_HOST_OP(name, doc) ROW(#name, doc)
+#include "hwspec/host_ops.def"
+#undef HW_HOST_OP
 #undef ROW
     for (uint32_t i = 0; hw_act_name[i]; i++)
         must_say(manual,

@@ -158,7 +158,7 @@ static void fields_undo_build(void **state) {
     for (; *name; name++) {
         const HwSpec *spec = load(arena, *name);
         Random random = {rng_seed(*name, 2), 0};
-        for (int i = 0; i < TRIES; i++) {
+        for (int i = 0; i < TRIES && spec->insns->n; i++) {
             uint32_t row = (uint32_t)(next(&random) % spec->insns->n);
             HwFields in = {0}, out, again;
             for (uint32_t f = 0; f < HW_F_COUNT; f++) {
@@ -256,8 +256,7 @@ static void check_operand(Arena *arena, const HwSpec *spec, HwOp op,
                           HwOperand operand, uint32_t memory, Random *random) {
     int32_t row = insn_row(spec, op);
     bool active = spec->memory[memory].role == HW_ACTIVE;
-    if (row < 0 ||
-        (active && !(hwspec_lies(spec, op, operand) >> memory & 1)))
+    if (row < 0 || (active && !(hwspec_lies(spec, op, operand) >> memory & 1)))
         return;
     const HwMemory *m = &spec->memory[memory];
     uint64_t offset = next(random) % m->size / m->unit * m->unit;
@@ -280,8 +279,8 @@ static void operands_are_found_again(void **state) {
     for (; *name; name++) {
         const HwSpec *spec = load(arena, *name);
         Random random = {rng_seed(*name, 3), 0};
-        if (hwspec_engine(spec, HW_OP_LAYER) >= 0)
-            continue; /* a processor has no other instructions */
+        if (hwspec_engine(spec, HW_OP_LAYER) >= 0 || !spec->insns->n)
+            continue; /* a processor, or files, have no other instructions */
         for (int i = 0; i < TRIES / 20; i++) {
             for (uint32_t m = 0; m < spec->n_active; m++) {
                 check_operand(arena, spec, HW_OP_CONV, HW_IN, m, &random);
@@ -603,21 +602,24 @@ static void every_operation_has_a_row(void **state) {
 
 /* What a machine with rings is told whose RUN, ADD, LOAD and SAVE have these
  * tokens besides addresses. */
-static void check_rings(const char *run, const char *add, const char *load,
-                        const char *save, const char *wanted) {
+static void check_moves(const char *moved, const char *run, const char *add,
+                        const char *load, const char *save,
+                        const char *wanted) {
     Arena *arena = arena_new("test");
     Diag *diag = diag_new(arena);
     const char *text = arena_printf(
         arena,
         "%stiling: {kind: software, ops: [conv, add], rings: true}\n"
         "fields: {src: in.addr, dst: out.addr, two: in2.addr, ri: in.ring,"
-        " qi: in.row, ro: out.ring, qo: out.row, r2: in2.ring, q2: in2.row}\n"
+        " qi: in.row, ro: out.ring, qo: out.row, r2: in2.ring, q2: in2.row,"
+        " f: row.first, l: row.last, c: in.c, h: in.h, w: in.w}\n"
         "instructions:\n"
         "  RUN: {for: conv, text: RUN src dst %s}\n"
         "  ADD: {for: add, text: ADD src two dst %s}\n"
-        "  LOAD: {for: load, text: LOAD src dst %s}\n"
-        "  SAVE: {for: store, text: SAVE src dst %s}\n",
-        swap(arena, machine, "[conv]", "[conv, add]"), run, add, load, save);
+        "  LOAD: {for: load, text: LOAD src dst %s %s}\n"
+        "  SAVE: {for: store, text: SAVE src dst f l c h w %s}\n",
+        swap(arena, machine, "[conv]", "[conv, add]"), run, add, moved, load,
+        save);
     const HwSpec *spec =
         hwspec_read(arena, diag, "tiny.yaml", text, strlen(text), 0, NULL);
     Text told = text_new(arena);
@@ -629,6 +631,25 @@ static void check_rings(const char *run, const char *add, const char *load,
     assert_string_equal(text_str(&told), wanted);
     assert_int_equal(!spec, *wanted != '\0');
     arena_free(arena);
+}
+
+static void check_rings(const char *run, const char *add, const char *load,
+                        const char *save, const char *wanted) {
+    check_moves("f l c h w", run, add, load, save, wanted);
+}
+
+/* Where layers run by rows, a load says which rows of what it moves. */
+static void moved_rows_are_told(void **state) {
+    (void)state;
+    static const char *const lacks[][2] = {
+        {"l c h w", "14: LOAD does not tell `row.first`\n"},
+        {"f c h w", "14: LOAD does not tell `row.last`\n"},
+        {"f l h w", "14: LOAD does not tell `in.c`\n"},
+        {"f l c w", "14: LOAD does not tell `in.h`\n"},
+        {"f l c h", "14: LOAD does not tell `in.w`\n"}};
+    for (size_t i = 0; i < sizeof lacks / sizeof *lacks; i++)
+        check_moves(lacks[i][0], "ri qi ro qo", "ri qi ro qo r2 q2", "ro", "ri",
+                    lacks[i][1]);
 }
 
 /* Where rings are used, each operand in active memory tells its own. */
@@ -823,6 +844,7 @@ int main(void) {
         cmocka_unit_test(fields_are_a_map),
         cmocka_unit_test(every_operation_has_a_row),
         cmocka_unit_test(rings_are_told),
+        cmocka_unit_test(moved_rows_are_told),
         cmocka_unit_test(bad_texts),
         cmocka_unit_test(bad_excuses),
         cmocka_unit_test(bad_machines),

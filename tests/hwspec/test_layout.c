@@ -247,8 +247,46 @@ static void random_volumes(void **state) {
     arena_free(arena);
 }
 
+/* Rows of 64 bytes that hold 4, 2 or 1 channels. */
+static void rows_of_channels(void **state) {
+    (void)state;
+    LayoutCase cases[] = {
+        {{{1, UINT32_MAX}, {1, UINT32_MAX}, {1, 16}},
+         {.n = 4,
+          .element = 1,
+          .axis = {OUTER(C, 4), WHOLE(H, 1), INNER(C, 4, 1), WHOLE(W, 16)}}},
+        {{{1, UINT32_MAX}, {1, UINT32_MAX}, {1, 32}},
+         {.n = 4,
+          .element = 1,
+          .axis = {OUTER(C, 2), WHOLE(H, 1), INNER(C, 2, 1), WHOLE(W, 32)}}},
+        {{{1, UINT32_MAX}, {1, UINT32_MAX}, {1, UINT32_MAX}},
+         {.n = 3,
+          .element = 1,
+          .axis = {WHOLE(C, 1), WHOLE(H, 1), WHOLE(W, 64)}}},
+    };
+    Layout layout = {.element = 1, .n_cases = 3, .cases = cases};
+    assert_int_equal(layout_granule(&layout), 4);
+    for (uint32_t w = 1; w < 200; w++) {
+        Volume v = {5, 3, w, {0}};
+        uint32_t g = w <= 16 ? 4 : w <= 32 ? 2 : 1;
+        uint32_t rows = (w + 63) / 64, groups = (5 + g - 1) / g;
+        assert_int_equal(layout_bytes(&layout, &v), 64 * rows * 3 * groups);
+        assert_int_equal(layout_split(&layout, &v, LAYOUT_C), g);
+        assert_int_equal(layout_step(&layout, &v, LAYOUT_C), 64 * rows * 3);
+        assert_int_equal(layout_step(&layout, &v, LAYOUT_H), 64 * rows);
+        assert_int_equal(layout_granule(layout_case(&layout, &v)), g);
+        for (uint32_t c = 0; c < 5; c++)
+            assert_int_equal(
+                layout_offset(&layout, &v, c, 2, w - 1, 0),
+                64 * (c / g * rows * 3 + 2 * rows) + c % g * (64 / g) + w - 1);
+        assert_true(layout_part_alone(&layout, &v, g == 1 ? 3 : 4, 1));
+        assert_int_equal(layout_part_alone(&layout, &v, 1, 2), g == 1);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows_of_channels),
         cmocka_unit_test(recorded_sizes),   cmocka_unit_test(granules),
         cmocka_unit_test(parts_of_volumes), cmocka_unit_test(rows),
         cmocka_unit_test(too_large),        cmocka_unit_test(random_volumes),

@@ -166,6 +166,41 @@ static void bad_memories(void **state) {
               "are possible\n");
 }
 
+/* The list of axes becomes a list of cases. */
+static void check_bad_cases(const char *cases, const char *wanted) {
+    Arena *arena = arena_new("test");
+    check_bad("axes: [c, h, w]", arena_printf(arena, "cases: %s", cases),
+              wanted);
+    arena_free(arena);
+}
+
+static void bad_cases(void **state) {
+    (void)state;
+    check_bad_cases("[{when: {w: ..16}, axes: [c, h, w]}, "
+                    "{when: {w: ..64}, axes: [c, w, h]}]",
+                    "7:17: cases leave w = 65.. open\n");
+    check_bad_cases("[{when: {c: 3, w: ..16}, axes: [c, h, w]}, "
+                    "{when: {w: 9..}, axes: [c, h, w]}]",
+                    "7:17: cases leave c = 1..2, w = 1..8 open\n");
+    check_bad_cases("[{when: {w: ..16}, axes: [c, h, w]}, "
+                    "{when: {w: 4..9}, axes: [c, w, h]}, {axes: [c, h, w]}]",
+                    "7:54: case 2 is never taken\n");
+    check_bad_cases("[{axes: [c, h, w]}, {axes: [c, w, h]}]",
+                    "7:37: case 2 is never taken\n");
+    check_bad_cases("[{when: {w: [1]}, axes: [c, h, w]}, {axes: [c, w, h]}]",
+                    "7:29: extents of a case are from .. to, from 1 on\n");
+    check_bad_cases("[{when: {w: 1, x: 1}, axes: [c, h, w]}, "
+                    "{axes: [c, w, h]}]",
+                    "7:32: unknown key `x`\n");
+    check_bad_cases("[{axes: [c, h]}]", "7:18: the axis `w` is missing\n");
+    check_bad_cases("[{when: {w: 1..}}]", "7:18: the key `axes` is missing\n");
+    check_bad_cases("[]", "7:17: 1 to 16 cases\n");
+    check_bad("axes: [c, h, w]", "axes: [c, h, w], cases: [{axes: [c, h, w]}]",
+              "7:9: a layout has `axes`, or `cases` with axes each\n");
+    check_bad("axes: [c, h, w]", "element: 2",
+              "7:9: a layout has `axes`, or `cases` with axes each\n");
+}
+
 static void bad_layouts(void **state) {
     (void)state;
     check_bad("[c, h, w]", "[c, h]", "7:16: the axis `w` is missing\n");
@@ -308,7 +343,7 @@ static void bad_files(void **state) {
     load(arena, "nosuch", NULL, NULL,
          "0:0: no target is called `nosuch`; there are: cortex-m4, "
          "cpu-aarch64, cpu-riscv64, cpu-x86-64, cpu-x86-64-v4, darius-32, "
-         "darius-64, line-npu, math-engine, n64, null, ring-npu, stage-npu, "
+         "darius-64, k210, line-npu, math-engine, n64, null, ring-npu, stage-npu, "
          "template, "
          "tile-npu, vta-pynq, xdnn-v2-28, xdnn-v2-56, xdnn-v3-96; or "
          "give a path, with a `/` or ending in .yaml\n");
@@ -608,6 +643,7 @@ int main(void) {
         cmocka_unit_test(bad_values),
         cmocka_unit_test(bad_memories),
         cmocka_unit_test(bad_layouts),
+        cmocka_unit_test(bad_cases),
         cmocka_unit_test(bad_engines),
         cmocka_unit_test(bad_sections),
         cmocka_unit_test(all_errors_at_once),

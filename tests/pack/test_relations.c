@@ -313,9 +313,63 @@ static void test_judge(void **state) {
     assert_in_range(right, SEEDS / 200, SEEDS);
 }
 
+/* Buffers inside others inside others, where their relations put them, or one
+ * byte further. */
+static void draw_nested(Dice *d, Case *c, PlanResult *r) {
+    *c = (Case){.p = {.n_pools = 1, .n_bufs = MAX_BUFS}};
+    c->p.pool[0] = (Pool){.size = 14, .align = 1};
+    c->p.buf = c->buf;
+    c->p.relation = c->relation;
+    for (uint32_t b = 0; b < MAX_BUFS; b++) {
+        uint32_t first = draw(d, 3), whole = b;
+        if (b && draw(d, 9))
+            whole = draw(d, 4) ? b - 1 : draw(d, b);
+        uint64_t room = c->buf[whole].bytes[0];
+        uint32_t less = draw(d, 3), at = whole < b ? draw(d, less + 1) : 0;
+        c->buf[b] = (Buf){.first = first,
+                          .end = first + 1 + draw(d, STEPS - first),
+                          .bytes = {whole == b    ? 6
+                                    : room > less ? room - less
+                                                  : 1},
+                          .pin_pool = -1,
+                          .hint = PLAN_NO_HINT};
+        r->pool[b] = 0;
+        r->offset[b] = 7 * draw(d, 2);
+        if (whole == b)
+            continue;
+        c->relation[c->p.n_relations++] = (Relation){REL_INSIDE, b, whole, at};
+        r->offset[b] = r->offset[whole] + at + (draw(d, 20) == 0);
+    }
+}
+
+static void test_nested(void **state) {
+    (void)state;
+    uint32_t right = 0;
+    enum { SEEDS = 40000 };
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        Arena *arena = arena_new("seed");
+        Case c;
+        Dice d = {seed, 0};
+        PlanResult r = {.pool = ARENA_ARRAY(arena, int32_t, MAX_BUFS),
+                        .offset = ARENA_ARRAY(arena, uint64_t, MAX_BUFS)};
+        draw_nested(&d, &c, &r);
+        bool fine = true;
+        for (uint32_t b = 0; b < MAX_BUFS && fine; b++) {
+            fine = alone_fine(&c.p, &r, b);
+            for (uint32_t i = 0; i < b && fine; i++)
+                fine = pair_fine(&c.p, &r, i, b);
+        }
+        assert_int_equal(fine, !plan_check(arena, &c.p, &r));
+        right += fine;
+        arena_free(arena);
+    }
+    assert_in_range(right, SEEDS / 50, SEEDS / 2);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_judge),
+        cmocka_unit_test(test_nested),
         cmocka_unit_test(test_planners),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -637,19 +637,77 @@ static void parts_start_where_volumes_may(void **state) {
 }
 
 /* Channel 8 lies inside a section of 96. */
+/* A convolution's row, of tokens that a test chooses. */
+typedef struct Said {
+    HwForm form;
+    HwServe serve;
+    HwRow row;
+} Said;
+
+static void say(Machine *m, Said *said, uint32_t n, HwToken *token) {
+    said->form = (HwForm){.n = n, .token = token};
+    said->serve = (HwServe){.op = HW_OP_CONV};
+    said->row = (HwRow){.mnemonic = "RUN",
+                        .op = HW_OP_CONV,
+                        .n_serves = 1,
+                        .serve = &said->serve,
+                        .n_forms = 1,
+                        .form = &said->form};
+    m->insns = (HwInsnSet){.n = 1, .row = &said->row};
+}
+#define TOKEN(name, field)                                                     \
+    { name, HW_F_##field, .also = HW_F_CONST }
+
+/* Each number lacks its token once. */
+static void numbers_are_told_or_usual(void **state) {
+    (void)state;
+    Machine m;
+    machine_make(&m);
+    HwToken token[] = {
+        TOKEN("c", IN_C),      TOKEN("h", IN_H),      TOKEN("w", IN_W),
+        TOKEN("out", OUT_C),   TOKEN("oh", OUT_H),    TOKEN("ow", OUT_W),
+        TOKEN("kh", KERNEL_H), TOKEN("kw", KERNEL_W), TOKEN("sh", STRIDE_H),
+        TOKEN("sw", STRIDE_W), TOKEN("ph", PAD_H),    TOKEN("pw", PAD_W)};
+    enum { N = sizeof token / sizeof *token };
+    static const char *const reason[N] = {
+        "no token of RUN tells in.c, which is 3",
+        "no token of RUN tells in.h, which is 9",
+        "no token of RUN tells in.w, which is 12",
+        "no token of RUN tells out.c, which is 8",
+        "no token of RUN tells out.h, which is 5",
+        NULL, /* 12, which follows */
+        "no token of RUN tells kernel.h, which is 3",
+        "no token of RUN tells kernel.w, which is 5",
+        "no token of RUN tells stride.h, which is 2",
+        NULL, /* 1, as usual */
+        "no token of RUN tells pad.h, which is 1",
+        "no token of RUN tells pad.w, which is 2"};
+    Said said;
+    Net net = net_new();
+    TensorId in = net_input(&net, 3, 9, 12);
+    Attrs attr = {.conv = {8, 1, {3, 5}, {2, 1}, {1, 1}, {1, 2}, {1, 2}}};
+    net_output(&net, net_add(&net, OP_CONV, "a", 1, &in, &attr));
+    for (uint32_t i = 0; i < N; i++) {
+        HwField field = token[i].from;
+        say(&m, &said, N, token);
+        expect(&net, &m, "a", NULL);
+        token[i].from = HW_F_CONST;
+        expect(&net, &m, "a", reason[i]);
+        token[i].from = field;
+    }
+    net_free(&net);
+}
+
 static void parts_inside_sections_are_told(void **state) {
     (void)state;
     Machine m;
     machine_make(&m);
-    HwToken token = {.name = "to", .from = HW_F_OUT_ADDR};
-    HwForm form = {.n = 1, .token = &token};
-    HwServe serve = {.op = HW_OP_CONV};
-    HwRow row = {.op = HW_OP_CONV,
-                 .n_serves = 1,
-                 .serve = &serve,
-                 .n_forms = 1,
-                 .form = &form};
-    m.insns = (HwInsnSet){.n = 1, .row = &row};
+    HwToken token[] = {
+        TOKEN("to", OUT_ADDR),   TOKEN("c", IN_C),    TOKEN("h", IN_H),
+        TOKEN("w", IN_W),        TOKEN("out", OUT_C), TOKEN("rows", KERNEL_H),
+        TOKEN("cols", KERNEL_W), TOKEN("top", PAD_H), TOKEN("left", PAD_W)};
+    Said said;
+    say(&m, &said, sizeof token / sizeof *token, token);
     TensorId part[2];
     Net net = two_members(8, part);
     net_output(&net, net_concat(&net, "cat", 2, part));
@@ -659,7 +717,7 @@ static void parts_inside_sections_are_told(void **state) {
            "section of 96 channels: no token of conv tells it");
     assert_string_equal(net_names(&net), "input data; conv a; conv b; concat "
                                          "cat");
-    token.from = HW_FIELD_OF(HW_OUT, PART_START);
+    token[0].from = HW_FIELD_OF(HW_OUT, PART_START);
     assert_int_equal(check(&net, &m, "cat").op, HW_OP_CONCAT);
     net_free(&net);
 }
@@ -689,6 +747,7 @@ int main(void) {
         cmocka_unit_test(parts_need_a_layout_that_has_them),
         cmocka_unit_test(parts_start_where_volumes_may),
         cmocka_unit_test(parts_inside_sections_are_told),
+        cmocka_unit_test(numbers_are_told_or_usual),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,61 @@
+/* keras.h - Keras models; inside frontends/keras only. */
+#ifndef FRONTENDS_KERAS_KERAS_H
+#define FRONTENDS_KERAS_KERAS_H
+
+#include "frontends/net/net.h"
+
+#include "base/child.h"
+#include "base/json.h"
+
+/* Weights by "layer/variable", or for .weights.h5 by
+ * "layers/conv2d_1/vars/0". */
+typedef struct KerasWeights {
+    Map *names;
+    VEC(Const) value;
+    const char *file; /* NULL: none */
+} KerasWeights;
+
+typedef struct Keras {
+    Net net;
+    KerasWeights weights;
+    const char *prefix; /* of the model's place in a .weights.h5 */
+    uint32_t depth;     /* models within models */
+    bool third;         /* written by Keras 3 */
+    /* the layer that is being built */
+    const cJSON *config;
+    const char *name, *slot; /* slot: "layers/conv2d_1" */
+    uint32_t n_in, next_var;
+    const TensorId *in;
+} Keras;
+
+/* hdf5.c: adds the weights in `bytes` of the file `path` (NULL: of the
+ * model); with `config` also gives the JSON of the model. False after errors,
+ * one of which is that this was built without libhdf5. */
+bool keras_is_hdf5(Bytes bytes);
+bool keras_hdf5(Keras *k, const char *path, Bytes bytes, const char **config);
+
+/* zip.c: how many bytes so many packed ones may become. Trained weights
+ * hardly shrink; a bomb does nothing else. */
+uint64_t keras_most(uint64_t packed);
+/* What a library may take to read so many bytes of a file. */
+ChildLimits keras_limits(const char *who, Bytes bytes);
+/* One file of a .keras, whole; false after errors. */
+bool keras_is_zip(Bytes bytes);
+bool keras_unzip(Keras *k, Bytes archive, const char *name, Bytes *out);
+
+/* model.c: a model's nodes, reading `n` tensors (none: it has inputs of its
+ * own); its first output, NO_TENSOR after errors. */
+TensorId keras_model(Keras *k, const cJSON *json, uint32_t n,
+                     const TensorId *in);
+const cJSON *keras_get(const cJSON *json, const char *key);
+
+typedef TensorId KerasBuild(Keras *k, int kind);
+typedef struct KerasLayer {
+    const char *name;
+    KerasBuild *build;
+    int kind;
+} KerasLayer;
+/* ops.c: NULL if it is not known. */
+const KerasLayer *keras_find_layer(const char *name);
+
+#endif

@@ -1,0 +1,21 @@
+/* ops.c - the table of ONNX's operators, made of ops.def. */
+#include "frontends/onnx/onnx.h"
+
+#include <string.h>
+
+static const OnnxOp ops[] = {
+#define OP(name, min, max, outs, build, fold, kind)                            \
+    {name, min, max, outs, build, fold, kind},
+#include "frontends/onnx/ops.def"
+#undef OP
+};
+enum { N_OPS = sizeof ops / sizeof *ops };
+
+const OnnxOp *onnx_find_op(const OnnxNode *n) {
+    if (*n->domain && strcmp(n->domain, "ai.onnx") != 0)
+        return NULL;
+    for (uint32_t i = 0; i < N_OPS; i++)
+        if (!strcmp(ops[i].name, n->type))
+            return &ops[i];
+    return NULL;
+}

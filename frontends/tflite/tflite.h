@@ -1,0 +1,82 @@
+/* tflite.h - TensorFlow Lite models; inside frontends/tflite only. */
+#ifndef FRONTENDS_TFLITE_TFLITE_H
+#define FRONTENDS_TFLITE_TFLITE_H
+
+#include "frontends/net/net.h"
+#include "frontends/tflite/flatbuf.h"
+
+typedef struct TflTensor {
+    uint32_t table;
+    const char *name;
+    Shape shape;
+    uint32_t type;
+    Quant quant; /* of all its elements; QUANT_NONE: real, or by channel */
+    Bytes data;  /* of constants; at is NULL for others */
+    TensorId made;
+    bool has_value;
+    Const value; /* dequantised, once asked for */
+} TflTensor;
+
+typedef struct Tfl {
+    Net net;
+    Flat flat;
+    uint32_t n;
+    TflTensor *tensor;
+    FlatVector codes;
+    /* the operator that is being built */
+    FlatVector in, out;
+    uint32_t options;
+} Tfl;
+
+/* ---- values.c ---- */
+
+/* Dequantises a constant into its `value`; false after errors. */
+bool tfl_values(Tfl *t, TflTensor *tensor);
+Quant tfl_quant(Tfl *t, const TflTensor *tensor);
+/* A constant as codes without factors; false where it is none of codes. */
+bool tfl_coded(Tfl *t, const TflTensor *tensor, Const *out);
+/* Gives codes their factors, by the first (axis 0) or second index of `value`,
+ * once it has its shape. */
+void tfl_put_scales(Tfl *t, const TflTensor *tensor, uint32_t axis,
+                    Const *value);
+
+/* ---- node.c: the operator being built ---- */
+
+/* NULL where the operator has no input i (or it is -1). */
+TflTensor *tfl_tensor(Tfl *t, uint32_t i);
+/* Input i; constants become tensors. */
+TensorId tfl_in(Tfl *t, uint32_t i);
+/* Values of a constant, dequantised; NULL and an error if it is none. */
+const Const *tfl_const(Tfl *t, uint32_t i);
+/* The same for weights and biases: where they are quantised, as codes without
+ * factors, which tfl_put_scales gives them. */
+bool tfl_codes(Tfl *t, uint32_t i, Const *out);
+/* The same as whole numbers, of int32 or int64: how many, -1 on errors. */
+int tfl_ints(Tfl *t, uint32_t i, uint32_t max, int64_t *out);
+/* The tensor is as the file says, and so are those that were made since `known`
+ * and only moved into it. */
+void tfl_set_quant(Tfl *t, uint32_t known, TensorId made, const Quant *quant);
+/* Whether its first output is. */
+bool tfl_is_quantised(const Tfl *t);
+/* A number of the options. */
+int32_t tfl_option(Tfl *t, uint32_t field, int32_t missing);
+/* The activation that an option fuses, as a node behind; part of the layer
+ * where results are codes, which are rounded only once. */
+TensorId tfl_fused(Tfl *t, uint32_t field, TensorId in);
+
+typedef TensorId TflBuild(Tfl *t, int kind);
+typedef struct TflOp {
+    uint32_t code;
+    const char *name;
+    TflBuild *build; /* sets `made` of outputs behind the first by itself */
+    int kind;
+} TflOp;
+/* ops_axes.c */
+TflBuild tfl_concat, tfl_reshape, tfl_transpose, tfl_reduce, tfl_pad,
+    tfl_mirror_pad, tfl_batches, tfl_resize, tfl_blocks, tfl_slice,
+    tfl_strided_slice, tfl_split, tfl_split_v, tfl_pack, tfl_unpack,
+    tfl_l2_norm;
+/* NULL if it is not known: ops.c. */
+const TflOp *tfl_find_op(uint32_t code);
+
+#endif
