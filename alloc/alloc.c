@@ -30,10 +30,18 @@ static void say_why(Arena *arena, Diag *diag, const Schedule *schedule,
         attempt_new(arena, schedule, schedule->spec, options, memo, NULL);
     Plan *plan = ARENA_NEW(arena, Plan);
     a->explains = true;
-    if (work_fit(a))
-        actions_make(a, diag, &a->buffers, &a->result, plan);
-    else
+    if (!work_fit(a)) {
         explain(diag, a);
+        return;
+    }
+    if (!actions_make(a, diag, &a->buffers, &a->result, plan))
+        return;
+    Traffic traffic = plan_traffic(plan);
+    if (traffic.too_long || a->gave_up)
+        explain_length(diag, a, traffic.instructions);
+    else
+        diag_error(diag, schedule->spec->loc,
+                   "does not fit: no plan was found that is legal");
 }
 
 /* The best plan that is legal; NULL: there is none. */
@@ -213,7 +221,8 @@ const Plan *plan_make(Arena *arena, Diag *diag, const Schedule *schedule,
     own->asked = &(Asked){schedule, options, would_do};
     own->budget = &budget;
     own->spent = &spent;
-    if (schedule->spec->tiling.rows.queue) /* volumes that cost no cycles */
+    if (schedule->spec->tiling.rows.moves ==
+        HW_MOVES_QUEUED) /* volumes that cost no cycles */
         own->shared = NULL;
     Plan *plan = make(arena, diag, schedule, own, does_not_fit);
     spent.steps = spent.budget - budget.left;

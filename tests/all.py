@@ -7,6 +7,7 @@ makes. Kinds of tests:
   lint   tests/lint.py
   rooms  tests/rooms.py: no room uses what stands behind it
   cli    tests/cli.py: commands with their exact output
+  docs   tests/docs.py: documents show what the commands print
   library  tests/library.py: the planners, installed and used
   onnx_testdata  tests/onnx_testdata.py: ONNX's own models and outputs
   e2e    tests/e2e.py: networks x machines, verified
@@ -31,6 +32,7 @@ makes. Kinds of tests:
   rings  tests/rings.py: least memory without spills where rows roll
   staged  tests/staged.py: weights in active memory, loaded ahead
   places  tests/places.py: operands in memories of their own
+  imports  tests/imports.py: descriptions of DPUs become machines
   containers  tests/containers.py: files of real machines, both ways
   weights  tests/weights.py: plans that count weights, beside Vela's
   budget tests/budget.py: searches end, plans are legal, advice is right
@@ -106,6 +108,7 @@ def scripts(long):
             "recorded",
             "mutate_listing",
             "cli",
+            "docs",
             "library",
             "lint",
             "rooms",
@@ -119,7 +122,7 @@ def scripts(long):
             "overlap",
             "images",
             "rings",
-            "staged", "places",
+            "staged", "places", "imports",
             "budget",
             "depth",
             "least",

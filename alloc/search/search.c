@@ -21,12 +21,13 @@
 #include <math.h>
 
 const Effort efforts[EFFORTS] = {
-    {1, .timed = 6, .rolled = 1, .finished = 1, .steps = 2000, .packing = 1000},
-    {4, .timed = 8, .rolled = 3, .finished = 3, .steps = 40000,
+    {1, .timed = 6, .least_timed = 1, .finished = 1, .steps = 2000,
+     .packing = 1000},
+    {4, .timed = 8, .least_timed = 3, .finished = 3, .steps = 40000,
      .packing = 30000},
-    {13, .timed = 12, .rolled = 8, .finished = 2, .steps = 400000,
+    {13, .timed = 12, .least_timed = 8, .finished = 2, .steps = 400000,
      .packing = 30000},
-    {64, .timed = 32, .rolled = 32, .finished = 4, .steps = 8000000,
+    {64, .timed = 32, .least_timed = 32, .finished = 4, .steps = 8000000,
      .packing = 300000},
 };
 
@@ -97,7 +98,9 @@ static bool precedes(uint32_t order, const Trial *a, const Trial *b) {
     case 0:
         return fewer(a->cost.bytes, b->cost.bytes, a, b);
     case 1:
-        return fewer(a->traffic.work, b->traffic.work, a, b);
+        if (a->traffic.work == b->traffic.work)
+            break;
+        return a->traffic.work < b->traffic.work;
     case 2:
         return fewer(a->cost.instructions, b->cost.instructions, a, b);
     default:
@@ -136,6 +139,14 @@ static void pool_drop_last(Search *s) {
     pool_drop(s, worst);
 }
 
+static bool pool_is_long(const Search *s) {
+    enum { LONG = 8192 };
+    uint64_t actions = 0;
+    for (uint32_t i = 0; i < s->n_pool; i++)
+        actions += s->pool[i]->plan->n_actions;
+    return actions > LONG;
+}
+
 static void pool_add(Search *s, Trial *t) {
     for (uint32_t i = 0; i < s->n_pool; i++)
         if (s->pool[i]->print == t->print) {
@@ -143,8 +154,8 @@ static void pool_add(Search *s, Trial *t) {
             return;
         }
     s->pool[s->n_pool++] = t;
-    bool rolls = s->schedule->spec->tiling.rows.rolls;
-    if (s->n_pool > (rolls ? s->effort->rolled : s->effort->timed))
+    while (s->n_pool > s->effort->timed ||
+           (s->n_pool > s->effort->least_timed && pool_is_long(s)))
         pool_drop_last(s);
 }
 
@@ -197,15 +208,15 @@ static bool is_seen(Search *s, uint64_t print) {
     return false;
 }
 
-/* As good as it may get when it is finished. Where layers roll half of the
- * waiting, and so much of all, is hardly ever saved. Places change, and with
- * them what need not move. */
+/* As good as it may get when it is finished. Where layers roll, more than this
+ * part of all is hardly ever saved. Places change, and with them what need not
+ * move. */
 static PlanCost cost_bound(const Search *s, const Trial *t) {
-    enum { ALL = 16, MOVES = 8 };
+    enum { ALL = 6, MOVES = 8 };
     PlanCost cost = t->cost;
     uint64_t saved = t->plan->serial ? plan_waiting(t->plan) : 0;
-    if (s->schedule->spec->tiling.rows.rolls)
-        saved = saved / 2 < cost.cycles / ALL ? saved / 2 : cost.cycles / ALL;
+    if (s->schedule->spec->tiling.rows.rolls && saved > cost.cycles / ALL)
+        saved = cost.cycles / ALL;
     cost.bytes -= t->traffic.moved / MOVES;
     cost.cycles -= saved < cost.cycles ? saved : cost.cycles;
     return cost;
@@ -215,13 +226,6 @@ static bool may_be_best(const Search *s, const Trial *t) {
     PlanCost bound = cost_bound(s, t);
     return !s->n_best ||
            plan_cost_less(s->options->objective, &bound, &s->best[0]->cost);
-}
-
-static uint32_t finishes(const Search *s) {
-    bool rolls = s->schedule->spec->tiling.rows.rolls;
-    return s->volumes ? 0
-           : rolls    ? (s->effort->finished + 2) / 3
-                      : s->effort->finished;
 }
 
 static void by_objective(const Search *s, Trial **timed, uint32_t n) {
@@ -280,11 +284,14 @@ static uint32_t pool_count(Search *s, Trial **timed, uint32_t n) {
 /* Times what is in the pool, finishes the best. */
 static void pool_time(Search *s) {
     Trial *timed[MOST_TIMED];
+    uint32_t finishes = s->volumes        ? 0
+                        : pool_is_long(s) ? 1
+                                          : s->effort->finished;
     uint32_t n = pool_order(s, timed);
     n = pool_count(s, timed, n);
     for (uint32_t i = 0; i < n; i++) {
         note(s, timed[i]);
-        if (i < finishes(s) && may_be_best(s, timed[i])) {
+        if (i < finishes && may_be_best(s, timed[i])) {
             trial_finish(s, timed[i]);
             note(s, timed[i]);
         }

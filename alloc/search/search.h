@@ -11,9 +11,9 @@
 
 /* How far a search goes: budgets in steps, the same on all machines. */
 typedef struct Effort {
-    uint32_t sizes;    /* of the grid, the memory's own included */
-    uint32_t timed;    /* plans a size of which cycles are counted, */
-    uint32_t rolled;   /* and where layers roll, which makes long plans */
+    uint32_t sizes;       /* of the grid, the memory's own included */
+    uint32_t timed;       /* plans a size whose transfers are scheduled, */
+    uint32_t least_timed; /* and where these plans are long */
     uint32_t finished; /* of these, whose transfers are scheduled to the end */
     uint64_t steps;    /* steps of schedules that are planned, in all */
     uint32_t packing;  /* steps of a packer on what is finished */
