@@ -28,7 +28,7 @@ PUBLIC = {
     "hwspec/lines.h", "hwspec/program.h",
     "hwspec/fields.def", "hwspec/limits.def", "hwspec/ops.def",
     "graph/graph.h", "graph/quant.h", "graph/ops.def", "graph/elts.def",
-    "frontends/frontend.h",
+    "frontends/frontend.h", "frontends/import.h",
     "passes/legal.h", "passes/pass.h", "sched/sched.h",
     "pack/pack.h", "pack/csv.h", "pack/flippable.h", "pack/memo.h",
     "pack/packers.h", "geometry/geometry.h", "geometry/tile_loops.h",
@@ -40,7 +40,7 @@ PUBLIC = {
     "report/moves.h", "report/points.h", "report/page.h",
 }
 DOOR = "driver"
-DOOR_ONLY = {"frontends/frontend.h", "passes/pass.h", "codegen/codegen.h"}
+DOOR_ONLY = {"frontends/frontend.h", "frontends/import.h", "passes/pass.h", "codegen/codegen.h"}
 # A listing is a value without code behind it as far as sim is concerned.
 UNLINKED = {("sim", "codegen/listing.h")}
 # Rooms that a judge of listings must not learn anything from.
