@@ -535,15 +535,14 @@ static uint32_t *next_tied(const Facts *f, const Problem *p) {
     return next;
 }
 
-/* Whether what stays over the gap behind the touch could as well be the last
- * channels, which take as much. */
-static bool gap_turns(const Facts *f, const Unit *unit, uint32_t touch) {
+/* Whether so many channels that stay over a gap could as well be the last ones,
+ * which take as much. */
+static bool channels_turn(const Facts *f, const Unit *unit, uint32_t keeps) {
     const HwMemory *active = &f->spec->memory[0];
-    uint32_t keeps = unit->touch[touch].keeps;
     Volume whole = volume_in(f, unit->root, 0);
     uint32_t backing = (uint32_t)f->spec->backing;
     Volume outside = volume_in(f, unit->root, backing);
-    if (is_filling(unit, touch) || keeps > whole.c)
+    if (keeps > whole.c)
         return false;
     uint32_t c = whole.c - keeps;
     return cut_is_aligned(f, unit, &whole, c) &&
@@ -555,18 +554,37 @@ static bool gap_turns(const Facts *f, const Unit *unit, uint32_t touch) {
 
 /* Rows are copied from what stays at the start. */
 static bool unit_turns(const Facts *f, const Unit *unit) {
+    uint32_t turns = 0; /* channels that do: most gaps keep as many */
     for (uint32_t i = 0; i < unit->n_touches; i++) {
         const Touch *touch = &unit->touch[i];
-        if (touch->by_rows ||
-            (touch->leaves && touch->keeps && !gap_turns(f, unit, i)))
+        bool kept = touch->leaves && touch->keeps;
+        if (touch->by_rows || (kept && is_filling(unit, i)))
             return false;
+        if (!kept || touch->keeps == turns)
+            continue;
+        if (!channels_turn(f, unit, touch->keeps))
+            return false;
+        turns = touch->keeps;
     }
     return true;
 }
 
-static bool buf_turns(const Decisions *d, const Problem *p, uint32_t buf) {
-    const Owner *o = &p->owner.at[buf];
-    return o->kind == OWNER_KEPT && unit_turns(d->f, &d->unit.at[o->unit]);
+/* By unit: whether what stays of it turns, as far as buffers ask. */
+static const bool *units_turn(const Decisions *d, const Problem *p) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < p->buf.n; i++)
+        if (p->owner.at[i].kind == OWNER_KEPT && p->owner.at[i].unit >= n)
+            n = p->owner.at[i].unit + 1;
+    bool *turns = ARENA_ARRAY(d->f->arena, bool, n + 1);
+    bool *asked = ARENA_ARRAY(d->f->arena, bool, n + 1);
+    for (uint32_t i = 0; i < p->buf.n; i++) {
+        const Owner *o = &p->owner.at[i];
+        if (o->kind != OWNER_KEPT || asked[o->unit])
+            continue;
+        asked[o->unit] = true;
+        turns[o->unit] = unit_turns(d->f, &d->unit.at[o->unit]);
+    }
+    return turns;
 }
 
 static Bodies bodies_of(const Decisions *d, const Problem *p, uint32_t *body) {
@@ -577,6 +595,7 @@ static Bodies bodies_of(const Decisions *d, const Problem *p, uint32_t *body) {
                 .size = pool.size,
                 .align = pool.align};
     const uint32_t *next = next_tied(f, p);
+    const bool *turns = units_turn(d, p);
     for (uint32_t i = 0; i < p->buf.n; i++) {
         const Buf *first = &p->buf.at[i];
         if (p->tied.at[i] != i)
@@ -587,8 +606,9 @@ static Bodies bodies_of(const Decisions *d, const Problem *p, uint32_t *body) {
         for (uint32_t k = i; k != NONE; k = next[k]) {
             const Buf *buf = &p->buf.at[k];
             body[k] = body[i];
+            const Owner *o = &p->owner.at[k];
             body_box(&b, (Box){buf->first, buf->end, 0, buf->bytes[0],
-                               buf_turns(d, p, k)});
+                               o->kind == OWNER_KEPT && turns[o->unit]});
             if (buf->bytes[0] > b.body.at[body[i]].bytes)
                 b.body.at[body[i]].bytes = buf->bytes[0];
         }
