@@ -25,15 +25,23 @@ static bool planner_known(Diag *diag, const char *name) {
 }
 
 static void say_why(Arena *arena, Diag *diag, const Schedule *schedule,
-                    const PlanOptions *options, const Once *once) {
+                    const PlanOptions *options, const Memo *memo) {
     Attempt *a =
-        attempt_new(arena, schedule, schedule->spec, options, once, NULL);
+        attempt_new(arena, schedule, schedule->spec, options, memo, NULL);
     Plan *plan = ARENA_NEW(arena, Plan);
     a->explains = true;
-    if (work_fit(a))
-        actions_make(a, diag, &a->problem, &a->result, plan);
-    else
+    if (!work_fit(a)) {
         explain(diag, a);
+        return;
+    }
+    if (!actions_make(a, diag, &a->buffers, &a->result, plan))
+        return;
+    Traffic traffic = plan_traffic(plan);
+    if (traffic.too_long || a->gave_up)
+        explain_length(diag, a, traffic.instructions);
+    else
+        diag_error(diag, schedule->spec->loc,
+                   "does not fit: no plan was found that is legal");
 }
 
 /* The best plan that is legal; NULL: there is none. */
@@ -101,7 +109,7 @@ static Plan *plan_volumes(Arena *arena, Diag *diag, const Schedule *schedule,
         PlanOptions *own = ARENA_COPY(arena, PlanOptions, options, 1);
         own->budget = NULL;
         own->spent = NULL;
-        say_why(arena, diag, schedule, own, s.once);
+        say_why(arena, diag, schedule, own, s.memo);
         if (spent)
             note_spent(diag);
         return NULL;
@@ -158,11 +166,11 @@ static Plan *make_staged(Arena *arena, Diag *diag, const Schedule *schedule,
             explain_staged(arena, diag, schedule, options);
         return NULL;
     }
-    uint64_t once = plan_staged_weights(schedule);
-    plan->ddr_compulsory += once;
-    plan->ddr_bound += once;
-    plan->ddr_once += once;
-    plan->ddr_layers += once;
+    uint64_t memo = plan_staged_weights(schedule);
+    plan->ddr_compulsory += memo;
+    plan->ddr_bound += memo;
+    plan->ddr_once += memo;
+    plan->ddr_layers += memo;
     plan->rejected = rejected.n;
     return plan;
 }
@@ -213,7 +221,8 @@ const Plan *plan_make(Arena *arena, Diag *diag, const Schedule *schedule,
     own->asked = &(Asked){schedule, options, would_do};
     own->budget = &budget;
     own->spent = &spent;
-    if (schedule->spec->tiling.rows.queue) /* volumes that cost no cycles */
+    if (schedule->spec->tiling.rows.moves ==
+        HW_MOVES_QUEUED) /* volumes that cost no cycles */
         own->shared = NULL;
     Plan *plan = make(arena, diag, schedule, own, does_not_fit);
     spent.steps = spent.budget - budget.left;

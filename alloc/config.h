@@ -7,11 +7,11 @@
 
 /* How what does not fit whole is made to fit. */
 typedef enum Family {
-    FAMILY_SPILL,  /* whole layers; parts of tensors leave, or tiles run */
-    FAMILY_GROUPS, /* depth-first groups, chosen by dynamic programming */
-    FAMILY_BESIDE, /* the same beside tensors that stay whole */
-    FAMILY_MEND,   /* groups only around steps that do not fit */
-    FAMILY_ROLL    /* all layers roll, nothing is spilled */
+    FAMILY_SPILL,    /* whole layers; parts of tensors leave, or tiles run */
+    FAMILY_CASCADES, /* depth-first cascades, chosen by dynamic programming */
+    FAMILY_BESIDE,   /* the same beside tensors that stay whole */
+    FAMILY_LOCAL,    /* cascades only around steps that do not fit */
+    FAMILY_ROLL      /* all layers roll, nothing is spilled */
 } Family;
 
 /* A plan is made as if the first active memory ended at `cap` bytes, and the
@@ -22,9 +22,9 @@ typedef struct Config {
     uint32_t lambda_recompute; /* products computed again that count as much
                                 * as a byte; 0: none do */
     bool lambda_weight;        /* bytes of weights count as others do */
-    bool loose;                /* groups may have several results */
+    bool loose;                /* cascades may have several results */
     uint64_t lambda_insn;      /* bytes that an instruction counts as */
-    uint32_t without;          /* kinds of nodes kept out of groups: bits */
+    uint32_t without;          /* kinds of nodes kept out of cascades: bits */
     uint32_t runs;             /* rolling: hides transfers behind so many */
     uint32_t tile_price;       /* one of nest_prices, or 0 */
     bool evict_whole;          /* whole tensors are spilled first */
@@ -37,7 +37,7 @@ typedef struct Config {
  * of active memory one part in so many; 0: none stays. */
 static inline uint32_t config_low(const Config *c) {
     enum { LOW = 8 };
-    return c->family == FAMILY_BESIDE || c->family == FAMILY_MEND ? LOW : 0;
+    return c->family == FAMILY_BESIDE || c->family == FAMILY_LOCAL ? LOW : 0;
 }
 
 #endif

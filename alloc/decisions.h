@@ -1,12 +1,13 @@
 /* decisions.h - what is chosen while one plan is made; private.
  *
- * A *unit* is a set of tensors that share one buffer: one tensor, a chain of
- * results in place, or a concat with its members. Its *touches* are the steps
- * at which some node needs it; between two touches it stays in active memory,
- * or is evicted. A *segment* is a run of touches over which it stays.
- * A node's *mode* is how it runs: whole, by tiles, or in a *group* of nodes
- * that run depth first, by stripes. A *problem* is what planners are asked: a
- * *buffer* for each segment, plank, tile and relay; its *owner* tells which.
+ * A *alias class* is a set of tensors that share one buffer: one tensor, a
+ * chain of results in place, or a concat with its members. Its *uses* are the
+ * steps at which some node needs it; between two uses it stays in active
+ * memory, or is evicted. A *residency interval* is a run of uses over which it
+ * stays. A node's *mode* is how it runs: whole, by tiles, or in a *cascade* of
+ * nodes that run depth first, by stripes. A *problem* is what planners are
+ * asked: a *buffer* for each residency interval, row tile, tile and bounce
+ * buffer; its *owner* tells which.
  *
  * Time has two phases a step: 2 s while nodes run, 2 s + 1 behind them.
  */
@@ -16,40 +17,40 @@
 #include "alloc/config.h"
 #include "alloc/facts.h"
 
-typedef struct Touch {
+typedef struct Use {
     uint32_t step;
     uint32_t memories; /* bit (1 << memory): what its engines can reach */
     bool whole;        /* some node needs it resident */
     bool stream;       /* some node reads or writes it by tiles */
     bool by_rows;      /* these read rows, which an engine can copy from what
-                        * is resident: the unit may stay */
+                        * is resident: the alias class may stay */
     uint32_t behind;   /* concat: channels up to the last that is touched later
                         * than this */
     bool lands;        /* some node writes a member of a concat by parts, which
                         * are loaded into it behind the step */
-    bool leaves;       /* evicted between this touch and the next whole one, */
-    uint32_t keeps;    /* but for channels [0, keeps) of its volume, or as many
-                        * at its end: Unit.keeps_end */
-} Touch;
+    bool spilled;      /* evicted between this touch and the next whole one, */
+    uint32_t retained; /* but for channels [0, keeps) of its volume, or as many
+                        * at its end: Alias class.retains_end */
+} Use;
 
-typedef struct Unit {
+typedef struct AliasClass {
     TensorId root; /* the tensor whose volume encloses the others */
-    bool dead;     /* dissolved into other units */
+    bool dead;     /* dissolved into other alias classes */
     bool concat;
     bool as_filled;    /* concat: takes only what its members so far do, in
                         * buffers that move together, one behind the other; */
     bool as_needed;    /* ... and only up to the last that is needed later */
-    bool keeps_end;    /* of its volume the last channels stay over gaps */
+    bool retains_end;  /* of its volume the last channels stay over gaps */
     uint32_t complete; /* concat: step at which all members are written */
-    uint32_t n_tensors, n_touches;
+    uint32_t n_tensors, n_uses;
     TensorId *tensor; /* root first */
-    Touch *touch;
-    uint64_t bytes[PLAN_MAX_POOLS]; /* 0: does not fit there */
-} Unit;
+    Use *use;
+    uint64_t bytes[PACK_MAX_POOLS]; /* 0: does not fit there */
+} AliasClass;
 
 /* Steps [first, end) that run depth first: all of them for each stripe of
  * `rows` rows of the last result. */
-typedef struct Group {
+typedef struct Cascade {
     uint32_t first, end, rows;
     bool rolls; /* by rolling_rows.c: nothing twice; `rows` are then those of
                  * the highest result at a time */
@@ -61,19 +62,20 @@ typedef struct Group {
                * result at a time, 1: as few as can be; 0: by rings */
     uint32_t n_shared; /* by stripes: what is loaded for several nodes */
     const TensorId *shared;
-} Group;
+} Cascade;
 
 /* A value: what one plan is made of. */
 typedef struct Decisions {
     const Facts *f;
     const Config *config; /* by which the rest is chosen */
     Mode *mode;           /* by node */
-    uint32_t *unit_of;    /* by tensor; NONE */
-    bool *dissolved;      /* by concat: its members are units of their own */
-    TensorId *over;       /* by tensor: the operand whose place it takes */
-    VEC(Unit) unit;
-    VEC(Group) group;
-    uint32_t *relay_rows; /* by tensor: rows that a relay takes at a time */
+    uint32_t *alias_of;   /* by tensor; NONE */
+    bool *dissolved; /* by concat: its members are alias classes of their own */
+    TensorId *over;  /* by tensor: the operand whose place it takes */
+    VEC(AliasClass) alias;
+    VEC(Cascade) cascade;
+    uint32_t
+        *bounce_rows; /* by tensor: rows that a bounce buffer takes at a time */
 } Decisions;
 
 /* Whether a byte of weights counts as one of a tensor. */

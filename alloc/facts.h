@@ -34,9 +34,9 @@ typedef struct Role {
 typedef struct RollCosts RollCosts;
 typedef struct StripeCosts StripeCosts;
 typedef struct FlowStep FlowStep;
-typedef struct PlankRows {
+typedef struct RowTileRows {
     uint32_t rows, in;
-} PlankRows;
+} RowTileRows;
 /* loop_nest.c: the tiles of a style for `reserved` bytes, which end at `end`:
  * where there are fewer bytes they are the same, as long as they fit. */
 typedef struct NestKnown {
@@ -46,20 +46,20 @@ typedef struct NestKnown {
     struct NestKnown *older;
 } NestKnown;
 typedef struct NestTable NestTable;
-typedef struct KnownGroups KnownGroups;
-typedef struct Once {
+typedef struct KnownCascades KnownCascades;
+typedef struct Memo {
     Arena *arena;
-    KnownGroups *groups;  /* cascade_dp.c: what it chose */
+    KnownCascades *cascades; /* cascade_dp.c: what it chose */
     RollCosts *rolls;     /* rolling_cost.c; NULL for machines without rings */
     FlowStep *flow;       /* dataflow.c: by step; likewise */
     StripeCosts *stripes; /* recompute_memo.c */
     NestKnown **nest;     /* by node, then style; NULL: not yet */
     NestTable **table;    /* the same, where time is weighed; or NULL */
     NestKnown **smallest; /* with it: the smallest tiles, in Mode.nest.over */
-    PlankRows *planks;    /* rows.c: what was asked last */
-    uint32_t *slab;       /* channels.c: by node: its quanta; 0: not yet */
-    Recall *recall;       /* what was placed, and which shares leave */
-} Once;
+    RowTileRows *row_tiles; /* rows.c: what was asked last */
+    uint32_t *channel_tile; /* channels.c: by node: its quanta; 0: not yet */
+    MemoTable *memo_table;  /* what was placed, and which shares leave */
+} Memo;
 
 typedef struct Facts {
     Arena *arena; /* of what is made while planning */
@@ -67,7 +67,7 @@ typedef struct Facts {
     const HwSpec *spec;
     const Graph *g;
     const PlanOptions *options;
-    const Once *once;
+    const Memo *memo;
     Uses uses;
     Legal *legal;   /* by node */
     Legal *copy;    /* by tensor: copy_legal; HW_OP_CONV: not asked yet */

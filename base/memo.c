@@ -15,7 +15,7 @@ typedef struct Kept {
     const void *answer; /* NULL: the slot is free */
 } Kept;
 
-struct Recall {
+struct MemoTable {
     Arena *arena;
     size_t n_slots, n, bytes;
     Kept *slot;
@@ -33,20 +33,20 @@ void print_add_text(Print *p, const char *text) {
     print_add(p, 0);
 }
 
-Recall *recall_new(Arena *arena) {
-    Recall *r = ARENA_NEW(arena, Recall);
+MemoTable *memo_table_new(Arena *arena) {
+    MemoTable *r = ARENA_NEW(arena, MemoTable);
     r->arena = arena;
     r->n_slots = LEAST_SLOTS;
     r->slot = ARENA_ARRAY(arena, Kept, r->n_slots);
     return r;
 }
 
-Arena *recall_arena(const Recall *r) {
+Arena *recall_arena(const MemoTable *r) {
     return r->arena;
 }
 
 /* Its slot, or the free one where it would be. */
-static Kept *slot_of(const Recall *r, Print p) {
+static Kept *slot_of(const MemoTable *r, Print p) {
     size_t at = p.a & (r->n_slots - 1);
     while (r->slot[at].answer &&
            (r->slot[at].print.a != p.a || r->slot[at].print.b != p.b))
@@ -54,11 +54,11 @@ static Kept *slot_of(const Recall *r, Print p) {
     return &r->slot[at];
 }
 
-const void *recall_find(const Recall *r, Print p) {
+const void *memo_find(const MemoTable *r, Print p) {
     return slot_of(r, p)->answer;
 }
 
-static void grow(Recall *r) {
+static void grow(MemoTable *r) {
     const Kept *old = r->slot;
     size_t n = r->n_slots;
     r->n_slots *= 2;
@@ -68,7 +68,7 @@ static void grow(Recall *r) {
             *slot_of(r, old[i].print) = old[i];
 }
 
-void *recall_keep(Recall *r, Print p, size_t bytes) {
+void *memo_insert(MemoTable *r, Print p, size_t bytes) {
     if (r->bytes + bytes > MOST_BYTES)
         return NULL;
     if (2 * ++r->n > r->n_slots)

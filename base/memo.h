@@ -26,15 +26,15 @@ static inline void print_add(Print *p, uint64_t word) {
 void print_add_double(Print *p, double number);
 void print_add_text(Print *p, const char *text);
 
-typedef struct Recall Recall;
+typedef struct MemoTable MemoTable;
 
-Recall *recall_new(Arena *arena);
+MemoTable *memo_table_new(Arena *arena);
 /* Where answers live that are of several parts. */
-Arena *recall_arena(const Recall *r);
+Arena *recall_arena(const MemoTable *r);
 /* What was kept for it; NULL: nothing. */
-const void *recall_find(const Recall *r, Print p);
+const void *memo_find(const MemoTable *r, Print p);
 /* Room for an answer of so many bytes, not zeroed, that is found from now on;
  * NULL if too much is kept already. */
-void *recall_keep(Recall *r, Print p, size_t bytes);
+void *memo_insert(MemoTable *r, Print p, size_t bytes);
 
 #endif

@@ -90,7 +90,7 @@ def measured(binary, network, machine, size, folder, *options):
             "maps": sim["moved"], "instructions": plan["instructions"],
             "cpu": cpu, "alloc_ms": plan["ms"]["alloc"],
             "front": plan.get("front", []),
-            "dropped": plan.get("dropped_plans", 0)}
+            "dropped": plan["rejected"]}
 
 
 def cost(objective, plan):

@@ -267,7 +267,7 @@ static void fill_conv_pool(const Emitter *e, HwFields *f, const Action *action,
     set(f, HW_F_MID_H,
         some ? rows_between(action, &node->attr.pool, mid[0]) : mid[0]);
     set(f, HW_F_MID_W, mid[1]);
-    set(f, HW_F_MID_C, conv->out_c);
+    set(f, HW_F_MID_C, f->num[HW_F_OUT_C]); /* some, by slices */
     pool_window(node, mid[0], mid[1], f, HW_F_POOL_KERNEL_W,
                 action->pool_pad_top, node->attr.pool.pad[1]);
     set_global(f, HW_F_POOL_KERNEL_W, HW_F_MID_W, HW_F_MID_H);

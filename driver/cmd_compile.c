@@ -54,10 +54,18 @@ static cJSON *cost_json(const PlanCost *cost) {
     return one;
 }
 
+/* The plan that was taken, among those of the front. */
+static bool is_chosen(const Plan *plan, uint32_t i) {
+    return !memcmp(&plan->front[i], &plan->cost, sizeof plan->cost);
+}
+
 static cJSON *front_json(const Plan *plan) {
     cJSON *front = cJSON_CreateArray();
-    for (uint32_t i = 0; i < plan->n_front; i++)
-        cJSON_AddItemToArray(front, cost_json(&plan->front[i]));
+    for (uint32_t i = 0; i < plan->n_front; i++) {
+        cJSON *one = cost_json(&plan->front[i]);
+        cJSON_AddBoolToObject(one, "chosen", is_chosen(plan, i));
+        cJSON_AddItemToArray(front, one);
+    }
     return front;
 }
 
@@ -110,14 +118,16 @@ static void print_json_report(Arena *arena, const Pipeline *p, const Made *made,
 }
 
 static void print_front(Arena *arena, const Plan *plan) {
-    printf("front   %15s %15s %15s %13s\n", "memory", "cycles", "bytes",
-           "instructions");
+    printf("front   %4s %15s %15s %15s %13s\n", "plan", "active memory",
+           "cycles", "bytes moved", "instructions");
     for (uint32_t i = 0; i < plan->n_front; i++) {
         const PlanCost *cost = &plan->front[i];
-        printf(
-            "        %15s %15s %15s %13s\n", with_commas(arena, cost->memory),
-            with_commas(arena, cost->cycles), with_commas(arena, cost->bytes),
-            with_commas(arena, cost->instructions));
+        printf("        %4u %15s %15s %15s %13s%s\n", i + 1,
+               with_commas(arena, cost->memory),
+               with_commas(arena, cost->cycles),
+               with_commas(arena, cost->bytes),
+               with_commas(arena, cost->instructions),
+               is_chosen(plan, i) ? "  chosen" : "");
     }
 }
 

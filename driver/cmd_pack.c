@@ -1,26 +1,26 @@
 /* cmd_pack.c - the allocator alone: a placement problem in, offsets out. */
 #include "driver/commands.h"
 
-#include "pack/pack.h"
-#include "pack/csv.h"
 #include "base/file.h"
 #include "driver/pack_svg.h"
+#include "pack/csv.h"
+#include "pack/pack.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 typedef struct Row {
     const char *planner;
-    PlanResult result;
+    PackResult result;
     double ms;
 } Row;
 
 /* Some strategies count from the end of memory, so there must be one: the first
  * of bound, bound + 1/32, bound + 2/32... within which they find a placement.
  */
-static void find_an_end(Arena *arena, const PlanProblem *problem, Row *row) {
+static void find_an_end(Arena *arena, const PackProblem *problem, Row *row) {
     enum { PARTS = 32, MOST = 8 * PARTS };
-    PlanProblem ended = *problem;
+    PackProblem ended = *problem;
     uint64_t bound = row->result.bound, before = row->result.height[0];
     const char *used;
     for (uint64_t k = 0; k < MOST; k++) {
@@ -28,37 +28,37 @@ static void find_an_end(Arena *arena, const PlanProblem *problem, Row *row) {
         if (size >= before)
             return;
         ended.pool[0].size = size;
-        plan_memory(arena, &ended, row->planner, true, &row->result, &used);
-        if (row->result.status == PLAN_FITS)
+        pack_memory(arena, &ended, row->planner, true, &row->result, &used);
+        if (row->result.status == PACK_FITS)
             return;
     }
 }
 
 /* A capacity makes it a question: does it fit? Without one: how low? */
-static Row run_planner(Arena *arena, const PlanProblem *problem,
+static Row run_planner(Arena *arena, const PackProblem *problem,
                        const char *name) {
     Row row = {.planner = name};
     const char *used;
     double start = now_ms();
-    plan_memory(arena, problem, name, true, &row.result, &used);
-    if (row.result.status == PLAN_FITS && !problem->any_fit &&
+    pack_memory(arena, problem, name, true, &row.result, &used);
+    if (row.result.status == PACK_FITS && !problem->any_fit &&
         problem->n_pools == 1 && row.result.height[0] == problem->pool[0].size)
         find_an_end(arena, problem, &row);
     row.ms = now_ms() - start;
     return row;
 }
 
-static uint64_t height_of(const PlanResult *r) {
+static uint64_t height_of(const PackResult *r) {
     uint64_t sum = 0;
-    for (uint32_t p = 0; p < PLAN_MAX_POOLS; p++)
+    for (uint32_t p = 0; p < PACK_MAX_POOLS; p++)
         sum += r->height[p];
     return sum;
 }
 
-static bool is_better(const PlanResult *a, const PlanResult *b) {
-    if ((a->status == PLAN_FITS) != (b->status == PLAN_FITS))
-        return a->status == PLAN_FITS;
-    if (a->status != PLAN_FITS)
+static bool is_better(const PackResult *a, const PackResult *b) {
+    if ((a->status == PACK_FITS) != (b->status == PACK_FITS))
+        return a->status == PACK_FITS;
+    if (a->status != PACK_FITS)
         return a->status > b->status; /* a proof is better than nothing */
     if (a->cost != b->cost)
         return a->cost < b->cost;
@@ -72,17 +72,17 @@ static bool is_better(const PlanResult *a, const PlanResult *b) {
 static uint32_t count_hints(const CsvProblem *csv) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < csv->n_rows; i++)
-        n += csv->buffer[i].hint != PLAN_NO_HINT;
+        n += csv->buffer[i].hint != PACK_NO_HINT;
     return n;
 }
 
-static bool is_proved(const PlanResult *result) {
-    return result->proved || result->status == PLAN_INFEASIBLE;
+static bool is_proved(const PackResult *result) {
+    return result->proved || result->status == PACK_INFEASIBLE;
 }
 
 /* What only some problems have. */
 static void add_extras(cJSON *json, const CsvProblem *csv,
-                       const PlanResult *r) {
+                       const PackResult *r) {
     cJSON *pools = NULL;
     if (csv->problem.n_pools > 1)
         pools = cJSON_AddObjectToObject(json, "heights");
@@ -97,8 +97,8 @@ static void add_extras(cJSON *json, const CsvProblem *csv,
 }
 
 static void add_row(cJSON *json, const CsvProblem *csv, const Row *row) {
-    const PlanResult *r = &row->result;
-    bool fits = r->status == PLAN_FITS;
+    const PackResult *r = &row->result;
+    bool fits = r->status == PACK_FITS;
     cJSON_AddStringToObject(json, "planner", row->planner);
     if (fits)
         cJSON_AddNumberToObject(json, "height", (double)height_of(r));
@@ -114,7 +114,7 @@ static void add_row(cJSON *json, const CsvProblem *csv, const Row *row) {
 }
 
 static cJSON *conflict_json(const CsvProblem *csv,
-                            const PlanConflict *conflict) {
+                            const PackConflict *conflict) {
     cJSON *json = cJSON_CreateObject();
     cJSON *ids = cJSON_AddArrayToObject(json, "buffers");
     for (uint32_t i = 0; i < conflict->n; i++) {
@@ -128,7 +128,7 @@ static cJSON *conflict_json(const CsvProblem *csv,
 
 static void report_json(Arena *arena, const CsvProblem *csv, const Row *row,
                         uint32_t n, const Row *best,
-                        const PlanConflict *conflict) {
+                        const PackConflict *conflict) {
     cJSON *json = cJSON_CreateObject();
     cJSON_AddNumberToObject(json, "buffers", csv->n_rows);
     add_row(json, csv, best);
@@ -144,11 +144,11 @@ static void report_json(Arena *arena, const CsvProblem *csv, const Row *row,
 }
 
 static void print_row(Arena *arena, const Row *row) {
-    const PlanResult *r = &row->result;
-    bool fits = r->status == PLAN_FITS;
+    const PackResult *r = &row->result;
+    bool fits = r->status == PACK_FITS;
     double over =
         r->bound ? 100.0 * ((double)height_of(r) / (double)r->bound - 1) : 0;
-    const char *word = r->status == PLAN_INFEASIBLE ? "none exists"
+    const char *word = r->status == PACK_INFEASIBLE ? "none exists"
                        : !fits                      ? "none found"
                        : r->proved                  ? "the least"
                                    : arena_printf(arena, "+%.2f %%", over);
@@ -160,7 +160,7 @@ static void print_row(Arena *arena, const Row *row) {
 
 /* What only some problems have, of the best. */
 static void print_extras(Arena *arena, const CsvProblem *csv,
-                         const PlanResult *r) {
+                         const PackResult *r) {
     uint32_t hints = count_hints(csv);
     for (uint32_t p = 0; p < csv->problem.n_pools && csv->problem.n_pools > 1;
          p++)
@@ -180,7 +180,7 @@ static void report_text(Arena *arena, const CsvProblem *csv, const Row *row,
         "nodes", "ms");
     for (uint32_t i = 0; i < n; i++)
         print_row(arena, &row[i]);
-    if (best->result.status == PLAN_FITS)
+    if (best->result.status == PACK_FITS)
         print_extras(arena, csv, &best->result);
 }
 
@@ -190,7 +190,7 @@ static const char *demands(Arena *arena, const CsvBuffer *b) {
     if (b->alignment > 1)
         all = arena_printf(arena, ", at a multiple of %s",
                            with_commas(arena, b->alignment));
-    if (b->offset != PLAN_NO_HINT)
+    if (b->offset != PACK_NO_HINT)
         all = arena_printf(arena, "%s, pinned at %s", all,
                            with_commas(arena, b->offset));
     if (*b->text[0])
@@ -200,7 +200,7 @@ static const char *demands(Arena *arena, const CsvBuffer *b) {
 
 static void explain_conflict(Arena *arena, Diag *diag, const char *file,
                              const CsvProblem *csv,
-                             const PlanConflict *conflict) {
+                             const PackConflict *conflict) {
     uint64_t room = 0;
     for (uint32_t p = 0; p < csv->problem.n_pools; p++)
         room += csv->problem.pool[p].size;
@@ -238,7 +238,7 @@ static bool planner_known(Diag *diag, const char *name) {
     return false;
 }
 
-static uint32_t run_rows(Arena *arena, const PlanProblem *problem,
+static uint32_t run_rows(Arena *arena, const PackProblem *problem,
                          const char *name, Row *row) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < n_planners; i++)
@@ -248,13 +248,13 @@ static uint32_t run_rows(Arena *arena, const PlanProblem *problem,
 }
 
 static bool write_outputs(Arena *arena, Diag *diag, const Options *options,
-                          const CsvProblem *csv, const PlanResult *result) {
+                          const CsvProblem *csv, const PackResult *result) {
     bool fine = true;
-    if (options->out && result->status == PLAN_FITS) {
+    if (options->out && result->status == PACK_FITS) {
         const char *text = problem_csv_print(arena, csv, result);
         fine = file_write(arena, diag, options->out, text, strlen(text));
     }
-    if (options->svg && result->status == PLAN_FITS) {
+    if (options->svg && result->status == PACK_FITS) {
         const char *text = pack_svg(arena, csv, result);
         fine &= file_write(arena, diag, options->svg, text, strlen(text));
     }
@@ -290,9 +290,9 @@ static const CsvPool *make_pools(Arena *arena, Diag *diag,
     uint64_t size = options->capacity ? options->capacity : INT64_MAX / 4;
     pool[0] = (CsvPool){"memory", {.size = size, .align = 1}};
     *n = options->n_pools ? options->n_pools : 1;
-    bool fine = options->n_pools <= PLAN_MAX_POOLS;
+    bool fine = options->n_pools <= PACK_MAX_POOLS;
     if (!fine)
-        diag_error(diag, (Loc){0}, "more than %d pools", PLAN_MAX_POOLS);
+        diag_error(diag, (Loc){0}, "more than %d pools", PACK_MAX_POOLS);
     if (options->n_pools && options->capacity)
         diag_error(diag, (Loc){0}, "--capacity and --pool exclude each other");
     fine &= !options->n_pools || !options->capacity;
@@ -334,9 +334,9 @@ ExitCode cmd_pack(Arena *arena, Diag *diag, const Options *options) {
     for (uint32_t i = 1; i < n; i++)
         if (is_better(&row[i].result, &best->result))
             best = &row[i];
-    PlanConflict conflict = {0};
-    if (best->result.status == PLAN_INFEASIBLE)
-        plan_irreducible(arena, &csv.problem, &conflict);
+    PackConflict conflict = {0};
+    if (best->result.status == PACK_INFEASIBLE)
+        pack_irreducible(arena, &csv.problem, &conflict);
     if (!write_outputs(arena, diag, options, &csv, &best->result))
         return EXIT_BAD_INPUT;
     if (options->json)
@@ -345,5 +345,5 @@ ExitCode cmd_pack(Arena *arena, Diag *diag, const Options *options) {
         report_text(arena, &csv, row, n, best);
     if (conflict.infeasible && !options->json)
         explain_conflict(arena, diag, options->file, &csv, &conflict);
-    return best->result.status == PLAN_FITS ? EXIT_FINE : EXIT_NO_FIT;
+    return best->result.status == PACK_FITS ? EXIT_FINE : EXIT_NO_FIT;
 }

@@ -70,7 +70,7 @@ void group_enter(PointGroup *group, const Sweep *s, uint32_t index) {
     group->arena = arena_new("points of many sizes");
     group->number = number;
     group->shared =
-        (Shared){.arena = group->arena, .times = recall_new(group->arena)};
+        (Shared){.arena = group->arena, .times = memo_table_new(group->arena)};
 }
 
 void group_leave(PointGroup *group) {

@@ -174,7 +174,7 @@ static const char *constants_words(Arena *arena, const NativeBundle *bundle) {
 }
 
 void print_bundle(Arena *arena, const NativeBundle *bundle) {
-    const PlanResult *result = rooms_result(bundle->rooms);
+    const PackResult *result = rooms_result(bundle->rooms);
     uint64_t all = 0;
     for (uint32_t m = 0; m < bundle->spec->n_active; m++) {
         uint64_t bytes = rooms_bytes(bundle->rooms, m, bundle->images);
@@ -192,7 +192,7 @@ void print_bundle(Arena *arena, const NativeBundle *bundle) {
 }
 
 cJSON *bundle_json(const NativeBundle *bundle) {
-    const PlanResult *result = rooms_result(bundle->rooms);
+    const PackResult *result = rooms_result(bundle->rooms);
     cJSON *json = cJSON_CreateObject();
     cJSON *pools = cJSON_AddObjectToObject(json, "pools");
     for (uint32_t m = 0; m < bundle->spec->n_active; m++)

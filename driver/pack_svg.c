@@ -24,11 +24,11 @@ enum { WIDTH = 1200, HEIGHT = 640, LEFT = 110, TOP = 40, BOTTOM = 50 };
 
 typedef struct Canvas {
     const CsvProblem *csv;
-    const PlanResult *result;
+    const PackResult *result;
     Text text;
     int64_t first, last;           /* times */
     double bytes;                  /* at the upper edge */
-    uint64_t base[PLAN_MAX_POOLS]; /* of each pool: heights below it */
+    uint64_t base[PACK_MAX_POOLS]; /* of each pool: heights below it */
 } Canvas;
 
 static double x_of(const Canvas *c, int64_t time) {
@@ -58,16 +58,16 @@ static void measure(Canvas *c) {
 
 /* By row: how many others it lies inside. */
 static uint32_t *list_depths(Arena *arena, const CsvProblem *csv) {
-    const PlanProblem *p = &csv->problem;
+    const PackProblem *p = &csv->problem;
     uint32_t *parent = ARENA_ARRAY(arena, uint32_t, p->n_bufs);
     uint32_t *depth = ARENA_ARRAY(arena, uint32_t, p->n_bufs);
     for (uint32_t b = 0; b < p->n_bufs; b++)
-        parent[b] = PLAN_NO_BUF;
+        parent[b] = PACK_NO_BUFFER;
     for (uint32_t i = 0; i < p->n_relations; i++)
         if (p->relation[i].kind == REL_INSIDE)
             parent[p->relation[i].a] = p->relation[i].b;
     for (uint32_t b = 0; b < p->n_bufs; b++)
-        for (uint32_t at = parent[b]; at != PLAN_NO_BUF; at = parent[at])
+        for (uint32_t at = parent[b]; at != PACK_NO_BUFFER; at = parent[at])
             depth[b]++;
     return depth;
 }
@@ -123,7 +123,7 @@ static void draw_gap(Canvas *c, const Frame *f) {
 
 static void draw_hint(Canvas *c, uint32_t row, uint32_t pool) {
     const CsvBuffer *b = &c->csv->buffer[row];
-    if (b->hint == PLAN_NO_HINT)
+    if (b->hint == PACK_NO_HINT)
         return;
     bool kept = b->hint == c->result->offset[row];
     double x = x_of(c, b->lower),
@@ -165,8 +165,8 @@ static void draw_windows(Canvas *c) {
     for (uint32_t i = c->csv->n_rows; i < c->csv->problem.n_bufs; i++) {
         uint32_t row = problem_csv_row(c->csv, i), k = 0;
         const CsvBuffer *b = &c->csv->buffer[row];
-        const Buf *buf = &c->csv->problem.buf[i];
-        const Buf *whole = &c->csv->problem.buf[row];
+        const Buffer *buf = &c->csv->problem.buf[i];
+        const Buffer *whole = &c->csv->problem.buf[row];
         while (k < whole->n_gaps && whole->gap[k].first != buf->first)
             k++;
         if (k == whole->n_gaps || c->result->pool[i] < 0)
@@ -251,7 +251,7 @@ static void draw_line(Canvas *c, const char *class, uint64_t at) {
 /* Where pools and their partitions begin. */
 static void draw_pools(Canvas *c) {
     enum { MOST = 256 };
-    const PlanProblem *p = &c->csv->problem;
+    const PackProblem *p = &c->csv->problem;
     for (uint32_t k = 0; k < p->n_pools; k++) {
         uint64_t part = p->pool[k].partition, height = c->result->height[k];
         for (uint64_t at = part, n = 0; part && at < height && n < MOST;
@@ -320,7 +320,7 @@ static void draw_head(Canvas *c) {
 }
 
 const char *pack_svg(Arena *arena, const CsvProblem *csv,
-                     const PlanResult *result) {
+                     const PackResult *result) {
     Canvas c = {.csv = csv, .result = result, .text = text_new(arena)};
     measure(&c);
     draw_head(&c);

@@ -5,6 +5,6 @@
 #include "pack/csv.h"
 
 const char *pack_svg(Arena *arena, const CsvProblem *csv,
-                     const PlanResult *result);
+                     const PackResult *result);
 
 #endif

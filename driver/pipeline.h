@@ -25,7 +25,7 @@ extern const char *const stage_name[STAGE_COUNT];
 typedef struct Shared {
     Arena *arena; /* outlives all of them */
     struct PlanShared *plans;
-    Recall *times;
+    MemoTable *times;
 } Shared;
 
 /* Everything between the file and the listing; what was not reached is NULL. */

@@ -274,10 +274,21 @@ static bool choose(Arena *arena, Diag *diag, const Options *o, Pipeline *p,
     return best || read_choices(arena, diag, how, p, chosen);
 }
 
+static bool runs_ahead(const HwSpec *spec, const SimResult *sim) {
+    for (uint32_t e = 0; e < spec->n_engines; e++)
+        if (spec->engine[e].ahead && sim->engine[e].instructions)
+            return true;
+    return false;
+}
+
+/* When the next image may come depends on who reads what is made ahead. */
 static uint64_t listing_cycles(Arena *arena, Diag *diag,
                                const Listing *listing) {
-    SimOptions time_only = {.seed = 1, .memory_only = true, .time_only = true};
-    const SimResult *sim = sim_run(arena, diag, listing, 0, NULL, &time_only);
+    SimOptions options = {.seed = 1, .memory_only = true, .time_only = true};
+    const SimResult *sim = sim_run(arena, diag, listing, 0, NULL, &options);
+    options.time_only = false;
+    if (sim && runs_ahead(listing->spec, sim))
+        sim = sim_run(arena, diag, listing, 0, NULL, &options);
     return sim ? sim->interval : UINT64_MAX;
 }
 
@@ -292,14 +303,14 @@ static Print listing_print_of(const Listing *listing) {
 }
 
 /* The same, but for listings that were timed before. */
-static uint64_t known_cycles(Recall *times, Arena *arena, Diag *diag,
+static uint64_t known_cycles(MemoTable *times, Arena *arena, Diag *diag,
                              const Listing *listing) {
     Print print = listing_print_of(listing);
-    const uint64_t *known = recall_find(times, print);
+    const uint64_t *known = memo_find(times, print);
     if (known)
         return *known;
     uint64_t cycles = listing_cycles(arena, diag, listing);
-    uint64_t *kept = recall_keep(times, print, sizeof cycles);
+    uint64_t *kept = memo_insert(times, print, sizeof cycles);
     if (kept)
         *kept = cycles;
     return cycles;
@@ -322,11 +333,10 @@ uint64_t simulated_cycles(void *context, const Plan *plan) {
 
 static const char *progress_text(Arena *arena, const PlanEffort *effort,
                                  const PlanCost *best) {
-    const char *cost =
-        best ? arena_printf(arena, "best %s cycles, %s bytes",
-                            with_commas(arena, best->cycles),
-                            with_commas(arena, best->bytes))
-             : "none fits yet";
+    const char *cost = best ? arena_printf(arena, "best %s cycles, %s bytes",
+                                           with_commas(arena, best->cycles),
+                                           with_commas(arena, best->bytes))
+                            : "none fits yet";
     return arena_printf(arena, "%s configurations, %s of %s steps: %s",
                         with_commas(arena, effort->configurations),
                         with_commas(arena, effort->steps),

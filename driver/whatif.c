@@ -190,6 +190,9 @@ bool write_report(Arena *arena, Diag *diag, const Options *o,
         input.bound = bound.bytes;
         input.bound_of =
             arena_printf(arena, "bytes are the bound: %s", bound.of);
+        input.n_front = plan->n_front;
+        input.front = plan->front;
+        input.chosen = &plan->cost;
         input.volumes = o->report ? plan_explain(arena, plan) : NULL;
     }
     if (o->report && again)

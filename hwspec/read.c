@@ -376,7 +376,11 @@ const HwSpec *hwspec_load(Arena *arena, Diag *diag, const char *name_or_path,
     uint32_t errors = diag_errors(diag);
     const char *path = target_path(arena, diag, nowhere, NULL, name_or_path);
     YamlNode *root = path ? parse_file(arena, diag, nowhere, path, NULL) : NULL;
-    return finish(arena, diag, errors, root, n_settings, settings);
+    const HwSpec *spec =
+        finish(arena, diag, errors, root, n_settings, settings);
+    if (spec && spec->insns)
+        rows_check_told(diag, spec);
+    return diag_errors(diag) == errors ? spec : NULL;
 }
 
 const HwSpec *hwspec_read(Arena *arena, Diag *diag, const char *file,

@@ -31,6 +31,9 @@ void rows_read_bits(Arena *arena, Diag *diag, const HwSpec *spec, HwRow *row,
  * a part. */
 bool rows_tell_parts(const HwSpec *spec, const HwInsnSet *set);
 void rows_check(Diag *diag, const HwSpec *spec, const HwInsnSet *set);
+/* rows_told.c, of whole machines: rows tell the places, copies and tiles
+ * without which a listing says something else. */
+void rows_check_told(Diag *diag, const HwSpec *spec);
 
 /* rows_range.c: the values that the machine lets a token of the row have, as
  * printed in the listing; false where nothing bounds them. */

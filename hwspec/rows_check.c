@@ -163,25 +163,19 @@ static void check_operands(Diag *diag, const HwSpec *spec,
     }
 }
 
-/* What moves may be some rows of a volume, and says of which; a concat says all
- * of its size or nothing. What layers say is for the legality of nodes. */
+/* What moves may be some rows of a volume, and says of which. What layers say
+ * is for the legality of nodes. */
 static void check_moved(Diag *diag, const HwSpec *spec, const HwInsnSet *set) {
-    static const HwField moved[] = {HW_F_ROW_FIRST, HW_F_ROW_LAST, HW_F_IN_C,
-                                    HW_F_IN_H, HW_F_IN_W};
-    static const HwField whole[] = {HW_F_OUT_C, HW_F_OUT_H, HW_F_OUT_W};
-    static const HwOp op[] = {HW_OP_LOAD, HW_OP_STORE, HW_OP_CONCAT};
-    bool by_rows = spec->tiling.kind == HW_TILING_SOFTWARE;
-    for (int k = 0; k < 3; k++) {
+    static const HwField rows[] = {HW_F_ROW_FIRST, HW_F_ROW_LAST};
+    static const HwOp op[] = {HW_OP_LOAD, HW_OP_STORE};
+    for (int k = 0; k < 2; k++) {
         const HwRow *row = row_for(set, op[k]);
-        bool concat = op[k] == HW_OP_CONCAT;
-        const HwField *field = concat ? whole : moved;
-        int n = concat ? 3 : by_rows ? 5 : 0, told = 0;
-        for (int i = 0; row && i < n; i++)
-            told += has(row, field[i]);
-        for (int i = 0; row && i < n && (told || !concat); i++)
-            if (!has(row, field[i]))
+        if (!row || spec->tiling.kind != HW_TILING_SOFTWARE)
+            continue;
+        for (int i = 0; i < 2; i++)
+            if (!has(row, rows[i]))
                 diag_error(diag, row->loc, "%s does not tell `%s`",
-                           row->mnemonic, hw_field_name[field[i]]);
+                           row->mnemonic, hw_field_name[rows[i]]);
     }
 }
 

@@ -27,8 +27,8 @@ struct Rooms {
     uint64_t align;
     VEC(Room) room;
     VEC(Lap) lap;
-    PlanProblem problem;
-    PlanResult result;
+    PackProblem problem;
+    PackResult result;
     const char *planner;
     NativeRoom *native;
     uint32_t *order; /* rooms by offset */
@@ -112,18 +112,18 @@ const char *rooms_planner(const Rooms *r) {
     return r->planner;
 }
 
-const PlanResult *rooms_result(const Rooms *r) {
+const PackResult *rooms_result(const Rooms *r) {
     return &r->result;
 }
 
 /* ---- the problem ---- */
 
-static Buf buf_of(const Rooms *r, const Room *room) {
+static Buffer buf_of(const Rooms *r, const Room *room) {
     uint32_t lies = r->spec->bundle.lies[room->kind];
-    Buf buf = {.first = room->first,
-               .end = room->end,
-               .pin_pool = -1,
-               .hint = PLAN_NO_HINT};
+    Buffer buf = {.first = room->first,
+                  .end = room->end,
+                  .pin_pool = -1,
+                  .hint = PACK_NO_HINT};
     for (uint32_t m = 0; m < r->spec->n_active; m++)
         if (!lies || lies >> m & 1)
             buf.bytes[m] = r->images * room->image + room->fixed;
@@ -155,8 +155,8 @@ static void drop_laps(Rooms *r) {
 }
 
 static void problem_make(Rooms *r) {
-    PlanProblem *p = &r->problem;
-    Buf *buf = ARENA_ARRAY(r->arena, Buf, r->room.n);
+    PackProblem *p = &r->problem;
+    Buffer *buf = ARENA_ARRAY(r->arena, Buffer, r->room.n);
     Relation *relation = ARENA_ARRAY(r->arena, Relation, r->lap.n);
     for (uint32_t i = 0; i < r->room.n; i++)
         buf[i] = buf_of(r, &r->room.at[i]);
@@ -165,7 +165,7 @@ static void problem_make(Rooms *r) {
         relation[i] = (Relation){lap->kind, lap->result, lap->operand,
                                  r->images * lap->image + lap->fixed};
     }
-    *p = (PlanProblem){.n_pools = r->spec->n_active,
+    *p = (PackProblem){.n_pools = r->spec->n_active,
                        .n_bufs = r->room.n,
                        .buf = buf,
                        .n_relations = r->lap.n,
@@ -176,9 +176,9 @@ static void problem_make(Rooms *r) {
                             .cost = r->spec->memory[m].cost};
 }
 
-static uint64_t height_of(const PlanResult *result) {
+static uint64_t height_of(const PackResult *result) {
     uint64_t sum = 0;
-    for (uint32_t m = 0; m < PLAN_MAX_POOLS; m++)
+    for (uint32_t m = 0; m < PACK_MAX_POOLS; m++)
         sum += result->height[m];
     return sum;
 }
@@ -187,27 +187,27 @@ uint64_t rooms_height(const Rooms *r) {
     return height_of(&r->result);
 }
 
-static bool is_lower(const PlanResult *a, const PlanResult *b) {
-    if (b->status != PLAN_FITS || a->cost != b->cost)
-        return b->status != PLAN_FITS || a->cost < b->cost;
+static bool is_lower(const PackResult *a, const PackResult *b) {
+    if (b->status != PACK_FITS || a->cost != b->cost)
+        return b->status != PACK_FITS || a->cost < b->cost;
     return height_of(a) < height_of(b) ||
            (height_of(a) == height_of(b) && a->proved);
 }
 
 /* Bytes of the pool that would do, if the others are as they are; 0: none. */
 static uint64_t enough(const Rooms *r, uint32_t pool) {
-    PlanProblem asked = r->problem;
-    PlanResult result;
+    PackProblem asked = r->problem;
+    PackResult result;
     const char *used;
     asked.pool[pool].size = INT64_MAX / 4;
-    plan_memory(r->arena, &asked, "auto", true, &result, &used);
-    return result.status == PLAN_FITS ? result.height[pool] : 0;
+    pack_memory(r->arena, &asked, "auto", true, &result, &used);
+    return result.status == PACK_FITS ? result.height[pool] : 0;
 }
 
 static void explain_rooms(const Rooms *r, Diag *diag) {
-    PlanConflict conflict;
-    PlanProblem asked = r->problem;
-    plan_irreducible(r->arena, &asked, &conflict);
+    PackConflict conflict;
+    PackProblem asked = r->problem;
+    pack_irreducible(r->arena, &asked, &conflict);
     for (uint32_t i = 0; i < conflict.n; i++) {
         const Room *room = &r->room.at[conflict.buf[i]];
         diag_note(diag, r->spec->loc, "%s: %llu bytes", room->name,
@@ -256,7 +256,7 @@ static NativeAfter distance(const Rooms *r, uint32_t a, uint32_t b) {
 
 static bool is_below(const Rooms *r, uint32_t a, uint32_t b,
                      NativeAfter *after) {
-    const PlanResult *at = &r->result;
+    const PackResult *at = &r->result;
     if (at->pool[a] != at->pool[b] ||
         !bufs_conflict(&r->problem.buf[a], &r->problem.buf[b]))
         return false;
@@ -322,21 +322,21 @@ bool rooms_place(Rooms *r, const char *planner) {
     bool is_auto = strcmp(planner, "auto") == 0;
     drop_laps(r);
     problem_make(r);
-    plan_memory(r->arena, &r->problem, planner, true, &r->result, &r->planner);
+    pack_memory(r->arena, &r->problem, planner, true, &r->result, &r->planner);
     if (is_auto && !r->result.proved) {
-        PlanProblem asked = r->problem;
+        PackProblem asked = r->problem;
         asked.budget = STEPS;
-        PlanResult lower;
+        PackResult lower;
         const char *used;
-        plan_memory(r->arena, &asked, "portfolio", true, &lower, &used);
-        if (lower.status == PLAN_FITS && is_lower(&lower, &r->result)) {
+        pack_memory(r->arena, &asked, "portfolio", true, &lower, &used);
+        if (lower.status == PACK_FITS && is_lower(&lower, &r->result)) {
             r->result = lower;
             r->planner = used;
         }
     }
-    if (r->result.status == PLAN_FITS)
+    if (r->result.status == PACK_FITS)
         native_make(r);
-    return r->result.status == PLAN_FITS;
+    return r->result.status == PACK_FITS;
 }
 
 const NativeRoom *rooms_native(const Rooms *r) {
@@ -406,7 +406,7 @@ static bool has_pins(const Rooms *r) {
 }
 
 /* What only some problems have: sizes by pool, and what is pinned. */
-static void add_columns(Text *text, const Rooms *r, const Buf *buf) {
+static void add_columns(Text *text, const Rooms *r, const Buffer *buf) {
     for (uint32_t m = 0; m < r->spec->n_active && r->spec->n_active > 1; m++)
         text_addf(text, ",%llu", (unsigned long long)buf->bytes[m]);
     if (!has_pins(r))

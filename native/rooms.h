@@ -9,9 +9,9 @@
 #ifndef NATIVE_ROOMS_H
 #define NATIVE_ROOMS_H
 
-#include "pack/pack.h"
 #include "hwspec/hwspec.h"
 #include "native/program.h"
+#include "pack/pack.h"
 
 typedef struct Room {
     HwKind kind;
@@ -55,7 +55,7 @@ uint32_t rooms_images(const Rooms *rooms); /* at most */
 uint32_t rooms_count(const Rooms *rooms);
 const Room *rooms_at(const Rooms *rooms, uint32_t room);
 const char *rooms_planner(const Rooms *rooms); /* who placed them */
-const PlanResult *rooms_result(const Rooms *rooms);
+const PackResult *rooms_result(const Rooms *rooms);
 /* For code, by room. */
 const NativeRoom *rooms_native(const Rooms *rooms);
 /* Bytes for n images: of a pool; from its start to a room. */

@@ -10,7 +10,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-uint64_t buf_align(const Pool *pool, const Buf *buf) {
+uint64_t buf_align(const Pool *pool, const Buffer *buf) {
     uint64_t a = pool->align, b = buf->align ? buf->align : 1;
     while (b) {
         uint64_t rest = a % b;
@@ -36,26 +36,26 @@ static int by_step(const void *a, const void *b) {
 }
 
 /* True if `pool` is the only one that allows the buffer. */
-static bool only_in(const PlanProblem *problem, uint32_t buf, uint32_t pool) {
+static bool only_in(const PackProblem *problem, uint32_t buf, uint32_t pool) {
     for (uint32_t p = 0; p < problem->n_pools; p++)
         if (!problem->buf[buf].bytes[p] != (p != pool))
             return false;
     return true;
 }
 
-static bool counts(const PlanProblem *problem, uint32_t b, int32_t pool) {
-    const Buf *buf = &problem->buf[b];
+static bool counts(const PackProblem *problem, uint32_t b, int32_t pool) {
+    const Buffer *buf = &problem->buf[b];
     return (pool < 0 || only_in(problem, b, (uint32_t)pool)) &&
            buf->first < buf->end;
 }
 
 /* Where steps are few, sums for each of them take less time than sorting. */
-static uint64_t peak_of_steps(Arena *arena, const PlanProblem *problem,
+static uint64_t peak_of_steps(Arena *arena, const PackProblem *problem,
                               int32_t pool, uint32_t end, uint32_t *at) {
     uint64_t *born = ARENA_ARRAY(arena, uint64_t, (size_t)end + 1);
     uint64_t *dies = ARENA_ARRAY(arena, uint64_t, (size_t)end + 1);
     for (uint32_t b = 0; b < problem->n_bufs; b++) {
-        const Buf *buf = &problem->buf[b];
+        const Buffer *buf = &problem->buf[b];
         if (!counts(problem, b, pool))
             continue;
         uint64_t bytes = buf_bytes(problem, b);
@@ -75,7 +75,7 @@ static uint64_t peak_of_steps(Arena *arena, const PlanProblem *problem,
 }
 
 /* The end of the last life. */
-static uint32_t last_end(const PlanProblem *problem) {
+static uint32_t last_end(const PackProblem *problem) {
     uint32_t end = 0;
     for (uint32_t b = 0; b < problem->n_bufs; b++)
         end = problem->buf[b].end > end ? problem->buf[b].end : end;
@@ -84,7 +84,7 @@ static uint32_t last_end(const PlanProblem *problem) {
 
 /* Live peak of all buffers, or of those that only `pool` (>= 0) allows;
  * UINT64_MAX if it does not fit 64 bits. */
-static uint64_t live_peak(Arena *arena, const PlanProblem *problem,
+static uint64_t live_peak(Arena *arena, const PackProblem *problem,
                           int32_t pool, uint32_t *at) {
     enum { FEW = 4096 };
     if (!problem_is_plain(problem))
@@ -94,7 +94,7 @@ static uint64_t live_peak(Arena *arena, const PlanProblem *problem,
         return peak_of_steps(arena, problem, pool, end, at);
     Event *event = ARENA_ARRAY(arena, Event, 2 * (size_t)problem->n_bufs);
     for (uint32_t b = 0; b < problem->n_bufs; b++) {
-        const Buf *buf = &problem->buf[b];
+        const Buffer *buf = &problem->buf[b];
         uint64_t bytes = buf_bytes(problem, b);
         if (!counts(problem, b, pool))
             continue;
@@ -121,7 +121,7 @@ static uint64_t live_peak(Arena *arena, const PlanProblem *problem,
     return peak;
 }
 
-uint64_t plan_live_peak(Arena *arena, const PlanProblem *problem,
+uint64_t pack_live_peak(Arena *arena, const PackProblem *problem,
                         uint32_t *at) {
     if (at)
         *at = 0;
@@ -129,7 +129,7 @@ uint64_t plan_live_peak(Arena *arena, const PlanProblem *problem,
 }
 
 /* True if the buffer, alone, has a place: at its pin, or in some pool. */
-static bool fits_alone(const PlanProblem *problem, const Buf *buf) {
+static bool fits_alone(const PackProblem *problem, const Buffer *buf) {
     for (uint32_t p = 0; p < problem->n_pools; p++) {
         uint64_t size = problem->pool[p].size, bytes = buf->bytes[p];
         bool here = buf->pin_pool < 0 || (uint32_t)buf->pin_pool == p;
@@ -141,7 +141,7 @@ static bool fits_alone(const PlanProblem *problem, const Buf *buf) {
     return false;
 }
 
-static bool pins_collide(const Buf *a, const Buf *b) {
+static bool pins_collide(const Buffer *a, const Buffer *b) {
     return a->pin_pool == b->pin_pool && bufs_conflict(a, b) &&
            a->pin_offset < b->pin_offset + b->bytes[b->pin_pool] &&
            b->pin_offset < a->pin_offset + a->bytes[a->pin_pool];
@@ -149,11 +149,11 @@ static bool pins_collide(const Buf *a, const Buf *b) {
 
 /* A buffer that has no place whatever the others do, or whose pin collides
  * with an earlier pin; PLAN_NO_BUF if there is none. */
-static uint32_t find_impossible(Arena *arena, const PlanProblem *problem) {
+static uint32_t find_impossible(Arena *arena, const PackProblem *problem) {
     uint32_t *pinned = ARENA_ARRAY(arena, uint32_t, problem->n_bufs);
     uint32_t n_pinned = 0;
     for (uint32_t b = 0; b < problem->n_bufs; b++) {
-        const Buf *buf = &problem->buf[b];
+        const Buffer *buf = &problem->buf[b];
         assert(buf->pin_pool < (int32_t)problem->n_pools);
         if (!buf_bytes(problem, b))
             continue;
@@ -166,12 +166,12 @@ static uint32_t find_impossible(Arena *arena, const PlanProblem *problem) {
                 return b;
         pinned[n_pinned++] = b;
     }
-    return PLAN_NO_BUF;
+    return PACK_NO_BUFFER;
 }
 
 /* True if the volumes alive at one step cannot fit, however they are placed:
  * in all pools together, or in one pool those that have no other. */
-static bool too_much_alive(Arena *arena, const PlanProblem *problem,
+static bool too_much_alive(Arena *arena, const PackProblem *problem,
                            uint64_t peak) {
     uint64_t total = 0;
     for (uint32_t p = 0; p < problem->n_pools; p++) {
@@ -184,10 +184,10 @@ static bool too_much_alive(Arena *arena, const PlanProblem *problem,
     return peak > total || peak == UINT64_MAX;
 }
 
-static uint64_t highest_pin(const PlanProblem *problem) {
+static uint64_t highest_pin(const PackProblem *problem) {
     uint64_t highest = 0;
     for (uint32_t b = 0; b < problem->n_bufs; b++) {
-        const Buf *buf = &problem->buf[b];
+        const Buffer *buf = &problem->buf[b];
         if (buf->pin_pool < 0 || !buf_bytes(problem, b))
             continue;
         uint64_t end = buf->pin_offset + buf->bytes[buf->pin_pool];
@@ -197,7 +197,7 @@ static uint64_t highest_pin(const PlanProblem *problem) {
 }
 
 /* Whether the bundle has a place, alone: at its pin, or in some pool. */
-static bool bundle_fits_alone(const Bundles *bundles, const Bundle *bundle) {
+static bool bundle_fits_alone(const Clusters *bundles, const Cluster *bundle) {
     for (uint32_t p = 0; p < bundles->problem->n_pools; p++) {
         bool pinned = bundle->pin_pool >= 0;
         if ((pinned && (uint32_t)bundle->pin_pool != p) ||
@@ -214,26 +214,26 @@ static bool bundle_fits_alone(const Bundles *bundles, const Bundle *bundle) {
 }
 
 static uint32_t find_impossible_bundle(Arena *arena,
-                                       const PlanProblem *problem) {
-    const Bundles *bundles = bundles_new(arena, problem);
-    if (bundles->contradicted != PLAN_NO_BUF)
+                                       const PackProblem *problem) {
+    const Clusters *bundles = bundles_new(arena, problem);
+    if (bundles->contradicted != PACK_NO_BUFFER)
         return bundles->contradicted;
     for (uint32_t i = 0; i < bundles->n; i++) {
-        const Bundle *bundle = &bundles->bundle[i];
+        const Cluster *bundle = &bundles->bundle[i];
         if (!bundle_fits_alone(bundles, bundle))
             return bundle->root;
         for (uint32_t k = 0; k < i && bundle->pin_pool >= 0; k++) {
-            const Bundle *other = &bundles->bundle[k];
+            const Cluster *other = &bundles->bundle[k];
             if (other->pin_pool == bundle->pin_pool &&
                 bundles_collide(bundles, (uint32_t)bundle->pin_pool, bundle,
                                 bundle->pin, other, other->pin))
                 return bundle->root;
         }
     }
-    return PLAN_NO_BUF;
+    return PACK_NO_BUFFER;
 }
 
-bool *plan_insides(Arena *arena, const PlanProblem *problem) {
+bool *pack_insides(Arena *arena, const PackProblem *problem) {
     if (!problem->n_relations)
         return NULL;
     bool *inside = ARENA_ARRAY(arena, bool, problem->n_bufs);
@@ -243,8 +243,8 @@ bool *plan_insides(Arena *arena, const PlanProblem *problem) {
     return inside;
 }
 
-static uint64_t least_cost(Arena *arena, const PlanProblem *problem) {
-    const bool *inside = plan_insides(arena, problem);
+static uint64_t least_cost(Arena *arena, const PackProblem *problem) {
+    const bool *inside = pack_insides(arena, problem);
     uint64_t sum = 0;
     for (uint32_t b = 0; b < problem->n_bufs; b++) {
         uint64_t least = UINT64_MAX;
@@ -257,15 +257,15 @@ static uint64_t least_cost(Arena *arena, const PlanProblem *problem) {
     return sum;
 }
 
-bool plan_refuted(const PlanProblem *problem, PlanResult *result) {
+bool pack_refuted(const PackProblem *problem, PackResult *result) {
     Arena *scratch = arena_new("planner bounds");
     bool plain = problem_is_plain(problem);
     result->failed = plain ? find_impossible(scratch, problem)
                            : find_impossible_bundle(scratch, problem);
-    bool infeasible = result->failed != PLAN_NO_BUF;
+    bool infeasible = result->failed != PACK_NO_BUFFER;
     /* impossible relations may go round in circles: no peak of these */
     if (!infeasible || !problem->n_relations) {
-        result->bound = plan_live_peak(scratch, problem, NULL);
+        result->bound = pack_live_peak(scratch, problem, NULL);
         infeasible |= too_much_alive(scratch, problem, result->bound);
         result->cost_bound = least_cost(scratch, problem);
     }

@@ -12,7 +12,7 @@
 
 static const int64_t MOST = INT64_MAX / 4;
 
-bool problem_is_plain(const PlanProblem *problem) {
+bool problem_is_plain(const PackProblem *problem) {
     bool plain = !problem->n_relations;
     for (uint32_t b = 0; b < problem->n_bufs && plain; b++)
         plain = !problem->buf[b].n_gaps;
@@ -21,7 +21,7 @@ bool problem_is_plain(const PlanProblem *problem) {
 
 /* ---- lives ---- */
 
-bool next_span(const Buf *buf, uint32_t *next, uint32_t *at, Steps *span) {
+bool next_span(const Buffer *buf, uint32_t *next, uint32_t *at, Steps *span) {
     while (*at < buf->end) {
         Steps gap = {buf->end, buf->end};
         if (*next < buf->n_gaps)
@@ -36,7 +36,7 @@ bool next_span(const Buf *buf, uint32_t *next, uint32_t *at, Steps *span) {
     return false;
 }
 
-bool bufs_conflict(const Buf *a, const Buf *b) {
+bool bufs_conflict(const Buffer *a, const Buffer *b) {
     uint32_t first = a->first > b->first ? a->first : b->first;
     uint32_t end = a->end < b->end ? a->end : b->end;
     if (first >= end || (!a->n_gaps && !b->n_gaps))
@@ -59,7 +59,7 @@ static int64_t less_of(int64_t a, int64_t b) {
     return a < b ? a : b;
 }
 
-Clearance bufs_clearance(const PlanProblem *problem, uint32_t a, uint32_t b,
+Clearance bufs_clearance(const PackProblem *problem, uint32_t a, uint32_t b,
                          uint32_t pool, const Relation *relation, uint32_t n) {
     Clearance c = {.below = (int64_t)problem->buf[a].bytes[pool],
                    .above = (int64_t)problem->buf[b].bytes[pool]};
@@ -84,7 +84,7 @@ static uint32_t partner(const Relation *link, uint32_t buf) {
 }
 
 /* The links between the two, side by side. */
-static uint32_t find_links(const Bundles *bundles, uint32_t a, uint32_t b,
+static uint32_t find_links(const Clusters *bundles, uint32_t a, uint32_t b,
                            const Relation **first) {
     uint32_t at = bundles->link_start[a], end = bundles->link_start[a + 1];
     while (at < end && partner(&bundles->link[at], a) < b)
@@ -96,14 +96,14 @@ static uint32_t find_links(const Bundles *bundles, uint32_t a, uint32_t b,
     return n;
 }
 
-Clearance bundles_clearance(const Bundles *bundles, uint32_t a, uint32_t b,
+Clearance bundles_clearance(const Clusters *bundles, uint32_t a, uint32_t b,
                             uint32_t pool) {
     const Relation *first;
     uint32_t n = find_links(bundles, a, b, &first);
     return bufs_clearance(bundles->problem, a, b, pool, first, n);
 }
 
-bool bundles_apart(const Bundles *bundles, uint32_t a, uint32_t b) {
+bool bundles_apart(const Clusters *bundles, uint32_t a, uint32_t b) {
     const Relation *first;
     uint32_t n = find_links(bundles, a, b, &first);
     for (uint32_t i = 0; i < n; i++)
@@ -125,7 +125,7 @@ bool clearance_kept(const Clearance *c, int64_t difference) {
            difference >= c->above;
 }
 
-static bool pieces_collide(const Bundles *bundles, uint32_t pool,
+static bool pieces_collide(const Clusters *bundles, uint32_t pool,
                            const Piece *a, int64_t at_a, const Piece *b,
                            int64_t at_b) {
     if (a->first >= b->end || b->first >= a->end)
@@ -135,16 +135,17 @@ static bool pieces_collide(const Bundles *bundles, uint32_t pool,
 }
 
 /* The buffer and a member of the bundle share a partition, but must not. */
-static bool partitions_meet(const Bundles *bundles, uint32_t pool, uint32_t b,
-                            int64_t at, const Bundle *other, int64_t at_other) {
-    const PlanProblem *p = bundles->problem;
+static bool partitions_meet(const Clusters *bundles, uint32_t pool, uint32_t b,
+                            int64_t at, const Cluster *other,
+                            int64_t at_other) {
+    const PackProblem *p = bundles->problem;
     Extent mine =
         partitions_of(&p->pool[pool], (uint64_t)at, p->buf[b].bytes[pool]);
     for (uint32_t i = bundles->link_start[b]; i < bundles->link_start[b + 1];
          i++) {
         const Relation *r = &bundles->link[i];
         uint32_t o = partner(r, b);
-        if (r->kind != REL_APART || bundles->of[o] == PLAN_NO_BUF ||
+        if (r->kind != REL_APART || bundles->of[o] == PACK_NO_BUFFER ||
             &bundles->bundle[bundles->of[o]] != other)
             continue;
         uint64_t from = (uint64_t)(at_other + bundles->low[o]);
@@ -155,8 +156,8 @@ static bool partitions_meet(const Bundles *bundles, uint32_t pool, uint32_t b,
     return false;
 }
 
-bool bundles_collide(const Bundles *bundles, uint32_t pool, const Bundle *a,
-                     int64_t at_a, const Bundle *b, int64_t at_b) {
+bool bundles_collide(const Clusters *bundles, uint32_t pool, const Cluster *a,
+                     int64_t at_a, const Cluster *b, int64_t at_b) {
     for (uint32_t i = 0; i < a->n_pieces; i++)
         for (uint32_t k = 0; k < b->n_pieces; k++)
             if (pieces_collide(bundles, pool,
@@ -184,8 +185,8 @@ static int by_buf_and_other(const void *a, const void *b) {
     return x->index < y->index ? -1 : x->index > y->index;
 }
 
-static void list_links(Arena *arena, Bundles *bundles) {
-    const PlanProblem *p = bundles->problem;
+static void list_links(Arena *arena, Clusters *bundles) {
+    const PackProblem *p = bundles->problem;
     Key *key = ARENA_ARRAY(arena, Key, 2 * (size_t)p->n_relations);
     uint32_t n = 0;
     for (uint32_t i = 0; i < p->n_relations; i++) {
@@ -215,14 +216,14 @@ typedef struct Parent {
     int64_t at;
 } Parent;
 
-static bool is_part_of(const Bundles *bundles, uint32_t part, uint32_t whole) {
-    while (part != PLAN_NO_BUF && part != whole)
+static bool is_part_of(const Clusters *bundles, uint32_t part, uint32_t whole) {
+    while (part != PACK_NO_BUFFER && part != whole)
         part = bundles->parent[part];
     return part == whole;
 }
 
 /* Pools in which members of the bundle are in each other's way: bits. */
-static uint32_t pools_crowded(const Bundles *bundles, const Bundle *bundle) {
+static uint32_t pools_crowded(const Clusters *bundles, const Cluster *bundle) {
     uint32_t pools = 0;
     for (uint32_t i = 0; i < bundle->n_pieces; i++)
         for (uint32_t k = 0; k < i; k++) {
@@ -238,17 +239,17 @@ static uint32_t pools_crowded(const Bundles *bundles, const Bundle *bundle) {
     return pools;
 }
 
-static Parent *find_parents(Arena *arena, Bundles *bundles) {
-    const PlanProblem *p = bundles->problem;
+static Parent *find_parents(Arena *arena, Clusters *bundles) {
+    const PackProblem *p = bundles->problem;
     Parent *parent = ARENA_ARRAY(arena, Parent, p->n_bufs);
     for (uint32_t b = 0; b < p->n_bufs; b++)
-        parent[b].buf = PLAN_NO_BUF;
+        parent[b].buf = PACK_NO_BUFFER;
     for (uint32_t i = 0; i < p->n_relations; i++) {
         const Relation *r = &p->relation[i];
         assert(r->a < p->n_bufs && r->b < p->n_bufs);
         if (r->kind != REL_INSIDE)
             continue;
-        bool other = parent[r->a].buf != PLAN_NO_BUF &&
+        bool other = parent[r->a].buf != PACK_NO_BUFFER &&
                      (parent[r->a].buf != r->b || parent[r->a].at != r->bytes);
         if (other || r->a == r->b || r->bytes < 0 || r->bytes > MOST)
             bundles->contradicted = r->a;
@@ -259,11 +260,11 @@ static Parent *find_parents(Arena *arena, Bundles *bundles) {
 }
 
 /* The root of what `buf` is inside of, and where; buf itself in a circle. */
-static uint32_t find_root(Bundles *bundles, const Parent *parent, uint32_t buf,
+static uint32_t find_root(Clusters *bundles, const Parent *parent, uint32_t buf,
                           int64_t *low) {
     uint32_t root = buf;
     *low = 0;
-    for (uint32_t n = 0; parent[root].buf != PLAN_NO_BUF; n++) {
+    for (uint32_t n = 0; parent[root].buf != PACK_NO_BUFFER; n++) {
         if (n > bundles->problem->n_bufs || *low > MOST) {
             bundles->contradicted = buf;
             return buf;
@@ -275,13 +276,13 @@ static uint32_t find_root(Bundles *bundles, const Parent *parent, uint32_t buf,
 }
 
 /* Pools in which the buffer is allowed and lies within its parent: bits. */
-static uint32_t pools_of(const PlanProblem *p, uint32_t buf,
+static uint32_t pools_of(const PackProblem *p, uint32_t buf,
                          const Parent *parent) {
     uint32_t pools = 0;
     for (uint32_t k = 0; k < p->n_pools; k++) {
         uint64_t bytes = p->buf[buf].bytes[k], room = (uint64_t)MOST;
-        uint64_t at = parent->buf == PLAN_NO_BUF ? 0 : (uint64_t)parent->at;
-        if (parent->buf != PLAN_NO_BUF)
+        uint64_t at = parent->buf == PACK_NO_BUFFER ? 0 : (uint64_t)parent->at;
+        if (parent->buf != PACK_NO_BUFFER)
             room = p->buf[parent->buf].bytes[k];
         if (bytes && bytes <= (uint64_t)MOST && at <= room &&
             bytes <= room - at)
@@ -290,8 +291,8 @@ static uint32_t pools_of(const PlanProblem *p, uint32_t buf,
     return pools;
 }
 
-static void bundle_pin(Bundles *bundles, Bundle *bundle, uint32_t b) {
-    const Buf *buf = &bundles->problem->buf[b];
+static void bundle_pin(Clusters *bundles, Cluster *bundle, uint32_t b) {
+    const Buffer *buf = &bundles->problem->buf[b];
     if (buf->pin_pool < 0)
         return;
     int64_t at = buf->pin_offset > (uint64_t)MOST
@@ -305,8 +306,8 @@ static void bundle_pin(Bundles *bundles, Bundle *bundle, uint32_t b) {
     bundle->pin = at;
 }
 
-static void bundle_add(Bundles *bundles, const Parent *parent, uint32_t b) {
-    Bundle *bundle = &bundles->bundle[bundles->of[b]];
+static void bundle_add(Clusters *bundles, const Parent *parent, uint32_t b) {
+    Cluster *bundle = &bundles->bundle[bundles->of[b]];
     bundles->member[bundle->first_member + bundle->n_members++] = b;
     bundle->pools &= pools_of(bundles->problem, b, &parent[b]);
     bundle->linked |= bundles->link_start[b] < bundles->link_start[b + 1];
@@ -316,8 +317,9 @@ static void bundle_add(Bundles *bundles, const Parent *parent, uint32_t b) {
 }
 
 /* Room for the members of each bundle, in the order of the roots. */
-static void bundles_open(Arena *arena, Bundles *bundles, const uint32_t *root) {
-    const PlanProblem *p = bundles->problem;
+static void bundles_open(Arena *arena, Clusters *bundles,
+                         const uint32_t *root) {
+    const PackProblem *p = bundles->problem;
     uint32_t *n = ARENA_ARRAY(arena, uint32_t, p->n_bufs), members = 0;
     for (uint32_t b = 0; b < p->n_bufs; b++)
         n[root[b]] += buf_bytes(p, b) > 0;
@@ -325,30 +327,31 @@ static void bundles_open(Arena *arena, Bundles *bundles, const uint32_t *root) {
         if (!n[b])
             continue;
         bundles->of[b] = bundles->n;
-        bundles->bundle[bundles->n++] = (Bundle){.root = b,
-                                                 .first_member = members,
-                                                 .pools = UINT32_MAX,
-                                                 .pin_pool = -1};
+        bundles->bundle[bundles->n++] = (Cluster){.root = b,
+                                                  .first_member = members,
+                                                  .pools = UINT32_MAX,
+                                                  .pin_pool = -1};
         members += n[b];
     }
     for (uint32_t b = 0; b < p->n_bufs; b++)
-        bundles->of[b] = buf_bytes(p, b) ? bundles->of[root[b]] : PLAN_NO_BUF;
+        bundles->of[b] =
+            buf_bytes(p, b) ? bundles->of[root[b]] : PACK_NO_BUFFER;
 }
 
 /* ---- pieces ---- */
 
-static uint32_t count_spans(const PlanProblem *p) {
+static uint32_t count_spans(const PackProblem *p) {
     uint32_t n = 0;
     for (uint32_t b = 0; b < p->n_bufs; b++)
         n += 1 + p->buf[b].n_gaps;
     return n;
 }
 
-static void list_pieces(Arena *arena, Bundles *bundles) {
-    const PlanProblem *p = bundles->problem;
+static void list_pieces(Arena *arena, Clusters *bundles) {
+    const PackProblem *p = bundles->problem;
     bundles->piece = ARENA_ARRAY(arena, Piece, count_spans(p));
     for (uint32_t i = 0; i < bundles->n; i++) {
-        Bundle *bundle = &bundles->bundle[i];
+        Cluster *bundle = &bundles->bundle[i];
         bundle->first_piece = bundles->n_pieces;
         for (uint32_t k = 0; k < bundle->n_members; k++) {
             uint32_t b = bundles->member[bundle->first_member + k];
@@ -362,16 +365,16 @@ static void list_pieces(Arena *arena, Bundles *bundles) {
     }
 }
 
-Bundles *bundles_new(Arena *arena, const PlanProblem *problem) {
+Clusters *bundles_new(Arena *arena, const PackProblem *problem) {
     uint32_t n = problem->n_bufs;
-    Bundles *bundles = ARENA_NEW(arena, Bundles);
-    *bundles = (Bundles){.problem = problem,
-                         .bundle = ARENA_ARRAY(arena, Bundle, n),
-                         .member = ARENA_ARRAY(arena, uint32_t, n),
-                         .of = ARENA_ARRAY(arena, uint32_t, n),
-                         .low = ARENA_ARRAY(arena, int64_t, n),
-                         .parent = ARENA_ARRAY(arena, uint32_t, n),
-                         .contradicted = PLAN_NO_BUF};
+    Clusters *bundles = ARENA_NEW(arena, Clusters);
+    *bundles = (Clusters){.problem = problem,
+                          .bundle = ARENA_ARRAY(arena, Cluster, n),
+                          .member = ARENA_ARRAY(arena, uint32_t, n),
+                          .of = ARENA_ARRAY(arena, uint32_t, n),
+                          .low = ARENA_ARRAY(arena, int64_t, n),
+                          .parent = ARENA_ARRAY(arena, uint32_t, n),
+                          .contradicted = PACK_NO_BUFFER};
     list_links(arena, bundles);
     const Parent *parent = find_parents(arena, bundles);
     uint32_t *root = ARENA_ARRAY(arena, uint32_t, n);
@@ -381,12 +384,12 @@ Bundles *bundles_new(Arena *arena, const PlanProblem *problem) {
         root[b] = find_root(bundles, parent, b, &bundles->low[b]);
     bundles_open(arena, bundles, root);
     for (uint32_t b = 0; b < n; b++)
-        if (bundles->of[b] != PLAN_NO_BUF)
+        if (bundles->of[b] != PACK_NO_BUFFER)
             bundle_add(bundles, parent, b);
     list_pieces(arena, bundles);
     for (uint32_t i = 0; i < bundles->n; i++) {
-        Bundle *bundle = &bundles->bundle[i];
-        if (bundles->contradicted == PLAN_NO_BUF)
+        Cluster *bundle = &bundles->bundle[i];
+        if (bundles->contradicted == PACK_NO_BUFFER)
             bundle->pools &= ~pools_crowded(bundles, bundle);
         if (!bundle->pools)
             bundles->contradicted = bundle->root;
@@ -396,7 +399,7 @@ Bundles *bundles_new(Arena *arena, const PlanProblem *problem) {
 
 /* ---- one bundle ---- */
 
-int64_t bundle_bytes(const Bundles *bundles, const Bundle *bundle,
+int64_t bundle_bytes(const Clusters *bundles, const Cluster *bundle,
                      uint32_t pool) {
     return (int64_t)bundles->problem->buf[bundle->root].bytes[pool];
 }
@@ -436,12 +439,12 @@ static int64_t boundary_down(const Boundary *b, int64_t at) {
 
 /* Moves `at` for what one member asks, its alignment and its partners within
  * the bundle. */
-static int64_t member_move(const Bundles *bundles, uint32_t b, uint32_t pool,
+static int64_t member_move(const Clusters *bundles, uint32_t b, uint32_t pool,
                            bool up, int64_t at) {
-    const PlanProblem *p = bundles->problem;
+    const PackProblem *p = bundles->problem;
     uint64_t align = p->buf[b].align > 1 ? p->buf[b].align : 1;
     int64_t low = bundles->low[b];
-    if (bundles->parent[b] == PLAN_NO_BUF)
+    if (bundles->parent[b] == PACK_NO_BUFFER)
         align = buf_align(&p->pool[pool], &p->buf[b]);
     at = up ? multiple_up(at, low, align) : multiple_down(at, low, align);
     for (uint32_t i = bundles->link_start[b];
@@ -462,7 +465,7 @@ static int64_t member_move(const Bundles *bundles, uint32_t b, uint32_t pool,
 }
 
 /* Until no member moves it; each time it has gone no further than it must. */
-static int64_t bundle_move(const Bundles *bundles, const Bundle *bundle,
+static int64_t bundle_move(const Clusters *bundles, const Cluster *bundle,
                            uint32_t pool, bool up, int64_t at) {
     enum { TURNS = 10000 };
     for (uint32_t turn = 0; turn < TURNS && at >= 0 && at <= MOST; turn++) {
@@ -476,22 +479,22 @@ static int64_t bundle_move(const Bundles *bundles, const Bundle *bundle,
     return -1;
 }
 
-int64_t bundle_up(const Bundles *bundles, const Bundle *bundle, uint32_t pool,
+int64_t bundle_up(const Clusters *bundles, const Cluster *bundle, uint32_t pool,
                   int64_t at) {
     return bundle_move(bundles, bundle, pool, true, at);
 }
 
-int64_t bundle_down(const Bundles *bundles, const Bundle *bundle, uint32_t pool,
-                    int64_t at) {
+int64_t bundle_down(const Clusters *bundles, const Cluster *bundle,
+                    uint32_t pool, int64_t at) {
     return bundle_move(bundles, bundle, pool, false, at);
 }
 
-bool bundle_hint(const Bundles *bundles, const Bundle *bundle, uint64_t *at) {
+bool bundle_hint(const Clusters *bundles, const Cluster *bundle, uint64_t *at) {
     for (uint32_t k = 0; k < bundle->n_members; k++) {
         uint32_t b = bundles->member[bundle->first_member + k];
         uint64_t hint = bundles->problem->buf[b].hint;
         uint64_t low = (uint64_t)bundles->low[b];
-        if (hint != PLAN_NO_HINT && hint >= low) {
+        if (hint != PACK_NO_HINT && hint >= low) {
             *at = hint - low;
             return true;
         }

@@ -17,7 +17,7 @@ typedef struct Piece {
     int64_t low;         /* of its bytes in the bundle */
 } Piece;
 
-typedef struct Bundle {
+typedef struct Cluster {
     uint32_t root;                    /* the buffer that holds the others */
     uint32_t first_member, n_members; /* in Bundles.member, root included */
     uint32_t first_piece, n_pieces;
@@ -25,12 +25,12 @@ typedef struct Bundle {
     bool linked;
     int32_t pin_pool; /* -1: free */
     int64_t pin;
-} Bundle;
+} Cluster;
 
-typedef struct Bundles {
-    const PlanProblem *problem;
+typedef struct Clusters {
+    const PackProblem *problem;
     uint32_t n, n_pieces;
-    Bundle *bundle;
+    Cluster *bundle;
     Piece *piece;
     uint32_t *member; /* buffers */
     uint32_t *of; /* by buffer: its bundle; PLAN_NO_BUF: it needs no place */
@@ -40,40 +40,40 @@ typedef struct Bundles {
     Relation *link;        /* .a is the buffer itself or .b is */
     uint32_t contradicted; /* a buffer whose relations, pins or alignments
                             * cannot hold together; PLAN_NO_BUF */
-} Bundles;
+} Clusters;
 
 /* No gaps, no relations: every buffer is a bundle of one piece. */
-bool problem_is_plain(const PlanProblem *problem);
+bool problem_is_plain(const PackProblem *problem);
 
 /* Bytes, and their sums, must be below 2^61; what is larger is contradicted. */
-Bundles *bundles_new(Arena *arena, const PlanProblem *problem);
+Clusters *bundles_new(Arena *arena, const PackProblem *problem);
 
-int64_t bundle_bytes(const Bundles *bundles, const Bundle *bundle,
+int64_t bundle_bytes(const Clusters *bundles, const Cluster *bundle,
                      uint32_t pool);
 
 /* The nearest offset in a pool, not below `at` (or not above it), that the
  * bundle's alignments allow, and its members that must lie in different
  * partitions; -1 if there is none. The pool's size is not looked at. */
-int64_t bundle_up(const Bundles *bundles, const Bundle *bundle, uint32_t pool,
+int64_t bundle_up(const Clusters *bundles, const Cluster *bundle, uint32_t pool,
                   int64_t at);
-int64_t bundle_down(const Bundles *bundles, const Bundle *bundle, uint32_t pool,
-                    int64_t at);
+int64_t bundle_down(const Clusters *bundles, const Cluster *bundle,
+                    uint32_t pool, int64_t at);
 
 /* Where the bundle must lie that a hint is kept; false if none of it has one.
  */
-bool bundle_hint(const Bundles *bundles, const Bundle *bundle, uint64_t *at);
+bool bundle_hint(const Clusters *bundles, const Cluster *bundle, uint64_t *at);
 
 /* Of buffers of two bundles that conflict. */
-Clearance bundles_clearance(const Bundles *bundles, uint32_t a, uint32_t b,
+Clearance bundles_clearance(const Clusters *bundles, uint32_t a, uint32_t b,
                             uint32_t pool);
-bool bundles_apart(const Bundles *bundles, uint32_t a, uint32_t b);
+bool bundles_apart(const Clusters *bundles, uint32_t a, uint32_t b);
 
 /* Whether offsets that differ by at[a] - at[b] will do. */
 bool clearance_kept(const Clearance *clearance, int64_t difference);
 
 /* Whether two bundles of one pool are in each other's way. */
-bool bundles_collide(const Bundles *bundles, uint32_t pool, const Bundle *a,
-                     int64_t at_a, const Bundle *b, int64_t at_b);
+bool bundles_collide(const Clusters *bundles, uint32_t pool, const Cluster *a,
+                     int64_t at_a, const Cluster *b, int64_t at_b);
 
 /* The partitions that hold some of the bytes. */
 typedef struct Extent {
@@ -82,11 +82,11 @@ typedef struct Extent {
 Extent partitions_of(const Pool *pool, uint64_t at, uint64_t bytes);
 
 /* As plan_live_peak; `pool` >= 0: of what only this pool allows. */
-uint64_t bundles_live_peak(Arena *arena, const Bundles *bundles, int32_t pool,
+uint64_t bundles_live_peak(Arena *arena, const Clusters *bundles, int32_t pool,
                            uint32_t *at);
 
 /* The stretches of a life between its gaps: false after the last. Begin with
  * `*next` 0 and `*at` the life's first step. */
-bool next_span(const Buf *buf, uint32_t *next, uint32_t *at, Steps *span);
+bool next_span(const Buffer *buf, uint32_t *next, uint32_t *at, Steps *span);
 
 #endif

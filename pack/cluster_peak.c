@@ -19,7 +19,7 @@ typedef struct Need {
 } Need;
 
 typedef struct Sum {
-    const Bundles *bundles;
+    const Clusters *bundles;
     int32_t pool; /* -1: all of them */
     uint32_t step;
     uint32_t *alive; /* pieces, those of a bundle side by side */
@@ -31,7 +31,7 @@ typedef struct Sum {
 
 /* Bytes that the bundle's pieces cover in the pool: those are sorted by `low`
  * on the way. */
-static int64_t covered(const Bundles *bundles, uint32_t *piece, uint32_t n,
+static int64_t covered(const Clusters *bundles, uint32_t *piece, uint32_t n,
                        uint32_t pool) {
     int64_t sum = 0, end = 0;
     for (uint32_t i = 1; i < n; i++)
@@ -55,7 +55,7 @@ static int64_t covered(const Bundles *bundles, uint32_t *piece, uint32_t n,
 
 static void add_need(Sum *s, uint32_t first, uint32_t n) {
     uint32_t index = s->bundles->piece[s->alive[first]].bundle;
-    const Bundle *bundle = &s->bundles->bundle[index];
+    const Cluster *bundle = &s->bundles->bundle[index];
     int64_t least = INT64_MAX;
     if (s->pool >= 0 && bundle->pools != 1u << s->pool)
         return;
@@ -79,8 +79,8 @@ static int64_t least_of(int64_t a, int64_t b) {
 }
 
 /* Most bytes that two buffers, both alive, can have in common. */
-static int64_t common(const Bundles *bundles, uint32_t a, uint32_t b) {
-    const PlanProblem *p = bundles->problem;
+static int64_t common(const Clusters *bundles, uint32_t a, uint32_t b) {
+    const PackProblem *p = bundles->problem;
     int64_t most = 0;
     for (uint32_t k = 0; k < p->n_pools; k++) {
         int64_t x = (int64_t)p->buf[a].bytes[k];
@@ -100,23 +100,24 @@ static int64_t common(const Bundles *bundles, uint32_t a, uint32_t b) {
     return most;
 }
 
-static bool lives_at(const Buf *buf, uint32_t step) {
-    Buf now = {.first = step, .end = step + 1};
+static bool lives_at(const Buffer *buf, uint32_t step) {
+    Buffer now = {.first = step, .end = step + 1};
     return bufs_conflict(buf, &now);
 }
 
 /* What the bundle's buffers can share with bundles that are taken in. */
-static int64_t shared(const Sum *s, const Bundle *bundle) {
-    const Bundles *x = s->bundles;
+static int64_t shared(const Sum *s, const Cluster *bundle) {
+    const Clusters *x = s->bundles;
     int64_t sum = 0;
     for (uint32_t k = 0; k < bundle->n_members; k++) {
-        uint32_t b = x->member[bundle->first_member + k], before = PLAN_NO_BUF;
+        uint32_t b = x->member[bundle->first_member + k],
+                 before = PACK_NO_BUFFER;
         if (!lives_at(&x->problem->buf[b], s->step))
             continue;
         for (uint32_t i = x->link_start[b]; i < x->link_start[b + 1]; i++) {
             const Relation *r = &x->link[i];
             uint32_t other = r->a == b ? r->b : r->a;
-            if (other != before && x->of[other] != PLAN_NO_BUF &&
+            if (other != before && x->of[other] != PACK_NO_BUFFER &&
                 s->taken[x->of[other]] &&
                 lives_at(&x->problem->buf[other], s->step))
                 sum += common(x, b, other);
@@ -131,7 +132,7 @@ static uint64_t sum_needs(Sum *s) {
     if (s->n_need)
         qsort(s->need, s->n_need, sizeof *s->need, largest_first);
     for (uint32_t i = 0; i < s->n_need; i++) {
-        const Bundle *bundle = &s->bundles->bundle[s->need[i].bundle];
+        const Cluster *bundle = &s->bundles->bundle[s->need[i].bundle];
         int64_t own = s->need[i].bytes;
         own -= bundle->linked ? shared(s, bundle) : 0;
         if (own <= 0)
@@ -192,7 +193,7 @@ static void bear(Sum *s, uint32_t piece) {
     s->alive[low] = piece;
 }
 
-uint64_t bundles_live_peak(Arena *arena, const Bundles *bundles, int32_t pool,
+uint64_t bundles_live_peak(Arena *arena, const Clusters *bundles, int32_t pool,
                            uint32_t *at) {
     uint32_t n = bundles->n_pieces;
     Sum s = {.bundles = bundles, .pool = pool};

@@ -27,7 +27,7 @@ typedef enum Column {
     COL_RELATIONS,
     COL_POOL,
     COL_SIZES, /* of one pool each */
-    N_COLUMNS = COL_SIZES + PLAN_MAX_POOLS
+    N_COLUMNS = COL_SIZES + PACK_MAX_POOLS
 } Column;
 
 _Static_assert((int)N_COLUMNS == (int)CSV_COLUMNS, "columns of the header");
@@ -222,8 +222,8 @@ static uint64_t read_number(Reader *r, uint32_t column, uint64_t least,
 static uint64_t read_hint(Reader *r) {
     const Field *field = field_of(r, COL_HINT);
     return field && !strcmp(field->text, "-1")
-               ? PLAN_NO_HINT
-               : read_number(r, COL_HINT, 0, PLAN_NO_HINT);
+               ? PACK_NO_HINT
+               : read_number(r, COL_HINT, 0, PACK_NO_HINT);
 }
 
 /* The words of a field, between spaces. False after the last. */
@@ -317,7 +317,7 @@ static void read_buffer(Reader *r) {
     read_sizes(r, &b);
     b.alignment = read_number(r, COL_ALIGNMENT, 1, 1);
     b.hint = read_hint(r);
-    b.offset = read_number(r, COL_OFFSET, 0, PLAN_NO_HINT);
+    b.offset = read_number(r, COL_OFFSET, 0, PACK_NO_HINT);
     read_pool(r, &b);
     if (b.upper < b.lower)
         diag_error(r->diag, here(r, field_of(r, COL_UPPER)->col),
@@ -406,7 +406,7 @@ static bool read_relation(const Reader *r, const Name *names, const Word *w,
     return !why;
 }
 
-static void read_relations(Reader *r, PlanProblem *problem) {
+static void read_relations(Reader *r, PackProblem *problem) {
     const Name *names = r->relation.n ? list_names(r) : NULL;
     Relation *relation =
         ARENA_ARRAY(r->arena, Relation, r->relation.n + (size_t)r->window.n);
@@ -461,32 +461,32 @@ static Times list_times(const Reader *r) {
     return t;
 }
 
-static Buf make_buffer(const Reader *r, const Times *t, const CsvBuffer *b) {
-    bool pinned = b->offset != PLAN_NO_HINT && b->size;
+static Buffer make_buffer(const Reader *r, const Times *t, const CsvBuffer *b) {
+    bool pinned = b->offset != PACK_NO_HINT && b->size;
     Steps *gap = ARENA_ARRAY(r->arena, Steps, b->n_gaps);
     for (uint32_t k = 0; k < b->n_gaps; k++)
         gap[k] = (Steps){rank_of(t->at, t->n, b->gap[k].lower),
                          rank_of(t->at, t->n, b->gap[k].upper)};
-    Buf buf = {.first = rank_of(t->at, t->n, b->lower),
-               .end = rank_of(t->at, t->n, b->upper),
-               .n_gaps = b->n_gaps,
-               .gap = gap,
-               .align = b->alignment,
-               .hint = b->hint,
-               .pin_pool = pinned ? (b->pool < 0 ? 0 : b->pool) : -1,
-               .pin_offset = pinned ? b->offset : 0};
+    Buffer buf = {.first = rank_of(t->at, t->n, b->lower),
+                  .end = rank_of(t->at, t->n, b->upper),
+                  .n_gaps = b->n_gaps,
+                  .gap = gap,
+                  .align = b->alignment,
+                  .hint = b->hint,
+                  .pin_pool = pinned ? (b->pool < 0 ? 0 : b->pool) : -1,
+                  .pin_offset = pinned ? b->offset : 0};
     for (uint32_t p = 0; p < r->n_pools; p++)
         if (b->pool < 0 || b->pool == (int32_t)p)
             buf.bytes[p] = b->sizes[p];
     return buf;
 }
 
-static Buf make_window(const Reader *r, const Times *t, const Window *w) {
+static Buffer make_window(const Reader *r, const Times *t, const Window *w) {
     const CsvBuffer *row = &r->buffer.at[w->row];
-    Buf buf = {.first = rank_of(t->at, t->n, w->gap.lower),
-               .end = rank_of(t->at, t->n, w->gap.upper),
-               .hint = PLAN_NO_HINT,
-               .pin_pool = -1};
+    Buffer buf = {.first = rank_of(t->at, t->n, w->gap.lower),
+                  .end = rank_of(t->at, t->n, w->gap.upper),
+                  .hint = PACK_NO_HINT,
+                  .pin_pool = -1};
     for (uint32_t p = 0; p < r->n_pools; p++)
         if (row->pool < 0 || row->pool == (int32_t)p)
             buf.bytes[p] = row->sizes[p] ? (uint64_t)(w->high - w->low) : 0;
@@ -496,7 +496,7 @@ static Buf make_window(const Reader *r, const Times *t, const Window *w) {
 static void make_problem(Reader *r, CsvProblem *out) {
     Times times = list_times(r);
     uint32_t rows = r->buffer.n, n = rows + r->window.n;
-    Buf *buf = ARENA_ARRAY(r->arena, Buf, n);
+    Buffer *buf = ARENA_ARRAY(r->arena, Buffer, n);
     for (uint32_t i = 0; i < rows; i++)
         buf[i] = make_buffer(r, &times, &r->buffer.at[i]);
     for (uint32_t i = 0; i < r->window.n; i++)
@@ -553,7 +553,7 @@ static void add_number(Text *text, bool wanted, uint64_t value) {
     if (!wanted)
         return;
     text_add(text, ",");
-    if (value != PLAN_NO_HINT)
+    if (value != PACK_NO_HINT)
         text_addf(text, "%" PRIu64, value);
 }
 
@@ -571,7 +571,7 @@ static void print_heading(const CsvProblem *csv, Text *text) {
 }
 
 const char *problem_csv_print(Arena *arena, const CsvProblem *csv,
-                              const PlanResult *result) {
+                              const PackResult *result) {
     Text text = text_new(arena);
     print_heading(csv, &text);
     for (uint32_t i = 0; i < csv->n_rows; i++) {
@@ -591,7 +591,7 @@ const char *problem_csv_print(Arena *arena, const CsvProblem *csv,
                       result->pool[i] < 0 ? ""
                                           : csv->pool[result->pool[i]].name);
         add_number(&text, true,
-                   result->pool[i] < 0 ? PLAN_NO_HINT : result->offset[i]);
+                   result->pool[i] < 0 ? PACK_NO_HINT : result->offset[i]);
         text_add(&text, "\n");
     }
     return text_str(&text);

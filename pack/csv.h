@@ -21,7 +21,7 @@
 #include "base/diag.h"
 #include "pack/pack.h"
 
-enum { CSV_COLUMNS = 10 + PLAN_MAX_POOLS };
+enum { CSV_COLUMNS = 10 + PACK_MAX_POOLS };
 
 /* Times [lower, upper). */
 typedef struct CsvSpan {
@@ -34,7 +34,7 @@ typedef struct CsvBuffer {
     uint32_t line;
     int64_t lower, upper;
     uint64_t size, alignment, hint, offset; /* PLAN_NO_HINT: not given */
-    uint64_t sizes[PLAN_MAX_POOLS];
+    uint64_t sizes[PACK_MAX_POOLS];
     int32_t pool; /* -1: any */
     uint32_t n_gaps;
     const CsvSpan *gap;
@@ -47,7 +47,7 @@ typedef struct CsvPool {
 } CsvPool;
 
 typedef struct CsvProblem {
-    PlanProblem problem; /* steps are ranks of times */
+    PackProblem problem; /* steps are ranks of times */
     uint32_t n_rows;     /* the first buffers of the problem are those of the
                           * rows; behind them, what is left of some in a gap */
     const CsvBuffer *buffer;
@@ -67,6 +67,6 @@ uint32_t problem_csv_row(const CsvProblem *csv, uint32_t buf);
 /* The same columns in the order of the heading above, and `offset`; empty where
  * a buffer has no place. */
 const char *problem_csv_print(Arena *arena, const CsvProblem *csv,
-                              const PlanResult *result);
+                              const PackResult *result);
 
 #endif

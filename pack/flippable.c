@@ -16,14 +16,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-uint32_t body_add(Bodies *b, uint64_t bytes) {
-    Body body = {.first_box = b->box.n, .first = UINT32_MAX, .bytes = bytes};
+uint32_t body_add(RigidGroups *b, uint64_t bytes) {
+    RigidGroup body = {
+        .first_box = b->box.n, .first = UINT32_MAX, .bytes = bytes};
     vec_push(b->arena, &b->body, body);
     return b->body.n - 1;
 }
 
-void body_box(Bodies *b, Box box) {
-    Body *body = &b->body.at[b->body.n - 1];
+void body_box(RigidGroups *b, Box box) {
+    RigidGroup *body = &b->body.at[b->body.n - 1];
     vec_push(b->arena, &b->box, box);
     body->n_boxes++;
     body->first = box.first < body->first ? box.first : body->first;
@@ -32,11 +33,11 @@ void body_box(Bodies *b, Box box) {
     body->turns |= box.turns;
 }
 
-static uint64_t box_low(const Body *body, const Box *box, bool turned) {
+static uint64_t box_low(const RigidGroup *body, const Box *box, bool turned) {
     return turned && box->turns ? body->bytes - box->high : box->low;
 }
 
-static uint64_t box_high(const Body *body, const Box *box, bool turned) {
+static uint64_t box_high(const RigidGroup *body, const Box *box, bool turned) {
     return turned && box->turns ? body->bytes - box->low : box->high;
 }
 
@@ -44,7 +45,8 @@ static bool share_time(const Box *a, const Box *b) {
     return a->first < b->end && b->first < a->end;
 }
 
-static bool bodies_share_time(const Bodies *b, const Body *x, const Body *y) {
+static bool bodies_share_time(const RigidGroups *b, const RigidGroup *x,
+                              const RigidGroup *y) {
     for (uint32_t i = 0; i < x->n_boxes; i++)
         for (uint32_t k = 0; k < y->n_boxes; k++)
             if (share_time(&b->box.at[x->first_box + i],
@@ -58,7 +60,7 @@ static bool is_taken(int64_t at, Taken t) {
 }
 
 /* The highest place within the memory that is not taken. */
-static bool body_hang(const Bodies *b, Body *body) {
+static bool body_hang(const RigidGroups *b, RigidGroup *body) {
     if (body->bytes > b->size)
         return false;
     int64_t align = (int64_t)b->align;
@@ -78,7 +80,7 @@ static bool body_hang(const Bodies *b, Body *body) {
 
 /* The lowest place; what is taken only pushes it up, so it is found in the end.
  */
-static void body_place(const Bodies *b, Body *body) {
+static void body_place(const RigidGroups *b, RigidGroup *body) {
     int64_t align = (int64_t)b->align, at = 0, was;
     do {
         was = at;
@@ -93,12 +95,12 @@ static void body_place(const Bodies *b, Body *body) {
 
 /* ---- one order ---- */
 
-static uint32_t begin_of(const Bodies *b, uint32_t i, uint32_t last) {
+static uint32_t begin_of(const RigidGroups *b, uint32_t i, uint32_t last) {
     return b->body.at[i].first < last ? b->body.at[i].first : last;
 }
 
 /* Bodies by when they begin. */
-static uint32_t *order_by_begin(const Bodies *b) {
+static uint32_t *order_by_begin(const RigidGroups *b) {
     uint32_t n = b->body.n, last = 0;
     for (uint32_t i = 0; i < n; i++)
         last = b->body.at[i].end > last ? b->body.at[i].end : last;
@@ -118,13 +120,14 @@ typedef struct Pair {
 } Pair;
 
 /* Bodies that share time, by body: near.at[start[i]..start[i + 1]). */
-static void find_near(Bodies *b) {
+static void find_near(RigidGroups *b) {
     VEC(Pair) pair = {0};
     uint32_t n = b->body.n, *order = order_by_begin(b);
     uint32_t *fill = ARENA_ARRAY(b->arena, uint32_t, n + 2);
     for (uint32_t i = 0; i < n; i++)
         for (uint32_t k = i + 1; k < n; k++) {
-            const Body *x = &b->body.at[order[i]], *y = &b->body.at[order[k]];
+            const RigidGroup *x = &b->body.at[order[i]],
+                             *y = &b->body.at[order[k]];
             if (y->first >= x->end)
                 break;
             if (!bodies_share_time(b, x, y))
@@ -162,8 +165,8 @@ typedef struct Order {
 } Order;
 
 /* Adds where body i cannot lie for where k lies. */
-static void taken_by(Bodies *b, const Order *o, uint32_t i, uint32_t k) {
-    const Body *x = &b->body.at[i], *y = &b->body.at[k];
+static void taken_by(RigidGroups *b, const Order *o, uint32_t i, uint32_t k) {
+    const RigidGroup *x = &b->body.at[i], *y = &b->body.at[k];
     uint64_t at = o->seat[k].offset;
     bool x_turned = o->turned[i], y_turned = o->turned[k];
     for (uint32_t m = 0; m < x->n_boxes; m++)
@@ -181,7 +184,7 @@ static void taken_by(Bodies *b, const Order *o, uint32_t i, uint32_t k) {
 
 /* Its neighbours that are placed are listed without a branch, which could not
  * be predicted. */
-static void find_taken(Bodies *b, const Order *o, uint32_t body) {
+static void find_taken(RigidGroups *b, const Order *o, uint32_t body) {
     const uint32_t *near = b->near + b->start[body];
     const Seat *seat = o->seat;
     uint32_t n_near = b->start[body + 1] - b->start[body], n = 0;
@@ -196,7 +199,7 @@ static void find_taken(Bodies *b, const Order *o, uint32_t body) {
 }
 
 /* As much as any body may find. */
-static Taken *taken_new(const Bodies *b) {
+static Taken *taken_new(const RigidGroups *b) {
     size_t most = 1;
     for (uint32_t i = 0; i < b->body.n; i++) {
         size_t boxes = 0;
@@ -208,7 +211,8 @@ static Taken *taken_new(const Bodies *b) {
     return ARENA_ARRAY(b->arena, Taken, most);
 }
 
-static Order order_new(const Bodies *b, const uint32_t *body, bool *hangs) {
+static Order order_new(const RigidGroups *b, const uint32_t *body,
+                       bool *hangs) {
     uint32_t n = b->body.n;
     Order o = {.body = ARENA_COPY(b->arena, uint32_t, body, n),
                .hangs = hangs,
@@ -221,7 +225,7 @@ static Order order_new(const Bodies *b, const uint32_t *body, bool *hangs) {
     return o;
 }
 
-static void neighbours_stale(const Bodies *b, Order *o, uint32_t body) {
+static void neighbours_stale(const RigidGroups *b, Order *o, uint32_t body) {
     for (uint32_t i = b->start[body]; i < b->start[body + 1]; i++)
         o->seat[b->near[i]].stale = o->attempt;
 }
@@ -232,9 +236,9 @@ static bool is_as_before(const Order *o, const Seat *seat) {
     return seat->placed + 1 == o->attempt && seat->stale != o->attempt;
 }
 
-static void body_settle(Bodies *b, Order *o, uint32_t i) {
+static void body_settle(RigidGroups *b, Order *o, uint32_t i) {
     Seat *seat = &o->seat[i];
-    Body *body = &b->body.at[i];
+    RigidGroup *body = &b->body.at[i];
     bool known = seat->placed + 1 == o->attempt;
     seat->placed = o->attempt;
     find_taken(b, o, i);
@@ -247,7 +251,7 @@ static void body_settle(Bodies *b, Order *o, uint32_t i) {
 
 /* Index in the order of the first body that finds no place; the number of
  * bodies if all do. */
-static uint32_t place_order(Bodies *b, Order *o) {
+static uint32_t place_order(RigidGroups *b, Order *o) {
     o->attempt++;
     for (uint32_t i = 0; i < b->body.n; i++) {
         uint32_t at = o->body[i];
@@ -265,7 +269,7 @@ static uint32_t place_order(Bodies *b, Order *o) {
 }
 
 /* What the order has found. */
-static void order_take(Bodies *b, const Order *o) {
+static void order_take(RigidGroups *b, const Order *o) {
     for (uint32_t i = 0; i < b->body.n; i++) {
         b->body.at[i].offset = o->seat[i].offset;
         b->body.at[i].turned = o->turned[i];
@@ -286,7 +290,7 @@ static int heaviest_first(const void *a, const void *b) {
     return (x->body > y->body) - (x->body < y->body);
 }
 
-static uint32_t *order_by(Bodies *b, bool by_weight) {
+static uint32_t *order_by(RigidGroups *b, bool by_weight) {
     uint32_t n = b->body.n;
     Key *key = ARENA_ARRAY(b->arena, Key, n + 1);
     uint32_t *order = ARENA_ARRAY(b->arena, uint32_t, n + 1);
@@ -301,7 +305,7 @@ static uint32_t *order_by(Bodies *b, bool by_weight) {
 }
 
 /* At first those hang whose bytes do not change. */
-static bool *hangs_make(const Bodies *b) {
+static bool *hangs_make(const RigidGroups *b) {
     bool *hangs = ARENA_ARRAY(b->arena, bool, b->body.n + 1);
     for (uint32_t i = 0; i < b->body.n; i++)
         hangs[i] = b->body.at[i].n_boxes == 1;
@@ -310,7 +314,7 @@ static bool *hangs_make(const Bodies *b) {
 
 /* What found no place comes first in the next attempt, or near the front, from
  * the other end. */
-static void forward(const Bodies *b, Order *o, uint32_t at, uint32_t try,
+static void forward(const RigidGroups *b, Order *o, uint32_t at, uint32_t try,
                     bool turns) {
     uint32_t to =
         try % 4 == 3 ? (uint32_t)(rng_bits(try, at) % (at / 2 + 1)) : 0;
@@ -327,7 +331,7 @@ static void forward(const Bodies *b, Order *o, uint32_t at, uint32_t try,
 
 /* From orders that begin anew; `turns`: what may be turned is, too, when it
  * finds no place. */
-static bool orders_try(Bodies *b, uint32_t orders, bool turns) {
+static bool orders_try(RigidGroups *b, uint32_t orders, bool turns) {
     uint32_t n = b->body.n, most = 0;
     uint32_t *by_bytes = order_by(b, false), *by_weight = order_by(b, true);
     Order order[] = {order_new(b, by_bytes, NULL),
@@ -352,7 +356,7 @@ static bool orders_try(Bodies *b, uint32_t orders, bool turns) {
     return false;
 }
 
-static bool bodies_find(Bodies *b, uint32_t orders) {
+static bool bodies_find(RigidGroups *b, uint32_t orders) {
     bool turns = false;
     find_near(b);
     b->taken = taken_new(b);
@@ -366,11 +370,11 @@ static bool bodies_find(Bodies *b, uint32_t orders) {
 /* ---- again ---- */
 
 /* What is asked. */
-static Print bodies_print(const Bodies *b, uint32_t orders) {
+static Print bodies_print(const RigidGroups *b, uint32_t orders) {
     Print p = {b->size, (uint64_t)orders << 32 | b->body.n};
     print_add(&p, b->align);
     for (uint32_t i = 0; i < b->body.n; i++) {
-        const Body *body = &b->body.at[i];
+        const RigidGroup *body = &b->body.at[i];
         print_add(&p, (uint64_t)body->n_boxes << 1 | body->pinned);
         print_add(&p, body->bytes);
         print_add(&p, body->pinned ? body->offset : 0);
@@ -397,7 +401,7 @@ typedef struct Known {
     Put put[];
 } Known;
 
-static bool bodies_recall(Bodies *b, const Known *known) {
+static bool bodies_recall(RigidGroups *b, const Known *known) {
     b->failed = known->failed;
     for (uint32_t i = 0; i < b->body.n && known->placed; i++) {
         b->body.at[i].offset = known->put[i].offset;
@@ -406,10 +410,10 @@ static bool bodies_recall(Bodies *b, const Known *known) {
     return known->placed;
 }
 
-static void bodies_keep(const Bodies *b, Print print, bool placed) {
+static void bodies_keep(const RigidGroups *b, Print print, bool placed) {
     uint32_t n = placed ? b->body.n : 0;
     Known *known =
-        recall_keep(b->recall, print, sizeof *known + n * sizeof(Put));
+        memo_insert(b->memo_table, print, sizeof *known + n * sizeof(Put));
     if (!known)
         return;
     known->placed = placed;
@@ -418,11 +422,11 @@ static void bodies_keep(const Bodies *b, Print print, bool placed) {
         known->put[i] = (Put){b->body.at[i].offset, b->body.at[i].turned};
 }
 
-bool bodies_place(Bodies *b, uint32_t orders) {
-    if (!b->recall)
+bool bodies_place(RigidGroups *b, uint32_t orders) {
+    if (!b->memo_table)
         return bodies_find(b, orders);
     Print print = bodies_print(b, orders);
-    const Known *known = recall_find(b->recall, print);
+    const Known *known = memo_find(b->memo_table, print);
     if (known)
         return bodies_recall(b, known);
     bool placed = bodies_find(b, orders);

@@ -26,18 +26,18 @@ typedef struct Bar {
 
 struct Placer {
     Arena *arena;
-    const PlanProblem *problem;
-    PlanResult *result;
-    const Bundles *bundles;          /* NULL: every buffer for itself */
-    TakenList taken[PLAN_MAX_POOLS]; /* sorted by `at`, then `buf` */
-    Occupied *tree[PLAN_MAX_POOLS];  /* instead of `taken`; NULL: not yet */
+    const PackProblem *problem;
+    PackResult *result;
+    const Clusters *bundles;         /* NULL: every buffer for itself */
+    TakenList taken[PACK_MAX_POOLS]; /* sorted by `at`, then `buf` */
+    Occupied *tree[PACK_MAX_POOLS];  /* instead of `taken`; NULL: not yet */
     bool in_trees;
     uint64_t steps; /* of walks in the trees */
     VEC(Gap) gap;   /* of the latest walk */
     VEC(Bar) bar;
 };
 
-uint64_t buf_bytes(const PlanProblem *problem, uint32_t buf) {
+uint64_t buf_bytes(const PackProblem *problem, uint32_t buf) {
     uint64_t least = 0;
     for (uint32_t p = 0; p < problem->n_pools; p++) {
         uint64_t bytes = problem->buf[buf].bytes[p];
@@ -47,15 +47,15 @@ uint64_t buf_bytes(const PlanProblem *problem, uint32_t buf) {
     return least;
 }
 
-uint64_t place_cost(const PlanProblem *problem, uint32_t buf, uint32_t pool) {
+uint64_t place_cost(const PackProblem *problem, uint32_t buf, uint32_t pool) {
     uint64_t bytes = problem->buf[buf].bytes[pool];
     uint64_t cost = problem->pool[pool].cost;
     return cost && bytes > UINT64_MAX / cost ? UINT64_MAX : bytes * cost;
 }
 
 /* Pools that allow the buffer, the cheapest first; returns how many. */
-static uint32_t pools_by_cost(const PlanProblem *problem, uint32_t buf,
-                              uint32_t pool[PLAN_MAX_POOLS]) {
+static uint32_t pools_by_cost(const PackProblem *problem, uint32_t buf,
+                              uint32_t pool[PACK_MAX_POOLS]) {
     uint32_t n = 0;
     for (uint32_t p = 0; p < problem->n_pools; p++) {
         if (!problem->buf[buf].bytes[p])
@@ -90,9 +90,9 @@ static void take_bytes(Placer *placer, uint32_t pool, Taken taken) {
     list->at[low] = taken;
 }
 
-static void take_bundle(Placer *placer, const Bundle *bundle, uint32_t pool,
+static void take_bundle(Placer *placer, const Cluster *bundle, uint32_t pool,
                         uint64_t offset) {
-    const Bundles *bundles = placer->bundles;
+    const Clusters *bundles = placer->bundles;
     for (uint32_t k = 0; k < bundle->n_members; k++) {
         uint32_t b = bundles->member[bundle->first_member + k];
         placer->result->pool[b] = (int32_t)pool;
@@ -115,7 +115,7 @@ static Occupied *tree_of(Placer *placer, uint32_t pool) {
 }
 
 static void take(Placer *placer, uint32_t buf, uint32_t pool, uint64_t offset) {
-    const Buf *b = &placer->problem->buf[buf];
+    const Buffer *b = &placer->problem->buf[buf];
     if (placer->bundles) {
         take_bundle(placer, &placer->bundles->bundle[placer->bundles->of[buf]],
                     pool, offset);
@@ -135,23 +135,23 @@ static void take(Placer *placer, uint32_t buf, uint32_t pool, uint64_t offset) {
 /* Those whose bundles are pinned, in their places. */
 static void take_pinned_bundles(Placer *placer) {
     for (uint32_t i = 0; i < placer->bundles->n; i++) {
-        const Bundle *bundle = &placer->bundles->bundle[i];
+        const Cluster *bundle = &placer->bundles->bundle[i];
         if (bundle->pin_pool >= 0)
             take_bundle(placer, bundle, (uint32_t)bundle->pin_pool,
                         (uint64_t)bundle->pin);
     }
 }
 
-static Placer *new_placer(Arena *arena, const PlanProblem *problem,
-                          PlanResult *result, bool large) {
+static Placer *new_placer(Arena *arena, const PackProblem *problem,
+                          PackResult *result, bool large) {
     Placer *placer = ARENA_NEW(arena, Placer);
     *placer = (Placer){.arena = arena, .problem = problem, .result = result};
     if (!problem_is_plain(problem))
         placer->bundles = bundles_new(arena, problem);
     placer->in_trees = large && !placer->bundles;
-    result->status = PLAN_FITS;
+    result->status = PACK_FITS;
     for (uint32_t b = 0; b < problem->n_bufs; b++) {
-        const Buf *buf = &problem->buf[b];
+        const Buffer *buf = &problem->buf[b];
         bool somewhere = buf_bytes(problem, b);
         result->pool[b] = somewhere ? -1 : 0;
         result->offset[b] = 0;
@@ -163,17 +163,17 @@ static Placer *new_placer(Arena *arena, const PlanProblem *problem,
     return placer;
 }
 
-Placer *placer_new(Arena *arena, const PlanProblem *problem,
-                   PlanResult *result) {
+Placer *placer_new(Arena *arena, const PackProblem *problem,
+                   PackResult *result) {
     return new_placer(arena, problem, result, problem->n_bufs >= TREE_FROM);
 }
 
-Placer *placer_new_by_birth(Arena *arena, const PlanProblem *problem,
-                            PlanResult *result) {
+Placer *placer_new_by_birth(Arena *arena, const PackProblem *problem,
+                            PackResult *result) {
     return new_placer(arena, problem, result, false);
 }
 
-Placer *placer_like(Arena *arena, const Placer *fresh, PlanResult *result) {
+Placer *placer_like(Arena *arena, const Placer *fresh, PackResult *result) {
     if (fresh->in_trees)
         return new_placer(arena, fresh->problem, result, true);
     Placer *placer = ARENA_COPY(arena, Placer, fresh, 1);
@@ -185,7 +185,7 @@ Placer *placer_like(Arena *arena, const Placer *fresh, PlanResult *result) {
         list->cap = list->n;
         list->at = ARENA_COPY(arena, Taken, list->at, list->n);
     }
-    result->status = PLAN_FITS;
+    result->status = PACK_FITS;
     memcpy(result->pool, fresh->result->pool, n * sizeof *result->pool);
     memcpy(result->offset, fresh->result->offset, n * sizeof *result->offset);
     return placer;
@@ -194,7 +194,7 @@ Placer *placer_like(Arena *arena, const Placer *fresh, PlanResult *result) {
 /* A walk over the gaps of one pool, from low to high. */
 typedef struct Walk {
     const TakenList *list;
-    const Buf *buf;
+    const Buffer *buf;
     uint64_t bytes, align, size;
     uint32_t next;
     uint64_t floor; /* all below is taken, or was offered */
@@ -203,8 +203,8 @@ typedef struct Walk {
 } Walk;
 
 static void walk_gaps(Placer *placer, uint32_t buf, uint32_t pool, Walk *walk) {
-    const PlanProblem *problem = placer->problem;
-    const Buf *b = &problem->buf[buf];
+    const PackProblem *problem = placer->problem;
+    const Buffer *b = &problem->buf[buf];
     bool alive = b->first < b->end;
     walk->list = &placer->taken[pool];
     walk->buf = b;
@@ -263,7 +263,7 @@ static Gaps list_gaps(Placer *placer, uint32_t buf, uint32_t pool) {
     Walk walk;
     walk_gaps(placer, buf, pool, &walk);
     uint64_t hint = walk.buf->hint;
-    bool hinted = hint != PLAN_NO_HINT && hint % walk.align == 0;
+    bool hinted = hint != PACK_NO_HINT && hint % walk.align == 0;
     bool more = true;
     Gap gap;
     placer->gap.n = 0;
@@ -290,7 +290,7 @@ static void add_bar(Placer *placer, int64_t first, int64_t last) {
 /* What the taken bytes bar to the bundle of the piece. */
 static void bar_taken(Placer *placer, const Piece *piece, uint32_t pool,
                       const Taken *taken) {
-    const Bundles *bundles = placer->bundles;
+    const Clusters *bundles = placer->bundles;
     int64_t at = (int64_t)taken->at - piece->low;
     Clearance c = {.below =
                        (int64_t)placer->problem->buf[piece->buf].bytes[pool],
@@ -310,13 +310,13 @@ static void bar_taken(Placer *placer, const Piece *piece, uint32_t pool,
 
 /* What partners in other partitions bar to the bundle of the buffer. */
 static void bar_partitions(Placer *placer, uint32_t buf, uint32_t pool) {
-    const Bundles *bundles = placer->bundles;
-    const PlanProblem *p = placer->problem;
+    const Clusters *bundles = placer->bundles;
+    const PackProblem *p = placer->problem;
     for (uint32_t i = bundles->link_start[buf];
          i < bundles->link_start[buf + 1]; i++) {
         const Relation *r = &bundles->link[i];
         uint32_t other = r->a == buf ? r->b : r->a;
-        if (r->kind != REL_APART || bundles->of[other] == PLAN_NO_BUF ||
+        if (r->kind != REL_APART || bundles->of[other] == PACK_NO_BUFFER ||
             placer->result->pool[other] != (int32_t)pool)
             continue;
         uint64_t at = placer->result->offset[other];
@@ -336,7 +336,7 @@ static int by_first(const void *a, const void *b) {
     return x->last < y->last ? -1 : x->last > y->last;
 }
 
-static void list_bars(Placer *placer, const Bundle *bundle, uint32_t pool) {
+static void list_bars(Placer *placer, const Cluster *bundle, uint32_t pool) {
     const TakenList *list = &placer->taken[pool];
     placer->bar.n = 0;
     for (uint32_t k = 0; k < bundle->n_pieces; k++) {
@@ -355,7 +355,7 @@ static void list_bars(Placer *placer, const Bundle *bundle, uint32_t pool) {
 
 /* What a bundle looks for in a pool. */
 typedef struct Wish {
-    const Bundle *bundle;
+    const Cluster *bundle;
     uint32_t pool;
     int64_t bytes;
 } Wish;
@@ -396,7 +396,7 @@ static int64_t last_start(const Placer *placer, const Wish *wish) {
 }
 
 static Gaps list_bundle_gaps(Placer *placer, uint32_t buf, uint32_t pool) {
-    const Bundle *bundle = &placer->bundles->bundle[placer->bundles->of[buf]];
+    const Cluster *bundle = &placer->bundles->bundle[placer->bundles->of[buf]];
     Wish wish = {bundle, pool, bundle_bytes(placer->bundles, bundle, pool)};
     placer->gap.n = 0;
     if (!(bundle->pools >> pool & 1))
@@ -416,7 +416,7 @@ static Gaps list_bundle_gaps(Placer *placer, uint32_t buf, uint32_t pool) {
 /* Whether the bundle is one buffer whose relations bar nothing: what is taken,
  * in its order, then bars offsets that begin ever higher. */
 static bool is_simple(const Placer *placer, uint32_t buf) {
-    const Bundle *b = &placer->bundles->bundle[placer->bundles->of[buf]];
+    const Cluster *b = &placer->bundles->bundle[placer->bundles->of[buf]];
     uint64_t hint;
     return b->n_members == 1 && !b->linked &&
            !bundle_hint(placer->bundles, b, &hint);
@@ -442,8 +442,8 @@ static bool starts_at(const Placer *placer, const Wish *wish, int64_t from,
 /* As list_bundle_gaps, of a simple bundle the lowest offset alone. */
 static bool lowest_of_simple(const Placer *placer, uint32_t buf, uint32_t pool,
                              uint64_t *at) {
-    const Bundles *bundles = placer->bundles;
-    const Bundle *bundle = &bundles->bundle[bundles->of[buf]];
+    const Clusters *bundles = placer->bundles;
+    const Cluster *bundle = &bundles->bundle[bundles->of[buf]];
     const Piece *piece = &bundles->piece[bundle->first_piece];
     const TakenList *list = &placer->taken[pool];
     Wish wish = {bundle, pool, bundle_bytes(bundles, bundle, pool)};
@@ -465,23 +465,23 @@ static bool lowest_of_simple(const Placer *placer, uint32_t buf, uint32_t pool,
 /* ---- placing ---- */
 
 static void no_place(Placer *placer, uint32_t buf) {
-    if (placer->result->status == PLAN_FITS)
+    if (placer->result->status == PACK_FITS)
         placer->result->failed = buf;
-    placer->result->status = PLAN_FAILS;
+    placer->result->status = PACK_FAILS;
 }
 
 /* Where one buffer has no place, nobody asks for those of others. */
 static bool is_settled(const Placer *placer, uint32_t buf) {
-    const PlanResult *result = placer->result;
+    const PackResult *result = placer->result;
     return result->pool[buf] >= 0 ||
-           (result->status == PLAN_FAILS && placer->problem->any_fit);
+           (result->status == PACK_FAILS && placer->problem->any_fit);
 }
 
 void placer_put(Placer *placer, uint32_t buf, ChooseFn *choose,
                 const void *context) {
     if (is_settled(placer, buf))
         return;
-    uint32_t pool[PLAN_MAX_POOLS],
+    uint32_t pool[PACK_MAX_POOLS],
         n = pools_by_cost(placer->problem, buf, pool);
     for (uint32_t i = 0; i < n; i++) {
         uint32_t p = pool[i];
@@ -512,15 +512,15 @@ static bool lowest_gap(Placer *placer, uint32_t buf, uint32_t pool,
 }
 
 void placer_put_lowest(Placer *placer, uint32_t buf) {
-    const Buf *b = &placer->problem->buf[buf];
+    const Buffer *b = &placer->problem->buf[buf];
     if (is_settled(placer, buf))
         return;
-    if (b->hint != PLAN_NO_HINT ||
+    if (b->hint != PACK_NO_HINT ||
         (placer->bundles && !is_simple(placer, buf))) {
         placer_put(placer, buf, lowest, NULL);
         return;
     }
-    uint32_t pool[PLAN_MAX_POOLS],
+    uint32_t pool[PACK_MAX_POOLS],
         n = pools_by_cost(placer->problem, buf, pool);
     for (uint32_t i = 0; i < n; i++) {
         uint64_t at;
@@ -548,7 +548,7 @@ void placer_retire(Placer *placer, uint32_t step) {
     }
 }
 
-uint64_t placed_height(const PlanProblem *problem, const PlanResult *r) {
+uint64_t placed_height(const PackProblem *problem, const PackResult *r) {
     uint64_t height = 0;
     for (uint32_t b = 0; b < problem->n_bufs; b++) {
         uint64_t end = r->offset[b] + problem->buf[b].bytes[0];

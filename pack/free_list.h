@@ -35,16 +35,16 @@ typedef struct Placer Placer;
 
 /* Every buffer unplaced, except pinned ones (in their places, which are taken
  * as right) and those of 0 bytes everywhere (pool 0, offset 0). */
-Placer *placer_new(Arena *arena, const PlanProblem *problem,
-                   PlanResult *result);
+Placer *placer_new(Arena *arena, const PackProblem *problem,
+                   PackResult *result);
 
 /* A copy of one that has placed nothing since it was made. */
-Placer *placer_like(Arena *arena, const Placer *fresh, PlanResult *result);
+Placer *placer_like(Arena *arena, const Placer *fresh, PackResult *result);
 
 /* The same for buffers that come in the order of birth, to be retired: short
  * lists of the living do better than a tree over all of time. */
-Placer *placer_new_by_birth(Arena *arena, const PlanProblem *problem,
-                            PlanResult *result);
+Placer *placer_new_by_birth(Arena *arena, const PackProblem *problem,
+                            PackResult *result);
 
 /* Places `buf`, unless it has its place already, in the cheapest pool with a
  * gap, the first of equals: at its hint if that is free, else where `choose`
@@ -66,13 +66,13 @@ void placer_retire(Placer *placer, uint32_t step);
 
 /* The least bytes of a buffer over the pools that allow it; 0 if it needs no
  * place. */
-uint64_t buf_bytes(const PlanProblem *problem, uint32_t buf);
+uint64_t buf_bytes(const PackProblem *problem, uint32_t buf);
 
 /* What the buffer costs in the pool. */
-uint64_t place_cost(const PlanProblem *problem, uint32_t buf, uint32_t pool);
+uint64_t place_cost(const PackProblem *problem, uint32_t buf, uint32_t pool);
 
 /* Of a problem with one pool in which all buffers are placed: the highest byte
  * used + 1. */
-uint64_t placed_height(const PlanProblem *problem, const PlanResult *r);
+uint64_t placed_height(const PackProblem *problem, const PackResult *r);
 
 #endif

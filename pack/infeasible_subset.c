@@ -21,8 +21,8 @@
 enum { QUESTION_STEPS = 200000 };
 
 typedef struct Filter {
-    const PlanProblem *problem;
-    Buf *kept;       /* the buffers of the question */
+    const PackProblem *problem;
+    Buffer *kept;    /* the buffers of the question */
     uint32_t *index; /* by buffer: its number in the question */
     Relation *relation;
     bool *in; /* by buffer: may be needed */
@@ -30,9 +30,9 @@ typedef struct Filter {
 } Filter;
 
 /* Does the subset not fit? PLAN_FAILS: nobody knows. */
-static PlanStatus ask(Filter *f) {
+static PackStatus ask(Filter *f) {
     Arena *scratch = arena_new("irreducible");
-    PlanProblem question = *f->problem;
+    PackProblem question = *f->problem;
     question.buf = f->kept;
     question.n_bufs = 0;
     question.any_fit = true;
@@ -53,10 +53,10 @@ static PlanStatus ask(Filter *f) {
         r.b = f->index[r.b];
         f->relation[question.n_relations++] = r;
     }
-    PlanResult result;
+    PackResult result;
     const char *used;
-    plan_memory(scratch, &question, "exact", false, &result, &used);
-    if (result.status == PLAN_INFEASIBLE)
+    pack_memory(scratch, &question, "exact", false, &result, &used);
+    if (result.status == PACK_INFEASIBLE)
         f->bound = result.bound;
     arena_free(scratch);
     return result.status;
@@ -65,10 +65,10 @@ static PlanStatus ask(Filter *f) {
 /* Where one step is overfull, the others do not matter. */
 static void keep_overfull_step(Arena *arena, Filter *f) {
     uint32_t step;
-    if (plan_live_peak(arena, f->problem, &step) <= f->problem->pool[0].size)
+    if (pack_live_peak(arena, f->problem, &step) <= f->problem->pool[0].size)
         return;
     for (uint32_t b = 0; b < f->problem->n_bufs; b++) {
-        const Buf *buf = &f->problem->buf[b];
+        const Buffer *buf = &f->problem->buf[b];
         f->in[b] = buf->first <= step && step < buf->end;
     }
 }
@@ -98,27 +98,27 @@ static bool leave_out(Arena *arena, Filter *f) {
         if (!f->in[b])
             continue;
         f->in[b] = false;
-        PlanStatus rest = ask(f);
-        f->in[b] = rest != PLAN_INFEASIBLE;
-        sure &= rest != PLAN_FAILS;
+        PackStatus rest = ask(f);
+        f->in[b] = rest != PACK_INFEASIBLE;
+        sure &= rest != PACK_FAILS;
     }
     return sure;
 }
 
-void plan_irreducible(Arena *arena, const PlanProblem *problem,
-                      PlanConflict *conflict) {
+void pack_irreducible(Arena *arena, const PackProblem *problem,
+                      PackConflict *conflict) {
     uint32_t n = problem->n_bufs;
     uint32_t *list = ARENA_ARRAY(arena, uint32_t, n);
     Filter f = {.problem = problem,
-                .kept = ARENA_ARRAY(arena, Buf, n),
+                .kept = ARENA_ARRAY(arena, Buffer, n),
                 .index = ARENA_ARRAY(arena, uint32_t, n),
                 .relation = ARENA_ARRAY(arena, Relation, problem->n_relations),
                 .in = ARENA_ARRAY(arena, bool, n)};
-    *conflict = (PlanConflict){.buf = list};
+    *conflict = (PackConflict){.buf = list};
     memset(f.in, true, n);
     if (problem->n_pools == 1)
         keep_overfull_step(arena, &f);
-    if (ask(&f) != PLAN_INFEASIBLE)
+    if (ask(&f) != PACK_INFEASIBLE)
         return;
     conflict->infeasible = true;
     conflict->irreducible = leave_out(arena, &f);

@@ -39,7 +39,7 @@ static size_t births_before(const Occupied *o, uint32_t step) {
     return low;
 }
 
-Occupied *occupied_new(Arena *arena, const PlanProblem *problem) {
+Occupied *occupied_new(Arena *arena, const PackProblem *problem) {
     Occupied *o = ARENA_NEW(arena, Occupied);
     uint32_t n = 0, kept = 0;
     o->arena = arena;
@@ -68,7 +68,7 @@ typedef struct Cut {
     uint32_t n_whole, n_above;
 } Cut;
 
-static void cut_life(const Occupied *o, const Buf *buf, Cut *cut) {
+static void cut_life(const Occupied *o, const Buffer *buf, Cut *cut) {
     const size_t first = o->n_leaves + births_before(o, buf->first);
     const size_t end = o->n_leaves + births_before(o, buf->end);
     cut->n_whole = cut->n_above = 0;
@@ -128,7 +128,7 @@ static void add_run(Arena *arena, Runs *runs, Run run) {
     runs->at[low] = run;
 }
 
-void occupied_add(Occupied *o, const Buf *buf, Run run) {
+void occupied_add(Occupied *o, const Buffer *buf, Run run) {
     Cut cut;
     cut_life(o, buf, &cut);
     for (uint32_t i = 0; i < cut.n_whole; i++) {
@@ -147,7 +147,7 @@ static void see(Look *look, const Runs *runs) {
         look->seen[look->n++] = (struct Seen){runs->at, runs->n, 0};
 }
 
-void occupied_look(const Occupied *o, const Buf *buf, uint64_t bytes,
+void occupied_look(const Occupied *o, const Buffer *buf, uint64_t bytes,
                    uint64_t align, uint64_t size, Look *look) {
     Cut cut;
     cut_life(o, buf, &cut);

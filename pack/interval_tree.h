@@ -26,10 +26,10 @@ typedef struct Run {
 typedef struct Occupied Occupied;
 
 /* Nothing is taken. Of the problem, the lives alone are read, gaps left out. */
-Occupied *occupied_new(Arena *arena, const PlanProblem *problem);
+Occupied *occupied_new(Arena *arena, const PackProblem *problem);
 
 /* `buf` is alive at some step, and a buffer of the problem. */
-void occupied_add(Occupied *occupied, const Buf *buf, Run run);
+void occupied_add(Occupied *occupied, const Buffer *buf, Run run);
 
 enum { LOOK_MOST = 4 * 32 };
 
@@ -46,7 +46,7 @@ typedef struct Look {
 } Look;
 
 /* Of a buffer that is alive at some step, in a pool of `size` bytes. */
-void occupied_look(const Occupied *occupied, const Buf *buf, uint64_t bytes,
+void occupied_look(const Occupied *occupied, const Buffer *buf, uint64_t bytes,
                    uint64_t align, uint64_t size, Look *look);
 
 /* The next stretch of free bytes in which the buffer fits, from low to high:

@@ -6,7 +6,7 @@
 #include "pack/memo.h"
 
 typedef struct Placed {
-    PlanResult result; /* without arrays */
+    PackResult result; /* without arrays */
     const char *used;
     uint64_t *offset;
     int32_t *pool;
@@ -19,7 +19,7 @@ static void print_pool(Print *p, const Pool *pool) {
     print_add(p, pool->cost);
 }
 
-static void print_buf(Print *p, const Buf *buf, uint32_t n_pools) {
+static void print_buf(Print *p, const Buffer *buf, uint32_t n_pools) {
     print_add(p, (uint64_t)buf->first << 32 | buf->end);
     print_add(p, (uint64_t)buf->n_gaps << 32 | (uint32_t)buf->pin_pool);
     print_add(p, buf->pin_offset);
@@ -31,7 +31,7 @@ static void print_buf(Print *p, const Buf *buf, uint32_t n_pools) {
         print_add(p, (uint64_t)buf->gap[i].first << 32 | buf->gap[i].end);
 }
 
-static Print print_of(const PlanProblem *problem, const char *planner,
+static Print print_of(const PackProblem *problem, const char *planner,
                       bool best) {
     Print p = {problem->n_bufs, problem->n_pools};
     print_add_text(&p, planner);
@@ -45,29 +45,30 @@ static Print print_of(const PlanProblem *problem, const char *planner,
     return p;
 }
 
-static void keep(Recall *recall, Print print, uint32_t n,
-                 const PlanResult *result, const char *used) {
-    Placed *own = recall_keep(recall, print, sizeof *own);
+static void keep(MemoTable *memo_table, Print print, uint32_t n,
+                 const PackResult *result, const char *used) {
+    Placed *own = memo_insert(memo_table, print, sizeof *own);
     if (!own)
         return;
     *own = (Placed){*result, used, NULL, NULL};
-    own->offset = ARENA_COPY(recall_arena(recall), uint64_t, result->offset, n);
-    own->pool = ARENA_COPY(recall_arena(recall), int32_t, result->pool, n);
+    own->offset =
+        ARENA_COPY(recall_arena(memo_table), uint64_t, result->offset, n);
+    own->pool = ARENA_COPY(recall_arena(memo_table), int32_t, result->pool, n);
 }
 
-void placed_once(Recall *recall, Arena *arena, const PlanProblem *problem,
-                 const char *planner, bool best, PlanResult *result,
-                 const char **used) {
+void placed_once(MemoTable *memo_table, Arena *arena,
+                 const PackProblem *problem, const char *planner, bool best,
+                 PackResult *result, const char **used) {
     if (problem->n_relations) {
-        plan_memory(arena, problem, planner, best, result, used);
+        pack_memory(arena, problem, planner, best, result, used);
         return;
     }
     Print print = print_of(problem, planner, best);
-    const Placed *known = recall_find(recall, print);
+    const Placed *known = memo_find(memo_table, print);
     uint32_t n = problem->n_bufs;
     if (!known) {
-        plan_memory(arena, problem, planner, best, result, used);
-        keep(recall, print, n, result, *used);
+        pack_memory(arena, problem, planner, best, result, used);
+        keep(memo_table, print, n, result, *used);
         return;
     }
     *result = known->result;

@@ -6,8 +6,8 @@
 #include "pack/pack.h"
 
 /* As plan_memory, but what was asked before is not searched again. */
-void placed_once(Recall *recall, Arena *arena, const PlanProblem *problem,
-                 const char *planner, bool best, PlanResult *result,
-                 const char **used);
+void placed_once(MemoTable *memo_table, Arena *arena,
+                 const PackProblem *problem, const char *planner, bool best,
+                 PackResult *result, const char **used);
 
 #endif

@@ -19,9 +19,9 @@
 extern "C" {
 #endif
 
-enum { PLAN_MAX_POOLS = 8 };
-#define PLAN_NO_HINT UINT64_MAX
-#define PLAN_NO_BUF UINT32_MAX
+enum { PACK_MAX_POOLS = 8 };
+#define PACK_NO_HINT UINT64_MAX
+#define PACK_NO_BUFFER UINT32_MAX
 
 typedef struct Pool {
     uint64_t size;      /* bytes */
@@ -36,17 +36,17 @@ typedef struct Steps {
     uint32_t first, end;
 } Steps;
 
-typedef struct Buf {
+typedef struct Buffer {
     uint32_t first, end;
     uint32_t n_gaps;
     const Steps *gap;               /* within the life, apart, rising: its
                                      * bytes are free for others */
-    uint64_t bytes[PLAN_MAX_POOLS]; /* in each pool; 0: not allowed there */
+    uint64_t bytes[PACK_MAX_POOLS]; /* in each pool; 0: not allowed there */
     int32_t pin_pool;               /* -1: free; else exactly here: */
     uint64_t pin_offset;
     uint64_t hint;  /* preferred offset, or PLAN_NO_HINT */
     uint64_t align; /* of its own, besides the pool's; 0 or 1: none */
-} Buf;
+} Buffer;
 
 /* What two buffers ask of each other's places, besides their lives. `at` is an
  * offset, and both lie in one pool unless it says otherwise. */
@@ -74,28 +74,28 @@ typedef struct Relation {
     int64_t bytes; /* INSIDE, BELOW */
 } Relation;
 
-typedef struct PlanProblem {
+typedef struct PackProblem {
     uint32_t n_pools, n_bufs;
-    Pool pool[PLAN_MAX_POOLS]; /* in order of preference */
-    const Buf *buf;
+    Pool pool[PACK_MAX_POOLS]; /* in order of preference */
+    const Buffer *buf;
     uint32_t n_relations;
     const Relation *relation;
     uint64_t seed;   /* for planners that draw */
     uint64_t budget; /* steps of search; 0: the planner's default */
     bool any_fit;    /* what fits is enough: no search for less height */
-} PlanProblem;
+} PackProblem;
 
-typedef enum PlanStatus {
-    PLAN_FITS,
-    PLAN_FAILS,     /* this planner found none */
-    PLAN_INFEASIBLE /* none exists: proved */
-} PlanStatus;
+typedef enum PackStatus {
+    PACK_FITS,
+    PACK_FAILS,     /* this planner found none */
+    PACK_INFEASIBLE /* none exists: proved */
+} PackStatus;
 
-typedef struct PlanResult {
-    PlanStatus status;
+typedef struct PackResult {
+    PackStatus status;
     int32_t *pool;                   /* by buffer; -1: could not be placed */
     uint64_t *offset;                /* bytes */
-    uint64_t height[PLAN_MAX_POOLS]; /* highest byte used + 1 */
+    uint64_t height[PACK_MAX_POOLS]; /* highest byte used + 1 */
     uint64_t cost;       /* of all bytes, those inside others counted once */
     uint64_t cost_bound; /* no placement costs less */
     uint64_t bound;      /* no placement of least cost is lower: heights of all
@@ -106,10 +106,10 @@ typedef struct PlanResult {
                       * fits in no pool or has an impossible pin, or
                       * PLAN_NO_BUF where all together are too large */
     uint64_t nodes;  /* of a search; 0: there was none */
-} PlanResult;
+} PackResult;
 
-typedef void PlanFn(Arena *arena, const PlanProblem *problem,
-                    PlanResult *result);
+typedef void PlanFn(Arena *arena, const PackProblem *problem,
+                    PackResult *result);
 
 /* One file a planner; the table is in registry.c. */
 typedef struct Planner {
@@ -122,7 +122,7 @@ extern const Planner planners[];
 extern const uint32_t n_planners;
 const Planner *planner_find(const char *name); /* NULL if unknown */
 
-bool bufs_conflict(const Buf *a, const Buf *b);
+bool bufs_conflict(const Buffer *a, const Buffer *b);
 
 /* What two offsets in one pool must satisfy, one of:
  *     at[a] + below <= at[b],    at[b] + above <= at[a],
@@ -135,45 +135,45 @@ typedef struct Clearance {
 
 /* Of two buffers that conflict, by the `n` relations between the two (others
  * are passed over). Bytes of both in the pool are at most INT64_MAX. */
-Clearance bufs_clearance(const PlanProblem *problem, uint32_t a, uint32_t b,
+Clearance bufs_clearance(const PackProblem *problem, uint32_t a, uint32_t b,
                          uint32_t pool, const Relation *relation, uint32_t n);
 
 /* What every offset of the buffer in the pool is a multiple of: the least
  * common multiple of both alignments; UINT64_MAX if that is too large. */
-uint64_t buf_align(const Pool *pool, const Buf *buf);
+uint64_t buf_align(const Pool *pool, const Buffer *buf);
 
 /* Most bytes that buffers alive at one step need, each at its cheapest pool,
  * what may be shared counted once; `*at` (if not NULL) gets the step. */
-uint64_t plan_live_peak(Arena *arena, const PlanProblem *problem, uint32_t *at);
+uint64_t pack_live_peak(Arena *arena, const PackProblem *problem, uint32_t *at);
 
 /* Runs the named planner, or for "auto" the rows marked in_auto in the table's
  * order until one fits (the one with the least height among those that fit, if
  * `best`); the search comes last and, without a budget, gets a modest one.
  * result arrays are made here; height, bound, proved are filled here. The
  * judge (plan_check) has passed it. `*used` gets the planner's name. */
-void plan_memory(Arena *arena, const PlanProblem *problem, const char *planner,
-                 bool best, PlanResult *result, const char **used);
+void pack_memory(Arena *arena, const PackProblem *problem, const char *planner,
+                 bool best, PackResult *result, const char **used);
 
 /* Why nothing fits: buffers that cannot be placed whatever is done, none of
  * which can be left out (with its relations). */
-typedef struct PlanConflict {
+typedef struct PackConflict {
     bool infeasible;  /* false: a placement exists, or none was ruled out */
     bool irreducible; /* proved: without any one of them the rest fits */
     uint32_t n;
     const uint32_t *buf; /* by id */
     uint64_t bound;      /* bytes that they need at least */
-} PlanConflict;
+} PackConflict;
 
 /* `problem->budget` counts for each of the at most n + 1 questions that are
  * asked of the search. */
-void plan_irreducible(Arena *arena, const PlanProblem *problem,
-                      PlanConflict *conflict);
+void pack_irreducible(Arena *arena, const PackProblem *problem,
+                      PackConflict *conflict);
 
 /* The judge: shares no code with the planners. NULL if the result is right,
  * else a sentence: which buffers collide, leave a pool, break alignment, a pin,
  * or miss a place. */
-const char *plan_check(Arena *arena, const PlanProblem *problem,
-                       const PlanResult *result);
+const char *pack_verify(Arena *arena, const PackProblem *problem,
+                        const PackResult *result);
 
 #ifdef __cplusplus
 }

@@ -9,29 +9,29 @@
 #undef PLANNER
 
 /* plan_layers that gives up after so many steps (placer_steps): FAILS. */
-void plan_layers_within(Arena *arena, const PlanProblem *problem,
-                        uint64_t steps, PlanResult *result);
+void pack_layers_within(Arena *arena, const PackProblem *problem,
+                        uint64_t steps, PackResult *result);
 
 /* Fills bound, cost_bound and failed; true where nothing fits. */
-bool plan_refuted(const PlanProblem *problem, PlanResult *result);
+bool pack_refuted(const PackProblem *problem, PackResult *result);
 
 /* By buffer: does it lie inside another? NULL if none does. */
-bool *plan_insides(Arena *arena, const PlanProblem *problem);
+bool *pack_insides(Arena *arena, const PackProblem *problem);
 
 /* Fills heights, cost and hints of a placement. */
-void plan_measure(const PlanProblem *problem, PlanResult *result);
+void pack_measure(const PackProblem *problem, PackResult *result);
 
 /* By buffer: with how many others its life overlaps; gaps are not looked at. */
-uint32_t *plan_conflicts(Arena *arena, const PlanProblem *problem);
+uint32_t *pack_conflicts(Arena *arena, const PackProblem *problem);
 
 /* Heights of all pools, added. */
-uint64_t plan_height(const PlanResult *result);
+uint64_t pack_height(const PackResult *result);
 
 /* Fits where the other does not, or costs less, or is lower, or keeps more
  * hints: in this order. */
-bool plan_better(const PlanResult *a, const PlanResult *b);
+bool pack_better(const PackResult *a, const PackResult *b);
 
 /* A copy into the arrays of `to`. */
-void plan_keep(PlanResult *to, const PlanResult *from, uint32_t n_bufs);
+void pack_keep(PackResult *to, const PackResult *from, uint32_t n_bufs);
 
 #endif

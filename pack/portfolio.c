@@ -22,44 +22,44 @@ static bool is_cheap(const Planner *planner, uint32_t n_bufs) {
 }
 
 /* Of random orders a few: the budget is for the search behind them. */
-static void run_cheap(Arena *arena, const PlanProblem *problem,
-                      PlanResult *result) {
-    PlanResult best;
+static void run_cheap(Arena *arena, const PackProblem *problem,
+                      PackResult *result) {
+    PackResult best;
     bool first = true;
     for (const Planner *row = planners; row < planners + n_planners; row++) {
         const char *used;
-        PlanProblem asked = *problem;
+        PackProblem asked = *problem;
         if (!is_cheap(row, problem->n_bufs))
             continue;
         if (row->run == plan_random)
             asked.budget = 0;
-        plan_memory(arena, &asked, row->name, false, &best, &used);
-        if (first || plan_better(&best, result))
-            plan_keep(result, &best, problem->n_bufs);
+        pack_memory(arena, &asked, row->name, false, &best, &used);
+        if (first || pack_better(&best, result))
+            pack_keep(result, &best, problem->n_bufs);
         first = false;
-        if (result->status == PLAN_FITS && (best.proved || problem->any_fit))
+        if (result->status == PACK_FITS && (best.proved || problem->any_fit))
             return;
     }
 }
 
 /* What is proved of the smaller pool does not hold of the whole one. */
-static void run_cut(const PlanProblem *cut, const char *planner,
-                    PlanResult *result) {
+static void run_cut(const PackProblem *cut, const char *planner,
+                    PackResult *result) {
     Arena *scratch = arena_new("cut");
-    PlanResult other;
+    PackResult other;
     const char *used;
-    plan_memory(scratch, cut, planner, false, &other, &used);
+    pack_memory(scratch, cut, planner, false, &other, &used);
     other.bound = result->bound;
     other.cost_bound = result->cost_bound;
     other.proved = false;
-    if (other.status == PLAN_FITS && plan_better(&other, result))
-        plan_keep(result, &other, cut->n_bufs);
+    if (other.status == PACK_FITS && pack_better(&other, result))
+        pack_keep(result, &other, cut->n_bufs);
     arena_free(scratch);
 }
 
-static void cut_pools(const PlanProblem *problem, PlanResult *result) {
+static void cut_pools(const PackProblem *problem, PackResult *result) {
     for (uint32_t p = 0; p < problem->n_pools; p++) {
-        PlanProblem cut = *problem;
+        PackProblem cut = *problem;
         uint64_t used = result->height[p];
         for (uint64_t part = PARTS; part-- > 1;) {
             cut.pool[p].size = used / PARTS * part;
@@ -71,12 +71,12 @@ static void cut_pools(const PlanProblem *problem, PlanResult *result) {
     }
 }
 
-void plan_portfolio(Arena *arena, const PlanProblem *problem,
-                    PlanResult *result) {
-    result->status = PLAN_FAILS;
+void plan_portfolio(Arena *arena, const PackProblem *problem,
+                    PackResult *result) {
+    result->status = PACK_FAILS;
     run_cheap(arena, problem, result);
     bool done =
-        result->status == PLAN_FITS && (result->proved || problem->any_fit);
+        result->status == PACK_FITS && (result->proved || problem->any_fit);
     if (problem->n_pools > 1 && problem->n_bufs <= FEW && !done)
         cut_pools(problem, result);
     exact_improve(arena, problem, result);

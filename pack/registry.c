@@ -32,16 +32,16 @@ const Planner *planner_find(const char *name) {
 /* Of a search on behalf of "auto", which a compiler waits for: about 10 ms. */
 enum { AUTO_STEPS = 10000 };
 
-static PlanResult new_result(Arena *arena, const PlanProblem *problem) {
-    PlanResult result = {.status = PLAN_FAILS, .failed = PLAN_NO_BUF};
+static PackResult new_result(Arena *arena, const PackProblem *problem) {
+    PackResult result = {.status = PACK_FAILS, .failed = PACK_NO_BUFFER};
     result.pool = ARENA_ARRAY(arena, int32_t, problem->n_bufs);
     result.offset = ARENA_ARRAY(arena, uint64_t, problem->n_bufs);
     return result;
 }
 
-void plan_measure(const PlanProblem *problem, PlanResult *result) {
+void pack_measure(const PackProblem *problem, PackResult *result) {
     Arena *scratch = arena_new("heights");
-    const bool *inside = plan_insides(scratch, problem);
+    const bool *inside = pack_insides(scratch, problem);
     memset(result->height, 0, sizeof result->height);
     result->cost = result->hints = 0;
     for (uint32_t b = 0; b < problem->n_bufs; b++) {
@@ -58,24 +58,24 @@ void plan_measure(const PlanProblem *problem, PlanResult *result) {
     arena_free(scratch);
 }
 
-uint64_t plan_height(const PlanResult *result) {
+uint64_t pack_height(const PackResult *result) {
     uint64_t total = 0;
-    for (uint32_t p = 0; p < PLAN_MAX_POOLS; p++)
+    for (uint32_t p = 0; p < PACK_MAX_POOLS; p++)
         total = add_capped(total, result->height[p]);
     return total;
 }
 
-bool plan_better(const PlanResult *a, const PlanResult *b) {
+bool pack_better(const PackResult *a, const PackResult *b) {
     if (a->status != b->status)
-        return b->status == PLAN_FAILS || a->status == PLAN_FITS;
-    if (a->status != PLAN_FITS || a->cost != b->cost)
-        return a->status == PLAN_FITS && a->cost < b->cost;
-    uint64_t low = plan_height(a), high = plan_height(b);
+        return b->status == PACK_FAILS || a->status == PACK_FITS;
+    if (a->status != PACK_FITS || a->cost != b->cost)
+        return a->status == PACK_FITS && a->cost < b->cost;
+    uint64_t low = pack_height(a), high = pack_height(b);
     return low < high || (low == high && a->hints > b->hints);
 }
 
-void plan_keep(PlanResult *to, const PlanResult *from, uint32_t n_bufs) {
-    PlanResult kept = *from;
+void pack_keep(PackResult *to, const PackResult *from, uint32_t n_bufs) {
+    PackResult kept = *from;
     kept.pool = to->pool;
     kept.offset = to->offset;
     memcpy(kept.pool, from->pool, n_bufs * sizeof *kept.pool);
@@ -84,61 +84,61 @@ void plan_keep(PlanResult *to, const PlanResult *from, uint32_t n_bufs) {
 }
 
 /* Runs one row; `*result` and `*used` change if it is the first, or better. */
-static void try_planner(const PlanProblem *problem, const Planner *planner,
-                        PlanResult *result, const char **used) {
+static void try_planner(const PackProblem *problem, const Planner *planner,
+                        PackResult *result, const char **used) {
     Arena *scratch = arena_new("planner");
-    PlanResult candidate = new_result(scratch, problem);
+    PackResult candidate = new_result(scratch, problem);
     candidate.bound = result->bound;
     candidate.cost_bound = result->cost_bound;
     planner->run(scratch, problem, &candidate);
-    plan_measure(problem, &candidate);
-    if (candidate.status == PLAN_FITS) {
-        const char *wrong = plan_check(scratch, problem, &candidate);
+    pack_measure(problem, &candidate);
+    if (candidate.status == PACK_FITS) {
+        const char *wrong = pack_verify(scratch, problem, &candidate);
         if (wrong)
             bug("planner %s: %s", planner->name, wrong);
     }
-    if (!*used || plan_better(&candidate, result)) {
-        plan_keep(result, &candidate, problem->n_bufs);
+    if (!*used || pack_better(&candidate, result)) {
+        pack_keep(result, &candidate, problem->n_bufs);
         *used = planner->name;
     }
     if (candidate.bound > result->bound)
         result->bound = candidate.bound;
     if (candidate.cost_bound > result->cost_bound)
         result->cost_bound = candidate.cost_bound;
-    result->proved = result->status == PLAN_FITS &&
+    result->proved = result->status == PACK_FITS &&
                      result->cost == result->cost_bound &&
-                     plan_height(result) == result->bound;
+                     pack_height(result) == result->bound;
     arena_free(scratch);
 }
 
-static void give_up(const PlanProblem *problem, PlanResult *result) {
+static void give_up(const PackProblem *problem, PackResult *result) {
     for (uint32_t b = 0; b < problem->n_bufs; b++)
         result->pool[b] = -1;
-    result->status = PLAN_INFEASIBLE;
+    result->status = PACK_INFEASIBLE;
 }
 
 /* Of random orders a few: the budget is for the search behind them. */
-static uint64_t auto_budget(const PlanProblem *problem, const Planner *row) {
+static uint64_t auto_budget(const PackProblem *problem, const Planner *row) {
     if (row->run != plan_exact)
         return 0;
     return problem->budget ? problem->budget : AUTO_STEPS;
 }
 
-void plan_memory(Arena *arena, const PlanProblem *problem, const char *planner,
-                 bool best, PlanResult *result, const char **used) {
-    assert(problem->n_pools <= PLAN_MAX_POOLS);
+void pack_memory(Arena *arena, const PackProblem *problem, const char *planner,
+                 bool best, PackResult *result, const char **used) {
+    assert(problem->n_pools <= PACK_MAX_POOLS);
     *result = new_result(arena, problem);
     *used = NULL;
     bool all = !strcmp(planner, "auto");
     const Planner *row = all ? planners : planner_find(planner);
     if (!row)
         bug("no planner is called %s", planner);
-    if (plan_refuted(problem, result)) {
+    if (pack_refuted(problem, result)) {
         give_up(problem, result);
         *used = row->name;
         return;
     }
-    PlanProblem asked = *problem;
+    PackProblem asked = *problem;
     asked.any_fit |= all && !best;
     const Planner *end = all ? planners + n_planners : row + 1;
     for (; row < end; row++) {
@@ -147,15 +147,15 @@ void plan_memory(Arena *arena, const PlanProblem *problem, const char *planner,
         if (all)
             asked.budget = auto_budget(problem, row);
         try_planner(&asked, row, result, used);
-        if (result->proved || (result->status == PLAN_FITS && !best))
+        if (result->proved || (result->status == PACK_FITS && !best))
             break;
-        if (all && row == planners && result->status != PLAN_FITS &&
+        if (all && row == planners && result->status != PACK_FITS &&
             exact_refuted(problem, &result->bound)) {
             result->status =
-                PLAN_INFEASIBLE; /* which names who is in the way */
+                PACK_INFEASIBLE; /* which names who is in the way */
             break;
         }
     }
-    if (result->status == PLAN_INFEASIBLE)
+    if (result->status == PACK_INFEASIBLE)
         give_up(problem, result);
 }

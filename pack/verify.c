@@ -25,8 +25,8 @@ typedef struct Box {
 
 typedef struct Judge {
     Arena *arena;
-    const PlanProblem *problem;
-    const PlanResult *result;
+    const PackProblem *problem;
+    const PackResult *result;
     uint32_t *start; /* by buffer: of its relations; n_bufs + 1 */
     uint32_t *about; /* indices of relations */
 } Judge;
@@ -34,7 +34,7 @@ typedef struct Judge {
 /* ---- relations ---- */
 
 static void list_relations(Judge *j) {
-    const PlanProblem *p = j->problem;
+    const PackProblem *p = j->problem;
     j->start = ARENA_ARRAY(j->arena, uint32_t, p->n_bufs + 2u);
     j->about = ARENA_ARRAY(j->arena, uint32_t, 2 * (size_t)p->n_relations);
     for (uint32_t i = 0; i < p->n_relations; i++) {
@@ -87,7 +87,7 @@ static bool overlap_allowed(const Judge *j, uint32_t a, uint32_t b) {
 }
 
 static const char *judge_inside(const Judge *j, const Relation *r) {
-    const PlanResult *x = j->result;
+    const PackResult *x = j->result;
     uint32_t pool = (uint32_t)x->pool[r->a];
     const uint64_t *part = j->problem->buf[r->a].bytes;
     const uint64_t *whole = j->problem->buf[r->b].bytes;
@@ -103,7 +103,7 @@ static const char *judge_inside(const Judge *j, const Relation *r) {
 
 /* Both lie in the pool: a byte of one in the other's partitions? */
 static bool share_partition(const Judge *j, const Relation *r) {
-    const PlanResult *x = j->result;
+    const PackResult *x = j->result;
     uint32_t pool = (uint32_t)x->pool[r->a];
     uint64_t part = j->problem->pool[pool].partition;
     uint64_t a = x->offset[r->a], b = x->offset[r->b];
@@ -143,7 +143,7 @@ static const char *judge_relations(const Judge *j) {
 /* ---- each by itself ---- */
 
 static const char *judge_pin(const Judge *j, uint32_t buf) {
-    const Buf *b = &j->problem->buf[buf];
+    const Buffer *b = &j->problem->buf[buf];
     bool moved = b->pin_pool >= 0 && (b->pin_pool != j->result->pool[buf] ||
                                       b->pin_offset != j->result->offset[buf]);
     if (!moved)
@@ -330,7 +330,7 @@ static const char *judge_together(const Judge *j, Box *box, uint32_t n) {
 
 /* Returns how many boxes the buffer's life has between its gaps. */
 static uint32_t cut_life(const Judge *j, uint32_t b, Box *out) {
-    const Buf *buf = &j->problem->buf[b];
+    const Buffer *buf = &j->problem->buf[b];
     uint64_t low = j->result->offset[b];
     uint32_t pool = (uint32_t)j->result->pool[b], n = 0, from = buf->first;
     Box box = {.buf = b, .pool = pool, .low = low};
@@ -348,8 +348,8 @@ static uint32_t cut_life(const Judge *j, uint32_t b, Box *out) {
     return n;
 }
 
-const char *plan_check(Arena *arena, const PlanProblem *problem,
-                       const PlanResult *result) {
+const char *pack_verify(Arena *arena, const PackProblem *problem,
+                        const PackResult *result) {
     Judge judge = {.arena = arena, .problem = problem, .result = result};
     list_relations(&judge);
     size_t most = problem->n_bufs;

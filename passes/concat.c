@@ -124,8 +124,9 @@ static bool too_few(const HwSpec *spec, uint32_t n) {
 /* Whether instructions of `op` say where in the whole a part begins. */
 static bool tells(const HwSpec *spec, HwOp op) {
     int32_t row = spec->insns ? insn_row(spec, op) : -1;
-    return row < 0 || insn_token_of(&spec->insns->row[row].form[0],
-                                    HW_FIELD_OF(HW_OUT, PART_START)) >= 0;
+    const HwForm *form = row < 0 ? NULL : &spec->insns->row[row].form[0];
+    return !form || (insn_token_of(form, HW_F_OUT_PART) >= 0 &&
+                     insn_token_of(form, HW_F_OUT_PART_START) >= 0);
 }
 
 bool concat_told(const HwSpec *spec, HwOp op, uint32_t step, uint32_t n) {

@@ -126,6 +126,16 @@ static const char *check_output(const Row *r, const Part *p, bool fused_first) {
                : check_axes(r, HW_F_OUT_W, HW_F_OUT_H, size, usual, varies);
 }
 
+static const char *check_names(const Row *r) {
+    HwField field = r->c->node->op == OP_CONV_POOL && is_token(r, HW_F_NAME)
+                        ? HW_F_CONV_NAME
+                        : HW_F_NAME;
+    return is_token(r, field)
+               ? NULL
+               : legal_say(r->arena, "no token of %s tells %s",
+                           r->row->mnemonic, hw_field_name[field]);
+}
+
 static const char *check_part(const Row *r, const Part *p, uint32_t i,
                               uint32_t n) {
     static const uint32_t one[2] = {1, 1};
@@ -144,11 +154,10 @@ const char *legal_untold(Arena *arena, const Candidate *c, uint32_t n,
     int32_t at = c->spec->insns ? insn_row(c->spec, c->op) : -1;
     if (at < 0)
         return NULL;
-    bool tiled =
-        tiling->kind == HW_TILING_SOFTWARE && tiling->rows.ops >> c->op & 1;
+    bool tiled = tiling->rows.ops >> c->op & 1;
     Row row = {c, &c->spec->insns->row[at], arena, tiled,
-               tiled && tiling->rows.rolls == HW_ROLLS_COLUMNS};
-    const char *broken = NULL;
+               tiled && hwspec_by_columns(c->spec)};
+    const char *broken = check_names(&row);
     for (uint32_t i = 0; i < n && !broken; i++)
         broken = check_part(&row, &part[i], i, n);
     return broken;

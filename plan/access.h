@@ -26,11 +26,11 @@ static inline bool reaches_meet(Reach a, Reach b) {
 }
 
 /* Bytes of active memory that hold values from an action to another. */
-typedef struct Stay {
+typedef struct SpillInterval {
     Reach bytes;
     uint32_t since, until; /* actions, the last included */
     uint32_t placement;    /* of what was written first */
-} Stay;
+} SpillInterval;
 
 /* Of an action: its operands, the result last; a concat just reads. */
 typedef struct Accesses {

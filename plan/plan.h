@@ -108,7 +108,7 @@ typedef struct Plan {
                                 * transfers were put beside layers */
     const struct Plan *sliced; /* or NULL: its actions and placements before
                                 * weights were loaded; blocks are slices */
-    bool lends;                /* bytes of concats serve others until their
+    bool fills_holes;          /* bytes of concats serve others until their
                                 * members are written */
     const char *planner;       /* of the active memories */
     uint64_t am_planned;       /* bytes of the first active memory for which it
@@ -128,7 +128,7 @@ typedef struct Plan {
                           * the next begins, and compute nothing twice */
     uint64_t cycles;     /* by the plan's own clock, where transfers overlap
                           * layers; else 0 */
-    uint64_t memory_used[PLAN_MAX_POOLS * 2]; /* by memory: highest byte + 1 */
+    uint64_t memory_used[PACK_MAX_POOLS * 2]; /* by memory: highest byte + 1 */
     PlanCost cost;                            /* what it was chosen by */
     uint32_t n_front;
     const PlanCost *front; /* what was found and nothing beats; fewest bytes

@@ -59,6 +59,27 @@ void html_open(Text *to, const char *title, const char *subtitle) {
     text_add(to, "</p>\n");
 }
 
+static const char tips[] =
+    "<div id=\"tip\" style=\"position:fixed;display:none;background:#1b1f24;"
+    "color:#fff;padding:.4em .7em;border-radius:4px;white-space:pre;"
+    "pointer-events:none\"></div>\n"
+    "<script>\n"
+    "const tip=document.getElementById('tip');let hot=null;\n"
+    "for(const c of document.querySelectorAll('circle.p')){\n"
+    "const t=c.querySelector('title'),s=t.textContent;t.remove();\n"
+    "const r=document.getElementById('p'+c.dataset.p);\n"
+    "c.onmousemove=e=>{tip.textContent=s;tip.style.display='block';\n"
+    "tip.style.left=Math.min(e.clientX+14,innerWidth-tip.offsetWidth-8)+'px';\n"
+    "tip.style.top=e.clientY+14+'px';if(hot)hot.classList.remove('hot');\n"
+    "hot=r;if(r)r.classList.add('hot')};\n"
+    "c.onmouseleave=()=>tip.style.display='none';\n"
+    "c.onclick=()=>r&&r.scrollIntoView({block:'center'})}\n"
+    "</script>\n";
+
+void html_tips(Text *to) {
+    text_add(to, tips);
+}
+
 void html_close(Text *to) {
     text_add(to, "</body></html>\n");
 }

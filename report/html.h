@@ -7,6 +7,10 @@
 /* From the doctype to the title's heading; `subtitle` below it. */
 void html_open(Text *to, const char *title, const char *subtitle);
 void html_close(Text *to);
+/* Behind the pictures: shows the title of each circle of class p under the
+ * pointer, and marks the row that its data-p names, pN. Without scripts the
+ * titles are still there. */
+void html_tips(Text *to);
 /* Text in which nothing is markup any more, in attributes too. */
 void html_text(Text *to, const char *text);
 /* 1,234,567 */

@@ -6,6 +6,7 @@
 #include "report/page.h"
 
 #include "report/am_map.h"
+#include "report/front.h"
 #include "report/html.h"
 #include "report/moves.h"
 #include "report/tables.h"
@@ -302,6 +303,7 @@ const char *report_page(Arena *arena, const ReportInput *input) {
         draw_memory(arena, &f, &spec->memory[m], m, n, volume);
     draw_engines(&f, sim);
     draw_bytes(&f, sim);
+    front_draw(arena, &text, input);
     table_together(arena, &text, input);
     table_moves(arena, &text, input);
     table_what_if(&text, input);

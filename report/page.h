@@ -6,6 +6,7 @@
 #ifndef REPORT_PAGE_H
 #define REPORT_PAGE_H
 
+#include "plan/objective.h"
 #include "sim/sim.h"
 
 /* What a change of the machine or the network would buy. */
@@ -23,12 +24,15 @@ typedef struct ReportInput {
                            * knows of any */
     uint64_t bound;
     const char *volumes; /* lines `volume: where it is, and why`; or NULL */
+    uint32_t n_front;    /* plans that were found and none beats; */
+    const PlanCost *front, *chosen; /* which of them it is */
     uint32_t n_what_ifs;
     const WhatIf *what_if;
 } ReportInput;
 
-/* HTML: active memory, engines and bytes over time, what moves, what-if,
- * layers, memory, layers of the host, volumes. Needs nothing from elsewhere. */
+/* HTML: active memory, engines and bytes over time, plans that were found, what
+ * moves, what-if, layers, memory, layers of the host, volumes. Needs nothing
+ * from elsewhere. */
 const char *report_page(Arena *arena, const ReportInput *input);
 
 /* Trace events for chrome://tracing or Perfetto: a lane an engine,

@@ -6,21 +6,14 @@
  */
 #include "base/file.h"
 #include "base/vec.h"
+#include "report/chart.h"
 #include "report/html.h"
 #include "report/points.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-enum {
-    WIDTH = 500,
-    HEIGHT = 340,
-    LEFT = 70,
-    RIGHT = 15,
-    TOP = 12,
-    BOTTOM = 45,
-    MAX_ROWS = 5000
-};
+enum { MAX_ROWS = 5000 };
 
 static const char *const colour[] = {"#4e79a7", "#f28e2b", "#59a14f",
                                      "#b07aa1", "#e15759", "#76b7b2",
@@ -97,55 +90,15 @@ static void legend(Page *p) {
 
 /* ---- one picture ---- */
 
-typedef struct Scale {
-    uint64_t low, high;
-    double at, pixels; /* of low; may go down */
-} Scale;
+static const char *const axis_title[AXIS_COUNT] = {
+    "active memory in use (bytes)", "moved to and from DDR (bytes)"};
 
-static double place(const Scale *s, uint64_t value) {
-    double span = s->high > s->low ? (double)(s->high - s->low) : 1;
-    return s->at + (double)(value - s->low) / span * s->pixels;
-}
-
-static void widen(Scale *s, uint64_t value) {
-    s->low = value < s->low ? value : s->low;
-    s->high = value > s->high ? value : s->high;
-}
-
-/* A little room on both sides. */
-static void loosen(Scale *s) {
-    uint64_t room = (s->high - s->low) / 20 + 1;
-    s->low -= room < s->low ? room : s->low;
-    s->high += room;
-}
-
-static void ticks(Text *to, const Scale *s, bool across) {
-    uint64_t step = html_step(s->high - s->low, 6);
-    uint64_t v = (s->low + step - 1) / step * step;
-    for (; v <= s->high; v += step) {
-        double at = place(s, v);
-        if (across)
-            text_addf(to,
-                      "<path class=\"grid\" d=\"M%.1f %dV%d\"/><text x=\"%.1f\""
-                      " y=\"%d\" text-anchor=\"middle\">",
-                      at, TOP, HEIGHT - BOTTOM, at, HEIGHT - BOTTOM + 16);
-        else
-            text_addf(to,
-                      "<path class=\"grid\" d=\"M%d %.1fH%d\"/><text x=\"%d\" "
-                      "y=\"%.1f\" text-anchor=\"end\">",
-                      LEFT, at, WIDTH - RIGHT, LEFT - 6, at + 4);
-        html_short(to, v);
-        text_add(to, "</text>");
-    }
-}
-
-static void dot(Page *p, uint32_t i, PointAxis axis, const Scale *x,
-                const Scale *y) {
+static void dot(Page *p, uint32_t i, PointAxis axis, const Chart *chart) {
     const Point *point = &p->point[i];
     bool front = p->front[axis][i];
     const char *own = colour[p->series[i] % N_COLOURS];
-    double cx = place(x, point_axis(point, axis)),
-           cy = place(y, point_cost(point, p->by_time));
+    double cx = chart_x(chart, point_axis(point, axis)),
+           cy = chart_y(chart, point_cost(point, p->by_time));
     if (p->enough[i])
         text_addf(p->to,
                   "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"8\" fill=\"none\" "
@@ -164,48 +117,23 @@ static void dot(Page *p, uint32_t i, PointAxis axis, const Scale *x,
     text_addf(p->to, " %s</title></circle>\n", point_axis_name[axis]);
 }
 
-static bool scales_make(const Page *p, PointAxis axis, Scale *x, Scale *y) {
-    *x = (Scale){UINT64_MAX, 0, LEFT, WIDTH - LEFT - RIGHT};
-    *y = (Scale){UINT64_MAX, 0, HEIGHT - BOTTOM, TOP + BOTTOM - HEIGHT};
-    for (uint32_t i = 0; i < p->n; i++)
-        if (p->point[i].status == POINT_FITS) {
-            widen(x, point_axis(&p->point[i], axis));
-            widen(y, point_cost(&p->point[i], p->by_time));
-        }
-    if (x->low > x->high)
-        return false;
-    loosen(x);
-    loosen(y);
-    return true;
-}
-
 static const char *cost_name(const Page *p) {
-    return p->by_time ? "ns" : "cycles";
+    return p->by_time ? "time of an image (ns)" : "cycles of an image";
 }
 
 static void picture(Page *p, PointAxis axis) {
-    Scale x, y;
-    if (!scales_make(p, axis, &x, &y))
+    Chart chart = chart_new(p->to, axis_title[axis], cost_name(p));
+    for (uint32_t i = 0; i < p->n; i++)
+        if (p->point[i].status == POINT_FITS)
+            chart_widen(&chart, point_axis(&p->point[i], axis),
+                        point_cost(&p->point[i], p->by_time));
+    if (!chart_open(&chart))
         return;
-    text_addf(p->to,
-              "<div><svg viewBox=\"0 0 %d %d\" width=\"%d\" role=\"img\" "
-              "aria-label=\"%s against %s\">\n",
-              WIDTH, HEIGHT, WIDTH, cost_name(p), point_axis_name[axis]);
-    ticks(p->to, &x, true);
-    ticks(p->to, &y, false);
-    text_addf(
-        p->to,
-        "<path class=\"axis\" d=\"M%d %dV%dH%d\"/><text x=\"%d\" y=\"%d\" "
-        "text-anchor=\"end\">%s</text><text x=\"%d\" y=\"%d\" "
-        "transform=\"rotate(-90 12 %d)\" "
-        "text-anchor=\"end\">%s</text>\n",
-        LEFT, TOP, HEIGHT - BOTTOM, WIDTH - RIGHT, WIDTH - RIGHT, HEIGHT - 8,
-        point_axis_name[axis], 12, TOP, TOP, cost_name(p));
     for (int front = 0; front < 2; front++)
         for (uint32_t i = 0; i < p->n; i++)
             if (p->point[i].status == POINT_FITS && p->front[axis][i] == front)
-                dot(p, i, axis, &x, &y);
-    text_add(p->to, "</svg></div>\n");
+                dot(p, i, axis, &chart);
+    chart_close(&chart);
 }
 
 /* ---- the table ---- */
@@ -302,23 +230,6 @@ static void table(Page *p) {
         text_addf(p->to, "<p>%u more are in points.csv.</p>\n", left_out);
 }
 
-static const char script[] =
-    "<div id=\"tip\" style=\"position:fixed;display:none;background:#1b1f24;"
-    "color:#fff;padding:.4em .7em;border-radius:4px;white-space:pre;"
-    "pointer-events:none\"></div>\n"
-    "<script>\n"
-    "const tip=document.getElementById('tip');let hot=null;\n"
-    "for(const c of document.querySelectorAll('circle.p')){\n"
-    "const t=c.querySelector('title'),s=t.textContent;t.remove();\n"
-    "const r=document.getElementById('p'+c.dataset.p);\n"
-    "c.onmousemove=e=>{tip.textContent=s;tip.style.display='block';\n"
-    "tip.style.left=Math.min(e.clientX+14,innerWidth-tip.offsetWidth-8)+'px';\n"
-    "tip.style.top=e.clientY+14+'px';if(hot)hot.classList.remove('hot');\n"
-    "hot=r;if(r)r.classList.add('hot')};\n"
-    "c.onmouseleave=()=>tip.style.display='none';\n"
-    "c.onclick=()=>r&&r.scrollIntoView({block:'center'})}\n"
-    "</script>\n";
-
 static uint32_t count_fits(const Page *p) {
     uint32_t fits = 0;
     for (uint32_t i = 0; i < p->n; i++)
@@ -344,7 +255,7 @@ const char *points_page(Arena *arena, uint32_t n, const Point *point) {
     picture(&p, AXIS_DDR);
     text_add(&text, "</div>\n<h2>Points</h2>\n");
     table(&p);
-    text_add(&text, script);
+    html_tips(&text);
     html_close(&text);
     return text_str(&text);
 }

@@ -1,53 +1,6 @@
 /* engine.c - an engine's instruction on a whole volume; see engine.h. */
 #include "sim/engine.h"
 
-static uint64_t payload(const Run *run, const Place *place, Box box) {
-    return box_count(place, box) * run->spec->element;
-}
-
-/* Of the whole operand, if it lies outside active memory. */
-static uint64_t outside(const Run *run, const Place *place) {
-    bool active = run->spec->memory[place->memory].role == HW_ACTIVE;
-    return active ? 0 : payload(run, place, place_box(place));
-}
-
-static bool is_active(const Run *run, const Place *place) {
-    return run->spec->memory[place->memory].role == HW_ACTIVE;
-}
-
-bool operand_ready(Run *run, const Place *place, Box box, const char *what) {
-    inputs_assume(run, place);
-    return memory_holds(run, place, box, what);
-}
-
-void operand_read(Run *run, const Place *place, Box box, const char *what,
-                  float *out) {
-    if (!is_active(run, place))
-        run->result->backing_read += payload(run, place, box);
-    memory_read(run, place, box, what, out);
-}
-
-void operand_write(Run *run, const Place *place, Box box, uint32_t writer,
-                   const float *values) {
-    if (!is_active(run, place))
-        run->result->backing_written += payload(run, place, box);
-    memory_write(run, place, box, writer, values);
-}
-
-void show_result(Run *run, const char *name, const Extent *size,
-                 const float *value) {
-    if (!run->options.observer || !value)
-        return;
-    SimOutput output = {name, size->c, size->h, size->w, value};
-    run->options.observer(run->options.context, run->insn, &output);
-}
-
-SimSpan span_of(const Run *run, const Place *place) {
-    uint32_t element = run->spec->memory[place->memory].layout->element;
-    return (SimSpan){place->memory, place->first * element,
-                     place->end * element};
-}
-
 /* A pool stops reading at its last window: its operand may be the rows of a
  * higher volume from a later one on, which reach over that one's end. */
 static Box operand_box(const Work *w) {
@@ -133,8 +86,9 @@ bool engine_run(Run *run, const Work *w) {
     }
     event.read = run->result->backing_read - read;
     event.written = run->result->backing_written - written;
-    event.least = outside(run, &w->in_at) + outside(run, &w->out_at) +
-                  (w->has_in2 ? outside(run, &w->in2_at) : 0);
+    event.least = operand_outside(run, &w->in_at) +
+                  operand_outside(run, &w->out_at) +
+                  (w->has_in2 ? operand_outside(run, &w->in2_at) : 0);
     event.op = w->op;
     event.in = span_of(run, &w->in_at);
     event.out = span_of(run, &w->out_at);

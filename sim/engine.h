@@ -17,6 +17,7 @@ bool nest_run(Run *run, const Job *job, SimEvent *event);
 /* move.c: a load or a store. */
 bool move_run(Run *run, const Work *work);
 
+/* operand.c */
 /* False, with a violation, if an operand cannot be there. */
 bool operand_ready(Run *run, const Place *place, Box box, const char *what);
 /* Reads a box of an operand and counts what comes from a backing memory. */
@@ -25,6 +26,12 @@ void operand_read(Run *run, const Place *place, Box box, const char *what,
 /* The mirror. */
 void operand_write(Run *run, const Place *place, Box box, uint32_t writer,
                    const float *values);
+/* Bytes of the whole operand, if it lies outside active memory. */
+uint64_t operand_outside(const Run *run, const Place *place);
+SimSpan span_of(const Run *run, const Place *place);
+/* Calls the observer. */
+void show_result(Run *run, const char *name, const Extent *size,
+                 const float *value);
 
 /* inputs.c */
 /* Writes the network inputs that the image names. */
@@ -68,11 +75,5 @@ void order_beside(Run *run, const Work *work);
 /* steady.c */
 /* Cycles between the ends of two images, the events being known. */
 uint64_t steady_cycles(Run *run);
-
-SimSpan span_of(const Run *run, const Place *place);
-
-/* Calls the observer. */
-void show_result(Run *run, const char *name, const Extent *size,
-                 const float *value);
 
 #endif

@@ -40,15 +40,13 @@ typedef struct HostRow {
 extern const HostRow host_windows[], host_shapes[], host_tensors[],
     host_numbers[];
 
-/* The image's layer of that name, or NULL. */
-const HostLayer *host_layer(const Run *run, const char *name);
 /* Runs the layer of that name; without an image it is skipped with a note. */
 void host_run(Run *run, const Work *work);
 
-/* The cells of a region. */
-bool region_place(Run *run, const Region *region, const char *what, Place *out);
+/* ---- host_call.c ---- */
 
-/* ---- attributes ---- */
+/* The image's layer of that name, or NULL. */
+const HostLayer *host_layer(const Run *run, const char *name);
 
 const AttrPair *host_attr(const HostLayer *layer, const char *name);
 double host_number(const HostLayer *layer, const char *name, uint32_t at,
@@ -77,7 +75,7 @@ bool host_codes(const HostRow *kind, const HostCall *call);
 bool host_eltwise_codes(const HostCall *call);
 bool host_reduce_codes(const HostCall *call);
 
-/* host_numbers.c: index in an operand of element i of the result; axes of size
+/* Index in an operand of element i of the result; axes of size
  * 1 repeat. Shapes of lower rank stand at the right. */
 uint64_t host_broadcast(const Shape *in, const Shape *out, uint64_t i);
 bool host_broadcasts(const Shape *in, const Shape *out);

@@ -66,29 +66,6 @@ static bool run_scale(const HostCall *call) {
 
 /* ---- functions of two numbers, with broadcast ---- */
 
-uint64_t host_broadcast(const Shape *in, const Shape *out, uint64_t i) {
-    uint64_t index = 0, stride = 1;
-    uint32_t shift = out->rank - in->rank;
-    for (uint32_t axis = out->rank; axis-- > 0; i /= out->dim[axis])
-        if (axis >= shift) {
-            uint64_t dim = in->dim[axis - shift];
-            index += (dim == 1 ? 0 : i % out->dim[axis]) * stride;
-            stride *= dim;
-        }
-    return index;
-}
-
-bool host_broadcasts(const Shape *in, const Shape *out) {
-    if (in->rank > out->rank)
-        return false;
-    for (uint32_t i = 0; i < in->rank; i++) {
-        uint32_t to = out->dim[out->rank - in->rank + i];
-        if (in->dim[i] != to && in->dim[i] != 1)
-            return false;
-    }
-    return true;
-}
-
 static float op_add(float a, float b) {
     return a + b;
 }

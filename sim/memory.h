@@ -15,6 +15,7 @@
 #ifndef SIM_MEMORY_H
 #define SIM_MEMORY_H
 
+#include "codegen/listing.h"
 #include "hwspec/address.h"
 #include "hwspec/hwspec.h"
 #include "hwspec/lines.h"
@@ -119,6 +120,8 @@ bool place_make(Run *run, const Spot *spot, Place *out);
 Place place_rows(const Place *place, uint32_t row, uint32_t rows);
 /* A copy with tables of its own. */
 Place place_keep(Arena *arena, const Place *place);
+/* The cells of a region of the image. */
+bool region_place(Run *run, const Region *region, const char *what, Place *out);
 Box place_box(const Place *place); /* all of it */
 /* Cells by column, of row h. */
 static inline const uint64_t *place_columns(const Place *place, uint32_t h) {

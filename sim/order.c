@@ -136,7 +136,7 @@ void order_close(Run *run) {
 
 static void check_beside(Run *run, const Place *place, bool writes) {
     for (uint32_t i = 0; i < run->peer.n; i++) {
-        const Touch *other = &run->peer.at[i];
+        const Use *other = &run->peer.at[i];
         if ((writes || other->writes) && other->insn != run->insn &&
             place_overlap(run, place, &other->place) &&
             fault_once(run, ONCE_CONFLICT))
@@ -163,10 +163,10 @@ static void meet(Run *run, const Place *place, bool writes, bool stays) {
     check_beside(run, place, writes);
     if (!stays)
         return;
-    Touch touch = {.name = arena_strdup(run->peers, run->who),
-                   .writes = writes,
-                   .insn = run->insn,
-                   .place = place_keep(run->peers, place)};
+    Use touch = {.name = arena_strdup(run->peers, run->who),
+                 .writes = writes,
+                 .insn = run->insn,
+                 .place = place_keep(run->peers, place)};
     vec_push(run->peers, &run->peer, touch);
 }
 

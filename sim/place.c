@@ -173,11 +173,6 @@ static void find_range(const VolumeTables *t, bool turns, Place *p) {
     p->end = p->start + most + 1;
 }
 
-bool cells_matter(const Run *run) {
-    return !run->options.time_only ||
-           run->spec->tiling.rows.moves == HW_MOVES_QUEUED;
-}
-
 bool place_make(Run *run, const Spot *spot, Place *out) {
     if (!is_inside(run, spot) || !is_aligned(run, spot) ||
         !fits_ring(run, spot))
@@ -419,4 +414,24 @@ const char *place_text(Run *run, const Place *place) {
         run->work, "%ux%ux%u at %s", place->c, place->h, place->w,
         address_text(run, place->memory,
                      (place->start + place->c_at[0]) * element));
+}
+
+/* ---- regions ---- */
+
+bool region_place(Run *run, const Region *region, const char *what,
+                  Place *out) {
+    uint32_t c, h, w;
+    shape_chw(&region->shape, &c, &h, &w);
+    Volume whole = region->whole;
+    bool part = whole.c != c || region->part_c != 0;
+    if (!(run->spec->replication.memories >> region->memory & 1))
+        whole.repl = (Repl){0};
+    Spot spot = {.what = what,
+                 .memory = region->memory,
+                 .offset = region->offset,
+                 .whole = whole,
+                 .part_c = region->part_c,
+                 .c = c,
+                 .part = part};
+    return place_make(run, &spot, out);
 }

@@ -14,7 +14,7 @@ enum { MAX_OPERANDS = 4, SPARE = 8 };
 
 static void wait_for_cells(Run *run, const Operand *operand) {
     for (uint32_t i = 0; i < run->touched.n; i++) {
-        const Touch *t = &run->touched.at[i];
+        const Use *t = &run->touched.at[i];
         if (t->end > run->issued && (t->writes || operand->writes) &&
             place_overlap(run, &t->place, &operand->place))
             run->issued = t->end;
@@ -41,13 +41,13 @@ static void forget_done(Run *run) {
     Arena *kept = arena_new("simulated queue");
     uint32_t n = 0;
     for (uint32_t i = 0; i < run->touched.n; i++) {
-        Touch t = run->touched.at[i];
+        Use t = run->touched.at[i];
         if (t.end <= run->floor)
             continue;
         t.place = place_keep(kept, &t.place);
         run->touched.at[n++] = t;
     }
-    Touch *at = ARENA_COPY(kept, Touch, run->touched.at, n);
+    Use *at = ARENA_COPY(kept, Use, run->touched.at, n);
     arena_free(run->group);
     run->group = kept;
     run->touched.at = at;
@@ -57,11 +57,11 @@ static void forget_done(Run *run) {
 static void touch(Run *run, const Operand *operand, uint32_t unit,
                   uint64_t end) {
     uint64_t most = run->spec->tiling.rows.queue;
-    Touch touch = {.name = run->who,
-                   .writes = operand->writes,
-                   .unit = unit,
-                   .end = end,
-                   .place = place_keep(run->group, &operand->place)};
+    Use touch = {.name = run->who,
+                 .writes = operand->writes,
+                 .unit = unit,
+                 .end = end,
+                 .place = place_keep(run->group, &operand->place)};
     vec_push(run->group, &run->touched, touch);
     if (run->touched.n > SPARE * most + SPARE)
         forget_done(run);

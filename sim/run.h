@@ -40,14 +40,14 @@ typedef struct TableCache {
 enum { NO_STEP = -1 };
 
 /* What an instruction that may still be at work touches. */
-typedef struct Touch {
+typedef struct Use {
     const char *name;
     bool writes;
     uint32_t unit; /* of insn.h */
     uint32_t insn; /* order.c */
     uint64_t end;  /* cycle; queue.c */
     Place place;
-} Touch;
+} Use;
 
 typedef struct Run {
     Arena *arena, *hold, *work, *group; /* group: for one step */
@@ -74,7 +74,7 @@ typedef struct Run {
     int64_t highest;            /* step so far; 0: none */
     const ListingLayer **item;  /* order.c: by instruction; or NULL */
     Arena *peers;               /* for one step: */
-    VEC(Touch) peer;            /* touched in it, */
+    VEC(Use) peer;              /* touched in it, */
     int64_t peer_step;          /* this one */
     uint64_t am_least, am_most; /* bytes of the first active memory that the
                                  * listing is for, as far as known; 0: not */
@@ -84,7 +84,7 @@ typedef struct Run {
     uint64_t issued; /* cycle: nothing later in the listing starts before */
     uint64_t done[HW_MAX_UNITS]; /* by unit: cycle when its work ends */
     uint32_t last_move;          /* the last event of the DMA + 1 */
-    VEC(Touch) touched;          /* by busy units */
+    VEC(Use) touched;            /* by busy units */
     VEC(SimEvent) event;
     uint64_t floor;      /* queue.c: cycle before which nothing begins */
     VEC(uint64_t) ended; /* ... by instruction */

@@ -72,7 +72,7 @@ static uint32_t unit_of(const Run *run, const Work *w) {
 }
 
 static void touch(Run *run, const Work *w, const Place *place, bool writes) {
-    Touch touch = {.name = run->who, .writes = writes, .unit = unit_of(run, w)};
+    Use touch = {.name = run->who, .writes = writes, .unit = unit_of(run, w)};
     if (!run->options.time_only)
         touch.place = place_keep(run->group, place);
     vec_push(run->group, &run->touched, touch);
@@ -81,7 +81,7 @@ static void touch(Run *run, const Work *w, const Place *place, bool writes) {
 static void check_beside(Run *run, const Place *place, bool writes,
                          uint32_t before) {
     for (uint32_t i = 0; i < before; i++) {
-        const Touch *other = &run->touched.at[i];
+        const Use *other = &run->touched.at[i];
         if (!(writes || other->writes) ||
             !place_overlap(run, place, &other->place))
             continue;

@@ -72,3 +72,8 @@ VolumeTables tables_of(Run *run, const Layout *layout, const Volume *volume) {
     cache->n += (uint64_t)volume->c + volume->h + volume->w;
     return slot->tables;
 }
+
+bool cells_matter(const Run *run) {
+    return !run->options.time_only ||
+           run->spec->tiling.rows.moves == HW_MOVES_QUEUED;
+}

@@ -7,34 +7,15 @@
  * MAX_PRODUCTS.
  */
 #include "sim/work.h"
-#include "sim/blobs.h"
 #include "sim/staged.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { MAX_FIELD = 1 << 16, MAX_SIZE = 1 << 24 };
 /* Ten times the largest layer in use; minutes, not days. */
 static const uint64_t MAX_PRODUCTS = UINT64_C(1) << 37;
 static const uint64_t MAX_PADDED = SHAPE_MAX_COUNT / 4;
-
-bool op_is_fused(HwOp op) {
-    return op == HW_OP_CONV_POOL_MAX || op == HW_OP_CONV_POOL_AVG;
-}
-
-bool op_is_conv(HwOp op) {
-    return op == HW_OP_CONV || op == HW_OP_CONV_GROUPED ||
-           op == HW_OP_CONV_DEPTHWISE || op == HW_OP_FC || op_is_fused(op);
-}
-
-bool op_has_pool(HwOp op) {
-    return op == HW_OP_POOL_MAX || op == HW_OP_POOL_AVG || op_is_fused(op);
-}
-
-bool op_is_average(HwOp op) {
-    return op == HW_OP_POOL_AVG || op == HW_OP_CONV_POOL_AVG;
-}
 
 static bool is_move(HwOp op) {
     return op == HW_OP_LOAD || op == HW_OP_STORE;
@@ -116,16 +97,12 @@ static Extent read_extent(Reader *r, HwOperand operand, Extent absent) {
 
 /* ---- sizes ---- */
 
-static uint64_t reach(const Window *w) {
-    return (uint64_t)(w->kernel - 1) * w->dilation + 1;
-}
-
 /* Windows that fit into size + 2 pad; at least 1. */
 static uint32_t windows(uint32_t size, const Window *w) {
     uint64_t padded = (uint64_t)size + 2 * w->pad;
-    if (padded < reach(w))
+    if (padded < window_reach(w))
         return 1;
-    return (uint32_t)((padded - reach(w)) / w->stride + 1);
+    return (uint32_t)((padded - window_reach(w)) / w->stride + 1);
 }
 
 /* The last window must start before the padding behind the input ends. */
@@ -155,7 +132,7 @@ static Extent after_deconv(const Extent *in, const Window w[2], uint32_t c) {
     for (int axis = 0; axis < 2; axis++) {
         uint64_t whole =
             (uint64_t)(extent_axis(in, axis) - 1) * w[axis].stride +
-            reach(&w[axis]);
+            window_reach(&w[axis]);
         uint64_t cut = 2 * (uint64_t)w[axis].pad;
         size[axis] = whole > cut ? whole - cut : 1;
         size[axis] = size[axis] < MAX_SIZE ? size[axis] : MAX_SIZE;
@@ -250,7 +227,7 @@ bool window_feasible(const Window w[2], uint32_t channels, const Extent *made) {
     for (int axis = 0; axis < 2; axis++)
         padded = saturating(padded, (uint64_t)(extent_axis(made, axis) - 1) *
                                             w[axis].stride +
-                                        reach(&w[axis]));
+                                        window_reach(&w[axis]));
     return padded <= MAX_PADDED &&
            window_products(w, channels, made) <= MAX_PRODUCTS;
 }
@@ -491,16 +468,6 @@ static bool read_move(Reader *r, Work *w) {
 
 /* ---- weights ---- */
 
-uint32_t work_groups(Run *run, const Work *w) {
-    const Blob *blob = blob_find(run, w->layer, "weight");
-    if (w->groups)
-        return w->groups;
-    if (!blob || w->op == HW_OP_FC || w->op == HW_OP_DECONV)
-        return 1;
-    uint32_t of_group = shape_dim(&blob->value.shape, 1);
-    return of_group && w->in.c % of_group == 0 ? w->in.c / of_group : 1;
-}
-
 /* Byte of the memory for weights; its size: beyond. */
 static uint64_t weights_byte(const Reader *r) {
     const HwMemory *m = &r->run->spec->memory[r->run->spec->weights];
@@ -614,36 +581,6 @@ static void read_tiling(Reader *r, Work *w) {
     check_nest(r, w);
 }
 
-static const char *without_tile(Run *run, const char *name, uint32_t *tile) {
-    enum { MOST_DIGITS = 9 };
-    size_t mark = insn_tile_mark(name);
-    if (!name[mark])
-        return name;
-    if (strlen(name + mark) <= 1 + MOST_DIGITS)
-        *tile = (uint32_t)strtoul(name + mark + 1, NULL, 10);
-    return arena_strndup(run->work, name, mark);
-}
-
-static void find_names(Run *run, const HwFields *f, Work *w) {
-    w->name = f->set[HW_F_NAME] && f->str[HW_F_NAME] ? f->str[HW_F_NAME] : "";
-    w->is_named = *w->name;
-    if (!w->is_named)
-        w->name = hw_op_name[w->op];
-    bool own = f->set[HW_F_CONV_NAME] && f->str[HW_F_CONV_NAME];
-    w->layer =
-        without_tile(run, own ? f->str[HW_F_CONV_NAME] : w->name, &w->first);
-}
-
-bool work_makes(Run *run, const HwInsn *insn, HwOp op, const char *layer) {
-    Work w = {.op = op};
-    HwFields fields;
-    if (insn_op(run->spec, insn) != op)
-        return false;
-    insn_fields(run->spec, insn, &fields);
-    find_names(run, &fields, &w);
-    return strcmp(w.layer, layer) == 0;
-}
-
 static void read_act(Reader *r, Work *w) {
     const HwFields *f = r->f;
     w->act_exact = f->set[HW_F_ACT];
@@ -725,31 +662,11 @@ bool work_read(Run *run, const HwInsn *insn, Work *out) {
         (Work){.op = insn_op(run->spec, insn),
                .step = fields.set[HW_F_STEP] ? fields.num[HW_F_STEP] : NO_STEP};
     out->has_waits = insn_waits(run->spec, &fields, &out->waits);
-    find_names(run, &fields, out);
+    work_names(run, &fields, out);
     run->who = out->name;
     if (!read_work(&r, out))
         return false;
     if (!run->options.time_only && !run->options.lax)
         fields_judge(run, insn, &fields, out);
     return true;
-}
-
-/* ---- windows ---- */
-
-static void needed(const Window *w, uint32_t at, uint32_t n, uint32_t size,
-                   uint32_t *first, uint32_t *count) {
-    int64_t from = (int64_t)at * w->stride - w->pad;
-    int64_t to = from + (int64_t)(n - 1) * w->stride + (int64_t)reach(w);
-    from = from < 0 ? 0 : from;
-    to = to > size ? size : to;
-    bool some = from < to;
-    *first = some ? (uint32_t)from : 0;
-    *count = some ? (uint32_t)(to - from) : 0;
-}
-
-Box window_needs(const Window window[2], Box box, uint32_t h, uint32_t w) {
-    Box in;
-    needed(&window[ROWS], box.row, box.rows, h, &in.row, &in.rows);
-    needed(&window[COLS], box.col, box.cols, w, &in.col, &in.cols);
-    return in;
 }

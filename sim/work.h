@@ -78,16 +78,28 @@ typedef struct Operand {
 } Operand;
 /* Up to 4 of them; how many. */
 uint32_t work_operands(const Work *work, Operand out[4]);
-/* Groups of a convolution, by the image where the instruction does not say. */
-uint32_t work_groups(Run *run, const Work *work);
 
-/* Whether the instruction is of this operation, and makes some of the layer. */
-bool work_makes(Run *run, const HwInsn *insn, HwOp op, const char *layer);
+/* ---- layer.c ---- */
 
 bool op_is_conv(HwOp op);  /* with or without a pool; DECONV is not */
 bool op_has_pool(HwOp op); /* alone or behind a convolution */
 bool op_is_fused(HwOp op); /* convolution and pool in one */
 bool op_is_average(HwOp op);
+
+/* Groups of a convolution, by the image where the instruction does not say. */
+uint32_t work_groups(Run *run, const Work *work);
+/* Sets the names of the instruction and its layer, and its first channel. */
+void work_names(Run *run, const HwFields *fields, Work *work);
+/* Whether the instruction is of this operation, and makes some of the layer. */
+bool work_makes(Run *run, const HwInsn *insn, HwOp op, const char *layer);
+
+/* Rows or columns under a window, dilation included. */
+uint64_t window_reach(const Window *window);
+/* Rows and columns of the volume in front of a window that this box of the
+ * volume behind it needs; clipped to the volume. */
+Box window_needs(const Window window[2], Box box, uint32_t h, uint32_t w);
+
+/* ---- work.c ---- */
 
 /* False, with a violation, if the instruction makes no sense; it is then
  * skipped. HOST and CONCAT only get op, step, name. */
@@ -104,9 +116,5 @@ uint64_t window_products(const Window window[2], uint32_t channels,
 /* False where memory or time would run out. */
 bool window_feasible(const Window window[2], uint32_t channels,
                      const Extent *made);
-
-/* Rows and columns of the volume in front of a window that this box of the
- * volume behind it needs; clipped to the volume. */
-Box window_needs(const Window window[2], Box box, uint32_t h, uint32_t w);
 
 #endif

@@ -7,6 +7,7 @@ makes. Kinds of tests:
   lint   tests/lint.py
   rooms  tests/rooms.py: no room uses what stands behind it
   cli    tests/cli.py: commands with their exact output
+  docs   tests/docs.py: documents show what the commands print
   library  tests/library.py: the planners, installed and used
   onnx_testdata  tests/onnx_testdata.py: ONNX's own models and outputs
   e2e    tests/e2e.py: networks x machines, verified
@@ -44,6 +45,7 @@ makes. Kinds of tests:
   layout_mutants  tests/layout_mutants.py: mistakes in layout.c are noticed
   names  tests/names.py: names, links and sizes in models that mean harm
   specials  tests/specials.py: NaN and infinities, the same everywhere
+  untold  tests/untold.py: instructions that lack a token
   couples  tests/couples.py: layers that pass slabs of channels to the next
   promise  tests/promise.py: a larger memory gets no worse plan
   small_memories  tests/small_memories.py: random networks in less memory than
@@ -105,6 +107,7 @@ def scripts(long):
             "recorded",
             "mutate_listing",
             "cli",
+            "docs",
             "library",
             "lint",
             "rooms",
@@ -124,7 +127,7 @@ def scripts(long):
             "least",
             "explained",
             "slabs", "couples", "layouts", "layout_mutants", "names",
-            "specials",
+            "specials", "untold",
             "promise",
             "residency",
             "small_memories",

@@ -27,7 +27,8 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from farm import checks, graphs, machines, networks, shrink  # noqa: E402
+from farm import (checks, graphs, machines, networks, shrink,  # noqa: E402
+                  variety)
 
 HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "farm")
 CASES = os.path.join(HERE, "cases")
@@ -61,6 +62,8 @@ def made(seed, k):
     dice = random.Random(f"{seed}/{k}")
     net = networks.network(dice)
     machine = machines.machine(dice, net)
+    more = random.Random(f"{seed}/{k}/varied")
+    net, machine = variety.varied(more, net, machine)
     options = list(dice.choice(ORDERS if dice.random() < 0.3 else OPTIONS))
     farm = {"data": net["data"]}
     if dice.random() < 0.04:

@@ -72,6 +72,8 @@ def cases(folder):
         if not name.endswith(".yaml"):
             found += [(f"{name} {machine}", path, machine, ["--set", setting])
                       for machine, setting in sorted(mutate_listing.AM.items())]
+    found += [("tiny", "examples/tiny.prototxt", "xdnn-v3-96",
+               ["--set", "limits.instructions=8"])]  # just as many as it has
     for machine, (memory, *sizes) in DEEP_AM.items():
         found += [(f"deep {machine}", DEEP, machine,
                    ["--set", f"memories.{memory}.size={size}KiB"])

@@ -25,16 +25,16 @@ CPP = r"""
 
 int main() {
     Arena *arena = arena_new("c++");
-    Buf *buf = ARENA_ARRAY(arena, Buf, 3);
+    Buffer *buf = ARENA_ARRAY(arena, Buffer, 3);
     for (int i = 0; i < 3; i++) {
         buf[i].first = i == 0 ? 2 : i - 1;
         buf[i].end = i == 0 ? 4 : 2;
         buf[i].bytes[0] = i == 0 ? 8 : 4;
         buf[i].pin_pool = -1;
-        buf[i].hint = PLAN_NO_HINT;
+        buf[i].hint = PACK_NO_HINT;
     }
     Relation relation[2] = {{REL_INSIDE, 1, 0, 0}, {REL_INSIDE, 2, 0, 4}};
-    PlanProblem problem = {};
+    PackProblem problem = {};
     problem.n_pools = 1;
     problem.pool[0].size = 8;
     problem.pool[0].align = 1;
@@ -42,9 +42,9 @@ int main() {
     problem.buf = buf;
     problem.n_relations = 2;
     problem.relation = relation;
-    PlanResult result;
+    PackResult result;
     const char *used;
-    plan_memory(arena, &problem, "auto", true, &result, &used);
+    pack_memory(arena, &problem, "auto", true, &result, &used);
     std::printf("%d %d\n", (int)result.offset[2], (int)result.proved);
     arena_free(arena);
 }

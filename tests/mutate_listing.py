@@ -51,6 +51,7 @@ AM = {  # active memory that takes volumes apart
     "darius-64": "memories.am.size=96KiB",
     "template": "memories.fast.size=8KiB",
     "math-engine": "memories.am.size=64KiB"}
+FILES_ALONE = {"k210"}  # read and written; no network is compiled for them
 OTHER_AM = {  # where that gives a listing of hundreds of instructions
     ("line-npu", "parts"): "memories.am.size=40KiB",
     ("stage-npu", "parts"): "memories.am.size=28KiB"}
@@ -136,7 +137,8 @@ def network_file(folder, name):
 def cases(folder):
     """(machine, label, setting, network's path)"""
     machines = sorted(name[:-5] for name in os.listdir(TARGETS)
-                      if name.endswith(".yaml"))
+                      if name.endswith(".yaml") and
+                      name[:-5] not in FILES_ALONE)
     found = []
     for name in NETWORKS:
         path = network_file(folder, name)

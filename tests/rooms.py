@@ -17,7 +17,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 OBJECTS = os.path.join(ROOT, "build", "CMakeFiles")
 BLIND_TO_ALLOC = ("codegen", "native", "sim", "report")
 DIVIDED = ("frontends", "alloc")
-LAYERED = ("frontends", "geometry", "codegen")
+LAYERED = ("frontends", "geometry", "codegen", "sim")
 
 
 def rooms():

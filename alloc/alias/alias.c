@@ -1,10 +1,10 @@
 /* alias.c - which tensors share one buffer.
  *
- * Input: a schedule. Output: the role of each tensor, then units: members of a
- * concat lie inside their root parent (offsets of nested parents add); a
- * result in place takes over the buffer of an operand that dies there.
- * Invariant: a tensor belongs to one unit at most, and to none if no engine
- * writes or reads it.
+ * Input: a schedule. Output: the role of each tensor, then alias classes:
+ * members of a concat lie inside their root parent (offsets of nested parents
+ * add); a result in place takes over the buffer of an operand that dies there.
+ * Invariant: a tensor belongs to one alias class at most, and to none if no
+ * engine writes or reads it.
  */
 #include "alloc/alias/alias.h"
 #include "alloc/geometry/tensor_bytes.h"
@@ -221,7 +221,7 @@ bool takes_in_place(const Facts *f, NodeId id, TensorId operand) {
 }
 
 static uint64_t whole_least(const Facts *f, NodeId id, TensorId t) {
-    uint64_t bytes[PLAN_MAX_POOLS];
+    uint64_t bytes[PACK_MAX_POOLS];
     pool_bytes(f, t, plan_volume(f->g, t).h, true, bytes);
     return least_bytes(f, bytes, reach_of(f, id, t));
 }
@@ -243,7 +243,7 @@ static void copies_give_way(Facts *f, NodeId id) {
 }
 
 /* Of what engines make rather than of what comes from outside, which may pass
- * by slabs. */
+ * by channel tiles. */
 static void in_place_decide(Decisions *d, NodeId id) {
     const Facts *f = d->f;
     const Node *node = graph_node(f->g, id);
@@ -289,7 +289,7 @@ void in_place_make(Decisions *d) {
         in_place_decide(d, n);
 }
 
-/* ---- units ---- */
+/* ---- alias classes ---- */
 
 /* What encloses the tensor, or what it takes the place of; itself. */
 static TensorId outward(const Decisions *d, TensorId t) {
@@ -323,28 +323,30 @@ static bool in_active(const Decisions *d, TensorId t) {
            role->engine_reads || whole_parent;
 }
 
-/* A new unit with the root and the `n` tensors of `from` that belong to it. */
-static void unit_add(Decisions *d, TensorId root, const TensorId *from,
-                     uint32_t n) {
+/* A new alias class with the root and the `n` tensors of `from` that belong to
+ * it. */
+static void alias_add(Decisions *d, TensorId root, const TensorId *from,
+                      uint32_t n) {
     const Facts *f = d->f;
     const Role *role = &f->role[root.i];
-    Unit unit = {.root = root,
-                 .concat = role->origin == FROM_PARTS && !d->dissolved[root.i]};
-    unit.complete = unit.concat ? role->made : 0;
-    unit.tensor = ARENA_ARRAY(f->arena, TensorId, n + 1);
-    unit.tensor[unit.n_tensors++] = root;
+    AliasClass alias = {.root = root,
+                        .concat = role->origin == FROM_PARTS &&
+                                  !d->dissolved[root.i]};
+    alias.complete = alias.concat ? role->made : 0;
+    alias.tensor = ARENA_ARRAY(f->arena, TensorId, n + 1);
+    alias.tensor[alias.n_tensors++] = root;
     for (uint32_t i = 0; i < n; i++)
         if (!same_tensor(from[i], root))
-            unit.tensor[unit.n_tensors++] = from[i];
-    for (uint32_t i = 0; i < unit.n_tensors; i++)
-        d->unit_of[unit.tensor[i].i] = d->unit.n;
+            alias.tensor[alias.n_tensors++] = from[i];
+    for (uint32_t i = 0; i < alias.n_tensors; i++)
+        d->alias_of[alias.tensor[i].i] = d->alias.n;
     pool_bytes(f, root, plan_volume(f->g, root).h, role->origin == FROM_PARTS,
-               unit.bytes);
-    vec_push(f->arena, &d->unit, unit);
+               alias.bytes);
+    vec_push(f->arena, &d->alias, alias);
 }
 
 /* Tensors ordered so that those of one root stand together, ids ascending. */
-static void units_from(Decisions *d, const TensorId *tensor, uint32_t n) {
+static void aliases_from(Decisions *d, const TensorId *tensor, uint32_t n) {
     const Facts *f = d->f;
     uint32_t *start = ARENA_ARRAY(f->arena, uint32_t, f->g->tensor.n + 2);
     TensorId *sorted = ARENA_ARRAY(f->arena, TensorId, n + 1);
@@ -362,22 +364,22 @@ static void units_from(Decisions *d, const TensorId *tensor, uint32_t n) {
             sorted[at[root_of(d, tensor[i], root).i]++] = tensor[i];
     for (TensorId t = {0}; t.i < f->g->tensor.n; t.i++)
         if (start[t.i + 1] > start[t.i])
-            unit_add(d, t, sorted + start[t.i], start[t.i + 1] - start[t.i]);
+            alias_add(d, t, sorted + start[t.i], start[t.i + 1] - start[t.i]);
 }
 
-void units_make(Decisions *d) {
+void aliases_make(Decisions *d) {
     const Facts *f = d->f;
     TensorId *all = ARENA_ARRAY(f->arena, TensorId, f->g->tensor.n + 1);
     for (TensorId t = {0}; t.i < f->g->tensor.n; t.i++) {
         all[t.i] = t;
-        d->unit_of[t.i] = NONE;
+        d->alias_of[t.i] = NONE;
     }
-    units_from(d, all, f->g->tensor.n);
+    aliases_from(d, all, f->g->tensor.n);
 }
 
-uint32_t channel_in_unit(const Facts *f, const Unit *unit, TensorId t) {
+uint32_t channel_in_alias(const Facts *f, const AliasClass *alias, TensorId t) {
     uint32_t c = 0;
-    while (unit->concat && !same_tensor(t, unit->root)) {
+    while (alias->concat && !same_tensor(t, alias->root)) {
         c += f->role[t.i].part_c;
         t = f->role[t.i].parent;
     }
@@ -414,8 +416,8 @@ static bool parts_storable(const Decisions *d, TensorId parent) {
     return true;
 }
 
-bool unit_dissolve(Decisions *d, uint32_t unit) {
-    Unit *old = &d->unit.at[unit];
+bool alias_dissolve(Decisions *d, uint32_t alias) {
+    AliasClass *old = &d->alias.at[alias];
     if (!old->concat || d->f->spec->backing < 0 ||
         !parts_storable(d, old->root))
         return false;
@@ -424,7 +426,7 @@ bool unit_dissolve(Decisions *d, uint32_t unit) {
     TensorId *tensor = old->tensor;
     uint32_t n = old->n_tensors;
     for (uint32_t i = 0; i < n; i++)
-        d->unit_of[tensor[i].i] = NONE;
-    units_from(d, tensor, n);
+        d->alias_of[tensor[i].i] = NONE;
+    aliases_from(d, tensor, n);
     return true;
 }

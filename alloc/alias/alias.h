@@ -10,15 +10,15 @@
 
 const Facts *facts_make(Arena *arena, const Schedule *schedule,
                         const HwSpec *spec, const PlanOptions *options,
-                        const Once *once);
+                        const Memo *memo);
 /* The same on another machine, where bytes and tiles are as they were. */
 const Facts *facts_on(const Facts *f, const HwSpec *spec);
 
 /* ---- decisions.c ---- */
 
-/* No units yet, no touches. */
+/* No alias classes yet, no uses. */
 Decisions decisions_make(const Facts *f, const Config *config);
-/* What it holds is its own, but for the tensors of units. */
+/* What it holds is its own, but for the tensors of alias classes. */
 Decisions decisions_copy(Arena *arena, const Decisions *d);
 
 /* ---- alias.c: who shares a buffer ---- */
@@ -27,18 +27,18 @@ Decisions decisions_copy(Arena *arena, const Decisions *d);
 void roles_make(Facts *f);
 /* Which results take the place of an operand. */
 void in_place_make(Decisions *d);
-void units_make(Decisions *d);
+void aliases_make(Decisions *d);
 /* Whether the node's result, of the operand's shape, may take its place, were
  * nobody else to read it. */
 bool takes_in_place(const Facts *f, NodeId id, TensorId operand);
 /* The result takes the place of another operand than this; false if it cannot.
  */
 bool place_instead(Decisions *d, NodeId id, TensorId operand);
-/* The tensor's first channel in its unit's volume. */
-uint32_t channel_in_unit(const Facts *f, const Unit *unit, TensorId t);
-/* Members become units of their own. False if the memories cannot hold parts
- * of the volume. */
-bool unit_dissolve(Decisions *d, uint32_t unit);
+/* The tensor's first channel in its alias class's volume. */
+uint32_t channel_in_alias(const Facts *f, const AliasClass *alias, TensorId t);
+/* Members become alias classes of their own. False if the memories cannot hold
+ * parts of the volume. */
+bool alias_dissolve(Decisions *d, uint32_t alias);
 /* The outermost dissolved concat that the tensor is part of, or itself; *c is
  * its first channel there. */
 TensorId home_of(const Decisions *d, TensorId tensor, uint32_t *c);
@@ -66,11 +66,11 @@ bool runs_ahead(const Facts *f, NodeId node);
 /* Whether it may be written while other images are at work. */
 bool made_ahead(const Facts *f, TensorId t);
 /* Whether the tensor passes from one of a pair of layers to the other. */
-bool couple_passes(const Decisions *d, TensorId t);
+bool pair_passes(const Decisions *d, TensorId t);
 /* The other node of the pair; NO_NODE if it is in none. */
-NodeId couple_partner(const Decisions *d, NodeId node);
-/* Bytes of active memory that the first channels of the unit's volume take:
- * whole granules. */
-uint64_t kept_bytes(const Facts *f, const Unit *unit, uint32_t channels);
+NodeId pair_partner(const Decisions *d, NodeId node);
+/* Bytes of active memory that the first channels of the alias class's volume
+ * take: whole granules. */
+uint64_t kept_bytes(const Facts *f, const AliasClass *alias, uint32_t channels);
 
 #endif

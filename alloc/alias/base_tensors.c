@@ -1,8 +1,8 @@
 /* base_tensors.c - tensors that hold values of their own, and who reads them.
  *
  * Input: roles, the schedule. Output: leaves in order of their ids. Bounds
- * count these, not units: a plan may take a concat apart, and of a chain in
- * place any part may be outside.
+ * count these, not alias classes: a plan may take a concat apart, and of a
+ * chain in place any part may be outside.
  */
 #include "alloc/alias/base_tensors.h"
 #include "alloc/geometry/tensor_bytes.h"
@@ -34,25 +34,26 @@ static void reads_add(const Facts *f, TensorId t, Reads *reads) {
     }
 }
 
-static void readers_fill(const Facts *f, Reads *reads, Leaf *leaf) {
+static void readers_fill(const Facts *f, Reads *reads, BaseTensor *base) {
     NodeId *reader = ARENA_ARRAY(f->arena, NodeId, reads->n + 1);
     if (reads->n)
         qsort(reads->at, reads->n, sizeof *reads->at, by_step);
     for (uint32_t i = 0; i < reads->n; i++)
         if (!i || reads->at[i].node.i != reads->at[i - 1].node.i)
-            reader[leaf->n++] = reads->at[i].node;
-    leaf->reader = reader;
+            reader[base->n++] = reads->at[i].node;
+    base->reader = reader;
 }
 
 /* ---- leaves ---- */
 
 /* *sum: grows by what has been looked at. */
-static Leaf leaf_make(const Facts *f, TensorId t, Reads *reads, uint64_t *sum) {
+static BaseTensor base_make(const Facts *f, TensorId t, Reads *reads,
+                            uint64_t *sum) {
     Volume v = plan_volume(f->g, t);
     const Role *role = &f->role[t.i];
-    Leaf leaf = {.tensor = t,
-                 .bytes = (double)v.c * v.h * v.w * f->spec->element,
-                 .made = from_outside(f, t) ? NONE : role->made};
+    BaseTensor base = {.tensor = t,
+                       .bytes = (double)v.c * v.h * v.w * f->spec->element,
+                       .made = from_outside(f, t) ? NONE : role->made};
     bool there = from_outside(f, t);
     reads->n = 0;
     for (TensorId at = t; at.i != NONE; at = f->role[at.i].parent) {
@@ -61,16 +62,16 @@ static Leaf leaf_make(const Facts *f, TensorId t, Reads *reads, uint64_t *sum) {
         *sum += 1;
     }
     *sum += reads->n;
-    leaf.store = there ? 0 : leaf.bytes;
-    readers_fill(f, reads, &leaf);
-    return leaf;
+    base.store = there ? 0 : base.bytes;
+    readers_fill(f, reads, &base);
+    return base;
 }
 
-bool leaves_make(const Facts *f, Leaves *out) {
+bool base_tensors_make(const Facts *f, BaseTensors *out) {
     enum { MOST = 1 << 20 };
     uint64_t sum = 0;
     Reads reads = {0};
-    out->at = ARENA_ARRAY(f->arena, Leaf, f->g->tensor.n + 1);
+    out->at = ARENA_ARRAY(f->arena, BaseTensor, f->g->tensor.n + 1);
     out->of = ARENA_ARRAY(f->arena, uint32_t, f->g->tensor.n + 1);
     out->n = 0;
     for (TensorId t = {0}; t.i < f->g->tensor.n && sum <= MOST; t.i++) {
@@ -78,7 +79,7 @@ bool leaves_make(const Facts *f, Leaves *out) {
         if (f->role[t.i].origin == FROM_PARTS)
             continue;
         out->of[t.i] = out->n;
-        out->at[out->n] = leaf_make(f, t, &reads, &sum);
+        out->at[out->n] = base_make(f, t, &reads, &sum);
         out->n++;
     }
     return sum <= MOST;

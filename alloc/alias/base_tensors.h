@@ -5,7 +5,7 @@
 #include "alloc/facts.h"
 
 /* Any tensor but a concat by placement: that is what its members are. */
-typedef struct Leaf {
+typedef struct BaseTensor {
     TensorId tensor;
     double bytes;  /* without padding */
     double store;  /* what it costs to have it outside, too: those, or 0
@@ -13,15 +13,15 @@ typedef struct Leaf {
     uint32_t made; /* step; NONE: it comes from outside */
     uint32_t n;    /* readers, of it or of a concat that it is part of: */
     const NodeId *reader; /* by step, each once */
-} Leaf;
+} BaseTensor;
 
-typedef struct Leaves {
+typedef struct BaseTensors {
     uint32_t n;
-    Leaf *at;
+    BaseTensor *at;
     uint32_t *of; /* by tensor; NONE */
-} Leaves;
+} BaseTensors;
 
 /* False if there are too many readers to list. */
-bool leaves_make(const Facts *f, Leaves *out);
+bool base_tensors_make(const Facts *f, BaseTensors *out);
 
 #endif

@@ -7,12 +7,12 @@ Decisions decisions_make(const Facts *f, const Config *config) {
     Decisions d = {.f = f,
                    .config = config,
                    .mode = ARENA_ARRAY(arena, Mode, f->g->node.n + 1),
-                   .unit_of = ARENA_ARRAY(arena, uint32_t, n_tensors),
+                   .alias_of = ARENA_ARRAY(arena, uint32_t, n_tensors),
                    .dissolved = ARENA_ARRAY(arena, bool, n_tensors),
                    .over = ARENA_ARRAY(arena, TensorId, n_tensors),
-                   .relay_rows = ARENA_ARRAY(arena, uint32_t, n_tensors)};
+                   .bounce_rows = ARENA_ARRAY(arena, uint32_t, n_tensors)};
     for (TensorId t = {0}; t.i < f->g->tensor.n; t.i++)
-        d.relay_rows[t.i] = plan_volume(f->g, t).h;
+        d.bounce_rows[t.i] = plan_volume(f->g, t).h;
     in_place_make(&d);
     return d;
 }
@@ -21,16 +21,16 @@ Decisions decisions_copy(Arena *arena, const Decisions *d) {
     uint32_t n_tensors = d->f->g->tensor.n;
     Decisions copy = *d;
     copy.mode = ARENA_COPY(arena, Mode, d->mode, d->f->g->node.n);
-    copy.unit_of = ARENA_COPY(arena, uint32_t, d->unit_of, n_tensors);
+    copy.alias_of = ARENA_COPY(arena, uint32_t, d->alias_of, n_tensors);
     copy.dissolved = ARENA_COPY(arena, bool, d->dissolved, n_tensors);
     copy.over = ARENA_COPY(arena, TensorId, d->over, n_tensors);
-    copy.relay_rows = ARENA_COPY(arena, uint32_t, d->relay_rows, n_tensors);
-    copy.group.at = ARENA_COPY(arena, Group, d->group.at, d->group.n);
-    copy.group.cap = d->group.n;
-    copy.unit.at = ARENA_COPY(arena, Unit, d->unit.at, d->unit.n);
-    copy.unit.cap = d->unit.n;
-    for (uint32_t u = 0; u < d->unit.n; u++)
-        copy.unit.at[u].touch = ARENA_COPY(arena, Touch, d->unit.at[u].touch,
-                                           d->unit.at[u].n_touches);
+    copy.bounce_rows = ARENA_COPY(arena, uint32_t, d->bounce_rows, n_tensors);
+    copy.cascade.at = ARENA_COPY(arena, Cascade, d->cascade.at, d->cascade.n);
+    copy.cascade.cap = d->cascade.n;
+    copy.alias.at = ARENA_COPY(arena, AliasClass, d->alias.at, d->alias.n);
+    copy.alias.cap = d->alias.n;
+    for (uint32_t u = 0; u < d->alias.n; u++)
+        copy.alias.at[u].use =
+            ARENA_COPY(arena, Use, d->alias.at[u].use, d->alias.at[u].n_uses);
     return copy;
 }

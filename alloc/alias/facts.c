@@ -18,7 +18,7 @@ static void legal_read(Facts *f) {
 
 const Facts *facts_make(Arena *arena, const Schedule *schedule,
                         const HwSpec *spec, const PlanOptions *options,
-                        const Once *once) {
+                        const Memo *memo) {
     const Graph *g = schedule->graph;
     Facts *f = ARENA_NEW(arena, Facts);
     *f = (Facts){.arena = arena,
@@ -26,7 +26,7 @@ const Facts *facts_make(Arena *arena, const Schedule *schedule,
                  .spec = spec,
                  .g = g,
                  .options = options,
-                 .once = once,
+                 .memo = memo,
                  .uses = graph_uses(arena, g),
                  .legal = ARENA_ARRAY(arena, Legal, g->node.n + 1),
                  .copy = ARENA_ARRAY(arena, Legal, g->tensor.n + 1),

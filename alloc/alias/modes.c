@@ -29,26 +29,27 @@ static NodeId only_node(const Facts *f, uint32_t step) {
     return s->n == 1 ? s->slot[0].node : NO_NODE;
 }
 
-bool couple_passes(const Decisions *d, TensorId t) {
+bool pair_passes(const Decisions *d, TensorId t) {
     NodeId maker = graph_tensor(d->f->g, t)->producer;
-    return maker.i != NONE && d->mode[maker.i].kind == MODE_GIVES;
+    return maker.i != NONE && d->mode[maker.i].kind == MODE_PRODUCER;
 }
 
-NodeId couple_partner(const Decisions *d, NodeId id) {
+NodeId pair_partner(const Decisions *d, NodeId id) {
     const Facts *f = d->f;
     uint32_t step = f->schedule->step_of[id.i];
     ModeKind kind = d->mode[id.i].kind;
-    return kind == MODE_GIVES   ? only_node(f, step + 1)
-           : kind == MODE_TAKES ? only_node(f, step - 1)
-                                : NO_NODE;
+    return kind == MODE_PRODUCER   ? only_node(f, step + 1)
+           : kind == MODE_CONSUMER ? only_node(f, step - 1)
+                                   : NO_NODE;
 }
 
 /* ---- parts of tensors that stay ---- */
 
 /* A granule is taken as soon as one of its channels is there. */
-uint64_t kept_bytes(const Facts *f, const Unit *unit, uint32_t channels) {
+uint64_t kept_bytes(const Facts *f, const AliasClass *alias,
+                    uint32_t channels) {
     const Layout *layout = f->spec->memory[0].layout;
-    Volume whole = volume_in(f, unit->root, 0);
+    Volume whole = volume_in(f, alias->root, 0);
     uint64_t granule = layout_granule(layout);
     uint64_t end = granule ? round_up(channels, granule) : whole.c;
     return end < whole.c ? layout_part_offset(layout, &whole, (uint32_t)end)

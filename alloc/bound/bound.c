@@ -1,20 +1,19 @@
 /* bound.c - how few bytes over DDR any plan in this order must move.
  *
- * Input: units of a network, none evicted. Output: compulsory bytes, and lower
- * bounds for three classes of plans.
- * Compulsory: what engines read of inputs and of what the host makes, once, and
- * what they make for the host or the user, once.
- * Any plan: while a step runs that machine and layers do not let run by parts,
- * a *barrier*, its volumes are in active memory whole, all steps before it are
- * complete, none behind it has begun. What was made before and is needed behind
- * it shares what is left; the rest lies outside: a load for each byte in each
- * gap between two uses, and a store once, unless it is there anyway. The
- * program of spill_lp.c takes the cheapest fractions over all barriers. Plans
- * layer by layer - each complete before the next begins, none twice - have a
- * barrier between any two steps, whatever their tiles and buffers take. A
- * machine whose instructions run whole layers has no other plans. Where rows
- * cannot be put together in active memory: recompute_paths.c. Plans that
- * compute nothing twice: single_compute_cuts.c.
+ * Input: alias classes of a network, none evicted. Output: compulsory bytes,
+ * and lower bounds for three classes of plans. Compulsory: what engines read of
+ * inputs and of what the host makes, once, and what they make for the host or
+ * the user, once. Any plan: while a step runs that machine and layers do not
+ * let run by parts, a *barrier*, its volumes are in active memory whole, all
+ * steps before it are complete, none behind it has begun. What was made before
+ * and is needed behind it shares what is left; the rest lies outside: a load
+ * for each byte in each gap between two uses, and a store once, unless it is
+ * there anyway. The program of spill_lp.c takes the cheapest fractions over all
+ * barriers. Plans layer by layer - each complete before the next begins, none
+ * twice - have a barrier between any two steps, whatever their tiles and
+ * buffers take. A machine whose instructions run whole layers has no other
+ * plans. Where rows cannot be put together in active memory: recompute_paths.c.
+ * Plans that compute nothing twice: single_compute_cuts.c.
  */
 #include "alloc/bound/bound.h"
 #include "alloc/alias/alias.h"
@@ -66,7 +65,7 @@ static bool runs_by_parts(const Facts *f, NodeId id) {
     HwOp op = f->legal[id.i].op;
     if (f->spec->tiling.kind == HW_TILING_SOFTWARE)
         return f->spec->tiling.rows.ops >> op & 1;
-    if (f->spec->tiling.kind == HW_TILING_HARDWARE && slab_least(f, id))
+    if (f->spec->tiling.kind == HW_TILING_HARDWARE && channel_tile_least(f, id))
         return true;
     for (uint32_t i = 0; i < f->spec->tiling.tiles.n; i++)
         if (f->spec->tiling.kind == HW_TILING_HARDWARE &&
@@ -92,13 +91,14 @@ static bool is_barrier(const Decisions *d, uint32_t step) {
 
 /* While step s runs is time 2 s, behind it 2 s + 1. */
 typedef struct Waits {
-    Shares x;
+    SpillProgram x;
     uint8_t *barrier; /* by step */
     bool passes;      /* one instruction runs a layer: what is read and made is
                        * in active memory whole, or passes through it */
 } Waits;
 
-static void live_add(Shares *x, uint32_t first, uint32_t end, double bytes) {
+static void live_add(SpillProgram *x, uint32_t first, uint32_t end,
+                     double bytes) {
     x->live[first] += bytes;
     x->live[end] -= bytes;
 }
@@ -111,8 +111,8 @@ static void own_add(Waits *waits, uint32_t step, double bytes) {
 }
 
 /* A result that can take the place of an operand: not counted besides. */
-static bool in_place(const Facts *f, const Leaf *leaf) {
-    NodeId id = graph_tensor(f->g, leaf->tensor)->producer;
+static bool in_place(const Facts *f, const BaseTensor *base) {
+    NodeId id = graph_tensor(f->g, base->tensor)->producer;
     const Node *node = graph_node(f->g, id);
     for (uint32_t k = 0; k < node->n_in; k++)
         if (takes_in_place(f, id, node->in[k]))
@@ -120,37 +120,42 @@ static bool in_place(const Facts *f, const Leaf *leaf) {
     return false;
 }
 
-/* Of the leaf's bytes, those that a reader needs: strides may leave some out.
+/* Of the base tensor's bytes, those that a reader needs: strides may leave some
+ * out.
  */
-static double bytes_touched(const Facts *f, const Leaf *leaf, NodeId reader) {
-    Volume v = plan_volume(f->g, leaf->tensor);
+static double bytes_touched(const Facts *f, const BaseTensor *base,
+                            NodeId reader) {
+    Volume v = plan_volume(f->g, base->tensor);
     Volume out = plan_volume(f->g, graph_node(f->g, reader)->out[0]);
     Feet rows = feet_of(f, reader, 0), columns = feet_of(f, reader, 1);
     double pixels = (double)feet_touched(&rows, v.h, out.h) *
                     (double)feet_touched(&columns, v.w, out.w);
-    return leaf->bytes * pixels / ((double)v.h * v.w);
+    return base->bytes * pixels / ((double)v.h * v.w);
 }
 
-/* Bytes of the leaf wait behind one step, which may have made it, for another.
+/* Bytes of the base tensor wait behind one step, which may have made it, for
+ * another.
  */
-static void wait_add(const Facts *f, Waits *waits, uint32_t l, const Leaf *leaf,
-                     double bytes, uint32_t from, uint32_t to) {
-    bool with_first = waits->passes && from == leaf->made &&
-                      !waits->barrier[from] && !in_place(f, leaf);
+static void wait_add(const Facts *f, Waits *waits, uint32_t l,
+                     const BaseTensor *base, double bytes, uint32_t from,
+                     uint32_t to) {
+    bool with_first = waits->passes && from == base->made &&
+                      !waits->barrier[from] && !in_place(f, base);
     bool with_last = waits->passes && !waits->barrier[to];
-    Stay stay = {.unit = l,
-                 .first = 2 * from + !with_first,
-                 .end = 2 * to + with_last,
-                 .bytes = bytes,
-                 .load = bytes,
-                 .store = leaf->store};
+    SpillInterval stay = {.alias = l,
+                          .first = 2 * from + !with_first,
+                          .end = 2 * to + with_last,
+                          .bytes = bytes,
+                          .load = bytes,
+                          .store = base->store};
     if (bytes <= 0)
         return;
     vec_push(f->arena, &waits->x.stay, stay);
     live_add(&waits->x, stay.first, stay.end, stay.bytes);
 }
 
-/* A unit's gaps store the same, once: no more than waits over any of them. */
+/* An alias class's gaps store the same, once: no more than waits over any of
+ * them. */
 static void stores_least(Waits *waits, uint32_t first) {
     double least = HUGE_VAL;
     for (uint32_t i = first; i < waits->x.stay.n; i++)
@@ -159,19 +164,19 @@ static void stores_least(Waits *waits, uint32_t first) {
         waits->x.stay.at[i].store = fmin(waits->x.stay.at[i].store, least);
 }
 
-static void leaf_waits(const Facts *f, Waits *waits, uint32_t l,
-                       const Leaf *leaf) {
-    uint32_t from = leaf->made, first = waits->x.stay.n;
-    double before = leaf->bytes; /* that the step `from` needs, or makes */
-    for (uint32_t i = 0; i < leaf->n; i++) {
-        uint32_t step = f->schedule->step_of[leaf->reader[i].i];
-        if (!on_engine(f, leaf->reader[i]) || step == from)
+static void base_waits(const Facts *f, Waits *waits, uint32_t l,
+                       const BaseTensor *base) {
+    uint32_t from = base->made, first = waits->x.stay.n;
+    double before = base->bytes; /* that the step `from` needs, or makes */
+    for (uint32_t i = 0; i < base->n; i++) {
+        uint32_t step = f->schedule->step_of[base->reader[i].i];
+        if (!on_engine(f, base->reader[i]) || step == from)
             continue;
-        double needs = bytes_touched(f, leaf, leaf->reader[i]);
+        double needs = bytes_touched(f, base, base->reader[i]);
         if (from != NONE)
-            wait_add(f, waits, l, leaf, before + needs - leaf->bytes, from,
+            wait_add(f, waits, l, base, before + needs - base->bytes, from,
                      step);
-        own_add(waits, step, leaf->bytes);
+        own_add(waits, step, base->bytes);
         from = step;
         before = needs;
     }
@@ -179,7 +184,7 @@ static void leaf_waits(const Facts *f, Waits *waits, uint32_t l,
 }
 
 /* All gaps between two uses, and the bytes that wait, by time. */
-static Waits waits_make(const Decisions *d, const Leaves *leaves) {
+static Waits waits_make(const Decisions *d, const BaseTensors *bases) {
     const Facts *f = d->f;
     uint32_t n = f->schedule->n_steps;
     Waits waits = {.x = {.arena = f->arena,
@@ -190,11 +195,11 @@ static Waits waits_make(const Decisions *d, const Leaves *leaves) {
                    .passes = f->spec->tiling.kind == HW_TILING_HARDWARE};
     for (uint32_t s = 0; s < n; s++)
         waits.barrier[s] = is_barrier(d, s);
-    for (uint32_t l = 0; l < leaves->n; l++) {
-        const Leaf *leaf = &leaves->at[l];
-        leaf_waits(f, &waits, l, leaf);
-        if (leaf->made != NONE && !in_place(f, leaf))
-            own_add(&waits, leaf->made, leaf->bytes);
+    for (uint32_t l = 0; l < bases->n; l++) {
+        const BaseTensor *base = &bases->at[l];
+        base_waits(f, &waits, l, base);
+        if (base->made != NONE && !in_place(f, base))
+            own_add(&waits, base->made, base->bytes);
     }
     for (uint32_t t = 0; t < 2 * n; t++)
         waits.x.live[t + 1] += waits.x.live[t];
@@ -203,24 +208,24 @@ static Waits waits_make(const Decisions *d, const Leaves *leaves) {
 
 /* What leaves at least, if all times of the program count or only barriers. */
 static double waits_bound(Waits *waits, bool barriers) {
-    Shares *x = &waits->x;
+    SpillProgram *x = &waits->x;
     for (uint32_t t = 0; t < x->n_times && barriers; t++)
         if (t % 2 || !waits->barrier[t / 2])
             x->live[t] = 0;
-    return shares_bound(x);
+    return spill_lp_bound(x);
 }
 
 void bound_make(const Decisions *d, Plan *plan) {
     const Facts *f = d->f;
-    Leaves leaves;
+    BaseTensors bases;
     double any = 0, once = 0, layers = 0;
-    if (leaves_make(f, &leaves)) {
-        Waits waits = waits_make(d, &leaves);
+    if (base_tensors_make(f, &bases)) {
+        Waits waits = waits_make(d, &bases);
         layers = waits_bound(&waits, false);
         any = f->spec->tiling.kind == HW_TILING_SOFTWARE
                   ? waits_bound(&waits, true)
                   : layers;
-        once = layers > 0 ? cuts_bound(f, &leaves) : 0;
+        once = layers > 0 ? cuts_bound(f, &bases) : 0;
     }
     double paths = paths_bound(d);
     any = paths > any ? paths : any;

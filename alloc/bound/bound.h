@@ -14,12 +14,12 @@ void bound_make(const Decisions *d, Plan *plan);
 
 /* Bytes of the first active memory without which some step cannot run; 0 where
  * nobody knows. */
-uint64_t never_less(const Decisions *d);
+uint64_t memory_bound(const Decisions *d);
 
 /* ---- single_compute_cuts.c ---- */
 
 /* Bytes beyond the compulsory ones, of plans that compute nothing twice. */
-double cuts_bound(const Facts *f, const Leaves *leaves);
+double cuts_bound(const Facts *f, const BaseTensors *bases);
 
 /* ---- recompute_paths.c: plans that may compute again ---- */
 

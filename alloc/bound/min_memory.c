@@ -1,7 +1,7 @@
 /* min_memory.c - what no plan can do without.
  *
  * Input: the work, before any mode is chosen. Output: bytes of active memory
- * that some step takes however it runs: whole, by planks or in a group.
+ * that some step takes however it runs: whole, by row tiles or in a cascade.
  * A bound from below, without alignment: of an engine's node at least the
  * operands stand beside its result, whole where the machine cannot take them by
  * rows, else the fewest rows that an instruction reads, and makes; of line
@@ -31,13 +31,13 @@ static uint32_t least_in_rows(const Facts *f, NodeId id) {
 }
 
 static uint64_t rows_bytes(const Facts *f, TensorId t, uint32_t rows) {
-    Volume v = plank_in(f, t, rows, 0);
+    Volume v = row_tile_in(f, t, rows, 0);
     v.w = hwspec_by_columns(f->spec) ? 1 : v.w;
     return layout_bytes(f->spec->memory[0].layout, &v);
 }
 
 static uint64_t whole_bytes(const Facts *f, TensorId t) {
-    Volume v = plank_in(f, t, plan_volume(f->g, t).h, 0);
+    Volume v = row_tile_in(f, t, plan_volume(f->g, t).h, 0);
     return layout_bytes(f->spec->memory[0].layout, &v);
 }
 
@@ -68,35 +68,37 @@ static bool replaces_operand(const Facts *f, NodeId id) {
 }
 
 /* Of `c` channels, all rows. */
-static uint64_t slab_of(const Facts *f, TensorId t, uint32_t c) {
+static uint64_t channel_tile_of(const Facts *f, TensorId t, uint32_t c) {
     Volume v = plan_volume(f->g, t);
     v.c = c;
     v.repl = hwspec_repl_none(f->spec, c);
     return layout_bytes(f->spec->memory[0].layout, &v);
 }
 
-/* Slabs of all but what a dense convolution reads; UINT64_MAX if there are none
- * such. */
-static uint64_t slabs_all_least(const Facts *f, NodeId id) {
+/* Channel tiles of all but what a dense convolution reads; UINT64_MAX if there
+ * are none such. */
+static uint64_t channel_tiles_all_least(const Facts *f, NodeId id) {
     const Node *node = graph_node(f->g, id);
     bool dense = is_dense(node);
     if (!by_rows(f, id) || f->spec->tiling.rows.rolls ||
-        !(dense || goes_by_channel(f, node)) || slab_quantum(f, id) == NONE)
+        !(dense || goes_by_channel(f, node)) ||
+        channel_tile_quantum(f, id) == NONE)
         return UINT64_MAX;
-    uint32_t q = slab_quantum(f, id), n = dense ? 0 : node->n_in;
+    uint32_t q = channel_tile_quantum(f, id), n = dense ? 0 : node->n_in;
     uint64_t sum = dense ? operands_bytes(f, node, true, 0) : 0;
     for (uint32_t k = 0; k < n; k++)
-        sum += slab_of(f, node->in[k], q);
-    return sum + (replaces_operand(f, id) ? 0 : slab_of(f, node->out[0], q));
+        sum += channel_tile_of(f, node->in[k], q);
+    return sum +
+           (replaces_operand(f, id) ? 0 : channel_tile_of(f, node->out[0], q));
 }
 
-/* UINT64_MAX if it cannot run by slabs. */
-static uint64_t slab_bytes_least(const Facts *f, NodeId id) {
+/* UINT64_MAX if it cannot run by channel tiles. */
+static uint64_t channel_tile_bytes_least(const Facts *f, NodeId id) {
     const Node *node = graph_node(f->g, id);
     const Layout *layout = f->spec->memory[0].layout;
-    uint32_t c = by_rows(f, id) ? slab_least(f, id) : 0;
+    uint32_t c = by_rows(f, id) ? channel_tile_least(f, id) : 0;
     Volume out = plan_volume(f->g, node->out[0]);
-    return c ? slab_of(f, node->in[0], c) + layout_bytes(layout, &out)
+    return c ? channel_tile_of(f, node->in[0], c) + layout_bytes(layout, &out)
              : UINT64_MAX;
 }
 
@@ -108,14 +110,14 @@ static uint64_t node_least(const Facts *f, NodeId id) {
         operands_bytes(f, node, whole, whole ? 0 : least_in_rows(f, id));
     uint64_t sum = in + (whole ? whole_bytes(f, out)
                                : rows_bytes(f, out, node_quantum(f->g, id, 0)));
-    uint64_t slab = slab_bytes_least(f, id);
+    uint64_t channel_tile = channel_tile_bytes_least(f, id);
     sum = replaces_operand(f, id) ? in : sum;
-    uint64_t slabs = slabs_all_least(f, id);
-    slab = slabs < slab ? slabs : slab;
-    return slab < sum ? slab : sum;
+    uint64_t channel_tiles = channel_tiles_all_least(f, id);
+    channel_tile = channel_tiles < channel_tile ? channel_tiles : channel_tile;
+    return channel_tile < sum ? channel_tile : sum;
 }
 
-uint64_t never_less(const Decisions *d) {
+uint64_t memory_bound(const Decisions *d) {
     const Facts *f = d->f;
     const HwSpec *spec = f->spec;
     uint64_t most = 0;

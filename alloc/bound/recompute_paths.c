@@ -202,8 +202,8 @@ static void path_make(Paths *p, bool wide) {
 
 /* ---- what is behind a row ---- */
 
-static double plank_bytes(const Facts *f, TensorId t, int64_t rows) {
-    Volume v = plank_in(f, t, (uint32_t)rows, 0);
+static double row_tile_bytes(const Facts *f, TensorId t, int64_t rows) {
+    Volume v = row_tile_in(f, t, (uint32_t)rows, 0);
     return (double)layout_bytes(f->spec->memory[0].layout, &v);
 }
 
@@ -235,7 +235,7 @@ static bool takes_channels(const Facts *f, const Link *link) {
 /* Bytes for the rows of the result: of one channel, where there may be others.
  */
 static double made_bytes(const Facts *f, const Link *link, int64_t rows) {
-    Volume v = plank_in(f, link->tensor, (uint32_t)rows, 0);
+    Volume v = row_tile_in(f, link->tensor, (uint32_t)rows, 0);
     if (f->spec->engine[f->legal[link->by.i].engine].in_place)
         return 0;
     if (link->by_parts && is_dense(graph_node(f->g, link->by)))
@@ -254,7 +254,7 @@ static bool can_make(const Facts *f, const Link *link, Span rows) {
         int64_t size = plan_volume(f->g, node->in[k]).h;
         Span need = rows_behind(f, link, size, rows);
         if (!was_read(node, k))
-            sum += plank_bytes(f, node->in[k], span_length(need));
+            sum += row_tile_bytes(f, node->in[k], span_length(need));
     }
     return sum <= (double)f->total;
 }

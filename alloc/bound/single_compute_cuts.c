@@ -12,11 +12,11 @@
  * needs the one before it follow each other in time in every plan. What is
  * caught by several in a row may stay outside for all of them at the cost of
  * one; a row that is read for certain between two cuts is loaded once more.
- * Those are the times and gaps of spill_lp.c: the rows of a leaf are caught by
- * runs of cuts, and of all rows with the same numbers by cut the longest runs
- * are cheapest, so that numbers of bytes are enough. Rounded down they stay a
- * bound, as fewer rows are caught, too. What rows need is taken from below:
- * where strides or dilation leave holes, fewer rows.
+ * Those are the times and gaps of spill_lp.c: the rows of a base tensor are
+ * caught by runs of cuts, and of all rows with the same numbers by cut the
+ * longest runs are cheapest, so that numbers of bytes are enough. Rounded down
+ * they stay a bound, as fewer rows are caught, too. What rows need is taken
+ * from below: where strides or dilation leave holes, fewer rows.
  */
 #include "alloc/bound/bound.h"
 #include "alloc/geometry/tensor_bytes.h"
@@ -46,7 +46,7 @@ static int64_t pixels(const Area *a) {
 typedef struct Op {
     bool engine, parts; /* parts: some channels may be made before others, from
                          * fewer than all */
-    uint32_t step, out; /* out: leaf */
+    uint32_t step, out; /* out: base tensor */
     uint32_t first, n;  /* operands, in Cuts.operand */
     Feet feet[2];       /* by axis */
 } Op;
@@ -54,8 +54,8 @@ typedef struct Op {
 typedef struct Cut {
     uint32_t op;
     double excess;        /* bytes that it moves, were it the only one */
-    double *caught;       /* bytes by leaf */
-    uint8_t *made, *open; /* by leaf: all of it before, nothing before */
+    double *caught;       /* bytes by base tensor */
+    uint8_t *made, *open; /* by base tensor: all of it before, nothing before */
     uint8_t *behind;      /* by cut before it: whether this needs that */
     uint32_t from;        /* the one before it in its chain; NONE */
     double sum;           /* excess of the chain */
@@ -63,11 +63,11 @@ typedef struct Cut {
 
 typedef struct Cuts {
     const Facts *f;
-    const Leaves *leaves;
+    const BaseTensors *bases;
     uint32_t n_ops, n;
     Op *op;                          /* by step */
     uint32_t *operand;               /* leaves */
-    Area *whole, *need, *led, *held; /* by leaf */
+    Area *whole, *need, *led, *held; /* by base tensor */
     Cut *cut;
 } Cuts;
 
@@ -76,11 +76,12 @@ static Area area_of(const Facts *f, TensorId t) {
     return (Area){{{0, v.h}, {0, v.w}}};
 }
 
-static Op op_make(const Facts *f, const Leaves *leaves, NodeId id, TensorId t) {
+static Op op_make(const Facts *f, const BaseTensors *bases, NodeId id,
+                  TensorId t) {
     Op op = {.engine = on_engine(f, id),
              .parts = goes_by_channel(f, graph_node(f->g, id)),
              .step = f->schedule->step_of[id.i],
-             .out = leaves->of[t.i]};
+             .out = bases->of[t.i]};
     op.feet[0] = feet_of(f, id, 0);
     op.feet[1] = feet_of(f, id, 1);
     if (!hwspec_by_columns(f->spec))
@@ -99,7 +100,7 @@ static void ops_make(Cuts *c, uint32_t *first_of) {
             first_of[id.i] = ops.n;
             for (uint32_t k = 0; k < node->n_out && !is_placed(f, id); k++)
                 vec_push(f->arena, &ops,
-                         op_make(f, c->leaves, id, node->out[k]));
+                         op_make(f, c->bases, id, node->out[k]));
         }
     c->op = ops.at;
     c->n_ops = ops.n;
@@ -108,12 +109,12 @@ static void ops_make(Cuts *c, uint32_t *first_of) {
 /* Of each op, what its node reads. */
 static void operands_make(Cuts *c, const uint32_t *first_of) {
     const Facts *f = c->f;
-    const Leaves *leaves = c->leaves;
+    const BaseTensors *bases = c->bases;
     uint32_t sum = 0;
     for (int fill = 0; fill < 2; fill++) {
-        for (uint32_t l = 0; l < leaves->n; l++)
-            for (uint32_t i = 0; i < leaves->at[l].n; i++) {
-                NodeId id = leaves->at[l].reader[i];
+        for (uint32_t l = 0; l < bases->n; l++)
+            for (uint32_t i = 0; i < bases->at[l].n; i++) {
+                NodeId id = bases->at[l].reader[i];
                 uint32_t n_out = graph_node(f->g, id)->n_out;
                 for (uint32_t k = 0; k < n_out; k++) {
                     Op *op = &c->op[first_of[id.i] + k];
@@ -132,14 +133,14 @@ static void operands_make(Cuts *c, const uint32_t *first_of) {
     }
 }
 
-static Span op_reads(const Cuts *c, const Op *op, uint32_t leaf, uint32_t axis,
+static Span op_reads(const Cuts *c, const Op *op, uint32_t base, uint32_t axis,
                      Span made) {
-    return feet_reads(&op->feet[axis], c->whole[leaf].axis[axis].end, made);
+    return feet_reads(&op->feet[axis], c->whole[base].axis[axis].end, made);
 }
 
-static Span op_readers(const Cuts *c, const Op *op, uint32_t leaf,
+static Span op_readers(const Cuts *c, const Op *op, uint32_t base,
                        uint32_t axis, Span read) {
-    return feet_readers(&op->feet[axis], c->whole[leaf].axis[axis].end,
+    return feet_readers(&op->feet[axis], c->whole[base].axis[axis].end,
                         c->whole[op->out].axis[axis].end, read);
 }
 
@@ -153,8 +154,8 @@ static bool same(Span a, Span b) {
 static void area_add(Area *to, const Area *more) {
     for (uint32_t axis = 0; axis < 2; axis++) {
         Span a = to->axis[axis], b = more->axis[axis];
-        bool touch = a.at <= b.end && b.at <= a.end;
-        if (is_empty(to) || is_empty(more) || !touch ||
+        bool use = a.at <= b.end && b.at <= a.end;
+        if (is_empty(to) || is_empty(more) || !use ||
             !same(to->axis[!axis], more->axis[!axis]))
             continue;
         to->axis[axis] =
@@ -165,9 +166,9 @@ static void area_add(Area *to, const Area *more) {
         *to = *more;
 }
 
-/* What the cut needs, of each leaf. */
+/* What the cut needs, of each base tensor. */
 static void needs_find(Cuts *c, uint32_t cut, const Area *row) {
-    memset(c->need, 0, c->leaves->n * sizeof *c->need);
+    memset(c->need, 0, c->bases->n * sizeof *c->need);
     c->need[c->op[cut].out] = *row;
     for (uint32_t o = cut + 1; o-- > 0;) {
         const Op *op = &c->op[o];
@@ -181,11 +182,11 @@ static void needs_find(Cuts *c, uint32_t cut, const Area *row) {
     }
 }
 
-/* What needs the cut, of each leaf; and of what the cut needs, what engines
- * make such from. */
+/* What needs the cut, of each base tensor; and of what the cut needs, what
+ * engines make such from. */
 static void held_find(Cuts *c, uint32_t cut, const Area *row) {
-    memset(c->led, 0, c->leaves->n * sizeof *c->led);
-    memset(c->held, 0, c->leaves->n * sizeof *c->held);
+    memset(c->led, 0, c->bases->n * sizeof *c->led);
+    memset(c->held, 0, c->bases->n * sizeof *c->held);
     c->led[c->op[cut].out] = *row;
     for (uint32_t o = cut + 1; o < c->n_ops; o++) {
         const Op *op = &c->op[o];
@@ -213,17 +214,18 @@ static void held_find(Cuts *c, uint32_t cut, const Area *row) {
     }
 }
 
-static bool is_whole(const Cuts *c, const Area *area, uint32_t leaf) {
-    return pixels(area) == pixels(&c->whole[leaf]);
+static bool is_whole(const Cuts *c, const Area *area, uint32_t base) {
+    return pixels(area) == pixels(&c->whole[base]);
 }
 
-/* Bytes that are caught: in parts of a leaf, so that few numbers differ. */
-static double caught(const Cuts *c, uint32_t leaf) {
+/* Bytes that are caught: in parts of a base tensor, so that few numbers differ.
+ */
+static double caught(const Cuts *c, uint32_t base) {
     enum { PARTS = 16 };
-    int64_t all = pixels(&c->whole[leaf]);
+    int64_t all = pixels(&c->whole[base]);
     int64_t part =
-        is_empty(&c->held[leaf]) ? 0 : pixels(&c->held[leaf]) * PARTS / all;
-    return c->leaves->at[leaf].bytes / PARTS * (double)part;
+        is_empty(&c->held[base]) ? 0 : pixels(&c->held[base]) * PARTS / all;
+    return c->bases->at[base].bytes / PARTS * (double)part;
 }
 
 typedef struct Price {
@@ -240,13 +242,13 @@ static int by_price(const void *a, const void *b) {
 static double excess(const Cuts *c, const Cut *cut, Price *price) {
     double moved = 0, much = -(double)c->f->total;
     uint32_t n = 0;
-    for (uint32_t l = 0; l < c->leaves->n; l++) {
-        const Leaf *leaf = &c->leaves->at[l];
+    for (uint32_t l = 0; l < c->bases->n; l++) {
+        const BaseTensor *base = &c->bases->at[l];
         double bytes = cut->caught[l];
         if (bytes <= 0)
             continue;
         much += bytes;
-        price[n++] = (Price){bytes, bytes + leaf->store / leaf->bytes * bytes};
+        price[n++] = (Price){bytes, bytes + base->store / base->bytes * bytes};
     }
     if (n && much > 0)
         qsort(price, n, sizeof *price, by_price);
@@ -278,7 +280,7 @@ static Area cut_row(const Cuts *c, uint32_t op) {
 }
 
 static void cut_make(Cuts *c, uint32_t op, Price *price) {
-    uint32_t n = c->leaves->n;
+    uint32_t n = c->bases->n;
     Arena *arena = c->f->arena;
     Cut *cut = &c->cut[c->n];
     Area row = cut_row(c, op);
@@ -309,13 +311,13 @@ static double *crossing(const Cuts *c) {
     const Facts *f = c->f;
     uint32_t n = f->schedule->n_steps;
     double *live = ARENA_ARRAY(f->arena, double, n + 2);
-    for (uint32_t l = 0; l < c->leaves->n; l++) {
-        const Leaf *leaf = &c->leaves->at[l];
-        if (!leaf->n)
+    for (uint32_t l = 0; l < c->bases->n; l++) {
+        const BaseTensor *base = &c->bases->at[l];
+        if (!base->n)
             continue;
-        uint32_t first = leaf->made == NONE ? 0 : leaf->made;
-        live[first] += leaf->bytes;
-        live[f->schedule->step_of[leaf->reader[leaf->n - 1].i]] -= leaf->bytes;
+        uint32_t first = base->made == NONE ? 0 : base->made;
+        live[first] += base->bytes;
+        live[f->schedule->step_of[base->reader[base->n - 1].i]] -= base->bytes;
     }
     for (uint32_t s = 0; s < n; s++)
         live[s + 1] += live[s];
@@ -332,7 +334,7 @@ static void cuts_make(Cuts *c) {
     for (uint32_t o = 0; o < c->n_ops; o++)
         if (!c->op[o].parts && live[c->op[o].step] > (double)c->f->total)
             op[n++] = o;
-    Price *price = ARENA_ARRAY(c->f->arena, Price, c->leaves->n + 1);
+    Price *price = ARENA_ARRAY(c->f->arena, Price, c->bases->n + 1);
     c->cut = ARENA_ARRAY(c->f->arena, Cut, most + 1);
     for (uint32_t i = 0; i < n; i++)
         if ((uint64_t)i * most / n >= tried || n <= most) {
@@ -365,18 +367,20 @@ static uint32_t chain_find(Cuts *c) {
 typedef struct Chain {
     uint32_t n;
     const Cut **cut;
-    uint8_t *again; /* by cut: the leaf is read for certain before the next */
-    Shares x;
+    uint8_t *
+        again; /* by cut: the base tensor is read for certain before the next */
+    SpillProgram x;
     uint32_t units;
 } Chain;
 
-/* Whether some reader of the leaf makes all that it makes between two cuts. */
-static bool read_between(const Cuts *c, const Leaf *leaf, const Cut *a,
+/* Whether some reader of the base tensor makes all that it makes between two
+ * cuts. */
+static bool read_between(const Cuts *c, const BaseTensor *base, const Cut *a,
                          const Cut *b) {
-    for (uint32_t i = 0; i < leaf->n; i++) {
-        const Node *node = graph_node(c->f->g, leaf->reader[i]);
-        uint32_t out = c->leaves->of[node->out[0].i];
-        if (on_engine(c->f, leaf->reader[i]) && a->open[out] && b->made[out])
+    for (uint32_t i = 0; i < base->n; i++) {
+        const Node *node = graph_node(c->f->g, base->reader[i]);
+        uint32_t out = c->bases->of[node->out[0].i];
+        if (on_engine(c->f, base->reader[i]) && a->open[out] && b->made[out])
             return true;
     }
     return false;
@@ -384,25 +388,26 @@ static bool read_between(const Cuts *c, const Leaf *leaf, const Cut *a,
 
 /* Bytes that are caught by cuts [first, end): a gap for each run without a
  * reader between, one store for all. */
-static void slab_add(Chain *chain, const Leaf *leaf, uint32_t first,
-                     uint32_t end, double bytes) {
+static void channel_tile_add(Chain *chain, const BaseTensor *base,
+                             uint32_t first, uint32_t end, double bytes) {
     for (uint32_t i = first, at = first; i < end; i++) {
         if (i + 1 < end && !chain->again[i])
             continue;
-        Stay stay = {.unit = chain->units,
-                     .first = at,
-                     .end = i + 1,
-                     .bytes = bytes,
-                     .load = bytes,
-                     .store = leaf->store / leaf->bytes * bytes};
+        SpillInterval stay = {.alias = chain->units,
+                              .first = at,
+                              .end = i + 1,
+                              .bytes = bytes,
+                              .load = bytes,
+                              .store = base->store / base->bytes * bytes};
         vec_push(chain->x.arena, &chain->x.stay, stay);
         at = i + 1;
     }
     chain->units++;
 }
 
-/* What a leaf has at each cut, as the longest runs there are. */
-static void slabs_add(Chain *chain, const Leaf *leaf, uint32_t l) {
+/* What a base tensor has at each cut, as the longest runs there are. */
+static void channel_tiles_add(Chain *chain, const BaseTensor *base,
+                              uint32_t l) {
     typedef struct Open {
         uint32_t first;
         double bytes;
@@ -415,8 +420,8 @@ static void slabs_add(Chain *chain, const Leaf *leaf, uint32_t l) {
         while (n && open[n - 1].bytes > now) {
             double under =
                 n > 1 && open[n - 2].bytes > now ? open[n - 2].bytes : now;
-            slab_add(chain, leaf, open[n - 1].first, i,
-                     open[n - 1].bytes - under);
+            channel_tile_add(chain, base, open[n - 1].first, i,
+                             open[n - 1].bytes - under);
             first = open[--n].first;
         }
         if (now > 0 && (!n || open[n - 1].bytes < now))
@@ -432,33 +437,33 @@ static double chain_bound(const Cuts *c, uint32_t last) {
         chain.n++;
     for (uint32_t i = last, k = chain.n; i != NONE; i = c->cut[i].from)
         chain.cut[--k] = &c->cut[i];
-    chain.x = (Shares){.arena = arena,
-                       .total = (double)c->f->total,
-                       .n_times = chain.n,
-                       .live = ARENA_ARRAY(arena, double, chain.n + 1)};
-    for (uint32_t l = 0; l < c->leaves->n; l++) {
-        const Leaf *leaf = &c->leaves->at[l];
+    chain.x = (SpillProgram){.arena = arena,
+                             .total = (double)c->f->total,
+                             .n_times = chain.n,
+                             .live = ARENA_ARRAY(arena, double, chain.n + 1)};
+    for (uint32_t l = 0; l < c->bases->n; l++) {
+        const BaseTensor *base = &c->bases->at[l];
         for (uint32_t i = 0; i < chain.n; i++) {
             chain.x.live[i] += chain.cut[i]->caught[l];
             chain.again[i] =
                 i + 1 < chain.n &&
-                read_between(c, leaf, chain.cut[i], chain.cut[i + 1]);
+                read_between(c, base, chain.cut[i], chain.cut[i + 1]);
         }
-        slabs_add(&chain, leaf, l);
+        channel_tiles_add(&chain, base, l);
     }
-    return shares_bound(&chain.x);
+    return spill_lp_bound(&chain.x);
 }
 
-double cuts_bound(const Facts *f, const Leaves *leaves) {
+double cuts_bound(const Facts *f, const BaseTensors *bases) {
     Arena *arena = f->arena;
-    Cuts c = {.f = f, .leaves = leaves};
+    Cuts c = {.f = f, .bases = bases};
     uint32_t *first_of = ARENA_ARRAY(arena, uint32_t, f->g->node.n + 1);
-    c.whole = ARENA_ARRAY(arena, Area, leaves->n + 1);
-    c.need = ARENA_ARRAY(arena, Area, leaves->n + 1);
-    c.led = ARENA_ARRAY(arena, Area, leaves->n + 1);
-    c.held = ARENA_ARRAY(arena, Area, leaves->n + 1);
-    for (uint32_t l = 0; l < leaves->n; l++)
-        c.whole[l] = area_of(f, leaves->at[l].tensor);
+    c.whole = ARENA_ARRAY(arena, Area, bases->n + 1);
+    c.need = ARENA_ARRAY(arena, Area, bases->n + 1);
+    c.led = ARENA_ARRAY(arena, Area, bases->n + 1);
+    c.held = ARENA_ARRAY(arena, Area, bases->n + 1);
+    for (uint32_t l = 0; l < bases->n; l++)
+        c.whole[l] = area_of(f, bases->at[l].tensor);
     ops_make(&c, first_of);
     operands_make(&c, first_of);
     cuts_make(&c);

@@ -1,4 +1,4 @@
-/* cascade.h - groups of layers that run depth first; private.
+/* cascade.h - cascades of layers that run depth first; private.
  *
  * By stripes that compute rows again, by rings of rows, or by lines of rows and
  * columns, which compute nothing twice.
@@ -8,63 +8,63 @@
 
 #include "alloc/tile/tile.h"
 
-/* ---- recompute.c: groups that run depth first ---- */
+/* ---- recompute.c: cascades that run depth first ---- */
 
 /* What one node does for one stripe. */
 typedef struct Stripe {
     uint32_t row, rows; /* of its result */
     Rows need;          /* of its operands */
-    uint32_t copies;    /* bits: operands that are made in the group, or
+    uint32_t copies;    /* bits: operands that are made in the cascade, or
                          * shared, with more rows than these: they are copied */
     uint32_t shift;     /* rows above the lowest copy of the result */
 } Stripe;
-typedef struct GroupCost {
+typedef struct CascadeCost {
     uint64_t peak;    /* bytes of active memory */
     uint64_t moved;   /* bytes over DDR */
     uint64_t work;    /* products, those computed again included */
     uint64_t largest; /* bytes of a buffer; 0: not known */
     uint64_t instructions;
-} GroupCost;
-/* Kinds of layers without which groups may move less: bits. */
+} CascadeCost;
+/* Kinds of layers without which cascades may move less: bits. */
 enum { KIND_SPREADS = 1, KIND_CONCAT = 2, KIND_END = 4 };
-uint32_t group_kind(const Facts *f, NodeId id);
-static inline bool in_group(const Decisions *d, NodeId id) {
-    return d->mode[id.i].kind == MODE_GROUP;
+uint32_t cascade_kind(const Facts *f, NodeId id);
+static inline bool in_cascade(const Decisions *d, NodeId id) {
+    return d->mode[id.i].kind == MODE_CASCADE;
 }
-/* Whether a group may contain the step. */
-bool group_may_hold(const Decisions *d, uint32_t step);
+/* Whether a cascade may contain the step. */
+bool cascade_may_hold(const Decisions *d, uint32_t step);
 /* Whether one may begin with it: with a concat it would but load the parts of
  * what lies outside together. */
-bool group_may_begin(const Decisions *d, uint32_t step);
-NodeId group_node(const Facts *f, const Group *g, uint32_t i);
-/* Index of the node of the group that makes the tensor; NONE. */
-uint32_t group_maker(const Facts *f, const Group *g, TensorId t);
-/* The nodes of the group that read a tensor, in turn: after each
- * group_readers_next that is true, `i` is the index of one. */
-typedef struct GroupReaders {
+bool cascade_may_begin(const Decisions *d, uint32_t step);
+NodeId cascade_node(const Facts *f, const Cascade *g, uint32_t i);
+/* Index of the node of the cascade that makes the tensor; NONE. */
+uint32_t cascade_maker(const Facts *f, const Cascade *g, TensorId t);
+/* The nodes of the cascade that read a tensor, in turn: after each
+ * cascade_readers_next that is true, `i` is the index of one. */
+typedef struct CascadeReaders {
     const Facts *f;
-    const Group *g;
+    const Cascade *g;
     TensorId t;
     uint32_t at, i;
-} GroupReaders;
-GroupReaders group_readers(const Facts *f, const Group *g, TensorId t);
-bool group_readers_next(GroupReaders *r);
-/* Whether it must be in backing memory for what is outside the group: nodes
+} CascadeReaders;
+CascadeReaders cascade_readers(const Facts *f, const Cascade *g, TensorId t);
+bool cascade_readers_next(CascadeReaders *r);
+/* Whether it must be in backing memory for what is outside the cascade: nodes
  * that read it or a concat that it is part of, or one that is not complete. */
-bool group_leaves(const Facts *f, const Group *g, TensorId t);
-/* Whether somebody outside the group needs what it makes. */
-bool group_stores(const Facts *f, const Group *g, TensorId t);
-/* Active memories that all of the group's nodes that touch it reach: bits. */
-uint32_t group_reach(const Facts *f, const Group *g, TensorId t);
-/* The last step of the group that reads it, or makes it. */
-uint32_t group_last_use(const Facts *f, const Group *g, TensorId t);
-uint32_t group_stripes(const Facts *f, const Group *g);
-/* Rows of one stripe, by what is held (group_held); false if it cannot be
+bool cascade_leaves(const Facts *f, const Cascade *g, TensorId t);
+/* Whether somebody outside the cascade needs what it makes. */
+bool cascade_stores(const Facts *f, const Cascade *g, TensorId t);
+/* Active memories that all of the cascade's nodes that touch it reach: bits. */
+uint32_t cascade_reach(const Facts *f, const Cascade *g, TensorId t);
+/* The last step of the cascade that reads it, or makes it. */
+uint32_t cascade_last_use(const Facts *f, const Cascade *g, TensorId t);
+uint32_t cascade_stripes(const Facts *f, const Cascade *g);
+/* Rows of one stripe, by what is held (cascade_held); false if it cannot be
  * computed. */
-bool stripe_make(const Facts *f, const Group *g, uint32_t index,
+bool stripe_make(const Facts *f, const Cascade *g, uint32_t index,
                  Stripe *stripe);
 /* Most rows of any stripe, by what is held; in `arena`. */
-const Stripe *stripes_highest(const Facts *f, const Group *g, Arena *arena);
+const Stripe *stripes_highest(const Facts *f, const Cascade *g, Arena *arena);
 /* Of which stripes the cost is found. */
 typedef enum StripesLook {
     STRIPES_MIDDLE, /* one in the middle: the peak alone */
@@ -74,61 +74,63 @@ typedef enum StripesLook {
 } StripesLook;
 /* False if one of these cannot be computed. Not `sized`: in one linear memory
  * of any size. */
-bool group_measure(const Facts *f, const Group *g, StripesLook look, bool sized,
-                   GroupCost *cost);
-/* Bytes by pool of the result of a node of the group: its most rows, and what
+bool cascade_measure(const Facts *f, const Cascade *g, StripesLook look,
+                     bool sized, CascadeCost *cost);
+/* Bytes by pool of the result of a node of the cascade: its most rows, and what
  * a copy of its last rows reaches over. */
 void stripe_bytes(const Facts *f, TensorId result, const Stripe *most,
-                  uint64_t bytes[PLAN_MAX_POOLS]);
+                  uint64_t bytes[PACK_MAX_POOLS]);
 
-/* ---- shared_inputs.c: what several nodes of a group read from outside ---- */
+/* ---- shared_inputs.c: what several nodes of a cascade read from outside */
 
 /* Those are loaded once a stripe. */
-void group_share(const Facts *f, Group *g);
+void cascade_share(const Facts *f, Cascade *g);
 /* How many tensors a stripe holds: results of its nodes, then what is shared.
  */
-uint32_t group_held(const Group *g);
+uint32_t cascade_held(const Cascade *g);
 /* Which of them the tensor is; NONE: each reader loads its own rows. */
-uint32_t group_holder(const Facts *f, const Group *g, TensorId t);
+uint32_t cascade_holder(const Facts *f, const Cascade *g, TensorId t);
 /* The first node that reads what is shared; of how much node i is that. */
-uint32_t shared_first(const Facts *f, const Group *g, uint32_t s);
-uint32_t shared_by(const Facts *f, const Group *g, uint32_t i);
+uint32_t shared_first(const Facts *f, const Cascade *g, uint32_t s);
+uint32_t shared_by(const Facts *f, const Cascade *g, uint32_t i);
 
-/* ---- concat.c: concats in groups ---- */
+/* ---- concat.c: concats in cascades ---- */
 
-/* Whether a group may contain the concat: parts of it, and of those around it,
- * have places of their own in backing memory. */
+/* Whether a cascade may contain the concat: parts of it, and of those around
+ * it, have places of their own in backing memory. */
 bool concat_may_join(const Facts *f, NodeId concat);
-/* Whether no node of the group reads the tensor but its node i. */
-bool group_only_reader(const Facts *f, const Group *g, TensorId t, uint32_t i);
-/* The node in whose plank that of node i lies, from channel *c on: a concat, or
- * i itself. */
-uint32_t group_plank(const Facts *f, const Group *g, uint32_t i, uint32_t *c);
-/* Whether the group makes the tensor in the plank of a concat. */
-bool group_joins(const Facts *f, const Group *g, TensorId t);
-/* The first node that writes into the plank of node i. */
-uint32_t plank_first(const Facts *f, const Group *g, uint32_t i);
+/* Whether no node of the cascade reads the tensor but its node i. */
+bool cascade_only_reader(const Facts *f, const Cascade *g, TensorId t,
+                         uint32_t i);
+/* The node in whose row tile that of node i lies, from channel *c on: a concat,
+ * or i itself. */
+uint32_t cascade_row_tile(const Facts *f, const Cascade *g, uint32_t i,
+                          uint32_t *c);
+/* Whether the cascade makes the tensor in the row tile of a concat. */
+bool cascade_joins(const Facts *f, const Cascade *g, TensorId t);
+/* The first node that writes into the row tile of node i. */
+uint32_t row_tile_first(const Facts *f, const Cascade *g, uint32_t i);
 /* Rows of node i's result are multiples of this, as is where they begin. */
-uint32_t group_quantum(const Facts *f, const Group *g, uint32_t i);
-/* Whether all operands of a concat can lie in its plank of so many rows. */
-bool plank_parts_start(const Facts *f, const Group *g, uint32_t i,
-                       uint32_t rows);
+uint32_t cascade_quantum(const Facts *f, const Cascade *g, uint32_t i);
+/* Whether all operands of a concat can lie in its row tile of so many rows. */
+bool row_tile_parts_start(const Facts *f, const Cascade *g, uint32_t i,
+                          uint32_t rows);
 
 /* ---- recompute_memo.c: the same, found once ---- */
 
 StripeCosts *stripe_costs_new(Arena *arena, uint32_t n_steps);
-bool group_cost(const Facts *f, const Group *g, StripesLook look,
-                GroupCost *cost);
-const Stripe *group_highest(const Facts *f, const Group *g);
-/* What cascade_dp.c found last for a group of at most `longest` steps: its
+bool cascade_cost(const Facts *f, const Cascade *g, StripesLook look,
+                  CascadeCost *cost);
+const Stripe *cascade_highest(const Facts *f, const Cascade *g);
+/* What cascade_dp.c found last for a cascade of at most `longest` steps: its
  * rows, 0 if none fit, and their cost. */
 typedef struct StripesFit {
     uint64_t budget, size; /* that was for these; of the first memory */
     bool is, exact;
     uint32_t rows;
-    GroupCost cost;
+    CascadeCost cost;
 } StripesFit;
-StripesFit *stripes_fit(const Facts *f, const Group *g, uint32_t longest);
+StripesFit *stripes_fit(const Facts *f, const Cascade *g, uint32_t longest);
 
 /* ---- dataflow.c: who reads whom, and from where on, found once ---- */
 
@@ -153,12 +155,12 @@ static inline uint32_t flow_first(const Facts *f, FlowStep *s, uint32_t axis,
                                  : flow_ask(f, s, axis, at);
 }
 
-/* ---- rolling_rows.c: groups that compute nothing twice ---- */
+/* ---- rolling_rows.c: cascades that compute nothing twice ---- */
 
-/* Rows of a tensor that only a group needs. */
+/* Rows of a tensor that only a cascade needs. */
 typedef struct Ring {
     TensorId tensor;
-    uint32_t maker; /* index in the group; NONE: it is loaded row by row */
+    uint32_t maker; /* index in the cascade; NONE: it is loaded row by row */
     uint32_t rows;
     uint32_t loaded; /* rows that are behind or in it */
     uint32_t over;   /* the ring whose rows its own replace; NONE */
@@ -166,48 +168,50 @@ typedef struct Ring {
     uint32_t inside; /* the ring of the concat that it is part of; NONE */
     uint32_t root;   /* the first of those that share its place, */
     uint32_t place;  /* and the one whose buffer it is */
-    uint32_t buf;    /* counted from the group's first */
+    uint32_t buf;    /* counted from the cascade's first */
 } Ring;
 typedef struct Rings {
     VEC(Ring) at;
     uint32_t n_loaded; /* the first of them are loaded */
-    uint32_t *made;    /* by node of the group: ring of its result, or NONE */
+    uint32_t *made;    /* by node of the cascade: ring of its result, or NONE */
 } Rings;
-/* Node i of a group adds rows to its result. */
+/* Node i of a cascade adds rows to its result. */
 typedef struct Roll {
     uint32_t i, row, rows;
     Rows need; /* of its operands */
 } Roll;
 /* done: rows by node before that. */
 typedef void RollVisitor(void *context, const Roll *roll, const uint32_t *done);
-/* Whether the tensor, made or read by the group, is whole in active memory. */
-bool group_keeps(const Decisions *d, const Group *g, TensorId t);
+/* Whether the tensor, made or read by the cascade, is whole in active memory.
+ */
+bool cascade_keeps(const Decisions *d, const Cascade *g, TensorId t);
 /* Of its highest result: what `rows` can be. */
-uint32_t group_height(const Facts *f, const Group *g);
+uint32_t cascade_height(const Facts *f, const Cascade *g);
 /* Rows that node i then adds at a time. */
-uint32_t roll_chunk(const Facts *f, const Group *g, uint32_t i);
+uint32_t roll_chunk(const Facts *f, const Cascade *g, uint32_t i);
 /* The same of all nodes. */
-uint32_t *roll_chunks(const Facts *f, const Group *g);
-/* All that the group's nodes do, in order; false if rows cannot be computed. */
-bool group_roll(const Facts *f, const Group *g, RollVisitor *visit,
-                void *context);
+uint32_t *roll_chunks(const Facts *f, const Cascade *g);
+/* All that the cascade's nodes do, in order; false if rows cannot be computed.
+ */
+bool cascade_roll(const Facts *f, const Cascade *g, RollVisitor *visit,
+                  void *context);
 /* The ring that it is part of, from channel *c on; itself. */
 uint32_t ring_whole(const Facts *f, const Rings *rings, uint32_t i,
                     uint32_t *c);
 /* Whether a node that reads the ring's tensor, from outside, lacks rows: from
  * *row on to ring->loaded, which is raised. */
-bool ring_load(const Facts *f, const Group *g, Ring *ring, const Roll *roll,
+bool ring_load(const Facts *f, const Cascade *g, Ring *ring, const Roll *roll,
                const uint32_t *done, uint32_t *row);
-/* The group's rings, in a fixed order; false if rows cannot be computed. */
-bool rings_make(const Decisions *d, const Group *g, Rings *rings);
-/* Those it has, not how many rows: `rows` of the group are not asked. */
-void rings_list(const Decisions *d, const Group *g, Rings *rings);
+/* The cascade's rings, in a fixed order; false if rows cannot be computed. */
+bool rings_make(const Decisions *d, const Cascade *g, Rings *rings);
+/* Those it has, not how many rows: `rows` of the cascade are not asked. */
+void rings_list(const Decisions *d, const Cascade *g, Rings *rings);
 /* Rows of listed ones until the last result has `rows`. */
-bool rings_until(const Facts *f, const Group *g, uint32_t rows, Rings *rings);
+bool rings_until(const Facts *f, const Cascade *g, uint32_t rows, Rings *rings);
 /* Elements of the node's weights. */
 uint64_t node_weights(const Facts *f, NodeId id);
 
-/* What a group with rings costs, if a few runs of its last node are like all
+/* What a cascade with rings costs, if a few runs of its last node are like all
  * the others. */
 typedef struct RollCost {
     uint64_t bytes;   /* of its rings; UINT64_MAX: it cannot be computed */
@@ -216,36 +220,37 @@ typedef struct RollCost {
 } RollCost;
 /* The most rows at a time of those that are tried, with which the rings take at
  * most `bytes`; 0 if there are none. */
-uint32_t roll_rows(const Decisions *d, Group g, uint64_t bytes, RollCost *cost);
+uint32_t roll_rows(const Decisions *d, Cascade g, uint64_t bytes,
+                   RollCost *cost);
 /* Whether roll_rows finds any, and then what they cost at least. */
-bool roll_fits(const Decisions *d, Group g, uint64_t bytes, RollCost *least);
-/* Looks at all runs; false if that changes what roll_rows knows of the group.
+bool roll_fits(const Decisions *d, Cascade g, uint64_t bytes, RollCost *least);
+/* Looks at all runs; false if that changes what roll_rows knows of the cascade.
  */
-bool roll_confirm(const Decisions *d, const Group *g);
+bool roll_confirm(const Decisions *d, const Cascade *g);
 RollCosts *roll_costs_new(Arena *arena, uint32_t n_steps);
 
 /* The most columns at a time of those that are tried, with which line buffers
  * take at most `bytes`; 0 if there are none. */
-uint32_t roll_columns(const Decisions *d, Group g, uint64_t bytes,
+uint32_t roll_columns(const Decisions *d, Cascade g, uint64_t bytes,
                       RollCost *cost);
 
-/* ---- rolling_columns.c: groups that roll by rows and columns ---- */
+/* ---- rolling_columns.c: cascades that roll by rows and columns ---- */
 
 typedef struct Piece {
     uint32_t at, n;
 } Piece;
 
-/* The line buffer of a tensor that only a group needs. */
+/* The line buffer of a tensor that only a cascade needs. */
 typedef struct LineRing {
     TensorId tensor;
-    uint32_t maker; /* index in the group; NONE: it is loaded */
+    uint32_t maker; /* index in the cascade; NONE: it is loaded */
     LineBuffer buffer;
     int64_t lead;    /* rows that are there more than those of its bands */
     uint32_t loaded; /* columns of this band, while it is rolled */
     bool passes;     /* nothing of it is kept when a band ends: it is */
     uint64_t offset; /* ... here in the room that such lines share, */
     uint64_t beside; /* ... at times together with these: bits */
-    uint32_t buf;    /* counted from the group's first */
+    uint32_t buf;    /* counted from the cascade's first */
 } LineRing;
 /* What a node makes of each band, and at a time. */
 typedef struct LineNode {
@@ -255,12 +260,12 @@ typedef struct LineNode {
 typedef struct Lines {
     VEC(LineRing) at;
     uint32_t n_loaded;  /* the first of them are loaded */
-    LineNode *node;     /* by node of the group */
+    LineNode *node;     /* by node of the cascade */
     int64_t first, end; /* bands */
     uint64_t room;      /* bytes */
-    uint64_t bytes;     /* of the group */
+    uint64_t bytes;     /* of the cascade */
 } Lines;
-/* Node i of a group adds columns of some rows to its result, or columns of an
+/* Node i of a cascade adds columns of some rows to its result, or columns of an
  * operand of it are loaded. */
 typedef struct LineTurn {
     uint32_t i, line; /* line: what is loaded */
@@ -271,22 +276,22 @@ typedef struct LineTurn {
 /* done: columns by node, then; makes: whether it makes rows in this band. */
 typedef void LineVisitor(void *context, const LineTurn *turn,
                          const uint32_t *done, const bool *makes);
-/* The line buffers of a group with `cols`; false if it cannot be computed so.
+/* The line buffers of a cascade with `cols`; false if it cannot be computed so.
  * Not `exact`: of what a band in the middle begins with. */
-bool lines_make(const Decisions *d, const Group *g, bool exact, Lines *lines);
-/* All that the group's nodes do, in order. */
-bool lines_roll(const Facts *f, const Group *g, Lines *lines,
+bool lines_make(const Decisions *d, const Cascade *g, bool exact, Lines *lines);
+/* All that the cascade's nodes do, in order. */
+bool lines_roll(const Facts *f, const Cascade *g, Lines *lines,
                 LineVisitor *visit, void *context);
 /* Rows that node i makes in a band; that are loaded. */
-Piece lines_made(const Facts *f, const Group *g, const Lines *lines, uint32_t i,
-                 int64_t band);
+Piece lines_made(const Facts *f, const Cascade *g, const Lines *lines,
+                 uint32_t i, int64_t band);
 Piece lines_loaded(const Facts *f, const LineRing *line, int64_t band);
 /* The volume of its pixels. */
 Volume line_volume(const Facts *f, const LineRing *line);
 uint64_t line_bytes(const Facts *f, const LineRing *line);
-/* Of a group that was chosen, rings_make, and lines_make, found once. */
-const Rings *group_rings(const Decisions *d, const Group *g);
-const Lines *group_lines(const Decisions *d, const Group *g);
+/* Of a cascade that was chosen, rings_make, and lines_make, found once. */
+const Rings *cascade_rings(const Decisions *d, const Cascade *g);
+const Lines *cascade_lines(const Decisions *d, const Cascade *g);
 /* Numbers the buffers: one for each line that keeps rows, then the room. */
 void lines_number(Lines *lines);
 

@@ -56,7 +56,7 @@ uint32_t flow_ask(const Facts *f, FlowStep *s, uint32_t axis, uint32_t at) {
     uint32_t n = s->size[axis];
     if (n > MOST || at >= n)
         return axis_needed(f->g, s->node, axis, at, 1).in_row;
-    uint32_t *first = ARENA_ARRAY(f->once->arena, uint32_t, n);
+    uint32_t *first = ARENA_ARRAY(f->memo->arena, uint32_t, n);
     for (uint32_t i = 0; i < n; i++)
         first[i] = axis_needed(f->g, s->node, axis, i, 1).in_row;
     s->first[axis] = first;

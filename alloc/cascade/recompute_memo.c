@@ -1,7 +1,7 @@
-/* recompute_memo.c - what groups by stripes cost, found once.
+/* recompute_memo.c - what cascades by stripes cost, found once.
  *
- * Input: a group. Output: as recompute.c counts it.
- * Costs depend on the group and its rows alone, not on the bytes that are
+ * Input: a cascade. Output: as recompute.c counts it.
+ * Costs depend on the cascade and its rows alone, not on the bytes that are
  * planned with, but where a buffer is larger than all of these or does not end
  * aligned in them: so they are kept for all Works of one plan, in a list for
  * each first step and a few lengths and heights.
@@ -16,7 +16,7 @@ typedef struct Known {
     uint32_t length, rows;
     bool shares;
     bool is[LOOKS], can[LOOKS];
-    GroupCost cost[LOOKS];
+    CascadeCost cost[LOOKS];
     const Stripe *most;
 } Known;
 
@@ -36,21 +36,21 @@ StripeCosts *stripe_costs_new(Arena *arena, uint32_t n_steps) {
     return costs;
 }
 
-static size_t slot_of(const Group *g) {
+static size_t slot_of(const Cascade *g) {
     enum { STRIDE = 37 };
     return (STRIDE * (size_t)(g->end - g->first) + g->rows) % SLOTS;
 }
 
-StripesFit *stripes_fit(const Facts *f, const Group *g, uint32_t longest) {
-    StripeCosts *costs = f->once->stripes;
+StripesFit *stripes_fit(const Facts *f, const Cascade *g, uint32_t longest) {
+    StripeCosts *costs = f->memo->stripes;
     StripesFit **fit = &costs->fit[g->first];
     if (!*fit)
         *fit = ARENA_ARRAY(costs->arena, StripesFit, 2 * (longest + 1));
     return &(*fit)[2 * (g->end - g->first) + (g->n_shared > 0)];
 }
 
-static Known *known_of(const Facts *f, const Group *g) {
-    StripeCosts *costs = f->once->stripes;
+static Known *known_of(const Facts *f, const Cascade *g) {
+    StripeCosts *costs = f->memo->stripes;
     uint32_t length = g->end - g->first;
     bool shares = g->n_shared;
     Known **first = &costs->of[(size_t)g->first * SLOTS + slot_of(g)];
@@ -73,25 +73,26 @@ static bool depends_on_size(const Facts *f, uint64_t largest) {
     return largest <= pool.size && round_up(largest, pool.align) > pool.size;
 }
 
-bool group_cost(const Facts *f, const Group *g, StripesLook look,
-                GroupCost *cost) {
+bool cascade_cost(const Facts *f, const Cascade *g, StripesLook look,
+                  CascadeCost *cost) {
     if (f->spec->n_active > 1 || f->spec->memory[0].buffers)
-        return group_measure(f, g, look, true, cost);
+        return cascade_measure(f, g, look, true, cost);
     Known *known = known_of(f, g);
     if (!known->is[look])
-        known->can[look] = group_measure(f, g, look, false, &known->cost[look]);
+        known->can[look] =
+            cascade_measure(f, g, look, false, &known->cost[look]);
     known->is[look] = true;
     *cost = known->cost[look];
     if (known->can[look] && depends_on_size(f, cost->largest))
-        return group_measure(f, g, look, true, cost);
+        return cascade_measure(f, g, look, true, cost);
     if (cost->largest > pool_of(&f->spec->memory[0]).size)
         cost->peak = UINT64_MAX;
     return known->can[look];
 }
 
-const Stripe *group_highest(const Facts *f, const Group *g) {
+const Stripe *cascade_highest(const Facts *f, const Cascade *g) {
     Known *known = known_of(f, g);
     if (!known->most)
-        known->most = stripes_highest(f, g, f->once->stripes->arena);
+        known->most = stripes_highest(f, g, f->memo->stripes->arena);
     return known->most;
 }

@@ -1,6 +1,6 @@
-/* rolling_columns.c - groups that roll by rows and, within these, by columns.
+/* rolling_columns.c - cascades that roll by rows and, within these, by columns.
  *
- * Input: a group of a machine whose operands may lie in line buffers. Output:
+ * Input: a cascade of a machine whose operands may lie in line buffers. Output:
  * in which order its nodes make which pixels, and the line buffer of each
  * tensor (hwspec/lines.h).
  * The last result comes in bands of the fewest rows with which those of all
@@ -10,7 +10,7 @@
  * those that make its operands for what it lacks, as rolling_rows.c does by
  * rows. Nothing is computed twice. What is not needed any more when a band ends
  * only passes; such tensors share a room where they are never there together.
- * Recursion is as deep as a group is long.
+ * Recursion is as deep as a cascade is long.
  */
 #include "alloc/cascade/cascade.h"
 #include "alloc/geometry/tensor_bytes.h"
@@ -25,15 +25,15 @@ static Volume volume(const Facts *f, TensorId t) {
     return plan_volume(f->g, t);
 }
 
-static const Node *node_of(const Facts *f, const Group *g, uint32_t i) {
-    return graph_node(f->g, group_node(f, g, i));
+static const Node *node_of(const Facts *f, const Cascade *g, uint32_t i) {
+    return graph_node(f->g, cascade_node(f, g, i));
 }
 
-static TensorId result(const Facts *f, const Group *g, uint32_t i) {
+static TensorId result(const Facts *f, const Cascade *g, uint32_t i) {
     return node_of(f, g, i)->out[0];
 }
 
-static uint32_t length(const Group *g) {
+static uint32_t length(const Cascade *g) {
     return g->end - g->first;
 }
 
@@ -105,7 +105,7 @@ static Rate times(Rate a, Rate b, bool inverse) {
 
 typedef struct Pace {
     const Facts *f;
-    const Group *g;
+    const Cascade *g;
     Lines *lines;
     Rate *made, *read; /* rows a band: by node; by loaded line. den 0: open */
     bool changed;
@@ -120,7 +120,7 @@ static uint32_t line_of(const Lines *lines, TensorId t) {
 
 /* Where the pace of a tensor is kept; NULL for what lies whole. */
 static Rate *pace_of(Pace *p, TensorId t) {
-    uint32_t maker = group_maker(p->f, p->g, t);
+    uint32_t maker = cascade_maker(p->f, p->g, t);
     uint32_t line = line_of(p->lines, t);
     if (maker != NONE)
         return &p->made[maker];
@@ -173,7 +173,7 @@ static bool paces_whole(Pace *p) {
             return false;
     for (uint32_t i = 0; i < n; i++) {
         uint32_t rows = (uint32_t)(all / p->made[i].den * p->made[i].num);
-        if (rows % node_quantum(p->f->g, group_node(p->f, p->g, i), 0))
+        if (rows % node_quantum(p->f->g, cascade_node(p->f, p->g, i), 0))
             return false;
         p->lines->node[i].rows = rows;
     }
@@ -183,7 +183,7 @@ static bool paces_whole(Pace *p) {
     return true;
 }
 
-static bool paces_make(const Facts *f, const Group *g, Lines *lines) {
+static bool paces_make(const Facts *f, const Cascade *g, Lines *lines) {
     uint32_t n = length(g);
     Pace p = {.f = f, .g = g, .lines = lines};
     p.made = ARENA_ARRAY(f->arena, Rate, n);
@@ -201,12 +201,12 @@ static bool paces_make(const Facts *f, const Group *g, Lines *lines) {
 /* ---- how far each is ahead, and what it keeps ---- */
 
 /* How many rows more than its bands' the tensor must have. */
-static int64_t lead_of(const Facts *f, const Group *g, const Lines *lines,
+static int64_t lead_of(const Facts *f, const Cascade *g, const Lines *lines,
                        TensorId t) {
-    GroupReaders r = group_readers(f, g, t);
+    CascadeReaders r = cascade_readers(f, g, t);
     int64_t lead = 0;
     bool any = false;
-    while (group_readers_next(&r)) {
+    while (cascade_readers_next(&r)) {
         int64_t end = end_behind(node_of(f, g, r.i), lines->node[r.i].lead);
         lead = !any || end > lead ? end : lead;
         any = true;
@@ -214,11 +214,11 @@ static int64_t lead_of(const Facts *f, const Group *g, const Lines *lines,
     return lead;
 }
 
-static void line_keeps(const Facts *f, const Group *g, const Lines *lines,
+static void line_keeps(const Facts *f, const Cascade *g, const Lines *lines,
                        LineRing *line) {
-    GroupReaders r = group_readers(f, g, line->tensor);
+    CascadeReaders r = cascade_readers(f, g, line->tensor);
     int64_t band = line->buffer.band, keep = 0;
-    while (group_readers_next(&r)) {
+    while (cascade_readers_next(&r)) {
         int64_t first = first_behind(node_of(f, g, r.i), lines->node[r.i].lead);
         keep = line->lead - first > keep ? line->lead - first : keep;
     }
@@ -227,9 +227,9 @@ static void line_keeps(const Facts *f, const Group *g, const Lines *lines,
     line->passes = keep == 0;
 }
 
-static void leads_make(const Facts *f, const Group *g, Lines *lines) {
+static void leads_make(const Facts *f, const Cascade *g, Lines *lines) {
     for (uint32_t i = length(g); i-- > 0;) {
-        int64_t q = node_quantum(f->g, group_node(f, g, i), 0);
+        int64_t q = node_quantum(f->g, cascade_node(f, g, i), 0);
         int64_t lead = lead_of(f, g, lines, result(f, g, i));
         lines->node[i].lead = floor_div(lead + q - 1, q) * q;
     }
@@ -254,10 +254,10 @@ static Piece band_rows(int64_t index, uint32_t rows, int64_t lead,
     return at < end ? (Piece){(uint32_t)at, (uint32_t)(end - at)} : (Piece){0};
 }
 
-Piece lines_made(const Facts *f, const Group *g, const Lines *lines, uint32_t i,
-                 int64_t band) {
+Piece lines_made(const Facts *f, const Cascade *g, const Lines *lines,
+                 uint32_t i, int64_t band) {
     return band_rows(band, lines->node[i].rows, lines->node[i].lead,
-                     f->once->flow[g->first + i].size[0]);
+                     f->memo->flow[g->first + i].size[0]);
 }
 
 Piece lines_loaded(const Facts *f, const LineRing *line, int64_t band) {
@@ -265,7 +265,7 @@ Piece lines_loaded(const Facts *f, const LineRing *line, int64_t band) {
                      volume(f, line->tensor).h);
 }
 
-static void bands_count(const Facts *f, const Group *g, Lines *lines) {
+static void bands_count(const Facts *f, const Cascade *g, Lines *lines) {
     lines->first = INT64_MAX;
     lines->end = INT64_MIN;
     for (uint32_t i = 0; i < length(g) + lines->n_loaded; i++) {
@@ -285,7 +285,7 @@ static void bands_count(const Facts *f, const Group *g, Lines *lines) {
 
 typedef struct Sweep {
     const Facts *f;
-    const Group *g;
+    const Cascade *g;
     const FlowStep *step; /* by node */
     Lines *lines;
     int64_t band;
@@ -371,8 +371,8 @@ static void sweep_rest(Sweep *s) {
     for (uint32_t k = 0; k < s->lines->n_loaded; k++) {
         LineRing *line = &s->lines->at.at[k];
         uint32_t width = volume(s->f, line->tensor).w;
-        GroupReaders r = group_readers(s->f, s->g, line->tensor);
-        if (!group_readers_next(&r) || !lines_loaded(s->f, line, s->band).n)
+        CascadeReaders r = cascade_readers(s->f, s->g, line->tensor);
+        if (!cascade_readers_next(&r) || !lines_loaded(s->f, line, s->band).n)
             continue;
         uint64_t read = volume(s->f, result(s->f, s->g, r.i)).w;
         uint64_t cols = s->lines->node[r.i].cols;
@@ -410,11 +410,11 @@ static bool sweep(Sweep *s, uint32_t most) {
     return true;
 }
 
-static Sweep sweep_new(const Facts *f, const Group *g, Lines *lines,
+static Sweep sweep_new(const Facts *f, const Cascade *g, Lines *lines,
                        LineVisitor *visit, void *context) {
     return (Sweep){.f = f,
                    .g = g,
-                   .step = f->once->flow + g->first,
+                   .step = f->memo->flow + g->first,
                    .lines = lines,
                    .visit = visit,
                    .context = context,
@@ -422,7 +422,7 @@ static Sweep sweep_new(const Facts *f, const Group *g, Lines *lines,
                    .makes = ARENA_ARRAY(f->arena, bool, length(g))};
 }
 
-bool lines_roll(const Facts *f, const Group *g, Lines *lines,
+bool lines_roll(const Facts *f, const Cascade *g, Lines *lines,
                 LineVisitor *visit, void *context) {
     Sweep s = sweep_new(f, g, lines, visit, context);
     for (s.band = lines->first; s.band < lines->end; s.band++)
@@ -435,15 +435,15 @@ bool lines_roll(const Facts *f, const Group *g, Lines *lines,
 
 typedef struct Watch {
     const Facts *f;
-    const Group *g;
+    const Cascade *g;
     Lines *lines;
 } Watch;
 
-/* The first column that node i of the group still wants in this band; `end` if
- * that is earlier. */
+/* The first column that node i of the cascade still wants in this band; `end`
+ * if that is earlier. */
 static uint32_t wanted_by(const Watch *v, uint32_t i, const uint32_t *done,
                           const bool *makes, uint32_t end) {
-    FlowStep *s = &v->f->once->flow[v->g->first + i];
+    FlowStep *s = &v->f->memo->flow[v->g->first + i];
     if (!makes[i] || done[i] == s->size[1])
         return end;
     uint32_t first = flow_first(v->f, s, 1, done[i]);
@@ -455,12 +455,12 @@ static uint32_t oldest(const Watch *v, const LineRing *line,
                        const uint32_t *done, const bool *makes, uint32_t end) {
     uint32_t first = v->g->first;
     if (line->maker == NONE) {
-        GroupReaders r = group_readers(v->f, v->g, line->tensor);
-        while (group_readers_next(&r))
+        CascadeReaders r = cascade_readers(v->f, v->g, line->tensor);
+        while (cascade_readers_next(&r))
             end = wanted_by(v, r.i, done, makes, end);
         return end;
     }
-    const FlowStep *s = &v->f->once->flow[first + line->maker];
+    const FlowStep *s = &v->f->memo->flow[first + line->maker];
     for (uint32_t k = 0; k < s->n_readers; k++)
         if (s->reader[k] - first < length(v->g))
             end = wanted_by(v, s->reader[k] - first, done, makes, end);
@@ -520,7 +520,7 @@ typedef struct Busy {
     uint64_t makes, loads;
 } Busy;
 
-static Busy busy_in(const Facts *f, const Group *g, const Lines *lines,
+static Busy busy_in(const Facts *f, const Cascade *g, const Lines *lines,
                     int64_t band) {
     Busy busy = {0};
     for (uint32_t i = 0; i < length(g); i++)
@@ -534,7 +534,7 @@ static Busy busy_in(const Facts *f, const Group *g, const Lines *lines,
 
 /* Bands in which the same comes are alike. `exact`: all kinds of
  * them and all columns; else the beginning of one in the middle. */
-static bool spans_make(const Facts *f, const Group *g, Lines *lines,
+static bool spans_make(const Facts *f, const Cascade *g, Lines *lines,
                        bool exact) {
     enum { STEPS = 5 };
     Watch v = {.f = f, g, lines};
@@ -617,9 +617,17 @@ static void room_make(const Facts *f, Lines *lines) {
     }
 }
 
-static bool bytes_make(const Facts *f, const Group *g, Lines *lines,
+/* Line buffers lie in the first memory, side by side. */
+static bool may_lie(const Facts *f, const Cascade *g, const Lines *lines) {
+    for (uint32_t i = 0; i < lines->at.n; i++)
+        if (!(cascade_reach(f, g, lines->at.at[i].tensor) & 1))
+            return false;
+    return !f->spec->memory[0].buffers;
+}
+
+static bool bytes_make(const Facts *f, const Cascade *g, Lines *lines,
                        bool exact) {
-    if (!spans_make(f, g, lines, exact))
+    if (!may_lie(f, g, lines) || !spans_make(f, g, lines, exact))
         return false;
     room_make(f, lines);
     lines->bytes = lines->room;
@@ -633,7 +641,7 @@ static bool bytes_make(const Facts *f, const Group *g, Lines *lines,
     return true;
 }
 
-/* ---- the group's lines ---- */
+/* ---- the cascade's lines ---- */
 
 static void line_add(const Facts *f, Lines *lines, TensorId t, uint32_t maker) {
     if (line_of(lines, t) == NONE)
@@ -642,7 +650,7 @@ static void line_add(const Facts *f, Lines *lines, TensorId t, uint32_t maker) {
 }
 
 /* Those that are loaded come first. False if there are too many. */
-static bool lines_list(const Decisions *d, const Group *g, Lines *lines) {
+static bool lines_list(const Decisions *d, const Cascade *g, Lines *lines) {
     const Facts *f = d->f;
     enum { MOST = 64 };
     uint32_t n = length(g);
@@ -650,19 +658,19 @@ static bool lines_list(const Decisions *d, const Group *g, Lines *lines) {
     for (uint32_t i = 0; i < n; i++) {
         const Node *node = node_of(f, g, i);
         for (uint32_t k = 0; k < node->n_in; k++)
-            if (group_maker(f, g, node->in[k]) == NONE &&
-                !group_keeps(d, g, node->in[k]))
+            if (cascade_maker(f, g, node->in[k]) == NONE &&
+                !cascade_keeps(d, g, node->in[k]))
                 line_add(f, lines, node->in[k], NONE);
     }
     lines->n_loaded = lines->at.n;
     for (uint32_t i = 0; i < n; i++)
-        if (!group_keeps(d, g, result(f, g, i)))
+        if (!cascade_keeps(d, g, result(f, g, i)))
             line_add(f, lines, result(f, g, i), i);
     lines->node = ARENA_ARRAY(f->arena, LineNode, n);
     return lines->at.n <= MOST && n <= MOST;
 }
 
-static uint32_t widest(const Facts *f, const Group *g) {
+static uint32_t widest(const Facts *f, const Cascade *g) {
     uint32_t most = 1;
     for (uint32_t i = 0; i < length(g); i++) {
         uint32_t own = volume(f, result(f, g, i)).w;
@@ -671,15 +679,15 @@ static uint32_t widest(const Facts *f, const Group *g) {
     return most;
 }
 
-static uint32_t columns_at_least(const Facts *f, const Group *g, uint32_t i,
+static uint32_t columns_at_least(const Facts *f, const Cascade *g, uint32_t i,
                                  uint32_t cols) {
-    uint32_t q = node_quantum(f->g, group_node(f, g, i), 1);
+    uint32_t q = node_quantum(f->g, cascade_node(f, g, i), 1);
     return (cols + q - 1) / q * q;
 }
 
 /* One column at a time; where that takes fewer bytes, as many as the reader
  * goes on by. */
-static bool narrowest(const Facts *f, const Group *g, Lines *lines,
+static bool narrowest(const Facts *f, const Cascade *g, Lines *lines,
                       bool exact) {
     uint32_t n = length(g);
     for (uint32_t i = 0; i < n; i++)
@@ -688,8 +696,8 @@ static bool narrowest(const Facts *f, const Group *g, Lines *lines,
         return false;
     for (uint32_t i = n; i-- > 0;) {
         uint64_t before = lines->bytes;
-        GroupReaders r = group_readers(f, g, result(f, g, i));
-        bool read = group_readers_next(&r);
+        CascadeReaders r = cascade_readers(f, g, result(f, g, i));
+        bool read = cascade_readers_next(&r);
         const Node *reader = read ? node_of(f, g, r.i) : NULL;
         if (!read || reader->op != OP_POOL || reader->attr.pool.stride[1] < 2)
             continue;
@@ -704,7 +712,8 @@ static bool narrowest(const Facts *f, const Group *g, Lines *lines,
     return bytes_make(f, g, lines, exact);
 }
 
-bool lines_make(const Decisions *d, const Group *g, bool exact, Lines *lines) {
+bool lines_make(const Decisions *d, const Cascade *g, bool exact,
+                Lines *lines) {
     const Facts *f = d->f;
     if (f->spec->n_active != 1 || !lines_list(d, g, lines) ||
         !paces_make(f, g, lines))

@@ -1,10 +1,10 @@
-/* rolling_cost.c - what groups that roll cost, and how many rows, or columns,
+/* rolling_cost.c - what cascades that roll cost, and how many rows, or columns,
  * at a time fit.
  *
- * Input: a group. Output: bytes of its rings, bytes over DDR, weights read.
- * Once a group has begun, it repeats itself with each run of its last node: a
- * few runs tell its rings. Costs depend on the group and its rows alone, not on
- * the memory that is planned for, so they are kept: of each group for some
+ * Input: a cascade. Output: bytes of its rings, bytes over DDR, weights read.
+ * Once a cascade has begun, it repeats itself with each run of its last node: a
+ * few runs tell its rings. Costs depend on the cascade and its rows alone, not
+ * on the memory that is planned for, so they are kept: of each cascade for some
  * numbers of rows, close together where they are small.
  */
 #include "alloc/cascade/cascade.h"
@@ -38,7 +38,7 @@ struct RollCosts {
     uint32_t n_steps;
     struct Ends {
         uint32_t n;
-        Known **known; /* by length of the group */
+        Known **known; /* by length of the cascade */
     } * from[4];       /* by whether it stays, or is ahead; by its first step */
 };
 
@@ -50,7 +50,7 @@ RollCosts *roll_costs_new(Arena *arena, uint32_t n_steps) {
     return costs;
 }
 
-static Known *known_of(RollCosts *costs, const Group *g) {
+static Known *known_of(RollCosts *costs, const Cascade *g) {
     struct Ends *ends = &costs->from[g->stays + 2 * g->ahead][g->first];
     uint32_t length = g->end - g->first;
     if (length >= ends->n) {
@@ -70,9 +70,9 @@ static Known *known_of(RollCosts *costs, const Group *g) {
 
 /* ---- costs ---- */
 
-static uint64_t ring_bytes(const Facts *f, const Group *g, const Ring *ring) {
-    uint32_t reached = group_reach(f, g, ring->tensor);
-    uint64_t bytes[PLAN_MAX_POOLS], least = UINT64_MAX;
+static uint64_t ring_bytes(const Facts *f, const Cascade *g, const Ring *ring) {
+    uint32_t reached = cascade_reach(f, g, ring->tensor);
+    uint64_t bytes[PACK_MAX_POOLS], least = UINT64_MAX;
     pool_bytes(f, ring->tensor, ring->rows, false, bytes);
     for (uint32_t m = 0; m < f->spec->n_active; m++) {
         uint64_t b = round_up(bytes[m], pool_of(&f->spec->memory[m]).align);
@@ -94,29 +94,29 @@ uint64_t node_weights(const Facts *f, NodeId id) {
 }
 
 /* But for rows that were asked for out of turn. */
-static uint64_t weights_read(const Facts *f, const Group *g) {
+static uint64_t weights_read(const Facts *f, const Cascade *g) {
     uint64_t sum = 0;
     const uint32_t *chunk = roll_chunks(f, g);
     for (uint32_t i = 0; i < g->end - g->first; i++) {
-        NodeId id = group_node(f, g, i);
+        NodeId id = cascade_node(f, g, i);
         uint32_t h = plan_volume(f->g, graph_node(f->g, id)->out[0]).h;
         sum += node_weights(f, id) * ((h + chunk[i] - 1) / chunk[i]);
     }
     return sum;
 }
 
-static uint64_t moved_by(const Facts *f, const Group *g, TensorId t,
+static uint64_t moved_by(const Facts *f, const Cascade *g, TensorId t,
                          bool loaded) {
     bool placed = is_placed(f, graph_tensor(f->g, t)->producer);
-    bool stored = placed ? f->role[t.i].outside : group_stores(f, g, t);
+    bool stored = placed ? f->role[t.i].outside : cascade_stores(f, g, t);
     return loaded || stored ? tensor_bytes(f, t) : 0;
 }
 
-static uint64_t line_weights(const Facts *f, const Group *g,
+static uint64_t line_weights(const Facts *f, const Cascade *g,
                              const Lines *lines) {
     uint64_t sum = 0;
     for (uint32_t i = 0; i < g->end - g->first; i++) {
-        NodeId id = group_node(f, g, i);
+        NodeId id = cascade_node(f, g, i);
         Volume v = plan_volume(f->g, graph_node(f->g, id)->out[0]);
         const LineNode *node = &lines->node[i];
         sum += node_weights(f, id) * ((v.h + node->rows - 1) / node->rows) *
@@ -125,7 +125,8 @@ static uint64_t line_weights(const Facts *f, const Group *g,
     return sum;
 }
 
-static RollCost line_cost_make(const Decisions *d, const Group *g, bool exact) {
+static RollCost line_cost_make(const Decisions *d, const Cascade *g,
+                               bool exact) {
     Lines lines;
     if (!lines_make(d, g, exact, &lines))
         return (RollCost){.bytes = UINT64_MAX};
@@ -137,37 +138,38 @@ static RollCost line_cost_make(const Decisions *d, const Group *g, bool exact) {
     return cost;
 }
 
-static Rings *rings_keep(Arena *arena, const Group *g, const Rings *rings) {
+static Rings *rings_keep(Arena *arena, const Cascade *g, const Rings *rings) {
     Rings *kept = ARENA_COPY(arena, Rings, rings, 1);
     kept->at.at = ARENA_COPY(arena, Ring, rings->at.at, rings->at.n);
     kept->made = ARENA_COPY(arena, uint32_t, rings->made, g->end - g->first);
     return kept;
 }
 
-/* Of groups that stay they depend on units, which are the same whenever costs
- * are asked for. */
-static void list_make(const Decisions *d, const Group *g, Known *known) {
+/* Of cascades that stay they depend on alias classes, which are the same
+ * whenever costs are asked for. */
+static void list_make(const Decisions *d, const Cascade *g, Known *known) {
     const Facts *f = d->f;
     Rings rings;
     rings_list(d, g, &rings);
-    known->list = rings_keep(f->once->rolls->arena, g, &rings);
+    known->list = rings_keep(f->memo->rolls->arena, g, &rings);
     for (uint32_t i = 0; i < rings.at.n; i++)
         known->moved +=
             moved_by(f, g, rings.at.at[i].tensor, i < rings.n_loaded);
     for (uint32_t i = 0; i < g->end - g->first; i++)
-        known->once += node_weights(f, group_node(f, g, i));
+        known->once += node_weights(f, cascade_node(f, g, i));
 }
 
-static RollCost ring_cost_make(const Decisions *d, const Group *g, bool exact) {
+static RollCost ring_cost_make(const Decisions *d, const Cascade *g,
+                               bool exact) {
     const Facts *f = d->f;
-    Known *known = known_of(f->once->rolls, g);
+    Known *known = known_of(f->memo->rolls, g);
     if (!known->list)
         list_make(d, g, known);
     Rings *rings = rings_keep(f->arena, g, known->list);
     RollCost cost = {.moved = known->moved, .weights = weights_read(f, g)};
     uint32_t last = g->end - g->first - 1;
     uint32_t rows = RUNS * roll_chunk(f, g, last);
-    NodeId id = group_node(f, g, last);
+    NodeId id = cascade_node(f, g, last);
     uint32_t h = plan_volume(f->g, graph_node(f->g, id)->out[0]).h;
     if (!rings_until(f, g, exact || rows > h ? h : rows, rings))
         return (RollCost){.bytes = UINT64_MAX};
@@ -182,7 +184,7 @@ static RollCost ring_cost_make(const Decisions *d, const Group *g, bool exact) {
 }
 
 /* What is made on the way goes at once. */
-static RollCost cost_make(const Decisions *d, const Group *g, bool exact) {
+static RollCost cost_make(const Decisions *d, const Cascade *g, bool exact) {
     Arena *scratch = arena_new("roll");
     Facts facts = *d->f;
     Decisions within = *d;
@@ -203,8 +205,8 @@ static uint32_t tried(uint32_t k) {
 }
 
 /* Sets the rows, or columns, to the k-th number. */
-static RollCost cost_of(const Decisions *d, Group *g, uint32_t k) {
-    Known *known = known_of(d->f->once->rolls, g);
+static RollCost cost_of(const Decisions *d, Cascade *g, uint32_t k) {
+    Known *known = known_of(d->f->memo->rolls, g);
     *(g->cols ? &g->cols : &g->rows) = tried(k);
     struct Trial *trial = &known->trial[k];
     if (!trial->is)
@@ -214,8 +216,8 @@ static RollCost cost_of(const Decisions *d, Group *g, uint32_t k) {
 }
 
 /* Whether the k-th number takes at most `bytes`. */
-static bool try_bytes(const Decisions *d, Group *g, uint32_t k, uint64_t bytes,
-                      Answer *answer) {
+static bool try_bytes(const Decisions *d, Cascade *g, uint32_t k,
+                      uint64_t bytes, Answer *answer) {
     uint64_t own = cost_of(d, g, k).bytes;
     if (own <= bytes)
         answer->fits = own > answer->fits ? own : answer->fits;
@@ -224,9 +226,9 @@ static bool try_bytes(const Decisions *d, Group *g, uint32_t k, uint64_t bytes,
     return own <= bytes;
 }
 
-/* The greatest number up to `most` with which the group takes at most `bytes`;
- * NONE if there is none. */
-static Answer answer_find(const Decisions *d, Group *g, uint32_t most,
+/* The greatest number up to `most` with which the cascade takes at most
+ * `bytes`; NONE if there is none. */
+static Answer answer_find(const Decisions *d, Cascade *g, uint32_t most,
                           uint64_t bytes) {
     Answer answer = {
         .exceeds = UINT64_MAX, .most = most, .k = NONE, .is = true};
@@ -246,10 +248,10 @@ static Answer answer_find(const Decisions *d, Group *g, uint32_t most,
     return answer;
 }
 
-/* Sets the group's rows, or columns, to it; 0 if there is none. */
-static void roll_most(const Decisions *d, Group *g, uint32_t most,
+/* Sets the cascade's rows, or columns, to it; 0 if there is none. */
+static void roll_most(const Decisions *d, Cascade *g, uint32_t most,
                       uint64_t bytes, RollCost *cost) {
-    Answer *answer = &known_of(d->f->once->rolls, g)->answer;
+    Answer *answer = &known_of(d->f->memo->rolls, g)->answer;
     if (!answer->is || answer->most != most || bytes < answer->fits ||
         bytes >= answer->exceeds)
         *answer = answer_find(d, g, most, bytes);
@@ -257,43 +259,43 @@ static void roll_most(const Decisions *d, Group *g, uint32_t most,
     *(g->cols ? &g->cols : &g->rows) = answer->k == NONE ? 0 : tried(answer->k);
 }
 
-uint32_t roll_rows(const Decisions *d, Group g, uint64_t bytes,
+uint32_t roll_rows(const Decisions *d, Cascade g, uint64_t bytes,
                    RollCost *cost) {
-    uint32_t h = group_height(d->f, &g),
+    uint32_t h = cascade_height(d->f, &g),
              most = h / (g.ahead ? d->config->runs : 1);
     roll_most(d, &g, most ? most : 1, bytes, cost);
     return g.rows;
 }
 
-bool roll_fits(const Decisions *d, Group g, uint64_t bytes, RollCost *least) {
+bool roll_fits(const Decisions *d, Cascade g, uint64_t bytes, RollCost *least) {
     *least = cost_of(d, &g, 0);
     if (least->bytes > bytes)
         return false;
-    least->weights = known_of(d->f->once->rolls, &g)->once;
+    least->weights = known_of(d->f->memo->rolls, &g)->once;
     return true;
 }
 
-uint32_t roll_columns(const Decisions *d, Group g, uint64_t bytes,
+uint32_t roll_columns(const Decisions *d, Cascade g, uint64_t bytes,
                       RollCost *cost) {
     g.cols = 1; /* by columns */
     uint32_t most =
         plan_volume(d->f->g,
-                    graph_node(d->f->g, group_node(d->f, &g, 0))->out[0])
+                    graph_node(d->f->g, cascade_node(d->f, &g, 0))->out[0])
             .w;
     roll_most(d, &g, (most + 1) / 2, bytes, cost);
     return g.cols;
 }
 
-/* Of which number that is tried the group is. */
-static uint32_t tried_as(const Group *g) {
+/* Of which number that is tried the cascade is. */
+static uint32_t tried_as(const Cascade *g) {
     uint32_t k = 0;
     while (tried(k) != (g->cols ? g->cols : g->rows))
         k++;
     return k;
 }
 
-bool roll_confirm(const Decisions *d, const Group *g) {
-    Known *known = known_of(d->f->once->rolls, g);
+bool roll_confirm(const Decisions *d, const Cascade *g) {
+    Known *known = known_of(d->f->memo->rolls, g);
     struct Trial *trial = &known->trial[tried_as(g)];
     if (trial->exact)
         return true;
@@ -306,11 +308,11 @@ bool roll_confirm(const Decisions *d, const Group *g) {
 
 /* ---- rings and lines ---- */
 
-/* Of groups that stay they are made anew. */
-const Rings *group_rings(const Decisions *d, const Group *g) {
+/* Of cascades that stay they are made anew. */
+const Rings *cascade_rings(const Decisions *d, const Cascade *g) {
     const Facts *f = d->f;
-    Arena *arena = f->once->rolls->arena;
-    Known *known = known_of(f->once->rolls, g);
+    Arena *arena = f->memo->rolls->arena;
+    Known *known = known_of(f->memo->rolls, g);
     uint32_t k = tried_as(g);
     if (!known->rings)
         known->rings = ARENA_ARRAY(arena, const Rings *, MAX_TRIED);
@@ -323,14 +325,14 @@ const Rings *group_rings(const Decisions *d, const Group *g) {
     return known->rings[k] = rings_keep(arena, g, &rings);
 }
 
-const Lines *group_lines(const Decisions *d, const Group *g) {
+const Lines *cascade_lines(const Decisions *d, const Cascade *g) {
     const Facts *f = d->f;
-    Arena *arena = g->stays ? f->arena : f->once->rolls->arena;
-    Known *known = known_of(f->once->rolls, g);
+    Arena *arena = g->stays ? f->arena : f->memo->rolls->arena;
+    Known *known = known_of(f->memo->rolls, g);
     uint32_t k = tried_as(g);
     if (!known->lines)
         known->lines =
-            ARENA_ARRAY(f->once->rolls->arena, const Lines *, MAX_TRIED);
+            ARENA_ARRAY(f->memo->rolls->arena, const Lines *, MAX_TRIED);
     if (known->lines[k] && !g->stays)
         return known->lines[k];
     Lines lines;

@@ -1,18 +1,18 @@
-/* rolling_rows.c - groups that run depth first and compute nothing twice.
+/* rolling_rows.c - cascades that run depth first and compute nothing twice.
  *
- * Input: a group of a machine whose operands may lie in rings of rows. Output:
- * the order in which its nodes add rows, and how many rows of each tensor its
- * ring must hold.
- * A node that is asked for rows first asks those that make its operands for
- * what it lacks, so rows come as late as can be. A ring keeps the rows that
- * some reader still wants: of a window of k rows at stride s, k - s and the new
- * ones (the rolling buffers of facts/two-level.md 1.5); of the short way around
- * a residual, as many as the long way is behind. What the rest of the network
- * needs of a group, and what it reads from before, lies whole in active memory
- * if the group `stays`: then only network inputs and what the host makes are
- * loaded. Else all of it passes row by row, each row once. Members of a concat
- * of the group lie in its ring; the concat is complete as far as they all are.
- * Recursion is as deep as a group is long.
+ * Input: a cascade of a machine whose operands may lie in rings of rows.
+ * Output: the order in which its nodes add rows, and how many rows of each
+ * tensor its ring must hold. A node that is asked for rows first asks those
+ * that make its operands for what it lacks, so rows come as late as can be. A
+ * ring keeps the rows that some reader still wants: of a window of k rows at
+ * stride s, k - s and the new ones (the rolling buffers of
+ * facts/two-level.md 1.5); of the short way around a residual, as many as the
+ * long way is behind. What the rest of the network needs of a cascade, and what
+ * it reads from before, lies whole in active memory if the cascade `stays`:
+ * then only network inputs and what the host makes are loaded. Else all of it
+ * passes row by row, each row once. Members of a concat of the cascade lie in
+ * its ring; the concat is complete as far as they all are. Recursion is as deep
+ * as a cascade is long.
  */
 #include "alloc/alias/alias.h"
 #include "alloc/cascade/cascade.h"
@@ -24,38 +24,38 @@ static uint32_t height(const Facts *f, TensorId t) {
     return plan_volume(f->g, t).h;
 }
 
-static TensorId result(const Facts *f, const Group *g, uint32_t i) {
-    return graph_node(f->g, group_node(f, g, i))->out[0];
+static TensorId result(const Facts *f, const Cascade *g, uint32_t i) {
+    return graph_node(f->g, cascade_node(f, g, i))->out[0];
 }
 
-static uint32_t length(const Group *g) {
+static uint32_t length(const Cascade *g) {
     return g->end - g->first;
 }
 
-/* Whether nothing outside the group touches the unit. */
-static bool is_inner(const Unit *unit, const Group *g) {
-    return unit->touch[0].step >= g->first &&
-           unit->touch[unit->n_touches - 1].step < g->end;
+/* Whether nothing outside the cascade uses the alias class. */
+static bool is_inner(const AliasClass *alias, const Cascade *g) {
+    return alias->use[0].step >= g->first &&
+           alias->use[alias->n_uses - 1].step < g->end;
 }
 
-bool group_keeps(const Decisions *d, const Group *g, TensorId t) {
+bool cascade_keeps(const Decisions *d, const Cascade *g, TensorId t) {
     const Role *role = &d->f->role[t.i];
     if (!g->stays)
         return false;
-    if (group_maker(d->f, g, t) == NONE)
+    if (cascade_maker(d->f, g, t) == NONE)
         return role->origin == FROM_ENGINE || role->origin == FROM_PARTS;
     if (role->parent.i != NONE || role->origin == FROM_PARTS)
-        return !is_inner(&d->unit.at[d->unit_of[t.i]], g);
+        return !is_inner(&d->alias.at[d->alias_of[t.i]], g);
     return role->last != NONE && role->last >= g->end;
 }
 
 /* ---- who rolls how far at a time ---- */
 
-static const FlowStep *flow_of(const Facts *f, const Group *g) {
-    return f->once->flow + g->first;
+static const FlowStep *flow_of(const Facts *f, const Cascade *g) {
+    return f->memo->flow + g->first;
 }
 
-uint32_t group_height(const Facts *f, const Group *g) {
+uint32_t cascade_height(const Facts *f, const Cascade *g) {
     const FlowStep *step = flow_of(f, g);
     uint32_t most = 1;
     for (uint32_t i = 0; i < length(g); i++)
@@ -65,18 +65,19 @@ uint32_t group_height(const Facts *f, const Group *g) {
 
 /* `rows` is for the highest result, of `most` rows; the others take their
  * share. */
-static uint32_t chunk_of(const Group *g, const FlowStep *step, uint64_t most) {
+static uint32_t chunk_of(const Cascade *g, const FlowStep *step,
+                         uint64_t most) {
     uint64_t share = (uint64_t)step->size[0] * g->rows;
     uint64_t q = step->quantum[0];
     return (uint32_t)((share + most * q - 1) / (most * q) * q);
 }
 
-uint32_t roll_chunk(const Facts *f, const Group *g, uint32_t i) {
-    return chunk_of(g, flow_of(f, g) + i, group_height(f, g));
+uint32_t roll_chunk(const Facts *f, const Cascade *g, uint32_t i) {
+    return chunk_of(g, flow_of(f, g) + i, cascade_height(f, g));
 }
 
-uint32_t *roll_chunks(const Facts *f, const Group *g) {
-    uint64_t most = group_height(f, g);
+uint32_t *roll_chunks(const Facts *f, const Cascade *g) {
+    uint64_t most = cascade_height(f, g);
     uint32_t *chunk = ARENA_ARRAY(f->arena, uint32_t, length(g));
     for (uint32_t i = 0; i < length(g); i++)
         chunk[i] = chunk_of(g, flow_of(f, g) + i, most);
@@ -87,12 +88,12 @@ uint32_t *roll_chunks(const Facts *f, const Group *g) {
 
 typedef struct Walk {
     const Facts *f;
-    const Group *g;
+    const Cascade *g;
     FlowStep *step; /* by node */
     RollVisitor *visit;
     void *context;
     uint32_t *done, *chunk; /* by node: rows */
-    bool *inner;            /* whether the group reads its result */
+    bool *inner;            /* whether the cascade reads its result */
 } Walk;
 
 static bool advance(Walk *walk, uint32_t i, uint32_t end);
@@ -145,11 +146,11 @@ static bool is_read(const Walk *walk, uint32_t i) {
     return false;
 }
 
-static Walk walk_new(const Facts *f, const Group *g, RollVisitor *visit,
+static Walk walk_new(const Facts *f, const Cascade *g, RollVisitor *visit,
                      void *context) {
     uint32_t n = length(g);
     Walk walk = {.f = f, .g = g, .visit = visit, .context = context};
-    walk.step = f->once->flow + g->first;
+    walk.step = f->memo->flow + g->first;
     walk.done = ARENA_ARRAY(f->arena, uint32_t, n);
     walk.chunk = roll_chunks(f, g);
     walk.inner = ARENA_ARRAY(f->arena, bool, n);
@@ -159,7 +160,7 @@ static Walk walk_new(const Facts *f, const Group *g, RollVisitor *visit,
 }
 
 /* Until `rows` rows of the last result are there. */
-static bool roll_until(const Facts *f, const Group *g, uint32_t rows,
+static bool roll_until(const Facts *f, const Cascade *g, uint32_t rows,
                        RollVisitor *visit, void *context) {
     uint32_t last = length(g) - 1;
     Walk walk = walk_new(f, g, visit, context);
@@ -171,12 +172,12 @@ static bool roll_until(const Facts *f, const Group *g, uint32_t rows,
     return true;
 }
 
-static uint32_t last_height(const Facts *f, const Group *g) {
+static uint32_t last_height(const Facts *f, const Cascade *g) {
     return flow_of(f, g)[length(g) - 1].size[0];
 }
 
-bool group_roll(const Facts *f, const Group *g, RollVisitor *visit,
-                void *context) {
+bool cascade_roll(const Facts *f, const Cascade *g, RollVisitor *visit,
+                  void *context) {
     return roll_until(f, g, last_height(f, g), visit, context);
 }
 
@@ -194,7 +195,7 @@ static void ring_add(const Facts *f, Rings *rings, TensorId t, uint32_t maker) {
                      .inside = NONE}));
 }
 
-/* Into the ring of a concat of the group. */
+/* Into the ring of a concat of the cascade. */
 static void ring_join(const Facts *f, Rings *rings, Ring *part) {
     TensorId parent = f->role[part->tensor.i].parent;
     for (uint32_t i = rings->n_loaded; i < rings->at.n; i++)
@@ -219,7 +220,7 @@ static bool has_operand(const Node *node, TensorId t) {
 
 /* A pointwise result may replace, row by row, an operand that nobody else
  * reads. */
-static void ring_take_over(const Facts *f, const Group *g, Rings *rings,
+static void ring_take_over(const Facts *f, const Cascade *g, Rings *rings,
                            uint32_t index) {
     Ring *out = &rings->at.at[index];
     NodeId id = graph_tensor(f->g, out->tensor)->producer;
@@ -228,7 +229,7 @@ static void ring_take_over(const Facts *f, const Group *g, Rings *rings,
         if (i == index || in->maker == NONE || in->under != NONE ||
             !has_operand(graph_node(f->g, id), in->tensor) ||
             !takes_in_place(f, id, in->tensor) ||
-            !group_only_reader(f, g, in->tensor, out->maker))
+            !cascade_only_reader(f, g, in->tensor, out->maker))
             continue;
         out->over = i;
         in->under = index;
@@ -253,21 +254,21 @@ static void rings_place(const Facts *f, Rings *rings) {
 }
 
 /* Those that are loaded come first. */
-void rings_list(const Decisions *d, const Group *g, Rings *rings) {
+void rings_list(const Decisions *d, const Cascade *g, Rings *rings) {
     const Facts *f = d->f;
     uint32_t n = length(g);
     memset(rings, 0, sizeof *rings);
     for (uint32_t i = 0; i < n; i++) {
-        const Node *node = graph_node(f->g, group_node(f, g, i));
+        const Node *node = graph_node(f->g, cascade_node(f, g, i));
         for (uint32_t k = 0; k < node->n_in; k++)
-            if (group_maker(f, g, node->in[k]) == NONE &&
-                !group_keeps(d, g, node->in[k]))
+            if (cascade_maker(f, g, node->in[k]) == NONE &&
+                !cascade_keeps(d, g, node->in[k]))
                 ring_add(f, rings, node->in[k], NONE);
     }
     rings->n_loaded = rings->at.n;
     rings->made = ARENA_ARRAY(f->arena, uint32_t, n);
     for (uint32_t i = 0; i < n; i++) {
-        bool whole = group_keeps(d, g, result(f, g, i));
+        bool whole = cascade_keeps(d, g, result(f, g, i));
         rings->made[i] = whole ? NONE : rings->at.n;
         if (!whole)
             ring_add(f, rings, result(f, g, i), i);
@@ -279,14 +280,14 @@ void rings_list(const Decisions *d, const Group *g, Rings *rings) {
     rings_place(f, rings);
 }
 
-static uint32_t oldest(const Facts *f, const Group *g, uint32_t i,
+static uint32_t oldest(const Facts *f, const Cascade *g, uint32_t i,
                        const uint32_t *done, uint32_t row);
 
-/* The first row of its operands that node i of the group, or who reads it as a
- * concat, still wants; `row` if that is earlier. */
-static uint32_t wanted_by(const Facts *f, const Group *g, uint32_t i,
+/* The first row of its operands that node i of the cascade, or who reads it as
+ * a concat, still wants; `row` if that is earlier. */
+static uint32_t wanted_by(const Facts *f, const Cascade *g, uint32_t i,
                           const uint32_t *done, uint32_t row) {
-    FlowStep *s = &f->once->flow[g->first + i];
+    FlowStep *s = &f->memo->flow[g->first + i];
     if (is_placed(f, s->node))
         row = oldest(f, g, i, done, row);
     if (done[i] == s->size[0])
@@ -295,12 +296,12 @@ static uint32_t wanted_by(const Facts *f, const Group *g, uint32_t i,
     return first < row ? first : row;
 }
 
-/* The first row of node i's result that some reader of the group still wants
+/* The first row of node i's result that some reader of the cascade still wants
  * when done[] rows of each node are there; `row` if that is earlier. Who reads
  * a concat reads its members. */
-static uint32_t oldest(const Facts *f, const Group *g, uint32_t i,
+static uint32_t oldest(const Facts *f, const Cascade *g, uint32_t i,
                        const uint32_t *done, uint32_t row) {
-    const FlowStep *s = &f->once->flow[g->first + i];
+    const FlowStep *s = &f->memo->flow[g->first + i];
     for (uint32_t k = 0; k < s->n_readers; k++)
         if (s->reader[k] - g->first < length(g))
             row = wanted_by(f, g, s->reader[k] - g->first, done, row);
@@ -308,15 +309,15 @@ static uint32_t oldest(const Facts *f, const Group *g, uint32_t i,
 }
 
 /* The same of a tensor that is loaded. */
-static uint32_t oldest_loaded(const Facts *f, const Group *g, TensorId t,
+static uint32_t oldest_loaded(const Facts *f, const Cascade *g, TensorId t,
                               const uint32_t *done, uint32_t row) {
-    GroupReaders r = group_readers(f, g, t);
-    while (group_readers_next(&r))
+    CascadeReaders r = cascade_readers(f, g, t);
+    while (cascade_readers_next(&r))
         row = wanted_by(f, g, r.i, done, row);
     return row;
 }
 
-bool ring_load(const Facts *f, const Group *g, Ring *ring, const Roll *roll,
+bool ring_load(const Facts *f, const Cascade *g, Ring *ring, const Roll *roll,
                const uint32_t *done, uint32_t *row) {
     uint32_t end = roll->need.in_row + roll->need.in_rows;
     if (ring->maker != NONE || ring->loaded >= end)
@@ -329,7 +330,7 @@ bool ring_load(const Facts *f, const Group *g, Ring *ring, const Roll *roll,
 
 typedef struct Growth {
     const Facts *f;
-    const Group *g;
+    const Cascade *g;
     Rings *rings;
 } Growth;
 
@@ -350,9 +351,9 @@ static void grow(Growth *growth, Ring *ring, const uint32_t *done, uint32_t row,
     place->rows = end - row > place->rows ? end - row : place->rows;
 }
 
-static bool reads(const Facts *f, const Group *g, const Roll *roll,
+static bool reads(const Facts *f, const Cascade *g, const Roll *roll,
                   TensorId t) {
-    return has_operand(graph_node(f->g, group_node(f, g, roll->i)), t);
+    return has_operand(graph_node(f->g, cascade_node(f, g, roll->i)), t);
 }
 
 static void grow_by(void *context, const Roll *roll, const uint32_t *done) {
@@ -372,25 +373,26 @@ static void grow_by(void *context, const Roll *roll, const uint32_t *done) {
 
 /* Raises a concat's ring until all parts of it start at an address; false if
  * they never do. */
-static bool ring_aligns(const Facts *f, const Group *g, Rings *rings,
+static bool ring_aligns(const Facts *f, const Cascade *g, Rings *rings,
                         uint32_t i) {
     enum { MORE = 64 };
     Ring *ring = &rings->at.at[i];
     Ring *place = &rings->at.at[ring->place];
     for (uint32_t k = 0; k < MORE; k++, place->rows++)
-        if (plank_parts_start(f, g, ring->maker, place->rows))
+        if (row_tile_parts_start(f, g, ring->maker, place->rows))
             return true;
     return false;
 }
 
-/* Rows that are loaded for a run of the group's last node. */
-static uint32_t rows_ahead(const Facts *f, const Group *g, const Ring *ring) {
+/* Rows that are loaded for a run of the cascade's last node. */
+static uint32_t rows_ahead(const Facts *f, const Cascade *g, const Ring *ring) {
     uint64_t rows = roll_chunk(f, g, length(g) - 1);
     uint64_t last = last_height(f, g), h = height(f, ring->tensor);
     return g->ahead ? (uint32_t)((rows * h + last - 1) / last) : 0;
 }
 
-bool rings_until(const Facts *f, const Group *g, uint32_t rows, Rings *rings) {
+bool rings_until(const Facts *f, const Cascade *g, uint32_t rows,
+                 Rings *rings) {
     Growth growth = {.f = f, g, rings};
     bool made = roll_until(f, g, rows, grow_by, &growth);
     for (uint32_t i = rings->n_loaded; i < rings->at.n && made; i++)
@@ -408,7 +410,7 @@ bool rings_until(const Facts *f, const Group *g, uint32_t rows, Rings *rings) {
     return made;
 }
 
-bool rings_make(const Decisions *d, const Group *g, Rings *rings) {
+bool rings_make(const Decisions *d, const Cascade *g, Rings *rings) {
     rings_list(d, g, rings);
     return rings_until(d->f, g, last_height(d->f, g), rings);
 }

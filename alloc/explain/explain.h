@@ -24,7 +24,7 @@ void explain_length(Diag *diag, Attempt *a, uint32_t instructions);
 
 /* How a node takes the smallest memory, on a machine that tiles by itself. */
 typedef struct LeastTile {
-    Mode mode;      /* whole, by tiles or by slabs; what it needs of it */
+    Mode mode; /* whole, by tiles or by channel tiles; what it needs of it */
     uint64_t bytes; /* of the first active memory */
     uint64_t tile;  /* of these for a tile of the input, with `sums` for all */
     uint64_t kept;  /* and for operands that stay whole */

@@ -21,13 +21,13 @@
 /* In the largest unit of which `like` is a whole number, too. */
 static const char *size_text(Arena *arena, uint64_t bytes, uint64_t like) {
     static const struct {
-        uint64_t unit;
+        uint64_t scale;
         const char *name;
     } units[] = {{1 << 20, "MiB"}, {1 << 10, "KiB"}};
     for (uint32_t i = 0; i < sizeof units / sizeof *units; i++)
-        if (bytes && bytes % units[i].unit == 0 && like % units[i].unit == 0)
+        if (bytes && bytes % units[i].scale == 0 && like % units[i].scale == 0)
             return arena_printf(arena, "%llu%s",
-                                (unsigned long long)(bytes / units[i].unit),
+                                (unsigned long long)(bytes / units[i].scale),
                                 units[i].name);
     return arena_printf(arena, "%llu", (unsigned long long)bytes);
 }
@@ -64,7 +64,7 @@ static uint64_t least_layout(const Facts *f, TensorId t, uint32_t channels,
                              uint32_t rows) {
     uint64_t least = UINT64_MAX;
     for (uint32_t m = 0; m < f->spec->n_active; m++) {
-        Volume v = plank_in(f, t, rows, m);
+        Volume v = row_tile_in(f, t, rows, m);
         if (channels)
             v = (Volume){channels, rows, v.w,
                          hwspec_repl_none(f->spec, channels)};
@@ -79,7 +79,7 @@ static uint64_t least_layout(const Facts *f, TensorId t, uint32_t channels,
 }
 
 /* Bytes of a buffer where it is smallest, even if no memory can hold it. */
-static uint64_t bytes_wanted(const Facts *f, const Problem *p, uint32_t buf) {
+static uint64_t bytes_wanted(const Facts *f, const Buffers *p, uint32_t buf) {
     const Owner *o = &p->owner.at[buf];
     return o->least != UINT64_MAX
                ? o->least
@@ -104,11 +104,11 @@ static int by_bytes(const void *a, const void *b) {
     return (x->buf > y->buf) - (x->buf < y->buf);
 }
 
-static bool alive(const Problem *p, uint32_t buf, uint32_t time) {
+static bool alive(const Buffers *p, uint32_t buf, uint32_t time) {
     return p->buf.at[buf].first <= time && time < p->buf.at[buf].end;
 }
 
-static uint64_t sum_at(const Facts *f, const Problem *p, uint32_t time) {
+static uint64_t sum_at(const Facts *f, const Buffers *p, uint32_t time) {
     uint64_t sum = 0;
     for (uint32_t i = 0; i < p->buf.n; i++) {
         uint64_t bytes = alive(p, i, time) ? bytes_wanted(f, p, i) : 0;
@@ -125,11 +125,11 @@ static NodeId step_only(const Facts *f, uint32_t step) {
                : NO_NODE;
 }
 
-/* Bytes of the node's thinnest slabs, with what a dense convolution reads;
- * UINT64_MAX if it cannot run so. */
-static uint64_t slabs_wanted(const Decisions *d, NodeId id) {
+/* Bytes of the node's thinnest channel tiles, with what a dense convolution
+ * reads; UINT64_MAX if it cannot run so. */
+static uint64_t channel_tiles_wanted(const Decisions *d, NodeId id) {
     const Facts *f = d->f;
-    uint32_t c = id.i == NONE ? 0 : slabs_thinnest(d, id);
+    uint32_t c = id.i == NONE ? 0 : channel_tiles_thinnest(d, id);
     if (!c)
         return UINT64_MAX;
     const Node *node = graph_node(f->g, id);
@@ -158,7 +158,7 @@ static uint64_t place_wanted(const Facts *f, NodeId id) {
 
 /* How a step takes the fewest bytes: as it was tried last, whole or by rows,
  * or otherwise, if it cannot run so. */
-typedef enum Manner { AS_TRIED, IN_PLACE, BY_SLABS, BY_LINES } Manner;
+typedef enum Manner { AS_TRIED, IN_PLACE, BY_CHANNEL_TILES, BY_LINES } Manner;
 typedef struct Need {
     uint64_t bytes;
     Manner manner;
@@ -169,18 +169,18 @@ static void need_less(Need *need, uint64_t bytes, Manner manner) {
         *need = (Need){bytes, manner};
 }
 
-static Need need_at(const Attempt *a, const Problem *p, uint32_t time) {
+static Need need_at(const Attempt *a, const Buffers *p, uint32_t time) {
     Need need = {sum_at(a->f, p, time), AS_TRIED};
     NodeId id = step_only(a->f, time / 2);
     if (!a->given_up[time / 2])
         return need;
     need_less(&need, place_wanted(a->f, id), IN_PLACE);
-    need_less(&need, slabs_wanted(&a->d, id), BY_SLABS);
+    need_less(&need, channel_tiles_wanted(&a->d, id), BY_CHANNEL_TILES);
     need_less(&need, lines_wanted(&a->d, time / 2), BY_LINES);
     return need;
 }
 
-static uint64_t needed_at(const Attempt *a, const Problem *p, uint32_t time) {
+static uint64_t needed_at(const Attempt *a, const Buffers *p, uint32_t time) {
     return need_at(a, p, time).bytes;
 }
 
@@ -215,7 +215,7 @@ static bool stuck_in_tiles(const Attempt *a, LeastTile *least) {
 
 /* The time of the step that needs most, among those that cannot run; among
  * all, if it is not known which these are. */
-static uint32_t worst_time(const Attempt *a, const Problem *p) {
+static uint32_t worst_time(const Attempt *a, const Buffers *p) {
     bool known = memchr(a->given_up, 1, a->f->schedule->n_steps) != NULL;
     uint32_t worst = 2 * a->stuck, tiled = worst_tiled(a);
     if (tiled != NONE)
@@ -232,7 +232,7 @@ static uint32_t worst_time(const Attempt *a, const Problem *p) {
 }
 
 /* Buffers alive at the time, largest first. */
-static uint32_t alive_at(const Facts *f, const Problem *p, uint32_t time,
+static uint32_t alive_at(const Facts *f, const Buffers *p, uint32_t time,
                          Line **out) {
     Line *line = ARENA_ARRAY(f->arena, Line, p->buf.n + 1);
     uint32_t n = 0;
@@ -247,21 +247,21 @@ static uint32_t alive_at(const Facts *f, const Problem *p, uint32_t time,
 
 static const char *owner_text(Arena *arena, const Owner *o, uint32_t h) {
     static const char *const text[] = {
-        [OWNER_SEGMENT] = "",
+        [OWNER_RESIDENT] = "",
         [OWNER_KEPT] = ", channels of it",
-        [OWNER_PLANK] = "",
-        [OWNER_TILE] = ", tiles of it",
+        [OWNER_ROW_TILE] = "",
+        [OWNER_HARDWARE_TILE] = ", tiles of it",
     };
     if (o->channels)
         return arena_printf(arena, ", %u of its channels", o->channels);
-    bool moves = o->kind == OWNER_RELAY;
-    return (o->kind == OWNER_PLANK && o->rows < h) || moves
+    bool moves = o->kind == OWNER_BOUNCE;
+    return (o->kind == OWNER_ROW_TILE && o->rows < h) || moves
                ? arena_printf(arena, ", %u of its rows%s", o->rows,
                               moves ? " on their way out" : "")
                : text[o->kind];
 }
 
-static void note_volumes(Diag *diag, const Facts *f, const Problem *p,
+static void note_volumes(Diag *diag, const Facts *f, const Buffers *p,
                          const Line *line, uint32_t n) {
     enum { MOST = 12 };
     for (uint32_t i = 0; i < n && i < MOST; i++) {
@@ -307,7 +307,7 @@ static bool seems_to_fit(void *context, uint64_t size) {
         return false;
     Arena *arena = arena_new("remedy");
     bool fits = plan_exists(f->schedule, spec_within(arena, f->spec, size),
-                            &a->options, f->once);
+                            &a->options, f->memo);
     arena_free(arena);
     return fits;
 }
@@ -344,16 +344,16 @@ static SizeAdvice size_that_fits(const Facts *f, uint64_t enough) {
     return advise_size(&search);
 }
 
-static bool by_planks(const Facts *f, NodeId id) {
+static bool by_row_tiles(const Facts *f, NodeId id) {
     return f->spec->tiling.kind == HW_TILING_SOFTWARE &&
            f->spec->backing >= 0 && on_engine(f, id) &&
            f->spec->tiling.rows.ops >> f->legal[id.i].op & 1;
 }
 
-/* Bytes of planks of so many rows, if a memory can hold them or not. */
-static uint64_t planks_wanted(const Facts *f, NodeId id, uint32_t rows) {
+/* Bytes of row tiles of so many rows, if a memory can hold them or not. */
+static uint64_t row_tiles_wanted(const Facts *f, NodeId id, uint32_t rows) {
     const Node *node = graph_node(f->g, id);
-    uint32_t in = plank_in_rows(f, id, rows);
+    uint32_t in = row_tile_in_rows(f, id, rows);
     uint64_t sum = 0;
     for (uint32_t i = 0; i <= node->n_in; i++) {
         bool is_in = i < node->n_in;
@@ -389,14 +389,15 @@ static bool step_tiled(const Attempt *a) {
     return step->n && a->d.mode[step->slot[0].node.i].kind != MODE_WHOLE;
 }
 
-/* Whether the node runs by slabs where no stripe fits: how thick these can be.
+/* Whether the node runs by channel tiles where no stripe fits: how thick these
+ * can be.
  */
-static bool note_slab(Diag *diag, const Attempt *attempt, NodeId id) {
+static bool note_channel_tile(Diag *diag, const Attempt *attempt, NodeId id) {
     const Node *node = graph_node(attempt->f->g, id);
     Volume in = plan_volume(attempt->f->g, node->in[0]);
-    uint32_t least = slab_least(attempt->f, id);
+    uint32_t least = channel_tile_least(attempt->f, id);
     uint32_t most =
-        slab_largest(&attempt->d, id, in.c, active_bytes(attempt->f));
+        channel_tile_largest(&attempt->d, id, in.c, active_bytes(attempt->f));
     uint32_t channels = most ? most : least;
     if (!least)
         return false;
@@ -422,23 +423,23 @@ static bool note_slab(Diag *diag, const Attempt *attempt, NodeId id) {
 static void note_stripe(Diag *diag, const Attempt *a) {
     const Step *step = &a->f->schedule->step[a->stuck];
     NodeId id = step->n ? step->slot[0].node : NO_NODE;
-    if (step->n && step_tiled(a) && !by_planks(a->f, id) &&
-        slab_least(a->f, id))
-        note_slab(diag, a, id);
-    if (!step->n || !by_planks(a->f, id))
+    if (step->n && step_tiled(a) && !by_row_tiles(a->f, id) &&
+        channel_tile_least(a->f, id))
+        note_channel_tile(diag, a, id);
+    if (!step->n || !by_row_tiles(a->f, id))
         return;
     const Node *node = graph_node(a->f->g, id);
     uint32_t h = plan_volume(a->f->g, node->out[0]).h;
-    uint32_t rows = plank_highest(a->f, id, active_bytes(a->f));
-    uint32_t least = plank_least(a->f, id);
+    uint32_t rows = row_tile_highest(a->f, id, active_bytes(a->f));
+    uint32_t least = row_tile_least(a->f, id);
     if (rows && rows < h)
         diag_note(diag, node->loc,
                   "%s by itself fits by stripes of at most %u of its %u rows: "
                   "%s bytes",
                   node->name, rows, h,
-                  with_commas(a->f->arena, planks_wanted(a->f, id, rows)));
-    else if (!rows && least && (least < h || !note_slab(diag, a, id)))
-        note_too_high(diag, a, node, least, planks_wanted(a->f, id, least));
+                  with_commas(a->f->arena, row_tiles_wanted(a->f, id, rows)));
+    else if (!rows && least && (least < h || !note_channel_tile(diag, a, id)))
+        note_too_high(diag, a, node, least, row_tiles_wanted(a->f, id, least));
 }
 
 /* Whether the machine has tiles for the step's node, if larger ones than fit.
@@ -489,9 +490,9 @@ static void note_last(Diag *diag, const Attempt *a, const SizeAdvice *b) {
     Arena *arena = arena_new("last");
     const HwSpec *spec = spec_within(arena, a->f->spec, b->too_small);
     Attempt *less = attempt_new(arena, a->f->schedule, spec, a->f->options,
-                                a->f->once, NULL);
+                                a->f->memo, NULL);
     Plan plan = {0};
-    const Problem *p = &less->problem;
+    const Buffers *p = &less->buffers;
     less->explains = true;
     if (!work_fit(less)) {
         uint32_t time = worst_time(less, p);
@@ -563,8 +564,8 @@ static void say_short(Diag *diag, const Attempt *a, uint64_t bytes) {
 }
 
 /* There would be bytes enough, but not in one piece. */
-static void say_pieces(Diag *diag, const Attempt *attempt, const Problem *p,
-                       const PlanResult *result, const Line *line, uint32_t n,
+static void say_pieces(Diag *diag, const Attempt *attempt, const Buffers *p,
+                       const PackResult *result, const Line *line, uint32_t n,
                        uint64_t sum) {
     for (uint32_t i = 0; i < n; i++) {
         const Owner *o = &p->owner.at[line[i].buf];
@@ -595,8 +596,8 @@ static void say_pieces(Diag *diag, const Attempt *attempt, const Problem *p,
                    attempt->f->options->planner);
 }
 
-static void say_volumes(Diag *diag, const Attempt *a, const Problem *p,
-                        const PlanResult *result, uint32_t time) {
+static void say_volumes(Diag *diag, const Attempt *a, const Buffers *p,
+                        const PackResult *result, uint32_t time) {
     Line *line;
     uint32_t n = alive_at(a->f, p, time, &line);
     uint64_t sum = sum_at(a->f, p, time);
@@ -608,16 +609,16 @@ static void say_volumes(Diag *diag, const Attempt *a, const Problem *p,
     note_stripe(diag, a);
 }
 
-/* Where no stripe is as small as a slab. */
-static void say_slabs(Diag *diag, const Attempt *a) {
+/* Where no stripe is as small as a channel tile. */
+static void say_channel_tiles(Diag *diag, const Attempt *a) {
     NodeId id = step_only(a->f, a->stuck);
     const Node *node = graph_node(a->f->g, id);
-    uint64_t bytes = slabs_wanted(&a->d, id);
+    uint64_t bytes = channel_tiles_wanted(&a->d, id);
     say_short(diag, a, bytes);
     diag_note(diag, node->loc,
               "no part of %s fits: the smallest, %u of its %u channels, takes "
               "%s bytes%s",
-              node->name, slabs_thinnest(&a->d, id),
+              node->name, channel_tiles_thinnest(&a->d, id),
               plan_volume(a->f->g, node->out[0]).c,
               with_commas(a->f->arena, bytes_said(a, bytes)),
               is_dense(node) ? " with all that it reads" : "");
@@ -652,11 +653,11 @@ static void say_tiles(Diag *diag, const Attempt *a, const LeastTile *least) {
     if (least->mode.kind == MODE_HARDWARE)
         note_least_tile(diag, a, id, least);
     else
-        note_slab(diag, a, id);
+        note_channel_tile(diag, a, id);
 }
 
 void explain(Diag *diag, Attempt *a) {
-    const Problem *p = &a->problem;
+    const Buffers *p = &a->buffers;
     uint32_t time = worst_time(a, p);
     a->stuck = time / 2;
     LeastTile least;
@@ -671,8 +672,8 @@ void explain(Diag *diag, Attempt *a) {
         say_tiles(diag, a, &least);
     else if (other && need.manner == IN_PLACE)
         say_place(diag, a, sum);
-    else if (other && need.manner == BY_SLABS)
-        say_slabs(diag, a);
+    else if (other && need.manner == BY_CHANNEL_TILES)
+        say_channel_tiles(diag, a);
     else if (other && need.manner == BY_LINES)
         say_lines(diag, a, sum);
     else

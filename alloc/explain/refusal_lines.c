@@ -9,12 +9,12 @@
 #include "base/text.h"
 
 /* Steps [first, end) roll together. */
-static bool makes(const Decisions *d, Group *g, uint32_t first, uint32_t end,
+static bool makes(const Decisions *d, Cascade *g, uint32_t first, uint32_t end,
                   Lines *lines) {
-    bool may = end <= d->f->schedule->n_steps && group_may_begin(d, first);
+    bool may = end <= d->f->schedule->n_steps && cascade_may_begin(d, first);
     for (uint32_t s = first + 1; may && s < end; s++)
-        may = group_may_hold(d, s);
-    *g = (Group){
+        may = cascade_may_hold(d, s);
+    *g = (Cascade){
         .first = first, .end = end, .rolls = true, .rows = 1, .cols = 1};
     return may && lines_make(d, g, true, lines);
 }
@@ -28,7 +28,7 @@ static bool least_lines(const Decisions *d, uint32_t step, Lines *least) {
         return false;
     for (uint32_t n = 1; n <= MOST; n++)
         for (uint32_t before = 0; before < n && before <= step; before++) {
-            Group g;
+            Cascade g;
             Lines lines;
             uint32_t first = step - before;
             if (!makes(d, &g, first, first + n, &lines) ||

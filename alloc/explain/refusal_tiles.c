@@ -73,15 +73,15 @@ static LeastTile by_style(const Decisions *d, NodeId id, int32_t style) {
     return t;
 }
 
-static LeastTile by_slabs(const Facts *f, NodeId id) {
+static LeastTile by_channel_tiles(const Facts *f, NodeId id) {
     const Node *node = graph_node(f->g, id);
     LeastTile t = {.bytes = UINT64_MAX};
-    uint32_t channels = slab_least(f, id);
-    uint64_t bytes[PLAN_MAX_POOLS];
+    uint32_t channels = channel_tile_least(f, id);
+    uint64_t bytes[PACK_MAX_POOLS];
     if (!channels)
         return t;
-    slab_bytes(f, node->in[0], channels, bytes);
-    t.mode = (Mode){.kind = MODE_PLANKS, .channels = channels};
+    channel_tile_bytes(f, node->in[0], channels, bytes);
+    t.mode = (Mode){.kind = MODE_ROW_TILES, .channels = channels};
     t.tile = least_bytes(f, bytes, UINT32_MAX);
     t.kept = kept_whole(f, id, false, true);
     t.bytes = add_capped(t.tile, t.kept);
@@ -100,8 +100,8 @@ LeastTile least_tile(const Decisions *d, NodeId id) {
         LeastTile t = by_style(d, id, i);
         best = t.bytes < best.bytes ? t : best;
     }
-    LeastTile slab = by_slabs(f, id);
-    return slab.bytes < best.bytes ? slab : best;
+    LeastTile channel_tile = by_channel_tiles(f, id);
+    return channel_tile.bytes < best.bytes ? channel_tile : best;
 }
 
 /* "3 of its 56 rows, 8 of its 56 columns", and channels where tiles have them.

@@ -31,7 +31,7 @@ static uint64_t array_rows(Repl repl, const Node *node) {
 
 /* A way that leaves the output in active memory and takes fewer rows of the
  * array. */
-static bool fly_one(Decisions *d, NodeId id) {
+static bool on_the_fly_one(Decisions *d, NodeId id) {
     const Facts *f = d->f;
     const Node *node = graph_node(f->g, id);
     Mode *mode = &d->mode[id.i], old = *mode;
@@ -50,38 +50,38 @@ static bool fly_one(Decisions *d, NodeId id) {
     return false;
 }
 
-static bool can_fly(const Facts *f) {
+static bool can_on_the_fly(const Facts *f) {
     return f->options->replication &&
            f->spec->tiling.kind == HW_TILING_HARDWARE &&
            f->spec->replication.n_fly;
 }
 
-static bool may_fly(const Facts *f, NodeId id) {
+static bool may_on_the_fly(const Facts *f, NodeId id) {
     const Node *node = graph_node(f->g, id);
     bool conv = node->op == OP_CONV || node->op == OP_CONV_POOL;
     return conv && on_engine(f, id) && !runs_ahead(f, id);
 }
 
-bool fly_hastens(Decisions *d) {
+bool on_the_fly_hastens(Decisions *d) {
     const Facts *f = d->f;
-    for (NodeId id = {0}; can_fly(f) && id.i < f->g->node.n; id.i++)
-        if (may_fly(f, id) && fly_one(d, id))
+    for (NodeId id = {0}; can_on_the_fly(f) && id.i < f->g->node.n; id.i++)
+        if (may_on_the_fly(f, id) && on_the_fly_one(d, id))
             return true;
     return false;
 }
 
-bool fly_choose(Decisions *d) {
+bool on_the_fly_choose(Decisions *d) {
     const Facts *f = d->f;
     bool any = false;
-    if (!can_fly(f))
+    if (!can_on_the_fly(f))
         return false;
     for (NodeId id = {0}; id.i < f->g->node.n; id.i++) {
         const Node *node = graph_node(f->g, id);
-        if (!may_fly(f, id) ||
+        if (!may_on_the_fly(f, id) ||
             !(reads_alone(f, node->in[0]) || is_asked(f, id)) ||
-            !fly_one(d, id))
+            !on_the_fly_one(d, id))
             continue;
-        touches_refresh(d, f->schedule->step_of[id.i]);
+        uses_refresh(d, f->schedule->step_of[id.i]);
         any = true;
     }
     return any;

@@ -2,13 +2,13 @@
  * depth first with rings (rolling_rows.c), and how many rows they add at a
  * time.
  *
- * Input: units, and the bytes of active memory. Output: groups, modes, a
- * placement of all buffers; nothing is evicted.
- * Method: dynamic programming over the schedule. It is cut into stretches, each
- * one step that runs whole or a group. A stretch takes what is alive across it
- * and the rings of the group, all at the same time; it must fit. Of the ways
- * that fit the one that reads the fewest weights wins: each run of a node reads
- * its weights again. So nodes add as many rows at a time as fit, and what fits
+ * Input: alias classes, and the bytes of active memory. Output: cascades,
+ * modes, a placement of all buffers; nothing is evicted. Method: dynamic
+ * programming over the schedule. It is cut into stretches, each one step that
+ * runs whole or a cascade. A stretch takes what is alive across it and the
+ * rings of the cascade, all at the same time; it must fit. Of the ways that fit
+ * the one that reads the fewest weights wins: each run of a node reads its
+ * weights again. So nodes add as many rows at a time as fit, and what fits
  * whole stays whole.
  * Where transfers are to hide (Config.runs), the least time in which nothing
  * works but them comes before weights: what a stretch loads from outside and
@@ -17,36 +17,24 @@
  */
 #include "alloc/cascade/cascade.h"
 #include "alloc/fuse/fuse.h"
+#include "alloc/fuse/stretches.h"
 #include "alloc/geometry/tensor_bytes.h"
 #include "alloc/live/live.h"
 #include "plan/cost.h"
 
 #include "base/arith.h"
 
-/* Longer groups than this, or twice this, are not looked at. */
+/* Longer cascades than this, or twice this, are not looked at. */
+enum { LONGEST = 32 };
 /* Longer networks are searched less. */
 enum { MANY_STEPS = 200 };
-enum { LONGEST = 32 };
-
-typedef struct Price {
-    double waits;     /* cycles, only if transfers are to hide */
-    uint64_t weights; /* elements that are read */
-} Price;
-
-typedef struct Cut {
-    bool reached;
-    Price price;    /* of all steps before this one */
-    uint32_t first; /* of the stretch that ends here */
-    uint32_t rows;  /* at a time; 0: whole */
-    uint32_t cols;  /* at a time, with line buffers; 0: whole rows */
-} Cut;
 
 /* Cycles of a stretch's layers, and of what it moves. */
 typedef struct Time {
     double work, moves;
 } Time;
 
-/* A unit, from its first step to its last. */
+/* An alias class, from its first step to its last. */
 typedef struct Whole {
     uint32_t first, last;
     bool outside;   /* it comes from there */
@@ -56,42 +44,42 @@ typedef struct Whole {
 typedef struct Search {
     const Facts *f;
     Decisions *d;
-    Cut *cut; /* by step, and behind the last */
+    Stretches x; /* prices: cycles, only if transfers are to hide, in which
+                  * they are at work alone; elements of weights that are read */
     Whole *whole;
     uint32_t n_wholes;
-    Rings rings;
     Time time; /* of the stretch that is looked at */
 } Search;
 
-/* What each unit takes whole, found once. */
+/* What each alias class takes whole, found once. */
 static void wholes_make(Search *s) {
     const Decisions *d = s->d;
-    s->whole = ARENA_ARRAY(d->f->arena, Whole, d->unit.n + 1);
-    for (uint32_t u = 0; u < d->unit.n; u++) {
-        const Unit *unit = &d->unit.at[u];
-        if (unit->dead || !unit->n_touches)
+    s->whole = ARENA_ARRAY(d->f->arena, Whole, d->alias.n + 1);
+    for (uint32_t u = 0; u < d->alias.n; u++) {
+        const AliasClass *alias = &d->alias.at[u];
+        if (alias->dead || !alias->n_uses)
             continue;
         s->whole[s->n_wholes++] =
-            (Whole){unit->touch[0].step, unit->touch[unit->n_touches - 1].step,
-                    from_outside(d->f, unit->root),
-                    least_bytes(d->f, unit->bytes, UINT32_MAX)};
+            (Whole){alias->use[0].step, alias->use[alias->n_uses - 1].step,
+                    from_outside(d->f, alias->root),
+                    least_bytes(d->f, alias->bytes, UINT32_MAX)};
     }
 }
 
 /* Bytes of the volumes that are there whole during steps [first, end), which
- * run as a group or are one step that runs whole. */
+ * run as a cascade or are one step that runs whole. */
 static uint64_t whole_bytes(const Search *s, uint32_t first, uint32_t end,
-                            bool group) {
+                            bool cascade) {
     uint64_t sum = 0;
     for (uint32_t i = 0; i < s->n_wholes; i++) {
-        const Whole *unit = &s->whole[i];
-        bool inner = unit->first >= first && unit->last < end;
-        if (unit->last < first || unit->first >= end ||
-            (group && (inner || unit->outside)))
+        const Whole *alias = &s->whole[i];
+        bool inner = alias->first >= first && alias->last < end;
+        if (alias->last < first || alias->first >= end ||
+            (cascade && (inner || alias->outside)))
             continue;
-        if (unit->bytes == UINT64_MAX)
+        if (alias->bytes == UINT64_MAX)
             return UINT64_MAX;
-        sum += unit->bytes;
+        sum += alias->bytes;
     }
     return sum;
 }
@@ -139,11 +127,11 @@ static uint64_t elements(const Facts *f, TensorId t) {
 static uint64_t passing(const Facts *f, uint32_t first, uint32_t step,
                         NodeId id) {
     const Node *node = graph_node(f->g, id);
-    Group before = {.first = first, .end = step};
+    Cascade before = {.first = first, .end = step};
     uint64_t sum = 0;
     for (uint32_t k = 0; k < node->n_in; k++) {
-        GroupReaders r = group_readers(f, &before, node->in[k]);
-        if (from_outside(f, node->in[k]) && !group_readers_next(&r))
+        CascadeReaders r = cascade_readers(f, &before, node->in[k]);
+        if (from_outside(f, node->in[k]) && !cascade_readers_next(&r))
             sum += elements(f, node->in[k]);
     }
     return sum +
@@ -175,65 +163,34 @@ static double waits(const Search *s, uint32_t runs) {
     return t->moves - hidden + hidden / runs;
 }
 
-static uint32_t runs_of(const Search *s, const Group *g) {
-    return g->rows ? group_height(s->f, g) / g->rows : s->d->config->runs;
+static uint32_t runs_of(const Search *s, const Cascade *g) {
+    return g->rows ? cascade_height(s->f, g) / g->rows : s->d->config->runs;
 }
 
 /* ---- stretches ---- */
 
-static bool cheaper(Price a, Price b) {
-    return a.waits != b.waits ? a.waits < b.waits : a.weights < b.weights;
+static Price price_with(const Search *s, const Cascade *g, uint64_t weights) {
+    double alone = s->d->config->runs ? waits(s, runs_of(s, g)) : 0;
+    return (Price){alone, weights};
 }
 
-/* Of all that comes before the group's end, with so many runs of it. */
-static Price price_with(const Search *s, const Group *g, uint32_t runs,
-                        uint64_t weights) {
-    Price price = s->cut[g->first].price;
-    price.weights += weights;
-    price.waits += s->d->config->runs ? waits(s, runs) : 0;
-    return price;
+static Price price_of(const void *context, const Cascade *g,
+                      const RollCost *cost) {
+    return price_with(context, g, cost->weights);
 }
 
-static bool is_cheapest(const Search *s, const Group *g, Price price) {
-    const Cut *cut = &s->cut[g->end];
-    return !cut->reached || cheaper(price, cut->price);
-}
-
-static void offer(Search *s, const Group *g, uint64_t weights) {
-    Price price = price_with(s, g, runs_of(s, g), weights);
-    if (is_cheapest(s, g, price))
-        s->cut[g->end] = (Cut){true, price, g->first, g->rows, g->cols};
-}
-
-/* Whether it fits, but is no cheaper than what is known. */
-static bool is_beaten(const Search *s, const Group *g, uint64_t bytes) {
-    RollCost least;
-    return roll_fits(s->d, *g, bytes, &least) &&
-           !is_cheapest(s, g,
-                        price_with(s, g, s->d->config->runs, least.weights));
-}
-
-/* False if the rings alone are too large, as those of longer groups then are.
+/* False if the rings alone are too large, as those of longer cascades then are.
  */
-static bool group_try(Search *s, uint32_t first, uint32_t end) {
-    uint64_t whole = whole_bytes(s, first, end, true);
-    uint64_t total = s->f->total;
-    Group g = {.first = first,
-               .end = end,
-               .rolls = true,
-               .stays = true,
-               .ahead = s->d->config->runs > 0};
+static bool cascade_try(Search *s, uint32_t first, uint32_t end) {
+    uint64_t whole = whole_bytes(s, first, end, true), total = s->f->total;
     RollCost cost;
-    bool fits = whole <= total;
-    if (fits && is_beaten(s, &g, total - whole))
-        return true;
-    g.rows = roll_rows(s->d, g, fits ? total - whole : 0, &cost);
-    if (!g.rows && hwspec_by_columns(s->f->spec))
-        g.rows = g.cols =
-            roll_columns(s->d, g, fits ? total - whole : 0, &cost);
-    if (g.rows && fits)
-        offer(s, &g, cost.weights);
-    return g.rows || cost.bytes <= total;
+    if (whole <= total)
+        return stretch_roll(&s->x, first, end, total - whole, &cost) ||
+               cost.bytes <= total;
+    Cascade g = s->x.form;
+    g.first = first;
+    g.end = end;
+    return stretch_rows(s->d, &g, 0, &cost) || cost.bytes <= total;
 }
 
 /* To hide more, unless that is looked at too often. */
@@ -242,81 +199,57 @@ static uint32_t longest(const Decisions *d) {
     return more ? 2 * LONGEST : LONGEST;
 }
 
-static void stretches_from(Search *s, uint32_t first) {
+/* Whole. */
+static void offer_step(Search *s, uint32_t step) {
+    Cascade g = {.first = step, .end = step + 1};
+    stretch_offer(&s->x, &g, price_with(s, &g, step_weights(s->f, step)));
+}
+
+static void stretches_from(void *context, uint32_t first) {
+    Search *s = context;
     uint32_t n = s->f->schedule->n_steps;
     time_add(s, first, first);
     if (whole_bytes(s, first, first + 1, false) <= s->f->total)
-        offer(s, &(Group){.first = first, .end = first + 1},
-              step_weights(s->f, first));
-    if (!group_may_begin(s->d, first))
+        offer_step(s, first);
+    if (!cascade_may_begin(s->d, first))
         return;
     for (uint32_t end = first + 1; end <= n && end <= first + longest(s->d);
          end++) {
         if (end > first + 1)
             time_add(s, first, end - 1);
-        if (!group_may_hold(s->d, end - 1) || !group_try(s, first, end))
+        if (!cascade_may_hold(s->d, end - 1) || !cascade_try(s, first, end))
             return;
     }
 }
 
-static void groups_follow(Decisions *d, const Cut *cut) {
-    d->group.n = 0;
-    for (uint32_t end = d->f->schedule->n_steps; end > 0; end = cut[end].first)
-        if (cut[end].rows)
-            vec_push(d->f->arena, &d->group,
-                     ((Group){.first = cut[end].first,
-                              .end = end,
-                              .rows = cut[end].rows,
-                              .cols = cut[end].cols,
-                              .rolls = true,
-                              .stays = true,
-                              .ahead = d->config->runs > 0}));
-}
-
 /* False if there is no way through. */
 static bool search(Decisions *d) {
-    uint32_t n = d->f->schedule->n_steps;
-    Search s = {.f = d->f, .d = d, .cut = ARENA_ARRAY(d->f->arena, Cut, n + 1)};
+    Search s = {.f = d->f, .d = d};
+    s.x = (Stretches){
+        .d = d,
+        .context = &s,
+        .from = stretches_from,
+        .price = price_of,
+        .form = {.rolls = true, .stays = true, .ahead = d->config->runs > 0}};
     wholes_make(&s);
-    s.cut[0].reached = true;
-    for (uint32_t step = 0; step < n; step++)
-        if (s.cut[step].reached)
-            stretches_from(&s, step);
-    if (s.cut[n].reached)
-        groups_follow(d, s.cut);
-    return s.cut[n].reached && d->group.n > 0;
+    return stretches_cut(&s.x) && d->cascade.n > 0;
 }
 
-bool groups_confirmed(const Decisions *d) {
+bool cascades_confirmed(const Decisions *d) {
     bool all = true;
-    for (uint32_t i = 0; i < d->group.n; i++)
-        if (d->group.at[i].rolls)
-            all &= roll_confirm(d, &d->group.at[i]);
+    for (uint32_t i = 0; i < d->cascade.n; i++)
+        if (d->cascade.at[i].rolls)
+            all &= roll_confirm(d, &d->cascade.at[i]);
     return all;
 }
 
-/* Each round looks closely at groups that it has not looked at. */
+/* Each round looks closely at cascades that it has not looked at. */
 static bool rolling_choose(Decisions *d) {
     do
         if (!search(d))
             return false;
-    while (!groups_confirmed(d));
+    while (!cascades_confirmed(d));
     return true;
-}
-
-static void modes_set(Decisions *d) {
-    for (uint32_t i = 0; i < d->group.n; i++) {
-        const Group *g = &d->group.at[i];
-        for (uint32_t k = 0; k < g->end - g->first; k++)
-            d->mode[group_node(d->f, g, k).i] = (Mode){.kind = MODE_GROUP,
-                                                       .streams_in = true,
-                                                       .streams_out = true,
-                                                       .style = -1,
-                                                       .group = i};
-    }
-    for (uint32_t i = 0; i < d->group.n; i++)
-        for (uint32_t s = d->group.at[i].first; s < d->group.at[i].end; s++)
-            touches_refresh(d, s);
 }
 
 /* Rows of a result come while those of the operand are still read. */
@@ -332,6 +265,8 @@ bool fit_rolling(Attempt *a) {
     apart(a);
     if (!rolling_choose(&a->d))
         return false;
-    modes_set(&a->d);
+    for (uint32_t i = 0; i < a->d.cascade.n; i++)
+        cascade_modes(&a->d, i);
+    cascades_refresh(&a->d);
     return fit_one_level(a);
 }

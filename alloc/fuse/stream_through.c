@@ -1,11 +1,11 @@
 /* stream_through.c - volumes that need not be in active memory as a whole.
  *
- * Input: a plan's units and modes, placed, on a machine whose instructions run
- * layers by tiles of channels, too. Output: the same with layers in other
- * styles. What is loaded into active memory for one layer alone, or stored as
- * soon as one has made it, moves beside the layer's work if it passes in tiles;
- * by itself it would wait for the layer, and the layer for it.
- * Invariant: no byte more moves, no layer takes longer.
+ * Input: a plan's alias classes and modes, placed, on a machine whose
+ * instructions run layers by tiles of channels, too. Output: the same with
+ * layers in other styles. What is loaded into active memory for one layer
+ * alone, or stored as soon as one has made it, moves beside the layer's work if
+ * it passes in tiles; by itself it would wait for the layer, and the layer for
+ * it. Invariant: no byte more moves, no layer takes longer.
  */
 #include "alloc/fuse/fuse.h"
 #include "alloc/live/live.h"
@@ -20,12 +20,13 @@ typedef struct Change {
     bool in, out; /* passes in tiles then */
 } Change;
 
-/* The unit's segment that begins and ends with the touch at that step; NULL. */
-static const Segment *alone_at(const Unit *unit, const Segments *stays,
-                               uint32_t step) {
+/* The alias class's residency interval that begins and ends with the touch at
+ * that step; NULL. */
+static const Residency *alone_at(const AliasClass *alias,
+                                 const Residencies *stays, uint32_t step) {
     for (uint32_t i = 0; i < stays->n; i++) {
-        const Segment *s = &stays->at[i];
-        if (s->first == s->last && unit->touch[s->first].step == step)
+        const Residency *s = &stays->at[i];
+        if (s->first == s->last && alias->use[s->first].step == step)
             return s;
     }
     return NULL;
@@ -33,24 +34,24 @@ static const Segment *alone_at(const Unit *unit, const Segments *stays,
 
 /* Whether the tensor's volume is in active memory for that step only, and all
  * of it is outside before or behind. */
-static bool is_alone(const Decisions *d, const Problem *p, TensorId t,
+static bool is_alone(const Decisions *d, const Buffers *p, TensorId t,
                      uint32_t step, bool made) {
-    uint32_t u = d->unit_of[t.i];
-    const Unit *unit = u == NONE ? NULL : &d->unit.at[u];
-    if (!unit || (unit->concat && (made || step <= unit->complete)))
+    uint32_t u = d->alias_of[t.i];
+    const AliasClass *alias = u == NONE ? NULL : &d->alias.at[u];
+    if (!alias || (alias->concat && (made || step <= alias->complete)))
         return false;
-    const Segment *s = alone_at(unit, segments_of(p, u), step);
-    const Touch *touch = s ? &unit->touch[s->first] : NULL;
-    return s && !touch->keeps && (s->first == 0 || !touch[-1].keeps);
+    const Residency *s = alone_at(alias, residencies_of(p, u), step);
+    const Use *use = s ? &alias->use[s->first] : NULL;
+    return s && !use->retained && (s->first == 0 || !use[-1].retained);
 }
 
-static bool loaded_for(const Decisions *d, const Problem *p, NodeId id) {
+static bool loaded_for(const Decisions *d, const Buffers *p, NodeId id) {
     TensorId t = graph_node(d->f->g, id)->in[0];
     return is_alone(d, p, t, d->f->schedule->step_of[id.i], false);
 }
 
 /* What must go to two places would be loaded again for the second. */
-static bool stored_by(const Decisions *dec, const Problem *p, NodeId id) {
+static bool stored_by(const Decisions *dec, const Buffers *p, NodeId id) {
     TensorId t = graph_node(dec->f->g, id)->out[0];
     Dests d = dests_of(dec, t, true);
     return !(d.home && d.output) &&
@@ -95,7 +96,7 @@ static bool pays(const Decisions *d, const Change *change, const Mode *mode) {
 
 /* False, and nothing is changed, if it does not pay or not fit. */
 static bool change_try(Attempt *a, Change change, uint32_t *tries) {
-    Problem *p = &a->problem;
+    Buffers *p = &a->buffers;
     Mode *mode = &a->d.mode[change.node.i], old = *mode;
     uint32_t step = a->f->schedule->step_of[change.node.i];
     Mode next = {.kind = MODE_HARDWARE,
@@ -110,17 +111,17 @@ static bool change_try(Attempt *a, Change change, uint32_t *tries) {
     if (!pays(&a->d, &change, &next))
         return false;
     *mode = next;
-    touches_refresh(&a->d, step);
-    if (place_again(a, tries))
+    uses_refresh(&a->d, step);
+    if (place_anew(a, tries))
         return true;
     *mode = old;
-    touches_refresh(&a->d, step);
-    problem_make(&a->d, p);
+    uses_refresh(&a->d, step);
+    buffers_make(&a->d, p);
     return false;
 }
 
 static bool node_passes(Attempt *a, NodeId id, uint32_t *tries) {
-    Problem *p = &a->problem;
+    Buffers *p = &a->buffers;
     const Mode *mode = &a->d.mode[id.i];
     if (mode->kind != MODE_HARDWARE || !mode->nest.c)
         return false;

@@ -1,27 +1,26 @@
-/* onchip_copy.c - rows of a plank as a volume of their own, without DDR.
+/* onchip_copy.c - rows of a row tile as a volume of their own, without DDR.
  *
- * Input: a tensor. Output: the engine that copies rows of its planks, if there
- * is one.
- * Where channels lie outside of rows, some rows of a plank are no volume that
- * every operation could read. Max pooling of single pixels writes them as one:
- * its source begins at the first of these rows and says the plank's height, its
- * result says how many rows there are.
+ * Input: a tensor. Output: the engine that copies rows of its row tiles, if
+ * there is one. Where channels lie outside of rows, some rows of a row tile are
+ * no volume that every operation could read. Max pooling of single pixels
+ * writes them as one: its source begins at the first of these rows and says the
+ * row tile's height, its result says how many rows there are.
  */
 #include "alloc/geometry/onchip_copy.h"
 #include "alloc/geometry/tensor_bytes.h"
 
-uint64_t copy_offset(const HwSpec *spec, const Volume *plank, uint32_t row) {
-    return layout_offset(spec->memory[0].layout, plank, 0, row, 0, 0);
+uint64_t copy_offset(const HwSpec *spec, const Volume *row_tile, uint32_t row) {
+    return layout_offset(spec->memory[0].layout, row_tile, 0, row, 0, 0);
 }
 
 /* Rows follow each other at one distance, and each starts at an address. */
 static bool rows_addressable(const Facts *f, TensorId t) {
     const HwMemory *m = &f->spec->memory[0];
-    Volume plank = plank_in(f, t, 2, 0);
+    Volume row_tile = row_tile_in(f, t, 2, 0);
     for (uint32_t i = 0; i < m->layout->n; i++)
         if (m->layout->axis[i].dim == LAYOUT_H && m->layout->axis[i].split)
             return false;
-    uint64_t row = copy_offset(f->spec, &plank, 1);
+    uint64_t row = copy_offset(f->spec, &row_tile, 1);
     return row % (m->align ? m->align : 1) == 0 && row % m->unit == 0;
 }
 

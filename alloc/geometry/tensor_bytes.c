@@ -12,8 +12,8 @@
 /* Larger volumes are counted as this many bytes, so that sums stay exact. */
 #define HUGE_BYTES (UINT64_C(1) << 50)
 
-Volume plank_in(const Facts *f, TensorId tensor, uint32_t rows,
-                uint32_t memory) {
+Volume row_tile_in(const Facts *f, TensorId tensor, uint32_t rows,
+                   uint32_t memory) {
     Volume v = plan_volume(f->g, tensor);
     v.h = rows;
     if (f->spec->replication.memories >> memory & 1)
@@ -22,7 +22,7 @@ Volume plank_in(const Facts *f, TensorId tensor, uint32_t rows,
 }
 
 Volume volume_in(const Facts *f, TensorId tensor, uint32_t memory) {
-    return plank_in(f, tensor, plan_volume(f->g, tensor).h, memory);
+    return row_tile_in(f, tensor, plan_volume(f->g, tensor).h, memory);
 }
 
 uint64_t active_bytes(const Facts *f) {
@@ -43,20 +43,20 @@ static uint64_t bytes_in(const HwMemory *memory, const Volume *v, bool spans) {
 }
 
 void pool_bytes(const Facts *f, TensorId tensor, uint32_t rows, bool spans,
-                uint64_t bytes[PLAN_MAX_POOLS]) {
+                uint64_t bytes[PACK_MAX_POOLS]) {
     for (uint32_t m = 0; m < f->spec->n_active; m++) {
-        Volume v = plank_in(f, tensor, rows, m);
+        Volume v = row_tile_in(f, tensor, rows, m);
         bytes[m] = bytes_in(&f->spec->memory[m], &v, spans);
     }
 }
 
 void volume_pool_bytes(const Facts *f, Volume v,
-                       uint64_t bytes[PLAN_MAX_POOLS]) {
+                       uint64_t bytes[PACK_MAX_POOLS]) {
     for (uint32_t m = 0; m < f->spec->n_active; m++)
         bytes[m] = bytes_in(&f->spec->memory[m], &v, false);
 }
 
-uint64_t least_bytes(const Facts *f, const uint64_t bytes[PLAN_MAX_POOLS],
+uint64_t least_bytes(const Facts *f, const uint64_t bytes[PACK_MAX_POOLS],
                      uint32_t memories) {
     uint64_t least = UINT64_MAX;
     for (uint32_t m = 0; m < f->spec->n_active; m++) {

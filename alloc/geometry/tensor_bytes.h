@@ -10,17 +10,17 @@
 /* The tensor's volume as it lies in a memory. */
 Volume volume_in(const Facts *f, TensorId tensor, uint32_t memory);
 /* Rows of it. */
-Volume plank_in(const Facts *f, TensorId tensor, uint32_t rows,
-                uint32_t memory);
+Volume row_tile_in(const Facts *f, TensorId tensor, uint32_t rows,
+                   uint32_t memory);
 /* Bytes for a volume in each pool, rounded up to whole buffers where the
  * memory has such; 0 where it cannot lie. `spans`: may take several. */
 void pool_bytes(const Facts *f, TensorId tensor, uint32_t rows, bool spans,
-                uint64_t bytes[PLAN_MAX_POOLS]);
+                uint64_t bytes[PACK_MAX_POOLS]);
 /* The same of any volume, where buffers of one are not spanned. */
 void volume_pool_bytes(const Facts *f, Volume v,
-                       uint64_t bytes[PLAN_MAX_POOLS]);
+                       uint64_t bytes[PACK_MAX_POOLS]);
 /* The least of them that is allowed, aligned; UINT64_MAX if none is. */
-uint64_t least_bytes(const Facts *f, const uint64_t bytes[PLAN_MAX_POOLS],
+uint64_t least_bytes(const Facts *f, const uint64_t bytes[PACK_MAX_POOLS],
                      uint32_t memories);
 Pool pool_of(const HwMemory *memory);
 uint64_t active_bytes(const Facts *f); /* what whole buffers leave of them */

@@ -5,14 +5,14 @@
 #include "alloc/live/live.h"
 
 /* A buffer that holds nothing yet, of no time. */
-Buf *buffer_new(const Facts *f, Problem *p, const Owner *owner);
+Buffer *buffer_new(const Facts *f, Buffers *p, const Owner *owner);
 /* One that may lie anywhere in `memories`. Returns its number. */
-uint32_t buffer_add(const Facts *f, Problem *p, uint32_t first, uint32_t end,
-                    const uint64_t bytes[PLAN_MAX_POOLS], uint32_t memories,
+uint32_t buffer_add(const Facts *f, Buffers *p, uint32_t first, uint32_t end,
+                    const uint64_t bytes[PACK_MAX_POOLS], uint32_t memories,
                     Owner owner);
-/* The group that the node runs in; NULL. */
-const Group *group_of(const Decisions *d, NodeId node);
+/* The cascade that the node runs in; NULL. */
+const Cascade *cascade_of(const Decisions *d, NodeId node);
 /* Those of the node's tiles, and of what is moved behind it. */
-void node_bufs(const Decisions *d, Problem *p, NodeId node);
+void node_bufs(const Decisions *d, Buffers *p, NodeId node);
 
 #endif

@@ -39,13 +39,13 @@ bool turning_at(const Decisions *d, NodeId id, Turning *out) {
     *out = (Turning){.first = step, .end = step + 1, .doubled = mode->doubled};
     if (f->schedule->step[step].n > 1)
         return false;
-    if (mode->kind == MODE_PLANKS) {
-        out->n = parts_of_planks(d, id);
-    } else if (mode->kind == MODE_GROUP) {
-        const Group *g = &d->group.at[mode->group];
+    if (mode->kind == MODE_ROW_TILES) {
+        out->n = parts_of_row_tiles(d, id);
+    } else if (mode->kind == MODE_CASCADE) {
+        const Cascade *g = &d->cascade.at[mode->cascade];
         out->first = g->first;
         out->end = g->end;
-        out->n = g->rolls ? 1 : group_stripes(f, g);
+        out->n = g->rolls ? 1 : cascade_stripes(f, g);
     }
     return out->n > 1;
 }
@@ -96,7 +96,7 @@ static void find_costs(Lives *l, const uint64_t *time) {
 /* ---- sets of phases ---- */
 
 void lives_set(Lives *l, uint32_t buf, uint32_t phase, bool alive) {
-    uint64_t bytes = l->problem->owner.at[buf].least;
+    uint64_t bytes = l->buffers->owner.at[buf].least;
     uint64_t *word = &l->alive[(size_t)buf * l->words + phase / 64];
     uint64_t bit = UINT64_C(1) << phase % 64;
     if (!(*word & bit) == !alive)
@@ -107,7 +107,7 @@ void lives_set(Lives *l, uint32_t buf, uint32_t phase, bool alive) {
 
 Lives *lives_copy(const Lives *l) {
     Lives *copy = ARENA_COPY(l->arena, Lives, l, 1);
-    size_t n = (size_t)l->problem->buf.n * l->words;
+    size_t n = (size_t)l->buffers->buf.n * l->words;
     copy->alive = ARENA_COPY(l->arena, uint64_t, l->alive, n);
     copy->turning.at =
         ARENA_COPY(l->arena, Turning, l->turning.at, l->turning.n);
@@ -170,25 +170,26 @@ static void turn_life(Lives *l, uint32_t buf, const Turning *t, uint32_t set,
 
 static void life_by_turns(Lives *l, uint32_t buf, const Turning *t) {
     const Decisions *d = l->d;
-    const Owner *owner = &l->problem->owner.at[buf];
-    const Buf *b = &l->problem->buf.at[buf];
+    const Owner *owner = &l->buffers->owner.at[buf];
+    const Buffer *b = &l->buffers->buf.at[buf];
     const Mode *mode = &d->mode[owner->node.i];
-    const Group *g =
-        mode->kind == MODE_GROUP ? &d->group.at[mode->group] : NULL;
+    const Cascade *g =
+        mode->kind == MODE_CASCADE ? &d->cascade.at[mode->cascade] : NULL;
     bool made =
         same_tensor(owner->tensor, graph_node(d->f->g, owner->node)->out[0]);
-    bool loaded = !made && (!g || group_maker(d->f, g, owner->tensor) == NONE);
-    bool stored = made && (!g || group_stores(d->f, g, owner->tensor));
-    const Problem *p = l->problem;
-    uint32_t set = t->doubled &&
-                   buf - p->first_buf[owner->node.i] >= p->twin[owner->node.i];
+    bool loaded =
+        !made && (!g || cascade_maker(d->f, g, owner->tensor) == NONE);
+    bool stored = made && (!g || cascade_stores(d->f, g, owner->tensor));
+    const Buffers *p = l->buffers;
+    uint32_t set = t->doubled && buf - p->first_buf[owner->node.i] >=
+                                     p->second_set[owner->node.i];
     int64_t a = b->first / 2 - t->first, e = (b->end + 1) / 2 - t->first;
     turn_life(l, buf, t, set, a - (loaded ? t->early : 0),
               e + (stored ? t->late : 0));
 }
 
 static void life_by_steps(Lives *l, uint32_t buf) {
-    const Buf *b = &l->problem->buf.at[buf];
+    const Buffer *b = &l->buffers->buf.at[buf];
     uint32_t end = l->phase_of[b->end];
     uint32_t at = b->end % 2 ? l->turning_of[b->end / 2] : NONE;
     if (at != NONE) /* ends with all its turns */
@@ -197,8 +198,8 @@ static void life_by_steps(Lives *l, uint32_t buf) {
 }
 
 static uint32_t turning_of_buf(const Lives *l, uint32_t buf) {
-    const Owner *owner = &l->problem->owner.at[buf];
-    return owner->kind == OWNER_PLANK
+    const Owner *owner = &l->buffers->owner.at[buf];
+    return owner->kind == OWNER_ROW_TILE
                ? l->turning_of[l->f->schedule->step_of[owner->node.i]]
                : NONE;
 }
@@ -207,7 +208,7 @@ void lives_turn(Lives *l, uint32_t turning, uint32_t early, uint32_t late) {
     Turning *t = &l->turning.at[turning];
     t->early = early;
     t->late = late;
-    for (uint32_t i = 0; i < l->problem->buf.n; i++) {
+    for (uint32_t i = 0; i < l->buffers->buf.n; i++) {
         if (turning_of_buf(l, i) != turning)
             continue;
         for (uint32_t k = 0; k < turning_phases(t); k++)
@@ -224,16 +225,16 @@ Steps lives_phases(const Lives *l, uint32_t step) {
     return (Steps){first, first + turning_phases(&l->turning.at[at])};
 }
 
-Lives *lives_make(Arena *arena, const Decisions *d, const Problem *problem,
+Lives *lives_make(Arena *arena, const Decisions *d, const Buffers *buffers,
                   const uint64_t *time) {
     Lives *l = ARENA_NEW(arena, Lives);
-    *l = (Lives){.arena = arena, .f = d->f, .d = d, .problem = problem};
+    *l = (Lives){.arena = arena, .f = d->f, .d = d, .buffers = buffers};
     find_phases(l);
     find_costs(l, time);
     l->words = (l->n + 63) / 64;
     l->alive =
-        ARENA_ARRAY(arena, uint64_t, (size_t)problem->buf.n * l->words + 1);
-    for (uint32_t i = 0; i < problem->buf.n; i++) {
+        ARENA_ARRAY(arena, uint64_t, (size_t)buffers->buf.n * l->words + 1);
+    for (uint32_t i = 0; i < buffers->buf.n; i++) {
         uint32_t turning = turning_of_buf(l, i);
         if (turning == NONE)
             life_by_steps(l, i);
@@ -243,8 +244,8 @@ Lives *lives_make(Arena *arena, const Decisions *d, const Problem *problem,
     return l;
 }
 
-Buf lives_buf(const Lives *l, uint32_t buf, Steps phases) {
-    Buf b = l->problem->buf.at[buf];
+Buffer lives_buf(const Lives *l, uint32_t buf, Steps phases) {
+    Buffer b = l->buffers->buf.at[buf];
     VEC(Steps) gap = {0};
     bool alive = false, before = false;
     b.first = b.end = phases.first;

@@ -1,31 +1,31 @@
-/* channel_tiles.c - the actions of nodes that run by slabs: some channels of
- * all rows at a time.
+/* channel_tiles.c - the actions of nodes that run by channel tiles: some
+ * channels of all rows at a time.
  *
- * Input: a node that runs so, or a couple, and where its buffers lie. Output:
- * for each slab the loads of what passes through active memory, the run, and
- * the stores.
+ * Input: a node that runs so, or a fused pair, and where its buffers lie.
+ * Output: for each channel tile the loads of what passes through active memory,
+ * the run, and the stores.
  */
 #include "alloc/lower/emit.h"
 #include "alloc/tile/tile.h"
 
 /* Channels [c, c + n) of the tensor, in a buffer of their own. */
-static uint32_t place_slab(Emit *e, uint32_t buf, TensorId t, uint32_t c,
-                           uint32_t n) {
+static uint32_t place_channel_tile(Emit *e, uint32_t buf, TensorId t,
+                                   uint32_t c, uint32_t n) {
     Volume v = plan_volume(e->f->g, t);
-    uint32_t plank = emit_plank(e, buf, t, 0, v.h);
-    Placement *p = &e->placement.at[plank];
+    uint32_t row_tile = emit_row_tile(e, buf, t, 0, v.h);
+    Placement *p = &e->placement.at[row_tile];
     v.c = n;
     v.repl = hwspec_repl_none(e->f->spec, n);
     p->whole = v;
     p->c = c;
     p->n_c = n;
     p->bytes = layout_bytes(e->f->spec->memory[p->memory].layout, &v);
-    return plank;
+    return row_tile;
 }
 
 /* What a node reads of an operand for channels [c, end): these, or all. */
-static uint32_t slab_operand(Emit *e, NodeId id, uint32_t k, uint32_t *buf,
-                             uint32_t c, uint32_t end) {
+static uint32_t channel_tile_operand(Emit *e, NodeId id, uint32_t k,
+                                     uint32_t *buf, uint32_t c, uint32_t end) {
     const Node *node = graph_node(e->f->g, id);
     TensorId t = node->in[k];
     if (is_dense(node))
@@ -33,18 +33,18 @@ static uint32_t slab_operand(Emit *e, NodeId id, uint32_t k, uint32_t *buf,
     if (!mode_streams(&e->d->mode[id.i], k))
         return emit_channels(e, e->present[t.i], c, end);
     uint32_t from = emit_readable(e, t);
-    uint32_t slab = place_slab(e, (*buf)++, t, c, end - c);
-    emit_move_all(e, ACTION_LOAD, emit_channels(e, from, c, end), slab);
-    return slab;
+    uint32_t channel_tile = place_channel_tile(e, (*buf)++, t, c, end - c);
+    emit_move_all(e, ACTION_LOAD, emit_channels(e, from, c, end), channel_tile);
+    return channel_tile;
 }
 
-/* A slab of a node. */
-typedef struct Slab {
+/* A channel tile of a node. */
+typedef struct ChannelTile {
     uint32_t tile, n_tiles;
     uint32_t to[2], n_to; /* where it is stored, if it passes */
-} Slab;
+} ChannelTile;
 
-static void run_slab(Emit *e, NodeId id, const Slab *s) {
+static void run_channel_tile(Emit *e, NodeId id, const ChannelTile *s) {
     const Node *node = graph_node(e->f->g, id);
     const Mode *mode = &e->d->mode[id.i];
     TensorId t = node->out[0];
@@ -52,9 +52,9 @@ static void run_slab(Emit *e, NodeId id, const Slab *s) {
     uint32_t c = s->tile * mode->channels, buf = emit_first_buf(e, id, s->tile);
     end = mode->channels < end - c ? c + mode->channels : end;
     for (uint32_t k = 0; k < node->n_in; k++)
-        in[k] = slab_operand(e, id, k, &buf, c, end);
+        in[k] = channel_tile_operand(e, id, k, &buf, c, end);
     uint32_t out = mode->streams_out
-                       ? place_slab(e, buf, t, c, end - c)
+                       ? place_channel_tile(e, buf, t, c, end - c)
                        : emit_channels(e, e->present[t.i], c, end);
     Action a = emit_run_new(e, id, in, out);
     a.tile = s->tile;
@@ -65,8 +65,8 @@ static void run_slab(Emit *e, NodeId id, const Slab *s) {
 }
 
 /* Operands that stay may give their place to the result. */
-void emit_slabs(Emit *e, NodeId id) {
-    Slab s = {.n_tiles = parts_of_planks(e->d, id)};
+void emit_channel_tiles(Emit *e, NodeId id) {
+    ChannelTile s = {.n_tiles = parts_of_row_tiles(e->d, id)};
     const Node *node = graph_node(e->f->g, id);
     TensorId over = e->d->over[node->out[0].i];
     uint32_t home = NONE;
@@ -78,17 +78,17 @@ void emit_slabs(Emit *e, NodeId id) {
     if (over.i != NONE)
         e->present[over.i] = there;
     for (; s.tile < s.n_tiles; s.tile++)
-        run_slab(e, id, &s);
+        run_channel_tile(e, id, &s);
     if (e->d->mode[id.i].streams_out)
         e->copy[node->out[0].i] = home;
     else if (over.i != NONE)
         e->present[over.i] = NONE;
 }
 
-/* ---- couples ---- */
+/* ---- fused pairs ---- */
 
-static uint32_t give_slab(Emit *e, NodeId id, uint32_t tile, uint32_t n_tiles,
-                          uint32_t c, uint32_t n) {
+static uint32_t give_channel_tile(Emit *e, NodeId id, uint32_t tile,
+                                  uint32_t n_tiles, uint32_t c, uint32_t n) {
     const Node *node = graph_node(e->f->g, id);
     uint32_t in[MAX_OPERANDS];
     for (uint32_t i = 0; i < node->n_in; i++) {
@@ -97,30 +97,31 @@ static uint32_t give_slab(Emit *e, NodeId id, uint32_t tile, uint32_t n_tiles,
             in[i] = emit_channels(e, in[i], c, c + n);
     }
     e->step--;
-    uint32_t slab =
-        place_slab(e, e->problem->first_buf[id.i], node->out[0], c, n);
-    e->placement.at[slab].end++;
-    Action a = emit_run_new(e, id, in, slab);
+    uint32_t channel_tile =
+        place_channel_tile(e, e->buffers->first_buf[id.i], node->out[0], c, n);
+    e->placement.at[channel_tile].end++;
+    Action a = emit_run_new(e, id, in, channel_tile);
     a.tile = tile;
     a.n_tiles = n_tiles;
     emit_action(e, a);
     e->step++;
-    return slab;
+    return channel_tile;
 }
 
-static void take_slab(Emit *e, NodeId id, const uint32_t *in, uint32_t out,
-                      uint32_t tile) {
+static void take_channel_tile(Emit *e, NodeId id, const uint32_t *in,
+                              uint32_t out, uint32_t tile) {
     const Node *node = graph_node(e->f->g, id);
     const Mode *mode = &e->d->mode[id.i];
-    NodeId giver = couple_partner(e->d, id);
-    uint32_t n_tiles = parts_of_planks(e->d, id), part[MAX_OPERANDS];
+    NodeId producer = pair_partner(e->d, id);
+    uint32_t n_tiles = parts_of_row_tiles(e->d, id), part[MAX_OPERANDS];
     uint32_t c = tile * mode->channels;
     uint32_t end = plan_volume(e->f->g, node->out[0]).c;
     end = mode->channels < end - c ? c + mode->channels : end;
-    uint32_t slab = give_slab(e, giver, tile, n_tiles, c, end - c);
+    uint32_t channel_tile =
+        give_channel_tile(e, producer, tile, n_tiles, c, end - c);
     for (uint32_t i = 0; i < node->n_in; i++)
-        part[i] = couple_passes(e->d, node->in[i])
-                      ? slab
+        part[i] = pair_passes(e->d, node->in[i])
+                      ? channel_tile
                       : emit_channels(e, in[i], c, end);
     Action a = emit_run_new(e, id, part, emit_channels(e, out, c, end));
     a.tile = tile;
@@ -128,12 +129,12 @@ static void take_slab(Emit *e, NodeId id, const uint32_t *in, uint32_t out,
     emit_action(e, a);
 }
 
-void emit_couple(Emit *e, NodeId id) {
+void emit_pair(Emit *e, NodeId id) {
     const Node *node = graph_node(e->f->g, id);
-    uint32_t in[MAX_OPERANDS], n_tiles = parts_of_planks(e->d, id);
+    uint32_t in[MAX_OPERANDS], n_tiles = parts_of_row_tiles(e->d, id);
     for (uint32_t i = 0; i < node->n_in; i++)
         in[i] = e->present[node->in[i].i];
     uint32_t out = emit_result(e, id);
     for (uint32_t k = 0; k < n_tiles; k++)
-        take_slab(e, id, in, out, k);
+        take_channel_tile(e, id, in, out, k);
 }

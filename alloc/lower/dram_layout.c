@@ -89,25 +89,25 @@ static bool place_fixed(Regions *r, Diag *diag, uint64_t *used) {
     return true;
 }
 
-static uint32_t timed_bufs(const Regions *r, uint32_t memory, Buf *buf,
+static uint32_t timed_bufs(const Regions *r, uint32_t memory, Buffer *buf,
                            uint32_t *region) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < r->at.n; i++) {
         const Region *at = &r->at.at[i];
         if (!at->timed || at->memory != memory)
             continue;
-        buf[n] = (Buf){.first = at->first,
-                       .end = at->end,
-                       .bytes = {at->bytes},
-                       .pin_pool = -1,
-                       .hint = PLAN_NO_HINT};
+        buf[n] = (Buffer){.first = at->first,
+                          .end = at->end,
+                          .bytes = {at->bytes},
+                          .pin_pool = -1,
+                          .hint = PACK_NO_HINT};
         region[n++] = i;
     }
     return n;
 }
 
 /* The most bytes of buffers that are there at once. */
-static uint64_t most_at_once(const PlanProblem *p) {
+static uint64_t most_at_once(const PackProblem *p) {
     uint64_t most = 0;
     for (uint32_t i = 0; i < p->n_bufs; i++) {
         uint64_t sum = 0;
@@ -121,7 +121,7 @@ static uint64_t most_at_once(const PlanProblem *p) {
 }
 
 /* One volume that is too large by itself, or all of the fullest step. */
-static bool no_place(const Regions *r, Diag *diag, const PlanProblem *p,
+static bool no_place(const Regions *r, Diag *diag, const PackProblem *p,
                      const uint32_t *region) {
     const HwMemory *memory = &r->f->spec->memory[r->at.at[region[0]].memory];
     for (uint32_t i = 0; i < p->n_bufs; i++)
@@ -137,9 +137,9 @@ static bool no_place(const Regions *r, Diag *diag, const PlanProblem *p,
 }
 
 static bool place_timed(Regions *r, Diag *diag, uint32_t m, uint64_t *used) {
-    Buf *buf = ARENA_ARRAY(r->arena, Buf, r->at.n + 1);
+    Buffer *buf = ARENA_ARRAY(r->arena, Buffer, r->at.n + 1);
     uint32_t *region = ARENA_ARRAY(r->arena, uint32_t, r->at.n + 1);
-    PlanProblem p = {.n_pools = 1, .n_bufs = timed_bufs(r, m, buf, region)};
+    PackProblem p = {.n_pools = 1, .n_bufs = timed_bufs(r, m, buf, region)};
     if (!p.n_bufs)
         return true;
     const HwMemory *memory = &r->f->spec->memory[m];
@@ -148,10 +148,10 @@ static bool place_timed(Regions *r, Diag *diag, uint32_t m, uint64_t *used) {
     p.pool[0] = (Pool){.size = memory->size > base ? memory->size - base : 0,
                        .align = align};
     p.buf = buf;
-    PlanResult result = {0};
+    PackResult result = {0};
     const char *planner;
-    plan_memory(r->arena, &p, "auto", false, &result, &planner);
-    if (result.status != PLAN_FITS)
+    pack_memory(r->arena, &p, "auto", false, &result, &planner);
+    if (result.status != PACK_FITS)
         return no_place(r, diag, &p, region);
     for (uint32_t i = 0; i < p.n_bufs; i++)
         r->at.at[region[i]].offset = base + result.offset[i];

@@ -28,7 +28,7 @@ uint32_t emit_outside(Emit *e, TensorId t, uint32_t region, uint32_t part_c) {
                                      .whole = r->whole,
                                      .part_c = part_c,
                                      .bytes = r->bytes,
-                                     .buffer = e->problem->buf.n + region},
+                                     .buffer = e->buffers->buf.n + region},
                          region);
 }
 
@@ -50,18 +50,19 @@ static uint32_t place_buffer(Emit *e, uint32_t buf, Placement p) {
 uint32_t emit_part(Emit *e, uint32_t buf, TensorId t, TensorId root, uint32_t c,
                    uint32_t row, uint32_t rows) {
     uint32_t memory = (uint32_t)e->result->pool[buf];
-    return place_buffer(e, buf,
-                        (Placement){.tensor = t,
-                                    .row = row,
-                                    .rows = rows,
-                                    .whole = plank_in(e->f, root, rows, memory),
-                                    .part_c = c,
-                                    .first = e->step,
-                                    .end = e->step + 1});
+    return place_buffer(
+        e, buf,
+        (Placement){.tensor = t,
+                    .row = row,
+                    .rows = rows,
+                    .whole = row_tile_in(e->f, root, rows, memory),
+                    .part_c = c,
+                    .first = e->step,
+                    .end = e->step + 1});
 }
 
-uint32_t emit_plank(Emit *e, uint32_t buf, TensorId t, uint32_t row,
-                    uint32_t rows) {
+uint32_t emit_row_tile(Emit *e, uint32_t buf, TensorId t, uint32_t row,
+                       uint32_t rows) {
     return emit_part(e, buf, t, t, 0, row, rows);
 }
 
@@ -73,42 +74,42 @@ uint32_t emit_channels(Emit *e, uint32_t placement, uint32_t c, uint32_t end) {
                          e->region_of.at[placement]);
 }
 
-const Segments *emit_stays(const Emit *e, const Unit *unit) {
-    return &e->problem->stays[e->d->unit_of[unit->root.i]];
+const Residencies *emit_stays(const Emit *e, const AliasClass *alias) {
+    return &e->buffers->stays[e->d->alias_of[alias->root.i]];
 }
 
-const Segment *emit_segment(const Emit *e, const Unit *unit) {
-    const Segments *stays = emit_stays(e, unit);
+const Residency *emit_residency(const Emit *e, const AliasClass *alias) {
+    const Residencies *stays = emit_stays(e, alias);
     for (uint32_t i = 0; i < stays->n; i++) {
-        const Segment *s = &stays->at[i];
-        if (unit->touch[s->first].step <= e->step &&
-            e->step <= unit->touch[s->last].step)
+        const Residency *s = &stays->at[i];
+        if (alias->use[s->first].step <= e->step &&
+            e->step <= alias->use[s->last].step)
             return s;
     }
     return NULL;
 }
 
-Unit *emit_unit(const Emit *e, TensorId t) {
-    return &e->d->unit.at[e->d->unit_of[t.i]];
+AliasClass *emit_alias(const Emit *e, TensorId t) {
+    return &e->d->alias.at[e->d->alias_of[t.i]];
 }
 
-uint32_t emit_in_segment(Emit *e, TensorId t, const Segment *s) {
-    const Unit *unit = emit_unit(e, t);
+uint32_t emit_in_residency(Emit *e, TensorId t, const Residency *s) {
+    const AliasClass *alias = emit_alias(e, t);
     uint32_t memory = (uint32_t)e->result->pool[s->buf];
     return place_buffer(
         e, s->buf,
         (Placement){.tensor = t,
                     .rows = plan_volume(e->f->g, t).h,
-                    .whole = volume_in(e->f, unit->root, memory),
-                    .part_c = channel_in_unit(e->f, unit, t),
-                    .first = unit->touch[s->first].step,
-                    .end = unit->touch[s->last].step + 1});
+                    .whole = volume_in(e->f, alias->root, memory),
+                    .part_c = channel_in_alias(e->f, alias, t),
+                    .first = alias->use[s->first].step,
+                    .end = alias->use[s->last].step + 1});
 }
 
 uint32_t emit_resident(Emit *e, TensorId t) {
-    const Segment *s = emit_segment(e, emit_unit(e, t));
+    const Residency *s = emit_residency(e, emit_alias(e, t));
     assert(s);
-    return emit_in_segment(e, t, s);
+    return emit_in_residency(e, t, s);
 }
 
 uint32_t emit_view(Emit *e, TensorId t, uint32_t row, uint32_t rows) {

@@ -13,8 +13,8 @@ typedef struct Emit {
     const Decisions *d;
     Attempt *a; /* may be given up */
     Arena *arena;
-    const Problem *problem;
-    const PlanResult *result;
+    const Buffers *buffers;
+    const PackResult *result;
     Regions regions;
     Placements placement;
     VEC(uint32_t) region_of; /* by placement; NONE in active memory */
@@ -23,7 +23,7 @@ typedef struct Emit {
     uint32_t *copy;    /* by tensor: a placement that can be loaded, or NONE */
     uint32_t *output;  /* by tensor: its placement in the output memory */
     uint32_t *stored;  /* by tensor: how many of its last channels are home, or
-                        * of its first: Unit.keeps_end */
+                        * of its first: Alias class.retains_end */
     uint32_t *home;    /* by tensor: its region in backing memory, or NONE */
     uint32_t step, number;
 } Emit;
@@ -35,19 +35,20 @@ uint32_t emit_outside(Emit *e, TensorId t, uint32_t region, uint32_t part_c);
 /* In a buffer, `at` bytes from its start; of all channels. */
 uint32_t emit_place(Emit *e, uint32_t buf, uint64_t at, Placement p);
 /* Rows of a tensor in a buffer of their own, for this step. */
-uint32_t emit_plank(Emit *e, uint32_t buf, TensorId t, uint32_t row,
-                    uint32_t rows);
+uint32_t emit_row_tile(Emit *e, uint32_t buf, TensorId t, uint32_t row,
+                       uint32_t rows);
 /* The same within rows of the concat `root`, from its channel `c` on. */
 uint32_t emit_part(Emit *e, uint32_t buf, TensorId t, TensorId root, uint32_t c,
                    uint32_t row, uint32_t rows);
 /* Channels [c, end) of what a placement holds. */
 uint32_t emit_channels(Emit *e, uint32_t placement, uint32_t c, uint32_t end);
-/* The tensor's unit; the unit's segment at this step, or NULL; the tensor's
- * place in a segment, and in the one at this step. */
-Unit *emit_unit(const Emit *e, TensorId t);
-const Segments *emit_stays(const Emit *e, const Unit *unit);
-const Segment *emit_segment(const Emit *e, const Unit *unit);
-uint32_t emit_in_segment(Emit *e, TensorId t, const Segment *s);
+/* The tensor's alias class; the alias class's residency interval at this step,
+ * or NULL; the tensor's place in a residency interval, and in the one at this
+ * step. */
+AliasClass *emit_alias(const Emit *e, TensorId t);
+const Residencies *emit_stays(const Emit *e, const AliasClass *alias);
+const Residency *emit_residency(const Emit *e, const AliasClass *alias);
+uint32_t emit_in_residency(Emit *e, TensorId t, const Residency *s);
 uint32_t emit_resident(Emit *e, TensorId t);
 /* Rows of a tensor that is there: of its volume, as if that were a ring. */
 uint32_t emit_view(Emit *e, TensorId t, uint32_t row, uint32_t rows);
@@ -81,9 +82,9 @@ uint32_t emit_output(Emit *e, TensorId t);
 uint32_t emit_targets(Emit *e, TensorId t, uint32_t to[2], uint32_t *home);
 /* Stores what is there wherever it must go as soon as it is. */
 void emit_store(Emit *e, TensorId t);
-/* The rows of the plank: copied from what is resident of the tensor, loaded
+/* The rows of the row tile: copied from what is resident of the tensor, loaded
  * what is not. Returns the place from which they are loaded, or NONE. */
-uint32_t emit_rows_into(Emit *e, uint32_t plank);
+uint32_t emit_rows_into(Emit *e, uint32_t row_tile);
 /* A unit of which channels have stayed is whole again as soon as it is
  * touched. */
 void emit_return(Emit *e, TensorId t);
@@ -91,11 +92,12 @@ void emit_return(Emit *e, TensorId t);
 void emit_load(Emit *e, TensorId t);
 /* What was written by parts is brought to its place in a concat. */
 void emit_land(Emit *e, TensorId t);
-/* Makes the tensor present; a group fills it. */
+/* Makes the tensor present; a cascade fills it. */
 void emit_made(Emit *e, TensorId t);
 /* The node's result in active memory, whole: present from now on. */
 uint32_t emit_result(Emit *e, NodeId id);
-/* Of a unit whose segment ends here: stores what is needed again. */
+/* Of an alias class whose residency interval ends here: stores what is needed
+ * again. */
 void emit_leave(Emit *e, TensorId t);
 
 /* ---- redundant_moves.c ---- */
@@ -107,42 +109,42 @@ void emit_drop_needless(Emit *e);
 
 /* A run of the node over whole operands, not added yet. */
 Action emit_run_new(Emit *e, NodeId id, const uint32_t *in, uint32_t out);
-/* The first buffer of the planks of that tile: two sets take turns. */
-/* The first buffer of a group that rolls. */
-uint32_t group_first_buf(const Emit *e, const Group *g);
+/* The first buffer of the row tiles of that tile: two sets take turns. */
+/* The first buffer of a cascade that rolls. */
+uint32_t cascade_first_buf(const Emit *e, const Cascade *g);
 uint32_t emit_first_buf(const Emit *e, NodeId node, uint32_t tile);
 /* All runs of the node, by its mode. */
 void emit_run(Emit *e, NodeId id);
 
 /* ---- channel_tiles.c ---- */
 
-/* A node by slabs; a couple, by its second node. */
-void emit_slabs(Emit *e, NodeId id);
-void emit_couple(Emit *e, NodeId id);
+/* A node by channel tiles; a fused pair, by its second node. */
+void emit_channel_tiles(Emit *e, NodeId id);
+void emit_pair(Emit *e, NodeId id);
 
-/* ---- cascades.c: groups, whose nodes take turns ---- */
+/* ---- cascades.c: cascades, whose nodes take turns ---- */
 
 /* Where a result is stored. */
 typedef struct Target {
     uint32_t to[2], n, home; /* home: that of `to` from which it can be read */
 } Target;
-typedef struct GroupRuns {
+typedef struct CascadeRuns {
     Emit *e;
-    const Group *g;
+    const Cascade *g;
     uint32_t *done, *all; /* by node: runs so far, and in all */
     Target *target;       /* by node */
-} GroupRuns;
+} CascadeRuns;
 /* Makes present what is kept whole; `all` is left to be filled. */
-GroupRuns emit_group_begin(Emit *e, const Group *g);
+CascadeRuns emit_cascade_begin(Emit *e, const Cascade *g);
 /* The next run of node i, and the stores of what it makes. */
-void emit_group_run(GroupRuns *runs, uint32_t i, Action a);
+void emit_cascade_run(CascadeRuns *runs, uint32_t i, Action a);
 /* What was stored can be read from there. */
-void emit_group_end(GroupRuns *runs);
-/* The placement's region is in use while any of the group is. */
-void emit_use_throughout(Emit *e, const Group *g, uint32_t placement);
-void emit_group(Emit *e, const Group *group);
-/* rolling_rows.c, rolling_columns.c: groups with rings; with line buffers. */
-void emit_rings(Emit *e, const Group *group);
-void emit_lines(Emit *e, const Group *group);
+void emit_cascade_end(CascadeRuns *runs);
+/* The placement's region is in use while any of the cascade is. */
+void emit_use_throughout(Emit *e, const Cascade *g, uint32_t placement);
+void emit_cascade(Emit *e, const Cascade *cascade);
+/* rolling_rows.c, rolling_columns.c: cascades with rings; with line buffers. */
+void emit_rings(Emit *e, const Cascade *cascade);
+void emit_lines(Emit *e, const Cascade *cascade);
 
 #endif

@@ -1,11 +1,11 @@
 /* lower.c - the ordered actions of a plan, and its placements.
  *
- * Input: units with their segments, modes of nodes, a placement of all
- * buffers. Output: the plan's arrays.
- * Method: walk the steps and keep account of where each tensor's values are: a
- * resident volume that is read and not there is loaded; one that leaves and is
- * needed later is stored, unless it lies outside already.
- * Within a step: loads, runs (or tiles), concats and stores.
+ * Input: alias classes with their residency intervals, modes of nodes, a
+ * placement of all buffers. Output: the plan's arrays. Method: walk the steps
+ * and keep account of where each tensor's values are: a resident volume that is
+ * read and not there is loaded; one that leaves and is needed later is stored,
+ * unless it lies outside already. Within a step: loads, runs (or tiles),
+ * concats and stores.
  */
 #include "alloc/lower/lower.h"
 #include "alloc/cascade/cascade.h"
@@ -17,29 +17,29 @@
 
 /* ---- concats ---- */
 
-static void relay(Emit *e, const Relay *r, uint32_t to) {
+static void bounce(Emit *e, const Bounce *r, uint32_t to) {
     uint32_t from = emit_source(e, r->tensor);
     uint32_t h = plan_volume(e->f->g, r->tensor).h;
     for (uint32_t row = 0; row < h; row += r->rows) {
         uint32_t rows = r->rows < h - row ? r->rows : h - row;
-        uint32_t plank = emit_plank(e, r->buf, r->tensor, row, rows);
-        emit_move(e, ACTION_LOAD, from, plank, row, rows);
-        emit_move(e, ACTION_STORE, plank, to, row, rows);
+        uint32_t row_tile = emit_row_tile(e, r->buf, r->tensor, row, rows);
+        emit_move(e, ACTION_LOAD, from, row_tile, row, rows);
+        emit_move(e, ACTION_STORE, row_tile, to, row, rows);
     }
 }
 
-/* Relays of this step: members into the concat's place, or (`outward`) what
- * the outside needs to the output memory. */
-static void relays_now(Emit *e, NodeId id, bool outward) {
+/* Bounce buffers of this step: members into the concat's place, or (`outward`)
+ * what the outside needs to the output memory. */
+static void bounces_now(Emit *e, NodeId id, bool outward) {
     const Node *node = graph_node(e->f->g, id);
-    for (uint32_t i = 0; i < e->problem->relay.n; i++) {
-        const Relay *r = &e->problem->relay.at[i];
+    for (uint32_t i = 0; i < e->buffers->bounce.n; i++) {
+        const Bounce *r = &e->buffers->bounce.at[i];
         bool is_out = same_tensor(r->tensor, node->out[0]);
         if (r->step == e->step && is_out && outward)
-            relay(e, r, emit_output(e, r->tensor));
+            bounce(e, r, emit_output(e, r->tensor));
         for (uint32_t k = 0; k < node->n_in && !outward; k++)
             if (r->step == e->step && same_tensor(r->tensor, node->in[k]))
-                relay(e, r, emit_home(e, r->tensor));
+                bounce(e, r, emit_home(e, r->tensor));
     }
 }
 
@@ -54,13 +54,13 @@ static void concat_add(Emit *e, NodeId id, const uint32_t *in, uint32_t out) {
 static void concat_dissolved(Emit *e, NodeId id) {
     const Node *node = graph_node(e->f->g, id);
     uint32_t *in = ARENA_ARRAY(e->arena, uint32_t, node->n_in);
-    relays_now(e, id, false);
+    bounces_now(e, id, false);
     for (uint32_t i = 0; i < node->n_in; i++)
         in[i] = emit_home(e, node->in[i]);
     uint32_t out = emit_home(e, node->out[0]);
     concat_add(e, id, in, out);
     e->copy[node->out[0].i] = out;
-    relays_now(e, id, true);
+    bounces_now(e, id, true);
 }
 
 static void concat_whole(Emit *e, NodeId id) {
@@ -84,20 +84,20 @@ static void loads(Emit *e, NodeId id) {
         emit_return(e, node->out[0]);
     for (uint32_t i = 0; i < node->n_in && on_engine(e->f, id); i++)
         if (!mode_streams(&e->d->mode[id.i], i) &&
-            !couple_passes(e->d, node->in[i]))
+            !pair_passes(e->d, node->in[i]))
             emit_load(e, node->in[i]);
 }
 
-/* Those of a couple, before either runs. */
+/* Those of a fused pair, before either runs. */
 static void all_loads(Emit *e, NodeId id) {
     loads(e, id);
-    if (e->d->mode[id.i].kind == MODE_GIVES)
-        loads(e, couple_partner(e->d, id));
+    if (e->d->mode[id.i].kind == MODE_PRODUCER)
+        loads(e, pair_partner(e->d, id));
 }
 
 static void finish(Emit *e, NodeId id) {
     TensorId out = graph_node(e->f->g, id)->out[0];
-    if (is_placed(e->f, id) && in_group(e->d, id))
+    if (is_placed(e->f, id) && in_cascade(e->d, id))
         return;
     if (is_placed(e->f, id) && e->d->dissolved[out.i]) {
         concat_dissolved(e, id);
@@ -110,7 +110,7 @@ static void finish(Emit *e, NodeId id) {
     if (result_lands(e->d, id))
         emit_land(e, out);
     if (e->d->mode[id.i].streams_out)
-        relays_now(e, id, true);
+        bounces_now(e, id, true);
     else
         emit_store(e, out);
 }
@@ -131,8 +131,8 @@ static void step_actions(Emit *e, const Step *step) {
         finish(e, step->slot[i].node);
     for (uint32_t i = 0; i < step->n; i++) {
         NodeId id = step->slot[i].node;
-        if (e->d->mode[id.i].kind == MODE_TAKES)
-            leave_all(e, couple_partner(e->d, id));
+        if (e->d->mode[id.i].kind == MODE_CONSUMER)
+            leave_all(e, pair_partner(e->d, id));
         leave_all(e, id);
     }
 }
@@ -186,20 +186,20 @@ static void plan_fill(const Emit *e, Plan *plan) {
         plan->memory_used[m] = e->result->height[m];
         plan->am_height += e->result->height[m];
     }
-    for (uint32_t t = 0; t < e->problem->n_times; t++)
-        if (e->problem->live[t] > plan->am_live)
-            plan->am_live = e->problem->live[t];
+    for (uint32_t t = 0; t < e->buffers->n_times; t++)
+        if (e->buffers->live[t] > plan->am_live)
+            plan->am_live = e->buffers->live[t];
     if (plan->am_live > plan->am_height) /* the last one's need not be round */
         plan->am_live = plan->am_height;
 }
 
-bool actions_make(Attempt *a, Diag *diag, const Problem *problem,
-                  const PlanResult *result, Plan *plan) {
+bool actions_make(Attempt *a, Diag *diag, const Buffers *buffers,
+                  const PackResult *result, Plan *plan) {
     Emit e = {.f = a->f,
               .d = &a->d,
               .a = a,
               .arena = a->f->arena,
-              .problem = problem,
+              .buffers = buffers,
               .result = result,
               .regions = {.arena = a->f->arena, .f = a->f},
               .number = FIRST_STEP};

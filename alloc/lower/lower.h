@@ -7,8 +7,8 @@
 /* ---- lower.c ---- */
 
 /* False, with an error, when an external memory is too small. */
-bool actions_make(Attempt *a, Diag *diag, const Problem *problem,
-                  const PlanResult *result, Plan *plan);
+bool actions_make(Attempt *a, Diag *diag, const Buffers *buffers,
+                  const PackResult *result, Plan *plan);
 
 /* ---- count_instructions.c ---- */
 

@@ -2,8 +2,8 @@
  *
  * Input: a plan's actions, as they were written, one behind the other. Output:
  * these without loads of rows into the very bytes in which an action has left
- * them, and without what is stored for nobody else. What a group makes last is
- * stored, and loaded by what comes next, which may have got the same place.
+ * them, and without what is stored for nobody else. What a cascade makes last
+ * is stored, and loaded by what comes next, which may have got the same place.
  * Invariants: never more bytes; what is not sure to be there is loaded.
  */
 #include "alloc/lower/emit.h"

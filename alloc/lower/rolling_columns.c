@@ -1,6 +1,6 @@
-/* rolling_columns.c - the actions of a group with line buffers.
+/* rolling_columns.c - the actions of a cascade with line buffers.
  *
- * Input: a group, and where its line buffers lie. Output: in the order of
+ * Input: a cascade, and where its line buffers lie. Output: in the order of
  * rolling_columns.c: the loads of columns, the runs, the stores of what the
  * outside needs.
  */
@@ -9,9 +9,9 @@
 
 typedef struct Turns {
     Emit *e;
-    const Group *g;
+    const Cascade *g;
     Lines lines;
-    GroupRuns runs;
+    CascadeRuns runs;
 } Turns;
 
 static const LineRing *line_of(const Turns *t, TensorId tensor) {
@@ -24,7 +24,7 @@ static const LineRing *line_of(const Turns *t, TensorId tensor) {
 /* Pixels of the tensor, in its line buffer or in its volume. */
 static uint32_t pixels_of(Turns *t, TensorId tensor, Piece rows, Piece cols) {
     Emit *e = t->e;
-    if (group_keeps(e->d, t->g, tensor)) {
+    if (cascade_keeps(e->d, t->g, tensor)) {
         uint32_t p = emit_view(e, tensor, rows.at, rows.n);
         e->placement.at[p].col = cols.at;
         e->placement.at[p].cols = cols.n;
@@ -40,7 +40,8 @@ static uint32_t pixels_of(Turns *t, TensorId tensor, Piece rows, Piece cols) {
                    .whole = line_volume(e->f, line),
                    .first = t->g->first,
                    .end = t->g->end};
-    return emit_place(e, group_first_buf(e, t->g) + line->buf, line->offset, p);
+    return emit_place(e, cascade_first_buf(e, t->g) + line->buf, line->offset,
+                      p);
 }
 
 static void load_columns(Turns *t, const LineTurn *turn) {
@@ -57,7 +58,7 @@ static Piece piece(const Rows *need) {
 
 static void run_columns(Turns *t, const LineTurn *turn) {
     Emit *e = t->e;
-    NodeId id = group_node(e->f, t->g, turn->i);
+    NodeId id = cascade_node(e->f, t->g, turn->i);
     const Node *node = graph_node(e->f->g, id);
     const Rows *rows = &turn->in_rows, *cols = &turn->in_cols;
     uint32_t in[MAX_OPERANDS];
@@ -71,7 +72,7 @@ static void run_columns(Turns *t, const LineTurn *turn) {
     a.in_col = cols->in_row;
     a.in_cols = cols->in_rows;
     a.pad_left = cols->pad_top;
-    emit_group_run(&t->runs, turn->i, a);
+    emit_cascade_run(&t->runs, turn->i, a);
 }
 
 static void turn_emit(void *context, const LineTurn *turn, const uint32_t *done,
@@ -91,13 +92,13 @@ static void turn_count(void *context, const LineTurn *turn,
     t->runs.all[turn->i] += !turn->loads;
 }
 
-void emit_lines(Emit *e, const Group *g) {
-    Turns t = {.e = e, .g = g, .runs = emit_group_begin(e, g)};
-    t.lines = *group_lines(e->d, g);
+void emit_lines(Emit *e, const Cascade *g) {
+    Turns t = {.e = e, .g = g, .runs = emit_cascade_begin(e, g)};
+    t.lines = *cascade_lines(e->d, g);
     t.lines.at.at = ARENA_COPY(e->arena, LineRing, t.lines.at.at, t.lines.at.n);
     lines_number(&t.lines);
     if (!lines_roll(e->f, g, &t.lines, turn_count, &t) ||
         !lines_roll(e->f, g, &t.lines, turn_emit, &t))
         bug("columns of a group cannot be computed");
-    emit_group_end(&t.runs);
+    emit_cascade_end(&t.runs);
 }

@@ -1,6 +1,6 @@
-/* rolling_rows.c - the actions of a group with rings.
+/* rolling_rows.c - the actions of a cascade with rings.
  *
- * Input: a group, and where its rings lie. Output: in the order of
+ * Input: a cascade, and where its rings lie. Output: in the order of
  * rolling_rows.c: the loads of rows that were not loaded before, the run of the
  * rows that are new, the stores of those that the outside needs.
  */
@@ -10,9 +10,9 @@
 
 typedef struct Turn {
     Emit *e;
-    const Group *g;
+    const Cascade *g;
     Rings rings;
-    GroupRuns runs;
+    CascadeRuns runs;
 } Turn;
 
 static uint32_t ring_of(const Turn *r, TensorId t) {
@@ -24,11 +24,11 @@ static uint32_t ring_of(const Turn *r, TensorId t) {
 
 /* Rows of the tensor, in its ring or in its volume. */
 static uint32_t rows_of(Turn *r, TensorId t, uint32_t row, uint32_t rows) {
-    if (group_keeps(r->e->d, r->g, t))
+    if (cascade_keeps(r->e->d, r->g, t))
         return emit_view(r->e, t, row, rows);
     uint32_t c, whole = ring_whole(r->e->f, &r->rings, ring_of(r, t), &c);
     const Ring *ring = &r->rings.at.at[whole];
-    uint32_t p = emit_part(r->e, group_first_buf(r->e, r->g) + ring->buf, t,
+    uint32_t p = emit_part(r->e, cascade_first_buf(r->e, r->g) + ring->buf, t,
                            ring->tensor, c, ring->rows, ring->rows);
     Placement *held = &r->e->placement.at[p];
     held->row = row;
@@ -42,7 +42,7 @@ static uint32_t rows_of(Turn *r, TensorId t, uint32_t row, uint32_t rows) {
 static void load_rows(Turn *r, TensorId t, const Roll *roll,
                       const uint32_t *done) {
     Emit *e = r->e;
-    if (group_keeps(e->d, r->g, t))
+    if (cascade_keeps(e->d, r->g, t))
         return;
     Ring *ring = &r->rings.at.at[ring_of(r, t)];
     uint32_t row;
@@ -56,7 +56,7 @@ static void load_rows(Turn *r, TensorId t, const Roll *roll,
 static void run_rows(void *context, const Roll *roll, const uint32_t *done) {
     Turn *r = context;
     Emit *e = r->e;
-    NodeId id = group_node(e->f, r->g, roll->i);
+    NodeId id = cascade_node(e->f, r->g, roll->i);
     const Node *node = graph_node(e->f->g, id);
     const Rows *need = &roll->need;
     bool joins = is_placed(e->f, id);
@@ -70,7 +70,7 @@ static void run_rows(void *context, const Roll *roll, const uint32_t *done) {
     Action a = emit_run_new(e, id, in, out);
     a.kind = joins ? ACTION_CONCAT : ACTION_RUN;
     action_reads(&a, *need);
-    emit_group_run(&r->runs, roll->i, a);
+    emit_cascade_run(&r->runs, roll->i, a);
 }
 
 static void count_runs(void *context, const Roll *roll, const uint32_t *done) {
@@ -79,12 +79,12 @@ static void count_runs(void *context, const Roll *roll, const uint32_t *done) {
     r->runs.all[roll->i]++;
 }
 
-void emit_rings(Emit *e, const Group *g) {
-    Turn r = {.e = e, .g = g, .runs = emit_group_begin(e, g)};
-    r.rings = *group_rings(e->d, g);
+void emit_rings(Emit *e, const Cascade *g) {
+    Turn r = {.e = e, .g = g, .runs = emit_cascade_begin(e, g)};
+    r.rings = *cascade_rings(e->d, g);
     r.rings.at.at = ARENA_COPY(e->arena, Ring, r.rings.at.at, r.rings.at.n);
-    if (!group_roll(e->f, g, count_runs, &r) ||
-        !group_roll(e->f, g, run_rows, &r))
+    if (!cascade_roll(e->f, g, count_runs, &r) ||
+        !cascade_roll(e->f, g, run_rows, &r))
         bug("rows of a group cannot be computed");
-    emit_group_end(&r.runs);
+    emit_cascade_end(&r.runs);
 }

@@ -1,7 +1,7 @@
 /* runs.c - the runs of a node, by its mode; see emit.h.
  *
  * Input: a node whose operands are where its mode wants them. Output: what it
- * loads by planks, its runs, and stores of what it makes by planks.
+ * loads by row tiles, its runs, and stores of what it makes by row tiles.
  */
 #include "alloc/cascade/cascade.h"
 #include "alloc/geometry/tensor_bytes.h"
@@ -32,13 +32,14 @@ Action emit_run_new(Emit *e, NodeId id, const uint32_t *in, uint32_t out) {
     return a;
 }
 
-uint32_t group_first_buf(const Emit *e, const Group *g) {
-    return e->problem->first_buf[group_node(e->f, g, 0).i];
+uint32_t cascade_first_buf(const Emit *e, const Cascade *g) {
+    return e->buffers->first_buf[cascade_node(e->f, g, 0).i];
 }
 
 uint32_t emit_first_buf(const Emit *e, NodeId id, uint32_t tile) {
     bool second = e->d->mode[id.i].doubled && tile % 2;
-    return e->problem->first_buf[id.i] + (second ? e->problem->twin[id.i] : 0);
+    return e->buffers->first_buf[id.i] +
+           (second ? e->buffers->second_set[id.i] : 0);
 }
 
 static void run_whole(Emit *e, NodeId id) {
@@ -49,8 +50,8 @@ static void run_whole(Emit *e, NodeId id) {
     emit_action(e, emit_run_new(e, id, in, emit_result(e, id)));
 }
 
-static void run_plank(Emit *e, NodeId id, uint32_t tile, uint32_t n_tiles,
-                      const uint32_t *to, uint32_t n_to) {
+static void run_row_tile(Emit *e, NodeId id, uint32_t tile, uint32_t n_tiles,
+                         const uint32_t *to, uint32_t n_to) {
     const Node *node = graph_node(e->f->g, id);
     const Mode *mode = &e->d->mode[id.i];
     uint32_t h = plan_volume(e->f->g, node->out[0]).h;
@@ -59,11 +60,12 @@ static void run_plank(Emit *e, NodeId id, uint32_t tile, uint32_t n_tiles,
     Rows need = rows_needed(e->f->g, id, row, rows);
     uint32_t in[MAX_OPERANDS], buf = emit_first_buf(e, id, tile);
     for (uint32_t i = 0; i < node->n_in; i++) {
-        in[i] = emit_plank(e, buf + i, node->in[i], need.in_row, need.in_rows);
+        in[i] =
+            emit_row_tile(e, buf + i, node->in[i], need.in_row, need.in_rows);
         emit_rows_into(e, in[i]);
     }
     Action a = emit_run_new(
-        e, id, in, emit_plank(e, buf + node->n_in, node->out[0], row, rows));
+        e, id, in, emit_row_tile(e, buf + node->n_in, node->out[0], row, rows));
     action_reads(&a, need);
     a.tile = tile;
     a.n_tiles = n_tiles;
@@ -72,22 +74,22 @@ static void run_plank(Emit *e, NodeId id, uint32_t tile, uint32_t n_tiles,
         emit_move(e, ACTION_STORE, a.out, to[i], row, rows);
 }
 
-static void run_planks(Emit *e, NodeId id) {
+static void run_row_tiles(Emit *e, NodeId id) {
     TensorId out = graph_node(e->f->g, id)->out[0];
-    uint32_t n_tiles = parts_of_planks(e->d, id);
+    uint32_t n_tiles = parts_of_row_tiles(e->d, id);
     uint32_t to[2], home;
     if (e->d->mode[id.i].channels) {
-        emit_slabs(e, id);
+        emit_channel_tiles(e, id);
         return;
     }
     uint32_t n_to = emit_targets(e, out, to, &home);
     for (uint32_t k = 0; k < n_tiles; k++)
-        run_plank(e, id, k, n_tiles, to, n_to);
+        run_row_tile(e, id, k, n_tiles, to, n_to);
     e->copy[out.i] = home;
 }
 
 /* Its partner runs it. */
-static void run_giver(Emit *e, NodeId id) {
+static void run_producer(Emit *e, NodeId id) {
     (void)e;
     (void)id;
 }
@@ -115,11 +117,11 @@ static void run_hardware(Emit *e, NodeId id) {
     emit_action(e, a);
 }
 
-/* The first of its steps runs the whole group. */
-static void run_group(Emit *e, NodeId id) {
-    const Group *g = &e->d->group.at[e->d->mode[id.i].group];
+/* The first of its steps runs the whole cascade. */
+static void run_cascade(Emit *e, NodeId id) {
+    const Cascade *g = &e->d->cascade.at[e->d->mode[id.i].cascade];
     if (e->step == g->first)
-        emit_group(e, g);
+        emit_cascade(e, g);
 }
 
 static void run_host(Emit *e, NodeId id) {
@@ -147,12 +149,12 @@ static void run_host(Emit *e, NodeId id) {
 
 void emit_run(Emit *e, NodeId id) {
     static void (*const by_mode[])(Emit *, NodeId) = {
-        [MODE_WHOLE] = run_whole,       [MODE_PLANKS] = run_planks,
+        [MODE_WHOLE] = run_whole,       [MODE_ROW_TILES] = run_row_tiles,
         [MODE_HARDWARE] = run_hardware, [MODE_AHEAD] = run_hardware,
-        [MODE_GROUP] = run_group,       [MODE_GIVES] = run_giver,
-        [MODE_TAKES] = emit_couple,
+        [MODE_CASCADE] = run_cascade,   [MODE_PRODUCER] = run_producer,
+        [MODE_CONSUMER] = emit_pair,
     };
-    if (on_engine(e->f, id) || in_group(e->d, id))
+    if (on_engine(e->f, id) || in_cascade(e->d, id))
         by_mode[e->d->mode[id.i].kind](e, id);
     else if (!is_placed(e->f, id))
         run_host(e, id);

@@ -1,8 +1,8 @@
 /* value_locations.c - where each tensor's values are; see emit.h.
  *
- * Input: units with their segments. Output: loads of what is needed and not
- * there, stores of what leaves and is needed later, unless it lies outside
- * already; copies of rows of what is resident.
+ * Input: alias classes with their residency intervals. Output: loads of what is
+ * needed and not there, stores of what leaves and is needed later, unless it
+ * lies outside already; copies of rows of what is resident.
  */
 #include "alloc/live/live.h"
 #include "alloc/lower/emit.h"
@@ -58,15 +58,15 @@ uint32_t emit_targets(Emit *e, TensorId t, uint32_t to[2], uint32_t *home) {
     return n;
 }
 
-static bool keeps_end(const Emit *e, TensorId t) {
-    uint32_t unit = e->d->unit_of[t.i];
-    return unit != NONE && e->d->unit.at[unit].keeps_end;
+static bool retains_end(const Emit *e, TensorId t) {
+    uint32_t alias = e->d->alias_of[t.i];
+    return alias != NONE && e->d->alias.at[alias].retains_end;
 }
 
 /* But for so many channels that stay, and those that lie there. */
 static void store_but(Emit *e, TensorId t, uint32_t kept) {
     uint32_t home = emit_home(e, t), end = plan_volume(e->f->g, t).c;
-    bool front = keeps_end(e, t);
+    bool front = retains_end(e, t);
     uint32_t c = front ? e->stored[t.i] : kept;
     end -= front ? kept : e->stored[t.i];
     if (c < end) {
@@ -102,22 +102,23 @@ uint32_t emit_readable(Emit *e, TensorId t) {
 
 /* ---- rows of what is resident ---- */
 
-static bool read_by_rows(const Emit *e, const Unit *unit) {
-    for (uint32_t i = 0; i < unit->n_touches; i++)
-        if (unit->touch[i].step == e->step)
-            return unit->touch[i].by_rows;
+static bool read_by_rows(const Emit *e, const AliasClass *alias) {
+    for (uint32_t i = 0; i < alias->n_uses; i++)
+        if (alias->use[i].step == e->step)
+            return alias->use[i].by_rows;
     return false;
 }
 
-/* The last segment before this step of which channels stay for it, or NULL. */
-static const Segment *segment_kept(const Emit *e, const Unit *unit) {
-    const Segments *stays = emit_stays(e, unit);
+/* The last residency interval before this step of which channels stay for it,
+ * or NULL. */
+static const Residency *residency_kept(const Emit *e, const AliasClass *alias) {
+    const Residencies *stays = emit_stays(e, alias);
     for (uint32_t i = 0; i < stays->n; i++) {
-        const Segment *s = &stays->at[i];
-        const Touch *last = &unit->touch[s->last];
+        const Residency *s = &stays->at[i];
+        const Use *last = &alias->use[s->last];
         Away away;
-        if (last->keeps && last->step < e->step &&
-            away_find(e->d, unit, s->last, &away) && 2 * e->step < away.end)
+        if (last->retained && last->step < e->step &&
+            away_find(e->d, alias, s->last, &away) && 2 * e->step < away.end)
             return s;
     }
     return NULL;
@@ -126,39 +127,40 @@ static const Segment *segment_kept(const Emit *e, const Unit *unit) {
 /* The tensor's first channels that are resident, of a volume that is read by
  * rows; *from: where. */
 static uint32_t resident_part(Emit *e, TensorId t, uint32_t *from) {
-    const Unit *unit = e->d->unit_of[t.i] == NONE ? NULL : emit_unit(e, t);
-    if (!unit || !read_by_rows(e, unit))
+    const AliasClass *alias =
+        e->d->alias_of[t.i] == NONE ? NULL : emit_alias(e, t);
+    if (!alias || !read_by_rows(e, alias))
         return 0;
     *from = e->present[t.i];
     if (*from != NONE)
         return plan_volume(e->f->g, t).c;
-    const Segment *s = segment_kept(e, unit);
+    const Residency *s = residency_kept(e, alias);
     if (!s)
         return 0;
-    *from = emit_in_segment(e, t, s);
-    return kept_of(e->f, unit, t, unit->touch[s->last].keeps);
+    *from = emit_in_residency(e, t, s);
+    return kept_of(e->f, alias, t, alias->use[s->last].retained);
 }
 
-uint32_t emit_rows_into(Emit *e, uint32_t plank) {
-    TensorId t = e->placement.at[plank].tensor;
+uint32_t emit_rows_into(Emit *e, uint32_t row_tile) {
+    TensorId t = e->placement.at[row_tile].tensor;
     uint32_t from, end = plan_volume(e->f->g, t).c;
     uint32_t kept = resident_part(e, t, &from);
     if (kept)
         emit_copy(e, emit_channels(e, from, 0, kept),
-                  emit_channels(e, plank, 0, kept));
+                  emit_channels(e, row_tile, 0, kept));
     if (kept == end)
         return NONE;
     uint32_t outside = emit_source(e, t);
     if (outside == NONE)
         outside = kept ? emit_home(e, t) : emit_readable(e, t);
     emit_move_all(e, ACTION_LOAD, emit_channels(e, outside, kept, end),
-                  emit_channels(e, plank, kept, end));
+                  emit_channels(e, row_tile, kept, end));
     return outside;
 }
 
 /* ---- into active memory ---- */
 
-/* All of the unit's tensors that lie within `t` are there with it. */
+/* All of the alias class's tensors that lie within `t` are there with it. */
 static void present_with(Emit *e, TensorId t) {
     e->present[t.i] = emit_resident(e, t);
     const Node *node = graph_node(e->f->g, graph_tensor(e->f->g, t)->producer);
@@ -171,7 +173,7 @@ static void present_with(Emit *e, TensorId t) {
 /* Loads what has not stayed. */
 static void load_rest(Emit *e, TensorId t, uint32_t kept) {
     uint32_t n = plan_volume(e->f->g, t).c - kept;
-    uint32_t c = keeps_end(e, t) ? 0 : kept;
+    uint32_t c = retains_end(e, t) ? 0 : kept;
     uint32_t whole = emit_source(e, t);
     present_with(e, t);
     if (n == 0)
@@ -183,19 +185,20 @@ static void load_rest(Emit *e, TensorId t, uint32_t kept) {
 }
 
 void emit_return(Emit *e, TensorId t) {
-    if (e->d->unit_of[t.i] == NONE)
+    if (e->d->alias_of[t.i] == NONE)
         return;
-    const Unit *unit = emit_unit(e, t);
-    const Segment *s = emit_segment(e, unit);
-    if (!s || s == emit_stays(e, unit)->at ||
-        unit->touch[s->first].step != e->step || !unit->touch[s[-1].last].keeps)
+    const AliasClass *alias = emit_alias(e, t);
+    const Residency *s = emit_residency(e, alias);
+    if (!s || s == emit_stays(e, alias)->at ||
+        alias->use[s->first].step != e->step ||
+        !alias->use[s[-1].last].retained)
         return;
-    uint32_t keeps = unit->touch[s[-1].last].keeps;
-    TensorId *kept = ARENA_ARRAY(e->arena, TensorId, unit->n_tensors);
-    uint32_t n = kept_tensors(e->f, unit, s[-1].last, kept);
+    uint32_t keeps = alias->use[s[-1].last].retained;
+    TensorId *kept = ARENA_ARRAY(e->arena, TensorId, alias->n_tensors);
+    uint32_t n = kept_tensors(e->f, alias, s[-1].last, kept);
     for (uint32_t i = 0; i < n; i++)
         if (e->present[kept[i].i] == NONE)
-            load_rest(e, kept[i], kept_of(e->f, unit, kept[i], keeps));
+            load_rest(e, kept[i], kept_of(e->f, alias, kept[i], keeps));
 }
 
 static bool needed(const Emit *e, TensorId t, uint32_t from_step) {
@@ -205,8 +208,8 @@ static bool needed(const Emit *e, TensorId t, uint32_t from_step) {
 
 /* The tensor, or the concat around it if that is wanted too. */
 static void load(Emit *e, TensorId t) {
-    TensorId root = emit_unit(e, t)->root;
-    bool whole = emit_unit(e, t)->concat && needed(e, root, e->step) &&
+    TensorId root = emit_alias(e, t)->root;
+    bool whole = emit_alias(e, t)->concat && needed(e, root, e->step) &&
                  emit_source(e, root) != NONE;
     TensorId what = whole ? root : t;
     uint32_t from = emit_source(e, what);
@@ -241,31 +244,31 @@ uint32_t emit_result(Emit *e, NodeId id) {
 
 /* ---- out of it ---- */
 
-static void leave_partly(Emit *e, const Unit *unit, uint32_t touch) {
-    TensorId *kept = ARENA_ARRAY(e->arena, TensorId, unit->n_tensors);
-    uint32_t n = kept_tensors(e->f, unit, touch, kept);
+static void leave_partly(Emit *e, const AliasClass *alias, uint32_t use) {
+    TensorId *kept = ARENA_ARRAY(e->arena, TensorId, alias->n_tensors);
+    uint32_t n = kept_tensors(e->f, alias, use, kept);
     for (uint32_t i = 0; i < n; i++)
         if (e->present[kept[i].i] != NONE && emit_source(e, kept[i]) == NONE)
             store_but(e, kept[i],
-                      kept_of(e->f, unit, kept[i], unit->touch[touch].keeps));
+                      kept_of(e->f, alias, kept[i], alias->use[use].retained));
 }
 
 void emit_leave(Emit *e, TensorId t) {
-    if (e->d->unit_of[t.i] == NONE)
+    if (e->d->alias_of[t.i] == NONE)
         return;
-    const Unit *unit = emit_unit(e, t);
-    const Segment *s = emit_segment(e, unit);
-    if (!s || unit->touch[s->last].step != e->step)
+    const AliasClass *alias = emit_alias(e, t);
+    const Residency *s = emit_residency(e, alias);
+    if (!s || alias->use[s->last].step != e->step)
         return;
-    uint32_t keeps = unit->touch[s->last].keeps;
+    uint32_t keeps = alias->use[s->last].retained;
     if (keeps)
-        leave_partly(e, unit, s->last);
-    for (uint32_t i = 0; i < unit->n_tensors && !keeps; i++) {
-        TensorId u = unit->tensor[i];
+        leave_partly(e, alias, s->last);
+    for (uint32_t i = 0; i < alias->n_tensors && !keeps; i++) {
+        TensorId u = alias->tensor[i];
         if (e->present[u.i] != NONE && needed(e, u, e->step + 1) &&
             emit_source(e, u) == NONE)
             store_home(e, u);
     }
-    for (uint32_t i = 0; i < unit->n_tensors; i++)
-        e->present[unit->tensor[i].i] = NONE;
+    for (uint32_t i = 0; i < alias->n_tensors; i++)
+        e->present[alias->tensor[i].i] = NONE;
 }

@@ -6,6 +6,6 @@
 
 /* Moves buffers of a placement apart where that frees memory for less waiting.
  */
-void spread(Decisions *d, Problem *problem, PlanResult *result);
+void spread(Decisions *d, Buffers *buffers, PackResult *result);
 
 #endif

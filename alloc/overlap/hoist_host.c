@@ -102,7 +102,7 @@ static uint32_t between_steps(const Hosts *h, uint32_t at, uint32_t i) {
     return at;
 }
 
-bool hosts_early(Arena *arena, Plan *plan) {
+bool hoist_hosts(Arena *arena, Plan *plan) {
     Hosts h = {.arena = arena, .plan = plan};
     bool any = false;
     h.action = ARENA_COPY(arena, Action, plan->action, plan->n_actions);

@@ -11,20 +11,20 @@
 
 enum { LOOK = 128 };
 
-typedef struct Weave {
+typedef struct Interleave {
     Arena *arena;
     const Plan *plan;
     Action *action;
     Accesses *access; /* by action */
-} Weave;
+} Interleave;
 
-static bool is_slice(const Weave *w, const Action *a) {
+static bool is_slice(const Interleave *w, const Action *a) {
     return a->kind == ACTION_RUN && a->n_tiles > 1 &&
            w->plan->schedule->step[a->at].n == 1;
 }
 
 /* Whether the slice at `i` may run before the action at `k`. */
-static bool may_pass(const Weave *w, uint32_t i, uint32_t k) {
+static bool may_pass(const Interleave *w, uint32_t i, uint32_t k) {
     const Action *a = &w->action[k], *slice = &w->action[i];
     bool other = is_slice(w, a) && a->node.i != slice->node.i;
     return (is_move(a) || other) &&
@@ -33,7 +33,7 @@ static bool may_pass(const Weave *w, uint32_t i, uint32_t k) {
 
 /* Where the slice at `i` can run: before the first other layer's that it may
  * pass. */
-static uint32_t place_of(const Weave *w, uint32_t i) {
+static uint32_t place_of(const Interleave *w, uint32_t i) {
     uint32_t at = i;
     for (uint32_t k = i; k > 0 && i - k < LOOK && may_pass(w, i, k - 1); k--)
         if (w->action[k - 1].kind == ACTION_RUN)
@@ -41,7 +41,7 @@ static uint32_t place_of(const Weave *w, uint32_t i) {
     return at;
 }
 
-static void move_up(Weave *w, uint32_t i, uint32_t to) {
+static void move_up(Interleave *w, uint32_t i, uint32_t to) {
     Action slice = w->action[i];
     Accesses access = w->access[i];
     for (; i > to; i--) {
@@ -52,9 +52,9 @@ static void move_up(Weave *w, uint32_t i, uint32_t to) {
     w->access[to] = access;
 }
 
-bool weave(Arena *arena, Plan *plan) {
+bool interleave(Arena *arena, Plan *plan) {
     uint32_t n = plan->n_actions;
-    Weave w = {.arena = arena, .plan = plan};
+    Interleave w = {.arena = arena, .plan = plan};
     bool any = false;
     w.action = ARENA_COPY(arena, Action, plan->action, n);
     w.access = ARENA_ARRAY(arena, Accesses, n + 1);

@@ -437,11 +437,11 @@ static void number_steps(Overlap *o) {
 
 uint32_t overlap_spare(const Plan *plan) {
     uint32_t most = plan->schedule->spec->max_instructions;
-    uint32_t n = plan->n_actions, wish = 4 * n;
+    uint32_t n = plan->n_actions, request = 4 * n;
     if (!most)
-        return wish;
+        return request;
     uint32_t spare = most > n ? most - n : 0;
-    return spare < wish ? spare : wish;
+    return spare < request ? spare : request;
 }
 
 uint32_t overlap_tries(const Plan *plan, uint32_t most) {
@@ -500,7 +500,7 @@ static void order(Arena *arena, Plan *plan) {
 static bool try_early(Arena *arena, Plan *plan, const Plan *before) {
     Arena *scratch = arena_new("early");
     Plan early = *before;
-    bool better = hosts_early(scratch, &early);
+    bool better = hoist_hosts(scratch, &early);
     if (better) {
         early.cycles = plan_cycles(&early);
         order(scratch, &early);

@@ -8,7 +8,7 @@
 
 enum { SEARCH = 2000 }; /* steps of it */
 
-static bool is_alone(const Problem *p, uint32_t buf) {
+static bool is_alone(const Buffers *p, uint32_t buf) {
     if (p->buf.at[buf].pin_pool >= 0)
         return false;
     for (uint32_t i = 0; i < p->buf.n; i++)
@@ -18,25 +18,25 @@ static bool is_alone(const Problem *p, uint32_t buf) {
 }
 
 /* The buffer as the window sees it: cut to it, and pinned if it must stay. */
-static Buf buf_within(const Lives *l, uint32_t buf, Steps phases,
-                      const PlanResult *r) {
-    Buf b = lives_buf(l, buf, phases);
+static Buffer buf_within(const Lives *l, uint32_t buf, Steps phases,
+                         const PackResult *r) {
+    Buffer b = lives_buf(l, buf, phases);
     Steps span = lives_span(l, buf);
     if (span.first >= phases.first && span.end <= phases.end &&
-        is_alone(l->problem, buf))
+        is_alone(l->buffers, buf))
         return b;
     b.pin_pool = r->pool[buf];
     b.pin_offset = r->offset[buf];
     return b;
 }
 
-bool window_place(const Lives *l, Steps phases, PlanResult *r) {
-    const Problem *p = l->problem;
+bool window_place(const Lives *l, Steps phases, PackResult *r) {
+    const Buffers *p = l->buffers;
     Arena *arena = arena_new("window");
-    Buf *buf = ARENA_ARRAY(arena, Buf, p->buf.n + 1);
+    Buffer *buf = ARENA_ARRAY(arena, Buffer, p->buf.n + 1);
     uint32_t *id = ARENA_ARRAY(arena, uint32_t, p->buf.n + 1);
-    PlanProblem asked = p->p;
-    PlanResult found;
+    PackProblem asked = p->p;
+    PackResult found;
     const char *used;
     asked.n_bufs = 0;
     asked.buf = buf;
@@ -48,8 +48,8 @@ bool window_place(const Lives *l, Steps phases, PlanResult *r) {
         id[asked.n_bufs] = i;
         buf[asked.n_bufs++] = buf_within(l, i, phases, r);
     }
-    plan_memory(arena, &asked, "auto", false, &found, &used);
-    bool fits = found.status == PLAN_FITS;
+    pack_memory(arena, &asked, "auto", false, &found, &used);
+    bool fits = found.status == PACK_FITS;
     for (uint32_t i = 0; i < asked.n_bufs && fits; i++) {
         uint64_t end = found.offset[i] + buf[i].bytes[found.pool[i]];
         r->pool[id[i]] = found.pool[i];
@@ -61,9 +61,9 @@ bool window_place(const Lives *l, Steps phases, PlanResult *r) {
     return fits;
 }
 
-PlanResult window_copy(const Lives *l, const PlanResult *result) {
-    uint32_t n = l->problem->buf.n;
-    PlanResult copy = *result;
+PackResult window_copy(const Lives *l, const PackResult *result) {
+    uint32_t n = l->buffers->buf.n;
+    PackResult copy = *result;
     copy.offset = ARENA_COPY(l->arena, uint64_t, result->offset, n);
     copy.pool = ARENA_COPY(l->arena, int32_t, result->pool, n);
     return copy;

@@ -11,7 +11,7 @@
 /* hoist_host.c: moves layers of the host up, where other layers then lie
  * between them and their operands' stores, or their results' loads. False:
  * none. */
-bool hosts_early(Arena *arena, Plan *plan);
+bool hoist_hosts(Arena *arena, Plan *plan);
 
 /* ---- list_schedule.c ---- */
 
@@ -32,7 +32,7 @@ uint32_t overlap_tries(const Plan *plan, uint32_t most);
 /* repack_images.c: finds other places for what each of several images loads in
  * front of its first layer and stores behind its last one. Volumes that share
  * bytes in other ways than by their buffer may then be wrong. */
-void resettle(Arena *arena, Plan *plan, uint32_t images);
+void repack_images(Arena *arena, Plan *plan, uint32_t images);
 
 /* row_slices.c: lets layers run by slices of rows, where that hides transfers
  * and the machine names rows; once if `quick`. Of a plan that is overlapped; it
@@ -40,58 +40,58 @@ void resettle(Arena *arena, Plan *plan, uint32_t images);
 void slices(Arena *arena, Plan *plan);
 /* interleave.c: slices of layers run as soon as they can, before those of
  * layers in front of theirs. False: none can. */
-bool weave(Arena *arena, Plan *plan);
+bool interleave(Arena *arena, Plan *plan);
 
 /* ---- prefetch.c, double_buffer.c, local_repack.c: room for transfers ---- */
 
 /* A transfer that nothing hides. */
-typedef struct Wish {
+typedef struct Request {
     uint32_t buf;
     bool load;
     bool outer; /* not between two turns */
     TensorId tensor;
     uint64_t cycles;
-} Wish;
+} Request;
 
-typedef struct Stretch {
+typedef struct Prefetch {
     Attempt *a;
     Arena *arena;
     Diag *diag;
-    Problem *problem;
-    PlanResult *result;
+    Buffers *buffers;
+    PackResult *result;
     Plan *plan;              /* with these */
-    const PlanResult *tried; /* last, by stretch_try; NULL */
+    const PackResult *tried; /* last, by prefetch_try; NULL */
     Lives *lives;            /* of the problem */
     uint64_t *time;          /* by step of the schedule: cycles of its layers */
     uint64_t cycles;         /* of the plan */
     HostsAt hosts;           /* what was quicker for its first placement */
     uint32_t instructions;   /* that the listing has room for */
-    VEC(Wish) wish;
-} Stretch;
+    VEC(Request) request;
+} Prefetch;
 
 /* Lists what the plan does not hide, the longest first. */
-void stretch_wishes(Stretch *s);
+void prefetch_requests(Prefetch *s);
 /* The plan for these lives and places, whose modes are those of all tries. True
  * if it takes fewer cycles; then it
  * stays. */
-bool stretch_try(Stretch *s, Lives *lives, const PlanResult *result);
+bool prefetch_try(Prefetch *s, Lives *lives, const PackResult *result);
 
-/* double_buffer.c: gives planks and stripes two sets of buffers, by turns,
+/* double_buffer.c: gives row tiles and stripes two sets of buffers, by turns,
  * where that hides what they load and store. */
-void turns_double(Stretch *s);
+void turns_double(Prefetch *s);
 
 /* local_repack.c: finds new places for the buffers that are alive in the phases
  * and at no other time; those that move together, or are pinned, stay where
  * they are. False, and nothing is changed, if it finds none. */
-bool window_place(const Lives *lives, Steps phases, PlanResult *result);
+bool window_place(const Lives *lives, Steps phases, PackResult *result);
 /* A copy with offsets of its own. */
-PlanResult window_copy(const Lives *lives, const PlanResult *result);
+PackResult window_copy(const Lives *lives, const PackResult *result);
 
 /* Overlaps the plan; returns what that has done with layers of the host. */
-HostsAt stretch_quickly(const Facts *f, Plan *plan);
+HostsAt prefetch_quickly(const Facts *f, Plan *plan);
 /* Lets buffers of a plan that was overlapped so live longer where that hides
  * more transfers; all are placed anew then. */
-void stretch(Attempt *a, Diag *diag, Problem *problem, PlanResult *result,
-             Plan *plan, HostsAt hosts);
+void prefetch(Attempt *a, Diag *diag, Buffers *buffers, PackResult *result,
+              Plan *plan, HostsAt hosts);
 
 #endif

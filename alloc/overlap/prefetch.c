@@ -20,7 +20,7 @@ enum { HALVINGS = 3, ROUNDS = 4, LOOK = 512 };
 
 /* ---- what is not hidden ---- */
 
-static void find_times(Stretch *s) {
+static void find_times(Prefetch *s) {
     uint32_t n = s->a->f->schedule->n_steps;
     s->time = ARENA_ARRAY(s->arena, uint64_t, n + 1);
     for (uint32_t i = 0; i < s->plan->n_actions; i++) {
@@ -53,27 +53,28 @@ static const Action *partner(const Plan *plan, uint32_t i, uint32_t buf,
     return NULL;
 }
 
-static void wish_add(Stretch *s, uint32_t i) {
+static void request_add(Prefetch *s, uint32_t i) {
     const Action *a = &s->plan->action[i];
     bool load = a->kind == ACTION_LOAD;
     const Placement *p = &s->plan->placement[load ? a->out : a->in[0]];
     const Action *run = partner(s->plan, i, p->buffer, load);
     bool outer = !run || run->tile == (load ? 0 : run->n_tiles - 1);
-    Wish wish = {p->buffer, load, outer, p->tensor, action_cycles(s->plan, a)};
-    for (uint32_t k = 0; k < s->wish.n; k++) {
-        Wish *other = &s->wish.at[k];
-        if (other->buf == wish.buf && other->load == load &&
+    Request request = {p->buffer, load, outer, p->tensor,
+                       action_cycles(s->plan, a)};
+    for (uint32_t k = 0; k < s->request.n; k++) {
+        Request *other = &s->request.at[k];
+        if (other->buf == request.buf && other->load == load &&
             other->outer == outer) {
-            other->cycles += wish.cycles;
+            other->cycles += request.cycles;
             return;
         }
     }
-    if (p->buffer < s->problem->buf.n)
-        vec_push(s->arena, &s->wish, wish);
+    if (p->buffer < s->buffers->buf.n)
+        vec_push(s->arena, &s->request, request);
 }
 
 static int by_cycles(const void *a, const void *b) {
-    const Wish *x = a, *y = b;
+    const Request *x = a, *y = b;
     if (x->cycles != y->cycles)
         return x->cycles > y->cycles ? -1 : 1;
     if (x->buf != y->buf)
@@ -82,9 +83,9 @@ static int by_cycles(const void *a, const void *b) {
 }
 
 /* Transfers in steps without layers. */
-void stretch_wishes(Stretch *s) {
+void prefetch_requests(Prefetch *s) {
     const Plan *plan = s->plan;
-    s->wish.n = 0;
+    s->request.n = 0;
     for (uint32_t i = 0, end; i < plan->n_actions; i = end) {
         bool alone = true;
         for (end = i; end < plan->n_actions &&
@@ -92,10 +93,10 @@ void stretch_wishes(Stretch *s) {
              end++)
             alone &= is_move(&plan->action[end]);
         for (uint32_t k = i; alone && k < end; k++)
-            wish_add(s, k);
+            request_add(s, k);
     }
-    if (s->wish.n)
-        qsort(s->wish.at, s->wish.n, sizeof *s->wish.at, by_cycles);
+    if (s->request.n)
+        qsort(s->request.at, s->request.n, sizeof *s->request.at, by_cycles);
 }
 
 /* ---- longer lives ---- */
@@ -127,36 +128,36 @@ static uint32_t made_at(const Facts *f, TensorId t) {
 }
 
 /* The step behind which something of the tensor's values, or all of those of
- * the segment before, are outside. */
-static uint32_t outside_from(const Stretch *s, const Wish *wish) {
-    const Owner *owner = &s->problem->owner.at[wish->buf];
-    uint32_t step = made_at(s->a->f, wish->tensor);
-    if (owner->kind != OWNER_SEGMENT)
+ * the residency interval before, are outside. */
+static uint32_t outside_from(const Prefetch *s, const Request *request) {
+    const Owner *owner = &s->buffers->owner.at[request->buf];
+    uint32_t step = made_at(s->a->f, request->tensor);
+    if (owner->kind != OWNER_RESIDENT)
         return step;
-    const Unit *unit = &s->a->d.unit.at[owner->unit];
-    const Segments *stays = &s->problem->stays[owner->unit];
+    const AliasClass *alias = &s->a->d.alias.at[owner->alias];
+    const Residencies *stays = &s->buffers->stays[owner->alias];
     for (uint32_t i = 1; i < stays->n; i++)
-        if (stays->at[i].buf == wish->buf)
-            step = unit->touch[stays->at[i - 1].last].step + 1;
+        if (stays->at[i].buf == request->buf)
+            step = alias->use[stays->at[i - 1].last].step + 1;
     return step;
 }
 
-/* The step at which the unit's next segment begins. */
-static uint32_t outside_until(const Stretch *s, const Wish *wish) {
-    const Owner *owner = &s->problem->owner.at[wish->buf];
-    if (owner->kind == OWNER_SEGMENT) {
-        const Unit *unit = &s->a->d.unit.at[owner->unit];
-        const Segments *stays = &s->problem->stays[owner->unit];
+/* The step at which the alias class's next residency interval begins. */
+static uint32_t outside_until(const Prefetch *s, const Request *request) {
+    const Owner *owner = &s->buffers->owner.at[request->buf];
+    if (owner->kind == OWNER_RESIDENT) {
+        const AliasClass *alias = &s->a->d.alias.at[owner->alias];
+        const Residencies *stays = &s->buffers->stays[owner->alias];
         for (uint32_t i = 0; i + 1 < stays->n; i++)
-            if (stays->at[i].buf == wish->buf)
-                return unit->touch[stays->at[i + 1].first].step;
+            if (stays->at[i].buf == request->buf)
+                return alias->use[stays->at[i + 1].first].step;
     }
     return s->a->f->schedule->n_steps;
 }
 
 /* The buffer of what stays of the volume meanwhile; NONE. */
 static uint32_t kept_at(const Lives *l, uint32_t buf, uint32_t phase) {
-    const Problem *p = l->problem;
+    const Buffers *p = l->buffers;
     for (uint32_t i = 0; i < p->buf.n; i++)
         if (i != buf && p->tied.at[i] == p->tied.at[buf] &&
             lives_has(l, i, phase))
@@ -166,31 +167,32 @@ static uint32_t kept_at(const Lives *l, uint32_t buf, uint32_t phase) {
 
 /* Whether the buffer may live in the phase; what stays of it while the rest is
  * away is to be away for one phase at least. */
-static bool may_live(const Stretch *s, const Lives *l, uint32_t buf,
+static bool may_live(const Prefetch *s, const Lives *l, uint32_t buf,
                      uint32_t phase) {
-    uint64_t bytes = s->problem->owner.at[buf].least, live = l->live[phase];
+    uint64_t bytes = s->buffers->owner.at[buf].least, live = l->live[phase];
     uint32_t kept = kept_at(l, buf, phase);
     if (kept != NONE) {
         Steps span = lives_span(l, kept);
-        if (s->problem->owner.at[kept].kind != OWNER_KEPT ||
+        if (s->buffers->owner.at[kept].kind != OWNER_KEPT ||
             span.end - span.first < 3 || phase == span.first ||
             phase + 1 == span.end)
             return false;
-        live -= s->problem->owner.at[kept].least;
+        live -= s->buffers->owner.at[kept].least;
     }
     return live + bytes <= s->a->f->total;
 }
 
 /* Phases by which its buffer should live longer: before its life for a load,
  * else behind it; first == end: none. */
-static Steps wanted_by(const Stretch *s, const Lives *l, const Wish *wish) {
-    Steps span = lives_span(l, wish->buf), wanted = {span.first, span.first};
+static Steps wanted_by(const Prefetch *s, const Lives *l,
+                       const Request *request) {
+    Steps span = lives_span(l, request->buf), wanted = {span.first, span.first};
     uint64_t hidden = 0;
-    if (wish->load) {
-        uint32_t least = l->phase_of[2 * outside_from(s, wish)];
-        for (uint32_t phase = span.first; phase-- > least &&
-                                          hidden < wish->cycles &&
-                                          may_live(s, l, wish->buf, phase);) {
+    if (request->load) {
+        uint32_t least = l->phase_of[2 * outside_from(s, request)];
+        for (uint32_t phase = span.first;
+             phase-- > least && hidden < request->cycles &&
+             may_live(s, l, request->buf, phase);) {
             hidden += l->cost[phase];
             if (l->cost[phase])
                 wanted.first = phase;
@@ -198,9 +200,9 @@ static Steps wanted_by(const Stretch *s, const Lives *l, const Wish *wish) {
         return wanted;
     }
     wanted = (Steps){span.end, span.end};
-    uint32_t most = l->phase_of[2 * outside_until(s, wish)];
-    for (uint32_t phase = span.end; phase < most && hidden < wish->cycles &&
-                                    may_live(s, l, wish->buf, phase);
+    uint32_t most = l->phase_of[2 * outside_until(s, request)];
+    for (uint32_t phase = span.end; phase < most && hidden < request->cycles &&
+                                    may_live(s, l, request->buf, phase);
          phase++) {
         hidden += l->cost[phase];
         if (l->cost[phase])
@@ -224,12 +226,13 @@ static void change(Lives *l, Changes *done, uint32_t buf, uint32_t phase,
     vec_push(l->arena, done, ((Change){buf, phase}));
 }
 
-static void grant(Lives *l, const Wish *wish, Steps phases, Changes *done) {
+static void grant(Lives *l, const Request *request, Steps phases,
+                  Changes *done) {
     for (uint32_t phase = phases.first; phase < phases.end; phase++) {
-        uint32_t kept = kept_at(l, wish->buf, phase);
+        uint32_t kept = kept_at(l, request->buf, phase);
         if (kept != NONE)
             change(l, done, kept, phase, false);
-        change(l, done, wish->buf, phase, true);
+        change(l, done, request->buf, phase, true);
     }
 }
 
@@ -242,20 +245,20 @@ static void take_back(Lives *l, Changes *done) {
 
 /* ---- trials ---- */
 
-static bool same_places(const Problem *p, const PlanResult *a,
-                        const PlanResult *b) {
+static bool same_places(const Buffers *p, const PackResult *a,
+                        const PackResult *b) {
     bool same = true;
     for (uint32_t i = 0; i < p->buf.n && same; i++)
         same = a->pool[i] == b->pool[i] && a->offset[i] == b->offset[i];
     return same;
 }
 
-bool stretch_try(Stretch *s, Lives *lives, const PlanResult *result) {
+bool prefetch_try(Prefetch *s, Lives *lives, const PackResult *result) {
     Plan plan = *s->plan;
-    if (s->tried && same_places(s->problem, s->tried, result))
+    if (s->tried && same_places(s->buffers, s->tried, result))
         return false;
-    s->tried = ARENA_COPY(s->arena, PlanResult, result, 1);
-    if (!actions_make(s->a, s->diag, s->problem, result, &plan) ||
+    s->tried = ARENA_COPY(s->arena, PackResult, result, 1);
+    if (!actions_make(s->a, s->diag, s->buffers, result, &plan) ||
         (plan.n_actions > s->plan->serial->n_actions &&
          plan_traffic(&plan).moved > plan_traffic(s->plan->serial).moved))
         return false; /* what lay where it is needed does not any more */
@@ -283,40 +286,40 @@ static Steps around(const Lives *l, uint32_t buf) {
     return all;
 }
 
-static Steps half(const Wish *wish, Steps wanted) {
+static Steps half(const Request *request, Steps wanted) {
     uint32_t n = (wanted.end - wanted.first) / 2;
-    return wish->load ? (Steps){wanted.end - n, wanted.end}
-                      : (Steps){wanted.first, wanted.first + n};
+    return request->load ? (Steps){wanted.end - n, wanted.end}
+                         : (Steps){wanted.first, wanted.first + n};
 }
 
 /* All of what is wanted, or half of it... */
-static bool try_wish(const Stretch *s, Lives *lives, PlanResult *r,
-                     const Wish *wish, Changes *done) {
-    Steps wanted = wanted_by(s, lives, wish);
+static bool try_request(const Prefetch *s, Lives *lives, PackResult *r,
+                        const Request *request, Changes *done) {
+    Steps wanted = wanted_by(s, lives, request);
     for (uint32_t i = 0; i < HALVINGS && wanted.first < wanted.end; i++) {
         done->n = 0;
-        grant(lives, wish, wanted, done);
-        if (window_place(lives, around(lives, wish->buf), r))
+        grant(lives, request, wanted, done);
+        if (window_place(lives, around(lives, request->buf), r))
             return true;
         take_back(lives, done);
-        wanted = half(wish, wanted);
+        wanted = half(request, wanted);
     }
     return false;
 }
 
-static bool improve(Stretch *s) {
+static bool improve(Prefetch *s) {
     Lives *lives = lives_copy(s->lives);
     Changes done = {0};
-    PlanResult r = window_copy(lives, s->result);
+    PackResult r = window_copy(lives, s->result);
     bool any = false;
-    stretch_wishes(s);
-    for (uint32_t i = 0; i < s->wish.n; i++)
-        if (s->wish.at[i].outer)
-            any |= try_wish(s, lives, &r, &s->wish.at[i], &done);
-    return any && stretch_try(s, lives, &r);
+    prefetch_requests(s);
+    for (uint32_t i = 0; i < s->request.n; i++)
+        if (s->request.at[i].outer)
+            any |= try_request(s, lives, &r, &s->request.at[i], &done);
+    return any && prefetch_try(s, lives, &r);
 }
 
-HostsAt stretch_quickly(const Facts *f, Plan *plan) {
+HostsAt prefetch_quickly(const Facts *f, Plan *plan) {
     uint64_t live = plan->am_live;
     plan->cycles = plan_cycles(plan);
     if (!overlap_tries(plan, ROUNDS))
@@ -327,21 +330,21 @@ HostsAt stretch_quickly(const Facts *f, Plan *plan) {
     return hosts;
 }
 
-void stretch(Attempt *a, Diag *diag, Problem *problem, PlanResult *result,
-             Plan *plan, HostsAt hosts) {
-    Stretch s = {.a = a,
-                 .arena = a->f->arena,
-                 .diag = diag,
-                 .problem = problem,
-                 .result = result,
-                 .plan = plan,
-                 .cycles = plan->cycles,
-                 .hosts = hosts};
+void prefetch(Attempt *a, Diag *diag, Buffers *buffers, PackResult *result,
+              Plan *plan, HostsAt hosts) {
+    Prefetch s = {.a = a,
+                  .arena = a->f->arena,
+                  .diag = diag,
+                  .buffers = buffers,
+                  .result = result,
+                  .plan = plan,
+                  .cycles = plan->cycles,
+                  .hosts = hosts};
     uint64_t live = plan->am_live;
     uint32_t rounds = overlap_tries(plan->serial, ROUNDS);
     s.instructions = overlap_spare(plan->serial);
     find_times(&s);
-    if (!problem->relation.n) {
+    if (!buffers->relation.n) {
         turns_double(&s);
         for (uint32_t round = 0; round < rounds && improve(&s); round++)
             continue;

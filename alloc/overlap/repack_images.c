@@ -14,39 +14,39 @@
 #include "alloc/overlap/overlap.h"
 #include "base/arith.h"
 
-typedef struct Resettle {
+typedef struct ImageRepack {
     Arena *arena;
     const Plan *plan;
-    uint32_t n;     /* buffers */
-    Stay *stay;     /* by buffer; of no bytes: it is never in use */
-    uint64_t *time; /* by action: cycles of the layers before it */
+    uint32_t n;          /* buffers */
+    SpillInterval *stay; /* by buffer; of no bytes: it is never in use */
+    uint64_t *time;      /* by action: cycles of the layers before it */
     Placement *placement;
-} Resettle;
+} ImageRepack;
 
-static bool is_active(const Resettle *r, uint32_t placement) {
+static bool is_active(const ImageRepack *r, uint32_t placement) {
     const Placement *p = &r->plan->placement[placement];
     return p->memory < r->plan->schedule->spec->n_active && p->buffer != NONE;
 }
 
-static void stay_add(Resettle *r, uint32_t placement, uint32_t action) {
+static void stay_add(ImageRepack *r, uint32_t placement, uint32_t action) {
     const Placement *p = &r->plan->placement[placement];
     if (!is_active(r, placement))
         return;
-    Stay *s = &r->stay[p->buffer];
+    SpillInterval *s = &r->stay[p->buffer];
     Reach own = {p->offset, p->offset + p->bytes}, *all = &s->bytes;
     if (!all->end)
-        *s = (Stay){own, action, action, placement};
+        *s = (SpillInterval){own, action, action, placement};
     s->until = action;
     all->first = own.first < all->first ? own.first : all->first;
     all->end = own.end > all->end ? own.end : all->end;
 }
 
-static void find_stays(Resettle *r) {
+static void find_stays(ImageRepack *r) {
     const Plan *plan = r->plan;
     for (uint32_t i = 0; i < plan->n_placements; i++)
         if (is_active(r, i) && plan->placement[i].buffer >= r->n)
             r->n = plan->placement[i].buffer + 1;
-    r->stay = ARENA_ARRAY(r->arena, Stay, r->n + 1);
+    r->stay = ARENA_ARRAY(r->arena, SpillInterval, r->n + 1);
     r->time = ARENA_ARRAY(r->arena, uint64_t, plan->n_actions + 1);
     for (uint32_t i = 0; i < plan->n_actions; i++) {
         const Action *a = &plan->action[i];
@@ -60,18 +60,18 @@ static void find_stays(Resettle *r) {
 
 /* ---- a place ---- */
 
-static uint64_t bytes_of(const Stay *s) {
+static uint64_t bytes_of(const SpillInterval *s) {
     return s->bytes.end - s->bytes.first;
 }
 
 /* The actions between which nothing else lies at [at, at + bytes), around the
  * stay of the buffer; first == end: something does. */
-static Steps free_around(const Resettle *r, uint32_t buffer, uint64_t at) {
-    const Stay *own = &r->stay[buffer];
+static Steps free_around(const ImageRepack *r, uint32_t buffer, uint64_t at) {
+    const SpillInterval *own = &r->stay[buffer];
     Reach there = {at, at + bytes_of(own)};
     Steps free = {0, r->plan->n_actions};
     for (uint32_t b = 0; b < r->n; b++) {
-        const Stay *s = &r->stay[b];
+        const SpillInterval *s = &r->stay[b];
         if (b == buffer || !s->bytes.end || !reaches_meet(s->bytes, there))
             continue;
         if (s->since <= own->until && own->since <= s->until)
@@ -84,14 +84,14 @@ static Steps free_around(const Resettle *r, uint32_t buffer, uint64_t at) {
     return free;
 }
 
-static uint64_t cycles_between(const Resettle *r, uint32_t a, uint32_t b) {
+static uint64_t cycles_between(const ImageRepack *r, uint32_t a, uint32_t b) {
     return b > a ? r->time[b] - r->time[a] : 0;
 }
 
 /* Cycles of layers in which the transfer could run. */
-static uint64_t worth(const Resettle *r, uint32_t buffer, bool load,
+static uint64_t worth(const ImageRepack *r, uint32_t buffer, bool load,
                       Steps free) {
-    const Stay *s = &r->stay[buffer];
+    const SpillInterval *s = &r->stay[buffer];
     return load ? cycles_between(r, free.first, s->since)
                 : cycles_between(r, s->until + 1, free.end);
 }
@@ -101,7 +101,7 @@ typedef struct Found {
     Steps free;
 } Found;
 
-static void try_place(const Resettle *r, uint32_t buffer, bool load,
+static void try_place(const ImageRepack *r, uint32_t buffer, bool load,
                       uint64_t most, uint64_t at, Found *best) {
     Steps free = free_around(r, buffer, at);
     uint64_t value = worth(r, buffer, load, free);
@@ -113,10 +113,10 @@ static void try_place(const Resettle *r, uint32_t buffer, bool load,
 }
 
 /* Upon each other buffer, and below each. */
-static Found find_place(const Resettle *r, uint32_t buffer, bool load,
+static Found find_place(const ImageRepack *r, uint32_t buffer, bool load,
                         uint64_t most) {
     const HwMemory *m = &r->plan->schedule->spec->memory[0];
-    const Stay *own = &r->stay[buffer];
+    const SpillInterval *own = &r->stay[buffer];
     uint64_t align = m->align ? m->align : 1, bytes = bytes_of(own);
     Found best = {own->bytes.first, 0,
                   free_around(r, buffer, own->bytes.first)};
@@ -143,8 +143,8 @@ static Found find_place(const Resettle *r, uint32_t buffer, bool load,
 /* ---- moving ---- */
 
 /* The life that the transfer needs is its own from now on. */
-static void keep_free(const Resettle *r, Stay *s, bool load, uint64_t most,
-                      Steps free) {
+static void keep_free(const ImageRepack *r, SpillInterval *s, bool load,
+                      uint64_t most, Steps free) {
     if (load)
         while (s->since > free.first &&
                cycles_between(r, s->since, s->until + 1) < most)
@@ -155,8 +155,8 @@ static void keep_free(const Resettle *r, Stay *s, bool load, uint64_t most,
             s->until++;
 }
 
-static void move(Resettle *r, uint32_t buffer, bool load, uint64_t most) {
-    Stay *s = &r->stay[buffer];
+static void move(ImageRepack *r, uint32_t buffer, bool load, uint64_t most) {
+    SpillInterval *s = &r->stay[buffer];
     Found found = find_place(r, buffer, load, most);
     if (found.free.first == found.free.end)
         return;
@@ -178,7 +178,7 @@ static uint32_t buffer_of(const Plan *plan, const Action *a) {
 
 /* Loads, or stores, of [first, end): their buffers get a place that is free for
  * twice as long as all of them take. */
-static void move_all(Resettle *r, Steps actions, bool load) {
+static void move_all(ImageRepack *r, Steps actions, bool load) {
     ActionKind kind = load ? ACTION_LOAD : ACTION_STORE;
     const Action *action = r->plan->action;
     uint64_t sum = 0;
@@ -194,7 +194,7 @@ static void move_all(Resettle *r, Steps actions, bool load) {
 }
 
 /* From the first layer of each image to behind its last one. */
-static Steps *find_images(const Resettle *r, uint32_t images) {
+static Steps *find_images(const ImageRepack *r, uint32_t images) {
     Steps *image = ARENA_ARRAY(r->arena, Steps, images + 1);
     uint32_t steps = r->plan->schedule->n_steps / images;
     for (uint32_t i = 0; i < r->plan->n_actions; i++) {
@@ -209,8 +209,8 @@ static Steps *find_images(const Resettle *r, uint32_t images) {
     return image;
 }
 
-void resettle(Arena *arena, Plan *plan, uint32_t images) {
-    Resettle r = {.arena = arena, .plan = plan};
+void repack_images(Arena *arena, Plan *plan, uint32_t images) {
+    ImageRepack r = {.arena = arena, .plan = plan};
     const Steps *image = find_images(&r, images);
     r.placement =
         ARENA_COPY(arena, Placement, plan->placement, plan->n_placements);

@@ -37,7 +37,7 @@ typedef struct Slices {
     VEC(Action) action;
     Placements placement;
     uint32_t step;
-    bool weaves; /* slices of neighbours take turns */
+    bool interleaves; /* slices of neighbours take turns */
 } Slices;
 
 /* ---- what may run by slices ---- */
@@ -48,18 +48,19 @@ static bool names_rows(const Placement *p) {
 }
 
 /* All rows of some channels. */
-static bool is_slab(const Slices *s, const Action *a) {
+static bool is_channel_tile(const Slices *s, const Action *a) {
     const Placement *out = &s->plan->placement[a->out];
     return out->n_c != plan_volume(s->g, out->tensor).c;
 }
 
-/* Weights that the machine fetches for each run would move again; slabs are of
- * all rows. */
+/* Weights that the machine fetches for each run would move again; channel tiles
+ * are of all rows. */
 static bool may_slice(const Slices *s, const Action *a) {
     const HwSpec *spec = s->plan->schedule->spec;
     if (a->kind != ACTION_RUN || a->style >= 0 || a->again ||
         a->legal.engine < 0 || !(spec->tiling.rows.ops >> a->legal.op & 1) ||
-        node_quantum(s->g, a->node, 0) > 1 || is_slab(s, a) ||
+        node_quantum(s->g, a->node, 0) > 1 || is_channel_tile(s, a) ||
+        !engine_takes_parts(spec, s->g, &a->legal, a->node, 0) ||
         (spec->tiling.rows.weights_move &&
          graph_node(s->g, a->node)->op == OP_CONV))
         return false;
@@ -222,7 +223,7 @@ static uint32_t neighbours(const Slices *s, uint32_t i, bool behind) {
 }
 
 static void find_neighbours(Slices *s, uint32_t i) {
-    if (!s->weaves || !s->of[i].waits)
+    if (!s->interleaves || !s->of[i].waits)
         return;
     s->of[i].before = neighbours(s, i, false);
     s->of[i].behind = neighbours(s, i, true);
@@ -412,19 +413,19 @@ static bool is_quicker(const Plan *a, const Plan *b) {
 
 /* Slices in `arena`, at most `most` of a layer; what was chosen of them. False
  * if they save nothing. */
-static bool try_slices(Arena *arena, Plan *plan, uint32_t most, bool weaves,
-                       uint32_t *chosen) {
+static bool try_slices(Arena *arena, Plan *plan, uint32_t most,
+                       bool interleaves, uint32_t *chosen) {
     Arena *scratch = arena_new("slices");
     Slices s = {.arena = scratch,
                 .plan = plan,
                 .g = plan->schedule->graph,
-                .weaves = weaves};
+                .interleaves = interleaves};
     bool better = choose(&s, most);
     *chosen = most_chosen(&s);
     if (better) {
         Plan made = slice_all(&s);
-        if (weaves)
-            weave(scratch, &made);
+        if (interleaves)
+            interleave(scratch, &made);
         overlap(scratch, &made, HOSTS_STAY);
         better = is_quicker(&made, plan);
         if (better)

@@ -85,7 +85,7 @@ static void take_least(Sum *most, const Schedule *schedule, const Slot *slot) {
     if (slot->legal.engine < 0 ||
         !hwspec_stages(schedule->spec, slot->legal.op))
         return;
-    uint64_t bytes = block_least(schedule->spec, schedule->graph, node);
+    uint64_t bytes = block_least(schedule->spec, schedule->graph, slot);
     if (!most->name || bytes > most->bytes)
         *most = (Sum){bytes, node->name};
 }

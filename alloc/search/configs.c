@@ -19,14 +19,14 @@ static void add(const Search *s, Configs *out, Config config) {
     vec_push(s->arena, out, config);
 }
 
-/* Rows of operands in rings: groups, or all layers as one; `hide` runs of each
- * group hide what the group loads. */
+/* Rows of operands in rings: cascades, or all layers as one; `hide` runs of
+ * each cascade hide what the cascade loads. */
 static void list_rings(const Search *s, Config at, Configs *out) {
     enum { HIDE = 8 };
     Config c = at;
     c.family = FAMILY_ROLL;
     add(s, out, c);
-    c.family = FAMILY_GROUPS;
+    c.family = FAMILY_CASCADES;
     add(s, out, c);
     if (!s->any) {
         c.runs = HIDE;
@@ -60,24 +60,24 @@ static void list_nests(const Search *s, Config at, Configs *out) {
 /* Rows of operands by instructions of their own. */
 static void list_rows(const Search *s, Config at, Configs *out) {
     static const Config own[] = {
-        {.family = FAMILY_GROUPS},
-        {.family = FAMILY_GROUPS, .lambda_recompute = DEAR_WORK},
+        {.family = FAMILY_CASCADES},
+        {.family = FAMILY_CASCADES, .lambda_recompute = DEAR_WORK},
         {.family = FAMILY_BESIDE, .lambda_recompute = CHEAP_WORK},
         {.family = FAMILY_BESIDE, .lambda_recompute = DEAR_WORK},
-        {.family = FAMILY_GROUPS,
+        {.family = FAMILY_CASCADES,
          .lambda_recompute = CHEAP_WORK,
          .lambda_weight = true,
          .loose = true},
-        {.family = FAMILY_GROUPS,
+        {.family = FAMILY_CASCADES,
          .lambda_recompute = CHEAP_WORK,
          .lambda_weight = true},
-        {.family = FAMILY_GROUPS,
+        {.family = FAMILY_CASCADES,
          .lambda_recompute = CHEAP_WORK,
          .loose = true},
         {.family = FAMILY_BESIDE,
          .lambda_recompute = CHEAP_WORK,
          .lambda_weight = true},
-        {.family = FAMILY_MEND},
+        {.family = FAMILY_LOCAL},
     };
     enum { N = sizeof own / sizeof *own };
     add(s, out, at);
@@ -127,7 +127,7 @@ void configs_last(const Search *s, Configs *out) {
     add(s, out, c);
     if (tiling->kind == HW_TILING_SOFTWARE && !s->options->layer_by_layer) {
         c = at;
-        c.family = FAMILY_GROUPS;
+        c.family = FAMILY_CASCADES;
         c.lambda_insn = LEAST_INSN;
         add(s, out, c);
     }
@@ -136,8 +136,8 @@ void configs_last(const Search *s, Configs *out) {
     add(s, out, c);
 }
 
-static bool may_group(const Config *c) {
-    return c->family != FAMILY_SPILL && c->family != FAMILY_MEND;
+static bool may_cascade(const Config *c) {
+    return c->family != FAMILY_SPILL && c->family != FAMILY_LOCAL;
 }
 
 void configs_follow(const Search *s, const Config *config, Outcome outcome,
@@ -155,13 +155,13 @@ void configs_follow(const Search *s, const Config *config, Outcome outcome,
         add(s, out, c);
     }
     c = *config;
-    if (may_group(&c) && !c.without && !c.lambda_insn && !c.runs && s->kinds &&
-        !c.loose && !c.lambda_weight) {
+    if (may_cascade(&c) && !c.without && !c.lambda_insn && !c.runs &&
+        s->kinds && !c.loose && !c.lambda_weight) {
         c.without = s->kinds;
         add(s, out, c);
     }
     c = *config;
-    if (c.family == FAMILY_GROUPS && !c.without && outcome.too_long &&
+    if (c.family == FAMILY_CASCADES && !c.without && outcome.too_long &&
         c.lambda_insn < MOST_INSN && !c.long_too) {
         c.lambda_insn = c.lambda_insn ? 8 * c.lambda_insn : LEAST_INSN;
         add(s, out, c);

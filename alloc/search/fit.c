@@ -2,10 +2,10 @@
  * fit.
  *
  * Input: a schedule, a machine. Output: the work of planning; a placement of
- * all buffers, or none. Method: roles of tensors, units that share a buffer,
- * modes of nodes; then one level: everything stays in active memory from its
- * first write to its last read. Where that does not fit, two levels: some
- * tensors leave and come back, some nodes run by tiles.
+ * all buffers, or none. Method: roles of tensors, alias classes that share a
+ * buffer, modes of nodes; then one level: everything stays in active memory
+ * from its first write to its last read. Where that does not fit, two levels:
+ * some tensors leave and come back, some nodes run by tiles.
  */
 #include "alloc/cascade/cascade.h"
 #include "alloc/fuse/fuse.h"
@@ -14,42 +14,44 @@
 
 #include <math.h>
 
-static const Once *once_new(Arena *arena, const Schedule *schedule,
+static const Memo *memo_new(Arena *arena, const Schedule *schedule,
                             const PlanOptions *options) {
-    Once *once = ARENA_NEW(arena, Once);
+    Memo *memo = ARENA_NEW(arena, Memo);
     uint32_t n = schedule->n_steps;
-    once->arena = arena;
+    memo->arena = arena;
     if (schedule->spec->tiling.rows.rolls) {
-        once->rolls = roll_costs_new(arena, n);
-        once->flow = flow_new(arena, schedule);
+        memo->rolls = roll_costs_new(arena, n);
+        memo->flow = flow_new(arena, schedule);
     }
-    once->stripes = stripe_costs_new(arena, n);
-    once->nest = ARENA_ARRAY(arena, NestKnown *, nest_slots(schedule));
+    memo->stripes = stripe_costs_new(arena, n);
+    memo->nest = ARENA_ARRAY(arena, NestKnown *, nest_slots(schedule));
     if (options->cycles) {
-        once->table = ARENA_ARRAY(arena, NestTable *, nest_slots(schedule));
-        once->smallest = ARENA_ARRAY(arena, NestKnown *, nest_slots(schedule));
+        memo->table = ARENA_ARRAY(arena, NestTable *, nest_slots(schedule));
+        memo->smallest = ARENA_ARRAY(arena, NestKnown *, nest_slots(schedule));
     }
-    once->planks = ARENA_ARRAY(arena, PlankRows, plank_slots(schedule->graph));
-    once->recall = recall_new(arena);
-    once->groups = known_groups_new(arena);
-    once->slab = ARENA_ARRAY(arena, uint32_t, 2 * schedule->graph->node.n + 2);
-    return once;
+    memo->row_tiles =
+        ARENA_ARRAY(arena, RowTileRows, row_tile_slots(schedule->graph));
+    memo->memo_table = memo_table_new(arena);
+    memo->cascades = known_cascades_new(arena);
+    memo->channel_tile =
+        ARENA_ARRAY(arena, uint32_t, 2 * schedule->graph->node.n + 2);
+    return memo;
 }
 
 PlanShared *plan_shared_new(Arena *arena, const Schedule *schedule,
                             const PlanOptions *options) {
     PlanShared *shared = ARENA_NEW(arena, PlanShared);
-    shared->once = once_new(arena, schedule, options);
+    shared->memo = memo_new(arena, schedule, options);
     return shared;
 }
 
 Attempt *attempt_new(Arena *arena, const Schedule *schedule, const HwSpec *spec,
-                     const PlanOptions *options, const Once *once,
+                     const PlanOptions *options, const Memo *memo,
                      const Config *config) {
     static const Config plain;
     const Facts *f =
         facts_make(arena, schedule, spec, options,
-                   once ? once : once_new(arena, schedule, options));
+                   memo ? memo : memo_new(arena, schedule, options));
     Attempt *a = ARENA_NEW(arena, Attempt);
     *a = (Attempt){.f = f,
                    .d = decisions_make(f, config ? config : &plain),
@@ -63,7 +65,7 @@ Attempt *attempt_new(Arena *arena, const Schedule *schedule, const HwSpec *spec,
 
 /* All volumes stay that are not replicated on the fly. */
 static bool fit_kept(Attempt *a) {
-    a->two_levels = fly_choose(&a->d);
+    a->two_levels = on_the_fly_choose(&a->d);
     if (fit_one_level(a))
         return true;
     if (a->two_levels) {
@@ -82,34 +84,34 @@ bool work_fit(Attempt *a) {
     if (a->keeps_all)
         return true;
     a->two_levels = true;
-    couples_choose(&a->d);
+    pairs_choose(&a->d);
     return fit_two_levels(a);
 }
 
-bool work_choose_groups(Decisions *d) {
+bool work_choose_cascades(Decisions *d) {
     if (d->f->spec->tiling.kind != HW_TILING_SOFTWARE)
         return false;
-    couples_choose(d);
-    return groups_known(d, d->f->total) > 0;
+    pairs_choose(d);
+    return cascades_known(d, d->f->total) > 0;
 }
 
-bool work_fit_groups(Attempt *a) {
-    if (!a->d.group.n)
+bool work_fit_cascades(Attempt *a) {
+    if (!a->d.cascade.n)
         return false;
-    if (!groups_apply(&a->d))
+    if (!cascades_apply(&a->d))
         return false;
-    groups_lower(&a->d);
+    cascades_lower(&a->d);
     return fit_around(a);
 }
 
 bool plan_exists(const Schedule *schedule, const HwSpec *spec,
-                 const PlanOptions *options, const Once *once) {
+                 const PlanOptions *options, const Memo *memo) {
     Arena *arena = arena_new("exists");
     Schedule resized = *schedule;
     Plan bound = {0};
     Search s;
     resized.spec = spec;
-    search_open(&s, arena, &resized, options, once, &bound);
+    search_open(&s, arena, &resized, options, memo, &bound);
     s.any = true;
     bool found = search_run(&s) && !s.best[0]->traffic.too_long;
     search_close(&s);

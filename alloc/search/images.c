@@ -34,7 +34,7 @@ typedef struct Images {
                       * active memory; 0: none does */
     bool numbers;    /* steps, behind those of the first image */
     uint32_t buffers;
-    uint64_t stride[2 * PLAN_MAX_POOLS]; /* by memory outside: bytes from image
+    uint64_t stride[2 * PACK_MAX_POOLS]; /* by memory outside: bytes from image
                                           * to image */
     uint32_t step;                       /* the last, */
     uint32_t step_of_one;                /* and what it was of one image */
@@ -283,7 +283,7 @@ static Plan *finish(Images *im, Way way) {
     im->buffers = buffers_of(&base);
     Plan *plan = repeat(im);
     if (way.settles)
-        resettle(im->arena, plan, im->n);
+        repack_images(im->arena, plan, im->n);
     memory_fill(im, plan);
     const HwTiling *tiling = &im->one->schedule->spec->tiling;
     if (tiling->rows.moves == HW_MOVES_BESIDE)

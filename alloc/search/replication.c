@@ -90,7 +90,7 @@ static bool parts_refuse(const Facts *f, TensorId whole, uint32_t base,
 const char *copies_refusal(const CopyModel *m, TensorId t) {
     const Decisions *d = m->d;
     uint32_t section = d->f->spec->replication.section;
-    if (d->unit_of[t.i] == NONE)
+    if (d->alias_of[t.i] == NONE)
         return "no engine touches it";
     const char *why = readers_refuse(d->f, t);
     if (!why && section && d->f->role[t.i].origin == FROM_PARTS &&
@@ -142,7 +142,7 @@ static TensorId enclosing(const Facts *f, TensorId t) {
 /* Through one port of active memory. */
 static uint64_t port_cycles(const CopyModel *m, TensorId t) {
     const HwMemory *memory = &m->f->spec->memory[0];
-    if (memory->bandwidth <= 0 || m->d->unit_of[t.i] == NONE)
+    if (memory->bandwidth <= 0 || m->d->alias_of[t.i] == NONE)
         return 0;
     TensorId whole = enclosing(m->f, t);
     Volume own = plan_volume(m->f->g, t), pixel = plan_volume(m->f->g, whole);
@@ -357,7 +357,7 @@ static uint64_t trip(const Facts *f, TensorId t) {
     return 2 * hwspec_transfer_cycles(f->spec, backing, v.c, v.h, v.w);
 }
 
-static uint64_t fly_gain(const CopyModel *m, NodeId id) {
+static uint64_t on_the_fly_gain(const CopyModel *m, NodeId id) {
     const Facts *f = m->f;
     uint32_t taps = taps_of(f, id);
     if (taps < 2 || f->spec->backing < 0)
@@ -383,7 +383,7 @@ uint32_t copies_flies(CopyModel *m, const Repl *stored, const CopyFly **out) {
     VEC(CopyFly) list = {0};
     take(m, stored);
     for (NodeId id = {0}; id.i < m->f->g->node.n; id.i++) {
-        CopyFly fly = {id, fly_gain(m, id)};
+        CopyFly fly = {id, on_the_fly_gain(m, id)};
         if (fly.gain)
             vec_push(m->arena, &list, fly);
     }

@@ -481,33 +481,33 @@ bool search_run(Search *s) {
 static uint32_t all_kinds(const Facts *f) {
     uint32_t kinds = 0;
     for (NodeId n = {0}; n.i < f->g->node.n; n.i++)
-        kinds |= group_kind(f, n);
+        kinds |= cascade_kind(f, n);
     return kinds;
 }
 
 static bool hastens(const Search *s) {
     Arena *arena = arena_new("flies");
     Attempt *a = attempt_new(arena, s->schedule, s->schedule->spec, s->options,
-                             s->once, NULL);
-    bool faster = fly_hastens(&a->d);
+                             s->memo, NULL);
+    bool faster = on_the_fly_hastens(&a->d);
     arena_free(arena);
     return faster;
 }
 
 Attempt *search_open(Search *s, Arena *arena, const Schedule *schedule,
-                     const PlanOptions *options, const Once *once,
+                     const PlanOptions *options, const Memo *memo,
                      Plan *bound) {
     *s = (Search){.arena = arena, .schedule = schedule, .options = options};
     const PlanShared *shared = options->shared;
     Attempt *first = attempt_new(arena, schedule, schedule->spec, options,
-                                 once || !shared ? once : shared->once, NULL);
+                                 memo || !shared ? memo : shared->memo, NULL);
     s->archive.arena = arena;
     s->effort =
         &efforts[options->effort < EFFORTS ? options->effort : EFFORTS - 1];
     s->steps = s->effort->steps;
-    s->once = first->f->once;
+    s->memo = first->f->memo;
     s->kinds = all_kinds(first->f);
-    s->never = never_less(&first->d);
+    s->never = memory_bound(&first->d);
     bound_make(&first->d, bound);
     s->compulsory = bound->ddr_compulsory;
     s->hastens = hastens(s);

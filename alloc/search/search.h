@@ -26,9 +26,9 @@ extern const Effort efforts[EFFORTS];
 /* Whether there seems to be any plan for the machine, of no more instructions
  * than it holds: none is made to the end. `once`: as in attempt_new. */
 bool plan_exists(const Schedule *schedule, const HwSpec *spec,
-                 const PlanOptions *options, const Once *once);
+                 const PlanOptions *options, const Memo *memo);
 struct PlanShared {
-    const Once *once;
+    const Memo *memo;
 };
 /* What plan_make was asked. */
 typedef struct Asked {
@@ -43,7 +43,7 @@ typedef struct Asked {
  * for its first memory's size; or NULL. `config`: or NULL, and then listings
  * may be too long. */
 Attempt *attempt_new(Arena *arena, const Schedule *schedule, const HwSpec *spec,
-                     const PlanOptions *options, const Once *once,
+                     const PlanOptions *options, const Memo *memo,
                      const Config *config);
 /* trial.c: the machine with another size of its first memory; tile buffers are
  * fractions of it. */
@@ -51,10 +51,10 @@ const HwSpec *spec_within(Arena *arena, const HwSpec *spec, uint64_t size);
 /* One level, else two. */
 bool work_fit(Attempt *a);
 
-/* Layers in groups; false if there are none. */
-bool work_choose_groups(Decisions *d);
+/* Layers in cascades; false if there are none. */
+bool work_choose_cascades(Decisions *d);
 /* With these. */
-bool work_fit_groups(Attempt *a);
+bool work_fit_cascades(Attempt *a);
 
 /* Plans that the verifier found illegal: how many, and what it said last. */
 typedef struct Rejected {
@@ -65,7 +65,7 @@ typedef struct Rejected {
 bool plan_admitted(Arena *arena, const PlanOptions *options, const Plan *plan,
                    Rejected *rejected);
 
-/* ---- trial.c: one configuration, from groups to actions ---- */
+/* ---- trial.c: one configuration, from cascades to actions ---- */
 
 typedef struct Search Search;
 
@@ -85,7 +85,7 @@ typedef struct Trial {
     bool counted; /* its cycles are the simulator's, not its own clock's */
 } Trial;
 
-/* Chooses groups and places everything; false if it does not fit. */
+/* Chooses cascades and places everything; false if it does not fit. */
 bool trial_place(Search *s, Trial *t);
 /* Makes actions: bytes and instructions are known then. False, with an error,
  * if an external memory is too small. */
@@ -131,10 +131,10 @@ struct Search {
     const Schedule *schedule; /* on the real machine */
     const PlanOptions *options;
     const Effort *effort;
-    const Once *once;
+    const Memo *memo;
     uint64_t compulsory; /* bytes that every plan moves */
     uint64_t never;      /* no plan in fewer bytes of memory than this */
-    uint32_t kinds;      /* of nodes that can be kept out of groups: bits */
+    uint32_t kinds;      /* of nodes that can be kept out of cascades: bits */
     bool hastens;        /* layers may be faster if they read from outside */
     bool any;            /* one that fits is enough */
     bool volumes;        /* weights are not placed yet: cycles do not count */
@@ -155,7 +155,7 @@ struct Search {
 
 /* Opens a search, and gives `bound` its bounds. `once`: as in attempt_new. */
 Attempt *search_open(Search *s, Arena *arena, const Schedule *schedule,
-                     const PlanOptions *options, const Once *once, Plan *bound);
+                     const PlanOptions *options, const Memo *memo, Plan *bound);
 /* Looks for plans; the best are in s->best. False: nothing fits. */
 bool search_run(Search *s);
 /* Whether everything stays, which is then the best. */

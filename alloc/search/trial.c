@@ -88,7 +88,7 @@ static void open(Search *s, Trial *t) {
     t->schedule = schedule;
     t->plan = ARENA_NEW(t->arena, Plan);
     t->a = attempt_new(t->arena, schedule, schedule->spec, s->options,
-                       all ? s->once : NULL, c);
+                       all ? s->memo : NULL, c);
 }
 
 static bool fit(Trial *t) {
@@ -97,12 +97,12 @@ static bool fit(Trial *t) {
     switch (t->config.family) {
     case FAMILY_SPILL:
         return work_fit(a);
-    case FAMILY_GROUPS:
+    case FAMILY_CASCADES:
     case FAMILY_BESIDE:
-        return work_choose_groups(&a->d) && work_fit_groups(a);
-    case FAMILY_MEND:
-        couples_choose(&a->d);
-        return groups_mend(&a->d) && fit_around(a);
+        return work_choose_cascades(&a->d) && work_fit_cascades(a);
+    case FAMILY_LOCAL:
+        pairs_choose(&a->d);
+        return cascades_repair(&a->d) && fit_around(a);
     case FAMILY_ROLL:
         return fit_rolling(a);
     }
@@ -117,7 +117,7 @@ bool trial_place(Search *s, Trial *t) {
     t->plan->two_levels = t->a->two_levels;
     t->plan->keeps_all = t->a->keeps_all;
     t->plan->cuts = t->a->f->spec->tiling.rows.rolls;
-    t->plan->lends = t->a->lends;
+    t->plan->fills_holes = t->a->fills_holes;
     t->plan->by_parts = t->a->by_parts;
     return true;
 }
@@ -162,10 +162,10 @@ static void count(Trial *t) {
 
 bool trial_act(Trial *t, Diag *diag) {
     Plan *plan = t->plan;
-    plan->am_packed = plan_height(&t->a->result);
+    plan->am_packed = pack_height(&t->a->result);
     plan->am_bound = t->a->result.bound;
     plan->am_proved = t->a->result.proved;
-    if (!actions_make(t->a, diag, &t->a->problem, &t->a->result, plan))
+    if (!actions_make(t->a, diag, &t->a->buffers, &t->a->result, plan))
         return false;
     count(t);
     t->traffic.too_long |= t->a->gave_up;
@@ -180,25 +180,25 @@ bool trial_act(Trial *t, Diag *diag) {
  * go. Where buffers are pinned together that is not asked. */
 static void settle(const Search *s, Trial *t) {
     const Facts *f = t->a->f;
-    const Problem *problem = &t->a->problem;
+    const Buffers *buffers = &t->a->buffers;
     bool tied = false; /* but not by relations */
-    for (uint32_t i = 0; i < problem->buf.n && !tied && !problem->relation.n;
+    for (uint32_t i = 0; i < buffers->buf.n && !tied && !buffers->relation.n;
          i++)
-        tied = problem->owner.at[i].kind != OWNER_TILE &&
-               (problem->tied.at[i] != i || problem->buf.at[i].pin_pool >= 0);
+        tied = buffers->owner.at[i].kind != OWNER_HARDWARE_TILE &&
+               (buffers->tied.at[i] != i || buffers->buf.at[i].pin_pool >= 0);
     if (t->a->result.proved || tied || strcmp(f->options->planner, "auto") != 0)
         return;
-    PlanProblem asked = problem->p;
+    PackProblem asked = buffers->p;
     asked.budget = s->effort->packing;
-    PlanResult lower;
+    PackResult lower;
     const char *used;
     packing_count(f);
-    placed_once(f->once->recall, f->arena, &asked, "portfolio", true, &lower,
-                &used);
-    if (lower.status != PLAN_FITS ||
-        plan_height(&lower) > plan_height(&t->a->result))
+    placed_once(f->memo->memo_table, f->arena, &asked, "portfolio", true,
+                &lower, &used);
+    if (lower.status != PACK_FITS ||
+        pack_height(&lower) > pack_height(&t->a->result))
         return;
-    if (plan_height(&lower) < plan_height(&t->a->result))
+    if (pack_height(&lower) < pack_height(&t->a->result))
         t->plan->planner = used;
     t->a->result = lower;
 }
@@ -231,11 +231,11 @@ bool trial_settle(Search *s, Trial *t) {
     pass_through(t->a);
     plan->planner = t->a->planner;
     settle(s, t);
-    uint64_t packed = plan_height(&t->a->result);
+    uint64_t packed = pack_height(&t->a->result);
     if (!s->volumes)
         enter_real(s, t);
     if (strcmp(plan->planner, "slots") != 0) /* its parts lie as they must */
-        spread(&t->a->d, &t->a->problem, &t->a->result);
+        spread(&t->a->d, &t->a->buffers, &t->a->result);
     bool acts = trial_act(t, diag_new(t->arena));
     plan->am_packed = packed;
     return acts;
@@ -249,7 +249,7 @@ bool trial_time(Search *s, Trial *t) {
     if (!trial_settle(s, t))
         return false;
     if (t->a->f->spec->tiling.rows.moves == HW_MOVES_BESIDE)
-        t->hosts = stretch_quickly(t->a->f, t->plan);
+        t->hosts = prefetch_quickly(t->a->f, t->plan);
     count(t);
     t->cost.cycles = t->plan->cycles;
     return true;
@@ -272,9 +272,9 @@ void trial_finish(Search *s, Trial *t) {
     t->plan = ARENA_COPY(t->arena, Plan, cuts ? quick : quick->serial, 1);
     t->plan->cuts = true;
     if (!cuts)
-        t->hosts = stretch_quickly(t->a->f, t->plan);
-    stretch(t->a, diag_new(t->arena), &t->a->problem, &t->a->result, t->plan,
-            t->hosts);
+        t->hosts = prefetch_quickly(t->a->f, t->plan);
+    prefetch(t->a, diag_new(t->arena), &t->a->buffers, &t->a->result, t->plan,
+             t->hosts);
     if ((s->clock_errs || t->plan->cycles < quick->cycles) &&
         trial_count(s, t) &&
         plan_cost_less(s->options->objective, &t->cost, &cost))

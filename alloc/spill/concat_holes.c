@@ -17,7 +17,7 @@ enum { MAX_BUFS = 1000, STEPS = 2000 };
 /* ---- members ---- */
 
 /* When the tensor, or a member of it, is first touched. */
-static uint32_t first_touch(const Facts *f, TensorId t, uint32_t complete) {
+static uint32_t first_use(const Facts *f, TensorId t, uint32_t complete) {
     const Role *role = &f->role[t.i];
     uint32_t first = role->origin == FROM_ENGINE ? role->made : complete;
     for (uint32_t i = f->uses.start[t.i]; i < f->uses.start[t.i + 1]; i++) {
@@ -37,7 +37,7 @@ typedef VEC(Part) Parts;
 static void list_parts(const Facts *f, TensorId t, uint32_t c,
                        uint32_t complete, Parts *out) {
     if (f->role[t.i].origin != FROM_PARTS) {
-        vec_push(f->arena, out, ((Part){c, first_touch(f, t, complete)}));
+        vec_push(f->arena, out, ((Part){c, first_use(f, t, complete)}));
         return;
     }
     const Node *node = graph_node(f->g, graph_tensor(f->g, t)->producer);
@@ -47,15 +47,15 @@ static void list_parts(const Facts *f, TensorId t, uint32_t c,
 }
 
 /* Bytes [low, high) of the concat, first touched at the step. */
-static void member_add(Decisions *d, Problem *p, uint32_t concat,
+static void member_add(Decisions *d, Buffers *p, uint32_t concat,
                        uint32_t first, uint64_t low, uint64_t high) {
     const Facts *f = d->f;
     Owner owner = p->owner.at[concat];
-    uint32_t complete = 2 * d->unit.at[owner.unit].complete;
-    Buf buf = {.first = 2 * first,
-               .end = complete > 2 * first ? complete : 2 * first,
-               .pin_pool = -1,
-               .hint = PLAN_NO_HINT};
+    uint32_t complete = 2 * d->alias.at[owner.alias].complete;
+    Buffer buf = {.first = 2 * first,
+                  .end = complete > 2 * first ? complete : 2 * first,
+                  .pin_pool = -1,
+                  .hint = PACK_NO_HINT};
     buf.bytes[0] = owner.least = high - low;
     Relation inside = {REL_INSIDE, p->buf.n, concat, (int64_t)low};
     vec_push(f->arena, &p->relation, inside);
@@ -65,16 +65,16 @@ static void member_add(Decisions *d, Problem *p, uint32_t concat,
 }
 
 /* One a run of members that share no granule, each up to the end. */
-static void members_split(Decisions *d, Problem *p, uint32_t concat) {
+static void members_split(Decisions *d, Buffers *p, uint32_t concat) {
     const Facts *f = d->f;
-    const Unit *unit = &d->unit.at[p->owner.at[concat].unit];
+    const AliasClass *alias = &d->alias.at[p->owner.at[concat].alias];
     const Layout *layout = f->spec->memory[0].layout;
     uint64_t align = pool_of(&f->spec->memory[0]).align, low = 0;
     uint32_t granule = layout_granule(layout), first = UINT32_MAX;
     uint32_t n_before = p->buf.n;
-    Volume whole = volume_in(f, unit->root, 0);
+    Volume whole = volume_in(f, alias->root, 0);
     Parts parts = {0};
-    list_parts(f, unit->root, 0, unit->complete, &parts);
+    list_parts(f, alias->root, 0, alias->complete, &parts);
     for (uint32_t i = 0; i < parts.n; i++) {
         bool last = i + 1 == parts.n;
         uint64_t high = p->buf.at[concat].bytes[0];
@@ -90,23 +90,23 @@ static void members_split(Decisions *d, Problem *p, uint32_t concat) {
         low = high;
     }
     if (p->buf.n > n_before)
-        p->buf.at[concat].first = 2 * unit->complete;
+        p->buf.at[concat].first = 2 * alias->complete;
 }
 
-static bool is_filled(const Decisions *d, const Problem *p, uint32_t buf) {
-    const Unit *unit = &d->unit.at[p->owner.at[buf].unit];
-    return unit->concat && p->stays[p->owner.at[buf].unit].n == 1 &&
-           p->buf.at[buf].first < 2 * unit->complete;
+static bool is_filled(const Decisions *d, const Buffers *p, uint32_t buf) {
+    const AliasClass *alias = &d->alias.at[p->owner.at[buf].alias];
+    return alias->concat && p->stays[p->owner.at[buf].alias].n == 1 &&
+           p->buf.at[buf].first < 2 * alias->complete;
 }
 
-static bool can_split(const Decisions *d, const Problem *p) {
+static bool can_split(const Decisions *d, const Buffers *p) {
     bool concat = false;
     for (uint32_t i = 0; i < p->buf.n; i++) {
         const Owner *o = &p->owner.at[i];
-        if (o->kind != OWNER_SEGMENT || p->buf.at[i].pin_pool >= 0 ||
+        if (o->kind != OWNER_RESIDENT || p->buf.at[i].pin_pool >= 0 ||
             o->least == UINT64_MAX)
             return false;
-        concat |= d->unit.at[o->unit].concat;
+        concat |= d->alias.at[o->alias].concat;
     }
     return concat && d->f->spec->n_active == 1 &&
            !d->f->spec->memory[0].buffers && p->buf.n <= MAX_BUFS &&
@@ -114,9 +114,9 @@ static bool can_split(const Decisions *d, const Problem *p) {
 }
 
 bool fit_slots(Attempt *a) {
-    Problem *p = &a->problem;
-    PlanResult *result = &a->result;
-    problem_make(&a->d, p);
+    Buffers *p = &a->buffers;
+    PackResult *result = &a->result;
+    buffers_make(&a->d, p);
     if (!can_split(&a->d, p))
         return false;
     for (uint32_t i = 0, n = p->buf.n; i < n; i++)
@@ -131,8 +131,8 @@ bool fit_slots(Attempt *a) {
     for (uint32_t t = 0; t < p->n_times; t++)
         if (p->live[t] > p->p.pool[0].size)
             return false;
-    plan_memory(a->f->arena, &p->p, a->f->options->planner, false, result,
+    pack_memory(a->f->arena, &p->p, a->f->options->planner, false, result,
                 &a->planner);
-    a->lends = result->status == PLAN_FITS;
-    return a->lends;
+    a->fills_holes = result->status == PACK_FITS;
+    return a->fills_holes;
 }

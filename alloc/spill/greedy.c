@@ -1,16 +1,16 @@
 /* greedy.c - two levels: what is evicted when, which concats are dissolved,
  * which nodes run by tiles.
  *
- * Input: units and the size of active memory. Output: leaves of touches, modes
- * of nodes, and a placement of all buffers that remain.
- * Method: where all nodes fit whole, parts of volumes leave (fractional.c).
- * Else start with everything kept. While some step holds more than there is,
- * evict at the fullest step the gap that frees most for what it moves, the
- * furthest next use first (Belady, 1966); when no gap is left there, dissolve a
+ * Input: alias classes and the size of active memory. Output: leaves of uses,
+ * modes of nodes, and a placement of all buffers that remain. Method: where all
+ * nodes fit whole, parts of volumes leave (fractional.c). Else start with
+ * everything kept. While some step holds more than there is, evict at the
+ * fullest step the interval that frees most for what it moves, the furthest
+ * next use first (Belady, 1966); when no interval is left there, dissolve a
  * concat, then run the step's node by tiles. If that gets stuck, the same with
- * every gap evicted from the start: each step then stands alone, so what fits
- * into a memory fits into a larger one.
- * Invariant: each round evicts, dissolves, tiles or shrinks; none undoes.
+ * every interval evicted from the start: each step then stands alone, so what
+ * fits into a memory fits into a larger one. Invariant: each round evicts,
+ * dissolves, tiles or shrinks; none undoes.
  */
 #include "alloc/alias/alias.h"
 #include "alloc/geometry/tensor_bytes.h"
@@ -24,122 +24,122 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- gaps ---- */
+/* ---- intervals ---- */
 
-static bool gap_may_leave(const Unit *unit, uint32_t i) {
-    return !unit->touch[i].leaves &&
-           (!unit->concat || unit->touch[i].step >= unit->complete);
+static bool interval_may_leave(const AliasClass *alias, uint32_t i) {
+    return !alias->use[i].spilled &&
+           (!alias->concat || alias->use[i].step >= alias->complete);
 }
 
-/* Whether a gap of the segment may cover the time: rows that are read can keep
- * one open behind its last touch. */
-static bool segment_near(const Decisions *d, const Unit *unit, const Segment *s,
-                         uint32_t time) {
-    return 2 * unit->touch[s->first].step + 2 <= time &&
-           (config_low(d->config) || time <= 2 * unit->touch[s->last].step);
+/* Whether an interval of the residency interval may cover the time: rows that
+ * are read can keep one open behind its last touch. */
+static bool residency_near(const Decisions *d, const AliasClass *alias,
+                           const Residency *s, uint32_t time) {
+    return 2 * alias->use[s->first].step + 2 <= time &&
+           (config_low(d->config) || time <= 2 * alias->use[s->last].step);
 }
 
-/* The gap of the unit that covers `time`; NONE if it is not resident then, or
- * touched. */
-static uint32_t gap_at(const Decisions *d, const Problem *p, uint32_t index,
-                       uint32_t time) {
-    const Unit *unit = &d->unit.at[index];
-    const Segments *stays = segments_of(p, index);
+/* The interval of the alias class that covers `time`; NONE if it is not
+ * resident then, or touched. */
+static uint32_t interval_at(const Decisions *d, const Buffers *p,
+                            uint32_t index, uint32_t time) {
+    const AliasClass *alias = &d->alias.at[index];
+    const Residencies *stays = residencies_of(p, index);
     Away away;
     for (uint32_t k = 0; k < stays->n; k++) {
-        const Segment *s = &stays->at[k];
-        if (!segment_near(d, unit, s, time))
+        const Residency *s = &stays->at[k];
+        if (!residency_near(d, alias, s, time))
             continue;
         for (uint32_t i = s->first; i < s->last; i++)
-            if (2 * unit->touch[i].step + 2 <= time &&
-                away_find(d, unit, i, &away) && time < away.end)
-                return gap_may_leave(unit, i) ? i : NONE;
+            if (2 * alias->use[i].step + 2 <= time &&
+                away_find(d, alias, i, &away) && time < away.end)
+                return interval_may_leave(alias, i) ? i : NONE;
     }
     return NONE;
 }
 
 /* Whether the volume is known to lie outside unchanged before touch i ends. */
-static bool has_copy(const Facts *f, const Unit *unit, uint32_t i) {
-    if (unit->n_tensors > 1 && !unit->concat)
+static bool has_copy(const Facts *f, const AliasClass *alias, uint32_t i) {
+    if (alias->n_tensors > 1 && !alias->concat)
         return false;
-    if (from_outside(f, unit->root))
+    if (from_outside(f, alias->root))
         return true;
     for (uint32_t k = 0; k < i; k++)
-        if (unit->touch[k].leaves && unit->touch[k].step >= unit->complete)
+        if (alias->use[k].spilled && alias->use[k].step >= alias->complete)
             return true;
     return false;
 }
 
 typedef struct Gap {
-    uint32_t unit, touch, next;
+    uint32_t alias, use, next;
     double worth; /* bytes freed for each byte moved */
 } Gap;
 
-static Gap gap_make(const Decisions *d, uint32_t unit, uint32_t i) {
+static Gap interval_make(const Decisions *d, uint32_t alias, uint32_t i) {
     const Facts *f = d->f;
-    const Unit *u = &d->unit.at[unit];
+    const AliasClass *u = &d->alias.at[alias];
     const HwMemory *backing = &f->spec->memory[f->spec->backing];
     Volume v = volume_in(f, u->root, (uint32_t)f->spec->backing);
     double moved = (double)layout_bytes(backing->layout, &v);
     uint64_t freed = least_bytes(f, u->bytes, UINT32_MAX);
     if (!has_copy(f, u, i))
         moved *= 2;
-    return (Gap){unit, i, u->touch[i + 1].step, (double)freed / moved};
+    return (Gap){alias, i, u->use[i + 1].step, (double)freed / moved};
 }
 
-static bool gap_better(const Gap *a, const Gap *b) {
+static bool interval_better(const Gap *a, const Gap *b) {
     if (a->worth != b->worth)
         return a->worth > b->worth;
-    return a->next != b->next ? a->next > b->next : a->unit < b->unit;
+    return a->next != b->next ? a->next > b->next : a->alias < b->alias;
 }
 
-/* The unit that leaves; NONE if there is none. */
-static uint32_t evict_at(Decisions *d, const Problem *p, uint32_t time) {
-    Gap best = {.unit = NONE};
-    for (uint32_t u = 0; u < d->unit.n; u++) {
-        const Unit *unit = &d->unit.at[u];
-        uint32_t i = unit->dead ? NONE : gap_at(d, p, u, time);
+/* The alias class that leaves; NONE if there is none. */
+static uint32_t evict_at(Decisions *d, const Buffers *p, uint32_t time) {
+    Gap best = {.alias = NONE};
+    for (uint32_t u = 0; u < d->alias.n; u++) {
+        const AliasClass *alias = &d->alias.at[u];
+        uint32_t i = alias->dead ? NONE : interval_at(d, p, u, time);
         if (i == NONE)
             continue;
-        Gap gap = gap_make(d, u, i);
-        if (best.unit == NONE || gap_better(&gap, &best))
-            best = gap;
+        Gap interval = interval_make(d, u, i);
+        if (best.alias == NONE || interval_better(&interval, &best))
+            best = interval;
     }
-    if (best.unit != NONE)
-        d->unit.at[best.unit].touch[best.touch].leaves = true;
-    return best.unit;
+    if (best.alias != NONE)
+        d->alias.at[best.alias].use[best.use].spilled = true;
+    return best.alias;
 }
 
 /* ---- concats ---- */
 
-static bool resident_at(const Unit *unit, const Segments *stays,
+static bool resident_at(const AliasClass *alias, const Residencies *stays,
                         uint32_t time) {
     for (uint32_t k = 0; k < stays->n; k++)
-        if (2 * unit->touch[stays->at[k].first].step <= time &&
-            time < 2 * unit->touch[stays->at[k].last].step + 2)
+        if (2 * alias->use[stays->at[k].first].step <= time &&
+            time < 2 * alias->use[stays->at[k].last].step + 2)
             return true;
     return false;
 }
 
-/* Its members become units of their own, with their touches. */
-static bool dissolve(Decisions *d, uint32_t unit) {
-    if (!unit_dissolve(d, unit))
+/* Its members become alias classes of their own, with their uses. */
+static bool dissolve(Decisions *d, uint32_t alias) {
+    if (!alias_dissolve(d, alias))
         return false;
-    touches_make(d);
+    uses_make(d);
     return true;
 }
 
 /* The largest concat that is being filled at the time. */
-static bool dissolve_at(Decisions *d, const Problem *p, uint32_t time) {
+static bool dissolve_at(Decisions *d, const Buffers *p, uint32_t time) {
     uint32_t best = NONE;
-    for (uint32_t u = 0; u < d->unit.n; u++) {
-        const Unit *unit = &d->unit.at[u];
-        if (unit->dead || !unit->concat || time > 2 * unit->complete + 1 ||
-            !resident_at(unit, segments_of(p, u), time))
+    for (uint32_t u = 0; u < d->alias.n; u++) {
+        const AliasClass *alias = &d->alias.at[u];
+        if (alias->dead || !alias->concat || time > 2 * alias->complete + 1 ||
+            !resident_at(alias, residencies_of(p, u), time))
             continue;
         if (best == NONE ||
-            least_bytes(d->f, unit->bytes, UINT32_MAX) >
-                least_bytes(d->f, d->unit.at[best].bytes, UINT32_MAX))
+            least_bytes(d->f, alias->bytes, UINT32_MAX) >
+                least_bytes(d->f, d->alias.at[best].bytes, UINT32_MAX))
             best = u;
     }
     return best != NONE && dissolve(d, best);
@@ -151,11 +151,11 @@ bool operand_freed(Decisions *d, NodeId node, TensorId t) {
     bool is_out = graph_tensor(f->g, t)->producer.i == node.i;
     if (is_out ? result_lands(d, node) : takes_rows(d, node, t))
         return true;
-    while (d->unit_of[t.i] != NONE) {
-        const Unit *unit = &d->unit.at[d->unit_of[t.i]];
-        if (!unit->concat || step > unit->complete || from_outside(f, t))
+    while (d->alias_of[t.i] != NONE) {
+        const AliasClass *alias = &d->alias.at[d->alias_of[t.i]];
+        if (!alias->concat || step > alias->complete || from_outside(f, t))
             return true;
-        if (!dissolve(d, d->unit_of[t.i]))
+        if (!dissolve(d, d->alias_of[t.i]))
             return false;
     }
     return true;
@@ -163,15 +163,15 @@ bool operand_freed(Decisions *d, NodeId node, TensorId t) {
 
 /* ---- tiles ---- */
 
-static bool is_operand(const Decisions *d, const Node *node, uint32_t unit) {
+static bool is_operand(const Decisions *d, const Node *node, uint32_t alias) {
     for (uint32_t i = 0; i < node->n_in; i++)
-        if (d->unit_of[node->in[i].i] == unit)
+        if (d->alias_of[node->in[i].i] == alias)
             return true;
-    return d->unit_of[node->out[0].i] == unit;
+    return d->alias_of[node->out[0].i] == alias;
 }
 
 /* Bytes at the node's step that are not the node's. */
-static uint64_t bytes_of_others(const Decisions *d, const Problem *p,
+static uint64_t bytes_of_others(const Decisions *d, const Buffers *p,
                                 NodeId id) {
     const Node *node = graph_node(d->f->g, id);
     uint32_t time = 2 * d->f->schedule->step_of[id.i];
@@ -181,7 +181,7 @@ static uint64_t bytes_of_others(const Decisions *d, const Problem *p,
         if (p->buf.at[i].first > time || p->buf.at[i].end <= time ||
             o->node.i == id.i || o->least == UINT64_MAX)
             continue;
-        if (o->kind != OWNER_SEGMENT || !is_operand(d, node, o->unit))
+        if (o->kind != OWNER_RESIDENT || !is_operand(d, node, o->alias))
             sum += o->least;
     }
     return sum;
@@ -198,7 +198,7 @@ static uint64_t bytes_whole(const Decisions *d, NodeId id) {
         TensorId t = is_in ? node->in[i] : node->out[0];
         if (is_in ? mode->streams_in : mode->streams_out)
             continue;
-        uint64_t least = least_bytes(f, d->unit.at[d->unit_of[t.i]].bytes,
+        uint64_t least = least_bytes(f, d->alias.at[d->alias_of[t.i]].bytes,
                                      reach_of(f, id, t));
         if (least == UINT64_MAX)
             return UINT64_MAX;
@@ -228,13 +228,13 @@ static bool mode_holds(Decisions *d, NodeId id, uint64_t free) {
 }
 
 /* The node's next way to run that is possible. */
-static bool tile_more(Decisions *d, const Problem *p, NodeId id) {
+static bool tile_more(Decisions *d, const Buffers *p, NodeId id) {
     const Facts *f = d->f;
     Mode old = d->mode[id.i];
-    if (old.kind == MODE_GROUP)
+    if (old.kind == MODE_CASCADE)
         return false;
-    if (couple_partner(d, id).i != NONE) {
-        couple_part(d, id);
+    if (pair_partner(d, id).i != NONE) {
+        pair_part(d, id);
         return true;
     }
     uint64_t others = bytes_of_others(d, p, id);
@@ -243,17 +243,17 @@ static bool tile_more(Decisions *d, const Problem *p, NodeId id) {
         free = f->total / config_low(d->config);
     while (mode_next(d, id, free)) {
         if (mode_holds(d, id, free)) {
-            touches_refresh(d, f->schedule->step_of[id.i]);
+            uses_refresh(d, f->schedule->step_of[id.i]);
             return true;
         }
-        if (d->mode[id.i].kind == MODE_PLANKS)
+        if (d->mode[id.i].kind == MODE_ROW_TILES)
             break;
     }
     d->mode[id.i] = old;
     return false;
 }
 
-static bool tile_at(Decisions *d, const Problem *p, uint32_t step) {
+static bool tile_at(Decisions *d, const Buffers *p, uint32_t step) {
     const Step *s = &d->f->schedule->step[step];
     for (uint32_t i = 0; i < s->n; i++)
         if (on_engine(d->f, s->slot[i].node) &&
@@ -262,71 +262,71 @@ static bool tile_at(Decisions *d, const Problem *p, uint32_t step) {
     return false;
 }
 
-static bool relay_shrink(Decisions *d, TensorId t) {
-    uint32_t *rows = &d->relay_rows[t.i];
+static bool bounce_shrink(Decisions *d, TensorId t) {
+    uint32_t *rows = &d->bounce_rows[t.i];
     if (*rows <= 1)
         return false;
     *rows = (*rows + 1) / 2;
     return true;
 }
 
-static bool relays_shrink_at(Decisions *d, const Problem *p, uint32_t step) {
+static bool bounces_shrink_at(Decisions *d, const Buffers *p, uint32_t step) {
     bool any = false;
-    for (uint32_t i = 0; i < p->relay.n; i++)
-        if (p->relay.at[i].step == step)
-            any |= relay_shrink(d, p->relay.at[i].tensor);
+    for (uint32_t i = 0; i < p->bounce.n; i++)
+        if (p->bounce.at[i].step == step)
+            any |= bounce_shrink(d, p->bounce.at[i].tensor);
     return any;
 }
 
 /* ---- one round ---- */
 
 /* A concat need not have what is not written yet. */
-static bool fill_at(Decisions *d, const Problem *p, uint32_t time) {
-    for (uint32_t u = 0; u < d->unit.n && config_low(d->config); u++)
+static bool fill_at(Decisions *d, const Buffers *p, uint32_t time) {
+    for (uint32_t u = 0; u < d->alias.n && config_low(d->config); u++)
         if (waits_empty(d, p, u, time)) {
-            d->unit.at[u].as_filled = true;
+            d->alias.at[u].as_filled = true;
             return true;
         }
     return false;
 }
 
 /* What waits takes less. */
-static bool make_room(Decisions *d, const Problem *p, uint32_t time) {
+static bool make_room(Decisions *d, const Buffers *p, uint32_t time) {
     return fill_at(d, p, time) || evict_at(d, p, time) != NONE ||
            dissolve_at(d, p, time);
 }
 
 /* What runs takes less. */
-static bool run_smaller(Decisions *d, const Problem *p, uint32_t time) {
-    return (time % 2 && relays_shrink_at(d, p, time / 2)) ||
+static bool run_smaller(Decisions *d, const Buffers *p, uint32_t time) {
+    return (time % 2 && bounces_shrink_at(d, p, time / 2)) ||
            tile_at(d, p, time / 2);
 }
 
-static bool relieve(Decisions *d, const Problem *p, uint32_t time) {
+static bool relieve(Decisions *d, const Buffers *p, uint32_t time) {
     return make_room(d, p, time) || run_smaller(d, p, time);
 }
 
 /* A volume that no memory can hold: its nodes must run by tiles. */
-static bool relieve_oversized(Attempt *a, const Problem *p, uint32_t buf) {
+static bool relieve_oversized(Attempt *a, const Buffers *p, uint32_t buf) {
     const Owner *o = &p->owner.at[buf];
     a->stuck = p->buf.at[buf].first / 2;
-    if (o->kind == OWNER_RELAY)
-        return relay_shrink(&a->d, o->tensor);
-    if (o->kind != OWNER_SEGMENT)
+    if (o->kind == OWNER_BOUNCE)
+        return bounce_shrink(&a->d, o->tensor);
+    if (o->kind != OWNER_RESIDENT)
         return false;
-    const Unit *unit = &a->d.unit.at[o->unit];
-    if (unit->concat && dissolve(&a->d, o->unit))
+    const AliasClass *alias = &a->d.alias.at[o->alias];
+    if (alias->concat && dissolve(&a->d, o->alias))
         return true;
-    for (uint32_t i = 0; i < unit->n_touches; i++) {
-        uint32_t step = unit->touch[i].step;
-        if (!unit->touch[i].whole || 2 * step < p->buf.at[buf].first)
+    for (uint32_t i = 0; i < alias->n_uses; i++) {
+        uint32_t step = alias->use[i].step;
+        if (!alias->use[i].whole || 2 * step < p->buf.at[buf].first)
             continue;
         a->stuck = step;
         const Step *s = &a->f->schedule->step[step];
         for (uint32_t k = 0; k < s->n; k++)
             if (on_engine(a->f, s->slot[k].node) &&
                 is_operand(&a->d, graph_node(a->f->g, s->slot[k].node),
-                           o->unit) &&
+                           o->alias) &&
                 tile_more(&a->d, p, s->slot[k].node))
                 return true;
         return false;
@@ -336,17 +336,17 @@ static bool relieve_oversized(Attempt *a, const Problem *p, uint32_t buf) {
 
 /* A concat whose members are written in memories that no engine shares cannot
  * be filled in one of them. */
-static uint32_t torn(const Decisions *d, const Problem *p) {
-    for (uint32_t u = 0; u < d->unit.n; u++) {
-        const Unit *unit = &d->unit.at[u];
-        if (!unit->dead && unit->concat && segments_of(p, u)->n > 1 &&
-            unit->touch[segments_of(p, u)->at[0].last].step < unit->complete)
+static uint32_t torn(const Decisions *d, const Buffers *p) {
+    for (uint32_t u = 0; u < d->alias.n; u++) {
+        const AliasClass *alias = &d->alias.at[u];
+        if (!alias->dead && alias->concat && residencies_of(p, u)->n > 1 &&
+            alias->use[residencies_of(p, u)->at[0].last].step < alias->complete)
             return u;
     }
     return NONE;
 }
 
-static uint32_t oversized(const Attempt *a, const Problem *p) {
+static uint32_t oversized(const Attempt *a, const Buffers *p) {
     for (uint32_t i = 0; i < p->owner.n; i++)
         if (p->owner.at[i].least == UINT64_MAX &&
             !a->given_up[p->buf.at[i].first / 2])
@@ -355,7 +355,7 @@ static uint32_t oversized(const Attempt *a, const Problem *p) {
 }
 
 /* The fullest time of those that hold too much; NONE if all fit. */
-static uint32_t overloaded(const Attempt *a, const Problem *p) {
+static uint32_t overloaded(const Attempt *a, const Buffers *p) {
     uint32_t worst = NONE;
     for (uint32_t t = 0; t < p->n_times; t++)
         if (p->live[t] > a->f->total && !a->given_up[t / 2] &&
@@ -366,14 +366,14 @@ static uint32_t overloaded(const Attempt *a, const Problem *p) {
 
 /* The same to the byte. Where memory ends inside a unit of its alignment, only
  * what lies on top reaches into that, by what it was rounded up. */
-static uint32_t crowded(const Attempt *a, const Problem *p) {
+static uint32_t crowded(const Attempt *a, const Buffers *p) {
     uint64_t size = p->p.pool[0].size;
     uint32_t worst = NONE;
     if (p->p.n_pools > 1 || a->f->total == size)
         return NONE;
     uint64_t *padding = ARENA_ARRAY(a->f->arena, uint64_t, p->n_times + 1);
     for (uint32_t i = 0; i < p->buf.n; i++) {
-        const Buf *buf = &p->buf.at[i];
+        const Buffer *buf = &p->buf.at[i];
         uint64_t pad = p->owner.at[i].least - buf->bytes[0];
         for (uint32_t t = buf->first; t < buf->end; t++)
             padding[t] = pad > padding[t] ? pad : padding[t];
@@ -403,21 +403,22 @@ static void times_mark(uint8_t *mark, uint32_t first, uint32_t end) {
 }
 
 /* By time: make_room is of no use where this is 0. */
-static uint8_t *room_by_time(const Decisions *d, const Problem *p) {
+static uint8_t *room_by_time(const Decisions *d, const Buffers *p) {
     uint8_t *room = ARENA_ARRAY(d->f->arena, uint8_t, p->n_times + 1);
     Away away;
-    for (uint32_t u = 0; u < d->unit.n; u++) {
-        const Unit *unit = &d->unit.at[u];
-        const Segments *stays = segments_of(p, u);
-        for (uint32_t k = 0; k < stays->n && !unit->dead; k++) {
-            const Segment *s = &stays->at[k];
-            const Touch *first = &unit->touch[s->first];
-            uint32_t end = unit->touch[s->last].step;
+    for (uint32_t u = 0; u < d->alias.n; u++) {
+        const AliasClass *alias = &d->alias.at[u];
+        const Residencies *stays = residencies_of(p, u);
+        for (uint32_t k = 0; k < stays->n && !alias->dead; k++) {
+            const Residency *s = &stays->at[k];
+            const Use *first = &alias->use[s->first];
+            uint32_t end = alias->use[s->last].step;
             for (uint32_t i = s->first; i < s->last; i++)
-                if (gap_may_leave(unit, i) && away_find(d, unit, i, &away))
-                    times_mark(room, 2 * unit->touch[i].step + 2, away.end);
-            end = end < unit->complete ? end : unit->complete;
-            if (unit->concat)
+                if (interval_may_leave(alias, i) &&
+                    away_find(d, alias, i, &away))
+                    times_mark(room, 2 * alias->use[i].step + 2, away.end);
+            end = end < alias->complete ? end : alias->complete;
+            if (alias->concat)
                 times_mark(room, 2 * first->step, 2 * end + 2);
         }
     }
@@ -426,7 +427,7 @@ static uint8_t *room_by_time(const Decisions *d, const Problem *p) {
 
 /* The planner found no place for the buffer (or proved that none exists, and
  * names none): make room while it lives, at its fullest time first. */
-static bool relieve_buffer(Attempt *a, const Problem *p, uint32_t buf) {
+static bool relieve_buffer(Attempt *a, const Buffers *p, uint32_t buf) {
     bool one = buf < p->buf.n;
     uint32_t first = one ? p->buf.at[buf].first : 0;
     uint32_t end = one ? p->buf.at[buf].end : p->n_times;
@@ -445,7 +446,7 @@ static bool relieve_buffer(Attempt *a, const Problem *p, uint32_t buf) {
     return false;
 }
 
-static bool place(Decisions *d, const Problem *p, PlanResult *result,
+static bool place(Decisions *d, const Buffers *p, PackResult *result,
                   const char **planner) {
     const Facts *f = d->f;
     Times blocked;
@@ -454,24 +455,24 @@ static bool place(Decisions *d, const Problem *p, PlanResult *result,
     for (uint32_t i = 0; i < p->buf.n; i++)
         if (p->tied.at[i] != i) {
             *planner = "gaps";
-            result->failed = PLAN_NO_BUF;
+            result->failed = PACK_NO_BUFFER;
             return place_tied(d, p, result, &blocked);
         }
-    placed_once(f->once->recall, f->arena, &p->p, f->options->planner, false,
-                result, planner);
-    return result->status == PLAN_FITS;
+    placed_once(f->memo->memo_table, f->arena, &p->p, f->options->planner,
+                false, result, planner);
+    return result->status == PACK_FITS;
 }
 
 /* Evicts at the fullest time until nothing holds too much, or nothing there can
  * leave. Of the problem only `live` is kept; whether anything left. */
-static bool evict_on(Attempt *a, Problem *p, uint32_t time) {
+static bool evict_on(Attempt *a, Buffers *p, uint32_t time) {
     bool any = false;
-    for (uint32_t unit;
-         time != NONE && (unit = evict_at(&a->d, p, time)) != NONE;
+    for (uint32_t alias;
+         time != NONE && (alias = evict_at(&a->d, p, time)) != NONE;
          time = overloaded(a, p)) {
         any = true;
         a->stuck = time / 2;
-        if (!live_follow(&a->d, p, unit))
+        if (!live_follow(&a->d, p, alias))
             break;
     }
     return any;
@@ -486,14 +487,14 @@ static uint32_t first_given_up(const Attempt *a) {
 
 /* One round: true if something changed, or all has its place (*placed). */
 static bool improve(Attempt *a, bool *placed) {
-    Problem *p = &a->problem;
-    PlanResult *result = &a->result;
-    problem_make(&a->d, p);
+    Buffers *p = &a->buffers;
+    PackResult *result = &a->result;
+    buffers_make(&a->d, p);
     result->pool = NULL;
-    uint32_t unit = torn(&a->d, p);
-    if (unit != NONE) {
-        a->stuck = a->d.unit.at[unit].complete;
-        return dissolve(&a->d, unit);
+    uint32_t alias = torn(&a->d, p);
+    if (alias != NONE) {
+        a->stuck = a->d.alias.at[alias].complete;
+        return dissolve(&a->d, alias);
     }
     uint32_t buf = oversized(a, p), time = overloaded(a, p);
     if (buf != NONE)
@@ -517,7 +518,7 @@ static bool improve(Attempt *a, bool *placed) {
 static bool solve(Attempt *a) {
     bool placed = false;
     while (!placed) {
-        a->hopeless = streams_cost(&a->d) > a->most;
+        a->hopeless = streaming_cost(&a->d) > a->most;
         if (a->hopeless || budget_spent(a->f->options->budget) ||
             !improve(a, &placed))
             return false;
@@ -528,7 +529,7 @@ static bool solve(Attempt *a) {
 /* The same when all stand alone: to explain, goes on behind a step that cannot
  * run, so that all such steps are known. */
 static bool solve_each(Attempt *a) {
-    PlanResult *result = &a->result;
+    PackResult *result = &a->result;
     bool all = true;
     while (!solve(a)) {
         all = false;
@@ -542,7 +543,7 @@ static bool solve_each(Attempt *a) {
 /* ---- keeping again ---- */
 
 typedef struct Evicted {
-    uint32_t unit, touch;
+    uint32_t alias, use;
     uint64_t bytes;
 } Evicted;
 
@@ -550,21 +551,21 @@ static int by_bytes(const void *a, const void *b) {
     const Evicted *x = a, *y = b;
     if (x->bytes != y->bytes)
         return x->bytes < y->bytes ? 1 : -1;
-    if (x->unit != y->unit)
-        return x->unit < y->unit ? -1 : 1;
-    return (x->touch > y->touch) - (x->touch < y->touch);
+    if (x->alias != y->alias)
+        return x->alias < y->alias ? -1 : 1;
+    return (x->use > y->use) - (x->use < y->use);
 }
 
 static uint32_t evicted_list(const Decisions *d, Evicted **out) {
     VEC(Evicted) list = {0};
-    for (uint32_t u = 0; u < d->unit.n; u++) {
-        const Unit *unit = &d->unit.at[u];
-        for (uint32_t i = 0; i < unit->n_touches && !unit->dead; i++)
-            if (unit->touch[i].leaves && unit->touch[i].whole)
+    for (uint32_t u = 0; u < d->alias.n; u++) {
+        const AliasClass *alias = &d->alias.at[u];
+        for (uint32_t i = 0; i < alias->n_uses && !alias->dead; i++)
+            if (alias->use[i].spilled && alias->use[i].whole)
                 vec_push(
                     d->f->arena, &list,
                     ((Evicted){u, i,
-                               least_bytes(d->f, unit->bytes, UINT32_MAX)}));
+                               least_bytes(d->f, alias->bytes, UINT32_MAX)}));
     }
     if (list.n)
         qsort(list.at, list.n, sizeof *list.at, by_bytes);
@@ -572,12 +573,12 @@ static uint32_t evicted_list(const Decisions *d, Evicted **out) {
     return list.n;
 }
 
-bool place_again(Attempt *a, uint32_t *tries) {
-    Problem *p = &a->problem;
-    PlanResult *result = &a->result;
-    PlanResult again;
+bool place_anew(Attempt *a, uint32_t *tries) {
+    Buffers *p = &a->buffers;
+    PackResult *result = &a->result;
+    PackResult again;
     const char *used;
-    problem_make(&a->d, p);
+    buffers_make(&a->d, p);
     if (overloaded(a, p) != NONE || oversized(a, p) != NONE)
         return false;
     ++*tries;
@@ -588,40 +589,42 @@ bool place_again(Attempt *a, uint32_t *tries) {
     return true;
 }
 
-/* Lets the gap leave, or not, in `live`, too; false if that could not follow.
+/* Lets the interval leave, or not, in `live`, too; false if that could not
+ * follow.
  */
-static bool gap_set(Decisions *d, Problem *p, const Evicted *gap, bool leaves) {
-    bool known = live_unit(d, p, gap->unit, false);
-    d->unit.at[gap->unit].touch[gap->touch].leaves = leaves;
-    return known && live_unit(d, p, gap->unit, true);
+static bool interval_set(Decisions *d, Buffers *p, const Evicted *interval,
+                         bool leaves) {
+    bool known = live_alias(d, p, interval->alias, false);
+    d->alias.at[interval->alias].use[interval->use].spilled = leaves;
+    return known && live_alias(d, p, interval->alias, true);
 }
 
 /* Later evictions may have made earlier ones needless. */
-static void keep_again(Attempt *a) {
-    Problem *p = &a->problem;
+static void undo_spills(Attempt *a) {
+    Buffers *p = &a->buffers;
     enum { MAX_TRIES = 24 };
     Evicted *list;
     uint32_t n = evicted_list(&a->d, &list), tries = 0;
     bool known = true; /* `live` */
     for (uint32_t i = 0; i < n && tries < MAX_TRIES; i++) {
-        known = gap_set(&a->d, p, &list[i], false) && known;
+        known = interval_set(&a->d, p, &list[i], false) && known;
         bool fits = !known || overloaded(a, p) == NONE;
         if (fits) {
-            fits = place_again(a, &tries);
+            fits = place_anew(a, &tries);
             known = true;
         }
         if (!fits)
-            known = gap_set(&a->d, p, &list[i], true) && known;
+            known = interval_set(&a->d, p, &list[i], true) && known;
     }
-    problem_make(&a->d, p);
+    buffers_make(&a->d, p);
 }
 
 /* ---- the two ways ---- */
 
 bool fit_one_level(Attempt *a) {
-    Problem *p = &a->problem;
-    PlanResult *result = &a->result;
-    problem_make(&a->d, p);
+    Buffers *p = &a->buffers;
+    PackResult *result = &a->result;
+    buffers_make(&a->d, p);
     uint32_t buf = oversized(a, p), time = overloaded(a, p);
     if (p->split == NONE && buf == NONE && place(&a->d, p, result, &a->planner))
         return true;
@@ -647,34 +650,34 @@ void start_again(Attempt *a) {
     memset(a->d.mode, 0, a->f->g->node.n * sizeof *a->d.mode);
     ahead_choose(&a->d);
     modes_start(&a->d);
-    a->d.unit.n = 0;
-    units_make(&a->d);
-    touches_make(&a->d);
+    a->d.alias.n = 0;
+    aliases_make(&a->d);
+    uses_make(&a->d);
     a->settled = modes_settle(&a->d);
 }
 
 static void everything_leaves(Decisions *d) {
-    for (uint32_t u = 0; u < d->unit.n; u++)
-        if (!d->unit.at[u].dead && d->unit.at[u].concat)
+    for (uint32_t u = 0; u < d->alias.n; u++)
+        if (!d->alias.at[u].dead && d->alias.at[u].concat)
             dissolve(d, u);
-    for (uint32_t u = 0; u < d->unit.n; u++) {
-        Unit *unit = &d->unit.at[u];
-        for (uint32_t i = 0; i + 1 < unit->n_touches; i++)
-            unit->touch[i].leaves |= gap_may_leave(unit, i);
+    for (uint32_t u = 0; u < d->alias.n; u++) {
+        AliasClass *alias = &d->alias.at[u];
+        for (uint32_t i = 0; i + 1 < alias->n_uses; i++)
+            alias->use[i].spilled |= interval_may_leave(alias, i);
     }
 }
 
 bool fit_around(Attempt *a) {
-    double most = a->most - streams_cost(&a->d);
-    a->by_parts = !a->d.config->evict_whole && fit_gaps(a, most);
+    double most = a->most - streaming_cost(&a->d);
+    a->by_parts = !a->d.config->evict_whole && fit_spills(a, most);
     if (a->by_parts)
         return true;
     if (!solve(a) || a->gave_up)
         return false;
-    keep_again(a);
-    double own = gaps_cost(&a->d);
-    most = a->most - streams_cost(&a->d);
-    a->hopeless = !fit_gaps(a, own < most ? own : most) && own >= most;
+    undo_spills(a);
+    double own = spills_cost(&a->d);
+    most = a->most - streaming_cost(&a->d);
+    a->hopeless = !fit_spills(a, own < most ? own : most) && own >= most;
     return !a->hopeless;
 }
 
@@ -689,7 +692,7 @@ bool fit_two_levels(Attempt *attempt) {
     everything_leaves(&attempt->d);
     if (!solve_each(attempt) || attempt->gave_up)
         return false; /* else most of it left for a few */
-    keep_again(attempt);
-    fit_gaps(attempt, gaps_cost(&attempt->d));
+    undo_spills(attempt);
+    fit_spills(attempt, spills_cost(&attempt->d));
     return true;
 }

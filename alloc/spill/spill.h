@@ -11,12 +11,12 @@ typedef struct Attempt Attempt;
 struct Attempt {
     const Facts *f;
     Decisions d;
-    Problem problem;     /* of these decisions */
-    PlanResult result;   /* of that */
+    Buffers buffers;     /* of these decisions */
+    PackResult result;   /* of that */
     const char *planner; /* that found it */
     bool two_levels;     /* of a plan: see there */
     bool keeps_all;      /* of a plan: see there */
-    bool lends;          /* concat_holes.c has done it */
+    bool fills_holes;    /* concat_holes.c has done it */
     uint32_t stuck;      /* step at which nothing more can be done */
     uint8_t *given_up;   /* by step: it cannot run in what there is */
     bool settled;        /* modes_settle, when it was begun */
@@ -44,44 +44,47 @@ bool modes_settle(Decisions *d);
 bool fit_around(Attempt *a);
 /* Places everything. False if it does not fit; w->stuck then tells where. */
 bool fit_one_level(Attempt *a);
-/* Places what units and modes ask for now. False if it does not fit: then the
- * result is as it was. Counts placements in *tries. */
-bool place_again(Attempt *a, uint32_t *tries);
+/* Places what alias classes and modes ask for now. False if it does not fit:
+ * then the result is as it was. Counts placements in *tries. */
+bool place_anew(Attempt *a, uint32_t *tries);
 /* All volumes kept, all nodes whole. */
 void start_again(Attempt *a);
 bool fit_two_levels(Attempt *a);
 
 /* ---- fractional.c: how much of a volume stays between two uses ---- */
 
-/* The tensors of which a part may stay over the gap behind the touch, of none
- * that is part of another; at most as many as the unit has. */
-uint32_t kept_tensors(const Facts *f, const Unit *unit, uint32_t touch,
+/* The tensors of which a part may stay over the interval behind the touch, of
+ * none that is part of another; at most as many as the alias class has. */
+uint32_t kept_tensors(const Facts *f, const AliasClass *alias, uint32_t use,
                       TensorId *out);
-/* How many of the tensor's channels are among the unit's first `keeps`. */
-uint32_t kept_of(const Facts *f, const Unit *unit, TensorId t, uint32_t keeps);
+/* How many of the tensor's channels are among the alias class's first `keeps`.
+ */
+uint32_t kept_of(const Facts *f, const AliasClass *alias, TensorId t,
+                 uint32_t retained);
 /* Bytes that move at least, whatever stays between two uses. */
-double streams_cost(const Decisions *d);
-/* By touch of each unit: whether, and what of it, leaves. All of them are a
- * value of their own. */
+double streaming_cost(const Decisions *d);
+/* By touch of each alias class: whether, and what of it, leaves. All of them
+ * are a value of their own. */
 typedef struct Spill {
-    bool leaves, keeps_end;
-    uint32_t keeps;
+    bool spilled, retains_end;
+    uint32_t retained;
 } Spill;
 Spill *spills_copy(const Decisions *d);
 void spills_take(Decisions *d, const Spill *choice);
 /* Nothing leaves. */
 void spills_none(Decisions *d);
-/* Bytes that leave and come back, by gaps' leaves and keeps. */
-double gaps_cost(const Decisions *d);
+/* Bytes that leave and come back, by intervals' leaves and keeps. */
+double spills_cost(const Decisions *d);
 /* Concats take no more than is written of them, where they would not fit. */
-void units_fill(Decisions *d, Problem *problem);
-/* Chooses the gaps anew and places everything, if that moves fewer bytes than
- * `most`; else false, and all is as it was. */
-bool fit_gaps(Attempt *a, double most);
+void aliases_fill(Decisions *d, Buffers *buffers);
+/* Chooses the intervals anew and places everything, if that moves fewer bytes
+ * than `most`; else false, and all is as it was. */
+bool fit_spills(Attempt *a, double most);
 
 /* Places a problem with buffers that move together. False if no place is found;
- * *blocked: while what was most in the way is alive. Sets Unit.keeps_end. */
-bool place_tied(Decisions *d, const Problem *p, PlanResult *result,
+ * *blocked: while what was most in the way is alive. Sets Alias
+ * class.retains_end. */
+bool place_tied(Decisions *d, const Buffers *p, PackResult *result,
                 Times *blocked);
 
 /* ---- concat_holes.c: concats whose bytes serve others until they are written

@@ -1,13 +1,13 @@
-/* spill_lp.c - which shares of volumes leave over which gaps: the program.
+/* spill_lp.c - which shares of volumes leave over which intervals: the program.
  *
- * Input: gaps, what each frees and costs, live bytes by time. Output: the share
- * of each gap that is away, for the fewest bytes moved.
- * Method: a linear program (facts/two-level.md 2.3). x of a gap is the share
- * that is away, s of a unit the share that is stored once:
+ * Input: intervals, what each frees and costs, live bytes by time. Output: the
+ * share of each interval that is away, for the fewest bytes moved. Method: a
+ * linear program (facts/two-level.md 2.3). x of an interval is the share that
+ * is away, s of an alias class the share that is stored once:
  *
  *     minimise   sum load x + sum store s
- *     where      sum of bytes x over the gaps at a time >= what is too much
- *                x <= s of its unit, x <= 1
+ *     where      sum of bytes x over the intervals at a time >= what is too
+ * much x <= s of its alias class, x <= 1
  */
 #include "alloc/spill/spill_lp.h"
 
@@ -16,18 +16,18 @@
 /* A program with more numbers than this is not tried. */
 enum { MAX_TABLEAU = 2000000 };
 
-/* Which gaps are open at a time, as far as two times are compared. */
+/* Which intervals are open at a time, as far as two times are compared. */
 typedef struct Open {
     uint32_t opened; /* the last that was opened, when */
     uint32_t closes; /* the next that is closed, when */
 } Open;
 
-static Open *open_by_time(const Shares *x, Arena *arena) {
+static Open *open_by_time(const SpillProgram *x, Arena *arena) {
     Open *open = ARENA_ARRAY(arena, Open, x->n_times + 1);
     for (uint32_t t = 0; t < x->n_times; t++)
         open[t].closes = UINT32_MAX;
     for (uint32_t k = 0; k < x->stay.n; k++) {
-        const Stay *stay = &x->stay.at[k];
+        const SpillInterval *stay = &x->stay.at[k];
         for (uint32_t t = stay->first; t < stay->end && t < x->n_times; t++) {
             if (stay->first > open[t].opened)
                 open[t].opened = stay->first;
@@ -38,8 +38,8 @@ static Open *open_by_time(const Shares *x, Arena *arena) {
     return open;
 }
 
-/* Of neighbours in time with the same gaps, the fullest. */
-static void full_make(Shares *x, Arena *arena, double target) {
+/* Of neighbours in time with the same intervals, the fullest. */
+static void full_make(SpillProgram *x, Arena *arena, double target) {
     const Open *open = open_by_time(x, arena);
     x->full.n = 0;
     for (uint32_t t = 0; t < x->n_times; t++) {
@@ -54,7 +54,7 @@ static void full_make(Shares *x, Arena *arena, double target) {
 }
 
 /* The first of the full times that is not before `time`. */
-static uint32_t full_from(const Shares *x, uint32_t time) {
+static uint32_t full_from(const SpillProgram *x, uint32_t time) {
     uint32_t lo = 0, hi = x->full.n;
     while (lo < hi) {
         uint32_t mid = lo + (hi - lo) / 2;
@@ -68,26 +68,30 @@ static uint32_t full_from(const Shares *x, uint32_t time) {
 
 /* ---- the program ---- */
 
-/* Which gaps are variables, and which units store more than once. */
+/* Which intervals are variables, and which alias classes store more than once.
+ */
 typedef struct Columns {
-    uint32_t *of;     /* by gap: its column, or NONE */
-    uint32_t *stored; /* by gap: the column of its unit's s, or NONE */
+    uint32_t *of; /* by interval: its column, or NONE */
+    uint32_t
+        *stored; /* by interval: the column of its alias class's s, or NONE */
     uint32_t n, bounds;
 } Columns;
 
-static bool matters(const Shares *x, const Stay *stay) {
+static bool matters(const SpillProgram *x, const SpillInterval *stay) {
     uint32_t i = full_from(x, stay->first);
     return !stay->forced && i < x->full.n && x->full.at[i] < stay->end;
 }
 
-/* Whether what it stores need not be stored again for the unit's others. */
-static bool shares_store(const Shares *x, const Columns *c, uint32_t gap) {
-    return c->of[gap] != NONE && x->stay.at[gap].store > 0;
+/* Whether what it stores need not be stored again for the alias class's others.
+ */
+static bool shares_store(const SpillProgram *x, const Columns *c,
+                         uint32_t interval) {
+    return c->of[interval] != NONE && x->stay.at[interval].store > 0;
 }
 
-/* Gaps [first, end) are those of one unit. */
-static void unit_columns(const Shares *x, Columns *c, uint32_t first,
-                         uint32_t end) {
+/* Intervals [first, end) are those of one alias class. */
+static void alias_columns(const SpillProgram *x, Columns *c, uint32_t first,
+                          uint32_t end) {
     bool forced = false; /* then all of it is stored anyway */
     uint32_t n = 0;
     for (uint32_t i = first; i < end; i++) {
@@ -102,27 +106,27 @@ static void unit_columns(const Shares *x, Columns *c, uint32_t first,
     c->bounds += n * shared;
 }
 
-static Columns columns_make(const Shares *x, Arena *arena) {
+static Columns columns_make(const SpillProgram *x, Arena *arena) {
     Columns c = {.of = ARENA_ARRAY(arena, uint32_t, x->stay.n + 1),
                  .stored = ARENA_ARRAY(arena, uint32_t, x->stay.n + 1)};
     for (uint32_t k = 0; k < x->stay.n; k++)
         c.of[k] = matters(x, &x->stay.at[k]) ? c.n++ : NONE;
     for (uint32_t k = 0, end; k < x->stay.n; k = end) {
         end = k + 1;
-        while (end < x->stay.n && x->stay.at[end].unit == x->stay.at[k].unit)
+        while (end < x->stay.n && x->stay.at[end].alias == x->stay.at[k].alias)
             end++;
-        unit_columns(x, &c, k, end);
+        alias_columns(x, &c, k, end);
     }
     return c;
 }
 
-static void bounds_fill(const Shares *x, const Columns *c, Lp *lp,
+static void bounds_fill(const SpillProgram *x, const Columns *c, Lp *lp,
                         uint32_t row) {
     for (uint32_t k = 0; k < x->stay.n; k++) {
         uint32_t col = c->of[k], stored = c->stored[k];
         if (col == NONE)
             continue;
-        const Stay *stay = &x->stay.at[k];
+        const SpillInterval *stay = &x->stay.at[k];
         lp->cost[col] = stay->load / x->total;
         lp_set(lp, row, col, -1);
         lp->need[row++] = -1;
@@ -134,23 +138,24 @@ static void bounds_fill(const Shares *x, const Columns *c, Lp *lp,
     }
 }
 
-static void gap_fill(const Shares *x, const Columns *c, Lp *lp, uint32_t gap) {
-    const Stay *stay = &x->stay.at[gap];
+static void interval_fill(const SpillProgram *x, const Columns *c, Lp *lp,
+                          uint32_t interval) {
+    const SpillInterval *stay = &x->stay.at[interval];
     uint32_t end = full_from(x, stay->end);
     for (uint32_t i = full_from(x, stay->first); i < end; i++)
         if (stay->forced)
             lp->need[i] -= stay->bytes;
         else
-            lp_set(lp, i, c->of[gap], stay->bytes / x->total);
+            lp_set(lp, i, c->of[interval], stay->bytes / x->total);
 }
 
-static Lp *program_make(const Shares *x, const Columns *c, Arena *arena,
+static Lp *program_make(const SpillProgram *x, const Columns *c, Arena *arena,
                         double target) {
     Lp *lp = lp_new(arena, x->full.n + c->bounds, c->n);
     for (uint32_t i = 0; i < x->full.n; i++)
         lp->need[i] = x->live[x->full.at[i]] - target;
     for (uint32_t k = 0; k < x->stay.n; k++)
-        gap_fill(x, c, lp, k);
+        interval_fill(x, c, lp, k);
     for (uint32_t i = 0; i < x->full.n; i++)
         lp->need[i] /= x->total;
     bounds_fill(x, c, lp, x->full.n);
@@ -158,15 +163,15 @@ static Lp *program_make(const Shares *x, const Columns *c, Arena *arena,
 }
 
 /* What is asked. */
-static Print shares_print(const Shares *x, double target) {
+static Print shares_print(const SpillProgram *x, double target) {
     Print p = {x->stay.n, x->n_times};
     print_add_double(&p, target);
     print_add_double(&p, x->total);
     for (uint32_t t = 0; t < x->n_times; t++)
         print_add_double(&p, x->live[t]);
     for (uint32_t k = 0; k < x->stay.n; k++) {
-        const Stay *stay = &x->stay.at[k];
-        print_add(&p, (uint64_t)stay->unit << 1 | stay->forced);
+        const SpillInterval *stay = &x->stay.at[k];
+        print_add(&p, (uint64_t)stay->alias << 1 | stay->forced);
         print_add(&p, (uint64_t)stay->first << 32 | stay->end);
         print_add_double(&p, stay->bytes);
         print_add_double(&p, stay->load);
@@ -175,10 +180,10 @@ static Print shares_print(const Shares *x, double target) {
     return p;
 }
 
-/* By gap: its share; behind all of them what they move, or less than 0 where
- * nothing was found. */
-static bool shares_recall(Shares *x, Print print, double *moved) {
-    const double *away = recall_find(x->recall, print);
+/* By interval: its share; behind all of them what they move, or less than 0
+ * where nothing was found. */
+static bool shares_recall(SpillProgram *x, Print print, double *moved) {
+    const double *away = memo_find(x->memo_table, print);
     if (!away)
         return false;
     for (uint32_t k = 0; k < x->stay.n; k++)
@@ -187,16 +192,16 @@ static bool shares_recall(Shares *x, Print print, double *moved) {
     return true;
 }
 
-static void shares_keep(Shares *x, Print print, double moved) {
+static void shares_keep(SpillProgram *x, Print print, double moved) {
     double *away =
-        recall_keep(x->recall, print, (x->stay.n + 1) * sizeof *away);
+        memo_insert(x->memo_table, print, (x->stay.n + 1) * sizeof *away);
     for (uint32_t k = 0; k < x->stay.n && away; k++)
         away[k] = x->stay.at[k].away;
     if (away)
         away[x->stay.n] = moved;
 }
 
-static bool program_solve(Shares *x, double target, double *moved) {
+static bool program_solve(SpillProgram *x, double target, double *moved) {
     Arena *arena = arena_new("shares");
     full_make(x, arena, target);
     Columns c = columns_make(x, arena);
@@ -216,8 +221,8 @@ static bool program_solve(Shares *x, double target, double *moved) {
     return solved;
 }
 
-bool shares_solve(Shares *x, double target, double *moved) {
-    if (!x->recall)
+bool spill_lp_solve(SpillProgram *x, double target, double *moved) {
+    if (!x->memo_table)
         return program_solve(x, target, moved);
     Print print = shares_print(x, target);
     if (shares_recall(x, print, moved))
@@ -228,7 +233,7 @@ bool shares_solve(Shares *x, double target, double *moved) {
 }
 
 /* Every second of the full times is no longer asked for: not the fullest. */
-static void full_halve(Shares *x) {
+static void full_halve(SpillProgram *x) {
     uint32_t most = 0;
     for (uint32_t i = 1; i < x->full.n; i++)
         if (x->live[x->full.at[i]] > x->live[x->full.at[most]])
@@ -238,9 +243,9 @@ static void full_halve(Shares *x) {
             x->live[x->full.at[i]] = 0;
 }
 
-double shares_bound(Shares *x) {
+double spill_lp_bound(SpillProgram *x) {
     double moved = 0;
-    while (!shares_solve(x, x->total, &moved)) {
+    while (!spill_lp_solve(x, x->total, &moved)) {
         if (x->full.n < 2)
             return 0;
         full_halve(x);

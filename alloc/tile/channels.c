@@ -1,13 +1,13 @@
 /* channels.c - running a pool by some of its channels at a time.
  *
  * Input: a node, the bytes that are free at its step. Output: how many channels
- * its *slabs* have: volumes of some of the operand's channels, with all their
- * rows, which pass through active memory; the result lies there whole.
- * A pool makes each channel from the same one of its operand. One over a whole
- * image needs all rows for its only one, so that no plank of it is lower than
- * the image; a slab is as thin as there are channels at whose ends volumes can
- * be cut.
- * Invariant: slabs are of one size, but for the last.
+ * its *channel tiles* have: volumes of some of the operand's channels, with all
+ * their rows, which pass through active memory; the result lies there whole. A
+ * pool makes each channel from the same one of its operand. One over a whole
+ * image needs all rows for its only one, so that no row tile of it is lower
+ * than the image; a channel tile is as thin as there are channels at whose ends
+ * volumes can be cut. Invariant: channel tiles are of one size, but for the
+ * last.
  */
 #include "alloc/alias/alias.h"
 #include "alloc/geometry/tensor_bytes.h"
@@ -15,14 +15,14 @@
 
 #include "base/arith.h"
 
-enum { MOST_QUANTUM = 256, TRIES = 64, MOST_SLABS = 1 << 12 };
+enum { MOST_QUANTUM = 256, TRIES = 64, MOST_CHANNEL_TILES = 1 << 12 };
 
 static uint32_t channels_of(const Facts *f, NodeId id) {
     return plan_volume(f->g, graph_node(f->g, id)->out[0]).c;
 }
 
-void slab_bytes(const Facts *f, TensorId t, uint32_t channels,
-                uint64_t bytes[PLAN_MAX_POOLS]) {
+void channel_tile_bytes(const Facts *f, TensorId t, uint32_t channels,
+                        uint64_t bytes[PACK_MAX_POOLS]) {
     Volume v = plan_volume(f->g, t);
     v.c = channels;
     v.repl = hwspec_repl_none(f->spec, channels);
@@ -60,7 +60,7 @@ static bool starts_at(const Facts *f, TensorId t, uint32_t q) {
     return true;
 }
 
-/* Whether slabs of the operand have places where it may lie outside. */
+/* Whether channel tiles of the operand have places where it may lie outside. */
 static bool operand_cuts(const Facts *f, TensorId t, uint32_t q) {
     const HwMemory *memory = f->spec->memory;
     Volume v = plan_volume(f->g, t);
@@ -89,8 +89,9 @@ static bool all_cut(const Facts *f, NodeId id, uint32_t q) {
            (!f->role[out.i].outside || parts_at_all(to, v, q));
 }
 
-uint32_t slab_quantum(const Facts *f, NodeId id) {
-    uint32_t *known = &f->once->slab[2 * id.i + 1], c = channels_of(f, id);
+uint32_t channel_tile_quantum(const Facts *f, NodeId id) {
+    uint32_t *known = &f->memo->channel_tile[2 * id.i + 1],
+             c = channels_of(f, id);
     for (uint32_t q = 1; !*known && q < c && q <= MOST_QUANTUM; q++)
         *known = all_cut(f, id, q) ? q : 0;
     *known = *known ? *known : NONE;
@@ -108,9 +109,10 @@ static uint32_t quantum_find(const Facts *f, NodeId id) {
     return NONE;
 }
 
-/* Slabs have multiples of this; NONE: the node cannot run by slabs. */
+/* Channel tiles have multiples of this; NONE: the node cannot run by channel
+ * tiles. */
 static uint32_t quantum(const Facts *f, NodeId id) {
-    uint32_t *known = &f->once->slab[2 * id.i];
+    uint32_t *known = &f->memo->channel_tile[2 * id.i];
     if (!*known)
         *known = quantum_find(f, id);
     return *known;
@@ -119,12 +121,13 @@ static uint32_t quantum(const Facts *f, NodeId id) {
 /* ---- how many channels ---- */
 
 /* With the result, or the concat that it is part of. */
-static uint64_t slabs_bytes(const Decisions *d, NodeId id, uint32_t channels) {
+static uint64_t channel_tiles_bytes(const Decisions *d, NodeId id,
+                                    uint32_t channels) {
     const Facts *f = d->f;
     const Node *node = graph_node(f->g, id);
-    const Unit *result = &d->unit.at[d->unit_of[node->out[0].i]];
-    uint64_t bytes[PLAN_MAX_POOLS];
-    slab_bytes(f, node->in[0], channels, bytes);
+    const AliasClass *result = &d->alias.at[d->alias_of[node->out[0].i]];
+    uint64_t bytes[PACK_MAX_POOLS];
+    channel_tile_bytes(f, node->in[0], channels, bytes);
     return add_capped(least_bytes(f, bytes, reach(f, id, HW_IN)),
                       least_bytes(f, result->bytes, reach(f, id, HW_OUT)));
 }
@@ -135,7 +138,7 @@ static bool engine_takes(const Facts *f, NodeId id, uint32_t channels) {
            hw_range_has(&engine->limit[HW_LIMIT_OUT_C], channels);
 }
 
-static bool slabs_valid(const Facts *f, NodeId id, uint32_t channels) {
+static bool channel_tiles_valid(const Facts *f, NodeId id, uint32_t channels) {
     uint32_t rest = channels_of(f, id) % channels;
     return engine_takes(f, id, channels) &&
            (!rest || engine_takes(f, id, rest));
@@ -143,21 +146,22 @@ static bool slabs_valid(const Facts *f, NodeId id, uint32_t channels) {
 
 /* The fewest multiples of the quantum that may be. */
 static uint32_t floor_of(const Facts *f, NodeId id) {
-    return channels_of(f, id) / MOST_SLABS / quantum(f, id) + 1;
+    return channels_of(f, id) / MOST_CHANNEL_TILES / quantum(f, id) + 1;
 }
 
-uint32_t slab_least(const Facts *f, NodeId id) {
+uint32_t channel_tile_least(const Facts *f, NodeId id) {
     uint32_t q = quantum(f, id);
     if (q == NONE)
         return 0;
     uint32_t n = floor_of(f, id);
     for (uint32_t k = 0; k < TRIES && (n + k) * q < channels_of(f, id); k++)
-        if (slabs_valid(f, id, (n + k) * q))
+        if (channel_tiles_valid(f, id, (n + k) * q))
             return (n + k) * q;
     return 0;
 }
 
-/* Slabs of one size, near `most` multiples of q, so that the last is not tiny.
+/* Channel tiles of one size, near `most` multiples of q, so that the last is
+ * not tiny.
  */
 static uint32_t balance(const Facts *f, NodeId id, uint32_t most, uint32_t q) {
     uint32_t all = (channels_of(f, id) + q - 1) / q;
@@ -165,16 +169,16 @@ static uint32_t balance(const Facts *f, NodeId id, uint32_t most, uint32_t q) {
     return (all + n - 1) / n;
 }
 
-uint32_t slab_largest(const Decisions *d, NodeId id, uint32_t below,
-                      uint64_t free) {
+uint32_t channel_tile_largest(const Decisions *d, NodeId id, uint32_t below,
+                              uint64_t free) {
     const Facts *f = d->f;
-    uint32_t q = quantum(f, id), least = slab_least(f, id);
+    uint32_t q = quantum(f, id), least = channel_tile_least(f, id);
     if (!least || below <= least)
         return 0;
     uint32_t lo = 0, hi = (below - 1) / q;
     while (lo < hi) {
         uint32_t mid = lo + (hi - lo + 1) / 2;
-        if (slabs_bytes(d, id, mid * q) <= free)
+        if (channel_tiles_bytes(d, id, mid * q) <= free)
             lo = mid;
         else
             hi = mid - 1;
@@ -183,12 +187,12 @@ uint32_t slab_largest(const Decisions *d, NodeId id, uint32_t below,
         return 0;
     uint32_t n = balance(f, id, lo, q);
     for (uint32_t k = 0; k < TRIES && k < n && (n - k) * q >= least; k++)
-        if (slabs_valid(f, id, (n - k) * q))
+        if (channel_tiles_valid(f, id, (n - k) * q))
             return (n - k) * q;
     return least;
 }
 
-uint32_t parts_of_planks(const Decisions *d, NodeId id) {
+uint32_t parts_of_row_tiles(const Decisions *d, NodeId id) {
     const Mode *mode = &d->mode[id.i];
     Volume v = plan_volume(d->f->g, graph_node(d->f->g, id)->out[0]);
     uint32_t all = mode->channels ? v.c : v.h;

@@ -254,7 +254,7 @@ static void nest_search(const Facts *f, NodeId id, const Mode *mode,
                         const NestKnown *limit, NestKnown *found) {
     Loops l = loops_of(f, id, &f->spec->tiling.tiles.style[mode->style]);
     Arena *arena = arena_new("nest");
-    l.bytes_alone |= f->once->table != NULL; /* which weighs both */
+    l.bytes_alone |= f->memo->table != NULL; /* which weighs both */
     const Axes *a = axes_make(arena, &l);
     Best best = {.moved = UINT64_MAX,
                  .ideal = nest_ideal_cycles(&l),
@@ -285,11 +285,11 @@ static size_t slot_of(const Facts *f, NodeId id, const Mode *mode) {
 }
 
 static NestKnown **smallest_slot(const Facts *f, NodeId id, const Mode *mode) {
-    return &f->once->smallest[slot_of(f, id, mode)];
+    return &f->memo->smallest[slot_of(f, id, mode)];
 }
 
 static NestKnown **known_slot(const Facts *f, NodeId id, const Mode *mode) {
-    return &f->once->nest[slot_of(f, id, mode)];
+    return &f->memo->nest[slot_of(f, id, mode)];
 }
 
 static bool volumes_equal(const Graph *g, TensorId a, TensorId b) {
@@ -331,8 +331,8 @@ static const NestKnown *limit_of(const Facts *f, NodeId id, const Mode *mode) {
 
 static bool is_known(const Facts *f, NodeId id, const Mode *mode) {
     size_t slot = slot_of(f, id, mode);
-    return f->once->nest[slot] || (f->once->table && (f->once->table[slot] ||
-                                                      f->once->smallest[slot]));
+    return f->memo->nest[slot] || (f->memo->table && (f->memo->table[slot] ||
+                                                      f->memo->smallest[slot]));
 }
 
 /* The first node with the same loops of which some are known, or itself. */
@@ -356,7 +356,7 @@ static bool nest_smallest(const Facts *f, NodeId id, Mode *mode) {
     const HwTileStyle *style = &f->spec->tiling.tiles.style[mode->style];
     NestKnown **slot = smallest_slot(f, id, mode);
     if (!*slot) {
-        *slot = ARENA_NEW(f->once->arena, NestKnown);
+        *slot = ARENA_NEW(f->memo->arena, NestKnown);
         nest_least(f, id, mode, *slot);
     }
     if ((*slot)->end > style->reserved)
@@ -370,12 +370,12 @@ static bool nest_smallest(const Facts *f, NodeId id, Mode *mode) {
 static bool nest_look_up(const Decisions *d, NodeId id, Mode *mode) {
     const Facts *f = d->f;
     const HwTileStyle *style = &f->spec->tiling.tiles.style[mode->style];
-    NestTable **table = &f->once->table[slot_of(f, id, mode)];
+    NestTable **table = &f->memo->table[slot_of(f, id, mode)];
     Loops l = loops_of(f, id, style);
     if (!*table)
-        *table = nest_table_new(f->once->arena, &l);
+        *table = nest_table_new(f->memo->arena, &l);
     const NestEntry *e = nest_table_find(
-        f->once->arena, *table, &l, style->reserved, d->config->tile_price);
+        f->memo->arena, *table, &l, style->reserved, d->config->tile_price);
     if (!e)
         return false;
     mode->tile_h = e->tile_h;
@@ -387,14 +387,14 @@ static bool nest_look_up(const Decisions *d, NodeId id, Mode *mode) {
 void nest_choose(const Decisions *d, NodeId id, Mode *mode) {
     const Facts *f = d->f;
     NodeId like = node_known(f, id, mode);
-    if (f->once->table && d->config->tile_price != NEST_BYTES &&
+    if (f->memo->table && d->config->tile_price != NEST_BYTES &&
         (d->config->tiny ? nest_smallest(f, like, mode)
                          : nest_look_up(d, like, mode)))
         return;
     const NestKnown *known = known_of(f, like, mode);
     if (!known) {
         NestKnown **slot = known_slot(f, like, mode);
-        NestKnown *found = ARENA_NEW(f->once->arena, NestKnown);
+        NestKnown *found = ARENA_NEW(f->memo->arena, NestKnown);
         nest_search(f, id, mode, limit_of(f, like, mode), found);
         found->older = *slot;
         known = *slot = found;

@@ -1,15 +1,60 @@
-/* rows.c - running a node by parts: which rows a plank needs, and how large
- * planks and tiles are.
+/* rows.c - running a node by parts: which rows a row tile needs, and how large
+ * row tiles and tiles are.
  *
  * Input: a node, the bytes that are free at its step. Output: its Mode.
- * Software tiling: planks of full width, as high as the free bytes allow and
+ * Software tiling: row tiles of full width, as high as the free bytes allow and
  * balanced. Hardware tiling: the largest tile that fits the input buffer,
  * preferring the least re-read halo, then the widest (facts/xdnn.md 2.5).
  */
 #include "alloc/geometry/tensor_bytes.h"
 #include "alloc/tile/tile.h"
 
-/* ---- planks ---- */
+#include "base/arith.h"
+
+/* ---- which engines ---- */
+
+static bool range_spans(const HwRange *range, uint64_t lo, uint64_t hi) {
+    if (range->set && !range->n)
+        return range->lo <= lo && hi <= range->hi;
+    for (uint64_t v = lo; range->set && v <= hi; v++)
+        if (!hw_range_has(range, v))
+            return false;
+    return true;
+}
+
+/* Of a part: no more than the layer's, but where windows are spread. */
+static uint32_t most_pad(const Node *node, uint32_t axis) {
+    const ConvAttr *c = &node->attr.conv;
+    if (node->op == OP_DECONV)
+        return larger32(c->pad[axis],
+                        (c->kernel[axis] - 1) * c->dilation[axis]);
+    return node->op == OP_POOL ? node->attr.pool.pad[axis]
+           : node->op == OP_CONV || node->op == OP_CONV_POOL ? c->pad[axis]
+                                                             : 0;
+}
+
+bool engine_takes_parts(const HwSpec *spec, const Graph *g, const Legal *legal,
+                        NodeId id, uint32_t axis) {
+    const HwLimitKind of[2][3] = {
+        {HW_LIMIT_IN_H, HW_LIMIT_OUT_H, HW_LIMIT_PAD_H},
+        {HW_LIMIT_IN_W, HW_LIMIT_OUT_W, HW_LIMIT_PAD_W}};
+    const Node *node = graph_node(g, id);
+    const HwRange *limit = spec->engine[legal->engine].limit;
+    Volume in = plan_volume(g, node->in[0]), out = plan_volume(g, node->out[0]);
+    return range_spans(&limit[of[axis][0]], 1, axis ? in.w : in.h) &&
+           range_spans(&limit[of[axis][1]], 1, axis ? out.w : out.h) &&
+           range_spans(&limit[of[axis][2]], 0, most_pad(node, axis));
+}
+
+bool engine_takes_channels(const HwEngine *engine, uint32_t all) {
+    return range_spans(&engine->limit[HW_LIMIT_OUT_C], 1, all);
+}
+
+static bool takes_row_tiles(const Facts *f, NodeId id) {
+    return engine_takes_parts(f->spec, f->g, &f->legal[id.i], id, 0);
+}
+
+/* ---- row tiles ---- */
 
 static uint32_t out_rows(const Facts *f, NodeId node) {
     return plan_volume(f->g, graph_node(f->g, node)->out[0]).h;
@@ -25,22 +70,22 @@ static uint32_t most_in_rows(const Graph *g, NodeId node, uint32_t rows) {
     return most;
 }
 
-enum { PLANK_SLOTS = 8 }; /* a node */
+enum { ROW_TILE_SLOTS = 8 }; /* a node */
 
-size_t plank_slots(const Graph *g) {
-    return (size_t)g->node.n * PLANK_SLOTS + 1;
+size_t row_tile_slots(const Graph *g) {
+    return (size_t)g->node.n * ROW_TILE_SLOTS + 1;
 }
 
-uint32_t plank_in_rows(const Facts *f, NodeId node, uint32_t rows) {
-    PlankRows *known =
-        &f->once->planks[node.i * PLANK_SLOTS + rows % PLANK_SLOTS];
+uint32_t row_tile_in_rows(const Facts *f, NodeId node, uint32_t rows) {
+    RowTileRows *known =
+        &f->memo->row_tiles[node.i * ROW_TILE_SLOTS + rows % ROW_TILE_SLOTS];
     if (known->rows != rows)
-        *known = (PlankRows){rows, most_in_rows(f->g, node, rows)};
+        *known = (RowTileRows){rows, most_in_rows(f->g, node, rows)};
     return known->in;
 }
 
-/* Whether all planks of this height can be computed. */
-static bool planks_valid(const Graph *g, NodeId node, uint32_t rows) {
+/* Whether all row tiles of this height can be computed. */
+static bool row_tiles_valid(const Graph *g, NodeId node, uint32_t rows) {
     uint32_t h = plan_volume(g, graph_node(g, node)->out[0]).h;
     for (uint32_t row = 0; row < h; row += rows) {
         uint32_t n = rows < h - row ? rows : h - row;
@@ -50,11 +95,11 @@ static bool planks_valid(const Graph *g, NodeId node, uint32_t rows) {
     return true;
 }
 
-/* Bytes of the node's planks; UINT64_MAX if no memory holds one of them. */
-static uint64_t planks_bytes(const Facts *f, NodeId id, uint32_t rows) {
+/* Bytes of the node's row tiles; UINT64_MAX if no memory holds one of them. */
+static uint64_t row_tiles_bytes(const Facts *f, NodeId id, uint32_t rows) {
     const Node *node = graph_node(f->g, id);
-    uint32_t in = plank_in_rows(f, id, rows);
-    uint64_t sum = 0, bytes[PLAN_MAX_POOLS];
+    uint32_t in = row_tile_in_rows(f, id, rows);
+    uint64_t sum = 0, bytes[PACK_MAX_POOLS];
     for (uint32_t i = 0; i <= node->n_in; i++) {
         TensorId t = i < node->n_in ? node->in[i] : node->out[0];
         pool_bytes(f, t, i < node->n_in ? in : rows, false, bytes);
@@ -70,7 +115,7 @@ static uint32_t quantum(const Facts *f, NodeId id) {
     return node_quantum(f->g, id, 0);
 }
 
-/* Planks of one height, near `most` rows, so that the last is not tiny. */
+/* Row tiles of one height, near `most` rows, so that the last is not tiny. */
 static uint32_t balance(const Facts *f, NodeId id, uint32_t most) {
     uint32_t h = out_rows(f, id), q = quantum(f, id);
     uint32_t n = (h + most - 1) / most;
@@ -78,48 +123,51 @@ static uint32_t balance(const Facts *f, NodeId id, uint32_t most) {
     return rows < most ? rows : most;
 }
 
-/* A height up to `most` whose planks take at most `free` bytes, as large as
+/* A height up to `most` whose row tiles take at most `free` bytes, as large as
  * can be; 0 if there is none. */
-static uint32_t plank_height(const Facts *f, NodeId id, uint32_t most,
-                             uint64_t free) {
-    uint32_t q = quantum(f, id), lo = 0, hi = most / q;
+static uint32_t row_tile_height(const Facts *f, NodeId id, uint32_t most,
+                                uint64_t free) {
+    uint32_t q = quantum(f, id), lo = 0;
+    uint32_t hi = takes_row_tiles(f, id) ? most / q : 0;
     while (lo < hi) {
         uint32_t mid = (lo + hi + 1) / 2;
-        uint64_t bytes = planks_bytes(f, id, mid * q);
+        uint64_t bytes = row_tiles_bytes(f, id, mid * q);
         if (bytes != UINT64_MAX && bytes <= free)
             lo = mid;
         else
             hi = mid - 1;
     }
     uint32_t rows = lo ? balance(f, id, lo * q) : 0;
-    while (rows && !planks_valid(f->g, id, rows))
+    while (rows && !row_tiles_valid(f->g, id, rows))
         rows -= q;
     return rows;
 }
 
-/* No plank is lower. A network is input from anywhere: it must not ask for
- * planks without end. */
-static uint32_t plank_floor(const Facts *f, NodeId id) {
-    enum { MAX_PLANKS = 1 << 14 };
+/* No row tile is lower. A network is input from anywhere: it must not ask for
+ * row tiles without end. */
+static uint32_t row_tile_floor(const Facts *f, NodeId id) {
+    enum { MAX_ROW_TILES = 1 << 14 };
     uint32_t q = quantum(f, id);
-    return (out_rows(f, id) / MAX_PLANKS / q + 1) * q;
+    return (out_rows(f, id) / MAX_ROW_TILES / q + 1) * q;
 }
 
 /* The smallest height that can be, whether it fits or not. */
-uint32_t plank_least(const Facts *f, NodeId id) {
+uint32_t row_tile_least(const Facts *f, NodeId id) {
     uint32_t h = out_rows(f, id), q = quantum(f, id);
-    for (uint32_t rows = plank_floor(f, id); rows <= h; rows += q)
-        if (planks_valid(f->g, id, rows))
+    if (!takes_row_tiles(f, id))
+        return 0;
+    for (uint32_t rows = row_tile_floor(f, id); rows <= h; rows += q)
+        if (row_tiles_valid(f->g, id, rows))
             return rows;
     return 0;
 }
 
-uint32_t plank_highest(const Facts *f, NodeId node, uint64_t free) {
-    return plank_height(f, node, out_rows(f, node), free);
+uint32_t row_tile_highest(const Facts *f, NodeId node, uint64_t free) {
+    return row_tile_height(f, node, out_rows(f, node), free);
 }
 
-/* Rows of lower planks than the mode has; 0 if there are none. */
-static uint32_t lower_planks(const Decisions *d, NodeId id, uint64_t free) {
+/* Rows of lower row tiles than the mode has; 0 if there are none. */
+static uint32_t lower_row_tiles(const Decisions *d, NodeId id, uint64_t free) {
     const Facts *f = d->f;
     const Mode *mode = &d->mode[id.i];
     bool first = mode->kind == MODE_WHOLE;
@@ -128,35 +176,35 @@ static uint32_t lower_planks(const Decisions *d, NodeId id, uint64_t free) {
         return 0;
     if (!first && most == mode->rows)
         most--;
-    uint32_t rows = plank_height(f, id, most, free);
-    if (rows < plank_floor(f, id)) {
-        uint32_t least = plank_least(f, id);
+    uint32_t rows = row_tile_height(f, id, most, free);
+    if (rows < row_tile_floor(f, id)) {
+        uint32_t least = row_tile_least(f, id);
         rows = rows < least ? least : rows;
     }
     return first || rows < mode->rows ? rows : 0;
 }
 
-/* Channels of smaller slabs than the mode has, where planks are not lower or
- * do not fit; 0 if there are none. */
-static uint32_t smaller_slabs(const Decisions *d, NodeId id, uint32_t rows,
-                              uint64_t free) {
+/* Channels of smaller channel tiles than the mode has, where row tiles are not
+ * lower or do not fit; 0 if there are none. */
+static uint32_t smaller_channel_tiles(const Decisions *d, NodeId id,
+                                      uint32_t rows, uint64_t free) {
     const Facts *f = d->f;
     uint32_t below = d->mode[id.i].channels;
-    if (rows && planks_bytes(f, id, rows) <= free)
+    if (rows && row_tiles_bytes(f, id, rows) <= free)
         return 0;
     below = below ? below : plan_volume(f->g, graph_node(f->g, id)->out[0]).c;
-    uint32_t channels = slab_largest(d, id, below, free);
-    if (channels || plank_least(f, id) < out_rows(f, id))
+    uint32_t channels = channel_tile_largest(d, id, below, free);
+    if (channels || row_tile_least(f, id) < out_rows(f, id))
         return channels;
-    uint32_t least = slab_least(f, id);
+    uint32_t least = channel_tile_least(f, id);
     return least < below ? least : 0;
 }
 
-static bool set_planks(Decisions *d, NodeId id, uint32_t rows,
-                       uint32_t channels) {
+static bool set_row_tiles(Decisions *d, NodeId id, uint32_t rows,
+                          uint32_t channels) {
     if (!rows && !channels)
         return false;
-    d->mode[id.i] = (Mode){.kind = MODE_PLANKS,
+    d->mode[id.i] = (Mode){.kind = MODE_ROW_TILES,
                            .streams_in = true,
                            .streams_out = !channels,
                            .rows = channels ? out_rows(d->f, id) : rows,
@@ -165,22 +213,23 @@ static bool set_planks(Decisions *d, NodeId id, uint32_t rows,
     return true;
 }
 
-static bool planks_next(Decisions *d, NodeId id, uint64_t free) {
+static bool row_tiles_next(Decisions *d, NodeId id, uint64_t free) {
     Mode *mode = &d->mode[id.i];
-    if (mode->kind == MODE_WHOLE ? slabs_start(d, id, free)
-                                 : mode->early && slabs_shrink(d, id))
+    if (mode->kind == MODE_WHOLE ? channel_tiles_start(d, id, free)
+                                 : mode->early && channel_tiles_shrink(d, id))
         return true;
     if (mode->early)
         *mode = (Mode){.style = -1};
-    uint32_t rows = lower_planks(d, id, free);
-    return set_planks(d, id, rows, smaller_slabs(d, id, rows, free));
+    uint32_t rows = lower_row_tiles(d, id, free);
+    return set_row_tiles(d, id, rows, smaller_channel_tiles(d, id, rows, free));
 }
 
 /* Where the machine has tiles, but none that is small enough. */
-static bool slabs_next(Decisions *d, NodeId id, uint64_t free) {
+static bool channel_tiles_next(Decisions *d, NodeId id, uint64_t free) {
     bool never_whole =
         d->f->spec->tiling.tiles.always >> d->f->legal[id.i].op & 1;
-    return !never_whole && set_planks(d, id, 0, smaller_slabs(d, id, 0, free));
+    return !never_whole &&
+           set_row_tiles(d, id, 0, smaller_channel_tiles(d, id, 0, free));
 }
 
 /* ---- hardware tiles ---- */
@@ -349,11 +398,12 @@ bool mode_next(Decisions *d, NodeId id, uint64_t free) {
         return false;
     switch (f->spec->tiling.kind) {
     case HW_TILING_SOFTWARE:
-        return f->spec->tiling.rows.ops >> op & 1 && planks_next(d, id, free);
+        return f->spec->tiling.rows.ops >> op & 1 &&
+               row_tiles_next(d, id, free);
     case HW_TILING_HARDWARE:
-        return d->mode[id.i].kind == MODE_PLANKS
-                   ? slabs_next(d, id, free)
-                   : hardware_next(d, id) || slabs_next(d, id, free);
+        return d->mode[id.i].kind == MODE_ROW_TILES
+                   ? channel_tiles_next(d, id, free)
+                   : hardware_next(d, id) || channel_tiles_next(d, id, free);
     case HW_TILING_NONE:
         break;
     }

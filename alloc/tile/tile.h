@@ -1,5 +1,5 @@
-/* tile.h - how a node runs where it does not fit whole: by planks of rows, by
- * slabs of channels, by tiles of the hardware; private.
+/* tile.h - how a node runs where it does not fit whole: by row tiles of rows,
+ * by channel tiles of channels, by tiles of the hardware; private.
  */
 #ifndef ALLOC_TILE_TILE_H
 #define ALLOC_TILE_TILE_H
@@ -7,7 +7,14 @@
 #include "alloc/decisions.h"
 #include "geometry/geometry.h"
 
-/* ---- rows.c: planks and tiles ---- */
+/* ---- rows.c: row tiles and tiles ---- */
+
+/* Whether the limits of the node's engine let it make any of its rows (axis 0)
+ * or columns by themselves. */
+bool engine_takes_parts(const HwSpec *spec, const Graph *g, const Legal *legal,
+                        NodeId node, uint32_t axis);
+/* Whether it makes any number of channels up to all. */
+bool engine_takes_channels(const HwEngine *engine, uint32_t all);
 
 /* The action reads these of its operands. */
 static inline void action_reads(Action *a, Rows need) {
@@ -16,15 +23,15 @@ static inline void action_reads(Action *a, Rows need) {
     a->pad_top = need.pad_top;
     a->pool_pad_top = need.pool_pad_top;
 }
-/* The highest planks of the node that take at most `free` bytes, its operands'
- * with them: rows of its result; 0 if there are none. */
-uint32_t plank_highest(const Facts *f, NodeId node, uint64_t free);
-/* Rows of its lowest planks; 0: it cannot run so. */
-uint32_t plank_least(const Facts *f, NodeId node);
-/* Most input rows that any plank of `rows` rows needs. */
-uint32_t plank_in_rows(const Facts *f, NodeId node, uint32_t rows);
+/* The highest row tiles of the node that take at most `free` bytes, its
+ * operands' with them: rows of its result; 0 if there are none. */
+uint32_t row_tile_highest(const Facts *f, NodeId node, uint64_t free);
+/* Rows of its lowest row tiles; 0: it cannot run so. */
+uint32_t row_tile_least(const Facts *f, NodeId node);
+/* Most input rows that any row tile of `rows` rows needs. */
+uint32_t row_tile_in_rows(const Facts *f, NodeId node, uint32_t rows);
 /* Of Once. */
-size_t plank_slots(const Graph *g);
+size_t row_tile_slots(const Graph *g);
 /* The next way to run a node with less in active memory, given the bytes that
  * are free at its step; false if there is none. */
 bool mode_next(Decisions *d, NodeId node, uint64_t free);
@@ -45,21 +52,21 @@ void modes_start(Decisions *d);
 
 /* ---- channels.c: pools by some channels at a time ---- */
 
-/* Channels of the largest slabs of the node, fewer than `below`, that take at
- * most `free` bytes with its result; 0 if there are none. */
-uint32_t slab_largest(const Decisions *d, NodeId node, uint32_t below,
-                      uint64_t free);
-/* Of its smallest slabs; 0: it cannot run so. */
-uint32_t slab_least(const Facts *f, NodeId node);
+/* Channels of the largest channel tiles of the node, fewer than `below`, that
+ * take at most `free` bytes with its result; 0 if there are none. */
+uint32_t channel_tile_largest(const Decisions *d, NodeId node, uint32_t below,
+                              uint64_t free);
+/* Of its smallest channel tiles; 0: it cannot run so. */
+uint32_t channel_tile_least(const Facts *f, NodeId node);
 /* As pool_bytes, of all rows of so many channels. */
-void slab_bytes(const Facts *f, TensorId tensor, uint32_t channels,
-                uint64_t bytes[PLAN_MAX_POOLS]);
-/* How many planks, or slabs, the node's mode has. */
-uint32_t parts_of_planks(const Decisions *d, NodeId node);
+void channel_tile_bytes(const Facts *f, TensorId tensor, uint32_t channels,
+                        uint64_t bytes[PACK_MAX_POOLS]);
+/* How many row tiles, or channel tiles, the node's mode has. */
+uint32_t parts_of_row_tiles(const Decisions *d, NodeId node);
 
-/* Slabs of all that the node touches, for all of which there are places
+/* Channel tiles of all that the node uses, for all of which there are places
  * outside, have multiples of this; NONE: there are none such. */
-uint32_t slab_quantum(const Facts *f, NodeId node);
+uint32_t channel_tile_quantum(const Facts *f, NodeId node);
 
 /* ---- channels_choose.c: the same of other layers, where they move less ----
  */
@@ -68,13 +75,14 @@ uint32_t slab_quantum(const Facts *f, NodeId node);
 bool is_dense(const Node *node);
 /* Whether it is made from the same one of each operand. */
 bool goes_by_channel(const Facts *f, const Node *node);
-/* Gives a node that runs whole the slabs that move least of those that take at
- * most `free` bytes; false if there are none, or planks move no more. */
-bool slabs_start(Decisions *d, NodeId node, uint64_t free);
+/* Gives a node that runs whole the channel tiles that move least of those that
+ * take at most `free` bytes; false if there are none, or row tiles move no
+ * more. */
+bool channel_tiles_start(Decisions *d, NodeId node, uint64_t free);
 /* Thinner ones than its mode has; false if there are none. */
-bool slabs_shrink(Decisions *d, NodeId node);
+bool channel_tiles_shrink(Decisions *d, NodeId node);
 /* Channels of the thinnest there are, whatever is free; 0: it cannot run so. */
-uint32_t slabs_thinnest(const Decisions *d, NodeId node);
+uint32_t channel_tiles_thinnest(const Decisions *d, NodeId node);
 
 /* ---- loop_nest.c: tiles of channels, too ---- */
 

@@ -120,6 +120,8 @@ static bool may_band(const Bands *b, const Action *run) {
     bool may = run->kind == ACTION_RUN && run->style < 0 && !run->again &&
                tiling->rows.ops >> run->legal.op & 1 &&
                node_quantum(b->g, run->node, 0) == 1 && run->rows >= b->n &&
+               engine_takes_parts(b->plan->schedule->spec, b->g, &run->legal,
+                                  run->node, 0) &&
                has_rows(b->plan, &b->plan->placement[run->out]) &&
                b->plan->placement[run->out].n_c ==
                    plan_volume(b->g, graph_node(b->g, run->node)->out[0]).c;
@@ -139,7 +141,7 @@ static Rows needed(const Bands *b, const Action *run, uint32_t k) {
 }
 
 /* Rows that read nothing but padding cannot be computed alone; a tile of a
- * group has no rows but those that it reads. */
+ * cascade has no rows but those that it reads. */
 static bool reads_alone(Rows need, const Action *run) {
     return need.in_rows > 0 && need.in_row >= run->in_row &&
            need.in_row + need.in_rows <= run->in_row + run->in_rows;

@@ -7,6 +7,7 @@
  * volume may begin; nothing is computed twice, and no byte of a volume moves
  * more. A run that makes some channels of its layer has slices of these.
  */
+#include "alloc/tile/tile.h"
 #include "alloc/weights/weights.h"
 
 #include "base/arith.h"
@@ -46,7 +47,8 @@ static uint32_t granule_of(const Plan *plan, const Action *a) {
     const HwMemory *m = &spec->memory[out->memory];
     const HwEngine *engine = &spec->engine[a->legal.engine];
     uint32_t one = layout_granule(m->layout), all = out->whole.c;
-    if (in_groups(graph_node(plan->schedule->graph, a->node)))
+    if (in_groups(graph_node(plan->schedule->graph, a->node)) ||
+        !engine_takes_channels(engine, all))
         return UINT32_MAX;
     if (hwspec_parts_between(spec, m))
         return engine->part_align < all ? engine->part_align : UINT32_MAX;
@@ -57,8 +59,7 @@ static uint32_t granule_of(const Plan *plan, const Action *a) {
     uint64_t unit = one * (align / gcd(align, step % align));
     uint32_t last = unit < all ? (uint32_t)((all - 1) / unit * unit) : 0;
     bool alone = last &&
-                 layout_part_alone(m->layout, &out->whole, 0,
-                                   (uint32_t)unit) &&
+                 layout_part_alone(m->layout, &out->whole, 0, (uint32_t)unit) &&
                  layout_part_alone(m->layout, &out->whole, last, all - last);
     return alone ? (uint32_t)unit : UINT32_MAX;
 }
@@ -75,12 +76,15 @@ static uint64_t bytes_of(const Plan *plan, const Action *a, uint32_t channels) {
 }
 
 /* However few rows of the result a place holds. */
-uint64_t block_least(const HwSpec *spec, const Graph *g, const Node *node) {
+uint64_t block_least(const HwSpec *spec, const Graph *g, const Slot *slot) {
+    const Node *node = graph_node(g, slot->node);
+    const HwEngine *engine = &spec->engine[slot->legal.engine];
     const HwMemory *m = &spec->memory[0];
     uint32_t all = plan_volume(g, node->out[0]).c;
     uint64_t n = layout_granule(m->layout);
     n *= m->align ? m->align : 1;
-    if (in_groups(node) || !n || n > all)
+    if (in_groups(node) || !n || n > all ||
+        !engine_takes_channels(engine, all))
         n = all;
     return (uint64_t)weight_taps(g, node) * n * stored_weight(spec);
 }

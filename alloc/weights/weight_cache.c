@@ -20,7 +20,7 @@ void holds_open(Holds *h, Arena *arena, const Plan *plan) {
 
 /* ---- what volumes hold ---- */
 
-static void add_near(Holds *h, const Stay *stay) {
+static void add_near(Holds *h, const SpillInterval *stay) {
     in_uses_add(h->arena, &h->near, (InUse){stay->bytes, stay->until});
 }
 
@@ -31,7 +31,7 @@ void holds_reach(Holds *h, uint32_t front, uint32_t use) {
     if (passes)
         in_uses_drop(&h->near, front);
     for (; h->seen < h->order.n; h->seen++) {
-        const Stay *stay = &h->stays.at.at[h->order.at[h->seen]];
+        const SpillInterval *stay = &h->stays.at.at[h->order.at[h->seen]];
         if (stay->since > use)
             break;
         if (stay->until >= front)
@@ -59,7 +59,7 @@ bool holds_block(const Holds *h, Reach bytes, uint32_t front) {
 
 static bool over_stay(const Holds *h, uint32_t i, Reach bytes, uint32_t front,
                       uint32_t use) {
-    const Stay *s = &h->stays.at.at[i];
+    const SpillInterval *s = &h->stays.at.at[i];
     return s->since <= use && s->until >= front &&
            reaches_meet(s->bytes, bytes);
 }
@@ -132,7 +132,7 @@ static void add(Search *s, Reach bytes, uint64_t until, uint32_t turn) {
 }
 
 static void add_stay(Search *s, uint32_t i) {
-    const Stay *stay = &s->h->stays.at.at[i];
+    const SpillInterval *stay = &s->h->stays.at.at[i];
     if (stay->since <= s->w->use && stay->until >= s->w->front)
         add(s, stay->bytes, UINT64_MAX, NONE);
 }

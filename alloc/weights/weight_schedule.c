@@ -26,10 +26,10 @@ typedef struct Item {
     bool moves, issued;
 } Item;
 
-typedef struct Use {
+typedef struct SliceUse {
     uint32_t item, slice;
     uint32_t again; /* item of the next use of the slice; NONE */
-} Use;
+} SliceUse;
 
 typedef struct Stage {
     Arena *arena;
@@ -45,7 +45,7 @@ typedef struct Stage {
     uint32_t *start, *after; /* after[start[i]..start[i + 1]): wait for i */
     uint32_t low, front;     /* first item, first layer that is not issued */
     uint32_t *block;         /* by item: 1 + its block */
-    VEC(Use) use;
+    VEC(SliceUse) use;
     uint32_t served; /* uses that have their block */
     Holds holds;
     Queue queue;
@@ -128,9 +128,9 @@ static void find_uses(Stage *s) {
     for (uint32_t i = 0; i < s->n; i++)
         if (s->sliced->slice_of[i] != NONE)
             vec_push(s->arena, &s->use,
-                     ((Use){i, s->sliced->slice_of[i], NONE}));
+                     ((SliceUse){i, s->sliced->slice_of[i], NONE}));
     for (uint32_t i = s->use.n; i-- > 0;) {
-        Use *use = &s->use.at[i];
+        SliceUse *use = &s->use.at[i];
         uint32_t again = next[use->slice];
         bool goes = again != NONE && !kept[use->slice] &&
                     image_of(s, again) != image_of(s, use->item);
@@ -290,7 +290,7 @@ static uint32_t list_busy(const Stage *s, Reach **out) {
 }
 
 static Wanted wanted_now(const Stage *s, bool evicts) {
-    const Use *use = &s->use.at[s->served];
+    const SliceUse *use = &s->use.at[s->served];
     Wanted w = {.slice = &s->sliced->slice[use->slice],
                 .number = use->slice,
                 .use = use->item,
@@ -332,7 +332,7 @@ static void look_at_block(Stage *s, bool evicts, Choice *best) {
 }
 
 static void issue_block(Stage *s, Reach bytes) {
-    const Use *use = &s->use.at[s->served];
+    const SliceUse *use = &s->use.at[s->served];
     Wanted w = wanted_now(s, false);
     uint32_t block = holds_put(&s->holds, &w, bytes);
     s->now.block = s->holds.block.at;
@@ -355,7 +355,7 @@ static void issue_block(Stage *s, Reach bytes) {
 /* Uses of blocks that are there. */
 static void serve(Stage *s) {
     for (; s->served < s->use.n; s->served++) {
-        const Use *use = &s->use.at[s->served];
+        const SliceUse *use = &s->use.at[s->served];
         uint32_t block =
             holds_find(&s->holds, use->slice, s->front, use->item, use->again);
         if (!block)

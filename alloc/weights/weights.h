@@ -38,8 +38,8 @@ typedef struct Sliced {
     const uint32_t *slice_of; /* by action: index in slice; NONE */
 } Sliced;
 
-/* Bytes of the smallest block that the node can run by. */
-uint64_t block_least(const HwSpec *spec, const Graph *g, const Node *node);
+/* Bytes of the smallest block that the node, on its engine, can run by. */
+uint64_t block_least(const HwSpec *spec, const Graph *g, const Slot *slot);
 /* Bytes of a first memory in which each layer has room for its smallest block,
  * or, where weights lie elsewhere, that volumes take. */
 uint64_t blocks_need(const Plan *plan, const Room *room);
@@ -75,7 +75,7 @@ Banded bands_make(Arena *arena, const Plan *plan, uint32_t n,
 /* ---- free_space.c: where volumes lie, and when ---- */
 
 typedef struct Stays {
-    VEC(Stay) at;
+    VEC(SpillInterval) at;
     uint32_t *of_load; /* by action: the stay that a load begins, or NONE */
     uint32_t *order;   /* of them by `since` */
 } Stays;

@@ -47,7 +47,7 @@ typedef struct Weld {
     uint64_t seed;
     uint64_t chance; /* of a pair to be welded, of CERTAIN */
     uint32_t n_alive;
-    WeldOrder order;
+    MergeOrder order;
 } Weld;
 
 enum { CERTAIN = 256 };
@@ -93,7 +93,7 @@ static void weld_behind(Weld *w, uint32_t a, uint32_t b) {
 /* ---- who lies next to whom ---- */
 
 static int by_key(const void *a, const void *b) {
-    const WeldKey *x = a, *y = b;
+    const MergeKey *x = a, *y = b;
     if (x->first != y->first)
         return x->first < y->first ? -1 : 1;
     if (x->second != y->second)
@@ -102,27 +102,27 @@ static int by_key(const void *a, const void *b) {
 }
 
 /* Returns how many there are of the part. */
-typedef uint32_t KeysOf(const Item *item, uint32_t part, WeldKey key[2]);
+typedef uint32_t KeysOf(const Item *item, uint32_t part, MergeKey key[2]);
 
-static uint32_t life_keys(const Item *item, uint32_t part, WeldKey key[2]) {
-    key[0] = (WeldKey){(uint64_t)item->lo << 32 | item->hi, 0, part};
+static uint32_t life_keys(const Item *item, uint32_t part, MergeKey key[2]) {
+    key[0] = (MergeKey){(uint64_t)item->lo << 32 | item->hi, 0, part};
     return 1;
 }
 
 /* Both ends of its life: by section, size, and whether it is the birth. */
-static uint32_t edge_keys(const Item *item, uint32_t part, WeldKey key[2]) {
+static uint32_t edge_keys(const Item *item, uint32_t part, MergeKey key[2]) {
     uint64_t size = (uint64_t)item->size << 1;
-    key[0] = (WeldKey){item->hi, size, part};
-    key[1] = (WeldKey){item->lo, size | 1, part};
+    key[0] = (MergeKey){item->hi, size, part};
+    key[1] = (MergeKey){item->lo, size | 1, part};
     return 2;
 }
 
 /* Takes in the parts that are new, and leaves out what was welded. */
-static void keys_update(const Weld *w, KeysOf *of, WeldKeys *keys) {
+static void keys_update(const Weld *w, KeysOf *of, MergeKeys *keys) {
     uint32_t n_new = w->part.n - keys->n_parts, n = 0, at = 0, k = 0;
-    WeldKey *new = ARENA_ARRAY(w->arena, WeldKey, 2 * (size_t)n_new + 1);
-    WeldKey *all =
-        ARENA_ARRAY(w->arena, WeldKey, keys->n + 2 * (size_t)n_new + 1);
+    MergeKey *new = ARENA_ARRAY(w->arena, MergeKey, 2 * (size_t)n_new + 1);
+    MergeKey *all =
+        ARENA_ARRAY(w->arena, MergeKey, keys->n + 2 * (size_t)n_new + 1);
     for (uint32_t p = keys->n_parts; p < w->part.n; p++)
         if (is_alive(w, p))
             n += of(&w->part.at[p].item, p, &new[n]);
@@ -137,14 +137,14 @@ static void keys_update(const Weld *w, KeysOf *of, WeldKeys *keys) {
     }
     while (k < n)
         all[at++] = new[k++];
-    *keys = (WeldKeys){all, at, w->part.n};
+    *keys = (MergeKeys){all, at, w->part.n};
 }
 
 /* ---- one upon the other ---- */
 
 static void weld_same_lives(Weld *w, const Strip *strip) {
     keys_update(w, life_keys, &w->order.life);
-    const WeldKey *life = w->order.life.at;
+    const MergeKey *life = w->order.life.at;
     uint32_t below = 0;
     for (uint32_t k = 0; k < w->order.life.n; k++) {
         uint32_t part = life[k].part;
@@ -159,22 +159,22 @@ static void weld_same_lives(Weld *w, const Strip *strip) {
 
 /* ---- one behind the other ---- */
 
-static bool is_birth(const WeldKey *edge) {
+static bool is_birth(const MergeKey *edge) {
     return edge->second & 1;
 }
 
-static bool are_alike(const WeldKey *a, const WeldKey *b) {
+static bool are_alike(const MergeKey *a, const MergeKey *b) {
     return a->first == b->first && a->second >> 1 == b->second >> 1;
 }
 
 /* Exactly one death and one birth in the run of alike edges. */
-static bool is_pair(const WeldKey *edge, uint32_t n) {
+static bool is_pair(const MergeKey *edge, uint32_t n) {
     return n == 2 && !is_birth(&edge[0]) && is_birth(&edge[1]);
 }
 
 static void weld_same_sizes(Weld *w) {
     keys_update(w, edge_keys, &w->order.edge);
-    const WeldKey *edge = w->order.edge.at;
+    const MergeKey *edge = w->order.edge.at;
     uint32_t n = w->order.edge.n, alike;
     for (uint32_t from = 0; from < n; from += alike) {
         for (alike = 1; from + alike < n; alike++)
@@ -198,7 +198,7 @@ static void weld_all(Weld *w, const Strip *strip) {
 }
 
 /* A part's whole comes behind it, so one walk from the back finds all roots. */
-static void find_places(Arena *arena, const Weld *w, Welded *out) {
+static void find_places(Arena *arena, const Weld *w, Merged *out) {
     uint32_t n = w->part.n;
     Item *item = ARENA_ARRAY(arena, Item, w->n_alive);
     out->into = ARENA_ARRAY(arena, uint32_t, n);
@@ -252,15 +252,15 @@ static Weld weld_new(Arena *arena, const Strip *strip) {
     return w;
 }
 
-WeldOrder weld_order(Arena *arena, const Strip *strip) {
+MergeOrder weld_order(Arena *arena, const Strip *strip) {
     Weld w = weld_new(arena, strip);
     keys_update(&w, life_keys, &w.order.life);
     keys_update(&w, edge_keys, &w.order.edge);
     return w.order;
 }
 
-bool weld_strip(Arena *arena, const Strip *strip, const WeldOrder *order,
-                uint64_t seed, uint32_t attempt, Welded *out) {
+bool weld_strip(Arena *arena, const Strip *strip, const MergeOrder *order,
+                uint64_t seed, uint32_t attempt, Merged *out) {
     static const uint16_t chance[] = {250, 230, 240, 200};
     Weld w = weld_new(arena, strip);
     w.seed = rng_bits(rng_seed("weld", seed), attempt);

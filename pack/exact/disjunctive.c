@@ -17,9 +17,9 @@ enum { MAX_BUNDLES = 3000, MAX_EDGES = 1 << 20 };
 
 /* ---- edges ---- */
 
-static Edge edge_between(const Pile *pile, uint32_t a, uint32_t b,
+static Edge edge_between(const Disjunctive *pile, uint32_t a, uint32_t b,
                          uint32_t pool, bool apart) {
-    const Bundles *x = pile->bundles;
+    const Clusters *x = pile->bundles;
     const uint64_t part = pile->problem->pool[pool].partition;
     Clearance c = bundles_clearance(x, a, b, pool);
     if (apart) {
@@ -41,8 +41,8 @@ static Edge edge_between(const Pile *pile, uint32_t a, uint32_t b,
     return e;
 }
 
-static bool edges_add(Pile *pile, uint32_t a, uint32_t b) {
-    const Bundles *x = pile->bundles;
+static bool edges_add(Disjunctive *pile, uint32_t a, uint32_t b) {
+    const Clusters *x = pile->bundles;
     bool apart = bundles_apart(x, a, b);
     if (!apart &&
         !bufs_conflict(&pile->problem->buf[a], &pile->problem->buf[b]))
@@ -57,7 +57,8 @@ static bool edges_add(Pile *pile, uint32_t a, uint32_t b) {
     return pile->edge.n < MAX_EDGES;
 }
 
-static bool edges_between(Pile *pile, const Bundle *x, const Bundle *y) {
+static bool edges_between(Disjunctive *pile, const Cluster *x,
+                          const Cluster *y) {
     const uint32_t *member = pile->bundles->member;
     bool room = true;
     for (uint32_t i = 0; i < x->n_members && room; i++)
@@ -67,7 +68,7 @@ static bool edges_between(Pile *pile, const Bundle *x, const Bundle *y) {
     return room;
 }
 
-static void list_incident(Pile *pile) {
+static void list_incident(Disjunctive *pile) {
     pile->start = ARENA_ARRAY(pile->arena, uint32_t, pile->n + 2u);
     pile->incident =
         ARENA_ARRAY(pile->arena, uint32_t, 2 * (size_t)pile->edge.n);
@@ -83,12 +84,12 @@ static void list_incident(Pile *pile) {
     }
 }
 
-static void list_wanted(Pile *pile) {
-    const PlanProblem *p = pile->problem;
+static void list_wanted(Disjunctive *pile) {
+    const PackProblem *p = pile->problem;
     pile->wanted = ARENA_ARRAY(pile->arena, Wanted, p->n_bufs);
     for (uint32_t b = 0; b < p->n_bufs; b++) {
         uint64_t hint = p->buf[b].hint;
-        if (hint > INT64_MAX / 4 || pile->bundles->of[b] == PLAN_NO_BUF ||
+        if (hint > INT64_MAX / 4 || pile->bundles->of[b] == PACK_NO_BUFFER ||
             (int64_t)hint < pile->bundles->low[b])
             continue;
         pile->wanted[pile->n_wanted++] = (Wanted){
@@ -98,19 +99,20 @@ static void list_wanted(Pile *pile) {
 }
 
 /* Two alike can change places: the first lies below. */
-static bool are_alike(const Pile *pile, const Bundle *x, const Bundle *y) {
-    const Buf *a = &pile->problem->buf[x->root];
-    const Buf *b = &pile->problem->buf[y->root];
+static bool are_alike(const Disjunctive *pile, const Cluster *x,
+                      const Cluster *y) {
+    const Buffer *a = &pile->problem->buf[x->root];
+    const Buffer *b = &pile->problem->buf[y->root];
     return x->n_members == 1 && y->n_members == 1 && !x->linked && !y->linked &&
            x->pin_pool < 0 && y->pin_pool < 0 && a->first == b->first &&
            a->end == b->end && a->align == b->align && !a->n_gaps &&
-           !b->n_gaps && a->hint == PLAN_NO_HINT && b->hint == PLAN_NO_HINT &&
+           !b->n_gaps && a->hint == PACK_NO_HINT && b->hint == PACK_NO_HINT &&
            x->pools == y->pools &&
            !memcmp(a->bytes, b->bytes,
                    pile->problem->n_pools * sizeof *a->bytes);
 }
 
-static void ways_make(Pile *pile) {
+static void ways_make(Disjunctive *pile) {
     for (uint32_t e = 0; e < pile->edge.n; e++) {
         Edge *edge = &pile->edge.at[e];
         if (are_alike(pile, &pile->bundles->bundle[edge->a],
@@ -120,7 +122,7 @@ static void ways_make(Pile *pile) {
     }
 }
 
-static bool costs_nothing(const PlanProblem *p) {
+static bool costs_nothing(const PackProblem *p) {
     for (uint32_t k = 0; k < p->n_pools; k++)
         if (p->pool[k].cost)
             return false;
@@ -128,9 +130,9 @@ static bool costs_nothing(const PlanProblem *p) {
 }
 
 /* Where no member asks for more than its root does. */
-static int64_t simple_grid(const Bundles *bundles, const Bundle *bundle,
+static int64_t simple_grid(const Clusters *bundles, const Cluster *bundle,
                            uint32_t pool) {
-    const PlanProblem *p = bundles->problem;
+    const PackProblem *p = bundles->problem;
     uint64_t grid = buf_align(&p->pool[pool], &p->buf[bundle->root]);
     bool simple = grid < INT64_MAX / 4;
     for (uint32_t k = 0; k < bundle->n_members && simple; k++) {
@@ -143,8 +145,8 @@ static int64_t simple_grid(const Bundles *bundles, const Bundle *bundle,
     return simple ? (int64_t)grid : 0;
 }
 
-static void list_bytes(Pile *pile) {
-    const PlanProblem *p = pile->problem;
+static void list_bytes(Disjunctive *pile) {
+    const PackProblem *p = pile->problem;
     size_t n = (size_t)pile->n * p->n_pools;
     bool costs = !costs_nothing(p);
     pile->bytes = ARENA_ARRAY(pile->arena, int64_t, n);
@@ -152,7 +154,7 @@ static void list_bytes(Pile *pile) {
     pile->costs = costs ? ARENA_ARRAY(pile->arena, uint64_t, n) : NULL;
     for (uint32_t i = 0; i < pile->n; i++)
         for (uint32_t k = 0; k < p->n_pools; k++) {
-            const Bundle *bundle = &pile->bundles->bundle[i];
+            const Cluster *bundle = &pile->bundles->bundle[i];
             size_t at = (size_t)i * p->n_pools + k;
             pile->bytes[at] = bundle_bytes(pile->bundles, bundle, k);
             pile->grid[at] = simple_grid(pile->bundles, bundle, k);
@@ -161,21 +163,21 @@ static void list_bytes(Pile *pile) {
         }
 }
 
-Pile *pile_new(Arena *arena, const Bundles *bundles) {
+Disjunctive *pile_new(Arena *arena, const Clusters *bundles) {
     if (bundles->n > MAX_BUNDLES)
         return NULL;
-    Pile *pile = ARENA_NEW(arena, Pile);
+    Disjunctive *pile = ARENA_NEW(arena, Disjunctive);
     uint32_t n = bundles->n;
-    *pile = (Pile){.arena = arena,
-                   .problem = bundles->problem,
-                   .bundles = bundles,
-                   .n = n,
-                   .low = ARENA_ARRAY(arena, int64_t, n),
-                   .high = ARENA_ARRAY(arena, int64_t, n),
-                   .pools = ARENA_ARRAY(arena, int64_t, n),
-                   .queue = ARENA_ARRAY(arena, uint32_t, n),
-                   .queued = ARENA_ARRAY(arena, bool, n),
-                   .weight = ARENA_ARRAY(arena, double, n)};
+    *pile = (Disjunctive){.arena = arena,
+                          .problem = bundles->problem,
+                          .bundles = bundles,
+                          .n = n,
+                          .low = ARENA_ARRAY(arena, int64_t, n),
+                          .high = ARENA_ARRAY(arena, int64_t, n),
+                          .pools = ARENA_ARRAY(arena, int64_t, n),
+                          .queue = ARENA_ARRAY(arena, uint32_t, n),
+                          .queued = ARENA_ARRAY(arena, bool, n),
+                          .weight = ARENA_ARRAY(arena, double, n)};
     for (uint32_t i = 0; i < n; i++)
         for (uint32_t k = 0; k < i; k++)
             if (!edges_between(pile, &bundles->bundle[k], &bundles->bundle[i]))
@@ -193,14 +195,14 @@ Pile *pile_new(Arena *arena, const Bundles *bundles) {
 
 /* ---- what is left ---- */
 
-void pile_set(Pile *pile, int64_t *at, int64_t value) {
-    vec_push(pile->arena, &pile->trail, ((PileChange){at, *at}));
+void pile_set(Disjunctive *pile, int64_t *at, int64_t value) {
+    vec_push(pile->arena, &pile->trail, ((DisjunctiveChange){at, *at}));
     *at = value;
 }
 
-void pile_undo(Pile *pile, uint32_t trail) {
+void pile_undo(Disjunctive *pile, uint32_t trail) {
     while (pile->trail.n > trail) {
-        PileChange change = pile->trail.at[--pile->trail.n];
+        DisjunctiveChange change = pile->trail.at[--pile->trail.n];
         *change.at = change.was;
     }
     while (pile->n_queue)
@@ -210,7 +212,7 @@ void pile_undo(Pile *pile, uint32_t trail) {
     pile->failed = false;
 }
 
-int32_t pile_pool(const Pile *pile, uint32_t bundle) {
+int32_t pile_pool(const Disjunctive *pile, uint32_t bundle) {
     int64_t pools = pile->pools[bundle];
     if (!pools || pools & (pools - 1))
         return -1;
@@ -220,12 +222,12 @@ int32_t pile_pool(const Pile *pile, uint32_t bundle) {
     return pool;
 }
 
-void pile_blame(Pile *pile, uint32_t bundle) {
+void pile_blame(Disjunctive *pile, uint32_t bundle) {
     pile->failed = true;
     pile->weight[bundle] += 1;
 }
 
-static void enqueue(Pile *pile, uint32_t bundle) {
+static void enqueue(Disjunctive *pile, uint32_t bundle) {
     if (!pile->queued[bundle]) {
         pile->queued[bundle] = true;
         pile->queue[pile->n_queue++] = bundle;
@@ -241,19 +243,19 @@ static void enqueue(Pile *pile, uint32_t bundle) {
 }
 
 /* The nearest offset that the bundle can have. */
-static int64_t nearest(const Pile *pile, uint32_t i, uint32_t pool, bool up,
-                       int64_t at) {
+static int64_t nearest(const Disjunctive *pile, uint32_t i, uint32_t pool,
+                       bool up, int64_t at) {
     int64_t grid = pile->grid[(size_t)i * pile->problem->n_pools + pool];
     if (grid) {
         int64_t over = at % grid;
         return at - over + (up && over ? grid : 0);
     }
-    const Bundle *bundle = &pile->bundles->bundle[i];
+    const Cluster *bundle = &pile->bundles->bundle[i];
     return up ? bundle_up(pile->bundles, bundle, pool, at)
               : bundle_down(pile->bundles, bundle, pool, at);
 }
 
-void pile_raise(Pile *pile, uint32_t bundle, int64_t low) {
+void pile_raise(Disjunctive *pile, uint32_t bundle, int64_t low) {
     if (low <= pile->low[bundle] || pile->failed)
         return;
     low = nearest(pile, bundle, (uint32_t)pile_pool(pile, bundle), true, low);
@@ -265,7 +267,7 @@ void pile_raise(Pile *pile, uint32_t bundle, int64_t low) {
     enqueue(pile, bundle);
 }
 
-void pile_lower(Pile *pile, uint32_t bundle, int64_t high) {
+void pile_lower(Disjunctive *pile, uint32_t bundle, int64_t high) {
     if (high >= pile->high[bundle] || pile->failed)
         return;
     if (high >= 0)
@@ -312,7 +314,7 @@ static int64_t most_lower(const Edge *e, int64_t way, int64_t at) {
     return round_to(at + to, e->partition, false) - bytes - from;
 }
 
-int64_t pile_slack(const Pile *pile, const Edge *e, int64_t way) {
+int64_t pile_slack(const Disjunctive *pile, const Edge *e, int64_t way) {
     uint32_t lower = way == WAY_ABOVE ? e->b : e->a;
     uint32_t upper = way == WAY_ABOVE ? e->a : e->b;
     int64_t least = least_upper(e, way, pile->low[lower]);
@@ -325,14 +327,14 @@ int64_t pile_slack(const Pile *pile, const Edge *e, int64_t way) {
     return slack;
 }
 
-int64_t pile_push(const Pile *pile, const Edge *e, int64_t way) {
+int64_t pile_push(const Disjunctive *pile, const Edge *e, int64_t way) {
     uint32_t lower = way == WAY_ABOVE ? e->b : e->a;
     uint32_t upper = way == WAY_ABOVE ? e->a : e->b;
     int64_t push = least_upper(e, way, pile->low[lower]) - pile->low[upper];
     return way == WAY_SAME && push < 0 ? -push : push;
 }
 
-static void force_way(Pile *pile, const Edge *e, int64_t way) {
+static void force_way(Disjunctive *pile, const Edge *e, int64_t way) {
     uint32_t lower = way == WAY_ABOVE ? e->b : e->a;
     uint32_t upper = way == WAY_ABOVE ? e->a : e->b;
     pile_raise(pile, upper, least_upper(e, way, pile->low[lower]));
@@ -343,7 +345,7 @@ static void force_way(Pile *pile, const Edge *e, int64_t way) {
     pile_lower(pile, upper, least_upper(e, way, pile->high[lower]));
 }
 
-static void edge_follow(Pile *pile, uint32_t index) {
+static void edge_follow(Disjunctive *pile, uint32_t index) {
     const Edge *e = &pile->edge.at[index];
     int64_t in = INT64_C(1) << e->pool, ways = pile->ways[index];
     pile->work++;
@@ -365,15 +367,15 @@ static void edge_follow(Pile *pile, uint32_t index) {
 
 /* ---- decisions ---- */
 
-static int64_t end_of(const Pile *pile, uint32_t pool) {
+static int64_t end_of(const Disjunctive *pile, uint32_t pool) {
     uint64_t size = pile->problem->pool[pool].size;
     size = size < pile->limit.height ? size : pile->limit.height;
     return size < INT64_MAX / 4 ? (int64_t)size : INT64_MAX / 4;
 }
 
 /* The pool of the bundle is known now. */
-static void enter_pool(Pile *pile, uint32_t i) {
-    const Bundle *bundle = &pile->bundles->bundle[i];
+static void enter_pool(Disjunctive *pile, uint32_t i) {
+    const Cluster *bundle = &pile->bundles->bundle[i];
     uint32_t pool = (uint32_t)pile_pool(pile, i);
     int64_t low = nearest(pile, i, pool, true, 0);
     int64_t high = end_of(pile, pool) - pile_bytes(pile, i, pool);
@@ -389,7 +391,7 @@ static void enter_pool(Pile *pile, uint32_t i) {
         enqueue(pile, i);
 }
 
-void pile_assign(Pile *pile, uint32_t bundle, int64_t pools) {
+void pile_assign(Disjunctive *pile, uint32_t bundle, int64_t pools) {
     if (pile->pools[bundle] == pools)
         return;
     pile_set(pile, &pile->pools[bundle], pools);
@@ -399,12 +401,12 @@ void pile_assign(Pile *pile, uint32_t bundle, int64_t pools) {
         enter_pool(pile, bundle);
 }
 
-void pile_order(Pile *pile, uint32_t edge, int64_t ways) {
+void pile_order(Disjunctive *pile, uint32_t edge, int64_t ways) {
     pile_set(pile, &pile->ways[edge], ways);
     edge_follow(pile, edge);
 }
 
-void pile_keep_hint(Pile *pile, uint32_t index) {
+void pile_keep_hint(Disjunctive *pile, uint32_t index) {
     const Wanted *w = &pile->wanted[index];
     if (pile_pool(pile, w->bundle) < 0)
         return;
@@ -418,11 +420,12 @@ void pile_keep_hint(Pile *pile, uint32_t index) {
 
 /* ---- what concerns all ---- */
 
-static uint64_t cost_in(const Pile *pile, uint32_t bundle, uint32_t pool) {
+static uint64_t cost_in(const Disjunctive *pile, uint32_t bundle,
+                        uint32_t pool) {
     return pile->costs[(size_t)bundle * pile->problem->n_pools + pool];
 }
 
-static uint64_t least_cost(const Pile *pile, uint32_t bundle) {
+static uint64_t least_cost(const Disjunctive *pile, uint32_t bundle) {
     uint64_t least = UINT64_MAX;
     for (uint32_t p = 0; p < pile->problem->n_pools; p++)
         if (pile->pools[bundle] >> p & 1 && cost_in(pile, bundle, p) < least)
@@ -430,7 +433,7 @@ static uint64_t least_cost(const Pile *pile, uint32_t bundle) {
     return least;
 }
 
-static void costs_follow(Pile *pile) {
+static void costs_follow(Disjunctive *pile) {
     uint64_t sum = 0;
     for (uint32_t i = 0; i < pile->n; i++) {
         uint64_t least = least_cost(pile, i);
@@ -448,8 +451,8 @@ static void costs_follow(Pile *pile) {
 }
 
 /* Heights add up; what others have for sure, a pool cannot have. */
-static void heights_follow(Pile *pile) {
-    int64_t top[PLAN_MAX_POOLS] = {0}, sum = 0;
+static void heights_follow(Disjunctive *pile) {
+    int64_t top[PACK_MAX_POOLS] = {0}, sum = 0;
     int64_t most = INT64_MAX / 4;
     if (pile->limit.height < (uint64_t)most)
         most = (int64_t)pile->limit.height;
@@ -471,14 +474,14 @@ static void heights_follow(Pile *pile) {
     }
 }
 
-static bool hint_lost(const Pile *pile, uint32_t index) {
+static bool hint_lost(const Disjunctive *pile, uint32_t index) {
     const Wanted *w = &pile->wanted[index];
     return pile->given_up[index] ||
            (pile_pool(pile, w->bundle) >= 0 &&
             (pile->low[w->bundle] > w->at || pile->high[w->bundle] < w->at));
 }
 
-static void hints_follow(Pile *pile) {
+static void hints_follow(Disjunctive *pile) {
     uint32_t lost = 0;
     for (uint32_t i = 0; i < pile->n_wanted; i++)
         lost += hint_lost(pile, i);
@@ -489,7 +492,7 @@ static void hints_follow(Pile *pile) {
             pile_keep_hint(pile, i);
 }
 
-static void follow_all(Pile *pile) {
+static void follow_all(Disjunctive *pile) {
     pile->work += pile->n;
     if (pile->costs)
         costs_follow(pile);
@@ -499,13 +502,13 @@ static void follow_all(Pile *pile) {
         hints_follow(pile);
 }
 
-static void bundle_follow(Pile *pile, uint32_t bundle) {
+static void bundle_follow(Disjunctive *pile, uint32_t bundle) {
     for (uint32_t i = pile->start[bundle];
          i < pile->start[bundle + 1] && !pile->failed; i++)
         edge_follow(pile, pile->incident[i]);
 }
 
-bool pile_follow(Pile *pile) {
+bool pile_follow(Disjunctive *pile) {
     bool again = true;
     while (again && !pile->failed) {
         if (pile->n_queue) {
@@ -524,13 +527,13 @@ bool pile_follow(Pile *pile) {
     return !pile->failed;
 }
 
-bool pile_start(Pile *pile, Limit limit) {
+bool pile_start(Disjunctive *pile, Limit limit) {
     pile_undo(pile, 0);
     pile->limit = limit;
     if (limit.hints > pile->n_wanted)
         return false;
     for (uint32_t i = 0; i < pile->n && !pile->failed; i++) {
-        const Bundle *bundle = &pile->bundles->bundle[i];
+        const Cluster *bundle = &pile->bundles->bundle[i];
         int64_t pools = bundle->pools;
         pools &= (INT64_C(1) << pile->problem->n_pools) - 1;
         if (bundle->pin_pool >= 0)

@@ -43,9 +43,9 @@ typedef struct Wanted {
     int64_t at; /* of the bundle */
 } Wanted;
 
-typedef struct PileChange {
+typedef struct DisjunctiveChange {
     int64_t *at, was;
-} PileChange;
+} DisjunctiveChange;
 
 /* The limits of a question. */
 typedef struct Limit {
@@ -53,10 +53,10 @@ typedef struct Limit {
     uint32_t hints; /* at least so many kept */
 } Limit;
 
-typedef struct Pile {
+typedef struct Disjunctive {
     Arena *arena;
-    const PlanProblem *problem;
-    const Bundles *bundles;
+    const PackProblem *problem;
+    const Clusters *bundles;
     uint32_t n;      /* bundles */
     int64_t *bytes;  /* of bundle i in pool p: bytes[i * n_pools + p] */
     int64_t *grid;   /* the same: offsets are its multiples; 0: ask bundle_up */
@@ -74,53 +74,53 @@ typedef struct Pile {
     int64_t *pools;      /* by bundle: bits, those that are left */
     int64_t *ways;       /* by edge */
     int64_t *given_up;   /* by wanted */
-    VEC(PileChange) trail;
+    VEC(DisjunctiveChange) trail;
     uint32_t *queue, *dirty; /* bundles to look at; sections */
     uint32_t n_queue, n_dirty;
     bool *queued, *is_dirty;
     double *weight; /* by bundle: failures */
     bool failed;
     uint64_t work; /* edges and pairs of buffers looked at */
-} Pile;
+} Disjunctive;
 
 /* ---- disjunctive.c ---- */
 
 /* NULL where there are too many buffers for it. */
-Pile *pile_new(Arena *arena, const Bundles *bundles);
+Disjunctive *pile_new(Arena *arena, const Clusters *bundles);
 
 /* For a new question; false if the answer is no at first sight. */
-bool pile_start(Pile *pile, Limit limit);
+bool pile_start(Disjunctive *pile, Limit limit);
 
 /* Each applies one decision; pile_follow then all that follows from what was
  * decided. False if there is no placement within the limit. */
-void pile_assign(Pile *pile, uint32_t bundle, int64_t pools);
-void pile_order(Pile *pile, uint32_t edge, int64_t ways);
-void pile_keep_hint(Pile *pile, uint32_t wanted);
-void pile_set(Pile *pile, int64_t *at, int64_t value);
-bool pile_follow(Pile *pile);
-void pile_undo(Pile *pile, uint32_t trail);
+void pile_assign(Disjunctive *pile, uint32_t bundle, int64_t pools);
+void pile_order(Disjunctive *pile, uint32_t edge, int64_t ways);
+void pile_keep_hint(Disjunctive *pile, uint32_t wanted);
+void pile_set(Disjunctive *pile, int64_t *at, int64_t value);
+bool pile_follow(Disjunctive *pile);
+void pile_undo(Disjunctive *pile, uint32_t trail);
 
 /* The pool of a bundle for which one is left; -1. */
-int32_t pile_pool(const Pile *pile, uint32_t bundle);
+int32_t pile_pool(const Disjunctive *pile, uint32_t bundle);
 /* Bytes of the bundle in the pool. */
-static inline int64_t pile_bytes(const Pile *pile, uint32_t bundle,
+static inline int64_t pile_bytes(const Disjunctive *pile, uint32_t bundle,
                                  uint32_t pool) {
     return pile->bytes[(size_t)bundle * pile->problem->n_pools + pool];
 }
 /* How much further up the least offsets would have to go for the way to hold;
  * <= 0: it holds. */
-int64_t pile_push(const Pile *pile, const Edge *edge, int64_t way);
+int64_t pile_push(const Disjunctive *pile, const Edge *edge, int64_t way);
 /* Room that the way would leave; < 0: none. */
-int64_t pile_slack(const Pile *pile, const Edge *edge, int64_t way);
+int64_t pile_slack(const Disjunctive *pile, const Edge *edge, int64_t way);
 /* The bundle's offset cannot be less, or more. */
-void pile_raise(Pile *pile, uint32_t bundle, int64_t low);
-void pile_lower(Pile *pile, uint32_t bundle, int64_t high);
-void pile_blame(Pile *pile, uint32_t bundle);
+void pile_raise(Disjunctive *pile, uint32_t bundle, int64_t low);
+void pile_lower(Disjunctive *pile, uint32_t bundle, int64_t high);
+void pile_blame(Disjunctive *pile, uint32_t bundle);
 
 /* ---- edge_finding.c ---- */
 
-void sections_make(Pile *pile);
-void section_follow(Pile *pile, uint32_t section);
+void sections_make(Disjunctive *pile);
+void section_follow(Disjunctive *pile, uint32_t section);
 
 /* ---- disjunctive_search.c ---- */
 
@@ -128,18 +128,18 @@ typedef enum Answer { ANSWER_YES, ANSWER_NO, ANSWER_UNKNOWN } Answer;
 
 /* Is there a placement within the limit? YES: it is pile->low. Spends so many
  * steps and little more. */
-Answer pile_ask(Pile *pile, Limit limit, uint64_t seed, uint64_t steps,
+Answer pile_ask(Disjunctive *pile, Limit limit, uint64_t seed, uint64_t steps,
                 uint64_t *nodes);
 /* Steps spent so far. */
-uint64_t pile_steps(const Pile *pile);
+uint64_t pile_steps(const Disjunctive *pile);
 
 /* ---- improve.c ---- */
 
 /* As exact_improve. */
-void pile_improve(Arena *arena, const PlanProblem *problem, PlanResult *result);
+void pile_improve(Arena *arena, const PackProblem *problem, PackResult *result);
 
 /* Keeps as many hints as it can at the cost and the height of the placement. */
-void pile_keep_hints(Arena *arena, const PlanProblem *problem,
-                     PlanResult *result);
+void pile_keep_hints(Arena *arena, const PackProblem *problem,
+                     PackResult *result);
 
 #endif

@@ -25,7 +25,7 @@ typedef struct Choice {
 } Choice;
 
 typedef struct Dive {
-    Pile *pile;
+    Disjunctive *pile;
     VEC(Choice) choice; /* a stack */
     uint64_t seed, drawn;
     uint64_t nodes, fails, most_fails;
@@ -34,7 +34,7 @@ typedef struct Dive {
 
 enum { WORK_PER_STEP = 96, FIRST_FAILS = 60 };
 
-uint64_t pile_steps(const Pile *pile) {
+uint64_t pile_steps(const Disjunctive *pile) {
     return pile->work / WORK_PER_STEP;
 }
 
@@ -42,7 +42,7 @@ uint64_t pile_steps(const Pile *pile) {
 
 /* The bundle whose bytes weigh most of those whose pool is open, into its
  * cheapest, lowest filled pool. */
-static bool choose_pool(const Pile *pile, Choice *choice) {
+static bool choose_pool(const Disjunctive *pile, Choice *choice) {
     int64_t most = -1;
     for (uint32_t i = 0; i < pile->n; i++) {
         if (pile_pool(pile, i) >= 0)
@@ -69,7 +69,7 @@ static double jitter(Dive *d) {
 
 /* Of an edge of which no way holds: how urgent it is, and its best way. */
 static double urgency(Dive *d, const Edge *e, int64_t ways, int64_t *best) {
-    const Pile *pile = d->pile;
+    const Disjunctive *pile = d->pile;
     int64_t most = -1, least = INT64_MAX;
     for (int64_t way = WAY_BELOW; way <= WAY_SAME; way *= 2) {
         if (!(ways & way))
@@ -85,7 +85,7 @@ static double urgency(Dive *d, const Edge *e, int64_t ways, int64_t *best) {
     return weight / ((double)least + 1) / ((double)most + 1) * jitter(d);
 }
 
-static bool holds(const Pile *pile, const Edge *e, int64_t ways) {
+static bool holds(const Disjunctive *pile, const Edge *e, int64_t ways) {
     for (int64_t way = WAY_BELOW; way <= WAY_SAME; way *= 2)
         if (ways & way && pile_push(pile, e, way) <= 0)
             return true;
@@ -93,7 +93,7 @@ static bool holds(const Pile *pile, const Edge *e, int64_t ways) {
 }
 
 static bool choose_way(Dive *d, Choice *choice) {
-    Pile *pile = d->pile;
+    Disjunctive *pile = d->pile;
     double most = -1;
     pile->work += pile->edge.n / 4;
     for (uint32_t i = 0; i < pile->edge.n; i++) {
@@ -112,7 +112,7 @@ static bool choose_way(Dive *d, Choice *choice) {
 }
 
 /* All edges hold; is some hint needed that is not kept? */
-static bool choose_hint(const Pile *pile, Choice *choice) {
+static bool choose_hint(const Disjunctive *pile, Choice *choice) {
     uint32_t kept = 0, open = 0;
     for (uint32_t i = 0; i < pile->n_wanted; i++) {
         const Wanted *w = &pile->wanted[i];
@@ -127,7 +127,7 @@ static bool choose_hint(const Pile *pile, Choice *choice) {
 
 /* ---- the search ---- */
 
-static void apply(Pile *pile, const Choice *c) {
+static void apply(Disjunctive *pile, const Choice *c) {
     if (c->kind == CHOOSE_POOL)
         pile_assign(pile, c->index, c->bit);
     else if (c->kind == CHOOSE_WAY)
@@ -136,7 +136,7 @@ static void apply(Pile *pile, const Choice *c) {
         pile_keep_hint(pile, c->index);
 }
 
-static void refuse(Pile *pile, const Choice *c) {
+static void refuse(Disjunctive *pile, const Choice *c) {
     if (c->kind == CHOOSE_POOL)
         pile_assign(pile, c->index, pile->pools[c->index] & ~c->bit);
     else if (c->kind == CHOOSE_WAY)
@@ -194,7 +194,7 @@ static uint64_t luby(uint64_t i) {
     return power;
 }
 
-Answer pile_ask(Pile *pile, Limit limit, uint64_t seed, uint64_t steps,
+Answer pile_ask(Disjunctive *pile, Limit limit, uint64_t seed, uint64_t steps,
                 uint64_t *nodes) {
     Dive d = {.pile = pile, .seed = seed};
     Answer answer = ANSWER_UNKNOWN;

@@ -62,7 +62,7 @@ static bool find_edges(const Job *job, uint32_t n, int64_t due,
     return true;
 }
 
-static bool raise_jobs(Pile *pile, Job *job, uint32_t n, bool mirrored) {
+static bool raise_jobs(Disjunctive *pile, Job *job, uint32_t n, bool mirrored) {
     int64_t *earliest = pile->earliest, *raised = pile->raised;
     qsort(job, n, sizeof *job, by_release);
     for (uint32_t i = 0; i < n; i++)
@@ -91,7 +91,7 @@ static void mirror(Job *job, uint32_t n) {
     }
 }
 
-static uint32_t list_jobs(const Pile *pile, const Section *s, Job *job) {
+static uint32_t list_jobs(const Disjunctive *pile, const Section *s, Job *job) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < s->n; i++) {
         uint32_t b = s->buf[i], bundle = pile->bundles->of[b];
@@ -105,7 +105,7 @@ static uint32_t list_jobs(const Pile *pile, const Section *s, Job *job) {
     return n;
 }
 
-void section_follow(Pile *pile, uint32_t section) {
+void section_follow(Disjunctive *pile, uint32_t section) {
     const Section *s = &pile->section.at[section];
     Job *job = pile->job;
     uint32_t n = list_jobs(pile, s, job);
@@ -138,9 +138,9 @@ static int largest_first(const void *a, const void *b) {
 }
 
 /* In every placement their bytes are disjoint. */
-static bool always_apart(const Pile *pile, uint32_t a, uint32_t b,
+static bool always_apart(const Disjunctive *pile, uint32_t a, uint32_t b,
                          uint32_t pool) {
-    const Bundles *x = pile->bundles;
+    const Clusters *x = pile->bundles;
     int64_t below = (int64_t)pile->problem->buf[a].bytes[pool];
     int64_t above = (int64_t)pile->problem->buf[b].bytes[pool];
     if (x->of[a] == x->of[b])
@@ -150,7 +150,8 @@ static bool always_apart(const Pile *pile, uint32_t a, uint32_t b,
 }
 
 /* The largest first, then all that are apart from those before. */
-static void section_add(Pile *pile, Candidate *all, uint32_t n, uint32_t pool) {
+static void section_add(Disjunctive *pile, Candidate *all, uint32_t n,
+                        uint32_t pool) {
     uint32_t *buf = ARENA_ARRAY(pile->arena, uint32_t, n), kept = 0;
     if (n)
         qsort(all, n, sizeof *all, largest_first);
@@ -165,7 +166,8 @@ static void section_add(Pile *pile, Candidate *all, uint32_t n, uint32_t pool) {
         vec_push(pile->arena, &pile->section, ((Section){pool, kept, buf}));
 }
 
-static uint32_t list_events(const Pile *pile, uint32_t pool, LifeEvent *event) {
+static uint32_t list_events(const Disjunctive *pile, uint32_t pool,
+                            LifeEvent *event) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < pile->bundles->n_pieces; i++) {
         const Piece *piece = &pile->bundles->piece[i];
@@ -180,7 +182,7 @@ static uint32_t list_events(const Pile *pile, uint32_t pool, LifeEvent *event) {
 
 /* One section for each largest set of those alive together: where somebody
  * dies and the last event was a birth. */
-static void sections_of_pool(Pile *pile, uint32_t pool) {
+static void sections_of_pool(Disjunctive *pile, uint32_t pool) {
     uint32_t pieces = pile->bundles->n_pieces, alive = 0;
     LifeEvent *event = ARENA_ARRAY(pile->arena, LifeEvent, 2 * (size_t)pieces);
     Candidate *now = ARENA_ARRAY(pile->arena, Candidate, pieces);
@@ -203,7 +205,7 @@ static void sections_of_pool(Pile *pile, uint32_t pool) {
     }
 }
 
-static void list_sections_of_bundles(Pile *pile) {
+static void list_sections_of_bundles(Disjunctive *pile) {
     uint32_t total = 0;
     pile->section_start = ARENA_ARRAY(pile->arena, uint32_t, pile->n + 2u);
     for (uint32_t s = 0; s < pile->section.n; s++)
@@ -220,7 +222,7 @@ static void list_sections_of_bundles(Pile *pile) {
         }
 }
 
-void sections_make(Pile *pile) {
+void sections_make(Disjunctive *pile) {
     uint32_t most = 0;
     for (uint32_t p = 0; p < pile->problem->n_pools; p++)
         sections_of_pool(pile, p);

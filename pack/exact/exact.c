@@ -34,10 +34,10 @@ enum {
 };
 
 typedef struct Descent {
-    const PlanProblem *problem;
-    PlanResult *result;
+    const PackProblem *problem;
+    PackResult *result;
     Strip *strip;
-    Crew *crew;
+    Portfolio *crew;
     int64_t *low;           /* by item: offsets that were found */
     uint64_t bound, height; /* bytes; height: UINT64_MAX if nothing fits yet */
     uint64_t spare;         /* steps left of the budget */
@@ -48,15 +48,15 @@ typedef struct Descent {
 static void take_placement(Descent *d, const int64_t *low) {
     const Strip *strip = d->strip;
     for (uint32_t b = 0; b < d->problem->n_bufs; b++) {
-        const Buf *buf = &d->problem->buf[b];
+        const Buffer *buf = &d->problem->buf[b];
         bool pinned = buf->bytes[0] && buf->pin_pool >= 0;
         d->result->pool[b] = 0;
         d->result->offset[b] = pinned ? buf->pin_offset : 0;
     }
     for (uint32_t i = 0; i < strip->n; i++)
         d->result->offset[strip->item[i].buf] = (uint64_t)low[i] * strip->unit;
-    d->result->status = PLAN_FITS;
-    d->result->failed = PLAN_NO_BUF;
+    d->result->status = PACK_FITS;
+    d->result->failed = PACK_NO_BUFFER;
     d->height = placed_height(d->problem, d->result);
 }
 
@@ -122,10 +122,10 @@ static void one_round(Descent *d, uint64_t steps) {
 }
 
 /* What is never alive has a place all the same. */
-static uint64_t largest_dead(const PlanProblem *problem) {
+static uint64_t largest_dead(const PackProblem *problem) {
     uint64_t largest = 0;
     for (uint32_t b = 0; b < problem->n_bufs; b++) {
-        const Buf *buf = &problem->buf[b];
+        const Buffer *buf = &problem->buf[b];
         uint64_t end = buf->bytes[0];
         if (buf->first < buf->end || !end)
             continue;
@@ -135,8 +135,8 @@ static uint64_t largest_dead(const PlanProblem *problem) {
     return largest;
 }
 
-static void descend(Arena *arena, const PlanProblem *problem,
-                    PlanResult *result) {
+static void descend(Arena *arena, const PackProblem *problem,
+                    PackResult *result) {
     Strip *strip = strip_new(arena, problem);
     if (!strip)
         return;
@@ -149,7 +149,7 @@ static void descend(Arena *arena, const PlanProblem *problem,
     d.bound = dead > d.bound ? dead : d.bound;
     d.spare = problem->n_bufs > MANY ? STEPS_OF_MANY : DEFAULT_STEPS;
     d.spare = problem->budget ? problem->budget : d.spare;
-    d.height = result->status == PLAN_FITS ? placed_height(problem, result)
+    d.height = result->status == PACK_FITS ? placed_height(problem, result)
                                            : UINT64_MAX;
     if (!done(&d))
         d.crew = crew_new(arena, strip, problem->seed);
@@ -158,11 +158,11 @@ static void descend(Arena *arena, const PlanProblem *problem,
     result->bound = d.bound < d.height ? d.bound : d.height;
     result->nodes += d.crew ? crew_cost(d.crew).nodes : 0;
     if (d.bound > problem->pool[0].size)
-        result->status = PLAN_INFEASIBLE;
+        result->status = PACK_INFEASIBLE;
 }
 
-void exact_improve(Arena *arena, const PlanProblem *problem,
-                   PlanResult *result) {
+void exact_improve(Arena *arena, const PackProblem *problem,
+                   PackResult *result) {
     if (problem_is_plain(problem) && problem->n_pools == 1) {
         descend(arena, problem, result);
         pile_keep_hints(arena, problem, result);
@@ -171,7 +171,7 @@ void exact_improve(Arena *arena, const PlanProblem *problem,
     }
 }
 
-bool exact_refuted(const PlanProblem *problem, uint64_t *bound) {
+bool exact_refuted(const PackProblem *problem, uint64_t *bound) {
     if (!problem_is_plain(problem) || problem->n_pools != 1)
         return false;
     Arena *arena = arena_new("pins");
@@ -189,7 +189,7 @@ bool exact_refuted(const PlanProblem *problem, uint64_t *bound) {
     return refuted;
 }
 
-void plan_exact(Arena *arena, const PlanProblem *problem, PlanResult *result) {
+void plan_exact(Arena *arena, const PackProblem *problem, PackResult *result) {
     plan_greedy_by_size(arena, problem, result);
     exact_improve(arena, problem, result);
 }

@@ -46,7 +46,7 @@ typedef struct Strip {
 } Strip;
 
 /* NULL where the search does not apply: several pools, or too large for it. */
-Strip *strip_new(Arena *arena, const PlanProblem *problem);
+Strip *strip_new(Arena *arena, const PackProblem *problem);
 
 /* Renumbers the times of lives in [lo, hi) to sections; their number. */
 uint32_t strip_sections(Arena *arena, Item *item, uint32_t n);
@@ -69,32 +69,32 @@ uint32_t strip_component(const Strip *strip, uint32_t lo);
 /* ---- coalesce.c ---- */
 
 /* A strip of items that are welded from those of another. */
-typedef struct Welded {
+typedef struct Merged {
     Strip strip;
     uint32_t *into; /* by item of the other: the one that it is part of */
     int64_t *shift; /* by item of the other: its offset therein */
-} Welded;
+} Merged;
 
 /* What decides which items come next to each other, sorted. */
-typedef struct WeldKey {
+typedef struct MergeKey {
     uint64_t first, second;
     uint32_t part;
-} WeldKey;
-typedef struct WeldKeys {
-    const WeldKey *at;
+} MergeKey;
+typedef struct MergeKeys {
+    const MergeKey *at;
     uint32_t n, n_parts; /* that are in, or have been */
-} WeldKeys;
-typedef struct WeldOrder {
-    WeldKeys life, edge;
-} WeldOrder;
+} MergeKeys;
+typedef struct MergeOrder {
+    MergeKeys life, edge;
+} MergeOrder;
 
 /* Of the strip's items: the same for all attempts. */
-WeldOrder weld_order(Arena *arena, const Strip *strip);
+MergeOrder weld_order(Arena *arena, const Strip *strip);
 
 /* False if nothing could be welded. Attempt 0 welds all it can, others differ.
  */
-bool weld_strip(Arena *arena, const Strip *strip, const WeldOrder *order,
-                uint64_t seed, uint32_t attempt, Welded *out);
+bool weld_strip(Arena *arena, const Strip *strip, const MergeOrder *order,
+                uint64_t seed, uint32_t attempt, Merged *out);
 
 /* ---- perfect_packing.c ---- */
 
@@ -189,9 +189,9 @@ typedef struct Choice {
 } Choice;
 
 /* What cutting branches at a capacity has taught so far. */
-typedef struct Lesson {
+typedef struct Nogood {
     uint64_t bytes, needed;
-} Lesson;
+} Nogood;
 
 /* Keys of failed states, the newest on top of the oldest; of its pages there
  * are those in which something was written. */
@@ -210,7 +210,7 @@ typedef struct Search {
     uint64_t nodes, max_steps;
     uint64_t fails, max_fails;
     bool stopped;
-    VEC(Lesson) lesson;
+    VEC(Nogood) lesson;
 } Search;
 
 /* Steps that the search has spent: nodes, and the work done for them. */
@@ -232,33 +232,34 @@ Verdict search_within(Search *search, Strip *strip, uint64_t bytes,
 
 /* ---- solver_portfolio.c ---- */
 
-typedef struct Crew Crew;
+typedef struct Portfolio Portfolio;
 
 /* What all of its searches have spent. */
-typedef struct CrewCost {
+typedef struct PortfolioCost {
     uint64_t nodes, steps;
     uint32_t draws; /* strips that were welded anew */
-} CrewCost;
+} PortfolioCost;
 
-Crew *crew_new(Arena *arena, Strip *strip, uint64_t seed);
-CrewCost crew_cost(const Crew *crew);
+Portfolio *crew_new(Arena *arena, Strip *strip, uint64_t seed);
+PortfolioCost crew_cost(const Portfolio *crew);
 
 /* Is there a placement within `bytes`? The search of the strip itself spends at
  * most `steps`, the welded ones at most twice that together, and all little
  * more. FOUND: offsets, by item, are in `low`. NONE: proved; no capacity below
  * crew_needed() (> bytes) is possible. */
-Verdict crew_within(Crew *crew, uint64_t bytes, uint64_t steps, int64_t *low);
-uint64_t crew_needed(const Crew *crew);
+Verdict crew_within(Portfolio *crew, uint64_t bytes, uint64_t steps,
+                    int64_t *low);
+uint64_t crew_needed(const Portfolio *crew);
 
 /* ---- exact.c ---- */
 
 /* Lowers (or finds: status PLAN_FAILS) the placement in `result` and raises its
  * bound, until they meet or the problem's budget is spent. */
-void exact_improve(Arena *arena, const PlanProblem *problem,
-                   PlanResult *result);
+void exact_improve(Arena *arena, const PackProblem *problem,
+                   PackResult *result);
 
 /* Whether pins leave too little above them for what is alive beside them, as
  * is seen without a search; *bound: bytes, no placement is lower. */
-bool exact_refuted(const PlanProblem *problem, uint64_t *bound);
+bool exact_refuted(const PackProblem *problem, uint64_t *bound);
 
 #endif

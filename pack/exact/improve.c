@@ -15,28 +15,28 @@
 enum { DEFAULT_STEPS = 2000000, FIRST_ROUND = 4000, HALVINGS = 5 };
 
 typedef struct Quest {
-    const PlanProblem *problem;
-    PlanResult *result;
-    Pile *pile;
+    const PackProblem *problem;
+    PackResult *result;
+    Disjunctive *pile;
     Limit reached; /* by the placement; cost and height UINT64_MAX: none */
     Limit proved;  /* cost, height: no less; hints: no more */
     uint64_t spare;
 } Quest;
 
 static void take_placement(Quest *q) {
-    PlanResult *r = q->result;
-    const Bundles *bundles = q->pile->bundles;
+    PackResult *r = q->result;
+    const Clusters *bundles = q->pile->bundles;
     for (uint32_t b = 0; b < q->problem->n_bufs; b++) {
         uint32_t i = bundles->of[b];
-        bool placed = i != PLAN_NO_BUF;
+        bool placed = i != PACK_NO_BUFFER;
         r->pool[b] = placed ? pile_pool(q->pile, i) : 0;
         r->offset[b] =
             placed ? (uint64_t)(q->pile->low[i] + bundles->low[b]) : 0;
     }
-    r->status = PLAN_FITS;
-    r->failed = PLAN_NO_BUF;
-    plan_measure(q->problem, r);
-    q->reached = (Limit){r->cost, plan_height(r), r->hints};
+    r->status = PACK_FITS;
+    r->failed = PACK_NO_BUFFER;
+    pack_measure(q->problem, r);
+    q->reached = (Limit){r->cost, pack_height(r), r->hints};
 }
 
 static Answer ask(Quest *q, Limit limit, uint64_t steps) {
@@ -103,7 +103,7 @@ static void find_any(Quest *q) {
     if (q->reached.height != UINT64_MAX)
         return;
     if (ask(q, none, q->spare) == ANSWER_NO)
-        q->result->status = PLAN_INFEASIBLE;
+        q->result->status = PACK_INFEASIBLE;
 }
 
 static void most_hints(Quest *q) {
@@ -128,40 +128,40 @@ static void search(Quest *q) {
         most_hints(q);
 }
 
-static Quest quest_new(Pile *pile, PlanResult *result) {
-    const PlanProblem *problem = pile->problem;
+static Quest quest_new(Disjunctive *pile, PackResult *result) {
+    const PackProblem *problem = pile->problem;
     Quest q = {.problem = problem, .result = result, .pile = pile};
     q.reached = (Limit){UINT64_MAX, UINT64_MAX, 0};
     q.proved = (Limit){result->cost_bound, result->bound, 0};
     q.spare = problem->budget ? problem->budget : DEFAULT_STEPS;
-    if (result->status == PLAN_FITS) {
-        plan_measure(problem, result);
-        q.reached = (Limit){result->cost, plan_height(result), result->hints};
+    if (result->status == PACK_FITS) {
+        pack_measure(problem, result);
+        q.reached = (Limit){result->cost, pack_height(result), result->hints};
     }
     return q;
 }
 
-void pile_improve(Arena *arena, const PlanProblem *problem,
-                  PlanResult *result) {
-    Pile *pile = pile_new(arena, bundles_new(arena, problem));
+void pile_improve(Arena *arena, const PackProblem *problem,
+                  PackResult *result) {
+    Disjunctive *pile = pile_new(arena, bundles_new(arena, problem));
     if (pile) {
         Quest q = quest_new(pile, result);
         search(&q);
-        if (result->status == PLAN_FITS) {
+        if (result->status == PACK_FITS) {
             result->cost_bound = q.proved.cost;
             result->bound = q.proved.height;
         }
     }
 }
 
-void pile_keep_hints(Arena *arena, const PlanProblem *problem,
-                     PlanResult *result) {
+void pile_keep_hints(Arena *arena, const PackProblem *problem,
+                     PackResult *result) {
     bool hints = false;
     for (uint32_t b = 0; b < problem->n_bufs; b++)
-        hints |= problem->buf[b].hint != PLAN_NO_HINT;
-    if (!hints || problem->any_fit || result->status != PLAN_FITS)
+        hints |= problem->buf[b].hint != PACK_NO_HINT;
+    if (!hints || problem->any_fit || result->status != PACK_FITS)
         return;
-    Pile *pile = pile_new(arena, bundles_new(arena, problem));
+    Disjunctive *pile = pile_new(arena, bundles_new(arena, problem));
     if (pile) {
         Quest q = quest_new(pile, result);
         most_hints(&q);

@@ -78,11 +78,11 @@ static uint64_t rounded(uint64_t bytes, uint64_t align) {
 }
 
 /* Sums of sizes must not overflow: all of them together have 62 bits. */
-static bool find_unit(Strip *strip, const PlanProblem *problem) {
+static bool find_unit(Strip *strip, const PackProblem *problem) {
     uint64_t sum = 0, align = problem->pool[0].align;
     for (uint32_t i = 0; i < strip->n; i++) {
         const Item *item = &strip->item[i];
-        const Buf *buf = &problem->buf[item->buf];
+        const Buffer *buf = &problem->buf[item->buf];
         uint64_t size = rounded(item->bytes, align);
         uint64_t end = buf->pin_pool < 0 ? 0 : buf->pin_offset;
         if (!size || size > INT64_MAX / 4 || end > INT64_MAX / 4)
@@ -123,11 +123,11 @@ static void sort_pins(Arena *arena, Strip *strip) {
         strip->pins[i] = (uint32_t)key[i][1];
 }
 
-static void measure_items(Strip *strip, const PlanProblem *problem) {
+static void measure_items(Strip *strip, const PackProblem *problem) {
     uint64_t align = problem->pool[0].align;
     for (uint32_t i = 0; i < strip->n; i++) {
         Item *item = &strip->item[i];
-        const Buf *buf = &problem->buf[item->buf];
+        const Buffer *buf = &problem->buf[item->buf];
         item->size = (int64_t)(rounded(item->bytes, align) / strip->unit);
         uint64_t own = buf_align(&problem->pool[0], buf);
         item->align = own > align ? (int64_t)(own / strip->unit) : 1;
@@ -136,13 +136,13 @@ static void measure_items(Strip *strip, const PlanProblem *problem) {
     }
 }
 
-Strip *strip_new(Arena *arena, const PlanProblem *problem) {
+Strip *strip_new(Arena *arena, const PackProblem *problem) {
     if (problem->n_pools != 1)
         return NULL;
     Strip *strip = ARENA_NEW(arena, Strip);
     strip->item = ARENA_ARRAY(arena, Item, problem->n_bufs);
     for (uint32_t b = 0; b < problem->n_bufs; b++) {
-        const Buf *buf = &problem->buf[b];
+        const Buffer *buf = &problem->buf[b];
         if (buf->bytes[0] && buf->first < buf->end)
             strip->item[strip->n++] = (Item){.lo = buf->first,
                                              .hi = buf->end,

@@ -73,19 +73,19 @@ static Verdict search_parts(Search *search, const Strip *strip) {
 }
 
 /* States that failed are not entered again, so their lesson must be kept. */
-static Lesson *lesson_of(Search *search, uint64_t bytes) {
+static Nogood *lesson_of(Search *search, uint64_t bytes) {
     for (uint32_t i = 0; i < search->lesson.n; i++)
         if (search->lesson.at[i].bytes == bytes)
             return &search->lesson.at[i];
     vec_push(search->sky->arena, &search->lesson,
-             ((Lesson){bytes, UINT64_MAX}));
+             ((Nogood){bytes, UINT64_MAX}));
     return &search->lesson.at[search->lesson.n - 1];
 }
 
 Verdict search_within(Search *search, Strip *strip, uint64_t bytes,
                       uint64_t steps) {
     Skyline *sky = search->sky;
-    Lesson *lesson = lesson_of(search, bytes);
+    Nogood *lesson = lesson_of(search, bytes);
     sky->needed = lesson->needed;
     search->max_steps = search_steps(search) + steps;
     Verdict verdict = NONE;

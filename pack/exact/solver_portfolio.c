@@ -22,19 +22,19 @@ enum { LEAST_SHARE = 8, ITEMS_A_STEP = 4 };
 typedef struct Member {
     Strip *strip;
     Search *search; /* NULL: nothing to weld */
-    Welded welded;
+    Merged welded;
 } Member;
 
-struct Crew {
+struct Portfolio {
     Strip *strip;
-    WeldOrder order;
+    MergeOrder order;
     Member itself, welded;
     uint64_t seed;
     uint32_t finds, weld_finds;
-    CrewCost cost;
+    PortfolioCost cost;
 };
 
-static void weld_member(Arena *arena, const Crew *crew, uint32_t attempt,
+static void weld_member(Arena *arena, const Portfolio *crew, uint32_t attempt,
                         Member *member) {
     *member = (Member){.strip = &member->welded.strip};
     if (weld_strip(arena, crew->strip, &crew->order, crew->seed, attempt,
@@ -43,21 +43,21 @@ static void weld_member(Arena *arena, const Crew *crew, uint32_t attempt,
             search_new(arena, member->strip, rng_bits(crew->seed, attempt));
 }
 
-Crew *crew_new(Arena *arena, Strip *strip, uint64_t seed) {
-    Crew *crew = ARENA_NEW(arena, Crew);
-    *crew =
-        (Crew){.strip = strip, .order = weld_order(arena, strip), .seed = seed};
+Portfolio *crew_new(Arena *arena, Strip *strip, uint64_t seed) {
+    Portfolio *crew = ARENA_NEW(arena, Portfolio);
+    *crew = (Portfolio){
+        .strip = strip, .order = weld_order(arena, strip), .seed = seed};
     crew->itself =
         (Member){.strip = strip, .search = search_new(arena, strip, seed)};
     weld_member(arena, crew, 0, &crew->welded);
     return crew;
 }
 
-CrewCost crew_cost(const Crew *crew) {
+PortfolioCost crew_cost(const Portfolio *crew) {
     return crew->cost;
 }
 
-uint64_t crew_needed(const Crew *crew) {
+uint64_t crew_needed(const Portfolio *crew) {
     return crew->itself.search->sky->needed;
 }
 
@@ -68,7 +68,7 @@ static uint64_t share_of(uint64_t steps, uint32_t finds, uint32_t others) {
     return share > steps / LEAST_SHARE ? share : steps / LEAST_SHARE;
 }
 
-static Verdict run_member(Crew *crew, const Member *member, uint64_t bytes,
+static Verdict run_member(Portfolio *crew, const Member *member, uint64_t bytes,
                           uint64_t steps) {
     Search *search = member->search;
     if (!search)
@@ -80,7 +80,7 @@ static Verdict run_member(Crew *crew, const Member *member, uint64_t bytes,
     return verdict;
 }
 
-static Verdict run_itself(Crew *crew, uint64_t bytes, uint64_t steps,
+static Verdict run_itself(Portfolio *crew, uint64_t bytes, uint64_t steps,
                           int64_t *low) {
     Verdict verdict = run_member(crew, &crew->itself, bytes, steps);
     const int64_t *found = crew->itself.search->sky->low;
@@ -90,9 +90,9 @@ static Verdict run_itself(Crew *crew, uint64_t bytes, uint64_t steps,
     return verdict;
 }
 
-static Verdict run_welded(Crew *crew, const Member *member, uint64_t bytes,
+static Verdict run_welded(Portfolio *crew, const Member *member, uint64_t bytes,
                           uint64_t steps, int64_t *low) {
-    const Welded *welded = &member->welded;
+    const Merged *welded = &member->welded;
     Verdict verdict = run_member(crew, member, bytes, steps);
     for (uint32_t i = 0; i < crew->strip->n && verdict == FOUND; i++)
         low[i] = member->search->sky->low[welded->into[i]] + welded->shift[i];
@@ -101,7 +101,7 @@ static Verdict run_welded(Crew *crew, const Member *member, uint64_t bytes,
 }
 
 /* A strip of wrong welds mostly shows it soon: then the next. */
-static Verdict run_drawn(Crew *crew, uint64_t bytes, uint64_t steps,
+static Verdict run_drawn(Portfolio *crew, uint64_t bytes, uint64_t steps,
                          int64_t *low) {
     uint64_t end = crew->cost.steps + steps;
     Verdict verdict = NONE;
@@ -116,7 +116,8 @@ static Verdict run_drawn(Crew *crew, uint64_t bytes, uint64_t steps,
     return verdict;
 }
 
-Verdict crew_within(Crew *crew, uint64_t bytes, uint64_t steps, int64_t *low) {
+Verdict crew_within(Portfolio *crew, uint64_t bytes, uint64_t steps,
+                    int64_t *low) {
     uint64_t share = share_of(steps, crew->weld_finds, crew->finds);
     uint64_t before = crew->cost.steps;
     Verdict verdict = run_welded(crew, &crew->welded, bytes, share, low);

@@ -12,6 +12,6 @@ static uint64_t choose(const void *context, const Gaps *gaps) {
     return odd ? choose_tops(context, gaps) : choose_bottom(context, gaps);
 }
 
-void plan_bottle(Arena *arena, const PlanProblem *problem, PlanResult *result) {
+void plan_bottle(Arena *arena, const PackProblem *problem, PackResult *result) {
     online_plan(arena, problem, result, choose);
 }

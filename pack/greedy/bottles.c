@@ -27,7 +27,7 @@ static uint64_t choose(const void *context, const Gaps *gaps) {
                                  : choose_bottom(context, gaps);
 }
 
-void plan_bottles(Arena *arena, const PlanProblem *problem,
-                  PlanResult *result) {
+void plan_bottles(Arena *arena, const PackProblem *problem,
+                  PackResult *result) {
     online_plan(arena, problem, result, choose);
 }

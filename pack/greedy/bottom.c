@@ -2,6 +2,6 @@
 #include "pack/greedy/online.h"
 #include "pack/packers.h"
 
-void plan_bottom(Arena *arena, const PlanProblem *problem, PlanResult *result) {
+void plan_bottom(Arena *arena, const PackProblem *problem, PackResult *result) {
     online_plan(arena, problem, result, choose_bottom);
 }

@@ -12,6 +12,6 @@ static uint64_t choose(const void *context, const Gaps *gaps) {
     return best->at;
 }
 
-void plan_bysize(Arena *arena, const PlanProblem *problem, PlanResult *result) {
+void plan_bysize(Arena *arena, const PackProblem *problem, PackResult *result) {
     online_plan(arena, problem, result, choose);
 }

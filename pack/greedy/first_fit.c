@@ -22,8 +22,8 @@ static int oldest_first(const void *a, const void *b) {
     return x->buf < y->buf ? -1 : x->buf > y->buf;
 }
 
-void plan_first_fit(Arena *arena, const PlanProblem *problem,
-                    PlanResult *result) {
+void plan_first_fit(Arena *arena, const PackProblem *problem,
+                    PackResult *result) {
     Placer *placer = placer_new_by_birth(arena, problem, result);
     Key *key = ARENA_ARRAY(arena, Key, problem->n_bufs);
     for (uint32_t b = 0; b < problem->n_bufs; b++)

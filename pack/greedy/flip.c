@@ -9,6 +9,6 @@ static uint64_t choose(const void *context, const Gaps *gaps) {
                             : choose_bottom(context, gaps);
 }
 
-void plan_flip(Arena *arena, const PlanProblem *problem, PlanResult *result) {
+void plan_flip(Arena *arena, const PackProblem *problem, PackResult *result) {
     online_plan(arena, problem, result, choose);
 }

@@ -42,7 +42,7 @@ static uint32_t count_below(const uint32_t *steps, uint32_t n, uint32_t step) {
     return low;
 }
 
-uint32_t *plan_conflicts(Arena *arena, const PlanProblem *problem) {
+uint32_t *pack_conflicts(Arena *arena, const PackProblem *problem) {
     uint32_t n = 0;
     uint32_t *conflicts = ARENA_ARRAY(arena, uint32_t, problem->n_bufs);
     uint32_t *first = ARENA_ARRAY(arena, uint32_t, problem->n_bufs);
@@ -57,7 +57,7 @@ uint32_t *plan_conflicts(Arena *arena, const PlanProblem *problem) {
         qsort(end, n, sizeof *end, by_step);
     }
     for (uint32_t b = 0; b < problem->n_bufs; b++) {
-        const Buf *buf = &problem->buf[b];
+        const Buffer *buf = &problem->buf[b];
         if (buf->first < buf->end)
             conflicts[b] = count_below(first, n, buf->end) -
                            count_below(end, n, buf->first + 1) - 1;
@@ -65,11 +65,11 @@ uint32_t *plan_conflicts(Arena *arena, const PlanProblem *problem) {
     return conflicts;
 }
 
-void plan_greedy_by_conflicts(Arena *arena, const PlanProblem *problem,
-                              PlanResult *result) {
+void plan_greedy_by_conflicts(Arena *arena, const PackProblem *problem,
+                              PackResult *result) {
     Placer *placer = placer_new(arena, problem, result);
     Key *key = ARENA_ARRAY(arena, Key, problem->n_bufs);
-    const uint32_t *conflicts = plan_conflicts(arena, problem);
+    const uint32_t *conflicts = pack_conflicts(arena, problem);
     for (uint32_t b = 0; b < problem->n_bufs; b++)
         key[b] = (Key){buf_bytes(problem, b), conflicts[b], b};
     if (problem->n_bufs)

@@ -22,12 +22,12 @@ static int largest_first(const void *a, const void *b) {
     return x->buf < y->buf ? -1 : x->buf > y->buf;
 }
 
-void plan_greedy_by_size(Arena *arena, const PlanProblem *problem,
-                         PlanResult *result) {
+void plan_greedy_by_size(Arena *arena, const PackProblem *problem,
+                         PackResult *result) {
     Placer *placer = placer_new(arena, problem, result);
     Key *key = ARENA_ARRAY(arena, Key, problem->n_bufs);
     for (uint32_t b = 0; b < problem->n_bufs; b++) {
-        const Buf *buf = &problem->buf[b];
+        const Buffer *buf = &problem->buf[b];
         uint32_t life = buf->end > buf->first ? buf->end - buf->first : 0;
         key[b] = (Key){buf_bytes(problem, b), life, b};
     }

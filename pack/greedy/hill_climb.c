@@ -17,10 +17,10 @@
 enum { ATTEMPTS = 500, MAX_WORK = 100000000 };
 
 typedef struct Climb {
-    const PlanProblem *problem;
+    const PackProblem *problem;
     uint32_t *order, *turn; /* inverse of each other */
     uint32_t *suspect;
-    PlanResult *now;
+    PackResult *now;
     uint64_t height;
     uint64_t drawn;
 } Climb;
@@ -70,16 +70,16 @@ static uint32_t draw_top(Climb *c) {
 /* A buffer that conflicts with `with` and comes before `latest`; else
  * PLAN_NO_BUF. */
 static uint32_t draw_earlier(Climb *c, uint32_t with, uint32_t latest) {
-    const Buf *buf = c->problem->buf;
+    const Buffer *buf = c->problem->buf;
     uint32_t n = 0;
     for (uint32_t b = 0; b < c->problem->n_bufs; b++)
         if (c->turn[b] < c->turn[latest] && b != with &&
             bufs_conflict(&buf[b], &buf[with]))
             c->suspect[n++] = b;
-    return n ? c->suspect[draw(c, n)] : PLAN_NO_BUF;
+    return n ? c->suspect[draw(c, n)] : PACK_NO_BUFFER;
 }
 
-static void keep(PlanResult *best, const PlanResult *now, uint32_t n) {
+static void keep(PackResult *best, const PackResult *now, uint32_t n) {
     best->status = now->status;
     best->failed = now->failed;
     memcpy(best->pool, now->pool, n * sizeof *best->pool);
@@ -90,11 +90,11 @@ static void keep(PlanResult *best, const PlanResult *now, uint32_t n) {
 static bool attempt(Climb *c, uint32_t calm) {
     uint64_t before = c->height;
     uint32_t top = draw_top(c), other = draw_earlier(c, top, top);
-    if (other != PLAN_NO_BUF && draw(c, 2)) {
+    if (other != PACK_NO_BUFFER && draw(c, 2)) {
         uint32_t further = draw_earlier(c, other, top);
-        other = further == PLAN_NO_BUF ? other : further;
+        other = further == PACK_NO_BUFFER ? other : further;
     }
-    if (other == PLAN_NO_BUF)
+    if (other == PACK_NO_BUFFER)
         return false;
     swap_turns(c, top, other);
     place_all(c);
@@ -128,7 +128,7 @@ static void first_order(Arena *arena, Climb *c) {
 }
 
 /* An attempt costs up to the square of the number of buffers. */
-static uint32_t attempts_for(const PlanProblem *problem) {
+static uint32_t attempts_for(const PackProblem *problem) {
     uint64_t n = problem->n_bufs, most = problem->budget;
     if (!most) {
         most = MAX_WORK / (n * n);
@@ -137,12 +137,12 @@ static uint32_t attempts_for(const PlanProblem *problem) {
     return most < 1000000 ? (uint32_t)most : 1000000;
 }
 
-void plan_hill_climb(Arena *arena, const PlanProblem *problem,
-                     PlanResult *result) {
+void plan_hill_climb(Arena *arena, const PackProblem *problem,
+                     PackResult *result) {
     uint32_t n = problem->n_bufs;
-    PlanResult now = {.pool = ARENA_ARRAY(arena, int32_t, n),
+    PackResult now = {.pool = ARENA_ARRAY(arena, int32_t, n),
                       .offset = ARENA_ARRAY(arena, uint64_t, n),
-                      .failed = PLAN_NO_BUF};
+                      .failed = PACK_NO_BUFFER};
     Climb c = {.problem = problem, .now = &now};
     c.order = ARENA_ARRAY(arena, uint32_t, n);
     c.turn = ARENA_ARRAY(arena, uint32_t, n);

@@ -267,12 +267,12 @@ static int by_step(const void *a, const void *b) {
  * a life [first, end) is [-end, -first). Those alive at the peak are born
  * there, in the same order for both directions, and so lie in the same places.
  */
-static uint32_t list_events(const PlanProblem *problem, bool backwards,
+static uint32_t list_events(const PackProblem *problem, bool backwards,
                             uint32_t peak, Event *event) {
     uint32_t n = 0, start = backwards ? ~(peak + 1) : peak;
     uint64_t align = problem->pool[0].align;
     for (uint32_t b = 0; b < problem->n_bufs; b++) {
-        const Buf *buf = &problem->buf[b];
+        const Buffer *buf = &problem->buf[b];
         uint64_t over = buf->bytes[0] % align;
         uint64_t size = buf->bytes[0] + (over ? align - over : 0);
         uint32_t first = backwards ? ~buf->end : buf->first;
@@ -290,11 +290,11 @@ static uint32_t list_events(const PlanProblem *problem, bool backwards,
 
 /* A byte left over weighs as much as neighbours whose deaths are so far apart
  * that the mean buffer would have been written WEIGHT times over. */
-static double price_of_steps(const PlanProblem *problem) {
+static double price_of_steps(const PackProblem *problem) {
     enum { WEIGHT = 8 };
     double bytes = 0, steps = 1;
     for (uint32_t b = 0; b < problem->n_bufs; b++) {
-        const Buf *buf = &problem->buf[b];
+        const Buffer *buf = &problem->buf[b];
         bytes += (double)buf->bytes[0];
         steps += buf->end > buf->first ? buf->end - buf->first : 0;
     }
@@ -302,7 +302,7 @@ static double price_of_steps(const PlanProblem *problem) {
 }
 
 /* True if all found a place. */
-static bool walk(Arena *arena, const PlanProblem *problem, bool backwards,
+static bool walk(Arena *arena, const PackProblem *problem, bool backwards,
                  uint32_t peak, double price, uint64_t *offset) {
     const Pool *pool = &problem->pool[0];
     Event *event = ARENA_ARRAY(arena, Event, 2 * (size_t)problem->n_bufs);
@@ -325,17 +325,17 @@ static bool walk(Arena *arena, const PlanProblem *problem, bool backwards,
     return true;
 }
 
-static bool is_plain(const PlanProblem *problem) {
+static bool is_plain(const PackProblem *problem) {
     bool plain = problem->n_pools == 1 && problem_is_plain(problem);
     for (uint32_t b = 0; b < problem->n_bufs && plain; b++) {
-        const Buf *buf = &problem->buf[b];
+        const Buffer *buf = &problem->buf[b];
         plain = buf->pin_pool < 0 && buf->align <= 1 &&
                 buf->bytes[0] <= INT64_MAX - problem->pool[0].align;
     }
     return plain && problem->pool[0].align <= INT64_MAX;
 }
 
-static bool walk_both_ways(const PlanProblem *problem, uint32_t peak,
+static bool walk_both_ways(const PackProblem *problem, uint32_t peak,
                            double price, uint64_t *offset) {
     bool fits = true;
     for (int side = 0; side < 2 && fits; side++) {
@@ -353,14 +353,14 @@ static uint32_t count_walks(uint32_t n_bufs) {
 }
 
 /* The lowest of some walks; UINT64_MAX if none fits. */
-static uint64_t walks(const PlanProblem *problem, uint64_t bound, uint32_t peak,
+static uint64_t walks(const PackProblem *problem, uint64_t bound, uint32_t peak,
                       uint64_t *offset) {
     static const double part[] = {1, 0.25, 4, 0, 0.5, 2};
     Arena *scratch = arena_new("walks");
     uint32_t n = problem->n_bufs;
     uint64_t least = UINT64_MAX;
     double price = price_of_steps(problem);
-    PlanResult other = {.offset = ARENA_ARRAY(scratch, uint64_t, n)};
+    PackResult other = {.offset = ARENA_ARRAY(scratch, uint64_t, n)};
     for (uint32_t k = 0; k < count_walks(n) && least > bound; k++) {
         if (!walk_both_ways(problem, peak, price * part[k], other.offset) ||
             placed_height(problem, &other) >= least)
@@ -374,18 +374,18 @@ static uint64_t walks(const PlanProblem *problem, uint64_t bound, uint32_t peak,
 
 /* A walk has no good place for a buffer that is larger than most: layers do.
  * They end where they come to be no lower, or take too long. */
-static bool lay_lower(const PlanProblem *problem, uint64_t least,
-                      PlanResult *result) {
+static bool lay_lower(const PackProblem *problem, uint64_t least,
+                      PackResult *result) {
     static const uint64_t most_steps = 700000000; /* some seconds */
     Arena *scratch = arena_new("layers");
-    PlanProblem lower = *problem;
-    PlanResult other = *result;
+    PackProblem lower = *problem;
+    PackResult other = *result;
     if (least <= lower.pool[0].size)
         lower.pool[0].size = least - 1;
     other.offset = ARENA_ARRAY(scratch, uint64_t, problem->n_bufs);
     other.pool = ARENA_ARRAY(scratch, int32_t, problem->n_bufs);
-    plan_layers_within(scratch, &lower, most_steps, &other);
-    bool found = other.status == PLAN_FITS;
+    pack_layers_within(scratch, &lower, most_steps, &other);
+    bool found = other.status == PACK_FITS;
     if (found)
         memcpy(result->offset, other.offset,
                problem->n_bufs * sizeof *other.offset);
@@ -393,18 +393,18 @@ static bool lay_lower(const PlanProblem *problem, uint64_t least,
     return found;
 }
 
-void plan_large(Arena *arena, const PlanProblem *problem, PlanResult *result) {
+void plan_large(Arena *arena, const PackProblem *problem, PackResult *result) {
     enum { NEAR = 1000 }; /* less than a thousandth above the bound */
     if (!is_plain(problem)) {
         plan_greedy_by_size(arena, problem, result);
         return;
     }
     uint32_t peak;
-    uint64_t bound = plan_live_peak(arena, problem, &peak);
+    uint64_t bound = pack_live_peak(arena, problem, &peak);
     uint64_t least = walks(problem, bound, peak, result->offset);
     bool fits = least < UINT64_MAX;
     if (!fits || least - bound > bound / NEAR)
         fits |= lay_lower(problem, least, result);
-    result->failed = PLAN_NO_BUF;
-    result->status = fits ? PLAN_FITS : PLAN_FAILS;
+    result->failed = PACK_NO_BUFFER;
+    result->status = fits ? PACK_FITS : PACK_FAILS;
 }

@@ -26,7 +26,7 @@ static int layer_of(uint64_t bytes) {
     return 2 * exponent + (part >= sqrt(0.5));
 }
 
-static uint32_t away_from(const Buf *buf, uint32_t peak) {
+static uint32_t away_from(const Buffer *buf, uint32_t peak) {
     if (buf->first > peak)
         return buf->first - peak;
     return buf->end <= peak ? peak - buf->end + 1 : 0;
@@ -41,10 +41,10 @@ static int in_turn(const void *a, const void *b) {
     return x->buf < y->buf ? -1 : x->buf > y->buf;
 }
 
-void plan_layers_within(Arena *arena, const PlanProblem *problem,
-                        uint64_t steps, PlanResult *result) {
+void pack_layers_within(Arena *arena, const PackProblem *problem,
+                        uint64_t steps, PackResult *result) {
     uint32_t peak;
-    plan_live_peak(arena, problem, &peak);
+    pack_live_peak(arena, problem, &peak);
     Placer *placer = placer_new(arena, problem, result);
     Key *key = ARENA_ARRAY(arena, Key, problem->n_bufs);
     for (uint32_t b = 0; b < problem->n_bufs; b++)
@@ -52,14 +52,14 @@ void plan_layers_within(Arena *arena, const PlanProblem *problem,
                        away_from(&problem->buf[b], peak), b};
     if (problem->n_bufs)
         qsort(key, problem->n_bufs, sizeof *key, in_turn);
-    for (uint32_t i = 0; i < problem->n_bufs && result->status == PLAN_FITS;
+    for (uint32_t i = 0; i < problem->n_bufs && result->status == PACK_FITS;
          i++) {
         placer_put_lowest(placer, key[i].buf);
         if (placer_steps(placer) > steps)
-            result->status = PLAN_FAILS;
+            result->status = PACK_FAILS;
     }
 }
 
-void plan_layers(Arena *arena, const PlanProblem *problem, PlanResult *result) {
-    plan_layers_within(arena, problem, UINT64_MAX, result);
+void plan_layers(Arena *arena, const PackProblem *problem, PackResult *result) {
+    pack_layers_within(arena, problem, UINT64_MAX, result);
 }

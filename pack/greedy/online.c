@@ -23,7 +23,7 @@ static int by_end(const void *a, const void *b) {
     return x->buf < y->buf ? -1 : x->buf > y->buf;
 }
 
-static Life *lives(Arena *arena, const PlanProblem *problem,
+static Life *lives(Arena *arena, const PackProblem *problem,
                    int (*order)(const void *, const void *)) {
     Life *life = ARENA_ARRAY(arena, Life, problem->n_bufs);
     for (uint32_t b = 0; b < problem->n_bufs; b++)
@@ -36,7 +36,7 @@ static Life *lives(Arena *arena, const PlanProblem *problem,
 /* Bytes alive just after the births of each step that has some. Unsigned sums
  * may wrap on absurd sizes; then a strategy's choice is odd but still sound. */
 static void profile(Arena *arena, Online *online, const Life *born) {
-    const PlanProblem *problem = online->problem;
+    const PackProblem *problem = online->problem;
     const Life *dead = lives(arena, problem, by_end);
     uint64_t *live = ARENA_ARRAY(arena, uint64_t, problem->n_bufs);
     uint64_t now = 0;
@@ -72,7 +72,7 @@ static uint64_t boundary(const Online *online, const Life *born) {
     return 0;
 }
 
-void online_plan(Arena *arena, const PlanProblem *problem, PlanResult *result,
+void online_plan(Arena *arena, const PackProblem *problem, PackResult *result,
                  ChooseFn *choose) {
     Online online = {.problem = problem};
     Placer *placer = placer_new_by_birth(arena, problem, result);

@@ -11,7 +11,7 @@
 
 /* What a chooser may look at; the `context` of its ChooseFn. */
 typedef struct Online {
-    const PlanProblem *problem;
+    const PackProblem *problem;
     uint32_t turn;        /* volumes placed so far */
     uint32_t birth;       /* index of the present one of the birth steps */
     uint32_t n_births;    /* distinct steps at which something is born */
@@ -20,7 +20,7 @@ typedef struct Online {
     uint64_t boundary;    /* bytes of the first volume alive at the peak */
 } Online;
 
-void online_plan(Arena *arena, const PlanProblem *problem, PlanResult *result,
+void online_plan(Arena *arena, const PackProblem *problem, PackResult *result,
                  ChooseFn *choose);
 
 /* Ways to choose: the lowest block at its low end; the highest at its high. */

@@ -12,7 +12,7 @@
 enum { DEFAULT_ORDERS = 8 };
 
 static void place_in_order(Arena *scratch, const Placer *fresh, uint32_t n,
-                           uint64_t seed, PlanResult *result) {
+                           uint64_t seed, PackResult *result) {
     Placer *placer = placer_like(scratch, fresh, result);
     uint32_t *order = ARENA_ARRAY(scratch, uint32_t, n);
     for (uint32_t i = 0; i < n; i++) {
@@ -20,14 +20,14 @@ static void place_in_order(Arena *scratch, const Placer *fresh, uint32_t n,
         order[i] = order[k];
         order[k] = i;
     }
-    for (uint32_t i = 0; i < n && result->status == PLAN_FITS; i++)
+    for (uint32_t i = 0; i < n && result->status == PACK_FITS; i++)
         placer_put_lowest(placer, order[i]);
 }
 
-void plan_random(Arena *arena, const PlanProblem *problem, PlanResult *result) {
+void plan_random(Arena *arena, const PackProblem *problem, PackResult *result) {
     uint64_t orders = problem->budget ? problem->budget : DEFAULT_ORDERS;
     Arena *scratch = arena_new("random orders");
-    PlanResult none = {.failed = PLAN_NO_BUF,
+    PackResult none = {.failed = PACK_NO_BUFFER,
                        .pool = ARENA_ARRAY(arena, int32_t, problem->n_bufs),
                        .offset = ARENA_ARRAY(arena, uint64_t, problem->n_bufs)};
     const Placer *fresh = placer_new(arena, problem, &none);
@@ -35,7 +35,7 @@ void plan_random(Arena *arena, const PlanProblem *problem, PlanResult *result) {
         arena_reset(scratch);
         place_in_order(scratch, fresh, problem->n_bufs,
                        rng_bits(problem->seed, i), result);
-        if (result->status == PLAN_FITS)
+        if (result->status == PACK_FITS)
             break;
     }
     arena_free(scratch);

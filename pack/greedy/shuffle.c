@@ -9,7 +9,7 @@ static uint64_t choose(const void *context, const Gaps *gaps) {
     return large ? choose_bottom(context, gaps) : choose_tops(context, gaps);
 }
 
-void plan_shuffle(Arena *arena, const PlanProblem *problem,
-                  PlanResult *result) {
+void plan_shuffle(Arena *arena, const PackProblem *problem,
+                  PackResult *result) {
     online_plan(arena, problem, result, choose);
 }

@@ -30,11 +30,11 @@ static uint64_t above_all(const void *context, const Gaps *gaps) {
     return gaps->gap[gaps->n - 1].at;
 }
 
-static void stack(Arena *arena, const PlanProblem *problem, PlanResult *result,
+static void stack(Arena *arena, const PackProblem *problem, PackResult *result,
                   bool by_size) {
     uint32_t n = problem->n_bufs;
     Key *key = ARENA_ARRAY(arena, Key, n);
-    const uint32_t *conflicts = plan_conflicts(arena, problem);
+    const uint32_t *conflicts = pack_conflicts(arena, problem);
     for (uint32_t b = 0; b < n; b++) {
         uint64_t bytes = buf_bytes(problem, b);
         key[b] = by_size ? (Key){bytes, conflicts[b], b}
@@ -47,12 +47,12 @@ static void stack(Arena *arena, const PlanProblem *problem, PlanResult *result,
         placer_put(placer, key[i].buf, above_all, NULL);
 }
 
-void plan_stack_by_size(Arena *arena, const PlanProblem *problem,
-                        PlanResult *result) {
+void plan_stack_by_size(Arena *arena, const PackProblem *problem,
+                        PackResult *result) {
     stack(arena, problem, result, true);
 }
 
-void plan_stack_by_conflicts(Arena *arena, const PlanProblem *problem,
-                             PlanResult *result) {
+void plan_stack_by_conflicts(Arena *arena, const PackProblem *problem,
+                             PackResult *result) {
     stack(arena, problem, result, false);
 }

@@ -7,6 +7,6 @@ static uint64_t choose(const void *context, const Gaps *gaps) {
     return gaps->gap[gaps->n - 1].at;
 }
 
-void plan_top(Arena *arena, const PlanProblem *problem, PlanResult *result) {
+void plan_top(Arena *arena, const PackProblem *problem, PackResult *result) {
     online_plan(arena, problem, result, choose);
 }

@@ -2,6 +2,6 @@
 #include "pack/greedy/online.h"
 #include "pack/packers.h"
 
-void plan_tops(Arena *arena, const PlanProblem *problem, PlanResult *result) {
+void plan_tops(Arena *arena, const PackProblem *problem, PackResult *result) {
     online_plan(arena, problem, result, choose_tops);
 }

@@ -58,18 +58,18 @@ bool areas_is_concat(const Areas *all, TensorId t) {
     return c == whole.c && node->attr.axis.axis == 1;
 }
 
-typedef struct Leaf {
+typedef struct BaseTensor {
     TensorId tensor;
     uint32_t c, from, n_c; /* as in Held */
-} Leaf;
+} BaseTensor;
 
-typedef struct Leaves {
-    VEC(Leaf) at;
-} Leaves;
+typedef struct BaseTensors {
+    VEC(BaseTensor) at;
+} BaseTensors;
 
-static void leaves_of(Areas *all, TensorId t, uint32_t c, Leaves *out) {
+static void leaves_of(Areas *all, TensorId t, uint32_t c, BaseTensors *out) {
     if (!areas_is_concat(all, t)) {
-        Leaf leaf = {t, c, 0, plan_volume(all->g, t).c};
+        BaseTensor leaf = {t, c, 0, plan_volume(all->g, t).c};
         vec_push(all->arena, &out->at, leaf);
         return;
     }
@@ -102,11 +102,11 @@ static void part_bytes(const Layout *layout, const Volume *whole, uint64_t at,
 }
 
 /* What the placement holds of its tensor. */
-static void leaves_held(Areas *all, const Placement *p, Leaves *out) {
+static void leaves_held(Areas *all, const Placement *p, BaseTensors *out) {
     uint32_t first = p->c, end = p->c + p->n_c, n = 0;
     leaves_of(all, p->tensor, 0, out);
     for (uint32_t i = 0; i < out->at.n; i++) {
-        Leaf leaf = out->at.at[i];
+        BaseTensor leaf = out->at.at[i];
         uint32_t stop = earlier(leaf.c + leaf.n_c, end);
         uint32_t skip = later(leaf.c, first) - leaf.c;
         if (leaf.c + skip >= stop)
@@ -339,7 +339,7 @@ static bool walk_next(Walk *w) {
 }
 
 static void leaf_put(Areas *all, Area *area, const Placement *p,
-                     const Leaf *leaf, Part part) {
+                     const BaseTensor *leaf, Part part) {
     Walk w = walk_of(all, p, part);
     while (walk_next(&w))
         area_put(all, area,
@@ -348,8 +348,8 @@ static void leaf_put(Areas *all, Area *area, const Placement *p,
 }
 
 /* A piece that has pixel `at` of channel `c` of the area for the leaf. */
-static const Held *piece_at(const Area *area, const Leaf *leaf, uint32_t c,
-                            uint64_t base, uint64_t at) {
+static const Held *piece_at(const Area *area, const BaseTensor *leaf,
+                            uint32_t c, uint64_t base, uint64_t at) {
     for (uint32_t i = 0; i < area->held.n; i++) {
         const Held *h = &area->held.at[i];
         if (same_tensor(h->tensor, leaf->tensor) &&
@@ -361,7 +361,8 @@ static const Held *piece_at(const Area *area, const Leaf *leaf, uint32_t c,
 }
 
 /* Channel by channel, those together that the same pieces cover. */
-static bool area_holds(const Area *area, const Leaf *leaf, const Stretch *s) {
+static bool area_holds(const Area *area, const BaseTensor *leaf,
+                       const Stretch *s) {
     for (uint32_t c = leaf->c, next; c < leaf->c + leaf->n_c; c = next) {
         next = leaf->c + leaf->n_c;
         for (uint64_t at = s->at; at < s->end;) {
@@ -382,7 +383,7 @@ bool areas_find(Areas *all, const Placement *p) {
 bool areas_read(Areas *all, const Placement *p, Part part) {
     const Area *area = area_find(all, p);
     Walk w = walk_of(all, p, part);
-    Leaves leaves = {0};
+    BaseTensors leaves = {0};
     leaves_held(all, p, &leaves);
     while (area && walk_next(&w))
         for (uint32_t i = 0; i < leaves.at.n; i++)
@@ -402,7 +403,7 @@ void areas_write(Areas *all, const Placement *p, Part part) {
         vec_push(all->arena, &all->memory[p->memory].at, fresh);
         area = area_find(all, p);
     }
-    Leaves leaves = {0};
+    BaseTensors leaves = {0};
     leaves_held(all, p, &leaves);
     for (uint32_t i = 0; i < leaves.at.n; i++)
         leaf_put(all, area, p, &leaves.at.at[i], part);

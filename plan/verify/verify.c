@@ -589,7 +589,7 @@ static const char *check_engines(Judge *j, const Action *a, const Action *b) {
                    *other = &j->spec->engine[b->legal.engine];
     bool beside = mine->beside >> b->legal.engine & 1 ||
                   other->beside >> a->legal.engine & 1;
-    return beside || j->spec->tiling.rows.queue
+    return beside || j->spec->tiling.rows.moves == HW_MOVES_QUEUED
                ? NULL
                : complain(j, &j->plan->placement[a->out],
                           "is made beside what its engine cannot run beside");

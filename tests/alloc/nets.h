@@ -101,7 +101,7 @@ static inline const HwSpec *net_machine(Arena *arena, Diag *diag,
  * aligned. `am` bytes of active memory in `pools` equal memories. */
 typedef struct Toy {
     HwSpec spec;
-    HwMemory memory[PLAN_MAX_POOLS + 3];
+    HwMemory memory[PACK_MAX_POOLS + 3];
     HwEngine engine[2];
     HwTileStyle style[2];
 } Toy;

@@ -121,7 +121,7 @@ static void hardware_holds(void **state) {
     assert_true(count.more > cases_of(5, 2));
 }
 
-/* Where rows roll, or stripes run in groups. */
+/* Where rows roll, or stripes run in cascades. */
 static void rolling_holds(void **state) {
     (void)state;
     Count count = {0};
@@ -315,9 +315,9 @@ static void none_moves_less(void **state) {
                 sched_run(c.arena, c.diag, &c.toy->spec, c.g, "file");
             const Attempt *a = attempt_new(c.arena, schedule, &c.toy->spec,
                                            &options, NULL, NULL);
-            Leaves leaves;
+            BaseTensors leaves;
             bound_make(&a->d, &plan);
-            assert_true(leaves_make(a->f, &leaves));
+            assert_true(base_tensors_make(a->f, &leaves));
             uint64_t once =
                 plan.ddr_compulsory + (uint64_t)cuts_bound(a->f, &leaves);
             uint32_t least = search(&s);

@@ -73,7 +73,7 @@ static void plans_in_little_memory(void **state) {
             plan_make(arena, diag_new(arena), s, &options, &does_not_fit);
         assert_non_null(plan);
         assert_null(plan_judge(arena, plan));
-        if (plan->lends) {
+        if (plan->fills_holes) {
             slots++;
             exact += more == 0;
             assert_false(plan->two_levels);

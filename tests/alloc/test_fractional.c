@@ -90,17 +90,17 @@ static void sections_are_taken_whole(void **state) {
     const Schedule *schedule = sched_run(arena, diag, spec, g, "file");
     PlanOptions options = {.planner = "auto"};
     Attempt *a = attempt_new(arena, schedule, spec, &options, NULL, NULL);
-    const Unit *unit = &a->d.unit.at[a->d.unit_of[concat.i]];
+    const AliasClass *alias = &a->d.alias.at[a->d.alias_of[concat.i]];
     Volume whole = volume_in(a->f, concat, 0);
     assert_int_equal(whole.c, 64 * PARTS);
     for (uint32_t n = 0; n <= whole.c; n++) {
         uint32_t sections = (n + SECTION - 1) / SECTION;
-        assert_int_equal(kept_bytes(a->f, unit, n),
+        assert_int_equal(kept_bytes(a->f, alias, n),
                          sections * SECTION * ROW * ROW);
         for (uint32_t c = 0; c < n; c++)
             assert_true(layout_offset(spec->memory[0].layout, &whole, c,
                                       ROW - 1, ROW - 1,
-                                      0) < kept_bytes(a->f, unit, n));
+                                      0) < kept_bytes(a->f, alias, n));
     }
     arena_free(arena);
 }
@@ -108,37 +108,37 @@ static void sections_are_taken_whole(void **state) {
 /* ---- all choices ---- */
 
 typedef struct Free {
-    Touch *touch;
+    Use *use;
 } Free;
 
 static uint32_t list_gaps(Decisions *d, Free *gap) {
     uint32_t n = 0;
-    for (uint32_t u = 0; u < d->unit.n; u++) {
-        const Unit *unit = &d->unit.at[u];
-        for (uint32_t i = 0; i + 1 < unit->n_touches; i++)
-            if (unit->touch[i].step + 1 < unit->touch[i + 1].step)
-                gap[n++] = (Free){&unit->touch[i]};
+    for (uint32_t u = 0; u < d->alias.n; u++) {
+        const AliasClass *alias = &d->alias.at[u];
+        for (uint32_t i = 0; i + 1 < alias->n_uses; i++)
+            if (alias->use[i].step + 1 < alias->use[i + 1].step)
+                gap[n++] = (Free){&alias->use[i]};
     }
     return n;
 }
 
-static bool holds(Decisions *d, Problem *p) {
-    problem_make(d, p);
+static bool holds(Decisions *d, Buffers *p) {
+    buffers_make(d, p);
     for (uint32_t t = 0; t < p->n_times; t++)
         if (p->live[t] > d->f->total)
             return false;
     return true;
 }
 
-static bool has_place(Decisions *d, Problem *p) {
-    PlanResult result;
+static bool has_place(Decisions *d, Buffers *p) {
+    PackResult result;
     Times blocked;
     return holds(d, p) && place_tied(d, p, &result, &blocked);
 }
 
 /* Least bytes of all ways to keep channels of some gaps that have a place, if
  * less than `most`. */
-static double best_of_all(Decisions *d, Problem *p, const Free *gap, uint32_t n,
+static double best_of_all(Decisions *d, Buffers *p, const Free *gap, uint32_t n,
                           double most) {
     double best = most;
     uint32_t ways = 1;
@@ -148,11 +148,11 @@ static double best_of_all(Decisions *d, Problem *p, const Free *gap, uint32_t n,
         uint32_t rest = way;
         for (uint32_t k = 0; k < n; k++, rest /= CHANNELS + 1) {
             uint32_t kept = rest % (CHANNELS + 1);
-            gap[k].touch->leaves = kept < CHANNELS;
-            gap[k].touch->keeps = kept % CHANNELS;
+            gap[k].use->spilled = kept < CHANNELS;
+            gap[k].use->retained = kept % CHANNELS;
         }
-        if (gaps_cost(d) < best && has_place(d, p))
-            best = gaps_cost(d);
+        if (spills_cost(d) < best && has_place(d, p))
+            best = spills_cost(d);
     }
     return best;
 }
@@ -189,12 +189,12 @@ static void equals_the_best_choice(void **state) {
         Free gap[32];
         uint32_t n = list_gaps(&a->d, gap);
         for (uint32_t k = 0; k < n; k++) {
-            gap[k].touch->leaves = true;
-            gap[k].touch->keeps = 0;
+            gap[k].use->spilled = true;
+            gap[k].use->retained = 0;
         }
-        if (n > 0 && n <= 4 && fit_gaps(a, gaps_cost(&a->d))) {
-            double found = gaps_cost(&a->d);
-            double best = best_of_all(&a->d, &a->problem, gap, n, found);
+        if (n > 0 && n <= 4 && fit_spills(a, spills_cost(&a->d))) {
+            double found = spills_cost(&a->d);
+            double best = best_of_all(&a->d, &a->buffers, gap, n, found);
             tried++;
             equal += found <= best;
         }

@@ -1,4 +1,4 @@
-/* Groups beside volumes that stay, on Toy of nets.h: rows are copied of what
+/* Cascades beside volumes that stay, on Toy of nets.h: rows are copied of what
  * is resident, results are loaded into concats. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,19 +15,19 @@
 
 enum { ROW = 8, CHANNEL_BYTES = ROW * ROW };
 
-/* The plan with groups only where layers do not fit. */
+/* The plan with cascades only where layers do not fit. */
 static Plan *mended(Case *c) {
     const Schedule *schedule =
         sched_run(c->arena, c->diag, &c->toy->spec, c->g, "file");
     PlanOptions *options = ARENA_NEW(c->arena, PlanOptions);
     options->planner = "auto";
-    static const Config config = {.family = FAMILY_MEND, .long_too = true};
+    static const Config config = {.family = FAMILY_LOCAL, .long_too = true};
     Attempt *a =
         attempt_new(c->arena, schedule, &c->toy->spec, options, NULL, &config);
     Plan *plan = ARENA_NEW(c->arena, Plan);
-    assert_true(groups_mend(&a->d));
+    assert_true(cascades_repair(&a->d));
     assert_true(fit_around(a));
-    assert_true(actions_make(a, c->diag, &a->problem, &a->result, plan));
+    assert_true(actions_make(a, c->diag, &a->buffers, &a->result, plan));
     assert_null(plan_judge(c->arena, plan));
     return plan;
 }

@@ -108,8 +108,8 @@ static void residual(void **state) {
     arena_free(c.arena);
 }
 
-/* The same when it is made in the group: the sum reads a copy of the rows that
- * it needs, nothing but the image and the sum crosses DDR. */
+/* The same when it is made in the cascade: the sum reads a copy of the rows
+ * that it needs, nothing but the image and the sum crosses DDR. */
 static void residual_inside(void **state) {
     (void)state;
     Case c = case_new(640);

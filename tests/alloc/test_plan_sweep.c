@@ -13,18 +13,18 @@
 
 /* How often each situation came up. */
 typedef struct Seen {
-    uint32_t runs, fit, two_levels, planks, hardware, spills, hosts;
-    uint32_t dissolved, joined; /* concats: in backing memory, in groups */
+    uint32_t runs, fit, two_levels, row_tiles, hardware, spills, hosts;
+    uint32_t dissolved, joined; /* concats: in backing memory, in cascades */
 } Seen;
 
 static void look(Seen *seen, const Plan *plan) {
     const HwSpec *spec = plan->schedule->spec;
-    bool planks = false, hardware = false, spills = false, dissolved = false;
+    bool row_tiles = false, hardware = false, spills = false, dissolved = false;
     bool hosts = false, joined = false;
     for (uint32_t i = 0; i < plan->n_actions; i++) {
         const Action *a = &plan->action[i];
         HwRole out = spec->memory[plan->placement[a->out].memory].role;
-        planks |= a->kind == ACTION_RUN && a->n_tiles > 1;
+        row_tiles |= a->kind == ACTION_RUN && a->n_tiles > 1;
         hardware |= a->style >= 0;
         spills |= a->kind == ACTION_STORE && out == HW_BACKING;
         dissolved |= a->kind == ACTION_CONCAT && out == HW_BACKING;
@@ -32,7 +32,7 @@ static void look(Seen *seen, const Plan *plan) {
         hosts |= a->kind == ACTION_HOST;
     }
     seen->two_levels += plan->two_levels;
-    seen->planks += planks;
+    seen->row_tiles += row_tiles;
     seen->hardware += hardware;
     seen->spills += spills;
     seen->dissolved += dissolved;
@@ -98,12 +98,12 @@ static void enough(bool seen) {
 }
 
 /* machine NULL: Toy */
-static Seen sweep(const char *machine, uint64_t unit, uint32_t seeds) {
+static Seen sweep(const char *machine, uint64_t alias, uint32_t seeds) {
     Seen seen = {0};
     uint64_t times = cases_of(2, 4);
     for (uint64_t seed = 1; seed <= seeds; seed++) {
         bool fit_before = false;
-        for (uint64_t size = unit; size <= 512 * unit; size *= times) {
+        for (uint64_t size = alias; size <= 512 * alias; size *= times) {
             bool fit = fits(&seen, machine, size, seed, 24, 33);
             if (fit_before && !fit)
                 fail_msg("%s seed %u: %u bytes fail, half of it fits",
@@ -117,7 +117,7 @@ static Seen sweep(const char *machine, uint64_t unit, uint32_t seeds) {
     print_message("%s: of %u, %u fit: %u two levels, %u planks, %u hardware, "
                   "%u spills, %u dissolved, %u joined, %u hosts\n",
                   machine ? machine : "toy", seen.runs, seen.fit,
-                  seen.two_levels, seen.planks, seen.hardware, seen.spills,
+                  seen.two_levels, seen.row_tiles, seen.hardware, seen.spills,
                   seen.dissolved, seen.joined, seen.hosts);
     assert_true(seen.fit && seen.fit < seen.runs);
     enough(seen.two_levels);
@@ -128,7 +128,7 @@ static Seen sweep(const char *machine, uint64_t unit, uint32_t seeds) {
 
 static void v2(void **state) {
     (void)state;
-    enough(sweep("xdnn-v2-28", 3 * 4096, cases_up_to(16, 4, 1)).planks);
+    enough(sweep("xdnn-v2-28", 3 * 4096, cases_up_to(16, 4, 1)).row_tiles);
 }
 static void v3(void **state) {
     (void)state;
@@ -136,7 +136,7 @@ static void v3(void **state) {
 }
 static void rings(void **state) {
     (void)state;
-    enough(sweep("ring-npu", 1024, cases_up_to(16, 4, 1)).planks);
+    enough(sweep("ring-npu", 1024, cases_up_to(16, 4, 1)).row_tiles);
 }
 static void nests(void **state) {
     (void)state;
@@ -144,11 +144,11 @@ static void nests(void **state) {
 }
 static void lines(void **state) {
     (void)state;
-    enough(sweep("line-npu", 1024, cases_up_to(3, 1, 1)).planks);
+    enough(sweep("line-npu", 1024, cases_up_to(3, 1, 1)).row_tiles);
 }
 static void toy(void **state) {
     (void)state;
-    enough(sweep(NULL, 700, cases_up_to(30, 8, 3)).planks);
+    enough(sweep(NULL, 700, cases_up_to(30, 8, 3)).row_tiles);
 }
 static void math(void **state) {
     (void)state;

@@ -1,5 +1,5 @@
-/* Plans of two levels: spills, dissolved concats, planks, hardware tiles, and
- * what is said when nothing fits. On Toy of nets.h, where a volume takes as
+/* Plans of two levels: spills, dissolved concats, row tiles, hardware tiles,
+ * and what is said when nothing fits. On Toy of nets.h, where a volume takes as
  * many bytes as it has elements. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -78,7 +78,7 @@ static void input_again(void **state) {
 }
 
 /* a and b never stand side by side: each is stored into the concat's place,
- * which is then read by planks. */
+ * which is then read by row tiles. */
 static void dissolve(void **state) {
     (void)state;
     Case c = case_new(300);
@@ -101,7 +101,7 @@ static void dissolve(void **state) {
                "store e 4..7 outputs\n");
 }
 
-static void planks(void **state) {
+static void row_tiles(void **state) {
     (void)state;
     Case c = case_new(200);
     TensorId x = net_input(c.g, 1, 16, 16);
@@ -158,10 +158,10 @@ static void planks(void **state) {
                "store f 12..15 outputs\n");
 }
 
-/* ---- rows of planks against a window moved by hand ---- */
+/* ---- rows of row tiles against a window moved by hand ---- */
 
-static void check_plank(const Graph *g, NodeId id, uint32_t row,
-                        uint32_t rows) {
+static void check_row_tile(const Graph *g, NodeId id, uint32_t row,
+                           uint32_t rows) {
     const ConvAttr *a = &graph_node(g, id)->attr.conv;
     uint32_t h = plan_volume(g, graph_node(g, id)->in[0]).h;
     Rows r = rows_needed(g, id, row, rows);
@@ -186,7 +186,7 @@ static void check_plank(const Graph *g, NodeId id, uint32_t row,
         }
 }
 
-static void plank_rows(void **state) {
+static void row_tile_rows(void **state) {
     (void)state;
     for (uint32_t k = 1; k <= 5; k++)
         for (uint32_t s = 1; s <= 3; s++)
@@ -198,8 +198,8 @@ static void plank_rows(void **state) {
                     uint32_t h = plan_volume(c.g, y).h;
                     for (uint32_t row = 0; row < h; row++)
                         for (uint32_t n = 1; n <= h - row; n++)
-                            check_plank(c.g, graph_tensor(c.g, y)->producer,
-                                        row, n);
+                            check_row_tile(c.g, graph_tensor(c.g, y)->producer,
+                                           row, n);
                     arena_free(c.arena);
                 }
 }
@@ -459,7 +459,7 @@ static void one_level_short(void **state) {
     expect_error(&c, 5, text);
 }
 
-static void planks_short(void **state) {
+static void row_tiles_short(void **state) {
     (void)state;
     Case c = case_new(1024);
     TensorId x = net_input(c.g, 64, 8, 20);
@@ -512,8 +512,8 @@ int main(void) {
         cmocka_unit_test(spill),
         cmocka_unit_test(input_again),
         cmocka_unit_test(dissolve),
-        cmocka_unit_test(planks),
-        cmocka_unit_test(plank_rows),
+        cmocka_unit_test(row_tiles),
+        cmocka_unit_test(row_tile_rows),
         cmocka_unit_test(hardware),
         cmocka_unit_test(tile_shape),
         cmocka_unit_test(three_pools),
@@ -523,7 +523,7 @@ int main(void) {
         cmocka_unit_test(relayed),
         cmocka_unit_test(loaded_into_stripes),
         cmocka_unit_test(one_level_short),
-        cmocka_unit_test(planks_short),
+        cmocka_unit_test(row_tiles_short),
         cmocka_unit_test(no_tiling),
         cmocka_unit_test(backing_short),
     };

@@ -81,3 +81,9 @@ SHARE/examples/squeezenet.prototxt:24:1: note: no stripe of pool1 fits: the lowe
     layer {
     ^
 amphora: note: --set memories.am.size=28816 would do; 28800 would not
+--- run amphora compile SHARE/examples/resnet50.prototxt -t xdnn-v2-28 --set memories.am.size=256KiB
+--- exit 3
+--- stdout
+--- stderr
+SHARE/hwspec/targets/xdnn-v2-28.yaml:7:1: error: does not fit: the listing has <ms> instructions; xdnn-v2-28 holds 1536
+...

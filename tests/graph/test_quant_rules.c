@@ -1,9 +1,11 @@
 /* test_quant_rules.c - which rule a layer on codes follows, and its factors. */
 #include "net.h"
 
+#include "graph/eval.h"
 #include "graph/quant.h"
 
 #include <math.h>
+#include <string.h>
 
 static const Quant a_quant = {QUANT_I8, 2, 0.5}, b_quant = {QUANT_I8, 1, 0.125},
                    y_quant = {QUANT_I8, -3, 0.25};
@@ -205,6 +207,57 @@ static void test_pools(void **state) {
     net_free(&net);
 }
 
+/* Average of codes (2: zero) that a window reads; what is counted besides. */
+static float mean_at(const Node *node, const float *in, uint32_t row,
+                     uint32_t col) {
+    const PoolAttr *p = &node->attr.pool;
+    int sum = 0, n = 0;
+    for (uint32_t y = row * p->stride[0]; y < row * p->stride[0] + 3; y++)
+        for (uint32_t x = col * p->stride[1]; x < col * p->stride[1] + 2; x++) {
+            bool inside = y >= p->pad[0] && y - p->pad[0] < 4 &&
+                          x >= p->pad[1] && x - p->pad[1] < 5;
+            bool padded = y < 4 + 2 * p->pad[0] && x < 5 + 2 * p->pad[1];
+            if (inside)
+                sum += (int)in[(y - p->pad[0]) * 5 + x - p->pad[1]] -
+                       (p->count_pad ? 2 : 0);
+            n += p->count_pad ? padded : inside;
+        }
+    int half = sum > 0 ? n / 2 : -(n / 2);
+    return (float)((sum + half) / n + (p->count_pad ? 2 : 0));
+}
+
+static void test_means(void **state) {
+    (void)state;
+    float in[20];
+    for (int i = 0; i < 20; i++)
+        in[i] = (float)(i * 37 % 101 - 50);
+    for (int k = 0; k < 4; k++) {
+        Net net = net_new();
+        TensorId x = net_input(&net, "x", shape_nchw(1, 1, 4, 5));
+        *quant_of(&net, x) = a_quant;
+        NodeId id = net_node1(&net, OP_POOL, "y", x);
+        Node *node = graph_node(net.g, id);
+        node->attr.pool = (PoolAttr){.kind = POOL_AVG,
+                                     .count_pad = k & 1,
+                                     .kernel = {3, 2},
+                                     .stride = {1, 2},
+                                     .pad = {k & 2 ? 1 : 0, k & 2 ? 0 : 1}};
+        memcpy(node->attr.pool.pad_end, node->attr.pool.pad,
+               sizeof node->attr.pool.pad);
+        TensorId y = net_out(&net, id);
+        *quant_of(&net, y) = a_quant;
+        graph_mark_output(net.g, y);
+        const float *from = in;
+        Values v = graph_eval(net.arena, net.g, 1, &from);
+        const Shape *out = &graph_tensor(net.g, y)->shape;
+        for (uint32_t i = 0; i < out->dim[2]; i++)
+            for (uint32_t j = 0; j < out->dim[3]; j++)
+                assert_int_equal((int)v.at[y.i][i * out->dim[3] + j],
+                                 (int)mean_at(node, in, i, j));
+        net_free(&net);
+    }
+}
+
 /* A layer that has real numbers on one side is none on codes. */
 static void test_sides(void **state) {
     (void)state;
@@ -225,7 +278,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_biases),   cmocka_unit_test(test_sums),
         cmocka_unit_test(test_products), cmocka_unit_test(test_moves),
-        cmocka_unit_test(test_pools),    cmocka_unit_test(test_sides),
+        cmocka_unit_test(test_pools),    cmocka_unit_test(test_means),
+        cmocka_unit_test(test_sides),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

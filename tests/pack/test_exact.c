@@ -18,16 +18,16 @@
 
 static const uint64_t NO_LIMIT = UINT64_C(1) << 50;
 
-static PlanProblem problem_of(const Buf *buf, uint32_t n, uint64_t size) {
-    PlanProblem problem = {.n_pools = 1, .n_bufs = n, .buf = buf};
+static PackProblem problem_of(const Buffer *buf, uint32_t n, uint64_t size) {
+    PackProblem problem = {.n_pools = 1, .n_bufs = n, .buf = buf};
     problem.pool[0] = (Pool){.size = size, .align = 1};
     return problem;
 }
 
-static PlanResult run(Arena *arena, const PlanProblem *problem) {
-    PlanResult result;
+static PackResult run(Arena *arena, const PackProblem *problem) {
+    PackResult result;
     const char *used;
-    plan_memory(arena, problem, "exact", false, &result, &used);
+    pack_memory(arena, problem, "exact", false, &result, &used);
     return result;
 }
 
@@ -43,7 +43,7 @@ static uint32_t draw(Draw *d, uint32_t below) {
 }
 
 /* From one aligned offset to the next. */
-static uint32_t step_of(const PlanProblem *p, uint32_t b) {
+static uint32_t step_of(const PackProblem *p, uint32_t b) {
     uint64_t step = p->pool[0].align, own = p->buf[b].align;
     while (own && step % own)
         step += p->pool[0].align;
@@ -51,21 +51,21 @@ static uint32_t step_of(const PlanProblem *p, uint32_t b) {
 }
 
 /* Some with alignment, some with a pin or two. */
-static PlanProblem small_problem(Arena *arena, uint64_t seed) {
+static PackProblem small_problem(Arena *arena, uint64_t seed) {
     Draw d = {seed, 0};
     uint32_t n = 4 + draw(&d, 3);
-    Buf *buf = ARENA_ARRAY(arena, Buf, n);
-    PlanProblem problem = problem_of(buf, n, NO_LIMIT);
+    Buffer *buf = ARENA_ARRAY(arena, Buffer, n);
+    PackProblem problem = problem_of(buf, n, NO_LIMIT);
     problem.seed = seed;
     problem.pool[0].align = draw(&d, 3) ? 1 : 1 + draw(&d, 4);
     bool pins = !draw(&d, 3), own = !draw(&d, 4);
     for (uint32_t b = 0; b < n; b++) {
         uint32_t first = draw(&d, 7);
-        buf[b] = (Buf){.first = first,
-                       .end = first + 1 + draw(&d, 5),
-                       .bytes = {1 + draw(&d, 12)},
-                       .pin_pool = -1,
-                       .hint = PLAN_NO_HINT};
+        buf[b] = (Buffer){.first = first,
+                          .end = first + 1 + draw(&d, 5),
+                          .bytes = {1 + draw(&d, 12)},
+                          .pin_pool = -1,
+                          .hint = PACK_NO_HINT};
         if (own && !draw(&d, 2))
             buf[b].align = 1 + draw(&d, 5);
         if (pins && !draw(&d, 3)) {
@@ -76,7 +76,7 @@ static PlanProblem small_problem(Arena *arena, uint64_t seed) {
     return problem;
 }
 
-static bool clear_of_others(const PlanProblem *p, const int64_t *at, uint32_t b,
+static bool clear_of_others(const PackProblem *p, const int64_t *at, uint32_t b,
                             int64_t offset) {
     for (uint32_t i = 0; i < p->n_bufs; i++)
         if (i != b && at[i] >= 0 && p->buf[i].first < p->buf[b].end &&
@@ -88,7 +88,7 @@ static bool clear_of_others(const PlanProblem *p, const int64_t *at, uint32_t b,
 }
 
 /* Each order, each buffer as low as it goes: one of them is a best one. */
-static int64_t brute_force(const PlanProblem *p, int64_t *at, int64_t height) {
+static int64_t brute_force(const PackProblem *p, int64_t *at, int64_t height) {
     int64_t best = INT64_MAX;
     bool complete = true;
     for (uint32_t b = 0; b < p->n_bufs; b++) {
@@ -108,10 +108,10 @@ static int64_t brute_force(const PlanProblem *p, int64_t *at, int64_t height) {
 }
 
 /* -1: the pins collide. */
-static int64_t least_height(const PlanProblem *p) {
+static int64_t least_height(const PackProblem *p) {
     int64_t at[8], height = 0;
     for (uint32_t b = 0; b < p->n_bufs; b++) {
-        const Buf *buf = &p->buf[b];
+        const Buffer *buf = &p->buf[b];
         at[b] = buf->pin_pool < 0 ? -1 : (int64_t)buf->pin_offset;
         int64_t end = at[b] + (int64_t)buf->bytes[0];
         height = at[b] >= 0 && end > height ? end : height;
@@ -127,25 +127,25 @@ static void test_against_brute_force(void **state) {
     uint32_t above_peak = 0, raised = 0;
     for (uint64_t seed = 0; seed < 3000; seed++) {
         Arena *arena = arena_new("seed");
-        PlanProblem problem = small_problem(arena, seed);
+        PackProblem problem = small_problem(arena, seed);
         int64_t least = least_height(&problem);
-        PlanResult result = run(arena, &problem);
+        PackResult result = run(arena, &problem);
         if (least < 0) {
-            assert_int_equal(result.status, PLAN_INFEASIBLE);
+            assert_int_equal(result.status, PACK_INFEASIBLE);
             arena_free(arena);
             continue;
         }
-        assert_int_equal(result.status, PLAN_FITS);
+        assert_int_equal(result.status, PACK_FITS);
         assert_int_equal(result.height[0], least);
         assert_int_equal(result.bound, least);
         assert_true(result.proved);
         raised += result.nodes > 0;
-        above_peak += plan_live_peak(arena, &problem, NULL) < (uint64_t)least;
+        above_peak += pack_live_peak(arena, &problem, NULL) < (uint64_t)least;
         problem.any_fit = true;
         problem.pool[0].size = (uint64_t)least;
-        assert_int_equal(run(arena, &problem).status, PLAN_FITS);
+        assert_int_equal(run(arena, &problem).status, PACK_FITS);
         problem.pool[0].size = (uint64_t)least - 1;
-        assert_int_equal(run(arena, &problem).status, PLAN_INFEASIBLE);
+        assert_int_equal(run(arena, &problem).status, PACK_INFEASIBLE);
         arena_free(arena);
     }
     assert_true(above_peak > 300 && raised > 100); /* not all are easy */
@@ -155,9 +155,9 @@ static void test_against_brute_force(void **state) {
 
 /* The set does not fit, by brute force, and without any one of it the rest
  * does. */
-static void check_conflict(const PlanProblem *p, const PlanConflict *conflict) {
-    Buf buf[8];
-    PlanProblem part = *p;
+static void check_conflict(const PackProblem *p, const PackConflict *conflict) {
+    Buffer buf[8];
+    PackProblem part = *p;
     part.buf = buf;
     for (uint32_t left_out = 0; left_out <= conflict->n; left_out++) {
         part.n_bufs = 0;
@@ -175,16 +175,16 @@ static void test_irreducible(void **state) {
     uint32_t small = 0;
     for (uint64_t seed = 0; seed < 400; seed++) {
         Arena *arena = arena_new("seed");
-        PlanProblem problem = small_problem(arena, seed);
-        PlanConflict conflict;
+        PackProblem problem = small_problem(arena, seed);
+        PackConflict conflict;
         int64_t least = least_height(&problem);
         if (least >= 0) {
             problem.pool[0].size = (uint64_t)least;
-            plan_irreducible(arena, &problem, &conflict);
+            pack_irreducible(arena, &problem, &conflict);
             assert_false(conflict.infeasible);
             problem.pool[0].size = (uint64_t)least - 1;
         }
-        plan_irreducible(arena, &problem, &conflict);
+        pack_irreducible(arena, &problem, &conflict);
         assert_true(conflict.infeasible && conflict.irreducible);
         check_conflict(&problem, &conflict);
         small += conflict.n < problem.n_bufs;
@@ -202,7 +202,7 @@ typedef struct Rect {
 
 /* Cuts a rectangle of `steps` x `bytes` into n by seeded cuts, the largest of
  * three drawn ones each time; their order is drawn, too. */
-static PlanProblem cut_rectangle(Arena *arena, uint64_t seed, uint32_t n,
+static PackProblem cut_rectangle(Arena *arena, uint64_t seed, uint32_t n,
                                  uint32_t steps, uint64_t bytes) {
     Draw d = {seed, 0};
     Rect *rect = ARENA_ARRAY(arena, Rect, n);
@@ -227,15 +227,15 @@ static PlanProblem cut_rectangle(Arena *arena, uint64_t seed, uint32_t n,
             continue;
         k++;
     }
-    Buf *buf = ARENA_ARRAY(arena, Buf, n);
+    Buffer *buf = ARENA_ARRAY(arena, Buffer, n);
     for (uint32_t i = 0; i < n; i++) {
         uint32_t to = draw(&d, i + 1);
         buf[i] = buf[to];
-        buf[to] = (Buf){.first = rect[i].first,
-                        .end = rect[i].end,
-                        .bytes = {rect[i].high - rect[i].low},
-                        .pin_pool = -1,
-                        .hint = PLAN_NO_HINT};
+        buf[to] = (Buffer){.first = rect[i].first,
+                           .end = rect[i].end,
+                           .bytes = {rect[i].high - rect[i].low},
+                           .pin_pool = -1,
+                           .hint = PACK_NO_HINT};
     }
     return problem_of(buf, n, NO_LIMIT);
 }
@@ -245,9 +245,9 @@ static void test_perfect_packings(void **state) {
     for (uint64_t seed = 0; seed < 12; seed++) {
         Arena *arena = arena_new("seed");
         uint32_t n = 20 + 10 * (uint32_t)seed;
-        PlanProblem problem = cut_rectangle(arena, seed, n, 300, 5000);
-        PlanResult result = run(arena, &problem);
-        assert_int_equal(result.status, PLAN_FITS);
+        PackProblem problem = cut_rectangle(arena, seed, n, 300, 5000);
+        PackResult result = run(arena, &problem);
+        assert_int_equal(result.status, PACK_FITS);
         assert_int_equal(result.height[0], 5000);
         assert_true(result.proved);
         arena_free(arena);
@@ -259,8 +259,8 @@ static void test_large_packings(void **state) {
     (void)state;
     for (uint64_t seed = 0; seed < 3; seed++) {
         Arena *arena = arena_new("seed");
-        PlanProblem problem = cut_rectangle(arena, seed, 900, 1 << 16, 1 << 24);
-        PlanResult result = run(arena, &problem);
+        PackProblem problem = cut_rectangle(arena, seed, 900, 1 << 16, 1 << 24);
+        PackResult result = run(arena, &problem);
         assert_int_equal(result.height[0], 1 << 24);
         assert_true(result.proved);
         assert_true(result.nodes < 20000);
@@ -273,28 +273,28 @@ static void test_thinned_packings(void **state) {
     (void)state;
     for (uint64_t seed = 0; seed < 4; seed++) {
         Arena *arena = arena_new("seed");
-        PlanProblem problem = cut_rectangle(arena, seed, 300, 1000, 1 << 20);
+        PackProblem problem = cut_rectangle(arena, seed, 300, 1000, 1 << 20);
         problem.n_bufs -= problem.n_bufs / 10;
-        PlanResult result = run(arena, &problem);
+        PackResult result = run(arena, &problem);
         assert_true(result.height[0] <= 1 << 20);
         assert_true(result.proved);
         arena_free(arena);
     }
 }
 
-static PlanResult run_named(Arena *arena, const PlanProblem *problem,
+static PackResult run_named(Arena *arena, const PackProblem *problem,
                             const char *name) {
-    PlanResult result;
+    PackResult result;
     const char *used;
-    plan_memory(arena, problem, name, true, &result, &used);
-    assert_int_equal(result.status, PLAN_FITS);
+    pack_memory(arena, problem, name, true, &result, &used);
+    assert_int_equal(result.status, PACK_FITS);
     return result;
 }
 
 /* Two buffers live while the bottom is pinned up to 700, one after the other;
  * both live while it is not. Each copy takes steps of its own. */
-static PlanProblem beside_pins(Arena *arena, uint32_t copies, uint64_t size) {
-    static const Buf one[] = {
+static PackProblem beside_pins(Arena *arena, uint32_t copies, uint64_t size) {
+    static const Buffer one[] = {
         {.first = 0, .end = 2, .bytes = {300}, .pin_pool = -1},
         {.first = 1, .end = 3, .bytes = {300}, .pin_pool = -1},
         {.first = 0, .end = 1, .bytes = {700}},
@@ -302,12 +302,12 @@ static PlanProblem beside_pins(Arena *arena, uint32_t copies, uint64_t size) {
         {.first = 2, .end = 3, .bytes = {700}},
     };
     enum { N = sizeof one / sizeof *one };
-    Buf *buf = ARENA_ARRAY(arena, Buf, copies * N);
+    Buffer *buf = ARENA_ARRAY(arena, Buffer, copies * N);
     for (uint32_t i = 0; i < copies * N; i++) {
         buf[i] = one[i % N];
         buf[i].first += i / N * 3;
         buf[i].end += i / N * 3;
-        buf[i].hint = PLAN_NO_HINT;
+        buf[i].hint = PACK_NO_HINT;
     }
     return problem_of(buf, copies * N, size);
 }
@@ -317,11 +317,11 @@ static PlanProblem beside_pins(Arena *arena, uint32_t copies, uint64_t size) {
 static void test_pins_refute(void **state) {
     (void)state;
     Arena *arena = arena_new("test");
-    PlanProblem problem = beside_pins(arena, 100, 1299);
-    PlanResult result;
+    PackProblem problem = beside_pins(arena, 100, 1299);
+    PackResult result;
     const char *used;
-    plan_memory(arena, &problem, "auto", false, &result, &used);
-    assert_int_equal(result.status, PLAN_INFEASIBLE);
+    pack_memory(arena, &problem, "auto", false, &result, &used);
+    assert_int_equal(result.status, PACK_INFEASIBLE);
     assert_string_equal(used, "greedy_by_size");
     assert_int_equal(result.bound, 1300);
     assert_int_equal(result.nodes, 0);
@@ -335,11 +335,11 @@ static void test_pins_do_not_refute(void **state) {
     (void)state;
     for (uint64_t seed = 0; seed < 2000; seed++) {
         Arena *arena = arena_new("seed");
-        PlanProblem problem = small_problem(arena, seed);
-        PlanResult result = run(arena, &problem);
+        PackProblem problem = small_problem(arena, seed);
+        PackResult result = run(arena, &problem);
         uint64_t bound = 0;
         problem.pool[0].size = result.height[0];
-        if (result.status == PLAN_FITS)
+        if (result.status == PACK_FITS)
             assert_false(exact_refuted(&problem, &bound));
         arena_free(arena);
     }
@@ -350,9 +350,9 @@ static void test_draws_cost_steps(void **state) {
     (void)state;
     enum { STEPS = 10000, COPIES = 100 };
     Arena *arena = arena_new("test");
-    PlanProblem problem = beside_pins(arena, COPIES, 1299);
+    PackProblem problem = beside_pins(arena, COPIES, 1299);
     Strip *strip = strip_new(arena, &problem);
-    Crew *crew = crew_new(arena, strip, 1);
+    Portfolio *crew = crew_new(arena, strip, 1);
     int64_t *low = ARENA_ARRAY(arena, int64_t, strip->n);
     assert_int_equal(crew_within(crew, 1299, STEPS, low), NONE);
     assert_in_range(crew_cost(crew).draws, 1, 2 * STEPS / (5 * COPIES / 4));
@@ -364,7 +364,7 @@ static void test_climb_and_portfolio(void **state) {
     uint32_t lower = 0;
     for (uint64_t seed = 100; seed < 110; seed++) {
         Arena *arena = arena_new("seed");
-        PlanProblem problem = cut_rectangle(arena, seed, 60, 300, 5000);
+        PackProblem problem = cut_rectangle(arena, seed, 60, 300, 5000);
         uint64_t greedy =
             run_named(arena, &problem, "greedy_by_size").height[0];
         uint64_t climbed = run_named(arena, &problem, "hill_climb").height[0];
@@ -381,19 +381,19 @@ static void test_many(void **state) {
     (void)state;
     enum { N = 100000 };
     Arena *arena = arena_new("test");
-    Buf *buf = ARENA_ARRAY(arena, Buf, N);
+    Buffer *buf = ARENA_ARRAY(arena, Buffer, N);
     Draw d = {3, 0};
     for (uint32_t b = 0; b < N; b++) {
         uint32_t first = draw(&d, N);
-        buf[b] = (Buf){.first = first,
-                       .end = first + 1 + draw(&d, 2000),
-                       .bytes = {64 * (1 + draw(&d, 1000))},
-                       .pin_pool = -1,
-                       .hint = PLAN_NO_HINT};
+        buf[b] = (Buffer){.first = first,
+                          .end = first + 1 + draw(&d, 2000),
+                          .bytes = {64 * (1 + draw(&d, 1000))},
+                          .pin_pool = -1,
+                          .hint = PACK_NO_HINT};
     }
-    PlanProblem problem = problem_of(buf, N, NO_LIMIT);
+    PackProblem problem = problem_of(buf, N, NO_LIMIT);
     problem.pool[0].align = 128;
-    PlanResult result = run_named(arena, &problem, "large");
+    PackResult result = run_named(arena, &problem, "large");
     assert_true(result.height[0] < result.bound * 108 / 100);
     arena_free(arena);
 }
@@ -402,9 +402,9 @@ static void test_many(void **state) {
 static void test_deterministic(void **state) {
     (void)state;
     Arena *arena = arena_new("test");
-    PlanProblem problem = cut_rectangle(arena, 77, 150, 200, 1 << 20);
+    PackProblem problem = cut_rectangle(arena, 77, 150, 200, 1 << 20);
     problem.budget = 3000;
-    PlanResult one = run(arena, &problem), two = run(arena, &problem);
+    PackResult one = run(arena, &problem), two = run(arena, &problem);
     assert_int_equal(one.nodes, two.nodes);
     assert_int_equal(one.height[0], two.height[0]);
     assert_memory_equal(one.offset, two.offset,
@@ -415,13 +415,13 @@ static void test_deterministic(void **state) {
 /* ---- problems of others ---- */
 
 /* Lines "id,lower,upper,size" under a heading. */
-static PlanProblem read_csv(Arena *arena, const char *path, uint64_t size) {
+static PackProblem read_csv(Arena *arena, const char *path, uint64_t size) {
     Bytes file;
-    VEC(Buf) bufs = {0};
+    VEC(Buffer) bufs = {0};
     assert_true(file_read(arena, diag_new(arena), path, &file));
     const char *text = arena_strndup(arena, (const char *)file.at, file.len);
     while ((text = strchr(text, '\n')) && text[1]) {
-        Buf buf = {.pin_pool = -1, .hint = PLAN_NO_HINT};
+        Buffer buf = {.pin_pool = -1, .hint = PACK_NO_HINT};
         unsigned long long bytes;
         text++;
         assert_int_equal(
@@ -446,8 +446,8 @@ static void test_hard_problems(void **state) {
         Arena *arena = arena_new("row");
         const char *path =
             arena_printf(arena, "../shared/data/placement/%s.csv", row[i].name);
-        PlanProblem problem = read_csv(arena, path, NO_LIMIT);
-        PlanResult result = run(arena, &problem);
+        PackProblem problem = read_csv(arena, path, NO_LIMIT);
+        PackResult result = run(arena, &problem);
         assert_int_equal(result.height[0], row[i].least);
         assert_true(result.proved);
         arena_free(arena);

@@ -12,24 +12,26 @@
 
 enum { ORDERS = 150 };
 
-static uint64_t low(const Body *x, const Box *p) {
+static uint64_t low(const RigidGroup *x, const Box *p) {
     return x->offset + (x->turned && p->turns ? x->bytes - p->high : p->low);
 }
 
-static bool meet(const Body *x, const Box *p, const Body *y, const Box *q) {
+static bool meet(const RigidGroup *x, const Box *p, const RigidGroup *y,
+                 const Box *q) {
     return p->first < q->end && q->first < p->end &&
            low(x, p) < low(y, q) + q->high - q->low &&
            low(y, q) < low(x, p) + p->high - p->low;
 }
 
-static void check_pair(const Bodies *b, const Body *x, const Body *y) {
+static void check_pair(const RigidGroups *b, const RigidGroup *x,
+                       const RigidGroup *y) {
     for (uint32_t i = 0; i < x->n_boxes; i++)
         for (uint32_t k = 0; k < y->n_boxes; k++)
             assert_false(meet(x, &b->box.at[x->first_box + i], y,
                               &b->box.at[y->first_box + k]));
 }
 
-static void check_all(const Bodies *b) {
+static void check_all(const RigidGroups *b) {
     for (uint32_t i = 0; i < b->body.n; i++) {
         assert_true(b->body.at[i].offset + b->body.at[i].bytes <= b->size);
         assert_int_equal(b->body.at[i].offset % b->align, 0);
@@ -39,7 +41,7 @@ static void check_all(const Bodies *b) {
 }
 
 /* `low` bytes from `first` on, `high` from `grows` to `end`. */
-static void add(Bodies *b, uint32_t first, uint32_t grows, uint32_t end,
+static void add(RigidGroups *b, uint32_t first, uint32_t grows, uint32_t end,
                 uint64_t low, uint64_t high) {
     body_add(b, high);
     if (first < grows)
@@ -69,7 +71,7 @@ static const Grown u_net[] = {
 static void test_one_above_the_other(void **state) {
     (void)state;
     Arena *arena = arena_new("bodies");
-    Bodies b = {.arena = arena, .size = 458752, .align = 1};
+    RigidGroups b = {.arena = arena, .size = 458752, .align = 1};
     for (uint32_t i = 0; i < sizeof u_net / sizeof *u_net; i++)
         add(&b, u_net[i].first, u_net[i].grows, u_net[i].end, u_net[i].low,
             u_net[i].high);
@@ -83,7 +85,7 @@ static void test_random_ones_do_not_meet(void **state) {
     uint32_t placed = 0;
     for (uint32_t seed = 0; seed < 200; seed++) {
         Arena *arena = arena_new("bodies");
-        Bodies b = {.arena = arena, .size = 24, .align = 1 + seed % 3};
+        RigidGroups b = {.arena = arena, .size = 24, .align = 1 + seed % 3};
         for (uint32_t i = 0; i < 10; i++) {
             uint32_t bits = (uint32_t)rng_bits(seed, i);
             uint32_t first = bits % 16, grows = first + (bits >> 8) % 6;
@@ -101,8 +103,8 @@ static void test_random_ones_do_not_meet(void **state) {
 }
 
 /* All of it up to `leaves` and from `comes` on, `kept` bytes between. */
-static void add_kept(Bodies *b, uint32_t first, uint32_t leaves, uint32_t comes,
-                     uint64_t kept, bool turns) {
+static void add_kept(RigidGroups *b, uint32_t first, uint32_t leaves,
+                     uint32_t comes, uint64_t kept, bool turns) {
     enum { ALL = 6 };
     body_add(b, ALL);
     body_box(b, (Box){first, leaves, 0, ALL, false});
@@ -116,7 +118,7 @@ static void test_one_keeps_its_end(void **state) {
     (void)state;
     for (int turns = 0; turns < 2; turns++) {
         Arena *arena = arena_new("bodies");
-        Bodies b = {.arena = arena, .size = 12, .align = 1};
+        RigidGroups b = {.arena = arena, .size = 12, .align = 1};
         add_kept(&b, 0, 2, 8, 3, turns);
         add_kept(&b, 4, 8, 14, 3, turns);
         body_add(&b, 2);

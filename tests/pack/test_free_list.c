@@ -17,16 +17,16 @@ static uint32_t draw(uint64_t seed, uint32_t i, uint32_t below) {
 }
 
 /* Some are never alive, some have an alignment, a hint, or no second pool. */
-static Buf *draw_buffers(Arena *arena, uint64_t seed, uint32_t n) {
-    Buf *buf = ARENA_ARRAY(arena, Buf, n);
+static Buffer *draw_buffers(Arena *arena, uint64_t seed, uint32_t n) {
+    Buffer *buf = ARENA_ARRAY(arena, Buffer, n);
     for (uint32_t i = 0; i < n; i++) {
-        Buf *b = &buf[i];
+        Buffer *b = &buf[i];
         b->first = draw(seed, i, n / 4);
         b->end = b->first + draw(seed + 1, i, i % 7 ? 50 : n);
         b->bytes[0] = 1 + draw(seed + 2, i, 300);
         b->bytes[1] = i % 3 ? 1 + draw(seed + 3, i, 200) : 0;
         b->align = i % 5 ? 1 : 12;
-        b->hint = i % 4 ? PLAN_NO_HINT : draw(seed + 4, i, 5000);
+        b->hint = i % 4 ? PACK_NO_HINT : draw(seed + 4, i, 5000);
         b->pin_pool = -1;
     }
     buf[17].pin_pool = 0;
@@ -50,10 +50,10 @@ static void place(Placer *placer, uint32_t n) {
     }
 }
 
-static PlanResult empty_result(Arena *arena, uint32_t n) {
-    return (PlanResult){.pool = ARENA_ARRAY(arena, int32_t, n),
+static PackResult empty_result(Arena *arena, uint32_t n) {
+    return (PackResult){.pool = ARENA_ARRAY(arena, int32_t, n),
                         .offset = ARENA_ARRAY(arena, uint64_t, n),
-                        .failed = PLAN_NO_BUF};
+                        .failed = PACK_NO_BUFFER};
 }
 
 /* The lists never retire anybody here, so they may be asked in any order. */
@@ -62,14 +62,14 @@ static void test_tree_places_as_lists_do(void **state) {
     (void)state;
     for (uint64_t seed = 0; seed < 40; seed += 10) {
         Arena *arena = arena_new("test");
-        PlanProblem p = {.n_pools = 2, .n_bufs = N};
+        PackProblem p = {.n_pools = 2, .n_bufs = N};
         p.pool[0] = (Pool){.size = seed ? 9000 : 100000, .align = 1};
         p.pool[1] = (Pool){.size = 4000, .align = 8};
         p.buf = draw_buffers(arena, seed, N);
-        PlanResult tree = empty_result(arena, N), list = empty_result(arena, N);
+        PackResult tree = empty_result(arena, N), list = empty_result(arena, N);
         place(placer_new(arena, &p, &tree), N);
         place(placer_new_by_birth(arena, &p, &list), N);
-        assert_int_equal(tree.status, seed ? PLAN_FAILS : PLAN_FITS);
+        assert_int_equal(tree.status, seed ? PACK_FAILS : PACK_FITS);
         assert_int_equal(tree.status, list.status);
         assert_int_equal(tree.failed, list.failed);
         for (uint32_t b = 0; b < N; b++) {
@@ -77,7 +77,7 @@ static void test_tree_places_as_lists_do(void **state) {
             assert_int_equal(tree.offset[b], list.offset[b]);
         }
         if (!seed)
-            assert_null(plan_check(arena, &p, &tree));
+            assert_null(pack_verify(arena, &p, &tree));
         arena_free(arena);
     }
 }
@@ -88,7 +88,7 @@ static uint64_t choose_first(const void *context, const Gaps *gaps) {
 }
 
 /* Each life of ten steps or more has a gap, or two. */
-static void draw_gaps(Arena *arena, uint64_t seed, Buf *buf, uint32_t n) {
+static void draw_gaps(Arena *arena, uint64_t seed, Buffer *buf, uint32_t n) {
     for (uint32_t i = 0; i < n; i++) {
         uint32_t life = buf[i].end - buf[i].first, at = buf[i].first;
         if (life < 10)
@@ -106,13 +106,13 @@ static void test_lowest_is_the_first_of_all_gaps(void **state) {
     (void)state;
     for (uint64_t seed = 0; seed < 300; seed += 10) {
         Arena *arena = arena_new("test");
-        PlanProblem p = {.n_pools = 2, .n_bufs = N};
+        PackProblem p = {.n_pools = 2, .n_bufs = N};
         p.pool[0] = (Pool){.size = 2000 + 100 * seed, .align = 1};
         p.pool[1] = (Pool){.size = 1000, .align = 8};
-        Buf *buf = draw_buffers(arena, seed, N);
+        Buffer *buf = draw_buffers(arena, seed, N);
         draw_gaps(arena, seed, buf, N);
         p.buf = buf;
-        PlanResult listed = empty_result(arena, N), none = listed, found;
+        PackResult listed = empty_result(arena, N), none = listed, found;
         none.pool = ARENA_ARRAY(arena, int32_t, N);
         none.offset = ARENA_ARRAY(arena, uint64_t, N);
         found = empty_result(arena, N);
@@ -135,8 +135,8 @@ static void test_lowest_is_the_first_of_all_gaps(void **state) {
 enum { SIZE = 256 };
 
 /* Cells that anybody has taken in the life of the buffer. */
-static void mark_taken(const PlanProblem *p, const Run *run, uint32_t n,
-                       const Buf *buf, bool taken[SIZE + 1]) {
+static void mark_taken(const PackProblem *p, const Run *run, uint32_t n,
+                       const Buffer *buf, bool taken[SIZE + 1]) {
     for (uint32_t i = 0; i <= SIZE; i++)
         taken[i] = i == SIZE;
     for (uint32_t b = 0; b < n; b++)
@@ -145,9 +145,9 @@ static void mark_taken(const PlanProblem *p, const Run *run, uint32_t n,
 }
 
 /* All stretches that the tree offers, against cells; runs may overlap. */
-static void expect_stretches(const Occupied *o, const PlanProblem *p,
+static void expect_stretches(const Occupied *o, const PackProblem *p,
                              const Run *run, uint32_t n, uint32_t align) {
-    const Buf *buf = &p->buf[n];
+    const Buffer *buf = &p->buf[n];
     bool taken[SIZE + 1];
     Look look;
     mark_taken(p, run, n, buf, taken);
@@ -172,8 +172,8 @@ static void test_stretches_against_cells(void **state) {
     (void)state;
     for (uint64_t seed = 100; seed < 400; seed++) {
         Arena *arena = arena_new("test");
-        PlanProblem p = {.n_pools = 1, .n_bufs = N};
-        Buf *buf = ARENA_ARRAY(arena, Buf, N);
+        PackProblem p = {.n_pools = 1, .n_bufs = N};
+        Buffer *buf = ARENA_ARRAY(arena, Buffer, N);
         Run run[N];
         p.buf = buf;
         for (uint32_t b = 0; b < N; b++) {

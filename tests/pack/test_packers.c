@@ -33,39 +33,39 @@ static int tear_down(void **state) {
     return 0;
 }
 
-static Buf box(uint32_t first, uint32_t end, uint64_t bytes) {
-    Buf buf = {.first = first, .end = end, .bytes = {bytes}};
+static Buffer box(uint32_t first, uint32_t end, uint64_t bytes) {
+    Buffer buf = {.first = first, .end = end, .bytes = {bytes}};
     buf.pin_pool = -1;
-    buf.hint = PLAN_NO_HINT;
+    buf.hint = PACK_NO_HINT;
     return buf;
 }
 
-static PlanProblem one_pool(uint64_t size, const Buf *buf, uint32_t n) {
-    PlanProblem problem = {.n_pools = 1, .n_bufs = n, .buf = buf};
+static PackProblem one_pool(uint64_t size, const Buffer *buf, uint32_t n) {
+    PackProblem problem = {.n_pools = 1, .n_bufs = n, .buf = buf};
     problem.pool[0] = (Pool){.size = size, .align = 1};
     return problem;
 }
 
-static PlanResult run(Fixture *f, const PlanProblem *problem,
+static PackResult run(Fixture *f, const PackProblem *problem,
                       const char *planner) {
-    PlanResult result;
+    PackResult result;
     const char *used;
-    plan_memory(f->arena, problem, planner, false, &result, &used);
-    if (result.status == PLAN_FITS)
-        assert_null(plan_check(f->arena, problem, &result));
+    pack_memory(f->arena, problem, planner, false, &result, &used);
+    if (result.status == PACK_FITS)
+        assert_null(pack_verify(f->arena, problem, &result));
     return result;
 }
 
-static void at(const PlanResult *result, const uint64_t *offset, uint32_t n) {
-    assert_int_equal(result->status, PLAN_FITS);
+static void at(const PackResult *result, const uint64_t *offset, uint32_t n) {
+    assert_int_equal(result->status, PACK_FITS);
     for (uint32_t i = 0; i < n; i++)
         assert_int_equal(result->offset[i], offset[i]);
 }
 
 static void test_conflicts(void **state) {
     (void)state;
-    Buf a = box(2, 5, 1), b = box(5, 7, 1), c = box(4, 6, 1),
-        none = box(3, 3, 1);
+    Buffer a = box(2, 5, 1), b = box(5, 7, 1), c = box(4, 6, 1),
+           none = box(3, 3, 1);
     assert_false(bufs_conflict(&a, &b)); /* half open: 5 is free again */
     assert_true(bufs_conflict(&a, &c) && bufs_conflict(&c, &b));
     assert_false(bufs_conflict(&a, &none) || bufs_conflict(&none, &a));
@@ -77,14 +77,14 @@ static void test_conflicts_are_counted(void **state) {
     Fixture *f = *state;
     enum { N = 40 };
     for (uint64_t seed = 0; seed < 20; seed++) {
-        Buf buf[N];
+        Buffer buf[N];
         for (uint32_t i = 0; i < N; i++) {
             uint32_t first = (uint32_t)(rng_bits(seed, 2 * i) % 12);
             uint32_t steps = (uint32_t)(rng_bits(seed, 2 * i + 1) % 6);
             buf[i] = box(first, first + steps, 1);
         }
-        PlanProblem problem = one_pool(100, buf, N);
-        const uint32_t *counted = plan_conflicts(f->arena, &problem);
+        PackProblem problem = one_pool(100, buf, N);
+        const uint32_t *counted = pack_conflicts(f->arena, &problem);
         for (uint32_t i = 0; i < N; i++) {
             uint32_t n = 0;
             for (uint32_t k = 0; k < N; k++)
@@ -96,13 +96,14 @@ static void test_conflicts_are_counted(void **state) {
 
 static void test_live_peak(void **state) {
     Fixture *f = *state;
-    const Buf buf[] = {box(0, 4, 5), box(2, 6, 7), box(4, 9, 6), box(3, 3, 99)};
-    PlanProblem problem = one_pool(100, buf, 4);
+    const Buffer buf[] = {box(0, 4, 5), box(2, 6, 7), box(4, 9, 6),
+                          box(3, 3, 99)};
+    PackProblem problem = one_pool(100, buf, 4);
     uint32_t step = 77;
-    assert_int_equal(plan_live_peak(f->arena, &problem, &step), 13);
+    assert_int_equal(pack_live_peak(f->arena, &problem, &step), 13);
     assert_int_equal(step, 4);
     problem.n_bufs = 0;
-    assert_int_equal(plan_live_peak(f->arena, &problem, &step), 0);
+    assert_int_equal(pack_live_peak(f->arena, &problem, &step), 0);
     assert_int_equal(step, 0);
 }
 
@@ -116,17 +117,18 @@ static void test_live_peak(void **state) {
  */
 static void test_chain(void **state) {
     Fixture *f = *state;
-    const Buf buf[] = {box(0, 2, 4), box(1, 3, 2), box(2, 4, 6), box(3, 5, 1)};
-    PlanProblem problem = one_pool(8, buf, 4);
+    const Buffer buf[] = {box(0, 2, 4), box(1, 3, 2), box(2, 4, 6),
+                          box(3, 5, 1)};
+    PackProblem problem = one_pool(8, buf, 4);
     for (uint32_t i = 0; i < n_planners; i++) {
-        PlanResult result = run(f, &problem, planners[i].name);
+        PackResult result = run(f, &problem, planners[i].name);
         assert_int_equal(result.bound, 8);
-        if (result.status == PLAN_FITS) {
+        if (result.status == PACK_FITS) {
             assert_int_equal(result.height[0], 8);
             assert_true(result.proved);
         }
     }
-    PlanResult result = run(f, &problem, "greedy_by_size");
+    PackResult result = run(f, &problem, "greedy_by_size");
     at(&result, (const uint64_t[]){0, 6, 0, 6}, 4);
 }
 
@@ -139,10 +141,10 @@ static void test_chain(void **state) {
  *  of the two smallest. */
 static void test_strategies_differ(void **state) {
     Fixture *f = *state;
-    const Buf buf[] = {box(0, 2, 2), box(0, 9, 1), box(0, 2, 4), box(0, 9, 1),
-                       box(2, 9, 2)};
-    PlanProblem problem = one_pool(10, buf, 5);
-    PlanResult result = run(f, &problem, "bottom");
+    const Buffer buf[] = {box(0, 2, 2), box(0, 9, 1), box(0, 2, 4),
+                          box(0, 9, 1), box(2, 9, 2)};
+    PackProblem problem = one_pool(10, buf, 5);
+    PackResult result = run(f, &problem, "bottom");
     at(&result, (const uint64_t[]){0, 2, 3, 7, 0}, 5);
     result = run(f, &problem, "bysize");
     at(&result, (const uint64_t[]){0, 2, 3, 7, 0}, 5);
@@ -166,13 +168,13 @@ static void test_strategies_differ(void **state) {
  *  then e (2 bytes) and f (4 bytes) come. */
 static void test_best_fit_keeps_the_large_gap(void **state) {
     Fixture *f = *state;
-    const Buf buf[] = {box(0, 1, 4), box(0, 9, 1), box(0, 1, 2),
-                       box(0, 9, 3), box(1, 9, 2), box(1, 9, 4)};
-    PlanProblem problem = one_pool(10, buf, 6);
-    PlanResult result = run(f, &problem, "bysize");
+    const Buffer buf[] = {box(0, 1, 4), box(0, 9, 1), box(0, 1, 2),
+                          box(0, 9, 3), box(1, 9, 2), box(1, 9, 4)};
+    PackProblem problem = one_pool(10, buf, 6);
+    PackResult result = run(f, &problem, "bysize");
     at(&result, (const uint64_t[]){0, 4, 5, 7, 5, 0}, 6);
     result = run(f, &problem, "bottom");
-    assert_int_equal(result.status, PLAN_FAILS);
+    assert_int_equal(result.status, PACK_FAILS);
     assert_int_equal(result.failed, 5);
     assert_int_equal(result.pool[5], -1);
 }
@@ -181,10 +183,10 @@ static void test_best_fit_keeps_the_large_gap(void **state) {
  * buffers born at steps 0..5 with the live sums 5 1 1 1 1 6. */
 static void test_bottle_and_bottles(void **state) {
     Fixture *f = *state;
-    const Buf buf[] = {box(0, 1, 5), box(1, 2, 1), box(2, 3, 1),
-                       box(3, 4, 1), box(4, 5, 1), box(5, 6, 6)};
-    PlanProblem problem = one_pool(10, buf, 6);
-    PlanResult result = run(f, &problem, "bottle");
+    const Buffer buf[] = {box(0, 1, 5), box(1, 2, 1), box(2, 3, 1),
+                          box(3, 4, 1), box(4, 5, 1), box(5, 6, 6)};
+    PackProblem problem = one_pool(10, buf, 6);
+    PackResult result = run(f, &problem, "bottle");
     at(&result, (const uint64_t[]){5, 0, 9, 0, 9, 0}, 6);
     result = run(f, &problem, "bottles");
     at(&result, (const uint64_t[]){0, 9, 0, 0, 9, 0}, 6);
@@ -192,71 +194,71 @@ static void test_bottle_and_bottles(void **state) {
 
 static void test_pins_and_hints(void **state) {
     Fixture *f = *state;
-    Buf buf[] = {box(0, 4, 4), box(2, 6, 3), box(5, 9, 5), box(0, 9, 2)};
+    Buffer buf[] = {box(0, 4, 4), box(2, 6, 3), box(5, 9, 5), box(0, 9, 2)};
     /* Born last, but its bytes are reserved from the start. */
     buf[2].pin_pool = 0;
     buf[2].pin_offset = 3;
     buf[3].hint = 9;
-    PlanProblem problem = one_pool(16, buf, 4);
+    PackProblem problem = one_pool(16, buf, 4);
     for (uint32_t i = 0; i < n_planners; i++) {
-        PlanResult result = run(f, &problem, planners[i].name);
-        assert_int_equal(result.status, PLAN_FITS);
+        PackResult result = run(f, &problem, planners[i].name);
+        assert_int_equal(result.status, PACK_FITS);
         assert_int_equal(result.offset[2], 3);
         uint64_t b = result.offset[1];
         assert_true(b + 3 <= 3 || b >= 8);
         if (!strcmp(planners[i].name, "bottom"))
             assert_int_equal(result.offset[3], 9);
     }
-    Buf other = box(8, 9, 1);
+    Buffer other = box(8, 9, 1);
     other.pin_pool = 0;
     other.pin_offset = 7;
     buf[0] = other; /* collides with the first pin */
-    PlanResult result = run(f, &problem, "auto");
-    assert_int_equal(result.status, PLAN_INFEASIBLE);
+    PackResult result = run(f, &problem, "auto");
+    assert_int_equal(result.status, PACK_INFEASIBLE);
     assert_int_equal(result.failed, 2);
     buf[0].pin_offset = 8;
     result = run(f, &problem, "auto");
-    assert_int_equal(result.status, PLAN_FITS);
+    assert_int_equal(result.status, PACK_FITS);
     buf[0].pin_offset = 16; /* outside */
-    assert_int_equal(run(f, &problem, "auto").status, PLAN_INFEASIBLE);
+    assert_int_equal(run(f, &problem, "auto").status, PACK_INFEASIBLE);
 }
 
 static void test_alignment(void **state) {
     Fixture *f = *state;
-    const Buf buf[] = {box(0, 2, 5), box(0, 2, 5), box(1, 3, 3)};
-    PlanProblem problem = one_pool(24, buf, 3);
+    const Buffer buf[] = {box(0, 2, 5), box(0, 2, 5), box(1, 3, 3)};
+    PackProblem problem = one_pool(24, buf, 3);
     problem.pool[0].align = 8;
     for (uint32_t i = 0; i < n_planners; i++) {
-        PlanResult result = run(f, &problem, planners[i].name);
-        assert_int_equal(result.status, PLAN_FITS);
+        PackResult result = run(f, &problem, planners[i].name);
+        assert_int_equal(result.status, PACK_FITS);
         for (int b = 0; b < 3; b++)
             assert_int_equal(result.offset[b] % 8, 0);
     }
     problem.pool[0].size = 18; /* 13 bytes, but three starts need 8 + 8 + 3 */
     for (uint32_t i = 0; i < n_planners; i++)
         assert_int_not_equal(run(f, &problem, planners[i].name).status,
-                             PLAN_FITS);
-    assert_int_equal(run(f, &problem, "exact").status, PLAN_INFEASIBLE);
+                             PACK_FITS);
+    assert_int_equal(run(f, &problem, "exact").status, PACK_INFEASIBLE);
     assert_int_equal(run(f, &problem, "exact").bound, 19);
     problem.pool[0].align = UINT64_MAX; /* only 0 is a multiple */
-    assert_int_not_equal(run(f, &problem, "auto").status, PLAN_FITS);
+    assert_int_not_equal(run(f, &problem, "auto").status, PACK_FITS);
 }
 
 /* Bytes differ by pool, 0 forbids one; pools in the order of preference. */
 static void test_two_and_three_pools(void **state) {
     Fixture *f = *state;
-    Buf buf[] = {box(0, 3, 4), box(0, 3, 4), box(0, 3, 0), box(0, 3, 4)};
+    Buffer buf[] = {box(0, 3, 4), box(0, 3, 4), box(0, 3, 0), box(0, 3, 4)};
     for (int i = 0; i < 4; i++) {
         buf[i].bytes[1] = 6;
         buf[i].bytes[2] = i == 3 ? 0 : 8;
     }
-    PlanProblem problem = one_pool(8, buf, 4);
+    PackProblem problem = one_pool(8, buf, 4);
     problem.n_pools = 3;
     problem.pool[1] = (Pool){.size = 12, .align = 2};
     problem.pool[2] = (Pool){.size = 0, .align = 1};
     for (uint32_t i = 0; i < n_planners; i++) {
-        PlanResult result = run(f, &problem, planners[i].name);
-        assert_int_equal(result.status, PLAN_FITS);
+        PackResult result = run(f, &problem, planners[i].name);
+        assert_int_equal(result.status, PACK_FITS);
         assert_int_equal(result.pool[2], 1);
         assert_int_equal(result.height[0], 8);
         assert_int_equal(result.height[1], 12);
@@ -266,49 +268,49 @@ static void test_two_and_three_pools(void **state) {
     }
     problem.pool[1].size = 6; /* one of them has to go to the third */
     problem.pool[2].size = 8;
-    PlanResult result = run(f, &problem, "random");
+    PackResult result = run(f, &problem, "random");
     assert_int_equal(result.height[1], 6);
     problem.pool[2].size = 7;
-    assert_int_equal(run(f, &problem, "auto").status, PLAN_INFEASIBLE);
+    assert_int_equal(run(f, &problem, "auto").status, PACK_INFEASIBLE);
     buf[2].bytes[2] = 0;
     buf[0].bytes[0] = 0;
     buf[0].bytes[2] = 0; /* two of 6 bytes have only pool 1, which has 6 */
-    assert_int_equal(run(f, &problem, "auto").status, PLAN_INFEASIBLE);
+    assert_int_equal(run(f, &problem, "auto").status, PACK_INFEASIBLE);
 }
 
 static void test_edges(void **state) {
     Fixture *f = *state;
-    Buf buf[] = {box(0, 2, 0), box(1, 1, 5), box(3, 2, 5), box(0, 3, 5)};
-    PlanProblem problem = one_pool(5, buf, 4);
+    Buffer buf[] = {box(0, 2, 0), box(1, 1, 5), box(3, 2, 5), box(0, 3, 5)};
+    PackProblem problem = one_pool(5, buf, 4);
     for (uint32_t i = 0; i < n_planners; i++) {
-        PlanResult result = run(f, &problem, planners[i].name);
+        PackResult result = run(f, &problem, planners[i].name);
         at(&result, (const uint64_t[]){0, 0, 0, 0}, 4);
         assert_int_equal(result.pool[0], 0);
         assert_true(result.proved);
     }
     buf[1].bytes[0] = 6; /* never alive, yet larger than the pool */
-    PlanResult result = run(f, &problem, "auto");
-    assert_int_equal(result.status, PLAN_INFEASIBLE);
+    PackResult result = run(f, &problem, "auto");
+    assert_int_equal(result.status, PACK_INFEASIBLE);
     assert_int_equal(result.failed, 1);
     buf[1] = box(0, 3, UINT64_MAX);
     buf[2] = box(0, 3, UINT64_MAX);
     problem.pool[0].size = UINT64_MAX;
     result = run(f, &problem, "auto");
-    assert_int_equal(result.status, PLAN_INFEASIBLE);
-    assert_int_equal(result.failed, PLAN_NO_BUF);
+    assert_int_equal(result.status, PACK_INFEASIBLE);
+    assert_int_equal(result.failed, PACK_NO_BUFFER);
     problem.n_bufs = 0;
-    assert_int_equal(run(f, &problem, "auto").status, PLAN_FITS);
+    assert_int_equal(run(f, &problem, "auto").status, PACK_FITS);
     problem.n_pools = 0;
-    assert_int_equal(run(f, &problem, "bottles").status, PLAN_FITS);
+    assert_int_equal(run(f, &problem, "bottles").status, PACK_FITS);
     problem.n_bufs = 2; /* 0 bytes in every pool there is */
-    assert_int_equal(run(f, &problem, "auto").status, PLAN_FITS);
+    assert_int_equal(run(f, &problem, "auto").status, PACK_FITS);
 }
 
 /* ---- random problems against every order of every assignment ---- */
 
-static PlanProblem draw(Fixture *f, uint64_t seed, uint32_t n_pools) {
+static PackProblem draw(Fixture *f, uint64_t seed, uint32_t n_pools) {
     enum { N = 5 };
-    Buf *buf = ARENA_ARRAY(f->arena, Buf, N);
+    Buffer *buf = ARENA_ARRAY(f->arena, Buffer, N);
     uint64_t at_bit = 0;
     for (uint32_t i = 0; i < N; i++) {
         uint32_t first = (uint32_t)(rng_bits(seed, at_bit++) % 6);
@@ -317,7 +319,7 @@ static PlanProblem draw(Fixture *f, uint64_t seed, uint32_t n_pools) {
         for (uint32_t p = 0; p < n_pools; p++)
             buf[i].bytes[p] = rng_bits(seed, at_bit++) % 7;
     }
-    PlanProblem problem = {.n_pools = n_pools, .n_bufs = N, .buf = buf};
+    PackProblem problem = {.n_pools = n_pools, .n_bufs = N, .buf = buf};
     for (uint32_t p = 0; p < n_pools; p++) {
         uint64_t bits = rng_bits(seed, at_bit++);
         problem.pool[p] =
@@ -328,9 +330,9 @@ static PlanProblem draw(Fixture *f, uint64_t seed, uint32_t n_pools) {
 }
 
 /* The lowest offset at which `b` clears those already placed in its pool. */
-static uint64_t lowest_offset(const PlanProblem *problem, const PlanResult *r,
+static uint64_t lowest_offset(const PackProblem *problem, const PackResult *r,
                               uint32_t b, uint32_t pool) {
-    const Buf *buf = problem->buf;
+    const Buffer *buf = problem->buf;
     for (uint64_t offset = 0;; offset += problem->pool[pool].align) {
         bool free = true;
         for (uint32_t i = 0; i < problem->n_bufs; i++)
@@ -345,7 +347,7 @@ static uint64_t lowest_offset(const PlanProblem *problem, const PlanResult *r,
 
 /* Least height of pool 0 (with one pool: without a limit on it); UINT64_MAX if
  * no order and assignment stays within the pools. */
-static uint64_t brute_force(const PlanProblem *problem, PlanResult *r,
+static uint64_t brute_force(const PackProblem *problem, PackResult *r,
                             uint64_t height) {
     uint64_t best = UINT64_MAX;
     bool done = true;
@@ -372,8 +374,8 @@ static uint64_t brute_force(const PlanProblem *problem, PlanResult *r,
     return done ? height : best;
 }
 
-static uint64_t least_height(Fixture *f, const PlanProblem *problem) {
-    PlanResult r = {0};
+static uint64_t least_height(Fixture *f, const PackProblem *problem) {
+    PackResult r = {0};
     r.pool = ARENA_ARRAY(f->arena, int32_t, problem->n_bufs);
     r.offset = ARENA_ARRAY(f->arena, uint64_t, problem->n_bufs);
     for (uint32_t b = 0; b < problem->n_bufs; b++) {
@@ -382,43 +384,43 @@ static uint64_t least_height(Fixture *f, const PlanProblem *problem) {
         for (uint32_t p = 0; p < problem->n_pools; p++)
             nowhere &= !problem->buf[b].bytes[p];
         if (nowhere)
-            r.pool[b] = PLAN_MAX_POOLS; /* out of everybody's way */
+            r.pool[b] = PACK_MAX_POOLS; /* out of everybody's way */
     }
     return brute_force(problem, &r, 0);
 }
 
 static void compare_one_pool(Fixture *f, uint64_t seed) {
-    PlanProblem problem = draw(f, seed, 1);
+    PackProblem problem = draw(f, seed, 1);
     uint64_t least = least_height(f, &problem), reached = UINT64_MAX;
     bool possible = least <= problem.pool[0].size;
     for (uint32_t i = 0; i < n_planners; i++) {
-        PlanResult result = run(f, &problem, planners[i].name);
+        PackResult result = run(f, &problem, planners[i].name);
         assert_true(result.bound <= least);
-        assert_false(possible && result.status == PLAN_INFEASIBLE);
-        if (result.status != PLAN_FITS)
+        assert_false(possible && result.status == PACK_INFEASIBLE);
+        if (result.status != PACK_FITS)
             continue;
         assert_true(result.height[0] >= least);
         assert_true(!result.proved || result.height[0] == least);
     }
     problem.budget = 1000;
-    PlanResult drawn = run(f, &problem, "random");
-    assert_int_equal(drawn.status == PLAN_FITS, possible);
+    PackResult drawn = run(f, &problem, "random");
+    assert_int_equal(drawn.status == PACK_FITS, possible);
     problem.budget = 1;
     for (problem.seed = 0; problem.seed < 500; problem.seed++) {
-        PlanResult result = run(f, &problem, "random");
-        if (result.status == PLAN_FITS && result.height[0] < reached)
+        PackResult result = run(f, &problem, "random");
+        if (result.status == PACK_FITS && result.height[0] < reached)
             reached = result.height[0];
     }
     assert_int_equal(reached, possible ? least : UINT64_MAX);
 }
 
 static void compare_pools(Fixture *f, uint64_t seed, uint32_t n_pools) {
-    PlanProblem problem = draw(f, seed, n_pools);
+    PackProblem problem = draw(f, seed, n_pools);
     bool possible = least_height(f, &problem) != UINT64_MAX;
     for (uint32_t i = 0; i < n_planners; i++) {
-        PlanResult result = run(f, &problem, planners[i].name);
-        assert_false(possible && result.status == PLAN_INFEASIBLE);
-        assert_false(!possible && result.status == PLAN_FITS);
+        PackResult result = run(f, &problem, planners[i].name);
+        assert_false(possible && result.status == PACK_INFEASIBLE);
+        assert_false(!possible && result.status == PACK_FITS);
     }
 }
 
@@ -438,11 +440,11 @@ static void test_against_brute_force(void **state) {
 
 static void test_judge_refuses(void **state) {
     Fixture *f = *state;
-    Buf buf[] = {box(0, 3, 4), box(2, 5, 6), box(3, 9, 4)};
+    Buffer buf[] = {box(0, 3, 4), box(2, 5, 6), box(3, 9, 4)};
     buf[2].bytes[1] = 4;
     buf[2].pin_pool = 0;
     buf[2].pin_offset = 0;
-    PlanProblem problem = one_pool(12, buf, 3);
+    PackProblem problem = one_pool(12, buf, 3);
     problem.n_pools = 2;
     problem.pool[0].align = 2;
     problem.pool[1] = (Pool){.size = 100, .align = 1};
@@ -486,8 +488,8 @@ static void test_judge_refuses(void **state) {
         uint64_t offset[3];
         memcpy(pool, row[i].pool, sizeof pool);
         memcpy(offset, row[i].offset, sizeof offset);
-        PlanResult result = {.pool = pool, .offset = offset};
-        const char *wrong = plan_check(f->arena, &problem, &result);
+        PackResult result = {.pool = pool, .offset = offset};
+        const char *wrong = pack_verify(f->arena, &problem, &result);
         if (row[i].wrong)
             assert_string_equal(wrong, row[i].wrong);
         else
@@ -500,15 +502,15 @@ static void test_judge_refuses(void **state) {
 static void test_judge_agrees_with_all_pairs(void **state) {
     Fixture *f = *state;
     enum { N = 40 };
-    Buf buf[N];
+    Buffer buf[N];
     for (uint32_t i = 0; i < N; i++) {
         uint32_t first = (uint32_t)(rng_bits(5, i) % 30);
         buf[i] = box(first, first + 1 + (uint32_t)(rng_bits(6, i) % 9),
                      1 + rng_bits(7, i) % 20);
     }
-    PlanProblem problem = one_pool(400, buf, N);
-    PlanResult result = run(f, &problem, "auto");
-    assert_int_equal(result.status, PLAN_FITS);
+    PackProblem problem = one_pool(400, buf, N);
+    PackResult result = run(f, &problem, "auto");
+    assert_int_equal(result.status, PACK_FITS);
     uint32_t refused = 0;
     for (uint64_t i = 0; i < 2000; i++) {
         uint32_t b = (uint32_t)(rng_bits(8, i) % N);
@@ -519,7 +521,7 @@ static void test_judge_agrees_with_all_pairs(void **state) {
             wrong |= k != b && bufs_conflict(&buf[k], &buf[b]) &&
                      result.offset[k] < result.offset[b] + buf[b].bytes[0] &&
                      result.offset[b] < result.offset[k] + buf[k].bytes[0];
-        const char *said = plan_check(f->arena, &problem, &result);
+        const char *said = pack_verify(f->arena, &problem, &result);
         assert_int_equal(said != NULL, wrong);
         refused += wrong;
         result.offset[b] = was;
@@ -536,35 +538,35 @@ static void test_table(void **state) {
     assert_null(planner_find("auto"));
     for (uint32_t i = 0; i < n_planners; i++)
         assert_ptr_equal(planner_find(planners[i].name), &planners[i]);
-    const Buf buf[] = {box(0, 1, 4), box(0, 9, 1), box(0, 1, 2),
-                       box(0, 9, 3), box(1, 9, 2), box(1, 9, 4)};
-    PlanProblem problem = one_pool(10, buf, 6);
-    PlanResult result;
+    const Buffer buf[] = {box(0, 1, 4), box(0, 9, 1), box(0, 1, 2),
+                          box(0, 9, 3), box(1, 9, 2), box(1, 9, 4)};
+    PackProblem problem = one_pool(10, buf, 6);
+    PackResult result;
     const char *used;
-    plan_memory(f->arena, &problem, "auto", false, &result, &used);
+    pack_memory(f->arena, &problem, "auto", false, &result, &used);
     assert_string_equal(used, "greedy_by_size");
-    plan_memory(f->arena, &problem, "tops", true, &result, &used);
+    pack_memory(f->arena, &problem, "tops", true, &result, &used);
     assert_string_equal(used, "tops");
 }
 
 static void test_best_is_the_least(void **state) {
     Fixture *f = *state;
     enum { N = 60 };
-    Buf buf[N];
+    Buffer buf[N];
     for (uint32_t i = 0; i < N; i++) {
         uint32_t first = (uint32_t)(rng_bits(15, i) % 30);
         buf[i] = box(first, first + 1 + (uint32_t)(rng_bits(16, i) % 9),
                      1 + rng_bits(17, i) % 20);
     }
-    PlanProblem problem = one_pool(10000, buf, N);
+    PackProblem problem = one_pool(10000, buf, N);
     uint64_t least = UINT64_MAX;
     for (uint32_t i = 0; i < n_planners; i++) {
-        PlanResult result = run(f, &problem, planners[i].name);
+        PackResult result = run(f, &problem, planners[i].name);
         least = result.height[0] < least ? result.height[0] : least;
     }
-    PlanResult best;
+    PackResult best;
     const char *used;
-    plan_memory(f->arena, &problem, "auto", true, &best, &used);
+    pack_memory(f->arena, &problem, "auto", true, &best, &used);
     assert_int_equal(best.height[0], least);
     assert_int_equal(run(f, &problem, used).height[0], least);
 }
@@ -572,9 +574,9 @@ static void test_best_is_the_least(void **state) {
 /* ---- real problems, and large ones ---- */
 
 /* Lines "id,lower,upper,size" under a heading. */
-static PlanProblem read_csv(Fixture *f, const char *path, uint64_t size) {
+static PackProblem read_csv(Fixture *f, const char *path, uint64_t size) {
     Bytes file;
-    VEC(Buf) bufs = {0};
+    VEC(Buffer) bufs = {0};
     Diag *diag = diag_new(f->arena);
     assert_true(file_read(f->arena, diag, path, &file));
     const char *text = arena_strndup(f->arena, (const char *)file.at, file.len);
@@ -598,11 +600,11 @@ typedef struct Real {
 
 static void check_real(Fixture *f, const char *folder, const Real *real) {
     const char *path = arena_printf(f->arena, "%s/%s.csv", folder, real->name);
-    PlanProblem problem = read_csv(f, path, UINT64_C(1) << 40);
-    uint64_t peak = plan_live_peak(f->arena, &problem, NULL);
+    PackProblem problem = read_csv(f, path, UINT64_C(1) << 40);
+    uint64_t peak = pack_live_peak(f->arena, &problem, NULL);
     assert_int_equal(problem.n_bufs, real->n);
     assert_int_equal(peak, real->peak);
-    PlanResult result = run(f, &problem, "greedy_by_size");
+    PackResult result = run(f, &problem, "greedy_by_size");
     assert_int_equal(result.height[0] * 1000 / peak, real->greedy);
     result = run(f, &problem, "bottom");
     assert_int_equal(result.height[0] * 1000 / peak, real->bottom);
@@ -613,9 +615,9 @@ static void check_real(Fixture *f, const char *folder, const Real *real) {
             run(f, &problem, planners[p].name); /* the judge is content */
     }
     problem.pool[0].size = 3 * peak;
-    assert_int_equal(run(f, &problem, "auto").status, PLAN_FITS);
+    assert_int_equal(run(f, &problem, "auto").status, PACK_FITS);
     problem.pool[0].size = peak - 1;
-    assert_int_equal(run(f, &problem, "auto").status, PLAN_INFEASIBLE);
+    assert_int_equal(run(f, &problem, "auto").status, PACK_INFEASIBLE);
 }
 
 static void test_real_problems(void **state) {
@@ -639,18 +641,18 @@ static void test_real_problems(void **state) {
 static void test_large(void **state) {
     Fixture *f = *state;
     enum { N = 20000 };
-    Buf *buf = ARENA_ARRAY(f->arena, Buf, N);
+    Buffer *buf = ARENA_ARRAY(f->arena, Buffer, N);
     for (uint32_t i = 0; i < N; i++) {
         uint32_t first = (uint32_t)(rng_bits(25, i) % N);
         buf[i] = box(first, first + 1 + (uint32_t)(rng_bits(26, i) % 2000),
                      64 * (1 + rng_bits(27, i) % 1000));
     }
-    PlanProblem problem = one_pool(UINT64_C(1) << 40, buf, N);
+    PackProblem problem = one_pool(UINT64_C(1) << 40, buf, N);
     static const char *const name[] = {"bysize", "bottles"};
     for (int i = 0; i < 2; i++)
-        assert_int_equal(run(f, &problem, name[i]).status, PLAN_FITS);
-    PlanResult result = run(f, &problem, "greedy_by_size");
-    assert_int_equal(result.status, PLAN_FITS);
+        assert_int_equal(run(f, &problem, name[i]).status, PACK_FITS);
+    PackResult result = run(f, &problem, "greedy_by_size");
+    assert_int_equal(result.status, PACK_FITS);
     assert_true(result.height[0] < result.bound * 11 / 10);
 }
 
@@ -659,7 +661,7 @@ static void test_large(void **state) {
 static void test_large_and_nested(void **state) {
     Fixture *f = *state;
     enum { N = 20000 };
-    Buf *buf = ARENA_ARRAY(f->arena, Buf, N);
+    Buffer *buf = ARENA_ARRAY(f->arena, Buffer, N);
     uint32_t *stack = ARENA_ARRAY(f->arena, uint32_t, N);
     uint32_t time = 0, n = 0, depth = 0;
     for (; n < N || depth; time++) {
@@ -671,13 +673,13 @@ static void test_large_and_nested(void **state) {
             stack[depth++] = n++;
         }
     }
-    PlanProblem problem = one_pool(UINT64_C(1) << 40, buf, N);
-    PlanResult layers = run(f, &problem, "layers");
-    PlanResult large = run(f, &problem, "large");
+    PackProblem problem = one_pool(UINT64_C(1) << 40, buf, N);
+    PackResult layers = run(f, &problem, "layers");
+    PackResult large = run(f, &problem, "large");
     assert_true(layers.height[0] < layers.bound * 1002 / 1000);
     assert_true(large.height[0] <= layers.height[0]);
     problem.pool[0].size = layers.bound - 1;
-    assert_int_equal(run(f, &problem, "layers").status, PLAN_INFEASIBLE);
+    assert_int_equal(run(f, &problem, "layers").status, PACK_INFEASIBLE);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)

@@ -15,15 +15,15 @@
 enum { MAX_BUFS = 6, STEPS = 8 };
 
 typedef struct Case {
-    PlanProblem p;
-    Buf buf[MAX_BUFS];
+    PackProblem p;
+    Buffer buf[MAX_BUFS];
     Steps gap[MAX_BUFS][2];
     Relation relation[MAX_BUFS];
 } Case;
 
 /* ---- the rules, step by step and byte by byte ---- */
 
-static bool alive(const Buf *b, uint32_t step) {
+static bool alive(const Buffer *b, uint32_t step) {
     if (step < b->first || step >= b->end)
         return false;
     for (uint32_t i = 0; i < b->n_gaps; i++)
@@ -32,7 +32,7 @@ static bool alive(const Buf *b, uint32_t step) {
     return true;
 }
 
-static bool both_alive(const Buf *a, const Buf *b) {
+static bool both_alive(const Buffer *a, const Buffer *b) {
     for (uint32_t step = 0; step < STEPS; step++)
         if (alive(a, step) && alive(b, step))
             return true;
@@ -40,14 +40,14 @@ static bool both_alive(const Buf *a, const Buf *b) {
 }
 
 /* Does `a` lie in `b`, by however many steps? */
-static bool inside(const PlanProblem *p, uint32_t a, uint32_t b) {
+static bool inside(const PackProblem *p, uint32_t a, uint32_t b) {
     for (uint32_t i = 0; i < p->n_relations; i++)
         if (p->relation[i].kind == REL_INSIDE && p->relation[i].a == a)
             return p->relation[i].b == b || inside(p, p->relation[i].b, b);
     return false;
 }
 
-static bool may_overlap(const PlanProblem *p, const PlanResult *r, uint32_t a,
+static bool may_overlap(const PackProblem *p, const PackResult *r, uint32_t a,
                         uint32_t b) {
     bool may = inside(p, a, b) || inside(p, b, a);
     for (uint32_t i = 0; i < p->n_relations; i++) {
@@ -63,7 +63,7 @@ static bool may_overlap(const PlanProblem *p, const PlanResult *r, uint32_t a,
     return may;
 }
 
-static bool common_byte(const PlanProblem *p, const PlanResult *r, uint32_t a,
+static bool common_byte(const PackProblem *p, const PackResult *r, uint32_t a,
                         uint32_t b, uint64_t grain) {
     uint32_t pool = (uint32_t)r->pool[a];
     for (uint64_t x = 0; x < p->buf[a].bytes[pool]; x++)
@@ -73,7 +73,7 @@ static bool common_byte(const PlanProblem *p, const PlanResult *r, uint32_t a,
     return false;
 }
 
-static bool pair_fine(const PlanProblem *p, const PlanResult *r, uint32_t a,
+static bool pair_fine(const PackProblem *p, const PackResult *r, uint32_t a,
                       uint32_t b) {
     for (uint32_t i = 0; i < p->n_relations; i++) {
         const Relation *x = &p->relation[i];
@@ -95,8 +95,8 @@ static bool pair_fine(const PlanProblem *p, const PlanResult *r, uint32_t a,
            !common_byte(p, r, a, b, 1) || may_overlap(p, r, a, b);
 }
 
-static bool alone_fine(const PlanProblem *p, const PlanResult *r, uint32_t b) {
-    const Buf *buf = &p->buf[b];
+static bool alone_fine(const PackProblem *p, const PackResult *r, uint32_t b) {
+    const Buffer *buf = &p->buf[b];
     uint32_t pool = (uint32_t)r->pool[b];
     bool member = false;
     for (uint32_t i = 0; i < p->n_relations; i++)
@@ -117,9 +117,9 @@ typedef struct Best {
     uint32_t hints;
 } Best;
 
-static Best worth(const PlanProblem *p, const PlanResult *r) {
+static Best worth(const PackProblem *p, const PackResult *r) {
     Best w = {.any = true};
-    uint64_t high[PLAN_MAX_POOLS] = {0};
+    uint64_t high[PACK_MAX_POOLS] = {0};
     for (uint32_t b = 0; b < p->n_bufs; b++) {
         uint32_t pool = (uint32_t)r->pool[b];
         uint64_t end = r->offset[b] + p->buf[b].bytes[pool];
@@ -142,7 +142,7 @@ static bool better(const Best *a, const Best *b) {
     return a->height != b->height ? a->height < b->height : a->hints > b->hints;
 }
 
-static void brute_force(const PlanProblem *p, PlanResult *r, uint32_t b,
+static void brute_force(const PackProblem *p, PackResult *r, uint32_t b,
                         Best *best) {
     if (b == p->n_bufs) {
         Best w = worth(p, r);
@@ -173,9 +173,9 @@ static uint32_t draw(Dice *d, uint32_t below) {
 }
 
 static void draw_buffer(Dice *d, Case *c, uint32_t b) {
-    Buf *buf = &c->buf[b];
+    Buffer *buf = &c->buf[b];
     uint32_t first = draw(d, STEPS - 1);
-    *buf = (Buf){.first = first, .pin_pool = -1, .hint = PLAN_NO_HINT};
+    *buf = (Buffer){.first = first, .pin_pool = -1, .hint = PACK_NO_HINT};
     buf->end = first + 1 + draw(d, STEPS - first);
     for (uint32_t k = 0; k < c->p.n_pools; k++)
         buf->bytes[k] = 1 + draw(d, 4);
@@ -234,14 +234,14 @@ static void draw_case(uint64_t seed, Case *c) {
 
 static void check_planner(Arena *arena, const Case *c, const char *name,
                           const Best *best) {
-    PlanResult r;
+    PackResult r;
     const char *used;
-    plan_memory(arena, &c->p, name, true, &r, &used);
+    pack_memory(arena, &c->p, name, true, &r, &used);
     bool complete = !strcmp(name, "exact") || !strcmp(name, "portfolio");
     if (complete)
-        assert_int_equal(r.status, best->any ? PLAN_FITS : PLAN_INFEASIBLE);
-    if (r.status != PLAN_FITS) {
-        assert_true(r.status == PLAN_FAILS || !best->any);
+        assert_int_equal(r.status, best->any ? PACK_FITS : PACK_INFEASIBLE);
+    if (r.status != PACK_FITS) {
+        assert_true(r.status == PACK_FAILS || !best->any);
         return;
     }
     for (uint32_t b = 0; b < c->p.n_bufs; b++) {
@@ -273,7 +273,7 @@ static void test_planners(void **state) {
         Arena *arena = arena_new("seed");
         Case c;
         draw_case(seed, &c);
-        PlanResult r = {.pool = ARENA_ARRAY(arena, int32_t, MAX_BUFS),
+        PackResult r = {.pool = ARENA_ARRAY(arena, int32_t, MAX_BUFS),
                         .offset = ARENA_ARRAY(arena, uint64_t, MAX_BUFS)};
         Best best = {0};
         brute_force(&c.p, &r, 0, &best);
@@ -294,7 +294,7 @@ static void test_judge(void **state) {
         Arena *arena = arena_new("seed");
         Case c;
         draw_case(seed, &c);
-        PlanResult r = {.pool = ARENA_ARRAY(arena, int32_t, MAX_BUFS),
+        PackResult r = {.pool = ARENA_ARRAY(arena, int32_t, MAX_BUFS),
                         .offset = ARENA_ARRAY(arena, uint64_t, MAX_BUFS)};
         Dice d = {seed, 1000};
         bool fine = true;
@@ -305,7 +305,7 @@ static void test_judge(void **state) {
             for (uint32_t i = 0; i < b && fine; i++)
                 fine = pair_fine(&c.p, &r, i, b);
         }
-        const char *wrong = plan_check(arena, &c.p, &r);
+        const char *wrong = pack_verify(arena, &c.p, &r);
         assert_int_equal(fine, !wrong);
         right += fine;
         arena_free(arena);
@@ -315,7 +315,7 @@ static void test_judge(void **state) {
 
 /* Buffers inside others inside others, where their relations put them, or one
  * byte further. */
-static void draw_nested(Dice *d, Case *c, PlanResult *r) {
+static void draw_nested(Dice *d, Case *c, PackResult *r) {
     *c = (Case){.p = {.n_pools = 1, .n_bufs = MAX_BUFS}};
     c->p.pool[0] = (Pool){.size = 14, .align = 1};
     c->p.buf = c->buf;
@@ -326,13 +326,13 @@ static void draw_nested(Dice *d, Case *c, PlanResult *r) {
             whole = draw(d, 4) ? b - 1 : draw(d, b);
         uint64_t room = c->buf[whole].bytes[0];
         uint32_t less = draw(d, 3), at = whole < b ? draw(d, less + 1) : 0;
-        c->buf[b] = (Buf){.first = first,
-                          .end = first + 1 + draw(d, STEPS - first),
-                          .bytes = {whole == b    ? 6
-                                    : room > less ? room - less
-                                                  : 1},
-                          .pin_pool = -1,
-                          .hint = PLAN_NO_HINT};
+        c->buf[b] = (Buffer){.first = first,
+                             .end = first + 1 + draw(d, STEPS - first),
+                             .bytes = {whole == b    ? 6
+                                       : room > less ? room - less
+                                                     : 1},
+                             .pin_pool = -1,
+                             .hint = PACK_NO_HINT};
         r->pool[b] = 0;
         r->offset[b] = 7 * draw(d, 2);
         if (whole == b)
@@ -350,7 +350,7 @@ static void test_nested(void **state) {
         Arena *arena = arena_new("seed");
         Case c;
         Dice d = {seed, 0};
-        PlanResult r = {.pool = ARENA_ARRAY(arena, int32_t, MAX_BUFS),
+        PackResult r = {.pool = ARENA_ARRAY(arena, int32_t, MAX_BUFS),
                         .offset = ARENA_ARRAY(arena, uint64_t, MAX_BUFS)};
         draw_nested(&d, &c, &r);
         bool fine = true;
@@ -359,7 +359,7 @@ static void test_nested(void **state) {
             for (uint32_t i = 0; i < b && fine; i++)
                 fine = pair_fine(&c.p, &r, i, b);
         }
-        assert_int_equal(fine, !plan_check(arena, &c.p, &r));
+        assert_int_equal(fine, !pack_verify(arena, &c.p, &r));
         right += fine;
         arena_free(arena);
     }

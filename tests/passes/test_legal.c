@@ -667,7 +667,8 @@ static void numbers_are_told_or_usual(void **state) {
         TOKEN("c", IN_C),      TOKEN("h", IN_H),      TOKEN("w", IN_W),
         TOKEN("out", OUT_C),   TOKEN("oh", OUT_H),    TOKEN("ow", OUT_W),
         TOKEN("kh", KERNEL_H), TOKEN("kw", KERNEL_W), TOKEN("sh", STRIDE_H),
-        TOKEN("sw", STRIDE_W), TOKEN("ph", PAD_H),    TOKEN("pw", PAD_W)};
+        TOKEN("sw", STRIDE_W), TOKEN("ph", PAD_H),    TOKEN("pw", PAD_W),
+        TOKEN("name", NAME)};
     enum { N = sizeof token / sizeof *token };
     static const char *const reason[N] = {
         "no token of RUN tells in.c, which is 3",
@@ -681,7 +682,8 @@ static void numbers_are_told_or_usual(void **state) {
         "no token of RUN tells stride.h, which is 2",
         NULL, /* 1, as usual */
         "no token of RUN tells pad.h, which is 1",
-        "no token of RUN tells pad.w, which is 2"};
+        "no token of RUN tells pad.w, which is 2",
+        "no token of RUN tells name"};
     Said said;
     Net net = net_new();
     TensorId in = net_input(&net, 3, 9, 12);
@@ -702,10 +704,11 @@ static void parts_inside_sections_are_told(void **state) {
     (void)state;
     Machine m;
     machine_make(&m);
-    HwToken token[] = {
-        TOKEN("to", OUT_ADDR),   TOKEN("c", IN_C),    TOKEN("h", IN_H),
-        TOKEN("w", IN_W),        TOKEN("out", OUT_C), TOKEN("rows", KERNEL_H),
-        TOKEN("cols", KERNEL_W), TOKEN("top", PAD_H), TOKEN("left", PAD_W)};
+    HwToken token[] = {TOKEN("to", OUT_ADDR),   TOKEN("c", IN_C),
+                       TOKEN("h", IN_H),        TOKEN("w", IN_W),
+                       TOKEN("out", OUT_C),     TOKEN("rows", KERNEL_H),
+                       TOKEN("cols", KERNEL_W), TOKEN("top", PAD_H),
+                       TOKEN("left", PAD_W),    TOKEN("name", NAME)};
     Said said;
     say(&m, &said, sizeof token / sizeof *token, token);
     TensorId part[2];
@@ -717,7 +720,11 @@ static void parts_inside_sections_are_told(void **state) {
            "section of 96 channels: no token of conv tells it");
     assert_string_equal(net_names(&net), "input data; conv a; conv b; concat "
                                          "cat");
-    token[0].from = HW_FIELD_OF(HW_OUT, PART_START);
+    token[0].from = HW_F_OUT_PART_START;
+    expect(&net, &m, "cat",
+           "member b starts at channel 8 or in a part that does, inside a "
+           "section of 96 channels: no token of conv tells it");
+    token[0].also = HW_F_OUT_PART;
     assert_int_equal(check(&net, &m, "cat").op, HW_OP_CONCAT);
     net_free(&net);
 }

@@ -96,6 +96,42 @@ static void pages_are_markup_with_the_right_numbers(void **state) {
     arena_free(r.arena);
 }
 
+static uint32_t count(const char *page, const char *word) {
+    uint32_t n = 0;
+    for (; (page = strstr(page, word)); page += strlen(word))
+        n++;
+    return n;
+}
+
+/* Two pictures with each plan in both, steps through those that are lowest in
+ * one, and a table of changes against the chosen one. */
+static void fronts_are_drawn_against_the_chosen_plan(void **state) {
+    (void)state;
+    Run r = run_listing(text);
+    const PlanCost front[] = {
+        {.cycles = 400, .bytes = 1000, .instructions = 5, .memory = 600},
+        {.cycles = 500, .bytes = 800, .instructions = 5, .memory = 700},
+        {.cycles = 450, .bytes = 1100, .instructions = 4, .memory = 650}};
+    ReportInput input = {.listing = r.listing,
+                         .sim = r.sim,
+                         .n_front = 3,
+                         .front = front,
+                         .chosen = &front[0]};
+    const char *page = report_page(r.arena, &input);
+    must_balance(page);
+    assert_int_equal(count(page, "<circle class=\"p\""), 6);
+    assert_int_equal(count(page, "stroke=\"#b35900\" stroke-width=\"2\""), 2);
+    assert_int_equal(count(page, "fill=\"#4e79a7\" stroke=\"#4e79a7\""), 3);
+    assert_int_equal(count(page, "1 chosen</text>"), 2);
+    assert_int_equal(count(page, "<td>500 (+25.0 %)</td>"), 1);
+    assert_int_equal(count(page, "<td>800 (-20.0 %)</td>"), 1);
+    assert_int_equal(count(page, "<td class=\"l\">bytes</td>"), 1);
+    assert_int_equal(count(page, "<td class=\"l\">balanced, time</td>"), 1);
+    input.n_front = 1;
+    assert_null(strstr(report_page(r.arena, &input), "Plans found"));
+    arena_free(r.arena);
+}
+
 /* What was loaded is read last by p, the result of a by q, q's by none. */
 static void volumes_live_until_their_last_reader(void **state) {
     (void)state;
@@ -179,6 +215,7 @@ static void traces_keep_to_the_format(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pages_are_markup_with_the_right_numbers),
+        cmocka_unit_test(fronts_are_drawn_against_the_chosen_plan),
         cmocka_unit_test(volumes_live_until_their_last_reader),
         cmocka_unit_test(traces_have_an_event_an_instruction),
         cmocka_unit_test(traces_keep_to_the_format),

@@ -114,7 +114,7 @@ static void clocks_are_compared_by_time(void **state) {
     assert_true(front[0] && !front[1]);
     assert_int_equal(point_cost(&p[0], true), 100);
     const char *page = points_page(arena, 2, p);
-    assert_non_null(strstr(page, ">ns</text>"));
+    assert_non_null(strstr(page, "(ns)</text>"));
     arena_free(arena);
 }
 

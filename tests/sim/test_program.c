@@ -170,8 +170,8 @@ static const ProgramResult *run(Arena *arena, const char *text,
                                 const uint8_t *input) {
     Diag *diag = diag_new(arena);
     const HwSpec *spec = hwspec_load(arena, diag, machine, 0, NULL);
-    const uint8_t *data;
-    size_t len;
+    const uint8_t *data = NULL;
+    size_t len = 0;
     assert_non_null(spec);
     const Program *program =
         program_parse(arena, diag, spec, "text", text, strlen(text));
@@ -430,8 +430,8 @@ static const ProgramResult *run_processor(Arena *arena, const uint8_t *input) {
     Diag *diag = diag_new(arena);
     const HwSpec *spec = hwspec_load(arena, diag, "k210", 0, NULL);
     Text text = text_new(arena);
-    const uint8_t *data;
-    size_t len;
+    const uint8_t *data = NULL;
+    size_t len = 0;
     text_add(&text, "kmodel main.bytes=752 inputs=1 outputs=1 "
                     "constants.bytes=256\n  constants[]=");
     for (int i = 0; i < 256; i++)

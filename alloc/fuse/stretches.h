@@ -1,0 +1,60 @@
+/* stretches.h - the dynamic program that cuts a schedule; private to
+ * alloc/fuse.
+ *
+ * A schedule is cut into stretches: steps that run one by one, or a cascade
+ * that runs depth first. The cheapest way to the end of a step is the cheapest
+ * way to where the last stretch begins, and that.
+ */
+#ifndef ALLOC_FUSE_STRETCHES_H
+#define ALLOC_FUSE_STRETCHES_H
+
+#include "alloc/cascade/cascade.h"
+
+/* Of two the one with less of the first; of equals, of the second. */
+typedef struct Price {
+    double first;
+    uint64_t second;
+} Price;
+
+bool price_less(Price a, Price b);
+Price price_sum(Price a, Price b);
+
+/* The cheapest way to a step. */
+typedef struct Cut {
+    bool reached;
+    bool
+        shares; /* the stretch that ends here is a cascade with cascade_share */
+    Price price;    /* of all steps before this one */
+    uint32_t first; /* of that stretch */
+    uint32_t rows;  /* at a time; 0: it is no cascade */
+    uint32_t cols;  /* at a time, with line buffers; 0: whole rows */
+} Cut;
+
+typedef struct Stretches {
+    Decisions *d;
+    void *context;
+    /* Offers stretches that begin with the step. */
+    void (*from)(void *context, uint32_t step);
+    /* Of a cascade that rolls. */
+    Price (*price)(const void *context, const Cascade *g, const RollCost *cost);
+    Cascade form; /* what all cascades have that roll */
+    Cut *cut;     /* by step, and behind the last */
+} Stretches;
+
+/* Whether nothing that is known is as cheap, were this the stretch's price. */
+bool stretch_improves(const Stretches *s, const Cascade *g, Price own);
+/* Takes it if so. */
+void stretch_offer(Stretches *s, const Cascade *g, Price own);
+/* Sets the rows of a cascade that rolls, or its columns, so that it takes at
+ * most `bytes`; false if none do. */
+bool stretch_rows(const Decisions *d, Cascade *g, uint64_t bytes,
+                  RollCost *cost);
+/* Offers a cascade that rolls in at most `bytes`, unless it is no cheaper than
+ * what is known. False if none fits: *cost is then that of the least. */
+bool stretch_roll(Stretches *s, uint32_t first, uint32_t end, uint64_t bytes,
+                  RollCost *cost);
+/* Puts the cascades of the cheapest way through into d->cascade; false if there
+ * is no way. */
+bool stretches_cut(Stretches *s);
+
+#endif
