@@ -98,9 +98,7 @@ static bool precedes(uint32_t order, const Trial *a, const Trial *b) {
     case 0:
         return fewer(a->cost.bytes, b->cost.bytes, a, b);
     case 1:
-        if (a->traffic.work == b->traffic.work)
-            break;
-        return a->traffic.work < b->traffic.work;
+        return fewer(a->traffic.work, b->traffic.work, a, b);
     case 2:
         return fewer(a->cost.instructions, b->cost.instructions, a, b);
     default:
@@ -209,14 +207,19 @@ static bool is_seen(Search *s, uint64_t print) {
 }
 
 /* As good as it may get when it is finished. Where layers roll, more than this
- * part of all is hardly ever saved. Places change, and with them what need not
- * move. */
+ * part of all is hardly ever saved; of long plans, which take much of the
+ * budget to finish, no more than half of the waiting, and less of all. Places
+ * change, and with them what need not move. */
 static PlanCost cost_bound(const Search *s, const Trial *t) {
-    enum { ALL = 6, MOVES = 8 };
+    enum { ALL = 6, ALL_LONG = 16, LONG_PLAN = 2048, MOVES = 8 };
     PlanCost cost = t->cost;
+    bool is_long = t->plan->n_actions > LONG_PLAN;
+    uint64_t most = cost.cycles / (is_long ? ALL_LONG : ALL);
     uint64_t saved = t->plan->serial ? plan_waiting(t->plan) : 0;
-    if (s->schedule->spec->tiling.rows.rolls && saved > cost.cycles / ALL)
-        saved = cost.cycles / ALL;
+    if (s->schedule->spec->tiling.rows.rolls) {
+        saved = is_long ? saved / 2 : saved;
+        saved = saved < most ? saved : most;
+    }
     cost.bytes -= t->traffic.moved / MOVES;
     cost.cycles -= saved < cost.cycles ? saved : cost.cycles;
     return cost;

@@ -268,7 +268,7 @@ void trial_finish(Search *s, Trial *t) {
     PlanCost cost = t->cost;
     if (!quick->serial || quick->cycles / WAITING >= plan_waiting(quick))
         return;
-    bool cuts = quick->cuts;
+    bool cuts = quick->cuts, counted = t->counted;
     t->plan = ARENA_COPY(t->arena, Plan, cuts ? quick : quick->serial, 1);
     t->plan->cuts = true;
     if (!cuts)
@@ -282,4 +282,5 @@ void trial_finish(Search *s, Trial *t) {
     t->plan = ARENA_COPY(t->arena, Plan, quick, 1);
     count(t);
     t->cost = cost;
+    t->counted = counted;
 }

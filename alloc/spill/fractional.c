@@ -540,16 +540,15 @@ static uint32_t *next_tied(const Facts *f, const Buffers *p) {
     return next;
 }
 
-/* Whether what stays over the interval behind the touch could as well be the
- * last channels, which take as much. */
-static bool interval_turns(const Facts *f, const AliasClass *alias,
-                           uint32_t use) {
+/* Whether so many channels that stay over an interval could as well be the last
+ * ones, which take as much. */
+static bool channels_turn(const Facts *f, const AliasClass *alias,
+                          uint32_t keeps) {
     const HwMemory *active = &f->spec->memory[0];
-    uint32_t keeps = alias->use[use].retained;
     Volume whole = volume_in(f, alias->root, 0);
     uint32_t backing = (uint32_t)f->spec->backing;
     Volume outside = volume_in(f, alias->root, backing);
-    if (is_filling(alias, use) || keeps > whole.c)
+    if (keeps > whole.c)
         return false;
     uint32_t c = whole.c - keeps;
     return cut_is_aligned(f, alias, &whole, c) &&
@@ -561,18 +560,37 @@ static bool interval_turns(const Facts *f, const AliasClass *alias,
 
 /* Rows are copied from what stays at the start. */
 static bool alias_turns(const Facts *f, const AliasClass *alias) {
+    uint32_t turns = 0; /* channels that do: most intervals retain as many */
     for (uint32_t i = 0; i < alias->n_uses; i++) {
         const Use *use = &alias->use[i];
-        if (use->by_rows ||
-            (use->spilled && use->retained && !interval_turns(f, alias, i)))
+        bool kept = use->spilled && use->retained;
+        if (use->by_rows || (kept && is_filling(alias, i)))
             return false;
+        if (!kept || use->retained == turns)
+            continue;
+        if (!channels_turn(f, alias, use->retained))
+            return false;
+        turns = use->retained;
     }
     return true;
 }
 
-static bool buf_turns(const Decisions *d, const Buffers *p, uint32_t buf) {
-    const Owner *o = &p->owner.at[buf];
-    return o->kind == OWNER_KEPT && alias_turns(d->f, &d->alias.at[o->alias]);
+/* By alias class: whether what stays of it turns, as far as buffers ask. */
+static const bool *aliases_turn(const Decisions *d, const Buffers *p) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < p->buf.n; i++)
+        if (p->owner.at[i].kind == OWNER_KEPT && p->owner.at[i].alias >= n)
+            n = p->owner.at[i].alias + 1;
+    bool *turns = ARENA_ARRAY(d->f->arena, bool, n + 1);
+    bool *asked = ARENA_ARRAY(d->f->arena, bool, n + 1);
+    for (uint32_t i = 0; i < p->buf.n; i++) {
+        const Owner *o = &p->owner.at[i];
+        if (o->kind != OWNER_KEPT || asked[o->alias])
+            continue;
+        asked[o->alias] = true;
+        turns[o->alias] = alias_turns(d->f, &d->alias.at[o->alias]);
+    }
+    return turns;
 }
 
 static RigidGroups bodies_of(const Decisions *d, const Buffers *p,
@@ -584,6 +602,7 @@ static RigidGroups bodies_of(const Decisions *d, const Buffers *p,
                      .size = pool.size,
                      .align = pool.align};
     const uint32_t *next = next_tied(f, p);
+    const bool *turns = aliases_turn(d, p);
     for (uint32_t i = 0; i < p->buf.n; i++) {
         const Buffer *first = &p->buf.at[i];
         if (p->tied.at[i] != i)
@@ -594,8 +613,9 @@ static RigidGroups bodies_of(const Decisions *d, const Buffers *p,
         for (uint32_t k = i; k != NONE; k = next[k]) {
             const Buffer *buf = &p->buf.at[k];
             body[k] = body[i];
+            const Owner *o = &p->owner.at[k];
             body_box(&b, (Box){buf->first, buf->end, 0, buf->bytes[0],
-                               buf_turns(d, p, k)});
+                               o->kind == OWNER_KEPT && turns[o->alias]});
             if (buf->bytes[0] > b.body.at[body[i]].bytes)
                 b.body.at[body[i]].bytes = buf->bytes[0];
         }
