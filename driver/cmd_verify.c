@@ -109,7 +109,7 @@ static bool run(Arena *arena, Diag *diag, const Options *options, Pipeline *p,
     bool met = !out->reference.output && !out->simulated.output &&
                out->simulated.outputs == out->reference.outputs;
     out->ok = !out->comparison.first.layer && !out->sim->n_violations &&
-              out->comparison.layers > 0 && met;
+              (out->comparison.layers > 0 || !out->listing->n) && met;
     return true;
 }
 

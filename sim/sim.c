@@ -295,7 +295,7 @@ static void run_all(Run *run) {
 const SimResult *sim_run(Arena *arena, Diag *diag, const Listing *listing,
                          uint32_t n_inputs, const float *const *inputs,
                          const SimOptions *options) {
-    if (listing->n == 0) {
+    if (listing->n == 0 && !listing->has_image) {
         diag_error(diag, (Loc){0}, "the listing has no instructions");
         return NULL;
     }
