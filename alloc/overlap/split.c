@@ -250,28 +250,14 @@ static bool follows_rows(const Pieces *o, const Action *a, const Action *b) {
            piece_may_cut_rows(o, a) && piece_may_cut_rows(o, b);
 }
 
-/* The placement of a piece is no other action's: it becomes longer. */
-static Placement *own(Pieces *o, uint32_t placement) {
-    return placement < o->plan->n_placements ? NULL
-                                             : &o->placement.at[placement];
-}
-
 bool pieces_join(Pieces *o, Action *last, const Action *a) {
-    Placement *in = own(o, last->in[0]), *out = own(o, last->out);
     if (follows_rows(o, last, a)) {
-        Placement *rows = last->kind == ACTION_LOAD ? out : in;
-        if (rows && rows->row == last->row)
-            rows->rows = last->rows += a->rows;
-        else
-            *last = piece_rows(o, last, last->row, last->rows + a->rows);
+        *last = piece_rows(o, last, last->row, last->rows + a->rows);
         return true;
     }
     if (!follows(o, last, a))
         return false;
     uint32_t n = o->placement.at[last->out].n_c + o->placement.at[a->out].n_c;
-    if (in && out)
-        in->n_c = out->n_c = n;
-    else
-        *last = piece_channels(o, last, 0, n);
+    *last = piece_channels(o, last, 0, n);
     return true;
 }
