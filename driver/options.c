@@ -41,7 +41,7 @@ static const Option options[] = {
     {'t', true, "target", "TARGET", OPTION_TARGET, AT(target),
      "a shipped machine by name, or a hwspec by path"},
     {'o', true, "output", "PATH", OPTION_TEXT, AT(out),
-     "folder (asm, disasm, pack, show --emit: file) to write to"},
+     "folder (asm, disasm, import, pack, show: file) to write to"},
     {'S', false, "set", "PATH=VALUE", OPTION_SETTING, 0,
      "override a scalar of the hwspec: memories.am.size=2MiB"},
     {'y', false, "vary", "PATH=a,b,c or PATH=lo:hi:step", OPTION_VARY, 0,
