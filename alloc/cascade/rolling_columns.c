@@ -471,15 +471,25 @@ static uint32_t columns_done(const LineRing *line, const uint32_t *done) {
     return line->maker == NONE ? line->loaded : done[line->maker];
 }
 
-static bool touched(const Watch *v, const LineRing *line, uint32_t index,
-                    const LineTurn *turn) {
-    if (turn->loads)
-        return index == turn->line;
+/* Whether the node at work reads the line. */
+static bool reads(const Watch *v, const LineRing *line, const LineTurn *turn) {
     const Node *node = node_of(v->f, v->g, turn->i);
     for (uint32_t k = 0; k < node->n_in; k++)
         if (same_tensor(node->in[k], line->tensor))
             return true;
-    return line->maker == turn->i;
+    return false;
+}
+
+static bool touched(const Watch *v, const LineRing *line, uint32_t index,
+                    const LineTurn *turn) {
+    if (turn->loads)
+        return index == turn->line;
+    return reads(v, line, turn) || line->maker == turn->i;
+}
+
+static void span_holds(LineRing *line, uint32_t columns) {
+    if (columns > line->buffer.span)
+        line->buffer.span = columns;
 }
 
 static void watch_span(const Watch *v, const LineTurn *turn,
@@ -487,13 +497,14 @@ static void watch_span(const Watch *v, const LineTurn *turn,
     for (uint32_t i = 0; i < v->lines->at.n; i++) {
         LineRing *line = &v->lines->at.at[i];
         bool grows = turn->loads ? i == turn->line : line->maker == turn->i;
+        if (!turn->loads && reads(v, line, turn))
+            span_holds(line, turn->in_cols.in_rows);
         if (!grows)
             continue;
         /* the node at work has not read yet what is loaded for it */
         uint32_t end = turn->cols.at + turn->cols.n;
         uint32_t first = oldest(v, line, done, makes, turn->cols.at);
-        if (end - first > line->buffer.span)
-            line->buffer.span = end - first;
+        span_holds(line, end - first);
     }
 }
 
