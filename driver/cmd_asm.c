@@ -1,6 +1,7 @@
 /* cmd_asm.c - listing text to bytes and back, by the hwspec's rows. */
 #include "driver/commands.h"
 
+#include "filegen/filegen.h"
 #include "hwspec/program.h"
 
 #include <string.h>
@@ -30,12 +31,30 @@ static const char *output(Arena *arena, const Options *options,
                                        file_stem(arena, options->file), suffix);
 }
 
+/* With other addresses; what the text leaves out is known when it was a file.
+ */
+static const Program *placed(Arena *arena, Diag *diag, const Options *options,
+                             const Program *program) {
+    const uint8_t *data;
+    size_t len;
+    PlacedMemory *used =
+        ARENA_ARRAY(arena, PlacedMemory, program->spec->n_memories);
+    if (!program_encode(arena, diag, program, &data, &len))
+        return NULL;
+    program =
+        program_decode(arena, diag, program->spec, options->file, data, len);
+    Program *own = program ? ARENA_COPY(arena, Program, program, 1) : NULL;
+    return own && program_place(arena, diag, own, used, NULL) ? own : NULL;
+}
+
 static ExitCode asm_program(Arena *arena, Diag *diag, const Options *options,
                             const HwSpec *spec, const Bytes *text) {
     const uint8_t *data;
     size_t len;
     const Program *program = program_parse(arena, diag, spec, options->file,
                                            (const char *)text->at, text->len);
+    if (program && options->place)
+        program = placed(arena, diag, options, program);
     if (!program || !program_encode(arena, diag, program, &data, &len))
         return EXIT_BAD_INPUT;
     const char *out = output(arena, options, program->container);

@@ -65,7 +65,7 @@ static const Command commands[] = {
      "A file, or a shipped target by name.",
      "--explain: of a machine with a container, how each field is read back\n"
      "and what its meanings can be."},
-    {"asm", "LISTING", MACHINE "oj", cmd_asm,
+    {"asm", "LISTING", MACHINE "Woj", cmd_asm,
      "Encodes a listing by the `bits` of the hwspec's rows.\n"
      "To LISTING.bin in the present folder, if -o names no file.",
      "Of a machine with a container: the text of a file becomes the file."},

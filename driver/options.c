@@ -127,6 +127,8 @@ static const Option options[] = {
     {'C', false, "native", NULL, OPTION_FLAG, AT(native),
      "by machine code for this computer (-t: as for that processor), not by "
      "the reference"},
+    {'W', false, "place", NULL, OPTION_FLAG, AT(place),
+     "of the text of a file: new addresses for all of its operands"},
     {'R', false, "log-rules", NULL, OPTION_FLAG, AT(rules),
      "print each firing of a rewrite rule to stderr"},
     {'i', false, "input", "FILE", OPTION_INPUT, 0,

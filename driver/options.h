@@ -65,6 +65,7 @@ typedef struct Options {
     bool lax;    /* --lax */
     bool unread; /* --unread */
     bool native; /* --native */
+    bool place;  /* --place */
     uint32_t n_settings, n_shapes, n_inputs, n_expects, n_fixed;
     HwSetting *settings;  /* --set */
     ShapeSetting *shapes; /* --shape */

@@ -43,6 +43,7 @@ makes. Kinds of tests:
   slabs  tests/slabs.py: pools over whole images, by channels
   layouts  tests/layouts.py: random networks on random layouts
   k210_sim  tests/k210_sim.py: recorded files of a real machine, node by node
+  kmodel  tests/kmodel.py: files that amphora makes for it
   layout_mutants  tests/layout_mutants.py: mistakes in layout.c are noticed
   names  tests/names.py: names, links and sizes in models that mean harm
   specials  tests/specials.py: NaN and infinities, the same everywhere
@@ -134,7 +135,7 @@ def scripts(long):
             "small_memories",
             "farm",
             "tiles", "nests",
-            "k210", "k210_sim",
+            "k210", "k210_sim", "kmodel",
             "weights",
             "placements",
             "ilp",

@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+"""kmodel.py - files of a machine's own format that amphora makes.
+
+  given     recorded files of ../shared/data/k210 (where present) get new
+            addresses (`asm --place`): the recorded outputs, without a fault, and
+            never more active memory than before; yolo in its live peak
+
+--all: also the vendor's, and all lines. Needs the folder build.
+"""
+import glob
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+DATA = os.path.join(ROOT, "..", "shared", "data", "k210")
+AMPHORA = os.environ.get("AMPHORA", os.path.join(ROOT, "build", "amphora"))
+MACHINE = ["-t", "k210"]
+YOLO = 737280  # bytes alive at once in its order
+ALL = "--all" in sys.argv
+
+
+def amphora(*words):
+    return subprocess.run([AMPHORA, *words], capture_output=True, text=True,
+                          check=False)
+
+
+def simulate(path, inputs, folder):
+    run = amphora("simulate", path, *MACHINE, "--json", "-o", folder,
+                  *[word for file in inputs for word in ("--input", file)])
+    try:
+        return json.loads(run.stdout)
+    except json.JSONDecodeError:
+        return {"n_faults": 1, "faults": [run.stderr.strip()], "touched": {}}
+
+
+def read(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def place(path, folder):
+    """What is wrong with the file when it is placed anew, and the bytes of
+    active memory before and after."""
+    base = path[:-7]
+    text, made = os.path.join(folder, "x.txt"), os.path.join(folder, "x.kmodel")
+    for words in (["disasm", path, *MACHINE, "-o", text],
+                  ["asm", text, *MACHINE, "--place", "-o", made]):
+        run = amphora(*words)
+        if run.returncode:
+            return run.stderr.strip(), 0, 0
+    was = simulate(path, [base + ".in.bin"], folder)["touched"].get("am", 0)
+    report = simulate(made, [base + ".in.bin"], folder)
+    now = report["touched"].get("am", 0)
+    wrong = "; ".join(report["faults"][:2])
+    for name in glob.glob(base + ".out*.bin"):
+        made_name = name.rsplit(".", 2)[1] + ".bin"
+        if read(name) != read(os.path.join(folder, made_name)):
+            wrong += " another " + made_name
+    if now > was:
+        wrong += " more memory"
+    if os.path.basename(base) == "yolo" and now != YOLO:
+        wrong += f" {YOLO} bytes expected"
+    return wrong, was, now
+
+
+def given():
+    paths = sorted(glob.glob(os.path.join(DATA, "*.kmodel")))
+    if ALL:
+        paths += sorted(glob.glob(os.path.join(DATA, "vendor", "*.kmodel")))
+    bad = 0
+    for path in paths:
+        with tempfile.TemporaryDirectory() as folder:
+            wrong, was, now = place(path, folder)
+        bad += bool(wrong)
+        if wrong or ALL:
+            print(f"{os.path.basename(path)[:-7]}: active memory {was:,} -> "
+                  f"{now:,} bytes {wrong}")
+    print(f"given: {len(paths)} files placed anew, {bad} wrong")
+    return bad
+
+
+def main():
+    return 1 if given() else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
