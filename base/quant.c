@@ -18,6 +18,19 @@ const char *const quant_rule_name[QUANT_RULE_COUNT] = {
 #undef RULE
 };
 
+const char *const quant_round_name[QUANT_ROUND_COUNT + 1] = {
+#define ROUND(NAME, text, doc) text,
+    QUANT_ROUNDS
+#undef ROUND
+};
+
+QuantRound quant_round_named(const char *name) {
+    QuantRound round = QUANT_UP;
+    while (round < QUANT_ROUND_COUNT && strcmp(quant_round_name[round], name))
+        round++;
+    return round;
+}
+
 QuantType quant_type_named(const char *name) {
     QuantType type = QUANT_NONE + 1;
     while (type < QUANT_TYPE_COUNT && strcmp(quant_type[type].name, name) != 0)
@@ -38,7 +51,8 @@ bool quant_equal(const Quant *a, const Quant *b) {
 bool quant_sound(const Quant *q) {
     const QuantTypeInfo *type = &quant_type[q->type];
     if (q->type == QUANT_NONE)
-        return q->zero == 0 && !(q->scale < 0 || q->scale > 0);
-    return isfinite(q->scale) && q->scale > 0 && q->zero >= type->lo &&
-           q->zero <= type->hi;
+        return q->zero == 0 && q->round == QUANT_UP &&
+               !(q->scale < 0 || q->scale > 0);
+    return q->round < QUANT_ROUND_COUNT && isfinite(q->scale) && q->scale > 0 &&
+           q->zero >= type->lo && q->zero <= type->hi;
 }

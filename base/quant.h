@@ -34,16 +34,33 @@ extern const QuantTypeInfo quant_type[QUANT_TYPE_COUNT];
 /* By name; QUANT_TYPE_COUNT if there is none. */
 QuantType quant_type_named(const char *name);
 
+/* How results become codes; ROUND(NAME, "name in text forms", "how"). */
+#define QUANT_ROUNDS                                                           \
+    ROUND(UP, "up", "a factor of 31 bits, halves up")                          \
+    ROUND(EVEN, "even", "floats of 32 bits, halves to the even code")
+
+typedef enum QuantRound {
+#define ROUND(NAME, text, doc) QUANT_##NAME,
+    QUANT_ROUNDS
+#undef ROUND
+        QUANT_ROUND_COUNT
+} QuantRound;
+extern const char *const quant_round_name[QUANT_ROUND_COUNT + 1]; /* NULL */
+/* By name; QUANT_ROUND_COUNT if there is none. */
+QuantRound quant_round_named(const char *name);
+
 typedef struct Quant {
     QuantType type;
     int32_t zero; /* code of 0 */
     double scale;
+    QuantRound round; /* of what is written here */
 } Quant;
 
 /* The value of an input that nobody gives: u is in [-1, 1); a real number, or
  * a code, each of the type's equally likely. */
 float quant_seeded(QuantType type, double u);
 
+/* Do codes mean the same? The rule of rounding may differ. */
 bool quant_equal(const Quant *a, const Quant *b);
 /* A type, a finite scale above 0, and a zero that is a code; or all zero. */
 bool quant_sound(const Quant *q);
@@ -52,8 +69,9 @@ bool quant_sound(const Quant *q);
 
 /* RULE(NAME, "name in text forms", "what it computes"). `q` are codes of an
  * input, `w` of the weights, each less its zero; [x] is x times a QuantScale,
- * rounded to the nearest, halves up. Zero is added last, then codes are
- * clamped to lo..hi. */
+ * rounded by the layer's QuantRound. Zero is added last, then codes are
+ * clamped to lo..hi. Those that take several steps say here what they do where
+ * halves go up; graph/quant.h has the other. */
 #define QUANT_RULES                                                            \
     RULE(REALS, "reals", "the layer on real numbers; scale and round at last") \
     RULE(MOVES, "moves", "codes go elsewhere or are compared; then [q]")       \
@@ -70,7 +88,8 @@ typedef enum QuantRule {
 } QuantRule;
 extern const char *const quant_rule_name[QUANT_RULE_COUNT];
 
-/* A factor of 31 bits: x times factor / 2^shift; shift is 1 to 62. */
+/* A factor of 31 bits: x times factor / 2^shift; shift is 1 to 62. One that is
+ * a float has 24 of these bits. */
 typedef struct QuantScale {
     int32_t factor;
     uint32_t shift;
@@ -81,12 +100,14 @@ typedef struct QuantLayer {
     QuantRule rule;
     int32_t zero_in[2], zero_out;
     int32_t lo, hi; /* codes of results, the activation's bounds included */
-    uint32_t left;  /* ADDS */
+    uint32_t left;  /* ADDS, halves up */
     bool minus;     /* ADDS: a difference */
     uint32_t n;     /* scales. SUMS: 1 or one a channel; ADDS: of the first
                      * input, of the second, of the result; others: 0 (none is
-                     * needed) or 1 */
+                     * needed) or 1. Halves to even, PRODUCT: as ADDS; MOVES: 0,
+                     * or of the input, of the result */
     const QuantScale *scale;
+    QuantRound round;
 } QuantLayer;
 
 #endif

@@ -149,6 +149,8 @@ static void add_quants(cJSON *json, const Image *image) {
         cJSON *item = cJSON_CreateObject();
         put_text(item, "layer", image->quant[i].layer);
         put_text(item, "rule", quant_rule_name[q->rule]);
+        if (q->round != QUANT_UP)
+            put_text(item, "round", quant_round_name[q->round]);
         cJSON_AddItemToObject(item, "zero_in",
                               cJSON_CreateIntArray(q->zero_in, 2));
         cJSON_AddNumberToObject(item, "zero_out", q->zero_out);
@@ -168,6 +170,8 @@ static void add_quant(cJSON *json, const Quant *q) {
     put_text(quant, "type", quant_type[q->type].name);
     add_double(quant, "scale", q->scale);
     cJSON_AddNumberToObject(quant, "zero", q->zero);
+    if (q->round != QUANT_UP)
+        put_text(quant, "round", quant_round_name[q->round]);
 }
 
 static cJSON *region_json(const Region *region, const HwSpec *spec) {

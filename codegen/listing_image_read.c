@@ -255,6 +255,17 @@ static void read_zeros(ImageReader *r, const cJSON *item, int32_t out[2]) {
     }
 }
 
+/* Absent: halves go up. */
+static QuantRound read_round(ImageReader *r, const cJSON *item) {
+    if (!get(item, "round"))
+        return QUANT_UP;
+    QuantRound round = quant_round_named(name(r, item, "round"));
+    if (round < QUANT_ROUND_COUNT)
+        return round;
+    bad(r, "round", "is no rule of rounding");
+    return QUANT_UP;
+}
+
 static void read_layer_quant(ImageReader *r, const cJSON *item, void *out) {
     LayerQuant *layer = out;
     QuantLayer *q = &layer->numbers;
@@ -272,6 +283,7 @@ static void read_layer_quant(ImageReader *r, const cJSON *item, void *out) {
     if (q->left > 20)
         bad(r, "left", "is above 20");
     q->minus = cJSON_IsTrue(get(item, "minus"));
+    q->round = read_round(r, item);
     read_scales(r, item, q);
 }
 
@@ -280,7 +292,8 @@ static void read_layer_quant(ImageReader *r, const cJSON *item, void *out) {
 static Quant quant(ImageReader *r, const cJSON *json) {
     Quant q = {.type = quant_type_named(name(r, json, "type")),
                .zero = signed_small(r, json, "zero"),
-               .scale = real(r, json, "scale")};
+               .scale = real(r, json, "scale"),
+               .round = read_round(r, json)};
     if (q.type != QUANT_TYPE_COUNT && quant_sound(&q))
         return q;
     bad(r, "quant", "is no quantisation");

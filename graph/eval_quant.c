@@ -54,10 +54,11 @@ typedef struct Plane {
 static void scale_plane(const Codes *c, uint32_t channel, const Plane *plane,
                         float *out) {
     const QuantLayer *layer = &c->layer;
-    QuantScale scale = layer->scale[layer->n > 1 ? channel : 0];
+    uint32_t k = layer->n > 1 ? channel : 0;
     size_t n = (size_t)plane->h * plane->w;
     for (size_t i = 0; i < n; i++)
-        out[i] = (float)quant_finish(layer, quant_apply(scale, plane->sum[i]));
+        out[i] =
+            (float)quant_finish(layer, quant_summed(layer, k, plane->sum[i]));
 }
 
 static void fill_plane(const Plane *plane, const int32_t *bias,
@@ -217,19 +218,10 @@ static void sums(const Codes *c) {
 static void blend(const Codes *c) {
     const QuantLayer *layer = &c->layer;
     const float *a = eval_broadcast(c->e, 0), *b = eval_broadcast(c->e, 1);
-    const QuantScale *scale = layer->scale;
     for (uint64_t i = 0, n = shape_count(c->e->out_shape); i < n; i++) {
         int64_t x = (int64_t)a[i] - layer->zero_in[0];
         int64_t y = (int64_t)b[i] - layer->zero_in[1];
-        int64_t value;
-        if (layer->rule == QUANT_PRODUCT) {
-            value = quant_apply(scale[0], x * y);
-        } else {
-            x = quant_apply(scale[0], x * (INT64_C(1) << layer->left));
-            y = quant_apply(scale[1], y * (INT64_C(1) << layer->left));
-            value = quant_apply(scale[2], layer->minus ? x - y : x + y);
-        }
-        c->out[i] = (float)quant_finish(layer, value);
+        c->out[i] = (float)quant_finish(layer, quant_blend(layer, x, y));
     }
 }
 
@@ -237,8 +229,10 @@ static void blend(const Codes *c) {
 
 static float mean(const Codes *c, int64_t sum, int64_t n) {
     if (c->layer.n)
-        sum = quant_apply(c->layer.scale[0], sum);
-    return (float)quant_finish(&c->layer, quant_divide(sum, n));
+        sum = quant_summed(&c->layer, 0, sum);
+    if (c->layer.round != QUANT_EVEN)
+        sum = quant_divide(sum, n);
+    return (float)quant_finish(&c->layer, sum);
 }
 
 static int64_t window_sum(const int32_t *plane, uint32_t w, Window y,
@@ -304,9 +298,7 @@ static void moves(const Codes *c, EvalOp *op) {
     op(&e);
     for (uint64_t i = 0, n = shape_count(e.out_shape); i < n; i++) {
         int64_t q = (int64_t)c->out[i] - layer->zero_in[0];
-        if (layer->n)
-            q = quant_apply(layer->scale[0], q);
-        c->out[i] = (float)quant_finish(layer, q);
+        c->out[i] = (float)quant_finish(layer, quant_moved(layer, q));
     }
 }
 

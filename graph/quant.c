@@ -24,9 +24,44 @@ QuantScale quant_scale(double real) {
     return (QuantScale){(int32_t)factor, (uint32_t)(31 - exponent)};
 }
 
+int64_t quant_even(float x) {
+    const float most = 0x1p40F;
+    float cut = x > most ? most : x > -most ? x : -most;
+    return (int64_t)rintf(cut);
+}
+
+int64_t quant_blend(const QuantLayer *layer, int64_t x, int64_t y) {
+    const QuantScale *s = layer->scale;
+    if (layer->round == QUANT_EVEN) {
+        float a = (float)x * quant_float(s[0]);
+        float b = (float)y * quant_float(s[1]);
+        float both = layer->rule == QUANT_PRODUCT ? a * b
+                     : layer->minus               ? a - b
+                                                  : a + b;
+        return quant_even(both / quant_float(s[2]));
+    }
+    if (layer->rule == QUANT_PRODUCT)
+        return quant_apply(s[0], x * y);
+    x = quant_apply(s[0], x * (INT64_C(1) << layer->left));
+    y = quant_apply(s[1], y * (INT64_C(1) << layer->left));
+    return quant_apply(s[2], layer->minus ? x - y : x + y);
+}
+
+int64_t quant_moved(const QuantLayer *layer, int64_t x) {
+    if (!layer->n)
+        return x;
+    if (layer->round != QUANT_EVEN)
+        return quant_apply(layer->scale[0], x);
+    float real = (float)x * quant_float(layer->scale[0]);
+    return quant_even(real / quant_float(layer->scale[1]));
+}
+
 int32_t quant_code(const Quant *q, double real) {
     const QuantTypeInfo *type = &quant_type[q->type];
-    double code = floor(real / q->scale + 0.5) + q->zero;
+    double code =
+        (q->round == QUANT_EVEN ? (double)rintf((float)real / (float)q->scale)
+                                : floor(real / q->scale + 0.5)) +
+        q->zero;
     if (isnan(code))
         return q->zero;
     return code < type->lo   ? type->lo
@@ -207,8 +242,23 @@ static QuantRule elt_rule(const Node *node) {
     }
 }
 
+static bool fits_float(double scale) {
+    return scale >= 0x1p-31 && scale < 0x1p30;
+}
+
+/* Where halves go to even, scales are factors as they are; averages of windows
+ * are those of floats. */
+static bool even_has(const Graph *g, const Node *node) {
+    bool fits = fits_float(out_quant(g, node)->scale);
+    for (uint32_t k = 0; k < node->n_in; k++)
+        fits = fits && fits_float(in_quant(g, node, k)->scale);
+    return fits && (node->op != OP_POOL || node->attr.pool.global ||
+                    node->attr.pool.kind == POOL_MAX);
+}
+
 QuantRule quant_rule(const Graph *g, const Node *node) {
-    if (!all_codes(g, node))
+    if (!all_codes(g, node) ||
+        (out_quant(g, node)->round == QUANT_EVEN && !even_has(g, node)))
         return QUANT_REALS;
     if (quant_moves(g, node))
         return inputs_alike(g, node) ? QUANT_MOVES : QUANT_REALS;
@@ -239,27 +289,55 @@ static QuantScale *scales(Arena *arena, QuantLayer *layer, uint32_t n) {
     return scale;
 }
 
+/* The nearest float. */
+static QuantScale float_scale(double real) {
+    return quant_scale((double)(float)real);
+}
+
+/* The scales of inputs and result. */
+static void own_scales(Arena *arena, const Graph *g, const Node *node,
+                       uint32_t inputs, QuantLayer *layer) {
+    QuantScale *to = scales(arena, layer, inputs + 1);
+    for (uint32_t k = 0; k < inputs; k++)
+        to[k] = float_scale(in_quant(g, node, k)->scale);
+    to[inputs] = float_scale(out_quant(g, node)->scale);
+}
+
+/* As floats are multiplied and divided. */
+static float float_factor(double unit, double weight, double out) {
+    float products = (float)unit * (float)weight;
+    return products / (float)out;
+}
+
 static void sums_scales(Arena *arena, const Graph *g, const Node *node,
                         QuantLayer *layer) {
     Sums sums = {0};
     weights_of(g, node, &sums);
     double unit = in_quant(g, node, 0)->scale;
     QuantScale *to = scales(arena, layer, sums.weight ? sums.channels : 1);
-    for (uint32_t c = 0; c < layer->n; c++)
-        to[c] = quant_scale(unit * factor(sums.weight, c) /
-                            out_quant(g, node)->scale);
+    double out = out_quant(g, node)->scale;
+    for (uint32_t c = 0; c < layer->n; c++) {
+        double by = factor(sums.weight, c);
+        to[c] = layer->round == QUANT_EVEN
+                    ? quant_scale((double)float_factor(unit, by, out))
+                    : quant_scale(unit * by / out);
+    }
 }
 
 /* Both terms are brought to twice the larger scale, with `left` more bits. */
 static void adds_scales(Arena *arena, const Graph *g, const Node *node,
                         QuantLayer *layer) {
+    layer->minus = node->attr.elt.kind == ELT_SUB;
+    if (layer->round == QUANT_EVEN) {
+        own_scales(arena, g, node, 2, layer);
+        return;
+    }
     double a = in_quant(g, node, 0)->scale, b = in_quant(g, node, 1)->scale;
     double unit = 2 * fmax(a, b);
     bool wide = in_quant(g, node, 0)->type == QUANT_I16 ||
                 in_quant(g, node, 1)->type == QUANT_I16;
     QuantScale *to = scales(arena, layer, 3);
     layer->left = wide ? 15 : 20;
-    layer->minus = node->attr.elt.kind == ELT_SUB;
     to[0] = quant_scale(a / unit);
     to[1] = quant_scale(b / unit);
     to[2] = quant_scale(
@@ -268,15 +346,35 @@ static void adds_scales(Arena *arena, const Graph *g, const Node *node,
 
 static void product_scale(Arena *arena, const Graph *g, const Node *node,
                           QuantLayer *layer) {
-    *scales(arena, layer, 1) =
-        quant_scale(in_quant(g, node, 0)->scale * in_quant(g, node, 1)->scale /
-                    out_quant(g, node)->scale);
+    if (layer->round == QUANT_EVEN)
+        own_scales(arena, g, node, 2, layer);
+    else
+        *scales(arena, layer, 1) = quant_scale(in_quant(g, node, 0)->scale *
+                                               in_quant(g, node, 1)->scale /
+                                               out_quant(g, node)->scale);
+}
+
+/* The divisor is part of the factor: windows are all of one size. */
+static void even_mean(Arena *arena, const Graph *g, const Node *node,
+                      QuantLayer *layer) {
+    double n = (double)shape_count(&graph_tensor(g, node->in[0])->shape) /
+               (double)shape_count(&graph_tensor(g, node->out[0])->shape);
+    float divisor = (float)out_quant(g, node)->scale * (float)n;
+    float by = (float)in_quant(g, node, 0)->scale / divisor;
+    *scales(arena, layer, 1) = quant_scale((double)by);
 }
 
 /* Pools average codes as they are, as TensorFlow Lite's do. */
 static void rescale(Arena *arena, const Graph *g, const Node *node,
                     QuantLayer *layer) {
     bool alike = quant_is_one(g, node);
+    if (layer->round == QUANT_EVEN) {
+        if (layer->rule == QUANT_MEANS)
+            even_mean(arena, g, node, layer);
+        else if (!alike)
+            own_scales(arena, g, node, 1, layer);
+        return;
+    }
     if (!alike)
         *scales(arena, layer, 1) = quant_scale(in_quant(g, node, 0)->scale /
                                                out_quant(g, node)->scale);
@@ -289,6 +387,7 @@ QuantLayer quant_layer(Arena *arena, const Graph *g, const Node *node) {
     QuantLayer layer = {.rule = quant_rule(g, node)};
     if (layer.rule == QUANT_REALS)
         return layer;
+    layer.round = out_quant(g, node)->round;
     for (uint32_t k = 0; k < node->n_in && k < 2; k++)
         layer.zero_in[k] = in_quant(g, node, k)->zero;
     layer.zero_out = out_quant(g, node)->zero;

@@ -1,8 +1,9 @@
 /* quant.h - the arithmetic on codes: the one place that says how amphora
  * rounds.
  *
- * A result is rounded once, to the nearest code, halves up, from a product with
- * a factor of 31 bits:
+ * There are two rules (QuantRound), a property of the tensor that is written.
+ * Halves up: a result is rounded once, to the nearest code, halves up, from a
+ * product with a factor of 31 bits:
  *
  *     [x] = (x * factor + 2^(shift - 1)) >> shift
  *
@@ -20,6 +21,8 @@
 #define GRAPH_QUANT_H
 
 #include "graph/graph.h"
+
+#include <math.h>
 
 /* The nearest factor of 31 bits. 0 below 2^-32, the greatest above 2^30. */
 QuantScale quant_scale(double real);
@@ -40,13 +43,35 @@ static inline int64_t quant_divide(int64_t x, int64_t n) {
     return (x > 0 ? x + n / 2 : x - n / 2) / n;
 }
 
+/* The same where halves go to the even code: floats of 32 bits all through.
+ * SUMS and MEANS: float(x) * scale, with all that a mean divides by in the
+ * scale. ADDS, PRODUCT and MOVES are what real numbers give, step by step:
+ * (scale[0] * q0 +- scale[1] * q1) / scale[2], (scale[0] * q0) * (scale[1] *
+ * q1) / scale[2], and scale[0] * q0 / scale[1]. These are onnxruntime's. */
+static inline float quant_float(QuantScale s) {
+    return (float)ldexp((double)s.factor, -(int)s.shift);
+}
+/* A float as a whole number, halves to even; far beyond all codes cut. */
+int64_t quant_even(float x);
+
+/* [x] of a sum by scale `k`. */
+static inline int64_t quant_summed(const QuantLayer *layer, uint32_t k,
+                                   int64_t x) {
+    return layer->round == QUANT_EVEN
+               ? quant_even((float)x * quant_float(layer->scale[k]))
+               : quant_apply(layer->scale[k], x);
+}
+/* ADDS and PRODUCT: two codes less their zeros; MOVES: one. */
+int64_t quant_blend(const QuantLayer *layer, int64_t x, int64_t y);
+int64_t quant_moved(const QuantLayer *layer, int64_t x);
+
 /* A layer's result before its zero is added, as a code. */
 static inline int32_t quant_finish(const QuantLayer *layer, int64_t x) {
     x += layer->zero_out;
     return x < layer->lo ? layer->lo : x > layer->hi ? layer->hi : (int32_t)x;
 }
 
-/* The nearest code to a real number, halves up. */
+/* The nearest code to a real number, by its rule of rounding. */
 int32_t quant_code(const Quant *q, double real);
 static inline double quant_real(const Quant *q, double code) {
     return q->scale * (code - q->zero);

@@ -8,7 +8,8 @@
  * weight=0 output "conv1"
  *
  * A quantised tensor has its type, scale and zero behind the shape, as in
- * "conv1":1x4x8x8:int8:0.25:-128. A line is a word, then values and key=value
+ * "conv1":1x4x8x8:int8:0.25:-128, and ":even" where halves do not go up. A
+ * line is a word, then values and key=value
  * fields; a field has one value or several with commas between; # starts a
  * comment. Values of a constant with data are not told, only their checksum.
  * Dead nodes are left out.
@@ -111,6 +112,8 @@ static void add_quant(Text *text, const Quant *q) {
     text_addf(text, ":%s:", quant_type[q->type].name);
     add_number(text, q->scale);
     text_addf(text, ":%d", q->zero);
+    if (q->round != QUANT_UP)
+        text_addf(text, ":%s", quant_round_name[q->round]);
 }
 
 static void add_tensors(Text *text, const Graph *g, const Node *node) {

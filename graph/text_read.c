@@ -176,7 +176,7 @@ static bool to_shape(const Reader *r, const Item *item, const char *word,
     return true;
 }
 
-/* "int8:0.25:-128" */
+/* "int8:0.25:-128" or "int8:0.25:-128:even" */
 static bool to_quant(const Reader *r, const Item *item, const char *word,
                      Quant *out) {
     const char *colon = strchr(word, ':');
@@ -188,6 +188,10 @@ static bool to_quant(const Reader *r, const Item *item, const char *word,
     }
     if (end && *end == ':')
         out->zero = (int32_t)strtol(end + 1, &end, 10);
+    if (end && *end == ':') {
+        out->round = quant_round_named(end + 1);
+        end = strchr(end, 0);
+    }
     if (!end || *end || out->type == QUANT_TYPE_COUNT || !quant_sound(out))
         return wrong(r, item->col,
                      "expected type, scale and zero such as int8:0.25:-128");

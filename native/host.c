@@ -15,7 +15,7 @@
 
 /* 1 GiB of floats: more weights than any network has. */
 static const uint64_t most_weights = UINT64_C(1) << 28;
-static const Quant real_numbers = {QUANT_NONE, 0, 0};
+static const Quant real_numbers = {QUANT_NONE, 0, 0, QUANT_UP};
 
 /* A layer and its constants in the image. */
 typedef struct Layer {

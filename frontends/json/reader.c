@@ -229,12 +229,14 @@ static bool read_quant(const Reader *r, const cJSON *json, Quant *out) {
         return true;
     out->type = quant_type_named(json_str(json, "type", ""));
     out->scale = json_num(json, "scale", 0);
+    out->round =
+        quant_round_named(json_str(json, "round", quant_round_name[QUANT_UP]));
     if (!read_zero(r, json, &out->zero))
         return false;
     return (out->type != QUANT_TYPE_COUNT && quant_sound(out)) ||
            wrong(r, "\"quant\" must have \"type\": \"int8\", \"uint8\" or "
-                    "\"int16\", a \"scale\" above 0 and a \"zero\" of the "
-                    "type");
+                    "\"int16\", a \"scale\" above 0, a \"zero\" of the "
+                    "type and as \"round\" \"up\" or \"even\"");
 }
 
 static bool read_output(Reader *r, NodeId id, const cJSON *json) {

@@ -99,6 +99,8 @@ static void add_quant(cJSON *json, const Quant *q) {
     cJSON_AddStringToObject(quant, "type", quant_type[q->type].name);
     cJSON_AddItemToObject(quant, "scale", number(q->scale));
     cJSON_AddNumberToObject(quant, "zero", q->zero);
+    if (q->round != QUANT_UP)
+        cJSON_AddStringToObject(quant, "round", quant_round_name[q->round]);
 }
 
 static void add_tensors(cJSON *json, const Graph *g, const Node *node) {

@@ -70,7 +70,7 @@ Quant tfl_quant(Tfl *t, const TflTensor *tensor) {
     if (!type || type->quant == QUANT_NONE || s.scale.n != 1 ||
         zero != (int32_t)zero)
         return (Quant){0};
-    Quant q = {type->quant, (int32_t)zero, scale_at(t, &s, 0)};
+    Quant q = {type->quant, (int32_t)zero, scale_at(t, &s, 0), QUANT_UP};
     return quant_sound(&q) ? q : (Quant){0};
 }
 

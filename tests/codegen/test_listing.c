@@ -133,8 +133,19 @@ static const ListingLayer *layers(Arena *arena) {
 
 static const QuantScale scales[] = {{1288490189, 32}, {INT32_MAX, 1}};
 static const LayerQuant quants[] = {
-    {"conv1", {QUANT_SUMS, {-128, 0}, 3, -128, 127, 0, false, 2, scales}},
-    {"sum", {QUANT_ADDS, {-32768, 32767}, -1, -7, 7, 20, true, 1, scales + 1}},
+    {"conv1",
+     {QUANT_SUMS, {-128, 0}, 3, -128, 127, 0, false, 2, scales, QUANT_EVEN}},
+    {"sum",
+     {QUANT_ADDS,
+      {-32768, 32767},
+      -1,
+      -7,
+      7,
+      20,
+      true,
+      1,
+      scales + 1,
+      QUANT_UP}},
 };
 
 static const Listing *made(Arena *arena, const HwSpec *spec) {
@@ -151,7 +162,7 @@ static const Listing *made(Arena *arena, const HwSpec *spec) {
     Region *output = ARENA_NEW(arena, Region);
     *input = region("data", (uint32_t)spec->input, 0);
     *output = region("out", (uint32_t)spec->output, 128);
-    output->quant = (Quant){QUANT_I8, -3, 1.0 / 3.0};
+    output->quant = (Quant){QUANT_I8, -3, 1.0 / 3.0, QUANT_EVEN};
     Image image = {.n_acts = 2,
                    .n_quants = 2,
                    .n_inputs = 1,

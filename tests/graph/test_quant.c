@@ -59,9 +59,48 @@ static void test_scales(void **state) {
     assert_int_equal(quant_scale(1e-300).factor, 0);
 }
 
+static void test_codes_even(void **state) {
+    (void)state;
+    const Quant q = {QUANT_I8, 0, 1, QUANT_EVEN};
+    static const struct {
+        double real;
+        int32_t code;
+    } given[] = {{-2.5, -2}, {-1.5, -2},   {-0.5, 0}, {0.5, 0},
+                 {1.5, 2},   {2.5, 2},     {3.5, 4},  {126.5, 126},
+                 {1e9, 127}, {-1e9, -128}, {NAN, 0},  {INFINITY, 127}};
+    for (size_t i = 0; i < sizeof given / sizeof *given; i++)
+        assert_int_equal(quant_code(&q, given[i].real), given[i].code);
+}
+
+/* Each rule on codes whose exact result lies between two codes. */
+static void test_layers_even(void **state) {
+    (void)state;
+    const QuantScale half = quant_scale(0.5), one = quant_scale(1);
+    const QuantScale three[] = {half, one, quant_scale(2)};
+    QuantLayer q = {
+        .rule = QUANT_SUMS, .round = QUANT_EVEN, .n = 1, .scale = &half};
+    assert_int_equal(quant_summed(&q, 0, 5), 2);
+    assert_int_equal(quant_summed(&q, 0, 7), 4);
+    assert_int_equal(quant_summed(&q, 0, -5), -2);
+    /* 2^24 + 1 is no float: it goes to the even one below. */
+    assert_int_equal(quant_summed(&q, 0, (1 << 24) + 1), 1 << 23);
+    q = (QuantLayer){.round = QUANT_EVEN, .n = 3, .scale = three};
+    q.rule = QUANT_ADDS;
+    assert_int_equal(quant_blend(&q, 4, 3), 2); /* (2 + 3) / 2 */
+    assert_int_equal(quant_blend(&q, 8, 3), 4); /* (4 + 3) / 2 */
+    q.minus = true;
+    assert_int_equal(quant_blend(&q, 8, 3), 0); /* (4 - 3) / 2 */
+    q.rule = QUANT_PRODUCT;
+    assert_int_equal(quant_blend(&q, 2, 7), 4); /* 1 * 7 / 2 */
+    q = (QuantLayer){
+        .rule = QUANT_MOVES, .round = QUANT_EVEN, .n = 2, .scale = three};
+    assert_int_equal(quant_moved(&q, 5), 2);
+    assert_int_equal(quant_moved(&q, -3), -2);
+}
+
 static void test_codes(void **state) {
     (void)state;
-    const Quant q = {QUANT_I8, -10, 0.5};
+    const Quant q = {QUANT_I8, -10, 0.5, QUANT_UP};
     assert_int_equal(quant_code(&q, 1.25), -7); /* 2.5 goes up */
     assert_int_equal(quant_code(&q, -1.25), -12);
     assert_int_equal(quant_code(&q, 1e9), 127);
@@ -72,7 +111,8 @@ static void test_codes(void **state) {
 
 /* ---- layers ---- */
 
-static const Quant x_quant = {QUANT_I8, 2, 0.5}, y_quant = {QUANT_I8, -3, 0.25};
+static const Quant x_quant = {QUANT_I8, 2, 0.5, QUANT_UP},
+                   y_quant = {QUANT_I8, -3, 0.25, QUANT_UP};
 
 /* x [1, 2, 1, 2] of codes, convolved 1 x 1 to two channels. */
 static NodeId add_conv(Net *net, TensorId x, bool factors_of_inputs) {
@@ -145,7 +185,8 @@ static void test_rules(void **state) {
     assert_int_equal(layer.n, 1); /* from one scale to another */
     assert_int_equal(layer.lo, -3);
     assert_int_equal(layer.hi, 21);
-    graph_tensor(net.g, node->out[0])->quant = (Quant){QUANT_I8, -128, 6e-3};
+    graph_tensor(net.g, node->out[0])->quant =
+        (Quant){QUANT_I8, -128, 6e-3, QUANT_UP};
     assert_false(quant_act_cuts(net.g, node));
     graph_tensor(net.g, node->out[0])->quant = (Quant){0};
     assert_int_equal(quant_rule(net.g, node), QUANT_REALS);
@@ -179,8 +220,9 @@ static void test_unsound(void **state) {
     TensorId x = add_input(&net);
     graph_mark_output(net.g, x);
     static const Quant wrong[] = {
-        {QUANT_I8, 128, 0.5}, {QUANT_U8, -1, 0.5}, {QUANT_I8, 0, 0},
-        {QUANT_I16, 0, -1},   {QUANT_NONE, 1, 0},
+        {QUANT_I8, 128, 0.5, QUANT_UP}, {QUANT_U8, -1, 0.5, QUANT_UP},
+        {QUANT_I8, 0, 0, QUANT_UP},     {QUANT_I16, 0, -1, QUANT_UP},
+        {QUANT_NONE, 1, 0, QUANT_UP},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         graph_tensor(net.g, x)->quant = wrong[i];
@@ -199,8 +241,8 @@ static void test_stages(void **state) {
     (void)state;
     uint32_t differ = 0;
     for (uint64_t i = 0; i < 20000; i++) {
-        double real = ldexp(1 + rng_unit(1, i) * 0.999,
-                            -(int)(rng_bits(2, i) % 14) - 2);
+        double real =
+            ldexp(1 + rng_unit(1, i) * 0.999, -(int)(rng_bits(2, i) % 14) - 2);
         QuantScale scale = quant_scale(real);
         QuantLayer layer = {.rule = QUANT_SUMS,
                             .zero_out = (int32_t)(rng_bits(3, i) % 256) - 128,
@@ -235,6 +277,8 @@ int main(void) {
         cmocka_unit_test(test_halves_up),
         cmocka_unit_test(test_scales),
         cmocka_unit_test(test_codes),
+        cmocka_unit_test(test_codes_even),
+        cmocka_unit_test(test_layers_even),
         cmocka_unit_test(test_sums),
         cmocka_unit_test(test_rules),
         cmocka_unit_test(test_unsound),

@@ -7,8 +7,9 @@
 #include <math.h>
 #include <string.h>
 
-static const Quant a_quant = {QUANT_I8, 2, 0.5}, b_quant = {QUANT_I8, 1, 0.125},
-                   y_quant = {QUANT_I8, -3, 0.25};
+static const Quant a_quant = {QUANT_I8, 2, 0.5, QUANT_UP},
+                   b_quant = {QUANT_I8, 1, 0.125, QUANT_UP},
+                   y_quant = {QUANT_I8, -3, 0.25, QUANT_UP};
 
 /* Reads a and, of two, b: [1, 2, 4, 4]. Its output is quantised, shape aside.
  */

@@ -81,7 +81,7 @@ static Net everything(void) {
     static const double coeff[] = {1, -0.25};
     Net net = net_new();
     TensorId x = net_input(&net, "x", shape_nchw(1, 4, 9, 9));
-    graph_tensor(net.g, x)->quant = (Quant){QUANT_U8, 3, 0.1};
+    graph_tensor(net.g, x)->quant = (Quant){QUANT_U8, 3, 0.1, QUANT_EVEN};
     for (OpKind op = OP_INPUT + 1; op < OP_COUNT; op++) {
         TensorId out = {0};
         if (op == OP_CONSTANT) {

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-static const Quant real_numbers = {QUANT_NONE, 0, 0};
+static const Quant real_numbers = {QUANT_NONE, 0, 0, QUANT_UP};
 
 typedef struct Bench {
     Arena *arena;

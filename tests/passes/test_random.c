@@ -300,9 +300,11 @@ static void make(Maker *m) {
 
 static Quant some_quant(Maker *m) {
     static const Quant choice[] = {
-        {QUANT_I8, 3, 0.05},           {QUANT_I8, -128, 0.03},
-        {QUANT_I8, -128, 6.0 / 255.0}, {QUANT_U8, 120, 0.04},
-        {QUANT_I8, -20, 0.11},
+        {QUANT_I8, 3, 0.05, QUANT_UP},
+        {QUANT_I8, -128, 0.03, QUANT_UP},
+        {QUANT_I8, -128, 6.0 / 255.0, QUANT_UP},
+        {QUANT_U8, 120, 0.04, QUANT_UP},
+        {QUANT_I8, -20, 0.11, QUANT_UP},
     };
     return choice[below(m, sizeof choice / sizeof *choice)];
 }
