@@ -184,11 +184,12 @@ static Plan *make(Arena *arena, Diag *diag, const Schedule *schedule,
                 : plan_volumes)(arena, diag, schedule, options, does_not_fit);
 }
 
-static bool would_do(const Asked *asked, Budget *budget, uint64_t size) {
+static bool would_do_in(const Schedule *order, const Asked *asked,
+                        Budget *budget, uint64_t size) {
     if (budget_spent(budget))
         return false;
     Arena *arena = arena_new("would do");
-    Schedule *schedule = ARENA_COPY(arena, Schedule, asked->schedule, 1);
+    Schedule *schedule = ARENA_COPY(arena, Schedule, order, 1);
     PlanOptions *options = ARENA_COPY(arena, PlanOptions, asked->options, 1);
     bool does_not_fit;
     schedule->spec = spec_within(arena, schedule->spec, size);
@@ -197,9 +198,17 @@ static bool would_do(const Asked *asked, Budget *budget, uint64_t size) {
     options->budget = budget;
     options->spent = NULL;
     options->watch = NULL;
+    if (order != asked->schedule)
+        options->shared = NULL;
     bool does = make(arena, diag_new(arena), schedule, options, &does_not_fit);
     arena_free(arena);
     return does;
+}
+
+static bool would_do(const Asked *asked, Budget *budget, uint64_t size) {
+    const Schedule *other = asked->options->other;
+    return would_do_in(asked->schedule, asked, budget, size) ||
+           (other && would_do_in(other, asked, budget, size));
 }
 
 /* The higher the effort, the more. */

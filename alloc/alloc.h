@@ -45,6 +45,9 @@ typedef struct PlanOptions {
     PlanWatch *watch;   /* or NULL */
     PlanJudge *judge;   /* NULL: plan_judge */
     PlanShared *shared; /* or NULL */
+    /* or NULL: another schedule of the same graph, whose plan would do as well:
+     * a refusal's advice is for either */
+    const Schedule *other;
     /* plan_make's own: what searches may still do, NULL: anything; what a
      * refusal's advice is for */
     Budget *budget;

@@ -285,21 +285,24 @@ static void pass_on(Diag *to, const Diag *from) {
 }
 
 /* With engines that work ahead and without; what takes fewer cycles an image
- * stays. Where neither fits, what is said is of those ahead, which need less
- * memory. */
+ * stays. Where neither fits, what is said is of those ahead, but for the size
+ * that would do: in that one of them fits. */
 static ExitCode run_throughput(Arena *arena, Diag *diag, const Options *o,
                                Pipeline *out) {
     Options latency = *o;
     latency.mode = "latency";
     Diag *said = diag_new(arena), *said_plain = diag_new(arena);
+    ExitCode plain = pipeline_resume(arena, said_plain, &latency,
+                                     STAGE_SCHEDULE, STAGE_SCHEDULE, out);
     Pipeline ahead = *out;
+    ahead.other = out->schedule;
     ExitCode code =
         pipeline_resume(arena, said, o, STAGE_SCHEDULE, STAGE_CODEGEN, &ahead);
     bool alone = code == EXIT_FINE && !runs_ahead(&ahead);
-    ExitCode plain = alone
-                         ? EXIT_NO_FIT
-                         : pipeline_resume(arena, said_plain, &latency,
-                                           STAGE_SCHEDULE, STAGE_CODEGEN, out);
+    if (plain == EXIT_FINE)
+        plain = alone ? EXIT_NO_FIT
+                      : pipeline_resume(arena, said_plain, &latency,
+                                        STAGE_ALLOC, STAGE_CODEGEN, out);
     bool stays = plain == EXIT_FINE &&
                  (code != EXIT_FINE ||
                   interval_of(&ahead, o->seed) >= interval_of(out, o->seed));

@@ -74,9 +74,12 @@ static void check_place(const Told *t, HwOperand operand) {
 
 /* ---- copies ---- */
 
+/* Of the operand, and, where it may be part of a volume, of that. */
 static void check_copies(const Told *t, HwOperand operand) {
-    static const HwField field[] = {HW_F_IN_FULL, HW_F_IN_REPL, HW_F_IN_UNITS,
-                                    HW_F_IN_WIDTH};
+    static const HwField field[2][4] = {
+        {HW_F_IN_FULL, HW_F_IN_REPL, HW_F_IN_UNITS, HW_F_IN_WIDTH},
+        {HW_F_IN_PART_FULL, HW_F_IN_PART_REPL, HW_F_IN_PART_UNITS,
+         HW_F_IN_PART_WIDTH}};
     const HwSpec *spec = t->spec;
     bool moves = t->op == HW_OP_LOAD || t->op == HW_OP_STORE;
     bool near = !moves || (t->op == HW_OP_LOAD) == (operand == HW_OUT);
@@ -84,9 +87,11 @@ static void check_copies(const Told *t, HwOperand operand) {
         moves ? (UINT32_C(1) << spec->n_active) - 1 : memories_of(t, operand);
     if (!near || !(spec->replication.memories & lies))
         return;
-    for (size_t i = 0; i < sizeof field / sizeof *field; i++)
-        need(t, (HwField)((int)field[i] + (int)operand),
-             "though there may be copies of channels");
+    int n = has(t, HW_FIELD_OF(operand, PART)) ? 2 : 1;
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < 4; k++)
+            need(t, (HwField)((int)field[i][k] + (int)operand),
+                 "though there may be copies of channels");
 }
 
 /* ---- tiles of the machine's own ---- */

@@ -222,6 +222,13 @@ def narrow(dice):
 PARTS = {"s_parts": ["q_on", "q_start", "q_c"],
          "r_parts": ["o_on", "o_start", "o_c"],
          "d_parts": ["p_on", "p_start", "p_c"]}
+COPIES = {"s_parts": "q", "r_parts": "o", "d_parts": "p"}  # of such volumes
+
+
+def with_copies():
+    return {key: tokens + [f"{COPIES[key]}_{what}" for what in (
+        "full", "sections", "units", "width")]
+            for key, tokens in PARTS.items()}
 
 
 def vary_scratch(dice, machine):
@@ -231,7 +238,8 @@ def vary_scratch(dice, machine):
         if dice.random() < 0.25 and "replication" not in machine:
             machine["layouts"][name] = any_order(dice, element)
     if dice.random() < 0.3:
-        machine.setdefault("fields", {}).update(PARTS)
+        machine.setdefault("fields", {}).update(
+            with_copies() if "replication" in machine else PARTS)
     memories = machine["memories"]
     active = [n for n, m in memories.items() if m["role"] == "active"]
     hardware = machine.get("tiling", {}).get("kind") == "hardware"
