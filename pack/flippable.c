@@ -45,14 +45,56 @@ static bool share_time(const Box *a, const Box *b) {
     return a->first < b->end && b->first < a->end;
 }
 
-static bool bodies_share_time(const RigidGroups *b, const RigidGroup *x,
+static int earlier_box(const void *a, const void *b) {
+    const Box *x = a, *y = b;
+    return (x->first > y->first) - (x->first < y->first);
+}
+
+/* Boxes of each body by when they begin: those that share time with another
+ * box are then found by halving. */
+static void boxes_sort(RigidGroups *b) {
+    b->until = ARENA_ARRAY(b->arena, uint32_t, b->box.n + 1);
+    for (uint32_t i = 0; i < b->body.n; i++) {
+        const RigidGroup *body = &b->body.at[i];
+        Box *box = b->box.at + body->first_box;
+        uint32_t *until = b->until + body->first_box;
+        if (body->n_boxes > 1)
+            qsort(box, body->n_boxes, sizeof *box, earlier_box);
+        for (uint32_t k = 0; k < body->n_boxes; k++) {
+            until[k] = k ? until[k - 1] : 0;
+            until[k] = box[k].end > until[k] ? box[k].end : until[k];
+        }
+    }
+}
+
+/* Of the body's boxes the first that may share time with `p`; those behind it
+ * that begin before p ends may, too. */
+static uint32_t box_beside(const RigidGroups *b, const RigidGroup *body,
+                           const Box *p) {
+    uint32_t lo = body->first_box, hi = lo + body->n_boxes;
+    while (lo < hi) {
+        uint32_t mid = lo + (hi - lo) / 2;
+        if (b->until[mid] > p->first)
+            hi = mid;
+        else
+            lo = mid + 1;
+    }
+    return lo;
+}
+
+/* How many boxes of the two share time: looks for each of x. */
+static uint32_t boxes_sharing(const RigidGroups *b, const RigidGroup *x,
                               const RigidGroup *y) {
-    for (uint32_t i = 0; i < x->n_boxes; i++)
-        for (uint32_t k = 0; k < y->n_boxes; k++)
-            if (share_time(&b->box.at[x->first_box + i],
-                           &b->box.at[y->first_box + k]))
-                return true;
-    return false;
+    uint32_t n = 0, end = y->first_box + y->n_boxes;
+    if (x->n_boxes > y->n_boxes)
+        return boxes_sharing(b, y, x);
+    for (uint32_t i = 0; i < x->n_boxes; i++) {
+        const Box *p = &b->box.at[x->first_box + i], *box = b->box.at;
+        for (uint32_t k = box_beside(b, y, p); k < end && box[k].first < p->end;
+             k++)
+            n += share_time(p, &box[k]);
+    }
+    return n;
 }
 
 static bool is_taken(int64_t at, Taken t) {
@@ -119,25 +161,33 @@ typedef struct Pair {
     uint32_t a, b;
 } Pair;
 
-/* Bodies that share time, by body: near.at[start[i]..start[i + 1]). */
+/* Bodies that share time, by body: near.at[start[i]..start[i + 1]). And room
+ * for as much as any of them may find taken. */
 static void find_near(RigidGroups *b) {
     VEC(Pair) pair = {0};
     uint32_t n = b->body.n, *order = order_by_begin(b);
     uint32_t *fill = ARENA_ARRAY(b->arena, uint32_t, n + 2);
+    size_t *boxes = ARENA_ARRAY(b->arena, size_t, n + 1), most = 1;
     for (uint32_t i = 0; i < n; i++)
         for (uint32_t k = i + 1; k < n; k++) {
             const RigidGroup *x = &b->body.at[order[i]],
                              *y = &b->body.at[order[k]];
             if (y->first >= x->end)
                 break;
-            if (!bodies_share_time(b, x, y))
+            uint32_t sharing = boxes_sharing(b, x, y);
+            if (!sharing)
                 continue;
+            boxes[order[i]] += sharing;
+            boxes[order[k]] += sharing;
             vec_push(b->arena, &pair, ((Pair){order[i], order[k]}));
             fill[order[i] + 2]++;
             fill[order[k] + 2]++;
         }
-    for (uint32_t i = 0; i < n; i++)
+    for (uint32_t i = 0; i < n; i++) {
         fill[i + 2] += fill[i + 1];
+        most = boxes[i] > most ? boxes[i] : most;
+    }
+    b->taken = ARENA_ARRAY(b->arena, Taken, most);
     b->start = fill;
     b->near = ARENA_ARRAY(b->arena, uint32_t, 2 * (size_t)pair.n + 1);
     for (uint32_t i = 0; i < pair.n; i++) {
@@ -146,132 +196,140 @@ static void find_near(RigidGroups *b) {
     }
 }
 
-/* Where a body lies. */
-typedef struct Seat {
-    uint64_t offset; /* of the attempt in which the body was .. */
-    uint32_t placed; /* .. placed: its number; ALWAYS: it is pinned there */
-    uint32_t stale;  /* the attempt in which its neighbours moved */
-} Seat;
-
-#define ALWAYS UINT32_MAX
-
-/* One order of bodies, and where its latest attempt has put them. */
+/* One order of bodies, and where its latest attempt has put them. A later
+ * attempt settles only those anew that come behind one that moved, near it. */
 typedef struct Order {
-    uint32_t *body; /* first to last */
-    bool *hangs;    /* by body, whether from the top; NULL: none */
-    bool *turned;   /* by body */
-    Seat *seat;     /* by body */
-    uint32_t attempt;
+    uint32_t *body;    /* first to last */
+    uint32_t *place;   /* by body: its index in that + 1; 0: it is pinned */
+    uint64_t *offset;  /* by body; NOWHERE: it was not placed */
+    uint64_t *waits;   /* bits by index: to be settled anew */
+    uint32_t n_placed; /* the first so many are placed, but for those */
+    bool *hangs;       /* by body, whether from the top; NULL: none */
+    bool *turned;      /* by body */
 } Order;
 
-/* Adds where body i cannot lie for where k lies. */
-static void taken_by(RigidGroups *b, const Order *o, uint32_t i, uint32_t k) {
+#define NOWHERE UINT64_MAX
+
+/* Two boxes of bodies that share time: body i's p and body k's q. */
+static void taken_by_box(RigidGroups *b, const Order *o, uint32_t i, uint32_t k,
+                         const Box *p, const Box *q) {
     const RigidGroup *x = &b->body.at[i], *y = &b->body.at[k];
-    uint64_t at = o->seat[k].offset;
+    uint64_t at = o->offset[k];
     bool x_turned = o->turned[i], y_turned = o->turned[k];
-    for (uint32_t m = 0; m < x->n_boxes; m++)
-        for (uint32_t n = 0; n < y->n_boxes; n++) {
-            const Box *p = &b->box.at[x->first_box + m];
-            const Box *q = &b->box.at[y->first_box + n];
-            if (share_time(p, q))
-                b->taken[b->n_taken++] =
-                    (Taken){(int64_t)(at + box_low(y, q, y_turned) -
-                                      box_high(x, p, x_turned)),
-                            (int64_t)(at + box_high(y, q, y_turned) -
-                                      box_low(x, p, x_turned))};
-        }
+    b->taken[b->n_taken++] = (Taken){
+        (int64_t)(at + box_low(y, q, y_turned) - box_high(x, p, x_turned)),
+        (int64_t)(at + box_high(y, q, y_turned) - box_low(x, p, x_turned))};
 }
 
-/* Its neighbours that are placed are listed without a branch, which could not
- * be predicted. */
+/* Adds where body i cannot lie for where k lies: looks for each box of the one
+ * that has fewer. */
+static void taken_by(RigidGroups *b, const Order *o, uint32_t i, uint32_t k) {
+    const RigidGroup *few = &b->body.at[i], *many = &b->body.at[k];
+    bool other = few->n_boxes > many->n_boxes;
+    if (other) {
+        const RigidGroup *x = few;
+        few = many;
+        many = x;
+    }
+    const Box *end = b->box.at + many->first_box + many->n_boxes;
+    for (uint32_t m = 0; m < few->n_boxes; m++) {
+        const Box *p = &b->box.at[few->first_box + m];
+        const Box *q = b->box.at + box_beside(b, many, p);
+        for (; q < end && q->first < p->end; q++)
+            if (share_time(p, q))
+                taken_by_box(b, o, i, k, other ? q : p, other ? p : q);
+    }
+}
+
+/* Its neighbours that come before it are listed without a branch, which could
+ * not be predicted. */
 static void find_taken(RigidGroups *b, const Order *o, uint32_t body) {
     const uint32_t *near = b->near + b->start[body];
-    const Seat *seat = o->seat;
+    const uint32_t *place = o->place;
     uint32_t n_near = b->start[body + 1] - b->start[body], n = 0;
-    uint32_t *there = b->there, attempt = o->attempt;
+    uint32_t *there = b->there, own = place[body];
     for (uint32_t i = 0; i < n_near; i++) {
         there[n] = near[i];
-        n += seat[near[i]].placed >= attempt;
+        n += place[near[i]] < own;
     }
     b->n_taken = 0;
     for (uint32_t i = 0; i < n; i++)
         taken_by(b, o, body, there[i]);
 }
 
-/* As much as any body may find. */
-static Taken *taken_new(const RigidGroups *b) {
-    size_t most = 1;
-    for (uint32_t i = 0; i < b->body.n; i++) {
-        size_t boxes = 0;
-        for (uint32_t k = b->start[i]; k < b->start[i + 1]; k++)
-            boxes += b->body.at[b->near[k]].n_boxes;
-        boxes *= b->body.at[i].n_boxes;
-        most = boxes > most ? boxes : most;
-    }
-    return ARENA_ARRAY(b->arena, Taken, most);
+static void order_wait(Order *o, uint32_t index) {
+    o->waits[index / 64] |= UINT64_C(1) << index % 64;
 }
 
 static Order order_new(const RigidGroups *b, const uint32_t *body,
                        bool *hangs) {
     uint32_t n = b->body.n;
     Order o = {.body = ARENA_COPY(b->arena, uint32_t, body, n),
+               .place = ARENA_ARRAY(b->arena, uint32_t, n + 1),
+               .offset = ARENA_ARRAY(b->arena, uint64_t, n + 1),
+               .waits = ARENA_ARRAY(b->arena, uint64_t, n / 64 + 1),
                .hangs = hangs,
-               .turned = ARENA_ARRAY(b->arena, bool, n + 1),
-               .seat = ARENA_ARRAY(b->arena, Seat, n + 1),
-               .attempt = 1};
-    for (uint32_t i = 0; i < n; i++)
-        if (b->body.at[i].pinned)
-            o.seat[i] = (Seat){b->body.at[i].offset, ALWAYS, 0};
+               .turned = ARENA_ARRAY(b->arena, bool, n + 1)};
+    for (uint32_t i = 0; i < n; i++) {
+        const RigidGroup *at = &b->body.at[body[i]];
+        o.place[body[i]] = at->pinned ? 0 : i + 1;
+        o.offset[body[i]] = at->pinned ? at->offset : NOWHERE;
+    }
     return o;
 }
 
-static void neighbours_stale(const RigidGroups *b, Order *o, uint32_t body) {
-    for (uint32_t i = b->start[body]; i < b->start[body + 1]; i++)
-        o->seat[b->near[i]].stale = o->attempt;
-}
-
-/* Where nobody near it that comes before has moved since the attempt before
- * this one, it lies where it lay then. */
-static bool is_as_before(const Order *o, const Seat *seat) {
-    return seat->placed + 1 == o->attempt && seat->stale != o->attempt;
+/* Those near it that are placed behind it. */
+static void neighbours_wait(const RigidGroups *b, Order *o, uint32_t body) {
+    for (uint32_t i = b->start[body]; i < b->start[body + 1]; i++) {
+        uint32_t place = o->place[b->near[i]];
+        if (place > o->place[body] && place <= o->n_placed)
+            order_wait(o, place - 1);
+    }
 }
 
 static void body_settle(RigidGroups *b, Order *o, uint32_t i) {
-    Seat *seat = &o->seat[i];
     RigidGroup *body = &b->body.at[i];
-    bool known = seat->placed + 1 == o->attempt;
-    seat->placed = o->attempt;
     find_taken(b, o, i);
     if (!(o->hangs && o->hangs[i] && body_hang(b, body)))
         body_place(b, body);
-    if (!known || body->offset != seat->offset)
-        neighbours_stale(b, o, i);
-    seat->offset = body->offset;
+    if (body->offset != o->offset[i])
+        neighbours_wait(b, o, i);
+    o->offset[i] = body->offset;
+}
+
+/* The first index from `from` on that waits, or that was not placed yet. */
+static uint32_t next_waiting(const Order *o, uint32_t from) {
+    uint32_t word = from / 64, words = o->n_placed / 64;
+    uint64_t bits = o->waits[word] >> from % 64 << from % 64;
+    while (!bits && word < words)
+        bits = o->waits[++word];
+    return bits ? word * 64 + (uint32_t)__builtin_ctzll(bits) : o->n_placed;
 }
 
 /* Index in the order of the first body that finds no place; the number of
  * bodies if all do. */
 static uint32_t place_order(RigidGroups *b, Order *o) {
-    o->attempt++;
-    for (uint32_t i = 0; i < b->body.n; i++) {
+    uint32_t n = b->body.n, i = 0;
+    while ((i = next_waiting(o, i)) < n) {
         uint32_t at = o->body[i];
-        if (is_as_before(o, &o->seat[at])) {
-            o->seat[at].placed = o->attempt;
-            continue;
-        }
-        if (o->seat[at].placed != ALWAYS)
+        o->waits[i / 64] &= ~(UINT64_C(1) << i % 64);
+        if (o->place[at])
             body_settle(b, o, at);
         if (b->body.at[at].bytes > b->size ||
-            o->seat[at].offset > b->size - b->body.at[at].bytes)
-            return i;
+            o->offset[at] > b->size - b->body.at[at].bytes)
+            break;
+        o->n_placed += i == o->n_placed;
     }
-    return b->body.n;
+    if (i < n)
+        memset(o->waits, 0, (n / 64 + 1) * sizeof *o->waits);
+    o->n_placed = i;
+    return i;
 }
 
 /* What the order has found. */
 static void order_take(RigidGroups *b, const Order *o) {
     for (uint32_t i = 0; i < b->body.n; i++) {
-        b->body.at[i].offset = o->seat[i].offset;
+        b->body.at[i].offset = o->offset[i];
         b->body.at[i].turned = o->turned[i];
     }
 }
@@ -321,8 +379,13 @@ static void forward(const RigidGroups *b, Order *o, uint32_t at, uint32_t try,
     uint32_t body = o->body[at];
     memmove(o->body + to + 1, o->body + to, (at - to) * sizeof *o->body);
     o->body[to] = body;
-    if (o->seat[body].placed != ALWAYS)
-        o->seat[body].placed = 0;
+    for (uint32_t i = to; i <= at; i++)
+        if (o->place[o->body[i]])
+            o->place[o->body[i]] = i + 1;
+    if (o->place[body])
+        o->offset[body] = NOWHERE;
+    order_wait(o, to);
+    o->n_placed = at + 1;
     if (o->hangs)
         o->hangs[body] = !o->hangs[body];
     if (turns && b->body.at[body].turns && (!o->hangs || !o->hangs[body]))
@@ -358,8 +421,8 @@ static bool orders_try(RigidGroups *b, uint32_t orders, bool turns) {
 
 static bool bodies_find(RigidGroups *b, uint32_t orders) {
     bool turns = false;
+    boxes_sort(b);
     find_near(b);
-    b->taken = taken_new(b);
     b->there = ARENA_ARRAY(b->arena, uint32_t, b->body.n + 1);
     for (uint32_t i = 0; i < b->body.n; i++)
         turns |= b->body.at[i].turns;

@@ -41,6 +41,7 @@ typedef struct RigidGroups {
     VEC(Box) box;          /* of all bodies, one behind the other */
     VEC(RigidGroup) body;
     uint32_t failed; /* the body that most often lay too high */
+    uint32_t *until; /* by box: the last end of its body's boxes up to it */
     uint32_t *near;  /* bodies that share time with body i: */
     uint32_t *start; /* ... from start[i] to start[i + 1] */
     uint32_t *there; /* those that are placed of the neighbours at hand */

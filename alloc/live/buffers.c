@@ -159,8 +159,10 @@ static void kept_buf(const Decisions *d, Buffers *p, uint32_t index,
 
 /* The next image's may come while anything of this one is at work. */
 static bool always_alive(const Facts *f, const AliasClass *alias) {
-    bool always = false;
-    for (uint32_t i = 0; i < alias->n_tensors; i++)
+    bool any = false, always = false;
+    for (uint32_t e = 0; e < f->spec->n_engines; e++)
+        any |= f->spec->engine[e].ahead;
+    for (uint32_t i = 0; i < alias->n_tensors && any; i++)
         always |= made_ahead(f, alias->tensor[i]);
     return always;
 }

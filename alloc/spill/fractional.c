@@ -50,6 +50,7 @@ typedef struct Gaps {
     SpillProgram x;
     bool priced; /* as in stays_price */
     VEC(Solved) solved;
+    bool **cuts;           /* by alias class: cuts_of; NULL: not asked yet */
     const uint64_t *whole; /* whole_live; NULL: not asked yet */
     VEC(Failed) failed;
 } Gaps;
@@ -158,7 +159,6 @@ static bool cut_is_aligned(const Facts *f, const AliasClass *alias,
             layout_part_offset(active->layout, whole, c) % active->align == 0);
 }
 
-/* Whether the engine that copies rows of what stays takes so many channels. */
 /* The most channels of at most `bytes`, fewer than `end`; more take no less. */
 static uint32_t channels_below(const Facts *f, const AliasClass *alias,
                                uint32_t end, double bytes) {
@@ -190,21 +190,30 @@ static bool copies_take(const Facts *f, const AliasClass *alias, uint32_t c) {
     return true;
 }
 
-/* The most channels of at most `bytes` that have an address behind them. */
-static uint32_t channels_within(const Facts *f, const AliasClass *alias,
-                                double bytes) {
+/* By channels: whether the first so many can stay, and the others leave. */
+static bool *cuts_of(const Facts *f, const AliasClass *alias) {
     Volume active = volume_in(f, alias->root, 0);
     uint32_t backing = (uint32_t)f->spec->backing;
     Volume outside = volume_in(f, alias->root, backing);
-    uint32_t most = active.c;
-    if ((double)kept_bytes(f, alias, most) > bytes)
-        most = channels_below(f, alias, most, bytes);
-    for (uint32_t c = most; c > 0; c--)
-        if (cut_is_aligned(f, alias, &active, c) &&
-            cut_has_addresses(f, alias, backing, &outside, c) &&
-            copies_take(f, alias, c))
-            return c;
-    return 0;
+    bool *cuts = ARENA_ARRAY(f->arena, bool, (size_t)active.c + 1);
+    for (uint32_t c = 1; c <= active.c; c++)
+        cuts[c] = cut_is_aligned(f, alias, &active, c) &&
+                  cut_has_addresses(f, alias, backing, &outside, c) &&
+                  copies_take(f, alias, c);
+    return cuts;
+}
+
+/* The most channels of at most `bytes` that have an address behind them. */
+static uint32_t channels_within(Gaps *x, uint32_t u, double bytes) {
+    const AliasClass *alias = &x->d->alias.at[u];
+    if (!x->cuts[u])
+        x->cuts[u] = cuts_of(x->f, alias);
+    uint32_t c = plan_volume(x->f->g, alias->root).c;
+    if ((double)kept_bytes(x->f, alias, c) > bytes)
+        c = channels_below(x->f, alias, c, bytes);
+    while (c > 0 && !x->cuts[u][c])
+        c--;
+    return c;
 }
 
 /* ---- what it costs ---- */
@@ -473,7 +482,7 @@ static void shares_apply(Gaps *x) {
         use->retained = 0;
         if (use->spilled && stays_in_part(stay) && stay->first < stay->end)
             use->retained = channels_within(
-                x->f, alias, (1 - stay->away) * stay->bytes + 0.5);
+                x, stay->alias, (1 - stay->away) * stay->bytes + 0.5);
         if (stay->filling && !use->retained)
             use->spilled = false;
     }
@@ -801,7 +810,7 @@ static void keep_part(Gaps *x, const SpillInterval *stay, Found *best) {
     PackResult result;
     Times blocked;
     alias->use[stay->use].retained =
-        channels_within(x->f, alias, free_over(x, stay));
+        channels_within(x, stay->alias, free_over(x, stay));
     double cost = spills_cost(x->d);
     if (cost > best->cost - best->cost / PART)
         return;
@@ -863,6 +872,7 @@ bool fit_spills(Attempt *a, double most) {
     Gaps x = {.f = f,
               .d = d,
               .p = p,
+              .cuts = ARENA_ARRAY(f->arena, bool *, d->alias.n + 1),
               .x = {.arena = f->arena,
                     .memo_table = f->memo->memo_table,
                     .total = (double)f->total,
