@@ -34,6 +34,14 @@ static double largest_of(Comparison *c, TensorId tensor) {
     return *largest;
 }
 
+/* Roundings of one term in the sum: a mean divides its own by their number. */
+static double roundings(const Graph *g, const Node *node) {
+    const Shape *in = &graph_tensor(g, node->in[0])->shape;
+    const Shape *out = &graph_tensor(g, node->out[0])->shape;
+    bool adds = node->op == OP_REDUCE && node->attr.reduce.kind == REDUCE_SUM;
+    return adds ? (double)shape_count(in) / (double)shape_count(out) : 1;
+}
+
 /* Terms that cancel, the mean of what was centred before, leave nothing but
  * their roundings; these go with the terms, not with the sum. */
 static double scale_of(Comparison *c, TensorId tensor) {
@@ -42,7 +50,8 @@ static double scale_of(Comparison *c, TensorId tensor) {
     double scale = largest_of(c, tensor);
     bool sums = node->op == OP_REDUCE || node->op == OP_ELTWISE;
     for (uint32_t i = 0; sums && i < node->n_in; i++)
-        scale = fmax(scale, least_of_terms * largest_of(c, node->in[i]));
+        scale = fmax(scale, least_of_terms * roundings(g, node) *
+                                largest_of(c, node->in[i]));
     return scale > 0 ? scale : 1;
 }
 

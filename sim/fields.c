@@ -490,25 +490,33 @@ static Spot noted_spot(const Judge *j, uint32_t memory, uint64_t start) {
     return spot;
 }
 
-/* Where its first element lies, in cells. */
-static uint64_t first_cell(const Judge *j, const Spot *spot) {
+/* Where its first element lies, in cells; false where the row does not tell
+ * enough: parts between parts are addressed by the volume that they are part
+ * of, and its size. */
+static bool first_cell(const Judge *j, const Spot *spot, uint64_t *cell) {
     const Layout *layout = j->spec->memory[spot->memory].layout;
-    uint64_t at = spot->offset / layout->element;
-    bool inside = spot->part && spot->whole.h && spot->whole.w &&
-                  spot->part_c < spot->whole.c;
-    return inside && !layout_granule(layout)
-               ? at + address_cell(layout, &spot->whole, spot->part_c, 0, 0, 0)
-               : at;
+    *cell = spot->offset / layout->element;
+    if (!spot->part || layout_granule(layout))
+        return true;
+    if (!spot->whole.h || !spot->whole.w)
+        return false;
+    if (spot->part_c < spot->whole.c)
+        *cell += address_cell(layout, &spot->whole, spot->part_c, 0, 0, 0);
+    return true;
 }
 
-/* What lies at the note's start; NULL, with a violation: nothing does. */
+/* What lies at the note's start; NULL: that is not told, or, with a violation,
+ * nothing does. */
 static const Place *noted(Judge *j, uint32_t *memory, uint64_t *start) {
     if (!insn_operand(j->spec, j->w->op, j->f, HW_OUT, memory, start)) {
         fault(j->run, "its volume lies in no memory");
         return NULL;
     }
     Spot spot = noted_spot(j, *memory, *start);
-    const Place *first = memory_written(j->run, *memory, first_cell(j, &spot));
+    uint64_t cell;
+    if (!first_cell(j, &spot, &cell))
+        return NULL;
+    const Place *first = memory_written(j->run, *memory, cell);
     if (!first)
         fault(j->run, "nothing lies at its start, %s",
               address_text(j->run, *memory, *start));
