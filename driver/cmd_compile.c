@@ -1,5 +1,6 @@
 /* cmd_compile.c - a network and a machine in, listing files out. */
 #include "driver/commands.h"
+#include "driver/file_program.h"
 #include "driver/hostcode.h"
 #include "driver/images.h"
 
@@ -276,6 +277,8 @@ ExitCode cmd_compile(Arena *arena, Diag *diag, const Options *options) {
         passes_print(stdout);
         return EXIT_FINE;
     }
+    if (makes_file(arena, options))
+        return compile_file(arena, diag, options);
     if (!usage_is_right(diag, options))
         return EXIT_BAD_USAGE;
     Pipeline p;

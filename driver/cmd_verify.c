@@ -3,6 +3,7 @@
 #include "driver/commands.h"
 #include "driver/compare.h"
 #include "driver/expect.h"
+#include "driver/file_program.h"
 #include "driver/hostcode.h"
 #include "driver/images.h"
 #include "driver/room.h"
@@ -220,6 +221,8 @@ static void report(Arena *arena, const Pipeline *p, const Verdict *v) {
 }
 
 ExitCode cmd_verify(Arena *arena, Diag *diag, const Options *options) {
+    if (makes_file(arena, options))
+        return verify_file(arena, diag, options);
     Pipeline p;
     ExitCode code = pipeline_run(arena, diag, options, STAGE_CODEGEN, &p);
     if (code != EXIT_FINE)

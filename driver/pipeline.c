@@ -78,8 +78,8 @@ static bool set_machine(Arena *arena, const Options *options, Pipeline *p,
 static bool has_texts(Diag *diag, const HwSpec *machine) {
     if (!machine->insns->n)
         diag_error(diag, machine->loc,
-                   "%s has no instructions with a text: its files can be read "
-                   "and written (disasm, asm), no network compiled for it yet",
+                   "%s has no instructions with a text, so no plans: only "
+                   "files (compile, verify, disasm, asm, simulate)",
                    machine->machine);
     return machine->insns->n > 0;
 }
@@ -215,8 +215,7 @@ static ExitCode run_stage(Arena *arena, Diag *diag, const Options *options,
     case STAGE_HWSPEC:
         if (options->target)
             ok = set_machine(arena, options, p,
-                             pipeline_spec(arena, diag, options)) &&
-                 has_texts(diag, p->machine);
+                             pipeline_spec(arena, diag, options));
         break;
     case STAGE_READ:
         ok = stage_read(arena, diag, options, p) &&
@@ -226,7 +225,8 @@ static ExitCode run_stage(Arena *arena, Diag *diag, const Options *options,
         ok = stage_passes(arena, diag, options, p);
         break;
     case STAGE_SCHEDULE:
-        ok = stage_schedule(arena, diag, options, p);
+        ok = has_texts(diag, p->machine) &&
+             stage_schedule(arena, diag, options, p);
         break;
     case STAGE_ALLOC:
         return stage_alloc(arena, diag, options, p);

@@ -69,6 +69,9 @@ int64_t prog_num(const ProgScope *scope, const char *name, int64_t absent);
 /* The word that the meaning's value is called by; NULL if it has none. */
 const char *prog_word(const Program *program, const ProgScope *scope,
                       const char *name);
+/* The value that a meaning's word stands for; false if it has no such word. */
+bool program_word_value(const HwSpec *spec, const char *name, const char *word,
+                        int64_t *out);
 /* NULL if the scope has no such vector, or it was not set. */
 const ProgVector *prog_vector(const ProgScope *scope, const char *name);
 static inline int64_t prog_at(const ProgVector *v, uint32_t i) {
@@ -116,6 +119,10 @@ Program *program_new(Arena *arena, const HwSpec *spec);
 /* The row with the name, and the i-th; NULL if the machine has none. */
 const ProgRow *program_row(const HwSpec *spec, const char *name);
 const ProgRow *program_row_at(const HwSpec *spec, uint32_t i);
+/* The first row that runs the operation: "conv", "softmax"; NULL: none. */
+const ProgRow *program_row_for(const HwSpec *spec, const char *op);
+/* Has the row (NULL: the file itself) such a meaning, or such a vector? */
+bool program_row_has(const HwSpec *spec, const ProgRow *row, const char *name);
 /* `n` nodes with nothing set; `row` by node. */
 void program_nodes(Arena *arena, Program *program, uint32_t n,
                    const ProgRow *const *row);

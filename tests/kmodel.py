@@ -5,6 +5,9 @@
             addresses (`asm --place`): the recorded outputs, without a fault, and
             never more active memory than before; yolo in its live peak
 
+  networks  networks become files (`verify -t k210`): every code that a node
+            makes is that of the machine's arithmetic, without a fault
+
 --all: also the vendor's, and all lines. Needs the folder build.
 """
 import glob
@@ -20,6 +23,8 @@ AMPHORA = os.environ.get("AMPHORA", os.path.join(ROOT, "build", "amphora"))
 MACHINE = ["-t", "k210"]
 YOLO = 737280  # bytes alive at once in its order
 ALL = "--all" in sys.argv
+TFLITE = ("person_detect", "kws_ref_model", "pretrainedResnet_quant",
+          "hello_world_int8")
 
 
 def amphora(*words):
@@ -82,8 +87,44 @@ def given():
     return bad
 
 
+def verify(path, *more):
+    """What is wrong with the file of a network, and the report."""
+    run = amphora("verify", path, *MACHINE, "--json", *more)
+    try:
+        report = json.loads(run.stdout)
+    except json.JSONDecodeError:
+        return run.stderr.strip() or "no report", {}
+    wrong = []
+    if report["codes_wrong"]:
+        wrong.append(f"{report['codes_wrong']} codes differ")
+    if report["faults"]:
+        wrong.append(f"{report['faults']} faults")
+    if not report["ok"] and not wrong:
+        wrong.append("not ok")
+    return ", ".join(wrong), report
+
+
+def networks():
+    folder = os.path.join(DATA, "..", "tflite")
+    paths = [os.path.join(folder, name + ".tflite") for name in TFLITE]
+    paths = [path for path in paths if os.path.exists(path)]
+    bad = codes = 0
+    for path in paths:
+        wrong, report = verify(path)
+        bad += bool(wrong)
+        codes += report.get("codes", 0)
+        if wrong or ALL:
+            name = os.path.basename(path)
+            print(f"{name}: {wrong} " + ", ".join(
+                f"{key} {report.get(key)}" for key in (
+                    "nodes", "layers", "engine_layers", "outputs_other",
+                    "outputs_most", "active", "bytes")))
+    print(f"networks: {len(paths)} files, {codes:,} codes, {bad} wrong")
+    return bad
+
+
 def main():
-    return 1 if given() else 0
+    return 1 if given() + networks() else 0
 
 
 if __name__ == "__main__":

@@ -54,6 +54,20 @@ const char *prog_word(const Program *program, const ProgScope *scope,
     return num >= 0 && num < at->n_words ? at->word[num] : NULL;
 }
 
+bool program_word_value(const HwSpec *spec, const char *name, const char *word,
+                        int64_t *out) {
+    uint32_t i = expr_find(spec->format->names, name);
+    if (i == EXPR_NONE)
+        return false;
+    const ExprName *at = &spec->format->names->list.at[i];
+    for (uint32_t k = 0; k < at->n_words; k++)
+        if (!strcmp(at->word[k], word)) {
+            *out = k;
+            return true;
+        }
+    return false;
+}
+
 const ProgVector *prog_vector(const ProgScope *scope, const char *name) {
     const ProgVector *vector = find_vector(scope, name);
     return vector && vector->set ? vector : NULL;
@@ -94,6 +108,26 @@ const ProgRow *program_row(const HwSpec *spec, const char *name) {
         if (!strcmp(spec->format->row[i].name, name))
             return &spec->format->row[i];
     return NULL;
+}
+
+const ProgRow *program_row_for(const HwSpec *spec, const char *op) {
+    for (uint32_t i = 0; spec->format && i < spec->format->n_rows; i++)
+        for (const char *const *of = spec->format->row[i].ops; *of; of++)
+            if (!strcmp(*of, op))
+                return &spec->format->row[i];
+    return NULL;
+}
+
+bool program_row_has(const HwSpec *spec, const ProgRow *row, const char *name) {
+    const HwFormat *format = spec->format;
+    const ProgRow *at = row ? row : &format->file;
+    for (uint32_t i = 0; i < at->n_meanings; i++)
+        if (!strcmp(format->names->list.at[at->meaning[i]].name, name))
+            return true;
+    for (uint32_t i = 0; i < at->n_vectors; i++)
+        if (!strcmp(format->names->list.at[at->vector[i]].name, name))
+            return true;
+    return false;
 }
 
 void program_nodes(Arena *arena, Program *program, uint32_t n,
