@@ -338,6 +338,8 @@ Image image_make(Arena *arena, const Plan *plan, const uint32_t *action_of,
     add_inputs_and_outputs(&b);
     add_layers_data(&b);
     listing_name_functions(arena, b.graph->name, b.host.n, b.host.at);
+    listing_count_hosts(arena, b.spec, b.host.n, b.host.at, b.blob.n,
+                        b.blob.at);
     add_layers(&b);
     return (Image){.element = b.spec->element,
                    .n_blobs = b.blob.n,

@@ -47,6 +47,7 @@ typedef struct HostLayer {
     uint32_t n_out;
     uint32_t n_attrs;
     const AttrPair *attr;
+    uint64_t products, bytes; /* that it takes: listing_count_hosts */
 } HostLayer;
 
 /* Does the layer read or write codes? */
@@ -125,6 +126,10 @@ const char *listing_take(Arena *arena, Map *taken, const char *name);
  * unique by a number. */
 void listing_name_functions(Arena *arena, const char *network, uint32_t n,
                             HostLayer *host);
+/* Fills in what each takes of the host: multiply-adds; bytes of its operands,
+ * constants and results, in elements of the machine. */
+void listing_count_hosts(Arena *arena, const HwSpec *spec, uint32_t n,
+                         HostLayer *host, uint32_t n_blobs, const Blob *blob);
 /* The listing with the function's name in the comment of each instruction that
  * is one of these layers (indices in image.host): "NAME: what it said". */
 const Listing *listing_call(Arena *arena, const Listing *listing, uint32_t n,

@@ -448,6 +448,9 @@ bool image_read(Arena *arena, Diag *diag, const HwSpec *spec, const char *file,
     HostLayer *host =
         items(&r, json, "hosts", read_host, sizeof(HostLayer), &out->n_hosts);
     listing_name_functions(arena, network, out->n_hosts, host);
+    if (r.ok)
+        listing_count_hosts(arena, spec, out->n_hosts, host, out->n_blobs,
+                            out->blob);
     out->host = host;
     read_layers(&r, json, root, n_insns, out);
     const cJSON *element = get(get(root, "arguments"), "bytesperpixels");

@@ -111,6 +111,8 @@ static void print_json_report(Arena *arena, const Pipeline *p, const Made *made,
         cJSON_AddItemToObject(json, "better_order", order_json(made->better));
     cJSON_AddNumberToObject(json, "seeded_layers", p->import.seeded);
     cJSON_AddItemToObject(json, "host_layers", host_layers_json(p->listing));
+    Accounts accounts = plan_accounts(arena, p, p->plan->cost.cycles);
+    accounts_add_json(json, &accounts);
     for (int i = 0; i < PATHS; i++)
         if (made->path[i])
             cJSON_AddStringToObject(json, path_key[i], made->path[i]);
@@ -152,6 +154,8 @@ static void print_report(Arena *arena, const Pipeline *p, const Made *made,
         print_bundle(arena, made->bundle);
     else
         print_plan(arena, p);
+    Accounts accounts = plan_accounts(arena, p, p->plan->cost.cycles);
+    accounts_print(arena, &accounts);
     if (options->front)
         print_front(arena, p->plan);
     if (explain)

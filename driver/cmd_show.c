@@ -11,19 +11,6 @@ typedef struct Totals {
     uint32_t by_op[OP_COUNT];
 } Totals;
 
-static uint64_t node_macs(const Graph *g, const Node *node) {
-    if (node->constant[CONST_WEIGHT].i == NONE)
-        return 0;
-    const Shape *weight = &graph_const(g, node->constant[CONST_WEIGHT])->shape;
-    const Shape *in = &graph_tensor(g, node->in[0])->shape;
-    const Shape *out = &graph_tensor(g, node->out[0])->shape;
-    uint64_t n = shape_count(weight);
-    if (node->op == OP_FC)
-        return n;
-    const Shape *pixels = node->op == OP_DECONV ? in : out;
-    return n * shape_dim(pixels, 2) * shape_dim(pixels, 3);
-}
-
 static uint64_t node_parameters(const Graph *g, const Node *node) {
     uint64_t n = 0;
     for (int role = 0; role < CONST_ROLES; role++)
@@ -37,7 +24,7 @@ static Totals count(const Graph *g) {
     for (uint32_t i = 0; i < g->node.n; i++) {
         const Node *node = &g->node.at[i];
         totals.by_op[node->op]++;
-        totals.macs += node_macs(g, node);
+        totals.macs += graph_products(g, node);
         totals.parameters += node_parameters(g, node);
     }
     for (uint32_t i = 0; i < g->tensor.n; i++) {

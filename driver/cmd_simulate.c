@@ -77,13 +77,17 @@ ExitCode cmd_simulate(Arena *arena, Diag *diag, const Options *options) {
     if (options->out && !options->memory_only &&
         !write_outputs(arena, diag, options->out, sim))
         return EXIT_BAD_INPUT;
+    Accounts accounts =
+        accounts_of(arena, listing, sim_products(sim), sim->cycles);
     if (options->json) {
         cJSON *json = cJSON_CreateObject();
         cJSON_AddBoolToObject(json, "ok", sim->n_violations == 0);
         add_sim_json(arena, json, listing, sim);
+        accounts_add_json(json, &accounts);
         print_json(arena, json);
     } else {
         print_sim(arena, listing, sim, sim->compulsory);
+        accounts_print(arena, &accounts);
     }
     return sim->n_violations ? EXIT_BAD_INPUT : EXIT_FINE;
 }

@@ -152,6 +152,8 @@ static void report_json(Arena *arena, const Pipeline *p, const Verdict *v) {
                                 isfinite(listing) ? listing : 1e300);
     }
     add_sim_json(arena, json, v->listing, v->sim);
+    Accounts accounts = plan_accounts(arena, p, v->sim->cycles);
+    accounts_add_json(json, &accounts);
     add_images_json(json, p, v->sim);
     add_traffic_json(json, p->plan);
     cJSON_AddBoolToObject(json, "two_levels", p->plan->two_levels);
@@ -207,10 +209,10 @@ static void report(Arena *arena, const Pipeline *p, const Verdict *v) {
     PlanBound bound = plan_bound(p->plan);
     say("bound   %s bytes over DDR: %s\n", with_commas(arena, bound.bytes),
         bound.of);
-    say("host    %u layers", listing_host_layers(v->listing));
+    Accounts accounts = plan_accounts(arena, p, v->sim->cycles);
+    accounts_print(arena, &accounts);
     if (v->native_layers)
-        say("; native code for %u", v->native_layers);
-    puts("");
+        say("native  code for %u layers\n", v->native_layers);
     if (p->import.seeded)
         say("weights %u layers had none: seeded ones\n", p->import.seeded);
     say("ms     ");

@@ -7,6 +7,7 @@
 #include "driver/options.h"
 #include "driver/pipeline.h"
 #include "driver/values.h"
+#include "report/accounts.h"
 #include "report/page.h"
 #include "sim/sim.h"
 
@@ -57,6 +58,8 @@ void add_sim_json(Arena *arena, cJSON *json, const Listing *listing,
  * one: an instruction can read more than it needs. */
 void print_sim(Arena *arena, const Listing *listing, const SimResult *sim,
                uint64_t compulsory);
+/* Shares of engines and host, where the plan's own cycles are known or not. */
+Accounts plan_accounts(Arena *arena, const Pipeline *pipeline, uint64_t cycles);
 void print_plan(Arena *arena, const Pipeline *pipeline);
 
 /* Of the placement in active memory: height, live peak, bound, whether it is

@@ -59,7 +59,8 @@ static const char *without_status(const char *reason) {
 static void take_result(Point *p, const Pipeline *pipeline,
                         const SimResult *sim) {
     const HwSpec *spec = pipeline->spec;
-    p->cycles = image_times(pipeline, sim).steady;
+    ImageTimes times = image_times(pipeline, sim);
+    p->cycles = times.steady + sim->host_cycles / times.n;
     p->ms = (double)p->cycles / spec->clock * 1e3;
     p->am_capacity = hwspec_active_bytes(spec);
     p->am_peak = sim->am_peak;

@@ -183,6 +183,22 @@ void print_sim(Arena *arena, const Listing *listing, const SimResult *sim,
     print_violations(listing, sim);
 }
 
+/* Of each layer once, however many tiles it has. */
+static uint64_t engine_products(const Pipeline *p) {
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < p->plan->n_actions; i++) {
+        const Action *a = &p->plan->action[i];
+        const Graph *g = p->plan->schedule->graph;
+        if (a->kind == ACTION_RUN && !a->tile)
+            sum += graph_products(g, graph_node(g, a->node));
+    }
+    return sum;
+}
+
+Accounts plan_accounts(Arena *arena, const Pipeline *p, uint64_t cycles) {
+    return accounts_of(arena, p->listing, engine_products(p), cycles);
+}
+
 /* What the placement in active memory is worth. */
 static const char *placement_words(Arena *arena, const Plan *plan) {
     const char *bound = "", *packed = "";

@@ -13,7 +13,7 @@ static void set_what_if(const Pipeline *p, const SimResult *sim, WhatIf *out) {
     (void)p;
     out->fits = sim->n_violations == 0;
     out->reason = sim->n_violations ? sim->violation[0].text : "";
-    out->cycles = sim->interval;
+    out->cycles = sim->interval + sim->host_cycles;
     out->am_peak = sim->am_peak;
     out->ddr = sim->backing_read + sim->backing_written;
 }

@@ -281,6 +281,9 @@ uint32_t conv_out_size(uint32_t in, uint32_t kernel, uint32_t stride,
                        uint32_t dilation, uint32_t pad, uint32_t pad_end);
 uint32_t pool_out_size(const PoolAttr *pool, uint32_t axis, uint32_t in);
 
+/* Multiply-adds of a node, padding included: products.c. */
+uint64_t graph_products(const Graph *g, const Node *node);
+
 /* ---- structure: graph.c, verify.c ---- */
 
 /* Puts nodes into topological order, keeping the present order where it can

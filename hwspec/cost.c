@@ -78,3 +78,11 @@ uint64_t hwspec_staged_cycles(const HwSpec *spec, uint64_t elements) {
         seconds += bytes / m->bandwidth;
     return hwspec_cycles(spec, seconds);
 }
+
+uint64_t hwspec_host_cycles(const HwSpec *spec, uint64_t products,
+                            uint64_t bytes) {
+    const HwHost *host = &spec->host;
+    double work = (double)products / host->macs;
+    double moved = (double)bytes / host->bandwidth;
+    return hwspec_cycles(spec, host->call + (work > moved ? work : moved));
+}

@@ -34,4 +34,9 @@ uint64_t hwspec_transfer_cycles(const HwSpec *spec, const HwMemory *memory,
 /* Cycles that so many weights take from where they come into active memory. */
 uint64_t hwspec_staged_cycles(const HwSpec *spec, uint64_t elements);
 
+/* Cycles that the host takes for a layer of so many products, whose operands,
+ * constants and result are so many bytes. */
+uint64_t hwspec_host_cycles(const HwSpec *spec, uint64_t products,
+                            uint64_t bytes);
+
 #endif

@@ -348,6 +348,13 @@ typedef struct HwBundle {
     const char *planner; /* NULL: "auto" */
 } HwBundle;
 
+/* What runs the layers that no engine does. A layer takes the call, and then
+ * the longer of its products and its bytes. */
+typedef struct HwHost {
+    double macs, bandwidth; /* products and bytes a second */
+    double call;            /* seconds before and behind a layer */
+} HwHost;
+
 typedef struct HwInsnSet HwInsnSet; /* insn.h */
 typedef struct HwFormat HwFormat;   /* program.h */
 
@@ -373,6 +380,7 @@ typedef struct HwSpec {
     HwWeightCache weight_cache;
     HwNative native;
     HwBundle bundle;
+    HwHost host;
     uint32_t max_instructions; /* 0: no limit */
     /* rewrites of the graph that this machine asks for */
     bool conv_1x1_stride2;   /* -> max pool 1x1 stride 2, then conv 1x1 */

@@ -105,6 +105,23 @@ static bool read_native(Reader *r, YamlNode *node, void *out) {
     return read_keys(r, node, &read_native_section, out);
 }
 
+static const Key host_keys[] = {
+    KEY("macs_per_second", read_per_second, HwHost, macs,
+        "products of a layer that the host computes; else 4e9"),
+    KEY("bytes_per_second", read_per_second, HwHost, bandwidth,
+        "operands, constants and result of such a layer; else 4e9"),
+    KEY("call", read_seconds, HwHost, call,
+        "time that each such layer takes at least; else 10us"),
+};
+const Section read_host_section = SECTION("host", host_keys);
+
+/* A processor of some GHz with short vectors, and one memory. */
+static const HwHost usual_host = {4e9, 4e9, 10e-6};
+
+static bool read_host(Reader *r, YamlNode *node, void *out) {
+    return read_keys(r, node, &read_host_section, out);
+}
+
 static const Key limits_keys[] = {
     KEY("instructions", read_u32, HwSpec, max_instructions,
         "that a listing may have, layers of the host aside; else any number"),
@@ -202,6 +219,8 @@ static const Key top_keys[] = {
         "that of the host"),
     KEY("bundle", read_bundle, HwSpec, bundle,
         "in which memories a bundle keeps what"),
+    KEY("host", read_host, HwSpec, host,
+        "how fast layers are that no engine runs; else a small processor"),
     {"limits", read_limits, 0, false, "of the whole machine"},
     {"rewrites", read_rewrites, 0, false,
      "what shall be done to the network first"},
@@ -210,33 +229,20 @@ static const Key top_keys[] = {
 const Section read_top_section = SECTION("", top_keys);
 
 const Section *const hwspec_sections[] = {
-    &read_top_section,
-    &read_machine_section,
-    &read_native_section,
-    &read_memory_section,
-    &read_ports_section,
-    &read_layout_section,
-    &read_axis_section,
-    &read_case_section,
-    &read_when_section,
-    &read_arith_section,
-    &read_codes_section,
-    &read_zero_section,
-    &read_stage_section,
-    &read_table_section,
-    &read_engine_section,
-    &read_operands_section,
-    &read_unroll_section,
-    &read_replication_section,
-    &read_copies_section,
-    &read_tiling_section,
-    &read_style_section,
-    &read_weight_cache_section,
-    &read_limits_section,
-    &read_rewrites_section,
-    &read_listing_section,
-    &read_bundle_section,
-    NULL,
+    &read_top_section,     &read_machine_section,
+    &read_native_section,  &read_memory_section,
+    &read_ports_section,   &read_layout_section,
+    &read_axis_section,    &read_case_section,
+    &read_when_section,    &read_arith_section,
+    &read_codes_section,   &read_zero_section,
+    &read_stage_section,   &read_table_section,
+    &read_engine_section,  &read_operands_section,
+    &read_unroll_section,  &read_replication_section,
+    &read_copies_section,  &read_tiling_section,
+    &read_style_section,   &read_weight_cache_section,
+    &read_limits_section,  &read_rewrites_section,
+    &read_listing_section, &read_bundle_section,
+    &read_host_section,    NULL,
 };
 
 /* Keys that earlier versions had: they are passed over, with a warning. */
@@ -280,6 +286,7 @@ static const HwSpec *build(Arena *arena, Diag *diag, YamlNode *root) {
                      .doc = "",
                      .element = 1,
                      .clock = 1,
+                     .host = usual_host,
                      .backing = -1,
                      .input = -1,
                      .output = -1,

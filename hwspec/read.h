@@ -74,6 +74,7 @@ ReadValue read_bytes;      /* uint64_t: 4MiB, or "96 elements" */
 ReadValue read_bytes32;    /* uint32_t >= 1: the same */
 ReadValue read_hertz;      /* double: 500MHz */
 ReadValue read_rate;       /* double: 17.28GB/s */
+ReadValue read_per_second; /* double >= 1: 4e9 */
 ReadValue read_seconds;    /* double: 200ns */
 ReadValue read_share;      /* double: above 0, up to 1 */
 ReadValue read_range;      /* HwRange: 1..14, 3.., ..9, [1, 2, 4] */
@@ -126,6 +127,7 @@ extern const Section read_copies_section;
 extern const Section read_tiling_section;
 extern const Section read_style_section;
 extern const Section read_bundle_section;
+extern const Section read_host_section;
 extern const Section read_arith_section;
 extern const Section read_codes_section;
 extern const Section read_zero_section;

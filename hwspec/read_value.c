@@ -35,6 +35,16 @@ bool read_hertz(Reader *r, YamlNode *node, void *out) {
     return yaml_hertz(r->diag, node, out);
 }
 
+bool read_per_second(Reader *r, YamlNode *node, void *out) {
+    double value;
+    if (!yaml_f64(r->diag, node, &value))
+        return false;
+    if (!(value >= 1 && value <= 1e18))
+        return wrong(r, node, "a number from 1 to 1e18");
+    *(double *)out = value;
+    return true;
+}
+
 bool read_count(Reader *r, YamlNode *node, void *out) {
     uint32_t value;
     if (!yaml_u32(r->diag, node, &value))

@@ -216,6 +216,21 @@ static void draw_lane(const Frame *f, const SimResult *sim, uint32_t use,
             draw_event(f, &sim->event[i], lane, &drawn);
 }
 
+/* A mark where the machine's clock stands. */
+static void draw_calls(const Frame *f, const SimResult *sim, int lane) {
+    for (uint32_t i = 0; i < sim->n_calls; i++) {
+        const SimHostCall *c = &sim->call[i];
+        text_addf(f->to,
+                  "<rect x=\"%.1f\" y=\"%d\" width=\"2\" height=\"%d\" "
+                  "fill=\"#c33\"><title>",
+                  across(f, c->start) - 1, lane * LANE + 3, LANE - 6);
+        html_text(f->to, f->listing->image.host[c->layer].name);
+        text_add(f->to, " (host)\n");
+        html_count(f->to, c->cycles);
+        text_add(f->to, " cycles, for which all wait</title></rect>\n");
+    }
+}
+
 static void draw_engines(const Frame *f, const SimResult *sim) {
     int lanes = 0, lane = 0;
     for (uint32_t use = 0; use < sim->n_engines; use++)
@@ -228,6 +243,8 @@ static void draw_engines(const Frame *f, const SimResult *sim) {
     for (uint32_t use = 0; use < sim->n_engines; use++)
         if (sim->engine[use].cycles > 0)
             draw_lane(f, sim, use, lane++);
+    if (sim->n_calls)
+        draw_calls(f, sim, lanes - 1);
     text_add(f->to, "</svg>\n<p>bound by");
     for (int i = 0; i < SIM_COST_COUNT; i++)
         text_addf(f->to,

@@ -106,6 +106,10 @@ void table_summary(Text *to, const ReportInput *input) {
               "</td><td class=\"l\">cycles: %.3f ms at %.0f MHz, layers of "
               "the host aside</td></tr>\n",
               (double)s->cycles / spec->clock * 1e3, spec->clock / 1e6);
+    if (s->host_cycles) {
+        fact(to, "", s->host_cycles, "cycles of the host, which all wait for");
+        fact(to, "", s->cycles + s->host_cycles, "cycles in all");
+    }
     if (s->interval != s->cycles)
         fact(to, "", s->interval, "cycles an image, one behind the other");
     fact(to, "products", macs, "of convolutions");
@@ -153,7 +157,7 @@ void table_what_if(Text *to, const ReportInput *input) {
         text_add(to, "<tr>");
         name_cell(to, w->change);
         if (w->fits) {
-            change_cell(to, w->cycles, s->interval);
+            change_cell(to, w->cycles, s->interval + s->host_cycles);
             change_cell(to, w->am_peak, s->am_peak);
             change_cell(to, w->ddr, s->backing_read + s->backing_written);
         } else {

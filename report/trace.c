@@ -19,16 +19,27 @@ static void add_name(cJSON *list, const char *kind, uint32_t lane,
     cJSON_AddItemToArray(list, item);
 }
 
-static void add_event(cJSON *list, const Listing *listing, const SimEvent *e) {
+/* A complete event of a lane; times in cycles of the machine's clock. */
+static cJSON *new_event(cJSON *list, const Listing *listing, const char *name,
+                        HwOp op, uint32_t lane, uint64_t start,
+                        uint64_t cycles) {
     double us = 1e6 / listing->spec->clock;
     cJSON *item = cJSON_CreateObject();
-    cJSON_AddStringToObject(item, "name", event_name(listing, e));
-    cJSON_AddStringToObject(item, "cat", hw_op_name[e->op]);
+    cJSON_AddStringToObject(item, "name", name);
+    cJSON_AddStringToObject(item, "cat", hw_op_name[op]);
     cJSON_AddStringToObject(item, "ph", "X");
     cJSON_AddNumberToObject(item, "pid", 1);
-    cJSON_AddNumberToObject(item, "tid", e->use);
-    cJSON_AddNumberToObject(item, "ts", (double)e->start * us);
-    cJSON_AddNumberToObject(item, "dur", (double)e->cycles * us);
+    cJSON_AddNumberToObject(item, "tid", lane);
+    cJSON_AddNumberToObject(item, "ts", (double)start * us);
+    cJSON_AddNumberToObject(item, "dur", (double)cycles * us);
+    cJSON_AddItemToArray(list, item);
+    return item;
+}
+
+static void add_event(cJSON *list, const Listing *listing, const SimEvent *e,
+                      uint64_t waited) {
+    cJSON *item = new_event(list, listing, event_name(listing, e), e->op,
+                            e->use, e->start + waited, e->cycles);
     cJSON *args = cJSON_AddObjectToObject(item, "args");
     cJSON_AddNumberToObject(args, "instruction", e->insn);
     cJSON_AddNumberToObject(args, "cycles", (double)e->cycles);
@@ -39,7 +50,26 @@ static void add_event(cJSON *list, const Listing *listing, const SimEvent *e) {
     cJSON_AddNumberToObject(args, "macs", (double)e->macs);
     cJSON_AddNumberToObject(args, "ddr_read_bytes", (double)e->read);
     cJSON_AddNumberToObject(args, "ddr_written_bytes", (double)e->written);
-    cJSON_AddItemToArray(list, item);
+}
+
+/* Events of engines in the listing's order, each behind the layers of the host
+ * that stand before it. */
+static void add_events(cJSON *list, const Listing *listing,
+                       const SimResult *sim) {
+    uint64_t waited = 0;
+    uint32_t call = 0;
+    for (uint32_t i = 0; i <= sim->n_events; i++) {
+        uint32_t insn = i < sim->n_events ? sim->event[i].insn : listing->n;
+        for (; call < sim->n_calls && sim->call[call].insn < insn; call++) {
+            const SimHostCall *c = &sim->call[call];
+            new_event(list, listing, listing->image.host[c->layer].name,
+                      HW_OP_HOST, sim->n_engines - 1, c->start + waited,
+                      c->cycles);
+            waited += c->cycles;
+        }
+        if (i < sim->n_events)
+            add_event(list, listing, &sim->event[i], waited);
+    }
 }
 
 const char *report_trace(Arena *arena, const Listing *listing,
@@ -51,8 +81,7 @@ const char *report_trace(Arena *arena, const Listing *listing,
     for (uint32_t i = 0; i < sim->n_engines; i++)
         if (sim->engine[i].cycles)
             add_name(list, "thread_name", i, sim->engine[i].name);
-    for (uint32_t i = 0; i < sim->n_events; i++)
-        add_event(list, listing, &sim->event[i]);
+    add_events(list, listing, sim);
     const char *text = json_print(arena, json, false);
     json_free(json);
     return text;

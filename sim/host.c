@@ -1,5 +1,6 @@
 /* host.c - layers of the host: from regions to regions; see host.h. */
 #include "sim/host.h"
+#include "hwspec/cost.h"
 #include "sim/engine.h"
 
 #include <string.h>
@@ -86,6 +87,20 @@ static void run_layer(Run *run, const HostLayer *layer) {
                      out[i]);
 }
 
+/* Nothing else runs meanwhile. Processors have no clock. */
+static void take_time(Run *run, const HostLayer *layer) {
+    if (!layer->reason)
+        return;
+    SimHostCall call = {
+        .insn = run->insn,
+        .layer = (uint32_t)(layer - run->listing->image.host),
+        .start = run->issued,
+        .cycles = hwspec_host_cycles(run->spec, layer->products, layer->bytes)};
+    run->use[run->spec->n_engines + 1].cycles += call.cycles;
+    run->result->host_cycles += call.cycles;
+    vec_push(run->arena, &run->call, call);
+}
+
 void host_run(Run *run, const Work *work) {
     const HostLayer *layer = host_layer(run, work->name);
     if (!layer && run->listing->has_image) {
@@ -97,6 +112,7 @@ void host_run(Run *run, const Work *work) {
         run->on_host = true;
         run_layer(run, layer);
         run->on_host = false;
+        take_time(run, layer);
     }
     run->use[run->spec->n_engines + 1].instructions++;
 }

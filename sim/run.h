@@ -99,6 +99,7 @@ typedef struct Run {
     SimResult *result;
     uint64_t *read, *written; /* bytes by memory */
     SimEngineUse *use;        /* engines, "dma", "host" */
+    VEC(SimHostCall) call;
 } Run;
 
 /* Records a broken rule of the instruction at work. */

@@ -260,6 +260,8 @@ static void fill_result(Run *run) {
             result->am_peak += run->cells[i].touched;
     result->n_engines = spec->n_engines + 2;
     result->engine = run->use;
+    result->n_calls = run->call.n;
+    result->call = run->call.at;
     result->n_events = run->event.n;
     result->event = run->event.at;
 }
@@ -290,6 +292,13 @@ static void run_all(Run *run) {
     order_close(run);
     read_outputs(run);
     fill_result(run);
+}
+
+uint64_t sim_products(const SimResult *result) {
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < result->n_events; i++)
+        sum += result->event[i].macs;
+    return sum;
 }
 
 const SimResult *sim_run(Arena *arena, Diag *diag, const Listing *listing,

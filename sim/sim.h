@@ -87,6 +87,14 @@ typedef struct SimEvent {
     uint64_t macs;          /* products that the result takes */
 } SimEvent;
 
+/* A layer that the host ran. The machine's clock stands still meanwhile: all
+ * of it waits. */
+typedef struct SimHostCall {
+    uint32_t insn, layer;   /* index in the listing; in image.host */
+    uint64_t start, cycles; /* of the machine's clock: when it stops, and for
+                             * how long */
+} SimHostCall;
+
 typedef struct SimResult {
     uint64_t n_violations;
     uint32_t n_kept;
@@ -106,7 +114,10 @@ typedef struct SimResult {
                               * each once; without an image, all outputs */
     uint64_t am_peak;        /* bytes of active memory, up to the last touched,
                               * summed over active memories */
-    uint64_t cycles;         /* of the machine's clock */
+    uint64_t cycles;         /* of the machine's clock, the host's aside */
+    uint64_t host_cycles;    /* sum over `call` */
+    uint32_t n_calls;
+    const SimHostCall *call; /* layers of the host, in the listing's order */
     uint64_t busy, transfer; /* sums over all instructions: with everything
                               * overlapped the larger of the two is the time */
     uint64_t interval; /* cycles from image to image where some engines work
@@ -118,6 +129,9 @@ typedef struct SimResult {
     uint32_t n_events;
     const SimEvent *event; /* in the listing's order */
 } SimResult;
+
+/* Products that engines made, those of results made again included. */
+uint64_t sim_products(const SimResult *result);
 
 /* inputs: one array per image.input, or per assumed input; NULL, or fewer of
  * them: seeded.

@@ -38,6 +38,7 @@ PUBLIC = {
     "codegen/listing.h", "codegen/codegen.h", "sim/sim.h", "sim/program.h",
     "native/native.h", "native/program.h", "native/maker.h",
     "report/moves.h", "report/points.h", "report/page.h",
+    "report/accounts.h",
 }
 DOOR = "driver"
 DOOR_ONLY = {"frontends/frontend.h", "frontends/import.h", "passes/pass.h", "codegen/codegen.h",

@@ -68,7 +68,7 @@ DDR     576 bytes read, 1,152 written; compulsory 1,728
 time    12,672 cycles (0.013 ms at 1000 MHz), 4 instructions
 memory  0 violations
 bound   1,728 bytes over DDR: no plan in this order moves less
-host    0 layers
+share   engines compute 100.0 % of 12,672 products
 weights 2 layers had none: seeded ones
 ms      hwspec <ms> read <ms> passes <ms> schedule <ms> alloc <ms> codegen <ms> simulate <ms> reference <ms>
 --- stderr
@@ -80,6 +80,7 @@ DDR     576 bytes read, 0 written; compulsory 576
 time    12,672 cycles (0.013 ms at 1000 MHz), 3 instructions
 note    input 0 assumed: 4x6x6 at 0x0 in inputs
 memory  0 violations
+share   engines compute 100.0 % of 12,672 products
 --- stderr
 --- run amphora simulate put.cmd -t ./loose.yaml
 --- exit 0
@@ -89,6 +90,7 @@ DDR     576 bytes read, 0 written; compulsory 576
 time    12,672 cycles (0.013 ms at 1000 MHz), 3 instructions
 note    input 0 assumed: 4x6x6 at 0x0 in inputs
 memory  0 violations
+share   engines compute 100.0 % of 12,672 products
 --- stderr
 --- run amphora simulate wrong.cmd -t ./loose.yaml
 --- exit 1
@@ -103,6 +105,7 @@ memory  5 violations
   wrong.cmd:3: d: put and the like are numbers here, placeholders in instructions before this one
   wrong.cmd:3: d: groups is 4, and must be 1
   wrong.cmd:3: d: its step, 1, lies before step 2
+share   engines compute 100.0 % of 10,944 products
 --- stderr
 --- run amphora simulate wrong.cmd -t ./loose.yaml --lax
 --- exit 0
@@ -112,4 +115,5 @@ DDR     576 bytes read, 0 written; compulsory 576
 time    10,944 cycles (0.011 ms at 1000 MHz), 3 instructions
 note    input 0 assumed: 4x6x6 at 0x0 in inputs
 memory  0 violations
+share   engines compute 100.0 % of 10,944 products
 --- stderr

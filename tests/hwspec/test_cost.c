@@ -20,6 +20,14 @@ static void seconds(void **state) {
     assert_int_equal(hwspec_cycles(&spec, 2.1e-9), 2);
 }
 
+static void host(void **state) {
+    (void)state;
+    HwSpec spec = {.clock = 500e6, .host = {4e9, 2e9, 10e-6}};
+    assert_int_equal(hwspec_host_cycles(&spec, 0, 0), 5000);
+    assert_int_equal(hwspec_host_cycles(&spec, 4000000, 0), 505000);
+    assert_int_equal(hwspec_host_cycles(&spec, 4000000, 4000000), 1005000);
+}
+
 static void inner_steps(void **state) {
     (void)state;
     HwSpec spec = {.replication.section = 96};
@@ -178,10 +186,11 @@ static void row_bytes(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(seconds),       cmocka_unit_test(inner_steps),
-        cmocka_unit_test(engine_cycles), cmocka_unit_test(weights),
-        cmocka_unit_test(transfers),     cmocka_unit_test(staged),
-        cmocka_unit_test(parts),         cmocka_unit_test(row_bytes),
+        cmocka_unit_test(seconds),     cmocka_unit_test(host),
+        cmocka_unit_test(inner_steps), cmocka_unit_test(engine_cycles),
+        cmocka_unit_test(weights),     cmocka_unit_test(transfers),
+        cmocka_unit_test(staged),      cmocka_unit_test(parts),
+        cmocka_unit_test(row_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
