@@ -263,7 +263,8 @@ static void fill_conv_pool(const Emitter *e, HwFields *f, const Action *action,
         mid[axis] = conv_out_size(size[axis], conv->kernel[axis],
                                   conv->stride[axis], conv->dilation[axis],
                                   conv->pad[axis], conv->pad_end[axis]);
-    bool some = action->rows < plan_volume(e->graph, node->out[0]).h;
+    bool some = action->rows < plan_volume(e->graph, node->out[0]).h ||
+                action->in_rows < in.h; /* the last ones are not pooled */
     set(f, HW_F_MID_H,
         some ? rows_between(action, &node->attr.pool, mid[0]) : mid[0]);
     set(f, HW_F_MID_W, mid[1]);

@@ -12,6 +12,10 @@
 bool engine_run(Run *run, const Work *work);
 /* tiles.c: the machine runs the instruction by tiles. */
 bool tiles_run(Run *run, const Job *job, SimEvent *event);
+/* Whether the instruction's tiles can be of the style, by operation and
+ * memories. */
+bool tiles_may_be(const HwSpec *spec, const Work *work,
+                  const HwTileStyle *style);
 /* nest.c: the same by tiles of channels, too. */
 bool nest_run(Run *run, const Job *job, SimEvent *event);
 /* move.c: a load or a store. */

@@ -9,6 +9,7 @@
  * one meaning say the same. What the row declares unread is passed over.
  */
 #include "sim/blobs.h"
+#include "sim/engine.h"
 #include "sim/host.h"
 
 #include "base/arith.h"
@@ -315,10 +316,6 @@ static void judge_parallel(Judge *j) {
 
 /* ---- tiles ---- */
 
-static bool is_outside(const Judge *j, const Place *place) {
-    return j->spec->memory[place->memory].role != HW_ACTIVE;
-}
-
 static int64_t units(const Judge *j, uint64_t bytes) {
     const HwMemory *m = &j->spec->memory[0];
     return (int64_t)(m->base + bytes / m->unit);
@@ -421,10 +418,7 @@ static const HwTileStyle *style_of(const Judge *j) {
     const Work *w = j->w;
     for (uint32_t i = 0; i < tiling->tiles.n; i++) {
         const HwTileStyle *s = &tiling->tiles.style[i];
-        bool possible = s->ops >> w->op & 1 &&
-                        s->in_backing == is_outside(j, &w->in_at) &&
-                        s->out_backing == is_outside(j, &w->out_at) &&
-                        !s->sums == !w->tile.c;
+        bool possible = tiles_may_be(j->spec, w, s);
         if (possible && style_agrees(j, s))
             return s;
         first = possible && !first ? s : first;

@@ -146,10 +146,10 @@ static bool room_place(Run *run, const Room *room, Place *out) {
     return true;
 }
 
-static uint64_t sum_bytes(const Run *run, HwOp op) {
+static uint64_t sum_bytes(const Run *run, const Work *w) {
     const HwTiling *tiling = &run->spec->tiling;
     for (uint32_t i = 0; i < tiling->tiles.n; i++)
-        if (tiling->tiles.style[i].sums && tiling->tiles.style[i].ops >> op & 1)
+        if (tiles_may_be(run->spec, w, &tiling->tiles.style[i]))
             return tiling->tiles.style[i].sums;
     return run->spec->element;
 }
@@ -221,8 +221,7 @@ static bool rooms_take(Nest *t) {
         {"a tile of weights", tile->weights[0], weights},
         {"the second tile of weights", tile->weights[1],
          t->c * t->inner > 1 ? weights : 0},
-        {"the tile of sums", tile->sums,
-         pixels * tile->c * sum_bytes(run, w->op)}};
+        {"the tile of sums", tile->sums, pixels * tile->c * sum_bytes(run, w)}};
     enum { N = sizeof all / sizeof *all };
     Room room[N];
     Place place[N];

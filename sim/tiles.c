@@ -173,6 +173,17 @@ static uint64_t tile_count(const Work *w) {
     return rows * ((w->out.w + (uint64_t)w->tile.w - 1) / w->tile.w);
 }
 
+static bool is_outside(const HwSpec *spec, const Place *place) {
+    return spec->memory[place->memory].role != HW_ACTIVE;
+}
+
+bool tiles_may_be(const HwSpec *spec, const Work *w, const HwTileStyle *s) {
+    return s->ops >> w->op & 1 &&
+           s->in_backing == is_outside(spec, &w->in_at) &&
+           s->out_backing == is_outside(spec, &w->out_at) &&
+           !s->sums == !w->tile.c;
+}
+
 bool tiles_run(Run *run, const Job *job, SimEvent *event) {
     const Work *w = job->work;
     if (tile_count(w) > MAX_TILES) {

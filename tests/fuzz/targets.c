@@ -6,10 +6,12 @@
 #include "base/yaml.h"
 #include "codegen/listing.h"
 #include "frontends/frontend.h"
+#include "frontends/import.h"
 #include "hwspec/expr/expr.h"
 #include "hwspec/hwspec.h"
 #include "hwspec/program.h"
 #include "pack/csv.h"
+#include "sim/program.h"
 #include "sim/sim.h"
 
 #include <stdlib.h>
@@ -71,6 +73,14 @@ static void tensor(const FuzzInput *in) {
 
 static void hwspec(const FuzzInput *in) {
     hwspec_load(in->arena, in->diag, in->path, 0, NULL);
+}
+
+/* What is made of somebody else's description is a machine. */
+static void dpu(const FuzzInput *in) {
+    const char *yaml = import_dpu(in->arena, in->diag, in->path, in->first);
+    if (yaml &&
+        !hwspec_read(in->arena, in->diag, "made", yaml, strlen(yaml), 0, NULL))
+        unreadable(in, "description", yaml);
 }
 
 /* ---- listings ---- */
@@ -232,6 +242,28 @@ static void container_text(const FuzzInput *in) {
         unreadable(in, "file", (const char *)in->first.at + 1);
 }
 
+/* Inputs are zeros. */
+static void machine_file(const FuzzInput *in) {
+    enum { MOST = 1 << 20 }; /* bytes of one */
+    const HwSpec *spec = in->first.len ? container_machine(in) : NULL;
+    const Program *program =
+        spec ? program_decode(in->arena, in->diag, spec, in->path,
+                              in->first.at + 1, in->first.len - 1)
+             : NULL;
+    uint32_t n = program ? program_inputs(program) : 0;
+    ProgramBytes *input = ARENA_ARRAY(in->arena, ProgramBytes, n + 1);
+    for (uint32_t i = 0; i < n; i++) {
+        ProgramInput one = program_input(program, i);
+        uint64_t count = (uint64_t)one.n * one.c * one.h * one.w;
+        input[i].n = count * (one.reals ? sizeof(float) : 1);
+        if (input[i].n > MOST)
+            return;
+        input[i].at = ARENA_ARRAY(in->arena, uint8_t, input[i].n + 1);
+    }
+    if (program)
+        program_run(in->arena, in->diag, program, n, input);
+}
+
 /* Each line an expression; what it is lies in its range. */
 static void expression(const FuzzInput *in) {
     ExprNames *names = expr_names(in->arena);
@@ -291,11 +323,13 @@ const FuzzTarget fuzz_targets[] = {
     {"npy", ".npy", npy, "NumPy's arrays"},
     {"tensor", ".pb", tensor, "ONNX's TensorProto"},
     {"hwspec", ".yaml", hwspec, "machines"},
+    {"dpu", ".prototxt", dpu, "machines as Vitis AI describes them"},
     {"listing", ".cmd", listing_text, "a byte for the machine, and a listing"},
     {"listingjson", ".json", listing_of_json, "the same in JSON, and weights"},
     {"binary", ".bin", listing_binary, "the same in binary form"},
     {"container", ".bin", container, "a byte for the machine, and a file"},
     {"containertext", ".txt", container_text, "the same as text"},
+    {"program", ".bin", machine_file, "the same file, run"},
     {"expression", ".txt", expression, "expressions of a hwspec"},
     {"problem", ".csv", problem, "placement problems"},
     {0},
