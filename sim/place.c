@@ -293,6 +293,13 @@ static bool follow_each_other(const uint64_t *at, uint32_t n) {
     return true;
 }
 
+static bool rise(const uint64_t *at, uint32_t n) {
+    for (uint32_t i = 1; i < n; i++)
+        if (at[i] < at[i - 1])
+            return false;
+    return true;
+}
+
 static bool has_plain_rows(const Place *p) {
     for (uint32_t h = 0; h < (p->w_step ? p->h : 1); h++)
         if (!follow_each_other(place_columns(p, h), p->w))
@@ -318,10 +325,12 @@ typedef struct Cut {
     Spans channel; /* with their copies, in cells from the start */
     Span plane;    /* plane_of */
     uint32_t cols; /* so many columns follow each other */
+    bool rises;    /* columns of a row do */
 } Cut;
 
 static Cut cut_of(Run *run, const Place *p) {
-    Cut cut = {p, {.arena = run->work, .window = {0, UINT64_MAX}}, {0}, 0};
+    Cut cut = {
+        p, {.arena = run->work, .window = {0, UINT64_MAX}}, {0}, 0, false};
     if (is_dense(p))
         return cut;
     for (uint32_t c = 0; c < p->c; c++)
@@ -329,15 +338,37 @@ static Cut cut_of(Run *run, const Place *p) {
             add_span(&cut.channel, p->c_at[c] + copy * p->copy_step, 1);
     cut.plane = plane_of(p);
     cut.cols = has_plain_rows(p) ? p->w : 1;
+    cut.rises = !p->w_step && rise(p->w_at, p->w);
     return cut;
+}
+
+/* The first column of the row whose cells end behind `cell`. */
+static uint32_t column_at(const uint64_t *at, uint32_t cols, uint64_t width,
+                          uint64_t cell) {
+    uint32_t lo = 0, hi = cols;
+    while (lo < hi) {
+        uint32_t mid = lo + (hi - lo) / 2;
+        if (at[mid] + width <= cell)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
 }
 
 static void add_rows(Spans *s, const Cut *cut, Span c) {
     const Place *p = cut->place;
-    for (uint32_t h = 0; h < p->h; h++)
-        for (uint32_t w = 0; w < p->w; w += cut->cols)
-            add_span(s, p->start + c.from + p->h_at[h] + place_columns(p, h)[w],
-                     c.to - c.from + cut->cols - 1);
+    uint64_t width = c.to - c.from + cut->cols - 1;
+    for (uint32_t h = 0; h < p->h; h++) {
+        const uint64_t *at = place_columns(p, h);
+        uint64_t base = p->start + c.from + p->h_at[h];
+        uint32_t w = 0;
+        if (cut->rises && cut->cols == 1 && s->window.from > base)
+            w = column_at(at, p->w, width, s->window.from - base);
+        for (; w < p->w && (!cut->rises || base + at[w] < s->window.to);
+             w += cut->cols)
+            add_span(s, base + at[w], width);
+    }
 }
 
 /* All cells in the window, ascending. */

@@ -48,21 +48,21 @@ bool part_is_volume(const HwMemory *memory, const Volume *whole, uint32_t c,
            (!memory->align || at % memory->align == 0);
 }
 
+bool part_told(const Facts *f, const HwMemory *memory, const Volume *whole,
+               uint32_t c, uint32_t n) {
+    return hwspec_parts_between(f->spec, memory) ||
+           part_is_volume(memory, whole, c, n);
+}
+
 bool volume_cuts(const Facts *f, TensorId t, uint32_t q) {
     for (uint32_t m = 0; m < f->spec->n_active; m++) {
         const HwMemory *memory = &f->spec->memory[m];
         Volume v = volume_in(f, t, m);
         for (uint32_t c = q; c < v.c; c += q)
-            if (!part_is_volume(memory, &v, c, smaller32(q, v.c - c)))
+            if (!part_told(f, memory, &v, c, smaller32(q, v.c - c)))
                 return false;
     }
     return true;
-}
-
-bool part_told(const Facts *f, const HwMemory *memory, const Volume *whole,
-               uint32_t c, uint32_t n) {
-    return hwspec_parts_between(f->spec, memory) ||
-           part_is_volume(memory, whole, c, n);
 }
 
 static bool parts_addressable(const Facts *f, NodeId concat,

@@ -72,6 +72,37 @@ uint64_t least_bytes(const Facts *f, const uint64_t bytes[PACK_MAX_POOLS],
     return least;
 }
 
+/* Whether the operands have places in what is left of each memory: at most
+ * MOST_APART operands in as many memories as there are, all ways tried. */
+static bool have_places(const Facts *f, const OperandBytes *operand, uint32_t n,
+                        uint64_t left[PACK_MAX_POOLS]) {
+    for (uint32_t m = 0; n && m < f->spec->n_active; m++) {
+        uint64_t bytes = operand->bytes[m], align = f->spec->memory[m].align;
+        if (!(operand->memories >> m & 1) || !bytes || bytes > left[m])
+            continue;
+        uint64_t before = left[m], taken = round_up(bytes, align ? align : 1);
+        left[m] -= taken < before ? taken : before;
+        bool all = have_places(f, operand + 1, n - 1, left);
+        left[m] = before;
+        if (all)
+            return true;
+    }
+    return n == 0;
+}
+
+uint64_t bytes_apart(const Facts *f, const OperandBytes *operand, uint32_t n) {
+    uint64_t sum = 0, left[PACK_MAX_POOLS] = {0};
+    for (uint32_t i = 0; i < n; i++)
+        sum = add_capped(sum,
+                         least_bytes(f, operand[i].bytes, operand[i].memories));
+    for (uint32_t m = 0; m < f->spec->n_active; m++)
+        left[m] = pool_of(&f->spec->memory[m]).size;
+    bool one = f->spec->n_active == 1 || n > MOST_APART;
+    return sum == UINT64_MAX || one || have_places(f, operand, n, left)
+               ? sum
+               : UINT64_MAX;
+}
+
 bool is_placed(const Facts *f, NodeId node) {
     return graph_node(f->g, node)->op == OP_CONCAT &&
            f->legal[node.i].op == HW_OP_CONCAT;

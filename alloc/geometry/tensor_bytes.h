@@ -22,6 +22,15 @@ void volume_pool_bytes(const Facts *f, Volume v,
 /* The least of them that is allowed, aligned; UINT64_MAX if none is. */
 uint64_t least_bytes(const Facts *f, const uint64_t bytes[PACK_MAX_POOLS],
                      uint32_t memories);
+/* What one operand of a node takes, and where it may lie. */
+typedef struct OperandBytes {
+    uint64_t bytes[PACK_MAX_POOLS];
+    uint32_t memories;
+} OperandBytes;
+enum { MOST_APART = 8 };
+/* The sum of what n operands take at the least; UINT64_MAX if the active
+ * memories cannot hold them beside each other, each whole in one of them. */
+uint64_t bytes_apart(const Facts *f, const OperandBytes *operand, uint32_t n);
 Pool pool_of(const HwMemory *memory);
 uint64_t active_bytes(const Facts *f); /* what whole buffers leave of them */
 /* Active memories that the node's engine reaches: bits. */

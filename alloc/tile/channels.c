@@ -43,7 +43,10 @@ static bool parts_there(const HwMemory *memory, Volume whole, uint32_t c,
     return at % memory->unit == 0 && layout_bytes(memory->layout, &whole) == at;
 }
 
-static bool parts_at_all(const HwMemory *memory, Volume whole, uint32_t q) {
+static bool parts_at_all(const HwSpec *spec, const HwMemory *memory,
+                         Volume whole, uint32_t q) {
+    if (hwspec_parts_between(spec, memory))
+        return true;
     if (memory->layout->n && memory->layout->axis[0].dim != LAYOUT_C)
         return false; /* no instruction says where they begin */
     for (uint32_t c = q; c < whole.c; c += q)
@@ -65,8 +68,9 @@ static bool operand_cuts(const Facts *f, TensorId t, uint32_t q) {
     const HwMemory *memory = f->spec->memory;
     Volume v = plan_volume(f->g, t);
     return starts_at(f, t, q) &&
-           parts_at_all(&memory[f->spec->backing], v, q) &&
-           (!from_outside(f, t) || parts_at_all(&memory[f->spec->input], v, q));
+           parts_at_all(f->spec, &memory[f->spec->backing], v, q) &&
+           (!from_outside(f, t) ||
+            parts_at_all(f->spec, &memory[f->spec->input], v, q));
 }
 
 /* Whether the engine can write each part of the result. */
@@ -86,7 +90,7 @@ static bool all_cut(const Facts *f, NodeId id, uint32_t q) {
         if (!operand_cuts(f, node->in[k], q) || !volume_cuts(f, node->in[k], q))
             return false;
     return result_cuts(f, id, q) && operand_cuts(f, out, q) &&
-           (!f->role[out.i].outside || parts_at_all(to, v, q));
+           (!f->role[out.i].outside || parts_at_all(f->spec, to, v, q));
 }
 
 uint32_t channel_tile_quantum(const Facts *f, NodeId id) {

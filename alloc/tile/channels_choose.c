@@ -18,6 +18,7 @@
 #include "base/arith.h"
 
 #include <math.h>
+#include <string.h>
 
 /* Channel tiles of a layer, if it has channels for so many: thin ones leave
  * room for what else could stay. */
@@ -64,7 +65,9 @@ bool goes_by_channel(const Facts *f, const Node *node) {
 static bool machine_may(const Facts *f, NodeId id) {
     const HwTiling *tiling = &f->spec->tiling;
     return tiling->kind == HW_TILING_SOFTWARE && !tiling->rows.rolls &&
-           f->spec->backing >= 0 && f->spec->n_active == 1 &&
+           f->spec->backing >= 0 &&
+           (f->spec->n_active == 1 ||
+            hwspec_parts_between(f->spec, f->spec->memory)) &&
            tiling->rows.ops >> f->legal[id.i].op & 1;
 }
 
@@ -128,19 +131,20 @@ static bool counted(const ChannelTiles *s, uint32_t staying, uint32_t k) {
 static uint64_t bytes_of(const ChannelTiles *s, uint32_t staying,
                          uint32_t channels) {
     const Decisions *d = s->d;
-    uint64_t sum = 0, bytes[PACK_MAX_POOLS];
+    OperandBytes own[MOST_SLOTS] = {0};
+    uint32_t n = 0;
     for (uint32_t k = 0; k < s->n; k++) {
         const Passing *slot = &s->slot[k];
         if (stays(staying, k) && counted(s, staying, k))
             continue;
-        if (!stays(staying, k))
-            channel_tile_bytes(d->f, slot->tensor, channels, bytes);
-        const uint64_t *own =
-            stays(staying, k) ? d->alias.at[slot->alias].bytes : bytes;
-        uint32_t memories = reach_of(d->f, s->id, slot->tensor);
-        sum = add_capped(sum, least_bytes(d->f, own, memories));
+        if (stays(staying, k))
+            memcpy(own[n].bytes, d->alias.at[slot->alias].bytes,
+                   sizeof own[n].bytes);
+        else
+            channel_tile_bytes(d->f, slot->tensor, channels, own[n].bytes);
+        own[n++].memories = reach_of(d->f, s->id, slot->tensor);
     }
-    return sum;
+    return bytes_apart(d->f, own, n);
 }
 
 static bool engine_makes(const ChannelTiles *s, uint32_t channels) {

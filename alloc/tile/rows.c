@@ -95,20 +95,18 @@ static bool row_tiles_valid(const Graph *g, NodeId node, uint32_t rows) {
     return true;
 }
 
-/* Bytes of the node's row tiles; UINT64_MAX if no memory holds one of them. */
+/* Bytes of the node's row tiles; UINT64_MAX if the memories cannot hold them
+ * beside each other. */
 static uint64_t row_tiles_bytes(const Facts *f, NodeId id, uint32_t rows) {
     const Node *node = graph_node(f->g, id);
     uint32_t in = row_tile_in_rows(f, id, rows);
-    uint64_t sum = 0, bytes[PACK_MAX_POOLS];
+    OperandBytes own[MAX_OPERANDS + 1] = {0};
     for (uint32_t i = 0; i <= node->n_in; i++) {
         TensorId t = i < node->n_in ? node->in[i] : node->out[0];
-        pool_bytes(f, t, i < node->n_in ? in : rows, false, bytes);
-        uint64_t least = least_bytes(f, bytes, reach_of(f, id, t));
-        if (least == UINT64_MAX)
-            return UINT64_MAX;
-        sum += least;
+        pool_bytes(f, t, i < node->n_in ? in : rows, false, own[i].bytes);
+        own[i].memories = reach_of(f, id, t);
     }
-    return sum;
+    return bytes_apart(f, own, node->n_in + 1);
 }
 
 static uint32_t quantum(const Facts *f, NodeId id) {

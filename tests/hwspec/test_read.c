@@ -343,7 +343,10 @@ static void bad_files(void **state) {
     load(arena, "nosuch", NULL, NULL,
          "0:0: no target is called `nosuch`; there are: cortex-m4, "
          "cpu-aarch64, cpu-riscv64, cpu-x86-64, cpu-x86-64-v4, darius-32, "
-         "darius-64, dpuczdx8g, k210, line-npu, math-engine, n64, null, "
+         "darius-64, dpuczdx8g, dpuczdx8g-b1024, dpuczdx8g-b1152, "
+         "dpuczdx8g-b1600, dpuczdx8g-b2304, dpuczdx8g-b3136, dpuczdx8g-b4096, "
+         "dpuczdx8g-b512, dpuczdx8g-b800, k210, line-npu, math-engine, n64, "
+         "null, "
          "ring-npu, stage-npu, "
          "template, "
          "tile-npu, vta-pynq, xdnn-v2-28, xdnn-v2-56, xdnn-v3-96; or "
