@@ -10,6 +10,7 @@
 #include "base/plain.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <string.h>
 
 JsonOut json_out_new(Text *text) {
@@ -67,10 +68,12 @@ static void add_key(JsonOut *out, const char *key) {
         text_add(out->text, member ? "," : ", ");
     if (!member)
         return;
-    text_add_n(out->text, "\n", 1);
-    tabs(out, out->depth);
+    if (!out->compact) {
+        text_add_n(out->text, "\n", 1);
+        tabs(out, out->depth);
+    }
     add_string(out, key);
-    text_add(out->text, ":\t");
+    text_add(out->text, out->compact ? ":" : ":\t");
 }
 
 static void open_value(JsonOut *out, const char *key, bool object) {
@@ -91,11 +94,18 @@ void json_out_list(JsonOut *out, const char *key) {
 
 void json_out_close(JsonOut *out) {
     bool object = out->object[--out->depth];
-    if (object) {
+    if (object && !out->compact) {
         text_add_n(out->text, "\n", 1);
         tabs(out, out->depth);
     }
     text_add_n(out->text, object ? "}" : "]", 1);
+}
+
+/* Beyond 2^53 a string, as cJSON holds doubles. */
+void json_out_number(JsonOut *out, const char *key, uint64_t value) {
+    bool exact = value <= UINT64_C(1) << 53;
+    add_key(out, key);
+    text_addf(out->text, exact ? "%" PRIu64 : "\"%" PRIu64 "\"", value);
 }
 
 void json_out_text(JsonOut *out, const char *key, const char *text) {

@@ -13,6 +13,8 @@ enum { JSON_OUT_DEPTH = 16 };
 
 typedef struct JsonOut {
     Text *text;
+    bool compact;                /* all in one line from here on, until it is
+                                  * unset at the same depth */
     uint32_t depth;              /* lists and objects that are open */
     bool object[JSON_OUT_DEPTH]; /* which of both; */
     bool any[JSON_OUT_DEPTH];    /* has it something already? */
@@ -26,6 +28,7 @@ void json_out_list(JsonOut *out, const char *key);
 /* Of the object or list that was opened last. */
 void json_out_close(JsonOut *out);
 
+void json_out_number(JsonOut *out, const char *key, uint64_t value);
 /* NULL is null. */
 void json_out_text(JsonOut *out, const char *key, const char *text);
 /* Frees the value. */

@@ -103,6 +103,15 @@ typedef struct Image {
     const ListingLayer *layer;
 } Image;
 
+typedef struct Record Record; /* record.h */
+
+/* What was counted by running an instruction. */
+typedef struct RecordTime {
+    bool known;
+    uint64_t start, cycles;
+    uint64_t read, written; /* bytes from and to all but active memory */
+} RecordTime;
+
 typedef struct Listing {
     const HwSpec *spec;
     const char *network; /* name */
@@ -110,7 +119,13 @@ typedef struct Listing {
     const HwInsn *insn;
     Image image; /* all zero when only a text was read */
     bool has_image;
+    const Record *record;   /* by instruction, or NULL: it was only read */
+    const RecordTime *time; /* the same */
 } Listing;
+
+/* The version of the text, of what is under "amphora" in the JSON, and of the
+ * binary form: docs/listing.md. */
+enum { LISTING_VERSION = 1 };
 
 /* Goes on with all that the instructions and the layers of the host say. */
 void listing_fingerprint(const Listing *listing, Print *print);

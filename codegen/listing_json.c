@@ -264,12 +264,17 @@ static void put_arguments(const Writer *w) {
 
 static void put_own(const Writer *w, const char *weights_file) {
     json_out_object(w->out, "amphora");
+    json_out_text(w->out, "format", "amphora listing");
+    put_number(w, "version", LISTING_VERSION);
     json_out_text(w->out, "machine", w->spec->machine);
     json_out_text(w->out, "network", w->listing->network);
     json_out_list(w->out, "instructions");
     for (uint32_t i = 0; i < w->listing->n; i++)
         put_line(w, NULL, i);
     json_out_close(w->out);
+    machine_write(w->out, w->spec);
+    if (w->listing->record)
+        records_write(w->out, w->listing);
     if (w->listing->has_image)
         image_write(w->out, &w->listing->image, w->spec, weights_file);
     json_out_close(w->out);

@@ -45,6 +45,13 @@ bool image_read(Arena *arena, Diag *diag, const HwSpec *spec, const char *file,
                 const char *network, const cJSON *json, const cJSON *root,
                 uint32_t n_insns, Image *out);
 
+/* ---- records (listing_record.c) ---- */
+
+/* As members of the object that is open: what a reader must know of the
+ * machine, and "records". */
+void machine_write(JsonOut *out, const HwSpec *spec);
+void records_write(JsonOut *out, const Listing *listing);
+
 /* ---- JSON and text (listing_json.c, listing_json_read.c) ---- */
 
 /* listing_json, written as it comes. */

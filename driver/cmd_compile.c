@@ -199,10 +199,27 @@ static bool emits(const Options *options, const char *what) {
     return options->emit && strcmp(options->emit, what) == 0;
 }
 
+/* The listing with what running it costs, instruction by instruction; without
+ * where nothing was run. */
+static const Listing *timed(Arena *arena, const Listing *listing) {
+    SimOptions options = {.time_only = true, .memory_only = true};
+    const SimResult *sim =
+        sim_run(arena, diag_new(arena), listing, 0, NULL, &options);
+    RecordTime *time = ARENA_ARRAY(arena, RecordTime, listing->n + 1);
+    for (uint32_t i = 0; sim && i < sim->n_events; i++) {
+        const SimEvent *e = &sim->event[i];
+        time[e->insn] =
+            (RecordTime){true, e->start, e->cycles, e->read, e->written};
+    }
+    Listing *copy = ARENA_COPY(arena, Listing, listing, 1);
+    copy->time = time;
+    return copy;
+}
+
 static bool write_listing(Arena *arena, Diag *diag, const Options *options,
                           Pipeline *p, Made *made) {
     double start = now_ms();
-    bool ok = listing_write(arena, diag, p->listing,
+    bool ok = listing_write(arena, diag, timed(arena, p->listing),
                             options->out ? options->out : ".", made->path);
     p->ms[STAGE_WRITE] = now_ms() - start;
     return ok;

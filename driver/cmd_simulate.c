@@ -1,4 +1,5 @@
 /* cmd_simulate.c - runs a listing from its files; no network is needed. */
+#include "driver/accesses.h"
 #include "driver/commands.h"
 #include "driver/hostcode.h"
 #include "driver/room.h"
@@ -70,7 +71,8 @@ ExitCode cmd_simulate(Arena *arena, Diag *diag, const Options *options) {
     if (!hostcode_open(arena, diag, options, listing, &sim_options, &code))
         return EXIT_BAD_INPUT;
     const SimResult *sim =
-        sim_run(arena, diag, listing, options->n_inputs, inputs, &sim_options);
+        accesses_run(arena, diag, listing, options->n_inputs, inputs,
+                     &sim_options, options->accesses);
     hostcode_close(code);
     if (!sim || !write_report(arena, diag, options, listing, sim, NULL, false))
         return EXIT_BAD_INPUT;

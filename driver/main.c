@@ -14,13 +14,13 @@
 #define PLANNING "OJBprQle"
 
 static const Command commands[] = {
-    {"compile", "NET", MACHINE NETWORK PLANNING "GodagqjXEInfz", cmd_compile,
+    {"compile", "NET", MACHINE NETWORK PLANNING "GodagqjXEInfz2", cmd_compile,
      "Compiles a network for a machine.\n"
      "Writes NET.cmd (the listing), NET.json (the same with the data image)\n"
      "and, for weights that are not recipes, NET.weights; to the present\n"
      "folder, if -o names none.",
      NULL},
-    {"simulate", "LISTING", MACHINE "siomgqjNL", cmd_simulate,
+    {"simulate", "LISTING", MACHINE "siomgqjNL1", cmd_simulate,
      "Runs a listing and judges it.\n"
      "Takes .cmd text or .json: memory safety, bytes moved, cycles; with -o\n"
      "DIR the network's outputs are written as .npy.",
@@ -65,7 +65,7 @@ static const Command commands[] = {
      "A file, or a shipped target by name.",
      "--explain: of a machine with a container, how each field is read back\n"
      "and what its meanings can be."},
-    {"asm", "LISTING", MACHINE "Woj", cmd_asm,
+    {"asm", "LISTING", MACHINE "Woj3", cmd_asm,
      "Encodes a listing by the `bits` of the hwspec's rows.\n"
      "To LISTING.bin in the present folder, if -o names no file.",
      "Of a machine with a container: the text of a file becomes the file."},

@@ -155,6 +155,14 @@ static const Option options[] = {
      "write a page: memory and engines over time, layers, what-ifs"},
     {'q', false, "trace", "FILE.json", OPTION_TEXT, AT(trace),
      "write trace events for chrome://tracing or Perfetto"},
+    {'1', false, "accesses", "FILE.csv", OPTION_TEXT, AT(accesses),
+     "write what each instruction reads and writes, by cycle: docs/listing.md"},
+    {'2', false, "materialise", NULL, OPTION_FLAG, AT(materialise),
+     "write weights, biases, scales and tables as bytes, seeded ones too, with "
+     "a manifest: docs/listing.md"},
+    {'3', false, "raw", NULL, OPTION_FLAG, AT(raw),
+     "the words alone, one behind the other, as a DMA takes them: no header, "
+     "no names"},
     {'j', false, "json", NULL, OPTION_FLAG, AT(json),
      "print one JSON object on stdout"},
     {'h', true, "help", NULL, OPTION_FLAG, AT(help), "this text"},

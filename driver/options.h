@@ -41,6 +41,9 @@ typedef struct Options {
     const char *shard;       /* --shard */
     const char *report;      /* --report */
     const char *trace;       /* --trace */
+    const char *accesses;    /* --accesses */
+    bool materialise;        /* --materialise */
+    bool raw;                /* --raw */
     const char *reports;     /* --reports */
     uint64_t jobs;           /* --jobs; 0: one a core */
     bool merge;              /* --merge */

@@ -189,6 +189,22 @@ uint64_t layout_offset(const Layout *layout, const Volume *volume, uint32_t c,
            copy * copy_step(layout, volume, &s);
 }
 
+uint32_t layout_digits(const Layout *layout, const Volume *volume,
+                       LayoutDigit out[LAYOUT_MAX_AXES]) {
+    Shape3 s;
+    layout = layout_case(layout, volume);
+    measure(layout, volume, &s);
+    for (uint32_t i = 0; i < layout->n; i++) {
+        const LayoutAxis *axis = &layout->axis[i];
+        out[i] = (LayoutDigit){axis->dim, 1, 0, s.stride[i]};
+        if (axis->split && axis->inner)
+            out[i].modulo = axis->split;
+        else if (axis->split)
+            out[i].divide = axis->split;
+    }
+    return layout->n;
+}
+
 uint32_t layout_copies(const Layout *layout, const Volume *volume, uint32_t c) {
     layout = layout_case(layout, volume);
     uint32_t split = channel_split(layout);

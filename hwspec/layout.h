@@ -97,6 +97,18 @@ typedef struct LayoutTables {
 LayoutTables layout_tables(Arena *arena, const Layout *layout,
                            const Volume *volume);
 
+/* An axis of a volume, measured: index i of the dimension is digit i / divide,
+ * modulo `modulo` where that is not 0, and a step of the digit is `stride`
+ * bytes. Channels with copies are placed first, as Repl says. */
+typedef struct LayoutDigit {
+    LayoutDim dim;
+    uint32_t divide, modulo;
+    uint64_t stride;
+} LayoutDigit;
+/* From the outside in; how many of them. */
+uint32_t layout_digits(const Layout *layout, const Volume *volume,
+                       LayoutDigit out[LAYOUT_MAX_AXES]);
+
 /* Channels in one step of the outermost channel axis: a part of a volume that
  * starts at a multiple of this starts at an address of its own. 1 for a layout
  * with whole channels outermost; 0 if no channel axis is outermost (parts of

@@ -202,6 +202,8 @@ void memory_write(Run *run, const Place *p, Box box, uint32_t writer,
         return;
     Cells *cells = &run->cells[p->memory];
     run->writer.at[writer - 1].elements += box_count(p, box);
+    access_add(run, p, box, true,
+               run->writer.at[writer - 1].kind == WRITER_HOST);
     if (!values && (write_pixels(run, cells, p, box, writer) ||
                     write_rows(run, cells, p, box, writer)))
         return;
@@ -610,6 +612,7 @@ void memory_read(Run *run, const Place *p, Box box, const char *what,
     Reading r = {
         .run = run, .cells = &run->cells[p->memory], .place = p, .box = box};
     run->reads = true;
+    access_add(run, p, box, false, run->on_host);
     if (run->spec->memory[p->memory].role != HW_ACTIVE)
         cross(run, p, box);
     if (!out && !p->ring && (read_pixels(&r) || read_rows(&r)))

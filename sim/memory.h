@@ -131,6 +131,14 @@ uint64_t box_count(const Place *place, Box box); /* elements */
 
 /* Exactly the same cells for the same elements. */
 bool place_same(const Place *a, const Place *b);
+/* Cells without gaps. */
+typedef struct CellRange {
+    uint64_t from, to;
+} CellRange;
+/* All cells of a box of the place, copies included, ascending; the number of
+ * ranges. They live as long as the instruction, or the tile, at work. */
+uint32_t place_spans(Run *run, const Place *place, Box box,
+                     const CellRange **out);
 /* True if a and b have a cell in common; false where cells do not matter. */
 bool place_overlap(Run *run, const Place *a, const Place *b);
 /* "64x56x56 at 0x70000 in am" */
@@ -154,5 +162,14 @@ void memory_read(Run *run, const Place *place, Box box, const char *what,
 const Place *memory_written(const Run *run, uint32_t memory, uint64_t cell);
 /* True if the operand's first cell was never written. */
 bool memory_is_blank(const Run *run, const Place *place);
+
+/* access.c: tells options.watcher what was read and written. */
+void access_open(Run *run);
+void access_add(Run *run, const Place *place, Box box, bool writes,
+                bool by_host);
+/* Hands on what the instruction accessed; `insn` as in SimAccesses, `events`
+ * how many there were before it. */
+void access_end(Run *run, uint32_t insn, uint32_t events);
+void access_close(Run *run);
 
 #endif

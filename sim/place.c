@@ -256,15 +256,11 @@ bool place_same(const Place *a, const Place *b) {
 
 /* ---- overlap ---- */
 
-/* Cells without gaps. */
-typedef struct Span {
-    uint64_t from, to;
-} Span;
 typedef struct Spans {
     Arena *arena;
-    Span window; /* cells outside do not count */
-    bool rises;  /* each begins behind the one before it */
-    VEC(Span) at;
+    CellRange window; /* cells outside do not count */
+    bool rises;       /* each begins behind the one before it */
+    VEC(CellRange) at;
 } Spans;
 
 static void add_span(Spans *s, uint64_t from, uint64_t n) {
@@ -272,17 +268,17 @@ static void add_span(Spans *s, uint64_t from, uint64_t n) {
     from = from > s->window.from ? from : s->window.from;
     if (from >= to)
         return;
-    Span *last = s->at.n ? &s->at.at[s->at.n - 1] : NULL;
+    CellRange *last = s->at.n ? &s->at.at[s->at.n - 1] : NULL;
     if (last && last->to == from) {
         last->to = to;
         return;
     }
     s->rises &= !last || last->to < from;
-    vec_push(s->arena, &s->at, ((Span){from, to}));
+    vec_push(s->arena, &s->at, ((CellRange){from, to}));
 }
 
 static int by_start(const void *a, const void *b) {
-    const Span *x = a, *y = b;
+    const CellRange *x = a, *y = b;
     return (x->from > y->from) - (x->from < y->from);
 }
 
@@ -308,10 +304,10 @@ static bool has_plain_rows(const Place *p) {
 }
 
 /* Cells from the lowest pixel of a channel to behind its highest. */
-static Span plane_of(const Place *p) {
+static CellRange plane_of(const Place *p) {
     uint32_t n = columns_told(p);
-    return (Span){lowest(p->h_at, p->h) + lowest(p->w_at, n),
-                  highest(p->h_at, p->h) + highest(p->w_at, n) + 1};
+    return (CellRange){lowest(p->h_at, p->h) + lowest(p->w_at, n),
+                       highest(p->h_at, p->h) + highest(p->w_at, n) + 1};
 }
 
 /* No cell between its first and last is another's. */
@@ -322,10 +318,10 @@ static bool is_dense(const Place *p) {
 /* What is told of a place to find its cells. */
 typedef struct Cut {
     const Place *place;
-    Spans channel; /* with their copies, in cells from the start */
-    Span plane;    /* plane_of */
-    uint32_t cols; /* so many columns follow each other */
-    bool rises;    /* columns of a row do */
+    Spans channel;   /* with their copies, in cells from the start */
+    CellRange plane; /* plane_of */
+    uint32_t cols;   /* so many columns follow each other */
+    bool rises;      /* columns of a row do */
 } Cut;
 
 static Cut cut_of(Run *run, const Place *p) {
@@ -356,7 +352,7 @@ static uint32_t column_at(const uint64_t *at, uint32_t cols, uint64_t width,
     return lo;
 }
 
-static void add_rows(Spans *s, const Cut *cut, Span c) {
+static void add_rows(Spans *s, const Cut *cut, CellRange c) {
     const Place *p = cut->place;
     uint64_t width = c.to - c.from + cut->cols - 1;
     for (uint32_t h = 0; h < p->h; h++) {
@@ -372,13 +368,13 @@ static void add_rows(Spans *s, const Cut *cut, Span c) {
 }
 
 /* All cells in the window, ascending. */
-static Spans spans_of(Run *run, const Cut *cut, Span window) {
+static Spans spans_of(Run *run, const Cut *cut, CellRange window) {
     const Place *p = cut->place;
     Spans s = {.arena = run->work, .window = window, .rises = true};
     if (!cut->cols)
         add_span(&s, p->first, p->end - p->first);
     for (uint32_t i = 0; i < cut->channel.at.n; i++) {
-        Span c = cut->channel.at.at[i];
+        CellRange c = cut->channel.at.at[i];
         if (p->start + c.from + cut->plane.from < window.to &&
             p->start + c.to + cut->plane.to > window.from)
             add_rows(&s, cut, c);
@@ -388,7 +384,29 @@ static Spans spans_of(Run *run, const Cut *cut, Span window) {
     return s;
 }
 
-static bool meet_in(Run *run, const Cut *a, const Cut *b, Span window) {
+/* The place of a box alone; what is told of it by first and end is gone. */
+static Place box_place(const Place *place, Box box) {
+    Place p = *place;
+    p.h_at += box.row;
+    p.w_at += (size_t)box.row * p.w_step + box.col;
+    p.h = box.rows;
+    p.w = box.cols;
+    p.first = 0;
+    p.end = UINT64_MAX;
+    return p;
+}
+
+uint32_t place_spans(Run *run, const Place *place, Box box,
+                     const CellRange **out) {
+    bool whole = box.rows == place->h && box.cols == place->w;
+    Place p = whole ? *place : box_place(place, box);
+    Cut cut = cut_of(run, &p);
+    Spans spans = spans_of(run, &cut, (CellRange){0, UINT64_MAX});
+    *out = spans.at.at;
+    return spans.at.n;
+}
+
+static bool meet_in(Run *run, const Cut *a, const Cut *b, CellRange window) {
     Spans own = spans_of(run, a, window), its = spans_of(run, b, window);
     for (uint32_t i = 0, k = 0; i < own.at.n && k < its.at.n;) {
         if (own.at.at[i].to <= its.at.at[k].from)
@@ -409,7 +427,7 @@ static bool channels_alike(const Place *a, const Place *b) {
     if (a->start != b->start ||
         memcmp(a->c_at, b->c_at, a->c * sizeof *a->c_at) != 0)
         return false;
-    Span own = plane_of(a), its = plane_of(b);
+    CellRange own = plane_of(a), its = plane_of(b);
     uint64_t plane = (own.to > its.to ? own.to : its.to) -
                      (own.from < its.from ? own.from : its.from);
     for (uint32_t c = 0; c < b->c; c++)
@@ -433,7 +451,7 @@ bool place_overlap(Run *run, const Place *a, const Place *b) {
     Cut own = cut_of(run, &first[0]), its = cut_of(run, &first[1]);
     for (uint64_t n = FIRST, to; at < end; at = to, n *= MORE) {
         to = end - at < n ? end : at + n;
-        if (meet_in(run, &own, &its, (Span){at, to}))
+        if (meet_in(run, &own, &its, (CellRange){at, to}))
             return true;
     }
     return false;

@@ -93,6 +93,9 @@ typedef struct Run {
     VEC(struct StagedLayer *) staged;
     uint64_t staged_once; /* elements */
 
+    Arena *watched; /* access.c: for one instruction; NULL: nobody asks */
+    VEC(SimAccess) accessed;
+
     uint64_t n_violations;
     VEC(Violation) violation;
     VEC(const char *) note;

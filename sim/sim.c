@@ -282,15 +282,21 @@ static void run_all(Run *run) {
     name_uses(run);
     run->read = ARENA_ARRAY(run->arena, uint64_t, run->spec->n_memories);
     run->written = ARENA_ARRAY(run->arena, uint64_t, run->spec->n_memories);
+    access_open(run);
     inputs_write(run);
+    access_end(run, UINT32_MAX, 0);
     for (uint32_t i = 0; i < run->listing->n; i++) {
+        uint32_t events = run->event.n;
         run_insn(run, i);
+        access_end(run, i, events);
         arena_reset(run->work);
         tables_between(run);
     }
     timeline_wait(run, all_units);
     order_close(run);
     read_outputs(run);
+    access_end(run, UINT32_MAX, run->event.n);
+    access_close(run);
     fill_result(run);
 }
 

@@ -31,6 +31,29 @@ typedef void SimObserver(void *context, uint32_t insn, const SimOutput *output);
 typedef bool SimHost(void *context, uint32_t index, const float *const *in,
                      float *const *out);
 
+/* Bytes [at, end) of a memory, without a gap, that were read or written; and
+ * so many more such ranges, each `step` bytes behind the one before. */
+typedef struct SimAccess {
+    uint32_t memory;
+    bool writes;
+    bool by_host; /* by the host, not by an engine or a transfer */
+    uint64_t at, end;
+    uint64_t more, step;
+} SimAccess;
+
+/* What an instruction accessed, in the order in which it was met. `insn` is
+ * UINT32_MAX for network inputs that the host puts there and outputs that it
+ * takes, and `unit` is then "host"; else the engine, "dma" or "host". [start,
+ * end): cycles in which it was at work. */
+typedef struct SimAccesses {
+    uint32_t insn;
+    const char *name, *unit;
+    uint64_t start, end;
+    uint32_t n;
+    const SimAccess *access;
+} SimAccesses;
+typedef void SimWatcher(void *context, const SimAccesses *accesses);
+
 typedef struct SimOptions {
     uint64_t seed;         /* for constants and inputs that are missing */
     bool memory_only;      /* no arithmetic: addresses, tags and cycles */
@@ -40,6 +63,9 @@ typedef struct SimOptions {
     SimObserver *observer; /* or NULL: called after each instruction that
                             * computes, and each host layer's output */
     void *context;
+    SimWatcher *watcher; /* or NULL: called once behind each instruction that
+                          * accesses memory; not where time_only */
+    void *watcher_context;
     SimHost *host; /* or NULL */
     void *host_context;
     uint32_t max_violations; /* kept; all are counted. 0: 20 */

@@ -26,6 +26,7 @@ makes. Kinds of tests:
   mutate_listing  tests/mutate_listing.py: no token of a listing can be changed
          unseen
   figures  tests/figures.py: what small networks cost, as recorded
+  listing  tests/listing.py: what a listing says to programs, as simulated
   cycles tests/cycles.py: what never costs cycles; recorded ones no fewer
   overlap  tests/overlap.py: transfers in the steps of layers; races refused
   images  tests/images.py: several images one behind the other
@@ -115,7 +116,7 @@ def scripts(long):
             "rooms",
             "mutants",
             "explore",
-            "figures",
+            "figures", "listing",
             "cycles",
             "bundle",
             "kernels",

@@ -34,8 +34,8 @@ wrote   ./net.json
 --- run grep -o '"@*[xp]@2"' net.json | sort | uniq -c
 --- exit 0
 --- stdout
-     11 "p@2"
-      4 "x@2"
+     14 "p@2"
+      8 "x@2"
 --- stderr
 --- run amphora verify net.prototxt -t xdnn-v2-28 --images 2
 --- exit 0
