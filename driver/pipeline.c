@@ -60,9 +60,28 @@ static bool stage_read(Arena *arena, Diag *diag, const Options *options,
                             .n_fixed = options->n_fixed,
                             .fixed = options->fixed,
                             .seed = options->seed};
-    p->original =
+    p->network = p->original =
         frontend_read(arena, diag, options->file, &import, &p->import);
     return p->original != NULL;
+}
+
+/* Codes are those that the machine's rule of rounding gives. */
+static void round_as_machine(Arena *arena, Pipeline *p) {
+    if (!p->spec || p->spec->rounding == HW_ROUNDING_NETWORK)
+        return;
+    QuantRound round =
+        p->spec->rounding == HW_ROUNDING_EVEN ? QUANT_EVEN : QUANT_UP;
+    Graph *graph = NULL;
+    for (uint32_t i = 0; i < p->network->tensor.n; i++) {
+        const Quant *q = &p->network->tensor.at[i].quant;
+        if (q->type == QUANT_NONE || q->round == round)
+            continue;
+        if (!graph)
+            graph = graph_clone(arena, p->network);
+        graph->tensor.at[i].quant.round = round;
+    }
+    if (graph)
+        p->original = graph;
 }
 
 /* False for NULL. A bundle finds places by itself. */
@@ -109,6 +128,7 @@ static bool stage_passes(Arena *arena, Diag *diag, const Options *options,
                          Pipeline *p) {
     if (dumps(options, "graph"))
         say_lines(stderr, graph_print(arena, p->original));
+    round_as_machine(arena, p);
     Graph *graph = graph_clone(arena, p->original);
     for (uint32_t i = 0; i < graph->tensor.n; i++)
         graph->tensor.at[i].origin = (TensorId){i};

@@ -32,7 +32,8 @@ typedef struct Shared {
 typedef struct Pipeline {
     const HwSpec *spec;    /* of a bundle: with room for any plan */
     const HwSpec *machine; /* as it is */
-    const Graph *original; /* as read; the reference */
+    const Graph *network;  /* as read */
+    const Graph *original; /* the same as the machine rounds: the reference */
     const Graph *graph;    /* after the passes */
     const Schedule *schedule;
     const Schedule *one; /* of one image, where there are several; NULL */

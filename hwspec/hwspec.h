@@ -358,12 +358,20 @@ typedef struct HwHost {
 typedef struct HwInsnSet HwInsnSet; /* insn.h */
 typedef struct HwFormat HwFormat;   /* program.h */
 
+/* The network's: as its file means it. */
+typedef enum HwRounding {
+    HW_ROUNDING_UP,
+    HW_ROUNDING_EVEN,
+    HW_ROUNDING_NETWORK
+} HwRounding;
+
 typedef struct HwSpec {
     const char *machine; /* name */
     const char *doc;
     Loc loc;
-    double clock;     /* Hz */
-    uint32_t element; /* bytes of an element in active memory */
+    double clock;        /* Hz */
+    uint32_t element;    /* bytes of an element in active memory */
+    HwRounding rounding; /* of layers on codes */
     uint32_t n_memories;
     const HwMemory *memory; /* active ones first, in order of preference */
     uint32_t n_active;

@@ -57,6 +57,15 @@ bool read_keys(Reader *r, YamlNode *map, const Section *section, void *out) {
 
 /* ---- small sections ---- */
 
+static bool read_rounding(Reader *r, YamlNode *node, void *out) {
+    static const char *const names[] = {"up", "even", "network", NULL};
+    uint32_t k;
+    if (!yaml_enum(r->diag, node, names, &k))
+        return false;
+    *(HwRounding *)out = (HwRounding)k;
+    return true;
+}
+
 static const Key machine_keys[] = {
     NEED("name", read_str, HwSpec, machine, "of the machine"),
     KEY("doc", read_str, HwSpec, doc, "one line about it"),
@@ -64,6 +73,10 @@ static const Key machine_keys[] = {
          "of engines that give none: 500MHz"),
     NEED("element", read_element, HwSpec, element,
          "bytes of an element in active memory"),
+    KEY("rounding", read_rounding, HwSpec, rounding,
+        "how results on codes are rounded: up (by 31-bit factors, halves up; "
+        "also where this is absent), even (by float32 factors, halves to "
+        "even) or network (as the network's own runtime does)"),
 };
 const Section read_machine_section = SECTION("machine", machine_keys);
 

@@ -7,13 +7,15 @@
 /* ---- what the image says ---- */
 
 bool quant_suits(Run *run, const QuantLayer *q, uint32_t channels) {
-    bool good = q->n <= 1;
+    bool even = q->round == QUANT_EVEN, good = q->n <= 1;
     if (q->rule == QUANT_SUMS)
         good = q->n == 1 || q->n == channels;
-    else if (q->rule == QUANT_ADDS)
+    else if (q->rule == QUANT_ADDS || (even && q->rule == QUANT_PRODUCT))
         good = q->n == 3;
-    else if (q->rule == QUANT_PRODUCT)
+    else if (q->rule == QUANT_PRODUCT || (even && q->rule == QUANT_MEANS))
         good = q->n == 1;
+    else if (even && q->rule == QUANT_MOVES)
+        good = q->n == 0 || q->n == 2;
     if (!good)
         fault(run, "the image has %u scales for \"%s\" of %u channels", q->n,
               quant_rule_name[q->rule], channels);
@@ -90,6 +92,42 @@ int64_t quant_scaled(const QuantScale *scale, int64_t x) {
     return floor_of(upper + unit / 2, unit);
 }
 
+/* ---- halves to even ---- */
+
+/* A factor as the float that it is. Products, quotients and sums of two floats
+ * that are rounded to double first round to the same float. */
+static double factor_of(const QuantLayer *q, uint32_t k) {
+    return (double)(float)ldexp((double)q->scale[k].factor,
+                                -(int)q->scale[k].shift);
+}
+
+static double to_float(double x) {
+    return (double)(float)x;
+}
+
+/* Floats from 2^23 on are whole. */
+static int64_t nearest_even(double x) {
+    if (!(fabs(x) < 0x1p40))
+        return x > 0 ? INT64_C(1) << 40 : -(INT64_C(1) << 40);
+    double below = floor(x), rest = x - below;
+    int64_t whole = (int64_t)below;
+    return whole + (rest > 0.5 || (rest >= 0.5 && whole % 2 != 0));
+}
+
+/* A sum by scale k. */
+static int64_t rescaled(const QuantLayer *q, uint32_t k, int64_t x) {
+    if (q->round != QUANT_EVEN)
+        return quant_scaled(&q->scale[k], x);
+    return nearest_even(to_float(to_float((double)x) * factor_of(q, k)));
+}
+
+static int64_t two_even(const QuantLayer *q, int64_t x, int64_t y) {
+    double a = to_float((double)x * factor_of(q, 0));
+    double b = to_float((double)y * factor_of(q, 1));
+    double both = q->rule == QUANT_PRODUCT ? a * b : q->minus ? a - b : a + b;
+    return nearest_even(to_float(to_float(both) / factor_of(q, 2)));
+}
+
 static float as_code(const QuantLayer *q, int64_t value) {
     int64_t code = value + q->zero_out;
     if (code < q->lo)
@@ -99,6 +137,8 @@ static float as_code(const QuantLayer *q, int64_t value) {
 
 float quant_two(const QuantLayer *q, float a, float b) {
     int64_t x = quant_less_zero(q, a), y = code_in(b) - q->zero_in[1];
+    if (q->round == QUANT_EVEN)
+        return as_code(q, two_even(q, x, y));
     if (q->rule == QUANT_PRODUCT)
         return as_code(q, quant_scaled(&q->scale[0], x * y));
     int64_t unit = INT64_C(1) << q->left;
@@ -109,15 +149,22 @@ float quant_two(const QuantLayer *q, float a, float b) {
 
 float quant_mean(const QuantLayer *q, int64_t sum, uint64_t n) {
     if (q->n)
-        sum = quant_scaled(&q->scale[0], sum);
+        sum = rescaled(q, 0, sum);
+    if (q->round == QUANT_EVEN) /* which has divided already */
+        return as_code(q, sum);
     uint64_t size = sum < 0 ? (uint64_t)-sum : (uint64_t)sum;
     int64_t mean = (int64_t)((size + n / 2) / n);
     return as_code(q, sum < 0 ? -mean : mean);
 }
 
 float quant_from_real(const Quant *q, double real) {
-    double steps = real / q->scale, below = floor(steps);
-    double code = (steps - below < 0.5 ? below : below + 1) + q->zero;
+    bool even = q->round == QUANT_EVEN;
+    double steps =
+        even ? to_float(to_float(real) / to_float(q->scale)) : real / q->scale;
+    double below = floor(steps);
+    bool stays = steps - below < 0.5 ||
+                 (even && steps - below <= 0.5 && fmod(below, 2) == 0);
+    double code = (stays ? below : below + 1) + q->zero;
     const QuantTypeInfo *type = &quant_type[q->type];
     if (code != code)
         return (float)q->zero;
@@ -131,7 +178,12 @@ double quant_to_real(const Quant *q, float code) {
 void quant_move(const QuantLayer *q, float *at, size_t n) {
     for (size_t i = 0; i < n; i++) {
         int64_t x = quant_less_zero(q, at[i]);
-        at[i] = as_code(q, q->n ? quant_scaled(&q->scale[0], x) : x);
+        if (q->n == 2)
+            x = nearest_even(to_float(to_float((double)x * factor_of(q, 0)) /
+                                      factor_of(q, 1)));
+        else if (q->n)
+            x = rescaled(q, 0, x);
+        at[i] = as_code(q, x);
     }
 }
 
@@ -195,9 +247,9 @@ static void add_products(const Window w[2], const Field *f,
 
 static void finish(const QuantLayer *q, uint32_t channel, const int64_t *sum,
                    size_t n, float *out) {
-    const QuantScale *scale = &q->scale[q->n > 1 ? channel : 0];
+    uint32_t k = q->n > 1 ? channel : 0;
     for (size_t i = 0; i < n; i++)
-        out[i] = as_code(q, quant_scaled(scale, sum[i]));
+        out[i] = as_code(q, rescaled(q, k, sum[i]));
 }
 
 static void start(const ConvTask *task, uint32_t channels, size_t plane,

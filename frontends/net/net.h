@@ -196,4 +196,13 @@ TensorId net_space_to_batch(Net *net, TensorId in, const int64_t block[2],
 TensorId net_batch_to_space(Net *net, TensorId in, const int64_t block[2],
                             const int64_t crop[4]);
 
+/* ---- codes: codes.c ---- */
+
+/* A graph in which each rounding to codes is a layer "identity" of its own, as
+ * one in which layers write codes; see codes.c. Nodes may be out of order
+ * then. */
+void net_settle_codes(Graph *g);
+/* Where a layer only moves codes, that are all alike: it writes the same. */
+void net_move_codes(Graph *g, NodeId node);
+
 #endif

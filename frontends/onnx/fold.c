@@ -29,7 +29,7 @@ static bool set(Onnx *x, const OnnxNode *n, OnnxType type, Shape shape,
 static bool set_shape(Onnx *x, const OnnxNode *n, Shape shape) {
     const OnnxValue *in = onnx_in(x, n, 0);
     return onnx_set_const(x, n, 0, in->type,
-                          const_reshaped(x->arena, &in->constant, &shape));
+                          onnx_const_reshaped(x, &in->constant, &shape));
 }
 
 static double *array(Onnx *x, const Shape *shape) {
@@ -189,7 +189,7 @@ bool onnx_fold_transpose(Onnx *x, OnnxNode *n) {
     if (!onnx_perm(x, n, in->shape.rank, perm))
         return false;
     return onnx_set_const(x, n, 0, in->type,
-                          const_permuted(&in->constant, perm));
+                          onnx_permuted(x, &in->constant, perm));
 }
 
 static double cast(OnnxType to, double value) {

@@ -152,10 +152,10 @@ TensorId onnx_scale(Onnx *x, const OnnxNode *n, TensorId in, const Const *a,
     Shape channels = {1, {shape_dim(onnx_shape(x, in), 1)}};
     Const one = onnx_fill(channels, 1);
     onnx_give(x, id, CONST_SCALE,
-              const_reshaped(x->arena, a ? a : &one, &channels));
+              onnx_const_reshaped(x, a ? a : &one, &channels));
     graph_node(x->graph, id)->no_bias = !b;
     if (b)
-        onnx_give(x, id, CONST_BIAS, const_reshaped(x->arena, b, &channels));
+        onnx_give(x, id, CONST_BIAS, onnx_const_reshaped(x, b, &channels));
     return onnx_end(x, id);
 }
 
@@ -172,6 +172,26 @@ TensorId onnx_constant(Onnx *x, const OnnxNode *n, Const constant) {
     graph_node(x->graph, id)->attr.reshape = constant.shape;
     onnx_give(x, id, CONST_VALUE, constant);
     return onnx_end(x, id);
+}
+
+/* ---- codes ---- */
+
+static TensorId number(Onnx *x, const OnnxNode *n, double value) {
+    return onnx_constant(x, n, onnx_fill((Shape){1, {1}}, value));
+}
+
+/* Codes as numbers: the division gives whole ones exactly. */
+TensorId onnx_plain(Onnx *x, OnnxValue *value) {
+    if (value->plain.i != NONE)
+        return value->plain;
+    Quant q = graph_tensor(x->graph, value->tensor)->quant;
+    OnnxNode n = {.name = value->name, .loc = {x->path, 0, 0}};
+    TensorId out =
+        onnx_binary(x, &n, ELT_DIV, value->tensor, number(x, &n, q.scale));
+    if (q.zero)
+        out = onnx_binary(x, &n, ELT_ADD, out, number(x, &n, q.zero));
+    value->plain = out;
+    return out;
 }
 
 /* ---- padding of any axes ---- */

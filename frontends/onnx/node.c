@@ -43,8 +43,10 @@ TensorId onnx_tensor(Onnx *x, OnnxValue *value) {
         graph_node(x->graph, id)->attr.reshape = constant.shape;
         onnx_give(x, id, CONST_VALUE, constant);
         value->tensor = onnx_end(x, id);
+        if (value->tensor.i != NONE)
+            graph_tensor(x->graph, value->tensor)->quant = value->quant;
     }
-    return value->tensor;
+    return value->codes && !x->on_codes ? onnx_plain(x, value) : value->tensor;
 }
 
 TensorId onnx_tensor_in(Onnx *x, const OnnxNode *n, uint32_t i) {

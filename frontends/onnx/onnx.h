@@ -9,7 +9,9 @@
  * Values. Each name of the model is a value: a tensor of the graph or a
  * constant, with ONNX's own shape (a scalar has rank 0, a constant may be
  * empty). A tensor of the graph has rank 1 at least: a scalar is one of [1].
- * All elements are floats in the graph; integers and truth values too.
+ * All elements are floats in the graph; integers and truth values too; but
+ * codes are those of quantised tensors where the model says what they stand for
+ * (codes.c).
  *
  * Names. A node is called after its layer, its tensors after their values;
  * nodes that a layer needs besides its last are called "layer/part".
@@ -37,6 +39,10 @@ typedef struct OnnxValue {
     Shape shape;
     Const constant;  /* ONNX_CONST; with `shape` */
     TensorId tensor; /* ONNX_TENSOR; of a constant once one was asked for */
+    bool codes;      /* of a quantised tensor its codes are meant */
+    TensorId plain;  /* these codes as numbers, once somebody asked for them */
+    Quant quant;     /* ONNX_CONST: the codes that its numbers come from */
+    bool used;       /* a node has read it */
 } OnnxValue;
 
 typedef struct Onnx Onnx;
@@ -63,7 +69,14 @@ struct OnnxNode {
     const OnnxOp *op;
     uint32_t n_in, n_out;
     uint32_t *in, *out; /* values; NONE where left out */
+    bool has_axis;      /* of its scales, whatever its attributes say */
+    int64_t axis;
+    OnnxType codes; /* what QuantizeLinear makes without a zero; 0: u8 */
 };
+
+/* Folds or builds a node as the operator called `type`, which the table must
+ * have; false after errors. */
+typedef bool OnnxRun(Onnx *x, OnnxNode *n, const char *type);
 
 struct Onnx {
     Arena *arena;
@@ -76,6 +89,8 @@ struct Onnx {
     VEC(OnnxValue) value;
     Map *values;
     uint32_t first_new; /* tensors from here on are of the present node */
+    OnnxRun *run;       /* for builders that use others: reader.c's */
+    bool on_codes;      /* which reads codes as what they stand for */
     uint64_t numbers;   /* of constants, read and computed so far */
 };
 
@@ -171,6 +186,8 @@ TensorId onnx_norm(Onnx *x, const OnnxNode *n, TensorId in, uint32_t axis,
                    double eps);
 /* A tensor of these values. */
 TensorId onnx_constant(Onnx *x, const OnnxNode *n, Const constant);
+/* The codes of a value, as a tensor of numbers. */
+TensorId onnx_plain(Onnx *x, OnnxValue *value);
 /* Constants. */
 Const onnx_fill(Shape shape, double value);
 Const onnx_values(Shape shape, const double *value);
@@ -200,6 +217,30 @@ bool onnx_perm(Onnx *x, const OnnxNode *n, uint32_t rank, uint32_t *perm);
 bool onnx_squeezed(Onnx *x, const OnnxNode *n, const Shape *from, Shape *out);
 /* The lengths of Split's outputs. */
 bool onnx_parts(Onnx *x, const OnnxNode *n, uint32_t size, uint32_t *length);
+
+/* ---- codes: codes.c ---- */
+
+/* A constant whose factors, if all are alike, lie along this axis (0 or 1). */
+Const onnx_weight(Onnx *x, const Const *value, uint32_t axis);
+/* The same as const_permuted and const_reshaped, of any constant. */
+Const onnx_permuted(Onnx *x, const Const *value, const uint32_t *perm);
+Const onnx_const_reshaped(Onnx *x, const Const *value, const Shape *shape);
+/* The value as an output of the network: numbers are floats there. */
+TensorId onnx_result(Onnx *x, OnnxValue *value);
+/* Does the node move codes, all alike, and nothing else? */
+bool onnx_on_codes(Onnx *x, const OnnxNode *n);
+/* What it made of them are codes again; its first node. */
+void onnx_give_codes(Onnx *x, const OnnxNode *n, uint32_t first_node);
+/* Value `out` is the numbers of in[0], which in[1] and in[2] (NONE: 0) scale:
+ * DequantizeLinear; the codes of in[0], of type `like` where in[2] is NONE:
+ * QuantizeLinear. `axis`: where
+ * a list of scales lies. False after errors. */
+bool onnx_scaled(Onnx *x, const OnnxNode *n, const uint32_t in[3], int64_t axis,
+                 uint32_t out);
+bool onnx_rounded(Onnx *x, const OnnxNode *n, const uint32_t in[3],
+                  OnnxType like, uint32_t out);
+/* Output 0 is input 0, whatever that is. */
+bool onnx_same_codes(Onnx *x, OnnxNode *n);
 
 /* ---- windows: ops_window.c ---- */
 

@@ -12,10 +12,16 @@ static const OnnxOp ops[] = {
 enum { N_OPS = sizeof ops / sizeof *ops };
 
 const OnnxOp *onnx_find_op(const OnnxNode *n) {
-    if (*n->domain && strcmp(n->domain, "ai.onnx") != 0)
-        return NULL;
-    for (uint32_t i = 0; i < N_OPS; i++)
-        if (!strcmp(ops[i].name, n->type))
+    size_t domain = strcmp(n->domain, "ai.onnx") ? strlen(n->domain) : 0;
+    for (uint32_t i = 0; i < N_OPS; i++) {
+        const char *name = ops[i].name;
+        if (domain) {
+            if (strncmp(name, n->domain, domain) != 0 || name[domain] != '.')
+                continue;
+            name += domain + 1;
+        }
+        if (!strcmp(name, n->type))
             return &ops[i];
+    }
     return NULL;
 }

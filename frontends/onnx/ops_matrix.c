@@ -14,14 +14,14 @@ static TensorId inner_product(Onnx *x, OnnxNode *n, TensorId in, Const weight,
     uint32_t outputs = weight.shape.dim[0];
     graph_node(x->graph, id)->attr.fc.out = outputs;
     graph_node(x->graph, id)->no_bias = !bias;
-    onnx_give(x, id, CONST_WEIGHT, weight);
+    onnx_give(x, id, CONST_WEIGHT, onnx_weight(x, &weight, 0));
     if (bias)
         onnx_give(x, id, CONST_BIAS, *bias);
     return onnx_end(x, id);
 }
 
-static Const transposed(const Const *matrix) {
-    return const_permuted(matrix, (const uint32_t[]){1, 0});
+static Const transposed(Onnx *x, const Const *matrix) {
+    return onnx_permuted(x, matrix, (const uint32_t[]){1, 0});
 }
 
 static TensorId flip(Onnx *x, OnnxNode *n, TensorId in) {
@@ -45,6 +45,10 @@ static bool as_bias(Onnx *x, OnnxNode *n, uint32_t outputs, Const *out) {
         (count != 1 && (count != outputs ||
                         shape_dim(&c->shape, c->shape.rank - 1) != outputs)))
         return false;
+    if (const_has_codes(&c->constant, 4) && beta == 1 && count == outputs) {
+        *out = onnx_const_reshaped(x, &c->constant, &(Shape){1, {outputs}});
+        return true;
+    }
     double *value = ARENA_ARRAY(x->arena, double, outputs);
     const_read_f64(&c->constant, value);
     for (uint32_t i = 0; i < outputs; i++)
@@ -78,7 +82,7 @@ bool onnx_gemm(Onnx *x, OnnxNode *n) {
     bool has_bias = false;
     TensorId out;
     if (b->state == ONNX_CONST) {
-        Const weight = flip_b ? b->constant : transposed(&b->constant);
+        Const weight = flip_b ? b->constant : transposed(x, &b->constant);
         TensorId in = onnx_tensor_in(x, n, 0);
         has_bias = alpha == 1 && as_bias(x, n, weight.shape.dim[0], &bias);
         out = inner_product(x, n, flip_a ? flip(x, n, in) : in, weight,
@@ -104,7 +108,7 @@ static TensorId by_weight(Onnx *x, OnnxNode *n, const Const *weight) {
     Shape rows = {2, {(uint32_t)(shape_count(&in) / k), k}};
     out.dim[in.rank - 1] = weight->shape.dim[1];
     TensorId flat = onnx_reshape(x, n, onnx_tensor_in(x, n, 0), rows);
-    flat = inner_product(x, n, flat, transposed(weight), NULL);
+    flat = inner_product(x, n, flat, transposed(x, weight), NULL);
     return onnx_reshape(x, n, flat, out);
 }
 

@@ -13,7 +13,7 @@ static bool channel_const(Onnx *x, OnnxNode *n, uint32_t i, Const *out) {
     if (shape_count(&value->shape) != channels)
         return onnx_error(x, n, "input %u has shape %s, not %u", i,
                           shape_text(x->arena, &value->shape), channels);
-    *out = const_reshaped(x->arena, &value->constant, &(Shape){1, {channels}});
+    *out = onnx_const_reshaped(x, &value->constant, &(Shape){1, {channels}});
     return true;
 }
 

@@ -120,6 +120,8 @@ bool onnx_cast(Onnx *x, OnnxNode *n) {
     if (!onnx_is_number(to))
         return onnx_error(x, n, "elements of %s are not supported",
                           onnx_type_name(x->arena, to));
+    if (to == (int64_t)from && onnx_in(x, n, 0)->codes)
+        return onnx_same_codes(x, n);
     onnx_out(x, n, 0)->type = (OnnxType)to;
     if (to == ONNX_BOOL && from != ONNX_BOOL) {
         TensorId zero =
@@ -199,7 +201,8 @@ static TensorId as_scale(Onnx *x, OnnxNode *n, EltKind kind) {
         return NO_TENSOR;
     Const scale = onnx_values(shape, a), bias = onnx_values(shape, b);
     bool shifts = kind == ELT_ADD || kind == ELT_SUB;
-    return onnx_scale(x, n, in->tensor, &scale, shifts ? &bias : NULL);
+    return onnx_scale(x, n, onnx_tensor_in(x, n, first), &scale,
+                      shifts ? &bias : NULL);
 }
 
 /* ---- two operands ---- */
@@ -235,13 +238,19 @@ static bool set_binary(Onnx *x, OnnxNode *n, EltKind kind, TensorId out) {
     return onnx_set(x, n, 0, out, shape.rank ? NULL : &shape);
 }
 
+/* Is a constant operand quantised? It is a tensor then, as the other one. */
+static bool has_codes(const Onnx *x, const OnnxNode *n) {
+    return onnx_in(x, n, 0)->quant.type != QUANT_NONE ||
+           onnx_in(x, n, 1)->quant.type != QUANT_NONE;
+}
+
 bool onnx_arithmetic(Onnx *x, OnnxNode *n) {
     EltKind kind = (EltKind)n->op->kind;
     if (kind == ELT_MUL && is_narrow(onnx_in(x, n, 0)->type))
         return onnx_error(x, n, "products of %s wrap round",
                           onnx_type_name(x->arena, onnx_in(x, n, 0)->type));
     TensorId out = NO_TENSOR;
-    if (!onnx_attr(n, "axis"))
+    if (!onnx_attr(n, "axis") && !has_codes(x, n))
         out = as_scale(x, n, kind);
     if (out.i == NONE) {
         TensorId a = onnx_tensor_in(x, n, 0), b = onnx_tensor_in(x, n, 1);
@@ -335,74 +344,4 @@ bool onnx_prelu(Onnx *x, OnnxNode *n) {
     }
     TensorId by = onnx_reshape(x, n, onnx_tensor_in(x, n, 1), at);
     return onnx_set(x, n, 0, onnx_binary(x, n, ELT_PRELU, from, by), NULL);
-}
-
-/* ---- quantised elements, as floats that are whole ---- */
-
-/* One for each block of `size` elements of an axis, as one for each element. */
-static TensorId by_block(Onnx *x, OnnxNode *n, TensorId in, uint32_t axis,
-                         int64_t size, uint32_t count) {
-    uint32_t blocks = in.i == NONE ? 0 : onnx_shape(x, in)->dim[axis];
-    if (size > count || (uint64_t)blocks * (uint64_t)size < count ||
-        count > 1 << 24) {
-        onnx_error(x, n, "%u blocks of %lld are not %u elements", blocks,
-                   (long long)size, count);
-        return NO_TENSOR;
-    }
-    double *index = ARENA_ARRAY(x->arena, double, count);
-    for (uint32_t i = 0; i < count; i++)
-        index[i] = (double)(i / size);
-    return onnx_gather(x, n, in, axis, count, 1, index, NULL);
-}
-
-/* Input `i` as a tensor beside the first: along `axis` where it is a list. */
-static TensorId along_axis(Onnx *x, OnnxNode *n, uint32_t i) {
-    const Shape *in = &onnx_in(x, n, 0)->shape;
-    Shape own = onnx_in(x, n, i)->shape;
-    uint32_t axis = 0;
-    int64_t block = onnx_int(x, n, "block_size", 0);
-    if (block > 0 && own.rank == in->rank)
-        return onnx_axis(x, n, onnx_int(x, n, "axis", 1), in->rank, &axis)
-                   ? by_block(x, n, onnx_tensor_in(x, n, i), axis, block,
-                              in->dim[axis])
-                   : NO_TENSOR;
-    if (own.rank != 1 || own.dim[0] == 1)
-        return onnx_tensor_in(x, n, i);
-    if (!onnx_axis(x, n, onnx_int(x, n, "axis", 1), in->rank, &axis))
-        return NO_TENSOR;
-    Shape wide = onnx_rank(&(Shape){0}, in->rank);
-    wide.dim[axis] = own.dim[0];
-    return onnx_reshape(x, n, onnx_tensor_in(x, n, i), wide);
-}
-
-bool onnx_dequantize(Onnx *x, OnnxNode *n) {
-    TensorId out = onnx_tensor_in(x, n, 0);
-    onnx_out(x, n, 0)->type = ONNX_FLOAT;
-    if (onnx_in(x, n, 2))
-        out = onnx_binary(x, n, ELT_SUB, out, along_axis(x, n, 2));
-    out = onnx_binary(x, n, ELT_MUL, out, along_axis(x, n, 1));
-    return onnx_set(x, n, 0, out, &onnx_in(x, n, 0)->shape);
-}
-
-bool onnx_quantize(Onnx *x, OnnxNode *n) {
-    static const Act range[ONNX_TYPES] = {
-        [ONNX_UINT8] = {ACT_CLIP, 0, 0, 255},
-        [ONNX_INT8] = {ACT_CLIP, 0, -128, 127},
-        [ONNX_UINT16] = {ACT_CLIP, 0, 0, 65535},
-        [ONNX_INT16] = {ACT_CLIP, 0, -32768, 32767}};
-    const OnnxValue *zero = onnx_in(x, n, 2);
-    int64_t type = onnx_int(x, n, "output_dtype", 0);
-    if (zero || !type)
-        type = zero ? (int64_t)zero->type : ONNX_UINT8;
-    if (!onnx_is_number(type) || range[type].kind == ACT_NONE)
-        return onnx_error(x, n, "quantising to %s is not supported",
-                          onnx_type_name(x->arena, type));
-    TensorId out = onnx_binary(x, n, ELT_DIV, onnx_tensor_in(x, n, 0),
-                               along_axis(x, n, 1));
-    out = onnx_act(x, n, out, (Act){.kind = ACT_ROUND});
-    if (onnx_in(x, n, 2))
-        out = onnx_binary(x, n, ELT_ADD, out, along_axis(x, n, 2));
-    onnx_out(x, n, 0)->type = (OnnxType)type;
-    return onnx_set(x, n, 0, onnx_act(x, n, out, range[type]),
-                    &onnx_in(x, n, 0)->shape);
 }

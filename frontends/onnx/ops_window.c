@@ -126,7 +126,7 @@ static bool conv_parts(Onnx *x, OnnxNode *n, ConvParts *out) {
         return false;
     out->in = onnx_plane(&in->shape);
     Shape plane = onnx_plane(&weight->shape);
-    out->weight = const_reshaped(x->arena, &weight->constant, &plane);
+    out->weight = onnx_const_reshaped(x, &weight->constant, &plane);
     out->from = onnx_reshape(x, n, onnx_tensor_in(x, n, 0), out->in);
     return out->from.i != NONE;
 }
@@ -142,7 +142,7 @@ static bool give_bias(Onnx *x, OnnxNode *n, NodeId id, uint32_t out_c) {
         return onnx_error(x, n, "its bias has shape %s, not %u",
                           shape_text(x->arena, &bias->shape), out_c);
     onnx_give(x, id, CONST_BIAS,
-              const_reshaped(x->arena, &bias->constant, &(Shape){1, {out_c}}));
+              onnx_const_reshaped(x, &bias->constant, &(Shape){1, {out_c}}));
     return true;
 }
 
@@ -167,7 +167,7 @@ bool onnx_conv(Onnx *x, OnnxNode *n) {
     uint32_t out_c = p.weight.shape.dim[0];
     NodeId id = onnx_add(x, n, OP_CONV, "conv", 1, &p.from);
     set_conv(&graph_node(x->graph, id)->attr.conv, &p, out_c);
-    onnx_give(x, id, CONST_WEIGHT, p.weight);
+    onnx_give(x, id, CONST_WEIGHT, onnx_weight(x, &p.weight, 0));
     if (!give_bias(x, n, id, out_c))
         return false;
     return onnx_set(x, n, 0, onnx_line(x, n, onnx_end(x, id), p.line), NULL);
@@ -217,7 +217,7 @@ bool onnx_conv_transpose(Onnx *x, OnnxNode *n) {
     uint32_t out_c = p.weight.shape.dim[1] * p.groups;
     NodeId id = onnx_add(x, n, OP_DECONV, "deconv", 1, &p.from);
     set_conv(&graph_node(x->graph, id)->attr.conv, &p, out_c);
-    onnx_give(x, id, CONST_WEIGHT, p.weight);
+    onnx_give(x, id, CONST_WEIGHT, onnx_weight(x, &p.weight, 1));
     bool grows = more[0] || more[1];
     graph_node(x->graph, id)->no_bias = true;
     if (!grows && !give_bias(x, n, id, out_c))

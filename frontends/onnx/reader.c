@@ -6,6 +6,7 @@
 #include "frontends/onnx/onnx.h"
 
 #include "frontends/formats.h"
+#include "frontends/net/net.h"
 #include "frontends/onnx/schema.h"
 #include "frontends/proto/textformat.h"
 #include "frontends/proto/wire.h"
@@ -21,7 +22,7 @@ static uint32_t index_of(Onnx *x, const char *name) {
     uint32_t i = map_get(x->values, name, NONE);
     if (i != NONE)
         return i;
-    OnnxValue value = {.name = name, .tensor = NO_TENSOR};
+    OnnxValue value = {.name = name, .tensor = NO_TENSOR, .plain = NO_TENSOR};
     vec_push(x->arena, &x->value, value);
     map_put(x->values, name, x->value.n - 1);
     return x->value.n - 1;
@@ -289,15 +290,40 @@ static bool folds(Onnx *x, OnnxNode *n) {
            n->op->fold(x, n);
 }
 
+static bool build(Onnx *x, OnnxNode *n) {
+    bool outer = x->on_codes, codes = onnx_on_codes(x, n);
+    uint32_t first = x->graph->node.n;
+    x->on_codes = codes;
+    bool made = n->op->build(x, n);
+    if (made && codes)
+        onnx_give_codes(x, n, first);
+    x->on_codes = outer;
+    return made;
+}
+
+static bool run(Onnx *x, OnnxNode *n) {
+    uint32_t errors = diag_errors(x->diag);
+    bool made = folds(x, n);
+    if (!made && diag_errors(x->diag) == errors)
+        made = build(x, n);
+    return made && diag_errors(x->diag) == errors;
+}
+
+static bool run_as(Onnx *x, OnnxNode *n, const char *type) {
+    n->type = type;
+    n->domain = "";
+    n->op = onnx_find_op(n);
+    return run(x, n);
+}
+
 static void build_node(Onnx *x, const ProtoField *field) {
     OnnxNode n = read_node(x, field);
-    uint32_t errors = diag_errors(x->diag);
     x->first_new = x->graph->tensor.n;
-    bool made =
-        check_counts(x, &n) && check_inputs(x, &n) && check_outputs(x, &n);
-    if (made && !folds(x, &n) && diag_errors(x->diag) == errors)
-        made = n.op->build(x, &n);
-    made &= diag_errors(x->diag) == errors;
+    bool made = check_counts(x, &n) && check_inputs(x, &n) &&
+                check_outputs(x, &n) && run(x, &n);
+    for (uint32_t i = 0; i < n.n_in; i++)
+        if (onnx_in(x, &n, i))
+            onnx_in(x, &n, i)->used = true;
     for (uint32_t i = 0; i < n.n_out; i++) {
         OnnxValue *value = onnx_out(x, &n, i);
         if (!value || (made && value->state != ONNX_UNSET))
@@ -318,8 +344,11 @@ static void mark_outputs(Onnx *x) {
         if (value->state == ONNX_UNSET || empty)
             diag_error(x->diag, f->loc, "nothing makes the output \"%s\"%s",
                        name, empty ? " of any size" : "");
-        else if (value->state != ONNX_BROKEN && onnx_tensor(x, value).i != NONE)
-            graph_mark_output(x->graph, onnx_tensor(x, value));
+        else if (value->state != ONNX_BROKEN) {
+            TensorId out = onnx_result(x, value);
+            if (out.i != NONE)
+                graph_mark_output(x->graph, out);
+        }
     }
 }
 
@@ -413,7 +442,8 @@ Graph *onnx_read(Arena *arena, Diag *diag, const char *path, Bytes bytes,
               .diag = diag,
               .path = path,
               .options = options,
-              .values = map_new(arena)};
+              .values = map_new(arena),
+              .run = run_as};
     x.model = is_text(bytes)
                   ? textformat_parse(arena, diag, path, bytes)
                   : protobin_parse(arena, diag, path, bytes, &onnx_schema);
@@ -425,7 +455,11 @@ Graph *onnx_read(Arena *arena, Diag *diag, const char *path, Bytes bytes,
          given && (f = proto_next(x.net, "node", f));)
         if (f->message)
             build_node(&x, f);
+    x.on_codes = true;
     if (given)
         mark_outputs(&x);
-    return diag_errors(diag) > errors ? NULL : x.graph;
+    if (diag_errors(diag) > errors)
+        return NULL;
+    net_settle_codes(x.graph);
+    return x.graph;
 }

@@ -439,6 +439,7 @@ bool tensor_file_read(Arena *arena, Diag *diag, const char *path, Npy *out) {
     if (!onnx_tensor_read(arena, diag, &field, file_dir(arena, path), &tensor))
         return false;
     *out = (Npy){.rank = tensor.value.shape.rank,
+                 .kind = onnx_is_whole(tensor.type) ? "<i4" : NULL,
                  .count = shape_count(&tensor.value.shape)};
     for (uint32_t i = 0; i < out->rank; i++)
         out->dim[i] = tensor.value.shape.dim[i];
