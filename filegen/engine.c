@@ -84,8 +84,7 @@ static bool say_node(Lower *l, const Node *node, const Slice *s) {
     draft_num(l, "pool.kernel.w", v->pool_kernel);
     draft_num(l, "pool.stride.w", v->pool_stride);
     draft_num(l, "pool.phase", 0);
-    draft_word(l, "pool.edge",
-               v->pool_kernel == v->pool_stride ? "inside" : "ignore");
+    draft_word(l, "pool.edge", v->pool_edge);
     draft_num(l, "out2.on", s->copies);
     if (s->copies)
         draft_range(l, "out2", s->copy);

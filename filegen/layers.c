@@ -119,16 +119,18 @@ static bool has_codes(LayerMaker *m, const Node *node) {
     return true;
 }
 
-static void set_pool(const Node *node, FileConv *v) {
-    const PoolAttr *pool = &node->attr.pool;
-    v->pool = "none";
-    v->pool_kernel = v->pool_stride = 1;
-    if (node->op != OP_CONV_POOL)
-        return;
-    bool samples = pool->kernel[0] == 1;
-    v->pool = samples ? "sample" : "max";
-    v->pool_stride = pool->stride[0];
-    v->pool_kernel = samples ? pool->stride[0] : pool->kernel[0];
+/* Of a layer that was found legal. */
+static void set_pool(const LayerMaker *m, const Node *node, FileConv *v) {
+    const Shape *in = &in_of(m, node, 0)->shape, *out = &out_of(m, node)->shape;
+    LegalPool pool = {"none", "inside", 1, 1};
+    const uint32_t from[] = {in->dim[2], in->dim[3]};
+    const uint32_t to[] = {out->dim[2], out->dim[3]};
+    if (node->op == OP_CONV_POOL)
+        legal_pool(&node->attr.pool, from, to, &pool);
+    v->pool = pool.kind;
+    v->pool_edge = pool.edge;
+    v->pool_stride = pool.stride;
+    v->pool_kernel = pool.kernel;
 }
 
 static bool set_stages(LayerMaker *m, NodeId id, int32_t engine, FileConv *v,
@@ -165,8 +167,8 @@ static bool row_tells(LayerMaker *m, const Node *node) {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (rows[i].is != rows[i].usual &&
             (!row || !program_row_has(m->spec, row, rows[i].name)))
-            return refuse(m, arena_printf(m->arena, "its row has no %s",
-                                          rows[i].name));
+            return refuse(
+                m, arena_printf(m->arena, "its row has no %s", rows[i].name));
     return true;
 }
 
@@ -185,7 +187,7 @@ const FileConv *layer_conv(LayerMaker *m, NodeId id) {
                     .depthwise = conv->groups > 1,
                     .zero_in = zero_of(in_of(m, node, 0))};
     uint8_t *weight;
-    set_pool(node, v);
+    set_pool(m, node, v);
     if (!weight_codes(m, graph_const(m->g, node->constant[CONST_WEIGHT]),
                       &weight, &v->zero_weight) ||
         !set_stages(m, id, legal.engine, v, factors(m, node, v->out_c),
@@ -273,6 +275,7 @@ const FileConv *layer_sum(LayerMaker *m, NodeId id) {
                     .zero_in = zero_of(a),
                     .weight = weight,
                     .pool = "none",
+                    .pool_edge = "inside",
                     .pool_kernel = 1,
                     .pool_stride = 1};
     return set_stages(m, id, engine, v, factor, offset) ? v : NULL;

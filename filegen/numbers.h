@@ -24,6 +24,7 @@ typedef struct FileConv {
     int32_t zero_in, zero_weight;
     const uint8_t *weight; /* out_c, in_c (depthwise: 1), rows, columns */
     const char *pool;      /* "none", "max", "sample" */
+    const char *pool_edge; /* "inside", "ignore" */
     uint32_t pool_kernel, pool_stride;
     uint32_t n_stages;
     RequantStage *stage; /* values by output channel where they differ */

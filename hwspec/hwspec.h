@@ -394,6 +394,11 @@ typedef struct HwSpec {
     bool conv_1x1_stride2;   /* -> max pool 1x1 stride 2, then conv 1x1 */
     bool pool_around_concat; /* pool of a concat -> concat of pools */
     bool expand_groups;      /* grouped convolutions become dense ones */
+    bool stride_as_sample;   /* strides -> every place, then a sample */
+    bool input_by_phases;    /* ... of inputs: even and odd rows as channels */
+    bool fc_as_conv;         /* inner products -> convolutions 1x1 */
+    bool pad_to_limits;      /* volumes below in.w, in.h are padded behind */
+    bool pool_behind_conv;   /* max pools get a convolution before them */
     bool input_shares_step;  /* loads of network inputs take no step number */
     uint32_t input_step;     /* ... but this one */
     const HwInsnSet *insns;

@@ -123,6 +123,9 @@ const ProgRow *program_row_at(const HwSpec *spec, uint32_t i);
 const ProgRow *program_row_for(const HwSpec *spec, const char *op);
 /* Has the row (NULL: the file itself) such a meaning, or such a vector? */
 bool program_row_has(const HwSpec *spec, const ProgRow *row, const char *name);
+/* Has some line of the row's tables these meanings with these values? */
+bool program_row_can(const ProgRow *row, uint32_t n, const char *const *name,
+                     const int64_t *value, const HwSpec *spec);
 /* `n` nodes with nothing set; `row` by node. */
 void program_nodes(Arena *arena, Program *program, uint32_t n,
                    const ProgRow *const *row);

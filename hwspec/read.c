@@ -151,6 +151,22 @@ static const Key rewrites_keys[] = {
         "true: grouped convolutions that no engine runs become dense ones, "
         "with "
         "zero weights"),
+    KEY("stride_as_sample", read_bool, HwSpec, stride_as_sample,
+        "true: a strided convolution becomes one of every place and a "
+        "max pool 1x1 with its stride, where an engine runs both in "
+        "one"),
+    KEY("input_by_phases", read_bool, HwSpec, input_by_phases,
+        "true: rows and columns of an input that a convolution of "
+        "stride 2 reads become channels by parity, where a sample "
+        "would not start at place 0"),
+    KEY("fc_as_conv", read_bool, HwSpec, fc_as_conv,
+        "true: an inner product becomes a convolution 1x1"),
+    KEY("pad_to_limits", read_bool, HwSpec, pad_to_limits,
+        "true: a volume smaller than the least in.w, in.h of the "
+        "engine is padded behind, and its result cut"),
+    KEY("pool_behind_conv", read_bool, HwSpec, pool_behind_conv,
+        "true: a max pool that engines run only behind a convolution "
+        "gets one; 3x3 by 2 becomes 2x2 by 1 and 2x2 by 2"),
 };
 const Section read_rewrites_section = SECTION("rewrites", rewrites_keys);
 

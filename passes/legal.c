@@ -12,6 +12,8 @@
 
 #include "base/arith.h"
 #include "graph/quant.h"
+#include "hwspec/insn.h"
+#include "hwspec/program.h"
 
 #include <assert.h>
 
@@ -347,9 +349,23 @@ static const char *starts_in_time(Arena *arena, const Candidate *c) {
     return NULL;
 }
 
+/* Functions of a sum are no rule of integers, but a table of segments takes
+ * them all the same. */
+static bool has_table(const Candidate *c) {
+    Node bare = *c->node;
+    int32_t e = hwspec_engine(c->spec, c->op);
+    const HwArith *arith = e < 0 ? NULL : c->spec->engine[e].arithmetic;
+    bool table = false;
+    for (uint32_t i = 0; arith && i < arith->n_stages; i++)
+        table |= arith->stage[i].segments > 0;
+    bare.act = (Act){0};
+    return table && c->node->act.kind == ACT_LEAKY &&
+           quant_rule(c->g, &bare) == QUANT_SUMS;
+}
+
 static const char *is_of_integers(Arena *arena, const Candidate *c) {
-    bool reals =
-        quant_is_at(c->g, c->node) && quant_rule(c->g, c->node) == QUANT_REALS;
+    bool reals = quant_is_at(c->g, c->node) &&
+                 quant_rule(c->g, c->node) == QUANT_REALS && !has_table(c);
     return reals ? legal_say(arena, "%s has none", op_info[c->node->op].name)
                  : NULL;
 }
@@ -406,13 +422,60 @@ static const char *check_part(Arena *arena, const Part *part,
     return NULL;
 }
 
+/* ---- pools that stand in a table of a file's words ---- */
+
+bool legal_pool(const PoolAttr *pool, const uint32_t in[2],
+                const uint32_t out[2], LegalPool *p) {
+    uint32_t kernel = pool->kernel[0], stride = pool->stride[0];
+    bool samples = kernel == 1, max = pool->kind == POOL_MAX;
+    bool inside = samples || kernel == stride;
+    if (pool->global || pool->kernel[1] != kernel || pool->stride[1] != stride)
+        return false;
+    *p = (LegalPool){samples ? "sample"
+                     : max   ? "max"
+                             : "mean",
+                     inside ? "inside" : "ignore", samples ? stride : kernel,
+                     stride};
+    for (int a = 0; a < 2; a++)
+        if (pool->pad[a] || pool->pad_end[a] != (inside ? 0 : kernel - 1) ||
+            out[a] != in[a] / stride || (samples && in[a] % stride))
+            return false;
+    return inside || (max && stride == 1);
+}
+
+/* NULL where the machine's files name it, or where it has none. */
+static const char *is_named_pool(Arena *arena, const Candidate *c,
+                                 const Part *part) {
+    const HwSpec *spec = c->spec;
+    const ProgRow *row = program_row_for(spec, hw_op_name[HW_OP_CONV]);
+    const uint32_t in[] = {part->in.h, part->in.w};
+    const uint32_t out[] = {part->out.h, part->out.w};
+    LegalPool p;
+    const char *const name[] = {"pool", "pool.edge", "pool.kernel.w",
+                                "pool.stride.w"};
+    int64_t value[4];
+    bool ok = legal_pool(&c->node->attr.pool, in, out, &p) &&
+              program_word_value(spec, name[0], p.kind, &value[0]) &&
+              program_word_value(spec, name[1], p.edge, &value[1]);
+    value[2] = ok ? p.kernel : 0;
+    value[3] = ok ? p.stride : 0;
+    if (ok && program_row_can(row, 4, name, value, spec))
+        return NULL;
+    return legal_say(arena, "files of %s have no such pool", spec->machine);
+}
+
+static bool has_rows(const HwSpec *spec) {
+    return spec->format && !spec->insns->n;
+}
+
 static const char *is_within_limits(Arena *arena, const Candidate *c,
                                     const HwEngine *engine) {
     Part part[2];
     uint32_t n = node_parts(c, part);
     const char *broken = NULL;
     for (uint32_t i = 0; i < n && !broken; i++)
-        broken = check_part(arena, &part[i], engine);
+        broken = i && has_rows(c->spec) ? is_named_pool(arena, c, &part[i])
+                                        : check_part(arena, &part[i], engine);
     return broken;
 }
 

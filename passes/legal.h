@@ -11,6 +11,16 @@ typedef struct Legal {
     const char *reason; /* why the host, one line; NULL for an engine */
 } Legal;
 
+/* The pool of a CONV_POOL as rows of files name it. */
+typedef struct LegalPool {
+    const char *kind, *edge; /* "max", "inside" */
+    uint32_t kernel, stride;
+} LegalPool;
+/* False where they have no name for it. h, w: of what it pools; of its result.
+ */
+bool legal_pool(const PoolAttr *pool, const uint32_t in[2],
+                const uint32_t out[2], LegalPool *p);
+
 /* The abstract operation that a node is: depthwise and grouped convolutions,
  * kinds of pooling told apart; HW_OP_HOST if none. */
 HwOp legal_op(const Graph *g, NodeId node);
@@ -24,8 +34,7 @@ Legal legal_check(Arena *arena, const HwSpec *spec, const Graph *g,
 
 /* Where a node runs that no engine takes as one of its own operations: a
  * processor (an engine that runs `layer`), else for this reason the host. */
-Legal legal_elsewhere(const HwSpec *spec, const Node *node,
-                      const char *reason);
+Legal legal_elsewhere(const HwSpec *spec, const Node *node, const char *reason);
 
 /* The engine that could run the node ahead of the others, on the next image:
  * the node is the only reader of a network input, and its result is nobody's

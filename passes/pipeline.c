@@ -15,6 +15,8 @@ RULES(delay)
 RULES(emulate)
 RULES(stride)
 RULES(around)
+RULES(phases)
+RULES(sample)
 RULES(pipeline)
 #undef RULES
 
@@ -37,6 +39,11 @@ const Pass passes[] = {
      "activations go into the instruction before them"},
     {"stride", run_stride, FACT_FUSED, 0, 0,
      "strided 1x1 convolutions become a pool and a convolution"},
+    {"phases", run_phases, FACT_FUSED, 0, 0,
+     "for engines that move by 1: strides of inputs, and before 1x1"},
+    {"sample", run_sample, FACT_FUSED, 0, 0,
+     "for engines that move by 1: strides become samples, pools stand behind "
+     "convolutions"},
     {"around", run_around, FACT_FUSED, 0, 0,
      "pools move before concats where convolutions can take them in"},
     {"pipeline", run_pipeline, FACT_FUSED, 0, 0,
@@ -48,7 +55,8 @@ const Pass passes[] = {
 const uint32_t n_passes = sizeof passes / sizeof *passes;
 
 const RuleSet *const rule_sets[] = {
-    &clean_rules,   &gate_rules,   &groups_rules,   &delay_rules,
-    &emulate_rules, &fold_rules,   &split_rules,    &fuse_rules,
-    &stride_rules,  &around_rules, &pipeline_rules, NULL,
+    &clean_rules,    &gate_rules,   &groups_rules, &delay_rules,
+    &emulate_rules,  &fold_rules,   &split_rules,  &fuse_rules,
+    &stride_rules,   &phases_rules, &sample_rules, &around_rules,
+    &pipeline_rules, NULL,
 };

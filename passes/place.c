@@ -64,8 +64,7 @@ static bool copies_to(const Placer *placer, OpKind op, TensorId member,
     uint32_t step = spec->engine[e].part_align;
     HwOp as = legal_candidate(spec, placer->g, &node).op;
     const Shape *shape = &graph_tensor(placer->g, member)->shape;
-    return (step < 2 || start % step == 0) &&
-           concat_told(spec, as, start, c) &&
+    return (step < 2 || start % step == 0) && concat_told(spec, as, start, c) &&
            concat_aligned(spec, as, shape, start);
 }
 

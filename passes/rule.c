@@ -25,18 +25,44 @@ struct Rewriter {
 /* ---- the measure ---- */
 
 /* Every node weighs 1, and so much more by its operator. */
-static const uint8_t op_extra[OP_COUNT] = {
-    [OP_CONV] = 1, [OP_DECONV] = 1, [OP_CONV_POOL] = 1, [OP_FC] = 1,
-    [OP_BN] = 2,   [OP_SCALE] = 1,  [OP_ACT] = 2,
+static const uint16_t op_extra[OP_COUNT] = {
+    [OP_CONV] = 1,      [OP_DECONV] = 1,
+    [OP_CONV_POOL] = 1, [OP_FC] = 1 + 2 * 225 + 8,
+    [OP_BN] = 2,        [OP_SCALE] = 1,
+    [OP_ACT] = 2,
 };
 
 static uint64_t square(uint64_t v) {
     return v * v;
 }
 
-static bool is_strided_1x1(const ConvAttr *conv) {
-    return conv->kernel[0] * conv->kernel[1] == 1 &&
-           (conv->stride[0] > 1 || conv->stride[1] > 1);
+/* A strided convolution may become several nodes, a pool of its result among
+ * them. */
+static uint64_t strides(const ConvAttr *conv, uint32_t channels) {
+    uint32_t most = conv->out_c > channels ? conv->out_c : channels;
+    bool strided = conv->stride[0] > 1 || conv->stride[1] > 1;
+    return strided ? 16 + square(2048 * (uint64_t)most) : 0;
+}
+
+/* Small results weigh more: they may come to be cut from larger ones. */
+static uint64_t smallness(const Shape *out) {
+    enum { SMALL = 16 };
+    uint64_t sum = 0;
+    for (uint32_t a = 2; a < 4; a++)
+        sum +=
+            square(shape_dim(out, a) < SMALL ? SMALL - shape_dim(out, a) : 0);
+    return sum;
+}
+
+/* A pool of larger windows may be pools of smaller ones; one that stands behind
+ * no convolution may get one. */
+static uint64_t pooling(const Match *m, const Node *node, uint32_t channels) {
+    const PoolAttr *pool = &node->attr.pool;
+    NodeId from = graph_tensor(m->g, node->in[0])->producer;
+    uint64_t area = pool->global ? 1 : pool->kernel[0] * pool->kernel[1];
+    bool alone = graph_node(m->g, from)->op != OP_CONV ||
+                 !match_is_private(m, node->in[0]);
+    return 1024 * (1 + square(channels)) * area + 512 * alone;
 }
 
 /* Leaky and relu6 may be made of several layers, a relu among them. */
@@ -51,7 +77,8 @@ static uint64_t volume(const Graph *g, const Node *node) {
  * A convolution that
  * hides a pool weighs more than one beside a pool; an activation weighs by its
  * volume, and something where it only cuts codes. */
-static uint64_t weight(const Graph *g, const Node *node) {
+static uint64_t weight(const Match *m, const Node *node) {
+    const Graph *g = m->g;
     if (node->dead)
         return 0;
     uint64_t base = 1 + op_extra[node->op];
@@ -60,12 +87,11 @@ static uint64_t weight(const Graph *g, const Node *node) {
         node->n_in ? shape_dim(&graph_tensor(g, node->in[0])->shape, 1) : 0;
     switch (node->op) {
     case OP_POOL:
-        return base + square(channels);
+        return base + pooling(m, node, channels);
     case OP_CONV:
-        base += node->attr.conv.groups > 1;
-        if (is_strided_1x1(&node->attr.conv))
-            base += 2 + square(channels);
-        return base;
+        return base + (node->attr.conv.groups > 1) +
+               strides(&node->attr.conv, channels) +
+               smallness(&graph_tensor(g, node->out[0])->shape);
     case OP_ELTWISE:
         return base + 2 * square(node->n_in);
     case OP_ACT:
@@ -202,9 +228,9 @@ static bool match_chain(Match *m, const Rule *rule, NodeId last) {
 static uint64_t weigh(const Match *m, uint32_t first_new) {
     uint64_t sum = 0;
     for (uint32_t i = 0; i < m->n; i++)
-        sum += weight(m->g, match_node(m, i));
+        sum += weight(m, match_node(m, i));
     for (uint32_t i = first_new; i < m->g->node.n; i++)
-        sum += weight(m->g, &m->g->node.at[i]);
+        sum += weight(m, &m->g->node.at[i]);
     return sum;
 }
 

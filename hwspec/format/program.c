@@ -130,6 +130,29 @@ bool program_row_has(const HwSpec *spec, const ProgRow *row, const char *name) {
     return false;
 }
 
+static bool line_agrees(const ExprNames *names, const FormatLine *line,
+                        const char *name, int64_t value) {
+    for (uint32_t i = 0; i < line->n; i++)
+        if (!strcmp(names->list.at[line->name[i]].name, name))
+            return line->num[i] == value;
+    return false;
+}
+
+bool program_row_can(const ProgRow *row, uint32_t n, const char *const *name,
+                     const int64_t *value, const HwSpec *spec) {
+    const ExprNames *names = spec->format->names;
+    for (uint32_t t = 0; row && t < row->n_tables; t++)
+        for (uint32_t i = 0; i < row->table[t]->n; i++) {
+            uint32_t agree = 0;
+            while (agree < n && line_agrees(names, &row->table[t]->line[i],
+                                            name[agree], value[agree]))
+                agree++;
+            if (agree == n)
+                return true;
+        }
+    return false;
+}
+
 void program_nodes(Arena *arena, Program *program, uint32_t n,
                    const ProgRow *const *row) {
     program->n_nodes = n;

@@ -203,6 +203,28 @@ static void add_stem(Maker *m) {
     keep(m, t);
 }
 
+/* A stride of 2 as TensorFlow pads it: more behind than before; of an input, or
+ * depthwise in front of a convolution of 1 x 1. */
+static void add_same(Maker *m) {
+    bool first = below(m, 2);
+    TensorId in = first ? m->volume.at[0] : any(m);
+    Shape s = shape(m, in);
+    uint32_t c = s.dim[1], out_c = first ? 4 + below(m, 4) : c;
+    if (s.dim[2] < 4 || s.dim[3] < 4 || c > MOST_CHANNELS)
+        return;
+    Attrs attr = conv_attr(out_c, 3, 2, 0, first ? 1 : c);
+    for (int axis = 0; axis < 2; axis++) {
+        attr.conv.pad[axis] = s.dim[2 + axis] % 2;
+        attr.conv.pad_end[axis] = 1;
+    }
+    if (below(m, 3) == 0)
+        keep(m, net_pool(m->net, "pool", in, POOL_MAX, 3, 2, 0, true));
+    TensorId t = net_add(m->net, OP_CONV, "same", 1, &in, &attr);
+    if (!first && below(m, 4))
+        t = net_conv(m->net, "point", t, 4 + below(m, 8), 1, 1, 0, 1);
+    keep(m, t);
+}
+
 static void add_slice(Maker *m) {
     TensorId in = any(m);
     uint32_t axis = 1 + below(m, 3), size = shape(m, in).dim[axis];
@@ -277,7 +299,7 @@ static void make(Maker *m) {
         add_affine,  add_act,     add_act,       add_pool,   add_pool,
         add_concat,  add_concat,  add_slice,     add_rare,   add_nothing,
         add_eltwise, add_eltwise, add_inception, add_stem,   add_gate,
-        add_cell,
+        add_cell,    add_same,    add_same,      add_rare,
     };
     uint32_t inputs = 1 + below(m, 2), c = 3 + below(m, 6);
     for (uint32_t i = 0; i < inputs; i++)
@@ -410,7 +432,10 @@ static void machine_keeps_values(const char *target, const char *path,
             quantise(&maker);
         net_seal(&net);
         PassContext context = {spec, net.diag, net.scratch, firings};
-        assert_true(passes_run(net.g, &context, NULL, NULL, NULL));
+        bool ran = passes_run(net.g, &context, NULL, NULL, NULL);
+        if (!ran)
+            diag_print(net.diag, stderr);
+        assert_true(ran);
         compared += net_compare(&net);
         check_legality(&net, spec);
         check_fixed_point(&net, spec);
@@ -434,6 +459,7 @@ MACHINE(math_engine, "math-engine", NULL, NULL)
 MACHINE(darius_64, "darius-64", NULL, NULL)
 MACHINE(template, "template", NULL, NULL)
 MACHINE(ring_npu, "ring-npu", NULL, NULL)
+MACHINE(k210, "k210", NULL, NULL)
 
 /* The networks are random enough to need every row. */
 static void every_rule_fired(void **state) {
@@ -460,11 +486,12 @@ static void every_rule_fired(void **state) {
 int main(void) {
     firings = tmpfile();
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_machine),    cmocka_unit_test(v2_28),
-        cmocka_unit_test(v2_56_strided), cmocka_unit_test(v3_96),
-        cmocka_unit_test(v3_96_valid),   cmocka_unit_test(math_engine),
-        cmocka_unit_test(darius_64),     cmocka_unit_test(template),
-        cmocka_unit_test(ring_npu),      cmocka_unit_test(every_rule_fired),
+        cmocka_unit_test(no_machine),       cmocka_unit_test(v2_28),
+        cmocka_unit_test(v2_56_strided),    cmocka_unit_test(v3_96),
+        cmocka_unit_test(v3_96_valid),      cmocka_unit_test(math_engine),
+        cmocka_unit_test(darius_64),        cmocka_unit_test(template),
+        cmocka_unit_test(ring_npu),         cmocka_unit_test(k210),
+        cmocka_unit_test(every_rule_fired),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
