@@ -122,6 +122,17 @@ static bool parse_shape(const char *at, Npy *out) {
     return true;
 }
 
+/* Where element `i` in Fortran's order lies in C's. */
+static uint64_t c_index(const Npy *npy, uint64_t i) {
+    uint64_t at = 0;
+    uint64_t index[NPY_MAX_RANK];
+    for (uint32_t axis = 0; axis < npy->rank; i /= npy->dim[axis++])
+        index[axis] = i % npy->dim[axis];
+    for (uint32_t axis = 0; axis < npy->rank; axis++)
+        at = at * npy->dim[axis] + index[axis];
+    return at;
+}
+
 bool npy_read(Arena *arena, Diag *diag, const char *path, Npy *out) {
     Bytes file;
     size_t data;
@@ -138,8 +149,9 @@ bool npy_read(Arena *arena, Diag *diag, const char *path, Npy *out) {
                    "its elements are none of <f4, <f8, |u1, |i1, "
                    "<i2, <i4, <i8");
     const char *fortran = header_value(arena, header, "fortran_order");
-    if (!fortran || strncmp(fortran, "False", 5))
-        return bad(diag, path, "it is not in C order");
+    bool by_columns = fortran && !strncmp(fortran, "True", 4);
+    if (!fortran || (!by_columns && strncmp(fortran, "False", 5)))
+        return bad(diag, path, "it does not say in which order it is");
     uint64_t most = (file.len - data) / kind->bytes;
     const char *shape = header_value(arena, header, "shape");
     if (!parse_shape(shape, &npy) || npy.count > most)
@@ -147,7 +159,8 @@ bool npy_read(Arena *arena, Diag *diag, const char *path, Npy *out) {
     npy.kind = kind->name;
     npy.data = ARENA_ARRAY(arena, float, npy.count);
     for (uint64_t i = 0; i < npy.count; i++)
-        npy.data[i] = kind->load(file.at + data + i * kind->bytes);
+        npy.data[by_columns ? c_index(&npy, i) : i] =
+            kind->load(file.at + data + i * kind->bytes);
     *out = npy;
     return true;
 }

@@ -1,4 +1,4 @@
-/* npy.h - NumPy's .npy files, little-endian, C order, as floats. */
+/* npy.h - NumPy's .npy files, little-endian, as floats in C order. */
 #ifndef BASE_NPY_H
 #define BASE_NPY_H
 

@@ -343,6 +343,7 @@ typedef void Fill(const Emitter *e, HwFields *f, const Action *action,
 #define fill_pad NULL
 #define fill_reshape NULL
 #define fill_constant NULL
+#define fill_call NULL
 #define fill_matmul NULL
 #define fill_transpose NULL
 #define fill_reduce NULL

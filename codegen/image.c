@@ -147,6 +147,7 @@ static void add_layers_data(Builder *b) {
 #define TYPE_RESHAPE "Reshape"
 #define TYPE_IDENTITY "Identity"
 #define TYPE_CONSTANT "Constant"
+#define TYPE_CALL "Call"
 #define TYPE_MATMUL "MatMul"
 #define TYPE_TRANSPOSE "Permute"
 #define TYPE_REDUCE "Reduction"

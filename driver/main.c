@@ -10,7 +10,7 @@
 #endif
 
 #define MACHINE "tS"
-#define NETWORK "wPbHFsR"
+#define NETWORK "wPbHFsR12"
 #define PLANNING "OJBprQle"
 
 static const Command commands[] = {
@@ -32,7 +32,7 @@ static const Command commands[] = {
      "network as it was read; with --expect also the outputs of both with\n"
      "values that others computed.",
      NULL},
-    {"eval", "NET", "wPbHFsixTojCt", cmd_eval,
+    {"eval", "NET", "wPbHF12sixTojCt", cmd_eval,
      "Computes what a network computes.\n"
      "By the reference evaluation, or --native; compares it with --expect; "
      "with\n"

@@ -22,6 +22,8 @@ typedef enum OptionKind {
     OPTION_VARY,
     OPTION_SHAPE,
     OPTION_FIX,
+    OPTION_STARTS,
+    OPTION_ENDS,
     OPTION_INPUT,
     OPTION_EXPECT
 } OptionKind;
@@ -137,6 +139,10 @@ static const Option options[] = {
      "values that the next network output should have: .npy or .pb"},
     {'F', false, "fix", "NAME=FILE", OPTION_FIX, 0,
      "an input that always has these values: a constant (ONNX)"},
+    {'1', false, "inputs", "NAME,...", OPTION_STARTS, 0,
+     "tensors at which the network begins, not at its own inputs"},
+    {'2', false, "outputs", "NAME,...", OPTION_ENDS, 0,
+     "tensors at which it ends, not at its own outputs"},
     {'T', false, "tolerance", "X", OPTION_REAL, AT(tolerance),
      "largest relative error that agrees (default 1e-4)"},
     {'m', false, "memory-only", NULL, OPTION_FLAG, AT(memory_only),
@@ -237,16 +243,28 @@ static bool split(Arena *arena, const char *text, const char **name,
     return true;
 }
 
+typedef VEC(const char *) Names;
+
 typedef struct Lists {
     VEC(HwSetting) setting;
     VEC(ShapeSetting) shape;
     VEC(const char *) input;
     VEC(const char *) expect;
     VEC(FixSetting) fixed;
+    Names start, end;
     VEC(const char *) target;
     VEC(HwSetting) vary;
     VEC(HwSetting) pool;
 } Lists;
+
+static void split_names(Arena *arena, const char *text, Names *out) {
+    for (const char *at = text; *at;) {
+        size_t len = strcspn(at, ",");
+        if (len)
+            vec_push(arena, out, arena_strndup(arena, at, len));
+        at += len + (at[len] == ',');
+    }
+}
 
 static bool store(Arena *arena, const Option *option, const char *text,
                   Lists *lists, Options *out) {
@@ -302,6 +320,12 @@ static bool store(Arena *arena, const Option *option, const char *text,
         if (!split(arena, text, &fix.name, &fix.file))
             return false;
         vec_push(arena, &lists->fixed, fix);
+        return true;
+    case OPTION_STARTS:
+        split_names(arena, text, &lists->start);
+        return true;
+    case OPTION_ENDS:
+        split_names(arena, text, &lists->end);
         return true;
     case OPTION_INPUT:
         vec_push(arena, &lists->input, text);
@@ -386,6 +410,10 @@ bool options_parse(Arena *arena, Diag *diag, const Command *command, int argc,
     out->n_expects = lists.expect.n;
     out->fixed = lists.fixed.at;
     out->n_fixed = lists.fixed.n;
+    out->starts = lists.start.at;
+    out->n_starts = lists.start.n;
+    out->ends = lists.end.at;
+    out->n_ends = lists.end.n;
     out->targets = lists.target.at;
     out->n_targets = lists.target.n;
     out->varies = lists.vary.at;

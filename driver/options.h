@@ -75,6 +75,8 @@ typedef struct Options {
     const char **inputs;  /* --input */
     const char **expects; /* --expect */
     FixSetting *fixed;    /* --fix */
+    uint32_t n_starts, n_ends;
+    const char **starts, **ends; /* --inputs, --outputs */
 } Options;
 
 typedef struct Command {

@@ -59,6 +59,10 @@ static bool stage_read(Arena *arena, Diag *diag, const Options *options,
                             .shapes = options->shapes,
                             .n_fixed = options->n_fixed,
                             .fixed = options->fixed,
+                            .n_inputs = options->n_starts,
+                            .inputs = options->starts,
+                            .n_outputs = options->n_ends,
+                            .outputs = options->ends,
                             .seed = options->seed};
     p->network = p->original =
         frontend_read(arena, diag, options->file, &import, &p->import);

@@ -26,7 +26,11 @@ typedef struct ImportOptions {
     const ShapeSetting *shapes;
     uint32_t n_fixed;
     const FixSetting *fixed; /* ONNX */
-    uint64_t seed;           /* for constants that the files do not hold */
+    uint32_t n_inputs, n_outputs;
+    const char *const *inputs, *const *outputs; /* tensors at which the part
+                                                 * to read begins and ends; 0:
+                                                 * where the file's do */
+    uint64_t seed; /* for constants that the files do not hold */
 } ImportOptions;
 
 typedef struct ImportInfo {

@@ -102,6 +102,7 @@ static void check_shape_names(Arena *arena, Diag *diag, const Graph *g,
             found |= !strcmp(name, node->name) || !strcmp(name, tensor);
             text_addf(&inputs, "%s\"%s\"", inputs.len ? ", " : "", tensor);
         }
+        found |= map_get(g->tensor_names, name, 0) != 0;
         if (!found)
             diag_error(diag, (Loc){0}, "no input is called \"%s\"; inputs: %s",
                        name, text_str(&inputs));
@@ -144,14 +145,83 @@ static void plain_pools(const Graph *g) {
                        &graph_tensor(g, g->node.at[i].out[0])->shape);
 }
 
+/* ---- a part of a network ---- */
+
+static TensorId find_tensor(const Graph *g, const char *name) {
+    for (uint32_t i = 0; i < g->tensor.n; i++)
+        if (!strcmp(g->tensor.at[i].name, name))
+            return (TensorId){i};
+    return NO_TENSOR;
+}
+
+/* Inputs that nothing of the part reads. */
+static void drop_idle_inputs(Graph *g, const ImportOptions *options) {
+    bool *needed = ARENA_ARRAY(g->arena, bool, g->tensor.n + 1);
+    if (!options->n_inputs && !options->n_outputs)
+        return;
+    for (uint32_t i = 0; i < g->output.n; i++)
+        needed[g->output.at[i].i] = true;
+    for (uint32_t i = g->node.n; i-- > 0;) {
+        Node *node = &g->node.at[i];
+        bool any = false;
+        for (uint32_t o = 0; o < node->n_out; o++)
+            any |= needed[node->out[o].i];
+        for (uint32_t k = 0; any && k < node->n_in; k++)
+            needed[node->in[k].i] = true;
+        node->dead |= node->op == OP_INPUT && !any;
+    }
+}
+
+/* What makes it becomes a network input. */
+static void begin_at(Graph *g, TensorId tensor) {
+    Node *node = graph_node(g, graph_tensor(g, tensor)->producer);
+    node->op = OP_INPUT;
+    node->n_in = 0;
+    node->n_out = 1;
+    node->out[0] = tensor;
+    node->act = (Act){0};
+    node->attr = (Attrs){0};
+    for (int role = 0; role < CONST_ROLES; role++)
+        node->constant[role] = NO_CONST;
+}
+
+/* Names of --inputs and --outputs that are tensors of the graph; formats that
+ * did it themselves have the same ones. */
+static void cut(Arena *arena, Diag *diag, Graph *g,
+                const ImportOptions *options) {
+    if (options->n_outputs)
+        g->output.n = 0;
+    for (uint32_t i = 0; options->n_outputs && i < g->tensor.n; i++)
+        g->tensor.at[i].is_output = false;
+    for (uint32_t i = 0; i < options->n_inputs + options->n_outputs; i++) {
+        bool ends = i >= options->n_inputs;
+        const char *name =
+            ends ? options->outputs[i - options->n_inputs] : options->inputs[i];
+        TensorId tensor = find_tensor(g, name);
+        if (tensor.i == NONE)
+            diag_error(diag, (Loc){0}, "no tensor is called \"%s\"%s", name,
+                       arena_printf(arena, "; --%s takes names of tensors",
+                                    ends ? "outputs" : "inputs"));
+        else if (ends)
+            graph_mark_output(g, tensor);
+        else
+            begin_at(g, tensor);
+    }
+    drop_idle_inputs(g, options);
+}
+
 /* From what a format's reader made to what the rest of the house relies on. */
 static Graph *finish(Arena *arena, Diag *diag, Graph *g,
                      const ImportOptions *options, ImportInfo *info) {
     uint32_t errors = diag_errors(diag);
     check_shape_names(arena, diag, g, options);
+    if (!is_sorted(g) && !graph_sort(g, diag))
+        return NULL;
+    cut(arena, diag, g, options);
+    if (diag_errors(diag) > errors)
+        return NULL;
     graph_compact(g);
-    if ((!is_sorted(g) && !graph_sort(g, diag)) || !graph_infer_all(g, diag) ||
-        diag_errors(diag) > errors)
+    if (!graph_infer_all(g, diag) || diag_errors(diag) > errors)
         return NULL;
     plain_pools(g);
     info->seeded = graph_seed_constants(g, options->seed);

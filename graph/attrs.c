@@ -16,7 +16,8 @@ typedef enum AttrType {
     TYPE_F64,
     TYPE_WORD,
     TYPE_SHAPE,
-    TYPE_COEFF
+    TYPE_COEFF,
+    TYPE_TEXT
 } AttrType;
 
 typedef struct AttrRow {
@@ -56,6 +57,7 @@ static uint32_t value_count(const Node *node, const AttrRow *row) {
     case TYPE_COEFF:
         return node->attr.elt.coeff ? node->n_in : 0;
     case TYPE_WORD:
+    case TYPE_TEXT:
         return 0;
     default:
         return row->n;
@@ -76,6 +78,7 @@ static double value_at(const Node *node, const AttrRow *row, uint32_t i) {
     case TYPE_COEFF:
         return (*(const double *const *)field)[i];
     case TYPE_WORD:
+    case TYPE_TEXT:
         break;
     }
     return 0;
@@ -93,10 +96,16 @@ static uint32_t word_index(const Node *node, const AttrRow *row) {
     return index;
 }
 
+static const char **text_field(const Node *node, const AttrRow *row) {
+    return (const char **)(void *)((char *)(uintptr_t)node + row->offset);
+}
+
 static AttrPair pair_of(Arena *arena, const Node *node, const AttrRow *row) {
     AttrPair pair = {.name = row->name, .n = value_count(node, row)};
     if (row->type == TYPE_WORD)
         pair.word = row->words[word_index(node, row)];
+    if (row->type == TYPE_TEXT)
+        pair.word = *text_field(node, row);
     double *value = ARENA_ARRAY(arena, double, pair.n);
     for (uint32_t i = 0; i < pair.n; i++)
         value[i] = value_at(node, row, i);
@@ -167,6 +176,10 @@ static const char *set_pair(Arena *arena, Node *node, const AttrRow *row,
                             const AttrPair *pair) {
     if (row->type == TYPE_WORD)
         return set_word(node, row, pair->word);
+    if (row->type == TYPE_TEXT) {
+        *text_field(node, row) = pair->word;
+        return pair->word ? NULL : "must be a word";
+    }
     if (row->type == TYPE_COEFF) {
         node->attr.elt.coeff = ARENA_COPY(arena, double, pair->value, pair->n);
         return pair->n == node->n_in ? NULL : "needs one value an input";

@@ -77,6 +77,7 @@ void eval_real(const Eval *e, EvalOp *op);
 void eval_quantised(const Eval *e, EvalOp *op);
 /* eval_tensor.c */
 void eval_constant(const Eval *e);
+void eval_call(const Eval *e);
 void eval_matmul(const Eval *e);
 void eval_transpose(const Eval *e);
 void eval_reduce(const Eval *e);

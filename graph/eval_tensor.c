@@ -13,6 +13,11 @@ void eval_constant(const Eval *e) {
     memcpy(e->out, value, shape_count(e->out_shape) * sizeof *e->out);
 }
 
+/* Nobody knows what it computes: these values stand for it. */
+void eval_call(const Eval *e) {
+    eval_constant(e);
+}
+
 /* ---- walking a tensor ---- */
 
 /* How many elements of an input one step along each of its axes is. */

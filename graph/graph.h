@@ -161,6 +161,11 @@ typedef struct Attrs {
             uint32_t before[2], behind[2]; /* PAD */
             double value;
         } pad;
+        struct {
+            Shape shape;      /* CALL: of its result */
+            const char *what; /* the file's word for it */
+            uint32_t result;  /* which of the operator's results it is */
+        } call;
         Shape reshape; /* RESHAPE, CONSTANT: the output's shape */
         Shape perm;    /* TRANSPOSE: output's axis i is input's dim[i] */
     };
@@ -168,7 +173,8 @@ typedef struct Attrs {
 
 /* Constants of a node by role. CONV/DECONV/FC: weight, bias. BN: mean, var
  * (already divided by Caffe's scale factor). SCALE: scale, bias. PRELU
- * (fused or alone): slope. CONSTANT: value. GATHER: index, value (a factor
+ * (fused or alone): slope. CONSTANT: value. CALL: value, which
+ * it is taken to compute. GATHER: index, value (a factor
  * for each index), both [n, taps]. Shapes: conv weight [out_c, in_c / groups,
  * kh, kw]; deconv weight [in_c, out_c / groups, kh, kw]; fc [out, in]; others
  * [c]. */

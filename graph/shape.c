@@ -416,6 +416,7 @@ static bool has_constant(const Node *node, ConstRole role) {
         [OP_BN] = 1u << CONST_MEAN | 1u << CONST_VAR,
         [OP_SCALE] = 1u << CONST_SCALE | 1u << CONST_BIAS,
         [OP_CONSTANT] = 1u << CONST_VALUE,
+        [OP_CALL] = 1u << CONST_VALUE,
         [OP_GATHER] = 1u << CONST_VALUE | 1u << CONST_INDEX,
     };
     if (role == CONST_SLOPE)
@@ -429,6 +430,10 @@ bool shape_of_const(const Graph *g, const Node *node, ConstRole role,
         return false;
     if (node->op == OP_CONSTANT) {
         *out = node->attr.reshape;
+        return true;
+    }
+    if (node->op == OP_CALL) {
+        *out = node->attr.call.shape;
         return true;
     }
     const Shape *in = &graph_tensor(g, node->in[0])->shape;
@@ -475,7 +480,7 @@ static bool check_activation(const Infer *x) {
         return shape_fail(x, "activation of kind %d is not known",
                           (int)act->kind);
     if (act->kind != ACT_NONE &&
-        (op == OP_INPUT || op == OP_CONSTANT || op == OP_LRN))
+        (op == OP_INPUT || op == OP_CONSTANT || op == OP_CALL || op == OP_LRN))
         return shape_fail(x,
                           "no activation can be fused into an operator \"%s\"",
                           op_info[op].name);

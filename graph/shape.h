@@ -20,6 +20,7 @@ bool shape_check_size(const Infer *x, const char *what, const Shape *shape);
 
 /* shape_tensor.c: operators on tensors of any rank. */
 bool infer_constant(const Infer *x);
+bool infer_call(const Infer *x);
 bool infer_matmul(const Infer *x);
 bool infer_transpose(const Infer *x);
 bool infer_reduce(const Infer *x);

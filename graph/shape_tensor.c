@@ -22,6 +22,15 @@ bool infer_constant(const Infer *x) {
     return shape_check_size(x, "constant", x->out);
 }
 
+bool infer_call(const Infer *x) {
+    *x->out = x->node->attr.call.shape;
+    if (!x->node->attr.call.what)
+        return shape_fail(x, "it does not say what it calls");
+    if (!x->out->rank || x->out->rank > SHAPE_MAX_RANK || !shape_count(x->out))
+        return shape_fail(x, "a result of %s is empty", text(x, x->out));
+    return shape_check_size(x, "result", x->out);
+}
+
 bool infer_matmul(const Infer *x) {
     const Shape *a = &x->in, *b = input(x, 1);
     bool fits = a->rank >= 2 && b->rank == a->rank &&

@@ -173,9 +173,22 @@ static void add_arguments(Text *text, const HostLayer *layer) {
         text_addf(text, "%sfloat *out%u", i ? ", " : "", i);
 }
 
+/* What the file calls an operator that amphora does not know; NULL: it does. */
+static const char *what_is_called(const HostLayer *layer) {
+    for (uint32_t i = 0; i < layer->n_attrs; i++)
+        if (!strcmp(layer->kind, "call") &&
+            !strcmp(layer->attr[i].name, "what") && layer->attr[i].word)
+            return layer->attr[i].word;
+    return NULL;
+}
+
 static void add_function(Text *text, const HostLayer *layer) {
+    const char *what = what_is_called(layer);
     text_addf(text, "\n/* Layer %s: %s.\n",
-              listing_comment(text->arena, layer->name), layer->kind);
+              listing_comment(text->arena, layer->name),
+              what ? listing_comment(text->arena, what) : layer->kind);
+    if (what)
+        text_add(text, " * Not in the object file: it is yours to write.\n");
     add_operands(text, "in", layer->n_in, layer->in);
     add_operands(text, "out", layer->n_out, layer->out);
     text_addf(text, " */\nvoid %s(", layer->function);
@@ -191,6 +204,9 @@ const char *native_host_header(Arena *arena, const Listing *listing,
               program->name, program->name);
     for (uint32_t i = 0; i < program->n_functions; i++)
         add_function(&text, &listing->image.host[layer[i]]);
+    for (uint32_t i = 0; i < listing->image.n_hosts; i++)
+        if (what_is_called(&listing->image.host[i]))
+            add_function(&text, &listing->image.host[i]);
     text_add(&text, header_bottom);
     return text_str(&text);
 }

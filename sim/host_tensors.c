@@ -321,6 +321,7 @@ static bool run_norm(const HostCall *call) {
 
 const HostRow host_tensors[] = {
     {"constant", 0, run_constant, HOST_PLAIN},
+    {"call", 0, run_constant, HOST_PLAIN},
     {"matmul", 2, run_matmul, HOST_PLAIN},
     {"transpose", 1, run_transpose, HOST_PLAIN},
     {"reduce", 1, run_reduce, HOST_MEANS},

@@ -58,6 +58,8 @@ makes. Kinds of tests:
   mutants  tests/mutants.py: how it makes mutants; with --long, whether these
          tests notice 200 small mistakes in the sources
   tiles  tests/tiles.py: single layers against a bound on their bytes
+  nets   tests/nets.py: networks as people bring them, compiled around what
+         cannot be compiled
   nests  tests/nests.py: no tile of channels is cheaper than the plan's, by the
          simulator
 Says of each how long it took, and the seconds of processors that it took, which
@@ -135,7 +137,7 @@ def scripts(long):
             "residency",
             "small_memories",
             "farm",
-            "tiles", "nests",
+            "tiles", "nests", "nets",
             "k210", "k210_sim", "kmodel",
             "weights",
             "placements",

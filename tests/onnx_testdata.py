@@ -161,11 +161,13 @@ def judge_way(amphora, model, first_fixed, simulated):
         if simulated:
             code, result, error = run(amphora, "verify", model, arguments, "-t",
                                       MACHINE)
-            if code == 0:
+            if code == 0 and "a function of yours" not in error:
                 verdict = ("simulated", "")
                 continue
             why = error or json.dumps(result.get("first_mismatch"))
         code, result, error = run(amphora, "eval", model, arguments)
+        if "a function of yours" in error:
+            return "refused", "operators that become calls"
         if code == 0 and not simulated:
             verdict = ("agree", "")
             continue

@@ -58,8 +58,10 @@ const OnnxValue *onnx_const_in(Onnx *x, const OnnxNode *n, uint32_t i) {
     if (!value)
         onnx_error(x, n, "input %u is left out", i);
     else if (value->state != ONNX_CONST)
-        onnx_error(x, n, "input %u, \"%s\", must be a constant", i,
-                   value->name);
+        onnx_error(x, n,
+                   "input %u, \"%s\", must be a constant: --fix %s=FILE.npy "
+                   "makes it one",
+                   i, value->name, value->name);
     return value && value->state == ONNX_CONST ? value : NULL;
 }
 
@@ -110,7 +112,7 @@ bool onnx_list(Onnx *x, const OnnxNode *n, uint32_t i, const char *name,
 bool onnx_set(Onnx *x, const OnnxNode *n, uint32_t i, TensorId tensor,
               const Shape *shape) {
     OnnxValue *value = onnx_out(x, n, i);
-    if (tensor.i == NONE || !value)
+    if (tensor.i == NONE || !value || value->fixed)
         return tensor.i != NONE;
     const char *name = n->name;
     if (n->n_out > 1)
@@ -133,7 +135,7 @@ bool onnx_set(Onnx *x, const OnnxNode *n, uint32_t i, TensorId tensor,
 bool onnx_set_const(Onnx *x, const OnnxNode *n, uint32_t i, OnnxType type,
                     Const constant) {
     OnnxValue *value = onnx_out(x, n, i);
-    if (value) {
+    if (value && !value->fixed) {
         value->state = ONNX_CONST;
         value->type = type;
         value->constant = constant;
@@ -150,13 +152,31 @@ bool onnx_set_numbers(Onnx *x, const OnnxNode *n, uint32_t i, OnnxType type,
 
 /* ---- attributes ---- */
 
+/* An attribute of the call, or what the function says it is else. */
+static const ProtoMessage *attr_of_call(const OnnxScope *scope,
+                                        const char *name) {
+    const ProtoMessage *given = onnx_attr(scope->call, name);
+    const ProtoField *f = NULL;
+    while (!given && (f = proto_next(scope->function, "attribute_proto", f))) {
+        const ProtoField *is =
+            f->message ? proto_last(f->message, "name") : NULL;
+        if (is && is->kind == PROTO_STRING && !strcmp(is->text, name))
+            given = f->message;
+    }
+    return given;
+}
+
 const ProtoMessage *onnx_attr(const OnnxNode *n, const char *name) {
     const ProtoField *f = NULL;
     while ((f = proto_next(n->message, "attribute", f))) {
         const ProtoField *is =
             f->message ? proto_last(f->message, "name") : NULL;
-        if (is && is->kind == PROTO_STRING && !strcmp(is->text, name))
-            return f->message;
+        if (!is || is->kind != PROTO_STRING || strcmp(is->text, name))
+            continue;
+        const ProtoField *ref = proto_last(f->message, "ref_attr_name");
+        if (ref && ref->kind == PROTO_STRING && *ref->text && n->scope)
+            return attr_of_call(n->scope, ref->text);
+        return f->message;
     }
     return NULL;
 }

@@ -43,6 +43,7 @@ typedef struct OnnxValue {
     TensorId plain;  /* these codes as numbers, once somebody asked for them */
     Quant quant;     /* ONNX_CONST: the codes that its numbers come from */
     bool used;       /* a node has read it */
+    bool fixed;      /* ONNX_CONST by --fix, whatever makes it */
 } OnnxValue;
 
 typedef struct Onnx Onnx;
@@ -62,8 +63,19 @@ typedef struct OnnxOp {
     int kind; /* for builders that serve several operators */
 } OnnxOp;
 
+/* Where the nodes of a function of the model are read. */
+typedef struct OnnxScope {
+    const struct OnnxScope *up;
+    Map *names;         /* formal names: values; ONNX_LEFT_OUT: none */
+    const char *prefix; /* of all other names: the layer's */
+    const OnnxNode *call;
+    const ProtoMessage *function;
+} OnnxScope;
+#define ONNX_LEFT_OUT (NONE - 1)
+
 struct OnnxNode {
     const ProtoMessage *message;
+    const OnnxScope *scope;
     Loc loc;
     const char *name, *type, *domain;
     const OnnxOp *op;
@@ -92,7 +104,64 @@ struct Onnx {
     OnnxRun *run;       /* for builders that use others: reader.c's */
     bool on_codes;      /* which reads codes as what they stand for */
     uint64_t numbers;   /* of constants, read and computed so far */
+    Map *told;          /* value_info: name -> index in info */
+    VEC(const ProtoMessage *) info;
+    Map *functions; /* "domain:name" -> index in function */
+    VEC(const ProtoMessage *) function;
+    const OnnxScope *scope; /* of the nodes that are being read; NULL: the
+                             * model's own */
+    uint32_t nested;        /* functions and branches around them */
+    void (*build)(Onnx *x, const ProtoField *node); /* a node, and all that it
+                                                     * stands for */
+    Map *needed; /* names, where a part is asked for; or NULL */
 };
+
+/* ---- values by name: given.c ---- */
+
+/* The value of the model called so, new where there is none. */
+OnnxValue *onnx_value(Onnx *x, const char *name);
+const ShapeSetting *onnx_setting(const Onnx *x, const char *name);
+/* Reads value_info; then the tensor type that it has for a name, or NULL. */
+void onnx_read_infos(Onnx *x);
+const ProtoMessage *onnx_info(const Onnx *x, const char *name);
+
+/* The value of that name, where the present scope has it; NONE: left out. */
+uint32_t onnx_index(Onnx *x, const char *name);
+bool onnx_read_initializers(Onnx *x, const ProtoMessage *graph);
+/* What --shape or else the file says of a value's shape; false: nothing. */
+bool onnx_told_shape(Onnx *x, const char *name, Shape *out);
+/* The file of --fix NAME=FILE; NULL. And its values. */
+const char *onnx_fixed_file(const Onnx *x, const char *name);
+bool onnx_read_fixed(Onnx *x, const char *file, Const *out);
+
+/* ---- nodes that stand for others: inline.c ---- */
+
+void onnx_declare_functions(Onnx *x);
+/* The function of the model that the node calls, or NULL. */
+const ProtoMessage *onnx_function(Onnx *x, const OnnxNode *n);
+void onnx_inline(Onnx *x, const OnnxNode *n, const ProtoMessage *function);
+/* The graph that an attribute holds, or NULL. */
+const ProtoMessage *onnx_branch(Onnx *x, const ProtoMessage *attribute);
+
+/* ---- operators that are not known: call.c ---- */
+
+/* Whether all shapes of its results are known; an error names --shape. */
+bool onnx_call_is_told(Onnx *x, const OnnxNode *n);
+bool onnx_call(Onnx *x, OnnxNode *n);
+
+/* ---- a part of the model: cut.c ---- */
+
+/* Before anything is read: what the part that is asked for needs. */
+void onnx_find_needed(Onnx *x);
+bool onnx_is_needed(const Onnx *x, const char *name);
+bool onnx_makes_needed(const Onnx *x, const ProtoMessage *node);
+/* Whether the part begins with this value. */
+bool onnx_is_cut(const Onnx *x, const char *name);
+
+/* ---- any constants: fold_graph.c ---- */
+
+/* False and no error where it had better stay a node. */
+bool onnx_fold_by_graph(Onnx *x, OnnxNode *n);
 
 /* ops.c: what the node's type names; NULL if it is not known. */
 const OnnxOp *onnx_find_op(const OnnxNode *n);

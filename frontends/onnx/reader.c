@@ -13,58 +13,9 @@
 
 #include <string.h>
 
-enum { OLDEST_IR = 3, OLDEST_OPSET = 1, NEWEST_OPSET = 21 };
-
-/* ---- values ---- */
-
-/* The value called `name`, new where there is none. */
-static uint32_t index_of(Onnx *x, const char *name) {
-    uint32_t i = map_get(x->values, name, NONE);
-    if (i != NONE)
-        return i;
-    OnnxValue value = {.name = name, .tensor = NO_TENSOR, .plain = NO_TENSOR};
-    vec_push(x->arena, &x->value, value);
-    map_put(x->values, name, x->value.n - 1);
-    return x->value.n - 1;
-}
-
-static OnnxValue *value_of(Onnx *x, const char *name) {
-    uint32_t i = index_of(x, name);
-    return &x->value.at[i];
-}
-
-static bool read_initializers(Onnx *x) {
-    const char *dir = file_dir(x->arena, x->path);
-    bool good = true;
-    for (const ProtoField *f = NULL;
-         (f = proto_next(x->net, "initializer", f));) {
-        OnnxTensor tensor;
-        if (!onnx_tensor_read(x->arena, x->diag, f, dir, &tensor)) {
-            good = false;
-            continue;
-        }
-        OnnxValue *value = value_of(x, tensor.name);
-        value->state = ONNX_CONST;
-        value->type = tensor.type;
-        value->shape = tensor.value.shape;
-        value->constant = tensor.value;
-    }
-    return good;
-}
+enum { OLDEST_IR = 3, OLDEST_OPSET = 1, NEWEST_OPSET = 23 };
 
 /* ---- inputs ---- */
-
-static const ShapeSetting *setting_of(const Onnx *x, const char *name) {
-    const ShapeSetting *any = NULL;
-    for (uint32_t i = 0; i < x->options->n_shapes; i++) {
-        const ShapeSetting *setting = &x->options->shapes[i];
-        if (!strcmp(setting->name, name))
-            return setting;
-        if (!*setting->name)
-            any = setting;
-    }
-    return any;
-}
 
 static bool bad_dim(Onnx *x, const ProtoField *input, const char *name,
                     uint32_t i, const char *what) {
@@ -105,7 +56,7 @@ static bool read_dim(Onnx *x, const ProtoField *input, const char *name,
 
 static bool read_shape(Onnx *x, const ProtoField *input, const char *name,
                        const ProtoMessage *type, Shape *out) {
-    const ShapeSetting *setting = setting_of(x, name);
+    const ShapeSetting *setting = onnx_setting(x, name);
     *out = (Shape){0};
     if (setting) {
         *out = setting->shape;
@@ -126,23 +77,12 @@ static bool read_shape(Onnx *x, const ProtoField *input, const char *name,
 
 /* Values that --fix gives instead, and the shape. */
 static bool fix_input(Onnx *x, OnnxValue *value, const char *file) {
-    Npy npy;
-    if (!tensor_file_read(x->arena, x->diag, file, &npy))
+    if (!onnx_read_fixed(x, file, &value->constant))
         return false;
-    value->shape.rank = npy.rank;
-    for (uint32_t i = 0; i < npy.rank; i++)
-        value->shape.dim[i] = (uint32_t)npy.dim[i];
+    value->shape = value->constant.shape;
     value->state = ONNX_CONST;
-    value->constant =
-        (Const){.shape = value->shape, .kind = CONST_F32, .data = npy.data};
+    value->fixed = true;
     return true;
-}
-
-static const char *fixed_file(const Onnx *x, const char *name) {
-    for (uint32_t i = 0; i < x->options->n_fixed; i++)
-        if (!strcmp(x->options->fixed[i].name, name))
-            return x->options->fixed[i].file;
-    return NULL;
 }
 
 static bool add_input(Onnx *x, const ProtoField *input, OnnxValue *value) {
@@ -161,8 +101,10 @@ static bool read_input(Onnx *x, const ProtoField *input) {
     const char *name = "";
     int64_t elem = 0;
     proto_str(x->diag, input->message, "name", &name);
-    OnnxValue *value = value_of(x, name);
+    OnnxValue *value = onnx_value(x, name);
     if (value->state == ONNX_CONST) /* an initializer's default */
+        return true;
+    if (!onnx_is_needed(x, name))
         return true;
     const ProtoMessage *type =
         proto_message(x->arena, x->diag,
@@ -174,7 +116,7 @@ static bool read_input(Onnx *x, const ProtoField *input) {
                    name);
         return false;
     }
-    const char *file = fixed_file(x, name);
+    const char *file = onnx_fixed_file(x, name);
     value->type = (OnnxType)elem;
     if (file)
         return fix_input(x, value, file);
@@ -191,9 +133,66 @@ static bool read_inputs(Onnx *x) {
         if (!read_input(x, f)) {
             const char *name = "";
             proto_str(x->diag, f->message, "name", &name);
-            value_of(x, name)->state = ONNX_BROKEN;
+            onnx_value(x, name)->state = ONNX_BROKEN;
             good = false;
         }
+    return good;
+}
+
+/* Values inside the model at which the part that is asked for begins. */
+static bool add_cut_inputs(Onnx *x) {
+    bool good = true;
+    for (uint32_t i = 0; i < x->options->n_inputs; i++) {
+        const char *name = x->options->inputs[i];
+        OnnxValue *value = onnx_value(x, name);
+        static const ProtoField nowhere;
+        int64_t elem = ONNX_FLOAT;
+        if (value->state != ONNX_UNSET)
+            continue;
+        if (!onnx_told_shape(x, name, &value->shape)) {
+            diag_error(x->diag, (Loc){x->path, 0, 0},
+                       "the shape of \"%s\" is not told: give --shape "
+                       "%s=1x...",
+                       name, name);
+            good = false;
+            continue;
+        }
+        proto_i64(x->diag, onnx_info(x, name), "elem_type", &elem);
+        value->type = onnx_is_number(elem) ? (OnnxType)elem : ONNX_FLOAT;
+        good &= add_input(x, &nowhere, value);
+    }
+    return good;
+}
+
+/* By a node whose operator is known; what others make stays a call. */
+static bool is_made_by_known(Onnx *x, const char *name) {
+    for (const ProtoField *f = NULL; (f = proto_next(x->net, "node", f));)
+        for (const ProtoField *out = NULL;
+             (out = proto_next(f->message, "output", out));) {
+            OnnxNode n = {.type = "", .domain = ""};
+            if (out->kind != PROTO_STRING || strcmp(out->text, name) != 0)
+                continue;
+            proto_str(x->diag, f->message, "op_type", &n.type);
+            proto_str(x->diag, f->message, "domain", &n.domain);
+            return onnx_find_op(&n) || onnx_function(x, &n);
+        }
+    return false;
+}
+
+/* --fix of values that nodes make. */
+static bool fix_others(Onnx *x) {
+    bool good = true;
+    for (uint32_t i = 0; i < x->options->n_fixed; i++) {
+        const FixSetting *fix = &x->options->fixed[i];
+        OnnxValue *value = onnx_value(x, fix->name);
+        if (value->state == ONNX_UNSET && is_made_by_known(x, fix->name)) {
+            const ProtoMessage *type = onnx_info(x, fix->name);
+            int64_t elem = ONNX_FLOAT;
+            proto_i64(x->diag, type, "elem_type", &elem);
+            good &= fix_input(x, value, fix->file);
+            value->type = onnx_is_number(elem) ? (OnnxType)elem : ONNX_FLOAT;
+        }
+    }
     return good;
 }
 
@@ -206,13 +205,14 @@ static uint32_t *read_names(Onnx *x, const ProtoMessage *message,
     for (const ProtoField *f = NULL; (f = proto_next(message, field, f)); i++) {
         const char *name = "";
         proto_get_str(x->diag, f, &name);
-        out[i] = *name ? index_of(x, name) : NONE;
+        out[i] = *name ? onnx_index(x, name) : NONE;
     }
     return out;
 }
 
 static OnnxNode read_node(Onnx *x, const ProtoField *field) {
     OnnxNode n = {.message = field->message,
+                  .scope = x->scope,
                   .loc = field->loc,
                   .name = "",
                   .type = "",
@@ -224,6 +224,8 @@ static OnnxNode read_node(Onnx *x, const ProtoField *field) {
     n.out = read_names(x, n.message, "output", &n.n_out);
     if (!*n.name && n.n_out && n.out[0] != NONE)
         n.name = x->value.at[n.out[0]].name;
+    else if (*n.name && x->scope)
+        n.name = arena_printf(x->arena, "%s/%s", x->scope->prefix, n.name);
     if (!*n.name)
         n.name = n.type;
     n.op = onnx_find_op(&n);
@@ -232,11 +234,8 @@ static OnnxNode read_node(Onnx *x, const ProtoField *field) {
 
 static bool check_counts(Onnx *x, const OnnxNode *n) {
     const OnnxOp *op = n->op;
-    if (!op) {
-        bool plain = !*n->domain;
-        return onnx_error(x, n, "operator %s%s%.80s is not supported",
-                          n->domain, plain ? "" : ".", n->type);
-    }
+    if (!op)
+        return true;
     if (n->n_in < op->min_in || n->n_in > op->max_in)
         return onnx_error(x, n, "it has %u inputs, not %u to %u", n->n_in,
                           op->min_in, op->max_in);
@@ -269,7 +268,8 @@ static bool check_inputs(Onnx *x, const OnnxNode *n) {
 
 static bool check_outputs(Onnx *x, const OnnxNode *n) {
     for (uint32_t i = 0; i < n->n_out; i++)
-        if (onnx_wants(n, i) && onnx_out(x, n, i)->state != ONNX_UNSET)
+        if (onnx_wants(n, i) && onnx_out(x, n, i)->state != ONNX_UNSET &&
+            !onnx_out(x, n, i)->fixed)
             return onnx_error(x, n, "\"%s\" is made twice",
                               onnx_out(x, n, i)->name);
     return true;
@@ -286,8 +286,19 @@ static bool all_const(const Onnx *x, const OnnxNode *n) {
 
 /* Shapes are known, so they fold whatever the input. */
 static bool folds(Onnx *x, OnnxNode *n) {
-    return (all_const(x, n) || n->op->fold == onnx_fold_shape) &&
-           n->op->fold(x, n);
+    uint32_t errors = diag_errors(x->diag);
+    if (!all_const(x, n))
+        return n->op->fold == onnx_fold_shape && n->op->fold(x, n);
+    return n->op->fold(x, n) ||
+           (diag_errors(x->diag) == errors && onnx_fold_by_graph(x, n));
+}
+
+/* Nothing is left to make. */
+static bool is_fixed(const Onnx *x, const OnnxNode *n) {
+    for (uint32_t i = 0; i < n->n_out; i++)
+        if (onnx_wants(n, i) && !onnx_out(x, n, i)->fixed)
+            return false;
+    return n->n_out > 0;
 }
 
 static bool build(Onnx *x, OnnxNode *n) {
@@ -309,6 +320,17 @@ static bool run(Onnx *x, OnnxNode *n) {
     return made && diag_errors(x->diag) == errors;
 }
 
+static bool make(Onnx *x, OnnxNode *n) {
+    x->first_new = x->graph->tensor.n;
+    if (!n->op && !onnx_call_is_told(x, n))
+        return false;
+    if (!check_counts(x, n) || !check_inputs(x, n) || !check_outputs(x, n))
+        return false;
+    if (!n->op)
+        return onnx_call(x, n);
+    return run(x, n);
+}
+
 static bool run_as(Onnx *x, OnnxNode *n, const char *type) {
     n->type = type;
     n->domain = "";
@@ -317,10 +339,19 @@ static bool run_as(Onnx *x, OnnxNode *n, const char *type) {
 }
 
 static void build_node(Onnx *x, const ProtoField *field) {
-    OnnxNode n = read_node(x, field);
-    x->first_new = x->graph->tensor.n;
-    bool made = check_counts(x, &n) && check_inputs(x, &n) &&
-                check_outputs(x, &n) && run(x, &n);
+    OnnxNode *node = ARENA_NEW(x->arena, OnnxNode); /* scopes point to it */
+    *node = read_node(x, field);
+    OnnxNode n = *node;
+    uint32_t errors = diag_errors(x->diag);
+    const ProtoMessage *function = onnx_function(x, node);
+    if (n.op && is_fixed(x, &n))
+        return;
+    if (function) {
+        if (check_inputs(x, node))
+            onnx_inline(x, node, function);
+        return;
+    }
+    bool made = make(x, &n) && diag_errors(x->diag) == errors;
     for (uint32_t i = 0; i < n.n_in; i++)
         if (onnx_in(x, &n, i))
             onnx_in(x, &n, i)->used = true;
@@ -335,20 +366,28 @@ static void build_node(Onnx *x, const ProtoField *field) {
     }
 }
 
+static void mark_output(Onnx *x, Loc loc, const char *name) {
+    OnnxValue *value = onnx_value(x, name);
+    bool empty = value->state == ONNX_CONST && !shape_count(&value->shape);
+    if (value->state == ONNX_UNSET || empty)
+        diag_error(x->diag, loc, "nothing makes the output \"%s\"%s", name,
+                   empty ? " of any size" : "");
+    if (value->state == ONNX_UNSET || value->state == ONNX_BROKEN || empty)
+        return;
+    TensorId out = onnx_result(x, value);
+    if (out.i != NONE)
+        graph_mark_output(x->graph, out);
+}
+
 static void mark_outputs(Onnx *x) {
-    for (const ProtoField *f = NULL; (f = proto_next(x->net, "output", f));) {
+    const ImportOptions *o = x->options;
+    for (uint32_t i = 0; i < o->n_outputs; i++)
+        mark_output(x, (Loc){x->path, 0, 0}, o->outputs[i]);
+    for (const ProtoField *f = NULL;
+         !o->n_outputs && (f = proto_next(x->net, "output", f));) {
         const char *name = "";
         proto_str(x->diag, f->message, "name", &name);
-        OnnxValue *value = value_of(x, name);
-        bool empty = value->state == ONNX_CONST && !shape_count(&value->shape);
-        if (value->state == ONNX_UNSET || empty)
-            diag_error(x->diag, f->loc, "nothing makes the output \"%s\"%s",
-                       name, empty ? " of any size" : "");
-        else if (value->state != ONNX_BROKEN) {
-            TensorId out = onnx_result(x, value);
-            if (out.i != NONE)
-                graph_mark_output(x->graph, out);
-        }
+        mark_output(x, f->loc, name);
     }
 }
 
@@ -443,17 +482,23 @@ Graph *onnx_read(Arena *arena, Diag *diag, const char *path, Bytes bytes,
               .path = path,
               .options = options,
               .values = map_new(arena),
+              .told = map_new(arena),
+              .functions = map_new(arena),
+              .build = build_node,
               .run = run_as};
     x.model = is_text(bytes)
                   ? textformat_parse(arena, diag, path, bytes)
                   : protobin_parse(arena, diag, path, bytes, &onnx_schema);
     if (!x.model || !read_versions(&x) || !read_graph(&x))
         return NULL;
-    bool given = read_initializers(&x);
-    given &= read_inputs(&x);
+    onnx_declare_functions(&x);
+    onnx_read_infos(&x);
+    onnx_find_needed(&x);
+    bool given = onnx_read_initializers(&x, x.net);
+    given &= read_inputs(&x) && add_cut_inputs(&x) && fix_others(&x);
     for (const ProtoField *f = NULL;
          given && (f = proto_next(x.net, "node", f));)
-        if (f->message)
+        if (f->message && onnx_makes_needed(&x, f->message))
             build_node(&x, f);
     x.on_codes = true;
     if (given)

@@ -24,16 +24,23 @@ SCHEMA(node, TEXT(1, "input"), TEXT(2, "output"), TEXT(3, "name"),
        TEXT(7, "domain"));
 SCHEMA(graph, SUB(1, "node", node), TEXT(2, "name"), RAW(5, "initializer"),
        RAW(10, "doc_string"), SUB(11, "input", value), SUB(12, "output", value),
-       RAW(13, "value_info"), RAW(14, "quantization_annotation"),
+       SUB(13, "value_info", value), RAW(14, "quantization_annotation"),
        RAW(15, "sparse_initializer"));
 SCHEMA(opset, TEXT(1, "domain"), INT(2, "version"));
+SCHEMA(function, TEXT(1, "name"), TEXT(4, "input"), TEXT(5, "output"),
+       TEXT(6, "attribute"), SUB(7, "node", node), RAW(8, "doc_string"),
+       SUB(9, "opset_import", opset), TEXT(10, "domain"),
+       SUB(11, "attribute_proto", attribute), SUB(12, "value_info", value));
 static const ProtoRow model_rows[] = {
-    INT(1, "ir_version"),       RAW(2, "producer_name"),
-    RAW(3, "producer_version"), RAW(4, "domain"),
-    INT(5, "model_version"),    RAW(6, "doc_string"),
-    SUB(7, "graph", graph),     SUB(8, "opset_import", opset),
-    RAW(14, "metadata_props"),  RAW(20, "training_info"),
-    RAW(25, "functions")};
+    INT(1, "ir_version"),          RAW(2, "producer_name"),
+    RAW(3, "producer_version"),    RAW(4, "domain"),
+    INT(5, "model_version"),       RAW(6, "doc_string"),
+    SUB(7, "graph", graph),        SUB(8, "opset_import", opset),
+    RAW(14, "metadata_props"),     RAW(20, "training_info"),
+    SUB(25, "functions", function)};
 
 const ProtoSchema onnx_schema = {sizeof model_rows / sizeof *model_rows,
                                  model_rows};
+
+const ProtoSchema onnx_graph_schema = {sizeof graph_rows / sizeof *graph_rows,
+                                       graph_rows};

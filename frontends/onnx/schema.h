@@ -5,5 +5,7 @@
 #include "frontends/proto/protobin.h"
 
 extern const ProtoSchema onnx_schema;
+/* GraphProto: of a slice. */
+extern const ProtoSchema onnx_graph_schema;
 
 #endif

@@ -197,8 +197,11 @@ static void all_unknown_operators_are_named(void **state) {
     put_node(&g, "Bar", "b", NULL, "c");
     put_node(&g, "Relu", "c", NULL, "z");
     refuse(&g, (const char *[]){
-                   "layer \"a\" (Foo): operator Foo is not supported",
-                   "layer \"c\" (Bar): operator Bar is not supported", NULL});
+                   "layer \"a\" (Foo): operator Foo is not supported; --shape "
+                   "a=1x... makes it a call of a function of yours",
+                   "layer \"c\" (Bar): operator Bar is not supported; --shape "
+                   "c=1x... makes it a call of a function of yours",
+                   NULL});
 }
 
 static void cycles_are_errors(void **state) {
@@ -274,7 +277,9 @@ static void nested_graphs_cost_nothing(void **state) {
     put_output(&g, "y");
     put_message(&g, 1, &n);
     refuse(&g, (const char *[]){
-                   "layer \"y\" (If): operator If is not supported", NULL});
+                   "layer \"y\" (If): input 0, \"x\", must be a constant: "
+                   "--fix x=FILE.npy makes it one",
+                   NULL});
 }
 
 /* A length of a field that the file does not have, at each depth. */

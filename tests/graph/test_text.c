@@ -88,6 +88,12 @@ static Net everything(void) {
             NodeId id = net_node(&net, op, "constant", 0, NULL);
             graph_node(net.g, id)->attr.reshape = (Shape){3, {2, 1, 5}};
             out = net_out(&net, id);
+        } else if (op == OP_CALL) {
+            NodeId id = net_node(&net, op, "call", 1, &x);
+            graph_node(net.g, id)->attr.call.shape = (Shape){2, {2, 3}};
+            graph_node(net.g, id)->attr.call.what = "com.example.Op";
+            graph_node(net.g, id)->attr.call.result = 1;
+            out = net_out(&net, id);
         } else if (op == OP_ELTWISE || op == OP_CONCAT || op == OP_MATMUL) {
             NodeId id =
                 net_node(&net, op, op_info[op].name, 2, (TensorId[]){x, x});
