@@ -377,6 +377,9 @@ static void run_host(const Run *r) {
     case OP_POOL:
         run_pool(r, out);
         break;
+    case OP_CONSTANT:
+        memcpy(out, r->layer->value, shape_count(&out_of(r)->shape));
+        break;
     case OP_REDUCE:
         run_reduce(r, out);
         break;
@@ -397,11 +400,11 @@ static void run_host(const Run *r) {
 }
 
 static void run_node(Run *r) {
-    uint32_t to = r->node->out[0].i, from = r->node->in[0].i;
+    uint32_t to = r->node->out[0].i;
     uint64_t n = shape_count(&out_of(r)->shape);
     if (r->layer->way == FILE_NOTHING) {
-        r->code[to] = r->code[from];
-        r->real[to] = r->real[from];
+        r->code[to] = r->code[r->node->in[0].i];
+        r->real[to] = r->real[r->node->in[0].i];
         return;
     }
     r->code[to] = ARENA_ARRAY(r->arena, uint8_t, n);

@@ -463,6 +463,18 @@ static bool run_upsample(Host *h) {
     return true;
 }
 
+static bool run_constant(Host *h) {
+    Value *v = &h->l->value.at[h->l->value_of[h->node->out[0].i]];
+    uint32_t bytes;
+    NodeId id = {(uint32_t)(h->node - h->l->g->node.at)};
+    h->layer->value = layer_constant(&h->maker, id, &bytes);
+    if (!h->layer->value)
+        return refuse(h, h->maker.why);
+    Range range = constant_range(h->l, h->layer->value, bytes);
+    v->main = (Home){true, true, range.start};
+    return true;
+}
+
 static bool run_nothing(Host *h) {
     return refuse(h, "there is no node for it");
 }
@@ -479,7 +491,7 @@ static RunHost *const rows[OP_COUNT] = {
     [OP_CONCAT] = run_concat,     [OP_SLICE] = run_slice,
     [OP_LRN] = run_nothing,       [OP_SOFTMAX] = run_softmax,
     [OP_UPSAMPLE] = run_upsample, [OP_PAD] = run_pad,
-    [OP_RESHAPE] = run_function,  [OP_CONSTANT] = run_nothing,
+    [OP_RESHAPE] = run_function,  [OP_CONSTANT] = run_constant,
     [OP_MATMUL] = run_nothing,    [OP_TRANSPOSE] = run_transpose,
     [OP_REDUCE] = run_reduce,     [OP_GATHER] = run_nothing,
     [OP_NORM] = run_nothing,      [OP_IDENTITY] = run_function,

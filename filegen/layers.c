@@ -410,3 +410,23 @@ int32_t file_pad_code(const Graph *g, const Node *node) {
     const Quant *q = &graph_tensor(g, node->out[0])->quant;
     return quant_code(q, node->attr.pad.value) + file_code_offset(q);
 }
+
+const uint8_t *layer_constant(LayerMaker *m, NodeId id, uint32_t *bytes) {
+    const Node *node = graph_node(m->g, id);
+    const Tensor *out = out_of(m, node);
+    ConstId value = node->constant[CONST_VALUE];
+    uint64_t n = shape_count(&out->shape);
+    refuse(m, "its values are no codes of 8 bits");
+    if (value.i == NONE || (out->quant.type != QUANT_NONE && !is_byte(out)))
+        return NULL;
+    float *real = ARENA_ARRAY(m->arena, float, n);
+    const_read(graph_const(m->g, value), real);
+    *bytes = (uint32_t)(n * sizeof *real);
+    if (out->quant.type == QUANT_NONE)
+        return (const uint8_t *)real;
+    uint8_t *code = ARENA_ARRAY(m->arena, uint8_t, n);
+    for (uint64_t i = 0; i < n; i++)
+        code[i] = (uint8_t)((int32_t)real[i] + file_code_offset(&out->quant));
+    *bytes = (uint32_t)n;
+    return code;
+}

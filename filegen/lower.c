@@ -153,7 +153,8 @@ static void rename_value(Lower *l, const Node *node) {
     if (node->op == OP_INPUT || from == to)
         return;
     Range range = value_main(l, from);
-    l->value.at[to].main = (Home){true, range.start};
+    l->value.at[to].main =
+        (Home){true, range.memory == l->constants, range.start};
 }
 
 static bool lower_layers(Lower *l) {
@@ -170,10 +171,8 @@ static bool lower_layers(Lower *l) {
             lower_host(l, (NodeId){i});
         else if (layer->way == FILE_NOTHING && named)
             rename_value(l, node);
-        if (layer->way == FILE_BESIDE) {
-            Value *whole = &l->value.at[l->beside[i]];
-            whole->dies = l->draft.n;
-        }
+        for (uint32_t k = 0; layer->way == FILE_BESIDE && k < node->n_in; k++)
+            value_read(l, node, l->value_of[node->in[k].i]);
     }
     return !l->failed;
 }

@@ -27,8 +27,8 @@ typedef struct Draft {
 } Draft;
 
 typedef struct Home {
-    bool there;
-    uint64_t start; /* bytes */
+    bool there, constant; /* in the memory of constants */
+    uint64_t start;       /* bytes */
 } Home;
 
 /* Of a tensor, or of volumes that lie beside each other. */

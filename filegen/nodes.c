@@ -113,8 +113,9 @@ Range value_main(Lower *l, uint32_t value) {
     Value *v = &l->value.at[value];
     uint64_t bytes = value_count(v) * v->unit;
     if (!v->main.there)
-        v->main = (Home){true, room_for(l, l->main, bytes, false).start};
-    return (Range){l->main, v->main.start, bytes, v->unit > 1};
+        v->main = (Home){true, false, room_for(l, l->main, bytes, false).start};
+    uint32_t memory = v->main.constant ? l->constants : l->main;
+    return (Range){memory, v->main.start, bytes, v->unit > 1};
 }
 
 static Volume volume_of(const Value *v) {
@@ -141,7 +142,7 @@ static uint64_t home_of(Lower *l, uint32_t value) {
                                   v->first);
     }
     if (!v->active.there) {
-        v->active = (Home){true, fresh(l, v)};
+        v->active = (Home){true, false, fresh(l, v)};
         v->born = l->draft.n;
     }
     return v->active.start;
@@ -153,7 +154,7 @@ uint64_t value_make(Lower *l, uint32_t value) {
         return fresh(l, v);
     uint64_t at = home_of(l, value);
     v = &l->value.at[value];
-    v->active = (Home){true, at};
+    v->active = (Home){true, false, at};
     v->born = v->dies = l->draft.n;
     return at;
 }
@@ -177,7 +178,7 @@ uint64_t value_read(Lower *l, const Node *node, uint32_t value) {
     draft_range(l, "out", to);
     draft_dims(l, "in", dims);
     if (!v->spilled) {
-        v->active = (Home){true, at};
+        v->active = (Home){true, false, at};
         v->born = l->draft.n - 1;
     }
     v->dies = l->draft.n;

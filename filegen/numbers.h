@@ -51,6 +51,7 @@ struct FileLayer {
     const uint8_t *table;  /* 256 codes: a function of each element, alone or
                             * behind the rest */
     FileScaled scaled[3];  /* of two operands and the result */
+    const uint8_t *value;  /* of a CONSTANT */
     const char *operation; /* of two operands: "add" */
     const FileReal *real;
     float codes_a_unit[2]; /* around layers on reals: of operand and result */
@@ -107,6 +108,8 @@ const uint8_t *layer_table(LayerMaker *m, NodeId node, uint32_t k);
 bool layer_binary(LayerMaker *m, NodeId node, FileLayer *out);
 /* The code of the value that a PAD fills with. */
 int32_t file_pad_code(const Graph *g, const Node *node);
+/* What a CONSTANT has, as a file has it: codes, or floats; NULL, with `why`. */
+const uint8_t *layer_constant(LayerMaker *m, NodeId node, uint32_t *bytes);
 /* Codes that the result can be. */
 void layer_bounds(const LayerMaker *m, NodeId node, int32_t *lo, int32_t *hi);
 

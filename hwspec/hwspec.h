@@ -398,6 +398,8 @@ typedef struct HwSpec {
     bool input_by_phases;    /* ... of inputs: even and odd rows as channels */
     bool fc_as_conv;         /* inner products -> convolutions 1x1 */
     bool pad_to_limits;      /* volumes below in.w, in.h are padded behind */
+    bool slabs;              /* depthwise layers that do not fit */
+    bool act_of_codes;       /* sums -> codes -> other codes: at once */
     bool pool_behind_conv;   /* max pools get a convolution before them */
     bool input_shares_step;  /* loads of network inputs take no step number */
     uint32_t input_step;     /* ... but this one */

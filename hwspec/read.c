@@ -164,6 +164,12 @@ static const Key rewrites_keys[] = {
     KEY("pad_to_limits", read_bool, HwSpec, pad_to_limits,
         "true: a volume smaller than the least in.w, in.h of the "
         "engine is padded behind, and its result cut"),
+    KEY("slabs", read_bool, HwSpec, slabs,
+        "true: a depthwise layer whose operand and result do not fit into "
+        "active memory together takes some channels at a time"),
+    KEY("act_of_codes", read_bool, HwSpec, act_of_codes,
+        "true: a function of the codes that a convolution makes, or another "
+        "quantisation, is computed from its sums"),
     KEY("pool_behind_conv", read_bool, HwSpec, pool_behind_conv,
         "true: a max pool that engines run only behind a convolution "
         "gets one; 3x3 by 2 becomes 2x2 by 1 and 2x2 by 2"),

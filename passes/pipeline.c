@@ -17,6 +17,7 @@ RULES(stride)
 RULES(around)
 RULES(phases)
 RULES(sample)
+RULES(slabs)
 RULES(pipeline)
 #undef RULES
 
@@ -44,6 +45,8 @@ const Pass passes[] = {
     {"sample", run_sample, FACT_FUSED, 0, 0,
      "for engines that move by 1: strides become samples, pools stand behind "
      "convolutions"},
+    {"slabs", run_slabs, FACT_FUSED, 0, 0,
+     "depthwise layers that do not fit take some channels at a time"},
     {"around", run_around, FACT_FUSED, 0, 0,
      "pools move before concats where convolutions can take them in"},
     {"pipeline", run_pipeline, FACT_FUSED, 0, 0,
@@ -55,8 +58,7 @@ const Pass passes[] = {
 const uint32_t n_passes = sizeof passes / sizeof *passes;
 
 const RuleSet *const rule_sets[] = {
-    &clean_rules,    &gate_rules,   &groups_rules, &delay_rules,
-    &emulate_rules,  &fold_rules,   &split_rules,  &fuse_rules,
-    &stride_rules,   &phases_rules, &sample_rules, &around_rules,
-    &pipeline_rules, NULL,
+    &clean_rules,  &gate_rules,  &groups_rules, &delay_rules,    &emulate_rules,
+    &fold_rules,   &split_rules, &fuse_rules,   &stride_rules,   &phases_rules,
+    &sample_rules, &slabs_rules, &around_rules, &pipeline_rules, NULL,
 };

@@ -28,8 +28,8 @@ struct Rewriter {
 static const uint16_t op_extra[OP_COUNT] = {
     [OP_CONV] = 1,      [OP_DECONV] = 1,
     [OP_CONV_POOL] = 1, [OP_FC] = 1 + 2 * 225 + 8,
-    [OP_BN] = 2,        [OP_SCALE] = 1,
-    [OP_ACT] = 2,
+    [OP_IDENTITY] = 1,  [OP_BN] = 2,
+    [OP_SCALE] = 1,     [OP_ACT] = 2,
 };
 
 static uint64_t square(uint64_t v) {
@@ -52,6 +52,23 @@ static uint64_t smallness(const Shape *out) {
         sum +=
             square(shape_dim(out, a) < SMALL ? SMALL - shape_dim(out, a) : 0);
     return sum;
+}
+
+/* A depthwise layer that does not fit may come to be many that do. */
+static uint64_t bulk(const Match *m, const Node *node) {
+    const HwSpec *spec = m->context->spec;
+    const Tensor *in = graph_tensor(m->g, node->in[0]);
+    const Tensor *out = graph_tensor(m->g, node->out[0]);
+    if (!spec || !spec->slabs || node->attr.conv.groups < 2 ||
+        in->shape.rank != 4 || out->shape.rank != 4)
+        return 0;
+    uint64_t bytes = 0;
+    for (int i = 0; i < 2; i++) {
+        const Shape *s = i ? &out->shape : &in->shape;
+        Volume v = {.c = s->dim[1], .h = s->dim[2], .w = s->dim[3]};
+        bytes += layout_bytes(spec->memory[0].layout, &v);
+    }
+    return bytes > spec->memory[0].size ? 4096 : 0;
 }
 
 /* A pool of larger windows may be pools of smaller ones; one that stands behind
@@ -90,7 +107,7 @@ static uint64_t weight(const Match *m, const Node *node) {
         return base + pooling(m, node, channels);
     case OP_CONV:
         return base + (node->attr.conv.groups > 1) +
-               strides(&node->attr.conv, channels) +
+               strides(&node->attr.conv, channels) + bulk(m, node) +
                smallness(&graph_tensor(g, node->out[0])->shape);
     case OP_ELTWISE:
         return base + 2 * square(node->n_in);
@@ -265,7 +282,8 @@ static bool suits_codes(const Match *m, const Rule *rule) {
         if (!quant_is_at(m->g, node))
             continue;
         if (!(rule->chain[0] & ON_CODES) ||
-            (!is_in(node, sums) && !quant_is_one(m->g, node)))
+            (!is_in(node, sums) && !(rule->chain[i] & REQUANTS) &&
+             !quant_is_one(m->g, node)))
             return false;
     }
     return true;

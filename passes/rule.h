@@ -16,13 +16,15 @@
 enum { RULE_MAX_CHAIN = 3 };
 
 /* A set of operators, as bits; the last one is free for what follows. */
-_Static_assert(OP_COUNT < 64, "a set of operators is 63 bits");
+_Static_assert(OP_COUNT < 62, "a set of operators is 62 bits");
 #define OPS(NAME) (UINT64_C(1) << OP_##NAME)
 /* In a chain, with a set: it reads the one before it as its second input. */
 #define BY_SECOND (UINT64_C(1) << 63)
 /* In a chain, with the first set: the rule holds for quantised layers too,
  * whose tensors all have one quantisation unless the layer computes sums. */
 #define ON_CODES (UINT64_C(1) << 63)
+/* In such a chain, with a set: the node may change the quantisation. */
+#define REQUANTS (UINT64_C(1) << 62)
 
 typedef struct Rewriter Rewriter; /* of rule.c */
 

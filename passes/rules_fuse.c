@@ -7,6 +7,8 @@
 
 #include "graph/quant.h"
 
+#include <math.h>
+
 #define TAKES_ACT                                                              \
     (OPS(CONV) | OPS(DECONV) | OPS(FC) | OPS(ELTWISE) | OPS(SCALE))
 
@@ -152,6 +154,59 @@ static void drop_act(Match *m) {
     match_node(m, 0)->act = (Act){0};
 }
 
+/* ---- functions of codes behind sums ---- */
+
+/* Real bounds of an activation on codes: of the activation and of the type. */
+static bool real_bounds(const Act *act, const Quant *q, double bound[2]) {
+    bound[0] = quant_real(q, quant_type[q->type].lo);
+    bound[1] = quant_real(q, quant_type[q->type].hi);
+    double lo = act->kind == ACT_CLIP ? act->lo : 0;
+    double hi = act->kind == ACT_CLIP ? act->hi : 6;
+    if (act->kind == ACT_NONE)
+        return true;
+    bound[0] = fmax(bound[0], lo);
+    if (act->kind != ACT_RELU)
+        bound[1] = fmin(bound[1], hi);
+    return act->kind == ACT_RELU || act->kind == ACT_RELU6 ||
+           act->kind == ACT_CLIP;
+}
+
+/* Both activations, and the range of the codes between them, as one; false if
+ * they are none that engines know. */
+static bool joint_act(const Match *m, Act *out) {
+    const Node *conv = match_node(m, 0), *then = match_node(m, 1);
+    const Quant *between = &match_out(m, 0)->quant;
+    double a[2], b[2];
+    *out = then->act;
+    if (then->act.kind == ACT_LEAKY)
+        return conv->act.kind == ACT_NONE;
+    if (!real_bounds(&conv->act, between, a) ||
+        !real_bounds(&then->act, &match_out(m, 1)->quant, b))
+        return false;
+    *out =
+        (Act){.kind = ACT_CLIP, .lo = fmax(a[0], b[0]), .hi = fmin(a[1], b[1])};
+    return out->lo < out->hi;
+}
+
+static bool act_on_sums(const Match *m) {
+    const HwSpec *spec = m->context->spec;
+    Node changed = *match_node(m, 0);
+    if (!spec || !spec->act_of_codes ||
+        match_out(m, 0)->quant.type == QUANT_NONE ||
+        match_out(m, 1)->quant.type == QUANT_NONE ||
+        match_node(m, 1)->n_out != 1 || !joint_act(m, &changed.act))
+        return false;
+    changed.out = match_node(m, 1)->out;
+    return candidate_engine(m, &changed, &match_in(m, 0)->shape,
+                            &match_out(m, 0)->shape) >= 0;
+}
+
+static void put_act_on_sums(Match *m) {
+    joint_act(m, &match_node(m, 0)->act);
+    match_out(m, 0)->quant = match_out(m, 1)->quant;
+    match_fuse_behind(m, 0);
+}
+
 static const Rule fuse[] = {
     {"act-saturates",
      1,
@@ -165,6 +220,13 @@ static const Rule fuse[] = {
      act_fits,
      fuse_act,
      "an engine applies it on the way out"},
+    {"act-of-codes",
+     2,
+     {ON_CODES | OPS(CONV), OPS(ACT) | OPS(IDENTITY) | REQUANTS},
+     act_on_sums,
+     put_act_on_sums,
+     "an engine's table makes other codes of the sum itself; between, it would "
+     "be rounded twice"},
     {"act-before-max",
      3,
      {TAKES_ACT, OPS(POOL), OPS(ACT)},

@@ -1,0 +1,188 @@
+/* rules_slabs.c - depthwise layers by slabs of channels, where their operand
+ * and their result do not fit into active memory together.
+ *
+ * The layer in front makes some channels, the depthwise layer takes them, and
+ * so on: only one slab of the larger operand is there at a time. Slabs of the
+ * result lie beside each other (a concat that moves nothing).
+ */
+#include "passes/passes_int.h"
+
+#include "graph/quant.h"
+
+enum { MOST_SLABS = 32 };
+
+static const HwMemory *active(const Match *m) {
+    const HwSpec *spec = m->context->spec;
+    bool asked = spec && spec->slabs && spec->n_active == 1;
+    return asked ? &spec->memory[0] : NULL;
+}
+
+static uint64_t bytes_of(const HwMemory *memory, const Shape *shape,
+                         uint32_t c) {
+    Volume v = {.h = shape->dim[2], .w = shape->dim[3]};
+    v.c = c ? c : shape->dim[1];
+    return layout_bytes(memory->layout, &v);
+}
+
+static bool is_depthwise(const Match *m, uint32_t i) {
+    const ConvAttr *conv = &match_node(m, i)->attr.conv;
+    const Shape *in = &match_in(m, i)->shape, *out = &match_out(m, i)->shape;
+    return in->rank == 4 && out->rank == 4 && in->dim[0] == 1 &&
+           conv->groups > 1 && conv->groups == conv->out_c &&
+           conv->groups == in->dim[1];
+}
+
+/* Slabs are slices of the stored constants. */
+static bool slices(const Match *m, uint32_t i) {
+    for (int r = 0; r < CONST_ROLES; r++) {
+        ConstId id = match_node(m, i)->constant[r];
+        if (id.i == NONE)
+            continue;
+        const Const *c = graph_const(m->g, id);
+        bool plain = (r == CONST_WEIGHT || r == CONST_BIAS) && !c->mul1 &&
+                     c->groups < 2 && !const_has_order(c) &&
+                     c->kind != CONST_SEEDED;
+        if (!plain)
+            return false;
+    }
+    return match_node(m, i)->constant[CONST_WEIGHT].i != NONE;
+}
+
+static bool too_large(const Match *m, uint32_t i) {
+    const HwMemory *memory = active(m);
+    return memory && is_depthwise(m, i) && slices(m, i) &&
+           bytes_of(memory, &match_in(m, i)->shape, 0) +
+                   bytes_of(memory, &match_out(m, i)->shape, 0) >
+               memory->size;
+}
+
+/* ---- one layer by slabs ---- */
+
+static ConstId slice_of(Match *m, ConstId id, uint32_t first, uint32_t n) {
+    if (id.i == NONE)
+        return id;
+    Const c = *graph_const(m->g, id);
+    uint64_t bytes = const_data_bytes(&c) / c.shape.dim[0];
+    c.data = (const uint8_t *)c.data + first * bytes;
+    c.shape.dim[0] = n;
+    if (c.mul0)
+        c.mul0 += first;
+    return graph_add_const(m->g, c);
+}
+
+/* Channels first... of node i's result, from `in`, right before node `at`. */
+static TensorId add_slab(Match *m, uint32_t i, uint32_t at, TensorId in,
+                         uint32_t first, uint32_t n) {
+    Node like = *match_node(m, i);
+    Quant quant = match_out(m, i)->quant;
+    ConvAttr conv = like.attr.conv;
+    conv.out_c = n;
+    conv.groups = conv.groups > 1 ? n : 1;
+    NewNode node = {
+        .op = OP_CONV,
+        .name = arena_printf(m->g->arena, "%s__from%u", like.name, first),
+        .n_in = 1,
+        .in = &in,
+        .attr = {.conv = conv},
+        .act = like.act,
+        .gloss = "X__fromN is X from channel N on"};
+    TensorId out = match_add(m, at, &node);
+    graph_tensor(m->g, out)->quant = quant;
+    NodeId id = graph_tensor(m->g, out)->producer;
+    graph_node(m->g, id)->no_bias = like.no_bias;
+    for (int r = 0; r < CONST_ROLES; r++) {
+        ConstId slice = slice_of(m, like.constant[r], first, n);
+        graph_node(m->g, id)->constant[r] = slice;
+    }
+    return out;
+}
+
+/* Node i becomes the concat of the slabs. */
+static void become_concat(Match *m, uint32_t i, uint32_t n,
+                          const TensorId *slab) {
+    Node *node = match_node(m, i);
+    node->op = OP_CONCAT;
+    node->attr = (Attrs){.axis = {1}};
+    node->act = (Act){0};
+    node->n_in = n;
+    node->in = ARENA_COPY(m->g->arena, TensorId, slab, n);
+    for (int r = 0; r < CONST_ROLES; r++)
+        node->constant[r] = NO_CONST;
+}
+
+/* ---- with the layer in front ---- */
+
+/* Channels of a slab, so that all fits: what node 0 reads, a slab, the whole
+ * result. 0: none does. */
+static uint32_t slab_channels(const Match *m) {
+    const HwMemory *memory = active(m);
+    uint32_t c = match_out(m, 1)->shape.dim[1];
+    uint32_t step = layout_part_step(memory->layout);
+    uint64_t rest = bytes_of(memory, &match_in(m, 0)->shape, 0) +
+                    bytes_of(memory, &match_out(m, 1)->shape, 0);
+    for (uint32_t n = 2; step && n <= MOST_SLABS; n++) {
+        uint32_t each = ((c + n - 1) / n + step - 1) / step * step;
+        if (each < c && rest + bytes_of(memory, &match_in(m, 1)->shape, each) <=
+                            memory->size)
+            return each;
+    }
+    return 0;
+}
+
+static bool slabs_fit(const Match *m) {
+    const Node *first = match_node(m, 0);
+    return too_large(m, 1) && first->attr.conv.groups == 1 && slices(m, 0) &&
+           match_engine(m, 0) >= 0 && match_engine(m, 1) >= 0 &&
+           slab_channels(m);
+}
+
+static void make_slabs(Match *m) {
+    uint32_t each = slab_channels(m), c = match_out(m, 1)->shape.dim[1], n = 0;
+    TensorId slab[MOST_SLABS], in = match_node(m, 0)->in[0];
+    for (uint32_t first = 0; first < c; first += each) {
+        uint32_t some = c - first < each ? c - first : each;
+        TensorId part = add_slab(m, 0, 1, in, first, some);
+        slab[n++] = add_slab(m, 1, 1, part, first, some);
+    }
+    become_concat(m, 1, n, slab);
+    match_kill(m, 0);
+}
+
+/* ---- behind a concat ---- */
+
+static bool members_fit(const Match *m) {
+    const Node *concat = match_node(m, 0);
+    return too_large(m, 1) && concat->attr.axis.axis == 1 &&
+           concat->act.kind == ACT_NONE && concat->n_in > 1 &&
+           concat->n_in <= MOST_SLABS && match_engine(m, 1) >= 0;
+}
+
+static void by_members(Match *m) {
+    const Node concat = *match_node(m, 0);
+    TensorId slab[MOST_SLABS];
+    uint32_t first = 0;
+    for (uint32_t k = 0; k < concat.n_in; k++) {
+        uint32_t some = graph_tensor(m->g, concat.in[k])->shape.dim[1];
+        slab[k] = add_slab(m, 1, 1, concat.in[k], first, some);
+        first += some;
+    }
+    become_concat(m, 1, concat.n_in, slab);
+    match_kill(m, 0);
+}
+
+static const Rule rows[] = {
+    {"slabs",
+     2,
+     {ON_CODES | OPS(CONV), OPS(CONV)},
+     slabs_fit,
+     make_slabs,
+     "a depthwise layer whose operand and result do not fit together takes "
+     "some channels at a time, as the layer before makes them"},
+    {"slabs-of-concat",
+     2,
+     {ON_CODES | OPS(CONCAT), OPS(CONV)},
+     members_fit,
+     by_members,
+     "a depthwise layer takes the members of a concat one by one"},
+};
+const RuleSet slabs_rules = {"slabs", sizeof rows / sizeof *rows, rows};
