@@ -6,6 +6,8 @@
  */
 #include "base/yaml.h"
 
+#include "base/near.h"
+
 #include "base/map.h"
 #include "base/vec.h"
 #include "base/yaml_asked.h"
@@ -363,8 +365,12 @@ bool yaml_set(Arena *arena, Diag *diag, YamlNode *root, const char *path,
         size_t len;
         YamlNode *next = descend(node, at, &len);
         if (!next) {
-            diag_error(diag, loc, "nothing is called `%.*s`; %s",
-                       (int)(at + len - path), path, yaml_offer(arena, node));
+            Near near = near_to(arena_strndup(arena, at, len));
+            for (uint32_t i = 0; node->kind == YAML_MAP && i < node->n; i++)
+                near_look(&near, node->key[i]);
+            diag_error(diag, loc, "nothing is called `%.*s`; %s%s",
+                       (int)(at + len - path), path,
+                       near_question(arena, &near), yaml_offer(arena, node));
             return false;
         }
         node = next;

@@ -3,6 +3,7 @@
  * Input: nodes of yaml.c. Output: C values, or an error at the node's place.
  * Invariant: an output is written only when the getter returns true.
  */
+#include "base/near.h"
 #include "base/yaml.h"
 
 #include "base/text.h"
@@ -13,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_OFFERED = 40, MAX_COMPARED = 48 };
+enum { MAX_OFFERED = 40 };
 
 const char *yaml_offer(Arena *arena, const YamlNode *node) {
     if (node->kind == YAML_SCALAR)
@@ -269,56 +270,16 @@ bool yaml_enum(Diag *diag, const YamlNode *node, const char *const *names,
     return wrong(diag, node, text_str(&list));
 }
 
-static uint32_t least_of(uint32_t a, uint32_t b) {
-    return a < b ? a : b;
-}
-
-/* Edits that make one word the other: a letter more, less or changed, or two
- * neighbours in each other's place. A word that begins with the other (`align`,
- * `alignment`) counts as 1. UINT32_MAX where one is too long to bother. */
-static uint32_t distance(const char *a, const char *b) {
-    size_t n = strlen(a), m = strlen(b), shorter = n < m ? n : m;
-    uint32_t row[3][MAX_COMPARED + 1]; /* of this letter and two before */
-    if (n > MAX_COMPARED || m > MAX_COMPARED)
-        return UINT32_MAX;
-    if (shorter >= 3 && !memcmp(a, b, shorter))
-        return 1;
-    for (uint32_t j = 0; j <= m; j++)
-        row[0][j] = j;
-    for (uint32_t i = 1; i <= n; i++) {
-        uint32_t *here = row[i % 3];
-        const uint32_t *up = row[(i + 2) % 3], *up2 = row[(i + 1) % 3];
-        here[0] = i;
-        for (uint32_t j = 1; j <= m; j++) {
-            here[j] = least_of(up[j - 1] + (a[i - 1] != b[j - 1]),
-                               least_of(up[j], here[j - 1]) + 1);
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-                here[j] = least_of(here[j], up2[j - 2] + 1);
-        }
-    }
-    return row[n % 3][m];
-}
-
-static void consider(const char *key, const char *wrong_key, const char **best,
-                     uint32_t *least) {
-    uint32_t d = distance(key, wrong_key);
-    if (d < *least) {
-        *least = d;
-        *best = key;
-    }
-}
-
 /* The key that was asked for and looks most like `key`, or NULL: one that is
  * absent rather than one that is there. */
 static const char *suggest(const YamlNode *map, const char *key) {
-    const char *best = NULL;
-    uint32_t least = (uint32_t)strlen(key) / 3 + 1; /* up to a third is wrong */
+    Near near = near_to(key);
     for (uint32_t i = 0; i < map->asked->key.n; i++)
-        consider(map->asked->key.at[i], key, &best, &least);
+        near_look(&near, map->asked->key.at[i]);
     for (uint32_t i = 0; i < map->n; i++)
         if (map->item[i]->used)
-            consider(map->key[i], key, &best, &least);
-    return best;
+            near_look(&near, map->key[i]);
+    return near.best;
 }
 
 enum { MAX_SUGGESTED = 100 }; /* errors; a search through the map for each */

@@ -102,7 +102,7 @@ const Listing *listing_parse(Arena *arena, Diag *diag, const HwSpec *spec,
 /* ---- files ---- */
 
 /* A network may have any name, a file may not. */
-static const char *file_name(Arena *arena, const char *network) {
+const char *listing_file_name(Arena *arena, const char *network) {
     char *name = arena_strdup(arena, *network ? network : "network");
     for (char *at = name; *at; at++)
         if (*at == '/' || (unsigned char)*at < ' ' ||
@@ -144,7 +144,7 @@ bool listing_write(Arena *arena, Diag *diag, const Listing *listing,
         void (*write)(Text *out, const void *context);
     } file[] = {
         {"cmd", write_text}, {"json", write_json}, {"weights", write_weights}};
-    const char *name = file_name(arena, listing->network);
+    const char *name = listing_file_name(arena, listing->network);
     const Written written = {listing, arena_printf(arena, "%s.weights", name),
                              image_places(arena, &listing->image)};
     uint32_t n = written.places.bytes ? 3 : 2;

@@ -181,6 +181,16 @@ const Listing *listing_read(Arena *arena, Diag *diag, const HwSpec *spec,
  * instructions. */
 bool listing_encode(Arena *arena, Diag *diag, const Listing *listing,
                     const uint8_t **out, size_t *len);
+/* The words alone, by `bits`: those of each instruction in turn, little-endian,
+ * each rounded up to whole bytes. Notes and layers of the host, which the
+ * machine never sees, are left out; any other instruction without words is an
+ * error. `*n`: instructions that it has. */
+bool listing_words(Arena *arena, Diag *diag, const Listing *listing,
+                   const uint8_t **out, size_t *len, uint32_t *n);
+/* Writes DIR/NET.data, every constant as bytes, and DIR/NET.data.json, which
+ * says what lies where: docs/listing.md. Paths go to out[2]. */
+bool listing_materialise(Arena *arena, Diag *diag, const Listing *listing,
+                         const char *dir, const char **out);
 const Listing *listing_decode(Arena *arena, Diag *diag, const HwSpec *spec,
                               const char *file, const uint8_t *data,
                               size_t len);

@@ -146,6 +146,33 @@ bool listing_encode(Arena *arena, Diag *diag, const Listing *listing,
     return w.ok;
 }
 
+bool listing_words(Arena *arena, Diag *diag, const Listing *listing,
+                   const uint8_t **out, size_t *len, uint32_t *n) {
+    const HwInsnSet *set = listing->spec->insns;
+    Writer w = {.arena = arena,
+                .diag = diag,
+                .spec = listing->spec,
+                .insns = text_new(arena),
+                .ok = true};
+    *n = 0;
+    for (uint32_t i = 0; i < listing->n; i++) {
+        const HwInsn *insn = &listing->insn[i];
+        const HwRow *row = &set->row[insn->row];
+        if (row->comment)
+            continue;
+        if (!by_words(row, insn->form)) {
+            diag_error(diag, insn->loc, "%s has no `bits` in the hwspec of %s",
+                       row->mnemonic, listing->spec->machine);
+            return false;
+        }
+        add_words(&w, row, insn);
+        ++*n;
+    }
+    *out = (const uint8_t *)w.insns.at;
+    *len = w.insns.len;
+    return w.ok;
+}
+
 /* ---- reading ---- */
 
 typedef struct Reader {

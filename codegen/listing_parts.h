@@ -45,6 +45,9 @@ bool image_read(Arena *arena, Diag *diag, const HwSpec *spec, const char *file,
                 const char *network, const cJSON *json, const cJSON *root,
                 uint32_t n_insns, Image *out);
 
+/* The network's name as files have it. */
+const char *listing_file_name(Arena *arena, const char *network);
+
 /* ---- records (listing_record.c) ---- */
 
 /* As members of the object that is open: what a reader must know of the

@@ -189,16 +189,39 @@ static void put_time(JsonOut *out, const RecordTime *time) {
     json_out_close(out);
 }
 
+/* What the operation is, as far as the machine's own words say it: kernel,
+ * stride, groups... by the names of docs/hwspec.md. */
+static void put_fields(JsonOut *out, const HwSpec *spec, const HwInsn *insn) {
+    HwFields fields;
+    bool any = false;
+    insn_fields(spec, insn, &fields);
+    for (uint32_t f = HW_F_KERNEL_W; f <= HW_F_FACTOR_H; f++) {
+        if (!fields.set[f] || hw_field_kind((HwField)f) == HW_STR)
+            continue;
+        if (!any)
+            json_out_object(out, "fields");
+        any = true;
+        json_out_value(out, hw_field_name[f],
+                       number_from_double((double)fields.num[f]));
+    }
+    if (any)
+        json_out_close(out);
+}
+
 static void put_record(JsonOut *out, const Listing *listing, uint32_t i) {
     const Record *r = &listing->record[i];
     json_out_object(out, NULL);
     json_out_number(out, "instruction", i);
     json_out_text(out, "operation", hw_op_name[r->op]);
-    json_out_text(out, "engine", unit_name(listing->spec, r->unit));
+    json_out_text(out, "engine",
+                  r->op == HW_OP_CONCAT ? "none"
+                                        : unit_name(listing->spec, r->unit));
     json_out_number(out, "step", r->step);
     json_out_text(out, "layer", r->layer);
     if (r->constants)
         json_out_text(out, "constants", r->constants);
+    if (r->unit < listing->spec->n_engines)
+        put_fields(out, listing->spec, &listing->insn[i]);
     json_out_list(out, "operands");
     for (uint32_t k = 0; k < r->n; k++)
         put_operand(out, listing->spec, &r->operand[k]);

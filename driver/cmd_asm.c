@@ -109,15 +109,15 @@ ExitCode cmd_asm(Arena *arena, Diag *diag, const Options *options) {
     const Listing *listing = listing_read(arena, diag, spec, options->file);
     const uint8_t *data;
     size_t len;
-    if (!listing || !listing_encode(arena, diag, listing, &data, &len))
+    uint32_t n = listing ? listing->n : 0;
+    if (!listing ||
+        !(options->raw ? listing_words(arena, diag, listing, &data, &len, &n)
+                       : listing_encode(arena, diag, listing, &data, &len)))
         return EXIT_BAD_INPUT;
-    const char *out =
-        options->out
-            ? options->out
-            : arena_printf(arena, "%s.bin", file_stem(arena, options->file));
+    const char *out = output(arena, options, options->raw ? "words" : "bin");
     if (!file_write(arena, diag, out, data, len))
         return EXIT_BAD_INPUT;
-    return report(arena, options, "instructions", listing->n, out, len);
+    return report(arena, options, "instructions", n, out, len);
 }
 
 ExitCode cmd_disasm(Arena *arena, Diag *diag, const Options *options) {

@@ -28,9 +28,21 @@ static const Schedule *better_order(Arena *arena, Diag *diag,
 /* ---- reports ---- */
 
 /* What is written. */
-enum { LISTING, JSON, WEIGHTS, OBJECT, HEADER, CONSTANTS, PROBLEM, PATHS };
-static const char *const path_key[PATHS] = {
-    "listing", "json", "weights", "object", "header", "constants", "problem"};
+enum {
+    LISTING,
+    JSON,
+    WEIGHTS,
+    OBJECT,
+    HEADER,
+    CONSTANTS,
+    PROBLEM,
+    DATA,
+    MANIFEST,
+    PATHS
+};
+static const char *const path_key[PATHS] = {"listing", "json",   "weights",
+                                            "object",  "header", "constants",
+                                            "problem", "data",   "manifest"};
 
 typedef struct Made {
     const char *path[PATHS];
@@ -270,6 +282,10 @@ static ExitCode write_files(Arena *arena, Diag *diag, const Options *options,
     bool ok = emits(options, "host")
                   ? write_host(arena, diag, options, p, made)
                   : write_listing(arena, diag, options, p, made);
+    if (ok && options->materialise)
+        ok = listing_materialise(arena, diag, p->listing,
+                                 options->out ? options->out : ".",
+                                 &made->path[DATA]);
     return ok ? EXIT_FINE : EXIT_BAD_INPUT;
 }
 

@@ -1,6 +1,7 @@
 /* options.c - parsing and help from one table; see options.h. */
 #include "driver/options.h"
 
+#include "base/near.h"
 #include "base/vec.h"
 
 #include <errno.h>
@@ -161,12 +162,12 @@ static const Option options[] = {
      "write a page: memory and engines over time, layers, what-ifs"},
     {'q', false, "trace", "FILE.json", OPTION_TEXT, AT(trace),
      "write trace events for chrome://tracing or Perfetto"},
-    {'1', false, "accesses", "FILE.csv", OPTION_TEXT, AT(accesses),
+    {'5', false, "accesses", "FILE.csv", OPTION_TEXT, AT(accesses),
      "write what each instruction reads and writes, by cycle: docs/listing.md"},
-    {'2', false, "materialise", NULL, OPTION_FLAG, AT(materialise),
+    {'6', false, "materialise", NULL, OPTION_FLAG, AT(materialise),
      "write weights, biases, scales and tables as bytes, seeded ones too, with "
      "a manifest: docs/listing.md"},
-    {'3', false, "raw", NULL, OPTION_FLAG, AT(raw),
+    {'7', false, "raw", NULL, OPTION_FLAG, AT(raw),
      "the words alone, one behind the other, as a DMA takes them: no header, "
      "no names"},
     {'j', false, "json", NULL, OPTION_FLAG, AT(json),
@@ -179,25 +180,72 @@ static bool accepts(const Command *command, const Option *option) {
     return option->letter == 'h' || strchr(command->accepts, option->letter);
 }
 
-void options_help(const Command *command, FILE *to) {
+/* Few need these; `--help all` has them. */
+static const char advanced[] = "PHsJBezdRLUaFNInGrQTbflVXm12uDMkZ";
+
+/* What a file's or a folder's name is completed for. */
+static bool takes_path(const Option *option) {
+    const char *a = option->argument;
+    return a && (strstr(a, "FILE") || strstr(a, "PATH") || strstr(a, "DIR"));
+}
+
+bool options_info(const Command *command, uint32_t index, OptionInfo *out) {
+    for (int i = 0; i < N_OPTIONS; i++) {
+        const Option *option = &options[i];
+        if (!accepts(command, option) || index-- > 0)
+            continue;
+        *out = (OptionInfo){
+            .letter = option->shown ? option->letter : '\0',
+            .name = option->name,
+            .argument = option->argument,
+            .doc = option->doc,
+            .advanced = strchr(advanced, option->letter) != NULL,
+            .is_file = option->kind != OPTION_SETTING && takes_path(option),
+            .is_target = option->kind == OPTION_TARGET};
+        return true;
+    }
+    return false;
+}
+
+static void print_option(const OptionInfo *option, FILE *to) {
+    char head[64];
+    snprintf(head, sizeof head, "%c%c%s--%s%s%s", option->letter ? '-' : ' ',
+             option->letter ? option->letter : ' ',
+             option->letter ? ", " : "  ", option->name,
+             option->argument ? " " : "",
+             option->argument ? option->argument : "");
+    fprintf(to, "  %-30s %s\n", head, option->doc);
+}
+
+/* "  amphora compile a b" for each line. */
+static void print_examples(const Command *command, FILE *to) {
+    fputs("\nexamples:\n", to);
+    for (const char *at = command->examples; *at;) {
+        int n = (int)strcspn(at, "\n");
+        fprintf(to, "  amphora %s %.*s\n", command->name, n, at);
+        at += n + (at[n] == '\n');
+    }
+}
+
+void options_help(const Command *command, bool all, FILE *to) {
+    OptionInfo option;
+    uint32_t hidden = 0;
     fprintf(to, "usage: amphora %s%s%s [options]\n\n%s\n", command->name,
             command->argument ? " " : "",
             command->argument ? command->argument : "", command->doc);
     if (command->details)
         fprintf(to, "\n%s\n", command->details);
+    if (command->examples)
+        print_examples(command, to);
     fputs("\noptions:\n", to);
-    for (int i = 0; i < N_OPTIONS; i++) {
-        const Option *option = &options[i];
-        if (!accepts(command, option))
-            continue;
-        char head[64];
-        snprintf(head, sizeof head, "%c%c%s--%s%s%s", option->shown ? '-' : ' ',
-                 option->shown ? option->letter : ' ',
-                 option->shown ? ", " : "  ", option->name,
-                 option->argument ? " " : "",
-                 option->argument ? option->argument : "");
-        fprintf(to, "  %-30s %s\n", head, option->doc);
-    }
+    for (uint32_t i = 0; options_info(command, i, &option); i++)
+        if (all || !option.advanced)
+            print_option(&option, to);
+        else
+            hidden++;
+    if (hidden)
+        fprintf(to, "\n%u more: amphora %s --help all\n", hidden,
+                command->name);
 }
 
 static bool complain(Diag *diag, const Command *command, const char *what,
@@ -364,6 +412,47 @@ static const Option *find_option(int letter) {
     return NULL;
 }
 
+/* The option as it was given, and the one that was meant: of this command, else
+ * of the others. */
+static const char *likely_option(Arena *arena, const Command *command,
+                                 const char *given) {
+    OptionInfo option;
+    if (strncmp(given, "--", 2))
+        return given;
+    Near near =
+        near_to(arena_strndup(arena, given + 2, strcspn(given + 2, "=")));
+    for (uint32_t i = 0; options_info(command, i, &option); i++)
+        near_look(&near, option.name);
+    if (near.best)
+        return arena_printf(arena, "%s; did you mean --%s?", given, near.best);
+    for (uint32_t c = 0; c < n_commands; c++)
+        for (uint32_t i = 0; options_info(&commands[c], i, &option); i++)
+            if (!strcmp(option.name, near.wrong))
+                return arena_printf(arena, "%s; it is one of %s", given,
+                                    commands[c].name);
+    return given;
+}
+
+static bool has_suffix(const char *path, const char *suffix) {
+    size_t n = strlen(path), m = strlen(suffix);
+    return n >= m && !strcmp(path + n - m, suffix);
+}
+
+static bool is_machine(Arena *arena, const char *name) {
+    const char *const *target = hwspec_targets(arena);
+    for (; target && *target; target++)
+        if (!strcmp(*target, name))
+            return true;
+    return has_suffix(name, ".yaml");
+}
+
+/* `compile MACHINE -t NET`. */
+static bool are_swapped(Arena *arena, const Command *command,
+                        const Options *out) {
+    return !strncmp(command->argument, "NET", 3) && out->target &&
+           is_machine(arena, out->file) && !is_machine(arena, out->target);
+}
+
 static bool parse_all(Arena *arena, Diag *diag, const Command *command,
                       int argc, char **argv, Lists *lists, Options *out) {
     char shorts[2 * N_OPTIONS + 2];
@@ -375,7 +464,8 @@ static bool parse_all(Arena *arena, Diag *diag, const Command *command,
             return complain(diag, command, "an argument is missing after ",
                             argv[optind - 1]);
         if (!option)
-            return complain(diag, command, "unknown option ", argv[optind - 1]);
+            return complain(diag, command, "unknown option ",
+                            likely_option(arena, command, argv[optind - 1]));
         if (!store(arena, option, optarg, lists, out))
             return complain(diag, command,
                             arena_printf(arena, "--%s takes %s, not ",
@@ -418,6 +508,7 @@ bool options_parse(Arena *arena, Diag *diag, const Command *command, int argc,
     out->n_targets = lists.target.n;
     out->varies = lists.vary.at;
     out->n_varies = lists.vary.n;
+    out->help_all = out->help && optind < argc && !strcmp(argv[optind], "all");
     if (out->help || out->print_passes)
         return true;
     if (!command->argument)
@@ -429,6 +520,10 @@ bool options_parse(Arena *arena, Diag *diag, const Command *command, int argc,
     out->files = (const char *const *)argv + optind;
     out->n_files = (uint32_t)(argc - optind);
     out->file = argv[optind++];
+    if (are_swapped(arena, command, out))
+        return complain(
+            diag, command, "network and machine are swapped: ",
+            arena_printf(arena, "%s -t %s", out->target, out->file));
     if (strstr(command->argument, "..."))
         return true;
     return optind == argc

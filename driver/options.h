@@ -65,10 +65,11 @@ typedef struct Options {
     bool progress;          /* --progress */
     bool explain;           /* --explain */
     bool json, print_passes, memory_only, help;
-    bool lax;    /* --lax */
-    bool unread; /* --unread */
-    bool native; /* --native */
-    bool place;  /* --place */
+    bool help_all; /* --help all */
+    bool lax;      /* --lax */
+    bool unread;   /* --unread */
+    bool native;   /* --native */
+    bool place;    /* --place */
     uint32_t n_settings, n_shapes, n_inputs, n_expects, n_fixed;
     HwSetting *settings;  /* --set */
     ShapeSetting *shapes; /* --shape */
@@ -84,9 +85,16 @@ typedef struct Command {
     const char *argument; /* "NET"; NULL: none; "NET..." may be several */
     const char *accepts;  /* letters of the option table */
     ExitCode (*run)(Arena *arena, Diag *diag, const Options *options);
-    const char *doc;     /* its first line is a sentence of its own */
-    const char *details; /* more for --help */
+    const char *doc;      /* its first line is a sentence of its own */
+    const char *details;  /* more for --help */
+    const char *examples; /* arguments, a line each */
 } Command;
+
+/* command_table.c */
+extern const Command commands[];
+extern const uint32_t n_commands;
+/* NULL: there is none. */
+const Command *command_find(const char *name);
 
 /* Parses argv[1..] of a command. A usage error is reported and gives false.
  * --help is reported in options->help. */
@@ -96,6 +104,17 @@ bool options_parse(Arena *arena, Diag *diag, const Command *command, int argc,
 /* Is the network compiled into a bundle, or to see one's buffers? */
 bool options_bundle(const Options *options);
 
-void options_help(const Command *command, FILE *to);
+/* With options that few need where `all`. */
+void options_help(const Command *command, bool all, FILE *to);
+
+/* What --help, manual pages and completions are made of: the i-th option that
+ * the command has; false behind the last. */
+typedef struct OptionInfo {
+    char letter;                 /* short form; 0: none */
+    const char *name, *argument; /* argument NULL: a flag */
+    const char *doc;
+    bool advanced, is_file, is_target;
+} OptionInfo;
+bool options_info(const Command *command, uint32_t i, OptionInfo *out);
 
 #endif

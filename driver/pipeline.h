@@ -36,7 +36,7 @@ typedef struct Pipeline {
     const Graph *original; /* the same as the machine rounds: the reference */
     const Graph *graph;    /* after the passes */
     const Schedule *schedule;
-    const Schedule *one; /* of one image, where there are several; NULL */
+    const Schedule *one;   /* of one image, where there are several; NULL */
     const Schedule *other; /* that may be planned as well; or NULL */
     const Plan *plan;
     const Listing *listing;

@@ -6,6 +6,7 @@
  */
 #include "hwspec/read.h"
 
+#include "base/near.h"
 #include "base/text.h"
 
 #include <string.h>
@@ -50,6 +51,17 @@ static const char *offer(Arena *arena, const YamlNode *map,
     return text_str(&text);
 }
 
+/* The key, of those of the map and of the section, that was meant. */
+static Near likely_key(Arena *arena, const YamlNode *map,
+                       const Section *section, const char *name, size_t len) {
+    Near near = near_to(arena_strndup(arena, name, len));
+    for (uint32_t i = 0; i < map->n; i++)
+        near_look(&near, map->key[i]);
+    for (uint32_t i = 0; i < section->n; i++)
+        near_look(&near, section->key[i].name);
+    return near;
+}
+
 bool setting_apply(Arena *arena, Diag *diag, YamlNode *root,
                    const HwSetting *setting) {
     Loc loc = {
@@ -62,8 +74,10 @@ bool setting_apply(Arena *arena, Diag *diag, YamlNode *root,
         if (!map || map->kind != YAML_MAP || yaml_leads(map, rest))
             continue;
         if (!has_key(hwspec_sections[i], rest, len)) {
-            diag_error(diag, loc, "nothing is called `%.*s`; %s",
+            Near near = likely_key(arena, map, hwspec_sections[i], rest, len);
+            diag_error(diag, loc, "nothing is called `%.*s`; %s%s",
                        (int)(rest + len - setting->path), setting->path,
+                       near_question(arena, &near),
                        offer(arena, map, hwspec_sections[i]));
             return false;
         }

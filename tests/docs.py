@@ -122,7 +122,8 @@ def main():
         shared = os.path.join(ROOT, "../shared")
         if os.path.exists(shared):
             os.symlink(os.path.realpath(shared), os.path.join(top, "shared"))
-        for name in ("build", "examples", "bench", "tests", "hwspec"):
+        for name in ("build", "examples", "bench", "tests", "hwspec",
+                     "include", "docs"):
             os.symlink(os.path.join(ROOT, name), os.path.join(folder, name))
         for path in files:
             found, run_here = check(path, folder, "--long" in sys.argv)

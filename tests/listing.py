@@ -13,6 +13,7 @@ usage: listing.py [--long]
 import csv
 import json
 import os
+import struct
 import subprocess
 import sys
 import tempfile
@@ -115,7 +116,159 @@ def check_waits(records):
             ends[record["instruction"]] = planned["start"] + planned["cycles"]
 
 
-def check_case(network, machine, folder):
+# ---- the schema: as much of it as this one uses ----
+
+KINDS = {"object": dict, "array": list, "string": str, "integer": int,
+         "number": (int, float)}
+
+
+def is_kind(value, kinds):
+    kinds = kinds if isinstance(kinds, list) else [kinds]
+    return any(isinstance(value, KINDS[k]) and not isinstance(value, bool)
+               for k in kinds)
+
+
+def violations(value, schema, where="$"):
+    """Where a value is not as the schema says."""
+    if "type" in schema and not is_kind(value, schema["type"]):
+        yield f"{where}: not {schema['type']}"
+        return
+    if "enum" in schema and value not in schema["enum"]:
+        yield f"{where}: {value!r} is none of {schema['enum']}"
+    if "const" in schema and value != schema["const"]:
+        yield f"{where}: {value!r} is not {schema['const']!r}"
+    if isinstance(value, list):
+        if not schema.get("minItems", 0) <= len(value) <= \
+                schema.get("maxItems", 1 << 60):
+            yield f"{where}: {len(value)} items"
+        for i, item in enumerate(value):
+            yield from violations(item, schema.get("items", {}),
+                                  f"{where}[{i}]")
+    if isinstance(value, dict):
+        known = schema.get("properties", {})
+        more = schema.get("additionalProperties", True)
+        for key in schema.get("required", []):
+            if key not in value:
+                yield f"{where}: no {key}"
+        for key, item in value.items():
+            if key not in known and more is False:
+                yield f"{where}: {key} is not known"
+            yield from violations(
+                item, known.get(key, more if isinstance(more, dict) else {}),
+                f"{where}.{key}")
+
+
+def check_schema(path):
+    with open(os.path.join(ROOT, "docs", "listing.schema.json"),
+              encoding="utf-8") as file:
+        schema = json.load(file)
+    with open(path, encoding="utf-8") as file:
+        listing = json.load(file)
+    yield from violations(listing, schema)
+    record = listing["amphora"]["records"][0]
+    record["operands"][0]["colour"] = record.pop("step")
+    if len(list(violations(listing, schema))) != 2:
+        yield "the schema lets a damaged record pass"
+
+
+# ---- the reader in C ----
+
+def sums(records):
+    """The lines that examples/read_listing.c prints of operands."""
+    for record in records:
+        for o in record["operands"]:
+            yield (f"{record['instruction']} {record['operation']} {o['role']} "
+                   f"{o['memory']} {o['address']} "
+                   f"{sum(read_listing.addresses(o))}")
+
+
+def reader_in_c(folder):
+    program = os.path.join(folder, "read_listing")
+    flags = subprocess.run(["pkg-config", "--cflags-only-I", "libcjson"],
+                           check=False, stdout=subprocess.PIPE).stdout.decode()
+    # the header says <cjson/cJSON.h>
+    flags = [f.replace("/cjson", "") for f in flags.split()]
+    subprocess.run([os.environ.get("CC", "cc"), "-std=c11", "-Wall", "-Wextra",
+                    "-Werror", *flags, "-I", os.path.join(ROOT, "include"),
+                    os.path.join(ROOT, "examples", "read_listing.c"),
+                    "-o", program, "-lcjson"], check=True)
+    return program
+
+
+def check_c(program, path, records):
+    done = subprocess.run([program, path], check=False, stdout=subprocess.PIPE)
+    said = done.stdout.decode().splitlines()
+    wanted = list(sums(records))
+    if done.returncode or said[:-1] != wanted:
+        yield f"read_listing.c: exit {done.returncode}, " \
+              f"{sum(a != b for a, b in zip(said, wanted))} lines differ"
+
+
+# ---- constants ----
+
+def values(manifest, folder, layer, role):
+    """A constant's values by the manifest, and what it says of it."""
+    for item in manifest["constants"]:
+        if (item["layer"], item["role"]) == (layer, role):
+            letter = {"float32": "f", "int8": "b", "uint8": "B", "int16": "h",
+                      "int32": "i"}[item["type"]]
+            with open(os.path.join(folder, manifest["file"]), "rb") as file:
+                file.seek(item["offset"])
+                data = file.read(item["bytes"])
+            return struct.unpack(f"<{len(data) // struct.calcsize(letter)}"
+                                 f"{letter}", data), item
+    raise KeyError((layer, role))
+
+
+def compiled_with_data(network, target, folder):
+    code, _, errors = amphora("compile", network, "-t", target, "-o", folder,
+                              "--materialise")
+    if code:
+        raise RuntimeError(errors)
+    name = os.path.splitext(os.path.basename(network))[0]
+    with open(os.path.join(folder, name + ".data.json"),
+              encoding="utf-8") as file:
+        return name, json.load(file)
+
+
+def check_seeded(folder):
+    """A convolution of seeded weights: computed from the bytes alone, it gives
+    what the simulator gives."""
+    net = os.path.join(folder, "one.prototxt")
+    with open(net, "w", encoding="utf-8") as file:
+        file.write(
+            'name: "one"\nlayer { name: "x" type: "Input" top: "x" input_param '
+            '{ shape { dim: 1 dim: 3 dim: 5 dim: 5 } } }\n'
+            'layer { name: "c" type: "Convolution" bottom: "x" top: "c" '
+            'convolution_param { num_output: 4 kernel_size: 3 } }\n')
+    image = [(i * 37 % 19 - 9) / 8 for i in range(75)]
+    with open(os.path.join(folder, "x.npy"), "wb") as file:
+        head = ("{'descr': '<f4', 'fortran_order': False, "
+                "'shape': (1, 3, 5, 5)}").ljust(117) + "\n"
+        file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) +
+                   head.encode() + struct.pack("<75f", *image))
+    _, manifest = compiled_with_data(net, "xdnn-v2-28", folder)
+    weight, _ = values(manifest, folder, "c", "weight")
+    bias, _ = values(manifest, folder, "c", "bias")
+    out = os.path.join(folder, "out")
+    amphora("simulate", os.path.join(folder, "one.json"), "-t", "xdnn-v2-28",
+            "--input", os.path.join(folder, "x.npy"), "-o", out)
+    with open(os.path.join(out, os.listdir(out)[0]), "rb") as file:
+        data = file.read()
+    got = struct.unpack("<36f", data[-144:])
+    for k in range(4):
+        for y in range(3):
+            for x in range(3):
+                want = bias[k] + sum(
+                    image[c * 25 + (y + i) * 5 + x + j] *
+                    weight[((k * 3 + c) * 3 + i) * 3 + j]
+                    for c in range(3) for i in range(3) for j in range(3))
+                if abs(want - got[k * 9 + y * 3 + x]) > 1e-5:
+                    yield f"channel {k} at {y}, {x}: {want}, simulated " \
+                          f"{got[k * 9 + y * 3 + x]}"
+
+
+def check_case(network, machine, folder, program):
     """Problems of one listing."""
     target, *more = machine.split()
     settings = [m for i, m in enumerate(more)
@@ -146,6 +299,8 @@ def check_case(network, machine, folder):
             yield f"{record['instruction']} {record['layer']}: {problem}"
     for where, problem in check_waits(records):
         yield f"{where}: {problem}"
+    yield from check_schema(path)
+    yield from check_c(program, path, records)
     planned = [r["planned"] for r in records if "planned" in r]
     end = max((p["start"] + p["cycles"] for p in planned), default=0)
     if end != sim["cycles"]:
@@ -155,12 +310,17 @@ def check_case(network, machine, folder):
 def main():
     cases = CASES + (LONG if "--long" in sys.argv[1:] else [])
     failed = 0
-    for network, machine in cases:
-        with tempfile.TemporaryDirectory() as folder:
-            problems = list(check_case(network, machine, folder))
-        for problem in problems[:5]:
-            print(f"{network} on {machine}: {problem}")
-        failed += bool(problems)
+    with tempfile.TemporaryDirectory() as top:
+        program = reader_in_c(top)
+        for network, machine in cases:
+            with tempfile.TemporaryDirectory() as folder:
+                problems = list(check_case(network, machine, folder, program))
+            for problem in problems[:5]:
+                print(f"{network} on {machine}: {problem}")
+            failed += bool(problems)
+        for problem in check_seeded(top):
+            print(f"--materialise: {problem}")
+            failed += 1
     print(f"{len(cases) - failed} listings as simulated, {failed} not")
     return failed > 0
 

@@ -3,7 +3,7 @@
 --- exit 1
 --- stdout
 --- stderr
---set memories.amx.size=2MiB: error: nothing is called `memories.amx`; there are: am, ddr, inputs, outputs
+--set memories.amx.size=2MiB: error: nothing is called `memories.amx`; did you mean `am`? there are: am, ddr, inputs, outputs
 --- run amphora explore SHARE/examples/tiny.prototxt -t xdnn-v3-96 --vary memories.am.size=5:1:1
 --- exit 1
 --- stdout

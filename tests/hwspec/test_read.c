@@ -352,7 +352,8 @@ static void bad_files(void **state) {
          "tile-npu, vta-pynq, xdnn-v2-28, xdnn-v2-56, xdnn-v3-96; or "
          "give a path, with a `/` or ending in .yaml\n");
     load(arena, "xdnn-v2-28", "memories.am.sise", "1",
-         "0:0: nothing is called `memories.am.sise`; there are: role, size, "
+         "0:0: nothing is called `memories.am.sise`; did you mean `size`? "
+         "there are: role, size, "
          "unit, align, partitions, ports, layout; also base, id, buffers, "
          "bandwidth, latency, row_setup, burst, cost, "
          "load, piece\n");
