@@ -29,9 +29,9 @@ static const Program *read_program(Arena *arena, Diag *diag, const HwSpec *spec,
     Bytes bytes;
     if (!file_read(arena, diag, path, &bytes))
         return NULL;
-    return program_is(spec, bytes.at, bytes.len)
-               ? program_decode(arena, diag, spec, path, bytes.at, bytes.len)
-               : read_text(arena, diag, spec, path, &bytes);
+    return program_is_text(spec, (const char *)bytes.at, bytes.len)
+               ? read_text(arena, diag, spec, path, &bytes)
+               : program_decode(arena, diag, spec, path, bytes.at, bytes.len);
 }
 
 /* Codes: any byte; reals: in [-1, 1). */
@@ -137,9 +137,70 @@ static void print_object(Arena *arena, const ProgramResult *result,
     print_json(arena, json);
 }
 
+static void print_replay(const ProgramReplay *replay, const HwSpec *spec) {
+    uint32_t n, all = 0;
+    const char *const *name = program_queues(spec, &n);
+    for (uint32_t q = 0; q < n; q++) {
+        all += replay->nodes[q];
+        if (replay->nodes[q])
+            say("queue   %s: %u instructions\n", name[q], replay->nodes[q]);
+    }
+    for (uint32_t q = 0; q < n; q++)
+        for (uint32_t to = 0; to < n; to++)
+            if (replay->tokens[q][to])
+                say("tokens  %s to %s: %u\n", name[q], name[to],
+                    replay->tokens[q][to]);
+    for (uint32_t i = 0; i < replay->n_faults && i < PROGRAM_FAULTS; i++)
+        say("fault   %s\n", replay->fault[i]);
+    say("%u nodes, %u faults\n", all, replay->n_faults);
+}
+
+static void replay_object(Arena *arena, const ProgramReplay *replay,
+                          const HwSpec *spec) {
+    uint32_t n;
+    const char *const *name = program_queues(spec, &n);
+    cJSON *json = cJSON_CreateObject();
+    cJSON_AddBoolToObject(json, "ok", replay->n_faults == 0);
+    cJSON *queues = cJSON_AddObjectToObject(json, "queues");
+    cJSON *tokens = cJSON_AddArrayToObject(json, "tokens");
+    for (uint32_t q = 0; q < n; q++) {
+        cJSON_AddNumberToObject(queues, name[q], replay->nodes[q]);
+        for (uint32_t to = 0; to < n; to++) {
+            if (!replay->tokens[q][to])
+                continue;
+            cJSON *one = cJSON_CreateObject();
+            cJSON_AddStringToObject(one, "from", name[q]);
+            cJSON_AddStringToObject(one, "to", name[to]);
+            cJSON_AddNumberToObject(one, "n", replay->tokens[q][to]);
+            cJSON_AddItemToArray(tokens, one);
+        }
+    }
+    cJSON_AddNumberToObject(json, "n_faults", replay->n_faults);
+    cJSON *faults = cJSON_AddArrayToObject(json, "faults");
+    for (uint32_t i = 0; i < replay->n_faults && i < PROGRAM_FAULTS; i++)
+        cJSON_AddItemToArray(faults, cJSON_CreateString(replay->fault[i]));
+    print_json(arena, json);
+}
+
+/* Of a machine whose instructions wait for tokens: these, and no values. */
+static ExitCode replay_tokens(Arena *arena, Diag *diag, const Options *options,
+                              const Program *program) {
+    const ProgramReplay *replay = program_replay(arena, diag, program);
+    if (!replay)
+        return EXIT_BAD_INPUT;
+    if (options->json)
+        replay_object(arena, replay, program->spec);
+    else
+        print_replay(replay, program->spec);
+    return replay->n_faults ? EXIT_BAD_INPUT : EXIT_FINE;
+}
+
 ExitCode simulate_program(Arena *arena, Diag *diag, const Options *options,
                           const HwSpec *spec) {
     const Program *program = read_program(arena, diag, spec, options->file);
+    uint32_t n_queues;
+    if (program && program_queues(spec, &n_queues))
+        return replay_tokens(arena, diag, options, program);
     const ProgramBytes *inputs =
         program ? inputs_of(arena, diag, options, program) : NULL;
     const ProgramResult *result =

@@ -101,6 +101,28 @@ const Program *program_decode(Arena *arena, Diag *diag, const HwSpec *spec,
 bool program_seconds(Arena *arena, Diag *diag, const Program *program,
                      const ProgNode *node, double *out);
 
+/* Cells [at, at + size) and as many each `step` further, `count` in all. */
+typedef struct ProgTouch {
+    int64_t at, size, count, step;
+    bool writes;
+} ProgTouch;
+/* Which queue a node stands in; bits of the queues from which it takes a token
+ * before it begins, and to which it gives one when it is done; its own queue's
+ * bit says nothing. */
+typedef struct ProgIssue {
+    uint32_t queue, n;
+    int64_t waits, tells;
+    ProgTouch *touch;
+} ProgIssue;
+enum { PROG_QUEUES = 8 };
+/* Names of the queues that a file's instructions stand in; NULL and 0 where the
+ * machine has no `issue`. */
+const char *const *program_queues(const HwSpec *spec, uint32_t *n);
+/* By node, of a machine with queues. NULL after an error: a touch that has no
+ * value. */
+const ProgIssue *program_issue(Arena *arena, Diag *diag,
+                               const Program *program);
+
 /* Writes one: derived fields are filled in, meanings that were not set come
  * from `default`. Errors (a value that its field cannot hold, a meaning that is
  * needed and not there, a vector of another length) are at the node's place. */

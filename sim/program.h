@@ -44,8 +44,8 @@ typedef struct ProgramResult {
     const ProgramOutput *output;
     uint32_t n_faults;        /* all of them */
     const char *const *fault; /* the first PROGRAM_FAULTS */
-    uint32_t n_priced; /* nodes */
-    double seconds;    /* of all of them */
+    uint32_t n_priced;        /* nodes */
+    double seconds;           /* of all of them */
     uint32_t n_memories;
     const uint64_t *touched; /* by memory of the hwspec: bytes up to the last
                               * one that was written or read */
@@ -66,5 +66,18 @@ ProgramInput program_input(const Program *program, uint32_t i);
 const ProgramResult *program_run(Arena *arena, Diag *diag,
                                  const Program *program, uint32_t n_inputs,
                                  const ProgramBytes *input);
+
+/* A file whose instructions stand in queues (`issue`), run by tokens alone: no
+ * value is computed. */
+typedef struct ProgramReplay {
+    uint32_t nodes[PROG_QUEUES];               /* by queue */
+    uint32_t tokens[PROG_QUEUES][PROG_QUEUES]; /* taken: from, to */
+    uint32_t n_faults;        /* deadlocks, tokens that are left, races */
+    const char *const *fault; /* the first PROGRAM_FAULTS */
+} ProgramReplay;
+#define PROGRAM_COMPARED UINT64_C(1 << 28) /* pairs of touches, at most */
+/* NULL after an error: a touch that has no value. */
+const ProgramReplay *program_replay(Arena *arena, Diag *diag,
+                                    const Program *program);
 
 #endif

@@ -35,6 +35,7 @@ makes. Kinds of tests:
   places  tests/places.py: operands in memories of their own
   imports  tests/imports.py: descriptions of DPUs become machines
   containers  tests/containers.py: files of real machines, both ways
+  tokens  tests/tokens.py: queues that tokens alone order
   weights  tests/weights.py: plans that count weights, beside Vela's
   budget tests/budget.py: searches end, plans are legal, advice is right
   depth  tests/depth.py: groups of layers that spread pixels

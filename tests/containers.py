@@ -23,7 +23,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 SHARED = os.path.join(ROOT, "..", "shared", "data")
 DATA = os.path.join(SHARED, "k210")
 PROGRAM = os.path.join(SHARED, "dpu", "resnet_v2_101_tf.mc")
-DPU = os.path.join(ROOT, "tests/hwspec/data/dpu-isa0.yaml")
+DPU = os.path.join(ROOT, "hwspec/targets/dpuczdx8g-isa0.yaml")
 
 MEMORY = {"constants": "constants", "main": "main", "kpu": "am"}
 POOLS = {  # kind, kernel, stride, phase

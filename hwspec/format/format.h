@@ -114,6 +114,13 @@ typedef struct Late {
     uint32_t after; /* the row's item behind which; n: at its end */
 } Late;
 
+/* Cells that a node touches: `count` pieces of `size`, `step` apart; NULL: 1.
+ */
+typedef struct FormatTouch {
+    const Expr *at, *size, *count, *step;
+    bool writes;
+} FormatTouch;
+
 struct ProgRow {
     const char *name;
     Loc loc;
@@ -121,6 +128,9 @@ struct ProgRow {
     int64_t number; /* `node`: in the table of nodes */
     const char *const *ops;
     FormatTime time; /* n = 0: the engine's */
+    uint32_t queue;  /* of `issue`; EXPR_NONE: there are none */
+    uint32_t n_touches;
+    const FormatTouch *touch;
     uint32_t n;
     Item *item;
     uint32_t n_meanings, n_vectors;
@@ -153,6 +163,9 @@ struct HwFormat {
     const YamlNode **state; /* words that stay in force */
     bool may_lack; /* zero bytes at the end may be missing: `lacks` counts */
     uint32_t lacks;
+    uint32_t n_queues; /* of `issue`; 0: files do not say what waits for what */
+    const char *const *queue;
+    uint32_t waits, tells; /* meanings: masks of queues */
 };
 
 /* ---- plan.c ---- */
@@ -230,6 +243,9 @@ bool format_read_domain(Arena *arena, Diag *diag, YamlNode *node,
 /* price.c: of a row, and of all engines. */
 void format_read_prices(ItemReader *r, YamlNode *map, FormatTime *out);
 void format_read_engine_prices(ItemReader *r, const HwSpec *spec);
+/* issue.c: of the machine, before its rows; and of a row. */
+void format_read_issue(ItemReader *r, YamlNode *map);
+void format_read_touches(ItemReader *r, YamlNode *map, ProgRow *row);
 /* lay.c: adds names for how operands lie. */
 void format_lay_names(ItemReader *r, const HwSpec *spec);
 /* An error for each word, section and record that nothing uses. */

@@ -428,6 +428,7 @@ static ProgRow read_row(ItemReader *r, const char *name, Loc loc,
     row.ops = read_ops(r, yaml_need(r->diag, map, "for"));
     read_parts(r, map, "body", &row);
     format_read_prices(r, yaml_get(map, "time"), &row.time);
+    format_read_touches(r, map, &row);
     return row;
 }
 
@@ -512,6 +513,7 @@ const HwFormat *format_read(Arena *arena, Diag *diag, const HwSpec *spec,
     if (meanings && meanings->kind == YAML_MAP)
         read_extents(&r, meanings);
     read_tables(&r, yaml_get(root, "tables"));
+    format_read_issue(&r, yaml_get(root, "issue"));
     read_rows(&r, yaml_get(root, "instructions"));
     read_container(&r, container);
     format_read_engine_prices(&r, spec); /* over names that records make */

@@ -193,7 +193,7 @@ static void dpu_words_are_read(void **state) {
     enum { N = sizeof dpu_words / sizeof *dpu_words };
     Arena *arena = arena_new("test");
     Diag *diag = diag_new(arena);
-    const HwSpec *spec = load(arena, "tests/hwspec/data/dpu-isa0.yaml");
+    const HwSpec *spec = load(arena, "hwspec/targets/dpuczdx8g-isa0.yaml");
     uint8_t data[4 * N];
     for (int i = 0; i < 4 * N; i++)
         data[i] = (uint8_t)(dpu_words[i / 4] >> 8 * (i % 4));
