@@ -127,7 +127,7 @@ def scripts(long):
             "overlap",
             "images",
             "rings",
-            "staged", "places", "imports",
+            "staged", "places", "imports", "tokens",
             "budget",
             "depth",
             "least",
