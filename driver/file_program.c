@@ -23,6 +23,7 @@ typedef struct Made {
     const FileGen *file;
     const uint8_t *data;
     size_t len;
+    const Program *read; /* from these bytes */
 } Made;
 
 static ExitCode make(Arena *arena, Diag *diag, const Options *options,
@@ -37,10 +38,10 @@ static ExitCode make(Arena *arena, Diag *diag, const Options *options,
     out->p.ms[STAGE_CODEGEN] = now_ms() - start;
     if (!out->file)
         return no_fit ? EXIT_NO_FIT : EXIT_BAD_INPUT;
-    return program_encode(arena, diag, out->file->program, &out->data,
-                          &out->len)
-               ? EXIT_FINE
-               : EXIT_BAD_INPUT;
+    if (program_encode(arena, diag, out->file->program, &out->data, &out->len))
+        out->read = program_decode(arena, diag, out->p.spec, "(file)",
+                                   out->data, out->len);
+    return out->read ? EXIT_FINE : EXIT_BAD_INPUT;
 }
 
 /* ---- compile ---- */
@@ -89,7 +90,7 @@ static void report_json(Arena *arena, Diag *diag, const Made *made,
                                 (double)file->used[i].live_peak);
     }
     cJSON_AddNumberToObject(json, "seconds",
-                            seconds_of(arena, diag, file->program, &priced));
+                            seconds_of(arena, diag, made->read, &priced));
     cJSON_AddNumberToObject(json, "n_priced", priced);
     print_json(arena, json);
 }
@@ -109,7 +110,7 @@ static void report(Arena *arena, Diag *diag, const Made *made,
                 with_commas(arena, file->used[i].live_peak));
     if (file->spilled)
         say("spilled %u volumes\n", file->spilled);
-    double seconds = seconds_of(arena, diag, file->program, &priced);
+    double seconds = seconds_of(arena, diag, made->read, &priced);
     if (priced)
         say("time    %.3f ms, of %u nodes that have a price\n", seconds * 1e3,
             priced);
@@ -314,7 +315,7 @@ ExitCode verify_file(Arena *arena, Diag *diag, const Options *options) {
     uint32_t n;
     const ProgramBytes *inputs = file_inputs(arena, made.p.graph, values, &n);
     Verdict v = {0};
-    v.sim = program_run(arena, diag, read, n, inputs);
+    v.sim = program_run(arena, diag, made.read, n, inputs);
     if (!v.sim)
         return EXIT_BAD_INPUT;
     const uint8_t **bytes = ARENA_ARRAY(arena, const uint8_t *, n + 1);

@@ -50,17 +50,31 @@ void layer_bounds(const LayerMaker *m, NodeId id, int32_t *lo, int32_t *hi) {
     *hi += file_code_offset(q);
 }
 
+static int32_t larger(int32_t a, int32_t b) {
+    return a > b ? a : b;
+}
+
 static bool clamps(const Act *act) {
     return act->kind == ACT_NONE || act->kind == ACT_RELU ||
            act->kind == ACT_RELU6 || act->kind == ACT_CLIP;
 }
 
+/* A leaky ReLU may say of which numbers it is: passes/rules_fuse.c. */
 static Curve node_curve(const LayerMaker *m, NodeId id) {
     const Node *node = graph_node(m->g, id);
+    const Quant *q = &out_of(m, node)->quant;
+    const Act *act = &node->act;
     int32_t lo, hi;
     layer_bounds(m, id, &lo, &hi);
-    double slope = node->act.kind == ACT_LEAKY ? node->act.alpha : 1;
-    return curve_of(lo, hi, zero_of(out_of(m, node)), slope);
+    if (act->kind != ACT_LEAKY)
+        return curve_of(lo, hi, zero_of(out_of(m, node)), 1);
+    if (act->lo < 0 && act->hi > 0) {
+        int32_t least = quant_code(q, act->alpha * act->lo);
+        int32_t most = quant_code(q, act->hi);
+        lo = larger(lo, least + file_code_offset(q));
+        hi = -larger(-hi, -(most + file_code_offset(q)));
+    }
+    return curve_of(lo, hi, zero_of(out_of(m, node)), act->alpha);
 }
 
 /* ---- convolutions of an engine ---- */

@@ -178,8 +178,12 @@ static bool joint_act(const Match *m, Act *out) {
     const Quant *between = &match_out(m, 0)->quant;
     double a[2], b[2];
     *out = then->act;
-    if (then->act.kind == ACT_LEAKY)
+    if (then->act.kind == ACT_LEAKY) { /* of numbers in the codes' range */
+        real_bounds(&conv->act, between, a);
+        out->lo = a[0];
+        out->hi = a[1];
         return conv->act.kind == ACT_NONE;
+    }
     if (!real_bounds(&conv->act, between, a) ||
         !real_bounds(&then->act, &match_out(m, 1)->quant, b))
         return false;
@@ -202,7 +206,9 @@ static bool act_on_sums(const Match *m) {
 }
 
 static void put_act_on_sums(Match *m) {
-    joint_act(m, &match_node(m, 0)->act);
+    Act both;
+    joint_act(m, &both);
+    match_node(m, 0)->act = both;
     match_out(m, 0)->quant = match_out(m, 1)->quant;
     match_fuse_behind(m, 0);
 }

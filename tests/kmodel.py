@@ -8,6 +8,10 @@
   networks  networks become files (`verify -t k210`): every code that a node
             makes is that of the machine's arithmetic, without a fault
 
+  ours      the same of networks that kmodel_nets.py makes; their files have no
+            byte that the container's rules do not explain: what disasm prints
+            becomes the same bytes again
+
 --all: also the vendor's, and all lines. Needs the folder build.
 """
 import glob
@@ -17,10 +21,13 @@ import subprocess
 import sys
 import tempfile
 
+import kmodel_nets
+
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 DATA = os.path.join(ROOT, "..", "shared", "data", "k210")
 AMPHORA = os.environ.get("AMPHORA", os.path.join(ROOT, "build", "amphora"))
 MACHINE = ["-t", "k210"]
+SOME = ("ds_cnn", "face_160", "mobilenet_v2_035_96")
 YOLO = 737280  # bytes alive at once in its order
 ALL = "--all" in sys.argv
 SHARED = os.path.dirname(DATA)
@@ -113,6 +120,12 @@ def verify(path, *more):
     return ", ".join(wrong), report
 
 
+def shown(report):
+    return ", ".join(f"{key} {report.get(key)}" for key in (
+        "nodes", "layers", "engine_layers", "outputs_other", "outputs_most",
+        "active", "bytes"))
+
+
 def networks():
     names = NETWORKS + (MORE if ALL else ())
     paths = [path for name in names
@@ -127,16 +140,43 @@ def networks():
         codes += report.get("codes", 0)
         if wrong or ALL:
             name = "/".join(path.split("/")[-2:])
-            print(f"{name}: {wrong} " + ", ".join(
-                f"{key} {report.get(key)}" for key in (
-                    "nodes", "layers", "engine_layers", "outputs_other",
-                    "outputs_most", "active", "bytes")))
+            print(f"{name}: {wrong} " + shown(report))
     print(f"networks: {len(paths)} files, {codes:,} codes, {bad} wrong")
     return bad
 
 
+def explained(path, folder):
+    """Whether the file that is made is what its text says."""
+    name = os.path.basename(path).rsplit(".", 1)[0]
+    made = os.path.join(folder, name + ".kmodel")
+    text, again = made + ".txt", made + ".again"
+    for words in (["compile", path, *MACHINE, "--emit", "kmodel", "-o", folder],
+                  ["disasm", made, *MACHINE, "-o", text],
+                  ["asm", text, *MACHINE, "-o", again]):
+        run = amphora(*words)
+        if run.returncode or run.stderr:
+            return run.stderr.strip()
+    return "" if read(made) == read(again) else "asm makes other bytes"
+
+
+def ours():
+    names = list(kmodel_nets.NETS) if ALL else SOME
+    bad = codes = 0
+    for name in names:
+        with tempfile.TemporaryDirectory() as folder:
+            path = kmodel_nets.write(folder, name)
+            wrong, report = verify(path)
+            wrong = wrong or explained(path, folder)
+        bad += bool(wrong)
+        codes += report.get("codes", 0)
+        if wrong or ALL:
+            print(f"{name}: {wrong} " + shown(report))
+    print(f"ours: {len(names)} networks, {codes:,} codes, {bad} wrong")
+    return bad
+
+
 def main():
-    return 1 if given() + networks() else 0
+    return 1 if given() + networks() + ours() else 0
 
 
 if __name__ == "__main__":
