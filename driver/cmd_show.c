@@ -242,12 +242,14 @@ ExitCode cmd_show(Arena *arena, Diag *diag, const Options *options) {
     Pipeline p;
     if (options->emit)
         return emit(arena, diag, options);
-    if (options->orders)
+    if (options->orders || (options->svg && !options->target))
         return show_orders(arena, diag, options);
     Stage last = options->target ? STAGE_ALLOC : STAGE_PASSES;
     ExitCode code = pipeline_run(arena, diag, options, last, &p);
     if (code != EXIT_FINE)
         return code;
+    if (options->svg && !show_svg(arena, diag, p.plan, options->svg))
+        return EXIT_BAD_INPUT;
     cJSON *json = options->json ? network_json(arena, &p) : NULL;
     if (!json)
         print_network(arena, &p);

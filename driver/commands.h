@@ -30,6 +30,9 @@ ExitCode simulate_program(Arena *arena, Diag *diag, const Options *options,
 /* show --orders */
 ExitCode show_orders(Arena *arena, Diag *diag, const Options *options);
 
+/* show -t --svg: the volumes of active memory over the steps. */
+bool show_svg(Arena *arena, Diag *diag, const Plan *plan, const char *path);
+
 /* What is known of the order: peak_bytes, steps, bound_bytes, proved... */
 cJSON *order_json(const Schedule *schedule);
 

@@ -94,8 +94,8 @@ static const Option options[] = {
     {'A', false, "orders", NULL, OPTION_FLAG, AT(orders),
      "compare the strategies: peak, steps, lower bound, proof, time"},
     {'V', false, "svg", "FILE", OPTION_TEXT, AT(svg),
-     "draw the placement; --orders: the bytes alive by step, in the file's "
-     "order and the best"},
+     "pack, show -t: draw what lies where; show --orders: the bytes alive by "
+     "step, in the file's order and the best"},
     {'p', false, "planner", "NAME", OPTION_TEXT, AT(planner),
      "planner of active memory (default auto)"},
     {'r', false, "replication", "off|safe|best|FILE", OPTION_TEXT,

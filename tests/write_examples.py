@@ -1,0 +1,53 @@
+#!/usr/bin/env python3
+"""write_examples.py - the networks with weights in examples/small.
+
+Two in ONNX, two in TFLite, one of these in int8; small, with drawn weights, of
+our own making. With --check says whether they are what this writes.
+"""
+import os
+import sys
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.join(ROOT, "tests"))
+import same  # noqa: E402
+import write_int8  # noqa: E402
+from write_same import Onnx, TfLite  # noqa: E402
+
+FOLDER = os.path.join(ROOT, "examples", "small")
+PIXELS = 32
+
+
+def write_all(folder):
+    same.SIZE = PIXELS
+    for name, maker, build in (
+            ("resnet-18.onnx", Onnx, same.resnet_18),
+            ("mobilenet-v2.onnx", Onnx, same.mobilenet_v2),
+            ("mobilenet-v2.tflite", TfLite, same.mobilenet_v2)):
+        builder = same.Builder(maker())
+        build(builder)
+        builder.to.write(os.path.join(folder, name))
+    model = write_int8.make(write_int8.residual)
+    model.part(model.ends[-1])(os.path.join(folder, "residual-int8.tflite"))
+
+
+def main():
+    if "--check" not in sys.argv:
+        os.makedirs(FOLDER, exist_ok=True)
+        write_all(FOLDER)
+        return 0
+    wrong = 0
+    with tempfile.TemporaryDirectory() as folder:
+        write_all(folder)
+        for name in sorted(os.listdir(folder)):
+            with open(os.path.join(folder, name), "rb") as made, \
+                    open(os.path.join(FOLDER, name), "rb") as kept:
+                if made.read() != kept.read():
+                    wrong += 1
+                    print(f"examples/small/{name} is not what "
+                          "tests/write_examples.py writes")
+    return wrong > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
