@@ -135,10 +135,14 @@ static uint64_t c_index(const Npy *npy, uint64_t i) {
 
 bool npy_read(Arena *arena, Diag *diag, const char *path, Npy *out) {
     Bytes file;
+    return file_read(arena, diag, path, &file) &&
+           npy_parse(arena, diag, path, file, out);
+}
+
+bool npy_parse(Arena *arena, Diag *diag, const char *path, Bytes file,
+               Npy *out) {
     size_t data;
     Npy npy = {0};
-    if (!file_read(arena, diag, path, &file))
-        return false;
     const char *header = header_text(arena, diag, path, file, &data);
     if (!header)
         return false;

@@ -16,6 +16,9 @@ typedef struct Npy {
 
 /* Reads <f4, <f8, |u1, |i1, <i2, <i4, <i8; versions 1 to 3. */
 bool npy_read(Arena *arena, Diag *diag, const char *path, Npy *out);
+/* The same of a file's bytes; `path` names them in errors. */
+bool npy_parse(Arena *arena, Diag *diag, const char *path, Bytes file,
+               Npy *out);
 /* Are its elements whole numbers? */
 bool npy_is_whole(const Npy *npy);
 /* Values must be elements of the kind. */

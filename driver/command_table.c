@@ -50,6 +50,14 @@ const Command commands[] = {
      NULL,
      "examples/tiny.prototxt -t ./mine.yaml\n"
      "examples/googlenet.prototxt -t ./mine.yaml --svg alive.svg\n"},
+    {"quantise", "NET", MACHINE "wPbHFsojzkg{!#@|$<>;[]~}%^&*()", cmd_quantise,
+     "Turns a network of real numbers into one of 8-bit codes.\n"
+     "From samples of its inputs. To the folder -o: NET.json (every command\n"
+     "reads it), NET.onnx (QDQ), and what was measured, NET.report.json.",
+     "docs/quantise.md has what samples are, the methods and the repairs.",
+     "net.onnx --calibrate pictures -o out\n"
+     "net.onnx --calibrate samples.npz:images@0-99 --scales pow2 --per tensor "
+     "-o out\n"},
     {"explore", "NET...", MACHINE NETWORK PLANNING "GyuDMkZoj", cmd_explore,
      "Tries networks on machines with all combinations of values.\n"
      "Compiles and simulates each point, and says which are the best.",

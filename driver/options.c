@@ -26,7 +26,8 @@ typedef enum OptionKind {
     OPTION_STARTS,
     OPTION_ENDS,
     OPTION_INPUT,
-    OPTION_EXPECT
+    OPTION_EXPECT,
+    OPTION_BITS
 } OptionKind;
 
 typedef struct Option {
@@ -172,6 +173,48 @@ static const Option options[] = {
      "no names"},
     {'j', false, "json", NULL, OPTION_FLAG, AT(json),
      "print one JSON object on stdout"},
+    {'{', false, "calibrate", "PATH", OPTION_TEXT, AT(quantise.calibrate),
+     "samples: a folder or file of .npy, .npz, .pb, .raw, PNG, JPEG; "
+     "FILE.npz:ARRAY and @FIRST-LAST choose some"},
+    {'!', false, "test", "PATH", OPTION_TEXT, AT(quantise.test),
+     "samples to judge with, which nothing is chosen by"},
+    {'#', false, "labels", "FILE", OPTION_TEXT, AT(quantise.labels),
+     "right answers of --test (else of --calibrate): .npy, .npz, text"},
+    {'@', false, "method", "minmax|percentile|mse|kl", OPTION_WORD,
+     AT(quantise.method), "how ranges are chosen (default mse)"},
+    {'|', false, "percentile", "X", OPTION_REAL, AT(quantise.percentile),
+     "values that --method percentile keeps (default 99.99)"},
+    {'$', false, "scales", "any|pow2", OPTION_WORD, AT(quantise.scales),
+     "free scales (default), or powers of two"},
+    {'<', false, "per", "channel|tensor", OPTION_WORD, AT(quantise.per),
+     "scales of weights: one an output channel (default), or one a layer"},
+    {'>', false, "zeros", "any|none", OPTION_WORD, AT(quantise.zeros),
+     "zero points (default), or codes around 0"},
+    {';', false, "type", "int8|uint8", OPTION_WORD, AT(quantise.type),
+     "codes of volumes (default int8)"},
+    {'[', false, "bits", "[LAYER=]W[/V]", OPTION_BITS, 0,
+     "bits of a layer's weights (2, 4, 8, 16) and of its result (8, 16); real: "
+     "the layer stays on real numbers"},
+    {']', false, "repair", "LIST|all|none", OPTION_TEXT, AT(quantise.repair),
+     "repairs to try: equalise,adaround,bias,ranges,keep (default all but "
+     "keep)"},
+    {'~', false, "keep", "N", OPTION_COUNT, AT(quantise.keep),
+     "layers that --repair keep may give 16 bits (default 3)"},
+    {'}', false, "rounding", "up|even", OPTION_WORD, AT(quantise.rounding),
+     "halves up as TensorFlow Lite, or to even as onnxruntime (default even; "
+     "-t: the machine's)"},
+    {'%', false, "mean", "X[,X...]", OPTION_TEXT, AT(quantise.mean),
+     "is taken from the elements of samples, one for all or one a channel"},
+    {'^', false, "scale", "X[,X...]", OPTION_TEXT, AT(quantise.scale),
+     "they are multiplied with it then"},
+    {'&', false, "layout", "chw|hwc", OPTION_WORD, AT(quantise.layout),
+     "order of the inputs' axes (default: as their shape looks)"},
+    {'*', false, "color", "rgb|bgr", OPTION_WORD, AT(quantise.color),
+     "order of the channels of pictures (default rgb)"},
+    {'(', false, "resize", "crop|fit|stretch", OPTION_WORD, AT(quantise.resize),
+     "pictures of another size (default crop)"},
+    {')', false, "raw", "f32|u8|i8", OPTION_WORD, AT(quantise.raw),
+     "elements of .raw and .bin files (default f32 where the size allows)"},
     {'h', true, "help", NULL, OPTION_FLAG, AT(help), "this text"},
 };
 enum { N_OPTIONS = sizeof options / sizeof options[0] };
@@ -303,6 +346,7 @@ typedef struct Lists {
     VEC(const char *) target;
     VEC(HwSetting) vary;
     VEC(HwSetting) pool;
+    VEC(const char *) bits;
 } Lists;
 
 static void split_names(Arena *arena, const char *text, Names *out) {
@@ -380,6 +424,9 @@ static bool store(Arena *arena, const Option *option, const char *text,
         return true;
     case OPTION_EXPECT:
         vec_push(arena, &lists->expect, text);
+        return true;
+    case OPTION_BITS:
+        vec_push(arena, &lists->bits, text);
         return true;
     }
     return false;
@@ -484,7 +531,8 @@ bool options_parse(Arena *arena, Diag *diag, const Command *command, int argc,
                      .mode = "latency",
                      .reports = "front",
                      .seed = 1,
-                     .tolerance = 1e-4};
+                     .tolerance = 1e-4,
+                     .quantise = {.percentile = 99.99, .keep = 3}};
     Lists lists = {0};
     if (!parse_all(arena, diag, command, argc, argv, &lists, out))
         return false;
@@ -504,6 +552,8 @@ bool options_parse(Arena *arena, Diag *diag, const Command *command, int argc,
     out->n_starts = lists.start.n;
     out->ends = lists.end.at;
     out->n_ends = lists.end.n;
+    out->quantise.bits = lists.bits.at;
+    out->quantise.n_bits = lists.bits.n;
     out->targets = lists.target.at;
     out->n_targets = lists.target.n;
     out->varies = lists.vary.at;

@@ -70,6 +70,19 @@ typedef struct Options {
     bool unread;   /* --unread */
     bool native;   /* --native */
     bool place;    /* --place */
+    struct {                   /* of quantise */
+        const char *calibrate; /* --calibrate */
+        const char *test;      /* --test */
+        const char *labels;    /* --labels, of --test, else of --calibrate */
+        const char *method, *scales, *per, *zeros, *type, *rounding;
+        const char *repair;                        /* --repair */
+        double percentile;                         /* --percentile */
+        uint64_t keep;                             /* --keep */
+        const char *mean, *scale, *layout, *color; /* of samples */
+        const char *resize, *raw;
+        uint32_t n_bits;
+        const char *const *bits; /* --bits */
+    } quantise;
     uint32_t n_settings, n_shapes, n_inputs, n_expects, n_fixed;
     HwSetting *settings;  /* --set */
     ShapeSetting *shapes; /* --shape */

@@ -64,4 +64,10 @@ bool tensor_file_read(Arena *arena, Diag *diag, const char *path, Npy *out);
 const char *graph_to_json(Arena *arena, const Graph *g, const char *weights,
                           Text *bytes);
 
+/* The graph as an ONNX model that computes on real numbers between
+ * QuantizeLinear and DequantizeLinear; runtimes fuse that to the same codes
+ * where halves go to even. False, and an error for each layer that has no such
+ * form. */
+bool graph_to_onnx(Arena *arena, Diag *diag, const Graph *g, Text *out);
+
 #endif

@@ -15,7 +15,7 @@
 #include <math.h>
 #include <string.h>
 
-#define eval_input NULL /* values that the caller gives */
+#define eval_input NULL    /* values that the caller gives */
 #define eval_act eval_copy /* which all operators are followed by */
 #define eval_reshape eval_copy
 #define eval_identity eval_copy
@@ -60,23 +60,32 @@ void eval_real(const Eval *e, EvalOp *op) {
         eval_activate(e, e->out_shape, e->out);
 }
 
-static void eval_node(Eval *e, float **at) {
-    const Node *node = e->node;
-    const float **in = ARENA_ARRAY(e->scratch, const float *, node->n_in);
+void graph_eval_node(Arena *scratch, const Graph *g, const Node *node,
+                     const float *const *in, float *out) {
+    Eval e = {.scratch = scratch,
+              .g = g,
+              .node = node,
+              .in = in,
+              .out_shape = &graph_tensor(g, node->out[0])->shape,
+              .out = out};
+    if (node->n_in)
+        e.in_shape = &graph_tensor(g, node->in[0])->shape;
+    if (quant_is_at(g, node))
+        eval_quantised(&e, eval_op[node->op]);
+    else
+        eval_real(&e, eval_op[node->op]);
+}
+
+static void eval_node(Arena *scratch, const Graph *g, const Node *node,
+                      float **at) {
+    const float **in = ARENA_ARRAY(scratch, const float *, node->n_in);
     for (uint32_t k = 0; k < node->n_in; k++)
         in[k] = at[node->in[k].i];
-    e->in = in;
-    if (node->n_in)
-        e->in_shape = &graph_tensor(e->g, node->in[0])->shape;
-    e->out_shape = &graph_tensor(e->g, node->out[0])->shape;
-    e->out = at[node->out[0].i];
-    if (quant_is_at(e->g, node))
-        eval_quantised(e, eval_op[node->op]);
-    else
-        eval_real(e, eval_op[node->op]);
+    float *out = at[node->out[0].i];
+    graph_eval_node(scratch, g, node, in, out);
+    uint64_t n = shape_count(&graph_tensor(g, node->out[0])->shape);
     for (uint32_t o = 1; o < node->n_out; o++)
-        memcpy(at[node->out[o].i], e->out,
-               shape_count(e->out_shape) * sizeof *e->out);
+        memcpy(at[node->out[o].i], out, n * sizeof *out);
 }
 
 static void allocate_outputs(Arena *arena, const Graph *g, const Node *node,
@@ -90,27 +99,27 @@ static void allocate_outputs(Arena *arena, const Graph *g, const Node *node,
 Values graph_eval(Arena *arena, const Graph *g, uint32_t n_inputs,
                   const float *const *inputs) {
     Values values = {ARENA_ARRAY(arena, float *, g->tensor.n)};
-    Eval e = {.scratch = arena_new("graph_eval"), .g = g};
+    Arena *scratch = arena_new("graph_eval");
     uint32_t next_input = 0;
     openblas_set_num_threads(1);
     for (uint32_t i = 0; i < g->node.n; i++) {
-        e.node = &g->node.at[i];
-        if (e.node->dead)
+        const Node *node = &g->node.at[i];
+        if (node->dead)
             continue;
-        allocate_outputs(arena, g, e.node, values.at);
-        if (e.node->op == OP_INPUT) {
+        allocate_outputs(arena, g, node, values.at);
+        if (node->op == OP_INPUT) {
             assert(next_input < n_inputs);
-            TensorId out = e.node->out[0];
+            TensorId out = node->out[0];
             memcpy(values.at[out.i], inputs[next_input++],
                    shape_count(&graph_tensor(g, out)->shape) * sizeof(float));
         } else {
-            eval_node(&e, values.at);
+            eval_node(scratch, g, node, values.at);
         }
-        arena_reset(e.scratch);
+        arena_reset(scratch);
     }
     assert(next_input == n_inputs);
     (void)n_inputs;
-    arena_free(e.scratch);
+    arena_free(scratch);
     return values;
 }
 

@@ -373,6 +373,10 @@ typedef struct Values {
 } Values;
 Values graph_eval(Arena *arena, const Graph *g, uint32_t n_inputs,
                   const float *const *inputs);
+/* One node that is no input: from the values that it reads, those of its first
+ * output. */
+void graph_eval_node(Arena *scratch, const Graph *g, const Node *node,
+                     const float *const *in, float *out);
 /* Seeded values for the network's inputs: in [-1, 1), or any codes. */
 const float *const *graph_seed_inputs(Arena *arena, const Graph *g,
                                       uint64_t seed, uint32_t *n);

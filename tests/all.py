@@ -61,6 +61,7 @@ makes. Kinds of tests:
   tiles  tests/tiles.py: single layers against a bound on their bytes
   nets   tests/nets.py: networks as people bring them, compiled around what
          cannot be compiled
+  quantise  tests/quantise.py: networks on codes from samples
   nests  tests/nests.py: no tile of channels is cheaper than the plan's, by the
          simulator
 Says of each how long it took, and the seconds of processors that it took, which
@@ -143,7 +144,7 @@ def scripts(long):
             "weights",
             "placements",
             "ilp",
-            "int8",
+            "int8", "quantise",
             "truth_int8",
     ):
         path = os.path.join("tests", name + ".py")

@@ -2,7 +2,8 @@
 # installed by name where missing, and the build itself.
 
 build_packages="gcc libc6-dev cmake ninja-build pkg-config libyaml-dev
-libcjson-dev libopenblas-dev libhdf5-dev libzip-dev llvm-dev"
+libcjson-dev libopenblas-dev libhdf5-dev libzip-dev libpng-dev libjpeg-dev
+llvm-dev"
 test_packages="libcmocka-dev clang python3 libonnx-testdata"
 # ./test --long: runtimes and a solver that others wrote (1.2 GB), and where
 # there is no npm, one to fetch onnxruntime-node with. tests/truthlib.py installs

@@ -1,0 +1,230 @@
+/* cmd_quantise.c - a network of real numbers and samples -> one on codes, in
+ * the forms that others read, and what was measured. */
+#include "driver/commands.h"
+#include "driver/quantised.h"
+#include "frontends/samples.h"
+#include "passes/pass.h"
+#include "quantise/quantise.h"
+
+#include <string.h>
+#include <unistd.h>
+
+/* ---- what is asked ---- */
+
+static bool refuse(Diag *diag, const char *what) {
+    diag_error(diag, (Loc){0}, "%s", what);
+    return false;
+}
+
+static bool is(const char *word, const char *what) {
+    return word && !strcmp(word, what);
+}
+
+/* Names between commas, as bits. */
+static bool parse_repairs(Diag *diag, const char *text, uint32_t *out) {
+    const uint32_t all = (1u << REPAIR_COUNT) - 1;
+    *out = text ? 0 : all & ~(1u << REPAIR_KEEP);
+    if (!text || is(text, "none"))
+        return true;
+    if (is(text, "all")) {
+        *out = all;
+        return true;
+    }
+    for (const char *at = text; *at;) {
+        size_t len = strcspn(at, ",");
+        uint32_t k = 0;
+        while (k < REPAIR_COUNT &&
+               (strlen(quantise_repair_name[k]) != len ||
+                strncmp(quantise_repair_name[k], at, len) != 0))
+            k++;
+        if (k == REPAIR_COUNT)
+            return refuse(diag, "--repair: there are equalise, adaround, bias, "
+                                "ranges, keep; all, none");
+        *out |= 1u << k;
+        at += len + (at[len] == ',');
+    }
+    return true;
+}
+
+static bool parse_bits_of(const char *text, QuantiseBits *out) {
+    unsigned weight, volume = 8;
+    char rest;
+    if (is(text, "real")) {
+        out->weight = out->volume = 0;
+        return true;
+    }
+    int n = sscanf(text, "%u/%u%c", &weight, &volume, &rest);
+    if (n < 1 || n > 2 ||
+        (n == 1 && strspn(text, "0123456789") != strlen(text)))
+        return false;
+    out->weight = weight;
+    out->volume = volume;
+    return (weight == 2 || weight == 4 || weight == 8 || weight == 16) &&
+           (volume == 8 || volume == 16);
+}
+
+static bool parse_bits(Arena *arena, Diag *diag, const Options *o,
+                       const Graph *g, QuantiseOptions *out) {
+    QuantiseBits *bits = ARENA_ARRAY(arena, QuantiseBits, o->quantise.n_bits);
+    for (uint32_t i = 0; i < o->quantise.n_bits; i++) {
+        const char *text = o->quantise.bits[i], *equals = strrchr(text, '=');
+        bool there = !equals;
+        if (equals)
+            bits[i].layer = arena_strndup(arena, text, (size_t)(equals - text));
+        for (uint32_t k = 0; !there && k < g->node.n; k++)
+            there = !strcmp(g->node.at[k].name, bits[i].layer);
+        if (!there)
+            return refuse(diag, arena_printf(arena, "--bits: no layer \"%s\"",
+                                             bits[i].layer));
+        if (!parse_bits_of(equals ? equals + 1 : text, &bits[i]))
+            return refuse(diag, "--bits takes [LAYER=]W[/V] with W 2, 4, 8 or "
+                                "16 and V 8 or 16, or [LAYER=]real");
+    }
+    out->bits = bits;
+    out->n_bits = o->quantise.n_bits;
+    return true;
+}
+
+static void progress_line(const char *what, uint32_t done, uint32_t of) {
+    fprintf(stderr, "\r%-40s %5u of %-6u", what, done, of);
+    if (done >= of)
+        fputs("\r                                                        \r",
+              stderr);
+    fflush(stderr);
+}
+
+static bool make_options(Arena *arena, Diag *diag, const Options *o,
+                         const Graph *g, QuantiseOptions *out) {
+    const char *method = o->quantise.method;
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    *out = (QuantiseOptions){
+        .method = METHOD_MSE,
+        .percentile = o->quantise.percentile,
+        .keep_most = (uint32_t)o->quantise.keep,
+        .threads = o->jobs     ? (uint32_t)o->jobs
+                   : cores > 0 ? (uint32_t)cores
+                               : 1,
+        .progress = o->progress || isatty(2) ? progress_line : NULL,
+        .numbers = {.type = is(o->quantise.type, "uint8") ? QUANT_U8 : QUANT_I8,
+                    .symmetric = is(o->quantise.zeros, "none"),
+                    .pow2 = is(o->quantise.scales, "pow2"),
+                    .per_tensor = is(o->quantise.per, "tensor"),
+                    .wide = true,
+                    .weight_bits = 1u << 2 | 1u << 4 | 1u << 8 | 1u << 16,
+                    .round = is(o->quantise.rounding, "up") ? QUANT_UP
+                                                            : QUANT_EVEN}};
+    for (uint32_t k = 0; method && k < METHOD_COUNT; k++)
+        if (is(method, quantise_method_name[k]))
+            out->method = (QuantiseMethod)k;
+    if (!(out->percentile > 50 && out->percentile <= 100))
+        return refuse(diag, "--percentile: above 50, at most 100");
+    return parse_repairs(diag, o->quantise.repair, &out->repairs) &&
+           parse_bits(arena, diag, o, g, out);
+}
+
+/* ---- samples ---- */
+
+static bool factors(Diag *diag, const char *name, const char *text, uint32_t *n,
+                    double out[SAMPLE_CHANNELS]) {
+    if (!text || samples_factors(text, n, out))
+        return true;
+    diag_error(diag, (Loc){0}, "%s takes 1 to %d numbers with commas between",
+               name, SAMPLE_CHANNELS);
+    return false;
+}
+
+static bool read_samples(Arena *arena, Diag *diag, const Options *o,
+                         const Graph *g, const char *path, const char *labels,
+                         QuantiseSamples *out) {
+    SampleOptions options = {.path = path,
+                             .labels = labels,
+                             .layout = o->quantise.layout,
+                             .resize = o->quantise.resize,
+                             .raw = o->quantise.raw,
+                             .bgr = is(o->quantise.color, "bgr")};
+    SampleSet set;
+    VEC(SampleInput) inputs = {0};
+    if (!factors(diag, "--mean", o->quantise.mean, &options.n_means,
+                 options.mean) ||
+        !factors(diag, "--scale", o->quantise.scale, &options.n_scales,
+                 options.scale))
+        return false;
+    for (uint32_t i = 0; i < g->node.n; i++) {
+        const Node *node = &g->node.at[i];
+        if (node->op != OP_INPUT)
+            continue;
+        const Tensor *t = graph_tensor(g, node->out[0]);
+        vec_push(arena, &inputs, ((SampleInput){t->name, t->shape}));
+    }
+    if (!samples_read(arena, diag, &options, inputs.n, inputs.at, &set))
+        return false;
+    *out = (QuantiseSamples){set.n, set.n_inputs, set.value, set.label};
+    return true;
+}
+
+/* ---- the whole ---- */
+
+static bool on_real_numbers(Diag *diag, const Options *o, const Graph *g) {
+    for (uint32_t i = 0; i < g->tensor.n; i++)
+        if (g->tensor.at[i].quant.type != QUANT_NONE) {
+            diag_error(diag, (Loc){o->file, 0, 0},
+                       "the network is on codes already: tensor %s is %s",
+                       g->tensor.at[i].name,
+                       quant_type[g->tensor.at[i].quant.type].name);
+            return false;
+        }
+    return true;
+}
+
+/* Behind the passes that suit every machine. */
+static Graph *simplified(Arena *arena, Diag *diag, const Graph *g) {
+    Graph *copy = graph_clone(arena, g);
+    PassContext context = {.diag = diag, .scratch = arena_new("passes")};
+    bool ok = passes_run(copy, &context, NULL, NULL, NULL);
+    arena_free(context.scratch);
+    return ok ? copy : NULL;
+}
+
+ExitCode cmd_quantise(Arena *arena, Diag *diag, const Options *options) {
+    Pipeline p;
+    QuantiseOptions wanted;
+    QuantisedReport report = {.options = options};
+    if (!options->quantise.calibrate) {
+        diag_error(diag, (Loc){0},
+                   "ranges come from samples: give some with --calibrate PATH");
+        return EXIT_BAD_USAGE;
+    }
+    ExitCode code = pipeline_run(arena, diag, options, STAGE_READ, &p);
+    if (code != EXIT_FINE)
+        return code;
+    if (!on_real_numbers(diag, options, p.original))
+        return EXIT_BAD_INPUT;
+    const Graph *g = simplified(arena, diag, p.original);
+    const char *labels = options->quantise.labels;
+    bool tests = options->quantise.test != NULL;
+    if (!g || !make_options(arena, diag, options, g, &wanted))
+        return EXIT_BAD_INPUT;
+    QuantiseSamples samples, test;
+    if (!read_samples(arena, diag, options, p.original,
+                      options->quantise.calibrate, tests ? NULL : labels,
+                      &samples) ||
+        (tests && !read_samples(arena, diag, options, p.original,
+                                options->quantise.test, labels, &test)))
+        return EXIT_BAD_INPUT;
+    const Quantised *q = quantise_run(arena, diag, g, &samples, &wanted);
+    if (!q)
+        return EXIT_BAD_INPUT;
+    report.wanted = &wanted;
+    report.samples = samples.n;
+    report.result = q;
+    report.seeded = p.import.seeded;
+    if (tests)
+        report.test = quantise_judge(q->real, q->graph, &test, wanted.threads);
+    if (!quantised_write(arena, diag, &report))
+        return EXIT_BAD_INPUT;
+    if (options->json)
+        print_json(arena, quantised_json(arena, &report));
+    else
+        quantised_print(arena, &report);
+    return EXIT_FINE;
+}

@@ -1,0 +1,23 @@
+/* quantised.h - what `quantise` writes and prints. */
+#ifndef DRIVER_QUANTISED_H
+#define DRIVER_QUANTISED_H
+
+#include "base/json.h"
+#include "driver/options.h"
+#include "quantise/quantise.h"
+
+typedef struct QuantisedReport {
+    const Options *options;
+    const QuantiseOptions *wanted;
+    const Quantised *result;
+    uint32_t samples, seeded;
+    QuantiseJudgement test; /* of --test; samples 0: none */
+    VEC(const char *) written;
+} QuantisedReport;
+
+/* The forms of the network, and the report, to the folder -o. */
+bool quantised_write(Arena *arena, Diag *diag, QuantisedReport *report);
+cJSON *quantised_json(Arena *arena, const QuantisedReport *report);
+void quantised_print(Arena *arena, const QuantisedReport *report);
+
+#endif
