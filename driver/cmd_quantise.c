@@ -93,8 +93,40 @@ static void progress_line(const char *what, uint32_t done, uint32_t of) {
     fflush(stderr);
 }
 
+/* What the user asks, as far as the machine, if there is one, can. */
+static bool choose_numbers(Diag *diag, const Options *o, const HwSpec *spec,
+                           QuantiseNumbers *out) {
+    QuantiseNumbers n = spec ? quantise_machine(spec)
+                             : (QuantiseNumbers){.type = QUANT_I8,
+                                                 .round = QUANT_EVEN,
+                                                 .wide = true};
+    const QuantType type = is(o->quantise.type, "uint8")  ? QUANT_U8
+                           : is(o->quantise.type, "int8") ? QUANT_I8
+                                                          : n.type;
+    if (spec &&
+        ((n.pow2 && is(o->quantise.scales, "any")) ||
+         (n.symmetric && is(o->quantise.zeros, "any")) ||
+         (n.per_tensor && is(o->quantise.per, "channel")) || type != n.type)) {
+        diag_error(
+            diag, spec->loc, "%s has %s, %s, %s zero points, one scale a %s",
+            spec->machine, quant_type[n.type].name,
+            n.pow2 ? "scales that are powers of two" : "any scales",
+            n.symmetric ? "no" : "any", n.per_tensor ? "layer" : "channel");
+        return false;
+    }
+    n.type = type;
+    n.pow2 |= is(o->quantise.scales, "pow2");
+    n.symmetric |= is(o->quantise.zeros, "none");
+    n.per_tensor |= is(o->quantise.per, "tensor");
+    if (o->quantise.rounding)
+        n.round = is(o->quantise.rounding, "up") ? QUANT_UP : QUANT_EVEN;
+    *out = n;
+    return true;
+}
+
 static bool make_options(Arena *arena, Diag *diag, const Options *o,
-                         const Graph *g, QuantiseOptions *out) {
+                         const HwSpec *spec, const Graph *g,
+                         QuantiseOptions *out) {
     const char *method = o->quantise.method;
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     *out = (QuantiseOptions){
@@ -105,14 +137,9 @@ static bool make_options(Arena *arena, Diag *diag, const Options *o,
                    : cores > 0 ? (uint32_t)cores
                                : 1,
         .progress = o->progress || isatty(2) ? progress_line : NULL,
-        .numbers = {.type = is(o->quantise.type, "uint8") ? QUANT_U8 : QUANT_I8,
-                    .symmetric = is(o->quantise.zeros, "none"),
-                    .pow2 = is(o->quantise.scales, "pow2"),
-                    .per_tensor = is(o->quantise.per, "tensor"),
-                    .wide = true,
-                    .weight_bits = 1u << 2 | 1u << 4 | 1u << 8 | 1u << 16,
-                    .round = is(o->quantise.rounding, "up") ? QUANT_UP
-                                                            : QUANT_EVEN}};
+    };
+    if (!choose_numbers(diag, o, spec, &out->numbers))
+        return false;
     for (uint32_t k = 0; method && k < METHOD_COUNT; k++)
         if (is(method, quantise_method_name[k]))
             out->method = (QuantiseMethod)k;
@@ -202,7 +229,7 @@ ExitCode cmd_quantise(Arena *arena, Diag *diag, const Options *options) {
     const Graph *g = simplified(arena, diag, p.original);
     const char *labels = options->quantise.labels;
     bool tests = options->quantise.test != NULL;
-    if (!g || !make_options(arena, diag, options, g, &wanted))
+    if (!g || !make_options(arena, diag, options, p.spec, g, &wanted))
         return EXIT_BAD_INPUT;
     QuantiseSamples samples, test;
     if (!read_samples(arena, diag, options, p.original,

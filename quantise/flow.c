@@ -128,6 +128,14 @@ static void try_ranges(Course *c) {
     consider(c, REPAIR_RANGES, &state, detail);
 }
 
+static void try_keep(Course *c) {
+    State state = c->state;
+    const char *detail = "the machine has no 16 bits";
+    if (c->f->options->numbers.wide)
+        state.scheme = keep_layers(c->f, &c->state, &state.groups, &detail);
+    consider(c, REPAIR_KEEP, &state, detail);
+}
+
 static void repair(Course *c) {
     if (wants(c, REPAIR_EQUALISE))
         try_equalise(c);
@@ -137,6 +145,8 @@ static void repair(Course *c) {
         try_sweep(c, REPAIR_ROUND);
     if (wants(c, REPAIR_BIAS))
         try_sweep(c, REPAIR_BIAS);
+    if (wants(c, REPAIR_KEEP))
+        try_keep(c);
 }
 
 const Quantised *quantise_run(Arena *arena, Diag *diag, const Graph *from,

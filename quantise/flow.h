@@ -102,5 +102,7 @@ Scheme sweep(Flow *f, const State *from, bool round, bool bias,
 
 /* tune.c: ranges by the error of the outputs; layers with 16 bits. */
 Scheme tune_ranges(Flow *f, const State *from, const char **detail);
+Scheme keep_layers(Flow *f, const State *from, Groups *groups,
+                   const char **detail);
 
 #endif

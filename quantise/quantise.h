@@ -55,8 +55,10 @@ typedef struct QuantiseNumbers {
     bool unsigned_weights; /* codes of weights are uint8, with zero 128 */
     bool wide;             /* volumes may have 16 bits */
     QuantRound round;
-    uint32_t weight_bits; /* bit (1 << b): weights of b bits are possible */
 } QuantiseNumbers;
+
+/* Of a machine: by the arithmetic of its engines, where they have one. */
+QuantiseNumbers quantise_machine(const HwSpec *spec);
 
 /* Bits of a layer, by name. */
 typedef struct QuantiseBits {

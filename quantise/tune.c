@@ -199,3 +199,51 @@ Scheme tune_ranges(Flow *f, const State *from, const char **detail) {
     *detail = arena_printf(f->arena, "%u of %u changed", changed, groups);
     return t.scheme;
 }
+
+/* ---- layers with 16 bits ---- */
+
+/* The noise of the outputs where the group alone has them. */
+static double with_wide(Tuner *t, uint32_t group, const Histogram *h) {
+    Quant old = t->scheme.quant[group];
+    Range r = {(double)h->lo, (double)h->hi};
+    set_group(t, &t->scheme, group,
+              range_quant(r, QUANT_I16, &t->f->options->numbers));
+    double noise = try_scheme(t, &t->scheme, t->first[group], false);
+    set_group(t, &t->scheme, group, old);
+    return noise;
+}
+
+Scheme keep_layers(Flow *f, const State *from, Groups *groups,
+                   const char **detail) {
+    Tuner t;
+    uint32_t n = from->g->tensor.n;
+    Histogram **h = group_histograms(f->arena, from->g, &from->groups,
+                                     from->seen.histogram);
+    double *noise = ARENA_ARRAY(f->arena, double, n);
+    *detail = "none makes it better";
+    if (!start(&t, f, from, n)) {
+        *detail = "the network is too large for so many tries";
+        return from->scheme;
+    }
+    for (uint32_t k = 0; k < n; k++) {
+        noise[k] = is_free(&t, k) ? with_wide(&t, k, h[k]) : t.least;
+        flow_progress(f, "layers in 16 bits tried", k + 1, n);
+    }
+    groups->wide = ARENA_COPY(f->arena, bool, groups->wide, n);
+    for (uint32_t i = 0; i < f->options->keep_most; i++) {
+        uint32_t best = 0;
+        for (uint32_t k = 1; k < n; k++)
+            best = noise[k] < noise[best] ? k : best;
+        if (noise[best] >= t.least * 0.99)
+            break;
+        noise[best] = t.least;
+        groups->wide[best] = true;
+        set_group(&t, &t.scheme, best,
+                  range_quant((Range){(double)h[best]->lo, (double)h[best]->hi},
+                              QUANT_I16, &f->options->numbers));
+        *detail = arena_printf(f->arena, "%s%s%s", i ? *detail : "",
+                               i ? ", " : "", from->g->tensor.at[best].name);
+    }
+    end(&t);
+    return t.scheme;
+}

@@ -285,6 +285,17 @@ def check_options(folder, net, samples):
     check("and no more", min(codes) >= -7 and max(codes) <= 7, codes)
     check("a result of 16 bits",
           found["score"]["writes"][0]["quant"]["type"] == "int16")
+    found, _, report = quants("--repair", "keep", "--keep", "2")
+    wide = [n for n, q in found.items() if q["type"] == "int16"]
+    kept = [t for t in report["repairs"] if t["repair"] == "keep"][0]
+    check("layers kept in 16 bits", 1 <= len(wide) and kept["kept"] and
+          kept["after_db"] > kept["before_db"], (wide, kept))
+    found, _, report = quants("-t", "k210")
+    check("a machine's codes", report["rounding"] == "up" and
+          all(q["type"] == "uint8" for q in found.values()), found)
+    code, _, err = run("quantise", net, "--calibrate", samples, "-t", "k210",
+                       "--type", "int8")
+    check("what a machine has not", code == 1 and "k210 has uint8" in err, err)
     found, _, _ = quants("--bits", "real", "--bits", "first=8")
     check("layers on real numbers", found["score"] is None and
           found["first"] is not None, found)
