@@ -23,7 +23,8 @@ typedef struct Role {
     bool engine_reads;
     bool outside;    /* from engines, and the host or the user needs it */
     TensorId parent; /* the concat by placement that it is a member of */
-    uint32_t part_c; /* its first channel in `parent` */
+    uint32_t part_c; /* its first channel in `parent`, */
+    uint32_t root_c; /* and in the outermost concat that it is a member of */
     uint32_t made;   /* step, NONE for network inputs */
     uint32_t last;   /* last step at which an engine reads it; NONE */
     Repl repl;       /* in memories that hold replicated volumes */
@@ -47,6 +48,7 @@ typedef struct NestKnown {
 } NestKnown;
 typedef struct NestTable NestTable;
 typedef struct KnownCascades KnownCascades;
+typedef enum Truth { NOT_ASKED, IS_FALSE, IS_TRUE } Truth;
 typedef struct Memo {
     Arena *arena;
     KnownCascades *cascades; /* cascade_dp.c: what it chose */
@@ -58,6 +60,7 @@ typedef struct Memo {
     NestKnown **smallest; /* with it: the smallest tiles, in Mode.nest.over */
     RowTileRows *row_tiles; /* rows.c: what was asked last */
     uint32_t *channel_tile; /* channels.c: by node: its quanta; 0: not yet */
+    Truth *parts; /* by node, of concats: whether a cascade may hold it */
     MemoTable *memo_table;  /* what was placed, and which shares leave */
 } Memo;
 

@@ -296,6 +296,8 @@ uint64_t graph_products(const Graph *g, const Node *node);
  * (a stable sort: always the earliest node that is ready). A cycle is an error
  * that names its layers. Ids of nodes change. */
 bool graph_sort(Graph *g, Diag *diag);
+/* Puts node order[i] in place i. Ids of nodes change. */
+void graph_reorder(Arena *scratch, Graph *g, const uint32_t *order);
 
 /* Readers of every tensor, by id: uses.at[t].  A node that reads a tensor
  * twice is there twice. Network outputs are not uses. */

@@ -120,7 +120,7 @@ static void report_cycle(Arena *scratch, const Graph *g, const uint32_t *waits,
                text_str(&text), g->node.at[last].name);
 }
 
-static void apply_order(Arena *scratch, Graph *g, const uint32_t *order) {
+void graph_reorder(Arena *scratch, Graph *g, const uint32_t *order) {
     uint32_t n = g->node.n;
     Node *old = ARENA_COPY(scratch, Node, g->node.at, n);
     uint32_t *place = ARENA_ARRAY(scratch, uint32_t, n);
@@ -140,7 +140,7 @@ bool graph_sort(Graph *g, Diag *diag) {
     uint32_t *order = ARENA_ARRAY(scratch, uint32_t, g->node.n);
     bool sorted = find_order(scratch, g, waits, order) == g->node.n;
     if (sorted)
-        apply_order(scratch, g, order);
+        graph_reorder(scratch, g, order);
     else
         report_cycle(scratch, g, waits, diag);
     arena_free(scratch);

@@ -66,13 +66,6 @@ void insert_finish(Arena *scratch, Graph *g, const Insertions *insertions) {
         return;
     Lists lists = make_lists(scratch, n, insertions);
     uint32_t *order = ARENA_ARRAY(scratch, uint32_t, n);
-    uint32_t *place = ARENA_ARRAY(scratch, uint32_t, n);
     find_order(scratch, n, &lists, order);
-    const Node *old = ARENA_COPY(scratch, Node, g->node.at, n);
-    for (uint32_t i = 0; i < n; i++) {
-        g->node.at[i] = old[order[i]];
-        place[order[i]] = i;
-    }
-    for (uint32_t t = 0; t < g->tensor.n; t++)
-        g->tensor.at[t].producer.i = place[g->tensor.at[t].producer.i];
+    graph_reorder(scratch, g, order);
 }

@@ -11,6 +11,8 @@ extern const RuleSet clean_rules, gate_rules, delay_rules, emulate_rules,
     around_rules, phases_rules, sample_rules, slabs_rules, pipeline_rules;
 extern const RuleSet *const rule_sets[]; /* all, in order; NULL at the end */
 
+/* The pass of canon.c. */
+bool canon_run(Graph *g, PassContext *context);
 /* The pass of place.c. */
 bool place_concats(Graph *g, PassContext *context);
 

@@ -24,6 +24,8 @@ RULES(pipeline)
 const Pass passes[] = {
     {"clean", run_clean, 0, FACT_NO_IDENTITY, 0,
      "layers that compute nothing go"},
+    {"canon", canon_run, FACT_NO_IDENTITY, 0, 0,
+     "one form for concats that list or hold each other, sums and reshapes"},
     {"gate", run_gate, FACT_NO_IDENTITY, 0, 0,
      "a tensor times its own gate becomes one activation"},
     {"groups", run_groups, 0, 0, 0,

@@ -33,8 +33,7 @@ static bool is_gate(const Match *m) {
     if (mul->n_in != 2 || mul->attr.elt.kind != ELT_MUL ||
         mul->act.kind != ACT_NONE || whole_of(&act->act) == ACT_NONE)
         return false;
-    uint32_t other = same_tensor(mul->in[0], act->out[0]) ? 1 : 0;
-    return same_tensor(mul->in[other], act->in[0]) &&
+    return same_tensor(mul->in[0], act->in[0]) &&
            (match_engine(m, 0) < 0 || match_engine(m, 1) < 0 ||
             hwspec_engine(m->context->spec, HW_OP_LAYER) >= 0);
 }
@@ -50,13 +49,7 @@ static void make_whole(Match *m) {
 }
 
 static const Rule rules[] = {
-    {"gate-first",
-     2,
-     {OPS(ACT), OPS(ELTWISE)},
-     is_gate,
-     make_whole,
-     "sigmoid(x) * x is one activation"},
-    {"gate-second",
+    {"gate",
      2,
      {OPS(ACT), OPS(ELTWISE) | BY_SECOND},
      is_gate,

@@ -38,6 +38,7 @@ makes. Kinds of tests:
   tokens  tests/tokens.py: queues that tokens alone order
   weights  tests/weights.py: plans that count weights, beside Vela's
   budget tests/budget.py: searches end, plans are legal, advice is right
+  concats  tests/concats.py: one plan, however concats and sums are written
   depth  tests/depth.py: groups of layers that spread pixels
   least  tests/least.py: what would do where nothing fits, and what not
   explained  tests/explained.py: --explain adds up, and has a reason for each
@@ -130,6 +131,7 @@ def scripts(long):
             "rings",
             "staged", "places", "imports", "tokens",
             "budget",
+            "concats",
             "depth",
             "least",
             "explained",

@@ -139,6 +139,20 @@ static void concats_decide(Facts *f) {
                 concat_decide(f, f->schedule->step[s].slot[i].node);
 }
 
+/* Members of what is a member itself, too: the outermost first. */
+static void members_measure(Facts *f) {
+    for (uint32_t s = f->schedule->n_steps; s-- > 0;)
+        for (uint32_t i = f->schedule->step[s].n; i-- > 0;) {
+            NodeId id = f->schedule->step[s].slot[i].node;
+            const Node *node = graph_node(f->g, id);
+            uint32_t at = is_placed(f, id) ? f->role[node->out[0].i].root_c : 0;
+            for (uint32_t k = 0; k < node->n_in && is_placed(f, id); k++) {
+                Role *role = &f->role[node->in[k].i];
+                role->root_c = at + role->part_c;
+            }
+        }
+}
+
 /* ---- roles ---- */
 
 static Origin origin_of(const Facts *f, TensorId t) {
@@ -274,6 +288,7 @@ void roles_make(Facts *f) {
     for (TensorId t = {0}; t.i < f->g->tensor.n; t.i++)
         f->role[t.i].parent = NO_TENSOR;
     concats_decide(f);
+    members_measure(f);
     for (TensorId t = {0}; t.i < f->g->tensor.n; t.i++)
         role_fill(f, t);
     replication_choose(f);
@@ -378,12 +393,8 @@ void aliases_make(Decisions *d) {
 }
 
 uint32_t channel_in_alias(const Facts *f, const AliasClass *alias, TensorId t) {
-    uint32_t c = 0;
-    while (alias->concat && !same_tensor(t, alias->root)) {
-        c += f->role[t.i].part_c;
-        t = f->role[t.i].parent;
-    }
-    return c;
+    return alias->concat ? f->role[t.i].root_c - f->role[alias->root.i].root_c
+                         : 0;
 }
 
 /* ---- dissolving ---- */

@@ -19,13 +19,6 @@ static TensorId result(const Facts *f, const Cascade *g, uint32_t i) {
     return graph_node(f->g, cascade_node(f, g, i))->out[0];
 }
 
-static uint32_t channel_in_root(const Facts *f, TensorId t) {
-    uint32_t c = 0;
-    for (; f->role[t.i].parent.i != NONE; t = f->role[t.i].parent)
-        c += f->role[t.i].part_c;
-    return c;
-}
-
 static bool all_made(const Facts *f, NodeId id) {
     const Node *node = graph_node(f->g, id);
     for (uint32_t k = 0; k < node->n_in; k++) {
@@ -35,25 +28,34 @@ static bool all_made(const Facts *f, NodeId id) {
     return true;
 }
 
-bool concat_may_join(const Facts *f, NodeId id) {
-    if (f->spec->backing < 0 ||
-        (f->spec->tiling.rows.rolls && !all_made(f, id)))
-        return false;
+/* Whether all parts of it, and of what it is part of, can lie outside. */
+static bool parts_have_addresses(const Facts *f, NodeId id) {
     const HwMemory *backing = &f->spec->memory[f->spec->backing];
     TensorId own = graph_node(f->g, id)->out[0], root = own;
     while (f->role[root.i].parent.i != NONE)
         root = f->role[root.i].parent;
     Volume whole = plan_volume(f->g, root);
+    uint32_t base = f->role[own.i].root_c;
     for (TensorId a = own; a.i != NONE; a = f->role[a.i].parent) {
         const Node *node = graph_node(f->g, graph_tensor(f->g, a)->producer);
-        uint32_t base = channel_in_root(f, a);
         for (uint32_t k = 0; k < node->n_in; k++)
             if (!part_has_address(backing, &whole,
                                   base + f->role[node->in[k].i].part_c,
                                   plan_volume(f->g, node->in[k]).c))
                 return false;
+        base -= f->role[a.i].parent.i == NONE ? 0 : f->role[a.i].part_c;
     }
     return true;
+}
+
+bool concat_may_join(const Facts *f, NodeId id) {
+    if (f->spec->backing < 0 ||
+        (f->spec->tiling.rows.rolls && !all_made(f, id)))
+        return false;
+    Truth *known = &f->memo->parts[id.i];
+    if (*known == NOT_ASKED)
+        *known = parts_have_addresses(f, id) ? IS_TRUE : IS_FALSE;
+    return *known == IS_TRUE;
 }
 
 bool cascade_only_reader(const Facts *f, const Cascade *g, TensorId t,

@@ -170,16 +170,36 @@ static uint32_t tensor_steps(const Decisions *d, TensorId t, uint32_t *step) {
     return n;
 }
 
-/* Of the concat's tensor, up to its last channel, until it is touched last. */
-static void uses_behind(const Facts *f, AliasClass *alias, TensorId t,
-                        uint32_t n, const uint32_t *step) {
-    uint32_t last = 0;
-    uint32_t end = channel_in_alias(f, alias, t) + plan_volume(f->g, t).c;
-    for (uint32_t i = 0; i < n; i++)
-        last = step[i] > last ? step[i] : last;
-    for (uint32_t i = 0; i < alias->n_uses; i++)
-        if (alias->use[i].step < last && alias->use[i].behind < end)
-            alias->use[i].behind = end;
+/* The last use before the step; NONE. */
+static uint32_t use_before(const AliasClass *alias, uint32_t step) {
+    uint32_t lo = 0, hi = alias->n_uses;
+    while (lo < hi) {
+        uint32_t mid = lo + (hi - lo) / 2;
+        if (alias->use[mid].step < step)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo ? lo - 1 : NONE;
+}
+
+/* Of each of the concat's tensors, up to its last channel, until it is touched
+ * last. `step`: room for the steps of one. */
+static void uses_behind(const Decisions *d, AliasClass *alias, uint32_t *step) {
+    const Facts *f = d->f;
+    for (uint32_t i = 0; i < alias->n_tensors; i++) {
+        TensorId t = alias->tensor[i];
+        uint32_t n = tensor_steps(d, t, step), last = 0;
+        uint32_t end = channel_in_alias(f, alias, t) + plan_volume(f->g, t).c;
+        for (uint32_t k = 0; k < n; k++)
+            last = step[k] > last ? step[k] : last;
+        uint32_t use = use_before(alias, last);
+        if (use != NONE && alias->use[use].behind < end)
+            alias->use[use].behind = end;
+    }
+    for (uint32_t i = alias->n_uses; i-- > 1;)
+        if (alias->use[i - 1].behind < alias->use[i].behind)
+            alias->use[i - 1].behind = alias->use[i].behind;
 }
 
 static void alias_use(Decisions *d, AliasClass *alias) {
@@ -199,9 +219,8 @@ static void alias_use(Decisions *d, AliasClass *alias) {
             alias->use[alias->n_uses++].step = step[i];
     for (uint32_t i = 0; i < alias->n_uses; i++)
         use_fill(d, alias, &alias->use[i]);
-    for (uint32_t i = 0; i < alias->n_tensors && alias->concat; i++)
-        uses_behind(f, alias, alias->tensor[i],
-                    tensor_steps(d, alias->tensor[i], step), step);
+    if (alias->concat)
+        uses_behind(d, alias, step);
 }
 
 void uses_make(Decisions *d) {

@@ -29,6 +29,7 @@ static const Memo *memo_new(Arena *arena, const Schedule *schedule,
         memo->table = ARENA_ARRAY(arena, NestTable *, nest_slots(schedule));
         memo->smallest = ARENA_ARRAY(arena, NestKnown *, nest_slots(schedule));
     }
+    memo->parts = ARENA_ARRAY(arena, Truth, schedule->graph->node.n + 1);
     memo->row_tiles =
         ARENA_ARRAY(arena, RowTileRows, row_tile_slots(schedule->graph));
     memo->memo_table = memo_table_new(arena);

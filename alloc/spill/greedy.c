@@ -151,14 +151,17 @@ bool operand_freed(Decisions *d, NodeId node, TensorId t) {
     bool is_out = graph_tensor(f->g, t)->producer.i == node.i;
     if (is_out ? result_lands(d, node) : takes_rows(d, node, t))
         return true;
-    while (d->alias_of[t.i] != NONE) {
+    bool freed = true, any = false;
+    while (freed && d->alias_of[t.i] != NONE) {
         const AliasClass *alias = &d->alias.at[d->alias_of[t.i]];
         if (!alias->concat || step > alias->complete || from_outside(f, t))
-            return true;
-        if (!dissolve(d, d->alias_of[t.i]))
-            return false;
+            break;
+        freed = alias_dissolve(d, d->alias_of[t.i]);
+        any |= freed;
     }
-    return true;
+    if (any)
+        uses_make(d);
+    return freed;
 }
 
 /* ---- tiles ---- */
