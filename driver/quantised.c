@@ -2,6 +2,7 @@
 #include "driver/quantised.h"
 
 #include "frontends/frontend.h"
+#include "report/quantised.h"
 
 #include <math.h>
 #include <string.h>
@@ -46,6 +47,19 @@ static bool write_numbers(Arena *arena, Diag *diag, QuantisedReport *r,
                       strlen(text));
 }
 
+static bool write_page(Arena *arena, Diag *diag, QuantisedReport *r,
+                       const char *stem) {
+    const char *page = report_quantised(arena, r->result, &r->test);
+    return write_part(arena, diag, r, arena_printf(arena, "%s.html", stem),
+                      page, strlen(page));
+}
+
+static bool write_quantizer(Arena *arena, Diag *diag, QuantisedReport *r) {
+    const char *text = quantizer_json(arena, r->result->graph);
+    return !text ||
+           write_part(arena, diag, r, "quantizer.json", text, strlen(text));
+}
+
 bool quantised_write(Arena *arena, Diag *diag, QuantisedReport *r) {
     if (!r->options->out)
         return true;
@@ -53,6 +67,8 @@ bool quantised_write(Arena *arena, Diag *diag, QuantisedReport *r) {
     return file_make_dir(arena, diag, r->options->out) &&
            write_json(arena, diag, r, stem) &&
            write_onnx(arena, diag, r, stem) &&
+           write_quantizer(arena, diag, r) &&
+           write_page(arena, diag, r, stem) &&
            write_numbers(arena, diag, r, stem);
 }
 

@@ -20,4 +20,8 @@ bool quantised_write(Arena *arena, Diag *diag, QuantisedReport *report);
 cJSON *quantised_json(Arena *arena, const QuantisedReport *report);
 void quantised_print(Arena *arena, const QuantisedReport *report);
 
+/* quantizer.c: the network as a quantizer.json of xfDNN; NULL where a tensor
+ * has a zero point, for which that has no place. */
+const char *quantizer_json(Arena *arena, const Graph *g);
+
 #endif

@@ -37,7 +37,7 @@ PUBLIC = {
     "alloc/alloc.h", "alloc/search/replication.h",
     "codegen/listing.h", "codegen/codegen.h", "sim/sim.h", "sim/program.h",
     "native/native.h", "native/program.h", "native/maker.h",
-    "report/moves.h", "report/points.h", "report/page.h",
+    "report/moves.h", "report/points.h", "report/page.h", "report/quantised.h",
     "report/accounts.h",
 }
 DOOR = "driver"

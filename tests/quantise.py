@@ -228,6 +228,9 @@ def check_own(folder, net, samples):
           quants["answer"]["zero"] == -128, quants["answer"])
     check("a concat and its members are one",
           quants["both"] == quants["sum"] == quants["half"], quants)
+    page = made["own.html"].decode()
+    check("a page", page.count("<svg") == len(quants) and
+          "equalise" in page and page.count("on real numbers") >= 8)
     names = [t["tensor"] for t in report["tensors"]]
     check("rows of the report", sorted(names) == sorted(quants), names)
     check("errors by layer", all(t["sqnr_alone_db"] >= 15 and
@@ -270,6 +273,13 @@ def check_options(folder, net, samples):
     scales += [s for c in graph["constants"] for s in c.get("mul0", [])]
     check("powers of two", all(struct.pack(">d", s)[2:] == bytes(6)
                                for s in scales), scales)
+    listed = json.loads(load(f"{folder}/options/quantizer.json"))["network"]
+    check("quantizer.json", [r["name"] for r in listed] == [
+        "first", "depth", "point", "gate", "score"] and all(
+            16384 <= s <= 32767 and
+            abs(s / 2 ** k / (r["sf_layer_in"] * p / r["sf_layer_out"]) - 1)
+            < 1e-4 for r in listed for s, k, p in zip(
+                r["scale"], r["postscale_shift"], r["sf_params"])), listed)
     check("no zero points", all(q["zero"] == 0 for q in found.values()), found)
     check("one scale a layer", all(len(set(c["mul0"])) == 1
                                    for c in graph["constants"]
