@@ -124,6 +124,6 @@ KPU: 51 fields: 33 read, 13 derived, 5 constant
 --- exit 1
 --- stdout
 --- stderr
-SHARE/tests/hwspec/data/slice.yaml:4:1: error: slice has no instructions with a text: its files can be read and written (disasm, asm), no network compiled for it yet
+SHARE/tests/hwspec/data/slice.yaml:4:1: error: slice: a file needs a container, and memories of the roles active, backing and constants
     machine: {name: slice, clock: 100MHz, element: 1}
     ^
