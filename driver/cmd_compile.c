@@ -92,8 +92,8 @@ static cJSON *effort_json(const Plan *plan) {
     return json;
 }
 
-static void print_json_report(Arena *arena, const Pipeline *p, const Made *made,
-                              bool explain) {
+static cJSON *report_json(Arena *arena, const Pipeline *p, const Made *made,
+                          bool explain) {
     cJSON *json = cJSON_CreateObject();
     cJSON_AddStringToObject(json, "network", p->listing->network);
     cJSON_AddStringToObject(json, "machine", p->spec->machine);
@@ -129,7 +129,11 @@ static void print_json_report(Arena *arena, const Pipeline *p, const Made *made,
         if (made->path[i])
             cJSON_AddStringToObject(json, path_key[i], made->path[i]);
     cJSON_AddItemToObject(json, "ms", stage_times_json(p));
-    print_json(arena, json);
+    return json;
+}
+
+cJSON *compile_json(Arena *arena, const Pipeline *p) {
+    return report_json(arena, p, &(Made){0}, false);
 }
 
 static void print_front(Arena *arena, const Plan *plan) {
@@ -211,9 +215,7 @@ static bool emits(const Options *options, const char *what) {
     return options->emit && strcmp(options->emit, what) == 0;
 }
 
-/* The listing with what running it costs, instruction by instruction; without
- * where nothing was run. */
-static const Listing *timed(Arena *arena, const Listing *listing) {
+const Listing *listing_timed(Arena *arena, const Listing *listing) {
     SimOptions options = {.time_only = true, .memory_only = true};
     const SimResult *sim =
         sim_run(arena, diag_new(arena), listing, 0, NULL, &options);
@@ -231,7 +233,7 @@ static const Listing *timed(Arena *arena, const Listing *listing) {
 static bool write_listing(Arena *arena, Diag *diag, const Options *options,
                           Pipeline *p, Made *made) {
     double start = now_ms();
-    bool ok = listing_write(arena, diag, timed(arena, p->listing),
+    bool ok = listing_write(arena, diag, listing_timed(arena, p->listing),
                             options->out ? options->out : ".", made->path);
     p->ms[STAGE_WRITE] = now_ms() - start;
     return ok;
@@ -330,7 +332,7 @@ ExitCode cmd_compile(Arena *arena, Diag *diag, const Options *options) {
         return EXIT_BAD_INPUT;
     made.better = better_order(arena, diag, options, &p);
     if (options->json)
-        print_json_report(arena, &p, &made, options->explain);
+        print_json(arena, report_json(arena, &p, &made, options->explain));
     else
         print_report(arena, &p, &made, options);
     return EXIT_FINE;

@@ -222,6 +222,16 @@ static void report(Arena *arena, const Pipeline *p, const Verdict *v) {
     puts("");
 }
 
+bool verify_pipeline(Arena *arena, Diag *diag, const Options *options,
+                     Pipeline *p, bool *right) {
+    Verdict verdict = {0};
+    if (!room_verifies(arena, diag, p) ||
+        !run(arena, diag, options, p, &verdict))
+        return false;
+    *right = verdict.ok;
+    return true;
+}
+
 ExitCode cmd_verify(Arena *arena, Diag *diag, const Options *options) {
     if (makes_file(arena, options))
         return verify_file(arena, diag, options);

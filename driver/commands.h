@@ -31,7 +31,17 @@ ExitCode simulate_program(Arena *arena, Diag *diag, const Options *options,
 /* show --orders */
 ExitCode show_orders(Arena *arena, Diag *diag, const Options *options);
 
+/* The listing with what running it costs, instruction by instruction; without
+ * where nothing was run. */
+const Listing *listing_timed(Arena *arena, const Listing *listing);
+/* What compile --json says of a plan whose listing is not written. */
+cJSON *compile_json(Arena *arena, const Pipeline *p);
+/* verify, of a pipeline up to the listing; false if it could not be run. */
+bool verify_pipeline(Arena *arena, Diag *diag, const Options *options,
+                     Pipeline *p, bool *right);
+
 /* show -t --svg: the volumes of active memory over the steps. */
+const char *plan_svg(Arena *arena, const Plan *plan);
 bool show_svg(Arena *arena, Diag *diag, const Plan *plan, const char *path);
 
 /* What is known of the order: peak_bytes, steps, bound_bytes, proved... */

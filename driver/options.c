@@ -522,9 +522,8 @@ static bool parse_all(Arena *arena, Diag *diag, const Command *command,
     return true;
 }
 
-bool options_parse(Arena *arena, Diag *diag, const Command *command, int argc,
-                   char **argv, Options *out) {
-    *out = (Options){.planner = "auto",
+Options options_default(void) {
+    return (Options){.planner = "auto",
                      .objective = "balanced",
                      .effort = 1,
                      .replication = "safe",
@@ -533,6 +532,11 @@ bool options_parse(Arena *arena, Diag *diag, const Command *command, int argc,
                      .seed = 1,
                      .tolerance = 1e-4,
                      .quantise = {.percentile = 99.99, .keep = 3}};
+}
+
+bool options_parse(Arena *arena, Diag *diag, const Command *command, int argc,
+                   char **argv, Options *out) {
+    *out = options_default();
     Lists lists = {0};
     if (!parse_all(arena, diag, command, argc, argv, &lists, out))
         return false;

@@ -109,6 +109,9 @@ extern const uint32_t n_commands;
 /* NULL: there is none. */
 const Command *command_find(const char *name);
 
+/* What holds where nothing is given. */
+Options options_default(void);
+
 /* Parses argv[1..] of a command. A usage error is reported and gives false.
  * --help is reported in options->help. */
 bool options_parse(Arena *arena, Diag *diag, const Command *command, int argc,

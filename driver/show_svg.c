@@ -100,7 +100,7 @@ static uint64_t bytes_used(const Picture *p) {
     return end;
 }
 
-bool show_svg(Arena *arena, Diag *diag, const Plan *plan, const char *path) {
+const char *plan_svg(Arena *arena, const Plan *plan) {
     Picture p = {.text = text_new(arena), .arena = arena, .plan = plan};
     p.top = TOP;
     for (uint32_t i = 0; i < plan->schedule->spec->n_active; i++) {
@@ -111,11 +111,15 @@ bool show_svg(Arena *arena, Diag *diag, const Plan *plan, const char *path) {
         draw_memory(&p);
         p.top += HEIGHT + GAP;
     }
-    const char *svg = arena_printf(
+    return arena_printf(
         arena,
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %.0f\" "
         "font-family=\"sans-serif\" font-size=\"12\">\n<rect width=\"100%%\" "
         "height=\"100%%\" fill=\"#fff\"/>\n%s</svg>\n",
         WIDTH, p.top - GAP + 16, text_str(&p.text));
+}
+
+bool show_svg(Arena *arena, Diag *diag, const Plan *plan, const char *path) {
+    const char *svg = plan_svg(arena, plan);
     return file_write(arena, diag, path, svg, strlen(svg));
 }

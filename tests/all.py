@@ -9,6 +9,7 @@ makes. Kinds of tests:
   cli    tests/cli.py: commands with their exact output
   docs   tests/docs.py: documents show what the commands print
   library  tests/library.py: the planners, installed and used
+  api    tests/api.py: libamphora and the Python package, beside the command
   onnx_testdata  tests/onnx_testdata.py: ONNX's own models and outputs
   e2e    tests/e2e.py: networks x machines, verified
   truth  tests/truth_*.py: against OpenCV and onnxruntime; without --long
@@ -116,7 +117,7 @@ def scripts(long):
             "mutate_listing",
             "cli",
             "docs",
-            "library",
+            "library", "api",
             "lint",
             "rooms",
             "mutants",

@@ -268,6 +268,14 @@ def check_seeded(folder):
                           f"{got[k * 9 + y * 3 + x]}"
 
 
+def check_examples():
+    """examples/small is what tests/write_examples.py writes."""
+    done = subprocess.run([sys.executable, "tests/write_examples.py",
+                           "--check"], cwd=ROOT, check=False,
+                          stdout=subprocess.PIPE)
+    yield from done.stdout.decode().splitlines()
+
+
 def check_case(network, machine, folder, program):
     """Problems of one listing."""
     target, *more = machine.split()
@@ -318,8 +326,8 @@ def main():
             for problem in problems[:5]:
                 print(f"{network} on {machine}: {problem}")
             failed += bool(problems)
-        for problem in check_seeded(top):
-            print(f"--materialise: {problem}")
+        for problem in (*check_seeded(top), *check_examples()):
+            print(problem)
             failed += 1
     print(f"{len(cases) - failed} listings as simulated, {failed} not")
     return failed > 0

@@ -1,0 +1,185 @@
+"""amphora from Python: networks compiled for accelerators, and run.
+
+    import amphora
+    plan = amphora.compile("net.onnx", amphora.Machine("xdnn-v2-28",
+                           {"memories.am.size": "2MiB"}))
+    plan.cost["bytes"]; plan.volumes; plan.listing; plan.simulate()["cycles"]
+
+Tables are lists of dicts; `frame()` makes a pandas DataFrame of one where there
+is pandas. Needs libamphora.so: beside this package, in the library path, or
+where AMPHORA_LIBRARY points to. Nothing else is needed; arrays of numpy are taken
+where there is numpy.
+"""
+from __future__ import annotations
+
+import itertools
+import json
+import os
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence
+
+from . import _library
+from ._library import Error, Message
+
+__all__ = ["Error", "Machine", "Message", "Network", "Plan", "compile",
+           "explore", "frame", "version"]
+
+Row = Dict[str, Any]
+
+
+def version() -> str:
+    """The library's: revision and LLVM included."""
+    return _library.load().amphora_version().decode()
+
+
+class Machine:
+    """A shipped target by name or a hwspec by path, with scalars overridden."""
+
+    def __init__(self, name: str, settings: Optional[Mapping[str, Any]] = None):
+        self.name = os.fspath(name)
+        self.settings = dict(settings or {})
+
+    def with_settings(self, **more: Any) -> "Machine":
+        """The same machine; `memories__am__size` is memories.am.size."""
+        named = {key.replace("__", "."): value for key, value in more.items()}
+        return Machine(self.name, {**self.settings, **named})
+
+    def __repr__(self) -> str:
+        return f"Machine({self.name!r}, {self.settings!r})"
+
+
+class Network:
+    """A network's file, and that of its weights where they are apart."""
+
+    def __init__(self, path: str, weights: Optional[str] = None):
+        self.path = os.fspath(path)
+        self.weights = weights
+
+    def __repr__(self) -> str:
+        return f"Network({self.path!r})"
+
+
+class Plan:
+    """A network that was compiled for a machine."""
+
+    def __init__(self, session: _library.Session, handle: Any,
+                 network: Network, machine: Machine):
+        self._session, self._handle = session, handle
+        self._free = _library.load().amphora_plan_free
+        self.network, self.machine = network, machine
+        self.report: Row = json.loads(self._text("amphora_plan_json"))
+
+    def __del__(self) -> None:
+        if getattr(self, "_handle", None):
+            self._free(self._handle)
+
+    def _text(self, function: str) -> str:
+        return getattr(_library.load(), function)(self._handle).decode()
+
+    @property
+    def cost(self) -> Row:
+        """cycles, bytes, instructions, memory."""
+        return self.report["cost"]
+
+    @property
+    def messages(self) -> List[Message]:
+        return self._session.messages()
+
+    @property
+    def volumes(self) -> List[Row]:
+        """What lies where, from which step to which."""
+        library = _library.load()
+        return [library.amphora_volume_at(self._handle, i).row()
+                for i in range(library.amphora_volume_count(self._handle))]
+
+    @property
+    def listing(self) -> List[Row]:
+        """Records of docs/listing.md, each with its line as `text`."""
+        own = json.loads(self._text("amphora_listing_json"))["amphora"]
+        return [{**record, "text": text} for record, text in
+                zip(own["records"], own["instructions"])]
+
+    @property
+    def text(self) -> str:
+        """The listing as text."""
+        return self._text("amphora_listing_text")
+
+    def write(self, folder: str) -> None:
+        """NET.cmd, NET.json and what belongs to them."""
+        done = _library.load().amphora_listing_write(
+            self._session.handle, self._handle, os.fspath(folder).encode())
+        if done:
+            raise Error(self._session.messages())
+
+    def simulate(self, inputs: Optional[Sequence[Any]] = None) -> Row:
+        """Runs the listing: what `simulate --json` says, and `outputs` by
+        name. inputs: numbers of each input, nested or flat, or arrays."""
+        return _library.simulate(self._session, self._handle, inputs)
+
+    def verify(self) -> bool:
+        """Whether the listing computes what the network computes."""
+        done = _library.load().amphora_verify(self._session.handle,
+                                              self._handle)
+        if done < 0:
+            raise Error(self._session.messages())
+        return done == 1
+
+    def svg(self) -> str:
+        """Active memory over the steps, as a picture."""
+        return self._text("amphora_plan_svg")
+
+    def _repr_html_(self) -> str:
+        return self.svg()
+
+    def __repr__(self) -> str:
+        cost = self.cost
+        return (f"Plan({self.report['network']} on {self.report['machine']}: "
+                f"{cost['cycles']} cycles, {cost['bytes']} bytes, "
+                f"{cost['memory']} of active memory)")
+
+
+def _network(network: Any) -> Network:
+    return network if isinstance(network, Network) else Network(network)
+
+
+def _machine(machine: Any) -> Machine:
+    return machine if isinstance(machine, Machine) else Machine(machine)
+
+
+def compile(network: Any, machine: Any,  # pylint: disable=redefined-builtin
+            **options: Any) -> Plan:
+    """Compiles; options: objective, order, planner, replication, mode, seed,
+    batch, images, effort. Error has the messages where it does not fit."""
+    network, machine = _network(network), _machine(machine)
+    session = _library.Session()
+    handle = session.compile(network.path, machine.name, machine.settings,
+                             network.weights, options)
+    if not handle:
+        raise Error(session.messages())
+    return Plan(session, handle, network, machine)
+
+
+def explore(networks: Iterable[Any], machine: Any,
+            vary: Mapping[str, Iterable[Any]], **options: Any) -> List[Row]:
+    """A row for each network and combination of settings: what was varied,
+    cycles, bytes, memory; or `error`, where it does not fit."""
+    rows = []
+    base = _machine(machine)
+    for network in networks:
+        for values in itertools.product(*vary.values()):
+            point = dict(zip(vary, values))
+            row: Row = {"network": _network(network).path, **point}
+            try:
+                plan = compile(network,
+                               Machine(base.name, {**base.settings, **point}),
+                               **options)
+                row.update(plan.cost)
+            except Error as error:
+                row["error"] = str(error).split("\n", maxsplit=1)[0]
+            rows.append(row)
+    return rows
+
+
+def frame(rows: Sequence[Row]) -> Any:
+    """The rows as a pandas DataFrame."""
+    import pandas  # pylint: disable=import-outside-toplevel
+    return pandas.DataFrame(list(rows))

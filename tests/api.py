@@ -1,0 +1,171 @@
+#!/usr/bin/env python3
+"""api.py - libamphora and the Python package say what the command says.
+
+Plans, listings, values and messages of the library against those of
+build/amphora; two sessions in two threads; a C program that is compiled against
+the header.
+"""
+import json
+import os
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+os.chdir(ROOT)
+os.environ.setdefault("AMPHORA_LIBRARY",
+                      os.path.join(ROOT, "build", "libamphora.so.1"))
+sys.path.insert(0, os.path.join(ROOT, "python"))
+import amphora  # noqa: E402
+
+TINY = "examples/tiny.prototxt"
+C_PROGRAM = r"""
+#include <amphora/amphora.h>
+#include <stdio.h>
+int main(void) {
+    amphora_session *s = amphora_session_new();
+    const char *set[] = {"memories.am.size=2MiB", NULL};
+    amphora_options o = {.settings = set, .objective = "bytes"};
+    amphora_plan *p = amphora_compile(s, "examples/tiny.prototxt",
+                                      "xdnn-v2-28", &o);
+    if (!p || amphora_message_count(s))
+        return 1;
+    printf("%s", amphora_listing_text(p));
+    int right = amphora_verify(s, p);
+    amphora_plan_free(p);
+    if (amphora_compile(s, "missing.onnx", "xdnn-v2-28", NULL) ||
+        amphora_message_count(s) != 1)
+        return 2;
+    amphora_messages_clear(s);
+    int left = amphora_message_count(s);
+    amphora_session_free(s);
+    return right == 1 && left == 0 ? 0 : 3;
+}
+"""
+
+
+def command(*arguments):
+    done = subprocess.run(["build/amphora", *arguments], check=False,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+
+def check(good, what):
+    if not good:
+        raise AssertionError(what)
+
+
+def test_version():
+    check(amphora.version() + "\n" == command("--version")[1], "version")
+
+
+def test_plan():
+    plan = amphora.compile(TINY, "xdnn-v2-28")
+    with tempfile.TemporaryDirectory() as folder:
+        ours, theirs = os.path.join(folder, "a"), os.path.join(folder, "b")
+        plan.write(ours)
+        said = json.loads(command("compile", TINY, "-t", "xdnn-v2-28", "-o",
+                                  theirs, "--json")[1])
+        for name in ("tiny.cmd", "tiny.json", "tiny.weights"):
+            with open(os.path.join(ours, name), "rb") as a, \
+                    open(os.path.join(theirs, name), "rb") as b:
+                check(a.read() == b.read(), name)
+    check(plan.cost == said["cost"], "cost")
+    check(plan.report["am_bytes"] == said["am_bytes"], "am_bytes")
+    check(plan.verify(), "verify")
+    check([v["tensor"] for v in plan.volumes].count("conv1") == 1, "volumes")
+    check(len(plan.listing) == said["instructions"], "records")
+    check(plan.listing[1]["text"] in plan.text, "text")
+    check(plan.svg().startswith("<svg"), "svg")
+
+
+def test_values():
+    image = [(i * 29 % 17 - 8) / 8 for i in range(3 * 16 * 16)]
+    plan = amphora.compile(amphora.Network(TINY), amphora.Machine(
+        "xdnn-v2-28", {"memories.am.size": "1MiB"}), objective="bytes")
+    said = plan.simulate([image])
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "x.npy")
+        head = ("{'descr': '<f4', 'fortran_order': False, "
+                "'shape': (1, 3, 16, 16)}").ljust(117) + "\n"
+        with open(path, "wb") as file:
+            file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) +
+                       head.encode() + struct.pack("<768f", *image))
+        command("eval", TINY, "--input", path, "-o", folder)
+        with open(os.path.join(folder, "probability.npy"), "rb") as file:
+            wanted = struct.unpack("<10f", file.read()[-40:])
+    got = said["outputs"]["probability"]
+    check(said["ok"] and len(got) == 10, "simulate")
+    check(max(abs(a - b) for a, b in zip(got, wanted)) < 1e-5, "values")
+
+
+def test_errors():
+    for arguments in ((TINY, "./no-such.yaml"), ("no-such.onnx", "null"),
+                      (TINY, amphora.Machine("xdnn-v2-28",
+                                             {"memories.am.sise": 1}))):
+        try:
+            amphora.compile(*arguments)
+        except amphora.Error as error:
+            check(error.messages[0].kind == "error", error)
+        else:
+            check(False, arguments)
+    rows = amphora.explore([TINY], "xdnn-v2-28",
+                           {"memories.am.size": ["512", "64KiB", "1MiB"]})
+    check("error" in rows[0] and "fit" in rows[0]["error"], rows[0])
+    check(rows[2]["cycles"] <= rows[1]["cycles"], rows)
+
+
+def test_threads():
+    made = {}
+
+    def work(machine):
+        made[machine] = amphora.compile(TINY, machine).text
+
+    machines = ("xdnn-v2-28", "stage-npu", "tile-npu", "ring-npu")
+    threads = [threading.Thread(target=work, args=(m,)) for m in machines]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for machine in machines:
+        check(made[machine] == amphora.compile(TINY, machine).text, machine)
+
+
+def test_c():
+    with tempfile.TemporaryDirectory() as folder:
+        source = os.path.join(folder, "use.c")
+        program = os.path.join(folder, "use")
+        with open(source, "w", encoding="utf-8") as file:
+            file.write(C_PROGRAM)
+        subprocess.run([os.environ.get("CC", "cc"), "-std=c11", "-Wall",
+                        "-Wextra", "-Wpedantic", "-Werror", "-Iinclude",
+                        source, "-o", program,
+                        "build/libamphora.so.1",
+                        "-Wl,-rpath," + os.path.join(ROOT, "build")],
+                       check=True)
+        done = subprocess.run([program], check=False, stdout=subprocess.PIPE)
+        command("compile", TINY, "-t", "xdnn-v2-28", "--set",
+                "memories.am.size=2MiB", "--objective", "bytes", "-o", folder)
+        with open(os.path.join(folder, "tiny.cmd"), "rb") as file:
+            check(done.stdout == file.read(), "listing of the C program")
+        check(done.returncode == 0, done.returncode)
+
+
+def main():
+    failed = 0
+    tests = [(n, f) for n, f in sorted(globals().items())
+             if n.startswith("test_")]
+    for name, test in tests:
+        try:
+            test()
+        except Exception as error:  # pylint: disable=broad-except
+            failed += 1
+            print(f"FAIL {name}: {type(error).__name__}: {error}")
+    print(f"{len(tests) - failed} passed, {failed} failed")
+    return failed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
