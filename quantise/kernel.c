@@ -73,7 +73,7 @@ void kernel_add_scaled(size_t n, float weight, const float *from, size_t stride,
 }
 
 FOR_EACH_CPU
-float kernel_dot(size_t n, const float *a, const float *b) {
+float kernel_dot_f32(size_t n, const float *a, const float *b) {
     Strip sum = {0};
     size_t i = 0;
     for (; i + 8 <= n; i += 8)

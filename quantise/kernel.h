@@ -21,7 +21,7 @@ void kernel_add_scaled(size_t n, float weight, const float *from, size_t stride,
                        float *sum);
 
 /* Sum of a[i] * b[i], in eight sums that are then added in their order. */
-float kernel_dot(size_t n, const float *a, const float *b);
+float kernel_dot_f32(size_t n, const float *a, const float *b);
 
 /* The same of doubles. */
 double kernel_dot_f64(size_t n, const double *a, const double *b);

@@ -175,8 +175,8 @@ static void point_sums(const Linear *l, const float *in, double *sum) {
     for (size_t o = 0; o < l->conv.out_c; o++)
         for (size_t k = 0; k < l->length; k += l->part) {
             size_t part = l->length - k < l->part ? l->length - k : l->part;
-            sum[o] +=
-                (double)kernel_dot(part, l->weight + o * l->length + k, in + k);
+            sum[o] += (double)kernel_dot_f32(
+                part, l->weight + o * l->length + k, in + k);
         }
 }
 
