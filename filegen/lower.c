@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { MOST_SPILLS = 256 };
+enum { MOST_SPILLS = 32 };
 
 /* ---- the program ---- */
 
@@ -195,12 +195,13 @@ static bool has_memories(Lower *l) {
 }
 
 static void open_lower(Lower *l, Arena *arena, Diag *diag, const HwSpec *spec,
-                       const Graph *g, const bool *spill) {
+                       const Graph *g, const bool *spill, const bool *apart) {
     *l = (Lower){.arena = arena,
                  .diag = diag,
                  .spec = spec,
                  .g = g,
                  .spill = spill,
+                 .apart = apart,
                  .layer = ARENA_ARRAY(arena, FileLayer, g->node.n + 1),
                  .beside = ARENA_ARRAY(arena, uint32_t, g->node.n + 1)};
 }
@@ -221,6 +222,32 @@ static bool choose_spill(const Lower *l, uint32_t at, bool *spill) {
     }
     if (best != NONE)
         spill[best] = true;
+    return best != NONE;
+}
+
+/* The largest volume whose parts lie beside each other at that node; false if
+ * there is none. They need not, if the processor combines them. */
+static bool choose_apart(const Lower *l, uint32_t at, bool *apart) {
+    uint32_t best = NONE;
+    uint64_t most = 0;
+    for (uint32_t i = 0; i < l->g->node.n; i++) {
+        if (l->beside[i] == NONE)
+            continue;
+        const Node *node = &l->g->node.at[i];
+        uint64_t bytes = value_bytes(l, &l->value.at[l->beside[i]]);
+        uint32_t born = NONE, dies = l->value.at[l->beside[i]].dies;
+        for (uint32_t k = 0; k < node->n_in; k++) {
+            const Value *v = &l->value.at[l->value_of[node->in[k].i]];
+            born = v->born < born ? v->born : born;
+            dies = v->dies > dies ? v->dies : dies;
+        }
+        if (born <= at && at <= dies + 1 && bytes > most) {
+            best = i;
+            most = bytes;
+        }
+    }
+    if (best != NONE)
+        apart[best] = true;
     return best != NONE;
 }
 
@@ -245,23 +272,32 @@ static const FileGen *finish(const Lower *l, const Program *program,
     return out;
 }
 
+static uint32_t count_spilled(const bool *spill, const Graph *g) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < g->tensor.n; i++)
+        n += spill[i];
+    return n;
+}
+
 const FileGen *filegen_run(Arena *arena, Diag *diag, const HwSpec *spec,
                            const Graph *g, bool *no_fit) {
     bool *spill = ARENA_ARRAY(arena, bool, g->tensor.n + 1);
+    bool *apart = ARENA_ARRAY(arena, bool, g->node.n + 1);
     PlacedMemory *used = ARENA_ARRAY(arena, PlacedMemory, spec->n_memories);
     *no_fit = false;
-    for (uint32_t spilled = 0;; spilled++) {
+    for (uint32_t tries = 0;; tries++) {
         Lower l;
         uint32_t small = NONE;
-        open_lower(&l, arena, diag, spec, g, spill);
+        open_lower(&l, arena, diag, spec, g, spill, apart);
         if (!has_memories(&l) || !lower_ways(&l) || !lower_layers(&l))
             return NULL;
         Program *program = lower_program(&l, true);
         Diag *said = diag_new(arena);
         if (program_place(arena, said, program, used, &small))
-            return finish(&l, program, used, spilled);
-        if (small == l.active && spilled < MOST_SPILLS &&
-            choose_spill(&l, used[small].at, spill))
+            return finish(&l, program, used, count_spilled(spill, g));
+        if (small == l.active && tries < MOST_SPILLS &&
+            (choose_spill(&l, used[small].at, spill) ||
+             choose_apart(&l, used[small].at, apart)))
             continue;
         *no_fit = small != NONE;
         diag_error(

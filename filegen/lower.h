@@ -63,6 +63,8 @@ typedef struct Lower {
     uint32_t *beside;   /* by node: the value that holds its operands; NONE */
     FileLayer *layer;   /* by node */
     const bool *spill;  /* by tensor */
+    const bool
+        *apart; /* by node: its operands must not lie beside each other */
     bool failed;
 } Lower;
 

@@ -119,7 +119,7 @@ static bool engine_makes(const Lower *l, TensorId t) {
 static void try_sum(Lower *l, LayerMaker *m, NodeId id) {
     const Node *node = graph_node(l->g, id);
     FileLayer *layer = &l->layer[id.i];
-    if (node->op != OP_ELTWISE || node->n_in != 2 ||
+    if (l->apart[id.i] || node->op != OP_ELTWISE || node->n_in != 2 ||
         (!engine_makes(l, node->in[0]) && !engine_makes(l, node->in[1])))
         return;
     layer->conv = layer_sum(m, id);
@@ -147,7 +147,7 @@ static bool engine_reads(const Lower *l, const Uses *uses, TensorId t) {
 
 static void try_concat(Lower *l, const Uses *uses, NodeId id) {
     const Node *node = graph_node(l->g, id);
-    if (node->op != OP_CONCAT || node->attr.axis.axis != 1 ||
+    if (l->apart[id.i] || node->op != OP_CONCAT || node->attr.axis.axis != 1 ||
         node->act.kind != ACT_NONE || !engine_reads(l, uses, node->out[0]))
         return;
     const Tensor *out = graph_tensor(l->g, node->out[0]);

@@ -282,6 +282,17 @@ def ds_cnn(name):
     return net
 
 
+def skip(name):
+    """A volume that waits while others need the memory."""
+    net = Net(name, 3, 240, 320)
+    first = net.conv("first", "image", 8)
+    at = net.conv("wide", first, 16)
+    at = net.conv("narrow", at, 8, act="none")
+    at = net.sum("sum", first, at)
+    net.outputs.append(net.conv("last", at, 4, 1, act="none"))
+    return net
+
+
 NETS = {
     "mobilenet_v1_025_128": lambda n: mobilenet_v1(n, 128, 0.25),
     "mobilenet_v1_050_160": lambda n: mobilenet_v1(n, 160, 0.5),
@@ -296,6 +307,7 @@ NETS = {
     "face_160": lambda n: face_detector(n, 160, 128, 8),
     "squeezenet_224": lambda n: squeezenet(n, 224),
     "ds_cnn": ds_cnn,
+    "skip_320": skip,
 }
 
 
