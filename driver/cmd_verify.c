@@ -7,6 +7,7 @@
 #include "driver/hostcode.h"
 #include "driver/images.h"
 #include "driver/room.h"
+#include "driver/rounding.h"
 
 #include <math.h>
 #include <string.h>
@@ -55,6 +56,7 @@ typedef struct Verdict {
     Comparison comparison;
     Expectation reference, simulated; /* against --expect */
     uint32_t native_layers;           /* of the host */
+    Roundings roundings;
     bool ok;
 } Verdict;
 
@@ -82,6 +84,7 @@ static bool run(Arena *arena, Diag *diag, const Options *options, Pipeline *p,
     Values reference;
     const float *const *outputs =
         evaluate(arena, p->original, values, &reference);
+    out->roundings = roundings_of(arena, p, values, reference);
     out->reference =
         expect_compare(p->original, expected, outputs, options->tolerance);
     p->ms[STAGE_REFERENCE] = now_ms() - start;
@@ -143,6 +146,8 @@ static void report_json(Arena *arena, const Pipeline *p, const Verdict *v) {
                             compare_missing(&v->comparison, names));
     cJSON_AddNumberToObject(json, "quantised_layers_compared",
                             v->comparison.quantised);
+    if (v->roundings.n)
+        cJSON_AddItemToObject(json, "rounding", roundings_json(&v->roundings));
     if (v->reference.outputs) {
         double reference = v->reference.max_error;
         double listing = v->simulated.max_error;
@@ -195,10 +200,13 @@ static void report_values(const Comparison *c) {
     puts(missing > COMPARE_NAMES ? ", ..." : "");
 }
 
-static void report(Arena *arena, const Pipeline *p, const Verdict *v) {
+static void report(Arena *arena, const Pipeline *p, const Options *options,
+                   const Verdict *v) {
     say("%s on %s: %s\n", v->listing->network, p->spec->machine,
         v->ok ? "the listing computes what the network computes" : "WRONG");
     report_values(&v->comparison);
+    roundings_note(p, options);
+    roundings_print(arena, &v->roundings);
     if (v->reference.outputs) {
         expect_print("reference", &v->reference);
         expect_print("listing", &v->simulated);
@@ -247,6 +255,6 @@ ExitCode cmd_verify(Arena *arena, Diag *diag, const Options *options) {
     if (options->json)
         report_json(arena, &p, &verdict);
     else
-        report(arena, &p, &verdict);
+        report(arena, &p, options, &verdict);
     return verdict.ok ? EXIT_FINE : EXIT_BAD_INPUT;
 }

@@ -284,15 +284,14 @@ static bool run_gather(const HostCall *call) {
     uint64_t inner = product(in, axis + 1, in->rank);
     for (uint64_t i = 0, count = shape_count(out); i < count; i++) {
         uint64_t outer = i / inner / n, at = i / inner % n;
-        double sum = 0;
+        float sum = 0; /* codes behind it depend on the order and the width */
         for (uint64_t k = at * taps; k < (at + 1) * taps; k++) {
             if (!(index[k] >= 0) || index[k] >= (float)size)
                 return misfit(call);
             uint64_t from = outer * size + (uint64_t)index[k];
-            sum += (double)factor[k] *
-                   (double)call->in[0][from * inner + i % inner];
+            sum += factor[k] * call->in[0][from * inner + i % inner];
         }
-        call->out[0][i] = (float)sum;
+        call->out[0][i] = sum;
     }
     return true;
 }

@@ -109,7 +109,7 @@ class Counts:
         if ours == theirs:
             return
         apart = [abs(a - b) for a, b in zip(ours, theirs)]
-        self.one += apart.count(1)
+        self.one += sum(0 < a <= 1 for a in apart)
         self.more += sum(a > 1 for a in apart)
         self.first = self.first or f"{name} {sum(a > 0 for a in apart)}"
 

@@ -359,6 +359,39 @@ void onnx_give_codes(Onnx *x, const OnnxNode *n, uint32_t first_node) {
     }
 }
 
+bool onnx_blends_codes(const Onnx *x, const OnnxNode *n) {
+    const OnnxValue *in = onnx_in(x, n, 0);
+    return in && in->codes && !x->on_codes &&
+           (!strcmp(n->op->name, "Resize") || !strcmp(n->op->name, "Upsample"));
+}
+
+void onnx_cut_codes(Onnx *x, const OnnxNode *n) {
+    OnnxValue *out = onnx_out(x, n, 0);
+    const OnnxValue *in = onnx_in(x, n, 0);
+    if (!out || out->state != ONNX_TENSOR)
+        return;
+    Quant q = graph_tensor(x->graph, in->tensor)->quant;
+    TensorId real = onnx_act(x, n, out->tensor, (Act){.kind = ACT_TRUNC});
+    if (q.zero)
+        real = onnx_binary(
+            x, n, ELT_SUB, real,
+            onnx_constant(x, n, onnx_fill((Shape){1, {1}}, q.zero)));
+    real =
+        onnx_binary(x, n, ELT_MUL, real,
+                    onnx_constant(x, n, onnx_fill((Shape){1, {1}}, q.scale)));
+    TensorId codes = rounded(x, n, real, &q);
+    if (codes.i == NONE)
+        return;
+    Tensor *numbers = graph_tensor(x->graph, out->tensor);
+    Tensor *named = graph_tensor(x->graph, codes);
+    const char *name = numbers->name; /* swapped, so that they stay unique */
+    numbers->name = named->name;
+    named->name = name;
+    out->tensor = codes;
+    out->type = in->type;
+    out->codes = true;
+}
+
 /* ---- QuantizeLinear, DequantizeLinear ---- */
 
 /* Another operator, without attributes, in the place of this one. */

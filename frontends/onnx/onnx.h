@@ -300,6 +300,10 @@ TensorId onnx_result(Onnx *x, OnnxValue *value);
 bool onnx_on_codes(Onnx *x, const OnnxNode *n);
 /* What it made of them are codes again; its first node. */
 void onnx_give_codes(Onnx *x, const OnnxNode *n, uint32_t first_node);
+/* Does the node make codes from several ones? onnxruntime cuts what lies
+ * between two codes; what the node made becomes that. */
+bool onnx_blends_codes(const Onnx *x, const OnnxNode *n);
+void onnx_cut_codes(Onnx *x, const OnnxNode *n);
 /* Value `out` is the numbers of in[0], which in[1] and in[2] (NONE: 0) scale:
  * DequantizeLinear; the codes of in[0], of type `like` where in[2] is NONE:
  * QuantizeLinear. `axis`: where

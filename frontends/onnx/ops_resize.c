@@ -164,6 +164,67 @@ static bool repeats(const Resize *r, uint32_t rank, const Axis *a,
     return true;
 }
 
+/* ---- of codes ---- */
+
+/* Between which two elements an output lies, and how far from each. */
+typedef struct Between {
+    double low, high;
+    float to_low, to_high;
+} Between;
+
+static Between between(const Resize *r, const Axis *a, uint32_t i) {
+    float last = (float)(a->in - 1);
+    float at = fminf(fmaxf(coordinate(r, a, i), 0), last);
+    Between b = {.low = floor((double)at)};
+    b.high = fmin(b.low + 1, (double)last);
+    b.to_low = fabsf(at - (float)b.low);
+    b.to_high = fabsf(at - (float)b.high);
+    if (b.low >= b.high)
+        b.to_low = b.to_high = 0.5F;
+    return b;
+}
+
+/* Does it depend on each rounding which code an output becomes? */
+static bool is_codes(const Onnx *x, const OnnxValue *in, const Resize *r,
+                     const Axis *a) {
+    const uint64_t most = 1 << 20;
+    return in->shape.rank == 4 && in->state == ONNX_TENSOR &&
+           graph_tensor(x->graph, in->tensor)->quant.type != QUANT_NONE &&
+           a[0].in == a[0].out && a[1].in == a[1].out &&
+           (uint64_t)a[2].out * a[3].out <= most && !r->antialias &&
+           !r->exclude && !strcmp(r->mode, "linear") &&
+           strcmp(r->coordinates, "tf_crop_and_resize") != 0;
+}
+
+/* Four taps at once, in the order and the float32 of onnxruntime. */
+static TensorId resize_codes(Onnx *x, OnnxNode *n, TensorId in, const Resize *r,
+                             const Axis *a) {
+    const Axis *rows = &a[2], *columns = &a[3];
+    uint32_t count = rows->out * columns->out, at = 0;
+    Shape shape = *onnx_shape(x, in), whole = shape;
+    double *index = ARENA_ARRAY(x->arena, double, 4 * (size_t)count);
+    double *factor = ARENA_ARRAY(x->arena, double, 4 * (size_t)count);
+    for (uint32_t i = 0; i < rows->out; i++) {
+        Between y = between(r, rows, i);
+        for (uint32_t j = 0; j < columns->out; j++, at += 4) {
+            Between c = between(r, columns, j);
+            for (uint32_t k = 0; k < 4; k++) {
+                float by_x = k & 1 ? c.to_low : c.to_high;
+                float product = by_x * (k & 2 ? y.to_low : y.to_high);
+                factor[at + k] = (double)product;
+                index[at + k] = (k & 2 ? y.high : y.low) * columns->in +
+                                (k & 1 ? c.high : c.low);
+            }
+        }
+    }
+    Shape line = {3, {shape.dim[0], shape.dim[1], shape.dim[2] * shape.dim[3]}};
+    in = onnx_reshape(x, n, in, line);
+    in = onnx_gather(x, n, in, 2, count, 4, index, factor);
+    whole.dim[2] = rows->out;
+    whole.dim[3] = columns->out;
+    return onnx_reshape(x, n, in, whole);
+}
+
 /* ---- sizes ---- */
 
 static double *floats_in(Onnx *x, OnnxNode *n, uint32_t i, uint32_t *count) {
@@ -307,6 +368,8 @@ bool onnx_resize(Onnx *x, OnnxNode *n) {
         graph_node(x->graph, id)->attr.up.factor[1] = factor[1];
         return onnx_set(x, n, 0, onnx_end(x, id), NULL);
     }
+    if (is_codes(x, onnx_in(x, n, 0), &r, a))
+        return onnx_set(x, n, 0, resize_codes(x, n, out, &r, a), NULL);
     for (uint32_t i = 0; i < in->rank; i++)
         out = resize_axis(x, n, out, i, &r, &a[i]);
     return onnx_set(x, n, 0, out, NULL);

@@ -308,6 +308,8 @@ static bool build(Onnx *x, OnnxNode *n) {
     bool made = n->op->build(x, n);
     if (made && codes)
         onnx_give_codes(x, n, first);
+    else if (made && onnx_blends_codes(x, n))
+        onnx_cut_codes(x, n);
     x->on_codes = outer;
     return made;
 }

@@ -203,7 +203,9 @@ static Val gather_sum(const Emit *e, const Axes *axes, uint32_t axis,
     Val index = code_load(c, emit_constant(e, "index"), tap);
     Val x = gathered(e, axes, axis, index);
     Val by = code_load(c, emit_constant(e, "values"), tap);
-    code_set(c, sum, float_fma(c, by, x, code_get(c, c->f32, sum)));
+    /* Rounded twice, as elsewhere: which code it becomes may hang on that. */
+    code_set(c, sum,
+             float_add(c, code_get(c, c->f32, sum), float_mul(c, by, x)));
     loop_close(c, &loop);
     return code_get(c, c->f32, sum);
 }
