@@ -205,7 +205,6 @@ static void report(Arena *arena, const Pipeline *p, const Options *options,
     say("%s on %s: %s\n", v->listing->network, p->spec->machine,
         v->ok ? "the listing computes what the network computes" : "WRONG");
     report_values(&v->comparison);
-    roundings_note(p, options);
     roundings_print(arena, &v->roundings);
     if (v->reference.outputs) {
         expect_print("reference", &v->reference);
@@ -223,6 +222,7 @@ static void report(Arena *arena, const Pipeline *p, const Options *options,
         say("native  code for %u layers\n", v->native_layers);
     if (p->import.seeded)
         say("weights %u layers had none: seeded ones\n", p->import.seeded);
+    roundings_note(p, options);
     say("ms     ");
     for (int i = 0; i < STAGE_COUNT; i++)
         if (p->ms[i] > 0)

@@ -136,7 +136,7 @@ void roundings_note(const Pipeline *p, const Options *options) {
     for (uint32_t i = 0; i < p->original->tensor.n; i++)
         if (p->original->tensor.at[i].quant.type != QUANT_NONE)
             return;
-    say("        of floats, which elements of 1 byte cannot be: for codes, "
+    say("floats  were compared, which elements of 1 byte cannot be: for codes, "
         "amphora quantise %s --calibrate DIR -t %s\n",
         options->file, options->target);
 }

@@ -149,6 +149,7 @@ def scripts(long):
             "ilp",
             "int8", "quantise",
             "truth_int8",
+            "quant",
     ):
         path = os.path.join("tests", name + ".py")
         if os.path.exists(path):
