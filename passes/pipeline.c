@@ -5,6 +5,8 @@
     static bool run_##set(Graph *g, PassContext *context) {                    \
         return rules_apply(g, context, &set##_rules);                          \
     }
+RULES(bias)
+RULES(tokens)
 RULES(clean)
 RULES(gate)
 RULES(fold)
@@ -22,6 +24,10 @@ RULES(pipeline)
 #undef RULES
 
 const Pass passes[] = {
+    {"bias", run_bias, 0, 0, 0,
+     "sums behind inner products become biases; GELU becomes one layer"},
+    {"tokens", run_tokens, 0, 0, 0,
+     "inner products over many rows become convolutions"},
     {"clean", run_clean, 0, FACT_NO_IDENTITY, 0,
      "layers that compute nothing go"},
     {"canon", canon_run, FACT_NO_IDENTITY, 0, 0,
@@ -60,7 +66,8 @@ const Pass passes[] = {
 const uint32_t n_passes = sizeof passes / sizeof *passes;
 
 const RuleSet *const rule_sets[] = {
-    &clean_rules,  &gate_rules,  &groups_rules, &delay_rules,    &emulate_rules,
-    &fold_rules,   &split_rules, &fuse_rules,   &stride_rules,   &phases_rules,
-    &sample_rules, &slabs_rules, &around_rules, &pipeline_rules, NULL,
+    &bias_rules,     &tokens_rules,  &clean_rules,  &gate_rules,  &groups_rules,
+    &delay_rules,    &emulate_rules, &fold_rules,   &split_rules, &fuse_rules,
+    &stride_rules,   &phases_rules,  &sample_rules, &slabs_rules, &around_rules,
+    &pipeline_rules, NULL,
 };

@@ -95,6 +95,66 @@ static void take_known(Match *m) {
     graph_merge_names(m->g, first, m->node[0]);
 }
 
+/* ---- what changes nothing but where elements are ---- */
+
+/* Of two transpositions, one behind the other. */
+static Shape both_orders(const Shape *first, const Shape *second) {
+    Shape both = {.rank = first->rank};
+    for (uint32_t i = 0; i < both.rank; i++)
+        both.dim[i] = first->dim[second->dim[i]];
+    return both;
+}
+
+static bool is_in_order(const Shape *perm) {
+    for (uint32_t i = 0; i < perm->rank; i++)
+        if (perm->dim[i] != i)
+            return false;
+    return true;
+}
+
+static bool has_no_act(const Match *m) {
+    return match_node(m, 0)->act.kind == ACT_NONE;
+}
+
+static void turn_once(Match *m) {
+    Node *second = match_node(m, 1);
+    second->attr.perm =
+        both_orders(&match_node(m, 0)->attr.perm, &second->attr.perm);
+    match_fuse_before(m, 0);
+}
+
+static bool turns_nothing(const Match *m) {
+    return is_in_order(&match_node(m, 0)->attr.perm) && can_go(m);
+}
+
+/* An activation between two transpositions that undo each other. */
+static bool turns_back(const Match *m) {
+    Shape both =
+        both_orders(&match_node(m, 0)->attr.perm, &match_node(m, 2)->attr.perm);
+    return has_no_act(m) && is_in_order(&both) &&
+           match_node(m, 1)->act.kind != ACT_PRELU &&
+           match_node(m, 2)->act.kind == ACT_NONE;
+}
+
+/* The last node takes over what the one between them does. */
+static void act_without(Match *m) {
+    Node *act = match_node(m, 1), *last = match_node(m, 2);
+    TensorId x = match_node(m, 0)->in[0];
+    last->op = OP_ACT;
+    last->attr = (Attrs){0};
+    last->act = act->act;
+    last->in = ARENA_COPY(m->g->arena, TensorId, &x, 1);
+    match_kill(m, 1);
+    match_kill(m, 0);
+}
+
+/* A volume that is a line for a while. */
+static bool shapes_back(const Match *m) {
+    return has_no_act(m) && match_node(m, 1)->act.kind != ACT_PRELU &&
+           match_node(m, 2)->act.kind == ACT_NONE &&
+           shape_equal(&match_in(m, 0)->shape, &match_out(m, 2)->shape);
+}
+
 static const Rule rules[] = {
     {"identity",
      1,
@@ -126,6 +186,30 @@ static const Rule rules[] = {
      keeps_images_apart,
      drop_first,
      "an inner product flattens by itself"},
+    {"transpose-transpose",
+     2,
+     {OPS(TRANSPOSE), OPS(TRANSPOSE)},
+     has_no_act,
+     turn_once,
+     "axes are put in another order once"},
+    {"same-order",
+     1,
+     {OPS(TRANSPOSE)},
+     turns_nothing,
+     bypass,
+     "the order that they have is none"},
+    {"act-between-orders",
+     3,
+     {OPS(TRANSPOSE), OPS(ACT), OPS(TRANSPOSE)},
+     turns_back,
+     act_without,
+     "an activation sees no axes"},
+    {"act-between-shapes",
+     3,
+     {OPS(RESHAPE), OPS(ACT), OPS(RESHAPE)},
+     shapes_back,
+     act_without,
+     "an activation sees no shape"},
     {"same-act",
      1,
      {OPS(ACT)},

@@ -215,7 +215,83 @@ def fortran():
     check(".npy in Fortran's order", code == 0, said)
 
 
+# ---- what exports write, as what engines run ----
+
+def ramp(n, step=0.37):
+    return [((i * step) % 2) - 1 for i in range(n)]
+
+
+def gelu(net, x):
+    erf = net.node("Erf", [net.node("Div", [x, net.floats([], [2 ** 0.5])])])
+    twice = net.node("Mul", [x, net.node("Add", [erf, net.floats([], [1])])])
+    return net.node("Mul", [twice, net.floats([], [0.5])])
+
+
+def linear(net, x, k, out):
+    weight = net.floats([k, out], [v / k for v in ramp(k * out)])
+    y = net.node("MatMul", [x, weight])
+    return net.node("Add", [net.floats([out], ramp(out, 0.21)), y])
+
+
+def layer_norm(net, x, k):
+    """As torch exports it below opset 17."""
+    less = net.node("Sub", [x, net.node("ReduceMean", [x], axes=[-1])])
+    two, eps = net.floats([], [2]), net.floats([], [1e-5])
+    square = net.node("ReduceMean", [net.node("Pow", [less, two])], axes=[-1])
+    root = net.node("Sqrt", [net.node("Add", [square, eps])])
+    y = net.node("Div", [less, root])
+    y = net.node("Mul", [y, net.floats([k], ramp(k, 0.11))])
+    return net.node("Add", [y, net.floats([k], ramp(k, 0.23))])
+
+
+def share_of(path, machine, *options):
+    """(percent of products on engines, layers of the host by kind)"""
+    import json
+    code, said = run("compile", path, "-t", machine, "-o", FOLDER, "--json",
+                     *options)
+    if code:
+        return 0, {said: 1}
+    found = json.loads(said)
+    mine, host = found["engine_products"], found["host_products"]
+    kinds = {}
+    for layer in found["host_layers"]:
+        kinds[layer["kind"]] = kinds.get(layer["kind"], 0) + 1
+    return 100 * mine / max(1, mine + host), kinds
+
+
+def tokens():
+    """The block of a ConvNeXt: depthwise, norm, and two Linear over pixels."""
+    net = Net([("x", [1, 8, 6, 5])])
+    kernel = net.floats([8, 1, 3, 3], ramp(72))
+    x = net.node("Conv", ["x", kernel], pads=[1, 1, 1, 1], group=8)
+    y = net.node("Transpose", [x], perm=[0, 2, 3, 1])
+    y = layer_norm(net, y, 8)
+    y = linear(net, gelu(net, linear(net, y, 8, 32)), 32, 8)
+    y = net.node("Transpose", [y], perm=[0, 3, 1, 2])
+    net.node("Add", ["x", y], "y")
+    net.output("y")
+    path = net.write(path_of("tokens.onnx"))
+    verifies("a block of ConvNeXt", path, "ring-npu")
+    share, kinds = share_of(path, "ring-npu")
+    check("... all products on the engine", share == 100 and "fc" not in kinds,
+          f"{share} {kinds}")
+    check("... GELU is one layer", kinds.get("act") == 1 + 1, str(kinds))
+    net = Net([("x", [1, 7, 12])])
+    y = layer_norm(net, "x", 12)
+    y = linear(net, gelu(net, linear(net, y, 12, 40)), 40, 12)
+    net.node("Add", ["x", y], "y")
+    net.output("y")
+    path = net.write(path_of("mlp.onnx"))
+    verifies("the MLP of a transformer", path, "ring-npu")
+    share, kinds = share_of(path, "ring-npu")
+    check("... all products on the engine", share == 100 and "fc" not in kinds,
+          f"{share} {kinds}")
+    check("... one transposition in, one out", kinds.get("transpose") == 2,
+          str(kinds))
+
+
 def main():
+    tokens()
     unknown_operator()
     cuts()
     constants()

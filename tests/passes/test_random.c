@@ -1,6 +1,7 @@
 /* test_random.c - random small networks of all operators: whatever fires, for
  * whatever machine, every tensor that has an origin keeps its values. */
 #include "net.h"
+#include <math.h>
 
 #include "base/rng.h"
 #include "graph/quant.h"
@@ -279,6 +280,74 @@ static void add_nothing(Maker *m) {
     keep(m, out);
 }
 
+static TensorId turned(Maker *m, TensorId t, const Shape *perm) {
+    Attrs attr = {.perm = *perm};
+    return net_add(m->net, OP_TRANSPOSE, "turn", 1, &t, &attr);
+}
+
+static TensorId shaped(Maker *m, TensorId t, Shape to) {
+    Attrs attr = {.reshape = to};
+    return net_add(m->net, OP_RESHAPE, "shape", 1, &t, &attr);
+}
+
+/* a x + b for all. */
+static TensorId scaled(Maker *m, TensorId t, double a, double b) {
+    Graph *g = m->net->g;
+    Shape n = {1, {shape(m, t).dim[1]}};
+    TensorId out = net_one(m->net, OP_SCALE, "scaled", t);
+    Const of = {.shape = n, .kind = CONST_SEEDED, .mean = a};
+    Node *node = graph_node(g, graph_tensor(g, out)->producer);
+    node->constant[CONST_SCALE] = graph_add_const(g, of);
+    of.mean = b;
+    node->constant[CONST_BIAS] = graph_add_const(g, of);
+    return out;
+}
+
+/* As files have it. */
+static TensorId gelu(Maker *m, TensorId x) {
+    TensorId erf = net_act(m->net, "erf", scaled(m, x, sqrt(0.5), 0), ACT_ERF);
+    TensorId both[] = {x, scaled(m, erf, 1, 1)};
+    bool second = below(m, 2);
+    TensorId in[] = {both[!second], both[second]};
+    return scaled(m, net_eltwise(m->net, "mul", ELT_MUL, 2, in), 0.5, 0);
+}
+
+/* Pixels as rows of numbers, and an inner product over them. */
+static void add_tokens(Maker *m) {
+    static const Shape last = {4, {0, 2, 3, 1}}, first = {4, {0, 3, 1, 2}};
+    static const Shape none = {4, {0, 1, 2, 3}};
+    TensorId t = any(m);
+    Shape s = shape(m, t);
+    uint32_t h = s.dim[2], w = s.dim[3], out = 2 + below(m, 6);
+    t = turned(m, t, &last);
+    if (below(m, 3) == 0)
+        t = turned(m, turned(m, t, &first), &last);
+    if (below(m, 3) == 0)
+        t = turned(m, t, &none);
+    t = shaped(m, t, (Shape){2, {h * w, s.dim[1]}});
+    t = net_fc(m->net, "rows", t, out);
+    graph_node(m->net->g, graph_tensor(m->net->g, t)->producer)->no_bias = true;
+    bool flat = below(m, 2);
+    if (!flat)
+        t = shaped(m, t, (Shape){4, {1, h, w, out}});
+    Attrs one = {.reshape =
+                     flat ? (Shape){2, {1, out}} : (Shape){4, {1, 1, 1, out}}};
+    TensorId bias = net_add(m->net, OP_CONSTANT, "bias", 0, NULL, &one);
+    bool second = below(m, 2);
+    TensorId in[] = {second ? bias : t, second ? t : bias};
+    t = net_eltwise(m->net, "add", ELT_ADD, 2, in);
+    if (flat)
+        t = shaped(m, t, (Shape){4, {1, h, w, out}});
+    t = below(m, 2) ? gelu(m, t) : net_act(m->net, "act", t, ACT_RELU);
+    t = turned(m, t, &first);
+    Shape volume = shape(m, t);
+    if (below(m, 2)) {
+        t = shaped(m, t, (Shape){3, {1, out, h * w}});
+        t = shaped(m, net_act(m->net, "act", t, ACT_RELU), volume);
+    }
+    keep(m, t);
+}
+
 static void add_head(Maker *m) {
     TensorId t = any(m);
     Shape s = shape(m, t);
@@ -299,7 +368,8 @@ static void make(Maker *m) {
         add_affine,  add_act,     add_act,       add_pool,   add_pool,
         add_concat,  add_concat,  add_slice,     add_rare,   add_nothing,
         add_eltwise, add_eltwise, add_inception, add_stem,   add_gate,
-        add_cell,    add_same,    add_same,      add_rare,
+        add_cell,    add_same,    add_same,      add_rare,   add_tokens,
+        add_tokens,
     };
     uint32_t inputs = 1 + below(m, 2), c = 3 + below(m, 6);
     for (uint32_t i = 0; i < inputs; i++)

@@ -414,7 +414,7 @@ static void firings_are_logged(void **state) {
     rewind(dump);
     assert_non_null(fgets(text, sizeof text, dump));
     assert_string_equal(text, "# after fuse\n");
-    assert_string_equal(times[0].name, "clean");
+    assert_string_equal(times[0].name, "bias");
     assert_int_equal(times[0].nodes, 3);
     assert_int_equal(times[n_passes - 1].nodes, 2);
     fclose(log);
