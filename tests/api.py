@@ -61,6 +61,40 @@ def test_version():
     check(amphora.version() + "\n" == command("--version")[1], "version")
 
 
+def test_manual():
+    """A page for each command, and completions that shells can read."""
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run(["sh", "tools/manual.sh", "build/amphora", folder],
+                       check=True)
+        names = os.listdir(folder)
+        help_text = command("--help")[1]
+        pages = [n[8:-2] for n in names if n.startswith("amphora-")]
+        check(len(pages) >= 11, pages)
+        for page in pages:
+            check(f"  {page} " in help_text, page)
+            for option in ("--json", "--help"):
+                with open(os.path.join(folder, f"amphora-{page}.1"),
+                          encoding="utf-8") as file:
+                    check(option.replace("-", "\\-") in file.read(),
+                          (page, option))
+        subprocess.run(["bash", "-n", os.path.join(folder, "amphora.bash")],
+                       check=True)
+
+
+def test_meant():
+    """Wrong words are told with the right ones."""
+    for arguments, meant in (
+            (["compile", TINY, "--raport", "x"], "did you mean --report?"),
+            (["compile", TINY, "--vary", "x"], "it is one of explore"),
+            (["compille", TINY], "did you mean compile"),
+            (["compile", "xdnn-v2-28", "-t", TINY],
+             "network and machine are swapped"),
+            (["check", "xdnn-v2-28", "--set", "memories.am.sise=1"],
+             "did you mean `size`?")):
+        code, _, errors = command(*arguments)
+        check(code in (1, 2) and meant in errors, (arguments, errors))
+
+
 def test_plan():
     plan = amphora.compile(TINY, "xdnn-v2-28")
     with tempfile.TemporaryDirectory() as folder:

@@ -1,0 +1,10 @@
+#!/bin/sh
+# package.sh [FOLDER]: a Debian package of amphora, for /usr, in FOLDER (out).
+# Targets, schemas and the module of LLVM are looked for where the package puts
+# them, so it is built apart from ./run's build.
+set -eu
+cd "$(dirname "$0")/.."
+out=$(mkdir -p "${1:-out}" && cd "${1:-out}" && pwd)
+cmake -S . -B build-deb -G Ninja -DCMAKE_INSTALL_PREFIX=/usr >/dev/null
+cmake --build build-deb
+cd build-deb && cpack -G DEB -B "$out"
