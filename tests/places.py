@@ -22,6 +22,11 @@ CASES = (("tiny", ()), ("micro/resnet8", ()), ("micro/ds-cnn", ()),
          ("squeezenet", ()),
          ("mobilenet-v2", ("memories.acc.size=512KiB",)))
 IDS = {"inp": "2", "acc": "3"}
+NVDLA = "hwspec/targets/nvdla-small.yaml"
+# Of nvdla-small: convolutions read `cbuf`; the units behind them have a buffer
+# each, from which all stores come.
+NVDLA_CASES = ("tiny", "micro/resnet8", "micro/ds-cnn", "squeezenet")
+NVDLA_READS, NVDLA_MAKES = {"2", "3", "7"}, {"3", "7"}
 ROOM = ("memories.acc.size=4MiB", "memories.inp.size=1MiB",
         "memories.wgt.size=1MiB")
 # of the strided machine: network, settings, concats that are none in place
@@ -47,8 +52,8 @@ def network(name):
     raise SystemExit(f"places.py: no network {name}")
 
 
-def verified(name, sets):
-    done = run("verify", network(name), "-t", MACHINE, *settings(sets))
+def verified(name, sets, machine=MACHINE):
+    done = run("verify", network(name), "-t", machine, *settings(sets))
     if done.returncode or "0 violations" not in done.stdout:
         return [f"{name}: {done.stdout}{done.stderr}"]
     return []
@@ -65,8 +70,8 @@ def tokens(listing):
             yield words, names[words[0]]
 
 
-def compile_to(folder, name, sets):
-    done = run("compile", network(name), "-t", MACHINE, *settings(sets), "-o",
+def compile_to(folder, name, sets, machine=MACHINE):
+    done = run("compile", network(name), "-t", machine, *settings(sets), "-o",
                folder)
     assert done.returncode == 0, done.stderr
     base = os.path.basename(name)
@@ -88,6 +93,27 @@ def misplaced(cmd):
             wrong.append(" ".join(words))
     if IDS["inp"] not in seen:
         wrong.append(f"{cmd}: nothing is loaded into inp")
+    return wrong
+
+
+def misplaced_nvdla(folder):
+    """The same of nvdla-small: what each layer reads was loaded where its unit
+    reads, and what is stored was made there."""
+    wrong = []
+    for name in NVDLA_CASES[:3]:
+        cmd, _ = compile_to(folder, name, (), NVDLA)
+        for words, names in tokens(open(cmd).read()):
+            row = dict(zip(names, words))
+            if words[0] == "LOAD" and row["to"] not in NVDLA_READS:
+                wrong.append(" ".join(words))
+            if words[0] == "STORE" and row["from"] not in NVDLA_MAKES:
+                wrong.append(" ".join(words))
+        text = open(cmd).read()
+        bad = re.sub(r"(?m)^(LOAD \S+ \S+) 2 ", r"\1 7 ", text, count=1)
+        open(cmd, "w").write(bad)
+        done = run("simulate", cmd, "-t", NVDLA)
+        if bad == text or done.returncode == 0:
+            wrong.append(f"{name}: a load into `plane` passes for one into cbuf")
     return wrong
 
 
@@ -172,13 +198,17 @@ def main():
     wrong = []
     for name, sets in CASES:
         wrong += verified(name, sets)
+    for name in NVDLA_CASES:
+        wrong += verified(name, (), NVDLA)
     with tempfile.TemporaryDirectory() as folder:
         for name, sets in CASES[:3]:
             wrong += misplaced(compile_to(folder, name, sets)[0])
+        wrong += misplaced_nvdla(folder)
         wrong += damaged(folder) + unplaceable(folder) + in_place(folder)
     for one in wrong:
         print(one)
     print(f"places.py: {len(CASES) + len(STRIDED)} networks on three memories, "
+          f"{len(NVDLA_CASES)} on four, "
           f"{len(wrong)} wrong")
     return bool(wrong)
 
