@@ -65,7 +65,13 @@ typedef struct Import {
     Text yaml;
     Text ops, left;        /* operators; what is left out */
     uint32_t pixels, deep; /* rows and channels at a time */
+    uint64_t group;        /* bytes of a group of feature banks */
 } Import;
+
+/* Groups of so many bytes are planned with rings of rows: a CONV names the
+ * address of each block of rows, so they may turn. In smaller ones whole strips
+ * leave no room for that, and the search takes several times as long. */
+enum { RING_BYTES = 256 << 10 };
 
 static uint32_t number(Import *im, const ProtoMessage *m, const char *name) {
     uint32_t value = 0;
@@ -227,6 +233,8 @@ static void add_groups(Import *im) {
                        "%u banks of %u bytes hold no %u rows of %u channels", n,
                        wide, im->pixels, im->deep);
         if (!strcmp(type, "Virtual"))
+            im->group = bytes;
+        if (!strcmp(type, "Virtual"))
             text_addf(&im->yaml,
                       "  %s: {role: active, size: %llu, unit: %u, align: %u, "
                       "id: %u, layout: bank}\n",
@@ -264,7 +272,9 @@ static const char *write_machine(Import *im, const char *file) {
     text_add(&im->yaml, "\nengines:\n");
     for (size_t i = 0; i < sizeof engine_rows / sizeof *engine_rows; i++)
         add_engine(im, &engine_rows[i]);
-    text_addf(&im->yaml, "\ntiling: {ops: [%s]}\n", text_str(&im->ops));
+    text_addf(&im->yaml, "\ntiling: {%sops: [%s]}\n",
+              im->group >= RING_BYTES ? "rings: true, " : "",
+              text_str(&im->ops));
     if (*text_str(&im->left))
         text_addf(&im->yaml, "# Left out: %s.\n", text_str(&im->left));
     return diag_errors(im->diag) ? NULL : text_str(&im->yaml);
