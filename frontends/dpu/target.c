@@ -69,8 +69,9 @@ typedef struct Import {
 } Import;
 
 /* Groups of so many bytes are planned with rings of rows: a CONV names the
- * address of each block of rows, so they may turn. In smaller ones whole strips
- * leave no room for that, and the search takes several times as long. */
+ * address of each block of rows, so they may turn; and with sums in place, as
+ * each word is read before it is written. In smaller ones whole strips leave no
+ * room for that, and the search takes several times as long. */
 enum { RING_BYTES = 256 << 10 };
 
 static uint32_t number(Import *im, const ProtoMessage *m, const char *name) {
@@ -206,6 +207,8 @@ static void add_engine(Import *im, const EngineRow *row) {
               im->deep, strcmp(row->ours, "conv") ? 1 : im->deep,
               rows_at_a_time(im, engine, row));
     text_addf(&im->yaml, "    part_align: %u\n", im->deep);
+    if (!strcmp(row->ours, "elew") && im->group >= RING_BYTES)
+        text_add(&im->yaml, "    in_place: true\n");
     add_limits(im, engine, row);
 }
 
