@@ -227,9 +227,33 @@ static float product_at(const FileReal *v, const float *x, const uint32_t in[2],
     return bounded(sum, v->least, v->most);
 }
 
+static uint8_t whole_at(const FileReal *v, const uint8_t *x,
+                        const uint32_t in[2], uint32_t o, uint32_t y,
+                        uint32_t q) {
+    uint32_t each = v->in_c / v->groups, of = o / (v->out_c / v->groups) * each;
+    const uint8_t *w = v->code + (size_t)o * each * v->kernel[0] * v->kernel[1];
+    int64_t sum = v->code_bias[o];
+    for (uint32_t c = 0; c < each; c++)
+        for (uint32_t i = 0; i < v->kernel[0]; i++)
+            for (uint32_t k = 0; k < v->kernel[1]; k++, w++) {
+                int64_t row = (int64_t)y * v->stride[0] +
+                              (int64_t)i * v->dilation[0] - v->before[0];
+                int64_t col = (int64_t)q * v->stride[1] +
+                              (int64_t)k * v->dilation[1] - v->before[1];
+                if (row < 0 || row >= in[0] || col < 0 || col >= in[1])
+                    continue;
+                sum += (int64_t)(x[((size_t)(of + c) * in[0] + (size_t)row) *
+                                       in[1] +
+                                   (size_t)col] +
+                                 v->add_in) *
+                       (*w + v->add_weight);
+            }
+    return code_at(scaled(&v->out, sum) + v->out.add);
+}
+
 static void run_product(const Run *r, uint8_t *out) {
     const FileReal *v = r->layer->real;
-    const float *x = reals_in(r);
+    const float *x = v->code ? NULL : reals_in(r);
     uint32_t c, in[2] = {1, 1}, to[2] = {1, 1};
     if (r->node->op == OP_CONV) {
         shape_chw(&in_of(r, 0)->shape, &c, &in[0], &in[1]);
@@ -240,8 +264,14 @@ static void run_product(const Run *r, uint8_t *out) {
     for (uint32_t o = 0; o < v->out_c; o++)
         for (uint32_t y = 0; y < to[0]; y++)
             for (uint32_t q = 0; q < to[1]; q++)
-                *at++ = product_at(v, x, in, o, y, q);
-    to_codes(r, made, out);
+                if (v->code)
+                    *out++ = whole_at(v, codes_in(r, 0), in, o, y, q);
+                else
+                    *at++ = product_at(v, x, in, o, y, q);
+    if (!v->code)
+        to_codes(r, made, out);
+    else if (r->layer->table)
+        look_up(r, r->code[r->node->out[0].i], r->code[r->node->out[0].i]);
 }
 
 static float pool_at(const PoolAttr *pool, const float *x, const uint32_t in[2],

@@ -27,6 +27,10 @@ static bool refuse(Host *h, const char *why) {
     return false;
 }
 
+static NodeId node_id(const Host *h) {
+    return (NodeId){(uint32_t)(h->node - h->l->g->node.at)};
+}
+
 static const Tensor *tensor_in(const Host *h, uint32_t k) {
     return graph_tensor(h->l->g, h->node->in[k]);
 }
@@ -157,31 +161,70 @@ static void say_windows(Host *h, const uint32_t kernel[2],
     }
 }
 
-static bool run_product(Host *h) {
-    NodeId id = {(uint32_t)(h->node - h->l->g->node.at)};
-    const FileReal *v = h->layer->real = layer_real(&h->maker, id);
-    if (!v)
-        return refuse(h, h->maker.why);
-    unit_codes(h);
-    h->layer->codes_a_unit[1] = 1;
-    Range in, out;
+/* 256 codes between bounds; NULL where all codes are. */
+static const uint8_t *cut_table(Host *h, NodeId id) {
+    int32_t lo, hi;
+    layer_bounds(&h->maker, id, &lo, &hi);
+    if (lo <= 0 && hi >= UINT8_MAX)
+        return NULL;
+    uint8_t *table = ARENA_ARRAY(h->l->arena, uint8_t, UINT8_MAX + 1);
+    for (int32_t i = 0; i <= UINT8_MAX; i++)
+        table[i] = (uint8_t)(i < lo ? lo : i > hi ? hi : i);
+    return table;
+}
+
+/* What both kinds of nodes say. */
+static void say_product(Host *h, const FileReal *v) {
     const Value *value = &h->l->value.at[h->l->value_of[h->node->in[0].i]];
-    const Value *result = &h->l->value.at[h->l->value_of[h->node->out[0].i]];
     bool is_conv = h->node->op == OP_CONV;
-    uint32_t dims[] = {1, v->in_c, is_conv ? value->h : 1,
-                       is_conv ? value->w : 1};
-    uint32_t weights =
-        v->out_c * (v->in_c / v->groups) * v->kernel[0] * v->kernel[1];
-    out = reals_for(h, value_count(result));
-    if (!to_reals(h, &in) || !begin(h, "conv_real", in, out, false))
-        return false;
+    const uint32_t dims[] = {1, v->in_c, is_conv ? value->h : 1,
+                             is_conv ? value->w : 1};
     draft_dims(h->l, "in", dims);
     draft_num(h->l, "groups", v->groups);
     draft_num(h->l, "out.c", v->out_c);
     say_windows(h, v->kernel, v->stride, v->dilation, v->before, v->after);
+}
+
+static uint32_t weights_of(const FileReal *v) {
+    return v->out_c * (v->in_c / v->groups) * v->kernel[0] * v->kernel[1];
+}
+
+/* In whole numbers. */
+static bool run_codes(Host *h, const FileReal *v) {
+    Lower *l = h->l;
+    h->layer->table = cut_table(h, node_id(h));
+    Range out = main_out(h), made = out, in = main_in(h, 0);
+    if (h->layer->table)
+        made = room_for(l, l->main, out.size, false);
+    if (!begin(h, "conv_codes", in, made, !h->layer->table))
+        return false;
+    say_product(h, v);
+    draft_num(l, "in.add", v->add_in);
+    draft_num(l, "weights.add", v->add_weight);
+    draft_num(l, "out.mul", v->out.mul);
+    draft_num(l, "out.shift", v->out.shift);
+    draft_num(l, "out.add", v->out.add);
+    draft_bytes(l, "code.weights", weights_of(v), v->code);
+    draft_nums(l, "code.bias", v->out_c, v->code_bias);
+    return !h->layer->table || look_up(h, made, out, h->layer->table);
+}
+
+static bool run_product(Host *h) {
+    const FileReal *v = h->layer->real = layer_real(&h->maker, node_id(h));
+    if (!v)
+        return refuse(h, h->maker.why);
+    if (v->code)
+        return run_codes(h, v);
+    unit_codes(h);
+    h->layer->codes_a_unit[1] = 1;
+    const Value *result = &h->l->value.at[h->l->value_of[h->node->out[0].i]];
+    Range in, out = reals_for(h, value_count(result));
+    if (!to_reals(h, &in) || !begin(h, "conv_real", in, out, false))
+        return false;
+    say_product(h, v);
     draft_real(h->l, "least", v->least);
     draft_real(h->l, "most", v->most);
-    draft_reals(h->l, "real.weights", weights, v->weight);
+    draft_reals(h->l, "real.weights", weights_of(v), v->weight);
     draft_reals(h->l, "real.bias", v->out_c, v->bias);
     return to_codes(h, out);
 }
@@ -282,18 +325,6 @@ static void say_scaled(Host *h, const char *name, const FileScaled *s) {
     draft_num(l, arena_printf(l->arena, "%s.add", name), s->add);
     draft_num(l, arena_printf(l->arena, "%s.mul", name), s->mul);
     draft_num(l, arena_printf(l->arena, "%s.shift", name), s->shift);
-}
-
-/* 256 codes between bounds; NULL where all codes are. */
-static const uint8_t *cut_table(Host *h, NodeId id) {
-    int32_t lo, hi;
-    layer_bounds(&h->maker, id, &lo, &hi);
-    if (lo <= 0 && hi >= UINT8_MAX)
-        return NULL;
-    uint8_t *table = ARENA_ARRAY(h->l->arena, uint8_t, UINT8_MAX + 1);
-    for (int32_t i = 0; i <= UINT8_MAX; i++)
-        table[i] = (uint8_t)(i < lo ? lo : i > hi ? hi : i);
-    return table;
 }
 
 static bool run_binary(Host *h) {

@@ -41,6 +41,12 @@ typedef struct FileReal {
     int32_t before[2], after[2];
     const float *weight, *bias;
     float least, most;
+    /* instead, where one factor serves all channels: codes, and what is added
+     * to the operand's, to these, and to the result's behind its factor */
+    const uint8_t *code;
+    const int64_t *code_bias;
+    int32_t add_in, add_weight;
+    FileScaled out;
 } FileReal;
 
 struct FileLayer {
