@@ -69,23 +69,26 @@ static bool stage_read(Arena *arena, Diag *diag, const Options *options,
     return p->original != NULL;
 }
 
-/* Codes are those that the machine's rule of rounding gives. */
-static void round_as_machine(Arena *arena, Pipeline *p) {
-    if (!p->spec || p->spec->rounding == HW_ROUNDING_NETWORK)
-        return;
-    QuantRound round =
-        p->spec->rounding == HW_ROUNDING_EVEN ? QUANT_EVEN : QUANT_UP;
+const Graph *pipeline_rounded(Arena *arena, const Graph *network,
+                              QuantRound round) {
     Graph *graph = NULL;
-    for (uint32_t i = 0; i < p->network->tensor.n; i++) {
-        const Quant *q = &p->network->tensor.at[i].quant;
+    for (uint32_t i = 0; i < network->tensor.n; i++) {
+        const Quant *q = &network->tensor.at[i].quant;
         if (q->type == QUANT_NONE || q->round == round)
             continue;
         if (!graph)
-            graph = graph_clone(arena, p->network);
+            graph = graph_clone(arena, network);
         graph->tensor.at[i].quant.round = round;
     }
-    if (graph)
-        p->original = graph;
+    return graph ? graph : network;
+}
+
+/* Codes are those that the machine's rule of rounding gives. */
+static void round_as_machine(Arena *arena, Pipeline *p) {
+    if (p->spec && p->spec->rounding != HW_ROUNDING_NETWORK)
+        p->original = pipeline_rounded(
+            arena, p->network,
+            p->spec->rounding == HW_ROUNDING_EVEN ? QUANT_EVEN : QUANT_UP);
 }
 
 /* False for NULL. A bundle finds places by itself. */

@@ -55,6 +55,11 @@ const HwSpec *pipeline_spec(Arena *arena, Diag *diag, const Options *options);
 const HwSpec *pipeline_spec_of(Arena *arena, Diag *diag, const Options *options,
                                uint32_t element);
 
+/* The same network with all results on codes rounded by one rule; itself, where
+ * they are. */
+const Graph *pipeline_rounded(Arena *arena, const Graph *network,
+                              QuantRound round);
+
 /* Runs the stages up to and including `last` (at most STAGE_CODEGEN). With no
  * options->target the stages after STAGE_PASSES are out of reach. */
 ExitCode pipeline_run(Arena *arena, Diag *diag, const Options *options,

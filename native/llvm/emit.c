@@ -22,6 +22,13 @@ static bool shapes_are_sane(uint32_t n, const Operand *operand) {
     return true;
 }
 
+/* Tables know either rule, and codes that only move are not rounded. */
+static bool rounds_up(const Kernel *kernel) {
+    const QuantLayer *q = kernel->quant;
+    return !q || q->round == QUANT_UP || q->rule == QUANT_REALS ||
+           (q->rule == QUANT_MOVES && q->n == 0);
+}
+
 const char *emit_refuse(const Kernel *kernel) {
     const OpRow *row = op_of(kernel);
     Epilogue act;
@@ -31,6 +38,8 @@ const char *emit_refuse(const Kernel *kernel) {
         return "it has too few operands";
     if (!epilogue_read(kernel, &act))
         return "there is no native code for its activation";
+    if (!rounds_up(kernel))
+        return "there is no native code that rounds halves to even";
     uint64_t channels = operand_channels(&kernel->out[0]).n;
     if (!shapes_are_sane(kernel->n_in, kernel->in) ||
         !shapes_are_sane(kernel->n_out, kernel->out) ||
