@@ -53,8 +53,8 @@ const Command commands[] = {
     {"quantise", "NET", MACHINE "wPbHFsojzkg{!#@|$<>;[]~}%^&*()", cmd_quantise,
      "Turns a network of real numbers into one of 8-bit codes.\n"
      "From samples of its inputs. To the folder -o: NET.json (every command\n"
-     "reads it), NET.onnx (QDQ), quantizer.json (xfDNN, without zero points);\n"
-     "what was measured as NET.html and NET.report.json.",
+     "reads it), NET.onnx (QDQ), NET.tflite, quantizer.json (xfDNN, without\n"
+     "zero points); what was measured as NET.html and NET.report.json.",
      "docs/quantise.md has what samples are, the methods and the repairs.",
      "net.onnx --calibrate pictures -o out\n"
      "net.onnx --calibrate samples.npz:images@0-99 --scales pow2 --per tensor "

@@ -24,17 +24,26 @@ static bool write_json(Arena *arena, Diag *diag, QuantisedReport *r,
                       json, strlen(json));
 }
 
-/* Other forms; what has none there is told, and the rest written. */
-static bool write_onnx(Arena *arena, Diag *diag, QuantisedReport *r,
-                       const char *stem) {
+typedef bool WriteForm(Arena *arena, Diag *diag, const Graph *g, Text *out);
+
+/* Another form; layers that it has not are told, and it is left out. */
+static bool write_form(Arena *arena, Diag *diag, QuantisedReport *r,
+                       const char *name, WriteForm *form) {
     Diag *said = diag_new(arena);
     Text bytes;
-    if (graph_to_onnx(arena, said, r->result->graph, &bytes))
-        return write_part(arena, diag, r, arena_printf(arena, "%s.onnx", stem),
-                          bytes.at, bytes.len);
-    for (uint32_t i = 0; i < diag_count(said); i++)
-        diag_warning(diag, diag_at(said, i)->loc, "%s", diag_at(said, i)->text);
+    if (form(arena, said, r->result->graph, &bytes))
+        return write_part(arena, diag, r, name, bytes.at, bytes.len);
+    diag_warning(diag, diag_at(said, 0)->loc, "%s is not written: %s", name,
+                 diag_at(said, 0)->text);
     return true;
+}
+
+static bool write_forms(Arena *arena, Diag *diag, QuantisedReport *r,
+                        const char *stem) {
+    return write_form(arena, diag, r, arena_printf(arena, "%s.onnx", stem),
+                      graph_to_onnx) &&
+           write_form(arena, diag, r, arena_printf(arena, "%s.tflite", stem),
+                      graph_to_tflite);
 }
 
 static bool write_numbers(Arena *arena, Diag *diag, QuantisedReport *r,
@@ -66,7 +75,7 @@ bool quantised_write(Arena *arena, Diag *diag, QuantisedReport *r) {
     const char *stem = file_stem(arena, r->options->file);
     return file_make_dir(arena, diag, r->options->out) &&
            write_json(arena, diag, r, stem) &&
-           write_onnx(arena, diag, r, stem) &&
+           write_forms(arena, diag, r, stem) &&
            write_quantizer(arena, diag, r) &&
            write_page(arena, diag, r, stem) &&
            write_numbers(arena, diag, r, stem);

@@ -70,4 +70,9 @@ const char *graph_to_json(Arena *arena, const Graph *g, const char *weights,
  * form. */
 bool graph_to_onnx(Arena *arena, Diag *diag, const Graph *g, Text *out);
 
+/* The graph as a TensorFlow Lite model; all its tensors are int8 or int16.
+ * False, and an error for each layer that has no such form. Its volumes have
+ * their channels last. */
+bool graph_to_tflite(Arena *arena, Diag *diag, const Graph *g, Text *out);
+
 #endif

@@ -245,6 +245,16 @@ def check_own(folder, net, samples):
         code, out, err = run("verify", f"{folder}/up/own.json", "-t", machine)
         check(f"verify on {machine}",
               code == 0 and "all equal bit for bit" in out, out + err)
+    values = {}
+    for form in ("json", "tflite"):
+        code, _, err = run("eval", f"{folder}/up/own.{form}", "--input",
+                           f"{samples}/03.npy", "-o", f"{folder}/{form}")
+        found = [f for f in os.listdir(f"{folder}/{form}")
+                 if f.endswith(".real.npy")] if code == 0 else []
+        values[form] = load(f"{folder}/{form}/{found[0]}") if found else err
+    check("the TensorFlow Lite form computes the same",
+          isinstance(values["json"], bytes) and
+          values["json"] == values["tflite"], values)
     code, out, err = run("show", f"{folder}/a/own.onnx", "--json")
     check("the ONNX form is read", code == 0, err)
     code, _, err = run("quantise", f"{folder}/a/own.json", "--calibrate",
