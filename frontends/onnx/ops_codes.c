@@ -119,10 +119,9 @@ static bool give_codes(Onnx *x, OnnxNode *n, uint32_t numbers, uint32_t scale,
 
 /* int32 in the unit of the products. */
 static uint32_t bias_of(Onnx *x, const OnnxNode *n, const CodesRow *row) {
-    uint32_t codes = at(n, row->bias);
+    uint32_t codes = at(n, row->bias), out = new_value(x, n, "bias");
     const OnnxValue *unit = onnx_in(x, n, row->in[0] + 1);
     const OnnxValue *by = onnx_in(x, n, row->in[1] + 1);
-    uint32_t out = new_value(x, n, "bias");
     if (unit->state != ONNX_CONST || by->state != ONNX_CONST ||
         x->value.at[codes].state != ONNX_CONST ||
         shape_count(&unit->shape) != 1) {
