@@ -90,7 +90,7 @@ def measured(binary, network, machine, size, folder, *options):
             "maps": sim["moved"], "instructions": plan["instructions"],
             "cpu": cpu, "alloc_ms": plan["ms"]["alloc"],
             "front": plan.get("front", []),
-            "dropped": plan["rejected"]}
+            "dropped": plan.get("rejected", 0)}
 
 
 def cost(objective, plan):

@@ -250,17 +250,14 @@ bool waits_empty(const Decisions *d, const Buffers *p, uint32_t index,
 /* Bytes of a residency interval that has so many channels, and what copies of
  * its rows reach over its end. */
 static void residency_bytes(const Facts *f, const AliasClass *alias,
-                            const Residency *s, uint32_t channels,
+                            bool copied, uint32_t channels,
                             uint64_t bytes[PACK_MAX_POOLS]) {
     Volume whole = volume_in(f, alias->root, 0);
     memcpy(bytes, alias->bytes, sizeof alias->bytes);
     if (channels < whole.c)
         bytes[0] = kept_bytes(f, alias, channels);
-    for (uint32_t i = s->first; i < alias->n_uses; i++)
-        if (alias->use[i].by_rows && bytes[0]) {
-            bytes[0] += copy_offset(f->spec, &whole, whole.h - 1);
-            return;
-        }
+    if (copied && bytes[0])
+        bytes[0] += copy_offset(f->spec, &whole, whole.h - 1);
 }
 
 /* Times at which a residency interval has as many channels. */
@@ -302,9 +299,18 @@ static void residency_spans(const Decisions *d, const AliasClass *alias,
     }
 }
 
-/* One buffer, or one for each time that more of a concat is there, or less. */
+/* Uses up to the last that reads rows of what stays. */
+static uint32_t uses_by_rows(const AliasClass *alias) {
+    uint32_t n = alias->n_uses;
+    while (n > 0 && !alias->use[n - 1].by_rows)
+        n--;
+    return n;
+}
+
+/* `copied`: rows of it are. One buffer, or one for each time that more of a
+ * concat is there, or less. */
 static void residency_bufs(const Decisions *d, Buffers *p, uint32_t index,
-                           Residency *s, Times times, Spans *all) {
+                           Residency *s, bool copied, Times times, Spans *all) {
     const Facts *f = d->f;
     const AliasClass *alias = &d->alias.at[index];
     uint64_t bytes[PACK_MAX_POOLS];
@@ -313,7 +319,7 @@ static void residency_bufs(const Decisions *d, Buffers *p, uint32_t index,
     s->buf = p->buf.n;
     for (uint32_t i = 0; i < all->n; i++) {
         const Span *own = &all->at[i];
-        residency_bytes(f, alias, s, own->channels, bytes);
+        residency_bytes(f, alias, copied, own->channels, bytes);
         uint32_t buf =
             buffer_add(f, p, own->first, own->end, bytes, s->memories,
                        (Owner){.kind = OWNER_RESIDENT,
@@ -328,10 +334,11 @@ static void residency_bufs(const Decisions *d, Buffers *p, uint32_t index,
 static void alias_bufs(const Decisions *d, Buffers *p, uint32_t index,
                        Residencies *stays, Spans *room) {
     const AliasClass *alias = &d->alias.at[index];
+    uint32_t copied = uses_by_rows(alias);
     for (uint32_t i = 0; i < stays->n; i++) {
         Residency *s = &stays->at[i];
         Times times = residency_times(d, p, alias, s);
-        residency_bufs(d, p, index, s, times, room);
+        residency_bufs(d, p, index, s, s->first < copied, times, room);
     }
     for (uint32_t i = 0; i < stays->n; i++)
         kept_buf(d, p, index, &stays->at[i]);
