@@ -9,7 +9,6 @@
 #include "codegen/codegen.h"
 
 #include "codegen/image.h"
-#include "codegen/record_make.h"
 #include "codegen/waits.h"
 
 typedef struct Emitter {
@@ -615,7 +614,6 @@ const Listing *codegen_run(Arena *arena, Diag *diag, const Plan *plan,
     listing->insn = e.insn.at;
     listing->image = image_make(arena, plan, e.action_of.at, e.insn.n);
     listing->has_image = true;
-    listing->record = records_make(arena, plan, listing, e.action_of.at);
     if (action_of)
         *action_of = e.action_of.at;
     return listing;

@@ -5,7 +5,8 @@
  * where the machine has such, else by steps, else (queued machines) by the
  * bytes that it shares with those that may still be at work.
  */
-#include "codegen/record_make.h"
+#include "codegen/codegen.h"
+#include "codegen/record.h"
 
 typedef struct Maker {
     Arena *arena;
@@ -38,26 +39,34 @@ static uint64_t byte_of(const Layout *layout, const RecordOperand *o,
 }
 
 /* Bytes from each index to the next; false if they differ. */
-static bool find_stride(const Layout *layout, RecordOperand *o, LayoutDim dim,
-                        uint32_t n) {
-    for (uint32_t i = 1; i < n; i++) {
-        uint64_t at = byte_of(layout, o, dim == LAYOUT_C ? i : 0,
-                              dim == LAYOUT_H ? i : 0, dim == LAYOUT_W ? i : 0);
-        if (i == 1)
-            o->stride[dim] = at - o->address;
-        if (at < o->address || at - o->address != i * o->stride[dim])
+static bool find_stride(const uint64_t *at, uint32_t n, uint64_t *stride) {
+    if (n > 1)
+        *stride = at[1] - at[0];
+    for (uint32_t i = 1; i < n; i++)
+        if (at[i] < at[0] || at[i] - at[0] != i * *stride)
             return false;
-    }
     return true;
+}
+
+/* Rings and line buffers are strided where they do not turn. */
+static bool turns(const RecordOperand *o) {
+    return o->lines.band ||
+           (o->ring && o->row % o->whole.h + o->rows > o->whole.h);
 }
 
 static void find_strides(const Maker *m, RecordOperand *o) {
     const Layout *layout = m->spec->memory[o->memory].layout;
     o->address = byte_of(layout, o, 0, 0, 0);
-    o->strided = !o->whole.repl.units &&
-                 find_stride(layout, o, LAYOUT_C, o->channels) &&
-                 find_stride(layout, o, LAYOUT_H, o->rows) &&
-                 find_stride(layout, o, LAYOUT_W, o->cols);
+    if (o->whole.repl.units || turns(o))
+        return;
+    Arena *scratch = arena_new("strides");
+    LayoutTables t = layout_tables(scratch, layout, &o->whole);
+    uint32_t row = o->ring ? o->row % o->whole.h : o->row;
+    o->strided =
+        find_stride(t.c_at + o->channel, o->channels, &o->stride[LAYOUT_C]) &&
+        find_stride(t.h_at + row, o->rows, &o->stride[LAYOUT_H]) &&
+        find_stride(t.w_at + o->col, o->cols, &o->stride[LAYOUT_W]);
+    arena_free(scratch);
 }
 
 /* Rows and columns are the tensor's. */

@@ -215,7 +215,8 @@ static bool emits(const Options *options, const char *what) {
     return options->emit && strcmp(options->emit, what) == 0;
 }
 
-const Listing *listing_timed(Arena *arena, const Listing *listing) {
+const Listing *listing_timed(Arena *arena, const Pipeline *p) {
+    const Listing *listing = p->listing;
     SimOptions options = {.time_only = true, .memory_only = true};
     const SimResult *sim =
         sim_run(arena, diag_new(arena), listing, 0, NULL, &options);
@@ -227,13 +228,14 @@ const Listing *listing_timed(Arena *arena, const Listing *listing) {
     }
     Listing *copy = ARENA_COPY(arena, Listing, listing, 1);
     copy->time = time;
+    copy->record = records_make(arena, p->plan, listing, p->action_of);
     return copy;
 }
 
 static bool write_listing(Arena *arena, Diag *diag, const Options *options,
                           Pipeline *p, Made *made) {
     double start = now_ms();
-    bool ok = listing_write(arena, diag, listing_timed(arena, p->listing),
+    bool ok = listing_write(arena, diag, listing_timed(arena, p),
                             options->out ? options->out : ".", made->path);
     p->ms[STAGE_WRITE] = now_ms() - start;
     return ok;

@@ -31,9 +31,8 @@ ExitCode simulate_program(Arena *arena, Diag *diag, const Options *options,
 /* show --orders */
 ExitCode show_orders(Arena *arena, Diag *diag, const Options *options);
 
-/* The listing with what running it costs, instruction by instruction; without
- * where nothing was run. */
-const Listing *listing_timed(Arena *arena, const Listing *listing);
+/* The listing with a record for each instruction, and what running it costs. */
+const Listing *listing_timed(Arena *arena, const Pipeline *pipeline);
 /* What compile --json says of a plan whose listing is not written. */
 cJSON *compile_json(Arena *arena, const Pipeline *p);
 /* verify, of a pipeline up to the listing; false if it could not be run. */
