@@ -35,7 +35,9 @@ static int by_objective(PlanObjective objective, const PlanCost *a,
 bool plan_cost_less(PlanObjective objective, const PlanCost *a,
                     const PlanCost *b) {
     int order = by_objective(objective, a, b);
-    return order ? order < 0 : a->instructions < b->instructions;
+    if (!order)
+        order = compare(a->instructions, b->instructions);
+    return order ? order < 0 : a->memory < b->memory;
 }
 
 bool plan_cost_no_worse(const PlanCost *a, const PlanCost *b) {

@@ -23,7 +23,7 @@ typedef struct PlanCost {
 } PlanCost;
 
 /* Whether the objective is better met by `a`: of equals the one of fewer
- * instructions. */
+ * instructions, then the one in less memory. */
 bool plan_cost_less(PlanObjective objective, const PlanCost *a,
                     const PlanCost *b);
 /* Whether `a` is no worse in any measure, memory included. */
