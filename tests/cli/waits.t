@@ -29,6 +29,7 @@ memory  0 violations
 bound   36,864 bytes over DDR: no plan in this order moves less
 share   engines compute 100.0 % of 1,179,648 products
 weights 2 layers had none: seeded ones
+floats  were compared, which elements of 1 byte cannot be: for codes, amphora quantise net.prototxt --calibrate DIR -t xdnn-v3-96
 ms      hwspec <ms> read <ms> passes <ms> schedule <ms> alloc <ms> codegen <ms> simulate <ms> reference <ms>
 --- stderr
 --- run amphora compile net.prototxt -t xdnn-v3-96 -o out
