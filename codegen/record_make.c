@@ -8,6 +8,8 @@
 #include "codegen/codegen.h"
 #include "codegen/record.h"
 
+#include <string.h>
+
 typedef struct Maker {
     Arena *arena;
     const Plan *plan;
@@ -16,7 +18,11 @@ typedef struct Maker {
     const Listing *listing;
     const uint32_t *action_of;
     Record *record;
+    uint32_t n_units;
     uint32_t last[HW_MAX_UNITS]; /* by unit: its last instruction + 1 */
+    uint32_t *before; /* by instruction: the last one of its unit, + 1 */
+    uint32_t *queued; /* by instruction: how many went through the queue */
+    uint32_t *ended;  /* by instruction and unit, see ended() */
 } Maker;
 
 /* ---- operands ---- */
@@ -304,38 +310,49 @@ static bool beside(const HwSpec *spec, uint32_t a, uint32_t b) {
            spec->engine[a].beside >> b & 1 || spec->engine[b].beside >> a & 1;
 }
 
-/* Whether one of these waits for it. */
-static bool is_waited_for(const Maker *m, uint32_t n, const uint32_t *by,
-                          uint32_t insn) {
-    for (uint32_t i = 0; i < n; i++)
-        for (uint32_t k = 0; k < m->record[by[i]].n_waits; k++)
-            if (m->record[by[i]].wait[k] == insn)
-                return true;
-    return false;
+/* What is known to have ended before instruction i begins: of each unit all
+ * instructions before this one. */
+static uint32_t *ended(const Maker *m, uint32_t i) {
+    return m->ended + (size_t)i * m->n_units;
+}
+
+/* The last of those that may still be at work, or UINT32_MAX. */
+static uint32_t last_at_work(const Maker *m, const uint32_t *known,
+                             const uint32_t *cursor) {
+    uint32_t best = 0;
+    for (uint32_t u = 0; u < m->n_units; u++)
+        if (cursor[u] > known[u] && cursor[u] > best)
+            best = cursor[u];
+    return best - 1;
+}
+
+static void wait_for(const Maker *m, uint32_t k, uint32_t *known) {
+    const uint32_t *before = ended(m, k);
+    for (uint32_t u = 0; u < m->n_units; u++)
+        known[u] = before[u] > known[u] ? before[u] : known[u];
+    known[m->record[k].unit] = k + 1;
 }
 
 /* Of a queued machine: those that may still be at work, its own engine's last,
  * and what is beyond the queue. */
 static uint32_t waits_in_queue(const Maker *m, uint32_t i, uint32_t *out) {
     const Record *r = &m->record[i];
-    uint32_t n = 0, queue = m->spec->tiling.rows.queue, seen = 0;
-    uint64_t units = 0;
-    for (uint32_t k = i; k-- > 0 && seen <= queue;) {
+    uint32_t n = 0, queue = m->spec->tiling.rows.queue;
+    uint32_t *known = ended(m, i), cursor[HW_MAX_UNITS];
+    memcpy(cursor, m->last, sizeof cursor);
+    for (;;) {
+        uint32_t k = last_at_work(m, known, cursor);
+        uint32_t ahead = k == UINT32_MAX ? 0 : m->queued[i] - m->queued[k];
+        if (k == UINT32_MAX || ahead > queue)
+            return n;
         const Record *other = &m->record[k];
-        if (other->op == HW_OP_CONCAT)
-            continue;
-        bool host = other->unit == insn_unit_of_host(m->spec);
-        seen += !host;
-        bool own = !beside(m->spec, r->unit, other->unit) &&
-                   !(units >> other->unit & 1);
-        if (is_waited_for(m, n, out, k))
-            continue;
-        if (own || seen == queue || conflict(m, r, other)) {
-            units |= UINT64_C(1) << other->unit;
+        cursor[other->unit] = m->before[k];
+        if (ahead == queue || !beside(m->spec, r->unit, other->unit) ||
+            conflict(m, r, other)) {
+            wait_for(m, k, known);
             out[n++] = k;
         }
     }
-    return n;
 }
 
 static uint32_t waits_for_units(const Maker *m, uint32_t i, uint32_t *out) {
@@ -358,14 +375,15 @@ static uint32_t waits_for_units(const Maker *m, uint32_t i, uint32_t *out) {
 static void add_waits(Maker *m, uint32_t i) {
     Record *r = &m->record[i];
     bool queued = m->spec->tiling.rows.moves == HW_MOVES_QUEUED;
-    uint32_t most = queued ? 2 * m->spec->tiling.rows.queue + 64 : HW_MAX_UNITS;
-    uint32_t *wait =
-        ARENA_ARRAY(m->arena, uint32_t, most < i + 2 ? most : i + 2);
+    bool host = r->unit == insn_unit_of_host(m->spec);
+    m->queued[i + 1] = m->queued[i] + (r->op != HW_OP_CONCAT && !host);
     if (r->op == HW_OP_CONCAT)
         return;
+    uint32_t *wait = ARENA_ARRAY(m->arena, uint32_t, m->n_units);
     r->n_waits =
         queued ? waits_in_queue(m, i, wait) : waits_for_units(m, i, wait);
     r->wait = wait;
+    m->before[i] = m->last[r->unit];
     m->last[r->unit] = i + 1;
 }
 
@@ -397,8 +415,15 @@ const Record *records_make(Arena *arena, const Plan *plan,
                .graph = plan->schedule->graph,
                .listing = listing,
                .action_of = action_of,
-               .record = ARENA_ARRAY(arena, Record, listing->n + 1)};
+               .record = ARENA_ARRAY(arena, Record, listing->n + 1),
+               .n_units = insn_unit_of_host(listing->spec) + 1};
+    Arena *scratch = arena_new("records");
+    m.before = ARENA_ARRAY(scratch, uint32_t, listing->n + 1);
+    m.queued = ARENA_ARRAY(scratch, uint32_t, listing->n + 1);
+    m.ended =
+        ARENA_ARRAY(scratch, uint32_t, ((size_t)listing->n + 1) * m.n_units);
     for (uint32_t i = 0; i < listing->n; i++)
         make(&m, i);
+    arena_free(scratch);
     return m.record;
 }
