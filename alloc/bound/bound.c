@@ -25,6 +25,15 @@
 #include <math.h>
 #include <stdlib.h>
 
+double active_moved(const Facts *f) {
+    uint32_t least = f->spec->element;
+    for (uint32_t m = 0; m < f->spec->n_active; m++) {
+        uint32_t element = f->spec->memory[m].layout->element;
+        least = element < least ? element : least;
+    }
+    return (double)f->total * f->spec->element / least;
+}
+
 static uint64_t tensor_moved(const Facts *f, TensorId t) {
     Volume v = plan_volume(f->g, t);
     return (uint64_t)v.c * v.h * v.w * f->spec->element;
@@ -188,7 +197,7 @@ static Waits waits_make(const Decisions *d, const BaseTensors *bases) {
     const Facts *f = d->f;
     uint32_t n = f->schedule->n_steps;
     Waits waits = {.x = {.arena = f->arena,
-                         .total = (double)f->total,
+                         .total = active_moved(f),
                          .live = ARENA_ARRAY(f->arena, double, 2 * n + 1),
                          .n_times = 2 * n},
                    .barrier = ARENA_ARRAY(f->arena, uint8_t, n + 1),

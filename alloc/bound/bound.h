@@ -9,6 +9,9 @@
 
 /* Fills ddr_compulsory, ddr_bound, ddr_once and ddr_layers. */
 void bound_make(const Decisions *d, Plan *plan);
+/* What active memories hold, in bytes as they are counted when they move: an
+ * element that lies there may be smaller. */
+double active_moved(const Facts *f);
 
 /* ---- min_memory.c ---- */
 

@@ -240,7 +240,7 @@ static int by_price(const void *a, const void *b) {
 
 /* What moves at least for one cut. */
 static double excess(const Cuts *c, const Cut *cut, Price *price) {
-    double moved = 0, much = -(double)c->f->total;
+    double moved = 0, much = -active_moved(c->f);
     uint32_t n = 0;
     for (uint32_t l = 0; l < c->bases->n; l++) {
         const BaseTensor *base = &c->bases->at[l];
@@ -332,7 +332,7 @@ static void cuts_make(Cuts *c) {
     const double *live = crossing(c);
     uint32_t *op = ARENA_ARRAY(c->f->arena, uint32_t, c->n_ops + 1);
     for (uint32_t o = 0; o < c->n_ops; o++)
-        if (!c->op[o].parts && live[c->op[o].step] > (double)c->f->total)
+        if (!c->op[o].parts && live[c->op[o].step] > active_moved(c->f))
             op[n++] = o;
     Price *price = ARENA_ARRAY(c->f->arena, Price, c->bases->n + 1);
     c->cut = ARENA_ARRAY(c->f->arena, Cut, most + 1);
@@ -438,7 +438,7 @@ static double chain_bound(const Cuts *c, uint32_t last) {
     for (uint32_t i = last, k = chain.n; i != NONE; i = c->cut[i].from)
         chain.cut[--k] = &c->cut[i];
     chain.x = (SpillProgram){.arena = arena,
-                             .total = (double)c->f->total,
+                             .total = active_moved(c->f),
                              .n_times = chain.n,
                              .live = ARENA_ARRAY(arena, double, chain.n + 1)};
     for (uint32_t l = 0; l < c->bases->n; l++) {
