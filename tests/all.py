@@ -143,7 +143,7 @@ def scripts(long):
             "small_memories",
             "farm",
             "tiles", "nests", "nets",
-            "k210", "k210_sim", "kmodel",
+            "containers", "k210_sim", "kmodel",
             "weights",
             "placements",
             "ilp",
