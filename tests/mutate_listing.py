@@ -17,7 +17,7 @@ another time or other bytes, or be proved to be the same program:
   note           what moves no data was left out
   unread pixels  a size, or padding, with the same pixels read
   one tile       the order of loops of which one has a single turn, or in which
-                 nothing stays
+                 nothing stays; as many tiles of an operator without windows
   whole ring     a ring with room for all rows, from the first on
   needless       of an instruction without which all outputs are the same
 

@@ -41,7 +41,7 @@ typedef enum Fate {
     NOTE,         /* left out what moves nothing */
     UNREAD_PIXELS, /* a size, or padding, with the same pixels read */
     ONE_TILE,      /* an order of tiles, of which there is one on an axis, or
-                    * of which none stays */
+                    * of which none stays; as many tiles without windows */
     WHOLE_RING,    /* a ring with room for all rows, from the first on */
     NEEDLESS,      /* of an instruction without which outputs are the same */
     SURVIVES,
@@ -223,6 +223,18 @@ static bool is_one_tile(const HwFields *f) {
            f->num[HW_F_TILE_IN_C] < f->num[HW_F_IN_C];
 }
 
+/* Other tiles, but as many, of an operator without windows: each pixel moves
+ * once all the same. */
+static bool has_as_many_tiles(const HwFields *was, const HwFields *now,
+                              HwField field) {
+    if ((field != HW_F_TILE_W && field != HW_F_TILE_H) ||
+        was->set[HW_F_KERNEL_W] || !was->num[field] || !now->num[field])
+        return false;
+    HwField axis = field == HW_F_TILE_W ? HW_F_OUT_W : HW_F_OUT_H;
+    return (was->num[axis] - 1) / was->num[field] ==
+           (now->num[axis] - 1) / now->num[field];
+}
+
 /* All rows, from the first on, in a ring with room for them, or in none. */
 static bool is_whole_ring(const HwFields *was, const HwFields *now,
                           HwField field) {
@@ -275,6 +287,8 @@ static Fate proof(const Campaign *c, const Mutant *m) {
     if (keeps_pixels(&f, &now, m->field))
         return UNREAD_PIXELS;
     if (m->field == HW_F_TILE_STAYS && is_one_tile(&f))
+        return ONE_TILE;
+    if (has_as_many_tiles(&f, &now, m->field))
         return ONE_TILE;
     if (is_whole_ring(&f, &now, m->field))
         return WHOLE_RING;
