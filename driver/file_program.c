@@ -282,10 +282,11 @@ static void verdict_print(Arena *arena, const Made *made, const Verdict *v) {
                                 with_commas(arena, v->wrong), v->first)
                  : "all equal");
     if (v->outputs)
-        say("outputs %s of %s codes as by the network's own rule, others off "
-            "by up to %g\n",
+        say("outputs %s of %s codes as by the network's own rule%s\n",
             with_commas(arena, v->outputs - v->other),
-            with_commas(arena, v->outputs), v->most);
+            with_commas(arena, v->outputs),
+            v->other ? arena_printf(arena, ", others off by up to %g", v->most)
+                     : "");
     for (uint32_t i = 0; i < spec->n_memories; i++)
         if (file->used[i].height)
             say("%-7s %s of %s bytes\n", spec->memory[i].name,
