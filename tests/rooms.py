@@ -5,8 +5,9 @@ Reads the symbols of the objects in the folder build (nm). The rooms are those
 of CMakeLists.txt in its order; those inside alloc/ and frontends/ are in the
 order of ARCHITECTURE.md's tables, where the room's own files, its door, come
 last. codegen, native, sim and report use nothing of alloc. In the rooms of
-LAYERED no file uses, through whatever others, one that uses it. Prints each use
-that runs against this, and each cycle.
+LAYERED no file uses, through whatever others, one that uses it. No two files
+define one symbol, or the order of linking would decide between them. Prints
+each use that runs against this, each cycle, and each such symbol.
 """
 import os
 import re
@@ -106,12 +107,15 @@ def main():
     order = rooms()
     inner = {room: inner_rooms(room) for room in DIVIDED}
     made, used = {}, {}
+    bad = 0
     for room in order:
         for source, path in objects(room):
             defines, uses = symbols(path)
+            for name in sorted(defines & made.keys()):
+                print(f"{name}: in {made[name]} and in {source}")
+                bad += 1
             made.update(dict.fromkeys(defines, source))
             used[source] = uses
-    bad = 0
     for source, names in sorted(used.items()):
         for name in sorted(names & made.keys()):
             maker = made[name]
