@@ -169,6 +169,20 @@ def png(width, height, rgb):
             chunk(b"IDAT", zlib.compress(lines)) + chunk(b"IEND", b""))
 
 
+def jpeg(scans):
+    """A gray progressive file of 64 blocks; scans behind the first are of one
+    run of blocks without terms."""
+    def part(mark, data):
+        return bytes([0xff, mark]) + struct.pack(">H", len(data) + 2) + data
+    return (b"\xff\xd8" + part(0xdb, b"\0" + bytes([1] * 64)) +
+            part(0xc2, struct.pack(">BHHB", 8, 64, 64, 1) + b"\1\x11\0") +
+            part(0xc4, b"\0\1" + bytes(15) + b"\0") +
+            part(0xc4, b"\x10\1" + bytes(15) + b"\x60") +
+            part(0xda, bytes([1, 1, 0, 0, 0, 0])) + bytes(8) +
+            (part(0xda, bytes([1, 1, 0, 1, 63, 0])) + b"\1") * (scans - 1) +
+            b"\xff\xd9")
+
+
 def save(path, data):
     os.makedirs(os.path.dirname(path), exist_ok=True)
     with open(path, "wb") as file:
@@ -358,11 +372,16 @@ def check_refused(folder, net):
     cases = {"short.npy": npy_bytes((7,), "|u1", bytes(7)),
              "cut.png": png(12, 12, draw(1))[:60],
              "cut.npz": b"PK\x03\x04 nothing", "cut.jpg": b"\xff\xd8\xff\xe0",
+             "pixels.jpg": jpeg(1)[:-4], "scans.jpg": jpeg(101),
              "odd.raw": bytes(13)}
     for name, data in cases.items():
         save(f"{bad}/{name}", data)
         code, _, err = run("quantise", net, "--calibrate", f"{bad}/{name}")
         check(f"refused: {name}", code == 1 and name in err, err)
+    save(f"{bad}/hundred.jpg", jpeg(100))
+    code, _, err = run("quantise", net, "--calibrate", f"{bad}/hundred.jpg",
+                       "--repair", "none", "-o", f"{folder}/hundred")
+    check("a JPEG of 100 scans", code == 0, err)
     code, _, err = run("quantise", net)
     check("refused: no samples", code == 2 and "--calibrate" in err, err)
     os.makedirs(f"{folder}/empty")

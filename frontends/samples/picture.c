@@ -8,7 +8,10 @@
 #include <math.h>
 #include <string.h>
 
-enum { MOST_PIXELS = 1 << 26 };
+enum {
+    MOST_PIXELS = 1 << 26,
+    MOST_SCANS = 100 /* each goes through all pixels; usual are 1 to 12 */
+};
 
 static const uint8_t png_magic[] = {0x89, 'P', 'N', 'G'};
 static const uint8_t jpeg_magic[] = {0xff, 0xd8, 0xff};
@@ -64,6 +67,8 @@ static bool read_png(Arena *arena, Diag *diag, const char *path, Bytes file,
 
 #include <jpeglib.h>
 
+#include <jerror.h> /* its codes depend on what jpeglib.h defines */
+
 typedef struct JpegErrors {
     struct jpeg_error_mgr manager; /* first: libjpeg knows this alone */
     jmp_buf back;
@@ -76,8 +81,21 @@ static void jpeg_fail(j_common_ptr jpeg) {
     longjmp(errors->back, 1);
 }
 
-static void jpeg_quiet(j_common_ptr jpeg) {
-    (void)jpeg;
+/* What libjpeg only warns of: it fills with gray what is damaged or cut off.
+ * Bytes too many between parts change no pixel, and are common. */
+static void jpeg_warned(j_common_ptr jpeg, int level) {
+    if (level < 0 && jpeg->err->msg_code != JWRN_EXTRANEOUS_DATA)
+        jpeg_fail(jpeg);
+}
+
+/* A progressive file can be small and have scans without end. */
+static void jpeg_progress(j_common_ptr jpeg) {
+    if (((j_decompress_ptr)jpeg)->input_scan_number <= MOST_SCANS)
+        return;
+    JpegErrors *errors = (JpegErrors *)(void *)jpeg->err;
+    snprintf(errors->text, sizeof errors->text, "more than %d scans",
+             MOST_SCANS);
+    longjmp(errors->back, 1);
 }
 
 /* After jpeg_create: any error comes back by the jump of the caller. */
@@ -104,16 +122,18 @@ static const char *decode(Arena *arena, struct jpeg_decompress_struct *jpeg,
 static bool read_jpeg(Arena *arena, Diag *diag, const char *path, Bytes file,
                       Picture *out) {
     struct jpeg_decompress_struct jpeg = {0};
+    struct jpeg_progress_mgr progress = {.progress_monitor = jpeg_progress};
     JpegErrors errors;
     jpeg.err = jpeg_std_error(&errors.manager);
     errors.manager.error_exit = jpeg_fail;
-    errors.manager.output_message = jpeg_quiet;
+    errors.manager.emit_message = jpeg_warned;
     if (setjmp(errors.back)) {
         jpeg_destroy_decompress(&jpeg);
         return fail(diag, path,
                     arena_printf(arena, "a damaged JPEG: %s", errors.text));
     }
     jpeg_create_decompress(&jpeg);
+    jpeg.progress = &progress;
     const char *wrong = decode(arena, &jpeg, file, out);
     jpeg_destroy_decompress(&jpeg);
     return !wrong || fail(diag, path, wrong);
