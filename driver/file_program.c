@@ -4,6 +4,7 @@
 
 #include "base/crc.h"
 #include "driver/commands.h"
+#include "driver/rounding.h"
 #include "filegen/filegen.h"
 #include "sim/program.h"
 
@@ -36,6 +37,11 @@ static ExitCode make(Arena *arena, Diag *diag, const Options *options,
     double start = now_ms();
     out->file = filegen_run(arena, diag, out->p.spec, out->p.graph, &no_fit);
     out->p.ms[STAGE_CODEGEN] = now_ms() - start;
+    if (!out->file && out->p.spec->format && is_real(out->p.original))
+        diag_note(diag, (Loc){0},
+                  "amphora quantise %s --calibrate DIR -t %s makes a network "
+                  "of codes",
+                  options->file, options->target);
     if (!out->file)
         return no_fit ? EXIT_NO_FIT : EXIT_BAD_INPUT;
     if (program_encode(arena, diag, out->file->program, &out->data, &out->len))

@@ -130,13 +130,16 @@ cJSON *roundings_json(const Roundings *r) {
     return json;
 }
 
+bool is_real(const Graph *graph) {
+    for (uint32_t i = 0; i < graph->tensor.n; i++)
+        if (graph->tensor.at[i].quant.type != QUANT_NONE)
+            return false;
+    return true;
+}
+
 void roundings_note(const Pipeline *p, const Options *options) {
-    if (p->machine->element != 1)
-        return;
-    for (uint32_t i = 0; i < p->original->tensor.n; i++)
-        if (p->original->tensor.at[i].quant.type != QUANT_NONE)
-            return;
-    say("floats  were compared, which elements of 1 byte cannot be: for codes, "
-        "amphora quantise %s --calibrate DIR -t %s\n",
-        options->file, options->target);
+    if (p->machine->element == 1 && is_real(p->original))
+        say("floats  were compared, which elements of 1 byte cannot be: for "
+            "codes, amphora quantise %s --calibrate DIR -t %s\n",
+            options->file, options->target);
 }

@@ -32,6 +32,8 @@ Roundings roundings_of(Arena *arena, const Pipeline *p,
 void roundings_print(Arena *arena, const Roundings *r);
 struct cJSON *roundings_json(const Roundings *r);
 
+/* Whether no tensor has codes. */
+bool is_real(const Graph *graph);
 /* A network of real numbers on a machine whose elements have one byte: that
  * numbers were compared, and what would compare codes; else nothing. */
 void roundings_note(const Pipeline *p, const Options *options);

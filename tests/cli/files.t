@@ -39,3 +39,8 @@ amphora: note: amphora compile --help lists the options
 --- stderr
 amphora: error: verify: --tolerance takes X, not zero
 amphora: note: amphora verify --help lists the options
+--- run amphora compile SHARE/examples/tiny.prototxt -t k210 -o real 2>&1 | tail -n 1
+--- exit 0
+--- stdout
+amphora: note: amphora quantise SHARE/examples/tiny.prototxt --calibrate DIR -t k210 makes a network of codes
+--- stderr
