@@ -37,7 +37,9 @@ static ExitCode make(Arena *arena, Diag *diag, const Options *options,
     double start = now_ms();
     out->file = filegen_run(arena, diag, out->p.spec, out->p.graph, &no_fit);
     out->p.ms[STAGE_CODEGEN] = now_ms() - start;
-    if (!out->file && out->p.spec->format && is_real(out->p.original))
+    const HwSpec *spec = out->p.spec;
+    bool could = spec->format && spec->constants >= 0;
+    if (!out->file && could && is_real(out->p.original))
         diag_note(diag, (Loc){0},
                   "amphora quantise %s --calibrate DIR -t %s makes a network "
                   "of codes",
