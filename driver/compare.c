@@ -48,7 +48,8 @@ static double scale_of(Comparison *c, TensorId tensor) {
     const Graph *g = c->pipeline->original;
     const Node *node = graph_node(g, graph_tensor(g, tensor)->producer);
     double scale = largest_of(c, tensor);
-    bool sums = node->op == OP_REDUCE || node->op == OP_ELTWISE;
+    bool sums = node->op == OP_REDUCE || node->op == OP_ELTWISE ||
+                (node->op == OP_POOL && node->attr.pool.kind == POOL_AVG);
     for (uint32_t i = 0; sums && i < node->n_in; i++)
         scale = fmax(scale, least_of_terms * roundings(g, node) *
                                 largest_of(c, node->in[i]));
