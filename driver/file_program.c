@@ -251,13 +251,14 @@ static void compare_outputs(const Graph *original, const Values *reference,
     }
 }
 
-static bool is_right(const Verdict *v) {
-    return !v->wrong && !v->sim->n_faults && v->nodes;
+static bool is_right(const Made *made, const Verdict *v) {
+    bool moved = !made->file->program->n_nodes && !v->other;
+    return !v->wrong && !v->sim->n_faults && (v->nodes || moved);
 }
 
 static void verdict_json(Arena *arena, const Made *made, const Verdict *v) {
     cJSON *json = cJSON_CreateObject();
-    cJSON_AddBoolToObject(json, "ok", is_right(v));
+    cJSON_AddBoolToObject(json, "ok", is_right(made, v));
     cJSON_AddStringToObject(json, "network", made->p.graph->name);
     cJSON_AddStringToObject(json, "machine", made->p.spec->machine);
     cJSON_AddNumberToObject(json, "nodes", made->file->program->n_nodes);
@@ -281,9 +282,10 @@ static void verdict_print(Arena *arena, const Made *made, const Verdict *v) {
     const FileGen *file = made->file;
     const HwSpec *spec = made->p.spec;
     say("%s on %s: %s\n", made->p.graph->name, spec->machine,
-        is_right(v) ? "the file computes what the network computes by the "
-                      "machine's arithmetic"
-                    : "WRONG");
+        is_right(made, v)
+            ? "the file computes what the network computes by the "
+              "machine's arithmetic"
+            : "WRONG");
     say("codes   %s of %u nodes compared, %s\n", with_commas(arena, v->codes),
         v->nodes,
         v->wrong ? arena_printf(arena, "%s in nodes that differ, the first %u",
@@ -339,5 +341,5 @@ ExitCode verify_file(Arena *arena, Diag *diag, const Options *options) {
         verdict_json(arena, &made, &v);
     else
         verdict_print(arena, &made, &v);
-    return is_right(&v) ? EXIT_FINE : EXIT_BAD_INPUT;
+    return is_right(&made, &v) ? EXIT_FINE : EXIT_BAD_INPUT;
 }

@@ -189,6 +189,13 @@ static uint32_t weights_of(const FileReal *v) {
     return v->out_c * (v->in_c / v->groups) * v->kernel[0] * v->kernel[1];
 }
 
+/* Not several images behind one another, or rows of a matrix. */
+static bool one_image(const Host *h, const FileReal *v) {
+    const Value *in = &h->l->value.at[h->l->value_of[h->node->in[0].i]];
+    uint64_t area = h->node->op == OP_CONV ? (uint64_t)in->h * in->w : 1;
+    return value_count(in) == v->in_c * area;
+}
+
 /* In whole numbers. */
 static bool run_codes(Host *h, const FileReal *v) {
     Lower *l = h->l;
@@ -213,6 +220,8 @@ static bool run_product(Host *h) {
     const FileReal *v = h->layer->real = layer_real(&h->maker, node_id(h));
     if (!v)
         return refuse(h, h->maker.why);
+    if (!one_image(h, v))
+        return refuse(h, "its node is of one image");
     if (v->code)
         return run_codes(h, v);
     unit_codes(h);

@@ -12,6 +12,8 @@
             byte that the container's rules do not explain: what disasm prints
             becomes the same bytes again
 
+  edges     several images are refused; a network without layers is right
+
 --all: also the vendor's, and all lines. Needs the folder build.
 """
 import glob
@@ -175,8 +177,28 @@ def ours():
     return bad
 
 
+def edges():
+    bad = 0
+    with tempfile.TemporaryDirectory() as folder:
+        path = kmodel_nets.write(folder, "face_160")
+        wrong, _ = verify(path, "--outputs", "image")
+        bad += bool(wrong)
+        with open(path, encoding="utf-8") as file:
+            net = json.load(file)
+        net["nodes"] = net["nodes"][:2]
+        net["outputs"] = [net["nodes"][1]["name"]]
+        for node in net["nodes"]:
+            node["writes"][0]["shape"][0] = 2
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(net, file)
+        run = amphora("compile", path, *MACHINE, "-o", folder)
+        bad += run.returncode != 1 or "of one image" not in run.stderr
+    print(f"edges: {bad} wrong")
+    return bad
+
+
 def main():
-    return 1 if given() + networks() + ours() else 0
+    return 1 if given() + networks() + ours() + edges() else 0
 
 
 if __name__ == "__main__":
