@@ -206,6 +206,18 @@ static float bounded(float x, float least, float most) {
     return fminf(fmaxf(x, least), most);
 }
 
+/* Where tap (i, k) of the window of pixel (y, q) lies in a channel; false: in
+ * the padding. */
+static bool tap_at(const FileReal *v, const uint32_t in[2], uint32_t y,
+                   uint32_t q, uint32_t i, uint32_t k, size_t *at) {
+    int64_t row =
+        (int64_t)y * v->stride[0] + (int64_t)i * v->dilation[0] - v->before[0];
+    int64_t col =
+        (int64_t)q * v->stride[1] + (int64_t)k * v->dilation[1] - v->before[1];
+    *at = (size_t)row * in[1] + (size_t)col;
+    return row >= 0 && row < in[0] && col >= 0 && col < in[1];
+}
+
 static float product_at(const FileReal *v, const float *x, const uint32_t in[2],
                         uint32_t o, uint32_t y, uint32_t q) {
     uint32_t each = v->in_c / v->groups, of = o / (v->out_c / v->groups) * each;
@@ -214,15 +226,10 @@ static float product_at(const FileReal *v, const float *x, const uint32_t in[2],
     for (uint32_t c = 0; c < each; c++)
         for (uint32_t i = 0; i < v->kernel[0]; i++)
             for (uint32_t k = 0; k < v->kernel[1]; k++, w++) {
-                int64_t row = (int64_t)y * v->stride[0] +
-                              (int64_t)i * v->dilation[0] - v->before[0];
-                int64_t col = (int64_t)q * v->stride[1] +
-                              (int64_t)k * v->dilation[1] - v->before[1];
-                if (row < 0 || row >= in[0] || col < 0 || col >= in[1])
+                size_t at;
+                if (!tap_at(v, in, y, q, i, k, &at))
                     continue;
-                sum += x[((size_t)(of + c) * in[0] + (size_t)row) * in[1] +
-                         (size_t)col] *
-                       *w;
+                sum += x[(size_t)(of + c) * in[0] * in[1] + at] * *w;
             }
     return bounded(sum, v->least, v->most);
 }
@@ -236,15 +243,10 @@ static uint8_t whole_at(const FileReal *v, const uint8_t *x,
     for (uint32_t c = 0; c < each; c++)
         for (uint32_t i = 0; i < v->kernel[0]; i++)
             for (uint32_t k = 0; k < v->kernel[1]; k++, w++) {
-                int64_t row = (int64_t)y * v->stride[0] +
-                              (int64_t)i * v->dilation[0] - v->before[0];
-                int64_t col = (int64_t)q * v->stride[1] +
-                              (int64_t)k * v->dilation[1] - v->before[1];
-                if (row < 0 || row >= in[0] || col < 0 || col >= in[1])
+                size_t at;
+                if (!tap_at(v, in, y, q, i, k, &at))
                     continue;
-                sum += (int64_t)(x[((size_t)(of + c) * in[0] + (size_t)row) *
-                                       in[1] +
-                                   (size_t)col] +
+                sum += (int64_t)(x[(size_t)(of + c) * in[0] * in[1] + at] +
                                  v->add_in) *
                        (*w + v->add_weight);
             }
