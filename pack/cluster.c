@@ -36,6 +36,12 @@ bool next_span(const Buffer *buf, uint32_t *next, uint32_t *at, Steps *span) {
     return false;
 }
 
+bool buf_is_alive(const Buffer *buf) {
+    uint32_t next = 0, at = buf->first;
+    Steps span;
+    return next_span(buf, &next, &at, &span);
+}
+
 bool bufs_conflict(const Buffer *a, const Buffer *b) {
     uint32_t first = a->first > b->first ? a->first : b->first;
     uint32_t end = a->end < b->end ? a->end : b->end;

@@ -45,6 +45,9 @@ typedef struct Clusters {
 /* No gaps, no relations: every buffer is a bundle of one piece. */
 bool problem_is_plain(const PackProblem *problem);
 
+/* Is there a step at which it needs its place? */
+bool buf_is_alive(const Buffer *buf);
+
 /* Bytes, and their sums, must be below 2^61; what is larger is contradicted. */
 Clusters *bundles_new(Arena *arena, const PackProblem *problem);
 

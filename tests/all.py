@@ -18,6 +18,7 @@ makes. Kinds of tests:
   recorded  tests/recorded.py: our listings against recorded ones
   fuzz   tests/fuzz.py: damaged input
   placements  tests/placements.py: no plan wastes active memory
+  relaxed tests/relaxed.py: a gap or a relation never makes a height worse
   ilp    tests/ilp.py: least heights against an integer program; needs cbc
   orders tests/orders.py: orders and steps, with their proofs
   bundle tests/bundle.py: networks as machine code, linked and run; the
@@ -146,7 +147,7 @@ def scripts(long):
             "containers", "k210_sim", "kmodel",
             "weights",
             "placements",
-            "ilp",
+            "ilp", "relaxed",
             "int8", "quantise",
             "truth_int8",
             "quant",

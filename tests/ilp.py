@@ -28,7 +28,7 @@ def problem(n, seed):
         first = draw.randrange(8)
         end = first + draw.randint(1, 6)
         gap = None
-        if seed % 3 == 0 and end - first > 2 and draw.random() < 0.3:
+        if seed % 3 < 2 and end - first > 2 and draw.random() < 0.3:
             gap = (first + 1, draw.randint(first + 2, end - 1))
         alignment = draw.choice((1, 1, 4, 8)) if seed % 3 == 1 else 1
         rows.append((first, end, draw.randint(5, 30), alignment, gap, None))

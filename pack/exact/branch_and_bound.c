@@ -153,16 +153,16 @@ static double worth(Search *s, const Niche *niche, uint32_t i) {
 
 static bool lies_on_something(const Skyline *sky, uint32_t i) {
     const Item *item = &sky->strip->item[i];
-    for (uint32_t t = item->lo; t < item->hi; t++)
+    for (uint32_t t = item->lo; t < item->hi; t = item_next(item, t))
         if (sky->low[i] - sky->top[t] < item->align)
             return true;
     return item->pin >= 0;
 }
 
 static bool same_item(const Item *a, const Item *b) {
-    return a->lo == b->lo && a->hi == b->hi && a->size == b->size &&
-           a->last == b->last && a->align == b->align && a->pin < 0 &&
-           b->pin < 0;
+    return !a->n_gaps && !b->n_gaps && a->lo == b->lo && a->hi == b->hi &&
+           a->size == b->size && a->last == b->last && a->align == b->align &&
+           a->pin < 0 && b->pin < 0;
 }
 
 static bool first_of_equals(const Skyline *sky, uint32_t section, uint32_t i) {
@@ -217,8 +217,7 @@ static int64_t next_floor(const Skyline *sky, uint32_t section) {
         for (uint32_t k = 0; k < sky->n_open[t]; k++) {
             uint32_t i = skyline_open(sky, t)[k];
             const Item *item = &strip->item[i];
-            bool here = item->lo <= section && section < item->hi;
-            if (!here && sky->low[i] + item->size < next)
+            if (!item_alive(item, section) && sky->low[i] + item->size < next)
                 next = sky->low[i] + item->size;
         }
     return next;

@@ -58,7 +58,8 @@ static bool is_alive(const Weld *w, uint32_t part) {
 
 static bool may_weld(const Weld *w, uint32_t a, uint32_t b) {
     const Item *x = &w->part.at[a].item, *y = &w->part.at[b].item;
-    if (x->pin >= 0 || y->pin >= 0 || x->align > 1 || y->align > 1)
+    if (x->pin >= 0 || y->pin >= 0 || x->align > 1 || y->align > 1 ||
+        x->n_gaps || y->n_gaps)
         return false;
     uint64_t pair = (uint64_t)a << 32 | b;
     return rng_bits(w->seed, pair) % CERTAIN < w->chance;
@@ -218,6 +219,19 @@ static void find_places(Arena *arena, const Weld *w, Merged *out) {
     out->strip.n = w->n_alive;
 }
 
+/* Gaps in the numbers of merged sections, without those that became empty. */
+static void merge_gaps(Arena *arena, Item *item, const uint32_t *stop) {
+    Steps *gap = ARENA_ARRAY(arena, Steps, item->n_gaps);
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < item->n_gaps; k++) {
+        gap[n] =
+            (Steps){stop[item->gap[k].first], stop[item->gap[k].end + 1] - 1};
+        n += gap[n].first < gap[n].end;
+    }
+    item->gap = gap;
+    item->n_gaps = n;
+}
+
 /* Where nobody is born and nobody dies any more, sections are one. */
 static uint32_t merge_sections(Arena *arena, Item *item, uint32_t n,
                                uint32_t n_sections) {
@@ -229,6 +243,10 @@ static uint32_t merge_sections(Arena *arena, Item *item, uint32_t n,
     for (uint32_t i = 0; i < n; i++) {
         ends[item[i].lo] |= BIRTH;
         ends[item[i].hi] |= DEATH;
+        for (uint32_t k = 0; k < item[i].n_gaps; k++) {
+            ends[item[i].gap[k].first] |= DEATH;
+            ends[item[i].gap[k].end] |= BIRTH;
+        }
     }
     for (uint32_t t = 0; t <= n_sections; t++) {
         stop[t] = merged;
@@ -241,6 +259,7 @@ static uint32_t merge_sections(Arena *arena, Item *item, uint32_t n,
     for (uint32_t i = 0; i < n; i++) {
         item[i].lo = stop[item[i].lo + 1] - 1;
         item[i].hi = stop[item[i].hi];
+        merge_gaps(arena, &item[i], stop);
     }
     return merged;
 }

@@ -13,7 +13,8 @@
  * time (perfect_packing.c). Where any placement within the capacity will do, no
  * less is probed.
  *
- * Several pools, relations, gaps in lives: another search (disjunctive.h),
+ * Gaps in lives and relations: what fits without them is the start
+ * (tighten.c). Several pools and relations: another search (disjunctive.h),
  * which also looks for the placement of this height that keeps most hints.
  * Problems too large for either: the cheap placement.
  */
@@ -30,7 +31,8 @@ enum {
     HALVINGS = 4,
     HALVING_SHARE = 4, /* of the steps for the bound */
     SWEEPS = 16,       /* runs a round; steps of other searches take longer */
-    SWEEP_SHARE = 4
+    SWEEP_SHARE = 4,
+    TIGHT_SHARE = 16 /* of the steps, before gaps and relations are used */
 };
 
 typedef struct Descent {
@@ -127,7 +129,7 @@ static uint64_t largest_dead(const PackProblem *problem) {
     for (uint32_t b = 0; b < problem->n_bufs; b++) {
         const Buffer *buf = &problem->buf[b];
         uint64_t end = buf->bytes[0];
-        if (buf->first < buf->end || !end)
+        if (buf_is_alive(buf) || !end)
             continue;
         end += buf->pin_pool < 0 ? 0 : buf->pin_offset;
         largest = end > largest ? end : largest;
@@ -161,14 +163,63 @@ static void descend(Arena *arena, const PackProblem *problem,
         result->status = PACK_INFEASIBLE;
 }
 
+static bool is_decided(const PackProblem *problem, const PackResult *result) {
+    if (result->status != PACK_FITS)
+        return result->status == PACK_INFEASIBLE;
+    return problem->any_fit || placed_height(problem, result) <= result->bound;
+}
+
+/* Gaps and relations only relax a problem: what was found without them counts,
+ * what was proved does not. */
+static void descend_tight(const PackProblem *problem, uint64_t steps,
+                          PackResult *result) {
+    Arena *arena = arena_new("tight");
+    Tight tight;
+    if (!is_decided(problem, result) && tight_new(arena, problem, &tight)) {
+        PackResult found = {.status = PACK_FAILS}, all;
+        found.pool = ARENA_ARRAY(arena, int32_t, tight.problem.n_bufs);
+        found.offset = ARENA_ARRAY(arena, uint64_t, tight.problem.n_bufs);
+        tight.problem.budget = steps;
+        if (!pack_refuted(&tight.problem, &found)) {
+            plan_greedy_by_size(arena, &tight.problem, &found);
+            descend(arena, &tight.problem, &found);
+        }
+        result->nodes += found.nodes;
+        tight_result(arena, &tight, &found, &all);
+        pack_measure(problem, &all);
+        all.nodes = result->nodes;
+        all.bound = result->bound;
+        all.cost_bound = result->cost_bound;
+        if (all.status == PACK_FITS && pack_better(&all, result) &&
+            !pack_verify(arena, problem, &all))
+            pack_keep(result, &all, problem->n_bufs);
+    }
+    arena_free(arena);
+}
+
+static void search_loose(Arena *arena, const PackProblem *problem,
+                         PackResult *result) {
+    uint64_t steps = problem->budget ? problem->budget : DEFAULT_STEPS;
+    descend_tight(problem, steps / TIGHT_SHARE, result);
+    if (problem->n_relations)
+        pile_improve(arena, problem, result);
+    else
+        descend(arena, problem, result);
+    descend_tight(problem, steps, result);
+}
+
 void exact_improve(Arena *arena, const PackProblem *problem,
                    PackResult *result) {
-    if (problem_is_plain(problem) && problem->n_pools == 1) {
-        descend(arena, problem, result);
-        pile_keep_hints(arena, problem, result);
-    } else {
+    if (problem->n_pools > 1) {
         pile_improve(arena, problem, result);
+        return;
     }
+    if (problem_is_plain(problem))
+        descend(arena, problem, result);
+    else
+        search_loose(arena, problem, result);
+    if (!problem->n_relations)
+        pile_keep_hints(arena, problem, result);
 }
 
 bool exact_refuted(const PackProblem *problem, uint64_t *bound) {

@@ -20,7 +20,9 @@
 
 /* A buffer that is alive and needs a place. Lengths are in `unit`s. */
 typedef struct Item {
-    uint32_t lo, hi; /* sections [lo, hi) */
+    uint32_t lo, hi; /* sections [lo, hi), but for its gaps */
+    uint32_t n_gaps;
+    const Steps *gap; /* sections within (lo, hi), apart, rising */
     int64_t size;
     int64_t align; /* of its offset; mostly 1 */
     int64_t pin;   /* offset; -1: free */
@@ -28,6 +30,15 @@ typedef struct Item {
     uint32_t buf;
     uint64_t bytes;
 } Item;
+
+/* The sections of an item: from its `lo` on, while below its `hi`. */
+static inline uint32_t item_next(const Item *item, uint32_t section) {
+    section++;
+    for (uint32_t k = 0; k < item->n_gaps; k++)
+        if (item->gap[k].first == section)
+            return item->gap[k].end;
+    return section;
+}
 
 /* Sections are the maximal sets of buffers alive together, in the order of
  * time: two items conflict if and only if they share a section. */
@@ -48,8 +59,11 @@ typedef struct Strip {
 /* NULL where the search does not apply: several pools, or too large for it. */
 Strip *strip_new(Arena *arena, const PackProblem *problem);
 
-/* Renumbers the times of lives in [lo, hi) to sections; their number. */
-uint32_t strip_sections(Arena *arena, Item *item, uint32_t n);
+/* Is the item alive in the section? */
+bool item_alive(const Item *item, uint32_t section);
+
+/* Do both need a place in one section? */
+bool items_meet(const Item *a, const Item *b);
 
 /* Makes `members` and `pins` of items and their sections; false if there are
  * too many. */
@@ -250,6 +264,23 @@ PortfolioCost crew_cost(const Portfolio *crew);
 Verdict crew_within(Portfolio *crew, uint64_t bytes, uint64_t steps,
                     int64_t *low);
 uint64_t crew_needed(const Portfolio *crew);
+
+/* ---- tighten.c ---- */
+
+struct Clusters;
+
+/* A plain problem whose placements are placements of another. */
+typedef struct Tight {
+    PackProblem problem; /* a buffer for each bundle */
+    const struct Clusters *bundles;
+} Tight;
+
+/* False where there is none. */
+bool tight_new(Arena *arena, const PackProblem *problem, Tight *tight);
+
+/* The placement of the first problem. */
+void tight_result(Arena *arena, const Tight *tight, const PackResult *from,
+                  PackResult *result);
 
 /* ---- exact.c ---- */
 

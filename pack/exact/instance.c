@@ -20,6 +20,7 @@
  * highest buffer shows its true size; Item.last keeps that exact.
  */
 #include "base/arith.h"
+#include "pack/cluster.h"
 #include "pack/events.h"
 #include "pack/exact/exact.h"
 
@@ -28,7 +29,31 @@
 /* Larger problems have no use for a search, and its memory grows with them. */
 enum { MAX_ITEMS = 20000, MAX_MEMBERS = 1 << 23 };
 
-uint32_t strip_sections(Arena *arena, Item *item, uint32_t n) {
+/* Steps of an item's life between two gaps, later sections. */
+typedef struct Span {
+    uint32_t lo, hi, item;
+} Span;
+
+bool item_alive(const Item *item, uint32_t section) {
+    for (uint32_t k = 0; k < item->n_gaps; k++)
+        if (item->gap[k].first <= section && section < item->gap[k].end)
+            return false;
+    return item->lo <= section && section < item->hi;
+}
+
+bool items_meet(const Item *a, const Item *b) {
+    uint32_t lo = a->lo > b->lo ? a->lo : b->lo;
+    uint32_t hi = a->hi < b->hi ? a->hi : b->hi;
+    if (!a->n_gaps && !b->n_gaps)
+        return lo < hi;
+    for (uint32_t t = a->lo; t < hi; t = item_next(a, t))
+        if (t >= lo && item_alive(b, t))
+            return true;
+    return false;
+}
+
+/* Renumbers the times of lives in [lo, hi) to sections; their number. */
+static uint32_t find_sections(Arena *arena, Span *item, uint32_t n) {
     LifeEvent *event = ARENA_ARRAY(arena, LifeEvent, 2 * (size_t)n);
     for (uint32_t i = 0; i < n; i++) {
         event[2 * i] = (LifeEvent){item[i].lo, true, i};
@@ -38,7 +63,7 @@ uint32_t strip_sections(Arena *arena, Item *item, uint32_t n) {
     uint32_t n_sections = 0;
     bool died = true;
     for (uint32_t e = 0; e < 2 * n; e++) {
-        Item *it = &item[event[e].who];
+        Span *it = &item[event[e].who];
         if (!event[e].birth) {
             it->hi = n_sections;
             died = true;
@@ -51,21 +76,30 @@ uint32_t strip_sections(Arena *arena, Item *item, uint32_t n) {
     return n_sections;
 }
 
+static uint32_t item_length(const Item *item) {
+    uint32_t length = item->hi - item->lo;
+    for (uint32_t k = 0; k < item->n_gaps; k++)
+        length -= item->gap[k].end - item->gap[k].first;
+    return length;
+}
+
 static bool find_members(Arena *arena, Strip *strip) {
     uint64_t total = 0;
     for (uint32_t i = 0; i < strip->n; i++)
-        total += strip->item[i].hi - strip->item[i].lo;
+        total += item_length(&strip->item[i]);
     if (total > MAX_MEMBERS)
         return false;
     uint32_t *start = ARENA_ARRAY(arena, uint32_t, strip->n_sections + 2u);
     for (uint32_t i = 0; i < strip->n; i++)
-        for (uint32_t t = strip->item[i].lo; t < strip->item[i].hi; t++)
+        for (uint32_t t = strip->item[i].lo; t < strip->item[i].hi;
+             t = item_next(&strip->item[i], t))
             start[t + 2]++;
     for (uint32_t t = 0; t < strip->n_sections; t++)
         start[t + 2] += start[t + 1];
     strip->members = ARENA_ARRAY(arena, uint32_t, total);
     for (uint32_t i = 0; i < strip->n; i++)
-        for (uint32_t t = strip->item[i].lo; t < strip->item[i].hi; t++)
+        for (uint32_t t = strip->item[i].lo; t < strip->item[i].hi;
+             t = item_next(&strip->item[i], t))
             strip->members[start[t + 1]++] = i;
     strip->start = start;
     return true;
@@ -136,6 +170,32 @@ static void measure_items(Strip *strip, const PackProblem *problem) {
     }
 }
 
+/* Sections of the spans of all lives; a gap is what lies between two spans of
+ * an item, where it is still one when steps have become sections. */
+static void find_lives(Arena *arena, Strip *strip, const PackProblem *problem) {
+    VEC(Span) all = {0};
+    for (uint32_t i = 0; i < strip->n; i++) {
+        const Buffer *buf = &problem->buf[strip->item[i].buf];
+        uint32_t next = 0, at = buf->first;
+        for (Steps s; next_span(buf, &next, &at, &s);)
+            vec_push(arena, &all, ((Span){s.first, s.end, i}));
+    }
+    strip->n_sections = find_sections(arena, all.at, all.n);
+    Steps *gap = ARENA_ARRAY(arena, Steps, all.n);
+    for (uint32_t k = 0; k < all.n; k++) {
+        Item *item = &strip->item[all.at[k].item];
+        bool first = !k || all.at[k - 1].item != all.at[k].item;
+        if (first) {
+            item->lo = all.at[k].lo;
+            item->gap = &gap[k];
+        } else if (item->hi < all.at[k].lo) {
+            gap[item->gap - gap + item->n_gaps++] =
+                (Steps){item->hi, all.at[k].lo};
+        }
+        item->hi = all.at[k].hi;
+    }
+}
+
 Strip *strip_new(Arena *arena, const PackProblem *problem) {
     if (problem->n_pools != 1)
         return NULL;
@@ -143,16 +203,13 @@ Strip *strip_new(Arena *arena, const PackProblem *problem) {
     strip->item = ARENA_ARRAY(arena, Item, problem->n_bufs);
     for (uint32_t b = 0; b < problem->n_bufs; b++) {
         const Buffer *buf = &problem->buf[b];
-        if (buf->bytes[0] && buf->first < buf->end)
-            strip->item[strip->n++] = (Item){.lo = buf->first,
-                                             .hi = buf->end,
-                                             .buf = b,
-                                             .bytes = buf->bytes[0]};
+        if (buf->bytes[0] && buf_is_alive(buf))
+            strip->item[strip->n++] = (Item){.buf = b, .bytes = buf->bytes[0]};
     }
     if (strip->n > MAX_ITEMS || !find_unit(strip, problem))
         return NULL;
     measure_items(strip, problem);
-    strip->n_sections = strip_sections(arena, strip->item, strip->n);
+    find_lives(arena, strip, problem);
     return strip_index(arena, strip) ? strip : NULL;
 }
 

@@ -555,7 +555,8 @@ bool sweep_applies(const Strip *strip) {
         full = sum;
     }
     for (uint32_t i = 0; i < strip->n; i++)
-        if (strip->item[i].pin >= 0 || strip->item[i].align > 1)
+        if (strip->item[i].pin >= 0 || strip->item[i].align > 1 ||
+            strip->item[i].n_gaps)
             return false;
     return strip->n > 0;
 }

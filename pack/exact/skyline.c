@@ -83,8 +83,8 @@ static int64_t above_pins(const Skyline *sky, uint32_t i, int64_t low) {
     low = aligned(low, item->align);
     for (uint32_t k = 0; k < strip->n_pins; k++) {
         const Item *pin = &strip->item[strip->pins[k]];
-        bool meet = pin->lo < item->hi && item->lo < pin->hi;
-        if (meet && pin->pin < low + item->size && low < pin->pin + pin->size)
+        if (pin->pin < low + item->size && low < pin->pin + pin->size &&
+            items_meet(pin, item))
             low = aligned(pin->pin + pin->size, item->align);
     }
     return low;
@@ -101,7 +101,7 @@ static void raise_item(Skyline *sky, uint32_t i, int64_t low) {
         return;
     }
     set(sky, &sky->low[i], low);
-    for (uint32_t t = item->lo; t < item->hi; t++) {
+    for (uint32_t t = item->lo; t < item->hi; t = item_next(item, t)) {
         note_move(sky, t);
         if (sky->floor[t] < low)
             enqueue(sky, t);
@@ -167,7 +167,7 @@ static void judge_section(Skyline *sky, uint32_t t) {
 static bool fits_a_hole(const Skyline *sky, uint32_t i) {
     const Item *item = &sky->strip->item[i];
     int64_t top = 0, floor = INT64_MAX;
-    for (uint32_t t = item->lo; t < item->hi; t++) {
+    for (uint32_t t = item->lo; t < item->hi; t = item_next(item, t)) {
         top = sky->top[t] > top ? sky->top[t] : top;
         floor = sky->floor[t] < floor ? sky->floor[t] : floor;
         if (floor - top < item->size)
@@ -240,14 +240,15 @@ bool skyline_place(Skyline *sky, uint32_t i) {
     sky->placed[i] = true;
     vec_push(sky->arena, &sky->order, i);
     flip_open(sky, i);
-    for (uint32_t t = item->lo; t < item->hi; t++) {
+    for (uint32_t t = item->lo; t < item->hi; t = item_next(item, t)) {
         close_member(sky, t, i);
         set(sky, &sky->open[t], sky->open[t] - item->size);
         set(sky, &sky->top[t], top);
         enqueue(sky, t);
         note_move(sky, t);
     }
-    for (uint32_t t = item->lo; t < item->hi && !sky->failed; t++)
+    for (uint32_t t = item->lo; t < item->hi && !sky->failed;
+         t = item_next(item, t))
         raise_floor(sky, t, top);
     return settle(sky);
 }
@@ -270,8 +271,8 @@ void skyline_undo(Skyline *sky, Mark mark) {
         uint32_t i = sky->order.at[--sky->order.n];
         sky->placed[i] = false;
         flip_open(sky, i);
-        for (uint32_t t = sky->strip->item[i].lo; t < sky->strip->item[i].hi;
-             t++)
+        const Item *item = &sky->strip->item[i];
+        for (uint32_t t = item->lo; t < item->hi; t = item_next(item, t))
             sky->n_open[t]++;
     }
 }
