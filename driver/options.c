@@ -31,8 +31,8 @@ typedef enum OptionKind {
 } OptionKind;
 
 typedef struct Option {
-    char letter; /* in Command.accepts; also the short form if `shown` */
-    bool shown;
+    char letter;   /* short form; 0: none */
+    bool advanced; /* few need it; `--help all` has it */
     const char *name, *argument;
     OptionKind kind;
     size_t at;
@@ -42,189 +42,204 @@ typedef struct Option {
 #define AT(member) offsetof(Options, member)
 
 static const Option options[] = {
-    {'t', true, "target", "TARGET", OPTION_TARGET, AT(target),
+    {'t', false, "target", "TARGET", OPTION_TARGET, AT(target),
      "a shipped machine by name, or a hwspec by path"},
-    {'o', true, "output", "PATH", OPTION_TEXT, AT(out),
+    {'o', false, "output", "PATH", OPTION_TEXT, AT(out),
      "folder (asm, disasm, import, pack, show: file) to write to"},
-    {'S', false, "set", "PATH=VALUE", OPTION_SETTING, 0,
+    {0, false, "set", "PATH=VALUE", OPTION_SETTING, 0,
      "override a scalar of the hwspec: memories.am.size=2MiB"},
-    {'y', false, "vary", "PATH=a,b,c or PATH=lo:hi:step", OPTION_VARY, 0,
+    {0, false, "vary", "PATH=a,b,c or PATH=lo:hi:step", OPTION_VARY, 0,
      "values of a scalar of the hwspec, or of replication, mode, order, "
      "planner, "
      "side-by-side, objective, effort"},
-    {'u', false, "resume", "FILE", OPTION_TEXT, AT(resume),
+    {0, true, "resume", "FILE", OPTION_TEXT, AT(resume),
      "points.jsonl of a run that was stopped"},
-    {'D', false, "shard", "i/n", OPTION_TEXT, AT(shard),
+    {0, true, "shard", "i/n", OPTION_TEXT, AT(shard),
      "only every n-th point, from the i-th"},
-    {'M', false, "merge", NULL, OPTION_FLAG, AT(merge),
+    {0, true, "merge", NULL, OPTION_FLAG, AT(merge),
      "the arguments are points.jsonl files: put them together"},
-    {'k', false, "jobs", "N", OPTION_NUMBER, AT(jobs),
+    {0, true, "jobs", "N", OPTION_NUMBER, AT(jobs),
      "processes (default: one for each core)"},
-    {'w', false, "weights", "FILE", OPTION_TEXT, AT(weights),
+    {0, false, "weights", "FILE", OPTION_TEXT, AT(weights),
      "trained weights, where they are in a file of their own"},
-    {'P', false, "phase", "PHASE", OPTION_TEXT, AT(phase),
+    {0, true, "phase", "PHASE", OPTION_TEXT, AT(phase),
      "TEST (default) or TRAIN"},
-    {'b', false, "batch", "N", OPTION_COUNT, AT(batch),
+    {0, true, "batch", "N", OPTION_COUNT, AT(batch),
      "images at once (default 1)"},
-    {'H', false, "shape", "NAME=1x3x224x224", OPTION_SHAPE, 0,
+    {0, true, "shape", "NAME=1x3x224x224", OPTION_SHAPE, 0,
      "shape of an input that the file leaves open"},
-    {'s', false, "seed", "N", OPTION_NUMBER, AT(seed),
+    {0, true, "seed", "N", OPTION_NUMBER, AT(seed),
      "for weights and inputs that are not given (default 1)"},
-    {'O', false, "order", "NAME", OPTION_TEXT, AT(order),
+    {0, false, "order", "NAME", OPTION_TEXT, AT(order),
      "file (default), best, dfs, random or enumerate"},
-    {'J', false, "side-by-side", "peak|steps|time", OPTION_TEXT, AT(side),
+    {0, true, "side-by-side", "peak|steps|time", OPTION_TEXT, AT(side),
      "let engines run side by side, for the least of it (order: best)"},
-    {'l', false, "objective", "balanced|time|bytes", OPTION_WORD, AT(objective),
+    {0, true, "objective", "balanced|time|bytes", OPTION_WORD, AT(objective),
      "what the plan is to have least of (default balanced: 3 ln(cycles) + "
      "ln(bytes))"},
-    {'e', false, "effort", "N", OPTION_NUMBER, AT(effort),
+    {0, true, "effort", "N", OPTION_NUMBER, AT(effort),
      "how long to search for it: 0 (milliseconds) to 3 (minutes); default 1"},
-    {'z', false, "progress", NULL, OPTION_FLAG, AT(progress),
+    {0, true, "progress", NULL, OPTION_FLAG, AT(progress),
      "tell on stderr, in a line for each size searched, how far the search is "
      "(on a terminal --effort 3 shows it)"},
-    {'f', false, "front", NULL, OPTION_FLAG, AT(front),
+    {0, true, "front", NULL, OPTION_FLAG, AT(front),
      "print all plans that were found and that no other beats"},
-    {'B', false, "budget", "N", OPTION_NUMBER, AT(budget),
+    {0, true, "budget", "N", OPTION_NUMBER, AT(budget),
      "looks at layers before a search of orders gives up; pack: steps"},
-    {'c', false, "capacity", "BYTES", OPTION_NUMBER, AT(capacity),
+    {0, false, "capacity", "BYTES", OPTION_NUMBER, AT(capacity),
      "of the memory: what fits into it is good enough"},
-    {'K', false, "pool", "NAME=BYTES", OPTION_POOL, 0,
+    {0, false, "pool", "NAME=BYTES", OPTION_POOL, 0,
      "a memory, in the order of preference; :align=N, :partition=N (bytes of "
      "each part with a port of its own), :cost=N (of each byte there) may "
      "follow"},
-    {'A', false, "orders", NULL, OPTION_FLAG, AT(orders),
+    {0, false, "orders", NULL, OPTION_FLAG, AT(orders),
      "compare the strategies: peak, steps, lower bound, proof, time"},
-    {'V', false, "svg", "FILE", OPTION_TEXT, AT(svg),
+    {0, true, "svg", "FILE", OPTION_TEXT, AT(svg),
      "pack, show -t: draw what lies where; show --orders: the bytes alive by "
      "step, in the file's order and the best"},
-    {'p', false, "planner", "NAME", OPTION_TEXT, AT(planner),
+    {0, false, "planner", "NAME", OPTION_TEXT, AT(planner),
      "planner of active memory (default auto)"},
-    {'r', false, "replication", "off|safe|best|FILE", OPTION_TEXT,
-     AT(replication),
+    {0, true, "replication", "off|safe|best|FILE", OPTION_TEXT, AT(replication),
      "copies of partial channel sections (default safe); FILE: lines of layer, "
      "full sections, replicated ones, copies, width"},
-    {'Z', false, "reports", "front|all|none", OPTION_TEXT, AT(reports),
+    {0, true, "reports", "front|all|none", OPTION_TEXT, AT(reports),
      "with -o: the points whose reports are written and linked (default "
      "front)"},
-    {'Q', false, "mode", "latency|throughput", OPTION_TEXT, AT(mode),
+    {0, true, "mode", "latency|throughput", OPTION_TEXT, AT(mode),
      "what to compile for: one image (default), or images one behind the "
      "other, the next one's first layers on engines that work ahead"},
-    {'d', false, "dump", "STAGE", OPTION_TEXT, AT(dump),
+    {0, true, "dump", "STAGE", OPTION_TEXT, AT(dump),
      "print graph, a pass's name, passes, schedule, plan or all to stderr"},
-    {'X', false, "explain", NULL, OPTION_FLAG, AT(explain),
+    {0, true, "explain", NULL, OPTION_FLAG, AT(explain),
      "say of every volume where it is and why, in one line"},
-    {'E', false, "emit", "WHAT", OPTION_TEXT, AT(emit),
+    {0, false, "emit", "WHAT", OPTION_TEXT, AT(emit),
      "show: json, the network itself, as docs/graph-json.md says; compile: "
      "host or bundle, also an object file and its header, of the layers of the "
      "host or of the whole network; problem, the buffers of such a bundle as "
      "`pack` reads them"},
-    {'I', false, "io", "separate|shared", OPTION_WORD, AT(io),
+    {0, true, "io", "separate|shared", OPTION_WORD, AT(io),
      "inputs and outputs of a bundle: arrays of the caller, or among its "
      "other buffers (default: as the hwspec says)"},
-    {'n', false, "most-images", "N", OPTION_COUNT, AT(most_images),
+    {0, true, "most-images", "N", OPTION_COUNT, AT(most_images),
      "a bundle for 1 to N images at once, as many as each run says"},
-    {'G', false, "images", "N", OPTION_COUNT, AT(images),
+    {0, true, "images", "N", OPTION_COUNT, AT(images),
      "compile for N images one behind the other, in one listing (default 1)"},
-    {'N', false, "host", "native|interpret", OPTION_WORD, AT(host),
+    {0, true, "host", "native|interpret", OPTION_WORD, AT(host),
      "how layers of the host are computed (default: native, if built with "
      "LLVM)"},
-    {'C', false, "native", NULL, OPTION_FLAG, AT(native),
+    {0, false, "native", NULL, OPTION_FLAG, AT(native),
      "by machine code for this computer (-t: as for that processor), not by "
      "the reference"},
-    {'W', false, "place", NULL, OPTION_FLAG, AT(place),
+    {0, false, "place", NULL, OPTION_FLAG, AT(place),
      "of the text of a file: new addresses for all of its operands"},
-    {'R', false, "log-rules", NULL, OPTION_FLAG, AT(rules),
+    {0, true, "log-rules", NULL, OPTION_FLAG, AT(rules),
      "print each firing of a rewrite rule to stderr"},
-    {'i', false, "input", "FILE", OPTION_INPUT, 0,
+    {0, false, "input", "FILE", OPTION_INPUT, 0,
      "values of the next network input: .npy, or .pb (default: seeded)"},
-    {'x', false, "expect", "FILE", OPTION_EXPECT, 0,
+    {0, false, "expect", "FILE", OPTION_EXPECT, 0,
      "values that the next network output should have: .npy or .pb"},
-    {'F', false, "fix", "NAME=FILE", OPTION_FIX, 0,
+    {0, true, "fix", "NAME=FILE", OPTION_FIX, 0,
      "an input that always has these values: a constant (ONNX)"},
-    {'1', false, "inputs", "NAME,...", OPTION_STARTS, 0,
+    {0, true, "inputs", "NAME,...", OPTION_STARTS, 0,
      "tensors at which the network begins, not at its own inputs"},
-    {'2', false, "outputs", "NAME,...", OPTION_ENDS, 0,
+    {0, true, "outputs", "NAME,...", OPTION_ENDS, 0,
      "tensors at which it ends, not at its own outputs"},
-    {'T', false, "tolerance", "X", OPTION_REAL, AT(tolerance),
+    {0, true, "tolerance", "X", OPTION_REAL, AT(tolerance),
      "largest relative error that agrees (default 1e-4)"},
-    {'m', false, "memory-only", NULL, OPTION_FLAG, AT(memory_only),
+    {0, true, "memory-only", NULL, OPTION_FLAG, AT(memory_only),
      "check addresses and count bytes; compute nothing"},
-    {'L', false, "lax", NULL, OPTION_FLAG, AT(lax),
+    {0, true, "lax", NULL, OPTION_FLAG, AT(lax),
      "judge what is executed alone, not tokens that follow from others: for "
      "listings that were written by hand"},
-    {'U', false, "unread", NULL, OPTION_FLAG, AT(unread),
+    {0, true, "unread", NULL, OPTION_FLAG, AT(unread),
      "list the tokens that the hwspec excuses: those without effect, those "
      "that "
      "others fill in later, and those of older texts that are taken as they "
      "are"},
-    {'a', false, "print-passes", NULL, OPTION_FLAG, AT(print_passes),
+    {0, true, "print-passes", NULL, OPTION_FLAG, AT(print_passes),
      "print the pipeline and its rules, and stop"},
-    {'g', false, "report", "FILE.html", OPTION_TEXT, AT(report),
+    {0, false, "report", "FILE.html", OPTION_TEXT, AT(report),
      "write a page: memory and engines over time, layers, what-ifs"},
-    {'q', false, "trace", "FILE.json", OPTION_TEXT, AT(trace),
+    {0, false, "trace", "FILE.json", OPTION_TEXT, AT(trace),
      "write trace events for chrome://tracing or Perfetto"},
-    {'5', false, "accesses", "FILE.csv", OPTION_TEXT, AT(accesses),
+    {0, false, "accesses", "FILE.csv", OPTION_TEXT, AT(accesses),
      "write what each instruction reads and writes, by cycle: docs/listing.md"},
-    {'6', false, "materialise", NULL, OPTION_FLAG, AT(materialise),
+    {0, false, "materialise", NULL, OPTION_FLAG, AT(materialise),
      "write weights, biases, scales and tables as bytes, seeded ones too, with "
      "a manifest: docs/listing.md"},
-    {'7', false, "raw", NULL, OPTION_FLAG, AT(raw),
+    {0, false, "raw", NULL, OPTION_FLAG, AT(raw),
      "the words alone, one behind the other, as a DMA takes them: no header, "
      "no names"},
-    {'j', false, "json", NULL, OPTION_FLAG, AT(json),
+    {0, false, "json", NULL, OPTION_FLAG, AT(json),
      "print one JSON object on stdout"},
-    {'{', false, "calibrate", "PATH", OPTION_TEXT, AT(quantise.calibrate),
+    {0, false, "calibrate", "PATH", OPTION_TEXT, AT(quantise.calibrate),
      "samples: a folder or file of .npy, .npz, .pb, .raw, PNG, JPEG; "
      "FILE.npz:ARRAY and @FIRST-LAST choose some"},
-    {'!', false, "test", "PATH", OPTION_TEXT, AT(quantise.test),
+    {0, false, "test", "PATH", OPTION_TEXT, AT(quantise.test),
      "samples to judge with, which nothing is chosen by"},
-    {'#', false, "labels", "FILE", OPTION_TEXT, AT(quantise.labels),
+    {0, false, "labels", "FILE", OPTION_TEXT, AT(quantise.labels),
      "right answers of --test (else of --calibrate): .npy, .npz, text"},
-    {'@', false, "method", "minmax|percentile|mse|kl", OPTION_WORD,
+    {0, false, "method", "minmax|percentile|mse|kl", OPTION_WORD,
      AT(quantise.method), "how ranges are chosen (default mse)"},
-    {'|', false, "percentile", "X", OPTION_REAL, AT(quantise.percentile),
+    {0, false, "percentile", "X", OPTION_REAL, AT(quantise.percentile),
      "values that --method percentile keeps (default 99.99)"},
-    {'$', false, "scales", "any|pow2", OPTION_WORD, AT(quantise.scales),
+    {0, false, "scales", "any|pow2", OPTION_WORD, AT(quantise.scales),
      "free scales (default), or powers of two"},
-    {'<', false, "per", "channel|tensor", OPTION_WORD, AT(quantise.per),
+    {0, false, "per", "channel|tensor", OPTION_WORD, AT(quantise.per),
      "scales of weights: one an output channel (default), or one a layer"},
-    {'>', false, "zeros", "any|none", OPTION_WORD, AT(quantise.zeros),
+    {0, false, "zeros", "any|none", OPTION_WORD, AT(quantise.zeros),
      "zero points (default), or codes around 0"},
-    {';', false, "type", "int8|uint8", OPTION_WORD, AT(quantise.type),
+    {0, false, "type", "int8|uint8", OPTION_WORD, AT(quantise.type),
      "codes of volumes (default int8)"},
-    {'[', false, "bits", "[LAYER=]W[/V]", OPTION_BITS, 0,
+    {0, false, "bits", "[LAYER=]W[/V]", OPTION_BITS, 0,
      "bits of a layer's weights (2, 4, 8, 16) and of its result (8, 16); real: "
      "the layer stays on real numbers"},
-    {']', false, "repair", "LIST|all|none", OPTION_TEXT, AT(quantise.repair),
+    {0, false, "repair", "LIST|all|none", OPTION_TEXT, AT(quantise.repair),
      "repairs to try: equalise,adaround,bias,ranges,keep (default all but "
      "keep)"},
-    {'~', false, "keep", "N", OPTION_COUNT, AT(quantise.keep),
+    {0, false, "keep", "N", OPTION_COUNT, AT(quantise.keep),
      "layers that --repair keep may give 16 bits (default 3)"},
-    {'}', false, "rounding", "up|even", OPTION_WORD, AT(quantise.rounding),
+    {0, false, "rounding", "up|even", OPTION_WORD, AT(quantise.rounding),
      "halves up as TensorFlow Lite, or to even as onnxruntime (default even; "
      "-t: the machine's)"},
-    {'%', false, "mean", "X[,X...]", OPTION_TEXT, AT(quantise.mean),
+    {0, false, "mean", "X[,X...]", OPTION_TEXT, AT(quantise.mean),
      "is taken from the elements of samples, one for all or one a channel"},
-    {'^', false, "scale", "X[,X...]", OPTION_TEXT, AT(quantise.scale),
+    {0, false, "scale", "X[,X...]", OPTION_TEXT, AT(quantise.scale),
      "they are multiplied with it then"},
-    {'&', false, "layout", "chw|hwc", OPTION_WORD, AT(quantise.layout),
+    {0, false, "layout", "chw|hwc", OPTION_WORD, AT(quantise.layout),
      "order of the inputs' axes (default: as their shape looks)"},
-    {'*', false, "color", "rgb|bgr", OPTION_WORD, AT(quantise.color),
+    {0, false, "color", "rgb|bgr", OPTION_WORD, AT(quantise.color),
      "order of the channels of pictures (default rgb)"},
-    {'(', false, "resize", "crop|fit|stretch", OPTION_WORD, AT(quantise.resize),
+    {0, false, "resize", "crop|fit|stretch", OPTION_WORD, AT(quantise.resize),
      "pictures of another size (default crop)"},
-    {')', false, "raw", "f32|u8|i8", OPTION_WORD, AT(quantise.raw),
+    {0, false, "raw", "f32|u8|i8", OPTION_WORD, AT(quantise.raw),
      "elements of .raw and .bin files (default f32 where the size allows)"},
-    {'h', true, "help", NULL, OPTION_FLAG, AT(help), "this text"},
+    {'h', false, "help", NULL, OPTION_FLAG, AT(help), "this text"},
 };
-enum { N_OPTIONS = sizeof options / sizeof options[0] };
+enum { N_OPTIONS = sizeof options / sizeof options[0], FIRST_LONG = 256 };
 
-static bool accepts(const Command *command, const Option *option) {
-    return option->letter == 'h' || strchr(command->accepts, option->letter);
+static bool is_first_of_name(const Option *option) {
+    for (const Option *o = options; o < option; o++)
+        if (!strcmp(o->name, option->name))
+            return false;
+    return true;
 }
 
-/* Few need these; `--help all` has them. */
-static const char advanced[] = "PHsJBezdRLUaFNInGrQTbflVXm12uDMkZ";
+/* Whether the list of a command has the option: NAME, or NAME= for the second
+ * one of that name. */
+static bool accepts(const Command *command, const Option *option) {
+    size_t len = strlen(option->name);
+    if (option->at == AT(help))
+        return true;
+    for (const char *at = command->accepts; *at; at += strspn(at, " ")) {
+        size_t word = strcspn(at, " "), name = strcspn(at, "= ");
+        if (name == len && !strncmp(at, option->name, len) &&
+            (word == name) == is_first_of_name(option))
+            return true;
+        at += word;
+    }
+    return false;
+}
 
 /* What a file's or a folder's name is completed for. */
 static bool takes_path(const Option *option) {
@@ -237,14 +252,14 @@ bool options_info(const Command *command, uint32_t index, OptionInfo *out) {
         const Option *option = &options[i];
         if (!accepts(command, option) || index-- > 0)
             continue;
-        *out = (OptionInfo){
-            .letter = option->shown ? option->letter : '\0',
-            .name = option->name,
-            .argument = option->argument,
-            .doc = option->doc,
-            .advanced = strchr(advanced, option->letter) != NULL,
-            .is_file = option->kind != OPTION_SETTING && takes_path(option),
-            .is_target = option->kind == OPTION_TARGET};
+        *out = (OptionInfo){.letter = option->letter,
+                            .name = option->name,
+                            .argument = option->argument,
+                            .doc = option->doc,
+                            .advanced = option->advanced,
+                            .is_file = option->kind != OPTION_SETTING &&
+                                       takes_path(option),
+                            .is_target = option->kind == OPTION_TARGET};
         return true;
     }
     return false;
@@ -432,6 +447,11 @@ static bool store(Arena *arena, const Option *option, const char *text,
     return false;
 }
 
+/* What getopt returns of the i-th option. */
+static int getopt_value(int i) {
+    return options[i].letter ? options[i].letter : FIRST_LONG + i;
+}
+
 /* getopt's tables for the options that a command accepts. */
 static void getopt_tables(const Command *command, char *shorts,
                           struct option *longs) {
@@ -442,8 +462,8 @@ static void getopt_tables(const Command *command, char *shorts,
             continue;
         *longs++ = (struct option){
             option->name, option->argument ? required_argument : no_argument,
-            NULL, option->letter};
-        if (!option->shown)
+            NULL, getopt_value(i)};
+        if (!option->letter)
             continue;
         *shorts++ = option->letter;
         if (option->argument)
@@ -452,9 +472,9 @@ static void getopt_tables(const Command *command, char *shorts,
     *shorts = '\0';
 }
 
-static const Option *find_option(int letter) {
+static const Option *find_option(int value) {
     for (int i = 0; i < N_OPTIONS; i++)
-        if (options[i].letter == letter)
+        if (getopt_value(i) == value)
             return &options[i];
     return NULL;
 }

@@ -96,7 +96,7 @@ typedef struct Options {
 typedef struct Command {
     const char *name;
     const char *argument; /* "NET"; NULL: none; "NET..." may be several */
-    const char *accepts;  /* letters of the option table */
+    const char *accepts;  /* names of the option table */
     ExitCode (*run)(Arena *arena, Diag *diag, const Options *options);
     const char *doc;      /* its first line is a sentence of its own */
     const char *details;  /* more for --help */
