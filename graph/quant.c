@@ -30,16 +30,33 @@ int64_t quant_even(float x) {
     return (int64_t)rintf(cut);
 }
 
+/* A sum is one of codes as they are, and of what their zeros make of it. */
+static int64_t sum_even(const QuantLayer *layer, int64_t x, int64_t y) {
+    const QuantScale *s = layer->scale;
+    const int32_t *zero = layer->zero_in;
+    float by_a = quant_float(s[0]) / quant_float(s[2]);
+    float by_b = quant_float(s[1]) / quant_float(s[2]);
+    float zeros = fmaf(by_a, (float)zero[0], by_b * (float)zero[1]);
+    float sum = (float)layer->zero_out - zeros;
+    sum += (float)(x + zero[0]) * by_a;
+    sum += (float)(y + zero[1]) * by_b;
+    return quant_even(sum) - layer->zero_out;
+}
+
+static int64_t blend_even(const QuantLayer *layer, int64_t x, int64_t y) {
+    const QuantScale *s = layer->scale;
+    if (layer->rule == QUANT_ADDS && !layer->minus)
+        return sum_even(layer, x, y);
+    float a = (float)x * quant_float(s[0]);
+    float b = (float)y * quant_float(s[1]);
+    float both = layer->rule == QUANT_PRODUCT ? a * b : a - b;
+    return quant_even(both / quant_float(s[2]));
+}
+
 int64_t quant_blend(const QuantLayer *layer, int64_t x, int64_t y) {
     const QuantScale *s = layer->scale;
-    if (layer->round == QUANT_EVEN) {
-        float a = (float)x * quant_float(s[0]);
-        float b = (float)y * quant_float(s[1]);
-        float both = layer->rule == QUANT_PRODUCT ? a * b
-                     : layer->minus               ? a - b
-                                                  : a + b;
-        return quant_even(both / quant_float(s[2]));
-    }
+    if (layer->round == QUANT_EVEN)
+        return blend_even(layer, x, y);
     if (layer->rule == QUANT_PRODUCT)
         return quant_apply(s[0], x * y);
     x = quant_apply(s[0], x * (INT64_C(1) << layer->left));

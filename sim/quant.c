@@ -121,10 +121,24 @@ static int64_t rescaled(const QuantLayer *q, uint32_t k, int64_t x) {
     return nearest_even(to_float(to_float((double)x) * factor_of(q, k)));
 }
 
+/* The zeros' part first, then code by code; fma rounds once. */
+static int64_t added_even(const QuantLayer *q, int64_t x, int64_t y) {
+    double a = to_float(factor_of(q, 0) / factor_of(q, 2));
+    double b = to_float(factor_of(q, 1) / factor_of(q, 2));
+    float zero_b = (float)to_float(b * q->zero_in[1]);
+    double zeros = (double)fmaf((float)a, (float)q->zero_in[0], zero_b);
+    double sum = to_float(q->zero_out - zeros);
+    sum = to_float(sum + to_float(a * (double)(x + q->zero_in[0])));
+    sum = to_float(sum + to_float(b * (double)(y + q->zero_in[1])));
+    return nearest_even(sum) - q->zero_out;
+}
+
 static int64_t two_even(const QuantLayer *q, int64_t x, int64_t y) {
+    if (q->rule == QUANT_ADDS && !q->minus)
+        return added_even(q, x, y);
     double a = to_float((double)x * factor_of(q, 0));
     double b = to_float((double)y * factor_of(q, 1));
-    double both = q->rule == QUANT_PRODUCT ? a * b : q->minus ? a - b : a + b;
+    double both = q->rule == QUANT_PRODUCT ? a * b : a - b;
     return nearest_even(to_float(to_float(both) / factor_of(q, 2)));
 }
 
