@@ -39,10 +39,6 @@ static const Tensor *tensor_out(const Host *h) {
     return graph_tensor(h->l->g, h->node->out[0]);
 }
 
-static bool is_byte(const Tensor *t) {
-    return t->quant.type == QUANT_I8 || t->quant.type == QUANT_U8;
-}
-
 static int32_t zero_of(const Tensor *t) {
     return t->quant.zero + file_code_offset(&t->quant);
 }
@@ -105,7 +101,7 @@ static void unit_codes(Host *h) {
 }
 
 static bool both_bytes(Host *h) {
-    return (is_byte(tensor_in(h, 0)) && is_byte(tensor_out(h))) ||
+    return (file_bytes(tensor_in(h, 0)) && file_bytes(tensor_out(h))) ||
            refuse(h, "what it reads or writes are no codes of 8 bits");
 }
 
@@ -129,7 +125,7 @@ static bool run_function(Host *h) {
     bool real_in = in->quant.type == QUANT_NONE;
     bool real_out = out->quant.type == QUANT_NONE;
     if (real_in != real_out && h->node->act.kind == ACT_NONE &&
-        is_byte(real_in ? out : in)) {
+        file_bytes(real_in ? out : in)) {
         const Tensor *codes = real_in ? out : in;
         h->layer->zero[real_in] = zero_of(codes);
         h->layer->codes_a_unit[real_in] = (float)(1 / codes->quant.scale);

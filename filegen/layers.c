@@ -22,10 +22,6 @@ static const Tensor *out_of(const LayerMaker *m, const Node *node) {
     return graph_tensor(m->g, node->out[0]);
 }
 
-static bool is_byte(const Tensor *t) {
-    return t->quant.type == QUANT_I8 || t->quant.type == QUANT_U8;
-}
-
 static int32_t zero_of(const Tensor *t) {
     return t->quant.zero + file_code_offset(&t->quant);
 }
@@ -125,7 +121,7 @@ static double *factors(LayerMaker *m, const Node *node, uint32_t n) {
 
 static bool has_codes(LayerMaker *m, const Node *node) {
     ConstId w = node->constant[CONST_WEIGHT];
-    if (!is_byte(in_of(m, node, 0)) || !is_byte(out_of(m, node)))
+    if (!file_bytes(in_of(m, node, 0)) || !file_bytes(out_of(m, node)))
         return refuse(m, "what it reads or writes are no codes of 8 bits");
     if (w.i == NONE || graph_const(m->g, w)->mul1 ||
         !const_has_codes(graph_const(m->g, w), 1))
@@ -241,7 +237,7 @@ static bool is_sum(LayerMaker *m, const Node *node) {
         node->n_in != 2 || node->attr.elt.coeff)
         return refuse(m, "it is no sum of two");
     const Tensor *a = in_of(m, node, 0), *b = in_of(m, node, 1);
-    if (!is_byte(a) || !is_byte(b) || !is_byte(out_of(m, node)) ||
+    if (!file_bytes(a) || !file_bytes(b) || !file_bytes(out_of(m, node)) ||
         !shape_equal(&a->shape, &b->shape) || a->shape.rank != 4 || a == b)
         return refuse(m, "its operands are no two volumes of one shape");
     return clamps(&node->act) || node->act.kind == ACT_LEAKY;
@@ -352,7 +348,7 @@ const FileReal *layer_real(LayerMaker *m, NodeId id) {
     const Tensor *in = in_of(m, node, 0), *out = out_of(m, node);
     refuse(m, "the processor runs no such layer on codes");
     if ((node->op != OP_CONV && node->op != OP_FC) || w.i == NONE ||
-        !is_byte(in) || !is_byte(out) || !clamps(&node->act))
+        !file_bytes(in) || !file_bytes(out) || !clamps(&node->act))
         return NULL;
     const Const *weights = graph_const(m->g, w);
     uint64_t n = shape_count(&weights->shape);
@@ -391,7 +387,7 @@ const uint8_t *layer_table(LayerMaker *m, NodeId id, uint32_t k) {
     const Quant *from = &in_of(m, node, k)->quant;
     const Quant *to = &out_of(m, node)->quant;
     refuse(m, "it is no function of one code of 8 bits");
-    if (!is_byte(in_of(m, node, k)) || !is_byte(out_of(m, node)) ||
+    if (!file_bytes(in_of(m, node, k)) || !file_bytes(out_of(m, node)) ||
         node->act.kind == ACT_PRELU)
         return NULL;
     Arena *scratch = arena_new("table");
@@ -426,8 +422,8 @@ bool layer_binary(LayerMaker *m, NodeId id, FileLayer *out) {
     const Node *node = graph_node(m->g, id);
     refuse(m, "the processor has no such combination of codes");
     if (node->op != OP_ELTWISE || node->n_in != 2 || node->attr.elt.coeff ||
-        !is_byte(in_of(m, node, 0)) || !is_byte(in_of(m, node, 1)) ||
-        !is_byte(out_of(m, node)) || !clamps(&node->act))
+        !file_bytes(in_of(m, node, 0)) || !file_bytes(in_of(m, node, 1)) ||
+        !file_bytes(out_of(m, node)) || !clamps(&node->act))
         return false;
     const Tensor *a = in_of(m, node, 0), *b = in_of(m, node, 1);
     const Tensor *r = out_of(m, node);
@@ -468,7 +464,7 @@ const uint8_t *layer_constant(LayerMaker *m, NodeId id, uint32_t *bytes) {
     ConstId value = node->constant[CONST_VALUE];
     uint64_t n = shape_count(&out->shape);
     refuse(m, "its values are no codes of 8 bits");
-    if (value.i == NONE || (out->quant.type != QUANT_NONE && !is_byte(out)))
+    if (value.i == NONE || (out->quant.type != QUANT_NONE && !file_bytes(out)))
         return NULL;
     float *real = ARENA_ARRAY(m->arena, float, n);
     const_read(graph_const(m->g, value), real);

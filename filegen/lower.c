@@ -194,6 +194,23 @@ static bool has_memories(Lower *l) {
     return ok;
 }
 
+/* Only bytes and real numbers; even where no layer reads or writes others. */
+static bool has_elements(Lower *l) {
+    for (uint32_t i = 0; i < l->g->tensor.n; i++) {
+        const Tensor *t = &l->g->tensor.at[i];
+        if (t->quant.type == QUANT_NONE || file_bytes(t))
+            continue;
+        const Node *node = graph_node(l->g, t->producer);
+        diag_error(l->diag, node->loc,
+                   "layer \"%s\" (%s): %s is of %s; a file of %s holds int8, "
+                   "uint8 and float32",
+                   node->name, op_info[node->op].name, t->name,
+                   quant_type[t->quant.type].name, l->spec->machine);
+        return false;
+    }
+    return true;
+}
+
 static void open_lower(Lower *l, Arena *arena, Diag *diag, const HwSpec *spec,
                        const Graph *g, const bool *spill, const bool *apart) {
     *l = (Lower){.arena = arena,
@@ -289,7 +306,8 @@ const FileGen *filegen_run(Arena *arena, Diag *diag, const HwSpec *spec,
         Lower l;
         uint32_t small = NONE;
         open_lower(&l, arena, diag, spec, g, spill, apart);
-        if (!has_memories(&l) || !lower_ways(&l) || !lower_layers(&l))
+        if (!has_memories(&l) || !has_elements(&l) || !lower_ways(&l) ||
+            !lower_layers(&l))
             return NULL;
         Program *program = lower_program(&l, true);
         Diag *said = diag_new(arena);

@@ -92,6 +92,12 @@ static inline int32_t file_code_offset(const Quant *q) {
     return q->type == QUANT_I8 ? -quant_type[QUANT_I8].lo : 0;
 }
 
+/* Whether it has codes as files hold them; real numbers are the other kind of
+ * element. */
+static inline bool file_bytes(const Tensor *t) {
+    return t->quant.type == QUANT_I8 || t->quant.type == QUANT_U8;
+}
+
 /* ---- of a layer: layers.c ---- */
 
 typedef struct LayerMaker {

@@ -12,7 +12,8 @@
             byte that the container's rules do not explain: what disasm prints
             becomes the same bytes again
 
-  edges     several images are refused; a network without layers is right
+  edges     several images are refused, and codes that are no bytes; a network
+            without layers is right
 
 --all: also the vendor's, and all lines. Needs the folder build.
 """
@@ -177,6 +178,19 @@ def ours():
     return bad
 
 
+def passes_wide_codes(folder):
+    """Whether an input of 16 bits that is a result as well becomes a file."""
+    path = os.path.join(folder, "wide.json")
+    codes = {"type": "int16", "scale": 0.5, "zero": 0}
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump({"amphora": 1, "constants": [], "outputs": ["a"], "nodes": [
+            {"op": "input", "name": "a", "reads": [], "writes": [
+                {"name": "a", "shape": [1, 3, 4, 4], "quant": codes}]}]}, file)
+    run = amphora("compile", path, *MACHINE, "-o", folder)
+    return (run.returncode != 1 or '"a" (input)' not in run.stderr
+            or "int16" not in run.stderr)
+
+
 def edges():
     bad = 0
     with tempfile.TemporaryDirectory() as folder:
@@ -193,6 +207,7 @@ def edges():
             json.dump(net, file)
         run = amphora("compile", path, *MACHINE, "-o", folder)
         bad += run.returncode != 1 or "of one image" not in run.stderr
+        bad += passes_wide_codes(folder)
     print(f"edges: {bad} wrong")
     return bad
 
