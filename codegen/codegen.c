@@ -245,6 +245,8 @@ static void fill_pool(const Emitter *e, HwFields *f, const Action *action,
 /* Rows of the convolution, of `all`, from which the action's pool makes its. */
 static uint32_t rows_between(const Action *action, const PoolAttr *pool,
                              uint32_t all) {
+    if (pool->global)
+        return all;
     uint32_t stride = pool->stride[0], pad = pool->pad[0];
     uint32_t first = action->row * stride;
     uint32_t end = first + (action->rows - 1) * stride + pool->kernel[0];
