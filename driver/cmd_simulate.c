@@ -2,8 +2,10 @@
 #include "driver/accesses.h"
 #include "driver/commands.h"
 #include "driver/hostcode.h"
+#include "driver/lanes_program.h"
 #include "driver/room.h"
 #include "hwspec/program.h"
+#include "lanes/lanes.h"
 
 #include <string.h>
 
@@ -54,6 +56,8 @@ ExitCode cmd_simulate(Arena *arena, Diag *diag, const Options *options) {
     const HwSpec *spec = pipeline_spec(arena, diag, options);
     if (!spec)
         return options->target ? EXIT_BAD_INPUT : EXIT_BAD_USAGE;
+    if (lanes_has(spec))
+        return simulate_lanes(arena, diag, options, spec);
     if (program_has(spec))
         return simulate_program(arena, diag, options, spec);
     const Listing *listing = listing_fitted(arena, diag, options, spec);

@@ -28,7 +28,8 @@ const Command commands[] = {
      "net.tflite -t ./mine.yaml --materialise -o out\n"},
     {"simulate", "LISTING",
      MACHINE
-     "seed input output memory-only report trace json host lax accesses",
+     "seed weights input output memory-only report trace json host lax "
+     "accesses",
      cmd_simulate,
      "Runs a listing and judges it.\n"
      "Takes .cmd text or .json: memory safety, bytes moved, cycles; with -o\n"

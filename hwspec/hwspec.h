@@ -404,6 +404,7 @@ typedef struct HwSpec {
     bool input_shares_step;  /* loads of network inputs take no step number */
     uint32_t input_step;     /* ... but this one */
     const HwInsnSet *insns;
+    const struct YamlNode *lanes; /* lanes/lanes.h reads it */
     const HwFormat *format; /* of its files; NULL: listings only */
 } HwSpec;
 

@@ -232,6 +232,14 @@ static bool read_extends(Reader *r, YamlNode *node, void *out) {
     return true;
 }
 
+/* The room lanes/ reads it. */
+static bool read_lanes(Reader *r, YamlNode *node, void *out) {
+    (void)r;
+    read_ignore(node);
+    *(const YamlNode **)out = node;
+    return true;
+}
+
 static const Key top_keys[] = {
     {"extends", read_extends, 0, false,
      "the target that this one changes: a shipped name, or a path from this "
@@ -260,6 +268,8 @@ static const Key top_keys[] = {
     {"rewrites", read_rewrites, 0, false,
      "what shall be done to the network first"},
     {"listing", read_listing, 0, false, "how steps are numbered"},
+    KEY("lanes", read_lanes, HwSpec, lanes,
+        "memories by channel, registers by layer: docs/max78000.md"),
 };
 const Section read_top_section = SECTION("", top_keys);
 

@@ -521,6 +521,8 @@ const HwInsnSet *rows_read(Arena *arena, Diag *diag, const HwSpec *partial,
         .arena = arena, .diag = diag, .spec = partial, .mnemonic_name = "op"};
     HwInsnSet *set = ARENA_NEW(arena, HwInsnSet);
     uint32_t word_bits = read_word_bits(diag, root);
+    if (partial->lanes) /* registers, no instructions */
+        return set;
     const YamlNode *map = yaml_need(diag, root, "instructions");
     bool texts = !map || count_texts(map) || !map->n;
     read_dictionary(&r,

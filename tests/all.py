@@ -37,6 +37,7 @@ makes. Kinds of tests:
   places  tests/places.py: operands in memories of their own
   imports  tests/imports.py: descriptions of DPUs become machines
   containers  tests/containers.py: files of real machines, both ways
+  max78000  tests/max78000.py: descriptions run through data memories
   tokens  tests/tokens.py: queues that tokens alone order
   weights  tests/weights.py: plans that count weights, beside Vela's
   budget tests/budget.py: searches end, plans are legal, advice is right
@@ -144,7 +145,7 @@ def scripts(long):
             "small_memories",
             "farm",
             "tiles", "nests", "nets",
-            "containers", "k210_sim", "kmodel",
+            "containers", "k210_sim", "kmodel", "max78000",
             "weights",
             "placements",
             "ilp", "relaxed",

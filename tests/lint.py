@@ -29,7 +29,8 @@ PUBLIC = {
     "hwspec/fields.def", "hwspec/limits.def", "hwspec/ops.def",
     "graph/graph.h", "graph/quant.h", "graph/ops.def", "graph/elts.def",
     "frontends/frontend.h", "frontends/import.h", "frontends/samples.h",
-    "quantise/quantise.h", "passes/legal.h", "passes/pass.h", "sched/sched.h", "filegen/filegen.h",
+    "quantise/quantise.h", "passes/legal.h", "passes/pass.h", "sched/sched.h", "filegen/filegen.h", "lanes/lanes.h",
+    "hwspec/expr/expr.h",
     "pack/pack.h", "pack/csv.h", "pack/flippable.h", "pack/memo.h",
     "pack/packers.h", "geometry/geometry.h", "geometry/tile_loops.h",
     "plan/plan.h", "plan/access.h", "plan/cost.h", "plan/issue_queue.h",
@@ -43,7 +44,7 @@ PUBLIC = {
 DOOR = "driver"
 DOOR_ONLY = {"frontends/frontend.h", "frontends/import.h", "frontends/samples.h",
              "passes/pass.h", "codegen/codegen.h",
-             "filegen/filegen.h"}
+             "filegen/filegen.h", "lanes/lanes.h"}
 # A listing is a value without code behind it as far as sim is concerned.
 UNLINKED = {("sim", "codegen/listing.h")}
 # Rooms that a judge of listings must not learn anything from.

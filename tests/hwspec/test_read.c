@@ -346,7 +346,7 @@ static void bad_files(void **state) {
          "darius-64, dpuczdx8g, dpuczdx8g-b1024, dpuczdx8g-b1152, "
          "dpuczdx8g-b1600, dpuczdx8g-b2304, dpuczdx8g-b3136, dpuczdx8g-b4096, "
          "dpuczdx8g-b512, dpuczdx8g-b800, dpuczdx8g-isa0, k210, line-npu, "
-         "math-engine, n64, null, nvdla-small, "
+         "math-engine, max78000, n64, null, nvdla-small, "
          "ring-npu, stage-npu, "
          "template, "
          "tile-npu, vta-pynq, xdnn-v2-28, xdnn-v2-56, xdnn-v3-96; or "

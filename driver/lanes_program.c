@@ -1,0 +1,157 @@
+/* lanes_program.c - compile and simulate for machines with memories by
+ * channel; see lanes/lanes.h. */
+#include "driver/lanes_program.h"
+
+#include "base/npy.h"
+#include "base/rng.h"
+#include "driver/commands.h"
+#include "lanes/lanes.h"
+
+#include <string.h>
+
+bool makes_lanes(Arena *arena, const Options *options) {
+    if (!options->target)
+        return false;
+    const HwSpec *spec = hwspec_load(arena, diag_new(arena), options->target,
+                                     options->n_settings, options->settings);
+    return spec && lanes_has(spec);
+}
+
+/* The input's codes; its shape is the network's. */
+static const int8_t *read_input(Arena *arena, Diag *diag, const char *path,
+                                LaneNet *net) {
+    Npy npy;
+    if (!npy_read(arena, diag, path, &npy))
+        return NULL;
+    bool fine = npy.rank >= 2 && npy.rank <= 3 && npy_is_whole(&npy);
+    for (uint32_t i = 0; fine && i < npy.rank; i++)
+        fine = npy.dim[i] >= 1 && npy.dim[i] <= 4096;
+    if (!fine) {
+        diag_error(diag, (Loc){path, 0, 0},
+                   "an input has codes of 8 bits in the order channels, rows, "
+                   "columns");
+        return NULL;
+    }
+    net->in_c = (uint32_t)npy.dim[0];
+    net->in[0] = (uint32_t)npy.dim[1];
+    net->in[1] = npy.rank == 3 ? (uint32_t)npy.dim[2] : 1;
+    int8_t *out = ARENA_ARRAY(arena, int8_t, npy.count + 1);
+    for (uint64_t i = 0; i < npy.count; i++)
+        out[i] = (int8_t)npy.data[i];
+    return out;
+}
+
+typedef struct Loaded {
+    const LaneMachine *machine;
+    LaneNet *net;
+    const int8_t *input;
+} Loaded;
+
+static bool load(Arena *arena, Diag *diag, const Options *options,
+                 const HwSpec *spec, Loaded *out) {
+    if (!options->weights || !options->n_inputs) {
+        diag_error(diag, (Loc){0},
+                   "a description has no weights and no size: --weights "
+                   "LAYERS.json (beside it the .npy) and --input INPUT.npy");
+        return false;
+    }
+    out->machine = lanes_machine(arena, diag, spec);
+    out->net = out->machine ? lanes_read(arena, diag, options->file) : NULL;
+    if (!out->net || !lanes_weights(arena, diag, options->weights, out->net))
+        return false;
+    out->input = read_input(arena, diag, options->inputs[0], out->net);
+    return out->input && lanes_shapes(arena, diag, out->machine, out->net);
+}
+
+/* ---- simulate ---- */
+
+static void print_layers(Arena *arena, const Loaded *of, const LaneRun *run) {
+    for (uint32_t i = 0; i < of->net->n; i++) {
+        const LaneLayer *l = &of->net->layer[i];
+        int64_t cycles = lanes_value(arena, of->machine, of->net, i, 0, 0,
+                                     of->machine->cycles);
+        say("layer %2u %ux%ux%u crc32 %08x cycles %lld columns %u..%u\n", i,
+            l->out_c, l->out[0], l->out[1], run->crc[i], (long long)cycles,
+            l->column, l->column + l->columns);
+    }
+    uint32_t high = 0;
+    for (uint32_t b = 0; b < of->machine->lanes / of->machine->bank; b++)
+        high = run->high[b] > high ? run->high[b] : high;
+    say("memory  %u of %u bytes of an instance\n", high,
+        of->machine->bank_bytes);
+    for (uint32_t i = 0; i < run->fault.n; i++)
+        say("fault   %s\n", run->fault.at[i]);
+    say("cycles  %llu\n",
+        (unsigned long long)lanes_cycles(arena, of->machine, of->net));
+    say("%u layers, %u faults\n", of->net->n, run->n_faults);
+}
+
+static void print_object(Arena *arena, const Loaded *of, const LaneRun *run) {
+    cJSON *json = cJSON_CreateObject();
+    cJSON *layers = cJSON_AddArrayToObject(json, "layers");
+    uint32_t n, high = 0;
+    const LaneWord *word = lanes_registers(arena, of->machine, of->net, &n);
+    cJSON_AddBoolToObject(json, "ok", run->n_faults == 0);
+    for (uint32_t i = 0; i < of->net->n; i++) {
+        const LaneLayer *l = &of->net->layer[i];
+        cJSON *one = cJSON_CreateObject();
+        cJSON_AddStringToObject(one, "crc32",
+                                arena_printf(arena, "%08x", run->crc[i]));
+        cJSON_AddNumberToObject(one, "cycles",
+                                (double)lanes_value(arena, of->machine, of->net,
+                                                    i, 0, 0,
+                                                    of->machine->cycles));
+        cJSON_AddNumberToObject(one, "column", l->column);
+        cJSON_AddNumberToObject(one, "columns", l->columns);
+        cJSON_AddItemToArray(layers, one);
+    }
+    cJSON *registers = cJSON_AddArrayToObject(json, "registers");
+    for (uint32_t i = 0; i < n; i++)
+        cJSON_AddItemToArray(
+            registers,
+            cJSON_CreateString(arena_printf(
+                arena, "%u %u %02u %08x %08x", word[i].layer, word[i].quadrant,
+                word[i].number, word[i].address, word[i].value)));
+    cJSON *faults = cJSON_AddArrayToObject(json, "faults");
+    for (uint32_t i = 0; i < run->fault.n; i++)
+        cJSON_AddItemToArray(faults, cJSON_CreateString(run->fault.at[i]));
+    for (uint32_t b = 0; b < of->machine->lanes / of->machine->bank; b++)
+        high = run->high[b] > high ? run->high[b] : high;
+    cJSON_AddNumberToObject(json, "high", high);
+    cJSON_AddNumberToObject(json, "cycles",
+                            (double)lanes_cycles(arena, of->machine, of->net));
+    print_json(arena, json);
+}
+
+static bool write_out(Arena *arena, Diag *diag, const Options *options,
+                      const Loaded *of, const LaneRun *run) {
+    const LaneLayer *l = &of->net->layer[of->net->n - 1];
+    float *data = ARENA_ARRAY(arena, float, run->n_out + 1);
+    for (uint32_t i = 0; i < run->n_out; i++)
+        data[i] = (float)run->out[i];
+    Npy npy = {.rank = 3,
+               .dim = {l->out_c, l->out[0], l->out[1]},
+               .data = data,
+               .count = run->n_out,
+               .kind = l->width == 4 ? "<i4" : "|i1"};
+    return file_make_dir(arena, diag, options->out) &&
+           npy_write(arena, diag,
+                     arena_printf(arena, "%s/out0.npy", options->out), &npy);
+}
+
+ExitCode simulate_lanes(Arena *arena, Diag *diag, const Options *options,
+                        const HwSpec *spec) {
+    Loaded of;
+    if (!load(arena, diag, options, spec, &of) ||
+        !lanes_check(arena, diag, of.machine, of.net) ||
+        !lanes_columns(arena, diag, of.machine, of.net))
+        return EXIT_BAD_INPUT;
+    const LaneRun *run = lanes_run(arena, of.machine, of.net, of.input);
+    if (options->out && !write_out(arena, diag, options, &of, run))
+        return EXIT_BAD_INPUT;
+    if (options->json)
+        print_object(arena, &of, run);
+    else
+        print_layers(arena, &of, run);
+    return run->n_faults ? EXIT_BAD_INPUT : EXIT_FINE;
+}

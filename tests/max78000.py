@@ -1,0 +1,187 @@
+#!/usr/bin/env python3
+"""max78000.py - descriptions of networks for MAX78000 through its memories.
+
+On a network of two layers of our own, computed here; and, where they are, on
+the recorded networks in ../shared/data/max78000 (results, cycles, columns,
+registers) and their changed placements.
+"""
+import json
+import os
+import struct
+import subprocess
+import sys
+import tempfile
+import zlib
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+AMPHORA = os.path.join(ROOT, "build", "amphora")
+DATA = os.path.join(ROOT, "..", "shared", "data", "max78000")
+# The vendor's tool moves biases in an order of its own; 17 is of streams.
+UNCOMPARED = ("11", "15", "17")
+SMALL = """arch: small
+dataset: none
+layers:
+  - {processors: 0x3, out_offset: 0x2000, operation: conv2d, pad: 1,
+     activate: ReLU, output_processors: 0xf0}
+  - {processors: 0xf0, out_offset: 0, operation: conv2d, kernel_size: 1x1,
+     pad: 0, max_pool: 2, pool_stride: 2}
+"""
+ILLEGAL = (
+    ("out_offset: 0x2000", "out_offset: 0x2002", "not a multiple of 4"),
+    ("processors: 0xf0, out", "processors: 0xf00, out", "holds nothing"),
+    ("processors: 0x3,", "processors: 0x7,", "take 2 processors"),
+    ("out_offset: 0x2000", "out_offset: 0x7ff0", "which has 32768"),
+    ("out_offset: 0,", "output_processors: 0xe0, out_offset: 0x2000,",
+     "lies over"),
+    ("activate: ReLU", "write_gap: 1", "holds nothing"),
+    ("pad: 1,", "pad: 3,", "not within 0 to 2"),
+    ("max_pool", "most_pool", "is not known"),
+)
+
+
+def npy(path, values, shape):
+    """Writes codes as .npy."""
+    head = str({"descr": "|i1", "fortran_order": False, "shape": shape})
+    head = head.ljust(117) + "\n"
+    with open(path, "wb") as file:
+        file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) +
+                   head.encode() + struct.pack(f"{len(values)}b", *values))
+
+
+def simulate(yaml, weights, data, *more):
+    """(exit code, parsed JSON or None, stderr)"""
+    done = subprocess.run(
+        [AMPHORA, "simulate", yaml, "-t", "max78000", "--weights", weights,
+         "--input", data, "--json", *more], capture_output=True, text=True,
+        check=False)
+    return (done.returncode,
+            json.loads(done.stdout) if done.stdout[:1] == "{" else None,
+            done.stdout + done.stderr)
+
+
+def code(total, shift):
+    """floor(0.5 + total * 2^shift / 128), saturated."""
+    down = 7 - shift
+    return max(-128, min(127, (total + (1 << (down - 1))) >> down))
+
+
+def expected(data, first, bias, second):
+    """Codes of both layers of SMALL."""
+    def at(c, y, x):
+        return data[c * 16 + y * 4 + x] if 0 <= y < 4 and 0 <= x < 4 else 0
+    one = [[[max(0, code(128 * bias[o] + sum(
+        at(c, y + i - 1, x + k - 1) * first[((o * 2 + c) * 3 + i) * 3 + k]
+        for c in range(2) for i in range(3) for k in range(3)), -1))
+             for x in range(4)] for y in range(4)] for o in range(4)]
+    two = [code(sum(max(one[c][2 * y + i][2 * x + k] for i in range(2)
+                        for k in range(2)) * second[o * 4 + c]
+                    for c in range(4)), 0)
+           for o in range(3) for y in range(2) for x in range(2)]
+    return [v for plane in one for row in plane for v in row], two
+
+
+def crc(values):
+    """CRC-32 of codes, as the report prints it."""
+    return f"{zlib.crc32(struct.pack(f'{len(values)}b', *values)):08x}"
+
+
+def check_small():
+    """Problems with a network of our own."""
+    def numbers(n, seed):
+        return [(i * 37 + seed) % 201 - 100 for i in range(n)]
+    data, first, bias, second = (numbers(32, 3), numbers(72, 5),
+                                 numbers(4, 7), numbers(12, 9))
+    wrong = []
+    with tempfile.TemporaryDirectory() as at:
+        paths = [os.path.join(at, name) for name in
+                 ("net.yaml", "layers.json", "in.npy")]
+        npy(paths[2], data, (2, 4, 4))
+        npy(os.path.join(at, "weights.npy"), first + bias + second, (88,))
+        with open(paths[1], "w", encoding="utf-8") as file:
+            json.dump({"layers": [
+                {"weights": {"offset": 0, "shape": [4, 2, 3, 3]},
+                 "bias": {"offset": 72, "shape": [4]}, "total_shift": -1},
+                {"weights": {"offset": 76, "shape": [3, 4, 1, 1]}}]}, file)
+        for old, new, reason in (("", "", None),) + ILLEGAL:
+            with open(paths[0], "w", encoding="utf-8") as file:
+                file.write(SMALL.replace(old, new, 1) if old else SMALL)
+            status, found, text = simulate(*paths)
+            if reason:
+                if status == 0 or reason not in text:
+                    wrong.append(f"{new}: {status} {text[:200]}")
+            elif status or [one["crc32"] for one in found["layers"]] != \
+                    [crc(v) for v in expected(data, first, bias, second)]:
+                wrong.append(f"small: {status} {text[:400]}")
+    return wrong
+
+
+def registers(lines):
+    """(layer, quadrant, register) -> value, of those that are compared."""
+    rows = [line.split() for line in lines if line[0] != "#"]
+    return {tuple(r[:3]): r[3:] for r in rows if r[2] not in UNCOMPARED}
+
+
+def check_recorded(name):
+    """Problems with a recorded network."""
+    at = os.path.join(DATA, name)
+    more = ["--set", "lanes.overlap=true"] if "unet" in name else []
+    status, found, text = simulate(
+        *(os.path.join(at, file) for file in
+          ("network.yaml", "layers.json", "input.npy")), *more)
+    if status:
+        return [f"{name}: {text[:300]}"]
+    with open(os.path.join(at, "layers.json"), encoding="utf-8") as file:
+        truth = json.load(file)
+    wrong = [f"{name} layer {i}: {got['crc32']}, {got['cycles']} cycles"
+             for i, (got, want) in enumerate(zip(found["layers"],
+                                                 truth["layers"]))
+             if got["crc32"] != want["out"]["crc32"] or
+             got["cycles"] != want["cycles"]]
+    with open(os.path.join(at, "registers.txt"), encoding="utf-8") as file:
+        want = registers(file)
+    got = registers(found["registers"])
+    wrong += [f"{name} register {key}: {got.get(key)} not {want.get(key)}"
+              for key in sorted(set(want) | set(got))
+              if got.get(key) != want.get(key)][:5]
+    return wrong
+
+
+def check_changed():
+    """Problems with changed placements: refused unless the result is right and
+    the tool saw nothing to warn of."""
+    wrong = []
+    with open(os.path.join(DATA, "placements", "verdicts.json"),
+              encoding="utf-8") as file:
+        verdicts = json.load(file)
+    for one in verdicts:
+        at = os.path.join(DATA, one["network"])
+        status, _, text = simulate(
+            os.path.join(DATA, "placements", one["case"] + ".yaml"),
+            os.path.join(at, "layers.json"), os.path.join(at, "input.npy"))
+        legal = one["accepted"] and one["warnings"] == 0 and \
+            "not a multiple" not in one["change"]
+        if legal != (status == 0):
+            wrong.append(f"{one['case']}: {status} {text[:200]}")
+    return wrong
+
+
+def main():
+    wrong = check_small()
+    names = [] if not os.path.isdir(DATA) else [
+        name for name in sorted(os.listdir(DATA))
+        if os.path.exists(os.path.join(DATA, name, "network.yaml")) and
+        "78002" not in name]
+    if "--long" not in sys.argv:
+        names = [n for n in names if n not in ("camvid_unet", "faceid")]
+    for name in names:
+        wrong += check_recorded(name)
+    if names:
+        wrong += check_changed()
+    for text in wrong:
+        print(text)
+    print(f"{len(names)} recorded networks, {len(wrong)} problems")
+    return bool(wrong)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
