@@ -8,6 +8,8 @@
 #include "driver/commands.h"
 
 #include "base/rng.h"
+#include "hwspec/template.h"
+#include "sim/does.h"
 #include "sim/program.h"
 
 #include <string.h>
@@ -195,10 +197,74 @@ static ExitCode replay_tokens(Arena *arena, Diag *diag, const Options *options,
     return replay->n_faults ? EXIT_BAD_INPUT : EXIT_FINE;
 }
 
+/* ---- instructions that say what they do ---- */
+
+static void print_does(const DoesResult *result) {
+    for (uint32_t i = 0; i < result->n_memories; i++)
+        if (result->memory[i].read || result->memory[i].written)
+            say("memory  %s: %llu bytes read, %llu written\n",
+                result->memory[i].name,
+                (unsigned long long)result->memory[i].read,
+                (unsigned long long)result->memory[i].written);
+    say("%u of %u instructions\n", result->done, result->n);
+}
+
+static void does_object(Arena *arena, const DoesResult *result) {
+    cJSON *json = cJSON_CreateObject();
+    cJSON_AddBoolToObject(json, "ok", !result->failed);
+    cJSON_AddNumberToObject(json, "instructions", result->n);
+    cJSON_AddNumberToObject(json, "done", result->done);
+    cJSON *memories = cJSON_AddObjectToObject(json, "memories");
+    for (uint32_t i = 0; i < result->n_memories; i++) {
+        cJSON *one = cJSON_AddObjectToObject(memories, result->memory[i].name);
+        cJSON_AddNumberToObject(one, "read", (double)result->memory[i].read);
+        cJSON_AddNumberToObject(one, "written",
+                                (double)result->memory[i].written);
+    }
+    print_json(arena, json);
+}
+
+/* --input: the image of main memory; -o DIR: DIR/main.bin is that afterwards.
+ */
+static ExitCode simulate_does(Arena *arena, Diag *diag, const Options *options,
+                              const Program *program) {
+    const HwSpec *spec = program->spec;
+    Bytes image = {0};
+    if (options->n_inputs != 1 || spec->backing < 0) {
+        diag_error(diag, (Loc){.file = options->file},
+                   "`--input FILE` gives the bytes of main memory");
+        return EXIT_BAD_INPUT;
+    }
+    if (!file_read(arena, diag, options->inputs[0], &image))
+        return EXIT_BAD_INPUT;
+    const DoesResult *result =
+        program_does(arena, program, image.at, image.len);
+    if (result->failed) {
+        const char *row = prog_row_name(program->node[result->done].row);
+        diag_error(diag, program->node[result->done].loc,
+                   "instruction %u, %s: %s", result->done, row, result->failed);
+        diag_note(diag, result->at, "in this step");
+    }
+    if (options->out &&
+        (!file_make_dir(arena, diag, options->out) ||
+         !file_write(arena, diag,
+                     arena_printf(arena, "%s/%s.bin", options->out,
+                                  spec->memory[spec->backing].name),
+                     result->main, result->bytes)))
+        return EXIT_BAD_INPUT;
+    if (options->json)
+        does_object(arena, result);
+    else
+        print_does(result);
+    return result->failed ? EXIT_BAD_INPUT : EXIT_FINE;
+}
+
 ExitCode simulate_program(Arena *arena, Diag *diag, const Options *options,
                           const HwSpec *spec) {
     const Program *program = read_program(arena, diag, spec, options->file);
     uint32_t n_queues;
+    if (program && program_templates(spec))
+        return simulate_does(arena, diag, options, program);
     if (program && program_queues(spec, &n_queues))
         return replay_tokens(arena, diag, options, program);
     const ProgramBytes *inputs =

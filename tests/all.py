@@ -39,6 +39,7 @@ makes. Kinds of tests:
   containers  tests/containers.py: files of real machines, both ways
   max78000  tests/max78000.py: descriptions run through data memories
   tokens  tests/tokens.py: queues that tokens alone order
+  gemmini  tests/gemmini.py: instructions that say what they do
   weights  tests/weights.py: plans that count weights, beside Vela's
   budget tests/budget.py: searches end, plans are legal, advice is right
   concats  tests/concats.py: one plan, however concats and sums are written
@@ -132,7 +133,7 @@ def scripts(long):
             "overlap",
             "images",
             "rings",
-            "staged", "places", "imports", "tokens",
+            "staged", "places", "imports", "tokens", "gemmini",
             "budget",
             "concats",
             "depth",

@@ -25,7 +25,7 @@ FILE_LINES, FUNCTION_LINES, LINE_COLUMNS = 900, 100, 80
 # What other rooms may include of a room (.def files come with their header).
 PUBLIC = {
     "hwspec/address.h", "hwspec/cost.h", "hwspec/hwspec.h", "hwspec/insn.h", "hwspec/layout.h",
-    "hwspec/lines.h", "hwspec/program.h",
+    "hwspec/lines.h", "hwspec/program.h", "hwspec/template.h",
     "hwspec/fields.def", "hwspec/limits.def", "hwspec/ops.def",
     "graph/graph.h", "graph/quant.h", "graph/ops.def", "graph/elts.def",
     "frontends/frontend.h", "frontends/import.h", "frontends/samples.h",
@@ -36,7 +36,7 @@ PUBLIC = {
     "plan/plan.h", "plan/access.h", "plan/cost.h", "plan/issue_queue.h",
     "plan/objective.h", "plan/placements.h",
     "alloc/alloc.h", "alloc/search/replication.h",
-    "codegen/listing.h", "codegen/codegen.h", "sim/sim.h", "sim/program.h",
+    "codegen/listing.h", "codegen/codegen.h", "sim/sim.h", "sim/program.h", "sim/does.h",
     "native/native.h", "native/program.h", "native/maker.h",
     "report/moves.h", "report/points.h", "report/page.h", "report/quantised.h",
     "report/accounts.h",

@@ -706,6 +706,9 @@ const Program *program_decode(Arena *arena, Diag *diag, const HwSpec *spec,
                    spec->machine);
         return NULL;
     }
+    if (format->n_columns &&
+        !format_from_columns(arena, diag, format, file, &data, &len))
+        return NULL;
     uint32_t n = format->names->list.n, errors = diag_errors(diag);
     Program *program = ARENA_NEW(arena, Program);
     *program = (Program){.spec = spec, .container = format->file.name};

@@ -486,5 +486,7 @@ bool program_encode(Arena *arena, Diag *diag, const Program *program,
                    format->file.name);
     *out = e.out;
     *len = without_lacking(&e);
+    if (format->n_columns && done)
+        format_to_columns(arena, format, out, len);
     return done && !diag_errors(messages);
 }

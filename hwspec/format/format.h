@@ -165,7 +165,10 @@ struct HwFormat {
     uint32_t lacks;
     uint32_t n_queues; /* of `issue`; 0: files do not say what waits for what */
     const char *const *queue;
-    uint32_t waits, tells; /* meanings: masks of queues */
+    uint32_t waits, tells;               /* meanings: masks of queues */
+    const struct HwTemplates *templates; /* or NULL */
+    uint32_t n_columns; /* of a text of numbers, one word a line; 0: none */
+    const char *column; /* by column: d, x */
 };
 
 /* ---- plan.c ---- */
@@ -246,6 +249,14 @@ void format_read_engine_prices(ItemReader *r, const HwSpec *spec);
 /* issue.c: of the machine, before its rows; and of a row. */
 void format_read_issue(ItemReader *r, YamlNode *map);
 void format_read_touches(ItemReader *r, YamlNode *map, ProgRow *row);
+/* columns.c: `columns` of the container; a text's numbers, and the text. */
+void format_read_columns(ItemReader *r, YamlNode *list);
+bool format_from_columns(Arena *arena, Diag *diag, const HwFormat *format,
+                         const char *file, const uint8_t **data, size_t *len);
+void format_to_columns(Arena *arena, const HwFormat *format,
+                       const uint8_t **data, size_t *len);
+/* template.c: `templates`, and what rows do. */
+void format_read_templates(ItemReader *r, const HwSpec *spec);
 /* lay.c: adds names for how operands lie. */
 void format_lay_names(ItemReader *r, const HwSpec *spec);
 /* An error for each word, section and record that nothing uses. */

@@ -470,6 +470,7 @@ static void read_container(ItemReader *r, YamlNode *map) {
     uint32_t order = 0;
     yaml_enum(r->diag, yaml_get(map, "order"), orders, &order);
     format->is_big = order == 1;
+    format_read_columns(r, yaml_get(map, "columns"));
     YamlNode *lacks = yaml_get(map, "lacks");
     const char *name;
     format->lacks = EXPR_NONE;
@@ -515,6 +516,7 @@ const HwFormat *format_read(Arena *arena, Diag *diag, const HwSpec *spec,
     read_tables(&r, yaml_get(root, "tables"));
     format_read_issue(&r, yaml_get(root, "issue"));
     read_rows(&r, yaml_get(root, "instructions"));
+    format_read_templates(&r, spec);
     read_container(&r, container);
     format_read_engine_prices(&r, spec); /* over names that records make */
     format_check_shared(&r);

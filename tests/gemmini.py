@@ -1,0 +1,225 @@
+#!/usr/bin/env python3
+"""gemmini.py - programs of Gemmini, run by the templates of its hwspec.
+
+Programs are written here as words: a convolution of 3 x 3 in tiles by the loop
+instruction, a product by elementary instructions, both beside sums computed
+here; with a pool; one where the two roundings differ. Words come back from the
+text that disasm prints. What lies outside of memories, tiles that are too
+large, steps and templates that are wrong are errors at their place. Where the
+recorded programs are at hand: main memory afterwards is equal in every byte,
+and the bytes moved are as many.
+"""
+import glob
+import json
+import os
+import random
+import struct
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+AMPHORA = os.environ.get("AMPHORA", os.path.join(ROOT, "build/amphora"))
+RECORDED = os.path.join(ROOT, "../shared/data/gemmini")
+MACHINE = os.path.join(ROOT, "hwspec/targets/gemmini-16.yaml")
+FAILED = []
+
+
+def check(holds, what):
+    if not holds:
+        FAILED.append(what)
+        print("FAILED", what)
+
+
+def run(*args):
+    return subprocess.run([AMPHORA, *args], capture_output=True, text=True)
+
+
+def fields(*parts):
+    """(value, lowest bit) pairs as one number."""
+    return sum(value << at for value, at in parts)
+
+
+def word(funct, a=0, b=0):
+    return f"{funct:3} {a:016x} {b:016x}\n"
+
+
+def scale_bits(scale):
+    return struct.unpack("<I", struct.pack("<f", scale))[0]
+
+
+def f32(x):
+    return struct.unpack("<f", struct.pack("<f", x))[0]
+
+
+def scaled(x, scale, relu):
+    y = round(f32(f32(x) * f32(scale)))
+    return max(0 if relu else -128, min(127, y))
+
+
+def simulate(folder, words, image, *more):
+    path = os.path.join(folder, "p.words")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(words)
+    with open(os.path.join(folder, "before.bin"), "wb") as file:
+        file.write(image)
+    done = run("simulate", path, "-t", MACHINE, "--input",
+               os.path.join(folder, "before.bin"), "-o", folder, *more)
+    after = b""
+    if os.path.exists(os.path.join(folder, "main.bin")):
+        with open(os.path.join(folder, "main.bin"), "rb") as file:
+            after = file.read()
+    return done, after
+
+
+H = W = 6
+IC, OC = 5, 19
+IN, WEIGHTS, BIAS, OUT = 256, 512, 1536, 2048
+
+
+def loop_conv(scale, tiles, bias=BIAS, pixels=0, height=None):
+    """3 x 3, padding 1, in `tiles` of rows."""
+    words = word(0, 2 | 1 << 2, fields((OC, 0), (scale_bits(scale), 32)))
+    words += word(0, fields((1, 2), (1, 16), (scale_bits(1), 32)), 1 << 48)
+    rows = height or H // tiles
+    for y in range(0, rows * tiles, rows):
+        top, bottom = int(y == 0), int(y + rows >= H)
+        words += word(16, fields((1, 0), (H, 16), (IC, 32), (OC, 48)),
+                      fields((H, 0), (H, 16), (W, 32), (1, 48), (1, 56)))
+        words += word(17, fields((1, 8), (1, 16), (W, 32), (3, 48)),
+                      fields((OC, 0), (W, 16), (rows, 32), (1, 48)))
+        words += word(18, fields((1, 0), (IC, 16), (3, 32), (3, 48)),
+                      fields((W, 0), (bottom, 24), (top, 32), (1, 48)))
+        words += word(19, fields((1, 0), (rows, 48)),
+                      fields((W, 0), (OC, 16), (OC, 32), (IC, 48)))
+        words += word(20, WEIGHTS, OUT + y * W * OC)
+        words += word(21, bias, IN + max(0, y - 1) * W * IC)
+        words += word(15, pixels << 8, 1 | 1 << 3)
+    return words
+
+
+def network():
+    """An image with input, weights and bias, and what the output must be."""
+    image = bytearray(4096)
+    rng = random.Random(7)
+    value = lambda at: struct.unpack_from("b", image, at)[0]
+    for at in range(IN, WEIGHTS + 9 * IC * OC):
+        image[at] = rng.randrange(256)
+    for o in range(OC):
+        struct.pack_into("<i", image, BIAS + 4 * o, rng.randrange(-999, 999))
+    sums = {}
+    for y in range(H):
+        for x in range(W):
+            for o in range(OC):
+                total = struct.unpack_from("<i", image, BIAS + 4 * o)[0]
+                for i in range(9):
+                    row, col = y + i // 3 - 1, x + i % 3 - 1
+                    if 0 <= row < H and 0 <= col < W:
+                        total += sum(
+                            value(IN + (row * W + col) * IC + c) *
+                            value(WEIGHTS + (i * IC + c) * OC + o)
+                            for c in range(IC))
+                sums[(y * W + x) * OC + o] = total
+    return image, sums
+
+
+def test_loop(folder):
+    image, sums = network()
+    wanted = bytes(scaled(sums[i], 0.01, True) & 255 for i in range(H * W * OC))
+    for tiles, pixels in ((1, 0), (2, 1), (3, 3)):
+        done, after = simulate(folder, loop_conv(0.01, tiles, pixels=pixels),
+                               image, "--set", "let.carry=0")
+        check(done.returncode == 0, f"{tiles} tiles: {done.stderr}")
+        check(after[OUT:OUT + len(wanted)] == wanted, f"values, {tiles} tiles")
+        check(after[:OUT] == image[:OUT], "operands stay as they are")
+    path = os.path.join(folder, "p.words")
+    text, again = path + ".txt", path + ".again"
+    check(run("disasm", path, "-t", MACHINE, "-o", text).returncode == 0,
+          "disasm")
+    check(run("asm", text, "-t", MACHINE, "-o", again).returncode == 0, "asm")
+    with open(path, "rb") as one, open(again, "rb") as two:
+        check(one.read() == two.read(), "words come back")
+
+
+def test_rounding(folder):
+    """1552 / 97 in floats is just below 16: the public model says 17."""
+    words = word(0, 2, fields((16, 0), (scale_bits(1 / 97), 32)))
+    words += word(0, fields((1, 0), (1 << 4, 16), (scale_bits(1), 32)), 64)
+    words += word(2, 64, fields((1 << 31, 0), (1, 32), (1, 48)))
+    words += word(3, 128, fields((1 << 31, 0), (1, 32), (1, 48)))
+    image = bytearray(256)
+    struct.pack_into("<i", image, 64, 1552)
+    for carry, result in ((1, 17), (0, 16)):
+        done, after = simulate(folder, words, image, "--set",
+                               f"let.carry={carry}")
+        check(done.returncode == 0 and after[128] == result,
+              f"carry {carry}: {done.stderr}")
+
+
+def test_refused(folder):
+    image, _ = network()
+    cases = (
+        (loop_conv(0.01, 1, height=200), "c.need <= 512"),
+        (loop_conv(0.01, 1), "lie outside of main"),
+        ("  0 12\n", "3 numbers are needed"),
+        (word(99), "error"))
+    for words, message in cases:
+        short = image[:OUT + 10] if "outside" in message else image
+        done, _ = simulate(folder, words, short)
+        check(done.returncode != 0 and message in done.stderr,
+              f"{message}: {done.stderr[:200]}")
+    with open(MACHINE, encoding="utf-8") as file:
+        machine = file.read()
+    for old, new, message in (
+            ("- require: norm.command >= 5", "- run: STORE", "run itself"),
+            ("- require: norm.command >= 5", "- run: NOBODY", "no template"),
+            ("- require: norm.command >= 5", "- walk: 1", "no step"),
+            ("- require: norm.command >= 5", "- set: {none: 1}",
+             "cannot be set"),
+            ("from: {memory: sp, type: s8, at: (row + blk * 16) * 16",
+             "from: {memory: attic, type: s8, at: (row + blk * 16) * 16",
+             "no memory `attic`")):
+        check(old in machine, old)
+        path = os.path.join(folder, "bad.yaml")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(machine.replace(old, new, 1))
+        done = run("disasm", os.path.join(folder, "p.words"), "-t", path)
+        check(done.returncode != 0 and message in done.stderr and
+              "bad.yaml:" in done.stderr, f"{new}: {done.stderr[:200]}")
+
+
+def test_recorded(folder):
+    equal = 0
+    for case in sorted(glob.glob(os.path.join(RECORDED, "[0-9]*"))):
+        with open(os.path.join(case, "words.txt"), encoding="utf-8") as file:
+            words = file.read()
+        with open(os.path.join(case, "before.bin"), "rb") as file:
+            image = file.read()
+        with open(os.path.join(case, "after.bin"), "rb") as file:
+            wanted = file.read()
+        with open(os.path.join(case, "case.json"), encoding="utf-8") as file:
+            facts = json.load(file)
+        done, after = simulate(folder, words, image, "--json")
+        name = os.path.basename(case)
+        check(done.returncode == 0, f"{name}: {done.stderr}")
+        check(after == wanted, f"{name}: main memory")
+        moved = json.loads(done.stdout)["memories"]["main"]
+        check(moved == {"read": facts["model_dram_bytes_read"],
+                        "written": facts["model_dram_bytes_written"]},
+              f"{name}: bytes {moved}")
+        equal += after == wanted
+    if equal:
+        print(f"{equal} recorded programs equal in every byte")
+
+
+def main():
+    tests = (test_loop, test_rounding, test_refused, test_recorded)
+    for test in tests:
+        with tempfile.TemporaryDirectory() as folder:
+            test(folder)
+    print(f"{len(tests)} tests, {len(FAILED)} failed")
+    return 1 if FAILED else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
