@@ -3,6 +3,7 @@
 #include "driver/file_program.h"
 #include "driver/hostcode.h"
 #include "driver/images.h"
+#include "driver/lanes_program.h"
 
 #include "passes/pass.h"
 
@@ -318,6 +319,8 @@ ExitCode cmd_compile(Arena *arena, Diag *diag, const Options *options) {
         passes_print(stdout);
         return EXIT_FINE;
     }
+    if (makes_lanes(arena, options))
+        return compile_lanes(arena, diag, options);
     if (makes_file(arena, options))
         return compile_file(arena, diag, options);
     if (!usage_is_right(diag, options))

@@ -15,8 +15,8 @@
 const Command commands[] = {
     {"compile", "NET",
      MACHINE NETWORK PLANNING
-     "images output dump print-passes report trace json explain emit io "
-     "most-images front progress materialise",
+     "images input output dump print-passes report trace json explain emit "
+     "io most-images front progress materialise",
      cmd_compile,
      "Compiles a network for a machine.\n"
      "Writes NET.cmd (the listing), NET.json (the same with the data image)\n"

@@ -155,3 +155,41 @@ ExitCode simulate_lanes(Arena *arena, Diag *diag, const Options *options,
         print_layers(arena, &of, run);
     return run->n_faults ? EXIT_BAD_INPUT : EXIT_FINE;
 }
+
+/* ---- compile ---- */
+
+/* Writes the description with our offsets, proved by a run. */
+ExitCode compile_lanes(Arena *arena, Diag *diag, const Options *options) {
+    Loaded of;
+    const HwSpec *spec = hwspec_load(arena, diag, options->target,
+                                     options->n_settings, options->settings);
+    if (options->emit && strcmp(options->emit, "yaml")) {
+        diag_error(diag, (Loc){0}, "--emit %s is not known here, only yaml",
+                   options->emit);
+        return EXIT_BAD_USAGE;
+    }
+    if (!spec || !load(arena, diag, options, spec, &of))
+        return EXIT_BAD_INPUT;
+    uint64_t given = lanes_height(of.machine, of.net);
+    lanes_place(arena, of.machine, of.net);
+    if (!lanes_check(arena, diag, of.machine, of.net) ||
+        !lanes_columns(arena, diag, of.machine, of.net))
+        return EXIT_NO_FIT;
+    const LaneRun *run = lanes_run(arena, of.machine, of.net, of.input);
+    const char *dir = options->out ? options->out : ".";
+    const char *path = arena_printf(arena, "%s/%s-placed.yaml", dir,
+                                    file_stem(arena, options->file));
+    const char *text = lanes_yaml(arena, of.net);
+    for (uint32_t i = 0; i < run->fault.n; i++)
+        diag_error(diag, (Loc){0}, "%s", run->fault.at[i]);
+    if (run->n_faults || !file_make_dir(arena, diag, dir) ||
+        !file_write(arena, diag, path, text, strlen(text)))
+        return EXIT_BAD_INPUT;
+    say("memory  %llu of %u bytes of an instance, %llu as given\n",
+        (unsigned long long)lanes_height(of.machine, of.net),
+        of.machine->bank_bytes, (unsigned long long)given);
+    say("cycles  %llu\n",
+        (unsigned long long)lanes_cycles(arena, of.machine, of.net));
+    say("wrote   %s: %u layers\n", path, of.net->n);
+    return EXIT_FINE;
+}

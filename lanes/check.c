@@ -25,13 +25,13 @@ static uint32_t check_lanes(Arena *arena, Diag *diag, const LaneMachine *m,
     return errors;
 }
 
-static uint64_t size_in(const LaneMachine *m, const LaneLayer *l) {
+uint64_t lanes_in_bytes(const LaneMachine *m, const LaneLayer *l) {
     uint64_t pixels = (uint64_t)l->in[0] * l->in[1];
     if (l->ring)
         return (uint64_t)l->ring * m->bank;
     return l->chw ? pixels : pixels * l->in_passes * l->operands * m->bank;
 }
-static uint64_t size_out(const LaneMachine *m, const LaneNet *net,
+uint64_t lanes_out_bytes(const LaneMachine *m, const LaneNet *net,
                          uint32_t at) {
     const LaneLayer *l = &net->layer[at];
     uint64_t words = (uint64_t)l->out[0] * l->out[1] * l->out_passes * l->width;
@@ -43,8 +43,8 @@ static uint64_t size_out(const LaneMachine *m, const LaneNet *net,
 static uint32_t check_bytes(Diag *diag, const LaneMachine *m,
                             const LaneNet *net, uint32_t at) {
     const LaneLayer *l = &net->layer[at];
-    uint64_t in = l->in_offset + size_in(m, l);
-    uint64_t out = l->out_offset + size_out(m, net, at);
+    uint64_t in = l->in_offset + lanes_in_bytes(m, l);
+    uint64_t out = l->out_offset + lanes_out_bytes(m, net, at);
     uint32_t errors = 0;
     if (in > m->bank_bytes) {
         diag_error(diag, l->loc,
@@ -65,7 +65,7 @@ static uint32_t check_bytes(Diag *diag, const LaneMachine *m,
     return errors;
 }
 
-static uint32_t banks_of(const LaneMachine *m, uint64_t lanes) {
+uint32_t lanes_banks(const LaneMachine *m, uint64_t lanes) {
     uint32_t banks = 0;
     for (uint32_t p = 0; p < m->lanes; p++)
         banks |= (uint32_t)(lanes >> p & 1) << (p / m->bank);
@@ -76,9 +76,9 @@ static uint32_t banks_of(const LaneMachine *m, uint64_t lanes) {
 static bool meets(const LaneMachine *m, const LaneNet *net, uint32_t at,
                   uint64_t *byte) {
     const LaneLayer *l = &net->layer[at];
-    uint64_t from = l->in_offset, end = from + size_in(m, l);
+    uint64_t from = l->in_offset, end = from + lanes_in_bytes(m, l);
     uint64_t step = (uint64_t)m->bank * (l->gap + 1);
-    uint64_t stop = l->out_offset + size_out(m, net, at);
+    uint64_t stop = l->out_offset + lanes_out_bytes(m, net, at);
     for (*byte = l->out_offset; *byte < stop; *byte += step)
         if (*byte + m->bank > from && *byte < end)
             return true;
@@ -88,7 +88,7 @@ static bool meets(const LaneMachine *m, const LaneNet *net, uint32_t at,
 static uint32_t check_overlap(Diag *diag, const LaneMachine *m,
                               const LaneNet *net, uint32_t at) {
     const LaneLayer *l = &net->layer[at];
-    uint32_t both = banks_of(m, l->lanes) & banks_of(m, l->out_lanes);
+    uint32_t both = lanes_banks(m, l->lanes) & lanes_banks(m, l->out_lanes);
     uint64_t byte;
     if (m->overlap || l->streaming || !both || !meets(m, net, at, &byte))
         return 0;

@@ -176,13 +176,15 @@ LaneRun *lanes_run(Arena *arena, const LaneMachine *m, const LaneNet *net,
 
 /* ---- our own placement ---- */
 
-/* Replaces maps and offsets by ours. False where nothing fits: which bank,
- * layer and bytes, and what helps. */
-bool lanes_place(Arena *arena, Diag *diag, const LaneMachine *m, LaneNet *net);
+/* Replaces offsets by ours where these are no higher; maps, and so cycles,
+ * stay. A network that streams stays as it is. */
+void lanes_place(Arena *arena, const LaneMachine *m, LaneNet *net);
+/* Bytes of an instance up to the last that a volume takes. */
+uint64_t lanes_height(const LaneMachine *m, const LaneNet *net);
 
 /* ---- files ---- */
 
+/* The description as the vendor's tool reads it. */
 const char *lanes_yaml(Arena *arena, const LaneNet *net);
-const char *lanes_c(Arena *arena, const LaneMachine *m, const LaneNet *net);
 
 #endif
