@@ -163,8 +163,10 @@ ExitCode compile_lanes(Arena *arena, Diag *diag, const Options *options) {
     Loaded of;
     const HwSpec *spec = hwspec_load(arena, diag, options->target,
                                      options->n_settings, options->settings);
-    if (options->emit && strcmp(options->emit, "yaml")) {
-        diag_error(diag, (Loc){0}, "--emit %s is not known here, only yaml",
+    bool as_c = options->emit && !strcmp(options->emit, "c");
+    if (options->emit && !as_c && strcmp(options->emit, "yaml")) {
+        diag_error(diag, (Loc){0},
+                   "--emit %s is not known here, only yaml and c",
                    options->emit);
         return EXIT_BAD_USAGE;
     }
@@ -177,9 +179,11 @@ ExitCode compile_lanes(Arena *arena, Diag *diag, const Options *options) {
         return EXIT_NO_FIT;
     const LaneRun *run = lanes_run(arena, of.machine, of.net, of.input);
     const char *dir = options->out ? options->out : ".";
-    const char *path = arena_printf(arena, "%s/%s-placed.yaml", dir,
-                                    file_stem(arena, options->file));
-    const char *text = lanes_yaml(arena, of.net);
+    const char *path =
+        arena_printf(arena, "%s/%s-placed.%s", dir,
+                     file_stem(arena, options->file), as_c ? "c" : "yaml");
+    const char *text =
+        as_c ? lanes_c(arena, of.machine, of.net) : lanes_yaml(arena, of.net);
     for (uint32_t i = 0; i < run->fault.n; i++)
         diag_error(diag, (Loc){0}, "%s", run->fault.at[i]);
     if (run->n_faults || !file_make_dir(arena, diag, dir) ||

@@ -186,5 +186,7 @@ uint64_t lanes_height(const LaneMachine *m, const LaneNet *net);
 
 /* The description as the vendor's tool reads it. */
 const char *lanes_yaml(Arena *arena, const LaneNet *net);
+/* Addresses and values of its registers as an array in C. */
+const char *lanes_c(Arena *arena, const LaneMachine *m, const LaneNet *net);
 
 #endif
