@@ -8,6 +8,7 @@
 #ifndef BASE_QUANT_H
 #define BASE_QUANT_H
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -94,6 +95,11 @@ typedef struct QuantScale {
     int32_t factor;
     uint32_t shift;
 } QuantScale;
+
+/* As the float that it is. */
+static inline float quant_float(QuantScale s) {
+    return (float)ldexp((double)s.factor, -(int)s.shift);
+}
 
 /* A layer's numbers. */
 typedef struct QuantLayer {

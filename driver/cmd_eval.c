@@ -81,15 +81,6 @@ static const float *const *compute(Arena *arena, Diag *diag,
     return out;
 }
 
-/* As native code does. */
-static void round_up(Arena *arena, Diag *diag, Pipeline *p) {
-    p->original = pipeline_rounded(arena, p->network, QUANT_UP);
-    if (p->original != p->network)
-        diag_note(diag, (Loc){0},
-                  "native code rounds halves up, the network means halves to "
-                  "even");
-}
-
 ExitCode cmd_eval(Arena *arena, Diag *diag, const Options *options) {
     Pipeline p;
     Options plain = *options;
@@ -99,8 +90,6 @@ ExitCode cmd_eval(Arena *arena, Diag *diag, const Options *options) {
         return code;
     if (!options->native && !room_evaluates(arena, diag, p.original))
         return EXIT_NO_FIT;
-    if (options->native)
-        round_up(arena, diag, &p);
     const float *const *inputs = read_inputs(arena, diag, options, p.original);
     const float *const *expected;
     if (!inputs || !expect_read(arena, diag, options, p.original, &expected))

@@ -45,15 +45,12 @@ static inline int64_t quant_divide(int64_t x, int64_t n) {
 
 /* The same where halves go to the even code: floats of 32 bits all through.
  * SUMS and MEANS: float(x) * scale, with all that a mean divides by in the
- * scale. A sum of two, with a = scale[0] / scale[2] and b = scale[1] / scale[2],
- * is ((z - fma(a, z0, b * z1)) + a * c0) + b * c1, of the codes c0 and c1 with
- * their zeros z0 and z1, z being the result's. Differences, PRODUCT and MOVES
- * are what real numbers give, step by step: (scale[0] * q0 - scale[1] * q1) /
- * scale[2], (scale[0] * q0) * (scale[1] * q1) / scale[2], and scale[0] * q0 /
- * scale[1]. These are onnxruntime's, on x86. */
-static inline float quant_float(QuantScale s) {
-    return (float)ldexp((double)s.factor, -(int)s.shift);
-}
+ * scale. A sum of two, with a = scale[0] / scale[2] and b = scale[1] /
+ * scale[2], is ((z - fma(a, z0, b * z1)) + a * c0) + b * c1, of the codes c0
+ * and c1 with their zeros z0 and z1, z being the result's. Differences, PRODUCT
+ * and MOVES are what real numbers give, step by step: (scale[0] * q0 - scale[1]
+ * * q1) / scale[2], (scale[0] * q0) * (scale[1] * q1) / scale[2], and scale[0]
+ * * q0 / scale[1]. These are onnxruntime's, on x86. */
 /* A float as a whole number, halves to even; far beyond all codes cut. */
 int64_t quant_even(float x);
 

@@ -30,13 +30,26 @@ static void add_codes(const Graph *g, const Node *node, ConstRole role,
     to->value[to->n++] = const_codes(c);
 }
 
+static const QuantScale *scale_of(const QuantLayer *layer, uint32_t channel) {
+    return &layer->scale[layer->n > 1 ? channel : 0];
+}
+
+static void add_float_scales(Arena *arena, const QuantLayer *layer,
+                             uint32_t channels, Constants *to) {
+    Shape shape = {1, {channels}};
+    float *factor = ARENA_ARRAY(arena, float, channels);
+    for (uint32_t c = 0; c < channels; c++)
+        factor[c] = quant_float(*scale_of(layer, c));
+    constants_add(to, "factor", &shape, CONST_F32, factor);
+}
+
 static void add_scales(Arena *arena, const QuantLayer *layer, uint32_t channels,
                        Constants *to) {
     Shape shape = {1, {channels}};
     int32_t *factor = ARENA_ARRAY(arena, int32_t, channels);
     int32_t *shift = ARENA_ARRAY(arena, int32_t, channels);
     for (uint32_t c = 0; c < channels; c++) {
-        const QuantScale *scale = &layer->scale[layer->n > 1 ? c : 0];
+        const QuantScale *scale = scale_of(layer, c);
         factor[c] = scale->factor;
         shift[c] = (int32_t)scale->shift;
     }
@@ -69,7 +82,10 @@ void codes_sums(Arena *arena, const Graph *g, const Node *node,
     uint32_t channels = shape_dim(&weight->shape, node->op == OP_DECONV);
     add_codes(g, node, CONST_WEIGHT, bytes ? CONST_I8 : CONST_I16, to);
     add_codes(g, node, CONST_BIAS, CONST_I32, to);
-    add_scales(arena, layer, channels, to);
+    if (layer->round == QUANT_EVEN)
+        add_float_scales(arena, layer, channels, to);
+    else
+        add_scales(arena, layer, channels, to);
     if (node->op == OP_CONV &&
         (node->attr.conv.groups <= 1 || shape_dim(&weight->shape, 1) > 1))
         add_tap_sums(arena, weight, to);

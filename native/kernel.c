@@ -77,10 +77,10 @@ static const char *operand_text(Arena *arena, const Operand *o) {
 
 /* Scales of single channels are constants, and not said here. */
 static const char *quant_text(Arena *arena, const QuantLayer *q) {
-    const char *text =
-        arena_printf(arena, "%s zero=%d,%d,%d in=%d..%d left=%u minus=%d",
-                     quant_rule_name[q->rule], q->zero_in[0], q->zero_in[1],
-                     q->zero_out, q->lo, q->hi, q->left, q->minus);
+    const char *text = arena_printf(
+        arena, "%s %s zero=%d,%d,%d in=%d..%d left=%u minus=%d",
+        quant_rule_name[q->rule], quant_round_name[q->round], q->zero_in[0],
+        q->zero_in[1], q->zero_out, q->lo, q->hi, q->left, q->minus);
     for (uint32_t i = 0; i < q->n && q->rule != QUANT_SUMS; i++)
         text = arena_printf(arena, "%s %d>>%u", text, q->scale[i].factor,
                             q->scale[i].shift);

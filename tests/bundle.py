@@ -223,6 +223,18 @@ LONG += [(f"{DATA}/{name}.tflite", target, how, None, "") for name in TRAINED
 LONG += [(f"int8:{build.__name__}", target, how, None, "")
          for build in NETWORKS
          for target, how in [("cpu-x86-64", HERE), ("cortex-m4", ARM)]]
+# Halves to even, on codes of onnxruntime's.
+EVEN = "../shared/data/quant/small"
+ROWS += [(f"{EVEN}/pow2_residual_s8/qdq.onnx", "cpu-x86-64", HERE, None, ""),
+         (f"{EVEN}/concat3_scales/qlinear.onnx", "cpu-riscv64", RISCV, None,
+          ""),
+         ("tests/quant/halves.json", "cpu-x86-64", HERE, None, "")]
+LONG += [(f"{EVEN}/{name}/{form}.onnx", target, how, None, "")
+         for name in ("pow2_residual_s8", "dw_relu6_u8s8_pc", "deconv",
+                      "squeeze_excite", "avgpool_gap_gemm")
+         for form in ("qdq", "qlinear")
+         for target, how in [("cpu-x86-64", HERE), ("cortex-m4", ARM),
+                             ("n64", MIPS)]]
 # Where this computer can run them: dot products of bytes.
 VNNI = """extends: {target}
 machine: {{name: vnni}}

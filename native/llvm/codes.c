@@ -133,6 +133,26 @@ static const QuantScale *last_scale(const QuantLayer *q) {
     return q->n ? &q->scale[0] : NULL;
 }
 
+/* What is last in a rule where halves go to even; x: a float, of "moves" a code
+ * less its zero. */
+static Val even_by_rule(const Emit *e, Val x) {
+    Code *c = e->c;
+    const QuantLayer *q = e->k->quant;
+    if (q->rule == QUANT_MOVES && q->n == 0)
+        return codes_finish(e, x);
+    if (q->rule == QUANT_MOVES) {
+        x = codes_to_float(c, x);
+        x = float_mul(c, x, codes_float(c, &q->scale[0], x));
+        x = float_div(c, x, codes_float(c, &q->scale[1], x));
+    } else if (q->rule == QUANT_PRODUCT || q->minus) {
+        x = float_div(c, x, codes_float(c, &q->scale[2], x));
+    } else { /* a sum has its zero already */
+        x = codes_nearest(c, x);
+        return codes_finish(e, int_sub(c, x, code_int(x, q->zero_out)));
+    }
+    return codes_finish(e, codes_nearest(c, x));
+}
+
 static Val by_rule(const Emit *e, Val x) {
     Code *c = e->c;
     const QuantLayer *q = e->k->quant;
@@ -141,8 +161,10 @@ static Val by_rule(const Emit *e, Val x) {
         return x;
     if (q->rule == QUANT_MOVES)
         x = int_sub(c, x, code_int(x, q->zero_in[0]));
+    if (codes_even(e->k))
+        return even_by_rule(e, x);
     if (scale) {
-        Factor factor = codes_factor(c, scale, x);
+        Factor factor = codes_factor(e, scale, x);
         x = codes_scaled(c, &factor, x);
     }
     return codes_finish(e, x);
@@ -174,29 +196,66 @@ Val emit_number(const Emit *e, double value) {
 
 Val emit_max(const Emit *e, Val a, Val b) {
     return kernel_on_codes(e->k) ? int_max(e->c, a, b)
-                                : float_largest(e->c, a, b);
+                                 : float_largest(e->c, a, b);
 }
 
 Val emit_min(const Emit *e, Val a, Val b) {
     return kernel_on_codes(e->k) ? int_min(e->c, a, b)
-                                : float_least(e->c, a, b);
+                                 : float_least(e->c, a, b);
 }
 
 /* ---- arithmetic ---- */
 
-Factor codes_factor(Code *c, const QuantScale *scale, Val like) {
+bool codes_even(const Kernel *k) {
+    return kernel_on_codes(k) && k->quant->round == QUANT_EVEN;
+}
+
+static Type float_like(Code *c, Val like) {
+    Type type = LLVMTypeOf(like);
+    return LLVMGetTypeKind(type) == LLVMVectorTypeKind
+               ? LLVMVectorType(c->f32, LLVMGetVectorSize(type))
+               : c->f32;
+}
+
+Val codes_to_float(Code *c, Val x) {
+    return LLVMBuildSIToFP(c->builder, x, float_like(c, x), "");
+}
+
+Val codes_float(Code *c, const QuantScale *scale, Val like) {
+    double value = (double)quant_float(*scale);
+    return code_float(LLVMConstNull(float_like(c, like)), value);
+}
+
+/* Adding 3 * 2^22 leaves no bits behind the point, rounds as floats do, and the
+ * lowest bits are the whole number. No processor lacks that. */
+Val codes_nearest(Code *c, Val x) {
+    const double most = 0x1p20;
+    x = float_max(c, float_min(c, x, code_float(x, most)),
+                  code_float(x, -most));
+    Val bits = float_bits(c, float_add(c, x, code_float(x, 0x1.8p23)));
+    return int_sub(c, bits, code_int(bits, 0x4b400000));
+}
+
+Factor codes_factor(const Emit *e, const QuantScale *scale, Val like) {
+    Code *c = e->c;
     Val zero = LLVMConstNull(int_like(c, like, 32));
+    if (codes_even(e->k))
+        return (Factor){.factor = codes_float(c, scale, like), .even = true};
     return (Factor){code_int(zero, scale->factor), code_int(zero, scale->shift),
-                    scale->shift > 32};
+                    scale->shift > 32, false};
 }
 
 Factor codes_channel_factor(const Emit *e, Val channel, uint32_t lanes) {
     Code *c = e->c;
     Val at = index_mul(c, channel, 4);
+    if (codes_even(e->k))
+        return (Factor){.factor = code_load_vector(
+                            c, emit_constant(e, "factor"), channel, lanes),
+                        .even = true};
     Type type = int_type(c, 32, lanes);
     return (Factor){code_load_type(c, emit_constant(e, "factor"), at, type),
                     code_load_type(c, emit_constant(e, "shift"), at, type),
-                    quant_shifts_high(e->k->quant)};
+                    quant_shifts_high(e->k->quant), false};
 }
 
 /* 2^n */
@@ -240,6 +299,9 @@ static uint32_t bits_of(Val x) {
 }
 
 Val codes_scaled(Code *c, const Factor *factor, Val x) {
+    if (factor->even)
+        return codes_nearest(
+            c, float_mul(c, codes_to_float(c, x), factor->factor));
     return bits_of(x) > 32 ? scaled_long(c, factor, x)
                            : scaled_short(c, factor, x);
 }

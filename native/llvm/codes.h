@@ -32,18 +32,28 @@ bool codes_have_tables(const Kernel *kernel);
 
 /* ---- arithmetic on codes ---- */
 
-/* A factor of 31 bits; scalars or vectors of 32 bits. */
+/* A factor of 31 bits, or where halves go to even a float without a shift;
+ * scalars or vectors of 32 bits. */
 typedef struct Factor {
     Val factor, shift;
     bool high; /* shift is above 32 */
+    bool even;
 } Factor;
 /* Of as many lanes as `like`. */
-Factor codes_factor(Code *c, const QuantScale *scale, Val like);
+Factor codes_factor(const Emit *e, const QuantScale *scale, Val like);
 /* Of channel `channel`, or of `lanes` channels from value `channel` of the
  * packed constants on. */
 Factor codes_channel_factor(const Emit *e, Val channel, uint32_t lanes);
 /* [x] of graph/quant.h; of as many bits as x has, or 64. */
 Val codes_scaled(Code *c, const Factor *factor, Val x);
+/* Does the kernel compute on codes with floats, halves to even? */
+bool codes_even(const Kernel *kernel);
+/* A scale as a float, of as many lanes as `like`. */
+Val codes_float(Code *c, const QuantScale *scale, Val like);
+/* A whole number as a float. */
+Val codes_to_float(Code *c, Val x);
+/* A float as a whole number, halves to even; far beyond all codes cut. */
+Val codes_nearest(Code *c, Val x);
 /* A result before its zero is added, as a code of 32 bits. */
 Val codes_finish(const Emit *e, Val x);
 /* As many bits as the kernel's sums have, 32 or 64. */

@@ -22,11 +22,10 @@ static bool shapes_are_sane(uint32_t n, const Operand *operand) {
     return true;
 }
 
-/* Tables know either rule, and codes that only move are not rounded. */
-static bool rounds_up(const Kernel *kernel) {
-    const QuantLayer *q = kernel->quant;
-    return !q || q->round == QUANT_UP || q->rule == QUANT_REALS ||
-           (q->rule == QUANT_MOVES && q->n == 0);
+/* Sums of 64 bits become floats by functions that some processors need a
+ * library for. */
+static bool rounds(const Kernel *kernel) {
+    return !codes_even(kernel) || !kernel_is_wide(kernel);
 }
 
 const char *emit_refuse(const Kernel *kernel) {
@@ -38,8 +37,8 @@ const char *emit_refuse(const Kernel *kernel) {
         return "it has too few operands";
     if (!epilogue_read(kernel, &act))
         return "there is no native code for its activation";
-    if (!rounds_up(kernel))
-        return "there is no native code that rounds halves to even";
+    if (!rounds(kernel))
+        return "there is no native code that rounds codes of 16 bits to even";
     uint64_t channels = operand_channels(&kernel->out[0]).n;
     if (!shapes_are_sane(kernel->n_in, kernel->in) ||
         !shapes_are_sane(kernel->n_out, kernel->out) ||

@@ -11,7 +11,7 @@
 /* Sums of 64 bits are only scaled by factors of less than a half. */
 static bool scales_fit(const Kernel *k, uint64_t channels) {
     return has_constant(k, "factor", channels) &&
-           has_constant(k, "shift", channels) &&
+           (codes_even(k) || has_constant(k, "shift", channels)) &&
            (!kernel_is_wide(k) || quant_shifts_high(k->quant));
 }
 
@@ -224,8 +224,10 @@ static Val mean_of(const Emit *e, Val sum, Val n) {
     Code *c = e->c;
     const QuantLayer *q = e->k->quant;
     if (q->n) {
-        Factor factor = codes_factor(c, &q->scale[0], sum);
+        Factor factor = codes_factor(e, &q->scale[0], sum);
         sum = codes_scaled(c, &factor, sum);
+        if (factor.even) /* which has divided already */
+            return codes_finish(e, sum);
         sum = int_max(c, sum, code_int(sum, INT32_MIN));
         sum = int_min(c, sum, code_int(sum, INT32_MAX));
         sum = int_cast(c, sum, 32);

@@ -2,6 +2,8 @@
  * numbers; see ops.h. */
 #include "native/llvm/codes.h"
 
+#include <math.h>
+
 static uint64_t in_count(const Kernel *k) {
     return shape_count(&k->in[0].shape);
 }
@@ -140,14 +142,48 @@ static bool check_eltwise(const Kernel *k) {
     return kind && kind->word && binary_named(kind->word);
 }
 
+/* What zeros of a sum make of it, as floats. */
+static float zeros_of_sum(const QuantLayer *q, float by_a, float by_b) {
+    float zeros = fmaf(by_a, (float)q->zero_in[0], by_b * (float)q->zero_in[1]);
+    return (float)q->zero_out - zeros;
+}
+
+/* The term of a sum whose halves go to even, of a code with its zero; the first
+ * one has what zeros make of the sum. */
+static Val sum_term(const Emit *e, uint32_t i, Val code) {
+    Code *c = e->c;
+    const QuantLayer *q = e->k->quant;
+    float by[2];
+    for (int k = 0; k < 2; k++)
+        by[k] = quant_float(q->scale[k]) / quant_float(q->scale[2]);
+    Val x = codes_to_float(c, int_add(c, code, code_int(code, q->zero_in[i])));
+    x = float_mul(c, x, code_float(x, (double)by[i]));
+    if (i > 0)
+        return x;
+    Val zeros = code_float(x, (double)zeros_of_sum(q, by[0], by[1]));
+    return float_add(c, zeros, x);
+}
+
+static Val even_term(const Emit *e, uint32_t i, Val at) {
+    Code *c = e->c;
+    const QuantLayer *q = e->k->quant;
+    Val code = codes_get(e, i, at);
+    if (q->rule == QUANT_ADDS && !q->minus)
+        return sum_term(e, i, code);
+    return float_mul(c, codes_to_float(c, code),
+                     codes_float(c, &q->scale[i], code));
+}
+
 /* A code as the rules "adds" and "product" take it. */
 static Val blend_code(const Emit *e, uint32_t i, Val at) {
     Code *c = e->c;
     const QuantLayer *q = e->k->quant;
+    if (codes_even(e->k))
+        return even_term(e, i, at);
     Val x = codes_sum(e, codes_get(e, i, at));
     if (q->rule == QUANT_PRODUCT)
         return x;
-    Factor factor = codes_factor(c, &q->scale[i], x);
+    Factor factor = codes_factor(e, &q->scale[i], x);
     x = LLVMBuildShl(c->builder, x, code_int(x, q->left), "");
     return codes_sum(e, codes_scaled(c, &factor, x));
 }
@@ -228,11 +264,14 @@ static void emit_alike(const Emit *e, Binary *run) {
 static Binary *function_of(const Kernel *k) {
     if (!kernel_on_codes(k))
         return binary_named(kernel_attr(k, "kind")->word);
+    bool even = codes_even(k);
     switch (k->quant->rule) {
     case QUANT_ADDS:
+        if (even)
+            return k->quant->minus ? float_sub : float_add;
         return k->quant->minus ? int_sub : int_add;
     case QUANT_PRODUCT:
-        return int_mul;
+        return even ? float_mul : int_mul;
     default:
         return kernel_is(k, "kind", "max") ? int_max : int_min;
     }
