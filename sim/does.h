@@ -10,7 +10,7 @@
 #include "hwspec/program.h"
 
 /* Steps of a run, at most; a step over n numbers counts as n / 16. */
-#define DOES_STEPS (UINT64_C(1) << 34)
+#define DOES_STEPS (UINT64_C(1) << 31)
 
 typedef struct DoesMemory {
     const char *name;

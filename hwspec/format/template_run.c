@@ -110,16 +110,24 @@ static bool assign_all(TemplateRun *run, const TplStep *step) {
     return true;
 }
 
+static bool spend(TemplateRun *run, const TplStep *step) {
+    if (!run->budget)
+        return template_fail(run, step->loc, "the budget of steps ends");
+    run->budget--;
+    return true;
+}
+
 static bool walk(TemplateRun *run, uint32_t n, const TplStep *step);
 
 static bool walk_each(TemplateRun *run, const TplStep *step) {
     int64_t count;
     if (!template_eval(run, step->set[0].value, 0, &count))
         return false;
-    for (int64_t i = 0; i < count; i++)
-        if (!template_assign(run, &step->set[0], i) ||
+    for (int64_t i = 0; i < count; i++) {
+        if (!spend(run, step) || !template_assign(run, &step->set[0], i) ||
             !walk(run, step->n, step->step))
             return false;
+    }
     return true;
 }
 
@@ -150,10 +158,7 @@ static bool walk_one(TemplateRun *run, const TplStep *step) {
 
 static bool walk(TemplateRun *run, uint32_t n, const TplStep *step) {
     for (uint32_t i = 0; i < n; i++) {
-        if (!run->budget)
-            return template_fail(run, step[i].loc, "the budget of steps ends");
-        run->budget--;
-        if (!walk_one(run, &step[i]))
+        if (!spend(run, &step[i]) || !walk_one(run, &step[i]))
             return false;
     }
     return true;

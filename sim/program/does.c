@@ -59,7 +59,7 @@ static int64_t round_even(float y, bool carry) {
 static int64_t shift_even(int64_t x, int64_t shift) {
     if (shift <= 0 || shift > 31)
         return x;
-    int64_t down = x >> shift, rest = x - (down << shift);
+    int64_t down = x >> shift, rest = x - down * (INT64_C(1) << shift);
     int64_t half = INT64_C(1) << (shift - 1);
     return down + (rest > half || (rest == half && (down & 1)));
 }
