@@ -92,6 +92,12 @@ const Command commands[] = {
      "was killed goes on with --resume DIR/points.jsonl; runs of several\n"
      "machines, each with its --shard, are put together by --merge FILES.",
      "net.onnx -t ./mine.yaml --vary memories.am.size=1MiB,2MiB,4MiB -o out\n"},
+    {"diff", "A B NET...", "set " NETWORK PLANNING "json", cmd_diff,
+     "Compares two machines.\n"
+     "The keys of A and B, hwspecs or shipped machines, that differ; of each\n"
+     "network what it costs on both, and the layers where they part most.",
+     "--set holds for both. Times of layers overlap where engines do.",
+     "./mine.yaml ./other.yaml examples/googlenet.prototxt\n"},
     {"pack", "PROBLEM", "capacity pool planner output svg budget seed json",
      cmd_pack,
      "Places buffers with lives and sizes in one memory.\n"

@@ -20,6 +20,7 @@ ExitCode cmd_explore(Arena *arena, Diag *diag, const Options *options);
 ExitCode cmd_pack(Arena *arena, Diag *diag, const Options *options);
 ExitCode cmd_check(Arena *arena, Diag *diag, const Options *options);
 ExitCode cmd_asm(Arena *arena, Diag *diag, const Options *options);
+ExitCode cmd_diff(Arena *arena, Diag *diag, const Options *options);
 ExitCode cmd_import(Arena *arena, Diag *diag, const Options *options);
 ExitCode cmd_quantise(Arena *arena, Diag *diag, const Options *options);
 ExitCode cmd_disasm(Arena *arena, Diag *diag, const Options *options);

@@ -408,6 +408,8 @@ typedef struct HwSpec {
     const HwFormat *format; /* of its files; NULL: listings only */
 } HwSpec;
 
+struct YamlNode;
+
 /* An override from the command line: `path=value`. */
 typedef struct HwSetting {
     const char *path, *value;
@@ -417,6 +419,12 @@ typedef struct HwSetting {
  * or ends in .yaml). All errors are reported; NULL after any. */
 const HwSpec *hwspec_load(Arena *arena, Diag *diag, const char *name_or_path,
                           uint32_t n_settings, const HwSetting *settings);
+/* The text of the same as a tree, with what it extends and the settings; the
+ * rest is not checked. NULL after errors. */
+const struct YamlNode *hwspec_tree(Arena *arena, Diag *diag,
+                                   const char *name_or_path,
+                                   uint32_t n_settings,
+                                   const HwSetting *settings);
 
 /* The same from a text. */
 const HwSpec *hwspec_read(Arena *arena, Diag *diag, const char *file,

@@ -422,12 +422,24 @@ static const HwSpec *finish(Arena *arena, Diag *diag, uint32_t errors,
     return diag_errors(diag) > errors ? NULL : spec;
 }
 
+static YamlNode *load_tree(Arena *arena, Diag *diag, const char *name_or_path) {
+    Loc nowhere = {0};
+    const char *path = target_path(arena, diag, nowhere, NULL, name_or_path);
+    return path ? parse_file(arena, diag, nowhere, path, NULL) : NULL;
+}
+
+const YamlNode *hwspec_tree(Arena *arena, Diag *diag, const char *name_or_path,
+                            uint32_t n_settings, const HwSetting *settings) {
+    YamlNode *root = load_tree(arena, diag, name_or_path);
+    for (uint32_t i = 0; root && i < n_settings; i++)
+        setting_apply(arena, diag, root, &settings[i]);
+    return root;
+}
+
 const HwSpec *hwspec_load(Arena *arena, Diag *diag, const char *name_or_path,
                           uint32_t n_settings, const HwSetting *settings) {
-    Loc nowhere = {0};
     uint32_t errors = diag_errors(diag);
-    const char *path = target_path(arena, diag, nowhere, NULL, name_or_path);
-    YamlNode *root = path ? parse_file(arena, diag, nowhere, path, NULL) : NULL;
+    YamlNode *root = load_tree(arena, diag, name_or_path);
     const HwSpec *spec =
         finish(arena, diag, errors, root, n_settings, settings);
     if (spec && spec->insns)
