@@ -23,6 +23,7 @@ typedef struct Config {
                                 * as a byte; 0: none do */
     bool lambda_weight;        /* bytes of weights count as others do */
     bool loose;                /* cascades may have several results */
+    bool longer;               /* cascades of up to twice as many steps */
     uint64_t lambda_insn;      /* bytes that an instruction counts as */
     uint32_t without;          /* kinds of nodes kept out of cascades: bits */
     uint32_t runs;             /* rolling: hides transfers behind so many */
@@ -38,6 +39,13 @@ typedef struct Config {
 static inline uint32_t config_low(const Config *c) {
     enum { LOW = 8 };
     return c->family == FAMILY_BESIDE || c->family == FAMILY_LOCAL ? LOW : 0;
+}
+
+/* Steps of the longest cascade that is looked at. */
+enum { CASCADE_STEPS = 24, CASCADE_STEPS_LONGER = 2 * CASCADE_STEPS };
+
+static inline uint32_t config_longest(const Config *c) {
+    return c->longer ? CASCADE_STEPS_LONGER : CASCADE_STEPS;
 }
 
 #endif

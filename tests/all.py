@@ -61,6 +61,7 @@ makes. Kinds of tests:
          they take
   farm  tests/farm.py: random networks on random machines
   residency  tests/residency.py: never more bytes over DDR than LRU moves
+  results  tests/results.py: the same of graphs with several results
   mutants  tests/mutants.py: how it makes mutants; with --long, whether these
          tests notice 200 small mistakes in the sources
   tiles  tests/tiles.py: single layers against a bound on their bytes
@@ -142,7 +143,7 @@ def scripts(long):
             "slabs", "couples", "layouts", "layout_mutants", "names",
             "specials", "untold",
             "promise",
-            "residency",
+            "residency", "results",
             "small_memories",
             "farm",
             "tiles", "nests", "nets",

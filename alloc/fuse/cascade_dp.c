@@ -17,8 +17,8 @@
 #include "alloc/live/live.h"
 #include "alloc/spill/spill.h"
 
-/* Longer cascades than this are not looked at. */
-enum { LONGEST = 24, GIVE_UP = 3 };
+/* So many that do not fit, one longer than the other, are the last. */
+enum { GIVE_UP = 3 };
 
 /* `weights`: elements that are read, again and again by what runs in parts. */
 static Price price_of(const Decisions *d, uint64_t moved, uint64_t weights,
@@ -236,7 +236,7 @@ static uint32_t rows_that_fit(const Search *s, Cascade g, CascadeCost *cost) {
 
 /* Ways that differ in what they weigh ask for the same cascades. */
 static const StripesFit *fit_of(const Search *s, const Cascade *g) {
-    StripesFit *fit = stripes_fit(s->f, g, LONGEST);
+    StripesFit *fit = stripes_fit(s->f, g, CASCADE_STEPS_LONGER);
     uint64_t size = s->f->spec->memory[0].size;
     if (fit->is && fit->budget == s->budget && fit->size == size &&
         fit->exact == s->exact)
@@ -278,9 +278,10 @@ bool cascade_has_loose_end(const Decisions *d, uint32_t first, uint32_t end) {
 static void cascades_from(Search *s, uint32_t first) {
     bool rings = s->f->spec->tiling.rows.rolls;
     uint32_t n = s->f->schedule->n_steps, failed = 0;
+    uint32_t longest = config_longest(s->d->config);
     if (!cascade_may_begin(s->d, first))
         return;
-    for (uint32_t end = first + 1; end <= n && end <= first + LONGEST; end++) {
+    for (uint32_t end = first + 1; end <= n && end <= first + longest; end++) {
         if (!cascade_may_hold(s->d, end - 1))
             return;
         if (!rings && cascade_has_loose_end(s->d, first, end))
@@ -363,7 +364,7 @@ uint32_t cascades_choose(Decisions *d, uint64_t budget) {
 typedef struct Known {
     uint64_t total, budget, thrift;
     uint32_t apart, runs, haste;
-    bool weights_count, loose;
+    bool weights_count, loose, longer;
     uint32_t n;
     const Cascade *cascade;
 } Known;
@@ -387,14 +388,16 @@ static Known known_as(const Decisions *d, uint64_t budget) {
                    .runs = d->config->runs,
                    .haste = d->config->lambda_recompute,
                    .weights_count = weights_count(d),
-                   .loose = d->config->loose};
+                   .loose = d->config->loose,
+                   .longer = d->config->longer};
 }
 
 static bool asks_same(const Known *a, const Known *b) {
     return a->total == b->total && a->budget == b->budget &&
            a->thrift == b->thrift && a->apart == b->apart &&
            a->runs == b->runs && a->haste == b->haste &&
-           a->weights_count == b->weights_count && a->loose == b->loose;
+           a->weights_count == b->weights_count && a->loose == b->loose &&
+           a->longer == b->longer;
 }
 
 static void take_known(Decisions *d, const Known *k) {

@@ -57,10 +57,19 @@ static void list_nests(const Search *s, Config at, Configs *out) {
     add(s, out, c);
 }
 
+/* Longer cascades move less, compute more again, and take long to find. */
+static bool tries_longer(const Search *s) {
+    enum { THOROUGH = 2 };
+    const PlanOptions *o = s->options;
+    return s->schedule->n_steps > CASCADE_STEPS &&
+           (o->objective == PLAN_BYTES || o->effort >= THOROUGH);
+}
+
 /* Rows of operands by instructions of their own. */
 static void list_rows(const Search *s, Config at, Configs *out) {
     static const Config own[] = {
         {.family = FAMILY_CASCADES},
+        {.family = FAMILY_CASCADES, .longer = true},
         {.family = FAMILY_CASCADES, .lambda_recompute = DEAR_WORK},
         {.family = FAMILY_BESIDE, .lambda_recompute = CHEAP_WORK},
         {.family = FAMILY_BESIDE, .lambda_recompute = DEAR_WORK},
@@ -74,6 +83,10 @@ static void list_rows(const Search *s, Config at, Configs *out) {
         {.family = FAMILY_CASCADES,
          .lambda_recompute = CHEAP_WORK,
          .loose = true},
+        {.family = FAMILY_CASCADES,
+         .lambda_recompute = CHEAP_WORK,
+         .loose = true,
+         .longer = true},
         {.family = FAMILY_BESIDE,
          .lambda_recompute = CHEAP_WORK,
          .lambda_weight = true},
@@ -83,6 +96,8 @@ static void list_rows(const Search *s, Config at, Configs *out) {
     add(s, out, at);
     for (uint32_t i = 0; i < N; i++) {
         Config c = own[i];
+        if (c.longer && !tries_longer(s))
+            continue;
         c.cap = at.cap;
         c.others = at.others;
         add(s, out, c);
@@ -156,7 +171,7 @@ void configs_follow(const Search *s, const Config *config, Outcome outcome,
     }
     c = *config;
     if (may_cascade(&c) && !c.without && !c.lambda_insn && !c.runs &&
-        s->kinds && !c.loose && !c.lambda_weight) {
+        s->kinds && !c.loose && !c.longer && !c.lambda_weight) {
         c.without = s->kinds;
         add(s, out, c);
     }
