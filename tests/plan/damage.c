@@ -301,7 +301,10 @@ static void try_one(Campaign *c) {
 
 int main(int argc, char **argv) {
     static const Command command = {
-        .name = "damage", .argument = "NET", .accepts = "tSsbOJlepBrQG"};
+        .name = "damage",
+        .argument = "NET",
+        .accepts = "target set seed batch order side-by-side objective effort "
+                   "planner budget replication mode images"};
     Arena *arena = arena_new("plan_damage");
     Diag *diag = diag_new(arena);
     Options options;
