@@ -4,6 +4,27 @@
 #include "base/text.h"
 #include "hwspec/insn.h"
 #include "hwspec/program.h"
+#include "lanes/lanes.h"
+
+static void print_lanes(Arena *arena, const LaneMachine *m) {
+    say("lanes   %u, instances of %s bytes for %u each; %u columns, %u "
+        "layers\n",
+        m->lanes, with_commas(arena, m->bank_bytes), m->bank, m->columns,
+        m->layers);
+    say("        %u rules, %u registers a layer and quadrant\n", m->n_rules,
+        m->n_registers);
+}
+
+static cJSON *lanes_json(const LaneMachine *m) {
+    cJSON *json = cJSON_CreateObject();
+    cJSON_AddNumberToObject(json, "count", m->lanes);
+    cJSON_AddNumberToObject(json, "bank_bytes", m->bank_bytes);
+    cJSON_AddNumberToObject(json, "columns", m->columns);
+    cJSON_AddNumberToObject(json, "layers", m->layers);
+    cJSON_AddNumberToObject(json, "rules", m->n_rules);
+    cJSON_AddNumberToObject(json, "registers", m->n_registers);
+    return json;
+}
 
 static void print_machine(Arena *arena, const HwSpec *spec) {
     say("%s: %.0f MHz, %u-byte elements\n", spec->machine, spec->clock / 1e6,
@@ -141,10 +162,14 @@ static ExitCode explain(Arena *arena, Diag *diag, const HwSpec *spec) {
 ExitCode cmd_check(Arena *arena, Diag *diag, const Options *options) {
     const HwSpec *spec = hwspec_load(arena, diag, options->file,
                                      options->n_settings, options->settings);
-    if (!spec)
+    const LaneMachine *lanes =
+        spec && lanes_has(spec) ? lanes_machine(arena, diag, spec) : NULL;
+    if (!spec || (lanes_has(spec) && !lanes))
         return EXIT_BAD_INPUT;
     if (options->json) {
         cJSON *json = machine_json(spec);
+        if (lanes)
+            cJSON_AddItemToObject(json, "lanes", lanes_json(lanes));
         for (int i = 0; options->unread && excuse_name[i]; i++)
             cJSON_AddItemToObject(json, excuse_name[i],
                                   excused_json(spec, (Excuse)i));
@@ -155,6 +180,8 @@ ExitCode cmd_check(Arena *arena, Diag *diag, const Options *options) {
         print_excused(arena, spec);
     } else {
         print_machine(arena, spec);
+        if (lanes)
+            print_lanes(arena, lanes);
     }
     return EXIT_FINE;
 }

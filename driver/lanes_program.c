@@ -5,6 +5,7 @@
 #include "base/npy.h"
 #include "base/rng.h"
 #include "driver/commands.h"
+#include "frontends/frontend.h"
 #include "lanes/lanes.h"
 
 #include <string.h>
@@ -47,8 +48,30 @@ typedef struct Loaded {
     const int8_t *input;
 } Loaded;
 
+/* Is the file a network in another form than the vendor's description? */
+static bool is_foreign(Arena *arena, Diag *diag, const char *path) {
+    Bytes bytes;
+    bool known = false;
+    const char *suffix = strrchr(path, '.');
+    if (suffix && (!strcmp(suffix, ".yaml") || !strcmp(suffix, ".yml")))
+        return false;
+    if (!file_read(arena, diag, path, &bytes))
+        return true;
+    for (uint32_t i = 0; i < n_formats; i++)
+        known |= formats[i].looks(path, bytes);
+    if (known)
+        diag_error(diag, (Loc){path, 0, 0},
+                   "this machine takes the vendor's YAML description of a "
+                   "network (with --weights LAYERS.json and --input "
+                   "INPUT.npy), no network in another form; see "
+                   "docs/max78000.md");
+    return known;
+}
+
 static bool load(Arena *arena, Diag *diag, const Options *options,
                  const HwSpec *spec, Loaded *out) {
+    if (is_foreign(arena, diag, options->file))
+        return false;
     if (!options->weights || !options->n_inputs) {
         diag_error(diag, (Loc){0},
                    "a description has no weights and no size: --weights "

@@ -49,7 +49,10 @@ typedef struct LaneLayer {
     bool pooled, average, pool_first, flatten, streaming, chw, marked;
     uint64_t lanes, out_lanes; /* 0: not said */
     uint32_t in_offset, out_offset, gap;
-    bool says_in_offset, says_pad, says_kernel, says_sources;
+    bool says_in_offset, says_pad, says_kernel, says_sources, says_bits,
+        says_shift;
+    int32_t out_shift;  /* as said: total less 8 - bits */
+    uint32_t stride[2]; /* as said; 0: not said */
     uint32_t in_passes, out_passes;
     const int8_t *weight, *bias; /* out, in, kh, kw; or NULL */
     uint32_t n_bias;

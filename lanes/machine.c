@@ -131,6 +131,14 @@ static void read_bases(LanesReader *r, const YamlNode *at) {
     yaml_u64(r->diag, yaml_need(r->diag, at, "lane"), &m->lane_step);
 }
 
+/* The hwspec's reader took the section as a whole: what is read counts here. */
+static void forget_uses(const YamlNode *node) {
+    for (uint32_t i = 0; i < node->n; i++) {
+        node->item[i]->used = false;
+        forget_uses(node->item[i]);
+    }
+}
+
 const LaneMachine *lanes_machine(Arena *arena, Diag *diag, const HwSpec *spec) {
     uint32_t errors = diag_errors(diag);
     const YamlNode *top = spec->lanes;
@@ -140,6 +148,7 @@ const LaneMachine *lanes_machine(Arena *arena, Diag *diag, const HwSpec *spec) {
         .loc = top->loc, .name = spec->machine, .names = expr_names(arena)};
     if (!yaml_is(diag, top, YAML_MAP))
         return NULL;
+    forget_uses(top);
     read_sizes(&r, top);
     read_bases(&r, yaml_need(diag, top, "at"));
     add_meanings(m->names);
@@ -152,6 +161,7 @@ const LaneMachine *lanes_machine(Arena *arena, Diag *diag, const HwSpec *spec) {
     m->address = need_expr(&r, top, "address");
     read_registers(arena, &r, yaml_need(diag, top, "registers"));
     read_rules(arena, &r, yaml_need(diag, top, "rules"));
+    yaml_check_used(diag, top);
     return diag_errors(diag) > errors ? NULL : m;
 }
 

@@ -189,13 +189,19 @@ static bool key_pad(Description *d, const YamlNode *node, LaneLayer *l) {
 static bool key_dilation(Description *d, const YamlNode *node, LaneLayer *l) {
     return read_pair(d, node, 1, 1023, l->dilation);
 }
-static bool key_max_pool(Description *d, const YamlNode *node, LaneLayer *l) {
+static bool read_pool(Description *d, const YamlNode *node, LaneLayer *l) {
+    bool again = l->pooled;
     l->pooled = true;
-    return read_pair(d, node, 1, 16, l->pool);
+    return read_pair(d, node, 1, 16, l->pool) &&
+           (!again ||
+            wrong(d, node, "a layer has max_pool or avg_pool, not both"));
+}
+static bool key_max_pool(Description *d, const YamlNode *node, LaneLayer *l) {
+    return read_pool(d, node, l);
 }
 static bool key_avg_pool(Description *d, const YamlNode *node, LaneLayer *l) {
-    l->pooled = l->average = true;
-    return read_pair(d, node, 1, 16, l->pool);
+    l->average = true;
+    return read_pool(d, node, l);
 }
 static bool key_pool_stride(Description *d, const YamlNode *node,
                             LaneLayer *l) {
@@ -226,6 +232,7 @@ static bool key_width(Description *d, const YamlNode *node, LaneLayer *l) {
 }
 static bool key_bits(Description *d, const YamlNode *node, LaneLayer *l) {
     bool ok = read_number(d, node, 1, 8, &l->bits);
+    l->says_bits = true;
     return ok && ((l->bits & (l->bits - 1)) == 0 ||
                   wrong(d, node, "quantization is 1, 2, 4 or 8"));
 }
@@ -248,12 +255,28 @@ static bool key_one(Description *d, const YamlNode *node, LaneLayer *l) {
     (void)l;
     return read_pair(d, node, 1, 2, both) &&
            ((both[0] == 1 && both[1] == 1) ||
-            wrong(d, node,
-                  "this machine has no strided convolution and no "
-                  "groups"));
+            wrong(d, node, "this machine has no groups"));
 }
-static bool key_pass_over(Description *d, const YamlNode *node, LaneLayer *l) {
-    (void)d, (void)node, (void)l;
+static bool key_stride(Description *d, const YamlNode *node, LaneLayer *l) {
+    return read_pair(d, node, 1, 16, l->stride);
+}
+static bool key_sequence(Description *d, const YamlNode *node, LaneLayer *l) {
+    uint32_t number = 0;
+    (void)l;
+    return yaml_u32(d->diag, node, &number) &&
+           (number == d->at ||
+            wrong(d, node, "`sequence` is the layer's place in the list"));
+}
+static bool key_shift(Description *d, const YamlNode *node, LaneLayer *l) {
+    const char *text;
+    char *end;
+    if (!yaml_str(d->diag, node, &text))
+        return false;
+    long shift = strtol(text, &end, 10);
+    if (end == text || *end || shift < -15 || shift > 15)
+        return wrong(d, node, "output_shift is -15 to 15");
+    l->out_shift = (int32_t)shift;
+    l->says_shift = true;
     return true;
 }
 
@@ -321,10 +344,10 @@ static const struct {
     {"data_format", key_format},
     {"in_dim", key_in_dim},
     {"in_sequences", key_sources},
-    {"stride", key_pass_over},
+    {"stride", key_stride},
     {"groups", key_one},
-    {"sequence", key_pass_over},
-    {"output_shift", key_pass_over},
+    {"sequence", key_sequence},
+    {"output_shift", key_shift},
 };
 
 static void read_layer(Description *d, const YamlNode *node, LaneLayer *l) {
@@ -360,9 +383,34 @@ static void read_layer(Description *d, const YamlNode *node, LaneLayer *l) {
                                            : 2;
 }
 
+static bool is_dense(const LaneLayer *l) {
+    return l->op == LANE_LINEAR || l->op == LANE_PASS;
+}
+
+/* Keys that the operation does not take. */
+static void check_keys(Description *d, const YamlNode *node,
+                       const LaneLayer *l) {
+    uint32_t usual = l->op == LANE_DECONV ? 2 : 1;
+    bool strided =
+        l->stride[0] && (l->stride[0] != usual || l->stride[1] != usual);
+    if (strided && usual == 2)
+        wrong(d, node, "the stride of convtranspose2d is 2");
+    else if (strided)
+        wrong(d, node,
+              "this machine has no strided convolution; pool_stride takes "
+              "every second pixel of the input");
+    if (l->says_pad && is_dense(l) && (l->pad[0] || l->pad[1]))
+        wrong(d, node, "only convolutions have a pad");
+    if (l->says_kernel && is_dense(l) &&
+        (l->kernel[0] != 1 || l->kernel[1] != 1))
+        wrong(d, node, "only convolutions have a kernel_size");
+    if (l->op == LANE_PASS && l->says_shift && l->out_shift)
+        wrong(d, node, "a layer without weights does not shift");
+}
+
 /* What is not said: kernels, pads. */
 static void defaults(LaneLayer *l) {
-    bool dense = l->op == LANE_LINEAR || l->op == LANE_PASS;
+    bool dense = is_dense(l);
     uint32_t usual = dense ? 1 : l->op == LANE_CONV1D ? 9 : 3;
     if (!l->says_kernel || dense)
         l->kernel[0] = l->kernel[1] = usual;
@@ -374,6 +422,29 @@ static void defaults(LaneLayer *l) {
         l->dilation[1] = 1;
         l->pool[1] = 1;
     }
+}
+
+/* The map of the last layer's result. */
+static void read_output_map(Description *d, const YamlNode *node) {
+    uint64_t map = 0;
+    if (!node || !d->net->n)
+        return;
+    d->at = d->net->n - 1;
+    LaneLayer *last = &d->net->layer[d->at];
+    if (!read_map(d, node, &map))
+        return;
+    if (last->out_lanes && last->out_lanes != map)
+        wrong(d, node, "output_map is not what output_processors says");
+    last->out_lanes = map;
+}
+
+static void check_top(Diag *diag, const YamlNode *root) {
+    for (uint32_t i = 0; i < root->n; i++)
+        if (!root->item[i]->used)
+            diag_error(diag, root->key_loc[i],
+                       "`%s` is not known, or not read here: only arch, "
+                       "dataset, layers and output_map",
+                       root->key[i]);
 }
 
 LaneNet *lanes_read(Arena *arena, Diag *diag, const char *path) {
@@ -396,9 +467,12 @@ LaneNet *lanes_read(Arena *arena, Diag *diag, const char *path) {
     net->layer = ARENA_ARRAY(arena, LaneLayer, net->n + 1);
     for (d.at = 0; d.at < net->n; d.at++) {
         read_layer(&d, d.layers->item[d.at], &net->layer[d.at]);
+        check_keys(&d, d.layers->item[d.at], &net->layer[d.at]);
         defaults(&net->layer[d.at]);
     }
     if (!net->n)
         diag_error(diag, d.layers->loc, "there are no layers");
+    read_output_map(&d, yaml_get(root, "output_map"));
+    check_top(diag, root);
     return diag_errors(diag) > errors ? NULL : net;
 }

@@ -59,8 +59,15 @@ static bool read_one(const WeightsFile *f, const cJSON *json, LaneLayer *l) {
                    "total_shift is at most 32, weight_bits 1, 2, 4 or 8");
         return false;
     }
-    l->shift = (int32_t)shift;
+    if (l->says_bits && l->bits != (uint32_t)bits) {
+        diag_error(f->diag, l->loc,
+                   "quantization is %u, and %s says weight_bits %u", l->bits,
+                   f->path, (uint32_t)bits);
+        return false;
+    }
     l->bits = (uint32_t)bits;
+    l->shift =
+        l->says_shift ? l->out_shift + 8 - (int32_t)l->bits : (int32_t)shift;
     l->out_c = (uint32_t)shape[0];
     l->in_c = (uint32_t)shape[1]; /* of all taps where it flattens */
     l->n_bias = l->bias ? (uint32_t)biases[0] : 0;

@@ -66,6 +66,8 @@ static void add_layer(Text *text, const LaneNet *net, uint32_t at) {
         text_add(text, "    output_width: 32\n");
     if (l->bits != 8)
         text_addf(text, "    quantization: %u\n", l->bits);
+    if (l->says_shift)
+        text_addf(text, "    output_shift: %d\n", l->out_shift);
     if (l->flatten)
         text_add(text, "    flatten: true\n");
     if (l->streaming)

@@ -36,6 +36,16 @@ ILLEGAL = (
     ("activate: ReLU", "write_gap: 1", "holds nothing"),
     ("pad: 1,", "pad: 3,", "not within 0 to 2"),
     ("max_pool", "most_pool", "is not known"),
+    ("max_pool: 2", "max_pool: 2, avg_pool: 2", "not both"),
+    ("pad: 1,", "pad: 1, stride: 2,", "no strided convolution"),
+    ("pad: 1,", "pad: 1, groups: 2,", "no groups"),
+    ("pad: 1,", "pad: 1, sequence: 1,", "place in the list"),
+    ("pad: 1,", "pad: 1, output_shift: 16,", "is -15 to 15"),
+    ("pad: 1,", "pad: 1, quantization: 4,", "says weight_bits 8"),
+    ("operation: conv2d, pad: 1", "operation: linear, pad: 1",
+     "have a pad"),
+    ("dataset", "unload: []\ndataset", "is not known, or not read"),
+    ("dataset", "output_map: 0x1f\ndataset", "take 3 processors"),
 )
 
 
@@ -102,17 +112,65 @@ def check_small():
                 {"weights": {"offset": 0, "shape": [4, 2, 3, 3]},
                  "bias": {"offset": 72, "shape": [4]}, "total_shift": -1},
                 {"weights": {"offset": 76, "shape": [3, 4, 1, 1]}}]}, file)
-        for old, new, reason in (("", "", None),) + ILLEGAL:
+        for old, new, reason in ILLEGAL + (("", "", None),):
             with open(paths[0], "w", encoding="utf-8") as file:
                 file.write(SMALL.replace(old, new, 1) if old else SMALL)
             status, found, text = simulate(*paths)
             if reason:
                 if status == 0 or reason not in text:
                     wrong.append(f"{new}: {status} {text[:200]}")
-            elif status or [one["crc32"] for one in found["layers"]] != \
+                continue
+            if status or [one["crc32"] for one in found["layers"]] != \
                     [crc(v) for v in expected(data, first, bias, second)]:
                 wrong.append(f"small: {status} {text[:400]}")
+        wrong += check_shift(paths, found)
     return wrong
+
+
+def check_shift(paths, found):
+    """Problems with keys that are honoured: output_shift, output_map."""
+    wrong = []
+    for text, same in (("stride: 1, output_shift: -1", True),
+                       ("output_shift: -2", False)):
+        with open(paths[0], "w", encoding="utf-8") as file:
+            file.write("output_map: 0x7\n" +
+                       SMALL.replace("pad: 1", f"pad: 1, {text}", 1))
+        status, other, said = simulate(*paths)
+        if status or (other["layers"] == found["layers"]) != same:
+            wrong.append(f"{text}: {status} {said[:200]}")
+    return wrong
+
+
+def check_machine():
+    """Problems with what `check` says of the section `lanes`."""
+    wrong = []
+    with open(os.path.join(ROOT, "hwspec", "targets", "max78000.yaml"),
+              encoding="utf-8") as file:
+        text = file.read()
+    with tempfile.TemporaryDirectory() as at:
+        path = os.path.join(at, "machine.yaml")
+        for old, new, says in (
+                ("startup: 1", "startup: 1", "instances of 32,768 bytes"),
+                ("startup: 1", "startup: 1\n  startop: 2", "`startop`"),
+                ("P * ow * S", "P * oow * S", "machine.yaml:"),
+                ("  length: length", "", "length")):
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text.replace(old, new, 1))
+            done = subprocess.run([AMPHORA, "check", path],
+                                  capture_output=True, text=True, check=False)
+            if (done.returncode == 0) != (old == new) or \
+                    says not in done.stdout + done.stderr:
+                wrong.append(f"check {new}: {done.returncode} {done.stderr}")
+    return wrong
+
+
+def check_foreign():
+    """Problems with a network in another form."""
+    net = os.path.join(ROOT, "examples", "tiny.prototxt")
+    done = subprocess.run([AMPHORA, "compile", net, "-t", "max78000"],
+                          capture_output=True, text=True, check=False)
+    fine = done.returncode == 1 and "YAML description" in done.stderr
+    return [] if fine else [f"foreign: {done.returncode} {done.stderr}"]
 
 
 def registers(lines):
@@ -195,7 +253,7 @@ def check_changed():
 
 
 def main():
-    wrong = check_small()
+    wrong = check_small() + check_machine() + check_foreign()
     names = [] if not os.path.isdir(DATA) else [
         name for name in sorted(os.listdir(DATA))
         if os.path.exists(os.path.join(DATA, name, "network.yaml")) and
