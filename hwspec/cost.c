@@ -32,6 +32,16 @@ uint64_t hwspec_inner_steps(const HwSpec *spec, const HwEngine *engine,
            ceilings(taps, engine->unroll.kernel);
 }
 
+uint64_t hwspec_conv_steps(const HwSpec *spec, const HwEngine *engine,
+                           const Repl *repl, uint32_t channels, uint32_t rows,
+                           uint32_t columns) {
+    if (channels <= engine->unroll.row_taps)
+        return ceilings((uint64_t)channels * columns, engine->unroll.in_c) *
+               rows;
+    return hwspec_inner_steps(spec, engine, repl, channels,
+                              (uint64_t)rows * columns);
+}
+
 uint64_t hwspec_engine_cycles(const HwSpec *spec, const HwEngine *engine,
                               uint32_t c, uint32_t h, uint32_t w,
                               uint64_t inner) {

@@ -16,6 +16,12 @@ uint64_t hwspec_cycles(const HwSpec *spec, double seconds);
 uint64_t hwspec_inner_steps(const HwSpec *spec, const HwEngine *engine,
                             const Repl *repl, uint32_t channels, uint64_t taps);
 
+/* The same of a kernel of rows x columns, where taps of a row may take lanes of
+ * channels that are not there (`unroll.row_taps`). */
+uint64_t hwspec_conv_steps(const HwSpec *spec, const HwEngine *engine,
+                           const Repl *repl, uint32_t channels, uint32_t rows,
+                           uint32_t columns);
+
 /* An engine that makes c x h x w results of `inner` steps each. */
 uint64_t hwspec_engine_cycles(const HwSpec *spec, const HwEngine *engine,
                               uint32_t c, uint32_t h, uint32_t w,

@@ -99,6 +99,8 @@ typedef struct HwRange {
  * ceilings. 1 where absent. */
 typedef struct HwUnroll {
     uint32_t out_c, in_c, kernel, out_h, out_w;
+    uint32_t row_taps; /* input channels, at most, beside which taps of a row
+                          take lanes of `in_c`; 0: none */
 } HwUnroll;
 
 typedef enum HwDivisor {

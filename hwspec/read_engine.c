@@ -95,6 +95,9 @@ static const Key unroll_keys[] = {
     KEY("kernel", read_count, HwUnroll, kernel, "taps of the kernel; else 1"),
     KEY("out_h", read_count, HwUnroll, out_h, "output rows; else 1"),
     KEY("out_w", read_count, HwUnroll, out_w, "output columns; else 1"),
+    KEY("row_taps", read_count, HwUnroll, row_taps,
+        "input channels, at most, beside which taps of a row take lanes of "
+        "`in_c`: ceil(channels * kernel.w / in_c) * kernel.h steps; else none"),
 };
 const Section read_unroll_section = SECTION("engines.*.unroll", unroll_keys);
 
@@ -211,7 +214,7 @@ static void check_operands(Reader *r, const YamlNode *node,
 }
 
 static void read_engine(Reader *r, YamlNode *node, HwEngine *engine) {
-    engine->unroll = (HwUnroll){1, 1, 1, 1, 1};
+    engine->unroll = (HwUnroll){1, 1, 1, 1, 1, 0};
     engine->clock = r->spec->clock;
     engine->efficiency = 1;
     engine->part_align = 1;

@@ -259,6 +259,17 @@ static void check_lines(Diag *diag, const HwSpec *spec, const HwInsnSet *set) {
     }
 }
 
+/* Tiles that the machine walks may take some of the input's channels. */
+static void check_row_taps(Diag *diag, const HwSpec *spec) {
+    for (uint32_t i = 0; i < spec->n_engines; i++)
+        if (spec->engine[i].unroll.row_taps &&
+            spec->tiling.kind == HW_TILING_HARDWARE)
+            diag_error(diag, spec->engine[i].loc,
+                       "engine `%s`: `unroll.row_taps` is not for "
+                       "`tiling.kind: hardware`",
+                       spec->engine[i].name);
+}
+
 /* Where weights lie in active memory, a row loads them, and those that read
  * them say where they lie. */
 static void check_weights(Diag *diag, const HwSpec *spec,
@@ -377,6 +388,7 @@ void rows_check(Diag *diag, const HwSpec *spec, const HwInsnSet *set) {
     check_rings(diag, spec, set);
     check_lines(diag, spec, set);
     check_weights(diag, spec, set);
+    check_row_taps(diag, spec);
     check_ids(diag, spec, set);
     check_encodings(diag, set);
 }

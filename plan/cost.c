@@ -29,9 +29,9 @@ static uint64_t conv_inner(const HwSpec *spec, const HwEngine *engine,
                            const Graph *g, const Node *node) {
     const ConvAttr *conv = &node->attr.conv;
     uint32_t groups = conv->groups ? conv->groups : 1;
-    return hwspec_inner_steps(spec, engine, NULL,
-                              plan_volume(g, node->in[0]).c / groups,
-                              (uint64_t)conv->kernel[0] * conv->kernel[1]);
+    return hwspec_conv_steps(spec, engine, NULL,
+                             plan_volume(g, node->in[0]).c / groups,
+                             conv->kernel[0], conv->kernel[1]);
 }
 
 static uint64_t run_cycles(const Plan *plan, const Action *a) {

@@ -460,6 +460,10 @@ static double steps_of(const HwUnroll *u, const Node *node, Volume in,
         taps = p->global ? (uint64_t)in.h * in.w
                          : (uint64_t)p->kernel[0] * p->kernel[1];
     double in_c = conv ? ceilings(in.c / c->groups, u->in_c) : 1;
+    if (conv && in.c / c->groups <= u->row_taps) {
+        in_c = ceilings((uint64_t)in.c / c->groups * c->kernel[1], u->in_c);
+        taps = c->kernel[0];
+    }
     return ceilings(out.c, u->out_c) * ceilings(out.h, u->out_h) *
            ceilings(out.w, u->out_w) * in_c * ceilings(taps, u->kernel);
 }

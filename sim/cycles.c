@@ -36,8 +36,8 @@ static uint64_t inner_steps(const Run *run, const Work *w) {
     const Repl *repl = w->has_repl ? &w->in_repl : NULL;
     if (!has_weights(w)) /* channels go side by side */
         return hwspec_inner_steps(run->spec, engine, NULL, 1, taps_of(w));
-    return hwspec_inner_steps(run->spec, engine, repl, w->in.c / groups,
-                              taps_of(w));
+    return hwspec_conv_steps(run->spec, engine, repl, w->in.c / groups,
+                             w->conv[ROWS].kernel, w->conv[COLS].kernel);
 }
 
 static uint64_t compute_cycles(const Run *run, const Work *w, Extent made) {

@@ -74,6 +74,7 @@ def family(name, rows, deep):
     for engine, words, kinds, acts in (
             ("conv", f"input_channel_parallel: {deep} "
              f"output_channel_parallel: {deep} pixel_parallel: {rows} "
+             f"channel_augmentation {{ channel_num: {2 * deep} }} "
              'conv_limit { kernel_size: "1-16" stride: "1-8" }', (),
              ("relu", "leaky_relu", "relu_six")),
             ("eltwise", f"channel_parallel: {deep} pixel_parallel: {rows // 2}",

@@ -174,6 +174,13 @@ static uint32_t rows_at_a_time(Import *im, const ProtoMessage *engine,
                                      : 1; /* a pixel a cycle */
 }
 
+/* Where an engine takes more lanes than channels (`channel_augmentation`), taps
+ * of a row go beside inputs of up to half of them. */
+static void add_row_taps(Import *im, const ProtoMessage *engine) {
+    if (proto_message(im->arena, im->diag, engine, "channel_augmentation"))
+        text_addf(&im->yaml, ", row_taps: %u", im->deep / 2);
+}
+
 static void add_engine(Import *im, const EngineRow *row) {
     const ProtoMessage *engine =
         proto_message(im->arena, im->diag, im->root, row->theirs);
@@ -203,10 +210,11 @@ static void add_engine(Import *im, const EngineRow *row) {
         text_addf(&im->yaml, "    activations: [%s]\n", text_str(&fused));
     text_addf(&im->yaml, "    operands: {in: [%s], out: [%s]}\n", text_str(&in),
               text_str(&out));
-    text_addf(&im->yaml, "    unroll: {out_c: %u, in_c: %u, out_h: %u}\n",
+    text_addf(&im->yaml, "    unroll: {out_c: %u, in_c: %u, out_h: %u",
               im->deep, strcmp(row->ours, "conv") ? 1 : im->deep,
               rows_at_a_time(im, engine, row));
-    text_addf(&im->yaml, "    part_align: %u\n", im->deep);
+    add_row_taps(im, engine);
+    text_addf(&im->yaml, "}\n    part_align: %u\n", im->deep);
     if (!strcmp(row->ours, "elew") && im->group >= RING_BYTES)
         text_add(&im->yaml, "    in_place: true\n");
     add_limits(im, engine, row);

@@ -46,6 +46,19 @@ static void inner_steps(void **state) {
     assert_int_equal(hwspec_inner_steps(&spec, &engine, NULL, 5, 9), 45);
 }
 
+/* Where channels are few, taps of a row take the lanes that they leave. */
+static void row_taps(void **state) {
+    (void)state;
+    HwSpec spec = {.clock = 1e9};
+    HwEngine engine = {.unroll = {.in_c = 16}};
+    assert_int_equal(hwspec_conv_steps(&spec, &engine, NULL, 3, 7, 5), 35);
+    engine.unroll.row_taps = 8;
+    assert_int_equal(hwspec_conv_steps(&spec, &engine, NULL, 3, 7, 5), 7);
+    assert_int_equal(hwspec_conv_steps(&spec, &engine, NULL, 3, 7, 6), 14);
+    assert_int_equal(hwspec_conv_steps(&spec, &engine, NULL, 8, 3, 1), 3);
+    assert_int_equal(hwspec_conv_steps(&spec, &engine, NULL, 9, 3, 3), 9);
+}
+
 static void engine_cycles(void **state) {
     (void)state;
     HwSpec spec = {.clock = 1e9};
@@ -187,7 +200,8 @@ static void row_bytes(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(seconds),     cmocka_unit_test(host),
-        cmocka_unit_test(inner_steps), cmocka_unit_test(engine_cycles),
+        cmocka_unit_test(inner_steps),
+        cmocka_unit_test(row_taps), cmocka_unit_test(engine_cycles),
         cmocka_unit_test(weights),     cmocka_unit_test(transfers),
         cmocka_unit_test(staged),      cmocka_unit_test(parts),
         cmocka_unit_test(row_bytes),

@@ -365,6 +365,9 @@ static void bad_files(void **state) {
          "0:0: the key `pingpong` is missing\n"
          "0:0: the key `full_rate` is missing\n"
          "0:0: the key `half_rate` is missing\n");
+    load(arena, "xdnn-v3-96", "engines.conv.unroll.row_taps", "8",
+         "64:3: engine `conv`: `unroll.row_taps` is not for "
+         "`tiling.kind: hardware`\n");
     load(arena, "xdnn-v2-28", "memories.am.size", "0",
          "0:0: a memory of `0` bytes holds nothing\n");
     arena_free(arena);
@@ -406,6 +409,9 @@ static void settings_add_keys(void **state) {
     assert_int_equal(spec->engine[0].unroll.out_w, 4);
     assert_int_equal(spec->engine[0].unroll.in_c, 16);
     assert_int_equal(spec->engine[1].unroll.out_w, 1);
+    assert_int_equal(spec->engine[0].unroll.row_taps, 0);
+    spec = load(arena, "dpuczdx8g-b4096", "machine.clock", "1GHz", "");
+    assert_int_equal(spec->engine[0].unroll.row_taps, 8);
     spec = load(arena, "template", "engines.post.clock", "1GHz", "");
     assert_true(spec->engine[1].clock == 1e9);
     spec = load(arena, "null", "rewrites.expand_groups", "true", "");
