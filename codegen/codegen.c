@@ -282,8 +282,13 @@ static void fill_eltwise(const Emitter *e, HwFields *f, const Action *action,
     set(f, HW_F_ADD, node->attr.elt.kind == ELT_ADD ? 1 : 0);
     set(f, HW_F_SCALE, 0);
     set_act(f, &node->act);
-    set_operand(e, f, HW_IN2, action->in[1], action->in_row, action->in_rows);
-    set_columns(f, HW_IN2, action->in_col, action->in_cols);
+    if (insn_by_channel(action->legal.op)) {
+        set_operand(e, f, HW_IN2, action->in[1], 0, 1);
+    } else {
+        set_operand(e, f, HW_IN2, action->in[1], action->in_row,
+                    action->in_rows);
+        set_columns(f, HW_IN2, action->in_col, action->in_cols);
+    }
     set(f, HW_F_PARALLEL_READ, waits_parallel(e->plan, action));
     set(f, HW_F_PINGPONG, 1);
 }
@@ -314,6 +319,15 @@ static void fill_upsample(const Emitter *e, HwFields *f, const Action *action,
     set(f, HW_F_FACTOR_H, node->attr.up.factor[0]);
     set(f, HW_F_FACTOR_W, node->attr.up.factor[1]);
     set_text(f, HW_F_METHOD, "NearestNeighbor");
+    set(f, HW_F_PINGPONG, 1);
+}
+
+/* Which channels is in the image. */
+static void fill_gather(const Emitter *e, HwFields *f, const Action *action,
+                        const Node *node) {
+    (void)e;
+    (void)action;
+    (void)node;
     set(f, HW_F_PINGPONG, 1);
 }
 
@@ -348,7 +362,6 @@ typedef void Fill(const Emitter *e, HwFields *f, const Action *action,
 #define fill_matmul NULL
 #define fill_transpose NULL
 #define fill_reduce NULL
-#define fill_gather NULL
 #define fill_norm NULL
 #define fill_identity NULL
 

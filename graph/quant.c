@@ -156,8 +156,7 @@ bool quant_act_cuts(const Graph *g, const Node *node) {
 
 /* ---- rules ---- */
 
-/* Is each element of a gather one of its input? */
-static bool picks(const Graph *g, const Node *node) {
+bool quant_picks(const Graph *g, const Node *node) {
     ConstId id = node->constant[CONST_VALUE];
     if (node->attr.gather.taps != 1 || id.i == NONE)
         return false;
@@ -191,7 +190,7 @@ bool quant_moves(const Graph *g, const Node *node) {
                 node->attr.elt.kind == ELT_MIN) &&
                !node->attr.elt.coeff;
     case OP_GATHER:
-        return picks(g, node);
+        return quant_picks(g, node);
     default:
         return false;
     }

@@ -88,6 +88,8 @@ QuantLayer quant_layer(Arena *arena, const Graph *g, const Node *node);
 QuantRule quant_rule(const Graph *g, const Node *node);
 /* Does its activation cut any code that its result could be? */
 bool quant_act_cuts(const Graph *g, const Node *node);
+/* Is each element of a GATHER one of its input? */
+bool quant_picks(const Graph *g, const Node *node);
 /* Does the operator, as it is, hand on values of its input as they are? */
 bool quant_moves(const Graph *g, const Node *node);
 

@@ -10,14 +10,20 @@
 enum { UNSET = -1 }; /* no neutral value is so */
 
 bool insn_is_binary(HwOp op) {
-    return op == HW_OP_ADD || op == HW_OP_MUL || op == HW_OP_MAX;
+    return op == HW_OP_ADD || op == HW_OP_MUL || op == HW_OP_MAX ||
+           insn_by_channel(op);
+}
+
+bool insn_by_channel(HwOp op) {
+    return op == HW_OP_ADD_CHANNELS || op == HW_OP_MUL_CHANNELS;
 }
 
 #define FUSED (BIT(CONV_POOL_MAX) | BIT(CONV_POOL_AVG))
 #define CONVS                                                                  \
     (BIT(CONV) | BIT(CONV_GROUPED) | BIT(CONV_DEPTHWISE) | BIT(DECONV) | FUSED)
 #define POOLS (BIT(POOL_MAX) | BIT(POOL_AVG))
-#define PAIRS (BIT(ADD) | BIT(MUL) | BIT(MAX))
+#define PAIRS                                                                  \
+    (BIT(ADD) | BIT(MUL) | BIT(MAX) | BIT(ADD_CHANNELS) | BIT(MUL_CHANNELS))
 #define MOVES (BIT(LOAD) | BIT(STORE))
 #define NOTES (BIT(HOST) | BIT(LAYER) | BIT(CONCAT) | BIT(LOAD_WEIGHTS))
 #define RUNS (~(MOVES | NOTES))

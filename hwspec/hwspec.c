@@ -29,10 +29,9 @@ const char *const hw_limit_name[HW_LIMIT_COUNT + 1] = {
 };
 
 const char *const hw_act_name[HW_ACT_COUNT + 1] = {
-    [HW_ACT_RELU] = "relu",       [HW_ACT_RELU6] = "relu6",
-    [HW_ACT_LEAKY] = "leaky",     [HW_ACT_PRELU] = "prelu",
-    [HW_ACT_SIGMOID] = "sigmoid", [HW_ACT_TANH] = "tanh",
-    [HW_ACT_CLIP] = "clip",
+#define HW_ACT(NAME, name) [HW_ACT_##NAME] = #name,
+#include "hwspec/acts.def"
+#undef HW_ACT
 };
 
 uint32_t hw_act_number(const char *name) {

@@ -27,13 +27,9 @@ typedef enum HwLimitKind {
 
 /* Activations that an engine may apply to its result, or run alone. */
 typedef enum HwAct {
-    HW_ACT_RELU,
-    HW_ACT_RELU6,
-    HW_ACT_LEAKY,
-    HW_ACT_PRELU,
-    HW_ACT_SIGMOID,
-    HW_ACT_TANH,
-    HW_ACT_CLIP,
+#define HW_ACT(NAME, name) HW_ACT_##NAME,
+#include "hwspec/acts.def"
+#undef HW_ACT
     HW_ACT_COUNT
 } HwAct;
 

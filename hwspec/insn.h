@@ -169,8 +169,10 @@ typedef enum HwAbsent {
     HW_UNSET    /* the token is 0, or "0" */
 } HwAbsent;
 HwAbsent insn_absent(HwOp op, HwField field, int64_t *value);
-/* The second operand is there for these: add, mul, max. */
+/* The second operand is there for these: add, mul, max, and those whose second
+ * operand is one number by channel. */
 bool insn_is_binary(HwOp op);
+bool insn_by_channel(HwOp op);
 
 /* The limit of engines that holds for the field; false: none does. */
 bool insn_limit(HwField field, HwLimitKind *out);

@@ -1,6 +1,7 @@
 /* read_tiling.c - `replication` and `tiling`: both lean on memories, layouts
  * and engines, which were read before.
  */
+#include "hwspec/insn.h"
 #include "hwspec/read.h"
 
 #include <stddef.h>
@@ -129,7 +130,11 @@ static bool read_memory_index(Reader *r, YamlNode *node, void *out) {
     return k >= 0;
 }
 
-/* Operators that some engine runs. */
+static bool runs_whole(HwOp op) {
+    return op == HW_OP_GATHER || insn_by_channel(op);
+}
+
+/* Operators that some engine runs, of parts of a volume too. */
 static bool read_run_ops(Reader *r, YamlNode *node, void *out) {
     uint32_t ops;
     if (!read_ops(r, node, &ops))
@@ -142,6 +147,9 @@ static bool read_run_ops(Reader *r, YamlNode *node, void *out) {
             hwspec_engine(r->spec, (HwOp)op) < 0)
             diag_error(r->diag, node->item[i]->loc, "no engine runs `%s`",
                        hw_op_name[op]);
+        else if (ops >> op & 1 && runs_whole((HwOp)op))
+            diag_error(r->diag, node->item[i]->loc,
+                       "`%s` runs on whole volumes only", hw_op_name[op]);
     }
     *(uint32_t *)out = ops;
     return true;

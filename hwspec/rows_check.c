@@ -51,16 +51,16 @@ static const uint32_t takes_act =
     BIT(HW_OP_CONV) | BIT(HW_OP_CONV_GROUPED) | BIT(HW_OP_CONV_DEPTHWISE) |
     BIT(HW_OP_CONV_POOL_MAX) | BIT(HW_OP_CONV_POOL_AVG) | BIT(HW_OP_DECONV) |
     BIT(HW_OP_FC) | BIT(HW_OP_ADD) | BIT(HW_OP_MUL) | BIT(HW_OP_MAX) |
-    BIT(HW_OP_SCALE) | BIT(HW_OP_ACT);
+    BIT(HW_OP_ADD_CHANNELS) | BIT(HW_OP_MUL_CHANNELS) | BIT(HW_OP_SCALE) |
+    BIT(HW_OP_ACT);
 
 /* Flags that tell an activation as well as `act` does. The slopes, one or one
  * a channel, are data. */
-static const HwField act_flag[HW_ACT_COUNT] = {
-    [HW_ACT_RELU] = HW_F_RELU,   [HW_ACT_RELU6] = HW_F_ACT,
-    [HW_ACT_LEAKY] = HW_F_PRELU, [HW_ACT_PRELU] = HW_F_PRELU,
-    [HW_ACT_SIGMOID] = HW_F_ACT, [HW_ACT_TANH] = HW_F_ACT,
-    [HW_ACT_CLIP] = HW_F_ACT,
-};
+static HwField act_flag(HwAct act) {
+    if (act == HW_ACT_RELU)
+        return HW_F_RELU;
+    return act == HW_ACT_LEAKY || act == HW_ACT_PRELU ? HW_F_PRELU : HW_F_ACT;
+}
 
 static bool says(const HwRow *row, HwField field) {
     for (uint32_t i = 0; i < row->form[0].n_implied; i++)
@@ -71,7 +71,7 @@ static bool says(const HwRow *row, HwField field) {
 
 static void check_act(Diag *diag, const HwEngine *engine, HwOp op, HwAct act,
                       const HwRow *row) {
-    HwField flag = act_flag[act];
+    HwField flag = act_flag(act);
     if (says(row, HW_F_ACT) || says(row, flag))
         return;
     diag_error(diag, engine->acts_loc,
@@ -157,7 +157,7 @@ static void check_operands(Diag *diag, const HwSpec *spec,
             op == HW_OP_HOST || op == HW_OP_LAYER)
             continue;
         check_operand(diag, spec, row, op, HW_IN);
-        if (op == HW_OP_ADD || op == HW_OP_MUL || op == HW_OP_MAX)
+        if (insn_is_binary(op))
             check_operand(diag, spec, row, op, HW_IN2);
         check_operand(diag, spec, row, op, HW_OUT);
     }
@@ -192,7 +192,7 @@ static void check_rings(Diag *diag, const HwSpec *spec, const HwInsnSet *set) {
         HwOp op = (HwOp)i;
         const HwRow *row = row_for(set, op);
         bool load = op == HW_OP_LOAD, store = op == HW_OP_STORE;
-        bool two = op == HW_OP_ADD || op == HW_OP_MUL || op == HW_OP_MAX;
+        bool two = insn_is_binary(op);
         if (!row || !(load || store || spec->tiling.rows.ops >> op & 1))
             continue;
         bool in =
@@ -239,7 +239,7 @@ static void check_lines(Diag *diag, const HwSpec *spec, const HwInsnSet *set) {
     for (uint32_t i = 0; hwspec_by_columns(spec) && i < HW_OP_COUNT; i++) {
         HwOp op = (HwOp)i;
         const HwRow *row = row_for(set, op);
-        bool two = op == HW_OP_ADD || op == HW_OP_MUL || op == HW_OP_MAX;
+        bool two = insn_is_binary(op);
         bool move = op == HW_OP_LOAD || op == HW_OP_STORE;
         if (!row || !(move || spec->tiling.rows.ops >> op & 1))
             continue;

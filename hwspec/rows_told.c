@@ -163,7 +163,7 @@ void rows_check_told(Diag *diag, const HwSpec *spec) {
             !(moves || concat || host || engine_runs(spec, op)))
             continue;
         Told told = {diag, spec, &spec->insns->row[row], op};
-        bool two = op == HW_OP_ADD || op == HW_OP_MUL || op == HW_OP_MAX;
+        bool two = insn_is_binary(op);
         if (moves || concat)
             check_sizes(&told);
         if (host)

@@ -45,17 +45,32 @@ static HwOp conv_pool_op(const Node *node) {
                                             : HW_OP_CONV_POOL_AVG;
 }
 
-static HwOp elt_op(EltKind kind) {
-    switch (kind) {
+/* One number by channel, of one image. */
+static bool is_by_channel(const Shape *shape, const Shape *out) {
+    return out->rank == 4 && shape->rank == 4 && shape->dim[0] == 1 &&
+           shape->dim[1] == out->dim[1] &&
+           shape_count(shape) == shape->dim[1] && !shape_equal(shape, out);
+}
+
+static HwOp elt_op(const Graph *g, const Node *node) {
+    bool by_channel =
+        node->n_in == 2 && is_by_channel(&graph_tensor(g, node->in[1])->shape,
+                                         &graph_tensor(g, node->in[0])->shape);
+    switch (node->attr.elt.kind) {
     case ELT_ADD:
-        return HW_OP_ADD;
+        return by_channel ? HW_OP_ADD_CHANNELS : HW_OP_ADD;
     case ELT_MUL:
-        return HW_OP_MUL;
+        return by_channel ? HW_OP_MUL_CHANNELS : HW_OP_MUL;
     case ELT_MAX:
         return HW_OP_MAX;
     default:
         return HW_OP_HOST;
     }
+}
+
+static HwOp gather_op(const Graph *g, const Node *node) {
+    return node->attr.gather.axis == 1 && quant_picks(g, node) ? HW_OP_GATHER
+                                                               : HW_OP_HOST;
 }
 
 static HwOp node_op(const Graph *g, const Node *node) {
@@ -76,11 +91,13 @@ static HwOp node_op(const Graph *g, const Node *node) {
     case OP_ACT:
         return HW_OP_ACT;
     case OP_ELTWISE:
-        return elt_op(node->attr.elt.kind);
+        return elt_op(g, node);
     case OP_CONCAT:
         return HW_OP_CONCAT;
     case OP_UPSAMPLE:
         return HW_OP_UPSAMPLE;
+    case OP_GATHER:
+        return gather_op(g, node);
     default:
         return HW_OP_HOST;
     }
@@ -290,7 +307,9 @@ static const char *has_two_operands(Arena *arena, const Candidate *c) {
     if (c->node->n_in != 2)
         return legal_say(arena, "%u operands", c->node->n_in);
     const Shape *other = &graph_tensor(c->g, c->node->in[1])->shape;
-    if (shape_equal(c->in, other))
+    bool by_channel =
+        insn_by_channel(c->op) && hwspec_engine(c->spec, c->op) >= 0;
+    if (shape_equal(c->in, other) || by_channel)
         return NULL;
     return arena ? legal_say(arena, "%s and %s", shape_text(arena, c->in),
                              shape_text(arena, other))
@@ -481,14 +500,9 @@ static const char *is_within_limits(Arena *arena, const Candidate *c,
 
 static const char *has_activation(Arena *arena, const Candidate *c,
                                   const HwEngine *engine) {
-    static const uint32_t act_bit[ACT_COUNT] = {
-        [ACT_RELU] = 1u << HW_ACT_RELU,       [ACT_RELU6] = 1u << HW_ACT_RELU6,
-        [ACT_LEAKY] = 1u << HW_ACT_LEAKY,     [ACT_PRELU] = 1u << HW_ACT_PRELU,
-        [ACT_SIGMOID] = 1u << HW_ACT_SIGMOID, [ACT_TANH] = 1u << HW_ACT_TANH,
-        [ACT_CLIP] = 1u << HW_ACT_CLIP,
-    };
     ActKind kind = c->node->act.kind;
-    if (kind == ACT_NONE || engine->acts[c->op] & act_bit[kind])
+    uint32_t number = hw_act_number(act_name[kind]);
+    if (kind == ACT_NONE || (number && engine->acts[c->op] >> (number - 1) & 1))
         return NULL;
     return legal_say(arena, "engine %s has no %s for %s", engine->name,
                      act_name[kind], hw_op_name[c->op]);

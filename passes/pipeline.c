@@ -9,6 +9,7 @@ RULES(bias)
 RULES(tokens)
 RULES(clean)
 RULES(gate)
+RULES(forms)
 RULES(fold)
 RULES(fuse)
 RULES(split)
@@ -34,6 +35,8 @@ const Pass passes[] = {
      "one form for concats that list or hold each other, sums and reshapes"},
     {"gate", run_gate, FACT_NO_IDENTITY, 0, 0,
      "a tensor times its own gate becomes one activation"},
+    {"forms", run_forms, FACT_NO_IDENTITY, 0, 0,
+     "layers in the form in which an engine runs them"},
     {"groups", run_groups, 0, 0, 0,
      "grouped convolutions become dense ones where the machine has none"},
     {"delay", run_delay, FACT_NO_IDENTITY, 0, 0,
@@ -66,8 +69,8 @@ const Pass passes[] = {
 const uint32_t n_passes = sizeof passes / sizeof *passes;
 
 const RuleSet *const rule_sets[] = {
-    &bias_rules,     &tokens_rules,  &clean_rules,  &gate_rules,  &groups_rules,
-    &delay_rules,    &emulate_rules, &fold_rules,   &split_rules, &fuse_rules,
-    &stride_rules,   &phases_rules,  &sample_rules, &slabs_rules, &around_rules,
-    &pipeline_rules, NULL,
+    &bias_rules,   &tokens_rules,   &clean_rules,   &gate_rules,   &forms_rules,
+    &groups_rules, &delay_rules,    &emulate_rules, &fold_rules,   &split_rules,
+    &fuse_rules,   &stride_rules,   &phases_rules,  &sample_rules, &slabs_rules,
+    &around_rules, &pipeline_rules, NULL,
 };

@@ -89,6 +89,13 @@ static uint64_t volume(const Graph *g, const Node *node) {
     return parts ? 2 * count + 16 : count;
 }
 
+/* Of two operands the one that is spread over the other. */
+static bool puts_small_first(const Graph *g, const Node *node) {
+    return node->n_in == 2 &&
+           shape_count(&graph_tensor(g, node->in[0])->shape) <
+               shape_count(&graph_tensor(g, node->in[1])->shape);
+}
+
 /* Squares, so that a whole weighs more than its parts: a pool than pools of
  * some channels each, an activation likewise, a sum of many than sums of fewer.
  * A convolution that
@@ -110,7 +117,11 @@ static uint64_t weight(const Match *m, const Node *node) {
                strides(&node->attr.conv, channels) + bulk(m, node) +
                smallness(&graph_tensor(g, node->out[0])->shape);
     case OP_ELTWISE:
-        return base + 2 * square(node->n_in);
+        return base + 2 * square(node->n_in) + puts_small_first(g, node);
+    case OP_REDUCE:
+        return base + 2048 * (1 + square(channels)) + 1024;
+    case OP_SLICE:
+        return base + (m->context->spec != NULL);
     case OP_ACT:
         return base + square(volume(g, node));
     default:

@@ -1,8 +1,8 @@
 /* rules_gate.c - a tensor times its own gate is one activation.
  *
  * Exported networks have no SiLU or hard-swish of their own: they multiply a
- * tensor by its sigmoid. Where engines run both layers they stay two
- * instructions; a processor has a layer less.
+ * tensor by its sigmoid. Where engines run both layers, and none the whole,
+ * they stay two instructions; a processor has a layer less.
  */
 #include "passes/passes_int.h"
 
@@ -28,6 +28,17 @@ static ActKind whole_of(const Act *act) {
     return ACT_NONE;
 }
 
+/* Whether an engine applies it as one. */
+static bool is_known(const Match *m, ActKind kind) {
+    const HwSpec *spec = m->context->spec;
+    uint32_t number = hw_act_number(act_name[kind]);
+    bool known = false;
+    for (uint32_t e = 0; spec && number && e < spec->n_engines; e++)
+        for (uint32_t op = 0; op < HW_OP_COUNT; op++)
+            known |= spec->engine[e].acts[op] >> (number - 1) & 1;
+    return known;
+}
+
 static bool is_gate(const Match *m) {
     const Node *act = match_node(m, 0), *mul = match_node(m, 1);
     if (mul->n_in != 2 || mul->attr.elt.kind != ELT_MUL ||
@@ -35,6 +46,7 @@ static bool is_gate(const Match *m) {
         return false;
     return same_tensor(mul->in[0], act->in[0]) &&
            (match_engine(m, 0) < 0 || match_engine(m, 1) < 0 ||
+            is_known(m, whole_of(&act->act)) ||
             hwspec_engine(m->context->spec, HW_OP_LAYER) >= 0);
 }
 

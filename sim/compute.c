@@ -121,6 +121,19 @@ static bool prepare_scale(Run *run, Job *job) {
     return true;
 }
 
+static bool prepare_gather(Run *run, Job *job) {
+    const Work *w = job->work;
+    BlobWish wish = {"index", {2, {w->out.c, 1}}, 0, 0};
+    const float *index = blob_values(run, w->layer, &wish);
+    for (uint32_t c = 0; index && c < w->out.c; c++)
+        if (!(index[c] >= 0) || index[c] >= (float)w->in.c) {
+            fault(run, "takes channel %g of %u", (double)index[c], w->in.c);
+            return false;
+        }
+    job->index = index;
+    return index;
+}
+
 static bool is_sloped(const char *kind) {
     return strcmp(kind, "leaky") == 0 || strcmp(kind, "prelu") == 0;
 }
@@ -203,9 +216,8 @@ static void run_conv_pool(const Job *job, const Operands *o) {
 
 static void run_blend(const Job *job, const Operands *o) {
     HwOp op = job->work->op;
-    Blend blend = op == HW_OP_MUL   ? BLEND_MUL
-                  : op == HW_OP_MAX ? BLEND_MAX
-                                    : BLEND_ADD;
+    bool product = op == HW_OP_MUL || op == HW_OP_MUL_CHANNELS;
+    Blend blend = product ? BLEND_MUL : op == HW_OP_MAX ? BLEND_MAX : BLEND_ADD;
     blend_run(blend, o->in, o->in2, o->out);
     act_run(&job->act, o->out);
 }
@@ -213,6 +225,14 @@ static void run_blend(const Job *job, const Operands *o) {
 static void run_scale(const Job *job, const Operands *o) {
     scale_run(job->scale, job->bias, o->in, o->out);
     act_run(&job->act, o->out);
+}
+
+static void run_gather(const Job *job, const Operands *o) {
+    size_t plane = patch_plane(o->out);
+    for (uint32_t c = 0; c < o->out->full.c; c++)
+        memcpy(o->out->at + c * plane,
+               o->in->at + (size_t)job->index[c] * plane,
+               plane * sizeof(float));
 }
 
 static void run_upsample(const Job *job, const Operands *o) {
@@ -260,6 +280,11 @@ static void run_blend_codes(const Job *job, const Operands *o) {
 
 static void run_scale_codes(const Job *job, const Operands *o) {
     memcpy(o->out->at, o->in->at, patch_count(o->out) * sizeof(float));
+    quant_move(job->quant, o->out->at, patch_count(o->out));
+}
+
+static void run_gather_codes(const Job *job, const Operands *o) {
+    run_gather(job, o);
     quant_move(job->quant, o->out->at, patch_count(o->out));
 }
 
@@ -331,11 +356,17 @@ static const OpRow row_pool_avg = {needs_pool, prepare_pool, run_pool,
                                    run_pool_codes};
 static const OpRow row_add = {needs_same, NULL, run_blend, run_blend_codes};
 static const OpRow row_mul = {needs_same, NULL, run_blend, run_blend_codes};
+static const OpRow row_add_channels = {needs_same, NULL, run_blend,
+                                       run_blend_codes};
+static const OpRow row_mul_channels = {needs_same, NULL, run_blend,
+                                       run_blend_codes};
 static const OpRow row_max = {needs_same, NULL, run_blend, run_blend_codes};
 static const OpRow row_scale = {needs_same, prepare_scale, run_scale, NULL};
 static const OpRow row_act = {needs_same, NULL, run_scale, run_scale_codes};
 static const OpRow row_upsample = {needs_upsample, NULL, run_upsample,
                                    run_upsample_codes};
+static const OpRow row_gather = {needs_same, prepare_gather, run_gather,
+                                 run_gather_codes};
 #define NO_VALUES                                                              \
     { 0 }
 static const OpRow row_layer = NO_VALUES, row_concat = NO_VALUES,
@@ -353,13 +384,16 @@ static bool fits_rule(const Work *w, QuantRule rule) {
     case HW_OP_POOL_AVG:
         return rule == QUANT_MEANS;
     case HW_OP_ADD:
+    case HW_OP_ADD_CHANNELS:
         return rule == QUANT_ADDS;
     case HW_OP_MUL:
+    case HW_OP_MUL_CHANNELS:
         return rule == QUANT_PRODUCT;
     case HW_OP_POOL_MAX:
     case HW_OP_MAX:
     case HW_OP_ACT:
     case HW_OP_UPSAMPLE:
+    case HW_OP_GATHER:
         return rule == QUANT_MOVES;
     default:
         return rule == QUANT_SUMS;
@@ -404,9 +438,23 @@ Box job_needs(const Job *job, Box out) {
     return op_rows[job->work->op]->needs(job->work, out);
 }
 
+/* Numbers by channel as a volume. */
+static Patch spread_channels(Arena *arena, const Patch *in2, const Patch *out) {
+    Patch spread = patch_new(arena, out->full, out->box);
+    size_t plane = patch_plane(out);
+    for (size_t i = 0; i < patch_count(out); i++)
+        spread.at[i] = in2->at[i / plane];
+    return spread;
+}
+
 void job_run(Arena *arena, const Job *job, const Patch *in, const Patch *in2,
              Patch *out) {
     Operands operands = {arena, in, in2, out};
+    Patch spread;
+    if (insn_by_channel(job->work->op)) {
+        spread = spread_channels(arena, in2, out);
+        operands.in2 = &spread;
+    }
     const OpRow *row = op_rows[job->work->op];
     if (job->quant)
         row->run_codes(job, &operands);

@@ -97,6 +97,7 @@ typedef struct Job {
     PoolTask pool;
     ActTask act;
     const float *scale, *bias;
+    const float *index; /* of channels */
 } Job;
 
 /* Gets the constants. False, with a violation, if they do not fit. */

@@ -78,7 +78,8 @@ static uint64_t port_cycles(const Run *run, const Work *w, Box in, Box out) {
     double read = port_seconds(run, &w->in_at, in), second = 0;
     double write = port_seconds(run, &w->out_at, out);
     if (w->has_in2)
-        second = port_seconds(run, &w->in2_at, in);
+        second = port_seconds(run, &w->in2_at,
+                              insn_by_channel(w->op) ? whole_box(&w->in2) : in);
     if (w->parallel_read)
         read = read > second ? read : second;
     else

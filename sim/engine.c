@@ -28,20 +28,22 @@ static void check_in_place(Run *run, const Work *w, const Place *in,
           what, place_text(run, in));
 }
 
-static Patch read_operand(Run *run, const Work *w, const Place *place,
-                          const char *what) {
-    Patch patch = {w->in, operand_box(w), NULL};
+static Patch read_operand(Run *run, const Extent *size, Box box,
+                          const Place *place, const char *what) {
+    Patch patch = {*size, box, NULL};
     if (!run->options.memory_only)
-        patch = patch_new(run->work, w->in, patch.box);
+        patch = patch_new(run->work, *size, box);
     operand_read(run, place, patch.box, what, patch.at);
     return patch;
 }
 
 static void run_whole(Run *run, const Work *w, const Job *job, bool prepared) {
-    Patch in = read_operand(run, w, &w->in_at, "input"), in2 = {0};
+    Patch in = read_operand(run, &w->in, operand_box(w), &w->in_at, "input");
+    Patch in2 = {0};
     Patch out = {w->out, whole_box(&w->out), NULL};
     if (w->has_in2)
-        in2 = read_operand(run, w, &w->in2_at, "second input");
+        in2 = read_operand(run, &w->in2, whole_box(&w->in2), &w->in2_at,
+                           "second input");
     if (!run->options.memory_only) {
         out = patch_new(run->work, w->out, out.box);
         if (prepared)
@@ -53,9 +55,9 @@ static void run_whole(Run *run, const Work *w, const Job *job, bool prepared) {
 }
 
 static bool operands_ready(Run *run, const Work *w) {
-    Box in = operand_box(w);
-    return operand_ready(run, &w->in_at, in, "input") &&
-           (!w->has_in2 || operand_ready(run, &w->in2_at, in, "second input"));
+    return operand_ready(run, &w->in_at, operand_box(w), "input") &&
+           (!w->has_in2 ||
+            operand_ready(run, &w->in2_at, whole_box(&w->in2), "second input"));
 }
 
 bool engine_run(Run *run, const Work *w) {

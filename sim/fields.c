@@ -203,9 +203,9 @@ static void judge_operands(Judge *j) {
     if (has_operand(w, HW_IN))
         judge_operand(j, HW_IN, &w->in);
     if (has_operand(w, HW_IN2))
-        judge_operand(j, HW_IN2, &w->in);
+        judge_operand(j, HW_IN2, &w->in2);
     if (is_run(w) && w->has_in2)
-        judge_extent(j, HW_IN2, &w->in);
+        judge_extent(j, HW_IN2, &w->in2);
     if (has_operand(w, HW_OUT) && w->op != HW_OP_CONCAT)
         judge_operand(j, HW_OUT, is_move(w) ? &w->in : &w->out);
     if (is_move(w))
@@ -261,7 +261,8 @@ static void judge_weights_name(Judge *j) {
 static void judge_flags(Judge *j) {
     const Work *w = j->w;
     bool scales = w->op == HW_OP_SCALE;
-    must_be(j, HW_F_ADD, scales ? -1 : w->op == HW_OP_ADD);
+    must_be(j, HW_F_ADD,
+            scales ? -1 : w->op == HW_OP_ADD || w->op == HW_OP_ADD_CHANNELS);
     must_be(j, HW_F_SCALE, scales);
     if (says(j, HW_F_PRELU))
         must_be(j, HW_F_RELU, 1); /* a relu with slopes */

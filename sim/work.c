@@ -208,6 +208,8 @@ static bool check_sizes(Reader *r, const Work *w) {
     if (op_is_conv(w->op) || op_has_pool(w->op))
         return true;
     Extent want = expected_out(w);
+    if (w->op == HW_OP_GATHER)
+        want.c = w->out.c;
     return same_extent(r, &w->out, &want);
 }
 
@@ -425,9 +427,10 @@ static bool place_operand(Reader *r, const Work *w, HwOperand operand,
 
 static bool place_operands(Reader *r, Work *w) {
     w->has_in2 = insn_is_binary(w->op);
+    w->in2 = insn_by_channel(w->op) ? (Extent){w->in.c, 1, 1} : w->in;
     bool ok = place_operand(r, w, HW_IN, "input", &w->in, &w->in_at);
     if (w->has_in2)
-        ok &= place_operand(r, w, HW_IN2, "second input", &w->in, &w->in2_at);
+        ok &= place_operand(r, w, HW_IN2, "second input", &w->in2, &w->in2_at);
     return place_operand(r, w, HW_OUT, "output", &w->out, &w->out_at) && ok;
 }
 

@@ -55,7 +55,7 @@ typedef struct Work {
     uint32_t act;   /* as hw_act_text takes it */
     bool prelu;     /* results may have slopes */
     bool pool_global;
-    Extent in, mid, out;
+    Extent in, in2, mid, out;
     bool has_in2;
     Place in_at, in2_at, out_at;
     Repl in_repl; /* as the engine reads it */

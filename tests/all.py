@@ -67,6 +67,7 @@ makes. Kinds of tests:
   tiles  tests/tiles.py: single layers against a bound on their bytes
   nets   tests/nets.py: networks as people bring them, compiled around what
          cannot be compiled
+  operators  tests/operators.py: what a vector engine runs beside the array
   quantise  tests/quantise.py: networks on codes from samples
   nests  tests/nests.py: no tile of channels is cheaper than the plan's, by the
          simulator

@@ -128,7 +128,8 @@ static void bad_values(void **state) {
     check_bad("[conv]", "[conv, cnv]",
               "9:22: `cnv` is not one of: conv, conv_grouped, conv_depthwise, "
               "deconv, conv_pool_max, conv_pool_avg, pool_max, pool_avg, add, "
-              "mul, max, scale, act, upsample, fc, layer, concat, load, store, "
+              "mul, add_channels, mul_channels, max, scale, act, upsample, "
+              "gather, fc, layer, concat, load, store, "
               "load_weights, "
               "host\n");
     check_bad("[conv]", "[conv, conv]",
@@ -350,7 +351,8 @@ static void bad_files(void **state) {
          "math-engine, max78000, n64, null, nvdla-small, "
          "ring-npu, stage-npu, "
          "template, "
-         "tile-npu, vta-pynq, xdnn-v2-28, xdnn-v2-56, xdnn-v3-96; or "
+         "tile-npu, vision-npu, vta-pynq, xdnn-v2-28, xdnn-v2-56, xdnn-v3-96; "
+         "or "
          "give a path, with a `/` or ending in .yaml\n");
     load(arena, "xdnn-v2-28", "memories.am.sise", "1",
          "0:0: nothing is called `memories.am.sise`; did you mean `size`? "

@@ -7,7 +7,14 @@
 #include "graph/quant.h"
 #include "passes/passes_int.h"
 
-enum { GRAPHS = 300, MOST_NODES = 24, MOST_CHANNELS = 40, MOST_SIDE = 12 };
+/* Of the networks the last ones have gathers and numbers by channel. */
+enum {
+    GRAPHS = 300,
+    FORMS = 60,
+    MOST_NODES = 24,
+    MOST_CHANNELS = 40,
+    MOST_SIDE = 12
+};
 
 typedef struct Maker {
     Net *net;
@@ -348,6 +355,35 @@ static void add_tokens(Maker *m) {
     keep(m, t);
 }
 
+/* Channels in another order, and then some of them. */
+static void add_shuffle(Maker *m) {
+    static const Shape turn = {5, {0, 2, 1, 3, 4}};
+    TensorId t = any(m);
+    Shape s = shape(m, t);
+    uint32_t groups = 1 + below(m, 3), c = s.dim[1];
+    if (c % groups)
+        return;
+    t = shaped(m, t, (Shape){5, {1, groups, c / groups, s.dim[2], s.dim[3]}});
+    t = shaped(m, turned(m, t, &turn), s);
+    keep(m, t);
+    for (uint32_t i = below(m, 3); i > 0; i--) {
+        uint32_t begin = below(m, c);
+        Attrs part = {.slice = {1, begin, begin + 1 + below(m, c - begin)}};
+        keep(m, net_add(m->net, OP_SLICE, "part", 1, &t, &part));
+    }
+}
+
+/* With one number by channel, which is made of the volume. */
+static void add_by_channel(Maker *m) {
+    TensorId t = any(m);
+    Attrs over = {.reduce = {below(m, 2) ? REDUCE_MEAN : REDUCE_MAX, 12}};
+    TensorId one = net_add(m->net, OP_REDUCE, "over", 1, &t, &over);
+    bool second = below(m, 2);
+    TensorId in[] = {second ? one : t, second ? t : one};
+    EltKind kind = below(m, 2) ? ELT_ADD : ELT_MUL;
+    keep(m, net_eltwise(m->net, "by", kind, 2, in));
+}
+
 static void add_head(Maker *m) {
     TensorId t = any(m);
     Shape s = shape(m, t);
@@ -371,12 +407,17 @@ static void make(Maker *m) {
         add_cell,    add_same,    add_same,      add_rare,   add_tokens,
         add_tokens,
     };
+    static void (*const forms[])(Maker *) = {add_conv, add_shuffle,
+                                             add_by_channel};
     uint32_t inputs = 1 + below(m, 2), c = 3 + below(m, 6);
     for (uint32_t i = 0; i < inputs; i++)
         keep(m, net_input(m->net, c, 7, 8));
     uint32_t n = 4 + below(m, MOST_NODES);
     for (uint32_t i = 0; i < n; i++)
-        add[below(m, sizeof add / sizeof *add)](m);
+        if (m->seed < GRAPHS)
+            add[below(m, sizeof add / sizeof *add)](m);
+        else
+            forms[below(m, sizeof forms / sizeof *forms)](m);
     if (below(m, 2))
         add_head(m);
     for (uint32_t i = 0; i < m->volume.n; i++) {
@@ -494,7 +535,7 @@ static void machine_keeps_values(const char *target, const char *path,
     Net shelf = net_new();
     const HwSpec *spec = target ? net_spec(&shelf, target, path, value) : NULL;
     uint32_t compared = 0;
-    for (uint32_t seed = 0; seed < GRAPHS; seed++) {
+    for (uint32_t seed = 0; seed < GRAPHS + FORMS; seed++) {
         Net net = net_new();
         Maker maker = {.net = &net, .seed = seed};
         make(&maker);
@@ -529,6 +570,7 @@ MACHINE(math_engine, "math-engine", NULL, NULL)
 MACHINE(darius_64, "darius-64", NULL, NULL)
 MACHINE(template, "template", NULL, NULL)
 MACHINE(ring_npu, "ring-npu", NULL, NULL)
+MACHINE(vision_npu, "vision-npu", NULL, NULL)
 /* act-of-codes rounds once where the network rounds twice. */
 MACHINE(k210, "k210", "rewrites.act_of_codes", "false")
 
@@ -558,12 +600,12 @@ static void every_rule_fired(void **state) {
 int main(void) {
     firings = tmpfile();
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_machine),       cmocka_unit_test(v2_28),
-        cmocka_unit_test(v2_56_strided),    cmocka_unit_test(v3_96),
-        cmocka_unit_test(v3_96_valid),      cmocka_unit_test(math_engine),
-        cmocka_unit_test(darius_64),        cmocka_unit_test(template),
-        cmocka_unit_test(ring_npu),         cmocka_unit_test(k210),
-        cmocka_unit_test(every_rule_fired),
+        cmocka_unit_test(no_machine),    cmocka_unit_test(v2_28),
+        cmocka_unit_test(v2_56_strided), cmocka_unit_test(v3_96),
+        cmocka_unit_test(v3_96_valid),   cmocka_unit_test(math_engine),
+        cmocka_unit_test(vision_npu),    cmocka_unit_test(darius_64),
+        cmocka_unit_test(template),      cmocka_unit_test(ring_npu),
+        cmocka_unit_test(k210),          cmocka_unit_test(every_rule_fired),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,131 @@
+#!/usr/bin/env python3
+"""operators.py - what vision-npu's vector engine runs beside the array.
+
+Small ONNX models with the blocks of networks of after 2018. Each is verified by
+value, has no layer of the host, and its instructions are those expected.
+"""
+import os
+import subprocess
+import sys
+
+import nets
+from nets import FOLDER, check, path_of, ramp, run, share_of, verifies
+from write_onnx import Net
+
+MACHINE = "vision-npu"
+
+
+def mnemonics(path, *options):
+    """Of the listing, in order, without what moves."""
+    name = os.path.splitext(os.path.basename(path))[0]
+    code, said = run("compile", path, "-t", MACHINE, "-o", FOLDER, *options)
+    if code:
+        return said
+    with open(path_of(name + ".cmd"), encoding="utf-8") as file:
+        lines = [line.split() for line in file if line.strip()]
+    words = [w for line in lines if line[0] != "#"
+             for w in line if w.isupper() and w.isalpha()]
+    return [w for w in words if w not in ("LD", "ST", "CAT")]
+
+
+def runs(name, net, expected, *options, opset=17):
+    path = net.write(path_of(name.replace(" ", "-") + ".onnx"), opset)
+    verifies(name, path, MACHINE, *options)
+    _, kinds = share_of(path, MACHINE, *options)
+    check(f"... {name} has no layer of the host", not kinds, str(kinds))
+    found = mnemonics(path, *options)
+    check(f"... {name} is {' '.join(expected)}", found == expected, str(found))
+    return path
+
+
+def conv(net, x, k, out, **attributes):
+    weight = net.floats([out, k, 1, 1], [v / k for v in ramp(k * out)])
+    return net.node("Conv", [x, weight], **attributes)
+
+
+def gated(first):
+    """Squeeze-and-excitation; the gate as the first operand or the second."""
+    net = Net([("x", [1, 8, 6, 5])])
+    x = conv(net, "x", 8, 8)
+    x = net.node("Mul", [x, net.node("Sigmoid", [x])])
+    mean = net.node("ReduceMean", [x], axes=[2, 3], keepdims=1)
+    gate = net.node("HardSigmoid", [conv(net, mean, 8, 8)], alpha=1 / 6)
+    y = net.node("Mul", [gate, x] if first else [x, gate])
+    net.node("HardSwish", [conv(net, y, 8, 4)], "y")
+    net.output("y")
+    return net
+
+
+def shifts():
+    net = Net([("x", [1, 8, 4, 4])])
+    x = conv(net, "x", 8, 8)
+    most = net.node("ReduceMax", [x], axes=[2, 3], keepdims=1)
+    net.node("Add", [most, x], "y")
+    net.output("y")
+    runs("a sum by channel", net, ["CONV", "MAXP", "ADDC"])
+
+
+def shuffle(net, x, c, groups, rows, cols):
+    apart = net.whole(1, groups, c // groups, rows, cols)
+    whole = net.whole(1, c, rows, cols)
+    y = net.node("Transpose", [net.node("Reshape", [x, apart])],
+                 perm=[0, 2, 1, 3, 4])
+    return net.node("Reshape", [y, whole])
+
+
+def shuffled():
+    net = Net([("x", [1, 12, 4, 3])])
+    x = conv(net, "x", 12, 12)
+    x = shuffle(net, x, 12, 2, 4, 3)
+    outs = net.node("Split", [x], outs=["left", "right"], axis=1)
+    check("a split", outs == "left")
+    y = net.node("Concat", ["left", conv(net, "right", 6, 6)], axis=1)
+    y = shuffle(net, y, 12, 3, 4, 3)
+    conv(net, y, 12, 4)
+    net.node("Relu", ["conv" + str(net.made)], "y")
+    net.output("y")
+    runs("shuffle and split", net,
+         ["CONV", "GATHER", "GATHER", "CONV", "GATHER", "CONV"])
+
+
+def activations():
+    for op, attributes in (("HardSwish", {}), ("Mish", {}), ("Elu", {}),
+                           ("Softplus", {}), ("Gelu", {}), ("Tanh", {}),
+                           ("Sigmoid", {}),
+                           ("HardSigmoid", {"alpha": 0.25, "beta": 0.375})):
+        net = Net([("x", [1, 3, 4, 4])])
+        net.node(op, [conv(net, "x", 3, 6)], "y", **attributes)
+        net.output("y")
+        runs(op + " behind a convolution", net, ["CONV"], opset=20)
+    net = Net([("x", [1, 3, 4, 4])])
+    net.node("HardSwish", ["x"], "y")
+    net.output("y")
+    runs("HardSwish by itself", net, ["ACT"])
+
+
+def refused():
+    for op in ("gather", "mul_channels"):
+        code, said = run("compile", "examples/tiny.prototxt", "-t", MACHINE,
+                         "-o", FOLDER, "--set", f"tiling.ops.0={op}")
+        check(f"{op} is not cut into rows",
+              code == 1 and f"`{op}` runs on whole volumes only" in said, said)
+
+
+def main():
+    fused = ["CONV", "AVGP", "CONV", "MULC", "CONV"]
+    runs("a gated block", gated(False), fused)
+    runs("a gate as first operand", gated(True), fused)
+    runs("a gated block in little memory", gated(False), fused, "--set",
+         "memories.am.size=528")
+    shifts()
+    shuffled()
+    activations()
+    refused()
+    print(f"{len(nets.BAD)} wrong")
+    return len(nets.BAD) > 0
+
+
+if __name__ == "__main__":
+    CODE = main()
+    subprocess.run(["rm", "-rf", FOLDER], check=False)
+    sys.exit(CODE)
