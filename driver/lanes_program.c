@@ -49,29 +49,31 @@ typedef struct Loaded {
 } Loaded;
 
 /* Is the file a network in another form than the vendor's description? */
-static bool is_foreign(Arena *arena, Diag *diag, const char *path) {
+static bool is_foreign(Arena *arena, const char *path) {
     Bytes bytes;
-    bool known = false;
     const char *suffix = strrchr(path, '.');
     if (suffix && (!strcmp(suffix, ".yaml") || !strcmp(suffix, ".yml")))
         return false;
-    if (!file_read(arena, diag, path, &bytes))
-        return true;
+    if (!file_read(arena, diag_new(arena), path, &bytes))
+        return false; /* read again, that is an error */
     for (uint32_t i = 0; i < n_formats; i++)
-        known |= formats[i].looks(path, bytes);
-    if (known)
-        diag_error(diag, (Loc){path, 0, 0},
-                   "this machine takes the vendor's YAML description of a "
-                   "network (with --weights LAYERS.json and --input "
-                   "INPUT.npy), no network in another form; see "
-                   "docs/max78000.md");
-    return known;
+        if (formats[i].looks(path, bytes))
+            return true;
+    return false;
 }
 
 static bool load(Arena *arena, Diag *diag, const Options *options,
                  const HwSpec *spec, Loaded *out) {
-    if (is_foreign(arena, diag, options->file))
+    Bytes bytes;
+    if (!file_read(arena, diag, options->file, &bytes))
         return false;
+    if (is_foreign(arena, options->file)) {
+        diag_error(diag, (Loc){options->file, 0, 0},
+                   "what runs is the vendor's YAML description of a network "
+                   "(with --weights LAYERS.json and --input INPUT.npy); "
+                   "`compile --emit yaml` writes it from a network on codes");
+        return false;
+    }
     if (!options->weights || !options->n_inputs) {
         diag_error(diag, (Loc){0},
                    "a description has no weights and no size: --weights "
@@ -193,6 +195,8 @@ ExitCode compile_lanes(Arena *arena, Diag *diag, const Options *options) {
                    options->emit);
         return EXIT_BAD_USAGE;
     }
+    if (spec && is_foreign(arena, options->file))
+        return compile_lanes_network(arena, diag, options, spec);
     if (!spec || !load(arena, diag, options, spec, &of))
         return EXIT_BAD_INPUT;
     uint64_t given = lanes_height(of.machine, of.net);

@@ -12,5 +12,8 @@ ExitCode simulate_lanes(Arena *arena, Diag *diag, const Options *options,
                         const HwSpec *spec);
 /* compile: a description, or a network, to a description or C of our own. */
 ExitCode compile_lanes(Arena *arena, Diag *diag, const Options *options);
+/* The same of a network on codes. */
+ExitCode compile_lanes_network(Arena *arena, Diag *diag, const Options *options,
+                               const HwSpec *spec);
 
 #endif

@@ -9,6 +9,7 @@
 #ifndef LANES_LANES_H
 #define LANES_LANES_H
 
+#include "graph/graph.h"
 #include "hwspec/expr/expr.h"
 #include "hwspec/hwspec.h"
 
@@ -112,6 +113,17 @@ LaneNet *lanes_read(Arena *arena, Diag *diag, const char *path);
 bool lanes_weights(Arena *arena, Diag *diag, const char *path, LaneNet *net);
 /* Sizes of all layers from that of the input, maps and passes. */
 bool lanes_shapes(Arena *arena, Diag *diag, const LaneMachine *m, LaneNet *net);
+
+/* What became of a graph. */
+typedef struct LaneLowered {
+    TensorId input, result;
+    uint32_t biases, changed; /* those that are no multiple of 128, or too
+                               * large: the nearest was taken */
+} LaneLowered;
+/* A network on codes as layers, with their sizes and places; changes the
+ * graph's biases to those of the machine. NULL after errors. */
+LaneNet *lanes_lower(Arena *arena, Diag *diag, const LaneMachine *m, Graph *g,
+                     LaneLowered *out);
 
 /* ---- resources ---- */
 

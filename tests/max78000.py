@@ -164,13 +164,85 @@ def check_machine():
     return wrong
 
 
-def check_foreign():
-    """Problems with a network in another form."""
-    net = os.path.join(ROOT, "examples", "tiny.prototxt")
-    done = subprocess.run([AMPHORA, "compile", net, "-t", "max78000"],
-                          capture_output=True, text=True, check=False)
-    fine = done.returncode == 1 and "YAML description" in done.stderr
-    return [] if fine else [f"foreign: {done.returncode} {done.stderr}"]
+NETWORK = """name: "net"
+layer { name: "data" type: "Input" top: "data"
+  input_param { shape { dim: 1 dim: 3 dim: 10 dim: 10 } } }
+layer { name: "c1" type: "Convolution" bottom: "data" top: "c1"
+  convolution_param { num_output: 6 kernel_size: 3 pad: 1 } }
+layer { name: "r1" type: "ReLU" bottom: "c1" top: "c1" }
+layer { name: "p1" type: "Pooling" bottom: "c1" top: "p1"
+  pooling_param { pool: MAX kernel_size: 2 stride: 2 } }
+layer { name: "c2" type: "Convolution" bottom: "p1" top: "c2"
+  convolution_param { num_output: 70 kernel_size: 1 } }
+layer { name: "c3" type: "Convolution" bottom: "c2" top: "c3"
+  convolution_param { num_output: 5 kernel_size: 3 } }
+layer { name: "fc" type: "InnerProduct" bottom: "c3" top: "fc"
+  inner_product_param { num_output: 7 } }
+"""
+COMPLIES = ("--scales", "pow2", "--zeros", "none", "--per", "tensor")
+
+
+def quantised(at, text, *options):
+    """Folder with a network of codes, made of text."""
+    net, samples = os.path.join(at, "net.prototxt"), os.path.join(at, "s.npy")
+    with open(net, "w", encoding="utf-8") as file:
+        file.write(text)
+    npy(samples, [(i * 37 + i // 7) % 201 - 100 for i in range(1200)],
+        (4, 3, 10, 10))
+    subprocess.run([AMPHORA, "quantise", net, "--calibrate", samples, "-o",
+                    os.path.join(at, "q"), *options], capture_output=True,
+                   check=False)
+    return os.path.join(at, "q")
+
+
+def lower(at, form):
+    """(exit code, what is printed) of a network in another form."""
+    done = subprocess.run(
+        [AMPHORA, "compile", os.path.join(at, "q", "net." + form), "-t",
+         "max78000", "--emit", "yaml", "-o", os.path.join(at, form)],
+        capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout + done.stderr
+
+
+def check_lowered():
+    """Problems with networks on codes: their descriptions run to the codes of
+    the network with the machine's biases; others are refused."""
+    wrong = []
+    with tempfile.TemporaryDirectory() as at:
+        quantised(at, NETWORK, *COMPLIES)
+        results = []
+        for form in ("json", "onnx"):
+            status, text = lower(at, form)
+            if status or " 7 codes, 0 wrong" not in text or \
+                    "4 layers" not in text:
+                wrong.append(f"lowered {form}: {status} {text}")
+                continue
+            out = os.path.join(at, form)
+            status, found, text = simulate(
+                *(os.path.join(out, name) for name in
+                  ("net.yaml", "layers.json", "input.npy")))
+            if status:
+                wrong.append(f"lowered {form}: {text[:300]}")
+            else:
+                with open(os.path.join(out, "weights.npy"), "rb") as file:
+                    results.append((file.read(), len(found["layers"])))
+        if len(results) == 2 and results[0] != results[1]:
+            wrong.append("lowered: weights of JSON and ONNX differ")
+        status, _, text = simulate(os.path.join(at, "q", "net.json"),
+                                   "x.json", "x.npy")
+        if status == 0 or "YAML description" not in text:
+            wrong.append(f"foreign: {status} {text}")
+    for old, new, options, says in (
+            ("", "", (), "power of two: amphora quantise"),
+            ("pad: 1", "pad: 1 stride: 2", COMPLIES, "have no stride"),
+            ("kernel_size: 1 ", "kernel_size: 2 ", COMPLIES, "1x1 or 3x3"),
+            ("MAX", "AVE", COMPLIES, "pool")):
+        with tempfile.TemporaryDirectory() as at:
+            quantised(at, NETWORK.replace(old, new, 1), *options)
+            status, text = lower(at, "json")
+            if status != 1 or says not in text:
+                wrong.append(f"lowered {new}: {status} {text}")
+    return wrong
 
 
 def registers(lines):
@@ -253,7 +325,7 @@ def check_changed():
 
 
 def main():
-    wrong = check_small() + check_machine() + check_foreign()
+    wrong = check_small() + check_machine() + check_lowered()
     names = [] if not os.path.isdir(DATA) else [
         name for name in sorted(os.listdir(DATA))
         if os.path.exists(os.path.join(DATA, name, "network.yaml")) and
