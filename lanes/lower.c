@@ -95,6 +95,10 @@ static bool lower_pool(Lower *l, const Node *node) {
         return refuse(l, node,
                       "averages are truncated: --set lanes.average=half_away, "
                       "with the vendor's --avg-pool-rounding");
+    if (a->kind == POOL_AVG && in->zero)
+        return refuse(l, node,
+                      "averages of unsigned codes round otherwise: quantise to "
+                      "int8, and give the network as JSON or TFLite");
     uint32_t c = l->c, h = (l->h - kernel[0]) / stride + 1,
              w = (l->w - kernel[1]) / stride + 1;
     if (l->next.pooled)
