@@ -12,6 +12,8 @@
 
 #include "hwspec/cost.h"
 
+#include "base/text.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -133,6 +135,15 @@ static const char *not_judged(Arena *arena, const Plan *plan) {
     return NULL;
 }
 
+/* Volumes fit by themselves, so it is not their memory that is too small. */
+static void explain_weights_memory(Arena *arena, Diag *diag,
+                                   const HwSpec *spec) {
+    const HwMemory *m = &spec->memory[spec->weights];
+    diag_error(diag, m->loc,
+               "does not fit: %s, which has %s bytes, leaves weights no room",
+               m->name, with_commas(arena, m->size));
+}
+
 static void explain_staged(Arena *arena, Diag *diag, const Schedule *schedule,
                            const PlanOptions *options) {
     uint64_t size = schedule->spec->memory[0].size;
@@ -146,6 +157,10 @@ static void explain_staged(Arena *arena, Diag *diag, const Schedule *schedule,
     if (!plan_volumes(arena, diag, schedule_within(arena, schedule, size), &own,
                       &does_not_fit))
         return;
+    if (schedule->spec->weights) {
+        explain_weights_memory(arena, diag, schedule->spec);
+        return;
+    }
     diag_error(diag, schedule->spec->loc,
                "does not fit: volumes leave weights no room");
     if (!options->no_remedy)

@@ -515,11 +515,17 @@ static void note_last(Diag *diag, const Attempt *a, const SizeAdvice *b) {
     arena_free(arena);
 }
 
+/* Whether weights are planned, too: volumes alone say of no size that it would
+ * do. */
+static bool with_weights(const Facts *f) {
+    return f->spec->tiling.rows.moves == HW_MOVES_QUEUED;
+}
+
 /* Sizes of which the larger one would do. */
 static void find_size(Attempt *a, uint64_t short_of, SizeAdvice *b) {
     const HwMemory *m = &a->f->spec->memory[0];
-    *b = a->f->options->aside ? size_staged(a->f->options->asked)
-                              : size_that_fits(a->f, m->size + short_of);
+    *b = with_weights(a->f) ? size_staged(a->f->options->asked)
+                            : size_that_fits(a->f, m->size + short_of);
     a->would_do = b->too_small ? b->enough : 0;
 }
 
@@ -536,7 +542,7 @@ void note_advice(Arena *arena, Diag *diag, const char *memory, SizeAdvice b) {
 
 static void note_size(Diag *diag, const Attempt *a, const SizeAdvice *b) {
     note_advice(a->f->arena, diag, a->f->spec->memory[0].name, *b);
-    if (a->would_do && !a->f->options->aside)
+    if (a->would_do && !with_weights(a->f))
         note_last(diag, a, b);
 }
 

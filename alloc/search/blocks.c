@@ -101,6 +101,9 @@ static Sum largest_block(const Schedule *schedule) {
 
 uint64_t blocks_aside(const Schedule *schedule, const char **layer) {
     uint64_t align = schedule->spec->memory[0].align;
+    *layer = NULL;
+    if (schedule->spec->weights)
+        return 0;
     Sum most = largest_block(schedule);
     align = align ? align : 1;
     *layer = most.name;

@@ -59,7 +59,8 @@ Staged blocks_plan(Arena *arena, const Schedule *schedule, const Blocks *b,
 Staged blocks_any(const Schedule *schedule, Volumes *volumes, StageWay *way);
 
 /* Beside so many bytes tensors can be planned by themselves: every layer, the
- * worst of which is named, then has room for its smallest block. */
+ * worst of which is named, then has room for its smallest block. 0 and NULL
+ * where weights lie in a memory of their own. */
 uint64_t blocks_aside(const Schedule *schedule, const char **layer);
 /* Bytes of the least first memory in which a plan seems to fit; 0: none. */
 uint64_t blocks_guess(const Asked *asked);
