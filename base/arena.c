@@ -6,6 +6,8 @@
  */
 #include "base/arena.h"
 
+#include "base/guard.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,20 +38,34 @@ struct Block {
 };
 
 struct Arena {
+    GuardLink link; /* first: guards know arenas by it */
     const char *name;
     Block *block; /* newest first */
     size_t next_size, used;
 };
 
 static _Noreturn void out_of_memory(const char *name, size_t size) {
+    if (guard_active())
+        guard_leave(GUARD_NO_MEMORY);
+#ifdef AMPHORA_EMBEDDED
+    (void)name;
+    (void)size;
+    __builtin_unreachable(); /* all its work is under a guard */
+#else
     fprintf(stderr, "amphora: out of memory: %zu bytes for %s\n", size, name);
     exit(1);
+#endif
+}
+
+static void drop_arena(GuardLink *link) {
+    arena_free((Arena *)link);
 }
 
 Arena *arena_new(const char *name) {
     Arena *arena = calloc(1, sizeof *arena);
     if (!arena)
         out_of_memory(name, sizeof *arena);
+    guard_add(&arena->link, drop_arena);
     arena->name = name;
     arena->next_size = BLOCK_MIN;
     return arena;
@@ -69,6 +85,7 @@ void arena_reset(Arena *arena) {
 void arena_free(Arena *arena) {
     if (!arena)
         return;
+    guard_remove(&arena->link);
     arena_reset(arena);
     free(arena);
 }
@@ -79,6 +96,7 @@ void arena_join(Arena *arena, Arena *from) {
         end = &(*end)->next;
     *end = from->block;
     arena->used += from->used;
+    guard_remove(&from->link);
     free(from);
 }
 

@@ -5,7 +5,8 @@
  * allocate for themselves aside). Memory comes zeroed, but where it says raw.
  *
  * When the machine has no memory left the program ends with exit code 1 and one
- * line on stderr: no caller checks for NULL. A reader of untrusted input must
+ * line on stderr, or what a guard (guard.h) watches over is given up: no caller
+ * checks for NULL. A reader of untrusted input must
  * therefore bound what it asks for by the size of its input *before* it asks.
  */
 #ifndef BASE_ARENA_H

@@ -1,6 +1,8 @@
 /* diag.c - collecting and printing messages; see diag.h. */
 #include "base/diag.h"
 
+#include "base/guard.h"
+
 #include "base/plain.h"
 #include "base/vec.h"
 
@@ -156,6 +158,8 @@ void diag_print(Diag *diag, FILE *to) {
 }
 
 _Noreturn void bug_at(const char *file, int line, const char *format, ...) {
+    if (guard_active())
+        guard_leave(GUARD_BUG);
     fprintf(stderr, "amphora: internal error at %s:%d: ", file, line);
     va_list args;
     va_start(args, format);

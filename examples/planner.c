@@ -1,25 +1,25 @@
-/* planner.c - the allocator as a library: three buffers in 16 bytes.
+/* planner.c - the allocator as a library: three buffers in 16 bytes. C or C++.
  *
  *     cc planner.c $(pkg-config --cflags --libs amphora-planner) */
-#include <pack/pack.h>
+#include <amphora/planner.h>
 #include <stdio.h>
 
 int main(void) {
-    Arena *arena = arena_new("example");
-    const Buffer buf[] = {
-        {.first = 0, .end = 2, .bytes = {8}, .pin_pool = -1, .hint = 0},
-        {.first = 1, .end = 4, .bytes = {4}, .pin_pool = -1, .hint = 0},
-        {.first = 3, .end = 5, .bytes = {12}, .pin_pool = -1, .hint = 0}};
-    PackProblem problem = {
-        .n_pools = 1, .pool = {{.size = 16, .align = 4}}, .n_bufs = 3};
-    problem.buf = buf;
-    PackResult result;
-    const char *used;
-    pack_memory(arena, &problem, "portfolio", true, &result, &used);
+    /* first, end, size, alignment */
+    amphora_planner_buffer buffer[3] = {{0, 2, 8, 0, 0, 0, 0, NULL},
+                                        {1, 4, 4, 0, 0, 0, 0, NULL},
+                                        {3, 5, 12, 0, 0, 0, 0, NULL}};
+    amphora_planner_problem problem = {sizeof problem, buffer, NULL, 3, 0, 16,
+                                       4};
+    amphora_planner_result result;
+    uint64_t offset[3];
+    if (amphora_planner_place(&problem, NULL, offset, &result)) {
+        puts(result.message);
+        return 1;
+    }
     for (int i = 0; i < 3; i++)
-        printf("buffer %d at byte %d\n", i, (int)result.offset[i]);
-    printf("height %d, %s\n", (int)result.height[0],
+        printf("buffer %d at byte %d\n", i, (int)offset[i]);
+    printf("height %d, %s\n", (int)result.height,
            result.proved ? "the least possible" : "maybe not the least");
-    arena_free(arena);
     return 0;
 }

@@ -1,6 +1,7 @@
 /* free_list.c - free gaps for one buffer at a time; see free_list.h. */
 #include "pack/free_list.h"
 
+#include "base/guard.h"
 #include "base/vec.h"
 #include "pack/interval_tree.h"
 
@@ -479,6 +480,7 @@ static bool is_settled(const Placer *placer, uint32_t buf) {
 
 void placer_put(Placer *placer, uint32_t buf, ChooseFn *choose,
                 const void *context) {
+    guard_poll();
     if (is_settled(placer, buf))
         return;
     uint32_t pool[PACK_MAX_POOLS],
@@ -512,6 +514,7 @@ static bool lowest_gap(Placer *placer, uint32_t buf, uint32_t pool,
 }
 
 void placer_put_lowest(Placer *placer, uint32_t buf) {
+    guard_poll();
     const Buffer *b = &placer->problem->buf[buf];
     if (is_settled(placer, buf))
         return;

@@ -74,6 +74,8 @@ typedef struct Relation {
     int64_t bytes; /* INSIDE, BELOW */
 } Relation;
 
+typedef struct PackResult PackResult;
+
 typedef struct PackProblem {
     uint32_t n_pools, n_bufs;
     Pool pool[PACK_MAX_POOLS]; /* in order of preference */
@@ -83,6 +85,8 @@ typedef struct PackProblem {
     uint64_t seed;   /* for planners that draw */
     uint64_t budget; /* steps of search; 0: the planner's default */
     bool any_fit;    /* what fits is enough: no search for less height */
+    void (*found)(void *context, const PackResult *result);
+    void *context; /* of `found`, which hears of better placements; NULL */
 } PackProblem;
 
 typedef enum PackStatus {
@@ -91,7 +95,7 @@ typedef enum PackStatus {
     PACK_INFEASIBLE /* none exists: proved */
 } PackStatus;
 
-typedef struct PackResult {
+struct PackResult {
     PackStatus status;
     int32_t *pool;                   /* by buffer; -1: could not be placed */
     uint64_t *offset;                /* bytes */
@@ -106,7 +110,7 @@ typedef struct PackResult {
                       * fits in no pool or has an impossible pin, or
                       * PLAN_NO_BUF where all together are too large */
     uint64_t nodes;  /* of a search; 0: there was none */
-} PackResult;
+};
 
 typedef void PlanFn(Arena *arena, const PackProblem *problem,
                     PackResult *result);

@@ -31,6 +31,9 @@ uint64_t pack_height(const PackResult *result);
  * hints: in this order. */
 bool pack_better(const PackResult *a, const PackResult *b);
 
+/* Where somebody wants to hear of placements: this one, if it fits. */
+void pack_tell(const PackProblem *problem, const PackResult *result);
+
 /* A copy into the arrays of `to`. */
 void pack_keep(PackResult *to, const PackResult *from, uint32_t n_bufs);
 

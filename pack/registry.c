@@ -100,6 +100,7 @@ static void try_planner(const PackProblem *problem, const Planner *planner,
     if (!*used || pack_better(&candidate, result)) {
         pack_keep(result, &candidate, problem->n_bufs);
         *used = planner->name;
+        pack_tell(problem, result);
     }
     if (candidate.bound > result->bound)
         result->bound = candidate.bound;
@@ -109,6 +110,11 @@ static void try_planner(const PackProblem *problem, const Planner *planner,
                      result->cost == result->cost_bound &&
                      pack_height(result) == result->bound;
     arena_free(scratch);
+}
+
+void pack_tell(const PackProblem *problem, const PackResult *result) {
+    if (problem->found && result->status == PACK_FITS)
+        problem->found(problem->context, result);
 }
 
 static void give_up(const PackProblem *problem, PackResult *result) {

@@ -2,8 +2,9 @@
 """library.py - the planners as others get them: installed, found by pkg-config.
 
 Builds the library in a folder of its own, installs it into another, compiles
-examples/planner.c against that and nothing of this tree, and runs it; the same
-with a program in C++, if there is a compiler for that.
+examples/planner.c against that and nothing of this tree, as C and as C++20, and
+runs it; then what is hard (tests/pack/api/hard.c), the Python package and the
+Rust crate, where there is cargo. Looks at the symbols of both libraries.
 """
 import os
 import shutil
@@ -17,40 +18,6 @@ buffer 1 at byte 12
 buffer 2 at byte 0
 height 16, the least possible
 """
-
-# Two members of a concat: one offset places all three.
-CPP = r"""
-#include <pack/pack.h>
-#include <cstdio>
-
-int main() {
-    Arena *arena = arena_new("c++");
-    Buffer *buf = ARENA_ARRAY(arena, Buffer, 3);
-    for (int i = 0; i < 3; i++) {
-        buf[i].first = i == 0 ? 2 : i - 1;
-        buf[i].end = i == 0 ? 4 : 2;
-        buf[i].bytes[0] = i == 0 ? 8 : 4;
-        buf[i].pin_pool = -1;
-        buf[i].hint = PACK_NO_HINT;
-    }
-    Relation relation[2] = {{REL_INSIDE, 1, 0, 0}, {REL_INSIDE, 2, 0, 4}};
-    PackProblem problem = {};
-    problem.n_pools = 1;
-    problem.pool[0].size = 8;
-    problem.pool[0].align = 1;
-    problem.n_bufs = 3;
-    problem.buf = buf;
-    problem.n_relations = 2;
-    problem.relation = relation;
-    PackResult result;
-    const char *used;
-    pack_memory(arena, &problem, "auto", true, &result, &used);
-    std::printf("%d %d\n", (int)result.offset[2], (int)result.proved);
-    arena_free(arena);
-}
-"""
-CPP_EXPECTED = "4 1\n"
-
 
 def run(*command, **options):
     done = subprocess.run(command, stdout=subprocess.PIPE,
@@ -70,33 +37,84 @@ def install(build, prefix):
         os.path.join(build, "cmake_install.cmake"))
 
 
-def run_cpp(folder, flags):
-    source, program = (os.path.join(folder, n) for n in ("x.cpp", "x"))
-    with open(source, "w", encoding="utf-8") as file:
-        file.write(CPP)
-    run("c++", "-std=c++17", "-Wall", "-Wextra", "-Werror", "-o", program,
-        source, *flags)
-    return run(program)
+def check_symbols(prefix):
+    """Nothing else to be seen, and nothing that ends a program or prints."""
+    shared = os.path.join(prefix, "lib/libamphora-planner.so.1")
+    archive = os.path.join(prefix, "lib/libamphora-planner.a")
+    for command in (("nm", "-D", "--defined-only", shared),
+                    ("nm", "-g", "--defined-only", archive)):
+        names = [line.split()[2] for line in run(*command).splitlines()
+                 if len(line.split()) == 3]
+        bad = [n for n in names if not n.startswith("amphora_planner_")]
+        if bad or not names:
+            sys.exit(f"{' '.join(command)}: {bad}")
+    wanted = {line.split()[-1].split("@")[0]
+              for line in run("nm", "-D", "-u", shared).splitlines()}
+    bad = wanted & {"exit", "abort", "printf", "fprintf", "puts", "signal",
+                    "raise", "__assert_fail", "_exit"}
+    if bad:
+        sys.exit(f"the library uses {sorted(bad)}")
+
+
+def compile_and_run(folder, compiler, source, flags, env):
+    program = os.path.join(folder, "program")
+    run(*compiler, "-Wall", "-Wextra", "-Werror", "-o", program, source, *flags)
+    return run(program, env=env)
+
+
+def check_python(prefix):
+    code = ("import amphora_planner as p\n"
+            "r = p.place([0, 1, 3], [2, 4, 5], [8, 4, 12], capacity=16)\n"
+            "assert r.height == 16 and r.proved, r.height\n"
+            "for kind, capacity in (('Infeasible', 15),):\n"
+            "    try:\n"
+            "        p.place([0, 1, 3], [2, 4, 5], [8, 4, 12], capacity)\n"
+            "        raise SystemExit('15 bytes')\n"
+            "    except getattr(p, kind):\n"
+            "        pass\n"
+            "assert 'portfolio' in p.planners()\n")
+    library = os.path.join(prefix, "lib/libamphora-planner.so.1")
+    run(sys.executable, "-c", code, env={
+        **os.environ, "PYTHONPATH": os.path.join(ROOT, "python"),
+        "AMPHORA_PLANNER_LIBRARY": library})
+
+
+def check_rust(folder, prefix):
+    if shutil.which("cargo"):
+        run("cargo", "test", "-q", "--offline",
+            cwd=os.path.join(ROOT, "rust/amphora-planner"),
+            env={**os.environ,
+                 "CARGO_TARGET_DIR": os.path.join(folder, "cargo"),
+                 "AMPHORA_PLANNER_LIB": os.path.join(prefix, "lib")})
 
 
 def main():
+    wrong = False
     with tempfile.TemporaryDirectory() as folder:
-        prefix, program = (os.path.join(folder, n) for n in ("to", "example"))
+        prefix = os.path.join(folder, "to")
         install(os.path.join(folder, "build"), prefix)
-        env = {**os.environ,
-               "PKG_CONFIG_PATH": os.path.join(prefix, "lib/pkgconfig")}
+        check_symbols(prefix)
+        lib = os.path.join(prefix, "lib")
+        env = {**os.environ, "LD_LIBRARY_PATH": lib,
+               "PKG_CONFIG_PATH": os.path.join(lib, "pkgconfig")}
         flags = run("pkg-config", "--cflags", "--libs", "amphora-planner",
                     env=env).split()
-        run("cc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-o", program,
-            os.path.join(ROOT, "examples/planner.c"), *flags)
-        output = run(program)
-        plus = run_cpp(folder, flags) if shutil.which("c++") else CPP_EXPECTED
-    if plus != CPP_EXPECTED:
-        print(f"in C++ it printed\n{plus}expected\n{CPP_EXPECTED}")
-        return True
-    if output != EXPECTED:
-        print(f"it printed\n{output}expected\n{EXPECTED}")
-    return output != EXPECTED
+        example = os.path.join(ROOT, "examples/planner.c")
+        hard = os.path.join(ROOT, "tests/pack/api/hard.c")
+        runs = [(["cc", "-std=c11"], example, EXPECTED),
+                (["cc", "-std=c11", "-pthread"], hard, "")]
+        if shutil.which("c++"):
+            runs.append((["c++", "-std=c++20", "-x", "c++"], example,
+                         EXPECTED))
+        for compiler, source, expected in runs:
+            output = compile_and_run(folder, compiler, source, flags, env)
+            if output != expected:
+                wrong = True
+                print(f"{compiler} {source} printed\n{output}expected\n"
+                      f"{expected}")
+        check_python(prefix)
+        check_rust(folder, prefix)
+    return wrong
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
-# find_package(amphora) gives amphora::planner (pack/pack.h) and
+# find_package(amphora) gives amphora::planner (amphora/planner.h) and
 # amphora::listing (amphora/listing.h).
 get_filename_component(_amphora "${CMAKE_CURRENT_LIST_DIR}/../../.." ABSOLUTE)
 if(NOT TARGET amphora::planner)
   add_library(amphora::planner STATIC IMPORTED)
   set_target_properties(amphora::planner PROPERTIES
     IMPORTED_LOCATION "${_amphora}/lib/libamphora-planner.a"
-    INTERFACE_INCLUDE_DIRECTORIES "${_amphora}/include/amphora"
+    INTERFACE_INCLUDE_DIRECTORIES "${_amphora}/include"
     INTERFACE_LINK_LIBRARIES m)
 endif()
 if(NOT TARGET amphora::listing)

@@ -26,6 +26,7 @@
  */
 #include "pack/exact/exact.h"
 
+#include "base/guard.h"
 #include "base/rng.h"
 
 /* ---- memory of failed states ---- */
@@ -265,6 +266,7 @@ enum { SECTION_WORK = 4 };
 
 static bool branch(Search *s, uint32_t lo, uint32_t hi) {
     Niche niche = {lo, hi};
+    guard_poll();
     s->nodes++;
     s->stopped = search_steps(s) > s->max_steps || s->fails > s->max_fails;
     if (s->stopped)

@@ -12,6 +12,7 @@
  */
 #include "pack/exact/disjunctive.h"
 
+#include "base/guard.h"
 #include "base/rng.h"
 
 typedef enum ChoiceKind { CHOOSE_POOL, CHOOSE_WAY, CHOOSE_HINT } ChoiceKind;
@@ -171,6 +172,7 @@ static Answer dive(Dive *d) {
             return ANSWER_UNKNOWN;
         choice.trail = d->pile->trail.n;
         vec_push(d->pile->arena, &d->choice, choice);
+        guard_poll();
         d->nodes++;
         apply(d->pile, &choice);
         if (!pile_follow(d->pile) && !retreat(d))

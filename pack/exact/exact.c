@@ -60,6 +60,7 @@ static void take_placement(Descent *d, const int64_t *low) {
     d->result->status = PACK_FITS;
     d->result->failed = PACK_NO_BUFFER;
     d->height = placed_height(d->problem, d->result);
+    pack_tell(d->problem, d->result);
 }
 
 /* Each of the crew may take so many steps; what they took is paid for. */
@@ -179,6 +180,7 @@ static void descend_tight(const PackProblem *problem, uint64_t steps,
         PackResult found = {.status = PACK_FAILS}, all;
         found.pool = ARENA_ARRAY(arena, int32_t, tight.problem.n_bufs);
         found.offset = ARENA_ARRAY(arena, uint64_t, tight.problem.n_bufs);
+        tight.problem.found = NULL;
         tight.problem.budget = steps;
         if (!pack_refuted(&tight.problem, &found)) {
             plan_greedy_by_size(arena, &tight.problem, &found);
@@ -193,6 +195,7 @@ static void descend_tight(const PackProblem *problem, uint64_t steps,
         if (all.status == PACK_FITS && pack_better(&all, result) &&
             !pack_verify(arena, problem, &all))
             pack_keep(result, &all, problem->n_bufs);
+        pack_tell(problem, result);
     }
     arena_free(arena);
 }
@@ -200,12 +203,18 @@ static void descend_tight(const PackProblem *problem, uint64_t steps,
 static void search_loose(Arena *arena, const PackProblem *problem,
                          PackResult *result) {
     uint64_t steps = problem->budget ? problem->budget : DEFAULT_STEPS;
+    if (steps / TIGHT_SHARE < FIRST_ROUND) { /* a compiler waits */
+        pile_improve(arena, problem, result);
+        return;
+    }
     descend_tight(problem, steps / TIGHT_SHARE, result);
     if (problem->n_relations)
         pile_improve(arena, problem, result);
     else
         descend(arena, problem, result);
     descend_tight(problem, steps, result);
+    if (!problem->n_relations)
+        pile_keep_hints(arena, problem, result);
 }
 
 void exact_improve(Arena *arena, const PackProblem *problem,
@@ -214,12 +223,12 @@ void exact_improve(Arena *arena, const PackProblem *problem,
         pile_improve(arena, problem, result);
         return;
     }
-    if (problem_is_plain(problem))
-        descend(arena, problem, result);
-    else
+    if (!problem_is_plain(problem)) {
         search_loose(arena, problem, result);
-    if (!problem->n_relations)
-        pile_keep_hints(arena, problem, result);
+        return;
+    }
+    descend(arena, problem, result);
+    pile_keep_hints(arena, problem, result);
 }
 
 bool exact_refuted(const PackProblem *problem, uint64_t *bound) {

@@ -37,6 +37,7 @@ static void take_placement(Quest *q) {
     r->failed = PACK_NO_BUFFER;
     pack_measure(q->problem, r);
     q->reached = (Limit){r->cost, pack_height(r), r->hints};
+    pack_tell(q->problem, r);
 }
 
 static Answer ask(Quest *q, Limit limit, uint64_t steps) {

@@ -29,6 +29,7 @@
  */
 #include "pack/exact/exact.h"
 
+#include "base/guard.h"
 #include "base/rng.h"
 #include "pack/exact/pqtree.h"
 
@@ -491,6 +492,7 @@ static bool walk(Sweep *s) {
         }
         Block *block = &level->choice.at[level->tried++];
         const PqNode *tree = apply(s, level->tree, block);
+        guard_poll();
         s->steps += 1 + level->tree->n_leaves / LEAVES_A_STEP;
         if (!tree)
             continue;

@@ -1,0 +1,195 @@
+//! Static memory planning: buffers with lives and sizes in, offsets out.
+//!
+//! The binding of `include/amphora/planner.h`.
+
+use std::ffi::{c_char, c_int, c_void, CStr};
+
+#[repr(C)]
+struct RawBuffer {
+    first: u32,
+    end: u32,
+    size: u64,
+    alignment: u64,
+    flags: u32,
+    n_gaps: u32,
+    offset: u64,
+    gaps: *const Span,
+}
+
+#[repr(C)]
+struct RawProblem {
+    struct_size: usize,
+    buffers: *const RawBuffer,
+    relations: *const c_void,
+    n_buffers: u32,
+    n_relations: u32,
+    capacity: u64,
+    alignment: u64,
+}
+
+#[repr(C)]
+struct RawOptions {
+    struct_size: usize,
+    planner: *const c_char,
+    seed: u64,
+    steps: u64,
+    seconds: f64,
+    lowest: c_int,
+    progress: *const c_void,
+    context: *mut c_void,
+}
+
+#[repr(C)]
+struct RawResult {
+    status: c_int,
+    proved: c_int,
+    stopped: c_int,
+    height: u64,
+    bound: u64,
+    nodes: u64,
+    message: [c_char; 160],
+}
+
+extern "C" {
+    fn amphora_planner_place(
+        problem: *const RawProblem,
+        options: *const RawOptions,
+        offsets: *mut u64,
+        result: *mut RawResult,
+    ) -> c_int;
+}
+
+/// Steps [first, end).
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Span {
+    pub first: u32,
+    pub end: u32,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Buffer {
+    pub first: u32,
+    pub end: u32,
+    pub size: u64,
+    /// 0 or 1: none.
+    pub alignment: u64,
+    pub pin: Option<u64>,
+    pub gaps: Vec<Span>,
+}
+
+/// What is 0 is the default.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    pub capacity: u64,
+    pub seed: u64,
+    pub steps: u64,
+    pub seconds: f64,
+    pub lowest: bool,
+}
+
+#[derive(Debug)]
+pub struct Placement {
+    pub offsets: Vec<u64>,
+    pub height: u64,
+    pub bound: u64,
+    pub proved: bool,
+    pub stopped: bool,
+}
+
+#[derive(Debug, PartialEq)]
+pub enum Error {
+    Infeasible,
+    Undecided,
+    Invalid(String),
+    NoMemory,
+    Bug,
+}
+
+pub fn place(buffers: &[Buffer], options: &Options) -> Result<Placement, Error> {
+    let raw: Vec<RawBuffer> = buffers
+        .iter()
+        .map(|b| RawBuffer {
+            first: b.first,
+            end: b.end,
+            size: b.size,
+            alignment: b.alignment,
+            flags: b.pin.is_some() as u32,
+            n_gaps: b.gaps.len() as u32,
+            offset: b.pin.unwrap_or(0),
+            gaps: b.gaps.as_ptr(),
+        })
+        .collect();
+    let problem = RawProblem {
+        struct_size: std::mem::size_of::<RawProblem>(),
+        buffers: raw.as_ptr(),
+        relations: std::ptr::null(),
+        n_buffers: raw.len() as u32,
+        n_relations: 0,
+        capacity: options.capacity,
+        alignment: 0,
+    };
+    let asked = RawOptions {
+        struct_size: std::mem::size_of::<RawOptions>(),
+        planner: std::ptr::null(),
+        seed: options.seed,
+        steps: options.steps,
+        seconds: options.seconds,
+        lowest: options.lowest as c_int,
+        progress: std::ptr::null(),
+        context: std::ptr::null_mut(),
+    };
+    let mut offsets = vec![0; raw.len()];
+    // SAFETY: all pointers are to values that outlive the call; offsets has one
+    // element a buffer.
+    let (status, result) = unsafe {
+        let mut result: RawResult = std::mem::zeroed();
+        let status = amphora_planner_place(&problem, &asked, offsets.as_mut_ptr(), &mut result);
+        (status, result)
+    };
+    // SAFETY: the library ends the message with a NUL.
+    let message = unsafe { CStr::from_ptr(result.message.as_ptr()) };
+    match status {
+        0 => Ok(Placement {
+            offsets,
+            height: result.height,
+            bound: result.bound,
+            proved: result.proved != 0,
+            stopped: result.stopped != 0,
+        }),
+        1 => Err(Error::Infeasible),
+        2 => Err(Error::Undecided),
+        3 => Err(Error::Invalid(message.to_string_lossy().into_owned())),
+        4 => Err(Error::NoMemory),
+        _ => Err(Error::Bug),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn three() -> Vec<Buffer> {
+        [(0, 2, 8), (1, 4, 4), (3, 5, 12)]
+            .iter()
+            .map(|&(first, end, size)| Buffer { first, end, size, ..Default::default() })
+            .collect()
+    }
+
+    #[test]
+    fn three_in_sixteen_bytes() {
+        let options = Options { capacity: 16, ..Default::default() };
+        let found = place(&three(), &options).unwrap();
+        assert_eq!(found.height, 16);
+        assert!(found.proved);
+    }
+
+    #[test]
+    fn errors_are_told_apart() {
+        let small = Options { capacity: 15, ..Default::default() };
+        assert_eq!(place(&three(), &small).unwrap_err(), Error::Infeasible);
+        let backwards = [Buffer { first: 2, end: 1, size: 1, ..Default::default() }];
+        let wrong = place(&backwards, &Options::default()).unwrap_err();
+        assert!(matches!(wrong, Error::Invalid(text) if text.contains("buffer 0")));
+    }
+}
