@@ -88,6 +88,25 @@ def shuffled():
          ["CONV", "GATHER", "GATHER", "CONV", "GATHER", "CONV"])
 
 
+def resized():
+    """Nearest neighbour by whole factors, as necks of detectors have it."""
+    net = Net([("x", [1, 3, 4, 4])])
+    y = net.node("Resize", [conv(net, "x", 3, 6), "",
+                            net.floats([4], [1, 1, 2, 3])], mode="nearest",
+                 coordinate_transformation_mode="asymmetric",
+                 nearest_mode="floor")
+    net.node("Conv", [y, net.floats([4, 6, 1, 1], ramp(24))], "y")
+    net.output("y")
+    runs("a resize", net, ["CONV", "UP", "CONV"])
+
+
+def example():
+    path = "examples/gated-shuffle.json"
+    verifies("the example", path, MACHINE)
+    _, kinds = share_of(path, MACHINE)
+    check("... the example has no layer of the host", not kinds, str(kinds))
+
+
 def activations():
     for op, attributes in (("HardSwish", {}), ("Mish", {}), ("Elu", {}),
                            ("Softplus", {}), ("Gelu", {}), ("Tanh", {}),
@@ -119,6 +138,8 @@ def main():
          "memories.am.size=528")
     shifts()
     shuffled()
+    resized()
+    example()
     activations()
     refused()
     print(f"{len(nets.BAD)} wrong")
