@@ -2,6 +2,7 @@
 #include "driver/commands.h"
 
 #include "base/text.h"
+#include "filegen/filegen.h"
 #include "hwspec/insn.h"
 #include "hwspec/program.h"
 #include "lanes/lanes.h"
@@ -116,12 +117,25 @@ static void print_excused(Arena *arena, const HwSpec *spec) {
                spec->machine);
 }
 
+/* What compile makes of networks for the machine; NULL: nothing. */
+static const char *made_by_compile(const HwSpec *spec) {
+    if (lanes_has(spec))
+        return "description";
+    if (spec->insns->n)
+        return "listing";
+    return filegen_can(spec) ? "file" : NULL;
+}
+
 static cJSON *machine_json(const HwSpec *spec) {
     cJSON *json = cJSON_CreateObject();
     cJSON_AddBoolToObject(json, "ok", true);
     cJSON_AddStringToObject(json, "machine", spec->machine);
     cJSON_AddNumberToObject(json, "clock", spec->clock);
     cJSON_AddNumberToObject(json, "element", spec->element);
+    if (made_by_compile(spec))
+        cJSON_AddStringToObject(json, "compiles", made_by_compile(spec));
+    else
+        cJSON_AddNullToObject(json, "compiles");
     cJSON *memories = cJSON_AddObjectToObject(json, "memories");
     for (uint32_t i = 0; i < spec->n_memories; i++) {
         const HwMemory *m = &spec->memory[i];

@@ -50,6 +50,10 @@ typedef struct FileGen {
     uint32_t spilled; /* volumes that left active memory and came back */
 } FileGen;
 
+/* Has the machine what files need: a container, and memories of the roles
+ * active, backing and constants? */
+bool filegen_can(const HwSpec *spec);
+
 /* Of a graph behind the passes. NULL after errors; `*no_fit`: for lack of
  * memory. */
 const FileGen *filegen_run(Arena *arena, Diag *diag, const HwSpec *spec,

@@ -179,10 +179,14 @@ static bool lower_layers(Lower *l) {
 
 /* ---- memory ---- */
 
+bool filegen_can(const HwSpec *spec) {
+    return spec->format && spec->n_active && spec->backing >= 0 &&
+           spec->constants >= 0;
+}
+
 static bool has_memories(Lower *l) {
     const HwSpec *spec = l->spec;
-    bool ok = spec->format && spec->n_active && spec->backing >= 0 &&
-              spec->constants >= 0;
+    bool ok = filegen_can(spec);
     if (!ok)
         diag_error(l->diag, spec->loc,
                    "%s: a file needs a container, and memories of the roles "

@@ -14,3 +14,11 @@ layer { name: "c1" type: "Foo" bottom: "a" top: "b" }
 --- stdout
 False 0
 --- stderr
+--- run for m in template k210 max78000 gemmini-16; do amphora check $m --json | python3 -c 'import json, sys; j = json.load(sys.stdin); print(j["machine"], j["compiles"])'; done
+--- exit 0
+--- stdout
+acme-slice listing
+k210 file
+max78000 description
+gemmini-16 None
+--- stderr
