@@ -199,7 +199,8 @@ static void list_choices(Search *s, uint32_t section, const Niche *niche) {
 /* ---- the floor without an item ---- */
 
 /* The least height at which an item can start in the section if none lies on
- * its floor: on an item of the niche beside it, or where it had to anyway. */
+ * its floor: on an item of the niche beside it, or where it had to anyway.
+ * Items with a gap here may lie below the floor: none starts on those. */
 static int64_t next_floor(const Skyline *sky, uint32_t section) {
     const Strip *strip = sky->strip;
     int64_t next = INT64_MAX / 2;
@@ -218,8 +219,10 @@ static int64_t next_floor(const Skyline *sky, uint32_t section) {
         for (uint32_t k = 0; k < sky->n_open[t]; k++) {
             uint32_t i = skyline_open(sky, t)[k];
             const Item *item = &strip->item[i];
-            if (!item_alive(item, section) && sky->low[i] + item->size < next)
-                next = sky->low[i] + item->size;
+            int64_t top = sky->low[i] + item->size;
+            if (!item_alive(item, section) && top > sky->floor[section] &&
+                top < next)
+                next = top;
         }
     return next;
 }

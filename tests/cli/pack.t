@@ -19,6 +19,17 @@ a,0,3,4
 b,zero,3,4,1
 c,3,2,-4,0
 d,3,4,99999999999999999999,1
+--- file below.csv
+id,lower,upper,size,alignment,gaps
+0,0,2,11,1,
+1,7,8,4,1,
+2,4,16,23,1,10-14
+3,8,21,23,1,12-16
+4,10,18,15,1,16-17
+5,18,33,32,1,
+6,2,17,37,1,8-16
+7,10,25,32,1,23-24
+8,0,7,19,1,2-3
 --- file none.csv
 --- run amphora pack five.csv --planner exact
 --- exit 0
@@ -54,6 +65,11 @@ id,lower,end,size,alignment,hint,gaps,offset
 a,0,9,6,4,,,0
 b,3,4,5,4,,,8
 c,1000000000000,1000000000009,2,2,,1000000000002-1000000000004,6
+--- stderr
+--- run amphora pack below.csv | grep -c 'portfolio  *115  *115  the least'
+--- exit 0
+--- stdout
+1
 --- stderr
 --- run amphora pack bad.csv
 --- exit 1
