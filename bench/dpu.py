@@ -13,7 +13,9 @@ Two ways to count:
             stays on chip. It needs no plan, so all networks are judged by it.
   listing   cycles of `amphora simulate` for the listing that `amphora compile`
             writes for dpuczdx8g-b4096 with the bandwidth fitted here, plus the
-            fitted cycles for each convolution (--listings; minutes).
+            fitted cycles for each convolution (--listings; minutes). A network
+            that is refused, or takes longer than LIMIT, has a row that says so,
+            and a line below the table with the compiler's first error.
 
 Exits 1 if the walk misses 5 % in the mean or 15 % at worst on KV260, or 7 and
 20 % on ZCU104.
@@ -37,6 +39,7 @@ MACHINE = "dpuczdx8g-b4096"
 # Rows and channels at a time, rows of what goes by channel, bytes on chip.
 PIXELS, DEEP, SIDE, ON_CHIP = 8, 16, 4, 512 << 10
 CLOCK = 300e6
+LIMIT = 300  # seconds for a network's listing, and for its simulation
 FITTED = ("resnet_v1_50_tf", "resnet_v1_152_tf", "chen_color_resnet18_pt",
           "vgg_19_tf", "Inception_v3_tf2", "Inception_v4_tf", "SqueezeNet_pt",
           "mobilenet_1_0_224_tf2", "mobilenet_v2_1_0_224_tf",
@@ -342,27 +345,62 @@ def fit(rows, published, cores, each=None):
 
 # ---- listings ----
 
+class NoListing(Exception):
+    """A word for the table, and the reason."""
+
+
+def said_by(command):
+    """A command's result; one that takes too long ends with NoListing."""
+    try:
+        return subprocess.run(command, capture_output=True, text=True,
+                              timeout=LIMIT, check=False)
+    except subprocess.TimeoutExpired:
+        raise NoListing("too slow", f"{command[1]} took over {LIMIT} s") \
+            from None
+
+
+def first_error(text):
+    errors = [line for line in text.splitlines() if "error: " in line]
+    return errors[0].partition("error: ")[2] if errors else "no error told"
+
+
 def listing_cycles(net, wide, folder):
-    """Cycles, bytes of features loaded and stored; None if it is refused."""
+    """Cycles of a network's listing; NoListing where it has none."""
     path = os.path.join(folder, "net.prototxt")
     with open(path, "w", encoding="ascii") as file:
         file.write(net.text())
     sets = []
     for memory in ("ddr", "inputs", "outputs"):
         sets += ["--set", f"memories.{memory}.bandwidth={wide * 0.3:.3f}GB/s"]
-    done = subprocess.run([AMPHORA, "compile", path, "-t", MACHINE, "-o", folder,
-                           "--json", "--effort", "0", *sets],
-                          capture_output=True, text=True, check=False)
+    done = said_by([AMPHORA, "compile", path, "-t", MACHINE, "-o", folder,
+                    "--json", "--effort", "0", *sets])
     if done.returncode:
-        return None
+        raise NoListing("refused", first_error(done.stderr))
     plan = json.loads(done.stdout)
-    done = subprocess.run([AMPHORA, "simulate", plan["listing"], "-t", MACHINE,
-                           "--json", "--memory-only", *sets],
-                          capture_output=True, text=True, check=False)
+    done = said_by([AMPHORA, "simulate", plan["listing"], "-t", MACHINE,
+                    "--json", "--memory-only", *sets])
     run = json.loads(done.stdout)
     if run["violations"]:
         sys.exit(f"{plan['network']}: {done.stderr}")
     return run["cycles"]
+
+
+def listed_rates(nets, rows, wide, each):
+    """Frames a second by network, and (word, reason) of those without."""
+    listed, without = {}, {}
+    for name, net in nets.items():
+        convs = sum(dense for _, _, dense in rows[name])
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                took = listing_cycles(net, wide, folder)
+            except NoListing as error:
+                without[name] = error.args
+                print(f"  {name}: {error.args[0]}", file=sys.stderr)
+                continue
+        listed[name] = CLOCK / (took + each * convs)
+        print(f"  {name}: {listed[name]:.1f} frames a second by the listing",
+              file=sys.stderr)
+    return listed, without
 
 
 # ---- tables ----
@@ -413,16 +451,8 @@ def main():
         found[board] = {name: frames(rows[name], wide, own, cores)
                         for name in nets}
     wide, each = constants["KV260"]
-    listed = {}
-    if "--listings" in sys.argv:
-        with tempfile.TemporaryDirectory() as folder:
-            for name, net in nets.items():
-                took = listing_cycles(net, wide, folder)
-                convs = sum(dense for _, _, dense in rows[name])
-                if took:
-                    listed[name] = CLOCK / (took + each * convs)
-                print(f"  {name}: {listed.get(name, 0):.1f} frames a second by "
-                      "the listing", file=sys.stderr)
+    listed, without = listed_rates(nets, rows, wide, each) \
+        if "--listings" in sys.argv else ({}, {})
     print("constants: " + ", ".join(
         f"{board} {wide:.2f} B/cycle ({wide * .3:.2f} GB/s)"
         for board, (wide, _) in constants.items()) +
@@ -438,9 +468,11 @@ def main():
             if board == "KV260":
                 own = listed.get(name)
                 cells += [f"{own:.4g}", f"{100 * (fps / own - 1):+.1f} %"] \
-                    if own else ["-", "-"]
+                    if own else [without.get(name, "-")[0], "-"]
         print("| " + " | ".join(cells) + " |")
     print("(error = published / ours - 1)")
+    for name, (word, reason) in without.items():
+        print(f"{name}: {word}: {reason}")
     bad = False
     for board, (_, mean, worst) in BOARDS.items():
         fps = {name: rates[board, name][0] for name in nets}
